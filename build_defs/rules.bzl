@@ -1,0 +1,38 @@
+"""The project's rules. Every difference between Bazel versions lives in this folder and nowhere else."""
+
+load("@rules_cc//cc:cc_binary.bzl", _cc_binary = "cc_binary")
+load("@rules_cc//cc:cc_library.bzl", _cc_library = "cc_library")
+load("@rules_cc//cc:cc_test.bzl", _cc_test = "cc_test")
+
+# One section a function and a datum, so that the linker drops what a program does not call, in every compilation mode.
+_COPTS = ["-ffunction-sections", "-fdata-sections", "-Wall", "-Wextra", "-Wno-unused-parameter", "-fno-math-errno"]
+
+def kd_cc_library(name, copts = [], **kwargs):
+    """A library of this project. Takes what cc_library takes."""
+    _cc_library(name = name, copts = _COPTS + copts, **kwargs)
+
+def kd_cc_binary(name, copts = [], linkopts = [], **kwargs):
+    """A program of this project. Takes what cc_binary takes."""
+    _cc_binary(name = name, copts = _COPTS + copts, linkopts = ["-Wl,--gc-sections"] + linkopts, **kwargs)
+
+def kd_cc_test(name, copts = [], deps = [], linkstatic = True, **kwargs):
+    """A GoogleTest program. Linked statically unless said otherwise, so that a forgotten dependency shows."""
+    _cc_test(
+        name = name,
+        copts = _COPTS + copts,
+        linkstatic = linkstatic,
+        linkopts = ["-Wl,--gc-sections"],
+        deps = deps + ["//third_party/googletest:gtest_main"],
+        **kwargs
+    )
+
+def kd_cc_benchmark(name, copts = [], deps = [], **kwargs):
+    """A Google Benchmark program."""
+    _cc_binary(
+        name = name,
+        testonly = True,
+        copts = _COPTS + copts,
+        linkopts = ["-Wl,--gc-sections"],
+        deps = deps + ["//third_party/google_benchmark:benchmark_main"],
+        **kwargs
+    )
