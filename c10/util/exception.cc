@@ -1,0 +1,151 @@
+#include "c10/util/exception.h"
+
+#include <execinfo.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <algorithm>
+#include <cstring>
+
+namespace c10 {
+namespace {
+
+int backtraces = -1;
+
+bool backtraces_enabled() {
+  int state = __atomic_load_n(&backtraces, __ATOMIC_RELAXED);
+  if (state < 0) {
+    const char* env = std::getenv("KINDLING_SHOW_BACKTRACE");
+    state = env != nullptr && std::strcmp(env, "1") == 0;
+    __atomic_store_n(&backtraces, state, __ATOMIC_RELAXED);
+  }
+  return state != 0;
+}
+
+std::string raised_at(const SourceLocation& location) {
+  std::string out = str("Exception raised from ", location, " (most recent call first):\n");
+  if (backtraces_enabled()) out += get_backtrace(2);
+  return out;
+}
+
+bool warn_always = false;
+WarningHandler* base_handler() {
+  static WarningHandler handler;
+  return &handler;
+}
+thread_local WarningHandler* thread_handler = nullptr;
+
+}  // namespace
+
+void set_backtraces_enabled(bool enabled) { __atomic_store_n(&backtraces, enabled ? 1 : 0, __ATOMIC_RELAXED); }
+
+std::string get_backtrace(size_t frames_to_skip, size_t maximum_number_of_frames) {
+  constexpr size_t kMaxFrames = 256;
+  void* frames[kMaxFrames];
+  const size_t wanted = std::min(kMaxFrames, frames_to_skip + 1 + maximum_number_of_frames);
+  const int count = ::backtrace(frames, static_cast<int>(wanted));
+  char** symbols = ::backtrace_symbols(frames, count);
+  if (symbols == nullptr) return {};
+  std::string out;
+  size_t shown = 0;
+  for (size_t i = frames_to_skip + 1; i < static_cast<size_t>(count); ++i) {
+    // glibc writes "object(mangled+0x12) [address]".
+    std::string line = symbols[i];
+    const size_t open = line.find('(');
+    const size_t plus = line.find('+', open == std::string::npos ? 0 : open);
+    std::string name = line;
+    if (open != std::string::npos && plus != std::string::npos && plus > open + 1) {
+      name = demangle(line.substr(open + 1, plus - open - 1).c_str());
+    }
+    out += str("frame #", shown++, ": ", name, "\n");
+  }
+  std::free(symbols);
+  return out;
+}
+
+Error::Error(SourceLocation location, std::string msg) : Error(std::move(msg), raised_at(location)) {}
+
+Error::Error(std::string msg, std::string backtrace, const void* caller)
+    : msg_(std::move(msg)), backtrace_(std::move(backtrace)), caller_(caller) {
+  refresh();
+}
+
+Error::Error(const char* file, uint32_t line, const char* condition, const std::string& msg,
+             const std::string& backtrace, const void* caller)
+    : Error(str("[enforce fail at ", StripBasename(file), ":", line, "] ", condition, ". ", msg), backtrace, caller) {}
+
+void Error::add_context(std::string context) {
+  context_.push_back(std::move(context));
+  refresh();
+}
+
+void Error::refresh() {
+  what_without_backtrace_ = msg_;
+  if (context_.size() == 1) {
+    what_without_backtrace_ += str(" (", context_[0], ")");
+  } else {
+    for (const std::string& line : context_) what_without_backtrace_ += str("\n  ", line);
+  }
+  what_ = what_without_backtrace_;
+  if (!backtrace_.empty()) what_ += str("\n", backtrace_);
+}
+
+namespace detail {
+
+template void throw_error<Error>(const char*, const char*, uint32_t, std::string);
+template void throw_error<IndexError>(const char*, const char*, uint32_t, std::string);
+template void throw_error<ValueError>(const char*, const char*, uint32_t, std::string);
+template void throw_error<TypeError>(const char*, const char*, uint32_t, std::string);
+template void throw_error<NotImplementedError>(const char*, const char*, uint32_t, std::string);
+template void throw_error<EnforceFiniteError>(const char*, const char*, uint32_t, std::string);
+template void throw_error<LinAlgError>(const char*, const char*, uint32_t, std::string);
+template void throw_error<OutOfMemoryError>(const char*, const char*, uint32_t, std::string);
+
+std::string default_check_message(const char* condition) {
+  return str("Expected ", condition,
+             " to be true, but got false.  (Could this error message be improved?  If so, please report an enhancement "
+             "request.)");
+}
+
+void internal_assert_fail(const char* func, const char* file, uint32_t line, const char* condition, std::string msg) {
+  throw_error<Error>(func, file, line,
+                     str(condition, " INTERNAL ASSERT FAILED at \"", file, "\":", line,
+                         ", please report a bug to Kindling. ", msg));
+}
+
+bool warn_once(unsigned char* flag) noexcept {
+  const bool first = __atomic_exchange_n(flag, 1, __ATOMIC_RELAXED) == 0;
+  return first || Warning::get_warnAlways();
+}
+
+}  // namespace detail
+
+void WarningHandler::process(const SourceLocation& source_location, const std::string& msg, bool) {
+  const std::string text = str("[W ", StripBasename(source_location.file), ":", source_location.line, "] Warning: ",
+                               msg, " (function ", source_location.function, ")\n");
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+namespace Warning {
+
+void warn(const SourceLocation& source_location, const std::string& msg, bool verbatim) {
+  get_warning_handler()->process(source_location, msg, verbatim);
+}
+
+void set_warning_handler(WarningHandler* handler) noexcept { thread_handler = handler; }
+
+WarningHandler* get_warning_handler() noexcept { return thread_handler != nullptr ? thread_handler : base_handler(); }
+
+WarningHandlerGuard::WarningHandlerGuard(WarningHandler* handler) : previous_(get_warning_handler()) {
+  set_warning_handler(handler);
+}
+WarningHandlerGuard::~WarningHandlerGuard() { set_warning_handler(previous_); }
+
+void set_warnAlways(bool setting) noexcept { __atomic_store_n(&warn_always, setting, __ATOMIC_RELAXED); }
+bool get_warnAlways() noexcept { return __atomic_load_n(&warn_always, __ATOMIC_RELAXED); }
+
+WarnAlways::WarnAlways(bool setting) : previous_(get_warnAlways()) { set_warnAlways(setting); }
+WarnAlways::~WarnAlways() { set_warnAlways(previous_); }
+
+}  // namespace Warning
+}  // namespace c10

@@ -1,0 +1,224 @@
+// Errors, internal assertions and warnings.
+//
+// A user's mistake throws c10::Error or one of its kinds through TORCH_CHECK and its siblings; a bug in this library
+// trips TORCH_INTERNAL_ASSERT. Conditions are tested in line; messages are built and thrown out of line.
+//
+//   TORCH_CHECK(x.dim() == 2, "mm: expected a 2-D tensor, but got ", x.dim(), " dimensions");
+//   TORCH_CHECK_INDEX(i < n, "index ", i, " is out of range");
+#pragma once
+
+#include <exception>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "c10/macros/macros.h"
+#include "c10/util/string_util.h"
+
+namespace c10 {
+
+// The base of every error. `what()` is the message, its context lines, where it was raised and the stack; `msg()` the
+// message alone; `what_without_backtrace()` the message and its context.
+class Error : public std::exception {
+ public:
+  Error(SourceLocation location, std::string msg);
+  Error(std::string msg, std::string backtrace, const void* caller = nullptr);
+  Error(const char* file, uint32_t line, const char* condition, const std::string& msg, const std::string& backtrace,
+        const void* caller = nullptr);
+
+  // Appends a line of context; shown after the message as " (context)".
+  void add_context(std::string context);
+
+  const std::string& msg() const noexcept { return msg_; }
+  const std::vector<std::string>& context() const noexcept { return context_; }
+  const std::string& backtrace() const noexcept { return backtrace_; }
+  const char* what() const noexcept override { return what_.c_str(); }
+  const char* what_without_backtrace() const noexcept { return what_without_backtrace_.c_str(); }
+  const void* caller() const noexcept { return caller_; }
+
+ private:
+  void refresh();
+
+  std::string msg_;
+  std::vector<std::string> context_;
+  std::string backtrace_;
+  std::string what_;
+  std::string what_without_backtrace_;
+  const void* caller_ = nullptr;
+};
+using EnforceNotMet = Error;
+
+// An index or dimension is out of range.
+class IndexError : public Error {
+  using Error::Error;
+};
+// An argument has the right type but a value that is not allowed.
+class ValueError : public Error {
+  using Error::Error;
+};
+// An argument has a type that is not allowed.
+class TypeError : public Error {
+  using Error::Error;
+};
+// No kernel, backend or mode does what was asked.
+class NotImplementedError : public Error {
+  using Error::Error;
+};
+// A value is not finite where it has to be.
+class EnforceFiniteError : public Error {
+  using Error::Error;
+};
+// A decomposition or solver failed numerically.
+class LinAlgError : public Error {
+  using Error::Error;
+};
+// Memory of a device or of the host is exhausted.
+class OutOfMemoryError : public Error {
+  using Error::Error;
+};
+
+// Whether errors carry the stack of the raising thread (default: only if KINDLING_SHOW_BACKTRACE=1, because unwinding
+// costs milliseconds and errors are also control flow). The place of the throw is always there.
+void set_backtraces_enabled(bool enabled);
+std::string get_backtrace(size_t frames_to_skip = 0, size_t maximum_number_of_frames = 64);
+
+namespace detail {
+// Throws E with `msg`. One copy for each kind of error.
+template <typename E>
+[[noreturn]] C10_COLD void throw_error(const char* func, const char* file, uint32_t line, std::string msg);
+extern template void throw_error<Error>(const char*, const char*, uint32_t, std::string);
+extern template void throw_error<IndexError>(const char*, const char*, uint32_t, std::string);
+extern template void throw_error<ValueError>(const char*, const char*, uint32_t, std::string);
+extern template void throw_error<TypeError>(const char*, const char*, uint32_t, std::string);
+extern template void throw_error<NotImplementedError>(const char*, const char*, uint32_t, std::string);
+extern template void throw_error<EnforceFiniteError>(const char*, const char*, uint32_t, std::string);
+extern template void throw_error<LinAlgError>(const char*, const char*, uint32_t, std::string);
+extern template void throw_error<OutOfMemoryError>(const char*, const char*, uint32_t, std::string);
+
+template <typename E>
+void throw_error(const char* func, const char* file, uint32_t line, std::string msg) {
+  throw E(SourceLocation{func, file, line}, std::move(msg));
+}
+
+[[noreturn]] C10_COLD void internal_assert_fail(const char* func, const char* file, uint32_t line, const char* condition,
+                                                std::string msg);
+
+// The message of a failed check: the parts' text, or a sentence about the condition where there are none.
+C10_COLD std::string default_check_message(const char* condition);
+inline std::string check_message(const char* condition) { return default_check_message(condition); }
+template <typename First, typename... Parts>
+C10_COLD std::string check_message(const char*, const First& first, const Parts&... parts) {
+  return str(first, parts...);
+}
+}  // namespace detail
+
+// A warning on its way to a handler.
+class WarningHandler {
+ public:
+  virtual ~WarningHandler() = default;
+  // Default: writes "[W file:line] Warning: text (function ...)" to the standard error stream.
+  virtual void process(const SourceLocation& source_location, const std::string& msg, bool verbatim);
+};
+
+namespace Warning {
+void warn(const SourceLocation& source_location, const std::string& msg, bool verbatim);
+// The handler of the calling thread; not owned.
+void set_warning_handler(WarningHandler* handler) noexcept;
+WarningHandler* get_warning_handler() noexcept;
+
+// Sets the calling thread's handler for a scope.
+class WarningHandlerGuard {
+ public:
+  explicit WarningHandlerGuard(WarningHandler* handler);
+  ~WarningHandlerGuard();
+  C10_DISABLE_COPY_AND_ASSIGN(WarningHandlerGuard);
+
+ private:
+  WarningHandler* previous_;
+};
+
+// When set, TORCH_WARN_ONCE warns every time.
+void set_warnAlways(bool setting) noexcept;
+bool get_warnAlways() noexcept;
+
+class WarnAlways {
+ public:
+  explicit WarnAlways(bool setting = true);
+  ~WarnAlways();
+  C10_DISABLE_COPY_AND_ASSIGN(WarnAlways);
+
+ private:
+  bool previous_;
+};
+}  // namespace Warning
+namespace WarningUtils = Warning;
+
+namespace detail {
+// True the first time it is called for a flag (and always under set_warnAlways).
+bool warn_once(unsigned char* flag) noexcept;
+}  // namespace detail
+
+}  // namespace c10
+
+namespace at {
+using c10::Error;
+}
+
+#define KD_CHECK_WITH_(error_t, cond, ...)                                                                  \
+  do {                                                                                                      \
+    if (C10_UNLIKELY(!(cond))) {                                                                            \
+      ::c10::detail::throw_error<error_t>(__func__, __FILE__, static_cast<uint32_t>(__LINE__),              \
+                                          ::c10::detail::check_message(#cond __VA_OPT__(, ) __VA_ARGS__));  \
+    }                                                                                                       \
+  } while (false)
+
+#define TORCH_CHECK(cond, ...) KD_CHECK_WITH_(::c10::Error, cond __VA_OPT__(, ) __VA_ARGS__)
+#define TORCH_CHECK_INDEX(cond, ...) KD_CHECK_WITH_(::c10::IndexError, cond __VA_OPT__(, ) __VA_ARGS__)
+#define TORCH_CHECK_VALUE(cond, ...) KD_CHECK_WITH_(::c10::ValueError, cond __VA_OPT__(, ) __VA_ARGS__)
+#define TORCH_CHECK_TYPE(cond, ...) KD_CHECK_WITH_(::c10::TypeError, cond __VA_OPT__(, ) __VA_ARGS__)
+#define TORCH_CHECK_LINALG(cond, ...) KD_CHECK_WITH_(::c10::LinAlgError, cond __VA_OPT__(, ) __VA_ARGS__)
+#define TORCH_CHECK_NOT_IMPLEMENTED(cond, ...) \
+  KD_CHECK_WITH_(::c10::NotImplementedError, cond __VA_OPT__(, ) __VA_ARGS__)
+#define TORCH_CHECK_WITH(error_t, cond, ...) KD_CHECK_WITH_(::c10::error_t, cond __VA_OPT__(, ) __VA_ARGS__)
+#define TORCH_CHECK_ARG(cond, argN, ...) TORCH_CHECK(cond, "invalid argument ", argN, ": ", __VA_ARGS__)
+#define TORCH_CHECK_MSG(cond, type, ...) ::c10::detail::check_message(#cond __VA_OPT__(, ) __VA_ARGS__)
+
+#define TORCH_INTERNAL_ASSERT(cond, ...)                                                                     \
+  do {                                                                                                       \
+    if (C10_UNLIKELY(!(cond))) {                                                                             \
+      ::c10::detail::internal_assert_fail(__func__, __FILE__, static_cast<uint32_t>(__LINE__), #cond,        \
+                                          ::c10::str(__VA_ARGS__));                                          \
+    }                                                                                                        \
+  } while (false)
+
+#ifdef NDEBUG
+#define TORCH_INTERNAL_ASSERT_DEBUG_ONLY(...) \
+  do {                                        \
+  } while (false)
+#else
+#define TORCH_INTERNAL_ASSERT_DEBUG_ONLY(...) TORCH_INTERNAL_ASSERT(__VA_ARGS__)
+#endif
+
+#define C10_THROW_ERROR(err_type, msg)                                                                       \
+  throw ::c10::err_type(::c10::SourceLocation{__func__, __FILE__, static_cast<uint32_t>(__LINE__)}, msg)
+#define AT_ERROR(...)                                                                                        \
+  ::c10::detail::throw_error<::c10::Error>(__func__, __FILE__, static_cast<uint32_t>(__LINE__),              \
+                                           ::c10::str(__VA_ARGS__))
+#define AT_ASSERT(...) TORCH_INTERNAL_ASSERT(__VA_ARGS__)
+#define AT_ASSERTM(cond, ...) TORCH_CHECK(cond, __VA_ARGS__)
+#define TORCH_RETHROW(e, ...)          \
+  do {                                 \
+    e.add_context(::c10::str(__VA_ARGS__)); \
+    throw;                             \
+  } while (false)
+
+#define TORCH_WARN(...)                                                                                     \
+  ::c10::Warning::warn(::c10::SourceLocation{__func__, __FILE__, static_cast<uint32_t>(__LINE__)},          \
+                       ::c10::str(__VA_ARGS__), false)
+#define TORCH_WARN_ONCE(...)                                   \
+  do {                                                         \
+    static unsigned char kd_warned_ = 0;                       \
+    if (C10_UNLIKELY(::c10::detail::warn_once(&kd_warned_))) { \
+      TORCH_WARN(__VA_ARGS__);                                 \
+    }                                                          \
+  } while (false)

@@ -1,0 +1,120 @@
+// Text building without streams: `c10::str(parts...)` and friends.
+//
+// A part may be text, a character, a bool, a number, an enum or class with a `to_text(std::string&, const X&)` overload
+// found by argument-dependent lookup, or a range-like ArrayRef/vector ("[1, 2]"). Numbers print as a C++ stream prints
+// them: floating-point values with six significant digits (%g), bool as 0 or 1.
+//
+//   std::string s = c10::str("expected ", 2, " but got ", sizes);
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "c10/macros/macros.h"
+
+namespace c10 {
+
+namespace detail {
+void append_i64(std::string& out, int64_t value);
+void append_u64(std::string& out, uint64_t value);
+void append_double(std::string& out, double value);
+void append_pointer(std::string& out, const void* value);
+
+template <typename X>
+void append_part(std::string& out, const X& value);
+
+template <typename It>
+void append_range(std::string& out, It first, It last) {
+  out += '[';
+  for (bool start = true; first != last; ++first, start = false) {
+    if (!start) out += ", ";
+    append_part(out, *first);
+  }
+  out += ']';
+}
+
+template <typename X>
+void append_part(std::string& out, const X& value) {
+  using D = std::decay_t<X>;
+  if constexpr (requires { to_text(out, value); }) {
+    to_text(out, value);
+  } else if constexpr (std::is_same_v<D, char>) {
+    out += value;
+  } else if constexpr (std::is_same_v<D, signed char> || std::is_same_v<D, unsigned char>) {
+    out += static_cast<char>(value);
+  } else if constexpr (std::is_convertible_v<const X&, std::string_view>) {
+    if constexpr (std::is_pointer_v<D>) {
+      out += value == nullptr ? std::string_view("(null)") : std::string_view(value);
+    } else {
+      out += std::string_view(value);
+    }
+  } else if constexpr (std::is_floating_point_v<D>) {
+    append_double(out, static_cast<double>(value));
+  } else if constexpr (std::is_enum_v<D>) {
+    append_i64(out, static_cast<int64_t>(value));
+  } else if constexpr (std::is_integral_v<D> && std::is_unsigned_v<D>) {
+    append_u64(out, value);
+  } else if constexpr (std::is_integral_v<D>) {
+    append_i64(out, value);
+  } else if constexpr (std::is_pointer_v<D>) {
+    append_pointer(out, value);
+  } else if constexpr (requires { value.begin() != value.end(); }) {
+    append_range(out, value.begin(), value.end());
+  } else if constexpr (requires { static_cast<bool>(value); *value; }) {
+    if (value) {
+      append_part(out, *value);
+    } else {
+      out += "nullopt";
+    }
+  } else {
+    append_double(out, static_cast<double>(static_cast<float>(value)));
+  }
+}
+}  // namespace detail
+
+// Concatenates the texts of all parts.
+inline std::string str() { return {}; }
+inline std::string str(std::string s) { return s; }
+inline std::string str(const char* s) { return s; }
+template <typename... Parts>
+std::string str(const Parts&... parts) {
+  std::string out;
+  (detail::append_part(out, parts), ...);
+  return out;
+}
+
+// The elements' texts with `delimiter` between them.
+template <typename Container>
+std::string Join(std::string_view delimiter, const Container& values) {
+  std::string out;
+  bool first = true;
+  for (const auto& v : values) {
+    if (!first) out += delimiter;
+    first = false;
+    detail::append_part(out, v);
+  }
+  return out;
+}
+
+// Replaces every occurrence of `from` (not empty) in `text` in place and returns how many there were.
+size_t ReplaceAll(std::string& text, std::string_view from, std::string_view to);
+
+// The part of a path after its last '/'.
+std::string StripBasename(const std::string& full_path);
+
+// Demangled form of a C++ ABI symbol or type name; the input itself where it cannot be demangled.
+std::string demangle(const char* name);
+
+// A place in the source.
+struct SourceLocation {
+  const char* function;
+  const char* file;
+  uint32_t line;
+};
+void to_text(std::string& out, const SourceLocation& location);
+
+}  // namespace c10
