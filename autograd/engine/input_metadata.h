@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+
+#include "aten/core/tensor.h"
+#include "c10/core/device.h"
+#include "c10/core/scalar_type.h"
+#include "c10/util/array_ref.h"
+
+namespace torch::autograd {
+
+// Shape, dtype and device of one forward result: what a gradient that comes back for it must look like. Up to five
+// dimensions lie inline.
+class InputMetadata {
+ public:
+  InputMetadata() noexcept = default;
+  explicit InputMetadata(const at::Tensor& result);
+  InputMetadata(const InputMetadata& other);
+  InputMetadata(InputMetadata&& other) noexcept;
+  InputMetadata& operator=(InputMetadata other) noexcept;
+  ~InputMetadata() {
+    if (dim_ > kInlineDims) free_sizes();
+  }
+
+  bool defined() const { return defined_; }
+  at::IntArrayRef shape() const { return at::IntArrayRef(data(), static_cast<size_t>(dim_)); }
+  at::ScalarType scalar_type() const { return dtype_; }
+  at::Device device() const { return device_; }
+  bool has_shape_of(const at::Tensor& t) const;
+  // A gradient of zeros for this result.
+  at::Tensor zeros() const;
+
+ private:
+  static constexpr int32_t kInlineDims = 5;
+  const int64_t* data() const { return dim_ > kInlineDims ? outline_ : inline_; }
+  void free_sizes() noexcept;
+
+  int32_t dim_ = 0;
+  at::ScalarType dtype_ = at::ScalarType::Undefined;
+  at::Device device_{at::DeviceType::CPU};
+  bool defined_ = false;
+  union {
+    int64_t inline_[kInlineDims] = {};
+    int64_t* outline_;
+  };
+};
+
+}  // namespace torch::autograd

@@ -1,0 +1,126 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "aten/core/tensor.h"
+#include "autograd/engine/edge.h"
+#include "autograd/engine/input_metadata.h"
+#include "c10/util/intrusive_ptr.h"
+
+namespace torch::autograd {
+
+using Variable = at::Tensor;
+using variable_list = std::vector<at::Tensor>;
+using tensor_list = std::vector<at::Tensor>;
+
+struct NodeExtras;
+class FunctionPreHook;
+class FunctionPostHook;
+
+// The number the next node of this thread gets: later operations have higher numbers, so the engine runs them first.
+uint64_t next_sequence_nr() noexcept;
+
+// One recorded operation: takes the gradients of its results and gives those of its arguments.
+//
+// Inputs are the gradients that come in (one a forward result), outputs the gradients that go out (one an edge). Derive from
+// it and override apply() for an operation of your own; Function<T> does that for most purposes. Nodes are counted by
+// c10::intrusive_ptr; the last reference destroys a chain of any length without recursion.
+class Node : public c10::intrusive_ptr_target {
+ public:
+  static constexpr uint64_t kAccumulateSequence = UINT64_MAX;
+
+  explicit Node(uint64_t sequence_nr, edge_list&& next_edges = {});
+  explicit Node(edge_list&& next_edges = {}) : Node(next_sequence_nr(), static_cast<edge_list&&>(next_edges)) {}
+  ~Node() override;
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  // Frees without recursion: a node that dies while another one of this thread does waits for its turn.
+  void operator delete(Node* self, std::destroying_delete_t) noexcept;
+
+  // The documented name, e.g. "MulBackward0".
+  virtual std::string name() const;
+  // Gives back what was saved for the backward pass.
+  virtual void release_variables() {}
+
+  // Computes the gradients of the arguments: reads num_inputs() tensors (undefined where nothing came) and writes
+  // num_outputs() ones. Both arrays are the caller's. The default calls apply().
+  virtual void evaluate(at::Tensor* grad_inputs_of_node, at::Tensor* grad_outputs_of_node);
+
+  // Runs the node by itself, without hooks and checks.
+  variable_list operator()(variable_list&& inputs);
+
+  uint64_t sequence_nr() const noexcept { return sequence_nr_; }
+  NodePtr getptr() { return NodePtr::reclaim_copy(this); }
+
+  // -- inputs: the forward results --
+  uint32_t num_inputs() const noexcept { return num_inputs_; }
+  const InputMetadata& input_metadata(size_t i) const { return metadata_[i]; }
+  // Adds the result `t` and returns its number.
+  uint32_t add_input_metadata(const at::Tensor& t);
+  // Adds a result nobody asks a gradient of.
+  uint32_t add_input_metadata_undefined();
+
+  // -- outputs: the edges --
+  uint32_t num_outputs() const noexcept { return num_edges_; }
+  const Edge& next_edge(size_t i) const { return edges_[i]; }
+  const Edge* next_edges_begin() const noexcept { return edges_; }
+  const Edge* next_edges_end() const noexcept { return edges_ + num_edges_; }
+  edge_list next_edges() const { return edge_list(next_edges_begin(), next_edges_end()); }
+  void set_next_edge(size_t i, Edge edge) { edges_[i] = static_cast<Edge&&>(edge); }
+  void add_next_edge(Edge edge);
+  void set_next_edges(edge_list&& edges);
+  // Whether anything wants gradient `i`.
+  bool should_compute_output(size_t i) const { return i < num_edges_ && edges_[i].is_valid(); }
+
+  // -- hooks; the returned key removes the hook --
+  uint64_t add_pre_hook(FunctionPreHook* owned);
+  uint64_t add_post_hook(FunctionPostHook* owned);
+  bool del_pre_hook(uint64_t key);
+  bool del_post_hook(uint64_t key);
+  // Null for the usual node: no hooks, no notes.
+  NodeExtras* extras() const noexcept { return extras_; }
+  NodeExtras& mutable_extras();
+
+ protected:
+  // For nodes that lie with their arrays in one pooled block of `block_bytes`: both arrays are already constructed.
+  Node(uint32_t block_bytes, Edge* edges, uint32_t num_edges, InputMetadata* metadata, uint32_t num_inputs) noexcept;
+
+  // Computes the gradients of the arguments from those of the results; one result an edge.
+  virtual variable_list apply(variable_list&& inputs);
+
+  bool arrays_inline() const noexcept { return block_bytes_ != 0; }
+
+  uint64_t sequence_nr_;
+  Edge* edges_ = nullptr;
+  InputMetadata* metadata_ = nullptr;
+  NodeExtras* extras_ = nullptr;
+  uint32_t num_edges_ = 0;
+  uint32_t num_inputs_ = 0;
+  uint32_t edge_capacity_ = 0;
+  uint32_t metadata_capacity_ = 0;
+  uint32_t block_bytes_ = 0;
+
+ private:
+  friend struct NodeReaper;
+};
+
+// Runs before a node's evaluation on all its incoming gradients and may replace them.
+class FunctionPreHook {
+ public:
+  virtual ~FunctionPreHook() = default;
+  virtual variable_list operator()(const variable_list& grads) = 0;
+};
+
+// Runs after a node's evaluation; `outputs` are the gradients it computed, `inputs` those it was given.
+class FunctionPostHook {
+ public:
+  virtual ~FunctionPostHook() = default;
+  virtual variable_list operator()(const variable_list& outputs, const variable_list& inputs) = 0;
+};
+
+}  // namespace torch::autograd
