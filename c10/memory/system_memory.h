@@ -1,0 +1,79 @@
+#pragma once
+
+#include <pthread.h>
+
+#include <cstddef>
+#include <cstdint>
+
+// What the allocators of this folder share: the account of memory obtained from the system, the limit, pages, the error.
+// Private to c10/memory. Everything is constant-initialised and trivially destructible, so that it works before main and
+// after the destructors of statics have run.
+
+namespace c10::memory_internal {
+
+/// A mutex for scopes: `Lock lock(mutex);`.
+class Lock {
+ public:
+  explicit Lock(pthread_mutex_t& mutex) noexcept : mutex_(mutex) { pthread_mutex_lock(&mutex_); }
+  ~Lock() { pthread_mutex_unlock(&mutex_); }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+
+ private:
+  pthread_mutex_t& mutex_;
+};
+
+/// Process-wide counters; all accesses are atomic and relaxed.
+struct Counters {
+  int64_t small_out;         // bytes that the central pool has given to threads
+  int64_t small_in_threads;  // of these, bytes that rest in threads' lists, as published
+  int64_t small_obtained;    // bytes of the central pool's spans
+  int64_t large_out;         // bytes that callers hold in blocks over kMaxSmallSize
+  int64_t large_cached;
+  int64_t reserved;
+  int64_t peak_reserved;
+  int64_t peak_allocated;
+  int64_t allocations;
+  int64_t system_allocations;
+  int64_t out_of_memory;
+  int64_t limit;             // 0: none
+};
+extern Counters g_counters;
+
+inline int64_t get(const int64_t& x) { return __atomic_load_n(&x, __ATOMIC_RELAXED); }
+inline int64_t add(int64_t& x, int64_t y) { return __atomic_add_fetch(&x, y, __ATOMIC_RELAXED); }
+inline void raise_to(int64_t& x, int64_t y) {
+  int64_t old = get(x);
+  while (old < y && !__atomic_compare_exchange_n(&x, &old, y, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+  }
+}
+
+inline int64_t allocated_now() {
+  return get(g_counters.small_out) - get(g_counters.small_in_threads) + get(g_counters.large_out);
+}
+inline void note_peak() { raise_to(g_counters.peak_allocated, allocated_now()); }
+
+/// Why memory was refused.
+enum class Refusal { kLimit, kSystem, kSize, kInjected };
+
+/// Books `bytes` as obtained; false, and nothing booked, if that would pass the limit.
+bool reserve(size_t bytes);
+void unreserve(size_t bytes);
+
+/// Pages, of which the first is aligned to 2 MiB and marked for huge pages if `bytes` is at least 2 MiB; null if the system
+/// refuses. Not booked.
+void* map_pages(size_t bytes);
+void unmap_pages(void* pages, size_t bytes);
+
+/// Obtains and books memory by `map_pages`, after emptying the cache if need be; null where that fails.
+void* obtain_pages(size_t bytes, Refusal* why);
+
+[[noreturn]] void throw_out_of_memory(size_t size, Refusal why);
+
+/// Gives cached large blocks back to the system until at most `keep` bytes are cached; returns the bytes given back.
+int64_t trim_large_cache(int64_t keep);
+
+/// Publishes the calling thread's statistics and, if `give_back`, hands its lists to the central pool.
+void publish_thread(bool give_back);
+
+}  // namespace c10::memory_internal

@@ -1,0 +1,37 @@
+#include "c10/parallel/pool.h"
+
+// libgomp's own entry points: what a compiler emits for `#pragma omp parallel`, callable without -fopenmp, so that clang
+// does not bring a second OpenMP run-time.
+extern "C" {
+void GOMP_parallel(void (*fn)(void*), void* data, unsigned num_threads, unsigned flags);
+int omp_get_thread_num(void);
+int omp_get_max_threads(void);
+void omp_set_num_threads(int);
+}
+
+namespace at::internal {
+
+namespace {
+struct Team {
+  void (*work)(void*, int);
+  void* context;
+};
+}  // namespace
+
+void run_team(int width, void (*work)(void* context, int thread_num), void* context) {
+  Team team{work, context};
+  GOMP_parallel(
+      [](void* p) {
+        const Team& t = *static_cast<const Team*>(p);
+        t.work(t.context, omp_get_thread_num());
+      },
+      &team, static_cast<unsigned>(width), 0);
+}
+
+int set_library_threads(int width) {
+  const int before = omp_get_max_threads();
+  omp_set_num_threads(width);
+  return before;
+}
+
+}  // namespace at::internal
