@@ -79,7 +79,7 @@ void append_part(std::string& out, const X& value) {
 // Concatenates the texts of all parts.
 inline std::string str() { return {}; }
 inline std::string str(std::string s) { return s; }
-inline std::string str(const char* s) { return s; }
+inline std::string str(const char* s) { return s == nullptr ? "(null)" : s; }
 template <typename... Parts>
 std::string str(const Parts&... parts) {
   std::string out;

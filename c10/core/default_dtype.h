@@ -1,0 +1,21 @@
+// The process-wide default floating-point type: what factories use where no dtype is given.
+#pragma once
+
+#include "c10/core/type_meta.h"
+
+namespace c10 {
+
+namespace detail {
+extern int8_t default_dtype;
+}
+
+// Floating-point types only (float at start); throws c10::TypeError otherwise.
+void set_default_dtype(TypeMeta dtype);
+inline ScalarType get_default_dtype_as_scalartype() {
+  return static_cast<ScalarType>(__atomic_load_n(&detail::default_dtype, __ATOMIC_RELAXED));
+}
+inline TypeMeta get_default_dtype() { return get_default_dtype_as_scalartype(); }
+// The complex type whose parts have the default type.
+TypeMeta get_default_complex_dtype();
+
+}  // namespace c10

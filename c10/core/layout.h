@@ -1,0 +1,33 @@
+// Layout: how a tensor's elements are stored.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace c10 {
+
+enum class Layout : int8_t { Strided, Sparse, SparseCsr, Mkldnn, SparseCsc, SparseBsr, SparseBsc, NumOptions };
+
+inline constexpr Layout kStrided = Layout::Strided, kSparse = Layout::Sparse, kSparseCsr = Layout::SparseCsr,
+                        kMkldnn = Layout::Mkldnn, kSparseCsc = Layout::SparseCsc, kSparseBsr = Layout::SparseBsr,
+                        kSparseBsc = Layout::SparseBsc;
+
+constexpr const char* toString(Layout layout) {
+  constexpr const char* kNames[] = {"Strided",   "Sparse",    "SparseCsr", "Mkldnn",
+                                    "SparseCsc", "SparseBsr", "SparseBsc", "Unknown layout"};
+  return kNames[static_cast<size_t>(layout)];
+}
+inline void to_text(std::string& out, Layout layout) { out += toString(layout); }
+
+template <typename Stream>
+  requires requires(Stream& s) { s.flush(); s << ""; }
+Stream& operator<<(Stream& out, Layout layout) {
+  out << toString(layout);
+  return out;
+}
+
+}  // namespace c10
+
+namespace at {
+using c10::Layout;
+}

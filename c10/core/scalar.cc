@@ -1,0 +1,50 @@
+#include "c10/core/scalar.h"
+
+#include <cmath>
+#include <stdexcept>
+
+namespace c10 {
+
+void Scalar::overflow(const char* type) {
+  std::string name(type);
+  throw std::runtime_error("value cannot be converted to type " + name + " without overflow");
+}
+
+Scalar Scalar::operator-() const {
+  TORCH_CHECK(!isBoolean(), "torch boolean negative, the `-` operator, is not supported.");
+  switch (tag_) {
+    case kDouble:
+      return Scalar(-parts_[0]);
+    case kComplexDouble:
+      return Scalar(complex<double>(-parts_[0], -parts_[1]));
+    default:
+      return Scalar(static_cast<int64_t>(0 - static_cast<uint64_t>(integer_)));
+  }
+}
+
+Scalar Scalar::conj() const { return isComplex() ? Scalar(complex<double>(parts_[0], -parts_[1])) : *this; }
+
+Scalar Scalar::log() const {
+  if (isComplex()) {
+    return Scalar(complex<double>(std::log(std::hypot(parts_[0], parts_[1])), std::atan2(parts_[1], parts_[0])));
+  }
+  return Scalar(std::log(real_part()));
+}
+
+void to_text(std::string& out, const Scalar& s) {
+  switch (s.type()) {
+    case kDouble:
+      detail::append_double(out, s.parts_[0]);
+      break;
+    case kComplexDouble:
+      out += str("(", s.parts_[0], ",", s.parts_[1], ")");
+      break;
+    case kBool:
+      out += s.integer_ != 0 ? "true" : "false";
+      break;
+    default:
+      detail::append_i64(out, s.integer_);
+  }
+}
+
+}  // namespace c10

@@ -1,0 +1,163 @@
+// Scalar: one number of any kind (integer, floating-point, bool or complex), as operators take it. 24 bytes, trivially
+// copyable. It keeps int64, double, bool or complex<double>; `to<X>` converts with a range check.
+//
+//   Scalar(3).type() == kLong;  Scalar(2.7).to<int>() == 2;  Scalar(300).to<int8_t>() throws
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <type_traits>
+
+#include "c10/core/scalar_type.h"
+#include "c10/util/exception.h"
+
+namespace c10 {
+
+class Scalar {
+ public:
+  constexpr Scalar() : Scalar(int64_t{0}) {}
+  constexpr Scalar(uint8_t v) : Scalar(static_cast<int64_t>(v)) {}
+  constexpr Scalar(int8_t v) : Scalar(static_cast<int64_t>(v)) {}
+  constexpr Scalar(int16_t v) : Scalar(static_cast<int64_t>(v)) {}
+  constexpr Scalar(int v) : Scalar(static_cast<int64_t>(v)) {}
+  constexpr Scalar(int64_t v) : integer_(v), tag_(kLong) {}
+  constexpr Scalar(Half v) : Scalar(static_cast<double>(static_cast<float>(v))) {}
+  constexpr Scalar(BFloat16 v) : Scalar(static_cast<double>(static_cast<float>(v))) {}
+  constexpr Scalar(float v) : Scalar(static_cast<double>(v)) {}
+  constexpr Scalar(double v) : parts_{v, 0.0}, tag_(kDouble) {}
+  constexpr Scalar(complex<Half> v) : Scalar(complex<double>(complex<float>(v))) {}
+  constexpr Scalar(complex<float> v) : Scalar(complex<double>(v)) {}
+  constexpr Scalar(complex<double> v) : parts_{v.real(), v.imag()}, tag_(kComplexDouble) {}
+  // Exactly bool: a pointer must not become one.
+  template <typename B>
+    requires std::is_same_v<B, bool>
+  constexpr Scalar(B v) : integer_(v), tag_(kBool) {}
+
+  constexpr bool isFloatingPoint() const { return tag_ == kDouble; }
+  constexpr bool isIntegral(bool includeBool) const { return tag_ == kLong || (includeBool && tag_ == kBool); }
+  constexpr bool isIntegral() const { return tag_ == kLong; }
+  constexpr bool isComplex() const { return tag_ == kComplexDouble; }
+  constexpr bool isBoolean() const { return tag_ == kBool; }
+  // Long, Double, Bool or ComplexDouble.
+  constexpr ScalarType type() const { return tag_; }
+
+  // The value as an X. Throws std::runtime_error "value cannot be converted to type {X} without overflow" where the
+  // integral part does not fit or an imaginary part would be lost. A fraction is cut off; a negative integer wraps into an
+  // unsigned type.
+  template <typename X>
+  X to() const;
+
+  uint8_t toByte() const { return to<uint8_t>(); }
+  int8_t toChar() const { return to<int8_t>(); }
+  int16_t toShort() const { return to<int16_t>(); }
+  int toInt() const { return to<int>(); }
+  int64_t toLong() const { return to<int64_t>(); }
+  Half toHalf() const { return to<Half>(); }
+  float toFloat() const { return to<float>(); }
+  double toDouble() const { return to<double>(); }
+  bool toBool() const { return to<bool>(); }
+  BFloat16 toBFloat16() const { return to<BFloat16>(); }
+  complex<Half> toComplexHalf() const { return to<complex<Half>>(); }
+  complex<float> toComplexFloat() const { return to<complex<float>>(); }
+  complex<double> toComplexDouble() const { return to<complex<double>>(); }
+
+  // Throws for a boolean.
+  Scalar operator-() const;
+  Scalar conj() const;
+  // Natural logarithm; of a negative real number, NaN.
+  Scalar log() const;
+
+  // Whether the number equals `value` mathematically.
+  template <typename X>
+    requires(!is_complex_v<X>)
+  bool equal(X value) const {
+    if (tag_ == kComplexDouble) return parts_[0] == static_cast<double>(value) && parts_[1] == 0.0;
+    if (tag_ == kDouble) return parts_[0] == static_cast<double>(value);
+    if constexpr (std::is_integral_v<X>) return integer_ == static_cast<int64_t>(value);
+    return static_cast<double>(integer_) == static_cast<double>(value);
+  }
+  template <typename X>
+  bool equal(complex<X> value) const {
+    return tag_ == kComplexDouble ? parts_[0] == value.real() && parts_[1] == value.imag()
+                                  : value.imag() == X(0) && equal(value.real());
+  }
+  bool equal(bool value) const { return tag_ == kBool ? (integer_ != 0) == value : equal<int64_t>(value); }
+
+ private:
+  friend void to_text(std::string& out, const Scalar& s);
+  [[noreturn]] C10_COLD static void overflow(const char* type);
+  double real_part() const {
+    return tag_ == kDouble || tag_ == kComplexDouble ? parts_[0] : static_cast<double>(integer_);
+  }
+
+  union {
+    int64_t integer_;
+    double parts_[2];
+  };
+  ScalarType tag_;
+};
+static_assert(sizeof(Scalar) <= 24 && std::is_trivially_copyable_v<Scalar>);
+
+template <typename X>
+X Scalar::to() const {
+  using L = std::numeric_limits<X>;
+  if constexpr (is_complex_v<X>) {
+    using V = typename X::value_type;
+    Scalar re(real_part());
+    if (tag_ != kComplexDouble) return X(re.to<V>());
+    return X(re.to<V>(), Scalar(parts_[1]).to<V>());
+  } else {
+    if (tag_ == kComplexDouble && C10_UNLIKELY(parts_[1] != 0.0)) overflow(toString(CppTypeToScalarType<X>::value));
+    if constexpr (std::is_same_v<X, bool>) {
+      return tag_ == kDouble || tag_ == kComplexDouble ? parts_[0] != 0.0 : integer_ != 0;
+    } else if constexpr (std::is_integral_v<X>) {
+      if (tag_ == kLong || tag_ == kBool) {
+        if constexpr (sizeof(X) < sizeof(int64_t)) {
+          // An unsigned type takes what its signed twin would, too: -1 is 255.
+          constexpr int64_t kLeast = std::is_unsigned_v<X> ? -static_cast<int64_t>(L::max()) : int64_t{L::min()};
+          if (C10_UNLIKELY(integer_ < kLeast || integer_ > int64_t{L::max()})) {
+            overflow(toString(CppTypeToScalarType<X>::value));
+          }
+        }
+        return static_cast<X>(integer_);
+      }
+      // The limits of int64 are not exact in double: 2^63 is the first value too large.
+      const double v = parts_[0];
+      constexpr double kEnd = static_cast<double>(uint64_t{1} << (L::digits - 1)) * 2.0;
+      constexpr double kBelow = std::is_unsigned_v<X> ? -kEnd : -kEnd - (sizeof(X) < 8 ? 1.0 : 0.0);
+      const bool fits = v < kEnd && (sizeof(X) < 8 ? v > kBelow : v >= kBelow);
+      if (C10_UNLIKELY(!fits)) overflow(toString(CppTypeToScalarType<X>::value));
+      return static_cast<X>(static_cast<int64_t>(v));
+    } else {
+      const double v = real_part();
+      if constexpr (!std::is_same_v<X, double>) {
+        constexpr double kMax = static_cast<double>(static_cast<float>(L::max()));
+        const double magnitude = v < 0 ? -v : v;
+        // Infinity and NaN convert; finite values must stay finite.
+        if (C10_UNLIKELY(magnitude > kMax && magnitude <= std::numeric_limits<double>::max())) {
+          overflow(toString(CppTypeToScalarType<X>::value));
+        }
+        return static_cast<X>(static_cast<float>(v));
+      }
+      return static_cast<X>(v);
+    }
+  }
+}
+
+// As streams print it: 3, 2.5, true, (1,2).
+void to_text(std::string& out, const Scalar& s);
+template <typename Stream>
+  requires requires(Stream& s) { s.flush(); s << ""; }
+Stream& operator<<(Stream& out, const Scalar& s) {
+  std::string text;
+  to_text(text, s);
+  out << text.c_str();
+  return out;
+}
+
+}  // namespace c10
+
+namespace at {
+using c10::Scalar;
+}
