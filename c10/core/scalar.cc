@@ -3,11 +3,30 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "c10/core/type_meta.h"
+
 namespace c10 {
 
-void Scalar::overflow(const char* type) {
-  std::string name(type);
-  throw std::runtime_error("value cannot be converted to type " + name + " without overflow");
+void Scalar::overflow(ScalarType type) {
+  const auto name = [type]() -> std::string {
+    switch (type) {
+      case kByte:
+        return "uint8_t";
+      case kChar:
+        return "int8_t";
+      case kShort:
+        return "int16_t";
+      case kLong:
+        return "int64_t";
+      case kHalf:
+        return "at::Half";
+      case kBFloat16:
+        return "at::BFloat16";
+      default:
+        return std::string(caffe2::TypeMeta(type).name());
+    }
+  };
+  throw std::runtime_error("value cannot be converted to type " + name() + " without overflow");
 }
 
 Scalar Scalar::operator-() const {

@@ -86,7 +86,7 @@ class Scalar {
 
  private:
   friend void to_text(std::string& out, const Scalar& s);
-  [[noreturn]] C10_COLD static void overflow(const char* type);
+  [[noreturn]] C10_COLD static void overflow(ScalarType type);
   double real_part() const {
     return tag_ == kDouble || tag_ == kComplexDouble ? parts_[0] : static_cast<double>(integer_);
   }
@@ -108,7 +108,7 @@ X Scalar::to() const {
     if (tag_ != kComplexDouble) return X(re.to<V>());
     return X(re.to<V>(), Scalar(parts_[1]).to<V>());
   } else {
-    if (tag_ == kComplexDouble && C10_UNLIKELY(parts_[1] != 0.0)) overflow(toString(CppTypeToScalarType<X>::value));
+    if (tag_ == kComplexDouble && C10_UNLIKELY(parts_[1] != 0.0)) overflow(CppTypeToScalarType<X>::value);
     if constexpr (std::is_same_v<X, bool>) {
       return tag_ == kDouble || tag_ == kComplexDouble ? parts_[0] != 0.0 : integer_ != 0;
     } else if constexpr (std::is_integral_v<X>) {
@@ -117,17 +117,16 @@ X Scalar::to() const {
           // An unsigned type takes what its signed twin would, too: -1 is 255.
           constexpr int64_t kLeast = std::is_unsigned_v<X> ? -static_cast<int64_t>(L::max()) : int64_t{L::min()};
           if (C10_UNLIKELY(integer_ < kLeast || integer_ > int64_t{L::max()})) {
-            overflow(toString(CppTypeToScalarType<X>::value));
+            overflow(CppTypeToScalarType<X>::value);
           }
         }
         return static_cast<X>(integer_);
       }
-      // The limits of int64 are not exact in double: 2^63 is the first value too large.
+      // Only the limits of int64 are not exact in double: 2^63 is the first value too large.
       const double v = parts_[0];
       constexpr double kEnd = static_cast<double>(uint64_t{1} << (L::digits - 1)) * 2.0;
-      constexpr double kBelow = std::is_unsigned_v<X> ? -kEnd : -kEnd - (sizeof(X) < 8 ? 1.0 : 0.0);
-      const bool fits = v < kEnd && (sizeof(X) < 8 ? v > kBelow : v >= kBelow);
-      if (C10_UNLIKELY(!fits)) overflow(toString(CppTypeToScalarType<X>::value));
+      const bool fits = v >= static_cast<double>(L::min()) && (sizeof(X) < 8 ? v <= kEnd - 1.0 : v < kEnd);
+      if (C10_UNLIKELY(!fits)) overflow(CppTypeToScalarType<X>::value);
       return static_cast<X>(static_cast<int64_t>(v));
     } else {
       const double v = real_part();
@@ -136,7 +135,7 @@ X Scalar::to() const {
         const double magnitude = v < 0 ? -v : v;
         // Infinity and NaN convert; finite values must stay finite.
         if (C10_UNLIKELY(magnitude > kMax && magnitude <= std::numeric_limits<double>::max())) {
-          overflow(toString(CppTypeToScalarType<X>::value));
+          overflow(CppTypeToScalarType<X>::value);
         }
         return static_cast<X>(static_cast<float>(v));
       }
