@@ -1,0 +1,123 @@
+#include "aten/core/empty.h"
+
+#include <algorithm>
+
+#include "c10/core/memory_format.h"
+
+namespace at {
+namespace {
+
+intrusive_ptr<StorageImpl> allocate(size_t nbytes, Device device) {
+  if (C10_LIKELY(device.type() == DeviceType::CPU)) return StorageImpl::allocate_cpu(nbytes);
+  backend_key_set(device);
+  TORCH_CHECK(
+      device.type() == DeviceType::Meta,
+      "Cannot allocate on device ", device.str(), ": Kindling is not linked with support for ", device.str(), " devices");
+  return StorageImpl::without_data(nbytes, device);
+}
+
+size_t checked_nbytes(int64_t numel, ScalarType dtype) {
+  int64_t nbytes;
+  TORCH_CHECK(
+      !__builtin_mul_overflow(numel, static_cast<int64_t>(elementSize(dtype)), &nbytes),
+      "empty: ", numel, " elements of ", toString(dtype), " overflow the size of memory");
+  return static_cast<size_t>(nbytes);
+}
+
+}  // namespace
+
+Tensor empty_contiguous(IntArrayRef sizes, ScalarType dtype, Device device) {
+  const size_t nbytes = checked_nbytes(checked_numel(sizes), dtype);
+  return Tensor(make_intrusive<TensorImpl>(allocate(nbytes, device), dtype, device, sizes));
+}
+
+Tensor empty_with_strides(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype, Device device) {
+  TORCH_CHECK(
+      sizes.size() == strides.size(),
+      "mismatch in length of strides and shape: ", strides.size(), " strides for ", sizes.size(), " dimensions");
+  checked_numel(sizes);
+  for (int64_t stride : strides) {
+    TORCH_CHECK(stride >= 0, "as_strided: Negative strides are not supported at the moment, got strides: ", strides);
+  }
+  const size_t nbytes = static_cast<size_t>(checked_storage_nbytes(sizes, strides, 0, elementSize(dtype)));
+  return Tensor(make_intrusive<TensorImpl>(allocate(nbytes, device), dtype, device, sizes, strides, int64_t{0}));
+}
+
+Tensor empty_spec(const TensorSpec& spec) {
+  if (C10_LIKELY(spec.strides.empty())) return empty_contiguous(spec.sizes, spec.dtype, spec.device);
+  return empty_with_strides(spec.sizes, spec.strides, spec.dtype, spec.device);
+}
+
+DimVector strides_of_format(IntArrayRef sizes, MemoryFormat format) {
+  DimVector strides(sizes.size());
+  const int64_t rank = static_cast<int64_t>(sizes.size());
+  int64_t step = 1;
+  auto place = [&](int64_t d) {
+    strides[d] = step;
+    step *= std::max<int64_t>(sizes[d], 1);
+  };
+  if (format == MemoryFormat::ChannelsLast || format == MemoryFormat::ChannelsLast3d) {
+    const int64_t expected = format == MemoryFormat::ChannelsLast ? 4 : 5;
+    TORCH_CHECK(
+        rank == expected,
+        "required rank ", expected, " tensor to use ",
+        expected == 4 ? "channels_last" : "channels_last_3d", " format");
+    place(1);
+    for (int64_t d = rank - 1; d >= 2; --d) place(d);
+    place(0);
+  } else {
+    for (int64_t d = rank - 1; d >= 0; --d) place(d);
+  }
+  return strides;
+}
+
+DimVector strides_like(const TensorBase& self) {
+  const IntArrayRef sizes = self.sizes();
+  const IntArrayRef strides = self.strides();
+  if (self.is_non_overlapping_and_dense()) return DimVector(strides.begin(), strides.end());
+  const int64_t rank = self.dim();
+  DimVector order(rank);
+  for (int64_t d = 0; d < rank; ++d) order[d] = rank - 1 - d;
+  // Innermost first: by stride; ties (and broadcast dimensions, whose stride is 0) keep row-major order.
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    if (strides[a] == 0 || strides[b] == 0) return false;
+    return strides[a] < strides[b];
+  });
+  DimVector result(rank);
+  int64_t step = 1;
+  for (int64_t d : order) {
+    result[d] = step;
+    step *= std::max<int64_t>(sizes[d], 1);
+  }
+  return result;
+}
+
+void resize_output(const Tensor& self, IntArrayRef sizes) {
+  if (self.sizes() == sizes) return;
+  const int64_t numel = checked_numel(sizes);
+  TORCH_CHECK(!self.requires_grad(), "cannot resize variables that require grad");
+  TensorImpl& impl = *self.unsafeGetTensorImpl();
+  const size_t needed =
+      checked_nbytes(numel, impl.dtype()) + static_cast<size_t>(impl.storage_offset()) * impl.itemsize();
+  if (numel != 0 && impl.storage() && needed > impl.storage()->nbytes()) impl.storage()->resize(needed);
+  impl.set_sizes_contiguous(sizes);
+}
+
+Tensor wrapped_scalar_tensor(const Scalar& value) {
+  const ScalarType dtype = value.type();
+  Tensor result = empty_contiguous({}, dtype);
+  void* data = result.data_ptr();
+  if (dtype == ScalarType::Double) {
+    *static_cast<double*>(data) = value.toDouble();
+  } else if (dtype == ScalarType::Long) {
+    *static_cast<int64_t*>(data) = value.toLong();
+  } else if (dtype == ScalarType::Bool) {
+    *static_cast<bool*>(data) = value.toBool();
+  } else {
+    *static_cast<c10::complex<double>*>(data) = value.toComplexDouble();
+  }
+  result.unsafeGetTensorImpl()->set_wrapped_number(true);
+  return result;
+}
+
+}  // namespace at

@@ -1,0 +1,27 @@
+#pragma once
+
+#include "aten/core/tensor.h"
+#include "aten/core/tensor_spec.h"
+
+namespace at {
+
+// Uninitialised contiguous tensors for kernels and structured operators; programs call at::empty. Sizes are checked ("Trying
+// to create tensor with negative dimension ..", overflow), memory comes from the device's caching allocator.
+Tensor empty_contiguous(IntArrayRef sizes, ScalarType dtype, Device device = Device(DeviceType::CPU));
+// Any strides; the storage reaches exactly as far as they do.
+Tensor empty_with_strides(
+    IntArrayRef sizes, IntArrayRef strides, ScalarType dtype, Device device = Device(DeviceType::CPU));
+// The result that a shape rule describes.
+Tensor empty_spec(const TensorSpec& spec);
+// Strides of `sizes` in a memory format. Preserve is the caller's to resolve; ChannelsLast needs 4 sizes, ChannelsLast3d 5.
+DimVector strides_of_format(IntArrayRef sizes, MemoryFormat format);
+// The strides with which a result shaped like `self` keeps its layout: those of self where it is non-overlapping and dense,
+// else dense ones in the same order of dimensions.
+DimVector strides_like(const TensorBase& self);
+// Gives `self` new sizes (contiguous, or in `format`), growing its storage where needed. Throws where the tensor requires a
+// gradient or its storage cannot grow.
+void resize_output(const Tensor& self, IntArrayRef sizes);
+// A 0-dim CPU tensor of the value: Double, Long, Bool or ComplexDouble, marked as a wrapped number.
+Tensor wrapped_scalar_tensor(const Scalar& value);
+
+}  // namespace at

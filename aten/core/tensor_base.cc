@@ -1,0 +1,37 @@
+#include "aten/core/tensor_base.h"
+
+namespace at {
+namespace detail {
+
+void throw_undefined(const char* what) {
+  TORCH_CHECK(false, what);
+  __builtin_unreachable();
+}
+
+void throw_wrong_dtype(ScalarType expected, ScalarType found) {
+  TORCH_CHECK(false, "expected scalar type ", toString(expected), " but found ", toString(found));
+  __builtin_unreachable();
+}
+
+void throw_dim_out_of_range(int64_t dim, int64_t rank) {
+  TORCH_CHECK_INDEX(rank > 0, "Dimension specified as ", dim, " but tensor has no dimensions");
+  TORCH_CHECK_INDEX(
+      false, "Dimension out of range (expected to be in range of [", -rank, ", ", rank - 1, "], but got ", dim, ")");
+  __builtin_unreachable();
+}
+
+void throw_wrong_accessor_dim(int64_t expected, int64_t found) {
+  TORCH_CHECK(false, "TensorAccessor expected ", expected, " dims but tensor has ", found);
+  __builtin_unreachable();
+}
+
+}  // namespace detail
+
+MemoryFormat TensorBase::suggest_memory_format() const {
+  const TensorImpl& self = impl();
+  if (self.dim() == 4 && is_channels_last_strides_2d(self.sizes(), self.strides()) ) return MemoryFormat::ChannelsLast;
+  if (self.dim() == 5 && is_channels_last_strides_3d(self.sizes(), self.strides())) return MemoryFormat::ChannelsLast3d;
+  return MemoryFormat::Contiguous;
+}
+
+}  // namespace at

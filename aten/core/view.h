@@ -1,0 +1,47 @@
+#pragma once
+
+#include "aten/core/tensor.h"
+#include "c10/core/thread_state.h"
+
+namespace at {
+
+// A tensor over the storage of `self` with another geometry (strides and storage_offset in elements; not checked here). It is
+// tracked as a view of self, or of what self is a view of, so that a change of either in place is seen by autograd.
+inline Tensor make_view(
+    const TensorBase& self,
+    IntArrayRef sizes,
+    IntArrayRef strides,
+    int64_t storage_offset,
+    ScalarType dtype,
+    bool multi_output = false) {
+  TensorImpl& source = *self.unsafeGetTensorImpl();
+  auto impl = make_intrusive<TensorImpl>(source.storage(), dtype, source.device(), sizes, strides, storage_offset);
+  impl->set_inference(source.is_inference());
+  if (C10_UNLIKELY(source.version_counter().defined())) impl->set_version_counter(source.version_counter());
+  if (!source.is_inference()) {
+    CreationMeta meta = source.creation_meta();
+    if (C10_UNLIKELY(multi_output || !thread_state().grad_enabled)) {
+      const bool no_grad = !thread_state().grad_enabled || meta == CreationMeta::kNoGrad ||
+          meta == CreationMeta::kMultiOutputNoGrad;
+      const bool multi = multi_output || meta == CreationMeta::kMultiOutput || meta == CreationMeta::kMultiOutputNoGrad;
+      meta = multi ? (no_grad ? CreationMeta::kMultiOutputNoGrad : CreationMeta::kMultiOutput) : CreationMeta::kNoGrad;
+    }
+    impl->set_base(source.is_view() ? source.base() : self.getIntrusivePtr(), meta);
+  }
+  return Tensor(std::move(impl));
+}
+
+inline Tensor make_view(const TensorBase& self, IntArrayRef sizes, IntArrayRef strides, int64_t storage_offset) {
+  return make_view(self, sizes, strides, storage_offset, self.scalar_type());
+}
+
+// The strides that show `sizes` over the memory of (old_sizes, old_strides) without a copy; empty optional where there are
+// none. Products of sizes and old_sizes must be equal.
+std::optional<DimVector> view_strides(IntArrayRef old_sizes, IntArrayRef old_strides, IntArrayRef sizes);
+// `shape` with a -1 replaced by what is left of numel elements. Throws "shape '[3]' is invalid for input of size 2".
+DimVector infer_shape(IntArrayRef shape, int64_t numel);
+// The shape two shapes broadcast to. Throws "The size of tensor a (2) must match the size of tensor b (3) at non-singleton
+// dimension 0".
+DimVector broadcast_shapes(IntArrayRef a, IntArrayRef b);
+
+}  // namespace at

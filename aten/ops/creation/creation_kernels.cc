@@ -1,0 +1,155 @@
+// Tensors from sizes, ranges and values.
+#include <cmath>
+
+#include "aten/core/empty.h"
+#include "aten/core/tensor.h"
+#include "aten/ops/copy/ops.h"
+#include "aten/ops/creation/ops.h"
+#include "c10/core/default_dtype.h"
+
+namespace at::native {
+namespace {
+
+void check_options(const char* name, const TensorOptions& options) {
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      options.layout() == Layout::Strided, name, ": layout ", options.layout(), " has no kernel yet; use strided");
+}
+
+MemoryFormat format_of(const char* name, const TensorOptions& options, std::optional<MemoryFormat> format) {
+  TORCH_CHECK(
+      !(options.has_memory_format() && format.has_value()),
+      name, ": Cannot set memory_format both in TensorOptions and explicit argument; please delete the redundant setter.");
+  return format.has_value() ? *format : options.memory_format_opt().value_or(MemoryFormat::Contiguous);
+}
+
+// `options` where set, the properties of `self` elsewhere.
+TensorOptions options_like(const Tensor& self, const TensorOptions& options) {
+  return self.options().merge_in(options);
+}
+
+// The dtype of a tensor filled with `value` where the caller names none.
+TensorOptions options_for_value(const TensorOptions& options, const Scalar& value) {
+  if (options.has_dtype()) return options;
+  return options.dtype(
+      value.isBoolean() ? ScalarType::Bool
+          : value.isIntegral(false) ? ScalarType::Long
+          : value.isComplex() ? get_default_complex_dtype()
+                              : get_default_dtype_as_scalartype());
+}
+
+}  // namespace
+
+Tensor empty(IntArrayRef size, TensorOptions options, std::optional<MemoryFormat> memory_format) {
+  check_options("empty", options);
+  const MemoryFormat format = format_of("empty", options, memory_format);
+  if (C10_LIKELY(format == MemoryFormat::Contiguous)) {
+    return empty_contiguous(size, options.scalar_type(), options.device());
+  }
+  TORCH_CHECK(format != MemoryFormat::Preserve, "empty: memory format Preserve needs a tensor to take it from");
+  checked_numel(size);
+  return empty_with_strides(size, strides_of_format(size, format), options.scalar_type(), options.device());
+}
+
+Tensor empty_strided(IntArrayRef size, IntArrayRef stride, TensorOptions options) {
+  check_options("empty_strided", options);
+  return empty_with_strides(size, stride, options.scalar_type(), options.device());
+}
+
+Tensor empty_permuted(IntArrayRef size, IntArrayRef physical_layout, TensorOptions options) {
+  check_options("empty_permuted", options);
+  const int64_t rank = static_cast<int64_t>(size.size());
+  TORCH_CHECK(
+      static_cast<int64_t>(physical_layout.size()) == rank,
+      "Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = ", rank,
+      " is not equal to len(physical_layout) = ", physical_layout.size());
+  checked_numel(size);
+  DimVector strides(rank, -1);
+  int64_t step = 1;
+  for (int64_t i = rank - 1; i >= 0; --i) {
+    const int64_t d = physical_layout[i];
+    TORCH_CHECK(d >= 0 && d < rank, "Dimension out of range (expected to be between 0 and ", rank - 1, ", but got ", d,
+                " at index ", i, "). NB: negative dims not currently supported; file an issue if you want it.");
+    TORCH_CHECK(strides[d] == -1, "Duplicate dim not allowed: ", d);
+    strides[d] = step;
+    step *= size[d] > 1 ? size[d] : 1;
+  }
+  return empty_with_strides(size, strides, options.scalar_type(), options.device());
+}
+
+Tensor empty_like(const Tensor& self, TensorOptions options, std::optional<MemoryFormat> memory_format) {
+  TORCH_CHECK(
+      !(options.has_memory_format() && memory_format.has_value()),
+      "empty_like: Cannot set memory_format both in TensorOptions and explicit argument; please delete the redundant "
+      "setter.");
+  const MemoryFormat format =
+      memory_format.has_value() ? *memory_format : options.memory_format_opt().value_or(MemoryFormat::Preserve);
+  const TensorOptions merged = options_like(self, options);
+  check_options("empty_like", merged);
+  if (format == MemoryFormat::Contiguous || (format == MemoryFormat::Preserve && self.is_contiguous())) {
+    return empty_contiguous(self.sizes(), merged.scalar_type(), merged.device());
+  }
+  const DimVector strides =
+      format == MemoryFormat::Preserve ? strides_like(self) : strides_of_format(self.sizes(), format);
+  return empty_with_strides(self.sizes(), strides, merged.scalar_type(), merged.device());
+}
+
+Tensor full(IntArrayRef size, const Scalar& fill_value, TensorOptions options) {
+  Tensor result = empty(size, options_for_value(options, fill_value), std::nullopt);
+  at::fill_(result, fill_value);
+  return result;
+}
+
+Tensor zeros(IntArrayRef size, TensorOptions options) {
+  Tensor result = empty(size, options, std::nullopt);
+  at::zero_(result);
+  return result;
+}
+
+Tensor ones(IntArrayRef size, TensorOptions options) {
+  Tensor result = empty(size, options, std::nullopt);
+  at::fill_(result, 1);
+  return result;
+}
+
+Tensor full_like(
+    const Tensor& self, const Scalar& fill_value, TensorOptions options, std::optional<MemoryFormat> memory_format) {
+  Tensor result = empty_like(self, options, memory_format);
+  at::fill_(result, fill_value);
+  return result;
+}
+
+Tensor zeros_like(const Tensor& self, TensorOptions options, std::optional<MemoryFormat> memory_format) {
+  Tensor result = empty_like(self, options, memory_format);
+  at::zero_(result);
+  return result;
+}
+
+Tensor ones_like(const Tensor& self, TensorOptions options, std::optional<MemoryFormat> memory_format) {
+  return full_like(self, 1, options, memory_format);
+}
+
+Tensor new_empty(const Tensor& self, IntArrayRef size, TensorOptions options) {
+  return empty(size, options_like(self, options), std::nullopt);
+}
+
+Tensor new_empty_strided(const Tensor& self, IntArrayRef size, IntArrayRef stride, TensorOptions options) {
+  return empty_strided(size, stride, options_like(self, options));
+}
+
+Tensor new_full(const Tensor& self, IntArrayRef size, const Scalar& fill_value, TensorOptions options) {
+  return full(size, fill_value, options_like(self, options));
+}
+
+Tensor new_zeros(const Tensor& self, IntArrayRef size, TensorOptions options) {
+  return zeros(size, options_like(self, options));
+}
+
+Tensor new_ones(const Tensor& self, IntArrayRef size, TensorOptions options) {
+  return ones(size, options_like(self, options));
+}
+
+Tensor scalar_tensor(const Scalar& s, TensorOptions options) {
+  return full({}, s, options.has_dtype() ? options : options.dtype(get_default_dtype_as_scalartype()));
+}
+
+}  // namespace at::native

@@ -1,0 +1,337 @@
+// Arithmetic and geometric progressions, identities and index grids.
+#include <algorithm>
+#include <cmath>
+
+#include "aten/core/empty.h"
+#include "aten/core/tensor.h"
+#include "aten/cpu/visit_dtype.h"
+#include "aten/ops/copy/ops.h"
+#include "c10/core/default_dtype.h"
+
+namespace at::native {
+namespace {
+
+bool all_integral(const Scalar& a, const Scalar& b, const Scalar& c) {
+  return a.isIntegral(true) && b.isIntegral(true) && c.isIntegral(true);
+}
+
+void check_real_range(const char* name, const Scalar& start, const Scalar& end, const Scalar& step) {
+  TORCH_CHECK(
+      !start.isComplex() && !end.isComplex() && !step.isComplex(), name, ": complex bounds are not supported");
+  const double first = start.toDouble();
+  const double last = end.toDouble();
+  const double stride = step.toDouble();
+  TORCH_CHECK(stride != 0 && !std::isnan(stride), "step must be nonzero");
+  TORCH_CHECK(
+      std::isfinite(first) && std::isfinite(last), "unsupported range: ", first, " -> ", last);
+  TORCH_CHECK(
+      (stride > 0 && last >= first) || (stride < 0 && last <= first),
+      "upper bound and larger bound inconsistent with step sign");
+}
+
+int64_t checked_count(const char* name, double count) {
+  TORCH_CHECK(count >= 0 && count < 9.2e18, name, ": invalid size, possible overflow? ", count, " elements");
+  return static_cast<int64_t>(count);
+}
+
+TensorOptions options_for_range(
+    const TensorOptions& options, const Scalar& start, const Scalar& end, const Scalar& step) {
+  if (options.has_dtype()) return options;
+  return options.dtype(all_integral(start, end, step) ? ScalarType::Long : get_default_dtype_as_scalartype());
+}
+
+// start + i * step, i < count: in int64 for integers, in double otherwise.
+void fill_progression(Tensor& out, const char* name, const Scalar& start, const Scalar& step) {
+  if (out.is_meta()) return;
+  const int64_t count = out.numel();
+  cpu::visit_real(out.scalar_type(), name, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    T* data = out.data_ptr<T>();
+    if constexpr (std::is_integral_v<T>) {
+      const uint64_t first = static_cast<uint64_t>(start.to<int64_t>());
+      const uint64_t stride = static_cast<uint64_t>(step.to<int64_t>());
+      for (int64_t i = 0; i < count; ++i) {
+        data[i] = static_cast<T>(first + static_cast<uint64_t>(i) * stride);
+      }
+    } else {
+      const double first = start.toDouble();
+      const double stride = step.toDouble();
+      for (int64_t i = 0; i < count; ++i) data[i] = static_cast<T>(first + static_cast<double>(i) * stride);
+    }
+  });
+}
+
+Tensor empty_for(const TensorOptions& options, int64_t count) {
+  return empty_contiguous({count}, options.scalar_type(), options.device());
+}
+
+}  // namespace
+
+Tensor arange_start_step(const Scalar& start, const Scalar& end, const Scalar& step, TensorOptions options) {
+  check_real_range("arange", start, end, step);
+  const TensorOptions chosen = options_for_range(options, start, end, step);
+  int64_t count;
+  if (all_integral(start, end, step)) {
+    const __int128 span = static_cast<__int128>(end.to<int64_t>()) - start.to<int64_t>();
+    const __int128 stride = step.to<int64_t>();
+    const __int128 wanted = (span + stride + (stride > 0 ? -1 : 1)) / stride;
+    TORCH_CHECK(wanted >= 0 && wanted <= INT64_MAX, "arange: invalid size, possible overflow?");
+    count = static_cast<int64_t>(wanted);
+  } else {
+    count = checked_count("arange", std::ceil((end.toDouble() - start.toDouble()) / step.toDouble()));
+  }
+  Tensor result = empty_for(chosen, count);
+  fill_progression(result, "arange", start, step);
+  return result;
+}
+
+Tensor arange_start(const Scalar& start, const Scalar& end, TensorOptions options) {
+  return arange_start_step(start, end, 1, options);
+}
+
+Tensor arange(const Scalar& end, TensorOptions options) {
+  return arange_start_step(0, end, 1, options);
+}
+
+Tensor range_step(const Scalar& start, const Scalar& end, const Scalar& step, TensorOptions options) {
+  check_real_range("range", start, end, step);
+  const double count = std::floor((end.toDouble() - start.toDouble()) / step.toDouble()) + 1;
+  Tensor result = empty_for(options, checked_count("range", count));
+  fill_progression(result, "range", start, step);
+  return result;
+}
+
+Tensor range(const Scalar& start, const Scalar& end, TensorOptions options) {
+  return range_step(start, end, 1, options);
+}
+
+namespace {
+
+TensorOptions options_for_space(const TensorOptions& options, const Scalar& start, const Scalar& end) {
+  if (options.has_dtype()) return options;
+  return options.dtype(
+      start.isComplex() || end.isComplex() ? get_default_complex_dtype() : get_default_dtype_as_scalartype());
+}
+
+}  // namespace
+
+Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, TensorOptions options) {
+  TORCH_CHECK(steps >= 0, "number of steps must be non-negative");
+  const TensorOptions chosen = options_for_space(options, start, end);
+  Tensor result = empty_for(chosen, steps);
+  if (result.is_meta()) return result;
+  cpu::visit_all(result.scalar_type(), "linspace", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    T* data = result.data_ptr<T>();
+    if constexpr (isComplexType(CppTypeToScalarType<T>::value)) {
+      const c10::complex<double> first = start.toComplexDouble();
+      const c10::complex<double> last = end.toComplexDouble();
+      const c10::complex<double> step = (last - first) / static_cast<double>(std::max<int64_t>(steps - 1, 1));
+      for (int64_t i = 0; i < steps; ++i) {
+        data[i] = T(i < steps / 2 || steps == 1 ? first + step * static_cast<double>(i)
+                                  : last - step * static_cast<double>(steps - 1 - i));
+      }
+    } else {
+      // The step has the precision of the result, as does each end of the interval: counted from the nearer one.
+      using Compute = std::conditional_t<std::is_same_v<T, double> || std::is_integral_v<T>, double, float>;
+      const Compute first = static_cast<Compute>(start.toDouble());
+      const Compute last = static_cast<Compute>(end.toDouble());
+      const Compute step = (last - first) / static_cast<Compute>(std::max<int64_t>(steps - 1, 1));
+      for (int64_t i = 0; i < steps; ++i) {
+        data[i] = static_cast<T>(i < steps / 2 || steps == 1 ? first + step * static_cast<Compute>(i)
+                                               : last - step * static_cast<Compute>(steps - 1 - i));
+      }
+    }
+  });
+  return result;
+}
+
+Tensor logspace(const Scalar& start, const Scalar& end, int64_t steps, double base, TensorOptions options) {
+  TORCH_CHECK(steps >= 0, "number of steps must be non-negative");
+  const TensorOptions chosen = options_for_space(options, start, end);
+  Tensor result = empty_for(chosen, steps);
+  if (result.is_meta()) return result;
+  cpu::visit_real(result.scalar_type(), "logspace", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    T* data = result.data_ptr<T>();
+    const double first = start.toDouble();
+    const double last = end.toDouble();
+    const double step = (last - first) / static_cast<double>(std::max<int64_t>(steps - 1, 1));
+    for (int64_t i = 0; i < steps; ++i) {
+      const double exponent = i < steps / 2 || steps == 1 ? first + step * static_cast<double>(i)
+                                            : last - step * static_cast<double>(steps - 1 - i);
+      data[i] = static_cast<T>(std::pow(base, exponent));
+    }
+  });
+  return result;
+}
+
+namespace {
+
+Scalar end_of_space(const char* name, const Tensor& bound) {
+  TORCH_CHECK(
+      bound.dim() == 0, name, " only supports 0-dimensional start and end tensors, but got a tensor of ",
+      bound.dim(), " dimensions.");
+  return at::item(bound);
+}
+
+}  // namespace
+
+Tensor linspace_tensor_tensor(const Tensor& start, const Tensor& end, int64_t steps, TensorOptions options) {
+  return linspace(end_of_space("linspace", start), end_of_space("linspace", end), steps, options);
+}
+
+Tensor linspace_tensor_scalar(const Tensor& start, const Scalar& end, int64_t steps, TensorOptions options) {
+  return linspace(end_of_space("linspace", start), end, steps, options);
+}
+
+Tensor linspace_scalar_tensor(const Scalar& start, const Tensor& end, int64_t steps, TensorOptions options) {
+  return linspace(start, end_of_space("linspace", end), steps, options);
+}
+
+Tensor logspace_tensor_tensor(
+    const Tensor& start, const Tensor& end, int64_t steps, double base, TensorOptions options) {
+  return logspace(end_of_space("logspace", start), end_of_space("logspace", end), steps, base, options);
+}
+
+Tensor logspace_tensor_scalar(
+    const Tensor& start, const Scalar& end, int64_t steps, double base, TensorOptions options) {
+  return logspace(end_of_space("logspace", start), end, steps, base, options);
+}
+
+Tensor logspace_scalar_tensor(
+    const Scalar& start, const Tensor& end, int64_t steps, double base, TensorOptions options) {
+  return logspace(start, end_of_space("logspace", end), steps, base, options);
+}
+
+Tensor eye_m(int64_t n, int64_t m, TensorOptions options) {
+  TORCH_CHECK(n >= 0, "n must be greater or equal to 0, got ", n);
+  TORCH_CHECK(m >= 0, "m must be greater or equal to 0, got ", m);
+  Tensor result = empty_contiguous({n, m}, options.scalar_type(), options.device());
+  at::zero_(result);
+  if (result.is_meta()) return result;
+  cpu::visit_all(result.scalar_type(), "eye", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    T* data = result.data_ptr<T>();
+    for (int64_t i = 0; i < std::min(n, m); ++i) data[i * (m + 1)] = T(1);
+  });
+  return result;
+}
+
+Tensor eye(int64_t n, TensorOptions options) {
+  return eye_m(n, n, options);
+}
+
+namespace {
+
+void check_grid(const char* name, int64_t row, int64_t col) {
+  TORCH_CHECK(row >= 0, name, ": row must be non-negative, got ", row);
+  TORCH_CHECK(col >= 0, name, ": col must be non-negative, got ", col);
+}
+
+// Rows first, then columns, of the elements of a row x col matrix for which first(r) <= c < last(r).
+template <class Bounds>
+Tensor triangle_indices(int64_t row, int64_t col, const TensorOptions& options, const Bounds& bounds) {
+  int64_t count = 0;
+  for (int64_t r = 0; r < row; ++r) {
+    const auto [first, last] = bounds(r);
+    count += std::max<int64_t>(last - first, 0);
+  }
+  Tensor result = empty_contiguous({2, count}, options.scalar_type(), options.device());
+  if (result.is_meta()) return result;
+  cpu::visit_real(result.scalar_type(), "tril_indices", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    T* rows = result.data_ptr<T>();
+    T* cols = rows + count;
+    for (int64_t r = 0; r < row; ++r) {
+      const auto [first, last] = bounds(r);
+      for (int64_t c = first; c < last; ++c) {
+        *rows++ = static_cast<T>(r);
+        *cols++ = static_cast<T>(c);
+      }
+    }
+  });
+  return result;
+}
+
+struct ColumnRange {
+  int64_t first;
+  int64_t last;
+};
+
+}  // namespace
+
+Tensor tril_indices(int64_t row, int64_t col, int64_t offset, TensorOptions options) {
+  check_grid("tril_indices", row, col);
+  return triangle_indices(row, col, options, [&](int64_t r) {
+    return ColumnRange{0, std::clamp<int64_t>(r + offset + 1, 0, col)};
+  });
+}
+
+Tensor triu_indices(int64_t row, int64_t col, int64_t offset, TensorOptions options) {
+  check_grid("triu_indices", row, col);
+  return triangle_indices(row, col, options, [&](int64_t r) {
+    return ColumnRange{std::clamp<int64_t>(r + offset, 0, col), col};
+  });
+}
+
+namespace {
+
+void check_triangle(const char* name, const Tensor& self) {
+  TORCH_CHECK(self.dim() >= 2, name, ": input tensor must have at least 2 dimensions");
+}
+
+// Copies the part of each matrix that `keep_from <= col < keep_to` names and zeroes the rest.
+void copy_triangle(const Tensor& self, Tensor& out, int64_t diagonal, bool upper) {
+  if (self.numel() == 0) return;
+  const int64_t rank = self.dim();
+  const int64_t rows = self.size(-2);
+  const int64_t cols = self.size(-1);
+  const int64_t matrices = self.numel() / (rows * cols);
+  cpu::visit_item_size(static_cast<int64_t>(self.itemsize()), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* from = static_cast<const T*>(self.data_ptr());
+    T* to = static_cast<T*>(out.data_ptr());
+    DimVector at(rank);
+    for (int64_t m = 0; m < matrices; ++m) {
+      int64_t in_offset = 0;
+      int64_t out_offset = 0;
+      for (int64_t d = 0; d < rank - 2; ++d) {
+        in_offset += at[d] * self.stride(d);
+        out_offset += at[d] * out.stride(d);
+      }
+      for (int64_t r = 0; r < rows; ++r) {
+        const int64_t edge = std::clamp<int64_t>(upper ? r + diagonal : r + diagonal + 1, 0, cols);
+        const T* in_row = from + in_offset + r * self.stride(-2);
+        T* out_row = to + out_offset + r * out.stride(-2);
+        for (int64_t c = 0; c < cols; ++c) {
+          const bool keep = upper ? c >= edge : c < edge;
+          out_row[c * out.stride(-1)] = keep ? in_row[c * self.stride(-1)] : T{};
+        }
+      }
+      for (int64_t d = rank - 3; d >= 0 && ++at[d] == self.size(d); --d) at[d] = 0;
+    }
+  });
+}
+
+}  // namespace
+
+TensorSpec tril_meta(const Tensor& self, int64_t diagonal) {
+  check_triangle("tril", self);
+  return {DimVector(self.sizes().begin(), self.sizes().end()), {}, self.scalar_type(), self.device()};
+}
+
+void tril_cpu(const Tensor& self, int64_t diagonal, Tensor& out) {
+  copy_triangle(self, out, diagonal, false);
+}
+
+TensorSpec triu_meta(const Tensor& self, int64_t diagonal) {
+  check_triangle("triu", self);
+  return {DimVector(self.sizes().begin(), self.sizes().end()), {}, self.scalar_type(), self.device()};
+}
+
+void triu_cpu(const Tensor& self, int64_t diagonal, Tensor& out) {
+  copy_triangle(self, out, diagonal, true);
+}
+
+}  // namespace at::native

@@ -1,0 +1,108 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+
+#include "c10/core/device.h"
+#include "c10/memory/allocator.h"
+#include "c10/util/atomic.h"
+#include "c10/util/intrusive_ptr.h"
+
+namespace c10 {
+
+// How often the data behind a tensor was changed in place. Lives in the storage, so that a tensor needs no allocation for
+// it; a tensor whose data was taken over with set_data or .data() gets one of its own.
+class VersionCounter : public intrusive_ptr_target {
+ public:
+  explicit VersionCounter(uint32_t version = 0) : version_(version) {}
+  uint32_t current() const { return version_.load<MemoryOrder::relaxed>(); }
+  // Not a locked add: writing to one tensor from two threads is the caller's to order.
+  void bump() { version_.store<MemoryOrder::relaxed>(current() + 1); }
+
+ private:
+  Atomic<uint32_t> version_;
+};
+
+// Bytes on a device with an owner. A block of up to kMaxInlineBytes lies behind this header in one small allocation, a
+// larger one comes from the device's caching allocator, and foreign memory (from_blob, a mapped file) is held by a DataPtr.
+class StorageImpl : public intrusive_ptr_target {
+ public:
+  static constexpr size_t kMaxInlineBytes = 4096;
+
+  // `nbytes` of uninitialised CPU memory, aligned to 64 bytes.
+  static intrusive_ptr<StorageImpl> allocate_cpu(size_t nbytes);
+  // No data: for the Meta device.
+  static intrusive_ptr<StorageImpl> without_data(size_t nbytes, Device device);
+  // Takes over `data`; `resizable` storages grow through `allocator`.
+  StorageImpl(size_t nbytes, DataPtr data, Allocator* allocator, bool resizable);
+  ~StorageImpl() override;
+
+  void operator delete(StorageImpl* self, std::destroying_delete_t) noexcept;
+
+  void* data() const { return data_; }
+  size_t nbytes() const { return nbytes_; }
+  Device device() const { return device_; }
+  bool resizable() const { return resizable_; }
+  Allocator* allocator() const { return allocator_; }
+  // The owner of foreign memory; empty for memory of our own.
+  const DataPtr& data_ptr() const { return foreign_; }
+  // Puts `data` in place of what is held and returns the old foreign owner (empty for memory of our own, which is freed).
+  DataPtr set_data_ptr(DataPtr data);
+  void set_nbytes(size_t nbytes) { nbytes_ = nbytes; }
+
+  // Changes the size, keeping the first min(old, new) bytes. Throws Error where the storage is not resizable.
+  void resize(size_t nbytes);
+
+  uint32_t version() const { return version_.load<MemoryOrder::relaxed>(); }
+  void bump_version() { version_.store<MemoryOrder::relaxed>(version() + 1); }
+
+ private:
+  enum class Kind : uint8_t { kInline, kCached, kForeign, kNone };
+
+  StorageImpl(Kind kind, void* data, size_t nbytes, uint32_t block_bytes, Device device);
+  void free_data() noexcept;
+  void release_resources() override { free_data(); }
+
+  void* data_;
+  size_t nbytes_;
+  size_t cached_bytes_ = 0;
+  Kind kind_;
+  bool resizable_ = true;
+  Device device_;
+  Atomic<uint32_t> version_;
+  uint32_t block_bytes_;
+  Allocator* allocator_ = nullptr;
+  DataPtr foreign_;
+};
+
+// A counted handle to a StorageImpl, as libtorch programs use it.
+class Storage {
+ public:
+  Storage() = default;
+  explicit Storage(intrusive_ptr<StorageImpl> impl) : impl_(static_cast<intrusive_ptr<StorageImpl>&&>(impl)) {}
+
+  explicit operator bool() const { return impl_.defined(); }
+  void* data() const { return impl_->data(); }
+  template <class T>
+  T* data() const {
+    return static_cast<T*>(impl_->data());
+  }
+  size_t nbytes() const { return impl_->nbytes(); }
+  Device device() const { return impl_->device(); }
+  bool resizable() const { return impl_->resizable(); }
+  Allocator* allocator() const { return impl_->allocator(); }
+  const DataPtr& data_ptr() const { return impl_->data_ptr(); }
+  DataPtr set_data_ptr(DataPtr data) { return impl_->set_data_ptr(static_cast<DataPtr&&>(data)); }
+  void set_nbytes(size_t nbytes) { impl_->set_nbytes(nbytes); }
+  uint32_t use_count() const { return impl_.use_count(); }
+  bool unique() const { return impl_.unique(); }
+  bool is_alias_of(const Storage& other) const { return impl_ == other.impl_; }
+  StorageImpl* unsafeGetStorageImpl() const { return impl_.get(); }
+  const intrusive_ptr<StorageImpl>& impl() const { return impl_; }
+
+ private:
+  intrusive_ptr<StorageImpl> impl_;
+};
+
+}  // namespace c10

@@ -1,0 +1,217 @@
+#include "c10/core/tensor_impl.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "c10/memory/small_object.h"
+#include "c10/util/exception.h"
+#include "c10/util/small_vector.h"
+
+namespace c10 {
+namespace {
+
+// Row-major strides of `sizes`; a dimension of size 0 counts as 1, as documented for empty tensors.
+inline void write_contiguous_strides(const int64_t* sizes, int64_t* strides, int64_t dim) {
+  int64_t step = 1;
+  for (int64_t d = dim - 1; d >= 0; --d) {
+    strides[d] = step;
+    step *= sizes[d] > 1 ? sizes[d] : 1;
+  }
+}
+
+}  // namespace
+
+void* TensorImpl::operator new(size_t bytes) {
+  return small_alloc(bytes);
+}
+
+void TensorImpl::operator delete(void* p, size_t bytes) noexcept {
+  small_free(p, bytes);
+}
+
+DispatchKeySet backend_key_set(Device device) {
+  switch (device.type()) {
+    case DeviceType::CPU: return DispatchKey::CPU;
+    case DeviceType::CUDA: return DispatchKey::CUDA;
+    case DeviceType::Meta: return DispatchKey::Meta;
+    default: break;
+  }
+  C10_THROW_ERROR(
+      NotImplementedError, str("Kindling has no backend for device type ", device.str(), "; it has cpu, cuda and meta"));
+}
+
+TensorImpl::TensorImpl(intrusive_ptr<StorageImpl> storage, ScalarType dtype, Device device, IntArrayRef sizes)
+    : storage_(std::move(storage)),
+      key_set_(device.type() == DeviceType::CPU ? DispatchKeySet(DispatchKey::CPU) : backend_key_set(device)),
+      dtype_(dtype),
+      device_(device),
+      inference_(thread_state().inference) {
+  const int64_t dim = static_cast<int64_t>(sizes.size());
+  allocate_geometry(dim);
+  int64_t* own = geometry();
+  int64_t numel = 1;
+  for (int64_t d = 0; d < dim; ++d) {
+    own[d] = sizes[d];
+    numel *= sizes[d];
+  }
+  write_contiguous_strides(own, own + dim, dim);
+  numel_ = numel;
+}
+
+TensorImpl::TensorImpl(
+    intrusive_ptr<StorageImpl> storage,
+    ScalarType dtype,
+    Device device,
+    IntArrayRef sizes,
+    IntArrayRef strides,
+    int64_t storage_offset)
+    : storage_(std::move(storage)),
+      storage_offset_(storage_offset),
+      key_set_(device.type() == DeviceType::CPU ? DispatchKeySet(DispatchKey::CPU) : backend_key_set(device)),
+      dtype_(dtype),
+      device_(device),
+      inference_(thread_state().inference) {
+  const int64_t dim = static_cast<int64_t>(sizes.size());
+  allocate_geometry(dim);
+  int64_t* own = geometry();
+  for (int64_t d = 0; d < dim; ++d) {
+    own[d] = sizes[d];
+    own[dim + d] = strides[d];
+  }
+  update_numel_and_contiguity();
+}
+
+TensorImpl::~TensorImpl() {
+  delete autograd_meta_;
+  if (dim_ > kInlineDims) small_free(outline_, sizeof(int64_t) * 2 * dim_);
+}
+
+void TensorImpl::release_resources() {
+  delete std::exchange(autograd_meta_, nullptr);
+  storage_.reset();
+  base_.reset();
+}
+
+void TensorImpl::set_autograd_meta(AutogradMetaInterface* meta) {
+  delete std::exchange(autograd_meta_, meta);
+}
+
+// Makes room for `dims` sizes and strides; their values are the caller's to write.
+void TensorImpl::allocate_geometry(int64_t dims) {
+  if (dims == dim_) return;
+  int64_t* fresh =
+      dims > kInlineDims ? static_cast<int64_t*>(small_alloc(sizeof(int64_t) * 2 * dims)) : nullptr;
+  if (dim_ > kInlineDims) small_free(outline_, sizeof(int64_t) * 2 * dim_);
+  if (fresh != nullptr) outline_ = fresh;
+  dim_ = static_cast<int32_t>(dims);
+}
+
+void TensorImpl::update_numel_and_contiguity() {
+  const int64_t* sizes = geometry();
+  const int64_t* strides = sizes + dim_;
+  int64_t numel = 1;
+  bool contiguous = true;
+  for (int64_t d = dim_ - 1; d >= 0; --d) {
+    if (sizes[d] != 1) {
+      contiguous &= strides[d] == numel;
+      numel *= sizes[d];
+    }
+  }
+  numel_ = numel;
+  contiguous_ = contiguous || numel == 0;
+}
+
+bool TensorImpl::is_contiguous(MemoryFormat format) const {
+  switch (format) {
+    case MemoryFormat::ChannelsLast: return dim_ == 4 && is_channels_last_strides_2d(sizes(), strides());
+    case MemoryFormat::ChannelsLast3d: return dim_ == 5 && is_channels_last_strides_3d(sizes(), strides());
+    default: return contiguous_;
+  }
+}
+
+bool TensorImpl::is_non_overlapping_and_dense() const {
+  if (contiguous_) return true;
+  const int64_t* sizes = geometry();
+  const int64_t* strides = sizes + dim_;
+  SmallVector<int64_t, kInlineDims> order;
+  for (int64_t d = 0; d < dim_; ++d) {
+    if (sizes[d] != 1) order.push_back(d);
+  }
+  std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return strides[a] < strides[b]; });
+  int64_t expected = 1;
+  for (int64_t d : order) {
+    if (strides[d] != expected) return false;
+    expected *= sizes[d];
+  }
+  return true;
+}
+
+intrusive_ptr<TensorImpl> TensorImpl::shallow_copy() const {
+  auto copy = make_intrusive<TensorImpl>(storage_, dtype_, device_, sizes(), strides(), storage_offset_);
+  copy->wrapped_number_ = wrapped_number_;
+  copy->own_version_ = own_version_;
+  return copy;
+}
+
+void TensorImpl::shallow_copy_from(const TensorImpl& other) {
+  storage_ = other.storage_;
+  storage_offset_ = other.storage_offset_;
+  dtype_ = other.dtype_;
+  device_ = other.device_;
+  key_set_ = (key_set_ & kAutogradKey) | (other.key_set_ & kBackendKeys);
+  set_sizes_and_strides(other.sizes(), other.strides());
+}
+
+void TensorImpl::set_sizes_and_strides(IntArrayRef sizes, IntArrayRef strides) {
+  // The arguments may be this tensor's own.
+  SmallVector<int64_t, kInlineDims> new_sizes(sizes.begin(), sizes.end());
+  SmallVector<int64_t, kInlineDims> new_strides(strides.begin(), strides.end());
+  const int64_t dim = static_cast<int64_t>(new_sizes.size());
+  allocate_geometry(dim);
+  int64_t* own = geometry();
+  std::copy(new_sizes.begin(), new_sizes.end(), own);
+  std::copy(new_strides.begin(), new_strides.end(), own + dim);
+  update_numel_and_contiguity();
+}
+
+void TensorImpl::set_sizes_contiguous(IntArrayRef sizes) {
+  SmallVector<int64_t, kInlineDims> new_sizes(sizes.begin(), sizes.end());
+  const int64_t dim = static_cast<int64_t>(new_sizes.size());
+  allocate_geometry(dim);
+  int64_t* own = geometry();
+  std::copy(new_sizes.begin(), new_sizes.end(), own);
+  write_contiguous_strides(own, own + dim, dim);
+  update_numel_and_contiguity();
+}
+
+int64_t checked_numel(IntArrayRef sizes) {
+  // A size of 0 counts as 1 here: strides are products of the others, and must not overflow either.
+  int64_t product = 1;
+  bool overflow = false;
+  bool empty = false;
+  for (int64_t size : sizes) {
+    TORCH_CHECK(size >= 0, "Trying to create tensor with negative dimension ", size, ": ", sizes);
+    empty |= size == 0;
+    overflow |= __builtin_mul_overflow(product, size == 0 ? 1 : size, &product);
+  }
+  TORCH_CHECK(!overflow, "numel: integer multiplication overflow for sizes ", sizes);
+  return empty ? 0 : product;
+}
+
+int64_t checked_storage_nbytes(IntArrayRef sizes, IntArrayRef strides, int64_t storage_offset, size_t itemsize) {
+  int64_t last = storage_offset;
+  bool overflow = false;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] == 0) return 0;
+    int64_t extent;
+    overflow |= __builtin_mul_overflow(sizes[d] - 1, strides[d], &extent);
+    overflow |= __builtin_add_overflow(last, extent, &last);
+  }
+  int64_t nbytes;
+  overflow |= __builtin_add_overflow(last, int64_t{1}, &last);
+  overflow |= __builtin_mul_overflow(last, static_cast<int64_t>(itemsize), &nbytes);
+  TORCH_CHECK(!overflow, "Storage size calculation overflowed with sizes=", sizes, " and strides=", strides);
+  return nbytes;
+}
+
+}  // namespace c10
