@@ -1,0 +1,18 @@
+#include "utils/serialize/file_error.h"
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace torch::serialize {
+
+void throw_format_error(std::string message) {
+  throw FormatError(c10::SourceLocation{__func__, __FILE__, __LINE__}, std::move(message));
+}
+
+void throw_io_error(const char* action, const std::string& path) {
+  const char* reason = std::strerror(errno);
+  throw IoError(c10::SourceLocation{__func__, __FILE__, __LINE__}, c10::str(action, " failed for ", path, ": ", reason));
+}
+
+}  // namespace torch::serialize

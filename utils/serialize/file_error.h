@@ -1,0 +1,24 @@
+// What goes wrong with files: IoError is the operating system's no, FormatError is a file that is not what it claims.
+#pragma once
+
+#include <string>
+
+#include "c10/util/exception.h"
+
+namespace torch::serialize {
+
+// A file's bytes break the rules of its format: damaged, truncated or hostile.
+class FormatError : public c10::Error {
+  using Error::Error;
+};
+
+// The operating system refused: the message holds what was done, the path and the reason.
+class IoError : public c10::Error {
+  using Error::Error;
+};
+
+[[noreturn]] void throw_format_error(std::string message);
+// Builds the message from `errno`: "open failed for /a/b: No such file or directory".
+[[noreturn]] void throw_io_error(const char* action, const std::string& path);
+
+}  // namespace torch::serialize
