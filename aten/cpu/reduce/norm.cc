@@ -1,0 +1,147 @@
+// Vector norms and logsumexp.
+#include <algorithm>
+
+#include "aten/cpu/reduce/kernel-inl.h"
+
+namespace at::cpu {
+namespace {
+
+enum class NormKind { kZero, kOne, kTwo, kInf, kNegInf, kPower };
+
+template <class T>
+struct RealOf {
+  using type = T;
+};
+template <class R>
+struct RealOf<c10::complex<R>> {
+  using type = R;
+};
+
+template <class T>
+inline double magnitude(T x) {
+  if constexpr (c10::is_complex_v<T>) {
+    return std::hypot(static_cast<double>(x.real()), static_cast<double>(x.imag()));
+  } else {
+    return std::fabs(static_cast<double>(widen(x)));
+  }
+}
+
+template <NormKind kKind, class T>
+struct NormOp {
+  using In = T;
+  struct State {
+    double value = kKind == NormKind::kNegInf ? std::numeric_limits<double>::infinity() : 0.0;
+  };
+  static constexpr bool kOrdered = false, kColumns = false;
+  static constexpr bool kRows = kIsFloating<T> && (kKind == NormKind::kOne || kKind == NormKind::kTwo);
+
+  static void join(State& s, double v) {
+    if constexpr (kKind == NormKind::kInf) {
+      if (s.value == s.value && !(v <= s.value)) s.value = v;
+    } else if constexpr (kKind == NormKind::kNegInf) {
+      if (s.value == s.value && !(v >= s.value)) s.value = v;
+    } else {
+      s.value += v;
+    }
+  }
+  static void step(State& s, In x, int64_t, const ReduceParams& params) {
+    const double a = magnitude(x);
+    if constexpr (kKind == NormKind::kZero) {
+      join(s, a != 0 ? 1.0 : 0.0);
+    } else if constexpr (kKind == NormKind::kTwo) {
+      join(s, a * a);
+    } else if constexpr (kKind == NormKind::kPower) {
+      join(s, std::pow(a, params.p));
+    } else {
+      join(s, a);
+    }
+  }
+  static void row(State& s, const In* x, int64_t n, int64_t, const ReduceParams&) {
+    s.value += kKind == NormKind::kOne ? row_abs_sum(x, n) : row_square_sum(x, n, 0);
+  }
+  static void columns(State*, const In*, int64_t, int64_t, int64_t, const ReduceParams&) {}
+  static void combine(State& a, const State& b) { join(a, b.value); }
+  static void finish(const State& s, char* out0, char*, const ReduceParams& params) {
+    double v = s.value;
+    if constexpr (kKind == NormKind::kTwo) v = std::sqrt(v);
+    if constexpr (kKind == NormKind::kPower) v = std::pow(v, 1 / params.p);
+    store_result(v, params.out_type, out0);
+  }
+};
+
+template <class T>
+struct LogSumExpOp {
+  using In = T;
+  // exp(top) * sum
+  struct State {
+    double top = -std::numeric_limits<double>::infinity(), sum = 0;
+  };
+  static constexpr bool kOrdered = false, kColumns = false;
+  static constexpr bool kRows = std::is_same_v<T, float> || std::is_same_v<T, double>;
+
+  static void join(State& s, double top, double sum) {
+    if (sum == 0) return;
+    if (s.sum == 0) {
+      s = {top, sum};
+    } else if (top == s.top) {
+      s.sum += sum;
+    } else if (top < s.top) {
+      s.sum += sum * std::exp(top - s.top);
+    } else {
+      s.sum = s.sum * std::exp(s.top - top) + sum;
+      s.top = top;
+    }
+  }
+  static void step(State& s, In x, int64_t, const ReduceParams&) {
+    const double v = static_cast<double>(widen(x));
+    join(s, v, v == -std::numeric_limits<double>::infinity() ? 0.0 : 1.0);
+  }
+  static void row(State& s, const In* x, int64_t n, int64_t, const ReduceParams&) {
+    if constexpr (kRows) {
+      const In top = row_max(x, n);
+      if (top == -std::numeric_limits<In>::infinity()) return;
+      join(s, static_cast<double>(top), std::isfinite(top) ? row_exp_sum(x, n, top) : 1.0);
+    }
+  }
+  static void columns(State*, const In*, int64_t, int64_t, int64_t, const ReduceParams&) {}
+  static void combine(State& a, const State& b) { join(a, b.top, b.sum); }
+  static void finish(const State& s, char* out0, char*, const ReduceParams& params) {
+    store_result(s.sum == 0 ? -std::numeric_limits<double>::infinity() : s.top + std::log(s.sum), params.out_type, out0);
+  }
+};
+
+template <NormKind kKind>
+const ReduceKernel* find_norm(c10::ScalarType type) {
+  switch (type) {
+    case c10::ScalarType::Float: return &kReduceKernel<NormOp<kKind, float>>;
+    case c10::ScalarType::Double: return &kReduceKernel<NormOp<kKind, double>>;
+    case c10::ScalarType::Half: return &kReduceKernel<NormOp<kKind, c10::Half>>;
+    case c10::ScalarType::BFloat16: return &kReduceKernel<NormOp<kKind, c10::BFloat16>>;
+    case c10::ScalarType::ComplexFloat: return &kReduceKernel<NormOp<kKind, c10::complex<float>>>;
+    case c10::ScalarType::ComplexDouble: return &kReduceKernel<NormOp<kKind, c10::complex<double>>>;
+    default: return nullptr;
+  }
+}
+
+}  // namespace
+
+const ReduceKernel* norm_kernel(c10::ScalarType type, double p) {
+  if (p == 0) return find_norm<NormKind::kZero>(type);
+  if (p == 1) return find_norm<NormKind::kOne>(type);
+  if (p == 2) return find_norm<NormKind::kTwo>(type);
+  if (p == std::numeric_limits<double>::infinity()) return find_norm<NormKind::kInf>(type);
+  if (p == -std::numeric_limits<double>::infinity()) return find_norm<NormKind::kNegInf>(type);
+  return find_norm<NormKind::kPower>(type);
+}
+
+const ReduceKernel* logsumexp_kernel(c10::ScalarType type) {
+  switch (type) {
+    case c10::ScalarType::Float: return &kReduceKernel<LogSumExpOp<float>>;
+    case c10::ScalarType::Double: return &kReduceKernel<LogSumExpOp<double>>;
+    case c10::ScalarType::Half: return &kReduceKernel<LogSumExpOp<c10::Half>>;
+    case c10::ScalarType::BFloat16: return &kReduceKernel<LogSumExpOp<c10::BFloat16>>;
+    default: return nullptr;
+  }
+}
+
+}  // namespace at::cpu

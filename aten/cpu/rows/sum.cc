@@ -1,0 +1,157 @@
+// row_sum, row_square_sum, row_abs_sum, column_sum.
+#include "aten/cpu/rows/rows.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "aten/cpu/rows/sum.cc"
+#include "hwy/foreach_target.h"
+// clang-format off
+#include "hwy/highway.h"
+#include "aten/cpu/rows/rows-inl.h"
+// clang-format on
+
+#ifndef ATEN_CPU_ROWS_SUM_ONCE_
+#define ATEN_CPU_ROWS_SUM_ONCE_
+namespace at::cpu {
+template <class T>
+struct SumTable {
+  double (*sum)(const T*, int64_t);
+  double (*square_sum)(const T*, int64_t, double);
+  double (*abs_sum)(const T*, int64_t);
+  void (*columns)(const T*, int64_t, int64_t, int64_t, double*);
+};
+struct SumTables {
+  SumTable<float> f;
+  SumTable<double> d;
+  SumTable<c10::Half> h;
+  SumTable<c10::BFloat16> b;
+};
+}  // namespace at::cpu
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace at::cpu {
+namespace HWY_NAMESPACE {
+
+template <class T>
+double sum_impl(const T* x, int64_t n) {
+  return block_sum(x, n, Compute<T>{0}, [](auto, auto v) HWY_ATTR { return v; });
+}
+
+template <class T>
+double square_sum_impl(const T* x, int64_t n, double shift) {
+  const Compute<T> s = static_cast<Compute<T>>(shift);
+  return block_sum(x, n, s, [s](auto d, auto v) HWY_ATTR {
+    const auto c = hn::Sub(v, hn::Set(d, s));
+    return hn::Mul(c, c);
+  });
+}
+
+template <class T>
+double abs_sum_impl(const T* x, int64_t n) {
+  return block_sum(x, n, Compute<T>{0}, [](auto, auto v) HWY_ATTR { return hn::Abs(v); });
+}
+
+// kVectors neighbouring vectors of columns, blocks of 32 rows in the compute type, blocks in double.
+template <int kVectors, class T>
+HWY_INLINE void column_block(const T* x, int64_t row_stride, int64_t rows, double* acc) {
+  const Tag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  HWY_ALIGN Compute<T> part[HWY_MAX_BYTES / sizeof(Compute<T>) * kVectors];
+  const char* row = reinterpret_cast<const char*>(x);
+  constexpr int64_t kRows = 32;
+  while (rows > 0) {
+    const int64_t m = rows < kRows ? rows : kRows;
+    hn::Vec<Tag<T>> sums[kVectors];
+    for (int k = 0; k < kVectors; ++k) sums[k] = hn::Zero(d);
+    for (int64_t r = 0; r < m; ++r, row += row_stride) {
+      const T* p = reinterpret_cast<const T*>(row);
+      for (int k = 0; k < kVectors; ++k) sums[k] = hn::Add(sums[k], load(d, p + k * lanes));
+    }
+    for (int k = 0; k < kVectors; ++k) hn::StoreU(sums[k], d, part + k * lanes);
+    for (int64_t j = 0; j < kVectors * lanes; ++j) acc[j] += static_cast<double>(part[j]);
+    rows -= m;
+  }
+}
+
+template <class T>
+void columns_impl(const T* x, int64_t row_stride, int64_t rows, int64_t cols, double* acc) {
+  const Tag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t j = 0;
+  for (; j + 4 * lanes <= cols; j += 4 * lanes) column_block<4>(x + j, row_stride, rows, acc + j);
+  for (; j + lanes <= cols; j += lanes) column_block<1>(x + j, row_stride, rows, acc + j);
+  for (; j < cols; ++j) {
+    const char* row = reinterpret_cast<const char*>(x + j);
+    double sum = acc[j];
+    for (int64_t r = 0; r < rows; ++r, row += row_stride) {
+      sum += static_cast<double>(static_cast<Compute<T>>(*reinterpret_cast<const T*>(row)));
+    }
+    acc[j] = sum;
+  }
+}
+
+template <class T>
+constexpr SumTable<T> make_sum_table() {
+  return {sum_impl<T>, square_sum_impl<T>, abs_sum_impl<T>, columns_impl<T>};
+}
+
+const SumTables* sum_tables() {
+  static constexpr SumTables tables{make_sum_table<float>(), make_sum_table<double>(), make_sum_table<c10::Half>(),
+                                    make_sum_table<c10::BFloat16>()};
+  return &tables;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace at::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace at::cpu {
+HWY_EXPORT(sum_tables);
+
+namespace {
+template <class T>
+const SumTable<T>& sum_table() {
+  const SumTables* tables = HWY_DYNAMIC_DISPATCH(sum_tables)();
+  if constexpr (std::is_same_v<T, float>) {
+    return tables->f;
+  } else if constexpr (std::is_same_v<T, double>) {
+    return tables->d;
+  } else if constexpr (std::is_same_v<T, c10::Half>) {
+    return tables->h;
+  } else {
+    return tables->b;
+  }
+}
+}  // namespace
+
+template <class T>
+double row_sum(const T* x, int64_t n) {
+  return sum_table<T>().sum(x, n);
+}
+template <class T>
+double row_square_sum(const T* x, int64_t n, double shift) {
+  return sum_table<T>().square_sum(x, n, shift);
+}
+template <class T>
+double row_abs_sum(const T* x, int64_t n) {
+  return sum_table<T>().abs_sum(x, n);
+}
+template <class T>
+void column_sum(const T* x, int64_t row_stride, int64_t rows, int64_t cols, double* acc) {
+  sum_table<T>().columns(x, row_stride, rows, cols, acc);
+}
+
+#define ATEN_CPU_ROWS_SUM(T)                                  \
+  template double row_sum(const T*, int64_t);                 \
+  template double row_square_sum(const T*, int64_t, double);  \
+  template double row_abs_sum(const T*, int64_t);             \
+  template void column_sum(const T*, int64_t, int64_t, int64_t, double*);
+ATEN_CPU_ROWS_SUM(float)
+ATEN_CPU_ROWS_SUM(double)
+ATEN_CPU_ROWS_SUM(c10::Half)
+ATEN_CPU_ROWS_SUM(c10::BFloat16)
+#undef ATEN_CPU_ROWS_SUM
+
+}  // namespace at::cpu
+#endif  // HWY_ONCE
