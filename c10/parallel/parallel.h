@@ -100,13 +100,12 @@ inline void parallel_for(int64_t begin, int64_t end, int64_t grain_size, const F
     f(begin, end);
     return;
   }
-  const int64_t by_grain = divup(count, grain_size > 1 ? grain_size : 1);
-  const int64_t threads = get_num_threads();
+  const int64_t even = divup(count, get_num_threads());
   struct Context {
     const F* f;
     int64_t begin, end, step;
   };
-  Context context{&f, begin, end, divup(count, by_grain < threads ? by_grain : threads)};
+  Context context{&f, begin, end, even > grain_size ? even : grain_size};
   internal::run_pieces(
       divup(count, context.step),
       [](void* p, int64_t piece) {
