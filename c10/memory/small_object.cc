@@ -45,7 +45,8 @@ void* small_alloc_slow(size_t size) {
   ThreadFront& front = t_front;
   count_allocation(front, size);
   publish_count(front);
-  if (size > (size_t{1} << 47)) throw_out_of_memory(size, Refusal::kSize);
+  // The sanitizers' allocators end the process above 1 TiB.
+  if (size > (size_t{1} << 40) - (size_t{1} << 20)) throw_out_of_memory(size, Refusal::kSize);
   if (!reserve(size)) throw_out_of_memory(size, Refusal::kLimit);
   void* block = nullptr;
   if (posix_memalign(&block, kBlockAlignment, size == 0 ? 1 : size) != 0) {

@@ -40,7 +40,9 @@ void append_range(std::string& out, It first, It last) {
 template <typename X>
 void append_part(std::string& out, const X& value) {
   using D = std::decay_t<X>;
-  if constexpr (requires { to_text(out, value); }) {
+  // Text and numbers convert implicitly to some classes (Device, Scalar) whose to_text may be in sight: not meant here.
+  if constexpr ((std::is_class_v<D> || std::is_enum_v<D>) && !std::is_convertible_v<const X&, std::string_view> &&
+                requires { to_text(out, value); }) {
     to_text(out, value);
   } else if constexpr (std::is_same_v<D, char>) {
     out += value;
