@@ -39,7 +39,7 @@ struct Variant {
   Form form = Form::kFunctional;
   c10::FunctionSchema schema;
   Signature signature;
-  bool function = false;
+  bool function = false;  // at::name; all have it but those whose method is a hand-written member
   bool method = false;
   bool nondifferentiable = false;
   std::vector<Kernel> kernels;  // its own ones
@@ -71,6 +71,9 @@ struct Table {
   bool elementwise = false;
   std::vector<Operator> operators;
 };
+
+// The inputs a derivative line is for: `input: "a, b"` and `input: "a" input: "b"` are the same.
+std::vector<std::string> inputs_of(const Derivative& derivative);
 
 // Reads and checks a table. On failure returns nullopt and a message that names the entry.
 std::optional<Table> read_table(const std::string& family, const std::string& text, std::string* error);

@@ -1,6 +1,7 @@
 #include <google/protobuf/io/tokenizer.h>
 #include <google/protobuf/text_format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "aten/codegen/model.h"
@@ -89,6 +90,22 @@ struct Reader {
 
 }  // namespace
 
+std::vector<std::string> inputs_of(const Derivative& derivative) {
+  std::vector<std::string> names;
+  for (const std::string& text : derivative.input()) {
+    size_t begin = 0;
+    while (begin <= text.size()) {
+      const size_t end = std::min(text.find(',', begin), text.size());
+      std::string name = text.substr(begin, end - begin);
+      name.erase(0, name.find_first_not_of(' '));
+      name.erase(name.find_last_not_of(' ') + 1);
+      names.push_back(std::move(name));
+      begin = end + 1;
+    }
+  }
+  return names;
+}
+
 std::string Variant::identifier() const {
   const std::string& overload = schema.overload_name();
   return overload.empty() ? schema.name() : schema.name() + "_" + overload;
@@ -142,7 +159,7 @@ std::optional<Table> read_table(const std::string& family, const std::string& te
     result.entry = op;
     Variant& main = result.main;
     if (!reader.read_variant(op.schema(), op, &main)) return std::nullopt;
-    main.function = op.function();
+    main.function = op.function() || !op.handwritten_method();
     main.method = op.method() && !op.handwritten_method();
     main.kernels.assign(op.kernel().begin(), op.kernel().end());
     if (!reader.kernels_ok(op.schema(), op.kernel())) return std::nullopt;
@@ -152,7 +169,7 @@ std::optional<Table> read_table(const std::string& family, const std::string& te
       if (variant.form != form) return reader.fail(entry.schema(), "this is not the form it stands for");
       if (!same_inputs(main.schema, variant.schema)) return reader.fail(entry.schema(), "its arguments differ from those of \"" + op.schema() + "\"");
       if (!reader.kernels_ok(entry.schema(), entry.kernel())) return false;
-      variant.function = entry.function() || form == Form::kOut;
+      variant.function = true;
       variant.method = entry.method();
       variant.nondifferentiable = entry.nondifferentiable();
       variant.kernels.assign(entry.kernel().begin(), entry.kernel().end());
@@ -174,7 +191,7 @@ std::optional<Table> read_table(const std::string& family, const std::string& te
       return std::nullopt;
     }
     for (const Derivative& derivative : op.derivative()) {
-      for (const std::string& input : derivative.input()) {
+      for (const std::string& input : inputs_of(derivative)) {
         const auto index = main.schema.argument_index(input);
         if (!index || !is_tensor_like(main.schema.arguments()[*index].type())) {
           reader.fail(op.schema(), "a derivative for '" + input + "', which is no tensor argument");
