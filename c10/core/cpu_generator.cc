@@ -50,12 +50,9 @@ void mt19937::next_block() {
   for (int i = 0; i < kWords - kShift; ++i) s[i] = s[i + kShift] ^ twist(s[i], s[i + 1]);
   for (int begin = kWords - kShift; begin < kWords - 1; begin += kWords - kShift) {
     const int end = begin + (kWords - kShift) < kWords - 1 ? begin + (kWords - kShift) : kWords - 1;
-    const uint32_t* source = s + begin + kShift - kWords;
-    uint32_t* target = s + begin;
     // At most 227 words, read 227 words behind where they are written.
-#ifdef __clang__
-#pragma clang loop vectorize(assume_safety)
-#endif
+    const uint32_t* C10_RESTRICT source = s + begin + kShift - kWords;
+    uint32_t* C10_RESTRICT target = s + begin;
     for (int i = 0; i < end - begin; ++i) target[i] = source[i] ^ twist(target[i], target[i + 1]);
   }
   s[kWords - 1] = s[kShift - 1] ^ twist(s[kWords - 1], s[0]);
