@@ -93,6 +93,7 @@ class Node : public c10::intrusive_ptr_target {
   // Computes the gradients of the arguments from those of the results; one result an edge.
   virtual variable_list apply(variable_list&& inputs);
 
+  [[noreturn]] void throw_wrong_count(size_t expected, size_t got) const;
   bool arrays_inline() const noexcept { return block_bytes_ != 0; }
 
   uint64_t sequence_nr_;
