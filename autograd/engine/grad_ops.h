@@ -40,6 +40,9 @@ struct Geometry {
 // the view shows several times collect all their gradients.
 at::Tensor as_strided_backward(const at::Tensor& grad, const Geometry& input, const Geometry& view);
 
+// Whether any element is not a number.
+bool has_nan(const at::Tensor& t);
+
 // For base[view] = value: the gradient of the old base (grad with the view's part zeroed) and of the value.
 at::Tensor grad_outside(const at::Tensor& grad, const Geometry& base, const Geometry& view);
 at::Tensor grad_inside(const at::Tensor& grad, const Geometry& base, const Geometry& view);
