@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "autograd/engine/accumulate_grad.h"
@@ -102,25 +103,26 @@ class PassScope {
   Pass& pass_;
 };
 
-[[noreturn]] void throw_invalid_gradient(const Node& node, size_t i, const at::Tensor& got, const InputMetadata& want) {
-  TORCH_CHECK(
-      false, "Function ", node.name(), " returned an invalid gradient at index ", i, " - got ", got.sizes(),
-      " but expected shape compatible with ", want.shape());
+// Makes a gradient fit the result it is for, or throws. `node` gave it; null for the caller of the pass.
+C10_NOINLINE void fit_gradient(const Node* node, size_t i, at::Tensor& grad, const InputMetadata& want) {
+  const auto refuse = [&](const std::string& why) {
+    TORCH_CHECK(
+        false, "Function ", node == nullptr ? std::string("GraphRoot") : node->name(),
+        " returned an invalid gradient at index ", i, " - ", why);
+  };
+  if (grad.device() != want.device() && grad.dim() != 0) {
+    refuse(c10::str("expected device ", want.device().str(), " but got ", grad.device().str()));
+  }
+  if (!c10::isFloatingType(grad.scalar_type()) && !c10::isComplexType(grad.scalar_type())) {
+    refuse(c10::str(
+        "expected type ", c10::toString(want.scalar_type()), " but got ", c10::toString(grad.scalar_type())));
+  }
+  if (!grad_ops::fit(grad, want)) {
+    refuse(c10::str("got ", grad.sizes(), " but expected shape compatible with ", want.shape()));
+  }
 }
 
-C10_NOINLINE void fit_gradient(const Node& node, size_t i, at::Tensor& grad, const InputMetadata& want) {
-  TORCH_CHECK(
-      grad.device() == want.device() || grad.dim() == 0, "Function ", node.name(),
-      " returned an invalid gradient at index ", i, " - expected device ", want.device().str(), " but got ",
-      grad.device().str());
-  TORCH_CHECK(
-      c10::isFloatingType(grad.scalar_type()) || c10::isComplexType(grad.scalar_type()), "Function ", node.name(),
-      " returned an invalid gradient at index ", i, " - expected type ", c10::toString(want.scalar_type()), " but got ",
-      c10::toString(grad.scalar_type()));
-  if (!grad_ops::fit(grad, want)) throw_invalid_gradient(node, i, grad, want);
-}
-
-inline void check_gradient(const Node& node, size_t i, at::Tensor& grad, const InputMetadata& want) {
+inline void check_gradient(const Node* node, size_t i, at::Tensor& grad, const InputMetadata& want) {
   if (!want.defined()) return;
   const c10::TensorImpl& impl = *grad.unsafeGetTensorImpl();
   if (C10_LIKELY(impl.dtype() == want.scalar_type() && impl.device() == want.device() && want.has_shape_of(grad))) return;
@@ -268,7 +270,10 @@ void Runner::ask_for(const edge_list& outputs, variable_list& results) {
 void Runner::feed(const edge_list& roots, const variable_list& inputs) {
   for (size_t i = 0; i < roots.size(); ++i) {
     const uint32_t index = find_or_add(roots[i].function.get());
-    accumulate(s_.grads[s_.tasks[index].first_grad + roots[i].input_nr], at::Tensor(inputs[i]));
+    at::Tensor grad = inputs[i];
+    if (!grad.defined()) continue;
+    check_gradient(nullptr, i, grad, roots[i].function->input_metadata(roots[i].input_nr));
+    accumulate(s_.grads[s_.tasks[index].first_grad + roots[i].input_nr], std::move(grad));
   }
 }
 
@@ -384,7 +389,7 @@ void Runner::run_task(uint32_t index) {
   if (task.needed) {
     for (uint32_t i = 0; i < num_inputs; ++i) any |= in[i].defined();
     // A user's node may have something to say of its inputs even where nothing flows.
-    any |= dynamic_cast<GenericNode*>(&node) == nullptr && num_outputs != 0;
+    if (!any) any = num_outputs != 0 && !node.is_generic();
   }
   if (any) {
     evaluate(node, in, out);
@@ -405,7 +410,7 @@ void Runner::deliver(Node& node, const Task& task, at::Tensor* out) {
     Task& to = s_.tasks[target];
     if (out[i].defined()) {
       if (to.needed || to.first_capture != kNone) {
-        check_gradient(node, i, out[i], to.node->input_metadata(edges[i].input_nr));
+        check_gradient(&node, i, out[i], to.node->input_metadata(edges[i].input_nr));
         accumulate(s_.grads[to.first_grad + edges[i].input_nr], std::move(out[i]));
       } else {
         out[i].reset();
@@ -439,14 +444,13 @@ variable_list Engine::execute(
     bool accumulate_grad,
     const edge_list& outputs) {
   TORCH_CHECK(roots.size() == inputs.size(), "got ", roots.size(), " tensors and ", inputs.size(), " gradients");
-  variable_list grads = inputs;
   for (size_t i = 0; i < roots.size(); ++i) {
     TORCH_CHECK(roots[i].is_valid(), "element ", i, " of tensors does not require grad and does not have a grad_fn");
     TORCH_CHECK(
         roots[i].input_nr < roots[i].function->num_inputs(), "edge ", i, " leads to input ", roots[i].input_nr, " of ",
         roots[i].function->name(), ", which has ", roots[i].function->num_inputs());
   }
-  variable_list results(accumulate_grad ? outputs.size() : outputs.size());
+  variable_list results(outputs.size());
   c10::AutoGradMode mode(create_graph);
   ScratchLease scratch;
   Pass pass;
@@ -455,8 +459,7 @@ variable_list Engine::execute(
     Runner runner(*scratch, pass, keep_graph, accumulate_grad);
     runner.discover(roots);
     if (!outputs.empty() || !accumulate_grad) runner.ask_for(outputs, results);
-    runner.feed(roots, grads);
-    grads.clear();
+    runner.feed(roots, inputs);
     runner.run();
   }
   for (size_t i = 0; i < pass.callbacks.size(); ++i) pass.callbacks[i]();

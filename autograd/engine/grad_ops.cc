@@ -8,7 +8,9 @@
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/index/ops.h"
 #include "aten/ops/reduce/ops.h"
+#include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
+#include "aten/ops/pointwise/ops.h"
 #include "c10/core/grad_mode.h"
 
 namespace torch::autograd::grad_ops {
@@ -49,7 +51,7 @@ bool may_overlap(const Geometry& g) {
 at::Tensor laid_out(const at::Tensor& grad, const Geometry& g) {
   if (grad.strides().equals(at::IntArrayRef(g.strides.data(), g.strides.size()))) return grad;
   at::Tensor result = at::empty_strided(g.sizes, g.strides, grad.options());
-  at::_ops::copy_(result, grad, false);
+  at::copy_(result, grad);
   return result;
 }
 
@@ -89,7 +91,7 @@ at::Tensor add_reusing(at::Tensor&& a, at::Tensor&& b) {
 at::Tensor clone_like(const at::Tensor& t, const at::Tensor& like) {
   if (like.is_non_overlapping_and_dense() && t.sizes() == like.sizes() && !c10::GradMode::is_enabled()) {
     at::Tensor copy = at::empty_strided(like.sizes(), like.strides(), t.options());
-    at::_ops::copy_(copy, t, false);
+    at::copy_(copy, t);
     return copy;
   }
   return at::clone(t, at::MemoryFormat::Contiguous);
@@ -141,7 +143,7 @@ at::Tensor as_strided_backward(const at::Tensor& grad, const Geometry& input, co
         flat = at::as_strided_scatter(flat, grad, view.sizes, view.strides, view.offset - start);
       } else {
         at::Tensor part = at::as_strided(flat, view.sizes, view.strides, view.offset - start);
-        at::_ops::copy_(part, grad, false);
+        at::copy_(part, grad);
       }
     } else {
       const at::Tensor places = at::reshape(
@@ -169,6 +171,11 @@ at::Tensor as_strided_backward(const at::Tensor& grad, const Geometry& input, co
   return at::as_strided(flat, input.sizes, input.strides, input.offset - start);
 }
 
+bool has_nan(const at::Tensor& t) {
+  c10::NoGradGuard no_grad;
+  return at::item(at::any(at::isnan(t))).to<bool>();
+}
+
 at::Tensor grad_outside(const at::Tensor& grad, const Geometry& base, const Geometry& view) {
   const at::Tensor in_place = laid_out(grad, base);
   const int64_t offset = in_place.storage_offset() + view.offset - base.offset;
@@ -177,9 +184,9 @@ at::Tensor grad_outside(const at::Tensor& grad, const Geometry& base, const Geom
         in_place, at::zeros(view.sizes, grad.options()), view.sizes, view.strides, offset);
   }
   at::Tensor result = at::empty_strided(base.sizes, base.strides, grad.options());
-  at::_ops::copy_(result, in_place, false);
+  at::copy_(result, in_place);
   at::Tensor part = at::as_strided(result, view.sizes, view.strides, view.offset - base.offset);
-  at::_ops::zero_(part);
+  at::zero_(part);
   return result;
 }
 

@@ -65,40 +65,27 @@ void rebase_base(const at::Tensor& view) {
 }
 
 [[noreturn]] void throw_view_inplace(const at::Tensor& self, c10::CreationMeta meta) {
-  std::string what = "Output ";
-  const NodePtr& node = grad_fn(self);
-  if (node) {
-    what += c10::str(meta_of(self)->output_nr_, " of ", node->name(), " is a view and is being modified inplace. ");
-  } else {
-    what = "A view was created in no_grad mode and is being modified inplace with grad mode enabled. ";
+  constexpr const char* kSeveral =
+      "This view is the output of a function that returns multiple views. Such functions do not allow the output views to be "
+      "modified inplace. You should replace the inplace operation by an out-of-place one.";
+  constexpr const char* kCustom =
+      "This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to "
+      "handle view+inplace would override the custom backward associated with the custom Function, leading to incorrect "
+      "gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function.";
+  constexpr const char* kAmbiguous =
+      "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the "
+      "view and the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both "
+      "outside (if you want the inplace to be tracked).";
+  const bool no_grad = meta == c10::CreationMeta::kNoGrad || meta == c10::CreationMeta::kMultiOutputNoGrad;
+  std::string what = "A view was created in no_grad mode and is being modified inplace with grad mode enabled. ";
+  if (!no_grad) {
+    const NodePtr& node = grad_fn(self);
+    what = node ? c10::str("Output ", meta_of(self)->output_nr_, " of ", node->name()) : std::string("Output 0 of Unknown");
+    what += " is a view and is being modified inplace. ";
   }
-  switch (meta) {
-    case c10::CreationMeta::kMultiOutput:
-      what +=
-          "This view is the output of a function that returns multiple views. Such functions do not allow the output views "
-          "to be modified inplace. You should replace the inplace operation by an out-of-place one.";
-      break;
-    case c10::CreationMeta::kCustomFunction:
-      what +=
-          "This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to "
-          "handle view+inplace would override the custom backward associated with the custom Function, leading to incorrect "
-          "gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function.";
-      break;
-    default:
-      if (node) {
-        what = "A view was created in no_grad mode and is being modified inplace with grad mode enabled. ";
-      }
-      if (meta == c10::CreationMeta::kMultiOutputNoGrad) {
-        what +=
-            "This view is the output of a function that returns multiple views. Such functions do not allow the output views "
-            "to be modified inplace. You should replace the inplace operation by an out-of-place one.";
-      } else {
-        what +=
-            "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both "
-            "the view and the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or "
-            "both outside (if you want the inplace to be tracked).";
-      }
-  }
+  what += meta == c10::CreationMeta::kNoGrad ? kAmbiguous
+      : meta == c10::CreationMeta::kCustomFunction ? kCustom
+                                                   : kSeveral;
   TORCH_CHECK(false, what);
 }
 
