@@ -27,7 +27,6 @@ class Node;
 namespace at {
 
 class Tensor;
-class TensorIndexList;
 using TensorList = ArrayRef<Tensor>;
 using ITensorListRef = TensorList;
 

@@ -1,0 +1,120 @@
+#include "aten/core/tensor_literal.h"
+
+#include <cstring>
+
+#include "aten/core/empty.h"
+#include "aten/ops/copy/ops.h"
+#include "aten/ops/view/ops.h"
+
+namespace torch::detail {
+
+using at::Tensor;
+using c10::ScalarType;
+
+// An empty list is a tensor of no elements of the default dtype.
+TensorDataContainer::TensorDataContainer()
+    : type_(TensorDataContainerType::InitList), scalar_type_(floating()), sizes_{0} {}
+
+TensorDataContainer::TensorDataContainer(std::initializer_list<TensorDataContainer> list)
+    : type_(TensorDataContainerType::InitList), scalar_type_(list.begin()->scalar_type()), list_(list) {
+  const TensorDataContainer& first = *list.begin();
+  for (const TensorDataContainer& element : list) {
+    TORCH_CHECK(
+        element.sizes() == first.sizes(),
+        "Expected all sub-lists to have sizes: ", c10::IntArrayRef(first.sizes()), " (e.g. ", first,
+        "), but got sub-list ", element, " with sizes: ", c10::IntArrayRef(element.sizes()));
+    TORCH_CHECK(
+        element.scalar_type() == first.scalar_type(),
+        "Expected all elements of the tensor to have the same scalar type: ", c10::toString(first.scalar_type()),
+        ", but got element of scalar type: ", c10::toString(element.scalar_type()));
+  }
+  sizes_.push_back(static_cast<int64_t>(list.size()));
+  sizes_.insert(sizes_.end(), first.sizes().begin(), first.sizes().end());
+}
+
+TensorDataContainer::TensorDataContainer(const std::vector<bool>& values)
+    : type_(TensorDataContainerType::Tensor), scalar_type_(ScalarType::Bool) {
+  tensor_ = at::empty_contiguous({static_cast<int64_t>(values.size())}, ScalarType::Bool);
+  bool* data = tensor_.data_ptr<bool>();
+  for (size_t i = 0; i < values.size(); ++i) data[i] = values[i];
+  sizes_.push_back(static_cast<int64_t>(values.size()));
+}
+
+const c10::Scalar& TensorDataContainer::scalar() const {
+  TORCH_CHECK(is_scalar(), "Can only call `scalar()` on a TensorDataContainer that has `is_scalar() == true`");
+  return scalar_;
+}
+
+const std::vector<TensorDataContainer>& TensorDataContainer::init_list() const {
+  TORCH_CHECK(is_init_list(), "Can only call `init_list()` on a TensorDataContainer that has `is_init_list() == true`");
+  return list_;
+}
+
+const Tensor& TensorDataContainer::tensor() const {
+  TORCH_CHECK(is_tensor(), "Can only call `tensor()` on a TensorDataContainer that has `is_tensor() == true`");
+  return tensor_;
+}
+
+ScalarType TensorDataContainer::element_type(ScalarType dtype) {
+  if (dtype == ScalarType::Int) return ScalarType::Long;
+  if (dtype == ScalarType::Float || dtype == ScalarType::Double) return floating();
+  return dtype;
+}
+
+Tensor TensorDataContainer::from_values(const void* values, ScalarType source, size_t count, ScalarType dtype) {
+  Tensor result = at::empty_contiguous({static_cast<int64_t>(count)}, source);
+  if (count != 0) std::memcpy(result.data_ptr(), values, count * c10::elementSize(source));
+  if (source == dtype) return result;
+  Tensor converted = at::empty_contiguous(result.sizes(), dtype);
+  at::copy_(converted, result);
+  return converted;
+}
+
+void TensorDataContainer::write(Tensor& flat, int64_t& position) const {
+  if (is_scalar()) {
+    Tensor element = at::select(flat, 0, position++);
+    at::fill_(element, scalar_);
+    return;
+  }
+  for (const TensorDataContainer& element : list_) element.write(flat, position);
+}
+
+Tensor TensorDataContainer::convert_to_tensor(c10::TensorOptions options) const {
+  const ScalarType dtype = options.has_dtype() ? options.scalar_type() : scalar_type_;
+  Tensor result = at::empty_contiguous(sizes_, dtype);
+  if (is_tensor()) {
+    at::copy_(result, tensor_);
+  } else {
+    Tensor flat = at::view(result, {-1});
+    int64_t position = 0;
+    if (result.numel() != 0) write(flat, position);
+  }
+  if (options.device().type() == c10::DeviceType::CPU) return result;
+  Tensor moved = at::empty_contiguous(sizes_, dtype, options.device());
+  at::copy_(moved, result);
+  return moved;
+}
+
+void to_text(std::string& out, const TensorDataContainer& data) {
+  if (data.is_scalar()) {
+    out += c10::str(data.scalar());
+    return;
+  }
+  out += '{';
+  if (data.is_init_list()) {
+    const char* separator = "";
+    for (const TensorDataContainer& element : data.init_list()) {
+      out += separator;
+      to_text(out, element);
+      separator = ", ";
+    }
+  } else {
+    for (int64_t i = 0; i < data.tensor().numel(); ++i) {
+      if (i != 0) out += ", ";
+      out += c10::str(at::item(at::select(data.tensor(), 0, i)));
+    }
+  }
+  out += '}';
+}
+
+}  // namespace torch::detail

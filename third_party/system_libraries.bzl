@@ -1,0 +1,54 @@
+"""The third-party libraries, each a Debian package."""
+
+load("//third_party:system_library.bzl", "system_library")
+
+def _always(_name):
+    return True
+
+def declare_system_libraries(is_missing = _always):
+    """Declares the repositories for whose names `is_missing` is true."""
+    if is_missing("system_abseil"):
+        system_library(
+            name = "system_abseil",
+            package = "libabsl-dev",
+            header = "absl/flags/flag.h",
+            parts = {
+                "strings": ["-labsl_str_format_internal", "-labsl_strings", "-labsl_throw_delegate", "-labsl_raw_logging_internal"],
+                "flags": ["-labsl_flags_parse", "-labsl_flags_usage", "-labsl_flags", ":strings"],
+            },
+        )
+    if is_missing("system_benchmark"):
+        system_library(
+            name = "system_benchmark",
+            package = "libbenchmark-dev",
+            header = "benchmark/benchmark.h",
+            parts = {
+                "benchmark": ["-lbenchmark", "-lpthread"],
+                "benchmark_main": ["-lbenchmark_main", ":benchmark"],
+            },
+        )
+    if is_missing("system_googletest"):
+        system_library(
+            name = "system_googletest",
+            package = "libgmock-dev",
+            header = "gmock/gmock.h",
+            parts = {
+                "gtest": ["-lgmock", "-lgtest", "-lpthread"],
+                "gtest_main": ["-lgmock_main", ":gtest"],
+            },
+        )
+    if is_missing("system_highway"):
+        system_library(name = "system_highway", package = "libhwy-dev", header = "hwy/highway.h", parts = {"headers": []})
+    if is_missing("system_json"):
+        system_library(name = "system_json", package = "nlohmann-json3-dev", header = "nlohmann/json.hpp", parts = {"json": []})
+    if is_missing("system_onednn"):
+        system_library(name = "system_onednn", package = "libdnnl-dev", header = "oneapi/dnnl/dnnl.hpp", parts = {"onednn": ["-ldnnl"]})
+    if is_missing("system_protobuf"):
+        system_library(
+            name = "system_protobuf",
+            package = "libprotobuf-dev",
+            header = "google/protobuf/message.h",
+            parts = {"protobuf": ["-lprotobuf", "-lpthread"]},
+        )
+    if is_missing("system_zlib"):
+        system_library(name = "system_zlib", package = "zlib1g-dev", header = "zlib.h", parts = {"zlib": ["-lz"]})
