@@ -1,0 +1,141 @@
+#include "utils/tensorboard/summary_writer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "utils/tensorboard/event.pb.h"
+#include "utils/tensorboard/record.h"
+
+namespace torch::utils::tensorboard {
+namespace {
+
+using kindling::tensorboard::Event;
+
+std::string fresh_folder() {
+  const char* base = std::getenv("TEST_TMPDIR");
+  std::string name = std::string(base != nullptr ? base : "/tmp") + "/tensorboard.XXXXXX";
+  return ::mkdtemp(name.data());
+}
+
+std::string read(const std::string& path) {
+  std::string text;
+  FILE* f = std::fopen(path.c_str(), "rb");
+  if (f == nullptr) return text;
+  char block[4096];
+  while (const size_t n = std::fread(block, 1, sizeof block, f)) text.append(block, n);
+  std::fclose(f);
+  return text;
+}
+
+std::vector<Event> events_of(const std::string& path) {
+  const std::string text = read(path);
+  std::string_view rest = text, payload;
+  std::vector<Event> out;
+  while (next_record(rest, &payload)) {
+    Event event;
+    EXPECT_TRUE(event.ParseFromArray(payload.data(), static_cast<int>(payload.size())));
+    out.push_back(event);
+  }
+  return out;
+}
+
+TEST(Crc32c, KnownValues) {  // RFC 3720, appendix B.4
+  EXPECT_EQ(crc32c("123456789"), 0xe3069283u);
+  EXPECT_EQ(crc32c(std::string(32, '\0')), 0x8a9136aau);
+  EXPECT_EQ(crc32c(std::string(32, '\xff')), 0x62a8ab43u);
+  EXPECT_EQ(crc32c(""), 0u);
+}
+
+TEST(Record, ReadsBackAndSeesDamage) {
+  std::string file;
+  append_record(file, "one");
+  append_record(file, "");
+  std::string_view rest = file, payload;
+  ASSERT_TRUE(next_record(rest, &payload));
+  EXPECT_EQ(payload, "one");
+  ASSERT_TRUE(next_record(rest, &payload));
+  EXPECT_EQ(payload, "");
+  EXPECT_FALSE(next_record(rest, &payload));
+  const size_t first = 16 + 3;
+  for (size_t i = 0; i < first; ++i) {
+    std::string damaged = file;
+    damaged[i] = static_cast<char>(damaged[i] ^ 4);
+    rest = damaged;
+    EXPECT_THROW(next_record(rest, &payload), c10::Error) << i;
+    rest = std::string_view(file).substr(0, i);
+    if (i > 0) EXPECT_THROW(next_record(rest, &payload), c10::Error) << i;
+  }
+}
+
+TEST(SummaryWriter, WritesWhatTensorBoardReads) {
+  const std::string folder = fresh_folder() + "/a/b";
+  std::string path;
+  {
+    SummaryWriter writer(folder);
+    path = writer.path();
+    writer.add_scalar("loss", 0.5, 3, 1234.25);
+    writer.add_text("sample", "to be \xc3\xa9\xff", 4);
+    const std::vector<double> values = {0, 1, 2, 3, 4, 4, NAN};
+    writer.add_histogram("weights", values, 5, 4);
+    EXPECT_THROW(writer.add_histogram("weights", values, 5, 0), c10::ValueError);
+  }
+  EXPECT_THAT(path, ::testing::HasSubstr(folder + "/events.out.tfevents."));
+  const std::vector<Event> events = events_of(path);
+  ASSERT_EQ(events.size(), 4u);
+  EXPECT_EQ(events[0].file_version(), "brain.Event:2");
+  EXPECT_EQ(events[1].step(), 3);
+  EXPECT_EQ(events[1].wall_time(), 1234.25);
+  EXPECT_EQ(events[1].summary().value(0).tag(), "loss");
+  EXPECT_EQ(events[1].summary().value(0).simple_value(), 0.5f);
+  const auto& text = events[2].summary().value(0);
+  EXPECT_EQ(text.tag(), "sample/text_summary");
+  EXPECT_EQ(text.metadata().plugin_data().plugin_name(), "text");
+  EXPECT_EQ(text.tensor().dtype(), kindling::tensorboard::Tensor::STRING);
+  EXPECT_EQ(text.tensor().shape().dim(0).size(), 1);
+  EXPECT_EQ(text.tensor().string_val(0), "to be \xc3\xa9\xef\xbf\xbd");
+  const auto& h = events[3].summary().value(0).histogram();
+  EXPECT_EQ(h.min(), 0);
+  EXPECT_EQ(h.max(), 4);
+  EXPECT_EQ(h.num(), 6);
+  EXPECT_EQ(h.sum(), 14);
+  EXPECT_EQ(h.sum_squares(), 46);
+  EXPECT_THAT(h.bucket_limit(), ::testing::ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(h.bucket(), ::testing::ElementsAre(2, 1, 1, 2));
+}
+
+// The bytes themselves, so that the field numbers are checked against the public format and not against our own reader.
+TEST(SummaryWriter, WireFormat) {
+  SummaryWriter writer(fresh_folder());
+  writer.add_scalar("t", 1.0, 2, 0.0);
+  writer.flush();
+  const std::string file = read(writer.path());
+  std::string_view rest = file, payload;
+  ASSERT_TRUE(next_record(rest, &payload));
+  EXPECT_EQ(payload.substr(9), "\x1a\x0d" "brain.Event:2");  // wall_time first, then field 3
+  ASSERT_TRUE(next_record(rest, &payload));
+  EXPECT_EQ(payload, std::string_view("\x10\x02\x2a\x0a\x0a\x08\x0a\x01t\x15\x00\x00\x80\x3f", 14));
+}
+
+TEST(SummaryWriter, ResumedRunsHideWhatTheyRepeat) {
+  const std::string folder = fresh_folder();
+  SummaryWriter first(folder), second(folder, 100);
+  EXPECT_NE(first.path(), second.path());
+  const std::vector<Event> events = events_of(second.path());
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_EQ(events[1].step(), 100);
+  EXPECT_EQ(events[1].session_log().status(), kindling::tensorboard::SessionLog::START);
+}
+
+TEST(SummaryWriter, SaysWhatFailed) {
+  EXPECT_THROW(SummaryWriter(""), c10::Error);
+  EXPECT_THROW(SummaryWriter("/proc/none/of/this"), c10::Error);
+}
+
+}  // namespace
+}  // namespace torch::utils::tensorboard
