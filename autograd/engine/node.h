@@ -85,6 +85,8 @@ class Node : public c10::intrusive_ptr_target {
   // Null for the usual node: no hooks, no notes.
   NodeExtras* extras() const noexcept { return extras_; }
   NodeExtras& mutable_extras();
+  // Whether it is a generated operator's node (GenericNode): nothing flows out of it where nothing flows in.
+  bool is_generic() const noexcept { return block_bytes_ != 0; }
 
  protected:
   // For nodes that lie with their arrays in one pooled block of `block_bytes`: both arrays are already constructed.
@@ -93,6 +95,7 @@ class Node : public c10::intrusive_ptr_target {
   // Computes the gradients of the arguments from those of the results; one result an edge.
   virtual variable_list apply(variable_list&& inputs);
 
+  [[noreturn]] void throw_wrong_count(size_t expected, size_t got) const;
   bool arrays_inline() const noexcept { return block_bytes_ != 0; }
 
   uint64_t sequence_nr_;

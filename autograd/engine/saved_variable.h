@@ -37,7 +37,7 @@ class SavedVariable {
  public:
   SavedVariable() noexcept = default;
   // `is_output`: `variable` is a result of the node that keeps it; then `output_nr` is its number there.
-  SavedVariable(const at::Tensor& variable, bool is_output, bool is_inplace_on_view = false);
+  SavedVariable(const at::Tensor& variable, bool is_output);
   SavedVariable(SavedVariable&& other) noexcept;
   SavedVariable& operator=(SavedVariable&& other) noexcept;
   ~SavedVariable() {
@@ -58,8 +58,8 @@ class SavedVariable {
   bool is_defined() const noexcept { return (flags_ & kDefined) != 0; }
 
  private:
-  enum : uint8_t { kDefined = 1, kOutput = 2, kReleased = 4, kRequiresGrad = 8, kLeaf = 16, kHookedOriginal = 32 };
-  void save_slow(const at::Tensor& variable);
+  enum : uint8_t { kDefined = 1, kOutput = 2, kReleased = 4 };
+  void apply_default_hooks();
   void delete_hooks() noexcept;
   at::Tensor unpack_hooked(Node* saved_for) const;
   at::Tensor unpack_output(Node* saved_for, const at::Tensor& data) const;

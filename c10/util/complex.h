@@ -25,6 +25,18 @@ struct alignas(sizeof(X) * 2) complex {
   explicit(sizeof(U) > sizeof(X)) constexpr complex(const complex<U>& other)
       : real_(static_cast<X>(other.real())), imag_(static_cast<X>(other.imag())) {}
 
+  // From and to std::complex<X> (or anything with its members), without naming it.
+  template <typename S>
+    requires(!std::is_arithmetic_v<S> && std::is_same_v<typename S::value_type, X> &&
+             requires(const S& s) { S(s.real(), s.imag()); s.imag(); } && !requires(S s) { s.real_; })
+  constexpr complex(const S& other) : real_(other.real()), imag_(other.imag()) {}
+  template <typename S>
+    requires(!std::is_arithmetic_v<S> && std::is_same_v<typename S::value_type, X> &&
+             requires(const S& s, X x) { S(x, x); s.imag(); } && !requires(S s) { s.real_; })
+  explicit constexpr operator S() const {
+    return S(real_, imag_);
+  }
+
   constexpr X real() const { return real_; }
   constexpr X imag() const { return imag_; }
   constexpr void real(X value) { real_ = value; }

@@ -40,15 +40,15 @@ void append_range(std::string& out, It first, It last) {
 template <typename X>
 void append_part(std::string& out, const X& value) {
   using D = std::decay_t<X>;
-  // Text and numbers convert implicitly to some classes (Device, Scalar) whose to_text may be in sight: not meant here.
-  if constexpr ((std::is_class_v<D> || std::is_enum_v<D>) && !std::is_convertible_v<const X&, std::string_view> &&
-                requires { to_text(out, value); }) {
+  // Only classes and enums have a to_text of their own: what numbers and texts convert to implicitly must not capture them.
+  constexpr bool kText = std::is_convertible_v<const X&, std::string_view>;
+  if constexpr ((std::is_class_v<D> || std::is_enum_v<D>) && !kText && requires { to_text(out, value); }) {
     to_text(out, value);
   } else if constexpr (std::is_same_v<D, char>) {
     out += value;
   } else if constexpr (std::is_same_v<D, signed char> || std::is_same_v<D, unsigned char>) {
     out += static_cast<char>(value);
-  } else if constexpr (std::is_convertible_v<const X&, std::string_view>) {
+  } else if constexpr (kText) {
     if constexpr (std::is_pointer_v<D>) {
       out += value == nullptr ? std::string_view("(null)") : std::string_view(value);
     } else {

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "aten/codegen/model.h"
+
+// The files made from a table. Each function returns the text of one.
+namespace kindling::codegen {
+
+// ops.h: the functions in namespace at.
+std::string emit_functions(const Table& table);
+// operators.h: the operator objects in namespace at::operators.
+std::string emit_operator_declarations(const Table& table);
+// ops.cc: operator objects, functions, Tensor methods, and the forms made from a kernel.
+std::string emit_operators(const Table& table);
+// registry.cc: schemas and boxed forms, by name.
+std::string emit_registry(const Table& table);
+// autograd/derivatives/<family>.cc: what records a call, and the gradients.
+std::string emit_derivatives(const Table& table);
+// tensor_methods.inc: the declarations of all Tensor methods.
+std::string emit_methods(const std::vector<Table>& tables);
+// docs/operators.md.
+std::string emit_documentation(const std::vector<Table>& tables);
+
+// Shared by the emitters.
+std::string file_header(const Table& table);
+std::string quoted(const std::string& text);
+// The parameters without self, as a method has them.
+Signature method_signature(const Signature& signature);
+
+}  // namespace kindling::codegen

@@ -1,0 +1,211 @@
+#include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/text_format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "aten/codegen/model.h"
+
+namespace kindling::codegen {
+namespace {
+
+using c10::Argument;
+using c10::FunctionSchema;
+
+class FirstError : public google::protobuf::io::ErrorCollector {
+ public:
+  void AddError(int line, int column, const std::string& message) override {
+    if (text.empty()) text = "line " + std::to_string(line + 1) + ", column " + std::to_string(column + 1) + ": " + message;
+  }
+  std::string text;
+};
+
+Form form_of(const FunctionSchema& schema) {
+  for (const Argument& argument : schema.arguments()) {
+    if (argument.is_out()) return Form::kOut;
+  }
+  const auto& arguments = schema.arguments();
+  if (!arguments.empty() && arguments[0].is_write()) return Form::kInplace;
+  return Form::kFunctional;
+}
+
+// Whether the arguments of `a` and `b` are the same but for out tensors and the tensor options.
+bool same_inputs(const FunctionSchema& a, const FunctionSchema& b) {
+  const auto relevant = [](const FunctionSchema& schema) {
+    std::vector<std::pair<std::string, c10::SchemaType>> inputs;
+    for (const Argument& argument : schema.arguments()) {
+      const std::string& name = argument.name();
+      if (argument.is_out() || name == "dtype" || name == "layout" || name == "device" || name == "pin_memory" ||
+          name == "memory_format") {
+        continue;
+      }
+      c10::SchemaType type = argument.type();
+      type.symbolic = false;
+      type.list_size = -1;
+      inputs.emplace_back(name, type);
+    }
+    return inputs;
+  };
+  return relevant(a) == relevant(b);
+}
+
+struct Reader {
+  std::string* error;
+  std::set<std::string> names;
+
+  bool fail(const std::string& schema, const std::string& message) {
+    *error = "operator \"" + schema + "\": " + message;
+    return false;
+  }
+
+  bool kernels_ok(const std::string& schema, const google::protobuf::RepeatedPtrField<Kernel>& kernels) {
+    std::set<int> keys;
+    for (const Kernel& kernel : kernels) {
+      if (kernel.key() == Kernel::UNSPECIFIED) return fail(schema, "a kernel without a key");
+      if (kernel.function().empty()) return fail(schema, "a kernel without a function");
+      if (!keys.insert(kernel.key()).second) return fail(schema, "two kernels of the key " + Kernel::Key_Name(kernel.key()));
+    }
+    if (keys.size() > 1 && (keys.count(Kernel::ANY) || keys.count(Kernel::COMPOSITE))) {
+      return fail(schema, "a kernel of the key ANY or COMPOSITE stands alone");
+    }
+    return true;
+  }
+
+  bool read_variant(const std::string& text, const Op& op, Variant* variant) {
+    std::string problem;
+    auto schema = c10::try_parse_schema(text, &problem);
+    if (!schema) {
+      *error = problem;
+      return false;
+    }
+    if (!schema->ns().empty()) return fail(text, "a schema in a table has no namespace");
+    if (!names.insert(schema->qualified_name()).second) return fail(text, "this name stands in the table twice");
+    const std::vector<std::string> required(op.required_in_cpp().begin(), op.required_in_cpp().end());
+    variant->schema = *std::move(schema);
+    variant->signature = cpp_signature(variant->schema, required);
+    variant->form = form_of(variant->schema);
+    return true;
+  }
+};
+
+}  // namespace
+
+std::vector<std::string> inputs_of(const Derivative& derivative) {
+  std::vector<std::string> names;
+  for (const std::string& text : derivative.input()) {
+    size_t begin = 0;
+    while (begin <= text.size()) {
+      const size_t end = std::min(text.find(',', begin), text.size());
+      std::string name = text.substr(begin, end - begin);
+      name.erase(0, name.find_first_not_of(' '));
+      name.erase(name.find_last_not_of(' ') + 1);
+      names.push_back(std::move(name));
+      begin = end + 1;
+    }
+  }
+  return names;
+}
+
+std::string Variant::identifier() const {
+  const std::string& overload = schema.overload_name();
+  return overload.empty() ? schema.name() : schema.name() + "_" + overload;
+}
+
+const Kernel* Variant::kernel(Kernel::Key key) const {
+  for (const Kernel& candidate : kernels) {
+    if (candidate.key() == key) return &candidate;
+  }
+  return nullptr;
+}
+
+std::vector<int> Variant::tensor_results() const {
+  std::vector<int> results;
+  for (size_t i = 0; i < schema.returns().size(); ++i) {
+    if (is_tensor_like(schema.returns()[i].type())) results.push_back(static_cast<int>(i));
+  }
+  return results;
+}
+
+bool Operator::differentiable(const Variant& variant) const {
+  if (composite() && variant.form != Form::kOut) return false;
+  if (variant.composite() || entry.nondifferentiable() || variant.nondifferentiable || !has_kernel()) return false;
+  bool tensor_input = false;
+  for (const Argument& argument : variant.schema.arguments()) tensor_input |= is_tensor_like(argument.type());
+  return tensor_input && (!main.tensor_results().empty() || variant.schema.is_mutable());
+}
+
+std::vector<const Variant*> Operator::variants() const {
+  std::vector<const Variant*> all{&main};
+  if (inplace) all.push_back(&*inplace);
+  if (out) all.push_back(&*out);
+  return all;
+}
+
+std::optional<Table> read_table(const std::string& family, const std::string& text, std::string* error) {
+  Family proto;
+  google::protobuf::TextFormat::Parser parser;
+  FirstError first_error;
+  parser.RecordErrorsTo(&first_error);
+  if (!parser.ParseFromString(text, &proto)) {
+    *error = first_error.text.empty() ? "the table cannot be read" : first_error.text;
+    return std::nullopt;
+  }
+  Table table;
+  table.family = family;
+  table.elementwise = proto.elementwise();
+  Reader reader{error, {}};
+  for (const Op& op : proto.op()) {
+    Operator result;
+    result.entry = op;
+    Variant& main = result.main;
+    if (!reader.read_variant(op.schema(), op, &main)) return std::nullopt;
+    main.function = op.function() || !op.handwritten_method();
+    main.method = op.method() && !op.handwritten_method();
+    main.kernels.assign(op.kernel().begin(), op.kernel().end());
+    if (!reader.kernels_ok(op.schema(), op.kernel())) return std::nullopt;
+    const auto read_form = [&](const VariantEntry& entry, Form form, std::optional<Variant>* out) {
+      Variant variant;
+      if (!reader.read_variant(entry.schema(), op, &variant)) return false;
+      if (variant.form != form) return reader.fail(entry.schema(), "this is not the form it stands for");
+      if (!same_inputs(main.schema, variant.schema)) return reader.fail(entry.schema(), "its arguments differ from those of \"" + op.schema() + "\"");
+      if (!reader.kernels_ok(entry.schema(), entry.kernel())) return false;
+      variant.function = true;
+      variant.method = entry.method();
+      variant.nondifferentiable = entry.nondifferentiable();
+      variant.kernels.assign(entry.kernel().begin(), entry.kernel().end());
+      *out = std::move(variant);
+      return true;
+    };
+    if (op.has_inplace() && !read_form(op.inplace(), Form::kInplace, &result.inplace)) return std::nullopt;
+    if (op.has_out() && !read_form(op.out(), Form::kOut, &result.out)) return std::nullopt;
+    if (main.method && !main.schema.argument_index("self")) {
+      reader.fail(op.schema(), "a method needs an argument 'self'");
+      return std::nullopt;
+    }
+    if (result.structured() && (result.composite() || main.kernel(Kernel::ANY))) {
+      reader.fail(op.schema(), "a structured operator (meta) has kernels of backends only");
+      return std::nullopt;
+    }
+    if (result.structured() && main.form != Form::kFunctional) {
+      reader.fail(op.schema(), "a structured operator (meta) has a functional form");
+      return std::nullopt;
+    }
+    for (const Derivative& derivative : op.derivative()) {
+      for (const std::string& input : inputs_of(derivative)) {
+        const auto index = main.schema.argument_index(input);
+        if (!index || !is_tensor_like(main.schema.arguments()[*index].type())) {
+          reader.fail(op.schema(), "a derivative for '" + input + "', which is no tensor argument");
+          return std::nullopt;
+        }
+      }
+    }
+    if (op.derivative_size() > 0 && (op.nondifferentiable() || result.composite())) {
+      reader.fail(op.schema(), "derivatives of an operator that is nondifferentiable or COMPOSITE are never used");
+      return std::nullopt;
+    }
+    table.operators.push_back(std::move(result));
+  }
+  return table;
+}
+
+}  // namespace kindling::codegen

@@ -1,0 +1,130 @@
+#include "aten/core/structured.h"
+
+#include "c10/core/thread_state.h"
+
+namespace at::structured {
+namespace {
+
+struct Extent {
+  const char* begin;
+  const char* end;
+};
+
+// The bytes from the first element to the last; strides are not negative.
+Extent extent(const Tensor& t) {
+  const char* begin = static_cast<const char*>(t.data_ptr());
+  int64_t last = 0;
+  for (int64_t d = 0; d < t.dim(); ++d) last += (t.size(d) - 1) * t.stride(d);
+  return {begin, begin + static_cast<size_t>(last + 1) * t.itemsize()};
+}
+
+bool writes_an_element_twice(const Tensor& t) {
+  if (t.is_contiguous()) return false;
+  for (int64_t d = 0; d < t.dim(); ++d) {
+    if (t.stride(d) == 0 && t.size(d) > 1) return true;
+  }
+  return false;
+}
+
+void check_destination(const char* op, const Tensor& out, ScalarType result_dtype, Device result_device) {
+  TORCH_CHECK(out.device() == result_device, op, "(): expected the output on device ", result_device, ", got ", out.device());
+  TORCH_CHECK(canCast(result_dtype, out.scalar_type()), "result type ", result_dtype,
+              " can't be cast to the desired output type ", out.scalar_type());
+}
+
+void check_same_size(const Tensor& self, IntArrayRef sizes) {
+  TORCH_CHECK(self.sizes() == sizes, "output with shape ", self.sizes(), " doesn't match the broadcast shape ", sizes);
+}
+
+void check_no_internal_overlap(const Tensor& out) {
+  TORCH_CHECK(!writes_an_element_twice(out),
+              "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+              "Please clone() the tensor before performing the operation.");
+}
+
+void check_may_write(const Tensor& t) {
+  TORCH_CHECK(!t.is_inference() || thread_state().inference,
+              "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a normal "
+              "tensor before doing inplace update.");
+}
+
+}  // namespace
+
+Overlap overlap_of_storage_sharers(const Tensor& out, const Tensor& in) {
+  if (out.numel() == 0 || in.numel() == 0 || out.is_meta()) return Overlap::kNone;
+  if (out.data_ptr() == in.data_ptr() && out.scalar_type() == in.scalar_type() && out.sizes() == in.sizes() &&
+      out.strides() == in.strides()) {
+    return Overlap::kSame;
+  }
+  const Extent a = extent(out);
+  const Extent b = extent(in);
+  return a.begin < b.end && b.begin < a.end ? Overlap::kPartial : Overlap::kNone;
+}
+
+Overlap overlap_of(const Tensor& out, TensorList in) {
+  Overlap worst = Overlap::kNone;
+  for (const Tensor& t : in) {
+    const Overlap next = overlap_of(out, t);
+    if (next > worst) worst = next;
+  }
+  return worst;
+}
+
+Overlap overlap_of(const Tensor& out, const c10::List<std::optional<Tensor>>& in) {
+  Overlap worst = Overlap::kNone;
+  for (const std::optional<Tensor>& t : in) {
+    const Overlap next = overlap_of(out, t);
+    if (next > worst) worst = next;
+  }
+  return worst;
+}
+
+void mark_written(const Tensor& t) {
+  if (C10_UNLIKELY(t.is_inference())) {
+    check_may_write(t);
+  } else {
+    t.unsafeGetTensorImpl()->bump_version();
+  }
+}
+
+void mark_written(TensorList tensors) {
+  for (const Tensor& t : tensors) mark_written(t);
+}
+
+Target::Target(const char* op, Tensor& out, const TensorSpec& spec, Overlap overlap, bool in_place, bool same_allowed)
+    : out_(out) {
+  TORCH_CHECK(out.defined(), op, "(): the output is an undefined tensor");
+  check_may_write(out);
+  check_destination(op, out, spec.dtype, spec.device);
+  const bool shared = overlap == Overlap::kPartial || (overlap == Overlap::kSame && !same_allowed);
+  if (in_place) {
+    check_same_size(out, spec.sizes);
+  } else if (out.sizes() != IntArrayRef(spec.sizes)) {
+    // The old data is what an input still has to be read from: compute first, resize when it is done.
+    if (overlap != Overlap::kNone) {
+      temporary_ = empty_spec(spec);
+      resize_output(out, spec.sizes);
+      return;
+    }
+    resize_output(out, spec.sizes);
+  }
+  check_no_internal_overlap(out);
+  if (shared || out.scalar_type() != spec.dtype) temporary_ = empty_spec(spec);
+}
+
+void prepare_inplace(const char* op, const Tensor& self, const Tensor& result) {
+  check_may_write(self);
+  check_destination(op, self, result.scalar_type(), result.device());
+  check_same_size(self, result.sizes());
+  check_no_internal_overlap(self);
+}
+
+void prepare_out(const char* op, const Tensor& out, const Tensor& result) {
+  TORCH_CHECK(out.defined(), op, "(): the output is an undefined tensor");
+  check_may_write(out);
+  check_destination(op, out, result.scalar_type(), result.device());
+  if (out.sizes() != result.sizes()) resize_output(out, result.sizes());
+  check_no_internal_overlap(out);
+}
+
+}  // namespace at::structured

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "aten/core/tensor.h"
+#include "autograd/engine/anomaly_mode.h"
+#include "autograd/engine/autograd_meta.h"
+#include "autograd/engine/engine.h"
+#include "autograd/engine/hooks.h"
+#include "autograd/engine/node.h"
+#include "c10/core/grad_mode.h"
+
+namespace torch::autograd {
+
+using at::AutoGradMode;
+using at::GradMode;
+using at::NoGradGuard;
+
+// Adds the derivatives of `tensors` to the grad() of the leaves they were computed from.
+//
+// grad_tensors: one a tensor, the derivative of something with respect to it; undefined (or the list empty) stands for 1 where
+// the tensor has one element. retain_graph: keep what another backward pass through the graph needs (default: create_graph).
+// create_graph: record this pass, so that the gradients can be differentiated. inputs: accumulate into these only.
+void backward(
+    const variable_list& tensors,
+    const variable_list& grad_tensors = {},
+    std::optional<bool> retain_graph = std::nullopt,
+    bool create_graph = false,
+    const variable_list& inputs = {});
+
+// The derivatives of `outputs` with respect to `inputs`, in their order; nothing is accumulated anywhere. An input that
+// the outputs do not depend on is an error, or with allow_unused an undefined result.
+variable_list grad(
+    const variable_list& outputs,
+    const variable_list& inputs,
+    const variable_list& grad_outputs = {},
+    std::optional<bool> retain_graph = std::nullopt,
+    bool create_graph = false,
+    bool allow_unused = false);
+
+}  // namespace torch::autograd
+
+namespace at {
+
+template <class Hook>
+Tensor::hook_position Tensor::register_hook(Hook&& hook) const {
+  using Result = std::invoke_result_t<Hook&, const Tensor&>;
+  if constexpr (std::is_void_v<Result>) {
+    return torch::autograd::register_tensor_hook(
+        *this, [hook = std::forward<Hook>(hook)](const Tensor& grad) mutable -> Tensor {
+          hook(grad);
+          return {};
+        });
+  } else {
+    return torch::autograd::register_tensor_hook(*this, torch::autograd::TensorHook(std::forward<Hook>(hook)));
+  }
+}
+
+}  // namespace at

@@ -1,0 +1,152 @@
+#include "autograd/engine/autograd_meta.h"
+
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "autograd/engine/accumulate_grad.h"
+#include "autograd/engine/generic_node.h"
+#include "autograd/engine/grad_ops.h"
+#include "autograd/engine/hooks.h"
+#include "c10/memory/small_object.h"
+#include "c10/util/exception.h"
+
+namespace torch::autograd {
+namespace {
+
+// Takes a counted reference on `node` for a raw slot.
+Node* retain(Node* node) {
+  return NodePtr::reclaim_copy(node).release();
+}
+
+struct AsStridedExtra {
+  grad_ops::Geometry input;
+  grad_ops::Geometry view;
+};
+
+void apply_as_strided(GenericNode& node, const at::Tensor* grad, at::Tensor* out) {
+  const AsStridedExtra& extra = node.extra<AsStridedExtra>();
+  out[0] = grad_ops::as_strided_backward(grad[0], extra.input, extra.view);
+}
+
+constexpr NodeKind kAsStrided{"AsStridedBackward0", apply_as_strided, GenericNode::drop_extra<AsStridedExtra>};
+
+constinit std::mutex regenerate_mutex;
+const NodePtr kNoNode;
+
+// Whether the view's history is older than its base's.
+bool is_outdated(const c10::TensorImpl& view) {
+  if (view.view_version() == view.version()) return false;
+  const auto* base_meta = static_cast<const AutogradMeta*>(view.base()->autograd_meta());
+  return base_meta != nullptr && base_meta->grad_fn_.defined();
+}
+
+void regenerate(const at::TensorBase& view) {
+  std::lock_guard<std::mutex> lock(regenerate_mutex);
+  c10::TensorImpl& impl = *view.unsafeGetTensorImpl();
+  if (!is_outdated(impl)) return;
+  const at::Tensor base(impl.base());
+  GenericNode::Ptr node = GenericNode::make(
+      kAsStrided, {.edges = 1, .saved = 0, .results = 1, .extra_bytes = sizeof(AsStridedExtra)});
+  node->set_edge(0, base);
+  node->emplace_extra<AsStridedExtra>(grad_ops::Geometry::of(base), grad_ops::Geometry::of(view));
+  node->set_result_metadata(0, at::Tensor(view));
+  AutogradMeta& meta = materialize_meta(view);
+  meta.grad_fn_ = std::move(node);
+  meta.output_nr_ = 0;
+  meta.requires_grad_ = false;
+  impl.set_autograd_key(true);
+  impl.set_view_version(impl.version());
+}
+
+}  // namespace
+
+AutogradMeta::~AutogradMeta() {
+  if (Node* node = accumulator_.load<c10::MemoryOrder::relaxed>()) NodePtr::reclaim(node).reset();
+  delete_hook_keys(hook_keys_);
+}
+
+void* AutogradMeta::operator new(size_t bytes) {
+  return c10::small_alloc(bytes);
+}
+
+void AutogradMeta::operator delete(void* p, size_t bytes) noexcept {
+  c10::small_free(p, bytes);
+}
+
+bool AutogradMeta::requires_grad(const c10::TensorImpl& self) const {
+  return self.has_own_autograd_key() || (self.is_view() && is_outdated(self));
+}
+
+void AutogradMeta::set_requires_grad(bool requires_grad, c10::TensorImpl& self) {
+  TORCH_CHECK(
+      !requires_grad || c10::isFloatingType(self.dtype()) || c10::isComplexType(self.dtype()),
+      "only Tensors of floating point dtype can require gradients");
+  requires_grad_ = requires_grad;
+  if (!grad_fn_) self.set_autograd_key(requires_grad);
+}
+
+AutogradMeta& materialize_meta(const at::TensorBase& t) {
+  c10::TensorImpl* impl = t.unsafeGetTensorImpl();
+  TORCH_CHECK(impl != nullptr, "cannot call get_autograd_meta() on undefined tensor");
+  if (impl->autograd_meta() == nullptr) impl->set_autograd_meta(new AutogradMeta);
+  return *static_cast<AutogradMeta*>(impl->autograd_meta());
+}
+
+bool view_requires_grad(c10::TensorImpl& view) {
+  return view.is_view() && is_outdated(view);
+}
+
+const NodePtr& grad_fn(const at::TensorBase& t) {
+  c10::TensorImpl* impl = t.unsafeGetTensorImpl();
+  TORCH_CHECK(impl != nullptr, "cannot call get_autograd_meta() on undefined tensor");
+  if (C10_UNLIKELY(impl->is_view()) && is_outdated(*impl)) regenerate(t);
+  const auto* meta = static_cast<const AutogradMeta*>(impl->autograd_meta());
+  return meta == nullptr ? kNoNode : meta->grad_fn_;
+}
+
+Edge gradient_edge(const at::TensorBase& t) {
+  if (const NodePtr& node = grad_fn(t)) return Edge(node, meta_of(t)->output_nr_);
+  return Edge(grad_accumulator(t), 0);
+}
+
+NodePtr grad_accumulator(const at::TensorBase& t) {
+  AutogradMeta* meta = meta_of(t);
+  if (meta == nullptr || meta->grad_fn_ || !meta->requires_grad_) return {};
+  Node* node = meta->accumulator_.load();
+  if (node == nullptr) {
+    NodePtr fresh(c10::make_intrusive<AccumulateGrad>(t));
+    if (meta->accumulator_.compare_exchange(node, fresh.get())) {
+      node = fresh.get();
+      return NodePtr::reclaim_copy(fresh.release());
+    }
+    node = meta->accumulator_.load();
+  }
+  return NodePtr::reclaim_copy(node);
+}
+
+NodePtr try_get_grad_accumulator(const at::TensorBase& t) {
+  AutogradMeta* meta = meta_of(t);
+  Node* node = meta == nullptr ? nullptr : meta->accumulator_.load();
+  return node == nullptr ? NodePtr() : NodePtr::reclaim_copy(node);
+}
+
+void set_gradient_edge(const at::TensorBase& t, Edge edge) {
+  AutogradMeta& meta = materialize_meta(t);
+  c10::TensorImpl& impl = *t.unsafeGetTensorImpl();
+  if (dynamic_cast<AccumulateGrad*>(edge.function.get()) != nullptr) {
+    // A second handle to a leaf: what is computed with it flows to that leaf.
+    meta.grad_fn_.reset();
+    meta.requires_grad_ = true;
+    Node* expected = nullptr;
+    if (meta.accumulator_.compare_exchange(expected, edge.function.get())) retain(edge.function.get());
+  } else {
+    meta.grad_fn_ = std::move(edge.function);
+    meta.requires_grad_ = false;
+  }
+  meta.output_nr_ = edge.input_nr;
+  impl.set_autograd_key(meta.grad_fn_.defined() || meta.requires_grad_);
+  if (impl.is_view()) impl.set_view_version(impl.version());
+}
+
+}  // namespace torch::autograd

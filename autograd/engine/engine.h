@@ -1,0 +1,39 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "aten/core/tensor.h"
+#include "autograd/engine/edge.h"
+#include "autograd/engine/node.h"
+
+namespace torch::autograd {
+
+// Runs graphs backwards, in the calling thread. Nodes run in the reverse of the order they were recorded in, each once all
+// gradients that flow into it have come. Re-entrant: a hook or a node may run another backward pass. Several threads may run
+// backward passes at once; where those share leaves, gradients accumulate under a lock.
+class Engine {
+ public:
+  static Engine& get_default_engine();
+
+  // Feeds `inputs` into `roots`. With `accumulate_grad` the leaves' grad() grows: of all leaves, or, where `outputs` are
+  // given, of these only; without, the gradients that flow into `outputs` are returned in their order (undefined where none
+  // does). `keep_graph`: what nodes saved stays for another pass. `create_graph`: the pass itself is recorded.
+  //
+  // An exception thrown by a node or hook leaves with its type; nodes already run have given back what they saved.
+  variable_list execute(
+      const edge_list& roots,
+      const variable_list& inputs,
+      bool keep_graph,
+      bool create_graph,
+      bool accumulate_grad,
+      const edge_list& outputs = {});
+
+  // Runs `callback` at the end of this thread's running backward pass. Throws where none is running.
+  void queue_callback(std::function<void()> callback);
+
+  // The node being evaluated in this thread, or null.
+  static Node* current_node() noexcept;
+};
+
+}  // namespace torch::autograd

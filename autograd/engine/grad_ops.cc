@@ -1,0 +1,199 @@
+#include "autograd/engine/grad_ops.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "aten/ops/binary/ops.h"
+#include "aten/ops/copy/ops.h"
+#include "aten/ops/creation/ops.h"
+#include "aten/ops/index/ops.h"
+#include "aten/ops/reduce/ops.h"
+#include "aten/ops/unary/ops.h"
+#include "aten/ops/view/ops.h"
+#include "aten/ops/pointwise/ops.h"
+#include "c10/core/grad_mode.h"
+
+namespace torch::autograd::grad_ops {
+namespace {
+
+// What `t` covers of its storage, first element to one past the last, in elements.
+struct Span {
+  int64_t first;
+  int64_t end;
+};
+
+Span span_of(const Geometry& g) {
+  int64_t last = g.offset;
+  for (size_t d = 0; d < g.sizes.size(); ++d) {
+    if (g.sizes[d] == 0) return {g.offset, g.offset};
+    last += (g.sizes[d] - 1) * g.strides[d];
+  }
+  return {g.offset, last + 1};
+}
+
+// Whether two indices may lead to one element. Never false where they do.
+bool may_overlap(const Geometry& g) {
+  c10::SmallVector<size_t, 5> order;
+  for (size_t d = 0; d < g.sizes.size(); ++d) {
+    if (g.sizes[d] == 0) return false;
+    if (g.sizes[d] != 1) order.push_back(d);
+  }
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return g.strides[a] < g.strides[b]; });
+  int64_t reach = 0;
+  for (size_t d : order) {
+    if (g.strides[d] <= reach) return true;
+    reach += (g.sizes[d] - 1) * g.strides[d];
+  }
+  return false;
+}
+
+// `grad`'s values in memory laid out by sizes and strides of `g`.
+at::Tensor laid_out(const at::Tensor& grad, const Geometry& g) {
+  if (grad.strides().equals(at::IntArrayRef(g.strides.data(), g.strides.size()))) return grad;
+  at::Tensor result = at::empty_strided(g.sizes, g.strides, grad.options());
+  at::copy_(result, grad);
+  return result;
+}
+
+}  // namespace
+
+at::Tensor zeros(at::IntArrayRef sizes, at::ScalarType dtype, at::Device device) {
+  return at::zeros(sizes, at::TensorOptions().dtype(dtype).device(device));
+}
+
+at::Tensor ones_like(const at::Tensor& t) {
+  return at::ones_like(t);
+}
+
+at::Tensor add(const at::Tensor& a, const at::Tensor& b) {
+  return at::add(a, b);
+}
+
+void add_into(at::Tensor& into, const at::Tensor& t) {
+  c10::NoGradGuard no_grad;
+  at::add_out(into, into, t);
+}
+
+at::Tensor add_reusing(at::Tensor&& a, at::Tensor&& b) {
+  if (!c10::GradMode::is_enabled() && a.scalar_type() == b.scalar_type()) {
+    if (is_sole_dense(a)) {
+      at::add_out(a, a, b);
+      return std::move(a);
+    }
+    if (is_sole_dense(b)) {
+      at::add_out(b, b, a);
+      return std::move(b);
+    }
+  }
+  return at::add(a, b);
+}
+
+at::Tensor clone_like(const at::Tensor& t, const at::Tensor& like) {
+  if (like.is_non_overlapping_and_dense() && t.sizes() == like.sizes() && !c10::GradMode::is_enabled()) {
+    at::Tensor copy = at::empty_strided(like.sizes(), like.strides(), t.options());
+    at::copy_(copy, t);
+    return copy;
+  }
+  return at::clone(t, at::MemoryFormat::Contiguous);
+}
+
+bool fit(at::Tensor& grad, const InputMetadata& metadata) {
+  at::Tensor fitted = grad;
+  if (!metadata.has_shape_of(fitted)) {
+    const at::IntArrayRef want = metadata.shape();
+    const at::IntArrayRef have = fitted.sizes();
+    if (have.size() < want.size()) return false;
+    const size_t lead = have.size() - want.size();
+    c10::SmallVector<int64_t, 5> dims;
+    for (size_t d = 0; d < have.size(); ++d) {
+      if (d < lead) {
+        dims.push_back(static_cast<int64_t>(d));
+      } else if (have[d] != want[d - lead]) {
+        if (want[d - lead] != 1) return false;
+        dims.push_back(static_cast<int64_t>(d));
+      }
+    }
+    if (!dims.empty()) fitted = at::sum(fitted, at::IntArrayRef(dims.data(), dims.size()), true);
+    if (lead != 0) fitted = at::view(fitted, want);
+  }
+  if (fitted.is_complex() && !c10::isComplexType(metadata.scalar_type())) fitted = at::real(fitted);
+  if (fitted.scalar_type() != metadata.scalar_type()) fitted = at::_to_copy(fitted, metadata.scalar_type());
+  grad = std::move(fitted);
+  return true;
+}
+
+Geometry Geometry::of(const at::TensorBase& t) {
+  Geometry g;
+  g.sizes.assign(t.sizes().begin(), t.sizes().end());
+  g.strides.assign(t.strides().begin(), t.strides().end());
+  g.offset = t.storage_offset();
+  return g;
+}
+
+at::Tensor as_strided_backward(const at::Tensor& grad, const Geometry& input, const Geometry& view) {
+  const Span input_span = span_of(input);
+  const Span view_span = span_of(view);
+  const int64_t start = std::min(input_span.first, view_span.first);
+  const int64_t extent = std::max(input_span.end, view_span.end) - start;
+  const at::TensorOptions options = grad.options();
+  at::Tensor flat = at::zeros({extent}, options);
+  if (view_span.end != view_span.first) {
+    if (!may_overlap(view)) {
+      if (c10::GradMode::is_enabled()) {
+        flat = at::as_strided_scatter(flat, grad, view.sizes, view.strides, view.offset - start);
+      } else {
+        at::Tensor part = at::as_strided(flat, view.sizes, view.strides, view.offset - start);
+        at::copy_(part, grad);
+      }
+    } else {
+      const at::Tensor places = at::reshape(
+          at::as_strided(
+              at::arange(extent, at::TensorOptions().dtype(at::kLong).device(grad.device())), view.sizes, view.strides,
+              view.offset - start),
+          {-1});
+      flat = at::index_add(flat, 0, places, at::reshape(grad, {-1}));
+    }
+  }
+  if (may_overlap(input)) {
+    // Each element of the storage is shared by several of the input's: its gradient is split evenly.
+    c10::NoGradGuard no_grad;
+    const at::Tensor places = at::reshape(
+        at::as_strided(
+            at::arange(extent, at::TensorOptions().dtype(at::kLong).device(grad.device())), input.sizes, input.strides,
+            input.offset - start),
+        {-1});
+    const at::Tensor count =
+        at::index_add(at::zeros({extent}, options), 0, places, at::ones({places.numel()}, options));
+    const at::Tensor divisor = at::clamp_min(at::real(count), 1);
+    c10::AutoGradMode record(flat.requires_grad());
+    flat = at::div(flat, divisor);
+  }
+  return at::as_strided(flat, input.sizes, input.strides, input.offset - start);
+}
+
+bool has_nan(const at::Tensor& t) {
+  c10::NoGradGuard no_grad;
+  return at::item(at::any(at::isnan(t))).to<bool>();
+}
+
+at::Tensor grad_outside(const at::Tensor& grad, const Geometry& base, const Geometry& view) {
+  const at::Tensor in_place = laid_out(grad, base);
+  const int64_t offset = in_place.storage_offset() + view.offset - base.offset;
+  if (c10::GradMode::is_enabled()) {
+    return at::as_strided_scatter(
+        in_place, at::zeros(view.sizes, grad.options()), view.sizes, view.strides, offset);
+  }
+  at::Tensor result = at::empty_strided(base.sizes, base.strides, grad.options());
+  at::copy_(result, in_place);
+  at::Tensor part = at::as_strided(result, view.sizes, view.strides, view.offset - base.offset);
+  at::zero_(part);
+  return result;
+}
+
+at::Tensor grad_inside(const at::Tensor& grad, const Geometry& base, const Geometry& view) {
+  const at::Tensor in_place = laid_out(grad, base);
+  return at::as_strided(
+      in_place, view.sizes, view.strides, in_place.storage_offset() + view.offset - base.offset);
+}
+
+}  // namespace torch::autograd::grad_ops

@@ -1,0 +1,63 @@
+#include "autograd/engine/input_metadata.h"
+
+#include <utility>
+
+#include "autograd/engine/grad_ops.h"
+#include "c10/memory/small_object.h"
+
+namespace torch::autograd {
+
+InputMetadata::InputMetadata(const at::Tensor& result)
+    : dim_(static_cast<int32_t>(result.dim())), dtype_(result.scalar_type()), device_(result.device()), defined_(true) {
+  const at::IntArrayRef sizes = result.sizes();
+  int64_t* to = inline_;
+  if (dim_ > kInlineDims) to = outline_ = static_cast<int64_t*>(c10::small_alloc(sizeof(int64_t) * dim_));
+  for (int32_t d = 0; d < dim_; ++d) to[d] = sizes[d];
+}
+
+InputMetadata::InputMetadata(const InputMetadata& other)
+    : dim_(other.dim_), dtype_(other.dtype_), device_(other.device_), defined_(other.defined_) {
+  int64_t* to = inline_;
+  if (dim_ > kInlineDims) to = outline_ = static_cast<int64_t*>(c10::small_alloc(sizeof(int64_t) * dim_));
+  const int64_t* from = other.data();
+  for (int32_t d = 0; d < dim_; ++d) to[d] = from[d];
+}
+
+InputMetadata::InputMetadata(InputMetadata&& other) noexcept
+    : dim_(other.dim_), dtype_(other.dtype_), device_(other.device_), defined_(other.defined_) {
+  if (dim_ > kInlineDims) {
+    outline_ = other.outline_;
+    other.dim_ = 0;
+    other.defined_ = false;
+  } else {
+    for (int32_t d = 0; d < dim_; ++d) inline_[d] = other.inline_[d];
+  }
+}
+
+InputMetadata& InputMetadata::operator=(InputMetadata other) noexcept {
+  if (this != &other) {
+    this->~InputMetadata();
+    ::new (this) InputMetadata(std::move(other));
+  }
+  return *this;
+}
+
+void InputMetadata::free_sizes() noexcept {
+  c10::small_free(outline_, sizeof(int64_t) * dim_);
+}
+
+bool InputMetadata::has_shape_of(const at::Tensor& t) const {
+  const c10::TensorImpl& impl = *t.unsafeGetTensorImpl();
+  if (impl.dim() != dim_) return false;
+  const int64_t* sizes = data();
+  for (int32_t d = 0; d < dim_; ++d) {
+    if (impl.size(d) != sizes[d]) return false;
+  }
+  return true;
+}
+
+at::Tensor InputMetadata::zeros() const {
+  return grad_ops::zeros(shape(), scalar_type(), device());
+}
+
+}  // namespace torch::autograd

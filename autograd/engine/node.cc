@@ -1,0 +1,221 @@
+#include "autograd/engine/node.h"
+
+#include <algorithm>
+#include <memory>
+#include <stdexcept>
+#include <typeinfo>
+#include <utility>
+
+#include "autograd/engine/anomaly_mode.h"
+#include "autograd/engine/node_extras.h"
+#include "c10/memory/small_object.h"
+#include "c10/util/exception.h"
+#include "c10/util/string_util.h"
+
+namespace torch::autograd {
+namespace {
+
+thread_local constinit uint64_t sequence = 0;
+
+struct Graveyard {
+  Node* waiting = nullptr;
+  bool digging = false;
+};
+thread_local constinit Graveyard graveyard;
+
+}  // namespace
+
+uint64_t next_sequence_nr() noexcept {
+  return sequence++;
+}
+
+// Destroys nodes one after the other: the edges of a dying node release further nodes, which then wait in a list that is
+// linked through their sequence numbers.
+struct NodeReaper {
+  static void reap(Node* node) noexcept {
+    Graveyard& own = graveyard;
+    if (own.digging) {
+      push(own, node);
+      return;
+    }
+    own.digging = true;
+    destroy(node);
+    while (own.waiting != nullptr) {
+      Node* next = own.waiting;
+      own.waiting = reinterpret_cast<Node*>(next->sequence_nr_);
+      destroy(next);
+    }
+    own.digging = false;
+  }
+
+ private:
+  static void push(Graveyard& own, Node* node) noexcept {
+    node->sequence_nr_ = reinterpret_cast<uint64_t>(own.waiting);
+    own.waiting = node;
+  }
+  static void destroy(Node* node) noexcept {
+    const uint32_t block_bytes = node->block_bytes_;
+    void* start = dynamic_cast<void*>(node);
+    node->~Node();
+    if (block_bytes != 0) {
+      c10::small_free(start, block_bytes);
+    } else {
+      ::operator delete(start);
+    }
+  }
+};
+
+Node::Node(uint64_t sequence_nr, edge_list&& next_edges) : sequence_nr_(sequence_nr) {
+  if (!next_edges.empty()) set_next_edges(std::move(next_edges));
+  if (AnomalyMode::is_enabled()) AnomalyMode::note_creation(*this);
+}
+
+Node::Node(uint32_t block_bytes, Edge* edges, uint32_t num_edges, InputMetadata* metadata, uint32_t num_inputs) noexcept
+    : sequence_nr_(next_sequence_nr()),
+      edges_(edges),
+      metadata_(metadata),
+      num_edges_(num_edges),
+      num_inputs_(num_inputs),
+      block_bytes_(block_bytes) {}
+
+Node::~Node() {
+  for (uint32_t i = 0; i < num_edges_; ++i) edges_[i].~Edge();
+  for (uint32_t i = 0; i < num_inputs_; ++i) metadata_[i].~InputMetadata();
+  if (edge_capacity_ != 0) c10::small_free(edges_, sizeof(Edge) * edge_capacity_);
+  if (metadata_capacity_ != 0) c10::small_free(metadata_, sizeof(InputMetadata) * metadata_capacity_);
+  delete extras_;
+}
+
+void Node::operator delete(Node* self, std::destroying_delete_t) noexcept {
+  NodeReaper::reap(self);
+}
+
+std::string Node::name() const {
+  return c10::demangle(typeid(*this).name());
+}
+
+namespace {
+
+// Grows a small_alloc'ed array of T to hold one more; moves the elements.
+template <class T>
+void grow(T*& data, uint32_t size, uint32_t& capacity) {
+  const uint32_t wanted = std::max<uint32_t>(2, size * 2);
+  T* fresh = static_cast<T*>(c10::small_alloc(sizeof(T) * wanted));
+  for (uint32_t i = 0; i < size; ++i) {
+    ::new (fresh + i) T(std::move(data[i]));
+    data[i].~T();
+  }
+  if (capacity != 0) c10::small_free(data, sizeof(T) * capacity);
+  data = fresh;
+  capacity = wanted;
+}
+
+}  // namespace
+
+uint32_t Node::add_input_metadata(const at::Tensor& t) {
+  TORCH_INTERNAL_ASSERT(!arrays_inline());
+  InputMetadata metadata(t);
+  if (num_inputs_ == metadata_capacity_) grow(metadata_, num_inputs_, metadata_capacity_);
+  ::new (metadata_ + num_inputs_) InputMetadata(std::move(metadata));
+  return num_inputs_++;
+}
+
+uint32_t Node::add_input_metadata_undefined() {
+  TORCH_INTERNAL_ASSERT(!arrays_inline());
+  if (num_inputs_ == metadata_capacity_) grow(metadata_, num_inputs_, metadata_capacity_);
+  ::new (metadata_ + num_inputs_) InputMetadata();
+  return num_inputs_++;
+}
+
+void Node::add_next_edge(Edge edge) {
+  TORCH_INTERNAL_ASSERT(!arrays_inline());
+  if (num_edges_ == edge_capacity_) grow(edges_, num_edges_, edge_capacity_);
+  ::new (edges_ + num_edges_++) Edge(std::move(edge));
+}
+
+void Node::set_next_edges(edge_list&& edges) {
+  if (!arrays_inline()) {
+    while (num_edges_ != 0) edges_[--num_edges_].~Edge();
+    for (Edge& edge : edges) add_next_edge(std::move(edge));
+    return;
+  }
+  TORCH_CHECK(
+      edges.size() == num_edges_, name(), ": set_next_edges got ", edges.size(), " edges, expected ", num_edges_);
+  for (uint32_t i = 0; i < num_edges_; ++i) edges_[i] = std::move(edges[i]);
+}
+
+NodeExtras& Node::mutable_extras() {
+  if (extras_ == nullptr) extras_ = new NodeExtras;
+  return *extras_;
+}
+
+uint64_t Node::add_pre_hook(FunctionPreHook* owned) {
+  std::unique_ptr<FunctionPreHook> hook(owned);
+  NodeExtras& extras = mutable_extras();
+  extras.pre_hooks.push_back({extras.next_key, std::move(hook)});
+  return extras.next_key++;
+}
+
+uint64_t Node::add_post_hook(FunctionPostHook* owned) {
+  std::unique_ptr<FunctionPostHook> hook(owned);
+  NodeExtras& extras = mutable_extras();
+  extras.post_hooks.push_back({extras.next_key, std::move(hook)});
+  return extras.next_key++;
+}
+
+bool Node::del_pre_hook(uint64_t key) {
+  return extras_ != nullptr &&
+      std::erase_if(extras_->pre_hooks, [key](const auto& keyed) { return keyed.key == key; }) != 0;
+}
+
+bool Node::del_post_hook(uint64_t key) {
+  return extras_ != nullptr &&
+      std::erase_if(extras_->post_hooks, [key](const auto& keyed) { return keyed.key == key; }) != 0;
+}
+
+uint64_t add_tensor_hook(Node& node, uint32_t input_nr, TensorHook hook) {
+  NodeExtras& extras = node.mutable_extras();
+  extras.tensor_hooks.push_back({extras.next_key, input_nr, std::move(hook)});
+  return extras.next_key++;
+}
+
+bool remove_tensor_hook(Node& node, uint64_t key) {
+  return node.extras() != nullptr &&
+      std::erase_if(node.extras()->tensor_hooks, [key](const auto& keyed) { return keyed.key == key; }) != 0;
+}
+
+variable_list Node::apply(variable_list&&) {
+  TORCH_CHECK_NOT_IMPLEMENTED(false, name(), " overrides neither apply() nor evaluate()");
+}
+
+void Node::evaluate(at::Tensor* in, at::Tensor* out) {
+  variable_list inputs;
+  inputs.reserve(num_inputs_);
+  for (uint32_t i = 0; i < num_inputs_; ++i) inputs.push_back(std::move(in[i]));
+  variable_list outputs = apply(std::move(inputs));
+  const size_t expected = num_edges_;
+  if (outputs.size() > expected) {
+    // Surplus gradients are harmless where nothing comes with them.
+    for (size_t i = expected; i < outputs.size(); ++i) {
+      if (outputs[i].defined()) throw_wrong_count(expected, outputs.size());
+    }
+  }
+  if (outputs.size() < expected) throw_wrong_count(expected, outputs.size());
+  for (size_t i = 0; i < expected; ++i) out[i] = std::move(outputs[i]);
+}
+
+void Node::throw_wrong_count(size_t expected, size_t got) const {
+  throw std::runtime_error(c10::str(
+      "function ", name(), " returned an incorrect number of gradients (expected ", expected, ", got ", got, ")"));
+}
+
+variable_list Node::operator()(variable_list&& inputs) {
+  TORCH_CHECK(
+      inputs.size() == num_inputs_ || num_inputs_ == 0, name(), ": got ", inputs.size(), " gradients, expected ",
+      num_inputs_);
+  variable_list outputs(num_edges_);
+  evaluate(inputs.data(), outputs.data());
+  return outputs;
+}
+
+}  // namespace torch::autograd

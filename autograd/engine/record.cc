@@ -1,0 +1,241 @@
+#include "autograd/engine/record.h"
+
+#include <string>
+#include <utility>
+
+#include "autograd/engine/grad_ops.h"
+#include "autograd/engine/node_extras.h"
+#include "c10/util/exception.h"
+
+namespace torch::autograd {
+namespace {
+
+bool is_differentiable_type(c10::ScalarType dtype) {
+  return c10::isFloatingType(dtype) || c10::isComplexType(dtype);
+}
+
+// Points the tensor's history at the node. The node has the metadata already.
+void attach(c10::TensorImpl& impl, NodePtr node, uint32_t output_nr) {
+  auto* meta = static_cast<AutogradMeta*>(impl.autograd_meta());
+  if (meta == nullptr) {
+    meta = new AutogradMeta;
+    impl.set_autograd_meta(meta);
+  } else if (C10_UNLIKELY(meta->retains_grad_)) {
+    // The tensor keeps the gradient of what it is now.
+    if (meta->grad_fn_ && meta->grad_fn_->extras() != nullptr) {
+      std::erase_if(meta->grad_fn_->extras()->retained, [&](const NodeExtras::Retained& kept) {
+        return kept.tensor.unsafe_get() == &impl;
+      });
+    }
+    node->mutable_extras().retained.push_back(
+        {output_nr,
+         c10::weak_intrusive_ptr<c10::TensorImpl>(c10::intrusive_ptr<c10::TensorImpl>::reclaim_copy(&impl))});
+  }
+  meta->grad_fn_ = std::move(node);
+  meta->output_nr_ = output_nr;
+  meta->requires_grad_ = false;
+  impl.set_autograd_key(true);
+  if (impl.is_view()) impl.set_view_version(impl.version());
+}
+
+struct CopySlicesExtra {
+  grad_ops::Geometry base;
+  grad_ops::Geometry view;
+};
+
+// base' = base with its part `view` replaced by the view's new value: edge 0 leads to the old base, edge 1 to the value.
+void apply_copy_slices(GenericNode& node, const at::Tensor* grad, at::Tensor* out) {
+  const CopySlicesExtra& extra = node.extra<CopySlicesExtra>();
+  if (node.needs(0)) out[0] = grad_ops::grad_outside(grad[0], extra.base, extra.view);
+  if (node.needs(1)) out[1] = grad_ops::grad_inside(grad[0], extra.base, extra.view);
+}
+
+constexpr NodeKind kCopySlices{"CopySlices", apply_copy_slices, GenericNode::drop_extra<CopySlicesExtra>};
+
+// After `view` became the result of a node: its base is now the result of writing it there.
+void rebase_base(const at::Tensor& view) {
+  const at::Tensor base(view.unsafeGetTensorImpl()->base());
+  GenericNode::Ptr node = GenericNode::make(
+      kCopySlices, {.edges = 2, .saved = 0, .results = 1, .extra_bytes = sizeof(CopySlicesExtra)});
+  node->set_edge(0, base);
+  node->set_edge(1, view);
+  node->emplace_extra<CopySlicesExtra>(grad_ops::Geometry::of(base), grad_ops::Geometry::of(view));
+  node->set_result_metadata(0, base);
+  attach(*base.unsafeGetTensorImpl(), NodePtr(std::move(node)), 0);
+}
+
+[[noreturn]] void throw_view_inplace(const at::Tensor& self, c10::CreationMeta meta) {
+  constexpr const char* kSeveral =
+      "This view is the output of a function that returns multiple views. Such functions do not allow the output views to be "
+      "modified inplace. You should replace the inplace operation by an out-of-place one.";
+  constexpr const char* kCustom =
+      "This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to "
+      "handle view+inplace would override the custom backward associated with the custom Function, leading to incorrect "
+      "gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function.";
+  constexpr const char* kAmbiguous =
+      "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the "
+      "view and the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both "
+      "outside (if you want the inplace to be tracked).";
+  const bool no_grad = meta == c10::CreationMeta::kNoGrad || meta == c10::CreationMeta::kMultiOutputNoGrad;
+  std::string what = "A view was created in no_grad mode and is being modified inplace with grad mode enabled. ";
+  if (!no_grad) {
+    const NodePtr& node = grad_fn(self);
+    what = node ? c10::str("Output ", meta_of(self)->output_nr_, " of ", node->name()) : std::string("Output 0 of Unknown");
+    what += " is a view and is being modified inplace. ";
+  }
+  what += meta == c10::CreationMeta::kNoGrad ? kAmbiguous
+      : meta == c10::CreationMeta::kCustomFunction ? kCustom
+                                                   : kSeveral;
+  TORCH_CHECK(false, what);
+}
+
+}  // namespace
+
+bool requires_grad(at::TensorList tensors) {
+  for (const at::Tensor& t : tensors) {
+    if (requires_grad(static_cast<const at::TensorBase&>(t))) return true;
+  }
+  return false;
+}
+
+bool requires_grad(const c10::List<std::optional<at::Tensor>>& tensors) {
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const std::optional<at::Tensor>& t = tensors[i];
+    if (t.has_value() && requires_grad(static_cast<const at::TensorBase&>(*t))) return true;
+  }
+  return false;
+}
+
+void set_history(const at::Tensor& result, const GenericNode::Ptr& node, uint32_t output_nr) {
+  if (!result.defined()) return;
+  c10::TensorImpl& impl = *result.unsafeGetTensorImpl();
+  if (!is_differentiable_type(impl.dtype())) return;
+  node->set_result_metadata(output_nr, result);
+  attach(impl, NodePtr(node), output_nr);
+}
+
+void set_history(const at::Tensor& result, const NodePtr& node, uint32_t output_nr) {
+  if (!result.defined()) return;
+  c10::TensorImpl& impl = *result.unsafeGetTensorImpl();
+  TORCH_CHECK(
+      is_differentiable_type(impl.dtype()), "only Tensors of floating point and complex dtype can require gradients");
+  TORCH_INTERNAL_ASSERT(output_nr < node->num_inputs());
+  attach(impl, node, output_nr);
+}
+
+void set_history(at::TensorList results, const GenericNode::Ptr& node, uint32_t first_nr) {
+  for (const at::Tensor& result : results) set_history(result, node, first_nr++);
+}
+
+void set_multi_view_history(at::TensorList views, const GenericNode::Ptr& node, uint32_t first_nr) {
+  for (const at::Tensor& view : views) {
+    set_history(view, node, first_nr++);
+    if (view.is_view()) view.unsafeGetTensorImpl()->set_creation_meta(c10::CreationMeta::kMultiOutput);
+  }
+}
+
+void check_inplace(const at::Tensor& self, bool record) {
+  if (!record || !self.defined()) return;
+  c10::TensorImpl& impl = *self.unsafeGetTensorImpl();
+  if (impl.is_view()) {
+    const at::Tensor base(impl.base());
+    const auto* base_meta = meta_of(base);
+    TORCH_CHECK(
+        base_meta == nullptr || !base_meta->requires_grad_,
+        "a view of a leaf Variable that requires grad is being used in an in-place operation.");
+    if (impl.creation_meta() != c10::CreationMeta::kDefault) throw_view_inplace(self, impl.creation_meta());
+  }
+  const auto* meta = meta_of(self);
+  TORCH_CHECK(
+      meta == nullptr || !meta->requires_grad_ || meta->grad_fn_,
+      "a leaf Variable that requires grad is being used in an in-place operation.");
+}
+
+void check_inplace(at::TensorList self, bool record) {
+  for (const at::Tensor& t : self) check_inplace(t, record);
+}
+
+void rebase_history(const at::Tensor& self, const GenericNode::Ptr& node, uint32_t output_nr) {
+  if (!self.defined()) return;
+  c10::TensorImpl& impl = *self.unsafeGetTensorImpl();
+  if (!is_differentiable_type(impl.dtype())) return;
+  node->set_result_metadata(output_nr, self);
+  attach(impl, NodePtr(node), output_nr);
+  if (impl.is_view()) rebase_base(self);
+}
+
+void rebase_history(at::TensorList self, const GenericNode::Ptr& node, uint32_t first_nr) {
+  for (const at::Tensor& t : self) rebase_history(t, node, first_nr++);
+}
+
+void rebase_history(const at::Tensor& self, const NodePtr& node, uint32_t output_nr) {
+  set_history(self, node, output_nr);
+  if (self.defined() && self.is_view()) rebase_base(self);
+}
+
+at::Tensor saved_before_inplace(const at::Tensor& self) {
+  at::Tensor copy = [&] {
+    c10::NoGradGuard no_grad;
+    return grad_ops::clone_like(self, self);
+  }();
+  if (requires_grad(static_cast<const at::TensorBase&>(self))) set_gradient_edge(copy, gradient_edge(self));
+  return copy;
+}
+
+void check_no_grad_for_out(const char* operator_name, bool any) {
+  if (!any) return;
+  std::string name(operator_name);
+  if (const size_t dot = name.find('.'); dot != std::string::npos) name.resize(dot);
+  TORCH_CHECK(
+      false, name, "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+      "requires grad.");
+}
+
+namespace {
+
+struct NotImplementedExtra {
+  std::string name;
+};
+
+void apply_not_implemented(GenericNode& node, const at::Tensor*, at::Tensor*) {
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      false, "the derivative for '", node.extra<NotImplementedExtra>().name, "' is not implemented.");
+}
+
+constexpr NodeKind kNotImplemented{
+    "NotImplemented", apply_not_implemented, GenericNode::drop_extra<NotImplementedExtra>};
+
+}  // namespace
+
+GenericNode::Ptr make_not_implemented_node(const char* operator_name, uint32_t edges, uint32_t results) {
+  GenericNode::Ptr node = GenericNode::make(
+      kNotImplemented,
+      {.edges = edges, .saved = 0, .results = results, .extra_bytes = sizeof(NotImplementedExtra)});
+  node->emplace_extra<NotImplementedExtra>(operator_name);
+  return node;
+}
+
+std::vector<at::Tensor> unpack_list(GenericNode& node, size_t first, size_t count) {
+  std::vector<at::Tensor> tensors;
+  tensors.reserve(count);
+  for (size_t i = 0; i < count; ++i) tensors.push_back(node.saved(first + i).get());
+  return tensors;
+}
+
+std::vector<at::Tensor> materialize_grads(GenericNode& node, const at::Tensor* grads) {
+  std::vector<at::Tensor> all;
+  all.reserve(node.num_inputs());
+  for (uint32_t i = 0; i < node.num_inputs(); ++i) {
+    all.push_back(
+        grads[i].defined() || !node.input_metadata(i).defined() ? grads[i] : node.input_metadata(i).zeros());
+  }
+  return all;
+}
+
+void put_list(GenericNode& node, at::Tensor* grad_inputs, size_t first, std::vector<at::Tensor>&& grads) {
+  for (size_t i = 0; i < grads.size(); ++i) {
+    if (node.needs(first + i)) grad_inputs[first + i] = std::move(grads[i]);
+  }
+}
+
+}  // namespace torch::autograd

@@ -1,0 +1,203 @@
+#include "autograd/engine/saved_variable.h"
+
+#include <string>
+#include <utility>
+
+#include "autograd/engine/anomaly_mode.h"
+#include "autograd/engine/autograd_meta.h"
+#include "autograd/engine/node.h"
+#include "c10/core/grad_mode.h"
+#include "c10/util/exception.h"
+#include "c10/util/string_util.h"
+
+namespace torch::autograd {
+namespace {
+
+thread_local constinit SavedTensorsHooksGuard* default_hooks = nullptr;
+
+// A second handle to the data of `t` whose gradients go to `edge`.
+at::Tensor with_history(const at::Tensor& t, const Edge& edge) {
+  at::Tensor fresh(t.unsafeGetTensorImpl()->shallow_copy());
+  if (edge.is_valid()) set_gradient_edge(fresh, edge);
+  return fresh;
+}
+
+}  // namespace
+
+// The packed form of a tensor: the hooks and the way its gradients went.
+struct SavedVariable::Hooked {
+  SavedVariableHooks* hooks;
+  Edge edge;
+};
+
+SavedVariable::SavedVariable(const at::Tensor& variable, bool is_output) {
+  if (is_output && variable.defined()) {
+    const AutogradMeta* meta = meta_of(variable);
+    save_output(variable, meta == nullptr ? 0 : meta->output_nr_);
+  } else {
+    save(variable);
+  }
+}
+
+SavedVariable::SavedVariable(SavedVariable&& other) noexcept
+    : data_(std::move(other.data_)),
+      hooks_(std::exchange(other.hooks_, nullptr)),
+      version_(other.version_),
+      output_nr_(other.output_nr_),
+      flags_(other.flags_) {}
+
+SavedVariable& SavedVariable::operator=(SavedVariable&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(hooks_, other.hooks_);
+  std::swap(version_, other.version_);
+  std::swap(output_nr_, other.output_nr_);
+  std::swap(flags_, other.flags_);
+  return *this;
+}
+
+void SavedVariable::save(const at::Tensor& variable) {
+  if (!variable.defined()) return;
+  const c10::TensorImpl& impl = *variable.unsafeGetTensorImpl();
+  TORCH_CHECK(
+      !impl.is_inference(),
+      "Inference tensors cannot be saved for backward. To work around you can make a clone to get a normal tensor and use "
+      "it in autograd.");
+  data_ = variable;
+  version_ = impl.version();
+  flags_ = kDefined;
+  if (C10_UNLIKELY(default_hooks != nullptr)) apply_default_hooks();
+}
+
+void SavedVariable::save_output(const at::Tensor& result, uint32_t output_nr) {
+  if (!result.defined()) return;
+  const c10::TensorImpl& impl = *result.unsafeGetTensorImpl();
+  data_ = at::Tensor(impl.shallow_copy());
+  version_ = impl.version();
+  output_nr_ = static_cast<uint16_t>(output_nr);
+  flags_ = kDefined | kOutput;
+  if (C10_UNLIKELY(default_hooks != nullptr)) apply_default_hooks();
+}
+
+void SavedVariable::apply_default_hooks() {
+  register_hooks(default_hooks->make_(default_hooks->context_));
+}
+
+SavedRef SavedVariable::get(Node* saved_for) const {
+  if (C10_UNLIKELY(hooks_ != nullptr)) return SavedRef(unpack_hooked(saved_for));
+  if (C10_UNLIKELY(!data_.defined())) {
+    if ((flags_ & kReleased) != 0) throw_released();
+    return SavedRef(&data_);
+  }
+  if (C10_UNLIKELY(data_.unsafeGetTensorImpl()->version() != version_)) throw_modified(saved_for);
+  if ((flags_ & kOutput) != 0 && c10::GradMode::is_enabled()) return SavedRef(unpack_output(saved_for, data_));
+  return SavedRef(&data_);
+}
+
+at::Tensor SavedVariable::unpack_output(Node* saved_for, const at::Tensor& data) const {
+  TORCH_CHECK(saved_for != nullptr, "No grad_fn for non-leaf saved tensor");
+  if (saved_for->num_outputs() == 0) return data;
+  return with_history(data, Edge(saved_for->getptr(), output_nr_));
+}
+
+at::Tensor SavedVariable::unpack_hooked(Node* saved_for) const {
+  if ((flags_ & kReleased) != 0) throw_released();
+  at::Tensor data = hooks_->hooks->call_unpack_hook();
+  TORCH_CHECK(data.defined(), "the unpack hook of a saved tensor returned an undefined tensor");
+  if (!c10::GradMode::is_enabled()) return data;
+  if ((flags_ & kOutput) != 0) return unpack_output(saved_for, data);
+  return with_history(data, hooks_->edge);
+}
+
+void SavedVariable::register_hooks(SavedVariableHooks* owned) {
+  if (owned == nullptr) return;
+  auto* hooked = new Hooked{owned, Edge()};
+  const auto refuse = [&](const char* why) {
+    delete hooked->hooks;
+    delete hooked;
+    TORCH_CHECK(false, why);
+  };
+  if (hooks_ != nullptr) refuse("Calling register_hooks on a saved tensor whose hooks have already been set.");
+  if (!data_.defined()) {
+    refuse(
+        (flags_ & kReleased) != 0 ? "Calling register_hooks on a saved tensor after it has been freed."
+                                  : "Calling register_hooks on a saved tensor with value None is forbidden");
+  }
+  if (data_.unsafeGetTensorImpl()->version() != version_) {
+    refuse("Calling register_hooks on a saved tensor that was modified in place since it was saved is forbidden");
+  }
+  if ((flags_ & kOutput) == 0 && requires_grad(static_cast<const at::TensorBase&>(data_))) {
+    hooked->edge = gradient_edge(data_);
+  }
+  try {
+    const uint32_t version = data_.unsafeGetTensorImpl()->version();
+    const at::Tensor packed(data_.unsafeGetTensorImpl()->shallow_copy());
+    {
+      c10::NoGradGuard no_grad;
+      hooked->hooks->call_pack_hook(packed);
+    }
+    TORCH_CHECK(
+        packed.unsafeGetTensorImpl()->version() == version,
+        "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can not be "
+        "modified by in-place operations as this can lead to unexpected side-effects. Please open an issue if you need to "
+        "perform in-place operations on the input to a pack hook.");
+  } catch (...) {
+    delete hooked->hooks;
+    delete hooked;
+    throw;
+  }
+  hooks_ = hooked;
+  data_.reset();
+}
+
+void SavedVariable::delete_hooks() noexcept {
+  delete hooks_->hooks;
+  delete hooks_;
+  hooks_ = nullptr;
+}
+
+void SavedVariable::reset_data() noexcept {
+  if (hooks_ != nullptr) delete_hooks();
+  data_.reset();
+  if ((flags_ & kDefined) != 0) flags_ |= kReleased;
+}
+
+void SavedVariable::throw_released() const {
+  TORCH_CHECK(
+      false,
+      "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
+      "freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
+      "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
+      "after calling backward.");
+}
+
+void SavedVariable::throw_modified(Node* saved_for) const {
+  std::string message = c10::str(
+      "one of the variables needed for gradient computation has been modified by an inplace operation: [",
+      data_.toString(), " ", data_.sizes(), "]");
+  std::string made_by;
+  uint32_t nr = output_nr_;
+  if ((flags_ & kOutput) != 0) {
+    if (saved_for != nullptr) made_by = saved_for->name();
+  } else if (const NodePtr& node = grad_fn(data_)) {
+    made_by = node->name();
+    nr = meta_of(data_)->output_nr_;
+  }
+  if (!made_by.empty()) message += c10::str(", which is output ", nr, " of ", made_by, ",");
+  message += c10::str(
+      " is at version ", data_.unsafeGetTensorImpl()->version(), "; expected version ", version_, " instead. Hint: ");
+  message += AnomalyMode::is_enabled()
+      ? "the backtrace further above shows the operation that failed to compute its gradient. The variable in question was "
+        "changed in there or anywhere later. Good luck!"
+      : "enable anomaly detection to find the operation that failed to compute its gradient, with "
+        "torch.autograd.set_detect_anomaly(True).";
+  TORCH_CHECK(false, message);
+}
+
+SavedTensorsHooksGuard::SavedTensorsHooksGuard(Factory make, void* context)
+    : make_(make), context_(context), outer_(std::exchange(default_hooks, this)) {}
+
+SavedTensorsHooksGuard::~SavedTensorsHooksGuard() {
+  default_hooks = outer_;
+}
+
+}  // namespace torch::autograd

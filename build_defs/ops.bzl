@@ -1,0 +1,91 @@
+"""Families of operators: what is generated from a table, and what links what."""
+
+load("//build_defs:rules.bzl", "kd_cc_library")
+
+# The families whose operators a family's kernels call, through at:: functions. Kernels depend on the `headers` target of
+# such a family; the public target links its implementation, and that of what it calls in turn. Circles are fine here: every
+# operator lives in sections of its own, and a static link keeps what is called.
+FAMILY_CALLS = {
+    "activation": [],
+    "attention": [],
+    "binary": [],
+    "conv": [],
+    "copy": [],
+    "creation": [],
+    "fft": [],
+    "foreach": [],
+    "index": [],
+    "join": [],
+    "linalg": [],
+    "loss": [],
+    "matmul": [],
+    "nested": [],
+    "norm": [],
+    "padding": [],
+    "pointwise": [],
+    "pool": [],
+    "quantized": [],
+    "random": [],
+    "reduce": [],
+    "rnn": [],
+    "scan": [],
+    "softmax": [],
+    "sort": [],
+    "sparse": [],
+    "special": [],
+    "unary": [],
+    "upsample": [],
+    "view": [],
+}
+
+OP_FAMILIES = sorted(FAMILY_CALLS.keys())
+
+def _reached(family):
+    reached = {"copy": True}
+    reached[family] = True
+    for _ in OP_FAMILIES:
+        for member in list(reached.keys()):
+            for called in FAMILY_CALLS[member]:
+                reached[called] = True
+    return sorted(reached.keys())
+
+def kd_op_family(name, kernels = None, visibility = ["//visibility:public"]):
+    """The operators of aten/ops/<name>/ops.textproto.
+
+    Makes the public target <name> (header aten/ops/<name>/ops.h), <name>'s `headers` for kernels that call its operators,
+    `registry`, which makes them callable by name, and `derivatives.cc` for //autograd/derivatives.
+
+    Args:
+      name: the family, which is the folder's name.
+      kernels: the target with the functions that the table names in at::native.
+      visibility: of the public target.
+    """
+    native.exports_files(["ops.textproto"], visibility = ["//visibility:public"])
+    native.genrule(
+        name = "generate_ops",
+        srcs = ["ops.textproto"],
+        outs = ["ops.h", "operators.h", "ops.cc", "registry.cc", "derivatives.cc"],
+        cmd = "$(location //aten/codegen:generate) --table=$(location ops.textproto) --functions=$(location ops.h)" +
+              " --operator_declarations=$(location operators.h) --operators=$(location ops.cc)" +
+              " --registry=$(location registry.cc) --derivatives=$(location derivatives.cc)",
+        tools = ["//aten/codegen:generate"],
+        visibility = ["//autograd/derivatives:__pkg__"],
+    )
+    kd_cc_library(
+        name = "headers",
+        hdrs = ["operators.h", "ops.h"],
+        visibility = ["//visibility:public"],
+        deps = ["//aten/core:tensor", "//c10/dispatch:operator"],
+    )
+    kd_cc_library(
+        name = "implementation",
+        srcs = ["ops.cc"],
+        visibility = ["//aten/ops:__subpackages__"],
+        deps = [":headers", "//aten/core:structured"] + ([kernels] if kernels else []),
+    )
+    kd_cc_library(
+        name = name,
+        hdrs = ["ops.h"],
+        visibility = visibility,
+        deps = [":headers"] + ["//aten/ops/" + family + ":implementation" for family in _reached(name)],
+    )

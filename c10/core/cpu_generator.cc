@@ -1,0 +1,179 @@
+#include "c10/core/cpu_generator.h"
+
+#include <cstring>
+#include <mutex>
+
+namespace at {
+namespace {
+
+constexpr int kShift = 397;
+
+constexpr uint32_t twist(uint32_t upper, uint32_t lower) {
+  const uint32_t y = (upper & 0x80000000u) | (lower & 0x7fffffffu);
+  return (y >> 1) ^ ((0u - (lower & 1u)) & 0x9908b0dfu);
+}
+
+// What the state's bytes hold, in order; the machine is little-endian, as the format is.
+struct StateBytes {
+  uint64_t seed;
+  int32_t left;
+  int32_t seeded;
+  uint64_t next;
+  uint64_t words[mt19937::kWords];
+  double normal_x;
+  double normal_y;
+  double normal_rho;
+  int32_t normal_is_valid;
+  uint32_t padding;
+};
+struct FloatCache {
+  float value;
+  uint8_t is_valid;
+  uint8_t padding[3];
+};
+static_assert(sizeof(StateBytes) == 5048 && sizeof(FloatCache) == 8);
+
+}  // namespace
+
+void mt19937::reseed(uint64_t seed) {
+  seed_ = seed;
+  state_[0] = static_cast<uint32_t>(seed);
+  for (uint32_t i = 1; i < kWords; ++i) state_[i] = 1812433253u * (state_[i - 1] ^ (state_[i - 1] >> 30)) + i;
+  left_ = 1;
+  next_ = 0;
+}
+
+// Word i needs words i + 1 and i + 397 (mod 624) only, so each loop but for the last word has no carried dependency nearer
+// than 227 words.
+void mt19937::next_block() {
+  uint32_t* s = state_.data();
+  for (int i = 0; i < kWords - kShift; ++i) s[i] = s[i + kShift] ^ twist(s[i], s[i + 1]);
+  for (int begin = kWords - kShift; begin < kWords - 1; begin += kWords - kShift) {
+    const int end = begin + (kWords - kShift) < kWords - 1 ? begin + (kWords - kShift) : kWords - 1;
+    // At most 227 words, read 227 words behind where they are written.
+    const uint32_t* C10_RESTRICT source = s + begin + kShift - kWords;
+    uint32_t* C10_RESTRICT target = s + begin;
+    for (int i = 0; i < end - begin; ++i) target[i] = source[i] ^ twist(target[i], target[i + 1]);
+  }
+  s[kWords - 1] = s[kShift - 1] ^ twist(s[kWords - 1], s[0]);
+  left_ = kWords;
+  next_ = 0;
+}
+
+void mt19937::fill(uint32_t* out, size_t n) {
+  while (n != 0) {
+    // left counts the block's remaining words plus one.
+    size_t have = static_cast<size_t>(left_) - 1;
+    if (have == 0) {
+      next_block();
+      left_ = kWords + 1;
+      have = kWords;
+    }
+    const size_t take = have < n ? have : n;
+    const uint32_t* from = state_.data() + next_;
+    for (size_t i = 0; i < take; ++i) out[i] = temper(from[i]);
+    next_ += static_cast<uint32_t>(take);
+    left_ -= static_cast<int32_t>(take);
+    out += take;
+    n -= take;
+  }
+}
+
+bool mt19937::restore(uint64_t seed, int32_t left, uint64_t next, const std::array<uint32_t, kWords>& words) {
+  if (left < 1 || left > kWords || next > kWords) return false;
+  // Reading goes on at `next` until left runs out: what remains must lie inside the block.
+  if (left > 1 && next + static_cast<uint64_t>(left) - 1 > kWords) return false;
+  seed_ = seed;
+  left_ = left;
+  next_ = static_cast<uint32_t>(next);
+  state_ = words;
+  return true;
+}
+
+CPUGeneratorImpl::CPUGeneratorImpl(uint64_t seed) : GeneratorImpl(c10::Device(c10::kCPU)), engine_(seed) {}
+
+void CPUGeneratorImpl::set_current_seed(uint64_t seed) {
+  next_double_normal_.reset();
+  next_float_normal_.reset();
+  engine_.reseed(seed);
+}
+
+uint64_t CPUGeneratorImpl::seed() {
+  const uint64_t seed = c10::detail::getNonDeterministicRandom();
+  set_current_seed(seed);
+  return seed;
+}
+
+std::vector<uint8_t> CPUGeneratorImpl::state_bytes() const {
+  StateBytes state{};
+  state.seed = engine_.seed();
+  state.left = engine_.left();
+  state.seeded = 1;
+  state.next = engine_.next();
+  for (int i = 0; i < mt19937::kWords; ++i) state.words[i] = engine_.words()[static_cast<size_t>(i)];
+  state.normal_y = next_double_normal_.value_or(0.0);
+  state.normal_is_valid = next_double_normal_.has_value();
+  FloatCache cache{};
+  cache.value = next_float_normal_.value_or(0.0f);
+  cache.is_valid = next_float_normal_.has_value();
+  std::vector<uint8_t> bytes(sizeof(state) + sizeof(cache));
+  std::memcpy(bytes.data(), &state, sizeof(state));
+  std::memcpy(bytes.data() + sizeof(state), &cache, sizeof(cache));
+  return bytes;
+}
+
+void CPUGeneratorImpl::set_state_bytes(const uint8_t* data, size_t size) {
+  constexpr size_t kFull = sizeof(StateBytes) + sizeof(FloatCache);
+  TORCH_CHECK(size == kFull || size == sizeof(StateBytes), "Expected either a CPUGeneratorImplStateLegacy of size ",
+              sizeof(StateBytes), " or a CPUGeneratorImplState of size ", kFull, " but found the input RNG state size to be ",
+              size);
+  StateBytes state;
+  std::memcpy(&state, data, sizeof(state));
+  std::array<uint32_t, mt19937::kWords> words;
+  for (size_t i = 0; i < words.size(); ++i) words[i] = static_cast<uint32_t>(state.words[i]);
+  mt19937 engine;
+  TORCH_CHECK(state.seeded == 1 && engine.restore(state.seed, state.left, state.next, words), "Invalid mt19937 state");
+  std::optional<double> normal;
+  std::optional<float> float_normal;
+  if (size == kFull) {
+    FloatCache cache;
+    std::memcpy(&cache, data + sizeof(state), sizeof(cache));
+    if (state.normal_is_valid != 0) normal = state.normal_y;
+    if (cache.is_valid != 0) float_normal = cache.value;
+  } else if (state.normal_is_valid != 0) {
+    // The older form keeps the pair's polar coordinates.
+    constexpr double kTwoPi = 6.283185307179586476925286766559;
+    normal = state.normal_rho * __builtin_sin(kTwoPi * state.normal_x);
+  }
+  engine_ = engine;
+  next_double_normal_ = normal;
+  next_float_normal_ = float_normal;
+}
+
+c10::intrusive_ptr<c10::GeneratorImpl> CPUGeneratorImpl::clone() const {
+  auto copy = c10::make_intrusive<CPUGeneratorImpl>();
+  copy->engine_ = engine_;
+  copy->next_double_normal_ = next_double_normal_;
+  copy->next_float_normal_ = next_float_normal_;
+  return copy;
+}
+
+namespace detail {
+
+const Generator& getDefaultCPUGenerator() {
+  // Never destroyed: operators may run while other globals are.
+  static const Generator& generator = *new Generator(createCPUGenerator(c10::detail::getNonDeterministicRandom()));
+  return generator;
+}
+
+Generator createCPUGenerator(uint64_t seed) { return make_generator<CPUGeneratorImpl>(seed); }
+
+}  // namespace detail
+
+void manual_seed(uint64_t seed) {
+  Generator generator = detail::getDefaultCPUGenerator();
+  std::lock_guard<std::mutex> lock(generator.mutex());
+  generator.set_current_seed(seed);
+}
+
+}  // namespace at
