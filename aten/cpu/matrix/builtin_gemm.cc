@@ -1,0 +1,415 @@
+// float32 and float64 products with Highway: packed, cache-blocked and register-tiled, after K. Goto and R. van de
+// Geijn, "Anatomy of high-performance matrix multiplication" (2008).
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "aten/cpu/matrix/builtin_gemm.cc"
+#include "hwy/foreach_target.h"  // keep first
+#include "hwy/highway.h"
+
+#include "aten/cpu/matrix/internal.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace at::matrix::internal {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// The register tile: kRows x 2 vectors of accumulators, two vectors of B and one of A must fit the register file.
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+inline constexpr int kRows = 14, kMiddleRows = 8, kFewRows = 4;
+#else
+inline constexpr int kRows = 6, kMiddleRows = 4, kFewRows = 2;
+#endif
+inline constexpr int64_t kDepth = 256;      // of a block: a panel of B fills two thirds of the first cache
+inline constexpr int64_t kBlockRows = 336;  // a block of A lies in the second cache (a multiple of 14 and of 6)
+inline constexpr int64_t kBlockColumns = 2048;
+
+template <class T>
+struct Tile {
+  const T* a;  // packed panel: kRows values for each k
+  const T* b;  // packed panel: kVectors vectors for each k
+  int64_t k;
+  T* c;
+  int64_t c_row;
+  const T* add;  // null: nothing
+  int64_t add_row;
+  T alpha, beta;
+  int64_t rows, columns;  // of the tile that exist
+};
+
+template <class T, int kTileRows, int kVectors>
+HWY_NOINLINE void RunTile(const Tile<T>& t) {
+  const hn::ScalableTag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  using V = hn::Vec<decltype(d)>;
+  V sum[kTileRows][kVectors];
+#pragma GCC unroll 16
+  for (int r = 0; r < kTileRows; ++r)
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::Zero(d);
+  const T* HWY_RESTRICT a = t.a;
+  const T* HWY_RESTRICT b = t.b;
+  for (int64_t k = t.k; k > 0; --k) {
+    V row[kVectors];
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) row[v] = hn::Load(d, b + v * lanes);
+#pragma GCC unroll 16
+    for (int r = 0; r < kTileRows; ++r) {
+      const V x = hn::Set(d, a[r]);
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::MulAdd(x, row[v], sum[r][v]);
+    }
+    a += kTileRows;
+    b += kVectors * lanes;
+  }
+  const V alpha = hn::Set(d, t.alpha), beta = hn::Set(d, t.beta);
+  const bool whole = t.columns == kVectors * lanes;
+#pragma GCC unroll 16
+  for (int r = 0; r < kTileRows; ++r) {
+    if (r >= t.rows) break;
+    T* c = t.c + r * t.c_row;
+    const T* add = t.add == nullptr ? nullptr : t.add + r * t.add_row;
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) {
+      V value = hn::Mul(alpha, sum[r][v]);
+      if (whole) {
+        if (add != nullptr) value = hn::MulAdd(beta, hn::LoadU(d, add + v * lanes), value);
+        hn::StoreU(value, d, c + v * lanes);
+      } else {
+        const int64_t left = t.columns - v * lanes;
+        if (left <= 0) break;
+        HWY_ALIGN T buffer[HWY_MAX_BYTES / sizeof(T)];
+        const int64_t count = left < lanes ? left : lanes;
+        hn::Store(value, d, buffer);
+        for (int64_t j = 0; j < count; ++j)
+          c[v * lanes + j] = add != nullptr ? t.beta * add[v * lanes + j] + buffer[j] : buffer[j];
+      }
+    }
+  }
+}
+
+template <class T>
+using TileFunction = void (*)(const Tile<T>&);
+
+template <class T, int kVectors>
+TileFunction<T> ChooseTile(int64_t rows) {
+  return rows == kRows ? RunTile<T, kRows, kVectors> : rows == kMiddleRows ? RunTile<T, kMiddleRows, kVectors>
+                                                                          : RunTile<T, kFewRows, kVectors>;
+}
+
+// The height of the panel that holds the first `left` rows of what is left.
+HWY_INLINE int64_t PanelRows(int64_t left) { return left > kMiddleRows ? kRows : left > kFewRows ? kMiddleRows : kFewRows; }
+
+// dst[k][0..width) = src(0..valid, k), the rest zero; `step` is along the panel, `depth_step` along k.
+template <class T>
+void PackPanel(const T* src, int64_t step, int64_t depth_step, int64_t valid, int64_t width, int64_t depth,
+               T* HWY_RESTRICT dst) {
+  const hn::ScalableTag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  if (step == 1) {
+    for (int64_t k = 0; k < depth; ++k, src += depth_step, dst += width) {
+      int64_t i = 0;
+      for (; i + lanes <= valid; i += lanes) hn::StoreU(hn::LoadU(d, src + i), d, dst + i);
+      for (; i < valid; ++i) dst[i] = src[i];
+      for (; i < width; ++i) dst[i] = 0;
+    }
+    return;
+  }
+  int64_t i = 0;
+#if HWY_TARGET != HWY_SCALAR
+  if constexpr (sizeof(T) == 4) {
+    if (depth_step == 1) {
+      // Blocks of 4 x 4 are turned in registers.
+      const hn::FixedTag<T, 4> d4;
+      for (; i + 4 <= valid; i += 4) {
+        const T* s0 = src + i * step;
+        const T* s1 = s0 + step;
+        const T* s2 = s1 + step;
+        const T* s3 = s2 + step;
+        T* out = dst + i;
+        int64_t k = 0;
+        for (; k + 4 <= depth; k += 4, out += 4 * width) {
+          const auto r0 = hn::LoadU(d4, s0 + k), r1 = hn::LoadU(d4, s1 + k);
+          const auto r2 = hn::LoadU(d4, s2 + k), r3 = hn::LoadU(d4, s3 + k);
+          const auto even_low = hn::InterleaveLower(d4, r0, r2), odd_low = hn::InterleaveLower(d4, r1, r3);
+          const auto even_high = hn::InterleaveUpper(d4, r0, r2), odd_high = hn::InterleaveUpper(d4, r1, r3);
+          hn::StoreU(hn::InterleaveLower(d4, even_low, odd_low), d4, out);
+          hn::StoreU(hn::InterleaveUpper(d4, even_low, odd_low), d4, out + width);
+          hn::StoreU(hn::InterleaveLower(d4, even_high, odd_high), d4, out + 2 * width);
+          hn::StoreU(hn::InterleaveUpper(d4, even_high, odd_high), d4, out + 3 * width);
+        }
+        for (; k < depth; ++k, out += width) out[0] = s0[k], out[1] = s1[k], out[2] = s2[k], out[3] = s3[k];
+      }
+    }
+  }
+#endif
+  // Four lines at a time, so that a store fills more than one element of a cache line.
+  for (; i + 4 <= valid; i += 4) {
+    const T* s0 = src + i * step;
+    const T* s1 = s0 + step;
+    const T* s2 = s1 + step;
+    const T* s3 = s2 + step;
+    T* out = dst + i;
+    for (int64_t k = 0; k < depth; ++k, out += width) {
+      out[0] = s0[k * depth_step];
+      out[1] = s1[k * depth_step];
+      out[2] = s2[k * depth_step];
+      out[3] = s3[k * depth_step];
+    }
+  }
+  for (; i < width; ++i) {
+    T* out = dst + i;
+    if (i < valid) {
+      const T* s = src + i * step;
+      for (int64_t k = 0; k < depth; ++k) out[k * width] = s[k * depth_step];
+    } else {
+      for (int64_t k = 0; k < depth; ++k) out[k * width] = 0;
+    }
+  }
+}
+
+template <class T>
+void ProductIn(const Gemm& g, T* packed_a, T* packed_b, int64_t depth, int64_t block_rows, int64_t block_columns,
+               T alpha) {
+  const hn::ScalableTag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t width = 2 * lanes;
+  const T* a = static_cast<const T*>(g.a.data);
+  const T* b = static_cast<const T*>(g.b.data);
+  const T* add = static_cast<const T*>(g.add.data);
+  T* c = static_cast<T*>(g.c);
+  for (int64_t n0 = 0; n0 < g.n; n0 += block_columns) {
+    const int64_t columns = HWY_MIN(block_columns, g.n - n0);
+    for (int64_t k0 = 0; k0 < g.k; k0 += depth) {
+      const int64_t deep = HWY_MIN(depth, g.k - k0);
+      for (int64_t j = 0; j < columns; j += width) {
+        const int64_t valid = HWY_MIN(width, columns - j);
+        const int64_t panel_width = valid > lanes ? width : lanes;
+        PackPanel<T>(b + k0 * g.b.row + (n0 + j) * g.b.col, g.b.col, g.b.row, valid, panel_width, deep,
+                     packed_b + j * deep);
+      }
+      for (int64_t m0 = 0; m0 < g.m; m0 += block_rows) {
+        const int64_t rows = HWY_MIN(block_rows, g.m - m0);
+        for (int64_t i = 0; i < rows;) {
+          const int64_t panel = PanelRows(rows - i);
+          PackPanel<T>(a + (m0 + i) * g.a.row + k0 * g.a.col, g.a.row, g.a.col, HWY_MIN(panel, rows - i), panel, deep,
+                       packed_a + i * deep);
+          i += panel;
+        }
+        for (int64_t j = 0; j < columns; j += width) {
+          Tile<T> t;
+          t.b = packed_b + j * deep;
+          t.k = deep;
+          t.c_row = g.c_row;
+          t.alpha = alpha;
+          t.columns = HWY_MIN(width, columns - j);
+          const bool two = t.columns > lanes;
+          for (int64_t i = 0; i < rows;) {
+            const int64_t panel = PanelRows(rows - i);
+            const int64_t row = m0 + i, column = n0 + j;
+            t.a = packed_a + i * deep;
+            t.rows = HWY_MIN(panel, rows - i);
+            t.c = c + row * g.c_row + column;
+            if (k0 != 0) {
+              t.add = t.c;
+              t.add_row = g.c_row;
+              t.beta = 1;
+            } else {
+              t.add = add == nullptr ? nullptr : add + row * g.add.row + column;
+              t.add_row = g.add.row;
+              t.beta = static_cast<T>(g.beta.real);
+            }
+            (two ? ChooseTile<T, 2>(panel) : ChooseTile<T, 1>(panel))(t);
+            i += panel;
+          }
+        }
+      }
+    }
+  }
+}
+
+// C (c_col == 1) = alpha A B + beta add, one thread.
+template <class T>
+void Product(const Gemm& g) {
+  const hn::ScalableTag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t width = 2 * lanes;
+  const T alpha = static_cast<T>(g.alpha.real);
+  const int64_t depth_blocks = (g.k + kDepth - 1) / kDepth;
+  const int64_t depth = (g.k + depth_blocks - 1) / depth_blocks;
+  const int64_t row_blocks = (g.m + kBlockRows - 1) / kBlockRows;
+  const int64_t block_rows = row_blocks == 1 ? g.m : kBlockRows;
+  const int64_t column_blocks = (g.n + kBlockColumns - 1) / kBlockColumns;
+  const int64_t block_columns = column_blocks == 1 ? g.n : kBlockColumns;
+  const size_t a_size = static_cast<size_t>((block_rows + kRows) * depth);
+  const size_t b_size = static_cast<size_t>((block_columns + width - 1) / width * width * depth);
+  const size_t a_aligned = (a_size * sizeof(T) + 63) / 64 * 64;
+  const size_t bytes = a_aligned + b_size * sizeof(T);
+  constexpr size_t kOnStack = 24 * 1024;
+  alignas(64) unsigned char small[kOnStack];
+  if (bytes > kOnStack) {
+    Scratch scratch(bytes);
+    T* packed_a = scratch.as<T>();
+    return ProductIn<T>(g, packed_a, packed_a + a_aligned / sizeof(T), depth, block_rows, block_columns, alpha);
+  }
+  T* packed_a = reinterpret_cast<T*>(small);
+  ProductIn<T>(g, packed_a, packed_a + a_aligned / sizeof(T), depth, block_rows, block_columns, alpha);
+}
+
+// y[i] (stride y_step) = alpha * sum_k M(i, k) x[k] + beta * add[i]; x has stride x_step.
+template <class T>
+void MatrixVector(const T* m, int64_t row, int64_t col, const T* x, int64_t x_step, int64_t rows, int64_t depth, T alpha,
+                  const T* add, int64_t add_step, T beta, T* y, int64_t y_step) {
+  const hn::ScalableTag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  using V = hn::Vec<decltype(d)>;
+  auto finish = [&](int64_t i, T sum) {
+    y[i * y_step] = add != nullptr ? alpha * sum + beta * add[i * add_step] : alpha * sum;
+  };
+  int64_t i = 0;
+  if (col == 1 && x_step == 1) {
+    for (; i + 4 <= rows; i += 4) {
+      const T* p = m + i * row;
+      V s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
+      int64_t k = 0;
+      for (; k + lanes <= depth; k += lanes) {
+        const V v = hn::LoadU(d, x + k);
+        s0 = hn::MulAdd(v, hn::LoadU(d, p + k), s0);
+        s1 = hn::MulAdd(v, hn::LoadU(d, p + row + k), s1);
+        s2 = hn::MulAdd(v, hn::LoadU(d, p + 2 * row + k), s2);
+        s3 = hn::MulAdd(v, hn::LoadU(d, p + 3 * row + k), s3);
+      }
+      T t0 = hn::GetLane(hn::SumOfLanes(d, s0)), t1 = hn::GetLane(hn::SumOfLanes(d, s1));
+      T t2 = hn::GetLane(hn::SumOfLanes(d, s2)), t3 = hn::GetLane(hn::SumOfLanes(d, s3));
+      for (; k < depth; ++k) {
+        t0 += p[k] * x[k];
+        t1 += p[row + k] * x[k];
+        t2 += p[2 * row + k] * x[k];
+        t3 += p[3 * row + k] * x[k];
+      }
+      finish(i, t0), finish(i + 1, t1), finish(i + 2, t2), finish(i + 3, t3);
+    }
+    for (; i < rows; ++i) {
+      const T* p = m + i * row;
+      V s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
+      int64_t k = 0;
+      for (; k + 4 * lanes <= depth; k += 4 * lanes) {
+        s0 = hn::MulAdd(hn::LoadU(d, x + k), hn::LoadU(d, p + k), s0);
+        s1 = hn::MulAdd(hn::LoadU(d, x + k + lanes), hn::LoadU(d, p + k + lanes), s1);
+        s2 = hn::MulAdd(hn::LoadU(d, x + k + 2 * lanes), hn::LoadU(d, p + k + 2 * lanes), s2);
+        s3 = hn::MulAdd(hn::LoadU(d, x + k + 3 * lanes), hn::LoadU(d, p + k + 3 * lanes), s3);
+      }
+      for (; k + lanes <= depth; k += lanes) s0 = hn::MulAdd(hn::LoadU(d, x + k), hn::LoadU(d, p + k), s0);
+      T sum = hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3))));
+      for (; k < depth; ++k) sum += p[k] * x[k];
+      finish(i, sum);
+    }
+    return;
+  }
+  if (row == 1) {
+    // Columns are contiguous along y: keep a strip of y in registers while walking down k.
+    HWY_ALIGN T strip[4 * HWY_MAX_BYTES / sizeof(T)];
+    for (; i + 4 * lanes <= rows; i += 4 * lanes) {
+      V s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
+      const T* p = m + i;
+      for (int64_t k = 0; k < depth; ++k, p += col) {
+        const V v = hn::Set(d, x[k * x_step]);
+        s0 = hn::MulAdd(v, hn::LoadU(d, p), s0);
+        s1 = hn::MulAdd(v, hn::LoadU(d, p + lanes), s1);
+        s2 = hn::MulAdd(v, hn::LoadU(d, p + 2 * lanes), s2);
+        s3 = hn::MulAdd(v, hn::LoadU(d, p + 3 * lanes), s3);
+      }
+      hn::Store(s0, d, strip);
+      hn::Store(s1, d, strip + lanes);
+      hn::Store(s2, d, strip + 2 * lanes);
+      hn::Store(s3, d, strip + 3 * lanes);
+      for (int64_t j = 0; j < 4 * lanes; ++j) finish(i + j, strip[j]);
+    }
+    for (; i + lanes <= rows; i += lanes) {
+      V s0 = hn::Zero(d);
+      const T* p = m + i;
+      for (int64_t k = 0; k < depth; ++k, p += col) s0 = hn::MulAdd(hn::Set(d, x[k * x_step]), hn::LoadU(d, p), s0);
+      hn::Store(s0, d, strip);
+      for (int64_t j = 0; j < lanes; ++j) finish(i + j, strip[j]);
+    }
+  }
+  for (; i < rows; ++i) {
+    T sum = 0;
+    for (int64_t k = 0; k < depth; ++k) sum += m[i * row + k * col] * x[k * x_step];
+    finish(i, sum);
+  }
+}
+
+// One batch entry (or a part of one) in this thread; c_col is 1 unless n is 1 or m is 1.
+template <class T>
+void Serial(const Gemm& g) {
+  const T alpha = static_cast<T>(g.alpha.real), beta = static_cast<T>(g.beta.real);
+  const T* a = static_cast<const T*>(g.a.data);
+  const T* b = static_cast<const T*>(g.b.data);
+  const T* add = static_cast<const T*>(g.add.data);
+  T* c = static_cast<T*>(g.c);
+  if (g.n == 1)
+    return MatrixVector<T>(a, g.a.row, g.a.col, b, g.b.row, g.m, g.k, alpha, add, g.add.row, beta, c, g.c_row);
+  if (g.m == 1)
+    return MatrixVector<T>(b, g.b.col, g.b.row, a, g.a.col, g.n, g.k, alpha, add, g.add.col, beta, c, g.c_col);
+  Product<T>(g);
+}
+
+void SerialFloat(const Gemm& g) { Serial<float>(g); }
+void SerialDouble(const Gemm& g) { Serial<double>(g); }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace at::matrix::internal
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace at::matrix::internal {
+HWY_EXPORT(SerialFloat);
+HWY_EXPORT(SerialDouble);
+
+namespace {
+
+void serial_float(const Gemm& g) { HWY_DYNAMIC_DISPATCH(SerialFloat)(g); }
+void serial_double(const Gemm& g) { HWY_DYNAMIC_DISPATCH(SerialDouble)(g); }
+
+const char* refusal(const Gemm& g) {
+  return g.type == Type::kFloat32 || g.type == Type::kFloat64 ? nullptr : "only float32 and float64";
+}
+
+// Products whose output has no unit stride go by way of a dense copy.
+template <class T>
+void run_dense(const Gemm& g, void (*run)(const Gemm&)) {
+  Scratch scratch(static_cast<size_t>(g.m) * g.n * sizeof(T));
+  T* dense = scratch.as<T>();
+  const int64_t batches = g.batch[0] * g.batch[1];
+  for (int64_t i = 0; i < batches; ++i) {
+    Gemm entry = batch_entry(g, i);
+    T* c = static_cast<T*>(entry.c);
+    entry.c = dense;
+    entry.c_row = g.n;
+    entry.c_col = 1;
+    run(entry);
+    for (int64_t r = 0; r < g.m; ++r)
+      for (int64_t j = 0; j < g.n; ++j) c[r * g.c_row + j * g.c_col] = dense[r * g.n + j];
+  }
+}
+
+void run(const Gemm& given) {
+  Gemm g = given;
+  if (g.add.data == nullptr || g.beta.is_zero()) g.add = Operand{};
+  const bool vector = g.m == 1 || g.n == 1;
+  if (!vector && g.c_col != 1 && g.c_row == 1) g = transposed(g);
+  if (!vector && g.c_col != 1) return g.type == Type::kFloat32 ? run_dense<float>(g, run) : run_dense<double>(g, run);
+  if (!vector && g.add.data != nullptr && g.add.col != 1) {
+    // The tiles read the addend in vectors: lay it into C first.
+    fill_with_addend(g);
+    g.add = Operand{g.c, g.c_row, g.c_col, {g.c_batch[0], g.c_batch[1]}};
+    g.beta = 1;
+  }
+  run_in_parts(g, 56, 64, g.type == Type::kFloat32 ? serial_float : serial_double);
+}
+
+}  // namespace
+
+constinit const Candidate kBuiltinVector{"builtin", refusal, run};
+
+}  // namespace at::matrix::internal
+#endif

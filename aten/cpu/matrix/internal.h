@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "aten/cpu/matrix/gemm.h"
+
+namespace at::matrix::internal {
+
+/// Memory for packing, 64-byte aligned, from the caching allocator.
+class Scratch {
+ public:
+  explicit Scratch(size_t bytes);
+  ~Scratch();
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  template <class T>
+  T* as() const {
+    return static_cast<T*>(data_);
+  }
+
+ private:
+  void* data_;
+  size_t bytes_;
+};
+
+/// m * n * k * batches, saturating: the number of multiply-adds.
+double work(const Gemm& g);
+
+/// The whole problem of one batch entry, with batch sizes 1.
+Gemm batch_entry(const Gemm& g, int64_t i);
+
+/// The part rows [m0, m0 + m) and columns [n0, n0 + n) of a problem with batch sizes 1.
+Gemm part(const Gemm& g, int64_t m0, int64_t m, int64_t n0, int64_t n);
+
+/// C^T = B^T A^T: the same memory, seen transposed.
+Gemm transposed(const Gemm& g);
+
+/// Cuts `g` into independent serial problems and runs `serial` on each, with several threads where the work allows.
+/// Cuts fall on multiples of row_unit and col_unit.
+void run_in_parts(const Gemm& g, int64_t row_unit, int64_t col_unit, void (*serial)(const Gemm&));
+
+/// C = beta * add (zero without one), for every batch entry; any type.
+void fill_with_addend(const Gemm& g);
+
+// Candidates.
+extern const Candidate kBuiltinVector;  // float32 and float64 with Highway
+extern const Candidate kPlain;          // every type, plain loops
+extern const Candidate kConverting;     // float16 and bfloat16 by way of float32
+#if KINDLING_HAVE_ONEDNN
+extern const Candidate kOneDnn;
+#endif
+
+}  // namespace at::matrix::internal

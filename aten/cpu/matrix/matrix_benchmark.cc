@@ -1,0 +1,103 @@
+// Prints GFLOP/s of the matrix engine's candidates and their share of the multiply-add peak measured in the same run.
+//
+//   bazel run //aten/cpu/matrix:matrix_benchmark -- [threads]
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+#include "aten/cpu/matrix/fma_peak.h"
+#include "aten/cpu/matrix/gemm.h"
+#include "c10/parallel/parallel.h"
+
+namespace {
+
+double seconds() {
+  using clock = std::chrono::steady_clock;
+  return std::chrono::duration<double>(clock::now().time_since_epoch()).count();
+}
+
+// The best of several timed runs, each of about 30 ms.
+template <class F>
+double best_seconds(const F& f) {
+  f();
+  const double start = seconds();
+  f();
+  const double once = seconds() - start;
+  const int repeats = once > 0.03 ? 1 : static_cast<int>(0.03 / (once + 1e-9)) + 1;
+  double best = 1e30;
+  for (int trial = 0; trial < 7; ++trial) {
+    const double t0 = seconds();
+    for (int i = 0; i < repeats; ++i) f();
+    const double t = (seconds() - t0) / repeats;
+    if (t < best) best = t;
+  }
+  return best;
+}
+
+struct Shape {
+  int64_t batch, m, n, k;
+  bool a_transposed, b_transposed, bias;
+  const char* what;
+};
+
+constexpr Shape kShapes[] = {
+    {1, 1024, 1024, 1024, false, false, false, "mm 1024"},
+    {1, 2048, 2048, 2048, false, false, false, "mm 2048"},
+    {1, 512, 512, 512, false, false, false, "mm 512"},
+    {1, 1024, 1024, 256, false, true, true, "linear forward 1024x256 -> 1024"},
+    {1, 1024, 256, 1024, false, true, true, "linear forward 1024x1024 -> 256"},
+    {1, 1024, 768, 256, false, true, true, "linear forward 1024x256 -> 768"},
+    {1, 1024, 256, 1024, false, false, false, "linear backward, input"},
+    {1, 1024, 256, 1024, true, false, false, "linear backward, weight"},
+    {32, 128, 128, 64, false, true, false, "attention scores, batch 32"},
+    {1, 128, 128, 128, false, false, false, "mm 128"},
+    {1, 64, 64, 64, false, false, false, "mm 64"},
+    {1, 32, 32, 32, false, false, false, "mm 32"},
+    {1, 16, 16, 16, false, false, false, "mm 16"},
+    {1, 8, 8, 8, false, false, false, "mm 8"},
+    {1, 64, 16, 8, false, true, true, "linear 64x8 -> 16"},
+    {1, 1, 1024, 1024, false, true, false, "vector times 1024x1024, transposed"},
+};
+
+void run(const Shape& s, at::matrix::Type type, double peak) {
+  const int64_t size = at::matrix::type_size(type);
+  std::vector<char> a(s.batch * s.m * s.k * size + 64), b(s.batch * s.k * s.n * size + 64), c(s.batch * s.m * s.n * size + 64),
+      bias(s.n * size);
+  at::matrix::Gemm g;
+  g.type = type;
+  g.m = s.m, g.n = s.n, g.k = s.k;
+  g.batch[1] = s.batch;
+  g.a = {a.data(), s.a_transposed ? 1 : s.k, s.a_transposed ? s.m : 1, {0, s.m * s.k}};
+  g.b = {b.data(), s.b_transposed ? 1 : s.n, s.b_transposed ? s.k : 1, {0, s.k * s.n}};
+  if (s.bias) g.add = {bias.data(), 0, 1, {0, 0}};
+  g.c = c.data();
+  g.c_row = s.n;
+  g.c_batch[1] = s.m * s.n;
+  std::printf("%-40s", s.what);
+  for (int i = 0; i < at::matrix::candidate_count(); ++i) {
+    const at::matrix::Candidate* candidate = at::matrix::candidate(i);
+    if (candidate->refusal(g) != nullptr && !(candidate->name[0] == 'o' && s.m > 1 && type == at::matrix::Type::kFloat32)) continue;
+    if (candidate->name[0] == 'p') continue;
+    const double t = best_seconds([&] { candidate->run(g); });
+    const double gflops = 2e-9 * static_cast<double>(s.batch * s.m * s.n * s.k) / t;
+    std::printf("  %s %8.1f GFLOP/s %5.1f%% %9.2f us", candidate->name, gflops, 100 * gflops / peak, t * 1e6);
+  }
+  std::printf("\n");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int threads = argc > 1 ? std::atoi(argv[1]) : 1;
+  at::set_num_threads(threads);
+  const double peak = at::matrix::fma_peak_gflops(at::matrix::Type::kFloat32, threads);
+  const double peak64 = at::matrix::fma_peak_gflops(at::matrix::Type::kFloat64, threads);
+  std::printf("%d threads; multiply-add peak: float32 %.1f, float64 %.1f GFLOP/s\n", threads, peak, peak64);
+  for (const Shape& s : kShapes) run(s, at::matrix::Type::kFloat32, peak);
+  std::printf("bfloat16 (share of the float32 peak)\n");
+  for (const Shape& s : kShapes) run(s, at::matrix::Type::kBFloat16, peak);
+  std::printf("float64\n");
+  for (const Shape& s : kShapes) run(s, at::matrix::Type::kFloat64, peak64);
+  return 0;
+}

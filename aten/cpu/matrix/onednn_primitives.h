@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <vector>
+
+#include "oneapi/dnnl/dnnl.h"
+
+#include "aten/cpu/matrix/gemm.h"
+
+// oneDNN primitives, made once for a problem and kept in a cache that is bounded in bytes (primitive_cache.h).
+
+namespace at::matrix::internal {
+
+/// Throws c10::Error naming `what` unless the status is success.
+void onednn_check(dnnl_status_t status, const char* what);
+
+dnnl_engine_t onednn_engine();
+bool onednn_has_bfloat16();
+dnnl_data_type_t onednn_type(Type type);
+
+/// A dense or strided memory descriptor.
+dnnl_memory_desc_t onednn_memory(Type type, std::initializer_list<int64_t> sizes, std::initializer_list<int64_t> strides);
+dnnl_memory_desc_t onednn_memory(Type type, int dims, const int64_t* sizes, const int64_t* strides);
+/// One whose layout oneDNN chooses.
+dnnl_memory_desc_t onednn_any_memory(Type type, int dims, const int64_t* sizes);
+
+/// What identifies a primitive: its kind and every number of its problem.
+using PrimitiveKey = std::vector<int64_t>;
+
+/// A primitive with its arguments' layouts. Where oneDNN prefers another layout than the caller's, it is preceded or
+/// followed by a reordering copy. Executing is safe from several threads.
+class Primitive {
+ public:
+  /// An argument as the caller has it; `output` is written.
+  struct Argument {
+    int index;
+    dnnl_memory_desc_t layout;
+    bool output;
+  };
+  struct Value {
+    int index;
+    void* data;
+  };
+
+  /// Takes `descriptor` over, which is destroyed.
+  Primitive(dnnl_primitive_desc_t descriptor, std::initializer_list<Argument> arguments);
+  ~Primitive();
+  Primitive(const Primitive&) = delete;
+  Primitive& operator=(const Primitive&) = delete;
+
+  /// Runs in a team of the calling thread's ThreadLease.
+  void execute(std::initializer_list<Value> values) const;
+  /// An estimate of what keeping it costs.
+  size_t bytes() const { return bytes_; }
+
+ private:
+  struct Slot {
+    int index;
+    bool output;
+    dnnl_memory_desc_t caller, inner;
+    dnnl_primitive_t reorder;  // null where the layouts agree
+    size_t inner_bytes;
+  };
+  dnnl_primitive_t primitive_ = nullptr;
+  std::vector<Slot> slots_;
+  dnnl_memory_desc_t scratchpad_;
+  size_t scratchpad_bytes_ = 0;
+  size_t bytes_ = 0;
+};
+
+/// The primitive of `key`, made by `make` (null if oneDNN has none for it) when the cache lacks it.
+std::shared_ptr<const Primitive> cached_primitive(const PrimitiveKey& key, std::unique_ptr<Primitive> (*make)(const void*),
+                                                  const void* context);
+
+/// An attribute that leaves scratch memory to the caller.
+const_dnnl_primitive_attr_t onednn_attributes();
+
+/// The primitive's own layout of an argument.
+dnnl_memory_desc_t onednn_query(const_dnnl_primitive_desc_t descriptor, int argument);
+
+/// bfloat16 product of one batch entry; strides as the oneDNN candidate accepts them.
+void onednn_multiply_bfloat16(const Gemm& g);
+
+}  // namespace at::matrix::internal

@@ -1,0 +1,209 @@
+// Products of every type by plain loops (integers and complex numbers), and of float16 and bfloat16 by way of float32.
+#include "aten/cpu/matrix/internal.h"
+#include "c10/parallel/parallel.h"
+#include "c10/util/bfloat16.h"
+#include "c10/util/half.h"
+
+namespace at::matrix::internal {
+namespace {
+
+template <class T>
+struct Pair {
+  T re, im;
+};
+
+// Arithmetic of one element type: integers wrap, as unsigned ones do.
+template <class T>
+struct Element {
+  using Sum = T;
+  static T from(const Factor& f) { return static_cast<T>(f.real); }
+  static Sum product(T x, T y) { return x * y; }
+  static Sum sum(Sum x, Sum y) { return x + y; }
+  static T result(Sum x) { return x; }
+};
+
+template <class T, class Unsigned>
+struct IntegerElement {
+  using Sum = Unsigned;
+  static T from(const Factor& f) { return static_cast<T>(f.integer); }
+  static Sum product(T x, T y) {
+    return static_cast<Sum>(static_cast<uint64_t>(static_cast<int64_t>(x)) * static_cast<uint64_t>(static_cast<int64_t>(y)));
+  }
+  static Sum sum(Sum x, Sum y) { return static_cast<Sum>(x + y); }
+  static T result(Sum x) { return static_cast<T>(x); }
+};
+template <>
+struct Element<uint8_t> : IntegerElement<uint8_t, uint8_t> {};
+template <>
+struct Element<int8_t> : IntegerElement<int8_t, uint8_t> {};
+template <>
+struct Element<int16_t> : IntegerElement<int16_t, uint16_t> {};
+template <>
+struct Element<int32_t> : IntegerElement<int32_t, uint32_t> {};
+template <>
+struct Element<int64_t> : IntegerElement<int64_t, uint64_t> {};
+
+template <class T>
+struct HalfElement {
+  using Sum = float;
+  static T from(const Factor& f) { return static_cast<T>(static_cast<float>(f.real)); }
+  static Sum product(T x, T y) { return static_cast<float>(x) * static_cast<float>(y); }
+  static Sum sum(Sum x, Sum y) { return x + y; }
+  static T result(Sum x) { return static_cast<T>(x); }
+};
+template <>
+struct Element<c10::Half> : HalfElement<c10::Half> {};
+template <>
+struct Element<c10::BFloat16> : HalfElement<c10::BFloat16> {};
+
+template <class T>
+struct Element<Pair<T>> {
+  using Sum = Pair<T>;
+  static Pair<T> from(const Factor& f) { return {static_cast<T>(f.real), static_cast<T>(f.imag)}; }
+  static Sum product(Pair<T> x, Pair<T> y) { return {x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re}; }
+  static Sum sum(Sum x, Sum y) { return {x.re + y.re, x.im + y.im}; }
+  static Pair<T> result(Sum x) { return x; }
+};
+
+template <class T>
+void fill_entry(const Gemm& g) {
+  using E = Element<T>;
+  T* c = static_cast<T*>(g.c);
+  const bool adds = g.add.data != nullptr && !g.beta.is_zero();
+  const T* add = static_cast<const T*>(g.add.data);
+  const T beta = E::from(g.beta);
+  for (int64_t i = 0; i < g.m; ++i)
+    for (int64_t j = 0; j < g.n; ++j)
+      c[i * g.c_row + j * g.c_col] = adds ? E::result(E::product(beta, add[i * g.add.row + j * g.add.col])) : T{};
+}
+
+// One batch entry: a strip of a row of C is summed over all of k.
+template <class T>
+void multiply(const Gemm& g) {
+  using E = Element<T>;
+  using Sum = typename E::Sum;
+  const T* a = static_cast<const T*>(g.a.data);
+  const T* b = static_cast<const T*>(g.b.data);
+  const T* add = static_cast<const T*>(g.add.data);
+  const bool adds = add != nullptr && !g.beta.is_zero();
+  T* c = static_cast<T*>(g.c);
+  const T alpha = E::from(g.alpha), beta = E::from(g.beta);
+  constexpr int64_t kStrip = 64;
+  Sum sum[kStrip];
+  for (int64_t i = 0; i < g.m; ++i) {
+    for (int64_t j0 = 0; j0 < g.n; j0 += kStrip) {
+      const int64_t count = g.n - j0 < kStrip ? g.n - j0 : kStrip;
+      for (int64_t j = 0; j < count; ++j) sum[j] = Sum{};
+      for (int64_t k = 0; k < g.k; ++k) {
+        const T x = a[i * g.a.row + k * g.a.col];
+        const T* y = b + k * g.b.row + j0 * g.b.col;
+        if (g.b.col == 1)
+          for (int64_t j = 0; j < count; ++j) sum[j] = E::sum(sum[j], E::product(x, y[j]));
+        else
+          for (int64_t j = 0; j < count; ++j) sum[j] = E::sum(sum[j], E::product(x, y[j * g.b.col]));
+      }
+      for (int64_t j = 0; j < count; ++j) {
+        Sum value = E::product(alpha, E::result(sum[j]));
+        if (adds) value = E::sum(value, E::product(beta, add[i * g.add.row + (j0 + j) * g.add.col]));
+        c[i * g.c_row + (j0 + j) * g.c_col] = E::result(value);
+      }
+    }
+  }
+}
+
+// Calls f with a value of the element type.
+template <class F>
+void visit(Type type, const F& f) {
+  switch (type) {
+    case Type::kFloat32: return f(float{});
+    case Type::kFloat64: return f(double{});
+    case Type::kFloat16: return f(c10::Half{});
+    case Type::kBFloat16: return f(c10::BFloat16{});
+    case Type::kUint8: return f(uint8_t{});
+    case Type::kInt8: return f(int8_t{});
+    case Type::kInt16: return f(int16_t{});
+    case Type::kInt32: return f(int32_t{});
+    case Type::kInt64: return f(int64_t{});
+    case Type::kComplex64: return f(Pair<float>{});
+    case Type::kComplex128: return f(Pair<double>{});
+  }
+}
+
+void multiply_entry(const Gemm& g) {
+  visit(g.type, [&](auto tag) { multiply<decltype(tag)>(g); });
+}
+
+const char* takes_all(const Gemm&) { return nullptr; }
+
+void run_plain(const Gemm& g) { run_in_parts(g, 1, 64, multiply_entry); }
+
+const char* not_half(const Gemm& g) {
+  return g.type == Type::kFloat16 || g.type == Type::kBFloat16 ? nullptr : "only float16 and bfloat16";
+}
+
+// A dense float32 copy; what ran along rows still does.
+template <class T>
+Operand widened(const Operand& o, int64_t rows, int64_t cols, float* to) {
+  const T* from = static_cast<const T*>(o.data);
+  if (o.row == 1 && o.col != 1) {
+    for (int64_t j = 0; j < cols; ++j)
+      for (int64_t i = 0; i < rows; ++i) to[j * rows + i] = static_cast<float>(from[i + j * o.col]);
+    return Operand{to, 1, rows, {0, 0}};
+  }
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < cols; ++j) to[i * cols + j] = static_cast<float>(from[i * o.row + j * o.col]);
+  return Operand{to, cols, 1, {0, 0}};
+}
+
+template <class T>
+void convert_and_multiply(const Gemm& g) {
+  const int64_t batches = g.batch[0] * g.batch[1];
+  at::parallel_for(0, batches, at::divup(batches, at::get_num_threads()), [&](int64_t begin, int64_t end) {
+    const int64_t a_size = g.m * g.k, b_size = g.k * g.n;
+    Scratch scratch(static_cast<size_t>(a_size + b_size + g.m * g.n) * sizeof(float));
+    float* floats = scratch.as<float>();
+    for (int64_t i = begin; i < end; ++i) {
+      const Gemm entry = batch_entry(g, i);
+      Gemm wide;
+      wide.m = g.m, wide.n = g.n, wide.k = g.k;
+      wide.a = widened<T>(entry.a, g.m, g.k, floats);
+      wide.b = widened<T>(entry.b, g.k, g.n, floats + a_size);
+      float* sums = floats + a_size + b_size;
+      wide.c = sums;
+      wide.c_row = g.n;
+      wide.alpha = g.alpha;
+      gemm(wide);
+      T* c = static_cast<T*>(entry.c);
+      const T* add = static_cast<const T*>(entry.add.data);
+      const bool adds = add != nullptr && !g.beta.is_zero();
+      const float beta = static_cast<float>(g.beta.real);
+      for (int64_t r = 0; r < g.m; ++r) {
+        for (int64_t j = 0; j < g.n; ++j) {
+          float value = sums[r * g.n + j];
+          if (adds) value += beta * static_cast<float>(add[r * g.add.row + j * g.add.col]);
+          c[r * g.c_row + j * g.c_col] = static_cast<T>(value);
+        }
+      }
+    }
+  });
+}
+
+void run_converting(const Gemm& g) {
+  if (g.type == Type::kFloat16) convert_and_multiply<c10::Half>(g);
+  else convert_and_multiply<c10::BFloat16>(g);
+}
+
+}  // namespace
+
+void fill_with_addend(const Gemm& g) {
+  const int64_t batches = g.batch[0] * g.batch[1];
+  for (int64_t i = 0; i < batches; ++i) {
+    const Gemm entry = batch_entry(g, i);
+    visit(g.type, [&](auto tag) { fill_entry<decltype(tag)>(entry); });
+  }
+}
+
+constinit const Candidate kPlain{"plain", takes_all, run_plain};
+constinit const Candidate kConverting{"converting", not_half, run_converting};
+
+}  // namespace at::matrix::internal
