@@ -11,7 +11,7 @@ FAMILY_CALLS = {
     "binary": [],
     "conv": [],
     "copy": [],
-    "creation": [],
+    "creation": ["copy", "view"],
     "fft": [],
     "foreach": [],
     "index": [],
@@ -35,7 +35,7 @@ FAMILY_CALLS = {
     "special": [],
     "unary": [],
     "upsample": [],
-    "view": [],
+    "view": ["copy", "reduce"],
 }
 
 OP_FAMILIES = sorted(FAMILY_CALLS.keys())

@@ -78,11 +78,15 @@ DimVector strides_like(const TensorBase& self) {
   const int64_t rank = self.dim();
   DimVector order(rank);
   for (int64_t d = 0; d < rank; ++d) order[d] = rank - 1 - d;
-  // Innermost first: by stride; ties (and broadcast dimensions, whose stride is 0) keep row-major order.
-  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
-    if (strides[a] == 0 || strides[b] == 0) return false;
-    return strides[a] < strides[b];
-  });
+  // Innermost first, by stride; ties (and broadcast dimensions, whose stride is 0) keep row-major order. Ranks are small.
+  for (int64_t i = 1; i < rank; ++i) {
+    for (int64_t j = i; j > 0; --j) {
+      const int64_t inner = strides[order[j - 1]];
+      const int64_t outer = strides[order[j]];
+      if (inner == 0 || outer == 0 || inner <= outer) break;
+      std::swap(order[j - 1], order[j]);
+    }
+  }
   DimVector result(rank);
   int64_t step = 1;
   for (int64_t d : order) {

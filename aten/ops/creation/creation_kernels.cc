@@ -4,7 +4,6 @@
 #include "aten/core/empty.h"
 #include "aten/core/tensor.h"
 #include "aten/ops/copy/ops.h"
-#include "aten/ops/creation/ops.h"
 #include "c10/core/default_dtype.h"
 
 namespace at::native {

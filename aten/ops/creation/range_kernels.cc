@@ -4,7 +4,7 @@
 
 #include "aten/core/empty.h"
 #include "aten/core/tensor.h"
-#include "aten/cpu/visit_dtype.h"
+#include "aten/cpu/support/visit_dtype.h"
 #include "aten/ops/copy/ops.h"
 #include "c10/core/default_dtype.h"
 
