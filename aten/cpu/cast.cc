@@ -1,0 +1,264 @@
+#include "aten/cpu/cast.h"
+
+#include <type_traits>
+
+// The conversions are linked into every program that mixes types: few instruction sets, small loops.
+#undef HWY_DISABLED_TARGETS
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "aten/cpu/cast.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "aten/cpu/cast-inl.h"
+#include "hwy/cache_control.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace at::cpu {
+namespace HWY_NAMESPACE {
+
+template <class To, class From>
+struct Convert {
+  static void run(void* dst, const void* src, int64_t n) {
+    To* to = static_cast<To*>(dst);
+    const From* from = static_cast<const From*>(src);
+#if defined(__clang__)
+#pragma clang loop vectorize(assume_safety) interleave_count(1)
+#else
+#pragma GCC ivdep
+#endif
+    for (int64_t i = 0; i < n; ++i) to[i] = convert_element<To>(from[i]);
+  }
+};
+
+constexpr int pair(c10::ScalarType to, c10::ScalarType from) {
+  return static_cast<int>(to) * 32 + static_cast<int>(from);
+}
+
+ConvertRun find_step(c10::ScalarType to, c10::ScalarType from) {
+  using enum c10::ScalarType;
+  switch (pair(to, from)) {
+    case pair(Int, Byte): return Convert<int32_t, uint8_t>::run;
+    case pair(Int, Char): return Convert<int32_t, int8_t>::run;
+    case pair(Int, Short): return Convert<int32_t, int16_t>::run;
+    case pair(Int, Bool): return Convert<int32_t, Boolean>::run;
+    case pair(Int, Long): return Convert<int32_t, int64_t>::run;
+    case pair(Int, Float): return Convert<int32_t, float>::run;
+    case pair(Int, Double): return Convert<int32_t, double>::run;
+    case pair(Long, Byte): return Convert<int64_t, uint8_t>::run;
+    case pair(Long, Int): return Convert<int64_t, int32_t>::run;
+    case pair(Long, Bool): return Convert<int64_t, Boolean>::run;
+    case pair(Long, Float): return Convert<int64_t, float>::run;
+    case pair(Long, Double): return Convert<int64_t, double>::run;
+    case pair(Byte, Int): return Convert<uint8_t, int32_t>::run;
+    case pair(Char, Int): return Convert<int8_t, int32_t>::run;
+    case pair(Short, Int): return Convert<int16_t, int32_t>::run;
+    case pair(Float, Byte): return Convert<float, uint8_t>::run;
+    case pair(Float, Bool): return Convert<float, Boolean>::run;
+    case pair(Float, Int): return Convert<float, int32_t>::run;
+    case pair(Float, Long): return Convert<float, int64_t>::run;
+    case pair(Float, Half): return Convert<float, F16>::run;
+    case pair(Float, BFloat16): return Convert<float, BF16>::run;
+    case pair(Float, Double): return Convert<float, double>::run;
+    case pair(Float, ComplexFloat): return Convert<float, C64>::run;
+    case pair(Double, Int): return Convert<double, int32_t>::run;
+    case pair(Double, Long): return Convert<double, int64_t>::run;
+    case pair(Double, Float): return Convert<double, float>::run;
+    case pair(Double, ComplexDouble): return Convert<double, C128>::run;
+    case pair(Half, Float): return Convert<F16, float>::run;
+    case pair(BFloat16, Float): return Convert<BF16, float>::run;
+    case pair(ComplexFloat, Float): return Convert<C64, float>::run;
+    case pair(ComplexFloat, ComplexDouble): return Convert<C64, C128>::run;
+    case pair(ComplexDouble, Double): return Convert<C128, double>::run;
+    case pair(ComplexDouble, ComplexFloat): return Convert<C128, C64>::run;
+    case pair(Bool, Int): return Convert<Boolean, int32_t>::run;
+    case pair(Bool, Long): return Convert<Boolean, int64_t>::run;
+    case pair(Bool, Float): return Convert<Boolean, float>::run;
+    case pair(Bool, Double): return Convert<Boolean, double>::run;
+    case pair(Bool, ComplexFloat): return Convert<Boolean, C64>::run;
+    case pair(Bool, ComplexDouble): return Convert<Boolean, C128>::run;
+    default: return nullptr;
+  }
+}
+
+void stream_bytes(char* dst, const char* src, int64_t bytes) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::ScalableTag<uint8_t> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t head = -reinterpret_cast<intptr_t>(dst) & (lanes - 1);
+  if (bytes < head + lanes) {
+    std::memcpy(dst, src, static_cast<size_t>(bytes));
+    return;
+  }
+  std::memcpy(dst, src, static_cast<size_t>(head));
+  int64_t i = head;
+  for (; i + lanes <= bytes; i += lanes) {
+    hn::Stream(hn::LoadU(d, reinterpret_cast<const uint8_t*>(src + i)), d, reinterpret_cast<uint8_t*>(dst + i));
+  }
+  std::memcpy(dst + i, src + i, static_cast<size_t>(bytes - i));
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace at::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+#include <unistd.h>
+
+#include "aten/cpu/isa_table.h"
+#include "c10/util/exception.h"
+
+namespace at::cpu {
+namespace {
+
+constexpr auto kFindStep = AT_ISA_TABLE(find_step);
+constexpr auto kStreamBytes = AT_ISA_TABLE(stream_bytes);
+
+bool is_loop_type(c10::ScalarType t) {
+  using enum c10::ScalarType;
+  return (t >= Byte && t <= Double) || t == ComplexFloat || t == ComplexDouble || t == Bool || t == BFloat16;
+}
+
+// Where to go first when no loop leads from `from` to `to` at once. Every hop holds the values exactly or rounds as the
+// direct conversion would.
+c10::ScalarType next_hop(c10::ScalarType to, c10::ScalarType from) {
+  using enum c10::ScalarType;
+  const bool to_small_int = to == Byte || to == Char || to == Short;
+  switch (from) {
+    case Byte: case Char: case Short: case Bool: return Int;
+    case Half: case BFloat16: case ComplexFloat: return Float;
+    case ComplexDouble: return Double;
+    case Int: case Long: return to_small_int ? Int : to == ComplexDouble ? Double : Float;
+    case Float: return to == Byte ? Long : to_small_int ? Int : Double;
+    case Double: return to == Byte ? Long : to_small_int ? Int : to == ComplexFloat ? ComplexDouble : Float;
+    default: return to;
+  }
+}
+
+struct Item16 {
+  uint64_t low, high;
+};
+
+template <class T>
+void copy_items(char* dst, int64_t dst_stride, const char* src, int64_t src_stride, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    T item;
+    std::memcpy(&item, src + i * src_stride, sizeof(T));
+    std::memcpy(dst + i * dst_stride, &item, sizeof(T));
+  }
+}
+
+template <class T>
+void fill_items(char* dst, const void* item, int64_t n) {
+  T value;
+  std::memcpy(&value, item, sizeof(T));
+  for (int64_t i = 0; i < n; ++i) std::memcpy(dst + i * static_cast<int64_t>(sizeof(T)), &value, sizeof(T));
+}
+
+}  // namespace
+
+Conversion find_conversion(c10::ScalarType to, c10::ScalarType from) {
+  TORCH_CHECK(is_loop_type(to) && is_loop_type(from), "conversion from ", c10::toString(from), " to ",
+              c10::toString(to), " is not supported");
+  Conversion c;
+  c.from_size = static_cast<int64_t>(c10::elementSize(from));
+  c.to_size = static_cast<int64_t>(c10::elementSize(to));
+  while (from != to) {
+    TORCH_INTERNAL_ASSERT(c.steps < Conversion::kMaxSteps);
+    c10::ScalarType hop = to;
+    ConvertRun run = kFindStep.get()(hop, from);
+    if (run == nullptr) {
+      hop = next_hop(to, from);
+      run = kFindStep.get()(hop, from);
+    }
+    TORCH_INTERNAL_ASSERT(run != nullptr, "no step from ", c10::toString(from), " to ", c10::toString(hop));
+    c.run[c.steps] = run;
+    c.size_after[c.steps] = static_cast<int64_t>(c10::elementSize(hop));
+    ++c.steps;
+    from = hop;
+  }
+  return c;
+}
+
+void convert(const Conversion& c, void* dst, const void* src, int64_t n) {
+  if (c.steps == 1) {
+    c.run[0](dst, src, n);
+    return;
+  }
+  if (c.steps == 0) {
+    std::memcpy(dst, src, static_cast<size_t>(n * c.to_size));
+    return;
+  }
+  constexpr int64_t kChunk = 256;
+  alignas(64) char buffers[2][kChunk * 16];
+  for (int64_t i = 0; i < n; i += kChunk) {
+    const int64_t m = n - i < kChunk ? n - i : kChunk;
+    const void* in = static_cast<const char*>(src) + i * c.from_size;
+    for (int s = 0; s < c.steps; ++s) {
+      void* out = s + 1 == c.steps ? static_cast<char*>(dst) + i * c.to_size : buffers[s & 1];
+      c.run[s](out, in, m);
+      in = out;
+    }
+  }
+}
+
+void copy_run(void* dst, int64_t dst_stride, const void* src, int64_t src_stride, int64_t n, int64_t item_size) {
+  char* to = static_cast<char*>(dst);
+  const char* from = static_cast<const char*>(src);
+  if (dst_stride == item_size && src_stride == item_size) {
+    std::memcpy(to, from, static_cast<size_t>(n * item_size));
+    return;
+  }
+  switch (item_size) {
+    case 1: copy_items<uint8_t>(to, dst_stride, from, src_stride, n); break;
+    case 2: copy_items<uint16_t>(to, dst_stride, from, src_stride, n); break;
+    case 4: copy_items<uint32_t>(to, dst_stride, from, src_stride, n); break;
+    case 8: copy_items<uint64_t>(to, dst_stride, from, src_stride, n); break;
+    case 16: copy_items<Item16>(to, dst_stride, from, src_stride, n); break;
+    default:
+      for (int64_t i = 0; i < n; ++i) std::memcpy(to + i * dst_stride, from + i * src_stride, static_cast<size_t>(item_size));
+  }
+}
+
+void gather_run(void* dst, const void* src, int64_t byte_stride, int64_t n, int64_t item_size) {
+  if (byte_stride == 0) {
+    fill_run(dst, src, n, item_size);
+  } else {
+    copy_run(dst, item_size, src, byte_stride, n, item_size);
+  }
+}
+
+void scatter_run(void* dst, int64_t byte_stride, const void* src, int64_t n, int64_t item_size) {
+  copy_run(dst, byte_stride, src, item_size, n, item_size);
+}
+
+void fill_run(void* dst, const void* item, int64_t n, int64_t item_size) {
+  char* to = static_cast<char*>(dst);
+  switch (item_size) {
+    case 1: fill_items<uint8_t>(to, item, n); break;
+    case 2: fill_items<uint16_t>(to, item, n); break;
+    case 4: fill_items<uint32_t>(to, item, n); break;
+    case 8: fill_items<uint64_t>(to, item, n); break;
+    case 16: fill_items<Item16>(to, item, n); break;
+    default:
+      for (int64_t i = 0; i < n; ++i) std::memcpy(to + i * item_size, item, static_cast<size_t>(item_size));
+  }
+}
+
+void stream_copy(void* dst, const void* src, int64_t bytes) {
+  kStreamBytes.get()(static_cast<char*>(dst), static_cast<const char*>(src), bytes);
+}
+
+void stream_fence() { hwy::FlushStream(); }
+
+int64_t stream_threshold_bytes() {
+  static const int64_t threshold = [] {
+    const long cache = ::sysconf(_SC_LEVEL3_CACHE_SIZE);
+    return cache > 0 ? static_cast<int64_t>(cache) / 2 : int64_t{16} << 20;
+  }();
+  return threshold;
+}
+
+}  // namespace at::cpu
+
+#endif  // HWY_ONCE

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+
+#include "c10/core/scalar_type.h"
+
+// Conversion, gathering and filling of runs of elements, all twelve dtypes, type-erased.
+//
+// Conversions: to bool is x != 0 (NaN is true); from complex the real part counts, but to bool either part; a floating
+// value that an integer cannot hold gives the smallest integer of the width converted through (int64 for int64 and
+// uint8, int32 else), cut to size; half and bfloat16 round to nearest even from float.
+
+namespace at::cpu {
+
+/// One step: n contiguous elements from src to dst.
+using ConvertRun = void (*)(void* dst, const void* src, int64_t n);
+
+/// A conversion as a short chain of steps (few loops serve all pairs of types). No step: the types are equal.
+struct Conversion {
+  static constexpr int kMaxSteps = 4;
+  int steps = 0;
+  int64_t from_size = 0;
+  int64_t to_size = 0;
+  ConvertRun run[kMaxSteps] = {};
+  int64_t size_after[kMaxSteps] = {};
+};
+
+/// Throws for types that are not among the twelve.
+Conversion find_conversion(c10::ScalarType to, c10::ScalarType from);
+
+/// n contiguous elements from src to dst, which may not overlap.
+void convert(const Conversion& conversion, void* dst, const void* src, int64_t n);
+
+/// dst[i] (contiguous) = the item at src + i * byte_stride. Item sizes 1, 2, 4, 8, 16.
+void gather_run(void* dst, const void* src, int64_t byte_stride, int64_t n, int64_t item_size);
+/// The item at dst + i * byte_stride = src[i] (contiguous).
+void scatter_run(void* dst, int64_t byte_stride, const void* src, int64_t n, int64_t item_size);
+/// Both strided.
+void copy_run(void* dst, int64_t dst_stride, const void* src, int64_t src_stride, int64_t n, int64_t item_size);
+/// dst[i] (contiguous) = *item.
+void fill_run(void* dst, const void* item, int64_t n, int64_t item_size);
+
+/// Like memcpy, past the caches. For results that nobody finds in a cache anyway; followed by stream_fence().
+void stream_copy(void* dst, const void* src, int64_t bytes);
+/// Orders streamed stores before what follows.
+void stream_fence();
+/// Results of at least so many bytes are written past the caches: half of the last-level cache.
+int64_t stream_threshold_bytes();
+
+}  // namespace at::cpu

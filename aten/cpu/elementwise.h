@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+
+#include "aten/cpu/isa.h"
+#include "aten/cpu/strided_loop.h"
+#include "c10/core/scalar_type.h"
+
+// Pointwise operators over operands of any layout and dtype. An operator is a loop over contiguous runs in a compute type
+// (float for half and bfloat16, int32 for the small integers and bool); operands that are strided, broadcast or of another
+// dtype pass through buffers in the first-level cache. So an operator is instantiated once a compute type, never once a
+// combination of dtypes or layouts.
+
+namespace at::cpu {
+
+/// `data` holds the outputs, then the inputs; n contiguous elements each, in the compute types. An output may be the same
+/// memory as an input, never overlap it otherwise.
+using ElementLoop = void (*)(char* const* data, int64_t n, const void* context);
+using ElementTable = IsaTable<ElementLoop>;
+
+/// An operator's loops by compute type; what is missing is not defined for that type.
+struct ElementOp {
+  ElementTable float32;
+  ElementTable float64;
+  ElementTable int32;
+  ElementTable int64;
+  ElementTable complex64;
+  ElementTable complex128;
+};
+
+/// The type in which elements of `dtype` are computed: float for half and bfloat16, int32 for bool, uint8, int8, int16.
+c10::ScalarType compute_type(c10::ScalarType dtype);
+
+/// The loop for compute_type(dtype) on this processor, or null.
+ElementLoop find_loop(const ElementOp& op, c10::ScalarType dtype);
+
+/// One operand of an elementwise call: the loop sees elements of type `compute`, memory holds `dtype`.
+struct ElementArg {
+  Operand operand;
+  c10::ScalarType dtype;
+  c10::ScalarType compute;
+};
+
+/// Runs `loop` over `args`, the `outputs` outputs first. The shape is the first output's; inputs broadcast to it. An output
+/// may be exactly an input (same address, strides, dtype), and must not overlap one otherwise.
+void elementwise(ElementLoop loop, const void* context, const ElementArg* args, int outputs, int count,
+                 int64_t grain = kPointwiseGrain);
+
+/// The same for operands that are all contiguous, n elements each, in the loop's own types.
+void elementwise_contiguous(ElementLoop loop, const void* context, char* const* data, const int64_t* item_sizes,
+                            int outputs, int count, int64_t n, int64_t grain = kPointwiseGrain);
+
+}  // namespace at::cpu

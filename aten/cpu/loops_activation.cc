@@ -1,0 +1,150 @@
+#include "aten/cpu/loops_activation.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "aten/cpu/loops_activation.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "aten/cpu/number-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace at::cpu {
+namespace HWY_NAMESPACE {
+
+template <>
+struct Fn<op::Gelu> : FnShape<1, 0> {
+  template <class X>
+  static HWY_INLINE X run(X x, const X*) {
+    return X(0.5) * x * (X(1.0) + m_erf(x * X(0.70710678118654752440)));
+  }
+};
+template <>
+struct Fn<op::GeluTanh> : FnShape<1, 0> {
+  template <class X>
+  static HWY_INLINE X run(X x, const X*) {
+    const X inner = X(0.79788456080286535588) * (x + X(0.044715) * x * x * x);
+    return X(0.5) * x * (X(1.0) + m_tanh(inner));
+  }
+};
+template <>
+struct Fn<op::Silu> : FnShape<1, 0> {
+  template <class X>
+  static HWY_INLINE X run(X x, const X*) {
+    return x / (X(1.0) + m_exp(-x));
+  }
+};
+template <>
+struct Fn<op::Mish> : FnShape<1, 0> {
+  template <class X>
+  static HWY_INLINE X run(X x, const X*) {
+    // tanh(log(1 + e)) = ((1 + e)^2 - 1) / ((1 + e)^2 + 1) for e = exp(x); beyond 20 it is 1.
+    const X e = m_exp(m_min(x, X(20.0))), n = e * (e + X(2.0));
+    return pick(x > X(20.0), x, x * n / (n + X(2.0)));
+  }
+};
+template <>
+struct Fn<op::Softplus> : FnShape<1, 2> {
+  template <class X>
+  static HWY_INLINE X run(X x, const X* p) {
+    const X scaled = x * p[0];
+    return pick(scaled > p[1], x, (m_max(scaled, X(0.0)) + m_log1p(m_exp(-m_abs(scaled)))) / p[0]);
+  }
+};
+template <>
+struct Fn<op::Elu> : FnShape<1, 3> {
+  template <class X>
+  static HWY_INLINE X run(X x, const X* p) {
+    // p: negative coefficient, scale, input scale.
+    return pick(x > X(0.0), x * p[1], m_expm1(x * p[2]) * p[0]);
+  }
+};
+template <>
+struct Fn<op::LeakyRelu> : FnShape<1, 1> {
+  template <class X>
+  static HWY_INLINE X run(X x, const X* p) {
+    return pick(x > X(0.0), x, x * p[0]);
+  }
+};
+template <>
+struct Fn<op::Hardsigmoid> : FnShape<1, 0> {
+  template <class X>
+  static HWY_INLINE X run(X x, const X*) {
+    return m_min(m_max(x + X(3.0), X(0.0)), X(6.0)) / X(6.0);
+  }
+};
+template <>
+struct Fn<op::Hardswish> : FnShape<1, 0> {
+  template <class X>
+  static HWY_INLINE X run(X x, const X*) {
+    return x * m_min(m_max(x + X(3.0), X(0.0)), X(6.0)) / X(6.0);
+  }
+};
+template <>
+struct Fn<op::Softshrink> : FnShape<1, 1> {
+  template <class X>
+  static HWY_INLINE X run(X x, const X* p) {
+    return pick(x > p[0], x - p[0], pick(x < -p[0], x + p[0], x * X(0.0)));
+  }
+};
+template <>
+struct Fn<op::Hardshrink> : FnShape<1, 1> {
+  template <class X>
+  static HWY_INLINE X run(X x, const X* p) {
+    return pick(x > p[0], x, pick(x < -p[0], x, pick(x == x, X(0.0), x)));
+  }
+};
+template <>
+struct Fn<op::Threshold> : FnShape<1, 2> {
+  template <class X>
+  static HWY_INLINE X run(X x, const X* p) {
+    return pick(x <= p[0], p[1], x);
+  }
+};
+template <>
+struct Fn<op::LogSigmoid> : FnShape<1, 0> {
+  template <class X>
+  static HWY_INLINE X run(X x, const X*) {
+    return m_min(x, X(0.0)) - m_log1p(m_exp(-m_abs(x)));
+  }
+};
+
+}  // namespace HWY_NAMESPACE
+}  // namespace at::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+#include "aten/cpu/isa_table.h"
+#include "aten/cpu/loops_complex.h"
+
+namespace at::cpu::loops {
+
+constinit const ElementOp gelu = {AT_ISA_TABLE(FormulaFloat<op::Gelu>::loop), AT_BASELINE_TABLE(FormulaDouble<op::Gelu>::loop),
+    {}, {}, {}, {}};
+constinit const ElementOp gelu_tanh = {AT_ISA_TABLE(FormulaFloat<op::GeluTanh>::loop), AT_BASELINE_TABLE(FormulaDouble<op::GeluTanh>::loop),
+    {}, {}, {}, {}};
+constinit const ElementOp silu = {AT_ISA_TABLE(FormulaFloat<op::Silu>::loop), AT_BASELINE_TABLE(FormulaDouble<op::Silu>::loop),
+    {}, {}, complex_table<op::Silu, float>(), complex_table<op::Silu, double>()};
+constinit const ElementOp mish = {AT_ISA_TABLE(FormulaFloat<op::Mish>::loop), AT_BASELINE_TABLE(FormulaDouble<op::Mish>::loop),
+    {}, {}, {}, {}};
+constinit const ElementOp softplus = {AT_ISA_TABLE(FormulaFloat<op::Softplus>::loop), AT_BASELINE_TABLE(FormulaDouble<op::Softplus>::loop),
+    {}, {}, {}, {}};
+constinit const ElementOp elu = {AT_ISA_TABLE(FormulaFloat<op::Elu>::loop), AT_BASELINE_TABLE(FormulaDouble<op::Elu>::loop),
+    {}, {}, {}, {}};
+constinit const ElementOp leaky_relu = {AT_ISA_TABLE(FormulaFloat<op::LeakyRelu>::loop), AT_BASELINE_TABLE(FormulaDouble<op::LeakyRelu>::loop),
+    {}, {}, {}, {}};
+constinit const ElementOp hardsigmoid = {AT_ISA_TABLE(FormulaFloat<op::Hardsigmoid>::loop), AT_BASELINE_TABLE(FormulaDouble<op::Hardsigmoid>::loop),
+    {}, {}, {}, {}};
+constinit const ElementOp hardswish = {AT_ISA_TABLE(FormulaFloat<op::Hardswish>::loop), AT_BASELINE_TABLE(FormulaDouble<op::Hardswish>::loop),
+    {}, {}, {}, {}};
+constinit const ElementOp softshrink = {AT_ISA_TABLE(FormulaFloat<op::Softshrink>::loop), AT_BASELINE_TABLE(FormulaDouble<op::Softshrink>::loop),
+    {}, {}, {}, {}};
+constinit const ElementOp hardshrink = {AT_ISA_TABLE(FormulaFloat<op::Hardshrink>::loop), AT_BASELINE_TABLE(FormulaDouble<op::Hardshrink>::loop),
+    {}, {}, {}, {}};
+constinit const ElementOp threshold = {AT_ISA_TABLE(FormulaFloat<op::Threshold>::loop), AT_BASELINE_TABLE(FormulaDouble<op::Threshold>::loop),
+    {}, {}, {}, {}};
+constinit const ElementOp log_sigmoid = {AT_ISA_TABLE(FormulaFloat<op::LogSigmoid>::loop), AT_BASELINE_TABLE(FormulaDouble<op::LogSigmoid>::loop),
+    {}, {}, {}, {}};
+
+}  // namespace at::cpu::loops
+
+#endif  // HWY_ONCE

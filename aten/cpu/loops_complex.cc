@@ -1,0 +1,148 @@
+#include "aten/cpu/loops_complex.h"
+
+#include <cmath>
+#include <complex>
+#include <limits>
+
+namespace at::cpu {
+namespace {
+
+template <class T>
+using C = std::complex<T>;
+
+template <class Tag>
+struct Formula;
+
+#define AT_COMPLEX(tag, expression)  \
+  template <>                        \
+  struct Formula<op::tag> {          \
+    template <class T>               \
+    static C<T> run(C<T> z) {        \
+      return expression;             \
+    }                                \
+  };
+
+AT_COMPLEX(Exp, std::exp(z))
+AT_COMPLEX(Exp2, std::exp(z* T(0.69314718055994530942)))
+AT_COMPLEX(Log, std::log(z))
+AT_COMPLEX(Log2, std::log(z) * T(1.44269504088896340736))
+AT_COMPLEX(Log10, std::log10(z))
+AT_COMPLEX(Sin, std::sin(z))
+AT_COMPLEX(Cos, std::cos(z))
+AT_COMPLEX(Tan, std::tan(z))
+AT_COMPLEX(Asin, std::asin(z))
+AT_COMPLEX(Acos, std::acos(z))
+AT_COMPLEX(Atan, std::atan(z))
+AT_COMPLEX(Sinh, std::sinh(z))
+AT_COMPLEX(Cosh, std::cosh(z))
+AT_COMPLEX(Tanh, std::tanh(z))
+AT_COMPLEX(Asinh, std::asinh(z))
+AT_COMPLEX(Acosh, std::acosh(z))
+AT_COMPLEX(Atanh, std::atanh(z))
+AT_COMPLEX(Sqrt, std::sqrt(z))
+AT_COMPLEX(Rsqrt, T(1) / std::sqrt(z))
+AT_COMPLEX(Sigmoid, T(1) / (T(1) + std::exp(-z)))
+AT_COMPLEX(Silu, z / (T(1) + std::exp(-z)))
+
+template <>
+struct Formula<op::Expm1> {
+  // Re = expm1(x) cos y - 2 sin^2(y / 2): no cancellation near zero.
+  template <class T>
+  static C<T> run(C<T> z) {
+    const T e = std::expm1(z.real()), s = std::sin(z.imag() / 2);
+    return {e * std::cos(z.imag()) - 2 * s * s, (e + 1) * std::sin(z.imag())};
+  }
+};
+template <>
+struct Formula<op::Log1p> {
+  template <class T>
+  static C<T> run(C<T> z) {
+    const T x = z.real(), y = z.imag();
+    if (std::abs(z) < T(0.5)) return {std::log1p(x * (2 + x) + y * y) / 2, std::atan2(y, 1 + x)};
+    return std::log(C<T>(1 + x, y));
+  }
+};
+template <>
+struct Formula<op::Sgn> {
+  template <class T>
+  static C<T> run(C<T> z) {
+    const T a = std::abs(z);
+    return a == 0 ? C<T>(0) : z / a;
+  }
+};
+
+template <class Tag, class T>
+void run_formula(char* const* data, int64_t n) {
+  C<T>* out = reinterpret_cast<C<T>*>(data[0]);
+  const C<T>* in = reinterpret_cast<const C<T>*>(data[1]);
+  for (int64_t i = 0; i < n; ++i) out[i] = Formula<Tag>::run(in[i]);
+}
+
+}  // namespace
+
+template <class Tag, class T>
+void ComplexFn<Tag, T>::loop(char* const* data, int64_t n, const void*) {
+  run_formula<Tag, T>(data, n);
+}
+
+/// a ^ b: 0 ^ 0 = 1, and small integer powers by products.
+template <class T>
+struct ComplexFn<op::Pow, T> {
+  static void loop(char* const* data, int64_t n, const void*) {
+    C<T>* out = reinterpret_cast<C<T>*>(data[0]);
+    const C<T>* a = reinterpret_cast<const C<T>*>(data[1]);
+    const C<T>* b = reinterpret_cast<const C<T>*>(data[2]);
+    for (int64_t i = 0; i < n; ++i) out[i] = power(a[i], b[i]);
+  }
+  static C<T> power(C<T> z, C<T> w) {
+    if (w.imag() == 0) {
+      if (w.real() == 0) return C<T>(1);
+      if (w.real() == 1) return z;
+      if (w.real() == 2) return z * z;
+    }
+    if (z == C<T>(0)) return w.real() > 0 ? C<T>(0) : std::pow(z, w);
+    return std::pow(z, w);
+  }
+};
+template <class T>
+struct ComplexFn<op::Xlogy, T> {
+  static void loop(char* const* data, int64_t n, const void*) {
+    C<T>* out = reinterpret_cast<C<T>*>(data[0]);
+    const C<T>* a = reinterpret_cast<const C<T>*>(data[1]);
+    const C<T>* b = reinterpret_cast<const C<T>*>(data[2]);
+    for (int64_t i = 0; i < n; ++i) out[i] = a[i] == C<T>(0) ? C<T>(0) : a[i] * std::log(b[i]);
+  }
+};
+
+#define AT_INSTANTIATE(tag)                    \
+  template struct ComplexFn<op::tag, float>; \
+  template struct ComplexFn<op::tag, double>;
+
+AT_INSTANTIATE(Exp)
+AT_INSTANTIATE(Exp2)
+AT_INSTANTIATE(Expm1)
+AT_INSTANTIATE(Log)
+AT_INSTANTIATE(Log2)
+AT_INSTANTIATE(Log10)
+AT_INSTANTIATE(Log1p)
+AT_INSTANTIATE(Sin)
+AT_INSTANTIATE(Cos)
+AT_INSTANTIATE(Tan)
+AT_INSTANTIATE(Asin)
+AT_INSTANTIATE(Acos)
+AT_INSTANTIATE(Atan)
+AT_INSTANTIATE(Sinh)
+AT_INSTANTIATE(Cosh)
+AT_INSTANTIATE(Tanh)
+AT_INSTANTIATE(Asinh)
+AT_INSTANTIATE(Acosh)
+AT_INSTANTIATE(Atanh)
+AT_INSTANTIATE(Sqrt)
+AT_INSTANTIATE(Rsqrt)
+AT_INSTANTIATE(Sigmoid)
+AT_INSTANTIATE(Silu)
+AT_INSTANTIATE(Sgn)
+AT_INSTANTIATE(Pow)
+AT_INSTANTIATE(Xlogy)
+
+}  // namespace at::cpu

@@ -1,0 +1,194 @@
+#include "aten/cpu/loops.h"
+
+#include <cmath>
+#include <limits>
+
+#include "aten/cpu/loops_complex.h"
+
+// Functions that go through the C library, float by way of double (so correctly rounded but for double rounding).
+
+namespace at::cpu {
+namespace {
+
+constexpr double kPi = 3.14159265358979323846;
+
+double inverse_erf(double y) {
+  if (std::isnan(y) || y < -1 || y > 1) return std::numeric_limits<double>::quiet_NaN();
+  if (y == 1 || y == -1) return y * std::numeric_limits<double>::infinity();
+  if (y == 0) return y;
+  // A starting value good to three digits (Winitzki 2008), then Halley steps on erf or, near the ends, erfc.
+  const double a = 0.147, magnitude = std::fabs(y);
+  const double l = std::log1p(-magnitude) + std::log1p(magnitude), t = 2 / (kPi * a) + l / 2;
+  double x = std::sqrt(std::sqrt(t * t - l / a) - t);
+  for (int step = 0; step < 3; ++step) {
+    const double error = magnitude < 0.5 ? std::erf(x) - magnitude : (1 - magnitude) - std::erfc(x);
+    const double newton = error / (2 / std::sqrt(kPi) * std::exp(-x * x));
+    x -= newton / (1 + x * newton);
+  }
+  return std::copysign(x, y);
+}
+
+struct Tan { static double run(double x) { return std::tan(x); } };
+struct Asin { static double run(double x) { return std::asin(x); } };
+struct Acos { static double run(double x) { return std::acos(x); } };
+struct Atan { static double run(double x) { return std::atan(x); } };
+struct Sinh { static double run(double x) { return std::sinh(x); } };
+struct Cosh { static double run(double x) { return std::cosh(x); } };
+struct Asinh { static double run(double x) { return std::asinh(x); } };
+struct Acosh { static double run(double x) { return std::acosh(x); } };
+struct Atanh { static double run(double x) { return std::atanh(x); } };
+struct Erfc { static double run(double x) { return std::erfc(x); } };
+struct Erfinv { static double run(double x) { return inverse_erf(x); } };
+struct Sinc { static double run(double x) { return x == 0 ? 1.0 : std::sin(kPi * x) / (kPi * x); } };
+struct Logit { static double run(double x) { return std::log(x / (1 - x)); } };
+
+struct Atan2 { static double run(double a, double b) { return std::atan2(a, b); } };
+struct Hypot { static double run(double a, double b) { return std::hypot(a, b); } };
+struct Pow { static double run(double a, double b) { return std::pow(a, b); } };
+struct Xlogy {
+  static double run(double a, double b) { return std::isnan(b) ? b : a == 0 ? 0.0 : a * std::log(b); }
+};
+struct Fmod { static double run(double a, double b) { return std::fmod(a, b); } };
+struct Remainder {
+  static double run(double a, double b) {
+    const double r = std::fmod(a, b);
+    return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+  }
+};
+struct FloorDivide {
+  static double run(double a, double b) {
+    if (b == 0) return a / b;
+    const double r = std::fmod(a, b);
+    double q = (a - r) / b;
+    if (r != 0 && (b < 0) != (r < 0)) q -= 1;
+    if (q == 0) return std::copysign(0.0, a / b);
+    const double f = std::floor(q);
+    return q - f > 0.5 ? f + 1 : f;
+  }
+};
+struct LogAddExp {
+  static double run(double a, double b) {
+    if (std::isinf(a) && a == b) return a;
+    const double m = a > b ? a : b;
+    return std::isnan(a + b) && !std::isinf(a) && !std::isinf(b) ? a + b : m + std::log1p(std::exp(-std::fabs(a - b)));
+  }
+};
+struct LogAddExp2 {
+  static double run(double a, double b) {
+    if (std::isinf(a) && a == b) return a;
+    const double m = a > b ? a : b;
+    return std::isnan(a) || std::isnan(b) ? a + b : m + std::log1p(std::exp2(-std::fabs(a - b))) * 1.44269504088896340736;
+  }
+};
+struct Heaviside {
+  static double run(double x, double at_zero) { return x == 0 ? at_zero : std::isnan(x) ? x : x < 0 ? 0.0 : 1.0; }
+};
+
+template <class F, class T>
+void unary(char* const* data, int64_t n, const void*) {
+  T* out = reinterpret_cast<T*>(data[0]);
+  const T* a = reinterpret_cast<const T*>(data[1]);
+  for (int64_t i = 0; i < n; ++i) out[i] = static_cast<T>(F::run(static_cast<double>(a[i])));
+}
+template <class F, class T>
+void binary(char* const* data, int64_t n, const void*) {
+  T* out = reinterpret_cast<T*>(data[0]);
+  const T* a = reinterpret_cast<const T*>(data[1]);
+  const T* b = reinterpret_cast<const T*>(data[2]);
+  for (int64_t i = 0; i < n; ++i) out[i] = static_cast<T>(F::run(static_cast<double>(a[i]), static_cast<double>(b[i])));
+}
+template <class T>
+void next_after(char* const* data, int64_t n, const void*) {
+  T* out = reinterpret_cast<T*>(data[0]);
+  const T* a = reinterpret_cast<const T*>(data[1]);
+  const T* b = reinterpret_cast<const T*>(data[2]);
+  for (int64_t i = 0; i < n; ++i) out[i] = std::nextafter(a[i], b[i]);
+}
+template <class T>
+void int_heaviside(char* const* data, int64_t n, const void*) {
+  T* out = reinterpret_cast<T*>(data[0]);
+  const T* a = reinterpret_cast<const T*>(data[1]);
+  const T* b = reinterpret_cast<const T*>(data[2]);
+  for (int64_t i = 0; i < n; ++i) out[i] = a[i] == 0 ? b[i] : a[i] > 0;
+}
+/// Integer powers wrap; of a negative exponent only bases 1 and -1 give anything but 0.
+template <class T>
+void int_pow(char* const* data, int64_t n, const void*) {
+  T* out = reinterpret_cast<T*>(data[0]);
+  const T* a = reinterpret_cast<const T*>(data[1]);
+  const T* b = reinterpret_cast<const T*>(data[2]);
+  for (int64_t i = 0; i < n; ++i) {
+    T e = b[i];
+    if (e < 0) {
+      out[i] = a[i] == 1 ? 1 : a[i] == -1 ? ((e & 1) ? -1 : 1) : 0;
+      continue;
+    }
+    std::make_unsigned_t<T> base = static_cast<std::make_unsigned_t<T>>(a[i]), r = 1;
+    for (; e != 0; e >>= 1, base *= base) {
+      if (e & 1) r *= base;
+    }
+    out[i] = static_cast<T>(r);
+  }
+}
+template <class T>
+void clamped_logit(char* const* data, int64_t n, const void* context) {
+  const T eps = *static_cast<const T*>(context);
+  T* out = reinterpret_cast<T*>(data[0]);
+  const T* a = reinterpret_cast<const T*>(data[1]);
+  for (int64_t i = 0; i < n; ++i) {
+    const double low = eps, high = 1 - static_cast<double>(eps);
+    const double x = a[i] < low ? low : a[i] > high ? high : a[i];
+    out[i] = static_cast<T>(std::log(x / (1 - x)));
+  }
+}
+
+constexpr ElementTable table(ElementLoop f) { return baseline_table<ElementLoop>(f); }
+
+template <class F>
+constexpr ElementOp unary_op(ElementTable c64 = {}, ElementTable c128 = {}) {
+  return {table(unary<F, float>), table(unary<F, double>), {}, {}, c64, c128};
+}
+template <class F, class Tag>
+constexpr ElementOp complex_unary_op() {
+  return unary_op<F>(complex_table<Tag, float>(), complex_table<Tag, double>());
+}
+template <class F>
+constexpr ElementOp binary_op() {
+  return {table(binary<F, float>), table(binary<F, double>), {}, {}, {}, {}};
+}
+
+}  // namespace
+
+namespace loops {
+
+constinit const ElementOp tan = complex_unary_op<Tan, op::Tan>();
+constinit const ElementOp asin = complex_unary_op<Asin, op::Asin>();
+constinit const ElementOp acos = complex_unary_op<Acos, op::Acos>();
+constinit const ElementOp atan = complex_unary_op<Atan, op::Atan>();
+constinit const ElementOp sinh = complex_unary_op<Sinh, op::Sinh>();
+constinit const ElementOp cosh = complex_unary_op<Cosh, op::Cosh>();
+constinit const ElementOp asinh = complex_unary_op<Asinh, op::Asinh>();
+constinit const ElementOp acosh = complex_unary_op<Acosh, op::Acosh>();
+constinit const ElementOp atanh = complex_unary_op<Atanh, op::Atanh>();
+constinit const ElementOp erfc = unary_op<Erfc>();
+constinit const ElementOp erfinv = unary_op<Erfinv>();
+constinit const ElementOp sinc = unary_op<Sinc>();
+constinit const ElementOp logit = unary_op<Logit>();
+constinit const ElementOp logit_eps = {table(clamped_logit<float>), table(clamped_logit<double>), {}, {}, {}, {}};
+constinit const ElementOp atan2 = binary_op<Atan2>();
+constinit const ElementOp hypot = binary_op<Hypot>();
+constinit const ElementOp fmod = binary_op<Fmod>();
+constinit const ElementOp remainder = binary_op<Remainder>();
+constinit const ElementOp floor_divide = binary_op<FloorDivide>();
+constinit const ElementOp logaddexp = binary_op<LogAddExp>();
+constinit const ElementOp logaddexp2 = binary_op<LogAddExp2>();
+constinit const ElementOp xlogy = {table(binary<Xlogy, float>), table(binary<Xlogy, double>), {}, {},
+                                   complex_table<op::Xlogy, float>(), complex_table<op::Xlogy, double>()};
+constinit const ElementOp pow = {table(binary<Pow, float>), table(binary<Pow, double>), table(int_pow<int32_t>), table(int_pow<int64_t>),
+                                 complex_table<op::Pow, float>(), complex_table<op::Pow, double>()};
+constinit const ElementOp nextafter = {table(next_after<float>), table(next_after<double>), {}, {}, {}, {}};
+constinit const ElementOp heaviside = {table(binary<Heaviside, float>), table(binary<Heaviside, double>), table(int_heaviside<int32_t>),
+                                       table(int_heaviside<int64_t>), {}, {}};
+
+}  // namespace loops
+}  // namespace at::cpu

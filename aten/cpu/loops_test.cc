@@ -1,0 +1,174 @@
+#include "aten/cpu/loops.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "aten/cpu/loops_activation.h"
+#include "aten/cpu/loops_integer.h"
+#include "gtest/gtest.h"
+
+namespace at::cpu {
+namespace {
+
+// Distance in units of the last place of the float nearest to `exact`.
+double ulps(float got, double exact) {
+  if (std::isnan(exact)) return std::isnan(got) ? 0 : 1e9;
+  const float nearest = static_cast<float>(exact);
+  if (std::isinf(nearest) || std::isinf(got)) return nearest == got ? 0 : 1e9;
+  if (std::isnan(got)) return 1e9;
+  const float magnitude = std::fmax(std::fabs(nearest), std::numeric_limits<float>::min());
+  const double unit = static_cast<double>(std::nextafter(magnitude, INFINITY)) - magnitude;
+  return std::fabs(static_cast<double>(got) - exact) / unit;
+}
+
+std::vector<float> special_and_random(float low, float high) {
+  const float inf = INFINITY;
+  std::vector<float> x = {0.0f, -0.0f, inf, -inf, NAN, 1.0f, -1.0f, 1e-45f, -1e-45f, 1.17549435e-38f, -1.17549435e-38f,
+                          3.4e38f, -3.4e38f, 0.5f, -0.5f, 2.0f, 0.99999994f, 1.0000001f, 88.7f, -87.4f, -103.9f};
+  std::mt19937 rng(7);
+  std::uniform_real_distribution<float> uniform(low, high);
+  for (int i = 0; i < 20000; ++i) x.push_back(uniform(rng));
+  // Every magnitude.
+  std::uniform_int_distribution<uint32_t> any;
+  for (int i = 0; i < 20000; ++i) {
+    const uint32_t bits = any(rng);
+    float f;
+    std::memcpy(&f, &bits, 4);
+    x.push_back(f);
+  }
+  return x;
+}
+
+struct Case {
+  const char* name;
+  const ElementOp* op;
+  double (*exact)(double);
+  float low, high;
+  double max_ulps;
+};
+
+double exact_sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+double exact_rsqrt(double x) { return 1 / std::sqrt(x); }
+double exact_reciprocal(double x) { return 1 / x; }
+double exact_square(double x) { return x * x; }
+
+class EveryIsa : public testing::TestWithParam<Isa> {
+ protected:
+  void SetUp() override { limit_isa(GetParam()); }
+  void TearDown() override { limit_isa(Isa::kAvx512); }
+};
+
+INSTANTIATE_TEST_SUITE_P(Loops, EveryIsa, testing::Values(Isa::kAvx512, Isa::kAvx2, Isa::kSse4, Isa::kBaseline));
+
+TEST_P(EveryIsa, FloatFunctionsAreWithinTheirUlps) {
+  const Case cases[] = {
+      {"exp", &loops::exp, std::exp, -104, 89, 1.1},
+      {"exp2", &loops::exp2, std::exp2, -150, 128, 1.1},
+      {"expm1", &loops::expm1, std::expm1, -5, 5, 2},
+      {"log", &loops::log, std::log, 0, 4, 1.1},
+      {"log2", &loops::log2, std::log2, 0, 4, 2},
+      {"log10", &loops::log10, std::log10, 0, 4, 2},
+      {"log1p", &loops::log1p, std::log1p, -1, 3, 2},
+      {"sin", &loops::sin, std::sin, -100, 100, 2},
+      {"cos", &loops::cos, std::cos, -100, 100, 2},
+      {"tanh", &loops::tanh, std::tanh, -10, 10, 3},
+      {"erf", &loops::erf, std::erf, -4, 4, 2},
+      {"sigmoid", &loops::sigmoid, exact_sigmoid, -80, 80, 2},
+      {"sqrt", &loops::sqrt, std::sqrt, 0, 100, 0.51},
+      {"rsqrt", &loops::rsqrt, exact_rsqrt, 0, 100, 1.5},
+      {"reciprocal", &loops::reciprocal, exact_reciprocal, -3, 3, 0.51},
+      {"square", &loops::square, exact_square, -3, 3, 0.51},
+      {"tan", &loops::tan, std::tan, -3, 3, 0.51},
+      {"asinh", &loops::asinh, std::asinh, -3, 3, 0.51},
+      {"ceil", &loops::ceil, std::ceil, -3, 3, 0},
+      {"floor", &loops::floor, std::floor, -3, 3, 0},
+      {"round", &loops::round, std::nearbyint, -3, 3, 0},
+      {"trunc", &loops::trunc, std::trunc, -3, 3, 0},
+  };
+  for (const Case& c : cases) {
+    const std::vector<float> x = special_and_random(c.low, c.high);
+    std::vector<float> y(x.size());
+    char* data[] = {reinterpret_cast<char*>(y.data()), const_cast<char*>(reinterpret_cast<const char*>(x.data()))};
+    find_loop(*c.op, c10::ScalarType::Float)(data, static_cast<int64_t>(x.size()), nullptr);
+    double worst = 0;
+    size_t where = 0;
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double exact = c.exact(x[i]);
+      // Results below the normal range may be flushed by the formula 1 / (1 + exp(-x)).
+      if (c.op == &loops::sigmoid && exact < 1.2e-38) continue;
+      const double e = ulps(y[i], exact);
+      if (e > worst) worst = e, where = i;
+    }
+    EXPECT_LE(worst, c.max_ulps) << c.name << "(" << x[where] << ") = " << y[where] << ", exact " << c.exact(x[where]);
+  }
+}
+
+TEST_P(EveryIsa, OddFunctionsKeepTheSignOfZero) {
+  for (const ElementOp* op : {&loops::sin, &loops::tanh, &loops::erf, &loops::expm1, &loops::log1p, &loops::sqrt}) {
+    float x = -0.0f, y = 1;
+    char* data[] = {reinterpret_cast<char*>(&y), reinterpret_cast<char*>(&x)};
+    find_loop(*op, c10::ScalarType::Float)(data, 1, nullptr);
+    EXPECT_TRUE(y == 0 && std::signbit(y));
+  }
+}
+
+TEST_P(EveryIsa, ArithmeticOfEveryLengthStaysInside) {
+  for (int n = 0; n < 70; ++n) {
+    std::vector<float> a(n), b(n), out(n + 1, -7.0f);
+    for (int i = 0; i < n; ++i) a[i] = static_cast<float>(i), b[i] = static_cast<float>(3 * i + 1);
+    char* data[] = {reinterpret_cast<char*>(out.data()), reinterpret_cast<char*>(a.data()), reinterpret_cast<char*>(b.data())};
+    find_loop(loops::sub, c10::ScalarType::Float)(data, n, nullptr);
+    for (int i = 0; i < n; ++i) EXPECT_EQ(out[i], a[i] - b[i]);
+    EXPECT_EQ(out[n], -7.0f);
+  }
+}
+
+TEST_P(EveryIsa, MaximumPropagatesNan) {
+  float a[] = {1, NAN, 3, NAN}, b[] = {2, 5, NAN, NAN}, y[4];
+  char* data[] = {reinterpret_cast<char*>(y), reinterpret_cast<char*>(a), reinterpret_cast<char*>(b)};
+  find_loop(loops::maximum, c10::ScalarType::Float)(data, 4, nullptr);
+  EXPECT_EQ(y[0], 2);
+  EXPECT_TRUE(std::isnan(y[1]) && std::isnan(y[2]) && std::isnan(y[3]));
+  find_loop(loops::fmax, c10::ScalarType::Float)(data, 4, nullptr);
+  EXPECT_EQ(y[1], 5);
+  EXPECT_EQ(y[2], 3);
+  EXPECT_TRUE(std::isnan(y[3]));
+}
+
+TEST_P(EveryIsa, GeluAgreesWithItsDefinition) {
+  std::vector<float> x, y;
+  for (float v = -8; v < 8; v += 0.01f) x.push_back(v);
+  y.resize(x.size());
+  char* data[] = {reinterpret_cast<char*>(y.data()), reinterpret_cast<char*>(x.data())};
+  find_loop(loops::gelu, c10::ScalarType::Float)(data, static_cast<int64_t>(x.size()), nullptr);
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double exact = 0.5 * x[i] * (1 + std::erf(x[i] / std::sqrt(2.0)));
+    EXPECT_NEAR(y[i], exact, std::fabs(x[i]) * 0x1p-23 + 1e-12) << x[i];
+  }
+}
+
+TEST(IntegerLoops, DivisionModesAndExtremes) {
+  constexpr int32_t low = std::numeric_limits<int32_t>::min();
+  int32_t a[] = {7, -7, 7, -7, low, 6}, b[] = {2, 2, -2, -2, -1, 3}, y[6];
+  char* data[] = {reinterpret_cast<char*>(y), reinterpret_cast<char*>(a), reinterpret_cast<char*>(b)};
+  DivisionContext context;
+  const auto run = [&](const ElementOp& op) { find_loop(op, c10::ScalarType::Int)(data, 6, &context); };
+  run(loops::int_floor_divide);
+  EXPECT_EQ(std::vector<int32_t>(y, y + 6), (std::vector<int32_t>{3, -4, -4, 3, low, 2}));
+  run(loops::int_trunc_divide);
+  EXPECT_EQ(std::vector<int32_t>(y, y + 6), (std::vector<int32_t>{3, -3, -3, 3, low, 2}));
+  run(loops::int_remainder);
+  EXPECT_EQ(std::vector<int32_t>(y, y + 6), (std::vector<int32_t>{1, 1, -1, -1, 0, 0}));
+  run(loops::int_fmod);
+  EXPECT_EQ(std::vector<int32_t>(y, y + 6), (std::vector<int32_t>{1, -1, 1, -1, 0, 0}));
+  EXPECT_EQ(context.divided_by_zero, 0);
+  b[3] = 0;
+  run(loops::int_floor_divide);
+  EXPECT_EQ(context.divided_by_zero, 1);
+}
+
+}  // namespace
+}  // namespace at::cpu

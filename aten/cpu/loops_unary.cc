@@ -1,0 +1,275 @@
+#include "aten/cpu/loops.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "aten/cpu/loops_unary.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "aten/cpu/loops-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace at::cpu {
+namespace HWY_NAMESPACE {
+
+template <>
+struct VecFn<op::Neg> {
+  static constexpr int kInputs = 1;
+  template <class D, class V, class T>
+  static HWY_INLINE V run(D d, V x, const T*) {
+    return hn::Neg(x);
+  }
+};
+template <>
+struct ScalarFn<op::Neg> {
+  static constexpr int kInputs = 1;
+  template <class T>
+  static HWY_INLINE T run(T x, const T*) {
+    if constexpr (std::is_integral_v<T>) {
+      return static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(x));
+    } else {
+      return T{-x.re, -x.im};
+    }
+  }
+};
+template <>
+struct VecFn<op::Abs> {
+  static constexpr int kInputs = 1;
+  template <class D, class V, class T>
+  static HWY_INLINE V run(D d, V x, const T*) {
+    return hn::Abs(x);
+  }
+};
+template <>
+struct ScalarFn<op::Abs> {
+  static constexpr int kInputs = 1;
+  template <class T>
+  static HWY_INLINE T run(T x, const T*) {
+    return x < 0 ? static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(x)) : x;
+  }
+};
+template <>
+struct VecFn<op::Sign> {
+  static constexpr int kInputs = 1;
+  template <class D, class V, class T>
+  static HWY_INLINE V run(D d, V x, const T*) {
+    const V one = hn::Set(d, T(1)), zero = hn::Zero(d);
+    const V up = hn::IfThenElseZero(hn::Gt(x, zero), one), down = hn::IfThenElseZero(hn::Lt(x, zero), one);
+    return hn::Sub(up, down);
+  }
+};
+template <>
+struct ScalarFn<op::Sign> {
+  static constexpr int kInputs = 1;
+  template <class T>
+  static HWY_INLINE T run(T x, const T*) {
+    return static_cast<T>((x > 0) - (x < 0));
+  }
+};
+template <>
+struct VecFn<op::Ceil> {
+  static constexpr int kInputs = 1;
+  template <class D, class V, class T>
+  static HWY_INLINE V run(D d, V x, const T*) {
+    return hn::Ceil(x);
+  }
+};
+template <>
+struct VecFn<op::Floor> {
+  static constexpr int kInputs = 1;
+  template <class D, class V, class T>
+  static HWY_INLINE V run(D d, V x, const T*) {
+    return hn::Floor(x);
+  }
+};
+template <>
+struct VecFn<op::Round> {
+  static constexpr int kInputs = 1;
+  template <class D, class V, class T>
+  static HWY_INLINE V run(D d, V x, const T*) {
+    return hn::Round(x);
+  }
+};
+template <>
+struct VecFn<op::Trunc> {
+  static constexpr int kInputs = 1;
+  template <class D, class V, class T>
+  static HWY_INLINE V run(D d, V x, const T*) {
+    return hn::Trunc(x);
+  }
+};
+template <>
+struct VecFn<op::Frac> {
+  static constexpr int kInputs = 1;
+  template <class D, class V, class T>
+  static HWY_INLINE V run(D d, V x, const T*) {
+    return hn::Sub(x, hn::Trunc(x));
+  }
+};
+template <>
+struct VecFn<op::Reciprocal> {
+  static constexpr int kInputs = 1;
+  template <class D, class V, class T>
+  static HWY_INLINE V run(D d, V x, const T*) {
+    return hn::Div(hn::Set(d, T(1)), x);
+  }
+};
+template <>
+struct ScalarFn<op::Reciprocal> {
+  static constexpr int kInputs = 1;
+  template <class T>
+  static HWY_INLINE T run(T x, const T*) {
+    return T{1, 0} / x;
+  }
+};
+template <>
+struct VecFn<op::Square> {
+  static constexpr int kInputs = 1;
+  template <class D, class V, class T>
+  static HWY_INLINE V run(D d, V x, const T*) {
+    return hn::Mul(x, x);
+  }
+};
+template <>
+struct ScalarFn<op::Square> {
+  static constexpr int kInputs = 1;
+  template <class T>
+  static HWY_INLINE T run(T x, const T*) {
+    if constexpr (std::is_integral_v<T>) {
+      using W = std::make_unsigned_t<T>;
+      return static_cast<T>(static_cast<W>(x) * static_cast<W>(x));
+    } else {
+      return x * x;
+    }
+  }
+};
+template <>
+struct VecFn<op::Sqrt> {
+  static constexpr int kInputs = 1;
+  template <class D, class V, class T>
+  static HWY_INLINE V run(D d, V x, const T*) {
+    return hn::Sqrt(x);
+  }
+};
+template <>
+struct VecFn<op::Rsqrt> {
+  static constexpr int kInputs = 1;
+  template <class D, class V, class T>
+  static HWY_INLINE V run(D d, V x, const T*) {
+    return hn::Div(hn::Set(d, T(1)), hn::Sqrt(x));
+  }
+};
+template <>
+struct ScalarFn<op::BitNot> {
+  static constexpr int kInputs = 1;
+  template <class T>
+  static HWY_INLINE T run(T x, const T*) {
+    return ~x;
+  }
+};
+template <>
+struct ScalarFn<op::Conj> {
+  static constexpr int kInputs = 1;
+  template <class T>
+  static HWY_INLINE T run(T x, const T*) {
+    return T{x.re, -x.im};
+  }
+};
+/// The sign moves to the first's magnitude.
+template <>
+struct VecFn<op::Copysign> {
+  static constexpr int kInputs = 2;
+  template <class D, class V, class T>
+  static HWY_INLINE V run(D, V a, V b, const T*) {
+    return hn::CopySign(a, b);
+  }
+};
+template <>
+struct VecFn<op::NanToNum> {
+  static constexpr int kInputs = 1;
+  template <class D, class V, class T>
+  static HWY_INLINE V run(D d, V x, const T* params) {
+    const V infinity = hn::Set(d, static_cast<T>(__builtin_inf()));
+    const V finite = hn::IfThenElse(hn::Eq(x, infinity), hn::Set(d, params[1]),
+                                    hn::IfThenElse(hn::Eq(x, hn::Neg(infinity)), hn::Set(d, params[2]), x));
+    return hn::IfThenElse(hn::IsNaN(x), hn::Set(d, params[0]), finite);
+  }
+};
+template <>
+struct VecFn<op::RoundDecimals> {
+  static constexpr int kInputs = 1;
+  template <class D, class V, class T>
+  static HWY_INLINE V run(D d, V x, const T* params) {
+    // params: 10^|decimals| and whether decimals are negative.
+    const V ten = hn::Set(d, params[0]);
+    return params[1] != 0 ? hn::Mul(hn::Round(hn::Div(x, ten)), ten) : hn::Div(hn::Round(hn::Mul(x, ten)), ten);
+  }
+};
+
+}  // namespace HWY_NAMESPACE
+}  // namespace at::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+#include "aten/cpu/isa_table.h"
+#include "aten/cpu/loops_complex.h"
+
+namespace at::cpu::loops {
+
+constinit const ElementOp neg = {AT_ISA_TABLE(F32V<op::Neg>::loop), AT_ISA_TABLE(F64V<op::Neg>::loop),
+                                 AT_ISA_TABLE(I32<op::Neg>::loop), AT_ISA_TABLE(I64<op::Neg>::loop),
+                                 AT_ISA_TABLE(Z64<op::Neg>::loop), AT_ISA_TABLE(Z128<op::Neg>::loop)};
+constinit const ElementOp abs = {AT_ISA_TABLE(F32V<op::Abs>::loop), AT_ISA_TABLE(F64V<op::Abs>::loop),
+                                 AT_ISA_TABLE(I32<op::Abs>::loop), AT_ISA_TABLE(I64<op::Abs>::loop),
+                                 {}, {}};
+constinit const ElementOp sign = {AT_ISA_TABLE(F32V<op::Sign>::loop), AT_ISA_TABLE(F64V<op::Sign>::loop),
+                                 AT_ISA_TABLE(I32<op::Sign>::loop), AT_ISA_TABLE(I64<op::Sign>::loop),
+                                 {}, {}};
+constinit const ElementOp sgn = {AT_ISA_TABLE(F32V<op::Sign>::loop), AT_ISA_TABLE(F64V<op::Sign>::loop),
+                                 AT_ISA_TABLE(I32<op::Sign>::loop), AT_ISA_TABLE(I64<op::Sign>::loop),
+                                 complex_table<op::Sgn, float>(), complex_table<op::Sgn, double>()};
+constinit const ElementOp ceil = {AT_ISA_TABLE(F32V<op::Ceil>::loop), AT_ISA_TABLE(F64V<op::Ceil>::loop),
+                                 {}, {},
+                                 {}, {}};
+constinit const ElementOp floor = {AT_ISA_TABLE(F32V<op::Floor>::loop), AT_ISA_TABLE(F64V<op::Floor>::loop),
+                                 {}, {},
+                                 {}, {}};
+constinit const ElementOp round = {AT_ISA_TABLE(F32V<op::Round>::loop), AT_ISA_TABLE(F64V<op::Round>::loop),
+                                 {}, {},
+                                 {}, {}};
+constinit const ElementOp trunc = {AT_ISA_TABLE(F32V<op::Trunc>::loop), AT_ISA_TABLE(F64V<op::Trunc>::loop),
+                                 {}, {},
+                                 {}, {}};
+constinit const ElementOp frac = {AT_ISA_TABLE(F32V<op::Frac>::loop), AT_ISA_TABLE(F64V<op::Frac>::loop),
+                                 {}, {},
+                                 {}, {}};
+constinit const ElementOp reciprocal = {AT_ISA_TABLE(F32V<op::Reciprocal>::loop), AT_ISA_TABLE(F64V<op::Reciprocal>::loop),
+                                 {}, {},
+                                 AT_ISA_TABLE(Z64<op::Reciprocal>::loop), AT_ISA_TABLE(Z128<op::Reciprocal>::loop)};
+constinit const ElementOp square = {AT_ISA_TABLE(F32V<op::Square>::loop), AT_ISA_TABLE(F64V<op::Square>::loop),
+                                 AT_ISA_TABLE(I32<op::Square>::loop), AT_ISA_TABLE(I64<op::Square>::loop),
+                                 AT_ISA_TABLE(Z64<op::Square>::loop), AT_ISA_TABLE(Z128<op::Square>::loop)};
+constinit const ElementOp sqrt = {AT_ISA_TABLE(F32V<op::Sqrt>::loop), AT_ISA_TABLE(F64V<op::Sqrt>::loop),
+                                 {}, {},
+                                 complex_table<op::Sqrt, float>(), complex_table<op::Sqrt, double>()};
+constinit const ElementOp rsqrt = {AT_ISA_TABLE(F32V<op::Rsqrt>::loop), AT_ISA_TABLE(F64V<op::Rsqrt>::loop),
+                                 {}, {},
+                                 complex_table<op::Rsqrt, float>(), complex_table<op::Rsqrt, double>()};
+constinit const ElementOp bitwise_not = {{}, {},
+                                 AT_ISA_TABLE(I32<op::BitNot>::loop), AT_ISA_TABLE(I64<op::BitNot>::loop),
+                                 {}, {}};
+constinit const ElementOp conj = {{}, {},
+                                 {}, {},
+                                 AT_ISA_TABLE(Z64<op::Conj>::loop), AT_ISA_TABLE(Z128<op::Conj>::loop)};
+constinit const ElementOp copysign = {AT_ISA_TABLE(F32V<op::Copysign>::loop), AT_ISA_TABLE(F64V<op::Copysign>::loop),
+                                 {}, {},
+                                 {}, {}};
+constinit const ElementOp nan_to_num = {AT_ISA_TABLE(F32V<op::NanToNum>::loop), AT_ISA_TABLE(F64V<op::NanToNum>::loop),
+                                 {}, {},
+                                 {}, {}};
+constinit const ElementOp round_decimals = {AT_ISA_TABLE(F32V<op::RoundDecimals>::loop), AT_ISA_TABLE(F64V<op::RoundDecimals>::loop),
+                                 {}, {},
+                                 {}, {}};
+
+}  // namespace at::cpu::loops
+
+#endif  // HWY_ONCE

@@ -1,0 +1,156 @@
+// One notation for scalars and vectors: formulas written as templates over a number type X run on double (the C library's
+// functions) and on VecFloat (a vector of floats, aten/cpu/vec_math-inl.h). Include after hwy/highway.h.
+
+#if defined(ATEN_CPU_NUMBER_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ATEN_CPU_NUMBER_INL_H_
+#undef ATEN_CPU_NUMBER_INL_H_
+#else
+#define ATEN_CPU_NUMBER_INL_H_
+#endif
+
+#include <cmath>
+
+#include "aten/cpu/loops-inl.h"
+#include "aten/cpu/vec_math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace at::cpu {
+namespace HWY_NAMESPACE {
+
+using FloatTag = hn::ScalableTag<float>;
+
+struct VecFloat {
+  hn::Vec<FloatTag> v;
+  VecFloat() = default;
+  HWY_INLINE explicit VecFloat(hn::Vec<FloatTag> x) : v(x) {}
+  HWY_INLINE explicit VecFloat(double x) : v(hn::Set(FloatTag(), static_cast<float>(x))) {}
+};
+struct MaskFloat {
+  hn::Mask<FloatTag> m;
+};
+
+HWY_INLINE VecFloat operator+(VecFloat a, VecFloat b) { return VecFloat(hn::Add(a.v, b.v)); }
+HWY_INLINE VecFloat operator-(VecFloat a, VecFloat b) { return VecFloat(hn::Sub(a.v, b.v)); }
+HWY_INLINE VecFloat operator*(VecFloat a, VecFloat b) { return VecFloat(hn::Mul(a.v, b.v)); }
+HWY_INLINE VecFloat operator/(VecFloat a, VecFloat b) { return VecFloat(hn::Div(a.v, b.v)); }
+HWY_INLINE VecFloat operator-(VecFloat a) { return VecFloat(hn::Neg(a.v)); }
+HWY_INLINE MaskFloat operator<(VecFloat a, VecFloat b) { return {hn::Lt(a.v, b.v)}; }
+HWY_INLINE MaskFloat operator>(VecFloat a, VecFloat b) { return {hn::Gt(a.v, b.v)}; }
+HWY_INLINE MaskFloat operator<=(VecFloat a, VecFloat b) { return {hn::Le(a.v, b.v)}; }
+HWY_INLINE MaskFloat operator>=(VecFloat a, VecFloat b) { return {hn::Ge(a.v, b.v)}; }
+HWY_INLINE MaskFloat operator==(VecFloat a, VecFloat b) { return {hn::Eq(a.v, b.v)}; }
+HWY_INLINE VecFloat pick(MaskFloat m, VecFloat yes, VecFloat no) { return VecFloat(hn::IfThenElse(m.m, yes.v, no.v)); }
+HWY_INLINE double pick(bool m, double yes, double no) { return m ? yes : no; }
+
+HWY_INLINE VecFloat m_abs(VecFloat x) { return VecFloat(hn::Abs(x.v)); }
+HWY_INLINE VecFloat m_sqrt(VecFloat x) { return VecFloat(hn::Sqrt(x.v)); }
+HWY_INLINE VecFloat m_exp(VecFloat x) { return VecFloat(vm::exp(FloatTag(), x.v)); }
+HWY_INLINE VecFloat m_expm1(VecFloat x) { return VecFloat(vm::expm1(FloatTag(), x.v)); }
+HWY_INLINE VecFloat m_log(VecFloat x) { return VecFloat(vm::log(FloatTag(), x.v)); }
+HWY_INLINE VecFloat m_log1p(VecFloat x) { return VecFloat(vm::log1p(FloatTag(), x.v)); }
+HWY_INLINE VecFloat m_sin(VecFloat x) { return VecFloat(vm::sin(FloatTag(), x.v)); }
+HWY_INLINE VecFloat m_cos(VecFloat x) { return VecFloat(vm::cos(FloatTag(), x.v)); }
+HWY_INLINE VecFloat m_tanh(VecFloat x) { return VecFloat(vm::tanh(FloatTag(), x.v)); }
+HWY_INLINE VecFloat m_erf(VecFloat x) { return VecFloat(vm::erf(FloatTag(), x.v)); }
+
+HWY_INLINE VecFloat m_log2(VecFloat x) { return VecFloat(vm::log2(FloatTag(), x.v)); }
+HWY_INLINE VecFloat m_log10(VecFloat x) { return VecFloat(vm::log10(FloatTag(), x.v)); }
+HWY_INLINE VecFloat m_exp2(VecFloat x) { return VecFloat(vm::exp2(FloatTag(), x.v)); }
+
+HWY_INLINE double m_log2(double x) { return std::log2(x); }
+HWY_INLINE double m_log10(double x) { return std::log10(x); }
+HWY_INLINE double m_exp2(double x) { return std::exp2(x); }
+HWY_INLINE double m_abs(double x) { return std::fabs(x); }
+HWY_INLINE double m_sqrt(double x) { return std::sqrt(x); }
+HWY_INLINE double m_exp(double x) { return std::exp(x); }
+HWY_INLINE double m_expm1(double x) { return std::expm1(x); }
+HWY_INLINE double m_log(double x) { return std::log(x); }
+HWY_INLINE double m_log1p(double x) { return std::log1p(x); }
+HWY_INLINE double m_sin(double x) { return std::sin(x); }
+HWY_INLINE double m_cos(double x) { return std::cos(x); }
+HWY_INLINE double m_tanh(double x) { return std::tanh(x); }
+HWY_INLINE double m_erf(double x) { return std::erf(x); }
+
+/// min and max that keep a NaN of x.
+template <class X>
+HWY_INLINE X m_max(X x, X low) {
+  return pick(x < low, low, x);
+}
+template <class X>
+HWY_INLINE X m_min(X x, X high) {
+  return pick(x > high, high, x);
+}
+
+/// Fn<Tag> { kInputs; template <class X> static X run(X..., const X* params); kParams }: the formula.
+template <class Tag>
+struct Fn;
+
+template <int inputs, int params>
+struct FnShape {
+  static constexpr int kInputs = inputs;
+  static constexpr int kParams = params;
+};
+
+template <class Tag>
+struct FormulaFloat {
+  static void loop(char* const* data, int64_t n, const void* context) {
+    using F = Fn<Tag>;
+    const FloatTag d;
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+    VecFloat p[F::kParams + 1];
+    for (int i = 0; i < F::kParams; ++i) p[i] = VecFloat(hn::Set(d, static_cast<const float*>(context)[i]));
+    float* out = reinterpret_cast<float*>(data[0]);
+    const float* a = reinterpret_cast<const float*>(data[1]);
+    const float* b = F::kInputs > 1 ? reinterpret_cast<const float*>(data[2]) : a;
+    const float* c = F::kInputs > 2 ? reinterpret_cast<const float*>(data[3]) : a;
+    int64_t i = 0;
+    while (i < n) {
+      const int64_t m = n - i;
+      const bool whole = m >= lanes;
+      VecFloat result;
+      const auto load = [&](const float* p) HWY_ATTR {
+        return VecFloat(whole ? hn::LoadU(d, p + i) : load_first(d, p + i, m));
+      };
+      if constexpr (F::kInputs == 1) {
+        result = F::run(load(a), p);
+      } else if constexpr (F::kInputs == 2) {
+        result = F::run(load(a), load(b), p);
+      } else {
+        result = F::run(load(a), load(b), load(c), p);
+      }
+      if (whole) {
+        hn::StoreU(result.v, d, out + i);
+      } else {
+        store_first(result.v, d, out + i, m);
+      }
+      i += lanes;
+    }
+  }
+};
+
+template <class Tag>
+struct FormulaDouble {
+  static void loop(char* const* data, int64_t n, const void* context) {
+    using F = Fn<Tag>;
+    const double* p = static_cast<const double*>(context);
+    double* out = reinterpret_cast<double*>(data[0]);
+    const double* a = reinterpret_cast<const double*>(data[1]);
+    const double* b = F::kInputs > 1 ? reinterpret_cast<const double*>(data[2]) : a;
+    const double* c = F::kInputs > 2 ? reinterpret_cast<const double*>(data[3]) : a;
+    for (int64_t i = 0; i < n; ++i) {
+      if constexpr (F::kInputs == 1) {
+        out[i] = F::run(a[i], p);
+      } else if constexpr (F::kInputs == 2) {
+        out[i] = F::run(a[i], b[i], p);
+      } else {
+        out[i] = F::run(a[i], b[i], c[i], p);
+      }
+    }
+  }
+};
+
+}  // namespace HWY_NAMESPACE
+}  // namespace at::cpu
+HWY_AFTER_NAMESPACE();
+
+#endif  // include guard

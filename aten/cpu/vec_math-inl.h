@@ -1,0 +1,277 @@
+// Elementary functions on vectors of float, for sources compiled once a target. Include after hwy/highway.h.
+//
+// Errors against the exact value over the whole range, in units of the last place (measured by loops_test): exp 1, expm1 2,
+// log 1, log1p 2, tanh 3, sigmoid 2, erf 2, sin and cos 2. Special values as in C's library: exp(-inf) = 0, log(0) = -inf,
+// log of a negative NaN, NaN stays NaN, the sign of zero is kept by odd functions.
+
+#if defined(ATEN_CPU_VEC_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ATEN_CPU_VEC_MATH_INL_H_
+#undef ATEN_CPU_VEC_MATH_INL_H_
+#else
+#define ATEN_CPU_VEC_MATH_INL_H_
+#endif
+
+#include <cmath>
+#include <cstdint>
+
+HWY_BEFORE_NAMESPACE();
+namespace at::cpu {
+namespace HWY_NAMESPACE {
+namespace vm {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// c[0] + c[1] x + ... by Horner's rule.
+template <class D, class V>
+HWY_INLINE V polynomial(D d, V, float last) {
+  return hn::Set(d, last);
+}
+template <class D, class V, class... C>
+HWY_INLINE V polynomial(D d, V x, float first, C... rest) {
+  return hn::MulAdd(polynomial(d, x, rest...), x, hn::Set(d, first));
+}
+
+/// 2^n for n in [-126, 127].
+template <class D, class VI>
+HWY_INLINE hn::Vec<D> power_of_two(D d, VI n) {
+  const hn::RebindToSigned<D> di;
+  return hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(n, hn::Set(di, 127))));
+}
+
+/// exp(r) = 1 + r + r^2 P(r) for |r| <= ln(2)/2: the r^2 P(r) part.
+template <class D, class V>
+HWY_INLINE V exp_tail(D d, V r) {
+  const V p = polynomial(d, r, 0.5f, 0.166665181517601f, 0.04166620224714279f, 0.008369025774300098f,
+                         0.0013950717402622104f);
+  return hn::Mul(hn::Mul(r, r), p);
+}
+
+/// x = n ln 2 + r.
+template <class D, class V, class VI>
+HWY_INLINE V reduce_ln2(D d, V x, VI& n) {
+  n = hn::NearestInt(hn::Mul(x, hn::Set(d, 1.4426950408889634f)));
+  const V nf = hn::ConvertTo(d, n);
+  V r = hn::NegMulAdd(nf, hn::Set(d, 0.693359375f), x);
+  return hn::NegMulAdd(nf, hn::Set(d, -2.12194440e-4f), r);
+}
+
+template <class D, class V>
+HWY_INLINE V exp(D d, V x) {
+  const hn::RebindToSigned<D> di;
+  const V bounded = hn::Min(hn::Max(x, hn::Set(d, -104.0f)), hn::Set(d, 89.0f));
+  hn::Vec<decltype(di)> n;
+  const V r = reduce_ln2(d, bounded, n);
+  const V y = hn::Add(hn::Set(d, 1.0f), hn::Add(r, exp_tail(d, r)));
+  // In two steps, so that results beyond 2^127 and below 2^-126 come out right.
+  const auto half = hn::ShiftRight<1>(n);
+  const V result = hn::Mul(hn::Mul(y, power_of_two(d, half)), power_of_two(d, hn::Sub(n, half)));
+  return hn::IfThenElse(hn::IsNaN(x), x, result);
+}
+
+template <class D, class V>
+HWY_INLINE V expm1(D d, V x) {
+  const hn::RebindToSigned<D> di;
+  const V bounded = hn::Min(hn::Max(x, hn::Set(d, -20.0f)), hn::Set(d, 89.0f));
+  hn::Vec<decltype(di)> n;
+  const V r = reduce_ln2(d, bounded, n);
+  const V q = hn::Add(r, exp_tail(d, r));
+  // 2^n q + (2^n - 1), scaled by a half so that n = 128 fits.
+  const V s = power_of_two(d, hn::Sub(n, hn::Set(di, 1)));
+  const V y = hn::MulAdd(s, q, hn::Sub(s, hn::Set(d, 0.5f)));
+  const V result = hn::Add(y, y);
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::IfThenElse(hn::Eq(x, hn::Zero(d)), x, result));
+}
+
+template <class D, class V>
+HWY_INLINE V exp2(D d, V x) {
+  const V bounded = hn::Min(hn::Max(x, hn::Set(d, -151.0f)), hn::Set(d, 129.0f));
+  const auto n = hn::NearestInt(bounded);
+  const V fraction = hn::Sub(bounded, hn::ConvertTo(d, n));
+  // r = fraction * ln 2, the product's rounding error kept.
+  const V ln2 = hn::Set(d, 0.6931471824645996f);
+  const V r = hn::Mul(fraction, ln2);
+  const V rest = hn::Mul(fraction, hn::Set(d, -1.904654323148236e-09f));
+  const V y = hn::Add(hn::Set(d, 1.0f), hn::Add(r, hn::Add(rest, exp_tail(d, r))));
+  const auto half = hn::ShiftRight<1>(n);
+  const V result = hn::Mul(hn::Mul(y, power_of_two(d, half)), power_of_two(d, hn::Sub(n, half)));
+  return hn::IfThenElse(hn::IsNaN(x), x, result);
+}
+
+/// log(m 2^e) for m = 1 + f in [sqrt(1/2), sqrt(2)).
+template <class D, class V>
+HWY_INLINE V log_of_parts(D d, V f, V e) {
+  const V f2 = hn::Mul(f, f);
+  const V p = polynomial(d, f, 0.33333316445350647f, -0.2500080168247223f, 0.20002298057079315f, -0.16624762117862701f,
+                         0.14180946350097656f, -0.13127043843269348f, 0.12883301079273224f, -0.07865496724843979f);
+  V y = hn::Mul(hn::Mul(f2, f), p);
+  y = hn::MulAdd(e, hn::Set(d, -2.12194440e-4f), y);
+  y = hn::NegMulAdd(hn::Set(d, 0.5f), f2, y);
+  return hn::MulAdd(e, hn::Set(d, 0.693359375f), hn::Add(f, y));
+}
+
+/// Splits a positive normal x = m 2^e, m in [sqrt(1/2), sqrt(2)).
+template <class D, class V, class VI>
+HWY_INLINE V split_exponent(D d, V x, VI& e) {
+  const hn::RebindToSigned<D> di;
+  const auto bits = hn::BitCast(di, x);
+  e = hn::ShiftRight<23>(hn::Sub(bits, hn::Set(di, 0x3f3504f3)));
+  return hn::BitCast(d, hn::Sub(bits, hn::ShiftLeft<23>(e)));
+}
+
+/// log's results at zero, below, at infinity and NaN.
+template <class D, class V>
+HWY_INLINE V log_special(D d, V x, V result) {
+  const V infinity = hn::Set(d, __builtin_inff());
+  result = hn::IfThenElse(hn::Eq(x, infinity), x, result);
+  result = hn::IfThenElse(hn::Eq(x, hn::Zero(d)), hn::Neg(infinity), result);
+  result = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Set(d, __builtin_nanf("")), result);
+  return hn::IfThenElse(hn::IsNaN(x), x, result);
+}
+
+/// Splits any positive x as above; returns m - 1.
+template <class D, class V>
+HWY_INLINE V split_any(D d, V x, V& e) {
+  const hn::RebindToSigned<D> di;
+  const auto subnormal = hn::Lt(x, hn::Set(d, 1.17549435e-38f));
+  const V scaled = hn::IfThenElse(subnormal, hn::Mul(x, hn::Set(d, 8388608.0f)), x);
+  hn::Vec<decltype(di)> ei;
+  const V m = split_exponent(d, scaled, ei);
+  e = hn::Sub(hn::ConvertTo(d, ei), hn::IfThenElseZero(subnormal, hn::Set(d, 23.0f)));
+  return hn::Sub(m, hn::Set(d, 1.0f));
+}
+
+template <class D, class V>
+HWY_INLINE V log(D d, V x) {
+  V e;
+  const V f = split_any(d, x, e);
+  return log_special(d, x, log_of_parts(d, f, e));
+}
+
+/// log(1 + f) c for a constant c = high + low: the sum f + y is cut so that its leading part times `high` is exact.
+template <class D, class V>
+HWY_INLINE V scaled_log(D d, V f, float high, float low, V base) {
+  const hn::RebindToUnsigned<D> du;
+  const V y = hn::Sub(log_of_parts(d, f, hn::Zero(d)), f);
+  const V sum = hn::Add(f, y);
+  const V lead = hn::BitCast(d, hn::And(hn::BitCast(du, sum), hn::Set(du, 0xfffff000u)));
+  const V rest = hn::Add(hn::Sub(f, lead), y);
+  V result = hn::Mul(sum, hn::Set(d, low));
+  result = hn::MulAdd(rest, hn::Set(d, high), result);
+  return hn::Add(hn::MulAdd(lead, hn::Set(d, high), result), base);
+}
+
+template <class D, class V>
+HWY_INLINE V log2(D d, V x) {
+  V e;
+  const V f = split_any(d, x, e);
+  return log_special(d, x, scaled_log(d, f, 1.4423828125f, 3.1222839606925845e-4f, e));
+}
+
+template <class D, class V>
+HWY_INLINE V log10(D d, V x) {
+  V e;
+  const V f = split_any(d, x, e);
+  // log10(2) in two parts.
+  const V tail = hn::Mul(e, hn::Set(d, 4.605039066518657e-06f));
+  const V lower = scaled_log(d, f, 0.4342041015625f, 9.038033749675378e-05f, tail);
+  return log_special(d, x, hn::MulAdd(e, hn::Set(d, 0.301025390625f), lower));
+}
+
+template <class D, class V>
+HWY_INLINE V log1p(D d, V x) {
+  const hn::RebindToSigned<D> di;
+  const V one = hn::Set(d, 1.0f);
+  const V u = hn::Add(one, x);
+  // What the sum lost, to be added to the reduced argument.
+  const V lost = hn::IfThenElse(hn::Lt(hn::Abs(x), one), hn::Sub(x, hn::Sub(u, one)), hn::Sub(one, hn::Sub(u, x)));
+  hn::Vec<decltype(di)> e;
+  const V m = split_exponent(d, u, e);
+  const V scale = power_of_two(d, hn::Neg(hn::Min(hn::Max(e, hn::Set(di, -126)), hn::Set(di, 126))));
+  const V f = hn::MulAdd(lost, scale, hn::Sub(m, one));
+  const V result = log_special(d, u, log_of_parts(d, f, hn::ConvertTo(d, e)));
+  return hn::IfThenElse(hn::Lt(hn::Abs(x), hn::Set(d, 1e-8f)), x, result);
+}
+
+template <class D, class V>
+HWY_INLINE V tanh(D d, V x) {
+  const V t = expm1(d, hn::Min(hn::Mul(hn::Set(d, 2.0f), hn::Abs(x)), hn::Set(d, 40.0f)));
+  const V y = hn::Div(t, hn::Add(t, hn::Set(d, 2.0f)));
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::CopySign(y, x));
+}
+
+template <class D, class V>
+HWY_INLINE V sigmoid(D d, V x) {
+  const V one = hn::Set(d, 1.0f);
+  return hn::Div(one, hn::Add(one, exp(d, hn::Neg(x))));
+}
+
+template <class D, class V>
+HWY_INLINE V erf(D d, V x) {
+  const V a = hn::Abs(x);
+  const V z = hn::Mul(x, x);
+  const V near = polynomial(d, z, 0.12837916612625122f, -0.3761262595653534f, 0.11283600330352783f,
+                            -0.026854444295167923f, 0.005189535208046436f, -0.0008020838140510023f,
+                            7.889109110692516e-05f);
+  const V small = hn::MulAdd(x, near, x);
+  // Beyond 1: 1 - exp(q(|x|)), q fitted to log(erfc).
+  const V bounded = hn::Min(a, hn::Set(d, 4.0f));
+  const V q = polynomial(d, bounded, 0.0001880479685496539f, -1.1295784711837769f, -0.633219838142395f,
+                         -0.10841864347457886f, 0.02520829811692238f, -0.004204576835036278f, 0.0004413392744027078f,
+                         -2.1687084881705232e-05f);
+  const V large = hn::CopySign(hn::Sub(hn::Set(d, 1.0f), exp(d, q)), x);
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::IfThenElse(hn::Lt(a, hn::Set(d, 1.0f)), small, large));
+}
+
+/// sin(x + quarter * pi / 2).
+template <class D, class V>
+HWY_INLINE V sin_quarter(D d, V x, int quarter) {
+  const hn::RebindToSigned<D> di;
+  const auto n = hn::NearestInt(hn::Mul(hn::Min(hn::Max(x, hn::Set(d, -13000.0f)), hn::Set(d, 13000.0f)),
+                                        hn::Set(d, 0.6366197723675814f)));
+  const V nf = hn::ConvertTo(d, n);
+  V r = hn::NegMulAdd(nf, hn::Set(d, 1.5703125f), x);
+  r = hn::NegMulAdd(nf, hn::Set(d, 4.837512969970703e-4f), r);
+  r = hn::NegMulAdd(nf, hn::Set(d, 7.549789948768648e-8f), r);
+  const V z = hn::Mul(r, r);
+  const V s = polynomial(d, z, -0.16666655242443085f, 0.008332176133990288f, -0.00019516973407007754f);
+  const V c = polynomial(d, z, 0.041666653007268906f, -0.001388759003020823f, 2.446057078486774e-05f);
+  const V sine = hn::MulAdd(hn::Mul(z, r), s, r);
+  const V cosine = hn::MulAdd(hn::Mul(z, z), c, hn::NegMulAdd(hn::Set(d, 0.5f), z, hn::Set(d, 1.0f)));
+  const auto q = hn::Add(n, hn::Set(di, quarter));
+  const auto odd = hn::RebindMask(d, hn::TestBit(q, hn::Set(di, 1)));
+  const V y = hn::IfThenElse(odd, cosine, sine);
+  const V sign = hn::BitCast(d, hn::ShiftLeft<30>(hn::And(q, hn::Set(di, 2))));
+  return hn::Xor(y, sign);
+}
+
+template <class D, class V, class F>
+HWY_INLINE V with_library_beyond(D d, V x, V y, float limit, F library) {
+  const auto inside = hn::Lt(hn::Abs(x), hn::Set(d, limit));
+  if (HWY_LIKELY(hn::AllTrue(d, inside))) return y;
+  alignas(64) float in[hn::MaxLanes(D())], out[hn::MaxLanes(D())];
+  hn::Store(x, d, in);
+  hn::Store(y, d, out);
+  for (size_t i = 0; i < hn::Lanes(d); ++i) {
+    if (!(std::fabs(in[i]) < limit)) out[i] = library(in[i]);
+  }
+  return hn::Load(d, out);
+}
+
+template <class D, class V>
+HWY_INLINE V sin(D d, V x) {
+  V y = sin_quarter(d, x, 0);
+  y = hn::IfThenElse(hn::Eq(x, hn::Zero(d)), x, y);
+  return with_library_beyond(d, x, y, 12800.0f, [](float v) { return std::sin(v); });
+}
+
+template <class D, class V>
+HWY_INLINE V cos(D d, V x) {
+  return with_library_beyond(d, x, sin_quarter(d, x, 1), 12800.0f, [](float v) { return std::cos(v); });
+}
+
+}  // namespace vm
+}  // namespace HWY_NAMESPACE
+}  // namespace at::cpu
+HWY_AFTER_NAMESPACE();
+
+#endif  // include guard
