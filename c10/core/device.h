@@ -5,6 +5,7 @@
 #include <string>
 
 #include "c10/macros/macros.h"
+#include "c10/util/text_stream.h"
 
 namespace c10 {
 
@@ -92,15 +93,13 @@ class Device final {
 void to_text(std::string& out, const Device& device);
 
 // Prints through any stream type.
-template <typename Stream>
-  requires requires(Stream& s) { s.flush(); s << ""; }
-Stream& operator<<(Stream& out, DeviceType type) {
+template <TextStream Stream, SameType<DeviceType> X>
+Stream& operator<<(Stream& out, X type) {
   out << DeviceTypeName(type, true).c_str();
   return out;
 }
-template <typename Stream>
-  requires requires(Stream& s) { s.flush(); s << ""; }
-Stream& operator<<(Stream& out, const Device& device) {
+template <TextStream Stream, SameType<Device> X>
+Stream& operator<<(Stream& out, const X& device) {
   out << device.str().c_str();
   return out;
 }

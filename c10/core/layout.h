@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "c10/util/text_stream.h"
+
 namespace c10 {
 
 enum class Layout : int8_t { Strided, Sparse, SparseCsr, Mkldnn, SparseCsc, SparseBsr, SparseBsc, NumOptions };
@@ -19,9 +21,8 @@ constexpr const char* toString(Layout layout) {
 }
 inline void to_text(std::string& out, Layout layout) { out += toString(layout); }
 
-template <typename Stream>
-  requires requires(Stream& s) { s.flush(); s << ""; }
-Stream& operator<<(Stream& out, Layout layout) {
+template <TextStream Stream, SameType<Layout> X>
+Stream& operator<<(Stream& out, X layout) {
   out << toString(layout);
   return out;
 }

@@ -9,6 +9,7 @@
 
 #include "c10/util/array_ref.h"
 #include "c10/util/small_vector.h"
+#include "c10/util/text_stream.h"
 
 namespace c10 {
 
@@ -20,9 +21,8 @@ constexpr const char* toString(MemoryFormat format) {
 }
 inline void to_text(std::string& out, MemoryFormat format) { out += toString(format); }
 
-template <typename Stream>
-  requires requires(Stream& s) { s.flush(); s << ""; }
-Stream& operator<<(Stream& out, MemoryFormat format) {
+template <TextStream Stream, SameType<MemoryFormat> X>
+Stream& operator<<(Stream& out, X format) {
   out << toString(format);
   return out;
 }

@@ -11,6 +11,7 @@
 
 #include "c10/core/scalar_type.h"
 #include "c10/util/exception.h"
+#include "c10/util/text_stream.h"
 
 namespace c10 {
 
@@ -146,9 +147,8 @@ X Scalar::to() const {
 
 // As streams print it: 3, 2.5, true, (1,2).
 void to_text(std::string& out, const Scalar& s);
-template <typename Stream>
-  requires requires(Stream& s) { s.flush(); s << ""; }
-Stream& operator<<(Stream& out, const Scalar& s) {
+template <TextStream Stream, SameType<Scalar> X>
+Stream& operator<<(Stream& out, const X& s) {
   std::string text;
   to_text(text, s);
   out << text.c_str();

@@ -13,6 +13,7 @@
 #include "c10/util/complex.h"
 #include "c10/util/half.h"
 #include "c10/util/qint.h"
+#include "c10/util/text_stream.h"
 
 namespace c10 {
 
@@ -240,9 +241,8 @@ constexpr bool canCast(ScalarType from, ScalarType to) {
 // Undefined if either is.
 ScalarType promoteTypes(ScalarType a, ScalarType b);
 
-template <typename Stream>
-  requires requires(Stream& s) { s.flush(); s << ""; }
-Stream& operator<<(Stream& out, ScalarType t) {
+template <TextStream Stream, SameType<ScalarType> X>
+Stream& operator<<(Stream& out, X t) {
   out << toString(t);
   return out;
 }

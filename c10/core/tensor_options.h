@@ -16,6 +16,7 @@
 #include "c10/core/memory_format.h"
 #include "c10/core/scalar_type.h"
 #include "c10/core/type_meta.h"
+#include "c10/util/text_stream.h"
 
 namespace c10 {
 
@@ -27,7 +28,7 @@ inline Layout layout_or_default(std::optional<Layout> layout) { return layout.va
 inline Device device_or_default(std::optional<Device> device) { return device ? *device : Device(kCPU); }
 inline bool pinned_memory_or_default(std::optional<bool> pinned) { return pinned.value_or(false); }
 
-class TensorOptions {
+class alignas(8) TensorOptions {
  public:
   constexpr TensorOptions() = default;
   explicit TensorOptions(Layout layout) { *this = this->layout(layout); }
@@ -168,13 +169,12 @@ class TensorOptions {
   bool pinned_memory_ : 1 = false;
   uint8_t has_ = 0;
 };
-static_assert(sizeof(TensorOptions) <= 8);
+static_assert(sizeof(TensorOptions) == 8);
 
 // "TensorOptions(dtype=float (default), device=cpu (default), ...)"
 void to_text(std::string& out, const TensorOptions& options);
-template <typename Stream>
-  requires requires(Stream& s) { s.flush(); s << ""; }
-Stream& operator<<(Stream& out, const TensorOptions& options) {
+template <TextStream Stream, SameType<TensorOptions> X>
+Stream& operator<<(Stream& out, const X& options) {
   std::string text;
   to_text(text, options);
   out << text.c_str();

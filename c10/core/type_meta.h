@@ -6,8 +6,12 @@
 #include <string_view>
 
 #include "c10/core/scalar_type.h"
+#include "c10/util/text_stream.h"
 
 namespace caffe2 {
+
+using c10::SameType;
+using c10::TextStream;
 
 class TypeMeta final {
  public:
@@ -45,9 +49,8 @@ class TypeMeta final {
 
 inline void to_text(std::string& out, TypeMeta type) { out += type.name(); }
 
-template <typename Stream>
-  requires requires(Stream& s) { s.flush(); s << ""; }
-Stream& operator<<(Stream& out, TypeMeta type) {
+template <TextStream Stream, SameType<TypeMeta> X>
+Stream& operator<<(Stream& out, X type) {
   out << type.name();
   return out;
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "c10/util/exception.h"
+#include "c10/util/text_stream.h"
 
 namespace c10 {
 
@@ -151,8 +152,7 @@ ArrayRef<X> makeArrayRef(const X (&a)[N]) {
 }
 
 // Printing works with any stream type, so that no stream header is needed here.
-template <typename Stream, typename X>
-  requires requires(Stream& s, const X& x) { s.flush(); s << x; }
+template <TextStream Stream, typename X>
 Stream& operator<<(Stream& out, ArrayRef<X> values) {
   out << "[";
   for (size_t i = 0; i < values.size(); ++i) {

@@ -7,6 +7,7 @@
 #include "c10/macros/macros.h"
 #include "c10/util/bfloat16.h"
 #include "c10/util/half.h"
+#include "c10/util/text_stream.h"
 
 namespace c10 {
 
@@ -237,8 +238,7 @@ template <typename X>
 inline constexpr bool is_complex_v = is_complex<std::remove_cv_t<X>>::value;
 
 // "(1,2)", as streams print complex numbers.
-template <typename Stream, typename X>
-  requires requires(Stream& s, const X& x) { s.flush(); s << x; }
+template <TextStream Stream, typename X>
 Stream& operator<<(Stream& out, const complex<X>& value) {
   out << "(" << value.real() << "," << value.imag() << ")";
   return out;
