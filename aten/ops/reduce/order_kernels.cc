@@ -1,0 +1,211 @@
+// median, nanmedian, mode, trace, and compositions: nanmean, dist, max and min of two tensors.
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "aten/core/tensor.h"
+#include "aten/cpu/support/strides.h"
+#include "aten/cpu/support/visit_dtype.h"
+#include "aten/ops/binary/ops.h"
+#include "aten/ops/copy/ops.h"
+#include "aten/ops/reduce/ops.h"
+#include "aten/ops/reduce/reduction.h"
+#include "aten/ops/unary/ops.h"
+#include "c10/parallel/parallel.h"
+
+namespace at::native {
+namespace {
+
+// Calls f(input row, its stride, value place, index place) for every row along `dim`; strides in elements of T.
+template <class T, class F>
+void for_rows(const TensorBase& self, int64_t dim, const TensorBase& values, const TensorBase& indices, const F& f) {
+  const int64_t rank = self.dim();
+  const bool kept = values.dim() == rank;
+  cpu::StridedDims<3> dims;
+  int64_t at = values.dim() - 1;
+  for (int64_t d = rank - 1; d >= 0; --d) {
+    if (d == dim) {
+      if (kept) --at;
+      continue;
+    }
+    dims.push(self.sizes()[d], {self.strides()[d], values.strides()[at], indices.strides()[at]});
+    --at;
+  }
+  const int64_t n = rank == 0 ? 1 : self.sizes()[dim], stride = rank == 0 ? 1 : self.strides()[dim];
+  const T* in = static_cast<const T*>(self.const_data_ptr());
+  T* value = static_cast<T*>(values.mutable_data_ptr());
+  int64_t* index = static_cast<int64_t*>(indices.mutable_data_ptr());
+  const int64_t grain = std::max<int64_t>(1, 8192 / std::max<int64_t>(n, 1));
+  at::parallel_for(0, dims.numel(), grain, [&](int64_t begin, int64_t end) {
+    cpu::StridedWalk<3> walk(dims, 0, begin);
+    std::vector<int64_t> scratch(static_cast<size_t>(n));
+    for (int64_t i = begin; i < end; ++i, walk.next()) {
+      f(in + walk.offset[0], stride, n, scratch, value + walk.offset[1], index + walk.offset[2]);
+    }
+  });
+}
+
+template <class T>
+bool is_nan(T x) {
+  if constexpr (std::is_integral_v<T>) {
+    return false;
+  } else {
+    return static_cast<double>(x) != static_cast<double>(x);
+  }
+}
+
+// The lower median: element (n - 1) / 2 in order. NaN, where there is one, is the median; with `skip_nan` NaNs are left out.
+template <class T>
+void median_row(const T* x, int64_t stride, int64_t n, std::vector<int64_t>& order, bool skip_nan, T* value, int64_t* index) {
+  int64_t count = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    if (is_nan(x[i * stride])) {
+      if (skip_nan) continue;
+      *value = x[i * stride];
+      *index = i;
+      return;
+    }
+    order[static_cast<size_t>(count++)] = i;
+  }
+  if (count == 0) {
+    *value = x[0];
+    *index = 0;
+    return;
+  }
+  const auto middle = order.begin() + (count - 1) / 2;
+  std::nth_element(order.begin(), middle, order.begin() + count, [&](int64_t a, int64_t b) {
+    return x[a * stride] < x[b * stride] || (!(x[b * stride] < x[a * stride]) && a < b);
+  });
+  *index = *middle;
+  *value = x[*middle * stride];
+}
+
+// The most frequent value, the smallest of them; the index is that of its last occurrence.
+template <class T>
+void mode_row(const T* x, int64_t stride, int64_t n, std::vector<int64_t>& order, T* value, int64_t* index) {
+  for (int64_t i = 0; i < n; ++i) order[static_cast<size_t>(i)] = i;
+  const auto less = [&](int64_t a, int64_t b) {
+    const T u = x[a * stride], v = x[b * stride];
+    if (is_nan(u) || is_nan(v)) return is_nan(u) == is_nan(v) ? a < b : is_nan(v);
+    return u < v || (!(v < u) && a < b);
+  };
+  std::sort(order.begin(), order.end(), less);
+  int64_t best = 0, best_count = 0, run = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const bool same = i > 0 && x[order[static_cast<size_t>(i)] * stride] == x[order[static_cast<size_t>(i - 1)] * stride];
+    run = same ? run + 1 : 1;
+    if (run > best_count) {
+      best_count = run;
+      best = i;
+    }
+  }
+  *index = order[static_cast<size_t>(best)];
+  *value = x[*index * stride];
+}
+
+std::array<TensorSpec, 2> selected_spec(const char* op, const Tensor& self, int64_t dim, bool keepdim) {
+  if (isComplexType(self.scalar_type())) throw_not_implemented(op, self.scalar_type());
+  const DimMask mask = make_dim_mask(IntArrayRef(dim), self.dim());
+  check_nonempty_dims(op, self, mask);
+  const DimVector sizes = reduced_sizes(self, mask, keepdim);
+  return {{{sizes, {}, self.scalar_type(), self.device()}, {sizes, {}, ScalarType::Long, self.device()}}};
+}
+
+void median_dim(const Tensor& self, int64_t dim, bool skip_nan, Tensor& values, Tensor& indices) {
+  dim = maybe_wrap_dim(dim, self.dim());
+  cpu::visit_real(self.scalar_type(), "median", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    for_rows<T>(self, dim, values, indices, [&](const T* x, int64_t stride, int64_t n, std::vector<int64_t>& order, T* v, int64_t* i) {
+      median_row(x, stride, n, order, skip_nan, v, i);
+    });
+  });
+}
+
+TensorSpec median_all_spec(const char* op, const Tensor& self) {
+  if (isComplexType(self.scalar_type())) throw_not_implemented(op, self.scalar_type());
+  return {{}, {}, self.scalar_type(), self.device()};
+}
+
+// Of an empty tensor: NaN, or the smallest integer.
+void median_all(const Tensor& self, bool skip_nan, Tensor& out) {
+  cpu::visit_real(self.scalar_type(), "median", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    T* result = static_cast<T*>(out.mutable_data_ptr());
+    if (self.numel() == 0) {
+      if constexpr (std::is_integral_v<T>) {
+        *result = std::numeric_limits<T>::lowest();
+      } else {
+        *result = static_cast<T>(std::numeric_limits<float>::quiet_NaN());
+      }
+      return;
+    }
+    const Tensor x = self.is_contiguous() ? self : at::clone(self, MemoryFormat::Contiguous);
+    std::vector<int64_t> order(static_cast<size_t>(x.numel()));
+    int64_t index = 0;
+    median_row(static_cast<const T*>(x.const_data_ptr()), 1, x.numel(), order, skip_nan, result, &index);
+  });
+}
+
+}  // namespace
+
+std::array<TensorSpec, 2> median_dim_meta(const Tensor& self, int64_t dim, bool keepdim) {
+  return selected_spec("median", self, dim, keepdim);
+}
+void median_dim_cpu(const Tensor& self, int64_t dim, bool, Tensor& values, Tensor& indices) {
+  median_dim(self, dim, false, values, indices);
+}
+std::array<TensorSpec, 2> nanmedian_dim_meta(const Tensor& self, int64_t dim, bool keepdim) {
+  return selected_spec("nanmedian", self, dim, keepdim);
+}
+void nanmedian_dim_cpu(const Tensor& self, int64_t dim, bool, Tensor& values, Tensor& indices) {
+  median_dim(self, dim, true, values, indices);
+}
+TensorSpec median_meta(const Tensor& self) { return median_all_spec("median", self); }
+void median_cpu(const Tensor& self, Tensor& out) { median_all(self, false, out); }
+TensorSpec nanmedian_meta(const Tensor& self) { return median_all_spec("nanmedian", self); }
+void nanmedian_cpu(const Tensor& self, Tensor& out) { median_all(self, true, out); }
+
+std::array<TensorSpec, 2> mode_meta(const Tensor& self, int64_t dim, bool keepdim) {
+  return selected_spec("mode", self, dim, keepdim);
+}
+void mode_cpu(const Tensor& self, int64_t dim, bool, Tensor& values, Tensor& indices) {
+  dim = maybe_wrap_dim(dim, self.dim());
+  cpu::visit_real(self.scalar_type(), "mode", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    for_rows<T>(self, dim, values, indices, [&](const T* x, int64_t stride, int64_t n, std::vector<int64_t>& order, T* v, int64_t* i) {
+      mode_row(x, stride, n, order, v, i);
+    });
+  });
+}
+
+TensorSpec trace_meta(const Tensor& self) {
+  TORCH_CHECK(self.dim() == 2, "trace: expected a matrix, but got tensor with dim ", self.dim());
+  const bool integral = isIntegralType(self.scalar_type(), true);
+  return {{}, {}, integral ? ScalarType::Long : self.scalar_type(), self.device()};
+}
+void trace_cpu(const Tensor& self, Tensor& out) {
+  const int64_t n = std::min(self.sizes()[0], self.sizes()[1]);
+  const int64_t stride = (self.strides()[0] + self.strides()[1]) * static_cast<int64_t>(self.itemsize());
+  const bool reduced = true;
+  cpu::ReduceParams params;
+  params.out_type = out.scalar_type();
+  cpu::ReduceArgs args{self.const_data_ptr(), 1, &n, &stride, &reduced, {out.mutable_data_ptr(), nullptr}, {&stride, nullptr}};
+  const cpu::ReduceKernel* kernel = cpu::sum_kernel(self.scalar_type());
+  if (!kernel) throw_not_implemented("trace", self.scalar_type());
+  cpu::reduce(*kernel, args, params);
+}
+
+Tensor nanmean(const Tensor& self, OptionalIntArrayRef dim, bool keepdim, std::optional<ScalarType> dtype) {
+  TORCH_CHECK(
+      isFloatingType(self.scalar_type()), "nanmean(): expected input to have floating point dtype but got ",
+      toString(self.scalar_type()));
+  const Tensor count = at::sum(at::eq(self, self), dim, keepdim);
+  return at::div(at::nansum(self, dim, keepdim, dtype), count);
+}
+
+Tensor dist(const Tensor& self, const Tensor& other, const Scalar& p) { return at::norm(at::sub(self, other), p); }
+
+Tensor max_other(const Tensor& self, const Tensor& other) { return at::maximum(self, other); }
+Tensor min_other(const Tensor& self, const Tensor& other) { return at::minimum(self, other); }
+
+}  // namespace at::native

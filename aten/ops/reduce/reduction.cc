@@ -1,0 +1,74 @@
+#include "aten/ops/reduce/reduction.h"
+
+namespace at::native {
+
+DimMask make_dim_mask(OptionalIntArrayRef dims, int64_t rank, bool empty_is_none) {
+  DimMask mask;
+  if (!dims.has_value() || (dims->empty() && !empty_is_none)) {
+    for (int64_t d = 0; d < rank; ++d) mask.reduced[d] = true;
+    return mask;
+  }
+  for (int64_t dim : *dims) {
+    const int64_t d = maybe_wrap_dim(dim, rank);
+    TORCH_CHECK(!mask.reduced[d], "dim ", d, " appears multiple times in the list of dims");
+    mask.reduced[d] = true;
+  }
+  return mask;
+}
+
+DimVector reduced_sizes(const TensorBase& self, const DimMask& mask, bool keepdim) {
+  DimVector sizes;
+  for (int64_t d = 0; d < self.dim(); ++d) {
+    if (!mask[d]) {
+      sizes.push_back(self.sizes()[d]);
+    } else if (keepdim) {
+      sizes.push_back(1);
+    }
+  }
+  return sizes;
+}
+
+int64_t reduced_count(const TensorBase& self, const DimMask& mask) {
+  int64_t n = 1;
+  for (int64_t d = 0; d < self.dim(); ++d) n *= mask[d] ? self.sizes()[d] : 1;
+  return n;
+}
+
+void check_nonempty_dims(const char* op, const TensorBase& self, const DimMask& mask) {
+  for (int64_t d = 0; d < self.dim(); ++d) {
+    TORCH_CHECK_INDEX(!mask[d] || self.sizes()[d] != 0, op, "(): Expected reduction dim ", d, " to have non-zero size.");
+  }
+}
+
+void throw_not_implemented(const char* op, ScalarType type) {
+  TORCH_CHECK_NOT_IMPLEMENTED(false, "\"", op, "\" not implemented for '", toString(type), "'");
+}
+
+void run_reduction(const char* op, const cpu::ReduceKernel* kernel, const TensorBase& self, const DimMask& mask,
+                   const TensorBase& out0, const TensorBase& out1, const cpu::ReduceParams& params) {
+  if (!kernel) throw_not_implemented(op, self.scalar_type());
+  const int64_t rank = self.dim();
+  const auto item = static_cast<int64_t>(self.itemsize());
+  DimVector strides;
+  for (int64_t s : self.strides()) strides.push_back(s * item);
+  cpu::ReduceArgs args{self.const_data_ptr(), static_cast<int>(rank), self.sizes().data(), strides.data(), mask.reduced, {}, {}};
+  DimVector out_strides[2];
+  const TensorBase* outs[2] = {&out0, &out1};
+  for (int k = 0; k < 2; ++k) {
+    const TensorBase& out = *outs[k];
+    args.out[k] = nullptr;
+    if (!out.defined()) continue;
+    const auto size = static_cast<int64_t>(out.itemsize());
+    const bool kept = out.dim() == rank;
+    int64_t at = 0;
+    for (int64_t d = 0; d < rank; ++d) {
+      out_strides[k].push_back(mask[d] ? 0 : out.strides()[kept ? d : at] * size);
+      if (!mask[d]) ++at;
+    }
+    args.out[k] = out.mutable_data_ptr();
+    args.out_strides[k] = out_strides[k].data();
+  }
+  cpu::reduce(*kernel, args, params);
+}
+
+}  // namespace at::native
