@@ -26,7 +26,7 @@ FAMILY_CALLS = {
     "pool": [],
     "quantized": [],
     "random": [],
-    "reduce": [],
+    "reduce": ["binary"],
     "rnn": [],
     "scan": [],
     "softmax": [],

@@ -1,4 +1,6 @@
 // norm in its forms, frobenius_norm, logsumexp.
+#include <limits>
+
 #include "aten/core/tensor.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/reduce/ops.h"
@@ -26,7 +28,7 @@ TensorSpec norm_spec(const Tensor& self, const std::optional<Scalar>& p, Optiona
   }
   const DimMask mask = make_dim_mask(dim, self.dim());
   const double e = exponent(p);
-  if (e < 0) {
+  if (e < 0 || e == std::numeric_limits<double>::infinity()) {
     for (int64_t d = 0; d < self.dim(); ++d) {
       TORCH_CHECK(
           !mask[d] || self.sizes()[d] != 0, "norm(): cannot compute the ", e, " norm on the dimension ", d,

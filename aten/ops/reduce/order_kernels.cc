@@ -10,7 +10,6 @@
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/reduce/reduction.h"
-#include "aten/ops/unary/ops.h"
 #include "c10/parallel/parallel.h"
 
 namespace at::native {
