@@ -281,12 +281,19 @@ class DerivativeEmitter {
     for (const Param& param : op_.main.signature.params) {
       const auto used = reader.tensors.find(param.name);
       if (used == reader.tensors.end()) continue;
-      Saved saved{.name = param.name, .list = type_of(param).list, .lines = used->second};
+      Saved saved;
+      saved.name = param.name;
+      saved.list = type_of(param).list;
+      saved.lines = used->second;
       if (!saved.list) saved.slot = std::to_string(slot++);
       saved_.push_back(std::move(saved));
     }
     for (const std::string& name : reader.results) {
-      Saved saved{.name = name, .list = list_result_, .result = true, .output_nr = numbers[name]};
+      Saved saved;
+      saved.name = name;
+      saved.list = list_result_;
+      saved.result = true;
+      saved.output_nr = numbers[name];
       if (!saved.list) saved.slot = std::to_string(slot++);
       saved_.push_back(std::move(saved));
     }
