@@ -1,0 +1,149 @@
+// Archives: named tensors, numbers, texts and nested archives in one file, and torch::save / torch::load on top.
+//
+//   torch::save(model, "model.pt");            torch::load(model, "model.pt");
+//   torch::save(tensor, "t.pt");               torch::load(tensor, "t.pt");
+//   torch::serialize::OutputArchive archive;   archive.write("weight", w);   archive.save_to("a.pt");
+//
+// An archive is a safetensors file whatever its name ends in: a nested archive "b" with a tensor "w" is the tensor "b.w", so
+// that a saved module holds exactly the keys of its Python state_dict and Python's safetensors reads it. Numbers and texts
+// are metadata. (libtorch's archives are zip files of pickled objects; those are not read or written.)
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <iosfwd>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "aten/core/tensor.h"
+#include "c10/core/device.h"
+#include "utils/serialize/safetensors.h"
+
+namespace torch::serialize {
+
+class OutputArchive {
+ public:
+  OutputArchive() = default;
+  OutputArchive(OutputArchive&&) = default;
+  OutputArchive& operator=(OutputArchive&&) = default;
+  OutputArchive(const OutputArchive&) = delete;
+  OutputArchive& operator=(const OutputArchive&) = delete;
+
+  // A key may be written once: a second time is a ValueError when the archive is saved. Tensors are shared until then, not
+  // copied. `is_buffer` is accepted for compatibility and makes no difference.
+  void write(const std::string& key, const at::Tensor& value, bool is_buffer = false);
+  void write(const std::string& key, int64_t value);
+  void write(const std::string& key, double value);
+  void write(const std::string& key, bool value);
+  void write(const std::string& key, const std::string& value);
+  void write(const std::string& key, const char* value) { write(key, std::string(value)); }
+  void write(const std::string& key, const std::vector<int64_t>& value);
+  void write(const std::string& key, const std::vector<double>& value);
+  // Puts everything of `nested` below `key`.
+  void write(const std::string& key, OutputArchive& nested);
+
+  // To a file (replaced in one step), a stream, or a function that takes bytes and returns how many it took.
+  void save_to(const std::string& path) const;
+  void save_to(std::ostream& stream) const;
+  void save_to(const std::function<size_t(const void*, size_t)>& writer) const;
+  std::string to_bytes() const;
+
+  const safetensors::NamedTensors& tensors() const { return tensors_; }
+
+ private:
+  void write_text(const std::string& key, std::string text);
+  safetensors::Metadata metadata() const;
+
+  safetensors::NamedTensors tensors_;
+  safetensors::Metadata values_;
+};
+
+class InputArchive {
+ public:
+  InputArchive() = default;
+
+  // From a file, a stream, memory, or functions that read `n` bytes at a position and tell the size. Everything of the
+  // header is checked here. `device`: where tensors are put (default: the CPU, where they are views of the file).
+  void load_from(const std::string& path, std::optional<c10::Device> device = std::nullopt);
+  void load_from(std::istream& stream, std::optional<c10::Device> device = std::nullopt);
+  void load_from(const char* data, size_t size, std::optional<c10::Device> device = std::nullopt);
+  void load_from(const std::function<size_t(uint64_t, void*, size_t)>& read, const std::function<size_t()>& size,
+                 std::optional<c10::Device> device = std::nullopt);
+
+  // read() throws Error "No such serialized tensor 'zz'" (or submodule, value) where the key is absent; try_read() returns
+  // false. Into a defined tensor the data is copied, after its sizes were seen to be the same (else a ValueError); an
+  // undefined one becomes the stored tensor. Numbers and texts throw TypeError where another kind is stored.
+  bool try_read(const std::string& key, at::Tensor& value, bool is_buffer = false) const;
+  bool try_read(const std::string& key, int64_t& value) const;
+  bool try_read(const std::string& key, double& value) const;
+  bool try_read(const std::string& key, bool& value) const;
+  bool try_read(const std::string& key, std::string& value) const;
+  bool try_read(const std::string& key, std::vector<int64_t>& value) const;
+  bool try_read(const std::string& key, std::vector<double>& value) const;
+  bool try_read(const std::string& key, InputArchive& nested) const;
+  void read(const std::string& key, at::Tensor& value, bool is_buffer = false) const;
+  template <typename X>
+  void read(const std::string& key, X& value) const {
+    if (!try_read(key, value)) throw_missing(key, std::is_same_v<X, InputArchive> ? "submodule:" : "value");
+  }
+
+  // What is directly below: names of tensors, values and nested archives, each once, sorted.
+  std::vector<std::string> keys() const;
+  // The stored tensor's geometry, without reading it; false where there is none.
+  bool describe(const std::string& key, c10::ScalarType* dtype, std::vector<int64_t>* sizes) const;
+
+ private:
+  [[noreturn]] void throw_missing(const std::string& key, const char* kind) const;
+  const safetensors::File& file() const;
+  bool find_value(const std::string& key, char kind, std::string_view* text) const;
+
+  std::shared_ptr<const safetensors::File> file_;
+  std::string prefix_;
+  std::optional<c10::Device> device_;
+};
+
+OutputArchive& operator<<(OutputArchive& archive, const at::Tensor& tensor);
+InputArchive& operator>>(InputArchive& archive, at::Tensor& tensor);
+
+}  // namespace torch::serialize
+
+namespace torch {
+
+// Saves anything with `archive << value` (tensors, modules, optimizers ...) to a file name, a stream or a function.
+template <typename Value, typename... To>
+void save(const Value& value, To&&... to) {
+  serialize::OutputArchive archive;
+  archive << value;
+  archive.save_to(std::forward<To>(to)...);
+}
+template <typename... To>
+void save(const std::vector<at::Tensor>& tensors, To&&... to) {
+  serialize::OutputArchive archive;
+  for (size_t i = 0; i < tensors.size(); ++i) archive.write(std::to_string(i), tensors[i]);
+  archive.save_to(std::forward<To>(to)...);
+}
+
+// Loads anything with `archive >> value` from a file name, a stream, memory or functions, optionally onto a device.
+template <typename Value, typename... From>
+void load(Value& value, From&&... from) {
+  serialize::InputArchive archive;
+  archive.load_from(std::forward<From>(from)...);
+  archive >> value;
+}
+// Appends the stored tensors.
+template <typename... From>
+void load(std::vector<at::Tensor>& tensors, From&&... from) {
+  serialize::InputArchive archive;
+  archive.load_from(std::forward<From>(from)...);
+  for (size_t i = 0;; ++i) {
+    at::Tensor tensor;
+    if (!archive.try_read(std::to_string(i), tensor)) break;
+    tensors.push_back(std::move(tensor));
+  }
+}
+
+}  // namespace torch

@@ -1,0 +1,197 @@
+#include "utils/serialize/safetensors.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "aten/core/empty.h"
+#include "aten/core/from_blob.h"
+#include "aten/ops/copy/ops.h"
+#include "c10/core/grad_mode.h"
+
+namespace torch::safetensors {
+namespace {
+
+using c10::ScalarType;
+
+constexpr std::string_view kComplex128 = "complex128";
+
+struct DtypePair {
+  ScalarType scalar_type;
+  Dtype dtype;
+};
+constexpr DtypePair kDtypePairs[] = {
+    {ScalarType::Bool, Dtype::BOOL},    {ScalarType::Byte, Dtype::U8},    {ScalarType::Char, Dtype::I8},
+    {ScalarType::Short, Dtype::I16},    {ScalarType::Half, Dtype::F16},   {ScalarType::BFloat16, Dtype::BF16},
+    {ScalarType::Int, Dtype::I32},      {ScalarType::Float, Dtype::F32},  {ScalarType::ComplexFloat, Dtype::C64},
+    {ScalarType::Double, Dtype::F64},   {ScalarType::Long, Dtype::I64},
+};
+
+std::string dtype_key(std::string_view name) { return c10::str("dtype.", name); }
+
+bool is_complex128(const Header& header, const TensorInfo& info) {
+  if (info.dtype != Dtype::F64 || info.shape.empty() || info.shape.back() != 2) return false;
+  std::string_view value;
+  return header.find_metadata(dtype_key(info.name), &value) && value == kComplex128;
+}
+
+ScalarType scalar_type_of(const Header& header, const TensorInfo& info) {
+  if (is_complex128(header, info)) return ScalarType::ComplexDouble;
+  for (const DtypePair& pair : kDtypePairs) {
+    if (pair.dtype == info.dtype) return pair.scalar_type;
+  }
+  TORCH_CHECK_TYPE(false, "safetensors: tensor \"", info.name, "\" has dtype ", dtype_name(info.dtype),
+                   ", which has no counterpart here");
+}
+
+std::vector<int64_t> sizes_of(const Header& header, const TensorInfo& info) {
+  std::vector<int64_t> sizes = info.shape.vec();
+  if (is_complex128(header, info)) sizes.pop_back();
+  return sizes;
+}
+
+TensorLayout layout_of(const std::string& name, const at::Tensor& tensor) {
+  TORCH_CHECK_VALUE(tensor.defined(), "safetensors: tensor \"", name, "\" is undefined");
+  TORCH_CHECK_VALUE(!tensor.is_meta(), "safetensors: tensor \"", name, "\" is on the meta device and has no data");
+  TensorLayout layout{name, Dtype::F64, tensor.sizes().vec()};
+  if (tensor.scalar_type() == ScalarType::ComplexDouble) {
+    layout.shape.push_back(2);
+    return layout;
+  }
+  for (const DtypePair& pair : kDtypePairs) {
+    if (pair.scalar_type == tensor.scalar_type()) {
+      layout.dtype = pair.dtype;
+      return layout;
+    }
+  }
+  TORCH_CHECK_TYPE(false, "safetensors: tensor \"", name, "\" has dtype ", c10::toString(tensor.scalar_type()),
+                   ", which the format does not have");
+}
+
+class FileSink : public Sink {
+ public:
+  explicit FileSink(serialize::AtomicFile& file) : file_(file) {}
+  void write(const void* data, size_t bytes) override { file_.write(data, bytes); }
+
+ private:
+  serialize::AtomicFile& file_;
+};
+
+}  // namespace
+
+File::File(const std::string& path, const Limits& limits) : source_(std::make_shared<Source>()) {
+  source_->file = serialize::MappedFile(path);
+  source_->base = source_->file.data();
+  source_->origin = path;
+  try {
+    source_->header = Header::parse(source_->file.bytes(), limits);
+  } catch (FormatError& e) {
+    e.add_context(path);
+    throw;
+  }
+}
+
+File File::from_bytes(std::string bytes, const Limits& limits) {
+  auto source = std::make_shared<Source>();
+  source->bytes = std::move(bytes);
+  source->base = source->bytes.data();
+  source->origin = "memory";
+  source->header = Header::parse(source->bytes, limits);
+  return File(std::move(source));
+}
+
+std::vector<std::string> File::keys() const {
+  std::vector<std::string> names;
+  names.reserve(size());
+  for (size_t i = 0; i < size(); ++i) names.emplace_back(source_->header.tensor(i).name);
+  return names;
+}
+
+size_t File::index_of(std::string_view name) const {
+  const int64_t index = source_->header.find(name);
+  TORCH_CHECK_INDEX(index >= 0, "safetensors: ", source_->origin, " has no tensor \"", name, "\"");
+  return static_cast<size_t>(index);
+}
+
+c10::ScalarType File::dtype(std::string_view name) const {
+  return scalar_type_of(source_->header, source_->header.tensor(index_of(name)));
+}
+
+std::vector<int64_t> File::sizes(std::string_view name) const {
+  return sizes_of(source_->header, source_->header.tensor(index_of(name)));
+}
+
+at::Tensor File::get(std::string_view name) const {
+  const TensorInfo info = source_->header.tensor(index_of(name));
+  const ScalarType dtype = scalar_type_of(source_->header, info);
+  const std::vector<int64_t> sizes = sizes_of(source_->header, info);
+  if (info.bytes == 0) return at::empty_contiguous(sizes, dtype);
+  char* data = source_->base + source_->header.data_offset() + info.begin;
+  if (dtype == ScalarType::Bool) {
+    for (uint64_t i = 0; i < info.bytes; ++i) {
+      if (static_cast<unsigned char>(data[i]) > 1) {
+        serialize::throw_format_error(
+            c10::str("safetensors: tensor \"", name, "\" is boolean and holds ", static_cast<int>(static_cast<unsigned char>(data[i])), " at ", i));
+      }
+    }
+  }
+  const size_t alignment = std::min<size_t>(c10::elementSize(dtype), alignof(double));
+  if (reinterpret_cast<uintptr_t>(data) % alignment != 0) {
+    at::Tensor copy = at::empty_contiguous(sizes, dtype);
+    std::memcpy(copy.data_ptr(), data, info.bytes);
+    return copy;
+  }
+  // The deleter's copy of the pointer is what keeps the mapping alive.
+  return at::from_blob(data, sizes, [source = source_](void*) {}, at::TensorOptions(dtype));
+}
+
+Metadata File::metadata() const {
+  Metadata out;
+  out.reserve(source_->header.metadata_size());
+  for (size_t i = 0; i < source_->header.metadata_size(); ++i) {
+    const auto [key, value] = source_->header.metadata(i);
+    out.emplace_back(key, value);
+  }
+  return out;
+}
+
+NamedTensors load_file(const std::string& path) {
+  const File file(path);
+  NamedTensors out;
+  out.reserve(file.size());
+  for (std::string& name : file.keys()) {
+    at::Tensor tensor = file.get(name);
+    out.emplace_back(std::move(name), std::move(tensor));
+  }
+  return out;
+}
+
+void save_to(const NamedTensors& tensors, const Metadata& metadata, Sink& sink) {
+  std::vector<TensorLayout> layouts;
+  layouts.reserve(tensors.size());
+  Metadata all = metadata;
+  for (const auto& [name, tensor] : tensors) {
+    layouts.push_back(layout_of(name, tensor));
+    if (tensor.scalar_type() == ScalarType::ComplexDouble) all.emplace_back(dtype_key(name), kComplex128);
+  }
+  const Plan planned = plan(layouts, all);
+  sink.write(planned.header.data(), planned.header.size());
+  for (const uint32_t i : planned.order) {
+    at::Tensor t = tensors[i].second;
+    if (!t.is_cpu() || !t.is_contiguous()) {
+      at::Tensor copy = at::empty_contiguous(t.sizes(), t.scalar_type());
+      const at::NoGradGuard no_grad;
+      at::copy_(copy, t);
+      t = copy;
+    }
+    sink.write(t.data_ptr(), t.nbytes());
+  }
+}
+
+void save_file(const NamedTensors& tensors, const std::string& path, const Metadata& metadata) {
+  serialize::AtomicFile file(path);
+  FileSink sink(file);
+  save_to(tensors, metadata, sink);
+  file.commit();
+}
+
+}  // namespace torch::safetensors
