@@ -1,0 +1,52 @@
+#pragma once
+// Contiguous stand-ins for kernels that walk dense memory only.
+
+#include "aten/core/empty.h"
+#include "aten/core/tensor.h"
+#include "aten/ops/copy/ops.h"
+
+namespace at::native {
+
+// `t` itself where it is contiguous, else a contiguous copy.
+inline Tensor dense(const Tensor& t) { return t.is_contiguous() ? t : at::clone(t, MemoryFormat::Contiguous); }
+
+// The same of another dtype.
+inline Tensor dense(const Tensor& t, ScalarType dtype) {
+  return t.scalar_type() == dtype ? dense(t) : at::_to_copy(t, TensorOptions().dtype(dtype), false, MemoryFormat::Contiguous);
+}
+
+// Where a kernel writes a dense result: `out` where it is contiguous and has the dtype, else a temporary that commit() copies.
+class DenseOut {
+ public:
+  explicit DenseOut(Tensor& out) : DenseOut(out, out.scalar_type()) {}
+  DenseOut(Tensor& out, ScalarType dtype) : out_(out) {
+    if (!out.is_contiguous() || out.scalar_type() != dtype) temporary_ = empty_contiguous(out.sizes(), dtype, out.device());
+  }
+  Tensor& tensor() { return temporary_.defined() ? temporary_ : out_; }
+  template <class T>
+  T* data() {
+    return static_cast<T*>(tensor().mutable_data_ptr());
+  }
+  void commit() {
+    if (temporary_.defined()) at::copy_(out_, temporary_);
+  }
+
+ private:
+  Tensor& out_;
+  Tensor temporary_;
+};
+
+// A contiguous tensor seen as [outer][size][inner] around one of its dimensions; a 0-dim tensor has one of size 1.
+struct DimSplit {
+  int64_t outer = 1, size = 1, inner = 1;
+};
+inline DimSplit split_at_dim(IntArrayRef sizes, int64_t dim) {
+  DimSplit s;
+  if (sizes.empty()) return s;
+  for (int64_t d = 0; d < dim; ++d) s.outer *= sizes[d];
+  s.size = sizes[dim];
+  for (size_t d = static_cast<size_t>(dim) + 1; d < sizes.size(); ++d) s.inner *= sizes[d];
+  return s;
+}
+
+}  // namespace at::native
