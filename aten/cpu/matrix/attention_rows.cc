@@ -1,0 +1,183 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "aten/cpu/matrix/attention_rows.cc"
+#include "hwy/foreach_target.h"  // keep first
+#include "hwy/highway.h"
+#include "hwy/contrib/math/math-inl.h"
+
+#include "aten/cpu/matrix/attention_rows.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace at::matrix::internal {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class T>
+HWY_INLINE T Infinity() {
+  return static_cast<T>(__builtin_inf());
+}
+
+template <class D, class V>
+HWY_INLINE V ExpOrNan(D d, V x) {
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(d, x));
+}
+
+// The `left` values at p, then `fill`.
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE hn::Vec<D> LoadTail(D d, const T* p, int64_t left, T fill) {
+  HWY_ALIGN T buffer[HWY_MAX_BYTES / sizeof(T)];
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t i = 0; i < lanes; ++i) buffer[i] = i < left ? p[i] : fill;
+  return hn::Load(d, buffer);
+}
+
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE void StoreTail(D d, hn::Vec<D> v, T* p, int64_t left) {
+  HWY_ALIGN T buffer[HWY_MAX_BYTES / sizeof(T)];
+  hn::Store(v, d, buffer);
+  for (int64_t i = 0; i < left; ++i) p[i] = buffer[i];
+}
+
+template <class T>
+T ExpRow(T* row, int64_t cols, T shift) {
+  const hn::ScalableTag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto s = hn::Set(d, shift);
+  auto sum = hn::Zero(d);
+  int64_t j = 0;
+  for (; j + lanes <= cols; j += lanes) {
+    const auto e = ExpOrNan(d, hn::Sub(hn::LoadU(d, row + j), s));
+    hn::StoreU(e, d, row + j);
+    sum = hn::Add(sum, e);
+  }
+  if (j < cols) {
+    const auto e = ExpOrNan(d, hn::Sub(LoadTail(d, row + j, cols - j, -Infinity<T>()), s));
+    StoreTail(d, e, row + j, cols - j);
+    sum = hn::Add(sum, e);
+  }
+  return hn::GetLane(hn::SumOfLanes(d, sum));
+}
+
+template <class T>
+T MaxRow(const T* row, int64_t cols) {
+  const hn::ScalableTag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  auto m = hn::Set(d, -Infinity<T>());
+  int64_t j = 0;
+  for (; j + lanes <= cols; j += lanes) m = hn::Max(hn::LoadU(d, row + j), m);
+  if (j < cols) m = hn::Max(LoadTail(d, row + j, cols - j, -Infinity<T>()), m);
+  return hn::GetLane(hn::MaxOfLanes(d, m));
+}
+
+template <class T>
+T ExpOne(T x) {
+  const hn::ScalableTag<T> d;
+  return hn::GetLane(ExpOrNan(d, hn::Set(d, x)));
+}
+
+template <class T>
+void SoftmaxStep(T* rows, int64_t count, int64_t cols, int64_t stride, T* max, T* sum, T* correction) {
+  for (int64_t r = 0; r < count; ++r) {
+    T* row = rows + r * stride;
+    const T here = MaxRow(row, cols);
+    const T now = here > max[r] ? here : max[r];
+    // Nothing but -infinity so far (a NaN makes the comparison of `here` false, but not its exponential).
+    const T shift = now == -Infinity<T>() ? T(0) : now;
+    correction[r] = max[r] == now ? T(1) : ExpOne<T>(max[r] - shift);
+    max[r] = now;
+    sum[r] = sum[r] * correction[r] + ExpRow(row, cols, shift);
+  }
+}
+
+template <class T>
+void ScaleRows(T* rows, int64_t count, int64_t cols, int64_t stride, const T* factor) {
+  const hn::ScalableTag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t r = 0; r < count; ++r) {
+    if (factor[r] == T(1)) continue;
+    T* row = rows + r * stride;
+    const auto f = hn::Set(d, factor[r]);
+    int64_t j = 0;
+    for (; j + lanes <= cols; j += lanes) hn::StoreU(hn::Mul(f, hn::LoadU(d, row + j)), d, row + j);
+    for (; j < cols; ++j) row[j] *= factor[r];
+  }
+}
+
+template <class T>
+void ExpRows(T* rows, int64_t count, int64_t cols, int64_t stride, const T* shift) {
+  for (int64_t r = 0; r < count; ++r) ExpRow(rows + r * stride, cols, shift[r]);
+}
+
+template <class T>
+void SoftmaxGradient(T* grad, const T* weights, int64_t count, int64_t cols, int64_t stride, const T* shift, T scale) {
+  const hn::ScalableTag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t r = 0; r < count; ++r) {
+    T* g = grad + r * stride;
+    const T* w = weights + r * stride;
+    const auto s = hn::Set(d, shift[r]), f = hn::Set(d, scale);
+    int64_t j = 0;
+    for (; j + lanes <= cols; j += lanes)
+      hn::StoreU(hn::Mul(hn::Mul(hn::LoadU(d, w + j), hn::Sub(hn::LoadU(d, g + j), s)), f), d, g + j);
+    for (; j < cols; ++j) g[j] = w[j] * (g[j] - shift[r]) * scale;
+  }
+}
+
+void SoftmaxStepF(float* r, int64_t n, int64_t c, int64_t s, float* m, float* t, float* k) { SoftmaxStep(r, n, c, s, m, t, k); }
+void SoftmaxStepD(double* r, int64_t n, int64_t c, int64_t s, double* m, double* t, double* k) { SoftmaxStep(r, n, c, s, m, t, k); }
+void ScaleRowsF(float* r, int64_t n, int64_t c, int64_t s, const float* f) { ScaleRows(r, n, c, s, f); }
+void ScaleRowsD(double* r, int64_t n, int64_t c, int64_t s, const double* f) { ScaleRows(r, n, c, s, f); }
+void ExpRowsF(float* r, int64_t n, int64_t c, int64_t s, const float* f) { ExpRows(r, n, c, s, f); }
+void ExpRowsD(double* r, int64_t n, int64_t c, int64_t s, const double* f) { ExpRows(r, n, c, s, f); }
+void SoftmaxGradientF(float* g, const float* w, int64_t n, int64_t c, int64_t s, const float* h, float f) { SoftmaxGradient(g, w, n, c, s, h, f); }
+void SoftmaxGradientD(double* g, const double* w, int64_t n, int64_t c, int64_t s, const double* h, double f) { SoftmaxGradient(g, w, n, c, s, h, f); }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace at::matrix::internal
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace at::matrix::internal {
+HWY_EXPORT(SoftmaxStepF);
+HWY_EXPORT(SoftmaxStepD);
+HWY_EXPORT(ScaleRowsF);
+HWY_EXPORT(ScaleRowsD);
+HWY_EXPORT(ExpRowsF);
+HWY_EXPORT(ExpRowsD);
+HWY_EXPORT(SoftmaxGradientF);
+HWY_EXPORT(SoftmaxGradientD);
+
+template <>
+void softmax_step(float* r, int64_t n, int64_t c, int64_t s, float* m, float* t, float* k) {
+  HWY_DYNAMIC_DISPATCH(SoftmaxStepF)(r, n, c, s, m, t, k);
+}
+template <>
+void softmax_step(double* r, int64_t n, int64_t c, int64_t s, double* m, double* t, double* k) {
+  HWY_DYNAMIC_DISPATCH(SoftmaxStepD)(r, n, c, s, m, t, k);
+}
+template <>
+void scale_rows(float* r, int64_t n, int64_t c, int64_t s, const float* f) {
+  HWY_DYNAMIC_DISPATCH(ScaleRowsF)(r, n, c, s, f);
+}
+template <>
+void scale_rows(double* r, int64_t n, int64_t c, int64_t s, const double* f) {
+  HWY_DYNAMIC_DISPATCH(ScaleRowsD)(r, n, c, s, f);
+}
+template <>
+void exp_rows(float* r, int64_t n, int64_t c, int64_t s, const float* f) {
+  HWY_DYNAMIC_DISPATCH(ExpRowsF)(r, n, c, s, f);
+}
+template <>
+void exp_rows(double* r, int64_t n, int64_t c, int64_t s, const double* f) {
+  HWY_DYNAMIC_DISPATCH(ExpRowsD)(r, n, c, s, f);
+}
+template <>
+void softmax_gradient(float* g, const float* w, int64_t n, int64_t c, int64_t s, const float* h, float f) {
+  HWY_DYNAMIC_DISPATCH(SoftmaxGradientF)(g, w, n, c, s, h, f);
+}
+template <>
+void softmax_gradient(double* g, const double* w, int64_t n, int64_t c, int64_t s, const double* h, double f) {
+  HWY_DYNAMIC_DISPATCH(SoftmaxGradientD)(g, w, n, c, s, h, f);
+}
+
+}  // namespace at::matrix::internal
+#endif
