@@ -27,8 +27,20 @@ size_t checked_nbytes(int64_t numel, ScalarType dtype) {
 }  // namespace
 
 Tensor empty_contiguous(IntArrayRef sizes, ScalarType dtype, Device device) {
+  // The common case in one pass: small sizes on the CPU.
+  int64_t nbytes_small = static_cast<int64_t>(elementSize(dtype));
+  bool small = device.type() == DeviceType::CPU;
+  for (int64_t size : sizes) {
+    small = small && size >= 0 && size <= (int64_t{1} << 31) && nbytes_small <= (int64_t{1} << 31);
+    nbytes_small *= small ? size : 0;
+    if (size == 0) small = false;
+  }
+  if (C10_LIKELY(small)) {
+    return Tensor(
+        TensorImpl::contiguous(StorageImpl::allocate_cpu(static_cast<size_t>(nbytes_small)), dtype, device, sizes));
+  }
   const size_t nbytes = checked_nbytes(checked_numel(sizes), dtype);
-  return Tensor(make_intrusive<TensorImpl>(allocate(nbytes, device), dtype, device, sizes));
+  return Tensor(TensorImpl::contiguous(allocate(nbytes, device), dtype, device, sizes));
 }
 
 Tensor empty_with_strides(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype, Device device) {
@@ -40,7 +52,7 @@ Tensor empty_with_strides(IntArrayRef sizes, IntArrayRef strides, ScalarType dty
     TORCH_CHECK(stride >= 0, "as_strided: Negative strides are not supported at the moment, got strides: ", strides);
   }
   const size_t nbytes = static_cast<size_t>(checked_storage_nbytes(sizes, strides, 0, elementSize(dtype)));
-  return Tensor(make_intrusive<TensorImpl>(allocate(nbytes, device), dtype, device, sizes, strides, int64_t{0}));
+  return Tensor(TensorImpl::strided(allocate(nbytes, device), dtype, device, sizes, strides, int64_t{0}));
 }
 
 Tensor empty_spec(const TensorSpec& spec) {

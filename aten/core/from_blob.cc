@@ -35,7 +35,7 @@ Tensor from_blob(
   const Device device = options.device();
   DataPtr pointer = deleter ? DataPtr(data, new Blob{data, deleter}, &delete_blob, device) : DataPtr(data, device);
   auto storage = make_intrusive<StorageImpl>(nbytes, std::move(pointer), nullptr, /*resizable=*/false);
-  return Tensor(make_intrusive<TensorImpl>(std::move(storage), dtype, device, sizes, strides, int64_t{0}));
+  return Tensor(TensorImpl::strided(std::move(storage), dtype, device, sizes, strides, int64_t{0}));
 }
 
 Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, const TensorOptions& options) {

@@ -15,7 +15,7 @@ inline Tensor make_view(
     ScalarType dtype,
     bool multi_output = false) {
   TensorImpl& source = *self.unsafeGetTensorImpl();
-  auto impl = make_intrusive<TensorImpl>(source.storage(), dtype, source.device(), sizes, strides, storage_offset);
+  auto impl = TensorImpl::strided(source.storage(), dtype, source.device(), sizes, strides, storage_offset);
   impl->set_inference(source.is_inference());
   if (C10_UNLIKELY(source.version_counter().defined())) impl->set_version_counter(source.version_counter());
   if (!source.is_inference()) {

@@ -6,6 +6,7 @@
 
 #include "c10/core/device.h"
 #include "c10/memory/allocator.h"
+#include "c10/memory/small_object.h"
 #include "c10/util/atomic.h"
 #include "c10/util/intrusive_ptr.h"
 
@@ -31,14 +32,33 @@ class StorageImpl : public intrusive_ptr_target {
   static constexpr size_t kMaxInlineBytes = 4096;
 
   // `nbytes` of uninitialised CPU memory, aligned to 64 bytes.
-  static intrusive_ptr<StorageImpl> allocate_cpu(size_t nbytes);
+  static intrusive_ptr<StorageImpl> allocate_cpu(size_t nbytes) {
+    if (nbytes > kMaxInlineBytes) [[unlikely]] return allocate_cpu_large(nbytes);
+    const size_t block = header_bytes() + nbytes;
+    char* memory = static_cast<char*>(small_alloc(block));
+    void* data = nbytes == 0 ? nullptr : memory + header_bytes();
+    auto* impl =
+        new (memory) StorageImpl(Kind::kInline, data, nbytes, static_cast<uint32_t>(block), Device(DeviceType::CPU));
+    detail::RefCount::init(impl);
+    return intrusive_ptr<StorageImpl>::reclaim(impl);
+  }
   // No data: for the Meta device.
   static intrusive_ptr<StorageImpl> without_data(size_t nbytes, Device device);
   // Takes over `data`; `resizable` storages grow through `allocator`.
   StorageImpl(size_t nbytes, DataPtr data, Allocator* allocator, bool resizable);
-  ~StorageImpl() override;
+  ~StorageImpl() override {
+    if (kind_ != Kind::kInline) free_data();
+  }
 
-  void operator delete(StorageImpl* self, std::destroying_delete_t) noexcept;
+  void operator delete(StorageImpl* self, std::destroying_delete_t) noexcept {
+    const uint32_t block = self->block_bytes_;
+    self->~StorageImpl();
+    if (block != 0) {
+      small_free(self, block);
+    } else {
+      ::operator delete(self);
+    }
+  }
 
   void* data() const { return data_; }
   size_t nbytes() const { return nbytes_; }
@@ -60,7 +80,16 @@ class StorageImpl : public intrusive_ptr_target {
  private:
   enum class Kind : uint8_t { kInline, kCached, kForeign, kNone };
 
-  StorageImpl(Kind kind, void* data, size_t nbytes, uint32_t block_bytes, Device device);
+  StorageImpl(Kind kind, void* data, size_t nbytes, uint32_t block_bytes, Device device) noexcept
+      : data_(data),
+        nbytes_(nbytes),
+        cached_bytes_(kind == Kind::kCached ? nbytes : 0),
+        kind_(kind),
+        device_(device),
+        block_bytes_(block_bytes) {}
+  // The header and what rounds it up to the alignment of the data behind it.
+  static constexpr size_t header_bytes() { return (sizeof(StorageImpl) + 63) / 64 * 64; }
+  static intrusive_ptr<StorageImpl> allocate_cpu_large(size_t nbytes);
   void free_data() noexcept;
   void release_resources() override { free_data(); }
 

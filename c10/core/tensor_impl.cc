@@ -21,14 +21,6 @@ inline void write_contiguous_strides(const int64_t* sizes, int64_t* strides, int
 
 }  // namespace
 
-void* TensorImpl::operator new(size_t bytes) {
-  return small_alloc(bytes);
-}
-
-void TensorImpl::operator delete(void* p, size_t bytes) noexcept {
-  small_free(p, bytes);
-}
-
 DispatchKeySet backend_key_set(Device device) {
   switch (device.type()) {
     case DeviceType::CPU: return DispatchKey::CPU;
@@ -40,6 +32,35 @@ DispatchKeySet backend_key_set(Device device) {
       NotImplementedError, str("Kindling has no backend for device type ", device.str(), "; it has cpu, cuda and meta"));
 }
 
+// Makes room for `dims` sizes and strides; their values are the caller's to write.
+inline void TensorImpl::allocate_geometry(int64_t dims) {
+  if (C10_LIKELY(dims <= kInlineDims && dim_ <= kInlineDims)) {
+    dim_ = static_cast<int32_t>(dims);
+    return;
+  }
+  if (dims == dim_) return;
+  int64_t* fresh =
+      dims > kInlineDims ? static_cast<int64_t*>(small_alloc(sizeof(int64_t) * 2 * dims)) : nullptr;
+  if (dim_ > kInlineDims) small_free(outline_, sizeof(int64_t) * 2 * dim_);
+  if (fresh != nullptr) outline_ = fresh;
+  dim_ = static_cast<int32_t>(dims);
+}
+
+inline void TensorImpl::update_numel_and_contiguity() {
+  const int64_t* sizes = geometry();
+  const int64_t* strides = sizes + dim_;
+  int64_t numel = 1;
+  bool contiguous = true;
+  for (int64_t d = dim_ - 1; d >= 0; --d) {
+    if (sizes[d] != 1) {
+      contiguous &= strides[d] == numel;
+      numel *= sizes[d];
+    }
+  }
+  numel_ = numel;
+  contiguous_ = contiguous || numel == 0;
+}
+
 TensorImpl::TensorImpl(intrusive_ptr<StorageImpl> storage, ScalarType dtype, Device device, IntArrayRef sizes)
     : storage_(std::move(storage)),
       key_set_(device.type() == DeviceType::CPU ? DispatchKeySet(DispatchKey::CPU) : backend_key_set(device)),
@@ -48,7 +69,7 @@ TensorImpl::TensorImpl(intrusive_ptr<StorageImpl> storage, ScalarType dtype, Dev
       inference_(thread_state().inference) {
   const int64_t dim = static_cast<int64_t>(sizes.size());
   allocate_geometry(dim);
-  int64_t* own = geometry();
+  int64_t* const own = geometry();
   int64_t numel = 1;
   for (int64_t d = 0; d < dim; ++d) {
     own[d] = sizes[d];
@@ -81,6 +102,25 @@ TensorImpl::TensorImpl(
   update_numel_and_contiguity();
 }
 
+intrusive_ptr<TensorImpl> TensorImpl::contiguous(
+    intrusive_ptr<StorageImpl> storage, ScalarType dtype, Device device, IntArrayRef sizes) {
+  auto* impl = new TensorImpl(std::move(storage), dtype, device, sizes);
+  detail::RefCount::init(impl);
+  return intrusive_ptr<TensorImpl>::reclaim(impl);
+}
+
+intrusive_ptr<TensorImpl> TensorImpl::strided(
+    intrusive_ptr<StorageImpl> storage,
+    ScalarType dtype,
+    Device device,
+    IntArrayRef sizes,
+    IntArrayRef strides,
+    int64_t storage_offset) {
+  auto* impl = new TensorImpl(std::move(storage), dtype, device, sizes, strides, storage_offset);
+  detail::RefCount::init(impl);
+  return intrusive_ptr<TensorImpl>::reclaim(impl);
+}
+
 TensorImpl::~TensorImpl() {
   delete autograd_meta_;
   if (dim_ > kInlineDims) small_free(outline_, sizeof(int64_t) * 2 * dim_);
@@ -94,31 +134,6 @@ void TensorImpl::release_resources() {
 
 void TensorImpl::set_autograd_meta(AutogradMetaInterface* meta) {
   delete std::exchange(autograd_meta_, meta);
-}
-
-// Makes room for `dims` sizes and strides; their values are the caller's to write.
-void TensorImpl::allocate_geometry(int64_t dims) {
-  if (dims == dim_) return;
-  int64_t* fresh =
-      dims > kInlineDims ? static_cast<int64_t*>(small_alloc(sizeof(int64_t) * 2 * dims)) : nullptr;
-  if (dim_ > kInlineDims) small_free(outline_, sizeof(int64_t) * 2 * dim_);
-  if (fresh != nullptr) outline_ = fresh;
-  dim_ = static_cast<int32_t>(dims);
-}
-
-void TensorImpl::update_numel_and_contiguity() {
-  const int64_t* sizes = geometry();
-  const int64_t* strides = sizes + dim_;
-  int64_t numel = 1;
-  bool contiguous = true;
-  for (int64_t d = dim_ - 1; d >= 0; --d) {
-    if (sizes[d] != 1) {
-      contiguous &= strides[d] == numel;
-      numel *= sizes[d];
-    }
-  }
-  numel_ = numel;
-  contiguous_ = contiguous || numel == 0;
 }
 
 bool TensorImpl::is_contiguous(MemoryFormat format) const {
@@ -147,7 +162,7 @@ bool TensorImpl::is_non_overlapping_and_dense() const {
 }
 
 intrusive_ptr<TensorImpl> TensorImpl::shallow_copy() const {
-  auto copy = make_intrusive<TensorImpl>(storage_, dtype_, device_, sizes(), strides(), storage_offset_);
+  auto copy = strided(storage_, dtype_, device_, sizes(), strides(), storage_offset_);
   copy->wrapped_number_ = wrapped_number_;
   copy->own_version_ = own_version_;
   return copy;

@@ -10,6 +10,7 @@
 #include "c10/core/scalar_type.h"
 #include "c10/core/storage.h"
 #include "c10/core/thread_state.h"
+#include "c10/memory/small_object.h"
 #include "c10/util/array_ref.h"
 #include "c10/util/intrusive_ptr.h"
 
@@ -59,9 +60,20 @@ class TensorImpl : public intrusive_ptr_target {
       int64_t storage_offset);
   ~TensorImpl() override;
 
-  static void* operator new(size_t bytes);
+  static void* operator new(size_t bytes) { return small_alloc(bytes); }
   static void* operator new(size_t, void* place) { return place; }
-  static void operator delete(void* p, size_t bytes) noexcept;
+  static void operator delete(void* p, size_t bytes) noexcept { small_free(p, bytes); }
+
+  // New tensors, made in one piece: the same as make_intrusive<TensorImpl>(...) of the two constructors.
+  static intrusive_ptr<TensorImpl> contiguous(
+      intrusive_ptr<StorageImpl> storage, ScalarType dtype, Device device, IntArrayRef sizes);
+  static intrusive_ptr<TensorImpl> strided(
+      intrusive_ptr<StorageImpl> storage,
+      ScalarType dtype,
+      Device device,
+      IntArrayRef sizes,
+      IntArrayRef strides,
+      int64_t storage_offset);
 
   int64_t dim() const { return dim_; }
   int64_t numel() const { return numel_; }

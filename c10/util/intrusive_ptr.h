@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/single_threaded.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -49,14 +51,24 @@ class intrusive_ptr_target {
 namespace detail {
 
 struct RefCount {
+  // A locked read-modify-write costs more than the rest of a small call. A process that has never had a second thread (the C
+  // library knows) adds without the lock.
+  static uint64_t add(Atomic<uint64_t>& count, uint64_t delta) noexcept {
+    if (__libc_single_threaded) {
+      const uint64_t before = count.load<MemoryOrder::relaxed>();
+      count.store<MemoryOrder::relaxed>(before + delta);
+      return before;
+    }
+    return count.fetch_add(delta);
+  }
   static void init(intrusive_ptr_target* p) noexcept {
     p->refcount_.store<MemoryOrder::relaxed>(kSoleOwner);
   }
   static void retain(intrusive_ptr_target* p) noexcept {
-    p->refcount_.fetch_add<MemoryOrder::relaxed>(kStrongOne);
+    add(p->refcount_, kStrongOne);
   }
   static void retain_weak(intrusive_ptr_target* p) noexcept {
-    p->refcount_.fetch_add<MemoryOrder::relaxed>(kWeakOne);
+    add(p->refcount_, kWeakOne);
   }
   // A sole owner needs no atomic read-modify-write: nobody else can reach the object.
   static void release(intrusive_ptr_target* p) noexcept {
@@ -67,7 +79,7 @@ struct RefCount {
     }
   }
   [[gnu::noinline]] static void release_shared(intrusive_ptr_target* p) noexcept {
-    const uint64_t before = p->refcount_.fetch_sub(kStrongOne);
+    const uint64_t before = add(p->refcount_, -kStrongOne);
     if ((before & kStrongMask) != 1) return;
     if (before == kSoleOwner) {
       delete p;
@@ -77,7 +89,7 @@ struct RefCount {
     release_weak(p);
   }
   static void release_weak(intrusive_ptr_target* p) noexcept {
-    if (p->refcount_.load() == kWeakOne || p->refcount_.fetch_sub(kWeakOne) == kWeakOne) delete p;
+    if (p->refcount_.load() == kWeakOne || add(p->refcount_, -kWeakOne) == kWeakOne) delete p;
   }
   // Takes a strong reference unless none is left.
   static bool lock(intrusive_ptr_target* p) noexcept {
