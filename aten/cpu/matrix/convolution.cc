@@ -1,0 +1,352 @@
+#include "aten/cpu/matrix/convolution.h"
+
+#include <cstdio>
+#include <cstring>
+
+#include "aten/cpu/matrix/convolution_internal.h"
+#include "aten/cpu/matrix/internal.h"
+#include "c10/parallel/parallel.h"
+#include "c10/util/bfloat16.h"
+#include "c10/util/exception.h"
+#include "c10/util/half.h"
+
+namespace at::matrix {
+namespace internal {
+namespace {
+
+struct Sizes {
+  int64_t in_group, out_group, window, inputs, outputs, unfolded;
+  explicit Sizes(const Convolution& c)
+      : in_group(c.in_channels / c.groups),
+        out_group(c.out_channels / c.groups),
+        window(c.kernel[0] * c.kernel[1] * c.kernel[2]),
+        inputs(c.input[0] * c.input[1] * c.input[2]),
+        outputs(c.output[0] * c.output[1] * c.output[2]),
+        unfolded(in_group * window) {}
+};
+
+// A window of one place at stride 1 without padding: the input is its own unfolding.
+bool is_product(const Convolution& c) {
+  for (int d = 0; d < 3; ++d)
+    if (c.kernel[d] != 1 || c.stride[d] != 1 || c.padding[d] != 0 || c.input[d] != c.output[d]) return false;
+  return true;
+}
+
+// How many output places are unfolded at a time: about a megabyte.
+int64_t piece_of(const Convolution& c, const Sizes& s) {
+  const int64_t room = (int64_t{1} << 20) / type_size(c.type) / (s.unfolded > 0 ? s.unfolded : 1);
+  const int64_t piece = room < 64 ? 64 : room;
+  return piece < s.outputs ? piece : s.outputs;
+}
+
+// Visits what column `place` (an output place) and row (channel, window place) of the unfolded matrix refer to:
+// f(row, column, index into the group's input), or -1 for padding.
+template <class F>
+void visit_unfolded(const Convolution& c, const Sizes& s, int64_t first, int64_t count, const F& f) {
+  int64_t row = 0;
+  for (int64_t channel = 0; channel < s.in_group; ++channel) {
+    for (int64_t k0 = 0; k0 < c.kernel[0]; ++k0) {
+      for (int64_t k1 = 0; k1 < c.kernel[1]; ++k1) {
+        for (int64_t k2 = 0; k2 < c.kernel[2]; ++k2, ++row) {
+          int64_t o2 = first % c.output[2], o1 = first / c.output[2] % c.output[1], o0 = first / c.output[2] / c.output[1];
+          for (int64_t column = 0; column < count;) {
+            const int64_t i0 = o0 * c.stride[0] - c.padding[0] + k0 * c.dilation[0];
+            const int64_t i1 = o1 * c.stride[1] - c.padding[1] + k1 * c.dilation[1];
+            const bool inside = i0 >= 0 && i0 < c.input[0] && i1 >= 0 && i1 < c.input[1];
+            const int64_t base = ((channel * c.input[0] + i0) * c.input[1] + i1) * c.input[2];
+            int64_t i2 = o2 * c.stride[2] - c.padding[2] + k2 * c.dilation[2];
+            for (; o2 < c.output[2] && column < count; ++o2, ++column, i2 += c.stride[2])
+              f(row, column, inside && i2 >= 0 && i2 < c.input[2] ? base + i2 : -1);
+            o2 = 0;
+            if (++o1 == c.output[1]) o1 = 0, ++o0;
+          }
+        }
+      }
+    }
+  }
+}
+
+template <class T>
+void unfold(const Convolution& c, const Sizes& s, const T* input, int64_t first, int64_t count, T* to) {
+  visit_unfolded(c, s, first, count, [&](int64_t row, int64_t column, int64_t at) {
+    to[row * count + column] = at < 0 ? T{} : input[at];
+  });
+}
+
+template <class T>
+T plus(T x, T y) {
+  return static_cast<T>(x + y);
+}
+struct Complex64 {
+  float re, im;
+};
+struct Complex128 {
+  double re, im;
+};
+Complex64 plus(Complex64 x, Complex64 y) { return {x.re + y.re, x.im + y.im}; }
+Complex128 plus(Complex128 x, Complex128 y) { return {x.re + y.re, x.im + y.im}; }
+
+template <class F>
+void visit_type(Type type, const F& f) {
+  switch (type) {
+    case Type::kFloat32: return f(float{});
+    case Type::kFloat64: return f(double{});
+    case Type::kUint8: return f(uint8_t{});
+    case Type::kInt8: return f(int8_t{});
+    case Type::kInt16: return f(int16_t{});
+    case Type::kInt32: return f(int32_t{});
+    case Type::kInt64: return f(int64_t{});
+    case Type::kComplex64: return f(Complex64{});
+    case Type::kComplex128: return f(Complex128{});
+    case Type::kFloat16:
+    case Type::kBFloat16: break;
+  }
+  TORCH_INTERNAL_ASSERT(false, "half types are converted before");
+}
+
+template <class T>
+void forward(const Convolution& c, const T* input, const T* weight, const T* bias, T* output) {
+  const Sizes s(c);
+  const int64_t piece = piece_of(c, s), pieces = at::divup(s.outputs, piece);
+  const bool direct = is_product(c);
+  at::parallel_for(0, c.batch * c.groups * pieces, 1, [&](int64_t begin, int64_t end) {
+    Scratch scratch(direct ? 64 : static_cast<size_t>(s.unfolded * piece) * sizeof(T));
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t image = i / pieces, first = i % pieces * piece, group = image % c.groups;
+      const int64_t count = s.outputs - first < piece ? s.outputs - first : piece;
+      const T* in = input + image * s.in_group * s.inputs;
+      Gemm g;
+      g.type = c.type;
+      g.m = s.out_group, g.n = count, g.k = s.unfolded;
+      g.a = {weight + group * s.out_group * s.unfolded, s.unfolded, 1, {0, 0}};
+      if (direct) {
+        g.b = {in + first, s.inputs, 1, {0, 0}};
+      } else {
+        unfold(c, s, in, first, count, scratch.as<T>());
+        g.b = {scratch.as<T>(), count, 1, {0, 0}};
+      }
+      if (bias != nullptr) g.add = {bias + group * s.out_group, 1, 0, {0, 0}};
+      g.c = output + image * s.out_group * s.outputs + first;
+      g.c_row = s.outputs;
+      gemm(g);
+    }
+  });
+}
+
+template <class T>
+void backward_input(const Convolution& c, const T* grad_output, const T* weight, T* grad_input) {
+  const Sizes s(c);
+  const int64_t piece = piece_of(c, s);
+  at::parallel_for(0, c.batch * c.groups, 1, [&](int64_t begin, int64_t end) {
+    Scratch scratch(static_cast<size_t>(s.unfolded * piece) * sizeof(T) + 64);
+    for (int64_t image = begin; image < end; ++image) {
+      T* in = grad_input + image * s.in_group * s.inputs;
+      for (int64_t i = 0; i < s.in_group * s.inputs; ++i) in[i] = T{};
+      for (int64_t first = 0; first < s.outputs; first += piece) {
+        const int64_t count = s.outputs - first < piece ? s.outputs - first : piece;
+        Gemm g;
+        g.type = c.type;
+        g.m = s.unfolded, g.n = count, g.k = s.out_group;
+        g.a = {weight + image % c.groups * s.out_group * s.unfolded, 1, s.unfolded, {0, 0}};
+        g.b = {grad_output + image * s.out_group * s.outputs + first, s.outputs, 1, {0, 0}};
+        T* columns = scratch.as<T>();
+        g.c = columns;
+        g.c_row = count;
+        gemm(g);
+        visit_unfolded(c, s, first, count, [&](int64_t row, int64_t column, int64_t at) {
+          if (at >= 0) in[at] = plus(in[at], columns[row * count + column]);
+        });
+      }
+    }
+  });
+}
+
+template <class T>
+void backward_weight(const Convolution& c, const T* grad_output, const T* input, T* grad_weight) {
+  const Sizes s(c);
+  const int64_t piece = piece_of(c, s);
+  const bool direct = is_product(c);
+  at::parallel_for(0, c.groups, 1, [&](int64_t begin, int64_t end) {
+    Scratch scratch(direct ? 64 : static_cast<size_t>(s.unfolded * piece) * sizeof(T) + 64);
+    for (int64_t group = begin; group < end; ++group) {
+      T* to = grad_weight + group * s.out_group * s.unfolded;
+      for (int64_t i = 0; i < s.out_group * s.unfolded; ++i) to[i] = T{};
+      for (int64_t n = 0; n < c.batch; ++n) {
+        const int64_t image = n * c.groups + group;
+        for (int64_t first = 0; first < s.outputs; first += piece) {
+          const int64_t count = s.outputs - first < piece ? s.outputs - first : piece;
+          const T* in = input + image * s.in_group * s.inputs;
+          Gemm g;
+          g.type = c.type;
+          g.m = s.out_group, g.n = s.unfolded, g.k = count;
+          g.a = {grad_output + image * s.out_group * s.outputs + first, s.outputs, 1, {0, 0}};
+          if (direct) {
+            g.b = {in + first, 1, s.inputs, {0, 0}};
+          } else {
+            unfold(c, s, in, first, count, scratch.as<T>());
+            g.b = {scratch.as<T>(), 1, count, {0, 0}};
+          }
+          g.c = to;
+          g.c_row = s.unfolded;
+          g.add = {to, s.unfolded, 1, {0, 0}};
+          gemm(g);
+        }
+      }
+    }
+  });
+}
+
+// A float32 copy of float16 or bfloat16 values.
+class Widened {
+ public:
+  Widened(Type type, const void* values, int64_t count) : scratch_(static_cast<size_t>(count) * sizeof(float) + 64) {
+    float* to = scratch_.as<float>();
+    if (values == nullptr) return;
+    if (type == Type::kFloat16)
+      for (int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(static_cast<const c10::Half*>(values)[i]);
+    else
+      for (int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(static_cast<const c10::BFloat16*>(values)[i]);
+  }
+  float* get() const { return scratch_.as<float>(); }
+  void narrow_to(Type type, void* values, int64_t count) const {
+    if (type == Type::kFloat16)
+      for (int64_t i = 0; i < count; ++i) static_cast<c10::Half*>(values)[i] = static_cast<c10::Half>(get()[i]);
+    else
+      for (int64_t i = 0; i < count; ++i) static_cast<c10::BFloat16*>(values)[i] = static_cast<c10::BFloat16>(get()[i]);
+  }
+
+ private:
+  Scratch scratch_;
+};
+
+bool is_half(const Convolution& c) { return c.type == Type::kFloat16 || c.type == Type::kBFloat16; }
+
+Convolution as_float(const Convolution& c) {
+  Convolution wide = c;
+  wide.type = Type::kFloat32;
+  return wide;
+}
+
+int64_t input_count(const Convolution& c) { return c.batch * c.in_channels * Sizes(c).inputs; }
+int64_t output_count(const Convolution& c) { return c.batch * c.out_channels * Sizes(c).outputs; }
+int64_t weight_count(const Convolution& c) { return c.out_channels * Sizes(c).unfolded; }
+
+bool run_forward(const Convolution& c, const void* input, const void* weight, const void* bias, void* output) {
+  if (is_half(c)) {
+    Widened in(c.type, input, input_count(c)), w(c.type, weight, weight_count(c)), b(c.type, bias, c.out_channels);
+    Widened out(c.type, nullptr, output_count(c));
+    convolution_forward(as_float(c), in.get(), w.get(), bias == nullptr ? nullptr : b.get(), out.get());
+    out.narrow_to(c.type, output, output_count(c));
+    return true;
+  }
+  visit_type(c.type, [&](auto tag) {
+    using T = decltype(tag);
+    forward<T>(c, static_cast<const T*>(input), static_cast<const T*>(weight), static_cast<const T*>(bias), static_cast<T*>(output));
+  });
+  return true;
+}
+
+bool run_backward_input(const Convolution& c, const void* grad_output, const void* weight, void* grad_input) {
+  if (is_half(c)) {
+    Widened out(c.type, grad_output, output_count(c)), w(c.type, weight, weight_count(c)), in(c.type, nullptr, input_count(c));
+    convolution_backward_input(as_float(c), out.get(), w.get(), in.get());
+    in.narrow_to(c.type, grad_input, input_count(c));
+    return true;
+  }
+  visit_type(c.type, [&](auto tag) {
+    using T = decltype(tag);
+    backward_input<T>(c, static_cast<const T*>(grad_output), static_cast<const T*>(weight), static_cast<T*>(grad_input));
+  });
+  return true;
+}
+
+bool run_backward_weight(const Convolution& c, const void* grad_output, const void* input, void* grad_weight) {
+  if (is_half(c)) {
+    Widened out(c.type, grad_output, output_count(c)), in(c.type, input, input_count(c)), w(c.type, nullptr, weight_count(c));
+    convolution_backward_weight(as_float(c), out.get(), in.get(), w.get());
+    w.narrow_to(c.type, grad_weight, weight_count(c));
+    return true;
+  }
+  visit_type(c.type, [&](auto tag) {
+    using T = decltype(tag);
+    backward_weight<T>(c, static_cast<const T*>(grad_output), static_cast<const T*>(input), static_cast<T*>(grad_weight));
+  });
+  return true;
+}
+
+const char* takes_all(const Convolution&) { return nullptr; }
+
+}  // namespace
+
+constinit const ConvolutionCandidate kUnfoldingConvolution{"unfolding", takes_all, run_forward, run_backward_input,
+                                                           run_backward_weight};
+
+}  // namespace internal
+
+namespace {
+
+constexpr const ConvolutionCandidate* kCandidates[] = {
+#if KINDLING_HAVE_ONEDNN
+    &internal::kOneDnnConvolution,
+#endif
+    &internal::kUnfoldingConvolution,
+};
+
+// The first candidate that takes `c` and for which `run` is true.
+template <class F>
+void choose(const Convolution& c, const char* what, const F& run) {
+  const char* reason = nullptr;
+  for (const ConvolutionCandidate* candidate : kCandidates) {
+    const char* refusal = candidate->refusal(c);
+    const bool done = refusal == nullptr && run(*candidate);
+    if (done && verbose()) {
+      std::fprintf(stderr, "matrix: convolution %s %lldx%lld -> %lld groups %lld: %s%s%s%s\n", what,
+                   static_cast<long long>(c.batch), static_cast<long long>(c.in_channels), static_cast<long long>(c.out_channels),
+                   static_cast<long long>(c.groups), candidate->name, reason ? " (onednn: " : "", reason ? reason : "", reason ? ")" : "");
+    }
+    if (done) return;
+    reason = refusal != nullptr ? refusal : "no implementation for these sizes";
+  }
+}
+
+bool is_empty(const Convolution& c) {
+  return c.batch == 0 || c.out_channels == 0 || c.in_channels == 0 || c.output[0] * c.output[1] * c.output[2] == 0;
+}
+
+void zero(void* p, int64_t elements, Type type) {
+  if (elements > 0) std::memset(p, 0, static_cast<size_t>(elements * type_size(type)));
+}
+
+}  // namespace
+
+const ConvolutionCandidate* convolution_candidate(int i) { return kCandidates[i]; }
+int convolution_candidate_count() { return sizeof(kCandidates) / sizeof(kCandidates[0]); }
+
+void convolution_forward(const Convolution& c, const void* input, const void* weight, const void* bias, void* output) {
+  if (internal::output_count(c) == 0) return;
+  if (c.in_channels == 0 || is_empty(c)) {
+    // Nothing is summed: the bias alone.
+    Gemm g;
+    g.type = c.type;
+    g.batch[1] = c.batch;
+    g.m = c.out_channels, g.n = internal::Sizes(c).outputs;
+    g.c = output, g.c_row = g.n, g.c_batch[1] = g.m * g.n;
+    if (bias != nullptr) g.add = {bias, 1, 0, {0, 0}};
+    return gemm(g);
+  }
+  choose(c, "forward", [&](const ConvolutionCandidate& x) { return x.forward(c, input, weight, bias, output); });
+}
+
+void convolution_backward_input(const Convolution& c, const void* grad_output, const void* weight, void* grad_input) {
+  if (internal::input_count(c) == 0) return;
+  if (is_empty(c)) return zero(grad_input, internal::input_count(c), c.type);
+  choose(c, "backward input", [&](const ConvolutionCandidate& x) { return x.backward_input(c, grad_output, weight, grad_input); });
+}
+
+void convolution_backward_weight(const Convolution& c, const void* grad_output, const void* input, void* grad_weight) {
+  if (internal::weight_count(c) == 0) return;
+  if (is_empty(c)) return zero(grad_weight, internal::weight_count(c), c.type);
+  choose(c, "backward weight", [&](const ConvolutionCandidate& x) { return x.backward_weight(c, grad_output, input, grad_weight); });
+}
+
+}  // namespace at::matrix

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+
+#include "aten/cpu/matrix/gemm.h"
+
+// Convolution in one to three spatial dimensions on dense memory, channels first: oneDNN first, then our own (unfolding
+// into a matrix a piece at a time, then a product). The definition is the cross-correlation
+//
+//   output[n, o, x] = bias[o] + sum_{i, k} weight[o, i, k] * input[n, group(o) * inputs + i, x * stride - padding + k * dilation]
+//
+// A transposed convolution is convolution_backward_input with the roles of input and output exchanged.
+
+namespace at::matrix {
+
+struct Convolution {
+  Type type = Type::kFloat32;
+  int dims = 2;             // spatial dimensions, 1 to 3
+  int64_t batch = 0, groups = 1;
+  int64_t in_channels = 0;  // of all groups
+  int64_t out_channels = 0;
+  // Depth, height, width; with fewer dimensions the last ones count and the others stay 1.
+  int64_t input[3] = {1, 1, 1};
+  int64_t kernel[3] = {1, 1, 1};
+  int64_t output[3] = {1, 1, 1};
+  int64_t stride[3] = {1, 1, 1};
+  int64_t dilation[3] = {1, 1, 1};
+  int64_t padding[3] = {0, 0, 0};  // in front; behind it follows from the sizes
+};
+
+/// Writes output [batch, out_channels, output...] from input [batch, in_channels, input...], weight
+/// [out_channels, in_channels / groups, kernel...] and bias [out_channels] or null.
+void convolution_forward(const Convolution& c, const void* input, const void* weight, const void* bias, void* output);
+
+/// Writes grad_input. Also the transposed convolution of `grad_output`.
+void convolution_backward_input(const Convolution& c, const void* grad_output, const void* weight, void* grad_input);
+
+/// Writes grad_weight.
+void convolution_backward_weight(const Convolution& c, const void* grad_output, const void* input, void* grad_weight);
+
+/// One way to compute convolutions.
+struct ConvolutionCandidate {
+  const char* name;
+  /// Null if it takes `c`, else why not.
+  const char* (*refusal)(const Convolution& c);
+  /// False if it turned out that it cannot.
+  bool (*forward)(const Convolution& c, const void* input, const void* weight, const void* bias, void* output);
+  bool (*backward_input)(const Convolution& c, const void* grad_output, const void* weight, void* grad_input);
+  bool (*backward_weight)(const Convolution& c, const void* grad_output, const void* input, void* grad_weight);
+};
+
+/// The candidates, best first. The last takes everything.
+const ConvolutionCandidate* convolution_candidate(int i);
+int convolution_candidate_count();
+
+}  // namespace at::matrix

@@ -1,0 +1,165 @@
+#include "aten/cpu/matrix/convolution.h"
+
+#include <cmath>
+#include <random>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "c10/parallel/parallel.h"
+#include "c10/util/bfloat16.h"
+#include "c10/util/half.h"
+#include "gtest/gtest.h"
+
+namespace at::matrix {
+namespace {
+
+std::mt19937 random_bits(5);
+
+template <class T>
+constexpr Type kType = std::is_same_v<T, double>        ? Type::kFloat64
+                       : std::is_same_v<T, float>       ? Type::kFloat32
+                       : std::is_same_v<T, c10::Half>   ? Type::kFloat16
+                       : std::is_same_v<T, c10::BFloat16> ? Type::kBFloat16
+                                                        : Type::kInt64;
+
+template <class T>
+std::vector<T> random_values(int64_t n) {
+  std::vector<T> v(static_cast<size_t>(n) + 1);
+  std::uniform_real_distribution<double> uniform(-1, 1);
+  for (T& x : v) {
+    if constexpr (std::is_integral_v<T>) x = static_cast<T>(random_bits() % 9) - 4;
+    else x = static_cast<T>(static_cast<float>(uniform(random_bits)));
+  }
+  return v;
+}
+
+// Output sizes of an ordinary convolution.
+Convolution sized(Convolution c) {
+  for (int d = 0; d < 3; ++d)
+    c.output[d] = (c.input[d] + 2 * c.padding[d] - (c.kernel[d] - 1) * c.dilation[d] - 1) / c.stride[d] + 1;
+  return c;
+}
+
+int64_t volume(const int64_t* s) { return s[0] * s[1] * s[2]; }
+
+// Calls f(output index, input index, weight index) for every term.
+template <class F>
+void for_each_term(const Convolution& c, const F& f) {
+  const int64_t in_group = c.in_channels / c.groups, out_group = c.out_channels / c.groups;
+  for (int64_t n = 0; n < c.batch; ++n)
+    for (int64_t o = 0; o < c.out_channels; ++o)
+      for (int64_t z = 0; z < c.output[0]; ++z)
+        for (int64_t y = 0; y < c.output[1]; ++y)
+          for (int64_t x = 0; x < c.output[2]; ++x)
+            for (int64_t i = 0; i < in_group; ++i)
+              for (int64_t kz = 0; kz < c.kernel[0]; ++kz)
+                for (int64_t ky = 0; ky < c.kernel[1]; ++ky)
+                  for (int64_t kx = 0; kx < c.kernel[2]; ++kx) {
+                    const int64_t iz = z * c.stride[0] - c.padding[0] + kz * c.dilation[0];
+                    const int64_t iy = y * c.stride[1] - c.padding[1] + ky * c.dilation[1];
+                    const int64_t ix = x * c.stride[2] - c.padding[2] + kx * c.dilation[2];
+                    if (iz < 0 || iy < 0 || ix < 0 || iz >= c.input[0] || iy >= c.input[1] || ix >= c.input[2]) continue;
+                    const int64_t channel = o / out_group * in_group + i;
+                    f((((n * c.out_channels + o) * c.output[0] + z) * c.output[1] + y) * c.output[2] + x,
+                      (((n * c.in_channels + channel) * c.input[0] + iz) * c.input[1] + iy) * c.input[2] + ix,
+                      (((o * in_group + i) * c.kernel[0] + kz) * c.kernel[1] + ky) * c.kernel[2] + kx);
+                  }
+}
+
+template <class T>
+bool same(const std::vector<T>& got, const std::vector<double>& want, const std::vector<double>& size, const std::string& what) {
+  const double tolerance = std::is_same_v<T, double> ? 1e-12 : std::is_same_v<T, float> ? 1e-5 : std::is_same_v<T, c10::Half> ? 2e-3 : 1.6e-2;
+  for (size_t i = 0; i < want.size(); ++i) {
+    if (!(std::abs(static_cast<double>(got[i]) - want[i]) <= tolerance * (size[i] + 0.01))) {
+      ADD_FAILURE() << what << " at " << i << ": got " << static_cast<double>(got[i]) << ", expected " << want[i];
+      return false;
+    }
+  }
+  return true;
+}
+
+template <class T>
+void check(Convolution c, const std::string& name) {
+  c.type = kType<T>;
+  const int64_t in_count = c.batch * c.in_channels * volume(c.input), out_count = c.batch * c.out_channels * volume(c.output);
+  const int64_t weight_count = c.out_channels * (c.in_channels / c.groups) * volume(c.kernel);
+  const std::vector<T> input = random_values<T>(in_count), weight = random_values<T>(weight_count), bias = random_values<T>(c.out_channels);
+  const std::vector<T> grad = random_values<T>(out_count);
+  std::vector<double> out(out_count), out_size(out_count), gi(in_count), gi_size(in_count), gw(weight_count), gw_size(weight_count);
+  for_each_term(c, [&](int64_t o, int64_t i, int64_t w) {
+    const double x = static_cast<double>(input[i]), y = static_cast<double>(weight[w]), g = static_cast<double>(grad[o]);
+    out[o] += x * y, out_size[o] += std::abs(x * y);
+    gi[i] += g * y, gi_size[i] += std::abs(g * y);
+    gw[w] += g * x, gw_size[w] += std::abs(g * x);
+  });
+  std::vector<double> biased = out, biased_size = out_size;
+  for (int64_t i = 0; i < out_count; ++i) {
+    const double b = static_cast<double>(bias[i / volume(c.output) % c.out_channels]);
+    biased[i] += b, biased_size[i] += std::abs(b);
+  }
+  for (int i = -1; i < convolution_candidate_count(); ++i) {
+    const ConvolutionCandidate* k = i < 0 ? nullptr : convolution_candidate(i);
+    if (k != nullptr && (k->refusal(c) != nullptr || in_count * out_count * weight_count == 0)) continue;
+    const std::string what = name + " by " + (k == nullptr ? "the engine" : k->name);
+    std::vector<T> got(out_count + 1, static_cast<T>(55)), got_input(in_count + 1, static_cast<T>(55)), got_weight(weight_count + 1, static_cast<T>(55));
+    if (k == nullptr) convolution_forward(c, input.data(), weight.data(), nullptr, got.data());
+    else if (!k->forward(c, input.data(), weight.data(), nullptr, got.data())) continue;
+    if (!same(got, out, out_size, what + " forward")) return;
+    if (k == nullptr) convolution_forward(c, input.data(), weight.data(), bias.data(), got.data());
+    else k->forward(c, input.data(), weight.data(), bias.data(), got.data());
+    if (!same(got, biased, biased_size, what + " forward with bias")) return;
+    if (k == nullptr) convolution_backward_input(c, grad.data(), weight.data(), got_input.data());
+    else if (!k->backward_input(c, grad.data(), weight.data(), got_input.data())) continue;
+    if (!same(got_input, gi, gi_size, what + " backward input")) return;
+    if (k == nullptr) convolution_backward_weight(c, grad.data(), input.data(), got_weight.data());
+    else if (!k->backward_weight(c, grad.data(), input.data(), got_weight.data())) continue;
+    if (!same(got_weight, gw, gw_size, what + " backward weight")) return;
+    EXPECT_EQ(static_cast<double>(got[out_count]), 55.0) << what << " wrote outside";
+    EXPECT_EQ(static_cast<double>(got_input[in_count]), 55.0) << what << " wrote outside";
+    EXPECT_EQ(static_cast<double>(got_weight[weight_count]), 55.0) << what << " wrote outside";
+  }
+}
+
+struct Named {
+  const char* name;
+  Convolution c;
+};
+
+std::vector<Named> cases() {
+  return {
+      {"3x3", sized({.batch = 2, .in_channels = 3, .out_channels = 5, .input = {1, 9, 11}, .kernel = {1, 3, 3}})},
+      {"3x3 padded", sized({.batch = 2, .in_channels = 16, .out_channels = 32, .input = {1, 8, 8}, .kernel = {1, 3, 3}, .padding = {0, 1, 1}})},
+      {"stride and dilation", sized({.batch = 1, .in_channels = 2, .out_channels = 3, .input = {1, 12, 13}, .kernel = {1, 3, 2}, .stride = {1, 2, 3}, .dilation = {1, 2, 1}, .padding = {0, 2, 1}})},
+      {"windows short of the end", sized({.batch = 1, .in_channels = 2, .out_channels = 2, .input = {1, 8, 8}, .kernel = {1, 3, 3}, .stride = {1, 2, 2}})},
+      {"1x1", sized({.batch = 3, .in_channels = 7, .out_channels = 9, .input = {1, 5, 5}})},
+      {"1x1 strided", sized({.batch = 1, .in_channels = 4, .out_channels = 4, .input = {1, 5, 5}, .stride = {1, 2, 2}})},
+      {"groups", sized({.batch = 2, .groups = 2, .in_channels = 4, .out_channels = 6, .input = {1, 7, 7}, .kernel = {1, 3, 3}, .padding = {0, 1, 1}})},
+      {"depthwise", sized({.batch = 2, .groups = 8, .in_channels = 8, .out_channels = 8, .input = {1, 7, 7}, .kernel = {1, 3, 3}, .padding = {0, 1, 1}})},
+      {"depthwise with two outputs a channel", sized({.batch = 1, .groups = 3, .in_channels = 3, .out_channels = 6, .input = {1, 7, 7}, .kernel = {1, 3, 3}})},
+      {"1d", sized({.dims = 1, .batch = 2, .in_channels = 3, .out_channels = 4, .input = {1, 1, 20}, .kernel = {1, 1, 5}, .stride = {1, 1, 2}, .padding = {0, 0, 2}})},
+      {"3d", sized({.dims = 3, .batch = 1, .in_channels = 2, .out_channels = 3, .input = {5, 6, 7}, .kernel = {2, 3, 3}, .stride = {1, 2, 1}, .padding = {1, 1, 0}})},
+      {"3d dilated groups", sized({.dims = 3, .batch = 2, .groups = 2, .in_channels = 2, .out_channels = 4, .input = {5, 6, 7}, .kernel = {2, 2, 2}, .dilation = {2, 1, 3}})},
+      {"padding wider than the window", sized({.batch = 1, .in_channels = 2, .out_channels = 2, .input = {1, 3, 3}, .kernel = {1, 2, 2}, .padding = {0, 3, 3}})},
+      {"more than a piece", sized({.batch = 1, .in_channels = 40, .out_channels = 2, .input = {1, 30, 40}, .kernel = {1, 5, 5}, .padding = {0, 2, 2}})},
+      {"empty batch", sized({.batch = 0, .in_channels = 2, .out_channels = 2, .input = {1, 3, 3}, .kernel = {1, 2, 2}})},
+      {"no input channels", sized({.batch = 2, .in_channels = 0, .out_channels = 2, .input = {1, 3, 3}, .kernel = {1, 2, 2}})},
+      {"no output channels", sized({.batch = 2, .in_channels = 2, .out_channels = 0, .input = {1, 3, 3}, .kernel = {1, 2, 2}})},
+  };
+}
+
+TEST(Convolution, Float32) { for (const Named& n : cases()) check<float>(n.c, n.name); }
+TEST(Convolution, Float64) { for (const Named& n : cases()) check<double>(n.c, n.name); }
+TEST(Convolution, Float16) { for (const Named& n : cases()) check<c10::Half>(n.c, n.name); }
+TEST(Convolution, BFloat16) { for (const Named& n : cases()) check<c10::BFloat16>(n.c, n.name); }
+TEST(Convolution, Int64) { for (const Named& n : cases()) check<int64_t>(n.c, n.name); }
+
+TEST(Convolution, ThreadsDoNotChangeTheResult) {
+  at::set_num_threads(3);
+  for (const Named& n : cases()) check<float>(n.c, n.name);
+  for (const Named& n : cases()) check<double>(n.c, n.name);
+  at::set_num_threads(2);
+}
+
+}  // namespace
+}  // namespace at::matrix
