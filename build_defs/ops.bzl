@@ -10,7 +10,7 @@ FAMILY_CALLS = {
     "attention": [],
     "binary": [],
     "conv": [],
-    "copy": [],
+    "copy": ["index", "view"],
     "creation": ["copy", "view"],
     "fft": [],
     "foreach": [],

@@ -1,0 +1,296 @@
+#include "aten/cpu/pointwise.h"
+
+#include <cstring>
+
+#include "aten/cpu/cast.h"
+#include "c10/util/exception.h"
+
+namespace at::pointwise {
+namespace {
+
+bool floating_or_complex(ScalarType t) { return isFloatingType(t) || isComplexType(t); }
+
+// Elements in place of which a number is repeated for a contiguous loop.
+constexpr int64_t kSpreadElements = 256;
+
+void store_number(const Scalar& number, ScalarType type, void* to) {
+  switch (type) {
+    case ScalarType::Float: {
+      const float v = static_cast<float>(number.to<double>());
+      std::memcpy(to, &v, sizeof(v));
+      return;
+    }
+    case ScalarType::Double: {
+      const double v = number.to<double>();
+      std::memcpy(to, &v, sizeof(v));
+      return;
+    }
+    case ScalarType::Int: {
+      const int32_t v = static_cast<int32_t>(number.to<int64_t>());
+      std::memcpy(to, &v, sizeof(v));
+      return;
+    }
+    case ScalarType::Long: {
+      const int64_t v = number.to<int64_t>();
+      std::memcpy(to, &v, sizeof(v));
+      return;
+    }
+    case ScalarType::ComplexFloat: {
+      const c10::complex<double> z = number.to<c10::complex<double>>();
+      const float v[2] = {static_cast<float>(z.real()), static_cast<float>(z.imag())};
+      std::memcpy(to, v, sizeof(v));
+      return;
+    }
+    case ScalarType::ComplexDouble: {
+      const c10::complex<double> z = number.to<c10::complex<double>>();
+      const double v[2] = {z.real(), z.imag()};
+      std::memcpy(to, v, sizeof(v));
+      return;
+    }
+    case ScalarType::Bool: {
+      const bool v = number.to<bool>();
+      std::memcpy(to, &v, sizeof(v));
+      return;
+    }
+    default: TORCH_INTERNAL_ASSERT(false, "a number in ", c10::toString(type));
+  }
+}
+
+// Dense strides for `sizes` whose order of dimensions follows the inputs' (the first that has an opinion decides).
+DimVector follow_layout(IntArrayRef sizes, Inputs inputs) {
+  const int64_t rank = static_cast<int64_t>(sizes.size());
+  bool permuted = false;
+  for (const Input& in : inputs) {
+    if (in.tensor() == nullptr || in.tensor()->dim() == 0) continue;
+    if (!in.tensor()->is_contiguous()) permuted = true;
+  }
+  if (!permuted || rank < 2) return {};
+  const auto stride_of = [&](const TensorBase& t, int64_t d) -> int64_t {
+    const int64_t own = d - (rank - t.dim());
+    if (own < 0 || (t.sizes()[own] == 1 && sizes[d] != 1)) return 0;
+    return t.strides()[own];
+  };
+  // 1: `a` belongs outside `b`; -1: inside; 0: no opinion.
+  const auto outside = [&](int64_t a, int64_t b) {
+    for (const Input& in : inputs) {
+      if (in.tensor() == nullptr) continue;
+      const int64_t sa = stride_of(*in.tensor(), a), sb = stride_of(*in.tensor(), b);
+      if (sa == 0 || sb == 0) continue;
+      if (sa != sb) return sa > sb ? 1 : -1;
+      if (sizes[a] > sizes[b]) return 1;
+    }
+    return 0;
+  };
+  DimVector order;  // innermost first
+  for (int64_t d = rank - 1; d >= 0; --d) order.push_back(d);
+  for (int64_t i = 1; i < rank; ++i) {
+    int64_t at = i;
+    for (int64_t j = i - 1; j >= 0; --j) {
+      const int verdict = outside(order[j], order[at]);
+      if (verdict > 0) {
+        std::swap(order[j], order[at]);
+        at = j;
+      } else if (verdict < 0) {
+        break;
+      }
+    }
+  }
+  DimVector strides(rank, 1);
+  int64_t step = 1;
+  for (int64_t i = 0; i < rank; ++i) {
+    strides[order[i]] = step;
+    step *= sizes[order[i]] > 1 ? sizes[order[i]] : 1;
+  }
+  return strides;
+}
+
+}  // namespace
+
+void store_element(const Scalar& number, ScalarType dtype, void* to) {
+  const auto put = [&](auto value) { std::memcpy(to, &value, sizeof(value)); };
+  switch (dtype) {
+    case ScalarType::Byte: return put(number.to<uint8_t>());
+    case ScalarType::Char: return put(number.to<int8_t>());
+    case ScalarType::Short: return put(number.to<int16_t>());
+    case ScalarType::Int: return put(number.to<int32_t>());
+    case ScalarType::Long: return put(number.to<int64_t>());
+    case ScalarType::Half: return put(number.to<Half>());
+    case ScalarType::Float: return put(number.to<float>());
+    case ScalarType::Double: return put(number.to<double>());
+    case ScalarType::ComplexFloat: return put(number.to<c10::complex<float>>());
+    case ScalarType::ComplexDouble: return put(number.to<c10::complex<double>>());
+    case ScalarType::Bool: return put(number.to<bool>());
+    case ScalarType::BFloat16: return put(number.to<BFloat16>());
+    default: TORCH_CHECK_NOT_IMPLEMENTED(false, "elements of type ", dtype, " cannot be made from a number");
+  }
+}
+
+Scalar load_element(const void* from, ScalarType dtype) {
+  const auto get = [&](auto like) {
+    decltype(like) value;
+    std::memcpy(&value, from, sizeof(value));
+    return Scalar(value);
+  };
+  switch (dtype) {
+    case ScalarType::Byte: return get(uint8_t{});
+    case ScalarType::Char: return get(int8_t{});
+    case ScalarType::Short: return get(int16_t{});
+    case ScalarType::Int: return get(int32_t{});
+    case ScalarType::Long: return get(int64_t{});
+    case ScalarType::Half: return get(Half{});
+    case ScalarType::Float: return get(float{});
+    case ScalarType::Double: return get(double{});
+    case ScalarType::ComplexFloat: return get(c10::complex<float>{});
+    case ScalarType::ComplexDouble: return get(c10::complex<double>{});
+    case ScalarType::Bool: return get(bool{});
+    case ScalarType::BFloat16: return get(BFloat16{});
+    default: TORCH_CHECK_NOT_IMPLEMENTED(false, "elements of type ", dtype, " cannot be made a number");
+  }
+}
+
+cpu::Operand operand_of(const TensorBase& t) {
+  return {static_cast<char*>(t.mutable_data_ptr()), t.sizes().data(), t.strides().data(), t.dim(),
+          static_cast<int64_t>(t.itemsize())};
+}
+
+ScalarType promoted_type(Inputs inputs) {
+  TypePromotion p;
+  for (const Input& in : inputs) {
+    if (in.tensor() == nullptr) {
+      p.add(in.number());
+    } else {
+      p.add_tensor(in.tensor()->scalar_type(), in.tensor()->dim(), in.tensor()->unsafeGetTensorImpl()->is_wrapped_number());
+    }
+  }
+  return p.result();
+}
+
+ScalarType to_floating(ScalarType type) { return floating_or_complex(type) ? type : get_default_dtype_as_scalartype(); }
+
+TensorSpec result_spec(Inputs inputs, ScalarType dtype) {
+  TensorSpec spec;
+  spec.dtype = dtype;
+  const TensorBase* first = nullptr;
+  bool same = true;
+  for (const Input& in : inputs) {
+    const TensorBase* t = in.tensor();
+    if (t == nullptr) continue;
+    if (first == nullptr) {
+      first = t;
+      spec.sizes = DimVector(t->sizes().begin(), t->sizes().end());
+      spec.device = t->device();
+      same = t->is_contiguous();
+      continue;
+    }
+    if (t->device() != spec.device) {
+      if (t->dim() == 0 && t->is_cpu()) {
+        // A 0-dim CPU tensor goes with any device.
+      } else if (spec.device.type() == DeviceType::CPU && spec.sizes.empty()) {
+        spec.device = t->device();
+      } else {
+        TORCH_CHECK(false, "Expected all tensors to be on the same device, but found at least two devices, ", spec.device,
+                    " and ", t->device(), "!");
+      }
+    }
+    same = same && t->is_contiguous();
+    const IntArrayRef sizes = t->sizes();
+    if (IntArrayRef(spec.sizes) == sizes) continue;
+    const size_t a = spec.sizes.size(), b = sizes.size(), rank = a > b ? a : b;
+    DimVector merged(rank, 1);
+    for (size_t i = 0; i < rank; ++i) {
+      const size_t back = rank - i;
+      const int64_t x = back <= a ? spec.sizes[a - back] : 1, y = back <= b ? sizes[b - back] : 1;
+      TORCH_CHECK(x == y || x == 1 || y == 1, "The size of tensor a (", x, ") must match the size of tensor b (", y,
+                  ") at non-singleton dimension ", i);
+      merged[i] = x == 1 ? y : x;
+    }
+    spec.sizes = std::move(merged);
+  }
+  if (!same) spec.strides = follow_layout(spec.sizes, inputs);
+  return spec;
+}
+
+Params::Params(ScalarType compute, std::initializer_list<Scalar> numbers) {
+  TORCH_INTERNAL_ASSERT(numbers.size() <= 4);
+  char* at = bytes_;
+  for (const Scalar& n : numbers) {
+    store_number(n, compute, at);
+    at += elementSize(compute);
+  }
+}
+
+void run_loop(cpu::ElementLoop loop, const void* context, const ScalarType* computes, const TensorBase& out, Inputs inputs) {
+  const int count = static_cast<int>(inputs.size()) + 1;
+  const int64_t n = out.numel();
+  if (n == 0) return;
+
+  // Everything contiguous, of one shape and of the loop's types: no driver.
+  char* data[cpu::kMaxOperands];
+  int64_t item_sizes[cpu::kMaxOperands];
+  alignas(64) char spread[2][kSpreadElements * 16];
+  int spreads = 0;
+  bool direct = out.scalar_type() == computes[0] && out.is_contiguous();
+  data[0] = static_cast<char*>(out.mutable_data_ptr());
+  item_sizes[0] = static_cast<int64_t>(out.itemsize());
+  int k = 1;
+  for (const Input& in : inputs) {
+    if (!direct) break;
+    const TensorBase* t = in.tensor();
+    if (t != nullptr) {
+      direct = t->scalar_type() == computes[k] && t->is_contiguous() && t->numel() == n;
+      data[k] = static_cast<char*>(t->mutable_data_ptr());
+      item_sizes[k] = static_cast<int64_t>(t->itemsize());
+    } else {
+      direct = n <= kSpreadElements && spreads < 2;
+      if (!direct) break;
+      char number[16];
+      store_number(in.number(), computes[k], number);
+      data[k] = spread[spreads++];
+      item_sizes[k] = static_cast<int64_t>(elementSize(computes[k]));
+      cpu::fill_run(data[k], number, n, item_sizes[k]);
+    }
+    ++k;
+  }
+  if (direct) {
+    cpu::elementwise_contiguous(loop, context, data, item_sizes, 1, count, n);
+    return;
+  }
+
+  cpu::ElementArg args[cpu::kMaxOperands];
+  alignas(16) char numbers[cpu::kMaxOperands][16];
+  args[0] = {operand_of(out), out.scalar_type(), computes[0]};
+  k = 1;
+  for (const Input& in : inputs) {
+    if (in.tensor() != nullptr) {
+      args[k] = {operand_of(*in.tensor()), in.tensor()->scalar_type(), computes[k]};
+    } else {
+      store_number(in.number(), computes[k], numbers[k]);
+      args[k] = {{numbers[k], nullptr, nullptr, 0, static_cast<int64_t>(elementSize(computes[k]))}, computes[k], computes[k]};
+    }
+    ++k;
+  }
+  cpu::elementwise(loop, context, args, 1, count);
+}
+
+namespace {
+cpu::ElementLoop loop_or_throw(const char* name, const cpu::ElementOp& op, ScalarType dtype) {
+  const cpu::ElementLoop loop = cpu::find_loop(op, dtype);
+  TORCH_CHECK_NOT_IMPLEMENTED(loop != nullptr, "\"", name, "\" not implemented for '", dtype, "'");
+  return loop;
+}
+}  // namespace
+
+void run(const char* name, const cpu::ElementOp& op, ScalarType in_dtype, const void* params, const TensorBase& out,
+         Inputs inputs) {
+  const ScalarType compute = cpu::compute_type(in_dtype);
+  const ScalarType computes[cpu::kMaxOperands] = {compute, compute, compute, compute, compute, compute, compute, compute};
+  run_loop(loop_or_throw(name, op, in_dtype), params, computes, out, inputs);
+}
+
+void run_predicate(const char* name, const cpu::ElementOp& op, ScalarType in_dtype, const TensorBase& out, Inputs inputs) {
+  const ScalarType compute = cpu::compute_type(in_dtype);
+  const ScalarType computes[cpu::kMaxOperands] = {ScalarType::Bool, compute, compute, compute, compute};
+  run_loop(loop_or_throw(name, op, in_dtype), nullptr, computes, out, inputs);
+}
+
+}  // namespace at::pointwise

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <initializer_list>
+
+#include "aten/core/tensor_base.h"
+#include "aten/core/tensor_spec.h"
+#include "aten/cpu/elementwise.h"
+#include "c10/core/scalar.h"
+#include "c10/core/type_promotion.h"
+
+// What the pointwise operators' shape rules and kernels share: type promotion, broadcasting, the layout of results, and
+// running a loop over tensors.
+
+namespace at::pointwise {
+
+/// An input: a tensor, or a number that takes part in the loop as a 0-dim operand.
+class Input {
+ public:
+  Input(const TensorBase& tensor) : tensor_(&tensor) {}
+  Input(const Scalar& number) : number_(&number) {}
+  const TensorBase* tensor() const { return tensor_; }
+  const Scalar& number() const { return *number_; }
+
+ private:
+  const TensorBase* tensor_ = nullptr;
+  const Scalar* number_ = nullptr;
+};
+using Inputs = std::initializer_list<Input>;
+
+/// The documented result type of several arguments.
+ScalarType promoted_type(Inputs inputs);
+/// Integers and bool become the default floating-point dtype.
+ScalarType to_floating(ScalarType type);
+
+/// The specification of a pointwise result: the broadcast shape of the inputs, a dense layout that follows theirs, their
+/// device. Throws "The size of tensor a (2) must match the size of tensor b (3) at non-singleton dimension 0" and, for tensors
+/// of two devices, "Expected all tensors to be on the same device, but found at least two devices, cpu and meta!" (a 0-dim
+/// CPU tensor goes with any).
+TensorSpec result_spec(Inputs inputs, ScalarType dtype);
+
+/// Up to four numbers in a compute type, as a loop's context.
+class Params {
+ public:
+  Params(ScalarType compute, std::initializer_list<Scalar> numbers);
+  const void* get() const { return bytes_; }
+
+ private:
+  alignas(16) char bytes_[4 * 16];
+};
+
+/// Runs `op` in the compute type of `dtype` over the inputs into `out`. Inputs of other dtypes are converted on the way.
+/// `in_dtype` is the dtype the elements are taken as; `out` may have another (predicates: bool). Throws NotImplementedError
+/// "\"name\" not implemented for 'Half'" where `op` has no such loop.
+void run(const char* name, const cpu::ElementOp& op, ScalarType in_dtype, const void* params, const TensorBase& out,
+         Inputs inputs);
+/// The same for a predicate: `op` writes bools.
+void run_predicate(const char* name, const cpu::ElementOp& op, ScalarType in_dtype, const TensorBase& out, Inputs inputs);
+/// The same with the loop and the operands' compute types given; used by operators with mixed operands. computes[0] is out's.
+void run_loop(cpu::ElementLoop loop, const void* context, const ScalarType* computes, const TensorBase& out, Inputs inputs);
+
+cpu::Operand operand_of(const TensorBase& t);
+
+/// One element of a dtype, to and from a number (range-checked like Scalar::to).
+void store_element(const Scalar& number, ScalarType dtype, void* to);
+Scalar load_element(const void* from, ScalarType dtype);
+
+}  // namespace at::pointwise

@@ -1,0 +1,195 @@
+// Copies, conversions and fills.
+#include "aten/cpu/copy.h"
+
+#include "aten/core/empty.h"
+#include "aten/core/structured.h"
+#include "aten/core/tensor.h"
+#include "aten/core/view.h"
+#include "aten/cpu/pointwise.h"
+#include "aten/ops/copy/ops.h"
+
+namespace at::native {
+namespace {
+
+// A tensor like `self` of another dtype or device, in `format` (Preserve: self's own layout where it is dense).
+Tensor allocate_like(const Tensor& self, ScalarType dtype, Device device, MemoryFormat format) {
+  TensorSpec spec;
+  spec.sizes = DimVector(self.sizes().begin(), self.sizes().end());
+  spec.dtype = dtype;
+  spec.device = device;
+  if (format == MemoryFormat::Preserve) {
+    if (!self.is_contiguous()) spec.strides = strides_like(self);
+  } else if (format != MemoryFormat::Contiguous) {
+    spec.strides = strides_of_format(self.sizes(), format);
+  }
+  return empty_spec(spec);
+}
+
+void check_repeats_no_element(const char* op, const Tensor& self) {
+  for (int64_t d = 0; d < self.dim(); ++d) {
+    TORCH_CHECK(self.strides()[d] != 0 || self.sizes()[d] <= 1, op,
+                ": unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+                "Please clone() the tensor before performing the operation.");
+  }
+}
+
+}  // namespace
+
+Tensor& copy_(Tensor& self, const Tensor& src, bool non_blocking) {
+  TORCH_CHECK(self.defined(), "copy_: self is undefined");
+  TORCH_CHECK(src.defined(), "copy_: src is undefined");
+  if (self.is_same(src)) return self;
+  if (self.sizes() != src.sizes()) {
+    const DimVector shape = broadcast_shapes(self.sizes(), src.sizes());
+    TORCH_CHECK(IntArrayRef(shape) == self.sizes(), "output with shape ", self.sizes(), " doesn't match the broadcast shape ",
+                IntArrayRef(shape));
+  }
+  check_repeats_no_element("copy_", self);
+  if (self.is_meta() || src.is_meta()) {
+    TORCH_CHECK_NOT_IMPLEMENTED(self.is_meta(), "Cannot copy out of meta tensor; no data!");
+    return self;
+  }
+  TORCH_CHECK_NOT_IMPLEMENTED(self.is_cpu() && src.is_cpu(), "copy_: from device ", src.device(), " to ", self.device(),
+                              " is not available in this program");
+  if (self.numel() == 0) return self;
+  const structured::Overlap overlap = structured::overlap_of(self, src);
+  if (overlap == structured::Overlap::kSame) return self;
+  if (overlap == structured::Overlap::kPartial) {
+    const Tensor apart = allocate_like(src, src.scalar_type(), src.device(), MemoryFormat::Preserve);
+    cpu::copy(pointwise::operand_of(apart), src.scalar_type(), pointwise::operand_of(src), src.scalar_type());
+    cpu::copy(pointwise::operand_of(self), self.scalar_type(), pointwise::operand_of(apart), src.scalar_type());
+    return self;
+  }
+  cpu::copy(pointwise::operand_of(self), self.scalar_type(), pointwise::operand_of(src), src.scalar_type());
+  return self;
+}
+
+Tensor copy(const Tensor& self, const Tensor& src, bool non_blocking) {
+  Tensor result = allocate_like(self, self.scalar_type(), self.device(), MemoryFormat::Preserve);
+  return native::copy_(result, src, non_blocking);
+}
+
+Tensor clone(const Tensor& self, std::optional<MemoryFormat> memory_format) {
+  Tensor result =
+      allocate_like(self, self.scalar_type(), self.device(), memory_format.value_or(MemoryFormat::Preserve));
+  if (!self.is_meta()) native::copy_(result, self, false);
+  return result;
+}
+
+Tensor _to_copy(const Tensor& self, TensorOptions options, bool non_blocking, std::optional<MemoryFormat> memory_format) {
+  TORCH_CHECK(!options.has_layout() || options.layout() == self.layout(),
+              "to(options): changing the layout from ", self.layout(), " to ", options.layout(), " is not supported");
+  const Device device = options.has_device() ? options.device() : self.device();
+  const ScalarType dtype = options.has_dtype() ? options.scalar_type() : self.scalar_type();
+  Tensor result = allocate_like(self, dtype, device, memory_format.value_or(MemoryFormat::Preserve));
+  if (!result.is_meta()) native::copy_(result, self, non_blocking);
+  return result;
+}
+
+namespace {
+Tensor to_options(const Tensor& self, TensorOptions options, bool non_blocking, bool copy,
+                  std::optional<MemoryFormat> memory_format) {
+  TORCH_CHECK(!(options.has_memory_format() && memory_format.has_value()),
+              "Cannot set memory_format both in TensorOptions and explicit argument; please delete the redundant setter.");
+  const MemoryFormat format =
+      memory_format.has_value() ? *memory_format : options.memory_format_opt().value_or(MemoryFormat::Preserve);
+  const bool same = (!options.has_dtype() || options.scalar_type() == self.scalar_type()) &&
+      (!options.has_device() || options.device() == self.device()) &&
+      (!options.has_layout() || options.layout() == self.layout()) &&
+      (format == MemoryFormat::Preserve || self.is_contiguous(format));
+  if (same && !copy) return self;
+  return at::_to_copy(self, options.memory_format(std::nullopt).requires_grad(std::nullopt), non_blocking, format);
+}
+}  // namespace
+
+Tensor to_dtype_layout(const Tensor& self, TensorOptions options, bool non_blocking, bool copy,
+                       std::optional<MemoryFormat> memory_format) {
+  TORCH_CHECK(!options.has_requires_grad() || !options.requires_grad(),
+              "to(options) expects unset requires_grad flag, but got options.requires_grad set");
+  return to_options(self, options, non_blocking, copy, memory_format);
+}
+Tensor to_device(const Tensor& self, Device device, ScalarType dtype, bool non_blocking, bool copy,
+                 std::optional<MemoryFormat> memory_format) {
+  return to_options(self, TensorOptions().device(device).dtype(dtype), non_blocking, copy, memory_format);
+}
+Tensor to_dtype(const Tensor& self, ScalarType dtype, bool non_blocking, bool copy,
+                std::optional<MemoryFormat> memory_format) {
+  if (C10_LIKELY(self.scalar_type() == dtype && !copy && !memory_format.has_value())) return self;
+  return to_options(self, TensorOptions().dtype(dtype), non_blocking, copy, memory_format);
+}
+Tensor to_other(const Tensor& self, const Tensor& other, bool non_blocking, bool copy,
+                std::optional<MemoryFormat> memory_format) {
+  return to_options(self, TensorOptions().device(other.device()).dtype(other.scalar_type()), non_blocking, copy,
+                    memory_format);
+}
+Tensor type_as(const Tensor& self, const Tensor& other) { return to_other(self, other, false, false, std::nullopt); }
+
+Tensor& fill_scalar_(Tensor& self, const Scalar& value) {
+  check_repeats_no_element("fill_", self);
+  alignas(16) char item[16];
+  pointwise::store_element(value, self.scalar_type(), item);
+  if (self.is_meta() || self.numel() == 0) return self;
+  cpu::fill(pointwise::operand_of(self), item);
+  return self;
+}
+
+Tensor& fill_tensor_(Tensor& self, const Tensor& value) {
+  TORCH_CHECK(value.dim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with ", value.dim(),
+              " dimensions.");
+  return native::copy_(self, value, false);
+}
+
+Tensor fill_scalar(const Tensor& self, const Scalar& value) {
+  Tensor result = allocate_like(self, self.scalar_type(), self.device(), MemoryFormat::Preserve);
+  return fill_scalar_(result, value);
+}
+Tensor fill_tensor(const Tensor& self, const Tensor& value) {
+  Tensor result = allocate_like(self, self.scalar_type(), self.device(), MemoryFormat::Preserve);
+  return fill_tensor_(result, value);
+}
+
+Tensor& zero_(Tensor& self) {
+  check_repeats_no_element("zero_", self);
+  if (self.is_meta() || self.numel() == 0) return self;
+  const char zeros[16] = {};
+  cpu::fill(pointwise::operand_of(self), zeros);
+  return self;
+}
+
+Tensor& fill_diagonal_(Tensor& self, const Scalar& fill_value, bool wrap) {
+  TORCH_CHECK(self.dim() >= 2, "dimensions must larger than 1");
+  int64_t step = 0;
+  for (int64_t d = 0; d < self.dim(); ++d) {
+    TORCH_CHECK(self.dim() == 2 || self.size(d) == self.size(0), "all dimensions of input must be of equal length");
+    step += self.stride(d);
+  }
+  const int64_t height = self.size(0), width = self.size(1);
+  const int64_t length = height < width ? height : width;
+  Tensor diagonal = make_view(self, {length}, {step}, self.storage_offset());
+  fill_scalar_(diagonal, fill_value);
+  if (wrap && self.dim() == 2 && height > width + 1) {
+    const int64_t rest = (self.numel() + step - 1) / (width + 1) - length;
+    const int64_t most = height - width - 1;
+    const int64_t offset = self.stride(0) * (width + 1);
+    for (int64_t row = 0, start = self.storage_offset() + offset; row < most && rest > 0;
+         row += width + 1, start += offset) {
+      const int64_t n = most - row < width ? most - row : width;
+      Tensor part = make_view(self, {n}, {step}, start);
+      fill_scalar_(part, fill_value);
+    }
+  }
+  return self;
+}
+
+Scalar _local_scalar_dense(const Tensor& self) {
+  TORCH_CHECK(self.numel() == 1, "a Tensor with ", self.numel(), " elements cannot be converted to Scalar");
+  TORCH_CHECK_NOT_IMPLEMENTED(self.is_cpu(), "item: a tensor on ", self.device(), " has no value here");
+  return pointwise::load_element(self.data_ptr(), self.scalar_type());
+}
+
+Scalar item(const Tensor& self) {
+  TORCH_CHECK(self.numel() == 1, "a Tensor with ", self.numel(), " elements cannot be converted to Scalar");
+  return at::_local_scalar_dense(self);
+}
+
+}  // namespace at::native

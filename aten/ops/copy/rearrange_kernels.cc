@@ -1,0 +1,175 @@
+// Results that hold their input's elements in another order or several times.
+#include <numeric>
+
+#include "aten/core/empty.h"
+#include "aten/core/tensor.h"
+#include "aten/cpu/copy.h"
+#include "aten/cpu/pointwise.h"
+#include "aten/ops/copy/ops.h"
+#include "aten/ops/index/ops.h"
+#include "aten/ops/view/ops.h"
+
+namespace at::native {
+
+Tensor repeat(const Tensor& self, IntArrayRef repeats) {
+  const int64_t rank = static_cast<int64_t>(repeats.size());
+  TORCH_CHECK(rank >= self.dim(),
+              "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor");
+  DimVector apart, together, result;
+  for (int64_t d = 0; d < rank; ++d) {
+    TORCH_CHECK(repeats[d] >= 0, "Trying to create tensor with negative dimension ", repeats[d]);
+    const int64_t own = d - (rank - self.dim());
+    const int64_t size = own < 0 ? 1 : self.sizes()[own];
+    apart.push_back(1);
+    apart.push_back(size);
+    together.push_back(repeats[d]);
+    together.push_back(size);
+    result.push_back(size * repeats[d]);
+  }
+  return at::reshape(at::clone(at::expand(at::reshape(self, apart), together), MemoryFormat::Contiguous), result);
+}
+
+Tensor tile(const Tensor& self, IntArrayRef dims) {
+  DimVector repeats(dims.begin(), dims.end());
+  while (static_cast<int64_t>(repeats.size()) < self.dim()) repeats.insert(repeats.begin(), 1);
+  return at::repeat(self, repeats);
+}
+
+Tensor flip(const Tensor& self, IntArrayRef dims) {
+  DimVector strides(self.strides().begin(), self.strides().end());
+  uint64_t seen = 0;
+  char* start = static_cast<char*>(self.data_ptr());
+  for (int64_t dim : dims) {
+    const int64_t d = maybe_wrap_dim(dim, self.dim());
+    TORCH_CHECK((seen & (uint64_t{1} << d)) == 0, "dim ", d, " appears multiple times in the list of dims");
+    seen |= uint64_t{1} << d;
+    if (self.dim() == 0) continue;
+    if (self.numel() > 0) start += (self.sizes()[d] - 1) * strides[d] * static_cast<int64_t>(self.itemsize());
+    strides[d] = -strides[d];
+  }
+  TensorSpec spec = pointwise::result_spec({self}, self.scalar_type());
+  Tensor result = empty_spec(spec);
+  if (self.is_meta() || self.numel() == 0) return result;
+  const cpu::Operand source{start, self.sizes().data(), strides.data(), self.dim(), static_cast<int64_t>(self.itemsize())};
+  cpu::copy(pointwise::operand_of(result), self.scalar_type(), source, self.scalar_type());
+  return result;
+}
+
+Tensor fliplr(const Tensor& self) {
+  TORCH_CHECK(self.dim() >= 2, "Input must be >= 2-d.");
+  return at::flip(self, {1});
+}
+Tensor flipud(const Tensor& self) {
+  TORCH_CHECK(self.dim() >= 1, "Input must be >= 1-d.");
+  return at::flip(self, {0});
+}
+
+Tensor roll(const Tensor& self, IntArrayRef shifts, IntArrayRef dims) {
+  TORCH_CHECK(!shifts.empty(), "`shifts` required");
+  if (dims.empty() && shifts.size() == 1) {
+    Tensor flat = at::reshape(self, {-1});
+    return at::reshape(at::roll(flat, shifts, {0}), self.sizes());
+  }
+  TORCH_CHECK(shifts.size() == dims.size(), "shifts and dimensions must align. shifts: ", shifts.size(),
+              ", dims:", dims.size());
+  const int64_t item = static_cast<int64_t>(self.itemsize());
+  Tensor current = self;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    const int64_t d = maybe_wrap_dim(dims[i], self.dim(), false);
+    Tensor result = empty_contiguous(self.sizes(), self.scalar_type(), self.device());
+    const int64_t size = self.sizes()[d];
+    if (!self.is_meta() && self.numel() > 0) {
+      const int64_t start = ((shifts[i] % size) + size) % size;  // where element 0 goes
+      DimVector part(self.sizes().begin(), self.sizes().end());
+      const auto move = [&](int64_t to, int64_t from, int64_t length) {
+        if (length == 0) return;
+        part[d] = length;
+        const cpu::Operand dst{static_cast<char*>(result.data_ptr()) + to * result.strides()[d] * item, part.data(),
+                               result.strides().data(), result.dim(), item};
+        const cpu::Operand src{static_cast<char*>(current.data_ptr()) + from * current.strides()[d] * item, part.data(),
+                               current.strides().data(), current.dim(), item};
+        cpu::copy(dst, self.scalar_type(), src, self.scalar_type());
+      };
+      move(start, 0, size - start);
+      move(0, size - start, start);
+    }
+    current = std::move(result);
+  }
+  return current;
+}
+
+Tensor rot90(const Tensor& self, int64_t k, IntArrayRef dims) {
+  TORCH_CHECK(dims.size() == 2, "expected total rotation dims == 2, but got dims = ", dims.size());
+  TORCH_CHECK(self.dim() >= 2, "expected total dims >= 2, but got total dims = ", self.dim());
+  const int64_t a = maybe_wrap_dim(dims[0], self.dim()), b = maybe_wrap_dim(dims[1], self.dim());
+  TORCH_CHECK(a != b, "expected rotation dims to be different, but got dim0 = ", dims[0], " and dim1 = ", dims[1]);
+  switch (((k % 4) + 4) % 4) {
+    case 1: return at::transpose(at::flip(self, {b}), a, b);
+    case 2: return at::flip(self, {a, b});
+    case 3: return at::flip(at::transpose(self, a, b), {b});
+    default: return at::clone(self, MemoryFormat::Contiguous);
+  }
+}
+
+// 0 repeated repeats[0] times, 1 repeated repeats[1] times, ...
+Tensor repeat_interleave_tensor(const Tensor& repeats, std::optional<int64_t> output_size) {
+  TORCH_CHECK(repeats.dim() == 1, "repeat_interleave only accept 1D vector as repeat");
+  TORCH_CHECK(repeats.scalar_type() == ScalarType::Long || repeats.scalar_type() == ScalarType::Int,
+              "repeats has to be Long or Int tensor");
+  const Tensor counts = at::contiguous(at::to(repeats, ScalarType::Long));
+  const int64_t* count = counts.data_ptr<int64_t>();
+  int64_t total = 0;
+  for (int64_t i = 0; i < counts.numel(); ++i) {
+    TORCH_CHECK(count[i] >= 0, "repeats can not be negative");
+    total += count[i];
+  }
+  TORCH_CHECK(!output_size.has_value() || *output_size == total, "repeat_interleave: output_size ",
+              output_size.value_or(0), " does not match the sum of repeats ", total);
+  Tensor result = empty_contiguous({total}, repeats.scalar_type(), repeats.device());
+  const auto write = [&](auto* out) {
+    for (int64_t i = 0; i < counts.numel(); ++i) {
+      for (int64_t j = 0; j < count[i]; ++j) *out++ = static_cast<std::remove_pointer_t<decltype(out)>>(i);
+    }
+  };
+  if (repeats.scalar_type() == ScalarType::Long) {
+    write(result.data_ptr<int64_t>());
+  } else {
+    write(result.data_ptr<int32_t>());
+  }
+  return result;
+}
+
+Tensor repeat_interleave_self_tensor(const Tensor& self, const Tensor& repeats, std::optional<int64_t> dim,
+                                     std::optional<int64_t> output_size) {
+  const Tensor input = dim.has_value() ? self : at::reshape(self, {-1});
+  const int64_t d = maybe_wrap_dim(dim.value_or(0), input.dim());
+  const int64_t size = input.dim() == 0 ? 1 : input.size(d);
+  Tensor counts = repeats;
+  if (repeats.dim() == 0 || (repeats.dim() == 1 && repeats.size(0) == 1)) {
+    counts = at::expand(at::reshape(repeats, {1}), {size});
+  } else {
+    TORCH_CHECK(repeats.dim() == 1, "repeats must be 0-dim or 1-dim tensor");
+    TORCH_CHECK(repeats.size(0) == size, "repeats must have the same size as input along dim");
+  }
+  return at::index_select(input, d, at::repeat_interleave(counts, output_size));
+}
+
+Tensor repeat_interleave_self_int(const Tensor& self, int64_t repeats, std::optional<int64_t> dim,
+                                  std::optional<int64_t> output_size) {
+  TORCH_CHECK(repeats >= 0, "Repeats must be non-negative");
+  Tensor input = dim.has_value() ? self : at::reshape(self, {-1});
+  const int64_t d = maybe_wrap_dim(dim.value_or(0), input.dim());
+  if (input.dim() == 0) input = at::reshape(input, {1});
+  // Each element becomes a run: a new dimension of size `repeats` after d, merged into it.
+  DimVector wide, merged(input.sizes().begin(), input.sizes().end());
+  for (int64_t i = 0; i < input.dim(); ++i) {
+    wide.push_back(input.sizes()[i]);
+    if (i == d) wide.push_back(repeats);
+  }
+  merged[d] *= repeats;
+  TORCH_CHECK(!output_size.has_value() || *output_size == merged[d], "repeat_interleave: Invalid output_size, expected ",
+              merged[d], " but got ", output_size.value_or(0));
+  return at::reshape(at::clone(at::expand(at::unsqueeze(input, d + 1), wide), MemoryFormat::Contiguous), merged);
+}
+
+}  // namespace at::native
