@@ -11,10 +11,9 @@
 // Gradients of elementwise operators. Each gives the gradient of one argument from that of the result, in the convention for
 // complex numbers that the gradient of a real loss is its conjugate Wirtinger derivative: for a holomorphic f it is
 // grad * conj(f'). Shapes may be those of the broadcast result; the engine sums.
-namespace torch::autograd {
+namespace torch::autograd::generated {
 
-using at::Scalar;
-using at::Tensor;
+using namespace at;
 
 // conj(t), without a call for real tensors.
 Tensor conj_of(const Tensor& t);
@@ -52,6 +51,11 @@ Tensor pow_grad_exponent(const Tensor& grad, const Scalar& self, const Tensor& e
 // The larger (smaller) of two gets the gradient; equal ones half each.
 Tensor maximum_grad(const Tensor& grad, const Tensor& self, const Tensor& other);
 Tensor minimum_grad(const Tensor& grad, const Tensor& self, const Tensor& other);
+// As above where a NaN loses against a number.
+Tensor fmax_grad(const Tensor& grad, const Tensor& self, const Tensor& other);
+Tensor fmax_grad_other(const Tensor& grad, const Tensor& self, const Tensor& other);
+Tensor fmin_grad(const Tensor& grad, const Tensor& self, const Tensor& other);
+Tensor fmin_grad_other(const Tensor& grad, const Tensor& self, const Tensor& other);
 Tensor atan2_grad_self(const Tensor& grad, const Tensor& self, const Tensor& other);
 Tensor atan2_grad_other(const Tensor& grad, const Tensor& self, const Tensor& other);
 Tensor hypot_grad(const Tensor& grad, const Tensor& side, const Tensor& result);
@@ -122,4 +126,4 @@ Tensor gelu_backward_grad_self(
     const Tensor& grad, const Tensor& grad_output, const Tensor& self, std::string_view approximate);
 Tensor silu_backward_grad_self(const Tensor& grad, const Tensor& grad_output, const Tensor& self);
 
-}  // namespace torch::autograd
+}  // namespace torch::autograd::generated

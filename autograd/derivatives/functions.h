@@ -1,0 +1,6 @@
+#pragma once
+
+// What derivative formulas in the tables may call besides at:: functions.
+#include "autograd/derivatives/matmul_functions.h"
+#include "autograd/derivatives/pointwise_functions.h"
+#include "autograd/derivatives/view_functions.h"
