@@ -20,7 +20,7 @@ FAMILY_CALLS = {
     "loss": [],
     "matmul": [],
     "nested": [],
-    "norm": [],
+    "norm": ["binary", "reduce", "unary", "view"],
     "padding": [],
     "pointwise": [],
     "pool": [],
