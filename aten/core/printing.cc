@@ -1,0 +1,201 @@
+#include "aten/core/printing.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <ostream>
+
+#include "aten/core/empty.h"
+#include "aten/ops/copy/ops.h"
+
+namespace at {
+namespace {
+
+// The elements of one printed block as doubles, with the imaginary parts of complex ones.
+struct Block {
+  const double* real;
+  const double* imag;  // null for real tensors
+  int64_t row_stride;
+  int64_t col_stride;
+};
+
+struct Format {
+  double scale = 1;
+  int width = 0;
+  int precision = 0;
+  char style = 'g';  // 'g': integral values, 'f': fixed, 'e': scientific
+};
+
+// How the finite ones of `count` numbers print: by the decimal exponents of the largest and the smallest magnitude.
+template <class At>
+Format choose_format(int64_t count, const At& at) {
+  bool integral = true;
+  double least = INFINITY;
+  double most = 0;
+  bool any = false;
+  for (int64_t i = 0; i < count; ++i) {
+    const double magnitude = std::fabs(at(i));
+    if (!std::isfinite(magnitude)) continue;
+    any = true;
+    integral &= magnitude == std::ceil(magnitude);
+    least = std::min(least, magnitude);
+    most = std::max(most, magnitude);
+  }
+  auto exponent = [](double magnitude) {
+    return magnitude == 0 ? 1 : static_cast<int>(std::floor(std::log10(magnitude))) + 1;
+  };
+  const int low = any ? exponent(least) : 1;
+  const int high = any ? exponent(most) : 1;
+  if (integral) {
+    return high > 9 ? Format{1, 11, 4, 'e'} : Format{1, high + 1, 6, 'g'};
+  }
+  if (high - low > 4) {
+    return Format{1, std::abs(high) > 99 || std::abs(low) > 99 ? 12 : 11, 4, 'e'};
+  }
+  if (high > 5 || high < 0) return Format{std::pow(10.0, high - 1), 7, 4, 'f'};
+  return Format{1, high == 0 ? 7 : high + 6, 4, 'f'};
+}
+
+void append_number(std::string& out, double value, const Format& format, int width, bool force_sign) {
+  char text[400];
+  value /= format.scale;
+  if (format.style == 'e') {
+    std::snprintf(text, sizeof(text), force_sign ? "%+*.*e" : "%*.*e", width, format.precision, value);
+  } else if (format.style == 'f') {
+    std::snprintf(text, sizeof(text), force_sign ? "%+*.*f" : "%*.*f", width, format.precision, value);
+  } else {
+    std::snprintf(text, sizeof(text), force_sign ? "%+*.*g" : "%*.*g", width, format.precision, value);
+  }
+  out += text;
+}
+
+void append_element(std::string& out, const Block& block, int64_t offset, const Format& format) {
+  append_number(out, block.real[offset], format, format.width, false);
+  if (block.imag == nullptr) return;
+  append_number(out, block.imag[offset], format, 0, true);
+  out += 'j';
+}
+
+void append_scale(std::string& out, const Format& format) {
+  if (format.scale == 1) return;
+  append_number(out, format.scale, Format{1, 0, 6, 'g'}, 0, false);
+  out += " *\n";
+}
+
+Format format_of(const Block& block, int64_t rows, int64_t cols) {
+  const int64_t parts = block.imag == nullptr ? 1 : 2;
+  return choose_format(rows * cols * parts, [&](int64_t i) {
+    const double* part = i % parts == 0 ? block.real : block.imag;
+    const int64_t element = i / parts;
+    return part[element / cols * block.row_stride + element % cols * block.col_stride];
+  });
+}
+
+void append_matrix(std::string& out, const Block& block, int64_t rows, int64_t cols, int64_t line_size, int indent) {
+  const Format format = format_of(block, rows, cols);
+  const int64_t cell = format.width + 1 + (block.imag == nullptr ? 0 : format.width + 2);
+  const int64_t fit = std::max<int64_t>((line_size - indent) / cell, 1);
+  const std::string margin(indent, ' ');
+  for (int64_t first = 0; first < cols; first += fit) {
+    const int64_t last = std::min(first + fit, cols);
+    if (fit < cols) {
+      if (first != 0) out += '\n';
+      out += str("Columns ", first + 1, " to ", last);
+    }
+    if (format.scale != 1) out += margin;
+    append_scale(out, format);
+    for (int64_t r = 0; r < rows; ++r) {
+      out += margin;
+      for (int64_t c = first; c < last; ++c) {
+        if (c != first) out += ' ';
+        append_element(out, block, r * block.row_stride + c * block.col_stride, format);
+      }
+      out += '\n';
+    }
+  }
+}
+
+}  // namespace
+
+std::string to_string(const Tensor& tensor, int64_t line_size) {
+  if (!tensor.defined()) return "[ Tensor (undefined) ]";
+  std::string out;
+  std::string kind = str("[ ", tensor.toString(), "{");
+  for (int64_t d = 0; d < tensor.dim(); ++d) kind += str(d == 0 ? "" : ",", tensor.size(d));
+  kind += "} ]";
+  if (tensor.numel() == 0 || tensor.is_meta()) return kind;
+
+  // A contiguous copy in double precision, the imaginary parts apart.
+  const bool complex = tensor.is_complex();
+  std::vector<double> real(tensor.numel());
+  std::vector<double> imag(complex ? tensor.numel() : 0);
+  {
+    AutoDispatchBelowAutograd below;
+    Tensor values = empty_contiguous(tensor.sizes(), complex ? ScalarType::ComplexDouble : ScalarType::Double);
+    at::copy_(values, tensor);
+    const double* data = static_cast<const double*>(values.data_ptr());
+    for (size_t i = 0; i < real.size(); ++i) {
+      real[i] = data[complex ? 2 * i : i];
+      if (complex) imag[i] = data[2 * i + 1];
+    }
+  }
+  const int64_t rank = tensor.dim();
+  auto block_at = [&](int64_t offset, int64_t row_stride) {
+    return Block{real.data() + offset, complex ? imag.data() + offset : nullptr, row_stride, 1};
+  };
+  if (rank == 0) {
+    append_element(out, block_at(0, 1), 0, Format{1, 0, 6, 'g'});
+    out += '\n';
+  } else if (rank == 1) {
+    const Block block = block_at(0, 1);
+    const Format format = format_of(block, tensor.size(0), 1);
+    append_scale(out, format);
+    for (int64_t i = 0; i < tensor.size(0); ++i) {
+      append_element(out, block, i, format);
+      out += '\n';
+    }
+  } else {
+    const int64_t rows = tensor.size(-2);
+    const int64_t cols = tensor.size(-1);
+    if (rank == 2) {
+      append_matrix(out, block_at(0, cols), rows, cols, line_size, 0);
+    } else {
+      // The first index runs fastest.
+      DimVector slice(rank - 2);
+      const int64_t slices = tensor.numel() / (rows * cols);
+      for (int64_t s = 0; s < slices; ++s) {
+        if (s != 0) out += '\n';
+        out += '(';
+        int64_t offset = 0;
+        for (int64_t d = 0; d < rank - 2; ++d) {
+          out += str(slice[d] + 1, ",");
+          offset = offset * tensor.size(d) + slice[d];
+        }
+        out += ".,.) = \n";
+        append_matrix(out, block_at(offset * rows * cols, cols), rows, cols, line_size, 1);
+        for (int64_t d = 0; d < rank - 2 && ++slice[d] == tensor.size(d); ++d) slice[d] = 0;
+      }
+    }
+  }
+  return out + kind;
+}
+
+std::ostream& print(std::ostream& stream, const Tensor& tensor, int64_t line_size) {
+  return stream << to_string(tensor, line_size);
+}
+
+std::ostream& operator<<(std::ostream& stream, const Tensor& tensor) {
+  return stream << to_string(tensor);
+}
+
+void print(const Tensor& tensor) {
+  const std::string text =
+      tensor.defined() ? str("[", tensor.toString(), " ", tensor.sizes(), "]") : std::string("[UndefinedTensor]");
+  std::fprintf(stderr, "%s\n", text.c_str());
+}
+
+void Tensor::print() const {
+  at::print(*this);
+}
+
+}  // namespace at

@@ -1,0 +1,32 @@
+// Moving tensors between devices and dtypes by name.
+#include "aten/core/tensor.h"
+#include "aten/ops/copy/ops.h"
+
+namespace at {
+namespace {
+
+Tensor to_device(const Tensor& self, DeviceType type) {
+  if (self.device().type() == type) return self;
+  return at::_to_copy(self, self.options().device(Device(type)));
+}
+
+}  // namespace
+
+Tensor Tensor::cpu() const {
+  return to_device(*this, DeviceType::CPU);
+}
+
+Tensor Tensor::cuda() const {
+  return to_device(*this, DeviceType::CUDA);
+}
+
+Tensor Tensor::meta() const {
+  return to_device(*this, DeviceType::Meta);
+}
+
+Tensor Tensor::toType(ScalarType dtype) const {
+  if (scalar_type() == dtype) return *this;
+  return at::_to_copy(*this, options().dtype(dtype));
+}
+
+}  // namespace at
