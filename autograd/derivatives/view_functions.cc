@@ -171,6 +171,12 @@ Tensor constant_pad_grad(const Tensor& grad, IntArrayRef pad) {
   return at::constant_pad_nd(grad, back, Scalar(0));
 }
 
+Tensor fill_diagonal_grad(const Tensor& grad, bool wrap) {
+  Tensor copy = at::clone(grad);
+  at::fill_diagonal_(copy, Scalar(0), wrap);
+  return copy;
+}
+
 Tensor dropout_grad(const Tensor& grad, const Tensor& mask, double p, std::optional<bool> train) {
   if (!train.value_or(true)) return grad;
   return at::mul(at::mul(grad, mask), Scalar(p == 1.0 ? 0.0 : 1.0 / (1.0 - p)));
