@@ -135,12 +135,6 @@ Tensor unbind_grad(const std::vector<Tensor>& grads, int64_t dim) {
   return at::stack(grads, dim);
 }
 
-Tensor roll_grad(const Tensor& grad, IntArrayRef shifts, IntArrayRef dims) {
-  DimVector back;
-  for (int64_t shift : shifts) back.push_back(-shift);
-  return at::roll(grad, back, dims);
-}
-
 Tensor repeat_grad(const Tensor& grad, IntArrayRef repeats, IntArrayRef sizes) {
   // Each dimension of the result is (repeat, size): the repeats are summed.
   const size_t lead = repeats.size() - sizes.size();
@@ -169,12 +163,6 @@ Tensor constant_pad_grad(const Tensor& grad, IntArrayRef pad) {
   DimVector back;
   for (int64_t width : pad) back.push_back(-width);
   return at::constant_pad_nd(grad, back, Scalar(0));
-}
-
-Tensor fill_diagonal_grad(const Tensor& grad, bool wrap) {
-  Tensor copy = at::clone(grad);
-  at::fill_diagonal_(copy, Scalar(0), wrap);
-  return copy;
 }
 
 Tensor dropout_grad(const Tensor& grad, const Tensor& mask, double p, std::optional<bool> train) {

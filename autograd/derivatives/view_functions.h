@@ -39,13 +39,10 @@ Tensor split_grad(
 Tensor split_with_sizes_grad(
     const Tensor* grads, IntArrayRef sizes, IntArrayRef split_sizes, int64_t dim, const TensorOptions& options);
 Tensor unbind_grad(const std::vector<Tensor>& grads, int64_t dim);
-Tensor roll_grad(const Tensor& grad, IntArrayRef shifts, IntArrayRef dims);
 Tensor repeat_grad(const Tensor& grad, IntArrayRef repeats, IntArrayRef sizes);
 Tensor view_as_complex_grad(const Tensor& grad);
 Tensor view_as_real_grad(const Tensor& grad);
 Tensor constant_pad_grad(const Tensor& grad, IntArrayRef pad);
-// grad with the diagonal that fill_diagonal_ wrote to zeroed.
-Tensor fill_diagonal_grad(const Tensor& grad, bool wrap);
 Tensor dropout_grad(const Tensor& grad, const Tensor& mask, double p, std::optional<bool> train);
 
 }  // namespace torch::autograd::generated
