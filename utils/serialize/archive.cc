@@ -306,6 +306,29 @@ std::vector<std::string> InputArchive::keys() const {
   return out;
 }
 
+std::vector<std::string> InputArchive::tensor_names() const {
+  std::vector<std::string> out;
+  const safetensors::Header& header = file().header();
+  for (size_t i = 0; i < header.size(); ++i) {
+    const std::string_view name = header.tensor(i).name;
+    if (name.substr(0, prefix_.size()) == prefix_) out.emplace_back(name.substr(prefix_.size()));
+  }
+  return out;
+}
+
+std::vector<std::pair<std::string, char>> InputArchive::value_names() const {
+  std::vector<std::pair<std::string, char>> out;
+  const safetensors::Header& header = file().header();
+  const std::string prefix = c10::str(kValuePrefix, prefix_);
+  for (size_t i = 0; i < header.metadata_size(); ++i) {
+    const auto [name, text] = header.metadata(i);
+    if (name.substr(0, prefix.size()) != prefix) continue;
+    if (text.size() < 2 || text[1] != ':') throw_unreadable(std::string(name));
+    out.emplace_back(name.substr(prefix.size()), text[0]);
+  }
+  return out;
+}
+
 OutputArchive& operator<<(OutputArchive& archive, const at::Tensor& tensor) {
   archive.write("0", tensor);
   return archive;

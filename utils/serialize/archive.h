@@ -93,6 +93,10 @@ class InputArchive {
 
   // What is directly below: names of tensors, values and nested archives, each once, sorted.
   std::vector<std::string> keys() const;
+  // Everything below this archive: full names of tensors ("layer.weight"), and of values with their kind ('i' integer,
+  // 'f' floating point, 'b' boolean, 's' text, 'I' and 'F' lists, 'a' an empty nested archive).
+  std::vector<std::string> tensor_names() const;
+  std::vector<std::pair<std::string, char>> value_names() const;
   // The stored tensor's geometry, without reading it; false where there is none.
   bool describe(const std::string& key, c10::ScalarType* dtype, std::vector<int64_t>* sizes) const;
 

@@ -100,6 +100,9 @@ TEST(Archive, NestsLikeAStateDict) {
   EXPECT_THAT(in.keys(), ElementsAre("bias", "empty", "layer"));
   in.read("layer", nested);
   EXPECT_THAT(nested.keys(), ElementsAre("step", "weight"));
+  EXPECT_THAT(nested.tensor_names(), ElementsAre("weight"));
+  EXPECT_THAT(nested.value_names(), ElementsAre(std::make_pair(std::string("step"), 'i')));
+  EXPECT_THAT(in.tensor_names(), ::testing::UnorderedElementsAre("layer.weight", "bias"));
   at::Tensor w;
   nested.read("weight", w);
   EXPECT_EQ(w.data_ptr<float>()[1], 2);

@@ -1,8 +1,5 @@
 #include "utils/serialize/safetensors_format.h"
 
-#include <cstdio>
-#include <cstring>
-
 namespace torch::safetensors {
 namespace {
 
@@ -51,19 +48,27 @@ TensorInfo Header::tensor(size_t index) const {
   return info;
 }
 
-int64_t Header::find(std::string_view name) const {
-  size_t low = 0, high = by_name_.size();
+namespace {
+// The item of `order`, which is sorted by key_at, with this key, or -1.
+template <typename KeyAt>
+int64_t binary_search(const std::vector<uint32_t>& order, std::string_view key, KeyAt key_at) {
+  size_t low = 0, high = order.size();
   while (low < high) {
     const size_t middle = (low + high) / 2;
-    const int order = view(entries_[by_name_[middle]].name).compare(name);
-    if (order == 0) return by_name_[middle];
-    if (order < 0) {
+    const int comparison = key_at(order[middle]).compare(key);
+    if (comparison == 0) return order[middle];
+    if (comparison < 0) {
       low = middle + 1;
     } else {
       high = middle;
     }
   }
   return -1;
+}
+}  // namespace
+
+int64_t Header::find(std::string_view name) const {
+  return binary_search(by_name_, name, [this](uint32_t i) { return view(entries_[i].name); });
 }
 
 std::pair<std::string_view, std::string_view> Header::metadata(size_t index) const {
@@ -72,13 +77,10 @@ std::pair<std::string_view, std::string_view> Header::metadata(size_t index) con
 }
 
 bool Header::find_metadata(std::string_view key, std::string_view* value) const {
-  for (const MetadataEntry& entry : metadata_) {
-    if (view(entry.key) == key) {
-      *value = view(entry.value);
-      return true;
-    }
-  }
-  return false;
+  const int64_t i = binary_search(metadata_by_key_, key, [this](uint32_t k) { return view(metadata_[k].key); });
+  if (i < 0) return false;
+  *value = view(metadata_[static_cast<size_t>(i)].value);
+  return true;
 }
 
 }  // namespace torch::safetensors

@@ -107,6 +107,7 @@ class Header {
   std::vector<uint32_t> by_name_;
   std::vector<int64_t> shapes_;
   std::vector<MetadataEntry> metadata_;
+  std::vector<uint32_t> metadata_by_key_;
   std::string decoded_;
 };
 

@@ -334,7 +334,8 @@ class HeaderParser {
   }
 
   void check_metadata_keys() {
-    std::vector<uint32_t> order(header_.metadata_.size());
+    std::vector<uint32_t>& order = header_.metadata_by_key_;
+    order.resize(header_.metadata_.size());
     for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<uint32_t>(i);
     auto key = [&](uint32_t i) { return header_.view(header_.metadata_[i].key); };
     std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return key(a) < key(b); });

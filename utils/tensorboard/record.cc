@@ -1,22 +1,10 @@
 #include "utils/tensorboard/record.h"
 
-#include <array>
-
 #include "c10/util/exception.h"
+#include "utils/serialize/crc32c.h"
 
 namespace torch::utils::tensorboard {
 namespace {
-
-constexpr std::array<uint32_t, 256> make_table() {
-  std::array<uint32_t, 256> table{};
-  for (uint32_t i = 0; i < 256; ++i) {
-    uint32_t c = i;
-    for (int bit = 0; bit < 8; ++bit) c = (c & 1) != 0 ? c >> 1 ^ 0x82f63b78u : c >> 1;
-    table[i] = c;
-  }
-  return table;
-}
-constexpr std::array<uint32_t, 256> kTable = make_table();
 
 void append_little_endian(std::string& out, uint64_t value, int bytes) {
   for (int i = 0; i < bytes; ++i, value >>= 8) out += static_cast<char>(value & 0xff);
@@ -30,14 +18,8 @@ uint64_t little_endian(std::string_view bytes) {
 
 }  // namespace
 
-uint32_t crc32c(std::string_view data) {
-  uint32_t c = ~0u;
-  for (const char byte : data) c = c >> 8 ^ kTable[(c ^ static_cast<unsigned char>(byte)) & 0xff];
-  return ~c;
-}
-
 uint32_t masked_crc32c(std::string_view data) {
-  const uint32_t c = crc32c(data);
+  const uint32_t c = serialize::crc32c(data);
   return (c >> 15 | c << 17) + 0xa282ead8u;
 }
 

@@ -8,9 +8,7 @@
 
 namespace torch::utils::tensorboard {
 
-// CRC-32C (Castagnoli, RFC 3720 B.4): "123456789" gives 0xe3069283.
-uint32_t crc32c(std::string_view data);
-// The CRC as record files store it: rotated right by 15 bits plus 0xa282ead8.
+// The CRC-32C as record files store it: rotated right by 15 bits plus 0xa282ead8.
 uint32_t masked_crc32c(std::string_view data);
 
 // Appends one record.
