@@ -136,6 +136,10 @@ void OutputArchive::save_to(const std::function<size_t(const void*, size_t)>& wr
   safetensors::save_to(tensors_, metadata(), sink);
 }
 
+void OutputArchive::save_with_checksum(const std::string& path) const {
+  safetensors::save_file(tensors_, path, metadata(), /*checksum=*/true);
+}
+
 std::string OutputArchive::to_bytes() const {
   StringSink sink;
   safetensors::save_to(tensors_, metadata(), sink);
@@ -167,6 +171,13 @@ void InputArchive::load_from(const std::function<size_t(uint64_t, void*, size_t)
   *this = InputArchive();
   file_ = std::make_shared<safetensors::File>(safetensors::File::from_bytes(std::move(bytes)));
   device_ = device;
+}
+
+void InputArchive::load_verified(const std::string& path) {
+  auto file = std::make_shared<safetensors::File>(path);
+  file->verify_checksum();
+  *this = InputArchive();
+  file_ = std::move(file);
 }
 
 const safetensors::File& InputArchive::file() const {

@@ -51,6 +51,8 @@ class OutputArchive {
   void save_to(std::ostream& stream) const;
   void save_to(const std::function<size_t(const void*, size_t)>& writer) const;
   std::string to_bytes() const;
+  // To a file with a checksum of all its bytes, which InputArchive::load_verified checks.
+  void save_with_checksum(const std::string& path) const;
 
   const safetensors::NamedTensors& tensors() const { return tensors_; }
 
@@ -73,6 +75,8 @@ class InputArchive {
   void load_from(const char* data, size_t size, std::optional<c10::Device> device = std::nullopt);
   void load_from(const std::function<size_t(uint64_t, void*, size_t)>& read, const std::function<size_t()>& size,
                  std::optional<c10::Device> device = std::nullopt);
+  // From a file that save_with_checksum() wrote; any damage is a FormatError.
+  void load_verified(const std::string& path);
 
   // read() throws Error "No such serialized tensor 'zz'" (or submodule, value) where the key is absent; try_read() returns
   // false. Into a defined tensor the data is copied, after its sizes were seen to be the same (else a ValueError); an

@@ -1,12 +1,14 @@
 #include "utils/serialize/safetensors.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 
 #include "aten/core/empty.h"
 #include "aten/core/from_blob.h"
 #include "aten/ops/copy/ops.h"
 #include "c10/core/grad_mode.h"
+#include "utils/serialize/crc32c.h"
 
 namespace torch::safetensors {
 namespace {
@@ -65,6 +67,16 @@ TensorLayout layout_of(const std::string& name, const at::Tensor& tensor) {
   }
   TORCH_CHECK_TYPE(false, "safetensors: tensor \"", name, "\" has dtype ", c10::toString(tensor.scalar_type()),
                    ", which the format does not have");
+}
+
+constexpr std::string_view kChecksumKey = "crc32c", kNoChecksum = "00000000";
+
+at::Tensor contiguous_on_cpu(const at::Tensor& tensor) {
+  if (tensor.is_cpu() && tensor.is_contiguous()) return tensor;
+  at::Tensor copy = at::empty_contiguous(tensor.sizes(), tensor.scalar_type());
+  const at::NoGradGuard no_grad;
+  at::copy_(copy, tensor);
+  return copy;
 }
 
 class FileSink : public Sink {
@@ -165,32 +177,59 @@ NamedTensors load_file(const std::string& path) {
   return out;
 }
 
-void save_to(const NamedTensors& tensors, const Metadata& metadata, Sink& sink) {
+void File::verify_checksum() const {
+  const std::string_view all(source_->base, source_->file.size() + source_->bytes.size());
+  std::string_view stored;
+  if (!source_->header.find_metadata(kChecksumKey, &stored) || stored.size() != kNoChecksum.size() ||
+      stored.data() < all.data() || stored.data() >= all.data() + all.size()) {
+    serialize::throw_format_error(c10::str("safetensors: ", source_->origin, " has no checksum"));
+  }
+  const size_t at = static_cast<size_t>(stored.data() - all.data());
+  uint32_t crc = serialize::crc32c(0, all.data(), at);
+  crc = serialize::crc32c(crc, kNoChecksum.data(), kNoChecksum.size());
+  crc = serialize::crc32c(crc, all.data() + at + stored.size(), all.size() - at - stored.size());
+  char text[9];
+  std::snprintf(text, sizeof text, "%08x", static_cast<unsigned>(crc));
+  if (stored != text) {
+    serialize::throw_format_error(c10::str("safetensors: ", source_->origin, " is damaged: its checksum is ", text,
+                                           " where ", stored, " is stored"));
+  }
+}
+
+void save_to(const NamedTensors& tensors, const Metadata& metadata, Sink& sink, bool checksum) {
   std::vector<TensorLayout> layouts;
   layouts.reserve(tensors.size());
-  Metadata all = metadata;
+  Metadata all;
+  if (checksum) all.emplace_back(kChecksumKey, kNoChecksum);
+  all.insert(all.end(), metadata.begin(), metadata.end());
   for (const auto& [name, tensor] : tensors) {
     layouts.push_back(layout_of(name, tensor));
     if (tensor.scalar_type() == ScalarType::ComplexDouble) all.emplace_back(dtype_key(name), kComplex128);
   }
-  const Plan planned = plan(layouts, all);
+  Plan planned = plan(layouts, all);
+  if (checksum) {
+    uint32_t crc = serialize::crc32c(planned.header);
+    for (const uint32_t i : planned.order) {
+      const at::Tensor t = contiguous_on_cpu(tensors[i].second);
+      crc = serialize::crc32c(crc, t.data_ptr(), t.nbytes());
+    }
+    // The first entry of the metadata, so its first occurrence.
+    const size_t at = planned.header.find(kNoChecksum, planned.header.find(kChecksumKey));
+    char text[9];
+    std::snprintf(text, sizeof text, "%08x", static_cast<unsigned>(crc));
+    planned.header.replace(at, kNoChecksum.size(), text);
+  }
   sink.write(planned.header.data(), planned.header.size());
   for (const uint32_t i : planned.order) {
-    at::Tensor t = tensors[i].second;
-    if (!t.is_cpu() || !t.is_contiguous()) {
-      at::Tensor copy = at::empty_contiguous(t.sizes(), t.scalar_type());
-      const at::NoGradGuard no_grad;
-      at::copy_(copy, t);
-      t = copy;
-    }
+    const at::Tensor t = contiguous_on_cpu(tensors[i].second);
     sink.write(t.data_ptr(), t.nbytes());
   }
 }
 
-void save_file(const NamedTensors& tensors, const std::string& path, const Metadata& metadata) {
+void save_file(const NamedTensors& tensors, const std::string& path, const Metadata& metadata, bool checksum) {
   serialize::AtomicFile file(path);
   FileSink sink(file);
-  save_to(tensors, metadata, sink);
+  save_to(tensors, metadata, sink, checksum);
   file.commit();
 }
 

@@ -44,6 +44,10 @@ class File {
   c10::ScalarType dtype(std::string_view name) const;
   std::vector<int64_t> sizes(std::string_view name) const;
 
+  // Compares the file's bytes with the checksum that save_file wrote. Reads the whole file. Throws FormatError where they
+  // differ or there is no checksum.
+  void verify_checksum() const;
+
   Metadata metadata() const;
   const Header& header() const { return source_->header; }
 
@@ -65,7 +69,10 @@ NamedTensors load_file(const std::string& path);
 
 // Replaces the file in one step. Tensors on other devices or with other strides are written as contiguous CPU tensors;
 // tensors that share memory are each written whole. Throws ValueError for an undefined tensor or a bad name.
-void save_file(const NamedTensors& tensors, const std::string& path, const Metadata& metadata = {});
+// With `checksum`, the metadata entry "crc32c" holds the CRC-32C of the whole file (eight hexadecimal digits, taken as zeros
+// for the computation), so that File::verify_checksum() sees any damage, also in the data.
+void save_file(const NamedTensors& tensors, const std::string& path, const Metadata& metadata = {},
+               bool checksum = false);
 
 // The same, piece by piece, to wherever `write` puts it; used by save_file and the archives.
 class Sink {
@@ -73,6 +80,6 @@ class Sink {
   virtual ~Sink() = default;
   virtual void write(const void* data, size_t bytes) = 0;
 };
-void save_to(const NamedTensors& tensors, const Metadata& metadata, Sink& sink);
+void save_to(const NamedTensors& tensors, const Metadata& metadata, Sink& sink, bool checksum = false);
 
 }  // namespace torch::safetensors

@@ -110,6 +110,23 @@ TEST(Safetensors, StridedTensorsAreWrittenInOrder) {
   EXPECT_THAT(std::vector<int>(p, p + 6), ElementsAre(3, 4, 5, 3, 4, 5));
 }
 
+TEST(Safetensors, TheChecksumSeesEveryDamage) {
+  const std::string path = scratch("sealed.safetensors");
+  // "00000000" also stands elsewhere, to be left alone.
+  save_file({{"crc32c", pattern({3, 3}, ScalarType::Float)}, {"e", pattern({0}, ScalarType::Byte)}}, path,
+            {{"00000000", "00000000"}}, true);
+  File(path).verify_checksum();
+  const std::string bytes = serialize::read_file(path);
+  File::from_bytes(bytes).verify_checksum();
+  for (size_t i = 0; i < bytes.size() * 8; ++i) {
+    std::string damaged = bytes;
+    damaged[i / 8] = static_cast<char>(damaged[i / 8] ^ 1 << i % 8);
+    EXPECT_THROW(File::from_bytes(damaged).verify_checksum(), FormatError) << "bit " << i;
+  }
+  save_file({}, path);
+  EXPECT_THROW(File(path).verify_checksum(), FormatError);
+}
+
 TEST(Safetensors, Errors) {
   const std::string path = scratch("errors.safetensors");
   save_file({{"a", pattern({1}, ScalarType::Float)}}, path);
