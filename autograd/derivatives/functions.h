@@ -1,6 +1,27 @@
 #pragma once
 
-// What derivative formulas in the tables may call besides at:: functions.
+// What derivative formulas in the tables may call: the operators and the helpers of this folder.
+#include "aten/ops/activation/ops.h"
+#include "aten/ops/attention/ops.h"
+#include "aten/ops/binary/ops.h"
+#include "aten/ops/conv/ops.h"
+#include "aten/ops/copy/ops.h"
+#include "aten/ops/creation/ops.h"
+#include "aten/ops/index/ops.h"
+#include "aten/ops/join/ops.h"
+#include "aten/ops/loss/ops.h"
+#include "aten/ops/matmul/ops.h"
+#include "aten/ops/norm/ops.h"
+#include "aten/ops/padding/ops.h"
+#include "aten/ops/pointwise/ops.h"
+#include "aten/ops/pool/ops.h"
+#include "aten/ops/reduce/ops.h"
+#include "aten/ops/scan/ops.h"
+#include "aten/ops/softmax/ops.h"
+#include "aten/ops/sort/ops.h"
+#include "aten/ops/unary/ops.h"
+#include "aten/ops/upsample/ops.h"
+#include "aten/ops/view/ops.h"
 #include "autograd/derivatives/copy_functions.h"
 #include "autograd/derivatives/matmul_functions.h"
 #include "autograd/derivatives/norm_functions.h"
