@@ -84,6 +84,13 @@ def kd_op_family(name, kernels = None, visibility = ["//visibility:public"]):
         deps = [":headers", "//aten/core:structured"] + ([kernels] if kernels else []),
     )
     kd_cc_library(
+        name = "registry",
+        srcs = ["registry.cc"],
+        alwayslink = True,
+        visibility = visibility,
+        deps = [":" + name, "//aten/core:boxing", "//c10/dispatch:registry"],
+    )
+    kd_cc_library(
         name = name,
         hdrs = ["ops.h"],
         visibility = visibility,

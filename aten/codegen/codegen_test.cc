@@ -1,0 +1,114 @@
+#include "aten/codegen/emit.h"
+#include "gtest/gtest.h"
+
+namespace kindling::codegen {
+namespace {
+
+Table table_of(const std::string& text) {
+  std::string error;
+  auto table = read_table("demo", text, &error);
+  EXPECT_TRUE(table.has_value()) << error;
+  return table.has_value() ? *std::move(table) : Table{};
+}
+
+std::string error_of(const std::string& text) {
+  std::string error;
+  EXPECT_FALSE(read_table("demo", text, &error).has_value());
+  return error;
+}
+
+std::string declaration_of(const std::string& schema) {
+  const Signature signature = cpp_signature(c10::parse_schema(schema), {});
+  return signature.result + "(" + signature.declaration(false) + ")";
+}
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST(Signature, TypesAreThoseOfTheCppApi) {
+  EXPECT_EQ(declaration_of("f(Tensor self, Tensor? w=None, *, Scalar alpha=1) -> Tensor"),
+            "Tensor(const Tensor& self, const std::optional<Tensor>& w = {}, const Scalar& alpha = 1)");
+  EXPECT_EQ(declaration_of("f(Tensor[] t, Tensor?[] i, int[2] s=1, int[1]? d=None, float[]? x=None) -> Tensor[]"),
+            "std::vector<Tensor>(TensorList t, const c10::List<std::optional<Tensor>>& i, IntArrayRef s = 1, OptionalIntArrayRef d = "
+            "std::nullopt, std::optional<ArrayRef<double>> x = std::nullopt)");
+  EXPECT_EQ(declaration_of("f(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
+                           "pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"),
+            "Tensor(IntArrayRef size, TensorOptions options = {}, std::optional<MemoryFormat> memory_format = std::nullopt)");
+  EXPECT_EQ(declaration_of("f(str a='x', bool[3] m=True, int r=Mean, Generator? generator=None) -> (Tensor, int)"),
+            "std::tuple<Tensor, int64_t>(std::string_view a = \"x\", std::array<bool, 3> m = {true}, int64_t r = at::Reduction::Mean, "
+            "std::optional<Generator> generator = std::nullopt)");
+  EXPECT_EQ(declaration_of("f_(Tensor(a!) self) -> Tensor(a!)"), "Tensor&(Tensor& self)");
+  EXPECT_EQ(declaration_of("resize_(Tensor(a!) self, int[] size) -> Tensor(a!)"), "const Tensor&(const Tensor& self, IntArrayRef size)");
+}
+
+TEST(Signature, DefaultsOnlyAtTheEnd) {
+  EXPECT_EQ(declaration_of("f(int a=1, int b, int c=2) -> ()"), "void(int64_t a, int64_t b, int64_t c = 2)");
+}
+
+TEST(Table, ErrorsNameTheEntry) {
+  EXPECT_TRUE(contains(error_of("op { schema: 1 }"), "line 1"));
+  EXPECT_TRUE(contains(error_of("op { schema: \"f(Tensr x) -> Tensor\" }"), "expected a type"));
+  EXPECT_TRUE(contains(error_of("op { schema: \"f() -> Tensor\" } op { schema: \"f() -> Tensor\" }"), "twice"));
+  EXPECT_TRUE(contains(error_of("op { schema: \"f(Tensor x) -> Tensor\" out { schema: \"f_(Tensor(a!) self) -> Tensor(a!)\" } }"),
+                       "not the form"));
+  EXPECT_TRUE(contains(error_of("op { schema: \"f(Tensor x) -> Tensor\" out { schema: \"f.out(Tensor y, *, Tensor(a!) out) -> "
+                                "Tensor(a!)\" } }"),
+                       "differ"));
+  EXPECT_TRUE(contains(error_of("op { schema: \"f(Tensor x) -> Tensor\" kernel { key: ANY function: \"f\" } kernel { key: CPU function: "
+                                "\"g\" } }"),
+                       "stands alone"));
+  EXPECT_TRUE(contains(error_of("op { schema: \"f(Tensor x) -> Tensor\" derivative { input: \"y\" formula: \"grad\" } }"),
+                       "no tensor argument"));
+  EXPECT_TRUE(contains(error_of("op { schema: \"f(int x) -> Tensor\" method: true }"), "needs an argument 'self'"));
+}
+
+TEST(Emit, StructuredOperator) {
+  const Table table = table_of(R"pb(
+    op { schema: "add(Tensor self, Tensor other) -> Tensor" function: true method: true
+         inplace { schema: "add_(Tensor(a!) self, Tensor other) -> Tensor(a!)" method: true }
+         out { schema: "add.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)" }
+         meta: "add_meta" kernel { key: CPU function: "add_cpu" }
+         derivative { input: "self" formula: "grad" } derivative { input: "other" formula: "grad" } })pb");
+  const std::string functions = emit_functions(table);
+  EXPECT_TRUE(contains(functions, "Tensor add(const Tensor& self, const Tensor& other);"));
+  EXPECT_TRUE(contains(functions, "Tensor& add_out(Tensor& out, const Tensor& self, const Tensor& other);"));
+  EXPECT_TRUE(contains(functions, "Tensor& add_outf(const Tensor& self, const Tensor& other, Tensor& out);"));
+  const std::string operators = emit_operators(table);
+  EXPECT_TRUE(contains(operators, "TensorSpec add_meta(const Tensor& self, const Tensor& other);"));
+  EXPECT_TRUE(contains(operators, "void add_cpu(const Tensor& self, const Tensor& other, Tensor& out);"));
+  EXPECT_TRUE(contains(operators, "[[gnu::weak]] Tensor add(const Tensor& self, const Tensor& other);"));
+  EXPECT_TRUE(contains(operators, "c10::Autograd::kRecord"));
+  EXPECT_TRUE(contains(operators, "c10::Autograd::kOut"));
+  EXPECT_TRUE(contains(operators, "Tensor& Tensor::add_(const Tensor& other) const"));
+  EXPECT_EQ(emit_methods({table}).find("out"), std::string::npos);
+  EXPECT_TRUE(contains(emit_registry(table), "\"add.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)\""));
+}
+
+TEST(Emit, FormulasKeepOnlyWhatTheyUse) {
+  const Table table = table_of(R"pb(
+    op { schema: "f(Tensor self, Tensor weight, int dim, str mode) -> Tensor" kernel { key: CPU function: "f" }
+         derivative { input: "self" formula: "g(grad, self.sizes(), dim, x.dim, at::mode)" }
+         derivative { input: "weight" formula: "h(grad, self)" } })pb");
+  const std::string text = emit_derivatives(table);
+  EXPECT_TRUE(contains(text, "Kept<IntArrayRef> self_sizes;"));
+  EXPECT_TRUE(contains(text, "Kept<int64_t> dim;"));
+  EXPECT_FALSE(contains(text, "mode;")) << "at::mode is no argument";
+  EXPECT_TRUE(contains(text, "if (node->needs(1)) node->save(0, or_undefined(self));"));
+  EXPECT_FALSE(contains(text, "or_undefined(weight));\n    if")) << "weight itself is not kept";
+  EXPECT_TRUE(contains(text, "g(grad, self_sizes, dim, x.dim, at::mode)"));
+}
+
+TEST(Emit, NothingIsLeftOutSilently) {
+  const Table table = table_of(R"pb(
+    op { schema: "f(Tensor self) -> Tensor" kernel { key: CPU function: "f" } }
+    op { schema: "g(Tensor self) -> Tensor" kernel { key: CPU function: "g" } nondifferentiable: true }
+    op { schema: "h(Tensor self) -> Tensor" kernel { key: COMPOSITE function: "h" } }
+    op { schema: "i(Tensor self) -> Tensor" })pb");
+  const std::string text = emit_derivatives(table);
+  EXPECT_TRUE(contains(text, "not_implemented_node(\"f\", 1, self)"));
+  EXPECT_FALSE(contains(text, "Tensor g("));
+  EXPECT_FALSE(contains(text, "Tensor h("));
+  EXPECT_FALSE(contains(text, "Tensor i("));
+}
+
+}  // namespace
+}  // namespace kindling::codegen

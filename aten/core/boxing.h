@@ -1,0 +1,270 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "aten/core/dimname.h"
+#include "aten/core/tensor.h"
+#include "c10/dispatch/ivalue.h"
+#include "c10/dispatch/operator.h"
+
+// The boxed form of an operator: one instantiation a signature, the operator as data.
+namespace at::boxing {
+
+using c10::IValue;
+using c10::OperatorBase;
+using c10::Stack;
+
+// Unboxed<A> holds what an argument of type A refers to while the call lasts; get() gives the argument. kSlots: how many
+// schema arguments it takes from the stack.
+template <class A>
+struct Unboxed;
+
+template <class T>
+struct UnboxedValue {
+  static constexpr size_t kSlots = 1;
+  T value;
+  T& get() { return value; }
+};
+
+// A plain value, and the one way from IValue to it.
+template <class T>
+T from_ivalue(const IValue& value);
+template <>
+inline int64_t from_ivalue(const IValue& value) {
+  return value.isBool() ? static_cast<int64_t>(value.toBool()) : value.toInt();
+}
+template <>
+inline double from_ivalue(const IValue& value) {
+  return value.toDouble();
+}
+template <>
+inline bool from_ivalue(const IValue& value) {
+  return value.isInt() ? value.toInt() != 0 : value.toBool();
+}
+template <>
+inline Scalar from_ivalue(const IValue& value) {
+  return value.toScalar();
+}
+template <>
+inline std::string_view from_ivalue(const IValue& value) {
+  return value.toStringView();
+}
+template <>
+inline ScalarType from_ivalue(const IValue& value) {
+  return value.toScalarType();
+}
+template <>
+Layout from_ivalue(const IValue& value);
+template <>
+MemoryFormat from_ivalue(const IValue& value);
+template <>
+inline Device from_ivalue(const IValue& value) {
+  return value.isString() ? Device(value.toStringRef()) : value.toDevice();
+}
+template <>
+Generator from_ivalue(const IValue& value);
+template <>
+Storage from_ivalue(const IValue& value);
+template <>
+Stream from_ivalue(const IValue& value);
+template <>
+inline Tensor from_ivalue(const IValue& value) {
+  return value.toTensor();
+}
+template <>
+inline Dimname from_ivalue(const IValue& value) {
+  return value.isNone() ? Dimname::wildcard() : Dimname(value.toStringRef());
+}
+
+std::vector<Tensor> tensors_of(const IValue& value);
+c10::List<std::optional<Tensor>> optional_tensors_of(const IValue& value);
+std::vector<double> doubles_of(const IValue& value);
+std::vector<int64_t> integers_of(const IValue& value);
+std::vector<Scalar> scalars_of(const IValue& value);
+std::vector<Dimname> dimnames_of(const IValue& value);
+// Throws unless there are exactly `count`.
+std::vector<bool> bools_of(const IValue& value, size_t count);
+TensorOptions options_of(const IValue* values);
+
+template <class T>
+struct Unboxed : UnboxedValue<T> {
+  explicit Unboxed(IValue* v) : UnboxedValue<T>{from_ivalue<T>(*v)} {}
+};
+template <>
+struct Unboxed<const Tensor&> : UnboxedValue<Tensor> {
+  explicit Unboxed(IValue* v) : UnboxedValue{std::move(*v).toTensor()} {}
+};
+template <>
+struct Unboxed<Tensor&> : Unboxed<const Tensor&> {
+  using Unboxed<const Tensor&>::Unboxed;
+};
+template <>
+struct Unboxed<const Scalar&> : Unboxed<Scalar> {
+  using Unboxed<Scalar>::Unboxed;
+};
+template <class T>
+struct Unboxed<std::optional<T>> : UnboxedValue<std::optional<T>> {
+  explicit Unboxed(IValue* v) {
+    if (!v->isNone()) this->value = from_ivalue<T>(*v);
+  }
+};
+template <class T>
+struct Unboxed<const std::optional<T>&> : Unboxed<std::optional<T>> {
+  using Unboxed<std::optional<T>>::Unboxed;
+};
+template <>
+struct Unboxed<TensorOptions> : UnboxedValue<TensorOptions> {
+  static constexpr size_t kSlots = 4;
+  explicit Unboxed(IValue* v) : UnboxedValue{options_of(v)} {}
+};
+template <>
+struct Unboxed<TensorList> {
+  static constexpr size_t kSlots = 1;
+  explicit Unboxed(IValue* v) : values(tensors_of(*v)) {}
+  TensorList get() { return values; }
+  std::vector<Tensor> values;
+};
+template <>
+struct Unboxed<const c10::List<std::optional<Tensor>>&> : UnboxedValue<c10::List<std::optional<Tensor>>> {
+  explicit Unboxed(IValue* v) : UnboxedValue{optional_tensors_of(*v)} {}
+};
+template <>
+struct Unboxed<IntArrayRef> {
+  static constexpr size_t kSlots = 1;
+  explicit Unboxed(IValue* v) : values(integers_of(*v)) {}
+  IntArrayRef get() { return values; }
+  std::vector<int64_t> values;
+};
+template <>
+struct Unboxed<OptionalIntArrayRef> {
+  static constexpr size_t kSlots = 1;
+  explicit Unboxed(IValue* v) : present(!v->isNone()) {
+    if (present) values = integers_of(*v);
+  }
+  OptionalIntArrayRef get() { return present ? OptionalIntArrayRef(IntArrayRef(values)) : OptionalIntArrayRef(std::nullopt); }
+  bool present;
+  std::vector<int64_t> values;
+};
+template <>
+struct Unboxed<ArrayRef<double>> {
+  static constexpr size_t kSlots = 1;
+  explicit Unboxed(IValue* v) : values(doubles_of(*v)) {}
+  ArrayRef<double> get() { return values; }
+  std::vector<double> values;
+};
+template <>
+struct Unboxed<std::optional<ArrayRef<double>>> {
+  static constexpr size_t kSlots = 1;
+  explicit Unboxed(IValue* v) : present(!v->isNone()) {
+    if (present) values = doubles_of(*v);
+  }
+  std::optional<ArrayRef<double>> get() { return present ? std::optional<ArrayRef<double>>(values) : std::nullopt; }
+  bool present;
+  std::vector<double> values;
+};
+template <>
+struct Unboxed<ArrayRef<Scalar>> {
+  static constexpr size_t kSlots = 1;
+  explicit Unboxed(IValue* v) : values(scalars_of(*v)) {}
+  ArrayRef<Scalar> get() { return values; }
+  std::vector<Scalar> values;
+};
+template <size_t N>
+struct Unboxed<std::array<bool, N>> : UnboxedValue<std::array<bool, N>> {
+  explicit Unboxed(IValue* v) {
+    const std::vector<bool> values = bools_of(*v, N);
+    for (size_t i = 0; i < N; ++i) this->value[i] = values[i];
+  }
+};
+template <>
+struct Unboxed<DimnameList> {
+  static constexpr size_t kSlots = 1;
+  explicit Unboxed(IValue* v) : values(dimnames_of(*v)) {}
+  DimnameList get() { return values; }
+  std::vector<Dimname> values;
+};
+template <>
+struct Unboxed<std::optional<DimnameList>> {
+  static constexpr size_t kSlots = 1;
+  explicit Unboxed(IValue* v) : present(!v->isNone()) {
+    if (present) values = dimnames_of(*v);
+  }
+  std::optional<DimnameList> get() { return present ? std::optional<DimnameList>(values) : std::nullopt; }
+  bool present;
+  std::vector<Dimname> values;
+};
+
+// --- results ---
+inline void push(Stack& stack, const Tensor& t) { stack.emplace_back(t); }
+inline void push(Stack& stack, const std::vector<Tensor>& tensors) { stack.emplace_back(tensors); }
+inline void push(Stack& stack, int64_t value) { stack.emplace_back(value); }
+inline void push(Stack& stack, double value) { stack.emplace_back(value); }
+inline void push(Stack& stack, bool value) { stack.emplace_back(value); }
+inline void push(Stack& stack, const Scalar& value) { stack.emplace_back(value); }
+inline void push(Stack& stack, ScalarType value) { stack.emplace_back(value); }
+inline void push(Stack& stack, QScheme value) { stack.emplace_back(static_cast<int64_t>(value)); }
+template <class... R>
+void push(Stack& stack, const std::tuple<R...>& results) {
+  std::apply([&](const auto&... result) { (push(stack, result), ...); }, results);
+}
+
+// Names the operator and the argument in an error of its conversion.
+[[noreturn]] void rethrow_for_argument(const OperatorBase& op, size_t argument);
+
+// The slots before argument I.
+template <class... A>
+constexpr std::array<size_t, sizeof...(A)> slot_offsets() {
+  std::array<size_t, sizeof...(A)> offsets{};
+  size_t next = 0;
+  size_t i = 0;
+  ((offsets[i++] = next, next += Unboxed<A>::kSlots), ...);
+  return offsets;
+}
+
+template <class U>
+U unbox(const OperatorBase& op, Stack& stack, size_t offset) {
+  try {
+    return U(stack.data() + offset);
+  } catch (...) {
+    rethrow_for_argument(op, offset);
+  }
+}
+
+// The BoxedFunction of operators of the signature R(A...).
+template <class R, class... A, size_t... I>
+void call_on_stack(const OperatorBase& op, Stack& stack, std::index_sequence<I...>) {
+  static constexpr std::array<size_t, sizeof...(A)> kOffsets = slot_offsets<A...>();
+  std::tuple<Unboxed<A>...> arguments{unbox<Unboxed<A>>(op, stack, kOffsets[I])...};
+  const auto& typed = static_cast<const c10::Operator<R(A...)>&>(op);
+  if constexpr (std::is_void_v<R>) {
+    typed(static_cast<A>(std::get<I>(arguments).get())...);
+    stack.clear();
+  } else {
+    decltype(auto) result = typed(static_cast<A>(std::get<I>(arguments).get())...);
+    stack.clear();
+    push(stack, result);
+  }
+}
+
+template <class Signature>
+struct Boxed;
+template <class R, class... A>
+struct Boxed<R(A...)> {
+  static void call(const OperatorBase& op, Stack& stack) {
+    call_on_stack<R, A...>(op, stack, std::index_sequence_for<A...>());
+  }
+};
+// From an operator object: boxed(operators::add_Tensor) needs no spelling of its type.
+template <class Signature>
+constexpr auto boxed(const c10::Operator<Signature>&) {
+  return &Boxed<Signature>::call;
+}
+
+}  // namespace at::boxing
