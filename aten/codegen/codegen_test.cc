@@ -34,7 +34,7 @@ TEST(Signature, TypesAreThoseOfTheCppApi) {
                            "pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"),
             "Tensor(IntArrayRef size, TensorOptions options = {}, std::optional<MemoryFormat> memory_format = std::nullopt)");
   EXPECT_EQ(declaration_of("f(str a='x', bool[3] m=True, int r=Mean, Generator? generator=None) -> (Tensor, int)"),
-            "std::tuple<Tensor, int64_t>(std::string_view a = \"x\", std::array<bool, 3> m = {true}, int64_t r = at::Reduction::Mean, "
+            "std::tuple<Tensor, int64_t>(std::string_view a = \"x\", std::array<bool, 3> m = {true, true, true}, int64_t r = at::Reduction::Mean, "
             "std::optional<Generator> generator = std::nullopt)");
   EXPECT_EQ(declaration_of("f_(Tensor(a!) self) -> Tensor(a!)"), "Tensor&(Tensor& self)");
   EXPECT_EQ(declaration_of("resize_(Tensor(a!) self, int[] size) -> Tensor(a!)"), "const Tensor&(const Tensor& self, IntArrayRef size)");

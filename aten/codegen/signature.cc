@@ -61,10 +61,22 @@ bool is_keyword(std::string_view name) {
 
 std::string cpp_name(const std::string& name) { return is_keyword(name) ? name + "_" : name; }
 
+std::string join(const std::vector<std::string>& parts) {
+  std::string out;
+  for (const std::string& part : parts) {
+    if (!out.empty()) out += ", ";
+    out += part;
+  }
+  return out;
+}
+
 std::string default_value(const Argument& argument) {
   if (!argument.default_text()) return "";
   std::string text = *argument.default_text();
   const SchemaType& type = argument.type();
+  if (type.list && type.kind == Kind::Bool && type.list_size >= 0 && (text == "True" || text == "False")) {
+    return "{" + join(std::vector<std::string>(type.list_size, text == "True" ? "true" : "false")) + "}";
+  }
   if (text == "None") return type.kind == Kind::Tensor ? "{}" : "std::nullopt";
   if (text == "True") return "true";
   if (text == "False") return "false";
@@ -78,7 +90,6 @@ std::string default_value(const Argument& argument) {
     return text;
   }
   if (text.front() == '\'') text.front() = text.back() = '"';
-  if (type.list && type.kind == Kind::Bool && type.list_size >= 0) return "{" + text + "}";
   return text;
 }
 
@@ -99,15 +110,6 @@ std::string options_default(const std::vector<Argument>& arguments, size_t i) {
     if (*text == "long") value = "ScalarType::Long";
   }
   return value;
-}
-
-std::string join(const std::vector<std::string>& parts) {
-  std::string out;
-  for (const std::string& part : parts) {
-    if (!out.empty()) out += ", ";
-    out += part;
-  }
-  return out;
 }
 
 }  // namespace
