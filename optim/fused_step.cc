@@ -2,6 +2,7 @@
 
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
+#include "aten/ops/view/ops.h"
 #include "c10/parallel/parallel.h"
 #include "c10/util/complex.h"
 #include "c10/util/exception.h"

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <vector>
+
+#include "optim/optimizer.h"
+
+namespace torch::optim {
+
+/// Multiplies the rates by `factor` when a metric has not got better for more than `patience` steps; after that it waits
+/// `cooldown` steps before it counts again. Better means below best * (1 - threshold) (`rel`) or best - threshold (`abs`) in
+/// mode `min`, above in mode `max`. A rate never falls below its `min_lr`, and is left alone where it would change by
+/// no more than `eps`. `min_lr` is empty, one number, or one a group. With `verbose` it warns when it changes a rate.
+class ReduceLROnPlateauScheduler {
+ public:
+  enum SchedulerMode { min, max };
+  enum ThresholdMode { rel, abs };
+
+  ReduceLROnPlateauScheduler(
+      Optimizer& optimizer,
+      SchedulerMode mode = min,
+      float factor = 0.1f,
+      int patience = 10,
+      double threshold = 1e-4,
+      ThresholdMode threshold_mode = rel,
+      int cooldown = 0,
+      const std::vector<float>& min_lr = std::vector<float>(),
+      double eps = 1e-8,
+      bool verbose = false);
+  virtual ~ReduceLROnPlateauScheduler() = default;
+
+  void step(float metric);
+
+  StateDict state_dict() const;
+  void load_state_dict(const StateDict& dict);
+
+ private:
+  bool is_better(double metric) const;
+  void reduce_lr(int64_t epoch);
+
+  Optimizer& optimizer_;
+  SchedulerMode mode_;
+  float factor_;
+  int patience_;
+  double threshold_;
+  ThresholdMode threshold_mode_;
+  int cooldown_;
+  std::vector<float> min_lrs_;
+  double eps_;
+  bool verbose_;
+  double best_;
+  int64_t last_epoch_ = 0;
+  int64_t bad_epochs_ = 0;
+  int64_t cooldown_left_ = 0;
+};
+
+}  // namespace torch::optim
