@@ -8,7 +8,7 @@ load("//build_defs:rules.bzl", "kd_cc_library")
 FAMILY_CALLS = {
     "activation": [],
     "attention": [],
-    "binary": [],
+    "binary": ["copy", "reduce", "unary"],
     "conv": [],
     "copy": ["index", "view"],
     "creation": ["copy", "view"],
@@ -33,7 +33,7 @@ FAMILY_CALLS = {
     "sort": [],
     "sparse": [],
     "special": [],
-    "unary": [],
+    "unary": ["copy"],
     "upsample": [],
     "view": ["copy", "reduce"],
 }

@@ -52,6 +52,8 @@ struct Trunc {};
 struct Frac {};
 struct Reciprocal {};
 struct Square {};
+struct Cube {};
+struct InverseSquare {};
 struct Sqrt {};
 struct Rsqrt {};
 struct BitNot {};

@@ -41,6 +41,8 @@ extern const ElementOp trunc;
 extern const ElementOp frac;
 extern const ElementOp reciprocal;
 extern const ElementOp square;
+extern const ElementOp cube;            // floating
+extern const ElementOp inverse_square;  // floating
 extern const ElementOp sqrt;
 extern const ElementOp rsqrt;
 extern const ElementOp bitwise_not;
@@ -89,6 +91,9 @@ extern const ElementOp cosh;
 extern const ElementOp asinh;
 extern const ElementOp acosh;
 extern const ElementOp atanh;
+extern const ElementOp lgamma;
+extern const ElementOp digamma;
+extern const ElementOp real_angle;  // 0 or pi
 extern const ElementOp erfc;
 extern const ElementOp erfinv;
 extern const ElementOp sinc;
@@ -99,6 +104,7 @@ extern const ElementOp hypot;
 extern const ElementOp fmod;          // sign of the dividend; floating
 extern const ElementOp remainder;     // sign of the divisor; floating
 extern const ElementOp floor_divide;  // floating
+extern const ElementOp trunc_divide;  // floating
 extern const ElementOp logaddexp;
 extern const ElementOp logaddexp2;
 extern const ElementOp xlogy;

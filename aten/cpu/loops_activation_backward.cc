@@ -154,9 +154,9 @@ HWY_AFTER_NAMESPACE();
 namespace at::cpu::loops {
 
 constinit const ElementOp sigmoid_backward = {AT_ISA_TABLE(FormulaFloat<op::SigmoidBackward>::loop), AT_BASELINE_TABLE(FormulaDouble<op::SigmoidBackward>::loop),
-    {}, {}, {}, {}};
+    {}, {}, complex_table<op::SigmoidBackward, float>(), complex_table<op::SigmoidBackward, double>()};
 constinit const ElementOp tanh_backward = {AT_ISA_TABLE(FormulaFloat<op::TanhBackward>::loop), AT_BASELINE_TABLE(FormulaDouble<op::TanhBackward>::loop),
-    {}, {}, {}, {}};
+    {}, {}, complex_table<op::TanhBackward, float>(), complex_table<op::TanhBackward, double>()};
 constinit const ElementOp gelu_backward = {AT_ISA_TABLE(FormulaFloat<op::GeluBackward>::loop), AT_BASELINE_TABLE(FormulaDouble<op::GeluBackward>::loop),
     {}, {}, {}, {}};
 constinit const ElementOp gelu_tanh_backward = {AT_ISA_TABLE(FormulaFloat<op::GeluTanhBackward>::loop), AT_BASELINE_TABLE(FormulaDouble<op::GeluTanhBackward>::loop),

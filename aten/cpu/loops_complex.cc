@@ -114,6 +114,61 @@ struct ComplexFn<op::Xlogy, T> {
   }
 };
 
+namespace {
+
+template <class R, class T, class F>
+void complex_to(char* const* data, int64_t n, const F& f) {
+  R* out = reinterpret_cast<R*>(data[0]);
+  const C<T>* in = reinterpret_cast<const C<T>*>(data[1]);
+  for (int64_t i = 0; i < n; ++i) out[i] = f(in[i]);
+}
+constexpr auto kAbs = [](auto z) { return std::hypot(z.real(), z.imag()); };
+constexpr auto kAngle = [](auto z) { return std::atan2(z.imag(), z.real()); };
+constexpr auto kIsReal = [](auto z) { return z.imag() == 0; };
+
+template <class T>
+void frexp_run(char* const* data, int64_t n) {
+  T* mantissa = reinterpret_cast<T*>(data[0]);
+  int32_t* exponent = reinterpret_cast<int32_t*>(data[1]);
+  const T* in = reinterpret_cast<const T*>(data[2]);
+  for (int64_t i = 0; i < n; ++i) {
+    int e = 0;
+    mantissa[i] = std::frexp(in[i], &e);
+    exponent[i] = std::isfinite(in[i]) ? e : 0;
+  }
+}
+
+}  // namespace
+
+void complex_abs_float(char* const* data, int64_t n, const void*) { complex_to<float, float>(data, n, kAbs); }
+void complex_abs_double(char* const* data, int64_t n, const void*) { complex_to<double, double>(data, n, kAbs); }
+void complex_angle_float(char* const* data, int64_t n, const void*) { complex_to<float, float>(data, n, kAngle); }
+void complex_angle_double(char* const* data, int64_t n, const void*) { complex_to<double, double>(data, n, kAngle); }
+void complex_is_real_float(char* const* data, int64_t n, const void*) { complex_to<bool, float>(data, n, kIsReal); }
+void complex_is_real_double(char* const* data, int64_t n, const void*) { complex_to<bool, double>(data, n, kIsReal); }
+void frexp_float(char* const* data, int64_t n, const void*) { frexp_run<float>(data, n); }
+void frexp_double(char* const* data, int64_t n, const void*) { frexp_run<double>(data, n); }
+
+/// Gradients from the gradient and the result: the derivative is conjugated.
+template <class T>
+struct ComplexFn<op::SigmoidBackward, T> {
+  static void loop(char* const* data, int64_t n, const void*) {
+    C<T>* out = reinterpret_cast<C<T>*>(data[0]);
+    const C<T>* g = reinterpret_cast<const C<T>*>(data[1]);
+    const C<T>* y = reinterpret_cast<const C<T>*>(data[2]);
+    for (int64_t i = 0; i < n; ++i) out[i] = g[i] * std::conj((T(1) - y[i]) * y[i]);
+  }
+};
+template <class T>
+struct ComplexFn<op::TanhBackward, T> {
+  static void loop(char* const* data, int64_t n, const void*) {
+    C<T>* out = reinterpret_cast<C<T>*>(data[0]);
+    const C<T>* g = reinterpret_cast<const C<T>*>(data[1]);
+    const C<T>* y = reinterpret_cast<const C<T>*>(data[2]);
+    for (int64_t i = 0; i < n; ++i) out[i] = g[i] * std::conj(T(1) - y[i] * y[i]);
+  }
+};
+
 #define AT_INSTANTIATE(tag)                    \
   template struct ComplexFn<op::tag, float>; \
   template struct ComplexFn<op::tag, double>;
@@ -142,6 +197,8 @@ AT_INSTANTIATE(Rsqrt)
 AT_INSTANTIATE(Sigmoid)
 AT_INSTANTIATE(Silu)
 AT_INSTANTIATE(Sgn)
+AT_INSTANTIATE(SigmoidBackward)
+AT_INSTANTIATE(TanhBackward)
 AT_INSTANTIATE(Pow)
 AT_INSTANTIATE(Xlogy)
 

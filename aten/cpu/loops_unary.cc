@@ -142,6 +142,22 @@ struct ScalarFn<op::Square> {
   }
 };
 template <>
+struct VecFn<op::Cube> {
+  static constexpr int kInputs = 1;
+  template <class D, class V, class T>
+  static HWY_INLINE V run(D, V x, const T*) {
+    return hn::Mul(hn::Mul(x, x), x);
+  }
+};
+template <>
+struct VecFn<op::InverseSquare> {
+  static constexpr int kInputs = 1;
+  template <class D, class V, class T>
+  static HWY_INLINE V run(D d, V x, const T*) {
+    return hn::Div(hn::Set(d, T(1)), hn::Mul(x, x));
+  }
+};
+template <>
 struct VecFn<op::Sqrt> {
   static constexpr int kInputs = 1;
   template <class D, class V, class T>
@@ -248,6 +264,8 @@ constinit const ElementOp reciprocal = {AT_ISA_TABLE(F32V<op::Reciprocal>::loop)
 constinit const ElementOp square = {AT_ISA_TABLE(F32V<op::Square>::loop), AT_ISA_TABLE(F64V<op::Square>::loop),
                                  AT_ISA_TABLE(I32<op::Square>::loop), AT_ISA_TABLE(I64<op::Square>::loop),
                                  AT_ISA_TABLE(Z64<op::Square>::loop), AT_ISA_TABLE(Z128<op::Square>::loop)};
+constinit const ElementOp cube = {AT_ISA_TABLE(F32V<op::Cube>::loop), AT_ISA_TABLE(F64V<op::Cube>::loop), {}, {}, {}, {}};
+constinit const ElementOp inverse_square = {AT_ISA_TABLE(F32V<op::InverseSquare>::loop), AT_ISA_TABLE(F64V<op::InverseSquare>::loop), {}, {}, {}, {}};
 constinit const ElementOp sqrt = {AT_ISA_TABLE(F32V<op::Sqrt>::loop), AT_ISA_TABLE(F64V<op::Sqrt>::loop),
                                  {}, {},
                                  complex_table<op::Sqrt, float>(), complex_table<op::Sqrt, double>()};

@@ -1,0 +1,363 @@
+// add, sub, mul, div, powers and their kin: shape rules and CPU kernels.
+#include "aten/core/tensor.h"
+#include "aten/core/tensor_spec.h"
+#include "aten/cpu/copy.h"
+#include "aten/cpu/loops.h"
+#include "aten/cpu/loops_integer.h"
+#include "aten/cpu/pointwise.h"
+#include "aten/ops/binary/ops.h"
+#include "aten/ops/copy/ops.h"
+
+namespace at::native {
+
+using pointwise::Input;
+using pointwise::Params;
+using pointwise::promoted_type;
+using pointwise::result_spec;
+using pointwise::to_floating;
+
+namespace {
+
+// The common call: equal dtypes, equal shapes, contiguous.
+bool is_plain(const Tensor& self, const Tensor& other) {
+  return self.scalar_type() == other.scalar_type() && self.is_contiguous() && other.is_contiguous() &&
+      self.sizes() == other.sizes() && self.device() == other.device();
+}
+
+TensorSpec arithmetic_spec(const Tensor& self, const Tensor& other) {
+  if (C10_LIKELY(is_plain(self, other))) {
+    TensorSpec spec;
+    spec.sizes = DimVector(self.sizes().begin(), self.sizes().end());
+    spec.dtype = self.scalar_type();
+    spec.device = self.device();
+    return spec;
+  }
+  return result_spec({self, other}, promoted_type({self, other}));
+}
+TensorSpec arithmetic_spec(const Tensor& self, const Scalar& other) {
+  return result_spec({self}, promoted_type({self, other}));
+}
+TensorSpec floating_spec(const Input& self, const Input& other) {
+  return result_spec({self, other}, to_floating(promoted_type({self, other})));
+}
+
+void check_alpha(ScalarType result, const Scalar& alpha) {
+  TORCH_CHECK(!alpha.isBoolean() || result == ScalarType::Bool, "Boolean alpha only supported for Boolean results.");
+  TORCH_CHECK(isFloatingType(result) || isComplexType(result) || alpha.isIntegral(true),
+              "For integral input tensors, argument alpha must not be a floating point number.");
+  TORCH_CHECK(isComplexType(result) || !alpha.isComplex(),
+              "For non-complex input tensors, argument alpha must not be a complex number.");
+}
+void check_not_bool(bool self_is_bool, bool other_is_bool) {
+  TORCH_CHECK(!self_is_bool || !other_is_bool,
+              "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator "
+              "instead.");
+  TORCH_CHECK(!self_is_bool && !other_is_bool,
+              "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the "
+              "`~` or `logical_not()` operator instead.");
+}
+
+bool is_one(const Scalar& alpha) { return !alpha.isBoolean() ? alpha.equal(int64_t{1}) : alpha.toBool(); }
+
+// out = a + alpha * b.
+void add_scaled(const Input& a, const Input& b, const Scalar& alpha, Tensor& out) {
+  const ScalarType dtype = out.scalar_type();
+  if (C10_LIKELY(is_one(alpha))) {
+    pointwise::run("add", cpu::loops::add, dtype, nullptr, out, {a, b});
+    return;
+  }
+  const Params params(cpu::compute_type(dtype), {alpha});
+  pointwise::run("add", cpu::loops::add_scaled, dtype, params.get(), out, {a, b});
+}
+// out = a - alpha * b.
+void subtract_scaled(const Input& a, const Input& b, const Scalar& alpha, Tensor& out) {
+  if (C10_LIKELY(is_one(alpha))) {
+    pointwise::run("sub", cpu::loops::sub, out.scalar_type(), nullptr, out, {a, b});
+  } else {
+    add_scaled(a, b, -alpha, out);
+  }
+}
+
+// Integers by an integer loop that notes a zero divisor, the others by a floating one.
+void divide_integers(const char* name, const cpu::ElementOp& op, const Input& a, const Input& b, Tensor& out) {
+  const cpu::DivisionContext context;
+  pointwise::run(name, op, out.scalar_type(), &context, out, {a, b});
+  TORCH_CHECK(context.divided_by_zero == 0, "ZeroDivisionError");
+}
+void divide(const char* name, const cpu::ElementOp& of_integers, const cpu::ElementOp& of_floats, const Input& a,
+            const Input& b, Tensor& out) {
+  if (isIntegralType(out.scalar_type(), true)) {
+    divide_integers(name, of_integers, a, b, out);
+  } else {
+    pointwise::run(name, of_floats, out.scalar_type(), nullptr, out, {a, b});
+  }
+}
+
+enum class Rounding { kNone, kTrunc, kFloor };
+Rounding rounding_of(std::optional<std::string_view> mode) {
+  if (!mode.has_value()) return Rounding::kNone;
+  if (*mode == "trunc") return Rounding::kTrunc;
+  if (*mode == "floor") return Rounding::kFloor;
+  TORCH_CHECK(false, "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '", *mode, "'");
+}
+TensorSpec div_mode_spec(const Tensor& self, const Input& other, std::optional<std::string_view> mode) {
+  const ScalarType type = promoted_type({self, other});
+  const Rounding rounding = rounding_of(mode);
+  TORCH_CHECK(rounding == Rounding::kNone || !isComplexType(type), "div with a rounding mode is not supported for complex tensors");
+  return result_spec({self, other}, rounding == Rounding::kNone ? to_floating(type) : type);
+}
+void div_mode(const Tensor& self, const Input& other, std::optional<std::string_view> mode, Tensor& out) {
+  switch (rounding_of(mode)) {
+    case Rounding::kNone: return pointwise::run("div", cpu::loops::div, out.scalar_type(), nullptr, out, {self, other});
+    case Rounding::kTrunc: return divide("div_trunc", cpu::loops::int_trunc_divide, cpu::loops::trunc_divide, self, other, out);
+    case Rounding::kFloor: return divide("div_floor", cpu::loops::int_floor_divide, cpu::loops::floor_divide, self, other, out);
+  }
+}
+
+}  // namespace
+
+// --- add and sub ---
+
+TensorSpec add_meta(const Tensor& self, const Tensor& other, const Scalar& alpha) {
+  TensorSpec spec = arithmetic_spec(self, other);
+  if (C10_UNLIKELY(!alpha.isIntegral(false))) check_alpha(spec.dtype, alpha);
+  return spec;
+}
+void add_cpu(const Tensor& self, const Tensor& other, const Scalar& alpha, Tensor& out) { add_scaled(self, other, alpha, out); }
+
+TensorSpec add_scalar_meta(const Tensor& self, const Scalar& other, const Scalar& alpha) {
+  TensorSpec spec = arithmetic_spec(self, other);
+  check_alpha(spec.dtype, alpha);
+  return spec;
+}
+void add_scalar_cpu(const Tensor& self, const Scalar& other, const Scalar& alpha, Tensor& out) {
+  add_scaled(self, other, alpha, out);
+}
+
+TensorSpec sub_meta(const Tensor& self, const Tensor& other, const Scalar& alpha) {
+  check_not_bool(self.scalar_type() == ScalarType::Bool, other.scalar_type() == ScalarType::Bool);
+  return add_meta(self, other, alpha);
+}
+void sub_cpu(const Tensor& self, const Tensor& other, const Scalar& alpha, Tensor& out) {
+  subtract_scaled(self, other, alpha, out);
+}
+TensorSpec sub_scalar_meta(const Tensor& self, const Scalar& other, const Scalar& alpha) {
+  check_not_bool(self.scalar_type() == ScalarType::Bool, other.isBoolean());
+  return add_scalar_meta(self, other, alpha);
+}
+void sub_scalar_cpu(const Tensor& self, const Scalar& other, const Scalar& alpha, Tensor& out) {
+  subtract_scaled(self, other, alpha, out);
+}
+void rsub_cpu(const Tensor& self, const Tensor& other, const Scalar& alpha, Tensor& out) {
+  subtract_scaled(other, self, alpha, out);
+}
+void rsub_scalar_cpu(const Tensor& self, const Scalar& other, const Scalar& alpha, Tensor& out) {
+  subtract_scaled(other, self, alpha, out);
+}
+
+// --- mul and div ---
+
+TensorSpec mul_meta(const Tensor& self, const Tensor& other) { return arithmetic_spec(self, other); }
+void mul_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
+  pointwise::run("mul", cpu::loops::mul, out.scalar_type(), nullptr, out, {self, other});
+}
+TensorSpec mul_scalar_meta(const Tensor& self, const Scalar& other) { return arithmetic_spec(self, other); }
+void mul_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) {
+  pointwise::run("mul", cpu::loops::mul, out.scalar_type(), nullptr, out, {self, other});
+}
+
+TensorSpec div_meta(const Tensor& self, const Tensor& other) { return floating_spec(self, other); }
+void div_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
+  pointwise::run("div", cpu::loops::div, out.scalar_type(), nullptr, out, {self, other});
+}
+TensorSpec div_scalar_meta(const Tensor& self, const Scalar& other) { return floating_spec(self, other); }
+void div_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) {
+  pointwise::run("div", cpu::loops::div, out.scalar_type(), nullptr, out, {self, other});
+}
+TensorSpec div_mode_meta(const Tensor& self, const Tensor& other, std::optional<std::string_view> rounding_mode) {
+  return div_mode_spec(self, other, rounding_mode);
+}
+void div_mode_cpu(const Tensor& self, const Tensor& other, std::optional<std::string_view> rounding_mode, Tensor& out) {
+  div_mode(self, other, rounding_mode, out);
+}
+TensorSpec div_scalar_mode_meta(const Tensor& self, const Scalar& other, std::optional<std::string_view> rounding_mode) {
+  return div_mode_spec(self, other, rounding_mode);
+}
+void div_scalar_mode_cpu(const Tensor& self, const Scalar& other, std::optional<std::string_view> rounding_mode, Tensor& out) {
+  div_mode(self, other, rounding_mode, out);
+}
+TensorSpec real_arithmetic_meta(const Tensor& self, const Tensor& other) {
+  TensorSpec spec = arithmetic_spec(self, other);
+  TORCH_CHECK(!isComplexType(spec.dtype), "the operation is not supported for complex tensors, got ", spec.dtype);
+  return spec;
+}
+TensorSpec real_arithmetic_scalar_meta(const Tensor& self, const Scalar& other) {
+  TensorSpec spec = arithmetic_spec(self, other);
+  TORCH_CHECK(!isComplexType(spec.dtype), "the operation is not supported for complex tensors, got ", spec.dtype);
+  return spec;
+}
+TensorSpec real_arithmetic_from_scalar_meta(const Scalar& self, const Tensor& other) {
+  return real_arithmetic_scalar_meta(other, self);
+}
+void floor_divide_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
+  divide("floor_divide", cpu::loops::int_floor_divide, cpu::loops::floor_divide, self, other, out);
+}
+void floor_divide_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) {
+  divide("floor_divide", cpu::loops::int_floor_divide, cpu::loops::floor_divide, self, other, out);
+}
+void fmod_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
+  divide("fmod", cpu::loops::int_fmod, cpu::loops::fmod, self, other, out);
+}
+void fmod_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) {
+  divide("fmod", cpu::loops::int_fmod, cpu::loops::fmod, self, other, out);
+}
+void remainder_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
+  divide("remainder", cpu::loops::int_remainder, cpu::loops::remainder, self, other, out);
+}
+void remainder_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) {
+  divide("remainder", cpu::loops::int_remainder, cpu::loops::remainder, self, other, out);
+}
+void remainder_from_scalar_cpu(const Scalar& self, const Tensor& other, Tensor& out) {
+  divide("remainder", cpu::loops::int_remainder, cpu::loops::remainder, self, other, out);
+}
+
+// --- extremes ---
+
+void maximum_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
+  pointwise::run("maximum", cpu::loops::maximum, out.scalar_type(), nullptr, out, {self, other});
+}
+void minimum_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
+  pointwise::run("minimum", cpu::loops::minimum, out.scalar_type(), nullptr, out, {self, other});
+}
+void fmax_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
+  pointwise::run("fmax", cpu::loops::fmax, out.scalar_type(), nullptr, out, {self, other});
+}
+void fmin_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
+  pointwise::run("fmin", cpu::loops::fmin, out.scalar_type(), nullptr, out, {self, other});
+}
+
+// --- powers ---
+
+TensorSpec pow_meta(const Tensor& self, const Tensor& exponent) { return arithmetic_spec(self, exponent); }
+void pow_cpu(const Tensor& self, const Tensor& exponent, Tensor& out) {
+  pointwise::run("pow", cpu::loops::pow, out.scalar_type(), nullptr, out, {self, exponent});
+}
+TensorSpec pow_scalar_meta(const Tensor& self, const Scalar& exponent) {
+  TensorSpec spec = arithmetic_spec(self, exponent);
+  TORCH_CHECK(!isIntegralType(spec.dtype, true) || !exponent.isIntegral(true) || exponent.toLong() >= 0,
+              "Integers to negative integer powers are not allowed.");
+  return spec;
+}
+void pow_scalar_cpu(const Tensor& self, const Scalar& exponent, Tensor& out) {
+  const ScalarType dtype = out.scalar_type();
+  const auto unary = [&](const cpu::ElementOp& op) { pointwise::run("pow", op, dtype, nullptr, out, {self}); };
+  if (exponent.equal(int64_t{0})) {
+    at::fill_(out, 1);
+  } else if (exponent.equal(int64_t{1})) {
+    cpu::copy(pointwise::operand_of(out), dtype, pointwise::operand_of(self), self.scalar_type());
+  } else if (exponent.equal(int64_t{2})) {
+    unary(cpu::loops::square);
+  } else if (isFloatingType(dtype) && exponent.equal(int64_t{3})) {
+    unary(cpu::loops::cube);
+  } else if (isFloatingType(dtype) && exponent.equal(0.5)) {
+    unary(cpu::loops::sqrt);
+  } else if (isFloatingType(dtype) && exponent.equal(-0.5)) {
+    unary(cpu::loops::rsqrt);
+  } else if (isFloatingType(dtype) && exponent.equal(int64_t{-1})) {
+    unary(cpu::loops::reciprocal);
+  } else if (isFloatingType(dtype) && exponent.equal(int64_t{-2})) {
+    unary(cpu::loops::inverse_square);
+  } else {
+    pointwise::run("pow", cpu::loops::pow, dtype, nullptr, out, {self, exponent});
+  }
+}
+TensorSpec pow_from_scalar_meta(const Scalar& self, const Tensor& exponent) { return arithmetic_spec(exponent, self); }
+void pow_from_scalar_cpu(const Scalar& self, const Tensor& exponent, Tensor& out) {
+  pointwise::run("pow", cpu::loops::pow, out.scalar_type(), nullptr, out, {self, exponent});
+}
+
+namespace {
+ScalarType widest(const Input& a, const Input& b) {
+  return isComplexType(promoted_type({a, b})) ? ScalarType::ComplexDouble : ScalarType::Double;
+}
+Tensor widen(const Tensor& t, ScalarType type) { return at::to(t, type); }
+Scalar widen(const Scalar& s, ScalarType type) {
+  return isComplexType(type) ? Scalar(s.toComplexDouble()) : Scalar(s.toDouble());
+}
+}  // namespace
+
+Tensor float_power(const Tensor& self, const Tensor& exponent) {
+  const ScalarType type = widest(self, exponent);
+  return at::pow(widen(self, type), widen(exponent, type));
+}
+Tensor float_power_scalar(const Tensor& self, const Scalar& exponent) {
+  const ScalarType type = widest(self, exponent);
+  return at::pow(widen(self, type), widen(exponent, type));
+}
+Tensor float_power_from_scalar(const Scalar& self, const Tensor& exponent) {
+  const ScalarType type = widest(self, exponent);
+  return at::pow(widen(self, type), widen(exponent, type));
+}
+Tensor ldexp(const Tensor& self, const Tensor& other) { return at::mul(self, at::pow(Scalar(2.0), other)); }
+
+// --- floating functions of two arguments ---
+
+TensorSpec floating_meta(const Tensor& self, const Tensor& other) {
+  TensorSpec spec = floating_spec(self, other);
+  TORCH_CHECK(!isComplexType(spec.dtype), "the operation is not supported for complex tensors, got ", spec.dtype);
+  return spec;
+}
+void atan2_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
+  pointwise::run("atan2", cpu::loops::atan2, out.scalar_type(), nullptr, out, {self, other});
+}
+void copysign_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
+  pointwise::run("copysign", cpu::loops::copysign, out.scalar_type(), nullptr, out, {self, other});
+}
+TensorSpec copysign_scalar_meta(const Tensor& self, const Scalar& other) {
+  TensorSpec spec = floating_spec(self, other);
+  TORCH_CHECK(!isComplexType(spec.dtype), "copysign is not supported for complex tensors");
+  return spec;
+}
+void copysign_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) {
+  pointwise::run("copysign", cpu::loops::copysign, out.scalar_type(), nullptr, out, {self, other});
+}
+TensorSpec floating_only_meta(const Tensor& self, const Tensor& other) {
+  TensorSpec spec = arithmetic_spec(self, other);
+  TORCH_CHECK(isFloatingType(spec.dtype), "the operation is implemented for floating-point tensors only, got ", spec.dtype);
+  return spec;
+}
+void hypot_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
+  pointwise::run("hypot", cpu::loops::hypot, out.scalar_type(), nullptr, out, {self, other});
+}
+void nextafter_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
+  TORCH_CHECK_NOT_IMPLEMENTED(out.scalar_type() == ScalarType::Float || out.scalar_type() == ScalarType::Double,
+                              "\"nextafter\" not implemented for '", out.scalar_type(), "'");
+  pointwise::run("nextafter", cpu::loops::nextafter, out.scalar_type(), nullptr, out, {self, other});
+}
+void logaddexp_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
+  pointwise::run("logaddexp", cpu::loops::logaddexp, out.scalar_type(), nullptr, out, {self, other});
+}
+void logaddexp2_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
+  pointwise::run("logaddexp2", cpu::loops::logaddexp2, out.scalar_type(), nullptr, out, {self, other});
+}
+void xlogy_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
+  pointwise::run("xlogy", cpu::loops::xlogy, out.scalar_type(), nullptr, out, {self, other});
+}
+TensorSpec xlogy_from_scalar_meta(const Scalar& self, const Tensor& other) { return floating_spec(self, other); }
+void xlogy_from_scalar_cpu(const Scalar& self, const Tensor& other, Tensor& out) {
+  pointwise::run("xlogy", cpu::loops::xlogy, out.scalar_type(), nullptr, out, {self, other});
+}
+void xlogy_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) {
+  pointwise::run("xlogy", cpu::loops::xlogy, out.scalar_type(), nullptr, out, {self, other});
+}
+TensorSpec heaviside_meta(const Tensor& self, const Tensor& values) {
+  TORCH_CHECK(!self.is_complex() && !values.is_complex(), "heaviside is not yet implemented for complex tensors.");
+  TORCH_CHECK(self.scalar_type() == values.scalar_type(),
+              "heaviside is not yet implemented for tensors with different dtypes.");
+  return arithmetic_spec(self, values);
+}
+void heaviside_cpu(const Tensor& self, const Tensor& values, Tensor& out) {
+  pointwise::run("heaviside", cpu::loops::heaviside, out.scalar_type(), nullptr, out, {self, values});
+}
+
+}  // namespace at::native

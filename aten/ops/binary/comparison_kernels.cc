@@ -1,0 +1,124 @@
+// Comparisons, logic and bits: shape rules and CPU kernels.
+#include "aten/core/tensor.h"
+#include "aten/core/tensor_spec.h"
+#include "aten/cpu/loops.h"
+#include "aten/cpu/loops_integer.h"
+#include "aten/cpu/pointwise.h"
+#include "aten/ops/binary/ops.h"
+#include "aten/ops/copy/ops.h"
+#include "aten/ops/reduce/ops.h"
+#include "aten/ops/unary/ops.h"
+
+namespace at::native {
+
+using pointwise::Input;
+using pointwise::promoted_type;
+using pointwise::result_spec;
+
+namespace {
+
+void compare(const char* name, const cpu::ElementOp& op, const Input& a, const Input& b, Tensor& out) {
+  pointwise::run_predicate(name, op, promoted_type({a, b}), out, {a, b});
+}
+void check_ordered(ScalarType type) {
+  TORCH_CHECK(!isComplexType(type), "comparison of complex numbers by order is not supported");
+}
+// The loops of bits take the dtype's width, so that shifts of narrow types computed in 32 bits end where theirs end.
+void bits(const char* name, const cpu::ElementOp& op, const Input& a, const Input& b, Tensor& out) {
+  const int width = static_cast<int>(out.itemsize() * 8);
+  pointwise::run(name, op, out.scalar_type(), &width, out, {a, b});
+}
+TensorSpec integral_spec(const Input& a, const Input& b, bool bool_allowed) {
+  const ScalarType type = promoted_type({a, b});
+  TORCH_CHECK_NOT_IMPLEMENTED(isIntegralType(type, bool_allowed), "the operation is implemented for integer ",
+                              bool_allowed ? "and bool " : "", "tensors only, got '", type, "'");
+  return result_spec({a, b}, type);
+}
+
+}  // namespace
+
+TensorSpec equality_meta(const Tensor& self, const Tensor& other) { return result_spec({self, other}, ScalarType::Bool); }
+TensorSpec equality_scalar_meta(const Tensor& self, const Scalar&) { return result_spec({self}, ScalarType::Bool); }
+TensorSpec order_meta(const Tensor& self, const Tensor& other) {
+  check_ordered(promoted_type({self, other}));
+  return equality_meta(self, other);
+}
+TensorSpec order_scalar_meta(const Tensor& self, const Scalar& other) {
+  check_ordered(promoted_type({self, other}));
+  return equality_scalar_meta(self, other);
+}
+
+void eq_cpu(const Tensor& self, const Tensor& other, Tensor& out) { compare("eq", cpu::loops::eq, self, other, out); }
+void eq_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) { compare("eq", cpu::loops::eq, self, other, out); }
+void ne_cpu(const Tensor& self, const Tensor& other, Tensor& out) { compare("ne", cpu::loops::ne, self, other, out); }
+void ne_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) { compare("ne", cpu::loops::ne, self, other, out); }
+void lt_cpu(const Tensor& self, const Tensor& other, Tensor& out) { compare("lt", cpu::loops::lt, self, other, out); }
+void lt_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) { compare("lt", cpu::loops::lt, self, other, out); }
+void le_cpu(const Tensor& self, const Tensor& other, Tensor& out) { compare("le", cpu::loops::le, self, other, out); }
+void le_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) { compare("le", cpu::loops::le, self, other, out); }
+void gt_cpu(const Tensor& self, const Tensor& other, Tensor& out) { compare("gt", cpu::loops::gt, self, other, out); }
+void gt_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) { compare("gt", cpu::loops::gt, self, other, out); }
+void ge_cpu(const Tensor& self, const Tensor& other, Tensor& out) { compare("ge", cpu::loops::ge, self, other, out); }
+void ge_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) { compare("ge", cpu::loops::ge, self, other, out); }
+
+void logical_and_cpu(const Tensor& self, const Tensor& other, Tensor& out) { compare("logical_and", cpu::loops::logical_and, self, other, out); }
+void logical_or_cpu(const Tensor& self, const Tensor& other, Tensor& out) { compare("logical_or", cpu::loops::logical_or, self, other, out); }
+void logical_xor_cpu(const Tensor& self, const Tensor& other, Tensor& out) { compare("logical_xor", cpu::loops::logical_xor, self, other, out); }
+
+TensorSpec bits_meta(const Tensor& self, const Tensor& other) { return integral_spec(self, other, true); }
+TensorSpec bits_scalar_meta(const Tensor& self, const Scalar& other) { return integral_spec(self, other, true); }
+TensorSpec bits_from_scalar_meta(const Scalar& self, const Tensor& other) { return integral_spec(self, other, true); }
+TensorSpec integer_meta(const Tensor& self, const Tensor& other) { return integral_spec(self, other, false); }
+TensorSpec integer_scalar_meta(const Tensor& self, const Scalar& other) { return integral_spec(self, other, false); }
+TensorSpec integer_from_scalar_meta(const Scalar& self, const Tensor& other) { return integral_spec(self, other, false); }
+
+void bitwise_and_cpu(const Tensor& self, const Tensor& other, Tensor& out) { bits("bitwise_and", cpu::loops::bitwise_and, self, other, out); }
+void bitwise_and_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) { bits("bitwise_and", cpu::loops::bitwise_and, self, other, out); }
+void bitwise_and_from_scalar_cpu(const Scalar& self, const Tensor& other, Tensor& out) { bits("bitwise_and", cpu::loops::bitwise_and, self, other, out); }
+void bitwise_or_cpu(const Tensor& self, const Tensor& other, Tensor& out) { bits("bitwise_or", cpu::loops::bitwise_or, self, other, out); }
+void bitwise_or_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) { bits("bitwise_or", cpu::loops::bitwise_or, self, other, out); }
+void bitwise_or_from_scalar_cpu(const Scalar& self, const Tensor& other, Tensor& out) { bits("bitwise_or", cpu::loops::bitwise_or, self, other, out); }
+void bitwise_xor_cpu(const Tensor& self, const Tensor& other, Tensor& out) { bits("bitwise_xor", cpu::loops::bitwise_xor, self, other, out); }
+void bitwise_xor_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) { bits("bitwise_xor", cpu::loops::bitwise_xor, self, other, out); }
+void bitwise_xor_from_scalar_cpu(const Scalar& self, const Tensor& other, Tensor& out) { bits("bitwise_xor", cpu::loops::bitwise_xor, self, other, out); }
+void bitwise_left_shift_cpu(const Tensor& self, const Tensor& other, Tensor& out) { bits("bitwise_left_shift", cpu::loops::shift_left, self, other, out); }
+void bitwise_left_shift_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) { bits("bitwise_left_shift", cpu::loops::shift_left, self, other, out); }
+void bitwise_left_shift_from_scalar_cpu(const Scalar& self, const Tensor& other, Tensor& out) { bits("bitwise_left_shift", cpu::loops::shift_left, self, other, out); }
+void bitwise_right_shift_cpu(const Tensor& self, const Tensor& other, Tensor& out) { bits("bitwise_right_shift", cpu::loops::shift_right, self, other, out); }
+void bitwise_right_shift_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) { bits("bitwise_right_shift", cpu::loops::shift_right, self, other, out); }
+void bitwise_right_shift_from_scalar_cpu(const Scalar& self, const Tensor& other, Tensor& out) { bits("bitwise_right_shift", cpu::loops::shift_right, self, other, out); }
+void gcd_cpu(const Tensor& self, const Tensor& other, Tensor& out) { bits("gcd", cpu::loops::gcd, self, other, out); }
+void lcm_cpu(const Tensor& self, const Tensor& other, Tensor& out) { bits("lcm", cpu::loops::lcm, self, other, out); }
+
+// Equal, or both finite and |self - other| <= atol + rtol * |other|.
+Tensor isclose(const Tensor& self, const Tensor& other, double rtol, double atol, bool equal_nan) {
+  TORCH_CHECK(self.scalar_type() == other.scalar_type(), self.scalar_type(), " did not match ", other.scalar_type());
+  TORCH_CHECK(rtol >= 0, "rtol must be greater than or equal to zero, but got ", rtol);
+  TORCH_CHECK(atol >= 0, "atol must be greater than or equal to zero, but got ", atol);
+  Tensor close = at::eq(self, other);
+  if (equal_nan && (self.is_floating_point() || self.is_complex())) {
+    close = at::logical_or(close, at::logical_and(at::isnan(self), at::isnan(other)));
+  }
+  if (rtol == 0 && atol == 0) return close;
+  const auto floating = [](const Tensor& t) {
+    return t.is_floating_point() || t.is_complex() ? t : at::to(t, get_default_dtype_as_scalartype());
+  };
+  const Tensor a = floating(self), b = floating(other);
+  const Tensor allowed = at::add(at::abs(at::mul(b, rtol)), atol);
+  const Tensor near = at::le(at::abs(at::sub(a, b)), allowed);
+  return at::logical_or(close, at::logical_and(near, at::logical_and(at::isfinite(a), at::isfinite(b))));
+}
+bool allclose(const Tensor& self, const Tensor& other, double rtol, double atol, bool equal_nan) {
+  return at::item(at::all(at::isclose(self, other, rtol, atol, equal_nan))).toBool();
+}
+bool equal(const Tensor& self, const Tensor& other) {
+  TORCH_CHECK(self.device() == other.device(), "equal: expected both tensors on one device, got ", self.device(), " and ",
+              other.device());
+  TORCH_CHECK(self.scalar_type() == other.scalar_type(), "Expected object of data type ", self.scalar_type(),
+              " but got data type ", other.scalar_type(), " for argument #2 'other' in call to equal");
+  if (self.sizes() != other.sizes()) return false;
+  if (self.numel() == 0) return true;
+  return at::item(at::all(at::eq(self, other))).toBool();
+}
+
+}  // namespace at::native
