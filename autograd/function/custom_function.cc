@@ -1,0 +1,162 @@
+#include "autograd/function/custom_function.h"
+
+#include <stdexcept>
+
+#include "aten/core/view.h"
+#include "autograd/engine/autograd_meta.h"
+#include "autograd/engine/record.h"
+#include "c10/util/exception.h"
+#include "c10/util/string_util.h"
+
+namespace torch::autograd {
+
+void AutogradContext::save_for_backward(variable_list to_save) {
+  to_save_ = std::move(to_save);
+}
+
+variable_list AutogradContext::get_saved_variables() const {
+  variable_list tensors;
+  tensors.reserve(saved_variables_.size());
+  for (const SavedVariable& saved : saved_variables_) tensors.push_back(saved.get(node_).get());
+  return tensors;
+}
+
+void AutogradContext::mark_dirty(const variable_list& inputs) {
+  dirty_inputs_.clear();
+  for (const at::Tensor& t : inputs) dirty_inputs_.insert(t.unsafeGetTensorImpl());
+}
+
+void AutogradContext::mark_non_differentiable(const variable_list& outputs) {
+  non_differentiable_.clear();
+  for (const at::Tensor& t : outputs) non_differentiable_.insert(t.unsafeGetTensorImpl());
+}
+
+const std::unordered_set<c10::TensorImpl*>& AutogradContext::get_and_bump_dirty() const {
+  for (c10::TensorImpl* impl : dirty_inputs_) impl->bump_version();
+  return dirty_inputs_;
+}
+
+bool AutogradContext::needs_input_grad(size_t input_index) const {
+  return node_->needs(input_index);
+}
+
+bool AutogradContext::needs_input_grad(std::initializer_list<IndexRange> ranges) const {
+  for (const IndexRange& range : ranges) {
+    for (size_t i = range.first; i < range.second; ++i) {
+      if (node_->needs(i)) return true;
+    }
+  }
+  return false;
+}
+
+CustomNode::CustomNode() {
+  ctx_.node_ = this;
+}
+
+void CustomNode::release_variables() {
+  for (SavedVariable& saved : ctx_.saved_variables_) saved.reset_data();
+}
+
+void CustomNode::add_argument(const at::Tensor& t) {
+  is_tensor_.push_back(true);
+  inputs_.push_back(t);
+}
+
+void CustomNode::add_argument(at::TensorList tensors) {
+  for (const at::Tensor& t : tensors) add_argument(t);
+}
+
+void CustomNode::start() {
+  recorded_ = c10::GradMode::is_enabled() && requires_grad(at::TensorList(inputs_));
+  if (!recorded_) return;
+  for (const at::Tensor& t : inputs_) {
+    add_next_edge(t.defined() && requires_grad(t) ? gradient_edge(t) : Edge());
+  }
+}
+
+bool CustomNode::needs(size_t argument) const {
+  TORCH_CHECK_INDEX(
+      argument < is_tensor_.size(), "needs_input_grad: argument ", argument, " of ", is_tensor_.size());
+  if (!is_tensor_[argument]) return false;
+  size_t edge = 0;
+  for (size_t i = 0; i < argument; ++i) edge += is_tensor_[i];
+  return should_compute_output(edge);
+}
+
+variable_list CustomNode::finish(variable_list outputs) {
+  std::unordered_set<c10::TensorImpl*> given;
+  for (const at::Tensor& t : inputs_) given.insert(t.unsafeGetTensorImpl());
+  const auto& dirty = ctx_.get_and_bump_dirty();
+  size_t dirty_returned = 0;
+  NodePtr self = getptr();
+  for (uint32_t i = 0; i < outputs.size(); ++i) {
+    at::Tensor& out = outputs[i];
+    c10::TensorImpl* impl = out.unsafeGetTensorImpl();
+    const bool is_dirty = impl != nullptr && dirty.count(impl) != 0;
+    dirty_returned += is_dirty;
+    if (!recorded_) continue;
+    const bool differentiable = out.defined() && ctx_.non_differentiable_.count(impl) == 0 &&
+        (c10::isFloatingType(out.scalar_type()) || c10::isComplexType(out.scalar_type()));
+    const bool is_input = impl != nullptr && given.count(impl) != 0;
+    if (!differentiable) {
+      add_input_metadata_undefined();
+      if (is_input && requires_grad(out)) out = at::Tensor(impl->shallow_copy());
+      continue;
+    }
+    add_input_metadata(out);
+    if (is_dirty) {
+      TORCH_CHECK(
+          !requires_grad(out) || grad_fn(out), "a leaf Variable that requires grad has been used in an in-place operation.");
+      check_inplace(out, true);
+      rebase_history(out, self, i);
+      continue;
+    }
+    if (is_input) {
+      // Returned as it came: a view of it carries the new history.
+      c10::NoGradGuard no_grad;
+      out = at::make_view(out, out.sizes(), out.strides(), out.storage_offset());
+    }
+    set_history(out, self, i);
+    if (out.is_view()) out.unsafeGetTensorImpl()->set_creation_meta(c10::CreationMeta::kCustomFunction);
+  }
+  TORCH_CHECK(
+      dirty_returned >= dirty.size(),
+      "Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified "
+      "inplace must all be outputs of the Function.");
+  if (recorded_) {
+    for (const at::Tensor& t : ctx_.to_save_) {
+      const bool is_output = t.defined() && grad_fn(t).get() == this;
+      ctx_.saved_variables_.emplace_back(t, is_output);
+    }
+  }
+  ctx_.to_save_.clear();
+  inputs_.clear();
+  return outputs;
+}
+
+variable_list CustomNode::apply(variable_list&& grads) {
+  if (ctx_.materialize_grads_) {
+    for (uint32_t i = 0; i < grads.size(); ++i) {
+      if (!grads[i].defined() && input_metadata(i).defined()) grads[i] = input_metadata(i).zeros();
+    }
+  }
+  variable_list outputs = run_backward(&ctx_, std::move(grads));
+  const size_t expected = is_tensor_.size();
+  // Undefined gradients at the end say nothing.
+  while (outputs.size() > expected && !outputs.back().defined()) outputs.pop_back();
+  if (outputs.size() != expected) throw_wrong_count(expected, outputs.size());
+  variable_list results;
+  results.reserve(num_outputs());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (is_tensor_[i]) {
+      results.push_back(std::move(outputs[i]));
+    } else if (outputs[i].defined()) {
+      throw std::runtime_error(c10::str(
+          "function ", name(), " returned a gradient different that is defined at position ", i + 1,
+          ", but the corresponding forward input was not a Variable"));
+    }
+  }
+  return results;
+}
+
+}  // namespace torch::autograd
