@@ -18,7 +18,7 @@ FAMILY_CALLS = {
     "join": [],
     "linalg": [],
     "loss": [],
-    "matmul": [],
+    "matmul": ["binary", "copy", "reduce", "unary", "view"],
     "nested": [],
     "norm": ["binary", "reduce", "unary", "view"],
     "padding": [],
