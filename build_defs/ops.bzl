@@ -1,5 +1,6 @@
 """Families of operators: what is generated from a table, and what links what."""
 
+load("//build_defs:link_group.bzl", "kd_link_group")
 load("//build_defs:rules.bzl", "kd_cc_library")
 
 # The families whose operators a family's kernels call, through at:: functions. Kernels depend on the `headers` target of
@@ -90,9 +91,14 @@ def kd_op_family(name, kernels = None, visibility = ["//visibility:public"]):
         visibility = visibility,
         deps = [":" + name, "//aten/core:boxing", "//c10/dispatch:registry"],
     )
+    kd_link_group(
+        name = "linked",
+        package_prefix = "aten/ops/",
+        deps = ["//aten/ops/" + family + ":implementation" for family in _reached(name)],
+    )
     kd_cc_library(
         name = name,
         hdrs = ["ops.h"],
         visibility = visibility,
-        deps = [":headers"] + ["//aten/ops/" + family + ":implementation" for family in _reached(name)],
+        deps = [":headers", ":linked"],
     )
