@@ -1,0 +1,352 @@
+// Optimizers step by step against PyTorch's (traces.h), and the base class.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "aten/ops/copy/ops.h"
+#include "aten/ops/creation/ops.h"
+#include "aten/ops/view/ops.h"
+#include "c10/core/grad_mode.h"
+#include "c10/parallel/parallel.h"
+#include "optim/optim.h"
+#include "optim/traces.h"
+
+namespace torch::optim {
+namespace {
+
+constexpr int kSteps = 6;
+
+at::Tensor from_function(at::IntArrayRef sizes, at::ScalarType dtype, const std::function<double(int64_t)>& f) {
+  at::Tensor t = at::empty(sizes, at::TensorOptions().dtype(at::kDouble));
+  for (int64_t i = 0; i < t.numel(); ++i) t.data_ptr<double>()[i] = f(i);
+  return at::to(t, dtype);
+}
+
+std::vector<double> values(const at::Tensor& t) {
+  const at::Tensor d = at::contiguous(at::to(at::detach(t), at::kDouble));
+  return std::vector<double>(d.data_ptr<double>(), d.data_ptr<double>() + d.numel());
+}
+
+std::vector<at::Tensor> start(at::ScalarType dtype) {
+  std::vector<at::Tensor> params = {from_function({3, 4}, dtype, [](int64_t i) { return std::sin(0.5 + static_cast<double>(i)); }),
+                                    from_function({5}, dtype, [](int64_t i) { return std::sin(3.5 + static_cast<double>(i)); })};
+  for (at::Tensor& p : params) p.requires_grad_(true);
+  return params;
+}
+
+void set_gradients(std::vector<at::Tensor>& params, int t) {
+  for (size_t k = 0; k < params.size(); ++k) {
+    at::Tensor& p = params[k];
+    p.mutable_grad() = k == 1 && t == 2 ? at::Tensor()
+                                        : from_function(p.sizes(), p.scalar_type(), [&](int64_t i) {
+                                            return std::cos(1.7 * static_cast<double>(i) + 0.9 * t + static_cast<double>(k));
+                                          });
+  }
+}
+
+using Make = std::function<std::unique_ptr<Optimizer>(std::vector<at::Tensor>)>;
+
+template <class O, class Options>
+Make maker(Options options) {
+  return [options](std::vector<at::Tensor> params) { return std::make_unique<O>(std::move(params), options); };
+}
+
+struct Case {
+  std::string name;
+  const double (*trace)[17];
+  Make make;
+};
+
+std::vector<Case> cases() {
+  using namespace traces;
+  return {
+      {"SgdPlain", kSgdPlain, maker<SGD>(SGDOptions(0.1))},
+      {"SgdMomentum", kSgdMomentum, maker<SGD>(SGDOptions(0.1).momentum(0.9))},
+      {"SgdDampening", kSgdDampening, maker<SGD>(SGDOptions(0.1).momentum(0.9).dampening(0.3).weight_decay(0.01))},
+      {"SgdNesterov", kSgdNesterov, maker<SGD>(SGDOptions(0.05).momentum(0.8).weight_decay(0.1).nesterov(true))},
+      {"AdamPlain", kAdamPlain, maker<Adam>(AdamOptions(0.01))},
+      {"AdamAmsgrad", kAdamAmsgrad, maker<Adam>(AdamOptions(0.02).weight_decay(0.1).amsgrad(true))},
+      {"AdamBetas", kAdamBetas, maker<Adam>(AdamOptions(0.01).betas({0.8, 0.95}).eps(1e-3))},
+      {"AdamwPlain", kAdamwPlain, maker<AdamW>(AdamWOptions(0.01))},
+      {"AdamwAmsgrad", kAdamwAmsgrad, maker<AdamW>(AdamWOptions(0.02).weight_decay(0.2).amsgrad(true))},
+      {"AdagradPlain", kAdagradPlain, maker<Adagrad>(AdagradOptions(0.1))},
+      {"AdagradDecay", kAdagradDecay,
+       maker<Adagrad>(AdagradOptions(0.1).lr_decay(0.1).weight_decay(0.05).initial_accumulator_value(0.2))},
+      {"RmspropPlain", kRmspropPlain, maker<RMSprop>(RMSpropOptions(0.01))},
+      {"RmspropCentered", kRmspropCentered,
+       maker<RMSprop>(RMSpropOptions(0.01).alpha(0.9).weight_decay(0.05).momentum(0.8).centered(true))},
+  };
+}
+
+void expect_row(const std::vector<at::Tensor>& params, const double* row, double tolerance, const std::string& what) {
+  for (const at::Tensor& p : params)
+    for (double x : values(p)) {
+      ASSERT_NEAR(x, *row, tolerance * std::max(1.0, std::abs(*row))) << what;
+      ++row;
+    }
+}
+
+TEST(Traces, EveryOptimizerStepsAsRecorded) {
+  const std::pair<at::ScalarType, double> dtypes[] = {
+      {at::kDouble, 1e-12}, {at::kFloat, 2e-6}, {at::kHalf, 1e-2}, {at::kBFloat16, 6e-2}};
+  for (const Case& c : cases()) {
+    for (auto [dtype, tolerance] : dtypes) {
+      std::vector<at::Tensor> params = start(dtype);
+      auto optimizer = c.make(params);
+      for (int t = 0; t < kSteps; ++t) {
+        set_gradients(params, t);
+        EXPECT_FALSE(optimizer->step().defined());
+        expect_row(params, c.trace[t], tolerance, c10::str(c.name, " ", c10::toString(dtype), " step ", t));
+      }
+    }
+  }
+}
+
+TEST(Traces, LayoutOfParameterAndGradientDoesNotMatter) {
+  for (const Case& c : cases()) {
+    for (int layout = 0; layout < 3; ++layout) {
+      std::vector<at::Tensor> params = start(at::kDouble);
+      // 0: a transposed (dense) parameter; 1: every second column of a wider one; 2: a transposed gradient.
+      if (layout == 0) params[0] = at::detach(at::t(at::contiguous(at::t(at::detach(params[0])))));
+      if (layout == 1) {
+        at::Tensor wide = at::zeros({3, 8}, at::TensorOptions().dtype(at::kDouble));
+        at::Tensor strided = at::as_strided(wide, {3, 4}, {8, 2});
+        at::copy_(strided, at::detach(params[0]));
+        params[0] = strided;
+      }
+      auto optimizer = c.make(params);
+      for (int t = 0; t < kSteps; ++t) {
+        set_gradients(params, t);
+        if (layout == 2) params[0].mutable_grad() = at::t(at::contiguous(at::t(params[0].grad())));
+        optimizer->step();
+        expect_row(params, c.trace[t], 1e-12, c10::str(c.name, " layout ", layout, " step ", t));
+      }
+    }
+  }
+}
+
+TEST(Traces, StateSavedAndLoadedContinuesWithTheSameBits) {
+  for (const Case& c : cases()) {
+    std::vector<at::Tensor> params = start(at::kFloat);
+    auto optimizer = c.make(params);
+    for (int t = 0; t < 3; ++t) {
+      set_gradients(params, t);
+      optimizer->step();
+    }
+    StateDict saved = optimizer->state_dict();
+    for (auto& [name, tensor] : saved.tensors) tensor = at::clone(tensor);
+    std::vector<at::Tensor> others;
+    for (const at::Tensor& p : params) others.push_back(at::clone(at::detach(p)).requires_grad_(true));
+    auto other = c.make(others);
+    other->load_state_dict(saved);
+    for (int t = 3; t < kSteps; ++t) {
+      set_gradients(params, t);
+      optimizer->step();
+      set_gradients(others, t);
+      other->step();
+    }
+    for (size_t k = 0; k < params.size(); ++k) ASSERT_EQ(values(params[k]), values(others[k])) << c.name;
+  }
+}
+
+TEST(Fused, ResultDoesNotDependOnThreadsOrOnHowParametersAreCut) {
+  const int before = at::get_num_threads();
+  for (const Case& c : cases()) {
+    std::vector<std::vector<double>> results;
+    for (int threads : {1, 2, 3}) {
+      at::set_num_threads(threads);
+      std::vector<at::Tensor> params;
+      for (int64_t n : {1, 40001, 7, 0, 33333})
+        params.push_back(from_function({n}, at::kFloat, [](int64_t i) { return std::sin(static_cast<double>(i)); }).requires_grad_(true));
+      auto optimizer = c.make(params);
+      for (int t = 0; t < 3; ++t) {
+        for (at::Tensor& p : params)
+          p.mutable_grad() = from_function(p.sizes(), at::kFloat, [&](int64_t i) { return std::cos(static_cast<double>(i) + t); });
+        optimizer->step();
+      }
+      std::vector<double> all;
+      for (const at::Tensor& p : params)
+        for (double x : values(p)) all.push_back(x);
+      results.push_back(all);
+    }
+    EXPECT_EQ(results[0], results[1]) << c.name;
+    EXPECT_EQ(results[0], results[2]) << c.name;
+  }
+  at::set_num_threads(before);
+}
+
+TEST(Fused, ComplexParametersAreSteppedAsPairsOfReals) {
+  for (const Case& c : cases()) {
+    at::Tensor z = at::zeros({4}, at::TensorOptions().dtype(at::kComplexDouble)).requires_grad_(true);
+    at::Tensor x = at::zeros({8}, at::TensorOptions().dtype(at::kDouble)).requires_grad_(true);
+    auto a = c.make({z});
+    auto b = c.make({x});
+    for (int t = 0; t < 3; ++t) {
+      at::Tensor gx = from_function({8}, at::kDouble, [&](int64_t i) { return std::sin(static_cast<double>(i) + t); });
+      at::Tensor gz = at::zeros({4}, at::TensorOptions().dtype(at::kComplexDouble));
+      std::copy_n(gx.data_ptr<double>(), 8, static_cast<double*>(gz.mutable_data_ptr()));
+      z.mutable_grad() = gz;
+      x.mutable_grad() = gx;
+      a->step();
+      b->step();
+    }
+    for (int i = 0; i < 8; ++i) ASSERT_EQ(static_cast<double*>(z.mutable_data_ptr())[i], x.data_ptr<double>()[i]) << c.name;
+  }
+}
+
+TEST(Optimizer, StepBumpsTheVersionAndReturnsTheClosuresLoss) {
+  std::vector<at::Tensor> params = start(at::kFloat);
+  SGD sgd(params, SGDOptions(0.1));
+  const int64_t version = params[0]._version();
+  int calls = 0;
+  at::Tensor loss = sgd.step([&] {
+    ++calls;
+    EXPECT_TRUE(c10::GradMode::is_enabled());
+    set_gradients(params, 0);
+    return at::zeros({});
+  });
+  EXPECT_EQ(calls, 1);
+  EXPECT_TRUE(loss.defined());
+  EXPECT_GT(params[0]._version(), version);
+  EXPECT_TRUE(c10::GradMode::is_enabled());
+}
+
+TEST(Optimizer, ZeroGrad) {
+  std::vector<at::Tensor> params = start(at::kFloat);
+  SGD sgd(params, SGDOptions(0.1));
+  set_gradients(params, 0);
+  const at::Tensor kept = params[0].grad();
+  sgd.zero_grad(false);
+  EXPECT_TRUE(params[0].grad().is_same(kept));
+  for (double x : values(kept)) EXPECT_EQ(x, 0);
+  sgd.zero_grad();
+  EXPECT_FALSE(params[0].grad().defined());
+}
+
+TEST(Optimizer, GroupsHaveTheirOwnOptions) {
+  std::vector<at::Tensor> params = start(at::kDouble);
+  std::vector<OptimizerParamGroup> groups;
+  groups.emplace_back(std::vector<at::Tensor>{params[0]});
+  groups.emplace_back(std::vector<at::Tensor>{params[1]}, std::make_unique<SGDOptions>(1.0));
+  SGD sgd(groups, SGDOptions(0.5));
+  const std::vector<double> a = values(params[0]), b = values(params[1]);
+  set_gradients(params, 0);
+  sgd.step();
+  EXPECT_NEAR(values(params[0])[1], a[1] - 0.5 * std::cos(1.7), 1e-12);
+  EXPECT_NEAR(values(params[1])[1], b[1] - 1.0 * std::cos(2.7), 1e-12);
+  EXPECT_EQ(sgd.param_groups().size(), 2u);
+  EXPECT_EQ(static_cast<SGDOptions&>(sgd.param_groups()[0].options()), SGDOptions(0.5));
+  EXPECT_FALSE(static_cast<SGDOptions&>(sgd.param_groups()[1].options()) == SGDOptions(0.5));
+  EXPECT_EQ(sgd.size(), 1u);
+  at::Tensor more = at::zeros({2}).requires_grad_(true);
+  sgd.add_parameters({more});
+  EXPECT_EQ(sgd.size(), 2u);
+  EXPECT_EQ(sgd.param_groups().size(), 2u);
+}
+
+template <class E, class F>
+std::string message(const F& f) {
+  try {
+    f();
+  } catch (const E& e) {
+    return e.msg();
+  }
+  return "nothing was thrown";
+}
+
+TEST(Optimizer, RefusesBadSettings) {
+  std::vector<at::Tensor> params = start(at::kFloat);
+  EXPECT_EQ(message<c10::ValueError>([&] { SGD o(params, SGDOptions(-1)); }), "Invalid learning rate: -1");
+  EXPECT_EQ(message<c10::ValueError>([&] { SGD o(params, SGDOptions(1).momentum(-1)); }), "Invalid momentum value: -1");
+  EXPECT_EQ(message<c10::ValueError>([&] { SGD o(params, SGDOptions(1).nesterov(true)); }),
+            "Nesterov momentum requires a momentum and zero dampening");
+  EXPECT_EQ(message<c10::ValueError>([&] { Adam o(params, AdamOptions(1).betas({1.5, 0.9})); }),
+            "Invalid beta parameter at index 0: 1.5");
+  EXPECT_EQ(message<c10::ValueError>([&] { AdamW o(params, AdamWOptions(1).betas({0.5, 1.0})); }),
+            "Invalid beta parameter at index 1: 1");
+  EXPECT_EQ(message<c10::ValueError>([&] { AdamW o(params, AdamWOptions(std::nan(""))); }), "Invalid learning rate: nan");
+  EXPECT_EQ(message<c10::ValueError>([&] { RMSprop o(params, RMSpropOptions(1).alpha(-1)); }), "Invalid alpha value: -1");
+}
+
+TEST(Optimizer, RefusesBadParameters) {
+  std::vector<at::Tensor> params = start(at::kFloat);
+  EXPECT_EQ(message<c10::ValueError>([&] { SGD o({at::Tensor()}, SGDOptions(1)); }), "can't optimize an undefined Tensor");
+  EXPECT_THROW(SGD({at::zeros({2}, at::kLong)}, SGDOptions(1)), c10::TypeError);
+  SGD sgd({params[0]}, SGDOptions(1));
+  EXPECT_EQ(message<c10::ValueError>([&] { sgd.add_param_group(OptimizerParamGroup({params[0]})); }),
+            "some parameters appear in more than one parameter group");
+  EXPECT_EQ(sgd.param_groups().size(), 1u);
+  // Twice in one group: once.
+  SGD twice({params[0], params[0]}, SGDOptions(1));
+  EXPECT_EQ(twice.size(), 1u);
+}
+
+TEST(Optimizer, RefusesBadGradientsAndChangesNothing) {
+  std::vector<at::Tensor> params = start(at::kFloat);
+  Adam adam(params, AdamOptions(0.1));
+  set_gradients(params, 0);
+  adam.step();
+  const std::vector<double> before = values(params[0]);
+  set_gradients(params, 1);
+  *const_cast<at::Tensor*>(&params[1].grad()) = at::zeros({4});
+  EXPECT_THROW(adam.step(), c10::Error);
+  EXPECT_EQ(values(params[0]), before);
+  params[1].mutable_grad() = at::zeros({5}, at::kDouble);
+  EXPECT_THROW(adam.step(), c10::Error);
+  EXPECT_EQ(values(params[0]), before);
+  EXPECT_EQ(adam.state_dict().scalar("state.0.step")->toLong(), 1);
+}
+
+TEST(Optimizer, LoadChecksEverythingFirst) {
+  std::vector<at::Tensor> params = start(at::kFloat);
+  Adam adam(params, AdamOptions(0.1));
+  set_gradients(params, 0);
+  adam.step();
+  const StateDict good = adam.state_dict();
+  ASSERT_NE(good.tensor("state.1.exp_avg_sq"), nullptr);
+  EXPECT_EQ(good.scalar("param_groups.0.lr")->toDouble(), 0.1);
+  EXPECT_EQ(good.tensor("state.7.exp_avg"), nullptr);
+  auto refused = [&](auto change) {
+    StateDict bad = good;
+    change(bad);
+    EXPECT_THROW(adam.load_state_dict(bad), c10::ValueError);
+    EXPECT_EQ(adam.state_dict().scalar("state.0.step")->toLong(), 1);
+    EXPECT_TRUE(adam.state_dict().tensors[0].second.is_same(good.tensors[0].second));
+  };
+  refused([](StateDict& d) { d.scalars.pop_back(); });
+  refused([](StateDict& d) { d.scalars.emplace_back("surprise", 1); });
+  refused([](StateDict& d) { d.tensors.emplace_back("state.9.exp_avg", at::zeros({5})); });
+  refused([](StateDict& d) { d.tensors[3].second = at::zeros({6}); });
+  refused([](StateDict& d) { d.tensors[3].second = at::zeros({5}, at::kDouble); });
+  refused([](StateDict& d) { d.tensors.push_back(d.tensors[0]); });
+  refused([](StateDict& d) {
+    for (auto& [name, value] : d.scalars)
+      if (name == "param_groups.0.lr") value = -1.0;
+  });
+  refused([](StateDict& d) {
+    for (auto& [name, value] : d.scalars)
+      if (name == "param_groups.0.size") value = int64_t{3};
+  });
+  adam.load_state_dict(good);
+}
+
+TEST(Optimizer, HooksRunAroundTheStep) {
+  std::vector<at::Tensor> params = start(at::kFloat);
+  SGD sgd(params, SGDOptions(0.1));
+  std::string log;
+  const size_t pre = sgd.register_step_pre_hook([&](Optimizer&) { log += "a"; });
+  sgd.register_step_post_hook([&](Optimizer& o) {
+    EXPECT_EQ(&o, &sgd);
+    log += "b";
+  });
+  sgd.step();
+  sgd.remove_hook(pre);
+  sgd.step();
+  EXPECT_EQ(log, "abb");
+}
+
+}  // namespace
+}  // namespace torch::optim
