@@ -7,7 +7,7 @@ load("//build_defs:rules.bzl", "kd_cc_library")
 # such a family; the public target links its implementation, and that of what it calls in turn. Circles are fine here: every
 # operator lives in sections of its own, and a static link keeps what is called.
 FAMILY_CALLS = {
-    "activation": [],
+    "activation": ["copy"],
     "attention": [],
     "binary": ["copy", "reduce", "unary"],
     "conv": [],
@@ -23,7 +23,7 @@ FAMILY_CALLS = {
     "nested": [],
     "norm": ["binary", "reduce", "unary", "view"],
     "padding": [],
-    "pointwise": [],
+    "pointwise": ["copy", "sort", "view"],
     "pool": [],
     "quantized": [],
     "random": [],

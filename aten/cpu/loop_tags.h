@@ -119,6 +119,7 @@ struct Hardswish {};
 struct Softshrink {};
 struct Hardshrink {};
 struct Threshold {};
+struct Prelu {};
 
 struct SigmoidBackward {};
 struct TanhBackward {};

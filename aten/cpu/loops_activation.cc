@@ -93,6 +93,13 @@ struct Fn<op::Hardshrink> : FnShape<1, 1> {
   }
 };
 template <>
+struct Fn<op::Prelu> : FnShape<2, 0> {
+  template <class X>
+  static HWY_INLINE X run(X x, X weight, const X*) {
+    return pick(x > X(0.0), x, x * weight);
+  }
+};
+template <>
 struct Fn<op::Threshold> : FnShape<1, 2> {
   template <class X>
   static HWY_INLINE X run(X x, const X* p) {
@@ -139,6 +146,8 @@ constinit const ElementOp hardswish = {AT_ISA_TABLE(FormulaFloat<op::Hardswish>:
 constinit const ElementOp softshrink = {AT_ISA_TABLE(FormulaFloat<op::Softshrink>::loop), AT_BASELINE_TABLE(FormulaDouble<op::Softshrink>::loop),
     {}, {}, {}, {}};
 constinit const ElementOp hardshrink = {AT_ISA_TABLE(FormulaFloat<op::Hardshrink>::loop), AT_BASELINE_TABLE(FormulaDouble<op::Hardshrink>::loop),
+    {}, {}, {}, {}};
+constinit const ElementOp prelu = {AT_ISA_TABLE(FormulaFloat<op::Prelu>::loop), AT_BASELINE_TABLE(FormulaDouble<op::Prelu>::loop),
     {}, {}, {}, {}};
 constinit const ElementOp threshold = {AT_ISA_TABLE(FormulaFloat<op::Threshold>::loop), AT_BASELINE_TABLE(FormulaDouble<op::Threshold>::loop),
     {}, {}, {}, {}};

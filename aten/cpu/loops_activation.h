@@ -20,6 +20,7 @@ extern const ElementOp hardsigmoid;
 extern const ElementOp hardswish;
 extern const ElementOp softshrink;  // p0 = lambda
 extern const ElementOp hardshrink;  // p0 = lambda
+extern const ElementOp prelu;  // a > 0 ? a : a * b
 extern const ElementOp threshold;  // x <= p0 ? p1 : x
 extern const ElementOp log_sigmoid;
 extern const ElementOp sigmoid_backward;

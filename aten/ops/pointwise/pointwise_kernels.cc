@@ -1,0 +1,162 @@
+// clamp, where, addcmul, addcdiv, lerp.
+#include <cmath>
+#include <limits>
+
+#include "aten/core/empty.h"
+#include "aten/core/tensor.h"
+#include "aten/core/tensor_spec.h"
+#include "aten/cpu/loops.h"
+#include "aten/cpu/loops_select.h"
+#include "aten/cpu/pointwise.h"
+#include "aten/ops/copy/ops.h"
+#include "aten/ops/pointwise/ops.h"
+#include "aten/ops/sort/ops.h"
+#include "aten/ops/view/ops.h"
+
+namespace at::native {
+
+using pointwise::Params;
+using pointwise::promoted_type;
+using pointwise::result_spec;
+
+namespace {
+TensorSpec real_spec(const char* name, pointwise::Inputs inputs, ScalarType dtype) {
+  TORCH_CHECK(!isComplexType(dtype), name, " is not supported for complex types");
+  return result_spec(inputs, dtype);
+}
+}  // namespace
+
+// --- clamp ---
+
+TensorSpec clamp_meta(const Tensor& self, const std::optional<Scalar>& min, const std::optional<Scalar>& max) {
+  TORCH_CHECK(min.has_value() || max.has_value(), "torch.clamp: At least one of 'min' or 'max' must not be None");
+  const Scalar& low = min.has_value() ? *min : *max;
+  const Scalar& high = max.has_value() ? *max : *min;
+  return real_spec("clamp", {self}, promoted_type({self, low, high}));
+}
+void clamp_cpu(const Tensor& self, const std::optional<Scalar>& min, const std::optional<Scalar>& max, Tensor& out) {
+  const ScalarType dtype = out.scalar_type();
+  for (const std::optional<Scalar>* bound : {&min, &max}) {
+    if (bound->has_value() && (*bound)->isFloatingPoint() && std::isnan((*bound)->toDouble())) {
+      at::fill_(out, std::numeric_limits<double>::quiet_NaN());
+      return;
+    }
+  }
+  const ScalarType compute = cpu::compute_type(dtype);
+  if (min.has_value() && max.has_value()) {
+    const Params params(compute, {*min, *max});
+    pointwise::run("clamp", cpu::loops::clamp, dtype, params.get(), out, {self});
+  } else {
+    const Params params(compute, {min.has_value() ? *min : *max});
+    pointwise::run("clamp", min.has_value() ? cpu::loops::clamp_min : cpu::loops::clamp_max, dtype, params.get(), out, {self});
+  }
+}
+TensorSpec clamp_min_meta(const Tensor& self, const Scalar& min) { return clamp_meta(self, min, std::nullopt); }
+void clamp_min_cpu(const Tensor& self, const Scalar& min, Tensor& out) { clamp_cpu(self, min, std::nullopt, out); }
+TensorSpec clamp_max_meta(const Tensor& self, const Scalar& max) { return clamp_meta(self, std::nullopt, max); }
+void clamp_max_cpu(const Tensor& self, const Scalar& max, Tensor& out) { clamp_cpu(self, std::nullopt, max, out); }
+
+namespace {
+bool given(const std::optional<Tensor>& t) { return t.has_value() && t->defined(); }
+}  // namespace
+
+TensorSpec clamp_tensor_meta(const Tensor& self, const std::optional<Tensor>& min, const std::optional<Tensor>& max) {
+  TORCH_CHECK(given(min) || given(max), "torch.clamp: At least one of 'min' or 'max' must not be None");
+  const Tensor& low = given(min) ? *min : *max;
+  const Tensor& high = given(max) ? *max : *min;
+  return real_spec("clamp", {self, low, high}, promoted_type({self, low, high}));
+}
+void clamp_tensor_cpu(const Tensor& self, const std::optional<Tensor>& min, const std::optional<Tensor>& max, Tensor& out) {
+  const ScalarType dtype = out.scalar_type();
+  if (given(min) && given(max)) {
+    pointwise::run("clamp", cpu::loops::clamp_tensor, dtype, nullptr, out, {self, *min, *max});
+  } else if (given(min)) {
+    pointwise::run("clamp", cpu::loops::maximum, dtype, nullptr, out, {self, *min});
+  } else {
+    pointwise::run("clamp", cpu::loops::minimum, dtype, nullptr, out, {self, *max});
+  }
+}
+TensorSpec clamp_bound_tensor_meta(const Tensor& self, const Tensor& bound) {
+  return real_spec("clamp", {self, bound}, promoted_type({self, bound}));
+}
+void clamp_min_tensor_cpu(const Tensor& self, const Tensor& min, Tensor& out) {
+  pointwise::run("clamp_min", cpu::loops::maximum, out.scalar_type(), nullptr, out, {self, min});
+}
+void clamp_max_tensor_cpu(const Tensor& self, const Tensor& max, Tensor& out) {
+  pointwise::run("clamp_max", cpu::loops::minimum, out.scalar_type(), nullptr, out, {self, max});
+}
+
+// --- where ---
+
+TensorSpec where_meta(const Tensor& condition, const Tensor& self, const Tensor& other) {
+  TORCH_CHECK(condition.scalar_type() == ScalarType::Bool || condition.scalar_type() == ScalarType::Byte,
+              "where expected condition to be a boolean tensor, but got a tensor with dtype ", condition.scalar_type());
+  TensorSpec spec = result_spec({condition, self, other}, promoted_type({self, other}));
+  if (condition.is_contiguous() && self.is_contiguous() && other.is_contiguous()) spec.strides = {};
+  return spec;
+}
+void where_cpu(const Tensor& condition, const Tensor& self, const Tensor& other, Tensor& out) {
+  const ScalarType dtype = out.scalar_type();
+  const ScalarType computes[] = {dtype, condition.scalar_type(), dtype, dtype};
+  const cpu::ElementLoop loop = cpu::select_loop(static_cast<int64_t>(out.itemsize()));
+  pointwise::run_loop(loop, nullptr, computes, out, {condition, self, other});
+}
+Tensor where_scalar_self(const Tensor& condition, const Scalar& self, const Tensor& other) {
+  return at::where(condition, wrapped_scalar_tensor(self), other);
+}
+Tensor where_scalar_other(const Tensor& condition, const Tensor& self, const Scalar& other) {
+  return at::where(condition, self, wrapped_scalar_tensor(other));
+}
+Tensor where_scalars(const Tensor& condition, const Scalar& self, const Scalar& other) {
+  return at::where(condition, wrapped_scalar_tensor(self), wrapped_scalar_tensor(other));
+}
+std::vector<Tensor> where_indices(const Tensor& condition) { return at::unbind(at::nonzero(condition), 1); }
+
+// --- three operands ---
+
+TensorSpec addcmul_meta(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2, const Scalar& value) {
+  return result_spec({self, tensor1, tensor2}, promoted_type({self, tensor1, tensor2}));
+}
+void addcmul_cpu(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2, const Scalar& value, Tensor& out) {
+  const Params params(cpu::compute_type(out.scalar_type()), {value});
+  pointwise::run("addcmul", cpu::loops::addcmul, out.scalar_type(), params.get(), out, {self, tensor1, tensor2});
+}
+TensorSpec addcdiv_meta(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2, const Scalar& value) {
+  TORCH_CHECK(!isIntegralType(tensor1.scalar_type(), true) || !isIntegralType(tensor2.scalar_type(), true),
+              "Integer division with addcdiv is no longer supported, and in a future release addcdiv will perform a true "
+              "division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * "
+              "torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / tensor2) "
+              "for float inputs. The future addcdiv behavior is just the latter implementation: (input + value * tensor1 / "
+              "tensor2), for all dtypes.");
+  return result_spec({self, tensor1, tensor2}, promoted_type({self, tensor1, tensor2}));
+}
+void addcdiv_cpu(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2, const Scalar& value, Tensor& out) {
+  const Params params(cpu::compute_type(out.scalar_type()), {value});
+  pointwise::run("addcdiv", cpu::loops::addcdiv, out.scalar_type(), params.get(), out, {self, tensor1, tensor2});
+}
+
+namespace {
+void check_same_dtype(const Tensor& self, const Tensor& other, const char* name) {
+  TORCH_CHECK(self.scalar_type() == other.scalar_type(), "expected dtype ", self.scalar_type(), " for `", name,
+              "` but got dtype ", other.scalar_type());
+}
+}  // namespace
+
+TensorSpec lerp_scalar_meta(const Tensor& self, const Tensor& end, const Scalar&) {
+  check_same_dtype(self, end, "end");
+  return result_spec({self, end}, self.scalar_type());
+}
+void lerp_scalar_cpu(const Tensor& self, const Tensor& end, const Scalar& weight, Tensor& out) {
+  const Params params(cpu::compute_type(out.scalar_type()), {weight});
+  pointwise::run("lerp", cpu::loops::lerp_scalar, out.scalar_type(), params.get(), out, {self, end});
+}
+TensorSpec lerp_tensor_meta(const Tensor& self, const Tensor& end, const Tensor& weight) {
+  check_same_dtype(self, end, "end");
+  check_same_dtype(self, weight, "weight");
+  return result_spec({self, end, weight}, self.scalar_type());
+}
+void lerp_tensor_cpu(const Tensor& self, const Tensor& end, const Tensor& weight, Tensor& out) {
+  pointwise::run("lerp", cpu::loops::lerp, out.scalar_type(), nullptr, out, {self, end, weight});
+}
+
+}  // namespace at::native
