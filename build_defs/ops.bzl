@@ -23,7 +23,7 @@ FAMILY_CALLS = {
     "nested": [],
     "norm": ["binary", "reduce", "unary", "view"],
     "padding": [],
-    "pointwise": ["copy", "sort", "view"],
+    "pointwise": ["copy", "index", "view"],
     "pool": [],
     "quantized": [],
     "random": [],

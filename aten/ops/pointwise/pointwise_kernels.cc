@@ -10,7 +10,7 @@
 #include "aten/cpu/pointwise.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/pointwise/ops.h"
-#include "aten/ops/sort/ops.h"
+#include "aten/ops/index/ops.h"
 #include "aten/ops/view/ops.h"
 
 namespace at::native {
