@@ -103,13 +103,16 @@ Target::Target(const char* op, Tensor& out, const TensorSpec& spec, Overlap over
     // The old data is what an input still has to be read from: compute first, resize when it is done.
     if (overlap != Overlap::kNone) {
       temporary_ = empty_spec(spec);
-      resize_output(out, spec.sizes);
       return;
     }
     resize_output(out, spec.sizes);
   }
   check_no_internal_overlap(out);
   if (shared || out.scalar_type() != spec.dtype) temporary_ = empty_spec(spec);
+}
+
+void Target::finish() {
+  if (out_.sizes() != temporary_.sizes()) resize_output(out_, temporary_.sizes());
 }
 
 void prepare_inplace(const char* op, const Tensor& self, const Tensor& result) {

@@ -61,6 +61,7 @@ class Target {
   Tensor& tensor() { return temporary_.defined() ? temporary_ : out_; }
   void commit() {
     if (C10_UNLIKELY(temporary_.defined())) {
+      finish();
       copy_(out_, temporary_, false);
     } else {
       mark_written(out_);
@@ -68,6 +69,9 @@ class Target {
   }
 
  private:
+  // Gives the output the temporary's size.
+  void finish();
+
   Tensor& out_;
   Tensor temporary_;
 };
