@@ -1,0 +1,156 @@
+// take_slices, put_slices, add_slices.
+#include <algorithm>
+#include <cstring>
+
+#include "aten/cpu/index/index.h"
+#include "aten/cpu/support/visit_dtype.h"
+#include "c10/parallel/parallel.h"
+
+namespace at::cpu {
+namespace {
+
+constexpr int64_t kGrainBytes = 65536;
+
+// Slices are written in order, so threads share out either the outer blocks or, where there are few, columns of the slices.
+template <class F>
+void for_disjoint_columns(const SliceGeometry& g, int64_t item_size, const F& f) {
+  const int64_t bytes = g.count * g.inner * item_size;
+  if (g.outer >= 8 || g.inner * item_size < 512) {
+    at::parallel_for(0, g.outer, std::max<int64_t>(1, kGrainBytes / std::max<int64_t>(bytes, 1)), [&](int64_t begin, int64_t end) {
+      for (int64_t o = begin; o < end; ++o) f(o, int64_t{0}, g.inner);
+    });
+    return;
+  }
+  const int64_t grain = std::max<int64_t>(256 / item_size, kGrainBytes / std::max<int64_t>(g.outer * g.count * item_size, 1));
+  at::parallel_for(0, g.inner, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t o = 0; o < g.outer; ++o) f(o, begin, end);
+  });
+}
+
+template <class T>
+void take_items(T* dense, const T* place, const SliceGeometry& g, int64_t begin, int64_t end) {
+  for (int64_t j = begin; j < end;) {
+    const int64_t o = j / g.count, first = j % g.count, n = std::min(g.count - first, end - j);
+    const T* from = place + o * g.outer_stride;
+    for (int64_t i = 0; i < n; ++i) dense[j + i] = from[g.offsets[first + i]];
+    j += n;
+  }
+}
+
+// x + y as the type does it: half and bfloat16 round each sum, bool is a logical or, integers wrap around.
+template <class T>
+inline T plus(T x, T y) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return x || y;
+  } else if constexpr (std::is_same_v<T, c10::Half> || std::is_same_v<T, c10::BFloat16>) {
+    return static_cast<T>(static_cast<float>(x) + static_cast<float>(y));
+  } else if constexpr (std::is_integral_v<T>) {
+    return static_cast<T>(static_cast<uint64_t>(x) + static_cast<uint64_t>(y));
+  } else {
+    return x + y;
+  }
+}
+template <class T>
+inline T times(T x, T y) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return x && y;
+  } else if constexpr (std::is_same_v<T, c10::Half> || std::is_same_v<T, c10::BFloat16>) {
+    return static_cast<T>(static_cast<float>(x) * static_cast<float>(y));
+  } else if constexpr (std::is_integral_v<T>) {
+    return static_cast<T>(static_cast<uint64_t>(x) * static_cast<uint64_t>(y));
+  } else {
+    return x * y;
+  }
+}
+
+}  // namespace
+
+int64_t find_out_of_range(const int64_t* index, int64_t n, int64_t stride, int64_t low, int64_t high) {
+  constexpr int64_t kBlock = 1024;
+  const auto range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
+  for (int64_t i = 0; i < n; i += kBlock) {
+    const int64_t end = std::min(i + kBlock, n);
+    uint64_t bad = 0;
+    for (int64_t k = i; k < end; ++k) {
+      bad |= static_cast<uint64_t>(static_cast<uint64_t>(index[k * stride]) - static_cast<uint64_t>(low) >= range);
+    }
+    if (!bad) continue;
+    for (int64_t k = i; k < end; ++k) {
+      if (index[k * stride] < low || index[k * stride] >= high) return k;
+    }
+  }
+  return -1;
+}
+
+void take_slices(void* dense, const void* place, const SliceGeometry& g, int64_t item_size) {
+  if (g.outer == 0 || g.count == 0 || g.inner == 0) return;
+  const int64_t slice = g.inner * item_size;
+  at::parallel_for(0, g.outer * g.count, std::max<int64_t>(1, kGrainBytes / slice), [&](int64_t begin, int64_t end) {
+    if (g.inner == 1) {
+      visit_item_size(item_size, [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        take_items(static_cast<T*>(dense), static_cast<const T*>(place), g, begin, end);
+      });
+      return;
+    }
+    char* to = static_cast<char*>(dense) + begin * slice;
+    for (int64_t j = begin; j < end; ++j, to += slice) {
+      const int64_t from = j / g.count * g.outer_stride + g.offsets[j % g.count];
+      std::memcpy(to, static_cast<const char*>(place) + from * item_size, static_cast<size_t>(slice));
+    }
+  });
+}
+
+void put_slices(void* place, const void* dense, const SliceGeometry& g, int64_t item_size) {
+  if (g.outer == 0 || g.count == 0 || g.inner == 0) return;
+  for_disjoint_columns(g, item_size, [&](int64_t o, int64_t from, int64_t to) {
+    const char* source = static_cast<const char*>(dense) + (o * g.count * g.inner + from) * item_size;
+    char* base = static_cast<char*>(place) + (o * g.outer_stride + from) * item_size;
+    const int64_t step = g.inner * item_size;
+    if (to - from == 1) {
+      visit_item_size(item_size, [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        for (int64_t i = 0; i < g.count; ++i) {
+          reinterpret_cast<T*>(base)[g.offsets[i]] = *reinterpret_cast<const T*>(source + i * step);
+        }
+      });
+      return;
+    }
+    const auto bytes = static_cast<size_t>((to - from) * item_size);
+    for (int64_t i = 0; i < g.count; ++i) std::memcpy(base + g.offsets[i] * item_size, source + i * step, bytes);
+  });
+}
+
+void add_slices(void* place, const void* dense, const SliceGeometry& g, c10::ScalarType type, double alpha_re, double alpha_im,
+                int64_t alpha_integer) {
+  if (g.outer == 0 || g.count == 0 || g.inner == 0) return;
+  visit_all(type, "index_add", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    T alpha;
+    if constexpr (c10::is_complex_v<T>) {
+      using R = decltype(T().real());
+      alpha = T(static_cast<R>(alpha_re), static_cast<R>(alpha_im));
+    } else if constexpr (std::is_integral_v<T>) {
+      alpha = static_cast<T>(alpha_integer);
+    } else if constexpr (std::is_same_v<T, double>) {
+      alpha = alpha_re;
+    } else {
+      alpha = static_cast<T>(static_cast<float>(alpha_re));
+    }
+    const bool one = alpha_re == 1 && alpha_im == 0;
+    for_disjoint_columns(g, sizeof(T), [&](int64_t o, int64_t from, int64_t to) {
+      const T* source = static_cast<const T*>(dense) + o * g.count * g.inner;
+      T* base = static_cast<T*>(place) + o * g.outer_stride;
+      for (int64_t i = 0; i < g.count; ++i, source += g.inner) {
+        T* target = base + g.offsets[i];
+        if (one) {
+          for (int64_t k = from; k < to; ++k) target[k] = plus(target[k], source[k]);
+        } else {
+          for (int64_t k = from; k < to; ++k) target[k] = plus(target[k], times(alpha, source[k]));
+        }
+      }
+    });
+  });
+}
+
+}  // namespace at::cpu

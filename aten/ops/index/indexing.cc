@@ -1,0 +1,94 @@
+#include "aten/ops/index/indexing.h"
+
+#include <cstring>
+
+#include "aten/cpu/index/index.h"
+#include "aten/cpu/support/strides.h"
+#include "aten/cpu/support/visit_dtype.h"
+
+namespace at::native {
+namespace {
+
+// The first element outside [low, high), through `value`.
+bool out_of_range(const Tensor& index, int64_t low, int64_t high, int64_t& value) {
+  cpu::StridedDims<1> dims;
+  for (int64_t d = index.dim() - 1; d >= 0; --d) dims.push(index.sizes()[d], {index.strides()[d]});
+  dims.normalize();
+  const auto* data = static_cast<const int64_t*>(index.const_data_ptr());
+  if (dims.ndim == 0) {
+    value = *data;
+    return value < low || value >= high;
+  }
+  cpu::StridedWalk<1> walk(dims, 1);
+  const int64_t n = dims.sizes[0], stride = dims.strides[0][0];
+  for (int64_t i = n == 0 ? 0 : walk.total(); i > 0; --i, walk.next()) {
+    const int64_t bad = cpu::find_out_of_range(data + walk.offset[0], n, stride, low, high);
+    if (bad >= 0) {
+      value = data[walk.offset[0] + bad * stride];
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+Tensor dense_index(const char* op, const Tensor& index) {
+  TORCH_CHECK_INDEX(
+      index.scalar_type() == ScalarType::Long || index.scalar_type() == ScalarType::Int, op,
+      "(): Expected dtype int32/int64 for index, but got ", toString(index.scalar_type()));
+  return dense(index, ScalarType::Long);
+}
+
+void check_index_range(const Tensor& index, int64_t dim, int64_t size, bool negative) {
+  int64_t value = 0;
+  if (index.numel() > 0 && out_of_range(index, negative ? -size : 0, size, value)) {
+    TORCH_CHECK_INDEX(false, "index ", value, " is out of bounds for dimension ", dim, " with size ", size);
+  }
+}
+
+void check_index_in_self(const Tensor& index, int64_t size) {
+  int64_t value = 0;
+  if (index.numel() > 0 && out_of_range(index, 0, size, value)) TORCH_CHECK_INDEX(false, "index out of range in self");
+}
+
+ScalarBytes scalar_bytes(const Scalar& value, ScalarType type) {
+  ScalarBytes result{};
+  TORCH_CHECK(
+      !value.isComplex() || isComplexType(type) || value.toComplexDouble().imag() == 0,
+      "value cannot be converted to type ", toString(type), " without overflow");
+  cpu::visit_all(type, "scalar", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    T v;
+    if constexpr (c10::is_complex_v<T>) {
+      const auto c = value.toComplexDouble();
+      using R = decltype(T().real());
+      v = T(static_cast<R>(c.real()), static_cast<R>(c.imag()));
+    } else if constexpr (std::is_same_v<T, bool>) {
+      v = value.isFloatingPoint() ? value.toDouble() != 0 : value.toLong() != 0;
+    } else if constexpr (std::is_integral_v<T>) {
+      v = static_cast<T>(value.isFloatingPoint() ? static_cast<int64_t>(value.toDouble()) : value.toLong());
+    } else if constexpr (std::is_same_v<T, double>) {
+      v = value.toDouble();
+    } else {
+      v = static_cast<T>(static_cast<float>(value.toDouble()));
+    }
+    std::memcpy(result.bytes, &v, sizeof(T));
+  });
+  return result;
+}
+
+void check_no_internal_overlap(const char* op, const Tensor& self) {
+  for (int64_t d = 0; d < self.dim(); ++d) {
+    TORCH_CHECK(
+        self.sizes()[d] <= 1 || self.strides()[d] != 0, op,
+        ": unsupported operation: more than one element of the written-to tensor refers to a single memory location. ",
+        "Please clone() the tensor before performing the operation.");
+  }
+}
+
+Tensor apart_from(const Tensor& self, const Tensor& other) {
+  return other.is_alias_of(self) ? at::clone(other, MemoryFormat::Contiguous) : other;
+}
+
+}  // namespace at::native

@@ -1,0 +1,245 @@
+// masked_fill, masked_select, masked_scatter, nonzero and its forms.
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "aten/core/tensor.h"
+#include "aten/core/view.h"
+#include "aten/cpu/strided_loop.h"
+#include "aten/cpu/support/visit_dtype.h"
+#include "aten/ops/index/indexing.h"
+#include "aten/ops/index/ops.h"
+#include "aten/ops/view/ops.h"
+#include "c10/parallel/parallel.h"
+
+namespace at::native {
+namespace {
+
+void check_mask(const char* op, const Tensor& mask) {
+  TORCH_CHECK(
+      mask.scalar_type() == ScalarType::Bool || mask.scalar_type() == ScalarType::Byte, op,
+      " only supports boolean masks, but got mask with dtype ", toString(mask.scalar_type()));
+}
+
+cpu::Operand operand(const Tensor& t) {
+  return {
+      static_cast<char*>(t.mutable_data_ptr()), t.sizes().data(), t.strides().data(), t.dim(), static_cast<int64_t>(t.itemsize())};
+}
+
+// self[i] = value where mask[i]
+template <class T>
+void fill_run(char** data, const int64_t* strides, int64_t n, const void* context) {
+  const T value = *static_cast<const T*>(context);
+  char *to = data[0], *mask = data[1];
+  if (strides[0] == static_cast<int64_t>(sizeof(T)) && strides[1] == 1) {
+    T* out = reinterpret_cast<T*>(to);
+    const auto* m = reinterpret_cast<const uint8_t*>(mask);
+    for (int64_t i = 0; i < n; ++i) {
+      if constexpr (std::is_integral_v<T>) {
+        out[i] = m[i] ? value : out[i];
+      } else {
+        if (m[i]) out[i] = value;
+      }
+    }
+    return;
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    if (*reinterpret_cast<const uint8_t*>(mask + i * strides[1])) *reinterpret_cast<T*>(to + i * strides[0]) = value;
+  }
+}
+
+void fill_masked(const Tensor& self, const Tensor& mask, const Scalar& value) {
+  if (self.numel() == 0) return;
+  const ScalarBytes bytes = scalar_bytes(value, self.scalar_type());
+  const cpu::Operand operands[] = {operand(self), operand(mask)};
+  const cpu::LoopNest nest(operands, 2);
+  cpu::visit_item_size(static_cast<int64_t>(self.itemsize()), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    nest.run(fill_run<T>, bytes.bytes);
+  });
+}
+
+Scalar scalar_value(const Tensor& value) {
+  TORCH_CHECK(
+      value.dim() == 0, "masked_fill only supports a 0-dimensional value tensor, but got tensor with ", value.dim(), " dimension(s).");
+  return at::item(value);
+}
+
+TensorSpec fill_spec(const Tensor& self, const Tensor& mask) {
+  check_mask("masked_fill", mask);
+  return {broadcast_shapes(self.sizes(), mask.sizes()), {}, self.scalar_type(), self.device()};
+}
+
+void check_inplace_mask(const char* op, const Tensor& self, const Tensor& mask) {
+  check_mask(op, mask);
+  const DimVector shape = broadcast_shapes(self.sizes(), mask.sizes());
+  TORCH_CHECK(
+      self.sizes() == IntArrayRef(shape), "output with shape ", self.sizes(), " doesn't match the broadcast shape ", shape);
+  check_no_internal_overlap(op, self);
+}
+
+Tensor dense_mask(const Tensor& mask, IntArrayRef sizes) {
+  return dense(mask.sizes() == sizes ? mask : at::expand(mask, sizes));
+}
+
+int64_t count_true(const Tensor& mask) {
+  const auto* m = static_cast<const uint8_t*>(mask.const_data_ptr());
+  return at::parallel_reduce(
+      int64_t{0}, mask.numel(), int64_t{65536}, int64_t{0},
+      [&](int64_t begin, int64_t end, int64_t sum) {
+        for (int64_t i = begin; i < end; ++i) sum += m[i] != 0;
+        return sum;
+      },
+      [](int64_t a, int64_t b) { return a + b; });
+}
+
+void scatter_masked(const Tensor& self, const Tensor& mask, const Tensor& source) {
+  TORCH_CHECK(
+      self.scalar_type() == source.scalar_type(),
+      "masked_scatter: expected self and source to have same dtypes but got ", toString(self.scalar_type()), " and ",
+      toString(source.scalar_type()));
+  const Tensor wide = dense_mask(apart_from(self, mask), self.sizes());
+  const int64_t count = count_true(wide);
+  TORCH_CHECK(count <= source.numel(), "Number of elements of source < number of ones in mask");
+  const Tensor from = dense(apart_from(self, source));
+  DenseInPlace work(self);
+  cpu::visit_item_size(static_cast<int64_t>(self.itemsize()), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    T* to = static_cast<T*>(work.tensor().mutable_data_ptr());
+    const T* next = static_cast<const T*>(from.const_data_ptr());
+    const auto* m = static_cast<const uint8_t*>(wide.const_data_ptr());
+    for (int64_t i = 0; i < self.numel(); ++i) {
+      if (m[i]) to[i] = *next++;
+    }
+  });
+  work.commit();
+}
+
+template <class T>
+bool is_nonzero(T x) {
+  if constexpr (c10::is_complex_v<T>) {
+    return x.real() != 0 || x.imag() != 0;
+  } else if constexpr (std::is_same_v<T, c10::Half> || std::is_same_v<T, c10::BFloat16>) {
+    return static_cast<float>(x) != 0;
+  } else {
+    return x != T(0);
+  }
+}
+
+// The flat positions of the elements that are not zero, in order.
+std::vector<int64_t> nonzero_positions(const Tensor& x) {
+  std::vector<int64_t> positions;
+  cpu::visit_all(x.scalar_type(), "nonzero", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* p = static_cast<const T*>(x.const_data_ptr());
+    const int64_t n = x.numel();
+    int64_t count = 0;
+    for (int64_t i = 0; i < n; ++i) count += is_nonzero(p[i]);
+    positions.resize(static_cast<size_t>(count) + 1);
+    int64_t at = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      positions[static_cast<size_t>(at)] = i;
+      at += is_nonzero(p[i]);
+    }
+    positions.pop_back();
+  });
+  return positions;
+}
+
+void write_coordinates(const std::vector<int64_t>& positions, int64_t count, IntArrayRef sizes, int64_t* to) {
+  const auto rank = static_cast<int64_t>(sizes.size());
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t rest = positions[static_cast<size_t>(i)];
+    for (int64_t d = rank - 1; d >= 0; --d) {
+      to[i * rank + d] = rest % sizes[static_cast<size_t>(d)];
+      rest /= sizes[static_cast<size_t>(d)];
+    }
+  }
+}
+
+}  // namespace
+
+TensorSpec masked_fill_meta(const Tensor& self, const Tensor& mask, const Scalar&) { return fill_spec(self, mask); }
+void masked_fill_cpu(const Tensor& self, const Tensor& mask, const Scalar& value, Tensor& out) {
+  at::copy_(out, self);
+  fill_masked(out, mask, value);
+}
+Tensor& masked_fill_inplace(Tensor& self, const Tensor& mask, const Scalar& value) {
+  check_inplace_mask("masked_fill_", self, mask);
+  fill_masked(self, apart_from(self, mask), value);
+  return self;
+}
+TensorSpec masked_fill_tensor_meta(const Tensor& self, const Tensor& mask, const Tensor& value) {
+  TORCH_CHECK(
+      value.dim() == 0, "masked_fill only supports a 0-dimensional value tensor, but got tensor with ", value.dim(), " dimension(s).");
+  return fill_spec(self, mask);
+}
+void masked_fill_tensor_cpu(const Tensor& self, const Tensor& mask, const Tensor& value, Tensor& out) {
+  masked_fill_cpu(self, mask, scalar_value(value), out);
+}
+Tensor& masked_fill_tensor_inplace(Tensor& self, const Tensor& mask, const Tensor& value) {
+  return masked_fill_inplace(self, mask, scalar_value(value));
+}
+
+Tensor masked_scatter_cpu(const Tensor& self, const Tensor& mask, const Tensor& source) {
+  check_mask("masked_scatter", mask);
+  const DimVector shape = broadcast_shapes(self.sizes(), mask.sizes());
+  Tensor out = at::clone(at::expand(self, shape), MemoryFormat::Contiguous);
+  scatter_masked(out, mask, source);
+  return out;
+}
+Tensor& masked_scatter_inplace(Tensor& self, const Tensor& mask, const Tensor& source) {
+  check_inplace_mask("masked_scatter_", self, mask);
+  scatter_masked(self, mask, source);
+  return self;
+}
+
+Tensor masked_select_cpu(const Tensor& self, const Tensor& mask) {
+  TORCH_CHECK(
+      mask.scalar_type() == ScalarType::Bool || mask.scalar_type() == ScalarType::Byte,
+      "masked_select: expected BoolTensor or ByteTensor for mask");
+  const DimVector shape = broadcast_shapes(self.sizes(), mask.sizes());
+  const Tensor x = dense(self.sizes() == IntArrayRef(shape) ? self : at::expand(self, shape)), m = dense_mask(mask, shape);
+  Tensor out = empty_contiguous({count_true(m)}, self.scalar_type(), self.device());
+  cpu::visit_item_size(static_cast<int64_t>(self.itemsize()), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    T* to = static_cast<T*>(out.mutable_data_ptr());
+    const T* from = static_cast<const T*>(x.const_data_ptr());
+    const auto* keep = static_cast<const uint8_t*>(m.const_data_ptr());
+    for (int64_t i = 0, n = x.numel(); i < n; ++i) {
+      if (keep[i]) *to++ = from[i];
+    }
+  });
+  return out;
+}
+
+Tensor nonzero_cpu(const Tensor& self) {
+  const Tensor x = dense(self);
+  const std::vector<int64_t> positions = nonzero_positions(x);
+  const auto count = static_cast<int64_t>(positions.size());
+  Tensor out = empty_contiguous({count, self.dim()}, ScalarType::Long, self.device());
+  write_coordinates(positions, count, self.sizes(), static_cast<int64_t*>(out.mutable_data_ptr()));
+  return out;
+}
+
+TensorSpec nonzero_static_meta(const Tensor& self, int64_t size, int64_t) {
+  TORCH_CHECK(size >= 0, "nonzero_static: 'size' must be an non-negative integer");
+  return {{size, self.dim()}, {}, ScalarType::Long, self.device()};
+}
+void nonzero_static_cpu(const Tensor& self, int64_t size, int64_t fill_value, Tensor& out) {
+  const std::vector<int64_t> positions = nonzero_positions(dense(self));
+  const int64_t count = std::min<int64_t>(size, static_cast<int64_t>(positions.size()));
+  DenseOut y(out);
+  auto* to = y.data<int64_t>();
+  write_coordinates(positions, count, self.sizes(), to);
+  std::fill(to + count * self.dim(), to + size * self.dim(), fill_value);
+  y.commit();
+}
+
+Tensor argwhere(const Tensor& self) { return at::nonzero(self); }
+
+std::vector<Tensor> nonzero_numpy(const Tensor& self) {
+  return at::unbind(at::nonzero(self.dim() == 0 ? at::unsqueeze(self, 0) : self), 1);
+}
+
+}  // namespace at::native

@@ -1,0 +1,325 @@
+// index_select, index_add, index_copy, index_fill, index_reduce, take, put.
+#include <cstring>
+#include <vector>
+
+#include "aten/core/tensor.h"
+#include "aten/cpu/index/index.h"
+#include "aten/ops/binary/ops.h"
+#include "aten/ops/index/indexing.h"
+#include "aten/ops/index/ops.h"
+#include "aten/ops/view/ops.h"
+
+namespace at::native {
+namespace {
+
+int64_t size_at(const Tensor& t, int64_t d) { return t.dim() == 0 ? 1 : t.sizes()[d]; }
+
+void check_vector(const char* op, const Tensor& index) {
+  TORCH_CHECK_INDEX(index.dim() <= 1, op, "(): Index is supposed to be a vector, but got dim: ", index.dim());
+  TORCH_CHECK_INDEX(
+      index.scalar_type() == ScalarType::Long || index.scalar_type() == ScalarType::Int, op,
+      "(): Expected dtype int32/int64 for index");
+}
+
+// The slices that `index` names along dim of dense tensors of the sizes of `place`.
+struct Slices {
+  Tensor index;
+  std::vector<int64_t> offsets;
+  cpu::SliceGeometry geometry;
+};
+Slices make_slices(const Tensor& place, int64_t dim, const Tensor& index) {
+  Slices s{dense(index, ScalarType::Long), {}, {}};
+  const DimSplit split = split_at_dim(place.sizes(), dim);
+  const auto* p = static_cast<const int64_t*>(s.index.const_data_ptr());
+  s.offsets.resize(static_cast<size_t>(index.numel()));
+  for (size_t i = 0; i < s.offsets.size(); ++i) s.offsets[i] = p[i] * split.inner;
+  s.geometry = {split.outer, split.size * split.inner, split.inner, s.offsets.data(), index.numel()};
+  return s;
+}
+
+// `source` has the sizes of self but along dim, where it has index's length; a 0-dim source counts as one element.
+void check_source(const char* op, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
+  check_vector(op, index);
+  TORCH_CHECK(
+      self.scalar_type() == source.scalar_type(), op, "(): self (", toString(self.scalar_type()), ") and source (",
+      toString(source.scalar_type()), ") must have the same scalar type");
+  TORCH_CHECK_INDEX(
+      source.dim() == self.dim() || source.dim() == 0 || self.dim() == 0, op,
+      "(): When source and destination are not scalars, their dimensionality must match. Source dimensionality (", source.dim(),
+      "), destination dimensionality (", self.dim(), ")");
+  TORCH_CHECK_INDEX(
+      index.numel() == size_at(source, source.dim() == 0 ? 0 : dim), op, "(): Number of indices (", index.numel(),
+      ") should be equal to source.size(dim): (", size_at(source, source.dim() == 0 ? 0 : dim), ") for dim: ", dim);
+  if (source.dim() == self.dim()) {
+    for (int64_t d = 0; d < self.dim(); ++d) {
+      TORCH_CHECK(
+          d == dim || self.sizes()[d] == source.sizes()[d], op, "(): Source/destination tensor must have same slice shapes. ",
+          "Destination slice shape: ", self.sizes(), " at dimension ", dim, " and source slice shape: ", source.sizes(),
+          " at dimension 0.");
+    }
+  } else {
+    TORCH_CHECK(
+        source.numel() == index.numel() && split_at_dim(self.sizes(), dim).outer * split_at_dim(self.sizes(), dim).inner == 1, op,
+        "(): Source/destination tensor must have same slice shapes. Destination slice shape: ", self.sizes(), " at dimension ", dim,
+        " and source slice shape: ", source.sizes(), " at dimension 0.");
+  }
+  check_index_in_self(index.scalar_type() == ScalarType::Long ? index : dense(index, ScalarType::Long), size_at(self, dim));
+}
+
+TensorSpec sourced_spec(const char* op, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
+  check_source(op, self, maybe_wrap_dim(dim, self.dim()), index, source);
+  return spec_like(self);
+}
+
+// Runs f(dense memory of self's sizes, slices) on a tensor that is changed in place.
+template <class F>
+void on_slices(const Tensor& self, int64_t dim, const Tensor& index, const F& f) {
+  DenseInPlace work(self);
+  const Slices s = make_slices(work.tensor(), maybe_wrap_dim(dim, self.dim()), index);
+  f(work.tensor().mutable_data_ptr(), s.geometry);
+  work.commit();
+}
+
+void add_into(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const Scalar& alpha) {
+  const Tensor from = dense(apart_from(self, source));
+  const bool integer = !alpha.isFloatingPoint() && !alpha.isComplex();
+  const auto value = alpha.toComplexDouble();
+  on_slices(self, dim, apart_from(self, index), [&](void* data, const cpu::SliceGeometry& g) {
+    cpu::add_slices(
+        data, from.const_data_ptr(), g, self.scalar_type(), value.real(), value.imag(),
+        integer ? alpha.toLong() : static_cast<int64_t>(value.real()));
+  });
+}
+
+void copy_into(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
+  const Tensor from = dense(apart_from(self, source));
+  on_slices(self, dim, apart_from(self, index), [&](void* data, const cpu::SliceGeometry& g) {
+    cpu::put_slices(data, from.const_data_ptr(), g, static_cast<int64_t>(self.itemsize()));
+  });
+}
+
+void fill_into(const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
+  const ScalarBytes bytes = scalar_bytes(value, self.scalar_type());
+  const auto item = static_cast<int64_t>(self.itemsize());
+  on_slices(self, dim, apart_from(self, index), [&](void* data, const cpu::SliceGeometry& g) {
+    for (int64_t o = 0; o < g.outer; ++o) {
+      for (int64_t i = 0; i < g.count; ++i) {
+        char* to = static_cast<char*>(data) + (o * g.outer_stride + g.offsets[i]) * item;
+        for (int64_t k = 0; k < g.inner; ++k) std::memcpy(to + k * item, bytes.bytes, static_cast<size_t>(item));
+      }
+    }
+  });
+}
+
+void check_alpha(const Tensor& self, const Scalar& alpha) {
+  TORCH_CHECK(
+      isComplexType(self.scalar_type()) || !alpha.isComplex(), "For non-complex input tensors, argument alpha must not be a complex number.");
+  TORCH_CHECK(
+      !isIntegralType(self.scalar_type(), true) || (!alpha.isFloatingPoint() && !alpha.isComplex()),
+      "For integral input tensors, argument alpha must not be a floating point number.");
+}
+
+TensorSpec fill_spec(const Tensor& self, int64_t dim, const Tensor& index) {
+  dim = maybe_wrap_dim(dim, self.dim());
+  check_vector("index_fill", index);
+  // Negative indices count from the end here.
+  check_index_range(dense(index, ScalarType::Long), dim, size_at(self, dim), true);
+  return spec_like(self);
+}
+
+Tensor wrapped_index(const Tensor& self, int64_t dim, const Tensor& index) {
+  const Tensor wrapped = at::clone(dense(index, ScalarType::Long), MemoryFormat::Contiguous);
+  const int64_t size = size_at(self, maybe_wrap_dim(dim, self.dim()));
+  auto* p = static_cast<int64_t*>(wrapped.mutable_data_ptr());
+  for (int64_t i = 0; i < wrapped.numel(); ++i) p[i] += p[i] < 0 ? size : 0;
+  return wrapped;
+}
+
+Scalar fill_value(const Tensor& value) {
+  TORCH_CHECK(
+      value.dim() == 0, "index_fill_ only supports a 0-dimensional value tensor, but got tensor with ", value.dim(), " dimension(s).");
+  return at::item(value);
+}
+
+}  // namespace
+
+TensorSpec index_select_meta(const Tensor& self, int64_t dim, const Tensor& index) {
+  dim = maybe_wrap_dim(dim, self.dim());
+  check_vector("index_select", index);
+  DimVector sizes = sizes_of(self);
+  if (!sizes.empty()) {
+    sizes[static_cast<size_t>(dim)] = index.numel();
+  } else {
+    TORCH_CHECK_INDEX(index.numel() == 1, "index_select(): Index to scalar can have only 1 value, got ", index.numel(), " value(s)");
+  }
+  return {std::move(sizes), {}, self.scalar_type(), self.device()};
+}
+
+void index_select_cpu(const Tensor& self, int64_t dim, const Tensor& index, Tensor& out) {
+  dim = maybe_wrap_dim(dim, self.dim());
+  check_index_in_self(dense(index, ScalarType::Long), size_at(self, dim));
+  if (out.numel() == 0) return;
+  const Tensor x = dense(self);
+  const Slices s = make_slices(x, dim, index);
+  DenseOut y(out);
+  cpu::take_slices(y.tensor().mutable_data_ptr(), x.const_data_ptr(), s.geometry, static_cast<int64_t>(x.itemsize()));
+  y.commit();
+}
+
+TensorSpec index_add_meta(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const Scalar& alpha) {
+  check_alpha(self, alpha);
+  return sourced_spec("index_add", self, dim, index, source);
+}
+void index_add_cpu(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const Scalar& alpha, Tensor& out) {
+  at::copy_(out, self);
+  add_into(out, dim, index, source, alpha);
+}
+Tensor& index_add_inplace(Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const Scalar& alpha) {
+  index_add_meta(self, dim, index, source, alpha);
+  check_no_internal_overlap("index_add_", self);
+  add_into(self, dim, index, source, alpha);
+  return self;
+}
+
+TensorSpec index_copy_meta(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
+  return sourced_spec("index_copy", self, dim, index, source);
+}
+void index_copy_cpu(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, Tensor& out) {
+  at::copy_(out, self);
+  copy_into(out, dim, index, source);
+}
+Tensor& index_copy_inplace(Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
+  index_copy_meta(self, dim, index, source);
+  check_no_internal_overlap("index_copy_", self);
+  copy_into(self, dim, index, source);
+  return self;
+}
+
+TensorSpec index_fill_meta(const Tensor& self, int64_t dim, const Tensor& index, const Scalar&) {
+  return fill_spec(self, dim, index);
+}
+void index_fill_cpu(const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value, Tensor& out) {
+  at::copy_(out, self);
+  fill_into(out, dim, wrapped_index(self, dim, index), value);
+}
+Tensor& index_fill_inplace(Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
+  fill_spec(self, dim, index);
+  check_no_internal_overlap("index_fill_", self);
+  fill_into(self, dim, wrapped_index(self, dim, index), value);
+  return self;
+}
+TensorSpec index_fill_tensor_meta(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& value) {
+  TORCH_CHECK(
+      value.dim() == 0, "index_fill_ only supports a 0-dimensional value tensor, but got tensor with ", value.dim(), " dimension(s).");
+  return fill_spec(self, dim, index);
+}
+void index_fill_tensor_cpu(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& value, Tensor& out) {
+  index_fill_cpu(self, dim, index, fill_value(value), out);
+}
+Tensor& index_fill_tensor_inplace(Tensor& self, int64_t dim, const Tensor& index, const Tensor& value) {
+  return index_fill_inplace(self, dim, index, fill_value(value));
+}
+
+// As a scatter_reduce with the index spread over the slices.
+TensorSpec index_reduce_meta(
+    const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, std::string_view reduce, bool) {
+  TORCH_CHECK(
+      reduce == "prod" || reduce == "mean" || reduce == "amax" || reduce == "amin",
+      "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got ", reduce, ".");
+  return sourced_spec("index_reduce", self, dim, index, source);
+}
+void index_reduce_cpu(
+    const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, std::string_view reduce, bool include_self,
+    Tensor& out) {
+  dim = maybe_wrap_dim(dim, self.dim());
+  Tensor spread = dense(index, ScalarType::Long);
+  Tensor from = source;
+  if (self.dim() > 0) {
+    if (source.dim() == 0) {
+      DimVector ones(static_cast<size_t>(self.dim()), 1);
+      from = at::reshape(source, ones);
+    }
+    DimVector shape(static_cast<size_t>(self.dim()), 1);
+    shape[static_cast<size_t>(dim)] = index.numel();
+    spread = at::expand(at::reshape(spread, shape), from.sizes());
+  } else {
+    spread = at::reshape(spread, IntArrayRef());
+    from = at::reshape(source, IntArrayRef());
+  }
+  at::copy_(out, at::scatter_reduce(self, dim, spread, from, reduce, include_self));
+}
+
+TensorSpec take_meta(const Tensor& self, const Tensor& index) {
+  TORCH_CHECK_INDEX(
+      index.scalar_type() == ScalarType::Long, "take(): Expected a long tensor for index, but got ", toString(index.scalar_type()));
+  TORCH_CHECK_INDEX(!(self.numel() == 0 && index.numel() != 0), "take(): tried to take from an empty tensor");
+  return {sizes_of(index), {}, self.scalar_type(), self.device()};
+}
+
+namespace {
+
+// Offsets of flat indices, negative ones from the end.
+std::vector<int64_t> flat_offsets(const Tensor& index, int64_t n) {
+  const auto* p = static_cast<const int64_t*>(index.const_data_ptr());
+  std::vector<int64_t> offsets(static_cast<size_t>(index.numel()));
+  for (size_t i = 0; i < offsets.size(); ++i) {
+    TORCH_CHECK_INDEX(
+        p[i] >= -n && p[i] < n, "out of range: tried to access index ", p[i], " on a tensor of ", n, " elements.");
+    offsets[i] = p[i] < 0 ? p[i] + n : p[i];
+  }
+  return offsets;
+}
+
+void check_put(const Tensor& self, const Tensor& index, const Tensor& source) {
+  TORCH_CHECK_INDEX(
+      index.scalar_type() == ScalarType::Long, "put_(): Expected a long tensor for index, but got ", toString(index.scalar_type()));
+  TORCH_CHECK(
+      self.scalar_type() == source.scalar_type(), "put_(): self and source expected to have the same dtype, but got self.dtype = ",
+      toString(self.scalar_type()), " and source.dtype = ", toString(source.scalar_type()));
+  TORCH_CHECK(
+      index.numel() == source.numel(), "put_(): Expected source and index to have the same number of elements, but got source.numel() = ",
+      source.numel(), ", index.numel() = ", index.numel());
+  TORCH_CHECK_INDEX(!(self.numel() == 0 && index.numel() != 0), "put_(): Tried to put elements into an empty tensor");
+}
+
+void put_into(const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate) {
+  const std::vector<int64_t> offsets = flat_offsets(dense(apart_from(self, index)), self.numel());
+  const Tensor from = dense(apart_from(self, source));
+  DenseInPlace work(self);
+  const cpu::SliceGeometry g{1, 0, 1, offsets.data(), index.numel()};
+  if (accumulate) {
+    cpu::add_slices(work.tensor().mutable_data_ptr(), from.const_data_ptr(), g, self.scalar_type(), 1, 0, 1);
+  } else {
+    cpu::put_slices(work.tensor().mutable_data_ptr(), from.const_data_ptr(), g, static_cast<int64_t>(self.itemsize()));
+  }
+  work.commit();
+}
+
+}  // namespace
+
+void take_cpu(const Tensor& self, const Tensor& index, Tensor& out) {
+  if (index.numel() == 0) return;
+  const Tensor x = dense(self);
+  const std::vector<int64_t> offsets = flat_offsets(dense(index), x.numel());
+  DenseOut y(out);
+  cpu::take_slices(
+      y.tensor().mutable_data_ptr(), x.const_data_ptr(), {1, 0, 1, offsets.data(), index.numel()}, static_cast<int64_t>(x.itemsize()));
+  y.commit();
+}
+
+TensorSpec put_meta(const Tensor& self, const Tensor& index, const Tensor& source, bool) {
+  check_put(self, index, source);
+  return spec_like(self);
+}
+void put_cpu(const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate, Tensor& out) {
+  at::copy_(out, self);
+  put_into(out, index, source, accumulate);
+}
+Tensor& put_inplace(Tensor& self, const Tensor& index, const Tensor& source, bool accumulate) {
+  check_put(self, index, source);
+  check_no_internal_overlap("put_", self);
+  put_into(self, index, source, accumulate);
+  return self;
+}
+
+}  // namespace at::native
