@@ -9,6 +9,7 @@
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/index/indexing.h"
 #include "aten/ops/index/ops.h"
+#include "aten/ops/pointwise/ops.h"
 #include "aten/ops/view/ops.h"
 
 namespace at::native {
