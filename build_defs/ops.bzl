@@ -18,7 +18,7 @@ FAMILY_CALLS = {
     "index": ["binary", "pointwise", "view"],
     "join": ["view"],
     "linalg": [],
-    "loss": [],
+    "loss": ["activation", "binary", "index", "pointwise", "reduce", "softmax", "unary", "view"],
     "matmul": ["binary", "copy", "reduce", "unary", "view"],
     "nested": [],
     "norm": ["binary", "reduce", "unary", "view"],

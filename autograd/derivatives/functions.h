@@ -23,6 +23,8 @@
 #include "aten/ops/upsample/ops.h"
 #include "aten/ops/view/ops.h"
 #include "autograd/derivatives/copy_functions.h"
+#include "autograd/derivatives/index_functions.h"
+#include "autograd/derivatives/loss_functions.h"
 #include "autograd/derivatives/matmul_functions.h"
 #include "autograd/derivatives/norm_functions.h"
 #include "autograd/derivatives/pointwise_functions.h"

@@ -1,5 +1,6 @@
 #include "autograd/derivatives/index_functions.h"
 
+#include "aten/core/view.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"

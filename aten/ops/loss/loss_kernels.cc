@@ -1,0 +1,156 @@
+// Losses that are compositions of pointwise operators and a reduction.
+#include "aten/core/reduction.h"
+#include "aten/core/tensor.h"
+#include "aten/ops/activation/ops.h"
+#include "aten/ops/binary/ops.h"
+#include "aten/ops/loss/ops.h"
+#include "aten/ops/pointwise/ops.h"
+#include "aten/ops/reduce/ops.h"
+#include "aten/ops/unary/ops.h"
+
+namespace at::native {
+namespace {
+
+Tensor reduced(const Tensor& loss, int64_t reduction) {
+  TORCH_CHECK(
+      reduction >= Reduction::None && reduction <= Reduction::Sum, reduction, " is not a valid value for reduction");
+  return reduction == Reduction::Mean ? at::mean(loss) : reduction == Reduction::Sum ? at::sum(loss) : loss;
+}
+
+Tensor weighted(const Tensor& loss, const std::optional<Tensor>& weight) {
+  return weight && weight->defined() ? at::mul(loss, *weight) : loss;
+}
+
+}  // namespace
+
+Tensor mse_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
+  const Tensor difference = at::sub(self, target);
+  return reduced(at::mul(difference, difference), reduction);
+}
+
+Tensor mse_loss_backward(const Tensor& grad_output, const Tensor& self, const Tensor& target, int64_t reduction) {
+  const Tensor difference = at::sub(self, target);
+  const double scale = reduction == Reduction::Mean ? 2.0 / static_cast<double>(difference.numel()) : 2.0;
+  return at::mul(at::mul(difference, Scalar(scale)), grad_output);
+}
+
+Tensor l1_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
+  return reduced(at::abs(at::sub(self, target)), reduction);
+}
+
+// |d| < beta: d^2 / (2 beta), else |d| - beta / 2
+Tensor smooth_l1_loss(const Tensor& self, const Tensor& target, int64_t reduction, double beta) {
+  TORCH_CHECK(beta >= 0, "smooth_l1_loss does not support negative values for beta.");
+  if (beta == 0) return at::l1_loss(self, target, reduction);
+  const Tensor d = at::sub(self, target), a = at::abs(d);
+  const Tensor loss =
+      at::where(at::lt(a, Scalar(beta)), at::mul(at::mul(d, d), Scalar(0.5 / beta)), at::sub(a, Scalar(0.5 * beta)));
+  return reduced(loss, reduction);
+}
+
+// |d| <= delta: d^2 / 2, else delta (|d| - delta / 2)
+Tensor huber_loss(const Tensor& self, const Tensor& target, int64_t reduction, double delta) {
+  TORCH_CHECK(delta > 0, "huber_loss does not support non-positive values for delta.");
+  const Tensor d = at::sub(self, target), a = at::abs(d);
+  const Tensor loss = at::where(
+      at::le(a, Scalar(delta)), at::mul(at::mul(d, d), Scalar(0.5)), at::mul(at::sub(a, Scalar(0.5 * delta)), Scalar(delta)));
+  return reduced(loss, reduction);
+}
+
+// -w (t log x + (1 - t) log(1 - x)), logarithms no lower than -100.
+Tensor binary_cross_entropy(
+    const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, int64_t reduction) {
+  TORCH_CHECK(
+      self.sizes() == target.sizes(), "Using a target size (", target.sizes(), ") that is different to the input size (", self.sizes(),
+      ") is deprecated. Please ensure they have the same size.");
+  TORCH_CHECK(
+      self.numel() == 0 || (at::item(at::all(at::logical_and(at::ge(self, Scalar(0)), at::le(self, Scalar(1))))).toBool()),
+      "all elements of input should be between 0 and 1");
+  const Tensor log_x = at::clamp_min(at::log(self), Scalar(-100));
+  const Tensor log_rest = at::clamp_min(at::log1p(at::neg(self)), Scalar(-100));
+  const Tensor loss = at::sub(at::mul(at::sub(target, Scalar(1)), log_rest), at::mul(target, log_x));
+  return reduced(weighted(loss, weight), reduction);
+}
+
+// (1 - t) x + (1 + (p - 1) t) log(1 + exp(-x))
+Tensor binary_cross_entropy_with_logits(
+    const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, const std::optional<Tensor>& pos_weight,
+    int64_t reduction) {
+  TORCH_CHECK_VALUE(
+      self.sizes() == target.sizes(), "Target size (", target.sizes(), ") must be the same as input size (", self.sizes(), ")");
+  Tensor soft = at::neg(at::log_sigmoid(self));
+  if (pos_weight && pos_weight->defined()) {
+    soft = at::mul(soft, at::add(at::mul(at::sub(*pos_weight, Scalar(1)), target), Scalar(1)));
+  }
+  const Tensor loss = at::add(at::mul(at::rsub(target, Scalar(1)), self), soft);
+  return reduced(weighted(loss, weight), reduction);
+}
+
+Tensor kl_div(const Tensor& self, const Tensor& target, int64_t reduction, bool log_target) {
+  const Tensor loss = log_target ? at::mul(at::exp(target), at::sub(target, self))
+                                 : at::sub(at::xlogy(target, target), at::mul(target, self));
+  return reduced(loss, reduction);
+}
+
+Tensor margin_ranking_loss(
+    const Tensor& input1, const Tensor& input2, const Tensor& target, double margin, int64_t reduction) {
+  const Tensor gap = at::mul(at::neg(target), at::sub(input1, input2));
+  return reduced(at::clamp_min(at::add(gap, Scalar(margin)), Scalar(0)), reduction);
+}
+
+Tensor hinge_embedding_loss(const Tensor& self, const Tensor& target, double margin, int64_t reduction) {
+  const Tensor zero = at::mul(self, Scalar(0));
+  const Tensor apart = at::where(at::ne(target, Scalar(1)), at::clamp_min(at::rsub(self, Scalar(margin)), Scalar(0)), zero);
+  const Tensor near = at::where(at::ne(target, Scalar(-1)), self, zero);
+  return reduced(at::add(apart, near), reduction);
+}
+
+Tensor soft_margin_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
+  return reduced(at::neg(at::log_sigmoid(at::mul(self, target))), reduction);
+}
+
+Tensor poisson_nll_loss(
+    const Tensor& input, const Tensor& target, bool log_input, bool full, double eps, int64_t reduction) {
+  Tensor loss = log_input ? at::sub(at::exp(input), at::mul(target, input))
+                          : at::sub(input, at::mul(target, at::log(at::add(input, Scalar(eps)))));
+  if (full) {
+    // Stirling's approximation of log(target!).
+    const Tensor stirling = at::add(
+        at::sub(at::mul(target, at::log(target)), target), at::mul(at::log(at::mul(target, Scalar(6.283185307179586))), Scalar(0.5)));
+    loss = at::add(loss, at::where(at::le(target, Scalar(1)), at::mul(target, Scalar(0)), stirling));
+  }
+  return reduced(loss, reduction);
+}
+
+Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, double p, double eps, bool keepdim) {
+  return at::norm(at::add(at::sub(x1, x2), Scalar(eps)), std::optional<Scalar>(p), IntArrayRef(-1), keepdim);
+}
+
+Tensor triplet_margin_loss(
+    const Tensor& anchor, const Tensor& positive, const Tensor& negative, double margin, double p, double eps, bool swap,
+    int64_t reduction) {
+  const Tensor near = at::pairwise_distance(anchor, positive, p, eps);
+  Tensor far = at::pairwise_distance(anchor, negative, p, eps);
+  if (swap) far = at::minimum(far, at::pairwise_distance(positive, negative, p, eps));
+  return reduced(at::clamp_min(at::add(at::sub(near, far), Scalar(margin)), Scalar(0)), reduction);
+}
+
+// x1 . x2 / (max(|x1|, eps) max(|x2|, eps))
+Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double eps) {
+  const std::optional<Scalar> two(2);
+  const Tensor a = at::div(x1, at::clamp_min(at::norm(x1, two, IntArrayRef(dim), true), Scalar(eps)));
+  const Tensor b = at::div(x2, at::clamp_min(at::norm(x2, two, IntArrayRef(dim), true), Scalar(eps)));
+  return at::sum(at::mul(a, b), IntArrayRef(dim));
+}
+
+Tensor cosine_embedding_loss(
+    const Tensor& input1, const Tensor& input2, const Tensor& target, double margin, int64_t reduction) {
+  const Tensor cosine = at::cosine_similarity(input1, input2, target.dim() == 0 ? 0 : 1);
+  const Tensor zero = at::mul(cosine, Scalar(0));
+  const Tensor near = at::where(at::eq(target, Scalar(1)), at::rsub(cosine, Scalar(1)), zero);
+  const Tensor apart =
+      at::where(at::eq(target, Scalar(-1)), at::clamp_min(at::sub(cosine, Scalar(margin)), Scalar(0)), zero);
+  return reduced(at::add(near, apart), reduction);
+}
+
+}  // namespace at::native

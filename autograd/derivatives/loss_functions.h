@@ -1,0 +1,14 @@
+#pragma once
+// Formulas of the losses.
+
+#include "aten/core/tensor.h"
+
+namespace torch::autograd::generated {
+using namespace at;
+
+Tensor binary_cross_entropy_backward(
+    const Tensor& grad, const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction);
+Tensor binary_cross_entropy_target_backward(
+    const Tensor& grad, const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction);
+
+}  // namespace torch::autograd::generated
