@@ -29,7 +29,7 @@ Tensor counted(std::initializer_list<int64_t> sizes) {
   return at::reshape(at::arange(n, at::TensorOptions().dtype(at::kDouble)), sizes);
 }
 
-std::vector<double> values(const Tensor& t) {
+std::vector<double> numbers(const Tensor& t) {
   const Tensor flat = at::contiguous(at::detach(t));
   const double* data = flat.data_ptr<double>();
   return std::vector<double>(data, data + flat.numel());
@@ -53,10 +53,10 @@ TEST(Backward, ProductAndSum) {
   x.set_requires_grad(true);
   Tensor y = leaf({3}, 2.0);
   at::sum(at::mul(x, y)).backward();
-  EXPECT_EQ(values(x.grad()), (List{2, 2, 2}));
-  EXPECT_EQ(values(y.grad()), (List{0, 1, 2}));
+  EXPECT_EQ(numbers(x.grad()), (List{2, 2, 2}));
+  EXPECT_EQ(numbers(y.grad()), (List{0, 1, 2}));
   at::sum(at::mul(x, y)).backward();
-  EXPECT_EQ(values(x.grad()), (List{4, 4, 4}));
+  EXPECT_EQ(numbers(x.grad()), (List{4, 4, 4}));
 }
 
 TEST(Backward, BroadcastIsSummed) {
@@ -65,8 +65,8 @@ TEST(Backward, BroadcastIsSummed) {
   Tensor matrix = leaf({2, 3});
   at::sum(at::mul(at::mul(row, number), matrix)).backward();
   EXPECT_EQ(row.grad().sizes(), row.sizes());
-  EXPECT_EQ(values(row.grad()), (List{2, 2, 2}));
-  EXPECT_EQ(values(number.grad()), (List{6}));
+  EXPECT_EQ(numbers(row.grad()), (List{2, 2, 2}));
+  EXPECT_EQ(numbers(number.grad()), (List{6}));
   EXPECT_EQ(number.grad().dim(), 0);
 }
 
@@ -78,7 +78,7 @@ TEST(Backward, GradientOfAnotherKindIsCast) {
   Tensor r = leaf({2});
   const Tensor z = at::mul(r, at::full({2}, c10::Scalar(c10::complex<double>(0, 1)), at::TensorOptions().dtype(at::kComplexDouble)));
   at::sum(at::imag(z)).backward();
-  EXPECT_EQ(values(r.grad()), (List{1, 1}));
+  EXPECT_EQ(numbers(r.grad()), (List{1, 1}));
 }
 
 TEST(Backward, RetainGraph) {
@@ -86,7 +86,7 @@ TEST(Backward, RetainGraph) {
   Tensor y = at::sum(at::mul(x, x));
   y.backward({}, true);
   y.backward({}, true);
-  EXPECT_EQ(values(x.grad()), (List{12, 12}));
+  EXPECT_EQ(numbers(x.grad()), (List{12, 12}));
   y.backward();
   const std::string text = message_of([&] { y.backward(); });
   EXPECT_NE(text.find("Trying to backward through the graph a second time"), std::string::npos) << text;
@@ -120,8 +120,8 @@ TEST(Grad, OfIntermediateAndLeafWithoutAccumulation) {
   Tensor y = at::mul(x, x);
   Tensor z = at::sum(at::mul(y, y));
   const variable_list grads = grad({z}, {y, x});
-  EXPECT_EQ(values(grads[0]), (List{18, 18}));
-  EXPECT_EQ(values(grads[1]), (List{108, 108}));
+  EXPECT_EQ(numbers(grads[0]), (List{18, 18}));
+  EXPECT_EQ(numbers(grads[1]), (List{108, 108}));
   EXPECT_FALSE(x.grad().defined());
 }
 
@@ -131,7 +131,7 @@ TEST(Grad, HigherOrder) {
   double expected[] = {32, 48, 48, 24};
   for (double value : expected) {
     y = grad({y}, {x}, {}, std::nullopt, true)[0];
-    EXPECT_DOUBLE_EQ(values(y)[0], value);
+    EXPECT_DOUBLE_EQ(numbers(y)[0], value);
   }
 }
 
@@ -153,7 +153,7 @@ TEST(Backward, CreateGraphOnGrad) {
   Tensor first = x.grad();
   x.mutable_grad() = Tensor();
   first.backward();
-  EXPECT_DOUBLE_EQ(values(x.grad())[0], 18);
+  EXPECT_DOUBLE_EQ(numbers(x.grad())[0], 18);
 }
 
 TEST(Backward, GradientIsStolenOnlyWhenSolelyOwned) {
@@ -236,7 +236,7 @@ TEST(InPlace, Chain) {
   y.mul_(y);
   y.add_(x);
   at::sum(y).backward();
-  EXPECT_EQ(values(x.grad()), (List{7, 7}));
+  EXPECT_EQ(numbers(x.grad()), (List{7, 7}));
 }
 
 TEST(InPlace, OfALeaf) {
@@ -246,10 +246,10 @@ TEST(InPlace, OfALeaf) {
   EXPECT_EQ(
       message_of([&] { view.add_(1); }),
       "a view of a leaf Variable that requires grad is being used in an in-place operation.");
-  EXPECT_EQ(values(x), (List{1, 1}));
+  EXPECT_EQ(numbers(x), (List{1, 1}));
   NoGradGuard no_grad;
   x.add_(1);
-  EXPECT_EQ(values(x), (List{2, 2}));
+  EXPECT_EQ(numbers(x), (List{2, 2}));
 }
 
 TEST(InPlace, OnAViewChangesTheBase) {
@@ -260,7 +260,7 @@ TEST(InPlace, OnAViewChangesTheBase) {
   EXPECT_EQ(base.grad_fn()->name(), "CopySlices");
   at::sum(at::mul(base, base)).backward();
   // 2 * 15 * 5 in the first row, 2 * 3 in the second.
-  EXPECT_EQ(values(x.grad()), (List{150, 150, 6, 6}));
+  EXPECT_EQ(numbers(x.grad()), (List{150, 150, 6, 6}));
 }
 
 TEST(InPlace, OfTheBaseIsSeenByItsViews) {
@@ -270,7 +270,7 @@ TEST(InPlace, OfTheBaseIsSeenByItsViews) {
   base.mul_(3);
   EXPECT_EQ(view.grad_fn()->name(), "AsStridedBackward0");
   at::sum(at::mul(view, view)).backward();
-  EXPECT_EQ(values(x.grad()), (List{0, 36, 36, 0}));
+  EXPECT_EQ(numbers(x.grad()), (List{0, 36, 36, 0}));
 }
 
 TEST(InPlace, ViewOfATensorThatRequiresNoGradient) {
@@ -282,10 +282,10 @@ TEST(InPlace, ViewOfATensorThatRequiresNoGradient) {
   EXPECT_TRUE(base.requires_grad());
   EXPECT_TRUE(other.requires_grad());
   at::sum(at::mul(base, base)).backward({}, true);
-  EXPECT_EQ(values(w.grad()), (List{8, 8}));
+  EXPECT_EQ(numbers(w.grad()), (List{8, 8}));
   w.mutable_grad() = Tensor();
   at::sum(other).backward();
-  EXPECT_EQ(values(w.grad()), (List{1, 0}));
+  EXPECT_EQ(numbers(w.grad()), (List{1, 0}));
 }
 
 TEST(InPlace, OverlappingViewsOfOneBase) {
@@ -297,7 +297,7 @@ TEST(InPlace, OverlappingViewsOfOneBase) {
   right.mul_(left);
   // left = 2x[0..3); right = (2x1, 2x2, x3) * (2x0, 2x1, 2x2)
   at::sum(right).backward();
-  EXPECT_EQ(values(x.grad()), (List{8, 8 + 8, 8 + 4, 4}));
+  EXPECT_EQ(numbers(x.grad()), (List{8, 8 + 8, 8 + 4, 4}));
 }
 
 TEST(InPlace, ForbiddenViews) {
@@ -331,10 +331,10 @@ TEST(InPlace, SecondDerivativeThroughAView) {
   Tensor loss = at::sum(at::mul(base, base));
   Tensor g = grad({loss}, {x}, {}, std::nullopt, true)[0];
   // g0 = 2 x0 x1^2, g1 = 2 x0^2 x1 + 2 x1 x2^2, g2 = 2 x1^2 x2 + 2 x2
-  EXPECT_EQ(values(g), (List{16, 32, 20}));
+  EXPECT_EQ(numbers(g), (List{16, 32, 20}));
   Tensor h = grad({at::sum(g)}, {x})[0];
   // row sums of the Hessian
-  EXPECT_EQ(values(h), (List{8 + 16, 16 + 16 + 16, 16 + 8 + 2}));
+  EXPECT_EQ(numbers(h), (List{8 + 16, 16 + 16 + 16, 16 + 8 + 2}));
 }
 
 TEST(InPlace, OutVariantsRefuseGradients) {
@@ -358,7 +358,7 @@ TEST(Hooks, OnTensors) {
   const unsigned position = x.register_hook([&](const Tensor&) { calls += 100; });
   at::sum(y).backward({}, true);
   EXPECT_EQ(calls, 101);
-  EXPECT_EQ(values(x.grad()), (List{60, 60}));
+  EXPECT_EQ(numbers(x.grad()), (List{60, 60}));
   x.remove_hook(position);
   at::sum(y).backward();
   EXPECT_EQ(calls, 102);
@@ -378,8 +378,8 @@ TEST(Hooks, RetainGrad) {
   EXPECT_TRUE(y.retains_grad());
   y.register_hook([](const Tensor& g) { return at::mul(g, 2); });
   at::sum(at::mul(y, 4)).backward();
-  EXPECT_EQ(values(y.grad()), (List{8, 8}));
-  EXPECT_EQ(values(x.grad()), (List{48, 48}));
+  EXPECT_EQ(numbers(y.grad()), (List{8, 8}));
+  EXPECT_EQ(numbers(x.grad()), (List{48, 48}));
 }
 
 TEST(Hooks, AnExceptionKeepsItsTypeAndTheEngineWorksOn) {
@@ -398,7 +398,7 @@ TEST(Hooks, AnExceptionKeepsItsTypeAndTheEngineWorksOn) {
   EXPECT_FALSE(x.grad().defined());
   armed = false;
   loss.backward();
-  EXPECT_EQ(values(x.grad()), (List{6, 6}));
+  EXPECT_EQ(numbers(x.grad()), (List{6, 6}));
 }
 
 TEST(Engine, IsReentrant) {
@@ -407,8 +407,8 @@ TEST(Engine, IsReentrant) {
   Tensor y = at::mul(x, x);
   y.register_hook([&](const Tensor&) { at::sum(at::mul(inner, inner)).backward(); });
   at::sum(y).backward();
-  EXPECT_EQ(values(inner.grad()), (List{2, 2}));
-  EXPECT_EQ(values(x.grad()), (List{6, 6}));
+  EXPECT_EQ(numbers(inner.grad()), (List{2, 2}));
+  EXPECT_EQ(numbers(x.grad()), (List{6, 6}));
 }
 
 TEST(Engine, CallbacksRunAtTheEnd) {
@@ -428,7 +428,7 @@ TEST(Engine, ALongChainIsRunAndDestroyedWithoutRecursion) {
   Tensor y = x;
   for (int i = 0; i < 1000000; ++i) y = at::add(y, 0);
   at::sum(y).backward();
-  EXPECT_EQ(values(x.grad()), (List{1}));
+  EXPECT_EQ(numbers(x.grad()), (List{1}));
   y = Tensor();
 }
 
@@ -437,7 +437,7 @@ TEST(Engine, ADiamondIsVisitedOncePerNode) {
   Tensor y = x;
   for (int i = 0; i < 60; ++i) y = at::add(y, y);
   y.backward();
-  EXPECT_EQ(values(x.grad())[0], std::ldexp(1.0, 60));
+  EXPECT_EQ(numbers(x.grad())[0], std::ldexp(1.0, 60));
 }
 
 TEST(Anomaly, NanIsReported) {
@@ -470,9 +470,9 @@ TEST(SavedTensors, Hooks) {
   EXPECT_EQ(packs, 3);
   const double e = std::exp(3.0);
   Tensor g = grad({at::sum(y)}, {x}, {}, true, true)[0];
-  EXPECT_NEAR(values(g)[0], 4 * e, 1e-9);
+  EXPECT_NEAR(numbers(g)[0], 4 * e, 1e-9);
   Tensor h = grad({at::sum(g)}, {x})[0];
-  EXPECT_NEAR(values(h)[0], 5 * e, 1e-9);
+  EXPECT_NEAR(numbers(h)[0], 5 * e, 1e-9);
 }
 
 struct Scale : Function<Scale> {
@@ -494,8 +494,8 @@ TEST(CustomFunction, Gradients) {
   Tensor y = Scale::apply(x, 3.0, shift);
   EXPECT_NE(y.grad_fn()->name().find("torch::autograd::CppNode<"), std::string::npos);
   at::sum(at::mul(y, y)).backward();
-  EXPECT_EQ(values(x.grad()), (List{24, 24}));
-  EXPECT_EQ(values(shift.grad()), (List{8, 8}));
+  EXPECT_EQ(numbers(x.grad()), (List{24, 24}));
+  EXPECT_EQ(numbers(shift.grad()), (List{8, 8}));
   EXPECT_FALSE(Scale::apply(at::ones({2}), 3.0, at::ones({2})).requires_grad());
 }
 
@@ -516,7 +516,7 @@ TEST(CustomFunction, UnusedResultsAreZeros) {
   variable_list y = TwoResults::apply(x);
   EXPECT_FALSE(y[2].requires_grad());
   at::sum(y[1]).backward();
-  EXPECT_EQ(values(x.grad()), (List{3, 3}));
+  EXPECT_EQ(numbers(x.grad()), (List{3, 3}));
 }
 
 struct InPlaceDouble : Function<InPlaceDouble> {
@@ -534,7 +534,7 @@ TEST(CustomFunction, Dirty) {
   Tensor z = InPlaceDouble::apply(y);
   EXPECT_TRUE(z.is_same(y));
   at::sum(z).backward();
-  EXPECT_EQ(values(x.grad()), (List{2, 2}));
+  EXPECT_EQ(numbers(x.grad()), (List{2, 2}));
   EXPECT_EQ(
       message_of([&] { InPlaceDouble::apply(x); }),
       "a leaf Variable that requires grad has been used in an in-place operation.");
@@ -550,7 +550,7 @@ TEST(CustomFunction, AnInputReturned) {
   Tensor y = Identity::apply(x);
   EXPECT_FALSE(y.is_same(x));
   at::sum(y).backward();
-  EXPECT_EQ(values(x.grad()), (List{7, 7}));
+  EXPECT_EQ(numbers(x.grad()), (List{7, 7}));
 }
 
 struct Miscounts : Function<Miscounts> {
@@ -583,7 +583,7 @@ TEST(Leaves, SetData) {
   x.set_data(at::ones({3}, at::kDouble));
   EXPECT_TRUE(x.requires_grad());
   at::sum(at::mul(x, x)).backward();
-  EXPECT_EQ(values(x.grad()), (List{2, 2, 2}));
+  EXPECT_EQ(numbers(x.grad()), (List{2, 2, 2}));
 }
 
 }  // namespace
