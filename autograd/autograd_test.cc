@@ -233,7 +233,7 @@ TEST(Versions, SavedResult) {
 TEST(InPlace, Chain) {
   Tensor x = leaf({2}, 3.0);
   Tensor y = at::clone(x);
-  y.mul_(y);
+  y.mul_(at::clone(y));
   y.add_(x);
   at::sum(y).backward();
   EXPECT_EQ(numbers(x.grad()), (List{7, 7}));
@@ -294,7 +294,7 @@ TEST(InPlace, OverlappingViewsOfOneBase) {
   Tensor left = at::slice(base, 0, 0, 3);
   Tensor right = at::slice(base, 0, 1, 4);
   left.mul_(2);
-  right.mul_(left);
+  right.mul_(at::clone(left));
   // left = 2x[0..3); right = (2x1, 2x2, x3) * (2x0, 2x1, 2x2)
   at::sum(right).backward();
   EXPECT_EQ(numbers(x.grad()), (List{8, 8 + 8, 8 + 4, 4}));
@@ -405,7 +405,10 @@ TEST(Engine, IsReentrant) {
   Tensor x = leaf({2}, 3.0);
   Tensor inner = leaf({2}, 1.0);
   Tensor y = at::mul(x, x);
-  y.register_hook([&](const Tensor&) { at::sum(at::mul(inner, inner)).backward(); });
+  y.register_hook([&](const Tensor&) {
+    AutoGradMode record(true);
+    at::sum(at::mul(inner, inner)).backward();
+  });
   at::sum(y).backward();
   EXPECT_EQ(numbers(inner.grad()), (List{2, 2}));
   EXPECT_EQ(numbers(x.grad()), (List{6, 6}));
