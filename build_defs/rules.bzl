@@ -36,3 +36,14 @@ def kd_cc_benchmark(name, copts = [], deps = [], **kwargs):
         deps = deps + ["//third_party/google_benchmark:benchmark_main"],
         **kwargs
     )
+
+def kd_script_test(name, script, data = [], args = [], tags = [], **kwargs):
+    """A test that is a Python 3 script. It may look at the source tree: it runs outside the sandbox, on this machine."""
+    native.sh_test(
+        name = name,
+        srcs = [script],
+        data = data,
+        args = args,
+        tags = tags + ["local", "no-sandbox", "no-cache"],
+        **kwargs
+    )
