@@ -20,6 +20,8 @@ std::string emit_registry(const Table& table);
 std::string emit_derivatives(const Table& table);
 // tensor_methods.inc: the declarations of all Tensor methods.
 std::string emit_methods(const std::vector<Table>& tables);
+// autograd/factories.h: the functions of namespace torch that make tensors and honour TensorOptions::requires_grad.
+std::string emit_factories(const std::vector<Table>& tables);
 // docs/operators.md.
 std::string emit_documentation(const std::vector<Table>& tables);
 

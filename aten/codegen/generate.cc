@@ -2,7 +2,7 @@
 //
 //   generate --table=aten/ops/binary/ops.textproto [--functions=F] [--operator_declarations=F] [--operators=F]
 //            [--registry=F] [--derivatives=F]
-//   generate [--methods=F] [--documentation=F] --table=T1 --table=T2 ...
+//   generate [--methods=F] [--factories=F] [--documentation=F] --table=T1 --table=T2 ...
 //
 // A table's family is the name of its folder.
 
@@ -63,6 +63,7 @@ int run(const std::vector<std::string>& arguments) {
   };
   const std::map<std::string, std::function<std::string(const std::vector<Table>&)>> over_all{
       {"methods", emit_methods},
+      {"factories", emit_factories},
       {"documentation", emit_documentation},
   };
   for (const auto& [key, path] : outputs) {

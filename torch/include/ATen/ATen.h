@@ -1,0 +1,4 @@
+#pragma once
+
+#include "aten/aten.h"
+#include "aten/core/dispatch.h"

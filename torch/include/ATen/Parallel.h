@@ -1,0 +1,3 @@
+#pragma once
+
+#include "c10/parallel/parallel.h"

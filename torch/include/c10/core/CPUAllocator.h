@@ -1,0 +1,4 @@
+#pragma once
+
+#include "c10/memory/allocator.h"
+#include "c10/memory/cpu_allocator.h"

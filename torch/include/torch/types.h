@@ -1,0 +1,8 @@
+#pragma once
+
+#include "aten/aten.h"
+#include "autograd/factories.h"
+
+namespace torch {
+using Dtype = at::ScalarType;
+}  // namespace torch
