@@ -1,3 +1,3 @@
 #pragma once
 
-#include "torch/include/torch/all.h"
+#include <torch/all.h>

@@ -1,0 +1,8 @@
+#pragma once
+
+#include <ATen/ATen.h>
+#include <torch/autograd.h>
+#include <torch/optim.h>
+#include <torch/serialize.h>
+#include <torch/types.h>
+#include <torch/utils.h>

@@ -1,0 +1,4 @@
+#pragma once
+
+#include "optim/lr_scheduler/lr_scheduler.h"
+#include "optim/optim.h"
