@@ -26,7 +26,7 @@ FAMILY_CALLS = {
     "pointwise": ["copy", "index", "view"],
     "pool": [],
     "quantized": [],
-    "random": [],
+    "random": ["binary", "copy", "creation", "view"],
     "reduce": ["binary"],
     "rnn": [],
     "scan": [],

@@ -1,0 +1,37 @@
+#include "aten/ops/random/draws.h"
+
+#include <cmath>
+
+namespace at::native::random {
+
+double Draws::normal() {
+  if (const std::optional<double> kept = impl_->next_double_normal_sample()) {
+    impl_->set_next_double_normal_sample(std::nullopt);
+    return *kept;
+  }
+  const double u1 = uniform(), u2 = uniform();
+  const double radius = std::sqrt(-2.0 * std::log(1.0 - u2));
+  const double angle = 2.0 * 3.14159265358979323846 * u1;
+  impl_->set_next_double_normal_sample(radius * std::sin(angle));
+  return radius * std::cos(angle);
+}
+
+FillTarget::FillTarget(const Tensor& self) : operand(pointwise::operand_of(self)), dtype(self.scalar_type()) {
+  if (!self.is_complex()) return;
+  dtype = toRealValueType(dtype);
+  sizes = DimVector(self.sizes().begin(), self.sizes().end());
+  for (int64_t s : self.strides()) strides.push_back(2 * s);
+  sizes.push_back(2);
+  strides.push_back(1);
+  operand = {operand.data, sizes.data(), strides.data(), self.dim() + 1, operand.item_size / 2};
+}
+
+void check_writable(const char* op, const Tensor& self) {
+  for (int64_t d = 0; d < self.dim(); ++d) {
+    TORCH_CHECK(self.strides()[d] != 0 || self.sizes()[d] <= 1, op,
+                ": unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+                "Please clone() the tensor before performing the operation.");
+  }
+}
+
+}  // namespace at::native::random

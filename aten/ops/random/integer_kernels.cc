@@ -1,0 +1,220 @@
+// Random integers, permutations, and the factories of random tensors.
+#include <cmath>
+#include <limits>
+
+#include "aten/core/empty.h"
+#include "aten/core/tensor.h"
+#include "aten/ops/copy/ops.h"
+#include "aten/ops/creation/ops.h"
+#include "aten/ops/random/draws.h"
+#include "aten/ops/random/ops.h"
+
+namespace at::native {
+
+using random::Draws;
+using random::fill_each_in_memory_order;
+
+namespace {
+
+// Bits of the integers that a floating dtype holds exactly; 0 for integers.
+int digits_of(ScalarType dtype) {
+  switch (dtype) {
+    case ScalarType::Double: return 53;
+    case ScalarType::Float: return 24;
+    case ScalarType::Half: return 11;
+    case ScalarType::BFloat16: return 8;
+    default: return 0;
+  }
+}
+
+struct Range {
+  int64_t least, most;  // most is the largest that random_() may give
+};
+Range range_of(ScalarType dtype) {
+  switch (dtype) {
+    case ScalarType::Bool: return {0, 1};
+    case ScalarType::Byte: return {0, 255};
+    case ScalarType::Char: return {-128, 127};
+    case ScalarType::Short: return {-32768, 32767};
+    case ScalarType::Int: return {std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()};
+    case ScalarType::Long: return {std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()};
+    default: {
+      const int digits = digits_of(dtype);
+      TORCH_CHECK_NOT_IMPLEMENTED(digits > 0, "\"random_\" not implemented for '", dtype, "'");
+      return {-(int64_t{1} << digits), int64_t{1} << digits};
+    }
+  }
+}
+
+double as_dtype(int64_t value, ScalarType dtype) {
+  switch (dtype) {
+    case ScalarType::Float: return static_cast<double>(static_cast<float>(value));
+    case ScalarType::Half: return static_cast<double>(static_cast<float>(Half(static_cast<float>(value))));
+    case ScalarType::BFloat16: return static_cast<double>(static_cast<float>(BFloat16(static_cast<float>(value))));
+    default: return static_cast<double>(value);
+  }
+}
+
+// The space between neighbouring numbers of the dtype at `value`.
+int64_t spacing(int64_t value, ScalarType dtype) {
+  const double magnitude = std::fabs(static_cast<double>(value));
+  const int exponent = magnitude > 0 ? std::ilogb(magnitude) : 0;
+  return int64_t{1} << (exponent - digits_of(dtype) + 1);
+}
+
+// A floating dtype rounds large bounds: they move inside, so that no result lies outside the range asked for.
+int64_t lower_bound_inside(int64_t low, ScalarType dtype) {
+  if (digits_of(dtype) == 0) return low;
+  const double next = as_dtype(low + 1, dtype);
+  return next < static_cast<double>(low) ? static_cast<int64_t>(next) + spacing(low + 1, dtype) : low;
+}
+int64_t upper_bound_inside(int64_t high, ScalarType dtype) {
+  if (digits_of(dtype) == 0) return high;
+  const double before = as_dtype(high - 1, dtype);
+  return before >= static_cast<double>(high) ? static_cast<int64_t>(before) - spacing(high - 1, dtype) : high;
+}
+
+bool draws_wide_ranges(ScalarType dtype) {
+  return dtype == ScalarType::Long || dtype == ScalarType::Double || dtype == ScalarType::Float || dtype == ScalarType::BFloat16;
+}
+
+void fill_range(const Tensor& self, uint64_t range, int64_t low, const std::optional<Generator>& generator) {
+  Draws draws(generator);
+  if (range >= (uint64_t{1} << 32) && draws_wide_ranges(self.scalar_type())) {
+    fill_each_in_memory_order<int64_t>(
+        self, [&] { return static_cast<int64_t>(draws.word64() % range + static_cast<uint64_t>(low)); });
+  } else {
+    fill_each_in_memory_order<int64_t>(
+        self, [&] { return static_cast<int64_t>(draws.word() % range + static_cast<uint64_t>(low)); });
+  }
+}
+
+void check_bound(int64_t value, const char* name, ScalarType dtype) {
+  const Range range = range_of(dtype);
+  const double most = dtype == ScalarType::Half ? 65504.0 : std::numeric_limits<double>::infinity();
+  if (digits_of(dtype) > 0) {
+    TORCH_CHECK(std::fabs(static_cast<double>(value)) <= most, name, " is out of bounds for ", dtype);
+  } else {
+    TORCH_CHECK(value >= range.least && value <= range.most, name, " is out of bounds for ", dtype);
+  }
+}
+
+}  // namespace
+
+Tensor& random_(Tensor& self, std::optional<Generator> generator) {
+  const ScalarType dtype = self.scalar_type();
+  const Range range = range_of(dtype);
+  random::check_writable("random_", self);
+  if (self.is_meta()) return self;
+  Draws draws(generator);
+  const uint64_t count = static_cast<uint64_t>(range.most) + 1;
+  if (dtype == ScalarType::Long || dtype == ScalarType::Double) {
+    fill_each_in_memory_order<int64_t>(self, [&] { return static_cast<int64_t>(draws.word64() % count); });
+  } else {
+    fill_each_in_memory_order<int64_t>(self, [&] { return static_cast<int64_t>(draws.word() % count); });
+  }
+  return self;
+}
+
+Tensor& random_from(Tensor& self, int64_t from, std::optional<int64_t> to, std::optional<Generator> generator) {
+  const ScalarType dtype = self.scalar_type();
+  const Range range = range_of(dtype);
+  random::check_writable("random_", self);
+  if (to.has_value()) {
+    TORCH_CHECK(from < *to, "random_ expects 'from' to be less than 'to', but got from=", from, " >= to=", *to);
+    check_bound(from, "from", dtype);
+    check_bound(*to - 1, "to - 1", dtype);
+    const int64_t low = lower_bound_inside(from, dtype), high = upper_bound_inside(*to, dtype);
+    TORCH_CHECK(low < high, "random_ expects 'from' casted to dtype to be less than 'to' casted to dtype, but got from=", low,
+                " >= to=", high);
+    if (self.is_meta()) return self;
+    fill_range(self, static_cast<uint64_t>(high) - static_cast<uint64_t>(low), low, generator);
+    return self;
+  }
+  check_bound(from, "from", dtype);
+  const int64_t low = lower_bound_inside(from, dtype);
+  if (self.is_meta()) return self;
+  if (dtype == ScalarType::Long && low == std::numeric_limits<int64_t>::min()) {
+    Draws draws(generator);
+    fill_each_in_memory_order<int64_t>(self, [&] { return static_cast<int64_t>(draws.word64()); });
+    return self;
+  }
+  fill_range(self, static_cast<uint64_t>(range.most) - static_cast<uint64_t>(low) + 1, low, generator);
+  return self;
+}
+Tensor& random_to(Tensor& self, int64_t to, std::optional<Generator> generator) {
+  return random_from(self, 0, to, std::move(generator));
+}
+
+// --- factories ---
+
+Tensor rand_generator(IntArrayRef size, std::optional<Generator> generator, TensorOptions options) {
+  Tensor result = at::empty(size, options);
+  if (!result.is_complex()) return at::uniform_(result, 0, 1, std::move(generator));
+  if (result.is_meta()) return result;
+  Draws draws(generator);
+  if (result.scalar_type() == ScalarType::ComplexDouble) {
+    fill_each_in_memory_order<double>(result, [&] { return draws.uniform(); });
+  } else {
+    fill_each_in_memory_order<float>(result, [&] { return static_cast<float>(draws.word() & 0xffffffu) * 0x1p-24f; });
+  }
+  return result;
+}
+Tensor rand(IntArrayRef size, TensorOptions options) { return rand_generator(size, std::nullopt, options); }
+Tensor rand_like(const Tensor& self, TensorOptions options, std::optional<MemoryFormat> memory_format) {
+  Tensor result = at::empty_like(self, options, memory_format);
+  return at::uniform_(result);
+}
+Tensor randn_generator(IntArrayRef size, std::optional<Generator> generator, TensorOptions options) {
+  Tensor result = at::empty(size, options);
+  return at::normal_(result, 0, 1, std::move(generator));
+}
+Tensor randn(IntArrayRef size, TensorOptions options) { return randn_generator(size, std::nullopt, options); }
+Tensor randn_like(const Tensor& self, TensorOptions options, std::optional<MemoryFormat> memory_format) {
+  Tensor result = at::empty_like(self, options, memory_format);
+  return at::normal_(result);
+}
+
+Tensor randint_low_generator(int64_t low, int64_t high, IntArrayRef size, std::optional<Generator> generator,
+                             TensorOptions options) {
+  Tensor result = at::empty(size, options.has_dtype() ? options : options.dtype(ScalarType::Long));
+  return at::random_(result, low, high, std::move(generator));
+}
+Tensor randint_low(int64_t low, int64_t high, IntArrayRef size, TensorOptions options) {
+  return randint_low_generator(low, high, size, std::nullopt, options);
+}
+Tensor randint(int64_t high, IntArrayRef size, TensorOptions options) {
+  return randint_low_generator(0, high, size, std::nullopt, options);
+}
+Tensor randint_generator(int64_t high, IntArrayRef size, std::optional<Generator> generator, TensorOptions options) {
+  return randint_low_generator(0, high, size, std::move(generator), options);
+}
+Tensor randint_like_low(const Tensor& self, int64_t low, int64_t high, TensorOptions options,
+                        std::optional<MemoryFormat> memory_format) {
+  Tensor result = at::empty_like(self, options, memory_format);
+  return at::random_(result, low, high);
+}
+Tensor randint_like(const Tensor& self, int64_t high, TensorOptions options, std::optional<MemoryFormat> memory_format) {
+  return randint_like_low(self, 0, high, options, memory_format);
+}
+
+Tensor randperm_generator(int64_t n, std::optional<Generator> generator, TensorOptions options) {
+  TORCH_CHECK(n >= 0, "n must be non-negative, got", n);
+  const ScalarType dtype = options.has_dtype() ? options.scalar_type() : ScalarType::Long;
+  const int digits = digits_of(dtype);
+  const Range range = range_of(dtype);
+  TORCH_CHECK(n <= (digits > 0 ? (int64_t{1} << digits) + 1 : range.most), "n is too large for result tensor type: '", dtype, "'");
+  const Device device = options.device();
+  if (device.type() == DeviceType::Meta) return empty_contiguous({n}, dtype, device);
+  Tensor order = empty_contiguous({n}, ScalarType::Long, device);
+  int64_t* a = order.data_ptr<int64_t>();
+  for (int64_t i = 0; i < n; ++i) a[i] = i;
+  {
+    Draws draws(generator);
+    for (int64_t i = 0; i + 1 < n; ++i) std::swap(a[i], a[i + static_cast<int64_t>(draws.word() % static_cast<uint64_t>(n - i))]);
+  }
+  return at::to(order, dtype);
+}
+Tensor randperm(int64_t n, TensorOptions options) { return randperm_generator(n, std::nullopt, options); }
+
+}  // namespace at::native

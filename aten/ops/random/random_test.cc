@@ -1,0 +1,224 @@
+// The vectors of random.md: values that PyTorch gives after manual_seed(42).
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "aten/core/empty.h"
+#include "aten/core/tensor.h"
+#include "aten/core/view.h"
+#include "aten/ops/binary/ops.h"
+#include "aten/ops/copy/ops.h"
+#include "aten/ops/creation/ops.h"
+#include "aten/ops/random/ops.h"
+#include "c10/core/cpu_generator.h"
+#include "gtest/gtest.h"
+
+namespace {
+
+using at::ScalarType;
+using at::Tensor;
+
+class Random : public testing::Test {
+ protected:
+  void SetUp() override { at::manual_seed(42); }
+};
+
+std::vector<double> values(const Tensor& t) {
+  const Tensor d = at::clone(at::to(t, ScalarType::Double), at::MemoryFormat::Contiguous);
+  return std::vector<double>(d.data_ptr<double>(), d.data_ptr<double>() + d.numel());
+}
+Tensor blank(std::vector<int64_t> sizes, ScalarType type = ScalarType::Float) { return at::empty_contiguous(sizes, type); }
+Tensor list(std::vector<double> v, ScalarType type = ScalarType::Float) {
+  Tensor t = blank({static_cast<int64_t>(v.size())}, ScalarType::Double);
+  std::copy(v.begin(), v.end(), t.data_ptr<double>());
+  return at::to(t, type);
+}
+
+// Equal as numbers of `type` at the places `where` (all, in order, when empty).
+void expect(const Tensor& t, std::vector<double> want, std::vector<size_t> where = {}) {
+  const std::vector<double> got = values(t);
+  if (where.empty()) {
+    where.resize(want.size());
+    std::iota(where.begin(), where.end(), 0);
+  }
+  const std::vector<double> rounded = values(list(want, t.scalar_type()));
+  for (size_t i = 0; i < want.size(); ++i) EXPECT_EQ(got[where[i]], rounded[i]) << "at " << where[i];
+}
+
+TEST_F(Random, Rand) {
+  expect(at::rand({3}), {0.88226926, 0.91500396, 0.38286376});
+  at::manual_seed(42);
+  expect(at::rand({2}, ScalarType::Double), {0.05815448596142969, 0.06291016742457756});
+  at::manual_seed(42);
+  expect(at::rand({2}, ScalarType::Half), {0.5498046875, 0.71240234375});
+  at::manual_seed(42);
+  expect(at::rand({2}, ScalarType::BFloat16), {0.3984375, 0.69921875});
+}
+
+TEST_F(Random, Uniform) {
+  Tensor t = blank({5});
+  at::uniform_(t, -.1, .3);
+  expect(t, {0.25290772, 0.26600158, 0.053145505, 0.28372225, 0.056179285});
+  EXPECT_THROW(at::uniform_(t, 1, 0), c10::Error);
+}
+
+TEST_F(Random, NormalScalarPath) {
+  expect(at::randn({3}), {0.33669037, 0.1288094, 0.23446237});
+  at::manual_seed(42);
+  expect(at::randn({2}, ScalarType::Double), {0.33669035438385886, 0.1288094051365897});
+  at::manual_seed(42);
+  Tensor t = blank({1}, ScalarType::Double);
+  at::normal_(t, .3, 2.7);
+  expect(t, {1.209063956836419});
+}
+
+TEST_F(Random, NormalBlocks) {
+  expect(at::randn({16}), {1.9269153, 1.4872841, -0.7521353, 0.7624454}, {0, 1, 8, 15});
+  at::manual_seed(42);
+  expect(at::randn({17}), {1.9269153, -0.15959747, -0.30972677}, {0, 1, 16});
+  at::manual_seed(42);
+  Tensor t = blank({16});
+  at::normal_(t, .3, 2.7);
+  expect(t, {5.5026712, 4.315667, -1.7307652}, {0, 1, 8});
+  at::manual_seed(42);
+  expect(at::randn({16}, ScalarType::Double), {0.2995562877502637, 0.17347640142361004}, {0, 8});
+  at::manual_seed(42);
+  expect(at::randn({16}, ScalarType::Half), {0.38671875, 1.4716796875, -1.203125}, {0, 1, 8});
+  at::manual_seed(42);
+  expect(at::randn({16}, ScalarType::BFloat16), {-0.80859375, -1.53125, 0.6015625}, {0, 1, 8});
+}
+
+TEST_F(Random, TheCachedNormalIsSharedAndOtherwiseLeftAlone) {
+  expect(at::randn({1}), {0.33669037});
+  expect(at::randn({16}), {0.67841846}, {0});
+  expect(at::rand({1}), {0.26963168});
+  expect(at::randn({1}), {0.1288094});
+}
+
+TEST_F(Random, NormalOfTensorsAndComplex) {
+  expect(at::normal(list({1, 2, 3}), list({.5, 1.5, 2.5})), {1.1683452, 2.1932142, 3.586156});
+  at::manual_seed(42);
+  const Tensor z = at::randn({2}, ScalarType::ComplexFloat);
+  const float* f = static_cast<const float*>(z.data_ptr());
+  EXPECT_EQ(f[0], 0.23807603f);
+  EXPECT_EQ(f[1], 0.09108201f);
+  EXPECT_EQ(f[2], 0.16578993f);
+  EXPECT_EQ(f[3], 0.16287005f);
+}
+
+TEST_F(Random, RandomWithoutBounds) {
+  const struct {
+    ScalarType type;
+    std::vector<double> want;
+  } cases[] = {{ScalarType::Int, {1608637542, 1273642419}}, {ScalarType::Byte, {102, 179, 92, 14}},
+               {ScalarType::Char, {102, 51}},               {ScalarType::Bool, {0, 1, 0, 0, 0, 1}},
+               {ScalarType::Float, {14801927}},             {ScalarType::Double, {523809042610868}}};
+  for (const auto& c : cases) {
+    at::manual_seed(42);
+    Tensor t = blank({static_cast<int64_t>(c.want.size())}, c.type);
+    at::random_(t);
+    expect(t, c.want);
+  }
+  at::manual_seed(42);
+  Tensor t = blank({2}, ScalarType::Long);
+  at::random_(t);
+  EXPECT_EQ(t.data_ptr<int64_t>()[0], 6909045637428952499);
+  EXPECT_EQ(t.data_ptr<int64_t>()[1], 8314211556539077902);
+}
+
+TEST_F(Random, RandomWithBounds) {
+  expect(at::randint(100, {5}), {42, 67, 76, 14, 26});
+  at::manual_seed(42);
+  const Tensor wide = at::randint(-5, int64_t{1} << 40, {2});
+  EXPECT_EQ(wide.data_ptr<int64_t>()[0], 441476371554);
+  EXPECT_EQ(wide.data_ptr<int64_t>()[1], 395845085946);
+  at::manual_seed(42);
+  Tensor all = blank({2}, ScalarType::Long);
+  at::random_(all, INT64_MIN, std::optional<int64_t>());
+  EXPECT_EQ(all.data_ptr<int64_t>()[0], 6909045637428952499);
+  EXPECT_EQ(all.data_ptr<int64_t>()[1], -909160480315697906);
+  at::manual_seed(42);
+  Tensor half = blank({3}, ScalarType::Half);
+  at::random_(half, 0, 60000);
+  expect(half, {55904, 11632, 5788});
+  EXPECT_THROW(at::random_(half, 3, 3), c10::Error);
+}
+
+TEST_F(Random, Permutation) {
+  expect(at::randperm(10), {2, 6, 1, 8, 4, 5, 0, 9, 3, 7});
+  EXPECT_EQ(at::randperm(0).numel(), 0);
+  EXPECT_THROW(at::randperm(-1), c10::Error);
+}
+
+TEST_F(Random, Bernoulli) {
+  Tensor t = blank({12});
+  at::bernoulli_(t, .3);
+  expect(t, {1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 0});
+  at::manual_seed(42);
+  expect(at::bernoulli(list(std::vector<double>(12, .3))), {0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0});
+  EXPECT_THROW(at::bernoulli_(t, 1.5), c10::Error);
+}
+
+TEST_F(Random, Dropout) {
+  const double kept = 1.4285715;
+  expect(at::dropout(list(std::vector<double>(8, 1)), .3, true), {kept, kept, kept, kept, kept, kept, 0, 0});
+  at::manual_seed(42);
+  const Tensor maps = at::feature_dropout(at::ones({2, 3, 1, 1}), .5, true);
+  expect(maps, {2, 2, 2, 2, 0, 2});
+  at::manual_seed(42);
+  const double a = 1.3150446, b = -1.0595483;
+  expect(at::alpha_dropout(list(std::vector<double>(8, 1)), .3, true), {a, a, a, a, a, a, b, b});
+  const Tensor x = at::ones({4});
+  EXPECT_TRUE(at::dropout(x, .5, false).is_same(x));
+  EXPECT_THROW(at::dropout(x, 1.5, true), c10::Error);
+}
+
+TEST_F(Random, OtherContinuousFills) {
+  Tensor t = blank({2}, ScalarType::Double);
+  at::exponential_(t, 1.5);
+  expect(t, {0.039942677127201426, 0.04331741919559019});
+  at::manual_seed(42);
+  at::cauchy_(t, 1, 2);
+  expect(t, {-9.824974593994627}, {0});
+  at::manual_seed(42);
+  at::log_normal_(t, .5, .25);
+  expect(t, {1.7935064038928716}, {0});
+  at::manual_seed(42);
+  Tensor g = blank({6}, ScalarType::Long);
+  at::geometric_(g, .2);
+  expect(g, {13, 13, 10, 14, 3, 4});
+}
+
+TEST_F(Random, Multinomial) {
+  const Tensor w = list({.1, .2, .3, .4});
+  expect(at::multinomial(w, 8, true), {0, 0, 1, 0, 2, 2, 3, 3});
+  at::manual_seed(42);
+  expect(at::multinomial(w, 3), {3, 1, 2});
+  EXPECT_THROW(at::multinomial(w, 5), c10::Error);
+  EXPECT_THROW(at::multinomial(list({1, -1}), 1), c10::Error);
+  EXPECT_THROW(at::multinomial(list({0, 0}), 1, true), c10::Error);
+}
+
+TEST_F(Random, FillsInTheOrderOfTheMemory) {
+  Tensor base = blank({3, 5});
+  Tensor transposed = at::make_view(base, {5, 3}, {1, 5}, 0);
+  at::uniform_(transposed);
+  at::manual_seed(42);
+  EXPECT_TRUE(at::equal(base, at::rand({3, 5})));
+}
+
+TEST_F(Random, AGivenGeneratorIsUsed) {
+  at::Generator g = at::detail::createCPUGenerator(42);
+  at::manual_seed(7);
+  expect(at::rand({3}, g), {0.88226926, 0.91500396, 0.38286376});
+}
+
+TEST_F(Random, LargeFillsHaveTheirMoments) {
+  const Tensor n = at::randn({200000});
+  double sum = 0, square = 0;
+  for (double v : values(n)) sum += v, square += v * v;
+  EXPECT_NEAR(sum / 200000, 0, 0.01);
+  EXPECT_NEAR(square / 200000, 1, 0.02);
+}
+
+}  // namespace
