@@ -25,6 +25,9 @@ std::string emit_factories(const std::vector<Table>& tables);
 // docs/operators.md.
 std::string emit_documentation(const std::vector<Table>& tables);
 
+// operator_facts.inc: each operator's name, family and kind of derivative, for tests that leave none out.
+std::string emit_facts(const std::vector<Table>& tables);
+
 // Shared by the emitters.
 std::string file_header(const Table& table);
 std::string quoted(const std::string& text);

@@ -3,6 +3,7 @@
 //   generate --table=aten/ops/binary/ops.textproto [--functions=F] [--operator_declarations=F] [--operators=F]
 //            [--registry=F] [--derivatives=F]
 //   generate [--methods=F] [--factories=F] [--documentation=F] --table=T1 --table=T2 ...
+//   generate [--methods=F] [--documentation=F] [--facts=F] --table=T1 --table=T2 ...
 //
 // A table's family is the name of its folder.
 
@@ -65,6 +66,7 @@ int run(const std::vector<std::string>& arguments) {
       {"methods", emit_methods},
       {"factories", emit_factories},
       {"documentation", emit_documentation},
+      {"facts", emit_facts},
   };
   for (const auto& [key, path] : outputs) {
     std::string text;
