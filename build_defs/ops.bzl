@@ -17,7 +17,7 @@ FAMILY_CALLS = {
     "foreach": [],
     "index": ["binary", "pointwise", "view"],
     "join": ["view"],
-    "linalg": [],
+    "linalg": ["matmul"],
     "loss": ["activation", "binary", "index", "pointwise", "reduce", "softmax", "unary", "view"],
     "matmul": ["binary", "copy", "reduce", "unary", "view"],
     "nested": [],
@@ -33,7 +33,7 @@ FAMILY_CALLS = {
     "softmax": [],
     "sort": [],
     "sparse": [],
-    "special": [],
+    "special": ["binary", "reduce", "softmax", "unary"],
     "unary": ["copy"],
     "upsample": [],
     "view": ["copy", "reduce"],
@@ -82,7 +82,7 @@ def kd_op_family(name, kernels = None, visibility = ["//visibility:public"]):
         name = "implementation",
         srcs = ["ops.cc"],
         visibility = ["//aten/ops:__subpackages__"],
-        deps = [":headers", "//aten/core:structured"] + ([kernels] if kernels else []),
+        deps = [":headers", "//aten/core:structured"] + ["//aten/ops/" + family + ":headers" for family in FAMILY_CALLS[name]] + ([kernels] if kernels else []),
     )
     kd_cc_library(
         name = "registry",

@@ -110,5 +110,21 @@ TEST(Emit, NothingIsLeftOutSilently) {
   EXPECT_FALSE(contains(text, "Tensor i("));
 }
 
+TEST(Emit, AliasesCallWhatTheyAreAnotherNameOf) {
+  const Table table = table_of(R"pb(
+    op { schema: "neg(Tensor self) -> Tensor" kernel { key: CPU function: "neg" } }
+    op { schema: "negative(Tensor self) -> Tensor" alias_of: "neg"
+         inplace { schema: "negative_(Tensor(a!) self) -> Tensor(a!)" }
+         out { schema: "negative.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)" } }
+    op { schema: "special_exp2(Tensor self) -> Tensor" alias_of: "unary/exp2" })pb");
+  const std::string text = emit_operators(table);
+  EXPECT_TRUE(contains(text, "return at::neg(self);"));
+  EXPECT_TRUE(contains(text, "return at::neg_(self);"));
+  EXPECT_TRUE(contains(text, "return at::neg_outf(self, out);"));
+  EXPECT_TRUE(contains(text, "#include \"aten/ops/unary/ops.h\""));
+  EXPECT_TRUE(contains(text, "return at::exp2(self);"));
+  EXPECT_TRUE(contains(error_of("op { schema: \"f(Tensor x) -> Tensor\" alias_of: \"g\" }"), "not in this table"));
+}
+
 }  // namespace
 }  // namespace kindling::codegen

@@ -38,6 +38,7 @@ const char* words(Gradient gradient) {
 
 std::string kernel_words(const Operator& op) {
   if (!op.has_kernel()) return "";
+  if (op.alias()) return "is `" + op.alias_name() + "`";
   if (op.composite()) return "composed";
   if (op.main.kernel(Kernel::ANY) != nullptr) return "any device";
   std::string text;

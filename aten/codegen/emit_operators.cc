@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 
 #include "aten/codegen/emit.h"
 
@@ -188,6 +189,12 @@ class OperatorEmitter {
 
   Slots slots_of(const Variant& variant) {
     Slots slots;
+    if (op_.alias() && variant.kernels.empty()) {
+      const char* suffix = variant.form == Form::kOut ? "_outf(" : variant.form == Form::kInplace ? "_(" : "(";
+      adapter(variant, "_alias", "  return at::" + op_.alias_name() + suffix + variant.signature.arguments() + ");\n");
+      slots.fill("&" + variant.identifier() + "_alias");
+      return slots;
+    }
     const auto everywhere = [&](const Kernel& kernel) {
       std::string slot;
       use(variant, kernel, &slot, "_any");
@@ -349,7 +356,12 @@ std::string emit_operators(const Table& table) {
   out +=
       "#include <array>\n#include <utility>\n\n#include \"aten/core/empty.h\"\n#include \"aten/core/structured.h\"\n"
       "#include \"aten/core/tensor.h\"\n";
-  out += "#include \"aten/ops/" + table.family + "/operators.h\"\n\nnamespace at {\n";
+  std::set<std::string> included{table.family + "/operators"};
+  for (const Operator& op : table.operators) {
+    if (!op.alias_family().empty()) included.insert(op.alias_family() + "/ops");
+  }
+  for (const std::string& header : included) out += "#include \"aten/ops/" + header + ".h\"\n";
+  out += "\nnamespace at {\n";
   for (const Operator& op : table.operators) {
     out += "\n// " + op.main.schema.str() + "\n" + OperatorEmitter(table, op).emit();
   }

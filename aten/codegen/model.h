@@ -60,8 +60,12 @@ struct Operator {
   std::optional<Variant> out;
 
   bool structured() const { return !entry.meta().empty(); }
-  bool composite() const { return main.composite(); }
-  bool has_kernel() const { return !main.kernels.empty(); }
+  bool alias() const { return !entry.alias_of().empty(); }
+  // The name and the family ("" for its own) of what it is an alias of.
+  std::string alias_name() const;
+  std::string alias_family() const;
+  bool composite() const { return alias() || main.composite(); }
+  bool has_kernel() const { return alias() || !main.kernels.empty(); }
   bool differentiable(const Variant& variant) const;
   std::vector<const Variant*> variants() const;
 };

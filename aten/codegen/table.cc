@@ -134,6 +134,16 @@ bool Operator::differentiable(const Variant& variant) const {
   return tensor_input && (!main.tensor_results().empty() || variant.schema.is_mutable());
 }
 
+std::string Operator::alias_name() const {
+  const size_t slash = entry.alias_of().find('/');
+  return slash == std::string::npos ? entry.alias_of() : entry.alias_of().substr(slash + 1);
+}
+
+std::string Operator::alias_family() const {
+  const size_t slash = entry.alias_of().find('/');
+  return slash == std::string::npos ? "" : entry.alias_of().substr(0, slash);
+}
+
 std::vector<const Variant*> Operator::variants() const {
   std::vector<const Variant*> all{&main};
   if (inplace) all.push_back(&*inplace);
@@ -203,7 +213,21 @@ std::optional<Table> read_table(const std::string& family, const std::string& te
       reader.fail(op.schema(), "derivatives of an operator that is nondifferentiable or COMPOSITE are never used");
       return std::nullopt;
     }
+    if (result.alias() && (!main.kernels.empty() || result.structured() || op.derivative_size() > 0 || op.nondifferentiable())) {
+      reader.fail(op.schema(), "an alias has no kernel and no derivative of its own");
+      return std::nullopt;
+    }
     table.operators.push_back(std::move(result));
+  }
+  for (const Operator& op : table.operators) {
+    if (!op.alias() || !op.alias_family().empty()) continue;
+    const bool found = std::any_of(table.operators.begin(), table.operators.end(), [&](const Operator& other) {
+      return other.main.schema.name() == op.alias_name() && !other.alias();
+    });
+    if (!found) {
+      reader.fail(op.entry.schema(), "an alias of '" + op.alias_name() + "', which is not in this table");
+      return std::nullopt;
+    }
   }
   return table;
 }
