@@ -29,7 +29,7 @@ FAMILY_CALLS = {
     "random": ["binary", "copy", "creation", "view"],
     "reduce": ["binary"],
     "rnn": [],
-    "scan": [],
+    "scan": ["binary", "join", "reduce", "view"],
     "softmax": [],
     "sort": [],
     "sparse": [],

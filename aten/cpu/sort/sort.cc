@@ -1,0 +1,166 @@
+#include "aten/cpu/sort/sort.h"
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+#include "aten/cpu/support/visit_dtype.h"
+
+namespace at::cpu {
+namespace {
+
+// An element as an unsigned number in the same order. Floating bits: positive numbers get the top bit, negative ones are
+// inverted; NaN becomes the largest.
+template <class U, class S>
+inline U floating_key(U bits, U infinity) {
+  constexpr U kTop = U(1) << (sizeof(U) * 8 - 1);
+  const U magnitude = bits & (kTop - 1);
+  if (magnitude > infinity) return static_cast<U>(~U(0));
+  if (magnitude == 0) return kTop;
+  return bits & kTop ? static_cast<U>(~bits) : static_cast<U>(bits | kTop);
+}
+
+template <class T>
+inline auto key_of(T x) {
+  if constexpr (std::is_same_v<T, float>) {
+    return floating_key<uint32_t, int32_t>(__builtin_bit_cast(uint32_t, x), 0x7f800000u);
+  } else if constexpr (std::is_same_v<T, double>) {
+    return floating_key<uint64_t, int64_t>(__builtin_bit_cast(uint64_t, x), 0x7ff0000000000000u);
+  } else if constexpr (std::is_same_v<T, c10::Half>) {
+    return static_cast<uint32_t>(floating_key<uint16_t, int16_t>(x.x, 0x7c00u));
+  } else if constexpr (std::is_same_v<T, c10::BFloat16>) {
+    return static_cast<uint32_t>(floating_key<uint16_t, int16_t>(x.x, 0x7f80u));
+  } else if constexpr (std::is_same_v<T, int64_t>) {
+    return static_cast<uint64_t>(x) ^ (uint64_t(1) << 63);
+  } else if constexpr (std::is_same_v<T, int32_t>) {
+    return static_cast<uint32_t>(x) ^ (uint32_t(1) << 31);
+  } else {
+    return static_cast<uint32_t>(static_cast<int32_t>(x) + 32768);
+  }
+}
+
+// A key with the element's position below it, so that no two are equal: one word for keys of 32 bits in rows that positions of
+// 32 bits can count, else two.
+struct Wide {
+  uint64_t key;
+  uint64_t position;
+  bool operator<(const Wide& o) const { return key != o.key ? key < o.key : position < o.position; }
+};
+inline uint64_t position_of(uint64_t packed) { return packed & 0xffffffffu; }
+inline uint64_t position_of(const Wide& w) { return w.position; }
+inline uint64_t digit_source(uint64_t packed) { return packed >> 32; }
+inline uint64_t digit_source(const Wide& w) { return w.key; }
+
+template <class E, class K>
+inline E make_entry(K key, int64_t position, bool descending) {
+  if (descending) key = static_cast<K>(~key);
+  if constexpr (std::is_same_v<E, Wide>) {
+    return {static_cast<uint64_t>(key), static_cast<uint64_t>(position)};
+  } else {
+    return static_cast<uint64_t>(key) << 32 | static_cast<uint64_t>(position);
+  }
+}
+
+// Least significant digit first, stable; passes in which all digits are equal are left out.
+template <class E>
+E* radix_sort(E* from, E* to, int64_t n, int key_bytes) {
+  constexpr int kMaxBytes = 8;
+  std::vector<uint32_t> counts(static_cast<size_t>(kMaxBytes) * 256);
+  for (int64_t i = 0; i < n; ++i) {
+    const uint64_t key = digit_source(from[i]);
+    for (int b = 0; b < key_bytes; ++b) ++counts[static_cast<size_t>(b) * 256 + (key >> (8 * b) & 255)];
+  }
+  for (int b = 0; b < key_bytes; ++b) {
+    uint32_t* count = counts.data() + static_cast<size_t>(b) * 256;
+    if (count[digit_source(from[0]) >> (8 * b) & 255] == static_cast<uint32_t>(n)) continue;
+    uint32_t start = 0;
+    for (int v = 0; v < 256; ++v) {
+      const uint32_t c = count[v];
+      count[v] = start;
+      start += c;
+    }
+    for (int64_t i = 0; i < n; ++i) to[count[digit_source(from[i]) >> (8 * b) & 255]++] = from[i];
+    std::swap(from, to);
+  }
+  return from;
+}
+
+constexpr int64_t kRadixFrom = 400;  // shorter rows are sorted by comparison
+
+template <class E, class T>
+E* load_entries(const T* x, int64_t stride, int64_t n, bool descending, SortScratch& scratch, bool with_other) {
+  const size_t words = static_cast<size_t>(n) * sizeof(E) / sizeof(uint64_t);
+  if (scratch.keys.size() < words) scratch.keys.resize(words);
+  if (with_other && scratch.other.size() < words) scratch.other.resize(words);
+  E* entries = reinterpret_cast<E*>(scratch.keys.data());
+  for (int64_t i = 0; i < n; ++i) entries[i] = make_entry<E>(key_of(x[i * stride]), i, descending);
+  return entries;
+}
+
+template <class E, class T>
+void sort_entries(const T* x, int64_t stride, int64_t n, bool descending, SortScratch& scratch, int64_t* order) {
+  const bool radix = n >= kRadixFrom && n <= int64_t{0xffffffff};
+  E* entries = load_entries<E>(x, stride, n, descending, scratch, radix);
+  if (radix) {
+    // Narrow keys occupy their low bytes only; inverted ones the high bytes too, which are all equal and skipped.
+    entries = radix_sort(entries, reinterpret_cast<E*>(scratch.other.data()), n, std::is_same_v<E, Wide> ? 8 : 4);
+  } else {
+    std::sort(entries, entries + n);
+  }
+  for (int64_t i = 0; i < n; ++i) order[i] = static_cast<int64_t>(position_of(entries[i]));
+}
+
+// Candidates better than the worst of the best k so far are collected, and thinned out when there are many.
+template <class E, class T>
+void topk_entries(const T* x, int64_t stride, int64_t n, int64_t k, bool largest, SortScratch& scratch, int64_t* order) {
+  const int64_t capacity = std::min(n, std::max<int64_t>(4 * k, 1024));
+  const size_t words = static_cast<size_t>(capacity) * sizeof(E) / sizeof(uint64_t);
+  if (scratch.keys.size() < words) scratch.keys.resize(words);
+  E* best = reinterpret_cast<E*>(scratch.keys.data());
+  int64_t count = 0, i = 0;
+  for (; i < capacity; ++i) best[count++] = make_entry<E>(key_of(x[i * stride]), i, largest);
+  while (i < n) {
+    if (count > k) std::nth_element(best, best + k - 1, best + count);
+    count = k;
+    const E worst = best[k - 1];
+    for (; i < n && count < capacity; ++i) {
+      const E e = make_entry<E>(key_of(x[i * stride]), i, largest);
+      best[count] = e;
+      count += e < worst;
+    }
+  }
+  if (count > k) std::nth_element(best, best + k - 1, best + count);
+  std::sort(best, best + k);
+  for (int64_t j = 0; j < k; ++j) order[j] = static_cast<int64_t>(position_of(best[j]));
+}
+
+}  // namespace
+
+void sort_row(c10::ScalarType type, const void* x, int64_t stride, int64_t n, bool descending, SortScratch& scratch, int64_t* order) {
+  if (n == 0) return;
+  visit_real(type, "sort", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* p = static_cast<const T*>(x);
+    if (sizeof(T) == 8 || n > int64_t{0xffffffff}) {
+      sort_entries<Wide>(p, stride, n, descending, scratch, order);
+    } else if constexpr (sizeof(T) < 8) {
+      sort_entries<uint64_t>(p, stride, n, descending, scratch, order);
+    }
+  });
+}
+
+void topk_row(c10::ScalarType type, const void* x, int64_t stride, int64_t n, int64_t k, bool largest, SortScratch& scratch,
+              int64_t* order) {
+  if (k == 0) return;
+  visit_real(type, "topk", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* p = static_cast<const T*>(x);
+    if (sizeof(T) == 8 || n > int64_t{0xffffffff}) {
+      topk_entries<Wide>(p, stride, n, k, largest, scratch, order);
+    } else if constexpr (sizeof(T) < 8) {
+      topk_entries<uint64_t>(p, stride, n, k, largest, scratch, order);
+    }
+  });
+}
+
+}  // namespace at::cpu
