@@ -1,0 +1,20 @@
+// Dropout: in training each element (or channel) is zeroed with probability p and the others are scaled by 1 / (1 - p).
+#pragma once
+
+#include "aten/core/tensor.h"
+#include "nn/options/dropout.h"
+
+namespace torch::nn::functional {
+
+using at::Tensor;
+
+// All throw where p is outside [0, 1].
+Tensor dropout(Tensor input, const DropoutFuncOptions& options = {});
+// Whole channels of [N, C, ...].
+Tensor dropout2d(Tensor input, const Dropout2dFuncOptions& options = {});
+Tensor dropout3d(Tensor input, const Dropout3dFuncOptions& options = {});
+// Keeps mean and variance of inputs that selu made.
+Tensor alpha_dropout(Tensor input, const AlphaDropoutFuncOptions& options = {});
+Tensor feature_alpha_dropout(Tensor input, const FeatureAlphaDropoutFuncOptions& options = {});
+
+}  // namespace torch::nn::functional

@@ -1,0 +1,12 @@
+// All of torch::nn::functional.
+#pragma once
+
+#include "nn/functional/activation.h"
+#include "nn/functional/conv.h"
+#include "nn/functional/dropout.h"
+#include "nn/functional/embedding.h"
+#include "nn/functional/linear.h"
+#include "nn/functional/loss.h"
+#include "nn/functional/normalization.h"
+#include "nn/functional/padding.h"
+#include "nn/functional/pooling.h"

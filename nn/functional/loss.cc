@@ -1,0 +1,155 @@
+#include "nn/functional/loss.h"
+
+#include "aten/ops/activation/ops.h"
+#include "aten/ops/binary/ops.h"
+#include "aten/ops/loss/ops.h"
+#include "aten/ops/reduce/ops.h"
+#include "aten/ops/unary/ops.h"
+#include "nn/functional/optional_tensor.h"
+
+namespace torch::nn::functional {
+namespace {
+
+using enumtype::reduction_get_enum;
+using nn::detail::if_defined;
+
+void warn_of_broadcast(const Tensor& input, const Tensor& target) {
+  if (input.sizes() == target.sizes()) return;
+  TORCH_WARN("Using a target size (", target.sizes(), ") that is different to the input size (", input.sizes(), "). ",
+             "This will likely lead to incorrect results due to broadcasting. ",
+             "Please ensure they have the same size.");
+}
+
+}  // namespace
+
+Tensor l1_loss(const Tensor& input, const Tensor& target, const L1LossFuncOptions& options) {
+  warn_of_broadcast(input, target);
+  return at::l1_loss(input, target, reduction_get_enum(options.reduction()));
+}
+
+Tensor mse_loss(const Tensor& input, const Tensor& target, const MSELossFuncOptions& options) {
+  warn_of_broadcast(input, target);
+  return at::mse_loss(input, target, reduction_get_enum(options.reduction()));
+}
+
+Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, const SmoothL1LossFuncOptions& options) {
+  return smooth_l1_loss(input, target, options, options.beta());
+}
+
+Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, const SmoothL1LossFuncOptions& options, double beta) {
+  warn_of_broadcast(input, target);
+  return at::smooth_l1_loss(input, target, reduction_get_enum(options.reduction()), beta);
+}
+
+Tensor huber_loss(const Tensor& input, const Tensor& target, const HuberLossFuncOptions& options) {
+  warn_of_broadcast(input, target);
+  return at::huber_loss(input, target, reduction_get_enum(options.reduction()), options.delta());
+}
+
+Tensor kl_div(const Tensor& input, const Tensor& target, const KLDivFuncOptions& options) {
+  if (std::holds_alternative<enumtype::kBatchMean>(options.reduction())) {
+    const Tensor sum = at::kl_div(input, target, at::Reduction::Sum, options.log_target());
+    return input.dim() != 0 ? at::div(sum, input.size(0)) : sum;
+  }
+  if (std::holds_alternative<enumtype::kMean>(options.reduction())) {
+    TORCH_WARN("reduction: 'mean' divides the total loss by both the batch size and the support size.",
+               "'batchmean' divides only by the batch size, and aligns with the KL div math definition.",
+               "'mean' will be changed to behave the same as 'batchmean' in the next major release.");
+  }
+  return at::kl_div(input, target, reduction_get_enum(options.reduction()), options.log_target());
+}
+
+Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, const BinaryCrossEntropyFuncOptions& options) {
+  TORCH_CHECK(target.sizes() == input.sizes(), "Using a target size (", target.sizes(),
+              ") that is different to the input size (", input.sizes(), ") is deprecated. Please ensure they have the same size.");
+  return at::binary_cross_entropy(input, target, if_defined(options.weight()), reduction_get_enum(options.reduction()));
+}
+
+Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& target,
+                                        const BinaryCrossEntropyWithLogitsFuncOptions& options) {
+  TORCH_CHECK(target.sizes() == input.sizes(), "Target size (", target.sizes(), ") must be the same as input size (",
+              input.sizes(), ")");
+  return at::binary_cross_entropy_with_logits(input, target, if_defined(options.weight()), if_defined(options.pos_weight()),
+                                              reduction_get_enum(options.reduction()));
+}
+
+Tensor nll_loss(const Tensor& input, const Tensor& target, const NLLLossFuncOptions& options) {
+  TORCH_CHECK(input.dim() >= 2 || target.dim() == 0, "Expected 2 or more dimensions (got ", input.dim(), ")");
+  TORCH_CHECK(input.dim() < 2 || input.size(0) == target.size(0), "Expected input batch_size (", input.size(0),
+              ") to match target batch_size (", target.size(0), ").");
+  return at::nll_loss_nd(input, target, if_defined(options.weight()), reduction_get_enum(options.reduction()),
+                         options.ignore_index());
+}
+
+Tensor cross_entropy(const Tensor& input, const Tensor& target, const CrossEntropyFuncOptions& options) {
+  return at::cross_entropy_loss(input, target, if_defined(options.weight()), reduction_get_enum(options.reduction()),
+                                options.ignore_index(), options.label_smoothing());
+}
+
+Tensor hinge_embedding_loss(const Tensor& input, const Tensor& target, const HingeEmbeddingLossFuncOptions& options) {
+  return at::hinge_embedding_loss(input, target, options.margin(), reduction_get_enum(options.reduction()));
+}
+
+Tensor multi_margin_loss(const Tensor& input, const Tensor& target, const MultiMarginLossFuncOptions& options) {
+  TORCH_CHECK(options.p() == 1 || options.p() == 2, "only p == 1 and p == 2 supported");
+  TORCH_CHECK(!options.weight().defined() || options.weight().dim() == 1, "weight must be one-dimensional");
+  return at::multi_margin_loss(input, target, options.p(), options.margin(), if_defined(options.weight()),
+                               reduction_get_enum(options.reduction()));
+}
+
+Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,
+                             const CosineEmbeddingLossFuncOptions& options) {
+  return at::cosine_embedding_loss(input1, input2, target, options.margin(), reduction_get_enum(options.reduction()));
+}
+
+Tensor multilabel_margin_loss(const Tensor& input, const Tensor& target, const MultilabelMarginLossFuncOptions& options) {
+  return at::multilabel_margin_loss(input, target, reduction_get_enum(options.reduction()));
+}
+
+Tensor soft_margin_loss(const Tensor& input, const Tensor& target, const SoftMarginLossFuncOptions& options) {
+  return at::soft_margin_loss(input, target, reduction_get_enum(options.reduction()));
+}
+
+// -(y log sigmoid(x) + (1 - y) log sigmoid(-x)), weighted, mean over the classes.
+Tensor multilabel_soft_margin_loss(const Tensor& input, const Tensor& target,
+                                   const MultilabelSoftMarginLossFuncOptions& options) {
+  Tensor loss = at::neg(at::add(at::mul(target, at::log_sigmoid(input)),
+                                at::mul(at::rsub(target, 1), at::log_sigmoid(at::neg(input)))));
+  if (options.weight().defined()) loss = at::mul(loss, options.weight());
+  loss = at::div(at::sum(loss, {input.dim() - 1}, false, std::nullopt), input.size(input.dim() - 1));
+  switch (reduction_get_enum(options.reduction())) {
+    case at::Reduction::Mean:
+      return at::mean(loss);
+    case at::Reduction::Sum:
+      return at::sum(loss);
+    default:
+      return loss;
+  }
+}
+
+Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
+                           const TripletMarginLossFuncOptions& options) {
+  return at::triplet_margin_loss(anchor, positive, negative, options.margin(), options.p(), options.eps(), options.swap(),
+                                 reduction_get_enum(options.reduction()));
+}
+
+Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, const PoissonNLLLossFuncOptions& options) {
+  return at::poisson_nll_loss(input, target, options.log_input(), options.full(), options.eps(),
+                              reduction_get_enum(options.reduction()));
+}
+
+Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,
+                           const MarginRankingLossFuncOptions& options) {
+  TORCH_CHECK(input1.dim() == input2.dim() && input1.dim() == target.dim(),
+              "margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: ", input1.sizes(),
+              ", input2: ", input2.sizes(), ", target: ", target.sizes());
+  return at::margin_ranking_loss(input1, input2, target, options.margin(), reduction_get_enum(options.reduction()));
+}
+
+Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths, const Tensor& target_lengths,
+                const CTCLossFuncOptions& options) {
+  return at::ctc_loss(log_probs, targets, input_lengths, target_lengths, options.blank(),
+                      reduction_get_enum(options.reduction()), options.zero_infinity());
+}
+
+}  // namespace torch::nn::functional

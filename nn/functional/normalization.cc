@@ -1,0 +1,47 @@
+#include "nn/functional/normalization.h"
+
+#include "aten/ops/binary/ops.h"
+#include "aten/ops/norm/ops.h"
+#include "aten/ops/pointwise/ops.h"
+#include "aten/ops/reduce/ops.h"
+#include "aten/ops/view/ops.h"
+#include "nn/functional/optional_tensor.h"
+
+namespace torch::nn::functional {
+
+using nn::detail::if_defined;
+
+Tensor layer_norm(const Tensor& input, const LayerNormFuncOptions& options) {
+  return at::layer_norm(input, options.normalized_shape(), if_defined(options.weight()), if_defined(options.bias()),
+                        options.eps());
+}
+
+Tensor group_norm(const Tensor& input, const GroupNormFuncOptions& options) {
+  return at::group_norm(input, options.num_groups(), if_defined(options.weight()), if_defined(options.bias()),
+                        options.eps());
+}
+
+Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
+                  const BatchNormFuncOptions& options) {
+  TORCH_CHECK(input.dim() >= 2, "Expected at least 2 input dimensions, but got ", input.dim());
+  if (options.training()) {
+    int64_t values = input.size(0);
+    for (int64_t d = 2; d < input.dim(); ++d) values *= input.size(d);
+    TORCH_CHECK(values != 1, "Expected more than 1 value per channel when training, got input size ", input.sizes());
+  }
+  return at::batch_norm(input, if_defined(options.weight()), if_defined(options.bias()), if_defined(running_mean),
+                        if_defined(running_var), options.training(), options.momentum().value_or(0.0), options.eps(),
+                        /*cudnn_enabled=*/true);
+}
+
+Tensor normalize(const Tensor& input, NormalizeFuncOptions options) {
+  const Tensor norm = at::norm(input, std::optional<at::Scalar>(options.p()), {options.dim()}, /*keepdim=*/true);
+  const Tensor denominator = at::expand(at::clamp_min(norm, options.eps()), input.sizes());
+  if (options.out().has_value()) {
+    Tensor out = *options.out();
+    return at::div_out(out, input, denominator);
+  }
+  return at::div(input, denominator);
+}
+
+}  // namespace torch::nn::functional

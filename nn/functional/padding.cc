@@ -1,0 +1,17 @@
+#include "nn/functional/padding.h"
+
+#include "aten/ops/padding/ops.h"
+
+namespace torch::nn::functional {
+
+Tensor pad(const Tensor& input, const PadFuncOptions& options) {
+  if (std::holds_alternative<enumtype::kConstant>(options.mode())) {
+    return at::pad(input, options.pad(), "constant", options.value());
+  }
+  const std::string_view mode = std::holds_alternative<enumtype::kReflect>(options.mode())     ? "reflect"
+                                : std::holds_alternative<enumtype::kReplicate>(options.mode()) ? "replicate"
+                                                                                               : "circular";
+  return at::pad(input, options.pad(), mode, std::nullopt);
+}
+
+}  // namespace torch::nn::functional

@@ -1,0 +1,31 @@
+#include "nn/module/module_list.h"
+
+namespace torch::nn {
+
+std::shared_ptr<Module> ModuleListImpl::clone(const std::optional<c10::Device>& device) const {
+  auto copy = std::make_shared<ModuleListImpl>();
+  for (const auto& module : modules_) copy->push_back(module->clone(device));
+  copy->train(is_training());
+  return copy;
+}
+
+void ModuleListImpl::pretty_print(std::ostream& stream) const { detail::put_text(stream, "torch::nn::ModuleList"); }
+
+void ModuleListImpl::push_back(std::shared_ptr<Module> module) {
+  register_module(std::to_string(modules_.size()), module);
+  modules_.push_back(std::move(module));
+}
+
+void ModuleListImpl::insert(size_t index, std::shared_ptr<Module> module) {
+  TORCH_CHECK(index <= size(), "Index out of range");
+  modules_.insert(modules_.begin() + static_cast<std::ptrdiff_t>(index), std::move(module));
+  children_.clear();
+  for (size_t i = 0; i < modules_.size(); ++i) register_module(std::to_string(i), modules_[i]);
+}
+
+std::shared_ptr<Module> ModuleListImpl::ptr(size_t index) const {
+  TORCH_CHECK(index < size(), "Index out of range");
+  return modules_[index];
+}
+
+}  // namespace torch::nn

@@ -1,0 +1,31 @@
+#include <ostream>
+
+#include "nn/module/module.h"
+
+namespace torch::nn {
+
+void detail::put_text(std::ostream& stream, std::string_view text) {
+  stream.rdbuf()->sputn(text.data(), static_cast<std::streamsize>(text.size()));
+}
+
+void Module::pretty_print(std::ostream& stream) const { detail::put_text(stream, name()); }
+
+void Module::pretty_print_recursive(std::ostream& stream, const std::string& indentation) const {
+  pretty_print(stream);
+  if (children_.is_empty()) return;
+  const std::string deeper = indentation + "  ";
+  detail::put_text(stream, "(\n");
+  for (const auto& child : children_) {
+    detail::put_text(stream, deeper + "(" + child.key() + "): ");
+    if (child.value() != nullptr) child.value()->pretty_print_recursive(stream, deeper);
+    detail::put_text(stream, "\n");
+  }
+  detail::put_text(stream, indentation + ")");
+}
+
+std::ostream& operator<<(std::ostream& stream, const Module& module) {
+  module.pretty_print_recursive(stream, "");
+  return stream;
+}
+
+}  // namespace torch::nn

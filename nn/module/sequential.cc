@@ -1,0 +1,65 @@
+#include "nn/module/sequential.h"
+
+namespace torch::nn {
+
+SequentialImpl::SequentialImpl(OrderedDict<std::string, AnyModule>&& modules) {
+  modules_.reserve(modules.size());
+  for (auto& item : modules) push_back(item.key(), std::move(item.value()));
+}
+
+SequentialImpl::SequentialImpl(std::initializer_list<NamedAnyModule> modules) {
+  modules_.reserve(modules.size());
+  for (const auto& named : modules) push_back(named.name(), named.module());
+}
+
+std::shared_ptr<Module> SequentialImpl::clone(const std::optional<c10::Device>& device) const {
+  auto copy = std::make_shared<SequentialImpl>();
+  for (size_t i = 0; i < modules_.size(); ++i) copy->push_back(children_[i].key(), modules_[i].clone(device));
+  copy->train(is_training());
+  return copy;
+}
+
+void SequentialImpl::pretty_print(std::ostream& stream) const { detail::put_text(stream, "torch::nn::Sequential"); }
+
+void SequentialImpl::push_back(AnyModule module) { push_back(std::to_string(modules_.size()), std::move(module)); }
+
+void SequentialImpl::push_back(std::string name, AnyModule module) {
+  // Registered first: a name that is refused leaves the sequence as it was.
+  register_module(std::move(name), module.ptr());
+  modules_.push_back(std::move(module));
+}
+
+AnyModule& SequentialImpl::checked(size_t index) {
+  TORCH_CHECK(index < size(), "Index out of range");
+  return modules_[index];
+}
+
+void SequentialImpl::check_not_empty() const { TORCH_CHECK(!is_empty(), "Cannot call forward() on an empty Sequential"); }
+
+at::Tensor SequentialImpl::run_tensor(const at::Tensor& input) {
+  at::Tensor value = input;
+  for (size_t i = 0; i < modules_.size(); ++i) {
+    at::Tensor next;
+    if (!modules_[i].forward_tensor(value, next)) {
+      std::vector<AnyValue> values;
+      values.push_back(AnyValue(std::move(value)));
+      AnyValue result = run(std::move(values), i);
+      if (at::Tensor* out = result.try_get<at::Tensor>()) return std::move(*out);
+      detail::bad_return(result.type_info(), typeid(at::Tensor));
+    }
+    value = std::move(next);
+  }
+  return value;
+}
+
+AnyValue SequentialImpl::run(std::vector<AnyValue>&& values, size_t first) {
+  AnyValue result = modules_[first].forward_values(std::move(values));
+  for (size_t i = first + 1; i < modules_.size(); ++i) {
+    std::vector<AnyValue> next;
+    next.push_back(std::move(result));
+    result = modules_[i].forward_values(std::move(next));
+  }
+  return result;
+}
+
+}  // namespace torch::nn

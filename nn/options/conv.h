@@ -1,0 +1,92 @@
+// Options of convolutions over D spatial dimensions.
+#pragma once
+
+#include <cstdint>
+
+#include "aten/core/tensor.h"
+#include "c10/util/arg.h"
+#include "c10/util/variant.h"
+#include "nn/options/enum.h"
+#include "nn/options/expanding_array.h"
+
+namespace torch::nn {
+
+namespace detail {
+
+using conv_padding_mode_t =
+    std::variant<enumtype::kZeros, enumtype::kReflect, enumtype::kReplicate, enumtype::kCircular>;
+// Numbers, or kValid (none) or kSame (the output has the input's size; stride 1 only).
+template <size_t D>
+using conv_padding_t = std::variant<ExpandingArray<D>, enumtype::kValid, enumtype::kSame>;
+
+// What a convolution module holds, plain or transposed.
+template <size_t D>
+struct ConvNdOptions {
+  using padding_t = conv_padding_t<D>;
+  ConvNdOptions(int64_t in_channels, int64_t out_channels, ExpandingArray<D> kernel_size)
+      : in_channels_(in_channels), out_channels_(out_channels), kernel_size_(kernel_size) {}
+  TORCH_ARG(int64_t, in_channels);
+  TORCH_ARG(int64_t, out_channels);
+  TORCH_ARG(ExpandingArray<D>, kernel_size);
+  TORCH_ARG(ExpandingArray<D>, stride) = 1;
+  TORCH_ARG(padding_t, padding) = ExpandingArray<D>(0);
+
+ public:
+  // A braced list or number is a padding, too.
+  ConvNdOptions& padding(std::initializer_list<int64_t> list) { return padding(padding_t(ExpandingArray<D>(list))); }
+
+  TORCH_ARG(ExpandingArray<D>, dilation) = 1;
+  TORCH_ARG(bool, transposed) = false;
+  TORCH_ARG(ExpandingArray<D>, output_padding) = 0;
+  TORCH_ARG(int64_t, groups) = 1;
+  TORCH_ARG(bool, bias) = true;
+  TORCH_ARG(conv_padding_mode_t, padding_mode) = kZeros;
+};
+
+}  // namespace detail
+
+template <size_t D>
+struct ConvOptions {
+  using padding_mode_t = detail::conv_padding_mode_t;
+  using padding_t = detail::conv_padding_t<D>;
+  ConvOptions(int64_t in_channels, int64_t out_channels, ExpandingArray<D> kernel_size)
+      : in_channels_(in_channels), out_channels_(out_channels), kernel_size_(kernel_size) {}
+  TORCH_ARG(int64_t, in_channels);
+  TORCH_ARG(int64_t, out_channels);
+  TORCH_ARG(ExpandingArray<D>, kernel_size);
+  TORCH_ARG(ExpandingArray<D>, stride) = 1;
+  TORCH_ARG(padding_t, padding) = ExpandingArray<D>(0);
+
+ public:
+  ConvOptions& padding(std::initializer_list<int64_t> list) { return padding(padding_t(ExpandingArray<D>(list))); }
+
+  TORCH_ARG(ExpandingArray<D>, dilation) = 1;
+  TORCH_ARG(int64_t, groups) = 1;
+  TORCH_ARG(bool, bias) = true;
+  TORCH_ARG(padding_mode_t, padding_mode) = kZeros;
+};
+using Conv1dOptions = ConvOptions<1>;
+using Conv2dOptions = ConvOptions<2>;
+using Conv3dOptions = ConvOptions<3>;
+
+namespace functional {
+
+template <size_t D>
+struct ConvFuncOptions {
+  using padding_t = nn::detail::conv_padding_t<D>;
+  TORCH_ARG(at::Tensor, bias) = at::Tensor();
+  TORCH_ARG(ExpandingArray<D>, stride) = 1;
+  TORCH_ARG(padding_t, padding) = ExpandingArray<D>(0);
+
+ public:
+  ConvFuncOptions& padding(std::initializer_list<int64_t> list) { return padding(padding_t(ExpandingArray<D>(list))); }
+
+  TORCH_ARG(ExpandingArray<D>, dilation) = 1;
+  TORCH_ARG(int64_t, groups) = 1;
+};
+using Conv1dFuncOptions = ConvFuncOptions<1>;
+using Conv2dFuncOptions = ConvFuncOptions<2>;
+using Conv3dFuncOptions = ConvFuncOptions<3>;
+
+}  // namespace functional
+}  // namespace torch::nn
