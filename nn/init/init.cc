@@ -185,19 +185,19 @@ Tensor sparse_(Tensor tensor, double sparsity, double std) {
 }
 
 Tensor kaiming_normal_(Tensor tensor, double a, FanModeType mode, NonlinearityType nonlinearity) {
-  return normal_(tensor, 0, kaiming_std(tensor, a, mode, nonlinearity));
+  return init::normal_(tensor, 0, kaiming_std(tensor, a, mode, nonlinearity));
 }
 
 Tensor kaiming_uniform_(Tensor tensor, double a, FanModeType mode, NonlinearityType nonlinearity) {
   const double bound = std::sqrt(3.0) * kaiming_std(tensor, a, mode, nonlinearity);
-  return uniform_(tensor, -bound, bound);
+  return init::uniform_(tensor, -bound, bound);
 }
 
-Tensor xavier_normal_(Tensor tensor, double gain) { return normal_(tensor, 0, xavier_std(tensor, gain)); }
+Tensor xavier_normal_(Tensor tensor, double gain) { return init::normal_(tensor, 0, xavier_std(tensor, gain)); }
 
 Tensor xavier_uniform_(Tensor tensor, double gain) {
   const double bound = std::sqrt(3.0) * xavier_std(tensor, gain);
-  return uniform_(tensor, -bound, bound);
+  return init::uniform_(tensor, -bound, bound);
 }
 
 std::tuple<int64_t, int64_t> _calculate_fan_in_and_fan_out(const Tensor& tensor) {

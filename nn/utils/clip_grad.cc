@@ -37,7 +37,7 @@ double clip_grad_norm_(const std::vector<at::Tensor>& parameters, double max_nor
     if (g.device() != device) norm = at::to(norm, norm.options().device(device), false, false, std::nullopt);
     norms.push_back(std::move(norm));
   }
-  const double total = (norms.size() == 1 ? norms[0] : at::norm(at::stack(norms), norm_type)).item<double>();
+  const double total = at::item(norms.size() == 1 ? norms[0] : at::norm(at::stack(norms), norm_type)).to<double>();
   TORCH_CHECK(!error_if_nonfinite || std::isfinite(total), "The total norm of order ", norm_type,
               " for gradients from `parameters` is non-finite, so it cannot be clipped. To disable this error and scale the "
               "gradients with the non-finite norm anyway, set `error_if_nonfinite=false`");

@@ -1,0 +1,223 @@
+#include "nn/layers/activation.h"
+
+#include "aten/ops/creation/ops.h"
+#include "aten/ops/unary/ops.h"
+#include "c10/util/string_util.h"
+#include "nn/functional/activation.h"
+
+namespace torch::nn {
+
+namespace F = torch::nn::functional;
+
+namespace {
+
+// The options' last part, which is shown only where it is set.
+const char* inplace_text(bool inplace, bool first = false) {
+  return !inplace ? "" : first ? "inplace=true" : ", inplace=true";
+}
+
+}  // namespace
+
+ELUImpl::ELUImpl(const ELUOptions& options_) : options(options_) {}
+at::Tensor ELUImpl::forward(at::Tensor input) {
+  return F::elu(std::move(input), options);
+}
+void ELUImpl::pretty_print(std::ostream& stream) const {
+  detail::put_text(stream, c10::str("torch::nn::ELU(alpha=", options.alpha(), inplace_text(options.inplace()), ")"));
+}
+
+SELUImpl::SELUImpl(const SELUOptions& options_) : options(options_) {}
+at::Tensor SELUImpl::forward(at::Tensor input) {
+  return F::selu(std::move(input), options);
+}
+void SELUImpl::pretty_print(std::ostream& stream) const {
+  detail::put_text(stream, c10::str("torch::nn::SELU(", inplace_text(options.inplace(), true), ")"));
+}
+
+HardshrinkImpl::HardshrinkImpl(const HardshrinkOptions& options_) : options(options_) {}
+at::Tensor HardshrinkImpl::forward(const at::Tensor& input) {
+  return F::hardshrink(input, options);
+}
+void HardshrinkImpl::pretty_print(std::ostream& stream) const {
+  detail::put_text(stream, c10::str("torch::nn::Hardshrink(", options.lambda(), ")"));
+}
+
+HardtanhImpl::HardtanhImpl(const HardtanhOptions& options_) : options(options_) {}
+at::Tensor HardtanhImpl::forward(at::Tensor input) {
+  return F::hardtanh(std::move(input), options);
+}
+void HardtanhImpl::pretty_print(std::ostream& stream) const {
+  detail::put_text(stream, c10::str("torch::nn::Hardtanh(min_val=", options.min_val(), ", max_val=", options.max_val(), inplace_text(options.inplace()), ")"));
+}
+
+LeakyReLUImpl::LeakyReLUImpl(const LeakyReLUOptions& options_) : options(options_) {}
+at::Tensor LeakyReLUImpl::forward(at::Tensor input) {
+  return F::leaky_relu(std::move(input), options);
+}
+void LeakyReLUImpl::pretty_print(std::ostream& stream) const {
+  detail::put_text(stream, c10::str("torch::nn::LeakyReLU(negative_slope=", options.negative_slope(), inplace_text(options.inplace()), ")"));
+}
+
+at::Tensor LogSigmoidImpl::forward(const at::Tensor& input) {
+  return F::logsigmoid(input);
+}
+void LogSigmoidImpl::pretty_print(std::ostream& stream) const {
+  detail::put_text(stream, c10::str("torch::nn::LogSigmoid()"));
+}
+
+SoftmaxImpl::SoftmaxImpl(const SoftmaxOptions& options_) : options(options_) {}
+at::Tensor SoftmaxImpl::forward(const at::Tensor& input) {
+  return F::softmax(input, F::SoftmaxFuncOptions(options.dim()));
+}
+void SoftmaxImpl::pretty_print(std::ostream& stream) const {
+  detail::put_text(stream, c10::str("torch::nn::Softmax(dim=", options.dim(), ")"));
+}
+
+SoftminImpl::SoftminImpl(const SoftminOptions& options_) : options(options_) {}
+at::Tensor SoftminImpl::forward(const at::Tensor& input) {
+  return F::softmin(input, F::SoftminFuncOptions(options.dim()));
+}
+void SoftminImpl::pretty_print(std::ostream& stream) const {
+  detail::put_text(stream, c10::str("torch::nn::Softmin(dim=", options.dim(), ")"));
+}
+
+LogSoftmaxImpl::LogSoftmaxImpl(const LogSoftmaxOptions& options_) : options(options_) {}
+at::Tensor LogSoftmaxImpl::forward(const at::Tensor& input) {
+  return F::log_softmax(input, F::LogSoftmaxFuncOptions(options.dim()));
+}
+void LogSoftmaxImpl::pretty_print(std::ostream& stream) const {
+  detail::put_text(stream, c10::str("torch::nn::LogSoftmax(dim=", options.dim(), ")"));
+}
+
+at::Tensor Softmax2dImpl::forward(const at::Tensor& input) {
+  TORCH_CHECK(input.dim() == 4 || input.dim() == 3, "Softmax2d requires a 3D or 4D tensor as input");
+  return F::softmax(input, F::SoftmaxFuncOptions(-3));
+}
+void Softmax2dImpl::pretty_print(std::ostream& stream) const {
+  detail::put_text(stream, c10::str("torch::nn::Softmax2d()"));
+}
+
+ReLUImpl::ReLUImpl(const ReLUOptions& options_) : options(options_) {}
+at::Tensor ReLUImpl::forward(at::Tensor input) {
+  return F::relu(std::move(input), options);
+}
+void ReLUImpl::pretty_print(std::ostream& stream) const {
+  detail::put_text(stream, c10::str("torch::nn::ReLU(", inplace_text(options.inplace(), true), ")"));
+}
+
+ReLU6Impl::ReLU6Impl(const ReLU6Options& options_) : options(options_) {}
+at::Tensor ReLU6Impl::forward(at::Tensor input) {
+  return F::relu6(std::move(input), options);
+}
+void ReLU6Impl::pretty_print(std::ostream& stream) const {
+  detail::put_text(stream, c10::str("torch::nn::ReLU6(", inplace_text(options.inplace(), true), ")"));
+}
+
+RReLUImpl::RReLUImpl(const RReLUOptions& options_) : options(options_) {}
+at::Tensor RReLUImpl::forward(at::Tensor input) {
+  return F::rrelu(std::move(input), F::RReLUFuncOptions().lower(options.lower()).upper(options.upper()).training(is_training()).inplace(options.inplace()));
+}
+void RReLUImpl::pretty_print(std::ostream& stream) const {
+  detail::put_text(stream, c10::str("torch::nn::RReLU(lower=", options.lower(), ", upper=", options.upper(), inplace_text(options.inplace()), ")"));
+}
+
+CELUImpl::CELUImpl(const CELUOptions& options_) : options(options_) {}
+at::Tensor CELUImpl::forward(at::Tensor input) {
+  return F::celu(std::move(input), options);
+}
+void CELUImpl::pretty_print(std::ostream& stream) const {
+  detail::put_text(stream, c10::str("torch::nn::CELU(alpha=", options.alpha(), inplace_text(options.inplace()), ")"));
+}
+
+GLUImpl::GLUImpl(const GLUOptions& options_) : options(options_) {}
+at::Tensor GLUImpl::forward(const at::Tensor& input) {
+  return F::glu(input, options);
+}
+void GLUImpl::pretty_print(std::ostream& stream) const {
+  detail::put_text(stream, c10::str("torch::nn::GLU(dim=", options.dim(), ")"));
+}
+
+GELUImpl::GELUImpl(const GELUOptions& options_) : options(options_) {}
+at::Tensor GELUImpl::forward(const at::Tensor& input) {
+  return F::gelu(input, options);
+}
+void GELUImpl::pretty_print(std::ostream& stream) const {
+  detail::put_text(stream, c10::str("torch::nn::GELU()"));
+}
+
+at::Tensor SiLUImpl::forward(const at::Tensor& input) {
+  return F::silu(input);
+}
+void SiLUImpl::pretty_print(std::ostream& stream) const {
+  detail::put_text(stream, c10::str("torch::nn::SiLU()"));
+}
+
+at::Tensor MishImpl::forward(const at::Tensor& input) {
+  return F::mish(input);
+}
+void MishImpl::pretty_print(std::ostream& stream) const {
+  detail::put_text(stream, c10::str("torch::nn::Mish()"));
+}
+
+at::Tensor SigmoidImpl::forward(const at::Tensor& input) {
+  return at::sigmoid(input);
+}
+void SigmoidImpl::pretty_print(std::ostream& stream) const {
+  detail::put_text(stream, c10::str("torch::nn::Sigmoid()"));
+}
+
+SoftplusImpl::SoftplusImpl(const SoftplusOptions& options_) : options(options_) {}
+at::Tensor SoftplusImpl::forward(const at::Tensor& input) {
+  return F::softplus(input, options);
+}
+void SoftplusImpl::pretty_print(std::ostream& stream) const {
+  detail::put_text(stream, c10::str("torch::nn::Softplus(beta=", options.beta(), ", threshold=", options.threshold(), ")"));
+}
+
+SoftshrinkImpl::SoftshrinkImpl(const SoftshrinkOptions& options_) : options(options_) {}
+at::Tensor SoftshrinkImpl::forward(const at::Tensor& input) {
+  return F::softshrink(input, options);
+}
+void SoftshrinkImpl::pretty_print(std::ostream& stream) const {
+  detail::put_text(stream, c10::str("torch::nn::Softshrink(", options.lambda(), ")"));
+}
+
+at::Tensor SoftsignImpl::forward(const at::Tensor& input) {
+  return F::softsign(input);
+}
+void SoftsignImpl::pretty_print(std::ostream& stream) const {
+  detail::put_text(stream, c10::str("torch::nn::Softsign()"));
+}
+
+at::Tensor TanhImpl::forward(const at::Tensor& input) {
+  return at::tanh(input);
+}
+void TanhImpl::pretty_print(std::ostream& stream) const {
+  detail::put_text(stream, c10::str("torch::nn::Tanh()"));
+}
+
+at::Tensor TanhshrinkImpl::forward(const at::Tensor& input) {
+  return F::tanhshrink(input);
+}
+void TanhshrinkImpl::pretty_print(std::ostream& stream) const {
+  detail::put_text(stream, c10::str("torch::nn::Tanhshrink()"));
+}
+
+ThresholdImpl::ThresholdImpl(const ThresholdOptions& options_) : options(options_) {}
+at::Tensor ThresholdImpl::forward(at::Tensor input) {
+  return F::threshold(std::move(input), options);
+}
+void ThresholdImpl::pretty_print(std::ostream& stream) const {
+  detail::put_text(stream, c10::str("torch::nn::Threshold(threshold=", options.threshold(), ", value=", options.value(), inplace_text(options.inplace()), ")"));
+}
+
+PReLUImpl::PReLUImpl(const PReLUOptions& options_) : options(options_) { reset(); }
+at::Tensor PReLUImpl::forward(const at::Tensor& input) { return F::prelu(input, weight); }
+void PReLUImpl::reset() {
+  weight = register_parameter("weight", at::full({options.num_parameters()}, options.init(), at::TensorOptions(c10::get_default_dtype())));
+}
+void PReLUImpl::pretty_print(std::ostream& stream) const {
+  detail::put_text(stream, c10::str("torch::nn::PReLU(num_parameters=", options.num_parameters(), ")"));
+}
+
+}  // namespace torch::nn

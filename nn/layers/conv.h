@@ -1,0 +1,96 @@
+// Convolution layers.
+//
+//   torch::nn::Conv2d conv(torch::nn::Conv2dOptions(3, 16, 3).padding(1));
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <string_view>
+#include <vector>
+
+#include "nn/module/cloneable.h"
+#include "nn/options/conv.h"
+
+namespace torch::nn {
+
+// What the convolutions share. Members: weight [out_channels, in_channels / groups, *kernel_size], bias [out_channels];
+// both start uniform within 1 / sqrt(in_channels / groups * kernel elements).
+template <size_t D>
+class ConvNdBase : public virtual Module {
+ public:
+  explicit ConvNdBase(detail::ConvNdOptions<D> options_) : options(std::move(options_)) {}
+  void reset_parameters();
+
+  detail::ConvNdOptions<D> options;
+  at::Tensor weight;
+  at::Tensor bias;
+
+ protected:
+  // Checks the options (groups divide both channel counts, kSame has stride 1) and makes the parameters.
+  void make_parameters();
+  void print(std::ostream& stream, std::string_view name) const;
+  // Pads as the padding mode says where that is not zeros; the convolution then pads nothing itself.
+  at::Tensor padded(const at::Tensor& input) const;
+  detail::conv_padding_t<D> remaining_padding() const;
+
+  // As functional::pad takes it: from the last dimension on, before and after.
+  std::vector<int64_t> _reversed_padding_repeated_twice;
+};
+extern template class ConvNdBase<1>;
+extern template class ConvNdBase<2>;
+extern template class ConvNdBase<3>;
+
+template <size_t D, typename Derived>
+class ConvNdImpl : public ConvNdBase<D>, public Cloneable<Derived> {
+ public:
+  explicit ConvNdImpl(detail::ConvNdOptions<D> options_) : ConvNdBase<D>(std::move(options_)) { reset(); }
+  void reset() override { this->make_parameters(); }
+};
+
+namespace detail {
+template <size_t D>
+ConvNdOptions<D> convolution_options(const ConvOptions<D>& o) {
+  return ConvNdOptions<D>(o.in_channels(), o.out_channels(), o.kernel_size())
+      .stride(o.stride())
+      .padding(o.padding())
+      .dilation(o.dilation())
+      .groups(o.groups())
+      .bias(o.bias())
+      .padding_mode(o.padding_mode());
+}
+}  // namespace detail
+
+// Input [N, C, L] or [C, L].
+class Conv1dImpl : public ConvNdImpl<1, Conv1dImpl> {
+ public:
+  Conv1dImpl(int64_t in_channels, int64_t out_channels, ExpandingArray<1> kernel_size)
+      : Conv1dImpl(Conv1dOptions(in_channels, out_channels, kernel_size)) {}
+  explicit Conv1dImpl(Conv1dOptions options_) : ConvNdImpl(detail::convolution_options(options_)) {}
+  at::Tensor forward(const at::Tensor& input);
+  void pretty_print(std::ostream& stream) const override { print(stream, "torch::nn::Conv1d"); }
+};
+TORCH_MODULE(Conv1d);
+
+// Input [N, C, H, W] or [C, H, W].
+class Conv2dImpl : public ConvNdImpl<2, Conv2dImpl> {
+ public:
+  Conv2dImpl(int64_t in_channels, int64_t out_channels, ExpandingArray<2> kernel_size)
+      : Conv2dImpl(Conv2dOptions(in_channels, out_channels, kernel_size)) {}
+  explicit Conv2dImpl(Conv2dOptions options_) : ConvNdImpl(detail::convolution_options(options_)) {}
+  at::Tensor forward(const at::Tensor& input);
+  void pretty_print(std::ostream& stream) const override { print(stream, "torch::nn::Conv2d"); }
+};
+TORCH_MODULE(Conv2d);
+
+// Input [N, C, D, H, W] or [C, D, H, W].
+class Conv3dImpl : public ConvNdImpl<3, Conv3dImpl> {
+ public:
+  Conv3dImpl(int64_t in_channels, int64_t out_channels, ExpandingArray<3> kernel_size)
+      : Conv3dImpl(Conv3dOptions(in_channels, out_channels, kernel_size)) {}
+  explicit Conv3dImpl(Conv3dOptions options_) : ConvNdImpl(detail::convolution_options(options_)) {}
+  at::Tensor forward(const at::Tensor& input);
+  void pretty_print(std::ostream& stream) const override { print(stream, "torch::nn::Conv3d"); }
+};
+TORCH_MODULE(Conv3d);
+
+}  // namespace torch::nn

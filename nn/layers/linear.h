@@ -1,0 +1,80 @@
+// Linear, Bilinear, Flatten, Unflatten and Identity.
+#pragma once
+
+#include <iosfwd>
+#include <vector>
+
+#include "nn/module/cloneable.h"
+#include "nn/options/linear.h"
+
+namespace torch::nn {
+
+// Takes any arguments, has no parameters, returns its input.
+class IdentityImpl : public Cloneable<IdentityImpl> {
+ public:
+  at::Tensor forward(const at::Tensor& input) { return input; }
+  void reset() override {}
+  void pretty_print(std::ostream& stream) const override;
+};
+TORCH_MODULE(Identity);
+
+// y = x weight^T + bias; x [*, in_features], weight [out_features, in_features], bias [out_features].
+// Both start uniform within 1 / sqrt(in_features).
+class LinearImpl : public Cloneable<LinearImpl> {
+ public:
+  LinearImpl(int64_t in_features, int64_t out_features) : LinearImpl(LinearOptions(in_features, out_features)) {}
+  explicit LinearImpl(const LinearOptions& options_);
+  at::Tensor forward(const at::Tensor& input);
+  void reset() override;
+  void reset_parameters();
+  void pretty_print(std::ostream& stream) const override;
+
+  LinearOptions options;
+  at::Tensor weight;
+  at::Tensor bias;
+};
+TORCH_MODULE(Linear);
+
+// y[k] = x1 weight[k] x2^T + bias[k]
+class BilinearImpl : public Cloneable<BilinearImpl> {
+ public:
+  BilinearImpl(int64_t in1_features, int64_t in2_features, int64_t out_features)
+      : BilinearImpl(BilinearOptions(in1_features, in2_features, out_features)) {}
+  explicit BilinearImpl(const BilinearOptions& options_);
+  at::Tensor forward(const at::Tensor& input1, const at::Tensor& input2);
+  void reset() override;
+  void reset_parameters();
+  void pretty_print(std::ostream& stream) const override;
+
+  BilinearOptions options;
+  at::Tensor weight;
+  at::Tensor bias;
+};
+TORCH_MODULE(Bilinear);
+
+// Joins the dimensions start_dim ... end_dim.
+class FlattenImpl : public Cloneable<FlattenImpl> {
+ public:
+  explicit FlattenImpl(const FlattenOptions& options_ = {}) : options(options_) {}
+  at::Tensor forward(const at::Tensor& input);
+  void reset() override {}
+  void pretty_print(std::ostream& stream) const override;
+
+  FlattenOptions options;
+};
+TORCH_MODULE(Flatten);
+
+// Splits dimension `dim` into `sizes`.
+class UnflattenImpl : public Cloneable<UnflattenImpl> {
+ public:
+  UnflattenImpl(int64_t dim, std::vector<int64_t> sizes) : UnflattenImpl(UnflattenOptions(dim, std::move(sizes))) {}
+  explicit UnflattenImpl(UnflattenOptions options_) : options(std::move(options_)) {}
+  at::Tensor forward(const at::Tensor& input);
+  void reset() override {}
+  void pretty_print(std::ostream& stream) const override;
+
+  UnflattenOptions options;
+};
+TORCH_MODULE(Unflatten);
+
+}  // namespace torch::nn
