@@ -1,0 +1,15 @@
+#pragma once
+
+// Datasets, samplers, transforms and the loader: namespace torch::data.
+
+#include "data/dataloader/dataloader.h"
+#include "data/datasets/base.h"
+#include "data/datasets/map.h"
+#include "data/datasets/mnist.h"
+#include "data/datasets/shared.h"
+#include "data/datasets/stateful.h"
+#include "data/datasets/tensor.h"
+#include "data/example.h"
+#include "data/samplers/samplers.h"
+#include "data/transforms/transforms.h"
+#include "data/worker_exception.h"

@@ -1,0 +1,147 @@
+#include "data/datasets/mnist.h"
+
+#include <zlib.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "aten/ops/creation/ops.h"
+#include "aten/ops/view/ops.h"
+#include "c10/util/exception.h"
+
+namespace torch::data::datasets {
+
+namespace {
+
+constexpr uint64_t kMaxBytes = uint64_t{4} << 30;
+
+// zlib's reader passes plain files through unchanged.
+class GzipReader {
+ public:
+  explicit GzipReader(const std::string& path) : path_(path) {
+    for (const std::string& candidate : {path, path + ".gz"}) {
+      file_ = gzopen(candidate.c_str(), "rb");
+      if (file_ != nullptr) {
+        path_ = candidate;
+        return;
+      }
+    }
+  }
+  ~GzipReader() {
+    if (file_ != nullptr) gzclose(file_);
+  }
+  GzipReader(const GzipReader&) = delete;
+  GzipReader& operator=(const GzipReader&) = delete;
+
+  bool is_open() const { return file_ != nullptr; }
+  const std::string& path() const { return path_; }
+
+  // Up to `size` bytes; fewer only at the end. Throws for a damaged file.
+  size_t read(void* out, size_t size) {
+    size_t done = 0;
+    while (done < size) {
+      const unsigned wanted = static_cast<unsigned>(size - done < (1u << 30) ? size - done : (1u << 30));
+      const int got = gzread(file_, static_cast<char*>(out) + done, wanted);
+      int code = Z_OK;
+      const char* const text = gzerror(file_, &code);
+      // A stream that ends in its middle reads as Z_BUF_ERROR at its end.
+      TORCH_CHECK(got >= 0 && (code == Z_OK || code == Z_STREAM_END), "Error reading ", path_, ": ",
+                  code == Z_ERRNO ? std::strerror(errno) : text);
+      if (got == 0) break;
+      done += static_cast<size_t>(got);
+    }
+    return done;
+  }
+
+ private:
+  std::string path_;
+  gzFile file_ = nullptr;
+};
+
+uint32_t big_endian(const unsigned char* p) {
+  return uint32_t{p[0]} << 24 | uint32_t{p[1]} << 16 | uint32_t{p[2]} << 8 | uint32_t{p[3]};
+}
+
+at::Tensor read_idx(GzipReader& file, int dims) {
+  std::array<unsigned char, 4 + 4 * 8> header{};
+  const size_t header_size = 4 + 4 * static_cast<size_t>(dims);
+  TORCH_CHECK(file.read(header.data(), header_size) == header_size, file.path(), " is too short to be an IDX file of ", dims,
+              " dimension(s)");
+  const uint32_t magic = big_endian(header.data());
+  const uint32_t expected_magic = 0x0800u + static_cast<uint32_t>(dims);
+  TORCH_CHECK(magic == expected_magic, file.path(), " is not an IDX file of bytes in ", dims, " dimension(s): expected magic number ",
+              expected_magic, ", but got ", magic);
+  std::vector<int64_t> sizes;
+  uint64_t total = 1;
+  for (int d = 0; d < dims; ++d) {
+    const uint32_t size = big_endian(header.data() + 4 + 4 * d);
+    sizes.push_back(size);
+    // Each factor is below 2^32 and the product so far at most kMaxBytes = 2^32: no overflow.
+    total *= size;
+    TORCH_CHECK(total <= kMaxBytes, file.path(), " says that it holds ", sizes, " bytes, more than this reader takes (", kMaxBytes, ")");
+  }
+  // Read in growing pieces, so that a header that promises too much costs nothing.
+  std::vector<unsigned char> data;
+  size_t have = 0;
+  while (have < total) {
+    size_t room = have == 0 ? size_t{1} << 16 : have * 2;
+    if (room > total) room = static_cast<size_t>(total);
+    data.resize(room);
+    const size_t got = file.read(data.data() + have, room - have);
+    have += got;
+    TORCH_CHECK(have == room, file.path(), " is too short: its header promises ", total, " bytes of data, but it has ", have);
+  }
+  unsigned char extra;
+  TORCH_CHECK(file.read(&extra, 1) == 0, file.path(), " is longer than its header says (", total, " bytes of data)");
+  at::Tensor tensor = at::empty(sizes, at::kByte);
+  if (total > 0) std::memcpy(tensor.mutable_data_ptr(), data.data(), static_cast<size_t>(total));
+  return tensor;
+}
+
+std::string join(const std::string& root, const std::string& name) {
+  return root.empty() || root.back() == '/' ? root + name : root + '/' + name;
+}
+
+at::Tensor read_part(const std::string& path, const char* what, int dims) {
+  GzipReader file(path);
+  TORCH_CHECK(file.is_open(), "Error opening ", what, " file at ", path);
+  return read_idx(file, dims);
+}
+
+}  // namespace
+
+at::Tensor read_idx(const std::string& path, int dims) {
+  TORCH_CHECK_VALUE(dims >= 1 && dims <= 8, "read_idx: expected 1 to 8 dimensions, but got ", dims);
+  GzipReader file(path);
+  TORCH_CHECK(file.is_open(), "Error opening ", path, " or ", path, ".gz: ", std::strerror(errno));
+  return read_idx(file, dims);
+}
+
+MNIST::MNIST(const std::string& root, Mode mode) : mode_(mode) {
+  const std::string prefix = mode == Mode::kTrain ? "train" : "t10k";
+  const std::string images_path = join(root, prefix + "-images-idx3-ubyte");
+  const std::string labels_path = join(root, prefix + "-labels-idx1-ubyte");
+  const at::Tensor bytes = read_part(images_path, "images", 3);
+  const at::Tensor labels = read_part(labels_path, "targets", 1);
+  TORCH_CHECK(bytes.size(0) == labels.size(0), images_path, " holds ", bytes.size(0), " images, but ", labels_path, " holds ",
+              labels.size(0), " labels");
+  images_ = at::empty({bytes.size(0), 1, bytes.size(1), bytes.size(2)}, at::kFloat);
+  const unsigned char* const from = bytes.data_ptr<uint8_t>();
+  float* const to = images_.mutable_data_ptr<float>();
+  for (int64_t i = 0; i < bytes.numel(); ++i) to[i] = static_cast<float>(from[i]) / 255.0f;
+  targets_ = at::empty({labels.size(0)}, at::kLong);
+  for (int64_t i = 0; i < labels.numel(); ++i) targets_.mutable_data_ptr<int64_t>()[i] = labels.data_ptr<uint8_t>()[i];
+}
+
+Example<> MNIST::get(size_t index) {
+  TORCH_CHECK_INDEX(index < static_cast<size_t>(images_.size(0)), "MNIST: index ", index, " is out of range for ", images_.size(0),
+                    " images");
+  return {at::select(images_, 0, static_cast<int64_t>(index)), at::select(targets_, 0, static_cast<int64_t>(index))};
+}
+
+std::optional<size_t> MNIST::size() const { return static_cast<size_t>(images_.size(0)); }
+
+}  // namespace torch::data::datasets

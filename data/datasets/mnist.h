@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "data/datasets/base.h"
+
+namespace torch::data::datasets {
+
+/// Reads an IDX file of unsigned bytes (yann.lecun.com/exdb/mnist: big-endian magic number 0x08 and the number of
+/// dimensions, the sizes, the data), plain or compressed with gzip; a file that is not at `path` is looked for at `path`.gz.
+/// Returns a uint8 tensor of `dims` dimensions.
+///
+/// Errors (c10::Error, with the path): the file cannot be opened or read, has another magic number, is shorter or longer than
+/// its sizes say. Memory grows with the data that is really there, never with the sizes alone; at most 4 GiB.
+at::Tensor read_idx(const std::string& path, int dims);
+
+/// The MNIST handwritten digits (or any other set of that format) from a folder with {train,t10k}-images-idx3-ubyte and
+/// {train,t10k}-labels-idx1-ubyte, plain or .gz. Images are float32 [1, 28, 28] in [0, 1], targets int64.
+///
+///   auto set = torch::data::datasets::MNIST("mnist").map(torch::data::transforms::Normalize<>(0.1307, 0.3081))
+///                  .map(torch::data::transforms::Stack<>());
+class MNIST : public Dataset<MNIST> {
+ public:
+  enum class Mode { kTrain, kTest };
+
+  /// Throws c10::Error, "Error opening images file at {root}/train-images-idx3-ubyte" and the like.
+  explicit MNIST(const std::string& root, Mode mode = Mode::kTrain);
+
+  Example<> get(size_t index) override;
+  std::optional<size_t> size() const override;
+  bool is_train() const noexcept { return mode_ == Mode::kTrain; }
+
+  /// All of them: [N, 1, 28, 28] and [N].
+  const at::Tensor& images() const { return images_; }
+  const at::Tensor& targets() const { return targets_; }
+
+ private:
+  Mode mode_;
+  at::Tensor images_, targets_;
+};
+
+}  // namespace torch::data::datasets

@@ -1,0 +1,213 @@
+#include "data/samplers/samplers.h"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <numeric>
+
+#include "aten/ops/creation/ops.h"
+#include "c10/core/cpu_generator.h"
+#include "c10/util/exception.h"
+#include "utils/serialize/archive.h"
+
+namespace torch::data::samplers {
+
+namespace {
+
+// The order that randperm(n) gives with this generator.
+std::vector<int64_t> random_order(int64_t n, at::CPUGeneratorImpl& generator) {
+  std::vector<int64_t> order(static_cast<size_t>(n));
+  std::iota(order.begin(), order.end(), int64_t{0});
+  for (int64_t i = 0; i + 1 < n; ++i) {
+    const int64_t j = i + static_cast<int64_t>(generator.random() % static_cast<uint64_t>(n - i));
+    std::swap(order[static_cast<size_t>(i)], order[static_cast<size_t>(j)]);
+  }
+  return order;
+}
+
+std::vector<int64_t> random_order(int64_t n) {
+  TORCH_CHECK_VALUE(n >= 0 && n < (int64_t{1} << 32), "RandomSampler: expected a size below 2^32, but got ", n);
+  const at::Generator& generator = at::detail::getDefaultCPUGenerator();
+  std::lock_guard<std::mutex> lock(generator.mutex());
+  return random_order(n, *static_cast<at::CPUGeneratorImpl*>(generator.unsafeGetGeneratorImpl()));
+}
+
+// The next piece of an order, and how far that is.
+template <class Index>
+std::optional<std::vector<size_t>> take(const std::vector<Index>& order, size_t& position, size_t batch_size) {
+  const size_t left = order.size() - position;
+  if (left == 0) return std::nullopt;
+  const size_t count = std::min(batch_size, left);
+  std::vector<size_t> batch(count);
+  for (size_t i = 0; i < count; ++i) batch[i] = static_cast<size_t>(order[position + i]);
+  position += count;
+  return batch;
+}
+
+void write_number(serialize::OutputArchive& archive, const char* key, size_t value) {
+  archive.write(key, static_cast<int64_t>(value));
+}
+
+// A number in [0, bound].
+size_t read_number(serialize::InputArchive& archive, const char* key, size_t bound) {
+  int64_t value = 0;
+  archive.read(key, value);
+  TORCH_CHECK_VALUE(value >= 0 && static_cast<uint64_t>(value) <= bound, "loading a sampler: ", key, " is ", value,
+                    ", expected at most ", bound);
+  return static_cast<size_t>(value);
+}
+
+}  // namespace
+
+RandomSampler::RandomSampler(int64_t size, at::ScalarType index_dtype) : indices_(random_order(size)) {
+  TORCH_CHECK_TYPE(c10::isIntegralType(index_dtype, /*includeBool=*/false), "RandomSampler: expected an integer type, but got ",
+                   c10::toString(index_dtype));
+}
+
+void RandomSampler::reset(std::optional<size_t> new_size) {
+  indices_ = random_order(static_cast<int64_t>(new_size.value_or(indices_.size())));
+  index_ = 0;
+}
+
+std::optional<std::vector<size_t>> RandomSampler::next(size_t batch_size) {
+  if (index_ > indices_.size()) index_ = indices_.size();
+  return take(indices_, index_, batch_size);
+}
+
+void RandomSampler::save(serialize::OutputArchive& archive) const {
+  write_number(archive, "index", index_);
+  at::Tensor indices = at::empty({static_cast<int64_t>(indices_.size())}, at::kLong);
+  if (!indices_.empty()) std::memcpy(indices.mutable_data_ptr(), indices_.data(), indices_.size() * sizeof(int64_t));
+  archive.write("indices", indices, /*is_buffer=*/true);
+}
+
+void RandomSampler::load(serialize::InputArchive& archive) {
+  at::Tensor indices;
+  archive.read("indices", indices, /*is_buffer=*/true);
+  TORCH_CHECK_VALUE(indices.scalar_type() == at::kLong && indices.dim() == 1, "loading a sampler: the indices are not one row of int64");
+  const int64_t* const data = indices.data_ptr<int64_t>();
+  std::vector<int64_t> order(data, data + indices.numel());
+  for (int64_t i : order)
+    TORCH_CHECK_VALUE(i >= 0 && i < indices.numel(), "loading a sampler: index ", i, " is out of range for ", indices.numel(), " examples");
+  index_ = read_number(archive, "index", order.size());
+  indices_ = std::move(order);
+}
+
+void SequentialSampler::reset(std::optional<size_t> new_size) {
+  if (new_size) size_ = *new_size;
+  index_ = 0;
+}
+
+std::optional<std::vector<size_t>> SequentialSampler::next(size_t batch_size) {
+  if (index_ >= size_) return std::nullopt;
+  std::vector<size_t> batch(std::min(batch_size, size_ - index_));
+  for (size_t& i : batch) i = index_++;
+  return batch;
+}
+
+void SequentialSampler::save(serialize::OutputArchive& archive) const { write_number(archive, "index", index_); }
+void SequentialSampler::load(serialize::InputArchive& archive) { index_ = read_number(archive, "index", size_); }
+
+void StreamSampler::reset(std::optional<size_t> new_size) {
+  if (new_size) epoch_size_ = *new_size;
+  examples_retrieved_so_far_ = 0;
+}
+
+std::optional<BatchSize> StreamSampler::next(size_t batch_size) {
+  if (examples_retrieved_so_far_ >= epoch_size_) return std::nullopt;
+  const size_t size = std::min(batch_size, epoch_size_ - examples_retrieved_so_far_);
+  examples_retrieved_so_far_ += size;
+  return BatchSize(size);
+}
+
+void StreamSampler::save(serialize::OutputArchive& archive) const {
+  write_number(archive, "examples_retrieved_so_far", examples_retrieved_so_far_);
+}
+void StreamSampler::load(serialize::InputArchive& archive) {
+  examples_retrieved_so_far_ = read_number(archive, "examples_retrieved_so_far", epoch_size_);
+}
+
+template <typename BatchRequest>
+DistributedSampler<BatchRequest>::DistributedSampler(size_t size, size_t num_replicas, size_t rank, bool allow_duplicates)
+    : size_(size), num_replicas_(num_replicas), rank_(rank), allow_duplicates_(allow_duplicates) {
+  TORCH_CHECK_VALUE(num_replicas > 0, "DistributedSampler: expected a positive number of replicas, but got 0");
+  TORCH_CHECK_VALUE(rank < num_replicas, "DistributedSampler: expected a rank below ", num_replicas, ", but got ", rank);
+}
+
+template <typename BatchRequest>
+size_t DistributedSampler<BatchRequest>::local_sample_count() const {
+  if (allow_duplicates_) return (size_ + num_replicas_ - 1) / num_replicas_;
+  return size_ / num_replicas_ + (rank_ < size_ % num_replicas_ ? 1 : 0);
+}
+
+template class DistributedSampler<std::vector<size_t>>;
+
+DistributedRandomSampler::DistributedRandomSampler(size_t size, size_t num_replicas, size_t rank, bool allow_duplicates)
+    : DistributedSampler(size, num_replicas, rank, allow_duplicates) {
+  reset(size_);
+}
+
+void DistributedRandomSampler::reset(std::optional<size_t> new_size) {
+  size_ = new_size.value_or(size_);
+  populate_indices();
+  index_ = 0;
+}
+
+void DistributedRandomSampler::populate_indices() {
+  at::CPUGeneratorImpl generator(epoch_);
+  TORCH_CHECK_VALUE(size_ < (size_t{1} << 32), "DistributedRandomSampler: expected a size below 2^32, but got ", size_);
+  const std::vector<int64_t> all = random_order(static_cast<int64_t>(size_), generator);
+  const size_t count = local_sample_count();
+  indices_.resize(count);
+  for (size_t i = 0; i < count; ++i) indices_[i] = static_cast<size_t>(all[(rank_ + i * num_replicas_) % size_]);
+}
+
+std::optional<std::vector<size_t>> DistributedRandomSampler::next(size_t batch_size) { return take(indices_, index_, batch_size); }
+
+void DistributedRandomSampler::save(serialize::OutputArchive& archive) const {
+  write_number(archive, "sample_index_", index_);
+  write_number(archive, "epoch_", epoch_);
+}
+
+void DistributedRandomSampler::load(serialize::InputArchive& archive) {
+  const size_t epoch = read_number(archive, "epoch_", INT64_MAX);
+  const size_t index = read_number(archive, "sample_index_", indices_.size());
+  set_epoch(epoch);
+  populate_indices();
+  index_ = index;
+}
+
+DistributedSequentialSampler::DistributedSequentialSampler(size_t size, size_t num_replicas, size_t rank, bool allow_duplicates)
+    : DistributedSampler(size, num_replicas, rank, allow_duplicates) {
+  populate_indices();
+}
+
+void DistributedSequentialSampler::reset(std::optional<size_t> new_size) {
+  if (new_size && *new_size != size_) {
+    size_ = *new_size;
+    populate_indices();
+  }
+  index_ = 0;
+}
+
+void DistributedSequentialSampler::populate_indices() {
+  const size_t count = local_sample_count();
+  size_t begin = rank_ * count;
+  // Parts of unequal size: the first size % replicas ones are one longer.
+  if (!allow_duplicates_) begin = rank_ * (size_ / num_replicas_) + std::min(rank_, size_ % num_replicas_);
+  indices_.resize(count);
+  for (size_t i = 0; i < count; ++i) indices_[i] = (begin + i) % size_;
+}
+
+std::optional<std::vector<size_t>> DistributedSequentialSampler::next(size_t batch_size) {
+  return take(indices_, index_, batch_size);
+}
+
+void DistributedSequentialSampler::save(serialize::OutputArchive& archive) const {
+  write_number(archive, "sample_index_", index_);
+}
+void DistributedSequentialSampler::load(serialize::InputArchive& archive) {
+  index_ = read_number(archive, "sample_index_", indices_.size());
+}
+
+}  // namespace torch::data::samplers

@@ -1,0 +1,134 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "c10/core/scalar_type.h"
+#include "data/samplers/base.h"
+
+namespace torch::data::samplers {
+
+/// A new random order each epoch, without replacement: that of torch::randperm with the default generator, so that
+/// torch::manual_seed decides it. As in libtorch, the constructor draws an order and reset() draws another.
+class RandomSampler : public Sampler<> {
+ public:
+  explicit RandomSampler(int64_t size, at::ScalarType index_dtype = at::kLong);
+
+  void reset(std::optional<size_t> new_size = std::nullopt) override;
+  std::optional<std::vector<size_t>> next(size_t batch_size) override;
+  void save(serialize::OutputArchive& archive) const override;
+  void load(serialize::InputArchive& archive) override;
+
+  /// How many examples of this epoch were given out.
+  size_t index() const noexcept { return index_; }
+
+ private:
+  std::vector<int64_t> indices_;
+  size_t index_ = 0;
+};
+
+/// 0, 1, 2 ...
+class SequentialSampler : public Sampler<> {
+ public:
+  explicit SequentialSampler(size_t size) : size_(size) {}
+
+  void reset(std::optional<size_t> new_size = std::nullopt) override;
+  std::optional<std::vector<size_t>> next(size_t batch_size) override;
+  void save(serialize::OutputArchive& archive) const override;
+  void load(serialize::InputArchive& archive) override;
+
+  size_t index() const noexcept { return index_; }
+
+ private:
+  size_t size_;
+  size_t index_ = 0;
+};
+
+/// How many examples a stream shall give.
+struct BatchSize : public CustomBatchRequest {
+  explicit BatchSize(size_t size) : size_(size) {}
+  size_t size() const noexcept override { return size_; }
+  operator size_t() const noexcept { return size_; }
+
+ private:
+  size_t size_;
+};
+
+/// For streams: sizes that add up to `epoch_size`.
+class StreamSampler : public Sampler<BatchSize> {
+ public:
+  explicit StreamSampler(size_t epoch_size) : epoch_size_(epoch_size) {}
+
+  void reset(std::optional<size_t> new_size = std::nullopt) override;
+  std::optional<BatchSize> next(size_t batch_size) override;
+  void save(serialize::OutputArchive& archive) const override;
+  void load(serialize::InputArchive& archive) override;
+
+ private:
+  size_t examples_retrieved_so_far_ = 0;
+  size_t epoch_size_;
+};
+
+/// One process's share of a dataset: `num_replicas` processes that use the same epoch see disjoint parts. With
+/// `allow_duplicates` all parts are of equal size, the last padded with indices from the beginning; without, all but the
+/// last are. ValueError unless 0 <= rank < num_replicas.
+template <typename BatchRequest = std::vector<size_t>>
+class DistributedSampler : public Sampler<BatchRequest> {
+ public:
+  DistributedSampler(size_t size, size_t num_replicas = 1, size_t rank = 0, bool allow_duplicates = true);
+
+  /// Call it with the same number in all processes before an epoch; it decides the order.
+  void set_epoch(size_t epoch) { epoch_ = epoch; }
+  size_t epoch() const { return epoch_; }
+
+ protected:
+  /// The samples of this rank.
+  size_t local_sample_count() const;
+
+  size_t size_;
+  size_t num_replicas_;
+  size_t rank_;
+  size_t epoch_ = 0;
+  bool allow_duplicates_;
+};
+
+/// In a random order that the epoch alone decides: randperm of a generator seeded with the epoch's number, each rank taking
+/// every num_replicas-th.
+class DistributedRandomSampler : public DistributedSampler<> {
+ public:
+  DistributedRandomSampler(size_t size, size_t num_replicas = 1, size_t rank = 0, bool allow_duplicates = true);
+
+  void reset(std::optional<size_t> new_size = std::nullopt) override;
+  std::optional<std::vector<size_t>> next(size_t batch_size) override;
+  void save(serialize::OutputArchive& archive) const override;
+  void load(serialize::InputArchive& archive) override;
+  size_t index() const noexcept { return index_; }
+
+ private:
+  void populate_indices();
+
+  size_t index_ = 0;
+  std::vector<size_t> indices_;
+};
+
+/// In order, each rank a contiguous part.
+class DistributedSequentialSampler : public DistributedSampler<> {
+ public:
+  DistributedSequentialSampler(size_t size, size_t num_replicas = 1, size_t rank = 0, bool allow_duplicates = true);
+
+  void reset(std::optional<size_t> new_size = std::nullopt) override;
+  std::optional<std::vector<size_t>> next(size_t batch_size) override;
+  void save(serialize::OutputArchive& archive) const override;
+  void load(serialize::InputArchive& archive) override;
+  size_t index() const noexcept { return index_; }
+
+ private:
+  void populate_indices();
+
+  size_t index_ = 0;
+  std::vector<size_t> indices_;
+};
+
+}  // namespace torch::data::samplers
