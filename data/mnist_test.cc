@@ -1,0 +1,144 @@
+#include "data/datasets/mnist.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <zlib.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <random>
+#include <string>
+
+#include "c10/memory/cpu_allocator.h"
+#include "c10/util/exception.h"
+
+namespace torch::data::datasets {
+namespace {
+
+std::string folder(const std::string& name) {
+  const std::string path = std::string(std::getenv("TEST_TMPDIR")) + "/" + name;
+  EXPECT_EQ(std::system(("mkdir -p " + path).c_str()), 0);
+  return path;
+}
+
+std::string idx(uint32_t magic, std::initializer_list<uint32_t> sizes, const std::string& data) {
+  std::string bytes;
+  auto put = [&](uint32_t x) {
+    for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(x >> shift & 255);
+  };
+  put(magic);
+  for (uint32_t s : sizes) put(s);
+  return bytes + data;
+}
+
+void write(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+}
+
+void write_gz(const std::string& path, const std::string& bytes) {
+  gzFile f = gzopen(path.c_str(), "wb");
+  ASSERT_EQ(gzwrite(f, bytes.data(), static_cast<unsigned>(bytes.size())), static_cast<int>(bytes.size()));
+  gzclose(f);
+}
+
+std::string pixels(int n) {
+  std::string s;
+  for (int i = 0; i < n; ++i) s += static_cast<char>(i * 37);
+  return s;
+}
+
+std::string message(const std::string& root, MNIST::Mode mode = MNIST::Mode::kTest) {
+  try {
+    MNIST set(root, mode);
+  } catch (const c10::Error& e) {
+    return e.msg();
+  }
+  return "nothing was thrown";
+}
+
+TEST(MNIST, ReadsPlainAndCompressedFiles) {
+  const std::string root = folder("good");
+  write(root + "/t10k-images-idx3-ubyte", idx(2051, {3, 4, 5}, pixels(60)));
+  write_gz(root + "/t10k-labels-idx1-ubyte.gz", idx(2049, {3}, std::string("\x07\x00\x09", 3)));
+  for (const std::string& path : {root, root + "/"}) {
+    MNIST set(path, MNIST::Mode::kTest);
+    EXPECT_FALSE(set.is_train());
+    EXPECT_EQ(*set.size(), 3u);
+    EXPECT_EQ(set.images().sizes(), (at::IntArrayRef{3, 1, 4, 5}));
+    EXPECT_EQ(set.images().scalar_type(), at::kFloat);
+    EXPECT_EQ(set.targets().scalar_type(), at::kLong);
+    Example<> e = set.get(1);
+    EXPECT_EQ(e.data.sizes(), (at::IntArrayRef{1, 4, 5}));
+    for (int i = 0; i < 20; ++i)
+      EXPECT_EQ(e.data.data_ptr<float>()[i], static_cast<float>((20 + i) * 37 % 256) / 255.0f);
+    EXPECT_EQ(set.get(0).target.data_ptr<int64_t>()[0], 7);
+    EXPECT_EQ(set.get(2).target.data_ptr<int64_t>()[0], 9);
+    EXPECT_EQ(set.get_batch({2, 0}).size(), 2u);
+    EXPECT_THROW(set.get(3), c10::IndexError);
+  }
+}
+
+TEST(MNIST, SaysWhatIsWrong) {
+  const std::string root = folder("bad");
+  EXPECT_EQ(message(root, MNIST::Mode::kTrain), "Error opening images file at " + root + "/train-images-idx3-ubyte");
+  const std::string images = root + "/t10k-images-idx3-ubyte", labels = root + "/t10k-labels-idx1-ubyte";
+  write(images, idx(2051, {2, 2, 2}, pixels(8)));
+  EXPECT_EQ(message(root), "Error opening targets file at " + labels);
+  write(labels, idx(2049, {3}, pixels(3)));
+  EXPECT_EQ(message(root), images + " holds 2 images, but " + labels + " holds 3 labels");
+  write(labels, idx(2051, {2}, pixels(2)));
+  EXPECT_EQ(message(root), labels + " is not an IDX file of bytes in 1 dimension(s): expected magic number 2049, but got 2051");
+  write(labels, "abc");
+  EXPECT_EQ(message(root), labels + " is too short to be an IDX file of 1 dimension(s)");
+  write(images, idx(2051, {2, 2, 2}, pixels(9)));
+  EXPECT_EQ(message(root), images + " is longer than its header says (8 bytes of data)");
+  write(images, idx(2051, {2, 2, 2}, pixels(7)));
+  EXPECT_EQ(message(root), images + " is too short: its header promises 8 bytes of data, but it has 7");
+  write(images, idx(2051, {0xffffffff, 0xffffffff, 0xffffffff}, pixels(7)));
+  EXPECT_NE(message(root).find("more than this reader takes"), std::string::npos) << message(root);
+  EXPECT_NE(message(root + "/nowhere").find("Error opening"), std::string::npos);
+}
+
+TEST(MNIST, AHeaderThatPromisesTooMuchCostsNothing) {
+  const std::string root = folder("bomb");
+  write(root + "/t10k-images-idx3-ubyte", idx(2051, {50000, 200, 400}, pixels(100)));
+  c10::reset_peak_cpu_memory_stats();
+  struct rlimit old_limit, limit;
+  getrlimit(RLIMIT_AS, &old_limit);
+  limit = old_limit;
+#if !C10_SANITIZED_ALLOCATION
+  limit.rlim_cur = rlim_t{2} << 30;
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &limit), 0);
+#endif
+  EXPECT_NE(message(root).find("too short"), std::string::npos) << message(root);
+  setrlimit(RLIMIT_AS, &old_limit);
+  EXPECT_LT(c10::cpu_memory_stats().peak_allocated_bytes, 1 << 20);
+}
+
+TEST(MNIST, DamagedCompressedFilesAreErrors) {
+  const std::string root = folder("damaged");
+  const std::string path = root + "/t10k-images-idx3-ubyte.gz";
+  write_gz(path, idx(2051, {10, 20, 20}, pixels(4000)));
+  write(root + "/t10k-labels-idx1-ubyte", idx(2049, {10}, pixels(10)));
+  ASSERT_EQ(message(root), "nothing was thrown");
+  std::ifstream in(path, std::ios::binary);
+  const std::string good((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  std::mt19937 random(5);
+  int failures = 0;
+  for (int i = 0; i < 500; ++i) {
+    std::string bad = good;
+    if (i % 2) {
+      bad.resize(random() % good.size());
+    } else {
+      bad[random() % bad.size()] ^= static_cast<char>(1 + random() % 255);
+    }
+    write(path, bad);
+    // Any outcome but a crash; nearly all must be noticed (some bytes of a gzip header mean nothing).
+    if (message(root) != "nothing was thrown") ++failures;
+  }
+  EXPECT_GT(failures, 450);
+}
+
+}  // namespace
+}  // namespace torch::data::datasets
