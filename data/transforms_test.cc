@@ -55,7 +55,8 @@ TEST(TensorDataset, SlicesItsTensor) {
   for (TensorExample& batch : *loader) batches.push_back(values(batch));
   EXPECT_EQ(batches, (std::vector<std::vector<float>>{{0, 1, 2, 3}, {4, 5}}));
   EXPECT_THROW(datasets::TensorDataset(t).get(6), c10::IndexError);
-  EXPECT_THROW(datasets::TensorDataset(at::Tensor()), c10::ValueError);
+  const at::Tensor undefined;
+  EXPECT_THROW(datasets::TensorDataset{undefined}, c10::ValueError);
 }
 
 }  // namespace
