@@ -2,8 +2,7 @@
 //
 //   generate --table=aten/ops/binary/ops.textproto [--functions=F] [--operator_declarations=F] [--operators=F]
 //            [--registry=F] [--derivatives=F]
-//   generate [--methods=F] [--factories=F] [--documentation=F] --table=T1 --table=T2 ...
-//   generate [--methods=F] [--documentation=F] [--facts=F] --table=T1 --table=T2 ...
+//   generate [--methods=F] [--factories=F] [--documentation=F] [--facts=F] --table=T1 --table=T2 ...
 //
 // A table's family is the name of its folder.
 

@@ -32,6 +32,8 @@ class OperatorHandle {
  public:
   const FunctionSchema& schema() const { return *schema_; }
   OperatorBase& op() const { return *registered_->op; }
+  // One function for each C++ signature.
+  BoxedFunction boxed() const { return registered_->boxed; }
 
   // Replaces the arguments on the stack by the results. Arguments that are missing at the end take their defaults; too many
   // or too few, and values of the wrong type, throw TypeError that names the operator and the argument.
