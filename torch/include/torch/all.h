@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 #include <torch/autograd.h>
+#include <torch/data.h>
+#include <torch/nn.h>
 #include <torch/optim.h>
 #include <torch/serialize.h>
 #include <torch/types.h>

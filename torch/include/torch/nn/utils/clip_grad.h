@@ -1,0 +1,3 @@
+#pragma once
+
+#include "nn/utils/clip_grad.h"

@@ -1,0 +1,3 @@
+#pragma once
+
+#include "nn/utils/convert_parameters.h"

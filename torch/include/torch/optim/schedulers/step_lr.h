@@ -1,0 +1,3 @@
+#pragma once
+
+#include "optim/lr_scheduler/step_lr.h"
