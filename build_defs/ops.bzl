@@ -10,7 +10,7 @@ FAMILY_CALLS = {
     "activation": ["copy"],
     "attention": [],
     "binary": ["copy", "reduce", "unary"],
-    "conv": [],
+    "conv": ["binary", "copy", "padding", "reduce", "view"],
     "copy": ["index", "view"],
     "creation": ["copy", "view"],
     "fft": [],

@@ -54,9 +54,11 @@ void visit_unfolded(const Convolution& c, const Sizes& s, int64_t first, int64_t
             const int64_t i1 = o1 * c.stride[1] - c.padding[1] + k1 * c.dilation[1];
             const bool inside = i0 >= 0 && i0 < c.input[0] && i1 >= 0 && i1 < c.input[1];
             const int64_t base = ((channel * c.input[0] + i0) * c.input[1] + i1) * c.input[2];
-            int64_t i2 = o2 * c.stride[2] - c.padding[2] + k2 * c.dilation[2];
-            for (; o2 < c.output[2] && column < count; ++o2, ++column, i2 += c.stride[2])
+            const int64_t shift = k2 * c.dilation[2] - c.padding[2];
+            for (; o2 < c.output[2] && column < count; ++o2, ++column) {
+              const int64_t i2 = o2 * c.stride[2] + shift;
               f(row, column, inside && i2 >= 0 && i2 < c.input[2] ? base + i2 : -1);
+            }
             o2 = 0;
             if (++o1 == c.output[1]) o1 = 0, ++o0;
           }

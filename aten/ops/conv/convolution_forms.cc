@@ -1,0 +1,120 @@
+// conv1d to conv3d, their transposed forms and conv_tbc, by way of convolution; im2col and col2im.
+#include "aten/core/empty.h"
+#include "aten/core/tensor.h"
+#include "aten/ops/conv/ops.h"
+#include "aten/ops/matmul/matrix_support.h"
+#include "aten/ops/padding/ops.h"
+#include "aten/ops/view/ops.h"
+
+namespace at::native {
+namespace {
+
+// Adds a batch dimension to an input that has none, and takes it away from the result.
+template <class F>
+Tensor with_batch(const char* name, const Tensor& input, int64_t dims, const F& f) {
+  TORCH_CHECK(input.dim() == dims + 1 || input.dim() == dims + 2, "Expected ", dims + 1, "D (unbatched) or ", dims + 2,
+              "D (batched) input to ", name, ", but got input of size: ", input.sizes());
+  if (input.dim() == dims + 2) return f(input);
+  return at::squeeze(f(at::unsqueeze(input, 0)), 0);
+}
+
+Tensor forward(const char* name, int64_t dims, const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias,
+               IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, int64_t groups) {
+  return with_batch(name, input, dims, [&](const Tensor& x) {
+    return at::convolution(x, weight, bias, stride, padding, dilation, false, IntArrayRef{0}, groups);
+  });
+}
+
+Tensor transposed(const char* name, int64_t dims, const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias,
+                  IntArrayRef stride, IntArrayRef padding, IntArrayRef output_padding, int64_t groups, IntArrayRef dilation) {
+  return with_batch(name, input, dims, [&](const Tensor& x) {
+    return at::convolution(x, weight, bias, stride, padding, dilation, true, output_padding, groups);
+  });
+}
+
+Tensor padded(const char* name, int64_t dims, const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias,
+              IntArrayRef stride, std::string_view padding, IntArrayRef dilation, int64_t groups) {
+  if (padding == "valid") return forward(name, dims, input, weight, bias, stride, IntArrayRef{0}, dilation, groups);
+  TORCH_CHECK(padding == "same", "Invalid padding string: '", padding, "'");
+  TORCH_CHECK(weight.dim() == dims + 2, "Expected ", dims + 2, "-dimensional weight for ", name, ", but got weight of size ", weight.sizes());
+  for (int64_t s : stride) TORCH_CHECK(s == 1, "padding='same' is not supported for strided convolutions");
+  TORCH_CHECK(dilation.size() == 1 || dilation.size() == static_cast<size_t>(dims), "expected dilation to be a single integer value or a list of ",
+              dims, " values to match the convolution dimensions, but got dilation=", dilation);
+  return with_batch(name, input, dims, [&](const Tensor& x) {
+    // What an odd total leaves over goes behind.
+    DimVector front(static_cast<size_t>(dims)), extra(static_cast<size_t>(2 * dims), 0);
+    bool uneven = false;
+    for (int64_t i = 0; i < dims; ++i) {
+      const int64_t d = dilation[dilation.size() == 1 ? 0 : i];
+      int64_t total;
+      TORCH_CHECK(d > 0, "dilation should be greater than zero, but got ", dilation);
+      TORCH_CHECK(!__builtin_mul_overflow(d, weight.size(2 + i) - 1, &total), "padding='same': the padding overflows");
+      front[i] = total / 2;
+      if (total % 2 != 0) extra[2 * (dims - 1 - i) + 1] = 1, uneven = true;
+    }
+    const Tensor in = uneven ? at::constant_pad_nd(x, extra, 0) : x;
+    return at::convolution(in, weight, bias, IntArrayRef{1}, front, dilation, false, IntArrayRef{0}, groups);
+  });
+}
+
+}  // namespace
+
+Tensor conv1d(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride, IntArrayRef padding,
+              IntArrayRef dilation, int64_t groups) {
+  return forward("conv1d", 1, input, weight, bias, stride, padding, dilation, groups);
+}
+Tensor conv2d(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride, IntArrayRef padding,
+              IntArrayRef dilation, int64_t groups) {
+  return forward("conv2d", 2, input, weight, bias, stride, padding, dilation, groups);
+}
+Tensor conv3d(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride, IntArrayRef padding,
+              IntArrayRef dilation, int64_t groups) {
+  return forward("conv3d", 3, input, weight, bias, stride, padding, dilation, groups);
+}
+
+Tensor conv1d_padding(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride,
+                      std::string_view padding, IntArrayRef dilation, int64_t groups) {
+  return padded("conv1d", 1, input, weight, bias, stride, padding, dilation, groups);
+}
+Tensor conv2d_padding(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride,
+                      std::string_view padding, IntArrayRef dilation, int64_t groups) {
+  return padded("conv2d", 2, input, weight, bias, stride, padding, dilation, groups);
+}
+Tensor conv3d_padding(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride,
+                      std::string_view padding, IntArrayRef dilation, int64_t groups) {
+  return padded("conv3d", 3, input, weight, bias, stride, padding, dilation, groups);
+}
+
+Tensor conv_transpose1d(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride,
+                        IntArrayRef padding, IntArrayRef output_padding, int64_t groups, IntArrayRef dilation) {
+  return transposed("conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups, dilation);
+}
+Tensor conv_transpose2d(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride,
+                        IntArrayRef padding, IntArrayRef output_padding, int64_t groups, IntArrayRef dilation) {
+  return transposed("conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups, dilation);
+}
+Tensor conv_transpose3d(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride,
+                        IntArrayRef padding, IntArrayRef output_padding, int64_t groups, IntArrayRef dilation) {
+  return transposed("conv_transpose3d", 3, input, weight, bias, stride, padding, output_padding, groups, dilation);
+}
+
+Tensor convolution_plain(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride,
+                         IntArrayRef padding, bool transposed, IntArrayRef output_padding, int64_t groups, bool, bool, bool, bool) {
+  return at::convolution(input, weight, bias, stride, padding, IntArrayRef{1}, transposed, output_padding, groups);
+}
+
+Tensor convolution_overrideable(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride,
+                                IntArrayRef padding, IntArrayRef dilation, bool transposed, IntArrayRef output_padding, int64_t groups) {
+  return at::convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups);
+}
+
+Tensor conv_tbc(const Tensor& self, const Tensor& weight, const Tensor& bias, int64_t pad) {
+  TORCH_CHECK(self.dim() == 3, "Input must have 3 dims: time, batch, in_channel.");
+  TORCH_CHECK(weight.dim() == 3, "Weight tensor must have 3 dims: kernel_width, in_channels, out_channels.");
+  TORCH_CHECK(bias.dim() == 1, "Bias must be 1-D");
+  const Tensor result = at::convolution(at::permute(self, {1, 2, 0}), at::permute(weight, {2, 1, 0}), bias, IntArrayRef{1},
+                                        IntArrayRef{pad}, IntArrayRef{1}, false, IntArrayRef{0}, 1);
+  return at::permute(result, {2, 0, 1});
+}
+
+}  // namespace at::native
