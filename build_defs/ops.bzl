@@ -8,7 +8,7 @@ load("//build_defs:rules.bzl", "kd_cc_library")
 # operator lives in sections of its own, and a static link keeps what is called.
 FAMILY_CALLS = {
     "activation": ["copy"],
-    "attention": [],
+    "attention": ["binary", "copy", "creation", "index", "matmul", "pointwise", "random", "reduce", "softmax", "unary", "view"],
     "binary": ["copy", "reduce", "unary"],
     "conv": ["binary", "copy", "padding", "reduce", "view"],
     "copy": ["index", "view"],

@@ -22,6 +22,7 @@
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/upsample/ops.h"
 #include "aten/ops/view/ops.h"
+#include "autograd/derivatives/attention_functions.h"
 #include "autograd/derivatives/copy_functions.h"
 #include "autograd/derivatives/index_functions.h"
 #include "autograd/derivatives/loss_functions.h"

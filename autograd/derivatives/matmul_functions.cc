@@ -29,10 +29,6 @@ Tensor product(const Tensor& a, const Tensor& b) {
   return a.dim() == 2 ? at::mm(a, b) : at::bmm(a, b);
 }
 
-std::optional<Tensor> present(const Tensor& t) {
-  return t.defined() ? std::optional<Tensor>(t) : std::nullopt;
-}
-
 // a + b where either may be undefined.
 Tensor plus(Tensor a, Tensor b) {
   if (!a.defined()) return b;
@@ -174,36 +170,6 @@ Tensor max_pool_backward_grad(const Tensor& grad, const Tensor& indices, int64_t
   if (grad.numel() == 0 || indices.numel() == 0) return at::zeros_like(indices, grad.options());
   return at::reshape(
       at::gather(at::reshape(grad, flat), -1, at::reshape(indices, flat_indices)), indices.sizes());
-}
-
-std::tuple<Tensor, Tensor, Tensor> attention_grad(
-    const Tensor& grad,
-    const Tensor& query,
-    const Tensor& key,
-    const Tensor& value,
-    const Tensor& output,
-    const Tensor& logsumexp,
-    const Tensor& attn_mask,
-    bool is_causal,
-    std::optional<double> scale,
-    std::array<bool, 3> mask) {
-  if (!GradMode::is_enabled()) {
-    return at::_scaled_dot_product_flash_attention_for_cpu_backward(
-        grad, query, key, value, output, logsumexp, present(attn_mask), is_causal, scale);
-  }
-  const Tensor again =
-      at::_scaled_dot_product_attention_math(query, key, value, present(attn_mask), 0.0, is_causal, scale, false);
-  std::array<Tensor, 3> results;
-  const std::array<const Tensor*, 3> inputs = {&query, &key, &value};
-  variable_list wanted;
-  for (size_t i = 0; i < 3; ++i) {
-    if (mask[i]) wanted.push_back(*inputs[i]);
-  }
-  variable_list found = torch::autograd::grad({again}, wanted, {grad}, true, true, true);
-  for (size_t i = 0, at = 0; i < 3; ++i) {
-    if (mask[i]) results[i] = std::move(found[at++]);
-  }
-  return {std::move(results[0]), std::move(results[1]), std::move(results[2])};
 }
 
 }  // namespace torch::autograd::generated

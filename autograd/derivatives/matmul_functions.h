@@ -7,7 +7,7 @@
 
 #include "aten/core/tensor.h"
 
-// Gradients of matrix products, convolutions, pooling and attention.
+// Gradients of matrix products, convolutions and pooling.
 namespace torch::autograd::generated {
 
 using namespace at;
@@ -58,18 +58,5 @@ std::tuple<Tensor, Tensor, Tensor> convolution_backward_grad(
 
 // What max pooling's gradient is linear in: picks grad at `indices` of the last `dims` dimensions.
 Tensor max_pool_backward_grad(const Tensor& grad, const Tensor& indices, int64_t dims);
-
-// The fused kernel's gradient where nothing is recorded; where the pass is, that of the composition it stands for.
-std::tuple<Tensor, Tensor, Tensor> attention_grad(
-    const Tensor& grad,
-    const Tensor& query,
-    const Tensor& key,
-    const Tensor& value,
-    const Tensor& output,
-    const Tensor& logsumexp,
-    const Tensor& attn_mask,
-    bool is_causal,
-    std::optional<double> scale,
-    std::array<bool, 3> mask);
 
 }  // namespace torch::autograd::generated
