@@ -1,0 +1,193 @@
+#include "aten/ops/pool/ops.h"
+
+#include <cmath>
+#include <limits>
+
+#include "aten/ops/matmul/matrix_test_support.h"
+#include "aten/ops/view/ops.h"
+#include "gtest/gtest.h"
+
+namespace {
+
+using namespace at;
+using namespace at::testing;
+
+struct Case {
+  std::vector<int64_t> input, kernel, stride, padding, dilation;
+  bool ceil = false;
+};
+
+const Case kCases[] = {
+    {{2, 3, 6, 7}, {2}, {}, {0}, {1}},
+    {{2, 3, 6, 7}, {2, 3}, {1, 2}, {1}, {1}},
+    {{3, 7, 9}, {3, 2}, {2}, {1, 0}, {2, 1}},
+    {{1, 2, 5, 5}, {2}, {2}, {0}, {1}, true},
+    {{1, 1, 5, 6}, {3}, {2}, {1}, {1}, true},
+    {{0, 2, 5, 5}, {2}, {2}, {0}, {1}},
+};
+
+int64_t pick(const std::vector<int64_t>& v, int d) { return v[v.size() == 1 ? 0 : d]; }
+
+int64_t out_size(const Case& c, int d, bool dilated) {
+  const int64_t in = c.input[c.input.size() - 2 + d], k = pick(c.kernel, d), s = c.stride.empty() ? k : pick(c.stride, d), p = pick(c.padding, d);
+  const int64_t room = in + 2 * p - (dilated ? pick(c.dilation, d) : 1) * (k - 1) - 1;
+  int64_t out = (room + (c.ceil ? s - 1 : 0)) / s + 1;
+  if (c.ceil && (out - 1) * s >= in + p) --out;
+  return out;
+}
+
+struct Reference {
+  std::vector<int64_t> sizes;
+  std::vector<Number> max, index, average, inner_average;
+};
+
+Reference reference(const Case& c, const Tensor& x, bool dilated) {
+  Reference r;
+  const auto v = values(x);
+  const int64_t h = x.size(-2), w = x.size(-1), planes = h * w == 0 ? 0 : x.numel() / (h * w), oh = out_size(c, 0, dilated), ow = out_size(c, 1, dilated);
+  r.sizes.assign(x.sizes().begin(), x.sizes().end() - 2);
+  r.sizes.push_back(oh), r.sizes.push_back(ow);
+  const int64_t sh = c.stride.empty() ? pick(c.kernel, 0) : pick(c.stride, 0), sw = c.stride.empty() ? pick(c.kernel, 1) : pick(c.stride, 1);
+  for (int64_t p = 0; p < planes; ++p)
+    for (int64_t i = 0; i < oh; ++i)
+      for (int64_t j = 0; j < ow; ++j) {
+        double max = -INFINITY, sum = 0;
+        int64_t at = -1, inside = 0, counted = 0;
+        for (int64_t a = 0; a < pick(c.kernel, 0); ++a)
+          for (int64_t b = 0; b < pick(c.kernel, 1); ++b) {
+            const int64_t y = i * sh - pick(c.padding, 0) + a * (dilated ? pick(c.dilation, 0) : 1), z = j * sw - pick(c.padding, 1) + b * (dilated ? pick(c.dilation, 1) : 1);
+            if (y < h + pick(c.padding, 0) && z < w + pick(c.padding, 1)) ++counted;
+            if (y < 0 || z < 0 || y >= h || z >= w) continue;
+            const double value = v[(p * h + y) * w + z].real();
+            if (value > max) max = value, at = y * w + z;
+            sum += value;
+            ++inside;
+          }
+        r.max.emplace_back(max), r.index.emplace_back(static_cast<double>(at));
+        r.average.emplace_back(sum / static_cast<double>(counted)), r.inner_average.emplace_back(inside == 0 ? 0 : sum / static_cast<double>(inside));
+      }
+  return r;
+}
+
+TEST(Pool, MaxOfEveryDtypeAndLayoutWithGradient) {
+  for (ScalarType t : {kFloat, kDouble, kHalf, kBFloat16, kLong})
+    for (const Case& c : kCases)
+      for (Arrangement l : kLayouts) {
+        const Tensor x = random_tensor(c.input, t, l);
+        const Reference r = reference(c, x, true);
+        const auto got = at::max_pool2d_with_indices(x, c.kernel, c.stride, c.padding, c.dilation, c.ceil);
+        expect_values(std::get<0>(got), r.sizes, r.max, "max_pool2d");
+        if (t == kDouble) expect_values(std::get<1>(got), r.sizes, r.index, "indices");
+        expect_values(at::max_pool2d(x, c.kernel, c.stride, c.padding, c.dilation, c.ceil), r.sizes, r.max, "max_pool2d");
+        if (t == kLong) continue;
+        const Tensor grad = random_tensor(r.sizes, t, l);
+        std::vector<Number> want(static_cast<size_t>(x.numel()));
+        const auto g = values(grad), index = values(std::get<1>(got));
+        for (size_t i = 0; i < g.size(); ++i) want[i / (r.sizes.end()[-1] * r.sizes.end()[-2]) * x.size(-1) * x.size(-2) + static_cast<int64_t>(index[i].real())] += g[i];
+        expect_values(at::max_pool2d_with_indices_backward(grad, x, c.kernel, c.stride, c.padding, c.dilation, c.ceil, std::get<1>(got)), c.input, want, "backward");
+        if (c.input[0] > 0 && l == Arrangement::kContiguous) {
+          const Tensor back = at::max_unpool2d(std::get<0>(got), std::get<1>(got), {x.size(-2), x.size(-1)});
+          const auto filled = values(back), xs = values(x);
+          for (size_t i = 0; i < filled.size(); ++i) EXPECT_TRUE(filled[i] == 0.0 || filled[i] == xs[i]);
+        }
+      }
+}
+
+TEST(Pool, AverageOfEveryDtypeAndLayoutWithGradient) {
+  for (ScalarType t : {kFloat, kDouble, kHalf, kBFloat16})
+    for (const Case& c : kCases)
+      for (Arrangement l : kLayouts) {
+        const Tensor x = random_tensor(c.input, t, l);
+        const Reference r = reference(c, x, false);
+        expect_values(at::avg_pool2d(x, c.kernel, c.stride, c.padding, c.ceil, true), r.sizes, r.average, "avg_pool2d");
+        expect_values(at::avg_pool2d(x, c.kernel, c.stride, c.padding, c.ceil, false), r.sizes, r.inner_average, "avg_pool2d without padding");
+        // The gradient is the transposed linear map: <g, pool(x)> == <backward(g), x>.
+        if (t != kDouble) continue;
+        for (bool count : {false, true}) {
+          const Tensor grad = random_tensor(r.sizes, t, l);
+          const Tensor back = at::avg_pool2d_backward(grad, x, c.kernel, c.stride, c.padding, c.ceil, count, std::nullopt);
+          Number left = 0, right = 0;
+          const auto g = values(grad), y = values(at::avg_pool2d(x, c.kernel, c.stride, c.padding, c.ceil, count)), b = values(back), xs = values(x);
+          for (size_t i = 0; i < g.size(); ++i) left += g[i] * y[i];
+          for (size_t i = 0; i < b.size(); ++i) right += b[i] * xs[i];
+          EXPECT_NEAR(std::abs(left - right), 0, 1e-10);
+        }
+      }
+  const Tensor x = random_tensor({1, 1, 4, 4}, kDouble);
+  expect_same(at::avg_pool2d(x, 2, {}, 0, false, true, 1), at::avg_pool2d(x, 2, {}, 0, false, true, 1), "divisor");
+  EXPECT_NEAR(values(at::avg_pool2d(x, 2, {}, 0, false, true, 8))[0].real() * 2, values(at::avg_pool2d(x, 2))[0].real(), 1e-12);
+}
+
+TEST(Pool, AdaptiveForms) {
+  for (const std::vector<int64_t>& out : std::vector<std::vector<int64_t>>{{1, 1}, {2, 3}, {5, 7}, {6, 9}, {0, 2}}) {
+    const Tensor x = random_tensor({2, 3, 5, 7}, kDouble, Arrangement::kTransposed);
+    const auto v = values(x);
+    std::vector<Number> mean, max;
+    for (int64_t p = 0; p < 6; ++p)
+      for (int64_t i = 0; i < out[0]; ++i)
+        for (int64_t j = 0; j < out[1]; ++j) {
+          const int64_t y0 = i * 5 / out[0], y1 = ((i + 1) * 5 + out[0] - 1) / out[0], x0 = j * 7 / out[1], x1 = ((j + 1) * 7 + out[1] - 1) / out[1];
+          double sum = 0, most = -INFINITY;
+          for (int64_t a = y0; a < y1; ++a)
+            for (int64_t b = x0; b < x1; ++b) sum += v[(p * 5 + a) * 7 + b].real(), most = std::max(most, v[(p * 5 + a) * 7 + b].real());
+          mean.emplace_back(sum / static_cast<double>((y1 - y0) * (x1 - x0)));
+          max.emplace_back(most);
+        }
+    expect_values(at::adaptive_avg_pool2d(x, out), {2, 3, out[0], out[1]}, mean, "adaptive_avg_pool2d");
+    expect_values(std::get<0>(at::adaptive_max_pool2d(x, out)), {2, 3, out[0], out[1]}, max, "adaptive_max_pool2d");
+    const Tensor grad = random_tensor({2, 3, out[0], out[1]}, kDouble);
+    Number left = 0, right = 0;
+    const auto g = values(grad), b = values(at::_adaptive_avg_pool2d_backward(grad, x));
+    for (size_t i = 0; i < g.size(); ++i) left += g[i] * mean[i];
+    for (size_t i = 0; i < b.size(); ++i) right += b[i] * v[i];
+    EXPECT_NEAR(std::abs(left - right), 0, 1e-10);
+  }
+}
+
+TEST(Pool, OneAndThreeDimensions) {
+  const Tensor x = random_tensor({2, 3, 10}), wide = at::unsqueeze(x, -2);
+  expect_same(at::max_pool1d(x, 3, 2, 1), at::squeeze(at::max_pool2d(wide, {1, 3}, {1, 2}, {0, 1}), -2), "max_pool1d");
+  expect_same(at::avg_pool1d(x, 3, 2, 1), at::squeeze(at::avg_pool2d(wide, {1, 3}, {1, 2}, {0, 1}), -2), "avg_pool1d");
+  expect_same(at::adaptive_avg_pool1d(x, 4), at::squeeze(at::adaptive_avg_pool2d(wide, {1, 4}), -2), "adaptive_avg_pool1d");
+  EXPECT_EQ(std::get<1>(at::adaptive_max_pool1d(x, 4)).sizes(), IntArrayRef({2, 3, 4}));
+  // A window over the depth alone is a window over the first of two dimensions.
+  const Tensor y = random_tensor({2, 3, 6, 4, 1});
+  expect_same(at::squeeze(at::max_pool3d(y, {2, 3, 1}), -1), at::max_pool2d(at::squeeze(y, -1), {2, 3}), "max_pool3d");
+  expect_same(at::squeeze(at::avg_pool3d(y, {2, 3, 1}), -1), at::avg_pool2d(at::squeeze(y, -1), {2, 3}), "avg_pool3d");
+  const auto p = at::max_pool3d_with_indices(y, {2, 3, 1});
+  const Tensor grad = random_tensor({2, 3, 3, 1, 1});
+  const auto q = at::max_pool2d_with_indices(at::squeeze(y, -1), {2, 3});
+  expect_same(at::squeeze(at::max_pool3d_with_indices_backward(grad, y, {2, 3, 1}, {2, 3, 1}, {0}, {1}, false, std::get<1>(p)), -1),
+              at::max_pool2d_with_indices_backward(at::squeeze(grad, -1), at::squeeze(y, -1), {2, 3}, {2, 3}, {0}, {1}, false, std::get<1>(q)), "gradient");
+}
+
+TEST(Pool, NanIsTheMaximum) {
+  Tensor x = random_tensor({1, 1, 2, 2});
+  x.data_ptr<float>()[1] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_TRUE(std::isnan(at::max_pool2d(x, 2).data_ptr<float>()[0]));
+}
+
+TEST(Pool, BadArguments) {
+  auto r = [](std::vector<int64_t> s, ScalarType t = kFloat) { return random_tensor(std::move(s), t); };
+  const Tensor x = r({1, 2, 5, 5});
+  KINDLING_EXPECT_ERROR(at::max_pool2d(r({5}), 2), "max_pool2d: Expected 3D or 4D (batch mode) tensor");
+  KINDLING_EXPECT_ERROR(at::max_pool2d(x, 0), "stride should not be zero");
+  KINDLING_EXPECT_ERROR(at::max_pool2d(x, 2, 2, 2), "pad should be at most half of kernel size, but got pad=2 and kernel_size=2");
+  KINDLING_EXPECT_ERROR(at::max_pool2d(x, 2, 0), "stride should not be zero");
+  KINDLING_EXPECT_ERROR(at::max_pool2d(x, 7), "Given input size: (2x5x5). Calculated output size: (2x0x0). Output size is too small");
+  KINDLING_EXPECT_ERROR(at::max_pool2d(x, 2, 2, 0, 0), "dilation should be greater than zero");
+  KINDLING_EXPECT_ERROR(at::max_pool2d(x, {2, 2, 2}), "max_pool2d: kernel_size must either be a single int, or a tuple of two ints");
+  KINDLING_EXPECT_ERROR(at::max_pool2d(x, 2, 2, -1), "pad must be non-negative");
+  KINDLING_EXPECT_ERROR(at::max_pool2d(r({1, 0, 5, 5}), 2), "Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:[1, 0, 5, 5]");
+  KINDLING_EXPECT_ERROR(at::max_pool2d(r({1, 1, 5, 5}, kBool), 2), "not implemented for 'Bool'");
+  KINDLING_EXPECT_ERROR(at::avg_pool2d(x, 2, 2, 0, false, true, 0), "divisor must be not zero");
+  KINDLING_EXPECT_ERROR(at::avg_pool2d(r({1, 2, 5, 5}, kInt), 2), "not implemented for 'Int'");
+  KINDLING_EXPECT_ERROR(at::adaptive_avg_pool2d(r({5}), {2, 2}), "adaptive_avg_pool2d(): Expected 3D or 4D tensor, but got [5]");
+  KINDLING_EXPECT_ERROR(at::adaptive_avg_pool2d(x, {2, -1}), "elements of output_size must be greater than or equal to 0");
+  KINDLING_EXPECT_ERROR(at::adaptive_avg_pool2d(r({1, 2, 0, 5}), {2, 2}), "with dimension 2 being empty");
+  Tensor bad = r({1, 2, 2, 2}, kLong);
+  bad.data_ptr<int64_t>()[0] = 1000;
+  KINDLING_EXPECT_ERROR(at::max_pool2d_with_indices_backward(r({1, 2, 2, 2}), x, 2, 2, 0, 1, false, bad), "out of range");
+}
+
+}  // namespace
