@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <initializer_list>
 
 #include "aten/core/tensor_base.h"
@@ -16,14 +17,15 @@ namespace at::pointwise {
 /// An input: a tensor, or a number that takes part in the loop as a 0-dim operand.
 class Input {
  public:
-  Input(const TensorBase& tensor) : tensor_(&tensor) {}
-  Input(const Scalar& number) : number_(&number) {}
-  const TensorBase* tensor() const { return tensor_; }
-  const Scalar& number() const { return *number_; }
+  Input(const TensorBase& tensor) : bits_(reinterpret_cast<uintptr_t>(&tensor)) {}
+  Input(const Scalar& number) : bits_(reinterpret_cast<uintptr_t>(&number) | 1) {}
+  // Null for a number.
+  const TensorBase* tensor() const { return (bits_ & 1) == 0 ? reinterpret_cast<const TensorBase*>(bits_) : nullptr; }
+  const Scalar& number() const { return *reinterpret_cast<const Scalar*>(bits_ & ~uintptr_t{1}); }
 
  private:
-  const TensorBase* tensor_ = nullptr;
-  const Scalar* number_ = nullptr;
+  // An address, odd for a number: one word, because a copy of two words just stored stalls.
+  uintptr_t bits_;
 };
 using Inputs = std::initializer_list<Input>;
 

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Reads the symbols of programs that call one operator: add.
+#   linking_test.sh PLAIN WITH_DERIVATIVES
+set -euo pipefail
+failed=0
+
+expect_absent() {
+  local found
+  found="$(nm -C "$1" | grep -E "$2" || true)"
+  if [ -n "$found" ]; then
+    printf 'FAIL: %s holds what it should not (%s):\n%s\n' "$1" "$2" "$found"
+    failed=1
+  fi
+}
+
+"$1"
+"$2"
+
+operators="$(nm -C "$1" | sed -n 's/.* [DdBb] at::operators:://p' | sort | tr '\n' ' ')"
+if [ "$operators" != "add_Tensor " ]; then
+  echo "FAIL: the program calls add.Tensor and holds the operators: $operators"
+  failed=1
+fi
+# No registry, no schemas, no engine, no other operator's kernels.
+expect_absent "$1" 'c10::Dispatcher|c10::SchemaParser|torch::autograd'
+expect_absent "$1" 'at::native::(mul|sub|div|sum|copy)_'
+# With all derivatives on the link line the nodes of add and of what its formula calls are there, but nothing that runs
+# backward, and no operator that add's derivatives do not reach.
+expect_absent "$2" 'torch::autograd::Engine::(execute|evaluate)|torch::autograd::(backward|run_backward)\('
+expect_absent "$2" 'at::operators::(mm|convolution|softmax|sort|embedding)'
+exit $failed
