@@ -1,0 +1,256 @@
+#include "examples/gpt/trainer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+#include "utils/checkpoint/checkpoint.h"
+#include "utils/plot/line_chart.h"
+#include "utils/progress/progress.h"
+#include "utils/serialize/crc32c.h"
+#include "utils/tensorboard/summary_writer.h"
+
+namespace gpt {
+namespace {
+
+using Values = std::vector<std::pair<std::string, std::string>>;
+
+constexpr int64_t kValidationPieces = 256;        // while training
+constexpr int64_t kFinalValidationPieces = 4096;  // at the end
+constexpr int64_t kValidationBatch = 32;
+constexpr int64_t kChartPoints = 400;
+
+// Shows every field of the settings with its name.
+template <typename Settings, typename Visitor>
+void visit(Settings& s, Visitor&& visitor) {
+  visitor("layers", s.model.layers);
+  visitor("heads", s.model.heads);
+  visitor("width", s.model.width);
+  visitor("context", s.model.context);
+  visitor("dropout", s.model.dropout);
+  visitor("learning_rate", s.optimizer.learning_rate);
+  visitor("beta1", s.optimizer.beta1);
+  visitor("beta2", s.optimizer.beta2);
+  visitor("weight_decay", s.optimizer.weight_decay);
+  visitor("batch", s.batch);
+  visitor("steps", s.steps);
+  visitor("warmup", s.warmup);
+  visitor("least_learning_rate", s.least_learning_rate);
+  visitor("clip", s.clip);
+  visitor("seed", s.seed);
+}
+
+std::string exact(double v) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%a", v);
+  return text;
+}
+std::string exact(int64_t v) { return std::to_string(v); }
+std::string exact(uint64_t v) { return std::to_string(v); }
+
+void read(const std::string& text, double& out, char** end) { out = std::strtod(text.c_str(), end); }
+void read(const std::string& text, int64_t& out, char** end) { out = std::strtoll(text.c_str(), end, 10); }
+void read(const std::string& text, uint64_t& out, char** end) { out = std::strtoull(text.c_str(), end, 10); }
+
+const std::string& value_of(const Values& values, const std::string& name) {
+  for (const auto& [key, text] : values) {
+    if (key == name) return text;
+  }
+  TORCH_CHECK(false, "the checkpoint has no value \"", name, "\"");
+}
+
+template <typename X>
+void parse(const Values& values, const std::string& name, X& out) {
+  const std::string& text = value_of(values, name);
+  char* end = nullptr;
+  read(text, out, &end);
+  TORCH_CHECK(!text.empty() && *end == '\0', "the checkpoint's \"", name, "\" is no number: ", text);
+}
+
+std::string join(const std::vector<double>& numbers) {
+  std::string out;
+  for (const double v : numbers) out += (out.empty() ? "" : " ") + exact(v);
+  return out;
+}
+
+std::vector<double> split(const std::string& text) {
+  std::vector<double> out;
+  const char* p = text.c_str();
+  for (char* end; *p != '\0'; p = end) {
+    out.push_back(std::strtod(p, &end));
+    TORCH_CHECK(end != p, "the checkpoint's losses cannot be read");
+  }
+  return out;
+}
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+}  // namespace
+
+Values to_values(const RunSettings& settings) {
+  Values out;
+  visit(settings, [&](const char* name, const auto& value) { out.emplace_back(name, exact(value)); });
+  return out;
+}
+
+RunSettings from_values(const Values& values) {
+  RunSettings settings;
+  visit(settings, [&](const char* name, auto& value) { parse(values, name, value); });
+  return settings;
+}
+
+std::string fingerprint(const Text& text) {
+  char out[64];
+  std::snprintf(out, sizeof out, "%lld bytes, crc32c %08x", static_cast<long long>(text.size()),
+                static_cast<unsigned>(torch::serialize::crc32c(text.bytes())));
+  return out;
+}
+
+Trainer::Trainer(const RunSettings& settings, const Text& text)
+    : settings_(settings),
+      text_(text),
+      model_((torch::manual_seed(settings.seed), settings.model)),
+      optimizer_(make_optimizer(model_, settings.optimizer)),
+      window_(std::max<int64_t>(1, settings.steps / kChartPoints)) {}
+
+void Trainer::resume(const std::string& path) {
+  torch::serialize::Checkpoint checkpoint;
+  read_checkpoint_values(checkpoint, path);
+  const std::string& of = value_of(checkpoint.values, "text");
+  TORCH_CHECK(of == fingerprint(text_), "the checkpoint is of another text (", of, "; this one has ", fingerprint(text_), ")");
+  Curve training{split(value_of(checkpoint.values, "training_steps")), split(value_of(checkpoint.values, "training_losses"))};
+  Curve validation{split(value_of(checkpoint.values, "validation_steps")), split(value_of(checkpoint.values, "validation_losses"))};
+  TORCH_CHECK(training.steps.size() == training.losses.size() && validation.steps.size() == validation.losses.size(),
+              "the checkpoint's losses cannot be read");
+  double sum;
+  int64_t count;
+  parse(checkpoint.values, "window_sum", sum);
+  parse(checkpoint.values, "window_count", count);
+
+  checkpoint.model = model_.ptr().get();
+  checkpoint.optimizer = &optimizer_;
+  checkpoint.generator = at::detail::getDefaultCPUGenerator();
+  load_checkpoint(checkpoint, path);
+  step_ = checkpoint.step;
+  training_ = std::move(training);
+  validation_ = std::move(validation);
+  window_sum_ = sum;
+  window_count_ = count;
+}
+
+void Trainer::save(const Files& files) {
+  torch::serialize::Checkpoint checkpoint;
+  checkpoint.model = model_.ptr().get();
+  checkpoint.optimizer = &optimizer_;
+  checkpoint.generator = at::detail::getDefaultCPUGenerator();
+  checkpoint.step = step_;
+  checkpoint.values = to_values(settings_);
+  checkpoint.values.emplace_back("text", fingerprint(text_));
+  checkpoint.values.emplace_back("training_steps", join(training_.steps));
+  checkpoint.values.emplace_back("training_losses", join(training_.losses));
+  checkpoint.values.emplace_back("validation_steps", join(validation_.steps));
+  checkpoint.values.emplace_back("validation_losses", join(validation_.losses));
+  checkpoint.values.emplace_back("window_sum", exact(window_sum_));
+  checkpoint.values.emplace_back("window_count", exact(window_count_));
+  save_checkpoint(checkpoint, files.checkpoint());
+}
+
+void Trainer::draw(const Files& files) const {
+  torch::utils::plot::LineChart chart;
+  chart.title = "Loss";
+  chart.x_label = "step";
+  chart.y_label = "cross entropy (nats a byte)";
+  chart.series = {{"training", training_.steps, training_.losses}, {"validation", validation_.steps, validation_.losses}};
+  write_svg(files.chart(), chart);
+}
+
+double Trainer::train_step() {
+  const double rate = learning_rate_at(step_, settings_.steps, settings_.warmup, settings_.optimizer.learning_rate,
+                                       settings_.least_learning_rate);
+  for (auto& group : optimizer_.param_groups()) group.options().set_lr(rate);
+  const Batch batch = text_.training_batch(settings_.batch);
+  torch::Tensor loss = model_->loss(batch.first, batch.second);
+  optimizer_.zero_grad();
+  loss.backward();
+  torch::nn::utils::clip_grad_norm_(model_->parameters(), settings_.clip);
+  optimizer_.step();
+  ++step_;
+  return loss.item<double>();
+}
+
+void Trainer::record(double loss) {
+  window_sum_ += loss;
+  if (++window_count_ < window_) return;
+  training_.steps.push_back(static_cast<double>(step_));
+  training_.losses.push_back(window_sum_ / static_cast<double>(window_count_));
+  window_sum_ = 0;
+  window_count_ = 0;
+}
+
+double Trainer::validation_loss(int64_t limit) {
+  torch::NoGradGuard no_grad;
+  model_->eval();
+  const int64_t pieces = std::min(limit, text_.validation_pieces());
+  double sum = 0;
+  for (int64_t i = 0; i < pieces; i += kValidationBatch) {
+    const int64_t end = std::min(pieces, i + kValidationBatch);
+    const Batch batch = text_.validation_batch(i, end, limit);
+    sum += model_->loss(batch.first, batch.second).item<double>() * static_cast<double>(end - i);
+  }
+  model_->train();
+  return sum / static_cast<double>(pieces);
+}
+
+double Trainer::last_validation_loss() const {
+  return validation_.losses.empty() ? std::nan("") : validation_.losses.back();
+}
+
+bool Trainer::run(const Files& files, int64_t checkpoint_every, int64_t validate_every, const std::atomic<bool>& stop) {
+  torch::utils::tensorboard::SummaryWriter events(files.folder, step_ > 0 ? step_ + 1 : -1);
+  torch::utils::Progress progress(settings_.steps, stdout, step_, std::max<int64_t>(1, settings_.steps / 20));
+  if (step_ == 0) save(files);
+  model_->train();
+  std::string validation_text = validation_.losses.empty() ? "" : c10::str(" validation ", validation_.losses.back());
+  const double tokens_a_step = static_cast<double>(settings_.batch * settings_.model.context);
+  double began = now();
+  int64_t steps_timed = 0;
+  while (step_ < settings_.steps && !stop) {
+    const double loss = train_step();
+    TORCH_CHECK(loss == loss && loss < 1e30, "the loss is ", loss, " at step ", step_, ": try a smaller --learning_rate");
+    record(loss);
+    ++steps_timed;
+    const double rate = tokens_a_step * static_cast<double>(steps_timed) / std::max(1e-9, now() - began);
+    if (window_count_ == 0) {
+      events.add_scalar("loss/training", training_.losses.back(), step_);
+      events.add_scalar("tokens_per_second", rate, step_);
+    }
+    if (step_ % validate_every == 0 || step_ == settings_.steps) {
+      const double pause = now();
+      const double validation = validation_loss(step_ == settings_.steps ? kFinalValidationPieces : kValidationPieces);
+      validation_.steps.push_back(static_cast<double>(step_));
+      validation_.losses.push_back(validation);
+      validation_text = c10::str(" validation ", validation);
+      events.add_scalar("loss/validation", validation, step_);
+      began += now() - pause;
+    }
+    if (step_ % checkpoint_every == 0 && step_ < settings_.steps) {
+      const double pause = now();
+      save(files);
+      draw(files);
+      events.flush();
+      began += now() - pause;
+    }
+    char text[160];
+    std::snprintf(text, sizeof text, "loss %.4f%s %.0f tokens/s", loss, validation_text.c_str(), rate);
+    progress.update(step_, text);
+  }
+  progress.finish();
+  save(files);
+  draw(files);
+  events.flush();
+  return step_ >= settings_.steps;
+}
+
+}  // namespace gpt

@@ -1,0 +1,86 @@
+// The training run: steps, validation, checkpoints, and what is written into the output folder.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "examples/gpt/model.h"
+#include "examples/gpt/text.h"
+
+namespace gpt {
+
+// All that decides the numbers of a run. A checkpoint holds it, so that a resumed run goes on with the same.
+struct RunSettings {
+  ModelOptions model;
+  OptimizerSettings optimizer;
+  int64_t batch = 12;
+  int64_t steps = 2000;
+  int64_t warmup = 100;
+  double least_learning_rate = 1e-4;
+  double clip = 1.0;
+  uint64_t seed = 1337;
+};
+
+// Names and values as text, exactly.
+std::vector<std::pair<std::string, std::string>> to_values(const RunSettings& settings);
+// Throws c10::Error where a value is missing or is no number.
+RunSettings from_values(const std::vector<std::pair<std::string, std::string>>& values);
+
+struct Files {
+  std::string folder;
+  std::string checkpoint() const { return folder + "/checkpoint.safetensors"; }
+  std::string chart() const { return folder + "/loss.svg"; }
+};
+
+class Trainer {
+ public:
+  // Makes model and optimizer from the settings' seed.
+  Trainer(const RunSettings& settings, const Text& text);
+
+  // Takes over the checkpoint's weights, optimizer, random state, step and losses. Throws c10::Error, with nothing changed,
+  // where it is damaged, of another model or of another text.
+  void resume(const std::string& checkpoint);
+
+  // Trains to the last step, or until `stop` is set, and saves. `every` steps there is a checkpoint and a validation.
+  // Returns whether the last step was reached.
+  bool run(const Files& files, int64_t checkpoint_every, int64_t validate_every, const std::atomic<bool>& stop);
+
+  // Mean cross entropy over at most `limit` pieces of the validation text.
+  double validation_loss(int64_t limit);
+
+  // Of the last validation, NaN before the first.
+  double last_validation_loss() const;
+
+  Gpt& model() { return model_; }
+  int64_t step() const { return step_; }
+
+ private:
+  double train_step();
+  void record(double loss);
+  void save(const Files& files);
+  void draw(const Files& files) const;
+
+  RunSettings settings_;
+  const Text& text_;
+  Gpt model_;
+  torch::optim::AdamW optimizer_;
+  int64_t step_ = 0;
+
+  // Mean training losses of `window` steps each, and the validation losses, for the chart.
+  struct Curve {
+    std::vector<double> steps, losses;
+  };
+  Curve training_, validation_;
+  int64_t window_;
+  double window_sum_ = 0;
+  int64_t window_count_ = 0;
+};
+
+// The text's length and checksum, which tell whether a checkpoint belongs to it.
+std::string fingerprint(const Text& text);
+
+}  // namespace gpt
