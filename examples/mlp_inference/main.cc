@@ -1,0 +1,96 @@
+// Runs a multi-layer perceptron whose weights come from a safetensors file: the smallest useful program.
+//
+//   ./bazelw run //examples/mlp_inference                                  # the weights beside this file: y = sin(x)
+//   ./bazelw run //examples/mlp_inference -- net.safetensors 0.5 1.25      # another network, an input of two numbers
+//
+// The file holds what torch.nn.Sequential(Linear, ReLU, Linear, ..., Linear) saves: "0.weight" (outputs, inputs), "0.bias",
+// "2.weight", "2.bias" and so on. Linked statically with --config=minimal this program is about a megabyte.
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "aten/core/from_blob.h"
+#include "aten/ops/activation/ops.h"
+#include "aten/ops/matmul/ops.h"
+#include "c10/core/inference_mode.h"
+#include "utils/serialize/safetensors.h"
+
+namespace {
+
+constexpr const char* kOwnWeights = "examples/mlp_inference/sine.safetensors";
+
+struct Layer {
+  at::Tensor weight, bias;
+};
+
+// The layers "0", "2", "4" ... of the file, checked to fit each other.
+std::vector<Layer> load(const std::string& path) {
+  const torch::safetensors::File file(path);
+  std::vector<Layer> layers;
+  for (int i = 0; file.contains(std::to_string(i) + ".weight"); i += 2) {
+    Layer layer{file.get(std::to_string(i) + ".weight"), file.get(std::to_string(i) + ".bias")};
+    const at::Tensor& w = layer.weight;
+    TORCH_CHECK(w.dim() == 2 && w.scalar_type() == at::kFloat && layer.bias.scalar_type() == at::kFloat &&
+                    layer.bias.dim() == 1 && layer.bias.size(0) == w.size(0),
+                path, ": layer ", i, " has a weight of sizes ", w.sizes(), " and a bias of sizes ", layer.bias.sizes(),
+                "; expected float32 (outputs, inputs) and (outputs)");
+    TORCH_CHECK(layers.empty() || layers.back().weight.size(0) == w.size(1), path, ": layer ", i, " takes ", w.size(1),
+                " features, the one before gives ", layers.back().weight.size(0));
+    layers.push_back(std::move(layer));
+  }
+  TORCH_CHECK(!layers.empty(), path, " has no tensor \"0.weight\"");
+  return layers;
+}
+
+at::Tensor forward(const std::vector<Layer>& layers, at::Tensor x) {
+  for (size_t i = 0; i < layers.size(); ++i) {
+    x = at::linear(x, layers[i].weight, layers[i].bias);
+    if (i + 1 < layers.size()) x = at::relu(x);
+  }
+  return x;
+}
+
+// Relative paths count from where `bazel run` was called.
+std::string user_path(const std::string& path) {
+  const char* folder = std::getenv("BUILD_WORKING_DIRECTORY");
+  return path.empty() || path[0] == '/' || folder == nullptr ? path : std::string(folder) + "/" + path;
+}
+
+void run(int argc, char** argv) {
+  const c10::InferenceMode inference;
+  const std::vector<Layer> layers = load(argc > 1 ? user_path(argv[1]) : kOwnWeights);
+  const int64_t inputs = layers[0].weight.size(1), outputs = layers.back().weight.size(0);
+  std::vector<float> values;
+  for (int i = 2; i < argc; ++i) {
+    char* end = nullptr;
+    values.push_back(std::strtof(argv[i], &end));
+    TORCH_CHECK(end != argv[i] && *end == '\0', "not a number: ", argv[i]);
+  }
+  if (argc <= 1) {
+    for (int i = -6; i <= 6; ++i) values.push_back(static_cast<float>(i) * 0.5f);
+  }
+  const int64_t rows = static_cast<int64_t>(values.size()) / inputs;
+  TORCH_CHECK(rows > 0 && rows * inputs == static_cast<int64_t>(values.size()), "the network takes ", inputs,
+              " numbers at a time, ", values.size(), " were given");
+  const at::Tensor y = forward(layers, at::from_blob(values.data(), {rows, inputs}));
+  const float* p = y.data_ptr<float>();
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t i = 0; i < inputs; ++i) std::printf("%g ", static_cast<double>(values[static_cast<size_t>(r * inputs + i)]));
+    std::printf("->");
+    for (int64_t o = 0; o < outputs; ++o) std::printf(" %.5f", static_cast<double>(p[r * outputs + o]));
+    std::printf("\n");
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    run(argc, argv);
+  } catch (const c10::Error& e) {
+    std::fprintf(stderr, "mlp_inference: %s\n", e.what_without_backtrace());
+    return 1;
+  }
+  return 0;
+}
