@@ -13,7 +13,7 @@
 #include "aten/core/from_blob.h"
 #include "aten/ops/activation/ops.h"
 #include "aten/ops/matmul/ops.h"
-#include "c10/core/inference_mode.h"
+#include "c10/core/grad_mode.h"
 #include "utils/serialize/safetensors.h"
 
 namespace {
