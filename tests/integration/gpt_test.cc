@@ -1,0 +1,183 @@
+// examples/gpt as a user runs it, with settings so small that each run takes a moment.
+#include <dirent.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <random>
+
+#include "tests/integration/process.h"
+
+namespace integration {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class Gpt : public ::testing::Test {
+ protected:
+  Gpt() : folder_(fresh_folder()) {
+    std::string text;
+    for (int i = 0; i < 300; ++i) text += "the cat " + std::to_string(i * 7 % 10) + " sat on the mat\n";
+    write(folder_ + "/text", text);
+  }
+
+  std::vector<std::string> command(std::vector<std::string> more) const {
+    std::vector<std::string> out = {data_file("examples/gpt/gpt"), "--layers=1",  "--heads=2",    "--width=16",
+                                    "--context=8",                 "--batch=4",   "--steps=60",   "--warmup=5",
+                                    "--dropout=0.1",               "--length=20", "--threads=1", "--checkpoint_every=7"};
+    out.insert(out.end(), more.begin(), more.end());
+    return out;
+  }
+  Outcome train(std::vector<std::string> more, int signal = 0, int after_ms = 0, bool terminal = false) const {
+    more.push_back("--text=text");  // relative to the user's folder
+    return run(command(more), {folder_, signal, after_ms, terminal});
+  }
+  std::string checkpoint(const std::string& out) const { return folder_ + "/" + out + "/checkpoint.safetensors"; }
+
+  std::string folder_;
+};
+
+TEST_F(Gpt, TrainsAndWrites) {
+  const Outcome o = train({"--out=run", "--prompt=the "});
+  ASSERT_EQ(o.exit_code, 0) << o.err;
+  EXPECT_EQ(o.err, "");
+  EXPECT_THAT(o.out, HasSubstr("60/60 loss "));
+  EXPECT_THAT(o.out, HasSubstr("tokens/s"));
+  EXPECT_THAT(o.out, HasSubstr("validation loss "));
+  EXPECT_THAT(o.out, HasSubstr("----\nthe "));
+  EXPECT_THAT(o.out, Not(HasSubstr("\r"))) << "plain lines where there is no terminal";
+  EXPECT_THAT(read(folder_ + "/run/loss.svg"), HasSubstr(">validation</text>"));
+  EXPECT_TRUE(exists(checkpoint("run")));
+  bool events = false;
+  DIR* dir = ::opendir((folder_ + "/run").c_str());
+  ASSERT_NE(dir, nullptr);
+  while (const dirent* e = ::readdir(dir)) events |= std::string(e->d_name).rfind("events.out.tfevents.", 0) == 0;
+  ::closedir(dir);
+  EXPECT_TRUE(events);
+
+  // The same seed gives the same bits, and sampling alone the same text.
+  ASSERT_EQ(train({"--out=again"}).exit_code, 0);
+  EXPECT_EQ(read(checkpoint("run")), read(checkpoint("again")));
+  const Outcome sample = run({data_file("examples/gpt/gpt"), "--sample_only", "--out=run", "--length=20", "--prompt=the "}, {folder_});
+  ASSERT_EQ(sample.exit_code, 0) << sample.err;
+  EXPECT_EQ(sample.out, o.out.substr(o.out.find("----\n")));
+}
+
+TEST_F(Gpt, DrawsABarOnATerminal) {
+  const Outcome o = train({"--out=run"}, 0, 0, /*terminal=*/true);
+  ASSERT_EQ(o.exit_code, 0) << o.err;
+  EXPECT_THAT(o.out, HasSubstr("\r["));
+  EXPECT_THAT(o.out, HasSubstr("100% 60/60"));
+}
+
+TEST_F(Gpt, KilledAndResumedItEndsWithTheSameBits) {
+  ASSERT_EQ(train({"--out=whole", "--steps=400"}).exit_code, 0);
+  std::mt19937 random(17);
+  int killed = 0;
+  Outcome o;
+  for (int i = 0; i < 60; ++i) {
+    o = train({"--out=parts", "--steps=400", "--resume"}, SIGKILL, 20 + static_cast<int>(random() % 300));
+    if (o.signal == 0) break;
+    ++killed;
+  }
+  if (o.signal != 0) o = train({"--out=parts", "--steps=400", "--resume"});
+  ASSERT_EQ(o.exit_code, 0) << o.err;
+  EXPECT_GT(killed, 0);
+  EXPECT_EQ(read(checkpoint("parts")), read(checkpoint("whole")));
+  EXPECT_EQ(read(folder_ + "/parts/loss.svg"), read(folder_ + "/whole/loss.svg"));
+}
+
+TEST_F(Gpt, CtrlCSavesAndExits) {
+  ASSERT_EQ(train({"--out=whole", "--steps=3000"}).exit_code, 0);
+  Outcome o;
+  int after = 400;
+  do {  // a slow machine may not have come to the first step yet
+    o = train({"--out=parts", "--steps=3000", "--resume"}, SIGINT, after);
+    after *= 2;
+  } while (o.signal != 0 && after < 60'000);
+  ASSERT_EQ(o.exit_code, 0) << o.err;
+  if (o.out.find("validation loss ") == std::string::npos) {
+    EXPECT_THAT(o.out, HasSubstr("stopped at step "));
+    o = train({"--out=parts", "--resume"});
+    ASSERT_EQ(o.exit_code, 0) << o.err;
+    EXPECT_THAT(o.out, HasSubstr("resumed at step "));
+  }
+  EXPECT_EQ(read(checkpoint("parts")), read(checkpoint("whole")));
+}
+
+TEST_F(Gpt, TheDefaultTextIsTheRepository) {
+  const Outcome o = run({data_file("examples/gpt/gpt"), "--layers=1", "--width=16", "--context=8", "--steps=2", "--out=run",
+                         "--length=3"},
+                        {folder_});
+  ASSERT_EQ(o.exit_code, 0) << o.err;
+  const size_t at = o.out.find(" bytes of text");
+  ASSERT_NE(at, std::string::npos);
+  EXPECT_GT(std::atoll(o.out.c_str() + o.out.rfind(' ', at - 1)), 100'000);
+}
+
+struct Mistake {
+  std::vector<std::string> arguments;
+  const char* message;
+};
+
+TEST_F(Gpt, MistakesAreOneLineAndOverwriteNothing) {
+  write(folder_ + "/empty", "");
+  write(folder_ + "/short", "short");
+  write(folder_ + "/file", "");
+  const std::vector<Mistake> mistakes = {
+      {{"--layrs=3"}, "unknown flag --layrs"},
+      {{"--layers=x"}, "layers"},
+      {{"--layers=0"}, "--layers=0 is not within"},
+      {{"--heads=3"}, "--heads=3 does not divide --width=16"},
+      {{"--dropout=1"}, "--dropout=1"},
+      {{"--learning_rate=nan"}, "--learning_rate=nan"},
+      {{"--steps"}, "--steps needs a value"},
+      {{"stray"}, "unexpected argument 'stray'"},
+      {{"--text=/no/such/file"}, "/no/such/file"},
+      {{"--text=empty"}, ""},
+      {{"--context=20000"}, "a context of 20000 needs a text of at least"},
+      {{"--resume", "--sample_only"}, "exclude each other"},
+      {{"--sample_only"}, "No such file"},
+      {{"--temperature=-1"}, "--temperature=-1"},
+  };
+  for (const Mistake& mistake : mistakes) {
+    std::vector<std::string> arguments = mistake.arguments;
+    arguments.insert(arguments.begin(), "--out=run");
+    const bool own_text = mistake.arguments[0].rfind("--text", 0) == 0;
+    const Outcome o = own_text ? run(command(arguments), {folder_}) : train(arguments);
+    EXPECT_EQ(o.exit_code, 1) << mistake.arguments[0];
+    EXPECT_EQ(lines(o.err), 1) << o.err;
+    EXPECT_THAT(o.err, HasSubstr(mistake.message));
+    EXPECT_FALSE(exists(folder_ + "/run")) << mistake.arguments[0];
+  }
+  const Outcome o = run(command({"--out=run", "--text=short"}), {folder_});
+  EXPECT_EQ(o.exit_code, 1);
+  EXPECT_THAT(o.err, HasSubstr("this one has 5"));
+  EXPECT_EQ(train({"--out=file/below"}).exit_code, 1);
+}
+
+TEST_F(Gpt, DamagedAndForeignCheckpointsAreRefused) {
+  ASSERT_EQ(train({"--out=run"}).exit_code, 0);
+  const std::string good = read(checkpoint("run")), chart = read(folder_ + "/run/loss.svg");
+  const auto refused = [&](const Outcome& o, const std::string& file, const char* message) {
+    EXPECT_EQ(o.exit_code, 1) << o.out;
+    EXPECT_EQ(lines(o.err), 1) << o.err;
+    EXPECT_THAT(o.err, HasSubstr(message));
+    EXPECT_EQ(read(checkpoint("run")), file) << "the checkpoint was overwritten";
+    EXPECT_EQ(read(folder_ + "/run/loss.svg"), chart);
+  };
+  refused(train({"--out=run"}), good, "already holds a checkpoint");
+  refused(train({"--out=run", "--resume", "--width=32"}), good, "--width differs from the checkpoint's");
+  refused(run(command({"--out=run", "--resume", "--text=text", "--text=text"}), {folder_}), good, "of another text");
+  std::string damaged = good;
+  damaged[damaged.size() - 100] = static_cast<char>(damaged[damaged.size() - 100] ^ 1);
+  for (const std::string& bytes : {damaged, good.substr(0, good.size() / 2), std::string("x"), std::string()}) {
+    write(checkpoint("run"), bytes);
+    refused(train({"--out=run", "--resume"}), bytes, "checkpoint");
+    refused(train({"--out=run", "--sample_only"}), bytes, "checkpoint");
+  }
+}
+
+}  // namespace
+}  // namespace integration

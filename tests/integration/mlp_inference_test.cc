@@ -1,0 +1,61 @@
+// examples/mlp_inference as a user runs it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+
+#include "tests/integration/process.h"
+
+namespace integration {
+namespace {
+
+using ::testing::HasSubstr;
+
+const std::string& program() {
+  static const std::string path = data_file("examples/mlp_inference/mlp_inference");
+  return path;
+}
+const std::string& weights() {
+  static const std::string path = data_file("examples/mlp_inference/sine.safetensors");
+  return path;
+}
+
+TEST(MlpInference, ComputesWhatPyTorchComputed) {
+  const Outcome o = run({program()});
+  ASSERT_EQ(o.exit_code, 0) << o.err;
+  // Printed by examples/mlp_inference/record_sine.py.
+  const double expected[] = {-0.13963, -0.60013, -0.90749, -0.99753, -0.84218, -0.48088, 0.00022,
+                             0.47908,  0.83893,  0.99718,  0.90914,  0.59881,  0.14053};
+  EXPECT_EQ(lines(o.out), 13);
+  const char* p = o.out.c_str();
+  for (int i = 0; i < 13; ++i) {
+    double x = 0, y = 0;
+    int used = 0;
+    ASSERT_EQ(std::sscanf(p, "%lf -> %lf\n%n", &x, &y, &used), 2) << o.out;
+    EXPECT_EQ(x, (i - 6) * 0.5);
+    EXPECT_NEAR(y, expected[i], 2e-5);
+    EXPECT_NEAR(y, std::sin(x), 0.01);
+    p += used;
+  }
+  EXPECT_EQ(run({program(), weights(), "1"}).out, "1 -> 0.83893\n");
+}
+
+TEST(MlpInference, SaysWhatIsWrong) {
+  const std::string folder = fresh_folder();
+  const auto refused = [&](std::vector<std::string> arguments, const char* message) {
+    arguments.insert(arguments.begin(), program());
+    const Outcome o = run(arguments, {folder});
+    EXPECT_EQ(o.exit_code, 1);
+    EXPECT_EQ(lines(o.err), 1) << o.err;
+    EXPECT_THAT(o.err, HasSubstr(message));
+  };
+  refused({"none.safetensors"}, (folder + "/none.safetensors: No such file").c_str());
+  write(folder + "/damaged", read(weights()).substr(0, 3000));
+  refused({"damaged", "1"}, "bytes of data");
+  refused({weights(), "x"}, "not a number: x");
+  refused({weights()}, "the network takes 1 numbers at a time, 0 were given");
+}
+
+}  // namespace
+}  // namespace integration
