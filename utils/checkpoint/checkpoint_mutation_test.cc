@@ -12,7 +12,7 @@
 #include "autograd/autograd.h"
 #include "c10/core/cpu_generator.h"
 #include "nn/layers/linear.h"
-#include "optim/adam.h"
+#include "optim/adamw.h"
 #include "utils/checkpoint/checkpoint.h"
 #include "utils/serialize/archive.h"
 #include "utils/serialize/counting_allocator.h"

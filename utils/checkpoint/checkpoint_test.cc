@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <random>
 
+#include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/random/ops.h"
 #include "aten/ops/reduce/ops.h"
@@ -17,7 +18,7 @@
 #include "c10/core/grad_mode.h"
 #include "nn/layers/linear.h"
 #include "nn/module/sequential.h"
-#include "optim/adam.h"
+#include "optim/adamw.h"
 #include "optim/lr_scheduler/schedules.h"
 #include "optim/sgd.h"
 #include "utils/serialize/archive.h"
@@ -35,8 +36,8 @@ std::string fresh_folder() {
 }
 
 // A small run: everything that a checkpoint holds.
-struct Run {
-  explicit Run(int64_t hidden = 5)
+struct TrainingRun {
+  explicit TrainingRun(int64_t hidden = 5)
       : model(nn::Linear(3, hidden), nn::Linear(hidden, 2)),
         optimizer(model->parameters(), optim::AdamWOptions(0.01)),
         scheduler(optimizer, 100) {
@@ -78,7 +79,7 @@ struct Run {
 TEST(Checkpoint, AResumedRunHasTheSameBits) {
   const std::string path = fresh_folder() + "/c";
   at::manual_seed(3);
-  Run first;
+  TrainingRun first;
   first.train(4);
   first.checkpoint.values = {{"name", "x \"y\""}, {"empty", ""}};
   save_checkpoint(first.checkpoint, path);
@@ -87,7 +88,7 @@ TEST(Checkpoint, AResumedRunHasTheSameBits) {
   const std::string at_end = first.fingerprint();
 
   at::manual_seed(99);
-  Run second;
+  TrainingRun second;
   second.train(2);
   load_checkpoint(second.checkpoint, path);
   EXPECT_EQ(second.checkpoint.step, 4);
@@ -102,13 +103,13 @@ TEST(Checkpoint, AResumedRunHasTheSameBits) {
 
 TEST(Checkpoint, PartsMayBeLeftOut) {
   const std::string path = fresh_folder() + "/c";
-  Run run;
+  TrainingRun run;
   run.train(1);
   save_checkpoint(run.checkpoint, path);
   Checkpoint only_step;
   read_checkpoint_values(only_step, path);
   EXPECT_EQ(only_step.step, 1);
-  Run other;
+  TrainingRun other;
   other.checkpoint.optimizer = nullptr;
   other.checkpoint.scheduler = nullptr;
   other.checkpoint.generator = at::Generator();
@@ -121,7 +122,7 @@ TEST(Checkpoint, PartsMayBeLeftOut) {
 }
 
 template <typename E>
-void expect_refused(Run& run, const std::string& path, const char* message) {
+void expect_refused(TrainingRun& run, const std::string& path, const char* message) {
   const std::string before = run.fingerprint();
   try {
     load_checkpoint(run.checkpoint, path);
@@ -134,7 +135,7 @@ void expect_refused(Run& run, const std::string& path, const char* message) {
 
 TEST(Checkpoint, OfAnotherModelOrOptimizerIsRefusedWhole) {
   const std::string path = fresh_folder() + "/c";
-  Run run, wider(6);
+  TrainingRun run, wider(6);
   run.train(2);
   wider.train(2);
   save_checkpoint(wider.checkpoint, path);
@@ -147,7 +148,8 @@ TEST(Checkpoint, OfAnotherModelOrOptimizerIsRefusedWhole) {
   save_checkpoint(other, path);
   expect_refused<c10::Error>(run, path, "");
 
-  nn::Sequential shorter(nn::Linear(3, 5));
+  nn::Sequential shorter;
+  shorter->push_back(nn::Linear(3, 5));
   other = Checkpoint();
   other.model = shorter.ptr().get();
   save_checkpoint(other, path);
@@ -158,7 +160,7 @@ TEST(Checkpoint, OfAnotherModelOrOptimizerIsRefusedWhole) {
 
 TEST(Checkpoint, DamageIsSeen) {
   const std::string folder = fresh_folder(), path = folder + "/c";
-  Run run;
+  TrainingRun run;
   run.train(1);
   expect_refused<IoError>(run, folder + "/none", "No such file");
   save_checkpoint(run.checkpoint, path);
@@ -183,7 +185,7 @@ TEST(Checkpoint, DamageIsSeen) {
 // Killed at random moments while it saves: what is there is one whole checkpoint, whose weights all say the same step.
 TEST(Checkpoint, SurvivesKills) {
   const std::string path = fresh_folder() + "/c";
-  Run run;
+  TrainingRun run;
   const auto save_step = [&](int64_t step) {
     const at::NoGradGuard no_grad;
     for (at::Tensor& p : run.model->parameters()) at::fill_(p, static_cast<double>(step));
