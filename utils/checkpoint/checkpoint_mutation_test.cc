@@ -46,7 +46,7 @@ void reseal(std::string& file) {
 std::string mutate(std::string file, std::mt19937& random) {
   const size_t header = std::min<size_t>(file.size(), 1200);  // most changes hit the header
   for (unsigned i = 0, n = 1 + random() % 3; i < n && file.size() > 16; ++i) {
-    const size_t at = random() % 4 == 0 ? random() % file.size() : random() % header;
+    const size_t at = random() % 4 == 0 ? random() % file.size() : random() % std::min(header, file.size());
     switch (random() % 6) {
       case 0: file[at] = static_cast<char>(file[at] ^ 1 << random() % 8); break;
       case 1: file[at] = "0123456789\"{}[]:,.-abfix"[random() % 24]; break;
