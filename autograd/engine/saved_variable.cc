@@ -71,6 +71,8 @@ void SavedVariable::save(const at::Tensor& variable) {
 void SavedVariable::save_output(const at::Tensor& result, uint32_t output_nr) {
   if (!result.defined()) return;
   const c10::TensorImpl& impl = *result.unsafeGetTensorImpl();
+  // Indices and flags are nobody's derivative: they hold no history, so keeping them makes no cycle.
+  if (C10_UNLIKELY(!c10::isFloatingType(impl.dtype()) && !c10::isComplexType(impl.dtype()))) return save(result);
   data_ = at::Tensor(impl.shallow_copy());
   version_ = impl.version();
   output_nr_ = static_cast<uint16_t>(output_nr);
