@@ -1,0 +1,394 @@
+// Every derivative of the operator tables against difference quotients: first and second derivatives, in double and, where
+// the case says so, complex double; and the in-place form against the functional one. An operator that has a kernel and a
+// derivative but no case is a failure.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <random>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "aten/aten.h"
+#include "autograd/autograd.h"
+#include "autograd/gradcheck/gradcheck.h"
+#include "c10/dispatch/registry.h"
+
+namespace torch::autograd {
+namespace {
+
+using at::Tensor;
+using c10::IValue;
+
+const char* const kFamilies[] = {
+    "activation", "attention", "binary", "conv", "copy", "creation", "fft", "foreach", "index", "join", "linalg", "loss",
+    "matmul", "nested", "norm", "padding", "pointwise", "pool", "quantized", "random", "reduce", "rnn", "scan", "softmax",
+    "sort", "sparse", "special", "unary", "upsample", "view"};
+
+std::string read_file(const std::string& path) {
+  std::ifstream in(path);
+  EXPECT_TRUE(in.good()) << path;
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+struct TableEntry {
+  std::string family;
+  bool has_kernel = false;
+  bool has_derivative = false;
+  std::string inplace;  // "add_.Tensor"
+};
+
+// The operators of the tables that matter here, by name with overload.
+std::map<std::string, TableEntry> read_tables() {
+  std::map<std::string, TableEntry> entries;
+  for (const char* family : kFamilies) {
+    std::istringstream lines(read_file(std::string("aten/ops/") + family + "/ops.textproto"));
+    std::string line, name;
+    const auto name_in = [](const std::string& text) {
+      const size_t start = text.find("schema: \"") + 9;
+      return text.substr(start, text.find('(', start) - start);
+    };
+    while (std::getline(lines, line)) {
+      if (line.rfind("  schema: ", 0) == 0) {
+        name = name_in(line);
+        entries[name].family = family;
+      } else if (line.rfind("  derivative {", 0) == 0) {
+        entries[name].has_derivative = true;
+      } else if (line.rfind("  kernel {", 0) == 0) {
+        entries[name].has_kernel = true;
+      } else if (line.rfind("  inplace {", 0) == 0) {
+        entries[name].inplace = name_in(line);
+      }
+    }
+  }
+  return entries;
+}
+
+struct Case {
+  std::string op;
+  std::string arguments;
+  std::set<std::string> flags;
+  int line = 0;
+};
+
+struct Cases {
+  std::vector<Case> cases;
+  std::set<std::string> skipped;
+};
+
+std::string trimmed(std::string text) {
+  const size_t first = text.find_first_not_of(' ');
+  if (first == std::string::npos) return "";
+  return text.substr(first, text.find_last_not_of(' ') - first + 1);
+}
+
+Cases read_cases() {
+  Cases result;
+  std::istringstream lines(read_file("tests/gradients/cases.txt"));
+  std::string line;
+  for (int number = 1; std::getline(lines, line); ++number) {
+    if (line.empty() || line[0] == '#') continue;
+    const size_t colon = line.find(": ");
+    if (line.rfind("skip ", 0) == 0) {
+      result.skipped.insert(line.substr(5, colon - 5));
+      continue;
+    }
+    EXPECT_NE(colon, std::string::npos) << "cases.txt:" << number;
+    Case c;
+    c.op = line.substr(0, colon);
+    c.line = number;
+    std::string rest = line.substr(colon + 2);
+    if (const size_t bar = rest.find('|'); bar != std::string::npos) {
+      std::istringstream flags(rest.substr(bar + 1));
+      for (std::string flag; flags >> flag;) c.flags.insert(flag);
+      rest.resize(bar);
+    }
+    c.arguments = trimmed(rest);
+    result.cases.push_back(c);
+  }
+  return result;
+}
+
+// Reads a case's arguments; tensors that require a gradient are collected and stand in the arguments by their place.
+class ArgumentReader {
+ public:
+  ArgumentReader(const Case& c, bool complex) : case_(c), complex_(complex), generator_(static_cast<unsigned>(c.line) * 7919u) {}
+
+  std::map<std::string, IValue> by_name;
+  std::vector<IValue> by_place;
+  variable_list inputs;
+  // inputs[k] goes to place `first` (element `second` of a list, or -1).
+  std::vector<std::pair<int, int>> places;
+
+  void read() {
+    text_ = case_.arguments;
+    while (at_ < text_.size()) {
+      skip_spaces();
+      std::string name;
+      const size_t end = text_.find_first_of(",=([{' ", at_);
+      if (end != std::string::npos && text_[end] == '=') {
+        name = text_.substr(at_, end - at_);
+        at_ = end + 1;
+      }
+      place_ = static_cast<int>(by_place.size());
+      element_ = -1;
+      IValue value = read_value();
+      if (name.empty()) {
+        by_place.push_back(std::move(value));
+      } else {
+        by_name[name] = std::move(value);
+      }
+      skip_spaces();
+      if (at_ < text_.size()) {
+        if (text_[at_] != ',') fail("expected ','");
+        ++at_;
+      }
+    }
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) {
+    throw std::runtime_error(
+        "cases.txt:" + std::to_string(case_.line) + ": " + what + " at '" + text_.substr(at_) + "'");
+  }
+  void skip_spaces() {
+    while (at_ < text_.size() && text_[at_] == ' ') ++at_;
+  }
+
+  std::vector<int64_t> read_sizes(char end) {
+    std::vector<int64_t> sizes;
+    while (text_[at_] != end && text_[at_] != ';') {
+      char* stop = nullptr;
+      sizes.push_back(std::strtoll(text_.c_str() + at_, &stop, 10));
+      at_ = static_cast<size_t>(stop - text_.c_str());
+      if (text_[at_] == ',') ++at_;
+    }
+    return sizes;
+  }
+
+  IValue read_value() {
+    const char c = text_[at_];
+    if (c == '[') {
+      ++at_;
+      std::vector<int64_t> list = read_sizes(']');
+      ++at_;
+      return IValue(list);
+    }
+    if (c == '\'') {
+      const size_t end = text_.find('\'', at_ + 1);
+      std::string s = text_.substr(at_ + 1, end - at_ - 1);
+      at_ = end + 1;
+      return IValue(std::move(s));
+    }
+    if (c == '{') {
+      ++at_;
+      std::vector<IValue> list;
+      element_ = 0;
+      for (skip_spaces(); text_[at_] != '}'; skip_spaces()) {
+        list.push_back(read_value());
+        ++element_;
+      }
+      ++at_;
+      return IValue(std::move(list));
+    }
+    const size_t end = text_.find_first_of(",( }", at_);
+    const std::string word = text_.substr(at_, end == std::string::npos ? end : end - at_);
+    at_ += word.size();
+    if (at_ < text_.size() && text_[at_] == '(') return read_tensor(word);
+    if (word == "None") return IValue();
+    if (word == "True") return IValue(true);
+    if (word == "False") return IValue(false);
+    if (word == "float64") return IValue(complex_ ? at::kComplexDouble : at::kDouble);
+    if (word == "complex128") return IValue(at::kComplexDouble);
+    if (word == "inf") return IValue(std::numeric_limits<double>::infinity());
+    char* stop = nullptr;
+    if (word.find_first_of(".e") == std::string::npos) {
+      const int64_t number = std::strtoll(word.c_str(), &stop, 10);
+      if (*stop == 0 && !word.empty()) return IValue(number);
+    } else {
+      const double number = std::strtod(word.c_str(), &stop);
+      if (*stop == 0) return IValue(number);
+    }
+    fail("what is '" + word + "'?");
+  }
+
+  IValue read_tensor(const std::string& kind) {
+    ++at_;
+    if (kind == "t") {
+      char* stop = nullptr;
+      const double value = std::strtod(text_.c_str() + at_, &stop);
+      at_ = static_cast<size_t>(stop - text_.c_str()) + 1;
+      return IValue(at::full({}, value, at::TensorOptions().dtype(at::kDouble)));
+    }
+    const std::vector<int64_t> sizes = read_sizes(')');
+    if (kind == "i") {
+      ++at_;
+      const std::vector<int64_t> low = read_sizes(')');
+      ++at_;
+      const std::vector<int64_t> high = read_sizes(')');
+      ++at_;
+      Tensor t = at::empty(sizes, at::TensorOptions().dtype(at::kLong));
+      std::uniform_int_distribution<int64_t> distribution(low[0], high[0] - 1);
+      for (int64_t i = 0; i < t.numel(); ++i) t.data_ptr<int64_t>()[i] = distribution(generator_);
+      return IValue(t);
+    }
+    ++at_;
+    if (kind == "b") {
+      Tensor t = at::empty(sizes, at::TensorOptions().dtype(at::kBool));
+      for (int64_t i = 0; i < t.numel(); ++i) t.data_ptr<bool>()[i] = generator_() % 2 == 0 || i == 0;
+      return IValue(t);
+    }
+    double low = -1.5, high = 1.5;
+    bool requires_grad = true;
+    bool complex = complex_;
+    if (kind == "p") low = 0.3, high = 1.7;
+    else if (kind == "u") low = -0.8, high = 0.8;
+    else if (kind == "g") low = 1.2, high = 2.4;
+    else if (kind == "p01") low = 0.1, high = 0.9;
+    else if (kind == "n01") low = 0.1, high = 0.9, requires_grad = false;
+    else if (kind == "p0") low = 0.3, high = 1.7, requires_grad = false;
+    else if (kind == "n") requires_grad = false;
+    else if (kind == "c") complex = true;
+    else if (kind != "d") fail("what is '" + kind + "'?");
+    Tensor t = at::empty(sizes, at::TensorOptions().dtype(complex ? at::kComplexDouble : at::kDouble));
+    std::uniform_real_distribution<double> distribution(low, high);
+    double* data = static_cast<double*>(t.data_ptr());
+    for (int64_t i = 0; i < t.numel() * (complex ? 2 : 1); ++i) data[i] = distribution(generator_);
+    if (requires_grad) {
+      t.set_requires_grad(true);
+      inputs.push_back(t);
+      places.emplace_back(place_, element_);
+    }
+    return IValue(t);
+  }
+
+  const Case& case_;
+  const bool complex_;
+  std::mt19937 generator_;
+  std::string text_;
+  size_t at_ = 0;
+  int place_ = 0;
+  int element_ = -1;
+};
+
+c10::OperatorHandle find(const std::string& name) {
+  const size_t dot = name.find('.');
+  return c10::Dispatcher::singleton().findSchemaOrThrow(
+      "aten::" + name.substr(0, dot), dot == std::string::npos ? "" : name.substr(dot + 1));
+}
+
+void collect(const IValue& value, variable_list& results) {
+  if (value.isTensor()) {
+    results.push_back(value.toTensor());
+  } else if (value.isTensorList()) {
+    for (const Tensor& t : value.toTensorVector()) results.push_back(t);
+  }
+}
+
+GradcheckFunction call_of(const c10::OperatorHandle& op, const ArgumentReader& reader, bool clone_first) {
+  return [&op, &reader, clone_first](const variable_list& inputs) {
+    c10::Stack stack;
+    const auto& arguments = op.schema().arguments();
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      if (i < reader.by_place.size()) {
+        stack.push_back(reader.by_place[i]);
+      } else if (const auto named = reader.by_name.find(arguments[i].name()); named != reader.by_name.end()) {
+        stack.push_back(named->second);
+      } else if (arguments[i].default_text().has_value()) {
+        stack.push_back(c10::default_value(arguments[i]));
+      } else {
+        throw std::runtime_error("no value for argument " + arguments[i].name());
+      }
+    }
+    for (size_t k = 0; k < inputs.size(); ++k) {
+      const auto [place, element] = reader.places[k];
+      const bool copied = clone_first && place == 0;
+      IValue value(copied ? at::clone(inputs[k]) : inputs[k]);
+      if (element < 0) {
+        stack[static_cast<size_t>(place)] = std::move(value);
+      } else {
+        std::vector<IValue> list = stack[static_cast<size_t>(place)].toListRef();
+        list[static_cast<size_t>(element)] = std::move(value);
+        stack[static_cast<size_t>(place)] = IValue(std::move(list));
+      }
+    }
+    op.callBoxed(stack);
+    variable_list results;
+    for (const IValue& value : stack) collect(value, results);
+    return results;
+  };
+}
+
+bool is_mutating(const std::string& op) {
+  const std::string base = op.substr(0, op.find('.'));
+  return base.back() == '_' && base.size() > 1;
+}
+
+void check(const Case& c, const TableEntry& entry, bool complex) {
+  SCOPED_TRACE("cases.txt:" + std::to_string(c.line) + " " + c.op + ": " + c.arguments + (complex ? " (complex)" : ""));
+  try {
+    ArgumentReader reader(c, complex);
+    reader.read();
+    const c10::OperatorHandle op = find(c.op);
+    const GradcheckFunction function = call_of(op, reader, is_mutating(c.op));
+    const GradcheckResult first = gradcheck(function, reader.inputs);
+    EXPECT_TRUE(first.ok) << first.message;
+    if (first.ok && c.flags.count("first") == 0) {
+      const GradcheckResult second = gradgradcheck(function, reader.inputs);
+      EXPECT_TRUE(second.ok) << "second derivative: " << second.message;
+    }
+    if (!first.ok || entry.inplace.empty() || reader.places.empty() || reader.places[0].first != 0) return;
+    const variable_list result = function(reader.inputs);
+    if (result.size() != 1 || result[0].sizes() != reader.inputs[0].sizes() ||
+        result[0].scalar_type() != reader.inputs[0].scalar_type()) {
+      return;
+    }
+    const c10::OperatorHandle inplace = find(entry.inplace);
+    const GradcheckResult third = gradcheck(call_of(inplace, reader, true), reader.inputs);
+    EXPECT_TRUE(third.ok) << entry.inplace << ": " << third.message;
+  } catch (const c10::Error& e) {
+    ADD_FAILURE() << e.what_without_backtrace();
+  } catch (const std::exception& e) {
+    ADD_FAILURE() << e.what();
+  }
+}
+
+TEST(Gradients, EveryCase) {
+  const std::map<std::string, TableEntry> tables = read_tables();
+  const char* only = std::getenv("GRADIENTS_ONLY");
+  for (const Case& c : read_cases().cases) {
+    if (only != nullptr && c.op.find(only) == std::string::npos) continue;
+    const auto entry = tables.find(c.op);
+    if (entry == tables.end()) {
+      ADD_FAILURE() << "cases.txt:" << c.line << ": the tables have no operator " << c.op;
+      continue;
+    }
+    if (!entry->second.has_kernel) continue;
+    check(c, entry->second, false);
+    if (c.flags.count("complex") != 0) check(c, entry->second, true);
+  }
+}
+
+TEST(Gradients, NoDerivativeIsLeftOut) {
+  const Cases cases = read_cases();
+  std::set<std::string> covered = cases.skipped;
+  for (const Case& c : cases.cases) covered.insert(c.op);
+  size_t differentiable = 0;
+  for (const auto& [name, entry] : read_tables()) {
+    if (!entry.has_derivative || !entry.has_kernel) continue;
+    ++differentiable;
+    EXPECT_TRUE(covered.count(name) != 0) << name << " (" << entry.family << ") has a derivative and no case";
+  }
+  EXPECT_GT(differentiable, 150u);
+}
+
+}  // namespace
+}  // namespace torch::autograd
