@@ -231,10 +231,9 @@ Tensor abs_grad(const Tensor& grad, const Tensor& self) {
 
 Tensor angle_grad(const Tensor& grad, const Tensor& self) {
   if (!self.is_complex()) return zero_grad(grad);
-  const Tensor real = at::real(self);
-  const Tensor imag = at::imag(self);
-  const Tensor factor = at::mul(grad, inverse_square_radius(real, imag));
-  return at::complex(at::neg(at::mul(factor, imag)), at::mul(factor, real));
+  // d arg(z) / dz = 1 / (2 i z): the gradient is grad * i z / |z|^2.
+  const Tensor factor = at::mul(grad, inverse_square_radius(at::real(self), at::imag(self)));
+  return at::mul(at::mul(self, factor), Scalar(c10::complex<double>(0.0, 1.0)));
 }
 
 Tensor sgn_grad(const Tensor& grad, const Tensor& self, const Tensor& result) {

@@ -12,6 +12,8 @@
 #include "aten/ops/scan/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
+#include "autograd/derivatives/pointwise_functions.h"
+#include "c10/core/grad_mode.h"
 
 namespace torch::autograd::generated {
 namespace {
@@ -242,6 +244,11 @@ Tensor cumulative_extreme_backward(const Tensor& grad, const Tensor& self_like, 
 // parts of grad apart.
 Tensor logcumsumexp_backward(const Tensor& grad, const Tensor& self, const Tensor& result, int64_t dim) {
   if (grad.dim() == 0 || grad.numel() == 0) return grad;
+  if (GradMode::is_enabled() || grad.is_complex()) {
+    const Tensor scaled = at::mul(grad, at::exp(at::neg(conj_of(result))));
+    return at::mul(at::flip(at::cumsum(at::flip(scaled, dim), dim), dim), at::exp(conj_of(self)));
+  }
+  // In logarithms, so that large values do not overflow.
   const Tensor low = at::full({}, Scalar(-std::numeric_limits<double>::infinity()), grad.options());
   const auto part = [&](const Tensor& magnitude, const Tensor& used) {
     const Tensor log_grad = at::where(used, at::log(magnitude), low);

@@ -97,7 +97,8 @@ SavedRef SavedVariable::get(Node* saved_for) const {
 
 at::Tensor SavedVariable::unpack_output(Node* saved_for, const at::Tensor& data) const {
   TORCH_CHECK(saved_for != nullptr, "No grad_fn for non-leaf saved tensor");
-  if (saved_for->num_outputs() == 0) return data;
+  // A result that has no gradient (an index, statistics) has no history either.
+  if (output_nr_ >= saved_for->num_inputs() || !saved_for->input_metadata(output_nr_).defined()) return data;
   return with_history(data, Edge(saved_for->getptr(), output_nr_));
 }
 

@@ -26,7 +26,7 @@ struct GradcheckResult {
 using GradcheckFunction = std::function<variable_list(const variable_list&)>;
 
 // Compares the derivatives that autograd computes for `function` at `inputs` with central differences, for every element of
-// every input that requires a gradient and every element of every floating-point or complex result. Complex numbers are
+// every input that requires a gradient and every element of every result that requires one; it is an error that none does. Complex numbers are
 // pairs of real ones, with the gradient convention of torch::autograd::backward. Inputs that require a gradient must be
 // double or complex double, and not overlap themselves; they come back unchanged. The function must not modify its inputs and must give the same
 // results each time.
