@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
@@ -174,10 +175,20 @@ class ArgumentReader {
     return sizes;
   }
 
+  IValue read_bools() {
+    std::vector<bool> list;
+    for (; text_[at_] != ']'; ++at_) {
+      if (text_[at_] == 'T' || text_[at_] == 'F') list.push_back(text_[at_] == 'T');
+    }
+    ++at_;
+    return IValue(list);
+  }
+
   IValue read_value() {
     const char c = text_[at_];
     if (c == '[') {
       ++at_;
+      if (text_[at_] == 'T' || text_[at_] == 'F') return read_bools();
       std::vector<int64_t> list = read_sizes(']');
       ++at_;
       return IValue(list);
@@ -229,15 +240,15 @@ class ArgumentReader {
       return IValue(at::full({}, value, at::TensorOptions().dtype(at::kDouble)));
     }
     const std::vector<int64_t> sizes = read_sizes(')');
-    if (kind == "i") {
+    if (kind == "i" || kind == "r") {
       ++at_;
       const std::vector<int64_t> low = read_sizes(')');
       ++at_;
       const std::vector<int64_t> high = read_sizes(')');
       ++at_;
       Tensor t = at::empty(sizes, at::TensorOptions().dtype(at::kLong));
-      std::uniform_int_distribution<int64_t> distribution(low[0], high[0] - 1);
-      for (int64_t i = 0; i < t.numel(); ++i) t.data_ptr<int64_t>()[i] = distribution(generator_);
+      std::uniform_int_distribution<int64_t> distribution(low[0], std::max(low[0], high[0] - 1));
+      for (int64_t i = 0; i < t.numel(); ++i) t.data_ptr<int64_t>()[i] = kind == "r" ? low[0] + i * high[0] : distribution(generator_);
       return IValue(t);
     }
     ++at_;
