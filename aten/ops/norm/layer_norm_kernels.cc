@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "aten/core/tensor.h"
@@ -44,6 +45,12 @@ void check_affine(const char* op, const char* name, const std::optional<Tensor>&
       " and normalized_shape = ", normalized_shape);
 }
 
+std::string comma_separated(IntArrayRef sizes) {
+  std::string text;
+  for (int64_t n : sizes) text += ", " + std::to_string(n);
+  return text;
+}
+
 void check_normalized(const char* op, const Tensor& input, IntArrayRef normalized_shape) {
   TORCH_CHECK(
       !normalized_shape.empty(), "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, ",
@@ -51,7 +58,7 @@ void check_normalized(const char* op, const Tensor& input, IntArrayRef normalize
   const int64_t lead = input.dim() - static_cast<int64_t>(normalized_shape.size());
   TORCH_CHECK(
       lead >= 0 && input.sizes().slice(static_cast<size_t>(lead)) == normalized_shape, "Given normalized_shape=", normalized_shape,
-      ", expected input with shape [*, ", normalized_shape, "], but got input of size", input.sizes());
+      ", expected input with shape [*", comma_separated(normalized_shape), "], but got input of size", input.sizes());
   TORCH_CHECK_NOT_IMPLEMENTED(
       isFloatingType(input.scalar_type()), "\"", op, "\" not implemented for '", toString(input.scalar_type()), "'");
 }

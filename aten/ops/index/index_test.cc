@@ -1,0 +1,262 @@
+#include <cmath>
+
+#include "aten/core/empty.h"
+#include "aten/ops/copy/ops.h"
+#include "aten/ops/index/ops.h"
+#include "aten/testing/testing.h"
+
+namespace at::testing {
+namespace {
+
+constexpr ScalarType kTypes[] = {
+    ScalarType::Byte, ScalarType::Char,  ScalarType::Short,  ScalarType::Int,          ScalarType::Long,          ScalarType::Half,
+    ScalarType::Float, ScalarType::Double, ScalarType::Bool, ScalarType::ComplexFloat, ScalarType::ComplexDouble, ScalarType::BFloat16};
+
+c10::List<std::optional<Tensor>> list(std::vector<std::optional<Tensor>> v) {
+  c10::List<std::optional<Tensor>> l;
+  for (auto& t : v) l.push_back(t);
+  return l;
+}
+
+// The flat position of coordinates in a contiguous tensor.
+size_t flat(IntArrayRef sizes, const std::vector<int64_t>& at) {
+  int64_t f = 0;
+  for (size_t d = 0; d < sizes.size(); ++d) f = f * sizes[d] + at[d];
+  return static_cast<size_t>(f);
+}
+std::vector<int64_t> coordinates(IntArrayRef sizes, int64_t i) {
+  std::vector<int64_t> at(sizes.size());
+  for (size_t d = sizes.size(); d-- > 0;) {
+    at[d] = i % sizes[d];
+    i /= sizes[d];
+  }
+  return at;
+}
+
+Tensor random_index(std::vector<int64_t> sizes, int64_t high, unsigned seed) {
+  const Tensor raw = sample(sizes, ScalarType::Double, seed);
+  std::vector<int64_t> v;
+  for (double x : values(raw)) v.push_back(static_cast<int64_t>(std::fabs(x) * 1000) % high);
+  return indices_of(v, sizes);
+}
+
+TEST(Index, GatherAndScatterAgreeWithPlainLoops) {
+  for (ScalarType type : kTypes) {
+    for (const std::vector<int64_t>& shape : std::vector<std::vector<int64_t>>{{9}, {4, 7}, {7, 40}, {3, 5, 4}}) {
+      for (int64_t dim = 0; dim < static_cast<int64_t>(shape.size()); ++dim) {
+        std::vector<int64_t> index_shape = shape;
+        for (int64_t& n : index_shape) n = n > 3 ? n - 1 : n;
+        index_shape[static_cast<size_t>(dim)] = 6;
+        const Tensor index = random_index(index_shape, shape[static_cast<size_t>(dim)], 8);
+        const auto iv = values(index);
+        const Tensor base = sample(shape, type, 9), src_base = sample(index_shape, type, 10);
+        for (const Tensor& x : layouts(base)) {
+          for (const Tensor& at : layouts(index)) {
+            const auto xv = values(base), sv = values(src_base);
+            std::vector<double> taken, put = xv, added = xv;
+            for (int64_t i = 0; i < index.numel(); ++i) {
+              auto c = coordinates(index_shape, i);
+              c[static_cast<size_t>(dim)] = static_cast<int64_t>(iv[static_cast<size_t>(i)]);
+              taken.push_back(xv[flat(shape, c)]);
+              put[flat(shape, c)] = sv[static_cast<size_t>(i)];
+              added[flat(shape, c)] += sv[static_cast<size_t>(i)];
+            }
+            expect_close(at::gather(x, dim, at), taken, 0, 0);
+            for (const Tensor& src : layouts(src_base)) {
+              expect_close(at::scatter(x, dim, at, src), put, 0, 0);
+              if (type == ScalarType::Byte || type == ScalarType::Bool) continue;
+              expect_close(at::scatter_add(x, dim, at, src), added, 4 * tolerance(type), 8 * tolerance(type));
+              Tensor inplace = at::clone(x);
+              at::scatter_add_(inplace, dim, at, src);
+              expect_close(inplace, added, 4 * tolerance(type), 8 * tolerance(type));
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Index, SlicesAlongADimension) {
+  for (ScalarType type : kTypes) {
+    const Tensor base = sample({4, 5, 6}, type, 11);
+    for (const Tensor& x : layouts(base)) {
+      for (int64_t dim = 0; dim < 3; ++dim) {
+        const Tensor index = indices_of({3, 0, 3}, {3});
+        std::vector<int64_t> shape = sizes(base);
+        shape[static_cast<size_t>(dim)] = 3;
+        const Tensor source = sample(shape, type, 12);
+        const auto xv = values(base), sv = values(source);
+        std::vector<double> taken, copied = xv, added = xv, filled = xv;
+        for (int64_t i = 0; i < source.numel(); ++i) {
+          auto c = coordinates(shape, i);
+          c[static_cast<size_t>(dim)] = c[static_cast<size_t>(dim)] == 1 ? 0 : 3;
+          taken.push_back(xv[flat(base.sizes(), c)]);
+          copied[flat(base.sizes(), c)] = sv[static_cast<size_t>(i)];
+          added[flat(base.sizes(), c)] += 2 * sv[static_cast<size_t>(i)];
+          filled[flat(base.sizes(), c)] = 1;
+        }
+        expect_close(at::index_select(x, dim, index), taken, 0, 0);
+        expect_close(at::index_copy(x, dim, index, source), copied, 0, 0);
+        expect_close(at::index_fill(x, dim, index, Scalar(1)), filled, 0, 0);
+        if (type == ScalarType::Byte || type == ScalarType::Bool) continue;
+        expect_close(at::index_add(x, dim, index, source, Scalar(2)), added, 8 * tolerance(type), 16 * tolerance(type));
+        Tensor inplace = at::clone(x);
+        at::index_add_(inplace, dim, index, source, Scalar(2));
+        expect_close(inplace, added, 8 * tolerance(type), 16 * tolerance(type));
+      }
+    }
+  }
+}
+
+TEST(Index, ByTensors) {
+  const Tensor base = sample({4, 5, 6}, ScalarType::Float, 13);
+  const auto v = values(base);
+  for (const Tensor& x : layouts(base)) {
+    const Tensor i = indices_of({1, -1, 0, 2}, {2, 2}), j = indices_of({4, 0}, {2});
+    Tensor r = at::index(x, list({i, j}));
+    EXPECT_EQ(sizes(r), (std::vector<int64_t>{2, 2, 6}));
+    EXPECT_EQ(values(r)[6 + 2], v[flat({4, 5, 6}, {3, 0, 2})]);
+    r = at::index(x, list({std::nullopt, i}));
+    EXPECT_EQ(sizes(r), (std::vector<int64_t>{4, 2, 2, 6}));
+    EXPECT_EQ(values(r)[flat({4, 2, 2, 6}, {2, 0, 1, 3})], v[flat({4, 5, 6}, {2, 4, 3})]);
+    expect_error<IndexError>([&] { at::index(x, list({indices_of({4}, {1})})); }, "index 4 is out of bounds for dimension 0 with size 4");
+  }
+  const Tensor k = indices_of({0, 3}, {2});
+  // Separated indices: their dimensions come first.
+  const Tensor r = at::index(base, list({k, std::nullopt, k}));
+  EXPECT_EQ(sizes(r), (std::vector<int64_t>{2, 5}));
+  EXPECT_EQ(values(r)[flat({2, 5}, {1, 2})], v[flat({4, 5, 6}, {3, 2, 3})]);
+
+  const Tensor mask = tensor_of({1, 0, 1, 1}, {4}, ScalarType::Bool);
+  EXPECT_EQ(sizes(at::index(base, list({mask}))), (std::vector<int64_t>{3, 5, 6}));
+  expect_error<IndexError>(
+      [&] { at::index(base, list({tensor_of({1, 0, 1}, {3}, ScalarType::Bool)})); },
+      "The shape of the mask [3] at index 0 does not match the shape of the indexed tensor [4, 5, 6] at index 0");
+  expect_error<IndexError>([&] { at::index(base, list({k, k, k, k})); }, "too many indices for tensor of dimension 3");
+  expect_error<IndexError>([&] { at::index(base, list({sample({2})})); }, "tensors used as indices must be long");
+  expect_error<IndexError>([&] { at::index(base, list({k, indices_of({0, 1, 2}, {3})})); }, "could not be broadcast together with shapes [2], [3]");
+}
+
+TEST(Index, PutByTensors) {
+  const Tensor base = sample({4, 5, 6}, ScalarType::Float, 14);
+  for (const Tensor& x : layouts(base)) {
+    auto expected = values(base);
+    const Tensor i = indices_of({1, 1, -1}, {3}), j = indices_of({2, 2, 0}, {3}), s = sample({3, 6}, ScalarType::Float, 15);
+    const auto sv = values(s);
+    for (int64_t k = 0; k < 6; ++k) {
+      expected[flat({4, 5, 6}, {1, 2, k})] += sv[static_cast<size_t>(k)] + sv[static_cast<size_t>(6 + k)];
+      expected[flat({4, 5, 6}, {3, 0, k})] += sv[static_cast<size_t>(12 + k)];
+    }
+    expect_close(at::index_put(x, list({i, j}), s, true), expected);
+    Tensor inplace = at::clone(x);
+    at::index_put_(inplace, list({i, j}), s, true);
+    expect_close(inplace, expected);
+    // Without accumulation the last one stays.
+    const Tensor last = at::index_put(x, list({i, j}), s, false);
+    EXPECT_EQ(values(last)[flat({4, 5, 6}, {1, 2, 3})], sv[6 + 3]);
+    const Tensor separated = at::index_put(x, list({i, std::nullopt, j}), tensor_of({7}, {}), false);
+    EXPECT_EQ(values(separated)[flat({4, 5, 6}, {3, 4, 0})], 7);
+  }
+  Tensor t = at::clone(base);
+  const auto before = values(t);
+  expect_error<IndexError>([&] { at::index_put_(t, list({indices_of({0, 9}, {2})}), tensor_of({1}, {})); }, "index 9 is out of bounds");
+  expect_error<Error>([&] { at::index_put_(t, list({indices_of({0}, {1})}), sample({2})); }, "cannot be broadcast to indexing result of shape [1, 5, 6]");
+  expect_error<Error>([&] { at::index_put_(t, list({indices_of({0}, {1})}), sample({}, ScalarType::Double)); }, "Index put requires the source and destination dtypes match");
+  expect_close(t, before);
+}
+
+TEST(Index, Masked) {
+  for (ScalarType type : kTypes) {
+    const Tensor base = sample({3, 4}, type, 16), mask = tensor_of({1, 0, 0, 1}, {4}, ScalarType::Bool);
+    for (const Tensor& x : layouts(base)) {
+      auto filled = values(base);
+      std::vector<double> selected;
+      for (size_t r = 0; r < 3; ++r) {
+        selected.push_back(filled[r * 4]);
+        selected.push_back(filled[r * 4 + 3]);
+        filled[r * 4] = filled[r * 4 + 3] = 1;
+      }
+      expect_close(at::masked_fill(x, mask, Scalar(1)), filled, 0, 0);
+      expect_close(at::masked_fill(x, mask, tensor_of({1}, {})), filled, 0, 0);
+      Tensor inplace = at::clone(x);
+      at::masked_fill_(inplace, mask, Scalar(1));
+      expect_close(inplace, filled, 0, 0);
+      expect_close(at::masked_select(x, mask), selected, 0, 0);
+      auto scattered = values(base);
+      const Tensor source = sample({8}, type, 17);
+      const auto sv = values(source);
+      for (size_t r = 0; r < 3; ++r) scattered[r * 4] = sv[2 * r], scattered[r * 4 + 3] = sv[2 * r + 1];
+      expect_close(at::masked_scatter(x, mask, source), scattered, 0, 0);
+    }
+  }
+  expect_close(at::nonzero(tensor_of({0, 1, 2, 0}, {2, 2})), {0, 1, 1, 0});
+  EXPECT_EQ(sizes(at::nonzero(tensor_of({1}, {}))), (std::vector<int64_t>{1, 0}));
+  expect_error<Error>([] { at::masked_fill(sample({3}), sample({3}), Scalar(1)); }, "only supports boolean masks");
+  Tensor small = sample({3});
+  expect_error<Error>([&] { at::masked_fill_(small, tensor_of({1, 0}, {2, 1}, ScalarType::Bool), Scalar(1)); }, "doesn't match the broadcast shape [2, 3]");
+}
+
+TEST(Index, TakeAndPut) {
+  const Tensor x = tensor_of({1, 2, 3, 4}, {2, 2});
+  for (const Tensor& t : layouts(x)) {
+    expect_close(at::take(t, indices_of({3, -4, 1}, {3})), {4, 1, 2});
+    expect_close(at::put(t, indices_of({0, 0}, {2}), tensor_of({5, 6}, {2})), {6, 2, 3, 4});
+    expect_close(at::put(t, indices_of({0, 0}, {2}), tensor_of({5, 6}, {2}), true), {12, 2, 3, 4});
+  }
+  expect_close(at::take_along_dim(x, indices_of({1, 0}, {2, 1}), 1), {2, 3});
+  expect_error<IndexError>([&] { at::take(x, indices_of({4}, {1})); }, "tried to access index 4 on a tensor of 4 elements");
+}
+
+TEST(Index, Embedding) {
+  for (ScalarType type : {ScalarType::Float, ScalarType::Double, ScalarType::BFloat16}) {
+    const Tensor w = sample({5, 130}, type, 18), i = indices_of({4, 0, 4, 2}, {2, 2});
+    const Tensor y = at::embedding(w, i);
+    EXPECT_EQ(sizes(y), (std::vector<int64_t>{2, 2, 130}));
+    EXPECT_EQ(values(y)[2 * 130 + 7], values(w)[4 * 130 + 7]);
+    const Tensor g = sample({2, 2, 130}, type, 19);
+    const auto gv = values(g);
+    const auto gw = values(at::embedding_dense_backward(g, i, 5, -1, false));
+    EXPECT_NEAR(gw[4 * 130 + 7], gv[7] + gv[2 * 130 + 7], 10 * tolerance(type));
+    EXPECT_EQ(gw[130 + 7], 0);
+    const auto scaled = values(at::embedding_dense_backward(g, i, 5, 2, true));
+    EXPECT_NEAR(scaled[4 * 130 + 7], (gv[7] + gv[2 * 130 + 7]) / 2, 10 * tolerance(type));
+    EXPECT_EQ(scaled[2 * 130 + 7], 0);
+  }
+  expect_error<IndexError>([] { at::embedding(sample({5, 2}), indices_of({5}, {1})); }, "index out of range in self");
+  expect_error<Error>([] { at::embedding(sample({5}), indices_of({0}, {1})); }, "'weight' must be 2-D");
+  expect_error<Error>([] { at::embedding(sample({5, 2}), sample({1})); }, "Expected tensor for argument #1 'indices' to have one of");
+}
+
+TEST(Index, ScatterReductions) {
+  const Tensor x = tensor_of({1, 2, 3}, {3}), i = indices_of({0, 0, 2}, {3}), s = tensor_of({4, 5, 6}, {3});
+  expect_close(at::scatter_reduce(x, 0, i, s, "sum"), {10, 2, 9});
+  expect_close(at::scatter_reduce(x, 0, i, s, "sum", false), {9, 2, 6});
+  expect_close(at::scatter_reduce(x, 0, i, s, "prod"), {20, 2, 18});
+  expect_close(at::scatter_reduce(x, 0, i, s, "mean"), {10.0 / 3, 2, 4.5});
+  expect_close(at::scatter_reduce(x, 0, i, s, "mean", false), {4.5, 2, 6});
+  expect_close(at::scatter_reduce(x, 0, i, s, "amax"), {5, 2, 6});
+  expect_close(at::scatter_reduce(x, 0, i, s, "amin", false), {4, 2, 6});
+  expect_close(at::scatter(x, 0, i, s, "multiply"), {20, 2, 18});
+  expect_close(at::scatter(x, 0, i, Scalar(2), "add"), {5, 2, 5});
+  expect_close(at::index_reduce(x, 0, i, s, "prod"), {20, 2, 18});
+}
+
+TEST(Index, BadArguments) {
+  const Tensor x = sample({3, 4});
+  expect_error<IndexError>([&] { at::gather(x, 0, indices_of({3}, {1, 1})); }, "index 3 is out of bounds for dimension 0 with size 3");
+  expect_error<IndexError>([&] { at::gather(x, 0, indices_of({-1}, {1, 1})); }, "index -1 is out of bounds");
+  expect_error<Error>([&] { at::gather(x, 0, indices_of({0}, {1})); }, "Index tensor must have the same number of dimensions as input tensor");
+  expect_error<Error>([&] { at::gather(x, 0, sample({1, 1})); }, "gather(): Expected dtype int64 for index");
+  expect_error<Error>([&] { at::gather(x, 0, indices_of({0, 0, 0, 0, 0}, {1, 5})); }, "Size does not match at dimension 1");
+  Tensor t = at::clone(x);
+  expect_error<IndexError>([&] { at::scatter_(t, 0, indices_of({0, 7}, {1, 2}), Scalar(5)); }, "index 7 is out of bounds");
+  expect_close(t, x);
+  expect_error<IndexError>([&] { at::index_select(x, 0, indices_of({3}, {1})); }, "index out of range in self");
+  expect_error<IndexError>([&] { at::index_select(x, 0, indices_of({0, 0}, {2, 1})); }, "Index is supposed to be a vector");
+  expect_error<IndexError>([&] { at::index_select(x, 2, indices_of({0}, {1})); }, "Dimension out of range");
+  expect_error<Error>([&] { at::index_add(x, 0, indices_of({0}, {1}), sample({1, 3})); }, "same slice shapes");
+}
+
+}  // namespace
+}  // namespace at::testing

@@ -1,0 +1,105 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "aten/core/empty.h"
+#include "aten/ops/sort/ops.h"
+#include "aten/testing/testing.h"
+
+namespace at::testing {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr ScalarType kTypes[] = {ScalarType::Byte, ScalarType::Char,  ScalarType::Short,  ScalarType::Int,  ScalarType::Long,
+                                 ScalarType::Half, ScalarType::Float, ScalarType::Double, ScalarType::Bool, ScalarType::BFloat16};
+
+// The stable order of a row.
+std::vector<int64_t> plain_order(const std::vector<double>& row, bool descending) {
+  std::vector<int64_t> order(row.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    const double x = row[static_cast<size_t>(a)], y = row[static_cast<size_t>(b)];
+    const bool less = !(x != x) && (y != y || x < y), greater = !(y != y) && (x != x || x > y);
+    return descending ? greater : less;
+  });
+  return order;
+}
+
+TEST(Sort, StableInAllLayoutsDtypesAndLengths) {
+  for (ScalarType type : kTypes) {
+    for (const std::vector<int64_t>& shape : std::vector<std::vector<int64_t>>{{1}, {3, 9}, {2, 500}, {700, 3}, {0, 3}, {3, 0}}) {
+      for (const Tensor& t : layouts(sample(shape, type, 31))) {
+        for (int64_t dim = 0; dim < t.dim(); ++dim) {
+          for (bool descending : {false, true}) {
+            const auto [v, i] = at::sort(t, dim, descending);
+            const auto tv = values(t), vv = values(v), iv = values(i);
+            int64_t inner = 1;
+            for (int64_t d = dim + 1; d < t.dim(); ++d) inner *= t.sizes()[d];
+            const int64_t n = t.sizes()[dim];
+            for (int64_t start = 0; n > 0 && start < t.numel(); start += n * inner) {
+              for (int64_t k = 0; k < inner; ++k) {
+                std::vector<double> row;
+                for (int64_t j = 0; j < n; ++j) row.push_back(tv[static_cast<size_t>(start + j * inner + k)]);
+                const auto order = plain_order(row, descending);
+                for (int64_t j = 0; j < n; ++j) {
+                  const auto at = static_cast<size_t>(start + j * inner + k);
+                  ASSERT_EQ(iv[at], order[static_cast<size_t>(j)]);
+                  ASSERT_EQ(vv[at], row[static_cast<size_t>(order[static_cast<size_t>(j)])]);
+                }
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Sort, NanIsLargestAndZerosAreEqual) {
+  const Tensor t = tensor_of({2, kNan, -0.0, 0.0, -1, INFINITY}, {6});
+  expect_close(std::get<1>(at::sort(t)), {4, 2, 3, 0, 5, 1});
+  expect_close(std::get<1>(at::sort(t, 0, true)), {1, 5, 0, 2, 3, 4});
+  EXPECT_TRUE(std::signbit(values(std::get<0>(at::sort(t)))[1]));
+}
+
+TEST(Sort, TopkIsTheHeadOfTheSort) {
+  for (ScalarType type : kTypes) {
+    for (int64_t n : {1, 10, 5000}) {
+      const Tensor t = sample({2, n}, type, 32);
+      for (int64_t k : {int64_t{0}, int64_t{1}, std::min<int64_t>(n, 7), n}) {
+        for (bool largest : {false, true}) {
+          const auto [v, i] = at::topk(t, k, 1, largest);
+          const auto tv = values(t), iv = values(i);
+          for (int64_t r = 0; r < 2; ++r) {
+            const std::vector<double> row(tv.begin() + r * n, tv.begin() + (r + 1) * n);
+            const auto order = plain_order(row, largest);
+            for (int64_t j = 0; j < k; ++j) ASSERT_EQ(iv[static_cast<size_t>(r * k + j)], order[static_cast<size_t>(j)]);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Sort, Relatives) {
+  const Tensor t = tensor_of({3, 1, 2, 9, 7, 8}, {2, 3});
+  expect_close(at::argsort(t), {1, 2, 0, 1, 2, 0});
+  expect_close(at::msort(t), {3, 1, 2, 9, 7, 8});
+  const auto [v, i] = at::kthvalue(t, 2, 1);
+  expect_close(v, {2, 8});
+  expect_close(i, {2, 2});
+  expect_close(std::get<0>(at::sort(tensor_of({4}, {}))), {4});
+}
+
+TEST(Sort, BadArguments) {
+  const Tensor t = sample({3});
+  expect_error<Error>([&] { at::topk(t, 4); }, "selected index k out of range");
+  expect_error<Error>([&] { at::topk(t, -1); }, "selected index k out of range");
+  expect_error<Error>([&] { at::kthvalue(t, 0); }, "kthvalue(): selected number k out of range for dimension 0");
+  expect_error<IndexError>([&] { at::sort(t, 1); }, "Dimension out of range");
+  expect_error<Error>([&] { at::sort(sample({3}, ScalarType::ComplexFloat)); }, "\"sort\" not implemented for 'ComplexFloat'");
+}
+
+}  // namespace
+}  // namespace at::testing
