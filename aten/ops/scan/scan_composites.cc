@@ -3,6 +3,7 @@
 
 #include "aten/core/tensor.h"
 #include "aten/ops/binary/ops.h"
+#include "aten/ops/copy/ops.h"
 #include "aten/ops/join/ops.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/scan/ops.h"
@@ -16,6 +17,7 @@ Tensor diff(
   TORCH_CHECK(self.dim() >= 1, "diff expects input to be at least one-dimensional");
   TORCH_CHECK(n >= 0, "order must be non-negative but got ", n);
   dim = maybe_wrap_dim(dim, self.dim());
+  if (n == 0) return at::clone(self);  // what would be joined on plays no part
   std::vector<Tensor> parts;
   const auto add = [&](const char* name, const std::optional<Tensor>& t) {
     if (!t || !t->defined()) return;
