@@ -67,7 +67,7 @@ CommandLine parse_command_line(int argc, char** argv, const std::string& usage, 
     }
     if (flag == nullptr) fail("unknown flag --" + name + " (--help lists them)");
     const bool needs_value = !flag->IsOfType<bool>() && equals == std::string::npos;
-    if (needs_value && i + 1 == argc) fail("--" + name + " needs a value");
+    if (needs_value && (i + 1 == argc || std::string(argv[i + 1]).compare(0, 2, "--") == 0)) fail("--" + name + " needs a value");
     line.given.insert(name);
     if (name == repeatable) {
       line.repeated.push_back(needs_value ? argv[++i] : argument.substr(equals + 1));
