@@ -7,17 +7,17 @@
 #include <torch/torch.h>
 
 #include <chrono>
+#include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
 #include <filesystem>
+#include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
-#include "absl/flags/usage.h"
+#include "examples/common/flags.h"
 
 ABSL_FLAG(std::string, data, "mnist", "folder with the MNIST files");
 ABSL_FLAG(int, epochs, 6, "passes over the training images");
@@ -74,12 +74,6 @@ bool has_file(const std::filesystem::path& folder, const char* name) {
   return std::filesystem::exists(folder / name) || std::filesystem::exists(folder / (std::string(name) + ".gz"));
 }
 
-// A relative path is the user's, also under `bazel run`.
-std::filesystem::path users_path(const std::string& path) {
-  const char* const from = std::getenv("BUILD_WORKING_DIRECTORY");
-  return from != nullptr ? std::filesystem::path(from) / path : std::filesystem::path(path);
-}
-
 std::pair<Part, Part> load(const std::filesystem::path& folder) {
   if (!has_file(folder, "t10k-images-idx3-ubyte")) {
     throw std::runtime_error(
@@ -124,7 +118,7 @@ int run() {
   if (threads > 0) torch::set_num_threads(threads);
   torch::manual_seed(static_cast<uint64_t>(absl::GetFlag(FLAGS_seed)));
 
-  auto [train, test] = load(users_path(absl::GetFlag(FLAGS_data)));
+  auto [train, test] = load(examples::user_path(absl::GetFlag(FLAGS_data)));
   const size_t train_size = *train.size(), test_size = *test.size();
   if (train_size == 0 || test_size == 0) throw std::runtime_error("there are no images in these files");
   std::printf("%zu images to train on, %zu to test on, %d thread(s)\n", train_size, test_size, torch::get_num_threads());
@@ -167,7 +161,7 @@ int run() {
   }
   const std::string save = absl::GetFlag(FLAGS_save);
   if (!save.empty()) {
-    torch::save(net, users_path(save).string());
+    torch::save(net, examples::user_path(save));
     std::printf("weights written to %s\n", save.c_str());
   }
   return 0;
@@ -176,15 +170,12 @@ int run() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  absl::SetProgramUsageMessage("Trains a small convolutional net on MNIST: mnist --data=DIR");
-  const std::vector<char*> rest = absl::ParseCommandLine(argc, argv);
+  examples::parse_command_line(argc, argv, "Trains a small convolutional net on MNIST: mnist --data=DIR");
   try {
-    if (rest.size() > 1) throw std::runtime_error(std::string("unexpected argument: ") + rest[1]);
     return run();
   } catch (const c10::Error& e) {
-    std::fprintf(stderr, "mnist: %s\n", e.what_without_backtrace());
+    examples::fail(e.what_without_backtrace());
   } catch (const std::exception& e) {
-    std::fprintf(stderr, "mnist: %s\n", e.what());
+    examples::fail(e.what());
   }
-  return 1;
 }
