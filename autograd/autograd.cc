@@ -25,8 +25,7 @@ variable_list make_grads(const variable_list& outputs, const variable_list& give
     TORCH_CHECK(
         !outputs[i].is_complex(), "grad can be implicitly created only for real scalar outputs but got ",
         c10::toString(outputs[i].scalar_type()));
-    AutoGradMode no_recording(false);
-    grads.push_back(grad_ops::ones_like(outputs[i]));
+    grads.push_back(grad_ops::one(outputs[i]));
   }
   return grads;
 }

@@ -3,6 +3,7 @@
 
 #include "aten/core/tensor.h"
 #include "autograd/autograd.h"
+#include "autograd/engine/grad_ops.h"
 #include "c10/util/exception.h"
 
 // Tensor's methods that are autograd's.
@@ -15,6 +16,13 @@ void Tensor::backward(
     std::optional<bool> retain_graph,
     bool create_graph,
     std::optional<TensorList> inputs) const {
+  if (!inputs.has_value() && defined() && requires_grad() && (gradient.defined() || (numel() == 1 && !is_complex()))) {
+    const torch::autograd::Edge root = torch::autograd::gradient_edge(*this);
+    const Tensor given = gradient.defined() ? gradient : torch::autograd::grad_ops::one(*this);
+    torch::autograd::Engine::get_default_engine().accumulate(
+        root, given, retain_graph.value_or(create_graph), create_graph);
+    return;
+  }
   torch::autograd::variable_list ends;
   if (inputs.has_value()) {
     TORCH_CHECK(!inputs->empty(), "'inputs' argument to backward cannot be empty");

@@ -1,5 +1,7 @@
 #include "autograd/engine/accumulate_grad.h"
 
+#include <sys/single_threaded.h>
+
 #include <utility>
 
 #include "autograd/engine/autograd_meta.h"
@@ -21,7 +23,8 @@ void AccumulateGrad::evaluate(at::Tensor* grad, at::Tensor*) {
   const at::Tensor leaf = variable();
   if (!leaf.defined()) return;
   at::Tensor fresh = std::move(grad[0]);
-  std::lock_guard<std::mutex> lock(mutex_);
+  std::unique_lock<std::mutex> lock(mutex_, std::defer_lock);
+  if (!__libc_single_threaded) lock.lock();
   at::Tensor& own = materialize_meta(leaf).mutable_grad();
   if (!own.defined()) {
     if (!c10::GradMode::is_enabled() && grad_ops::is_sole_dense(fresh) && fresh.strides() == leaf.strides()) {

@@ -134,9 +134,9 @@ class Runner {
   Runner(Scratch& scratch, Pass& pass, bool keep_graph, bool accumulate)
       : s_(scratch), pass_(pass), keep_graph_(keep_graph), accumulate_(accumulate) {}
 
-  void discover(const edge_list& roots);
+  void discover(const Edge* roots, size_t count);
   void ask_for(const edge_list& outputs, variable_list& results);
-  void feed(const edge_list& roots, const variable_list& inputs);
+  void feed(const Edge* roots, const at::Tensor* inputs, size_t count);
   void run();
 
  private:
@@ -196,7 +196,7 @@ void Runner::rehash(size_t slots) {
   }
 }
 
-void Runner::discover(const edge_list& roots) {
+void Runner::discover(const Edge* roots, size_t count) {
   // A small table left by an earlier pass is reused, cleared.
   if (!s_.table.empty()) {
     if (s_.table.size() > 256) {
@@ -204,7 +204,7 @@ void Runner::discover(const edge_list& roots) {
     }
     std::fill(s_.table.begin(), s_.table.end(), 0);
   }
-  for (const Edge& root : roots) find_or_add(root.function.get());
+  for (size_t i = 0; i < count; ++i) find_or_add(roots[i].function.get());
   for (uint32_t i = 0; i < s_.tasks.size(); ++i) {
     Node* node = s_.tasks[i].node;
     s_.tasks[i].first_edge = static_cast<uint32_t>(s_.targets.size());
@@ -267,8 +267,8 @@ void Runner::ask_for(const edge_list& outputs, variable_list& results) {
   }
 }
 
-void Runner::feed(const edge_list& roots, const variable_list& inputs) {
-  for (size_t i = 0; i < roots.size(); ++i) {
+void Runner::feed(const Edge* roots, const at::Tensor* inputs, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
     const uint32_t index = find_or_add(roots[i].function.get());
     at::Tensor grad = inputs[i];
     if (!grad.defined()) continue;
@@ -436,6 +436,39 @@ void Engine::queue_callback(std::function<void()> callback) {
   current_pass->callbacks.push_back(std::move(callback));
 }
 
+namespace {
+
+void run_pass(
+    const Edge* roots,
+    const at::Tensor* inputs,
+    size_t count,
+    bool keep_graph,
+    bool create_graph,
+    bool accumulate_grad,
+    const edge_list* outputs,
+    variable_list* results) {
+  for (size_t i = 0; i < count; ++i) {
+    TORCH_CHECK(roots[i].is_valid(), "element ", i, " of tensors does not require grad and does not have a grad_fn");
+    TORCH_CHECK(
+        roots[i].input_nr < roots[i].function->num_inputs(), "edge ", i, " leads to input ", roots[i].input_nr, " of ",
+        roots[i].function->name(), ", which has ", roots[i].function->num_inputs());
+  }
+  c10::AutoGradMode mode(create_graph);
+  ScratchLease scratch;
+  Pass pass;
+  PassScope scope(pass);
+  {
+    Runner runner(*scratch, pass, keep_graph, accumulate_grad);
+    runner.discover(roots, count);
+    if (outputs != nullptr) runner.ask_for(*outputs, *results);
+    runner.feed(roots, inputs, count);
+    runner.run();
+  }
+  for (size_t i = 0; i < pass.callbacks.size(); ++i) pass.callbacks[i]();
+}
+
+}  // namespace
+
 variable_list Engine::execute(
     const edge_list& roots,
     const variable_list& inputs,
@@ -444,26 +477,15 @@ variable_list Engine::execute(
     bool accumulate_grad,
     const edge_list& outputs) {
   TORCH_CHECK(roots.size() == inputs.size(), "got ", roots.size(), " tensors and ", inputs.size(), " gradients");
-  for (size_t i = 0; i < roots.size(); ++i) {
-    TORCH_CHECK(roots[i].is_valid(), "element ", i, " of tensors does not require grad and does not have a grad_fn");
-    TORCH_CHECK(
-        roots[i].input_nr < roots[i].function->num_inputs(), "edge ", i, " leads to input ", roots[i].input_nr, " of ",
-        roots[i].function->name(), ", which has ", roots[i].function->num_inputs());
-  }
   variable_list results(outputs.size());
-  c10::AutoGradMode mode(create_graph);
-  ScratchLease scratch;
-  Pass pass;
-  PassScope scope(pass);
-  {
-    Runner runner(*scratch, pass, keep_graph, accumulate_grad);
-    runner.discover(roots);
-    if (!outputs.empty() || !accumulate_grad) runner.ask_for(outputs, results);
-    runner.feed(roots, inputs);
-    runner.run();
-  }
-  for (size_t i = 0; i < pass.callbacks.size(); ++i) pass.callbacks[i]();
+  const bool ask = !outputs.empty() || !accumulate_grad;
+  run_pass(
+      roots.data(), inputs.data(), roots.size(), keep_graph, create_graph, accumulate_grad, ask ? &outputs : nullptr, &results);
   return results;
+}
+
+void Engine::accumulate(const Edge& root, const at::Tensor& gradient, bool keep_graph, bool create_graph) {
+  run_pass(&root, &gradient, 1, keep_graph, create_graph, true, nullptr, nullptr);
 }
 
 }  // namespace torch::autograd

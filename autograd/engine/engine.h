@@ -29,6 +29,9 @@ class Engine {
       bool accumulate_grad,
       const edge_list& outputs = {});
 
+  // The usual case: from one root into the grad() of all leaves.
+  void accumulate(const Edge& root, const at::Tensor& gradient, bool keep_graph, bool create_graph);
+
   // Runs `callback` at the end of this thread's running backward pass. Throws where none is running.
   void queue_callback(std::function<void()> callback);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "aten/core/empty.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
@@ -61,8 +62,14 @@ at::Tensor zeros(at::IntArrayRef sizes, at::ScalarType dtype, at::Device device)
   return at::zeros(sizes, at::TensorOptions().dtype(dtype).device(device));
 }
 
-at::Tensor ones_like(const at::Tensor& t) {
-  return at::ones_like(t);
+at::Tensor one(const at::Tensor& t) {
+  c10::NoGradGuard no_grad;
+  if (t.is_cpu() && t.scalar_type() == at::kFloat) {
+    at::Tensor result = at::empty_contiguous(t.sizes(), at::kFloat);
+    *result.data_ptr<float>() = 1.0f;
+    return result;
+  }
+  return at::ones(t.sizes(), t.options());
 }
 
 at::Tensor add(const at::Tensor& a, const at::Tensor& b) {

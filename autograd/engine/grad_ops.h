@@ -9,7 +9,8 @@
 namespace torch::autograd::grad_ops {
 
 at::Tensor zeros(at::IntArrayRef sizes, at::ScalarType dtype, at::Device device);
-at::Tensor ones_like(const at::Tensor& t);
+// 1 in the shape of the one element `t`.
+at::Tensor one(const at::Tensor& t);
 at::Tensor add(const at::Tensor& a, const at::Tensor& b);
 // into += t, whether or not it requires a gradient; never recorded.
 void add_into(at::Tensor& into, const at::Tensor& t);
