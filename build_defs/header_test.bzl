@@ -18,13 +18,14 @@ def _header_aspect_impl(target, ctx):
         for header in context.direct_public_headers:
             if not header.basename.endswith(".h"):
                 continue
-            source = ctx.actions.declare_file("%s.headers/%s.cc" % (target.label.name, header.basename))
             path = header.short_path
             if "/include/" in path and path.startswith("torch/"):
                 path = path.split("/include/", 1)[1]
+            flat = path.replace("/", "_")
+            source = ctx.actions.declare_file("%s.headers/%s.cc" % (target.label.name, flat))
             ctx.actions.write(source, '#include "%s"\n' % path)
             _, compiled = cc_common.compile(
-                name = target.label.name + "." + header.basename,
+                name = target.label.name + "." + flat,
                 actions = ctx.actions,
                 cc_toolchain = cc_toolchain,
                 feature_configuration = features,
