@@ -43,8 +43,8 @@ void mt19937::reseed(uint64_t seed) {
   next_ = 0;
 }
 
-// Word i needs words i + 1 and i + 397 (mod 624) only, so each loop but for the last word has no carried dependency nearer
-// than 227 words.
+// Word i needs words i + 1 and i + 397 (mod 624) only, so each loop but for the last word has no carried dependency
+// nearer than 227 words.
 void mt19937::next_block() {
   uint32_t* s = state_.data();
   for (int i = 0; i < kWords - kShift; ++i) s[i] = s[i + kShift] ^ twist(s[i], s[i + 1]);
@@ -125,8 +125,8 @@ std::vector<uint8_t> CPUGeneratorImpl::state_bytes() const {
 void CPUGeneratorImpl::set_state_bytes(const uint8_t* data, size_t size) {
   constexpr size_t kFull = sizeof(StateBytes) + sizeof(FloatCache);
   TORCH_CHECK(size == kFull || size == sizeof(StateBytes), "Expected either a CPUGeneratorImplStateLegacy of size ",
-              sizeof(StateBytes), " or a CPUGeneratorImplState of size ", kFull, " but found the input RNG state size to be ",
-              size);
+              sizeof(StateBytes), " or a CPUGeneratorImplState of size ", kFull,
+              " but found the input RNG state size to be ", size);
   StateBytes state;
   std::memcpy(&state, data, sizeof(state));
   std::array<uint32_t, mt19937::kWords> words;
@@ -166,7 +166,9 @@ const Generator& getDefaultCPUGenerator() {
   return generator;
 }
 
-Generator createCPUGenerator(uint64_t seed) { return make_generator<CPUGeneratorImpl>(seed); }
+Generator createCPUGenerator(uint64_t seed) {
+  return make_generator<CPUGeneratorImpl>(seed);
+}
 
 }  // namespace detail
 

@@ -1,5 +1,5 @@
-// The CPU's generator: Mersenne Twister MT19937 (Matsumoto and Nishimura, 1998) with the seeding, the draws and the 5056-byte
-// state of torch.Generator, so that equal seeds give PyTorch's numbers.
+// The CPU's generator: Mersenne Twister MT19937 (Matsumoto and Nishimura, 1998) with the seeding, the draws and the
+// 5056-byte state of torch.Generator, so that equal seeds give PyTorch's numbers.
 #pragma once
 
 #include <array>

@@ -11,7 +11,9 @@
 namespace at {
 namespace {
 
-CPUGeneratorImpl* impl(const Generator& g) { return g.get<CPUGeneratorImpl>(); }
+CPUGeneratorImpl* impl(const Generator& g) {
+  return g.get<CPUGeneratorImpl>();
+}
 
 // The outputs that PyTorch's generator gives for these seeds.
 TEST(CPUGenerator, FirstOutputsOfKnownSeeds) {

@@ -14,6 +14,8 @@ void set_default_dtype(TypeMeta dtype) {
   __atomic_store_n(&detail::default_dtype, static_cast<int8_t>(dtype.toScalarType()), __ATOMIC_RELAXED);
 }
 
-TypeMeta get_default_complex_dtype() { return toComplexType(get_default_dtype_as_scalartype()); }
+TypeMeta get_default_complex_dtype() {
+  return toComplexType(get_default_dtype_as_scalartype());
+}
 
 }  // namespace c10

@@ -14,7 +14,9 @@ void set_default_dtype(TypeMeta dtype);
 inline ScalarType get_default_dtype_as_scalartype() {
   return static_cast<ScalarType>(__atomic_load_n(&detail::default_dtype, __ATOMIC_RELAXED));
 }
-inline TypeMeta get_default_dtype() { return get_default_dtype_as_scalartype(); }
+inline TypeMeta get_default_dtype() {
+  return get_default_dtype_as_scalartype();
+}
 // The complex type whose parts have the default type.
 TypeMeta get_default_complex_dtype();
 

@@ -8,8 +8,8 @@ namespace c10 {
 namespace {
 
 constexpr std::string_view kNames[COMPILE_TIME_MAX_DEVICE_TYPES] = {
-    "cpu", "cuda", "mkldnn", "opengl", "opencl", "ideep", "hip", "fpga", "ort", "xla",
-    "vulkan", "metal", "xpu", "mps", "meta", "hpu", "ve", "lazy", "ipu", "privateuseone",
+    "cpu",    "cuda",  "mkldnn", "opengl", "opencl", "ideep", "hip", "fpga", "ort", "xla",
+    "vulkan", "metal", "xpu",    "mps",    "meta",   "hpu",   "ve",  "lazy", "ipu", "privateuseone",
 };
 
 std::string all_names() {
@@ -36,8 +36,12 @@ std::string DeviceTypeName(DeviceType type, bool lower_case) {
   return name;
 }
 
-void to_text(std::string& out, DeviceType type) { out += DeviceTypeName(type, true); }
-void to_text(std::string& out, const Device& device) { out += device.str(); }
+void to_text(std::string& out, DeviceType type) {
+  out += DeviceTypeName(type, true);
+}
+void to_text(std::string& out, const Device& device) {
+  out += device.str();
+}
 
 Device::Device(const std::string& text) : type_(DeviceType::CPU) {
   TORCH_CHECK(!text.empty(), "Device string must not be empty");

@@ -8,7 +8,9 @@
 namespace c10 {
 
 GeneratorImpl::GeneratorImpl(Device device) : device_(device), mutex_(new std::mutex) {}
-GeneratorImpl::~GeneratorImpl() { delete mutex_; }
+GeneratorImpl::~GeneratorImpl() {
+  delete mutex_;
+}
 
 uint64_t detail::getNonDeterministicRandom() {
   uint64_t value = 0;

@@ -1,5 +1,5 @@
-// Random number generators: at::Generator is a counted handle of a c10::GeneratorImpl, which a device implements (the CPU's
-// is at::CPUGeneratorImpl in c10/core/cpu_generator.h).
+// Random number generators: at::Generator is a counted handle of a c10::GeneratorImpl, which a device implements (the
+// CPU's is at::CPUGeneratorImpl in c10/core/cpu_generator.h).
 //
 //   auto gen = at::make_generator<at::CPUGeneratorImpl>(42);
 //   auto x = torch::randn({2, 3}, gen);
@@ -46,8 +46,8 @@ struct GeneratorImpl : public intrusive_ptr_target {
   virtual uint64_t current_seed() const = 0;
   // Restarts from a seed of the operating system's and returns it.
   virtual uint64_t seed() = 0;
-  // The whole state, in the layout that torch.get_rng_state documents for the device; set_state_bytes throws on anything
-  // that no generator can have written and then leaves the state as it was.
+  // The whole state, in the layout that torch.get_rng_state documents for the device; set_state_bytes throws on
+  // anything that no generator can have written and then leaves the state as it was.
   virtual std::vector<uint8_t> state_bytes() const = 0;
   virtual void set_state_bytes(const uint8_t* data, size_t size) = 0;
   virtual intrusive_ptr<GeneratorImpl> clone() const = 0;

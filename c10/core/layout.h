@@ -19,7 +19,9 @@ constexpr const char* toString(Layout layout) {
                                     "SparseCsc", "SparseBsr", "SparseBsc", "Unknown layout"};
   return kNames[static_cast<size_t>(layout)];
 }
-inline void to_text(std::string& out, Layout layout) { out += toString(layout); }
+inline void to_text(std::string& out, Layout layout) {
+  out += toString(layout);
+}
 
 template <TextStream Stream, SameType<Layout> X>
 Stream& operator<<(Stream& out, X layout) {

@@ -45,8 +45,8 @@ DimVector contiguous_strides(IntArrayRef sizes) {
   int64_t step = 1;
   for (size_t d = sizes.size(); d-- > 0;) {
     strides[d] = step;
-    TORCH_CHECK(!__builtin_mul_overflow(step, sizes[d] > 1 ? sizes[d] : 1, &step),
-                "the strides of a tensor of sizes ", sizes, " overflow int64");
+    TORCH_CHECK(!__builtin_mul_overflow(step, sizes[d] > 1 ? sizes[d] : 1, &step), "the strides of a tensor of sizes ",
+                sizes, " overflow int64");
   }
   return strides;
 }

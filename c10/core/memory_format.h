@@ -16,10 +16,13 @@ namespace c10 {
 enum class MemoryFormat : int8_t { Contiguous, Preserve, ChannelsLast, ChannelsLast3d, NumOptions };
 
 constexpr const char* toString(MemoryFormat format) {
-  constexpr const char* kNames[] = {"Contiguous", "Preserve", "ChannelsLast", "ChannelsLast3d", "Unknown memory format"};
+  constexpr const char* kNames[] = {"Contiguous", "Preserve", "ChannelsLast", "ChannelsLast3d",
+                                    "Unknown memory format"};
   return kNames[static_cast<size_t>(format)];
 }
-inline void to_text(std::string& out, MemoryFormat format) { out += toString(format); }
+inline void to_text(std::string& out, MemoryFormat format) {
+  out += toString(format);
+}
 
 template <TextStream Stream, SameType<MemoryFormat> X>
 Stream& operator<<(Stream& out, X format) {
@@ -27,7 +30,9 @@ Stream& operator<<(Stream& out, X format) {
   return out;
 }
 
-inline MemoryFormat get_contiguous_memory_format() { return MemoryFormat::Contiguous; }
+inline MemoryFormat get_contiguous_memory_format() {
+  return MemoryFormat::Contiguous;
+}
 
 // Strides of a contiguous tensor of these sizes (a size of 0 counts as 1).
 DimVector contiguous_strides(IntArrayRef sizes);
@@ -38,8 +43,9 @@ DimVector get_channels_last_strides_3d(IntArrayRef sizes);
 // Strides for a format; throws for Preserve and where the format does not fit the number of dimensions.
 DimVector strides_for_format(IntArrayRef sizes, MemoryFormat format);
 
-// Whether strides order a 4-d tensor (5-d for _3d) as N, spatial, C. Where the sizes of 1 leave it open (such as N,1,H,W
-// with contiguous strides, or stride of C above that of W) the answer is no, so that ambiguous tensors count as contiguous.
+// Whether strides order a 4-d tensor (5-d for _3d) as N, spatial, C. Where the sizes of 1 leave it open (such as
+// N,1,H,W with contiguous strides, or stride of C above that of W) the answer is no, so that ambiguous tensors count as
+// contiguous.
 bool is_channels_last_strides_2d(IntArrayRef sizes, IntArrayRef strides);
 bool is_channels_last_strides_3d(IntArrayRef sizes, IntArrayRef strides);
 

@@ -41,7 +41,9 @@ Scalar Scalar::operator-() const {
   }
 }
 
-Scalar Scalar::conj() const { return isComplex() ? Scalar(complex<double>(parts_[0], -parts_[1])) : *this; }
+Scalar Scalar::conj() const {
+  return isComplex() ? Scalar(complex<double>(parts_[0], -parts_[1])) : *this;
+}
 
 Scalar Scalar::log() const {
   if (isComplex()) {

@@ -32,7 +32,7 @@ class Scalar {
   constexpr Scalar(complex<double> v) : parts_{v.real(), v.imag()}, tag_(kComplexDouble) {}
   // Exactly bool: a pointer must not become one.
   template <typename B>
-    requires std::is_same_v<B, bool>
+  requires std::is_same_v<B, bool>
   constexpr Scalar(B v) : integer_(v), tag_(kBool) {}
 
   constexpr bool isFloatingPoint() const { return tag_ == kDouble; }
@@ -44,8 +44,8 @@ class Scalar {
   constexpr ScalarType type() const { return tag_; }
 
   // The value as an X. Throws std::runtime_error "value cannot be converted to type {X} without overflow" where the
-  // integral part does not fit or an imaginary part would be lost. A fraction is cut off; a negative integer wraps into an
-  // unsigned type.
+  // integral part does not fit or an imaginary part would be lost. A fraction is cut off; a negative integer wraps into
+  // an unsigned type.
   template <typename X>
   X to() const;
 
@@ -71,8 +71,7 @@ class Scalar {
 
   // Whether the number equals `value` mathematically.
   template <typename X>
-    requires(!is_complex_v<X>)
-  bool equal(X value) const {
+  requires(!is_complex_v<X>) bool equal(X value) const {
     if (tag_ == kComplexDouble) return parts_[0] == static_cast<double>(value) && parts_[1] == 0.0;
     if (tag_ == kDouble) return parts_[0] == static_cast<double>(value);
     if constexpr (std::is_integral_v<X>) return integer_ == static_cast<int64_t>(value);

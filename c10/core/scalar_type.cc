@@ -17,7 +17,9 @@ void undefined_element_size() {
 
 }  // namespace detail
 
-void to_text(std::string& out, ScalarType t) { out += toString(t); }
+void to_text(std::string& out, ScalarType t) {
+  out += toString(t);
+}
 
 bool isSignedType(ScalarType t) {
   TORCH_CHECK(!isQIntType(t), "isSignedType not supported for quantized types");
@@ -47,8 +49,10 @@ ScalarType toComplexType(ScalarType t) {
 ScalarType promoteTypes(ScalarType a, ScalarType b) {
   if (a == b) return a;
   if (a == ScalarType::Undefined || b == ScalarType::Undefined) return ScalarType::Undefined;
-  TORCH_CHECK(!isQIntType(a) && !isQIntType(b), "promoteTypes with quantized numbers is not handled yet; figure out what "
-              "the correct rules should be, offending types: ", a, " ", b);
+  TORCH_CHECK(!isQIntType(a) && !isQIntType(b),
+              "promoteTypes with quantized numbers is not handled yet; figure out what "
+              "the correct rules should be, offending types: ",
+              a, " ", b);
   // The lattice: Bool < integers (Byte and Char meet in Short) < Half, BFloat16 (meet in Float) < Float < Double, and
   // complex types of each width above the real ones.
   const bool complex = isComplexType(a) || isComplexType(b);

@@ -109,12 +109,12 @@ template <ScalarType S>
 using ScalarTypeToCPPTypeT = typename ScalarTypeToCPPType<S>::type;
 }  // namespace impl
 
-#define KD_MAP_(cpp, name)                                                                              \
-  template <>                                                                                           \
-  struct CppTypeToScalarType<cpp> : std::integral_constant<ScalarType, ScalarType::name> {};            \
-  template <>                                                                                           \
-  struct impl::ScalarTypeToCPPType<ScalarType::name> {                                                  \
-    using type = cpp;                                                                                   \
+#define KD_MAP_(cpp, name)                                                                   \
+  template <>                                                                                \
+  struct CppTypeToScalarType<cpp> : std::integral_constant<ScalarType, ScalarType::name> {}; \
+  template <>                                                                                \
+  struct impl::ScalarTypeToCPPType<ScalarType::name> {                                       \
+    using type = cpp;                                                                        \
   };
 AT_FORALL_SCALAR_TYPES_WITH_COMPLEX_AND_QINTS(KD_MAP_)
 #undef KD_MAP_
@@ -179,11 +179,21 @@ inline size_t elementSize(ScalarType t) {
 constexpr bool isIntegralType(ScalarType t, bool includeBool) {
   return detail::has_kind(t, detail::kIntegral | (includeBool ? unsigned{detail::kBoolKind} : 0u));
 }
-constexpr bool isIntegralType(ScalarType t) { return isIntegralType(t, false); }
-constexpr bool isFloatingType(ScalarType t) { return detail::has_kind(t, detail::kFloating); }
-constexpr bool isReducedFloatingType(ScalarType t) { return t == kHalf || t == kBFloat16; }
-constexpr bool isComplexType(ScalarType t) { return detail::has_kind(t, detail::kComplexKind); }
-constexpr bool isQIntType(ScalarType t) { return detail::has_kind(t, detail::kQuantized); }
+constexpr bool isIntegralType(ScalarType t) {
+  return isIntegralType(t, false);
+}
+constexpr bool isFloatingType(ScalarType t) {
+  return detail::has_kind(t, detail::kFloating);
+}
+constexpr bool isReducedFloatingType(ScalarType t) {
+  return t == kHalf || t == kBFloat16;
+}
+constexpr bool isComplexType(ScalarType t) {
+  return detail::has_kind(t, detail::kComplexKind);
+}
+constexpr bool isQIntType(ScalarType t) {
+  return detail::has_kind(t, detail::kQuantized);
+}
 // Whether values can be negative; throws for quantized and undefined types.
 bool isSignedType(ScalarType t);
 

@@ -90,7 +90,8 @@ TEST(TypePromotion, ManyArgumentsAndDefaults) {
 
 TEST(MemoryFormat, ChannelsLastAsRecorded) {
   for (const FormatCase& c : kFormats) {
-    EXPECT_EQ(is_channels_last_strides_2d(c.sizes, c.strides), c.last) << IntArrayRef(c.sizes) << IntArrayRef(c.strides);
+    EXPECT_EQ(is_channels_last_strides_2d(c.sizes, c.strides), c.last)
+        << IntArrayRef(c.sizes) << IntArrayRef(c.strides);
   }
 }
 
@@ -114,9 +115,9 @@ TEST(MemoryFormat, Strides) {
 TEST(ScalarType, NamesSizesAndKinds) {
   EXPECT_EQ(static_cast<int>(kBFloat16), 15);
   EXPECT_EQ(static_cast<int>(ScalarType::Undefined), 18);
-  const char* names[] = {"Byte",        "Char",         "Short",         "Int",  "Long",  "Half",   "Float",
-                         "Double",      "ComplexHalf",  "ComplexFloat",  "ComplexDouble", "Bool", "QInt8",
-                         "QUInt8",      "QInt32",       "BFloat16",      "QUInt4x2",      "QUInt2x4", "Undefined"};
+  const char* names[] = {"Byte",   "Char",        "Short",        "Int",           "Long",     "Half",  "Float",
+                         "Double", "ComplexHalf", "ComplexFloat", "ComplexDouble", "Bool",     "QInt8", "QUInt8",
+                         "QInt32", "BFloat16",    "QUInt4x2",     "QUInt2x4",      "Undefined"};
   const size_t sizes[] = {1, 1, 2, 4, 8, 2, 4, 8, 4, 8, 16, 1, 1, 1, 4, 2, 1, 1};
   for (int i = 0; i < 18; ++i) {
     EXPECT_STREQ(toString(ScalarType(i)), names[i]);
@@ -159,7 +160,8 @@ TEST(TypeMeta, NamesAndComparisons) {
   EXPECT_TRUE(t.Match<float>());
   EXPECT_EQ(t.itemsize(), 4u);
   std::ostringstream out;
-  out << t << " " << TypeMeta(kLong) << " " << TypeMeta(kByte) << " " << TypeMeta(kHalf) << " " << TypeMeta(kComplexFloat);
+  out << t << " " << TypeMeta(kLong) << " " << TypeMeta(kByte) << " " << TypeMeta(kHalf) << " "
+      << TypeMeta(kComplexFloat);
   EXPECT_EQ(out.str(), "float long int unsigned char c10::Half c10::complex<float>");
 }
 

@@ -23,10 +23,18 @@ namespace c10 {
 inline ScalarType dtype_or_default(std::optional<ScalarType> dtype) {
   return dtype ? *dtype : get_default_dtype_as_scalartype();
 }
-inline TypeMeta dtype_or_default(std::optional<TypeMeta> dtype) { return dtype ? *dtype : get_default_dtype(); }
-inline Layout layout_or_default(std::optional<Layout> layout) { return layout.value_or(kStrided); }
-inline Device device_or_default(std::optional<Device> device) { return device ? *device : Device(kCPU); }
-inline bool pinned_memory_or_default(std::optional<bool> pinned) { return pinned.value_or(false); }
+inline TypeMeta dtype_or_default(std::optional<TypeMeta> dtype) {
+  return dtype ? *dtype : get_default_dtype();
+}
+inline Layout layout_or_default(std::optional<Layout> layout) {
+  return layout.value_or(kStrided);
+}
+inline Device device_or_default(std::optional<Device> device) {
+  return device ? *device : Device(kCPU);
+}
+inline bool pinned_memory_or_default(std::optional<bool> pinned) {
+  return pinned.value_or(false);
+}
 
 class alignas(8) TensorOptions {
  public:
@@ -37,8 +45,8 @@ class alignas(8) TensorOptions {
   TensorOptions(ScalarType dtype) { *this = this->dtype(dtype); }
   // Whatever a Device is made from: Device, DeviceType, "cuda:1", {kCUDA, 1}.
   template <typename D>
-    requires(std::is_convertible_v<D &&, Device> && !std::is_same_v<std::decay_t<D>, TensorOptions>)
-  TensorOptions(D&& device) {
+  requires(std::is_convertible_v<D&&, Device> && !std::is_same_v<std::decay_t<D>, TensorOptions>)
+      TensorOptions(D&& device) {
     *this = this->device(Device(std::forward<D>(device)));
   }
   TensorOptions(DeviceType type, DeviceIndex index) { *this = this->device(Device(type, index)); }
@@ -55,7 +63,9 @@ class alignas(8) TensorOptions {
   [[nodiscard]] TensorOptions dtype(ScalarType dtype) const noexcept {
     return this->dtype(std::optional<TypeMeta>(dtype));
   }
-  [[nodiscard]] TensorOptions dtype(TypeMeta dtype) const noexcept { return this->dtype(std::optional<TypeMeta>(dtype)); }
+  [[nodiscard]] TensorOptions dtype(TypeMeta dtype) const noexcept {
+    return this->dtype(std::optional<TypeMeta>(dtype));
+  }
   // Changes this object, unlike the other setters.
   template <typename X>
   TensorOptions& dtype() {
@@ -68,9 +78,9 @@ class alignas(8) TensorOptions {
     return out;
   }
   template <typename... Args>
-    requires(sizeof...(Args) > 0 && std::is_constructible_v<Device, Args...> &&
-             !(sizeof...(Args) == 1 && (std::is_same_v<std::decay_t<Args>, std::optional<Device>> && ...)))
-  [[nodiscard]] TensorOptions device(Args&&... args) const {
+  requires(sizeof...(Args) > 0 && std::is_constructible_v<Device, Args...> &&
+           !(sizeof...(Args) == 1 && (std::is_same_v<std::decay_t<Args>, std::optional<Device>> && ...)))
+      [[nodiscard]] TensorOptions device(Args&&... args) const {
     return device(std::optional<Device>(std::in_place, std::forward<Args>(args)...));
   }
   [[nodiscard]] TensorOptions device_index(DeviceIndex index) const { return device(Device(kCUDA, index)); }
@@ -182,17 +192,31 @@ Stream& operator<<(Stream& out, const X& options) {
 }
 
 // Options with one field set.
-inline TensorOptions dtype(TypeMeta dtype) { return TensorOptions().dtype(dtype); }
-inline TensorOptions dtype(ScalarType dtype) { return TensorOptions().dtype(dtype); }
+inline TensorOptions dtype(TypeMeta dtype) {
+  return TensorOptions().dtype(dtype);
+}
+inline TensorOptions dtype(ScalarType dtype) {
+  return TensorOptions().dtype(dtype);
+}
 template <typename X>
 TensorOptions dtype() {
   return TensorOptions().dtype(CppTypeToScalarType<X>::value);
 }
-inline TensorOptions layout(Layout layout) { return TensorOptions().layout(layout); }
-inline TensorOptions device(Device device) { return TensorOptions().device(device); }
-inline TensorOptions device_index(DeviceIndex index) { return TensorOptions().device_index(index); }
-inline TensorOptions requires_grad(bool requires_grad = true) { return TensorOptions().requires_grad(requires_grad); }
-inline TensorOptions memory_format(MemoryFormat format) { return TensorOptions().memory_format(format); }
+inline TensorOptions layout(Layout layout) {
+  return TensorOptions().layout(layout);
+}
+inline TensorOptions device(Device device) {
+  return TensorOptions().device(device);
+}
+inline TensorOptions device_index(DeviceIndex index) {
+  return TensorOptions().device_index(index);
+}
+inline TensorOptions requires_grad(bool requires_grad = true) {
+  return TensorOptions().requires_grad(requires_grad);
+}
+inline TensorOptions memory_format(MemoryFormat format) {
+  return TensorOptions().memory_format(format);
+}
 
 }  // namespace c10
 

@@ -47,7 +47,9 @@ class TypeMeta final {
   c10::ScalarType type_ = c10::ScalarType::Undefined;
 };
 
-inline void to_text(std::string& out, TypeMeta type) { out += type.name(); }
+inline void to_text(std::string& out, TypeMeta type) {
+  out += type.name();
+}
 
 template <TextStream Stream, SameType<TypeMeta> X>
 Stream& operator<<(Stream& out, X type) {
@@ -59,8 +61,12 @@ Stream& operator<<(Stream& out, X type) {
 
 namespace c10 {
 using caffe2::TypeMeta;
-constexpr TypeMeta scalarTypeToTypeMeta(ScalarType type) { return TypeMeta(type); }
-constexpr ScalarType typeMetaToScalarType(TypeMeta type) { return type.toScalarType(); }
+constexpr TypeMeta scalarTypeToTypeMeta(ScalarType type) {
+  return TypeMeta(type);
+}
+constexpr ScalarType typeMetaToScalarType(TypeMeta type) {
+  return type.toScalarType();
+}
 inline std::optional<ScalarType> optTypeMetaToScalarType(std::optional<TypeMeta> type) {
   if (!type.has_value()) return std::nullopt;
   return type->toScalarType();

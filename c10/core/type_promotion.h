@@ -1,8 +1,9 @@
 // The element type of an operation on several arguments.
 //
-// Arguments fall into three categories: tensors with dimensions, tensors without any, and numbers (or tensors that stand
-// for one). A higher category decides unless a lower one has a higher kind (bool < integer < floating-point < complex);
-// then the result has the lower category's kind. Within a category types promote by the lattice of promoteTypes.
+// Arguments fall into three categories: tensors with dimensions, tensors without any, and numbers (or tensors that
+// stand for one). A higher category decides unless a lower one has a higher kind (bool < integer < floating-point <
+// complex); then the result has the lower category's kind. Within a category types promote by the lattice of
+// promoteTypes.
 //
 //   TypePromotion p;
 //   p.add(kInt, ArgumentCategory::Dim);       // int tensor

@@ -30,7 +30,8 @@ TEST(Device, Strings) {
   EXPECT_EQ(Device("cuda:1").str(), "cuda:1");
   EXPECT_EQ(Device("cpu:0").str(), "cpu:0");
   EXPECT_EQ(error_of(""), "Device string must not be empty");
-  for (const char* bad : {"cuda:", "cuda:-1", "cuda:01", "cpu:1:2", ":1", "cuda:1x", "cuda:128", "cuda:99999999999", "cu da"}) {
+  for (const char* bad :
+       {"cuda:", "cuda:-1", "cuda:01", "cpu:1:2", ":1", "cuda:1x", "cuda:128", "cuda:99999999999", "cu da"}) {
     EXPECT_EQ(error_of(bad), "Invalid device string: '" + std::string(bad) + "'");
   }
   for (const char* bad : {"gpu", "CPU", "cuda_"}) {
@@ -77,7 +78,9 @@ std::string overflow_of(Scalar s) {
 
 // The same values into the same types as torch.zeros(1, dtype).fill_(value).
 TEST(Scalar, RangeChecks) {
-  const auto text = [](const char* t) { return "value cannot be converted to type " + std::string(t) + " without overflow"; };
+  const auto text = [](const char* t) {
+    return "value cannot be converted to type " + std::string(t) + " without overflow";
+  };
   EXPECT_EQ(Scalar(-1).to<uint8_t>(), 255);
   EXPECT_EQ(Scalar(-200).to<uint8_t>(), 56);
   EXPECT_EQ(overflow_of<uint8_t>(-256), text("uint8_t"));
@@ -115,7 +118,9 @@ TEST(Scalar, Arithmetic) {
   EXPECT_EQ(out.str(), "3 2.5 true (1,-2)");
 }
 
-TensorOptions identity(TensorOptions options) { return options; }
+TensorOptions identity(TensorOptions options) {
+  return options;
+}
 
 TEST(TensorOptions, ImplicitForms) {
   EXPECT_EQ(sizeof(TensorOptions), 8u);

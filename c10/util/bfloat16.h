@@ -1,5 +1,5 @@
-// c10::BFloat16: the upper half of an IEEE 754 binary32 (1 sign, 8 exponent, 7 fraction bits), stored; arithmetic runs in
-// float and rounds to nearest even. Implicit from and to float.
+// c10::BFloat16: the upper half of an IEEE 754 binary32 (1 sign, 8 exponent, 7 fraction bits), stored; arithmetic runs
+// in float and rounds to nearest even. Implicit from and to float.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,9 @@
 namespace c10 {
 
 namespace detail {
-constexpr float bf16_to_fp32(uint16_t x) { return __builtin_bit_cast(float, static_cast<uint32_t>(x) << 16); }
+constexpr float bf16_to_fp32(uint16_t x) {
+  return __builtin_bit_cast(float, static_cast<uint32_t>(x) << 16);
+}
 
 constexpr uint16_t bf16_from_fp32(float f) {
   const uint32_t bits = __builtin_bit_cast(uint32_t, f);
@@ -32,30 +34,64 @@ struct alignas(2) BFloat16 {
 
 static_assert(sizeof(BFloat16) == 2 && std::is_trivially_copyable_v<BFloat16>);
 
-constexpr BFloat16 operator+(BFloat16 a, BFloat16 b) { return static_cast<float>(a) + static_cast<float>(b); }
-constexpr BFloat16 operator-(BFloat16 a, BFloat16 b) { return static_cast<float>(a) - static_cast<float>(b); }
-constexpr BFloat16 operator*(BFloat16 a, BFloat16 b) { return static_cast<float>(a) * static_cast<float>(b); }
-constexpr BFloat16 operator/(BFloat16 a, BFloat16 b) { return static_cast<float>(a) / static_cast<float>(b); }
-constexpr BFloat16 operator-(BFloat16 a) { return {static_cast<uint16_t>(a.x ^ 0x8000u), BFloat16::from_bits()}; }
-constexpr BFloat16& operator+=(BFloat16& a, BFloat16 b) { return a = a + b; }
-constexpr BFloat16& operator-=(BFloat16& a, BFloat16 b) { return a = a - b; }
-constexpr BFloat16& operator*=(BFloat16& a, BFloat16 b) { return a = a * b; }
-constexpr BFloat16& operator/=(BFloat16& a, BFloat16 b) { return a = a / b; }
+constexpr BFloat16 operator+(BFloat16 a, BFloat16 b) {
+  return static_cast<float>(a) + static_cast<float>(b);
+}
+constexpr BFloat16 operator-(BFloat16 a, BFloat16 b) {
+  return static_cast<float>(a) - static_cast<float>(b);
+}
+constexpr BFloat16 operator*(BFloat16 a, BFloat16 b) {
+  return static_cast<float>(a) * static_cast<float>(b);
+}
+constexpr BFloat16 operator/(BFloat16 a, BFloat16 b) {
+  return static_cast<float>(a) / static_cast<float>(b);
+}
+constexpr BFloat16 operator-(BFloat16 a) {
+  return {static_cast<uint16_t>(a.x ^ 0x8000u), BFloat16::from_bits()};
+}
+constexpr BFloat16& operator+=(BFloat16& a, BFloat16 b) {
+  return a = a + b;
+}
+constexpr BFloat16& operator-=(BFloat16& a, BFloat16 b) {
+  return a = a - b;
+}
+constexpr BFloat16& operator*=(BFloat16& a, BFloat16 b) {
+  return a = a * b;
+}
+constexpr BFloat16& operator/=(BFloat16& a, BFloat16 b) {
+  return a = a / b;
+}
 
 KD_MIXED_(float, BFloat16, float)
 KD_MIXED_(double, BFloat16, double)
 KD_MIXED_INTEGER_(int, BFloat16)
 KD_MIXED_INTEGER_(int64_t, BFloat16)
-constexpr float& operator+=(float& a, BFloat16 b) { return a += static_cast<float>(b); }
-constexpr float& operator-=(float& a, BFloat16 b) { return a -= static_cast<float>(b); }
-constexpr float& operator*=(float& a, BFloat16 b) { return a *= static_cast<float>(b); }
-constexpr float& operator/=(float& a, BFloat16 b) { return a /= static_cast<float>(b); }
+constexpr float& operator+=(float& a, BFloat16 b) {
+  return a += static_cast<float>(b);
+}
+constexpr float& operator-=(float& a, BFloat16 b) {
+  return a -= static_cast<float>(b);
+}
+constexpr float& operator*=(float& a, BFloat16 b) {
+  return a *= static_cast<float>(b);
+}
+constexpr float& operator/=(float& a, BFloat16 b) {
+  return a /= static_cast<float>(b);
+}
 
 // Either of the two with the other: the common range is float's.
-constexpr float operator+(Half a, BFloat16 b) { return static_cast<float>(a) + static_cast<float>(b); }
-constexpr float operator+(BFloat16 a, Half b) { return static_cast<float>(a) + static_cast<float>(b); }
-constexpr float operator*(Half a, BFloat16 b) { return static_cast<float>(a) * static_cast<float>(b); }
-constexpr float operator*(BFloat16 a, Half b) { return static_cast<float>(a) * static_cast<float>(b); }
+constexpr float operator+(Half a, BFloat16 b) {
+  return static_cast<float>(a) + static_cast<float>(b);
+}
+constexpr float operator+(BFloat16 a, Half b) {
+  return static_cast<float>(a) + static_cast<float>(b);
+}
+constexpr float operator*(Half a, BFloat16 b) {
+  return static_cast<float>(a) * static_cast<float>(b);
+}
+constexpr float operator*(BFloat16 a, Half b) {
+  return static_cast<float>(a) * static_cast<float>(b);
+}
 
 #undef KD_MIXED_
 #undef KD_MIXED_INTEGER_

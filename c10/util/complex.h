@@ -22,19 +22,28 @@ struct alignas(sizeof(X) * 2) complex {
   constexpr complex(const X& re, const X& im = X()) : real_(re), imag_(im) {}
   // Widening is implicit, narrowing explicit.
   template <typename U>
-    requires(!std::is_same_v<U, X>)
-  explicit(sizeof(U) > sizeof(X)) constexpr complex(const complex<U>& other)
+  requires(!std::is_same_v<U, X>) explicit(sizeof(U) > sizeof(X)) constexpr complex(const complex<U>& other)
       : real_(static_cast<X>(other.real())), imag_(static_cast<X>(other.imag())) {}
 
   // From and to std::complex<X> (or anything with its members), without naming it.
   template <typename S>
-    requires(!std::is_arithmetic_v<S> && std::is_same_v<typename S::value_type, X> &&
-             requires(const S& s) { S(s.real(), s.imag()); s.imag(); } && !requires(S s) { s.real_; })
-  constexpr complex(const S& other) : real_(other.real()), imag_(other.imag()) {}
+  requires(
+      !std::is_arithmetic_v<S> && std::is_same_v<typename S::value_type, X> &&
+      requires(const S& s) {
+        S(s.real(), s.imag());
+        s.imag();
+      } &&
+      !requires(S s) { s.real_; }) constexpr complex(const S& other)
+      : real_(other.real()), imag_(other.imag()) {}
   template <typename S>
-    requires(!std::is_arithmetic_v<S> && std::is_same_v<typename S::value_type, X> &&
-             requires(const S& s, X x) { S(x, x); s.imag(); } && !requires(S s) { s.real_; })
-  explicit constexpr operator S() const {
+  requires(
+      !std::is_arithmetic_v<S> && std::is_same_v<typename S::value_type, X> &&
+      requires(const S& s, X x) {
+        S(x, x);
+        s.imag();
+      } &&
+      !requires(S s) { s.real_; }) explicit constexpr
+  operator S() const {
     return S(real_, imag_);
   }
 
@@ -174,42 +183,42 @@ constexpr complex<X> operator/(complex<X> a, const complex<X>& b) {
 
 // With a real (or any arithmetic) number on either side, in the precision of the complex one.
 template <typename X, typename R>
-  requires std::is_arithmetic_v<R>
+requires std::is_arithmetic_v<R>
 constexpr complex<X> operator+(complex<X> a, R b) {
   return a += static_cast<X>(b);
 }
 template <typename X, typename R>
-  requires std::is_arithmetic_v<R>
+requires std::is_arithmetic_v<R>
 constexpr complex<X> operator+(R a, complex<X> b) {
   return b += static_cast<X>(a);
 }
 template <typename X, typename R>
-  requires std::is_arithmetic_v<R>
+requires std::is_arithmetic_v<R>
 constexpr complex<X> operator-(complex<X> a, R b) {
   return a -= static_cast<X>(b);
 }
 template <typename X, typename R>
-  requires std::is_arithmetic_v<R>
+requires std::is_arithmetic_v<R>
 constexpr complex<X> operator-(R a, complex<X> b) {
   return complex<X>(static_cast<X>(a)) -= b;
 }
 template <typename X, typename R>
-  requires std::is_arithmetic_v<R>
+requires std::is_arithmetic_v<R>
 constexpr complex<X> operator*(complex<X> a, R b) {
   return a *= static_cast<X>(b);
 }
 template <typename X, typename R>
-  requires std::is_arithmetic_v<R>
+requires std::is_arithmetic_v<R>
 constexpr complex<X> operator*(R a, complex<X> b) {
   return b *= static_cast<X>(a);
 }
 template <typename X, typename R>
-  requires std::is_arithmetic_v<R>
+requires std::is_arithmetic_v<R>
 constexpr complex<X> operator/(complex<X> a, R b) {
   return a /= static_cast<X>(b);
 }
 template <typename X, typename R>
-  requires std::is_arithmetic_v<R>
+requires std::is_arithmetic_v<R>
 constexpr complex<X> operator/(R a, complex<X> b) {
   return complex<X>(static_cast<X>(a)) /= b;
 }
@@ -224,10 +233,18 @@ constexpr bool operator==(const complex<X>& a, const X& b) {
 }
 
 inline namespace complex_literals {
-constexpr complex<float> operator""_if(long double im) { return {0.0f, static_cast<float>(im)}; }
-constexpr complex<double> operator""_id(long double im) { return {0.0, static_cast<double>(im)}; }
-constexpr complex<float> operator""_if(unsigned long long im) { return {0.0f, static_cast<float>(im)}; }
-constexpr complex<double> operator""_id(unsigned long long im) { return {0.0, static_cast<double>(im)}; }
+constexpr complex<float> operator""_if(long double im) {
+  return {0.0f, static_cast<float>(im)};
+}
+constexpr complex<double> operator""_id(long double im) {
+  return {0.0, static_cast<double>(im)};
+}
+constexpr complex<float> operator""_if(unsigned long long im) {
+  return {0.0f, static_cast<float>(im)};
+}
+constexpr complex<double> operator""_id(unsigned long long im) {
+  return {0.0, static_cast<double>(im)};
+}
 }  // namespace complex_literals
 
 template <typename X>

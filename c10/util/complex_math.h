@@ -30,12 +30,12 @@ inline complex<X> from_c(typename CComplex<X>::type z) {
 }
 }  // namespace detail
 
-#define KD_UNARY_(name)                                                                      \
-  inline complex<float> name(complex<float> z) {                                             \
-    return detail::from_c<float>(__builtin_c##name##f(detail::to_c(z)));                     \
-  }                                                                                          \
-  inline complex<double> name(complex<double> z) {                                           \
-    return detail::from_c<double>(__builtin_c##name(detail::to_c(z)));                       \
+#define KD_UNARY_(name)                                                  \
+  inline complex<float> name(complex<float> z) {                         \
+    return detail::from_c<float>(__builtin_c##name##f(detail::to_c(z))); \
+  }                                                                      \
+  inline complex<double> name(complex<double> z) {                       \
+    return detail::from_c<double>(__builtin_c##name(detail::to_c(z)));   \
   }
 KD_UNARY_(exp)
 KD_UNARY_(log)
@@ -55,11 +55,19 @@ KD_UNARY_(atanh)
 #undef KD_UNARY_
 
 // |z|, without overflow of the squares.
-inline float abs(complex<float> z) { return __builtin_hypotf(z.real(), z.imag()); }
-inline double abs(complex<double> z) { return __builtin_hypot(z.real(), z.imag()); }
+inline float abs(complex<float> z) {
+  return __builtin_hypotf(z.real(), z.imag());
+}
+inline double abs(complex<double> z) {
+  return __builtin_hypot(z.real(), z.imag());
+}
 // The angle of z in [-pi, pi].
-inline float arg(complex<float> z) { return __builtin_atan2f(z.imag(), z.real()); }
-inline double arg(complex<double> z) { return __builtin_atan2(z.imag(), z.real()); }
+inline float arg(complex<float> z) {
+  return __builtin_atan2f(z.imag(), z.real());
+}
+inline double arg(complex<double> z) {
+  return __builtin_atan2(z.imag(), z.real());
+}
 // |z|^2
 template <typename X>
 constexpr X norm(complex<X> z) {

@@ -12,7 +12,9 @@
 namespace c10 {
 namespace {
 
-std::vector<int64_t> values_of(IntArrayRef a) { return a.vec(); }
+std::vector<int64_t> values_of(IntArrayRef a) {
+  return a.vec();
+}
 
 TEST(ArrayRef, ImplicitForms) {
   EXPECT_EQ(values_of(5), (std::vector<int64_t>{5}));
@@ -56,7 +58,9 @@ TEST(ArrayRef, Access) {
   EXPECT_EQ(std::accumulate(a.rbegin(), a.rend(), int64_t{0}), 10);
 }
 
-std::string describe(OptionalIntArrayRef a) { return a.has_value() ? str(*a) : "none"; }
+std::string describe(OptionalIntArrayRef a) {
+  return a.has_value() ? str(*a) : "none";
+}
 TEST(OptionalArrayRef, Forms) {
   EXPECT_EQ(describe(std::nullopt), "none");
   EXPECT_EQ(describe({}), "none");

@@ -2,9 +2,9 @@
 
 #include <execinfo.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <algorithm>
 #include <cstring>
 
 namespace c10 {
@@ -37,7 +37,9 @@ thread_local WarningHandler* thread_handler = nullptr;
 
 }  // namespace
 
-void set_backtraces_enabled(bool enabled) { __atomic_store_n(&backtraces, enabled ? 1 : 0, __ATOMIC_RELAXED); }
+void set_backtraces_enabled(bool enabled) {
+  __atomic_store_n(&backtraces, enabled ? 1 : 0, __ATOMIC_RELAXED);
+}
 
 std::string get_backtrace(size_t frames_to_skip, size_t maximum_number_of_frames) {
   constexpr size_t kMaxFrames = 256;
@@ -108,9 +110,9 @@ std::string default_check_message(const char* condition) {
 }
 
 void internal_assert_fail(const char* func, const char* file, uint32_t line, const char* condition, std::string msg) {
-  throw_error<Error>(func, file, line,
-                     str(condition, " INTERNAL ASSERT FAILED at \"", file, "\":", line,
-                         ", please report a bug to Kindling. ", msg));
+  throw_error<Error>(
+      func, file, line,
+      str(condition, " INTERNAL ASSERT FAILED at \"", file, "\":", line, ", please report a bug to Kindling. ", msg));
 }
 
 bool warn_once(unsigned char* flag) noexcept {
@@ -121,8 +123,8 @@ bool warn_once(unsigned char* flag) noexcept {
 }  // namespace detail
 
 void WarningHandler::process(const SourceLocation& source_location, const std::string& msg, bool) {
-  const std::string text = str("[W ", StripBasename(source_location.file), ":", source_location.line, "] Warning: ",
-                               msg, " (function ", source_location.function, ")\n");
+  const std::string text = str("[W ", StripBasename(source_location.file), ":", source_location.line,
+                               "] Warning: ", msg, " (function ", source_location.function, ")\n");
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
@@ -132,20 +134,34 @@ void warn(const SourceLocation& source_location, const std::string& msg, bool ve
   get_warning_handler()->process(source_location, msg, verbatim);
 }
 
-void set_warning_handler(WarningHandler* handler) noexcept { thread_handler = handler; }
+void set_warning_handler(WarningHandler* handler) noexcept {
+  thread_handler = handler;
+}
 
-WarningHandler* get_warning_handler() noexcept { return thread_handler != nullptr ? thread_handler : base_handler(); }
+WarningHandler* get_warning_handler() noexcept {
+  return thread_handler != nullptr ? thread_handler : base_handler();
+}
 
 WarningHandlerGuard::WarningHandlerGuard(WarningHandler* handler) : previous_(get_warning_handler()) {
   set_warning_handler(handler);
 }
-WarningHandlerGuard::~WarningHandlerGuard() { set_warning_handler(previous_); }
+WarningHandlerGuard::~WarningHandlerGuard() {
+  set_warning_handler(previous_);
+}
 
-void set_warnAlways(bool setting) noexcept { __atomic_store_n(&warn_always, setting, __ATOMIC_RELAXED); }
-bool get_warnAlways() noexcept { return __atomic_load_n(&warn_always, __ATOMIC_RELAXED); }
+void set_warnAlways(bool setting) noexcept {
+  __atomic_store_n(&warn_always, setting, __ATOMIC_RELAXED);
+}
+bool get_warnAlways() noexcept {
+  return __atomic_load_n(&warn_always, __ATOMIC_RELAXED);
+}
 
-WarnAlways::WarnAlways(bool setting) : previous_(get_warnAlways()) { set_warnAlways(setting); }
-WarnAlways::~WarnAlways() { set_warnAlways(previous_); }
+WarnAlways::WarnAlways(bool setting) : previous_(get_warnAlways()) {
+  set_warnAlways(setting);
+}
+WarnAlways::~WarnAlways() {
+  set_warnAlways(previous_);
+}
 
 }  // namespace Warning
 }  // namespace c10

@@ -100,12 +100,14 @@ void throw_error(const char* func, const char* file, uint32_t line, std::string 
   throw E(SourceLocation{func, file, line}, std::move(msg));
 }
 
-[[noreturn]] C10_COLD void internal_assert_fail(const char* func, const char* file, uint32_t line, const char* condition,
-                                                std::string msg);
+[[noreturn]] C10_COLD void internal_assert_fail(const char* func, const char* file, uint32_t line,
+                                                const char* condition, std::string msg);
 
 // The message of a failed check: the parts' text, or a sentence about the condition where there are none.
 C10_COLD std::string default_check_message(const char* condition);
-inline std::string check_message(const char* condition) { return default_check_message(condition); }
+inline std::string check_message(const char* condition) {
+  return default_check_message(condition);
+}
 template <typename First, typename... Parts>
 C10_COLD std::string check_message(const char*, const First& first, const Parts&... parts) {
   return str(first, parts...);
@@ -164,12 +166,12 @@ namespace at {
 using c10::Error;
 }
 
-#define KD_CHECK_WITH_(error_t, cond, ...)                                                                  \
-  do {                                                                                                      \
-    if (C10_UNLIKELY(!(cond))) {                                                                            \
-      ::c10::detail::throw_error<error_t>(__func__, __FILE__, static_cast<uint32_t>(__LINE__),              \
-                                          ::c10::detail::check_message(#cond __VA_OPT__(, ) __VA_ARGS__));  \
-    }                                                                                                       \
+#define KD_CHECK_WITH_(error_t, cond, ...)                                                                 \
+  do {                                                                                                     \
+    if (C10_UNLIKELY(!(cond))) {                                                                           \
+      ::c10::detail::throw_error<error_t>(__func__, __FILE__, static_cast<uint32_t>(__LINE__),             \
+                                          ::c10::detail::check_message(#cond __VA_OPT__(, ) __VA_ARGS__)); \
+    }                                                                                                      \
   } while (false)
 
 #define TORCH_CHECK(cond, ...) KD_CHECK_WITH_(::c10::Error, cond __VA_OPT__(, ) __VA_ARGS__)
@@ -183,12 +185,12 @@ using c10::Error;
 #define TORCH_CHECK_ARG(cond, argN, ...) TORCH_CHECK(cond, "invalid argument ", argN, ": ", __VA_ARGS__)
 #define TORCH_CHECK_MSG(cond, type, ...) ::c10::detail::check_message(#cond __VA_OPT__(, ) __VA_ARGS__)
 
-#define TORCH_INTERNAL_ASSERT(cond, ...)                                                                     \
-  do {                                                                                                       \
-    if (C10_UNLIKELY(!(cond))) {                                                                             \
-      ::c10::detail::internal_assert_fail(__func__, __FILE__, static_cast<uint32_t>(__LINE__), #cond,        \
-                                          ::c10::str(__VA_ARGS__));                                          \
-    }                                                                                                        \
+#define TORCH_INTERNAL_ASSERT(cond, ...)                                                              \
+  do {                                                                                                \
+    if (C10_UNLIKELY(!(cond))) {                                                                      \
+      ::c10::detail::internal_assert_fail(__func__, __FILE__, static_cast<uint32_t>(__LINE__), #cond, \
+                                          ::c10::str(__VA_ARGS__));                                   \
+    }                                                                                                 \
   } while (false)
 
 #ifdef NDEBUG
@@ -199,21 +201,20 @@ using c10::Error;
 #define TORCH_INTERNAL_ASSERT_DEBUG_ONLY(...) TORCH_INTERNAL_ASSERT(__VA_ARGS__)
 #endif
 
-#define C10_THROW_ERROR(err_type, msg)                                                                       \
+#define C10_THROW_ERROR(err_type, msg) \
   throw ::c10::err_type(::c10::SourceLocation{__func__, __FILE__, static_cast<uint32_t>(__LINE__)}, msg)
-#define AT_ERROR(...)                                                                                        \
-  ::c10::detail::throw_error<::c10::Error>(__func__, __FILE__, static_cast<uint32_t>(__LINE__),              \
-                                           ::c10::str(__VA_ARGS__))
+#define AT_ERROR(...) \
+  ::c10::detail::throw_error<::c10::Error>(__func__, __FILE__, static_cast<uint32_t>(__LINE__), ::c10::str(__VA_ARGS__))
 #define AT_ASSERT(...) TORCH_INTERNAL_ASSERT(__VA_ARGS__)
 #define AT_ASSERTM(cond, ...) TORCH_CHECK(cond, __VA_ARGS__)
-#define TORCH_RETHROW(e, ...)          \
-  do {                                 \
+#define TORCH_RETHROW(e, ...)               \
+  do {                                      \
     e.add_context(::c10::str(__VA_ARGS__)); \
-    throw;                             \
+    throw;                                  \
   } while (false)
 
-#define TORCH_WARN(...)                                                                                     \
-  ::c10::Warning::warn(::c10::SourceLocation{__func__, __FILE__, static_cast<uint32_t>(__LINE__)},          \
+#define TORCH_WARN(...)                                                                            \
+  ::c10::Warning::warn(::c10::SourceLocation{__func__, __FILE__, static_cast<uint32_t>(__LINE__)}, \
                        ::c10::str(__VA_ARGS__), false)
 #define TORCH_WARN_ONCE(...)                                   \
   do {                                                         \

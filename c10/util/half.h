@@ -67,43 +67,101 @@ struct alignas(2) Half {
 static_assert(sizeof(Half) == 2 && std::is_trivially_copyable_v<Half>);
 
 // ---- arithmetic: Half with Half, with an integer gives Half; with float or double gives that type ----
-constexpr Half operator+(Half a, Half b) { return static_cast<float>(a) + static_cast<float>(b); }
-constexpr Half operator-(Half a, Half b) { return static_cast<float>(a) - static_cast<float>(b); }
-constexpr Half operator*(Half a, Half b) { return static_cast<float>(a) * static_cast<float>(b); }
-constexpr Half operator/(Half a, Half b) { return static_cast<float>(a) / static_cast<float>(b); }
-constexpr Half operator-(Half a) { return Half(static_cast<uint16_t>(a.x ^ 0x8000u), Half::from_bits()); }
-constexpr Half& operator+=(Half& a, Half b) { return a = a + b; }
-constexpr Half& operator-=(Half& a, Half b) { return a = a - b; }
-constexpr Half& operator*=(Half& a, Half b) { return a = a * b; }
-constexpr Half& operator/=(Half& a, Half b) { return a = a / b; }
+constexpr Half operator+(Half a, Half b) {
+  return static_cast<float>(a) + static_cast<float>(b);
+}
+constexpr Half operator-(Half a, Half b) {
+  return static_cast<float>(a) - static_cast<float>(b);
+}
+constexpr Half operator*(Half a, Half b) {
+  return static_cast<float>(a) * static_cast<float>(b);
+}
+constexpr Half operator/(Half a, Half b) {
+  return static_cast<float>(a) / static_cast<float>(b);
+}
+constexpr Half operator-(Half a) {
+  return Half(static_cast<uint16_t>(a.x ^ 0x8000u), Half::from_bits());
+}
+constexpr Half& operator+=(Half& a, Half b) {
+  return a = a + b;
+}
+constexpr Half& operator-=(Half& a, Half b) {
+  return a = a - b;
+}
+constexpr Half& operator*=(Half& a, Half b) {
+  return a = a * b;
+}
+constexpr Half& operator/=(Half& a, Half b) {
+  return a = a / b;
+}
 
-#define KD_MIXED_(T, H, R)                                                                                \
-  constexpr R operator+(H a, T b) { return static_cast<R>(static_cast<float>(a)) + static_cast<R>(b); }   \
-  constexpr R operator-(H a, T b) { return static_cast<R>(static_cast<float>(a)) - static_cast<R>(b); }   \
-  constexpr R operator*(H a, T b) { return static_cast<R>(static_cast<float>(a)) * static_cast<R>(b); }   \
-  constexpr R operator/(H a, T b) { return static_cast<R>(static_cast<float>(a)) / static_cast<R>(b); }   \
-  constexpr R operator+(T a, H b) { return static_cast<R>(a) + static_cast<R>(static_cast<float>(b)); }   \
-  constexpr R operator-(T a, H b) { return static_cast<R>(a) - static_cast<R>(static_cast<float>(b)); }   \
-  constexpr R operator*(T a, H b) { return static_cast<R>(a) * static_cast<R>(static_cast<float>(b)); }   \
-  constexpr R operator/(T a, H b) { return static_cast<R>(a) / static_cast<R>(static_cast<float>(b)); }
-#define KD_MIXED_INTEGER_(T, H)                                          \
-  constexpr H operator+(H a, T b) { return a + H(static_cast<float>(b)); } \
-  constexpr H operator-(H a, T b) { return a - H(static_cast<float>(b)); } \
-  constexpr H operator*(H a, T b) { return a * H(static_cast<float>(b)); } \
-  constexpr H operator/(H a, T b) { return a / H(static_cast<float>(b)); } \
-  constexpr H operator+(T a, H b) { return H(static_cast<float>(a)) + b; } \
-  constexpr H operator-(T a, H b) { return H(static_cast<float>(a)) - b; } \
-  constexpr H operator*(T a, H b) { return H(static_cast<float>(a)) * b; } \
-  constexpr H operator/(T a, H b) { return H(static_cast<float>(a)) / b; }
+#define KD_MIXED_(T, H, R)                                            \
+  constexpr R operator+(H a, T b) {                                   \
+    return static_cast<R>(static_cast<float>(a)) + static_cast<R>(b); \
+  }                                                                   \
+  constexpr R operator-(H a, T b) {                                   \
+    return static_cast<R>(static_cast<float>(a)) - static_cast<R>(b); \
+  }                                                                   \
+  constexpr R operator*(H a, T b) {                                   \
+    return static_cast<R>(static_cast<float>(a)) * static_cast<R>(b); \
+  }                                                                   \
+  constexpr R operator/(H a, T b) {                                   \
+    return static_cast<R>(static_cast<float>(a)) / static_cast<R>(b); \
+  }                                                                   \
+  constexpr R operator+(T a, H b) {                                   \
+    return static_cast<R>(a) + static_cast<R>(static_cast<float>(b)); \
+  }                                                                   \
+  constexpr R operator-(T a, H b) {                                   \
+    return static_cast<R>(a) - static_cast<R>(static_cast<float>(b)); \
+  }                                                                   \
+  constexpr R operator*(T a, H b) {                                   \
+    return static_cast<R>(a) * static_cast<R>(static_cast<float>(b)); \
+  }                                                                   \
+  constexpr R operator/(T a, H b) {                                   \
+    return static_cast<R>(a) / static_cast<R>(static_cast<float>(b)); \
+  }
+#define KD_MIXED_INTEGER_(T, H)          \
+  constexpr H operator+(H a, T b) {      \
+    return a + H(static_cast<float>(b)); \
+  }                                      \
+  constexpr H operator-(H a, T b) {      \
+    return a - H(static_cast<float>(b)); \
+  }                                      \
+  constexpr H operator*(H a, T b) {      \
+    return a * H(static_cast<float>(b)); \
+  }                                      \
+  constexpr H operator/(H a, T b) {      \
+    return a / H(static_cast<float>(b)); \
+  }                                      \
+  constexpr H operator+(T a, H b) {      \
+    return H(static_cast<float>(a)) + b; \
+  }                                      \
+  constexpr H operator-(T a, H b) {      \
+    return H(static_cast<float>(a)) - b; \
+  }                                      \
+  constexpr H operator*(T a, H b) {      \
+    return H(static_cast<float>(a)) * b; \
+  }                                      \
+  constexpr H operator/(T a, H b) {      \
+    return H(static_cast<float>(a)) / b; \
+  }
 
 KD_MIXED_(float, Half, float)
 KD_MIXED_(double, Half, double)
 KD_MIXED_INTEGER_(int, Half)
 KD_MIXED_INTEGER_(int64_t, Half)
-constexpr float& operator+=(float& a, Half b) { return a += static_cast<float>(b); }
-constexpr float& operator-=(float& a, Half b) { return a -= static_cast<float>(b); }
-constexpr float& operator*=(float& a, Half b) { return a *= static_cast<float>(b); }
-constexpr float& operator/=(float& a, Half b) { return a /= static_cast<float>(b); }
+constexpr float& operator+=(float& a, Half b) {
+  return a += static_cast<float>(b);
+}
+constexpr float& operator-=(float& a, Half b) {
+  return a -= static_cast<float>(b);
+}
+constexpr float& operator*=(float& a, Half b) {
+  return a *= static_cast<float>(b);
+}
+constexpr float& operator/=(float& a, Half b) {
+  return a /= static_cast<float>(b);
+}
 
 }  // namespace c10
 

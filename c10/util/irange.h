@@ -23,14 +23,13 @@ struct integer_range {
 };
 
 template <typename I>
-  requires std::is_integral_v<I>
+requires std::is_integral_v<I>
 constexpr integer_range<I> irange(I end) {
   return {I(0), end > I(0) ? end : I(0)};
 }
 
 template <typename B, typename E>
-  requires(std::is_integral_v<B> && std::is_integral_v<E>)
-constexpr integer_range<E> irange(B begin, E end) {
+requires(std::is_integral_v<B>&& std::is_integral_v<E>) constexpr integer_range<E> irange(B begin, E end) {
   const E first = static_cast<E>(begin);
   return {first, end > first ? end : first};
 }

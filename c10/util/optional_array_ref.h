@@ -21,10 +21,10 @@ class OptionalArrayRef final {
   OptionalArrayRef(const std::optional<std::vector<C>>& other)
       : wrapped_(other ? std::optional<ArrayRef<X>>(*other) : std::nullopt) {}
   template <typename U = ArrayRef<X>>
-    requires(!std::is_same_v<std::decay_t<U>, OptionalArrayRef> && !std::is_same_v<std::decay_t<U>, std::in_place_t> &&
-             std::is_constructible_v<ArrayRef<X>, U &&> && std::is_convertible_v<U &&, ArrayRef<X>> &&
-             !std::is_convertible_v<U &&, X>)
-  constexpr OptionalArrayRef(U&& value) noexcept : wrapped_(std::in_place, std::forward<U>(value)) {}
+  requires(!std::is_same_v<std::decay_t<U>, OptionalArrayRef> && !std::is_same_v<std::decay_t<U>, std::in_place_t> &&
+           std::is_constructible_v<ArrayRef<X>, U&&> && std::is_convertible_v<U&&, ArrayRef<X>> &&
+           !std::is_convertible_v<U&&, X>) constexpr OptionalArrayRef(U&& value) noexcept
+      : wrapped_(std::in_place, std::forward<U>(value)) {}
   // One element. Lives as long as the full expression.
   constexpr OptionalArrayRef(const X& one) noexcept : wrapped_(std::in_place, one) {}
   constexpr OptionalArrayRef(const std::initializer_list<X>& list) noexcept : wrapped_(std::in_place, list) {}

@@ -11,7 +11,9 @@
 namespace c10 {
 namespace {
 
-uint32_t bits_of(float f) { return __builtin_bit_cast(uint32_t, f); }
+uint32_t bits_of(float f) {
+  return __builtin_bit_cast(uint32_t, f);
+}
 
 // The value of a small float by its definition.
 double value_of(uint16_t x, int exponent_bits) {
@@ -68,8 +70,12 @@ void check_rounding(uint16_t largest) {
     ASSERT_EQ(S(std::nextafterf(middle, INFINITY)).x, high.x) << i;
   }
 }
-TEST(Half, Rounding) { check_rounding<Half>(0x7bff); }
-TEST(BFloat16, Rounding) { check_rounding<BFloat16>(0x7f7f); }
+TEST(Half, Rounding) {
+  check_rounding<Half>(0x7bff);
+}
+TEST(BFloat16, Rounding) {
+  check_rounding<BFloat16>(0x7f7f);
+}
 
 TEST(Half, Overflow) {
   EXPECT_EQ(Half(65519.0f).x, 0x7bff);

@@ -13,6 +13,8 @@ void* small_vector_allocate(size_t count, size_t element_size) {
   return p;
 }
 
-void small_vector_free(void* p) noexcept { std::free(p); }
+void small_vector_free(void* p) noexcept {
+  std::free(p);
+}
 
 }  // namespace c10::detail

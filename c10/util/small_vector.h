@@ -107,8 +107,7 @@ class SmallVectorImpl {
     resize(n, value);
   }
   template <typename It>
-    requires(!std::is_integral_v<It>)
-  void assign(It first, It last) {
+  requires(!std::is_integral_v<It>) void assign(It first, It last) {
     clear();
     append(first, last);
   }
@@ -116,8 +115,7 @@ class SmallVectorImpl {
   void assign(ArrayRef<X> values) { assign(values.begin(), values.end()); }
 
   template <typename It>
-    requires(!std::is_integral_v<It>)
-  void append(It first, It last) {
+  requires(!std::is_integral_v<It>) void append(It first, It last) {
     if constexpr (std::is_same_v<std::remove_cv_t<std::remove_pointer_t<It>>, X> && std::is_pointer_v<It>) {
       const size_t n = static_cast<size_t>(last - first);
       // The source may be this vector's own elements: growing keeps the old bytes readable by copying first.
@@ -143,8 +141,7 @@ class SmallVectorImpl {
     return data_ + i;
   }
   template <typename It>
-    requires(!std::is_integral_v<It>)
-  iterator insert(const_iterator where, It first, It last) {
+  requires(!std::is_integral_v<It>) iterator insert(const_iterator where, It first, It last) {
     size_t i = static_cast<size_t>(where - data_);
     const size_t start = i;
     for (; first != last; ++first) insert(data_ + i++, static_cast<X>(*first));
@@ -212,10 +209,7 @@ class SmallVector : public SmallVectorImpl<X> {
   explicit SmallVector(size_t n, X value = X()) : SmallVector() { this->resize(n, value); }
   SmallVector(std::initializer_list<X> values) : SmallVector() { this->append(values.begin(), values.end()); }
   template <typename It>
-    requires(!std::is_integral_v<It>)
-  SmallVector(It first, It last) : SmallVector() {
-    this->append(first, last);
-  }
+  requires(!std::is_integral_v<It>) SmallVector(It first, It last) : SmallVector() { this->append(first, last); }
   explicit SmallVector(ArrayRef<X> values) : SmallVector() { this->append(values.begin(), values.end()); }
   SmallVector(const SmallVector& other) : SmallVector() { this->append(other.begin(), other.end()); }
   SmallVector(const Base& other) : SmallVector() { this->append(other.begin(), other.end()); }

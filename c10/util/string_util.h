@@ -40,9 +40,10 @@ void append_range(std::string& out, It first, It last) {
 template <typename X>
 void append_part(std::string& out, const X& value) {
   using D = std::decay_t<X>;
-  // Only classes and enums have a to_text of their own: what numbers and texts convert to implicitly must not capture them.
+  // Only classes and enums have a to_text of their own: what numbers and texts convert to implicitly must not capture
+  // them.
   constexpr bool kText = std::is_convertible_v<const X&, std::string_view>;
-  if constexpr ((std::is_class_v<D> || std::is_enum_v<D>) && !kText && requires { to_text(out, value); }) {
+  if constexpr ((std::is_class_v<D> || std::is_enum_v<D>)&&!kText && requires { to_text(out, value); }) {
     to_text(out, value);
   } else if constexpr (std::is_same_v<D, char>) {
     out += value;
@@ -66,7 +67,10 @@ void append_part(std::string& out, const X& value) {
     append_pointer(out, value);
   } else if constexpr (requires { value.begin() != value.end(); }) {
     append_range(out, value.begin(), value.end());
-  } else if constexpr (requires { static_cast<bool>(value); *value; }) {
+  } else if constexpr (requires {
+                         static_cast<bool>(value);
+                         *value;
+                       }) {
     if (value) {
       append_part(out, *value);
     } else {
@@ -79,9 +83,15 @@ void append_part(std::string& out, const X& value) {
 }  // namespace detail
 
 // Concatenates the texts of all parts.
-inline std::string str() { return {}; }
-inline std::string str(std::string s) { return s; }
-inline std::string str(const char* s) { return s == nullptr ? "(null)" : s; }
+inline std::string str() {
+  return {};
+}
+inline std::string str(std::string s) {
+  return s;
+}
+inline std::string str(const char* s) {
+  return s == nullptr ? "(null)" : s;
+}
 template <typename... Parts>
 std::string str(const Parts&... parts) {
   std::string out;

@@ -1,7 +1,8 @@
-// TextStream: a std::ostream-like type, known by its members, so that headers offer `operator<<` without a stream header.
+// TextStream: a std::ostream-like type, known by its members, so that headers offer `operator<<` without a stream
+// header.
 //
-// An operator for X is a template on X, too (`std::same_as<X> auto`-like), so that values which convert to X implicitly do
-// not reach it.
+// An operator for X is a template on X, too (`std::same_as<X> auto`-like), so that values which convert to X implicitly
+// do not reach it.
 #pragma once
 
 #include <type_traits>

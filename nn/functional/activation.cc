@@ -33,7 +33,9 @@ Tensor leaky_relu(Tensor input, const LeakyReLUFuncOptions& options) {
   return options.inplace() ? at::leaky_relu_(input, options.negative_slope())
                            : at::leaky_relu(input, options.negative_slope());
 }
-Tensor prelu(const Tensor& input, const Tensor& weight) { return at::prelu(input, weight); }
+Tensor prelu(const Tensor& input, const Tensor& weight) {
+  return at::prelu(input, weight);
+}
 Tensor rrelu(Tensor input, const RReLUFuncOptions& options) {
   return options.inplace() ? at::rrelu_(input, options.lower(), options.upper(), options.training())
                            : at::rrelu(input, options.lower(), options.upper(), options.training());
@@ -48,22 +50,34 @@ Tensor threshold(Tensor input, const ThresholdFuncOptions& options) {
   return options.inplace() ? at::threshold_(input, options.threshold(), options.value())
                            : at::threshold(input, options.threshold(), options.value());
 }
-Tensor gelu(const Tensor& input, const GELUFuncOptions& options) { return at::gelu(input, options.approximate()); }
+Tensor gelu(const Tensor& input, const GELUFuncOptions& options) {
+  return at::gelu(input, options.approximate());
+}
 Tensor glu(const Tensor& input, const GLUFuncOptions& options) {
   TORCH_CHECK(input.dim() != 0, "glu does not suppport scalars because halving size must be even");
   return at::glu(input, options.dim());
 }
-Tensor silu(const Tensor& input) { return at::silu(input); }
-Tensor mish(const Tensor& input) { return at::mish(input); }
-Tensor logsigmoid(const Tensor& input) { return at::log_sigmoid(input); }
+Tensor silu(const Tensor& input) {
+  return at::silu(input);
+}
+Tensor mish(const Tensor& input) {
+  return at::mish(input);
+}
+Tensor logsigmoid(const Tensor& input) {
+  return at::log_sigmoid(input);
+}
 Tensor softplus(const Tensor& input, const SoftplusFuncOptions& options) {
   return at::softplus(input, options.beta(), options.threshold());
 }
 Tensor softshrink(const Tensor& input, const SoftshrinkFuncOptions& options) {
   return at::softshrink(input, options.lambda());
 }
-Tensor softsign(const Tensor& input) { return at::div(input, at::add(at::abs(input), 1)); }
-Tensor tanhshrink(const Tensor& input) { return at::sub(input, at::tanh(input)); }
+Tensor softsign(const Tensor& input) {
+  return at::div(input, at::add(at::abs(input), 1));
+}
+Tensor tanhshrink(const Tensor& input) {
+  return at::sub(input, at::tanh(input));
+}
 Tensor softmax(const Tensor& input, const SoftmaxFuncOptions& options) {
   return at::softmax(input, options.dim(), options.dtype());
 }

@@ -9,7 +9,8 @@ namespace {
 // Calls `conv` with the padding as numbers or as a word.
 template <size_t D, typename Conv>
 Tensor with_padding(const ConvFuncOptions<D>& options, const Conv& conv) {
-  if (const auto* numbers = std::get_if<ExpandingArray<D>>(&options.padding())) return conv(c10::IntArrayRef(**numbers));
+  if (const auto* numbers = std::get_if<ExpandingArray<D>>(&options.padding()))
+    return conv(c10::IntArrayRef(**numbers));
   return conv(std::string_view(std::holds_alternative<enumtype::kSame>(options.padding()) ? "same" : "valid"));
 }
 

@@ -23,7 +23,9 @@ Tensor dropout2d(Tensor input, const Dropout2dFuncOptions& options) {
                            : at::feature_dropout(input, options.p(), options.training());
 }
 
-Tensor dropout3d(Tensor input, const Dropout3dFuncOptions& options) { return dropout2d(std::move(input), options); }
+Tensor dropout3d(Tensor input, const Dropout3dFuncOptions& options) {
+  return dropout2d(std::move(input), options);
+}
 
 Tensor alpha_dropout(Tensor input, const AlphaDropoutFuncOptions& options) {
   check_probability(options.p());

@@ -7,7 +7,9 @@
 
 namespace torch::nn::functional {
 
-Tensor one_hot(const Tensor& tensor, int64_t num_classes) { return at::one_hot(tensor, num_classes); }
+Tensor one_hot(const Tensor& tensor, int64_t num_classes) {
+  return at::one_hot(tensor, num_classes);
+}
 
 Tensor embedding(const Tensor& input, const Tensor& weight, const EmbeddingFuncOptions& options) {
   int64_t padding_idx = -1;

@@ -61,7 +61,8 @@ Tensor kl_div(const Tensor& input, const Tensor& target, const KLDivFuncOptions&
 
 Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, const BinaryCrossEntropyFuncOptions& options) {
   TORCH_CHECK(target.sizes() == input.sizes(), "Using a target size (", target.sizes(),
-              ") that is different to the input size (", input.sizes(), ") is deprecated. Please ensure they have the same size.");
+              ") that is different to the input size (", input.sizes(),
+              ") is deprecated. Please ensure they have the same size.");
   return at::binary_cross_entropy(input, target, if_defined(options.weight()), reduction_get_enum(options.reduction()));
 }
 
@@ -69,7 +70,8 @@ Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& targe
                                         const BinaryCrossEntropyWithLogitsFuncOptions& options) {
   TORCH_CHECK(target.sizes() == input.sizes(), "Target size (", target.sizes(), ") must be the same as input size (",
               input.sizes(), ")");
-  return at::binary_cross_entropy_with_logits(input, target, if_defined(options.weight()), if_defined(options.pos_weight()),
+  return at::binary_cross_entropy_with_logits(input, target, if_defined(options.weight()),
+                                              if_defined(options.pos_weight()),
                                               reduction_get_enum(options.reduction()));
 }
 
@@ -102,7 +104,8 @@ Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const T
   return at::cosine_embedding_loss(input1, input2, target, options.margin(), reduction_get_enum(options.reduction()));
 }
 
-Tensor multilabel_margin_loss(const Tensor& input, const Tensor& target, const MultilabelMarginLossFuncOptions& options) {
+Tensor multilabel_margin_loss(const Tensor& input, const Tensor& target,
+                              const MultilabelMarginLossFuncOptions& options) {
   return at::multilabel_margin_loss(input, target, reduction_get_enum(options.reduction()));
 }
 
@@ -113,8 +116,8 @@ Tensor soft_margin_loss(const Tensor& input, const Tensor& target, const SoftMar
 // -(y log sigmoid(x) + (1 - y) log sigmoid(-x)), weighted, mean over the classes.
 Tensor multilabel_soft_margin_loss(const Tensor& input, const Tensor& target,
                                    const MultilabelSoftMarginLossFuncOptions& options) {
-  Tensor loss = at::neg(at::add(at::mul(target, at::log_sigmoid(input)),
-                                at::mul(at::rsub(target, 1), at::log_sigmoid(at::neg(input)))));
+  Tensor loss = at::neg(
+      at::add(at::mul(target, at::log_sigmoid(input)), at::mul(at::rsub(target, 1), at::log_sigmoid(at::neg(input)))));
   if (options.weight().defined()) loss = at::mul(loss, options.weight());
   loss = at::div(at::sum(loss, {input.dim() - 1}, false, std::nullopt), input.size(input.dim() - 1));
   switch (reduction_get_enum(options.reduction())) {
@@ -129,8 +132,8 @@ Tensor multilabel_soft_margin_loss(const Tensor& input, const Tensor& target,
 
 Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
                            const TripletMarginLossFuncOptions& options) {
-  return at::triplet_margin_loss(anchor, positive, negative, options.margin(), options.p(), options.eps(), options.swap(),
-                                 reduction_get_enum(options.reduction()));
+  return at::triplet_margin_loss(anchor, positive, negative, options.margin(), options.p(), options.eps(),
+                                 options.swap(), reduction_get_enum(options.reduction()));
 }
 
 Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, const PoissonNLLLossFuncOptions& options) {
@@ -141,13 +144,13 @@ Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, const Poisson
 Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,
                            const MarginRankingLossFuncOptions& options) {
   TORCH_CHECK(input1.dim() == input2.dim() && input1.dim() == target.dim(),
-              "margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: ", input1.sizes(),
-              ", input2: ", input2.sizes(), ", target: ", target.sizes());
+              "margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: ",
+              input1.sizes(), ", input2: ", input2.sizes(), ", target: ", target.sizes());
   return at::margin_ranking_loss(input1, input2, target, options.margin(), reduction_get_enum(options.reduction()));
 }
 
-Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths, const Tensor& target_lengths,
-                const CTCLossFuncOptions& options) {
+Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
+                const Tensor& target_lengths, const CTCLossFuncOptions& options) {
   return at::ctc_loss(log_probs, targets, input_lengths, target_lengths, options.blank(),
                       reduction_get_enum(options.reduction()), options.zero_infinity());
 }

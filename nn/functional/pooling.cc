@@ -8,9 +8,11 @@ namespace {
 // The output's sizes, absent ones taken from the input.
 template <size_t D>
 std::array<int64_t, D> full_size(const Tensor& input, const ExpandingArrayWithOptionalElem<D>& wanted) {
-  TORCH_CHECK(input.dim() > static_cast<int64_t>(D), "Input must have at least ", D + 1, " dimensions, but got ", input.dim());
+  TORCH_CHECK(input.dim() > static_cast<int64_t>(D), "Input must have at least ", D + 1, " dimensions, but got ",
+              input.dim());
   std::array<int64_t, D> out;
-  for (size_t i = 0; i < D; ++i) out[i] = (*wanted)[i].value_or(input.size(static_cast<int64_t>(i) - static_cast<int64_t>(D)));
+  for (size_t i = 0; i < D; ++i)
+    out[i] = (*wanted)[i].value_or(input.size(static_cast<int64_t>(i) - static_cast<int64_t>(D)));
   return out;
 }
 

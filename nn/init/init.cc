@@ -82,7 +82,8 @@ void orthonormalize(std::vector<double>& a, size_t rows, size_t columns) {
 }
 
 std::vector<double> read_rows(const Tensor& tensor) {
-  const Tensor host = at::contiguous(at::to(tensor, at::TensorOptions(at::kDouble).device(at::kCPU), false, false, std::nullopt));
+  const Tensor host =
+      at::contiguous(at::to(tensor, at::TensorOptions(at::kDouble).device(at::kCPU), false, false, std::nullopt));
   const double* data = host.data_ptr<double>();
   return std::vector<double>(data, data + host.numel());
 }
@@ -101,9 +102,13 @@ Tensor constant_(Tensor tensor, at::Scalar value) {
   return at::fill_(tensor, value);
 }
 
-Tensor ones_(Tensor tensor) { return constant_(std::move(tensor), 1); }
+Tensor ones_(Tensor tensor) {
+  return constant_(std::move(tensor), 1);
+}
 
-Tensor zeros_(Tensor tensor) { return constant_(std::move(tensor), 0); }
+Tensor zeros_(Tensor tensor) {
+  return constant_(std::move(tensor), 0);
+}
 
 Tensor dirac_(Tensor tensor) {
   c10::NoGradGuard no_grad;
@@ -117,7 +122,8 @@ Tensor dirac_(Tensor tensor) {
   }
   std::vector<double> values(static_cast<size_t>(tensor.numel()), 0.0);
   if (kernel > 0) {
-    for (int64_t c = 0; c < channels; ++c) values[static_cast<size_t>((c * tensor.size(1) + c) * kernel + centre)] = 1.0;
+    for (int64_t c = 0; c < channels; ++c)
+      values[static_cast<size_t>((c * tensor.size(1) + c) * kernel + centre)] = 1.0;
   }
   write_rows(tensor, values);
   return tensor;
@@ -144,7 +150,8 @@ Tensor orthogonal_(Tensor tensor, double gain) {
   TORCH_CHECK(tensor.dim() >= 2, "Only tensors with 2 or more dimensions are supported");
   const auto rows = static_cast<size_t>(tensor.size(0));
   const auto columns = rows == 0 ? 0 : static_cast<size_t>(tensor.numel()) / rows;
-  Tensor drawn = at::empty({static_cast<int64_t>(rows), static_cast<int64_t>(columns)}, tensor.options().memory_format(std::nullopt));
+  Tensor drawn = at::empty({static_cast<int64_t>(rows), static_cast<int64_t>(columns)},
+                           tensor.options().memory_format(std::nullopt));
   at::normal_(drawn, 0, 1);
   std::vector<double> values = read_rows(drawn);
   const auto transpose = [](const std::vector<double>& m, size_t r, size_t c) {
@@ -193,7 +200,9 @@ Tensor kaiming_uniform_(Tensor tensor, double a, FanModeType mode, NonlinearityT
   return init::uniform_(tensor, -bound, bound);
 }
 
-Tensor xavier_normal_(Tensor tensor, double gain) { return init::normal_(tensor, 0, xavier_std(tensor, gain)); }
+Tensor xavier_normal_(Tensor tensor, double gain) {
+  return init::normal_(tensor, 0, xavier_std(tensor, gain));
+}
 
 Tensor xavier_uniform_(Tensor tensor, double gain) {
   const double bound = std::sqrt(3.0) * xavier_std(tensor, gain);

@@ -1,5 +1,5 @@
-// torch::nn::init: fills of parameters. Each works in place, outside autograd, draws from the default generator as PyTorch
-// does for the same seed, and returns its argument.
+// torch::nn::init: fills of parameters. Each works in place, outside autograd, draws from the default generator as
+// PyTorch does for the same seed, and returns its argument.
 #pragma once
 
 #include <cstdint>

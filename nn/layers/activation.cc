@@ -47,7 +47,8 @@ at::Tensor HardtanhImpl::forward(at::Tensor input) {
   return F::hardtanh(std::move(input), options);
 }
 void HardtanhImpl::pretty_print(std::ostream& stream) const {
-  detail::put_text(stream, c10::str("torch::nn::Hardtanh(min_val=", options.min_val(), ", max_val=", options.max_val(), inplace_text(options.inplace()), ")"));
+  detail::put_text(stream, c10::str("torch::nn::Hardtanh(min_val=", options.min_val(), ", max_val=", options.max_val(),
+                                    inplace_text(options.inplace()), ")"));
 }
 
 LeakyReLUImpl::LeakyReLUImpl(const LeakyReLUOptions& options_) : options(options_) {}
@@ -55,7 +56,8 @@ at::Tensor LeakyReLUImpl::forward(at::Tensor input) {
   return F::leaky_relu(std::move(input), options);
 }
 void LeakyReLUImpl::pretty_print(std::ostream& stream) const {
-  detail::put_text(stream, c10::str("torch::nn::LeakyReLU(negative_slope=", options.negative_slope(), inplace_text(options.inplace()), ")"));
+  detail::put_text(stream, c10::str("torch::nn::LeakyReLU(negative_slope=", options.negative_slope(),
+                                    inplace_text(options.inplace()), ")"));
 }
 
 at::Tensor LogSigmoidImpl::forward(const at::Tensor& input) {
@@ -115,10 +117,15 @@ void ReLU6Impl::pretty_print(std::ostream& stream) const {
 
 RReLUImpl::RReLUImpl(const RReLUOptions& options_) : options(options_) {}
 at::Tensor RReLUImpl::forward(at::Tensor input) {
-  return F::rrelu(std::move(input), F::RReLUFuncOptions().lower(options.lower()).upper(options.upper()).training(is_training()).inplace(options.inplace()));
+  return F::rrelu(std::move(input), F::RReLUFuncOptions()
+                                        .lower(options.lower())
+                                        .upper(options.upper())
+                                        .training(is_training())
+                                        .inplace(options.inplace()));
 }
 void RReLUImpl::pretty_print(std::ostream& stream) const {
-  detail::put_text(stream, c10::str("torch::nn::RReLU(lower=", options.lower(), ", upper=", options.upper(), inplace_text(options.inplace()), ")"));
+  detail::put_text(stream, c10::str("torch::nn::RReLU(lower=", options.lower(), ", upper=", options.upper(),
+                                    inplace_text(options.inplace()), ")"));
 }
 
 CELUImpl::CELUImpl(const CELUOptions& options_) : options(options_) {}
@@ -171,7 +178,8 @@ at::Tensor SoftplusImpl::forward(const at::Tensor& input) {
   return F::softplus(input, options);
 }
 void SoftplusImpl::pretty_print(std::ostream& stream) const {
-  detail::put_text(stream, c10::str("torch::nn::Softplus(beta=", options.beta(), ", threshold=", options.threshold(), ")"));
+  detail::put_text(stream,
+                   c10::str("torch::nn::Softplus(beta=", options.beta(), ", threshold=", options.threshold(), ")"));
 }
 
 SoftshrinkImpl::SoftshrinkImpl(const SoftshrinkOptions& options_) : options(options_) {}
@@ -208,13 +216,19 @@ at::Tensor ThresholdImpl::forward(at::Tensor input) {
   return F::threshold(std::move(input), options);
 }
 void ThresholdImpl::pretty_print(std::ostream& stream) const {
-  detail::put_text(stream, c10::str("torch::nn::Threshold(threshold=", options.threshold(), ", value=", options.value(), inplace_text(options.inplace()), ")"));
+  detail::put_text(stream, c10::str("torch::nn::Threshold(threshold=", options.threshold(), ", value=", options.value(),
+                                    inplace_text(options.inplace()), ")"));
 }
 
-PReLUImpl::PReLUImpl(const PReLUOptions& options_) : options(options_) { reset(); }
-at::Tensor PReLUImpl::forward(const at::Tensor& input) { return F::prelu(input, weight); }
+PReLUImpl::PReLUImpl(const PReLUOptions& options_) : options(options_) {
+  reset();
+}
+at::Tensor PReLUImpl::forward(const at::Tensor& input) {
+  return F::prelu(input, weight);
+}
 void PReLUImpl::reset() {
-  weight = register_parameter("weight", at::full({options.num_parameters()}, options.init(), at::TensorOptions(c10::get_default_dtype())));
+  weight = register_parameter(
+      "weight", at::full({options.num_parameters()}, options.init(), at::TensorOptions(c10::get_default_dtype())));
 }
 void PReLUImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, c10::str("torch::nn::PReLU(num_parameters=", options.num_parameters(), ")"));

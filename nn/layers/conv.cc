@@ -20,8 +20,10 @@ void ConvNdBase<D>::make_parameters() {
   TORCH_CHECK(in > 0 && groups > 0 && out > 0, "in_channels, groups and out_channels must be a positive integer.");
   TORCH_CHECK(in % groups == 0, "in_channels must be divisible by groups");
   TORCH_CHECK(out % groups == 0, "out_channels must be divisible by groups");
-  for (const int64_t k : *options.kernel_size()) TORCH_CHECK(k > 0, "kernel_size must be positive, but got ", options.kernel_size());
-  for (const int64_t d : *options.dilation()) TORCH_CHECK(d > 0, "dilation must be positive, but got ", options.dilation());
+  for (const int64_t k : *options.kernel_size())
+    TORCH_CHECK(k > 0, "kernel_size must be positive, but got ", options.kernel_size());
+  for (const int64_t d : *options.dilation())
+    TORCH_CHECK(d > 0, "dilation must be positive, but got ", options.dilation());
 
   std::vector<int64_t>& pads = _reversed_padding_repeated_twice;
   pads.assign(2 * D, 0);
@@ -38,8 +40,8 @@ void ConvNdBase<D>::make_parameters() {
     for (size_t i = 0; i < D; ++i) pads[2 * i] = pads[2 * i + 1] = (**numbers)[D - 1 - i];
   }
 
-  std::vector<int64_t> sizes = options.transposed() ? std::vector<int64_t>{in, out / groups}
-                                                    : std::vector<int64_t>{out, in / groups};
+  std::vector<int64_t> sizes =
+      options.transposed() ? std::vector<int64_t>{in, out / groups} : std::vector<int64_t>{out, in / groups};
   sizes.insert(sizes.end(), options.kernel_size()->begin(), options.kernel_size()->end());
   weight = register_parameter("weight", at::empty(sizes));
   bias = options.bias() ? register_parameter("bias", at::empty({out}))
@@ -80,8 +82,8 @@ detail::conv_padding_t<D> ConvNdBase<D>::remaining_padding() const {
 
 template <size_t D>
 void ConvNdBase<D>::print(std::ostream& stream, std::string_view name) const {
-  std::string text = c10::str(name, "(", options.in_channels(), ", ", options.out_channels(), ", kernel_size=",
-                              options.kernel_size(), ", stride=", options.stride());
+  std::string text = c10::str(name, "(", options.in_channels(), ", ", options.out_channels(),
+                              ", kernel_size=", options.kernel_size(), ", stride=", options.stride());
   const auto differs = [](const ExpandingArray<D>& values, int64_t usual) {
     for (const int64_t v : *values) {
       if (v != usual) return true;
@@ -112,7 +114,12 @@ namespace {
 template <size_t D>
 F::ConvFuncOptions<D> call_options(const detail::ConvNdOptions<D>& o, const at::Tensor& bias,
                                    detail::conv_padding_t<D> padding) {
-  return F::ConvFuncOptions<D>().bias(bias).stride(o.stride()).padding(std::move(padding)).dilation(o.dilation()).groups(o.groups());
+  return F::ConvFuncOptions<D>()
+      .bias(bias)
+      .stride(o.stride())
+      .padding(std::move(padding))
+      .dilation(o.dilation())
+      .groups(o.groups());
 }
 
 }  // namespace

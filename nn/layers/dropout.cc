@@ -22,17 +22,23 @@ std::string text_of(const char* name, const DropoutOptions& options) {
 at::Tensor DropoutImpl::forward(at::Tensor input) {
   return F::dropout(std::move(input), now<F::DropoutFuncOptions>(options, is_training()));
 }
-void DropoutImpl::pretty_print(std::ostream& stream) const { detail::put_text(stream, text_of("Dropout", options)); }
+void DropoutImpl::pretty_print(std::ostream& stream) const {
+  detail::put_text(stream, text_of("Dropout", options));
+}
 
 at::Tensor Dropout2dImpl::forward(at::Tensor input) {
   return F::dropout2d(std::move(input), now<F::Dropout2dFuncOptions>(options, is_training()));
 }
-void Dropout2dImpl::pretty_print(std::ostream& stream) const { detail::put_text(stream, text_of("Dropout2d", options)); }
+void Dropout2dImpl::pretty_print(std::ostream& stream) const {
+  detail::put_text(stream, text_of("Dropout2d", options));
+}
 
 at::Tensor Dropout3dImpl::forward(at::Tensor input) {
   return F::dropout3d(std::move(input), now<F::Dropout3dFuncOptions>(options, is_training()));
 }
-void Dropout3dImpl::pretty_print(std::ostream& stream) const { detail::put_text(stream, text_of("Dropout3d", options)); }
+void Dropout3dImpl::pretty_print(std::ostream& stream) const {
+  detail::put_text(stream, text_of("Dropout3d", options));
+}
 
 at::Tensor AlphaDropoutImpl::forward(const at::Tensor& input) {
   return F::alpha_dropout(input, now<F::AlphaDropoutFuncOptions>(options, is_training()));

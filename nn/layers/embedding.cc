@@ -11,7 +11,9 @@ namespace torch::nn {
 
 namespace F = torch::nn::functional;
 
-EmbeddingImpl::EmbeddingImpl(EmbeddingOptions options_) : options(std::move(options_)) { reset(); }
+EmbeddingImpl::EmbeddingImpl(EmbeddingOptions options_) : options(std::move(options_)) {
+  reset();
+}
 
 void EmbeddingImpl::reset() {
   if (options.padding_idx().has_value()) {
@@ -50,8 +52,8 @@ at::Tensor EmbeddingImpl::forward(const at::Tensor& indices) {
 }
 
 void EmbeddingImpl::pretty_print(std::ostream& stream) const {
-  std::string text = c10::str("torch::nn::Embedding(num_embeddings=", options.num_embeddings(), ", embedding_dim=",
-                              options.embedding_dim());
+  std::string text = c10::str("torch::nn::Embedding(num_embeddings=", options.num_embeddings(),
+                              ", embedding_dim=", options.embedding_dim());
   if (options.padding_idx().has_value()) text += c10::str(", padding_idx=", *options.padding_idx());
   if (options.max_norm().has_value()) text += c10::str(", max_norm=", *options.max_norm());
   if (options.norm_type() != 2) text += c10::str(", norm_type=", options.norm_type());

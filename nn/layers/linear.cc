@@ -12,13 +12,18 @@ namespace torch::nn {
 
 namespace F = torch::nn::functional;
 
-void IdentityImpl::pretty_print(std::ostream& stream) const { detail::put_text(stream, "torch::nn::Identity()"); }
+void IdentityImpl::pretty_print(std::ostream& stream) const {
+  detail::put_text(stream, "torch::nn::Identity()");
+}
 
-LinearImpl::LinearImpl(const LinearOptions& options_) : options(options_) { reset(); }
+LinearImpl::LinearImpl(const LinearOptions& options_) : options(options_) {
+  reset();
+}
 
 void LinearImpl::reset() {
-  TORCH_CHECK(options.in_features() >= 0 && options.out_features() >= 0, "Linear: in_features and out_features must not be negative, got ",
-              options.in_features(), " and ", options.out_features());
+  TORCH_CHECK(options.in_features() >= 0 && options.out_features() >= 0,
+              "Linear: in_features and out_features must not be negative, got ", options.in_features(), " and ",
+              options.out_features());
   weight = register_parameter("weight", at::empty({options.out_features(), options.in_features()}));
   bias = options.bias() ? register_parameter("bias", at::empty({options.out_features()}))
                         : register_parameter("bias", at::Tensor(), /*requires_grad=*/false);
@@ -34,17 +39,22 @@ void LinearImpl::reset_parameters() {
   }
 }
 
-at::Tensor LinearImpl::forward(const at::Tensor& input) { return F::linear(input, weight, bias); }
+at::Tensor LinearImpl::forward(const at::Tensor& input) {
+  return F::linear(input, weight, bias);
+}
 
 void LinearImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, c10::str("torch::nn::Linear(in_features=", options.in_features(), ", out_features=",
                                     options.out_features(), ", bias=", options.bias() ? "true" : "false", ")"));
 }
 
-BilinearImpl::BilinearImpl(const BilinearOptions& options_) : options(options_) { reset(); }
+BilinearImpl::BilinearImpl(const BilinearOptions& options_) : options(options_) {
+  reset();
+}
 
 void BilinearImpl::reset() {
-  weight = register_parameter("weight", at::empty({options.out_features(), options.in1_features(), options.in2_features()}));
+  weight =
+      register_parameter("weight", at::empty({options.out_features(), options.in1_features(), options.in2_features()}));
   bias = options.bias() ? register_parameter("bias", at::empty({options.out_features()}))
                         : register_parameter("bias", at::Tensor(), /*requires_grad=*/false);
   reset_parameters();
@@ -63,8 +73,8 @@ at::Tensor BilinearImpl::forward(const at::Tensor& input1, const at::Tensor& inp
 
 void BilinearImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, c10::str("torch::nn::Bilinear(in1_features=", options.in1_features(), ", in2_features=",
-                                    options.in2_features(), ", out_features=", options.out_features(), ", bias=",
-                                    options.bias() ? "true" : "false", ")"));
+                                    options.in2_features(), ", out_features=", options.out_features(),
+                                    ", bias=", options.bias() ? "true" : "false", ")"));
 }
 
 at::Tensor FlattenImpl::forward(const at::Tensor& input) {
@@ -72,10 +82,13 @@ at::Tensor FlattenImpl::forward(const at::Tensor& input) {
 }
 
 void FlattenImpl::pretty_print(std::ostream& stream) const {
-  detail::put_text(stream, c10::str("torch::nn::Flatten(start_dim=", options.start_dim(), ", end_dim=", options.end_dim(), ")"));
+  detail::put_text(
+      stream, c10::str("torch::nn::Flatten(start_dim=", options.start_dim(), ", end_dim=", options.end_dim(), ")"));
 }
 
-at::Tensor UnflattenImpl::forward(const at::Tensor& input) { return at::unflatten(input, options.dim(), options.sizes()); }
+at::Tensor UnflattenImpl::forward(const at::Tensor& input) {
+  return at::unflatten(input, options.dim(), options.sizes());
+}
 
 void UnflattenImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, c10::str("torch::nn::Unflatten(dim=", options.dim(), ", unflattened_size={",

@@ -55,7 +55,8 @@ void HingeEmbeddingLossImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, c10::str("torch::nn::HingeEmbeddingLoss(margin=", options.margin(), ")"));
 }
 
-MultiLabelMarginLossImpl::MultiLabelMarginLossImpl(MultiLabelMarginLossOptions options_) : options(std::move(options_)) {}
+MultiLabelMarginLossImpl::MultiLabelMarginLossImpl(MultiLabelMarginLossOptions options_)
+    : options(std::move(options_)) {}
 at::Tensor MultiLabelMarginLossImpl::forward(const at::Tensor& input, const at::Tensor& target) {
   return F::multilabel_margin_loss(input, target, options);
 }
@@ -79,7 +80,9 @@ void PoissonNLLLossImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, c10::str("torch::nn::PoissonNLLLoss()"));
 }
 
-BCELossImpl::BCELossImpl(BCELossOptions options_) : options(std::move(options_)) { reset(); }
+BCELossImpl::BCELossImpl(BCELossOptions options_) : options(std::move(options_)) {
+  reset();
+}
 void BCELossImpl::reset() {
   weight = register_buffer("weight", options.weight());
 }
@@ -92,7 +95,9 @@ void BCELossImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, c10::str("torch::nn::BCELoss()"));
 }
 
-NLLLossImpl::NLLLossImpl(NLLLossOptions options_) : options(std::move(options_)) { reset(); }
+NLLLossImpl::NLLLossImpl(NLLLossOptions options_) : options(std::move(options_)) {
+  reset();
+}
 void NLLLossImpl::reset() {
   weight = register_buffer("weight", options.weight());
 }
@@ -105,7 +110,9 @@ void NLLLossImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, c10::str("torch::nn::NLLLoss()"));
 }
 
-CrossEntropyLossImpl::CrossEntropyLossImpl(CrossEntropyLossOptions options_) : options(std::move(options_)) { reset(); }
+CrossEntropyLossImpl::CrossEntropyLossImpl(CrossEntropyLossOptions options_) : options(std::move(options_)) {
+  reset();
+}
 void CrossEntropyLossImpl::reset() {
   weight = register_buffer("weight", options.weight());
 }
@@ -118,7 +125,9 @@ void CrossEntropyLossImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, c10::str("torch::nn::CrossEntropyLoss()"));
 }
 
-BCEWithLogitsLossImpl::BCEWithLogitsLossImpl(BCEWithLogitsLossOptions options_) : options(std::move(options_)) { reset(); }
+BCEWithLogitsLossImpl::BCEWithLogitsLossImpl(BCEWithLogitsLossOptions options_) : options(std::move(options_)) {
+  reset();
+}
 void BCEWithLogitsLossImpl::reset() {
   weight = register_buffer("weight", options.weight());
   pos_weight = register_buffer("pos_weight", options.pos_weight());
@@ -132,7 +141,10 @@ void BCEWithLogitsLossImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, c10::str("torch::nn::BCEWithLogitsLoss()"));
 }
 
-MultiLabelSoftMarginLossImpl::MultiLabelSoftMarginLossImpl(MultiLabelSoftMarginLossOptions options_) : options(std::move(options_)) { reset(); }
+MultiLabelSoftMarginLossImpl::MultiLabelSoftMarginLossImpl(MultiLabelSoftMarginLossOptions options_)
+    : options(std::move(options_)) {
+  reset();
+}
 void MultiLabelSoftMarginLossImpl::reset() {
   weight = register_buffer("weight", options.weight());
 }
@@ -145,7 +157,9 @@ void MultiLabelSoftMarginLossImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, c10::str("torch::nn::MultiLabelSoftMarginLoss()"));
 }
 
-MultiMarginLossImpl::MultiMarginLossImpl(MultiMarginLossOptions options_) : options(std::move(options_)) { reset(); }
+MultiMarginLossImpl::MultiMarginLossImpl(MultiMarginLossOptions options_) : options(std::move(options_)) {
+  reset();
+}
 void MultiMarginLossImpl::reset() {
   weight = register_buffer("weight", options.weight());
 }
@@ -155,11 +169,14 @@ at::Tensor MultiMarginLossImpl::forward(const at::Tensor& input, const at::Tenso
   return F::multi_margin_loss(input, target, current);
 }
 void MultiMarginLossImpl::pretty_print(std::ostream& stream) const {
-  detail::put_text(stream, c10::str("torch::nn::MultiMarginLoss(p=", options.p(), ", margin=", options.margin(), ", weight=", weight.defined() ? c10::str(weight.sizes()) : "none", ", reduction=", enumtype::get_enum_name(options.reduction()), ")"));
+  detail::put_text(stream, c10::str("torch::nn::MultiMarginLoss(p=", options.p(), ", margin=", options.margin(),
+                                    ", weight=", weight.defined() ? c10::str(weight.sizes()) : "none",
+                                    ", reduction=", enumtype::get_enum_name(options.reduction()), ")"));
 }
 
 CosineEmbeddingLossImpl::CosineEmbeddingLossImpl(CosineEmbeddingLossOptions options_) : options(std::move(options_)) {}
-at::Tensor CosineEmbeddingLossImpl::forward(const at::Tensor& input1, const at::Tensor& input2, const at::Tensor& target) {
+at::Tensor CosineEmbeddingLossImpl::forward(const at::Tensor& input1, const at::Tensor& input2,
+                                            const at::Tensor& target) {
   return F::cosine_embedding_loss(input1, input2, target, options);
 }
 void CosineEmbeddingLossImpl::pretty_print(std::ostream& stream) const {
@@ -167,7 +184,8 @@ void CosineEmbeddingLossImpl::pretty_print(std::ostream& stream) const {
 }
 
 MarginRankingLossImpl::MarginRankingLossImpl(MarginRankingLossOptions options_) : options(std::move(options_)) {}
-at::Tensor MarginRankingLossImpl::forward(const at::Tensor& input1, const at::Tensor& input2, const at::Tensor& target) {
+at::Tensor MarginRankingLossImpl::forward(const at::Tensor& input1, const at::Tensor& input2,
+                                          const at::Tensor& target) {
   return F::margin_ranking_loss(input1, input2, target, options);
 }
 void MarginRankingLossImpl::pretty_print(std::ostream& stream) const {
@@ -175,15 +193,18 @@ void MarginRankingLossImpl::pretty_print(std::ostream& stream) const {
 }
 
 TripletMarginLossImpl::TripletMarginLossImpl(TripletMarginLossOptions options_) : options(std::move(options_)) {}
-at::Tensor TripletMarginLossImpl::forward(const at::Tensor& anchor, const at::Tensor& positive, const at::Tensor& negative) {
+at::Tensor TripletMarginLossImpl::forward(const at::Tensor& anchor, const at::Tensor& positive,
+                                          const at::Tensor& negative) {
   return F::triplet_margin_loss(anchor, positive, negative, options);
 }
 void TripletMarginLossImpl::pretty_print(std::ostream& stream) const {
-  detail::put_text(stream, c10::str("torch::nn::TripletMarginLoss(margin=", options.margin(), ", p=", options.p(), ", eps=", options.eps(), ", swap=", options.swap() ? "true" : "false", ")"));
+  detail::put_text(stream, c10::str("torch::nn::TripletMarginLoss(margin=", options.margin(), ", p=", options.p(),
+                                    ", eps=", options.eps(), ", swap=", options.swap() ? "true" : "false", ")"));
 }
 
 CTCLossImpl::CTCLossImpl(CTCLossOptions options_) : options(std::move(options_)) {}
-at::Tensor CTCLossImpl::forward(const at::Tensor& log_probs, const at::Tensor& targets, const at::Tensor& input_lengths, const at::Tensor& target_lengths) {
+at::Tensor CTCLossImpl::forward(const at::Tensor& log_probs, const at::Tensor& targets, const at::Tensor& input_lengths,
+                                const at::Tensor& target_lengths) {
   return F::ctc_loss(log_probs, targets, input_lengths, target_lengths, options);
 }
 void CTCLossImpl::pretty_print(std::ostream& stream) const {

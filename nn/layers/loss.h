@@ -219,7 +219,8 @@ TORCH_MODULE(TripletMarginLoss);
 class CTCLossImpl : public Cloneable<CTCLossImpl> {
  public:
   explicit CTCLossImpl(CTCLossOptions options_ = {});
-  at::Tensor forward(const at::Tensor& log_probs, const at::Tensor& targets, const at::Tensor& input_lengths, const at::Tensor& target_lengths);
+  at::Tensor forward(const at::Tensor& log_probs, const at::Tensor& targets, const at::Tensor& input_lengths,
+                     const at::Tensor& target_lengths);
   void reset() override {}
   void pretty_print(std::ostream& stream) const override;
 

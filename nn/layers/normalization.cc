@@ -13,11 +13,15 @@ namespace F = torch::nn::functional;
 
 namespace {
 
-const char* yes(bool value) { return value ? "true" : "false"; }
+const char* yes(bool value) {
+  return value ? "true" : "false";
+}
 
 }  // namespace
 
-LayerNormImpl::LayerNormImpl(LayerNormOptions options_) : options(std::move(options_)) { reset(); }
+LayerNormImpl::LayerNormImpl(LayerNormOptions options_) : options(std::move(options_)) {
+  reset();
+}
 
 void LayerNormImpl::reset() {
   if (options.elementwise_affine()) {
@@ -37,7 +41,8 @@ void LayerNormImpl::reset_parameters() {
 }
 
 at::Tensor LayerNormImpl::forward(const at::Tensor& input) {
-  return F::layer_norm(input, F::LayerNormFuncOptions(options.normalized_shape()).weight(weight).bias(bias).eps(options.eps()));
+  return F::layer_norm(
+      input, F::LayerNormFuncOptions(options.normalized_shape()).weight(weight).bias(bias).eps(options.eps()));
 }
 
 void LayerNormImpl::pretty_print(std::ostream& stream) const {
@@ -45,7 +50,9 @@ void LayerNormImpl::pretty_print(std::ostream& stream) const {
                                     ", elementwise_affine=", yes(options.elementwise_affine()), ")"));
 }
 
-GroupNormImpl::GroupNormImpl(const GroupNormOptions& options_) : options(options_) { reset(); }
+GroupNormImpl::GroupNormImpl(const GroupNormOptions& options_) : options(options_) {
+  reset();
+}
 
 void GroupNormImpl::reset() {
   if (options.affine()) {
@@ -65,12 +72,13 @@ void GroupNormImpl::reset_parameters() {
 }
 
 at::Tensor GroupNormImpl::forward(const at::Tensor& input) {
-  return F::group_norm(input, F::GroupNormFuncOptions(options.num_groups()).weight(weight).bias(bias).eps(options.eps()));
+  return F::group_norm(input,
+                       F::GroupNormFuncOptions(options.num_groups()).weight(weight).bias(bias).eps(options.eps()));
 }
 
 void GroupNormImpl::pretty_print(std::ostream& stream) const {
-  detail::put_text(stream, c10::str("torch::nn::GroupNorm(", options.num_groups(), ", ", options.num_channels(), ", eps=",
-                                    options.eps(), ", affine=", yes(options.affine()), ")"));
+  detail::put_text(stream, c10::str("torch::nn::GroupNorm(", options.num_groups(), ", ", options.num_channels(),
+                                    ", eps=", options.eps(), ", affine=", yes(options.affine()), ")"));
 }
 
 void BatchNormImplBase::make_state() {
@@ -127,23 +135,30 @@ at::Tensor BatchNormImplBase::forward(const at::Tensor& input) {
 }
 
 void BatchNormImplBase::print(std::ostream& stream, std::string_view name) const {
-  detail::put_text(stream, c10::str(name, "(", options.num_features(), ", eps=", options.eps(), ", momentum=",
-                                    options.momentum().has_value() ? c10::str(*options.momentum()) : std::string("None"),
-                                    ", affine=", yes(options.affine()), ", track_running_stats=",
-                                    yes(options.track_running_stats()), ")"));
+  detail::put_text(
+      stream,
+      c10::str(name, "(", options.num_features(), ", eps=", options.eps(),
+               ", momentum=", options.momentum().has_value() ? c10::str(*options.momentum()) : std::string("None"),
+               ", affine=", yes(options.affine()), ", track_running_stats=", yes(options.track_running_stats()), ")"));
 }
 
-BatchNorm1dImpl::BatchNorm1dImpl(const BatchNormOptions& options_) : BatchNormImplBase(options_) { reset(); }
+BatchNorm1dImpl::BatchNorm1dImpl(const BatchNormOptions& options_) : BatchNormImplBase(options_) {
+  reset();
+}
 void BatchNorm1dImpl::_check_input_dim(const at::Tensor& input) {
   TORCH_CHECK(input.dim() == 2 || input.dim() == 3, "expected 2D or 3D input (got ", input.dim(), "D input)");
 }
 
-BatchNorm2dImpl::BatchNorm2dImpl(const BatchNormOptions& options_) : BatchNormImplBase(options_) { reset(); }
+BatchNorm2dImpl::BatchNorm2dImpl(const BatchNormOptions& options_) : BatchNormImplBase(options_) {
+  reset();
+}
 void BatchNorm2dImpl::_check_input_dim(const at::Tensor& input) {
   TORCH_CHECK(input.dim() == 4, "expected 4D input (got ", input.dim(), "D input)");
 }
 
-BatchNorm3dImpl::BatchNorm3dImpl(const BatchNormOptions& options_) : BatchNormImplBase(options_) { reset(); }
+BatchNorm3dImpl::BatchNorm3dImpl(const BatchNormOptions& options_) : BatchNormImplBase(options_) {
+  reset();
+}
 void BatchNorm3dImpl::_check_input_dim(const at::Tensor& input) {
   TORCH_CHECK(input.dim() == 5, "expected 5D input (got ", input.dim(), "D input)");
 }

@@ -41,8 +41,8 @@ class GroupNormImpl : public Cloneable<GroupNormImpl> {
 };
 TORCH_MODULE(GroupNorm);
 
-// What the batch normalizations share. Members: weight (ones), bias (zeros) [num_features]; buffers running_mean (zeros),
-// running_var (ones), num_batches_tracked (int64 0).
+// What the batch normalizations share. Members: weight (ones), bias (zeros) [num_features]; buffers running_mean
+// (zeros), running_var (ones), num_batches_tracked (int64 0).
 class BatchNormImplBase : public virtual Module {
  public:
   explicit BatchNormImplBase(const BatchNormOptions& options_) : options(options_) {}

@@ -87,7 +87,8 @@ TORCH_MODULE(MaxPool3d);
 // Means of windows that give the output size.
 class AdaptiveAvgPool1dImpl : public AdaptivePoolImpl<1, AdaptiveAvgPool1dImpl> {
  public:
-  AdaptiveAvgPool1dImpl(ExpandingArrayWithOptionalElem<1> output_size) : AdaptiveAvgPool1dImpl(AdaptiveAvgPool1dOptions(output_size)) {}
+  AdaptiveAvgPool1dImpl(ExpandingArrayWithOptionalElem<1> output_size)
+      : AdaptiveAvgPool1dImpl(AdaptiveAvgPool1dOptions(output_size)) {}
   explicit AdaptiveAvgPool1dImpl(const AdaptiveAvgPool1dOptions& options_) : PoolImpl(options_) {}
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
@@ -96,7 +97,8 @@ TORCH_MODULE(AdaptiveAvgPool1d);
 
 class AdaptiveAvgPool2dImpl : public AdaptivePoolImpl<2, AdaptiveAvgPool2dImpl> {
  public:
-  AdaptiveAvgPool2dImpl(ExpandingArrayWithOptionalElem<2> output_size) : AdaptiveAvgPool2dImpl(AdaptiveAvgPool2dOptions(output_size)) {}
+  AdaptiveAvgPool2dImpl(ExpandingArrayWithOptionalElem<2> output_size)
+      : AdaptiveAvgPool2dImpl(AdaptiveAvgPool2dOptions(output_size)) {}
   explicit AdaptiveAvgPool2dImpl(const AdaptiveAvgPool2dOptions& options_) : PoolImpl(options_) {}
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
@@ -105,7 +107,8 @@ TORCH_MODULE(AdaptiveAvgPool2d);
 
 class AdaptiveAvgPool3dImpl : public AdaptivePoolImpl<3, AdaptiveAvgPool3dImpl> {
  public:
-  AdaptiveAvgPool3dImpl(ExpandingArrayWithOptionalElem<3> output_size) : AdaptiveAvgPool3dImpl(AdaptiveAvgPool3dOptions(output_size)) {}
+  AdaptiveAvgPool3dImpl(ExpandingArrayWithOptionalElem<3> output_size)
+      : AdaptiveAvgPool3dImpl(AdaptiveAvgPool3dOptions(output_size)) {}
   explicit AdaptiveAvgPool3dImpl(const AdaptiveAvgPool3dOptions& options_) : PoolImpl(options_) {}
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
@@ -115,7 +118,8 @@ TORCH_MODULE(AdaptiveAvgPool3d);
 // Maxima of windows that give the output size. With indices, also where each was found.
 class AdaptiveMaxPool1dImpl : public AdaptivePoolImpl<1, AdaptiveMaxPool1dImpl> {
  public:
-  AdaptiveMaxPool1dImpl(ExpandingArrayWithOptionalElem<1> output_size) : AdaptiveMaxPool1dImpl(AdaptiveMaxPool1dOptions(output_size)) {}
+  AdaptiveMaxPool1dImpl(ExpandingArrayWithOptionalElem<1> output_size)
+      : AdaptiveMaxPool1dImpl(AdaptiveMaxPool1dOptions(output_size)) {}
   explicit AdaptiveMaxPool1dImpl(const AdaptiveMaxPool1dOptions& options_) : PoolImpl(options_) {}
   at::Tensor forward(const at::Tensor& input);
   std::tuple<at::Tensor, at::Tensor> forward_with_indices(const at::Tensor& input);
@@ -125,7 +129,8 @@ TORCH_MODULE(AdaptiveMaxPool1d);
 
 class AdaptiveMaxPool2dImpl : public AdaptivePoolImpl<2, AdaptiveMaxPool2dImpl> {
  public:
-  AdaptiveMaxPool2dImpl(ExpandingArrayWithOptionalElem<2> output_size) : AdaptiveMaxPool2dImpl(AdaptiveMaxPool2dOptions(output_size)) {}
+  AdaptiveMaxPool2dImpl(ExpandingArrayWithOptionalElem<2> output_size)
+      : AdaptiveMaxPool2dImpl(AdaptiveMaxPool2dOptions(output_size)) {}
   explicit AdaptiveMaxPool2dImpl(const AdaptiveMaxPool2dOptions& options_) : PoolImpl(options_) {}
   at::Tensor forward(const at::Tensor& input);
   std::tuple<at::Tensor, at::Tensor> forward_with_indices(const at::Tensor& input);
@@ -135,7 +140,8 @@ TORCH_MODULE(AdaptiveMaxPool2d);
 
 class AdaptiveMaxPool3dImpl : public AdaptivePoolImpl<3, AdaptiveMaxPool3dImpl> {
  public:
-  AdaptiveMaxPool3dImpl(ExpandingArrayWithOptionalElem<3> output_size) : AdaptiveMaxPool3dImpl(AdaptiveMaxPool3dOptions(output_size)) {}
+  AdaptiveMaxPool3dImpl(ExpandingArrayWithOptionalElem<3> output_size)
+      : AdaptiveMaxPool3dImpl(AdaptiveMaxPool3dOptions(output_size)) {}
   explicit AdaptiveMaxPool3dImpl(const AdaptiveMaxPool3dOptions& options_) : PoolImpl(options_) {}
   at::Tensor forward(const at::Tensor& input);
   std::tuple<at::Tensor, at::Tensor> forward_with_indices(const at::Tensor& input);

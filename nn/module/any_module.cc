@@ -17,15 +17,17 @@ void prepare_arguments(Module& module, std::vector<AnyValue>& arguments, size_t 
     TORCH_CHECK(got >= required && got <= expected, module.name(), "'s forward() method expects at least ", required,
                 " argument(s) and at most ", expected, " argument(s), but received ", got, ".");
     arguments = AnyModuleAccess::populate(module, std::move(arguments));
-    TORCH_CHECK(arguments.size() == expected, module.name(), ": FORWARD_HAS_DEFAULT_ARGS does not name every default argument");
+    TORCH_CHECK(arguments.size() == expected, module.name(),
+                ": FORWARD_HAS_DEFAULT_ARGS does not name every default argument");
     return;
   }
-  const std::string hint = got < expected ? " If " + module.name() +
-                                                "'s forward() method has default arguments, please make sure the forward() "
-                                                "method is declared with a corresponding `FORWARD_HAS_DEFAULT_ARGS` macro."
-                                          : std::string();
-  TORCH_CHECK(got == expected, module.name(), "'s forward() method expects ", expected, " argument(s), but received ", got, ".",
-              hint);
+  const std::string hint = got < expected
+                               ? " If " + module.name() +
+                                     "'s forward() method has default arguments, please make sure the forward() "
+                                     "method is declared with a corresponding `FORWARD_HAS_DEFAULT_ARGS` macro."
+                               : std::string();
+  TORCH_CHECK(got == expected, module.name(), "'s forward() method expects ", expected, " argument(s), but received ",
+              got, ".", hint);
 }
 
 void bad_argument(size_t index, const std::type_info& expected, const std::type_info& actual) {

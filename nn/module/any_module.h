@@ -3,7 +3,8 @@
 //   torch::nn::AnyModule m(torch::nn::Linear(3, 4));
 //   torch::Tensor y = m.forward(torch::ones({2, 3}));
 //
-// Argument and result types match the module's forward exactly (after decay): forward(2) does not reach forward(double).
+// Argument and result types match the module's forward exactly (after decay): forward(2) does not reach
+// forward(double).
 #pragma once
 
 #include <memory>
@@ -78,7 +79,7 @@ struct AnyModuleHolder final : AnyModulePlaceholder {
   bool forward_tensor(const at::Tensor& input, at::Tensor& output) override {
     if constexpr (std::is_same_v<R, at::Tensor> && sizeof...(Args) == 1 &&
                   (std::is_same_v<std::decay_t<Args>, at::Tensor> && ...) &&
-                  ((!std::is_lvalue_reference_v<Args> || std::is_const_v<std::remove_reference_t<Args>>) && ...)) {
+                  ((!std::is_lvalue_reference_v<Args> || std::is_const_v<std::remove_reference_t<Args>>)&&...)) {
       output = module->forward(at::Tensor(input));
       return true;
     }
@@ -149,17 +150,14 @@ class AnyModule {
 
   // The module by its implementation or holder type; throws for another one.
   template <typename M>
-    requires detail::ModuleImpl<M>
-  M& get() {
+  requires detail::ModuleImpl<M> M& get() {
     if (is_empty()) detail::empty_any_module("get()");
     if (typeid(M) != *content_->type_info) detail::bad_module_cast(*content_->type_info, typeid(M));
     return *std::dynamic_pointer_cast<M>(content_->ptr());
   }
   template <typename M>
-    requires detail::ModuleImpl<M>
-  const M& get() const {
-    return const_cast<AnyModule*>(this)->get<M>();
-  }
+  requires detail::ModuleImpl<M>
+  const M& get() const { return const_cast<AnyModule*>(this)->get<M>(); }
   template <detail::ModuleHolderType M>
   M get() const {
     return M(ptr<typename M::ContainedType>());
@@ -170,8 +168,8 @@ class AnyModule {
     return content_->ptr();
   }
   template <typename M>
-    requires detail::ModuleImpl<M>
-  std::shared_ptr<M> ptr() const {
+  requires detail::ModuleImpl<M> std::shared_ptr<M> ptr()
+  const {
     const_cast<AnyModule*>(this)->get<M>();
     return std::dynamic_pointer_cast<M>(ptr());
   }
@@ -207,12 +205,13 @@ class AnyModule {
 class NamedAnyModule {
  public:
   template <typename M>
-  NamedAnyModule(std::string name, std::shared_ptr<M> module) : NamedAnyModule(std::move(name), AnyModule(std::move(module))) {}
+  NamedAnyModule(std::string name, std::shared_ptr<M> module)
+      : NamedAnyModule(std::move(name), AnyModule(std::move(module))) {}
   template <detail::ModuleImpl M>
-  NamedAnyModule(std::string name, M&& module)
-      : NamedAnyModule(std::move(name), AnyModule(std::forward<M>(module))) {}
+  NamedAnyModule(std::string name, M&& module) : NamedAnyModule(std::move(name), AnyModule(std::forward<M>(module))) {}
   template <typename M>
-  NamedAnyModule(std::string name, const ModuleHolder<M>& holder) : NamedAnyModule(std::move(name), AnyModule(holder)) {}
+  NamedAnyModule(std::string name, const ModuleHolder<M>& holder)
+      : NamedAnyModule(std::move(name), AnyModule(holder)) {}
   NamedAnyModule(std::string name, AnyModule module) : name_(std::move(name)), module_(std::move(module)) {}
 
   const std::string& name() const noexcept { return name_; }
@@ -226,22 +225,22 @@ class NamedAnyModule {
 
 }  // namespace torch::nn
 
-// In a module whose forward has default arguments: `FORWARD_HAS_DEFAULT_ARGS({1, AnyValue(2.0)}, {2, AnyValue(int64_t(3))})`
-// gives AnyModule and Sequential the positions and values of the defaults.
-#define FORWARD_HAS_DEFAULT_ARGS(...)                                                                               \
-  template <typename KdModule, typename... KdArgs>                                                                  \
-  friend struct torch::nn::detail::AnyModuleHolder;                                                                 \
-  bool _forward_has_default_args() override { return true; }                                                        \
-  unsigned int _forward_num_required_args() override {                                                              \
-    std::vector<std::pair<unsigned int, torch::nn::AnyValue>> defaults{__VA_ARGS__};                                \
-    return defaults[0].first;                                                                                       \
-  }                                                                                                                 \
-  std::vector<torch::nn::AnyValue> _forward_populate_default_args(std::vector<torch::nn::AnyValue>&& arguments)     \
-      override {                                                                                                    \
-    std::vector<std::pair<unsigned int, torch::nn::AnyValue>> defaults{__VA_ARGS__};                                \
-    std::vector<torch::nn::AnyValue> all(std::move(arguments));                                                     \
-    for (auto& item : defaults) {                                                                                   \
-      if (item.first >= all.size()) all.push_back(std::move(item.second));                                          \
-    }                                                                                                               \
-    return all;                                                                                                     \
+// In a module whose forward has default arguments: `FORWARD_HAS_DEFAULT_ARGS({1, AnyValue(2.0)}, {2,
+// AnyValue(int64_t(3))})` gives AnyModule and Sequential the positions and values of the defaults.
+#define FORWARD_HAS_DEFAULT_ARGS(...)                                                                           \
+  bool _forward_has_default_args() override {                                                                   \
+    return true;                                                                                                \
+  }                                                                                                             \
+  unsigned int _forward_num_required_args() override {                                                          \
+    std::vector<std::pair<unsigned int, torch::nn::AnyValue>> defaults{__VA_ARGS__};                            \
+    return defaults[0].first;                                                                                   \
+  }                                                                                                             \
+  std::vector<torch::nn::AnyValue> _forward_populate_default_args(std::vector<torch::nn::AnyValue>&& arguments) \
+      override {                                                                                                \
+    std::vector<std::pair<unsigned int, torch::nn::AnyValue>> defaults{__VA_ARGS__};                            \
+    std::vector<torch::nn::AnyValue> all(std::move(arguments));                                                 \
+    for (auto& item : defaults) {                                                                               \
+      if (item.first >= all.size()) all.push_back(std::move(item.second));                                      \
+    }                                                                                                           \
+    return all;                                                                                                 \
   }

@@ -24,8 +24,8 @@ class AnyValue {
     return *this;
   }
   template <typename X>
-    requires(!std::is_same_v<std::decay_t<X>, AnyValue>)
-  explicit AnyValue(X&& value) : content_(std::make_unique<Holder<std::decay_t<X>>>(std::forward<X>(value))) {}
+  requires(!std::is_same_v<std::decay_t<X>, AnyValue>) explicit AnyValue(X&& value)
+      : content_(std::make_unique<Holder<std::decay_t<X>>>(std::forward<X>(value))) {}
 
   // Null where the value has another type.
   template <typename X>

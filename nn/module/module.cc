@@ -42,11 +42,14 @@ void Module::clone_(Module&, const std::optional<c10::Device>&) {}
 
 std::shared_ptr<Module> Module::shared_from_this_checked() const {
   std::shared_ptr<const Module> self = weak_from_this().lock();
-  TORCH_CHECK(self != nullptr,
-              "It looks like you attempted to retrieve your top-level module as a shared_ptr, but it is not stored in a "
-              "shared_ptr. Use std::make_shared<", name(), "> instead of creating your module on the stack, or "
-              "alternatively do not try to access your top-level module at all by passing /*include_self=*/false to "
-              "modules() or named_modules()");
+  TORCH_CHECK(
+      self != nullptr,
+      "It looks like you attempted to retrieve your top-level module as a shared_ptr, but it is not stored in a "
+      "shared_ptr. Use std::make_shared<",
+      name(),
+      "> instead of creating your module on the stack, or "
+      "alternatively do not try to access your top-level module at all by passing /*include_self=*/false to "
+      "modules() or named_modules()");
   return std::const_pointer_cast<Module>(self);
 }
 
@@ -85,8 +88,12 @@ void Module::apply(const NamedModulePointerApplyFunction& function, const std::s
   visit_children(name_prefix, function);
 }
 
-std::vector<at::Tensor> Module::parameters(bool recurse) const { return named_parameters(recurse).values(); }
-std::vector<at::Tensor> Module::buffers(bool recurse) const { return named_buffers(recurse).values(); }
+std::vector<at::Tensor> Module::parameters(bool recurse) const {
+  return named_parameters(recurse).values();
+}
+std::vector<at::Tensor> Module::buffers(bool recurse) const {
+  return named_buffers(recurse).values();
+}
 
 OrderedDict<std::string, at::Tensor> Module::named_parameters(bool recurse) const {
   OrderedDict<std::string, at::Tensor> out;
@@ -127,8 +134,12 @@ OrderedDict<std::string, std::shared_ptr<Module>> Module::named_modules(const st
   return out;
 }
 
-std::vector<std::shared_ptr<Module>> Module::children() const { return children_.values(); }
-OrderedDict<std::string, std::shared_ptr<Module>> Module::named_children() const { return children_; }
+std::vector<std::shared_ptr<Module>> Module::children() const {
+  return children_.values();
+}
+OrderedDict<std::string, std::shared_ptr<Module>> Module::named_children() const {
+  return children_;
+}
 
 void Module::train(bool on) {
   for (const auto& child : children_) {
@@ -142,7 +153,8 @@ void Module::convert(const std::optional<c10::Device>& device, const std::option
               "nn::Module.to only accepts floating point or complex dtypes, but got desired dtype=", *dtype);
   c10::NoGradGuard no_grad;
   const auto converted = [&](const at::Tensor& t) {
-    const bool cast = dtype.has_value() && (c10::isFloatingType(t.scalar_type()) || c10::isComplexType(t.scalar_type()));
+    const bool cast =
+        dtype.has_value() && (c10::isFloatingType(t.scalar_type()) || c10::isComplexType(t.scalar_type()));
     at::TensorOptions options = t.options();
     if (device.has_value()) options = options.device(device);
     if (cast) options = options.dtype(*dtype);
@@ -159,9 +171,15 @@ void Module::convert(const std::optional<c10::Device>& device, const std::option
   }
 }
 
-void Module::to(c10::Device device, Dtype dtype, bool non_blocking) { convert(device, dtype, non_blocking); }
-void Module::to(Dtype dtype, bool non_blocking) { convert(std::nullopt, dtype, non_blocking); }
-void Module::to(c10::Device device, bool non_blocking) { convert(device, std::nullopt, non_blocking); }
+void Module::to(c10::Device device, Dtype dtype, bool non_blocking) {
+  convert(device, dtype, non_blocking);
+}
+void Module::to(Dtype dtype, bool non_blocking) {
+  convert(std::nullopt, dtype, non_blocking);
+}
+void Module::to(c10::Device device, bool non_blocking) {
+  convert(device, std::nullopt, non_blocking);
+}
 
 void Module::zero_grad(bool set_to_none) {
   for (const auto& child : children_) {
@@ -181,7 +199,9 @@ void Module::zero_grad(bool set_to_none) {
   }
 }
 
-bool Module::is_serializable() const { return true; }
+bool Module::is_serializable() const {
+  return true;
+}
 
 at::Tensor& Module::register_parameter(std::string name, at::Tensor tensor, bool requires_grad) {
   check_name("Parameter", name);
@@ -211,13 +231,15 @@ void Module::unregister_module(const std::string& name) {
 }
 
 unsigned int Module::_forward_num_required_args() {
-  TORCH_CHECK(false, "torch::nn::Module subclass that has default arguments in `forward` method must override "
-                     "`_forward_num_required_args` method. Please use `FORWARD_HAS_DEFAULT_ARGS` macro to do so.");
+  TORCH_CHECK(false,
+              "torch::nn::Module subclass that has default arguments in `forward` method must override "
+              "`_forward_num_required_args` method. Please use `FORWARD_HAS_DEFAULT_ARGS` macro to do so.");
 }
 
 std::vector<AnyValue> Module::_forward_populate_default_args(std::vector<AnyValue>&&) {
-  TORCH_CHECK(false, "torch::nn::Module subclass that has default arguments in `forward` method must override "
-                     "`_forward_populate_default_args` method. Please use `FORWARD_HAS_DEFAULT_ARGS` macro to do so.");
+  TORCH_CHECK(false,
+              "torch::nn::Module subclass that has default arguments in `forward` method must override "
+              "`_forward_populate_default_args` method. Please use `FORWARD_HAS_DEFAULT_ARGS` macro to do so.");
 }
 
 namespace detail {
@@ -225,8 +247,8 @@ namespace detail {
 void copy_tensors(const OrderedDict<std::string, at::Tensor>& from, OrderedDict<std::string, at::Tensor>& to,
                   const std::optional<c10::Device>& device, const char* kind, bool parameters) {
   TORCH_CHECK(from.size() == to.size(), "The cloned module does not have the same number of ", kind,
-              " as the original module after calling reset(). Are you sure you called register_", parameters ? "parameter" : "buffer",
-              "() inside reset() and not the constructor?");
+              " as the original module after calling reset(). Are you sure you called register_",
+              parameters ? "parameter" : "buffer", "() inside reset() and not the constructor?");
   for (const auto& item : from) {
     const at::Tensor& source = item.value();
     at::Tensor& target = to[item.key()];
@@ -254,7 +276,8 @@ void check_children(size_t copied, size_t original) {
 }
 
 void clone_type_error() {
-  TORCH_CHECK(false, "Attempted to clone submodule, but it is of a different type than the submodule it was to be cloned into");
+  TORCH_CHECK(
+      false, "Attempted to clone submodule, but it is of a different type than the submodule it was to be cloned into");
   __builtin_unreachable();
 }
 
@@ -265,12 +288,14 @@ void clone_type_error() {
 }  // namespace detail
 
 void Module::save(serialize::OutputArchive& archive) const {
-  TORCH_CHECK(detail::save_module != nullptr, "Module::save: archives are not linked; add //utils/serialize:module_archive");
+  TORCH_CHECK(detail::save_module != nullptr,
+              "Module::save: archives are not linked; add //utils/serialize:module_archive");
   detail::save_module(*this, archive);
 }
 
 void Module::load(serialize::InputArchive& archive) {
-  TORCH_CHECK(detail::load_module != nullptr, "Module::load: archives are not linked; add //utils/serialize:module_archive");
+  TORCH_CHECK(detail::load_module != nullptr,
+              "Module::load: archives are not linked; add //utils/serialize:module_archive");
   detail::load_module(*this, archive);
 }
 

@@ -7,8 +7,8 @@
 //   };
 //   TORCH_MODULE(Net);
 //
-// A module is used through a std::shared_ptr or a ModuleHolder. Several threads may call forward of one module at once while
-// nobody changes it.
+// A module is used through a std::shared_ptr or a ModuleHolder. Several threads may call forward of one module at once
+// while nobody changes it.
 #pragma once
 
 #include <functional>
@@ -61,8 +61,8 @@ class Module : public std::enable_shared_from_this<Module> {
   // A deep copy, on `device` if given. Only Cloneable<Derived> has one; others throw.
   virtual std::shared_ptr<Module> clone(const std::optional<c10::Device>& device = std::nullopt) const;
 
-  // Calls `function` for this module and, depth first, for every module below it. With names, a path of dotted keys below
-  // `name_prefix`. The forms that pass a shared_ptr need this module to be owned by one.
+  // Calls `function` for this module and, depth first, for every module below it. With names, a path of dotted keys
+  // below `name_prefix`. The forms that pass a shared_ptr need this module to be owned by one.
   void apply(const ModuleApplyFunction& function);
   void apply(const ConstModuleApplyFunction& function) const;
   void apply(const NamedModuleApplyFunction& function, const std::string& name_prefix = std::string());

@@ -51,9 +51,9 @@ class ModuleHolder : detail::ModuleHolderIndicator {
   }
   ModuleHolder(std::nullptr_t) {}
   template <typename Head, typename... Tail>
-    requires(!(detail::is_module_holder<Head> && sizeof...(Tail) == 0) &&
-             !(std::is_convertible_v<Head, std::shared_ptr<Contained>> && sizeof...(Tail) == 0))
-  explicit ModuleHolder(Head&& head, Tail&&... tail)
+  requires(!(std::is_base_of_v<ModuleHolder, std::decay_t<Head>> && sizeof...(Tail) == 0) &&
+           !(std::is_convertible_v<Head, std::shared_ptr<Contained>> &&
+             sizeof...(Tail) == 0)) explicit ModuleHolder(Head&& head, Tail&&... tail)
       : impl_(std::make_shared<Contained>(std::forward<Head>(head), std::forward<Tail>(tail)...)) {}
   ModuleHolder(std::shared_ptr<Contained> module) : impl_(std::move(module)) {}
 
@@ -98,7 +98,9 @@ class ModuleHolder : detail::ModuleHolderIndicator {
 };
 
 template <typename Stream, typename M>
-  requires requires(Stream& s) { s.flush(); }
+requires requires(Stream& s) {
+  s.flush();
+}
 Stream& operator<<(Stream& stream, const ModuleHolder<M>& holder) {
   stream << *holder;
   return stream;
@@ -107,10 +109,10 @@ Stream& operator<<(Stream& stream, const ModuleHolder<M>& holder) {
 }  // namespace torch::nn
 
 // `class Name : ModuleHolder<ImplType>`.
-#define TORCH_MODULE_IMPL(Name, ImplType)                            \
+#define TORCH_MODULE_IMPL(Name, ImplType)                              \
   class Name : public torch::nn::ModuleHolder<ImplType> { /* NOLINT */ \
-   public:                                                           \
-    using torch::nn::ModuleHolder<ImplType>::ModuleHolder;           \
-    using Impl [[maybe_unused]] = ImplType;                          \
+   public:                                                             \
+    using torch::nn::ModuleHolder<ImplType>::ModuleHolder;             \
+    using Impl [[maybe_unused]] = ImplType;                            \
   }
 #define TORCH_MODULE(Name) TORCH_MODULE_IMPL(Name, Name##Impl)

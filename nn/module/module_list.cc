@@ -9,7 +9,9 @@ std::shared_ptr<Module> ModuleListImpl::clone(const std::optional<c10::Device>& 
   return copy;
 }
 
-void ModuleListImpl::pretty_print(std::ostream& stream) const { detail::put_text(stream, "torch::nn::ModuleList"); }
+void ModuleListImpl::pretty_print(std::ostream& stream) const {
+  detail::put_text(stream, "torch::nn::ModuleList");
+}
 
 void ModuleListImpl::push_back(std::shared_ptr<Module> module) {
   register_module(std::to_string(modules_.size()), module);

@@ -18,8 +18,9 @@ class ModuleListImpl : public Cloneable<ModuleListImpl> {
 
   ModuleListImpl() = default;
   template <typename... Modules>
-    requires(sizeof...(Modules) > 0 && !(sizeof...(Modules) == 1 && (std::is_same_v<std::decay_t<Modules>, ModuleListImpl> && ...)))
-  explicit ModuleListImpl(Modules&&... modules) {
+  requires(sizeof...(Modules) > 0 &&
+           !(sizeof...(Modules) == 1 && (std::is_same_v<std::decay_t<Modules>, ModuleListImpl> &&
+                                         ...))) explicit ModuleListImpl(Modules&&... modules) {
     (push_back(std::forward<Modules>(modules)), ...);
   }
 

@@ -8,7 +8,9 @@ void detail::put_text(std::ostream& stream, std::string_view text) {
   stream.rdbuf()->sputn(text.data(), static_cast<std::streamsize>(text.size()));
 }
 
-void Module::pretty_print(std::ostream& stream) const { detail::put_text(stream, name()); }
+void Module::pretty_print(std::ostream& stream) const {
+  detail::put_text(stream, name());
+}
 
 void Module::pretty_print_recursive(std::ostream& stream, const std::string& indentation) const {
   pretty_print(stream);

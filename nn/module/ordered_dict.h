@@ -114,7 +114,8 @@ class OrderedDict {
   Value& insert(Key key, Value&& value) { return insert<Key, Value>(std::move(key), std::move(value)); }
   // Appends all items of `other`; throws at the first key that is present, then with nothing appended.
   void update(const OrderedDict& other) {
-    for (const Item& item : other) TORCH_CHECK(!contains(item.key()), key_description_, " '", item.key(), "' already defined");
+    for (const Item& item : other)
+      TORCH_CHECK(!contains(item.key()), key_description_, " '", item.key(), "' already defined");
     reserve(size() + other.size());
     for (const Item& item : other) insert(item.key(), item.value());
   }

@@ -19,9 +19,13 @@ std::shared_ptr<Module> SequentialImpl::clone(const std::optional<c10::Device>& 
   return copy;
 }
 
-void SequentialImpl::pretty_print(std::ostream& stream) const { detail::put_text(stream, "torch::nn::Sequential"); }
+void SequentialImpl::pretty_print(std::ostream& stream) const {
+  detail::put_text(stream, "torch::nn::Sequential");
+}
 
-void SequentialImpl::push_back(AnyModule module) { push_back(std::to_string(modules_.size()), std::move(module)); }
+void SequentialImpl::push_back(AnyModule module) {
+  push_back(std::to_string(modules_.size()), std::move(module));
+}
 
 void SequentialImpl::push_back(std::string name, AnyModule module) {
   // Registered first: a name that is refused leaves the sequence as it was.
@@ -34,7 +38,9 @@ AnyModule& SequentialImpl::checked(size_t index) {
   return modules_[index];
 }
 
-void SequentialImpl::check_not_empty() const { TORCH_CHECK(!is_empty(), "Cannot call forward() on an empty Sequential"); }
+void SequentialImpl::check_not_empty() const {
+  TORCH_CHECK(!is_empty(), "Cannot call forward() on an empty Sequential");
+}
 
 at::Tensor SequentialImpl::run_tensor(const at::Tensor& input) {
   at::Tensor value = input;

@@ -24,8 +24,9 @@ class SequentialImpl : public Cloneable<SequentialImpl> {
 
   SequentialImpl() = default;
   template <typename... Modules>
-    requires(sizeof...(Modules) > 0 && !(sizeof...(Modules) == 1 && (std::is_same_v<std::decay_t<Modules>, SequentialImpl> && ...)))
-  explicit SequentialImpl(Modules&&... modules) {
+  requires(sizeof...(Modules) > 0 &&
+           !(sizeof...(Modules) == 1 && (std::is_same_v<std::decay_t<Modules>, SequentialImpl> &&
+                                         ...))) explicit SequentialImpl(Modules&&... modules) {
     modules_.reserve(sizeof...(Modules));
     (push_back(std::forward<Modules>(modules)), ...);
   }
@@ -122,8 +123,7 @@ class Sequential : public ModuleHolder<SequentialImpl> {
  public:
   using ModuleHolder<SequentialImpl>::ModuleHolder;
   Sequential() : ModuleHolder() {}
-  Sequential(std::initializer_list<NamedAnyModule> modules)
-      : ModuleHolder(std::make_shared<SequentialImpl>(modules)) {}
+  Sequential(std::initializer_list<NamedAnyModule> modules) : ModuleHolder(std::make_shared<SequentialImpl>(modules)) {}
   using Impl = SequentialImpl;
 };
 

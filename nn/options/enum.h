@@ -1,5 +1,5 @@
-// The named choices of options: `torch::kMean` is a constant of the empty type `torch::enumtype::kMean`; an option holds a
-// variant of the types that it allows.
+// The named choices of options: `torch::kMean` is a constant of the empty type `torch::enumtype::kMean`; an option
+// holds a variant of the types that it allows.
 #pragma once
 
 #include <string>
@@ -8,15 +8,15 @@
 #include "c10/util/exception.h"
 #include "c10/util/variant.h"
 
-#define TORCH_ENUM_DECLARE(name)                \
-  namespace torch {                             \
-  namespace enumtype {                          \
-  struct k##name {                              \
-    k##name() = default;                        \
+#define TORCH_ENUM_DECLARE(name)                   \
+  namespace torch {                                \
+  namespace enumtype {                             \
+  struct k##name {                                 \
+    k##name() = default;                           \
     static constexpr const char* text = "k" #name; \
-  };                                            \
-  }                                             \
-  inline constexpr enumtype::k##name k##name{}; \
+  };                                               \
+  }                                                \
+  inline constexpr enumtype::k##name k##name{};    \
   }
 // Constants are inline: nothing is left to define.
 #define TORCH_ENUM_DEFINE(name)

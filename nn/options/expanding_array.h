@@ -26,8 +26,7 @@ class ExpandingArray {
   }
   // One value, D times. Also from numbers that convert to X.
   template <typename Y>
-    requires(std::is_convertible_v<Y, X> && (std::is_arithmetic_v<Y> || std::is_same_v<Y, X>))
-  ExpandingArray(Y one) {
+  requires(std::is_convertible_v<Y, X> && (std::is_arithmetic_v<Y> || std::is_same_v<Y, X>)) ExpandingArray(Y one) {
     values_.fill(static_cast<X>(one));
   }
   ExpandingArray(const std::array<X, D>& values) : values_(values) {}
@@ -51,7 +50,8 @@ class ExpandingArrayWithOptionalElem : public ExpandingArray<D, std::optional<X>
 
  public:
   using Base::Base;
-  ExpandingArrayWithOptionalElem(std::initializer_list<X> list) : ExpandingArrayWithOptionalElem(c10::ArrayRef<X>(list)) {}
+  ExpandingArrayWithOptionalElem(std::initializer_list<X> list)
+      : ExpandingArrayWithOptionalElem(c10::ArrayRef<X>(list)) {}
   ExpandingArrayWithOptionalElem(const std::vector<X>& v) : ExpandingArrayWithOptionalElem(c10::ArrayRef<X>(v)) {}
   ExpandingArrayWithOptionalElem(c10::ArrayRef<X> values) : Base() {
     TORCH_CHECK(values.size() == D, "Expected ", D, " values, but instead got ", values.size());
@@ -80,7 +80,9 @@ void to_text(std::string& out, const ExpandingArrayWithOptionalElem<D, X>& value
 }
 
 template <typename Stream, size_t D, typename X>
-  requires requires(Stream& s) { s.flush(); }
+requires requires(Stream& s) {
+  s.flush();
+}
 Stream& operator<<(Stream& stream, const ExpandingArray<D, X>& values) {
   std::string text;
   to_text(text, values);
@@ -88,7 +90,9 @@ Stream& operator<<(Stream& stream, const ExpandingArray<D, X>& values) {
   return stream;
 }
 template <typename Stream, size_t D, typename X>
-  requires requires(Stream& s) { s.flush(); }
+requires requires(Stream& s) {
+  s.flush();
+}
 Stream& operator<<(Stream& stream, const ExpandingArrayWithOptionalElem<D, X>& values) {
   std::string text;
   to_text(text, values);

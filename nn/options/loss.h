@@ -17,8 +17,7 @@ struct L1LossOptions {
   using reduction_t = detail::reduction_t;
   L1LossOptions() = default;
   template <typename Choice>
-    requires std::is_constructible_v<reduction_t, Choice>
-  L1LossOptions(Choice reduction) : reduction_(reduction) {}
+  requires std::is_constructible_v<reduction_t, Choice> L1LossOptions(Choice reduction) : reduction_(reduction) {}
   TORCH_ARG(reduction_t, reduction) = torch::kMean;
 };
 
@@ -26,8 +25,7 @@ struct MSELossOptions {
   using reduction_t = detail::reduction_t;
   MSELossOptions() = default;
   template <typename Choice>
-    requires std::is_constructible_v<reduction_t, Choice>
-  MSELossOptions(Choice reduction) : reduction_(reduction) {}
+  requires std::is_constructible_v<reduction_t, Choice> MSELossOptions(Choice reduction) : reduction_(reduction) {}
   TORCH_ARG(reduction_t, reduction) = torch::kMean;
 };
 
@@ -61,8 +59,8 @@ struct MultiLabelMarginLossOptions {
   using reduction_t = detail::reduction_t;
   MultiLabelMarginLossOptions() = default;
   template <typename Choice>
-    requires std::is_constructible_v<reduction_t, Choice>
-  MultiLabelMarginLossOptions(Choice reduction) : reduction_(reduction) {}
+  requires std::is_constructible_v<reduction_t, Choice> MultiLabelMarginLossOptions(Choice reduction)
+      : reduction_(reduction) {}
   TORCH_ARG(reduction_t, reduction) = torch::kMean;
 };
 
@@ -70,8 +68,8 @@ struct SoftMarginLossOptions {
   using reduction_t = detail::reduction_t;
   SoftMarginLossOptions() = default;
   template <typename Choice>
-    requires std::is_constructible_v<reduction_t, Choice>
-  SoftMarginLossOptions(Choice reduction) : reduction_(reduction) {}
+  requires std::is_constructible_v<reduction_t, Choice> SoftMarginLossOptions(Choice reduction)
+      : reduction_(reduction) {}
   TORCH_ARG(reduction_t, reduction) = torch::kMean;
 };
 
@@ -94,8 +92,7 @@ struct SmoothL1LossOptions {
   using reduction_t = detail::reduction_t;
   SmoothL1LossOptions() = default;
   template <typename Choice>
-    requires std::is_constructible_v<reduction_t, Choice>
-  SmoothL1LossOptions(Choice reduction) : reduction_(reduction) {}
+  requires std::is_constructible_v<reduction_t, Choice> SmoothL1LossOptions(Choice reduction) : reduction_(reduction) {}
   TORCH_ARG(double, beta) = 1.0;
   TORCH_ARG(reduction_t, reduction) = torch::kMean;
 };
@@ -104,8 +101,7 @@ struct HuberLossOptions {
   using reduction_t = detail::reduction_t;
   HuberLossOptions() = default;
   template <typename Choice>
-    requires std::is_constructible_v<reduction_t, Choice>
-  HuberLossOptions(Choice reduction) : reduction_(reduction) {}
+  requires std::is_constructible_v<reduction_t, Choice> HuberLossOptions(Choice reduction) : reduction_(reduction) {}
   TORCH_ARG(double, delta) = 1.0;
   TORCH_ARG(reduction_t, reduction) = torch::kMean;
 };
@@ -158,8 +154,7 @@ struct KLDivLossOptions {
   using reduction_t = std::variant<enumtype::kNone, enumtype::kBatchMean, enumtype::kSum, enumtype::kMean>;
   KLDivLossOptions() = default;
   template <typename Choice>
-    requires std::is_constructible_v<reduction_t, Choice>
-  KLDivLossOptions(Choice reduction) : reduction_(reduction) {}
+  requires std::is_constructible_v<reduction_t, Choice> KLDivLossOptions(Choice reduction) : reduction_(reduction) {}
   TORCH_ARG(reduction_t, reduction) = torch::kMean;
   TORCH_ARG(bool, log_target) = false;
 };

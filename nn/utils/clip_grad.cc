@@ -24,7 +24,8 @@ std::vector<at::Tensor> gradients(const std::vector<at::Tensor>& parameters) {
 
 }  // namespace
 
-double clip_grad_norm_(const std::vector<at::Tensor>& parameters, double max_norm, double norm_type, bool error_if_nonfinite) {
+double clip_grad_norm_(const std::vector<at::Tensor>& parameters, double max_norm, double norm_type,
+                       bool error_if_nonfinite) {
   c10::NoGradGuard no_grad;
   std::vector<at::Tensor> grads = gradients(parameters);
   if (grads.empty()) return 0.0;
@@ -38,9 +39,10 @@ double clip_grad_norm_(const std::vector<at::Tensor>& parameters, double max_nor
     norms.push_back(std::move(norm));
   }
   const double total = at::item(norms.size() == 1 ? norms[0] : at::norm(at::stack(norms), norm_type)).to<double>();
-  TORCH_CHECK(!error_if_nonfinite || std::isfinite(total), "The total norm of order ", norm_type,
-              " for gradients from `parameters` is non-finite, so it cannot be clipped. To disable this error and scale the "
-              "gradients with the non-finite norm anyway, set `error_if_nonfinite=false`");
+  TORCH_CHECK(
+      !error_if_nonfinite || std::isfinite(total), "The total norm of order ", norm_type,
+      " for gradients from `parameters` is non-finite, so it cannot be clipped. To disable this error and scale the "
+      "gradients with the non-finite norm anyway, set `error_if_nonfinite=false`");
   const double scale = max_norm / (total + 1e-6);
   // Also where the norm is not a number: the gradients then show it.
   if (!(scale >= 1.0)) {
