@@ -14,7 +14,7 @@ namespace torch::nn {
 
 struct AddImpl : Cloneable<AddImpl> {
   explicit AddImpl(double by) : by(by) { reset(); }
-  void reset() override { w = register_parameter("w", at::full({}, by)); }
+  void reset() override { w = register_parameter("w", at::full({}, by), /*requires_grad=*/false); }
   at::Tensor forward(at::Tensor x) { return at::add(x, w); }
   double by;
   at::Tensor w;

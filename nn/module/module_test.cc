@@ -249,6 +249,7 @@ TEST(Module, ArchivesAreNamedWhereTheyAreMissing) {
 }
 
 TEST(ModuleHolder, Behaviour) {
+  c10::NoGradGuard no_grad;
   Leaf a(2);
   Leaf b = a;
   EXPECT_EQ(a.ptr(), b.ptr());

@@ -1,0 +1,113 @@
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <string>
+
+#include "aten/ops/binary/ops.h"
+#include "aten/ops/copy/ops.h"
+#include "aten/ops/creation/ops.h"
+#include "nn/module/functional_module.h"
+#include "nn/module/module_dict.h"
+#include "nn/module/parameter_containers.h"
+#include "nn/module/sequential.h"
+
+namespace torch::nn {
+namespace {
+
+template <typename F>
+std::string message_of(F&& f) {
+  try {
+    f();
+  } catch (const c10::Error& e) {
+    return e.msg();
+  }
+  return "<nothing thrown>";
+}
+
+struct Unit : Cloneable<Unit> {
+  explicit Unit(int n) : n(n) { reset(); }
+  void reset() override { w = register_parameter("w", at::ones({n})); }
+  int n;
+  at::Tensor w;
+};
+
+TEST(ModuleDict, Behaviour) {
+  ModuleDict dict(std::vector<std::pair<std::string, std::shared_ptr<Module>>>{{"a", std::make_shared<Unit>(1)},
+                                                                               {"b", std::make_shared<Unit>(2)}});
+  EXPECT_EQ(dict->keys(), (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(dict->at<Unit>("b").n, 2);
+  EXPECT_EQ(dict["a"]->as<Unit>()->n, 1);
+  EXPECT_EQ(message_of([&] { dict["zz"]; }), "Key 'zz' is not defined");
+  EXPECT_EQ(message_of([&] { dict->pop("zz"); }), "Key 'zz' is not defined");
+  EXPECT_THROW(dict->at<ModuleDictImpl>("a"), c10::Error);
+  OrderedDict<std::string, std::shared_ptr<Module>> more;
+  more.insert("b", std::make_shared<Unit>(5));
+  more.insert("c", std::make_shared<Unit>(3));
+  dict->update(more);
+  EXPECT_EQ(dict->size(), 3u);
+  EXPECT_EQ(dict->named_parameters()["b.w"].numel(), 5);
+  auto copy = std::dynamic_pointer_cast<ModuleDictImpl>(dict->clone());
+  EXPECT_EQ(copy->keys(), dict->keys());
+  EXPECT_NE((*copy)["a"], dict["a"]);
+  EXPECT_EQ(dict->pop("a")->as<Unit>()->n, 1);
+  EXPECT_FALSE(dict->contains("a"));
+  dict->clear();
+  EXPECT_TRUE(dict->empty());
+}
+
+TEST(ParameterList, Behaviour) {
+  at::Tensor trained = at::ones({2});
+  trained.set_requires_grad(true);
+  ParameterList list(trained, at::zeros({3}));
+  EXPECT_EQ(list->named_parameters().keys(), (std::vector<std::string>{"0", "1"}));
+  EXPECT_TRUE(list[0].requires_grad());
+  EXPECT_FALSE(list[1].requires_grad());
+  EXPECT_EQ(message_of([&] { list->at(2); }), "Index out of range");
+  *list += *list;
+  EXPECT_EQ(list->size(), 4u);
+  auto copy = std::dynamic_pointer_cast<ParameterListImpl>(list->clone());
+  EXPECT_TRUE(copy->at(0).requires_grad());
+  EXPECT_FALSE(copy->at(0).is_same(list[0]));
+  std::ostringstream out;
+  out << ParameterList(at::ones({2}));
+  EXPECT_EQ(out.str(), "torch::nn::ParameterList(\n(0): Parameter containing: [Float of size [2]]\n)");
+}
+
+TEST(ParameterDict, Behaviour) {
+  ParameterDict dict;
+  dict->insert("a", at::ones({2}));
+  dict->insert("b", at::zeros({3}));
+  EXPECT_EQ(message_of([&] { dict->insert("a", at::ones({1})); }), "Parameter 'a' already defined");
+  EXPECT_EQ(message_of([&] { dict->get("zz"); }), "Parameter 'zz' is not defined");
+  EXPECT_EQ(dict["b"].numel(), 3);
+  OrderedDict<std::string, at::Tensor> more;
+  more.insert("b", at::ones({7}));
+  more.insert("c", at::ones({1}));
+  dict->update(more);
+  EXPECT_EQ(dict->keys(), (std::vector<std::string>{"a", "b", "c"}));
+  EXPECT_EQ(dict["b"].numel(), 7);
+  EXPECT_EQ(dict->pop("a").numel(), 2);
+  auto copy = std::dynamic_pointer_cast<ParameterDictImpl>(dict->clone());
+  EXPECT_EQ(copy->keys(), dict->keys());
+}
+
+at::Tensor twice(at::Tensor x) {
+  return at::mul(x, 2);
+}
+at::Tensor times(at::Tensor x, double factor, int offset) {
+  return at::add(at::mul(x, factor), offset);
+}
+
+TEST(Functional, BindsArguments) {
+  Sequential net{Functional(twice), Functional(times, 3.0, 1)};
+  EXPECT_EQ(at::item(net->forward(at::full({}, 2.0))).toDouble(), 13.0);
+  Functional f(twice);
+  EXPECT_FALSE(f->is_serializable());
+  EXPECT_EQ(at::item(f(at::full({}, 4.0))).toDouble(), 8.0);
+  std::ostringstream out;
+  out << f;
+  EXPECT_EQ(out.str(), "torch::nn::Functional()");
+}
+
+}  // namespace
+}  // namespace torch::nn

@@ -1,0 +1,9 @@
+#include "nn/module/functional_module.h"
+
+namespace torch::nn {
+
+void FunctionalImpl::pretty_print(std::ostream& stream) const {
+  detail::put_text(stream, "torch::nn::Functional()");
+}
+
+}  // namespace torch::nn

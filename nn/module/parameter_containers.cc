@@ -1,0 +1,87 @@
+#include "nn/module/parameter_containers.h"
+
+#include "aten/ops/copy/ops.h"
+#include "aten/ops/view/ops.h"
+#include "c10/util/string_util.h"
+
+namespace torch::nn {
+namespace {
+
+std::string text_of(const char* name, const OrderedDict<std::string, at::Tensor>& parameters) {
+  std::string text = c10::str(name, "(\n");
+  for (const auto& p : parameters) {
+    text += c10::str("(", p.key(), "): Parameter containing: [", p.value().scalar_type(), " of size ",
+                     p.value().sizes(), "]\n");
+  }
+  return text + ")";
+}
+
+at::Tensor copy_of(const at::Tensor& t, const std::optional<c10::Device>& device) {
+  const at::Tensor copy = device.has_value() && t.device() != *device
+                              ? at::to(t, t.options().device(device), false, false, std::nullopt)
+                              : at::clone(t, std::nullopt);
+  return at::detach(copy);
+}
+
+}  // namespace
+
+std::shared_ptr<Module> ParameterListImpl::clone(const std::optional<c10::Device>& device) const {
+  c10::NoGradGuard no_grad;
+  auto copy = std::make_shared<ParameterListImpl>();
+  for (const auto& p : parameters_) {
+    copy->register_parameter(p.key(), copy_of(p.value(), device), p.value().requires_grad());
+  }
+  copy->train(is_training());
+  return copy;
+}
+
+void ParameterListImpl::pretty_print(std::ostream& stream) const {
+  detail::put_text(stream, text_of("torch::nn::ParameterList", parameters_));
+}
+
+void ParameterListImpl::append(at::Tensor parameter) {
+  const bool requires_grad = parameter.requires_grad();
+  register_parameter(std::to_string(parameters_.size()), std::move(parameter), requires_grad);
+}
+
+at::Tensor& ParameterListImpl::at(size_t index) {
+  TORCH_CHECK(index < size(), "Index out of range");
+  return parameters_[index].value();
+}
+
+std::shared_ptr<Module> ParameterDictImpl::clone(const std::optional<c10::Device>& device) const {
+  c10::NoGradGuard no_grad;
+  auto copy = std::make_shared<ParameterDictImpl>();
+  for (const auto& p : parameters_) {
+    copy->register_parameter(p.key(), copy_of(p.value(), device), p.value().requires_grad());
+  }
+  copy->train(is_training());
+  return copy;
+}
+
+void ParameterDictImpl::pretty_print(std::ostream& stream) const {
+  detail::put_text(stream, text_of("torch::nn::ParameterDict", parameters_));
+}
+
+at::Tensor& ParameterDictImpl::insert(std::string key, at::Tensor parameter) {
+  const bool requires_grad = parameter.requires_grad();
+  return register_parameter(std::move(key), std::move(parameter), requires_grad);
+}
+
+at::Tensor ParameterDictImpl::pop(const std::string& key) {
+  at::Tensor parameter = parameters_[key];
+  parameters_.erase(key);
+  return parameter;
+}
+
+void ParameterDictImpl::update(const OrderedDict<std::string, at::Tensor>& parameters) {
+  for (const auto& p : parameters) {
+    if (at::Tensor* present = parameters_.find(p.key())) {
+      *present = p.value();
+    } else {
+      insert(p.key(), p.value());
+    }
+  }
+}
+
+}  // namespace torch::nn

@@ -1,0 +1,3 @@
+#pragma once
+
+#include "nn/module/functional_module.h"

@@ -1,0 +1,3 @@
+#pragma once
+
+#include "nn/module/parameter_containers.h"
