@@ -170,7 +170,7 @@ at::Tensor MultiMarginLossImpl::forward(const at::Tensor& input, const at::Tenso
 }
 void MultiMarginLossImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, c10::str("torch::nn::MultiMarginLoss(p=", options.p(), ", margin=", options.margin(),
-                                    ", weight=", weight.defined() ? c10::str(weight.sizes()) : "none",
+                                    ", weight=", weight.defined() ? c10::str(weight.sizes()) : "[ Tensor (undefined) ]",
                                     ", reduction=", enumtype::get_enum_name(options.reduction()), ")"));
 }
 
@@ -189,7 +189,7 @@ at::Tensor MarginRankingLossImpl::forward(const at::Tensor& input1, const at::Te
   return F::margin_ranking_loss(input1, input2, target, options);
 }
 void MarginRankingLossImpl::pretty_print(std::ostream& stream) const {
-  detail::put_text(stream, c10::str("torch::nn::MarginRankingLoss(margin=", options.margin(), ")"));
+  detail::put_text(stream, "torch::nn::MarginRankingLoss()");
 }
 
 TripletMarginLossImpl::TripletMarginLossImpl(TripletMarginLossOptions options_) : options(std::move(options_)) {}
