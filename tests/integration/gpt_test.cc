@@ -58,7 +58,7 @@ TEST_F(Gpt, TrainsAndWrites) {
 
   // The same seed gives the same bits, and sampling alone the same text.
   ASSERT_EQ(train({"--out=again"}).exit_code, 0);
-  EXPECT_EQ(read(checkpoint("run")), read(checkpoint("again")));
+  EXPECT_TRUE(read(checkpoint("run")) == read(checkpoint("again"))) << "the checkpoints differ";
   const Outcome sample = run({data_file("examples/gpt/gpt"), "--sample_only", "--out=run", "--length=20", "--prompt=the "}, {folder_});
   ASSERT_EQ(sample.exit_code, 0) << sample.err;
   EXPECT_EQ(sample.out, o.out.substr(o.out.find("----\n")));
@@ -84,7 +84,7 @@ TEST_F(Gpt, KilledAndResumedItEndsWithTheSameBits) {
   if (o.signal != 0) o = train({"--out=parts", "--steps=400", "--resume"});
   ASSERT_EQ(o.exit_code, 0) << o.err;
   EXPECT_GT(killed, 0);
-  EXPECT_EQ(read(checkpoint("parts")), read(checkpoint("whole")));
+  EXPECT_TRUE(read(checkpoint("parts")) == read(checkpoint("whole"))) << "the checkpoints differ";
   EXPECT_EQ(read(folder_ + "/parts/loss.svg"), read(folder_ + "/whole/loss.svg"));
 }
 
@@ -99,11 +99,11 @@ TEST_F(Gpt, CtrlCSavesAndExits) {
   ASSERT_EQ(o.exit_code, 0) << o.err;
   if (o.out.find("validation loss ") == std::string::npos) {
     EXPECT_THAT(o.out, HasSubstr("stopped at step "));
-    o = train({"--out=parts", "--resume"});
+    o = train({"--out=parts", "--steps=3000", "--resume"});
     ASSERT_EQ(o.exit_code, 0) << o.err;
     EXPECT_THAT(o.out, HasSubstr("resumed at step "));
   }
-  EXPECT_EQ(read(checkpoint("parts")), read(checkpoint("whole")));
+  EXPECT_TRUE(read(checkpoint("parts")) == read(checkpoint("whole"))) << "the checkpoints differ";
 }
 
 TEST_F(Gpt, TheDefaultTextIsTheRepository) {
@@ -164,7 +164,7 @@ TEST_F(Gpt, DamagedAndForeignCheckpointsAreRefused) {
     EXPECT_EQ(o.exit_code, 1) << o.out;
     EXPECT_EQ(lines(o.err), 1) << o.err;
     EXPECT_THAT(o.err, HasSubstr(message));
-    EXPECT_EQ(read(checkpoint("run")), file) << "the checkpoint was overwritten";
+    EXPECT_TRUE(read(checkpoint("run")) == file) << "the checkpoint was overwritten";
     EXPECT_EQ(read(folder_ + "/run/loss.svg"), chart);
   };
   refused(train({"--out=run"}), good, "already holds a checkpoint");
