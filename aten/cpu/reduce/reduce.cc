@@ -108,7 +108,8 @@ void reduce_by_inputs(const Plan& plan, int64_t tiles, int64_t outputs, int spli
 }  // namespace
 
 void reduce(const ReduceKernel& kernel, const ReduceArgs& args, const ReduceParams& params) {
-  Plan plan{kernel, params, {}, {}, static_cast<const char*>(args.in), {static_cast<char*>(args.out[0]), static_cast<char*>(args.out[1])}};
+  Plan plan{kernel, params, StridedDims<3>(), StridedDims<1>(), static_cast<const char*>(args.in),
+            {static_cast<char*>(args.out[0]), static_cast<char*>(args.out[1])}};
   for (int d = args.ndim - 1; d >= 0; --d) {
     if (args.reduced[d]) {
       plan.reduced.push(args.sizes[d], {args.strides[d]});
@@ -137,6 +138,18 @@ void reduce(const ReduceKernel& kernel, const ReduceArgs& args, const ReducePara
     if (pieces > tiles) return reduce_by_inputs(plan, tiles, outputs, split, pieces);
   }
   reduce_by_outputs(plan, tiles, run / ((run + tile - 1) / tile) * (n > 0 ? n : 1));
+}
+
+void reduce_all(const ReduceKernel& kernel, const void* in, int64_t n, int64_t item_size, void* out0, void* out1,
+                const ReduceParams& params) {
+  if (n >= 4 * kPieceWork) {
+    const bool reduced = true;
+    return reduce(kernel, {in, 1, &n, &item_size, &reduced, {out0, out1}, {&item_size, &item_size}}, params);
+  }
+  alignas(64) char state[64];
+  kernel.init(state, 1);
+  kernel.accumulate(state, static_cast<const char*>(in), 1, 0, n, item_size, 0, params);
+  kernel.finish(state, 1, static_cast<char*>(out0), 0, static_cast<char*>(out1), 0, params);
 }
 
 }  // namespace at::cpu

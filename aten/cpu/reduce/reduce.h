@@ -47,6 +47,10 @@ struct ReduceArgs {
 
 void reduce(const ReduceKernel& kernel, const ReduceArgs& args, const ReduceParams& params);
 
+// All n elements of dense memory to one result.
+void reduce_all(const ReduceKernel& kernel, const void* in, int64_t n, int64_t item_size, void* out0, void* out1,
+                const ReduceParams& params);
+
 // The kernels; null for element types that they do not take.
 // Results of sum, nansum and prod are accumulated in double, int64 or complex double (sum of double: compensated) and
 // converted to params.out_type at the end.

@@ -13,6 +13,7 @@ inline constexpr int kMaxDims = 64;
 // after `normalize()`; before it the order is the caller's.
 template <int kArgs>
 struct StridedDims {
+  StridedDims() {}  // leaves the arrays as they are
   int ndim = 0;
   int64_t sizes[kMaxDims];
   int64_t strides[kArgs][kMaxDims];

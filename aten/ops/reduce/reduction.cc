@@ -49,6 +49,13 @@ void run_reduction(const char* op, const cpu::ReduceKernel* kernel, const Tensor
   if (!kernel) throw_not_implemented(op, self.scalar_type());
   const int64_t rank = self.dim();
   const auto item = static_cast<int64_t>(self.itemsize());
+  bool all = self.is_contiguous();
+  for (int64_t d = 0; all && d < rank; ++d) all = mask[d];
+  if (all) {
+    return cpu::reduce_all(
+        *kernel, self.const_data_ptr(), self.numel(), item, out0.defined() ? out0.mutable_data_ptr() : nullptr,
+        out1.defined() ? out1.mutable_data_ptr() : nullptr, params);
+  }
   DimVector strides;
   for (int64_t s : self.strides()) strides.push_back(s * item);
   cpu::ReduceArgs args{self.const_data_ptr(), static_cast<int>(rank), self.sizes().data(), strides.data(), mask.reduced, {}, {}};
