@@ -20,6 +20,10 @@
 //
 // The default build enters libgomp, which oneDNN uses too, so that there is one pool. `--config=minimal` and
 // `--config=tsan` have a small pool of their own behind the same interface.
+//
+// libgomp's threads spin for milliseconds before they sleep. On a machine that other programs use too, start the program
+// with GOMP_SPINCOUNT=10000 (or less) in its environment: with many more runnable threads than cores it runs several times
+// faster so. (`./bazelw run` does that; libgomp reads the variable before any code of the program runs.)
 
 namespace at {
 
