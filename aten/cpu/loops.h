@@ -113,3 +113,10 @@ extern const ElementOp nextafter;
 extern const ElementOp heaviside;
 
 }  // namespace at::cpu::loops
+
+namespace at::cpu {
+
+/// nextafter on bfloat16's own elements (operands of dtype and compute type BFloat16).
+void nextafter_bfloat16(char* const* data, int64_t n, const void* context);
+
+}  // namespace at::cpu

@@ -184,6 +184,28 @@ constexpr ElementOp binary_op() {
 
 }  // namespace
 
+void nextafter_bfloat16(char* const* data, int64_t n, const void*) {
+  uint16_t* out = reinterpret_cast<uint16_t*>(data[0]);
+  const uint16_t* a = reinterpret_cast<const uint16_t*>(data[1]);
+  const uint16_t* b = reinterpret_cast<const uint16_t*>(data[2]);
+  const auto is_nan = [](uint16_t x) { return (x & 0x7fff) > 0x7f80; };
+  // The numbers in order as integers.
+  const auto rank = [](uint16_t x) { return (x & 0x8000) != 0 ? -static_cast<int32_t>(x & 0x7fff) : static_cast<int32_t>(x); };
+  for (int64_t i = 0; i < n; ++i) {
+    const uint16_t x = a[i], y = b[i];
+    if (is_nan(x) || is_nan(y)) {
+      out[i] = 0x7fc0;
+    } else if (rank(x) == rank(y)) {
+      out[i] = y;
+    } else if ((x & 0x7fff) == 0) {
+      out[i] = rank(y) > 0 ? 0x0001 : 0x8001;
+    } else {
+      const bool grows = (rank(x) < rank(y)) == (rank(x) > 0);
+      out[i] = static_cast<uint16_t>(grows ? x + 1 : x - 1);
+    }
+  }
+}
+
 namespace loops {
 
 constinit const ElementOp tan = complex_unary_op<Tan, op::Tan>();
@@ -200,7 +222,7 @@ constinit const ElementOp digamma = unary_op<Digamma>();
 constinit const ElementOp real_angle = unary_op<RealAngle>();
 constinit const ElementOp erfc = unary_op<Erfc>();
 constinit const ElementOp erfinv = unary_op<Erfinv>();
-constinit const ElementOp sinc = unary_op<Sinc>();
+constinit const ElementOp sinc = complex_unary_op<Sinc, op::Sinc>();
 constinit const ElementOp logit = unary_op<Logit>();
 constinit const ElementOp logit_eps = {table(clamped_logit<float>), table(clamped_logit<double>), {}, {}, {}, {}};
 constinit const ElementOp atan2 = binary_op<Atan2>();

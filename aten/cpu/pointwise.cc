@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "aten/cpu/cast.h"
+#include "c10/parallel/parallel.h"
 #include "c10/util/exception.h"
 
 namespace at::pointwise {
@@ -219,6 +220,50 @@ Params::Params(ScalarType compute, std::initializer_list<Scalar> numbers) {
   }
 }
 
+namespace {
+
+// A contiguous operand whose shape is the end of the result's repeats after this many elements; else 0.
+int64_t period_of(const TensorBase& t, IntArrayRef sizes) {
+  if (!t.is_contiguous() || t.dim() == 0) return 0;
+  int64_t d = 0;
+  while (d < t.dim() && t.sizes()[d] == 1) ++d;
+  const int64_t rest = t.dim() - d;
+  if (rest == 0 || rest > static_cast<int64_t>(sizes.size())) return 0;
+  for (int64_t i = 1; i <= rest; ++i) {
+    if (t.sizes()[t.dim() - i] != sizes[sizes.size() - i]) return 0;
+  }
+  return t.numel();
+}
+
+constexpr int64_t kTileBytes = 4096;
+
+// One operand repeats (a row added to a matrix), the others are direct: runs of whole periods, short ones several at a time.
+void run_cyclic(cpu::ElementLoop loop, const void* context, char* const* data, const int64_t* item_sizes, int count, int k,
+                int64_t period, int64_t n) {
+  alignas(64) char tile[kTileBytes];
+  const int64_t copies = kTileBytes / (period * item_sizes[k]);
+  char* repeated = data[k];
+  int64_t step = period;
+  if (copies >= 2) {
+    const int64_t periods = n / period;
+    step = period * (copies < periods ? copies : periods);
+    for (int64_t i = 0; i < step; i += period) {
+      cpu::copy_run(tile + i * item_sizes[k], item_sizes[k], data[k], item_sizes[k], period, item_sizes[k]);
+    }
+    repeated = tile;
+  }
+  const int64_t steps = (n + step - 1) / step;
+  at::parallel_for(0, steps, 1 + cpu::kPointwiseGrain / step, [&](int64_t begin, int64_t end) {
+    for (int64_t s = begin; s < end; ++s) {
+      char* at[cpu::kMaxOperands];
+      for (int j = 0; j < count; ++j) at[j] = j == k ? repeated : data[j] + s * step * item_sizes[j];
+      loop(at, n - s * step < step ? n - s * step : step, context);
+    }
+  });
+}
+
+}  // namespace
+
 void run_loop(cpu::ElementLoop loop, const void* context, const ScalarType* computes, const TensorBase& out, Inputs inputs) {
   const int count = static_cast<int>(inputs.size()) + 1;
   const int64_t n = out.numel();
@@ -232,12 +277,17 @@ void run_loop(cpu::ElementLoop loop, const void* context, const ScalarType* comp
   bool direct = out.scalar_type() == computes[0] && out.is_contiguous();
   data[0] = static_cast<char*>(out.mutable_data_ptr());
   item_sizes[0] = static_cast<int64_t>(out.itemsize());
-  int k = 1;
+  int k = 1, cyclic = 0;
+  int64_t period = 0;
   for (const Input& in : inputs) {
     if (!direct) break;
     const TensorBase* t = in.tensor();
     if (t != nullptr) {
-      direct = t->scalar_type() == computes[k] && t->is_contiguous() && t->numel() == n;
+      direct = t->scalar_type() == computes[k] && t->is_contiguous();
+      if (direct && t->numel() != n) {
+        direct = cyclic == 0 && n * item_sizes[0] < cpu::stream_threshold_bytes() && (period = period_of(*t, out.sizes())) > 0;
+        cyclic = k;
+      }
       data[k] = static_cast<char*>(t->mutable_data_ptr());
       item_sizes[k] = static_cast<int64_t>(t->itemsize());
     } else {
@@ -250,6 +300,10 @@ void run_loop(cpu::ElementLoop loop, const void* context, const ScalarType* comp
       cpu::fill_run(data[k], number, n, item_sizes[k]);
     }
     ++k;
+  }
+  if (direct && cyclic != 0) {
+    run_cyclic(loop, context, data, item_sizes, count, cyclic, period, n);
+    return;
   }
   if (direct) {
     cpu::elementwise_contiguous(loop, context, data, item_sizes, 1, count, n);

@@ -55,6 +55,25 @@ class Params {
 /// "\"name\" not implemented for 'Half'" where `op` has no such loop.
 void run(const char* name, const cpu::ElementOp& op, ScalarType in_dtype, const void* params, const TensorBase& out,
          Inputs inputs);
+/// The common call at no cost: all contiguous, of one shape and of a dtype that is its own compute type, and too small to be
+/// shared between threads. False, and nothing done, for any other call.
+inline bool run_direct(const cpu::ElementOp& op, const TensorBase& out, const TensorBase& a, const TensorBase& b) {
+  const ScalarType dtype = out.scalar_type();
+  if (dtype != a.scalar_type() || dtype != b.scalar_type()) return false;
+  if (!out.is_contiguous() || !a.is_contiguous() || !b.is_contiguous()) return false;
+  const int64_t n = out.numel();
+  if (n != a.numel() || n != b.numel() || n > cpu::kPointwiseGrain) return false;
+  const cpu::ElementTable& table = dtype == ScalarType::Float ? op.float32
+      : dtype == ScalarType::Double                           ? op.float64
+      : dtype == ScalarType::Long                             ? op.int64
+                                                              : op.complex128;
+  if (C10_UNLIKELY(!table || (&table == &op.complex128 && dtype != ScalarType::ComplexDouble))) return false;
+  char* const data[] = {static_cast<char*>(out.mutable_data_ptr()), static_cast<char*>(a.mutable_data_ptr()),
+                        static_cast<char*>(b.mutable_data_ptr())};
+  if (n > 0) table.get()(data, n, nullptr);
+  return true;
+}
+
 /// The same for a predicate: `op` writes bools.
 void run_predicate(const char* name, const cpu::ElementOp& op, ScalarType in_dtype, const TensorBase& out, Inputs inputs);
 /// The same with the loop and the operands' compute types given; used by operators with mixed operands. computes[0] is out's.

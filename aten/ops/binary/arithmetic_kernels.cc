@@ -57,7 +57,7 @@ void check_not_bool(bool self_is_bool, bool other_is_bool) {
               "`~` or `logical_not()` operator instead.");
 }
 
-bool is_one(const Scalar& alpha) { return !alpha.isBoolean() ? alpha.equal(int64_t{1}) : alpha.toBool(); }
+inline bool is_one(const Scalar& alpha) { return !alpha.isBoolean() ? alpha.equal(int64_t{1}) : alpha.toBool(); }
 
 // out = a + alpha * b.
 void add_scaled(const Input& a, const Input& b, const Scalar& alpha, Tensor& out) {
@@ -123,7 +123,10 @@ TensorSpec add_meta(const Tensor& self, const Tensor& other, const Scalar& alpha
   if (C10_UNLIKELY(!alpha.isIntegral(false))) check_alpha(spec.dtype, alpha);
   return spec;
 }
-void add_cpu(const Tensor& self, const Tensor& other, const Scalar& alpha, Tensor& out) { add_scaled(self, other, alpha, out); }
+void add_cpu(const Tensor& self, const Tensor& other, const Scalar& alpha, Tensor& out) {
+  if (C10_LIKELY(is_one(alpha)) && pointwise::run_direct(cpu::loops::add, out, self, other)) return;
+  add_scaled(self, other, alpha, out);
+}
 
 TensorSpec add_scalar_meta(const Tensor& self, const Scalar& other, const Scalar& alpha) {
   TensorSpec spec = arithmetic_spec(self, other);
@@ -139,6 +142,7 @@ TensorSpec sub_meta(const Tensor& self, const Tensor& other, const Scalar& alpha
   return add_meta(self, other, alpha);
 }
 void sub_cpu(const Tensor& self, const Tensor& other, const Scalar& alpha, Tensor& out) {
+  if (C10_LIKELY(is_one(alpha)) && pointwise::run_direct(cpu::loops::sub, out, self, other)) return;
   subtract_scaled(self, other, alpha, out);
 }
 TensorSpec sub_scalar_meta(const Tensor& self, const Scalar& other, const Scalar& alpha) {
@@ -159,6 +163,7 @@ void rsub_scalar_cpu(const Tensor& self, const Scalar& other, const Scalar& alph
 
 TensorSpec mul_meta(const Tensor& self, const Tensor& other) { return arithmetic_spec(self, other); }
 void mul_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
+  if (pointwise::run_direct(cpu::loops::mul, out, self, other)) return;
   pointwise::run("mul", cpu::loops::mul, out.scalar_type(), nullptr, out, {self, other});
 }
 TensorSpec mul_scalar_meta(const Tensor& self, const Scalar& other) { return arithmetic_spec(self, other); }
@@ -166,8 +171,12 @@ void mul_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) {
   pointwise::run("mul", cpu::loops::mul, out.scalar_type(), nullptr, out, {self, other});
 }
 
-TensorSpec div_meta(const Tensor& self, const Tensor& other) { return floating_spec(self, other); }
+TensorSpec div_meta(const Tensor& self, const Tensor& other) {
+  if (self.is_floating_point() && is_plain(self, other)) return arithmetic_spec(self, other);
+  return floating_spec(self, other);
+}
 void div_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
+  if (pointwise::run_direct(cpu::loops::div, out, self, other)) return;
   pointwise::run("div", cpu::loops::div, out.scalar_type(), nullptr, out, {self, other});
 }
 TensorSpec div_scalar_meta(const Tensor& self, const Scalar& other) { return floating_spec(self, other); }
@@ -330,6 +339,10 @@ void hypot_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
   pointwise::run("hypot", cpu::loops::hypot, out.scalar_type(), nullptr, out, {self, other});
 }
 void nextafter_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
+  if (out.scalar_type() == ScalarType::BFloat16) {
+    const ScalarType computes[] = {ScalarType::BFloat16, ScalarType::BFloat16, ScalarType::BFloat16};
+    return pointwise::run_loop(cpu::nextafter_bfloat16, nullptr, computes, out, {self, other});
+  }
   TORCH_CHECK_NOT_IMPLEMENTED(out.scalar_type() == ScalarType::Float || out.scalar_type() == ScalarType::Double,
                               "\"nextafter\" not implemented for '", out.scalar_type(), "'");
   pointwise::run("nextafter", cpu::loops::nextafter, out.scalar_type(), nullptr, out, {self, other});
