@@ -14,7 +14,7 @@ FAMILY_CALLS = {
     "copy": ["index", "view"],
     "creation": ["copy", "view"],
     "fft": [],
-    "foreach": [],
+    "foreach": ["binary", "copy", "pointwise", "reduce", "unary", "view"],
     "index": ["binary", "pointwise", "view"],
     "join": ["view"],
     "linalg": ["matmul"],
