@@ -4,6 +4,7 @@
 #define HWY_TARGET_INCLUDE "aten/cpu/matrix/builtin_gemm.cc"
 #include "hwy/foreach_target.h"  // keep first
 #include "hwy/highway.h"
+#include "hwy/cache_control.h"
 
 #include "aten/cpu/matrix/internal.h"
 
@@ -13,12 +14,13 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // The register tile: kRows x 2 vectors of accumulators, two vectors of B and one of A must fit the register file.
+// Small binaries have two tiles instead of six.
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
-inline constexpr int kRows = 14, kMiddleRows = 8, kFewRows = 4;
+inline constexpr int kRows = 14, kMiddleRows = KINDLING_FEW_TILES ? 14 : 8, kFewRows = 4;
 #else
-inline constexpr int kRows = 6, kMiddleRows = 4, kFewRows = 2;
+inline constexpr int kRows = 6, kMiddleRows = KINDLING_FEW_TILES ? 6 : 4, kFewRows = 2;
 #endif
-inline constexpr int64_t kDepth = 256;      // of a block: a panel of B fills two thirds of the first cache
+inline constexpr int64_t kDepth = 224;       // of a block: panels of A and B and a tile of C share a first cache of 48 KiB
 inline constexpr int64_t kBlockRows = 336;  // a block of A lies in the second cache (a multiple of 14 and of 6)
 inline constexpr int64_t kBlockColumns = 2048;
 
@@ -47,6 +49,10 @@ HWY_NOINLINE void RunTile(const Tile<T>& t) {
     for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::Zero(d);
   const T* HWY_RESTRICT a = t.a;
   const T* HWY_RESTRICT b = t.b;
+  for (int64_t r = 0; r < t.rows; ++r) {
+    hwy::Prefetch(t.c + r * t.c_row);
+    hwy::Prefetch(t.c + r * t.c_row + t.columns - 1);
+  }
   for (int64_t k = t.k; k > 0; --k) {
     V row[kVectors];
 #pragma GCC unroll 2
@@ -91,12 +97,16 @@ using TileFunction = void (*)(const Tile<T>&);
 
 template <class T, int kVectors>
 TileFunction<T> ChooseTile(int64_t rows) {
+  if constexpr (KINDLING_FEW_TILES) return rows == kRows ? RunTile<T, kRows, 2> : RunTile<T, kFewRows, 2>;
   return rows == kRows ? RunTile<T, kRows, kVectors> : rows == kMiddleRows ? RunTile<T, kMiddleRows, kVectors>
                                                                           : RunTile<T, kFewRows, kVectors>;
 }
 
 // The height of the panel that holds the first `left` rows of what is left.
 HWY_INLINE int64_t PanelRows(int64_t left) { return left > kMiddleRows ? kRows : left > kFewRows ? kMiddleRows : kFewRows; }
+
+// The width of a panel of B with `valid` columns: one vector or two.
+HWY_INLINE int64_t PanelWidth(int64_t valid, int64_t lanes) { return KINDLING_FEW_TILES || valid > lanes ? 2 * lanes : lanes; }
 
 // dst[k][0..width) = src(0..valid, k), the rest zero; `step` is along the panel, `depth_step` along k.
 template <class T>
@@ -138,6 +148,22 @@ void PackPanel(const T* src, int64_t step, int64_t depth_step, int64_t valid, in
         }
         for (; k < depth; ++k, out += width) out[0] = s0[k], out[1] = s1[k], out[2] = s2[k], out[3] = s3[k];
       }
+      const hn::FixedTag<T, 2> d2;
+      for (; i + 2 <= valid; i += 2) {
+        const T* s0 = src + i * step;
+        const T* s1 = s0 + step;
+        T* out = dst + i;
+        int64_t k = 0;
+        for (; k + 4 <= depth; k += 4, out += 4 * width) {
+          const auto r0 = hn::LoadU(d4, s0 + k), r1 = hn::LoadU(d4, s1 + k);
+          const auto low = hn::InterleaveLower(d4, r0, r1), high = hn::InterleaveUpper(d4, r0, r1);
+          hn::StoreU(hn::LowerHalf(d2, low), d2, out);
+          hn::StoreU(hn::UpperHalf(d2, low), d2, out + width);
+          hn::StoreU(hn::LowerHalf(d2, high), d2, out + 2 * width);
+          hn::StoreU(hn::UpperHalf(d2, high), d2, out + 3 * width);
+        }
+        for (; k < depth; ++k, out += width) out[0] = s0[k], out[1] = s1[k];
+      }
     }
   }
 #endif
@@ -166,6 +192,29 @@ void PackPanel(const T* src, int64_t step, int64_t depth_step, int64_t valid, in
   }
 }
 
+// Packs all panels of a block of B whose rows are contiguous, several panels side by side, so that memory is read in long
+// runs.
+template <class T>
+void PackRows(const T* src, int64_t row, int64_t columns, int64_t width, int64_t depth, T* HWY_RESTRICT dst) {
+  const hn::ScalableTag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t strip = 16 * width;
+  for (int64_t j0 = 0; j0 < columns; j0 += strip) {
+    const int64_t whole = HWY_MIN(strip, columns - j0) / width;
+    for (int64_t k = 0; k < depth; ++k) {
+      const T* from = src + k * row + j0;
+      T* to = dst + j0 * depth + k * width;
+      for (int64_t p = 0; p < whole; ++p, from += width, to += width * depth)
+        for (int64_t v = 0; v < width; v += lanes) hn::StoreU(hn::LoadU(d, from + v), d, to + v);
+    }
+    const int64_t rest = j0 + whole * width;
+    if (rest < columns && rest < j0 + strip) {
+      const int64_t valid = columns - rest;
+      PackPanel<T>(src + rest, 1, row, valid, PanelWidth(valid, lanes), depth, dst + rest * depth);
+    }
+  }
+}
+
 template <class T>
 void ProductIn(const Gemm& g, T* packed_a, T* packed_b, int64_t depth, int64_t block_rows, int64_t block_columns,
                T alpha) {
@@ -180,9 +229,10 @@ void ProductIn(const Gemm& g, T* packed_a, T* packed_b, int64_t depth, int64_t b
     const int64_t columns = HWY_MIN(block_columns, g.n - n0);
     for (int64_t k0 = 0; k0 < g.k; k0 += depth) {
       const int64_t deep = HWY_MIN(depth, g.k - k0);
-      for (int64_t j = 0; j < columns; j += width) {
+      if (g.b.col == 1) PackRows<T>(b + k0 * g.b.row + n0, g.b.row, columns, width, deep, packed_b);
+      for (int64_t j = 0; g.b.col != 1 && j < columns; j += width) {
         const int64_t valid = HWY_MIN(width, columns - j);
-        const int64_t panel_width = valid > lanes ? width : lanes;
+        const int64_t panel_width = PanelWidth(valid, lanes);
         PackPanel<T>(b + k0 * g.b.row + (n0 + j) * g.b.col, g.b.col, g.b.row, valid, panel_width, deep,
                      packed_b + j * deep);
       }
@@ -201,7 +251,7 @@ void ProductIn(const Gemm& g, T* packed_a, T* packed_b, int64_t depth, int64_t b
           t.c_row = g.c_row;
           t.alpha = alpha;
           t.columns = HWY_MIN(width, columns - j);
-          const bool two = t.columns > lanes;
+          const bool two = PanelWidth(t.columns, lanes) == width;
           for (int64_t i = 0; i < rows;) {
             const int64_t panel = PanelRows(rows - i);
             const int64_t row = m0 + i, column = n0 + j;

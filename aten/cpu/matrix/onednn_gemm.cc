@@ -19,6 +19,9 @@ const char* refusal(const Gemm& g) {
   if (g.type != Type::kFloat32 && g.type != Type::kBFloat16) return "only float32 and bfloat16";
   if (g.type == Type::kBFloat16 && !onednn_has_bfloat16()) return "the processor has no AVX-512 for bfloat16";
   if (g.m == 1 || g.n == 1) return "a matrix times a vector";
+  const bool adds = g.add.data != nullptr && !g.beta.is_zero();
+  const bool in_place = g.add.data == g.c && g.add.row == g.c_row && g.add.col == g.c_col;
+  if (g.type == Type::kFloat32 && adds && !in_place) return "its float32 product adds nothing but the result itself";
   const double flops = static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k);
   if (flops < 64.0 * 64 * 64) return "too small for its cost a call";
   if (!is_row_major(g.a.row, g.a.col, g.m, g.k) && !is_row_major(g.a.col, g.a.row, g.k, g.m))
