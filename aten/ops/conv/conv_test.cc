@@ -123,6 +123,34 @@ TEST(Conv, NamedForms) {
               at::permute(at::conv1d(at::permute(time, {1, 2, 0}), at::permute(tw, {2, 1, 0}), bias, 1, 1), {2, 0, 1}), "conv_tbc");
 }
 
+TEST(Conv, UnfoldingAndFolding) {
+  const Tensor x = random_tensor({2, 3, 5, 6}, kDouble, Arrangement::kTransposed), w = random_tensor({4, 3, 2, 3}, kDouble);
+  const Tensor columns = at::im2col(x, {2, 3}, {2, 1}, {1, 1}, {1, 2});
+  const Tensor want = at::conv2d(x, w, {}, {1, 2}, {1, 1}, {2, 1});
+  // A convolution is the product of the weights and the windows.
+  const auto c = values(columns), ws = values(w);
+  std::vector<Number> product;
+  const int64_t k = 18, l = columns.size(2);
+  for (int64_t n = 0; n < 2; ++n)
+    for (int64_t o = 0; o < 4; ++o)
+      for (int64_t j = 0; j < l; ++j) {
+        Number sum = 0;
+        for (int64_t i = 0; i < k; ++i) sum += ws[o * k + i] * c[(n * k + i) * l + j];
+        product.push_back(sum);
+      }
+  expect_values(at::reshape(want, {2, 4, l}), {2, 4, l}, product, "im2col");
+  // Folding is its transposed map.
+  const Tensor y = random_tensor({2, k, l}, kDouble), folded = at::col2im(y, {5, 6}, {2, 3}, {2, 1}, {1, 1}, {1, 2});
+  Number left = 0, right = 0;
+  const auto ys = values(y), xs = values(x), f = values(folded);
+  for (size_t i = 0; i < ys.size(); ++i) left += ys[i] * c[i];
+  for (size_t i = 0; i < xs.size(); ++i) right += xs[i] * f[i];
+  EXPECT_NEAR(std::abs(left - right), 0, 1e-10);
+  EXPECT_EQ(at::im2col(at::select(x, 0, 0), {2, 3}, {1, 1}, {0, 0}, {1, 1}).dim(), 2);
+  KINDLING_EXPECT_ERROR(at::im2col(x, {9, 9}, {1, 1}, {0, 0}, {1, 1}), "sliding blocks is too small");
+  KINDLING_EXPECT_ERROR(at::col2im(y, {4, 4}, {2, 3}, {2, 1}, {1, 1}, {1, 2}), "expected size of input's dimension 2 to match the calculated number of sliding blocks");
+}
+
 TEST(Conv, BadArguments) {
   auto r = [](std::vector<int64_t> sizes, ScalarType t = kFloat) { return random_tensor(std::move(sizes), t); };
   const Tensor x = r({1, 2, 5, 5}), w = r({3, 2, 2, 2});

@@ -238,6 +238,38 @@ TEST(Matmul, Compositions) {
   expect_values(at::bilinear(i1, i2, w, bias), {5, 2}, bl, "bilinear");
 }
 
+TEST(Matmul, Einsum) {
+  const Tensor a = random_tensor({2, 3}, kDouble), b = random_tensor({3, 4}, kDouble), c = random_tensor({4, 5}, kDouble), s = random_tensor({3, 3}, kDouble);
+  const Tensor p = random_tensor({2, 2, 3}, kDouble), q = random_tensor({2, 3, 4}, kDouble), v = random_tensor({3}, kDouble);
+  expect_same(at::einsum("ij,jk->ik", {a, b}), at::mm(a, b), "mm");
+  expect_same(at::einsum("ij, jk", {a, b}), at::mm(a, b), "implicit result");
+  expect_same(at::einsum("ij,jk->ki", {a, b}), at::t(at::mm(a, b)), "transposed result");
+  expect_same(at::einsum("ij,jk,kl->il", {a, b, c}), at::mm(at::mm(a, b), c), "chain");
+  const int64_t order[] = {1, 2, 0, 1};
+  expect_same(at::einsum("ij,jk,kl->il", {a, b, c}, IntArrayRef(order)), at::mm(at::mm(a, b), c), "chain by a path");
+  expect_same(at::einsum("bij,bjk->bik", {p, q}), at::bmm(p, q), "bmm");
+  expect_same(at::einsum("...ij,...jk->...ik", {p, q}), at::bmm(p, q), "ellipsis");
+  expect_same(at::einsum("...ij,jk->...ik", {p, b}), at::matmul(p, b), "broadcast ellipsis");
+  expect_same(at::einsum("i,j->ij", {v, v}), at::outer(v, v), "outer");
+  expect_same(at::einsum("i,i->", {v, v}), at::dot(v, v), "dot");
+  expect_same(at::einsum("ij->ji", {a}), at::t(a), "transpose");
+  const auto x = values(s);
+  expect_values(at::einsum("ii->i", {s}), {3}, {x[0], x[4], x[8]}, "diagonal");
+  expect_values(at::einsum("ii", {s}), {}, {x[0] + x[4] + x[8]}, "trace");
+  Number all = 0;
+  for (const Number& y : x) all += y;
+  expect_values(at::einsum("ij->", {s}), {}, {all}, "sum");
+  expect_same(at::einsum("ij,ij->ij", {s, s}), at::mul(s, s), "product");
+  KINDLING_EXPECT_ERROR(at::einsum("ij,jk->ik", {a}), "fewer operands were provided than specified");
+  KINDLING_EXPECT_ERROR(at::einsum("i->i", {a}), "does not match the number of dimensions");
+  KINDLING_EXPECT_ERROR(at::einsum("ij->ik", {a}), "output subscript k does not appear");
+  KINDLING_EXPECT_ERROR(at::einsum("ij->ii", {a}), "appears more than once in the output");
+  KINDLING_EXPECT_ERROR(at::einsum("i1->i", {a}), "subscripts must be in [a-zA-Z]");
+  KINDLING_EXPECT_ERROR(at::einsum("ij,jk->ik", {a, c}), "do not broadcast");
+  KINDLING_EXPECT_ERROR(at::einsum("ii->i", {a}), "repeated for operand 0 but the sizes don't match");
+  KINDLING_EXPECT_ERROR(at::einsum("i.j->i", {a}), "not part of any ellipsis");
+}
+
 TEST(Matmul, BadArguments) {
   auto r = [](std::vector<int64_t> sizes, ScalarType t = kFloat) { return random_tensor(std::move(sizes), t); };
   KINDLING_EXPECT_ERROR(at::mm(r({2, 3}), r({2, 3})), "mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)");
