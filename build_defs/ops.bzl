@@ -31,7 +31,7 @@ FAMILY_CALLS = {
     "rnn": [],
     "scan": ["binary", "join", "reduce", "view"],
     "softmax": [],
-    "sort": [],
+    "sort": ["index", "view"],
     "sparse": [],
     "special": ["binary", "reduce", "softmax", "unary"],
     "unary": ["copy"],

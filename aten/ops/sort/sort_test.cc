@@ -18,10 +18,11 @@ constexpr ScalarType kTypes[] = {ScalarType::Byte, ScalarType::Char,  ScalarType
 std::vector<int64_t> plain_order(const std::vector<double>& row, bool descending) {
   std::vector<int64_t> order(row.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+  std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
     const double x = row[static_cast<size_t>(a)], y = row[static_cast<size_t>(b)];
     const bool less = !(x != x) && (y != y || x < y), greater = !(y != y) && (x != x || x > y);
-    return descending ? greater : less;
+    if (less || greater) return descending ? greater : less;
+    return a < b;
   });
   return order;
 }
@@ -90,6 +91,44 @@ TEST(Sort, Relatives) {
   expect_close(v, {2, 8});
   expect_close(i, {2, 2});
   expect_close(std::get<0>(at::sort(tensor_of({4}, {}))), {4});
+}
+
+TEST(Sort, UniqueInItsForms) {
+  const Tensor t = tensor_of({3, 1, 3, 2, 1, 1}, {2, 3});
+  const auto [v, inverse, counts] = at::_unique2(t, true, true, true);
+  expect_close(v, {1, 2, 3});
+  expect_close(inverse, {2, 0, 2, 1, 0, 0});
+  EXPECT_EQ(sizes(inverse), (std::vector<int64_t>{2, 3}));
+  expect_close(counts, {3, 1, 2});
+  const auto [c, ci, cc] = at::unique_consecutive(t, true, true);
+  expect_close(c, {3, 1, 3, 2, 1});
+  expect_close(ci, {0, 1, 2, 3, 4, 4});
+  expect_close(cc, {1, 1, 1, 1, 2});
+  const Tensor rows = tensor_of({2, 1, 0, 5, 2, 1}, {3, 2});
+  const auto [r, ri, rc] = at::unique_dim(rows, 0, true, true, true);
+  expect_close(r, {0, 5, 2, 1});
+  expect_close(ri, {1, 0, 1});
+  expect_close(rc, {1, 2});
+  EXPECT_EQ(std::get<0>(at::_unique2(tensor_of({kNan, kNan}, {2}))).numel(), 2);
+}
+
+TEST(Sort, SearchesAndCounts) {
+  const Tensor edges = tensor_of({1, 3, 5}, {3});
+  for (const Tensor& x : layouts(tensor_of({0, 1, 4, 5, 6, kNan}, {2, 3}))) {
+    expect_close(at::searchsorted(edges, x), {0, 0, 2, 2, 3, 3});
+    expect_close(at::bucketize(x, edges, false, true), {0, 1, 2, 3, 3, 3});
+  }
+  EXPECT_EQ(at::searchsorted(edges, Scalar(4), true).scalar_type(), ScalarType::Int);
+  expect_close(at::searchsorted(tensor_of({5, 1, 3}, {3}), tensor_of({4}, {1}), false, false, std::nullopt, indices_of({1, 2, 0}, {3})), {2});
+  expect_close(at::searchsorted(tensor_of({1, 2, 5, 6}, {2, 2}), tensor_of({2, 6}, {2, 1})), {1, 1});
+  expect_close(at::isin(tensor_of({1, 2, 3, kNan}, {4}), tensor_of({3, 1, kNan}, {3})), {1, 0, 1, 0});
+  expect_close(at::isin(tensor_of({1, 2}, {2}), Scalar(2), false, true), {1, 0});
+  expect_close(at::bincount(indices_of({1, 3, 1}, {3})), {0, 2, 0, 1});
+  expect_close(at::bincount(indices_of({1, 1}, {2}), tensor_of({0.5, 2}, {2}), 3), {0, 2.5, 0});
+  expect_close(at::histc(tensor_of({0, 1, 2, 4, 9}, {5}), 4, Scalar(0), Scalar(4)), {1, 1, 1, 1});
+  expect_error<Error>([] { at::bincount(indices_of({-1}, {1})); }, "bincount only supports 1-d non-negative integral inputs.");
+  expect_error<Error>([] { at::histc(sample({3}), 0); }, "bins must be > 0");
+  expect_error<Error>([] { at::searchsorted(sample({3}), sample({3}, ScalarType::Double)); }, "should have same dtype");
 }
 
 TEST(Sort, BadArguments) {

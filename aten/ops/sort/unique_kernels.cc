@@ -1,0 +1,328 @@
+// unique in its forms, isin, bincount, histc, searchsorted, bucketize.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string_view>
+#include <vector>
+
+#include "aten/core/tensor.h"
+#include "aten/cpu/sort/sort.h"
+#include "aten/cpu/support/visit_dtype.h"
+#include "aten/ops/dense/dense.h"
+#include "aten/ops/index/ops.h"
+#include "aten/ops/sort/ops.h"
+#include "aten/ops/view/ops.h"
+#include "c10/core/type_promotion.h"
+#include "c10/parallel/parallel.h"
+
+namespace at::native {
+namespace {
+
+Tensor long_tensor(IntArrayRef sizes) { return empty_contiguous(sizes, ScalarType::Long); }
+int64_t* longs(const Tensor& t) { return static_cast<int64_t*>(t.mutable_data_ptr()); }
+
+// Items in an order, equal neighbours made one: for each group its first item, its length, and for each item its group.
+struct Groups {
+  std::vector<int64_t> first, count, group_of;
+};
+template <class Equal>
+Groups group(const std::vector<int64_t>& order, const Equal& equal) {
+  Groups g;
+  g.group_of.resize(order.size());
+  for (size_t i = 0; i < order.size(); ++i) {
+    if (i == 0 || !equal(order[i - 1], order[i])) {
+      g.first.push_back(order[i]);
+      g.count.push_back(0);
+    }
+    ++g.count.back();
+    g.group_of[static_cast<size_t>(order[i])] = static_cast<int64_t>(g.first.size()) - 1;
+  }
+  return g;
+}
+
+Tensor to_tensor(const std::vector<int64_t>& v, IntArrayRef sizes) {
+  Tensor t = long_tensor(sizes);
+  std::copy(v.begin(), v.end(), longs(t));
+  return t;
+}
+Tensor to_tensor(const std::vector<int64_t>& v) { return to_tensor(v, IntArrayRef(static_cast<int64_t>(v.size()))); }
+
+using Triple = std::tuple<Tensor, Tensor, Tensor>;
+
+// Of all elements. `order` lists them so that equal ones are neighbours.
+Triple unique_elements(const Tensor& x, const std::vector<int64_t>& order, IntArrayRef inverse_sizes, bool inverse, bool counts) {
+  return cpu::visit_all(x.scalar_type(), "unique", [&](auto tag) -> Triple {
+    using T = typename decltype(tag)::type;
+    const T* p = static_cast<const T*>(x.const_data_ptr());
+    const Groups g = group(order, [&](int64_t a, int64_t b) { return p[a] == p[b]; });
+    Tensor values = empty_contiguous({static_cast<int64_t>(g.first.size())}, x.scalar_type());
+    for (size_t i = 0; i < g.first.size(); ++i) static_cast<T*>(values.mutable_data_ptr())[i] = p[g.first[i]];
+    return {
+        values, inverse ? to_tensor(g.group_of, inverse_sizes) : long_tensor({0}), counts ? to_tensor(g.count) : long_tensor({0})};
+  });
+}
+
+std::vector<int64_t> sorted_order(const Tensor& x) {
+  std::vector<int64_t> order(static_cast<size_t>(x.numel()));
+  cpu::SortScratch scratch;
+  cpu::sort_row(x.scalar_type(), x.const_data_ptr(), 1, x.numel(), false, scratch, order.data());
+  return order;
+}
+
+std::vector<int64_t> given_order(int64_t n) {
+  std::vector<int64_t> order(static_cast<size_t>(n));
+  for (int64_t i = 0; i < n; ++i) order[static_cast<size_t>(i)] = i;
+  return order;
+}
+
+// Of the slices along dim.
+Triple unique_slices(const Tensor& self, int64_t dim, bool sort, bool inverse, bool counts) {
+  dim = maybe_wrap_dim(dim, self.dim());
+  const Tensor moved = dense(self.dim() == 0 ? at::reshape(self, IntArrayRef(1)) : at::movedim(self, dim, 0));
+  const int64_t n = moved.size(0), width = n == 0 ? 0 : moved.numel() / n;
+  TORCH_CHECK(
+      n == 0 || width > 0 || moved.numel() > 0,
+      "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied");
+  return cpu::visit_all(self.scalar_type(), "unique_dim", [&](auto tag) -> Triple {
+    using T = typename decltype(tag)::type;
+    const T* p = static_cast<const T*>(moved.const_data_ptr());
+    std::vector<int64_t> order = given_order(n);
+    const auto less = [](T a, T b) {
+      if constexpr (c10::is_complex_v<T>) {
+        return a.real() < b.real() || (a.real() == b.real() && a.imag() < b.imag());
+      } else {
+        return a < b;
+      }
+    };
+    if (sort) {
+      std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+        const T *x = p + a * width, *y = p + b * width;
+        if (std::lexicographical_compare(x, x + width, y, y + width, less)) return true;
+        return !std::lexicographical_compare(y, y + width, x, x + width, less) && a < b;
+      });
+    }
+    const Groups g = group(order, [&](int64_t a, int64_t b) { return std::equal(p + a * width, p + (a + 1) * width, p + b * width); });
+    Tensor values = at::index_select(moved, 0, to_tensor(g.first));
+    if (self.dim() > 0) values = at::movedim(values, 0, dim);
+    return {values, inverse ? to_tensor(g.group_of) : long_tensor({0}), counts ? to_tensor(g.count) : long_tensor({0})};
+  });
+}
+
+void check_real(const char* op, const Tensor& t) {
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      !isComplexType(t.scalar_type()), "\"", op, "\" not implemented for '", toString(t.scalar_type()), "'");
+}
+
+}  // namespace
+
+std::tuple<Tensor, Tensor> _unique(const Tensor& self, bool, bool return_inverse) {
+  check_real("unique", self);
+  const Tensor x = dense(self);
+  auto [values, inverse, counts] = unique_elements(x, sorted_order(x), self.sizes(), return_inverse, false);
+  return {values, inverse};
+}
+Triple _unique2(const Tensor& self, bool, bool return_inverse, bool return_counts) {
+  check_real("unique", self);
+  const Tensor x = dense(self);
+  return unique_elements(x, sorted_order(x), self.sizes(), return_inverse, return_counts);
+}
+Triple unique_dim(const Tensor& self, int64_t dim, bool, bool return_inverse, bool return_counts) {
+  return unique_slices(self, dim, true, return_inverse, return_counts);
+}
+Triple unique_dim_consecutive(const Tensor& self, int64_t dim, bool return_inverse, bool return_counts) {
+  return unique_slices(self, dim, false, return_inverse, return_counts);
+}
+Triple unique_consecutive(const Tensor& self, bool return_inverse, bool return_counts, std::optional<int64_t> dim) {
+  if (dim) return unique_slices(self, *dim, false, return_inverse, return_counts);
+  const Tensor x = dense(self);
+  return unique_elements(x, given_order(x.numel()), self.sizes(), return_inverse, return_counts);
+}
+
+// Sorted test elements are searched.
+Tensor isin_tensors(const Tensor& elements, const Tensor& test_elements, bool, bool invert) {
+  TypePromotion promotion;
+  for (const Tensor* t : {&elements, &test_elements}) {
+    promotion.add_tensor(t->scalar_type(), static_cast<int>(t->dim()), t->unsafeGetTensorImpl()->is_wrapped_number());
+  }
+  const ScalarType type = promotion.result();
+  const Tensor x = dense(elements, type), tests = dense(test_elements, type);
+  Tensor out = empty_contiguous(elements.sizes(), ScalarType::Bool);
+  check_real("isin", x);
+  cpu::visit_real(type, "isin", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T *p = static_cast<const T*>(x.const_data_ptr()), *q = static_cast<const T*>(tests.const_data_ptr());
+    std::vector<T> sorted;
+    for (int64_t i = 0; i < tests.numel(); ++i) {
+      if (q[i] == q[i]) sorted.push_back(q[i]);
+    }
+    std::sort(sorted.begin(), sorted.end());
+    bool* to = static_cast<bool*>(out.mutable_data_ptr());
+    at::parallel_for(0, x.numel(), 4096, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        to[i] = (p[i] == p[i] && std::binary_search(sorted.begin(), sorted.end(), p[i])) != invert;
+      }
+    });
+  });
+  return out;
+}
+Tensor isin_scalar(const Tensor& elements, const Scalar& test_element, bool assume_unique, bool invert) {
+  return isin_tensors(elements, wrapped_scalar_tensor(test_element), assume_unique, invert);
+}
+Tensor isin_of_scalar(const Scalar& element, const Tensor& test_elements, bool assume_unique, bool invert) {
+  return isin_tensors(wrapped_scalar_tensor(element), test_elements, assume_unique, invert);
+}
+
+Tensor bincount_cpu(const Tensor& self, const std::optional<Tensor>& weights, int64_t minlength) {
+  TORCH_CHECK(minlength >= 0, "minlength should be >= 0");
+  TORCH_CHECK(self.dim() == 1 && isIntegralType(self.scalar_type(), false), "bincount only supports 1-d non-negative integral inputs.");
+  const bool weighted = weights && weights->defined();
+  TORCH_CHECK(
+      !weighted || (weights->dim() == 1 && weights->size(0) == self.size(0)), "weights should be 1-d and have the same length as input");
+  const Tensor x = dense(self, ScalarType::Long);
+  const int64_t* p = longs(x);
+  int64_t length = minlength;
+  for (int64_t i = 0; i < x.numel(); ++i) {
+    TORCH_CHECK(p[i] >= 0, "bincount only supports 1-d non-negative integral inputs.");
+    TORCH_CHECK(p[i] < std::numeric_limits<int64_t>::max() / 8, "bincount(): value ", p[i], " is too large");
+    length = std::max(length, p[i] + 1);
+  }
+  if (!weighted) {
+    Tensor out = long_tensor({length});
+    std::fill_n(longs(out), length, 0);
+    for (int64_t i = 0; i < x.numel(); ++i) ++longs(out)[p[i]];
+    return out;
+  }
+  const ScalarType type = weights->scalar_type() == ScalarType::Float ? ScalarType::Float : ScalarType::Double;
+  const Tensor w = dense(*weights, type);
+  Tensor out = empty_contiguous({length}, type);
+  cpu::visit_float_double(type, "bincount", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    T* to = static_cast<T*>(out.mutable_data_ptr());
+    std::fill_n(to, length, T(0));
+    for (int64_t i = 0; i < x.numel(); ++i) to[p[i]] += static_cast<const T*>(w.const_data_ptr())[i];
+  });
+  return out;
+}
+
+// Equal bins between min and max (those of the data where both are 0); the last bin is closed.
+Tensor histc_cpu(const Tensor& self, int64_t bins, const Scalar& min, const Scalar& max) {
+  TORCH_CHECK(bins > 0, "bins must be > 0");
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      isFloatingType(self.scalar_type()), "\"histc\" not implemented for '", toString(self.scalar_type()), "'");
+  const Tensor x = dense(self);
+  Tensor out = empty_contiguous({bins}, self.scalar_type());
+  cpu::visit_floating(self.scalar_type(), "histc", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* p = static_cast<const T*>(x.const_data_ptr());
+    double low = min.toDouble(), high = max.toDouble();
+    if (low == high && x.numel() > 0) {
+      low = std::numeric_limits<double>::infinity(), high = -low;
+      for (int64_t i = 0; i < x.numel(); ++i) {
+        low = std::min(low, static_cast<double>(p[i]));
+        high = std::max(high, static_cast<double>(p[i]));
+      }
+    }
+    if (low == high) low -= 1, high += 1;
+    TORCH_CHECK(std::isfinite(low) && std::isfinite(high), "range of [", low, ", ", high, "] is not finite");
+    TORCH_CHECK(low < high, "max must be larger than min");
+    std::vector<int64_t> count(static_cast<size_t>(bins));
+    for (int64_t i = 0; i < x.numel(); ++i) {
+      const double v = static_cast<double>(p[i]);
+      if (!(v >= low && v <= high)) continue;
+      const auto bin = static_cast<int64_t>((v - low) / (high - low) * static_cast<double>(bins));
+      ++count[static_cast<size_t>(std::min(bin, bins - 1))];
+    }
+    for (int64_t i = 0; i < bins; ++i) static_cast<T*>(out.mutable_data_ptr())[i] = static_cast<T>(static_cast<float>(count[static_cast<size_t>(i)]));
+  });
+  return out;
+}
+
+namespace {
+
+// The first place of `row` (n elements, read through `order` where there is one) whose element is not below v, or with `right`
+// is above v. NaN is larger than all.
+template <class T>
+int64_t place_of(const T* row, const int64_t* order, int64_t n, T v, bool right) {
+  int64_t low = 0, high = n;
+  while (low < high) {
+    const int64_t middle = low + (high - low) / 2;
+    const T m = row[order ? order[middle] : middle];
+    const bool before = right ? !(m > v) : !(m >= v);
+    if (before) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+bool right_side(bool right, std::optional<std::string_view> side) {
+  if (!side) return right;
+  TORCH_CHECK(*side == "left" || *side == "right", "torch.searchsorted(): side can only be 'left' or 'right' but got ", *side);
+  TORCH_CHECK(!(right && *side == "left"), "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True");
+  return *side == "right";
+}
+
+}  // namespace
+
+Tensor searchsorted_cpu(
+    const Tensor& sorted_sequence, const Tensor& self, bool out_int32, bool right, std::optional<std::string_view> side,
+    const std::optional<Tensor>& sorter) {
+  const bool from_right = right_side(right, side);
+  const bool one_row = sorted_sequence.dim() == 1;
+  TORCH_CHECK(sorted_sequence.dim() > 0, "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1");
+  TORCH_CHECK(
+      one_row || (self.dim() == sorted_sequence.dim() &&
+                  self.sizes().slice(0, static_cast<size_t>(self.dim()) - 1) ==
+                      sorted_sequence.sizes().slice(0, static_cast<size_t>(self.dim()) - 1)),
+      "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input value "
+      "tensor must match, but we got boundaries tensor ",
+      sorted_sequence.sizes(), " and input value tensor ", self.sizes());
+  check_real("searchsorted", sorted_sequence);
+  TORCH_CHECK(
+      sorted_sequence.scalar_type() == self.scalar_type() || self.dim() == 0,
+      "torch.searchsorted(): boundary tensor and input value tensor should have same dtype, but got boundary tensor dtype ",
+      toString(sorted_sequence.scalar_type()), " and input value tensor dtype ", toString(self.scalar_type()));
+  Tensor order;
+  const int64_t n = sorted_sequence.sizes().back();
+  if (sorter && sorter->defined()) {
+    TORCH_CHECK(
+        sorter->sizes() == sorted_sequence.sizes(), "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor ",
+        sorted_sequence.sizes(), "and got sorter tensor ", sorter->sizes());
+    TORCH_CHECK(sorter->scalar_type() == ScalarType::Long, "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype ",
+                toString(sorter->scalar_type()));
+    order = dense(*sorter);
+    for (int64_t i = 0; i < order.numel(); ++i) {
+      TORCH_CHECK_INDEX(longs(order)[i] >= 0 && longs(order)[i] < n, "torch.searchsorted(): sorter index out of range");
+    }
+  }
+  const Tensor rows = dense(sorted_sequence), x = dense(self, sorted_sequence.scalar_type());
+  const int64_t width = one_row || self.dim() == 0 ? x.numel() : x.sizes().back();
+  Tensor out = long_tensor(self.sizes());
+  cpu::visit_real(rows.scalar_type(), "searchsorted", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T *row = static_cast<const T*>(rows.const_data_ptr()), *v = static_cast<const T*>(x.const_data_ptr());
+    at::parallel_for(0, x.numel(), 2048, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t at = one_row ? 0 : i / width * n;
+        longs(out)[i] = place_of(row + at, order.defined() ? longs(order) + at : nullptr, n, v[i], from_right);
+      }
+    });
+  });
+  return out_int32 ? at::_to_copy(out, TensorOptions().dtype(ScalarType::Int)) : out;
+}
+Tensor searchsorted_scalar(
+    const Tensor& sorted_sequence, const Scalar& self, bool out_int32, bool right, std::optional<std::string_view> side,
+    const std::optional<Tensor>& sorter) {
+  return searchsorted_cpu(sorted_sequence, wrapped_scalar_tensor(self), out_int32, right, side, sorter);
+}
+Tensor bucketize_cpu(const Tensor& self, const Tensor& boundaries, bool out_int32, bool right) {
+  TORCH_CHECK(boundaries.dim() == 1, "boundaries tensor must be 1 dimension, but got dim(", boundaries.dim(), ")");
+  return searchsorted_cpu(boundaries, self, out_int32, right, std::nullopt, std::nullopt);
+}
+Tensor bucketize_scalar(const Scalar& self, const Tensor& boundaries, bool out_int32, bool right) {
+  return bucketize_cpu(wrapped_scalar_tensor(self), boundaries, out_int32, right);
+}
+
+}  // namespace at::native
