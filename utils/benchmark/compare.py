@@ -11,6 +11,9 @@ import os
 import subprocess
 import tempfile
 
+# What a benchmark is compiled with besides its own file.
+SOURCES = {"gpt_benchmark": ["examples/gpt/model.cc"]}
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 
 
@@ -43,7 +46,9 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             theirs = os.path.join(folder, name)
             subprocess.run([os.environ.get("CXX", "g++"), "-std=c++17", "-O2",
-                            "-I/usr/include/torch/csrc/api/include", os.path.join(ROOT, "utils/benchmark", name + ".cc"),
+                            "-iquote", ROOT, "-I/usr/include/torch/csrc/api/include",
+                            "-include", "utils/benchmark/libtorch_before_2.h",
+                            *[os.path.join(ROOT, f) for f in ["utils/benchmark/" + name + ".cc"] + SOURCES.get(name, [])],
                             "-o", theirs, "-ltorch", "-ltorch_cpu", "-lc10", "-lbenchmark", "-lpthread"], check=True)
             rows = {}
             for _ in range(options.repetitions):
