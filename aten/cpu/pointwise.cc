@@ -266,38 +266,47 @@ void run_cyclic(cpu::ElementLoop loop, const void* context, char* const* data, c
 
 void run_loop(cpu::ElementLoop loop, const void* context, const ScalarType* computes, const TensorBase& out, Inputs inputs) {
   const int count = static_cast<int>(inputs.size()) + 1;
-  const int64_t n = out.numel();
+  const TensorImpl& result = *out.unsafeGetTensorImpl();
+  const int64_t n = result.numel();
   if (n == 0) return;
 
-  // Everything contiguous, of one shape and of the loop's types: no driver.
+  // Everything contiguous, of one shape and of the loop's types: no driver. Numbers and 0-dim tensors are spread over a buffer
+  // for small results; one operand may repeat.
   char* data[cpu::kMaxOperands];
   int64_t item_sizes[cpu::kMaxOperands];
   alignas(64) char spread[2][kSpreadElements * 16];
-  int spreads = 0;
-  bool direct = out.scalar_type() == computes[0] && out.is_contiguous();
-  data[0] = static_cast<char*>(out.mutable_data_ptr());
-  item_sizes[0] = static_cast<int64_t>(out.itemsize());
-  int k = 1, cyclic = 0;
+  int spreads = 0, cyclic = 0, k = 1;
   int64_t period = 0;
+  bool direct = result.dtype() == computes[0] && result.is_contiguous();
+  data[0] = static_cast<char*>(result.data());
+  item_sizes[0] = static_cast<int64_t>(result.itemsize());
   for (const Input& in : inputs) {
     if (!direct) break;
-    const TensorBase* t = in.tensor();
-    if (t != nullptr) {
-      direct = t->scalar_type() == computes[k] && t->is_contiguous();
-      if (direct && t->numel() != n) {
-        direct = cyclic == 0 && n * item_sizes[0] < cpu::stream_threshold_bytes() && (period = period_of(*t, out.sizes())) > 0;
+    item_sizes[k] = static_cast<int64_t>(elementSize(computes[k]));
+    alignas(16) char number[16];
+    const void* item = nullptr;
+    if (in.tensor() == nullptr) {
+      store_number(in.number(), computes[k], number);
+      item = number;
+    } else {
+      const TensorImpl& t = *in.tensor()->unsafeGetTensorImpl();
+      direct = t.dtype() == computes[k];
+      data[k] = static_cast<char*>(t.data());
+      if (t.numel() == 1 || !t.is_contiguous()) {
+        // One value for all, or an expanded one.
+        for (int64_t d = 0; d < t.dim(); ++d) direct = direct && (t.strides()[d] == 0 || t.sizes()[d] == 1);
+        if (n > 1 || !t.is_contiguous()) item = data[k];
+      } else if (t.numel() != n) {
+        direct = direct && cyclic == 0 && n * item_sizes[0] < cpu::stream_threshold_bytes() &&
+            (period = period_of(*in.tensor(), out.sizes())) > 0;
         cyclic = k;
       }
-      data[k] = static_cast<char*>(t->mutable_data_ptr());
-      item_sizes[k] = static_cast<int64_t>(t->itemsize());
-    } else {
+    }
+    if (item != nullptr && direct) {
       direct = n <= kSpreadElements && spreads < 2;
       if (!direct) break;
-      char number[16];
-      store_number(in.number(), computes[k], number);
       data[k] = spread[spreads++];
-      item_sizes[k] = static_cast<int64_t>(elementSize(computes[k]));
-      cpu::fill_run(data[k], number, n, item_sizes[k]);
+      cpu::fill_run(data[k], item, n, item_sizes[k]);
     }
     ++k;
   }

@@ -58,18 +58,18 @@ void run(const char* name, const cpu::ElementOp& op, ScalarType in_dtype, const 
 /// The common call at no cost: all contiguous, of one shape and of a dtype that is its own compute type, and too small to be
 /// shared between threads. False, and nothing done, for any other call.
 inline bool run_direct(const cpu::ElementOp& op, const TensorBase& out, const TensorBase& a, const TensorBase& b) {
-  const ScalarType dtype = out.scalar_type();
-  if (dtype != a.scalar_type() || dtype != b.scalar_type()) return false;
-  if (!out.is_contiguous() || !a.is_contiguous() || !b.is_contiguous()) return false;
-  const int64_t n = out.numel();
-  if (n != a.numel() || n != b.numel() || n > cpu::kPointwiseGrain) return false;
+  const TensorImpl &to = *out.unsafeGetTensorImpl(), &x = *a.unsafeGetTensorImpl(), &y = *b.unsafeGetTensorImpl();
+  const ScalarType dtype = to.dtype();
+  if (dtype != x.dtype() || dtype != y.dtype()) return false;
+  if (!to.is_contiguous() || !x.is_contiguous() || !y.is_contiguous()) return false;
+  const int64_t n = to.numel();
+  if (n != x.numel() || n != y.numel() || n > cpu::kPointwiseGrain) return false;
   const cpu::ElementTable& table = dtype == ScalarType::Float ? op.float32
       : dtype == ScalarType::Double                           ? op.float64
       : dtype == ScalarType::Long                             ? op.int64
                                                               : op.complex128;
   if (C10_UNLIKELY(!table || (&table == &op.complex128 && dtype != ScalarType::ComplexDouble))) return false;
-  char* const data[] = {static_cast<char*>(out.mutable_data_ptr()), static_cast<char*>(a.mutable_data_ptr()),
-                        static_cast<char*>(b.mutable_data_ptr())};
+  char* const data[] = {static_cast<char*>(to.data()), static_cast<char*>(x.data()), static_cast<char*>(y.data())};
   if (n > 0) table.get()(data, n, nullptr);
   return true;
 }

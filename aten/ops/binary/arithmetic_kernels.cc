@@ -19,9 +19,17 @@ using pointwise::to_floating;
 namespace {
 
 // The common call: equal dtypes, equal shapes, contiguous.
-bool is_plain(const Tensor& self, const Tensor& other) {
-  return self.scalar_type() == other.scalar_type() && self.is_contiguous() && other.is_contiguous() &&
-      self.sizes() == other.sizes() && self.device() == other.device();
+inline bool is_plain(const Tensor& self, const Tensor& other) {
+  const TensorImpl *a = self.unsafeGetTensorImpl(), *b = other.unsafeGetTensorImpl();
+  if (a == nullptr || b == nullptr || a->dtype() != b->dtype() || a->numel() != b->numel() || a->dim() != b->dim() ||
+      !a->is_contiguous() || !b->is_contiguous() || a->device() != b->device()) {
+    return false;
+  }
+  const int64_t *x = a->sizes().data(), *y = b->sizes().data();
+  for (int64_t d = 0; d < a->dim(); ++d) {
+    if (x[d] != y[d]) return false;
+  }
+  return true;
 }
 
 TensorSpec arithmetic_spec(const Tensor& self, const Tensor& other) {

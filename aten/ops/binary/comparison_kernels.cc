@@ -17,8 +17,21 @@ using pointwise::result_spec;
 
 namespace {
 
+// A number as an element of the dtype would be.
+Scalar rounded(const Scalar& number, ScalarType dtype) {
+  if (dtype == ScalarType::Half) return static_cast<float>(Half(static_cast<float>(number.toDouble())));
+  if (dtype == ScalarType::BFloat16) return static_cast<float>(BFloat16(static_cast<float>(number.toDouble())));
+  return number;
+}
+
 void compare(const char* name, const cpu::ElementOp& op, const Input& a, const Input& b, Tensor& out) {
-  pointwise::run_predicate(name, op, promoted_type({a, b}), out, {a, b});
+  const ScalarType dtype = promoted_type({a, b});
+  if (b.tensor() != nullptr) {
+    pointwise::run_predicate(name, op, dtype, out, {a, b});
+    return;
+  }
+  const Scalar number = rounded(b.number(), dtype);
+  pointwise::run_predicate(name, op, dtype, out, {a, number});
 }
 void check_ordered(ScalarType type) {
   TORCH_CHECK(!isComplexType(type), "comparison of complex numbers by order is not supported");
