@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <numeric>
 #include <set>
 #include <stdexcept>
@@ -88,13 +89,18 @@ TEST(DataLoader, RandomOrderFollowsTheSeedWithAnyNumberOfWorkers) {
   EXPECT_NE(results[0][0], results[0][12]) << "each pass has an order of its own";
 }
 
-// Takes longer for the first batches than for the last.
+// Its first example is ready only when the other worker has handed one in (and begun with its second).
 struct Slow : datasets::Dataset<Slow, int> {
   int get(size_t i) override {
-    std::this_thread::sleep_for(milliseconds(i == 0 ? 60 : 1));
+    if (i == 0) {
+      while (*others < 2) std::this_thread::yield();
+    } else {
+      ++*others;
+    }
     return static_cast<int>(i);
   }
   std::optional<size_t> size() const override { return 6; }
+  std::shared_ptr<std::atomic<int>> others = std::make_shared<std::atomic<int>>(0);
 };
 
 TEST(DataLoader, OrderIsKeptOrNotAsAsked) {
