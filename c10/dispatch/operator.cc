@@ -1,7 +1,6 @@
 #include "c10/dispatch/operator.h"
 
 #include <string>
-#include <string_view>
 
 #include "c10/util/exception.h"
 
@@ -12,23 +11,20 @@ void missing_implementation(const OperatorBase& op, uint32_t keys) {
   const DispatchKey key = layers != 0                   ? DispatchKeySet::from_raw(layers).highest()
                           : (keys & kBackendKeys.raw()) ? (DispatchKeySet::from_raw(keys) & kBackendKeys).highest()
                                                         : DispatchKey::CPU;
-  switch (key) {
-    case DispatchKey::Autograd:
-      if (op.is_out) {
-        const std::string_view name(op.name);
-        C10_THROW_ERROR(Error, std::string(name.substr(0, name.find('.'))) +
-                                   "(): functions with out=... arguments don't support automatic differentiation, but one "
-                                   "of the arguments requires grad.");
-      }
-      C10_THROW_ERROR(NotImplementedError,
-                      std::string(op.name) + ": an input requires a gradient, but no derivative is linked; add //autograd");
-    case DispatchKey::CUDA:
-      C10_THROW_ERROR(NotImplementedError, std::string(op.name) + ": no kernel for CUDA tensors is linked; add //aten/ops/" +
-                                               op.family + ":cuda, built with --config=cuda");
-    default:
-      C10_THROW_ERROR(NotImplementedError,
-                      std::string(op.name) + " (//aten/ops/" + op.family + ") has no kernel for the " + toString(key) + " backend");
+  const std::string name(op.name);
+  std::string message;
+  if (key == DispatchKey::Autograd && op.is_out) {
+    C10_THROW_ERROR(Error, name.substr(0, name.find('.')) +
+                               "(): functions with out=... arguments don't support automatic differentiation, but one of the "
+                               "arguments requires grad.");
+  } else if (key == DispatchKey::Autograd) {
+    message = name + ": an input requires a gradient, but no derivative is linked; add //autograd";
+  } else if (key == DispatchKey::CUDA) {
+    message = name + ": no kernel for CUDA tensors is linked; add //aten/ops/" + op.family + ":cuda, built with --config=cuda";
+  } else {
+    message = name + " (//aten/ops/" + op.family + ") has no kernel for the " + toString(key) + " backend";
   }
+  C10_THROW_ERROR(NotImplementedError, message);
 }
 
 }  // namespace c10::detail
