@@ -26,7 +26,8 @@ def _kd_minimal_binary_impl(ctx):
         command = "strip -o '%s' '%s'" % (stripped.path, binary.path),
         mnemonic = "Strip",
     )
-    return [DefaultInfo(executable = stripped, runfiles = ctx.attr.binary[0][DefaultInfo].default_runfiles)]
+    runfiles = ctx.runfiles(files = [stripped]).merge(ctx.attr.binary[0][DefaultInfo].default_runfiles)
+    return [DefaultInfo(executable = stripped, runfiles = runfiles)]
 
 kd_minimal_binary = rule(
     implementation = _kd_minimal_binary_impl,
@@ -58,7 +59,7 @@ def _kd_preprocessed_lines_impl(ctx):
                    (ctx.attr.header, toolchain.compiler_executable, " ".join(flags), out.path)),
         mnemonic = "PreprocessedLines",
     )
-    return [DefaultInfo(files = depset([out]))]
+    return [DefaultInfo(files = depset([out]), runfiles = ctx.runfiles(files = [out]))]
 
 kd_preprocessed_lines = rule(
     implementation = _kd_preprocessed_lines_impl,
