@@ -7,7 +7,7 @@ load("//build_defs:rules.bzl", "kd_cc_library")
 # such a family; the public target links its implementation, and that of what it calls in turn. Circles are fine here: every
 # operator lives in sections of its own, and a static link keeps what is called.
 FAMILY_CALLS = {
-    "activation": ["copy"],
+    "activation": ["binary", "copy", "view"],
     "attention": ["binary", "copy", "creation", "index", "matmul", "pointwise", "random", "reduce", "softmax", "unary", "view"],
     "binary": ["copy", "reduce", "unary"],
     "conv": ["binary", "copy", "padding", "reduce", "view"],

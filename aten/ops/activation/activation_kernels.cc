@@ -7,7 +7,6 @@
 #include "aten/cpu/loops_activation.h"
 #include "aten/cpu/pointwise.h"
 #include "aten/ops/activation/ops.h"
-#include "aten/ops/copy/ops.h"
 
 namespace at::native {
 
@@ -82,12 +81,6 @@ void prelu_cpu(const Tensor& self, const Tensor& weight, Tensor& out) {
   }
   pointwise::run("prelu", cpu::loops::prelu, out.scalar_type(), nullptr, out, {self, along});
 }
-Tensor rrelu(const Tensor& self, const Scalar& lower, const Scalar& upper, bool training, std::optional<Generator> generator) {
-  if (!training) return at::leaky_relu(self, (lower.toDouble() + upper.toDouble()) / 2);
-  Tensor noise = at::clone(self);
-  return at::rrelu_with_noise(self, noise, lower, upper, training, std::move(generator));
-}
-
 TensorSpec threshold_meta(const Tensor& self, const Scalar&, const Scalar&) { return floating_spec("threshold", self); }
 void threshold_cpu(const Tensor& self, const Scalar& threshold, const Scalar& value, Tensor& out) {
   run("threshold", cpu::loops::threshold, self, {threshold, value}, out);

@@ -6,6 +6,7 @@
 #include "aten/core/empty.h"
 #include "aten/core/tensor.h"
 #include "aten/core/view.h"
+#include "aten/ops/activation/ops.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
@@ -197,6 +198,23 @@ TEST_F(Random, Multinomial) {
   EXPECT_THROW(at::multinomial(w, 5), c10::Error);
   EXPECT_THROW(at::multinomial(list({1, -1}), 1), c10::Error);
   EXPECT_THROW(at::multinomial(list({0, 0}), 1, true), c10::Error);
+}
+
+TEST_F(Random, PoissonAndBinomial) {
+  const auto all = [](double v, size_t n, ScalarType type = ScalarType::Float) { return list(std::vector<double>(n, v), type); };
+  expect(at::poisson(all(3.5, 6)), {1, 1, 4, 1, 5, 3});
+  at::manual_seed(42);
+  expect(at::poisson(all(50, 6)), {35, 40, 50, 38, 42, 47});
+  at::manual_seed(42);
+  expect(at::binomial(all(10, 6), all(.3, 6)), {1, 1, 4, 1, 5, 3});
+  at::manual_seed(42);
+  expect(at::binomial(all(100, 6), all(.75, 6)), {84, 81, 75, 82, 80, 77});
+  EXPECT_THROW(at::poisson(all(-1, 1)), c10::Error);
+}
+
+TEST_F(Random, RandomizedRectifier) {
+  expect(at::rrelu(list({-1, 2, -3}), .1, .3, true), {-0.1116309, 2, -0.3377461});
+  expect(at::rrelu(list({-1, 2}), .1, .3, false), {-0.2, 2});
 }
 
 TEST_F(Random, FillsInTheOrderOfTheMemory) {

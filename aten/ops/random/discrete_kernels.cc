@@ -1,0 +1,125 @@
+// poisson and binomial: inversion for small means, transformed rejection with squeeze for large ones (Hormann 1993).
+#include <cmath>
+
+#include "aten/core/empty.h"
+#include "aten/core/tensor.h"
+#include "aten/ops/copy/ops.h"
+#include "aten/ops/random/draws.h"
+#include "aten/ops/random/ops.h"
+#include "aten/ops/view/ops.h"
+
+namespace at::native {
+
+using random::Draws;
+using random::fill_each_in_memory_order;
+
+namespace {
+
+// lgamma writes a global.
+double log_gamma(double x) {
+  int sign;
+  return ::lgamma_r(x, &sign);
+}
+
+double draw_poisson(Draws& draws, double mean) {
+  if (mean == 0) return 0;
+  if (mean < 10) {
+    const double limit = std::exp(-mean);
+    double product = 1, count = 0;
+    for (;;) {
+      product *= draws.uniform();
+      if (product <= limit) return count;
+      count += 1;
+    }
+  }
+  const double root = std::sqrt(mean), log_mean = std::log(mean);
+  const double b = 0.931 + 2.53 * root, a = -0.059 + 0.02483 * b;
+  const double v = 0.9277 - 3.6224 / (b - 2), g = 1.1239 + 1.1328 / (b - 3.4);
+  for (;;) {
+    const double u = draws.uniform() - 0.5, height = draws.uniform();
+    const double s = 0.5 - std::fabs(u);
+    const double k = std::floor((2 * a / s + b) * u + mean + 0.43);
+    if (s >= 0.07 && height <= v) return k;
+    if (k < 0 || (s < 0.013 && height > s)) continue;
+    if (std::log(height) + std::log(g) - std::log(a / (s * s) + b) <= -mean + k * log_mean - log_gamma(k + 1)) return k;
+  }
+}
+
+// What Stirling's formula leaves of log(k!).
+double stirling_tail(double k) {
+  static constexpr double kTails[] = {0.0810614667953272,  0.0413406959554092,  0.0276779256849983, 0.020790672103765,
+                                      0.0166446911898211,  0.0138761288230707,  0.0118967099458917, 0.010411265261972,
+                                      0.00925546218271273, 0.00833056343336287};
+  if (k <= 9) return kTails[static_cast<int>(k)];
+  const double q = (k + 1) * (k + 1);
+  return (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / q) / q) / (k + 1);
+}
+
+double draw_binomial(Draws& draws, double n, double p, bool in_float) {
+  if (n <= 0 || p <= 0) return 0;
+  if (p >= 1) return n;
+  if (p > 0.5) return n - draw_binomial(draws, n, 1 - p, in_float);
+  if (n * p < 10) {
+    double sum = 0, count = 0;
+    const double scale = std::log1p(-p);
+    for (;;) {
+      sum += std::ceil(std::log(draws.uniform()) / scale);
+      if (sum > n) return count;
+      count += 1;
+    }
+  }
+  const double np = in_float ? static_cast<double>(static_cast<float>(n * p)) : n * p;
+  const double sigma = std::sqrt(n * p * (1 - p));
+  const double b = 1.15 + 2.53 * sigma, a = -0.0873 + 0.0248 * b + 0.01 * p, c = np + 0.5, v = 0.92 - 4.2 / b;
+  const double r = p / (1 - p), h = (2.83 + 5.1 / b) * sigma, m = std::floor((n + 1) * p);
+  for (;;) {
+    const double u = draws.uniform() - 0.5;
+    double height = draws.uniform();
+    const double s = 0.5 - std::fabs(u);
+    const double k = std::floor((2 * a / s + b) * u + c);
+    if (s >= 0.07 && height <= v) return k;
+    if (k < 0 || k > n) continue;
+    height = std::log(height * h / (a / (s * s) + b));
+    const double bound = (m + 0.5) * std::log((m + 1) / (r * (n - m + 1))) + (n + 1) * std::log((n - m + 1) / (n - k + 1)) +
+        (k + 0.5) * std::log(r * (n - k + 1) / (k + 1)) + stirling_tail(m) + stirling_tail(n - m) - stirling_tail(k) -
+        stirling_tail(n - k);
+    if (height <= bound) return k;
+  }
+}
+
+Tensor as_doubles(const Tensor& t, IntArrayRef sizes) {
+  return at::contiguous(at::to(at::expand(t, sizes), ScalarType::Double));
+}
+
+}  // namespace
+
+Tensor poisson(const Tensor& self, std::optional<Generator> generator) {
+  TORCH_CHECK_NOT_IMPLEMENTED(self.is_floating_point(), "\"poisson_cpu\" not implemented for '", self.scalar_type(), "'");
+  const Tensor result = empty_contiguous(self.sizes(), self.scalar_type(), self.device());
+  if (self.is_meta() || self.numel() == 0) return result;
+  const Tensor means = as_doubles(self, self.sizes());
+  const double* mean = means.data_ptr<double>();
+  for (int64_t i = 0; i < means.numel(); ++i) TORCH_CHECK(mean[i] >= 0, "invalid Poisson rate, expected rate to be non-negative");
+  Draws draws(generator);
+  fill_each_in_memory_order<double>(result, [&] { return draw_poisson(draws, *mean++); });
+  return result;
+}
+
+Tensor binomial(const Tensor& count, const Tensor& prob, std::optional<Generator> generator) {
+  TORCH_CHECK_NOT_IMPLEMENTED(count.is_floating_point() && prob.is_floating_point(),
+                              "binomial only supports floating-point dtypes, got count: ", count.scalar_type(),
+                              " and prob: ", prob.scalar_type());
+  TORCH_CHECK(count.scalar_type() == prob.scalar_type(), "binomial: count and prob must have one dtype, got ",
+              count.scalar_type(), " and ", prob.scalar_type());
+  const TensorSpec spec = pointwise::result_spec({count, prob}, count.scalar_type());
+  const Tensor result = empty_contiguous(spec.sizes, spec.dtype, spec.device);
+  if (result.is_meta() || result.numel() == 0) return result;
+  const Tensor counts = as_doubles(count, result.sizes()), probabilities = as_doubles(prob, result.sizes());
+  const double *n = counts.data_ptr<double>(), *p = probabilities.data_ptr<double>();
+  Draws draws(generator);
+  const bool in_float = spec.dtype != ScalarType::Double;
+  fill_each_in_memory_order<double>(result, [&] { return draw_binomial(draws, *n++, *p++, in_float); });
+  return result;
+}
+
+}  // namespace at::native
