@@ -3,8 +3,10 @@
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
+#include "aten/ops/norm/ops.h"
 #include "c10/core/grad_mode.h"
 #include "nn/functional/normalization.h"
+#include "nn/functional/optional_tensor.h"
 #include "nn/init/init.h"
 
 namespace torch::nn {
@@ -41,8 +43,8 @@ void LayerNormImpl::reset_parameters() {
 }
 
 at::Tensor LayerNormImpl::forward(const at::Tensor& input) {
-  return F::layer_norm(
-      input, F::LayerNormFuncOptions(options.normalized_shape()).weight(weight).bias(bias).eps(options.eps()));
+  return at::layer_norm(input, options.normalized_shape(), detail::if_defined(weight), detail::if_defined(bias),
+                        options.eps());
 }
 
 void LayerNormImpl::pretty_print(std::ostream& stream) const {

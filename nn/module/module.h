@@ -50,10 +50,9 @@ class Module : public std::enable_shared_from_this<Module> {
   explicit Module(std::string name);
   // The name is then the demangled type ("torch::nn::LinearImpl").
   Module();
+  // No moves: a virtual base that two bases share would be moved from twice.
   Module(const Module&) = default;
   Module& operator=(const Module&) = default;
-  Module(Module&&) noexcept = default;
-  Module& operator=(Module&&) noexcept = default;
   virtual ~Module();
 
   const std::string& name() const noexcept;
