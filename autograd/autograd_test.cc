@@ -300,6 +300,34 @@ TEST(InPlace, OverlappingViewsOfOneBase) {
   EXPECT_EQ(numbers(x.grad()), (List{8, 8 + 8, 8 + 4, 4}));
 }
 
+TEST(InPlace, RealPartsOfComplexNumbers) {
+  Tensor x = at::full({2}, c10::Scalar(c10::complex<double>(1, 2)), at::TensorOptions().dtype(at::kComplexDouble));
+  x.set_requires_grad(true);
+  Tensor z = at::clone(x);
+  Tensor imaginary = at::select(at::view_as_real(z), 1, 1);
+  imaginary.mul_(5);
+  const Tensor parts = at::view_as_real(z);
+  // 1^2 + 10^2 each: the gradient is 2 + 100 i.
+  at::sum(at::mul(parts, parts)).backward();
+  EXPECT_EQ(numbers(at::view_as_real(x.grad())), (List{2, 100, 2, 100}));
+}
+
+TEST(InPlace, Detach) {
+  Tensor x = leaf({2});
+  Tensor y = at::mul(x, x);
+  y.detach_();
+  EXPECT_FALSE(y.requires_grad());
+  EXPECT_TRUE(y.is_leaf());
+  Tensor z = at::mul(x, x);
+  Tensor view = at::view(z, {2, 1});
+  EXPECT_EQ(
+      message_of([&] { view.detach_(); }),
+      "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and "
+      "gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
+      "these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py as a "
+      "solution.");
+}
+
 TEST(InPlace, ForbiddenViews) {
   Tensor x = leaf({4});
   Tensor y = at::clone(x);

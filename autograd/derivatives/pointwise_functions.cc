@@ -309,8 +309,10 @@ Tensor exp2_grad(const Tensor& grad, const Tensor& result) {
 }
 
 Tensor logit_grad(const Tensor& grad, const Tensor& self, std::optional<double> eps) {
+  // The bounds as the operator sees them: rounded to the tensor's dtype.
   const double low = eps.value_or(0.0);
-  const Tensor outside = at::logical_or(at::lt(self, Scalar(low)), at::gt(self, Scalar(1.0 - low)));
+  const Tensor outside = at::logical_or(
+      at::lt(self, as_tensor(Scalar(low), self)), at::gt(self, as_tensor(Scalar(1.0 - low), self)));
   const Tensor slope = at::div(grad, at::mul(self, minus_from(1.0, self)));
   if (eps.has_value()) return drop_where(outside, slope);
   return at::masked_fill(slope, outside, Scalar(std::numeric_limits<double>::quiet_NaN()));

@@ -19,17 +19,11 @@ Node* retain(Node* node) {
   return NodePtr::reclaim_copy(node).release();
 }
 
-struct AsStridedExtra {
-  grad_ops::Geometry input;
-  grad_ops::Geometry view;
-};
-
 void apply_as_strided(GenericNode& node, const at::Tensor* grad, at::Tensor* out) {
-  const AsStridedExtra& extra = node.extra<AsStridedExtra>();
-  out[0] = grad_ops::as_strided_backward(grad[0], extra.input, extra.view);
+  out[0] = node.extra<grad_ops::ViewGeometry>().of_base(grad[0]);
 }
 
-constexpr NodeKind kAsStrided{"AsStridedBackward0", apply_as_strided, GenericNode::drop_extra<AsStridedExtra>};
+constexpr NodeKind kAsStrided{"AsStridedBackward0", apply_as_strided, GenericNode::drop_extra<grad_ops::ViewGeometry>};
 
 constinit std::mutex regenerate_mutex;
 const NodePtr kNoNode;
@@ -47,9 +41,9 @@ void regenerate(const at::TensorBase& view) {
   if (!is_outdated(impl)) return;
   const at::Tensor base(impl.base());
   GenericNode::Ptr node = GenericNode::make(
-      kAsStrided, {.edges = 1, .saved = 0, .results = 1, .extra_bytes = sizeof(AsStridedExtra)});
+      kAsStrided, {.edges = 1, .saved = 0, .results = 1, .extra_bytes = sizeof(grad_ops::ViewGeometry)});
   node->set_edge(0, base);
-  node->emplace_extra<AsStridedExtra>(grad_ops::Geometry::of(base), grad_ops::Geometry::of(view));
+  node->emplace_extra<grad_ops::ViewGeometry>(grad_ops::ViewGeometry::of(base, view));
   node->set_result_metadata(0, at::Tensor(view));
   AutogradMeta& meta = materialize_meta(view);
   meta.grad_fn_ = std::move(node);

@@ -203,4 +203,45 @@ at::Tensor grad_inside(const at::Tensor& grad, const Geometry& base, const Geome
       in_place, view.sizes, view.strides, in_place.storage_offset() + view.offset - base.offset);
 }
 
+namespace {
+
+Geometry in_reals(Geometry g) {
+  for (int64_t& stride : g.strides) stride *= 2;
+  g.offset *= 2;
+  g.sizes.push_back(2);
+  g.strides.push_back(1);
+  return g;
+}
+
+at::Tensor as_reals(const at::Tensor& t, bool is_complex) {
+  return is_complex ? at::view_as_real(t) : t;
+}
+
+at::Tensor as_complex(const at::Tensor& t, bool is_complex) {
+  return is_complex ? at::view_as_complex(at::contiguous(t)) : t;
+}
+
+}  // namespace
+
+ViewGeometry ViewGeometry::of(const at::TensorBase& base, const at::TensorBase& view) {
+  ViewGeometry g{Geometry::of(base), Geometry::of(view)};
+  if (base.is_complex() == view.is_complex()) return g;
+  g.base_is_complex = base.is_complex();
+  g.view_is_complex = view.is_complex();
+  (g.base_is_complex ? g.base : g.view) = in_reals(g.base_is_complex ? g.base : g.view);
+  return g;
+}
+
+at::Tensor ViewGeometry::of_base(const at::Tensor& grad) const {
+  return as_complex(as_strided_backward(as_reals(grad, view_is_complex), base, view), base_is_complex);
+}
+
+at::Tensor ViewGeometry::outside(const at::Tensor& grad) const {
+  return as_complex(grad_outside(as_reals(grad, base_is_complex), base, view), base_is_complex);
+}
+
+at::Tensor ViewGeometry::inside(const at::Tensor& grad) const {
+  return as_complex(grad_inside(as_reals(grad, base_is_complex), base, view), view_is_complex);
+}
+
 }  // namespace torch::autograd::grad_ops

@@ -48,4 +48,19 @@ bool has_nan(const at::Tensor& t);
 at::Tensor grad_outside(const at::Tensor& grad, const Geometry& base, const Geometry& view);
 at::Tensor grad_inside(const at::Tensor& grad, const Geometry& base, const Geometry& view);
 
+// A view and its base. Where one is complex and the other real (view_as_real, view_as_complex) both are described in real
+// numbers, with a last dimension of two.
+struct ViewGeometry {
+  Geometry base;
+  Geometry view;
+  bool base_is_complex = false;
+  bool view_is_complex = false;
+
+  static ViewGeometry of(const at::TensorBase& base, const at::TensorBase& view);
+  // The gradient of the base from that of the view; of the base from before the view was written to; of what was written.
+  at::Tensor of_base(const at::Tensor& grad_of_view) const;
+  at::Tensor outside(const at::Tensor& grad_of_base) const;
+  at::Tensor inside(const at::Tensor& grad_of_base) const;
+};
+
 }  // namespace torch::autograd::grad_ops

@@ -38,28 +38,23 @@ void attach(c10::TensorImpl& impl, NodePtr node, uint32_t output_nr) {
   if (impl.is_view()) impl.set_view_version(impl.version());
 }
 
-struct CopySlicesExtra {
-  grad_ops::Geometry base;
-  grad_ops::Geometry view;
-};
-
 // base' = base with its part `view` replaced by the view's new value: edge 0 leads to the old base, edge 1 to the value.
 void apply_copy_slices(GenericNode& node, const at::Tensor* grad, at::Tensor* out) {
-  const CopySlicesExtra& extra = node.extra<CopySlicesExtra>();
-  if (node.needs(0)) out[0] = grad_ops::grad_outside(grad[0], extra.base, extra.view);
-  if (node.needs(1)) out[1] = grad_ops::grad_inside(grad[0], extra.base, extra.view);
+  const auto& geometry = node.extra<grad_ops::ViewGeometry>();
+  if (node.needs(0)) out[0] = geometry.outside(grad[0]);
+  if (node.needs(1)) out[1] = geometry.inside(grad[0]);
 }
 
-constexpr NodeKind kCopySlices{"CopySlices", apply_copy_slices, GenericNode::drop_extra<CopySlicesExtra>};
+constexpr NodeKind kCopySlices{"CopySlices", apply_copy_slices, GenericNode::drop_extra<grad_ops::ViewGeometry>};
 
 // After `view` became the result of a node: its base is now the result of writing it there.
 void rebase_base(const at::Tensor& view) {
   const at::Tensor base(view.unsafeGetTensorImpl()->base());
   GenericNode::Ptr node = GenericNode::make(
-      kCopySlices, {.edges = 2, .saved = 0, .results = 1, .extra_bytes = sizeof(CopySlicesExtra)});
+      kCopySlices, {.edges = 2, .saved = 0, .results = 1, .extra_bytes = sizeof(grad_ops::ViewGeometry)});
   node->set_edge(0, base);
   node->set_edge(1, view);
-  node->emplace_extra<CopySlicesExtra>(grad_ops::Geometry::of(base), grad_ops::Geometry::of(view));
+  node->emplace_extra<grad_ops::ViewGeometry>(grad_ops::ViewGeometry::of(base, view));
   node->set_result_metadata(0, base);
   attach(*base.unsafeGetTensorImpl(), NodePtr(std::move(node)), 0);
 }

@@ -1,0 +1,103 @@
+// The thread contract of gradients, run under TSan: separate models train side by side, and several threads may differentiate
+// through shared leaves.
+
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <vector>
+
+#include "aten/ops/activation/ops.h"
+#include "aten/ops/binary/ops.h"
+#include "aten/ops/copy/ops.h"
+#include "aten/ops/creation/ops.h"
+#include "aten/ops/matmul/ops.h"
+#include "aten/ops/reduce/ops.h"
+#include "aten/ops/unary/ops.h"
+#include "aten/ops/view/ops.h"
+#include "autograd/autograd.h"
+
+namespace torch::autograd {
+namespace {
+
+using at::Tensor;
+
+Tensor parameter(std::initializer_list<int64_t> sizes, double value) {
+  Tensor t = at::full(sizes, value, at::TensorOptions().dtype(at::kDouble));
+  t.set_requires_grad(true);
+  return t;
+}
+
+// Fits y = 3 x - 1 and returns the last loss.
+double train(int steps) {
+  Tensor w = parameter({1, 1}, 0.1);
+  Tensor b = parameter({1}, 0.0);
+  const Tensor x = at::reshape(at::linspace(-1, 1, 16, at::TensorOptions().dtype(at::kDouble)), {16, 1});
+  const Tensor y = at::sub(at::mul(x, 3), 1);
+  double last = 0;
+  for (int i = 0; i < steps; ++i) {
+    const Tensor error = at::sub(at::add(at::mm(x, w), b), y);
+    const Tensor loss = at::mean(at::mul(error, error));
+    loss.backward();
+    NoGradGuard no_grad;
+    for (Tensor* p : {&w, &b}) {
+      at::sub_(*p, p->grad(), 0.2);
+      p->mutable_grad().reset();
+    }
+    last = at::item(loss).toDouble();
+  }
+  return last;
+}
+
+TEST(Threads, SeparateModels) {
+  std::vector<double> losses(2);
+  std::vector<std::thread> threads;
+  for (double& loss : losses) threads.emplace_back([&loss] { loss = train(200); });
+  for (std::thread& t : threads) t.join();
+  EXPECT_LT(losses[0], 1e-6);
+  EXPECT_EQ(losses[0], losses[1]);
+}
+
+TEST(Threads, SharedLeafAccumulatesEveryGradient) {
+  Tensor shared = parameter({4}, 1.0);
+  constexpr int kThreads = 4;
+  constexpr int kSteps = 50;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < kSteps; ++i) at::sum(at::mul(shared, 2)).backward();
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  const Tensor& grad = shared.grad();
+  for (int64_t i = 0; i < 4; ++i) EXPECT_EQ(grad.data_ptr<double>()[i], 2.0 * kThreads * kSteps);
+}
+
+TEST(Threads, RecordingWithOneLeafForTheFirstTime) {
+  for (int round = 0; round < 20; ++round) {
+    Tensor shared = parameter({4}, 1.0);
+    std::vector<Tensor> results(4);
+    std::vector<std::thread> threads;
+    for (Tensor& result : results) threads.emplace_back([&] { result = at::tanh(at::mul(shared, 2)); });
+    for (std::thread& t : threads) t.join();
+    for (const Tensor& result : results) {
+      EXPECT_EQ(
+          result.grad_fn()->next_edge(0).function->next_edge(0).function.get(), grad_accumulator(shared).get());
+    }
+  }
+}
+
+TEST(Threads, AGraphMadeInOneThreadRunsAndDiesInAnother) {
+  Tensor w = parameter({8}, 2.0);
+  Tensor y = w;
+  for (int i = 0; i < 1000; ++i) y = at::add(y, 1);
+  Tensor loss = at::sum(y);
+  y.reset();
+  std::thread([&] {
+    loss.backward();
+    loss.reset();
+  }).join();
+  EXPECT_EQ(w.grad().data_ptr<double>()[7], 1.0);
+}
+
+}  // namespace
+}  // namespace torch::autograd
