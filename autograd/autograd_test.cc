@@ -322,10 +322,7 @@ TEST(InPlace, Detach) {
   Tensor view = at::view(z, {2, 1});
   EXPECT_EQ(
       message_of([&] { view.detach_(); }),
-      "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and "
-      "gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
-      "these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py as a "
-      "solution.");
+      "Can't detach views in-place. Use detach() instead.");
 }
 
 TEST(InPlace, ForbiddenViews) {

@@ -76,8 +76,13 @@ void AutogradMeta::set_requires_grad(bool requires_grad, c10::TensorImpl& self) 
   TORCH_CHECK(
       !requires_grad || c10::isFloatingType(self.dtype()) || c10::isComplexType(self.dtype()),
       "only Tensors of floating point dtype can require gradients");
-  requires_grad_ = requires_grad;
-  if (!grad_fn_) self.set_autograd_key(requires_grad);
+  requires_grad_ = requires_grad && !grad_fn_;
+  if (!requires_grad) {
+    grad_fn_.reset();
+    output_nr_ = 0;
+    retains_grad_ = false;
+  }
+  self.set_autograd_key(requires_grad);
 }
 
 AutogradMeta& materialize_meta(const at::TensorBase& t) {

@@ -21,6 +21,7 @@ class AutogradMeta final : public c10::AutogradMetaInterface {
   static void operator delete(void* p, size_t bytes) noexcept;
 
   bool requires_grad(const c10::TensorImpl& self) const override;
+  // False makes any tensor a leaf without a gradient; what refuses that to results is Tensor::set_requires_grad.
   void set_requires_grad(bool requires_grad, c10::TensorImpl& self) override;
   at::Tensor& mutable_grad() override { return grad_; }
   const at::Tensor& grad() const override { return grad_; }

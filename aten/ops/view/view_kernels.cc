@@ -67,6 +67,13 @@ Tensor detach(const Tensor& self) {
   return Tensor(std::move(impl));
 }
 
+Tensor& detach_(Tensor& self) {
+  TORCH_CHECK(!self.is_view(), "Can't detach views in-place. Use detach() instead.");
+  TensorImpl& impl = *self.unsafeGetTensorImpl();
+  if (impl.autograd_meta() != nullptr) impl.autograd_meta()->set_requires_grad(false, impl);
+  return self;
+}
+
 Tensor view(const Tensor& self, IntArrayRef size) {
   const DimVector shape = infer_shape(size, self.numel());
   if (C10_LIKELY(self.is_contiguous())) {
