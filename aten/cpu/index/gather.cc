@@ -111,7 +111,7 @@ void scatter_typed(T* dst, const T* src, const int64_t* index, const GatherGeome
     T* to = dst + dof;
     for (int64_t i = 0; i < n; ++i) {
       const int64_t k = at[i * is];
-      T& place = to[i * ds + (k < 0 ? k + g.size : k) * step];
+      T& place = to[i * ds + k * step];
       place = combined<kOp>(place, from[i * ss]);
     }
   });
@@ -128,10 +128,15 @@ void gather(void* dst, const void* src, const int64_t* index, const GatherGeomet
       const int64_t* at = index + io;
       T* to = static_cast<T*>(dst) + dof;
       const T* from = static_cast<const T*>(src) + so;
-      for (int64_t i = 0; i < n; ++i) {
-        const int64_t k = at[i * is];
-        to[i * ds] = from[i * ss + (k < 0 ? k + g.size : k) * step];
+      // Every index is checked just before its use, so that the indices are read from memory once.
+      const auto size = static_cast<uint64_t>(g.size);
+      int64_t i = 0;
+      if (is == 1 && ds == 1 && ss == 0 && step == 1) {
+        for (; i < n && static_cast<uint64_t>(at[i]) < size; ++i) to[i] = from[at[i]];
+      } else {
+        for (; i < n && static_cast<uint64_t>(at[i * is]) < size; ++i) to[i * ds] = from[i * ss + at[i * is] * step];
       }
+      TORCH_CHECK_INDEX(i == n, "index ", at[i * is], " is out of bounds for dimension ", g.dim, " with size ", g.size);
     });
   });
 }

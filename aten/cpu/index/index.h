@@ -38,8 +38,9 @@ enum class ScatterOp : uint8_t { kAssign, kAdd, kMultiply, kMax, kMin };
 // index. Strides in elements.
 //   gather:  dst[p] = src[p with p[dim] = index[p]]
 //   scatter: dst[p with p[dim] = index[p]] op= src[p]       (src_strides all 0: a single value)
-// Elements of index are in [-size, size) with `size` the extent of the indexed array along dim. Places that are written more
-// than once are written in the logical order of p.
+// `size` is the extent of the indexed array along dim. gather throws IndexError for an element of index outside [0, size);
+// scatter's caller has checked it, since it may not write before. Places that are written more than once are written in the
+// logical order of p.
 struct GatherGeometry {
   int ndim = 0;
   int dim = 0;

@@ -79,7 +79,17 @@ void reduce_accumulate(void* raw, const char* x, int64_t m, int64_t m_stride, in
       }
     }
   } else {
-    for (int64_t j = 0; j < m; ++j) {
+    int64_t j = 0;
+    // Four short rows at a time, so that one row's steps need not wait for another's.
+    for (; n < 16 && j + 4 <= m; j += 4) {
+      typename Op::State s[4] = {states[j], states[j + 1], states[j + 2], states[j + 3]};
+      const char* row = x + j * m_stride;
+      for (int64_t i = 0; i < n; ++i, row += n_stride) {
+        for (int k = 0; k < 4; ++k) Op::step(s[k], *reinterpret_cast<const In*>(row + k * m_stride), position + i, params);
+      }
+      for (int k = 0; k < 4; ++k) states[j + k] = s[k];
+    }
+    for (; j < m; ++j) {
       typename Op::State s = states[j];
       for (int64_t i = 0; i < n; ++i) {
         Op::step(s, *reinterpret_cast<const In*>(x + j * m_stride + i * n_stride), position + i, params);

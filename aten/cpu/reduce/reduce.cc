@@ -127,7 +127,8 @@ void reduce(const ReduceKernel& kernel, const ReduceArgs& args, const ReducePara
 
   if (outputs <= kFewOutputs && n > 1 && tiles * kPieceWork < outputs * n && outputs * n >= 4 * kPieceWork) {
     int split = plan.reduced.ndim - 1;
-    if (!kernel.ordered) {
+    // The outermost dimension keeps each piece's memory together; where it is short, the longest one.
+    if (!kernel.ordered && plan.reduced.sizes[split] < 8) {
       for (int d = 0; d < plan.reduced.ndim; ++d) {
         if (plan.reduced.sizes[d] > plan.reduced.sizes[split]) split = d;
       }

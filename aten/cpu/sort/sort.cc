@@ -113,7 +113,7 @@ void sort_entries(const T* x, int64_t stride, int64_t n, bool descending, SortSc
 // Candidates better than the worst of the best k so far are collected, and thinned out when there are many.
 template <class E, class T>
 void topk_entries(const T* x, int64_t stride, int64_t n, int64_t k, bool largest, SortScratch& scratch, int64_t* order) {
-  const int64_t capacity = std::min(n, std::max<int64_t>(4 * k, 1024));
+  const int64_t capacity = std::min(n, std::max<int64_t>(4 * k, 128));
   const size_t words = static_cast<size_t>(capacity) * sizeof(E) / sizeof(uint64_t);
   if (scratch.keys.size() < words) scratch.keys.resize(words);
   E* best = reinterpret_cast<E*>(scratch.keys.data());
@@ -123,6 +123,29 @@ void topk_entries(const T* x, int64_t stride, int64_t n, int64_t k, bool largest
     if (count > k) std::nth_element(best, best + k - 1, best + count);
     count = k;
     const E worst = best[k - 1];
+    // Blocks without a candidate are passed over by plain comparisons with the worst one.
+    if constexpr (std::is_arithmetic_v<T>) {
+      if (stride == 1) {
+        const T bound = x[position_of(worst)];
+        constexpr int64_t kBlock = 16;
+        for (; i + kBlock <= n; i += kBlock) {
+          int hits = 0;
+          if (largest) {
+            for (int64_t b = 0; b < kBlock; ++b) hits |= !(x[i + b] <= bound);
+          } else {
+            for (int64_t b = 0; b < kBlock; ++b) hits |= !(x[i + b] >= bound);
+          }
+          if (hits == 0) continue;
+          if (count + kBlock > capacity) break;
+          for (int64_t b = 0; b < kBlock; ++b) {
+            if (largest ? x[i + b] <= bound : x[i + b] >= bound) continue;
+            best[count] = make_entry<E>(key_of(x[i + b]), i + b, largest);
+            count += best[count] < worst;
+          }
+        }
+        if (i + kBlock <= n) continue;
+      }
+    }
     for (; i < n && count < capacity; ++i) {
       const E e = make_entry<E>(key_of(x[i * stride]), i, largest);
       best[count] = e;

@@ -20,11 +20,10 @@ using cpu::ScatterOp;
 int64_t rank_of(const Tensor& t) { return t.dim() == 0 ? 1 : t.dim(); }
 int64_t size_at(const Tensor& t, int64_t d) { return t.dim() == 0 ? 1 : t.sizes()[d]; }
 
-void check_index_shape(const char* op, const Tensor& self, int64_t dim, const Tensor& index) {
+void check_index_shape(const char* op, const Tensor& self, const Tensor& index) {
   TORCH_CHECK_INDEX(index.scalar_type() == ScalarType::Long, op, "(): Expected dtype int64 for index");
   TORCH_CHECK(
       index.numel() == 0 || rank_of(index) == rank_of(self), "Index tensor must have the same number of dimensions as input tensor");
-  check_index_range(index, dim, size_at(self, dim), false);
 }
 
 TensorSpec scatter_spec(const char* op, const Tensor& self, int64_t dim, const Tensor& index, const Tensor* src) {
@@ -33,7 +32,8 @@ TensorSpec scatter_spec(const char* op, const Tensor& self, int64_t dim, const T
     TORCH_CHECK(self.scalar_type() == src->scalar_type(), op, "(): Expected self.dtype to be equal to src.dtype");
   }
   if (index.numel() != 0) {
-    check_index_shape(op, self, dim, index);
+    check_index_shape(op, self, index);
+    check_index_range(index, dim, size_at(self, dim), false);
     if (src) TORCH_CHECK(rank_of(*src) == rank_of(index), "Index tensor must have the same number of dimensions as src tensor");
     for (int64_t d = 0; d < rank_of(index); ++d) {
       TORCH_CHECK(
@@ -98,7 +98,7 @@ void scatter_into(Tensor& out, const Tensor& self, int64_t dim, const Tensor& in
 TensorSpec gather_meta(const Tensor& self, int64_t dim, const Tensor& index, bool) {
   dim = maybe_wrap_dim(dim, self.dim());
   if (index.numel() != 0) {
-    check_index_shape("gather", self, dim, index);
+    check_index_shape("gather", self, index);
     for (int64_t d = 0; d < rank_of(index); ++d) {
       TORCH_CHECK(
           d == dim || size_at(index, d) <= size_at(self, d), "Size does not match at dimension ", d, " expected index ",
