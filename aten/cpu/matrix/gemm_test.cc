@@ -185,7 +185,7 @@ void sizes_and_layouts() {
 
 template <class T>
 void factors_and_addends() {
-  for (const auto& s : {kSizes[1], kSizes[2], kSizes[3], kSizes[8], kSizes[10], kSizes[11]})
+  for (const auto& s : {kSizes[1], kSizes[2], kSizes[3], kSizes[8], kSizes[11]})
     for (int add : {0, 1, 2, 3, 4})
       for (double alpha : {1.0, 2.0})
         for (double beta : {0.0, 1.0, 3.0})
@@ -258,11 +258,11 @@ TEST(Gemm, EveryTargetOfTheProcessor) {
 }
 
 TEST(Gemm, SeveralThreadsGiveTheSame) {
-  for (int threads : {1, 2, 3, 5}) {
+  for (int threads : {1, 3}) {
     at::set_num_threads(threads);
-    check_all<float>({.m = 200, .n = 300, .k = 100, .beta = 1, .add = 1});
-    check_all<float>({.m = 1000, .n = 3, .k = 100});
-    check_all<float>({.m = 3, .n = 1000, .k = 100});
+    check_all<float>({.m = 130, .n = 200, .k = 70, .beta = 1, .add = 1});
+    check_all<float>({.m = 1000, .n = 3, .k = 70});
+    check_all<float>({.m = 3, .n = 1000, .k = 70});
     check_all<double>({.m = 100, .n = 90, .k = 80, .outer = 2, .inner = 3});
     check_all<c10::BFloat16>({.m = 100, .n = 90, .k = 80, .outer = 2, .inner = 3});
     check_all<int64_t>({.m = 100, .n = 90, .k = 80});
