@@ -12,7 +12,7 @@ FAMILY_CALLS = {
     "binary": ["copy", "reduce", "unary"],
     "conv": ["binary", "copy", "padding", "reduce", "view"],
     "copy": ["index", "view"],
-    "creation": ["copy", "view"],
+    "creation": ["binary", "copy", "index", "join", "reduce", "unary", "view"],
     "fft": [],
     "foreach": ["binary", "copy", "pointwise", "reduce", "unary", "view"],
     "index": ["binary", "pointwise", "view"],
