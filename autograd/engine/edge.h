@@ -27,3 +27,6 @@ struct Edge {
 using edge_list = std::vector<Edge>;
 
 }  // namespace torch::autograd
+
+// An edge owns a node, so whoever sees edges must see what a node is; node.h in turn needs the definition above.
+#include "autograd/engine/node.h"
