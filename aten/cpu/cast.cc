@@ -4,7 +4,11 @@
 
 // The conversions are linked into every program that mixes types: few instruction sets, small loops.
 #undef HWY_DISABLED_TARGETS
+#ifdef __OPTIMIZE_SIZE__
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3)
+#else
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4)
+#endif
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "aten/cpu/cast.cc"
 #include "hwy/foreach_target.h"

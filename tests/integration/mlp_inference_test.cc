@@ -38,7 +38,10 @@ TEST(MlpInference, ComputesWhatPyTorchComputed) {
     EXPECT_NEAR(y, std::sin(x), 0.01);
     p += used;
   }
-  EXPECT_EQ(run({program(), weights(), "1"}).out, "1 -> 0.83893\n");
+  for (const char* one : {"1", "1.", "01.00", "0.1e1", "10e-1", "0.01E+2"}) {
+    EXPECT_EQ(run({program(), weights(), one}).out, "1 -> 0.83893\n") << one;
+  }
+  EXPECT_EQ(run({program(), weights(), "-0.5", ".5"}).out, "-0.5 -> -0.48088\n0.5 -> 0.47908\n");
 }
 
 TEST(MlpInference, SaysWhatIsWrong) {
@@ -53,7 +56,7 @@ TEST(MlpInference, SaysWhatIsWrong) {
   refused({"none.safetensors"}, (folder + "/none.safetensors: No such file").c_str());
   write(folder + "/damaged", read(weights()).substr(0, 3000));
   refused({"damaged", "1"}, "bytes of data");
-  refused({weights(), "x"}, "not a number: x");
+  for (const char* text : {"x", "", "-", ".", "1x", "1e", "1.2.3", "e5"}) refused({weights(), text}, "not a number: ");
   refused({weights()}, "the network takes 1 numbers at a time, 0 were given");
 }
 
