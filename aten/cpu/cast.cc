@@ -5,7 +5,7 @@
 // The conversions are linked into every program that mixes types: few instruction sets, small loops.
 #undef HWY_DISABLED_TARGETS
 #ifdef __OPTIMIZE_SIZE__
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3)
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX2 | HWY_AVX3)
 #else
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4)
 #endif
