@@ -25,7 +25,7 @@ ABSL_FLAG(int64_t, heads, 4, "attention heads; divides --width");
 ABSL_FLAG(int64_t, width, 128, "features of a token");
 ABSL_FLAG(int64_t, context, 128, "bytes the model sees at once");
 ABSL_FLAG(int64_t, batch, 16, "pieces of text a step");
-ABSL_FLAG(int64_t, steps, 3000, "training steps");
+ABSL_FLAG(int64_t, steps, 3600, "training steps");
 ABSL_FLAG(double, learning_rate, 2.5e-3, "the highest learning rate; a cosine lowers it to a tenth");
 ABSL_FLAG(int64_t, warmup, 100, "steps in which the learning rate rises to --learning_rate");
 ABSL_FLAG(double, dropout, 0.0, "part of the activations that is dropped while training");
