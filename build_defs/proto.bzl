@@ -18,8 +18,12 @@ def kd_cc_proto_library(name, src, visibility = None):
         name = name + "_sources",
         srcs = [src],
         outs = outs,
-        # Debian installs google/protobuf/*.proto under /usr/include, where protoc looks by itself.
-        cmd = "protoc --proto_path=. --cpp_out=$(GENDIR) $(location %s)" % src,
+        # `root` is empty in this workspace and external/<name>/ in another one. Debian installs google/protobuf/*.proto
+        # under /usr/include, where protoc looks by itself.
+        cmd = "source=$(location {src}); root=$${{source%{package}/{src}}}; protoc --proto_path=./$$root --cpp_out=$(GENDIR)/$$root $$source".format(
+            package = native.package_name(),
+            src = src,
+        ),
         message = "Generating C++ from",
     )
     kd_cc_library(

@@ -58,6 +58,7 @@ IValue element_value(SchemaType::Kind kind, std::string_view text) {
       break;
   }
   TORCH_CHECK(false, "no value for the default '", copy, "'");
+  __builtin_unreachable();
 }
 
 }  // namespace

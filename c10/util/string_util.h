@@ -50,7 +50,7 @@ void append_part(std::string& out, const X& value) {
   } else if constexpr (std::is_same_v<D, signed char> || std::is_same_v<D, unsigned char>) {
     out += static_cast<char>(value);
   } else if constexpr (kText) {
-    if constexpr (std::is_pointer_v<D>) {
+    if constexpr (std::is_pointer_v<std::remove_reference_t<X>>) {
       out += value == nullptr ? std::string_view("(null)") : std::string_view(value);
     } else {
       out += std::string_view(value);
