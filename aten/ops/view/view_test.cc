@@ -1,0 +1,180 @@
+#include "aten/ops/view/ops.h"
+
+#include <gtest/gtest.h>
+
+#include "aten/core/view.h"
+#include "aten/ops/copy/ops.h"
+#include "aten/ops/creation/ops.h"
+#include "c10/core/grad_mode.h"
+
+namespace at {
+namespace {
+
+Tensor counting(IntArrayRef sizes) { return at::view(at::arange(checked_numel(sizes)), sizes); }
+
+std::vector<int64_t> values(const Tensor& t) {
+  const Tensor flat = at::clone(t, MemoryFormat::Contiguous);
+  const int64_t* data = flat.data_ptr<int64_t>();
+  return std::vector<int64_t>(data, data + flat.numel());
+}
+
+TEST(View, SharesStorageVersionAndBase) {
+  Tensor t = counting({2, 6});
+  const Tensor v = at::transpose(at::view(t, {3, 4}), 0, 1);
+  EXPECT_TRUE(v.is_alias_of(t));
+  EXPECT_TRUE(v.is_view());
+  EXPECT_EQ(v.unsafeGetTensorImpl()->base().get(), t.unsafeGetTensorImpl()->base().get());
+  const int64_t before = v._version();
+  at::fill_(t, 1);
+  EXPECT_EQ(v._version(), before + 1);
+  EXPECT_EQ(values(v), std::vector<int64_t>(12, 1));
+}
+
+TEST(View, InfersOneDimension) {
+  const Tensor t = counting({2, 6});
+  EXPECT_EQ(at::view(t, {-1, 3}).sizes(), IntArrayRef({4, 3}));
+  EXPECT_EQ(at::view(at::empty({0, 3}), {-1, 3}).sizes(), IntArrayRef({0, 3}));
+  EXPECT_THROW(at::view(t, {5}), Error);
+  EXPECT_THROW(at::view(t, {-1, -1}), Error);
+  EXPECT_THROW(at::view(t, {-1, 5}), Error);
+  EXPECT_THROW(at::view(at::empty({0}), {-1, 0}), Error);
+  EXPECT_THROW(at::view(t, {int64_t{1} << 62, 8}), Error);
+}
+
+TEST(View, OfStridedTensors) {
+  const Tensor t = at::transpose(counting({2, 3}), 0, 1);
+  EXPECT_THROW(at::view(t, {6}), Error);
+  EXPECT_EQ(values(at::reshape(t, {6})), (std::vector<int64_t>{0, 3, 1, 4, 2, 5}));
+  const Tensor halves = at::slice(counting({4, 6}), 1, 0, 6, 2);  // rows of three, stride two
+  EXPECT_TRUE(at::view(halves, {2, 2, 3}).is_alias_of(halves));
+  EXPECT_EQ(values(at::view(halves, {2, 2, 3})), values(halves));
+}
+
+TEST(View, ShapesOfTheFamily) {
+  const Tensor t = counting({2, 3, 4});
+  EXPECT_EQ(at::permute(t, {2, 0, 1}).sizes(), IntArrayRef({4, 2, 3}));
+  EXPECT_EQ(at::movedim(t, 0, -1).sizes(), IntArrayRef({3, 4, 2}));
+  EXPECT_EQ(at::flatten(t, 1).sizes(), IntArrayRef({2, 12}));
+  EXPECT_EQ(at::unflatten(t, 2, {2, -1}).sizes(), IntArrayRef({2, 3, 2, 2}));
+  EXPECT_EQ(at::unsqueeze(t, -1).sizes(), IntArrayRef({2, 3, 4, 1}));
+  EXPECT_EQ(at::squeeze(at::empty({1, 2, 1})).sizes(), IntArrayRef({2}));
+  EXPECT_EQ(at::squeeze(at::empty({1, 2, 1}), 1).sizes(), IntArrayRef({1, 2, 1}));
+  EXPECT_EQ(at::expand(at::empty({3, 1}), {2, -1, 4}).strides(), IntArrayRef({0, 1, 0}));
+  EXPECT_EQ(at::unfold(counting({7}), 0, 3, 2).sizes(), IntArrayRef({3, 3}));
+  EXPECT_EQ(values(at::unfold(counting({7}), 0, 3, 2)), (std::vector<int64_t>{0, 1, 2, 2, 3, 4, 4, 5, 6}));
+  EXPECT_EQ(values(at::diagonal(counting({3, 4}), 1)), (std::vector<int64_t>{1, 6, 11}));
+  EXPECT_EQ(values(at::diagonal(counting({3, 4}), -1)), (std::vector<int64_t>{4, 9}));
+  EXPECT_EQ(at::diagonal(counting({3, 4}), 9).numel(), 0);
+  EXPECT_EQ(values(at::diag(counting({2}))), (std::vector<int64_t>{0, 0, 0, 1}));
+}
+
+TEST(View, Pieces) {
+  const Tensor t = counting({7, 2});
+  const auto parts = at::split(t, 3, 0);
+  ASSERT_EQ(parts.size(), 3u);
+  EXPECT_EQ(parts[2].sizes(), IntArrayRef({1, 2}));
+  EXPECT_EQ(at::chunk(t, 3, 0)[2].sizes(), IntArrayRef({1, 2}));
+  EXPECT_EQ(at::tensor_split(t, 3, 0)[1].sizes(), IntArrayRef({2, 2}));
+  EXPECT_EQ(at::unbind(t, 1)[1].sizes(), IntArrayRef({7}));
+  EXPECT_THROW(at::split_with_sizes(t, {3, 3}, 0), Error);
+  EXPECT_THROW(at::split(t, 0, 0), Error);
+  EXPECT_THROW(at::chunk(t, 0, 0), Error);
+}
+
+TEST(View, BadArgumentsThrowBeforeAnythingChanges) {
+  const Tensor t = counting({2, 3});
+  EXPECT_THROW(at::transpose(t, 0, 2), IndexError);
+  EXPECT_THROW(at::permute(t, {0, 0}), Error);
+  EXPECT_THROW(at::permute(t, {0}), Error);
+  EXPECT_THROW(at::select(t, 0, 2), IndexError);
+  EXPECT_THROW(at::slice(t, 0, 0, 2, 0), Error);
+  EXPECT_THROW(at::expand(t, {4, 3}), Error);
+  EXPECT_THROW(at::narrow(t, 1, 2, 2), Error);
+  EXPECT_THROW(at::as_strided(t, {3, 3}, {3, 1}), Error);
+  EXPECT_THROW(at::as_strided(t, {2}, {-1}), Error);
+  EXPECT_THROW(at::as_strided(t, {2}, {INT64_MAX}), Error);
+  EXPECT_THROW(at::unfold(t, 0, 3, 1), Error);
+  EXPECT_THROW(at::view_as_complex(t), Error);
+  EXPECT_THROW(at::transpose(Tensor(), 0, 0), Error);
+  EXPECT_EQ(t.sizes(), IntArrayRef({2, 3}));
+}
+
+TEST(View, InPlaceFormsChangeTheTensorItself) {
+  Tensor t = counting({1, 6});
+  t.squeeze_(0);
+  EXPECT_EQ(t.sizes(), IntArrayRef({6}));
+  t.unsqueeze_(1);
+  t.t_();
+  EXPECT_EQ(t.sizes(), IntArrayRef({1, 6}));
+  t.resize_({2, 4});
+  EXPECT_EQ(t.sizes(), IntArrayRef({2, 4}));
+}
+
+TEST(View, OfAnotherDtype) {
+  const Tensor t = at::zeros({2, 4}, kFloat);
+  EXPECT_EQ(at::view(t, kByte).sizes(), IntArrayRef({2, 16}));
+  EXPECT_EQ(at::view(t, kDouble).sizes(), IntArrayRef({2, 2}));
+  EXPECT_THROW(at::view(at::zeros({3}, kFloat), kDouble), Error);
+  EXPECT_EQ(at::view_as_complex(at::view(t, {2, 2, 2})).sizes(), IntArrayRef({2, 2}));
+}
+
+TEST(View, MarksViewsMadeWithoutGradients) {
+  const Tensor t = counting({2, 3});
+  const NoGradGuard no_grad;
+  EXPECT_EQ(at::alias(t).unsafeGetTensorImpl()->creation_meta(), CreationMeta::kNoGrad);
+  EXPECT_FALSE(at::detach(t).is_view());
+}
+
+TEST(View, MetaTensorsHaveShapesOnly) {
+  const Tensor t = at::empty({2, 3}, TensorOptions(kFloat).device(kMeta));
+  EXPECT_EQ(at::transpose(t, 0, 1).sizes(), IntArrayRef({3, 2}));
+  EXPECT_TRUE(at::view(t, {6}).is_meta());
+}
+
+TEST(Creation, RangesAndGrids) {
+  EXPECT_EQ(values(at::arange(2, 9, 3)), (std::vector<int64_t>{2, 5, 8}));
+  EXPECT_EQ(values(at::arange(5, 0, -2)), (std::vector<int64_t>{5, 3, 1}));
+  EXPECT_EQ(at::arange(0, 1, 0.1).numel(), 10);
+  EXPECT_EQ(at::arange(1.5).scalar_type(), kFloat);
+  EXPECT_THROW(at::arange(0, 5, 0), Error);
+  EXPECT_THROW(at::arange(0, 5, -1), Error);
+  const Tensor line = at::linspace(-1, 1, 5, kDouble);
+  EXPECT_EQ(line.data_ptr<double>()[1], -0.5);
+  EXPECT_EQ(line.data_ptr<double>()[4], 1);
+  EXPECT_THROW(at::linspace(0, 1, -1), Error);
+  EXPECT_EQ(values(at::eye(2, 3, kLong)), (std::vector<int64_t>{1, 0, 0, 0, 1, 0}));
+  EXPECT_EQ(values(at::tril(at::ones({2, 3}, kLong))), (std::vector<int64_t>{1, 0, 0, 1, 1, 0}));
+  EXPECT_EQ(values(at::triu(at::ones({3, 2}, kLong), 1)), (std::vector<int64_t>{0, 1, 0, 0, 0, 0}));
+  EXPECT_EQ(values(at::tril_indices(2, 2)), (std::vector<int64_t>{0, 1, 1, 0, 0, 1}));
+}
+
+TEST(Creation, ChecksSizesBeforeItAllocates) {
+  EXPECT_THROW(at::empty({-1}), Error);
+  EXPECT_THROW(at::zeros({int64_t{1} << 40, int64_t{1} << 40}), Error);
+  EXPECT_THROW(at::empty_strided({2}, {-1}), Error);
+  EXPECT_THROW(at::empty({2}, TensorOptions(Device("cuda"))), Error);
+  EXPECT_EQ(at::empty({0, int64_t{1} << 40}).numel(), 0);
+  EXPECT_EQ(at::full({}, true).scalar_type(), kBool);
+  EXPECT_EQ(at::full({}, 3).scalar_type(), kLong);
+  EXPECT_EQ(at::scalar_tensor(3).scalar_type(), kFloat);
+  const Tensor last = at::empty({2, 3, 4, 5}, {}, MemoryFormat::ChannelsLast);
+  EXPECT_TRUE(last.is_contiguous(MemoryFormat::ChannelsLast));
+  EXPECT_EQ(at::empty_like(last).strides(), last.strides());
+  EXPECT_TRUE(at::zeros_like(last, {}, MemoryFormat::Contiguous).is_contiguous());
+}
+
+TEST(Creation, PutTogether) {
+  EXPECT_EQ(values(at::block_diag({at::ones({1, 2}, kLong), at::full({1, 1}, 5, kLong)})),
+            (std::vector<int64_t>{1, 1, 0, 0, 0, 5}));
+  EXPECT_EQ(values(at::combinations(at::arange(4))),
+            (std::vector<int64_t>{0, 1, 0, 2, 0, 3, 1, 2, 1, 3, 2, 3}));
+  EXPECT_EQ(values(at::cartesian_prod({at::arange(2), at::arange(2)})), (std::vector<int64_t>{0, 0, 0, 1, 1, 0, 1, 1}));
+  EXPECT_EQ(values(at::one_hot(at::arange(2), 3)), (std::vector<int64_t>{1, 0, 0, 0, 1, 0}));
+  const auto grids = at::meshgrid({at::arange(2), at::arange(3)}, "xy");
+  EXPECT_EQ(grids[0].sizes(), IntArrayRef({3, 2}));
+  EXPECT_EQ(values(grids[1]), (std::vector<int64_t>{0, 0, 1, 1, 2, 2}));
+  EXPECT_THROW(at::one_hot(at::arange(3), 2), Error);
+}
+
+}  // namespace
+}  // namespace at
