@@ -102,8 +102,7 @@ std::vector<Tensor> meshgrid_indexing(TensorList tensors, std::string_view index
   for (size_t i = 0; i < inputs.size(); ++i) {
     DimVector own(inputs.size(), 1);
     own[i] = -1;
-    Tensor grid = at::expand(at::reshape(inputs[i], own), shape);
-    grids.push_back(swap ? at::transpose(grid, 0, 1) : grid);
+    grids.push_back(at::expand(at::reshape(inputs[i], own), shape));
   }
   if (swap) std::swap(grids[0], grids[1]);
   return grids;
