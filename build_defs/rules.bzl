@@ -44,7 +44,7 @@ def kd_cc_benchmark(name, copts = [], deps = [], **kwargs):
     )
 
 def kd_script_test(name, script, data = [], args = [], tags = [], **kwargs):
-    """A test that is a Python 3 script. It may look at the source tree: it runs outside the sandbox, on this machine."""
+    """A test that is a script with a #! line. It may look at the source tree: it runs outside the sandbox, on this machine."""
     native.sh_test(
         name = name,
         srcs = [script],
