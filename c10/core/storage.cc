@@ -8,8 +8,21 @@
 #include "c10/util/exception.h"
 
 namespace c10 {
+namespace {
 
-intrusive_ptr<StorageImpl> StorageImpl::allocate_cpu_large(size_t nbytes) {
+DataPtr allocate_from(Allocator& allocator, size_t nbytes) {
+  DataPtr data = allocator.allocate(nbytes);
+  TORCH_CHECK_WITH(OutOfMemoryError, data.get() != nullptr || nbytes == 0,
+                   "the CPU allocator gave no memory for ", nbytes, " bytes");
+  return data;
+}
+
+}  // namespace
+
+intrusive_ptr<StorageImpl> StorageImpl::allocate_cpu_apart(size_t nbytes) {
+  if (Allocator* allocator = replaced_cpu_allocator()) {
+    return make_intrusive<StorageImpl>(nbytes, allocate_from(*allocator, nbytes), allocator, true);
+  }
   void* data = cpu_alloc(nbytes);
   void* memory;
   try {
@@ -65,7 +78,7 @@ void StorageImpl::resize(size_t nbytes) {
   }
   const size_t kept = nbytes < nbytes_ ? nbytes : nbytes_;
   if (allocator_ != nullptr) {
-    DataPtr fresh = allocator_->allocate(nbytes);
+    DataPtr fresh = allocate_from(*allocator_, nbytes);
     if (kept != 0) std::memcpy(fresh.get(), data_, kept);
     set_data_ptr(std::move(fresh));
   } else {

@@ -25,15 +25,17 @@ class VersionCounter : public intrusive_ptr_target {
   Atomic<uint32_t> version_;
 };
 
-// Bytes on a device with an owner. A block of up to kMaxInlineBytes lies behind this header in one small allocation, a
-// larger one comes from the device's caching allocator, and foreign memory (from_blob, a mapped file) is held by a DataPtr.
+// Bytes on a device with an owner. A block of up to kMaxInlineStorage lies behind this header in one small allocation, a
+// larger one comes from the device's caching allocator, and foreign memory (from_blob, a mapped file, an allocator given to
+// SetCPUAllocator) is held by a DataPtr.
 class StorageImpl : public intrusive_ptr_target {
  public:
-  static constexpr size_t kMaxInlineBytes = 4096;
-
-  // `nbytes` of uninitialised CPU memory, aligned to 64 bytes.
+  // `nbytes` of uninitialised CPU memory: from the allocator of SetCPUAllocator where one is set, else of our own, aligned
+  // to 64 bytes.
   static intrusive_ptr<StorageImpl> allocate_cpu(size_t nbytes) {
-    if (nbytes > kMaxInlineBytes) [[unlikely]] return allocate_cpu_large(nbytes);
+    if (nbytes >= __atomic_load_n(&detail::g_inline_storage_end, __ATOMIC_RELAXED)) [[unlikely]] {
+      return allocate_cpu_apart(nbytes);
+    }
     const size_t block = header_bytes() + nbytes;
     char* memory = static_cast<char*>(small_alloc(block));
     void* data = nbytes == 0 ? nullptr : memory + header_bytes();
@@ -64,6 +66,7 @@ class StorageImpl : public intrusive_ptr_target {
   size_t nbytes() const { return nbytes_; }
   Device device() const { return device_; }
   bool resizable() const { return resizable_; }
+  // Where growing takes memory from; null for the built-in allocator.
   Allocator* allocator() const { return allocator_; }
   // The owner of foreign memory; empty for memory of our own.
   const DataPtr& data_ptr() const { return foreign_; }
@@ -89,7 +92,8 @@ class StorageImpl : public intrusive_ptr_target {
         block_bytes_(block_bytes) {}
   // The header and what rounds it up to the alignment of the data behind it.
   static constexpr size_t header_bytes() { return (sizeof(StorageImpl) + 63) / 64 * 64; }
-  static intrusive_ptr<StorageImpl> allocate_cpu_large(size_t nbytes);
+  // Data that does not lie behind the header.
+  static intrusive_ptr<StorageImpl> allocate_cpu_apart(size_t nbytes);
   void free_data() noexcept;
   void release_resources() override { free_data(); }
 

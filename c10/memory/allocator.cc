@@ -55,6 +55,8 @@ Entry& entry_of(DeviceType type) {
 
 }  // namespace
 
+constinit size_t detail::g_inline_storage_end = kMaxInlineStorage + 1;
+
 void delete_nothing(void*) noexcept {}
 
 void* Allocator::raw_allocate(size_t n) {
@@ -73,8 +75,13 @@ void Allocator::raw_deallocate(void* data) {
 void SetAllocator(DeviceType device_type, Allocator* allocator, unsigned char priority) {
   Entry& entry = entry_of(device_type);
   if (priority < entry.priority) return;
+  if (device_type == DeviceType::CPU && allocator == GetDefaultCPUAllocator()) allocator = nullptr;
   entry.priority = priority;
   __atomic_store_n(&entry.allocator, allocator, __ATOMIC_RELEASE);
+  if (device_type == DeviceType::CPU) {
+    const size_t end = allocator == nullptr ? kMaxInlineStorage + 1 : 0;
+    __atomic_store_n(&detail::g_inline_storage_end, end, __ATOMIC_RELEASE);
+  }
 }
 
 Allocator* GetAllocator(DeviceType device_type) {
@@ -85,7 +92,7 @@ Allocator* GetAllocator(DeviceType device_type) {
 
 Allocator* GetCPUAllocator() { return GetAllocator(DeviceType::CPU); }
 void SetCPUAllocator(Allocator* allocator, unsigned char priority) {
-  SetAllocator(DeviceType::CPU, allocator == GetDefaultCPUAllocator() ? nullptr : allocator, priority);
+  SetAllocator(DeviceType::CPU, allocator, priority);
 }
 Allocator* GetDefaultCPUAllocator() { return &g_cpu_allocator.value; }
 Allocator* replaced_cpu_allocator() {

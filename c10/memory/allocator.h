@@ -129,6 +129,15 @@ Allocator* GetDefaultCPUAllocator();
 /// cpu_alloc and cpu_free without the virtual call.
 Allocator* replaced_cpu_allocator();
 
+/// Storages of up to this many bytes keep them behind their own header while the built-in CPU allocator is in use.
+inline constexpr size_t kMaxInlineStorage = 4096;
+
+namespace detail {
+// kMaxInlineStorage + 1, or 0 while the CPU's allocator is replaced: one comparison on the way of every storage answers both
+// questions.
+extern size_t g_inline_storage_end;
+}  // namespace detail
+
 /// Registers an allocator before main:
 ///   static c10::AllocatorRegisterer<c10::kCUDA> registerer(&allocator);
 template <DeviceType kType>

@@ -50,7 +50,7 @@ class ArrayRef final {
   constexpr ArrayRef(const X (&a)[N]) : data_(a), length_(N) {}
   // Lives as long as the full expression: for arguments only.
   constexpr ArrayRef(const std::initializer_list<X>& list)
-      : data_(list.begin() == list.end() ? nullptr : list.begin()), length_(list.size()) {}
+      : ArrayRef(list.size() == 0 ? nullptr : list.begin(), list.size()) {}
   // Any other contiguous container (SmallVector, std::span ...).
   template <typename C>
     requires(!std::is_same_v<std::remove_cvref_t<C>, ArrayRef> && !std::is_convertible_v<const C&, const X&> &&
