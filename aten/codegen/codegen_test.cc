@@ -61,6 +61,25 @@ TEST(Table, ErrorsNameTheEntry) {
   EXPECT_TRUE(contains(error_of("op { schema: \"f(int x) -> Tensor\" method: true }"), "needs an argument 'self'"));
 }
 
+TEST(Table, AnInputHasOneDerivative) {
+  const std::string op = "op { schema: \"f(Tensor x, Tensor y) -> Tensor\" kernel { key: CPU function: \"f\" } ";
+  EXPECT_TRUE(contains(error_of(op + "derivative { input: \"x\" formula: \"grad\" } derivative { input: \"y, x\" formula: \"g(grad)\" } }"),
+                       "two derivatives for 'x'"));
+  EXPECT_TRUE(contains(error_of(op + "derivative { input: \"x, x\" formula: \"grad\" } }"), "two derivatives for 'x'"));
+  table_of(op + "derivative { input: \"x\" formula: \"grad\" } derivative { input: \"y\" formula: \"grad\" } }");
+}
+
+TEST(Table, AnArgumentHidesNoFunction) {
+  const auto with = [](const std::string& formula) {
+    return "op { schema: \"f(Tensor real, Tensor imag) -> Tensor\" kernel { key: CPU function: \"f\" } derivative { input: \"real\" "
+           "formula: \"" + formula + "\" } }";
+  };
+  EXPECT_TRUE(contains(error_of(with("real(grad)")), "calls 'real'"));
+  EXPECT_TRUE(contains(error_of(with("mul(2, imag (grad))")), "calls 'imag'"));
+  table_of(with("at::real(grad)"));
+  table_of(with("mul(real, x.real())"));
+}
+
 TEST(Emit, StructuredOperator) {
   const Table table = table_of(R"pb(
     op { schema: "add(Tensor self, Tensor other) -> Tensor" function: true method: true

@@ -2,6 +2,7 @@
 #include <google/protobuf/text_format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <set>
 
 #include "aten/codegen/model.h"
@@ -47,6 +48,25 @@ bool same_inputs(const FunctionSchema& a, const FunctionSchema& b) {
     return inputs;
   };
   return relevant(a) == relevant(b);
+}
+
+// An argument that a formula calls like a function: its name hides that of the function.
+std::optional<std::string> called_argument(const FunctionSchema& schema, const std::string& formula) {
+  const auto in_name = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  bool quoted = false;
+  for (size_t i = 0; i < formula.size(); ++i) {
+    if (formula[i] == '"') quoted = !quoted;
+    if (quoted || !in_name(formula[i])) continue;
+    const size_t begin = i;
+    while (i < formula.size() && in_name(formula[i])) ++i;
+    const size_t paren = formula.find_first_not_of(' ', i);
+    const std::string word = formula.substr(begin, i - begin);
+    const size_t before = begin == 0 ? std::string::npos : formula.find_last_not_of(' ', begin - 1);
+    const bool member = before != std::string::npos && (formula[before] == '.' || formula[before] == ':' || formula[before] == '>');
+    --i;
+    if (!member && paren != std::string::npos && formula[paren] == '(' && schema.argument_index(word)) return word;
+  }
+  return std::nullopt;
 }
 
 struct Reader {
@@ -200,8 +220,17 @@ std::optional<Table> read_table(const std::string& family, const std::string& te
       reader.fail(op.schema(), "a structured operator (meta) has a functional form");
       return std::nullopt;
     }
+    std::set<std::string> derived;
     for (const Derivative& derivative : op.derivative()) {
+      if (const auto name = called_argument(main.schema, derivative.formula())) {
+        reader.fail(op.schema(), "a formula calls '" + *name + "', which is an argument here; write at::" + *name);
+        return std::nullopt;
+      }
       for (const std::string& input : inputs_of(derivative)) {
+        if (!derived.insert(input).second) {
+          reader.fail(op.schema(), "two derivatives for '" + input + "'");
+          return std::nullopt;
+        }
         const auto index = main.schema.argument_index(input);
         if (!index || !is_tensor_like(main.schema.arguments()[*index].type())) {
           reader.fail(op.schema(), "a derivative for '" + input + "', which is no tensor argument");
