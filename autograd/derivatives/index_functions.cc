@@ -44,10 +44,13 @@ Tensor narrowed_to(const Tensor& t, IntArrayRef sizes) {
 }  // namespace
 
 Tensor embedding_dense_double_backward(const Tensor& grad, const Tensor& indices, int64_t padding_idx, bool scale_grad_by_freq) {
-  TORCH_CHECK(
-      !scale_grad_by_freq, "double backward of embedding with scale_grad_by_freq is not implemented");
   const Tensor flat = at::reshape(indices, IntArrayRef(-1));
   Tensor rows = at::index_select(grad, 0, flat);
+  if (scale_grad_by_freq) {
+    const Tensor none = at::zeros({grad.size(0)}, grad.options());
+    const Tensor counts = at::index_add(none, 0, flat, at::ones(flat.sizes(), grad.options()));
+    rows = at::div(rows, at::unsqueeze(at::index_select(counts, 0, flat), 1));
+  }
   if (padding_idx >= 0) rows = at::masked_fill(rows, at::unsqueeze(at::eq(flat, Scalar(padding_idx)), 1), Scalar(0));
   DimVector sizes(indices.sizes().begin(), indices.sizes().end());
   sizes.push_back(grad.size(1));
@@ -110,6 +113,10 @@ Tensor gather_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, const
 
 Tensor scatter_src_backward(const Tensor& grad, int64_t dim, const Tensor& index, IntArrayRef src_sizes) {
   return padded(at::gather(grad, dim, index), src_sizes);
+}
+
+Tensor scatter_value_reduce_backward(const Tensor& grad, int64_t dim, const Tensor& index, const Scalar& value, std::string_view reduce) {
+  return reduce == "add" ? grad : at::scatter(grad, dim, index, value, reduce);
 }
 
 std::tuple<Tensor, Tensor> scatter_reduce_backward(

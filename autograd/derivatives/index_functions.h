@@ -35,6 +35,9 @@ std::tuple<Tensor, Tensor> index_reduce_backward(
 
 Tensor gather_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, const Tensor& index);
 Tensor scatter_src_backward(const Tensor& grad, int64_t dim, const Tensor& index, IntArrayRef src_sizes);
+// Of scatter with a number and "add" or "multiply": the factors that self was multiplied by.
+Tensor scatter_value_reduce_backward(
+    const Tensor& grad, int64_t dim, const Tensor& index, const Scalar& value, std::string_view reduce);
 std::tuple<Tensor, Tensor> scatter_reduce_backward(
     const Tensor& grad, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, std::string_view reduce,
     bool include_self, const Tensor& result);
