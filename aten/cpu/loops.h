@@ -69,7 +69,7 @@ extern const ElementOp isposinf;
 extern const ElementOp isneginf;
 extern const ElementOp signbit;
 
-// Elementary functions: errors in aten/cpu/vec_math-inl.h. Floating, most complex.
+// Elementary functions, floating, most complex. Their errors, and those of all others: docs/accuracy.md.
 extern const ElementOp exp;
 extern const ElementOp exp2;
 extern const ElementOp expm1;

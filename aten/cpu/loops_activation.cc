@@ -29,7 +29,10 @@ template <>
 struct Fn<op::Silu> : FnShape<1, 0> {
   template <class X>
   static HWY_INLINE X run(X x, const X*) {
-    return x / (X(1.0) + m_exp(-x));
+    // Below -80 it is x exp(x), whose exponential alone may be below the normal numbers.
+    const auto tail = x < X(-80.0);
+    const X e = m_exp(pick(tail, x * X(0.5), -m_abs(x)));
+    return pick(tail, x * e * e, x * pick(x < X(0.0), e, X(1.0)) / (X(1.0) + e));
   }
 };
 template <>
@@ -37,8 +40,10 @@ struct Fn<op::Mish> : FnShape<1, 0> {
   template <class X>
   static HWY_INLINE X run(X x, const X*) {
     // tanh(log(1 + e)) = ((1 + e)^2 - 1) / ((1 + e)^2 + 1) for e = exp(x); beyond 20 it is 1.
-    const X e = m_exp(m_min(x, X(20.0))), n = e * (e + X(2.0));
-    return pick(x > X(20.0), x, x * n / (n + X(2.0)));
+    // Below -80 it is x exp(x), whose exponential alone may be below the normal numbers.
+    const auto tail = x < X(-80.0);
+    const X e = m_exp(m_min(pick(tail, x * X(0.5), x), X(20.0))), n = e * (e + X(2.0));
+    return pick(x > X(20.0), x, pick(tail, x * e * e, x * n / (n + X(2.0))));
   }
 };
 template <>
@@ -75,7 +80,7 @@ template <>
 struct Fn<op::Hardswish> : FnShape<1, 0> {
   template <class X>
   static HWY_INLINE X run(X x, const X*) {
-    return x * m_min(m_max(x + X(3.0), X(0.0)), X(6.0)) / X(6.0);
+    return x * (m_min(m_max(x + X(3.0), X(0.0)), X(6.0)) / X(6.0));
   }
 };
 template <>

@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <complex>
-#include <limits>
 
 namespace at::cpu {
 namespace {
@@ -12,6 +11,16 @@ using C = std::complex<T>;
 
 template <class Tag>
 struct Formula;
+
+// sin(pi z): the real part is reduced before it is multiplied.
+template <class T>
+C<T> sin_pi(C<T> z) {
+  const T r = std::remainder(z.real(), T(2));
+  const bool near = std::fabs(r) <= T(0.5);
+  // sin(pi (1 - w)) = sin(pi w).
+  const C<T> w = near ? C<T>(r, z.imag()) : C<T>(std::copysign(T(1), r) - r, -z.imag());
+  return std::sin(w * T(3.14159265358979323846));
+}
 
 #define AT_COMPLEX(tag, expression)  \
   template <>                        \
@@ -23,14 +32,14 @@ struct Formula;
   };
 
 AT_COMPLEX(Exp, std::exp(z))
-AT_COMPLEX(Exp2, std::exp(z* T(0.69314718055994530942)))
+AT_COMPLEX(Exp2, std::polar(std::exp2(z.real()), z.imag() * T(0.69314718055994530942)))
 AT_COMPLEX(Log, std::log(z))
 AT_COMPLEX(Log2, std::log(z) * T(1.44269504088896340736))
 AT_COMPLEX(Log10, std::log10(z))
 AT_COMPLEX(Sin, std::sin(z))
 AT_COMPLEX(Cos, std::cos(z))
 AT_COMPLEX(Tan, std::tan(z))
-AT_COMPLEX(Sinc, z == C<T>(0) ? C<T>(1) : std::sin(z * T(3.14159265358979323846)) / (z * T(3.14159265358979323846)))
+AT_COMPLEX(Sinc, z == C<T>(0) ? C<T>(1) : sin_pi(z) / (z * T(3.14159265358979323846)))
 AT_COMPLEX(Asin, std::asin(z))
 AT_COMPLEX(Acos, std::acos(z))
 AT_COMPLEX(Atan, std::atan(z))
@@ -76,7 +85,8 @@ template <class Tag, class T>
 void run_formula(char* const* data, int64_t n) {
   C<T>* out = reinterpret_cast<C<T>*>(data[0]);
   const C<T>* in = reinterpret_cast<const C<T>*>(data[1]);
-  for (int64_t i = 0; i < n; ++i) out[i] = Formula<Tag>::run(in[i]);
+  // complex64 by way of double, like the real functions that go through the C library.
+  for (int64_t i = 0; i < n; ++i) out[i] = static_cast<C<T>>(Formula<Tag>::run(static_cast<C<double>>(in[i])));
 }
 
 }  // namespace
@@ -93,15 +103,16 @@ struct ComplexFn<op::Pow, T> {
     C<T>* out = reinterpret_cast<C<T>*>(data[0]);
     const C<T>* a = reinterpret_cast<const C<T>*>(data[1]);
     const C<T>* b = reinterpret_cast<const C<T>*>(data[2]);
-    for (int64_t i = 0; i < n; ++i) out[i] = power(a[i], b[i]);
+    for (int64_t i = 0; i < n; ++i) out[i] = static_cast<C<T>>(power(static_cast<Z>(a[i]), static_cast<Z>(b[i])));
   }
-  static C<T> power(C<T> z, C<T> w) {
+  using Z = C<double>;
+  static Z power(Z z, Z w) {
     if (w.imag() == 0) {
-      if (w.real() == 0) return C<T>(1);
+      if (w.real() == 0) return Z(1);
       if (w.real() == 1) return z;
       if (w.real() == 2) return z * z;
     }
-    if (z == C<T>(0)) return w.real() > 0 ? C<T>(0) : std::pow(z, w);
+    if (z == Z(0)) return w.real() > 0 ? Z(0) : std::pow(z, w);
     return std::pow(z, w);
   }
 };

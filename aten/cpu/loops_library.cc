@@ -12,6 +12,12 @@ namespace {
 
 constexpr double kPi = 3.14159265358979323846;
 
+// sin(pi x): the argument is reduced before it is multiplied.
+double sin_pi(double x) {
+  const double r = std::remainder(x, 2.0);
+  return std::sin(kPi * (std::fabs(r) <= 0.5 ? r : std::copysign(1.0, r) - r));
+}
+
 double inverse_erf(double y) {
   if (std::isnan(y) || y < -1 || y > 1) return std::numeric_limits<double>::quiet_NaN();
   if (y == 1 || y == -1) return y * std::numeric_limits<double>::infinity();
@@ -34,8 +40,7 @@ double digamma_of(double x) {
   if (x < 0 && x == std::floor(x)) return std::numeric_limits<double>::quiet_NaN();
   double sum = 0;
   if (x < 0.5) {
-    double whole;
-    return digamma_of(1 - x) - kPi / std::tan(kPi * std::modf(x, &whole));
+    return digamma_of(1 - x) - kPi / std::tan(kPi * std::remainder(x, 1.0));
   }
   for (; x < 10; x += 1) sum -= 1 / x;
   const double z = 1 / (x * x);
@@ -63,7 +68,7 @@ struct Acosh { static double run(double x) { return std::acosh(x); } };
 struct Atanh { static double run(double x) { return std::atanh(x); } };
 struct Erfc { static double run(double x) { return std::erfc(x); } };
 struct Erfinv { static double run(double x) { return inverse_erf(x); } };
-struct Sinc { static double run(double x) { return x == 0 ? 1.0 : std::sin(kPi * x) / (kPi * x); } };
+struct Sinc { static double run(double x) { return x == 0 ? 1.0 : sin_pi(x) / (kPi * x); } };
 struct Logit { static double run(double x) { return std::log(x / (1 - x)); } };
 
 struct Atan2 { static double run(double a, double b) { return std::atan2(a, b); } };

@@ -91,8 +91,9 @@ template <>
 struct Fn<op::Sigmoid> : FnShape<1, 0> {
   template <class X>
   static HWY_INLINE X run(X x, const X*) {
-    const X one(1.0);
-    return one / (one + m_exp(-x));
+    // Through exp(-|x|), so that neither tail overflows.
+    const X one(1.0), e = m_exp(-m_abs(x));
+    return pick(x < X(0.0), e, one) / (one + e);
   }
 };
 

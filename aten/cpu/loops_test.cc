@@ -76,7 +76,7 @@ TEST_P(EveryIsa, FloatFunctionsAreWithinTheirUlps) {
       {"cos", &loops::cos, std::cos, -100, 100, 2},
       {"tanh", &loops::tanh, std::tanh, -10, 10, 3},
       {"erf", &loops::erf, std::erf, -4, 4, 2},
-      {"sigmoid", &loops::sigmoid, exact_sigmoid, -80, 80, 2},
+      {"sigmoid", &loops::sigmoid, exact_sigmoid, -80, 80, 2.5},
       {"sqrt", &loops::sqrt, std::sqrt, 0, 100, 0.51},
       {"rsqrt", &loops::rsqrt, exact_rsqrt, 0, 100, 1.5},
       {"reciprocal", &loops::reciprocal, exact_reciprocal, -3, 3, 0.51},
@@ -97,8 +97,6 @@ TEST_P(EveryIsa, FloatFunctionsAreWithinTheirUlps) {
     size_t where = 0;
     for (size_t i = 0; i < x.size(); ++i) {
       const double exact = c.exact(x[i]);
-      // Results below the normal range may be flushed by the formula 1 / (1 + exp(-x)).
-      if (c.op == &loops::sigmoid && exact < 1.2e-38) continue;
       const double e = ulps(y[i], exact);
       if (e > worst) worst = e, where = i;
     }

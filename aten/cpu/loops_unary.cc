@@ -64,12 +64,13 @@ struct ScalarFn<op::Sign> {
     return static_cast<T>((x > 0) - (x < 0));
   }
 };
+// Results keep the argument's sign, zeros too, which the widest vectors do by themselves and the narrowest do not.
 template <>
 struct VecFn<op::Ceil> {
   static constexpr int kInputs = 1;
   template <class D, class V, class T>
   static HWY_INLINE V run(D d, V x, const T*) {
-    return hn::Ceil(x);
+    return hn::CopySign(hn::Ceil(x), x);
   }
 };
 template <>
@@ -77,7 +78,7 @@ struct VecFn<op::Floor> {
   static constexpr int kInputs = 1;
   template <class D, class V, class T>
   static HWY_INLINE V run(D d, V x, const T*) {
-    return hn::Floor(x);
+    return hn::CopySign(hn::Floor(x), x);
   }
 };
 template <>
@@ -85,7 +86,7 @@ struct VecFn<op::Round> {
   static constexpr int kInputs = 1;
   template <class D, class V, class T>
   static HWY_INLINE V run(D d, V x, const T*) {
-    return hn::Round(x);
+    return hn::CopySign(hn::Round(x), x);
   }
 };
 template <>
@@ -93,7 +94,7 @@ struct VecFn<op::Trunc> {
   static constexpr int kInputs = 1;
   template <class D, class V, class T>
   static HWY_INLINE V run(D d, V x, const T*) {
-    return hn::Trunc(x);
+    return hn::CopySign(hn::Trunc(x), x);
   }
 };
 template <>
@@ -101,7 +102,7 @@ struct VecFn<op::Frac> {
   static constexpr int kInputs = 1;
   template <class D, class V, class T>
   static HWY_INLINE V run(D d, V x, const T*) {
-    return hn::Sub(x, hn::Trunc(x));
+    return hn::Sub(x, hn::CopySign(hn::Trunc(x), x));
   }
 };
 template <>

@@ -1,7 +1,7 @@
 // Elementary functions on vectors of float, for sources compiled once a target. Include after hwy/highway.h.
 //
-// Errors against the exact value over the whole range, in units of the last place (measured by loops_test): exp 1, expm1 2,
-// log 1, log1p 2, tanh 3, sigmoid 2, erf 2, sin and cos 2. Special values as in C's library: exp(-inf) = 0, log(0) = -inf,
+// Errors against the exact value over the whole range, in units of the last place (held by loops_test and, for the operators,
+// by //tests/accuracy): exp 1, expm1 2, log 1, log1p 2, tanh 3, sigmoid 2, erf 2, sin and cos 2. Special values as in C's library: exp(-inf) = 0, log(0) = -inf,
 // log of a negative NaN, NaN stays NaN, the sign of zero is kept by odd functions.
 
 #if defined(ATEN_CPU_VEC_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
