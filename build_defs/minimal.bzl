@@ -4,7 +4,13 @@ def _minimal_transition_impl(settings, attr):
     return {
         "//command_line_option:compilation_mode": "opt",
         "//build_defs:minimal_build": True,
-        "//command_line_option:linkopt": settings["//command_line_option:linkopt"] + ["-Wl,--icf=all"],
+        # Neither sanitizers nor their compiler options, whatever the test itself is built with.
+        "//command_line_option:copt": [],
+        "//command_line_option:linkopt": [
+            option
+            for option in settings["//command_line_option:linkopt"]
+            if not option.startswith("-fsanitize") and option != "-lubsan"
+        ] + ["-Wl,--icf=all"],
     }
 
 _minimal_transition = transition(
@@ -13,6 +19,7 @@ _minimal_transition = transition(
     outputs = [
         "//build_defs:minimal_build",
         "//command_line_option:compilation_mode",
+        "//command_line_option:copt",
         "//command_line_option:linkopt",
     ],
 )

@@ -21,6 +21,20 @@ def kd_cc_binary(name, copts = [], linkopts = [], **kwargs):
     """A program of this project. Takes what cc_binary takes."""
     _cc_binary(name = name, copts = _COPTS + copts, linkopts = ["-Wl,--gc-sections"] + linkopts, **kwargs)
 
+def kd_static_binary(name, target_compatible_with = [], **kwargs):
+    """A program without shared libraries. Takes what cc_binary takes; left out of ASan and TSan builds, whose run-time parts are dynamic."""
+    kd_cc_binary(
+        name = name,
+        features = ["fully_static_link"],
+        linkstatic = True,
+        target_compatible_with = target_compatible_with + select({
+            "//build_defs:asan": ["@platforms//:incompatible"],
+            "//build_defs:tsan": ["@platforms//:incompatible"],
+            "//conditions:default": [],
+        }),
+        **kwargs
+    )
+
 def kd_cc_test(name, copts = [], deps = [], linkstatic = True, **kwargs):
     """A GoogleTest program. Linked statically unless said otherwise, so that a forgotten dependency shows."""
     _cc_test(

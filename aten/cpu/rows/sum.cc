@@ -75,6 +75,7 @@ HWY_INLINE void column_block(const T* x, int64_t row_stride, int64_t rows, doubl
 
 template <class T>
 void columns_impl(const T* x, int64_t row_stride, int64_t rows, int64_t cols, double* acc) {
+  if (rows == 0) return;  // x may be null
   const Tag<T> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t j = 0;

@@ -35,7 +35,7 @@ void for_chosen(const Tensor& self, int64_t dim, Tensor& values, Tensor& indices
   const auto* data = static_cast<const char*>(x.const_data_ptr());
   auto* value = v.data<char>();
   auto* index = i.data<int64_t>();
-  const int64_t rows = s.outer * s.inner;
+  const int64_t rows = m == 0 ? 0 : s.outer * s.inner;
   at::parallel_for(0, rows, std::max<int64_t>(1, 4096 / std::max<int64_t>(s.size, 1)), [&](int64_t begin, int64_t end) {
     cpu::SortScratch scratch;
     std::vector<int64_t> order(static_cast<size_t>(std::max(s.size, m)));
