@@ -1,4 +1,4 @@
-"""The switch that --config=minimal turns."""
+"""The switches that --config=minimal and --config=cuda turn."""
 
 def _kd_bool_flag_impl(ctx):
     return []

@@ -1,6 +1,8 @@
-"""The third-party libraries, each a Debian package."""
+"""The third-party libraries: Debian packages, and NVIDIA's toolkit for --config=cuda."""
 
 load("//third_party:system_library.bzl", "system_library")
+
+load("//third_party:system_cuda.bzl", "system_cuda")
 
 def _always(_name):
     return True
@@ -71,6 +73,8 @@ def declare_system_libraries(is_missing = _always):
                 "benchmark_main": ["-lbenchmark_main", ":benchmark"],
             },
         )
+    if is_missing("system_cuda"):
+        system_cuda(name = "system_cuda")
     if is_missing("system_googletest"):
         system_library(
             name = "system_googletest",

@@ -2,11 +2,12 @@
 """The order of the libraries, by query over the BUILD files.
 
 c10 < aten < autograd < nn < distributed < torch; autograd < optim < distributed; data and utils above aten (a
-checkpoint knows modules and optimizers). Nothing below
-torch/ depends on the umbrella, and neither c10 nor aten reaches Abseil. A second run with a planted violation must fail.
+checkpoint knows modules and optimizers). Nothing below torch/ depends on the umbrella, neither c10 nor aten reaches
+Abseil, and CUDA's headers stay in the cuda folders. A second run with a planted violation must fail.
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -65,9 +66,27 @@ def violations(workspace, state, layers=tuple(FORBIDDEN)):
     return found
 
 
+CUDA_HEADER = re.compile(r'^\s*#\s*include\s*[<"](cuda|cu[a-z]+_v2|cublas|cudnn|cufft|curand|cusolver|cusparse|nccl|nvrtc)[A-Za-z_0-9/]*\.h', re.M)
+
+
+def cuda_headers(root):
+    """Files outside */cuda/ and *_cuda.cu that include a header of the CUDA toolkit."""
+    for folder, folders, files in os.walk(root):
+        folders[:] = [f for f in folders if f != "cuda" and not f.startswith((".", "bazel-"))]
+        for name in files:
+            if name.endswith((".h", ".cc", ".cu")) and not name.endswith("_cuda.cu"):
+                path = os.path.join(folder, name)
+                with open(path, encoding="utf-8") as f:
+                    if CUDA_HEADER.search(f.read()):
+                        yield os.path.relpath(path, root)
+
+
 def main():
     here = os.path.realpath(__file__)
     root = os.path.dirname(os.path.dirname(os.path.dirname(here)))
+    outside = list(cuda_headers(root))
+    if outside:
+        sys.exit("headers of CUDA are included outside */cuda/:\n  " + "\n  ".join(outside))
     scratch = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
     workspace = os.path.join(scratch, "workspace")
     state = os.path.join(scratch, "state")

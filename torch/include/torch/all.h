@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <torch/autograd.h>
+#include <torch/cuda.h>
 #include <torch/data.h>
 #include <torch/nn.h>
 #include <torch/optim.h>
