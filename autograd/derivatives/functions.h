@@ -19,6 +19,7 @@
 #include "aten/ops/scan/ops.h"
 #include "aten/ops/softmax/ops.h"
 #include "aten/ops/sort/ops.h"
+#include "aten/ops/special/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/upsample/ops.h"
 #include "aten/ops/view/ops.h"

@@ -12,6 +12,7 @@
 #include "aten/ops/join/ops.h"
 #include "aten/ops/pointwise/ops.h"
 #include "aten/ops/reduce/ops.h"
+#include "aten/ops/special/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
 #include "c10/core/grad_mode.h"
@@ -338,6 +339,48 @@ Tensor tanh_backward_grad_output(const Tensor& grad, const Tensor& grad_output, 
   return at::mul(at::mul(conj_of(grad), grad_output), times(conj_of(output), -2.0));
 }
 
+Tensor i0_grad(const Tensor& grad, const Tensor& self) {
+  return at::mul(grad, at::special_i1(self));
+}
+Tensor special_log_ndtr_grad(const Tensor& grad, const Tensor& self, const Tensor& result) {
+  // density / distribution = exp(-x^2 / 2 - log distribution) / sqrt(2 pi).
+  return at::mul(grad, at::mul(at::exp(at::sub(at::mul(at::square(self), -0.5), result)), 0.39894228040143270));
+}
+Tensor special_i1_grad(const Tensor& grad, const Tensor& self, const Tensor& result) {
+  // I0(x) - I1(x) / x, at zero 1/2.
+  const Tensor small = at::lt(at::abs(self), std::numeric_limits<float>::min());
+  const Tensor divisor = at::masked_fill(self, small, Scalar(1));
+  const Tensor derivative = at::sub(at::i0(divisor), at::div(result, divisor));
+  return at::mul(grad, at::masked_fill(derivative, small, Scalar(0.5)));
+}
+Tensor special_i1e_grad(const Tensor& grad, const Tensor& self, const Tensor& result) {
+  const Tensor small = at::lt(at::abs(self), std::numeric_limits<float>::min());
+  const Tensor divisor = at::masked_fill(self, small, Scalar(1));
+  const Tensor derivative =
+      at::sub(at::special_i0e(divisor), at::mul(result, at::add(at::sgn(divisor), at::reciprocal(divisor))));
+  return at::mul(grad, at::masked_fill(derivative, small, Scalar(0.5)));
+}
+Tensor xlog1py_grad_self(const Tensor& grad, const Tensor& self, const Tensor& other) {
+  const Tensor drop = at::logical_and(at::eq(self, Scalar(0)), at::le(other, Scalar(-1)));
+  return drop_where(drop, at::mul(grad, at::log1p(other)));
+}
+Tensor xlog1py_grad_self(const Tensor& grad, const Tensor& self, const Scalar& other) {
+  const double log = std::log1p(other.toDouble());
+  return other.toDouble() > -1 ? at::mul(grad, log) : drop_where(at::eq(self, Scalar(0)), at::mul(grad, log));
+}
+Tensor zeta_grad_other(const Tensor& grad, const Scalar& self, const Tensor& other) {
+  const double s = self.toDouble();
+  return at::mul(grad, at::mul(at::special_zeta(Scalar(s + 1), other), -s));
+}
+Tensor mvlgamma_grad(const Tensor& grad, const Tensor& self, int64_t p) {
+  Tensor sum = at::digamma(self);
+  for (int64_t j = 1; j < p; ++j) sum = at::add(sum, at::digamma(at::sub(self, 0.5 * static_cast<double>(j))));
+  return at::mul(grad, sum);
+}
+Tensor igamma_grad(const Tensor& grad, const Tensor& self, const Tensor& other) {
+  const Tensor power = at::mul(at::sub(self, 1), at::log(other));
+  return at::mul(grad, at::exp(at::sub(at::sub(power, other), at::lgamma(self))));
+}
 Tensor frexp_grad(const Tensor& grad, const Tensor& exponent) {
   return at::div(grad, at::exp2(at::mul(exponent, at::ones({}, grad.options()))));
 }

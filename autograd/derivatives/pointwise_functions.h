@@ -89,6 +89,17 @@ Tensor rsqrt_grad(const Tensor& grad, const Tensor& result);
 Tensor sqrt_grad(const Tensor& grad, const Tensor& result);
 Tensor sigmoid_backward_grad_output(const Tensor& grad, const Tensor& grad_output, const Tensor& output);
 Tensor tanh_backward_grad_output(const Tensor& grad, const Tensor& grad_output, const Tensor& output);
+// Of the normal distribution's logarithm and of the Bessel functions.
+Tensor i0_grad(const Tensor& grad, const Tensor& self);
+Tensor special_log_ndtr_grad(const Tensor& grad, const Tensor& self, const Tensor& result);
+Tensor special_i1_grad(const Tensor& grad, const Tensor& self, const Tensor& result);
+Tensor special_i1e_grad(const Tensor& grad, const Tensor& self, const Tensor& result);
+Tensor xlog1py_grad_self(const Tensor& grad, const Tensor& self, const Tensor& other);
+Tensor xlog1py_grad_self(const Tensor& grad, const Tensor& self, const Scalar& other);
+Tensor zeta_grad_other(const Tensor& grad, const Scalar& self, const Tensor& other);
+Tensor mvlgamma_grad(const Tensor& grad, const Tensor& self, int64_t p);
+// Of igamma(self, other) by other: the density of the gamma distribution.
+Tensor igamma_grad(const Tensor& grad, const Tensor& self, const Tensor& other);
 Tensor frexp_grad(const Tensor& grad, const Tensor& exponent);
 Tensor polar_grad_abs(const Tensor& grad, const Tensor& angle);
 Tensor polar_grad_angle(const Tensor& grad, const Tensor& result);
