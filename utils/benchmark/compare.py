@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Builds the benchmarks of this folder against this library and against an installed libtorch, runs both in turn and prints
-a table. The libtorch build uses the system's headers (Debian: libtorch-dev) and the compiler in $CXX (default g++).
+a table. The libtorch build uses the system's headers (Debian: libtorch-dev), or those of a newer one unpacked elsewhere
+(--libtorch=FOLDER with include/ and lib/, such as the `torch` folder of an installed Python package), and the compiler in $CXX.
 
-  utils/benchmark/compare.py overhead_benchmark kernels_benchmark [--repetitions=5] [--filter=REGEX]
+  utils/benchmark/compare.py overhead_benchmark kernels_benchmark [--repetitions=5] [--filter=REGEX] [--libtorch=FOLDER]
 """
 
 import argparse
@@ -15,6 +16,15 @@ import tempfile
 SOURCES = {"gpt_benchmark": ["examples/gpt/model.cc"]}
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+
+
+def libtorch_flags(folder):
+    """What the compiler needs for the libtorch in `folder`, or for the system's."""
+    if not folder:
+        return ["-std=c++17", "-I/usr/include/torch/csrc/api/include", "-include", "utils/benchmark/libtorch_before_2.h",
+                "-ltorch", "-ltorch_cpu", "-lc10"]
+    return ["-std=c++20", "-I" + folder + "/include", "-I" + folder + "/include/torch/csrc/api/include",
+            "-L" + folder + "/lib", "-Wl,-rpath," + folder + "/lib", "-Wl,--no-as-needed", "-ltorch_cpu", "-lc10"]
 
 
 def measure(program, arguments):
@@ -38,6 +48,7 @@ def main():
     parser.add_argument("benchmarks", nargs="+")
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--filter", default=".")
+    parser.add_argument("--libtorch", default="", help="folder with include/ and lib/")
     options = parser.parse_args()
     arguments = ["--benchmark_filter=" + options.filter]
     for name in options.benchmarks:
@@ -45,11 +56,9 @@ def main():
         ours = os.path.join(ROOT, "bazel-bin/utils/benchmark", name)
         with tempfile.TemporaryDirectory() as folder:
             theirs = os.path.join(folder, name)
-            subprocess.run([os.environ.get("CXX", "g++"), "-std=c++17", "-O2",
-                            "-iquote", ROOT, "-I/usr/include/torch/csrc/api/include",
-                            "-include", "utils/benchmark/libtorch_before_2.h",
-                            *[os.path.join(ROOT, f) for f in ["utils/benchmark/" + name + ".cc"] + SOURCES.get(name, [])],
-                            "-o", theirs, "-ltorch", "-ltorch_cpu", "-lc10", "-lbenchmark", "-lpthread"], check=True)
+            sources = [os.path.join(ROOT, f) for f in ["utils/benchmark/" + name + ".cc"] + SOURCES.get(name, [])]
+            subprocess.run([os.environ.get("CXX", "g++"), "-O2", "-iquote", ROOT, *sources, "-o", theirs,
+                            *libtorch_flags(options.libtorch), "-lbenchmark", "-lpthread"], cwd=ROOT, check=True)
             rows = {}
             for _ in range(options.repetitions):
                 for label, program in (("ours", ours), ("theirs", theirs)):

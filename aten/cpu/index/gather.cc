@@ -9,6 +9,9 @@
 namespace at::cpu {
 namespace {
 
+constexpr int64_t kBlock = 16;              // indices checked together
+constexpr int64_t kAheadBytes = 256 << 10;  // longest row that is asked for ahead of its use
+
 // The index space split in `dim` (one run) and the other dimensions, of which the innermost by index's layout is a run too.
 struct Plan {
   StridedDims<3> others;  // strides: index, dst, src
@@ -132,6 +135,20 @@ void gather(void* dst, const void* src, const int64_t* index, const GatherGeomet
       const auto size = static_cast<uint64_t>(g.size);
       int64_t i = 0;
       if (is == 1 && ds == 1 && ss == 0 && step == 1) {
+        // Reading at random, the processor does not see the rows coming: while one is gathered from, the next one in memory
+        // is asked for in order, if most of its lines will be wanted and the caches hold it.
+        const int64_t row_bytes = g.size * static_cast<int64_t>(sizeof(T));
+        if (row_bytes <= kAheadBytes && n * 64 >= row_bytes) {
+          const char* next = reinterpret_cast<const char*>(from + g.size);
+          const int64_t ahead = (row_bytes / 64 * kBlock + n - 1) / n * 64;  // bytes a block of indices
+          for (; i + kBlock <= n; i += kBlock, next += ahead) {
+            for (int64_t k = 0; k < ahead; k += 64) __builtin_prefetch(next + k);
+            bool inside = true;
+            for (int64_t k = i; k < i + kBlock; ++k) inside &= static_cast<uint64_t>(at[k]) < size;
+            if (!inside) break;
+            for (int64_t k = i; k < i + kBlock; ++k) to[k] = from[at[k]];
+          }
+        }
         for (; i < n && static_cast<uint64_t>(at[i]) < size; ++i) to[i] = from[at[i]];
       } else {
         for (; i < n && static_cast<uint64_t>(at[i * is]) < size; ++i) to[i * ds] = from[i * ss + at[i * is] * step];

@@ -20,6 +20,7 @@ struct Plan {
   StridedDims<1> reduced;
   const char* in;
   char* out[2];
+  int64_t tile = 1;  // outputs that are computed together, on one thread
 };
 
 // Feeds the elements of `reduced` (from `in`, logical position `position` on) into the m states of a tile.
@@ -36,13 +37,21 @@ void accumulate_tile(const Plan& plan, void* states, const char* in, int64_t m, 
   }
 }
 
-int64_t tile_size(const ReduceKernel& kernel) { return kStateBytes / kernel.state_size; }
+// As many outputs as have room, but no more than keep every thread busy: neighbouring outputs that are also neighbours in
+// the input are read together, and want to be many; others do not mind.
+int64_t tile_size(const Plan& plan, int64_t run, int64_t n, int64_t outputs) {
+  int64_t tile = kStateBytes / plan.kernel.state_size;
+  const int64_t least = plan.reduced.ndim > 0 && plan.reduced.strides[0][0] < plan.kept.strides[0][0] ? 16 : 512;
+  while (tile > run && tile > 1) tile /= 2;
+  while (tile / 2 >= least && tile * n > 4 * kPieceWork && outputs / tile < 4 * at::get_num_threads()) tile /= 2;
+  return tile;
+}
 
 // Calls f(tile's number of outputs, offsets of its first output, stride index 0 strides) for the tiles [begin, end).
 template <class F>
 void for_tiles(const Plan& plan, int64_t begin, int64_t end, const F& f) {
   const int64_t run = plan.kept.ndim > 0 ? plan.kept.sizes[0] : 1;
-  const int64_t tile = tile_size(plan.kernel);
+  const int64_t tile = plan.tile;
   const int64_t tiles_per_run = (run + tile - 1) / tile;
   const int64_t s0 = plan.kept.ndim > 0 ? plan.kept.strides[0][0] : 0;
   const int64_t s1 = plan.kept.ndim > 0 ? plan.kept.strides[1][0] : 0;
@@ -122,7 +131,7 @@ void reduce(const ReduceKernel& kernel, const ReduceArgs& args, const ReducePara
   const int64_t outputs = plan.kept.numel(), n = plan.reduced.numel();
   if (outputs == 0) return;
   const int64_t run = plan.kept.ndim > 0 ? plan.kept.sizes[0] : 1;
-  const int64_t tile = tile_size(kernel);
+  const int64_t tile = plan.tile = tile_size(plan, run, n, outputs);
   const int64_t tiles = outputs / run * ((run + tile - 1) / tile);
 
   if (outputs <= kFewOutputs && n > 1 && tiles * kPieceWork < outputs * n && outputs * n >= 4 * kPieceWork) {
