@@ -604,6 +604,83 @@ TEST(Leaves, AccumulatorsDoNotKeepThemAlive) {
   at::sum(y).backward();
 }
 
+// What an in-place operation makes of a tensor that the graph saved must not live for ever: runs `f`, which returns the tensor
+// to watch, and says whether it is gone.
+bool dies(const std::function<Tensor()>& f) {
+  c10::weak_intrusive_ptr<c10::TensorImpl> watched;
+  {
+    const Tensor t = f();
+    watched = c10::weak_intrusive_ptr<c10::TensorImpl>(t.getIntrusivePtr());
+  }
+  return watched.expired();
+}
+
+TEST(InPlace, OnASavedTensorMakesNoCycle) {
+  const Tensor a = leaf({2}, 3.0);
+  EXPECT_TRUE(dies([&] {
+    Tensor x = at::mul(a, 2);
+    Tensor y = at::mul(x, x);
+    at::add_(x, y);
+    return x;
+  })) << "a result that its own node's input kept";
+  EXPECT_TRUE(dies([&] {
+    Tensor x = at::mul(a, 2);
+    at::mul_(x, x);
+    return x;
+  })) << "an argument of the in-place operation itself";
+  EXPECT_TRUE(dies([&] {
+    Tensor x = at::ones({2}, at::kDouble);
+    at::add_(x, at::mul(a, x));
+    return x;
+  })) << "a tensor without history";
+  EXPECT_TRUE(dies([&] {
+    Tensor x = at::mul(a, 2);
+    Tensor part = at::narrow(x, 0, 0, 1);
+    Tensor y = at::mul(part, part);
+    at::add_(x, at::sum(y));
+    return x;
+  })) << "the base of a view that was saved";
+  EXPECT_TRUE(dies([&] {
+    Tensor x = at::mul(a, 2);
+    Tensor y = at::mul(x, x);
+    Tensor part = at::narrow(x, 0, 0, 1);
+    at::add_(part, at::sum(y));
+    return x;
+  })) << "a tensor that was saved and then written through a view";
+  EXPECT_TRUE(dies([&] {
+    Tensor x = at::mul(a, 2);
+    for (int i = 0; i < 3; ++i) at::add_(x, at::tanh(at::mul(x, x)));
+    return x;
+  })) << "again and again";
+}
+
+TEST(InPlace, OnASavedTensorStillFailsInBackward) {
+  const Tensor a = leaf({2}, 3.0);
+  Tensor x = at::mul(a, 2);
+  Tensor y = at::mul(x, x);
+  at::add_(x, y);
+  const std::string text = message_of([&] { at::sum(x).backward(); });
+  EXPECT_NE(text.find("has been modified by an inplace operation: [CPUDoubleType [2]], which is output 0 of MulBackward1, is at "
+                      "version 1; expected version 0 instead."),
+            std::string::npos)
+      << text;
+}
+
+TEST(Backward, ManyNodesAndSharedOnes) {
+  // Past the size up to which a pass searches its nodes one by one, and back.
+  for (int length : {1, 5, 7, 8, 9, 40, 300, 3}) {
+    Tensor x = leaf({2}, 1.0);
+    Tensor y = x;
+    for (int i = 0; i < length; ++i) y = at::add(at::mul(x, 2), y);
+    const variable_list grads = grad({at::sum(y)}, {x}, {}, true);
+    EXPECT_EQ(numbers(grads[0]), (List{2.0 * length + 1, 2.0 * length + 1}));
+    const Tensor unused = leaf({1});
+    EXPECT_FALSE(grad({at::sum(y)}, {unused}, {}, true, false, true)[0].defined());
+    at::sum(y).backward();
+    EXPECT_EQ(numbers(x.grad()), (List{2.0 * length + 1, 2.0 * length + 1}));
+  }
+}
+
 TEST(Leaves, SetData) {
   Tensor x = leaf({2});
   at::sum(at::mul(x, x)).backward();

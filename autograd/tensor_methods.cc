@@ -87,7 +87,7 @@ const c10::intrusive_ptr<torch::autograd::Node>& Tensor::grad_fn() const {
 }
 
 int64_t Tensor::output_nr() const {
-  if (!defined()) return 0;
+  if (!defined() || !torch::autograd::grad_fn(*this)) return 0;
   const AutogradMeta* meta = torch::autograd::meta_of(*this);
   return meta == nullptr ? 0 : meta->output_nr_;
 }

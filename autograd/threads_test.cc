@@ -86,6 +86,35 @@ TEST(Threads, RecordingWithOneLeafForTheFirstTime) {
   }
 }
 
+TEST(Threads, ReadingAViewWhoseBaseChanged) {
+  // Whoever reads such a view first brings its history up to date; the others must see all of it or nothing.
+  for (int round = 0; round < 50; ++round) {
+    Tensor leaf = parameter({4}, 1.0);
+    Tensor base = at::ones({4}, at::kDouble);
+    Tensor view = at::view(base, {2, 2});
+    at::add_(base, at::mul(leaf, 3));
+    constexpr int kThreads = 3;
+    std::vector<Tensor> sums(kThreads);
+    std::vector<int> recorded(kThreads);
+    std::vector<std::thread> threads;
+    for (int t = 0; t < kThreads; ++t) {
+      threads.emplace_back([&, t] {
+        recorded[t] = view.requires_grad() && !view.is_leaf() && view.output_nr() == 0;
+        sums[t] = at::sum(at::mul(view, t + 1));
+      });
+    }
+    for (std::thread& t : threads) t.join();
+    for (int t = 0; t < kThreads; ++t) {
+      EXPECT_TRUE(recorded[t]);
+      ASSERT_TRUE(sums[t].requires_grad());
+      EXPECT_EQ(sums[t].grad_fn()->next_edge(0).function->next_edge(0).function.get(), view.grad_fn().get());
+      leaf.mutable_grad().reset();
+      sums[t].backward({}, true);
+      EXPECT_EQ(leaf.grad().data_ptr<double>()[3], 3.0 * (t + 1));
+    }
+  }
+}
+
 TEST(Threads, AGraphMadeInOneThreadRunsAndDiesInAnother) {
   Tensor w = parameter({8}, 2.0);
   Tensor y = w;

@@ -79,20 +79,14 @@ Overlap overlap_of(const Tensor& out, const c10::List<std::optional<Tensor>>& in
   return worst;
 }
 
-void mark_written(const Tensor& t) {
-  if (C10_UNLIKELY(t.is_inference())) {
-    check_may_write(t);
-  } else {
-    t.unsafeGetTensorImpl()->bump_version();
-  }
-}
+void check_inference_written(const Tensor& t) { check_may_write(t); }
 
 void mark_written(TensorList tensors) {
   for (const Tensor& t : tensors) mark_written(t);
 }
 
-Target::Target(const char* op, Tensor& out, const TensorSpec& spec, Overlap overlap, bool in_place, bool same_allowed)
-    : out_(out) {
+void Target::prepare(const char* op, const TensorSpec& spec, Overlap overlap, bool in_place, bool same_allowed) {
+  Tensor& out = out_;
   TORCH_CHECK(out.defined(), op, "(): the output is an undefined tensor");
   check_may_write(out);
   check_destination(op, out, spec.dtype, spec.device);

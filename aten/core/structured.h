@@ -45,7 +45,14 @@ Overlap overlap(const Tensor& out, const Inputs&... inputs) {
 }
 
 // Marks `t` as changed in place. Throws for an inference tensor outside inference mode.
-void mark_written(const Tensor& t);
+void check_inference_written(const Tensor& t);
+inline void mark_written(const Tensor& t) {
+  if (C10_UNLIKELY(t.is_inference())) {
+    check_inference_written(t);
+  } else {
+    t.unsafeGetTensorImpl()->bump_version();
+  }
+}
 void mark_written(TensorList tensors);
 
 // Where the kernel of a structured operator writes: the given tensor if it has the right size, dtype and memory of its own,
@@ -56,7 +63,16 @@ void mark_written(TensorList tensors);
 // `same_allowed`: the kernel may write into one of its inputs, element by element.
 class Target {
  public:
-  Target(const char* op, Tensor& out, const TensorSpec& spec, Overlap overlap, bool in_place, bool same_allowed);
+  Target(const char* op, Tensor& out, const TensorSpec& spec, Overlap overlap, bool in_place, bool same_allowed) : out_(out) {
+    if (C10_LIKELY(out.defined() && (overlap == Overlap::kNone || (overlap == Overlap::kSame && same_allowed)))) {
+      const TensorImpl& impl = *out.unsafeGetTensorImpl();
+      if (C10_LIKELY(!impl.is_inference() && impl.is_contiguous() && impl.dtype() == spec.dtype &&
+                     impl.device() == spec.device && impl.sizes() == IntArrayRef(spec.sizes))) {
+        return;
+      }
+    }
+    prepare(op, spec, overlap, in_place, same_allowed);
+  }
 
   Tensor& tensor() { return temporary_.defined() ? temporary_ : out_; }
   void commit() {
@@ -69,6 +85,8 @@ class Target {
   }
 
  private:
+  // Every check, and the temporary where one is needed; nothing to do where the output is as the result would be.
+  void prepare(const char* op, const TensorSpec& spec, Overlap overlap, bool in_place, bool same_allowed);
   // Gives the output the temporary's size.
   void finish();
 

@@ -5,17 +5,9 @@
 
 namespace at {
 
-// A tensor over the storage of `self` with another geometry (strides and storage_offset in elements; not checked here). It is
-// tracked as a view of self, or of what self is a view of, so that a change of either in place is seen by autograd.
-inline Tensor make_view(
-    const TensorBase& self,
-    IntArrayRef sizes,
-    IntArrayRef strides,
-    int64_t storage_offset,
-    ScalarType dtype,
-    bool multi_output = false) {
+namespace detail {
+inline Tensor tracked_view(const TensorBase& self, intrusive_ptr<TensorImpl> impl, bool multi_output) {
   TensorImpl& source = *self.unsafeGetTensorImpl();
-  auto impl = TensorImpl::strided(source.storage(), dtype, source.device(), sizes, strides, storage_offset);
   impl->set_inference(source.is_inference());
   if (C10_UNLIKELY(source.version_counter().defined())) impl->set_version_counter(source.version_counter());
   if (!source.is_inference()) {
@@ -30,9 +22,32 @@ inline Tensor make_view(
   }
   return Tensor(std::move(impl));
 }
+}  // namespace detail
+
+// A tensor over the storage of `self` with another geometry (strides and storage_offset in elements; not checked here). It is
+// tracked as a view of self, or of what self is a view of, so that a change of either in place is seen by autograd.
+inline Tensor make_view(
+    const TensorBase& self,
+    IntArrayRef sizes,
+    IntArrayRef strides,
+    int64_t storage_offset,
+    ScalarType dtype,
+    bool multi_output = false) {
+  const TensorImpl& source = *self.unsafeGetTensorImpl();
+  return detail::tracked_view(
+      self, TensorImpl::strided(source.storage(), dtype, source.device(), sizes, strides, storage_offset), multi_output);
+}
 
 inline Tensor make_view(const TensorBase& self, IntArrayRef sizes, IntArrayRef strides, int64_t storage_offset) {
   return make_view(self, sizes, strides, storage_offset, self.scalar_type());
+}
+
+// The elements of a contiguous `self` in another shape of as many elements (not checked).
+inline Tensor make_contiguous_view(const TensorBase& self, IntArrayRef sizes) {
+  const TensorImpl& source = *self.unsafeGetTensorImpl();
+  auto impl = TensorImpl::contiguous(source.storage(), source.dtype(), source.device(), sizes);
+  impl->set_storage_offset(source.storage_offset());
+  return detail::tracked_view(self, std::move(impl), false);
 }
 
 // The strides that show `sizes` over the memory of (old_sizes, old_strides) without a copy; empty optional where there are

@@ -25,7 +25,8 @@ struct Convert {
   static void run(void* dst, const void* src, int64_t n) {
     To* to = static_cast<To*>(dst);
     const From* from = static_cast<const From*>(src);
-#if defined(__clang__)
+#if defined(__OPTIMIZE_SIZE__)
+#elif defined(__clang__)
 #pragma clang loop vectorize(assume_safety) interleave_count(1)
 #else
 #pragma GCC ivdep

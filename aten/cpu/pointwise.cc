@@ -169,20 +169,17 @@ ScalarType promoted_type(Inputs inputs) {
 ScalarType to_floating(ScalarType type) { return floating_or_complex(type) ? type : get_default_dtype_as_scalartype(); }
 
 TensorSpec result_spec(Inputs inputs, ScalarType dtype) {
-  TensorSpec spec;
-  spec.dtype = dtype;
   const TensorBase* first = nullptr;
-  bool same = true;
+  for (const Input& in : inputs) {
+    first = in.tensor();
+    if (first != nullptr) break;
+  }
+  if (first == nullptr) return {DimVector(), DimVector(), dtype, Device(DeviceType::CPU)};
+  TensorSpec spec{DimVector(first->sizes()), DimVector(), dtype, first->device()};
+  bool same = first->is_contiguous();
   for (const Input& in : inputs) {
     const TensorBase* t = in.tensor();
-    if (t == nullptr) continue;
-    if (first == nullptr) {
-      first = t;
-      spec.sizes = DimVector(t->sizes().begin(), t->sizes().end());
-      spec.device = t->device();
-      same = t->is_contiguous();
-      continue;
-    }
+    if (t == nullptr || t == first) continue;
     if (t->device() != spec.device) {
       if (t->dim() == 0 && t->is_cpu()) {
         // A 0-dim CPU tensor goes with any device.

@@ -69,7 +69,8 @@ void AutogradMeta::operator delete(void* p, size_t bytes) noexcept {
 }
 
 bool AutogradMeta::requires_grad(const c10::TensorImpl& self) const {
-  return self.has_own_autograd_key() || (self.is_view() && is_outdated(self));
+  // The history first: who brings it up to date in another thread sets the key before.
+  return (self.is_view() && is_outdated(self)) || self.has_own_autograd_key();
 }
 
 void AutogradMeta::set_requires_grad(bool requires_grad, c10::TensorImpl& self) {
@@ -93,7 +94,7 @@ AutogradMeta& materialize_meta(const at::TensorBase& t) {
 }
 
 bool view_requires_grad(c10::TensorImpl& view) {
-  return view.is_view() && is_outdated(view);
+  return view.is_view() && (is_outdated(view) || view.has_own_autograd_key());
 }
 
 const NodePtr& grad_fn(const at::TensorBase& t) {

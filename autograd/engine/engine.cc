@@ -54,6 +54,8 @@ struct Scratch {
   std::vector<uint32_t> table;  // open addressing over node addresses: task + 1, or 0
 
   static constexpr size_t kKeptTasks = 1 << 14;
+  // Fewer tasks are searched one by one.
+  static constexpr size_t kTableFrom = 8;
 
   void clear() {
     tasks.clear();
@@ -140,6 +142,8 @@ class Runner {
   void run();
 
  private:
+  // The task of a node that was discovered, or kNone.
+  uint32_t find(const Node* node) const;
   uint32_t find_or_add(Node* node);
   void rehash(size_t slots);
   static size_t hash(const Node* node) {
@@ -148,7 +152,7 @@ class Runner {
   }
   void push_ready(uint32_t task) {
     s_.ready.push_back({s_.tasks[task].node->sequence_nr(), task});
-    std::push_heap(s_.ready.begin(), s_.ready.end());
+    if (s_.ready.size() > 1) std::push_heap(s_.ready.begin(), s_.ready.end());
   }
   void run_task(uint32_t index);
   void run_tensor_hooks(Node& node, NodeExtras& extras, at::Tensor* grads);
@@ -168,11 +172,40 @@ class Runner {
   variable_list* results_ = nullptr;
   const bool keep_graph_;
   const bool accumulate_;
+  bool hashed_ = false;
   uint32_t grads_count_ = 0;
 };
 
+uint32_t Runner::find(const Node* node) const {
+  if (!hashed_) {
+    const uint32_t count = static_cast<uint32_t>(s_.tasks.size());
+    for (uint32_t i = 0; i < count; ++i) {
+      if (s_.tasks[i].node == node) return i;
+    }
+    return kNone;
+  }
+  const size_t mask = s_.table.size() - 1;
+  for (size_t slot = hash(node) & mask; s_.table[slot] != 0; slot = (slot + 1) & mask) {
+    if (s_.tasks[s_.table[slot] - 1].node == node) return s_.table[slot] - 1;
+  }
+  return kNone;
+}
+
 uint32_t Runner::find_or_add(Node* node) {
-  if ((s_.tasks.size() + 1) * 2 > s_.table.size()) rehash(std::max<size_t>(64, s_.table.size() * 2));
+  if (!hashed_) {
+    const uint32_t found = find(node);
+    if (found != kNone) return found;
+    const uint32_t count = static_cast<uint32_t>(s_.tasks.size());
+    if (count < Scratch::kTableFrom) {
+      s_.tasks.push_back({.node = node, .first_grad = grads_count_});
+      grads_count_ += node->num_inputs();
+      return count;
+    }
+    hashed_ = true;
+    // A small table left by an earlier pass is used again.
+    rehash(std::min<size_t>(std::max<size_t>(s_.table.size(), 64), 256));
+  }
+  if ((s_.tasks.size() + 1) * 2 > s_.table.size()) rehash(s_.table.size() * 2);
   const size_t mask = s_.table.size() - 1;
   for (size_t slot = hash(node) & mask;; slot = (slot + 1) & mask) {
     const uint32_t entry = s_.table[slot];
@@ -197,13 +230,6 @@ void Runner::rehash(size_t slots) {
 }
 
 void Runner::discover(const Edge* roots, size_t count) {
-  // A small table left by an earlier pass is reused, cleared.
-  if (!s_.table.empty()) {
-    if (s_.table.size() > 256) {
-      s_.table.resize(64);
-    }
-    std::fill(s_.table.begin(), s_.table.end(), 0);
-  }
   for (size_t i = 0; i < count; ++i) find_or_add(roots[i].function.get());
   for (uint32_t i = 0; i < s_.tasks.size(); ++i) {
     Node* node = s_.tasks[i].node;
@@ -227,12 +253,8 @@ void Runner::ask_for(const edge_list& outputs, variable_list& results) {
   const size_t tasks = s_.tasks.size();
   for (uint32_t position = 0; position < outputs.size(); ++position) {
     if (!outputs[position].is_valid()) continue;
-    const uint32_t index = find_or_add(outputs[position].function.get());
-    if (index >= tasks) {
-      // Not reached from the roots.
-      s_.tasks[index].needed = false;
-      continue;
-    }
+    const uint32_t index = find(outputs[position].function.get());
+    if (index == kNone) continue;  // not reached from the roots
     Task& task = s_.tasks[index];
     if (accumulate_ && dynamic_cast<AccumulateGrad*>(task.node) != nullptr) {
       task.needed = true;
@@ -241,7 +263,6 @@ void Runner::ask_for(const edge_list& outputs, variable_list& results) {
     s_.captures.push_back({outputs[position].input_nr, position, task.first_capture});
     task.first_capture = static_cast<uint32_t>(s_.captures.size() - 1);
   }
-  while (s_.tasks.size() > tasks) s_.tasks.pop_back();
   // Against the direction of the edges: first an order in which every node precedes its targets.
   std::vector<uint32_t> missing(tasks);
   std::vector<uint32_t> order;
@@ -269,7 +290,7 @@ void Runner::ask_for(const edge_list& outputs, variable_list& results) {
 
 void Runner::feed(const Edge* roots, const at::Tensor* inputs, size_t count) {
   for (size_t i = 0; i < count; ++i) {
-    const uint32_t index = find_or_add(roots[i].function.get());
+    const uint32_t index = find(roots[i].function.get());
     at::Tensor grad = inputs[i];
     if (!grad.defined()) continue;
     check_gradient(nullptr, i, grad, roots[i].function->input_metadata(roots[i].input_nr));
@@ -283,7 +304,7 @@ void Runner::run() {
   }
   size_t done = 0;
   while (!s_.ready.empty()) {
-    std::pop_heap(s_.ready.begin(), s_.ready.end());
+    if (s_.ready.size() > 1) std::pop_heap(s_.ready.begin(), s_.ready.end());
     const uint32_t next = s_.ready.back().task;
     s_.ready.pop_back();
     run_task(next);

@@ -56,4 +56,8 @@ void GenericNode::release_variables() {
   for (uint32_t i = 0; i < num_saved_; ++i) saved_[i].reset_data();
 }
 
+void GenericNode::keep_past_of(const c10::TensorImpl& t) {
+  for (uint32_t i = 0; i < num_saved_; ++i) saved_[i].keep_past_of(t);
+}
+
 }  // namespace torch::autograd

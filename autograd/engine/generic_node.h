@@ -87,6 +87,7 @@ class GenericNode final : public Node {
 
   std::string name() const override;
   void release_variables() override;
+  void keep_past_of(const c10::TensorImpl& t) override;
   void evaluate(at::Tensor* grad_inputs_of_node, at::Tensor* grad_outputs_of_node) override {
     kind_->apply(*this, grad_inputs_of_node, grad_outputs_of_node);
   }

@@ -1,7 +1,9 @@
 #include "autograd/engine/record.h"
 
 #include <string>
+#include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include "autograd/engine/grad_ops.h"
 #include "autograd/engine/node_extras.h"
@@ -38,6 +40,24 @@ void attach(c10::TensorImpl& impl, NodePtr node, uint32_t output_nr) {
   if (impl.is_view()) impl.set_view_version(impl.version());
 }
 
+// Before `impl`, just modified in place, becomes a result of `node`: nodes that `node` leads to may keep it for a backward
+// pass that can only fail from now on, and it would keep them.
+void break_cycles(c10::TensorImpl& impl, Node& node) {
+  if (C10_LIKELY(!impl.kept_for_backward())) return;
+  std::vector<Node*> open{&node};
+  std::unordered_set<Node*> seen{&node};
+  while (!open.empty()) {
+    Node& next = *open.back();
+    open.pop_back();
+    next.keep_past_of(impl);
+    for (const Edge* edge = next.next_edges_begin(); edge != next.next_edges_end(); ++edge) {
+      Node* const target = edge->function.get();
+      if (target != nullptr && seen.insert(target).second) open.push_back(target);
+    }
+  }
+  impl.set_kept_for_backward(false);
+}
+
 // base' = base with its part `view` replaced by the view's new value: edge 0 leads to the old base, edge 1 to the value.
 void apply_copy_slices(GenericNode& node, const at::Tensor* grad, at::Tensor* out) {
   const auto& geometry = node.extra<grad_ops::ViewGeometry>();
@@ -56,6 +76,7 @@ void rebase_base(const at::Tensor& view) {
   node->set_edge(1, view);
   node->emplace_extra<grad_ops::ViewGeometry>(grad_ops::ViewGeometry::of(base, view));
   node->set_result_metadata(0, base);
+  break_cycles(*base.unsafeGetTensorImpl(), *node);
   attach(*base.unsafeGetTensorImpl(), NodePtr(std::move(node)), 0);
 }
 
@@ -155,6 +176,7 @@ void rebase_history(const at::Tensor& self, const GenericNode::Ptr& node, uint32
   c10::TensorImpl& impl = *self.unsafeGetTensorImpl();
   if (!is_differentiable_type(impl.dtype())) return;
   node->set_result_metadata(output_nr, self);
+  break_cycles(impl, *node);
   attach(impl, NodePtr(node), output_nr);
   if (impl.is_view()) rebase_base(self);
 }
@@ -164,6 +186,7 @@ void rebase_history(at::TensorList self, const GenericNode::Ptr& node, uint32_t 
 }
 
 void rebase_history(const at::Tensor& self, const NodePtr& node, uint32_t output_nr) {
+  if (self.defined()) break_cycles(*self.unsafeGetTensorImpl(), *node);
   set_history(self, node, output_nr);
   if (self.defined() && self.is_view()) rebase_base(self);
 }

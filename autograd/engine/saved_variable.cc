@@ -65,6 +65,8 @@ void SavedVariable::save(const at::Tensor& variable) {
   data_ = variable;
   version_ = impl.version();
   flags_ = kDefined;
+  variable.unsafeGetTensorImpl()->set_kept_for_backward(true);
+  if (C10_UNLIKELY(impl.is_view())) impl.base()->set_kept_for_backward(true);
   if (C10_UNLIKELY(default_hooks != nullptr)) apply_default_hooks();
 }
 
@@ -162,6 +164,14 @@ void SavedVariable::reset_data() noexcept {
   if (hooks_ != nullptr) delete_hooks();
   data_.reset();
   if ((flags_ & kDefined) != 0) flags_ |= kReleased;
+}
+
+void SavedVariable::keep_past_of(const c10::TensorImpl& t) {
+  if (!data_.defined() || (flags_ & kOutput) != 0) return;
+  const c10::TensorImpl* kept = data_.unsafeGetTensorImpl();
+  if (kept != &t && kept->base().get() != &t) return;
+  const AutogradMeta* meta = meta_of(data_);
+  data_ = with_history(data_, meta != nullptr && meta->grad_fn_ ? Edge(meta->grad_fn_, meta->output_nr_) : Edge());
 }
 
 void SavedVariable::throw_released() const {

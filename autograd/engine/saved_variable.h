@@ -55,6 +55,9 @@ class SavedVariable {
   // Takes the hooks over (they are deleted) and packs at once. Throws where hooks are set or the value was modified already.
   void register_hooks(SavedVariableHooks* owned);
   void reset_data() noexcept;
+  // `t` was modified in place and is about to become a result that depends on who keeps this: where what is kept is `t` or a
+  // view of it, keeps a handle with the history up to here instead, so that the two do not keep each other for ever.
+  void keep_past_of(const c10::TensorImpl& t);
   bool is_defined() const noexcept { return (flags_ & kDefined) != 0; }
 
  private:

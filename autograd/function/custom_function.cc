@@ -57,6 +57,10 @@ void CustomNode::release_variables() {
   for (SavedVariable& saved : ctx_.saved_variables_) saved.reset_data();
 }
 
+void CustomNode::keep_past_of(const c10::TensorImpl& t) {
+  for (SavedVariable& saved : ctx_.saved_variables_) saved.keep_past_of(t);
+}
+
 void CustomNode::add_argument(const at::Tensor& t) {
   is_tensor_.push_back(true);
   inputs_.push_back(t);

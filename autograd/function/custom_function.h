@@ -70,6 +70,7 @@ class CustomNode : public Node {
   CustomNode();
   AutogradContext& context() { return ctx_; }
   void release_variables() override;
+  void keep_past_of(const c10::TensorImpl& t) override;
 
   // Notes an argument of forward.
   void add_argument(const at::Tensor& t);

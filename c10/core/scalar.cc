@@ -8,25 +8,17 @@
 namespace c10 {
 
 void Scalar::overflow(ScalarType type) {
-  const auto name = [type]() -> std::string {
-    switch (type) {
-      case kByte:
-        return "uint8_t";
-      case kChar:
-        return "int8_t";
-      case kShort:
-        return "int16_t";
-      case kLong:
-        return "int64_t";
-      case kHalf:
-        return "at::Half";
-      case kBFloat16:
-        return "at::BFloat16";
-      default:
-        return std::string(caffe2::TypeMeta(type).name());
-    }
-  };
-  throw std::runtime_error("value cannot be converted to type " + name() + " without overflow");
+  std::string_view name = caffe2::TypeMeta(type).name();
+  switch (type) {
+    case kByte: name = "uint8_t"; break;
+    case kChar: name = "int8_t"; break;
+    case kShort: name = "int16_t"; break;
+    case kLong: name = "int64_t"; break;
+    case kHalf: name = "at::Half"; break;
+    case kBFloat16: name = "at::BFloat16"; break;
+    default: break;
+  }
+  throw std::runtime_error(str("value cannot be converted to type ", name, " without overflow"));
 }
 
 Scalar Scalar::operator-() const {

@@ -63,7 +63,7 @@ inline void TensorImpl::update_numel_and_contiguity() {
 
 TensorImpl::TensorImpl(intrusive_ptr<StorageImpl> storage, ScalarType dtype, Device device, IntArrayRef sizes)
     : storage_(std::move(storage)),
-      key_set_(device.type() == DeviceType::CPU ? DispatchKeySet(DispatchKey::CPU) : backend_key_set(device)),
+      key_set_((device.type() == DeviceType::CPU ? DispatchKeySet(DispatchKey::CPU) : backend_key_set(device)).raw()),
       dtype_(dtype),
       device_(device),
       inference_(thread_state().inference) {
@@ -88,7 +88,7 @@ TensorImpl::TensorImpl(
     int64_t storage_offset)
     : storage_(std::move(storage)),
       storage_offset_(storage_offset),
-      key_set_(device.type() == DeviceType::CPU ? DispatchKeySet(DispatchKey::CPU) : backend_key_set(device)),
+      key_set_((device.type() == DeviceType::CPU ? DispatchKeySet(DispatchKey::CPU) : backend_key_set(device)).raw()),
       dtype_(dtype),
       device_(device),
       inference_(thread_state().inference) {
@@ -122,18 +122,20 @@ intrusive_ptr<TensorImpl> TensorImpl::strided(
 }
 
 TensorImpl::~TensorImpl() {
-  delete autograd_meta_;
+  delete autograd_meta_.load<MemoryOrder::relaxed>();
   if (dim_ > kInlineDims) small_free(outline_, sizeof(int64_t) * 2 * dim_);
 }
 
 void TensorImpl::release_resources() {
-  delete std::exchange(autograd_meta_, nullptr);
+  set_autograd_meta(nullptr);
   storage_.reset();
   base_.reset();
 }
 
 void TensorImpl::set_autograd_meta(AutogradMetaInterface* meta) {
-  delete std::exchange(autograd_meta_, meta);
+  AutogradMetaInterface* const before = autograd_meta_.load();
+  autograd_meta_.store(meta);
+  delete before;
 }
 
 bool TensorImpl::is_contiguous(MemoryFormat format) const {
@@ -173,7 +175,7 @@ void TensorImpl::shallow_copy_from(const TensorImpl& other) {
   storage_offset_ = other.storage_offset_;
   dtype_ = other.dtype_;
   device_ = other.device_;
-  key_set_ = (key_set_ & kAutogradKey) | (other.key_set_ & kBackendKeys);
+  set_own_keys((own_keys() & kAutogradKey) | (other.own_keys() & kBackendKeys));
   set_sizes_and_strides(other.sizes(), other.strides());
 }
 

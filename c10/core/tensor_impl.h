@@ -12,6 +12,7 @@
 #include "c10/core/thread_state.h"
 #include "c10/memory/small_object.h"
 #include "c10/util/array_ref.h"
+#include "c10/util/atomic.h"
 #include "c10/util/intrusive_ptr.h"
 
 namespace at {
@@ -89,9 +90,10 @@ class TensorImpl : public intrusive_ptr_target {
   size_t itemsize() const { return elementSize(dtype_); }
 
   // The first element; null where there is no data.
-  void* data() const {
+  C10_ALWAYS_INLINE void* data() const {
     char* start = static_cast<char*>(storage_ ? storage_->data() : nullptr);
-    return start == nullptr ? nullptr : start + storage_offset_ * static_cast<int64_t>(itemsize());
+    if (C10_LIKELY(storage_offset_ == 0) || start == nullptr) return start;
+    return start + storage_offset_ * static_cast<int64_t>(itemsize());
   }
   const intrusive_ptr<StorageImpl>& storage() const { return storage_; }
   bool has_storage() const { return storage_.defined(); }
@@ -103,16 +105,14 @@ class TensorImpl : public intrusive_ptr_target {
   bool is_non_overlapping_and_dense() const;
 
   // The backend and, where the tensor takes part in a recorded computation, Autograd. A view takes part where its base does.
-  DispatchKeySet key_set() const {
-    return base_ ? key_set_ | (base_->key_set_ & kAutogradKey) : key_set_;
-  }
+  DispatchKeySet key_set() const { return base_ ? own_keys() | (base_->own_keys() & kAutogradKey) : own_keys(); }
   // Autograd's mark: a leaf that requires a gradient, or a result of a recorded operation.
   void set_autograd_key(bool on) {
-    key_set_ = on ? key_set_ | kAutogradKey : key_set_ - kAutogradKey;
+    set_own_keys(on ? own_keys() | kAutogradKey : own_keys() - kAutogradKey);
   }
-  bool has_own_autograd_key() const { return key_set_.has(DispatchKey::Autograd); }
+  bool has_own_autograd_key() const { return own_keys().has(DispatchKey::Autograd); }
 
-  AutogradMetaInterface* autograd_meta() const { return autograd_meta_; }
+  AutogradMetaInterface* autograd_meta() const { return autograd_meta_.load(); }
   // Takes ownership.
   void set_autograd_meta(AutogradMetaInterface* meta);
 
@@ -124,11 +124,12 @@ class TensorImpl : public intrusive_ptr_target {
   void set_base(intrusive_ptr<TensorImpl> base, CreationMeta meta) {
     base_ = static_cast<intrusive_ptr<TensorImpl>&&>(base);
     creation_meta_ = meta;
-    view_version_ = version();
+    view_version_.store<MemoryOrder::relaxed>(version());
   }
   // The version at which autograd last brought a view's history up to date: its making at first.
-  uint32_t view_version() const { return view_version_; }
-  void set_view_version(uint32_t version) { view_version_ = version; }
+  // Reading may do that, in several threads at once: who sees the new version sees the new history.
+  uint32_t view_version() const { return view_version_.load(); }
+  void set_view_version(uint32_t version) { view_version_.store(version); }
 
   uint32_t version() const {
     return own_version_ ? own_version_->current() : storage_ ? storage_->version() : 0;
@@ -144,6 +145,12 @@ class TensorImpl : public intrusive_ptr_target {
     own_version_ = static_cast<intrusive_ptr<VersionCounter>&&>(counter);
   }
   const intrusive_ptr<VersionCounter>& version_counter() const { return own_version_; }
+
+  // A recorded operation kept this tensor, or a view of it, for the backward pass.
+  bool kept_for_backward() const { return kept_for_backward_.load<MemoryOrder::relaxed>(); }
+  void set_kept_for_backward(bool kept) {
+    if (kept_for_backward() != kept) kept_for_backward_.store<MemoryOrder::relaxed>(kept);
+  }
 
   // Made in inference mode (a view: of such a tensor): neither versions nor views are tracked.
   bool is_inference() const { return inference_; }
@@ -174,21 +181,24 @@ class TensorImpl : public intrusive_ptr_target {
   const int64_t* geometry() const { return dim_ <= kInlineDims ? inline_ : outline_; }
   void allocate_geometry(int64_t dims);
   void update_numel_and_contiguity();
+  DispatchKeySet own_keys() const { return DispatchKeySet::from_raw(key_set_.load<MemoryOrder::relaxed>()); }
+  void set_own_keys(DispatchKeySet keys) { key_set_.store<MemoryOrder::relaxed>(keys.raw()); }
 
   intrusive_ptr<StorageImpl> storage_;
   int64_t storage_offset_ = 0;
   int64_t numel_ = 1;
-  AutogradMetaInterface* autograd_meta_ = nullptr;
+  Atomic<AutogradMetaInterface*> autograd_meta_{nullptr};
   intrusive_ptr<TensorImpl> base_;
   intrusive_ptr<VersionCounter> own_version_;
-  DispatchKeySet key_set_;
+  Atomic<uint32_t> key_set_;
   int32_t dim_ = 0;
-  uint32_t view_version_ = 0;
+  Atomic<uint32_t> view_version_;
   ScalarType dtype_;
   Device device_;
   Layout layout_ = Layout::Strided;
   CreationMeta creation_meta_ = CreationMeta::kDefault;
   bool contiguous_ = true;
+  Atomic<bool> kept_for_backward_;
   bool inference_;
   bool wrapped_number_ = false;
   union {

@@ -1,6 +1,6 @@
 #include "c10/dispatch/operator.h"
 
-#include <string>
+#include <string_view>
 
 #include "c10/util/exception.h"
 
@@ -11,20 +11,17 @@ void missing_implementation(const OperatorBase& op, uint32_t keys) {
   const DispatchKey key = layers != 0                   ? DispatchKeySet::from_raw(layers).highest()
                           : (keys & kBackendKeys.raw()) ? (DispatchKeySet::from_raw(keys) & kBackendKeys).highest()
                                                         : DispatchKey::CPU;
-  const std::string name(op.name);
-  std::string message;
   if (key == DispatchKey::Autograd && op.is_out) {
-    C10_THROW_ERROR(Error, name.substr(0, name.find('.')) +
-                               "(): functions with out=... arguments don't support automatic differentiation, but one of the "
-                               "arguments requires grad.");
-  } else if (key == DispatchKey::Autograd) {
-    message = name + ": an input requires a gradient, but no derivative is linked; add //autograd";
-  } else if (key == DispatchKey::CUDA) {
-    message = name + ": no kernel for CUDA tensors is linked; add //aten/ops/" + op.family + ":cuda, built with --config=cuda";
-  } else {
-    message = name + " (//aten/ops/" + op.family + ") has no kernel for the " + toString(key) + " backend";
+    const std::string_view name(op.name);
+    TORCH_CHECK(false, name.substr(0, name.find('.')),
+                "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+                "requires grad.");
   }
-  C10_THROW_ERROR(NotImplementedError, message);
+  TORCH_CHECK_NOT_IMPLEMENTED(key != DispatchKey::Autograd, op.name,
+                              ": an input requires a gradient, but no derivative is linked; add //autograd");
+  TORCH_CHECK_NOT_IMPLEMENTED(key != DispatchKey::CUDA, op.name, ": no kernel for CUDA tensors is linked; add //aten/ops/",
+                              op.family, ":cuda, built with --config=cuda");
+  TORCH_CHECK_NOT_IMPLEMENTED(false, op.name, " (//aten/ops/", op.family, ") has no kernel for the ", toString(key), " backend");
 }
 
 }  // namespace c10::detail

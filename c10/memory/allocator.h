@@ -42,7 +42,9 @@ class DataPtr {
   }
   DataPtr(const DataPtr&) = delete;
   DataPtr& operator=(const DataPtr&) = delete;
-  ~DataPtr() { clear(); }
+  ~DataPtr() {
+    if (context_ != nullptr && deleter_ != nullptr) deleter_(context_);
+  }
 
   /// Frees the data and becomes null; the device stays.
   void clear() {

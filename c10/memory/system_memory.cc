@@ -16,7 +16,7 @@ namespace {
 constexpr size_t kHugePage = size_t{2} << 20;
 
 std::string bytes_text(int64_t bytes) {
-  static constexpr const char* kUnits[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  static constexpr const char* kUnits[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   int unit = 0;
   // Two decimals without floating-point formatting.
   int64_t whole = bytes, hundredths = 0;
@@ -25,13 +25,9 @@ std::string bytes_text(int64_t bytes) {
     whole /= 1024;
     ++unit;
   }
-  std::string text = c10::str(whole);
-  if (unit > 0) {
-    text += '.';
-    text += static_cast<char>('0' + hundredths / 10);
-    text += static_cast<char>('0' + hundredths % 10);
-  }
-  return text + ' ' + kUnits[unit];
+  if (unit == 0) return c10::str(bytes, " bytes");
+  const char decimals[] = {'.', static_cast<char>('0' + hundredths / 10), static_cast<char>('0' + hundredths % 10), ' ', '\0'};
+  return c10::str(whole, decimals, kUnits[unit - 1]);
 }
 
 }  // namespace
@@ -84,25 +80,20 @@ void* obtain_pages(size_t bytes, Refusal* why) {
 
 void throw_out_of_memory(size_t size, Refusal why) {
   add(g_counters.out_of_memory, 1);
-  std::string text = c10::str("DefaultCPUAllocator: can't allocate memory: you tried to allocate ", size, " bytes");
-  if (size >= 1024 && size <= (size_t{1} << 62)) text += c10::str(" (", bytes_text(static_cast<int64_t>(size)), ")");
+  std::string readable;
+  if (size >= 1024 && size <= (size_t{1} << 62)) readable = c10::str(" (", bytes_text(static_cast<int64_t>(size)), ")");
+  std::string reason;
   switch (why) {
     case Refusal::kLimit:
-      text += c10::str(". The process may hold at most ", bytes_text(get(g_counters.limit)), " (set_cpu_memory_limit)");
+      reason = c10::str(". The process may hold at most ", bytes_text(get(g_counters.limit)), " (set_cpu_memory_limit)");
       break;
-    case Refusal::kSystem:
-      text += ". Error code 12 (Cannot allocate memory): the system refused";
-      break;
-    case Refusal::kSize:
-      text += ", more than any machine can address";
-      break;
-    case Refusal::kInjected:
-      text += ". The failure was asked for with fail_nth_cpu_allocation";
-      break;
+    case Refusal::kSystem: reason = ". Error code 12 (Cannot allocate memory): the system refused"; break;
+    case Refusal::kSize: reason = ", more than any machine can address"; break;
+    case Refusal::kInjected: reason = ". The failure was asked for with fail_nth_cpu_allocation"; break;
   }
-  text += c10::str("; ", bytes_text(allocated_now()), " are in use, ", bytes_text(get(g_counters.reserved)),
-                   " are reserved.");
-  C10_THROW_ERROR(OutOfMemoryError, text);
+  TORCH_CHECK_WITH(OutOfMemoryError, false, "DefaultCPUAllocator: can't allocate memory: you tried to allocate ", size, " bytes",
+                   readable, reason, "; ", bytes_text(allocated_now()), " are in use, ",
+                   bytes_text(get(g_counters.reserved)), " are reserved.");
 }
 
 }  // namespace c10::memory_internal

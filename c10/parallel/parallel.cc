@@ -8,17 +8,29 @@
 #include "c10/parallel/pool.h"
 #include "c10/util/exception.h"
 
+// Under ThreadSanitizer the pool is what is tested.
+#if defined(__SANITIZE_THREAD__)
+#undef C10_POOL_ON_DEMAND
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#undef C10_POOL_ON_DEMAND
+#endif
+#endif
+
 namespace at {
 
 namespace internal {
 
 __thread RegionState t_region __attribute__((tls_model("initial-exec"))) = {};
 constinit int32_t g_num_threads = 0;
-
-namespace {
+#ifdef C10_POOL_ON_DEMAND
+constinit void (*g_run_team)(int, void (*)(void*, int), void*) = nullptr;
+#else
+constinit void (*g_run_team)(int, void (*)(void*, int), void*) = &run_team;
+#endif
 
 /// Helper threads that are lent out at this moment, in the whole process.
-constinit int32_t g_helpers_out = 0;
+static constinit int32_t g_helpers_out = 0;
 
 int borrow_helpers(int wanted) {
   const int width = get_num_threads();
@@ -33,6 +45,8 @@ int borrow_helpers(int wanted) {
 }
 
 void return_helpers(int count) { __atomic_sub_fetch(&g_helpers_out, count, __ATOMIC_ACQ_REL); }
+
+namespace {
 
 struct Job {
   PieceFunction function;
@@ -63,6 +77,9 @@ void work(void* p, int thread_num) {
 }  // namespace
 
 int determine_num_threads() {
+#ifdef C10_POOL_ON_DEMAND
+  int n = 1;
+#else
   int n = 0;
   if (const char* text = std::getenv("OMP_NUM_THREADS")) n = std::atoi(text);
   if (n < 1) {
@@ -72,6 +89,7 @@ int determine_num_threads() {
   }
   if (n < 1) n = 1;
   if (n > kMaxThreads) n = kMaxThreads;
+#endif
   // Somebody may have called set_num_threads meanwhile; that wins.
   int32_t unset = 0;
   __atomic_compare_exchange_n(&g_num_threads, &unset, n, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
@@ -84,7 +102,8 @@ void bad_grain_size(int64_t grain_size) {
 
 void run_pieces(int64_t pieces, PieceFunction function, void* context) {
   int helpers = 0;
-  if (!in_parallel_region() && pieces > 1) {
+  auto* const run = __atomic_load_n(&g_run_team, __ATOMIC_RELAXED);
+  if (run != nullptr && !in_parallel_region() && pieces > 1) {
     const int64_t wanted = pieces - 1 < kMaxThreads ? pieces - 1 : kMaxThreads;
     helpers = borrow_helpers(static_cast<int>(wanted));
   }
@@ -93,27 +112,10 @@ void run_pieces(int64_t pieces, PieceFunction function, void* context) {
     return;
   }
   Job job{function, context, pieces, 0, false, nullptr};
-  run_team(helpers + 1, &work, &job);
+  run(helpers + 1, &work, &job);
   return_helpers(helpers);
   if (job.error) std::rethrow_exception(job.error);
 }
 
-ThreadLease::ThreadLease(int wanted) {
-  const int width = wanted > 0 ? wanted : get_num_threads();
-  helpers_ = in_parallel_region() ? 0 : borrow_helpers(width - 1);
-  previous_ = set_library_threads(helpers_ + 1);
-}
-
-ThreadLease::~ThreadLease() {
-  set_library_threads(previous_);
-  return_helpers(helpers_);
-}
-
 }  // namespace internal
-
-void set_num_threads(int n) {
-  TORCH_CHECK(n > 0, "Expected positive number of threads");
-  __atomic_store_n(&internal::g_num_threads, n < internal::kMaxThreads ? n : internal::kMaxThreads, __ATOMIC_RELAXED);
-}
-
 }  // namespace at

@@ -19,7 +19,8 @@
 //   result has the same bits on any machine.
 //
 // The default build enters libgomp, which oneDNN uses too, so that there is one pool. `--config=minimal` and
-// `--config=tsan` have a small pool of their own behind the same interface.
+// `--config=tsan` have a small pool of their own behind the same interface. A minimal program runs in the calling thread
+// alone until it calls set_num_threads; one that never does is 80 KB smaller where it is linked fully statically.
 //
 // libgomp's threads spin for milliseconds before they sleep. On a machine that other programs use too, start the program
 // with GOMP_SPINCOUNT=10000 (or less) in its environment: with many more runnable threads than cores it runs several times
@@ -74,7 +75,7 @@ class ThreadLease {
 constexpr int64_t divup(int64_t x, int64_t y) { return x / y + (x % y != 0); }
 
 /// The width of the pool, callers included: what set_num_threads set, else OMP_NUM_THREADS, else the CPUs this process may
-/// run on.
+/// run on; in minimal builds 1 until set_num_threads was called.
 inline int get_num_threads() {
   const int n = __atomic_load_n(&internal::g_num_threads, __ATOMIC_RELAXED);
   return n > 0 ? n : internal::determine_num_threads();

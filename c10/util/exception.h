@@ -100,8 +100,29 @@ void throw_error(const char* func, const char* file, uint32_t line, std::string 
   throw E(SourceLocation{func, file, line}, std::move(msg));
 }
 
-[[noreturn]] C10_COLD void internal_assert_fail(const char* func, const char* file, uint32_t line,
-                                                const char* condition, std::string msg);
+// Throws E with the text of the parts, which travel as concatenate() says.
+template <typename E>
+[[noreturn]] C10_COLD void throw_text(const char* func, const char* file, uint32_t line, const char* letters, ...);
+extern template void throw_text<Error>(const char*, const char*, uint32_t, const char*, ...);
+extern template void throw_text<IndexError>(const char*, const char*, uint32_t, const char*, ...);
+extern template void throw_text<ValueError>(const char*, const char*, uint32_t, const char*, ...);
+extern template void throw_text<TypeError>(const char*, const char*, uint32_t, const char*, ...);
+extern template void throw_text<NotImplementedError>(const char*, const char*, uint32_t, const char*, ...);
+extern template void throw_text<EnforceFiniteError>(const char*, const char*, uint32_t, const char*, ...);
+extern template void throw_text<LinAlgError>(const char*, const char*, uint32_t, const char*, ...);
+extern template void throw_text<OutOfMemoryError>(const char*, const char*, uint32_t, const char*, ...);
+
+template <typename E>
+void throw_text(const char* func, const char* file, uint32_t line, const char* letters, ...) {
+  va_list parts;
+  va_start(parts, letters);
+  std::string msg = concatenate_list(letters, parts);
+  va_end(parts);
+  throw_error<E>(func, file, line, std::move(msg));
+}
+
+[[noreturn]] C10_COLD void throw_internal_assert(const char* func, const char* file, uint32_t line, const char* condition,
+                                                 const char* letters, ...);
 
 // The message of a failed check: the parts' text, or a sentence about the condition where there are none.
 C10_COLD std::string default_check_message(const char* condition);
@@ -109,8 +130,24 @@ inline std::string check_message(const char* condition) {
   return default_check_message(condition);
 }
 template <typename First, typename... Parts>
-C10_COLD std::string check_message(const char*, const First& first, const Parts&... parts) {
+std::string check_message(const char*, const First& first, const Parts&... parts) {
   return str(first, parts...);
+}
+
+// In line, so that a check with parts does not keep its condition's text in the program.
+template <typename E>
+[[noreturn]] C10_ALWAYS_INLINE void check_failed(const char* func, const char* file, uint32_t line, const char* condition) {
+  throw_error<E>(func, file, line, default_check_message(condition));
+}
+template <typename E, typename First, typename... Parts>
+[[noreturn]] C10_ALWAYS_INLINE void check_failed(const char* func, const char* file, uint32_t line, const char*,
+                                                 const First& first, const Parts&... parts) {
+  throw_text<E>(func, file, line, kPartLetters<First, Parts...>, passed_part(first), passed_part(parts)...);
+}
+template <typename... Parts>
+[[noreturn]] C10_ALWAYS_INLINE void assert_failed(const char* func, const char* file, uint32_t line, const char* condition,
+                                                  const Parts&... parts) {
+  throw_internal_assert(func, file, line, condition, kPartLetters<Parts...>, passed_part(parts)...);
 }
 }  // namespace detail
 
@@ -169,8 +206,8 @@ using c10::Error;
 #define KD_CHECK_WITH_(error_t, cond, ...)                                                                 \
   do {                                                                                                     \
     if (C10_UNLIKELY(!(cond))) {                                                                           \
-      ::c10::detail::throw_error<error_t>(__func__, __FILE__, static_cast<uint32_t>(__LINE__),             \
-                                          ::c10::detail::check_message(#cond __VA_OPT__(, ) __VA_ARGS__)); \
+      ::c10::detail::check_failed<error_t>(__func__, __FILE__, static_cast<uint32_t>(__LINE__),            \
+                                           #cond __VA_OPT__(, ) __VA_ARGS__);                              \
     }                                                                                                      \
   } while (false)
 
@@ -188,8 +225,8 @@ using c10::Error;
 #define TORCH_INTERNAL_ASSERT(cond, ...)                                                              \
   do {                                                                                                \
     if (C10_UNLIKELY(!(cond))) {                                                                      \
-      ::c10::detail::internal_assert_fail(__func__, __FILE__, static_cast<uint32_t>(__LINE__), #cond, \
-                                          ::c10::str(__VA_ARGS__));                                   \
+      ::c10::detail::assert_failed(__func__, __FILE__, static_cast<uint32_t>(__LINE__),               \
+                                   #cond __VA_OPT__(, ) __VA_ARGS__);                                 \
     }                                                                                                 \
   } while (false)
 
@@ -202,7 +239,7 @@ using c10::Error;
 #endif
 
 #define C10_THROW_ERROR(err_type, msg) \
-  throw ::c10::err_type(::c10::SourceLocation{__func__, __FILE__, static_cast<uint32_t>(__LINE__)}, msg)
+  ::c10::detail::throw_error<::c10::err_type>(__func__, __FILE__, static_cast<uint32_t>(__LINE__), msg)
 #define AT_ERROR(...) \
   ::c10::detail::throw_error<::c10::Error>(__func__, __FILE__, static_cast<uint32_t>(__LINE__), ::c10::str(__VA_ARGS__))
 #define AT_ASSERT(...) TORCH_INTERNAL_ASSERT(__VA_ARGS__)

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <optional>
 #include <string>
 
 namespace c10 {
@@ -121,6 +122,15 @@ TEST(StringUtil, Texts) {
   EXPECT_EQ(str(std::vector<int>{1, 2, 3}), "[1, 2, 3]");
   EXPECT_EQ(str(std::vector<std::vector<int>>{{1}, {}}), "[[1], []]");
   EXPECT_EQ(str(static_cast<const char*>(nullptr)), "(null)");
+  char array[] = "array";
+  const char* const null = nullptr;
+  enum class Unnamed : int8_t { kMinus = -3 };
+  EXPECT_EQ(str(array, null, std::string(), std::string_view(), "."), "array(null).");
+  EXPECT_EQ(str(static_cast<int8_t>('c'), uint8_t{'u'}, int16_t{-2}, uint16_t{65535}, true, Unnamed::kMinus), "cu-2655351-3");
+  EXPECT_EQ(str(std::optional<int>(4), std::optional<int>(), std::vector<double>{0.5, 2}), "4nullopt[0.5, 2]");
+  // More than what fits into registers.
+  EXPECT_EQ(str(1, "b", 2.5, 'd', std::string("e"), 6u, std::string_view("g"), 8, 9, 10, 0.25f, "l", std::vector<int>{13}, 14),
+            "1b2.5de6g89100.25l[13]14");
   EXPECT_EQ(Join(", ", std::vector<std::string>{"x", "y"}), "x, y");
   std::string text = "aXbXX";
   EXPECT_EQ(ReplaceAll(text, "X", "--"), 3u);

@@ -94,6 +94,11 @@ struct RefCount {
   // Takes a strong reference unless none is left.
   static bool lock(intrusive_ptr_target* p) noexcept {
     uint64_t now = p->refcount_.load();
+    if (__libc_single_threaded) {
+      const bool alive = (now & kStrongMask) != 0;
+      if (alive) p->refcount_.store<MemoryOrder::relaxed>(now + kStrongOne);
+      return alive;
+    }
     while ((now & kStrongMask) != 0) {
       if (p->refcount_.compare_exchange(now, now + kStrongOne)) return true;
     }

@@ -209,9 +209,15 @@ class SmallVector : public SmallVectorImpl<X> {
   explicit SmallVector(size_t n, X value = X()) : SmallVector() { this->resize(n, value); }
   SmallVector(std::initializer_list<X> values) : SmallVector() { this->append(values.begin(), values.end()); }
   template <typename It>
-  requires(!std::is_integral_v<It>) SmallVector(It first, It last) : SmallVector() { this->append(first, last); }
-  explicit SmallVector(ArrayRef<X> values) : SmallVector() { this->append(values.begin(), values.end()); }
-  SmallVector(const SmallVector& other) : SmallVector() { this->append(other.begin(), other.end()); }
+  requires(!std::is_integral_v<It>) SmallVector(It first, It last) : SmallVector() {
+    if constexpr (std::is_same_v<It, const X*> || std::is_same_v<It, X*>) {
+      fill(first, static_cast<size_t>(last - first));
+    } else {
+      this->append(first, last);
+    }
+  }
+  explicit SmallVector(ArrayRef<X> values) : SmallVector() { fill(values.data(), values.size()); }
+  SmallVector(const SmallVector& other) : SmallVector() { fill(other.data(), other.size()); }
   SmallVector(const Base& other) : SmallVector() { this->append(other.begin(), other.end()); }
   SmallVector(SmallVector&& other) noexcept : SmallVector() { this->take(other, other.storage(), N); }
   ~SmallVector() { this->release(); }
@@ -235,6 +241,26 @@ class SmallVector : public SmallVectorImpl<X> {
   void swap(SmallVector& other) { std::swap(*this, other); }
 
  private:
+  // The elements of an empty vector; the few that fit inline without a call.
+  void fill(const X* from, size_t n) {
+    if constexpr (N <= 5 && sizeof(X) <= sizeof(void*)) {
+      if (C10_LIKELY(n <= N)) {
+        X* const to = storage();
+        switch (n) {
+          case 5: to[4] = from[4]; [[fallthrough]];
+          case 4: to[3] = from[3]; [[fallthrough]];
+          case 3: to[2] = from[2]; [[fallthrough]];
+          case 2: to[1] = from[1]; [[fallthrough]];
+          case 1: to[0] = from[0]; [[fallthrough]];
+          default: break;
+        }
+        this->size_ = n;
+        return;
+      }
+    }
+    this->append(from, from + n);
+  }
+
   X* storage() { return reinterpret_cast<X*>(inline_); }
   alignas(X) unsigned char inline_[(N == 0 ? 1 : N) * sizeof(X)];
 };

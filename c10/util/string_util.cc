@@ -3,6 +3,7 @@
 #include <cxxabi.h>
 
 #include <charconv>
+#include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 
@@ -32,6 +33,41 @@ void append_double(std::string& out, double value) {
 void append_pointer(std::string& out, const void* value) {
   char buf[24] = {'0', 'x'};
   out.append(buf, std::to_chars(buf + 2, buf + sizeof(buf), reinterpret_cast<uintptr_t>(value), 16).ptr);
+}
+
+std::string concatenate_list(const char* letters, va_list parts) {
+  std::string out;
+  for (; *letters != '\0'; ++letters) {
+    switch (*letters) {
+      case 's': {
+        const char* const text = va_arg(parts, const char*);
+        out += text == nullptr ? "(null)" : text;
+        break;
+      }
+      case 't': out += *va_arg(parts, const std::string*); break;
+      case 'v': {
+        const TextPart text = va_arg(parts, TextPart);
+        out.append(text.begin, text.size);
+        break;
+      }
+      case 'c': out += static_cast<char>(va_arg(parts, int)); break;
+      case 'i': append_i64(out, va_arg(parts, int64_t)); break;
+      case 'u': append_u64(out, va_arg(parts, uint64_t)); break;
+      default: {
+        const ErasedPart part = va_arg(parts, ErasedPart);
+        part.append(out, part.value);
+      }
+    }
+  }
+  return out;
+}
+
+std::string concatenate(const char* letters, ...) {
+  va_list parts;
+  va_start(parts, letters);
+  std::string out = concatenate_list(letters, parts);
+  va_end(parts);
+  return out;
 }
 
 }  // namespace detail

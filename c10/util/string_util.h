@@ -7,6 +7,7 @@
 //   std::string s = c10::str("expected ", 2, " but got ", sizes);
 #pragma once
 
+#include <cstdarg>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -80,6 +81,70 @@ void append_part(std::string& out, const X& value) {
     append_double(out, static_cast<double>(static_cast<float>(value)));
   }
 }
+
+// Parts travel through C's variable arguments to one function, so that building a text costs its caller little more than
+// loading the parts: a letter for each says how to read it back.
+//   s const char*   t const std::string*   v TextPart   c char   i int64_t   u uint64_t   x ErasedPart
+struct TextPart {
+  const char* begin;
+  size_t size;
+};
+struct ErasedPart {
+  const void* value;
+  void (*append)(std::string& out, const void* value);
+};
+
+template <typename X>
+void append_erased(std::string& out, const void* value) {
+  append_part(out, *static_cast<const X*>(value));
+}
+
+template <typename X>
+constexpr char part_letter() {
+  using D = std::decay_t<X>;
+  constexpr bool kOwnText = (std::is_class_v<D> || std::is_enum_v<D>)&&requires(std::string& out, const X& x) { to_text(out, x); };
+  if constexpr (std::is_same_v<D, char*> || std::is_same_v<D, const char*>) {
+    return 's';
+  } else if constexpr (std::is_same_v<D, std::string>) {
+    return 't';
+  } else if constexpr (std::is_same_v<D, std::string_view>) {
+    return 'v';
+  } else if constexpr (std::is_same_v<D, char> || std::is_same_v<D, signed char> || std::is_same_v<D, unsigned char>) {
+    return 'c';
+  } else if constexpr (std::is_same_v<D, bool> || (std::is_integral_v<D> && std::is_unsigned_v<D>)) {
+    return 'u';
+  } else if constexpr (std::is_integral_v<D> || (std::is_enum_v<D> && !kOwnText)) {
+    return 'i';
+  } else {
+    return 'x';
+  }
+}
+
+template <typename X>
+C10_ALWAYS_INLINE constexpr auto passed_part(const X& part) {
+  constexpr char letter = part_letter<X>();
+  if constexpr (letter == 's') {
+    return static_cast<const char*>(part);
+  } else if constexpr (letter == 't') {
+    return &part;
+  } else if constexpr (letter == 'v') {
+    return TextPart{part.data(), part.size()};
+  } else if constexpr (letter == 'c') {
+    return static_cast<int>(part);
+  } else if constexpr (letter == 'u') {
+    return static_cast<uint64_t>(part);
+  } else if constexpr (letter == 'i') {
+    return static_cast<int64_t>(part);
+  } else {
+    return ErasedPart{__builtin_addressof(part), &append_erased<X>};
+  }
+}
+
+template <typename... Parts>
+inline constexpr char kPartLetters[] = {part_letter<Parts>()..., '\0'};
+
+std::string concatenate(const char* letters, ...);
+std::string concatenate_list(const char* letters, va_list parts);
 }  // namespace detail
 
 // Concatenates the texts of all parts.
@@ -93,10 +158,8 @@ inline std::string str(const char* s) {
   return s == nullptr ? "(null)" : s;
 }
 template <typename... Parts>
-std::string str(const Parts&... parts) {
-  std::string out;
-  (detail::append_part(out, parts), ...);
-  return out;
+C10_ALWAYS_INLINE std::string str(const Parts&... parts) {
+  return detail::concatenate(detail::kPartLetters<Parts...>, detail::passed_part(parts)...);
 }
 
 // The elements' texts with `delimiter` between them.

@@ -40,6 +40,24 @@ TEST(Highway, DisabledTargetsAreNotChosen) {
   EXPECT_STREQ(ChosenTargetName(), hwy::TargetName(best));
 }
 
+#if HWY_ARCH_X86
+TEST(Highway, FindsWhatTheCompilerFinds) {
+  hwy::SetSupportedTargetsForTest(0);
+  const int64_t found = hwy::SupportedTargets();
+  __builtin_cpu_init();
+  const bool sse4 = __builtin_cpu_supports("ssse3") && __builtin_cpu_supports("sse4.1") &&
+                    __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("aes");
+  const bool avx2 = sse4 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                    __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+  const bool avx3 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+                    __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
+                    __builtin_cpu_supports("avx512cd");
+  EXPECT_EQ((found & HWY_SSE4) != 0, sse4);
+  EXPECT_EQ((found & HWY_AVX2) != 0, avx2);
+  EXPECT_EQ((found & HWY_AVX3) != 0, avx3);
+}
+#endif
+
 TEST(Highway, Ssse3IsNotCompiled) { EXPECT_EQ(HWY_TARGETS & HWY_SSSE3, 0); }
 
 }  // namespace

@@ -18,13 +18,24 @@ using pointwise::to_floating;
 
 namespace {
 
-// The common call: equal dtypes, equal shapes, contiguous.
+// One value expanded: its layout is nobody's.
+inline bool has_no_layout(const TensorImpl& t) {
+  if (t.dim() < 2) return true;
+  for (int64_t d = 0; d < t.dim(); ++d) {
+    if (t.stride(d) != 0 && t.size(d) != 1) return false;
+  }
+  return true;
+}
+
+// The common call: equal dtypes, equal shapes, contiguous (or one value expanded, as the gradient of a sum).
 inline bool is_plain(const Tensor& self, const Tensor& other) {
   const TensorImpl *a = self.unsafeGetTensorImpl(), *b = other.unsafeGetTensorImpl();
   if (a == nullptr || b == nullptr || a->dtype() != b->dtype() || a->numel() != b->numel() || a->dim() != b->dim() ||
-      !a->is_contiguous() || !b->is_contiguous() || a->device() != b->device()) {
+      a->device() != b->device()) {
     return false;
   }
+  if (C10_UNLIKELY(!a->is_contiguous() && !has_no_layout(*a))) return false;
+  if (C10_UNLIKELY(!b->is_contiguous() && !has_no_layout(*b))) return false;
   const int64_t *x = a->sizes().data(), *y = b->sizes().data();
   for (int64_t d = 0; d < a->dim(); ++d) {
     if (x[d] != y[d]) return false;
@@ -34,11 +45,8 @@ inline bool is_plain(const Tensor& self, const Tensor& other) {
 
 TensorSpec arithmetic_spec(const Tensor& self, const Tensor& other) {
   if (C10_LIKELY(is_plain(self, other))) {
-    TensorSpec spec;
-    spec.sizes = DimVector(self.sizes().begin(), self.sizes().end());
-    spec.dtype = self.scalar_type();
-    spec.device = self.device();
-    return spec;
+    const TensorImpl& impl = *self.unsafeGetTensorImpl();
+    return {DimVector(impl.sizes()), DimVector(), impl.dtype(), impl.device()};
   }
   return result_spec({self, other}, promoted_type({self, other}));
 }

@@ -75,11 +75,15 @@ Tensor& detach_(Tensor& self) {
 }
 
 Tensor view(const Tensor& self, IntArrayRef size) {
-  const DimVector shape = infer_shape(size, self.numel());
   if (C10_LIKELY(self.is_contiguous())) {
-    const DimVector strides = strides_of_format(shape, MemoryFormat::Contiguous);
-    return make_view(self, shape, strides, self.storage_offset());
+    // Without a -1 the shape is taken as it is.
+    int64_t numel = 1;
+    bool plain = true;
+    for (int64_t extent : size) plain &= extent >= 0 && !__builtin_mul_overflow(numel, extent, &numel);
+    if (C10_LIKELY(plain && numel == self.numel())) return make_contiguous_view(self, size);
   }
+  const DimVector shape = infer_shape(size, self.numel());
+  if (self.is_contiguous()) return make_contiguous_view(self, shape);
   const std::optional<DimVector> strides = view_strides(self.sizes(), self.strides(), shape);
   TORCH_CHECK(
       strides.has_value(),
