@@ -63,6 +63,21 @@ inline T times(T x, T y) {
   }
 }
 
+// target[k] = add(target[k], source[k]). Where the slice after this one goes is not for the processor to guess: its lines are
+// asked for meanwhile.
+template <class T, class Add>
+void add_slice(T* target, const T* source, const T* next_target, int64_t from, int64_t to, const Add& add) {
+  constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(T));
+  int64_t k = from;
+  for (; k + kLine <= to; k += kLine) {
+    __builtin_prefetch(next_target + k, 1);
+    T line[kLine];  // no overlap for the compiler to fear
+    for (int64_t j = 0; j < kLine; ++j) line[j] = add(target[k + j], source[k + j]);
+    for (int64_t j = 0; j < kLine; ++j) target[k + j] = line[j];
+  }
+  for (; k < to; ++k) target[k] = add(target[k], source[k]);
+}
+
 }  // namespace
 
 int64_t find_out_of_range(const int64_t* index, int64_t n, int64_t stride, int64_t low, int64_t high) {
@@ -143,10 +158,11 @@ void add_slices(void* place, const void* dense, const SliceGeometry& g, c10::Sca
       T* base = static_cast<T*>(place) + o * g.outer_stride;
       for (int64_t i = 0; i < g.count; ++i, source += g.inner) {
         T* target = base + g.offsets[i];
+        const T* next = base + g.offsets[i + 1 < g.count ? i + 1 : i];
         if (one) {
-          for (int64_t k = from; k < to; ++k) target[k] = plus(target[k], source[k]);
+          add_slice(target, source, next, from, to, [](T x, T y) { return plus(x, y); });
         } else {
-          for (int64_t k = from; k < to; ++k) target[k] = plus(target[k], times(alpha, source[k]));
+          add_slice(target, source, next, from, to, [alpha](T x, T y) { return plus(x, times(alpha, y)); });
         }
       }
     });
