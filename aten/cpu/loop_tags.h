@@ -57,6 +57,7 @@ struct Lerp {};
 struct LerpScalar {};
 struct Copysign {};
 struct Xlogy {};
+struct LogAddExp {};
 struct Pow {};
 struct NanToNum {};
 struct RoundDecimals {};

@@ -116,7 +116,8 @@ extern const ElementOp heaviside;
 
 namespace at::cpu {
 
-/// nextafter on bfloat16's own elements (operands of dtype and compute type BFloat16).
+/// nextafter on the elements of bfloat16 and half themselves (operands of that dtype and compute type).
 void nextafter_bfloat16(char* const* data, int64_t n, const void* context);
+void nextafter_half(char* const* data, int64_t n, const void* context);
 
 }  // namespace at::cpu

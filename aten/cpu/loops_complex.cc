@@ -116,6 +116,22 @@ struct ComplexFn<op::Pow, T> {
     return std::pow(z, w);
   }
 };
+// log(e^a + e^b), from the larger real part.
+template <class T>
+struct ComplexFn<op::LogAddExp, T> {
+  static C<T> value(C<T> a, C<T> b) {
+    const bool first = a.real() >= b.real();
+    const C<T> high = first ? a : b, low = first ? b : a;
+    if (std::isinf(high.real()) && high.real() == low.real()) return high.real() < 0 ? high : std::log(std::exp(high) + std::exp(low));
+    return high + std::log(C<T>(1) + std::exp(low - high));
+  }
+  static void loop(char* const* data, int64_t n, const void*) {
+    C<T>* out = reinterpret_cast<C<T>*>(data[0]);
+    const C<T>* a = reinterpret_cast<const C<T>*>(data[1]);
+    const C<T>* b = reinterpret_cast<const C<T>*>(data[2]);
+    for (int64_t i = 0; i < n; ++i) out[i] = value(a[i], b[i]);
+  }
+};
 template <class T>
 struct ComplexFn<op::Xlogy, T> {
   static void loop(char* const* data, int64_t n, const void*) {
@@ -214,5 +230,6 @@ AT_INSTANTIATE(SigmoidBackward)
 AT_INSTANTIATE(TanhBackward)
 AT_INSTANTIATE(Pow)
 AT_INSTANTIATE(Xlogy)
+AT_INSTANTIATE(LogAddExp)
 
 }  // namespace at::cpu

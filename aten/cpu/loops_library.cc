@@ -95,7 +95,6 @@ struct FloorDivide {
     return q - f > 0.5 ? f + 1 : f;
   }
 };
-struct TruncDivide { static double run(double a, double b) { return std::trunc(a / b); } };
 struct LogAddExp {
   static double run(double a, double b) {
     if (std::isinf(a) && a == b) return a;
@@ -126,6 +125,13 @@ void binary(char* const* data, int64_t n, const void*) {
   const T* a = reinterpret_cast<const T*>(data[1]);
   const T* b = reinterpret_cast<const T*>(data[2]);
   for (int64_t i = 0; i < n; ++i) out[i] = static_cast<T>(F::run(static_cast<double>(a[i]), static_cast<double>(b[i])));
+}
+template <class T>
+void truncated_quotient(char* const* data, int64_t n, const void*) {
+  T* out = reinterpret_cast<T*>(data[0]);
+  const T* a = reinterpret_cast<const T*>(data[1]);
+  const T* b = reinterpret_cast<const T*>(data[2]);
+  for (int64_t i = 0; i < n; ++i) out[i] = std::trunc(a[i] / b[i]);
 }
 template <class T>
 void next_after(char* const* data, int64_t n, const void*) {
@@ -189,17 +195,20 @@ constexpr ElementOp binary_op() {
 
 }  // namespace
 
-void nextafter_bfloat16(char* const* data, int64_t n, const void*) {
+namespace {
+// On 16-bit floating-point numbers whose infinity is kInfinity and whose quiet NaN is kNan.
+template <uint16_t kInfinity, uint16_t kNan>
+void nextafter_16(char* const* data, int64_t n) {
   uint16_t* out = reinterpret_cast<uint16_t*>(data[0]);
   const uint16_t* a = reinterpret_cast<const uint16_t*>(data[1]);
   const uint16_t* b = reinterpret_cast<const uint16_t*>(data[2]);
-  const auto is_nan = [](uint16_t x) { return (x & 0x7fff) > 0x7f80; };
+  const auto is_nan = [](uint16_t x) { return (x & 0x7fff) > kInfinity; };
   // The numbers in order as integers.
   const auto rank = [](uint16_t x) { return (x & 0x8000) != 0 ? -static_cast<int32_t>(x & 0x7fff) : static_cast<int32_t>(x); };
   for (int64_t i = 0; i < n; ++i) {
     const uint16_t x = a[i], y = b[i];
     if (is_nan(x) || is_nan(y)) {
-      out[i] = 0x7fc0;
+      out[i] = kNan;
     } else if (rank(x) == rank(y)) {
       out[i] = y;
     } else if ((x & 0x7fff) == 0) {
@@ -210,6 +219,10 @@ void nextafter_bfloat16(char* const* data, int64_t n, const void*) {
     }
   }
 }
+}  // namespace
+
+void nextafter_bfloat16(char* const* data, int64_t n, const void*) { nextafter_16<0x7f80, 0x7fc0>(data, n); }
+void nextafter_half(char* const* data, int64_t n, const void*) { nextafter_16<0x7c00, 0x7e00>(data, n); }
 
 namespace loops {
 
@@ -234,9 +247,10 @@ constinit const ElementOp atan2 = binary_op<Atan2>();
 constinit const ElementOp hypot = binary_op<Hypot>();
 constinit const ElementOp fmod = binary_op<Fmod>();
 constinit const ElementOp remainder = binary_op<Remainder>();
-constinit const ElementOp trunc_divide = binary_op<TruncDivide>();
+constinit const ElementOp trunc_divide = {table(truncated_quotient<float>), table(truncated_quotient<double>), {}, {}, {}, {}};
 constinit const ElementOp floor_divide = binary_op<FloorDivide>();
-constinit const ElementOp logaddexp = binary_op<LogAddExp>();
+constinit const ElementOp logaddexp = {table(binary<LogAddExp, float>), table(binary<LogAddExp, double>), {}, {},
+                                       complex_table<op::LogAddExp, float>(), complex_table<op::LogAddExp, double>()};
 constinit const ElementOp logaddexp2 = binary_op<LogAddExp2>();
 constinit const ElementOp xlogy = {table(binary<Xlogy, float>), table(binary<Xlogy, double>), {}, {},
                                    complex_table<op::Xlogy, float>(), complex_table<op::Xlogy, double>()};

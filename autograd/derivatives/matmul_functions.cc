@@ -81,17 +81,19 @@ std::tuple<Tensor, Tensor, Tensor> linear_grad(
     if (mask[0]) grad_input = at::mul(at::unsqueeze(grad, -1), conj_of(weight));
     if (mask[1]) {
       grad_weight = at::sum(
-          at::reshape(at::mul(at::unsqueeze(grad, -1), conj_of(input)), {-1, in}), IntArrayRef{0});
+          at::reshape(at::mul(at::unsqueeze(grad, -1), conj_of(input)), {grad.numel(), in}), IntArrayRef{0});
     }
     if (mask[2]) grad_bias = at::sum(grad);
     return {std::move(grad_input), std::move(grad_weight), std::move(grad_bias)};
   }
   const int64_t out = weight.size(0);
-  const Tensor rows = at::reshape(grad, {grad.numel() / std::max<int64_t>(out, 1), out});
+  int64_t count = 1;
+  for (int64_t d = 0; d + 1 < input.dim(); ++d) count *= input.size(d);
+  const Tensor rows = at::reshape(grad, {count, out});
   if (mask[0]) grad_input = at::reshape(at::mm(rows, conj_of(weight)), input.sizes());
   if (mask[1]) {
     grad_weight = at::mm(
-        at::transpose(rows, 0, 1), conj_of(at::reshape(input, {input.numel() / std::max<int64_t>(in, 1), in})));
+        at::transpose(rows, 0, 1), conj_of(at::reshape(input, {rows.size(0), in})));
   }
   if (mask[2]) grad_bias = at::sum(rows, IntArrayRef{0});
   return {std::move(grad_input), std::move(grad_weight), std::move(grad_bias)};
@@ -120,7 +122,7 @@ std::tuple<Tensor, Tensor, Tensor> convolution_grad(
   const OptionalIntArrayRef bias_sizes =
       bias.defined() ? OptionalIntArrayRef(bias.sizes()) : OptionalIntArrayRef(std::nullopt);
   return at::convolution_backward(
-      grad, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, mask);
+      grad, conj_of(input), conj_of(weight), bias_sizes, stride, padding, dilation, transposed, output_padding, groups, mask);
 }
 
 std::tuple<Tensor, Tensor, Tensor> convolution_backward_grad(
@@ -143,13 +145,13 @@ std::tuple<Tensor, Tensor, Tensor> convolution_backward_grad(
   };
   const auto backward_of = [&](const Tensor& x, const Tensor& w, bool for_input) {
     return at::convolution_backward(
-        grad_output, x, w, OptionalIntArrayRef(std::nullopt), stride, padding, dilation, transposed, output_padding, groups,
+        conj_of(grad_output), x, w, OptionalIntArrayRef(std::nullopt), stride, padding, dilation, transposed, output_padding, groups,
         std::array<bool, 3>{for_input, !for_input, false});
   };
   Tensor grad_grad_output, grad_input, grad_weight;
   if (mask[0]) {
-    if (to_input.defined()) grad_grad_output = convolve(to_input, weight);
-    if (to_weight.defined()) grad_grad_output = plus(std::move(grad_grad_output), convolve(input, to_weight));
+    if (to_input.defined()) grad_grad_output = convolve(to_input, conj_of(weight));
+    if (to_weight.defined()) grad_grad_output = plus(std::move(grad_grad_output), convolve(conj_of(input), to_weight));
     if (to_bias.defined()) {
       DimVector sizes(static_cast<size_t>(grad_output.dim()), 1);
       sizes[static_cast<size_t>(grad_output.dim() - weight.dim() + 1)] = to_bias.numel();

@@ -218,8 +218,14 @@ Tensor xlogy_grad_self(const Tensor& grad, const Tensor& self, const Scalar& oth
                               : drop_where(at::eq(self, Scalar(0)), times(grad, std::log(other.toDouble())));
 }
 
+Tensor nan_to_num_grad(const Tensor& grad, const Tensor& self) {
+  if (!self.is_complex()) return keep_where(at::isfinite(self), grad);
+  return at::complex(
+      keep_where(at::isfinite(at::real(self)), at::real(grad)), keep_where(at::isfinite(at::imag(self)), at::imag(grad)));
+}
+
 Tensor logaddexp_grad(const Tensor& grad, const Tensor& self, const Tensor& other) {
-  return at::div(grad, plus(at::exp(at::sub(other, self)), 1.0));
+  return at::div(grad, conj_of(plus(at::exp(at::sub(other, self)), 1.0)));
 }
 
 Tensor logaddexp2_grad(const Tensor& grad, const Tensor& self, const Tensor& other) {
@@ -396,10 +402,10 @@ Tensor polar_grad_angle(const Tensor& grad, const Tensor& result) {
 Tensor clamp_grad(
     const Tensor& grad, const Tensor& self, const std::optional<Scalar>& min, const std::optional<Scalar>& max) {
   if (min.has_value() && max.has_value()) {
-    return drop_where(at::logical_or(at::lt(self, *min), at::gt(self, *max)), grad);
+    return keep_where(at::logical_and(at::ge(self, *min), at::le(self, *max)), grad);
   }
-  if (min.has_value()) return drop_where(at::lt(self, *min), grad);
-  if (max.has_value()) return drop_where(at::gt(self, *max), grad);
+  if (min.has_value()) return keep_where(at::ge(self, *min), grad);
+  if (max.has_value()) return keep_where(at::le(self, *max), grad);
   return grad;
 }
 

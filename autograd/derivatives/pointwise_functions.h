@@ -62,6 +62,7 @@ Tensor hypot_grad(const Tensor& grad, const Tensor& side, const Tensor& result);
 Tensor copysign_grad(const Tensor& grad, const Tensor& self, const Tensor& result);
 Tensor xlogy_grad_self(const Tensor& grad, const Tensor& self, const Tensor& other);
 Tensor xlogy_grad_self(const Tensor& grad, const Tensor& self, const Scalar& other);
+Tensor nan_to_num_grad(const Tensor& grad, const Tensor& self);
 Tensor logaddexp_grad(const Tensor& grad, const Tensor& self, const Tensor& other);
 Tensor logaddexp2_grad(const Tensor& grad, const Tensor& self, const Tensor& other);
 

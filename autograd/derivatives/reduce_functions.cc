@@ -113,7 +113,7 @@ Tensor aminmax_backward(
 
 Tensor logsumexp_backward(const Tensor& grad, const Tensor& self, const Tensor& result, IntArrayRef dim, bool keepdim) {
   const Tensor g = restore_reduced_dims(grad, self.dim(), dim, keepdim), r = restore_reduced_dims(result, self.dim(), dim, keepdim);
-  return at::mul(g, at::exp(at::sub(self, r)));
+  return at::mul(g, conj_of(at::exp(at::sub(self, r))));
 }
 
 Tensor var_backward(
@@ -244,7 +244,11 @@ Tensor cumulative_extreme_backward(const Tensor& grad, const Tensor& self_like, 
 // parts of grad apart.
 Tensor logcumsumexp_backward(const Tensor& grad, const Tensor& self, const Tensor& result, int64_t dim) {
   if (grad.dim() == 0 || grad.numel() == 0) return grad;
-  if (GradMode::is_enabled() || grad.is_complex()) {
+  if (grad.is_complex()) {
+    const Tensor logs = at::sub(at::log(grad), conj_of(result));
+    return at::exp(at::add(conj_of(self), at::flip(at::logcumsumexp(at::flip(logs, dim), dim), dim)));
+  }
+  if (GradMode::is_enabled()) {
     const Tensor scaled = at::mul(grad, at::exp(at::neg(conj_of(result))));
     return at::mul(at::flip(at::cumsum(at::flip(scaled, dim), dim), dim), at::exp(conj_of(self)));
   }

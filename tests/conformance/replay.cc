@@ -1,459 +1,517 @@
-// Replays recorded operator calls through the boxed, by-name path and compares results and gradients (FORMAT.md of the case
-// sets describes the files).
-//
-//   replay --cases=DIR [--list=FILE] [--ops=GLOB] [--no-grad] [--layouts] [--verbose]
-//
-// Prints one line for each operator that fell short, with its first mismatch, a summary, and last "N passed, N failed, N
-// skipped". Skipped are operators without a kernel. Exit status 1 where anything failed, 2 where the cases cannot be read.
-#include <fnmatch.h>
+#include "tests/conformance/replay.h"
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
-#include <map>
-#include <string>
-#include <vector>
+#include <set>
 
 #include "aten/core/empty.h"
 #include "aten/core/tensor.h"
-#include "aten/core/view.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/view/ops.h"
 #include "autograd/autograd.h"
 #include "c10/dispatch/registry.h"
-#include "nlohmann/json.hpp"
-#include "utils/serialize/safetensors.h"
+#include "tests/conformance/case_values.h"
+#include "tests/conformance/compare.h"
+#include "tests/conformance/recorder_errors.h"
 
+namespace conformance {
 namespace {
 
 using at::Tensor;
 using c10::IValue;
-using c10::ScalarType;
-using c10::SchemaType;
-using Json = nlohmann::json;
+using c10::OperatorHandle;
+using Kind = c10::SchemaType::Kind;
 
-struct BadCase : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-ScalarType dtype_of(const std::string& name) {
-  static const std::map<std::string, ScalarType> types = {
-      {"uint8", ScalarType::Byte},          {"int8", ScalarType::Char},           {"int16", ScalarType::Short},
-      {"int32", ScalarType::Int},           {"int64", ScalarType::Long},          {"float16", ScalarType::Half},
-      {"float32", ScalarType::Float},       {"float64", ScalarType::Double},      {"complex64", ScalarType::ComplexFloat},
-      {"complex128", ScalarType::ComplexDouble}, {"bool", ScalarType::Bool},      {"bfloat16", ScalarType::BFloat16}};
-  const auto found = types.find(name);
-  if (found == types.end()) throw BadCase("unknown dtype " + name);
-  return found->second;
+// The operators whose result depends on how their arguments lie in storage.
+const std::set<std::string>& reads_storage() {
+  static const std::set<std::string> names = {"as_strided", "as_strided_copy", "as_strided_scatter", "view", "view_as", "view_as_complex", "view_as_complex_copy", "view_copy"};
+  return names;
 }
 
-enum class Layout { kRecorded, kTransposed, kStrided };
-
-class Replay {
- public:
-  Replay(const torch::safetensors::File& blobs, Layout layout) : blobs_(blobs), layout_(layout) {}
-
-  // A tensor as recorded; inputs also in another layout of the same values.
-  Tensor tensor(const Json& value, bool is_input) {
-    const ScalarType dtype = dtype_of(value.at("dtype"));
-    std::vector<int64_t> sizes = value.at("size"), strides;
-    Tensor blob = blobs_.get(value.at("tensor").get<std::string>());
-    if (blob.dim() != 1) throw BadCase("a blob has more than one dimension");
-    const bool complex = c10::isComplexType(dtype);
-    if (blob.scalar_type() != (complex ? c10::toRealValueType(dtype) : dtype)) throw BadCase("a blob has another dtype");
-    if (value.contains("stride")) {
-      strides = value.at("stride").get<std::vector<int64_t>>();
-    } else {
-      const at::DimVector dense = at::strides_of_format(sizes, at::MemoryFormat::Contiguous);
-      strides.assign(dense.begin(), dense.end());
+// All overloads of a name ("softmax").
+const std::vector<OperatorHandle>& overloads(const std::string& name) {
+  static const std::map<std::string, std::vector<OperatorHandle>> all = [] {
+    std::map<std::string, std::vector<OperatorHandle>> map;
+    c10::Dispatcher& dispatcher = c10::Dispatcher::singleton();
+    for (const std::string& full : dispatcher.getAllOpNames()) {
+      const size_t dot = full.find('.'), start = full.rfind("::", dot);
+      const std::string base = full.substr(0, dot);
+      const std::string name = start == std::string::npos ? base : base.substr(start + 2);
+      map[name].push_back(dispatcher.findSchemaOrThrow(base, dot == std::string::npos ? "" : full.substr(dot + 1)));
     }
-    if (strides.size() != sizes.size()) throw BadCase("sizes and strides differ in length");
-    int64_t last = 0, numel = 1;
-    for (size_t d = 0; d < sizes.size(); ++d) {
-      if (sizes[d] < 0 || strides[d] < 0) throw BadCase("a negative size or stride");
-      numel *= sizes[d];
-      last += (sizes[d] - 1) * strides[d];
-    }
-    if (numel > 0 && (last + 1) * (complex ? 2 : 1) > blob.numel()) throw BadCase("a tensor reaches beyond its blob");
-    Tensor storage = at::clone(blob);
-    if (complex) storage = at::view_as_complex(at::view(storage, {storage.numel() / 2, 2}));
-    Tensor t = at::as_strided(storage, sizes, strides);
-    if (is_input) t = laid_out(t);
-    if (value.value("requires_grad", false)) {
-      t = at::detach(t);
-      t.set_requires_grad(true);
-      if (is_input) differentiable_.push_back(t);
-    }
-    return t;
-  }
-
-  IValue value(const Json& v, const SchemaType& type) {
-    if (type.list) {
-      if (v.is_null()) return IValue();
-      if (!v.is_array()) return list(Json::array({v}), type);
-      return list(v, type);
-    }
-    return element(v, type);
-  }
-
-  const std::vector<Tensor>& differentiable() const { return differentiable_; }
-
- private:
-  Tensor laid_out(const Tensor& t) const {
-    if (layout_ == Layout::kRecorded || t.dim() == 0) return t;
-    if (layout_ == Layout::kTransposed) {
-      if (t.dim() < 2) return t;
-      const Tensor turned = at::clone(at::transpose(t, 0, t.dim() - 1), at::MemoryFormat::Contiguous);
-      return at::transpose(turned, 0, t.dim() - 1);
-    }
-    // Every second element of a larger tensor, from its second on.
-    at::DimVector sizes(t.sizes().begin(), t.sizes().end()), strides;
-    sizes.back() = sizes.back() * 2 + 1;
-    const Tensor wide = at::empty_contiguous(sizes, t.scalar_type());
-    const Tensor odd = at::slice(wide, t.dim() - 1, 1, sizes.back(), 2);
-    Tensor target = odd;
-    at::copy_(target, t);
-    return odd;
-  }
-
-  static double number(const Json& v) {
-    if (v.is_object() && v.contains("float")) {
-      const std::string s = v.at("float");
-      return s == "inf" ? INFINITY : s == "-inf" ? -INFINITY : NAN;
-    }
-    return v.get<double>();
-  }
-
-  IValue list(const Json& v, const SchemaType& type) {
-    SchemaType one = type;
-    one.list = false;
-    one.list_size = -1;
-    switch (type.kind) {
-      case SchemaType::Kind::Int: return IValue(v.get<std::vector<int64_t>>());
-      case SchemaType::Kind::Float: {
-        std::vector<double> numbers;
-        for (const Json& e : v) numbers.push_back(number(e));
-        return IValue(std::move(numbers));
-      }
-      case SchemaType::Kind::Bool: return IValue(v.get<std::vector<bool>>());
-      default: {
-        std::vector<IValue> elements;
-        for (const Json& e : v) elements.push_back(element(e, one));
-        return IValue(std::move(elements));
-      }
-    }
-  }
-
-  IValue element(const Json& v, const SchemaType& type) {
-    if (v.is_null()) return IValue();
-    if (v.is_object()) {
-      if (v.contains("tensor")) return IValue(tensor(v, true));
-      if (v.contains("float")) return IValue(number(v));
-      if (v.contains("complex")) {
-        const Json& parts = v.at("complex");
-        return IValue(c10::complex<double>(number(parts.at(0)), number(parts.at(1))));
-      }
-      if (v.contains("dtype")) return IValue(dtype_of(v.at("dtype")));
-      if (v.contains("device")) return IValue(c10::Device(v.at("device").get<std::string>()));
-      if (v.contains("layout")) return IValue(static_cast<int64_t>(c10::Layout::Strided));
-      if (v.contains("memory_format")) {
-        const std::string s = v.at("memory_format");
-        const c10::MemoryFormat f = s == "contiguous_format" ? c10::MemoryFormat::Contiguous
-            : s == "preserve_format"                         ? c10::MemoryFormat::Preserve
-            : s == "channels_last"                           ? c10::MemoryFormat::ChannelsLast
-                                                             : c10::MemoryFormat::ChannelsLast3d;
-        return IValue(static_cast<int64_t>(f));
-      }
-      throw BadCase("unknown kind of value");
-    }
-    if (v.is_boolean()) return IValue(v.get<bool>());
-    if (v.is_string()) return IValue(v.get<std::string>());
-    if (v.is_number_integer()) {
-      if (type.kind == SchemaType::Kind::Float) return IValue(v.get<double>());
-      return IValue(v.get<int64_t>());
-    }
-    if (v.is_number()) return IValue(v.get<double>());
-    throw BadCase("unknown kind of value");
-  }
-
-  const torch::safetensors::File& blobs_;
-  Layout layout_;
-  std::vector<Tensor> differentiable_;
-};
-
-std::string shape_text(const Tensor& t) {
-  std::string s = "[";
-  for (int64_t d = 0; d < t.dim(); ++d) s += (d ? ", " : "") + std::to_string(t.size(d));
-  return s + "]";
+    return map;
+  }();
+  static const std::vector<OperatorHandle> none;
+  const auto found = all.find(name);
+  return found == all.end() ? none : found->second;
 }
 
-// What differs first, or nothing.
-std::string difference(const Tensor& got, const Tensor& want, double factor) {
-  if (got.scalar_type() != want.scalar_type()) {
-    return std::string("dtype ") + c10::toString(got.scalar_type()) + ", expected " + c10::toString(want.scalar_type());
-  }
-  if (got.sizes() != want.sizes()) return "size " + shape_text(got) + ", expected " + shape_text(want);
-  double rtol = 0, atol = 0;
-  switch (want.scalar_type()) {
-    case ScalarType::Double:
-    case ScalarType::ComplexDouble: rtol = atol = 1e-7; break;
-    case ScalarType::Float:
-    case ScalarType::ComplexFloat: rtol = 1.3e-5, atol = 2e-5; break;
-    case ScalarType::BFloat16: rtol = 1.6e-2, atol = 1e-2; break;
-    case ScalarType::Half: rtol = atol = 1e-3; break;
-    default: break;
-  }
-  rtol *= factor;
-  atol *= factor;
-  const auto close = [&](double a, double e) {
-    if (std::isnan(e)) return std::isnan(a);
-    if (std::isinf(e) || std::isinf(a)) return a == e;
-    return std::fabs(a - e) <= atol + rtol * std::fabs(e);
-  };
-  if (!want.is_floating_point() && !want.is_complex()) {
-    const Tensor a = at::contiguous(at::to(got, ScalarType::Long)), e = at::contiguous(at::to(want, ScalarType::Long));
-    for (int64_t i = 0; i < a.numel(); ++i) {
-      const int64_t x = a.data_ptr<int64_t>()[i], y = e.data_ptr<int64_t>()[i];
-      if (x != y) return "element " + std::to_string(i) + ": " + std::to_string(x) + ", expected " + std::to_string(y);
+// The recorded value of each argument of the schema.
+std::vector<const Json*> bind(const c10::FunctionSchema& schema, const Json& json) {
+  const Json& args = member(json, "args");
+  const Json& kwargs = member(json, "kwargs");
+  if (!args.is_array() || !kwargs.is_object()) throw BadSet("\"args\" is not a list, or \"kwargs\" not an object");
+  const auto& arguments = schema.arguments();
+  if (args.size() > arguments.size()) throw BadSet("more arguments than the operator has");
+  std::vector<const Json*> bound(arguments.size(), nullptr);
+  size_t used = 0;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (i < args.size()) {
+      bound[i] = &args[i];
+      continue;
     }
-    return "";
-  }
-  const Tensor a = at::contiguous(at::to(got, ScalarType::ComplexDouble));
-  const Tensor e = at::contiguous(at::to(want, ScalarType::ComplexDouble));
-  const double* x = static_cast<const double*>(a.data_ptr());
-  const double* y = static_cast<const double*>(e.data_ptr());
-  for (int64_t i = 0; i < 2 * a.numel(); ++i) {
-    if (!close(x[i], y[i])) {
-      char text[120];
-      std::snprintf(text, sizeof(text), "element %lld%s: %.9g, expected %.9g", static_cast<long long>(i / 2),
-                    i % 2 ? " (imaginary)" : "", x[i], y[i]);
-      return text;
+    const auto named = kwargs.find(arguments[i].name());
+    if (named != kwargs.end()) {
+      bound[i] = &*named;
+      ++used;
+    } else if (!arguments[i].default_text().has_value()) {
+      throw BadSet("argument '" + arguments[i].name() + "' is missing");
     }
   }
-  return "";
+  if (used != kwargs.size()) throw BadSet("an argument that the operator does not have");
+  return bound;
+}
+
+bool takes(const c10::SchemaType& type, const Json& value) {
+  return !is_tensor(value) || (type.kind == Kind::Tensor && !type.list);
+}
+
+// Whether every tensor of the case stands where the schema has a tensor.
+bool fits(const c10::FunctionSchema& schema, const Json& json) {
+  try {
+    const std::vector<const Json*> bound = bind(schema, json);
+    for (size_t i = 0; i < bound.size(); ++i) {
+      if (bound[i] != nullptr && !takes(schema.arguments()[i].type(), *bound[i])) return false;
+    }
+  } catch (const BadSet&) {
+    return false;
+  }
+  return true;
+}
+
+// The overload that a call from Python reaches: where a recorded call gives a tensor to an overload that takes a number, the
+// overload of the same name that takes the tensor, if there is one.
+OperatorHandle choose_overload(const OperatorHandle& recorded, const std::string& name, const Json& json) {
+  if (fits(recorded.schema(), json)) return recorded;
+  for (const OperatorHandle& other : overloads(name)) {
+    if (!other.schema().is_mutable() && fits(other.schema(), json)) return other;
+  }
+  return recorded;
+}
+
+bool same_argument(const c10::Argument& a, const c10::Argument& b) { return a.name() == b.name() && a.type() == b.type(); }
+
+// The form of `op` that writes into its first argument.
+std::optional<OperatorHandle> inplace_form(const OperatorHandle& op, const std::string& name) {
+  const auto& arguments = op.schema().arguments();
+  for (const OperatorHandle& other : overloads(name + "_")) {
+    const auto& theirs = other.schema().arguments();
+    if (theirs.size() != arguments.size() || theirs.empty() || !theirs[0].is_write() || theirs[0].type().kind != Kind::Tensor || theirs[0].type().list) continue;
+    if (std::equal(theirs.begin(), theirs.end(), arguments.begin(), same_argument)) return other;
+  }
+  return std::nullopt;
+}
+
+struct OutForm {
+  OperatorHandle op;
+  std::vector<size_t> arguments;  // of the functional form, in the order of the out= form
+  size_t outs;
+};
+
+// The form of `op` that writes into given results. What only says how a new tensor is made (dtype, layout, device,
+// pin_memory) may be missing there.
+std::optional<OutForm> out_form(const OperatorHandle& op, const std::string& name) {
+  const auto& arguments = op.schema().arguments();
+  for (const OperatorHandle& other : overloads(name)) {
+    OutForm form{other, {}, 0};
+    bool matches = true;
+    size_t next = 0;
+    for (const c10::Argument& theirs : other.schema().arguments()) {
+      if (theirs.is_out()) {
+        matches = matches && theirs.type().kind == Kind::Tensor && !theirs.type().list;
+        ++form.outs;
+        continue;
+      }
+      while (next < arguments.size() && !same_argument(arguments[next], theirs)) {
+        static const std::set<std::string> options = {"dtype", "layout", "device", "pin_memory"};
+        if (options.count(arguments[next].name()) == 0) break;
+        ++next;
+      }
+      if (next == arguments.size() || !same_argument(arguments[next], theirs)) {
+        matches = false;
+        break;
+      }
+      form.arguments.push_back(next++);
+    }
+    for (; next < arguments.size(); ++next) {
+      static const std::set<std::string> options = {"dtype", "layout", "device", "pin_memory"};
+      matches = matches && options.count(arguments[next].name()) > 0;
+    }
+    if (matches && form.outs > 0 && form.outs == op.schema().returns().size()) return form;
+  }
+  return std::nullopt;
 }
 
 void flatten(const IValue& v, std::vector<IValue>& out) {
-  if (v.isList() && v.tag() == IValue::Tag::List) {
+  if (v.tag() == IValue::Tag::List) {
     for (const IValue& e : v.toListRef()) flatten(e, out);
   } else {
     out.push_back(v);
   }
 }
 
-std::string compare_value(const IValue& got, const Json& want, Replay& replay, double factor) {
-  if (want.is_object() && want.contains("tensor")) {
-    if (!got.isTensor()) return "not a tensor";
-    return difference(got.toTensor(), replay.tensor(want, false), factor);
-  }
-  if (want.is_null()) return got.isNone() ? "" : "a value, expected none";
-  if (want.is_boolean()) return got.isBool() && got.toBool() == want.get<bool>() ? "" : "another boolean";
-  if (want.is_number_integer()) return got.isInt() && got.toInt() == want.get<int64_t>() ? "" : "another integer";
-  if (want.is_number()) return std::fabs(got.toDouble() - want.get<double>()) <= 1e-6 * (1 + std::fabs(want.get<double>())) ? "" : "another number";
-  return "";
+std::string one_line(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
 }
 
-struct Options {
-  std::string cases, list, ops = "*";
-  bool grad = true, layouts = false, verbose = false;
+std::string what(const std::exception& e) {
+  const auto* error = dynamic_cast<const c10::Error*>(&e);
+  return one_line(error != nullptr ? error->what_without_backtrace() : e.what());
+}
+
+// Which of several equal elements an index names is free: the results that are indices and values, -1 for none, and the
+// dimension they were chosen along.
+struct Ties {
+  int indices = -1;
+  int64_t dim = -1;
 };
 
-enum class Outcome { kPassed, kFailed, kSkipped };
-
-Outcome run_case(const c10::OperatorHandle& handle, const Json& c, const torch::safetensors::File& blobs, Layout layout,
-                 const Options& options, std::string& message) {
-  Replay replay(blobs, layout);
-  const auto& arguments = handle.schema().arguments();
-  c10::Stack stack;
-  const Json& args = c.at("args");
-  const Json& kwargs = c.at("kwargs");
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    if (i < args.size()) {
-      stack.push_back(replay.value(args[i], arguments[i].type()));
-    } else if (kwargs.contains(arguments[i].name())) {
-      stack.push_back(replay.value(kwargs.at(arguments[i].name()), arguments[i].type()));
-    } else {
-      stack.push_back(c10::default_value(arguments[i]));
-    }
-  }
-  try {
-    handle.callBoxed(stack);
-  } catch (const c10::NotImplementedError& e) {
-    message = e.what_without_backtrace();
-    return message.find("not implemented for") == std::string::npos ? Outcome::kSkipped : Outcome::kFailed;
-  } catch (const std::exception& e) {
-    message = std::string("threw: ") + e.what();
-    return Outcome::kFailed;
-  }
-  std::vector<IValue> got;
-  for (const IValue& v : stack) flatten(v, got);
-  const Json& want = c.at("outputs");
-  if (got.size() != want.size()) {
-    message = std::to_string(got.size()) + " results, expected " + std::to_string(want.size());
-    return Outcome::kFailed;
-  }
-  for (size_t i = 0; i < got.size(); ++i) {
-    message = compare_value(got[i], want[i], replay, 1);
-    if (!message.empty()) {
-      message = "result " + std::to_string(i) + ": " + message;
-      return Outcome::kFailed;
-    }
-  }
-  if (!options.grad || !c.contains("grad")) return Outcome::kPassed;
-
-  const Json& grad = c.at("grad");
-  std::vector<Tensor> outputs, cotangents;
-  for (const IValue& v : got) {
-    if (v.isTensor() && (v.toTensor().is_floating_point() || v.toTensor().is_complex())) outputs.push_back(v.toTensor());
-  }
-  for (const Json& g : grad.at("outputs")) cotangents.push_back(replay.tensor(g, false));
-  std::vector<Tensor> differentiable;
-  for (const Tensor& t : outputs) {
-    if (t.requires_grad()) differentiable.push_back(t);
-  }
-  if (differentiable.size() != cotangents.size()) {
-    message = std::to_string(differentiable.size()) + " differentiable results, expected " + std::to_string(cotangents.size());
-    return Outcome::kFailed;
-  }
-  try {
-    const std::vector<Tensor> gradients =
-        torch::autograd::grad(differentiable, replay.differentiable(), cotangents, std::nullopt, false, true);
-    const Json& expected = grad.at("inputs");
-    if (gradients.size() != expected.size()) {
-      message = "another number of gradients";
-      return Outcome::kFailed;
-    }
-    for (size_t i = 0; i < gradients.size(); ++i) {
-      if (expected[i].is_null()) {
-        if (!gradients[i].defined()) continue;
-        Tensor zero = at::clone(gradients[i]);
-        at::zero_(zero);
-        message = difference(gradients[i], zero, 10);
-      } else {
-        const Tensor e = replay.tensor(expected[i], false);
-        Tensor g = gradients[i];
-        if (!g.defined()) {
-          g = at::clone(e);
-          at::zero_(g);
-        }
-        message = difference(g, e, 10);
-      }
-      if (!message.empty()) {
-        message = "gradient " + std::to_string(i) + ": " + message;
-        return Outcome::kFailed;
-      }
-    }
-  } catch (const std::exception& e) {
-    message = std::string("backward threw: ") + e.what();
-    return Outcome::kFailed;
-  }
-  return Outcome::kPassed;
+std::optional<Ties> ties_of(const std::string& name, const OperatorHandle& op, const c10::Stack& args) {
+  static const std::map<std::string, int> with = {{"topk", 1},   {"kthvalue", 1}, {"median", 1}, {"nanmedian", 1},
+                                                  {"mode", 1},   {"sort", 1},     {"argsort", 0}, {"msort", -1}};
+  const auto found = with.find(name);
+  if (found == with.end()) return std::nullopt;
+  Ties ties{found->second, 0};
+  if (const auto stable = op.schema().argument_index("stable"); stable && args[*stable].isBool() && args[*stable].toBool()) return std::nullopt;
+  if (name == "msort") return ties;
+  const auto dim = op.schema().argument_index("dim");
+  if (!dim) return std::nullopt;
+  ties.dim = args[*dim].toInt();
+  const int64_t dims = args[0].toTensor().dim();
+  if (ties.dim < 0) ties.dim += std::max<int64_t>(dims, 1);
+  return ties;
 }
 
-int run(const Options& options) {
-  std::vector<std::string> names;
-  if (!options.list.empty()) {
-    std::ifstream in(options.list);
-    if (!in) throw BadCase("cannot read " + options.list);
-    for (std::string line; std::getline(in, line);) {
-      if (!line.empty()) names.push_back(line);
+class Run {
+ public:
+  Run(const OperatorHandle& recorded, const std::string& name, const Json& json, const torch::safetensors::File& blobs,
+      const Options& options)
+      : json_(json), name_(name.substr(0, name.find('@'))), blobs_(blobs), options_(options),
+        op_(choose_overload(recorded, name_, json)), bound_(bind(op_.schema(), json)), want_(member(json, "outputs")) {
+    if (!want_.is_array()) throw BadSet("\"outputs\" is not a list");
+    check_record();
+  }
+
+  Outcome run(CaseFailure& failure) {
+    Outcome outcome = functional("", Layout::kRecorded, failure);
+    if (outcome != Outcome::kPassed || !options_.layouts) return outcome;
+    outcome = functional("transposed", Layout::kTransposed, failure);
+    if (outcome == Outcome::kPassed) outcome = functional("strided", Layout::kStrided, failure);
+    const auto inplace = inplace_form(op_, name_);
+    if (inplace && outcome == Outcome::kPassed) outcome = in_place(*inplace, "in-place", Layout::kRecorded, failure);
+    if (inplace && outcome == Outcome::kPassed) outcome = in_place(*inplace, "in-place, transposed", Layout::kTransposed, failure);
+    if (inplace && outcome == Outcome::kPassed) outcome = in_place(*inplace, "in-place, strided", Layout::kStrided, failure);
+    const auto out = out_form(op_, name_);
+    if (out && outcome == Outcome::kPassed) outcome = into_given(*out, "out=", Layout::kRecorded, true, failure);
+    if (out && outcome == Outcome::kPassed) outcome = into_given(*out, "strided out=", Layout::kStrided, false, failure);
+    return outcome;
+  }
+
+  const OperatorHandle& op() const { return op_; }
+
+ private:
+  // Everything recorded is read before anything is called, so that a damaged set is seen as one.
+  void check_record() const {
+    const CaseValues values(blobs_, Layout::kRecorded, c10::kCPU);
+    for (const Json& want : want_) {
+      if (is_tensor(want)) values.recorded(want);
+      else if (want.is_object() && !want.contains("float") && !want.contains("complex") && !want.contains("dtype")) throw BadSet("an unknown kind of result");
     }
-  } else {
-    for (const auto& entry : std::filesystem::directory_iterator(options.cases)) {
-      if (entry.path().extension() == ".json") names.push_back(entry.path().stem());
+    if (!json_.contains("grad")) return;
+    const Json &outputs = member(json_.at("grad"), "outputs"), &inputs = member(json_.at("grad"), "inputs");
+    if (!outputs.is_array() || !inputs.is_array()) throw BadSet("\"grad\" does not hold lists");
+    for (const Json& g : outputs) values.recorded(g);
+    for (const Json& g : inputs) {
+      if (!g.is_null()) values.recorded(g);
     }
   }
-  std::sort(names.begin(), names.end());
-  size_t passed = 0, failed = 0, skipped = 0;
-  for (const std::string& name : names) {
-    if (fnmatch(options.ops.c_str(), name.c_str(), 0) != 0) continue;
-    const std::string stem = options.cases + "/" + name;
-    std::ifstream in(stem + ".json");
-    if (!in) throw BadCase("cannot read " + stem + ".json");
-    Json file;
+
+  c10::Stack arguments(CaseValues& values) const {
+    const auto& arguments = op_.schema().arguments();
+    c10::Stack stack;
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      const bool keep = reads_storage().count(name_) > 0;
+      stack.push_back(bound_[i] != nullptr ? values.argument(*bound_[i], arguments[i].type(), keep) : c10::default_value(arguments[i]));
+      if (options_.device.type() != c10::DeviceType::CPU && arguments[i].type().kind == Kind::Device && stack.back().isNone()) {
+        stack.back() = IValue(options_.device);
+      }
+    }
+    return stack;
+  }
+
+  Outcome fail(CaseFailure& failure, const char* form, const std::string& where, const std::string& got, const std::string& expected) const {
+    failure.form = form;
+    failure.where = where;
+    failure.got = got;
+    failure.expected = expected;
+    return Outcome::kFailed;
+  }
+  Outcome fail(CaseFailure& failure, const char* form, const std::string& where, const Mismatch& mismatch) const {
+    failure.index = mismatch.index;
+    return fail(failure, form, where, mismatch.got, mismatch.expected);
+  }
+
+  std::optional<Mismatch> compare_scalar(const IValue& got, const Json& want) const {
+    const auto differs = [&](const std::string& text) { return Mismatch{"", -1, text, want.dump()}; };
+    if (want.is_null()) return got.isNone() ? std::nullopt : std::optional(differs(std::string(got.tag_name())));
+    if (want.is_boolean()) {
+      if (!got.isBool()) return differs(std::string(got.tag_name()));
+      return got.toBool() == want.get<bool>() ? std::nullopt : std::optional(differs(got.toBool() ? "true" : "false"));
+    }
+    if (want.is_number_integer()) {
+      if (!got.isInt()) return differs(std::string(got.tag_name()));
+      return got.toInt() == integer(want) ? std::nullopt : std::optional(differs(std::to_string(got.toInt())));
+    }
+    if (want.is_object() && want.contains("dtype")) {
+      CaseValues values(blobs_, Layout::kRecorded, c10::kCPU);
+      const IValue dtype = values.argument(want, c10::SchemaType{.kind = Kind::ScalarType});
+      if (!got.isInt() || got.toInt() != dtype.toInt()) return differs("another dtype");
+      return std::nullopt;
+    }
+    if (want.is_number() || (want.is_object() && want.contains("float"))) {
+      if (!got.isDouble()) return differs(std::string(got.tag_name()));
+      const double a = got.toDouble(), e = number(want);
+      const bool close = std::isnan(e) ? std::isnan(a) : std::isinf(e) || std::isinf(a) ? a == e : std::fabs(a - e) <= 1e-7 + 1e-7 * std::fabs(e);
+      return close ? std::nullopt : std::optional(differs(std::to_string(a)));
+    }
+    return differs(std::string(got.tag_name()));
+  }
+
+  // Result `i`; `cast_to` is the dtype of the tensor it was written into, where that differs from the recorded one.
+  std::optional<Mismatch> compare_result(
+      size_t i, const IValue& got, const c10::Stack& args, std::optional<c10::ScalarType> cast_to = std::nullopt) {
+    if (!is_tensor(want_[i])) return compare_scalar(got, want_[i]);
+    if (!got.isTensor()) return Mismatch{"", -1, std::string(got.tag_name()), "a tensor"};
+    const Tensor result = got.toTensor();
+    if (result.device().type() != options_.device.type()) return Mismatch{"", -1, "a tensor on another device", "one on the device of its arguments"};
+    Tensor expected = CaseValues(blobs_, Layout::kRecorded, c10::kCPU).recorded(want_[i]);
+    if (cast_to && *cast_to != expected.scalar_type()) expected = at::to(expected, *cast_to);
+    std::optional<Mismatch> mismatch = difference(result, expected);
+    if (!mismatch) return mismatch;
+    const std::optional<Ties> ties = ties_of(name_, op_, args);
+    if (ties && ties->indices == static_cast<int>(i)) {
+      mismatch = index_difference(result, expected, args[0].toTensor(), ties->dim);
+      if (!mismatch) free_choice_ = true;
+    }
+    if (mismatch && recorder_erred(Recorded{name_, op_, args, i, -1, Tensor(), result, expected})) return std::nullopt;
+    return mismatch;
+  }
+
+  Outcome functional(const char* form, Layout layout, CaseFailure& failure) {
+    CaseValues values(blobs_, layout, options_.device);
+    const c10::Stack args = arguments(values);
+    c10::Stack stack = args;
+    free_choice_ = false;
     try {
-      file = Json::parse(in);
-    } catch (const Json::exception& e) {
-      throw BadCase(stem + ".json: " + e.what());
+      op_.callBoxed(stack);
+    } catch (const c10::NotImplementedError& e) {
+      const std::string message = what(e);
+      const std::string own = std::string(op_.op().name) + " (";
+      const bool missing = message.compare(0, own.size(), own) == 0 && message.find("has no kernel") != std::string::npos;
+      fail(failure, form, "call", "an error: " + message, "a result");
+      return missing ? Outcome::kSkipped : Outcome::kFailed;
+    } catch (const std::exception& e) {
+      return fail(failure, form, "call", "an error: " + what(e), "a result");
     }
-    const torch::safetensors::File blobs(stem + ".safetensors");
-    const std::string op = file.at("op");
-    const size_t dot = op.find('.');
-    const auto handle = c10::Dispatcher::singleton().findSchema(op.substr(0, dot), dot == std::string::npos ? "" : op.substr(dot + 1));
-    size_t op_failed = 0, op_skipped = 0, index = 0;
-    std::string first;
-    for (const Json& c : file.at("cases")) {
-      for (Layout layout : {Layout::kRecorded, Layout::kTransposed, Layout::kStrided}) {
-        if (layout != Layout::kRecorded && !options.layouts) continue;
-        std::string message = "no such operator";
-        Outcome outcome = Outcome::kSkipped;
-        try {
-          if (handle.has_value()) outcome = run_case(*handle, c, blobs, layout, options, message);
-        } catch (const Json::exception& e) {
-          throw BadCase(stem + ".json: " + e.what());
-        }
-        passed += outcome == Outcome::kPassed;
-        op_failed += outcome == Outcome::kFailed;
-        op_skipped += outcome == Outcome::kSkipped;
-        if (outcome != Outcome::kPassed) {
-          const std::string where = "case " + std::to_string(index) +
-              (layout == Layout::kTransposed ? " (transposed)" : layout == Layout::kStrided ? " (strided)" : "") + ": " + message;
-          if (first.empty()) first = where;
-          if (options.verbose) std::printf("  %s %s\n", name.c_str(), where.c_str());
-        }
-      }
-      ++index;
-    }
-    failed += op_failed;
-    skipped += op_skipped;
-    if (op_failed > 0) {
-      std::printf("FAILED %s: %zu of %zu, %s\n", name.c_str(), op_failed, index, first.c_str());
-    } else if (op_skipped > 0) {
-      std::printf("skipped %s: %s\n", name.c_str(), first.c_str());
-    }
-    std::fflush(stdout);
+    std::vector<IValue> got;
+    for (const IValue& v : stack) flatten(v, got);
+    return judge(got, args, values.differentiable(), form, failure, true);
   }
-  std::printf("%zu passed, %zu failed, %zu skipped\n", passed, failed, skipped);
-  return failed > 0 ? 1 : 0;
-}
 
-bool flag(const std::string& argument, const char* name, std::string& value) {
-  const std::string start = std::string("--") + name + "=";
-  if (argument.rfind(start, 0) != 0) return false;
-  value = argument.substr(start.size());
-  return true;
-}
+  Outcome judge(const std::vector<IValue>& got, const c10::Stack& args, const std::vector<Tensor>& inputs, const char* form,
+                CaseFailure& failure, bool with_gradient) {
+    if (got.size() != want_.size()) {
+      return fail(failure, form, "results", std::to_string(got.size()), std::to_string(want_.size()));
+    }
+    for (size_t i = 0; i < got.size(); ++i) {
+      if (const auto mismatch = compare_result(i, got[i], args)) return fail(failure, form, "result " + std::to_string(i), *mismatch);
+    }
+    if (!with_gradient || !options_.grad || !json_.contains("grad")) return Outcome::kPassed;
+    return gradients(got, args, inputs, form, failure);
+  }
+
+  Outcome gradients(const std::vector<IValue>& got, const c10::Stack& args, const std::vector<Tensor>& inputs, const char* form,
+                    CaseFailure& failure) {
+    const Json& record = json_.at("grad");
+    const CaseValues values(blobs_, Layout::kRecorded, c10::kCPU);
+    std::vector<Tensor> outputs, cotangents;
+    for (const IValue& v : got) {
+      if (v.isTensor() && v.toTensor().requires_grad()) outputs.push_back(v.toTensor());
+    }
+    for (const Json& g : record.at("outputs")) cotangents.push_back(values.recorded(g));
+    const Json& expected = record.at("inputs");
+    if (inputs.size() != expected.size()) throw BadSet("gradients are not recorded for the arguments that require one");
+    if (outputs.size() != cotangents.size()) {
+      return fail(failure, form, "differentiable results", std::to_string(outputs.size()), std::to_string(cotangents.size()));
+    }
+    for (Tensor& c : cotangents) {
+      if (options_.device.type() != c10::DeviceType::CPU) c = at::to(c, c.options().device(options_.device));
+    }
+    std::vector<Tensor> computed;
+    try {
+      computed = torch::autograd::grad(outputs, inputs, cotangents, std::nullopt, false, true);
+    } catch (const std::exception& e) {
+      return fail(failure, form, "backward", "an error: " + what(e), "gradients");
+    }
+    const std::optional<Ties> ties = ties_of(name_, op_, args);
+    if (ties && (free_choice_ || (ties->indices < 0 && has_ties(args[0].toTensor(), ties->dim)))) return Outcome::kPassed;
+    for (size_t i = 0; i < computed.size(); ++i) {
+      // No gradient and one of zeros are the same.
+      Tensor e = expected[i].is_null() ? Tensor() : values.recorded(expected[i]);
+      Tensor g = computed[i];
+      if (!e.defined() && !g.defined()) continue;
+      const at::NoGradGuard no_grad;
+      if (!e.defined()) {
+        e = at::to(at::clone(g), c10::kCPU);
+        at::zero_(e);
+      } else if (!g.defined()) {
+        g = at::clone(e);
+        at::zero_(g);
+      }
+      const auto mismatch = difference(g, e, 10);
+      if (mismatch && !recorder_erred(Recorded{name_, op_, args, 0, static_cast<int>(i), cotangents[0], g, e})) {
+        return fail(failure, form, "gradient " + std::to_string(i), *mismatch);
+      }
+    }
+    return Outcome::kPassed;
+  }
+
+  // Writes into a copy of the first argument. Where the result has another size or a dtype that does not go into the
+  // argument's, the call throws.
+  Outcome in_place(const OperatorHandle& op, const char* form, Layout layout, CaseFailure& failure) {
+    if (want_.size() != 1 || !is_tensor(want_[0])) return Outcome::kPassed;
+    CaseValues values(blobs_, layout, options_.device);
+    const c10::Stack args = arguments(values);
+    if (!args[0].isTensor()) return Outcome::kPassed;
+    const Tensor self = args[0].toTensor();
+    const Tensor expected = values.recorded(want_[0]);
+    const bool shows_itself = !op_.schema().returns()[0].alias().empty();
+    const bool fits = shows_itself || (self.sizes() == expected.sizes() && c10::canCast(expected.scalar_type(), self.scalar_type()));
+    // The same values and strides in memory of its own, computed from the leaf.
+    Tensor target = empty_like_in(self, reads_storage().count(name_) > 0 ? Layout::kRecorded : layout, self.device());
+    at::copy_(target, self);
+    c10::Stack stack = args;
+    stack[0] = IValue(target);
+    free_choice_ = false;
+    try {
+      op.callBoxed(stack);
+    } catch (const std::exception& e) {
+      if (!fits && dynamic_cast<const c10::Error*>(&e) != nullptr) return Outcome::kPassed;
+      return fail(failure, form, "call", "an error: " + what(e), "a result");
+    }
+    if (stack.size() != 1 || !stack[0].isTensor() || stack[0].unsafe_tensor_impl() != target.unsafeGetTensorImpl()) {
+      return fail(failure, form, "result 0", "another tensor", "the first argument");
+    }
+    if (const auto mismatch = compare_result(0, stack[0], args, self.scalar_type())) return fail(failure, form, "result 0", *mismatch);
+    if (!options_.grad || !json_.contains("grad") || expected.scalar_type() != self.scalar_type()) return Outcome::kPassed;
+    return gradients({stack[0]}, args, values.differentiable(), form, failure);
+  }
+
+  // Writes into given tensors: `empty` ones, which are made to fit, or strided ones of the right size.
+  Outcome into_given(const OutForm& out, const char* form, Layout layout, bool empty, CaseFailure& failure) {
+    if (want_.size() != out.outs) return Outcome::kPassed;
+    const at::NoGradGuard no_grad;
+    CaseValues values(blobs_, layout, options_.device);
+    const c10::Stack args = arguments(values);
+    c10::Stack stack;
+    for (const size_t i : out.arguments) stack.push_back(args[i]);
+    std::vector<Tensor> given;
+    for (const Json& want : want_) {
+      if (!is_tensor(want)) return Outcome::kPassed;
+      const Tensor expected = values.recorded(want);
+      given.push_back(empty ? at::empty_contiguous({0}, expected.scalar_type(), options_.device)
+                            : empty_like_in(expected, Layout::kStrided, options_.device));
+    }
+    for (const Tensor& t : given) stack.emplace_back(t);
+    free_choice_ = false;
+    try {
+      out.op.callBoxed(stack);
+    } catch (const std::exception& e) {
+      return fail(failure, form, "call", "an error: " + what(e), "a result");
+    }
+    for (size_t i = 0; i < given.size(); ++i) {
+      if (i >= stack.size() || !stack[i].isTensor() || stack[i].unsafe_tensor_impl() != given[i].unsafeGetTensorImpl()) {
+        return fail(failure, form, "result " + std::to_string(i), "another tensor", "the given one");
+      }
+    }
+    return judge(stack, args, {}, form, failure, false);
+  }
+
+  const Json& json_;
+  const std::string name_;
+  const torch::safetensors::File& blobs_;
+  const Options& options_;
+  const OperatorHandle op_;
+  const std::vector<const Json*> bound_;
+  const Json& want_;
+  bool free_choice_ = false;
+};
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  Options options;
-  for (int i = 1; i < argc; ++i) {
-    const std::string a = argv[i];
-    if (flag(a, "cases", options.cases) || flag(a, "list", options.list) || flag(a, "ops", options.ops)) continue;
-    if (a == "--no-grad") {
-      options.grad = false;
-    } else if (a == "--layouts") {
-      options.layouts = true;
-    } else if (a == "--verbose") {
-      options.verbose = true;
-    } else {
-      std::fprintf(stderr, "replay: unknown argument %s\n", a.c_str());
-      return 2;
-    }
-  }
-  if (options.cases.empty()) {
-    std::fprintf(stderr, "usage: replay --cases=DIR [--list=FILE] [--ops=GLOB] [--no-grad] [--layouts] [--verbose]\n");
-    return 2;
-  }
-  // Relative paths are those of the caller, also under `bazel run`.
-  if (const char* directory = std::getenv("BUILD_WORKING_DIRECTORY")) std::filesystem::current_path(directory);
-  try {
-    return run(options);
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "replay: %s\n", e.what());
-    return 2;
-  }
+std::string CaseFailure::text() const {
+  std::string s = "case " + std::to_string(number);
+  if (!form.empty()) s += " (" + form + ")";
+  s += ", " + where;
+  if (index >= 0) s += ", index " + std::to_string(index);
+  return s + ": got " + got + ", expected " + expected;
 }
+
+OperatorReport replay_operator(const CaseSet& set, const std::string& name, const Options& options) {
+  OperatorReport report;
+  report.name = name;
+  std::string file = name + ".json";
+  try {
+    const Json json = Json::parse(set.read(file));
+    std::string op = "aten::" + name;
+    std::replace(op.begin(), op.end(), '@', '.');
+    if (member(json, "op") != op) throw BadSet("\"op\" is not " + op);
+    const Json& cases = member(json, "cases");
+    if (!cases.is_array()) throw BadSet("\"cases\" is not a list");
+    file = name + ".safetensors";
+    const auto blobs = torch::safetensors::File::from_bytes(set.read(file));
+    file = name + ".json";
+    const size_t dot = op.find('.');
+    const auto handle = c10::Dispatcher::singleton().findSchema(op.substr(0, dot), dot == std::string::npos ? "" : op.substr(dot + 1));
+    report.family = handle ? handle->op().family : "none";
+    if (!handle) {
+      report.skipped = cases.size();
+      report.skip_reason = "no such operator";
+      return report;
+    }
+    for (size_t i = 0; i < cases.size(); ++i) {
+      CaseFailure failure;
+      Outcome outcome;
+      try {
+        outcome = Run(*handle, name, cases[i], blobs, options).run(failure);
+      } catch (const std::exception& e) {
+        throw BadSet("case " + std::to_string(i) + ": " + what(e));
+      }
+      failure.number = i;
+      report.passed += outcome == Outcome::kPassed;
+      report.failed += outcome == Outcome::kFailed;
+      report.skipped += outcome == Outcome::kSkipped;
+      if (outcome == Outcome::kFailed) report.failures.push_back(failure);
+      if (outcome == Outcome::kSkipped && report.skip_reason.empty()) report.skip_reason = failure.got.substr(std::string("an error: ").size());
+    }
+  } catch (const BadSet& e) {
+    const std::string message = e.what();
+    throw BadSet(message.find(set.describe("")) == 0 ? message : set.describe(file) + ": " + message);
+  } catch (const std::exception& e) {
+    throw BadSet(set.describe(file) + ": " + what(e));
+  }
+  return report;
+}
+
+}  // namespace conformance

@@ -1,4 +1,5 @@
 // add, sub, mul, div, powers and their kin: shape rules and CPU kernels.
+#include "aten/core/structured.h"
 #include "aten/core/tensor.h"
 #include "aten/core/tensor_spec.h"
 #include "aten/cpu/copy.h"
@@ -7,6 +8,8 @@
 #include "aten/cpu/pointwise.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/unary/ops.h"
+#include "c10/core/grad_mode.h"
 
 namespace at::native {
 
@@ -125,7 +128,13 @@ TensorSpec div_mode_spec(const Tensor& self, const Input& other, std::optional<s
 void div_mode(const Tensor& self, const Input& other, std::optional<std::string_view> mode, Tensor& out) {
   switch (rounding_of(mode)) {
     case Rounding::kNone: return pointwise::run("div", cpu::loops::div, out.scalar_type(), nullptr, out, {self, other});
-    case Rounding::kTrunc: return divide("div_trunc", cpu::loops::int_trunc_divide, cpu::loops::trunc_divide, self, other, out);
+    case Rounding::kTrunc:
+      // The quotient is rounded to the dtype before it is truncated, also to one that is computed in float.
+      if (isReducedFloatingType(out.scalar_type())) {
+        pointwise::run("div", cpu::loops::div, out.scalar_type(), nullptr, out, {self, other});
+        return pointwise::run("trunc", cpu::loops::trunc, out.scalar_type(), nullptr, out, {out});
+      }
+      return divide("div_trunc", cpu::loops::int_trunc_divide, cpu::loops::trunc_divide, self, other, out);
     case Rounding::kFloor: return divide("div_floor", cpu::loops::int_floor_divide, cpu::loops::floor_divide, self, other, out);
   }
 }
@@ -323,7 +332,30 @@ Tensor float_power_from_scalar(const Scalar& self, const Tensor& exponent) {
   const ScalarType type = widest(self, exponent);
   return at::pow(widen(self, type), widen(exponent, type));
 }
-Tensor ldexp(const Tensor& self, const Tensor& other) { return at::mul(self, at::pow(Scalar(2.0), other)); }
+Tensor ldexp(const Tensor& self, const Tensor& other) {
+  const ScalarType type = to_floating(promoted_type({self, other}));
+  if (isComplexType(type)) return at::mul(self, at::pow(Scalar(2.0), other));
+  // In two steps: 2^other alone may overflow where the product does not.
+  const Tensor exponent = widen(other, type), half = at::floor(at::mul(exponent, Scalar(0.5)));
+  return at::mul(at::mul(widen(self, type), at::pow(Scalar(2.0), half)), at::pow(Scalar(2.0), at::sub(exponent, half)));
+}
+
+namespace {
+// What a composed operator reads where it then writes into `self`: backward may need the old values.
+Tensor old_values(const Tensor& self, bool other_requires_grad) {
+  return GradMode::is_enabled() && (self.requires_grad() || other_requires_grad) ? at::clone(self) : self;
+}
+}  // namespace
+
+Tensor& float_power_(Tensor& self, const Tensor& exponent) {
+  return structured::assign_inplace("float_power_", self, native::float_power(old_values(self, exponent.requires_grad()), exponent));
+}
+Tensor& float_power_scalar_(Tensor& self, const Scalar& exponent) {
+  return structured::assign_inplace("float_power_", self, native::float_power_scalar(old_values(self, false), exponent));
+}
+Tensor& ldexp_(Tensor& self, const Tensor& other) {
+  return structured::assign_inplace("ldexp_", self, native::ldexp(old_values(self, other.requires_grad()), other));
+}
 
 // --- floating functions of two arguments ---
 
@@ -351,13 +383,19 @@ TensorSpec floating_only_meta(const Tensor& self, const Tensor& other) {
   TORCH_CHECK(isFloatingType(spec.dtype), "the operation is implemented for floating-point tensors only, got ", spec.dtype);
   return spec;
 }
+TensorSpec logaddexp_meta(const Tensor& self, const Tensor& other) {
+  TensorSpec spec = arithmetic_spec(self, other);
+  TORCH_CHECK_NOT_IMPLEMENTED(isFloatingType(spec.dtype) || isComplexType(spec.dtype), "\"logaddexp\" not implemented for '", toString(spec.dtype), "'");
+  return spec;
+}
 void hypot_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
   pointwise::run("hypot", cpu::loops::hypot, out.scalar_type(), nullptr, out, {self, other});
 }
 void nextafter_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
-  if (out.scalar_type() == ScalarType::BFloat16) {
-    const ScalarType computes[] = {ScalarType::BFloat16, ScalarType::BFloat16, ScalarType::BFloat16};
-    return pointwise::run_loop(cpu::nextafter_bfloat16, nullptr, computes, out, {self, other});
+  const ScalarType type = out.scalar_type();
+  if (isReducedFloatingType(type)) {
+    const ScalarType computes[] = {type, type, type};
+    return pointwise::run_loop(type == ScalarType::Half ? cpu::nextafter_half : cpu::nextafter_bfloat16, nullptr, computes, out, {self, other});
   }
   TORCH_CHECK_NOT_IMPLEMENTED(out.scalar_type() == ScalarType::Float || out.scalar_type() == ScalarType::Double,
                               "\"nextafter\" not implemented for '", out.scalar_type(), "'");

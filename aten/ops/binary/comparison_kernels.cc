@@ -21,6 +21,16 @@ namespace {
 Scalar rounded(const Scalar& number, ScalarType dtype) {
   if (dtype == ScalarType::Half) return static_cast<float>(Half(static_cast<float>(number.toDouble())));
   if (dtype == ScalarType::BFloat16) return static_cast<float>(BFloat16(static_cast<float>(number.toDouble())));
+  if (isIntegralType(dtype, false) && number.isIntegral(true)) {
+    const int64_t n = number.toLong();
+    switch (dtype) {
+      case ScalarType::Byte: return int64_t{static_cast<uint8_t>(n)};
+      case ScalarType::Char: return int64_t{static_cast<int8_t>(n)};
+      case ScalarType::Short: return int64_t{static_cast<int16_t>(n)};
+      case ScalarType::Int: return int64_t{static_cast<int32_t>(n)};
+      default: return number;
+    }
+  }
   return number;
 }
 

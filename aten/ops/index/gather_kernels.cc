@@ -7,6 +7,7 @@
 #include "aten/core/view.h"
 #include "aten/cpu/index/index.h"
 #include "aten/ops/binary/ops.h"
+#include "aten/ops/copy/ops.h"
 #include "aten/ops/index/indexing.h"
 #include "aten/ops/index/ops.h"
 #include "aten/ops/pointwise/ops.h"
@@ -20,8 +21,14 @@ using cpu::ScatterOp;
 int64_t rank_of(const Tensor& t) { return t.dim() == 0 ? 1 : t.dim(); }
 int64_t size_at(const Tensor& t, int64_t d) { return t.dim() == 0 ? 1 : t.sizes()[d]; }
 
+// The loops read 64-bit indices.
+Tensor long_index(const Tensor& index) {
+  return index.scalar_type() == ScalarType::Long ? index : at::_to_copy(index, TensorOptions().dtype(ScalarType::Long));
+}
+
 void check_index_shape(const char* op, const Tensor& self, const Tensor& index) {
-  TORCH_CHECK_INDEX(index.scalar_type() == ScalarType::Long, op, "(): Expected dtype int64 for index");
+  TORCH_CHECK_INDEX(
+      index.scalar_type() == ScalarType::Long || index.scalar_type() == ScalarType::Int, op, "(): Expected dtype int32/int64 for index");
   TORCH_CHECK(
       index.numel() == 0 || rank_of(index) == rank_of(self), "Index tensor must have the same number of dimensions as input tensor");
 }
@@ -33,7 +40,7 @@ TensorSpec scatter_spec(const char* op, const Tensor& self, int64_t dim, const T
   }
   if (index.numel() != 0) {
     check_index_shape(op, self, index);
-    check_index_range(index, dim, size_at(self, dim), false);
+    check_index_range(long_index(index), dim, size_at(self, dim), false);
     if (src) TORCH_CHECK(rank_of(*src) == rank_of(index), "Index tensor must have the same number of dimensions as src tensor");
     for (int64_t d = 0; d < rank_of(index); ++d) {
       TORCH_CHECK(
@@ -51,8 +58,9 @@ ScatterOp old_reduction(std::string_view reduce) {
 }
 
 // dst (which holds self already) takes src, a tensor or the bytes of one value.
-void run_scatter(const Tensor& dst, int64_t dim, const Tensor& index, const Tensor* src, const void* value, ScatterOp op) {
-  if (index.numel() == 0) return;
+void run_scatter(const Tensor& dst, int64_t dim, const Tensor& given, const Tensor* src, const void* value, ScatterOp op) {
+  if (given.numel() == 0) return;
+  const Tensor index = long_index(given);
   dim = maybe_wrap_dim(dim, dst.dim());
   const int64_t rank = rank_of(index);
   const int64_t one = 1;
@@ -108,8 +116,9 @@ TensorSpec gather_meta(const Tensor& self, int64_t dim, const Tensor& index, boo
   return {sizes_of(index), {}, self.scalar_type(), self.device()};
 }
 
-void gather_cpu(const Tensor& self, int64_t dim, const Tensor& index, bool, Tensor& out) {
-  if (index.numel() == 0) return;
+void gather_cpu(const Tensor& self, int64_t dim, const Tensor& given, bool, Tensor& out) {
+  if (given.numel() == 0) return;
+  const Tensor index = long_index(given);
   dim = maybe_wrap_dim(dim, self.dim());
   const int64_t one = 1;
   DimVector unit{0};
@@ -251,7 +260,11 @@ Tensor take_along_dim(const Tensor& self, const Tensor& indices, std::optional<i
     self_sizes[static_cast<size_t>(d)] = self.sizes()[d];
     index_sizes[static_cast<size_t>(d)] = indices.sizes()[d];
   }
-  return at::gather(at::expand(self, self_sizes), d, at::expand(indices, index_sizes));
+  // Negative indices count from the end.
+  const int64_t size = size_at(self, d);
+  check_index_range(indices, d, size, true);
+  const Tensor from_start = at::where(at::lt(indices, Scalar(int64_t{0})), at::add(indices, Scalar(size)), indices);
+  return at::gather(at::expand(self, self_sizes), d, at::expand(from_start, index_sizes));
 }
 
 }  // namespace at::native

@@ -1,9 +1,11 @@
 // mm, bmm, addmm, baddbmm, addbmm, addmv, mv, dot, vdot, addr: one call of the matrix engine each.
 #include "aten/core/tensor.h"
 #include "aten/core/view.h"
+#include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/matmul/matrix_support.h"
 #include "aten/ops/unary/ops.h"
+#include "aten/ops/view/ops.h"
 #include "c10/core/type_promotion.h"
 
 namespace at::native {
@@ -122,18 +124,11 @@ TensorSpec addbmm_meta(const Tensor& self, const Tensor& batch1, const Tensor& b
   return dense_spec(sizes, batch1);
 }
 
+// One product, whose inner dimension is the batches' one after the other, so that the sum is rounded once.
 void addbmm_cpu(const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta, const Scalar& alpha, Tensor& out) {
-  const int64_t batches = batch1.size(0);
-  if (batches == 0) {
-    const Tensor none = make_view(batch1, {batch1.size(1), 0}, {1, 1}, 0), other = make_view(batch2, {0, batch2.size(2)}, {1, 1}, 0);
-    return product(none, other, &self, beta, alpha, out);
-  }
-  for (int64_t i = 0; i < batches; ++i) {
-    const Tensor a = make_view(batch1, batch1.sizes().slice(1), batch1.strides().slice(1), batch1.storage_offset() + i * batch1.stride(0));
-    const Tensor b = make_view(batch2, batch2.sizes().slice(1), batch2.strides().slice(1), batch2.storage_offset() + i * batch2.stride(0));
-    if (i == 0) product(a, b, &self, beta, alpha, out);
-    else product(a, b, &out, 1, alpha, out);
-  }
+  const int64_t inner = batch1.size(0) * batch1.size(2);
+  const Tensor a = at::reshape(at::transpose(batch1, 0, 1), {batch1.size(1), inner}), b = at::reshape(batch2, {inner, batch2.size(2)});
+  product(a, b, &self, beta, alpha, out);
 }
 
 TensorSpec addmv_meta(const Tensor& self, const Tensor& mat, const Tensor& vec, const Scalar& beta, const Scalar& alpha) {
@@ -217,7 +212,11 @@ void addr_cpu(const Tensor& self, const Tensor& vec1, const Tensor& vec2, const 
   const ScalarType dtype = out.scalar_type();
   auto in_dtype = [&](const Tensor& t) { return t.scalar_type() == dtype ? t : at::_to_copy(t, TensorOptions().dtype(dtype)); };
   const Tensor add = in_dtype(self), x = in_dtype(vec1), y = in_dtype(vec2);
-  if (dtype != kBool) return product(column(x), row(y), &add, beta, alpha, out);
+  if (dtype != kBool) {
+    // A factor of 0 does not hide a NaN, as it does in the products of matrices.
+    if (alpha.toComplexDouble() == c10::complex<double>(0)) return product(at::mul(column(x), alpha), row(y), &add, beta, 1, out);
+    return product(column(x), row(y), &add, beta, alpha, out);
+  }
   const matrix::Operand s = broadcast_operand(add, out.sizes());
   const bool use_self = beta.toBool(), use_product = alpha.toBool();
   bool* to = out.data_ptr<bool>();

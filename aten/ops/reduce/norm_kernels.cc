@@ -1,6 +1,11 @@
 // norm in its forms, frobenius_norm, logsumexp.
+#include <algorithm>
+#include <cmath>
+#include <complex>
 #include <limits>
+#include <vector>
 
+#include "aten/core/empty.h"
 #include "aten/core/tensor.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/reduce/ops.h"
@@ -79,12 +84,57 @@ Tensor frobenius_norm(const Tensor& self, IntArrayRef dim, bool keepdim) {
 
 TensorSpec logsumexp_meta(const Tensor& self, IntArrayRef dim, bool keepdim) {
   const ScalarType type = self.scalar_type();
-  if (isComplexType(type)) throw_not_implemented("logsumexp", type);
   return {
       reduced_sizes(self, make_dim_mask(dim, self.dim()), keepdim), {},
-      isFloatingType(type) ? type : get_default_dtype_as_scalartype(), self.device()};
+      isFloatingType(type) || isComplexType(type) ? type : get_default_dtype_as_scalartype(), self.device()};
 }
+namespace {
+
+// From the largest real part of each group of elements that are reduced together.
+void complex_logsumexp(const Tensor& self, const DimMask& mask, Tensor& out) {
+  using Complex = std::complex<double>;
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const Tensor x = at::clone(at::_to_copy(self, TensorOptions().dtype(ScalarType::ComplexDouble)), MemoryFormat::Contiguous);
+  const auto* from = static_cast<const Complex*>(x.const_data_ptr());
+  // Where each element of the input goes: the strides of the result, 0 along the reduced dimensions.
+  DimVector strides(static_cast<size_t>(x.dim()), 0), position(static_cast<size_t>(x.dim()), 0);
+  int64_t groups = 1;
+  for (int64_t d = x.dim() - 1; d >= 0; --d) {
+    if (mask[d]) continue;
+    strides[static_cast<size_t>(d)] = groups;
+    groups *= x.size(d);
+  }
+  std::vector<double> top(static_cast<size_t>(groups), -kInfinity);
+  Tensor result = empty_contiguous(out.sizes(), ScalarType::ComplexDouble, out.device());
+  auto* sum = static_cast<Complex*>(result.mutable_data_ptr());
+  std::fill_n(sum, groups, Complex(0));
+  const auto each = [&](const auto& f) {
+    std::fill(position.begin(), position.end(), 0);
+    size_t group = 0;
+    for (int64_t i = 0; i < x.numel(); ++i) {
+      f(from[i], group);
+      for (int64_t d = x.dim() - 1; d >= 0; --d) {
+        const auto at = static_cast<size_t>(d);
+        group += static_cast<size_t>(strides[at]);
+        if (++position[at] < x.size(d)) break;
+        group -= static_cast<size_t>(strides[at] * position[at]);
+        position[at] = 0;
+      }
+    }
+  };
+  each([&](Complex v, size_t g) { top[g] = std::isnan(v.real()) ? v.real() : v.real() > top[g] ? v.real() : top[g]; });
+  for (double& t : top) {
+    if (std::isinf(t)) t = 0;
+  }
+  each([&](Complex v, size_t g) { sum[g] = sum[g] + std::exp(v - Complex(top[g])); });
+  for (int64_t g = 0; g < groups; ++g) sum[g] = std::log(sum[g]) + Complex(top[static_cast<size_t>(g)]);
+  at::copy_(out, result);
+}
+
+}  // namespace
+
 void logsumexp_cpu(const Tensor& self, IntArrayRef dim, bool, Tensor& out) {
+  if (self.is_complex()) return complex_logsumexp(self, make_dim_mask(dim, self.dim()), out);
   cpu::ReduceParams params;
   params.out_type = out.scalar_type();
   const DimMask mask = make_dim_mask(dim, self.dim());

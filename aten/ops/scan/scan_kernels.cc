@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <complex>
 #include <limits>
 #include <vector>
 
@@ -246,15 +247,52 @@ void cummin_cpu(const Tensor& self, int64_t dim, Tensor& values, Tensor& indices
 TensorSpec logcumsumexp_meta(const Tensor& self, int64_t dim) {
   maybe_wrap_dim(dim, self.dim());
   TORCH_CHECK_NOT_IMPLEMENTED(
-      isFloatingType(self.scalar_type()), "\"logcumsumexp\" not implemented for '", toString(self.scalar_type()), "'");
+      isFloatingType(self.scalar_type()) || isComplexType(self.scalar_type()), "\"logcumsumexp\" not implemented for '", toString(self.scalar_type()), "'");
   return {DimVector(self.sizes().begin(), self.sizes().end()), {}, self.scalar_type(), self.device()};
 }
+namespace {
+
+// Each result is log(e^a + e^b) of the one before and the element, taken from the larger real part; the imaginary part is not
+// brought back to (-pi, pi].
+template <class R>
+void run_complex_logcumsumexp(const Tensor& x, DenseOut& y, const DimSplit& s) {
+  using Complex = std::complex<double>;
+  const auto* from = static_cast<const c10::complex<R>*>(x.const_data_ptr());
+  auto* to = y.data<c10::complex<R>>();
+  for_rows(s, [&](int64_t at) {
+    Complex sum;
+    for (int64_t k = 0; k < s.size; ++k) {
+      const c10::complex<R> given = from[at + k * s.inner];
+      const Complex v(given.real(), given.imag());
+      if (k == 0) {
+        sum = v;
+      } else {
+        const bool first = sum.real() >= v.real();
+        const Complex high = first ? sum : v, low = first ? v : sum;
+        if (std::isinf(high.real()) && high.real() == low.real()) {
+          sum = high.real() < 0 ? high : std::log(std::exp(high) + std::exp(low));
+        } else {
+          sum = high + std::log(1.0 + std::exp(low - high));
+        }
+      }
+      to[at + k * s.inner] = c10::complex<R>(static_cast<R>(sum.real()), static_cast<R>(sum.imag()));
+    }
+  });
+}
+
+}  // namespace
+
 // A running maximum and the sum of exponentials below it.
 void logcumsumexp_cpu(const Tensor& self, int64_t dim, Tensor& out) {
   if (self.numel() == 0) return;
   const Tensor x = dense(self);
   DenseOut y(out);
   const DimSplit s = split_at_dim(x.sizes(), maybe_wrap_dim(dim, x.dim()));
+  if (isComplexType(x.scalar_type())) {
+    if (x.scalar_type() == ScalarType::ComplexFloat) run_complex_logcumsumexp<float>(x, y, s);
+    else run_complex_logcumsumexp<double>(x, y, s);
+    return y.commit();
+  }
   cpu::visit_floating(x.scalar_type(), "logcumsumexp", [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* from = static_cast<const T*>(x.const_data_ptr());

@@ -75,10 +75,10 @@ std::vector<int64_t> given_order(int64_t n) {
   return order;
 }
 
-// Of the slices along dim.
-Triple unique_slices(const Tensor& self, int64_t dim, bool sort, bool inverse, bool counts) {
+// Of the slices along dim, which are compared in the order they have with dim exchanged with the first dimension; the inverse and the counts are made in any case.
+Triple unique_slices(const Tensor& self, int64_t dim, bool sort) {
   dim = maybe_wrap_dim(dim, self.dim());
-  const Tensor moved = dense(self.dim() == 0 ? at::reshape(self, IntArrayRef(1)) : at::movedim(self, dim, 0));
+  const Tensor moved = dense(self.dim() == 0 ? at::reshape(self, IntArrayRef(1)) : at::transpose(self, 0, dim));
   const int64_t n = moved.size(0), width = n == 0 ? 0 : moved.numel() / n;
   TORCH_CHECK(
       n == 0 || width > 0 || moved.numel() > 0,
@@ -103,8 +103,8 @@ Triple unique_slices(const Tensor& self, int64_t dim, bool sort, bool inverse, b
     }
     const Groups g = group(order, [&](int64_t a, int64_t b) { return std::equal(p + a * width, p + (a + 1) * width, p + b * width); });
     Tensor values = at::index_select(moved, 0, to_tensor(g.first));
-    if (self.dim() > 0) values = at::movedim(values, 0, dim);
-    return {values, inverse ? to_tensor(g.group_of) : long_tensor({0}), counts ? to_tensor(g.count) : long_tensor({0})};
+    if (self.dim() > 0) values = at::transpose(values, 0, dim);
+    return {values, to_tensor(g.group_of), to_tensor(g.count)};
   });
 }
 
@@ -126,14 +126,14 @@ Triple _unique2(const Tensor& self, bool, bool return_inverse, bool return_count
   const Tensor x = dense(self);
   return unique_elements(x, sorted_order(x), self.sizes(), return_inverse, return_counts);
 }
-Triple unique_dim(const Tensor& self, int64_t dim, bool, bool return_inverse, bool return_counts) {
-  return unique_slices(self, dim, true, return_inverse, return_counts);
+Triple unique_dim(const Tensor& self, int64_t dim, bool, bool, bool) {
+  return unique_slices(self, dim, true);
 }
-Triple unique_dim_consecutive(const Tensor& self, int64_t dim, bool return_inverse, bool return_counts) {
-  return unique_slices(self, dim, false, return_inverse, return_counts);
+Triple unique_dim_consecutive(const Tensor& self, int64_t dim, bool, bool) {
+  return unique_slices(self, dim, false);
 }
 Triple unique_consecutive(const Tensor& self, bool return_inverse, bool return_counts, std::optional<int64_t> dim) {
-  if (dim) return unique_slices(self, *dim, false, return_inverse, return_counts);
+  if (dim) return unique_slices(self, *dim, false);
   const Tensor x = dense(self);
   return unique_elements(x, given_order(x.numel()), self.sizes(), return_inverse, return_counts);
 }
@@ -226,10 +226,13 @@ Tensor histc_cpu(const Tensor& self, int64_t bins, const Scalar& min, const Scal
     TORCH_CHECK(std::isfinite(low) && std::isfinite(high), "range of [", low, ", ", high, "] is not finite");
     TORCH_CHECK(low < high, "max must be larger than min");
     std::vector<int64_t> count(static_cast<size_t>(bins));
+    // Every step is rounded to the dtype: that is what decides into which bin an element near an edge falls.
+    const auto rounded = [](double v) { return static_cast<double>(static_cast<T>(v)); };
+    const double first = rounded(low), width = rounded(rounded(high) - first), number = rounded(static_cast<double>(bins));
     for (int64_t i = 0; i < x.numel(); ++i) {
       const double v = static_cast<double>(p[i]);
       if (!(v >= low && v <= high)) continue;
-      const auto bin = static_cast<int64_t>((v - low) / (high - low) * static_cast<double>(bins));
+      const auto bin = static_cast<int64_t>(rounded(rounded(rounded(v - first) / width) * number));
       ++count[static_cast<size_t>(std::min(bin, bins - 1))];
     }
     for (int64_t i = 0; i < bins; ++i) static_cast<T*>(out.mutable_data_ptr())[i] = static_cast<T>(static_cast<float>(count[static_cast<size_t>(i)]));

@@ -4,6 +4,7 @@
 
 #include "aten/core/tensor.h"
 #include "aten/core/tensor_spec.h"
+#include "aten/core/view.h"
 #include "aten/cpu/copy.h"
 #include "aten/cpu/loops.h"
 #include "aten/cpu/loops_activation.h"
@@ -50,8 +51,20 @@ TensorSpec infinity_meta(const Tensor& self) {
 TensorSpec square_meta(const Tensor& self) {
   return result_spec({self}, self.scalar_type() == ScalarType::Bool ? ScalarType::Long : self.scalar_type());
 }
+namespace {
+
+// A complex tensor's memory as real numbers, with a last dimension of 2.
+Tensor parts_of(const Tensor& t) {
+  DimVector sizes(t.sizes().begin(), t.sizes().end()), strides;
+  for (const int64_t stride : t.strides()) strides.push_back(2 * stride);
+  sizes.push_back(2);
+  strides.push_back(1);
+  return make_view(t, sizes, strides, 2 * t.storage_offset(), toRealValueType(t.scalar_type()));
+}
+
+}  // namespace
+
 TensorSpec nan_to_num_meta(const Tensor& self, std::optional<double>, std::optional<double>, std::optional<double>) {
-  TORCH_CHECK(!self.is_complex(), "nan_to_num is not implemented for complex tensors.");
   return unary_same_meta(self);
 }
 TensorSpec round_decimals_meta(const Tensor& self, int64_t) {
@@ -190,6 +203,10 @@ void logit_cpu(const Tensor& self, std::optional<double> eps, Tensor& out) {
 }
 void nan_to_num_cpu(const Tensor& self, std::optional<double> nan, std::optional<double> posinf, std::optional<double> neginf,
                     Tensor& out) {
+  if (self.is_complex()) {
+    Tensor parts = parts_of(out);
+    return nan_to_num_cpu(parts_of(self), nan, posinf, neginf, parts);
+  }
   if (!self.is_floating_point()) return copy_through(self, out);
   double most = std::numeric_limits<double>::max();
   if (self.scalar_type() == ScalarType::Float) most = std::numeric_limits<float>::max();

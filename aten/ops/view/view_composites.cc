@@ -180,6 +180,7 @@ Tensor numpy_t(const Tensor& self) {
 namespace {
 
 Tensor transpose_last_two(const char* name, const Tensor& self) {
+  if (self.dim() == 0) return self;
   TORCH_CHECK(
       self.dim() >= 2, "tensor.", name, " is only supported on matrices or batches of matrices. Got ", self.dim(),
       "-D tensor.");
@@ -190,6 +191,15 @@ Tensor transpose_last_two(const char* name, const Tensor& self) {
 
 Tensor swapaxes(const Tensor& self, int64_t axis0, int64_t axis1) {
   return at::transpose(self, axis0, axis1);
+}
+
+Tensor& swapaxes_(Tensor& self, int64_t axis0, int64_t axis1) {
+  return at::transpose_(self, axis0, axis1);
+}
+
+Tensor& t_(Tensor& self) {
+  TORCH_CHECK(self.dim() <= 2, "t_() expects a tensor with <= 2 dimensions, but self is ", self.dim(), "D");
+  return self.dim() < 2 ? self : at::transpose_(self, 0, 1);
 }
 
 Tensor m_transposed(const Tensor& self) {
@@ -468,6 +478,7 @@ Tensor sum_to_size(const Tensor& self, IntArrayRef size) {
     }
   }
   TORCH_CHECK(fits, "size {", size, "} is not expandable to size {", self.sizes(), "}.");
+  if (size.empty()) return at::sum(self);
   if (dims.empty()) return self;
   Tensor sum = at::sum(self, dims, /*keepdim=*/true);
   return lead > 0 ? at::view(sum, size) : sum;

@@ -385,11 +385,6 @@ Tensor& unsqueeze_(Tensor& self, int64_t dim) {
   return take_geometry(self, unsqueeze(self, dim));
 }
 
-Tensor& t_(Tensor& self) {
-  TORCH_CHECK(self.dim() <= 2, "t_() expects a tensor with <= 2 dimensions, but self is ", self.dim(), "D");
-  return self.dim() < 2 ? self : transpose_(self, 0, 1);
-}
-
 std::vector<Tensor> split_with_sizes(const Tensor& self, IntArrayRef split_sizes, int64_t dim) {
   TORCH_CHECK(self.dim() != 0, "split expects at least a 1-dimensional tensor");
   dim = maybe_wrap_dim(dim, self.dim());

@@ -1,0 +1,244 @@
+#include "tests/conformance/case_values.h"
+
+#include <cmath>
+#include <map>
+
+#include "aten/core/empty.h"
+#include "aten/ops/copy/ops.h"
+#include "aten/ops/view/ops.h"
+#include "c10/core/grad_mode.h"
+
+namespace conformance {
+namespace {
+
+using at::Tensor;
+using c10::IValue;
+using c10::ScalarType;
+using Kind = c10::SchemaType::Kind;
+
+const std::string& text(const Json& value) {
+  if (!value.is_string()) throw BadSet("expected a string");
+  return value.get_ref<const std::string&>();
+}
+
+template <class T>
+T named(const std::map<std::string, T>& names, const Json& value, const char* what) {
+  const auto found = names.find(text(value));
+  if (found == names.end()) throw BadSet(std::string("unknown ") + what);
+  return found->second;
+}
+
+ScalarType dtype_of(const Json& value) {
+  static const std::map<std::string, ScalarType> types = {
+      {"uint8", ScalarType::Byte},           {"int8", ScalarType::Char},
+      {"int16", ScalarType::Short},          {"int32", ScalarType::Int},
+      {"int64", ScalarType::Long},           {"float16", ScalarType::Half},
+      {"float32", ScalarType::Float},        {"float64", ScalarType::Double},
+      {"complex64", ScalarType::ComplexFloat}, {"complex128", ScalarType::ComplexDouble},
+      {"bool", ScalarType::Bool},            {"bfloat16", ScalarType::BFloat16}};
+  return named(types, value, "dtype");
+}
+
+IValue memory_format(const Json& value) {
+  static const std::map<std::string, c10::MemoryFormat> formats = {{"contiguous_format", c10::MemoryFormat::Contiguous},
+                                                                  {"preserve_format", c10::MemoryFormat::Preserve},
+                                                                  {"channels_last", c10::MemoryFormat::ChannelsLast},
+                                                                  {"channels_last_3d", c10::MemoryFormat::ChannelsLast3d}};
+  return IValue(static_cast<int64_t>(named(formats, value, "memory format")));
+}
+
+const Json& array(const Json& value) {
+  if (!value.is_array()) throw BadSet("expected a list");
+  return value;
+}
+
+std::vector<int64_t> integers(const Json& value) {
+  std::vector<int64_t> out;
+  for (const Json& e : array(value)) out.push_back(integer(e));
+  return out;
+}
+
+}  // namespace
+
+bool is_tensor(const Json& value) { return value.is_object() && value.contains("tensor"); }
+
+const Json& member(const Json& object, const char* name) {
+  if (!object.is_object()) throw BadSet("expected an object");
+  const auto found = object.find(name);
+  if (found == object.end()) throw BadSet(std::string("\"") + name + "\" is missing");
+  return *found;
+}
+
+int64_t integer(const Json& value) {
+  if (!value.is_number_integer() || (value.is_number_unsigned() && value.get<uint64_t>() > uint64_t{INT64_MAX})) {
+    throw BadSet("expected an integer");
+  }
+  return value.get<int64_t>();
+}
+
+double number(const Json& value) {
+  if (value.is_object() && value.contains("float")) {
+    static const std::map<std::string, double> special = {{"inf", INFINITY}, {"-inf", -INFINITY}, {"nan", NAN}};
+    return named(special, value.at("float"), "float");
+  }
+  if (!value.is_number()) throw BadSet("expected a number");
+  return value.get<double>();
+}
+
+Tensor CaseValues::recorded(const Json& value) const {
+  const ScalarType dtype = dtype_of(member(value, "dtype"));
+  const std::vector<int64_t> sizes = integers(member(value, "size"));
+  const std::string& key = text(member(value, "tensor"));
+  const bool complex = c10::isComplexType(dtype);
+  if (!blobs_.contains(key)) throw BadSet("there is no blob \"" + key + "\"");
+  const Tensor blob = blobs_.get(key);
+  if (blob.dim() != 1) throw BadSet("blob \"" + key + "\" has more than one dimension");
+  if (blob.scalar_type() != (complex ? c10::toRealValueType(dtype) : dtype)) throw BadSet("blob \"" + key + "\" has another dtype");
+  int64_t numel = 1;
+  for (const int64_t size : sizes) {
+    if (size < 0 || size > kMaxElements) throw BadSet("a size is negative or too large");
+    if (__builtin_mul_overflow(numel, size, &numel)) throw BadSet("a tensor is too large");
+  }
+  if (numel > kMaxElements) throw BadSet("a tensor is too large");
+  if (sizes.size() > 64) throw BadSet("a tensor has more than 64 dimensions");
+  std::vector<int64_t> strides;
+  if (value.contains("stride")) {
+    strides = integers(value.at("stride"));
+  } else {
+    const at::DimVector dense = at::strides_of_format(sizes, at::MemoryFormat::Contiguous);
+    strides.assign(dense.begin(), dense.end());
+  }
+  if (strides.size() != sizes.size()) throw BadSet("sizes and strides differ in length");
+  const int64_t per_element = complex ? 2 : 1;
+  int64_t last = 0;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    int64_t reach;
+    if (strides[d] < 0) throw BadSet("a stride is negative or too large");
+    if (numel == 0) continue;
+    if (__builtin_mul_overflow(sizes[d] - 1, strides[d], &reach) || __builtin_add_overflow(last, reach, &last)) {
+      throw BadSet("a stride is negative or too large");
+    }
+  }
+  if (numel > 0 && last >= blob.numel() / per_element) throw BadSet("a tensor reaches beyond its blob");
+  const at::NoGradGuard no_grad;
+  Tensor storage = at::clone(blob);
+  if (complex) storage = at::view_as_complex(at::view(storage, {storage.numel() / 2, 2}));
+  if (numel == 0) return at::empty_with_strides(sizes, strides, dtype);
+  return at::as_strided(storage, sizes, strides);
+}
+
+Tensor CaseValues::input(const Json& value, bool keep_layout) {
+  Tensor t = recorded(value);
+  const at::NoGradGuard no_grad;
+  if (device_.type() != c10::DeviceType::CPU) t = at::to(t, t.options().device(device_));
+  if (!keep_layout) t = laid_out(t);
+  const auto grad = value.find("requires_grad");
+  if (grad != value.end() && grad->is_boolean() && grad->get<bool>()) {
+    if (!t.is_floating_point() && !t.is_complex()) throw BadSet("a gradient of an integer tensor");
+    t = at::detach(t);
+    t.set_requires_grad(true);
+    differentiable_.push_back(t);
+  }
+  return t;
+}
+
+Tensor CaseValues::laid_out(const Tensor& t) const {
+  if (layout_ == Layout::kRecorded || t.dim() == 0) return t;
+  if (layout_ == Layout::kTransposed && t.dim() < 2) return t;
+  Tensor other = empty_like_in(t, layout_, t.device());
+  if (layout_ == Layout::kStrided) {
+    // Behind the start of its storage.
+    const Tensor wide = at::empty_contiguous({t.numel() * 2 + 1}, t.scalar_type(), t.device());
+    other = at::as_strided(wide, t.sizes(), other.strides(), 1);
+  }
+  at::copy_(other, t);
+  return other;
+}
+
+Tensor empty_like_in(const Tensor& t, Layout layout, c10::Device device) {
+  const at::DimVector sizes(t.sizes().begin(), t.sizes().end());
+  if (layout == Layout::kRecorded || t.dim() == 0) return at::empty_with_strides(sizes, at::strides_like(t), t.scalar_type(), device);
+  at::DimVector inner = sizes;
+  if (layout == Layout::kTransposed) {
+    std::swap(inner.front(), inner.back());
+  } else {
+    inner.back() *= 2;
+  }
+  at::DimVector strides = at::strides_of_format(inner, at::MemoryFormat::Contiguous);
+  if (layout == Layout::kTransposed) {
+    std::swap(strides.front(), strides.back());
+  } else {
+    strides.back() = 2;
+  }
+  return at::empty_with_strides(sizes, strides, t.scalar_type(), device);
+}
+
+IValue CaseValues::argument(const Json& value, const c10::SchemaType& type, bool keep_layout) {
+  if (!type.list || value.is_null()) return element(value, type, keep_layout);
+  return list(value.is_array() ? value : Json::array({value}), type, keep_layout);
+}
+
+IValue CaseValues::list(const Json& value, c10::SchemaType type, bool keep_layout) {
+  type.list = false;
+  std::vector<IValue> elements;
+  for (const Json& e : value) elements.push_back(element(e, type, keep_layout));
+  // A list of numbers is one value to the operator.
+  const auto convert = [&](auto get) {
+    std::vector<decltype(get(elements[0]))> out;
+    for (const IValue& e : elements) out.push_back(get(e));
+    return IValue(std::move(out));
+  };
+  if (type.kind == Kind::Int) return convert([](const IValue& e) { return e.toInt(); });
+  if (type.kind == Kind::Float) return convert([](const IValue& e) { return e.toDouble(); });
+  if (type.kind == Kind::Bool) return convert([](const IValue& e) { return e.toBool(); });
+  return IValue(std::move(elements));
+}
+
+IValue CaseValues::element(const Json& value, const c10::SchemaType& type, bool keep_layout) {
+  if (value.is_null()) return IValue();
+  if (is_tensor(value)) {
+    if (type.kind == Kind::Tensor) return IValue(input(value, keep_layout));
+    // Python passes a tensor of one element where a number is expected.
+    const Tensor t = recorded(value);
+    if (t.numel() != 1) throw BadSet("a tensor where " + type.str() + " is expected");
+    if (type.kind == Kind::Int) return IValue(t.item().toLong());
+    if (type.kind == Kind::Float) return IValue(t.item().toDouble());
+    if (type.kind == Kind::Bool) return IValue(t.item().toBool());
+    return IValue(t.item());
+  }
+  if (type.kind == Kind::Tensor && (value.is_number() || value.is_boolean())) {
+    // Python also passes a number where a tensor is expected.
+    return IValue(at::wrapped_scalar_tensor(value.is_boolean()          ? c10::Scalar(value.get<bool>())
+                                            : value.is_number_integer() ? c10::Scalar(integer(value))
+                                                                        : c10::Scalar(value.get<double>())));
+  }
+  if (value.is_object()) {
+    if (value.contains("float")) return IValue(number(value));
+    if (value.contains("complex")) {
+      const Json& parts = array(value.at("complex"));
+      if (parts.size() != 2) throw BadSet("a complex number has two parts");
+      return IValue(c10::complex<double>(number(parts[0]), number(parts[1])));
+    }
+    if (value.contains("dtype")) return IValue(dtype_of(value.at("dtype")));
+    if (value.contains("device")) {
+      if (text(value.at("device")) != "cpu") throw BadSet("a device other than the CPU");
+      return IValue(device_);
+    }
+    if (value.contains("layout")) {
+      if (text(value.at("layout")) != "strided") throw BadSet("a layout other than strided");
+      return IValue(static_cast<int64_t>(c10::Layout::Strided));
+    }
+    if (value.contains("memory_format")) return memory_format(value.at("memory_format"));
+    throw BadSet("an unknown kind of value");
+  }
+  if (value.is_boolean()) return IValue(value.get<bool>());
+  if (value.is_string()) return IValue(value.get<std::string>());
+  if (value.is_number_integer()) {
+    if (type.kind == Kind::Float) return IValue(value.get<double>());
+    return IValue(integer(value));
+  }
+  if (value.is_number()) return IValue(value.get<double>());
+  throw BadSet("an unknown kind of value");
+}
+
+}  // namespace conformance

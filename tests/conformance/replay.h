@@ -1,0 +1,47 @@
+// Replays recorded operator calls through the boxed, by-name path.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "c10/core/device.h"
+#include "tests/conformance/case_set.h"
+
+namespace conformance {
+
+struct Options {
+  bool grad = true;
+  // Each case also with its tensor arguments in transposed and in strided storage, and in the operator's in-place and out=
+  // forms; a case passes where all of them give what was recorded.
+  bool layouts = false;
+  c10::Device device = c10::Device(c10::DeviceType::CPU);
+};
+
+enum class Outcome { kPassed, kFailed, kSkipped };
+
+struct CaseFailure {
+  size_t number = 0;
+  std::string form;   // "", "transposed", "in-place", ...
+  std::string where;  // "result 0", "gradient 1", "call"
+  int64_t index = -1;
+  std::string got, expected;
+
+  std::string text() const;
+};
+
+// What became of the cases of one overload.
+struct OperatorReport {
+  std::string name;    // "softmax@int"
+  std::string family;  // "softmax"; "none" where there is no such operator
+  size_t passed = 0, failed = 0, skipped = 0;
+  std::string skip_reason;
+  std::vector<CaseFailure> failures;
+};
+
+// Replays the cases of one overload. Throws BadSet where its files are damaged.
+OperatorReport replay_operator(const CaseSet& set, const std::string& name, const Options& options);
+
+}  // namespace conformance

@@ -1,0 +1,170 @@
+// The command:
+//
+//   replay --cases=DIR [--ops=GLOB] [--list=FILE] [--device=cpu|cuda] [--no-grad] [--layouts] [--verbose] [--report=FILE.json]
+//
+// --cases    a folder of recorded calls, or a .tar.gz archive of one (tests/conformance/first_families.tar.gz)
+// --ops      only overloads whose name matches, e.g. 'index_*' or 'add@Tensor'
+// --list     only the overloads that FILE names, one a line
+// --device   where the operators run
+// --no-grad  without comparing gradients
+// --layouts  each case also with non-contiguous arguments and in its in-place and out= forms
+// --verbose  every mismatch, not only the first of each operator
+// --report   writes what was found as JSON
+//
+// Prints one line for each operator that fell short, with its first mismatch, and one for each that has no kernel yet, then a
+// summary of each family, and last "N passed, N failed, N skipped", counted in cases. Exit status 1 where anything failed or
+// the cases cannot be read.
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "c10/memory/allocator.h"
+#include "c10/memory/cpu_allocator.h"
+#include "nlohmann/json.hpp"
+#include "tests/conformance/case_set.h"
+#include "tests/conformance/replay.h"
+
+namespace {
+
+using conformance::BadSet;
+using conformance::OperatorReport;
+
+// Enough for every recorded call; a hostile one gets OutOfMemoryError.
+constexpr int64_t kMemoryLimit = int64_t{4} << 30;
+
+struct Arguments {
+  std::string cases, list, ops = "*", device = "cpu", report;
+  bool verbose = false;
+  conformance::Options options;
+};
+
+struct Totals {
+  size_t operators = 0, passed = 0, failed = 0, skipped = 0;
+  void add(const OperatorReport& report) {
+    ++operators;
+    passed += report.passed;
+    failed += report.failed;
+    skipped += report.skipped;
+  }
+  nlohmann::ordered_json json() const {
+    return {{"operators", operators}, {"passed", passed}, {"failed", failed}, {"skipped", skipped}};
+  }
+};
+
+std::vector<std::string> listed(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) throw BadSet(path + ": no such file");
+  std::ifstream in(path);
+  std::set<std::string> names;
+  for (std::string line; std::getline(in, line);) {
+    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
+    if (!line.empty()) names.insert(line);
+  }
+  if (in.bad()) throw BadSet(path + ": cannot be read");
+  return {names.begin(), names.end()};
+}
+
+void write_report(const std::string& path, const std::vector<OperatorReport>& reports, const std::map<std::string, Totals>& families,
+                  const Totals& all) {
+  nlohmann::ordered_json json = all.json();
+  for (const auto& [family, totals] : families) json["families"][family] = totals.json();
+  for (const OperatorReport& report : reports) {
+    nlohmann::ordered_json one = {{"name", report.name}, {"family", report.family}, {"passed", report.passed}, {"failed", report.failed}, {"skipped", report.skipped}};
+    if (report.skipped > 0) one["skip_reason"] = report.skip_reason;
+    for (const conformance::CaseFailure& f : report.failures) {
+      one["failures"].push_back({{"case", f.number}, {"form", f.form}, {"where", f.where}, {"index", f.index}, {"got", f.got}, {"expected", f.expected}});
+    }
+    json["results"].push_back(std::move(one));
+  }
+  std::ofstream out(path);
+  out << json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << "\n";
+  out.close();
+  if (!out) throw BadSet(path + ": cannot be written");
+}
+
+int run(const Arguments& arguments) {
+  if (arguments.device != "cpu" && arguments.device != "cuda") throw BadSet("--device is cpu or cuda, not " + arguments.device);
+  conformance::Options options = arguments.options;
+  if (arguments.device == "cuda") {
+    if (c10::GetAllocator(c10::DeviceType::CUDA) == nullptr) throw BadSet("--device=cuda: this program is built without CUDA");
+    options.device = c10::Device(c10::DeviceType::CUDA, 0);
+  }
+  const conformance::CaseSet set(arguments.cases);
+  const std::vector<std::string> names = arguments.list.empty() ? set.names() : listed(arguments.list);
+  std::vector<OperatorReport> reports;
+  std::map<std::string, Totals> families;
+  Totals all;
+  for (const std::string& name : names) {
+    if (fnmatch(arguments.ops.c_str(), name.c_str(), 0) != 0) continue;
+    OperatorReport report = conformance::replay_operator(set, name, options);
+    families[report.family].add(report);
+    all.add(report);
+    const size_t cases = report.passed + report.failed + report.skipped;
+    if (report.failed > 0) std::printf("FAILED %s: %zu of %zu cases; %s\n", name.c_str(), report.failed, cases, report.failures[0].text().c_str());
+    if (report.skipped > 0) std::printf("skipped %s: %s\n", name.c_str(), report.skip_reason.c_str());
+    for (size_t i = 1; arguments.verbose && i < report.failures.size(); ++i) std::printf("  %s: %s\n", name.c_str(), report.failures[i].text().c_str());
+    std::fflush(stdout);
+    reports.push_back(std::move(report));
+  }
+  if (reports.empty()) throw BadSet(arguments.cases + ": no operator to replay");
+  for (const auto& [family, t] : families) {
+    std::printf("%s: %zu operators, %zu passed, %zu failed, %zu skipped\n", family.c_str(), t.operators, t.passed, t.failed, t.skipped);
+  }
+  if (!arguments.report.empty()) write_report(arguments.report, reports, families, all);
+  std::printf("%zu passed, %zu failed, %zu skipped\n", all.passed, all.failed, all.skipped);
+  return all.failed > 0 ? 1 : 0;
+}
+
+bool flag(const std::string& argument, const char* name, std::string& value) {
+  const std::string start = std::string("--") + name + "=";
+  if (argument.compare(0, start.size(), start) != 0) return false;
+  value = argument.substr(start.size());
+  return true;
+}
+
+int fail(const std::string& message) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "replay: %s\n", message.c_str());
+  return 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Arguments a;
+  for (int i = 1; i < argc; ++i) {
+    const std::string s = argv[i];
+    if (flag(s, "cases", a.cases) || flag(s, "list", a.list) || flag(s, "ops", a.ops) || flag(s, "device", a.device) || flag(s, "report", a.report)) continue;
+    if (s == "--no-grad") {
+      a.options.grad = false;
+    } else if (s == "--layouts") {
+      a.options.layouts = true;
+    } else if (s == "--verbose") {
+      a.verbose = true;
+    } else {
+      return fail("unknown argument " + s);
+    }
+  }
+  if (a.cases.empty()) {
+    return fail("usage: replay --cases=DIR [--ops=GLOB] [--list=FILE] [--device=cpu|cuda] [--no-grad] [--layouts] [--verbose] [--report=FILE.json]");
+  }
+  // Relative paths are those of the caller, also under `bazel run`.
+  if (const char* directory = std::getenv("BUILD_WORKING_DIRECTORY")) {
+    std::error_code error;
+    std::filesystem::current_path(directory, error);
+  }
+  c10::set_cpu_memory_limit(kMemoryLimit);
+  try {
+    return run(a);
+  } catch (const std::exception& e) {
+    return fail(e.what());
+  }
+}

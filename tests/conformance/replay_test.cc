@@ -1,0 +1,544 @@
+#include "tests/conformance/replay.h"
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include "aten/core/empty.h"
+#include "aten/core/tensor.h"
+#include "aten/ops/binary/ops.h"
+#include "aten/ops/copy/ops.h"
+#include "c10/dispatch/registry.h"
+#include "c10/memory/allocator.h"
+#include "nlohmann/json.hpp"
+#include "tests/conformance/case_set.h"
+#include "tests/conformance/compare.h"
+#include "utils/serialize/safetensors.h"
+
+namespace conformance {
+namespace {
+
+namespace fs = std::filesystem;
+using at::Tensor;
+using c10::ScalarType;
+using Json = nlohmann::json;
+
+Tensor values(std::vector<double> numbers, ScalarType dtype = ScalarType::Float) {
+  const Tensor t = at::empty_contiguous({static_cast<int64_t>(numbers.size())}, ScalarType::Double);
+  std::copy(numbers.begin(), numbers.end(), t.data_ptr<double>());
+  return at::to(t, dtype);
+}
+
+Json reference(const char* key, std::vector<int64_t> size, const char* dtype = "float32", bool grad = false) {
+  Json json = {{"tensor", key}, {"dtype", dtype}, {"size", size}};
+  if (grad) json["requires_grad"] = true;
+  return json;
+}
+
+// A folder of its own for each test.
+class ReplayTest : public testing::Test {
+ protected:
+  ReplayTest() : folder_(fs::path(testing::TempDir()) / testing::UnitTest::GetInstance()->current_test_info()->name()) {
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+  }
+
+  void write(const std::string& file, const std::string& bytes) const { std::ofstream(folder_ / file, std::ios::binary) << bytes; }
+
+  void write_case(const std::string& name, const Json& one, const torch::safetensors::NamedTensors& blobs) const {
+    std::string op = "aten::" + name;
+    std::replace(op.begin(), op.end(), '@', '.');
+    write(name + ".json", Json{{"op", op}, {"cases", Json::array({one})}}.dump());
+    torch::safetensors::save_file(blobs, folder_ / (name + ".safetensors"));
+  }
+
+  OperatorReport replay(const std::string& name, bool layouts = false, bool grad = true) const {
+    Options options;
+    options.layouts = layouts;
+    options.grad = grad;
+    return replay_operator(CaseSet(folder_), name, options);
+  }
+
+  // The one failure of a case, as text.
+  std::string failure(const std::string& name, bool layouts = false) const {
+    const OperatorReport report = replay(name, layouts);
+    EXPECT_EQ(report.failed, 1u);
+    EXPECT_EQ(report.passed + report.skipped, 0u);
+    return report.failures.empty() ? "" : report.failures[0].text();
+  }
+
+  // What is wrong with the set, which is one line.
+  std::string damage(const std::string& name) const {
+    try {
+      replay(name);
+    } catch (const BadSet& e) {
+      const std::string message = e.what();
+      EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+      EXPECT_NE(message.find(folder_.string()), std::string::npos) << message;
+      return message;
+    }
+    ADD_FAILURE() << "taken as sound";
+    return "";
+  }
+
+  const fs::path folder_;
+};
+
+// mul.Tensor of [1, 2] and [3, 4] with its gradients for the cotangent [1, 10].
+struct Product {
+  Json json = {{"args", Json::array({reference("a", {2}, "float32", true), reference("b", {2}, "float32", true)})},
+               {"kwargs", Json::object()},
+               {"outputs", Json::array({reference("out", {2})})},
+               {"grad", {{"outputs", Json::array({reference("g", {2})})}, {"inputs", Json::array({reference("ga", {2}), reference("gb", {2})})}}}};
+  torch::safetensors::NamedTensors blobs = {{"a", values({1, 2})},   {"b", values({3, 4})},    {"out", values({3, 8})},
+                                            {"g", values({1, 10})}, {"ga", values({3, 40})}, {"gb", values({1, 20})}};
+  void set(const std::string& key, Tensor value) {
+    for (auto& [name, tensor] : blobs) {
+      if (name == key) tensor = value;
+    }
+  }
+};
+
+TEST_F(ReplayTest, PassesWhatIsRight) {
+  const Product p;
+  write_case("mul@Tensor", p.json, p.blobs);
+  for (const bool layouts : {false, true}) {
+    const OperatorReport report = replay("mul@Tensor", layouts);
+    EXPECT_EQ(report.passed, 1u);
+    EXPECT_EQ(report.failed, 0u);
+    EXPECT_EQ(report.family, "binary");
+  }
+}
+
+TEST_F(ReplayTest, PlantedValue) {
+  Product p;
+  p.set("out", values({3, 8.01}));
+  write_case("mul@Tensor", p.json, p.blobs);
+  EXPECT_EQ(failure("mul@Tensor"), "case 0, result 0, index 1: got 8, expected 8.01000023");
+}
+
+TEST_F(ReplayTest, PlantedDtype) {
+  Product p;
+  p.set("out", values({3, 8}, ScalarType::Double));
+  p.json["outputs"][0]["dtype"] = "float64";
+  write_case("mul@Tensor", p.json, p.blobs);
+  EXPECT_EQ(failure("mul@Tensor"), "case 0, result 0: got dtype Float, expected Double");
+}
+
+TEST_F(ReplayTest, PlantedSize) {
+  Product p;
+  p.json["outputs"][0]["size"] = {1, 2};
+  write_case("mul@Tensor", p.json, p.blobs);
+  EXPECT_EQ(failure("mul@Tensor"), "case 0, result 0: got size [2], expected [1, 2]");
+}
+
+TEST_F(ReplayTest, PlantedGradient) {
+  Product p;
+  p.set("gb", values({1, 20.1}));
+  write_case("mul@Tensor", p.json, p.blobs);
+  EXPECT_EQ(failure("mul@Tensor"), "case 0, gradient 1, index 1: got 20, expected 20.1000004");
+  EXPECT_EQ(replay("mul@Tensor", false, /*grad=*/false).passed, 1u);
+}
+
+TEST_F(ReplayTest, PlantedGradientThatIsNone) {
+  Product p;
+  p.json["grad"]["inputs"][0] = nullptr;
+  write_case("mul@Tensor", p.json, p.blobs);
+  EXPECT_EQ(failure("mul@Tensor"), "case 0, gradient 0, index 0: got 3, expected 0");
+}
+
+TEST_F(ReplayTest, PlantedNumberOfResults) {
+  Product p;
+  p.json["outputs"].push_back(reference("out", {2}));
+  write_case("mul@Tensor", p.json, p.blobs);
+  EXPECT_EQ(failure("mul@Tensor"), "case 0, results: got 1, expected 2");
+}
+
+TEST_F(ReplayTest, PlantedScalar) {
+  const Json one = {{"args", Json::array({reference("a", {2}), reference("a", {2})})}, {"kwargs", Json::object()}, {"outputs", {false}}};
+  write_case("equal", one, {{"a", values({1, 2})}});
+  EXPECT_EQ(failure("equal"), "case 0, result 0: got true, expected false");
+}
+
+TEST_F(ReplayTest, PlantedError) {
+  Product p;
+  p.json["args"][1] = reference("c", {3}, "float32", true);
+  p.blobs.emplace_back("c", values({1, 2, 3}));
+  write_case("mul@Tensor", p.json, p.blobs);
+  const std::string text = failure("mul@Tensor");
+  EXPECT_NE(text.find("case 0, call: got an error: The size of tensor a (2) must match"), std::string::npos) << text;
+  EXPECT_EQ(text.find('\n'), std::string::npos);
+}
+
+TEST_F(ReplayTest, EveryMismatchIsCounted) {
+  Product right, wrong;
+  wrong.json["outputs"][0]["size"] = {1, 2};
+  write("mul@Tensor.json", Json{{"op", "aten::mul.Tensor"}, {"cases", {right.json, wrong.json, wrong.json}}}.dump());
+  torch::safetensors::save_file(right.blobs, folder_ / "mul@Tensor.safetensors");
+  const OperatorReport report = replay("mul@Tensor");
+  EXPECT_EQ(report.passed, 1u);
+  ASSERT_EQ(report.failures.size(), 2u);
+  EXPECT_EQ(report.failures[0].number, 1u);
+  EXPECT_EQ(report.failures[1].number, 2u);
+}
+
+TEST_F(ReplayTest, UnknownOperatorIsSkipped) {
+  const Product p;
+  write_case("no_such_operator", p.json, p.blobs);
+  const OperatorReport report = replay("no_such_operator");
+  EXPECT_EQ(report.skipped, 1u);
+  EXPECT_EQ(report.skip_reason, "no such operator");
+}
+
+// A call that names an overload for numbers and gives a tensor reaches the one for tensors.
+TEST_F(ReplayTest, OverloadByArguments) {
+  const Json one = {{"args", {reference("a", {3}), reference("i", {2}, "int64"), 0}},
+                    {"kwargs", Json::object()},
+                    {"outputs", {reference("a", {1}), reference("b", {1}), reference("c", {1})}}};
+  write_case("tensor_split@indices", one,
+             {{"a", values({1, 2, 3})}, {"b", values({2})}, {"c", values({3})}, {"i", values({1, 2}, ScalarType::Long)}});
+  EXPECT_EQ(replay("tensor_split@indices").passed, 1u);
+}
+
+TEST(Compare, Tolerances) {
+  struct Row {
+    ScalarType dtype;
+    double expected, near, far;
+  };
+  const Row rows[] = {{ScalarType::Double, 2, 2 + 2.9e-7, 2 + 3.1e-7},
+                      {ScalarType::Float, 2, 2 + 4.5e-5, 2 + 4.8e-5},
+                      {ScalarType::BFloat16, 2, 2 + 0x1p-5, 2 + 0x1p-4},
+                      {ScalarType::Half, 2, 2 + 0x1p-9, 2 + 0x1p-8}};
+  for (const Row& row : rows) {
+    const Tensor expected = values({row.expected}, row.dtype);
+    EXPECT_FALSE(difference(values({row.near}, row.dtype), expected)) << c10::toString(row.dtype);
+    EXPECT_TRUE(difference(values({row.far}, row.dtype), expected)) << c10::toString(row.dtype);
+    EXPECT_FALSE(difference(values({row.far}, row.dtype), expected, 10)) << c10::toString(row.dtype);
+  }
+  EXPECT_TRUE(difference(values({1}, ScalarType::Long), values({2}, ScalarType::Long), 10));
+  EXPECT_FALSE(difference(values({NAN, INFINITY}), values({NAN, INFINITY})));
+  EXPECT_TRUE(difference(values({NAN}), values({0})));
+  EXPECT_TRUE(difference(values({0}), values({NAN})));
+  EXPECT_TRUE(difference(values({INFINITY}), values({-INFINITY})));
+  EXPECT_TRUE(difference(values({1e38}), values({INFINITY})));
+}
+
+TEST(Compare, IndicesThatMayNameAnyOfEqualElements) {
+  const Tensor source = values({5, 7, 7, 1, 7});
+  const auto longs = [](std::vector<double> v) { return values(v, ScalarType::Long); };
+  EXPECT_FALSE(index_difference(longs({4, 1}), longs({1, 2}), source, 0));
+  EXPECT_TRUE(index_difference(longs({1, 1}), longs({1, 2}), source, 0)) << "the same twice";
+  EXPECT_TRUE(index_difference(longs({1, 0}), longs({1, 2}), source, 0)) << "another element";
+  EXPECT_TRUE(index_difference(longs({1, 5}), longs({1, 2}), source, 0)) << "out of range";
+  EXPECT_TRUE(has_ties(source, 0));
+  EXPECT_FALSE(has_ties(values({1, 2, 3}), 0));
+}
+
+TEST_F(ReplayTest, Ties) {
+  const auto record = [&](std::vector<double> indices) {
+    const Json one = {{"args", {reference("a", {4}), 2}}, {"kwargs", Json::object()}, {"outputs", {reference("v", {2}), reference("i", {2}, "int64")}}};
+    write_case("topk", one, {{"a", values({3, 9, 9, 9})}, {"v", values({9, 9})}, {"i", values(indices, ScalarType::Long)}});
+  };
+  for (const std::vector<double>& any : {std::vector<double>{1, 2}, {3, 1}, {2, 3}}) {
+    record(any);
+    EXPECT_EQ(replay("topk").passed, 1u);
+  }
+  record({0, 1});
+  EXPECT_NE(failure("topk").find("result 1, index 0"), std::string::npos);
+}
+
+// --- --layouts, with operators that are wrong in one of the forms ---
+
+void ignores_strides(const c10::OperatorBase&, c10::Stack& stack) {
+  const Tensor self = stack[0].toTensor();
+  const Tensor out = at::empty_contiguous(self.sizes(), self.scalar_type());
+  std::copy_n(self.data_ptr<float>(), self.numel(), out.data_ptr<float>());
+  stack = {c10::IValue(out)};
+}
+void copies(const c10::OperatorBase&, c10::Stack& stack) { stack = {c10::IValue(at::clone(stack[0].toTensor()))}; }
+void doubles_in_place(const c10::OperatorBase&, c10::Stack& stack) {
+  Tensor self = stack[0].toTensor();
+  at::mul_(self, 2);
+  stack = {c10::IValue(self)};
+}
+void returns_another(const c10::OperatorBase&, c10::Stack& stack) { stack = {c10::IValue(at::clone(stack[0].toTensor()))}; }
+
+constinit c10::Operator<Tensor(const Tensor&)> kNoOperator{"for_test", "test", c10::Autograd::kPass, nullptr, nullptr, nullptr, nullptr};
+const c10::RegisteredOperator kOperators[] = {
+    {"wrong_when_strided(Tensor self) -> Tensor", &kNoOperator, ignores_strides},
+    {"wrong_in_place(Tensor self) -> Tensor", &kNoOperator, copies},
+    {"wrong_in_place_(Tensor(a!) self) -> Tensor(a!)", &kNoOperator, doubles_in_place},
+    {"wrong_out(Tensor self) -> Tensor", &kNoOperator, copies},
+    {"wrong_out.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)", &kNoOperator, returns_another},
+};
+const c10::OperatorRegistration kRegistration("aten", kOperators);
+
+TEST_F(ReplayTest, LayoutsFindWhatTheRecordedCallHides) {
+  const Json one = {{"args", {reference("a", {2, 3})}}, {"kwargs", Json::object()}, {"outputs", {reference("a", {2, 3})}}};
+  for (const auto& [name, form] : {std::pair<std::string, std::string>{"wrong_when_strided", "(transposed), result 0, index 1"},
+                                   {"wrong_in_place", "(in-place), result 0, index 0"},
+                                   {"wrong_out", "(out=), result 0: got another tensor"}}) {
+    write_case(name, one, {{"a", values({1, 2, 3, 4, 5, 6})}});
+    EXPECT_EQ(replay(name).passed, 1u) << name;
+    const std::string text = failure(name, /*layouts=*/true);
+    EXPECT_NE(text.find(form), std::string::npos) << text;
+  }
+}
+
+// --- damaged and hostile sets ---
+
+TEST_F(ReplayTest, MissingFiles) {
+  EXPECT_NE(damage("mul@Tensor").find("no such file"), std::string::npos);
+  const Product p;
+  write_case("mul@Tensor", p.json, p.blobs);
+  fs::remove(folder_ / "mul@Tensor.safetensors");
+  EXPECT_NE(damage("mul@Tensor").find("no such file"), std::string::npos);
+  fs::create_directory(folder_ / "mul@Tensor.safetensors");
+  EXPECT_NE(damage("mul@Tensor").find("no such file"), std::string::npos);
+  EXPECT_THROW(CaseSet((folder_ / "nowhere").string()), BadSet);
+}
+
+TEST_F(ReplayTest, FileBeyondTheLimit) {
+  write("mul@Tensor.json", "");
+  fs::resize_file(folder_ / "mul@Tensor.json", uintmax_t{1} << 40);
+  EXPECT_NE(damage("mul@Tensor").find("is larger than"), std::string::npos);
+}
+
+TEST_F(ReplayTest, JsonThatIsNotACaseFile) {
+  const Product p;
+  write_case("mul@Tensor", p.json, p.blobs);
+  const std::string deep(200000, '[');
+  for (const std::string& text : {std::string(), std::string("{"), std::string("nothing"), deep, std::string("[]"), std::string("{}"), std::string("\"op\""),
+                                  std::string(R"({"op":"aten::add.Tensor","cases":[]})"), std::string(R"({"op":"aten::mul.Tensor"})"),
+                                  std::string(R"({"op":"aten::mul.Tensor","cases":{}})"), std::string(R"({"op":7,"cases":[]})"),
+                                  std::string(R"({"op":"aten::mul.Tensor","cases":[null]})"), std::string("\xff\xfe\x00", 3)}) {
+    write("mul@Tensor.json", text);
+    damage("mul@Tensor");
+  }
+}
+
+TEST_F(ReplayTest, CasesThatAreNone) {
+  const auto damaged = [&](const char* pointer, const Json& value) {
+    Product p;
+    p.json[Json::json_pointer(pointer)] = value;
+    write_case("mul@Tensor", p.json, p.blobs);
+    return damage("mul@Tensor");
+  };
+  const std::string at = "mul@Tensor.json: case 0: ";
+  EXPECT_NE(damaged("/args/0/tensor", "nowhere").find(at + "there is no blob \"nowhere\""), std::string::npos);
+  EXPECT_NE(damaged("/args/0/dtype", "float64").find(at + "blob \"a\" has another dtype"), std::string::npos);
+  EXPECT_NE(damaged("/args/0/dtype", "float7").find(at + "unknown dtype"), std::string::npos);
+  EXPECT_NE(damaged("/args/0/size", {3}).find(at + "a tensor reaches beyond its blob"), std::string::npos);
+  EXPECT_NE(damaged("/outputs/0/size", {3}).find(at + "a tensor reaches beyond its blob"), std::string::npos);
+  EXPECT_NE(damaged("/grad/inputs/1/size", {3}).find(at + "a tensor reaches beyond its blob"), std::string::npos);
+  EXPECT_NE(damaged("/args/0/size", {-1}).find(at + "a size is negative or too large"), std::string::npos);
+  EXPECT_NE(damaged("/args/0/stride", {-1}).find(at + "a stride is negative or too large"), std::string::npos);
+  EXPECT_NE(damaged("/args/0/stride", {int64_t{1} << 62}).find(at + "a tensor reaches beyond its blob"), std::string::npos);
+  EXPECT_NE(damaged("/args/0/stride", {1, 1}).find(at + "sizes and strides differ in length"), std::string::npos);
+  EXPECT_NE(damaged("/args/0/size", {int64_t{1} << 40}).find(at + "a size is negative or too large"), std::string::npos);
+  EXPECT_NE(damaged("/args/0/size", {uint64_t{1} << 63}).find(at + "expected an integer"), std::string::npos);
+  EXPECT_NE(damaged("/args/0/size", {1.5}).find(at + "expected an integer"), std::string::npos);
+  EXPECT_NE(damaged("/args/0/size", "2").find(at + "expected a list"), std::string::npos);
+  EXPECT_NE(damaged("/args/0", {{"what", 1}}).find(at + "an unknown kind of value"), std::string::npos);
+  EXPECT_NE(damaged("/args/2", 1).find(at + "more arguments than the operator has"), std::string::npos);
+  EXPECT_NE(damaged("/args", Json::array()).find(at + "argument 'self' is missing"), std::string::npos);
+  EXPECT_NE(damaged("/kwargs/alpha", 1).find(at + "an argument that the operator does not have"), std::string::npos);
+  EXPECT_NE(damaged("/outputs", 1).find(at + "\"outputs\" is not a list"), std::string::npos);
+  EXPECT_NE(damaged("/grad/inputs", Json::array()).find(at + "gradients are not recorded for the arguments"), std::string::npos);
+  EXPECT_NE(damaged("/grad", 1).find(at), std::string::npos);
+}
+
+// An expanded tensor names more elements than any file holds.
+TEST_F(ReplayTest, ExpandedBeyondTheLimit) {
+  Product p;
+  p.json["args"][0]["size"] = {1 << 20, 1 << 20};
+  p.json["args"][0]["stride"] = {0, 0};
+  write_case("mul@Tensor", p.json, p.blobs);
+  EXPECT_NE(damage("mul@Tensor").find("a tensor is too large"), std::string::npos);
+}
+
+TEST_F(ReplayTest, DamagedTensors) {
+  const Product p;
+  write_case("mul@Tensor", p.json, p.blobs);
+  std::ifstream in(folder_ / "mul@Tensor.safetensors", std::ios::binary);
+  const std::string whole{std::istreambuf_iterator<char>(in), {}};
+  for (const size_t length : {size_t{0}, size_t{7}, size_t{40}, whole.size() - 1}) {
+    write("mul@Tensor.safetensors", whole.substr(0, length));
+    damage("mul@Tensor");
+  }
+  std::string header = whole;
+  header[6] = '\x7f';  // a header of 2^54 bytes
+  write("mul@Tensor.safetensors", header);
+  damage("mul@Tensor");
+}
+
+// Whatever bytes are changed, the file is damaged, or its cases pass or fail.
+TEST_F(ReplayTest, AnyByteChanged) {
+  const Product p;
+  write_case("mul@Tensor", p.json, p.blobs);
+  for (const char* file : {"mul@Tensor.json", "mul@Tensor.safetensors"}) {
+    std::ifstream in(folder_ / file, std::ios::binary);
+    const std::string whole{std::istreambuf_iterator<char>(in), {}};
+    std::mt19937 random(7);
+    size_t refused = 0;
+    for (int round = 0; round < 1500; ++round) {
+      std::string bytes = whole;
+      for (unsigned n = 1 + random() % 3; n > 0; --n) bytes[random() % bytes.size()] = static_cast<char>(random() % 3 ? '0' + random() % 80 : random());
+      write(file, bytes);
+      try {
+        const OperatorReport report = replay("mul@Tensor", round % 2 == 0);
+        EXPECT_EQ(report.passed + report.failed + report.skipped, 1u);
+      } catch (const BadSet&) {
+        ++refused;
+      }
+    }
+    EXPECT_GT(refused, 500u) << file;
+    write(file, whole);
+  }
+}
+
+// --- archives ---
+
+std::string gzip(const std::string& bytes) {
+  z_stream stream = {};
+  EXPECT_EQ(deflateInit2(&stream, 1, Z_DEFLATED, 16 + MAX_WBITS, 9, Z_DEFAULT_STRATEGY), Z_OK);
+  std::string out(deflateBound(&stream, bytes.size()), '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+  stream.avail_in = static_cast<uInt>(bytes.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
+}
+
+std::string tar_entry(const std::string& name, const std::string& bytes) {
+  std::string header(512, '\0');
+  header.replace(0, name.size(), name);
+  char size[13];
+  std::snprintf(size, sizeof(size), "%011zo", bytes.size());
+  header.replace(124, 11, size);
+  header[156] = '0';
+  header.replace(148, 8, 8, ' ');
+  unsigned sum = 0;
+  for (const char c : header) sum += static_cast<unsigned char>(c);
+  char check[8];
+  std::snprintf(check, sizeof(check), "%06o", sum);
+  header.replace(148, 7, std::string(check, 7));
+  return header + bytes + std::string((512 - bytes.size() % 512) % 512, '\0');
+}
+
+TEST_F(ReplayTest, Archive) {
+  const std::string end(1024, '\0'), tar = tar_entry("set/add@Tensor.json", "{}") + tar_entry("set/add@Tensor.safetensors", "xyz") + end;
+  write("set.tar.gz", gzip(tar));
+  const CaseSet set(folder_ / "set.tar.gz");
+  EXPECT_EQ(set.names(), std::vector<std::string>{"add@Tensor"});
+  EXPECT_EQ(set.read("add@Tensor.safetensors"), "xyz");
+  EXPECT_THROW(set.read("mul@Tensor.json"), BadSet);
+
+  std::string size = tar;
+  size[124] = '7';
+  std::string name = tar;
+  name[0] = 'x';
+  const std::string good = gzip(tar);
+  for (const std::string& bytes : {std::string(), std::string("no archive"), good.substr(0, good.size() / 2), gzip(""), gzip(size), gzip(name),
+                                   gzip(tar.substr(0, tar.size() - 1024)), gzip(tar.substr(0, 600))}) {
+    write("damaged.tar.gz", bytes);
+    EXPECT_THROW(CaseSet((folder_ / "damaged.tar.gz").string()), BadSet);
+  }
+}
+
+TEST_F(ReplayTest, ArchiveThatUnpacksToTooMuch) {
+  write("bomb.tar.gz", gzip(std::string(CaseSet::kMaxArchiveBytes + 1, '\0')));
+  EXPECT_THROW(CaseSet((folder_ / "bomb.tar.gz").string()), BadSet);
+}
+
+// --- the command ---
+
+struct Ran {
+  int status;
+  std::string text, last_line;
+};
+
+class CommandTest : public ReplayTest {
+ protected:
+  Ran run(const std::string& arguments) const {
+    const std::string command = "tests/conformance/replay " + arguments + " 2>&1";
+    std::FILE* pipe = popen(command.c_str(), "r");
+    Ran ran;
+    char buffer[4096];
+    while (std::fgets(buffer, sizeof(buffer), pipe) != nullptr) {
+      ran.text += buffer;
+      ran.last_line = buffer;
+    }
+    ran.status = WEXITSTATUS(pclose(pipe));
+    return ran;
+  }
+};
+
+TEST_F(CommandTest, Summary) {
+  const Product p;
+  Product wrong;
+  wrong.set("out", values({3, 9}));
+  write_case("mul@Tensor", p.json, p.blobs);
+  write_case("no_such_operator", p.json, p.blobs);
+  const std::string cases = "--cases=" + folder_.string();
+  Ran ran = run(cases);
+  EXPECT_EQ(ran.status, 0) << ran.text;
+  EXPECT_EQ(ran.text,
+            "skipped no_such_operator: no such operator\n"
+            "binary: 1 operators, 1 passed, 0 failed, 0 skipped\n"
+            "none: 1 operators, 0 passed, 0 failed, 1 skipped\n"
+            "1 passed, 0 failed, 1 skipped\n");
+
+  write_case("multiply@Tensor", wrong.json, wrong.blobs);
+  ran = run(cases + " --report=" + (folder_ / "report.json").string());
+  EXPECT_EQ(ran.status, 1);
+  EXPECT_NE(ran.text.find("FAILED multiply@Tensor: 1 of 1 cases; case 0, result 0, index 1: got 8, expected 9\n"), std::string::npos) << ran.text;
+  EXPECT_EQ(ran.last_line, "1 passed, 1 failed, 1 skipped\n");
+  std::ifstream in(folder_ / "report.json");
+  const Json report = Json::parse(in);
+  EXPECT_EQ(report["failed"], 1);
+  EXPECT_EQ(report["families"]["binary"]["passed"], 1);
+  EXPECT_EQ(report["results"][1]["failures"][0]["index"], 1);
+  fs::remove(folder_ / "report.json");
+
+  EXPECT_EQ(run(cases + " --ops='mul@*'").last_line, "1 passed, 0 failed, 0 skipped\n");
+  write("list.txt", "mul@Tensor\n");
+  EXPECT_EQ(run(cases + " --list=" + (folder_ / "list.txt").string()).last_line, "1 passed, 0 failed, 0 skipped\n");
+  // Relative paths are those of the caller of `bazel run`.
+  EXPECT_EQ(run("--cases=. --list=list.txt").status, 1);
+  setenv("BUILD_WORKING_DIRECTORY", folder_.c_str(), 1);
+  const std::string from_there = run("--cases=. --list=list.txt").last_line;
+  unsetenv("BUILD_WORKING_DIRECTORY");
+  EXPECT_EQ(from_there, "1 passed, 0 failed, 0 skipped\n");
+}
+
+TEST_F(CommandTest, ErrorsAreOneLineAndStatus1) {
+  const Product p;
+  write_case("mul@Tensor", p.json, p.blobs);
+  const std::string cases = "--cases=" + folder_.string();
+  const auto expect = [&](const std::string& arguments, const std::string& text) {
+    const Ran ran = run(arguments);
+    EXPECT_EQ(ran.status, 1) << arguments;
+    EXPECT_EQ(ran.text, ran.last_line) << arguments;
+    EXPECT_NE(ran.text.find(text), std::string::npos) << ran.text;
+  };
+  expect("", "usage: replay --cases=DIR");
+  expect(cases + " --what", "unknown argument --what");
+  expect("--cases=/nowhere", "/nowhere: no such folder or archive");
+  expect(cases + " --list=/nowhere", "/nowhere: no such file");
+  expect(cases + " --ops=nothing", "no operator to replay");
+  expect(cases + " --device=tpu", "--device is cpu or cuda");
+  if (c10::GetAllocator(c10::DeviceType::CUDA) == nullptr) expect(cases + " --device=cuda", "this program is built without CUDA");
+  write("mul@Tensor.json", "{");
+  expect(cases, "mul@Tensor.json");
+}
+
+}  // namespace
+}  // namespace conformance
