@@ -205,6 +205,12 @@ TEST(Index, TakeAndPut) {
     expect_close(at::put(t, indices_of({0, 0}, {2}), tensor_of({5, 6}, {2}), true), {12, 2, 3, 4});
   }
   expect_close(at::take_along_dim(x, indices_of({1, 0}, {2, 1}), 1), {2, 3});
+  expect_close(at::take_along_dim(x, indices_of({-1, -2}, {2, 1}), 1), {2, 3});
+  expect_error<IndexError>([&] { at::take_along_dim(x, indices_of({-3, 0}, {2, 1}), 1); }, "index -3 is out of bounds");
+  const Tensor narrow = at::to(indices_of({1, 0}, {2, 1}), ScalarType::Int);
+  expect_close(at::gather(x, 1, narrow), {2, 3});
+  expect_close(at::scatter(x, 1, narrow, Scalar(9)), {1, 9, 9, 4});
+  expect_close(at::scatter_add(x, 1, narrow, tensor_of({10, 20}, {2, 1})), {1, 12, 23, 4});
   expect_error<IndexError>([&] { at::take(x, indices_of({4}, {1})); }, "tried to access index 4 on a tensor of 4 elements");
 }
 
