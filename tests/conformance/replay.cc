@@ -285,6 +285,14 @@ class Run {
       const bool close = std::isnan(e) ? std::isnan(a) : std::isinf(e) || std::isinf(a) ? a == e : std::fabs(a - e) <= 1e-7 + 1e-7 * std::fabs(e);
       return close ? std::nullopt : std::optional(differs(std::to_string(a)));
     }
+    if (want.is_object() && want.contains("complex")) {
+      CaseValues values(blobs_, Layout::kRecorded, c10::kCPU);
+      const auto e = values.argument(want, c10::SchemaType{.kind = Kind::Scalar}).toComplexDouble();
+      if (!got.isComplexDouble()) return differs(std::string(got.tag_name()));
+      const auto a = got.toComplexDouble();
+      const bool close = a.real() == e.real() && a.imag() == e.imag();
+      return close ? std::nullopt : std::optional(differs(std::to_string(a.real()) + " + " + std::to_string(a.imag()) + "i"));
+    }
     return differs(std::string(got.tag_name()));
   }
 

@@ -7,6 +7,7 @@
 #include "aten/cpu/loops_activation.h"
 #include "aten/cpu/pointwise.h"
 #include "aten/ops/activation/ops.h"
+#include "aten/ops/copy/ops.h"
 
 namespace at::native {
 
@@ -81,8 +82,18 @@ void prelu_cpu(const Tensor& self, const Tensor& weight, Tensor& out) {
   }
   pointwise::run("prelu", cpu::loops::prelu, out.scalar_type(), nullptr, out, {self, along});
 }
-TensorSpec threshold_meta(const Tensor& self, const Scalar&, const Scalar&) { return floating_spec("threshold", self); }
+TensorSpec threshold_meta(const Tensor& self, const Scalar&, const Scalar&) {
+  return isIntegralType(self.scalar_type(), false) ? result_spec({self}, self.scalar_type()) : floating_spec("threshold", self);
+}
 void threshold_cpu(const Tensor& self, const Scalar& threshold, const Scalar& value, Tensor& out) {
+  if (isIntegralType(self.scalar_type(), false)) {
+    const Tensor x = at::clone(at::to(self, ScalarType::Long), MemoryFormat::Contiguous);
+    const int64_t bound = threshold.toLong(), replacement = value.toLong();
+    int64_t* p = x.data_ptr<int64_t>();
+    for (int64_t i = 0; i < x.numel(); ++i) p[i] = p[i] <= bound ? replacement : p[i];
+    at::copy_(out, x);
+    return;
+  }
   run("threshold", cpu::loops::threshold, self, {threshold, value}, out);
 }
 TensorSpec threshold_backward_meta(const Tensor& grad_output, const Tensor& self, const Scalar&) {

@@ -78,6 +78,14 @@ TEST(Activation, NanPropagates) {
   }
 }
 
+TEST(Activation, ThresholdOfIntegers) {
+  for (ScalarType type : {ScalarType::Byte, ScalarType::Int, ScalarType::Long}) {
+    const Tensor y = at::threshold(make({1, 2, 3, 4}, {4}, type), 2, 9);
+    EXPECT_EQ(y.scalar_type(), type);
+    EXPECT_EQ(values(y), (std::vector<double>{9, 9, 3, 4}));
+  }
+}
+
 TEST(Activation, GradientKernelsMatchDifferences) {
   const std::vector<double> x = {-3, -1, -0.2, 0.3, 1, 2.5};
   const Tensor ones = make({1}, {6}, ScalarType::Double);

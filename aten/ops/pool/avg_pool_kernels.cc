@@ -56,9 +56,11 @@ void for_each_place(const PoolGeometry& g, bool count_padding, int64_t divisor, 
 
 template <class Find>
 void average(const char* op, const PoolGeometry& g, const Tensor& self, bool count_padding, int64_t divisor, const Find& find, Tensor& out) {
-  const Tensor x = dense(self);
-  DenseOut to(out);
-  cpu::visit_floating(self.scalar_type(), op, [&](auto tag) {
+  // Integers are summed and divided in float64; the copy into the result drops the fraction.
+  const ScalarType type = self.scalar_type() == kLong ? kDouble : self.scalar_type();
+  const Tensor x = dense(self, type);
+  DenseOut to(out, type);
+  cpu::visit_floating(type, op, [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* in = x.data_ptr<T>();
     T* result = to.data<T>();
@@ -111,7 +113,7 @@ PoolGeometry average_geometry(const char* op, int dims, const Tensor& self, IntA
                               IntArrayRef padding, bool ceil_mode, std::optional<int64_t> divisor_override) {
   const PoolGeometry g = pool_geometry(op, dims, self, kernel_size, stride, padding, IntArrayRef{1}, ceil_mode);
   TORCH_CHECK(!divisor_override.has_value() || *divisor_override != 0, "divisor must be not zero");
-  TORCH_CHECK_NOT_IMPLEMENTED(isFloatingType(self.scalar_type()), "\"", op, "\" not implemented for '", toString(self.scalar_type()), "'");
+  TORCH_CHECK_NOT_IMPLEMENTED(isFloatingType(self.scalar_type()) || self.scalar_type() == kLong, "\"", op, "\" not implemented for '", toString(self.scalar_type()), "'");
   return g;
 }
 

@@ -118,6 +118,13 @@ TEST(Pool, AverageOfEveryDtypeAndLayoutWithGradient) {
   EXPECT_NEAR(values(at::avg_pool2d(x, 2, {}, 0, false, true, 8))[0].real() * 2, values(at::avg_pool2d(x, 2))[0].real(), 1e-12);
 }
 
+TEST(Pool, AverageOfIntegersDropsTheFraction) {
+  const Tensor x = at::empty_contiguous({1, 2, 4}, kLong);
+  const int64_t numbers[] = {1, 2, -3, -4, 5, 5, 7, 8};
+  std::copy_n(numbers, 8, x.data_ptr<int64_t>());
+  expect_values(at::avg_pool1d(x, 2), {1, 2, 2}, {1, -3, 5, 7}, "avg_pool1d");
+}
+
 TEST(Pool, AdaptiveForms) {
   for (const std::vector<int64_t>& out : std::vector<std::vector<int64_t>>{{1, 1}, {2, 3}, {5, 7}, {6, 9}, {0, 2}}) {
     const Tensor x = random_tensor({2, 3, 5, 7}, kDouble, Arrangement::kTransposed);
