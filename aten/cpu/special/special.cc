@@ -39,12 +39,19 @@ constexpr Real kBernoulli[] = {
 
 // Euler and Maclaurin's summation from the first term beyond 15 + s on.
 Real hurwitz(Real s, Real q) {
+  if (q < -15) {
+    // s is whole. The terms below zero are (-1)^s times those of zeta(s, first) up to |q|.
+    const Real first = std::ceil(q) - q, start = first == 0 ? 0 : 1 - first;
+    if (first == 0) return std::numeric_limits<Real>::infinity();
+    const Real sign = std::fmod(s, 2.0L) == 0 ? 1 : -1;
+    return sign * (hurwitz(s, start) - hurwitz(s, 1 - q)) + hurwitz(s, first);
+  }
   Real sum = 0;
   for (; q < 15 + s; q += 1) {
     if (q == 0) return std::numeric_limits<Real>::infinity();
     const Real term = std::pow(q, -s);
     sum += term;
-    if (q > 1 && term * q < kTiny * std::fabs(sum)) return sum;
+    if (q > 1 && term * q <= kTiny * std::fabs(sum)) return sum;
   }
   const Real power = std::pow(q, -s);
   sum += power * q / (s - 1) + power / 2;
@@ -146,10 +153,6 @@ double polygamma(int64_t n, double x) {
   }
   const double sign = n % 2 == 1 ? 1 : -1;
   if (pole) return sign * kInf;
-  if (n == 1 && x < -15) {
-    const Real s = std::sin(kPi * std::remainder(static_cast<Real>(x), 1.0L));
-    return static_cast<double>(kPi * kPi / (s * s) - hurwitz(2, 1 - static_cast<Real>(x)));
-  }
   return static_cast<double>(sign * std::exp(log_gamma(n + 1.0L)) * hurwitz(n + 1.0L, x));
 }
 
@@ -348,13 +351,30 @@ double normal_quantile(double p) {
 
 namespace {
 
+// Degrees beyond which the recurrences are not run.
+constexpr int64_t kMaxDegree = int64_t{1} << 20;
+
 // P(0) = 1, P(1) = first, P(k + 1) = 2x P(k) - P(k - 1).
 double chebyshev(double x, int64_t n, double first) {
   if (n < 0) return 0;
   if (n == 0) return 1;
+  if (n > kMaxDegree) return kNan;
   double before = 1, p = first;
   for (int64_t k = 1; k < n; ++k) {
     const double next = (x + x) * p - before;
+    before = p;
+    p = next;
+  }
+  return p;
+}
+// P(0) = 1, P(-1) = 0, P(k + 1) = step(k, P(k), P(k - 1)).
+template <class Step>
+double by_recurrence(int64_t n, const Step& step) {
+  if (n < 0) return 0;
+  if (n > kMaxDegree) return kNan;
+  double before = 0, p = 1;
+  for (int64_t k = 0; k < n; ++k) {
+    const double next = step(static_cast<double>(k), p, before);
     before = p;
     p = next;
   }
@@ -367,57 +387,21 @@ double chebyshev_t(double x, int64_t n) {
   if (n > 6 && std::fabs(x) < 1) return std::cos(static_cast<double>(n) * std::acos(x));
   return chebyshev(x, n, x);
 }
-double chebyshev_u(double x, int64_t n) {
-  return chebyshev(x, n, x + x);
-}
-double chebyshev_v(double x, int64_t n) {
-  return chebyshev(x, n, x + x - 1);
-}
-double chebyshev_w(double x, int64_t n) {
-  return chebyshev(x, n, x + x + 1);
-}
+double chebyshev_u(double x, int64_t n) { return chebyshev(x, n, x + x); }
+double chebyshev_v(double x, int64_t n) { return chebyshev(x, n, x + x - 1); }
+double chebyshev_w(double x, int64_t n) { return chebyshev(x, n, x + x + 1); }
 
 double hermite_h(double x, int64_t n) {
-  if (n < 0) return 0;
-  double before = 0, p = 1;
-  for (int64_t k = 0; k < n; ++k) {
-    const double next = 2 * (x * p - static_cast<double>(k) * before);
-    before = p;
-    p = next;
-  }
-  return p;
+  return by_recurrence(n, [x](double k, double p, double before) { return 2 * (x * p - k * before); });
 }
 double hermite_he(double x, int64_t n) {
-  if (n < 0) return 0;
-  double before = 0, p = 1;
-  for (int64_t k = 0; k < n; ++k) {
-    const double next = x * p - static_cast<double>(k) * before;
-    before = p;
-    p = next;
-  }
-  return p;
+  return by_recurrence(n, [x](double k, double p, double before) { return x * p - k * before; });
 }
 double laguerre_l(double x, int64_t n) {
-  if (n < 0) return 0;
-  double before = 0, p = 1;
-  for (int64_t k = 0; k < n; ++k) {
-    const auto m = static_cast<double>(k);
-    const double next = ((2 * m + 1 - x) * p - m * before) / (m + 1);
-    before = p;
-    p = next;
-  }
-  return p;
+  return by_recurrence(n, [x](double k, double p, double before) { return ((2 * k + 1 - x) * p - k * before) / (k + 1); });
 }
 double legendre_p(double x, int64_t n) {
-  if (n < 0) return 0;
-  double before = 0, p = 1;
-  for (int64_t k = 0; k < n; ++k) {
-    const auto m = static_cast<double>(k);
-    const double next = ((2 * m + 1) * x * p - m * before) / (m + 1);
-    before = p;
-    p = next;
-  }
-  return p;
+  return by_recurrence(n, [x](double k, double p, double before) { return ((2 * k + 1) * x * p - k * before) / (k + 1); });
 }
 
 }  // namespace at::cpu::special

@@ -36,7 +36,7 @@ double normal_cdf(double x);
 double log_normal_cdf(double x);
 double normal_quantile(double p);
 
-/// Orthogonal polynomials of degree n by their recurrences; 0 for negative n.
+/// Orthogonal polynomials of degree n by their recurrences; 0 for negative n, NaN beyond 2^20.
 double chebyshev_t(double x, int64_t n);
 double chebyshev_u(double x, int64_t n);
 double chebyshev_v(double x, int64_t n);

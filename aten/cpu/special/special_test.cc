@@ -74,6 +74,8 @@ TEST(SpecialFunctions, AtTheEdges) {
   EXPECT_TRUE(is_nan(zeta(0.5, 5)));
   EXPECT_EQ(zeta(2, -4), kInf);
   EXPECT_TRUE(is_nan(zeta(2.5, -4.5)));
+  EXPECT_NEAR(zeta(2, -1e9 - 0.25), zeta(2, 0.75) + zeta(2, 0.25), 1e-7);
+  EXPECT_NEAR(zeta(3, -40.25), zeta(3, -0.25) - zeta(3, 1.25) + zeta(3, 41.25), 1e-14);
   EXPECT_EQ(lower_gamma(2, 0), 0);
   EXPECT_EQ(lower_gamma(0, 2), 1);
   EXPECT_TRUE(is_nan(lower_gamma(0, 0)));
@@ -111,6 +113,7 @@ TEST(SpecialFunctions, Polynomials) {
     EXPECT_NEAR(laguerre_l(x, 2), (x * x - 4 * x + 2) / 2, 1e-14);
     EXPECT_NEAR(legendre_p(x, 3), (5 * x * x * x - 3 * x) / 2, 1e-14);
   }
+  EXPECT_TRUE(std::isnan(legendre_p(0.3, int64_t{1} << 40)));
   EXPECT_NEAR(chebyshev_t(0.3, 50), std::cos(50 * std::acos(0.3)), 1e-12);
 }
 

@@ -2,7 +2,9 @@
 #include "aten/core/tensor.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/creation/ops.h"
 #include "aten/ops/norm/ops.h"
+#include "aten/ops/pointwise/ops.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
@@ -51,9 +53,12 @@ void move_towards(const Tensor& running, const Tensor& fresh, double momentum) {
 
 }  // namespace
 
-Tensor batch_norm(const Tensor& input, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias,
-                  const std::optional<Tensor>& running_mean, const std::optional<Tensor>& running_var, bool training,
-                  double momentum, double eps, bool) {
+// The result, and in training the mean and 1 / sqrt(variance + eps) of each channel (else nothing).
+std::tuple<Tensor, Tensor, Tensor> native_batch_norm(const Tensor& input, const std::optional<Tensor>& weight,
+                                                     const std::optional<Tensor>& bias,
+                                                     const std::optional<Tensor>& running_mean,
+                                                     const std::optional<Tensor>& running_var, bool training,
+                                                     double momentum, double eps) {
   TORCH_CHECK(input.dim() >= 2, "batch_norm: expected input of at least 2 dimensions, but got sizes ", input.sizes());
   TORCH_CHECK_NOT_IMPLEMENTED(isFloatingType(input.scalar_type()), "\"batch_norm\" not implemented for '",
                               input.scalar_type(), "'");
@@ -88,8 +93,103 @@ Tensor batch_norm(const Tensor& input, const std::optional<Tensor>& weight, cons
     mean = by_channel(*running_mean, input.dim());
     var = by_channel(*running_var, input.dim());
   }
-  const Tensor normalized = at::mul(at::sub(x, mean), at::rsqrt(at::add(var, eps)));
-  return narrowed(affine(normalized, weight, bias), input.scalar_type());
+  const Tensor inverse = at::rsqrt(at::add(var, eps));
+  const Tensor normalized = at::mul(at::sub(x, mean), inverse);
+  const Tensor result = narrowed(affine(normalized, weight, bias), input.scalar_type());
+  if (!training)
+    return {result, at::reshape(at::narrow(mean, 1, 0, 0), {0}), at::reshape(at::narrow(mean, 1, 0, 0), {0})};
+  return {result, at::reshape(mean, {channels}), at::reshape(inverse, {channels})};
+}
+
+Tensor batch_norm(const Tensor& input, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias,
+                  const std::optional<Tensor>& running_mean, const std::optional<Tensor>& running_var, bool training,
+                  double momentum, double eps, bool) {
+  return std::get<0>(
+      native::native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps));
+}
+
+// Each channel of each sample by itself: the batch normalization of one sample with batch * channels channels.
+Tensor instance_norm(const Tensor& input, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias,
+                     const std::optional<Tensor>& running_mean, const std::optional<Tensor>& running_var,
+                     bool use_input_stats, double momentum, double eps, bool) {
+  TORCH_CHECK(use_input_stats || (given(running_mean) && given(running_var)),
+              "Expected running_mean and running_var to be defined when use_input_stats is false");
+  TORCH_CHECK(input.dim() >= 2, "instance_norm: expected input of at least 2 dimensions, but got sizes ",
+              input.sizes());
+  const int64_t batch = input.size(0);
+  const int64_t channels = input.size(1);
+  const auto for_all = [&](const std::optional<Tensor>& t) {
+    return given(t) ? std::optional<Tensor>(at::repeat(*t, {batch})) : std::nullopt;
+  };
+  check_channels("instance_norm", "weight", weight, channels);
+  check_channels("instance_norm", "bias", bias, channels);
+  check_channels("instance_norm", "running_mean", running_mean, channels);
+  check_channels("instance_norm", "running_var", running_var, channels);
+  const std::optional<Tensor> mean = for_all(running_mean);
+  const std::optional<Tensor> var = for_all(running_var);
+  DimVector sizes(input.sizes().begin(), input.sizes().end());
+  sizes[0] = 1;
+  TORCH_CHECK(!__builtin_mul_overflow(batch, channels, &sizes[1]), "instance_norm: too many channels, got sizes ",
+              input.sizes());
+  const Tensor result = std::get<0>(native::native_batch_norm(at::reshape(input, sizes), for_all(weight), for_all(bias),
+                                                              mean, var, use_input_stats, momentum, eps));
+  if (use_input_stats) {
+    c10::NoGradGuard no_grad;
+    const auto average_into = [&](const std::optional<Tensor>& running, const std::optional<Tensor>& of_all) {
+      if (!given(running)) return;
+      Tensor target = *running;
+      at::copy_(target, at::mean(at::reshape(*of_all, {batch, channels}), OptionalIntArrayRef(IntArrayRef{0}), false,
+                                 std::nullopt));
+    };
+    average_into(running_mean, mean);
+    average_into(running_var, var);
+  }
+  return at::reshape(result, input.sizes());
+}
+
+// The result and each group's mean and 1 / sqrt(variance + eps).
+std::tuple<Tensor, Tensor, Tensor> native_group_norm(const Tensor& input, const std::optional<Tensor>& weight,
+                                                     const std::optional<Tensor>& bias, int64_t N, int64_t C,
+                                                     int64_t HxW, int64_t group, double eps) {
+  TORCH_CHECK(group > 0 && C % group == 0, "Expected number of channels ", C,
+              " to be divisible by the number of groups ", group);
+  int64_t elements = 0;
+  TORCH_CHECK(N >= 0 && C >= 0 && HxW >= 0 && !__builtin_mul_overflow(N, C, &elements) &&
+                  !__builtin_mul_overflow(elements, HxW, &elements) && !__builtin_mul_overflow(N, group, &elements) &&
+                  !__builtin_mul_overflow(C / group, HxW, &elements) && input.numel() == N * C * HxW,
+              "native_group_norm: expected input of ", N, " * ", C, " * ", HxW, " elements, but got sizes ",
+              input.sizes());
+  check_channels("native_group_norm", "weight", weight, C);
+  check_channels("native_group_norm", "bias", bias, C);
+  const int64_t row = C / group * HxW;
+  const auto [normalized, mean, inverse] =
+      at::native_layer_norm(at::reshape(input, {N * group, row}), {row}, std::nullopt, std::nullopt, eps);
+  const Tensor result = at::reshape(affine(at::reshape(normalized, {N, C, HxW}), weight, bias), input.sizes());
+  return {result, at::reshape(mean, {N, group}), at::reshape(inverse, {N, group})};
+}
+
+// Slices along dim whose p-norm exceeds maxnorm are scaled down to it.
+Tensor renorm(const Tensor& self, const Scalar& p, int64_t dim, const Scalar& maxnorm) {
+  TORCH_CHECK(!p.isComplex(), "renorm: p must be real-valued");
+  TORCH_CHECK(p.toDouble() > 0, "renorm: non-positive-norm not supported");
+  TORCH_CHECK(!maxnorm.isComplex(), "renorm: maxnorm must be real-valued");
+  TORCH_CHECK(maxnorm.toDouble() >= 0, "renorm: expected maxnorm to be >= 0 but got ", maxnorm.toDouble());
+  TORCH_CHECK(self.dim() > 1, "renorm: input needs at least 2 dimensions, got ", self.dim(), " dimensions");
+  dim = maybe_wrap_dim(dim, self.dim());
+  if (self.numel() == 0) return at::clone(self);
+  DimVector others;
+  for (int64_t d = 0; d < self.dim(); ++d) {
+    if (d != dim) others.push_back(d);
+  }
+  const Tensor norms = at::norm(widened(self), std::optional<Scalar>(p), others, /*keepdim=*/true);
+  const Tensor scale = at::div(at::mul(at::ones_like(norms), maxnorm), at::add(norms, 1e-7));
+  const Tensor factor = at::where(at::gt(norms, maxnorm), scale, at::ones_like(norms));
+  return at::mul(self, narrowed(factor, self.is_complex() ? factor.scalar_type() : self.scalar_type()));
+}
+
+Tensor& renorm_inplace(Tensor& self, const Scalar& p, int64_t dim, const Scalar& maxnorm) {
+  // The derivative needs what self was.
+  return at::copy_(self, at::renorm(at::clone(self), p, dim, maxnorm));
 }
 
 Tensor group_norm(const Tensor& input, int64_t num_groups, const std::optional<Tensor>& weight,

@@ -31,15 +31,18 @@ void run(const char* name, const Input& a, const Input& b, Tensor& out) {
   pointwise::run(name, kOp, out.scalar_type(), nullptr, out, {a, b});
 }
 
+// Cut to whole numbers; what is too large stays so.
+int64_t degree(double n) { return n < 0 ? -1 : n < 1e18 ? static_cast<int64_t>(n) : int64_t{1} << 60; }
+
 // A polynomial of a degree that comes as a floating-point number.
 template <double (*f)(double, int64_t)>
 struct Polynomial {
-  static double run(double x, double n) { return std::isnan(n) ? n : f(x, static_cast<int64_t>(n)); }
+  static double run(double x, double n) { return std::isnan(n) ? n : f(x, degree(n)); }
 };
 // The same of 2x - 1.
 template <double (*f)(double, int64_t)>
 struct ShiftedPolynomial {
-  static double run(double x, double n) { return std::isnan(n) ? n : f(x + x - 1, static_cast<int64_t>(n)); }
+  static double run(double x, double n) { return std::isnan(n) ? n : f(x + x - 1, degree(n)); }
 };
 
 struct Entr {

@@ -47,6 +47,7 @@ TensorSpec polygamma_meta(int64_t n, const Tensor& self) {
 }
 TensorSpec mvlgamma_meta(const Tensor& self, int64_t p) {
   TORCH_CHECK(p >= 1, "p has to be greater than or equal to 1");
+  TORCH_CHECK(p <= 65536, "mvlgamma: expected p of at most 65536, but got ", p);
   return unary_float_real_meta(self);
 }
 void polygamma_cpu(int64_t n, const Tensor& self, Tensor& out) {

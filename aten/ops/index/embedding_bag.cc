@@ -1,0 +1,122 @@
+// embedding_bag by composition: rows of a table, summed, averaged or maximized over bags of indices.
+#include <vector>
+
+#include "aten/core/tensor.h"
+#include "aten/ops/binary/ops.h"
+#include "aten/ops/copy/ops.h"
+#include "aten/ops/creation/ops.h"
+#include "aten/ops/index/ops.h"
+#include "aten/ops/pointwise/ops.h"
+#include "aten/ops/view/ops.h"
+
+namespace at::native {
+namespace {
+
+enum Mode : int64_t { kSum = 0, kMean = 1, kMax = 2 };
+
+Tensor integers(int64_t n, int64_t value) {
+  return at::full({n}, Scalar(value), TensorOptions().dtype(kLong));
+}
+bool is_index(const Tensor& t) {
+  return t.scalar_type() == kLong || t.scalar_type() == kInt;
+}
+
+}  // namespace
+
+// The result, the bag of each index, the number of indices of each bag (padding does not count), and for kMax the rows
+// that the result was taken from.
+std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag_padding(const Tensor& weight, const Tensor& indices,
+                                                                 const Tensor& offsets, bool scale_grad_by_freq,
+                                                                 int64_t mode, bool sparse,
+                                                                 const std::optional<Tensor>& per_sample_weights,
+                                                                 bool include_last_offset,
+                                                                 std::optional<int64_t> padding_idx) {
+  TORCH_CHECK(weight.dim() == 2, "embedding_bag: expected weight of 2 dimensions, but got ", weight.dim());
+  TORCH_CHECK(is_index(indices) && is_index(offsets),
+              "embedding_bag: expected indices and offsets of type Long or Int, but got ", indices.scalar_type(),
+              " and ", offsets.scalar_type());
+  TORCH_CHECK(indices.dim() == 1, "input has to be a 1D Tensor, but got Tensor of dimension ", indices.dim());
+  TORCH_CHECK(offsets.dim() == 1, "offsets has to be a 1D Tensor, but got Tensor of dimension ", offsets.dim());
+  TORCH_CHECK(mode == kSum || mode == kMean || mode == kMax,
+              "embedding_bag: mode must be 0 (sum), 1 (mean) or 2 (max), but got ", mode);
+  const bool weighted = per_sample_weights.has_value() && per_sample_weights->defined();
+  if (weighted) {
+    TORCH_CHECK(mode == kSum, "embedding_bag: per_sample_weights only supported with mode='sum'");
+    TORCH_CHECK(per_sample_weights->dim() == 1 && per_sample_weights->numel() == indices.numel(),
+                "expected per_sample_weights to have the same shape as indices");
+    TORCH_CHECK(per_sample_weights->scalar_type() == weight.scalar_type(),
+                "expected per_sample_weights to have the dtype of weight, ", weight.scalar_type(), ", but got ",
+                per_sample_weights->scalar_type());
+  }
+  const int64_t rows = weight.size(0), width = weight.size(1), count = indices.numel();
+  int64_t padding = -1;
+  if (padding_idx.has_value()) {
+    TORCH_CHECK(*padding_idx >= -rows && *padding_idx < rows, "padding_idx must be within the number of embeddings, -",
+                rows, " through ", rows - 1, ", but got ", *padding_idx);
+    padding = *padding_idx < 0 ? *padding_idx + rows : *padding_idx;
+  }
+  TORCH_CHECK(!include_last_offset || offsets.numel() >= 1,
+              "include_last_offset: number of offsets should be at least 1");
+  const int64_t bags = offsets.numel() - (include_last_offset ? 1 : 0);
+  const Tensor flat = at::contiguous(at::to(indices, kLong)), starts = at::contiguous(at::to(offsets, kLong));
+  const int64_t* index = flat.data_ptr<int64_t>();
+  const int64_t* start = starts.data_ptr<int64_t>();
+  TORCH_CHECK(offsets.numel() == 0 || start[0] == 0,
+              "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "
+              "However, got ",
+              offsets.numel() == 0 ? 0 : start[0]);
+  for (int64_t b = 1; b < offsets.numel(); ++b) {
+    TORCH_CHECK(start[b] >= start[b - 1], "embedding_bag: offsets must not decrease, but got ", start[b], " after ",
+                start[b - 1]);
+  }
+  TORCH_CHECK(offsets.numel() == 0 || start[offsets.numel() - 1] <= count,
+              "offsets[-1] can not be greater than input's length(", count, "), but got offsets[-1] of ",
+              offsets.numel() == 0 ? 0 : start[offsets.numel() - 1]);
+  const Tensor bag_of = integers(count, 0), sizes = integers(bags, 0),
+               used = at::ones({count}, TensorOptions().dtype(kBool));
+  for (int64_t b = 0; b < bags; ++b) {
+    const int64_t end = b + 1 < offsets.numel() ? start[b + 1] : count;
+    for (int64_t i = start[b]; i < end; ++i) {
+      TORCH_CHECK_INDEX(index[i] >= 0 && index[i] < rows, "embedding_bag: index ", index[i], " is out of range of ",
+                        rows, " rows");
+      bag_of.data_ptr<int64_t>()[i] = b;
+      used.data_ptr<bool>()[i] = index[i] != padding;
+      sizes.data_ptr<int64_t>()[b] += index[i] != padding ? 1 : 0;
+    }
+  }
+  Tensor max_indices = integers(0, 0);
+  if (mode == kMax) {
+    // For every column of every bag the row with the greatest element, the first of equal ones.
+    const Tensor table = at::to(at::contiguous(at::detach(weight)), kDouble);
+    const double* data = table.data_ptr<double>();
+    max_indices = at::zeros({bags, width}, TensorOptions().dtype(kLong));
+    std::vector<bool> seen(static_cast<size_t>(bags));
+    for (int64_t i = 0; i < count; ++i) {
+      if (!used.data_ptr<bool>()[i]) continue;
+      const int64_t b = bag_of.data_ptr<int64_t>()[i];
+      int64_t* best = max_indices.data_ptr<int64_t>() + b * width;
+      for (int64_t k = 0; k < width; ++k) {
+        if (!seen[static_cast<size_t>(b)] || data[index[i] * width + k] > data[best[k] * width + k]) best[k] = index[i];
+      }
+      seen[static_cast<size_t>(b)] = true;
+    }
+    const Tensor taken = rows == 0 ? at::zeros({bags, width}, weight.options()) : at::gather(weight, 0, max_indices);
+    return {at::masked_fill(taken, at::unsqueeze(at::eq(sizes, Scalar(0)), 1), Scalar(0)), bag_of, sizes, max_indices};
+  }
+  Tensor values = at::embedding(weight, flat, padding, scale_grad_by_freq, sparse);
+  if (weighted) values = at::mul(values, at::unsqueeze(*per_sample_weights, 1));
+  if (padding >= 0) values = at::masked_fill(values, at::unsqueeze(at::eq(used, Scalar(0)), 1), Scalar(0));
+  Tensor result = at::index_add(at::zeros({bags, width}, weight.options()), 0, bag_of, values);
+  if (mode == kMean)
+    result = at::div(result, at::to(at::unsqueeze(at::clamp_min(sizes, Scalar(1)), 1), weight.scalar_type()));
+  return {result, bag_of, sizes, max_indices};
+}
+std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag(const Tensor& weight, const Tensor& indices,
+                                                         const Tensor& offsets, bool scale_grad_by_freq, int64_t mode,
+                                                         bool sparse, const std::optional<Tensor>& per_sample_weights,
+                                                         bool include_last_offset) {
+  return embedding_bag_padding(weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights,
+                               include_last_offset, std::nullopt);
+}
+
+}  // namespace at::native

@@ -1,0 +1,211 @@
+// histogram and histogramdd: counts or weights of points in a grid of bins. The last bin of a dimension holds its upper
+// edge.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "aten/core/empty.h"
+#include "aten/core/tensor.h"
+#include "aten/cpu/support/visit_dtype.h"
+#include "aten/ops/copy/ops.h"
+#include "aten/ops/dense/dense.h"
+#include "aten/ops/sort/ops.h"
+#include "aten/ops/view/ops.h"
+
+namespace at::native {
+namespace {
+
+void check_input(const Tensor& self) {
+  TORCH_CHECK(self.dim() >= 2, "torch.histogramdd: input tensor should have at least 2 dimensions, but got ",
+              self.dim());
+  TORCH_CHECK_NOT_IMPLEMENTED(self.scalar_type() == kFloat || self.scalar_type() == kDouble,
+                              "\"histogramdd\" not implemented for '", self.scalar_type(), "'");
+}
+
+// The edges of `bins` equal bins in each dimension, over `range` (two numbers a dimension) or from the least to the
+// greatest element.
+template <class T>
+std::vector<Tensor> equal_bins(const Tensor& points, IntArrayRef bins, std::optional<ArrayRef<double>> range) {
+  const int64_t n = points.size(0), dims = points.size(1);
+  TORCH_CHECK(static_cast<int64_t>(bins.size()) == dims, "torch.histogramdd: expected ", dims,
+              " sequences of bin edges or bin counts for a ", dims, "-dimensional histogram but got ", bins.size());
+  TORCH_CHECK(!range.has_value() || static_cast<int64_t>(range->size()) == 2 * dims, "torch.histogramdd: for a ", dims,
+              "-dimensional histogram range should have ", 2 * dims, " elements, but got ",
+              range.has_value() ? range->size() : 0);
+  const T* x = points.data_ptr<T>();
+  std::vector<Tensor> edges;
+  for (int64_t d = 0; d < dims; ++d) {
+    const int64_t count = bins[static_cast<size_t>(d)];
+    TORCH_CHECK(count > 0 && count < std::numeric_limits<int64_t>::max() / 64,
+                "torch.histogram(): bins must be > 0, but got ", count, " for dimension ", d);
+    double low = 0, high = 1;
+    if (range.has_value()) {
+      low = (*range)[static_cast<size_t>(2 * d)];
+      high = (*range)[static_cast<size_t>(2 * d + 1)];
+    } else if (n > 0) {
+      low = high = static_cast<double>(x[d]);
+      for (int64_t i = 1; i < n; ++i) {
+        const auto v = static_cast<double>(x[i * dims + d]);
+        if (v < low || std::isnan(v)) low = v;
+        if (v > high || std::isnan(v)) high = v;
+      }
+    }
+    TORCH_CHECK(std::isfinite(low) && std::isfinite(high), "torch.histogramdd: dimension ", d, "'s range [", low, ", ",
+                high, "] is not finite");
+    TORCH_CHECK(low <= high, "torch.histogramdd: min should not exceed max, but got min ", low, " max ", high,
+                " for dimension ", d);
+    if (low == high) low -= 0.5, high += 0.5;
+    Tensor e = empty_contiguous({count + 1}, points.scalar_type());
+    for (int64_t i = 0; i <= count; ++i) {
+      e.data_ptr<T>()[i] =
+          static_cast<T>(i == count ? high : low + (high - low) * static_cast<double>(i) / static_cast<double>(count));
+    }
+    edges.push_back(e);
+  }
+  return edges;
+}
+
+template <class T>
+Tensor counted(const Tensor& points, const std::vector<Tensor>& edges, const Tensor& weights, bool density) {
+  const int64_t n = points.size(0), dims = points.size(1);
+  DimVector sizes;
+  int64_t total = 1;
+  for (const Tensor& e : edges) {
+    sizes.push_back(e.size(0) - 1);
+    TORCH_CHECK(!__builtin_mul_overflow(total, e.size(0) - 1, &total), "torch.histogramdd: too many bins");
+  }
+  const Tensor totals = empty_contiguous(sizes, kDouble);
+  double* sums = totals.data_ptr<double>();
+  std::memset(sums, 0, totals.nbytes());
+  const T* x = points.data_ptr<T>();
+  const T* w = weights.defined() ? weights.data_ptr<T>() : nullptr;
+  for (int64_t i = 0; i < n; ++i) {
+    int64_t bin = 0;
+    for (int64_t d = 0; d < dims && bin >= 0; ++d) {
+      const T* begin = edges[static_cast<size_t>(d)].data_ptr<T>();
+      const T* end = begin + sizes[static_cast<size_t>(d)] + 1;
+      const T v = x[i * dims + d];
+      if (!(v >= begin[0] && v <= end[-1])) {
+        bin = -1;
+        break;
+      }
+      const int64_t place =
+          std::min<int64_t>(std::upper_bound(begin, end, v) - begin - 1, sizes[static_cast<size_t>(d)] - 1);
+      bin = bin * sizes[static_cast<size_t>(d)] + place;
+    }
+    if (bin >= 0) sums[bin] += w != nullptr ? static_cast<double>(w[i]) : 1.0;
+  }
+  Tensor result = empty_contiguous(sizes, points.scalar_type());
+  if (density) {
+    double sum = 0;
+    for (int64_t bin = 0; bin < total; ++bin) sum += sums[bin];
+    for (int64_t bin = 0; bin < total; ++bin) {
+      double volume = 1;
+      int64_t rest = bin;
+      for (int64_t d = dims - 1; d >= 0; --d) {
+        const T* e = edges[static_cast<size_t>(d)].data_ptr<T>() + rest % sizes[static_cast<size_t>(d)];
+        volume *= static_cast<double>(e[1]) - static_cast<double>(e[0]);
+        rest /= sizes[static_cast<size_t>(d)];
+      }
+      sums[bin] /= sum * volume;
+    }
+  }
+  for (int64_t bin = 0; bin < total; ++bin) result.data_ptr<T>()[bin] = static_cast<T>(sums[bin]);
+  return result;
+}
+
+// `bins` or, where it is null, `edges`.
+std::tuple<Tensor, std::vector<Tensor>> run(const Tensor& self, const IntArrayRef* bins, TensorList given_edges,
+                                            std::optional<ArrayRef<double>> range, const std::optional<Tensor>& weight,
+                                            bool density) {
+  check_input(self);
+  const int64_t dims = self.size(-1);
+  TORCH_CHECK(dims <= 1024, "torch.histogramdd: expected at most 1024 dimensions, but got ", dims);
+  const Tensor points = at::contiguous(at::reshape(self, {dims == 0 ? 0 : self.numel() / dims, dims}));
+  Tensor weights;
+  if (weight.has_value() && weight->defined()) {
+    TORCH_CHECK(weight->sizes() == self.sizes().slice(0, static_cast<size_t>(self.dim() - 1)),
+                "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor "
+                "excluding its innermost "
+                "dimension, but got input with shape ",
+                self.sizes(), " and weight with shape ", weight->sizes());
+    TORCH_CHECK(weight->scalar_type() == self.scalar_type(),
+                "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor "
+                "should have the same dtype, but got input(",
+                self.scalar_type(), "), and weight(", weight->scalar_type(), ")");
+    weights = at::contiguous(at::reshape(*weight, {points.size(0)}));
+  }
+  std::vector<Tensor> edges;
+  if (bins == nullptr) {
+    TORCH_CHECK(static_cast<int64_t>(given_edges.size()) == dims, "torch.histogramdd: expected ", dims,
+                " sequences of bin edges for a ", dims, "-dimensional histogram but got ", given_edges.size());
+    for (size_t d = 0; d < given_edges.size(); ++d) {
+      const Tensor& e = given_edges[d];
+      TORCH_CHECK(e.scalar_type() == self.scalar_type(),
+                  "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got "
+                  "input with dtype ",
+                  self.scalar_type(), " and bins for dimension ", d, " with dtype ", e.scalar_type());
+      TORCH_CHECK(e.dim() == 1, "torch.histogramdd: bins tensor should have one dimension, but got ", e.dim(),
+                  " dimensions for dimension ", d);
+      TORCH_CHECK(e.numel() > 1, "torch.histogramdd: bins tensor should have at least 2 elements, but got ", e.numel(),
+                  " for dimension ", d);
+      edges.push_back(at::clone(at::contiguous(e)));
+    }
+  }
+  Tensor hist;
+  cpu::visit_float_double(self.scalar_type(), "histogramdd", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if (bins != nullptr) edges = equal_bins<T>(points, *bins, range);
+    hist = counted<T>(points, edges, weights, density);
+  });
+  return {hist, edges};
+}
+
+Tensor column(const Tensor& t) {
+  return at::reshape(t, {t.numel(), 1});
+}
+std::optional<Tensor> flat(const std::optional<Tensor>& weight, const Tensor& self) {
+  if (!weight.has_value() || !weight->defined()) return std::nullopt;
+  TORCH_CHECK(weight->numel() == self.numel(),
+              "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor "
+              "excluding its innermost dimension, but got input with shape [",
+              self.numel(), ", 1] and weight with shape ", weight->sizes());
+  return at::reshape(*weight, {weight->numel()});
+}
+
+}  // namespace
+
+std::tuple<Tensor, Tensor> histogram_tensor(const Tensor& self, const Tensor& bins, const std::optional<Tensor>& weight,
+                                            bool density) {
+  auto [hist, edges] = run(column(self), nullptr, {bins}, std::nullopt, flat(weight, self), density);
+  return {hist, edges[0]};
+}
+std::tuple<Tensor, Tensor> histogram_count(const Tensor& self, int64_t bins, std::optional<ArrayRef<double>> range,
+                                           const std::optional<Tensor>& weight, bool density) {
+  const IntArrayRef counts(bins);
+  auto [hist, edges] = run(column(self), &counts, {}, range, flat(weight, self), density);
+  return {hist, edges[0]};
+}
+std::tuple<Tensor, std::vector<Tensor>> histogramdd(const Tensor& self, IntArrayRef bins,
+                                                    std::optional<ArrayRef<double>> range,
+                                                    const std::optional<Tensor>& weight, bool density) {
+  return run(self, &bins, {}, range, weight, density);
+}
+std::tuple<Tensor, std::vector<Tensor>> histogramdd_int(const Tensor& self, int64_t bins,
+                                                        std::optional<ArrayRef<double>> range,
+                                                        const std::optional<Tensor>& weight, bool density) {
+  check_input(self);
+  TORCH_CHECK(self.size(-1) <= 1024, "torch.histogramdd: expected at most 1024 dimensions, but got ", self.size(-1));
+  const DimVector counts(static_cast<size_t>(self.size(-1)), bins);
+  const IntArrayRef view = counts;
+  return run(self, &view, {}, range, weight, density);
+}
+std::tuple<Tensor, std::vector<Tensor>> histogramdd_tensors(const Tensor& self, TensorList bins,
+                                                            std::optional<ArrayRef<double>> range,
+                                                            const std::optional<Tensor>& weight, bool density) {
+  return run(self, nullptr, bins, range, weight, density);
+}
+
+}  // namespace at::native
