@@ -40,11 +40,11 @@ constexpr Real kBernoulli[] = {
 // Euler and Maclaurin's summation from the first term beyond 15 + s on.
 Real hurwitz(Real s, Real q) {
   if (q < -15) {
-    // s is whole. The terms below zero are (-1)^s times those of zeta(s, first) up to |q|.
-    const Real first = std::ceil(q) - q, start = first == 0 ? 0 : 1 - first;
-    if (first == 0) return std::numeric_limits<Real>::infinity();
+    // s is whole. The terms below zero are (-1)^s times those of zeta(s, start) up to |q|.
+    const Real start = std::ceil(q) - q;
+    if (start == 0) return std::numeric_limits<Real>::infinity();
     const Real sign = std::fmod(s, 2.0L) == 0 ? 1 : -1;
-    return sign * (hurwitz(s, start) - hurwitz(s, 1 - q)) + hurwitz(s, first);
+    return sign * (hurwitz(s, start) - hurwitz(s, 1 - q)) + hurwitz(s, 1 - start);
   }
   Real sum = 0;
   for (; q < 15 + s; q += 1) {
