@@ -652,6 +652,13 @@ TEST(InPlace, OnASavedTensorMakesNoCycle) {
     for (int i = 0; i < 3; ++i) at::add_(x, at::tanh(at::mul(x, x)));
     return x;
   })) << "again and again";
+  EXPECT_TRUE(dies([&] {
+    Tensor x = at::mul(a, 2);
+    Tensor y = at::mul(x, x);
+    at::add_(x, 1);
+    at::add_(x, y);
+    return x;
+  })) << "after a modification that nothing kept depends on";
 }
 
 TEST(InPlace, OnASavedTensorStillFailsInBackward) {

@@ -44,6 +44,11 @@ void attach(c10::TensorImpl& impl, NodePtr node, uint32_t output_nr) {
 // pass that can only fail from now on, and it would keep them.
 void break_cycles(c10::TensorImpl& impl, Node& node) {
   if (C10_LIKELY(!impl.kept_for_backward())) return;
+  if (c10::raw::intrusive_ptr::use_count(&impl) == 1) {
+    // Whoever kept it is gone.
+    impl.set_kept_for_backward(false);
+    return;
+  }
   std::vector<Node*> open{&node};
   std::unordered_set<Node*> seen{&node};
   while (!open.empty()) {
@@ -55,7 +60,6 @@ void break_cycles(c10::TensorImpl& impl, Node& node) {
       if (target != nullptr && seen.insert(target).second) open.push_back(target);
     }
   }
-  impl.set_kept_for_backward(false);
 }
 
 // base' = base with its part `view` replaced by the view's new value: edge 0 leads to the old base, edge 1 to the value.

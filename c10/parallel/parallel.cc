@@ -8,15 +8,6 @@
 #include "c10/parallel/pool.h"
 #include "c10/util/exception.h"
 
-// Under ThreadSanitizer the pool is what is tested.
-#if defined(__SANITIZE_THREAD__)
-#undef C10_POOL_ON_DEMAND
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#undef C10_POOL_ON_DEMAND
-#endif
-#endif
-
 namespace at {
 
 namespace internal {
