@@ -51,7 +51,7 @@ Real hurwitz(Real s, Real q) {
     if (q == 0) return std::numeric_limits<Real>::infinity();
     const Real term = std::pow(q, -s);
     sum += term;
-    if (q > 1 && term * q <= kTiny * std::fabs(sum)) return sum;
+    if (q > 1 && !(term * q > kTiny * std::fabs(sum))) return sum;  // NaN too
   }
   const Real power = std::pow(q, -s);
   sum += power * q / (s - 1) + power / 2;

@@ -66,6 +66,7 @@ TEST(SpecialFunctions, AtTheEdges) {
   const auto is_nan = [](double x) { return std::isnan(x); };
   EXPECT_EQ(polygamma(0, 0.0), -kInf);
   EXPECT_TRUE(is_nan(polygamma(0, -3)));
+  polygamma(int64_t{1} << 62, -0.5);  // ends
   EXPECT_EQ(polygamma(1, 0), kInf);
   EXPECT_EQ(polygamma(2, -1), -kInf);
   EXPECT_EQ(polygamma(0, kInf), kInf);

@@ -69,6 +69,7 @@ Tensor pdist(const Tensor& self, double p) {
 // sum over i != y of max(0, margin - x[y] + x[i])^p weight[y] / C
 Tensor multi_margin_loss(const Tensor& self, const Tensor& target, const Scalar& p, const Scalar& margin,
                          const std::optional<Tensor>& weight, int64_t reduction) {
+  TORCH_CHECK(!p.isComplex() && !margin.isComplex(), "multi_margin_loss: p and margin must be real");
   const double power = p.toDouble();
   TORCH_CHECK(power == 1 || power == 2, "multi_margin_loss: only p == 1 and p == 2 supported");
   const Tensor x = as_batch("multi_margin_loss", self);

@@ -18,6 +18,7 @@ void check(const Tensor& self, IntArrayRef dims, size_t spacings, int64_t edge_o
   TORCH_CHECK(spacings == dims.size(),
               "torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal to 'dim' (",
               dims.size(), "), but got ", spacings);
+  TORCH_CHECK(dims.empty() || self.dim() > 0, "torch.gradient expected a tensor of at least one dimension");
   std::vector<bool> seen(static_cast<size_t>(self.dim()));
   for (int64_t dim : dims) {
     const int64_t d = maybe_wrap_dim(dim, self.dim());
