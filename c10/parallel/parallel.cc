@@ -15,9 +15,9 @@ namespace internal {
 __thread RegionState t_region __attribute__((tls_model("initial-exec"))) = {};
 constinit int32_t g_num_threads = 0;
 #ifdef C10_POOL_ON_DEMAND
-constinit void (*g_run_team)(int, void (*)(void*, int), void*) = nullptr;
+constinit RunTeam g_run_team = nullptr;
 #else
-constinit void (*g_run_team)(int, void (*)(void*, int), void*) = &run_team;
+constinit RunTeam g_run_team = &run_team;
 #endif
 
 /// Helper threads that are lent out at this moment, in the whole process.
@@ -93,7 +93,7 @@ void bad_grain_size(int64_t grain_size) {
 
 void run_pieces(int64_t pieces, PieceFunction function, void* context) {
   int helpers = 0;
-  auto* const run = __atomic_load_n(&g_run_team, __ATOMIC_RELAXED);
+  const RunTeam run = __atomic_load_n(&g_run_team, __ATOMIC_RELAXED);
   if (run != nullptr && !in_parallel_region() && pieces > 1) {
     const int64_t wanted = pieces - 1 < kMaxThreads ? pieces - 1 : kMaxThreads;
     helpers = borrow_helpers(static_cast<int>(wanted));

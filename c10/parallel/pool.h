@@ -10,7 +10,8 @@ namespace at::internal {
 inline constexpr int kMaxThreads = 1024;
 
 /// The pool in use: run_team, or null in a minimal program that never set a number of threads.
-extern void (*g_run_team)(int width, void (*work)(void* context, int thread_num), void* context);
+using RunTeam = void (*)(int width, void (*work)(void* context, int thread_num), void* context);
+extern RunTeam g_run_team;
 
 /// Runs `work(context, i)` on up to `width` threads at once, i < width telling them apart; the caller is number 0. Returns
 /// when all have returned. `work` does not throw, and may be called fewer times than `width`.
