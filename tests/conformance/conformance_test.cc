@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "tests/conformance/case_set.h"
 #include "tests/conformance/replay.h"
@@ -9,18 +11,37 @@
 namespace conformance {
 namespace {
 
-const CaseSet& recordings() {
+const CaseSet& first_families() {
   static const CaseSet set("tests/conformance/first_families.tar.gz");
   return set;
 }
+const CaseSet& newer() {
+  static const CaseSet set("tests/conformance/newer.tar.gz");
+  return set;
+}
 
-class Conformance : public testing::TestWithParam<std::string> {
+using Recording = std::pair<const CaseSet*, std::string>;
+
+std::vector<Recording> all_of(const CaseSet& set) {
+  std::vector<Recording> all;
+  for (const std::string& name : set.names()) all.emplace_back(&set, name);
+  return all;
+}
+
+std::string test_name(const testing::TestParamInfo<Recording>& info) {
+  std::string name = info.param.second;
+  std::replace(name.begin(), name.end(), '@', '_');
+  return name;
+}
+
+class Conformance : public testing::TestWithParam<Recording> {
  protected:
   void replay(bool layouts) {
+    const auto& [set, name] = GetParam();
     Options options;
     options.layouts = layouts;
-    const OperatorReport report = replay_operator(recordings(), GetParam(), options);
-    for (const CaseFailure& failure : report.failures) ADD_FAILURE() << GetParam() << ": " << failure.text();
+    const OperatorReport report = replay_operator(*set, name, options);
+    for (const CaseFailure& failure : report.failures) ADD_FAILURE() << name << ": " << failure.text();
     EXPECT_EQ(report.skipped, 0u) << report.skip_reason;
     EXPECT_GT(report.passed, 0u);
   }
@@ -29,15 +50,12 @@ class Conformance : public testing::TestWithParam<std::string> {
 TEST_P(Conformance, AsRecorded) { replay(false); }
 TEST_P(Conformance, Layouts) { replay(true); }
 
-INSTANTIATE_TEST_SUITE_P(FirstFamilies, Conformance, testing::ValuesIn(recordings().names()), [](const auto& info) {
-  std::string name = info.param;
-  std::replace(name.begin(), name.end(), '@', '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(FirstFamilies, Conformance, testing::ValuesIn(all_of(first_families())), test_name);
+INSTANTIATE_TEST_SUITE_P(Newer, Conformance, testing::ValuesIn(all_of(newer())), test_name);
 
 TEST(ConformanceSet, HasAllOverloads) {
-  const CaseSet& set = recordings();
-  EXPECT_EQ(set.names().size(), 345u);
+  EXPECT_EQ(first_families().names().size(), 345u);
+  EXPECT_EQ(newer().names().size(), 11u);
 }
 
 }  // namespace

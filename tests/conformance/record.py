@@ -114,8 +114,8 @@ def calls_by_name(op, sample, wanted):
     other operators do not arrive below autograd themselves."""
     args, kwargs = [sample.input, *sample.args], dict(sample.kwargs)
     expected = None
-    for name in {op.aten_name, op.name, op.name.replace(".", "_"), op.name.rsplit(".", 1)[-1]} - {None}:
-        packet = getattr(torch.ops.aten, name, None)
+    for name in dict.fromkeys([op.aten_name, op.name, op.name.replace(".", "_"), op.name.rsplit(".", 1)[-1]]):
+        packet = getattr(torch.ops.aten, name, None) if name else None
         for overload in [getattr(packet, o) for o in packet.overloads()] if packet is not None else []:
             if file_name(overload) not in wanted:
                 continue
@@ -240,6 +240,8 @@ class CaseFile:
 
     def gradients(self, call):
         """What backward gives for fixed cotangents; None where there is no derivative. Leaves the inputs marked."""
+        if self.name == "as_strided_scatter" and int(torch.__version__.split(".")[0]) < 2:
+            return None  # partly memory that nothing was written to
         inexact = [t for t in tensors_in((call.args, call.kwargs)) if t.is_floating_point() or t.is_complex()]
         for t in inexact:
             t.requires_grad_(True)
