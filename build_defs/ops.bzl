@@ -54,7 +54,7 @@ def kd_op_family(name, kernels = None, visibility = ["//visibility:public"]):
     """The operators of aten/ops/<name>/ops.textproto.
 
     Makes the public target <name> (header aten/ops/<name>/ops.h), <name>'s `headers` for kernels that call its operators,
-    `registry`, which makes them callable by name, and `derivatives.cc` for //autograd/derivatives.
+    `registry`, which makes them callable by name, and `derivatives.cc` and `forward.cc` for //autograd/derivatives.
 
     Args:
       name: the family, which is the folder's name.
@@ -65,10 +65,10 @@ def kd_op_family(name, kernels = None, visibility = ["//visibility:public"]):
     native.genrule(
         name = "generate_ops",
         srcs = ["ops.textproto"],
-        outs = ["ops.h", "operators.h", "ops.cc", "registry.cc", "derivatives.cc"],
+        outs = ["ops.h", "operators.h", "ops.cc", "registry.cc", "derivatives.cc", "forward.cc"],
         cmd = "$(location //aten/codegen:generate) --table=$(location ops.textproto) --functions=$(location ops.h)" +
               " --operator_declarations=$(location operators.h) --operators=$(location ops.cc)" +
-              " --registry=$(location registry.cc) --derivatives=$(location derivatives.cc)",
+              " --registry=$(location registry.cc) --derivatives=$(location derivatives.cc) --forward=$(location forward.cc)",
         tools = ["//aten/codegen:generate"],
         visibility = ["//autograd/derivatives:__pkg__"],
     )

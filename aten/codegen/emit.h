@@ -18,6 +18,8 @@ std::string emit_operators(const Table& table);
 std::string emit_registry(const Table& table);
 // autograd/derivatives/<family>.cc: what records a call, and the gradients.
 std::string emit_derivatives(const Table& table);
+// autograd/derivatives/<family>_forward.cc: what gives results their tangents.
+std::string emit_forward(const Table& table);
 // tensor_methods.inc: the declarations of all Tensor methods.
 std::string emit_methods(const std::vector<Table>& tables);
 // autograd/factories.h: the functions of namespace torch that make tensors and honour TensorOptions::requires_grad.

@@ -487,7 +487,7 @@ class DerivativeEmitter {
       return returns.size() == 1 ? std::string("result") : "std::get<" + std::to_string(i) + ">(result)";
     };
     for (size_t i = 0; i < returns.size(); ++i) {
-      if (!is_tensor_like(returns[i].type()) || !has_gradient(i)) continue;
+      if (!is_tensor_like(returns[i].type()) || !has_gradient(op_, i)) continue;
       out_ += "    set_history(" + result(i) + ", node, " + std::to_string(i) + ");\n";
     }
     for (const Saved& saved : saved_) {
@@ -496,10 +496,6 @@ class DerivativeEmitter {
       }
     }
     out_ += "  }\n  return result;\n";
-  }
-
-  bool has_gradient(size_t result) const {
-    return result >= static_cast<size_t>(op_.entry.output_differentiability_size()) || op_.entry.output_differentiability(static_cast<int>(result));
   }
 
   void emit_not_implemented(const Variant& variant) {
@@ -522,7 +518,7 @@ class DerivativeEmitter {
     } else {
       out_ += "  if (GenericNode::Ptr node = " + node(std::to_string(returns.size())) + ") {\n";
       for (size_t i = 0; i < returns.size(); ++i) {
-        if (!is_tensor_like(returns[i].type()) || returns[i].type().list || !has_gradient(i)) continue;
+        if (!is_tensor_like(returns[i].type()) || returns[i].type().list || !has_gradient(op_, i)) continue;
         out_ += "    set_history(" + (returns.size() == 1 ? std::string("result") : "std::get<" + std::to_string(i) + ">(result)") + ", node, " +
                 std::to_string(i) + ");\n";
       }

@@ -241,9 +241,12 @@ class OperatorEmitter {
     const Signature& signature = variant.signature;
     const Slots slots = slots_of(variant);
     std::string autograd = "nullptr";
+    std::string forward = "nullptr";
     std::string kind = "kPass";
     if (op_.differentiable(variant)) {
       kind = variant.form == Form::kOut ? "kOut" : "kRecord";
+      out_ += "namespace forward_kernels {\n[[gnu::weak]] " + signature.result + " " + id + "(" + signature.parameters() + ");\n}\n";
+      forward = "&forward_kernels::" + id;
       if (kind == "kRecord") {
         out_ += "namespace autograd_kernels {\n[[gnu::weak]] " + signature.result + " " + id + "(" + signature.parameters() +
                 ");\n}\n";
@@ -252,7 +255,7 @@ class OperatorEmitter {
     }
     out_ += "namespace operators {\nconstinit c10::Operator<" + signature.result + "(" + signature.types() + ")> " + id + "{" +
             quoted(variant.schema.qualified_name()) + ", " + quoted(table_.family) + ", c10::Autograd::" + kind + ",\n    " +
-            slots.cpu + ", " + slots.cuda + ", " + slots.meta + ", " + autograd + "};\n}\n";
+            slots.cpu + ", " + slots.cuda + ", " + slots.meta + ", " + autograd + ", " + forward + "};\n}\n";
 
     std::string call = "operators::" + id + "(" + signature.arguments() + ")";
     for (const Param& param : signature.params) {

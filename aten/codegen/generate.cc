@@ -1,7 +1,7 @@
 // Reads operator tables and writes the files made from them.
 //
 //   generate --table=aten/ops/binary/ops.textproto [--functions=F] [--operator_declarations=F] [--operators=F]
-//            [--registry=F] [--derivatives=F]
+//            [--registry=F] [--derivatives=F] [--forward=F]
 //   generate [--methods=F] [--factories=F] [--documentation=F] [--facts=F] --table=T1 --table=T2 ...
 //
 // A table's family is the name of its folder.
@@ -59,7 +59,7 @@ int run(const std::vector<std::string>& arguments) {
   }
   const std::map<std::string, std::function<std::string(const Table&)>> per_table{
       {"functions", emit_functions},   {"operator_declarations", emit_operator_declarations}, {"operators", emit_operators},
-      {"registry", emit_registry},     {"derivatives", emit_derivatives},
+      {"registry", emit_registry},     {"derivatives", emit_derivatives}, {"forward", emit_forward},
   };
   const std::map<std::string, std::function<std::string(const std::vector<Table>&)>> over_all{
       {"methods", emit_methods},

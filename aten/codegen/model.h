@@ -79,6 +79,12 @@ struct Table {
 // The inputs a derivative line is for: `input: "a, b"` and `input: "a" input: "b"` are the same.
 std::vector<std::string> inputs_of(const Derivative& derivative);
 
+// Those a forward entry is for: where it names none, all that have a derivative.
+std::vector<std::string> forward_inputs(const Operator& op, const Forward& forward);
+
+// Whether the table lets the result of that number have a gradient.
+bool has_gradient(const Operator& op, size_t result);
+
 // Reads and checks a table. On failure returns nullopt and a message that names the entry.
 std::optional<Table> read_table(const std::string& family, const std::string& text, std::string* error);
 

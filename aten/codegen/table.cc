@@ -69,6 +69,46 @@ std::optional<std::string> called_argument(const FunctionSchema& schema, const s
   return std::nullopt;
 }
 
+// What is wrong with an operator's forward entries; empty where nothing is. `derived`: the inputs that have a derivative.
+std::string forward_problem(const Operator& op, const std::set<std::string>& derived) {
+  if (op.entry.forward_size() == 0) return "";
+  const FunctionSchema& schema = op.main.schema;
+  if (op.entry.nondifferentiable() || op.composite()) {
+    return "forward derivatives of an operator that is nondifferentiable or COMPOSITE are never used";
+  }
+  const bool list = schema.returns().size() == 1 && schema.returns()[0].type().list;
+  if (list && op.entry.forward_size() > 1) return "one forward entry for a list of results";
+  std::set<std::string> covered;
+  std::set<std::pair<int, std::string>> seen;
+  for (const Forward& forward : op.entry.forward()) {
+    const size_t results = std::max<size_t>(schema.returns().size(), 1);
+    if (forward.result() < 0 || static_cast<size_t>(forward.result()) >= results) {
+      return "a forward derivative of result " + std::to_string(forward.result());
+    }
+    const std::string& formula = forward.formula();
+    const bool of_derivative = formula == "auto_element_wise" || formula == "auto_adjoint";
+    if (const auto name = called_argument(schema, forward.formula())) {
+      return "a formula calls '" + *name + "', which is an argument here; write at::" + *name;
+    }
+    if (op.main.form == Form::kInplace && forward.formula() == "auto_linear") {
+      return "auto_linear calls the functional form, which this operator has not";
+    }
+    if (of_derivative && list) return formula + " for a list of results";
+    for (const std::string& input : forward_inputs(op, forward)) {
+      const auto index = schema.argument_index(input);
+      if (!index || !is_tensor_like(schema.arguments()[*index].type())) return "a forward derivative for '" + input + "', which is no tensor argument";
+      if (of_derivative && !derived.count(input)) return formula + " for '" + input + "', which has no derivative";
+      if (of_derivative && schema.arguments()[*index].type().list) return formula + " for '" + input + "', which is a list";
+      if (!seen.emplace(forward.result(), input).second) return "two forward derivatives for '" + input + "'";
+      covered.insert(input);
+    }
+  }
+  for (const std::string& input : derived) {
+    if (!covered.count(input)) return "'" + input + "' has a derivative, but no forward derivative";
+  }
+  return "";
+}
+
 struct Reader {
   std::string* error;
   std::set<std::string> names;
@@ -124,6 +164,24 @@ std::vector<std::string> inputs_of(const Derivative& derivative) {
     }
   }
   return names;
+}
+
+std::vector<std::string> forward_inputs(const Operator& op, const Forward& forward) {
+  std::vector<std::string> names;
+  if (forward.input_size() == 0) {
+    for (const Derivative& derivative : op.entry.derivative()) {
+      for (std::string& name : inputs_of(derivative)) names.push_back(std::move(name));
+    }
+    return names;
+  }
+  Derivative same;
+  *same.mutable_input() = forward.input();
+  return inputs_of(same);
+}
+
+bool has_gradient(const Operator& op, size_t result) {
+  const int number = static_cast<int>(result);
+  return number >= op.entry.output_differentiability_size() || op.entry.output_differentiability(number);
 }
 
 std::string Variant::identifier() const {
@@ -237,6 +295,11 @@ std::optional<Table> read_table(const std::string& family, const std::string& te
           return std::nullopt;
         }
       }
+    }
+    const std::string problem = forward_problem(result, derived);
+    if (!problem.empty()) {
+      reader.fail(op.schema(), problem);
+      return std::nullopt;
     }
     if (op.derivative_size() > 0 && (op.nondifferentiable() || result.composite())) {
       reader.fail(op.schema(), "derivatives of an operator that is nondifferentiable or COMPOSITE are never used");

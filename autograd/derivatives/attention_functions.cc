@@ -13,7 +13,7 @@
 #include "aten/ops/softmax/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
-#include "c10/core/grad_mode.h"
+#include "autograd/engine/forward_grad.h"
 
 namespace torch::autograd::generated {
 namespace {
@@ -48,7 +48,7 @@ std::tuple<Tensor, Tensor, Tensor> fused_attention_grad(
     int64_t seed,
     std::array<bool, 3> mask) {
   const std::optional<Tensor> added = attn_mask.defined() ? std::optional<Tensor>(attn_mask) : std::nullopt;
-  if (!GradMode::is_enabled())
+  if (!is_differentiated())
     return at::_fused_attention_backward(grad, query, key, value, output, logsumexp, added, dropout_p, is_causal, scale, seed);
 
   const int64_t group = query.size(1) / std::max<int64_t>(key.size(1), 1);

@@ -25,6 +25,7 @@
 #include "aten/ops/view/ops.h"
 #include "autograd/derivatives/attention_functions.h"
 #include "autograd/derivatives/copy_functions.h"
+#include "autograd/derivatives/forward_functions.h"
 #include "autograd/derivatives/index_functions.h"
 #include "autograd/derivatives/loss_functions.h"
 #include "autograd/derivatives/matmul_functions.h"

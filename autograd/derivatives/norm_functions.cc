@@ -4,7 +4,7 @@
 #include "aten/ops/norm/ops.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/unary/ops.h"
-#include "c10/core/grad_mode.h"
+#include "autograd/engine/forward_grad.h"
 
 namespace torch::autograd::generated {
 namespace {
@@ -17,7 +17,7 @@ std::tuple<Tensor, Tensor, Tensor> layer_norm_backward(
     const Tensor& grad, const Tensor& input, IntArrayRef normalized_shape, const Tensor& mean, const Tensor& rstd,
     const Tensor& weight, const Tensor& bias, double eps, std::array<bool, 3> mask) {
   if (!grad.defined()) return {};
-  if (!c10::GradMode::is_enabled()) {
+  if (!is_differentiated()) {
     return at::native_layer_norm_backward(
         grad, input, normalized_shape, mean, rstd, optional_of(weight), optional_of(bias), mask);
   }

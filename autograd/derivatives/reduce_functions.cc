@@ -13,7 +13,7 @@
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
 #include "autograd/derivatives/pointwise_functions.h"
-#include "c10/core/grad_mode.h"
+#include "autograd/engine/forward_grad.h"
 
 namespace torch::autograd::generated {
 namespace {
@@ -248,7 +248,7 @@ Tensor logcumsumexp_backward(const Tensor& grad, const Tensor& self, const Tenso
     const Tensor logs = at::sub(at::log(grad), conj_of(result));
     return at::exp(at::add(conj_of(self), at::flip(at::logcumsumexp(at::flip(logs, dim), dim), dim)));
   }
-  if (GradMode::is_enabled()) {
+  if (is_differentiated()) {
     const Tensor scaled = at::mul(grad, at::exp(at::neg(conj_of(result))));
     return at::mul(at::flip(at::cumsum(at::flip(scaled, dim), dim), dim), at::exp(conj_of(self)));
   }

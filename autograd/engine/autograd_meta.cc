@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "autograd/engine/accumulate_grad.h"
+#include "autograd/engine/forward_grad.h"
 #include "autograd/engine/generic_node.h"
 #include "autograd/engine/grad_ops.h"
 #include "autograd/engine/hooks.h"
@@ -58,6 +59,7 @@ void regenerate(const at::TensorBase& view) {
 AutogradMeta::~AutogradMeta() {
   if (Node* node = accumulator_.load<c10::MemoryOrder::relaxed>()) NodePtr::reclaim(node).reset();
   delete_hook_keys(hook_keys_);
+  if (C10_UNLIKELY(forward_grad_ != nullptr)) drop_forward_grad(*this);
 }
 
 void* AutogradMeta::operator new(size_t bytes) {
@@ -84,6 +86,12 @@ void AutogradMeta::set_requires_grad(bool requires_grad, c10::TensorImpl& self) 
     retains_grad_ = false;
   }
   self.set_autograd_key(requires_grad);
+}
+
+void AutogradMeta::detach(c10::TensorImpl& self) {
+  set_requires_grad(false, self);
+  if (forward_grad_ != nullptr) drop_forward_grad(*this);
+  self.set_forward_key(false);
 }
 
 AutogradMeta& materialize_meta(const at::TensorBase& t) {

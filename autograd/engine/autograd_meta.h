@@ -11,6 +11,8 @@
 
 namespace torch::autograd {
 
+struct ForwardGrad;
+
 // What autograd knows of one tensor. A leaf that requires a gradient has no grad_fn and accumulates into `grad`; a result of
 // a recorded operation has a grad_fn and is its result number `output_nr`.
 class AutogradMeta final : public c10::AutogradMetaInterface {
@@ -25,6 +27,7 @@ class AutogradMeta final : public c10::AutogradMetaInterface {
   void set_requires_grad(bool requires_grad, c10::TensorImpl& self) override;
   at::Tensor& mutable_grad() override { return grad_; }
   const at::Tensor& grad() const override { return grad_; }
+  void detach(c10::TensorImpl& self) override;
 
   NodePtr grad_fn_;
   at::Tensor grad_;
@@ -33,6 +36,8 @@ class AutogradMeta final : public c10::AutogradMetaInterface {
   // Hook keys of the tensor's hooks by position, for remove_hook; null without hooks.
   struct HookKeys;
   HookKeys* hook_keys_ = nullptr;
+  // The tensor's tangent (autograd/engine/forward_grad.h), or null.
+  ForwardGrad* forward_grad_ = nullptr;
   uint32_t output_nr_ = 0;
   bool requires_grad_ = false;  // of a leaf
   bool retains_grad_ = false;

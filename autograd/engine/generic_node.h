@@ -54,6 +54,10 @@ class GenericNode final : public Node {
 
   void save(size_t i, const at::Tensor& t) { saved_[i].save(t); }
   void save_output(size_t i, const at::Tensor& result, uint32_t output_nr) { saved_[i].save_output(result, output_nr); }
+  // The tangent of result `output_nr`, where that is kept.
+  void set_output_tangent(uint32_t output_nr, const at::Tensor& tangent) {
+    for (uint32_t i = 0; i < num_saved_; ++i) saved_[i].set_output_tangent(output_nr, tangent);
+  }
   // The i-th saved tensor, undefined where none was; throws where it was modified since or was freed. Bind it as
   //   const SavedRef self_ref = node.saved(0);  const Tensor& self = self_ref;
   SavedRef saved(size_t i) { return saved_[i].get(this); }

@@ -17,6 +17,10 @@
 namespace torch::autograd::grad_ops {
 namespace {
 
+bool has_tangent(const at::Tensor& a, const at::Tensor& b) {
+  return (a.unsafeGetTensorImpl()->key_set() | b.unsafeGetTensorImpl()->key_set()).has(c10::DispatchKey::ForwardAD);
+}
+
 // What `t` covers of its storage, first element to one past the last, in elements.
 struct Span {
   int64_t first;
@@ -78,11 +82,15 @@ at::Tensor add(const at::Tensor& a, const at::Tensor& b) {
 
 void add_into(at::Tensor& into, const at::Tensor& t) {
   c10::NoGradGuard no_grad;
+  if (C10_UNLIKELY(has_tangent(into, t))) {
+    at::add_(into, t);
+    return;
+  }
   at::add_out(into, into, t);
 }
 
 at::Tensor add_reusing(at::Tensor&& a, at::Tensor&& b) {
-  if (!c10::GradMode::is_enabled() && a.scalar_type() == b.scalar_type()) {
+  if (!c10::GradMode::is_enabled() && a.scalar_type() == b.scalar_type() && C10_LIKELY(!has_tangent(a, b))) {
     if (is_sole_dense(a)) {
       at::add_out(a, a, b);
       return std::move(a);

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "autograd/engine/forward_grad.h"
 #include "autograd/engine/grad_ops.h"
 #include "autograd/engine/node_extras.h"
 #include "c10/util/exception.h"
@@ -201,6 +202,7 @@ at::Tensor saved_before_inplace(const at::Tensor& self) {
     return grad_ops::clone_like(self, self);
   }();
   if (requires_grad(static_cast<const at::TensorBase&>(self))) set_gradient_edge(copy, gradient_edge(self));
+  if (const at::Tensor tangent = tangent_of(self); C10_UNLIKELY(tangent.defined())) set_tangent(copy, tangent);
   return copy;
 }
 

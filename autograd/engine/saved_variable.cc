@@ -5,6 +5,7 @@
 
 #include "autograd/engine/anomaly_mode.h"
 #include "autograd/engine/autograd_meta.h"
+#include "autograd/engine/forward_grad.h"
 #include "autograd/engine/node.h"
 #include "c10/core/grad_mode.h"
 #include "c10/util/exception.h"
@@ -19,15 +20,17 @@ thread_local constinit SavedTensorsHooksGuard* default_hooks = nullptr;
 at::Tensor with_history(const at::Tensor& t, const Edge& edge) {
   at::Tensor fresh(t.unsafeGetTensorImpl()->shallow_copy());
   if (edge.is_valid()) set_gradient_edge(fresh, edge);
+  if (const at::Tensor tangent = tangent_of(t); C10_UNLIKELY(tangent.defined())) put_tangent(fresh, tangent);
   return fresh;
 }
 
 }  // namespace
 
-// The packed form of a tensor: the hooks and the way its gradients went.
+// The packed form of a tensor: the hooks, the way its gradients went, and its tangent.
 struct SavedVariable::Hooked {
   SavedVariableHooks* hooks;
   Edge edge;
+  at::Tensor tangent;
 };
 
 SavedVariable::SavedVariable(const at::Tensor& variable, bool is_output) {
@@ -82,6 +85,15 @@ void SavedVariable::save_output(const at::Tensor& result, uint32_t output_nr) {
   if (C10_UNLIKELY(default_hooks != nullptr)) apply_default_hooks();
 }
 
+void SavedVariable::set_output_tangent(uint32_t output_nr, const at::Tensor& tangent) {
+  if ((flags_ & kOutput) == 0 || output_nr_ != output_nr) return;
+  if (hooks_ != nullptr) {
+    hooks_->tangent = tangent;
+  } else if (data_.defined()) {
+    put_tangent(data_, tangent);
+  }
+}
+
 void SavedVariable::apply_default_hooks() {
   register_hooks(default_hooks->make_(default_hooks->context_));
 }
@@ -108,6 +120,10 @@ at::Tensor SavedVariable::unpack_hooked(Node* saved_for) const {
   if ((flags_ & kReleased) != 0) throw_released();
   at::Tensor data = hooks_->hooks->call_unpack_hook();
   TORCH_CHECK(data.defined(), "the unpack hook of a saved tensor returned an undefined tensor");
+  if (C10_UNLIKELY(hooks_->tangent.defined())) {
+    data = at::Tensor(data.unsafeGetTensorImpl()->shallow_copy());
+    put_tangent(data, hooks_->tangent);
+  }
   if (!c10::GradMode::is_enabled()) return data;
   if ((flags_ & kOutput) != 0) return unpack_output(saved_for, data);
   return with_history(data, hooks_->edge);
@@ -115,7 +131,7 @@ at::Tensor SavedVariable::unpack_hooked(Node* saved_for) const {
 
 void SavedVariable::register_hooks(SavedVariableHooks* owned) {
   if (owned == nullptr) return;
-  auto* hooked = new Hooked{owned, Edge()};
+  auto* hooked = new Hooked{owned, Edge(), tangent_of(data_)};
   const auto refuse = [&](const char* why) {
     delete hooked->hooks;
     delete hooked;

@@ -46,6 +46,8 @@ class SavedVariable {
 
   void save(const at::Tensor& variable);
   void save_output(const at::Tensor& result, uint32_t output_nr);
+  // The tangent of a result, which is known only after it was kept.
+  void set_output_tangent(uint32_t output_nr, const at::Tensor& tangent);
 
   // The tensor as it was saved. `saved_for` is the node that keeps it (needed for results). Throws when it was modified in
   // place since, or was already given back ("Trying to backward through the graph a second time ..").

@@ -4,6 +4,7 @@
 
 #include "aten/core/view.h"
 #include "autograd/engine/autograd_meta.h"
+#include "autograd/engine/forward_grad.h"
 #include "autograd/engine/record.h"
 #include "c10/util/exception.h"
 #include "c10/util/string_util.h"
@@ -71,6 +72,11 @@ void CustomNode::add_argument(at::TensorList tensors) {
 }
 
 void CustomNode::start() {
+  for (const at::Tensor& t : inputs_) {
+    TORCH_CHECK_NOT_IMPLEMENTED(
+        !tangent_of(t).defined() || !c10::thread_state().fw_grad_enabled,
+        "jvp is not implemented for the c++ API of custom Function yet: an argument of ", name(), " has a tangent.");
+  }
   recorded_ = c10::GradMode::is_enabled() && requires_grad(at::TensorList(inputs_));
   if (!recorded_) return;
   for (const at::Tensor& t : inputs_) {

@@ -12,10 +12,11 @@ enum class DispatchKey : uint8_t {
   Meta = 2,
   // 3..7: further backends
   Autograd = 8,
-  Autocast = 9,
-  Functorch = 10,
-  Profiler = 11,
-  NumDispatchKeys = 12,
+  ForwardAD = 9,  // above Autograd, so that what it computes is recorded
+  Autocast = 10,
+  Functorch = 11,
+  Profiler = 12,
+  NumDispatchKeys = 13,
 };
 
 // The documented name of a key, e.g. "CPU".
@@ -25,6 +26,7 @@ constexpr const char* toString(DispatchKey key) {
     case DispatchKey::CUDA: return "CUDA";
     case DispatchKey::Meta: return "Meta";
     case DispatchKey::Autograd: return "Autograd";
+    case DispatchKey::ForwardAD: return "ForwardAD";
     case DispatchKey::Autocast: return "Autocast";
     case DispatchKey::Functorch: return "Functorch";
     case DispatchKey::Profiler: return "Profiler";
@@ -68,5 +70,8 @@ class DispatchKeySet {
 
 inline constexpr DispatchKeySet kBackendKeys = DispatchKeySet::from_raw(0xff);
 inline constexpr DispatchKeySet kAutogradKey = DispatchKeySet(DispatchKey::Autograd);
+inline constexpr DispatchKeySet kForwardKey = DispatchKeySet(DispatchKey::ForwardAD);
+// What a view takes part in where its base does.
+inline constexpr DispatchKeySet kDerivativeKeys = kAutogradKey | kForwardKey;
 
 }  // namespace c10

@@ -33,17 +33,19 @@ class NoGradGuard : public AutoGradMode {
   NoGradGuard() : AutoGradMode(false) {}
 };
 
-// Whether this thread computes forward-mode derivatives of dual tensors.
+// Whether this thread computes forward-mode derivatives of dual tensors; independent of GradMode.
 class AutoFwGradMode {
  public:
-  explicit AutoFwGradMode(bool enabled) : before_(thread_state().fw_grad_enabled) {
-    thread_state().fw_grad_enabled = enabled;
-  }
-  ~AutoFwGradMode() { thread_state().fw_grad_enabled = before_; }
+  explicit AutoFwGradMode(bool enabled) : before_(thread_state().fw_grad_enabled) { set(enabled); }
+  ~AutoFwGradMode() { set(before_); }
   AutoFwGradMode(const AutoFwGradMode&) = delete;
   AutoFwGradMode& operator=(const AutoFwGradMode&) = delete;
 
  private:
+  static void set(bool enabled) {
+    thread_state().fw_grad_enabled = enabled;
+    thread_state().update();
+  }
   bool before_;
 };
 

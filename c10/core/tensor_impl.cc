@@ -175,7 +175,7 @@ void TensorImpl::shallow_copy_from(const TensorImpl& other) {
   storage_offset_ = other.storage_offset_;
   dtype_ = other.dtype_;
   device_ = other.device_;
-  set_own_keys((own_keys() & kAutogradKey) | (other.own_keys() & kBackendKeys));
+  set_own_keys((own_keys() & kDerivativeKeys) | (other.own_keys() & kBackendKeys));
   set_sizes_and_strides(other.sizes(), other.strides());
 }
 

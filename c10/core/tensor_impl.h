@@ -23,7 +23,7 @@ namespace c10 {
 
 class TensorImpl;
 
-// What autograd hangs on a tensor. c10 knows nothing of it but how to delete it and how to ask the four questions that
+// What autograd hangs on a tensor. c10 knows nothing of it but how to delete it and how to ask the few questions that
 // Tensor's methods have.
 class AutogradMetaInterface {
  public:
@@ -32,6 +32,8 @@ class AutogradMetaInterface {
   virtual void set_requires_grad(bool requires_grad, TensorImpl& self) = 0;
   virtual at::Tensor& mutable_grad() = 0;
   virtual const at::Tensor& grad() const = 0;
+  // Takes the tensor out of every graph: no gradient, no tangent.
+  virtual void detach(TensorImpl& self) = 0;
 };
 
 // How a view came to be; decides whether it may be written to where gradients are recorded.
@@ -104,13 +106,18 @@ class TensorImpl : public intrusive_ptr_target {
   // Some order of the dimensions makes it contiguous.
   bool is_non_overlapping_and_dense() const;
 
-  // The backend and, where the tensor takes part in a recorded computation, Autograd. A view takes part where its base does.
-  DispatchKeySet key_set() const { return base_ ? own_keys() | (base_->own_keys() & kAutogradKey) : own_keys(); }
+  // The backend; Autograd where the tensor takes part in a recorded computation; ForwardAD where it has a tangent. A view
+  // takes part where its base does.
+  DispatchKeySet key_set() const { return base_ ? own_keys() | (base_->own_keys() & kDerivativeKeys) : own_keys(); }
   // Autograd's mark: a leaf that requires a gradient, or a result of a recorded operation.
   void set_autograd_key(bool on) {
     set_own_keys(on ? own_keys() | kAutogradKey : own_keys() - kAutogradKey);
   }
   bool has_own_autograd_key() const { return own_keys().has(DispatchKey::Autograd); }
+  // Forward mode's mark: a tensor that has a tangent.
+  void set_forward_key(bool on) {
+    set_own_keys(on ? own_keys() | kForwardKey : own_keys() - kForwardKey);
+  }
 
   AutogradMetaInterface* autograd_meta() const { return autograd_meta_.load(); }
   // Takes ownership.

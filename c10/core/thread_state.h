@@ -8,7 +8,7 @@ namespace c10 {
 // one thread-local load and no guard.
 struct ThreadState {
   // Keys every call handles, and keys no call handles. `excluded` is what the call path reads: the explicitly excluded
-  // keys and, where gradients are off, Autograd.
+  // keys and, where gradients are off, Autograd; where forward-mode derivatives are off, ForwardAD.
   DispatchKeySet included;
   DispatchKeySet excluded;
   DispatchKeySet explicitly_excluded;
@@ -19,6 +19,7 @@ struct ThreadState {
   void update() {
     excluded = explicitly_excluded;
     if (!grad_enabled || inference) excluded |= kAutogradKey;
+    if (!fw_grad_enabled || inference) excluded |= kForwardKey;
   }
 };
 

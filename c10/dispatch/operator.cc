@@ -19,6 +19,8 @@ void missing_implementation(const OperatorBase& op, uint32_t keys) {
   }
   TORCH_CHECK_NOT_IMPLEMENTED(key != DispatchKey::Autograd, op.name,
                               ": an input requires a gradient, but no derivative is linked; add //autograd");
+  TORCH_CHECK_NOT_IMPLEMENTED(key != DispatchKey::ForwardAD, op.name,
+                              ": an input has a tangent, but no forward-mode derivative is linked; add //autograd:forward_ad");
   TORCH_CHECK_NOT_IMPLEMENTED(key != DispatchKey::CUDA, op.name, ": no kernel for CUDA tensors is linked; add //aten/ops/",
                               op.family, ":cuda, built with --config=cuda");
   TORCH_CHECK_NOT_IMPLEMENTED(false, op.name, " (//aten/ops/", op.family, ") has no kernel for the ", toString(key), " backend");

@@ -19,14 +19,14 @@ inline constexpr uint32_t kLayerMask = ((uint32_t{1} << kNumLayerSlots) - 1) << 
 struct OperatorBase {
   const char* name;    // "add.Tensor"
   const char* family;  // "binary", the target //aten/ops/binary
-  // The layers this operator ignores: those with an empty slot, but not Autograd where a derivative exists.
+  // The layers this operator ignores: those with an empty slot, but not Autograd and ForwardAD where a derivative exists.
   uint32_t passed_layers;
   // An out= form: where a gradient would be recorded, it is an error.
   bool is_out;
 };
 
-// What an operator does where a gradient is recorded: nothing of its own (it is composed of others, or its result has no
-// gradient), call its autograd slot, or refuse because it writes into a given tensor.
+// What an operator does where a gradient is recorded or an input has a tangent: nothing of its own (it is composed of others,
+// or its result has no gradient), call that layer's slot, or refuse because it writes into a given tensor.
 enum class Autograd : uint8_t { kPass, kRecord, kOut };
 
 namespace detail {
@@ -69,11 +69,11 @@ class Operator<R(A...)> : public OperatorBase {
   using Function = R (*)(A...);
 
   constexpr Operator(const char* op_name, const char* op_family, Autograd kind, Function cpu, Function cuda, Function meta,
-                     Function autograd)
-      : OperatorBase{op_name, op_family, kind == Autograd::kPass ? kLayerMask : kLayerMask & ~kAutogradKey.raw(),
+                     Function autograd, Function forward = nullptr)
+      : OperatorBase{op_name, op_family, kind == Autograd::kPass ? kLayerMask : kLayerMask & ~kDerivativeKeys.raw(),
                      kind == Autograd::kOut},
         backends_{cpu, cuda, meta},
-        layers_{autograd} {}
+        layers_{autograd, forward} {}
 
   C10_ALWAYS_INLINE R operator()(A... args) const {
     return call((uint32_t{0} | ... | detail::keys_of(args)), std::forward<A>(args)...);

@@ -70,7 +70,7 @@ Tensor detach(const Tensor& self) {
 Tensor& detach_(Tensor& self) {
   TORCH_CHECK(!self.is_view(), "Can't detach views in-place. Use detach() instead.");
   TensorImpl& impl = *self.unsafeGetTensorImpl();
-  if (impl.autograd_meta() != nullptr) impl.autograd_meta()->set_requires_grad(false, impl);
+  if (impl.autograd_meta() != nullptr) impl.autograd_meta()->detach(impl);
   return self;
 }
 

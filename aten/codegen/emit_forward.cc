@@ -1,0 +1,326 @@
+#include <algorithm>
+#include <cctype>
+#include <set>
+
+#include "aten/codegen/emit.h"
+
+// Forward mode: the wrappers that give results their tangents.
+namespace kindling::codegen {
+namespace {
+
+using c10::SchemaType;
+
+bool identifier_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+// What a formula names, and how it reads where the arguments themselves are at hand.
+struct Reading {
+  std::string text;
+  bool result = false;  // the value of a result
+  bool self = false;    // the value of `self`, not only its sizes and the like
+};
+
+constexpr const char* kProperties[] = {".sizes()",  ".size(",    ".strides()",        ".dim()",        ".numel()",
+                                       ".scalar_type()", ".options()", ".storage_offset()", ".is_complex()", ".defined()",
+                                       ".device()"};
+
+// `reused`: a derivative's formula, which sees optional tensors as tensors that may be undefined.
+Reading read_formula(const Operator& op, const std::string& formula, bool reused) {
+  Reading reading;
+  std::string& out = reading.text;
+  for (size_t i = 0; i < formula.size();) {
+    if (formula[i] == '"') {
+      const size_t end = std::min(formula.find('"', i + 1), formula.size() - 1);
+      out += formula.substr(i, end + 1 - i);
+      i = end + 1;
+      continue;
+    }
+    if (!identifier_char(formula[i])) {
+      out += formula[i++];
+      continue;
+    }
+    const size_t begin = i;
+    while (i < formula.size() && identifier_char(formula[i])) ++i;
+    const std::string word = formula.substr(begin, i - begin);
+    const char before = begin == 0 ? ' ' : formula[begin - 1];
+    const bool member = before == '.' || before == '>' || before == ':' || formula.compare(i, 2, "::") == 0;
+    const auto index = member ? std::nullopt : op.main.schema.argument_index(word);
+    const auto follows = [&](const std::string& text) { return formula.compare(i, text.size(), text) == 0; };
+    if (!member && word.rfind("result", 0) == 0) reading.result = true;
+    if (!index || !is_tensor_like(op.main.schema.arguments()[*index].type())) {
+      out += word;
+      continue;
+    }
+    const SchemaType& type = op.main.schema.arguments()[*index].type();
+    if (type.list && reused && follows(".sizes()")) {
+      out += "keep_sizes(" + word + ")";
+      i += 8;
+      continue;
+    }
+    if (type.list && reused && follows(".scalar_types()")) {
+      out += "keep_dtypes(" + word + ")";
+      i += 15;
+      continue;
+    }
+    const bool property = std::any_of(std::begin(kProperties), std::end(kProperties), follows);
+    if (word == "self" && !property) reading.self = true;
+    out += type.optional && !type.list && reused ? "or_undefined(" + word + ")" : word;
+  }
+  return reading;
+}
+
+class ForwardEmitter {
+ public:
+  explicit ForwardEmitter(const Operator& op) : op_(op) {}
+
+  std::string emit() {
+    for (const Variant* variant : op_.variants()) {
+      if (!op_.differentiable(*variant)) continue;
+      out_ += variant->signature.result + " " + variant->identifier() + "(" + variant->signature.parameters() + ") {\n";
+      if (variant->form == Form::kOut) {
+        emit_refusal(*variant, true);
+      } else if (op_.entry.forward_size() == 0) {
+        emit_refusal(*variant, false);
+      } else if (variant->form == Form::kInplace) {
+        emit_inplace(*variant);
+      } else if (list_result()) {
+        emit_list(*variant);
+      } else {
+        emit_functional(*variant);
+      }
+      out_ += "}\n";
+    }
+    return out_;
+  }
+
+ private:
+  struct Term {
+    std::string condition;  // an expression: whether an input of it has a tangent
+    std::string value;
+    bool result = false;
+    bool self = false;
+    int number = 0;  // of the result
+  };
+
+  const SchemaType& type_of(const std::string& name) const {
+    return op_.main.schema.arguments()[*op_.main.schema.argument_index(name)].type();
+  }
+  bool list_result() const { return op_.main.schema.returns().size() == 1 && op_.main.schema.returns()[0].type().list; }
+
+  std::string call(const Variant& variant) const {
+    return "operators::" + variant.identifier() + "(" + variant.signature.arguments() + ")";
+  }
+
+  static std::vector<std::string> tensors_of(const Variant& variant) {
+    std::vector<std::string> names;
+    for (const Param& param : variant.signature.params) {
+      if (param.carries_keys && !param.is_options) names.push_back(param.name);
+    }
+    return names;
+  }
+
+  std::string result_name(int number) const {
+    return op_.main.schema.returns().size() > 1 && op_.main.form == Form::kFunctional ? "result" + std::to_string(number) : "result";
+  }
+
+  void emit_refusal(const Variant& variant, bool is_out) {
+    std::string any;
+    for (const std::string& name : tensors_of(variant)) any += (any.empty() ? "" : ", ") + name;
+    const std::string& name = variant.schema.name();
+    out_ += "  refuse_tangents(" + quoted(is_out ? name + "_out" : name) + ", " + (is_out ? "true" : "false") + ", has_tangent(" + any +
+            "));\n  const ForwardScope scope;\n  return " + call(variant) + ";\n";
+  }
+
+  // The inputs whose tangents are used, declared; others must have none.
+  void declare_tangents(const Variant& variant) {
+    std::set<std::string> used;
+    for (const Forward& forward : op_.entry.forward()) {
+      for (const std::string& name : forward_inputs(op_, forward)) used.insert(name);
+    }
+    out_ += "  const ForwardScope scope;\n";
+    for (const std::string& name : tensors_of(variant)) {
+      if (used.count(name)) {
+        const bool list = type_of(name).list;
+        out_ += "  " + std::string(list ? "const std::vector<Tensor> " : "const Tensor ") + name + "_t = " +
+                (list ? "tangents_of(" : "tangent_of(or_undefined(") + name + (list ? ");\n" : "));\n");
+      } else if (!(variant.form == Form::kInplace && name == "self")) {
+        out_ += "  refuse_tangents(" + quoted(variant.schema.name()) + ", false, has_tangent(" + name + "));\n";
+      }
+    }
+  }
+
+  std::string any_of(const std::vector<std::string>& inputs) const {
+    std::string text;
+    for (const std::string& name : inputs) text += (text.empty() ? "" : ", ") + name + "_t";
+    return "any_defined(" + text + ")";
+  }
+
+  // An input's tangent, zeros where it has none.
+  std::string filled(const std::string& name) const {
+    if (type_of(name).list) return "or_zeros(" + name + "_t, " + name + ")";
+    return "or_zeros(" + name + "_t, or_undefined(" + name + "))";
+  }
+
+  std::vector<Term> terms() const {
+    std::vector<Term> all;
+    for (const Forward& forward : op_.entry.forward()) {
+      const std::vector<std::string> inputs = forward_inputs(op_, forward);
+      if (forward.formula() == "auto_element_wise" || forward.formula() == "auto_adjoint") {
+        const char* function = forward.formula() == "auto_adjoint" ? "adjoint_tangent(" : "elementwise_tangent(";
+        for (const std::string& name : inputs) all.push_back(term_of_derivative(function, name, forward.result()));
+        continue;
+      }
+      Term term;
+      term.condition = any_of(inputs);
+      term.number = forward.result();
+      if (forward.formula() == "auto_linear") {
+        std::string arguments;
+        for (const Param& param : op_.main.signature.params) {
+          const bool linear = std::count(inputs.begin(), inputs.end(), param.name) > 0;
+          term.self |= param.name == "self" && !linear;
+          arguments += (arguments.empty() ? "" : ", ") + (linear ? filled(param.name) : param.name);
+        }
+        term.value = "operators::" + op_.main.identifier() + "(" + arguments + ")";
+        if (op_.main.schema.returns().size() > 1) term.value = "std::get<" + std::to_string(term.number) + ">(" + term.value + ")";
+      } else {
+        const Reading reading = read_formula(op_, forward.formula(), false);
+        term.value = reading.text;
+        term.result = reading.result;
+        term.self = reading.self;
+        if (inputs.size() > 1) {
+          std::string bindings;
+          for (const std::string& name : inputs) bindings += (bindings.empty() ? "" : ", ") + filled(name);
+          std::string parameters;
+          for (const std::string& name : inputs) {
+            parameters += std::string(parameters.empty() ? "" : ", ") + "[[maybe_unused]] const " +
+                          (type_of(name).list ? "std::vector<Tensor>& " : "Tensor& ") + name + "_t";
+          }
+          term.value = "[&](" + parameters + ") -> " + (list_result() ? "std::vector<Tensor>" : "Tensor") + " { return " + term.value + "; }(" +
+                       bindings + ")";
+        }
+      }
+      all.push_back(std::move(term));
+    }
+    return all;
+  }
+
+  // A term made of the input's derivative.
+  Term term_of_derivative(const std::string& function, const std::string& name, int number) const {
+    for (const Derivative& derivative : op_.entry.derivative()) {
+      const std::vector<std::string> inputs = inputs_of(derivative);
+      const auto place = std::find(inputs.begin(), inputs.end(), name);
+      if (place == inputs.end()) continue;
+      const Reading reading = read_formula(op_, derivative.formula(), true);
+      Term term;
+      term.condition = any_of({name});
+      term.number = number;
+      term.result = reading.result;
+      term.self = reading.self;
+      std::string body = "return " + reading.text + ";";
+      if (inputs.size() > 1) {
+        std::string mask;
+        for (const std::string& other : inputs) mask += (mask.empty() ? "" : ", ") + std::string(other == name ? "true" : "false");
+        body = "const std::array<bool, " + std::to_string(inputs.size()) + "> grad_input_mask{" + mask + "}; return std::get<" +
+               std::to_string(place - inputs.begin()) + ">(" + reading.text + ");";
+      }
+      term.value = function + name + "_t, " + result_name(number) + ", [&]([[maybe_unused]] const Tensor& grad) -> Tensor { " +
+                   body + " })";
+      return term;
+    }
+    return {};  // read_table refuses this
+  }
+
+  void emit_terms(const std::vector<Term>& terms, int number, const std::string& tangent, bool with_result, bool both) {
+    for (const Term& term : terms) {
+      if (term.number != number || (!both && term.result != with_result)) continue;
+      const std::string name = tangent.substr(tangent.find_first_not_of(' '));
+      out_ += tangent.substr(0, tangent.size() - name.size()) + "  if (" + name + ".wanted() && " + term.condition + ") " + name + ".add(" +
+              term.value + ");\n";
+    }
+  }
+
+  void emit_functional(const Variant& variant) {
+    declare_tangents(variant);
+    const auto& returns = variant.schema.returns();
+    out_ += "  " + variant.signature.result + " result = " + call(variant) + ";\n";
+    const std::vector<Term> all = terms();
+    for (size_t i = 0; i < returns.size() && returns.size() > 1; ++i) {
+      out_ += "  [[maybe_unused]] const auto& result" + std::to_string(i) + " = std::get<" + std::to_string(i) + ">(result);\n";
+    }
+    for (size_t i = 0; i < returns.size(); ++i) {
+      if (!is_tensor_like(returns[i].type()) || !has_gradient(op_, i)) continue;
+      const int number = static_cast<int>(i);
+      const std::string name = result_name(number);
+      const bool covered = std::any_of(all.begin(), all.end(), [&](const Term& term) { return term.number == number; });
+      if (!covered) {
+        std::set<std::string> conditions;
+        for (const Term& term : all) conditions.insert(term.condition);
+        std::string any;
+        for (const std::string& condition : conditions) any += (any.empty() ? "" : " || ") + condition;
+        out_ += "  refuse_tangents(" + quoted(variant.schema.name()) + ", false, is_differentiable(" + name + ") && (" + any + "));\n";
+        continue;
+      }
+      const std::string tangent = "tangent" + std::to_string(i);
+      out_ += "  Tangent " + tangent + "(" + name + ");\n";
+      emit_terms(all, number, tangent, false, true);
+      out_ += "  " + tangent + ".commit();\n";
+    }
+    out_ += "  return result;\n";
+  }
+
+  void emit_list(const Variant& variant) {
+    declare_tangents(variant);
+    out_ += "  std::vector<Tensor> result = " + call(variant) + ";\n";
+    for (const Term& term : terms()) {
+      out_ += "  set_tangents(result, " + term.condition + " ? " + term.value + " : std::vector<Tensor>());\n";
+    }
+    out_ += "  return result;\n";
+  }
+
+  void emit_inplace(const Variant& variant) {
+    declare_tangents(variant);
+    const std::vector<Term> all = terms();
+    out_ += "  Tangent tangent(self);\n";
+    // Before the inputs change; what needs the result as well finds the old self under its name.
+    out_ += "  {\n    [[maybe_unused]] const Tensor& result = self;\n";
+    emit_terms(all, 0, "  tangent", false, false);
+    out_ += "  }\n";
+    const bool keep_self = std::any_of(all.begin(), all.end(), [](const Term& term) { return term.result && term.self; });
+    if (keep_self) {
+      std::string any;
+      for (const Term& term : all) {
+        if (term.result && term.self) any += (any.empty() ? "" : " || ") + term.condition;
+      }
+      out_ += "  const Tensor self_before = " + any + " ? saved_before_inplace(self) : Tensor();\n";
+    }
+    out_ += "  " + call(variant) + ";\n";
+    const bool after = std::any_of(all.begin(), all.end(), [](const Term& term) { return term.result; });
+    if (after) {
+      out_ += "  {\n    [[maybe_unused]] const Tensor& result = self;\n";
+      if (keep_self) out_ += "    [[maybe_unused]] const Tensor& self = self_before;\n";
+      emit_terms(all, 0, "  tangent", true, false);
+      out_ += "  }\n";
+    }
+    out_ += "  tangent.commit_inplace();\n";
+    if (variant.signature.result != "void") out_ += "  return self;\n";
+  }
+
+  const Operator& op_;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string emit_forward(const Table& table) {
+  std::string out = file_header(table);
+  out += "#include <array>\n#include <utility>\n\n#include \"aten/ops/" + table.family +
+         "/operators.h\"\n#include \"autograd/derivatives/forward_support.h\"\n#include \"autograd/derivatives/functions.h\"\n"
+         "#include \"autograd/derivatives/support.h\"\n\nnamespace at::forward_kernels {\nusing namespace torch::autograd;\nusing namespace "
+         "torch::autograd::generated;\n";
+  for (const Operator& op : table.operators) {
+    const std::string text = ForwardEmitter(op).emit();
+    if (!text.empty()) out += "\n// " + op.main.schema.str() + "\n" + text;
+  }
+  return out + "}\n";
+}
+
+}  // namespace kindling::codegen
