@@ -80,6 +80,54 @@ TEST(Table, AnArgumentHidesNoFunction) {
   table_of(with("mul(real, x.real())"));
 }
 
+TEST(Table, ForwardDerivativesCoverWhatHasADerivative) {
+  const auto with = [](const std::string& lines) {
+    return "op { schema: \"f(Tensor x, Tensor y, Tensor[] l) -> Tensor\" kernel { key: CPU function: \"f\" } derivative { input: \"x, y\" "
+           "formula: \"g(grad)\" } " + lines + " }";
+  };
+  table_of(with(""));
+  table_of(with("forward { formula: \"auto_linear\" }"));
+  table_of(with("forward { input: \"x\" formula: \"auto_linear\" } forward { input: \"y\" formula: \"auto_adjoint\" }"));
+  EXPECT_TRUE(contains(error_of(with("forward { input: \"x\" formula: \"x_t\" }")), "'y' has a derivative, but no forward derivative"));
+  EXPECT_TRUE(contains(error_of(with("forward { formula: \"x_t\" } forward { input: \"y\" formula: \"y_t\" }")), "two forward derivatives for 'y'"));
+  EXPECT_TRUE(contains(error_of(with("forward { input: \"z\" formula: \"z_t\" }")), "no tensor argument"));
+  EXPECT_TRUE(contains(error_of(with("forward { input: \"l\" formula: \"auto_element_wise\" }")), "which has no derivative"));
+  EXPECT_TRUE(contains(error_of(with("forward { formula: \"x_t\" result: 1 }")), "result 1"));
+  EXPECT_TRUE(contains(error_of(with("forward { formula: \"y(x_t)\" }")), "calls 'y'"));
+  EXPECT_TRUE(contains(error_of("op { schema: \"f(Tensor x) -> Tensor\" kernel { key: COMPOSITE function: \"f\" } forward { input: \"x\" formula: "
+                                "\"x_t\" } }"),
+                       "never used"));
+  EXPECT_TRUE(contains(error_of("op { schema: \"f_(Tensor(a!) self) -> Tensor(a!)\" kernel { key: CPU function: \"f\" } forward { input: "
+                                "\"self\" formula: \"auto_linear\" } }"),
+                       "auto_linear"));
+}
+
+TEST(Emit, ForwardDerivatives) {
+  const Table table = table_of(R"pb(
+    op { schema: "f(Tensor self, Tensor? other=None, *, Scalar s=1) -> Tensor"
+         inplace { schema: "f_(Tensor(a!) self, Tensor? other=None, *, Scalar s=1) -> Tensor(a!)" }
+         out { schema: "f.out(Tensor self, Tensor? other=None, *, Scalar s=1, Tensor(a!) out) -> Tensor(a!)" }
+         kernel { key: CPU function: "f" }
+         derivative { input: "self" formula: "g(grad, result, self)" } derivative { input: "other" formula: "h(grad, other, self.sizes())" }
+         forward { formula: "auto_element_wise" } }
+    op { schema: "split(Tensor(a -> *) self, int n) -> Tensor(a)[]" kernel { key: ANY function: "split" }
+         derivative { input: "self" formula: "grads" } forward { formula: "auto_linear" } }
+    op { schema: "pair(Tensor self) -> (Tensor, Tensor)" kernel { key: CPU function: "pair" }
+         derivative { input: "self" formula: "grad" } forward { formula: "p(self_t, result1)" result: 1 } }
+    op { schema: "none(Tensor self) -> Tensor" kernel { key: CPU function: "none" } derivative { input: "self" formula: "grad" } })pb");
+  const std::string text = emit_forward(table);
+  EXPECT_TRUE(contains(text, "elementwise_tangent(self_t, result, [&]([[maybe_unused]] const Tensor& grad) -> Tensor { return g(grad, result, self); })"));
+  EXPECT_TRUE(contains(text, "{ return h(grad, or_undefined(other), self.sizes()); }"));
+  // In place: what needs the result and the old self gets a copy of that.
+  EXPECT_TRUE(contains(text, "const Tensor self_before = any_defined(self_t) ? saved_before_inplace(self) : Tensor();"));
+  EXPECT_TRUE(contains(text, "refuse_tangents(\"f_out\", true, has_tangent(self, other, out));"));
+  EXPECT_TRUE(contains(text, "set_tangents(result, any_defined(self_t) ? operators::split(or_zeros(self_t, or_undefined(self)), n) : std::vector<Tensor>());"));
+  EXPECT_TRUE(contains(text, "refuse_tangents(\"pair\", false, is_differentiable(result0) && (any_defined(self_t)));"));
+  EXPECT_TRUE(contains(text, "tangent1.add(p(self_t, result1));"));
+  EXPECT_TRUE(contains(text, "refuse_tangents(\"none\", false, has_tangent(self));"));
+  EXPECT_TRUE(contains(emit_operators(table), "&autograd_kernels::none, &forward_kernels::none"));
+}
+
 TEST(Emit, StructuredOperator) {
   const Table table = table_of(R"pb(
     op { schema: "add(Tensor self, Tensor other) -> Tensor" function: true method: true

@@ -14,6 +14,13 @@ Gradient gradient_of(const Operator& op, const Variant& variant) {
   return op.entry.derivative_size() > 0 ? Gradient::kDerivative : Gradient::kNone;
 }
 
+// The same in forward mode.
+Gradient forward_of(const Operator& op, const Variant& variant) {
+  const Gradient gradient = gradient_of(op, variant);
+  if (gradient != Gradient::kDerivative && gradient != Gradient::kNone) return gradient;
+  return op.entry.forward_size() > 0 ? Gradient::kDerivative : Gradient::kNone;
+}
+
 const char* enumerator(Gradient gradient) {
   switch (gradient) {
     case Gradient::kNoKernel: return "kNoKernel";
@@ -34,6 +41,10 @@ const char* words(Gradient gradient) {
     case Gradient::kDerivative: return "yes";
   }
   return "";
+}
+
+const char* forward_words(Gradient gradient) {
+  return gradient == Gradient::kNone ? "none yet: a tangent throws" : words(gradient);
 }
 
 std::string kernel_words(const Operator& op) {
@@ -62,7 +73,7 @@ std::string emit_facts(const std::vector<Table>& tables) {
       for (const Variant* variant : op.variants()) {
         if (variant->form == Form::kOut) continue;
         out += "{" + quoted(variant->schema.qualified_name()) + ", " + quoted(table.family) + ", Gradient::" +
-               enumerator(gradient_of(op, *variant)) + "},\n";
+               enumerator(gradient_of(op, *variant)) + ", Gradient::" + enumerator(forward_of(op, *variant)) + "},\n";
       }
     }
   }
@@ -85,10 +96,10 @@ std::string emit_documentation(const std::vector<Table>& tables) {
       }
       with_kernel += count;
       rows += "| `" + op.main.schema.qualified_name() + "` | " + forms(op) + " | " + kernel_words(op) + " | " +
-              words(gradient_of(op, op.main)) + " |\n";
+              words(gradient_of(op, op.main)) + " | " + forward_words(forward_of(op, op.main)) + " |\n";
     }
     body += "\n## " + table.family + "\n`//aten/ops/" + table.family + "`, `#include \"aten/ops/" + table.family + "/ops.h\"`\n";
-    if (!rows.empty()) body += "\n| operator | other forms | kernels | derivative |\n| --- | --- | --- | --- |\n" + rows;
+    if (!rows.empty()) body += "\n| operator | other forms | kernels | derivative | forward derivative |\n| --- | --- | --- | --- | --- |\n" + rows;
     if (!missing.empty()) body += "\nWithout a kernel (a call throws NotImplementedError): " + missing + "\n";
   }
   return "# Operators\n\nGenerated from the tables `aten/ops/*/ops.textproto` by `bazel build //aten/codegen:operators_md`. " +

@@ -75,7 +75,10 @@ class ForwardEmitter {
   std::string emit() {
     for (const Variant* variant : op_.variants()) {
       if (!op_.differentiable(*variant)) continue;
-      out_ += variant->signature.result + " " + variant->identifier() + "(" + variant->signature.parameters() + ") {\n";
+      const Signature& signature = variant->signature;
+      wrappers_ += signature.result + " " + variant->identifier() + "(" + signature.parameters() +
+                   ") {\n  return torch::autograd::generated::forward_" + variant->identifier() + "(" + signature.arguments() + ");\n}\n";
+      out_ += signature.result + " forward_" + variant->identifier() + "(" + signature.parameters() + ") {\n";
       if (variant->form == Form::kOut) {
         emit_refusal(*variant, true);
       } else if (op_.entry.forward_size() == 0) {
@@ -91,6 +94,9 @@ class ForwardEmitter {
     }
     return out_;
   }
+
+  // What the operators call. Formulas stand in another namespace, where a function's name means that function.
+  const std::string& wrappers() const { return wrappers_; }
 
  private:
   struct Term {
@@ -300,12 +306,16 @@ class ForwardEmitter {
       emit_terms(all, 0, "  tangent", true, false);
       out_ += "  }\n";
     }
-    out_ += "  tangent.commit_inplace();\n";
+    // A view operator changes the geometry: the new tangent shows the numbers of the old one.
+    const auto& returns = op_.main.schema.returns();
+    const bool view = op_.main.form == Form::kFunctional && !returns.empty() && !returns[0].alias().empty();
+    out_ += view ? "  tangent.commit_geometry();\n" : "  tangent.commit_inplace();\n";
     if (variant.signature.result != "void") out_ += "  return self;\n";
   }
 
   const Operator& op_;
   std::string out_;
+  std::string wrappers_;
 };
 
 }  // namespace
@@ -314,13 +324,15 @@ std::string emit_forward(const Table& table) {
   std::string out = file_header(table);
   out += "#include <array>\n#include <utility>\n\n#include \"aten/ops/" + table.family +
          "/operators.h\"\n#include \"autograd/derivatives/forward_support.h\"\n#include \"autograd/derivatives/functions.h\"\n"
-         "#include \"autograd/derivatives/support.h\"\n\nnamespace at::forward_kernels {\nusing namespace torch::autograd;\nusing namespace "
-         "torch::autograd::generated;\n";
+         "#include \"autograd/derivatives/support.h\"\n\nnamespace torch::autograd::generated {\nnamespace {\n";
+  std::string wrappers;
   for (const Operator& op : table.operators) {
-    const std::string text = ForwardEmitter(op).emit();
+    ForwardEmitter emitter(op);
+    const std::string text = emitter.emit();
     if (!text.empty()) out += "\n// " + op.main.schema.str() + "\n" + text;
+    wrappers += emitter.wrappers();
   }
-  return out + "}\n";
+  return out + "\n}\n}\n\nnamespace at::forward_kernels {\n" + wrappers + "}\n";
 }
 
 }  // namespace kindling::codegen

@@ -16,6 +16,7 @@ struct OperatorFacts {
   const char* name;
   const char* family;
   Gradient gradient;
+  Gradient forward;  // of the tangent
 };
 
 // All of them, in the order of the tables.

@@ -63,6 +63,9 @@ class Tangent {
   // An undefined term is zero.
   void add(Tensor term);
   void commit() { set_tangent(result_, std::move(sum_)); }
+  void commit_geometry() {
+    if (sum_.defined()) put_tangent(result_, std::move(sum_));
+  }
   void commit_inplace() { set_tangent_inplace(result_, std::move(sum_)); }
 
  private:

@@ -10,6 +10,7 @@
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
+#include "autograd/derivatives/pointwise_functions.h"
 
 namespace torch::autograd::generated {
 namespace {

@@ -199,13 +199,7 @@ void set_tangent_inplace(const at::Tensor& self, at::Tensor tangent) {
     current = tangent_of(self);
   }
   if (tangent.defined()) {
-    tangent = fitted(std::move(tangent), self);
-    const auto& storage = tangent.unsafeGetTensorImpl()->storage();
-    if (storage.get() == current.unsafeGetTensorImpl()->storage().get()) {
-      // Another view of the same numbers: what changed is the geometry of `self`.
-      return put_tangent(self, std::move(tangent));
-    }
-    at::copy_(current, tangent);
+    at::copy_(current, fitted(std::move(tangent), self));
   } else {
     at::zero_(current);
   }

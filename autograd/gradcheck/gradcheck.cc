@@ -9,6 +9,7 @@
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/view/ops.h"
 #include "autograd/autograd.h"
+#include "autograd/forward_ad.h"
 #include "c10/core/grad_mode.h"
 #include "c10/util/complex.h"
 #include "c10/util/exception.h"
@@ -110,7 +111,10 @@ struct Checker {
       for (int64_t k = 0; k < real_count(input); ++k) numeric[c].push_back(differences(input, k));
     }
 
-    for (size_t o = 0; o < outputs.size(); ++o) {
+    if (options.check_forward_ad) {
+      if (GradcheckResult result = check_forward(outputs, any, numeric); !result) return result;
+    }
+    for (size_t o = 0; o < outputs.size() && options.check_backward_ad; ++o) {
       if (!is_differentiable(outputs[o])) continue;
       // A result declared to have no gradient (statistics kept for backward) is not checked.
       if (any && !outputs[o].requires_grad()) continue;
@@ -138,6 +142,40 @@ struct Checker {
                 false,
                 c10::str(
                     "output ", o, " real ", j, " by input ", checked[c], " real ", k, ": autograd gives ", got,
+                    ", the difference quotient ", expected)};
+          }
+        }
+      }
+    }
+    return {};
+  }
+
+  // The tangents of the outputs along each real number of each input.
+  GradcheckResult check_forward(
+      const variable_list& outputs, bool any, const std::vector<std::vector<std::vector<std::vector<double>>>>& numeric) const {
+    const forward_ad::dual_level level;
+    for (size_t c = 0; c < checked.size(); ++c) {
+      const at::Tensor& input = inputs[checked[c]];
+      for (int64_t k = 0; k < real_count(input); ++k) {
+        variable_list duals = inputs;
+        duals[checked[c]] = forward_ad::make_dual(input, unit(input, k));
+        const variable_list results = function(duals);
+        for (size_t o = 0; o < outputs.size(); ++o) {
+          if (!is_differentiable(outputs[o]) || (any && !outputs[o].requires_grad())) continue;
+          const at::Tensor tangent = forward_ad::unpack_dual(results[o]).tangent;
+          if (tangent.defined() && (tangent.sizes() != outputs[o].sizes() || tangent.scalar_type() != outputs[o].scalar_type())) {
+            return {false, c10::str("the tangent of output ", o, " is a ", tangent.toString(), " of sizes ", tangent.sizes(), ", the output a ",
+                                    outputs[o].toString(), " of sizes ", outputs[o].sizes())};
+          }
+          const std::vector<double> values =
+              tangent.defined() ? reals_of(tangent) : std::vector<double>(static_cast<size_t>(real_count(outputs[o])));
+          for (size_t j = 0; j < values.size(); ++j) {
+            const double expected = numeric[c][static_cast<size_t>(k)][o][j];
+            if (std::abs(values[j] - expected) <= options.atol + options.rtol * std::abs(expected)) continue;
+            return {
+                false,
+                c10::str(
+                    "output ", o, " real ", j, " by input ", checked[c], " real ", k, ": forward mode gives ", values[j],
                     ", the difference quotient ", expected)};
           }
         }

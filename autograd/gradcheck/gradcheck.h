@@ -14,6 +14,10 @@ struct GradcheckOptions {
   double rtol = 1e-3;
   // Backward run twice must give the same bits up to this much.
   double nondet_tol = 0.0;
+  // Which derivatives are compared with the difference quotients: those of backward, and those of forward mode (for
+  // gradgradcheck: the tangents of the gradients, forward over reverse).
+  bool check_backward_ad = true;
+  bool check_forward_ad = false;
 };
 
 // What a check found. `message` names the first difference: input, output, element, analytic and numeric value.

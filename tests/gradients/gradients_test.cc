@@ -1,6 +1,7 @@
 // Every derivative of the operator tables against difference quotients: first and second derivatives, in double and, where
-// the case says so, complex double; and the in-place form against the functional one. An operator that has a kernel and a
-// derivative but no case is a failure.
+// the case says so, complex double, in reverse and in forward mode; and the in-place form against the functional one. An operator
+// that has a kernel and a derivative but no case is a failure, and so is one without a forward derivative in the families that
+// have them all.
 
 #include <gtest/gtest.h>
 
@@ -44,6 +45,7 @@ struct TableEntry {
   std::string family;
   bool has_kernel = false;
   bool has_derivative = false;
+  bool has_forward = false;
   std::string inplace;  // "add_.Tensor"
 };
 
@@ -63,6 +65,8 @@ std::map<std::string, TableEntry> read_tables() {
         entries[name].family = family;
       } else if (line.rfind("  derivative {", 0) == 0) {
         entries[name].has_derivative = true;
+      } else if (line.rfind("  forward {", 0) == 0) {
+        entries[name].has_forward = true;
       } else if (line.rfind("  kernel {", 0) == 0) {
         entries[name].has_kernel = true;
       } else if (line.rfind("  inplace {", 0) == 0) {
@@ -358,9 +362,20 @@ void check(const Case& c, const TableEntry& entry, bool complex) {
     const GradcheckFunction function = call_of(op, reader, is_mutating(c.op));
     const GradcheckResult first = gradcheck(function, reader.inputs);
     EXPECT_TRUE(first.ok) << first.message;
+    GradcheckOptions forward;
+    forward.check_backward_ad = false;
+    forward.check_forward_ad = true;
+    if (entry.has_forward) {
+      const GradcheckResult tangents = gradcheck(function, reader.inputs, forward);
+      EXPECT_TRUE(tangents.ok) << tangents.message;
+    }
     if (first.ok && c.flags.count("first") == 0) {
       const GradcheckResult second = gradgradcheck(function, reader.inputs);
       EXPECT_TRUE(second.ok) << "second derivative: " << second.message;
+      if (entry.has_forward && c.flags.count("reverse") == 0) {
+        const GradcheckResult tangents = gradgradcheck(function, reader.inputs, forward);
+        EXPECT_TRUE(tangents.ok) << "forward over reverse: " << tangents.message;
+      }
     }
     if (!first.ok || entry.inplace.empty() || reader.places.empty() || reader.places[0].first != 0) return;
     const variable_list result = function(reader.inputs);
@@ -369,7 +384,9 @@ void check(const Case& c, const TableEntry& entry, bool complex) {
       return;
     }
     const c10::OperatorHandle inplace = find(entry.inplace);
-    const GradcheckResult third = gradcheck(call_of(inplace, reader, true), reader.inputs);
+    forward.check_backward_ad = true;
+    forward.check_forward_ad = entry.has_forward;
+    const GradcheckResult third = gradcheck(call_of(inplace, reader, true), reader.inputs, forward);
     EXPECT_TRUE(third.ok) << entry.inplace << ": " << third.message;
   } catch (const c10::Error& e) {
     ADD_FAILURE() << e.what_without_backtrace();
@@ -403,6 +420,16 @@ TEST(Gradients, NoDerivativeIsLeftOut) {
     if (!entry.has_derivative || !entry.has_kernel) continue;
     ++differentiable;
     EXPECT_TRUE(covered.count(name) != 0) << name << " (" << entry.family << ") has a derivative and no case";
+  }
+  EXPECT_GT(differentiable, 150u);
+}
+
+TEST(Gradients, NoForwardDerivativeIsLeftOut) {
+  size_t differentiable = 0;
+  for (const auto& [name, entry] : read_tables()) {
+    if (!entry.has_derivative || !entry.has_kernel) continue;
+    ++differentiable;
+    EXPECT_TRUE(entry.has_forward) << name << " (" << entry.family << ") has a derivative and no forward derivative";
   }
   EXPECT_GT(differentiable, 150u);
 }

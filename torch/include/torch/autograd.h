@@ -1,5 +1,7 @@
 #pragma once
 
 #include "autograd/autograd.h"
+#include "autograd/forward_ad.h"
 #include "autograd/function/custom_function.h"
+#include "autograd/functional/functional.h"
 #include "autograd/factories.h"

@@ -1,0 +1,283 @@
+#include "autograd/forward_ad.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "aten/aten.h"
+#include "autograd/autograd.h"
+#include "autograd/function/custom_function.h"
+#include "c10/core/grad_mode.h"
+#include "c10/util/exception.h"
+
+namespace torch::autograd {
+namespace {
+
+using at::Tensor;
+using forward_ad::dual_level;
+using forward_ad::make_dual;
+using forward_ad::unpack_dual;
+
+const at::TensorOptions kDoubles = at::TensorOptions().dtype(at::kDouble);
+
+Tensor numbers(std::vector<double> values, at::IntArrayRef sizes) {
+  Tensor t = at::empty(sizes, kDoubles);
+  for (size_t i = 0; i < values.size(); ++i) t.data_ptr<double>()[i] = values[i];
+  return t;
+}
+Tensor numbers(std::vector<double> values) {
+  const int64_t n = static_cast<int64_t>(values.size());
+  return numbers(std::move(values), {n});
+}
+std::vector<double> values_of(const Tensor& t) {
+  const Tensor flat = at::contiguous(at::detach(t));
+  return std::vector<double>(flat.data_ptr<double>(), flat.data_ptr<double>() + flat.numel());
+}
+std::vector<double> tangent_values(const Tensor& t) {
+  const Tensor tangent = unpack_dual(t).tangent;
+  return tangent.defined() ? values_of(tangent) : std::vector<double>();
+}
+using Values = std::vector<double>;
+
+template <class Error = c10::Error, class F>
+std::string message_of(F f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    return e.what_without_backtrace();
+  }
+  return "no error";
+}
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST(ForwardAD, TangentsFollowTheComputation) {
+  const dual_level level;
+  const Tensor tangent = numbers({1, 10});
+  const Tensor x = make_dual(numbers({2, 3}), tangent);
+  EXPECT_TRUE(unpack_dual(x).tangent.is_same(tangent));
+  const auto [y, dy] = unpack_dual(at::add(at::mul(x, x), numbers({5, 5})));
+  EXPECT_EQ(values_of(y), (Values{9, 14}));
+  EXPECT_EQ(values_of(dy), (Values{4, 60}));
+  EXPECT_FALSE(unpack_dual(y).tangent.defined());
+  EXPECT_EQ(tangent_values(at::sum(at::mul(x, 3.0))), Values{33});
+  // What has no derivative has no tangent.
+  EXPECT_FALSE(unpack_dual(at::gt(x, 2)).tangent.defined());
+  EXPECT_FALSE(unpack_dual(at::argmax(x)).tangent.defined());
+  EXPECT_FALSE(unpack_dual(at::detach(x)).tangent.defined());
+}
+
+TEST(ForwardAD, ResultsHaveTheirOwnTangents) {
+  const dual_level level;
+  const Tensor x = make_dual(numbers({2, 3}), numbers({1, 1}));
+  Tensor y = at::add(x, numbers({1, 1}));
+  y.mul_(4);
+  EXPECT_EQ(tangent_values(y), (Values{4, 4}));
+  EXPECT_EQ(tangent_values(x), (Values{1, 1}));
+}
+
+TEST(ForwardAD, BroadcastsAndPromotes) {
+  const dual_level level;
+  const Tensor x = make_dual(at::ones({2, 1}, at::TensorOptions().dtype(at::kFloat)), at::full({2, 1}, 2, at::TensorOptions().dtype(at::kFloat)));
+  const Tensor dy = unpack_dual(at::add(x, numbers({1, 2, 3}))).tangent;
+  EXPECT_EQ(dy.scalar_type(), at::kDouble);
+  EXPECT_EQ(dy.sizes(), at::IntArrayRef({2, 3}));
+  EXPECT_EQ(values_of(dy), (Values{2, 2, 2, 2, 2, 2}));
+}
+
+TEST(ForwardAD, TheLevelIsOneAndEndsAllTangents) {
+  EXPECT_TRUE(contains(message_of([] { make_dual(numbers({1}), numbers({1})); }), "no level exists, make sure to enter_dual_level() first"));
+  EXPECT_TRUE(contains(message_of([] { forward_ad::exit_dual_level(0); }), "not the last one that was created"));
+  Tensor y;
+  {
+    const dual_level level;
+    EXPECT_EQ(message_of([] { forward_ad::enter_dual_level(); }), "Nested forward mode AD is not supported at the moment");
+    EXPECT_TRUE(contains(message_of([] { forward_ad::exit_dual_level(1); }), "not the last one that was created"));
+    y = at::mul(make_dual(numbers({2}), numbers({1})), 2);
+    EXPECT_TRUE(unpack_dual(y).tangent.defined());
+  }
+  EXPECT_FALSE(unpack_dual(y).tangent.defined());
+  Tensor out = at::empty({1}, kDoubles);
+  at::add_out(out, y, y);  // no longer refused
+  const dual_level level;
+  EXPECT_FALSE(unpack_dual(y).tangent.defined());
+  const auto [primal, tangent] = at::_unpack_dual(at::_make_dual(y, numbers({3}), 0), 0);
+  EXPECT_EQ(values_of(tangent), Values{3});
+  EXPECT_EQ(message_of([&] { at::_make_dual(y, numbers({3}), 1); }), "Invalid level given to _make_dual");
+}
+
+TEST(ForwardAD, BadDualsAreRefused) {
+  const dual_level level;
+  const Tensor x = numbers({1, 2});
+  const Tensor whole = at::ones({2}, at::TensorOptions().dtype(at::kLong));
+  EXPECT_EQ(message_of<c10::ValueError>([&] { make_dual(whole, x); }), "Expected primal to be floating point or complex, but got: Long");
+  EXPECT_EQ(message_of<c10::ValueError>([&] { make_dual(x, whole); }), "Expected tangent to be floating point or complex, but got: Long");
+  EXPECT_EQ(message_of<c10::TypeError>([&] { make_dual(x, at::_to_copy(x, at::kFloat)); }),
+            "Expected tangent to have the dtype of primal, Double, but got: Float");
+  EXPECT_EQ(message_of([&] { make_dual(x, numbers({1, 2, 3})); }),
+            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. "
+            "Tensor is of size [2] while the given forward gradient is of size [3].");
+  const Tensor dual = make_dual(x, x);
+  EXPECT_EQ(message_of([&] { make_dual(dual, x); }),
+            "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not supported.");
+  EXPECT_THROW(make_dual(Tensor(), x), c10::Error);
+  EXPECT_THROW(unpack_dual(Tensor()), c10::Error);
+}
+
+TEST(ForwardAD, OutFormsAndMissingDerivativesNameTheOperator) {
+  const dual_level level;
+  const Tensor x = make_dual(numbers({1, 2}), numbers({1, 1}));
+  Tensor out = at::zeros({2}, kDoubles);
+  EXPECT_EQ(message_of<c10::NotImplementedError>([&] { at::add_out(out, x, x); }),
+            "Trying to use forward AD with add_out that does not support it because it is an out= function");
+  Tensor dual_out = make_dual(numbers({1, 2}), numbers({1, 1}));
+  EXPECT_THROW(at::add_out(dual_out, out, out), c10::NotImplementedError);
+  EXPECT_EQ(values_of(out), (Values{0, 0}));
+  EXPECT_EQ(message_of<c10::NotImplementedError>([&] { at::histc(x); }),
+            "Trying to use forward AD with histc that does not support it because it has not been implemented yet.");
+}
+
+TEST(ForwardAD, IndependentOfGradMode) {
+  const dual_level level;
+  const Tensor x = make_dual(numbers({2}), numbers({1}));
+  {
+    const NoGradGuard no_grad;
+    EXPECT_EQ(tangent_values(at::mul(x, x)), Values{4});
+  }
+  {
+    const c10::AutoFwGradMode off(false);
+    EXPECT_EQ(tangent_values(at::mul(x, x)), Values{});
+  }
+  {
+    const c10::InferenceMode inference;
+    EXPECT_EQ(tangent_values(at::mul(x, x)), Values{});
+  }
+  EXPECT_EQ(tangent_values(at::mul(x, x)), Values{4});
+}
+
+TEST(ForwardAD, ViewsShareTheTangent) {
+  const dual_level level;
+  const Tensor x = at::mul(make_dual(numbers({1, 2, 3, 4}, {2, 2}), numbers({1, 2, 3, 4}, {2, 2})), 1);
+  Tensor row = at::select(x, 0, 1);
+  EXPECT_EQ(tangent_values(row), (Values{3, 4}));
+  EXPECT_EQ(tangent_values(at::transpose(x, 0, 1)), (Values{1, 3, 2, 4}));
+  EXPECT_EQ(tangent_values(at::unbind(x, 1)[1]), (Values{2, 4}));
+  row.mul_(10);
+  EXPECT_EQ(tangent_values(x), (Values{1, 2, 30, 40}));
+  Tensor turned = at::mul(x, 1);
+  turned.t_();
+  EXPECT_EQ(tangent_values(turned), (Values{1, 30, 2, 40}));
+  turned.unsqueeze_(0);
+  EXPECT_EQ(unpack_dual(turned).tangent.sizes(), at::IntArrayRef({1, 2, 2}));
+}
+
+TEST(ForwardAD, WritingADualIntoAViewReachesTheBase) {
+  const dual_level level;
+  Tensor base = numbers({0, 0, 0, 0});
+  const Tensor before = at::slice(base, 0, 0, 2);
+  at::slice(base, 0, 1, 3).copy_(make_dual(numbers({5, 6}), numbers({7, 8})));
+  EXPECT_EQ(values_of(base), (Values{0, 5, 6, 0}));
+  EXPECT_EQ(tangent_values(base), (Values{0, 7, 8, 0}));
+  EXPECT_EQ(tangent_values(before), (Values{0, 7}));
+  at::slice(base, 0, 0, 2).copy_(at::slice(base, 0, 2, 4));
+  EXPECT_EQ(tangent_values(base), (Values{8, 0, 8, 0}));
+  base.zero_();
+  EXPECT_EQ(tangent_values(base), (Values{0, 0, 0, 0}));
+  Tensor complex = at::zeros({2}, at::TensorOptions().dtype(at::kComplexDouble));
+  at::select(at::view_as_real(complex), 1, 1).copy_(make_dual(numbers({1, 2}), numbers({3, 4})));
+  EXPECT_EQ(tangent_values(at::imag(complex)), (Values{3, 4}));
+  EXPECT_EQ(tangent_values(at::real(complex)), (Values{0, 0}));
+}
+
+TEST(ForwardAD, InPlaceWithItself) {
+  const dual_level level;
+  Tensor x = at::mul(make_dual(numbers({2, 3}), numbers({1, 1})), 1);
+  x.mul_(x);
+  EXPECT_EQ(values_of(x), (Values{4, 9}));
+  EXPECT_EQ(tangent_values(x), (Values{4, 6}));
+  x.exp_();
+  EXPECT_DOUBLE_EQ(tangent_values(x)[0], 4 * std::exp(4.0));
+  Tensor y = numbers({1, 1});
+  y.add_(x);
+  EXPECT_EQ(tangent_values(y), tangent_values(x));
+}
+
+TEST(ForwardAD, UnpackedPrimalsHaveNone) {
+  const dual_level level;
+  const Tensor x = at::mul(make_dual(numbers({1, 2}), numbers({1, 1})), 2);
+  const Tensor primal = unpack_dual(x).primal;
+  EXPECT_TRUE(primal.is_alias_of(x));
+  EXPECT_FALSE(unpack_dual(at::select(primal, 0, 1)).tangent.defined());
+  EXPECT_FALSE(unpack_dual(at::mul(primal, primal)).tangent.defined());
+  Tensor out = at::empty({2}, kDoubles);
+  at::mul_out(out, primal, primal);
+  EXPECT_EQ(values_of(out), (Values{4, 16}));
+}
+
+TEST(ForwardAD, DetachInPlaceDropsTheTangent) {
+  const dual_level level;
+  Tensor x = at::mul(make_dual(numbers({1, 2}), numbers({1, 1})), 2);
+  x.detach_();
+  EXPECT_FALSE(unpack_dual(x).tangent.defined());
+  EXPECT_FALSE(unpack_dual(at::mul(x, x)).tangent.defined());
+}
+
+// f(x) = sum(x^3): the Hessian is diag(6 x).
+TEST(ForwardAD, ForwardOverReverseIsAHessianVectorProduct) {
+  const dual_level level;
+  const Tensor point = numbers({1, 2}).set_requires_grad(true);
+  const Tensor x = make_dual(point, numbers({1, 10}));
+  for (const bool create_graph : {false, true}) {
+    const Tensor f = at::sum(at::mul(at::mul(x, x), x));
+    const Tensor g = grad({f}, {x}, {}, true, create_graph)[0];
+    EXPECT_EQ(values_of(g), (Values{3, 12}));
+    EXPECT_EQ(tangent_values(g), (Values{6, 120}));
+  }
+  // Formulas that use the result, and accumulation of several gradients.
+  const Tensor f = at::sum(at::add(at::exp(x), at::mul(at::tanh(x), at::exp(x))));
+  const Tensor g = grad({f}, {x})[0];
+  const Tensor expected = [] {
+    const Tensor p = numbers({1, 2}).set_requires_grad(true);
+    const Tensor h = at::sum(at::add(at::exp(p), at::mul(at::tanh(p), at::exp(p))));
+    const Tensor first = grad({h}, {p}, {}, true, true)[0];
+    return grad({first}, {p}, {numbers({1, 10})})[0];
+  }();
+  const Values got = tangent_values(g), want = values_of(expected);
+  ASSERT_EQ(got.size(), 2u);
+  for (size_t i = 0; i < 2; ++i) EXPECT_NEAR(got[i], want[i], 1e-9);
+}
+
+TEST(ForwardAD, ReverseOverForward) {
+  const Tensor point = numbers({1, 2}).set_requires_grad(true);
+  const dual_level level;
+  const Tensor x = make_dual(point, numbers({1, 10}));
+  const Tensor df = unpack_dual(at::sum(at::mul(at::mul(x, x), x))).tangent;  // sum(3 x^2 v)
+  EXPECT_EQ(values_of(df), Values{123});
+  EXPECT_EQ(values_of(grad({df}, {point})[0]), (Values{6, 120}));
+}
+
+TEST(ForwardAD, GradientsAccumulateWithTheirTangents) {
+  const dual_level level;
+  const Tensor x = at::mul(make_dual(numbers({3}), numbers({1})), 1).detach().set_requires_grad(true);
+  const Tensor scale = make_dual(numbers({2}), numbers({5}));
+  at::sum(at::mul(x, scale)).backward();
+  at::sum(at::mul(x, at::mul(scale, scale))).backward();
+  EXPECT_EQ(values_of(x.grad()), Values{6});
+  EXPECT_EQ(tangent_values(x.grad()), Values{25});
+}
+
+struct Doubled : Function<Doubled> {
+  static Tensor forward(AutogradContext*, const Tensor& x) { return at::mul(x, 2); }
+  static variable_list backward(AutogradContext*, variable_list grads) { return {at::mul(grads[0], 2)}; }
+};
+
+TEST(ForwardAD, UserDefinedFunctionsAreRefused) {
+  const dual_level level;
+  EXPECT_EQ(values_of(Doubled::apply(numbers({1}))), Values{2});
+  const Tensor x = make_dual(numbers({1}), numbers({1}));
+  EXPECT_TRUE(contains(message_of<c10::NotImplementedError>([&] { Doubled::apply(x); }), "jvp is not implemented"));
+}
+
+}  // namespace
+}  // namespace torch::autograd
