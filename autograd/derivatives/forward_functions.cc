@@ -102,9 +102,9 @@ Tensor scaled(const Tensor& t, const Scalar& alpha) {
   return alpha.equal(1) ? t : at::mul(t, alpha);
 }
 
-Tensor channel_tangent(const Tensor& t, int64_t dims) {
+Tensor channel_tangent(const Tensor& t, int64_t dims, int64_t channel) {
   DimVector sizes(static_cast<size_t>(dims), 1);
-  sizes[1] = t.numel();
+  sizes[static_cast<size_t>(channel)] = t.numel();
   return at::reshape(t, sizes);
 }
 

@@ -35,8 +35,8 @@ Tensor layer_norm_weight_tangent(const Tensor& t, const Tensor& input, IntArrayR
 
 // alpha * t for a number; t itself for 1.
 Tensor scaled(const Tensor& t, const Scalar& alpha);
-// A tensor per channel (dimension 1), as it is added to a result of `dims` dimensions.
-Tensor channel_tangent(const Tensor& t, int64_t dims);
+// A number per channel, as it is added to a result of `dims` dimensions whose channels are dimension `channel`.
+Tensor channel_tangent(const Tensor& t, int64_t dims, int64_t channel);
 // What as_strided shows of `self`, of `t`, which has self's strides.
 Tensor as_strided_tangent(
     const Tensor& t, const Tensor& self, IntArrayRef size, IntArrayRef stride, std::optional<int64_t> storage_offset);

@@ -117,7 +117,7 @@ Tensor scatter_src_backward(const Tensor& grad, int64_t dim, const Tensor& index
 }
 
 Tensor scatter_value_reduce_backward(const Tensor& grad, int64_t dim, const Tensor& index, const Scalar& value, std::string_view reduce) {
-  return reduce == "add" ? grad : at::scatter(grad, dim, index, value, reduce);
+  return reduce == "add" ? grad : at::scatter(grad, dim, index, conj_of(value), reduce);
 }
 
 std::tuple<Tensor, Tensor> scatter_reduce_backward(
@@ -133,8 +133,8 @@ std::tuple<Tensor, Tensor> scatter_reduce_backward(
     grad_src = grad_at;
   } else if (reduce == "mean") {
     const Tensor start = include_self ? at::ones_like(self) : at::zeros_like(self);
-    const Tensor count = at::clamp_min(at::scatter_add(start, dim, index, at::ones(index.sizes(), grad.options())), Scalar(1));
-    grad_self = at::div(grad, count);
+    const Tensor count = at::scatter_add(start, dim, index, at::ones(index.sizes(), grad.options()));
+    grad_self = at::div(grad, at::masked_fill(count, at::eq(count, Scalar(0)), Scalar(1)));
     grad_src = at::gather(grad_self, dim, index);
   } else if (reduce == "prod") {
     const Tensor base = include_self ? self : at::scatter(self, dim, index, Scalar(1));
@@ -146,7 +146,7 @@ std::tuple<Tensor, Tensor> scatter_reduce_backward(
     const Tensor product = at::scatter_reduce(base_one, dim, index, used_one, "prod", true);
     const auto others = [&](const Tensor& value, const Tensor& value_one, const Tensor& total, const Tensor& zero_count) {
       const Tensor without = at::sub(zero_count, at::_to_copy(at::eq(value, Scalar(0)), grad.options()));
-      return at::masked_fill(at::div(total, value_one), at::gt(without, Scalar(0)), Scalar(0));
+      return at::masked_fill(conj_of(at::div(total, value_one)), at::ne(without, Scalar(0)), Scalar(0));
     };
     grad_self = at::mul(grad, others(base, base_one, product, zeros));
     grad_src = at::mul(grad_at, others(used, used_one, at::gather(product, dim, index), at::gather(zeros, dim, index)));

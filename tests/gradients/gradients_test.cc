@@ -424,6 +424,36 @@ TEST(Gradients, NoDerivativeIsLeftOut) {
   EXPECT_GT(differentiable, 150u);
 }
 
+// Whether the operator takes the case's arguments as complex numbers.
+bool takes_complex(const Case& c) {
+  try {
+    ArgumentReader reader(c, true);
+    reader.read();
+    const NoGradGuard no_grad;
+    const c10::OperatorHandle op = find(c.op);
+    const variable_list results = call_of(op, reader, is_mutating(c.op))(reader.inputs);
+    return !reader.inputs.empty() && !results.empty() && (results[0].is_complex() || results[0].is_floating_point());
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+TEST(Gradients, ComplexNumbersAreNotLeftOut) {
+  const Cases cases = read_cases();
+  std::set<std::string> covered;
+  for (const Case& c : cases.cases) {
+    if (c.flags.count("complex") != 0 || c.flags.count("real") != 0) covered.insert(c.op);
+  }
+  for (const auto& [name, entry] : read_tables()) {
+    if (!entry.has_derivative || !entry.has_kernel || covered.count(name) != 0) continue;
+    for (const Case& c : cases.cases) {
+      if (c.op != name) continue;
+      EXPECT_FALSE(takes_complex(c)) << name << " (" << entry.family << ") takes complex numbers and has no complex case";
+      break;
+    }
+  }
+}
+
 TEST(Gradients, NoForwardDerivativeIsLeftOut) {
   size_t differentiable = 0;
   for (const auto& [name, entry] : read_tables()) {
