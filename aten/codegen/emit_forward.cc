@@ -225,7 +225,7 @@ class ForwardEmitter {
       if (inputs.size() > 1) {
         std::string mask;
         for (const std::string& other : inputs) mask += (mask.empty() ? "" : ", ") + std::string(other == name ? "true" : "false");
-        body = "const std::array<bool, " + std::to_string(inputs.size()) + "> grad_input_mask{" + mask + "}; return std::get<" +
+        body = "[[maybe_unused]] const std::array<bool, " + std::to_string(inputs.size()) + "> grad_input_mask{" + mask + "}; return std::get<" +
                std::to_string(place - inputs.begin()) + ">(" + reading.text + ");";
       }
       term.value = function + name + "_t, " + result_name(number) + ", [&]([[maybe_unused]] const Tensor& grad) -> Tensor { " +
