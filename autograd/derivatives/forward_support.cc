@@ -77,7 +77,7 @@ Tensor elementwise_of_complex(const Tensor& tangent, const Tensor& gradient) {
 Tensor ones_of(const Tensor& result) { return at::ones(result.sizes(), result.options()); }
 
 Tensor unknown_gradient(const Tensor& result) {
-  Tensor unknown = at::zeros(result.sizes(), result.options());
+  Tensor unknown = at::ones(result.sizes(), result.options());
   unknown.set_requires_grad(true);
   return unknown;
 }
