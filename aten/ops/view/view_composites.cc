@@ -484,9 +484,4 @@ Tensor sum_to_size(const Tensor& self, IntArrayRef size) {
   return lead > 0 ? at::view(sum, size) : sum;
 }
 
-Tensor& t_(Tensor& self) {
-  TORCH_CHECK(self.dim() <= 2, "t_() expects a tensor with <= 2 dimensions, but self is ", self.dim(), "D");
-  return self.dim() < 2 ? self : at::transpose_(self, 0, 1);
-}
-
 }  // namespace at::native
