@@ -27,7 +27,7 @@ FAMILY_CALLS = {
     "pool": ["copy", "view"],
     "quantized": [],
     "random": ["binary", "copy", "creation", "view"],
-    "reduce": ["binary", "creation", "index", "matmul", "pointwise", "sort", "unary", "view"],
+    "reduce": ["binary", "creation", "index", "join", "pointwise", "sort", "unary", "view"],
     "rnn": [],
     "scan": ["binary", "join", "reduce", "unary", "view"],
     "softmax": [],

@@ -1,13 +1,14 @@
 // quantile, cov, corrcoef, norm_except_dim: compositions, differentiable through what they call.
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "aten/core/tensor.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/index/ops.h"
-#include "aten/ops/matmul/ops.h"
+#include "aten/ops/join/ops.h"
 #include "aten/ops/pointwise/ops.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/sort/ops.h"
@@ -110,6 +111,22 @@ Tensor nanquantile_scalar(const Tensor& self, double q, std::optional<int64_t> d
   return one_quantile(self, q, dim, keepdim, interpolation, true);
 }
 
+namespace {
+
+// a b^T, some rows of the result at a time. Not a matrix product, so that programs that only add numbers link no such library.
+Tensor products_of_rows(const Tensor& a, const Tensor& b) {
+  const int64_t rows = a.size(0), work = a.numel() > 0 ? a.numel() : 1;
+  const int64_t step = (int64_t{1} << 22) / work > 1 ? (int64_t{1} << 22) / work : 1;
+  std::vector<Tensor> parts;
+  for (int64_t i = 0; i < rows; i += step) {
+    const Tensor some = at::narrow(a, 0, i, rows - i < step ? rows - i : step);
+    parts.push_back(at::sum(at::mul(at::unsqueeze(some, 1), at::unsqueeze(b, 0)), IntArrayRef{2}));
+  }
+  return parts.empty() ? at::zeros({rows, rows}, a.options()) : at::cat(parts, 0);
+}
+
+}  // namespace
+
 // Rows are variables, columns observations.
 Tensor cov(const Tensor& self, int64_t correction, const std::optional<Tensor>& fweights,
            const std::optional<Tensor>& aweights) {
@@ -153,7 +170,7 @@ Tensor cov(const Tensor& self, int64_t correction, const std::optional<Tensor>& 
   }
   const Tensor centered = at::sub(in, at::unsqueeze(mean, 1));
   const Tensor weighted = w.defined() ? at::mul(centered, w) : centered;
-  return at::squeeze(at::div(at::mm(centered, at::conj(at::t(weighted))), freedom));
+  return at::squeeze(at::div(products_of_rows(centered, at::conj(weighted)), freedom));
 }
 
 Tensor corrcoef(const Tensor& self) {
