@@ -62,6 +62,11 @@ def kd_op_family(name, kernels = None, visibility = ["//visibility:public"]):
       visibility: of the public target.
     """
     native.exports_files(["ops.textproto"], visibility = ["//visibility:public"])
+    native.filegroup(
+        name = "evidence",
+        srcs = native.glob(["*_test.cc", "*_benchmark.cc"], allow_empty = True),
+        visibility = ["//aten/codegen:__pkg__"],
+    )
     native.genrule(
         name = "generate_ops",
         srcs = ["ops.textproto"],

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "aten/codegen/evidence.h"
 #include "aten/codegen/model.h"
 
 // The files made from a table. Each function returns the text of one.
@@ -25,7 +26,7 @@ std::string emit_methods(const std::vector<Table>& tables);
 // autograd/factories.h: the functions of namespace torch that make tensors and honour TensorOptions::requires_grad.
 std::string emit_factories(const std::vector<Table>& tables);
 // docs/operators.md.
-std::string emit_documentation(const std::vector<Table>& tables);
+std::string emit_documentation(const std::vector<Table>& tables, const Evidence& evidence);
 
 // operator_facts.inc: each operator's name, family and kind of derivative, for tests that leave none out.
 std::string emit_facts(const std::vector<Table>& tables);

@@ -80,7 +80,7 @@ std::string emit_facts(const std::vector<Table>& tables) {
   return out;
 }
 
-std::string emit_documentation(const std::vector<Table>& tables) {
+std::string emit_documentation(const std::vector<Table>& tables, const Evidence& evidence) {
   size_t all = 0;
   size_t with_kernel = 0;
   std::string body;
@@ -96,15 +96,17 @@ std::string emit_documentation(const std::vector<Table>& tables) {
       }
       with_kernel += count;
       rows += "| `" + op.main.schema.qualified_name() + "` | " + forms(op) + " | " + kernel_words(op) + " | " +
-              words(gradient_of(op, op.main)) + " | " + forward_words(forward_of(op, op.main)) + " |\n";
+              evidence.dtypes(op) + " | " + words(gradient_of(op, op.main)) + " | " + forward_words(forward_of(op, op.main)) + " | " +
+              evidence.tests(op) + " | " + evidence.benchmarks(op) + " |\n";
     }
     body += "\n## " + table.family + "\n`//aten/ops/" + table.family + "`, `#include \"aten/ops/" + table.family + "/ops.h\"`\n";
-    if (!rows.empty()) body += "\n| operator | other forms | kernels | derivative | forward derivative |\n| --- | --- | --- | --- | --- |\n" + rows;
+    if (!rows.empty()) body += "\n| operator | other forms | kernels | dtypes | derivative | forward derivative | tests | benchmarks |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n" + rows;
     if (!missing.empty()) body += "\nWithout a kernel (a call throws NotImplementedError): " + missing + "\n";
   }
   return "# Operators\n\nGenerated from the tables `aten/ops/*/ops.textproto` by `bazel build //aten/codegen:operators_md`. " +
          std::to_string(with_kernel) + " of " + std::to_string(all) +
-         " operators have a kernel. A name is `operator.overload`; its schema stands in the table.\n" + body;
+         " operators have a kernel. A name is `operator.overload`; its schema stands in the table. Dtypes are those that generated calls "
+         "gave a result for; tests are the tables of cases and the test files that name the operator.\n" + body;
 }
 
 }  // namespace kindling::codegen

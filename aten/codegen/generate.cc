@@ -2,7 +2,7 @@
 //
 //   generate --table=aten/ops/binary/ops.textproto [--functions=F] [--operator_declarations=F] [--operators=F]
 //            [--registry=F] [--derivatives=F] [--forward=F]
-//   generate [--methods=F] [--factories=F] [--documentation=F] [--facts=F] --table=T1 --table=T2 ...
+//   generate [--methods=F] [--factories=F] [--documentation=F] [--facts=F] --table=T1 --table=T2 ... [--evidence=F ...]
 //
 // A table's family is the name of its folder.
 
@@ -39,19 +39,24 @@ std::string family_of(const std::string& path) {
 
 int run(const std::vector<std::string>& arguments) {
   std::vector<Table> tables;
+  Evidence evidence;
   std::map<std::string, std::string> outputs;
   for (const std::string& argument : arguments) {
     const size_t equals = argument.find('=');
     if (argument.substr(0, 2) != "--" || equals == std::string::npos) return fail("unexpected argument " + argument);
     const std::string key = argument.substr(2, equals - 2);
     const std::string value = argument.substr(equals + 1);
-    if (key != "table") {
+    if (key != "table" && key != "evidence") {
       outputs[key] = value;
       continue;
     }
     std::ifstream file(value, std::ios::binary);
     if (!file) return fail("cannot read " + value);
     const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    if (key == "evidence") {
+      evidence.add(value, text);
+      continue;
+    }
     std::string error;
     auto table = read_table(family_of(value), text, &error);
     if (!table) return fail(value + ": " + error);
@@ -64,7 +69,7 @@ int run(const std::vector<std::string>& arguments) {
   const std::map<std::string, std::function<std::string(const std::vector<Table>&)>> over_all{
       {"methods", emit_methods},
       {"factories", emit_factories},
-      {"documentation", emit_documentation},
+      {"documentation", [&](const std::vector<Table>& all) { return emit_documentation(all, evidence); }},
       {"facts", emit_facts},
   };
   for (const auto& [key, path] : outputs) {
