@@ -198,8 +198,7 @@ class Run {
   Run(const OperatorHandle& recorded, const std::string& name, const Json& json, const torch::safetensors::File& blobs,
       const Options& options)
       : json_(json), name_(name.substr(0, name.find('@'))), blobs_(blobs), options_(options),
-        op_(choose_overload(recorded, name_, json)), bound_(bind(op_.schema(), json)), want_(member(json, "outputs")) {
-    if (!want_.is_array()) throw BadSet("\"outputs\" is not a list");
+        op_(choose_overload(recorded, name_, json)), bound_(bind(op_.schema(), json)), want_(results(member(json, "outputs"))) {
     check_record();
   }
 
@@ -221,6 +220,17 @@ class Run {
   const OperatorHandle& op() const { return op_; }
 
  private:
+  // The recorded results, lists among them one by one.
+  static Json results(const Json& outputs) {
+    if (!outputs.is_array()) throw BadSet("\"outputs\" is not a list");
+    Json all = Json::array();
+    for (const Json& output : outputs) {
+      if (output.is_array()) all.insert(all.end(), output.begin(), output.end());
+      else all.push_back(output);
+    }
+    return all;
+  }
+
   // Everything recorded is read before anything is called, so that a damaged set is seen as one.
   void check_record() const {
     const CaseValues values(blobs_, Layout::kRecorded, c10::kCPU);
@@ -462,7 +472,7 @@ class Run {
   const Options& options_;
   const OperatorHandle op_;
   const std::vector<const Json*> bound_;
-  const Json& want_;
+  const Json want_;
   bool free_choice_ = false;
 };
 

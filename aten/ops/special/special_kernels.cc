@@ -32,7 +32,7 @@ void run(const char* name, const Input& a, const Input& b, Tensor& out) {
 }
 
 // Cut to whole numbers; what is too large stays so.
-int64_t degree(double n) { return n < 0 ? -1 : n < 1e18 ? static_cast<int64_t>(n) : int64_t{1} << 60; }
+int64_t degree(double n) { return n <= -1 ? -1 : n < 1e18 ? static_cast<int64_t>(n) : int64_t{1} << 60; }
 
 // A polynomial of a degree that comes as a floating-point number.
 template <double (*f)(double, int64_t)>

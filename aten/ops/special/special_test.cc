@@ -64,6 +64,9 @@ TEST(Special, FunctionsOfTensorsAndNumbers) {
   EXPECT_NEAR(value(at::special_bessel_j0(x)), 0.51182767173591814, 1e-15);
   EXPECT_NEAR(value(at::special_legendre_polynomial_p(x, 2)), (3 * 1.5 * 1.5 - 1) / 2, 1e-15);
   EXPECT_EQ(value(at::special_shifted_chebyshev_polynomial_t(2.0, tensor_of({2}))), 17);
+  // Degrees are cut towards 0.
+  EXPECT_EQ(value(at::special_chebyshev_polynomial_t(3.0, tensor_of({-0.5}))), 1);
+  EXPECT_EQ(value(at::special_chebyshev_polynomial_t(3.0, tensor_of({-1}))), 0);
 }
 
 TEST(Special, DtypesOfResults) {
