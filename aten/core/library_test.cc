@@ -3,6 +3,7 @@
 #include "aten/core/empty.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/creation/ops.h"
+#include "c10/testing/message_of.h"
 #include "gtest/gtest.h"
 
 namespace {
@@ -27,15 +28,7 @@ TORCH_LIBRARY_IMPL(mine, Meta, m) { m.impl("seven", &seven_meta); }
 
 c10::OperatorHandle find(const char* name) { return c10::Dispatcher::singleton().findSchemaOrThrow(name, ""); }
 
-template <class F>
-std::string message_of(F f) {
-  try {
-    f();
-  } catch (const c10::Error& error) {
-    return error.what_without_backtrace();
-  }
-  return "no error";
-}
+using c10::testing::message_of;
 
 TEST(Library, DefinedOperatorsAreCalledByName) {
   c10::Stack stack{at::ones({2})};

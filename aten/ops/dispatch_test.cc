@@ -5,6 +5,7 @@
 #include "aten/ops/view/ops.h"
 #include "c10/core/grad_mode.h"
 #include "c10/dispatch/registry.h"
+#include "c10/testing/message_of.h"
 #include "gtest/gtest.h"
 
 namespace at {
@@ -22,15 +23,7 @@ std::vector<float> values_of(const Tensor& t) {
   return values;
 }
 
-template <class F>
-std::string message_of(F f) {
-  try {
-    f();
-  } catch (const c10::Error& error) {
-    return error.what_without_backtrace();
-  }
-  return "no error";
-}
+using c10::testing::message_of;
 
 TEST(Dispatch, FunctionMethodInPlaceAndOut) {
   const Tensor a = vector_of({1, 2, 3});

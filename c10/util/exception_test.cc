@@ -1,4 +1,5 @@
 #include "c10/util/exception.h"
+#include "c10/testing/message_of.h"
 
 #include <gtest/gtest.h>
 
@@ -9,15 +10,7 @@
 namespace c10 {
 namespace {
 
-template <typename E, typename F>
-std::string message_of(F&& f) {
-  try {
-    f();
-  } catch (const E& e) {
-    return e.msg();
-  }
-  return "<nothing thrown>";
-}
+using c10::testing::message_of;
 
 TEST(Exception, CheckJoinsItsParts) {
   const int n = 3;

@@ -15,6 +15,7 @@
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/view/ops.h"
 #include "c10/core/cpu_generator.h"
+#include "c10/testing/message_of.h"
 #include "nn/layers/layers.h"
 #include "nn/module/sequential.h"
 
@@ -101,15 +102,7 @@ TEST(Init, Gains) {
   EXPECT_DOUBLE_EQ(init::calculate_gain(torch::kLeakyReLU, 0.5), std::sqrt(2.0 / 1.25));
 }
 
-template <typename F>
-std::string message_of(F&& f) {
-  try {
-    f();
-  } catch (const c10::Error& e) {
-    return e.msg();
-  }
-  return "<nothing thrown>";
-}
+using c10::testing::message_of;
 
 TEST(Init, Errors) {
   EXPECT_EQ(message_of([] { init::eye_(at::empty({3})); }), "Only tensors with 2 dimensions are supported");

@@ -13,20 +13,13 @@
 #include "aten/ops/view/ops.h"
 #include "c10/core/cpu_generator.h"
 #include "c10/core/grad_mode.h"
+#include "c10/testing/message_of.h"
 #include "nn/module/sequential.h"
 
 namespace torch::nn {
 namespace {
 
-template <typename F>
-std::string message_of(F&& f) {
-  try {
-    f();
-  } catch (const c10::Error& e) {
-    return e.msg();
-  }
-  return "<nothing thrown>";
-}
+using c10::testing::message_of;
 
 at::Tensor iota(std::vector<int64_t> sizes) {
   int64_t n = 1;

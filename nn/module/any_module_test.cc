@@ -8,6 +8,7 @@
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/reduce/ops.h"
+#include "c10/testing/message_of.h"
 #include "nn/module/sequential.h"
 
 namespace torch::nn {
@@ -36,15 +37,7 @@ struct Join : Module {
 
 namespace {
 
-template <typename F>
-std::string message_of(F&& f) {
-  try {
-    f();
-  } catch (const c10::Error& e) {
-    return e.msg();
-  }
-  return "<nothing thrown>";
-}
+using c10::testing::message_of;
 
 double value(const at::Tensor& t) {
   return at::item(t).toDouble();

@@ -6,6 +6,7 @@
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
+#include "c10/testing/message_of.h"
 #include "nn/module/functional_module.h"
 #include "nn/module/module_dict.h"
 #include "nn/module/parameter_containers.h"
@@ -14,15 +15,7 @@
 namespace torch::nn {
 namespace {
 
-template <typename F>
-std::string message_of(F&& f) {
-  try {
-    f();
-  } catch (const c10::Error& e) {
-    return e.msg();
-  }
-  return "<nothing thrown>";
-}
+using c10::testing::message_of;
 
 struct Unit : Cloneable<Unit> {
   explicit Unit(int n) : n(n) { reset(); }

@@ -9,21 +9,14 @@
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/view/ops.h"
+#include "c10/testing/message_of.h"
 #include "nn/module/cloneable.h"
 #include "nn/module/module_list.h"
 
 namespace torch::nn {
 namespace {
 
-template <typename F>
-std::string message_of(F&& f) {
-  try {
-    f();
-  } catch (const c10::Error& e) {
-    return e.msg();
-  }
-  return "<nothing thrown>";
-}
+using c10::testing::message_of;
 
 bool same(const at::Tensor& a, const at::Tensor& b) {
   return at::equal(a, b);

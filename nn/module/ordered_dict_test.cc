@@ -1,4 +1,5 @@
 #include "nn/module/ordered_dict.h"
+#include "c10/testing/message_of.h"
 
 #include <gtest/gtest.h>
 
@@ -10,15 +11,7 @@ namespace {
 
 using Dict = OrderedDict<std::string, int>;
 
-template <typename F>
-std::string message_of(F&& f) {
-  try {
-    f();
-  } catch (const c10::Error& e) {
-    return e.msg();
-  }
-  return "<nothing thrown>";
-}
+using c10::testing::message_of;
 
 TEST(OrderedDict, KeepsTheOrderOfInsertion) {
   Dict d;

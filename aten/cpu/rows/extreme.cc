@@ -1,5 +1,6 @@
 // row_max, row_min, column_max, column_min.
 #include "aten/cpu/rows/rows.h"
+#include "aten/cpu/rows/tables.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "aten/cpu/rows/extreme.cc"
@@ -20,12 +21,7 @@ struct ExtremeTable {
   void (*column_max)(const T*, int64_t, int64_t, int64_t, C*);
   void (*column_min)(const T*, int64_t, int64_t, int64_t, C*);
 };
-struct ExtremeTables {
-  ExtremeTable<float> f;
-  ExtremeTable<double> d;
-  ExtremeTable<c10::Half> h;
-  ExtremeTable<c10::BFloat16> b;
-};
+using ExtremeTables = FloatingTables<ExtremeTable>;
 }  // namespace at::cpu
 #endif
 
@@ -103,7 +99,7 @@ constexpr ExtremeTable<T> make_extreme_table() {
 }
 
 const ExtremeTables* extreme_tables() {
-  static constexpr ExtremeTables tables{make_extreme_table<float>(), make_extreme_table<double>(),
+  static constexpr ExtremeTables tables{{make_extreme_table<float>(), make_extreme_table<double>()},
                                         make_extreme_table<c10::Half>(), make_extreme_table<c10::BFloat16>()};
   return &tables;
 }
@@ -119,16 +115,7 @@ HWY_EXPORT(extreme_tables);
 namespace {
 template <class T>
 const ExtremeTable<T>& extreme_table() {
-  const ExtremeTables* tables = HWY_DYNAMIC_DISPATCH(extreme_tables)();
-  if constexpr (std::is_same_v<T, float>) {
-    return tables->f;
-  } else if constexpr (std::is_same_v<T, double>) {
-    return tables->d;
-  } else if constexpr (std::is_same_v<T, c10::Half>) {
-    return tables->h;
-  } else {
-    return tables->b;
-  }
+  return HWY_DYNAMIC_DISPATCH(extreme_tables)()->template get<T>();
 }
 }  // namespace
 

@@ -1,5 +1,6 @@
 // layer_norm_row, layer_norm_backward_row, layer_norm_weight_row.
 #include "aten/cpu/rows/rows.h"
+#include "aten/cpu/rows/tables.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "aten/cpu/rows/layer_norm.cc"
@@ -18,10 +19,7 @@ struct LayerNormTable {
   void (*backward)(const T*, const T*, const T*, T*, int64_t, T, T);
   void (*weight)(const T*, const T*, int64_t, T, T, T*, T*);
 };
-struct LayerNormTables {
-  LayerNormTable<float> f;
-  LayerNormTable<double> d;
-};
+using LayerNormTables = RealTables<LayerNormTable>;
 }  // namespace at::cpu
 #endif
 
@@ -122,12 +120,7 @@ HWY_EXPORT(layer_norm_tables);
 namespace {
 template <class T>
 const LayerNormTable<T>& layer_norm_table() {
-  const LayerNormTables* tables = HWY_DYNAMIC_DISPATCH(layer_norm_tables)();
-  if constexpr (std::is_same_v<T, float>) {
-    return tables->f;
-  } else {
-    return tables->d;
-  }
+  return HWY_DYNAMIC_DISPATCH(layer_norm_tables)()->template get<T>();
 }
 }  // namespace
 

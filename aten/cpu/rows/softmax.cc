@@ -1,5 +1,6 @@
 // Softmax and log-softmax, forward and backward, and row_exp_sum.
 #include "aten/cpu/rows/rows.h"
+#include "aten/cpu/rows/tables.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "aten/cpu/rows/softmax.cc"
@@ -23,10 +24,7 @@ struct SoftmaxTable {
   void (*columns)(const T*, T*, int64_t, int64_t, int64_t, bool);
   void (*backward_columns)(const T*, const T*, T*, int64_t, int64_t, int64_t, bool);
 };
-struct SoftmaxTables {
-  SoftmaxTable<float> f;
-  SoftmaxTable<double> d;
-};
+using SoftmaxTables = RealTables<SoftmaxTable>;
 }  // namespace at::cpu
 #endif
 
@@ -303,12 +301,7 @@ HWY_EXPORT(softmax_tables);
 namespace {
 template <class T>
 const SoftmaxTable<T>& softmax_table() {
-  const SoftmaxTables* tables = HWY_DYNAMIC_DISPATCH(softmax_tables)();
-  if constexpr (std::is_same_v<T, float>) {
-    return tables->f;
-  } else {
-    return tables->d;
-  }
+  return HWY_DYNAMIC_DISPATCH(softmax_tables)()->template get<T>();
 }
 }  // namespace
 

@@ -1,5 +1,6 @@
 // row_sum, row_square_sum, row_abs_sum, column_sum.
 #include "aten/cpu/rows/rows.h"
+#include "aten/cpu/rows/tables.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "aten/cpu/rows/sum.cc"
@@ -19,12 +20,7 @@ struct SumTable {
   double (*abs_sum)(const T*, int64_t);
   void (*columns)(const T*, int64_t, int64_t, int64_t, double*);
 };
-struct SumTables {
-  SumTable<float> f;
-  SumTable<double> d;
-  SumTable<c10::Half> h;
-  SumTable<c10::BFloat16> b;
-};
+using SumTables = FloatingTables<SumTable>;
 }  // namespace at::cpu
 #endif
 
@@ -97,7 +93,7 @@ constexpr SumTable<T> make_sum_table() {
 }
 
 const SumTables* sum_tables() {
-  static constexpr SumTables tables{make_sum_table<float>(), make_sum_table<double>(), make_sum_table<c10::Half>(),
+  static constexpr SumTables tables{{make_sum_table<float>(), make_sum_table<double>()}, make_sum_table<c10::Half>(),
                                     make_sum_table<c10::BFloat16>()};
   return &tables;
 }
@@ -113,16 +109,7 @@ HWY_EXPORT(sum_tables);
 namespace {
 template <class T>
 const SumTable<T>& sum_table() {
-  const SumTables* tables = HWY_DYNAMIC_DISPATCH(sum_tables)();
-  if constexpr (std::is_same_v<T, float>) {
-    return tables->f;
-  } else if constexpr (std::is_same_v<T, double>) {
-    return tables->d;
-  } else if constexpr (std::is_same_v<T, c10::Half>) {
-    return tables->h;
-  } else {
-    return tables->b;
-  }
+  return HWY_DYNAMIC_DISPATCH(sum_tables)()->template get<T>();
 }
 }  // namespace
 
