@@ -103,14 +103,14 @@ template void throw_error<EnforceFiniteError>(const char*, const char*, uint32_t
 template void throw_error<LinAlgError>(const char*, const char*, uint32_t, std::string);
 template void throw_error<OutOfMemoryError>(const char*, const char*, uint32_t, std::string);
 
-template void throw_text<Error>(const char*, const char*, uint32_t, const char*, ...);
-template void throw_text<IndexError>(const char*, const char*, uint32_t, const char*, ...);
-template void throw_text<ValueError>(const char*, const char*, uint32_t, const char*, ...);
-template void throw_text<TypeError>(const char*, const char*, uint32_t, const char*, ...);
-template void throw_text<NotImplementedError>(const char*, const char*, uint32_t, const char*, ...);
-template void throw_text<EnforceFiniteError>(const char*, const char*, uint32_t, const char*, ...);
-template void throw_text<LinAlgError>(const char*, const char*, uint32_t, const char*, ...);
-template void throw_text<OutOfMemoryError>(const char*, const char*, uint32_t, const char*, ...);
+template void throw_text<Error>(const char*, const char*, uint32_t, const char*, const uint64_t*);
+template void throw_text<IndexError>(const char*, const char*, uint32_t, const char*, const uint64_t*);
+template void throw_text<ValueError>(const char*, const char*, uint32_t, const char*, const uint64_t*);
+template void throw_text<TypeError>(const char*, const char*, uint32_t, const char*, const uint64_t*);
+template void throw_text<NotImplementedError>(const char*, const char*, uint32_t, const char*, const uint64_t*);
+template void throw_text<EnforceFiniteError>(const char*, const char*, uint32_t, const char*, const uint64_t*);
+template void throw_text<LinAlgError>(const char*, const char*, uint32_t, const char*, const uint64_t*);
+template void throw_text<OutOfMemoryError>(const char*, const char*, uint32_t, const char*, const uint64_t*);
 
 std::string default_check_message(const char* condition) {
   return str("Expected ", condition,
@@ -119,13 +119,10 @@ std::string default_check_message(const char* condition) {
 }
 
 void throw_internal_assert(const char* func, const char* file, uint32_t line, const char* condition, const char* letters,
-                           ...) {
-  va_list parts;
-  va_start(parts, letters);
-  const std::string msg = concatenate_list(letters, parts);
-  va_end(parts);
-  throw_text<Error>(func, file, line, "ssssust", condition, " INTERNAL ASSERT FAILED at \"", file, "\":", uint64_t{line},
-                    ", please report a bug to Kindling. ", &msg);
+                           const uint64_t* words) {
+  throw_error<Error>(func, file, line,
+                     str(condition, " INTERNAL ASSERT FAILED at \"", file, "\":", line, ", please report a bug to Kindling. ",
+                         concatenate(letters, words)));
 }
 
 bool warn_once(unsigned char* flag) noexcept {

@@ -100,29 +100,25 @@ void throw_error(const char* func, const char* file, uint32_t line, std::string 
   throw E(SourceLocation{func, file, line}, std::move(msg));
 }
 
-// Throws E with the text of the parts, which travel as concatenate() says.
+// Throws E with the text of the parts, stored as concatenate() reads them.
 template <typename E>
-[[noreturn]] C10_COLD void throw_text(const char* func, const char* file, uint32_t line, const char* letters, ...);
-extern template void throw_text<Error>(const char*, const char*, uint32_t, const char*, ...);
-extern template void throw_text<IndexError>(const char*, const char*, uint32_t, const char*, ...);
-extern template void throw_text<ValueError>(const char*, const char*, uint32_t, const char*, ...);
-extern template void throw_text<TypeError>(const char*, const char*, uint32_t, const char*, ...);
-extern template void throw_text<NotImplementedError>(const char*, const char*, uint32_t, const char*, ...);
-extern template void throw_text<EnforceFiniteError>(const char*, const char*, uint32_t, const char*, ...);
-extern template void throw_text<LinAlgError>(const char*, const char*, uint32_t, const char*, ...);
-extern template void throw_text<OutOfMemoryError>(const char*, const char*, uint32_t, const char*, ...);
+[[noreturn]] C10_COLD void throw_text(const char* func, const char* file, uint32_t line, const char* letters, const uint64_t* words);
+extern template void throw_text<Error>(const char*, const char*, uint32_t, const char*, const uint64_t*);
+extern template void throw_text<IndexError>(const char*, const char*, uint32_t, const char*, const uint64_t*);
+extern template void throw_text<ValueError>(const char*, const char*, uint32_t, const char*, const uint64_t*);
+extern template void throw_text<TypeError>(const char*, const char*, uint32_t, const char*, const uint64_t*);
+extern template void throw_text<NotImplementedError>(const char*, const char*, uint32_t, const char*, const uint64_t*);
+extern template void throw_text<EnforceFiniteError>(const char*, const char*, uint32_t, const char*, const uint64_t*);
+extern template void throw_text<LinAlgError>(const char*, const char*, uint32_t, const char*, const uint64_t*);
+extern template void throw_text<OutOfMemoryError>(const char*, const char*, uint32_t, const char*, const uint64_t*);
 
 template <typename E>
-void throw_text(const char* func, const char* file, uint32_t line, const char* letters, ...) {
-  va_list parts;
-  va_start(parts, letters);
-  std::string msg = concatenate_list(letters, parts);
-  va_end(parts);
-  throw_error<E>(func, file, line, std::move(msg));
+void throw_text(const char* func, const char* file, uint32_t line, const char* letters, const uint64_t* words) {
+  throw_error<E>(func, file, line, concatenate(letters, words));
 }
 
 [[noreturn]] C10_COLD void throw_internal_assert(const char* func, const char* file, uint32_t line, const char* condition,
-                                                 const char* letters, ...);
+                                                 const char* letters, const uint64_t* words);
 
 // The message of a failed check: the parts' text, or a sentence about the condition where there are none.
 C10_COLD std::string default_check_message(const char* condition);
@@ -142,12 +138,12 @@ template <typename E>
 template <typename E, typename First, typename... Parts>
 [[noreturn]] C10_ALWAYS_INLINE void check_failed(const char* func, const char* file, uint32_t line, const char*,
                                                  const First& first, const Parts&... parts) {
-  throw_text<E>(func, file, line, kPartLetters<First, Parts...>, passed_part(first), passed_part(parts)...);
+  throw_text<E>(func, file, line, kPartLetters<First, Parts...>, StoredParts<First, Parts...>(first, parts...).words);
 }
 template <typename... Parts>
 [[noreturn]] C10_ALWAYS_INLINE void assert_failed(const char* func, const char* file, uint32_t line, const char* condition,
                                                   const Parts&... parts) {
-  throw_internal_assert(func, file, line, condition, kPartLetters<Parts...>, passed_part(parts)...);
+  throw_internal_assert(func, file, line, condition, kPartLetters<Parts...>, StoredParts<Parts...>(parts...).words);
 }
 }  // namespace detail
 

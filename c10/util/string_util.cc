@@ -3,7 +3,6 @@
 #include <cxxabi.h>
 
 #include <charconv>
-#include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 
@@ -35,38 +34,24 @@ void append_pointer(std::string& out, const void* value) {
   out.append(buf, std::to_chars(buf + 2, buf + sizeof(buf), reinterpret_cast<uintptr_t>(value), 16).ptr);
 }
 
-std::string concatenate_list(const char* letters, va_list parts) {
+std::string concatenate(const char* letters, const uint64_t* words) {
   std::string out;
   for (; *letters != '\0'; ++letters) {
+    const uint64_t word = *words++;
     switch (*letters) {
       case 's': {
-        const char* const text = va_arg(parts, const char*);
+        const char* const text = reinterpret_cast<const char*>(word);
         out += text == nullptr ? "(null)" : text;
         break;
       }
-      case 't': out += *va_arg(parts, const std::string*); break;
-      case 'v': {
-        const TextPart text = va_arg(parts, TextPart);
-        out.append(text.begin, text.size);
-        break;
-      }
-      case 'c': out += static_cast<char>(va_arg(parts, int)); break;
-      case 'i': append_i64(out, va_arg(parts, int64_t)); break;
-      case 'u': append_u64(out, va_arg(parts, uint64_t)); break;
-      default: {
-        const ErasedPart part = va_arg(parts, ErasedPart);
-        part.append(out, part.value);
-      }
+      case 't': out += *reinterpret_cast<const std::string*>(word); break;
+      case 'v': out.append(reinterpret_cast<const char*>(word), static_cast<size_t>(*words++)); break;
+      case 'c': out += static_cast<char>(word); break;
+      case 'i': append_i64(out, static_cast<int64_t>(word)); break;
+      case 'u': append_u64(out, word); break;
+      default: reinterpret_cast<void (*)(std::string&, const void*)>(*words++)(out, reinterpret_cast<const void*>(word));
     }
   }
-  return out;
-}
-
-std::string concatenate(const char* letters, ...) {
-  va_list parts;
-  va_start(parts, letters);
-  std::string out = concatenate_list(letters, parts);
-  va_end(parts);
   return out;
 }
 

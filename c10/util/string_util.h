@@ -7,7 +7,6 @@
 //   std::string s = c10::str("expected ", 2, " but got ", sizes);
 #pragma once
 
-#include <cstdarg>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -82,18 +81,10 @@ void append_part(std::string& out, const X& value) {
   }
 }
 
-// Parts travel through C's variable arguments to one function, so that building a text costs its caller little more than
-// loading the parts: a letter for each says how to read it back.
-//   s const char*   t const std::string*   v TextPart   c char   i int64_t   u uint64_t   x ErasedPart
-struct TextPart {
-  const char* begin;
-  size_t size;
-};
-struct ErasedPart {
-  const void* value;
-  void (*append)(std::string& out, const void* value);
-};
-
+// Parts travel as 64-bit words to one function, so that building a text costs its caller little more than storing them: a
+// letter for each says how to read it back. (Not as C's variable arguments: clang merges the ends of blocks that push
+// different numbers of them, and its unwind tables then lead an exception astray.)
+//   s const char*   t const std::string*   v begin, size   c char   i int64_t   u uint64_t   x value, its append function
 template <typename X>
 void append_erased(std::string& out, const void* value) {
   append_part(out, *static_cast<const X*>(value));
@@ -121,30 +112,39 @@ constexpr char part_letter() {
 }
 
 template <typename X>
-C10_ALWAYS_INLINE constexpr auto passed_part(const X& part) {
+inline constexpr size_t kPartWords = part_letter<X>() == 'v' || part_letter<X>() == 'x' ? 2 : 1;
+
+template <typename X>
+C10_ALWAYS_INLINE void store_part(uint64_t*& words, const X& part) {
   constexpr char letter = part_letter<X>();
   if constexpr (letter == 's') {
-    return static_cast<const char*>(part);
+    *words++ = reinterpret_cast<uintptr_t>(static_cast<const char*>(part));
   } else if constexpr (letter == 't') {
-    return &part;
+    *words++ = reinterpret_cast<uintptr_t>(&part);
   } else if constexpr (letter == 'v') {
-    return TextPart{part.data(), part.size()};
-  } else if constexpr (letter == 'c') {
-    return static_cast<int>(part);
-  } else if constexpr (letter == 'u') {
-    return static_cast<uint64_t>(part);
-  } else if constexpr (letter == 'i') {
-    return static_cast<int64_t>(part);
+    *words++ = reinterpret_cast<uintptr_t>(part.data());
+    *words++ = part.size();
+  } else if constexpr (letter == 'x') {
+    *words++ = reinterpret_cast<uintptr_t>(__builtin_addressof(part));
+    *words++ = reinterpret_cast<uintptr_t>(&append_erased<X>);
   } else {
-    return ErasedPart{__builtin_addressof(part), &append_erased<X>};
+    *words++ = static_cast<uint64_t>(part);
   }
 }
 
 template <typename... Parts>
+struct StoredParts {
+  uint64_t words[sizeof...(Parts) == 0 ? 1 : (kPartWords<Parts> + ... + 0)];
+  C10_ALWAYS_INLINE explicit StoredParts(const Parts&... parts) {
+    uint64_t* next = words;
+    (store_part(next, parts), ...);
+  }
+};
+
+template <typename... Parts>
 inline constexpr char kPartLetters[] = {part_letter<Parts>()..., '\0'};
 
-std::string concatenate(const char* letters, ...);
-std::string concatenate_list(const char* letters, va_list parts);
+std::string concatenate(const char* letters, const uint64_t* words);
 }  // namespace detail
 
 // Concatenates the texts of all parts.
@@ -159,7 +159,7 @@ inline std::string str(const char* s) {
 }
 template <typename... Parts>
 C10_ALWAYS_INLINE std::string str(const Parts&... parts) {
-  return detail::concatenate(detail::kPartLetters<Parts...>, detail::passed_part(parts)...);
+  return detail::concatenate(detail::kPartLetters<Parts...>, detail::StoredParts<Parts...>(parts...).words);
 }
 
 // The elements' texts with `delimiter` between them.
