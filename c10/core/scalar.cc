@@ -1,9 +1,9 @@
 #include "c10/core/scalar.h"
 
 #include <cmath>
-#include <stdexcept>
 
 #include "c10/core/type_meta.h"
+#include "c10/util/exception.h"
 
 namespace c10 {
 
@@ -18,7 +18,7 @@ void Scalar::overflow(ScalarType type) {
     case kBFloat16: name = "at::BFloat16"; break;
     default: break;
   }
-  throw std::runtime_error(str("value cannot be converted to type ", name, " without overflow"));
+  C10_THROW_ERROR(ValueError, str("value cannot be converted to type ", name, " without overflow"));
 }
 
 Scalar Scalar::operator-() const {

@@ -119,11 +119,13 @@ void reduce_by_inputs(const Plan& plan, int64_t tiles, int64_t outputs, int spli
 void reduce(const ReduceKernel& kernel, const ReduceArgs& args, const ReduceParams& params) {
   Plan plan{kernel, params, StridedDims<3>(), StridedDims<1>(), static_cast<const char*>(args.in),
             {static_cast<char*>(args.out[0]), static_cast<char*>(args.out[1])}};
+  bool reads = true;  // nothing is addressed where nothing is read
+  for (int d = 0; d < args.ndim; ++d) reads = reads && args.sizes[d] != 0;
   for (int d = args.ndim - 1; d >= 0; --d) {
     if (args.reduced[d]) {
       plan.reduced.push(args.sizes[d], {args.strides[d]});
     } else {
-      plan.kept.push(args.sizes[d], {args.strides[d], args.out[0] ? args.out_strides[0][d] : 0, args.out[1] ? args.out_strides[1][d] : 0});
+      plan.kept.push(args.sizes[d], {reads ? args.strides[d] : 0, args.out[0] ? args.out_strides[0][d] : 0, args.out[1] ? args.out_strides[1][d] : 0});
     }
   }
   plan.kept.normalize();

@@ -127,7 +127,7 @@ double row_abs_sum(const T* x, int64_t n) {
 }
 template <class T>
 void column_sum(const T* x, int64_t row_stride, int64_t rows, int64_t cols, double* acc) {
-  sum_table<T>().columns(x, row_stride, rows, cols, acc);
+  if (rows > 0) sum_table<T>().columns(x, row_stride, rows, cols, acc);
 }
 
 #define ATEN_CPU_ROWS_SUM(T)                                  \

@@ -38,18 +38,19 @@ Tensor tile(const Tensor& self, IntArrayRef dims) {
 Tensor flip(const Tensor& self, IntArrayRef dims) {
   DimVector strides(self.strides().begin(), self.strides().end());
   uint64_t seen = 0;
-  char* start = static_cast<char*>(self.data_ptr());
+  int64_t first = 0;
   for (int64_t dim : dims) {
     const int64_t d = maybe_wrap_dim(dim, self.dim());
     TORCH_CHECK((seen & (uint64_t{1} << d)) == 0, "dim ", d, " appears multiple times in the list of dims");
     seen |= uint64_t{1} << d;
     if (self.dim() == 0) continue;
-    if (self.numel() > 0) start += (self.sizes()[d] - 1) * strides[d] * static_cast<int64_t>(self.itemsize());
+    if (self.numel() > 0) first += (self.sizes()[d] - 1) * strides[d];
     strides[d] = -strides[d];
   }
   TensorSpec spec = pointwise::result_spec({self}, self.scalar_type());
   Tensor result = empty_spec(spec);
   if (self.is_meta() || self.numel() == 0) return result;
+  char* start = static_cast<char*>(self.data_ptr()) + first * static_cast<int64_t>(self.itemsize());
   const cpu::Operand source{start, self.sizes().data(), strides.data(), self.dim(), static_cast<int64_t>(self.itemsize())};
   cpu::copy(pointwise::operand_of(result), self.scalar_type(), source, self.scalar_type());
   return result;

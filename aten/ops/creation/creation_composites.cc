@@ -127,11 +127,12 @@ Tensor combinations(const Tensor& self, int64_t r, bool with_replacement) {
   TORCH_CHECK(r >= 0, "Expect a non-negative number, but got ", r);
   if (r == 0) return empty_contiguous({0}, self.scalar_type(), self.device());
   const int64_t n = self.numel();
+  if (n == 0 || (!with_replacement && r > n)) return empty_contiguous({0, r}, self.scalar_type(), self.device());
   // Index tuples in lexicographic order: strictly increasing, or not decreasing with replacement.
   std::vector<int64_t> rows;
   std::vector<int64_t> at_position(r);
   for (int64_t i = 0; i < r; ++i) at_position[i] = with_replacement ? 0 : i;
-  bool more = n > 0 && (with_replacement || r <= n);
+  bool more = true;
   while (more) {
     rows.insert(rows.end(), at_position.begin(), at_position.end());
     int64_t i = r - 1;

@@ -1,5 +1,6 @@
 // Arithmetic and geometric progressions, identities and index grids.
 #include <algorithm>
+#include <limits>
 #include <cmath>
 
 #include "aten/core/empty.h"
@@ -229,22 +230,32 @@ void check_grid(const char* name, int64_t row, int64_t col) {
   TORCH_CHECK(col >= 0, name, ": col must be non-negative, got ", col);
 }
 
-// Rows first, then columns, of the elements of a row x col matrix for which first(r) <= c < last(r).
-template <class Bounds>
-Tensor triangle_indices(int64_t row, int64_t col, const TensorOptions& options, const Bounds& bounds) {
-  int64_t count = 0;
-  for (int64_t r = 0; r < row; ++r) {
-    const auto [first, last] = bounds(r);
-    count += std::max<int64_t>(last - first, 0);
-  }
+using Wide = __int128;
+
+// How many elements of a row x col matrix lie on or below the diagonal `offset`.
+Wide elements_below(int64_t row, int64_t col, Wide offset) {
+  const Wide first = std::clamp<Wide>(-offset, 0, row);               // the first row that has any
+  const Wide full = std::clamp<Wide>(col - offset - 1, first, row);  // the first row that has all
+  return (full - first) * (first + full + 2 * offset + 1) / 2 + (row - full) * col;
+}
+
+// Rows first, then columns, of the elements on or below (above) a diagonal.
+Tensor triangle_indices(const char* name, bool lower, int64_t row, int64_t col, int64_t offset, const TensorOptions& options) {
+  check_grid(name, row, col);
+  const Wide elements = lower ? elements_below(row, col, offset) : Wide{row} * col - elements_below(row, col, Wide{offset} - 1);
+  TORCH_CHECK_VALUE(elements <= std::numeric_limits<int64_t>::max() / 2, name, ": the number of indices overflows");
+  const int64_t count = static_cast<int64_t>(elements);
   Tensor result = empty_contiguous({2, count}, options.scalar_type(), options.device());
-  if (result.is_meta()) return result;
-  cpu::visit_real(result.scalar_type(), "tril_indices", [&](auto tag) {
+  if (result.is_meta() || count == 0) return result;
+  const int64_t first_row = lower ? static_cast<int64_t>(std::clamp<Wide>(-Wide{offset}, 0, row)) : 0;
+  const int64_t last_row = lower ? row : static_cast<int64_t>(std::clamp<Wide>(Wide{col} - offset, 0, row));
+  cpu::visit_real(result.scalar_type(), name, [&](auto tag) {
     using T = typename decltype(tag)::type;
     T* rows = result.data_ptr<T>();
     T* cols = rows + count;
-    for (int64_t r = 0; r < row; ++r) {
-      const auto [first, last] = bounds(r);
+    for (int64_t r = first_row; r < last_row; ++r) {
+      const int64_t first = lower ? 0 : static_cast<int64_t>(std::clamp<Wide>(Wide{r} + offset, 0, col));
+      const int64_t last = lower ? static_cast<int64_t>(std::clamp<Wide>(Wide{r} + offset + 1, 0, col)) : col;
       for (int64_t c = first; c < last; ++c) {
         *rows++ = static_cast<T>(r);
         *cols++ = static_cast<T>(c);
@@ -254,25 +265,14 @@ Tensor triangle_indices(int64_t row, int64_t col, const TensorOptions& options, 
   return result;
 }
 
-struct ColumnRange {
-  int64_t first;
-  int64_t last;
-};
-
 }  // namespace
 
 Tensor tril_indices(int64_t row, int64_t col, int64_t offset, TensorOptions options) {
-  check_grid("tril_indices", row, col);
-  return triangle_indices(row, col, options, [&](int64_t r) {
-    return ColumnRange{0, std::clamp<int64_t>(r + offset + 1, 0, col)};
-  });
+  return triangle_indices("tril_indices", true, row, col, offset, options);
 }
 
 Tensor triu_indices(int64_t row, int64_t col, int64_t offset, TensorOptions options) {
-  check_grid("triu_indices", row, col);
-  return triangle_indices(row, col, options, [&](int64_t r) {
-    return ColumnRange{std::clamp<int64_t>(r + offset, 0, col), col};
-  });
+  return triangle_indices("triu_indices", false, row, col, offset, options);
 }
 
 namespace {

@@ -23,6 +23,7 @@ double log_gamma(double x) {
 
 double draw_poisson(Draws& draws, double mean) {
   if (mean == 0) return 0;
+  if (std::isinf(mean)) return mean;
   if (mean < 10) {
     const double limit = std::exp(-mean);
     double product = 1, count = 0;
@@ -56,8 +57,10 @@ double stirling_tail(double k) {
 }
 
 double draw_binomial(Draws& draws, double n, double p, bool in_float) {
+  if (std::isnan(n) || std::isnan(p)) return NAN;
   if (n <= 0 || p <= 0) return 0;
   if (p >= 1) return n;
+  if (std::isinf(n)) return n;
   if (p > 0.5) return n - draw_binomial(draws, n, 1 - p, in_float);
   if (n * p < 10) {
     double sum = 0, count = 0;

@@ -28,6 +28,7 @@ std::array<TensorSpec, 2> pair_spec(const Tensor& self, DimVector sizes) {
 // positions to the rows of values and indices, which have m elements.
 template <class F>
 void for_chosen(const Tensor& self, int64_t dim, Tensor& values, Tensor& indices, int64_t m, const F& choose) {
+  if (self.numel() == 0) return;
   const Tensor x = dense(self);
   DenseOut v(values), i(indices);
   const DimSplit s = split_at_dim(x.sizes(), dim);

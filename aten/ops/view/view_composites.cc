@@ -7,6 +7,7 @@
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/view/ops.h"
+#include "aten/ops/view/pieces.h"
 
 namespace at::native {
 namespace {
@@ -33,7 +34,7 @@ void check_split_rank(const char* name, const Tensor& self, int64_t least) {
 
 void check_divisible(const char* name, const Tensor& self, int64_t dim, int64_t sections) {
   TORCH_CHECK(
-      sections != 0 && self.size(dim) % sections == 0,
+      sections > 0 && self.size(dim) % sections == 0,
       name, " attempted to split along dimension ", dim, ", but the size of the dimension ", self.size(dim),
       " is not divisible by the split_size ", sections, "!");
 }
@@ -244,7 +245,9 @@ Tensor diag_embed(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2
   const int64_t d2 = maybe_wrap_dim(dim2, rank);
   TORCH_CHECK(d1 != d2, "diagonal dimensions cannot be identical ", dim1, ", ", dim2);
   TORCH_CHECK(self.dim() > 0, "diag_embed: expected a tensor with at least 1 dimension, got a 0-dim tensor");
-  const int64_t side = self.size(-1) + std::abs(offset);
+  const uint64_t shift = offset < 0 ? 0 - static_cast<uint64_t>(offset) : static_cast<uint64_t>(offset);
+  int64_t side = 0;
+  TORCH_CHECK_VALUE(!__builtin_add_overflow(self.size(-1), shift, &side), "diag_embed: offset ", offset, " is too large");
   DimVector sizes(self.sizes().begin(), self.sizes().end());
   sizes.pop_back();
   sizes.insert(sizes.begin() + std::min(d1, d2), side);
@@ -318,8 +321,9 @@ std::vector<Tensor> chunk(const Tensor& self, int64_t chunks, int64_t dim) {
   TORCH_CHECK(self.dim() > 0, "chunk expects at least a 1-dimensional tensor");
   TORCH_CHECK(chunks > 0, "chunk expects `chunks` to be greater than 0, got: ", chunks);
   const int64_t size = self.size(dim);
-  const int64_t length = (size + chunks - 1) / chunks;
+  const int64_t length = size / chunks + (size % chunks != 0);
   // An empty dimension still gives the number of chunks asked for.
+  check_piece_count("chunk", length == 0 ? chunks : 0);
   if (length == 0) return at::split_with_sizes(self, std::vector<int64_t>(chunks, 0), dim);
   return at::split(self, length, dim);
 }
@@ -357,6 +361,7 @@ std::vector<Tensor> tensor_split_sections(const Tensor& self, int64_t sections, 
       " dims");
   dim = maybe_wrap_dim(dim, self.dim());
   TORCH_CHECK(sections > 0, "number of sections must be larger than 0, got ", sections);
+  check_piece_count("tensor_split", sections);
   const int64_t size = self.size(dim);
   std::vector<int64_t> bounds;
   int64_t bound = 0;

@@ -4,6 +4,7 @@
 #include "aten/core/empty.h"
 #include "aten/core/tensor.h"
 #include "aten/core/view.h"
+#include "aten/ops/view/pieces.h"
 
 namespace at::native {
 namespace {
@@ -68,6 +69,7 @@ Tensor detach(const Tensor& self) {
 }
 
 Tensor& detach_(Tensor& self) {
+  self.sizes();  // throws where undefined
   TORCH_CHECK(!self.is_view(), "Can't detach views in-place. Use detach() instead.");
   TensorImpl& impl = *self.unsafeGetTensorImpl();
   if (impl.autograd_meta() != nullptr) impl.autograd_meta()->detach(impl);
@@ -422,6 +424,7 @@ std::vector<Tensor> split(const Tensor& self, int64_t split_size, int64_t dim) {
       split_size > 0 || size == 0,
       "split_size can only be 0 if dimension size is 0, but got dimension size of ", size);
   const int64_t count = split_size == 0 ? 1 : std::max<int64_t>((size - 1) / split_size + 1, 1);
+  check_piece_count("split", count);
   std::vector<int64_t> lengths(count, split_size);
   lengths.back() = split_size == 0 ? 0 : size - (count - 1) * split_size;
   return split_with_sizes(self, lengths, dim);
@@ -433,6 +436,7 @@ std::vector<Tensor> unbind(const Tensor& self, int64_t dim) {
   DimVector sizes = copy_of(self.sizes());
   DimVector strides = copy_of(self.strides());
   const int64_t count = sizes[dim];
+  check_piece_count("unbind", count);
   const int64_t step = strides[dim];
   sizes.erase(sizes.begin() + dim);
   strides.erase(strides.begin() + dim);

@@ -85,11 +85,15 @@ ScalarType promote_types(ScalarType a, ScalarType b) {
 const Tensor& resize_(const Tensor& self, IntArrayRef size, std::optional<MemoryFormat> memory_format) {
   const MemoryFormat format = memory_format.value_or(MemoryFormat::Contiguous);
   TORCH_CHECK(format != MemoryFormat::Preserve, "Unsupported memory format for resize: Preserve");
-  resize_output(self, size);
-  if (format != MemoryFormat::Contiguous) {
-    const DimVector sizes(size.begin(), size.end());
-    self.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides_of_format(sizes, format));
+  if (format == MemoryFormat::Contiguous) {
+    resize_output(self, size);
+    return self;
   }
+  const DimVector sizes(size.begin(), size.end());
+  const DimVector strides = strides_of_format(sizes, format);
+  // Where it has this size already, its own strides may need less memory.
+  resize_storage(self, sizes);
+  self.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides);
   return self;
 }
 
@@ -103,6 +107,7 @@ namespace {
 
 Tensor& set_geometry(Tensor& self, const Storage& source, int64_t offset, IntArrayRef size, IntArrayRef stride) {
   TORCH_CHECK(!self.requires_grad(), "set_: the tensor requires a gradient; its data cannot be replaced");
+  TORCH_CHECK(source && source.device() == self.device(), "set_: expected a storage on device ", self.device());
   const DimVector sizes(size.begin(), size.end());
   DimVector strides(stride.begin(), stride.end());
   if (strides.empty()) strides = strides_of_format(sizes, MemoryFormat::Contiguous);

@@ -1,0 +1,168 @@
+#include "tests/fuzz/runner.h"
+
+#include <fnmatch.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "aten/core/tensor.h"
+#include "c10/memory/cpu_allocator.h"
+#include "c10/memory/small_object.h"
+
+namespace fuzz {
+namespace {
+
+using at::Tensor;
+using c10::IValue;
+
+constexpr unsigned kSecondsACall = 20;
+constexpr size_t kTextBytes = 1 << 16;
+
+// What a child tells its parent.
+struct Shared {
+  volatile int number;
+  volatile size_t findings;
+  int finding_number;
+  char text[kTextBytes];
+};
+
+// The body in a child, from `first` on, until the first finding.
+[[noreturn]] void run_child(Shared& shared, int first, int end, const std::function<std::string(int)>& body) noexcept {
+  // Memory that no limit of the allocator sees (vectors, say) is bounded too. The sanitizers reserve far more than they use.
+  if (!C10_SANITIZED_ALLOCATION) {
+    const rlimit limit{size_t{3} << 30, size_t{3} << 30};
+    setrlimit(RLIMIT_DATA, &limit);
+  }
+  c10::set_cpu_memory_limit(int64_t{96} << 20);
+  for (int i = first; i < end; ++i) {
+    shared.number = i;
+    alarm(kSecondsACall);
+    const std::string text = body(i);
+    if (text.empty()) continue;
+    std::strncpy(shared.text, text.c_str(), kTextBytes - 1);
+    shared.finding_number = i;
+    shared.findings = 1;
+    break;
+  }
+  _exit(0);
+}
+
+template <class F>
+void each_tensor(const IValue& value, const F& f) {
+  if (value.isTensor()) {
+    f(value.toTensor());
+  } else if (value.tag() == IValue::Tag::List) {
+    for (const IValue& element : value.toListRef()) each_tensor(element, f);
+  }
+}
+
+}  // namespace
+
+std::vector<Finding> run_isolated(int first, int count, size_t maximum, const std::function<std::string(int)>& body) {
+  void* memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  TORCH_CHECK(memory != MAP_FAILED, "no shared memory");
+  Shared& shared = *static_cast<Shared*>(memory);
+  std::vector<Finding> findings;
+  const int end = first + count;
+  while (first < end && findings.size() < maximum) {
+    shared.number = first;
+    shared.findings = 0;
+    std::fflush(nullptr);  // or the child would print it again
+    const pid_t child = fork();
+    TORCH_CHECK(child >= 0, "fork failed");
+    if (child == 0) run_child(shared, first, end, body);
+    int status = 0;
+    while (waitpid(child, &status, 0) < 0) {
+    }
+    if (shared.findings != 0) {
+      findings.push_back({shared.finding_number, shared.text});
+      first = shared.finding_number + 1;
+    } else if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+      break;
+    } else {
+      const int number = shared.number;
+      std::string what = WIFSIGNALED(status) ? WTERMSIG(status) == SIGALRM ? "did not end within " + std::to_string(kSecondsACall) + " seconds"
+                                                                           : std::string("ended by ") + strsignal(WTERMSIG(status))
+                                             : "ended with status " + std::to_string(WEXITSTATUS(status));
+      findings.push_back({number, std::move(what)});
+      first = number + 1;
+    }
+  }
+  munmap(memory, sizeof(Shared));
+  return findings;
+}
+
+Snapshot::Snapshot(const c10::FunctionSchema& schema, const c10::Stack& arguments) {
+  // The schemas do not say so, but these change: the running statistics of normalisation, and rrelu's noise.
+  static constexpr const char* kWrittenAnyway[] = {"running_mean", "running_var", "noise"};
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const c10::Argument& argument = schema.arguments()[i];
+    const bool anyway = std::any_of(std::begin(kWrittenAnyway), std::end(kWrittenAnyway), [&](const char* name) { return argument.name() == name; });
+    add(argument, arguments[i], argument.is_write() || anyway);
+  }
+}
+
+void Snapshot::add(const c10::Argument& argument, const IValue& value, bool written) {
+  each_tensor(value, [&](const Tensor& t) {
+    Entry entry{argument.name(), IValue(t), t.sizes().vec(), t.strides().vec(), t.storage_offset(), nullptr, {}, written};
+    if (!t.is_meta()) {
+      entry.data = t.storage().data();
+      entry.bytes.resize(t.storage().nbytes());
+      if (!entry.bytes.empty()) std::memcpy(entry.bytes.data(), entry.data, entry.bytes.size());
+    }
+    entries_.push_back(std::move(entry));
+  });
+}
+
+std::string Snapshot::difference(bool after_error) const {
+  for (const Entry& entry : entries_) {
+    const Tensor t = entry.tensor.toTensor();
+    const bool moved = t.is_meta() ? entry.data != nullptr : t.storage().data() != entry.data || t.storage().nbytes() != entry.bytes.size();
+    const bool reshaped = t.sizes() != at::IntArrayRef(entry.sizes) || t.strides() != at::IntArrayRef(entry.strides) || t.storage_offset() != entry.offset;
+    const bool is_output = std::any_of(entries_.begin(), entries_.end(), [&](const Entry& other) { return other.written && other.tensor.unsafe_tensor_impl() == entry.tensor.unsafe_tensor_impl(); });
+    if (is_output && (moved || reshaped || !after_error)) continue;
+    if (reshaped) return "argument " + entry.name + " has another geometry";
+    if (moved) {
+      const bool by_written = std::any_of(entries_.begin(), entries_.end(), [&](const Entry& other) { return other.written && other.data == entry.data; });
+      if (by_written) continue;
+      return "argument " + entry.name + " has other memory";
+    }
+    const bool shared = !after_error && std::any_of(entries_.begin(), entries_.end(), [&](const Entry& other) { return other.written && other.data == entry.data; });
+    if (shared || entry.bytes.empty()) continue;
+    if (std::memcmp(entry.data, entry.bytes.data(), entry.bytes.size()) != 0) return "argument " + entry.name + " has other values";
+  }
+  return "";
+}
+
+std::string check_results(const c10::Stack& results) {
+  std::string problem;
+  for (const IValue& value : results) {
+    each_tensor(value, [&](const Tensor& t) {
+      int64_t last = t.storage_offset();
+      if (last < 0) problem = "a result's storage offset is negative";
+      for (int64_t d = 0; d < t.dim(); ++d) {
+        if (t.size(d) < 0 || t.stride(d) < 0) problem = "a result has a negative size or stride";
+        last += t.numel() == 0 ? 0 : (t.size(d) - 1) * t.stride(d);
+      }
+      if (t.numel() == 0 || !problem.empty()) return;
+      if (static_cast<size_t>(last + 1) * t.itemsize() > t.storage().nbytes()) {
+        problem = "a result reaches beyond its storage";
+      } else if (!t.is_meta() && t.storage().nbytes() <= (1 << 20)) {
+        const volatile unsigned char* bytes = static_cast<const unsigned char*>(t.storage().data());
+        for (size_t i = 0; i < t.storage().nbytes(); i += 16) (void)bytes[i];
+        (void)bytes[t.storage().nbytes() - 1];
+      }
+    });
+  }
+  return problem;
+}
+
+bool matches(const std::string& glob, const std::string& name) { return fnmatch(glob.c_str(), name.c_str(), 0) == 0; }
+
+}  // namespace fuzz

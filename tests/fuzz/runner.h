@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "c10/core/device.h"
+#include "c10/dispatch/ivalue.h"
+#include "c10/dispatch/registry.h"
+
+// What the tests of generated calls share.
+namespace fuzz {
+
+// Runs body(i) for i in [0, count) in child processes, so that a crash, a hang (a call of over 20 seconds) or a sanitizer's
+// abort is one more answer: the child is replaced and goes on behind the call that ended it. What the body says (empty: all is
+// well) and what ended a child comes back, at most `maximum` of them, each with its number.
+struct Finding {
+  int number;
+  std::string what;
+};
+std::vector<Finding> run_isolated(int first, int count, size_t maximum, const std::function<std::string(int)>& body);
+
+// The tensors of a call as they were: storage, geometry and bytes.
+class Snapshot {
+ public:
+  Snapshot(const c10::FunctionSchema& schema, const c10::Stack& arguments);
+
+  // Empty, or what changed although it must not have. After an error that is every byte of every argument; a given output that
+  // was resized is compared no further. After a call that worked it is what no written argument shares.
+  std::string difference(bool after_error) const;
+
+ private:
+  struct Entry {
+    std::string name;
+    c10::IValue tensor;
+    std::vector<int64_t> sizes, strides;
+    int64_t offset;
+    const void* data;
+    std::vector<unsigned char> bytes;
+    bool written;
+  };
+  void add(const c10::Argument& argument, const c10::IValue& value, bool written);
+  std::vector<Entry> entries_;
+};
+
+// Empty, or which result reaches beyond its storage. Reads the results' memory, up to some size.
+std::string check_results(const c10::Stack& results);
+
+// Whether a shell pattern covers a name.
+bool matches(const std::string& glob, const std::string& name);
+
+}  // namespace fuzz
