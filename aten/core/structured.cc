@@ -36,12 +36,6 @@ void check_same_size(const Tensor& self, IntArrayRef sizes) {
   TORCH_CHECK(self.sizes() == sizes, "output with shape ", self.sizes(), " doesn't match the broadcast shape ", sizes);
 }
 
-void check_no_internal_overlap(const Tensor& out) {
-  TORCH_CHECK(!writes_an_element_twice(out),
-              "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-              "Please clone() the tensor before performing the operation.");
-}
-
 void check_may_write(const Tensor& t) {
   TORCH_CHECK(!t.is_inference() || thread_state().inference,
               "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a normal "
@@ -49,6 +43,12 @@ void check_may_write(const Tensor& t) {
 }
 
 }  // namespace
+
+void check_no_internal_overlap(const Tensor& out) {
+  TORCH_CHECK(!writes_an_element_twice(out),
+              "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+              "Please clone() the tensor before performing the operation.");
+}
 
 Overlap overlap_of_storage_sharers(const Tensor& out, const Tensor& in) {
   if (out.numel() == 0 || in.numel() == 0 || out.is_meta()) return Overlap::kNone;

@@ -370,7 +370,7 @@ class Generator {
     c10::Device on = device(is_wild);
     Sizes sizes = wild_shape ? wild_sizes() : fitting_sizes(name);
     if (on.type() == c10::DeviceType::Meta && is_wild && random_.percent(20)) {
-      sizes = {random_.pick<int64_t>({int64_t{1} << 40, int64_t{1} << 31, 3}), random_.pick<int64_t>({int64_t{1} << 20, 2, 3})};
+      sizes = {random_.pick<int64_t>({int64_t{1} << 40, int64_t{1} << 31, 3}), random_.pick<int64_t>({int64_t{1} << 18, 2, 3})};
     }
     Tensor t = tensor(sizes, dtype, on, is_wild);
     int64_t limit = any_of(name, {"index", "indices", "target"}) ? index_limit() : 6;

@@ -38,12 +38,13 @@ template <class S>
 struct Rows {
   S* data;
   int64_t row, col;
-  Rows(const HeadTensor& t, int64_t batch, int64_t head)
-      : data(static_cast<S*>(t.data) + batch * t.batch + head * t.head), row(t.row), col(t.col) {}
+  Rows(const HeadTensor& t, int64_t batch, int64_t head) : data(static_cast<S*>(t.data)), row(t.row), col(t.col) {
+    if (data != nullptr) data += batch * t.batch + head * t.head;  // null: it has no elements
+  }
   Rows(S* p, int64_t r) : data(p), row(r), col(1) {}
   Rows from(int64_t i) const {
     Rows r = *this;
-    r.data += i * row;
+    if (data != nullptr) r.data += i * row;
     return r;
   }
 };

@@ -1,5 +1,6 @@
 // The randomized leaky rectifier (Xu et al. 2015).
 #include "aten/core/empty.h"
+#include "aten/core/structured.h"
 #include "aten/core/tensor.h"
 #include "aten/ops/activation/ops.h"
 #include "aten/ops/binary/ops.h"
@@ -20,6 +21,8 @@ Tensor rrelu_with_noise(const Tensor& self, Tensor& noise, const Scalar& lower, 
               lower.toDouble(), " and ", upper.toDouble());
   TORCH_CHECK(self.sizes() == noise.sizes() && self.scalar_type() == noise.scalar_type(),
               "rrelu_with_noise: expected noise like self, got size ", noise.sizes(), " and dtype ", noise.scalar_type());
+  TORCH_CHECK(noise.device() == self.device(), "rrelu_with_noise: expected noise on device ", self.device(), ", got ", noise.device());
+  structured::check_no_internal_overlap(noise);
   if (self.is_meta()) return empty_contiguous(self.sizes(), self.scalar_type(), self.device());
   Tensor factor = empty_contiguous(self.sizes(), self.scalar_type());
   if (training) {
@@ -45,6 +48,7 @@ Tensor rrelu_with_noise(const Tensor& self, Tensor& noise, const Scalar& lower, 
 
 Tensor& rrelu_with_noise_(Tensor& self, Tensor& noise, const Scalar& lower, const Scalar& upper, bool training,
                           std::optional<Generator> generator) {
+  structured::check_no_internal_overlap(self);
   const Tensor result = native::rrelu_with_noise(self, noise, lower, upper, training, std::move(generator));
   return at::copy_(self, result);
 }

@@ -1,4 +1,5 @@
 // add, sub, mul, div, powers and their kin: shape rules and CPU kernels.
+#include "aten/core/empty.h"
 #include "aten/core/structured.h"
 #include "aten/core/tensor.h"
 #include "aten/core/tensor_spec.h"
@@ -6,6 +7,7 @@
 #include "aten/cpu/loops.h"
 #include "aten/cpu/loops_integer.h"
 #include "aten/cpu/pointwise.h"
+#include "aten/cpu/support/visit_dtype.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/unary/ops.h"
@@ -104,11 +106,24 @@ void subtract_scaled(const Input& a, const Input& b, const Scalar& alpha, Tensor
   }
 }
 
-// Integers by an integer loop that notes a zero divisor, the others by a floating one.
+// Whether a divisor is zero, once it has the result's type.
+bool has_zero(const Input& divisor, ScalarType type) {
+  const Tensor t = divisor.tensor() != nullptr ? Tensor(divisor.tensor()->getIntrusivePtr()) : wrapped_scalar_tensor(divisor.number());
+  const Tensor divisors = at::contiguous(at::to(t, type));
+  return cpu::visit_real(type, "division", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* values = divisors.data_ptr<T>();
+    bool zero = false;
+    for (int64_t i = 0; i < divisors.numel(); ++i) zero |= values[i] == T(0);
+    return zero;
+  });
+}
+
+// Integers by an integer loop, the others by a floating one. A zero divisor is looked for before anything is written.
 void divide_integers(const char* name, const cpu::ElementOp& op, const Input& a, const Input& b, Tensor& out) {
+  TORCH_CHECK(out.numel() == 0 || !has_zero(b, out.scalar_type()), "ZeroDivisionError");
   const cpu::DivisionContext context;
   pointwise::run(name, op, out.scalar_type(), &context, out, {a, b});
-  TORCH_CHECK(context.divided_by_zero == 0, "ZeroDivisionError");
 }
 void divide(const char* name, const cpu::ElementOp& of_integers, const cpu::ElementOp& of_floats, const Input& a,
             const Input& b, Tensor& out) {

@@ -89,24 +89,25 @@ void forward(const Shape& s, const Tensor& self, const Tensor& target_in, const 
     using T = typename decltype(tag)::type;
     const T* xp = static_cast<const T*>(x.const_data_ptr());
     const T* wp = w.defined() ? static_cast<const T*>(w.const_data_ptr()) : nullptr;
-    T* each = reduction == Reduction::None ? out.data<T>() : nullptr;
+    const bool apart = reduction == Reduction::None;
+    T* each = out.data<T>();
     double sum = 0, weights = 0;
     for (int64_t n = 0; n < s.batch; ++n) {
       for (int64_t k = 0; k < s.inner; ++k) {
         const int64_t i = n * s.inner + k, c = t[i];
         if (c == ignore_index) {
-          if (each) each[i] = static_cast<T>(0.0f);
+          if (apart) each[i] = static_cast<T>(0.0f);
           continue;
         }
         const double wc = wp ? static_cast<double>(wp[c]) : 1.0;
         const double loss = -wc * static_cast<double>(xp[(n * s.classes + c) * s.inner + k]);
         weights += wc;
         sum += loss;
-        if (each) each[i] = static_cast<T>(loss);
+        if (apart) each[i] = static_cast<T>(loss);
       }
     }
-    if (!each) *out.data<T>() = static_cast<T>(reduction == Reduction::Mean ? sum / weights : sum);
-    *static_cast<T*>(total_weight.mutable_data_ptr()) = static_cast<T>(each ? 0.0 : weights);
+    if (!apart) *each = static_cast<T>(reduction == Reduction::Mean ? sum / weights : sum);
+    *static_cast<T*>(total_weight.mutable_data_ptr()) = static_cast<T>(apart ? 0.0 : weights);
   });
   out.commit();
 }

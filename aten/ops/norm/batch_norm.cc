@@ -1,4 +1,5 @@
 // Batch and group normalization by composition: differentiable (twice) through the operators that they call.
+#include "aten/core/structured.h"
 #include "aten/core/tensor.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
@@ -44,6 +45,16 @@ Tensor narrowed(const Tensor& y, ScalarType dtype) {
   return y.scalar_type() == dtype ? y : at::to(y, TensorOptions(dtype), false, false, std::nullopt);
 }
 
+// Statistics are written in place after all else was checked, so this is what could go wrong then.
+void check_running(const char* name, const std::optional<Tensor>& running, const Tensor& input) {
+  if (!given(running)) return;
+  check_channels("batch_norm", name, running, input.size(1));
+  TORCH_CHECK(running->is_floating_point() && running->device() == input.device(), "batch_norm: expected ", name,
+              " to be floating-point on device ", input.device(), ", got ", running->scalar_type(), " on ", running->device());
+  TORCH_CHECK(!running->requires_grad(), "batch_norm: ", name, " may not require a gradient, because it is changed in place");
+  structured::check_no_internal_overlap(*running);
+}
+
 // running = (1 - momentum) * running + momentum * fresh
 void move_towards(const Tensor& running, const Tensor& fresh, double momentum) {
   Tensor target = running;
@@ -65,8 +76,8 @@ std::tuple<Tensor, Tensor, Tensor> native_batch_norm(const Tensor& input, const 
   const int64_t channels = input.size(1);
   check_channels("batch_norm", "weight", weight, channels);
   check_channels("batch_norm", "bias", bias, channels);
-  check_channels("batch_norm", "running_mean", running_mean, channels);
-  check_channels("batch_norm", "running_var", running_var, channels);
+  check_running("running_mean", running_mean, input);
+  check_running("running_var", running_var, input);
   TORCH_CHECK(training || (given(running_mean) && given(running_var)),
               "batch_norm: Expected running_mean and running_var to be defined when training=False");
   const Tensor x = widened(input);

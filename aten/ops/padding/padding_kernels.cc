@@ -86,6 +86,7 @@ std::vector<int64_t> sources(const Padded& p, int d, Mode mode) {
 
 template <class F>
 void for_each_row(const Padded& p, Mode mode, const F& f) {
+  if (p.planes == 0) return;
   const std::vector<int64_t> depth = sources(p, 0, mode), height = sources(p, 1, mode), width = sources(p, 2, mode);
   at::parallel_for(0, p.planes, std::max<int64_t>(1, 32768 / std::max<int64_t>(p.outputs(), 1)), [&](int64_t begin, int64_t end) {
     for (int64_t plane = begin; plane < end; ++plane)
