@@ -21,6 +21,9 @@ struct Finding {
 };
 std::vector<Finding> run_isolated(int first, int count, size_t maximum, const std::function<std::string(int)>& body);
 
+// Lets the next call reserve 64 MiB, so that an absurd size is an error and not a wait.
+void limit_memory();
+
 // The tensors of a call as they were: storage, geometry and bytes.
 class Snapshot {
  public:
@@ -39,6 +42,7 @@ class Snapshot {
     const void* data;
     std::vector<unsigned char> bytes;
     bool written;
+    bool in_list;
   };
   void add(const c10::Argument& argument, const c10::IValue& value, bool written);
   std::vector<Entry> entries_;

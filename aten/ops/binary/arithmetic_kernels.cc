@@ -109,7 +109,8 @@ void subtract_scaled(const Input& a, const Input& b, const Scalar& alpha, Tensor
 // Whether a divisor is zero, once it has the result's type.
 bool has_zero(const Input& divisor, ScalarType type) {
   const Tensor t = divisor.tensor() != nullptr ? Tensor(divisor.tensor()->getIntrusivePtr()) : wrapped_scalar_tensor(divisor.number());
-  const Tensor divisors = at::contiguous(at::to(t, type));
+  const Tensor same = t.scalar_type() == type ? t : at::to(t, type);
+  const Tensor divisors = same.is_contiguous() ? same : at::clone(same, MemoryFormat::Contiguous);
   return cpu::visit_real(type, "division", [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* values = divisors.data_ptr<T>();

@@ -24,7 +24,10 @@ Tensor repeat(const Tensor& self, IntArrayRef repeats) {
     apart.push_back(size);
     together.push_back(repeats[d]);
     together.push_back(size);
-    result.push_back(size * repeats[d]);
+    int64_t length;
+    TORCH_CHECK_VALUE(!__builtin_mul_overflow(size, repeats[d], &length), "repeat: ", repeats[d], " times the size ", size,
+                      " at dimension ", d, " overflows");
+    result.push_back(length);
   }
   return at::reshape(at::clone(at::expand(at::reshape(self, apart), together), MemoryFormat::Contiguous), result);
 }
@@ -167,7 +170,8 @@ Tensor repeat_interleave_self_int(const Tensor& self, int64_t repeats, std::opti
     wide.push_back(input.sizes()[i]);
     if (i == d) wide.push_back(repeats);
   }
-  merged[d] *= repeats;
+  TORCH_CHECK_VALUE(!__builtin_mul_overflow(merged[d], repeats, &merged[d]), "repeat_interleave: ", repeats,
+                    " repeats of size ", input.sizes()[d], " overflow");
   TORCH_CHECK(!output_size.has_value() || *output_size == merged[d], "repeat_interleave: Invalid output_size, expected ",
               merged[d], " but got ", output_size.value_or(0));
   return at::reshape(at::clone(at::expand(at::unsqueeze(input, d + 1), wide), MemoryFormat::Contiguous), merged);

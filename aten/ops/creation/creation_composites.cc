@@ -151,10 +151,9 @@ Tensor vander(const Tensor& x, std::optional<int64_t> N, bool increasing) {
   TORCH_CHECK(x.dim() == 1, "x must be a one-dimensional tensor.");
   const int64_t count = N.value_or(x.size(0));
   TORCH_CHECK(count >= 0, "N must be non-negative.");
-  std::vector<Tensor> columns;
-  for (int64_t i = 0; i < count; ++i) columns.push_back(at::pow(x, Scalar(increasing ? i : count - 1 - i)));
-  if (columns.empty()) return empty_contiguous({x.size(0), 0}, x.scalar_type(), x.device());
-  return at::stack(columns, 1);
+  const Tensor powers = increasing ? at::arange(count, TensorOptions(kLong).device(x.device()))
+                                   : at::arange(count - 1, -1, -1, TensorOptions(kLong).device(x.device()));
+  return at::pow(at::unsqueeze(x, 1), powers);
 }
 
 Tensor one_hot(const Tensor& self, int64_t num_classes) {

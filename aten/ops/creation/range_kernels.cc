@@ -116,6 +116,22 @@ TensorOptions options_for_space(const TensorOptions& options, const Scalar& star
 
 }  // namespace
 
+namespace {
+
+// A number of the range as an element. What does not fit an integer type is what its lowest bits say of the smallest int64, as
+// when a tensor is converted.
+template <class T, class F>
+T rounded_to(F x) {
+  if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+    const bool fits = x >= static_cast<F>(-0x1p63) && x < static_cast<F>(0x1p63);
+    return static_cast<T>(fits ? static_cast<int64_t>(x) : std::numeric_limits<int64_t>::min());
+  } else {
+    return static_cast<T>(x);
+  }
+}
+
+}  // namespace
+
 Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, TensorOptions options) {
   TORCH_CHECK(steps >= 0, "number of steps must be non-negative");
   const TensorOptions chosen = options_for_space(options, start, end);
@@ -139,8 +155,8 @@ Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, TensorOpt
       const Compute last = static_cast<Compute>(end.toDouble());
       const Compute step = (last - first) / static_cast<Compute>(std::max<int64_t>(steps - 1, 1));
       for (int64_t i = 0; i < steps; ++i) {
-        data[i] = static_cast<T>(i < steps / 2 || steps == 1 ? first + step * static_cast<Compute>(i)
-                                               : last - step * static_cast<Compute>(steps - 1 - i));
+        data[i] = rounded_to<T>(i < steps / 2 || steps == 1 ? first + step * static_cast<Compute>(i)
+                                                           : last - step * static_cast<Compute>(steps - 1 - i));
       }
     }
   });
@@ -161,7 +177,7 @@ Tensor logspace(const Scalar& start, const Scalar& end, int64_t steps, double ba
     for (int64_t i = 0; i < steps; ++i) {
       const double exponent = i < steps / 2 || steps == 1 ? first + step * static_cast<double>(i)
                                             : last - step * static_cast<double>(steps - 1 - i);
-      data[i] = static_cast<T>(std::pow(base, exponent));
+      data[i] = rounded_to<T>(std::pow(base, exponent));
     }
   });
   return result;
@@ -288,6 +304,7 @@ void copy_triangle(const Tensor& self, Tensor& out, int64_t diagonal, bool upper
   const int64_t rows = self.size(-2);
   const int64_t cols = self.size(-1);
   const int64_t matrices = self.numel() / (rows * cols);
+  diagonal = std::clamp(diagonal, -rows, cols);
   cpu::visit_item_size(static_cast<int64_t>(self.itemsize()), [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* from = static_cast<const T*>(self.data_ptr());

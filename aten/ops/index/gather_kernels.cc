@@ -3,6 +3,7 @@
 #include <string_view>
 #include <vector>
 
+#include "aten/core/structured.h"
 #include "aten/core/tensor.h"
 #include "aten/core/view.h"
 #include "aten/cpu/index/index.h"
@@ -133,6 +134,19 @@ void gather_cpu(const Tensor& self, int64_t dim, const Tensor& given, bool, Tens
   cpu::gather(
       out.mutable_data_ptr(), self.const_data_ptr(), static_cast<const int64_t*>(index.const_data_ptr()), g,
       static_cast<int64_t>(self.itemsize()));
+}
+
+// gather_cpu finds a bad index when it comes to it. What the caller gave must not be half written by then.
+Tensor& gather_out(const Tensor& self, int64_t dim, const Tensor& index, bool sparse_grad, Tensor& out) {
+  const TensorSpec spec = gather_meta(self, dim, index, sparse_grad);
+  if (index.numel() != 0) {
+    const int64_t d = maybe_wrap_dim(dim, self.dim());
+    check_index_range(dense_index("gather", index), d, size_at(self, d), false);
+  }
+  structured::Target target("gather", out, spec, structured::overlap(out, self, index), false, false);
+  if (!out.is_meta()) gather_cpu(self, dim, index, sparse_grad, target.tensor());
+  target.commit();
+  return out;
 }
 
 TensorSpec scatter_src_meta(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {

@@ -76,6 +76,10 @@ std::tuple<Tensor, Tensor, Tensor> native_batch_norm(const Tensor& input, const 
   const int64_t channels = input.size(1);
   check_channels("batch_norm", "weight", weight, channels);
   check_channels("batch_norm", "bias", bias, channels);
+  for (const std::optional<Tensor>* t : {&weight, &bias}) {
+    TORCH_CHECK(!given(*t) || (*t)->device() == input.device(), "batch_norm: expected weight and bias on device ", input.device(),
+                ", got ", given(*t) ? (*t)->device() : input.device());
+  }
   check_running("running_mean", running_mean, input);
   check_running("running_var", running_var, input);
   TORCH_CHECK(training || (given(running_mean) && given(running_var)),

@@ -72,7 +72,8 @@ Padded check_padding(const char* op, int dims, Mode mode, const Tensor& self, In
 std::vector<int64_t> sources(const Padded& p, int d, Mode mode) {
   std::vector<int64_t> from(static_cast<size_t>(p.out[d]));
   for (int64_t i = 0; i < p.out[d]; ++i) {
-    int64_t at = i - p.before[d];
+    int64_t at;
+    if (__builtin_sub_overflow(i, p.before[d], &at)) at = p.in[d];  // far behind the end
     if (mode == Mode::kReplicate) {
       at = at < 0 ? 0 : at >= p.in[d] ? p.in[d] - 1 : at;
     } else {

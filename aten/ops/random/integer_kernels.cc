@@ -66,12 +66,12 @@ int64_t spacing(int64_t value, ScalarType dtype) {
 int64_t lower_bound_inside(int64_t low, ScalarType dtype) {
   if (digits_of(dtype) == 0) return low;
   const double next = as_dtype(low + 1, dtype);
-  return next < static_cast<double>(low) ? static_cast<int64_t>(next) + spacing(low + 1, dtype) : low;
+  return next < static_cast<double>(low) ? static_cast<int64_t>(next + static_cast<double>(spacing(low + 1, dtype))) : low;
 }
 int64_t upper_bound_inside(int64_t high, ScalarType dtype) {
   if (digits_of(dtype) == 0) return high;
   const double before = as_dtype(high - 1, dtype);
-  return before >= static_cast<double>(high) ? static_cast<int64_t>(before) - spacing(high - 1, dtype) : high;
+  return before >= static_cast<double>(high) ? static_cast<int64_t>(before - static_cast<double>(spacing(high - 1, dtype))) : high;
 }
 
 bool draws_wide_ranges(ScalarType dtype) {

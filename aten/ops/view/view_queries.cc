@@ -109,11 +109,11 @@ Tensor& set_geometry(Tensor& self, const Storage& source, int64_t offset, IntArr
   TORCH_CHECK(!self.requires_grad(), "set_: the tensor requires a gradient; its data cannot be replaced");
   TORCH_CHECK(source && source.device() == self.device(), "set_: expected a storage on device ", self.device());
   const DimVector sizes(size.begin(), size.end());
+  checked_numel(sizes);
   DimVector strides(stride.begin(), stride.end());
   if (strides.empty()) strides = strides_of_format(sizes, MemoryFormat::Contiguous);
   TORCH_CHECK(strides.size() == sizes.size(), "set_: ", strides.size(), " strides given for ", sizes.size(), " sizes");
   TORCH_CHECK(offset >= 0, "Tensor: invalid storage offset ", offset);
-  checked_numel(sizes);
   for (int64_t step : strides) TORCH_CHECK(step >= 0, "set_: negative strides are not supported, got ", stride);
   const int64_t nbytes = checked_storage_nbytes(sizes, strides, offset, self.itemsize());
   if (nbytes > static_cast<int64_t>(source.nbytes())) source.impl()->resize(nbytes);
