@@ -141,22 +141,12 @@ class OperatorEmitter {
     return body + "  return " + result_of_moves(outs) + ";\n";
   }
 
-  // The out= and in-place forms of an operator whose kernel returns its results. `composed`: above autograd.
-  std::string assign_from(const Variant& variant, const std::string& function, bool composed) const {
+  // The out= and in-place forms of an operator whose kernel returns its results.
+  std::string assign_from(const Variant& variant, const std::string& function) const {
     const bool in_place = variant.form == Form::kInplace;
     const std::string assign = in_place ? "structured::assign_inplace(" : "structured::assign_out(";
     const std::string name = quoted(variant.schema.name());
-    std::string arguments = main_arguments(variant);
-    std::string body;
-    if (in_place && composed && arguments.rfind("self", 0) == 0 && variant.signature.params[0].type == "Tensor&") {
-      std::string inputs;
-      for (const Param& param : variant.signature.params) {
-        if (param.carries_keys && !param.is_options) inputs += (inputs.empty() ? "" : ", ") + param.name;
-      }
-      body = "  const Tensor source = structured::source_of(" + inputs + ");\n";
-      arguments.replace(0, 4, "source");
-    }
-    const std::string call = "native::" + function + "(" + arguments + ")";
+    const std::string call = "native::" + function + "(" + main_arguments(variant) + ")";
     std::vector<std::string> outs;
     for (const Param& param : variant.signature.params) {
       if (param.is_out || (in_place && param.name == "self")) outs.push_back(param.name);
@@ -164,9 +154,9 @@ class OperatorEmitter {
     const std::string result = variant.signature.result;
     if (outs.size() == 1) {
       const std::string assignment = assign + name + ", " + outs[0] + ", " + call + ");\n";
-      return body + (result == "void" ? "  " + assignment : "  return " + assignment);
+      return result == "void" ? "  " + assignment : "  return " + assignment;
     }
-    body += "  const auto results = " + call + ";\n";
+    std::string body = "  const auto results = " + call + ";\n";
     for (size_t i = 0; i < outs.size(); ++i) {
       body += "  " + assign + name + ", " + outs[i] + ", std::get<" + std::to_string(i) + ">(results));\n";
     }
@@ -230,7 +220,7 @@ class OperatorEmitter {
       slots.meta = "&" + variant.identifier() + "_meta";
     } else if (&variant != &op_.main) {
       const auto derive = [&](const Kernel& kernel, const std::string& suffix) {
-        adapter(variant, suffix, assign_from(variant, kernel.function(), kernel.key() == Kernel::COMPOSITE));
+        adapter(variant, suffix, assign_from(variant, kernel.function()));
         return "&" + variant.identifier() + suffix;
       };
       if (const Kernel* kernel = op_.main.kernel(Kernel::COMPOSITE)) {

@@ -9,14 +9,11 @@
 #include "aten/core/tensor.h"
 #include "aten/core/tensor_spec.h"
 #include "c10/core/list.h"
-#include "c10/core/thread_state.h"
-#include "c10/dispatch/operator.h"
 
 // What the generated forms of an operator share: writing a result into a given tensor, whatever its size, dtype and memory.
 namespace at {
 
 Tensor& copy_(Tensor& self, const Tensor& src, bool non_blocking);
-Tensor clone(const Tensor& self, std::optional<MemoryFormat> memory_format);
 
 namespace structured {
 
@@ -99,14 +96,6 @@ class Target {
 
 // Throws where two elements of `out` lie at one place, so that writing them has no meaning.
 void check_no_internal_overlap(const Tensor& out);
-
-// What a composed operator computes the new value of `self` from: a copy where a graph is recorded, since a node that keeps
-// self may neither see it change nor be held by it.
-template <class... Inputs>
-Tensor source_of(const Tensor& self, const Inputs&... inputs) {
-  const uint32_t keys = (c10::detail::keys_of(self) | ... | c10::detail::keys_of(inputs));
-  return thread_state().grad_enabled && (keys & kAutogradKey.raw()) != 0 ? clone(self, std::nullopt) : self;
-}
 
 // What Target does, for an operator whose kernel returns its result.
 void prepare_inplace(const char* op, const Tensor& self, const Tensor& result);

@@ -55,11 +55,10 @@ void check_running(const char* name, const std::optional<Tensor>& running, const
   structured::check_no_internal_overlap(*running);
 }
 
-// running = (1 - momentum) * running + momentum * fresh
-void move_towards(const Tensor& running, const Tensor& fresh, double momentum) {
-  Tensor target = running;
-  at::mul_(target, 1 - momentum);
-  at::add_(target, at::reshape(fresh, running.sizes()), momentum);
+// (1 - momentum) * running + momentum * fresh
+Tensor moved_towards(const Tensor& running, const Tensor& fresh, double momentum) {
+  Tensor moved = at::mul(running, 1 - momentum);
+  return at::add_(moved, at::reshape(fresh, running.sizes()), momentum);
 }
 
 }  // namespace
@@ -97,12 +96,16 @@ std::tuple<Tensor, Tensor, Tensor> native_batch_norm(const Tensor& input, const 
     if (given(running_mean) || given(running_var)) {
       c10::NoGradGuard no_grad;
       const int64_t count = channels == 0 ? 0 : input.numel() / channels;
-      if (given(running_mean)) move_towards(*running_mean, at::detach(mean), momentum);
+      Tensor new_mean, new_var, target;
+      if (given(running_mean)) new_mean = moved_towards(*running_mean, at::detach(mean), momentum);
       // The running variance is the unbiased one.
       if (given(running_var)) {
         const double unbias = static_cast<double>(count) / static_cast<double>(count - 1);
-        move_towards(*running_var, at::mul(at::detach(var), unbias), momentum);
+        new_var = moved_towards(*running_var, at::mul(at::detach(var), unbias), momentum);
       }
+      // Both or none, whatever fails.
+      if (given(running_mean)) at::copy_(target = *running_mean, new_mean);
+      if (given(running_var)) at::copy_(target = *running_var, new_var);
     }
   } else {
     mean = by_channel(*running_mean, input.dim());
