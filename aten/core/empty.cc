@@ -108,19 +108,15 @@ DimVector strides_like(const TensorBase& self) {
   return result;
 }
 
-void resize_storage(const Tensor& self, IntArrayRef sizes) {
+void resize_output(const Tensor& self, IntArrayRef sizes) {
+  if (self.sizes() == sizes) return;
   const int64_t numel = checked_numel(sizes);
   TORCH_CHECK(!self.requires_grad(), "cannot resize variables that require grad");
   TensorImpl& impl = *self.unsafeGetTensorImpl();
   const size_t needed =
       checked_nbytes(numel, impl.dtype()) + static_cast<size_t>(impl.storage_offset()) * impl.itemsize();
   if (numel != 0 && impl.storage() && needed > impl.storage()->nbytes()) impl.storage()->resize(needed);
-}
-
-void resize_output(const Tensor& self, IntArrayRef sizes) {
-  if (self.sizes() == sizes) return;
-  resize_storage(self, sizes);
-  self.unsafeGetTensorImpl()->set_sizes_contiguous(sizes);
+  impl.set_sizes_contiguous(sizes);
 }
 
 Tensor wrapped_scalar_tensor(const Scalar& value) {

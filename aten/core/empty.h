@@ -21,8 +21,6 @@ DimVector strides_like(const TensorBase& self);
 // Gives `self` new sizes (contiguous, or in `format`), growing its storage where needed. Throws where the tensor requires a
 // gradient or its storage cannot grow.
 void resize_output(const Tensor& self, IntArrayRef sizes);
-// Makes the storage of `self` large enough for a dense tensor of `sizes` at its offset; the tensor stays as it is.
-void resize_storage(const Tensor& self, IntArrayRef sizes);
 // A 0-dim CPU tensor of the value: Double, Long, Bool or ComplexDouble, marked as a wrapped number.
 Tensor wrapped_scalar_tensor(const Scalar& value);
 

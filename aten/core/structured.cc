@@ -1,5 +1,6 @@
 #include "aten/core/structured.h"
 
+#include "aten/core/overlap.h"
 #include "c10/core/thread_state.h"
 
 namespace at::structured {
@@ -18,7 +19,7 @@ Extent extent(const Tensor& t) {
   return {begin, begin + static_cast<size_t>(last + 1) * t.itemsize()};
 }
 
-bool writes_an_element_twice(const Tensor& t) {
+bool writes_an_element_twice(const TensorBase& t) {
   if (t.is_contiguous()) return false;
   for (int64_t d = 0; d < t.dim(); ++d) {
     if (t.stride(d) == 0 && t.size(d) > 1) return true;
@@ -44,7 +45,7 @@ void check_may_write(const Tensor& t) {
 
 }  // namespace
 
-void check_no_internal_overlap(const Tensor& out) {
+void check_no_internal_overlap(const TensorBase& out) {
   TORCH_CHECK(!writes_an_element_twice(out),
               "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
               "Please clone() the tensor before performing the operation.");

@@ -94,10 +94,7 @@ class Target {
   Tensor temporary_;
 };
 
-// Throws where two elements of `out` lie at one place, so that writing them has no meaning.
-void check_no_internal_overlap(const Tensor& out);
-
-// What Target does, for an operator whose kernel returns its result.
+// The same for an operator whose kernel returns its result.
 void prepare_inplace(const char* op, const Tensor& self, const Tensor& result);
 void prepare_out(const char* op, const Tensor& out, const Tensor& result);
 

@@ -1,6 +1,6 @@
 // The randomized leaky rectifier (Xu et al. 2015).
 #include "aten/core/empty.h"
-#include "aten/core/structured.h"
+#include "aten/core/overlap.h"
 #include "aten/core/tensor.h"
 #include "aten/ops/activation/ops.h"
 #include "aten/ops/binary/ops.h"

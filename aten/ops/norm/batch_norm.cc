@@ -1,5 +1,5 @@
 // Batch and group normalization by composition: differentiable (twice) through the operators that they call.
-#include "aten/core/structured.h"
+#include "aten/core/overlap.h"
 #include "aten/core/tensor.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"

@@ -82,39 +82,18 @@ ScalarType promote_types(ScalarType a, ScalarType b) {
   return c10::promoteTypes(a, b);
 }
 
-const Tensor& resize_(const Tensor& self, IntArrayRef size, std::optional<MemoryFormat> memory_format) {
-  const MemoryFormat format = memory_format.value_or(MemoryFormat::Contiguous);
-  TORCH_CHECK(format != MemoryFormat::Preserve, "Unsupported memory format for resize: Preserve");
-  if (format == MemoryFormat::Contiguous) {
-    resize_output(self, size);
-    return self;
-  }
-  const DimVector sizes(size.begin(), size.end());
-  const DimVector strides = strides_of_format(sizes, format);
-  // Where it has this size already, its own strides may need less memory.
-  resize_storage(self, sizes);
-  self.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides);
-  return self;
-}
-
-const Tensor& resize_as_(const Tensor& self, const Tensor& the_template, std::optional<MemoryFormat> memory_format) {
-  MemoryFormat format = memory_format.value_or(MemoryFormat::Contiguous);
-  if (format == MemoryFormat::Preserve) format = the_template.suggest_memory_format();
-  return resize_(self, the_template.sizes(), format);
-}
-
 namespace {
 
-Tensor& set_geometry(Tensor& self, const Storage& source, int64_t offset, IntArrayRef size, IntArrayRef stride) {
-  TORCH_CHECK(!self.requires_grad(), "set_: the tensor requires a gradient; its data cannot be replaced");
-  TORCH_CHECK(source && source.device() == self.device(), "set_: expected a storage on device ", self.device());
+Tensor& set_geometry(const char* op, Tensor& self, const Storage& source, int64_t offset, IntArrayRef size, IntArrayRef stride) {
+  TORCH_CHECK(!self.requires_grad(), op, ": the tensor requires a gradient; its data cannot be replaced");
+  TORCH_CHECK(source && source.device() == self.device(), op, ": expected a storage on device ", self.device());
   const DimVector sizes(size.begin(), size.end());
   checked_numel(sizes);
   DimVector strides(stride.begin(), stride.end());
   if (strides.empty()) strides = strides_of_format(sizes, MemoryFormat::Contiguous);
-  TORCH_CHECK(strides.size() == sizes.size(), "set_: ", strides.size(), " strides given for ", sizes.size(), " sizes");
+  TORCH_CHECK(strides.size() == sizes.size(), op, ": ", strides.size(), " strides given for ", sizes.size(), " sizes");
   TORCH_CHECK(offset >= 0, "Tensor: invalid storage offset ", offset);
-  for (int64_t step : strides) TORCH_CHECK(step >= 0, "set_: negative strides are not supported, got ", stride);
+  for (int64_t step : strides) TORCH_CHECK(step >= 0, op, ": negative strides are not supported, got ", stride);
   const int64_t nbytes = checked_storage_nbytes(sizes, strides, offset, self.itemsize());
   if (nbytes > static_cast<int64_t>(source.nbytes())) source.impl()->resize(nbytes);
   TensorImpl& impl = *self.unsafeGetTensorImpl();
@@ -127,9 +106,28 @@ Tensor& set_geometry(Tensor& self, const Storage& source, int64_t offset, IntArr
 
 }  // namespace
 
+const Tensor& resize_(const Tensor& self, IntArrayRef size, std::optional<MemoryFormat> memory_format) {
+  const MemoryFormat format = memory_format.value_or(MemoryFormat::Contiguous);
+  TORCH_CHECK(format != MemoryFormat::Preserve, "Unsupported memory format for resize: Preserve");
+  if (format == MemoryFormat::Contiguous) {
+    resize_output(self, size);
+    return self;
+  }
+  checked_numel(size);
+  Tensor target = self;
+  set_geometry("resize_", target, self.storage(), self.storage_offset(), size, strides_of_format(size, format));
+  return self;
+}
+
+const Tensor& resize_as_(const Tensor& self, const Tensor& the_template, std::optional<MemoryFormat> memory_format) {
+  MemoryFormat format = memory_format.value_or(MemoryFormat::Contiguous);
+  if (format == MemoryFormat::Preserve) format = the_template.suggest_memory_format();
+  return resize_(self, the_template.sizes(), format);
+}
+
 Tensor& set_(Tensor& self) {
   Tensor fresh = empty_contiguous({0}, self.scalar_type(), self.device());
-  return set_geometry(self, fresh.storage(), 0, {0}, {1});
+  return set_geometry("set_", self, fresh.storage(), 0, {0}, {1});
 }
 
 Tensor& set_tensor_(Tensor& self, const Tensor& source) {
@@ -137,7 +135,7 @@ Tensor& set_tensor_(Tensor& self, const Tensor& source) {
       self.scalar_type() == source.scalar_type(),
       "Could not set tensor of type ", toString(source.scalar_type()), " to a tensor of type ",
       toString(self.scalar_type()));
-  return set_geometry(self, source.storage(), source.storage_offset(), source.sizes(), source.strides());
+  return set_geometry("set_", self, source.storage(), source.storage_offset(), source.sizes(), source.strides());
 }
 
 Tensor& set_tensor_offset_(
@@ -146,16 +144,16 @@ Tensor& set_tensor_offset_(
       self.scalar_type() == source.scalar_type(),
       "Could not set tensor of type ", toString(source.scalar_type()), " to a tensor of type ",
       toString(self.scalar_type()));
-  return set_geometry(self, source.storage(), storage_offset, size, stride);
+  return set_geometry("set_", self, source.storage(), storage_offset, size, stride);
 }
 
 Tensor& set_storage_(Tensor& self, Storage source) {
   const int64_t count = static_cast<int64_t>(source.nbytes() / self.itemsize());
-  return set_geometry(self, source, 0, {count}, {1});
+  return set_geometry("set_", self, source, 0, {count}, {1});
 }
 
 Tensor& set_storage_offset_(Tensor& self, Storage source, int64_t storage_offset, IntArrayRef size, IntArrayRef stride) {
-  return set_geometry(self, source, storage_offset, size, stride);
+  return set_geometry("set_", self, source, storage_offset, size, stride);
 }
 
 }  // namespace at::native
