@@ -95,7 +95,8 @@ Tensor& scatter_inplace(
   return self;
 }
 
-void scatter_into(Tensor& out, const Tensor& self, int64_t dim, const Tensor& index, const Tensor* src, const Scalar* value, ScatterOp how) {
+void scatter_into(Tensor& out, const Tensor& self, int64_t dim, const Tensor& given, const Tensor* src, const Scalar* value, ScatterOp how) {
+  const Tensor index = long_index(given);  // before anything is written
   at::copy_(out, self);
   if (src) return run_scatter(out, dim, index, src, nullptr, how);
   const ScalarBytes bytes = scalar_bytes(*value, self.scalar_type());
@@ -218,10 +219,17 @@ TensorSpec scatter_reduce_meta(
   return scatter_spec("scatter_reduce", self, dim, index, &src);
 }
 void scatter_reduce_cpu(
-    const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, std::string_view reduce, bool include_self,
-    Tensor& out) {
+    const Tensor& self, int64_t dim, const Tensor& given, const Tensor& src, std::string_view reduce, bool include_self,
+    Tensor& target) {
+  if (given.numel() == 0) {
+    at::copy_(target, self);
+    return;
+  }
+  // All memory is there before the target, which may be self, is written.
+  const Tensor index = long_index(given);
+  const bool mean = reduce == "mean";
+  Tensor out = mean ? empty_contiguous(self.sizes(), self.scalar_type()) : target;
   at::copy_(out, self);
-  if (index.numel() == 0) return;
   const ScalarType type = self.scalar_type();
   const bool floating = isFloatingType(type);
   if (!include_self) {
@@ -248,13 +256,13 @@ void scatter_reduce_cpu(
       : reduce == "amin"                ? ScatterOp::kMin
                                         : ScatterOp::kAdd;
   run_scatter(out, dim, index, &src, nullptr, op);
-  if (reduce == "mean") {
+  if (mean) {
     Tensor count = empty_contiguous(self.sizes(), ScalarType::Long, self.device());
     at::fill_(count, Scalar(int64_t{include_self}));
     const int64_t one = 1;
     run_scatter(count, dim, index, nullptr, &one, ScatterOp::kAdd);
     const Tensor divisor = at::clamp_min(count, Scalar(int64_t{1}));
-    at::copy_(out, floating || isComplexType(type) ? at::div(out, divisor) : at::div(out, divisor, std::optional<std::string_view>("floor")));
+    at::copy_(target, floating || isComplexType(type) ? at::div(out, divisor) : at::div(out, divisor, std::optional<std::string_view>("floor")));
   }
 }
 

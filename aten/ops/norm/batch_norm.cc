@@ -84,8 +84,7 @@ std::tuple<Tensor, Tensor, Tensor> native_batch_norm(const Tensor& input, const 
   TORCH_CHECK(training || (given(running_mean) && given(running_var)),
               "batch_norm: Expected running_mean and running_var to be defined when training=False");
   const Tensor x = widened(input);
-  Tensor mean;
-  Tensor var;
+  Tensor mean, var, new_mean, new_var;
   if (training) {
     DimVector dims;
     for (int64_t d = 0; d < input.dim(); ++d) {
@@ -96,16 +95,12 @@ std::tuple<Tensor, Tensor, Tensor> native_batch_norm(const Tensor& input, const 
     if (given(running_mean) || given(running_var)) {
       c10::NoGradGuard no_grad;
       const int64_t count = channels == 0 ? 0 : input.numel() / channels;
-      Tensor new_mean, new_var, target;
       if (given(running_mean)) new_mean = moved_towards(*running_mean, at::detach(mean), momentum);
       // The running variance is the unbiased one.
       if (given(running_var)) {
         const double unbias = static_cast<double>(count) / static_cast<double>(count - 1);
         new_var = moved_towards(*running_var, at::mul(at::detach(var), unbias), momentum);
       }
-      // Both or none, whatever fails.
-      if (given(running_mean)) at::copy_(target = *running_mean, new_mean);
-      if (given(running_var)) at::copy_(target = *running_var, new_var);
     }
   } else {
     mean = by_channel(*running_mean, input.dim());
@@ -116,7 +111,13 @@ std::tuple<Tensor, Tensor, Tensor> native_batch_norm(const Tensor& input, const 
   const Tensor result = narrowed(affine(normalized, weight, bias), input.scalar_type());
   if (!training)
     return {result, at::reshape(at::narrow(mean, 1, 0, 0), {0}), at::reshape(at::narrow(mean, 1, 0, 0), {0})};
-  return {result, at::reshape(mean, {channels}), at::reshape(inverse, {channels})};
+  std::tuple<Tensor, Tensor, Tensor> results{result, at::reshape(mean, {channels}), at::reshape(inverse, {channels})};
+  // Last, so that they stay as they are where anything before fails.
+  c10::NoGradGuard no_grad;
+  Tensor target;
+  if (new_mean.defined()) at::copy_(target = *running_mean, new_mean);
+  if (new_var.defined()) at::copy_(target = *running_var, new_var);
+  return results;
 }
 
 Tensor batch_norm(const Tensor& input, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias,
