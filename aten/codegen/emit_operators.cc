@@ -156,10 +156,15 @@ class OperatorEmitter {
       const std::string assignment = assign + name + ", " + outs[0] + ", " + call + ");\n";
       return result == "void" ? "  " + assignment : "  return " + assignment;
     }
-    std::string body = "  const auto results = " + call + ";\n";
+    // All are checked before one is written.
+    const std::string prepare = in_place ? "structured::prepare_inplace(" : "structured::prepare_out(";
+    std::string body = "  const auto results = " + call + ";\n", copies;
     for (size_t i = 0; i < outs.size(); ++i) {
-      body += "  " + assign + name + ", " + outs[i] + ", std::get<" + std::to_string(i) + ">(results));\n";
+      const std::string from = "std::get<" + std::to_string(i) + ">(results)";
+      body += "  " + prepare + name + ", " + outs[i] + ", " + from + ");\n";
+      copies += "  copy_(" + outs[i] + ", " + from + ", false);\n";
     }
+    body += copies;
     return result == "void" ? body : body + "  return " + result_of_moves(outs) + ";\n";
   }
 
