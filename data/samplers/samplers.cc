@@ -62,6 +62,9 @@ size_t read_number(serialize::InputArchive& archive, const char* key, size_t bou
 RandomSampler::RandomSampler(int64_t size, at::ScalarType index_dtype) : indices_(random_order(size)) {
   TORCH_CHECK_TYPE(c10::isIntegralType(index_dtype, /*includeBool=*/false), "RandomSampler: expected an integer type, but got ",
                    c10::toString(index_dtype));
+  const int bits = 8 * static_cast<int>(c10::elementSize(index_dtype)) - (index_dtype == at::kByte ? 0 : 1);
+  TORCH_CHECK_VALUE(bits >= 63 || size <= int64_t{1} << bits, "RandomSampler: indices below ", size, " do not fit ",
+                    c10::toString(index_dtype));
 }
 
 void RandomSampler::reset(std::optional<size_t> new_size) {

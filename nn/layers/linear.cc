@@ -53,6 +53,9 @@ BilinearImpl::BilinearImpl(const BilinearOptions& options_) : options(options_) 
 }
 
 void BilinearImpl::reset() {
+  TORCH_CHECK(options.in1_features() > 0 && options.in2_features() >= 0 && options.out_features() >= 0,
+              "Bilinear: expected in1_features to be positive and the other sizes not to be negative, but got ",
+              options.in1_features(), ", ", options.in2_features(), " and ", options.out_features());
   weight =
       register_parameter("weight", at::empty({options.out_features(), options.in1_features(), options.in2_features()}));
   bias = options.bias() ? register_parameter("bias", at::empty({options.out_features()}))

@@ -100,19 +100,20 @@ std::vector<Finding> run_isolated(int first, int count, size_t maximum, const st
 Snapshot::Snapshot(const c10::FunctionSchema& schema, const c10::Stack& arguments) {
   // The schemas do not say so, but these change: the running statistics of normalisation, and rrelu's noise.
   static constexpr const char* kWrittenAnyway[] = {"running_mean", "running_var", "noise"};
+  const bool has_out = std::any_of(schema.arguments().begin(), schema.arguments().end(), [](const c10::Argument& a) { return a.is_out(); });
   for (size_t i = 0; i < arguments.size(); ++i) {
     const c10::Argument& argument = schema.arguments()[i];
     // set_ makes the source's storage larger where it does not reach as far as is asked for.
     const bool grown = schema.name() == "set_" && argument.name() == "source";
     const bool anyway = grown || std::any_of(std::begin(kWrittenAnyway), std::end(kWrittenAnyway), [&](const char* name) { return argument.name() == name; });
-    add(argument, arguments[i], argument.is_write() || anyway);
+    add(argument, arguments[i], argument.is_write() || anyway, anyway && has_out);
   }
 }
 
-void Snapshot::add(const c10::Argument& argument, const IValue& value, bool written) {
+void Snapshot::add(const c10::Argument& argument, const IValue& value, bool written, bool unsaid) {
   const bool in_list = argument.type().list;
   each_tensor(value, [&](const Tensor& t) {
-    Entry entry{argument.name(), IValue(t), t.sizes().vec(), t.strides().vec(), t.storage_offset(), nullptr, {}, written, in_list};
+    Entry entry{argument.name(), IValue(t), t.sizes().vec(), t.strides().vec(), t.storage_offset(), nullptr, {}, written, in_list, unsaid};
     if (!t.is_meta()) {
       entry.data = t.storage().data();
       entry.bytes.resize(t.storage().nbytes());
@@ -129,9 +130,9 @@ std::string Snapshot::difference(bool after_error) const {
     const bool reshaped = t.sizes() != at::IntArrayRef(entry.sizes) || t.strides() != at::IntArrayRef(entry.strides) || t.storage_offset() != entry.offset;
     const bool is_output = std::any_of(entries_.begin(), entries_.end(), [&](const Entry& other) { return other.written && other.tensor.unsafe_tensor_impl() == entry.tensor.unsafe_tensor_impl(); });
     if (is_output && (moved || reshaped || !after_error)) continue;
-    // The tensors of a list change one after the other, and one that cannot change does not undo the others. Noise is drawn
-    // before the result is written.
-    if (entry.written && (entry.in_list || entry.name == "noise")) continue;
+    // The tensors of a list change one after the other, and one that cannot change does not undo the others. What the schema
+    // does not say is written (statistics, noise) is, before an out= argument is refused.
+    if (entry.written && (entry.in_list || entry.unsaid)) continue;
     if (reshaped) return "argument " + entry.name + " has another geometry";
     if (moved) {
       const bool by_written = std::any_of(entries_.begin(), entries_.end(), [&](const Entry& other) { return other.written && other.data == entry.data; });

@@ -43,8 +43,9 @@ class Snapshot {
     std::vector<unsigned char> bytes;
     bool written;
     bool in_list;
+    bool unsaid;
   };
-  void add(const c10::Argument& argument, const c10::IValue& value, bool written);
+  void add(const c10::Argument& argument, const c10::IValue& value, bool written, bool unsaid);
   std::vector<Entry> entries_;
 };
 

@@ -142,8 +142,8 @@ Tensor instance_norm(const Tensor& input, const std::optional<Tensor>& weight, c
   };
   check_channels("instance_norm", "weight", weight, channels);
   check_channels("instance_norm", "bias", bias, channels);
-  check_channels("instance_norm", "running_mean", running_mean, channels);
-  check_channels("instance_norm", "running_var", running_var, channels);
+  check_running("running_mean", running_mean, input);
+  check_running("running_var", running_var, input);
   const std::optional<Tensor> mean = for_all(running_mean);
   const std::optional<Tensor> var = for_all(running_var);
   DimVector sizes(input.sizes().begin(), input.sizes().end());
@@ -152,18 +152,20 @@ Tensor instance_norm(const Tensor& input, const std::optional<Tensor>& weight, c
               input.sizes());
   const Tensor result = std::get<0>(native::native_batch_norm(at::reshape(input, sizes), for_all(weight), for_all(bias),
                                                               mean, var, use_input_stats, momentum, eps));
+  const Tensor shaped = at::reshape(result, input.sizes());
   if (use_input_stats) {
     c10::NoGradGuard no_grad;
-    const auto average_into = [&](const std::optional<Tensor>& running, const std::optional<Tensor>& of_all) {
-      if (!given(running)) return;
-      Tensor target = *running;
-      at::copy_(target, at::mean(at::reshape(*of_all, {batch, channels}), OptionalIntArrayRef(IntArrayRef{0}), false,
-                                 std::nullopt));
+    const auto average = [&](const std::optional<Tensor>& of_all) {
+      return given(of_all) ? at::mean(at::reshape(*of_all, {batch, channels}), OptionalIntArrayRef(IntArrayRef{0}), false, std::nullopt)
+                           : Tensor();
     };
-    average_into(running_mean, mean);
-    average_into(running_var, var);
+    // Written last, so that they stay as they are where anything before fails.
+    const Tensor new_mean = average(mean), new_var = average(var);
+    Tensor target;
+    if (new_mean.defined()) at::copy_(target = *running_mean, new_mean);
+    if (new_var.defined()) at::copy_(target = *running_var, new_var);
   }
-  return at::reshape(result, input.sizes());
+  return shaped;
 }
 
 // The result and each group's mean and 1 / sqrt(variance + eps).
