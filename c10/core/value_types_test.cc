@@ -70,8 +70,8 @@ template <typename X>
 std::string overflow_of(Scalar s) {
   try {
     s.to<X>();
-  } catch (const c10::ValueError& e) {
-    return e.msg();
+  } catch (const std::runtime_error& e) {
+    return dynamic_cast<const c10::ValueError&>(e).msg();
   }
   return "";
 }

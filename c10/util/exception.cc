@@ -68,7 +68,7 @@ std::string get_backtrace(size_t frames_to_skip, size_t maximum_number_of_frames
 Error::Error(SourceLocation location, std::string msg) : Error(std::move(msg), raised_at(location)) {}
 
 Error::Error(std::string msg, std::string backtrace, const void* caller)
-    : msg_(std::move(msg)), backtrace_(std::move(backtrace)), caller_(caller) {
+    : std::runtime_error(""), msg_(std::move(msg)), backtrace_(std::move(backtrace)), caller_(caller) {
   refresh();
 }
 

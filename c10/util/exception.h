@@ -7,7 +7,7 @@
 //   TORCH_CHECK_INDEX(i < n, "index ", i, " is out of range");
 #pragma once
 
-#include <exception>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,8 +18,9 @@
 namespace c10 {
 
 // The base of every error. `what()` is the message, its context lines, where it was raised and the stack; `msg()` the
-// message alone; `what_without_backtrace()` the message and its context.
-class Error : public std::exception {
+// message alone; `what_without_backtrace()` the message and its context. A std::runtime_error too, because that is what
+// libtorch throws for a number that does not fit its type.
+class Error : public std::runtime_error {
  public:
   Error(SourceLocation location, std::string msg);
   Error(std::string msg, std::string backtrace, const void* caller = nullptr);
