@@ -64,6 +64,7 @@ DimVector infer_shape(IntArrayRef shape, int64_t numel) {
       (inferred == -1 ? known == numel : known > 0 && numel % known == 0);
   if (fits) {
     if (inferred != -1) result[inferred] = numel / known;
+    if (C10_UNLIKELY(numel == 0)) checked_numel(result);  // the strides would overflow
     return result;
   }
   TORCH_CHECK(

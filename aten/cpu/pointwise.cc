@@ -53,7 +53,7 @@ void store_number(const Scalar& number, ScalarType type, void* to) {
       std::memcpy(to, &v, sizeof(v));
       return;
     }
-    default: TORCH_INTERNAL_ASSERT(false, "a number in ", c10::toString(type));
+    default: TORCH_CHECK_NOT_IMPLEMENTED(false, "arithmetic is not implemented for ", c10::toString(type));
   }
 }
 

@@ -163,6 +163,7 @@ Tensor& fill_diagonal_(Tensor& self, const Scalar& fill_value, bool wrap) {
     TORCH_CHECK(self.dim() == 2 || self.size(d) == self.size(0), "all dimensions of input must be of equal length");
     step += self.stride(d);
   }
+  if (self.numel() == 0) return self;
   const int64_t height = self.size(0), width = self.size(1);
   const int64_t length = height < width ? height : width;
   Tensor diagonal = make_view(self, {length}, {step}, self.storage_offset());

@@ -128,6 +128,7 @@ Tensor combinations(const Tensor& self, int64_t r, bool with_replacement) {
   if (r == 0) return empty_contiguous({0}, self.scalar_type(), self.device());
   const int64_t n = self.numel();
   if (n == 0 || (!with_replacement && r > n)) return empty_contiguous({0, r}, self.scalar_type(), self.device());
+  TORCH_CHECK_VALUE(r <= (int64_t{1} << 24), "combinations: r ", r, " is too large");
   // Index tuples in lexicographic order: strictly increasing, or not decreasing with replacement.
   std::vector<int64_t> rows;
   std::vector<int64_t> at_position(r);

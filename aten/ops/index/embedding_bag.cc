@@ -31,6 +31,8 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag_padding(const Tensor& w
                                                                  const std::optional<Tensor>& per_sample_weights,
                                                                  bool include_last_offset,
                                                                  std::optional<int64_t> padding_idx) {
+  TORCH_CHECK(weight.is_cpu() && indices.is_cpu() && offsets.is_cpu(), "embedding_bag: expected tensors on the CPU, got ",
+              weight.device(), ", ", indices.device(), " and ", offsets.device());
   TORCH_CHECK(weight.dim() == 2, "embedding_bag: expected weight of 2 dimensions, but got ", weight.dim());
   TORCH_CHECK(is_index(indices) && is_index(offsets),
               "embedding_bag: expected indices and offsets of type Long or Int, but got ", indices.scalar_type(),
@@ -58,6 +60,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag_padding(const Tensor& w
   TORCH_CHECK(!include_last_offset || offsets.numel() >= 1,
               "include_last_offset: number of offsets should be at least 1");
   const int64_t bags = offsets.numel() - (include_last_offset ? 1 : 0);
+  TORCH_CHECK(bags > 0 || count == 0, "embedding_bag: ", count, " indices and no bag for them");
   const Tensor flat = at::contiguous(at::to(indices, kLong)), starts = at::contiguous(at::to(offsets, kLong));
   const int64_t* index = flat.data_ptr<int64_t>();
   const int64_t* start = starts.data_ptr<int64_t>();

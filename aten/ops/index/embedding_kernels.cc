@@ -99,6 +99,7 @@ Tensor& embedding_renorm_inplace(Tensor& self, const Tensor& indices, double max
   check_indices("embedding_renorm_", indices);
   const Tensor index = dense(indices, ScalarType::Long);
   check_index_in_self(index, self.sizes()[0]);
+  if (self.numel() == 0) return self;
   DenseInPlace work(self);
   const int64_t width = self.sizes()[1];
   std::vector<bool> seen(static_cast<size_t>(self.sizes()[0]));

@@ -140,6 +140,7 @@ void gather_cpu(const Tensor& self, int64_t dim, const Tensor& given, bool, Tens
 // gather_cpu finds a bad index when it comes to it. What the caller gave must not be half written by then.
 Tensor& gather_out(const Tensor& self, int64_t dim, const Tensor& index, bool sparse_grad, Tensor& out) {
   const TensorSpec spec = gather_meta(self, dim, index, sparse_grad);
+  TORCH_CHECK(index.device() == self.device(), "gather(): expected index on device ", self.device(), ", got ", index.device());
   if (index.numel() != 0) {
     const int64_t d = maybe_wrap_dim(dim, self.dim());
     check_index_range(dense_index("gather", index), d, size_at(self, d), false);

@@ -205,6 +205,7 @@ void index_fill_cpu(const Tensor& self, int64_t dim, const Tensor& index, const 
 Tensor& index_fill_inplace(Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
   fill_spec(self, dim, index);
   check_no_internal_overlap("index_fill_", self);
+  if (self.numel() == 0) return self;
   fill_into(self, dim, wrapped_index(self, dim, index), value);
   return self;
 }

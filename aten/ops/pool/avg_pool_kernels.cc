@@ -56,6 +56,7 @@ void for_each_place(const PoolGeometry& g, bool count_padding, int64_t divisor, 
 
 template <class Find>
 void average(const char* op, const PoolGeometry& g, const Tensor& self, bool count_padding, int64_t divisor, const Find& find, Tensor& out) {
+  if (out.numel() == 0) return;
   // Integers are summed and divided in float64; the copy into the result drops the fraction.
   const ScalarType type = self.scalar_type() == kLong ? kDouble : self.scalar_type();
   const Tensor x = dense(self, type);

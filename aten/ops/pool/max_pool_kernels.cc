@@ -67,6 +67,7 @@ void max_plane(const PoolGeometry& g, const T* in, T* out, int64_t* indices, con
 
 template <class Find>
 void max_forward(const char* op, const PoolGeometry& g, const Tensor& self, Tensor& out, Tensor& indices, const Find& find) {
+  if (out.numel() == 0) return;
   const Tensor x = dense(self);
   DenseOut to(out), at_index(indices);
   cpu::visit_real(self.scalar_type(), op, [&](auto tag) {

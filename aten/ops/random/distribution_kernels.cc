@@ -240,6 +240,7 @@ Tensor& bernoulli_tensor_(Tensor& self, const Tensor& p, std::optional<Generator
   TORCH_CHECK_NOT_IMPLEMENTED(p.is_floating_point() && p.scalar_type() != ScalarType::Half,
                               "\"bernoulli_tensor_cpu_p_\" not implemented for '", p.scalar_type(), "'");
   TORCH_CHECK_NOT_IMPLEMENTED(!self.is_complex(), "\"bernoulli_tensor_cpu_self_\" not implemented for '", self.scalar_type(), "'");
+  TORCH_CHECK(p.device() == self.device(), "bernoulli_: expected p on device ", self.device(), ", got ", p.device());
   random::check_writable("bernoulli_", self);
   if (self.is_meta() || self.numel() == 0) return self;
   const Tensor limits = at::contiguous(at::to(at::expand(p, self.sizes()), ScalarType::Double));
