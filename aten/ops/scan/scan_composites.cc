@@ -30,6 +30,7 @@ Tensor diff(
   add("append", append);
   Tensor x = parts.size() == 1 ? self : at::cat(parts, dim);
   if (n > x.size(dim)) n = x.size(dim);
+  if (x.numel() == 0) return at::narrow(x, dim, 0, x.size(dim) - n);  // however long it says it is
   for (int64_t i = 0; i < n; ++i) {
     const int64_t size = x.size(dim);
     if (size == 0) break;
