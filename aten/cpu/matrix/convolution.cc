@@ -311,9 +311,8 @@ void choose(const Convolution& c, const char* what, const F& run) {
   }
 }
 
-bool is_empty(const Convolution& c) {
-  return c.batch == 0 || c.out_channels == 0 || c.in_channels == 0 || c.output[0] * c.output[1] * c.output[2] == 0;
-}
+// Whether there is nothing to multiply. The output may have elements all the same: of padding alone.
+bool is_empty(const Convolution& c) { return internal::input_count(c) == 0 || internal::output_count(c) == 0; }
 
 void zero(void* p, int64_t elements, Type type) {
   if (elements > 0) std::memset(p, 0, static_cast<size_t>(elements * type_size(type)));
@@ -326,7 +325,7 @@ int convolution_candidate_count() { return sizeof(kCandidates) / sizeof(kCandida
 
 void convolution_forward(const Convolution& c, const void* input, const void* weight, const void* bias, void* output) {
   if (internal::output_count(c) == 0) return;
-  if (c.in_channels == 0 || is_empty(c)) {
+  if (is_empty(c)) {
     // Nothing is summed: the bias alone.
     Gemm g;
     g.type = c.type;

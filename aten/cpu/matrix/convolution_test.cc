@@ -144,6 +144,7 @@ std::vector<Named> cases() {
       {"more than a piece", sized({.batch = 1, .in_channels = 40, .out_channels = 2, .input = {1, 30, 40}, .kernel = {1, 5, 5}, .padding = {0, 2, 2}})},
       {"empty batch", sized({.batch = 0, .in_channels = 2, .out_channels = 2, .input = {1, 3, 3}, .kernel = {1, 2, 2}})},
       {"no input channels", sized({.batch = 2, .in_channels = 0, .out_channels = 2, .input = {1, 3, 3}, .kernel = {1, 2, 2}})},
+      {"no input but padding", sized({.batch = 2, .in_channels = 2, .out_channels = 2, .input = {1, 0, 3}, .kernel = {1, 2, 2}, .padding = {0, 2, 2}})},
       {"no output channels", sized({.batch = 2, .in_channels = 2, .out_channels = 0, .input = {1, 3, 3}, .kernel = {1, 2, 2}})},
   };
 }
