@@ -45,7 +45,6 @@ Tensor ones(at::IntArrayRef sizes) { return torch::ones(sizes); }
 
 TEST(BadArguments, FactoriesAndForeignMemory) {
   static float data[8] = {};
-  const auto options = torch::TensorOptions();
   expect_errors({
       {"negative size", [] { torch::empty({2, -1}); }},
       {"product overflows", [] { torch::empty({int64_t{1} << 40, int64_t{1} << 40}); }},
