@@ -72,12 +72,13 @@ void for_tiles(const Plan& plan, int64_t begin, int64_t end, const F& f) {
 
 void reduce_by_outputs(const Plan& plan, int64_t tiles, int64_t work_per_tile) {
   const int64_t grain = work_per_tile >= kPieceWork ? 1 : (kPieceWork + work_per_tile - 1) / work_per_tile;
+  const bool any = plan.reduced.numel() > 0;  // else plan.in may be null
   at::parallel_for(0, tiles, grain, [&](int64_t begin, int64_t end) {
     alignas(64) char states[kStateBytes];
     for_tiles(plan, begin, end,
               [&](int64_t m, int64_t, int64_t in, int64_t out0, int64_t out1, int64_t s0, int64_t s1, int64_t s2) {
                 plan.kernel.init(states, m);
-                accumulate_tile(plan, states, plan.in + in, m, s0, plan.reduced, 0);
+                if (any) accumulate_tile(plan, states, plan.in + in, m, s0, plan.reduced, 0);
                 plan.kernel.finish(states, m, plan.out[0] ? plan.out[0] + out0 : nullptr, s1,
                                    plan.out[1] ? plan.out[1] + out1 : nullptr, s2, plan.params);
               });
