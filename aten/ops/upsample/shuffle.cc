@@ -2,6 +2,7 @@
 #include "aten/core/tensor.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/view/ops.h"
+#include "c10/util/safe_numerics.h"
 
 namespace at::native {
 namespace {
@@ -34,14 +35,16 @@ Tensor pixel_shuffle(const Tensor& self, int64_t upscale_factor) {
               self.dim(), " dimension(s)");
   TORCH_CHECK(upscale_factor > 0, "pixel_shuffle expects a positive upscale_factor, but got ", upscale_factor);
   const int64_t r = upscale_factor, c = self.size(-3), h = self.size(-2), w = self.size(-1);
+  int64_t square = 0;
+  TORCH_CHECK(!c10::mul_overflows(r, r, &square), "pixel_shuffle: upscale_factor ", r, " is too large");
   TORCH_CHECK(
-      r <= 3037000499 && c % (r * r) == 0,
+      c % square == 0,
       "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, but "
       "input.size(-3)=",
-      c, " is not divisible by ", r * r);
-  const Tensor parts = at::reshape(self, with_batch(self, {c / (r * r), r, r, h, w}));
+      c, " is not divisible by ", square);
+  const Tensor parts = at::reshape(self, with_batch(self, {c / square, r, r, h, w}));
   return at::reshape(permuted_tail(parts, self.dim() - 3, {0, 3, 1, 4, 2}),
-                     with_batch(self, {c / (r * r), product(h, r), product(w, r)}));
+                     with_batch(self, {c / square, product(h, r), product(w, r)}));
 }
 
 // [*, C, H r, W r] to [*, C r^2, H, W].
