@@ -71,7 +71,6 @@ TEST(BadArguments, FactoriesAndForeignMemory) {
       {"from_blob of nothing", [&] { torch::from_blob(nullptr, {4}); }},
       {"integers that require a gradient", [] { torch::ones({2}, torch::TensorOptions(torch::kLong).requires_grad(true)); }},
       {"set_requires_grad of integers", [] { torch::ones({2}, torch::kInt).set_requires_grad(true); }},
-      {"names of dtypes", [] { torch::ones({2}).to(static_cast<torch::ScalarType>(77)); }},
   });
 }
 
