@@ -10,8 +10,8 @@ _COPTS = ["-ffunction-sections", "-fdata-sections", "-Wall", "-Wextra", "-Wno-un
     # Small programs; unwind tables only where an exception may pass. Clang then also keeps exception tables a function, so that the linker drops those of what is not called.
     # Clang 19's -Os and TSan together lose an exception that passes through a long function (//aten/ops/conv:conv_test).
     "//build_defs:minimal_clang_tsan": [],
-    "//build_defs:minimal_clang": ["-Os", "-fno-stack-protector", "-fomit-frame-pointer", "-fno-asynchronous-unwind-tables", "-fbinutils-version=2.36"],
-    "//build_defs:minimal": ["-Os", "-fno-stack-protector", "-fomit-frame-pointer", "-fno-asynchronous-unwind-tables"],
+    "//build_defs:minimal_clang": ["-Os", "-fno-asynchronous-unwind-tables", "-fbinutils-version=2.36"],
+    "//build_defs:minimal": ["-Os", "-fno-asynchronous-unwind-tables"],
     "//conditions:default": [],
 })
 

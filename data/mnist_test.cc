@@ -6,21 +6,18 @@
 
 #include <cstdint>
 #include <cstdlib>
-#include <fstream>
 #include <random>
 #include <string>
 
 #include "c10/memory/cpu_allocator.h"
+#include "c10/testing/files.h"
 #include "c10/util/exception.h"
 
 namespace torch::data::datasets {
 namespace {
 
-std::string folder(const std::string& name) {
-  const std::string path = std::string(std::getenv("TEST_TMPDIR")) + "/" + name;
-  EXPECT_EQ(std::system(("mkdir -p " + path).c_str()), 0);
-  return path;
-}
+using c10::testing::fresh_folder;
+using c10::testing::write_file;
 
 std::string idx(uint32_t magic, std::initializer_list<uint32_t> sizes, const std::string& data) {
   std::string bytes;
@@ -30,10 +27,6 @@ std::string idx(uint32_t magic, std::initializer_list<uint32_t> sizes, const std
   put(magic);
   for (uint32_t s : sizes) put(s);
   return bytes + data;
-}
-
-void write(const std::string& path, const std::string& bytes) {
-  std::ofstream(path, std::ios::binary | std::ios::trunc).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }
 
 void write_gz(const std::string& path, const std::string& bytes) {
@@ -58,8 +51,8 @@ std::string message(const std::string& root, MNIST::Mode mode = MNIST::Mode::kTe
 }
 
 TEST(MNIST, ReadsPlainAndCompressedFiles) {
-  const std::string root = folder("good");
-  write(root + "/t10k-images-idx3-ubyte", idx(2051, {3, 4, 5}, pixels(60)));
+  const std::string root = fresh_folder();
+  write_file(root + "/t10k-images-idx3-ubyte", idx(2051, {3, 4, 5}, pixels(60)));
   write_gz(root + "/t10k-labels-idx1-ubyte.gz", idx(2049, {3}, std::string("\x07\x00\x09", 3)));
   for (const std::string& path : {root, root + "/"}) {
     MNIST set(path, MNIST::Mode::kTest);
@@ -80,29 +73,29 @@ TEST(MNIST, ReadsPlainAndCompressedFiles) {
 }
 
 TEST(MNIST, SaysWhatIsWrong) {
-  const std::string root = folder("bad");
+  const std::string root = fresh_folder();
   EXPECT_EQ(message(root, MNIST::Mode::kTrain), "Error opening images file at " + root + "/train-images-idx3-ubyte");
   const std::string images = root + "/t10k-images-idx3-ubyte", labels = root + "/t10k-labels-idx1-ubyte";
-  write(images, idx(2051, {2, 2, 2}, pixels(8)));
+  write_file(images, idx(2051, {2, 2, 2}, pixels(8)));
   EXPECT_EQ(message(root), "Error opening targets file at " + labels);
-  write(labels, idx(2049, {3}, pixels(3)));
+  write_file(labels, idx(2049, {3}, pixels(3)));
   EXPECT_EQ(message(root), images + " holds 2 images, but " + labels + " holds 3 labels");
-  write(labels, idx(2051, {2}, pixels(2)));
+  write_file(labels, idx(2051, {2}, pixels(2)));
   EXPECT_EQ(message(root), labels + " is not an IDX file of bytes in 1 dimension(s): expected magic number 2049, but got 2051");
-  write(labels, "abc");
+  write_file(labels, "abc");
   EXPECT_EQ(message(root), labels + " is too short to be an IDX file of 1 dimension(s)");
-  write(images, idx(2051, {2, 2, 2}, pixels(9)));
+  write_file(images, idx(2051, {2, 2, 2}, pixels(9)));
   EXPECT_EQ(message(root), images + " is longer than its header says (8 bytes of data)");
-  write(images, idx(2051, {2, 2, 2}, pixels(7)));
+  write_file(images, idx(2051, {2, 2, 2}, pixels(7)));
   EXPECT_EQ(message(root), images + " is too short: its header promises 8 bytes of data, but it has 7");
-  write(images, idx(2051, {0xffffffff, 0xffffffff, 0xffffffff}, pixels(7)));
+  write_file(images, idx(2051, {0xffffffff, 0xffffffff, 0xffffffff}, pixels(7)));
   EXPECT_NE(message(root).find("more than this reader takes"), std::string::npos) << message(root);
   EXPECT_NE(message(root + "/nowhere").find("Error opening"), std::string::npos);
 }
 
 TEST(MNIST, AHeaderThatPromisesTooMuchCostsNothing) {
-  const std::string root = folder("bomb");
-  write(root + "/t10k-images-idx3-ubyte", idx(2051, {50000, 200, 400}, pixels(100)));
+  const std::string root = fresh_folder();
+  write_file(root + "/t10k-images-idx3-ubyte", idx(2051, {50000, 200, 400}, pixels(100)));
   c10::reset_peak_cpu_memory_stats();
   struct rlimit old_limit, limit;
   getrlimit(RLIMIT_AS, &old_limit);
@@ -117,13 +110,12 @@ TEST(MNIST, AHeaderThatPromisesTooMuchCostsNothing) {
 }
 
 TEST(MNIST, DamagedCompressedFilesAreErrors) {
-  const std::string root = folder("damaged");
+  const std::string root = fresh_folder();
   const std::string path = root + "/t10k-images-idx3-ubyte.gz";
   write_gz(path, idx(2051, {10, 20, 20}, pixels(4000)));
-  write(root + "/t10k-labels-idx1-ubyte", idx(2049, {10}, pixels(10)));
+  write_file(root + "/t10k-labels-idx1-ubyte", idx(2049, {10}, pixels(10)));
   ASSERT_EQ(message(root), "nothing was thrown");
-  std::ifstream in(path, std::ios::binary);
-  const std::string good((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  const std::string good = c10::testing::read_file(path);
   std::mt19937 random(5);
   int failures = 0;
   for (int i = 0; i < 500; ++i) {
@@ -133,7 +125,7 @@ TEST(MNIST, DamagedCompressedFilesAreErrors) {
     } else {
       bad[random() % bad.size()] ^= static_cast<char>(1 + random() % 255);
     }
-    write(path, bad);
+    write_file(path, bad);
     // Any outcome but a crash; nearly all must be noticed (some bytes of a gzip header mean nothing).
     if (message(root) != "nothing was thrown") ++failures;
   }

@@ -146,8 +146,13 @@ inline constexpr ScalarTypeInfo kScalarTypeInfo[NumScalarTypes] = {
     {1, kQuantized},                   // QUInt2x4
     {0, 0},                            // Undefined
 };
+// A number outside the enumeration is like Undefined.
+constexpr ScalarTypeInfo info_of(ScalarType t) {
+  const auto i = static_cast<uint8_t>(t);
+  return i < NumScalarTypes ? kScalarTypeInfo[i] : ScalarTypeInfo{0, 0};
+}
 constexpr bool has_kind(ScalarType t, unsigned kinds) {
-  return (kScalarTypeInfo[static_cast<size_t>(t)].kinds & kinds) != 0;
+  return (info_of(t).kinds & kinds) != 0;
 }
 [[noreturn]] C10_COLD void unknown_scalar_type(int value);
 [[noreturn]] C10_COLD void undefined_element_size();
@@ -171,7 +176,7 @@ void to_text(std::string& out, ScalarType t);
 
 // Bytes an element; throws for Undefined.
 inline size_t elementSize(ScalarType t) {
-  const size_t size = detail::kScalarTypeInfo[static_cast<size_t>(t)].size;
+  const size_t size = detail::info_of(t).size;
   if (C10_UNLIKELY(size == 0)) detail::undefined_element_size();
   return size;
 }

@@ -124,6 +124,10 @@ TEST(ScalarType, NamesSizesAndKinds) {
     EXPECT_EQ(elementSize(ScalarType(i)), sizes[i]) << names[i];
   }
   EXPECT_THROW(elementSize(ScalarType::Undefined), Error);
+  for (const int forged : {-1, 19, 77, 127}) {
+    EXPECT_THROW(elementSize(ScalarType(forged)), Error) << forged;
+    EXPECT_FALSE(isFloatingType(ScalarType(forged))) << forged;
+  }
   EXPECT_TRUE(isIntegralType(kInt, false));
   EXPECT_FALSE(isIntegralType(kBool, false));
   EXPECT_TRUE(isIntegralType(kBool, true));

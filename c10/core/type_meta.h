@@ -33,7 +33,7 @@ class TypeMeta final {
 
   constexpr int8_t id() const noexcept { return static_cast<int8_t>(type_); }
   // Bytes an element; 0 if undefined.
-  constexpr size_t itemsize() const noexcept { return c10::detail::kScalarTypeInfo[static_cast<size_t>(type_)].size; }
+  constexpr size_t itemsize() const noexcept { return c10::detail::info_of(type_).size; }
   // "float", "long int", "c10::Half" ...
   std::string_view name() const noexcept;
   constexpr c10::ScalarType toScalarType() const noexcept { return type_; }

@@ -54,6 +54,14 @@ Real remainder_of(Real a, Real b) {
   const Real r = std::fmod(a, b);
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
+Real larger(const Real* x) {
+  if (std::isnan(x[0])) return x[0];
+  return std::isnan(x[1]) || x[1] > x[0] ? x[1] : x[0];
+}
+Real smaller(const Real* x) {
+  if (std::isnan(x[0])) return x[0];
+  return std::isnan(x[1]) || x[1] < x[0] ? x[1] : x[0];
+}
 Real log_add(Real a, Real b, Real base) {
   if (std::isnan(a) || std::isnan(b)) return kNan;
   if (std::isinf(a) && a == b) return a;
@@ -362,30 +370,8 @@ const std::vector<Function>& functions() {
       {"div.Tensor", 2, {}, [](R x) { return x[0] / x[1]; }, [](C z) { return z[0] / z[1]; }, nullptr, -3, 3},
       {"fmod.Tensor", 2, {}, [](R x) { return std::fmod(x[0], x[1]); }, nullptr, nullptr, -10, 10},
       {"remainder.Tensor", 2, {}, [](R x) { return remainder_of(x[0], x[1]); }, nullptr, nullptr, -10, 10},
-      {"maximum",
-       2,
-       {},
-       [](R x) { return std::isnan(x[0])   ? x[0]
-                        : std::isnan(x[1]) ? x[1]
-                        : x[0] > x[1]      ? x[0]
-                                           : x[1]; },
-       nullptr,
-       nullptr,
-       -3,
-       3,
-       kNoZeroSign},
-      {"minimum",
-       2,
-       {},
-       [](R x) { return std::isnan(x[0])   ? x[0]
-                        : std::isnan(x[1]) ? x[1]
-                        : x[0] < x[1]      ? x[0]
-                                           : x[1]; },
-       nullptr,
-       nullptr,
-       -3,
-       3,
-       kNoZeroSign},
+      {"maximum", 2, {}, larger, nullptr, nullptr, -3, 3, kNoZeroSign},
+      {"minimum", 2, {}, smaller, nullptr, nullptr, -3, 3, kNoZeroSign},
       {"fmax", 2, {}, [](R x) { return std::fmax(x[0], x[1]); }, nullptr, nullptr, -3, 3, kNoZeroSign},
       {"fmin", 2, {}, [](R x) { return std::fmin(x[0], x[1]); }, nullptr, nullptr, -3, 3, kNoZeroSign},
       {"copysign.Tensor", 2, {}, [](R x) { return std::copysign(x[0], x[1]); }, nullptr, nullptr, -3, 3},
@@ -436,30 +422,8 @@ const std::vector<Function>& functions() {
        nullptr,
        -3,
        3},
-      {"clamp_min.Tensor",
-       2,
-       {},
-       [](R x) { return std::isnan(x[0])   ? x[0]
-                        : std::isnan(x[1]) ? x[1]
-                        : x[0] > x[1]      ? x[0]
-                                           : x[1]; },
-       nullptr,
-       nullptr,
-       -3,
-       3,
-       kNoZeroSign},
-      {"clamp_max.Tensor",
-       2,
-       {},
-       [](R x) { return std::isnan(x[0])   ? x[0]
-                        : std::isnan(x[1]) ? x[1]
-                        : x[0] < x[1]      ? x[0]
-                                           : x[1]; },
-       nullptr,
-       nullptr,
-       -3,
-       3,
-       kNoZeroSign},
+      {"clamp_min.Tensor", 2, {}, larger, nullptr, nullptr, -3, 3, kNoZeroSign},
+      {"clamp_max.Tensor", 2, {}, smaller, nullptr, nullptr, -3, 3, kNoZeroSign},
       // Three operands.
       {"addcmul",
        3,

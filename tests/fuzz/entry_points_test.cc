@@ -71,6 +71,7 @@ TEST(BadArguments, FactoriesAndForeignMemory) {
       {"from_blob of nothing", [&] { torch::from_blob(nullptr, {4}); }},
       {"integers that require a gradient", [] { torch::ones({2}, torch::TensorOptions(torch::kLong).requires_grad(true)); }},
       {"set_requires_grad of integers", [] { torch::ones({2}, torch::kInt).set_requires_grad(true); }},
+      {"a number that is no dtype", [] { torch::ones({2}).to(static_cast<torch::ScalarType>(77)); }},
   });
 }
 

@@ -6,10 +6,15 @@
 
 #include <random>
 
+#include "c10/testing/files.h"
 #include "tests/integration/process.h"
 
 namespace integration {
 namespace {
+
+using c10::testing::fresh_folder;
+using c10::testing::read_file;
+using c10::testing::write_file;
 
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -19,7 +24,7 @@ class Gpt : public ::testing::Test {
   Gpt() : folder_(fresh_folder()) {
     std::string text;
     for (int i = 0; i < 300; ++i) text += "the cat " + std::to_string(i * 7 % 10) + " sat on the mat\n";
-    write(folder_ + "/text", text);
+    write_file(folder_ + "/text", text);
   }
 
   std::vector<std::string> command(std::vector<std::string> more) const {
@@ -47,7 +52,7 @@ TEST_F(Gpt, TrainsAndWrites) {
   EXPECT_THAT(o.out, HasSubstr("validation loss "));
   EXPECT_THAT(o.out, HasSubstr("----\nthe "));
   EXPECT_THAT(o.out, Not(HasSubstr("\r"))) << "plain lines where there is no terminal";
-  EXPECT_THAT(read(folder_ + "/run/loss.svg"), HasSubstr(">validation</text>"));
+  EXPECT_THAT(read_file(folder_ + "/run/loss.svg"), HasSubstr(">validation</text>"));
   EXPECT_TRUE(exists(checkpoint("run")));
   bool events = false;
   DIR* dir = ::opendir((folder_ + "/run").c_str());
@@ -58,7 +63,7 @@ TEST_F(Gpt, TrainsAndWrites) {
 
   // The same seed gives the same bits, and sampling alone the same text.
   ASSERT_EQ(train({"--out=again"}).exit_code, 0);
-  EXPECT_TRUE(read(checkpoint("run")) == read(checkpoint("again"))) << "the checkpoints differ";
+  EXPECT_TRUE(read_file(checkpoint("run")) == read_file(checkpoint("again"))) << "the checkpoints differ";
   const Outcome sample = run({data_file("examples/gpt/gpt"), "--sample_only", "--out=run", "--length=20", "--prompt=the "}, {folder_});
   ASSERT_EQ(sample.exit_code, 0) << sample.err;
   EXPECT_EQ(sample.out, o.out.substr(o.out.find("----\n")));
@@ -84,8 +89,8 @@ TEST_F(Gpt, KilledAndResumedItEndsWithTheSameBits) {
   if (o.signal != 0) o = train({"--out=parts", "--steps=400", "--resume"});
   ASSERT_EQ(o.exit_code, 0) << o.err;
   EXPECT_GT(killed, 0);
-  EXPECT_TRUE(read(checkpoint("parts")) == read(checkpoint("whole"))) << "the checkpoints differ";
-  EXPECT_EQ(read(folder_ + "/parts/loss.svg"), read(folder_ + "/whole/loss.svg"));
+  EXPECT_TRUE(read_file(checkpoint("parts")) == read_file(checkpoint("whole"))) << "the checkpoints differ";
+  EXPECT_EQ(read_file(folder_ + "/parts/loss.svg"), read_file(folder_ + "/whole/loss.svg"));
 }
 
 TEST_F(Gpt, CtrlCSavesAndExits) {
@@ -103,7 +108,7 @@ TEST_F(Gpt, CtrlCSavesAndExits) {
     ASSERT_EQ(o.exit_code, 0) << o.err;
     EXPECT_THAT(o.out, HasSubstr("resumed at step "));
   }
-  EXPECT_TRUE(read(checkpoint("parts")) == read(checkpoint("whole"))) << "the checkpoints differ";
+  EXPECT_TRUE(read_file(checkpoint("parts")) == read_file(checkpoint("whole"))) << "the checkpoints differ";
 }
 
 TEST_F(Gpt, TheDefaultTextIsTheRepository) {
@@ -122,9 +127,9 @@ struct Mistake {
 };
 
 TEST_F(Gpt, MistakesAreOneLineAndOverwriteNothing) {
-  write(folder_ + "/empty", "");
-  write(folder_ + "/short", "short");
-  write(folder_ + "/file", "");
+  write_file(folder_ + "/empty", "");
+  write_file(folder_ + "/short", "short");
+  write_file(folder_ + "/file", "");
   const std::vector<Mistake> mistakes = {
       {{"--layrs=3"}, "unknown flag --layrs"},
       {{"--layers=x"}, "layers"},
@@ -159,13 +164,13 @@ TEST_F(Gpt, MistakesAreOneLineAndOverwriteNothing) {
 
 TEST_F(Gpt, DamagedAndForeignCheckpointsAreRefused) {
   ASSERT_EQ(train({"--out=run"}).exit_code, 0);
-  const std::string good = read(checkpoint("run")), chart = read(folder_ + "/run/loss.svg");
+  const std::string good = read_file(checkpoint("run")), chart = read_file(folder_ + "/run/loss.svg");
   const auto refused = [&](const Outcome& o, const std::string& file, const char* message) {
     EXPECT_EQ(o.exit_code, 1) << o.out;
     EXPECT_EQ(lines(o.err), 1) << o.err;
     EXPECT_THAT(o.err, HasSubstr(message));
-    EXPECT_TRUE(read(checkpoint("run")) == file) << "the checkpoint was overwritten";
-    EXPECT_EQ(read(folder_ + "/run/loss.svg"), chart);
+    EXPECT_TRUE(read_file(checkpoint("run")) == file) << "the checkpoint was overwritten";
+    EXPECT_EQ(read_file(folder_ + "/run/loss.svg"), chart);
   };
   refused(train({"--out=run"}), good, "already holds a checkpoint");
   refused(train({"--out=run", "--resume", "--width=32"}), good, "--width differs from the checkpoint's");
@@ -173,7 +178,7 @@ TEST_F(Gpt, DamagedAndForeignCheckpointsAreRefused) {
   std::string damaged = good;
   damaged[damaged.size() - 100] = static_cast<char>(damaged[damaged.size() - 100] ^ 1);
   for (const std::string& bytes : {damaged, good.substr(0, good.size() / 2), std::string("x"), std::string()}) {
-    write(checkpoint("run"), bytes);
+    write_file(checkpoint("run"), bytes);
     refused(train({"--out=run", "--resume"}), bytes, "checkpoint");
     refused(train({"--out=run", "--sample_only"}), bytes, "checkpoint");
   }

@@ -5,10 +5,15 @@
 #include <cmath>
 #include <cstdio>
 
+#include "c10/testing/files.h"
 #include "tests/integration/process.h"
 
 namespace integration {
 namespace {
+
+using c10::testing::fresh_folder;
+using c10::testing::read_file;
+using c10::testing::write_file;
 
 using ::testing::HasSubstr;
 
@@ -54,7 +59,7 @@ TEST(MlpInference, SaysWhatIsWrong) {
     EXPECT_THAT(o.err, HasSubstr(message));
   };
   refused({"none.safetensors"}, (folder + "/none.safetensors: No such file").c_str());
-  write(folder + "/damaged", read(weights()).substr(0, 3000));
+  write_file(folder + "/damaged", read_file(weights()).substr(0, 3000));
   refused({"damaged", "1"}, "bytes of data");
   for (const char* text : {"x", "", "-", ".", "1x", "1e", "1.2.3", "e5"}) refused({weights(), text}, "not a number: ");
   refused({weights()}, "the network takes 1 numbers at a time, 0 were given");

@@ -8,10 +8,15 @@
 #include <string>
 #include <vector>
 
+#include "c10/testing/files.h"
 #include "tests/integration/process.h"
 
 namespace integration {
 namespace {
+
+using c10::testing::fresh_folder;
+using c10::testing::read_file;
+using c10::testing::write_file;
 
 using ::testing::HasSubstr;
 
@@ -33,8 +38,8 @@ void write_set(const std::string& folder, const std::string& prefix, uint32_t co
         images += static_cast<char>(inside ? 200 + random() % 50 : random() % 80);
       }
   }
-  write(folder + "/" + prefix + "-images-idx3-ubyte", images);
-  write(folder + "/" + prefix + "-labels-idx1-ubyte", labels);
+  write_file(folder + "/" + prefix + "-images-idx3-ubyte", images);
+  write_file(folder + "/" + prefix + "-labels-idx1-ubyte", labels);
 }
 
 Outcome mnist(const std::string& folder, std::vector<std::string> more) {
@@ -55,7 +60,7 @@ TEST(Mnist, LearnsAndSaves) {
   EXPECT_THAT(o.out, HasSubstr("540 images to train on, 60 to test on, 1 thread(s)"));
   EXPECT_THAT(o.out, HasSubstr("epoch 4/4"));
   EXPECT_GE(last_accuracy(o.out), 95) << o.out;
-  EXPECT_THAT(read(folder + "/weights.safetensors"), HasSubstr("conv1.weight"));
+  EXPECT_THAT(read_file(folder + "/weights.safetensors"), HasSubstr("conv1.weight"));
 }
 
 TEST(Mnist, ResultsFollowTheSeedWhateverTheNumberOfWorkers) {
@@ -67,7 +72,7 @@ TEST(Mnist, ResultsFollowTheSeedWhateverTheNumberOfWorkers) {
     const Outcome o = mnist(folder, {"--data=.", "--epochs=1", "--seed=5", "--threads=1", workers, "--save=w"});
     ASSERT_EQ(o.exit_code, 0) << o.err;
     EXPECT_THAT(o.out, HasSubstr("200 images to train on, 100 to test on"));
-    results.push_back(read(folder + "/w"));
+    results.push_back(read_file(folder + "/w"));
   }
   EXPECT_TRUE(results[0] == results[1]);
 }
@@ -87,8 +92,8 @@ TEST(Mnist, SaysWhatIsWrong) {
   refused({"--epochs=many"}, "epochs");
   refused({"--no_such_flag"}, "no_such_flag");
   refused({"stray"}, "stray");
-  write(folder + "/t10k-images-idx3-ubyte", "not an image");
-  write(folder + "/t10k-labels-idx1-ubyte", "not a label");
+  write_file(folder + "/t10k-images-idx3-ubyte", "not an image");
+  write_file(folder + "/t10k-labels-idx1-ubyte", "not a label");
   refused({"--data=."}, "is too short to be an IDX file");
 }
 

@@ -91,30 +91,6 @@ std::string data_file(const std::string& path) {
   return std::string(here) + "/" + path;
 }
 
-std::string fresh_folder() {
-  const char* base = std::getenv("TEST_TMPDIR");
-  std::string name = std::string(base != nullptr ? base : "/tmp") + "/integration.XXXXXX";
-  check(::mkdtemp(name.data()) != nullptr, "mkdtemp");
-  return name;
-}
-
-std::string read(const std::string& path) {
-  std::string text;
-  if (std::FILE* f = std::fopen(path.c_str(), "rb")) {
-    char block[65536];
-    while (const size_t n = std::fread(block, 1, sizeof block, f)) text.append(block, n);
-    std::fclose(f);
-  }
-  return text;
-}
-
-void write(const std::string& path, const std::string& text) {
-  std::FILE* f = std::fopen(path.c_str(), "wb");
-  check(f != nullptr, "fopen");
-  std::fwrite(text.data(), 1, text.size(), f);
-  std::fclose(f);
-}
-
 bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
 
 int lines(const std::string& text) { return static_cast<int>(std::count(text.begin(), text.end(), '\n')); }

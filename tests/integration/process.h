@@ -23,10 +23,6 @@ Outcome run(const std::vector<std::string>& command, const RunOptions& options =
 
 // A program or file of the test's `data`, by its path in the repository.
 std::string data_file(const std::string& path);
-// A new empty folder.
-std::string fresh_folder();
-std::string read(const std::string& path);
-void write(const std::string& path, const std::string& text);
 bool exists(const std::string& path);
 int lines(const std::string& text);
 

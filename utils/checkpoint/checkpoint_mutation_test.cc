@@ -11,6 +11,7 @@
 #include "aten/ops/reduce/ops.h"
 #include "autograd/autograd.h"
 #include "c10/core/cpu_generator.h"
+#include "c10/testing/files.h"
 #include "nn/layers/linear.h"
 #include "optim/adamw.h"
 #include "utils/checkpoint/checkpoint.h"
@@ -25,13 +26,6 @@ namespace {
 constexpr int kInputs = 10'000;
 // Errors, the state dictionaries' names and the generator's copy: what does not grow with the file.
 constexpr size_t kFixed = 64 * 1024;
-
-void write_plain(const std::string& path, const std::string& bytes) {
-  std::FILE* f = std::fopen(path.c_str(), "wb");
-  ASSERT_NE(f, nullptr);
-  std::fwrite(bytes.data(), 1, bytes.size(), f);
-  std::fclose(f);
-}
 
 void reseal(std::string& file) {
   const std::string key = "\"crc32c\":\"";
@@ -60,8 +54,7 @@ std::string mutate(std::string file, std::mt19937& random) {
 }
 
 TEST(CheckpointMutation, TenThousandInputs) {
-  const char* folder = std::getenv("TEST_TMPDIR");
-  const std::string path = std::string(folder != nullptr ? folder : "/tmp") + "/mutated";
+  const std::string path = c10::testing::fresh_folder() + "/mutated";
   nn::Linear model(3, 2);
   optim::AdamW optimizer(model->parameters(), optim::AdamWOptions(0.01));
   at::sum(model->weight).backward();
@@ -86,7 +79,7 @@ TEST(CheckpointMutation, TenThousandInputs) {
     std::string file = mutate(good, random);
     const bool sealed = i % 4 != 0;
     if (sealed) reseal(file);
-    write_plain(path, file);
+    c10::testing::write_file(path, file);
     bool changed = true;
     const size_t live = serialize::testing::reset_allocation_counts();
     try {
@@ -103,7 +96,7 @@ TEST(CheckpointMutation, TenThousandInputs) {
     ASSERT_LE(counts.peak - std::min(counts.peak, live), 4 * file.size() + kFixed) << "input " << i;
     if (changed) {
       ASSERT_TRUE(sealed || file == good) << "damage was not seen in input " << i;
-      write_plain(path, good);
+      c10::testing::write_file(path, good);
       load_checkpoint(checkpoint, path);
     } else if (i % 50 == 0) {
       ASSERT_EQ(state(), before) << "input " << i;

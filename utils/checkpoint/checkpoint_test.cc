@@ -16,6 +16,7 @@
 #include "autograd/autograd.h"
 #include "c10/core/cpu_generator.h"
 #include "c10/core/grad_mode.h"
+#include "c10/testing/files.h"
 #include "nn/layers/linear.h"
 #include "nn/module/sequential.h"
 #include "optim/adamw.h"
@@ -28,12 +29,7 @@ namespace torch::serialize {
 namespace {
 
 using ::testing::HasSubstr;
-
-std::string fresh_folder() {
-  const char* base = std::getenv("TEST_TMPDIR");
-  std::string name = std::string(base != nullptr ? base : "/tmp") + "/checkpoint.XXXXXX";
-  return ::mkdtemp(name.data());
-}
+using c10::testing::fresh_folder;
 
 // A small run: everything that a checkpoint holds.
 struct TrainingRun {

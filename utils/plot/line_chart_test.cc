@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <limits>
 
+#include "c10/testing/files.h"
 #include "c10/util/exception.h"
 #include "utils/serialize/file_io.h"
 
@@ -89,8 +90,7 @@ TEST(LineChart, RejectsBadInput) {
 }
 
 TEST(LineChart, IsWritten) {
-  const char* folder = std::getenv("TEST_TMPDIR");
-  const std::string path = std::string(folder != nullptr ? folder : "/tmp") + "/chart.svg";
+  const std::string path = c10::testing::fresh_folder() + "/chart.svg";
   LineChart chart;
   chart.series = {{"a", {0, 1}, {0, 1}}};
   write_svg(path, chart);

@@ -9,18 +9,15 @@
 #include <sstream>
 
 #include "aten/core/empty.h"
+#include "c10/testing/files.h"
 
 namespace torch::serialize {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using c10::testing::fresh_folder;
 using c10::ScalarType;
-
-std::string scratch(const char* name) {
-  const char* folder = std::getenv("TEST_TMPDIR");
-  return std::string(folder != nullptr ? folder : "/tmp") + "/" + name;
-}
 
 at::Tensor floats(std::initializer_list<float> values) {
   at::Tensor t = at::empty_contiguous({static_cast<int64_t>(values.size())}, ScalarType::Float);
@@ -91,7 +88,7 @@ TEST(Archive, NestsLikeAStateDict) {
   out.write("layer", layer);
   out.write("empty", empty);
   out.write("bias", floats({4}));
-  const std::string path = scratch("nested.pt");
+  const std::string path = fresh_folder() + "/nested.pt";
   out.save_to(path);
   EXPECT_TRUE(safetensors::File(path).contains("layer.weight"));
 
@@ -144,7 +141,7 @@ TEST(Archive, ReadsIntoADefinedTensorInPlace) {
 }
 
 TEST(SaveAndLoad, TensorsAndLists) {
-  const std::string path = scratch("tensors.pt");
+  const std::string path = fresh_folder() + "/tensors.pt";
   torch::save(floats({1, 2}), path);
   at::Tensor t;
   torch::load(t, path);

@@ -12,16 +12,13 @@
 #include <random>
 #include <string>
 
+#include "c10/testing/files.h"
+
 namespace torch::serialize {
 namespace {
 
 using ::testing::HasSubstr;
-
-std::string fresh_folder() {
-  const char* base = std::getenv("TEST_TMPDIR");
-  std::string name = std::string(base != nullptr ? base : "/tmp") + "/file_io.XXXXXX";
-  return ::mkdtemp(name.data());
-}
+using c10::testing::fresh_folder;
 
 int entries_in(const std::string& folder) {
   int n = 0;

@@ -7,12 +7,14 @@
 #include <cstring>
 #include <string>
 
+#include "c10/testing/files.h"
 #include "utils/serialize/file_io.h"
 
 namespace torch::safetensors {
 namespace {
 
 using ::testing::HasSubstr;
+using c10::testing::fresh_folder;
 
 std::string file_of(std::string_view header, size_t data_bytes) {
   std::string out(8, '\0');
@@ -33,11 +35,6 @@ std::string error_of(const std::string& file, const Limits& limits = {}) {
 
 std::string error_of(std::string_view header, size_t data_bytes, const Limits& limits = {}) {
   return error_of(file_of(header, data_bytes), limits);
-}
-
-std::string scratch(const char* name) {
-  const char* folder = std::getenv("TEST_TMPDIR");
-  return std::string(folder != nullptr ? folder : "/tmp") + "/" + name;
 }
 
 TEST(SafetensorsHeader, ReadsTensorsAndMetadata) {
@@ -197,7 +194,7 @@ TEST(SafetensorsWrite, RoundTripsEveryDtype) {
   for (int i = 0; i < kDtypes; ++i) {
     tensors.push_back({{"t" + std::to_string(i) + "\"\\\x01\xc3\xa9", static_cast<Dtype>(i), {2, 3}}, bytes[static_cast<size_t>(i)].data()});
   }
-  const std::string path = scratch("every_dtype.safetensors");
+  const std::string path = fresh_folder() + "/every_dtype.safetensors";
   write(path, tensors, {{"format", "pt"}, {"line", "a\nb"}});
   serialize::MappedFile file(path);
   const Header header = Header::parse(file.bytes());

@@ -9,18 +9,15 @@
 
 #include "aten/core/empty.h"
 #include "aten/core/view.h"
+#include "c10/testing/files.h"
 
 namespace torch::safetensors {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using c10::testing::fresh_folder;
 using c10::ScalarType;
-
-std::string scratch(const char* name) {
-  const char* folder = std::getenv("TEST_TMPDIR");
-  return std::string(folder != nullptr ? folder : "/tmp") + "/" + name;
-}
 
 // A contiguous tensor whose bytes are 0, 1, 0, 1 ...: valid for every dtype.
 at::Tensor pattern(c10::IntArrayRef sizes, ScalarType dtype) {
@@ -48,7 +45,7 @@ TEST(Safetensors, RoundTripsEveryDtypeAndShape) {
       tensors.emplace_back(c10::str(c10::toString(dtype), c10::IntArrayRef(shape)), pattern(shape, dtype));
     }
   }
-  const std::string path = scratch("all.safetensors");
+  const std::string path = fresh_folder() + "/all.safetensors";
   save_file(tensors, path, {{"note", "x"}});
   const NamedTensors loaded = load_file(path);
   ASSERT_EQ(loaded.size(), tensors.size());
@@ -62,7 +59,7 @@ TEST(Safetensors, RoundTripsEveryDtypeAndShape) {
 }
 
 TEST(Safetensors, NothingIsCopiedAndTheFileIsNotChanged) {
-  const std::string path = scratch("zero_copy.safetensors");
+  const std::string path = fresh_folder() + "/zero_copy.safetensors";
   save_file({{"a", pattern({1000}, ScalarType::Float)}, {"b", pattern({8}, ScalarType::Byte)}}, path);
   at::Tensor a, b;
   {
@@ -101,7 +98,7 @@ TEST(Safetensors, StridedTensorsAreWrittenInOrder) {
   std::iota(t.data_ptr<int>(), t.data_ptr<int>() + 6, 0);
   const at::Tensor transposed = at::make_view(t, {3, 2}, {1, 3}, 0);
   const at::Tensor expanded = at::make_view(t, {2, 3}, {0, 1}, 3);
-  const std::string path = scratch("strided.safetensors");
+  const std::string path = fresh_folder() + "/strided.safetensors";
   save_file({{"t", transposed}, {"e", expanded}}, path);
   const File file(path);
   const int* p = file.get("t").data_ptr<int>();
@@ -111,7 +108,7 @@ TEST(Safetensors, StridedTensorsAreWrittenInOrder) {
 }
 
 TEST(Safetensors, TheChecksumSeesEveryDamage) {
-  const std::string path = scratch("sealed.safetensors");
+  const std::string path = fresh_folder() + "/sealed.safetensors";
   // "00000000" also stands elsewhere, to be left alone.
   save_file({{"crc32c", pattern({3, 3}, ScalarType::Float)}, {"e", pattern({0}, ScalarType::Byte)}}, path,
             {{"00000000", "00000000"}}, true);
@@ -128,7 +125,7 @@ TEST(Safetensors, TheChecksumSeesEveryDamage) {
 }
 
 TEST(Safetensors, Errors) {
-  const std::string path = scratch("errors.safetensors");
+  const std::string path = fresh_folder() + "/errors.safetensors";
   save_file({{"a", pattern({1}, ScalarType::Float)}}, path);
   EXPECT_THROW(save_file({{"a", at::Tensor()}}, path), c10::ValueError);
   EXPECT_THROW(save_file({{"a", pattern({1}, ScalarType::Byte)}, {"a", pattern({1}, ScalarType::Byte)}}, path),

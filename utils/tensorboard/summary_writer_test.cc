@@ -9,32 +9,18 @@
 #include <string>
 #include <vector>
 
+#include "c10/testing/files.h"
 #include "utils/tensorboard/event.pb.h"
 #include "utils/tensorboard/record.h"
 
 namespace torch::utils::tensorboard {
 namespace {
 
+using c10::testing::fresh_folder;
 using kindling::tensorboard::Event;
 
-std::string fresh_folder() {
-  const char* base = std::getenv("TEST_TMPDIR");
-  std::string name = std::string(base != nullptr ? base : "/tmp") + "/tensorboard.XXXXXX";
-  return ::mkdtemp(name.data());
-}
-
-std::string read(const std::string& path) {
-  std::string text;
-  FILE* f = std::fopen(path.c_str(), "rb");
-  if (f == nullptr) return text;
-  char block[4096];
-  while (const size_t n = std::fread(block, 1, sizeof block, f)) text.append(block, n);
-  std::fclose(f);
-  return text;
-}
-
 std::vector<Event> events_of(const std::string& path) {
-  const std::string text = read(path);
+  const std::string text = c10::testing::read_file(path);
   std::string_view rest = text, payload;
   std::vector<Event> out;
   while (next_record(rest, &payload)) {
@@ -107,7 +93,7 @@ TEST(SummaryWriter, WireFormat) {
   SummaryWriter writer(fresh_folder());
   writer.add_scalar("t", 1.0, 2, 0.0);
   writer.flush();
-  const std::string file = read(writer.path());
+  const std::string file = c10::testing::read_file(writer.path());
   std::string_view rest = file, payload;
   ASSERT_TRUE(next_record(rest, &payload));
   EXPECT_EQ(payload.substr(9), "\x1a\x0d" "brain.Event:2");  // wall_time first, then field 3
