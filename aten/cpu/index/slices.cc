@@ -1,8 +1,10 @@
 // take_slices, put_slices, add_slices.
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "aten/cpu/index/index.h"
+#include "aten/cpu/sort/sort.h"
 #include "aten/cpu/support/visit_dtype.h"
 #include "c10/parallel/parallel.h"
 
@@ -11,19 +13,38 @@ namespace {
 
 constexpr int64_t kGrainBytes = 65536;
 
-// Slices are written in order, so threads share out either the outer blocks or, where there are few, columns of the slices.
+// Shares out slices that must be written in order where they meet: calls f(o, order, n, from, to) for columns [from, to) of the
+// slices order[0..n) of the outer block o, or of all of them where order is null. Threads take outer blocks; where these are few,
+// the slices in the order of their places, each place whole, which also spares memory a second visit; where the places are few
+// too, columns.
 template <class F>
-void for_disjoint_columns(const SliceGeometry& g, int64_t item_size, const F& f) {
-  const int64_t bytes = g.count * g.inner * item_size;
-  if (g.outer >= 8 || g.inner * item_size < 512) {
-    at::parallel_for(0, g.outer, std::max<int64_t>(1, kGrainBytes / std::max<int64_t>(bytes, 1)), [&](int64_t begin, int64_t end) {
-      for (int64_t o = begin; o < end; ++o) f(o, int64_t{0}, g.inner);
+void for_disjoint_parts(const SliceGeometry& g, int64_t item_size, const F& f) {
+  const int64_t slice = g.inner * item_size;
+  const int64_t block_grain = std::max<int64_t>(1, kGrainBytes / std::max<int64_t>(g.count * slice, 1));
+  if (g.outer >= 8 || slice < 64 || g.outer * g.count * slice < 4 * kGrainBytes) {
+    at::parallel_for(0, g.outer, block_grain, [&](int64_t begin, int64_t end) {
+      for (int64_t o = begin; o < end; ++o) f(o, nullptr, g.count, int64_t{0}, g.inner);
     });
     return;
   }
-  const int64_t grain = std::max<int64_t>(256 / item_size, kGrainBytes / std::max<int64_t>(g.outer * g.count * item_size, 1));
+  SortScratch scratch;
+  std::vector<int64_t> order(static_cast<size_t>(g.count));
+  sort_row(ScalarType::Long, g.offsets, 1, g.count, false, scratch, order.data());
+  const auto same_place = [&](int64_t i) { return g.offsets[order[i]] == g.offsets[order[i - 1]]; };
+  int64_t places = 1;
+  for (int64_t i = 1; i < g.count; ++i) places += !same_place(i);
+  if (places >= 8 * at::get_num_threads()) {
+    at::parallel_for(0, g.count, std::max<int64_t>(1, kGrainBytes / (g.outer * slice)), [&](int64_t begin, int64_t end) {
+      while (begin > 0 && begin < end && same_place(begin)) ++begin;
+      if (begin == end) return;
+      while (end < g.count && same_place(end)) ++end;
+      for (int64_t o = 0; o < g.outer; ++o) f(o, &order[begin], end - begin, int64_t{0}, g.inner);
+    });
+    return;
+  }
+  const int64_t grain = std::max<int64_t>(256 / item_size, kGrainBytes / (g.outer * g.count * item_size));
   at::parallel_for(0, g.inner, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t o = 0; o < g.outer; ++o) f(o, begin, end);
+    for (int64_t o = 0; o < g.outer; ++o) f(o, nullptr, g.count, begin, end);
   });
 }
 
@@ -63,14 +84,15 @@ inline T times(T x, T y) {
   }
 }
 
-// target[k] = add(target[k], source[k]). Where the slice after this one goes is not for the processor to guess: its lines are
-// asked for meanwhile.
+// target[k] = add(target[k], source[k]). Where the next slice comes from and goes is not for the processor to guess: its lines
+// are asked for meanwhile.
 template <class T, class Add>
-void add_slice(T* target, const T* source, const T* next_target, int64_t from, int64_t to, const Add& add) {
+void add_slice(T* target, const T* source, const T* next_target, const T* next_source, int64_t from, int64_t to, const Add& add) {
   constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(T));
   int64_t k = from;
   for (; k + kLine <= to; k += kLine) {
     __builtin_prefetch(next_target + k, 1);
+    __builtin_prefetch(next_source + k);
     T line[kLine];  // no overlap for the compiler to fear
     for (int64_t j = 0; j < kLine; ++j) line[j] = add(target[k + j], source[k + j]);
     for (int64_t j = 0; j < kLine; ++j) target[k + j] = line[j];
@@ -118,21 +140,25 @@ void take_slices(void* dense, const void* place, const SliceGeometry& g, int64_t
 
 void put_slices(void* place, const void* dense, const SliceGeometry& g, int64_t item_size) {
   if (g.outer == 0 || g.count == 0 || g.inner == 0) return;
-  for_disjoint_columns(g, item_size, [&](int64_t o, int64_t from, int64_t to) {
+  for_disjoint_parts(g, item_size, [&](int64_t o, const int64_t* order, int64_t n, int64_t from, int64_t to) {
     const char* source = static_cast<const char*>(dense) + (o * g.count * g.inner + from) * item_size;
     char* base = static_cast<char*>(place) + (o * g.outer_stride + from) * item_size;
     const int64_t step = g.inner * item_size;
     if (to - from == 1) {
       visit_item_size(item_size, [&](auto tag) {
         using T = typename decltype(tag)::type;
-        for (int64_t i = 0; i < g.count; ++i) {
+        for (int64_t k = 0; k < n; ++k) {
+          const int64_t i = order != nullptr ? order[k] : k;
           reinterpret_cast<T*>(base)[g.offsets[i]] = *reinterpret_cast<const T*>(source + i * step);
         }
       });
       return;
     }
     const auto bytes = static_cast<size_t>((to - from) * item_size);
-    for (int64_t i = 0; i < g.count; ++i) std::memcpy(base + g.offsets[i] * item_size, source + i * step, bytes);
+    for (int64_t k = 0; k < n; ++k) {
+      const int64_t i = order != nullptr ? order[k] : k;
+      std::memcpy(base + g.offsets[i] * item_size, source + i * step, bytes);
+    }
   });
 }
 
@@ -153,16 +179,19 @@ void add_slices(void* place, const void* dense, const SliceGeometry& g, c10::Sca
       alpha = static_cast<T>(static_cast<float>(alpha_re));
     }
     const bool one = alpha_re == 1 && alpha_im == 0;
-    for_disjoint_columns(g, sizeof(T), [&](int64_t o, int64_t from, int64_t to) {
-      const T* source = static_cast<const T*>(dense) + o * g.count * g.inner;
+    for_disjoint_parts(g, sizeof(T), [&](int64_t o, const int64_t* order, int64_t n, int64_t from, int64_t to) {
+      const T* block = static_cast<const T*>(dense) + o * g.count * g.inner;
       T* base = static_cast<T*>(place) + o * g.outer_stride;
-      for (int64_t i = 0; i < g.count; ++i, source += g.inner) {
-        T* target = base + g.offsets[i];
-        const T* next = base + g.offsets[i + 1 < g.count ? i + 1 : i];
+      const auto at = [&](int64_t k) { return order != nullptr ? order[k] : k; };
+      for (int64_t k = 0; k < n; ++k) {
+        const int64_t i = at(k), next = at(k + 1 < n ? k + 1 : k);
+        const auto add = [&](const auto& sum) {
+          add_slice(base + g.offsets[i], block + i * g.inner, base + g.offsets[next], block + next * g.inner, from, to, sum);
+        };
         if (one) {
-          add_slice(target, source, next, from, to, [](T x, T y) { return plus(x, y); });
+          add([](T x, T y) { return plus(x, y); });
         } else {
-          add_slice(target, source, next, from, to, [alpha](T x, T y) { return plus(x, times(alpha, y)); });
+          add([alpha](T x, T y) { return plus(x, times(alpha, y)); });
         }
       }
     });

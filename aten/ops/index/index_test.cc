@@ -1,9 +1,11 @@
+#include <array>
 #include <cmath>
 
 #include "aten/core/empty.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/index/ops.h"
 #include "aten/testing/testing.h"
+#include "c10/parallel/parallel.h"
 
 namespace at::testing {
 namespace {
@@ -107,6 +109,35 @@ TEST(Index, SlicesAlongADimension) {
       }
     }
   }
+}
+
+// Enough slices that threads share them out: by place, by columns where the places are few, and with few outer blocks.
+TEST(Index, ManySlicesMeet) {
+  const int threads = at::get_num_threads();
+  at::set_num_threads(3);
+  for (const auto& [outer, places, used, width] : std::vector<std::array<int64_t, 4>>{
+           {1, 300, 300, 64}, {1, 300, 40, 33}, {1, 50, 3, 256}, {1, 50, 1, 40}, {3, 70, 70, 20}, {9, 70, 70, 16}}) {
+    constexpr int64_t kCount = 2000;
+    const Tensor base = sample({outer, places, width}, ScalarType::Double, 21), source = sample({outer, kCount, width}, ScalarType::Double, 22);
+    std::vector<int64_t> index(kCount);
+    for (int64_t i = 0; i < kCount; ++i) index[static_cast<size_t>(i)] = i * i * 7919 % 104729 % used;
+    std::vector<double> added = values(base), copied = added;
+    const std::vector<double> sv = values(source);
+    for (int64_t o = 0; o < outer; ++o) {
+      for (int64_t i = 0; i < kCount; ++i) {
+        for (int64_t k = 0; k < width; ++k) {
+          const auto to = static_cast<size_t>((o * places + index[static_cast<size_t>(i)]) * width + k);
+          const double value = sv[static_cast<size_t>((o * kCount + i) * width + k)];
+          added[to] += value;
+          copied[to] = value;
+        }
+      }
+    }
+    // The order of the additions is that of index, so the results are the same to the bit.
+    expect_close(at::index_add(base, 1, indices_of(index, {kCount}), source), added, 0, 0);
+    expect_close(at::index_copy(base, 1, indices_of(index, {kCount}), source), copied, 0, 0);
+  }
+  at::set_num_threads(threads);
 }
 
 TEST(Index, ByTensors) {
