@@ -7,6 +7,9 @@
 // and, where it has a better way than step by step (kRows, kColumns):
 //   static void row(State&, const In* x, int64_t n, int64_t position, const ReduceParams&);
 //   static void columns(State*, const In* x, int64_t row_stride, int64_t rows, int64_t cols, const ReduceParams&);
+// and, if it has them, for many short rows and their results:
+//   static void packed_rows(State*, const In* x, int64_t rows, int64_t n);  // n is 2, 4 or 8
+//   static void finish_many(const State*, int64_t m, char* out0, int64_t stride0, const ReduceParams&);
 // A default-constructed State has seen nothing.
 
 #include <cmath>
@@ -65,6 +68,11 @@ void reduce_accumulate(void* raw, const char* x, int64_t m, int64_t m_stride, in
       return;
     }
   }
+  if constexpr (requires { Op::packed_rows(states, nullptr, m, n); }) {
+    if (n_stride == kSize && m_stride == n * kSize && (n == 2 || n == 4 || n == 8)) {
+      return Op::packed_rows(states, reinterpret_cast<const In*>(x), m, n);
+    }
+  }
   if constexpr (Op::kRows) {
     if (n_stride == kSize && n >= 16) {
       for (int64_t j = 0; j < m; ++j) Op::row(states[j], reinterpret_cast<const In*>(x + j * m_stride), n, position, params);
@@ -109,6 +117,9 @@ void reduce_combine(void* into, const void* from, int64_t m) {
 template <class Op>
 void reduce_finish(const void* states, int64_t m, char* out0, int64_t stride0, char* out1, int64_t stride1,
                    const ReduceParams& params) {
+  if constexpr (requires { Op::finish_many(nullptr, m, out0, stride0, params); }) {
+    return Op::finish_many(static_cast<const typename Op::State*>(states), m, out0, stride0, params);
+  }
   for (int64_t j = 0; j < m; ++j) {
     Op::finish(static_cast<const typename Op::State*>(states)[j], out0 ? out0 + j * stride0 : nullptr,
                out1 ? out1 + j * stride1 : nullptr, params);

@@ -122,6 +122,9 @@ std::vector<Layout> layouts() {
       permuted(contiguous({700, 400}), {1, 0}),
       contiguous({3, 100000}),
       contiguous({100000, 3}),
+      contiguous({1003, 8}),
+      contiguous({35, 4}),
+      contiguous({517, 2}),
   };
 }
 

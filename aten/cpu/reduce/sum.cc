@@ -31,6 +31,7 @@ struct SumOp {
   static constexpr bool kOrdered = false;
   static constexpr bool kRows = kIsFloating<T> && !kSkipNan;
   static constexpr bool kColumns = kRows;
+  static constexpr bool kPlain = kRows && sizeof(State) == sizeof(double);  // the states are an array of double
 
   static void step(State& s, In x, int64_t, const ReduceParams&) {
     if constexpr (kSkipNan) {
@@ -46,12 +47,17 @@ struct SumOp {
     }
   }
   static void row(State& s, const In* x, int64_t n, int64_t, const ReduceParams&) { s.add(row_sum(x, n)); }
+  static void packed_rows(State* s, const In* x, int64_t rows, int64_t n)
+    requires(kPlain)
+  {
+    packed_row_sums(x, rows, n, &s->sum);
+  }
   static void columns(State* s, const In* x, int64_t row_stride, int64_t rows, int64_t cols, const ReduceParams&) {
     constexpr int64_t kCols = 256;
     double part[kCols];
     for (int64_t j = 0; j < cols; j += kCols) {
       const int64_t m = std::min(kCols, cols - j);
-      if constexpr (sizeof(State) == sizeof(double)) {
+      if constexpr (kPlain) {
         column_sum(x + j, row_stride, rows, m, &s[j].sum);
       } else {
         // Blocks short enough for plain additions within one.
@@ -70,6 +76,17 @@ struct SumOp {
       a.im.add(b.im.value());
     } else {
       a.add(b.value());
+    }
+  }
+  static void finish_many(const State* s, int64_t m, char* out, int64_t stride, const ReduceParams& params)
+    requires(kPlain)
+  {
+    if (params.out_type != c10::ScalarType::Float) {
+      for (int64_t j = 0; j < m; ++j) finish(s[j], out + j * stride, nullptr, params);
+    } else if (params.divisor == 1) {
+      for (int64_t j = 0; j < m; ++j) *reinterpret_cast<float*>(out + j * stride) = static_cast<float>(s[j].sum);
+    } else {
+      for (int64_t j = 0; j < m; ++j) *reinterpret_cast<float*>(out + j * stride) = static_cast<float>(s[j].sum / params.divisor);
     }
   }
   static void finish(const State& s, char* out0, char*, const ReduceParams& params) {

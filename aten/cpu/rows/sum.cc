@@ -1,4 +1,4 @@
-// row_sum, row_square_sum, row_abs_sum, column_sum.
+// row_sum, packed_row_sums, row_square_sum, row_abs_sum, column_sum.
 #include "aten/cpu/rows/rows.h"
 #include "aten/cpu/rows/tables.h"
 
@@ -16,6 +16,7 @@ namespace at::cpu {
 template <class T>
 struct SumTable {
   double (*sum)(const T*, int64_t);
+  void (*packed_rows)(const T*, int64_t, int64_t, double*);
   double (*square_sum)(const T*, int64_t, double);
   double (*abs_sum)(const T*, int64_t);
   void (*columns)(const T*, int64_t, int64_t, int64_t, double*);
@@ -31,6 +32,45 @@ namespace HWY_NAMESPACE {
 template <class T>
 double sum_impl(const T* x, int64_t n) {
   return block_sum(x, n, Compute<T>{0}, [](auto, auto v) HWY_ATTR { return v; });
+}
+
+// The sums of neighbouring lanes of `kVectors` vectors, in order, until each row is one lane.
+template <int kVectors, class D, class T>
+HWY_INLINE hn::Vec<D> pairwise_rows(D d, const T* x) {
+  if constexpr (kVectors == 1) {
+    return load(d, x);
+  } else {
+    const auto low = pairwise_rows<kVectors / 2>(d, x);
+    const auto high = pairwise_rows<kVectors / 2>(d, x + static_cast<int64_t>(hn::Lanes(d)) * (kVectors / 2));
+    return hn::Add(hn::ConcatEven(d, high, low), hn::ConcatOdd(d, high, low));
+  }
+}
+
+template <int kWidth, class T>
+void packed_rows_of(const T* x, int64_t rows, double* acc) {
+  const Tag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  HWY_ALIGN Compute<T> sums[HWY_MAX_BYTES / sizeof(Compute<T>)];
+  int64_t j = 0;
+  for (; j + lanes <= rows; j += lanes) {
+    hn::Store(pairwise_rows<kWidth>(d, x + j * kWidth), d, sums);
+    for (int64_t k = 0; k < lanes; ++k) acc[j + k] += static_cast<double>(sums[k]);
+  }
+  for (; j < rows; ++j) {
+    Compute<T> part[kWidth];
+    for (int k = 0; k < kWidth; ++k) part[k] = static_cast<Compute<T>>(x[j * kWidth + k]);
+    for (int width = kWidth / 2; width > 0; width /= 2) {
+      for (int k = 0; k < width; ++k) part[k] = part[2 * k] + part[2 * k + 1];
+    }
+    acc[j] += static_cast<double>(part[0]);
+  }
+}
+
+template <class T>
+void packed_rows_impl(const T* x, int64_t rows, int64_t n, double* acc) {
+  if (n == 2) return packed_rows_of<2>(x, rows, acc);
+  if (n == 4) return packed_rows_of<4>(x, rows, acc);
+  packed_rows_of<8>(x, rows, acc);
 }
 
 template <class T>
@@ -89,7 +129,7 @@ void columns_impl(const T* x, int64_t row_stride, int64_t rows, int64_t cols, do
 
 template <class T>
 constexpr SumTable<T> make_sum_table() {
-  return {sum_impl<T>, square_sum_impl<T>, abs_sum_impl<T>, columns_impl<T>};
+  return {sum_impl<T>, packed_rows_impl<T>, square_sum_impl<T>, abs_sum_impl<T>, columns_impl<T>};
 }
 
 const SumTables* sum_tables() {
@@ -118,6 +158,10 @@ double row_sum(const T* x, int64_t n) {
   return sum_table<T>().sum(x, n);
 }
 template <class T>
+void packed_row_sums(const T* x, int64_t rows, int64_t n, double* acc) {
+  sum_table<T>().packed_rows(x, rows, n, acc);
+}
+template <class T>
 double row_square_sum(const T* x, int64_t n, double shift) {
   return sum_table<T>().square_sum(x, n, shift);
 }
@@ -132,6 +176,7 @@ void column_sum(const T* x, int64_t row_stride, int64_t rows, int64_t cols, doub
 
 #define ATEN_CPU_ROWS_SUM(T)                                  \
   template double row_sum(const T*, int64_t);                 \
+  template void packed_row_sums(const T*, int64_t, int64_t, double*); \
   template double row_square_sum(const T*, int64_t, double);  \
   template double row_abs_sum(const T*, int64_t);             \
   template void column_sum(const T*, int64_t, int64_t, int64_t, double*);
