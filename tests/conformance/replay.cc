@@ -220,6 +220,8 @@ class Run {
   const OperatorHandle& op() const { return op_; }
 
  private:
+  void run(const std::function<void()>& body) const { options_.runner ? options_.runner(body) : body(); }
+
   // The recorded results, lists among them one by one.
   static Json results(const Json& outputs) {
     if (!outputs.is_array()) throw BadSet("\"outputs\" is not a list");
@@ -329,10 +331,13 @@ class Run {
   Outcome functional(const char* form, Layout layout, CaseFailure& failure) {
     CaseValues values(blobs_, layout, options_.device);
     const c10::Stack args = arguments(values);
-    c10::Stack stack = args;
+    c10::Stack stack;
     free_choice_ = false;
     try {
-      op_.callBoxed(stack);
+      run([&] {
+        stack = args;
+        op_.callBoxed(stack);
+      });
     } catch (const c10::NotImplementedError& e) {
       const std::string message = what(e);
       const std::string own = std::string(op_.op().name) + " (";
@@ -378,7 +383,8 @@ class Run {
     }
     std::vector<Tensor> computed;
     try {
-      computed = torch::autograd::grad(outputs, inputs, cotangents, std::nullopt, false, true);
+      const bool again = options_.runner != nullptr;
+      run([&] { computed = torch::autograd::grad(outputs, inputs, cotangents, again, false, true); });
     } catch (const std::exception& e) {
       return fail(failure, form, "backward", "an error: " + what(e), "gradients");
     }

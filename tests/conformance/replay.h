@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -18,6 +19,8 @@ struct Options {
   // forms; a case passes where all of them give what was recorded.
   bool layouts = false;
   c10::Device device = c10::Device(c10::DeviceType::CPU);
+  // Runs a recorded call and its backward pass, if set. It may run each several times; what the last run gave is compared.
+  std::function<void(const std::function<void()>&)> runner;
 };
 
 enum class Outcome { kPassed, kFailed, kSkipped };
