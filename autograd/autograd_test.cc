@@ -688,6 +688,38 @@ TEST(Backward, ManyNodesAndSharedOnes) {
   }
 }
 
+// Other arguments may be of another dtype, and one element of scatter a vector or no dimension.
+TEST(Backward, MixedDtypes) {
+  const Tensor flags = at::gt(counted({3}), at::Scalar(0));
+  Tensor x = leaf({3}, 2.0);
+  at::sum(at::pow(x, flags)).backward();
+  EXPECT_EQ(numbers(x.grad()), (List{0, 1, 1}));
+  Tensor y = leaf({3}, 0.0);
+  at::sum(at::logaddexp(y, flags)).backward();
+  EXPECT_NEAR(numbers(y.grad())[0], 0.5, 1e-12);
+  EXPECT_NEAR(numbers(y.grad())[1], 1 / (1 + std::exp(1.0)), 1e-12);
+  Tensor left = leaf({2}, 1.0);
+  at::sum(at::addr(counted({2, 3}), left, at::arange(3, at::kInt))).backward();
+  EXPECT_EQ(numbers(left.grad()), (List{3, 3}));
+}
+
+TEST(Backward, ScatterOfOneElementOrNone) {
+  const Tensor at_zero = at::zeros({1}, at::kLong), nowhere = at::zeros({0, 2}, at::kLong);
+  for (const Tensor& index : {at_zero, at::reshape(at_zero, {})}) {
+    for (const std::vector<int64_t>& sizes : {std::vector<int64_t>{}, {1}}) {
+      Tensor source = at::full(sizes, 3.0, at::TensorOptions(at::kDouble));
+      source.set_requires_grad(true);
+      at::sum(at::scatter_add(at::zeros(sizes, at::kDouble), 0, index, source)).backward();
+      at::sum(at::scatter_reduce(at::zeros(sizes, at::kDouble), 0, index, source, "sum")).backward();
+      EXPECT_EQ(numbers(source.grad()), (List{2}));
+      EXPECT_EQ(source.grad().sizes(), source.sizes());
+    }
+  }
+  Tensor source = leaf({1, 1}, 3.0);
+  at::sum(at::scatter(at::zeros({2, 2}, at::kDouble), 0, nowhere, source)).backward();
+  EXPECT_EQ(numbers(source.grad()), (List{0}));
+}
+
 TEST(Leaves, SetData) {
   Tensor x = leaf({2});
   at::sum(at::mul(x, x)).backward();

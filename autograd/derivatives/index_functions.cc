@@ -21,10 +21,12 @@ c10::List<std::optional<Tensor>> index_list(const std::vector<Tensor>& indices) 
   return list;
 }
 
-// Zeros of `sizes` with `part` in the corner at 0.
+// Zeros of `sizes` with `part` in the corner at 0. One element may be a vector on one side and no dimension on the other.
 Tensor padded(const Tensor& part, IntArrayRef sizes) {
-  Tensor t = part;
-  for (int64_t d = 0; d < part.dim(); ++d) {
+  if (part.numel() == 0) return at::zeros(sizes, part.options());
+  if (sizes.empty()) return at::reshape(part, sizes);
+  Tensor t = part.dim() == 0 ? at::unsqueeze(part, 0) : part;
+  for (int64_t d = 0; d < t.dim(); ++d) {
     const int64_t missing = sizes[static_cast<size_t>(d)] - t.size(d);
     if (missing == 0) continue;
     DimVector rest(t.sizes().begin(), t.sizes().end());
@@ -35,6 +37,8 @@ Tensor padded(const Tensor& part, IntArrayRef sizes) {
 }
 
 Tensor narrowed_to(const Tensor& t, IntArrayRef sizes) {
+  if (t.dim() == 0) return at::reshape(t, sizes);
+  if (sizes.empty()) return at::select(t, 0, 0);
   Tensor r = t;
   for (int64_t d = 0; d < t.dim(); ++d) {
     if (r.size(d) != sizes[static_cast<size_t>(d)]) r = at::narrow(r, d, 0, sizes[static_cast<size_t>(d)]);

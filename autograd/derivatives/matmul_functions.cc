@@ -7,6 +7,7 @@
 #include "aten/ops/attention/ops.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/conv/ops.h"
+#include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/index/ops.h"
 #include "aten/ops/matmul/ops.h"
@@ -65,11 +66,11 @@ Tensor mv_grad_vector(const Tensor& grad, const Tensor& matrix, const Scalar& sc
 }
 
 Tensor outer_grad_left(const Tensor& grad, const Tensor& right, const Scalar& scale) {
-  return scale_grad(at::mv(grad, conj_of(right)), scale);
+  return scale_grad(at::mv(grad, conj_of(at::to(right, grad.scalar_type()))), scale);
 }
 
 Tensor outer_grad_right(const Tensor& grad, const Tensor& left, const Scalar& scale) {
-  return scale_grad(at::mv(at::transpose(grad, 0, 1), conj_of(left)), scale);
+  return scale_grad(at::mv(at::transpose(grad, 0, 1), conj_of(at::to(left, grad.scalar_type()))), scale);
 }
 
 std::tuple<Tensor, Tensor, Tensor> linear_grad(

@@ -7,6 +7,7 @@
 
 #include "aten/ops/activation/ops.h"
 #include "aten/ops/binary/ops.h"
+#include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/index/ops.h"
 #include "aten/ops/join/ops.h"
@@ -33,6 +34,10 @@ Tensor times(const Tensor& t, double number) {
 // number - t
 Tensor minus_from(double number, const Tensor& t) {
   return at::rsub(t, Scalar(number));
+}
+// Differences of bool are refused.
+Tensor as_number(const Tensor& t) {
+  return t.scalar_type() == at::kBool ? at::to(t, at::kLong) : t;
 }
 bool is_zero(const Scalar& s) {
   return s.equal(0);
@@ -127,7 +132,7 @@ Tensor pow_grad(const Tensor& grad, const Tensor& self, const Scalar& exponent) 
 
 Tensor pow_grad_self(const Tensor& grad, const Tensor& self, const Tensor& exponent) {
   // 0^0 = 1 for every base: its derivative is 0, where the rule would give 0 * 0^-1.
-  const Tensor rule = mul_grad(grad, at::mul(exponent, at::pow(self, at::sub(exponent, Scalar(1)))));
+  const Tensor rule = mul_grad(grad, at::mul(exponent, at::pow(self, at::sub(as_number(exponent), Scalar(1)))));
   return drop_where(at::eq(exponent, Scalar(0)), rule);
 }
 
@@ -225,11 +230,11 @@ Tensor nan_to_num_grad(const Tensor& grad, const Tensor& self) {
 }
 
 Tensor logaddexp_grad(const Tensor& grad, const Tensor& self, const Tensor& other) {
-  return at::div(grad, conj_of(plus(at::exp(at::sub(other, self)), 1.0)));
+  return at::div(grad, conj_of(plus(at::exp(at::sub(as_number(other), as_number(self))), 1.0)));
 }
 
 Tensor logaddexp2_grad(const Tensor& grad, const Tensor& self, const Tensor& other) {
-  return at::div(grad, plus(at::exp2(at::sub(other, self)), 1.0));
+  return at::div(grad, plus(at::exp2(at::sub(as_number(other), as_number(self))), 1.0));
 }
 
 Tensor abs_grad(const Tensor& grad, const Tensor& self) {
@@ -384,7 +389,7 @@ Tensor mvlgamma_grad(const Tensor& grad, const Tensor& self, int64_t p) {
   return at::mul(grad, sum);
 }
 Tensor igamma_grad(const Tensor& grad, const Tensor& self, const Tensor& other) {
-  const Tensor power = at::mul(at::sub(self, 1), at::log(other));
+  const Tensor power = at::mul(at::sub(as_number(self), 1), at::log(other));
   return at::mul(grad, at::exp(at::sub(at::sub(power, other), at::lgamma(self))));
 }
 Tensor frexp_grad(const Tensor& grad, const Tensor& exponent) {

@@ -1,5 +1,5 @@
-// Generated calls of every operator that is callable by name. Each gives a result that lies within its storage or an error of
-// this library that leaves every argument as it was; never a crash, a hang, an internal assertion, std::bad_alloc or any other
+// Generated calls of every operator that is callable by name, and a backward pass from what they give. Each gives a result that
+// lies within its storage or an error of this library that leaves every argument as it was; never a crash, a hang, an internal assertion, std::bad_alloc or any other
 // exception, and nothing stays allocated.
 //
 //   bazel run //tests/fuzz:operators_test -- --op='index_*' --seed=3 --calls=5000      more calls of some operators
@@ -11,6 +11,8 @@
 #include <string>
 
 #include "aten/core/tensor.h"
+#include "aten/ops/creation/ops.h"
+#include "autograd/autograd.h"
 #include "c10/dispatch/registry.h"
 #include "c10/memory/cpu_allocator.h"
 #include "c10/util/exception.h"
@@ -38,25 +40,57 @@ c10::OperatorHandle find(const std::string& name) {
   return c10::Dispatcher::singleton().findSchemaOrThrow(name.substr(0, dot), dot == std::string::npos ? "" : name.substr(dot + 1));
 }
 
+// Goes back from the results of a call that worked to the arguments that want a gradient: empty, or what is wrong with these.
+std::string backward_problem(const c10::Stack& arguments, const c10::Stack& results) {
+  torch::autograd::variable_list outputs, inputs, cotangents;
+  each_tensor(results, [&](const at::Tensor& t) {
+    if (t.requires_grad()) outputs.push_back(t);
+  });
+  each_tensor(arguments, [&](const at::Tensor& t) {
+    if (t.requires_grad() && t.is_leaf()) inputs.push_back(t);
+  });
+  if (outputs.empty() || inputs.empty()) return "";
+  for (const at::Tensor& t : outputs) cotangents.push_back(at::ones_like(t));
+  const torch::autograd::variable_list grads = torch::autograd::grad(outputs, inputs, cotangents, {}, false, /*allow_unused=*/true);
+  for (size_t i = 0; i < grads.size(); ++i) {
+    if (!grads[i].defined()) continue;
+    if (grads[i].sizes() != inputs[i].sizes() || grads[i].scalar_type() != inputs[i].scalar_type()) return "a gradient of another size or dtype";
+    const std::string problem = check_results({c10::IValue(grads[i])});
+    if (!problem.empty()) return "a gradient: " + problem;
+  }
+  return "";
+}
+
+// Runs f, which says what is wrong (empty: nothing). An error of this library is how it may end, and comes back in `error`.
+template <class F>
+std::string guarded(std::string& error, const F& f) {
+  try {
+    return f();
+  } catch (const c10::Error& e) {
+    error = e.what_without_backtrace();
+    if (flags.verbose) std::printf("%s\n", e.what());
+    return error.find("INTERNAL ASSERT") != std::string::npos ? "an internal assertion" : "";
+  } catch (const std::exception& e) {
+    error = e.what();
+    return "an exception that is not of this library";
+  }
+}
+
 // Empty, or what is wrong with how the call ended.
 std::string problem_of(const c10::OperatorHandle& op, const c10::Stack& arguments) {
   const Snapshot before(op.schema(), arguments);
   c10::Stack stack = arguments;
   limit_memory();
-  std::string problem, error;
-  try {
+  std::string error;
+  std::string problem = guarded(error, [&] {
     op.callBoxed(stack);
-    problem = check_results(stack);
+    return check_results(stack);
+  });
+  if (problem.empty()) problem = before.difference(!error.empty());
+  if (flags.verbose && error.empty()) std::printf("a result\n");
+  if (problem.empty() && error.empty()) {
+    problem = guarded(error, [&] { return backward_problem(arguments, stack); });
     if (problem.empty()) problem = before.difference(false);
-    if (flags.verbose) std::printf("a result\n");
-  } catch (const c10::Error& e) {
-    error = e.what_without_backtrace();
-    if (flags.verbose) std::printf("%s\n", e.what());
-    if (error.find("INTERNAL ASSERT") != std::string::npos) problem = "an internal assertion";
-    if (problem.empty()) problem = before.difference(true);
-  } catch (const std::exception& e) {
-    problem = "an exception that is not of this library";
-    error = e.what();
   }
   if (problem.empty()) return "";
   return problem + (error.empty() ? "" : " (" + error.substr(0, 600) + ")");

@@ -52,15 +52,6 @@ struct Shared {
   _exit(0);
 }
 
-template <class F>
-void each_tensor(const IValue& value, const F& f) {
-  if (value.isTensor()) {
-    f(value.toTensor());
-  } else if (value.tag() == IValue::Tag::List) {
-    for (const IValue& element : value.toListRef()) each_tensor(element, f);
-  }
-}
-
 }  // namespace
 
 std::vector<Finding> run_isolated(int first, int count, size_t maximum, const std::function<std::string(int)>& body) {

@@ -5,12 +5,27 @@
 #include <string>
 #include <vector>
 
+#include "aten/core/tensor.h"
 #include "c10/core/device.h"
 #include "c10/dispatch/ivalue.h"
 #include "c10/dispatch/registry.h"
 
 // What the tests of generated calls share.
 namespace fuzz {
+
+// Calls f for a tensor, or every tensor of a list; or of every value of a stack.
+template <class F>
+void each_tensor(const c10::IValue& value, const F& f) {
+  if (value.isTensor()) {
+    f(value.toTensor());
+  } else if (value.tag() == c10::IValue::Tag::List) {
+    for (const c10::IValue& element : value.toListRef()) each_tensor(element, f);
+  }
+}
+template <class F>
+void each_tensor(const c10::Stack& values, const F& f) {
+  for (const c10::IValue& value : values) each_tensor(value, f);
+}
 
 // Runs body(i) for i in [0, count) in child processes, so that a crash, a hang (a call of over 20 seconds) or a sanitizer's
 // abort is one more answer: the child is replaced and goes on behind the call that ended it. What the body says (empty: all is

@@ -125,9 +125,9 @@ Tensor cartesian_prod(TensorList tensors) {
 Tensor combinations(const Tensor& self, int64_t r, bool with_replacement) {
   TORCH_CHECK(self.dim() == 1, "Expect a 1D vector, but got shape ", self.sizes());
   TORCH_CHECK(r >= 0, "Expect a non-negative number, but got ", r);
-  if (r == 0) return empty_contiguous({0}, self.scalar_type(), self.device());
+  if (r == 0) return at::slice(self, 0, 0, 0);
   const int64_t n = self.numel();
-  if (n == 0 || (!with_replacement && r > n)) return empty_contiguous({0, r}, self.scalar_type(), self.device());
+  if (n == 0 || (!with_replacement && r > n)) return at::expand(at::slice(at::unsqueeze(self, 1), 0, 0, 0), {0, r});
   TORCH_CHECK_VALUE(r <= (int64_t{1} << 24), "combinations: r ", r, " is too large");
   // Index tuples in lexicographic order: strictly increasing, or not decreasing with replacement.
   std::vector<int64_t> rows;

@@ -174,6 +174,24 @@ TEST(Pool, NanIsTheMaximum) {
   EXPECT_TRUE(std::isnan(at::max_pool2d(x, 2).data_ptr<float>()[0]));
 }
 
+// Beyond the first place such a window reaches nothing, in either direction of the line of numbers.
+TEST(Pool, HugeSteps) {
+  constexpr int64_t kHuge = std::numeric_limits<int64_t>::max() - 1;
+  const Tensor x = random_tensor({1, 2, 6, 6});
+  const auto [value, index] = at::max_pool2d_with_indices(x, {3, 1}, {2, 2}, 0, {1, kHuge});
+  const auto [expected, expected_index] = at::max_pool2d_with_indices(x, {3, 1}, {2, 2}, 0, 1);
+  ASSERT_EQ(index.sizes(), expected_index.sizes());
+  for (int64_t i = 0; i < index.numel(); ++i) {
+    EXPECT_EQ(index.data_ptr<int64_t>()[i], expected_index.data_ptr<int64_t>()[i]);
+    EXPECT_EQ(value.data_ptr<float>()[i], expected.data_ptr<float>()[i]);
+  }
+  const Tensor padding = std::get<1>(at::max_pool2d_with_indices(x, 2, kHuge, 1, kHuge - 10, /*ceil_mode=*/true));
+  for (int64_t i = 0; i < padding.numel(); ++i) {
+    EXPECT_GE(padding.data_ptr<int64_t>()[i], 0);
+    EXPECT_LT(padding.data_ptr<int64_t>()[i], 36);
+  }
+}
+
 TEST(Pool, BadArguments) {
   auto r = [](std::vector<int64_t> s, ScalarType t = kFloat) { return random_tensor(std::move(s), t); };
   const Tensor x = r({1, 2, 5, 5});

@@ -78,10 +78,10 @@ Tensor& detach_(Tensor& self) {
 
 Tensor view(const Tensor& self, IntArrayRef size) {
   if (C10_LIKELY(self.is_contiguous())) {
-    // Without a -1 the shape is taken as it is.
+    // Without a -1 or a 0 the shape is taken as it is.
     int64_t numel = 1;
     bool plain = true;
-    for (int64_t extent : size) plain &= extent >= 0 && !__builtin_mul_overflow(numel, extent, &numel);
+    for (int64_t extent : size) plain &= extent > 0 && !__builtin_mul_overflow(numel, extent, &numel);
     if (C10_LIKELY(plain && numel == self.numel())) return make_contiguous_view(self, size);
   }
   const DimVector shape = infer_shape(size, self.numel());

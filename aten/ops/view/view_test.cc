@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "aten/core/view.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
@@ -129,6 +131,11 @@ TEST(View, MetaTensorsHaveShapesOnly) {
   const Tensor t = at::empty({2, 3}, TensorOptions(kFloat).device(kMeta));
   EXPECT_EQ(at::transpose(t, 0, 1).sizes(), IntArrayRef({3, 2}));
   EXPECT_TRUE(at::view(t, {6}).is_meta());
+  // Strides are products of the other sizes, even where nothing is stored.
+  const Tensor nothing = at::empty({int64_t{1} << 55, 0}, t.options());
+  const std::vector<int64_t> huge{0, int64_t{1} << 40, int64_t{1} << 62, 3, 0};
+  EXPECT_THROW(at::view(nothing, huge), c10::Error);
+  EXPECT_THROW(at::reshape(nothing, huge), c10::Error);
 }
 
 TEST(Creation, RangesAndGrids) {
