@@ -63,6 +63,7 @@ void embedding_dense_backward_cpu(
     const Tensor& grad_output, const Tensor& indices, int64_t num_weights, int64_t padding_idx, bool scale_grad_by_freq, Tensor& out) {
   const Tensor index = dense(indices, ScalarType::Long);
   check_index_in_self(index, num_weights);
+  if (out.numel() == 0) return;
   const ScalarType type = grad_output.scalar_type();
   const ScalarType sum_type = type == ScalarType::Half || type == ScalarType::BFloat16 ? ScalarType::Float : type;
   const Tensor g = dense(grad_output, sum_type);
