@@ -90,7 +90,8 @@ Tensor unfold_grad(const Tensor& grad, IntArrayRef sizes, int64_t dimension, int
   } else {
     const size_t d = static_cast<size_t>(maybe_wrap_dim(dimension, static_cast<int64_t>(sizes.size())));
     view.strides.push_back(input.strides[d]);
-    view.strides[d] *= step;
+    // Of a single window the step does not count, and may be any number.
+    if (view.sizes[d] > 1) view.strides[d] *= step;
   }
   return grad_ops::as_strided_backward(grad, input, view);
 }

@@ -1,6 +1,8 @@
 #pragma once
 // Contiguous stand-ins for kernels that walk dense memory only.
 
+#include <cstring>
+
 #include "aten/core/empty.h"
 #include "aten/core/tensor.h"
 #include "aten/ops/copy/ops.h"
@@ -26,6 +28,10 @@ class DenseOut {
   template <class T>
   T* data() {
     return static_cast<T*>(tensor().mutable_data_ptr());
+  }
+  // All bits 0. Memory of nothing may be a null pointer, which memset does not take.
+  void clear() {
+    if (tensor().numel() != 0) std::memset(tensor().mutable_data_ptr(), 0, tensor().nbytes());
   }
   void commit() {
     if (temporary_.defined()) at::copy_(out_, temporary_);

@@ -69,7 +69,7 @@ void embedding_dense_backward_cpu(
   const Tensor g = dense(grad_output, sum_type);
   const int64_t width = out.sizes()[1];
   DenseOut sum(out, sum_type);
-  std::memset(sum.tensor().mutable_data_ptr(), 0, sum.tensor().nbytes());
+  sum.clear();
   const std::vector<int64_t> offsets = row_offsets(index, width);
   cpu::add_slices(
       sum.tensor().mutable_data_ptr(), g.const_data_ptr(), {1, 0, width, offsets.data(), index.numel()}, sum_type, 1, 0, 1);

@@ -1,6 +1,5 @@
 // nll_loss, its two-dimensional form, their backward operators, cross_entropy_loss.
 #include <array>
-#include <cstring>
 #include <vector>
 
 #include "aten/core/reduction.h"
@@ -118,7 +117,7 @@ void backward(const Shape& s, const Tensor& grad_output, const Tensor& self, con
   const int64_t* t = check_targets(target, s.classes, ignore_index);
   const Tensor w = weight && weight->defined() ? dense(*weight, self.scalar_type()) : Tensor();
   DenseOut gx(out);
-  std::memset(gx.tensor().mutable_data_ptr(), 0, gx.tensor().nbytes());
+  gx.clear();
   cpu::visit_floating(self.scalar_type(), "nll_loss_backward", [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* gp = static_cast<const T*>(g.const_data_ptr());

@@ -1,7 +1,6 @@
 // Constant, reflecting, replicating and circular padding. A padded dimension is described by where each of its places comes
 // from; the kernels copy (or, for the gradients, add up) along these tables.
 #include <array>
-#include <cstring>
 #include <vector>
 
 #include "aten/core/empty.h"
@@ -117,11 +116,11 @@ void pad_by_table_backward(const char* op, int dims, Mode mode, const Tensor& gr
   const ScalarType type = grad_output.itemsize() == 2 ? kFloat : grad_output.scalar_type();
   const Tensor x = dense(grad_output, type);
   DenseOut to(out, type);
+  to.clear();
   cpu::visit_all(type, op, [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* grad = x.data_ptr<T>();
     T* result = to.data<T>();
-    std::memset(static_cast<void*>(result), 0, static_cast<size_t>(p.planes * p.inputs()) * sizeof(T));
     for_each_row(p, mode, [&](int64_t, int64_t from, int64_t at, const std::vector<int64_t>& width) {
       for (int64_t i = 0; i < p.out[2]; ++i) {
         T& sum = result[from + width[static_cast<size_t>(i)]];
