@@ -21,6 +21,8 @@ def _header_aspect_impl(target, ctx):
             path = header.short_path
             if "/include/" in path and path.startswith("torch/"):
                 path = path.split("/include/", 1)[1]
+            if "/_virtual_includes/" in path:
+                path = path.split("/_virtual_includes/", 1)[1].split("/", 1)[1]
             flat = path.replace("/", "_")
             source = ctx.actions.declare_file("%s.headers/%s.cc" % (target.label.name, flat))
             ctx.actions.write(source, '#include "%s"\n' % path)

@@ -36,7 +36,7 @@ FAMILY_CALLS = {
     "special": ["binary", "reduce", "softmax", "unary"],
     "unary": ["copy"],
     "upsample": ["view"],
-    "view": ["copy", "reduce"],
+    "view": ["copy", "reduce", "unary"],
 }
 
 OP_FAMILIES = sorted(FAMILY_CALLS.keys())
@@ -53,8 +53,8 @@ def _reached(family):
 def kd_op_family(name, kernels = None, visibility = ["//visibility:public"]):
     """The operators of aten/ops/<name>/ops.textproto.
 
-    Makes the public target <name> (header aten/ops/<name>/ops.h), <name>'s `headers` for kernels that call its operators,
-    `registry`, which makes them callable by name, and `derivatives.cc` and `forward.cc` for //autograd/derivatives.
+    Makes the public target <name> (header aten/ops/<name>/ops.h, with doc comments), <name>'s `headers` for kernels that call
+    its operators (the same header without comments, so that a new one rebuilds the family and its users only), `registry`, which makes them callable by name, and `derivatives.cc` and `forward.cc` for //autograd/derivatives.
 
     Args:
       name: the family, which is the folder's name.
@@ -69,19 +69,29 @@ def kd_op_family(name, kernels = None, visibility = ["//visibility:public"]):
     )
     native.genrule(
         name = "generate_ops",
-        srcs = ["ops.textproto"],
-        outs = ["ops.h", "operators.h", "ops.cc", "registry.cc", "derivatives.cc", "forward.cc"],
-        cmd = "$(location //aten/codegen:generate) --table=$(location ops.textproto) --functions=$(location ops.h)" +
+        srcs = ["ops.textproto", "//docs:accuracy.md", "//docs:operator_dtypes.txt"],
+        outs = ["documented/ops.h", "bare/ops.h", "operators.h", "ops.cc", "registry.cc", "derivatives.cc", "forward.cc", "examples.cc"],
+        cmd = "$(location //aten/codegen:generate) --table=$(location ops.textproto) --documented_functions=$(location documented/ops.h)" +
+              " --functions=$(location bare/ops.h)" +
+              " --evidence=$(location //docs:accuracy.md) --evidence=$(location //docs:operator_dtypes.txt)" +
+              " --examples=$(location examples.cc)" +
               " --operator_declarations=$(location operators.h) --operators=$(location ops.cc)" +
               " --registry=$(location registry.cc) --derivatives=$(location derivatives.cc) --forward=$(location forward.cc)",
         tools = ["//aten/codegen:generate"],
-        visibility = ["//autograd/derivatives:__pkg__"],
+        visibility = ["//autograd/derivatives:__pkg__", "//tests/examples:__pkg__"],
+    )
+    kd_cc_library(
+        name = "bare_ops",
+        hdrs = ["bare/ops.h"],
+        include_prefix = "aten/ops/" + name,
+        strip_include_prefix = "bare",
+        deps = ["//aten/core:tensor"],
     )
     kd_cc_library(
         name = "headers",
-        hdrs = ["operators.h", "ops.h"],
+        hdrs = ["operators.h"],
         visibility = ["//visibility:public"],
-        deps = ["//aten/core:tensor", "//c10/dispatch:operator"],
+        deps = [":bare_ops", "//c10/dispatch:operator"],
     )
     kd_cc_library(
         name = "implementation",
@@ -103,7 +113,9 @@ def kd_op_family(name, kernels = None, visibility = ["//visibility:public"]):
     )
     kd_cc_library(
         name = name,
-        hdrs = ["ops.h"],
+        hdrs = ["documented/ops.h"],
+        include_prefix = "aten/ops/" + name,
+        strip_include_prefix = "documented",
         visibility = visibility,
         deps = [":headers", ":linked"],
     )

@@ -150,6 +150,35 @@ TEST(Emit, StructuredOperator) {
   EXPECT_TRUE(contains(emit_registry(table), "\"add.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)\""));
 }
 
+TEST(Emit, DocCommentsAndExamples) {
+  const Table table = table_of(R"pb(
+    op { schema: "f(Tensor self) -> Tensor" }
+    op { schema: "f.n(Tensor self, int n) -> Tensor" kernel { key: CPU function: "f" }
+         doc: "Of self,\nits \"f\"." example { code: "at::f(x)" gives: "{1}" } example { code: "at::f(y)" } }
+    op { schema: "g(Tensor self) -> Tensor" alias_of: "f" }
+    op { schema: "h(Tensor self) -> Tensor" }
+    op { schema: "_foreach_f_(Tensor(a!)[] self) -> ()" kernel { key: CPU function: "each" } })pb");
+  Evidence evidence;
+  evidence.add("docs/accuracy.md", "| `f.n` | 1 | 0.51 |  |  | of sorts |\n| `other` | 2 | 2 | | | |\n");
+  evidence.add("docs/operator_dtypes.txt", "f.n: floating\n");
+  const std::string functions = emit_documented_functions(table, evidence);
+  EXPECT_TRUE(contains(
+      functions,
+      "/// Of self,\n/// its \"f\".\n/// Dtypes: floating. Accuracy in units of the last place: float32 1, float64 0.51; of sorts.\n///\n"
+      "///   at::f(x)  // {1}\n///   at::f(y)\nTensor f(const Tensor& self);\n"));
+  EXPECT_TRUE(contains(functions, "/// Another name of `f`.\nTensor g("));
+  EXPECT_TRUE(contains(functions, "/// Declared only: a call throws NotImplementedError.\nTensor h("));
+  EXPECT_TRUE(contains(functions, "/// `f` of each tensor of the lists"));
+  EXPECT_FALSE(contains(emit_functions(table), "///"));
+  const std::string examples = emit_examples(table);
+  EXPECT_TRUE(contains(examples, "TEST(Examples_demo, f_n_1) {\n  EXPECT_EQ(text_of(at::f(x)), \"{1}\");\n}"));
+  EXPECT_TRUE(contains(examples, "TEST(Examples_demo, f_n_2) {\n  text_of(at::f(y));\n}"));
+  EXPECT_EQ(undocumented(table), "");
+  const auto problem = [](const char* entry) { return undocumented(table_of(entry)); };
+  EXPECT_TRUE(contains(problem(R"pb(op { schema: "f(Tensor self) -> Tensor" kernel { key: CPU function: "f" } })pb"), "doc is missing"));
+  EXPECT_TRUE(contains(problem(R"pb(op { schema: "f(Tensor self) -> Tensor" kernel { key: CPU function: "f" } doc: "F." })pb"), "an example is missing"));
+}
+
 TEST(Emit, FormulasKeepOnlyWhatTheyUse) {
   const Table table = table_of(R"pb(
     op { schema: "f(Tensor self, Tensor weight, int dim, str mode) -> Tensor" kernel { key: CPU function: "f" }

@@ -9,8 +9,9 @@
 // The files made from a table. Each function returns the text of one.
 namespace kindling::codegen {
 
-// ops.h: the functions in namespace at.
+// ops.h: the functions in namespace at, bare or with their doc comments.
 std::string emit_functions(const Table& table);
+std::string emit_documented_functions(const Table& table, const Evidence& evidence);
 // operators.h: the operator objects in namespace at::operators.
 std::string emit_operator_declarations(const Table& table);
 // ops.cc: operator objects, functions, Tensor methods, and the forms made from a kernel.
@@ -28,8 +29,16 @@ std::string emit_factories(const std::vector<Table>& tables);
 // docs/operators.md.
 std::string emit_documentation(const std::vector<Table>& tables, const Evidence& evidence);
 
+// The examples of the doc comments as tests.
+std::string emit_examples(const Table& table);
+
 // operator_facts.inc: each operator's name, family and kind of derivative, for tests that leave none out.
 std::string emit_facts(const std::vector<Table>& tables);
+
+// The comment above the functions of a name; empty for names without one.
+std::string doc_comment(const Table& table, const std::string& name, const Evidence& evidence);
+// What public operator lacks a doc comment or an example; empty where none does.
+std::string undocumented(const Table& table);
 
 // Shared by the emitters.
 std::string file_header(const Table& table);

@@ -327,11 +327,20 @@ Signature method_signature(const Signature& signature) {
   return method;
 }
 
-std::string emit_functions(const Table& table) {
-  std::string out = file_header(table) + "#pragma once\n\n#include \"aten/core/tensor.h\"\n\nnamespace at {\n\n";
+namespace {
+
+// `comment(name)` stands above the first function of that name.
+template <class F>
+std::string functions_with(const Table& table, const F& comment) {
+  std::string out = file_header(table) + "#pragma once\n\n#include \"aten/core/tensor.h\"\n\nnamespace at {\n";
+  std::set<std::string> described;
   for (const Operator& op : table.operators) {
     for (const Variant* variant : op.variants()) {
       if (!variant->function) continue;
+      if (described.insert(op.main.schema.name()).second) {
+        const std::string text = comment(op.main.schema.name());
+        if (!text.empty()) out += "\n" + text;
+      }
       const Signature& signature = variant->signature;
       if (variant->form == Form::kOut) {
         const std::string& name = op.main.schema.name();
@@ -343,6 +352,16 @@ std::string emit_functions(const Table& table) {
     }
   }
   return out + "\n}  // namespace at\n";
+}
+
+}  // namespace
+
+std::string emit_functions(const Table& table) {
+  return functions_with(table, [](const std::string&) { return std::string(); });
+}
+
+std::string emit_documented_functions(const Table& table, const Evidence& evidence) {
+  return functions_with(table, [&](const std::string& name) { return doc_comment(table, name, evidence); });
 }
 
 std::string emit_operator_declarations(const Table& table) {

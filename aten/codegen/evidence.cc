@@ -66,6 +66,21 @@ void Evidence::add(const std::string& path, const std::string& text) {
       cases_[text.substr(at + 1, end - at - 1)].push_back("accuracy");
       at = end;
     }
+    // | `name` | float32 | float64 | complex64 | complex128 | remarks |
+    for (std::string line; std::getline(lines, line);) {
+      if (line.compare(0, 3, "| `") != 0) continue;
+      const std::string name = line.substr(3, line.find('`', 3) - 3);
+      std::istringstream cells(line.substr(line.find('|', 3) + 1));
+      std::string said;
+      for (const char* dtype : {"float32 ", "float64 ", "complex64 ", "complex128 ", ""}) {
+        std::string cell;
+        std::getline(cells, cell, '|');
+        cell.erase(0, cell.find_first_not_of(' '));
+        cell.erase(cell.find_last_not_of(' ') + 1);
+        if (!cell.empty()) said += (said.empty() ? "" : *dtype ? ", " : "; ") + (dtype + cell);
+      }
+      accuracy_.emplace(name.substr(0, name.find('.')), said);
+    }
     return;
   }
   for (std::string line; std::getline(lines, line);) {
@@ -111,6 +126,11 @@ std::string Evidence::tests(const Operator& op) const {
   const std::string files = sources(tests_, op);
   if (!files.empty()) labels.push_back(files);
   return joined(labels);
+}
+
+std::string Evidence::accuracy(const std::string& name) const {
+  const auto found = accuracy_.find(name);
+  return found == accuracy_.end() ? "" : found->second;
 }
 
 std::string Evidence::benchmarks(const Operator& op) const {

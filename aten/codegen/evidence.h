@@ -12,7 +12,7 @@ namespace kindling::codegen {
 class Evidence {
  public:
   // "PATH": by its name a C++ source, *_test.cc or *_benchmark.cc; docs/operator_dtypes.txt, lines "operator: dtypes";
-  // docs/ accuracy.md; else a table of cases, whose lines begin with the operator.
+  // docs/accuracy.md; else a table of cases, whose lines begin with the operator.
   void add(const std::string& path, const std::string& text);
 
   // "bool, integers, floating" or nothing.
@@ -20,6 +20,8 @@ class Evidence {
   // "gradients, conformance, binary_test" or nothing.
   std::string tests(const Operator& op) const;
   std::string benchmarks(const Operator& op) const;
+  // "float32 1, float64 0.75" or nothing.
+  std::string accuracy(const std::string& name) const;
 
  private:
   struct File {
@@ -29,6 +31,7 @@ class Evidence {
   std::string sources(const std::vector<File>& files, const Operator& op) const;
 
   std::map<std::string, std::string> dtypes_;
+  std::map<std::string, std::string> accuracy_;
   std::map<std::string, std::vector<std::string>> cases_;  // by operator: the tables that name it
   std::vector<File> tests_;
   std::vector<File> benchmarks_;

@@ -1,7 +1,7 @@
 // Reads operator tables and writes the files made from them.
 //
-//   generate --table=aten/ops/binary/ops.textproto [--functions=F] [--operator_declarations=F] [--operators=F]
-//            [--registry=F] [--derivatives=F] [--forward=F]
+//   generate --table=aten/ops/binary/ops.textproto [--functions=F] [--documented_functions=F] [--operator_declarations=F] [--operators=F]
+//            [--registry=F] [--derivatives=F] [--forward=F] [--examples=F] [--evidence=F ...]
 //   generate [--methods=F] [--factories=F] [--documentation=F] [--facts=F] --table=T1 --table=T2 ... [--evidence=F ...]
 //
 // A table's family is the name of its folder.
@@ -60,10 +60,12 @@ int run(const std::vector<std::string>& arguments) {
     std::string error;
     auto table = read_table(family_of(value), text, &error);
     if (!table) return fail(value + ": " + error);
+    if (const std::string problem = undocumented(*table); !problem.empty()) return fail(value + ": " + problem);
     tables.push_back(*std::move(table));
   }
   const std::map<std::string, std::function<std::string(const Table&)>> per_table{
-      {"functions", emit_functions},   {"operator_declarations", emit_operator_declarations}, {"operators", emit_operators},
+      {"functions", emit_functions},   {"documented_functions", [&](const Table& table) { return emit_documented_functions(table, evidence); }},
+      {"examples", emit_examples},     {"operator_declarations", emit_operator_declarations}, {"operators", emit_operators},
       {"registry", emit_registry},     {"derivatives", emit_derivatives}, {"forward", emit_forward},
   };
   const std::map<std::string, std::function<std::string(const std::vector<Table>&)>> over_all{

@@ -229,6 +229,11 @@ Tensor nan_to_num_grad(const Tensor& grad, const Tensor& self) {
       keep_where(at::isfinite(at::real(self)), at::real(grad)), keep_where(at::isfinite(at::imag(self)), at::imag(grad)));
 }
 
+Tensor polygamma_grad(const Tensor& grad, int64_t n, const Tensor& self) {
+  TORCH_CHECK(n < std::numeric_limits<int64_t>::max(), "polygamma: the order of the derivative overflows");
+  return at::mul(grad, at::polygamma(n + 1, self));
+}
+
 Tensor logaddexp_grad(const Tensor& grad, const Tensor& self, const Tensor& other) {
   return at::div(grad, conj_of(plus(at::exp(at::sub(as_number(other), as_number(self))), 1.0)));
 }

@@ -63,6 +63,7 @@ Tensor copysign_grad(const Tensor& grad, const Tensor& self, const Tensor& resul
 Tensor xlogy_grad_self(const Tensor& grad, const Tensor& self, const Tensor& other);
 Tensor xlogy_grad_self(const Tensor& grad, const Tensor& self, const Scalar& other);
 Tensor nan_to_num_grad(const Tensor& grad, const Tensor& self);
+Tensor polygamma_grad(const Tensor& grad, int64_t n, const Tensor& self);
 Tensor logaddexp_grad(const Tensor& grad, const Tensor& self, const Tensor& other);
 Tensor logaddexp2_grad(const Tensor& grad, const Tensor& self, const Tensor& other);
 

@@ -155,6 +155,29 @@ TEST(BadArguments, Autograd) {
   });
 }
 
+// Numbers whose sums and products do not fit, and values that the dtype does not hold.
+TEST(BadArguments, OperatorsWithHugeNumbers) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max(), kQuarter = int64_t{1} << 62;
+  const Tensor integers = torch::zeros({3}, torch::kLong), first = torch::zeros({1}, torch::kLong);
+  expect_errors({
+      {"repeat_interleave", [&] { torch::repeat_interleave(torch::tensor({kQuarter, kQuarter, kQuarter, kQuarter, int64_t{3}})); }},
+      {"one_hot", [&] { torch::one_hot(torch::full({1}, kMost, torch::kLong)); }},
+      {"kron", [&] { torch::kron(torch::zeros({0, kQuarter}), torch::zeros({0, 4})); }},
+      {"im2col", [&] { torch::im2col(torch::zeros({1, 1, 4, 4}), {int64_t{1} << 40, int64_t{1} << 40}, {1, 1}, {int64_t{1} << 40, int64_t{1} << 40}, {1, 1}); }},
+      {"masked_fill", [&] { torch::masked_fill(integers, integers == 0, std::numeric_limits<double>::infinity()); }},
+      {"index_fill", [&] { torch::index_fill(integers, 0, first, 1e19); }},
+      {"scatter", [&] { torch::scatter(integers, 0, first, kNaN); }},
+      {"scatter of a byte", [&] { torch::scatter(integers.to(torch::kByte), 0, first, 300); }},
+      {"gradient of polygamma", [] { torch::polygamma(kMost, torch::ones({1}, torch::requires_grad())).sum().backward(); }},
+      {"rrelu", [] { torch::rrelu(torch::ones({2}), 1, 0, false); }},
+  });
+  Tensor out = torch::full({3}, 7, torch::kByte);
+  EXPECT_THROW(torch::scatter_out(out, out.clone(), 0, first, 300), c10::Error);
+  EXPECT_EQ(out.sum().item<int>(), 21);
+  EXPECT_EQ(torch::cumulative_trapezoid(torch::zeros({0})).numel(), 0);
+  EXPECT_EQ(torch::zeros({2}).random_(kMost, std::nullopt, std::nullopt).numel(), 2);
+}
+
 TEST(BadArguments, Modules) {
   const Tensor x = ones({2, 3});
   expect_errors({

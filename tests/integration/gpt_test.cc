@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <chrono>
 #include <random>
 
 #include "c10/testing/files.h"
@@ -77,12 +78,14 @@ TEST_F(Gpt, DrawsABarOnATerminal) {
 }
 
 TEST_F(Gpt, KilledAndResumedItEndsWithTheSameBits) {
+  const auto start = std::chrono::steady_clock::now();
   ASSERT_EQ(train({"--out=whole", "--steps=400"}).exit_code, 0);
+  const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - start).count();
   std::mt19937 random(17);
   int killed = 0;
   Outcome o;
   for (int i = 0; i < 60; ++i) {
-    o = train({"--out=parts", "--steps=400", "--resume"}, SIGKILL, 20 + static_cast<int>(random() % 300));
+    o = train({"--out=parts", "--steps=400", "--resume"}, SIGKILL, static_cast<int>(took * (10 + random() % 50) / 100));
     if (o.signal == 0) break;
     ++killed;
   }

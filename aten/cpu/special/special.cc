@@ -384,6 +384,7 @@ double by_recurrence(int64_t n, const Step& step) {
 }  // namespace
 
 double chebyshev_t(double x, int64_t n) {
+  if (n >= 0 && std::fabs(x) == 1) return x > 0 || n % 2 == 0 ? 1 : -1;
   if (n > 6 && std::fabs(x) < 1) return std::cos(static_cast<double>(n) * std::acos(x));
   return chebyshev(x, n, x);
 }

@@ -22,7 +22,7 @@ auto visit_float_double(c10::ScalarType type, const char* op, F&& f) {
   switch (type) {
     case c10::ScalarType::Float: return f(TypeTag<float>{});
     case c10::ScalarType::Double: return f(TypeTag<double>{});
-    default: TORCH_CHECK(false, "\"", op, "\" not implemented for '", c10::toString(type), "'");
+    default: TORCH_CHECK_NOT_IMPLEMENTED(false, "\"", op, "\" not implemented for '", c10::toString(type), "'");
   }
 }
 
@@ -34,7 +34,7 @@ auto visit_floating(c10::ScalarType type, const char* op, F&& f) {
     case c10::ScalarType::Double: return f(TypeTag<double>{});
     case c10::ScalarType::Half: return f(TypeTag<c10::Half>{});
     case c10::ScalarType::BFloat16: return f(TypeTag<c10::BFloat16>{});
-    default: TORCH_CHECK(false, "\"", op, "\" not implemented for '", c10::toString(type), "'");
+    default: TORCH_CHECK_NOT_IMPLEMENTED(false, "\"", op, "\" not implemented for '", c10::toString(type), "'");
   }
 }
 

@@ -13,12 +13,20 @@ namespace at::native {
 using random::Draws;
 using random::fill_each_in_memory_order;
 
+namespace {
+
+void check_bounds(const Scalar& lower, const Scalar& upper) {
+  TORCH_CHECK(lower.toDouble() <= upper.toDouble(), "Lower bound should be less than or equal to the upper bound, got ",
+              lower.toDouble(), " and ", upper.toDouble());
+}
+
+}  // namespace
+
 // The factor of a randomized leaky rectifier: 1 where self > 0, else a slope between lower and upper.
 Tensor rrelu_with_noise(const Tensor& self, Tensor& noise, const Scalar& lower, const Scalar& upper, bool training,
                         std::optional<Generator> generator) {
   TORCH_CHECK_NOT_IMPLEMENTED(self.is_floating_point(), "\"rrelu_with_noise_out_cpu\" not implemented for '", self.scalar_type(), "'");
-  TORCH_CHECK(lower.toDouble() <= upper.toDouble(), "Lower bound should be less than or equal to the upper bound, got ",
-              lower.toDouble(), " and ", upper.toDouble());
+  check_bounds(lower, upper);
   TORCH_CHECK(self.sizes() == noise.sizes() && self.scalar_type() == noise.scalar_type(),
               "rrelu_with_noise: expected noise like self, got size ", noise.sizes(), " and dtype ", noise.scalar_type());
   TORCH_CHECK(noise.device() == self.device(), "rrelu_with_noise: expected noise on device ", self.device(), ", got ", noise.device());
@@ -63,10 +71,12 @@ Tensor draw_factor(const Tensor& self, const Scalar& lower, const Scalar& upper,
 }  // namespace
 
 Tensor rrelu(const Tensor& self, const Scalar& lower, const Scalar& upper, bool training, std::optional<Generator> generator) {
+  check_bounds(lower, upper);
   if (!training) return at::leaky_relu(self, (lower.toDouble() + upper.toDouble()) / 2);
   return at::mul(self, draw_factor(at::detach(self), lower, upper, std::move(generator)));
 }
 Tensor& rrelu_(Tensor& self, const Scalar& lower, const Scalar& upper, bool training, std::optional<Generator> generator) {
+  check_bounds(lower, upper);
   if (!training) return at::leaky_relu_(self, (lower.toDouble() + upper.toDouble()) / 2);
   return at::mul_(self, draw_factor(at::detach(self), lower, upper, std::move(generator)));
 }

@@ -37,6 +37,9 @@ Windows check(const char* op, IntArrayRef picture, IntArrayRef kernel_size, IntA
                 ", calculated shape of the array of sliding blocks is too small: at least one in each direction is needed");
     w.count[i] = static_cast<int64_t>(room) / w.stride[i] + 1;
   }
+  int64_t product;
+  TORCH_CHECK(!__builtin_mul_overflow(w.kernel[0], w.kernel[1], &product) && !__builtin_mul_overflow(w.count[0], w.count[1], &product), op,
+              ": the number of sliding blocks or of their places overflows for kernel_size=", kernel_size);
   return w;
 }
 
@@ -60,6 +63,8 @@ Windows im2col_windows(const Tensor& self, IntArrayRef kernel_size, IntArrayRef 
   Windows w = check("im2col", self.sizes().slice(static_cast<size_t>(rank) - 2), kernel_size, dilation, padding, stride);
   w.batch = rank == 4 ? self.size(0) : 1;
   w.channels = self.size(rank - 3);
+  int64_t rows;
+  TORCH_CHECK(!__builtin_mul_overflow(w.channels, w.places(), &rows), "im2col: the size of the result overflows for kernel_size=", kernel_size);
   return w;
 }
 
@@ -70,13 +75,12 @@ Windows col2im_windows(const Tensor& self, IntArrayRef output_size, IntArrayRef 
   Windows w = check("col2im", output_size, kernel_size, dilation, padding, stride);
   w.batch = rank == 3 ? self.size(0) : 1;
   const int64_t rows = self.size(rank - 2);
-  int64_t places;
-  TORCH_CHECK(!__builtin_mul_overflow(w.kernel[0], w.kernel[1], &places) && rows > 0 && rows % places == 0,
+  TORCH_CHECK(rows > 0 && rows % w.places() == 0,
               "Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got input.size(1)=", rows, " and kernel_size=", kernel_size, ".");
   TORCH_CHECK(self.size(rank - 1) == w.columns(), "Given output_size=", output_size, ", kernel_size=", kernel_size, ", dilation=", dilation, ", padding=", padding,
               ", stride=", stride, ", expected size of input's dimension 2 to match the calculated number of sliding blocks ", w.count[0], " * ", w.count[1], " = ",
               w.columns(), ", but got input.size(2)=", self.size(rank - 1), ".");
-  w.channels = rows / places;
+  w.channels = rows / w.places();
   return w;
 }
 

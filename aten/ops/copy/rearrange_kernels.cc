@@ -40,6 +40,7 @@ Tensor tile(const Tensor& self, IntArrayRef dims) {
 
 Tensor flip(const Tensor& self, IntArrayRef dims) {
   DimVector strides(self.strides().begin(), self.strides().end());
+  TORCH_CHECK(self.dim() <= 64, "flip: only tensors with up to 64 dims are supported");
   uint64_t seen = 0;
   int64_t first = 0;
   for (int64_t dim : dims) {
@@ -125,7 +126,7 @@ Tensor repeat_interleave_tensor(const Tensor& repeats, std::optional<int64_t> ou
   int64_t total = 0;
   for (int64_t i = 0; i < counts.numel(); ++i) {
     TORCH_CHECK(count[i] >= 0, "repeats can not be negative");
-    total += count[i];
+    TORCH_CHECK(!__builtin_add_overflow(total, count[i], &total), "repeat_interleave: the sum of repeats overflows");
   }
   TORCH_CHECK(!output_size.has_value() || *output_size == total, "repeat_interleave: output_size ",
               output_size.value_or(0), " does not match the sum of repeats ", total);

@@ -1,5 +1,6 @@
 // Tensors put together from others.
 #include <cmath>
+#include <limits>
 
 #include "aten/core/empty.h"
 #include "aten/core/tensor.h"
@@ -164,7 +165,9 @@ Tensor one_hot(const Tensor& self, int64_t num_classes) {
   TORCH_CHECK(
       self.numel() != 0 || num_classes > 0, "Can not infer total number of classes from empty tensor.");
   TORCH_CHECK(self.numel() == 0 || at::item(at::min(self)).toLong() >= 0, "Class values must be non-negative.");
-  const int64_t least = self.numel() == 0 ? 0 : at::item(at::max(self)).toLong() + 1;
+  const int64_t largest = self.numel() == 0 ? -1 : at::item(at::max(self)).toLong();
+  TORCH_CHECK(largest < std::numeric_limits<int64_t>::max(), "Class values must be smaller than num_classes.");
+  const int64_t least = largest + 1;
   if (num_classes == -1) num_classes = least;
   TORCH_CHECK(num_classes > 0, "num_classes should be positive");
   TORCH_CHECK(num_classes >= least, "Class values must be smaller than num_classes.");

@@ -96,11 +96,11 @@ Tensor& scatter_inplace(
 }
 
 void scatter_into(Tensor& out, const Tensor& self, int64_t dim, const Tensor& given, const Tensor* src, const Scalar* value, ScatterOp how) {
-  const Tensor index = long_index(given);  // before anything is written
+  // Before anything is written.
+  const Tensor index = long_index(given);
+  const ScalarBytes bytes = value ? scalar_bytes(*value, self.scalar_type()) : ScalarBytes{};
   at::copy_(out, self);
-  if (src) return run_scatter(out, dim, index, src, nullptr, how);
-  const ScalarBytes bytes = scalar_bytes(*value, self.scalar_type());
-  run_scatter(out, dim, index, nullptr, bytes.bytes, how);
+  run_scatter(out, dim, index, src, src ? nullptr : bytes.bytes, how);
 }
 
 }  // namespace

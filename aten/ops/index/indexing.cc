@@ -3,8 +3,8 @@
 #include <cstring>
 
 #include "aten/cpu/index/index.h"
+#include "aten/cpu/pointwise.h"
 #include "aten/cpu/support/strides.h"
-#include "aten/cpu/support/visit_dtype.h"
 
 namespace at::native {
 namespace {
@@ -54,27 +54,7 @@ void check_index_in_self(const Tensor& index, int64_t size) {
 
 ScalarBytes scalar_bytes(const Scalar& value, ScalarType type) {
   ScalarBytes result{};
-  TORCH_CHECK(
-      !value.isComplex() || isComplexType(type) || value.toComplexDouble().imag() == 0,
-      "value cannot be converted to type ", toString(type), " without overflow");
-  cpu::visit_all(type, "scalar", [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    T v;
-    if constexpr (c10::is_complex_v<T>) {
-      const auto c = value.toComplexDouble();
-      using R = decltype(T().real());
-      v = T(static_cast<R>(c.real()), static_cast<R>(c.imag()));
-    } else if constexpr (std::is_same_v<T, bool>) {
-      v = value.isFloatingPoint() ? value.toDouble() != 0 : value.toLong() != 0;
-    } else if constexpr (std::is_integral_v<T>) {
-      v = static_cast<T>(value.isFloatingPoint() ? static_cast<int64_t>(value.toDouble()) : value.toLong());
-    } else if constexpr (std::is_same_v<T, double>) {
-      v = value.toDouble();
-    } else {
-      v = static_cast<T>(static_cast<float>(value.toDouble()));
-    }
-    std::memcpy(result.bytes, &v, sizeof(T));
-  });
+  pointwise::store_element(value, type, result.bytes);
   return result;
 }
 

@@ -19,7 +19,7 @@ void check_index_range(const Tensor& index, int64_t dim, int64_t size, bool nega
 // The same with the text "index out of range in self".
 void check_index_in_self(const Tensor& index, int64_t size);
 
-// The bytes of a scalar as an element of a type. Throws where a complex number would lose its imaginary part.
+// The bytes of a scalar as an element of a type. Throws ValueError where the type does not hold it.
 struct ScalarBytes {
   alignas(16) unsigned char bytes[16];
 };

@@ -87,7 +87,9 @@ Tensor kron(const Tensor& self, const Tensor& other) {
     const int64_t y = i - (rank - other.dim()) >= 0 ? other.size(i - (rank - other.dim())) : 1;
     left.push_back(x), left.push_back(1);
     right.push_back(1), right.push_back(y);
-    sizes.push_back(x * y);
+    int64_t size;
+    TORCH_CHECK(!__builtin_mul_overflow(x, y, &size), "kron: the size of the result overflows for ", self.sizes(), " and ", other.sizes());
+    sizes.push_back(size);
   }
   return at::reshape(at::mul(at::reshape(self, left), at::reshape(other, right)), sizes);
 }

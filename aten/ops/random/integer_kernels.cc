@@ -64,7 +64,7 @@ int64_t spacing(int64_t value, ScalarType dtype) {
 
 // A floating dtype rounds large bounds: they move inside, so that no result lies outside the range asked for.
 int64_t lower_bound_inside(int64_t low, ScalarType dtype) {
-  if (digits_of(dtype) == 0) return low;
+  if (digits_of(dtype) == 0 || low == std::numeric_limits<int64_t>::max()) return low;
   const double next = as_dtype(low + 1, dtype);
   return next < static_cast<double>(low) ? static_cast<int64_t>(next + static_cast<double>(spacing(low + 1, dtype))) : low;
 }

@@ -12,7 +12,7 @@ void check_ordered(const char* op, const Tensor& self) {
 }
 
 void check_some_elements(const char* op, const Tensor& self) {
-  TORCH_CHECK(
+  TORCH_CHECK_INDEX(
       self.numel() > 0, op, "(): Expected reduction dim to be specified for input.numel() == 0. ",
       "Specify the reduction dim with the 'dim' argument.");
 }

@@ -57,7 +57,8 @@ void run_reduction(const char* op, const cpu::ReduceKernel* kernel, const Tensor
         out1.defined() ? out1.mutable_data_ptr() : nullptr, params);
   }
   DimVector strides;
-  for (int64_t s : self.strides()) strides.push_back(s * item);
+  // Those of nothing may be anything.
+  for (int64_t s : self.strides()) strides.push_back(self.numel() == 0 ? 0 : s * item);
   cpu::ReduceArgs args{self.const_data_ptr(), static_cast<int>(rank), self.sizes().data(), strides.data(), mask.reduced, {}, {}};
   DimVector out_strides[2];
   const TensorBase* outs[2] = {&out0, &out1};

@@ -78,11 +78,13 @@ Tensor trapz_dx(const Tensor& y, double dx, int64_t dim) { return at::trapezoid(
 Tensor cumulative_trapezoid_x(const Tensor& y, const Tensor& x, int64_t dim) {
   dim = maybe_wrap_dim(dim, y.dim());
   TORCH_CHECK(y.scalar_type() != ScalarType::Bool && x.scalar_type() != ScalarType::Bool, "cumulative_trapezoid: received a bool input");
+  if (y.size(dim) == 0) return at::div(y, Scalar(2.0));
   return at::div(at::cumsum(at::mul(spacings(y, x, dim), neighbours(y, dim)), dim), Scalar(2.0));
 }
 Tensor cumulative_trapezoid_dx(const Tensor& y, const Scalar& dx, int64_t dim) {
   dim = maybe_wrap_dim(dim, y.dim());
   TORCH_CHECK(y.scalar_type() != ScalarType::Bool, "cumulative_trapezoid: received a bool input for `y`");
+  if (y.size(dim) == 0) return at::mul(y, Scalar(dx.toDouble() / 2));
   return at::mul(at::cumsum(neighbours(y, dim), dim), Scalar(dx.toDouble() / 2));
 }
 

@@ -87,11 +87,13 @@ Triple unique_slices(const Tensor& self, int64_t dim, bool sort) {
     using T = typename decltype(tag)::type;
     const T* p = static_cast<const T*>(moved.const_data_ptr());
     std::vector<int64_t> order = given_order(n);
-    const auto less = [](T a, T b) {
+    // NaN comes last, or nothing would be an order.
+    const auto part_less = [](auto a, auto b) { return a == a && (b != b || a < b); };
+    const auto less = [&](T a, T b) {
       if constexpr (c10::is_complex_v<T>) {
-        return a.real() < b.real() || (a.real() == b.real() && a.imag() < b.imag());
+        return part_less(a.real(), b.real()) || (!part_less(b.real(), a.real()) && part_less(a.imag(), b.imag()));
       } else {
-        return a < b;
+        return part_less(a, b);
       }
     };
     if (sort) {
@@ -283,10 +285,10 @@ Tensor searchsorted_cpu(
       "tensor must match, but we got boundaries tensor ",
       sorted_sequence.sizes(), " and input value tensor ", self.sizes());
   check_real("searchsorted", sorted_sequence);
-  TORCH_CHECK(
-      sorted_sequence.scalar_type() == self.scalar_type() || self.dim() == 0,
-      "torch.searchsorted(): boundary tensor and input value tensor should have same dtype, but got boundary tensor dtype ",
-      toString(sorted_sequence.scalar_type()), " and input value tensor dtype ", toString(self.scalar_type()));
+  check_real("searchsorted", self);
+  TypePromotion promotion;
+  for (const Tensor* t : {&sorted_sequence, &self}) promotion.add_tensor(t->scalar_type(), t->dim(), t->unsafeGetTensorImpl()->is_wrapped_number());
+  const ScalarType common = promotion.result();
   Tensor order;
   const int64_t n = sorted_sequence.sizes().back();
   if (sorter && sorter->defined()) {
@@ -300,7 +302,7 @@ Tensor searchsorted_cpu(
       TORCH_CHECK_INDEX(longs(order)[i] >= 0 && longs(order)[i] < n, "torch.searchsorted(): sorter index out of range");
     }
   }
-  const Tensor rows = dense(sorted_sequence), x = dense(self, sorted_sequence.scalar_type());
+  const Tensor rows = dense(sorted_sequence, common), x = dense(self, common);
   const int64_t width = one_row || self.dim() == 0 ? x.numel() : x.sizes().back();
   Tensor out = long_tensor(self.sizes());
   cpu::visit_real(rows.scalar_type(), "searchsorted", [&](auto tag) {

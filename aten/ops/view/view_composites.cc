@@ -6,6 +6,7 @@
 #include "aten/core/view.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/reduce/ops.h"
+#include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
 #include "aten/ops/view/pieces.h"
 
@@ -209,7 +210,7 @@ Tensor m_transposed(const Tensor& self) {
 
 Tensor m_adjoint(const Tensor& self) {
   const Tensor transposed = transpose_last_two("mH", self);
-  return self.is_complex() ? at::_conj(transposed) : transposed;
+  return self.is_complex() ? at::conj(transposed) : transposed;
 }
 
 Tensor matrix_h(const Tensor& self) {
@@ -217,12 +218,12 @@ Tensor matrix_h(const Tensor& self) {
       self.dim() == 0 || self.dim() == 2,
       "tensor.H is only supported on matrices (2-D tensors). Got ", self.dim(), "-D tensor.");
   const Tensor transposed = self.dim() == 0 ? self : at::transpose(self, 0, 1);
-  return self.is_complex() ? at::_conj(transposed) : transposed;
+  return self.is_complex() ? at::conj(transposed) : transposed;
 }
 
 Tensor adjoint(const Tensor& self) {
   TORCH_CHECK(self.dim() != 1, "adjoint: expected a matrix or a batch of matrices, got a 1-D tensor");
-  if (self.dim() == 0) return self.is_complex() ? at::_conj(self) : self;
+  if (self.dim() == 0) return self.is_complex() ? at::conj(self) : self;
   return m_adjoint(self);
 }
 
@@ -303,18 +304,25 @@ Tensor diagonal_scatter(const Tensor& self, const Tensor& src, int64_t offset, i
       "diagonal_scatter", self, src, [&](const Tensor& whole) { return at::diagonal(whole, offset, dim1, dim2); });
 }
 
+// The geometry is that of self's storage, of which the result has a copy.
 Tensor as_strided_scatter(
     const Tensor& self, const Tensor& src, IntArrayRef size, IntArrayRef stride,
     std::optional<int64_t> storage_offset) {
-  return scatter_view("as_strided_scatter", self, src, [&](const Tensor& whole) {
-    return at::as_strided(whole, size, stride, storage_offset);
-  });
+  const int64_t stored = static_cast<int64_t>(self.storage().nbytes() / self.itemsize());
+  const Tensor whole = at::clone(at::as_strided(self, {stored}, {1}, 0));
+  Tensor part = at::as_strided(whole, size, stride, storage_offset.value_or(self.storage_offset()));
+  TORCH_CHECK(
+      part.sizes() == src.sizes(), "as_strided_scatter: expected src to have a size equal to the slice of self. src size = ",
+      src.sizes(), ", slice size = ", part.sizes());
+  at::copy_(part, src);
+  return at::as_strided(whole, self.sizes(), self.strides(), self.storage_offset());
 }
 
+// What `self` was a slice of: the tensor of src's sizes in self's storage.
 Tensor slice_inverse(
     const Tensor& self, const Tensor& src, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end,
     int64_t step) {
-  return at::slice(self, dim, start, end, step);
+  return at::as_strided(self, src.sizes(), src.strides(), src.storage_offset());
 }
 
 std::vector<Tensor> chunk(const Tensor& self, int64_t chunks, int64_t dim) {
