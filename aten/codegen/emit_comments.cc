@@ -77,7 +77,9 @@ std::string doc_comment(const Table& table, const std::string& name, const Evide
   out += filled(facts, start);
   if (entry.example_size() > 0) out += start + "\n";
   for (const Example& example : entry.example()) {
-    out += start + "   " + example.code() + (example.gives().empty() ? "" : "  // " + example.gives()) + "\n";
+    const std::string code = start + "   " + example.code(), gives = "  // " + example.gives();
+    const bool fits = code.size() + gives.size() <= kWidth;
+    out += code + (example.gives().empty() ? "" : fits ? gives : "\n" + start + " " + gives) + "\n";
   }
   return out;
 }
