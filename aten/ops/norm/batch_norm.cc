@@ -1,5 +1,6 @@
 // Batch and group normalization by composition: differentiable (twice) through the operators that they call.
 #include "aten/core/overlap.h"
+#include "aten/core/structured.h"
 #include "aten/core/tensor.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
@@ -16,6 +17,12 @@ namespace {
 
 bool given(const std::optional<Tensor>& t) {
   return t.has_value() && t->defined();
+}
+
+void check_writable(const std::optional<Tensor>& running_mean, const std::optional<Tensor>& running_var) {
+  for (const std::optional<Tensor>* t : {&running_mean, &running_var}) {
+    if (given(*t)) structured::check_no_internal_overlap(**t);
+  }
 }
 
 void check_channels(const char* op, const char* name, const std::optional<Tensor>& t, int64_t channels) {
@@ -83,6 +90,7 @@ std::tuple<Tensor, Tensor, Tensor> native_batch_norm(const Tensor& input, const 
   check_running("running_var", running_var, input);
   TORCH_CHECK(training || (given(running_mean) && given(running_var)),
               "batch_norm: Expected running_mean and running_var to be defined when training=False");
+  if (training) check_writable(running_mean, running_var);
   const Tensor x = widened(input);
   Tensor mean, var, new_mean, new_var;
   if (training) {
@@ -118,6 +126,28 @@ std::tuple<Tensor, Tensor, Tensor> native_batch_norm(const Tensor& input, const 
   if (new_mean.defined()) at::copy_(target = *running_mean, new_mean);
   if (new_var.defined()) at::copy_(target = *running_var, new_var);
   return results;
+}
+
+// The running statistics change only where the results can be written.
+std::tuple<Tensor&, Tensor&, Tensor&> native_batch_norm_out(
+    const Tensor& input, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias,
+    const std::optional<Tensor>& running_mean, const std::optional<Tensor>& running_var, bool training, double momentum, double eps,
+    Tensor& out, Tensor& save_mean, Tensor& save_invstd) {
+  if (training) check_writable(running_mean, running_var);
+  const auto copy_of = [](const std::optional<Tensor>& t) { return given(t) ? std::optional<Tensor>(at::clone(*t)) : t; };
+  const std::optional<Tensor> mean = copy_of(running_mean), var = copy_of(running_var);
+  const std::tuple<Tensor, Tensor, Tensor> results = at::native_batch_norm(input, weight, bias, mean, var, training, momentum, eps);
+  const std::tuple<Tensor&, Tensor&, Tensor&> outs(out, save_mean, save_invstd);
+  structured::prepare_out("native_batch_norm_out", out, std::get<0>(results));
+  structured::prepare_out("native_batch_norm_out", save_mean, std::get<1>(results));
+  structured::prepare_out("native_batch_norm_out", save_invstd, std::get<2>(results));
+  Tensor target;
+  if (training && given(mean)) at::copy_(target = *running_mean, *mean);
+  if (training && given(var)) at::copy_(target = *running_var, *var);
+  at::copy_(out, std::get<0>(results));
+  at::copy_(save_mean, std::get<1>(results));
+  at::copy_(save_invstd, std::get<2>(results));
+  return outs;
 }
 
 Tensor batch_norm(const Tensor& input, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias,

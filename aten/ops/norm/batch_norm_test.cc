@@ -93,6 +93,22 @@ TEST(BatchNorm, RunningStatistics) {
   EXPECT_NEAR(element(y, 7), (element(x, 7) - element(mean, 1)) / std::sqrt(element(var, 1) + kEps), 1e-5);
 }
 
+TEST(BatchNorm, RunningStatisticsStayWhereResultsCannotBeWritten) {
+  const Tensor x = values({4, 2}), mean = values({2}), var = at::ones({2});
+  Tensor out = at::empty({4, 2}), save_mean = at::empty({2}), wrong = at::empty({2}, TensorOptions(kLong));
+  const double before = element(mean, 1);
+  EXPECT_THROW(at::native_batch_norm_out(out, save_mean, wrong, x, {}, {}, mean, var, true, 0.5, kEps), c10::Error);
+  EXPECT_EQ(element(mean, 1), before);
+  EXPECT_EQ(element(var, 1), 1);
+  // Nor where the second of them cannot: two elements at one place.
+  EXPECT_THROW(at::native_batch_norm(x, {}, {}, mean, at::expand(at::ones({1}), {2}), true, 0.5, kEps), c10::Error);
+  EXPECT_EQ(element(mean, 1), before);
+  Tensor save_invstd = at::empty({2});
+  at::native_batch_norm_out(out, save_mean, save_invstd, x, {}, {}, mean, var, true, 0.5, kEps);
+  EXPECT_NEAR(element(mean, 1), 0.5 * before + 0.5 * element(save_mean, 1), 1e-6);
+  EXPECT_NE(element(var, 1), 1);
+}
+
 TEST(BatchNorm, Errors) {
   const Tensor x = values({4, 3});
   const auto message = [&](auto&& f) -> std::string {
