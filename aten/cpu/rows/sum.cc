@@ -42,7 +42,11 @@ HWY_INLINE hn::Vec<D> pairwise_rows(D d, const T* x) {
   } else {
     const auto low = pairwise_rows<kVectors / 2>(d, x);
     const auto high = pairwise_rows<kVectors / 2>(d, x + static_cast<int64_t>(hn::Lanes(d)) * (kVectors / 2));
+#if HWY_TARGET == HWY_SCALAR
+    return hn::Add(low, high);  // one lane a vector: all of them are of one row
+#else
     return hn::Add(hn::ConcatEven(d, high, low), hn::ConcatOdd(d, high, low));
+#endif
   }
 }
 
