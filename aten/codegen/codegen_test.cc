@@ -125,7 +125,7 @@ TEST(Emit, ForwardDerivatives) {
   EXPECT_TRUE(contains(text, "refuse_tangents(\"pair\", false, is_differentiable(result0) && (any_defined(self_t)));"));
   EXPECT_TRUE(contains(text, "tangent1.add(p(self_t, result1));"));
   EXPECT_TRUE(contains(text, "refuse_tangents(\"none\", false, has_tangent(self));"));
-  EXPECT_TRUE(contains(emit_operators(table), "&autograd_kernels::none, &forward_kernels::none"));
+  EXPECT_TRUE(contains(emit_operators(table), ".autograd = &autograd_kernels::none, .forward = &forward_kernels::none"));
 }
 
 TEST(Emit, StructuredOperator) {
@@ -143,8 +143,8 @@ TEST(Emit, StructuredOperator) {
   EXPECT_TRUE(contains(operators, "TensorSpec add_meta(const Tensor& self, const Tensor& other);"));
   EXPECT_TRUE(contains(operators, "void add_cpu(const Tensor& self, const Tensor& other, Tensor& out);"));
   EXPECT_TRUE(contains(operators, "[[gnu::weak]] Tensor add(const Tensor& self, const Tensor& other);"));
-  EXPECT_TRUE(contains(operators, "c10::Autograd::kRecord"));
-  EXPECT_TRUE(contains(operators, "c10::Autograd::kOut"));
+  EXPECT_TRUE(contains(operators, "c10::Differentiation::kRecord"));
+  EXPECT_TRUE(contains(operators, "c10::Differentiation::kRefuse"));
   EXPECT_TRUE(contains(operators, "Tensor& Tensor::add_(const Tensor& other) const"));
   EXPECT_EQ(emit_methods({table}).find("out"), std::string::npos);
   EXPECT_TRUE(contains(emit_registry(table), "\"add.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)\""));

@@ -26,11 +26,30 @@ class OperatorEmitter {
   }
 
  private:
+  // The functions of one form, by the names of c10::Operator::Functions; empty: none.
   struct Slots {
-    std::string cpu = "nullptr";
-    std::string cuda = "nullptr";
-    std::string meta = "nullptr";
-    void fill(const std::string& function) { cpu = cuda = meta = function; }
+    std::string cpu;
+    std::string cuda;
+    std::string meta;
+    std::string autograd;
+    std::string forward;
+    std::string kernels = "kPerBackend";
+    void fill(const std::string& function, const char* kind) {
+      cpu = cuda = meta = function;
+      kernels = kind;
+    }
+    std::string initialiser() const {
+      std::string text;
+      const auto add = [&](const char* name, const std::string& function) {
+        if (!function.empty()) text += (text.empty() ? "." : ", .") + std::string(name) + " = " + function;
+      };
+      add("cpu", cpu);
+      add("cuda", cuda);
+      add("meta", meta);
+      add("autograd", autograd);
+      add("forward", forward);
+      return "{" + text + "}";
+    }
   };
 
   // --- kernels ---
@@ -197,18 +216,18 @@ class OperatorEmitter {
     if (op_.alias() && variant.kernels.empty()) {
       const char* suffix = variant.form == Form::kOut ? "_outf(" : variant.form == Form::kInplace ? "_(" : "(";
       adapter(variant, "_alias", "  return at::" + op_.alias_name() + suffix + variant.signature.arguments() + ");\n");
-      slots.fill("&" + variant.identifier() + "_alias");
+      slots.fill("&" + variant.identifier() + "_alias", "kComposite");
       return slots;
     }
-    const auto everywhere = [&](const Kernel& kernel) {
+    const auto everywhere = [&](const Kernel& kernel, const char* kind) {
       std::string slot;
       use(variant, kernel, &slot, "_any");
-      slots.fill(slot);
+      slots.fill(slot, kind);
     };
     if (const Kernel* kernel = variant.kernel(Kernel::COMPOSITE)) {
-      everywhere(*kernel);
+      everywhere(*kernel, "kComposite");
     } else if (const Kernel* kernel = variant.kernel(Kernel::ANY)) {
-      everywhere(*kernel);
+      everywhere(*kernel, "kAny");
     } else if (!variant.kernels.empty() && !(&variant == &op_.main && op_.structured())) {
       if (const Kernel* kernel = variant.kernel(Kernel::CPU)) use(variant, *kernel, &slots.cpu, "_cpu");
       if (const Kernel* kernel = variant.kernel(Kernel::META)) use(variant, *kernel, &slots.meta, "_meta");
@@ -229,9 +248,9 @@ class OperatorEmitter {
         return "&" + variant.identifier() + suffix;
       };
       if (const Kernel* kernel = op_.main.kernel(Kernel::COMPOSITE)) {
-        slots.fill(derive(*kernel, "_any"));
+        slots.fill(derive(*kernel, "_any"), "kComposite");
       } else if (const Kernel* kernel = op_.main.kernel(Kernel::ANY)) {
-        slots.fill(derive(*kernel, "_any"));
+        slots.fill(derive(*kernel, "_any"), "kAny");
       } else {
         if (const Kernel* kernel = op_.main.kernel(Kernel::CPU)) slots.cpu = derive(*kernel, "_cpu");
         if (const Kernel* kernel = op_.main.kernel(Kernel::META)) slots.meta = derive(*kernel, "_meta");
@@ -244,30 +263,31 @@ class OperatorEmitter {
   void emit_variant(const Variant& variant) {
     const std::string id = variant.identifier();
     const Signature& signature = variant.signature;
-    const Slots slots = slots_of(variant);
-    std::string autograd = "nullptr";
-    std::string forward = "nullptr";
-    std::string kind = "kPass";
+    Slots slots = slots_of(variant);
+    std::string kind = "kNone";
     if (op_.differentiable(variant)) {
-      kind = variant.form == Form::kOut ? "kOut" : "kRecord";
+      kind = variant.form == Form::kOut ? "kRefuse" : "kRecord";
       out_ += "namespace forward_kernels {\n[[gnu::weak]] " + signature.result + " " + id + "(" + signature.parameters() + ");\n}\n";
-      forward = "&forward_kernels::" + id;
+      slots.forward = "&forward_kernels::" + id;
       if (kind == "kRecord") {
         out_ += "namespace autograd_kernels {\n[[gnu::weak]] " + signature.result + " " + id + "(" + signature.parameters() +
                 ");\n}\n";
-        autograd = "&autograd_kernels::" + id;
+        slots.autograd = "&autograd_kernels::" + id;
       }
     }
     out_ += "namespace operators {\nconstinit c10::Operator<" + signature.result + "(" + signature.types() + ")> " + id + "{" +
-            quoted(variant.schema.qualified_name()) + ", " + quoted(table_.family) + ", c10::Autograd::" + kind + ",\n    " +
-            slots.cpu + ", " + slots.cuda + ", " + slots.meta + ", " + autograd + ", " + forward + "};\n}\n";
+            quoted(variant.schema.qualified_name()) + ", " + quoted(table_.family) + ",\n    c10::Kernels::" + slots.kernels +
+            ", c10::Differentiation::" + kind + ", " + slots.initialiser() + "};\n}\n";
 
     std::string call = "operators::" + id + "(" + signature.arguments() + ")";
     for (const Param& param : signature.params) {
-      const bool by_device = param.is_options && param.carries_keys && slots.cpu != slots.meta;
+      // A factory goes by the device it is asked for, also where one function serves all: a plug-in may have its own.
+      const bool by_device = param.is_options && param.carries_keys;
       if (by_device) {
-        call = "operators::" + id + ".call(backend_key_set(" + param.name + ".device()).raw()" +
-               (signature.params.empty() ? "" : ", ") + signature.arguments() + ")";
+        const std::string arguments = signature.arguments() + ")";
+        call = "C10_LIKELY(c10::detail::is_plain(" + param.name + "))\n             ? operators::" + id +
+               ".call(c10::DispatchKeySet(c10::DispatchKey::CPU).raw(), " + arguments + "\n             : operators::" + id +
+               ".call_by_options(" + arguments;
       }
     }
     if (variant.function) {
@@ -382,7 +402,7 @@ std::string emit_operators(const Table& table) {
   out += "#include \"aten/ops/" + table.family + "/ops.h\"\n\n";
   out +=
       "#include <array>\n#include <utility>\n\n#include \"aten/core/empty.h\"\n#include \"aten/core/structured.h\"\n"
-      "#include \"aten/core/tensor.h\"\n";
+      "#include \"aten/core/tensor.h\"\n#include \"c10/core/compute_dispatch_key.h\"\n";
   std::set<std::string> included{table.family + "/operators"};
   for (const Operator& op : table.operators) {
     if (!op.alias_family().empty()) included.insert(op.alias_family() + "/ops");

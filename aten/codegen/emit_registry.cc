@@ -10,7 +10,7 @@ std::string emit_registry(const Table& table) {
   for (const Operator& op : table.operators) {
     for (const Variant* variant : op.variants()) {
       const std::string id = variant->identifier();
-      out += "    {" + quoted(variant->schema.str()) + ", &operators::" + id + ", boxing::boxed(operators::" + id + ")},\n";
+      out += "    {" + quoted(variant->schema.str()) + ", &operators::" + id + ", boxing::boxing_of(operators::" + id + ")},\n";
     }
   }
   return out + "};\n\nconst c10::OperatorRegistration registration(\"aten\", kOperators);\n\n}  // namespace\n}  // namespace at\n";

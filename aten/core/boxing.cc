@@ -110,6 +110,42 @@ std::vector<bool> bools_of(const IValue& value, size_t count) {
   return values;
 }
 
+void push(Stack& stack, const Generator& value) {
+  stack.emplace_back(IValue::Tag::Generator, value.getIntrusivePtr());
+}
+
+void push(Stack& stack, const Storage& value) {
+  stack.emplace_back(IValue::Tag::Storage,
+                     intrusive_ptr<StorageImpl>::reclaim_copy(value.unsafeGetStorageImpl()));
+}
+
+void push(Stack& stack, const Stream& value) { stack.push_back(IValue::stream(value.device(), value.id())); }
+
+void push(Stack& stack, const Dimname& value) {
+  if (value.isWildcard()) {
+    stack.emplace_back();
+  } else {
+    stack.emplace_back(value.name());
+  }
+}
+
+void push(Stack& stack, DimnameList values) {
+  Stack names;
+  for (const Dimname& name : values) push(names, name);
+  stack.emplace_back(std::move(names));
+}
+
+void push(Stack& stack, const c10::List<std::optional<Tensor>>& tensors) {
+  stack.emplace_back(std::vector<IValue>(tensors.begin(), tensors.end()));
+}
+
+void push(Stack& stack, const TensorOptions& options) {
+  push(stack, options.scalar_type_opt());
+  push(stack, options.layout_opt());
+  push(stack, options.device_opt());
+  push(stack, options.pinned_memory_opt());
+}
+
 TensorOptions options_of(const IValue* values) {
   TensorOptions options;
   if (!values[0].isNone()) options = options.dtype(values[0].toScalarType());

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
@@ -13,6 +14,7 @@
 #include "aten/core/tensor.h"
 #include "c10/dispatch/ivalue.h"
 #include "c10/dispatch/operator.h"
+#include "c10/dispatch/registry.h"
 
 // The boxed form of an operator: one instantiation a signature, the operator as data.
 namespace at::boxing {
@@ -201,7 +203,7 @@ struct Unboxed<std::optional<DimnameList>> {
   std::vector<Dimname> values;
 };
 
-// --- results ---
+// --- onto the stack ---
 inline void push(Stack& stack, const Tensor& t) { stack.emplace_back(t); }
 inline void push(Stack& stack, const std::vector<Tensor>& tensors) { stack.emplace_back(tensors); }
 inline void push(Stack& stack, int64_t value) { stack.emplace_back(value); }
@@ -210,9 +212,64 @@ inline void push(Stack& stack, bool value) { stack.emplace_back(value); }
 inline void push(Stack& stack, const Scalar& value) { stack.emplace_back(value); }
 inline void push(Stack& stack, ScalarType value) { stack.emplace_back(value); }
 inline void push(Stack& stack, QScheme value) { stack.emplace_back(static_cast<int64_t>(value)); }
+inline void push(Stack& stack, Layout value) { stack.emplace_back(static_cast<int64_t>(value)); }
+inline void push(Stack& stack, MemoryFormat value) { stack.emplace_back(static_cast<int64_t>(value)); }
+inline void push(Stack& stack, Device value) { stack.emplace_back(value); }
+inline void push(Stack& stack, const std::string& value) { stack.emplace_back(value); }
+inline void push(Stack& stack, std::string_view value) { stack.emplace_back(value); }
+inline void push(Stack& stack, IntArrayRef values) { stack.emplace_back(values); }
+inline void push(Stack& stack, const std::vector<int64_t>& values) { stack.emplace_back(values); }
+inline void push(Stack& stack, ArrayRef<double> values) {
+  stack.emplace_back(std::vector<double>(values.begin(), values.end()));
+}
+inline void push(Stack& stack, const std::vector<double>& values) { stack.emplace_back(values); }
+inline void push(Stack& stack, ArrayRef<Scalar> values) {
+  stack.emplace_back(std::vector<IValue>(values.begin(), values.end()));
+}
+inline void push(Stack& stack, TensorList tensors) { stack.emplace_back(tensors); }
+void push(Stack& stack, const Generator& value);
+void push(Stack& stack, const Storage& value);
+void push(Stack& stack, const Stream& value);
+void push(Stack& stack, const Dimname& value);
+void push(Stack& stack, DimnameList values);
+void push(Stack& stack, const c10::List<std::optional<Tensor>>& tensors);
+// dtype, layout, device and pin_memory, each None where it is not given.
+void push(Stack& stack, const TensorOptions& options);
+template <size_t N>
+void push(Stack& stack, const std::array<bool, N>& values) {
+  stack.emplace_back(std::vector<bool>(values.begin(), values.end()));
+}
+template <class T>
+void push(Stack& stack, const std::optional<T>& value) {
+  if (value.has_value()) {
+    push(stack, *value);
+  } else {
+    stack.emplace_back();
+  }
+}
+inline void push(Stack& stack, const OptionalIntArrayRef& values) {
+  if (values.has_value()) {
+    push(stack, *values);
+  } else {
+    stack.emplace_back();
+  }
+}
 template <class... R>
 void push(Stack& stack, const std::tuple<R...>& results) {
   std::apply([&](const auto&... result) { (push(stack, result), ...); }, results);
+}
+
+// One argument: TensorOptions may bring a memory format along, which is an argument of its own in a schema.
+template <class T>
+void push_argument(Stack& stack, const T& value, std::optional<MemoryFormat>& format) {
+  if constexpr (std::is_same_v<T, TensorOptions>) {
+    format = value.memory_format_opt();
+    push(stack, value);
+  } else if constexpr (std::is_same_v<T, std::optional<MemoryFormat>>) {
+    push(stack, value.has_value() ? value : format);
+  } else {
+    push(stack, value);
+  }
 }
 
 // Names the operator and the argument in an error of its conversion.
@@ -237,34 +294,134 @@ U unbox(const OperatorBase& op, Stack& stack, size_t offset) {
   }
 }
 
-// The BoxedFunction of operators of the signature R(A...).
-template <class R, class... A, size_t... I>
-void call_on_stack(const OperatorBase& op, Stack& stack, std::index_sequence<I...>) {
+// Calls `function` with what is on the stack, as arguments of the types A; its results replace them.
+template <class R, class... A, size_t... I, class F>
+void apply_to_stack(const OperatorBase& op, Stack& stack, std::index_sequence<I...>, const F& function) {
   static constexpr std::array<size_t, sizeof...(A)> kOffsets = slot_offsets<A...>();
   std::tuple<Unboxed<A>...> arguments{unbox<Unboxed<A>>(op, stack, kOffsets[I])...};
-  const auto& typed = static_cast<const c10::Operator<R(A...)>&>(op);
   if constexpr (std::is_void_v<R>) {
-    typed(static_cast<A>(std::get<I>(arguments).get())...);
+    function(static_cast<A>(std::get<I>(arguments).get())...);
     stack.clear();
   } else {
-    decltype(auto) result = typed(static_cast<A>(std::get<I>(arguments).get())...);
+    decltype(auto) result = function(static_cast<A>(std::get<I>(arguments).get())...);
     stack.clear();
     push(stack, result);
   }
 }
 
-template <class Signature>
-struct Boxed;
-template <class R, class... A>
-struct Boxed<R(A...)> {
-  static void call(const OperatorBase& op, Stack& stack) {
-    call_on_stack<R, A...>(op, stack, std::index_sequence_for<A...>());
+// --- results from the stack ---
+template <class T>
+T result_from(const IValue& value) {
+  if constexpr (std::is_same_v<T, std::vector<Tensor>>) {
+    return tensors_of(value);
+  } else if constexpr (std::is_same_v<T, QScheme>) {
+    return static_cast<QScheme>(value.toInt());
+  } else {
+    return from_ivalue<T>(value);
+  }
+}
+
+template <class R>
+struct Result {
+  template <class... A>
+  static R of(const OperatorBase&, Stack& stack, A&...) {
+    return result_from<R>(stack.at(0));
   }
 };
-// From an operator object: boxed(operators::add_Tensor) needs no spelling of its type.
+template <>
+struct Result<void> {
+  template <class... A>
+  static void of(const OperatorBase&, Stack&, A&...) {}
+};
+template <class... R>
+  requires(!std::is_reference_v<R> && ...)
+struct Result<std::tuple<R...>> {
+  template <class... A>
+  static std::tuple<R...> of(const OperatorBase& op, Stack& stack, A&...) {
+    return with_indices(op, stack, std::index_sequence_for<R...>());
+  }
+  template <size_t... I>
+  static std::tuple<R...> with_indices(const OperatorBase& op, Stack& stack, std::index_sequence<I...>) {
+    TORCH_CHECK(stack.size() == sizeof...(R), op.name, ": its boxed kernel left ", stack.size(), " results, expected ", sizeof...(R));
+    return {result_from<R>(stack[I])...};
+  }
+};
+
+// A result that is an argument: the first of an in-place form, the last ones of an out= form.
+template <>
+struct Result<Tensor&> {
+  template <class First, class... A>
+  static Tensor& of(const OperatorBase&, Stack&, First& first, A&... rest) {
+    if constexpr (std::is_same_v<First, Tensor>) {
+      return first;
+    } else {
+      return const_cast<Tensor&>(std::get<sizeof...(A)>(std::tie(first, rest...)));
+    }
+  }
+};
+template <>
+struct Result<const Tensor&> {
+  template <class First, class... A>
+  static const Tensor& of(const OperatorBase&, Stack&, First& first, A&...) {
+    return first;
+  }
+};
+template <class... R>
+  requires(sizeof...(R) > 0 && (std::is_reference_v<R> && ...))
+struct Result<std::tuple<R...>> {
+  template <class... A>
+  static std::tuple<R...> of(const OperatorBase&, Stack&, A&... arguments) {
+    return last(std::tie(arguments...), std::index_sequence_for<R...>());
+  }
+  template <class Tie, size_t... I>
+  static std::tuple<R...> last(Tie arguments, std::index_sequence<I...>) {
+    constexpr size_t kFirst = std::tuple_size_v<Tie> - sizeof...(R);
+    return {std::get<kFirst + I>(arguments)...};
+  }
+};
+
+// "R (A...)", the same text in every library of a program.
 template <class Signature>
-constexpr auto boxed(const c10::Operator<Signature>&) {
-  return &Boxed<Signature>::call;
+constexpr const char* signature_text() {
+  return __PRETTY_FUNCTION__;
+}
+
+template <class Signature>
+struct BoxingOf;
+template <class R, class... A>
+struct BoxingOf<R(A...)> {
+  static void from_stack(const OperatorBase& op, const c10::DispatchKeySet* keys, Stack& stack) {
+    const auto& typed = static_cast<const c10::Operator<R(A...)>&>(op);
+    apply_to_stack<R, A...>(op, stack, std::index_sequence_for<A...>(), [&](A... arguments) -> R {
+      if (C10_UNLIKELY(keys != nullptr)) return typed.redispatch(*keys, std::forward<A>(arguments)...);
+      return typed(std::forward<A>(arguments)...);
+    });
+  }
+
+  static R to_stack(const c10::detail::SlowCall& call, A... arguments) {
+    Stack stack;
+    std::optional<MemoryFormat> format;
+    (push_argument(stack, arguments, format), ...);
+    c10::detail::call_boxed(call, stack);
+    return Result<R>::of(call.op(), stack, arguments...);
+  }
+
+  static constexpr c10::TypedBoxing<R, A...> value{{signature_text<R(A...)>(), &from_stack}, &to_stack};
+};
+// From an operator object: boxing_of(operators::add_Tensor) needs no spelling of its type.
+template <class Signature>
+constexpr const c10::Boxing* boxing_of(const c10::Operator<Signature>&) {
+  return &BoxingOf<Signature>::value;
 }
 
 }  // namespace at::boxing
+
+namespace c10 {
+
+template <class Signature>
+TypedOperatorHandle<Signature> OperatorHandle::typed() const {
+  use_signature(at::boxing::BoxingOf<Signature>::value);
+  return TypedOperatorHandle<Signature>(*this);
+}
+
+}  // namespace c10

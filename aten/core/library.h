@@ -1,5 +1,8 @@
 #pragma once
 
+#include <concepts>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,20 +14,24 @@
 #include "c10/dispatch/function_schema.h"
 #include "c10/dispatch/registry.h"
 
-// Operators that a program defines itself, callable by name like those of the tables:
-//
-//   at::Tensor scale(const at::Tensor& x, double factor) { return at::mul(x, factor); }
-//   TORCH_LIBRARY(mine, m) {
-//     m.def("scale(Tensor x, float factor=2.0) -> Tensor", &scale);   // differentiable: it is composed of others
-//     m.def("norm2(Tensor x) -> Tensor");                             // one kernel a backend, and its gradient:
-//   }
-//   TORCH_LIBRARY_IMPL(mine, CPU, m) { m.impl("norm2", &norm2_cpu); }
-//   TORCH_LIBRARY_IMPL(mine, Autograd, m) { m.impl("norm2", &norm2_autograd); }
-//
-//   c10::Dispatcher::singleton().findSchemaOrThrow("mine::scale", "").typed<at::Tensor(const at::Tensor&, double)>()(x, 3);
-//
-// Arguments: Tensor, int64_t, double, bool, Scalar, std::string, std::string_view, ScalarType, Device, optionals of these,
-// TensorList, IntArrayRef, ArrayRef<double>, and std::vector of Tensor, int64_t and double.
+/// Operators that a program defines itself, callable by name like those of the tables, and kernels for operators that exist:
+///
+///   at::Tensor scale(const at::Tensor& x, double factor) { return at::mul(x, factor); }
+///   TORCH_LIBRARY(mine, m) {
+///     m.def("scale(Tensor x, float factor=2.0) -> Tensor", &scale);   // differentiable: it is composed of others
+///     m.def("twice", [](const at::Tensor& x) { return at::add(x, x); });
+///     m.def("norm2(Tensor x) -> Tensor");                             // one kernel a backend, and its gradient:
+///   }
+///   TORCH_LIBRARY_IMPL(mine, CPU, m) { m.impl("norm2", &norm2_cpu); }
+///   TORCH_LIBRARY_IMPL(mine, Autograd, m) { m.impl("norm2", &norm2_autograd); }
+///   TORCH_LIBRARY_IMPL(_, PrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&to_the_cpu>()); }
+///
+///   c10::Dispatcher::singleton().findSchemaOrThrow("mine::scale", "").typed<at::Tensor(const at::Tensor&, double)>().call(x, 3);
+///
+/// Arguments of kernels: Tensor, int64_t, double, bool, Scalar, std::string, std::string_view, ScalarType, Layout, MemoryFormat,
+/// Device, Generator, Storage, Stream, optionals of these, TensorList, IntArrayRef, ArrayRef<double>, lists of optional tensors,
+/// TensorOptions (four arguments of the schema), and std::vector of Tensor, int64_t and double. A first parameter of type
+/// c10::DispatchKeySet is no argument of the schema: it gets the call's keys.
 namespace at::boxing {
 
 template <>
@@ -47,19 +54,33 @@ template <class T>
 struct Unboxed<const T&> : Unboxed<T> {
   using Unboxed<T>::Unboxed;
 };
-inline void push(Stack& stack, const std::string& value) { stack.emplace_back(value); }
-inline void push(Stack& stack, const std::vector<int64_t>& value) { stack.emplace_back(value); }
-inline void push(Stack& stack, const std::vector<double>& value) { stack.emplace_back(value); }
 
 }  // namespace at::boxing
 
+namespace c10 {
+
+/// What boxed kernels that are objects derive from.
+///
+///   struct Count final : c10::OperatorKernel {
+///     void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) { ... }
+///   };
+struct OperatorKernel {
+  virtual ~OperatorKernel() = default;
+};
+
+}  // namespace c10
+
 namespace torch {
+
+namespace jit {
+using c10::Stack;
+}  // namespace jit
 
 namespace library_internal {
 
 using SchemaKind = c10::SchemaType::Kind;
 
-// The schema type that a C++ type stands for.
+// The schema types that a C++ type stands for.
 template <class T>
 struct TypeOf;
 template <SchemaKind kKind, bool kList = false>
@@ -75,13 +96,21 @@ template <> struct TypeOf<at::Scalar> : PlainType<SchemaKind::Scalar> {};
 template <> struct TypeOf<std::string> : PlainType<SchemaKind::String> {};
 template <> struct TypeOf<std::string_view> : PlainType<SchemaKind::String> {};
 template <> struct TypeOf<at::ScalarType> : PlainType<SchemaKind::ScalarType> {};
+template <> struct TypeOf<at::Layout> : PlainType<SchemaKind::Layout> {};
+template <> struct TypeOf<at::MemoryFormat> : PlainType<SchemaKind::MemoryFormat> {};
 template <> struct TypeOf<at::Device> : PlainType<SchemaKind::Device> {};
+template <> struct TypeOf<at::Generator> : PlainType<SchemaKind::Generator> {};
+template <> struct TypeOf<at::Storage> : PlainType<SchemaKind::Storage> {};
+template <> struct TypeOf<at::Stream> : PlainType<SchemaKind::Stream> {};
+template <> struct TypeOf<at::Dimname> : PlainType<SchemaKind::Dimname> {};
 template <> struct TypeOf<at::TensorList> : PlainType<SchemaKind::Tensor, true> {};
 template <> struct TypeOf<std::vector<at::Tensor>> : PlainType<SchemaKind::Tensor, true> {};
 template <> struct TypeOf<at::IntArrayRef> : PlainType<SchemaKind::Int, true> {};
 template <> struct TypeOf<std::vector<int64_t>> : PlainType<SchemaKind::Int, true> {};
 template <> struct TypeOf<at::ArrayRef<double>> : PlainType<SchemaKind::Float, true> {};
 template <> struct TypeOf<std::vector<double>> : PlainType<SchemaKind::Float, true> {};
+template <> struct TypeOf<at::ArrayRef<at::Scalar>> : PlainType<SchemaKind::Scalar, true> {};
+template <size_t N> struct TypeOf<std::array<bool, N>> : PlainType<SchemaKind::Bool, true> {};
 // clang-format on
 template <class T>
 struct TypeOf<std::optional<T>> {
@@ -91,99 +120,295 @@ struct TypeOf<std::optional<T>> {
     return type;
   }
 };
+template <>
+struct TypeOf<at::OptionalIntArrayRef> : TypeOf<std::optional<at::IntArrayRef>> {};
+template <>
+struct TypeOf<c10::List<std::optional<at::Tensor>>> {
+  static c10::SchemaType get() { return {.kind = SchemaKind::Tensor, .list = true, .element_optional = true}; }
+};
+
+template <class T>
+void add_types(std::vector<c10::SchemaType>& types) {
+  if constexpr (std::is_same_v<T, at::TensorOptions>) {
+    add_types<std::optional<at::ScalarType>>(types);
+    add_types<std::optional<at::Layout>>(types);
+    add_types<std::optional<at::Device>>(types);
+    add_types<std::optional<bool>>(types);
+  } else {
+    types.push_back(TypeOf<T>::get());
+  }
+}
 
 template <class R>
 struct ResultsOf {
-  static std::vector<c10::SchemaType> get() { return {TypeOf<std::remove_cvref_t<R>>::get()}; }
+  static void add(std::vector<c10::SchemaType>& types) { add_types<std::remove_cvref_t<R>>(types); }
 };
 template <>
 struct ResultsOf<void> {
-  static std::vector<c10::SchemaType> get() { return {}; }
+  static void add(std::vector<c10::SchemaType>&) {}
 };
 template <class... R>
 struct ResultsOf<std::tuple<R...>> {
-  static std::vector<c10::SchemaType> get() { return {TypeOf<std::remove_cvref_t<R>>::get()...}; }
+  static void add(std::vector<c10::SchemaType>& types) { (add_types<std::remove_cvref_t<R>>(types), ...); }
 };
 
-// What a library needs to know of a function: how to box it, what it takes and gives, and how to make its operator object.
-struct FunctionFacts {
-  c10::BoxedFunction boxed;
+// The arguments and results of a function, as a schema has them.
+struct FunctionTypes {
   std::vector<c10::SchemaType> arguments;
   std::vector<c10::SchemaType> results;
-  c10::OperatorBase* (*make)(const char* name, const char* ns);
-  void (*set)(c10::OperatorBase& op, c10::DispatchKey key, void (*function)());
 };
 
 template <class R, class... A>
-FunctionFacts facts_of(R (*)(A...)) {
-  using Op = c10::Operator<R(A...)>;
-  return {
-      &at::boxing::Boxed<R(A...)>::call,
-      {TypeOf<std::remove_cvref_t<A>>::get()...},
-      ResultsOf<R>::get(),
-      [](const char* name, const char* ns) -> c10::OperatorBase* {
-        return new Op(name, ns, c10::Autograd::kPass, nullptr, nullptr, nullptr, nullptr);
-      },
-      [](c10::OperatorBase& op, c10::DispatchKey key, void (*function)()) {
-        static_cast<Op&>(op).set(key, reinterpret_cast<typename Op::Function>(function));
-      },
-  };
+FunctionTypes types_of() {
+  FunctionTypes types;
+  (add_types<std::remove_cvref_t<A>>(types.arguments), ...);
+  ResultsOf<R>::add(types.results);
+  return types;
 }
+
+// R (*)(A...) of a callable object.
+template <class T>
+struct CallOf;
+template <class R, class C, class... A>
+struct CallOf<R (C::*)(A...)> {
+  using type = R(A...);
+};
+template <class R, class C, class... A>
+struct CallOf<R (C::*)(A...) const> {
+  using type = R(A...);
+};
+
+// A boxed kernel that owns what it calls.
+template <class F>
+struct OwnedKernel : c10::BoxedKernel {
+  explicit OwnedKernel(F owned) : object(std::move(owned)) {}
+  F object;
+};
+
+// Calls a function of typed arguments with what is on the stack.
+template <class F, class Signature>
+struct Unboxing;
+template <class F, class R, class... A>
+struct Unboxing<F, R(A...)> {
+  static void call(void* object, const c10::OperatorHandle& op, c10::DispatchKeySet, c10::Stack* stack) {
+    at::boxing::apply_to_stack<R, A...>(op.op(), *stack, std::index_sequence_for<A...>(), *static_cast<F*>(object));
+  }
+  static FunctionTypes types() { return types_of<R, A...>(); }
+};
+template <class F, class R, class... A>
+struct Unboxing<F, R(c10::DispatchKeySet, A...)> {
+  static void call(void* object, const c10::OperatorHandle& op, c10::DispatchKeySet keys, c10::Stack* stack) {
+    at::boxing::apply_to_stack<R, A...>(op.op(), *stack, std::index_sequence_for<A...>(), [&](A... arguments) -> R {
+      return (*static_cast<F*>(object))(keys, std::forward<A>(arguments)...);
+    });
+  }
+  static FunctionTypes types() { return types_of<R, A...>(); }
+};
+
+template <class Signature>
+inline constexpr bool kTakesKeys = false;
+template <class R, class... A>
+inline constexpr bool kTakesKeys<R(c10::DispatchKeySet, A...)> = true;
+
+// Throws where a schema and a function disagree.
+void check_types(const std::string& name, const c10::FunctionSchema& schema, const FunctionTypes& types);
 
 }  // namespace library_internal
 
-// What a kernel that m.impl names stands for.
-enum class LibraryKey : uint8_t { CPU, CUDA, Meta, Autograd, CompositeImplicitAutograd, CompositeExplicitAutograd };
-
-// What TORCH_LIBRARY and TORCH_LIBRARY_IMPL hand to their blocks.
-class Library {
+/// A kernel: a function, a lambda, a functor or a boxed kernel, with the key it is for, if it names one.
+class CppFunction final {
  public:
-  enum class Kind : uint8_t { kDefine, kFragment, kImplement };
-  Library(Kind kind, const char* ns, LibraryKey key) : kind_(kind), ns_(ns), key_(key) {}
-
-  // An operator by its schema; its kernels follow in TORCH_LIBRARY_IMPL. Throws for a schema that cannot be read and for a
-  // name that is taken.
-  Library& def(const std::string& schema);
-  // An operator with the function that computes it on every device. It is differentiable if it calls differentiable operators.
-  // `schema` may be a mere name: the types are then those of the function. Throws where schema and function disagree.
   template <class R, class... A>
-  Library& def(const std::string& schema, R (*function)(A...)) {
-    return define(schema, library_internal::facts_of(function), reinterpret_cast<void (*)()>(function));
+  explicit(false) CppFunction(R (*function)(A...)) {
+    set_types(&library_internal::Unboxing<R (*)(A...), R(A...)>::types);
+    set_boxed<R(A...)>(function);
+    if constexpr (!library_internal::kTakesKeys<R(A...)>) {
+      boxing_ = &at::boxing::BoxingOf<R(A...)>::value;
+      function_ = reinterpret_cast<c10::detail::ErasedFunction>(function);
+    }
   }
-  // The kernel of an operator of this namespace for the block's key. For an operator of the tables (TORCH_LIBRARY_IMPL(aten,
-  // CPU, m)) it takes the place of the one there. Throws where there is no such operator or the types differ.
+  template <class F>
+    requires(!std::same_as<std::remove_cvref_t<F>, CppFunction> && requires { &std::remove_cvref_t<F>::operator(); })
+  explicit(false) CppFunction(F&& object) {
+    using Object = std::remove_cvref_t<F>;
+    using Signature = typename library_internal::CallOf<decltype(&Object::operator())>::type;
+    if constexpr (std::is_convertible_v<Object, Signature*>) {
+      *this = CppFunction(static_cast<Signature*>(object));
+    } else {
+      set_types(&library_internal::Unboxing<Object, Signature>::types);
+      set_boxed<Signature>(std::forward<F>(object));
+    }
+  }
+
+  /// The call passes by: it goes on to the next key.
+  static CppFunction makeFallthrough();
+  /// `f` is void(const c10::OperatorHandle&, torch::jit::Stack*), or takes a c10::DispatchKeySet between the two.
+  template <auto f>
+  static CppFunction makeFromBoxedFunction() {
+    return from_boxed(std::make_shared<const c10::BoxedKernel>(c10::BoxedKernel{
+        [](void*, const c10::OperatorHandle& op, c10::DispatchKeySet keys, c10::Stack* stack) {
+          if constexpr (std::is_invocable_v<decltype(f), const c10::OperatorHandle&, c10::DispatchKeySet, c10::Stack*>) {
+            f(op, keys, stack);
+          } else {
+            f(op, stack);
+          }
+        },
+        nullptr}));
+  }
+  template <class Functor>
+  static CppFunction makeFromBoxedFunctor(std::unique_ptr<Functor> functor) {
+    auto owned = std::make_shared<library_internal::OwnedKernel<std::unique_ptr<Functor>>>(std::move(functor));
+    owned->functor = owned->object.get();
+    owned->call = [](void* object, const c10::OperatorHandle& op, c10::DispatchKeySet keys, c10::Stack* stack) {
+      (*static_cast<Functor*>(object))(op, keys, stack);
+    };
+    return from_boxed(std::move(owned));
+  }
   template <class R, class... A>
-  Library& impl(const std::string& name, R (*function)(A...)) {
-    return implement(name, library_internal::facts_of(function), reinterpret_cast<void (*)()>(function), key_);
+  static CppFunction makeFromUnboxedFunction(R (*function)(A...)) {
+    return CppFunction(function);
+  }
+  template <class R, class... A>
+  static CppFunction makeFromUnboxedOnlyFunction(R (*function)(A...)) {
+    return CppFunction(function);
+  }
+  /// Throws NotImplementedError with the operator's name where it is called.
+  static CppFunction makeNamedNotSupported();
+
+  CppFunction&& debug(std::string) && { return std::move(*this); }
+
+ private:
+  friend class Library;
+  template <class Func>
+  friend CppFunction dispatch(c10::DispatchKey key, Func&& function);
+  CppFunction() = default;
+
+  static CppFunction from_boxed(std::shared_ptr<const c10::BoxedKernel> kernel) {
+    CppFunction function;
+    function.boxed_ = std::move(kernel);
+    return function;
+  }
+  void set_types(library_internal::FunctionTypes (*types)()) { types_ = types; }
+  template <class Signature, class F>
+  void set_boxed(F&& object) {
+    using Object = std::remove_cvref_t<F>;
+    auto owned = std::make_shared<library_internal::OwnedKernel<Object>>(std::forward<F>(object));
+    owned->functor = &owned->object;
+    owned->call = &library_internal::Unboxing<Object, Signature>::call;
+    boxed_ = std::move(owned);
+  }
+
+  std::optional<c10::DispatchKey> key_;
+  const c10::Boxing* boxing_ = nullptr;
+  c10::detail::ErasedFunction function_ = nullptr;
+  std::shared_ptr<const c10::BoxedKernel> boxed_;
+  library_internal::FunctionTypes (*types_)() = nullptr;
+};
+
+/// A kernel for one key, whatever the block's key: m.impl("f", torch::dispatch(c10::kCPU, &f_cpu)).
+template <class Func>
+CppFunction dispatch(c10::DispatchKey key, Func&& function) {
+  CppFunction kernel(std::forward<Func>(function));
+  kernel.key_ = key;
+  return kernel;
+}
+c10::DispatchKey dispatch_key_of(c10::DeviceType type);
+template <class Func>
+CppFunction dispatch(c10::DeviceType type, Func&& function) {
+  return dispatch(dispatch_key_of(type), std::forward<Func>(function));
+}
+
+/// What TORCH_LIBRARY and TORCH_LIBRARY_IMPL hand to their blocks. What was registered through it is taken back when it ends,
+/// as when a shared library is closed.
+class Library final {
+ public:
+  enum Kind { DEF, IMPL, FRAGMENT };
+  /// `ns` is "_" for kernels of operators of any namespace. Throws for a namespace that another DEF library has.
+  Library(Kind kind, std::string ns, std::optional<c10::DispatchKey> key, const char* file, uint32_t line);
+  Library(Library&&) = default;
+  Library& operator=(Library&&) = default;
+
+  /// An operator by its schema; its kernels follow in TORCH_LIBRARY_IMPL. Throws for a schema that cannot be read and for a
+  /// name that is taken.
+  Library& def(const std::string& schema, const std::vector<at::Tag>& tags = {});
+  /// An operator with the function that computes it on every device. It is differentiable if it calls differentiable operators.
+  /// `schema` may be a mere name: the types are then those of the function. Throws where schema and function disagree.
+  template <class F>
+    requires std::constructible_from<CppFunction, F>
+  Library& def(const std::string& schema, F&& function, const std::vector<at::Tag>& tags = {}) {
+    return define(schema, CppFunction(std::forward<F>(function)), tags);
+  }
+  /// The kernel of an operator for the block's key, or the one that the function names. For an operator of the tables
+  /// (TORCH_LIBRARY_IMPL(aten, CPU, m)) it takes the place of the one there. The operator may be defined later. Throws where
+  /// the types differ from the schema's.
+  template <class F>
+    requires std::constructible_from<CppFunction, F>
+  Library& impl(const std::string& name, F&& function) {
+    return implement(name, CppFunction(std::forward<F>(function)));
+  }
+  template <class Key, class F>
+    requires(std::same_as<Key, c10::DispatchKey> || std::same_as<Key, c10::DeviceType>)
+  Library& impl(const std::string& name, Key key, F&& function) {
+    return implement(name, dispatch(key, std::forward<F>(function)));
+  }
+  /// A boxed kernel that handles the block's key for all operators that have none of their own for it (namespace "_").
+  template <class F>
+    requires std::constructible_from<CppFunction, F>
+  Library& fallback(F&& function) {
+    return set_fallback(CppFunction(std::forward<F>(function)));
+  }
+  /// Python's business: says where the Meta functions are. Nothing here.
+  Library& set_python_module(const char*, const char* = "") { return *this; }
+
+  const std::string& ns() const { return ns_; }
+  /// Takes everything back.
+  void reset() { registrations_.clear(); }
+  ~Library() { reset(); }
+
+ private:
+  Library& define(const std::string& schema, CppFunction&& function, const std::vector<at::Tag>& tags);
+  Library& implement(const std::string& name, CppFunction&& function);
+  Library& set_fallback(CppFunction&& function);
+  void check_may_define(const std::string& schema) const;
+  std::string define_operator(const std::string& schema, const std::vector<at::Tag>& tags);
+
+  Kind kind_;
+  std::string ns_;
+  std::optional<c10::DispatchKey> key_;
+  std::vector<c10::RegistrationHandleRAII> registrations_;
+};
+
+namespace detail {
+
+class TorchLibraryInit final {
+ public:
+  TorchLibraryInit(Library::Kind kind, void (*fill)(Library&), const char* ns, std::optional<c10::DispatchKey> key,
+                   const char* file, uint32_t line)
+      : library_(kind, ns, key, file, line) {
+    fill(library_);
   }
 
  private:
-  Library& define(const std::string& schema, const library_internal::FunctionFacts& facts, void (*function)());
-  Library& implement(const std::string& name, const library_internal::FunctionFacts& facts, void (*function)(), LibraryKey key);
-
-  Kind kind_;
-  const char* ns_;
-  LibraryKey key_;
+  Library library_;
 };
 
-namespace library_internal {
-
-class LibraryInit {
- public:
-  LibraryInit(Library::Kind kind, const char* ns, LibraryKey key, void (*fill)(Library&)) {
-    Library library(kind, ns, key);
-    fill(library);
-  }
-};
-
-}  // namespace library_internal
+}  // namespace detail
 }  // namespace torch
 
-#define KD_LIBRARY_(kind, ns, key, m, id)                                                                             \
-  static void C10_CONCATENATE(torch_library_fill_##ns##_, id)(torch::Library&);                                       \
-  static const torch::library_internal::LibraryInit C10_CONCATENATE(torch_library_init_##ns##_, id)(                  \
-      torch::Library::Kind::kind, #ns, torch::LibraryKey::key, &C10_CONCATENATE(torch_library_fill_##ns##_, id));     \
+#define KD_LIBRARY_(kind, ns, key, m, id)                                                                              \
+  static void C10_CONCATENATE(torch_library_fill_##ns##_, id)(torch::Library&);                                        \
+  static const torch::detail::TorchLibraryInit C10_CONCATENATE(torch_library_init_##ns##_, id)(                        \
+      torch::Library::kind, &C10_CONCATENATE(torch_library_fill_##ns##_, id), #ns, key, __FILE__, __LINE__);           \
   void C10_CONCATENATE(torch_library_fill_##ns##_, id)([[maybe_unused]] torch::Library & m)
-#define TORCH_LIBRARY(ns, m) KD_LIBRARY_(kDefine, ns, CompositeImplicitAutograd, m, C10_UID)
-#define TORCH_LIBRARY_FRAGMENT(ns, m) KD_LIBRARY_(kFragment, ns, CompositeImplicitAutograd, m, C10_UID)
-#define TORCH_LIBRARY_IMPL(ns, key, m) KD_LIBRARY_(kImplement, ns, key, m, C10_UID)
+#define TORCH_LIBRARY(ns, m) KD_LIBRARY_(DEF, ns, std::nullopt, m, C10_UID)
+#define TORCH_LIBRARY_FRAGMENT(ns, m) KD_LIBRARY_(FRAGMENT, ns, std::nullopt, m, C10_UID)
+#define TORCH_LIBRARY_IMPL(ns, k, m) KD_LIBRARY_(IMPL, ns, c10::DispatchKey::k, m, C10_UID)
+
+/// A library object of one's own, to be kept: auto m = MAKE_TORCH_LIBRARY(mine); m.def(...).
+#define MAKE_TORCH_LIBRARY(ns) torch::Library(torch::Library::DEF, #ns, std::nullopt, __FILE__, __LINE__)
+#define MAKE_TORCH_LIBRARY_IMPL(ns, k) \
+  torch::Library(torch::Library::IMPL, #ns, c10::DispatchKey::k, __FILE__, __LINE__)
+
+#define TORCH_FN(function) (&function)
+#define TORCH_SELECTIVE_NAME(name) name
+#define TORCH_SELECTIVE_SCHEMA(schema) schema

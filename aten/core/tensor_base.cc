@@ -25,6 +25,10 @@ void throw_wrong_accessor_dim(int64_t expected, int64_t found) {
   __builtin_unreachable();
 }
 
+void check_may_be_null(const TensorBase& t) {
+  TORCH_CHECK(t.numel() == 0, "Cannot access the data of a tensor on the ", t.device(), " device: it has none");
+}
+
 }  // namespace detail
 
 MemoryFormat TensorBase::suggest_memory_format() const {

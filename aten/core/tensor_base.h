@@ -19,6 +19,7 @@ namespace at {
 using namespace c10;
 
 class Tensor;
+class TensorBase;
 template <class T, size_t N>
 class TensorAccessor;
 
@@ -28,6 +29,8 @@ namespace detail {
 [[noreturn]] void throw_wrong_dtype(ScalarType expected, ScalarType found);
 [[noreturn]] void throw_dim_out_of_range(int64_t dim, int64_t rank);
 [[noreturn]] void throw_wrong_accessor_dim(int64_t expected, int64_t found);
+// Throws where a tensor has elements but no data.
+void check_may_be_null(const TensorBase& t);
 }  // namespace detail
 
 // Wraps a negative dimension: -1 is the last. Throws IndexError outside [-rank, rank-1]; with `wrap_scalar` a 0-dim tensor
@@ -88,11 +91,12 @@ class TensorBase {
   bool is_cpu() const { return device().type() == DeviceType::CPU; }
   bool is_cuda() const { return device().type() == DeviceType::CUDA; }
   bool is_meta() const { return device().type() == DeviceType::Meta; }
-  bool is_sparse() const { return false; }
-  bool is_sparse_csr() const { return false; }
-  bool is_mkldnn() const { return false; }
-  bool is_quantized() const { return false; }
-  bool is_nested() const { return false; }
+  bool is_privateuseone() const { return device().type() == DeviceType::PrivateUse1; }
+  bool is_sparse() const { return layout() == Layout::Sparse; }
+  bool is_sparse_csr() const { return layout() == Layout::SparseCsr; }
+  bool is_mkldnn() const { return layout() == Layout::Mkldnn; }
+  bool is_quantized() const { return isQIntType(scalar_type()); }
+  bool is_nested() const { return key_set().has_any(nested_ks); }
   bool is_floating_point() const { return isFloatingType(scalar_type()); }
   bool is_complex() const { return isComplexType(scalar_type()); }
   bool is_signed() const { return isSignedType(scalar_type()); }
@@ -109,11 +113,14 @@ class TensorBase {
   void* data_ptr() const { return impl().data(); }
   const void* const_data_ptr() const { return impl().data(); }
   void* mutable_data_ptr() const { return impl().data(); }
-  // The first element. Throws Error "expected scalar type Double but found Float" where T is not the dtype.
+  // The first element. Throws Error "expected scalar type Double but found Float" where T is not the dtype, and where the
+  // elements are nowhere (meta tensors).
   template <class T>
   T* data_ptr() const {
     check_dtype(CppTypeToScalarType<std::remove_const_t<T>>::value);
-    return static_cast<T*>(impl_->data());
+    void* data = impl_->data();
+    if (C10_UNLIKELY(data == nullptr)) detail::check_may_be_null(*this);
+    return static_cast<T*>(data);
   }
   template <class T>
   const T* const_data_ptr() const {

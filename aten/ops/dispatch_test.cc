@@ -1,5 +1,6 @@
 // The call path as a whole: generated functions, methods, in-place and out= forms, boxed calls, errors.
 
+#include "aten/core/boxing.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/view/ops.h"
@@ -116,7 +117,7 @@ TEST(Dispatch, BoxedCallsByName) {
   dispatcher.findSchemaOrThrow("aten::split", "Tensor").callBoxed(stack);
   EXPECT_EQ(stack[0].toTensorVector().size(), 3u);
 
-  EXPECT_EQ(add.typed<Tensor(const Tensor&, const Tensor&, const Scalar&)>()(a, a, 1).numel(), 3);
+  EXPECT_EQ(add.typed<Tensor(const Tensor&, const Tensor&, const Scalar&)>().call(a, a, 1).numel(), 3);
 }
 
 TEST(Dispatch, BoxedErrorsNameTheOperatorAndTheArgument) {

@@ -1,6 +1,7 @@
 #include "c10/core/tensor_impl.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "c10/memory/small_object.h"
@@ -26,10 +27,13 @@ DispatchKeySet backend_key_set(Device device) {
     case DeviceType::CPU: return DispatchKey::CPU;
     case DeviceType::CUDA: return DispatchKey::CUDA;
     case DeviceType::Meta: return DispatchKey::Meta;
+    case DeviceType::PrivateUse1: return DispatchKey::PrivateUse1;
+    case DeviceType::XPU: return DispatchKey::XPU;
+    case DeviceType::MPS: return DispatchKey::MPS;
     default: break;
   }
-  C10_THROW_ERROR(
-      NotImplementedError, str("Kindling has no backend for device type ", device.str(), "; it has cpu, cuda and meta"));
+  C10_THROW_ERROR(NotImplementedError, str("Kindling has no backend for device type ", device.str(),
+                                           "; it has cpu, cuda, meta, xpu, mps and privateuseone"));
 }
 
 // Makes room for `dims` sizes and strides; their values are the caller's to write.
@@ -102,6 +106,14 @@ TensorImpl::TensorImpl(
   update_numel_and_contiguity();
 }
 
+TensorImpl::TensorImpl(
+    DispatchKeySet keys, ScalarType dtype, Device device, Layout layout, IntArrayRef sizes, IntArrayRef strides)
+    : TensorImpl(intrusive_ptr<StorageImpl>(), dtype, device, sizes, strides, 0) {
+  set_own_keys(keys);
+  layout_ = layout;
+  own_version_ = make_intrusive<VersionCounter>();
+}
+
 intrusive_ptr<TensorImpl> TensorImpl::contiguous(
     intrusive_ptr<StorageImpl> storage, ScalarType dtype, Device device, IntArrayRef sizes) {
   auto* impl = new TensorImpl(std::move(storage), dtype, device, sizes);
@@ -124,6 +136,11 @@ intrusive_ptr<TensorImpl> TensorImpl::strided(
 TensorImpl::~TensorImpl() {
   delete autograd_meta_.load<MemoryOrder::relaxed>();
   if (dim_ > kInlineDims) small_free(outline_, sizeof(int64_t) * 2 * dim_);
+}
+
+void TensorImpl::throw_no_storage() const {
+  TORCH_CHECK(false, "Cannot access data pointer of Tensor that doesn't have storage (a ", kind(), ")");
+  __builtin_unreachable();
 }
 
 void TensorImpl::release_resources() {
@@ -165,12 +182,12 @@ bool TensorImpl::is_non_overlapping_and_dense() const {
 
 intrusive_ptr<TensorImpl> TensorImpl::shallow_copy() const {
   auto copy = strided(storage_, dtype_, device_, sizes(), strides(), storage_offset_);
-  copy->wrapped_number_ = wrapped_number_;
-  copy->own_version_ = own_version_;
+  copy->copy_metadata_from(*this);
   return copy;
 }
 
 void TensorImpl::shallow_copy_from(const TensorImpl& other) {
+  TORCH_CHECK(std::string_view(kind()) == other.kind(), "a ", kind(), " cannot take over the data of a ", other.kind());
   storage_ = other.storage_;
   storage_offset_ = other.storage_offset_;
   dtype_ = other.dtype_;

@@ -91,9 +91,10 @@ class TensorImpl : public intrusive_ptr_target {
   Layout layout() const { return layout_; }
   size_t itemsize() const { return elementSize(dtype_); }
 
-  // The first element; null where there is no data.
+  // The first element; null where there are none, and on the meta device. Throws for a tensor without a storage.
   C10_ALWAYS_INLINE void* data() const {
-    char* start = static_cast<char*>(storage_ ? storage_->data() : nullptr);
+    if (C10_UNLIKELY(!storage_)) throw_no_storage();
+    char* start = static_cast<char*>(storage_->data());
     if (C10_LIKELY(storage_offset_ == 0) || start == nullptr) return start;
     return start + storage_offset_ * static_cast<int64_t>(itemsize());
   }
@@ -166,10 +167,13 @@ class TensorImpl : public intrusive_ptr_target {
   bool is_wrapped_number() const { return wrapped_number_; }
   void set_wrapped_number(bool wrapped) { wrapped_number_ = wrapped; }
 
-  // A second handle to the same data with the same geometry: no autograd state, not a view.
-  intrusive_ptr<TensorImpl> shallow_copy() const;
-  // Takes over the data, geometry and dtype of `other`; autograd state stays.
-  void shallow_copy_from(const TensorImpl& other);
+  // A second handle to the same data with the same geometry: no autograd state, not a view. A class with data of its own
+  // copies itself, so that nothing of it is lost where autograd keeps, detaches or hands on a tensor.
+  virtual intrusive_ptr<TensorImpl> shallow_copy() const;
+  // Takes over the data, geometry and dtype of `other`; autograd state stays. Throws where the two are of different kinds.
+  virtual void shallow_copy_from(const TensorImpl& other);
+  // What this class of tensors is called in errors.
+  virtual const char* kind() const { return "Tensor"; }
 
   // Changes the geometry over the same storage.
   void set_sizes_and_strides(IntArrayRef sizes, IntArrayRef strides);
@@ -181,11 +185,20 @@ class TensorImpl : public intrusive_ptr_target {
   void set_dtype(ScalarType dtype) { dtype_ = dtype; }
 
  protected:
+  // For kinds of tensors of their own: any keys and layout, no storage. Keys beyond the device's backend are those that handle
+  // the calls; versions are counted in the tensor itself.
+  TensorImpl(DispatchKeySet keys, ScalarType dtype, Device device, Layout layout, IntArrayRef sizes, IntArrayRef strides);
+  // What shallow_copy() of a derived class hands on: wrapped number, versions.
+  void copy_metadata_from(const TensorImpl& other) {
+    wrapped_number_ = other.wrapped_number_;
+    own_version_ = other.own_version_;
+  }
   void release_resources() override;
 
  private:
   int64_t* geometry() { return dim_ <= kInlineDims ? inline_ : outline_; }
   const int64_t* geometry() const { return dim_ <= kInlineDims ? inline_ : outline_; }
+  [[noreturn]] C10_COLD void throw_no_storage() const;
   void allocate_geometry(int64_t dims);
   void update_numel_and_contiguity();
   DispatchKeySet own_keys() const { return DispatchKeySet::from_raw(key_set_.load<MemoryOrder::relaxed>()); }

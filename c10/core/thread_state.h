@@ -12,6 +12,8 @@ struct ThreadState {
   DispatchKeySet included;
   DispatchKeySet excluded;
   DispatchKeySet explicitly_excluded;
+  // While calls are observed: the operator whose derivative is about to call it below autograd, which is the same call.
+  const void* recorded_operator = nullptr;
   bool grad_enabled = true;
   bool inference = false;
   bool fw_grad_enabled = true;
@@ -71,10 +73,75 @@ class IncludeDispatchKeyGuard {
   DispatchKeySet before_;
 };
 
-// What a derivative's wrapper holds around the kernel it records.
+/// Below the recording of gradients: what a kernel for the Autograd key holds around the call that it records.
 class AutoDispatchBelowAutograd : public ExcludeDispatchKeyGuard {
  public:
   AutoDispatchBelowAutograd() : ExcludeDispatchKeyGuard(kAutogradKey) {}
 };
 
+/// Below the keeping of views and versions as well.
+class AutoDispatchBelowADInplaceOrView : public ExcludeDispatchKeyGuard {
+ public:
+  AutoDispatchBelowADInplaceOrView() : ExcludeDispatchKeyGuard(autograd_dispatch_keyset_with_ADInplaceOrView) {}
+};
+
+/// Without functionalization.
+class AutoDispatchSkipFunctionalize : public ExcludeDispatchKeyGuard {
+ public:
+  AutoDispatchSkipFunctionalize() : ExcludeDispatchKeyGuard(DispatchKeySet(DispatchKey::Functionalize)) {}
+};
+
+/// Replaces the thread's included and excluded keys until the end of the scope.
+class ForceDispatchKeyGuard {
+ public:
+  ForceDispatchKeyGuard() : before_(thread_state()) {}
+  ForceDispatchKeyGuard(DispatchKeySet included, DispatchKeySet excluded) : ForceDispatchKeyGuard() {
+    thread_state().included = included;
+    thread_state().explicitly_excluded = excluded;
+    thread_state().update();
+  }
+  ~ForceDispatchKeyGuard() {
+    thread_state().included = before_.included;
+    thread_state().explicitly_excluded = before_.explicitly_excluded;
+    thread_state().update();
+  }
+  ForceDispatchKeyGuard(const ForceDispatchKeyGuard&) = delete;
+  ForceDispatchKeyGuard& operator=(const ForceDispatchKeyGuard&) = delete;
+
+ private:
+  ThreadState before_;
+};
+
+namespace impl {
+using c10::ExcludeDispatchKeyGuard;
+using c10::ForceDispatchKeyGuard;
+using c10::IncludeDispatchKeyGuard;
+
+/// The keys that this thread adds to every call and takes from every call.
+struct LocalDispatchKeySet {
+  DispatchKeySet included_;
+  DispatchKeySet excluded_;
+};
+inline LocalDispatchKeySet tls_local_dispatch_key_set() {
+  return {thread_state().included, thread_state().explicitly_excluded};
+}
+inline bool tls_is_dispatch_key_excluded(DispatchKey key) { return thread_state().explicitly_excluded.has(key); }
+inline bool tls_is_dispatch_key_included(DispatchKey key) { return thread_state().included.has(key); }
+inline void tls_set_dispatch_key_excluded(DispatchKey key, bool on) {
+  ThreadState& state = thread_state();
+  state.explicitly_excluded = on ? state.explicitly_excluded.add(key) : state.explicitly_excluded.remove(key);
+  state.update();
+}
+inline void tls_set_dispatch_key_included(DispatchKey key, bool on) {
+  ThreadState& state = thread_state();
+  state.included = on ? state.included.add(key) : state.included.remove(key);
+}
+}  // namespace impl
+
 }  // namespace c10
+
+namespace at {
+using c10::AutoDispatchBelowADInplaceOrView;
+using c10::AutoDispatchBelowAutograd;
+using c10::AutoDispatchSkipFunctionalize;
+}  // namespace at

@@ -1,24 +1,72 @@
 #include "c10/dispatch/registry.h"
 
 #include <algorithm>
-#include <charconv>
+#include <atomic>
 #include <cstdlib>
+#include <list>
+#include <map>
 #include <mutex>
 #include <unordered_map>
 
 #include "c10/core/layout.h"
 #include "c10/core/memory_format.h"
+#include "c10/core/tensor_impl.h"
 #include "c10/util/exception.h"
 
 namespace c10 {
+
+// An operator that can be found by name. Its schema is parsed when somebody asks.
+class OperatorEntry {
+ public:
+  OperatorEntry(std::string ns_name, const char* schema_text, OperatorBase* base)
+      : ns(std::move(ns_name)), text(schema_text), op(base) {}
+
+  const FunctionSchema& schema() { return parsed().schema; }
+  const Stack& defaults() { return parsed().defaults; }
+
+  ~OperatorEntry() { delete parsed_.load(); }
+
+  std::string ns;
+  const char* text;
+  OperatorBase* op;
+  std::vector<at::Tag> tags;
+
+ private:
+  struct Parsed {
+    FunctionSchema schema;
+    Stack defaults;
+  };
+
+  const Parsed& parsed() {
+    const Parsed* known = parsed_.load(std::memory_order_acquire);
+    return known != nullptr ? *known : parse();
+  }
+  const Parsed& parse() {
+    static std::mutex& mutex = *new std::mutex;
+    const std::lock_guard lock(mutex);
+    if (parsed_.load(std::memory_order_relaxed) == nullptr) {
+      auto fresh = std::make_unique<Parsed>(Parsed{parse_schema(text), {}});
+      for (const Argument& argument : fresh->schema.arguments()) {
+        fresh->defaults.push_back(argument.default_text() ? default_value(argument) : IValue());
+      }
+      parsed_.store(fresh.release(), std::memory_order_release);
+    }
+    return *parsed_.load(std::memory_order_relaxed);
+  }
+
+  std::atomic<const Parsed*> parsed_{nullptr};
+};
+
 namespace {
 
-// Found by name from the start; its schema is parsed when somebody asks.
-struct Entry {
-  const RegisteredOperator* registered;
-  std::unique_ptr<FunctionSchema> schema;
-  Stack defaults;
+// What an operator made at run time refers to. Such operators stay for good, since somebody may still hold a handle.
+struct OwnText {
+  std::string name;
+  std::string ns;
+  std::string schema;
 };
+
+using UntypedOperator = Operator<void()>;
 
 // "ns::name.overload" of a schema's text, without parsing the rest.
 std::string full_name(std::string_view ns, std::string_view schema) {
@@ -88,10 +136,102 @@ IValue default_value(const Argument& argument) {
   return IValue(std::move(values));
 }
 
+namespace {
+
+struct WaitingKernel {
+  KernelRegistration kernel;
+  // What was there before, to be put back.
+  detail::ErasedFunction function_before = nullptr;
+  const BoxedKernel* boxed_before = nullptr;
+  OperatorEntry* entry = nullptr;  // null while it waits
+};
+
+bool same_signature(const Boxing& a, const Boxing& b) {
+  return &a == &b || std::string_view(a.signature) == b.signature;
+}
+
+}  // namespace
+
 struct Dispatcher::State {
-  std::mutex mutex;
-  std::unordered_map<std::string, Entry> entries;
+  std::recursive_mutex mutex;  // listeners may ask for operators
+  std::unordered_map<std::string, std::unique_ptr<OperatorEntry>> entries;
+  std::vector<std::unique_ptr<OperatorEntry>> retired;
+  std::list<WaitingKernel> kernels;
+  std::map<DispatchKey, std::vector<std::shared_ptr<const BoxedKernel>>> fallbacks;
+  std::list<std::unique_ptr<OpRegistrationListener>> listeners;
+  std::map<std::string, std::string> reserved;
+  bool observed = false;
   std::string key;  // scratch, so that a look-up does not allocate
+
+  OperatorEntry& add(const std::string& name, std::unique_ptr<OperatorEntry> entry) {
+    OperatorEntry& added = *entry;
+    TORCH_CHECK(entries.try_emplace(name, std::move(entry)).second, "an operator named ", name, " is registered already");
+    added.op->entry = &added;
+    if (observed) detail::set_observed(*added.op, true);
+    for (WaitingKernel& waiting : kernels) {
+      if (waiting.entry == nullptr && waiting.kernel.op == name) attach(waiting, added);
+    }
+    for (const auto& listener : listeners) listener->onOperatorRegistered(OperatorHandle(added));
+    return added;
+  }
+
+  void remove(const std::string& name) {
+    const auto found = entries.find(name);
+    if (found == entries.end()) return;
+    OperatorEntry& entry = *found->second;
+    for (const auto& listener : listeners) listener->onOperatorDeregistered(OperatorHandle(entry));
+    for (WaitingKernel& waiting : kernels) {
+      if (waiting.entry == &entry) detach(waiting);
+    }
+    entry.op->entry = nullptr;
+    retired.push_back(std::move(found->second));
+    entries.erase(found);
+  }
+
+  // Where the function's C++ types are the operator's it is called directly; else through its boxed form.
+  static void attach(WaitingKernel& waiting, OperatorEntry& entry) {
+    const KernelRegistration& kernel = waiting.kernel;
+    OperatorBase& op = *entry.op;
+    if (kernel.check) kernel.check(entry.schema());
+    if (op.boxing == nullptr && kernel.boxing != nullptr) op.boxing = kernel.boxing;
+    waiting.function_before = detail::get_function(op, kernel.key);
+    waiting.boxed_before = detail::get_boxed(op, kernel.key);
+    const bool direct = kernel.function != nullptr && same_signature(*op.boxing, *kernel.boxing);
+    TORCH_CHECK(direct || kernel.boxed != nullptr, entry.ns, "::", op.name, ": the function's C++ types are ",
+                kernel.boxing->signature, ", the operator's ", op.boxing->signature);
+    waiting.entry = &entry;
+    detail::set_boxed(op, kernel.key, direct ? nullptr : kernel.boxed.get());
+    detail::set_function(op, kernel.key, direct ? kernel.function : nullptr);
+  }
+
+  // Kernels come back in the order in which they were taken away: the last is the one that is called.
+  void detach(WaitingKernel& waiting) {
+    if (waiting.entry == nullptr) return;
+    OperatorBase& op = *waiting.entry->op;
+    WaitingKernel* later = nullptr;
+    for (WaitingKernel& other : kernels) {
+      if (&other != &waiting && other.entry == waiting.entry && other.kernel.key == waiting.kernel.key &&
+          comes_after(other, waiting) && later == nullptr) {
+        later = &other;
+      }
+    }
+    if (later != nullptr) {
+      later->function_before = waiting.function_before;
+      later->boxed_before = waiting.boxed_before;
+    } else {
+      detail::set_boxed(op, waiting.kernel.key, waiting.boxed_before);
+      detail::set_function(op, waiting.kernel.key, waiting.function_before);
+    }
+    waiting.entry = nullptr;
+  }
+
+  bool comes_after(const WaitingKernel& a, const WaitingKernel& b) const {
+    for (const WaitingKernel& kernel : kernels) {
+      if (&kernel == &b) return true;
+      if (&kernel == &a) return false;
+    }
+    return false;
+  }
 };
 
 Dispatcher::Dispatcher() : state_(new State) {}
@@ -102,20 +242,100 @@ Dispatcher& Dispatcher::singleton() {
 }
 
 void Dispatcher::register_operators(std::string_view ns, const RegisteredOperator* operators, size_t count) {
-  const std::lock_guard<std::mutex> lock(state_->mutex);
+  const std::lock_guard lock(state_->mutex);
   for (size_t i = 0; i < count; ++i) {
-    const std::string name = full_name(ns, operators[i].schema);
-    TORCH_CHECK(state_->entries.try_emplace(name, Entry{&operators[i], nullptr, {}}).second, "an operator named ", name, " is registered already");
+    operators[i].op->boxing = operators[i].boxing;
+    state_->add(full_name(ns, operators[i].schema),
+                std::make_unique<OperatorEntry>(std::string(ns), operators[i].schema, operators[i].op));
   }
 }
 
 void Dispatcher::deregister_operators(std::string_view ns, const RegisteredOperator* operators, size_t count) {
-  const std::lock_guard<std::mutex> lock(state_->mutex);
-  for (size_t i = 0; i < count; ++i) state_->entries.erase(full_name(ns, operators[i].schema));
+  const std::lock_guard lock(state_->mutex);
+  for (size_t i = 0; i < count; ++i) state_->remove(full_name(ns, operators[i].schema));
+}
+
+RegistrationHandleRAII Dispatcher::define(std::string ns, std::string schema, std::vector<at::Tag> tags) {
+  const std::lock_guard lock(state_->mutex);
+  auto& text = *new OwnText{schema.substr(0, schema.find('(')), std::move(ns), std::move(schema)};
+  auto* op = new UntypedOperator(text.name.c_str(), text.ns.c_str(), Kernels::kPerBackend, Differentiation::kNone, {});
+  auto entry = std::make_unique<OperatorEntry>(text.ns, text.schema.c_str(), op);
+  entry->tags = std::move(tags);
+  const std::string name = full_name(text.ns, text.schema);
+  state_->add(name, std::move(entry));
+  return RegistrationHandleRAII([this, name] {
+    const std::lock_guard guard(state_->mutex);
+    state_->remove(name);
+  });
+}
+
+RegistrationHandleRAII Dispatcher::implement(KernelRegistration kernel) {
+  const std::lock_guard lock(state_->mutex);
+  const std::string name = kernel.op;
+  const auto place = state_->kernels.insert(state_->kernels.end(), WaitingKernel{std::move(kernel)});
+  const auto found = state_->entries.find(name);
+  if (found != state_->entries.end()) {
+    try {
+      State::attach(*place, *found->second);
+    } catch (...) {
+      state_->kernels.erase(place);
+      throw;
+    }
+  }
+  return RegistrationHandleRAII([this, place] {
+    const std::lock_guard guard(state_->mutex);
+    state_->detach(*place);
+    state_->kernels.erase(place);
+  });
+}
+
+RegistrationHandleRAII Dispatcher::fallback(DispatchKey key, std::shared_ptr<const BoxedKernel> kernel) {
+  const std::lock_guard lock(state_->mutex);
+  const BoxedKernel* raw = kernel.get();
+  detail::set_fallback(key, raw);
+  auto& stack = state_->fallbacks[key];
+  stack.push_back(std::move(kernel));
+  return RegistrationHandleRAII([this, key, raw] {
+    const std::lock_guard guard(state_->mutex);
+    auto& kernels = state_->fallbacks[key];
+    kernels.erase(std::find_if(kernels.begin(), kernels.end(), [&](const auto& k) { return k.get() == raw; }));
+    detail::set_fallback(key, kernels.empty() ? nullptr : kernels.back().get());
+  });
+}
+
+RegistrationHandleRAII Dispatcher::reserve_namespace(std::string ns, std::string where) {
+  const std::lock_guard lock(state_->mutex);
+  const auto [place, fresh] = state_->reserved.try_emplace(ns, where);
+  TORCH_CHECK(fresh, "Only a single TORCH_LIBRARY can be used to register the namespace ", ns,
+              "; please put all of your definitions in a single TORCH_LIBRARY block. If you were trying to specify "
+              "implementations, consider using TORCH_LIBRARY_IMPL (which can be duplicated). If you really intended to define "
+              "operators for a single namespace in a distributed way, you can use TORCH_LIBRARY_FRAGMENT to explicitly "
+              "indicate this. Previous registration of TORCH_LIBRARY was at ", place->second, "; latest at ", where);
+  return RegistrationHandleRAII([this, ns] {
+    const std::lock_guard guard(state_->mutex);
+    state_->reserved.erase(ns);
+  });
+}
+
+void Dispatcher::setObserved(bool on) {
+  const std::lock_guard lock(state_->mutex);
+  if (state_->observed == on) return;
+  state_->observed = on;
+  for (const auto& [name, entry] : state_->entries) detail::set_observed(*entry->op, on);
+}
+
+RegistrationHandleRAII Dispatcher::addRegistrationListener(std::unique_ptr<OpRegistrationListener> listener) {
+  const std::lock_guard lock(state_->mutex);
+  for (const auto& [name, entry] : state_->entries) listener->onOperatorRegistered(OperatorHandle(*entry));
+  const auto place = state_->listeners.insert(state_->listeners.end(), std::move(listener));
+  return RegistrationHandleRAII([this, place] {
+    const std::lock_guard guard(state_->mutex);
+    state_->listeners.erase(place);
+  });
 }
 
 std::optional<OperatorHandle> Dispatcher::findSchema(std::string_view name, std::string_view overload_name) {
-  const std::lock_guard<std::mutex> lock(state_->mutex);
+  const std::lock_guard lock(state_->mutex);
   std::string& key = state_->key;
   key.assign(name);
   if (!overload_name.empty()) {
@@ -124,15 +344,7 @@ std::optional<OperatorHandle> Dispatcher::findSchema(std::string_view name, std:
   }
   const auto found = state_->entries.find(key);
   if (found == state_->entries.end()) return std::nullopt;
-  Entry& entry = found->second;
-  if (entry.schema == nullptr) {
-    auto schema = std::make_unique<FunctionSchema>(parse_schema(entry.registered->schema));
-    for (const Argument& argument : schema->arguments()) {
-      entry.defaults.push_back(argument.default_text() ? default_value(argument) : IValue());
-    }
-    entry.schema = std::move(schema);
-  }
-  return OperatorHandle(entry.registered, entry.schema.get(), &entry.defaults);
+  return OperatorHandle(*found->second);
 }
 
 std::optional<OperatorHandle> Dispatcher::findSchema(const OperatorName& name) {
@@ -147,7 +359,7 @@ OperatorHandle Dispatcher::findSchemaOrThrow(std::string_view name, std::string_
 }
 
 std::vector<std::string> Dispatcher::getAllOpNames() {
-  const std::lock_guard<std::mutex> lock(state_->mutex);
+  const std::lock_guard lock(state_->mutex);
   std::vector<std::string> names;
   names.reserve(state_->entries.size());
   for (const auto& [name, entry] : state_->entries) names.push_back(name);
@@ -155,18 +367,111 @@ std::vector<std::string> Dispatcher::getAllOpNames() {
   return names;
 }
 
-void OperatorHandle::callBoxed(Stack& stack) const {
-  const size_t expected = schema_->arguments().size();
-  if (stack.size() != expected) {
-    TORCH_CHECK_TYPE(stack.size() < expected, registered_->op->name, "(): expected at most ", expected, " arguments, got ", stack.size());
-    for (size_t i = stack.size(); i < expected; ++i) {
-      const Argument& argument = schema_->arguments()[i];
-      TORCH_CHECK_TYPE(argument.default_text().has_value() || argument.type().optional, registered_->op->name, "(): missing argument '",
-                       argument.name(), "'");
-      stack.push_back((*defaults_)[i]);
-    }
+std::vector<std::string> Dispatcher::findDanglingImpls() {
+  const std::lock_guard lock(state_->mutex);
+  std::vector<std::string> names;
+  for (const WaitingKernel& kernel : state_->kernels) {
+    if (kernel.entry == nullptr) names.push_back(kernel.kernel.op);
   }
-  registered_->boxed(*registered_->op, stack);
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
 }
 
+std::string toString(const OperatorName& name) {
+  return name.overload_name.empty() ? name.name : name.name + "." + name.overload_name;
+}
+
+const FunctionSchema& OperatorHandle::schema() const { return entry_->schema(); }
+OperatorBase& OperatorHandle::op() const { return *entry_->op; }
+const std::vector<at::Tag>& OperatorHandle::getTags() const { return entry_->tags; }
+
+OperatorName OperatorHandle::operator_name() const {
+  const std::string_view name = op().name;
+  const size_t dot = name.find('.');
+  return OperatorName(entry_->ns + "::" + std::string(name.substr(0, dot)),
+                      dot == std::string_view::npos ? std::string() : std::string(name.substr(dot + 1)));
+}
+
+bool OperatorHandle::hasTag(at::Tag tag) const {
+  return std::find(entry_->tags.begin(), entry_->tags.end(), tag) != entry_->tags.end();
+}
+
+bool OperatorHandle::hasKernelForDispatchKey(DispatchKey key) const {
+  return detail::get_function(op(), key) != nullptr || detail::get_boxed(op(), key) != nullptr;
+}
+
+bool OperatorHandle::hasKernelForAnyDispatchKey(DispatchKeySet keys) const {
+  for (DispatchKey key : keys) {
+    if (hasKernelForDispatchKey(key)) return true;
+  }
+  return false;
+}
+
+bool OperatorHandle::hasComputedKernelForDispatchKey(DispatchKey key) const {
+  return hasKernelForDispatchKey(key) || hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutograd);
+}
+
+void OperatorHandle::fill_defaults(Stack& stack) const {
+  const std::vector<Argument>& arguments = schema().arguments();
+  const size_t expected = arguments.size();
+  TORCH_CHECK_TYPE(stack.size() <= expected, op().name, "(): expected at most ", expected, " arguments, got ", stack.size());
+  for (size_t i = stack.size(); i < expected; ++i) {
+    TORCH_CHECK_TYPE(arguments[i].default_text().has_value() || arguments[i].type().optional, op().name,
+                     "(): missing argument '", arguments[i].name(), "'");
+    stack.push_back(entry_->defaults()[i]);
+  }
+}
+
+void OperatorHandle::use_signature(const Boxing& boxing) const {
+  OperatorBase& base = op();
+  const Boxing* known = nullptr;
+  __atomic_compare_exchange_n(&base.boxing, &known, &boxing, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+  TORCH_CHECK(known == nullptr || same_signature(*known, boxing), "Tried to access or call the operator ", toString(operator_name()),
+              " with a wrong signature: its C++ types are ", known->signature, ", the call's ", boxing.signature);
+}
+
+namespace {
+
+uint32_t keys_of_value(const IValue& value) {
+  if (value.isTensor()) return value.unsafe_tensor_impl()->key_set().raw();
+  uint32_t keys = 0;
+  if (value.tag() == IValue::Tag::List) {
+    for (const IValue& element : value.toListRef()) keys |= keys_of_value(element);
+  }
+  return keys;
+}
+
+// For operators that have boxed kernels only.
+void call_untyped(const OperatorBase& op, const DispatchKeySet* keys, Stack& stack) {
+  uint32_t all = keys != nullptr ? keys->raw() : 0;
+  if (keys == nullptr) {
+    for (const IValue& value : stack) all |= keys_of_value(value);
+  }
+  const detail::SlowCall call(op, all, keys == nullptr);
+  TORCH_INTERNAL_ASSERT(call.boxed() != nullptr);
+  detail::call_boxed(call, stack);
+}
+
+}  // namespace
+
+void OperatorHandle::callBoxed(Stack& stack) const {
+  if (stack.size() != schema().arguments().size()) fill_defaults(stack);
+  const Boxing* boxing = op().boxing;
+  boxing != nullptr ? boxing->from_stack(op(), nullptr, stack) : call_untyped(op(), nullptr, stack);
+}
+
+void OperatorHandle::redispatchBoxed(DispatchKeySet keys, Stack* stack) const {
+  const Boxing* boxing = op().boxing;
+  boxing != nullptr ? boxing->from_stack(op(), &keys, *stack) : call_untyped(op(), &keys, *stack);
+}
+
+namespace detail {
+
+void call_boxed(const SlowCall& call, Stack& stack) {
+  TORCH_CHECK(call.op().entry != nullptr, call.op().name, ": the operator's library was unloaded");
+  call.boxed()->call(call.boxed()->functor, OperatorHandle(*call.op().entry), call.keys(), &stack);
+}
+
+}  // namespace detail
 }  // namespace c10

@@ -345,27 +345,31 @@ TEST_F(RecorderErrors, SqrtOfComplexZero) {
 
 // --- --layouts, with operators that are wrong in one of the forms ---
 
-void ignores_strides(const c10::OperatorBase&, c10::Stack& stack) {
+void ignores_strides(const c10::OperatorBase&, const c10::DispatchKeySet*, c10::Stack& stack) {
   const Tensor self = stack[0].toTensor();
   const Tensor out = at::empty_contiguous(self.sizes(), self.scalar_type());
   std::copy_n(self.data_ptr<float>(), self.numel(), out.data_ptr<float>());
   stack = {c10::IValue(out)};
 }
-void copies(const c10::OperatorBase&, c10::Stack& stack) { stack = {c10::IValue(at::clone(stack[0].toTensor()))}; }
-void doubles_in_place(const c10::OperatorBase&, c10::Stack& stack) {
+void copies(const c10::OperatorBase&, const c10::DispatchKeySet*, c10::Stack& stack) { stack = {c10::IValue(at::clone(stack[0].toTensor()))}; }
+void doubles_in_place(const c10::OperatorBase&, const c10::DispatchKeySet*, c10::Stack& stack) {
   Tensor self = stack[0].toTensor();
   at::mul_(self, 2);
   stack = {c10::IValue(self)};
 }
-void returns_another(const c10::OperatorBase&, c10::Stack& stack) { stack = {c10::IValue(at::clone(stack[0].toTensor()))}; }
+void returns_another(const c10::OperatorBase&, const c10::DispatchKeySet*, c10::Stack& stack) { stack = {c10::IValue(at::clone(stack[0].toTensor()))}; }
 
-constinit c10::Operator<Tensor(const Tensor&)> kNoOperator{"for_test", "test", c10::Autograd::kPass, nullptr, nullptr, nullptr, nullptr};
+using TestOperator = c10::Operator<Tensor(const Tensor&)>;
+constexpr TestOperator kNoKernel{"for_test", "test", c10::Kernels::kPerBackend, c10::Differentiation::kNone, {}};
+TestOperator operators[] = {kNoKernel, kNoKernel, kNoKernel, kNoKernel, kNoKernel};
+constexpr c10::Boxing kIgnoresStrides{"", ignores_strides}, kCopies{"", copies},
+    kDoublesInPlace{"", doubles_in_place}, kReturnsAnother{"", returns_another};
 const c10::RegisteredOperator kOperators[] = {
-    {"wrong_when_strided(Tensor self) -> Tensor", &kNoOperator, ignores_strides},
-    {"wrong_in_place(Tensor self) -> Tensor", &kNoOperator, copies},
-    {"wrong_in_place_(Tensor(a!) self) -> Tensor(a!)", &kNoOperator, doubles_in_place},
-    {"wrong_out(Tensor self) -> Tensor", &kNoOperator, copies},
-    {"wrong_out.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)", &kNoOperator, returns_another},
+    {"wrong_when_strided(Tensor self) -> Tensor", &operators[0], &kIgnoresStrides},
+    {"wrong_in_place(Tensor self) -> Tensor", &operators[1], &kCopies},
+    {"wrong_in_place_(Tensor(a!) self) -> Tensor(a!)", &operators[2], &kDoublesInPlace},
+    {"wrong_out(Tensor self) -> Tensor", &operators[3], &kCopies},
+    {"wrong_out.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)", &operators[4], &kReturnsAnother},
 };
 const c10::OperatorRegistration kRegistration("aten", kOperators);
 

@@ -45,7 +45,7 @@ bool are_runs(std::initializer_list<TensorList> lists, bool one_dtype) {
     }
   }
   const c10::ThreadState& thread = c10::thread_state();
-  const uint32_t layers = (keys | thread.included.raw()) & ~thread.excluded.raw() & c10::kLayerMask;
+  const uint32_t layers = (keys | thread.included.raw()) & ~thread.excluded.raw() & ~c10::kBackendKeys.raw();
   return layers == 0 && (keys & c10::kBackendKeys.raw()) == DispatchKeySet(c10::DispatchKey::CPU).raw();
 }
 
