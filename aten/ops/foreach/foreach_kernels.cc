@@ -575,6 +575,13 @@ std::vector<Tensor> _foreach_pow_scalarandtensor(const Scalar& self, TensorList 
 
 // --- fills, copies, reductions ---
 
+std::vector<Tensor> _foreach_zero(TensorList self) {
+  check_not_empty(self);
+  return foreach::collect(self.size(), [&](size_t i) {
+    Tensor zeros = at::clone(self[i]);
+    return at::zero_(zeros);
+  });
+}
 void _foreach_zero_(TensorList self) {
   check_not_empty(self);
   if (foreach::zero(self)) return;
@@ -586,6 +593,7 @@ std::vector<Tensor> _foreach_copy(TensorList self, TensorList src, bool non_bloc
   return foreach::collect(self.size(), [&](size_t i) { return at::copy(self[i], src[i], non_blocking); });
 }
 std::vector<Tensor> _foreach_clone(TensorList self, std::optional<MemoryFormat> memory_format) {
+  check_not_empty(self);
   std::vector<Tensor> results;
   results.reserve(self.size());
   for (const Tensor& t : self) results.push_back(at::clone(t, memory_format));
