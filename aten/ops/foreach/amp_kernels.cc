@@ -88,8 +88,9 @@ std::tuple<std::vector<Tensor>, Tensor> _amp_foreach_non_finite_check_and_unscal
 
 void _amp_foreach_non_finite_check_and_unscale_out(TensorList self, Tensor& found_inf, const Tensor& inv_scale,
                                                    TensorList out) {
-  at::_foreach_copy_(out, self);
-  at::_amp_foreach_non_finite_check_and_unscale_(out, found_inf, inv_scale);
+  const auto [gradients, found] = at::_amp_foreach_non_finite_check_and_unscale(self, found_inf, inv_scale);
+  structured::assign_out("_amp_foreach_non_finite_check_and_unscale", out, gradients);
+  at::copy_(found_inf, found);
 }
 
 Tensor& _amp_update_scale_(Tensor& self, Tensor& growth_tracker, const Tensor& found_inf, double scale_growth_factor,
@@ -126,9 +127,11 @@ std::tuple<Tensor, Tensor> _amp_update_scale(const Tensor& self, const Tensor& g
 Tensor& _amp_update_scale_out(const Tensor& self, Tensor& growth_tracker, const Tensor& found_inf,
                               double scale_growth_factor, double scale_backoff_factor, int64_t growth_interval,
                               Tensor& out) {
-  at::copy_(out, self);
-  return at::_amp_update_scale_(out, growth_tracker, found_inf, scale_growth_factor, scale_backoff_factor,
-                                growth_interval);
+  const auto [scale, tracker] = at::_amp_update_scale(self, growth_tracker, found_inf, scale_growth_factor,
+                                                      scale_backoff_factor, growth_interval);
+  structured::assign_out("_amp_update_scale", out, scale);
+  at::copy_(growth_tracker, tracker);
+  return out;
 }
 
 }  // namespace at::native

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "aten/core/structured.h"
 #include "aten/core/tensor.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/foreach/fused_step.h"
@@ -46,6 +47,10 @@ Tensors copies(TensorList list) {
   result.reserve(list.size());
   for (const Tensor& t : list) result.push_back(at::clone(t));
   return result;
+}
+
+void overwrite(TensorList list, const Tensors& values) {
+  if (!list.empty()) at::_foreach_copy_(list, values);
 }
 
 // Whether there is anything to compute.
@@ -241,9 +246,13 @@ void _fused_adam_out(TensorList self, TensorList grads, TensorList exp_avgs, Ten
                      TensorList max_exp_avg_sqs, TensorList state_steps, double lr, double beta1, double beta2,
                      double weight_decay, double eps, bool amsgrad, bool maximize,
                      const std::optional<Tensor>& grad_scale, const std::optional<Tensor>& found_inf, TensorList out) {
-  at::_foreach_copy_(out, self);
-  at::_fused_adam_(out, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr, beta1, beta2, weight_decay, eps,
-                   amsgrad, maximize, grad_scale, found_inf);
+  const auto results = at::_fused_adam(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr, beta1,
+                                       beta2, weight_decay, eps, amsgrad, maximize, grad_scale, found_inf);
+  structured::assign_out("_fused_adam", out, std::get<0>(results));
+  overwrite(grads, std::get<1>(results));
+  overwrite(exp_avgs, std::get<2>(results));
+  overwrite(exp_avg_sqs, std::get<3>(results));
+  overwrite(max_exp_avg_sqs, std::get<4>(results));
 }
 
 std::tuple<std::vector<Tensor>, std::vector<Tensor>, std::vector<Tensor>, std::vector<Tensor>, std::vector<Tensor>>
@@ -267,9 +276,13 @@ void _fused_adam_tensor_lr_out(TensorList self, TensorList grads, TensorList exp
                                double beta2, double weight_decay, double eps, bool amsgrad, bool maximize,
                                const std::optional<Tensor>& grad_scale, const std::optional<Tensor>& found_inf,
                                TensorList out) {
-  at::_foreach_copy_(out, self);
-  at::_fused_adam_(out, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr, beta1, beta2, weight_decay, eps,
-                   amsgrad, maximize, grad_scale, found_inf);
+  const auto results = at::_fused_adam(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr, beta1,
+                                       beta2, weight_decay, eps, amsgrad, maximize, grad_scale, found_inf);
+  structured::assign_out("_fused_adam", out, std::get<0>(results));
+  overwrite(grads, std::get<1>(results));
+  overwrite(exp_avgs, std::get<2>(results));
+  overwrite(exp_avg_sqs, std::get<3>(results));
+  overwrite(max_exp_avg_sqs, std::get<4>(results));
 }
 
 std::tuple<std::vector<Tensor>, std::vector<Tensor>, std::vector<Tensor>, std::vector<Tensor>, std::vector<Tensor>>
@@ -292,9 +305,13 @@ void _fused_adamw_out(TensorList self, TensorList grads, TensorList exp_avgs, Te
                       TensorList max_exp_avg_sqs, TensorList state_steps, double lr, double beta1, double beta2,
                       double weight_decay, double eps, bool amsgrad, bool maximize,
                       const std::optional<Tensor>& grad_scale, const std::optional<Tensor>& found_inf, TensorList out) {
-  at::_foreach_copy_(out, self);
-  at::_fused_adamw_(out, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr, beta1, beta2, weight_decay,
-                    eps, amsgrad, maximize, grad_scale, found_inf);
+  const auto results = at::_fused_adamw(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr, beta1,
+                                        beta2, weight_decay, eps, amsgrad, maximize, grad_scale, found_inf);
+  structured::assign_out("_fused_adamw", out, std::get<0>(results));
+  overwrite(grads, std::get<1>(results));
+  overwrite(exp_avgs, std::get<2>(results));
+  overwrite(exp_avg_sqs, std::get<3>(results));
+  overwrite(max_exp_avg_sqs, std::get<4>(results));
 }
 
 std::tuple<std::vector<Tensor>, std::vector<Tensor>, std::vector<Tensor>, std::vector<Tensor>, std::vector<Tensor>>
@@ -318,9 +335,13 @@ void _fused_adamw_tensor_lr_out(TensorList self, TensorList grads, TensorList ex
                                 double beta2, double weight_decay, double eps, bool amsgrad, bool maximize,
                                 const std::optional<Tensor>& grad_scale, const std::optional<Tensor>& found_inf,
                                 TensorList out) {
-  at::_foreach_copy_(out, self);
-  at::_fused_adamw_(out, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr, beta1, beta2, weight_decay,
-                    eps, amsgrad, maximize, grad_scale, found_inf);
+  const auto results = at::_fused_adamw(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr, beta1,
+                                        beta2, weight_decay, eps, amsgrad, maximize, grad_scale, found_inf);
+  structured::assign_out("_fused_adamw", out, std::get<0>(results));
+  overwrite(grads, std::get<1>(results));
+  overwrite(exp_avgs, std::get<2>(results));
+  overwrite(exp_avg_sqs, std::get<3>(results));
+  overwrite(max_exp_avg_sqs, std::get<4>(results));
 }
 
 std::tuple<std::vector<Tensor>, std::vector<Tensor>, std::vector<Tensor>> _fused_sgd(
@@ -338,9 +359,11 @@ std::tuple<std::vector<Tensor>, std::vector<Tensor>, std::vector<Tensor>> _fused
 void _fused_sgd_out(TensorList self, TensorList grads, TensorList momentum_buffer_list, double weight_decay,
                     double momentum, double lr, double dampening, bool nesterov, bool maximize, bool is_first_step,
                     const std::optional<Tensor>& grad_scale, const std::optional<Tensor>& found_inf, TensorList out) {
-  at::_foreach_copy_(out, self);
-  at::_fused_sgd_(out, grads, momentum_buffer_list, weight_decay, momentum, lr, dampening, nesterov, maximize,
-                  is_first_step, grad_scale, found_inf);
+  const auto results = at::_fused_sgd(self, grads, momentum_buffer_list, weight_decay, momentum, lr, dampening,
+                                      nesterov, maximize, is_first_step, grad_scale, found_inf);
+  structured::assign_out("_fused_sgd", out, std::get<0>(results));
+  overwrite(grads, std::get<1>(results));
+  overwrite(momentum_buffer_list, std::get<2>(results));
 }
 
 std::tuple<std::vector<Tensor>, std::vector<Tensor>, std::vector<Tensor>> _fused_sgd_tensor_lr(
@@ -359,9 +382,11 @@ void _fused_sgd_tensor_lr_out(TensorList self, TensorList grads, TensorList mome
                               double momentum, const Tensor& lr, double dampening, bool nesterov, bool maximize,
                               bool is_first_step, const std::optional<Tensor>& grad_scale,
                               const std::optional<Tensor>& found_inf, TensorList out) {
-  at::_foreach_copy_(out, self);
-  at::_fused_sgd_(out, grads, momentum_buffer_list, weight_decay, momentum, lr, dampening, nesterov, maximize,
-                  is_first_step, grad_scale, found_inf);
+  const auto results = at::_fused_sgd(self, grads, momentum_buffer_list, weight_decay, momentum, lr, dampening,
+                                      nesterov, maximize, is_first_step, grad_scale, found_inf);
+  structured::assign_out("_fused_sgd", out, std::get<0>(results));
+  overwrite(grads, std::get<1>(results));
+  overwrite(momentum_buffer_list, std::get<2>(results));
 }
 
 std::tuple<std::vector<Tensor>, std::vector<Tensor>, std::vector<Tensor>, std::vector<Tensor>> _fused_adagrad(
@@ -381,9 +406,12 @@ void _fused_adagrad_out(TensorList self, TensorList grads, TensorList state_sums
                         double lr_decay, double weight_decay, double eps, bool maximize,
                         const std::optional<Tensor>& grad_scale, const std::optional<Tensor>& found_inf,
                         TensorList out) {
-  at::_foreach_copy_(out, self);
-  at::_fused_adagrad_(out, grads, state_sums, state_steps, lr, lr_decay, weight_decay, eps, maximize, grad_scale,
-                      found_inf);
+  const auto results = at::_fused_adagrad(self, grads, state_sums, state_steps, lr, lr_decay, weight_decay, eps,
+                                          maximize, grad_scale, found_inf);
+  structured::assign_out("_fused_adagrad", out, std::get<0>(results));
+  overwrite(grads, std::get<1>(results));
+  overwrite(state_sums, std::get<2>(results));
+  overwrite(state_steps, std::get<3>(results));
 }
 
 std::tuple<std::vector<Tensor>, std::vector<Tensor>, std::vector<Tensor>> _fused_adagrad_tensor_lr(
@@ -402,9 +430,11 @@ void _fused_adagrad_tensor_lr_out(TensorList self, TensorList grads, TensorList 
                                   const Tensor& lr, double lr_decay, double weight_decay, double eps, bool maximize,
                                   const std::optional<Tensor>& grad_scale, const std::optional<Tensor>& found_inf,
                                   TensorList out) {
-  at::_foreach_copy_(out, self);
-  at::_fused_adagrad_(out, grads, state_sums, state_steps, lr, lr_decay, weight_decay, eps, maximize, grad_scale,
-                      found_inf);
+  const auto results = at::_fused_adagrad(self, grads, state_sums, state_steps, lr, lr_decay, weight_decay, eps,
+                                          maximize, grad_scale, found_inf);
+  structured::assign_out("_fused_adagrad", out, std::get<0>(results));
+  overwrite(grads, std::get<1>(results));
+  overwrite(state_sums, std::get<2>(results));
 }
 
 }  // namespace at::native
