@@ -100,9 +100,10 @@ class OptimizerParamGroup {
 ///     optimizer.step();
 ///   }
 ///
-/// Parameters are dense floating-point or complex leaf tensors on the CPU (complex ones are stepped as pairs of reals); a
-/// parameter without a gradient is left alone. A step updates parameters in place in one pass over each, in parallel, and
-/// its result does not depend on the number of threads.
+/// Parameters are dense floating-point or complex leaf tensors on any device (complex ones are stepped as pairs of reals); a
+/// parameter without a gradient is left alone. A step is one operator for all parameters of a group on one device, such as
+/// at::_fused_adam_; on the CPU it updates them in place in one pass over each, in parallel, and its result does not depend
+/// on the number of threads.
 ///
 /// Errors: a non-leaf parameter, one that is in two groups, and settings out of range throw when the group is added. A
 /// parameter listed twice in one group is kept once, with a warning.
