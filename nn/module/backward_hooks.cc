@@ -28,7 +28,8 @@ class BackwardHookNode final : public autograd::CustomNode {
 
 }  // namespace
 
-BackwardPass::BackwardPass(Module& module, std::vector<Hook<BackwardPreHook>> pre, std::vector<Hook<BackwardHook>> hooks)
+BackwardPass::BackwardPass(Module& module, std::vector<Hook<BackwardPreHook>> pre,
+                           std::vector<Hook<BackwardHook>> hooks)
     : module_(&module),
       owned_(module.weak_from_this()),
       is_owned_(!owned_.expired()),
@@ -96,8 +97,10 @@ Tensors BackwardPass::on_output_gradients(Tensors grads) {
 void BackwardPass::run_without_inputs(Module& m) {
   if (!hooks_.empty()) {
     TORCH_WARN_ONCE(
-        "Full backward hook is firing when gradients are computed with respect to module outputs since no inputs require "
-        "gradients. See https://docs.pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module.register_full_"
+        "Full backward hook is firing when gradients are computed with respect to module outputs since no inputs "
+        "require "
+        "gradients. See "
+        "https://docs.pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module.register_full_"
         "backward_hook for more details.");
   }
   const Tensors grad_outputs = std::move(*grad_outputs_);
@@ -107,9 +110,10 @@ void BackwardPass::run_without_inputs(Module& m) {
     const Replacement fresh = (*hook.call)(m, none, grad_outputs);
     if (!fresh.has_value()) continue;
     for (const at::Tensor& grad : *fresh) {
-      TORCH_CHECK(!grad.defined(),
-                  "Backward hook for Modules where no input requires gradient should always return None or None for all "
-                  "gradients.");
+      TORCH_CHECK(
+          !grad.defined(),
+          "Backward hook for Modules where no input requires gradient should always return None or None for all "
+          "gradients.");
     }
   }
 }
@@ -126,8 +130,8 @@ Tensors BackwardPass::on_input_gradients(Tensors grads) {
   for (const auto& hook : hooks_) {
     Replacement fresh = (*hook.call)(*m, all, grad_outputs);
     if (!fresh.has_value()) continue;
-    TORCH_CHECK(fresh->size() == all.size(), "Backward hook returned an invalid number of grad_input, got ", fresh->size(),
-                ", but expected ", all.size());
+    TORCH_CHECK(fresh->size() == all.size(), "Backward hook returned an invalid number of grad_input, got ",
+                fresh->size(), ", but expected ", all.size());
     all = std::move(*fresh);
   }
   return inputs_.gather(all);

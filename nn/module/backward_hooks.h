@@ -9,8 +9,8 @@
 
 namespace torch::nn::detail {
 
-// Puts a node around the arguments that require gradients and one around the results that do; the backward pass then stops
-// at both. The nodes hold this object, and this object no module: of a module that is gone no hook is called.
+// Puts a node around the arguments that require gradients and one around the results that do; the backward pass then
+// stops at both. The nodes hold this object, and this object no module: of a module that is gone no hook is called.
 class BackwardPass : public std::enable_shared_from_this<BackwardPass> {
  public:
   BackwardPass(Module& module, std::vector<Hook<BackwardPreHook>> pre, std::vector<Hook<BackwardHook>> hooks);

@@ -45,7 +45,10 @@ std::shared_ptr<Module> Cloning::finish(std::shared_ptr<Module> copy) const {
 }
 
 Cloning::Resetting::Resetting(const Cloning& cloning, Module& copy_)
-    : original(cloning.original_), copy(copy_), memo(std::exchange(running, nullptr)), outer(std::exchange(resetting, this)) {
+    : original(cloning.original_),
+      copy(copy_),
+      memo(std::exchange(running, nullptr)),
+      outer(std::exchange(resetting, this)) {
   copy_.parameters_.clear();
   copy_.buffers_.clear();
   copy_.children_.clear();
@@ -66,7 +69,8 @@ namespace {
 
 at::Tensor copy_of(const at::Tensor& t, const std::optional<c10::Device>& device) {
   const bool moves = device.has_value() && t.device() != *device;
-  return at::detach(moves ? at::to(t, t.options().device(device), false, false, std::nullopt) : at::clone(t, std::nullopt));
+  return at::detach(moves ? at::to(t, t.options().device(device), false, false, std::nullopt)
+                          : at::clone(t, std::nullopt));
 }
 
 }  // namespace

@@ -8,19 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "nn/module/module.h"
+#include "nn/module/module_access.h"
 
 namespace torch::nn {
-
-// Opens a module's own state to the files of this folder.
-struct ModuleAccess {
-  static detail::HookSlot& hooks(Module& m) { return m.hooks_; }
-  static const detail::HookSlot& hooks(const Module& m) { return m.hooks_; }
-  static OrderedDict<std::string, at::Tensor>& parameters(Module& m) { return m.parameters_; }
-  static OrderedDict<std::string, at::Tensor>& buffers(Module& m) { return m.buffers_; }
-  static const OrderedDict<std::string, std::shared_ptr<Module>>& children(const Module& m) { return m.children_; }
-  static bool is_persistent(const Module& m, const std::string& buffer) { return m.is_persistent(buffer); }
-};
 
 namespace detail {
 

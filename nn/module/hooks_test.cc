@@ -83,8 +83,8 @@ TEST(ModuleHooks, RunInTheDocumentedOrder) {
   outer->register_full_backward_hook(note("outer backward"));
   at::sum(outer(vector_of({1, 2}, true))).backward();
   EXPECT_EQ(log, (Log{"outer forward pre", "first forward pre", "first forward 2, prepended", "first forward 1",
-                      "outer forward", "outer backward pre", "second backward pre 2, prepended", "second backward pre 1",
-                      "second backward", "first backward", "outer backward"}));
+                      "outer forward", "outer backward pre", "second backward pre 2, prepended",
+                      "second backward pre 1", "second backward", "first backward", "outer backward"}));
 }
 
 TEST(ModuleHooks, MayReplaceArgumentsAndResults) {
@@ -163,8 +163,9 @@ struct ManyImpl : Module {
     }
   };
   using Result = std::tuple<at::Tensor, int, std::vector<at::Tensor>, std::map<std::string, at::Tensor>>;
-  Result forward(const at::Tensor& x, double factor, std::optional<at::Tensor> none, std::pair<at::Tensor, at::Tensor> pair,
-                 at::TensorList list, const std::array<at::Tensor, 1>& array, Own own, std::unique_ptr<int> moved) {
+  Result forward(const at::Tensor& x, double factor, std::optional<at::Tensor> none,
+                 std::pair<at::Tensor, at::Tensor> pair, at::TensorList list, const std::array<at::Tensor, 1>& array,
+                 Own own, std::unique_ptr<int> moved) {
     EXPECT_FALSE(none.has_value());
     EXPECT_EQ(*moved, 3);
     return {at::mul(x, factor), own.n, {pair.second, list[0], list[1], array[0]}, {{"own", own.t}}};
@@ -195,9 +196,9 @@ TEST(ModuleHooks, AnySignature) {
   });
   const at::Tensor x = vector_of({1}, true);
   const Tensors list = {vector_of({4}), vector_of({5})};
-  auto [y, n, tensors, map] = m(x, 2.0, std::nullopt, std::make_pair(vector_of({2}), vector_of({3})), at::TensorList(list),
-                                std::array<at::Tensor, 1>{vector_of({6})}, ManyImpl::Own{vector_of({7}), 8},
-                                std::make_unique<int>(3));
+  auto [y, n, tensors, map] =
+      m(x, 2.0, std::nullopt, std::make_pair(vector_of({2}), vector_of({3})), at::TensorList(list),
+        std::array<at::Tensor, 1>{vector_of({6})}, ManyImpl::Own{vector_of({7}), 8}, std::make_unique<int>(3));
   EXPECT_EQ(n, 8);
   EXPECT_EQ(numbers(y), Numbers{202});
   EXPECT_EQ(numbers(tensors[0]), Numbers{-103});
@@ -258,9 +259,12 @@ TEST(ModuleHooks, WrongAnswersAreErrors) {
             "Same: a forward pre-hook returned 2 tensor(s) in place of 1 argument(s)");
   handle.remove();
   handle = m->register_forward_hook([](Module&, const Tensors&, const Tensors&) { return Tensors{}; });
-  EXPECT_EQ(message_of([&] { m(vector_of({1})); }), "Same: a forward hook returned 0 tensor(s) in place of 1 result(s)");
+  EXPECT_EQ(message_of([&] { m(vector_of({1})); }),
+            "Same: a forward hook returned 0 tensor(s) in place of 1 result(s)");
   handle.remove();
-  handle = m->register_full_backward_hook([](Module&, const Tensors& in, const Tensors&) { return Tensors{in[0], in[0]}; });
+  handle = m->register_full_backward_hook([](Module&, const Tensors& in, const Tensors&) {
+    return Tensors{in[0], in[0]};
+  });
   EXPECT_EQ(message_of([&] { at::sum(m(vector_of({1}, true))).backward(); }),
             "Backward hook returned an invalid number of grad_input, got 2, but expected 1");
   handle.remove();
@@ -274,7 +278,10 @@ TEST(ModuleHooks, WatchedTensorsCannotBeModifiedInPlace) {
   m->register_full_backward_hook([](Module&, const Tensors&, const Tensors&) {});
   const at::Tensor x = vector_of({1, 2}, true);
   at::Tensor y = m(at::mul(x, 1));
-  EXPECT_EQ(message_of([&] { at::add_(y, 1); }).rfind("Output 0 of BackwardHookFunctionBackward is a view and is being modified inplace", 0), 0u)
+  EXPECT_EQ(message_of([&] {
+              at::add_(y, 1);
+            }).rfind("Output 0 of BackwardHookFunctionBackward is a view and is being modified inplace", 0),
+            0u)
       << message_of([&] { at::add_(y, 1); });
 }
 
@@ -293,9 +300,12 @@ TEST(ModuleHooks, AlwaysCall) {
   Log log;
   m->register_forward_hook([&](Module&, const Tensors&, const Tensors&) { log.push_back("plain"); });
   m->register_forward_hook(
-      [&](Module&, const Tensors& in, const Tensors& out) { log.push_back(std::to_string(in.size()) + std::to_string(out.size())); },
+      [&](Module&, const Tensors& in, const Tensors& out) {
+        log.push_back(std::to_string(in.size()) + std::to_string(out.size()));
+      },
       false, /*always_call=*/true);
-  m->register_forward_hook([&](Module&, const Tensors&, const Tensors&) { throw std::runtime_error("second"); }, false, true);
+  m->register_forward_hook([&](Module&, const Tensors&, const Tensors&) { throw std::runtime_error("second"); }, false,
+                           true);
   Collecting warnings;
   {
     c10::Warning::WarningHandlerGuard guard(&warnings);
@@ -304,16 +314,17 @@ TEST(ModuleHooks, AlwaysCall) {
   EXPECT_EQ(log, Log{"10"});
   ASSERT_EQ(warnings.messages.size(), 1u);
   EXPECT_EQ(warnings.messages[0],
-            "module forward hook with `always_call=True` raised an exception that was silenced as another error was raised in "
+            "module forward hook with `always_call=True` raised an exception that was silenced as another error was "
+            "raised in "
             "forward: second");
 
   // A hook that throws is not called again; those after it that ask for it are.
   Same fine;
   log.clear();
-  fine->register_forward_hook([&](Module&, const Tensors&, const Tensors&) { throw std::runtime_error("a hook failed"); }, false,
-                              true);
-  fine->register_forward_hook([&](Module&, const Tensors&, const Tensors& out) { log.push_back(std::to_string(out.size())); },
-                              false, true);
+  fine->register_forward_hook(
+      [&](Module&, const Tensors&, const Tensors&) { throw std::runtime_error("a hook failed"); }, false, true);
+  fine->register_forward_hook(
+      [&](Module&, const Tensors&, const Tensors& out) { log.push_back(std::to_string(out.size())); }, false, true);
   EXPECT_EQ(what_of([&] { fine(vector_of({1})); }), "a hook failed");
   EXPECT_EQ(log, Log{"1"});
 }
@@ -321,7 +332,8 @@ TEST(ModuleHooks, AlwaysCall) {
 TEST(ModuleHooks, GlobalOnes) {
   Log log;
   const auto name = [](Module& m) { return detail::class_name(m); };
-  RemovableHandle a = modules::register_module_forward_pre_hook([&](Module& m, const Tensors&) { log.push_back("pre " + name(m)); });
+  RemovableHandle a =
+      modules::register_module_forward_pre_hook([&](Module& m, const Tensors&) { log.push_back("pre " + name(m)); });
   RemovableHandle b = modules::register_module_forward_hook(
       [&](Module& m, const Tensors&, const Tensors&) { log.push_back("post " + name(m)); });
   Sequential net{Same(), Times(2)};
@@ -330,11 +342,11 @@ TEST(ModuleHooks, GlobalOnes) {
   a.remove();
   b.remove();
   net(vector_of({1, -9}));
-  EXPECT_EQ(log, (Log{"pre Sequential", "pre Same", "post Same", "pre Times", "post Times", "post Sequential", "own post",
-                      "own post"}));
+  EXPECT_EQ(log, (Log{"pre Sequential", "pre Same", "post Same", "pre Times", "post Times", "post Sequential",
+                      "own post", "own post"}));
   log.clear();
-  RemovableHandle c =
-      modules::register_module_full_backward_pre_hook([&](Module& m, const Tensors&) { log.push_back("back pre " + name(m)); });
+  RemovableHandle c = modules::register_module_full_backward_pre_hook(
+      [&](Module& m, const Tensors&) { log.push_back("back pre " + name(m)); });
   RemovableHandle d = modules::register_module_full_backward_hook(
       [&](Module& m, const Tensors&, const Tensors&) { log.push_back("back " + name(m)); });
   Times times(2);
@@ -381,15 +393,20 @@ TEST(ModuleHooks, BackwardWithoutInputsThatNeedIt) {
   }
   EXPECT_EQ(calls, 1);
   ASSERT_EQ(warnings.messages.size(), 1u);
-  EXPECT_EQ(warnings.messages[0].rfind("Full backward hook is firing when gradients are computed with respect to module outputs", 0), 0u);
+  EXPECT_EQ(warnings.messages[0].rfind(
+                "Full backward hook is firing when gradients are computed with respect to module outputs", 0),
+            0u);
   handle.remove();
   m->register_full_backward_hook([&](Module&, const Tensors&, const Tensors& out) { return out; });
   EXPECT_EQ(message_of([&] { at::sum(m(vector_of({1}))).backward(); }),
-            "Backward hook for Modules where no input requires gradient should always return None or None for all gradients.");
+            "Backward hook for Modules where no input requires gradient should always return None or None for all "
+            "gradients.");
 }
 
 struct SplitImpl : Module {
-  std::tuple<at::Tensor, at::Tensor> forward(const at::Tensor& x, const at::Tensor& y) { return {at::mul(x, 2), at::mul(y, 3)}; }
+  std::tuple<at::Tensor, at::Tensor> forward(const at::Tensor& x, const at::Tensor& y) {
+    return {at::mul(x, 2), at::mul(y, 3)};
+  }
 };
 TORCH_MODULE(Split);
 
@@ -444,7 +461,8 @@ TEST(ModuleHooks, NothingIsWatchedWithoutRecording) {
 TEST(ModuleHooks, ClonesHaveTheirOwn) {
   Times m(2);
   Module* seen = nullptr;
-  RemovableHandle handle = m->register_forward_hook([&](Module& self, const Tensors&, const Tensors&) { seen = &self; });
+  RemovableHandle handle =
+      m->register_forward_hook([&](Module& self, const Tensors&, const Tensors&) { seen = &self; });
   auto copy = std::dynamic_pointer_cast<TimesImpl>(m->clone());
   Sequential net(m);
   auto net_copy = std::dynamic_pointer_cast<SequentialImpl>(net->clone());

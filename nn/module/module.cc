@@ -383,7 +383,7 @@ std::string class_name(const Module& module) {
 }
 
 // Defined where archives are (//utils/serialize), so that a program without archives links none.
-[[gnu::weak]] void save_module(const Module& module, serialize::OutputArchive& archive);
+[[gnu::weak]] void save_module(Module& module, serialize::OutputArchive& archive);
 [[gnu::weak]] void load_module(Module& module, serialize::InputArchive& archive);
 
 }  // namespace detail
@@ -391,7 +391,7 @@ std::string class_name(const Module& module) {
 void Module::save(serialize::OutputArchive& archive) const {
   TORCH_CHECK(detail::save_module != nullptr,
               "Module::save: archives are not linked; add //utils/serialize:module_archive");
-  detail::save_module(*this, archive);
+  detail::save_module(const_cast<Module&>(*this), archive);
 }
 
 void Module::load(serialize::InputArchive& archive) {

@@ -3,10 +3,10 @@
 //   torch::nn::call_module(*net, x)   // as a holder's `net(x)`: with the hooks of the module
 //   net->forward(x)                   // forward itself, without its hooks (those of the modules it calls do run)
 //
-// A program in which nobody registers a hook pays one comparison a call. Hooks see arguments and results flattened to lists
-// of tensors: those in tuples, pairs, vectors, arrays, optionals and maps have an entry each, in order, and whatever holds no
-// tensor has one entry that is undefined. A class of one's own with tensors inside takes part if it has a member
-// `template <typename F> void for_each_tensor(const F& f)` that calls f(tensor) for each.
+// A program in which nobody registers a hook pays one comparison a call. Hooks see arguments and results flattened to
+// lists of tensors: those in tuples, pairs, vectors, arrays, optionals and maps have an entry each, in order, and
+// whatever holds no tensor has one entry that is undefined. A class of one's own with tensors inside takes part if it
+// has a member `template <typename F> void for_each_tensor(const F& f)` that calls f(tensor) for each.
 #pragma once
 
 #include <array>
@@ -90,7 +90,9 @@ concept WalksItself = requires(T& value) {
   value.for_each_tensor([](at::Tensor&) {});
 };
 template <typename T>
-concept Map = requires { typename T::mapped_type; };
+concept Map = requires {
+  typename T::mapped_type;
+};
 
 template <typename T>
 struct TensorsOf {
@@ -233,9 +235,9 @@ class HookedForward final : public HookedCall {
   }
 
  private:
-  using Stored = std::conditional_t<std::is_void_v<R>, bool,
-                                    std::conditional_t<std::is_reference_v<R>, std::remove_reference_t<R>*,
-                                                       std::remove_cv_t<R>>>;
+  using Stored =
+      std::conditional_t<std::is_void_v<R>, bool,
+                         std::conditional_t<std::is_reference_v<R>, std::remove_reference_t<R>*, std::remove_cv_t<R>>>;
   M& module_;
   std::tuple<KeptArgument<Args>...> arguments_;
   std::optional<Stored> result_;

@@ -32,8 +32,8 @@ std::vector<Hook<F>> hooks_for(const Module& module, HookList<F> ModuleHooks::*k
 }
 
 void check_count(const Module& module, const char* hook, const char* what, size_t got, size_t expected) {
-  TORCH_CHECK(got == expected, class_name(module), ": a ", hook, " returned ", got, " tensor(s) in place of ", expected, " ",
-              what);
+  TORCH_CHECK(got == expected, class_name(module), ": a ", hook, " returned ", got, " tensor(s) in place of ", expected,
+              " ", what);
 }
 
 // One call of a module with its hooks.
@@ -105,10 +105,11 @@ class Run {
       try {
         run_hook(hooks_[next_]);
       } catch (const std::exception& e) {
-        TORCH_WARN(next_ < global_ ? "global module" : "module",
-                   " forward hook with `always_call=True` raised an exception that was silenced as another error was raised "
-                   "in forward: ",
-                   e.what());
+        TORCH_WARN(
+            next_ < global_ ? "global module" : "module",
+            " forward hook with `always_call=True` raised an exception that was silenced as another error was raised "
+            "in forward: ",
+            e.what());
       } catch (...) {
         TORCH_WARN("a module's forward hook with `always_call=True` threw, while another error was raised in forward");
       }

@@ -9,13 +9,13 @@
 //   net(x);
 //   handle.remove();
 //
-// Arguments, results and their gradients are flattened to lists (module_call.h). A hook returns nothing, or what replaces the
-// tensors it was shown: a list of as many, a tuple, an optional of those, or one tensor. An undefined tensor alone, or an
-// empty optional, replaces nothing.
+// Arguments, results and their gradients are flattened to lists (module_call.h). A hook returns nothing, or what
+// replaces the tensors it was shown: a list of as many, a tuple, an optional of those, or one tensor. An undefined
+// tensor alone, or an empty optional, replaces nothing.
 //
 // Hooks run in the order of registration, those for all modules first; `prepend` puts one before the others. A hook may
-// remove itself or others while it runs: calls under way still see those they began with. Registering and removing is not to
-// be done while other threads call the module; hooks for all modules may be registered at any time.
+// remove itself or others while it runs: calls under way still see those they began with. Registering and removing is
+// not to be done while other threads call the module; hooks for all modules may be registered at any time.
 #pragma once
 
 #include <cstdint>
@@ -71,9 +71,9 @@ using BackwardPreHook = std::function<Replacement(Module&, const Tensors& grad_o
 using BackwardHook = std::function<Replacement(Module&, const Tensors& grad_inputs, const Tensors& grad_outputs)>;
 using StateDictPreHook = std::function<void(Module&, const std::string& prefix, bool keep_vars)>;
 using StateDictPostHook = std::function<void(Module&, StateDict& state, const std::string& prefix)>;
-using LoadPreHook = std::function<void(Module&, StateDict& state, const std::string& prefix, bool strict,
-                                       std::vector<std::string>& missing_keys, std::vector<std::string>& unexpected_keys,
-                                       std::vector<std::string>& error_msgs)>;
+using LoadPreHook = std::function<void(
+    Module&, StateDict& state, const std::string& prefix, bool strict, std::vector<std::string>& missing_keys,
+    std::vector<std::string>& unexpected_keys, std::vector<std::string>& error_msgs)>;
 using LoadPostHook = std::function<void(Module&, IncompatibleKeys& keys)>;
 using TensorRegistrationHook = std::function<at::Tensor(Module&, const std::string& name, const at::Tensor&)>;
 using ModuleRegistrationHook =

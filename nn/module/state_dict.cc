@@ -31,7 +31,9 @@ std::string listed(const std::vector<std::string>& keys) {
   return text + "]";
 }
 
-std::string python_size(at::IntArrayRef sizes) { return c10::str("torch.Size(", sizes, ")"); }
+std::string python_size(at::IntArrayRef sizes) {
+  return c10::str("torch.Size(", sizes, ")");
+}
 
 void gather(Module& m, StateDict& state, const std::string& prefix, bool keep_vars) {
   state.versions.insert(prefix.substr(0, prefix.empty() ? 0 : prefix.size() - 1), m.state_dict_version());
@@ -46,7 +48,8 @@ void gather(Module& m, StateDict& state, const std::string& prefix, bool keep_va
   for (const auto& item : ModuleAccess::buffers(m)) {
     if (ModuleAccess::is_persistent(m, item.key())) put(item.key(), item.value());
   }
-  if (c10::IValue extra = m.get_extra_state(); !extra.isNone()) state.extra_state.insert(prefix + kExtraState, std::move(extra));
+  if (c10::IValue extra = m.get_extra_state(); !extra.isNone())
+    state.extra_state.insert(prefix + kExtraState, std::move(extra));
   for (const auto& child : ModuleAccess::children(m)) {
     if (child.value() != nullptr) gather(*child.value(), state, prefix + child.key() + ".", keep_vars);
   }
@@ -67,7 +70,8 @@ class Loader {
     if (in_order || (errors_.empty() && has_post_hooks_)) run();
     if (has_post_hooks_) run_post_hooks(m);
     if (strict) add_key_errors();
-    TORCH_CHECK(errors_.empty(), "Error(s) in loading state_dict for ", class_name(m), ":\n\t", c10::Join("\n\t", errors_));
+    TORCH_CHECK(errors_.empty(), "Error(s) in loading state_dict for ", class_name(m), ":\n\t",
+                c10::Join("\n\t", errors_));
     return std::move(keys_);
   }
 
@@ -170,9 +174,10 @@ class Loader {
       try {
         run(copy);
       } catch (const std::exception& e) {
-        errors_.push_back(c10::str("While copying the parameter named \"", copy.name, "\", whose dimensions in the model are ",
-                                   python_size(copy.to.sizes()), " and whose dimensions in the checkpoint are ",
-                                   python_size(copy.from.sizes()), ", an exception occurred : ", e.what(), "."));
+        errors_.push_back(c10::str("While copying the parameter named \"", copy.name,
+                                   "\", whose dimensions in the model are ", python_size(copy.to.sizes()),
+                                   " and whose dimensions in the checkpoint are ", python_size(copy.from.sizes()),
+                                   ", an exception occurred : ", e.what(), "."));
       }
     }
     for (const Extra& extra : extras_) extra.module->set_extra_state(state_.extra_state[extra.name]);
@@ -185,9 +190,11 @@ class Loader {
       return;
     }
     if (copy.to.is_meta() && !copy.from.is_meta()) {
-      TORCH_WARN("for ", copy.name, ": copying from a non-meta parameter in the checkpoint to a meta parameter in the current "
-                 "model, which is a no-op. (Did you mean to pass `assign=True` to assign items in the state dictionary to "
-                 "their corresponding key in the module instead of copying them in place?)");
+      TORCH_WARN(
+          "for ", copy.name,
+          ": copying from a non-meta parameter in the checkpoint to a meta parameter in the current "
+          "model, which is a no-op. (Did you mean to pass `assign=True` to assign items in the state dictionary to "
+          "their corresponding key in the module instead of copying them in place?)");
       return;
     }
     at::Tensor to = copy.to;
@@ -205,7 +212,8 @@ class Loader {
 
   void add_key_errors() {
     if (!keys_.unexpected_keys.empty()) {
-      errors_.insert(errors_.begin(), c10::str("Unexpected key(s) in state_dict: ", quoted(keys_.unexpected_keys), ". "));
+      errors_.insert(errors_.begin(),
+                     c10::str("Unexpected key(s) in state_dict: ", quoted(keys_.unexpected_keys), ". "));
     }
     if (!keys_.missing_keys.empty()) {
       errors_.insert(errors_.begin(), c10::str("Missing key(s) in state_dict: ", quoted(keys_.missing_keys), ". "));

@@ -91,13 +91,16 @@ void fill(const at::Tensor& t, double value) {
   at::Tensor target = t;
   at::fill_(target, value);
 }
-double total(const at::Tensor& t) { return at::item(at::sum(at::detach(t))).toDouble(); }
+double total(const at::Tensor& t) {
+  return at::item(at::sum(at::detach(t))).toDouble();
+}
 
 TEST(StateDict, HoldsParametersAndPersistentBuffers) {
   Sequential net = small();
   const StateDict state = net->state_dict();
   EXPECT_EQ(state.keys(), (Keys{"0.weight", "0.bias", "1.mean", "1.count"}));
-  EXPECT_EQ(net->state_dict("model.").keys(), (Keys{"model.0.weight", "model.0.bias", "model.1.mean", "model.1.count"}));
+  EXPECT_EQ(net->state_dict("model.").keys(),
+            (Keys{"model.0.weight", "model.0.bias", "model.1.mean", "model.1.count"}));
   EXPECT_FALSE(state["0.weight"].requires_grad());
   fill(net->at<DenseImpl>(0).weight, 2);
   EXPECT_EQ(total(state["0.weight"]), 12) << "the data is shared";
@@ -137,15 +140,19 @@ TEST(StateDict, ReportsEverythingAtOnce) {
   state["0.weight"] = at::ones({2, 2});
   state["1.mean"] = at::ones({7});
   const std::string sizes =
-      "size mismatch for 0.weight: copying a param with shape torch.Size([2, 2]) from checkpoint, the shape in current model is "
-      "torch.Size([3, 2]).\n\tsize mismatch for 1.mean: copying a param with shape torch.Size([7]) from checkpoint, the shape "
+      "size mismatch for 0.weight: copying a param with shape torch.Size([2, 2]) from checkpoint, the shape in current "
+      "model is "
+      "torch.Size([3, 2]).\n\tsize mismatch for 1.mean: copying a param with shape torch.Size([7]) from checkpoint, "
+      "the shape "
       "in current model is torch.Size([2]).";
   state["1.count"] = at::full({}, 5);
   EXPECT_EQ(message_of([&] { m->load_state_dict(state, /*strict=*/false); }),
             "Error(s) in loading state_dict for Sequential:\n\t" + sizes);
   EXPECT_EQ(message_of([&] { m->load_state_dict(state); }),
-            "Error(s) in loading state_dict for Sequential:\n\tMissing key(s) in state_dict: \"0.bias\". \n\tUnexpected key(s) "
-            "in state_dict: \"extra\", \"0.more.deep\", \"1.cache\". \n\t" + sizes);
+            "Error(s) in loading state_dict for Sequential:\n\tMissing key(s) in state_dict: \"0.bias\". "
+            "\n\tUnexpected key(s) "
+            "in state_dict: \"extra\", \"0.more.deep\", \"1.cache\". \n\t" +
+                sizes);
   EXPECT_EQ(total(m->at<NormImpl>(1).count), 0) << "nothing was copied";
 }
 
@@ -182,7 +189,9 @@ TEST(StateDict, CopyingIntoAMetaModelWarns) {
     m->load_state_dict(state);
   }
   ASSERT_EQ(warnings.messages.size(), 2u);
-  EXPECT_EQ(warnings.messages[0].rfind("for weight: copying from a non-meta parameter in the checkpoint to a meta parameter", 0), 0u);
+  EXPECT_EQ(warnings.messages[0].rfind(
+                "for weight: copying from a non-meta parameter in the checkpoint to a meta parameter", 0),
+            0u);
   m->to_empty(c10::Device(c10::kCPU));
   m->load_state_dict(state);
   EXPECT_EQ(total(m->weight), 0);
@@ -355,7 +364,8 @@ TEST(Paths, GetAndSet) {
   net->replace_module("0", Norm());
   EXPECT_NE(net->ptr(0)->as<Norm>(), nullptr);
   EXPECT_EQ(message_of([&] { outer->set_submodule("", other); }), "Cannot set the submodule without a target name!");
-  EXPECT_EQ(message_of([&] { outer->set_submodule("0.7", other, /*strict=*/true); }), "Sequential has no attribute `7`");
+  EXPECT_EQ(message_of([&] { outer->set_submodule("0.7", other, /*strict=*/true); }),
+            "Sequential has no attribute `7`");
   ModuleList list(Dense(1, 1));
   list->set_submodule("0", other);
   list->set_submodule("1", Norm());

@@ -10,6 +10,8 @@
 
 #include "aten/core/empty.h"
 #include "c10/testing/files.h"
+#include "utils/serialize/archive_format.h"
+#include "utils/serialize/safetensors.h"
 
 namespace torch::serialize {
 namespace {
@@ -98,7 +100,9 @@ TEST(Archive, NestsLikeAStateDict) {
   in.read("layer", nested);
   EXPECT_THAT(nested.keys(), ElementsAre("step", "weight"));
   EXPECT_THAT(nested.tensor_names(), ElementsAre("weight"));
-  EXPECT_THAT(nested.value_names(), ElementsAre(std::make_pair(std::string("step"), 'i')));
+  ASSERT_EQ(nested.values().size(), 1u);
+  EXPECT_EQ(nested.values()[0].first, "step");
+  EXPECT_EQ(nested.values()[0].second.toInt(), 3);
   EXPECT_THAT(in.tensor_names(), ::testing::UnorderedElementsAre("layer.weight", "bias"));
   at::Tensor w;
   nested.read("weight", w);
@@ -174,6 +178,57 @@ TEST(SaveAndLoad, TensorsAndLists) {
   EXPECT_THROW(torch::load(u, std::string("/no/such/file")), IoError);
 }
 
+TEST(Archive, ValuesOfAnyKind) {
+  OutputArchive out;
+  out.write("none", c10::IValue());
+  out.write("list", std::vector<bool>{true, false});
+  out.write("text", c10::IValue("t"));
+  out.write("tensor", c10::IValue(floats({3})));
+  out("number", 4);
+  InputArchive in = reread(out);
+  c10::IValue value = 5;
+  in.read("none", value);
+  EXPECT_TRUE(value.isNone());
+  in.read("list", value);
+  EXPECT_EQ(value.toBoolList(), (std::vector<bool>{true, false}));
+  in("text", value);
+  EXPECT_EQ(value.toStringRef(), "t");
+  in.read("tensor", value);
+  EXPECT_EQ(value.toTensor().data_ptr<float>()[0], 3);
+  in.read("number", value);
+  EXPECT_EQ(value.toInt(), 4);
+  EXPECT_FALSE(in.try_read("zz", value));
+  EXPECT_THROW(in.read("zz", value), c10::Error);
+  OutputArchive odd;
+  odd.write("device", c10::IValue(c10::Device(c10::kCPU)));
+  EXPECT_THROW(odd.to_bytes(), c10::TypeError);
+}
+
+TEST(Archive, ReadsStreamsFromWhereTheyStand) {
+  OutputArchive out;
+  out.write("t", floats({1, 2}));
+  std::stringstream stream;
+  stream << "before";
+  out.save_to(stream);
+  char before[6];
+  stream.read(before, 6);
+  InputArchive in;
+  in.load_from(stream);
+  at::Tensor t;
+  in.read("t", t);
+  EXPECT_EQ(t.data_ptr<float>()[1], 2);
+}
+
+TEST(Archive, FormatsAreKnownByTheirFirstBytes) {
+  const std::string bytes = OutputArchive().to_bytes();
+  ASSERT_EQ(archive_formats().size(), 1u);
+  EXPECT_EQ(archive_formats()[0]->name(), "safetensors");
+  EXPECT_TRUE(archive_formats()[0]->recognises(bytes));
+  EXPECT_FALSE(archive_formats()[0]->recognises("PK\x03\x04 a zip file"));
+  InputArchive in;
+  EXPECT_THROW(in.load_from("PK\x03\x04 a zip file", 16), FormatError);
+}
+
 TEST(Archive, KeysComeOnce) {
   OutputArchive out;
   out.write("a", floats({1}));
@@ -184,6 +239,7 @@ TEST(Archive, KeysComeOnce) {
   values.write("a", int64_t{1});
   EXPECT_THROW(values.to_bytes(), c10::ValueError);
   EXPECT_THROW(values.write("t", at::Tensor()), c10::ValueError);
+  EXPECT_THROW(values.write("t", values), c10::ValueError);
   EXPECT_THROW(InputArchive().keys(), c10::Error);
 }
 
