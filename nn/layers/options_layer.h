@@ -15,7 +15,8 @@ class StatelessLayer : public Cloneable<Derived> {
   void reset() override {}
 };
 
-// A layer that is its options and a forward: made of options, or of what makes options (Softmax(1), Threshold(0.1, 20)).
+// A layer that is its options and a forward: made of options, or of what makes options (Softmax(1), Threshold(0.1,
+// 20)).
 template <typename Derived, typename Options>
 class OptionsLayer : public StatelessLayer<Derived> {
  public:

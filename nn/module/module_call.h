@@ -266,8 +266,10 @@ class HookSet {
   virtual std::shared_ptr<HookSet> copy() const = 0;
 };
 
+// Apart from the call without hooks, which then stays as small as it was.
 template <typename R, typename M, typename... Args>
 [[gnu::noinline, gnu::cold]] R call_with_hooks(const HookRunner& runner, M& module, Args&&... args) {
+  if (!runner.has_call_hooks(module)) return module.forward(std::forward<Args>(args)...);
   HookedForward<M, R, Args...> call(module, std::forward<Args>(args)...);
   runner.run(module, call);
   return call.result();
@@ -282,7 +284,7 @@ auto call_module(M& module, Args&&... args) -> decltype(module.forward(std::forw
   using R = decltype(module.forward(std::forward<Args>(args)...));
   if constexpr (std::is_void_v<R> || std::is_reference_v<R> || std::is_move_constructible_v<R>) {
     const detail::HookRunner* const runner = detail::hook_runner.load(std::memory_order_acquire);
-    if (runner != nullptr && runner->has_call_hooks(module)) [[unlikely]] {
+    if (runner != nullptr) [[unlikely]] {
       return detail::call_with_hooks<R>(*runner, module, std::forward<Args>(args)...);
     }
   }

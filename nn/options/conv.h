@@ -22,25 +22,25 @@ using conv_padding_t = std::variant<ExpandingArray<D>, enumtype::kValid, enumtyp
 }  // namespace detail
 
 // The arguments of every convolution; a braced list or number is a padding, too.
-#define KD_CONVOLUTION_ARGUMENTS                                                  \
-  TORCH_ARG(ExpandingArray<D>, stride) = 1;                                       \
-  TORCH_ARG(padding_t, padding) = ExpandingArray<D>(0);                           \
-                                                                                  \
- public:                                                                          \
-  auto padding(std::initializer_list<int64_t> list)->decltype(*this) {            \
-    return padding(padding_t(ExpandingArray<D>(list)));                           \
-  }                                                                               \
-                                                                                  \
-  TORCH_ARG(ExpandingArray<D>, dilation) = 1;                                     \
+#define KD_CONVOLUTION_ARGUMENTS                                       \
+  TORCH_ARG(ExpandingArray<D>, stride) = 1;                            \
+  TORCH_ARG(padding_t, padding) = ExpandingArray<D>(0);                \
+                                                                       \
+ public:                                                               \
+  auto padding(std::initializer_list<int64_t> list)->decltype(*this) { \
+    return padding(padding_t(ExpandingArray<D>(list)));                \
+  }                                                                    \
+                                                                       \
+  TORCH_ARG(ExpandingArray<D>, dilation) = 1;                          \
   TORCH_ARG(int64_t, groups) = 1
 
 // And of every convolution module.
-#define KD_CONVOLUTION_MODULE_ARGUMENTS           \
-  TORCH_ARG(int64_t, in_channels);                \
-  TORCH_ARG(int64_t, out_channels);               \
-  TORCH_ARG(ExpandingArray<D>, kernel_size);      \
-  KD_CONVOLUTION_ARGUMENTS;                       \
-  TORCH_ARG(bool, bias) = true;                   \
+#define KD_CONVOLUTION_MODULE_ARGUMENTS      \
+  TORCH_ARG(int64_t, in_channels);           \
+  TORCH_ARG(int64_t, out_channels);          \
+  TORCH_ARG(ExpandingArray<D>, kernel_size); \
+  KD_CONVOLUTION_ARGUMENTS;                  \
+  TORCH_ARG(bool, bias) = true;              \
   TORCH_ARG(padding_mode_t, padding_mode) = kZeros
 
 namespace detail {

@@ -101,8 +101,12 @@ void OutputArchive::write_file(const std::string& path, bool checksum) const {
   file.commit();
 }
 
-void OutputArchive::save_to(const std::string& path) const { write_file(path, /*checksum=*/false); }
-void OutputArchive::save_with_checksum(const std::string& path) const { write_file(path, /*checksum=*/true); }
+void OutputArchive::save_to(const std::string& path) const {
+  write_file(path, /*checksum=*/false);
+}
+void OutputArchive::save_with_checksum(const std::string& path) const {
+  write_file(path, /*checksum=*/true);
+}
 
 void OutputArchive::save_to(const std::function<size_t(const void*, size_t)>& writer) const {
   FunctionSink sink(writer);

@@ -23,7 +23,8 @@ void InputArchive::load_from(std::istream& stream, std::optional<c10::Device> de
   }
   stream.clear();
   char piece[1 << 14];
-  while (stream.read(piece, sizeof piece) || stream.gcount() > 0) bytes.append(piece, static_cast<size_t>(stream.gcount()));
+  while (stream.read(piece, sizeof piece) || stream.gcount() > 0)
+    bytes.append(piece, static_cast<size_t>(stream.gcount()));
   load_bytes(std::move(bytes), device);
 }
 

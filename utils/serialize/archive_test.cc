@@ -11,15 +11,16 @@
 #include "aten/core/empty.h"
 #include "c10/testing/files.h"
 #include "utils/serialize/archive_format.h"
+#include "utils/serialize/counting_allocator.h"
 #include "utils/serialize/safetensors.h"
 
 namespace torch::serialize {
 namespace {
 
+using c10::ScalarType;
+using c10::testing::fresh_folder;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using c10::testing::fresh_folder;
-using c10::ScalarType;
 
 at::Tensor floats(std::initializer_list<float> values) {
   at::Tensor t = at::empty_contiguous({static_cast<int64_t>(values.size())}, ScalarType::Float);
@@ -217,6 +218,47 @@ TEST(Archive, ReadsStreamsFromWhereTheyStand) {
   at::Tensor t;
   in.read("t", t);
   EXPECT_EQ(t.data_ptr<float>()[1], 2);
+}
+
+// A stream that cannot say how long it is.
+class Pipe : public std::streambuf {
+ public:
+  explicit Pipe(std::string bytes) : bytes_(std::move(bytes)) {
+    setg(bytes_.data(), bytes_.data(), bytes_.data() + bytes_.size());
+  }
+
+ private:
+  std::string bytes_;
+};
+
+TEST(Archive, ReadingAllocatesAtMostFourTimesTheFile) {
+  OutputArchive large, many;
+  at::Tensor t = at::empty_contiguous({1 << 18}, ScalarType::Float);
+  std::fill_n(t.data_ptr<float>(), t.numel(), 1.0f);
+  large.write("t", t);
+  for (int i = 0; i < 3000; ++i) many.write("layer." + std::to_string(i) + ".weight", floats({1}));
+  for (const OutputArchive* archive : {&large, &many}) {
+    const std::string bytes = archive->to_bytes();
+    const auto check = [&](const char* from, const auto& load) {
+      InputArchive in;
+      const size_t before = testing::reset_allocation_counts();
+      load(in);
+      at::Tensor read;
+      in.read(archive == &large ? "t" : "layer.2.weight", read);
+      EXPECT_LE(testing::allocation_counts().peak - before, 4 * bytes.size()) << from;
+    };
+    check("memory", [&](InputArchive& in) { in.load_from(bytes.data(), bytes.size()); });
+    std::stringstream stream(bytes);
+    check("a stream", [&](InputArchive& in) { in.load_from(stream); });
+    Pipe pipe(bytes);
+    std::istream endless(&pipe);
+    ASSERT_EQ(endless.tellg(), std::istream::pos_type(-1));
+    check("a pipe", [&](InputArchive& in) { in.load_from(endless); });
+    check("functions", [&](InputArchive& in) {
+      in.load_from([&](uint64_t at, void* out, size_t n) { return bytes.copy(static_cast<char*>(out), n, at); },
+                   [&] { return bytes.size(); });
+    });
+  }
 }
 
 TEST(Archive, FormatsAreKnownByTheirFirstBytes) {

@@ -3,7 +3,8 @@
 // An optimizer of one's own is saved as libtorch's are, if its options and states say how:
 //
 //   void MyOptions::serialize(torch::serialize::OutputArchive& archive) const { _TORCH_OPTIM_SERIALIZE_TORCH_ARG(lr); }
-//   void MyOptions::serialize(torch::serialize::InputArchive& archive) { _TORCH_OPTIM_DESERIALIZE_TORCH_ARG(double, lr); }
+//   void MyOptions::serialize(torch::serialize::InputArchive& archive) { _TORCH_OPTIM_DESERIALIZE_TORCH_ARG(double,
+//   lr); }
 //   // MyParamState the same way; and in class My : public torch::optim::Optimizer
 //   void save(torch::serialize::OutputArchive& archive) const override { serialize(*this, archive); }
 //   void load(torch::serialize::InputArchive& archive) override { serialize(*this, archive); }
@@ -45,7 +46,8 @@ namespace detail {
 using MakeState = std::unique_ptr<OptimizerParamState> (*)();
 using MakeOptions = std::unique_ptr<OptimizerOptions> (*)();
 void write_optimizer(serialize::OutputArchive& archive, const Optimizer& optimizer);
-void read_optimizer(serialize::InputArchive& archive, Optimizer& optimizer, MakeState make_state, MakeOptions make_options);
+void read_optimizer(serialize::InputArchive& archive, Optimizer& optimizer, MakeState make_state,
+                    MakeOptions make_options);
 
 template <typename T>
 struct is_tuple : std::false_type {};
@@ -58,8 +60,8 @@ struct is_list<std::deque<T>> : std::true_type {};
 template <>
 struct is_list<std::vector<at::Tensor>> : std::true_type {};
 
-// Fields of options and states: what an IValue holds, tuples of numbers, lists of tensors, optional ones. Undefined tensors and
-// empty optionals are left out, and read as such.
+// Fields of options and states: what an IValue holds, tuples of numbers, lists of tensors, optional ones. Undefined
+// tensors and empty optionals are left out, and read as such.
 template <typename T>
 void write_field(serialize::OutputArchive& archive, const std::string& name, const T& value) {
   if constexpr (std::is_same_v<T, at::Tensor>) {
@@ -90,8 +92,8 @@ bool read_field(const serialize::InputArchive& archive, const std::string& name,
   } else if constexpr (is_tuple<T>::value) {
     std::vector<double> numbers;
     if (!archive.try_read(name, numbers)) return false;
-    TORCH_CHECK_VALUE(numbers.size() == std::tuple_size_v<T>, "archive: '", name, "' holds ", numbers.size(), " numbers, not ",
-                      std::tuple_size_v<T>);
+    TORCH_CHECK_VALUE(numbers.size() == std::tuple_size_v<T>, "archive: '", name, "' holds ", numbers.size(),
+                      " numbers, not ", std::tuple_size_v<T>);
     size_t i = 0;
     std::apply([&](auto&... x) { ((x = static_cast<std::decay_t<decltype(x)>>(numbers[i++])), ...); }, value);
   } else if constexpr (is_list<T>::value) {
@@ -124,14 +126,17 @@ template <typename T>
 T read_field(const serialize::InputArchive& archive, const std::string& name) {
   T value{};
   const bool found = read_field(archive, name, value);
-  constexpr bool kMayBeAbsent = std::is_same_v<T, at::Tensor> || requires { value.has_value(); };
+  constexpr bool kMayBeAbsent = std::is_same_v<T, at::Tensor> || requires {
+    value.has_value();
+  };
   TORCH_CHECK(found || kMayBeAbsent, "No such serialized value '", name, "'");
   return value;
 }
 
 }  // namespace detail
 
-// An optimizer whose options and states have serialize() functions. Reading makes everything anew before anything changes.
+// An optimizer whose options and states have serialize() functions. Reading makes everything anew before anything
+// changes.
 template <typename ParamState, typename Options>
 void serialize(torch::serialize::OutputArchive& archive, const Optimizer& optimizer) {
   detail::write_optimizer(archive, optimizer);

@@ -131,7 +131,8 @@ TEST(OptimizerArchive, OptimizersOfOnesOwn) {
   mine::Signum fewer({parameter(0)}, mine::SignumOptions(1));
   stream.clear();
   stream.seekg(0);
-  EXPECT_EQ(message_of([&] { torch::load(fewer, stream); }).rfind("loaded state dict contains a parameter group", 0), 0u);
+  EXPECT_EQ(message_of([&] { torch::load(fewer, stream); }).rfind("loaded state dict contains a parameter group", 0),
+            0u);
   EXPECT_TRUE(fewer.state().empty());
 }
 

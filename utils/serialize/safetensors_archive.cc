@@ -11,7 +11,8 @@
 namespace torch::serialize {
 namespace {
 
-// Values are metadata: "value.KEY" = kind, ':', text. Kinds: i, f, b, s, n (None), I, F, B (lists), a (an empty archive).
+// Values are metadata: "value.KEY" = kind, ':', text. Kinds: i, f, b, s, n (None), I, F, B (lists), a (an empty
+// archive).
 constexpr std::string_view kValuePrefix = "value.";
 
 // Exact, and without locale.
@@ -151,7 +152,8 @@ class SafetensorsArchive final : public ArchiveReader {
     if (recursive) return out;
     const auto order = [](const ArchiveKey& k) { return std::tie(k.name, k.kind); };
     std::sort(out.begin(), out.end(), [&](const ArchiveKey& a, const ArchiveKey& b) { return order(a) < order(b); });
-    out.erase(std::unique(out.begin(), out.end(), [&](const ArchiveKey& a, const ArchiveKey& b) { return order(a) == order(b); }),
+    out.erase(std::unique(out.begin(), out.end(),
+                          [&](const ArchiveKey& a, const ArchiveKey& b) { return order(a) == order(b); }),
               out.end());
     return out;
   }
@@ -181,7 +183,8 @@ class SafetensorsArchive final : public ArchiveReader {
  private:
   static constexpr std::string_view kEmptyArchive = "a:";
 
-  static void add(std::string_view name, std::string_view prefix, EntryKind kind, bool recursive, std::vector<ArchiveKey>& out) {
+  static void add(std::string_view name, std::string_view prefix, EntryKind kind, bool recursive,
+                  std::vector<ArchiveKey>& out) {
     if (!name.starts_with(prefix)) return;
     name.remove_prefix(prefix.size());
     const size_t dot = recursive ? name.npos : name.find('.');
