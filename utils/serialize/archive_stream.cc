@@ -1,6 +1,5 @@
 // Apart from archive.cc, so that a program that uses no streams links none.
 #include <istream>
-#include <iterator>
 #include <ostream>
 
 #include "utils/serialize/archive.h"
@@ -16,8 +15,17 @@ void OutputArchive::save_to(std::ostream& stream) const {
 }
 
 void InputArchive::load_from(std::istream& stream, std::optional<c10::Device> device) {
-  const std::string bytes{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-  load_from(bytes.data(), bytes.size(), device);
+  std::string bytes;
+  const std::istream::pos_type begin = stream.tellg();
+  if (begin != std::istream::pos_type(-1) && stream.seekg(0, std::ios::end)) {
+    bytes.reserve(static_cast<size_t>(stream.tellg() - begin));
+    stream.seekg(begin);
+  }
+  stream.clear();
+  char piece[1 << 14];
+  while (stream.read(piece, sizeof piece) || stream.gcount() > 0)
+    bytes.append(piece, static_cast<size_t>(stream.gcount()));
+  load_bytes(std::move(bytes), device);
 }
 
 }  // namespace torch::serialize

@@ -90,25 +90,20 @@ class FileSink : public Sink {
 
 }  // namespace
 
-File::File(const std::string& path, const Limits& limits) : source_(std::make_shared<Source>()) {
-  source_->file = serialize::MappedFile(path);
-  source_->base = source_->file.data();
-  source_->origin = path;
+File::File(const std::string& path, const Limits& limits) : File(std::make_shared<serialize::FileBytes>(path), limits) {}
+
+File::File(std::shared_ptr<serialize::FileBytes> bytes, const Limits& limits) : source_(std::make_shared<Source>()) {
+  source_->bytes = std::move(bytes);
   try {
-    source_->header = Header::parse(source_->file.bytes(), limits);
+    source_->header = Header::parse(source_->bytes->view(), limits);
   } catch (FormatError& e) {
-    e.add_context(path);
+    e.add_context(source_->bytes->origin());
     throw;
   }
 }
 
 File File::from_bytes(std::string bytes, const Limits& limits) {
-  auto source = std::make_shared<Source>();
-  source->bytes = std::move(bytes);
-  source->base = source->bytes.data();
-  source->origin = "memory";
-  source->header = Header::parse(source->bytes, limits);
-  return File(std::move(source));
+  return File(std::make_shared<serialize::FileBytes>(std::move(bytes), "memory"), limits);
 }
 
 std::vector<std::string> File::keys() const {
@@ -120,7 +115,7 @@ std::vector<std::string> File::keys() const {
 
 size_t File::index_of(std::string_view name) const {
   const int64_t index = source_->header.find(name);
-  TORCH_CHECK_INDEX(index >= 0, "safetensors: ", source_->origin, " has no tensor \"", name, "\"");
+  TORCH_CHECK_INDEX(index >= 0, "safetensors: ", source_->bytes->origin(), " has no tensor \"", name, "\"");
   return static_cast<size_t>(index);
 }
 
@@ -137,7 +132,7 @@ at::Tensor File::get(std::string_view name) const {
   const ScalarType dtype = scalar_type_of(source_->header, info);
   const std::vector<int64_t> sizes = sizes_of(source_->header, info);
   if (info.bytes == 0) return at::empty_contiguous(sizes, dtype);
-  char* data = source_->base + source_->header.data_offset() + info.begin;
+  char* data = source_->bytes->data() + source_->header.data_offset() + info.begin;
   if (dtype == ScalarType::Bool) {
     for (uint64_t i = 0; i < info.bytes; ++i) {
       if (static_cast<unsigned char>(data[i]) > 1) {
@@ -178,11 +173,11 @@ NamedTensors load_file(const std::string& path) {
 }
 
 void File::verify_checksum() const {
-  const std::string_view all(source_->base, source_->file.size() + source_->bytes.size());
+  const std::string_view all = source_->bytes->view();
   std::string_view stored;
   if (!source_->header.find_metadata(kChecksumKey, &stored) || stored.size() != kNoChecksum.size() ||
       stored.data() < all.data() || stored.data() >= all.data() + all.size()) {
-    serialize::throw_format_error(c10::str("safetensors: ", source_->origin, " has no checksum"));
+    serialize::throw_format_error(c10::str("safetensors: ", source_->bytes->origin(), " has no checksum"));
   }
   const size_t at = static_cast<size_t>(stored.data() - all.data());
   uint32_t crc = serialize::crc32c(0, all.data(), at);
@@ -191,7 +186,7 @@ void File::verify_checksum() const {
   char text[9];
   std::snprintf(text, sizeof text, "%08x", static_cast<unsigned>(crc));
   if (stored != text) {
-    serialize::throw_format_error(c10::str("safetensors: ", source_->origin, " is damaged: its checksum is ", text,
+    serialize::throw_format_error(c10::str("safetensors: ", source_->bytes->origin(), " is damaged: its checksum is ", text,
                                            " where ", stored, " is stored"));
   }
 }
