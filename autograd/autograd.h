@@ -59,4 +59,10 @@ Tensor::hook_position Tensor::register_hook(Hook&& hook) const {
   }
 }
 
+template <class Hook>
+auto Tensor::register_post_accumulate_grad_hook(Hook&& hook) const {
+  return torch::autograd::register_post_accumulate_grad_hook(
+      *this, torch::autograd::PostAccumulateHook(std::forward<Hook>(hook)));
+}
+
 }  // namespace at

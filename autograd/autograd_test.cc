@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "aten/aten.h"
+#include "autograd/engine/saved_tensor_hooks.h"
 #include "autograd/engine/generic_node.h"
 #include "autograd/engine/record.h"
 #include "autograd/function/custom_function.h"
@@ -468,6 +469,54 @@ TEST(Engine, ADiamondIsVisitedOncePerNode) {
   EXPECT_EQ(numbers(x.grad())[0], std::ldexp(1.0, 60));
 }
 
+// Its backward runs the backward of another one, `depth` times over.
+struct Nested : Function<Nested> {
+  static Tensor forward(AutogradContext* ctx, const Tensor& x, int64_t depth) {
+    ctx->saved_data["depth"] = depth;
+    return at::mul(x, 2);
+  }
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const int64_t depth = ctx->saved_data["depth"].toInt();
+    if (depth == 0) throw std::out_of_range("the bottom");
+    AutoGradMode record(true);
+    Tensor x = leaf({1});
+    Nested::apply(x, depth - 1).backward(at::ones({1}, at::kDouble));
+    return {at::add(x.grad(), grads[0]), Tensor()};
+  }
+};
+
+struct NestedSum : Function<NestedSum> {
+  static Tensor forward(AutogradContext* ctx, const Tensor& x, int64_t depth) {
+    ctx->saved_data["depth"] = depth;
+    return at::mul(x, 2);
+  }
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const int64_t depth = ctx->saved_data["depth"].toInt();
+    if (depth == 0) return {grads[0], Tensor()};
+    AutoGradMode record(true);
+    Tensor x = leaf({1});
+    NestedSum::apply(x, depth - 1).backward(at::ones({1}, at::kDouble));
+    EXPECT_TRUE(GradMode::is_enabled());
+    EXPECT_NE(Engine::current_node(), nullptr);
+    return {at::add(x.grad(), grads[0]), Tensor()};
+  }
+};
+
+TEST(Engine, PassesInsidePassesToAnyDepth) {
+  for (int64_t depth : {0, 1, 62, 63, 64, 65, 200, 50000}) {
+    Tensor x = leaf({1});
+    NestedSum::apply(x, depth).backward();
+    EXPECT_EQ(numbers(x.grad()), (List{depth + 1.0})) << depth;
+  }
+  EXPECT_EQ(Engine::current_node(), nullptr);
+}
+
+TEST(Engine, AnErrorInADeepPassKeepsItsType) {
+  Tensor x = leaf({1});
+  EXPECT_THROW(Nested::apply(x, 500).backward(), std::out_of_range);
+  EXPECT_EQ(Engine::current_node(), nullptr);
+}
+
 TEST(Anomaly, NanIsReported) {
   Tensor x = leaf({2}, 0.0);
   DetectAnomalyGuard guard;
@@ -491,8 +540,7 @@ TEST(SavedTensors, Hooks) {
   int packs = 0;
   Tensor y;
   {
-    SavedTensorsHooksGuard guard(
-        [](void* p) -> SavedVariableHooks* { return new CountingHooks(static_cast<int*>(p)); }, &packs);
+    SavedTensorsHooksGuard guard([&packs] { return std::make_unique<CountingHooks>(&packs); });
     y = at::mul(at::exp(x), x);
   }
   EXPECT_EQ(packs, 3);

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <functional>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -112,6 +115,84 @@ TEST(Threads, ReadingAViewWhoseBaseChanged) {
       sums[t].backward({}, true);
       EXPECT_EQ(leaf.grad().data_ptr<double>()[3], 3.0 * (t + 1));
     }
+  }
+}
+
+// What `threads` calls of `backward` throw, "" for nothing.
+std::vector<std::string> run_side_by_side(int threads, const std::function<void(int)>& backward) {
+  std::vector<std::string> thrown(threads);
+  std::vector<std::thread> running;
+  std::atomic<int> waiting{threads};
+  for (int t = 0; t < threads; ++t) {
+    running.emplace_back([&, t] {
+      --waiting;
+      while (waiting != 0) std::this_thread::yield();
+      try {
+        backward(t);
+      } catch (const c10::Error& e) {
+        thrown[t] = e.what_without_backtrace();
+      }
+    });
+  }
+  for (std::thread& t : running) t.join();
+  return thrown;
+}
+
+void expect_second_backward(const std::string& message) {
+  EXPECT_EQ(message.find("Trying to backward through the graph a second time"), 0u) << message;
+}
+
+Tensor chain(Tensor y, int length) {
+  for (int i = 0; i < length; ++i) y = at::tanh(at::mul(y, y));
+  return y;
+}
+
+TEST(Threads, OneOfThoseThatFreeAGraphWins) {
+  for (int round = 0; round < 50; ++round) {
+    Tensor w = parameter({4}, 0.5);
+    Tensor loss = at::sum(chain(w, 20));
+    const std::vector<std::string> thrown = run_side_by_side(4, [&](int) { loss.backward(); });
+    int winners = 0;
+    for (const std::string& message : thrown) {
+      winners += message.empty();
+      if (!message.empty()) expect_second_backward(message);
+    }
+    EXPECT_EQ(winners, 1);
+    Tensor alone = parameter({4}, 0.5);
+    at::sum(chain(alone, 20)).backward();
+    EXPECT_EQ(w.grad().data_ptr<double>()[0], alone.grad().data_ptr<double>()[0]);
+  }
+}
+
+TEST(Threads, ThoseThatKeepAGraphRunBesideOneThatFreesIt) {
+  for (int round = 0; round < 50; ++round) {
+    Tensor w = parameter({4}, 0.5);
+    Tensor loss = at::sum(chain(w, 20));
+    const std::vector<std::string> thrown =
+        run_side_by_side(4, [&](int t) { loss.backward({}, /*retain_graph=*/t != 0); });
+    EXPECT_EQ(thrown[0], "");
+    for (const std::string& message : thrown) {
+      if (!message.empty()) expect_second_backward(message);
+    }
+  }
+}
+
+TEST(Threads, GraphsThatShareATrunkWhichIsFreed) {
+  for (int round = 0; round < 50; ++round) {
+    Tensor w = parameter({4}, 0.5);
+    const Tensor trunk = chain(w, 10);
+    std::vector<Tensor> losses;
+    for (int t = 0; t < 3; ++t) losses.push_back(at::sum(chain(trunk, 2 + t)));
+    const std::vector<std::string> thrown = run_side_by_side(3, [&](int t) {
+      losses[t].backward();
+      losses[t].reset();
+    });
+    int winners = 0;
+    for (const std::string& message : thrown) {
+      winners += message.empty();
+      if (!message.empty()) expect_second_backward(message);
+    }
+    EXPECT_EQ(winners, 1);
   }
 }
 

@@ -24,6 +24,8 @@ class AccumulateGrad final : public Node {
   at::Tensor variable() const;
 
  private:
+  void add_to(const at::Tensor& leaf, at::Tensor fresh);
+
   c10::weak_intrusive_ptr<c10::TensorImpl> leaf_;
   std::mutex mutex_;
 };

@@ -47,6 +47,7 @@ void regenerate(const at::TensorBase& view) {
   node->emplace_extra<grad_ops::ViewGeometry>(grad_ops::ViewGeometry::of(base, view));
   node->set_result_metadata(0, at::Tensor(view));
   AutogradMeta& meta = materialize_meta(view);
+  move_retained(impl, meta, *node, 0);
   meta.grad_fn_ = std::move(node);
   meta.output_nr_ = 0;
   meta.requires_grad_ = false;

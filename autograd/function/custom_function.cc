@@ -109,7 +109,7 @@ variable_list CustomNode::finish(variable_list outputs) {
         (c10::isFloatingType(out.scalar_type()) || c10::isComplexType(out.scalar_type()));
     const bool is_input = impl != nullptr && given.count(impl) != 0;
     if (!differentiable) {
-      add_input_metadata_undefined();
+      add_input_metadata(undefined_input());
       if (is_input && requires_grad(out)) out = at::Tensor(impl->shallow_copy());
       continue;
     }
