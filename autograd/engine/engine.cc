@@ -1,7 +1,6 @@
 #include "autograd/engine/engine.h"
 
 #include <exception>
-#include <memory>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -9,7 +8,6 @@
 #include "aten/core/thread_local_state.h"
 #include "autograd/engine/pass.h"
 #include "autograd/engine/runner.h"
-#include "c10/core/grad_mode.h"
 #include "c10/util/atomic.h"
 #include "c10/util/exception.h"
 
@@ -23,40 +21,7 @@ namespace {
 // included; the next ones run in a thread of their own.
 constexpr uint32_t kMaxDepth = 64;
 
-constinit c10::Atomic<uint64_t> next_pass_id{0};
-thread_local std::unique_ptr<Scratch> kept_scratch;
-
-// Takes the thread's scratch, or makes one where an outer pass has it; gives it back unless it grew large.
-class ScratchLease {
- public:
-  ScratchLease() : scratch_(std::move(kept_scratch)) {
-    if (!scratch_) scratch_ = std::make_unique<Scratch>();
-  }
-  ~ScratchLease() {
-    if (scratch_->tasks.capacity() > Scratch::kKeptTasks || scratch_->grads.capacity() > Scratch::kKeptTasks ||
-        scratch_->targets.capacity() > 2 * Scratch::kKeptTasks) {
-      return;
-    }
-    scratch_->clear();
-    kept_scratch = std::move(scratch_);
-  }
-  Scratch& operator*() { return *scratch_; }
-
- private:
-  std::unique_ptr<Scratch> scratch_;
-};
-
-// What was asked of the engine.
-struct Request {
-  const Edge* roots;
-  const at::Tensor* inputs;
-  size_t count;
-  bool keep_graph;
-  bool create_graph;
-  bool accumulate_grad;
-  const edge_list* outputs;
-  variable_list* results;
-};
+constinit c10::Atomic<uint64_t> last_pass_id{0};
 
 void check_roots(const Edge* roots, size_t count) {
   for (size_t i = 0; i < count; ++i) {
@@ -65,24 +30,6 @@ void check_roots(const Edge* roots, size_t count) {
         roots[i].input_nr < roots[i].function->num_inputs(), "edge ", i, " leads to input ", roots[i].input_nr, " of ",
         roots[i].function->name(), ", which has ", roots[i].function->num_inputs());
   }
-}
-
-void run_here(const Request& request, Frame* outer, uint32_t depth) {
-  c10::AutoGradMode mode(request.create_graph);
-  ScratchLease scratch;
-  Pass pass{.id = next_pass_id.fetch_add(1) + 1};
-  Frame frame{.pass = &pass, .outer = outer, .depth = depth};
-  FrameScope scope(frame);
-  {
-    Runner runner(*scratch, frame, request.keep_graph, request.accumulate_grad);
-    pass.runner = &runner;
-    runner.discover(request.roots, request.count);
-    if (request.outputs != nullptr) runner.ask_for(*request.outputs, *request.results);
-    runner.feed(request.roots, request.inputs, request.count);
-    runner.run();
-    pass.runner = nullptr;
-  }
-  for (size_t i = 0; i < pass.callbacks.size(); ++i) pass.callbacks[i]();
 }
 
 // As run_here with a stack of its own; the calling thread waits.
@@ -129,14 +76,18 @@ Node* Engine::current_node() noexcept {
 }
 
 uint64_t Engine::current_pass() noexcept {
-  return current_frame == nullptr ? 0 : current_frame->pass->id;
+  if (current_frame == nullptr) return 0;
+  uint64_t id = current_frame->pass->id.load();
+  if (id != 0) return id;
+  const uint64_t fresh = last_pass_id.fetch_add(1) + 1;
+  return current_frame->pass->id.compare_exchange(id, fresh) ? fresh : id;
 }
 
 bool Engine::will_execute(const Node& node) {
   TORCH_CHECK(
-      current_frame != nullptr && current_frame->pass->runner != nullptr,
+      current_frame != nullptr && current_frame->pass->tasks != nullptr,
       "whether a node will be executed can be asked during a backward pass only");
-  return current_frame->pass->runner->will_execute(&node);
+  return current_frame->pass->tasks->will_execute(&node);
 }
 
 NodePtr get_current_node() {
@@ -147,8 +98,8 @@ NodePtr get_current_node() {
 bool Node::task_should_compute_output(size_t i) const {
   if (!should_compute_output(i)) return false;
   const Frame* const frame = current_frame;
-  if (frame == nullptr || frame->node != this || frame->pass->runner == nullptr) return true;
-  return frame->pass->runner->needs_output(frame->task, i);
+  if (frame == nullptr || frame->node != this || frame->pass->tasks == nullptr) return true;
+  return frame->pass->tasks->needs_output(frame->task, i);
 }
 
 void Engine::queue_callback(std::function<void()> callback) {

@@ -7,18 +7,29 @@
 #include <vector>
 
 #include "autograd/engine/node.h"
+#include "c10/util/atomic.h"
 
 // What the parts of the engine know of running passes. Not for users.
 namespace torch::autograd {
 
-class Runner;
+// What may be asked about the nodes of a running pass.
+class PassTasks {
+ public:
+  // Whether the pass evaluates `node`, or returns a gradient that comes into it.
+  virtual bool will_execute(const Node* node) const = 0;
+  // Whether edge `edge` of a task leads to something that was asked for.
+  virtual bool needs_output(uint32_t task, size_t edge) const = 0;
+
+ protected:
+  ~PassTasks() = default;
+};
 
 // One running backward pass.
 struct Pass {
-  uint64_t id;
-  Runner* runner = nullptr;
-  std::mutex callbacks_mutex = {};
-  std::vector<std::function<void()>> callbacks = {};
+  c10::Atomic<uint64_t> id{0};  // 0 until somebody asks
+  const PassTasks* tasks = nullptr;
+  std::mutex callbacks_mutex;
+  std::vector<std::function<void()>> callbacks;
 };
 
 // A pass in one of the threads that run it. The frames of passes that run inside others lead outwards through `outer`, to

@@ -5,14 +5,142 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "autograd/engine/accumulate_grad.h"
 #include "autograd/engine/anomaly_mode.h"
+#include "autograd/engine/grad_ops.h"
+#include "autograd/engine/node_extras.h"
 #include "autograd/engine/node_gate.h"
+#include "c10/core/grad_mode.h"
 #include "c10/util/exception.h"
 
 namespace torch::autograd {
 namespace {
+
+constexpr uint32_t kNone = UINT32_MAX;
+
+// One node of a running pass.
+struct Task {
+  Node* node;
+  uint32_t missing = 0;        // edges that lead here and have not delivered
+  uint32_t first_edge = 0;     // of its targets
+  uint32_t first_grad = 0;     // of its incoming gradients
+  uint32_t first_capture = kNone;
+  bool needed = true;          // lies on a way to something asked for
+};
+
+struct Ready {
+  uint64_t sequence;
+  uint32_t task;
+  bool operator<(const Ready& other) const {
+    return sequence != other.sequence ? sequence < other.sequence : task > other.task;
+  }
+};
+
+// A result that the caller asked for: the gradient number `input_nr` of a task.
+struct Capture {
+  uint32_t input_nr;
+  uint32_t position;
+  uint32_t next;
+};
+
+// The memory of a pass; kept by the thread from one pass to the next.
+struct Scratch {
+  std::vector<Task> tasks;
+  std::vector<uint32_t> targets;  // by edge: the task it leads to
+  std::vector<at::Tensor> grads;
+  std::vector<at::Tensor> outs;
+  std::vector<Ready> ready;
+  std::vector<Capture> captures;
+  std::vector<uint32_t> table;  // open addressing over node addresses: task + 1, or 0
+
+  static constexpr size_t kKeptTasks = 1 << 14;
+  // Fewer tasks are searched one by one.
+  static constexpr size_t kTableFrom = 8;
+
+  void clear() {
+    tasks.clear();
+    targets.clear();
+    grads.clear();
+    outs.clear();
+    ready.clear();
+    captures.clear();
+  }
+};
+
+// Finds the nodes that a pass reaches, counts what each of them waits for, and runs them in order.
+class Runner final : public PassTasks {
+ public:
+  Runner(Scratch& scratch, Frame& frame, bool keep_graph, bool accumulate)
+      : s_(scratch), frame_(frame), keep_graph_(keep_graph), accumulate_(accumulate) {}
+
+  void discover(const Edge* roots, size_t count);
+  void ask_for(const edge_list& outputs, variable_list& results);
+  void feed(const Edge* roots, const at::Tensor* inputs, size_t count);
+  void run();
+
+  bool will_execute(const Node* node) const override;
+  bool needs_output(uint32_t task, size_t edge) const override;
+
+ private:
+  // The task of a node that was discovered, or kNone.
+  uint32_t find(const Node* node) const;
+  uint32_t find_or_add(Node* node);
+  void rehash(size_t slots);
+  static size_t hash(const Node* node) {
+    const uint64_t bits = reinterpret_cast<uint64_t>(node) >> 4;
+    return static_cast<size_t>((bits * 0x9E3779B97F4A7C15u) >> 20);
+  }
+  void push_ready(uint32_t task) {
+    s_.ready.push_back({s_.tasks[task].node->sequence_nr(), task});
+    if (s_.ready.size() > 1) std::push_heap(s_.ready.begin(), s_.ready.end());
+  }
+  void run_task(uint32_t index);
+  void run_tensor_hooks(Node& node, NodeExtras& extras, at::Tensor* grads);
+  void run_post_hooks(Node& node, const variable_list& in, at::Tensor* out);
+  void run_pre_hooks(Node& node, at::Tensor* in);
+  void evaluate(Node& node, at::Tensor* in, at::Tensor* out);
+  void evaluate_checked(Node& node, at::Tensor* in, at::Tensor* out);
+  void deliver(Node& node, const Task& task, at::Tensor* out);
+  void accumulate(at::Tensor& into, at::Tensor&& grad) {
+    if (into.defined()) {
+      into = grad_ops::add_reusing(std::move(into), std::move(grad));
+    } else {
+      into = std::move(grad);
+    }
+  }
+
+  Scratch& s_;
+  Frame& frame_;
+  variable_list* results_ = nullptr;
+  const bool keep_graph_;
+  const bool accumulate_;
+  bool hashed_ = false;
+  uint32_t grads_count_ = 0;
+};
+
+thread_local std::unique_ptr<Scratch> kept_scratch;
+
+// Takes the thread's scratch, or makes one where an outer pass has it; gives it back unless it grew large.
+class ScratchLease {
+ public:
+  ScratchLease() : scratch_(std::move(kept_scratch)) {
+    if (!scratch_) scratch_ = std::make_unique<Scratch>();
+  }
+  ~ScratchLease() {
+    if (scratch_->tasks.capacity() > Scratch::kKeptTasks || scratch_->grads.capacity() > Scratch::kKeptTasks ||
+        scratch_->targets.capacity() > 2 * Scratch::kKeptTasks) {
+      return;
+    }
+    scratch_->clear();
+    kept_scratch = std::move(scratch_);
+  }
+  Scratch& operator*() { return *scratch_; }
+
+ private:
+  std::unique_ptr<Scratch> scratch_;
+};
 
 // Makes a gradient fit the result it is for, or throws. `node` gave it; null for the caller of the pass.
 C10_NOINLINE void fit_gradient(const Node* node, size_t i, at::Tensor& grad, const InputMetadata& want) {
@@ -39,8 +167,6 @@ inline void check_gradient(const Node* node, size_t i, at::Tensor& grad, const I
   if (C10_LIKELY(impl.dtype() == want.scalar_type() && impl.device() == want.device() && want.has_shape_of(grad))) return;
   fit_gradient(node, i, grad, want);
 }
-
-}  // namespace
 
 uint32_t Runner::find(const Node* node) const {
   if (!hashed_) {
@@ -333,6 +459,26 @@ void Runner::deliver(Node& node, const Task& task, at::Tensor* out) {
     }
     if (--to.missing == 0) push_ready(target);
   }
+}
+
+}  // namespace
+
+void run_here(const Request& request, Frame* outer, uint32_t depth) {
+  c10::AutoGradMode mode(request.create_graph);
+  ScratchLease scratch;
+  Pass pass;
+  Frame frame{.pass = &pass, .outer = outer, .depth = depth};
+  FrameScope scope(frame);
+  {
+    Runner runner(*scratch, frame, request.keep_graph, request.accumulate_grad);
+    pass.tasks = &runner;
+    runner.discover(request.roots, request.count);
+    if (request.outputs != nullptr) runner.ask_for(*request.outputs, *request.results);
+    runner.feed(request.roots, request.inputs, request.count);
+    runner.run();
+    pass.tasks = nullptr;
+  }
+  for (size_t i = 0; i < pass.callbacks.size(); ++i) pass.callbacks[i]();
 }
 
 }  // namespace torch::autograd
