@@ -107,7 +107,7 @@ TEST(Backward, Errors) {
       message_of([&] { grad({at::sum(x)}, {at::ones({2})}); }), "One of the differentiated Tensors does not require grad");
   EXPECT_EQ(
       message_of([&] { grad({at::sum(x)}, {leaf({2})}); }),
-      "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is the "
+      "The differentiated Tensor at index 0 appears to not have been used in the graph. Set allow_unused=True if this is the "
       "desired behavior.");
   EXPECT_FALSE(grad({at::sum(x)}, {leaf({2})}, {}, std::nullopt, false, true)[0].defined());
   EXPECT_EQ(
