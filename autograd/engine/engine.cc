@@ -90,6 +90,11 @@ bool Engine::will_execute(const Node& node) {
   return current_frame->pass->tasks->will_execute(&node);
 }
 
+bool Engine::has_inputs() noexcept {
+  const Frame* const frame = current_frame;
+  return frame != nullptr && frame->pass->tasks != nullptr && frame->pass->tasks->has_inputs();
+}
+
 NodePtr get_current_node() {
   Node* const node = Engine::current_node();
   return node == nullptr ? NodePtr() : node->getptr();

@@ -42,6 +42,8 @@ class Engine {
   static Node* current_node() noexcept;
   // A number that this thread's running pass has alone, or 0.
   static uint64_t current_pass() noexcept;
+  // Whether this thread's running pass was given inputs: it computes their gradients, and not those of all leaves.
+  static bool has_inputs() noexcept;
   // Whether this thread's running pass evaluates `node` or returns a gradient that comes into it. Throws where none is running.
   static bool will_execute(const Node& node);
 };

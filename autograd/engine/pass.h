@@ -19,6 +19,8 @@ class PassTasks {
   virtual bool will_execute(const Node* node) const = 0;
   // Whether edge `edge` of a task leads to something that was asked for.
   virtual bool needs_output(uint32_t task, size_t edge) const = 0;
+  // Whether it is for some gradients only: those of the inputs it was given.
+  virtual bool has_inputs() const = 0;
 
  protected:
   ~PassTasks() = default;

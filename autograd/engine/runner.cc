@@ -82,6 +82,7 @@ class Runner final : public PassTasks {
 
   bool will_execute(const Node* node) const override;
   bool needs_output(uint32_t task, size_t edge) const override;
+  bool has_inputs() const override { return results_ != nullptr; }
 
  private:
   // The task of a node that was discovered, or kNone.
