@@ -524,6 +524,46 @@ TEST(Anomaly, NanIsReported) {
   EXPECT_EQ(message_of([&] { y.backward(); }), "Function 'SqrtBackward0' returned nan values in its 0th output.");
 }
 
+// Calls of this name are to be found in the report.
+C10_NOINLINE Tensor takes_the_root_of(const Tensor& x) {
+  Tensor root = at::sqrt(x);
+  EXPECT_TRUE(root.defined());
+  return root;
+}
+
+struct CollectingHandler final : c10::WarningHandler {
+  void process(const c10::SourceLocation&, const std::string& text, bool) override { texts.push_back(text); }
+  std::vector<std::string> texts;
+};
+
+TEST(Anomaly, TheReportNamesTheForwardCalls) {
+  CollectingHandler handler;
+  const c10::Warning::WarningHandlerGuard guard(&handler);
+  Tensor x = leaf({2}, 0.0);
+  {
+    DetectAnomalyGuard anomaly;
+    Tensor y = at::sum(at::mul(takes_the_root_of(x), 0));
+    EXPECT_THROW(y.backward(), std::runtime_error);
+  }
+  ASSERT_EQ(handler.texts.size(), 1u);
+  EXPECT_EQ(
+      handler.texts[0].find("Error detected in SqrtBackward0. Traceback of forward call that caused the error:\nframe #0: "), 0u)
+      << handler.texts[0];
+  EXPECT_NE(handler.texts[0].find("takes_the_root_of(at::Tensor const&) + 0x"), std::string::npos) << handler.texts[0];
+  handler.texts.clear();
+  {
+    // A second derivative: the node that fails was recorded by another one's backward.
+    DetectAnomalyGuard anomaly;
+    Tensor y = at::sum(at::mul(takes_the_root_of(leaf({2}, 1.0)), 0));
+    Tensor z = leaf({2}, 0.0);
+    Tensor g = grad({at::sum(at::pow(z, 1.5))}, {z}, {}, true, true)[0];
+    EXPECT_THROW(at::sum(at::mul(g, 0)).backward(), std::runtime_error);
+  }
+  ASSERT_GE(handler.texts.size(), 2u);
+  EXPECT_EQ(handler.texts[1].find("Previous calculation was induced by PowBackward0. Traceback of forward call"), 0u)
+      << handler.texts[1];
+}
+
 struct CountingHooks final : SavedVariableHooks {
   explicit CountingHooks(int* p) : packs(p) {}
   void call_pack_hook(const Tensor& t) override {

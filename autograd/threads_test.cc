@@ -2,6 +2,8 @@
 // through shared leaves.
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <functional>
@@ -18,6 +20,7 @@
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
 #include "autograd/autograd.h"
+#include "autograd/function/custom_function.h"
 
 namespace torch::autograd {
 namespace {
@@ -194,6 +197,56 @@ TEST(Threads, GraphsThatShareATrunkWhichIsFreed) {
     }
     EXPECT_EQ(winners, 1);
   }
+}
+
+// Stays in backward until it is let go, in the process that made the graph.
+std::atomic<bool> blocking{false}, inside{false};
+
+struct Blocks : Function<Blocks> {
+  static Tensor forward(AutogradContext* ctx, const Tensor& x) {
+    ctx->save_for_backward({x});
+    return at::mul(x, x);
+  }
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    inside = true;
+    while (blocking) std::this_thread::yield();
+    return {at::mul(grads[0], at::mul(ctx->get_saved_variables()[0], 2))};
+  }
+};
+
+TEST(Threads, AForkedChildGoesOn) {
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+  GTEST_SKIP() << "this sanitizer does not follow forks of several threads";
+#endif
+#endif
+  Tensor w = parameter({4}, 0.5);
+  Tensor y = Blocks::apply(w);
+  for (const bool keep : {true, false}) {
+    blocking = true;
+    inside = false;
+    std::thread busy([&] { y.backward(at::ones({4}, at::kDouble), keep); });
+    while (!inside) std::this_thread::yield();
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(60);
+      blocking = false;
+      // Through the node that the parent's thread is in, into the same leaf, and a graph of its own.
+      y.backward(at::ones({4}, at::kDouble), true);
+      const bool shared = w.grad().data_ptr<double>()[0] == (keep ? 1.0 : 2.0);
+      at::sum(chain(w, 3)).backward();
+      Tensor deep = parameter({1}, 1.0);
+      at::sum(at::mul(deep, deep)).backward();
+      _exit(shared && deep.grad().data_ptr<double>()[0] == 2.0 ? 0 : 1);
+    }
+    ASSERT_GT(child, 0);
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+    blocking = false;
+    busy.join();
+  }
+  EXPECT_EQ(w.grad().data_ptr<double>()[0], 2.0);
 }
 
 TEST(Threads, AGraphMadeInOneThreadRunsAndDiesInAnother) {

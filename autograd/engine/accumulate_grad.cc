@@ -2,9 +2,11 @@
 
 #include <sys/single_threaded.h>
 
+#include <mutex>
 #include <utility>
 
 #include "autograd/engine/autograd_meta.h"
+#include "autograd/engine/fork.h"
 #include "autograd/engine/grad_ops.h"
 #include "autograd/engine/node_extras.h"
 #include "c10/core/grad_mode.h"
@@ -34,7 +36,7 @@ void AccumulateGrad::evaluate(at::Tensor* grad, at::Tensor*) {
 }
 
 void AccumulateGrad::add_to(const at::Tensor& leaf, at::Tensor fresh) {
-  std::unique_lock<std::mutex> lock(mutex_, std::defer_lock);
+  std::unique_lock<std::mutex> lock(mutexes.accumulate_into(this), std::defer_lock);
   if (!__libc_single_threaded) lock.lock();
   at::Tensor& own = materialize_meta(leaf).mutable_grad();
   if (!own.defined()) {

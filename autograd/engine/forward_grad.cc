@@ -9,6 +9,7 @@
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
+#include "autograd/engine/fork.h"
 #include "autograd/engine/generic_node.h"
 #include "autograd/engine/grad_ops.h"
 #include "c10/core/grad_mode.h"
@@ -42,7 +43,7 @@ struct ForwardGrad {
 
 namespace {
 
-constinit std::mutex level_mutex;
+std::mutex& level_mutex = mutexes.forward_level;
 // The active levels of all threads; guarded by level_mutex.
 constinit ForwardLevel* first_level = nullptr;
 constinit c10::Atomic<bool> any_level{false};

@@ -4,7 +4,6 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -55,8 +54,8 @@ struct NodeExtras {
   std::vector<std::shared_ptr<FunctionPostHook>> post_hooks;
   std::vector<KeyedPostAccumulateHook> post_accumulate_hooks;  // of an AccumulateGrad
   // Anomaly mode: the calls that made this node, and the node whose backward made it.
-  std::string made_at;
-  std::string made_by;
+  std::vector<void*> made_at;
+  NodePtr made_by;
   std::shared_ptr<NodeHandle> handle;  // null where nobody asked for one
 };
 

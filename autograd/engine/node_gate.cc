@@ -20,9 +20,11 @@ C10_NOINLINE uint32_t NodeGate::wait(bool frees, const Node& node, const Frame* 
   if (is_evaluated_by(outer, node)) return 0;
   for (uint32_t turn = 0;; ++turn) {
     uint32_t seen = gate_.load();
-    if (frees ? seen == 0 : (seen & kAlone) == 0) {
-      const uint32_t wanted = frees ? kAlone : seen + kOneInside;
-      if (gate_.compare_exchange(seen, wanted)) return frees ? kAlone : kOneInside;
+    const bool stale = (seen & kGeneration) != generation();
+    const uint32_t inside = stale ? 0 : seen & kInside;
+    const bool taken = !stale && (seen & kAlone) != 0;
+    if (!taken && (frees ? inside == 0 : inside < kInside)) {
+      if (gate_.compare_exchange(seen, entered(frees, inside))) return frees ? kAlone : kOneInside;
       continue;
     }
     // Passes meet in a node by chance and for the time of one kernel.

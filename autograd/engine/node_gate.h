@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "autograd/engine/fork.h"
 #include "autograd/engine/node.h"
 #include "autograd/engine/pass.h"
 
@@ -17,15 +18,15 @@ class NodeGate {
   NodeGate(Node& node, bool frees, const Frame* outer) : gate_(node.gate_) {
     uint32_t seen = gate_.load<c10::MemoryOrder::relaxed>();
     if (seen == kSavesNothing) return;
-    const uint32_t wanted = frees ? kAlone : kOneInside;
     if (C10_LIKELY(seen == 0)) {
+      const uint32_t wanted = entered(frees, 0);
       if (__libc_single_threaded) {
         gate_.store<c10::MemoryOrder::relaxed>(wanted);
-        inside_ = wanted;
+        inside_ = frees ? kAlone : kOneInside;
         return;
       }
       if (C10_LIKELY(gate_.compare_exchange(seen, wanted))) {
-        inside_ = wanted;
+        inside_ = frees ? kAlone : kOneInside;
         return;
       }
     }
@@ -48,9 +49,17 @@ class NodeGate {
   static constexpr uint32_t kSavesNothing = uint32_t{1} << 30;
 
  private:
+  // Bits 0 to 7: how many are inside that keep the graph. Bits 8 to 29: in which process, by fork_generation: those of the
+  // parent never leave. Bit 31: one is inside that frees it.
   static constexpr uint32_t kOneInside = 1;
+  static constexpr uint32_t kInside = 0xff;
+  static constexpr uint32_t kGeneration = 0x3fffff00;
   static constexpr uint32_t kAlone = uint32_t{1} << 31;
 
+  static uint32_t generation() noexcept { return fork_generation.load<c10::MemoryOrder::relaxed>() << 8 & kGeneration; }
+  static uint32_t entered(bool frees, uint32_t inside) noexcept {
+    return generation() | (frees ? kAlone : inside + kOneInside);
+  }
   uint32_t wait(bool frees, const Node& node, const Frame* outer);
 
   c10::Atomic<uint32_t>& gate_;
