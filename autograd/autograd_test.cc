@@ -560,7 +560,7 @@ TEST(Anomaly, TheReportNamesTheForwardCalls) {
     EXPECT_THROW(at::sum(at::mul(g, 0)).backward(), std::runtime_error);
   }
   ASSERT_GE(handler.texts.size(), 2u);
-  EXPECT_EQ(handler.texts[1].find("Previous calculation was induced by PowBackward0. Traceback of forward call"), 0u)
+  EXPECT_EQ(handler.texts[1].find("Previous calculation was induced by PowBackward"), 0u)
       << handler.texts[1];
 }
 
