@@ -4,6 +4,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "aten/ops/view/ops.h"
 #include "autograd/autograd.h"
 #include "autograd/checkpoint/rng_state.h"
 #include "autograd/engine/saved_tensor_hooks.h"
@@ -174,7 +175,7 @@ void Region::pack_again(Recomputation& recomputation, uint64_t pass, const Tenso
     const std::lock_guard<std::mutex> lock(mutex_);
     count = places_.size();
     if (index < count) {
-      if (const std::shared_ptr<Place> place = places_[index].lock()) place->by_pass[pass] = t.detach();
+      if (const std::shared_ptr<Place> place = places_[index].lock()) place->by_pass[pass] = at::detach(t);
     }
   }
   if (early_stop_ && index + 1 == count) throw AllRecomputed{&recomputation};
@@ -294,7 +295,7 @@ class CheckpointFunction final : public autograd::CustomNode {
     {
       const autograd::AutoGradMode record(true);
       for (const Tensor& input : ctx->get_saved_variables()) {
-        inputs.push_back(input.defined() ? input.detach() : Tensor());
+        inputs.push_back(input.defined() ? at::detach(input) : Tensor());
         if (input.defined() && input.requires_grad()) inputs.back().set_requires_grad(true);
       }
       const RngScope rng(rng_);
