@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "aten/aten.h"
+#include "autograd/engine/saved_tensor_hooks.h"
 #include "autograd/engine/generic_node.h"
 #include "autograd/engine/record.h"
 #include "autograd/function/custom_function.h"
@@ -106,7 +107,7 @@ TEST(Backward, Errors) {
       message_of([&] { grad({at::sum(x)}, {at::ones({2})}); }), "One of the differentiated Tensors does not require grad");
   EXPECT_EQ(
       message_of([&] { grad({at::sum(x)}, {leaf({2})}); }),
-      "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is the "
+      "The differentiated Tensor at index 0 appears to not have been used in the graph. Set allow_unused=True if this is the "
       "desired behavior.");
   EXPECT_FALSE(grad({at::sum(x)}, {leaf({2})}, {}, std::nullopt, false, true)[0].defined());
   EXPECT_EQ(
@@ -468,11 +469,99 @@ TEST(Engine, ADiamondIsVisitedOncePerNode) {
   EXPECT_EQ(numbers(x.grad())[0], std::ldexp(1.0, 60));
 }
 
+// Its backward runs the backward of another one, `depth` times over.
+struct Nested : Function<Nested> {
+  static Tensor forward(AutogradContext* ctx, const Tensor& x, int64_t depth) {
+    ctx->saved_data["depth"] = depth;
+    return at::mul(x, 2);
+  }
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const int64_t depth = ctx->saved_data["depth"].toInt();
+    if (depth == 0) throw std::out_of_range("the bottom");
+    AutoGradMode record(true);
+    Tensor x = leaf({1});
+    Nested::apply(x, depth - 1).backward(at::ones({1}, at::kDouble));
+    return {at::add(x.grad(), grads[0]), Tensor()};
+  }
+};
+
+struct NestedSum : Function<NestedSum> {
+  static Tensor forward(AutogradContext* ctx, const Tensor& x, int64_t depth) {
+    ctx->saved_data["depth"] = depth;
+    return at::mul(x, 2);
+  }
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const int64_t depth = ctx->saved_data["depth"].toInt();
+    if (depth == 0) return {grads[0], Tensor()};
+    AutoGradMode record(true);
+    Tensor x = leaf({1});
+    NestedSum::apply(x, depth - 1).backward(at::ones({1}, at::kDouble));
+    EXPECT_TRUE(GradMode::is_enabled());
+    EXPECT_NE(Engine::current_node(), nullptr);
+    return {at::add(x.grad(), grads[0]), Tensor()};
+  }
+};
+
+TEST(Engine, PassesInsidePassesToAnyDepth) {
+  for (int64_t depth : {0, 1, 62, 63, 64, 65, 200, 50000}) {
+    Tensor x = leaf({1});
+    NestedSum::apply(x, depth).backward();
+    EXPECT_EQ(numbers(x.grad()), (List{depth + 1.0})) << depth;
+  }
+  EXPECT_EQ(Engine::current_node(), nullptr);
+}
+
+TEST(Engine, AnErrorInADeepPassKeepsItsType) {
+  Tensor x = leaf({1});
+  EXPECT_THROW(Nested::apply(x, 500).backward(), std::out_of_range);
+  EXPECT_EQ(Engine::current_node(), nullptr);
+}
+
 TEST(Anomaly, NanIsReported) {
   Tensor x = leaf({2}, 0.0);
   DetectAnomalyGuard guard;
   Tensor y = at::sum(at::mul(at::sqrt(x), 0));
   EXPECT_EQ(message_of([&] { y.backward(); }), "Function 'SqrtBackward0' returned nan values in its 0th output.");
+}
+
+// Calls of this name are to be found in the report.
+C10_NOINLINE Tensor takes_the_root_of(const Tensor& x) {
+  Tensor root = at::sqrt(x);
+  EXPECT_TRUE(root.defined());
+  return root;
+}
+
+struct CollectingHandler final : c10::WarningHandler {
+  void process(const c10::SourceLocation&, const std::string& text, bool) override { texts.push_back(text); }
+  std::vector<std::string> texts;
+};
+
+TEST(Anomaly, TheReportNamesTheForwardCalls) {
+  CollectingHandler handler;
+  const c10::Warning::WarningHandlerGuard guard(&handler);
+  Tensor x = leaf({2}, 0.0);
+  {
+    DetectAnomalyGuard anomaly;
+    Tensor y = at::sum(at::mul(takes_the_root_of(x), 0));
+    EXPECT_THROW(y.backward(), std::runtime_error);
+  }
+  ASSERT_EQ(handler.texts.size(), 1u);
+  EXPECT_EQ(
+      handler.texts[0].find("Error detected in SqrtBackward0. Traceback of forward call that caused the error:\nframe #0: "), 0u)
+      << handler.texts[0];
+  EXPECT_NE(handler.texts[0].find("takes_the_root_of(at::Tensor const&) + 0x"), std::string::npos) << handler.texts[0];
+  handler.texts.clear();
+  {
+    // A second derivative: the node that fails was recorded by another one's backward.
+    DetectAnomalyGuard anomaly;
+    Tensor y = at::sum(at::mul(takes_the_root_of(leaf({2}, 1.0)), 0));
+    Tensor z = leaf({2}, 0.0);
+    Tensor g = grad({at::sum(at::pow(z, 1.5))}, {z}, {}, true, true)[0];
+    EXPECT_THROW(at::sum(at::mul(g, 0)).backward(), std::runtime_error);
+  }
+  ASSERT_GE(handler.texts.size(), 2u);
+  EXPECT_EQ(handler.texts[1].find("Previous calculation was induced by PowBackward"), 0u)
+      << handler.texts[1];
 }
 
 struct CountingHooks final : SavedVariableHooks {
@@ -491,8 +580,7 @@ TEST(SavedTensors, Hooks) {
   int packs = 0;
   Tensor y;
   {
-    SavedTensorsHooksGuard guard(
-        [](void* p) -> SavedVariableHooks* { return new CountingHooks(static_cast<int*>(p)); }, &packs);
+    SavedTensorsHooksGuard guard([&packs] { return std::make_unique<CountingHooks>(&packs); });
     y = at::mul(at::exp(x), x);
   }
   EXPECT_EQ(packs, 3);

@@ -12,8 +12,9 @@
 //   torch::Tensor x = forward_ad::make_dual(primal, tangent);
 //   auto [y, dy] = forward_ad::unpack_dual(f(x));          // dy = (df/dx) tangent
 //
-// All of it lies within a dual level, of which there is one at a time in the process; leaving it drops all tangents. Tangents
-// follow views and changes in place. They are themselves recorded where gradients are, and gradients of dual tensors have
+// All of it lies within a dual level, of which a thread has one at a time; leaving it drops all its tangents. Several threads may
+// each be in their own; a thread that works for another one gets that one's with at::ThreadLocalState, and one that is in none
+// works in the only one there is. Tangents follow views and changes in place. They are themselves recorded where gradients are, and gradients of dual tensors have
 // tangents: for a scalar f of x that requires a gradient, grad({f(x)}, {x})[0] has the Hessian-vector product as its tangent.
 // GradMode does not matter to tangents; AutoFwGradMode(false) and inference mode switch them off.
 //
@@ -27,10 +28,10 @@ struct UnpackedDualTensor {
   at::Tensor tangent;
 };
 
-// Enters the level and returns its number. Throws Error "Nested forward mode AD is not supported at the moment" where it is
-// entered already.
+// Enters a level and returns its number. Throws Error "Nested forward mode AD is not supported at the moment" where this thread
+// is in one already.
 uint64_t enter_dual_level();
-// Leaves it. Throws Error where `level` is not the one entered.
+// Leaves it. Throws Error where this thread is in none or `level` is not its number.
 void exit_dual_level(uint64_t level);
 
 // A dual level from here to the end of the scope.

@@ -4,9 +4,11 @@
 
 #include <cmath>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "aten/aten.h"
+#include "aten/core/thread_local_state.h"
 #include "autograd/autograd.h"
 #include "autograd/function/custom_function.h"
 #include "c10/core/grad_mode.h"
@@ -265,6 +267,44 @@ TEST(ForwardAD, GradientsAccumulateWithTheirTangents) {
   at::sum(at::mul(x, at::mul(scale, scale))).backward();
   EXPECT_EQ(values_of(x.grad()), Values{6});
   EXPECT_EQ(tangent_values(x.grad()), Values{25});
+}
+
+TEST(ForwardAD, EveryThreadHasItsLevel) {
+  constexpr int kThreads = 4;
+  std::vector<Values> got(kThreads);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&got, t] {
+      for (int i = 0; i < 50; ++i) {
+        const dual_level level;
+        const Tensor x = make_dual(numbers({1, 2}), numbers({1.0 * t, 1}));
+        got[t] = tangent_values(at::mul(x, x));
+      }
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  for (int t = 0; t < kThreads; ++t) EXPECT_EQ(got[t], (Values{2.0 * t, 4}));
+}
+
+TEST(ForwardAD, ThreadsThatWorkForAnother) {
+  const dual_level level;
+  const Tensor x = make_dual(numbers({1, 2}), numbers({1, 1}));
+  Values got;
+  // The only level there is.
+  std::thread([&] { got = tangent_values(at::mul(x, x)); }).join();
+  EXPECT_EQ(got, (Values{2, 4}));
+  // One of several.
+  std::thread([&x, &got, state = at::ThreadLocalState()] {
+    const dual_level other;
+    std::thread([&] {
+      EXPECT_TRUE(contains(message_of<c10::Error>([&] { at::mul(x, x); }), "several threads are in a dual level"));
+      const at::ThreadLocalStateGuard guard(state);
+      got = tangent_values(at::mul(x, 3));
+      EXPECT_TRUE(contains(message_of<c10::Error>([] { dual_level nested; }), "Nested forward mode AD"));
+    }).join();
+  }).join();
+  EXPECT_EQ(got, (Values{3, 3}));
+  EXPECT_EQ(tangent_values(at::mul(x, x)), (Values{2, 4}));
 }
 
 struct Doubled : Function<Doubled> {

@@ -124,8 +124,14 @@ void Tensor::set_data(const Tensor& fresh) const {
   impl.set_version_counter(c10::make_intrusive<c10::VersionCounter>(version));
   AutogradMeta* meta = torch::autograd::meta_of(*this);
   if (!same_kind && meta != nullptr) {
-    // The accumulating node expects gradients of the old kind; the next use makes a new one.
-    if (auto* node = meta->accumulator_.exchange(nullptr)) torch::autograd::NodePtr::reclaim(node).reset();
+    // The accumulating node expects gradients of the old kind; a new one takes the leaf's hooks over.
+    if (auto* node = meta->accumulator_.exchange(nullptr)) {
+      const auto old = torch::autograd::NodePtr::reclaim(node);
+      if (old->extras() == nullptr) return;
+      if (const auto fresh = torch::autograd::grad_accumulator(*this)) {
+        torch::autograd::move_leaf_hooks(*meta, *old, fresh);
+      }
+    }
   }
 }
 

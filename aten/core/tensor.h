@@ -139,6 +139,10 @@ class Tensor : public TensorBase {
   template <class Hook>
   hook_position register_hook(Hook&& hook) const;
   void remove_hook(hook_position position) const;
+  // Calls `hook` with this leaf whenever a backward pass has updated grad(): the place to step an optimizer and drop the
+  // gradient while the pass goes on. Throws where the tensor is no leaf. Returns a RemovableHandle.
+  template <class Hook>
+  auto register_post_accumulate_grad_hook(Hook&& hook) const;
 
 #include "aten/codegen/tensor_methods.inc"
 };

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <mutex>
 #include <string>
 
 #include "aten/core/tensor.h"
@@ -24,8 +23,9 @@ class AccumulateGrad final : public Node {
   at::Tensor variable() const;
 
  private:
+  void add_to(const at::Tensor& leaf, at::Tensor fresh);
+
   c10::weak_intrusive_ptr<c10::TensorImpl> leaf_;
-  std::mutex mutex_;
 };
 
 }  // namespace torch::autograd

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "autograd/engine/engine.h"
 #include "autograd/engine/node_extras.h"
+#include "c10/util/backtrace.h"
 #include "c10/util/exception.h"
 
 namespace torch::autograd {
@@ -18,13 +18,8 @@ void AnomalyMode::set_enabled(bool enabled, bool check_nan) {
 
 void AnomalyMode::note_creation(Node& node) {
   NodeExtras& extras = node.mutable_extras();
-  extras.made_at = c10::get_backtrace(1);
-  if (const Node* evaluated = Engine::current_node()) {
-    extras.made_by = evaluated->name();
-    if (evaluated->extras() != nullptr && !evaluated->extras()->made_at.empty()) {
-      extras.made_by += ", which was made at:\n" + evaluated->extras()->made_at;
-    }
-  }
+  extras.made_at = c10::capture_frames(1);
+  extras.made_by = get_current_node();
 }
 
 void AnomalyMode::report(const Node& node) {
@@ -36,9 +31,17 @@ void AnomalyMode::report(const Node& node) {
     return;
   }
   TORCH_WARN(
-      "Error detected in ", node.name(), ". Traceback of forward call that caused the error:\n", extras->made_at);
-  if (!extras->made_by.empty()) {
-    TORCH_WARN("It was recorded while differentiating ", extras->made_by);
+      "Error detected in ", node.name(), ". Traceback of forward call that caused the error:\n",
+      c10::describe_frames(extras->made_at));
+  // For second derivatives: the node whose backward recorded this one, and so on.
+  for (const Node* parent = extras->made_by.get(); parent != nullptr;) {
+    const NodeExtras* const its = parent->extras();
+    const bool known = its != nullptr && !its->made_at.empty();
+    TORCH_WARN(
+        "Previous calculation was induced by ", parent->name(), ". ",
+        known ? "Traceback of forward call that induced the previous calculation:\n" + c10::describe_frames(its->made_at)
+              : "No forward pass information available.");
+    parent = its == nullptr ? nullptr : its->made_by.get();
   }
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "autograd/engine/accumulate_grad.h"
+#include "autograd/engine/fork.h"
 #include "autograd/engine/forward_grad.h"
 #include "autograd/engine/generic_node.h"
 #include "autograd/engine/grad_ops.h"
@@ -26,7 +27,6 @@ void apply_as_strided(GenericNode& node, const at::Tensor* grad, at::Tensor* out
 
 constexpr NodeKind kAsStrided{"AsStridedBackward0", apply_as_strided, GenericNode::drop_extra<grad_ops::ViewGeometry>};
 
-constinit std::mutex regenerate_mutex;
 const NodePtr kNoNode;
 
 // Whether the view's history is older than its base's.
@@ -37,7 +37,7 @@ bool is_outdated(const c10::TensorImpl& view) {
 }
 
 void regenerate(const at::TensorBase& view) {
-  std::lock_guard<std::mutex> lock(regenerate_mutex);
+  std::lock_guard<std::mutex> lock(mutexes.view_history);
   c10::TensorImpl& impl = *view.unsafeGetTensorImpl();
   if (!is_outdated(impl)) return;
   const at::Tensor base(impl.base());
@@ -47,6 +47,7 @@ void regenerate(const at::TensorBase& view) {
   node->emplace_extra<grad_ops::ViewGeometry>(grad_ops::ViewGeometry::of(base, view));
   node->set_result_metadata(0, at::Tensor(view));
   AutogradMeta& meta = materialize_meta(view);
+  move_retained(impl, meta, *node, 0);
   meta.grad_fn_ = std::move(node);
   meta.output_nr_ = 0;
   meta.requires_grad_ = false;

@@ -1,444 +1,67 @@
 #include "autograd/engine/engine.h"
 
-#include <algorithm>
-#include <memory>
-#include <stdexcept>
-#include <string>
+#include <exception>
+#include <system_error>
+#include <thread>
 #include <utility>
 
-#include "autograd/engine/accumulate_grad.h"
-#include "autograd/engine/anomaly_mode.h"
-#include "autograd/engine/grad_ops.h"
-#include "autograd/engine/node_extras.h"
-#include "c10/core/grad_mode.h"
+#include "aten/core/thread_local_state.h"
+#include "autograd/engine/pass.h"
+#include "autograd/engine/runner.h"
+#include "c10/util/atomic.h"
 #include "c10/util/exception.h"
 
 namespace torch::autograd {
+
+thread_local constinit Frame* current_frame = nullptr;
+
 namespace {
 
-constexpr uint32_t kNone = UINT32_MAX;
+// Passes inside passes that one thread runs. Each needs the stack of everything between two passes, a user's node or hook
+// included; the next ones run in a thread of their own.
+constexpr uint32_t kMaxDepth = 64;
 
-// One node of a running pass.
-struct Task {
-  Node* node;
-  uint32_t missing = 0;        // edges that lead here and have not delivered
-  uint32_t first_edge = 0;     // of its targets
-  uint32_t first_grad = 0;     // of its incoming gradients
-  uint32_t first_capture = kNone;
-  bool needed = true;          // lies on a way to something asked for
-};
+constinit c10::Atomic<uint64_t> last_pass_id{0};
 
-struct Ready {
-  uint64_t sequence;
-  uint32_t task;
-  bool operator<(const Ready& other) const {
-    return sequence != other.sequence ? sequence < other.sequence : task > other.task;
-  }
-};
-
-// A result that the caller asked for: the gradient number `input_nr` of a task.
-struct Capture {
-  uint32_t input_nr;
-  uint32_t position;
-  uint32_t next;
-};
-
-// The memory of a pass; kept by the thread from one pass to the next.
-struct Scratch {
-  std::vector<Task> tasks;
-  std::vector<uint32_t> targets;  // by edge: the task it leads to
-  std::vector<at::Tensor> grads;
-  std::vector<at::Tensor> outs;
-  std::vector<Ready> ready;
-  std::vector<Capture> captures;
-  std::vector<uint32_t> table;  // open addressing over node addresses: task + 1, or 0
-
-  static constexpr size_t kKeptTasks = 1 << 14;
-  // Fewer tasks are searched one by one.
-  static constexpr size_t kTableFrom = 8;
-
-  void clear() {
-    tasks.clear();
-    targets.clear();
-    grads.clear();
-    outs.clear();
-    ready.clear();
-    captures.clear();
-  }
-};
-
-struct Pass {
-  std::vector<std::function<void()>> callbacks;
-  Pass* outer = nullptr;
-  Node* node = nullptr;
-};
-
-thread_local std::unique_ptr<Scratch> kept_scratch;
-thread_local constinit Pass* current_pass = nullptr;
-
-// Takes the thread's scratch, or makes one where an outer pass has it; gives it back unless it grew large.
-class ScratchLease {
- public:
-  ScratchLease() : scratch_(std::move(kept_scratch)) {
-    if (!scratch_) scratch_ = std::make_unique<Scratch>();
-  }
-  ~ScratchLease() {
-    if (scratch_->tasks.capacity() > Scratch::kKeptTasks || scratch_->grads.capacity() > Scratch::kKeptTasks ||
-        scratch_->targets.capacity() > 2 * Scratch::kKeptTasks) {
-      return;
-    }
-    scratch_->clear();
-    kept_scratch = std::move(scratch_);
-  }
-  Scratch& operator*() { return *scratch_; }
-
- private:
-  std::unique_ptr<Scratch> scratch_;
-};
-
-class PassScope {
- public:
-  explicit PassScope(Pass& pass) : pass_(pass) { pass.outer = std::exchange(current_pass, &pass); }
-  ~PassScope() { current_pass = pass_.outer; }
-
- private:
-  Pass& pass_;
-};
-
-// Makes a gradient fit the result it is for, or throws. `node` gave it; null for the caller of the pass.
-C10_NOINLINE void fit_gradient(const Node* node, size_t i, at::Tensor& grad, const InputMetadata& want) {
-  const auto refuse = [&](const std::string& why) {
-    TORCH_CHECK(
-        false, "Function ", node == nullptr ? std::string("GraphRoot") : node->name(),
-        " returned an invalid gradient at index ", i, " - ", why);
-  };
-  if (grad.device() != want.device() && grad.dim() != 0) {
-    refuse(c10::str("expected device ", want.device().str(), " but got ", grad.device().str()));
-  }
-  if (!c10::isFloatingType(grad.scalar_type()) && !c10::isComplexType(grad.scalar_type())) {
-    refuse(c10::str(
-        "expected type ", c10::toString(want.scalar_type()), " but got ", c10::toString(grad.scalar_type())));
-  }
-  if (!grad_ops::fit(grad, want)) {
-    refuse(c10::str("got ", grad.sizes(), " but expected shape compatible with ", want.shape()));
-  }
-}
-
-inline void check_gradient(const Node* node, size_t i, at::Tensor& grad, const InputMetadata& want) {
-  if (!want.defined()) return;
-  const c10::TensorImpl& impl = *grad.unsafeGetTensorImpl();
-  if (C10_LIKELY(impl.dtype() == want.scalar_type() && impl.device() == want.device() && want.has_shape_of(grad))) return;
-  fit_gradient(node, i, grad, want);
-}
-
-class Runner {
- public:
-  Runner(Scratch& scratch, Pass& pass, bool keep_graph, bool accumulate)
-      : s_(scratch), pass_(pass), keep_graph_(keep_graph), accumulate_(accumulate) {}
-
-  void discover(const Edge* roots, size_t count);
-  void ask_for(const edge_list& outputs, variable_list& results);
-  void feed(const Edge* roots, const at::Tensor* inputs, size_t count);
-  void run();
-
- private:
-  // The task of a node that was discovered, or kNone.
-  uint32_t find(const Node* node) const;
-  uint32_t find_or_add(Node* node);
-  void rehash(size_t slots);
-  static size_t hash(const Node* node) {
-    const uint64_t bits = reinterpret_cast<uint64_t>(node) >> 4;
-    return static_cast<size_t>((bits * 0x9E3779B97F4A7C15u) >> 20);
-  }
-  void push_ready(uint32_t task) {
-    s_.ready.push_back({s_.tasks[task].node->sequence_nr(), task});
-    if (s_.ready.size() > 1) std::push_heap(s_.ready.begin(), s_.ready.end());
-  }
-  void run_task(uint32_t index);
-  void run_tensor_hooks(Node& node, NodeExtras& extras, at::Tensor* grads);
-  void run_post_hooks(Node& node, at::Tensor* in, at::Tensor* out);
-  void evaluate(Node& node, at::Tensor* in, at::Tensor* out);
-  void deliver(Node& node, const Task& task, at::Tensor* out);
-  void accumulate(at::Tensor& into, at::Tensor&& grad) {
-    if (into.defined()) {
-      into = grad_ops::add_reusing(std::move(into), std::move(grad));
-    } else {
-      into = std::move(grad);
-    }
-  }
-
-  Scratch& s_;
-  Pass& pass_;
-  variable_list* results_ = nullptr;
-  const bool keep_graph_;
-  const bool accumulate_;
-  bool hashed_ = false;
-  uint32_t grads_count_ = 0;
-};
-
-uint32_t Runner::find(const Node* node) const {
-  if (!hashed_) {
-    const uint32_t count = static_cast<uint32_t>(s_.tasks.size());
-    for (uint32_t i = 0; i < count; ++i) {
-      if (s_.tasks[i].node == node) return i;
-    }
-    return kNone;
-  }
-  const size_t mask = s_.table.size() - 1;
-  for (size_t slot = hash(node) & mask; s_.table[slot] != 0; slot = (slot + 1) & mask) {
-    if (s_.tasks[s_.table[slot] - 1].node == node) return s_.table[slot] - 1;
-  }
-  return kNone;
-}
-
-uint32_t Runner::find_or_add(Node* node) {
-  if (!hashed_) {
-    const uint32_t found = find(node);
-    if (found != kNone) return found;
-    const uint32_t count = static_cast<uint32_t>(s_.tasks.size());
-    if (count < Scratch::kTableFrom) {
-      s_.tasks.push_back({.node = node, .first_grad = grads_count_});
-      grads_count_ += node->num_inputs();
-      return count;
-    }
-    hashed_ = true;
-    // A small table left by an earlier pass is used again.
-    rehash(std::min<size_t>(std::max<size_t>(s_.table.size(), 64), 256));
-  }
-  if ((s_.tasks.size() + 1) * 2 > s_.table.size()) rehash(s_.table.size() * 2);
-  const size_t mask = s_.table.size() - 1;
-  for (size_t slot = hash(node) & mask;; slot = (slot + 1) & mask) {
-    const uint32_t entry = s_.table[slot];
-    if (entry == 0) {
-      TORCH_CHECK(s_.tasks.size() < kNone - 1, "backward: the graph has more than 2^32 - 2 nodes");
-      s_.tasks.push_back({.node = node, .first_grad = grads_count_});
-      grads_count_ += node->num_inputs();
-      s_.table[slot] = static_cast<uint32_t>(s_.tasks.size());
-      return static_cast<uint32_t>(s_.tasks.size() - 1);
-    }
-    if (s_.tasks[entry - 1].node == node) return entry - 1;
-  }
-}
-
-void Runner::rehash(size_t slots) {
-  s_.table.assign(slots, 0);
-  for (uint32_t i = 0; i < s_.tasks.size(); ++i) {
-    size_t slot = hash(s_.tasks[i].node) & (slots - 1);
-    while (s_.table[slot] != 0) slot = (slot + 1) & (slots - 1);
-    s_.table[slot] = i + 1;
-  }
-}
-
-void Runner::discover(const Edge* roots, size_t count) {
-  for (size_t i = 0; i < count; ++i) find_or_add(roots[i].function.get());
-  for (uint32_t i = 0; i < s_.tasks.size(); ++i) {
-    Node* node = s_.tasks[i].node;
-    s_.tasks[i].first_edge = static_cast<uint32_t>(s_.targets.size());
-    for (const Edge* edge = node->next_edges_begin(); edge != node->next_edges_end(); ++edge) {
-      if (!edge->is_valid()) {
-        s_.targets.push_back(kNone);
-        continue;
-      }
-      const uint32_t target = find_or_add(edge->function.get());
-      ++s_.tasks[target].missing;
-      s_.targets.push_back(target);
-    }
-  }
-  s_.grads.resize(grads_count_);
-}
-
-void Runner::ask_for(const edge_list& outputs, variable_list& results) {
-  results_ = &results;
-  for (Task& task : s_.tasks) task.needed = false;
-  const size_t tasks = s_.tasks.size();
-  for (uint32_t position = 0; position < outputs.size(); ++position) {
-    if (!outputs[position].is_valid()) continue;
-    const uint32_t index = find(outputs[position].function.get());
-    if (index == kNone) continue;  // not reached from the roots
-    Task& task = s_.tasks[index];
-    if (accumulate_ && dynamic_cast<AccumulateGrad*>(task.node) != nullptr) {
-      task.needed = true;
-      continue;
-    }
-    s_.captures.push_back({outputs[position].input_nr, position, task.first_capture});
-    task.first_capture = static_cast<uint32_t>(s_.captures.size() - 1);
-  }
-  // Against the direction of the edges: first an order in which every node precedes its targets.
-  std::vector<uint32_t> missing(tasks);
-  std::vector<uint32_t> order;
-  order.reserve(tasks);
-  for (uint32_t i = 0; i < tasks; ++i) {
-    missing[i] = s_.tasks[i].missing;
-    if (missing[i] == 0) order.push_back(i);
-  }
-  for (size_t at = 0; at < order.size(); ++at) {
-    const Task& task = s_.tasks[order[at]];
-    for (uint32_t e = 0; e < task.node->num_outputs(); ++e) {
-      const uint32_t target = s_.targets[task.first_edge + e];
-      if (target != kNone && --missing[target] == 0) order.push_back(target);
-    }
-  }
-  for (size_t at = order.size(); at-- > 0;) {
-    Task& task = s_.tasks[order[at]];
-    for (uint32_t e = 0; e < task.node->num_outputs() && !task.needed; ++e) {
-      const uint32_t target = s_.targets[task.first_edge + e];
-      if (target == kNone) continue;
-      task.needed = s_.tasks[target].needed || s_.tasks[target].first_capture != kNone;
-    }
-  }
-}
-
-void Runner::feed(const Edge* roots, const at::Tensor* inputs, size_t count) {
+void check_roots(const Edge* roots, size_t count) {
   for (size_t i = 0; i < count; ++i) {
-    const uint32_t index = find(roots[i].function.get());
-    at::Tensor grad = inputs[i];
-    if (!grad.defined()) continue;
-    check_gradient(nullptr, i, grad, roots[i].function->input_metadata(roots[i].input_nr));
-    accumulate(s_.grads[s_.tasks[index].first_grad + roots[i].input_nr], std::move(grad));
-  }
-}
-
-void Runner::run() {
-  for (uint32_t i = 0; i < s_.tasks.size(); ++i) {
-    if (s_.tasks[i].missing == 0) push_ready(i);
-  }
-  size_t done = 0;
-  while (!s_.ready.empty()) {
-    if (s_.ready.size() > 1) std::pop_heap(s_.ready.begin(), s_.ready.end());
-    const uint32_t next = s_.ready.back().task;
-    s_.ready.pop_back();
-    run_task(next);
-    ++done;
-  }
-  TORCH_CHECK(done == s_.tasks.size(), "backward: the graph has a cycle");
-}
-
-void Runner::run_tensor_hooks(Node& node, NodeExtras& extras, at::Tensor* grads) {
-  // By index: a hook may add and remove hooks.
-  for (size_t i = 0; i < extras.tensor_hooks.size(); ++i) {
-    at::Tensor& grad = grads[extras.tensor_hooks[i].input_nr];
-    if (!grad.defined()) continue;
-    const TensorHook hook = extras.tensor_hooks[i].hook;
-    at::Tensor replaced = hook(grad);
-    if (!replaced.defined()) continue;
-    if (replaced.sizes() != grad.sizes()) {
-      throw std::runtime_error(c10::str("hook '", i, "' has changed the size of value"));
-    }
-    if (replaced.scalar_type() != grad.scalar_type()) {
-      throw std::runtime_error(c10::str(
-          "hook '", i, "' has changed the type of value (was ", grad.toString(), " got ", replaced.toString(), ")"));
-    }
-    if (replaced.device() != grad.device()) {
-      throw std::runtime_error(c10::str("hook '", i, "' has changed the device of value"));
-    }
-    grad = std::move(replaced);
-  }
-  for (const NodeExtras::Retained& retained : extras.retained) {
-    const at::Tensor& grad = grads[retained.input_nr];
-    if (!grad.defined()) continue;
-    c10::intrusive_ptr<c10::TensorImpl> tensor = retained.tensor.lock();
-    if (!tensor) continue;
-    at::Tensor& kept = tensor->autograd_meta()->mutable_grad();
-    kept = kept.defined() ? grad_ops::add(kept, grad) : grad;
-  }
-}
-
-void Runner::run_post_hooks(Node& node, at::Tensor* in, at::Tensor* out) {
-  NodeExtras& extras = *node.extras();
-  const variable_list inputs(in, in + node.num_inputs());
-  for (size_t h = 0; h < extras.post_hooks.size(); ++h) {
-    variable_list outputs = (*extras.post_hooks[h].hook)(variable_list(out, out + node.num_outputs()), inputs);
+    TORCH_CHECK(roots[i].is_valid(), "element ", i, " of tensors does not require grad and does not have a grad_fn");
     TORCH_CHECK(
-        outputs.size() == node.num_outputs(), "post hook ", h, " of ", node.name(), " returned ", outputs.size(),
-        " gradients, expected ", node.num_outputs());
-    for (size_t i = 0; i < outputs.size(); ++i) out[i] = std::move(outputs[i]);
+        roots[i].input_nr < roots[i].function->num_inputs(), "edge ", i, " leads to input ", roots[i].input_nr, " of ",
+        roots[i].function->name(), ", which has ", roots[i].function->num_inputs());
   }
 }
 
-void Runner::evaluate(Node& node, at::Tensor* in, at::Tensor* out) {
-  const uint32_t n = node.num_inputs();
-  Node* outer = std::exchange(pass_.node, &node);
+// As run_here with a stack of its own; the calling thread waits.
+C10_NOINLINE void run_elsewhere(const Request& request, Frame* outer) {
+  const at::ThreadLocalState state;
+  std::exception_ptr error;
+  const auto run = [&] {
+    try {
+      at::ThreadLocalStateGuard guard(state);
+      run_here(request, outer, 0);
+    } catch (...) {
+      error = std::current_exception();
+    }
+  };
+  std::thread thread;
   try {
-    if (C10_UNLIKELY(node.extras() != nullptr)) {
-      NodeExtras& extras = *node.extras();
-      for (size_t h = 0; h < extras.pre_hooks.size(); ++h) {
-        variable_list replaced = (*extras.pre_hooks[h].hook)(variable_list(in, in + n));
-        TORCH_CHECK(
-            replaced.size() == n, "pre hook ", h, " of ", node.name(), " returned ", replaced.size(),
-            " gradients, expected ", n);
-        for (uint32_t i = 0; i < n; ++i) in[i] = std::move(replaced[i]);
-      }
-      const bool has_post = !extras.post_hooks.empty();
-      variable_list kept;
-      if (has_post) kept.assign(in, in + n);
-      node.evaluate(in, out);
-      if (has_post) run_post_hooks(node, kept.data(), out);
-    } else {
-      node.evaluate(in, out);
-    }
-    if (C10_UNLIKELY(AnomalyMode::is_enabled() && AnomalyMode::should_check_nan())) {
-      for (uint32_t i = 0; i < node.num_outputs(); ++i) {
-        if (out[i].defined() && grad_ops::has_nan(out[i])) {
-          throw std::runtime_error(
-              c10::str("Function '", node.name(), "' returned nan values in its ", i, "th output."));
-        }
-      }
-    }
-  } catch (...) {
-    if (AnomalyMode::is_enabled()) AnomalyMode::report(node);
-    pass_.node = outer;
-    throw;
+    thread = std::thread(run);
+  } catch (const std::system_error& e) {
+    TORCH_CHECK(
+        false, "backward: passes inside passes are too deep: the next ", kMaxDepth,
+        " need a thread of their own, which could not be started: ", e.what());
   }
-  pass_.node = outer;
+  thread.join();
+  if (error) std::rethrow_exception(error);
 }
 
-void Runner::run_task(uint32_t index) {
-  const Task task = s_.tasks[index];
-  Node& node = *task.node;
-  at::Tensor* in = s_.grads.data() + task.first_grad;
-  const uint32_t num_inputs = node.num_inputs();
-  if (C10_UNLIKELY(node.extras() != nullptr) && (task.needed || task.first_capture != kNone)) {
-    run_tensor_hooks(node, *node.extras(), in);
-  }
-  for (uint32_t c = task.first_capture; c != kNone; c = s_.captures[c].next) {
-    (*results_)[s_.captures[c].position] = in[s_.captures[c].input_nr];
-  }
-  const uint32_t num_outputs = node.num_outputs();
-  if (s_.outs.size() < num_outputs) s_.outs.resize(num_outputs);
-  at::Tensor* out = s_.outs.data();
-  bool any = false;
-  if (task.needed) {
-    for (uint32_t i = 0; i < num_inputs; ++i) any |= in[i].defined();
-    // A user's node may have something to say of its inputs even where nothing flows.
-    if (!any) any = num_outputs != 0 && !node.is_generic();
-  }
-  if (any) {
-    evaluate(node, in, out);
-    if (!keep_graph_) node.release_variables();
-  }
-  for (uint32_t i = 0; i < num_inputs; ++i) in[i].reset();
-  deliver(node, task, out);
-}
-
-void Runner::deliver(Node& node, const Task& task, at::Tensor* out) {
-  const Edge* edges = node.next_edges_begin();
-  for (uint32_t i = 0; i < node.num_outputs(); ++i) {
-    const uint32_t target = s_.targets[task.first_edge + i];
-    if (target == kNone) {
-      out[i].reset();
-      continue;
-    }
-    Task& to = s_.tasks[target];
-    if (out[i].defined()) {
-      if (to.needed || to.first_capture != kNone) {
-        check_gradient(&node, i, out[i], to.node->input_metadata(edges[i].input_nr));
-        accumulate(s_.grads[to.first_grad + edges[i].input_nr], std::move(out[i]));
-      } else {
-        out[i].reset();
-      }
-    }
-    if (--to.missing == 0) push_ready(target);
-  }
+void run_pass(const Request& request) {
+  check_roots(request.roots, request.count);
+  Frame* const outer = current_frame;
+  if (C10_LIKELY(outer == nullptr)) return run_here(request, nullptr, 0);
+  if (outer->depth + 1 < kMaxDepth) return run_here(request, outer, outer->depth + 1);
+  run_elsewhere(request, outer);
 }
 
 }  // namespace
@@ -449,46 +72,47 @@ Engine& Engine::get_default_engine() {
 }
 
 Node* Engine::current_node() noexcept {
-  return current_pass == nullptr ? nullptr : current_pass->node;
+  return current_frame == nullptr ? nullptr : current_frame->node;
+}
+
+uint64_t Engine::current_pass() noexcept {
+  if (current_frame == nullptr) return 0;
+  uint64_t id = current_frame->pass->id.load();
+  if (id != 0) return id;
+  const uint64_t fresh = last_pass_id.fetch_add(1) + 1;
+  return current_frame->pass->id.compare_exchange(id, fresh) ? fresh : id;
+}
+
+bool Engine::will_execute(const Node& node) {
+  TORCH_CHECK(
+      current_frame != nullptr && current_frame->pass->tasks != nullptr,
+      "whether a node will be executed can be asked during a backward pass only");
+  return current_frame->pass->tasks->will_execute(&node);
+}
+
+bool Engine::has_inputs() noexcept {
+  const Frame* const frame = current_frame;
+  return frame != nullptr && frame->pass->tasks != nullptr && frame->pass->tasks->has_inputs();
+}
+
+NodePtr get_current_node() {
+  Node* const node = Engine::current_node();
+  return node == nullptr ? NodePtr() : node->getptr();
+}
+
+bool Node::task_should_compute_output(size_t i) const {
+  if (!should_compute_output(i)) return false;
+  const Frame* const frame = current_frame;
+  if (frame == nullptr || frame->node != this || frame->pass->tasks == nullptr) return true;
+  return frame->pass->tasks->needs_output(frame->task, i);
 }
 
 void Engine::queue_callback(std::function<void()> callback) {
-  TORCH_CHECK(current_pass != nullptr, "Final callbacks can only be installed during backward pass.");
-  current_pass->callbacks.push_back(std::move(callback));
+  TORCH_CHECK(current_frame != nullptr, "Final callbacks can only be installed during backward pass.");
+  Pass& pass = *current_frame->pass;
+  std::lock_guard<std::mutex> lock(pass.callbacks_mutex);
+  pass.callbacks.push_back(std::move(callback));
 }
-
-namespace {
-
-void run_pass(
-    const Edge* roots,
-    const at::Tensor* inputs,
-    size_t count,
-    bool keep_graph,
-    bool create_graph,
-    bool accumulate_grad,
-    const edge_list* outputs,
-    variable_list* results) {
-  for (size_t i = 0; i < count; ++i) {
-    TORCH_CHECK(roots[i].is_valid(), "element ", i, " of tensors does not require grad and does not have a grad_fn");
-    TORCH_CHECK(
-        roots[i].input_nr < roots[i].function->num_inputs(), "edge ", i, " leads to input ", roots[i].input_nr, " of ",
-        roots[i].function->name(), ", which has ", roots[i].function->num_inputs());
-  }
-  c10::AutoGradMode mode(create_graph);
-  ScratchLease scratch;
-  Pass pass;
-  PassScope scope(pass);
-  {
-    Runner runner(*scratch, pass, keep_graph, accumulate_grad);
-    runner.discover(roots, count);
-    if (outputs != nullptr) runner.ask_for(*outputs, *results);
-    runner.feed(roots, inputs, count);
-    runner.run();
-  }
-  for (size_t i = 0; i < pass.callbacks.size(); ++i) pass.callbacks[i]();
-}
-
-}  // namespace
 
 variable_list Engine::execute(
     const edge_list& roots,
@@ -501,12 +125,27 @@ variable_list Engine::execute(
   variable_list results(outputs.size());
   const bool ask = !outputs.empty() || !accumulate_grad;
   run_pass(
-      roots.data(), inputs.data(), roots.size(), keep_graph, create_graph, accumulate_grad, ask ? &outputs : nullptr, &results);
+      {.roots = roots.data(),
+       .inputs = inputs.data(),
+       .count = roots.size(),
+       .keep_graph = keep_graph,
+       .create_graph = create_graph,
+       .accumulate_grad = accumulate_grad,
+       .outputs = ask ? &outputs : nullptr,
+       .results = &results});
   return results;
 }
 
 void Engine::accumulate(const Edge& root, const at::Tensor& gradient, bool keep_graph, bool create_graph) {
-  run_pass(&root, &gradient, 1, keep_graph, create_graph, true, nullptr, nullptr);
+  run_pass(
+      {.roots = &root,
+       .inputs = &gradient,
+       .count = 1,
+       .keep_graph = keep_graph,
+       .create_graph = create_graph,
+       .accumulate_grad = true,
+       .outputs = nullptr,
+       .results = nullptr});
 }
 
 }  // namespace torch::autograd

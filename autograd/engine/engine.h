@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <vector>
 
@@ -10,8 +11,10 @@
 namespace torch::autograd {
 
 // Runs graphs backwards, in the calling thread. Nodes run in the reverse of the order they were recorded in, each once all
-// gradients that flow into it have come. Re-entrant: a hook or a node may run another backward pass. Several threads may run
-// backward passes at once; where those share leaves, gradients accumulate under a lock.
+// gradients that flow into it have come. Re-entrant to any depth: a hook or a node may run another backward pass; passes 64
+// deep continue in a further thread, with this thread's state. Several threads may run backward passes at once; where those
+// share leaves, gradients accumulate under a lock, and where they share nodes and free the graph, one of them finds the saved
+// tensors and the others throw "Trying to backward through the graph a second time ..".
 class Engine {
  public:
   static Engine& get_default_engine();
@@ -37,6 +40,12 @@ class Engine {
 
   // The node being evaluated in this thread, or null.
   static Node* current_node() noexcept;
+  // A number that this thread's running pass has alone, or 0.
+  static uint64_t current_pass() noexcept;
+  // Whether this thread's running pass was given inputs: it computes their gradients, and not those of all leaves.
+  static bool has_inputs() noexcept;
+  // Whether this thread's running pass evaluates `node` or returns a gradient that comes into it. Throws where none is running.
+  static bool will_execute(const Node& node);
 };
 
 }  // namespace torch::autograd

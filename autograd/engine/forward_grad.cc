@@ -4,10 +4,12 @@
 #include <utility>
 #include <vector>
 
+#include "aten/core/thread_local_state.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
+#include "autograd/engine/fork.h"
 #include "autograd/engine/generic_node.h"
 #include "autograd/engine/grad_ops.h"
 #include "c10/core/grad_mode.h"
@@ -16,23 +18,64 @@
 
 namespace torch::autograd {
 
-// A tangent and its place among all of the level.
+namespace {
+
+// A level and all of its tangents; guarded by level_mutex.
+struct ForwardLevel final : c10::intrusive_ptr_target {
+  ForwardGrad* first = nullptr;
+  bool active = true;
+  // Among the active levels of all threads.
+  ForwardLevel* previous = nullptr;
+  ForwardLevel* next = nullptr;
+};
+using LevelPtr = c10::intrusive_ptr<ForwardLevel>;
+
+}  // namespace
+
+// A tangent and its place among all of its level.
 struct ForwardGrad {
   at::Tensor tangent = {};
   c10::TensorImpl* owner = nullptr;
+  LevelPtr level = {};
   ForwardGrad* previous = nullptr;
   ForwardGrad* next = nullptr;
 };
 
 namespace {
 
-constinit std::mutex level_mutex;
-constinit c10::Atomic<bool> level_active{false};
-// All tangents; guarded by level_mutex.
-constinit ForwardGrad* first_grad = nullptr;
+std::mutex& level_mutex = mutexes.forward_level;
+// The active levels of all threads; guarded by level_mutex.
+constinit ForwardLevel* first_level = nullptr;
+constinit c10::Atomic<bool> any_level{false};
+// The thread's level, owned; null or no longer active where it is in none.
+thread_local constinit ForwardLevel* own_level = nullptr;
+
+LevelPtr set_own_level(LevelPtr level) {
+  return LevelPtr::reclaim(std::exchange(own_level, level.release()));
+}
+
+// The level that this thread works in, or null: its own or, in a thread that is in none, the only one there is. Precondition:
+// level_mutex is held.
+ForwardLevel* level_of_this_thread() {
+  if (own_level != nullptr && own_level->active) return own_level;
+  TORCH_CHECK(
+      first_level == nullptr || first_level->next == nullptr,
+      "several threads are in a dual level, and this one in none: give it one's at::ThreadLocalState");
+  return first_level;
+}
+
+at::impl::ThreadLocalPart::Value carried_level() {
+  return LevelPtr::reclaim_copy(own_level);
+}
+
+void set_carried_level(const at::impl::ThreadLocalPart::Value& value) {
+  set_own_level(LevelPtr::reclaim_copy(static_cast<ForwardLevel*>(value.get())));
+}
+
+[[maybe_unused]] const bool registered = at::impl::register_thread_local_part({carried_level, set_carried_level});
 
 void unlink(ForwardGrad& grad) noexcept {
-  (grad.previous != nullptr ? grad.previous->next : first_grad) = grad.next;
+  (grad.previous != nullptr ? grad.previous->next : grad.level->first) = grad.next;
   if (grad.next != nullptr) grad.next->previous = grad.previous;
 }
 
@@ -86,32 +129,45 @@ void tell_node(const at::Tensor& t, const at::Tensor& tangent) {
 }  // namespace
 
 bool forward_level_active() noexcept {
-  return level_active.load();
+  return any_level.load();
 }
 
 uint64_t enter_forward_level() {
   std::lock_guard<std::mutex> lock(level_mutex);
-  TORCH_CHECK(!level_active.load(), "Nested forward mode AD is not supported at the moment");
-  level_active.store(true);
+  TORCH_CHECK(
+      own_level == nullptr || !own_level->active, "Nested forward mode AD is not supported at the moment");
+  LevelPtr fresh = c10::make_intrusive<ForwardLevel>();
+  fresh->next = first_level;
+  if (first_level != nullptr) first_level->previous = fresh.get();
+  first_level = fresh.get();
+  any_level.store(true);
+  set_own_level(std::move(fresh));
   return 0;
 }
 
 void exit_forward_level(uint64_t level) {
   std::vector<ForwardGrad*> dropped;
+  LevelPtr left;
   {
     std::lock_guard<std::mutex> lock(level_mutex);
     TORCH_CHECK(
-        level_active.load() && level == 0,
+        own_level != nullptr && own_level->active && level == 0,
         "Trying to exit a forward AD level that was not the last one that was created. This is not supported.");
-    for (const ForwardGrad* grad = first_grad; grad != nullptr; grad = grad->next) dropped.push_back(nullptr);
+    for (const ForwardGrad* grad = own_level->first; grad != nullptr; grad = grad->next) dropped.push_back(nullptr);
     size_t count = 0;
-    for (ForwardGrad* grad = first_grad; grad != nullptr; grad = grad->next) {
+    for (ForwardGrad* grad = own_level->first; grad != nullptr; grad = grad->next) {
       dropped[count++] = grad;
       static_cast<AutogradMeta*>(grad->owner->autograd_meta())->forward_grad_ = nullptr;
       grad->owner->set_forward_key(false);
     }
-    first_grad = nullptr;
-    level_active.store(false);
+    own_level->first = nullptr;
+    own_level->active = false;
+    ForwardLevel* const before = own_level->previous;
+    ForwardLevel* const after = own_level->next;
+    (before != nullptr ? before->next : first_level) = after;
+    if (after != nullptr) after->previous = before;
+    any_level.store(first_level != nullptr);
+    left = set_own_level({});
   }
   // Outside the lock: a tangent's graph may hold the last reference to tensors that have tangents.
   for (ForwardGrad* grad : dropped) delete grad;
@@ -144,11 +200,12 @@ void put_tangent(const at::TensorBase& t, at::Tensor tangent) {
   at::Tensor before;
   {
     std::lock_guard<std::mutex> lock(level_mutex);
-    if (!level_active.load()) return;
     if (meta.forward_grad_ == nullptr) {
-      auto* fresh = new ForwardGrad{.owner = &impl, .next = first_grad};
-      if (first_grad != nullptr) first_grad->previous = fresh;
-      first_grad = fresh;
+      ForwardLevel* const level = level_of_this_thread();
+      if (level == nullptr) return;
+      auto* fresh = new ForwardGrad{.owner = &impl, .level = LevelPtr::reclaim_copy(level), .next = level->first};
+      if (fresh->next != nullptr) fresh->next->previous = fresh;
+      level->first = fresh;
       meta.forward_grad_ = fresh;
     }
     before = std::exchange(meta.forward_grad_->tangent, std::move(tangent));

@@ -9,17 +9,18 @@
 // Tangents: what forward mode keeps of a tensor. A tangent has the sizes, dtype and, but for views, strides of its tensor and
 // memory of its own. The tangent of a view is a view of that of its base, so that a change in place of either reaches both.
 //
-// A tensor with a tangent carries the key ForwardAD: an operator that gets none of them pays nothing. There is one level, the
-// process's; leaving it drops all tangents.
+// A tensor with a tangent carries the key ForwardAD: an operator that gets none of them pays nothing. Every thread has a level
+// of its own, which at::ThreadLocalState carries to others; leaving it drops its tangents. A thread that is in none works in
+// the only one there is.
 namespace torch::autograd {
 
 struct ForwardGrad;
 
-// Whether the level is entered.
+// Whether any thread is in a level.
 bool forward_level_active() noexcept;
-// Throws "Nested forward mode AD is not supported at the moment" where it is.
+// Throws "Nested forward mode AD is not supported at the moment" where this thread is in one.
 uint64_t enter_forward_level();
-// Throws where `level` is not the one entered.
+// Throws where this thread is in none or `level` is not its number.
 void exit_forward_level(uint64_t level);
 
 // While it lives, operators ignore tangents: a wrapper holds it around the operator and the formulas of its tangents.

@@ -26,7 +26,7 @@ GenericNode::Ptr GenericNode::make(const NodeKind& kind, NodeShape shape) {
 }
 
 GenericNode::GenericNode(const NodeKind& kind, NodeShape shape, uint32_t block_bytes, char* block) noexcept
-    : Node(block_bytes, nullptr, shape.edges, nullptr, shape.results), kind_(&kind), num_saved_(shape.saved) {
+    : Node(block_bytes, shape.edges, shape.results, shape.saved == 0), kind_(&kind), num_saved_(shape.saved) {
   block += kEdgesAt;
   edges_ = reinterpret_cast<Edge*>(block);
   for (uint32_t i = 0; i < shape.edges; ++i) ::new (edges_ + i) Edge();

@@ -9,18 +9,20 @@ namespace torch::autograd {
 
 InputMetadata::InputMetadata(const at::Tensor& result)
     : dim_(static_cast<int32_t>(result.dim())), dtype_(result.scalar_type()), device_(result.device()), defined_(true) {
-  const at::IntArrayRef sizes = result.sizes();
-  int64_t* to = inline_;
-  if (dim_ > kInlineDims) to = outline_ = static_cast<int64_t*>(c10::small_alloc(sizeof(int64_t) * dim_));
-  for (int32_t d = 0; d < dim_; ++d) to[d] = sizes[d];
+  set_sizes(result.sizes());
+}
+
+InputMetadata::InputMetadata(const at::TensorOptions& options, at::IntArrayRef shape)
+    : dim_(static_cast<int32_t>(shape.size())),
+      dtype_(c10::typeMetaToScalarType(options.dtype())),
+      device_(options.device()),
+      defined_(true) {
+  set_sizes(shape);
 }
 
 InputMetadata::InputMetadata(const InputMetadata& other)
     : dim_(other.dim_), dtype_(other.dtype_), device_(other.device_), defined_(other.defined_) {
-  int64_t* to = inline_;
-  if (dim_ > kInlineDims) to = outline_ = static_cast<int64_t*>(c10::small_alloc(sizeof(int64_t) * dim_));
-  const int64_t* from = other.data();
-  for (int32_t d = 0; d < dim_; ++d) to[d] = from[d];
+  set_sizes(other.shape());
 }
 
 InputMetadata::InputMetadata(InputMetadata&& other) noexcept
@@ -40,6 +42,12 @@ InputMetadata& InputMetadata::operator=(InputMetadata other) noexcept {
     ::new (this) InputMetadata(std::move(other));
   }
   return *this;
+}
+
+void InputMetadata::set_sizes(at::IntArrayRef sizes) {
+  int64_t* to = inline_;
+  if (dim_ > kInlineDims) to = outline_ = static_cast<int64_t*>(c10::small_alloc(sizeof(int64_t) * dim_));
+  for (int32_t d = 0; d < dim_; ++d) to[d] = sizes[d];
 }
 
 void InputMetadata::free_sizes() noexcept {

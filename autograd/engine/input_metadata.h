@@ -5,6 +5,7 @@
 #include "aten/core/tensor.h"
 #include "c10/core/device.h"
 #include "c10/core/scalar_type.h"
+#include "c10/core/tensor_options.h"
 #include "c10/util/array_ref.h"
 
 namespace torch::autograd {
@@ -15,6 +16,7 @@ class InputMetadata {
  public:
   InputMetadata() noexcept = default;
   explicit InputMetadata(const at::Tensor& result);
+  InputMetadata(const at::TensorOptions& options, at::IntArrayRef shape);
   InputMetadata(const InputMetadata& other);
   InputMetadata(InputMetadata&& other) noexcept;
   InputMetadata& operator=(InputMetadata other) noexcept;
@@ -26,6 +28,9 @@ class InputMetadata {
   at::IntArrayRef shape() const { return at::IntArrayRef(data(), static_cast<size_t>(dim_)); }
   at::ScalarType scalar_type() const { return dtype_; }
   at::Device device() const { return device_; }
+  at::TensorOptions options() const { return at::TensorOptions().dtype(dtype_).device(device_); }
+  // Whether the device has streams of its own to run on.
+  bool has_own_queue() const { return device_.type() != at::DeviceType::CPU && device_.type() != at::DeviceType::Meta; }
   bool has_shape_of(const at::Tensor& t) const;
   // A gradient of zeros for this result.
   at::Tensor zeros() const;
@@ -33,6 +38,7 @@ class InputMetadata {
  private:
   static constexpr int32_t kInlineDims = 5;
   const int64_t* data() const { return dim_ > kInlineDims ? outline_ : inline_; }
+  void set_sizes(at::IntArrayRef sizes);
   void free_sizes() noexcept;
 
   int32_t dim_ = 0;

@@ -8,6 +8,7 @@
 
 #include "autograd/engine/anomaly_mode.h"
 #include "autograd/engine/node_extras.h"
+#include "autograd/engine/node_gate.h"
 #include "c10/memory/small_object.h"
 #include "c10/util/exception.h"
 #include "c10/util/string_util.h"
@@ -29,8 +30,7 @@ uint64_t next_sequence_nr() noexcept {
   return sequence++;
 }
 
-// Destroys nodes one after the other: the edges of a dying node release further nodes, which then wait in a list that is
-// linked through their sequence numbers.
+// Destroys nodes one after the other: the edges of a dying node release further nodes, which then wait in a list.
 struct NodeReaper {
   static void reap(Node* node) noexcept {
     Graveyard& own = graveyard;
@@ -42,7 +42,7 @@ struct NodeReaper {
     destroy(node);
     while (own.waiting != nullptr) {
       Node* next = own.waiting;
-      own.waiting = reinterpret_cast<Node*>(next->sequence_nr_);
+      own.waiting = next->order_.next_dead;
       destroy(next);
     }
     own.digging = false;
@@ -50,7 +50,7 @@ struct NodeReaper {
 
  private:
   static void push(Graveyard& own, Node* node) noexcept {
-    node->sequence_nr_ = reinterpret_cast<uint64_t>(own.waiting);
+    node->order_.next_dead = own.waiting;
     own.waiting = node;
   }
   static void destroy(Node* node) noexcept {
@@ -65,18 +65,17 @@ struct NodeReaper {
   }
 };
 
-Node::Node(uint64_t sequence_nr, edge_list&& next_edges) : sequence_nr_(sequence_nr) {
+Node::Node(uint64_t sequence_nr, edge_list&& next_edges) : order_{sequence_nr} {
   if (!next_edges.empty()) set_next_edges(std::move(next_edges));
   if (AnomalyMode::is_enabled()) AnomalyMode::note_creation(*this);
 }
 
-Node::Node(uint32_t block_bytes, Edge* edges, uint32_t num_edges, InputMetadata* metadata, uint32_t num_inputs) noexcept
-    : sequence_nr_(next_sequence_nr()),
-      edges_(edges),
-      metadata_(metadata),
+Node::Node(uint32_t block_bytes, uint32_t num_edges, uint32_t num_inputs, bool saves_nothing) noexcept
+    : order_{next_sequence_nr()},
       num_edges_(num_edges),
       num_inputs_(num_inputs),
-      block_bytes_(block_bytes) {}
+      block_bytes_(block_bytes),
+      gate_(saves_nothing ? NodeGate::kSavesNothing : 0) {}
 
 Node::~Node() {
   for (uint32_t i = 0; i < num_edges_; ++i) edges_[i].~Edge();
@@ -112,19 +111,30 @@ void grow(T*& data, uint32_t size, uint32_t& capacity) {
 
 }  // namespace
 
-uint32_t Node::add_input_metadata(const at::Tensor& t) {
+uint32_t Node::append_metadata(InputMetadata&& metadata) {
   TORCH_INTERNAL_ASSERT(!arrays_inline());
-  InputMetadata metadata(t);
   if (num_inputs_ == metadata_capacity_) grow(metadata_, num_inputs_, metadata_capacity_);
   ::new (metadata_ + num_inputs_) InputMetadata(std::move(metadata));
   return num_inputs_++;
 }
 
-uint32_t Node::add_input_metadata_undefined() {
-  TORCH_INTERNAL_ASSERT(!arrays_inline());
-  if (num_inputs_ == metadata_capacity_) grow(metadata_, num_inputs_, metadata_capacity_);
-  ::new (metadata_ + num_inputs_) InputMetadata();
-  return num_inputs_++;
+uint32_t Node::add_input_metadata(const at::Tensor& t) {
+  return append_metadata(InputMetadata(t));
+}
+
+uint32_t Node::add_input_metadata(const at::TensorOptions& options, at::IntArrayRef shape) {
+  return append_metadata(InputMetadata(options, shape));
+}
+
+uint32_t Node::add_input_metadata(undefined_input) {
+  return append_metadata(InputMetadata());
+}
+
+std::optional<at::Device> Node::device() const noexcept {
+  for (uint32_t i = 0; i < num_inputs_; ++i) {
+    if (metadata_[i].defined() && metadata_[i].has_own_queue()) return metadata_[i].device();
+  }
+  return std::nullopt;
 }
 
 void Node::add_next_edge(Edge edge) {
@@ -144,44 +154,40 @@ void Node::set_next_edges(edge_list&& edges) {
   for (uint32_t i = 0; i < num_edges_; ++i) edges_[i] = std::move(edges[i]);
 }
 
+void Node::set_saves_nothing() noexcept {
+  gate_.store<c10::MemoryOrder::relaxed>(NodeGate::kSavesNothing);
+}
+
 NodeExtras& Node::mutable_extras() {
   if (extras_ == nullptr) extras_ = new NodeExtras;
   return *extras_;
 }
 
-uint64_t Node::add_pre_hook(FunctionPreHook* owned) {
-  std::unique_ptr<FunctionPreHook> hook(owned);
-  NodeExtras& extras = mutable_extras();
-  extras.pre_hooks.push_back({extras.next_key, std::move(hook)});
-  return extras.next_key++;
+uintptr_t Node::add_pre_hook(std::unique_ptr<FunctionPreHook>&& hook) {
+  TORCH_CHECK(hook != nullptr, name(), ": add_pre_hook got no hook");
+  return reinterpret_cast<uintptr_t>(mutable_extras().pre_hooks.emplace_back(std::move(hook)).get());
 }
 
-uint64_t Node::add_post_hook(FunctionPostHook* owned) {
-  std::unique_ptr<FunctionPostHook> hook(owned);
-  NodeExtras& extras = mutable_extras();
-  extras.post_hooks.push_back({extras.next_key, std::move(hook)});
-  return extras.next_key++;
+uintptr_t Node::add_post_hook(std::unique_ptr<FunctionPostHook>&& hook) {
+  TORCH_CHECK(hook != nullptr, name(), ": add_post_hook got no hook");
+  return reinterpret_cast<uintptr_t>(mutable_extras().post_hooks.emplace_back(std::move(hook)).get());
 }
 
-bool Node::del_pre_hook(uint64_t key) {
-  return extras_ != nullptr &&
-      std::erase_if(extras_->pre_hooks, [key](const auto& keyed) { return keyed.key == key; }) != 0;
+namespace {
+
+template <class Hook>
+bool remove_by_address(std::vector<std::shared_ptr<Hook>>& hooks, uintptr_t key) {
+  return std::erase_if(hooks, [key](const auto& hook) { return reinterpret_cast<uintptr_t>(hook.get()) == key; }) != 0;
 }
 
-bool Node::del_post_hook(uint64_t key) {
-  return extras_ != nullptr &&
-      std::erase_if(extras_->post_hooks, [key](const auto& keyed) { return keyed.key == key; }) != 0;
+}  // namespace
+
+bool Node::del_pre_hook(const uintptr_t& key) {
+  return extras_ != nullptr && remove_by_address(extras_->pre_hooks, key);
 }
 
-uint64_t add_tensor_hook(Node& node, uint32_t input_nr, TensorHook hook) {
-  NodeExtras& extras = node.mutable_extras();
-  extras.tensor_hooks.push_back({extras.next_key, input_nr, std::move(hook)});
-  return extras.next_key++;
-}
-
-bool remove_tensor_hook(Node& node, uint64_t key) {
-  return node.extras() != nullptr &&
-      std::erase_if(node.extras()->tensor_hooks, [key](const auto& keyed) { return keyed.key == key; }) != 0;
+bool Node::del_post_hook(const uintptr_t& key) {
+  return extras_ != nullptr && remove_by_address(extras_->post_hooks, key);
 }
 
 variable_list Node::apply(variable_list&&) {

@@ -2,13 +2,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <new>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "aten/core/tensor.h"
 #include "autograd/engine/edge.h"
 #include "autograd/engine/input_metadata.h"
+#include "c10/util/atomic.h"
 #include "c10/util/intrusive_ptr.h"
 
 namespace torch::autograd {
@@ -56,16 +59,21 @@ class Node : public c10::intrusive_ptr_target {
   // Runs the node by itself, without hooks and checks.
   variable_list operator()(variable_list&& inputs);
 
-  uint64_t sequence_nr() const noexcept { return sequence_nr_; }
+  uint64_t sequence_nr() const noexcept { return order_.sequence_nr; }
   NodePtr getptr() { return NodePtr::reclaim_copy(this); }
 
   // -- inputs: the forward results --
   uint32_t num_inputs() const noexcept { return num_inputs_; }
   const InputMetadata& input_metadata(size_t i) const { return metadata_[i]; }
-  // Adds the result `t` and returns its number.
+  InputMetadata& mutable_input_metadata(size_t i) { return metadata_[i]; }
+  // Adds the result `t`, or one of these sizes, dtype and device, and returns its number.
   uint32_t add_input_metadata(const at::Tensor& t);
+  uint32_t add_input_metadata(const at::TensorOptions& options, at::IntArrayRef shape);
   // Adds a result nobody asks a gradient of.
-  uint32_t add_input_metadata_undefined();
+  struct undefined_input {};
+  uint32_t add_input_metadata(undefined_input);
+  // Where the node runs: on the device of its first result that is neither on the CPU nor Meta, if there is one.
+  std::optional<at::Device> device() const noexcept;
 
   // -- outputs: the edges --
   uint32_t num_outputs() const noexcept { return num_edges_; }
@@ -78,12 +86,14 @@ class Node : public c10::intrusive_ptr_target {
   void set_next_edges(edge_list&& edges);
   // Whether anything wants gradient `i`.
   bool should_compute_output(size_t i) const { return i < num_edges_ && edges_[i].is_valid(); }
+  // The same for the backward pass that is evaluating this node: false too where the edge leads to nothing it was asked for.
+  bool task_should_compute_output(size_t i) const;
 
   // -- hooks; the returned key removes the hook --
-  uint64_t add_pre_hook(FunctionPreHook* owned);
-  uint64_t add_post_hook(FunctionPostHook* owned);
-  bool del_pre_hook(uint64_t key);
-  bool del_post_hook(uint64_t key);
+  uintptr_t add_pre_hook(std::unique_ptr<FunctionPreHook>&& hook);
+  uintptr_t add_post_hook(std::unique_ptr<FunctionPostHook>&& hook);
+  bool del_pre_hook(const uintptr_t& key);
+  bool del_post_hook(const uintptr_t& key);
   // Null for the usual node: no hooks, no notes.
   NodeExtras* extras() const noexcept { return extras_; }
   NodeExtras& mutable_extras();
@@ -91,16 +101,23 @@ class Node : public c10::intrusive_ptr_target {
   bool is_generic() const noexcept { return block_bytes_ != 0; }
 
  protected:
-  // For nodes that lie with their arrays in one pooled block of `block_bytes`: both arrays are already constructed.
-  Node(uint32_t block_bytes, Edge* edges, uint32_t num_edges, InputMetadata* metadata, uint32_t num_inputs) noexcept;
+  // For nodes that lie with their arrays in one pooled block of `block_bytes`; the arrays are the derived class's to make.
+  Node(uint32_t block_bytes, uint32_t num_edges, uint32_t num_inputs, bool saves_nothing) noexcept;
 
   // Computes the gradients of the arguments from those of the results; one result an edge.
   virtual variable_list apply(variable_list&& inputs);
 
+  // For nodes that save nothing: passes run through them without a look at each other.
+  void set_saves_nothing() noexcept;
   [[noreturn]] void throw_wrong_count(size_t expected, size_t got) const;
   bool arrays_inline() const noexcept { return block_bytes_ != 0; }
 
-  uint64_t sequence_nr_;
+  // What a node that lives keeps its place in the order of the recording by, and one that is dead and waits to be destroyed
+  // the list of those.
+  union {
+    uint64_t sequence_nr;
+    Node* next_dead;
+  } order_;
   Edge* edges_ = nullptr;
   InputMetadata* metadata_ = nullptr;
   NodeExtras* extras_ = nullptr;
@@ -112,6 +129,19 @@ class Node : public c10::intrusive_ptr_target {
 
  private:
   friend struct NodeReaper;
+  friend class NodeGate;
+  uint32_t append_metadata(InputMetadata&& metadata);
+
+  c10::Atomic<uint32_t> gate_{0};
+};
+
+// The node that this thread evaluates, or null.
+NodePtr get_current_node();
+
+// A tensor's place in the graph without the tensor: result `output_nr` of `node`.
+struct GradientEdge {
+  NodePtr node;
+  uint32_t output_nr = 0;
 };
 
 // Runs before a node's evaluation on all its incoming gradients and may replace them.

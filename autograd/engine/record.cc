@@ -7,7 +7,8 @@
 
 #include "autograd/engine/forward_grad.h"
 #include "autograd/engine/grad_ops.h"
-#include "autograd/engine/node_extras.h"
+#include "autograd/engine/hooks.h"
+#include "autograd/engine/node_gate.h"
 #include "c10/util/exception.h"
 
 namespace torch::autograd {
@@ -23,16 +24,8 @@ void attach(c10::TensorImpl& impl, NodePtr node, uint32_t output_nr) {
   if (meta == nullptr) {
     meta = new AutogradMeta;
     impl.set_autograd_meta(meta);
-  } else if (C10_UNLIKELY(meta->retains_grad_)) {
-    // The tensor keeps the gradient of what it is now.
-    if (meta->grad_fn_ && meta->grad_fn_->extras() != nullptr) {
-      std::erase_if(meta->grad_fn_->extras()->retained, [&](const NodeExtras::Retained& kept) {
-        return kept.tensor.unsafe_get() == &impl;
-      });
-    }
-    node->mutable_extras().retained.push_back(
-        {output_nr,
-         c10::weak_intrusive_ptr<c10::TensorImpl>(c10::intrusive_ptr<c10::TensorImpl>::reclaim_copy(&impl))});
+  } else {
+    move_retained(impl, *meta, *node, output_nr);
   }
   meta->grad_fn_ = std::move(node);
   meta->output_nr_ = output_nr;
@@ -55,7 +48,10 @@ void break_cycles(c10::TensorImpl& impl, Node& node) {
   while (!open.empty()) {
     Node& next = *open.back();
     open.pop_back();
-    next.keep_past_of(impl);
+    {
+      const NodeGate alone(next, true, current_frame);
+      next.keep_past_of(impl);
+    }
     for (const Edge* edge = next.next_edges_begin(); edge != next.next_edges_end(); ++edge) {
       Node* const target = edge->function.get();
       if (target != nullptr && seen.insert(target).second) open.push_back(target);

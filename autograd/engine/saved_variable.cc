@@ -3,10 +3,12 @@
 #include <string>
 #include <utility>
 
+#include "aten/core/thread_local_state.h"
 #include "autograd/engine/anomaly_mode.h"
 #include "autograd/engine/autograd_meta.h"
 #include "autograd/engine/forward_grad.h"
 #include "autograd/engine/node.h"
+#include "autograd/engine/saved_tensor_hooks.h"
 #include "c10/core/grad_mode.h"
 #include "c10/util/exception.h"
 #include "c10/util/string_util.h"
@@ -14,7 +16,44 @@
 namespace torch::autograd {
 namespace {
 
-thread_local constinit SavedTensorsHooksGuard* default_hooks = nullptr;
+struct DefaultHooks final : c10::intrusive_ptr_target {
+  SavedTensorDefaultHooks::Factory make;
+  c10::intrusive_ptr<DefaultHooks> outer;
+};
+
+// Plain owned pointers: every saved tensor looks at the first, and a thread-local object with a destructor costs a call.
+struct DefaultHooksState {
+  DefaultHooks* top = nullptr;
+  std::string* disabled = nullptr;
+};
+thread_local constinit DefaultHooksState default_hooks;
+
+// The state for another thread.
+struct CarriedHooks final : c10::intrusive_ptr_target {
+  c10::intrusive_ptr<DefaultHooks> top;
+  std::optional<std::string> disabled;
+};
+
+void set_disabled(const std::optional<std::string>& message) {
+  delete std::exchange(default_hooks.disabled, message.has_value() ? new std::string(*message) : nullptr);
+}
+
+at::impl::ThreadLocalPart::Value carried_hooks() {
+  if (default_hooks.top == nullptr && default_hooks.disabled == nullptr) return {};
+  auto carried = c10::make_intrusive<CarriedHooks>();
+  carried->top = c10::intrusive_ptr<DefaultHooks>::reclaim_copy(default_hooks.top);
+  carried->disabled = SavedTensorDefaultHooks::get_disabled_error_message();
+  return carried;
+}
+
+void set_carried_hooks(const at::impl::ThreadLocalPart::Value& value) {
+  const auto* carried = static_cast<const CarriedHooks*>(value.get());
+  auto top = carried == nullptr ? c10::intrusive_ptr<DefaultHooks>() : carried->top;
+  c10::intrusive_ptr<DefaultHooks>::reclaim(std::exchange(default_hooks.top, top.release())).reset();
+  set_disabled(carried == nullptr ? std::nullopt : carried->disabled);
+}
+
+[[maybe_unused]] const bool registered = at::impl::register_thread_local_part({carried_hooks, set_carried_hooks});
 
 // A second handle to the data of `t` whose gradients go to `edge`.
 at::Tensor with_history(const at::Tensor& t, const Edge& edge) {
@@ -28,12 +67,15 @@ at::Tensor with_history(const at::Tensor& t, const Edge& edge) {
 
 // The packed form of a tensor: the hooks, the way its gradients went, and its tangent.
 struct SavedVariable::Hooked {
-  SavedVariableHooks* hooks;
+  std::unique_ptr<SavedVariableHooks> hooks;
   Edge edge;
   at::Tensor tangent;
 };
 
-SavedVariable::SavedVariable(const at::Tensor& variable, bool is_output) {
+SavedVariable::SavedVariable(const std::optional<at::Tensor>& variable, bool is_output, bool is_inplace_on_view)
+    : SavedVariable(variable.value_or(at::Tensor()), is_output, is_inplace_on_view) {}
+
+SavedVariable::SavedVariable(const at::Tensor& variable, bool is_output, bool) {
   if (is_output && variable.defined()) {
     const AutogradMeta* meta = meta_of(variable);
     save_output(variable, meta == nullptr ? 0 : meta->output_nr_);
@@ -70,7 +112,7 @@ void SavedVariable::save(const at::Tensor& variable) {
   flags_ = kDefined;
   variable.unsafeGetTensorImpl()->set_kept_for_backward(true);
   if (C10_UNLIKELY(impl.is_view())) impl.base()->set_kept_for_backward(true);
-  if (C10_UNLIKELY(default_hooks != nullptr)) apply_default_hooks();
+  if (C10_UNLIKELY(default_hooks.top != nullptr)) apply_default_hooks();
 }
 
 void SavedVariable::save_output(const at::Tensor& result, uint32_t output_nr) {
@@ -82,7 +124,7 @@ void SavedVariable::save_output(const at::Tensor& result, uint32_t output_nr) {
   version_ = impl.version();
   output_nr_ = static_cast<uint16_t>(output_nr);
   flags_ = kDefined | kOutput;
-  if (C10_UNLIKELY(default_hooks != nullptr)) apply_default_hooks();
+  if (C10_UNLIKELY(default_hooks.top != nullptr)) apply_default_hooks();
 }
 
 void SavedVariable::set_output_tangent(uint32_t output_nr, const at::Tensor& tangent) {
@@ -95,13 +137,14 @@ void SavedVariable::set_output_tangent(uint32_t output_nr, const at::Tensor& tan
 }
 
 void SavedVariable::apply_default_hooks() {
-  register_hooks(default_hooks->make_(default_hooks->context_));
+  const auto top = c10::intrusive_ptr<DefaultHooks>::reclaim_copy(default_hooks.top);
+  register_hooks(top->make());
 }
 
 SavedRef SavedVariable::get(Node* saved_for) const {
   if (C10_UNLIKELY(hooks_ != nullptr)) return SavedRef(unpack_hooked(saved_for));
   if (C10_UNLIKELY(!data_.defined())) {
-    if ((flags_ & kReleased) != 0) throw_released();
+    if ((flags_ & kDefined) != 0) throw_released();
     return SavedRef(&data_);
   }
   if (C10_UNLIKELY(data_.unsafeGetTensorImpl()->version() != version_)) throw_modified(saved_for);
@@ -117,7 +160,6 @@ at::Tensor SavedVariable::unpack_output(Node* saved_for, const at::Tensor& data)
 }
 
 at::Tensor SavedVariable::unpack_hooked(Node* saved_for) const {
-  if ((flags_ & kReleased) != 0) throw_released();
   at::Tensor data = hooks_->hooks->call_unpack_hook();
   TORCH_CHECK(data.defined(), "the unpack hook of a saved tensor returned an undefined tensor");
   if (C10_UNLIKELY(hooks_->tangent.defined())) {
@@ -129,57 +171,40 @@ at::Tensor SavedVariable::unpack_hooked(Node* saved_for) const {
   return with_history(data, hooks_->edge);
 }
 
-void SavedVariable::register_hooks(SavedVariableHooks* owned) {
-  if (owned == nullptr) return;
-  auto* hooked = new Hooked{owned, Edge(), tangent_of(data_)};
-  const auto refuse = [&](const char* why) {
-    delete hooked->hooks;
-    delete hooked;
-    TORCH_CHECK(false, why);
-  };
-  if (hooks_ != nullptr) refuse("Calling register_hooks on a saved tensor whose hooks have already been set.");
-  if (!data_.defined()) {
-    refuse(
-        (flags_ & kReleased) != 0 ? "Calling register_hooks on a saved tensor after it has been freed."
-                                  : "Calling register_hooks on a saved tensor with value None is forbidden");
-  }
-  if (data_.unsafeGetTensorImpl()->version() != version_) {
-    refuse("Calling register_hooks on a saved tensor that was modified in place since it was saved is forbidden");
-  }
+void SavedVariable::register_hooks(std::unique_ptr<SavedVariableHooks>&& hooks) {
+  if (hooks == nullptr) return;
+  TORCH_CHECK(hooks_ == nullptr, "Calling register_hooks on a saved tensor whose hooks have already been set.");
+  TORCH_CHECK(!is_released(), "Calling register_hooks on a saved tensor after it has been freed.");
+  TORCH_CHECK(data_.defined(), "Calling register_hooks on a saved tensor with value None is forbidden");
+  const uint32_t version = data_.unsafeGetTensorImpl()->version();
+  TORCH_CHECK(
+      version == version_,
+      "Calling register_hooks on a saved tensor that was modified in place since it was saved is forbidden");
+  auto hooked = std::make_unique<Hooked>(std::move(hooks), Edge(), tangent_of(data_));
   if ((flags_ & kOutput) == 0 && requires_grad(static_cast<const at::TensorBase&>(data_))) {
     hooked->edge = gradient_edge(data_);
   }
-  try {
-    const uint32_t version = data_.unsafeGetTensorImpl()->version();
-    const at::Tensor packed(data_.unsafeGetTensorImpl()->shallow_copy());
-    {
-      c10::NoGradGuard no_grad;
-      hooked->hooks->call_pack_hook(packed);
-    }
-    TORCH_CHECK(
-        packed.unsafeGetTensorImpl()->version() == version,
-        "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can not be "
-        "modified by in-place operations as this can lead to unexpected side-effects. Please open an issue if you need to "
-        "perform in-place operations on the input to a pack hook.");
-  } catch (...) {
-    delete hooked->hooks;
-    delete hooked;
-    throw;
+  const at::Tensor packed(data_.unsafeGetTensorImpl()->shallow_copy());
+  {
+    c10::NoGradGuard no_grad;
+    hooked->hooks->call_pack_hook(packed);
   }
-  hooks_ = hooked;
+  TORCH_CHECK(
+      packed.unsafeGetTensorImpl()->version() == version,
+      "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook cannot be modified "
+      "by in-place operations as this can lead to unexpected side-effects. Please open an issue if you need to perform "
+      "in-place operations on the input to a pack hook.");
+  hooks_ = hooked.release();
   data_.reset();
 }
 
 void SavedVariable::delete_hooks() noexcept {
-  delete hooks_->hooks;
-  delete hooks_;
-  hooks_ = nullptr;
+  delete std::exchange(hooks_, nullptr);
 }
 
 void SavedVariable::reset_data() noexcept {
   if (hooks_ != nullptr) delete_hooks();
   data_.reset();
-  if ((flags_ & kDefined) != 0) flags_ |= kReleased;
 }
 
 void SavedVariable::keep_past_of(const c10::TensorImpl& t) {
@@ -222,11 +247,36 @@ void SavedVariable::throw_modified(Node* saved_for) const {
   TORCH_CHECK(false, message);
 }
 
-SavedTensorsHooksGuard::SavedTensorsHooksGuard(Factory make, void* context)
-    : make_(make), context_(context), outer_(std::exchange(default_hooks, this)) {}
+void SavedTensorDefaultHooks::push_hooks(Factory make) {
+  TORCH_CHECK(is_enabled(), *default_hooks.disabled);
+  auto entry = c10::make_intrusive<DefaultHooks>();
+  entry->make = std::move(make);
+  entry->outer = c10::intrusive_ptr<DefaultHooks>::reclaim(default_hooks.top);
+  default_hooks.top = entry.release();
+}
 
-SavedTensorsHooksGuard::~SavedTensorsHooksGuard() {
-  default_hooks = outer_;
+void SavedTensorDefaultHooks::pop_hooks() {
+  TORCH_CHECK(default_hooks.top != nullptr, "pop_hooks: this thread has no default hooks for saved tensors");
+  auto entry = c10::intrusive_ptr<DefaultHooks>::reclaim(default_hooks.top);
+  default_hooks.top = c10::intrusive_ptr<DefaultHooks>(entry->outer).release();
+}
+
+void SavedTensorDefaultHooks::disable(const std::string& error_message) {
+  set_disabled(error_message);
+  TORCH_CHECK(default_hooks.top == nullptr, error_message);
+}
+
+void SavedTensorDefaultHooks::enable() {
+  set_disabled(std::nullopt);
+}
+
+bool SavedTensorDefaultHooks::is_enabled() {
+  return default_hooks.disabled == nullptr;
+}
+
+std::optional<std::string> SavedTensorDefaultHooks::get_disabled_error_message() {
+  if (is_enabled()) return std::nullopt;
+  return *default_hooks.disabled;
 }
 
 }  // namespace torch::autograd

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 
 #include "aten/core/tensor.h"
 #include "autograd/engine/edge.h"
@@ -37,7 +39,9 @@ class SavedVariable {
  public:
   SavedVariable() noexcept = default;
   // `is_output`: `variable` is a result of the node that keeps it; then `output_nr` is its number there.
-  SavedVariable(const at::Tensor& variable, bool is_output);
+  // A result is kept without its history in any case: `is_inplace_on_view` changes nothing.
+  SavedVariable(const at::Tensor& variable, bool is_output, bool is_inplace_on_view = false);
+  SavedVariable(const std::optional<at::Tensor>& variable, bool is_output, bool is_inplace_on_view = false);
   SavedVariable(SavedVariable&& other) noexcept;
   SavedVariable& operator=(SavedVariable&& other) noexcept;
   ~SavedVariable() {
@@ -54,8 +58,8 @@ class SavedVariable {
   SavedRef get(Node* saved_for) const;
   at::Tensor unpack(const NodePtr& saved_for = {}) const { return get(saved_for.get()).get(); }
 
-  // Takes the hooks over (they are deleted) and packs at once. Throws where hooks are set or the value was modified already.
-  void register_hooks(SavedVariableHooks* owned);
+  // Takes the hooks over and packs at once. Throws where hooks are set or the value was modified already.
+  void register_hooks(std::unique_ptr<SavedVariableHooks>&& hooks);
   void reset_data() noexcept;
   // `t` was modified in place and is about to become a result that depends on who keeps this: where what is kept is `t` or a
   // view of it, keeps a handle with the history up to here instead, so that the two do not keep each other for ever.
@@ -63,7 +67,8 @@ class SavedVariable {
   bool is_defined() const noexcept { return (flags_ & kDefined) != 0; }
 
  private:
-  enum : uint8_t { kDefined = 1, kOutput = 2, kReleased = 4 };
+  enum : uint8_t { kDefined = 1, kOutput = 2 };
+  bool is_released() const noexcept { return (flags_ & kDefined) != 0 && !data_.defined() && hooks_ == nullptr; }
   void apply_default_hooks();
   void delete_hooks() noexcept;
   at::Tensor unpack_hooked(Node* saved_for) const;
@@ -77,22 +82,6 @@ class SavedVariable {
   uint32_t version_ = 0;
   uint16_t output_nr_ = 0;
   uint8_t flags_ = 0;
-};
-
-// Makes every tensor saved by this thread, while the object lives, pass through hooks that `make` creates (one a tensor).
-class SavedTensorsHooksGuard {
- public:
-  using Factory = SavedVariableHooks* (*)(void* context);
-  SavedTensorsHooksGuard(Factory make, void* context);
-  ~SavedTensorsHooksGuard();
-  SavedTensorsHooksGuard(const SavedTensorsHooksGuard&) = delete;
-  SavedTensorsHooksGuard& operator=(const SavedTensorsHooksGuard&) = delete;
-
- private:
-  friend class SavedVariable;
-  Factory make_;
-  void* context_;
-  SavedTensorsHooksGuard* outer_;
 };
 
 }  // namespace torch::autograd

@@ -5,6 +5,7 @@
 #include "aten/core/view.h"
 #include "autograd/engine/autograd_meta.h"
 #include "autograd/engine/forward_grad.h"
+#include "autograd/engine/grad_ops.h"
 #include "autograd/engine/record.h"
 #include "c10/util/exception.h"
 #include "c10/util/string_util.h"
@@ -15,7 +16,12 @@ void AutogradContext::save_for_backward(variable_list to_save) {
   to_save_ = std::move(to_save);
 }
 
+void AutogradContext::save_for_forward(variable_list to_save) {
+  saved_for_forward_ = std::move(to_save);
+}
+
 variable_list AutogradContext::get_saved_variables() const {
+  if (in_jvp_) return saved_for_forward_;
   variable_list tensors;
   tensors.reserve(saved_variables_.size());
   for (const SavedVariable& saved : saved_variables_) tensors.push_back(saved.get(node_).get());
@@ -71,12 +77,23 @@ void CustomNode::add_argument(at::TensorList tensors) {
   for (const at::Tensor& t : tensors) add_argument(t);
 }
 
-void CustomNode::start() {
+void CustomNode::note_tangents() {
+  if (!c10::thread_state().fw_grad_enabled || c10::thread_state().inference) return;
+  bool any = false;
+  variable_list tangents;
   for (const at::Tensor& t : inputs_) {
-    TORCH_CHECK_NOT_IMPLEMENTED(
-        !tangent_of(t).defined() || !c10::thread_state().fw_grad_enabled,
-        "jvp is not implemented for the c++ API of custom Function yet: an argument of ", name(), " has a tangent.");
+    tangents.push_back(tangent_of(t));
+    any |= tangents.back().defined();
   }
+  if (!any) return;
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      has_jvp(), "jvp is not implemented: an argument of ", name(), " has a tangent; add static variable_list "
+      "jvp(AutogradContext* ctx, variable_list tangents).");
+  tangents_ = std::move(tangents);
+}
+
+void CustomNode::start() {
+  note_tangents();
   recorded_ = c10::GradMode::is_enabled() && requires_grad(at::TensorList(inputs_));
   if (!recorded_) return;
   for (const at::Tensor& t : inputs_) {
@@ -90,7 +107,7 @@ bool CustomNode::needs(size_t argument) const {
   if (!is_tensor_[argument]) return false;
   size_t edge = 0;
   for (size_t i = 0; i < argument; ++i) edge += is_tensor_[i];
-  return should_compute_output(edge);
+  return task_should_compute_output(edge);
 }
 
 variable_list CustomNode::finish(variable_list outputs) {
@@ -109,7 +126,7 @@ variable_list CustomNode::finish(variable_list outputs) {
         (c10::isFloatingType(out.scalar_type()) || c10::isComplexType(out.scalar_type()));
     const bool is_input = impl != nullptr && given.count(impl) != 0;
     if (!differentiable) {
-      add_input_metadata_undefined();
+      add_input_metadata(undefined_input());
       if (is_input && requires_grad(out)) out = at::Tensor(impl->shallow_copy());
       continue;
     }
@@ -140,7 +157,89 @@ variable_list CustomNode::finish(variable_list outputs) {
     }
   }
   ctx_.to_save_.clear();
+  if (has_tangents()) set_tangents(outputs);
+  ctx_.saved_for_forward_.clear();
   inputs_.clear();
+  return outputs;
+}
+
+void CustomNode::set_tangents(const variable_list& outputs) {
+  variable_list given;
+  size_t next = 0;
+  for (const bool is_tensor : is_tensor_) {
+    at::Tensor tangent;
+    if (is_tensor) {
+      const at::Tensor& input = inputs_[next];
+      tangent = tangents_[next++];
+      if (!tangent.defined() && input.defined() && ctx_.materialize_grads_) {
+        tangent = grad_ops::zeros(input.sizes(), input.scalar_type(), input.device());
+      }
+    }
+    given.push_back(std::move(tangent));
+  }
+  tangents_.clear();
+  variable_list computed;
+  {
+    const ForwardScope ignored;
+    ctx_.in_jvp_ = true;
+    try {
+      computed = run_jvp(&ctx_, std::move(given));
+    } catch (...) {
+      ctx_.in_jvp_ = false;
+      throw;
+    }
+    ctx_.in_jvp_ = false;
+  }
+  TORCH_CHECK(
+      computed.size() == outputs.size(), "jvp of ", name(), " returned ", computed.size(), " tangents, expected one a result: ",
+      outputs.size());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const at::Tensor& out = outputs[i];
+    c10::TensorImpl* impl = out.unsafeGetTensorImpl();
+    if (!out.defined() || ctx_.non_differentiable_.count(impl) != 0) continue;
+    TORCH_CHECK(
+        !computed[i].defined() || computed[i].sizes() == out.sizes(), "jvp of ", name(), " returned a tangent of sizes ",
+        computed[i].sizes(), " for result ", i, ", which has sizes ", out.sizes());
+    if (ctx_.dirty_inputs_.count(impl) != 0) {
+      set_tangent_inplace(out, computed[i]);
+    } else {
+      set_tangent(out, computed[i]);
+    }
+  }
+}
+
+namespace {
+
+// What the results of a backward that must not be differentiated come from.
+class OnceDifferentiated final : public Node {
+ public:
+  std::string name() const override { return "torch::autograd::DelayedError"; }
+
+ protected:
+  variable_list apply(variable_list&&) override {
+    TORCH_CHECK(false, "trying to differentiate twice a function that was marked with @once_differentiable");
+  }
+};
+
+}  // namespace
+
+variable_list CustomNode::run_once_differentiable(
+    const variable_list& grads, variable_list (*run)(CustomNode& self, variable_list grads)) {
+  variable_list outputs;
+  {
+    c10::NoGradGuard no_grad;
+    outputs = run(*this, grads);
+  }
+  if (!c10::GradMode::is_enabled() || !requires_grad(at::TensorList(grads))) return outputs;
+  const auto refusal = c10::make_intrusive<OnceDifferentiated>();
+  for (const at::Tensor& grad : grads) {
+    if (grad.defined() && requires_grad(grad)) refusal->add_next_edge(gradient_edge(grad));
+  }
+  for (at::Tensor& out : outputs) {
+    if (!out.defined() || !(c10::isFloatingType(out.scalar_type()) || c10::isComplexType(out.scalar_type()))) continue;
+    out = out.variable_data();
+    set_history(out, NodePtr(refusal), refusal->add_input_metadata(out));
+  }
   return outputs;
 }
 

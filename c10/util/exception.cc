@@ -1,11 +1,11 @@
 #include "c10/util/exception.h"
 
-#include <execinfo.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+
+#include "c10/util/backtrace.h"
 
 namespace c10 {
 namespace {
@@ -42,27 +42,7 @@ void set_backtraces_enabled(bool enabled) {
 }
 
 std::string get_backtrace(size_t frames_to_skip, size_t maximum_number_of_frames) {
-  constexpr size_t kMaxFrames = 256;
-  void* frames[kMaxFrames];
-  const size_t wanted = std::min(kMaxFrames, frames_to_skip + 1 + maximum_number_of_frames);
-  const int count = ::backtrace(frames, static_cast<int>(wanted));
-  char** symbols = ::backtrace_symbols(frames, count);
-  if (symbols == nullptr) return {};
-  std::string out;
-  size_t shown = 0;
-  for (size_t i = frames_to_skip + 1; i < static_cast<size_t>(count); ++i) {
-    // glibc writes "object(mangled+0x12) [address]".
-    std::string line = symbols[i];
-    const size_t open = line.find('(');
-    const size_t plus = line.find('+', open == std::string::npos ? 0 : open);
-    std::string name = line;
-    if (open != std::string::npos && plus != std::string::npos && plus > open + 1) {
-      name = demangle(line.substr(open + 1, plus - open - 1).c_str());
-    }
-    out += str("frame #", shown++, ": ", name, "\n");
-  }
-  std::free(symbols);
-  return out;
+  return describe_frames(capture_frames(frames_to_skip + 1, maximum_number_of_frames));
 }
 
 Error::Error(SourceLocation location, std::string msg) : Error(std::move(msg), raised_at(location)) {}

@@ -127,6 +127,7 @@ class intrusive_ptr final {
   using element_type = T;
 
   constexpr intrusive_ptr() noexcept = default;
+  constexpr intrusive_ptr(std::nullptr_t) noexcept {}
   intrusive_ptr(const intrusive_ptr& other) noexcept : target_(other.target_) { retain(); }
   intrusive_ptr(intrusive_ptr&& other) noexcept : target_(other.target_) { other.target_ = nullptr; }
   template <class From>
@@ -184,6 +185,7 @@ class intrusive_ptr final {
   friend bool operator==(const intrusive_ptr& a, const intrusive_ptr& b) noexcept {
     return a.target_ == b.target_;
   }
+  friend bool operator==(const intrusive_ptr& a, std::nullptr_t) noexcept { return a.target_ == nullptr; }
   friend bool operator<(const intrusive_ptr& a, const intrusive_ptr& b) noexcept {
     return a.target_ < b.target_;
   }

@@ -1,7 +1,9 @@
 #pragma once
 
 #include "autograd/autograd.h"
+#include "autograd/checkpoint/checkpoint.h"
 #include "autograd/forward_ad.h"
 #include "autograd/function/custom_function.h"
 #include "autograd/functional/functional.h"
+#include "autograd/graph.h"
 #include "autograd/factories.h"

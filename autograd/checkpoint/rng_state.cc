@@ -1,0 +1,38 @@
+#include "autograd/checkpoint/rng_state.h"
+
+#include <mutex>
+#include <utility>
+
+#include "c10/core/cpu_generator.h"
+
+namespace torch::utils::checkpoint {
+
+void RngState::add(at::Generator generator) {
+  for (const One& one : states_) {
+    if (one.generator == generator) return;
+  }
+  const std::lock_guard<std::mutex> lock(generator.mutex());
+  std::vector<uint8_t> bytes = generator.getIntrusivePtr()->state_bytes();
+  states_.push_back({std::move(generator), std::move(bytes)});
+}
+
+RngState RngState::of(const autograd::variable_list&) {
+  RngState state;
+  state.add(at::detail::getDefaultCPUGenerator());
+  return state;
+}
+
+RngState RngState::again() const {
+  RngState now;
+  for (const One& one : states_) now.add(one.generator);
+  return now;
+}
+
+void RngState::restore() const {
+  for (const One& one : states_) {
+    const std::lock_guard<std::mutex> lock(one.generator.mutex());
+    one.generator.getIntrusivePtr()->set_state_bytes(one.bytes.data(), one.bytes.size());
+  }
+}
+
+}  // namespace torch::utils::checkpoint

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "autograd/engine/node.h"
+#include "c10/core/generator.h"
+
+namespace torch::utils::checkpoint {
+
+// The states of the default random generators that a function of some arguments draws from.
+class RngState {
+ public:
+  // Now: the CPU's and those of the devices of `inputs`.
+  static RngState of(const autograd::variable_list& inputs);
+  // The same generators, as they are now.
+  RngState again() const;
+  void restore() const;
+
+ private:
+  struct One {
+    at::Generator generator;
+    std::vector<uint8_t> bytes;
+  };
+  void add(at::Generator generator);
+  std::vector<One> states_;
+};
+
+}  // namespace torch::utils::checkpoint
