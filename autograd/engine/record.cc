@@ -9,6 +9,7 @@
 #include "autograd/engine/grad_ops.h"
 #include "autograd/engine/node_extras.h"
 #include "c10/util/exception.h"
+#include "c10/value/list.h"
 
 namespace torch::autograd {
 namespace {
