@@ -10,7 +10,7 @@ namespace kindling::codegen {
 namespace {
 
 using c10::Argument;
-using c10::SchemaType;
+using c10::ArgumentShape;
 
 bool identifier_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
@@ -115,7 +115,7 @@ class FormulaReader {
   }
 
   std::string use_tensor(const Param& param, const std::string& formula, size_t* pos, int line) {
-    const bool list = main_.schema.arguments()[param.argument].type().list;
+    const bool list = main_.schema.arguments()[param.argument].shape().list;
     const std::string& word = param.name;
     const auto follows = [&](const std::string& text) { return formula.compare(*pos, text.size(), text) == 0; };
     if (list) {
@@ -153,7 +153,7 @@ class FormulaReader {
 
   void add_property(const Param& param, const std::string& method, const std::string& type) {
     const std::string name = param.name + "_" + method;
-    const bool optional = main_.schema.arguments()[param.argument].type().optional;
+    const bool optional = main_.schema.arguments()[param.argument].shape().optional;
     std::string value = param.name + "." + method + "()";
     if (method == "defined") {
       value = "or_undefined(" + param.name + ").defined()";
@@ -228,7 +228,7 @@ class DerivativeEmitter {
   };
 
   bool mutating() const { return op_.main.form == Form::kInplace; }
-  const SchemaType& type_of(const Param& param) const { return op_.main.schema.arguments()[param.argument].type(); }
+  c10::ArgumentShape type_of(const Param& param) const { return op_.main.schema.arguments()[param.argument].shape(); }
   std::string kind() const { return "k_" + op_.main.identifier(); }
   std::string extra_type() const { return "Extra_" + op_.main.identifier(); }
 
@@ -236,7 +236,7 @@ class DerivativeEmitter {
 
   void analyse() {
     const auto& returns = op_.main.schema.returns();
-    list_result_ = returns.size() == 1 && returns[0].type().list;
+    list_result_ = returns.size() == 1 && returns[0].shape().list;
     std::map<std::string, int> numbers;
     if (returns.size() == 1 || mutating()) {
       numbers["result"] = 0;
@@ -487,7 +487,7 @@ class DerivativeEmitter {
       return returns.size() == 1 ? std::string("result") : "std::get<" + std::to_string(i) + ">(result)";
     };
     for (size_t i = 0; i < returns.size(); ++i) {
-      if (!is_tensor_like(returns[i].type()) || !has_gradient(op_, i)) continue;
+      if (!is_tensor_like(returns[i].shape()) || !has_gradient(op_, i)) continue;
       out_ += "    set_history(" + result(i) + ", node, " + std::to_string(i) + ");\n";
     }
     for (const Saved& saved : saved_) {
@@ -505,7 +505,7 @@ class DerivativeEmitter {
       return "not_implemented_node(" + name + ", " + results + ", " + tensor_arguments(variant) + ")";
     };
     if (variant.schema.is_mutable() && variant.form == Form::kInplace) {
-      const bool list = variant.schema.arguments()[0].type().list;
+      const bool list = variant.schema.arguments()[0].shape().list;
       out_ += "  check_inplace(self, any_requires_grad(" + tensor_arguments(variant) + "));\n";
       out_ += "  GenericNode::Ptr node = " + node(list ? "static_cast<uint32_t>(self.size())" : "1") + ";\n";
       out_ += "  {\n    c10::AutoDispatchBelowAutograd below;\n    " + call(variant) + ";\n  }\n  if (node) rebase_history(self, node);\n";
@@ -513,12 +513,12 @@ class DerivativeEmitter {
       return;
     }
     out_ += "  " + variant.signature.result + " result = [&] {\n    c10::AutoDispatchBelowAutograd below;\n    return " + call(variant) + ";\n  }();\n";
-    if (returns.size() == 1 && returns[0].type().list) {
+    if (returns.size() == 1 && returns[0].shape().list) {
       out_ += "  if (GenericNode::Ptr node = " + node("static_cast<uint32_t>(result.size())") + ") set_history(result, node);\n";
     } else {
       out_ += "  if (GenericNode::Ptr node = " + node(std::to_string(returns.size())) + ") {\n";
       for (size_t i = 0; i < returns.size(); ++i) {
-        if (!is_tensor_like(returns[i].type()) || returns[i].type().list || !has_gradient(op_, i)) continue;
+        if (!is_tensor_like(returns[i].shape()) || returns[i].shape().list || !has_gradient(op_, i)) continue;
         out_ += "    set_history(" + (returns.size() == 1 ? std::string("result") : "std::get<" + std::to_string(i) + ">(result)") + ", node, " +
                 std::to_string(i) + ");\n";
       }

@@ -8,7 +8,7 @@
 namespace kindling::codegen {
 namespace {
 
-using c10::SchemaType;
+using c10::ArgumentShape;
 
 bool identifier_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
@@ -46,11 +46,11 @@ Reading read_formula(const Operator& op, const std::string& formula, bool reused
     const auto index = member ? std::nullopt : op.main.schema.argument_index(word);
     const auto follows = [&](const std::string& text) { return formula.compare(i, text.size(), text) == 0; };
     if (!member && word.rfind("result", 0) == 0) reading.result = true;
-    if (!index || !is_tensor_like(op.main.schema.arguments()[*index].type())) {
+    if (!index || !is_tensor_like(op.main.schema.arguments()[*index].shape())) {
       out += word;
       continue;
     }
-    const SchemaType& type = op.main.schema.arguments()[*index].type();
+    const c10::ArgumentShape type = op.main.schema.arguments()[*index].shape();
     if (type.list && reused && follows(".sizes()")) {
       out += "keep_sizes(" + word + ")";
       i += 8;
@@ -107,10 +107,10 @@ class ForwardEmitter {
     int number = 0;  // of the result
   };
 
-  const SchemaType& type_of(const std::string& name) const {
-    return op_.main.schema.arguments()[*op_.main.schema.argument_index(name)].type();
+  c10::ArgumentShape type_of(const std::string& name) const {
+    return op_.main.schema.arguments()[*op_.main.schema.argument_index(name)].shape();
   }
-  bool list_result() const { return op_.main.schema.returns().size() == 1 && op_.main.schema.returns()[0].type().list; }
+  bool list_result() const { return op_.main.schema.returns().size() == 1 && op_.main.schema.returns()[0].shape().list; }
 
   std::string call(const Variant& variant) const {
     return "operators::" + variant.identifier() + "(" + variant.signature.arguments() + ")";
@@ -253,7 +253,7 @@ class ForwardEmitter {
       out_ += "  [[maybe_unused]] const auto& result" + std::to_string(i) + " = std::get<" + std::to_string(i) + ">(result);\n";
     }
     for (size_t i = 0; i < returns.size(); ++i) {
-      if (!is_tensor_like(returns[i].type()) || !has_gradient(op_, i)) continue;
+      if (!is_tensor_like(returns[i].shape()) || !has_gradient(op_, i)) continue;
       const int number = static_cast<int>(i);
       const std::string name = result_name(number);
       const bool covered = std::any_of(all.begin(), all.end(), [&](const Term& term) { return term.number == number; });

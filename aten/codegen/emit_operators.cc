@@ -349,10 +349,20 @@ Signature method_signature(const Signature& signature) {
 
 namespace {
 
+// What defines c10::List, for the families that take one.
+std::string list_header(const Table& table) {
+  for (const Operator& op : table.operators) {
+    for (const Variant* variant : op.variants()) {
+      if (variant->signature.types().find("c10::List") != std::string::npos) return "#include \"c10/value/list.h\"\n";
+    }
+  }
+  return "";
+}
+
 // `comment(name)` stands above the first function of that name.
 template <class F>
 std::string functions_with(const Table& table, const F& comment) {
-  std::string out = file_header(table) + "#pragma once\n\n#include \"aten/core/tensor.h\"\n\nnamespace at {\n";
+  std::string out = file_header(table) + "#pragma once\n\n#include \"aten/core/tensor.h\"\n" + list_header(table) + "\nnamespace at {\n";
   std::set<std::string> described;
   for (const Operator& op : table.operators) {
     for (const Variant* variant : op.variants()) {
@@ -386,8 +396,8 @@ std::string emit_documented_functions(const Table& table, const Evidence& eviden
 
 std::string emit_operator_declarations(const Table& table) {
   std::string out = file_header(table) +
-                    "#pragma once\n\n#include \"aten/core/tensor.h\"\n#include \"c10/dispatch/operator.h\"\n\nnamespace "
-                    "at::operators {\n\n";
+                    "#pragma once\n\n#include \"aten/core/tensor.h\"\n#include \"c10/dispatch/operator.h\"\n" + list_header(table) +
+                    "\nnamespace at::operators {\n\n";
   for (const Operator& op : table.operators) {
     for (const Variant* variant : op.variants()) {
       out += "extern c10::Operator<" + variant->signature.result + "(" + variant->signature.types() + ")> " +

@@ -95,6 +95,6 @@ Signature cpp_signature(const c10::FunctionSchema& schema, const std::vector<std
 std::string cpp_argument_type(const c10::Argument& argument);
 std::string cpp_result_type(const c10::FunctionSchema& schema);
 
-bool is_tensor_like(const c10::SchemaType& type);
+bool is_tensor_like(const c10::ArgumentShape& type);
 
 }  // namespace kindling::codegen

@@ -9,44 +9,45 @@ namespace {
 
 using c10::Argument;
 using c10::FunctionSchema;
-using c10::SchemaType;
-using Kind = SchemaType::Kind;
+using c10::ArgumentShape;
+using c10::TypeKind;
 
 constexpr std::array<std::string_view, 4> kOptionNames{"dtype", "layout", "device", "pin_memory"};
 
 // The type of one value of this kind, as a parameter (`reference`) or inside a container.
-std::string value_type(Kind kind) {
+std::string value_type(TypeKind kind) {
   switch (kind) {
-    case Kind::Tensor: return "Tensor";
-    case Kind::Scalar: return "Scalar";
-    case Kind::Int: return "int64_t";
-    case Kind::Float: return "double";
-    case Kind::Complex: return "c10::complex<double>";
-    case Kind::Bool: return "bool";
-    case Kind::String: return "std::string_view";
-    case Kind::ScalarType: return "ScalarType";
-    case Kind::Layout: return "Layout";
-    case Kind::Device: return "Device";
-    case Kind::MemoryFormat: return "MemoryFormat";
-    case Kind::Generator: return "Generator";
-    case Kind::QScheme: return "QScheme";
-    case Kind::Dimname: return "Dimname";
-    case Kind::Storage: return "Storage";
-    case Kind::Stream: return "Stream";
-    case Kind::Any: return "IValue";
+    case TypeKind::TensorType: return "Tensor";
+    case TypeKind::NumberType: return "Scalar";
+    case TypeKind::IntType: return "int64_t";
+    case TypeKind::FloatType: return "double";
+    case TypeKind::ComplexType: return "c10::complex<double>";
+    case TypeKind::BoolType: return "bool";
+    case TypeKind::StringType: return "std::string_view";
+    case TypeKind::ScalarTypeType: return "ScalarType";
+    case TypeKind::LayoutType: return "Layout";
+    case TypeKind::DeviceObjType: return "Device";
+    case TypeKind::MemoryFormatType: return "MemoryFormat";
+    case TypeKind::GeneratorType: return "Generator";
+    case TypeKind::QSchemeType: return "QScheme";
+    case TypeKind::DimnameType: return "Dimname";
+    case TypeKind::StorageType: return "Storage";
+    case TypeKind::StreamObjType: return "Stream";
+    case TypeKind::AnyType: return "IValue";
+    default: break;  // not a type of the tables
   }
   return "";
 }
 
-bool by_reference(Kind kind) { return kind == Kind::Tensor || kind == Kind::Scalar; }
+bool by_reference(TypeKind kind) { return kind == TypeKind::TensorType || kind == TypeKind::NumberType; }
 
-std::string list_type(const SchemaType& type) {
+std::string list_type(const c10::ArgumentShape& type) {
   if (type.element_optional) return "c10::List<std::optional<" + value_type(type.kind) + ">>";
   switch (type.kind) {
-    case Kind::Tensor: return "TensorList";
-    case Kind::Int: return "IntArrayRef";
-    case Kind::Dimname: return "DimnameList";
-    case Kind::Bool:
+    case TypeKind::TensorType: return "TensorList";
+    case TypeKind::IntType: return "IntArrayRef";
+    case TypeKind::DimnameType: return "DimnameList";
+    case TypeKind::BoolType:
       if (type.list_size >= 0) return "std::array<bool, " + std::to_string(type.list_size) + ">";
       return "ArrayRef<bool>";
     default: return "ArrayRef<" + value_type(type.kind) + ">";
@@ -73,11 +74,11 @@ std::string join(const std::vector<std::string>& parts) {
 std::string default_value(const Argument& argument) {
   if (!argument.default_text()) return "";
   std::string text = *argument.default_text();
-  const SchemaType& type = argument.type();
-  if (type.list && type.kind == Kind::Bool && type.list_size >= 0 && (text == "True" || text == "False")) {
+  const c10::ArgumentShape type = argument.shape();
+  if (type.list && type.kind == TypeKind::BoolType && type.list_size >= 0 && (text == "True" || text == "False")) {
     return "{" + join(std::vector<std::string>(type.list_size, text == "True" ? "true" : "false")) + "}";
   }
-  if (text == "None") return type.kind == Kind::Tensor ? "{}" : "std::nullopt";
+  if (text == "None") return type.kind == TypeKind::TensorType ? "{}" : "std::nullopt";
   if (text == "True") return "true";
   if (text == "False") return "false";
   if (text == "Mean") return "at::Reduction::Mean";
@@ -114,10 +115,10 @@ std::string options_default(const std::vector<Argument>& arguments, size_t i) {
 
 }  // namespace
 
-bool is_tensor_like(const SchemaType& type) { return type.kind == Kind::Tensor; }
+bool is_tensor_like(const c10::ArgumentShape& type) { return type.kind == TypeKind::TensorType; }
 
 std::string cpp_argument_type(const Argument& argument) {
-  const SchemaType& type = argument.type();
+  const c10::ArgumentShape type = argument.shape();
   if (type.list) {
     const std::string list = list_type(type);
     if (type.element_optional) return "const " + list + "&";
@@ -136,7 +137,7 @@ std::string cpp_argument_type(const Argument& argument) {
 std::string cpp_result_type(const FunctionSchema& schema) {
   std::vector<std::string> types;
   for (const Argument& result : schema.returns()) {
-    const SchemaType& type = result.type();
+    const c10::ArgumentShape type = result.shape();
     if (type.list) {
       types.push_back("std::vector<" + value_type(type.kind) + ">");
     } else {
@@ -174,7 +175,7 @@ Signature cpp_signature(const FunctionSchema& schema, const std::vector<std::str
       if (std::find(required.begin(), required.end(), argument.name()) == required.end()) {
         param.default_value = default_value(argument);
       }
-      param.carries_keys = is_tensor_like(argument.type());
+      param.carries_keys = is_tensor_like(argument.shape());
       param.is_out = argument.is_out();
       has_tensor = has_tensor || param.carries_keys;
     }

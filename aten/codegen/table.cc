@@ -33,15 +33,14 @@ Form form_of(const FunctionSchema& schema) {
 // Whether the arguments of `a` and `b` are the same but for out tensors and the tensor options.
 bool same_inputs(const FunctionSchema& a, const FunctionSchema& b) {
   const auto relevant = [](const FunctionSchema& schema) {
-    std::vector<std::pair<std::string, c10::SchemaType>> inputs;
+    std::vector<std::pair<std::string, c10::ArgumentShape>> inputs;
     for (const Argument& argument : schema.arguments()) {
       const std::string& name = argument.name();
       if (argument.is_out() || name == "dtype" || name == "layout" || name == "device" || name == "pin_memory" ||
           name == "memory_format") {
         continue;
       }
-      c10::SchemaType type = argument.type();
-      type.symbolic = false;
+      c10::ArgumentShape type = argument.shape();
       type.list_size = -1;
       inputs.emplace_back(name, type);
     }
@@ -76,7 +75,7 @@ std::string forward_problem(const Operator& op, const std::set<std::string>& der
   if (op.entry.nondifferentiable() || op.composite()) {
     return "forward derivatives of an operator that is nondifferentiable or COMPOSITE are never used";
   }
-  const bool list = schema.returns().size() == 1 && schema.returns()[0].type().list;
+  const bool list = schema.returns().size() == 1 && schema.returns()[0].shape().list;
   if (list && op.entry.forward_size() > 1) return "one forward entry for a list of results";
   std::set<std::string> covered;
   std::set<std::pair<int, std::string>> seen;
@@ -96,9 +95,9 @@ std::string forward_problem(const Operator& op, const std::set<std::string>& der
     if (of_derivative && list) return formula + " for a list of results";
     for (const std::string& input : forward_inputs(op, forward)) {
       const auto index = schema.argument_index(input);
-      if (!index || !is_tensor_like(schema.arguments()[*index].type())) return "a forward derivative for '" + input + "', which is no tensor argument";
+      if (!index || !is_tensor_like(schema.arguments()[*index].shape())) return "a forward derivative for '" + input + "', which is no tensor argument";
       if (of_derivative && !derived.count(input)) return formula + " for '" + input + "', which has no derivative";
-      if (of_derivative && schema.arguments()[*index].type().list) return formula + " for '" + input + "', which is a list";
+      if (of_derivative && schema.arguments()[*index].shape().list) return formula + " for '" + input + "', which is a list";
       if (!seen.emplace(forward.result(), input).second) return "two forward derivatives for '" + input + "'";
       covered.insert(input);
     }
@@ -199,7 +198,7 @@ const Kernel* Variant::kernel(Kernel::Key key) const {
 std::vector<int> Variant::tensor_results() const {
   std::vector<int> results;
   for (size_t i = 0; i < schema.returns().size(); ++i) {
-    if (is_tensor_like(schema.returns()[i].type())) results.push_back(static_cast<int>(i));
+    if (is_tensor_like(schema.returns()[i].shape())) results.push_back(static_cast<int>(i));
   }
   return results;
 }
@@ -208,7 +207,7 @@ bool Operator::differentiable(const Variant& variant) const {
   if (composite() && variant.form != Form::kOut) return false;
   if (variant.composite() || entry.nondifferentiable() || variant.nondifferentiable || !has_kernel()) return false;
   bool tensor_input = false;
-  for (const Argument& argument : variant.schema.arguments()) tensor_input |= is_tensor_like(argument.type());
+  for (const Argument& argument : variant.schema.arguments()) tensor_input |= is_tensor_like(argument.shape());
   return tensor_input && (!main.tensor_results().empty() || variant.schema.is_mutable());
 }
 
@@ -290,7 +289,7 @@ std::optional<Table> read_table(const std::string& family, const std::string& te
           return std::nullopt;
         }
         const auto index = main.schema.argument_index(input);
-        if (!index || !is_tensor_like(main.schema.arguments()[*index].type())) {
+        if (!index || !is_tensor_like(main.schema.arguments()[*index].shape())) {
           reader.fail(op.schema(), "a derivative for '" + input + "', which is no tensor argument");
           return std::nullopt;
         }

@@ -12,9 +12,12 @@
 
 #include "aten/core/dimname.h"
 #include "aten/core/tensor.h"
-#include "c10/dispatch/ivalue.h"
+#include "c10/core/generator.h"
+#include "c10/core/storage.h"
 #include "c10/dispatch/operator.h"
 #include "c10/dispatch/registry.h"
+#include "c10/value/ivalue.h"
+#include "c10/value/object.h"
 
 // The boxed form of an operator: one instantiation a signature, the operator as data.
 namespace at::boxing {
@@ -37,58 +40,36 @@ struct UnboxedValue {
 
 // A plain value, and the one way from IValue to it.
 template <class T>
-T from_ivalue(const IValue& value);
+T from_ivalue(const IValue& value) {
+  return value.to<T>();
+}
+// Booleans are integers, too, and integers truth values.
 template <>
 inline int64_t from_ivalue(const IValue& value) {
   return value.isBool() ? static_cast<int64_t>(value.toBool()) : value.toInt();
-}
-template <>
-inline double from_ivalue(const IValue& value) {
-  return value.toDouble();
 }
 template <>
 inline bool from_ivalue(const IValue& value) {
   return value.isInt() ? value.toInt() != 0 : value.toBool();
 }
 template <>
-inline Scalar from_ivalue(const IValue& value) {
-  return value.toScalar();
-}
-template <>
-inline std::string_view from_ivalue(const IValue& value) {
-  return value.toStringView();
-}
-template <>
-inline ScalarType from_ivalue(const IValue& value) {
-  return value.toScalarType();
-}
-template <>
-Layout from_ivalue(const IValue& value);
-template <>
-MemoryFormat from_ivalue(const IValue& value);
-template <>
-inline Device from_ivalue(const IValue& value) {
-  return value.isString() ? Device(value.toStringRef()) : value.toDevice();
-}
-template <>
-Generator from_ivalue(const IValue& value);
-template <>
-Storage from_ivalue(const IValue& value);
-template <>
-Stream from_ivalue(const IValue& value);
-template <>
-inline Tensor from_ivalue(const IValue& value) {
-  return value.toTensor();
-}
-template <>
 inline Dimname from_ivalue(const IValue& value) {
   return value.isNone() ? Dimname::wildcard() : Dimname(value.toStringRef());
+}
+// One number stands for a list of one.
+std::vector<double> doubles_of(const IValue& value);
+std::vector<int64_t> integers_of(const IValue& value);
+template <>
+inline std::vector<int64_t> from_ivalue(const IValue& value) {
+  return integers_of(value);
+}
+template <>
+inline std::vector<double> from_ivalue(const IValue& value) {
+  return doubles_of(value);
 }
 
 std::vector<Tensor> tensors_of(const IValue& value);
 c10::List<std::optional<Tensor>> optional_tensors_of(const IValue& value);
-std::vector<double> doubles_of(const IValue& value);
-std::vector<int64_t> integers_of(const IValue& value);
 std::vector<Scalar> scalars_of(const IValue& value);
 std::vector<Dimname> dimnames_of(const IValue& value);
 // Throws unless there are exactly `count`.
@@ -120,6 +101,10 @@ struct Unboxed<std::optional<T>> : UnboxedValue<std::optional<T>> {
 template <class T>
 struct Unboxed<const std::optional<T>&> : Unboxed<std::optional<T>> {
   using Unboxed<std::optional<T>>::Unboxed;
+};
+template <class T>
+struct Unboxed<const T&> : Unboxed<T> {
+  using Unboxed<T>::Unboxed;
 };
 template <>
 struct Unboxed<TensorOptions> : UnboxedValue<TensorOptions> {
@@ -204,52 +189,18 @@ struct Unboxed<std::optional<DimnameList>> {
 };
 
 // --- onto the stack ---
-inline void push(Stack& stack, const Tensor& t) { stack.emplace_back(t); }
-inline void push(Stack& stack, const std::vector<Tensor>& tensors) { stack.emplace_back(tensors); }
-inline void push(Stack& stack, int64_t value) { stack.emplace_back(value); }
-inline void push(Stack& stack, double value) { stack.emplace_back(value); }
-inline void push(Stack& stack, bool value) { stack.emplace_back(value); }
-inline void push(Stack& stack, const Scalar& value) { stack.emplace_back(value); }
-inline void push(Stack& stack, ScalarType value) { stack.emplace_back(value); }
-inline void push(Stack& stack, QScheme value) { stack.emplace_back(static_cast<int64_t>(value)); }
-inline void push(Stack& stack, Layout value) { stack.emplace_back(static_cast<int64_t>(value)); }
-inline void push(Stack& stack, MemoryFormat value) { stack.emplace_back(static_cast<int64_t>(value)); }
-inline void push(Stack& stack, Device value) { stack.emplace_back(value); }
-inline void push(Stack& stack, const std::string& value) { stack.emplace_back(value); }
-inline void push(Stack& stack, std::string_view value) { stack.emplace_back(value); }
-inline void push(Stack& stack, IntArrayRef values) { stack.emplace_back(values); }
-inline void push(Stack& stack, const std::vector<int64_t>& values) { stack.emplace_back(values); }
-inline void push(Stack& stack, ArrayRef<double> values) {
-  stack.emplace_back(std::vector<double>(values.begin(), values.end()));
+template <class T>
+void push(Stack& stack, const T& value) {
+  stack.emplace_back(value);
 }
-inline void push(Stack& stack, const std::vector<double>& values) { stack.emplace_back(values); }
-inline void push(Stack& stack, ArrayRef<Scalar> values) {
-  stack.emplace_back(std::vector<IValue>(values.begin(), values.end()));
-}
-inline void push(Stack& stack, TensorList tensors) { stack.emplace_back(tensors); }
-void push(Stack& stack, const Generator& value);
-void push(Stack& stack, const Storage& value);
-void push(Stack& stack, const Stream& value);
 void push(Stack& stack, const Dimname& value);
 void push(Stack& stack, DimnameList values);
-void push(Stack& stack, const c10::List<std::optional<Tensor>>& tensors);
 // dtype, layout, device and pin_memory, each None where it is not given.
 void push(Stack& stack, const TensorOptions& options);
-template <size_t N>
-void push(Stack& stack, const std::array<bool, N>& values) {
-  stack.emplace_back(std::vector<bool>(values.begin(), values.end()));
-}
 template <class T>
 void push(Stack& stack, const std::optional<T>& value) {
   if (value.has_value()) {
     push(stack, *value);
-  } else {
-    stack.emplace_back();
-  }
-}
-inline void push(Stack& stack, const OptionalIntArrayRef& values) {
-  if (values.has_value()) {
-    push(stack, *values);
   } else {
     stack.emplace_back();
   }

@@ -11,19 +11,26 @@ using c10::DispatchKey;
 using c10::FunctionSchema;
 using library_internal::FunctionTypes;
 
-bool same_type(const c10::SchemaType& declared, const c10::SchemaType& actual) {
-  return declared.kind == actual.kind && declared.list == actual.list && declared.optional == actual.optional;
+std::string text_of(const c10::Type& type) {
+  std::string text;
+  c10::to_text(text, type);
+  return text;
+}
+
+// Of values: a SymInt of the schema is an int64_t of the function.
+bool same_type(const c10::Argument& declared, const c10::TypePtr& actual) {
+  return *declared.type() == *c10::detail::without_schema_names(actual);
 }
 
 // "name(Tensor _0, int _1) -> Tensor" from the types of a function.
 std::string inferred_schema(const std::string& name, const FunctionTypes& types) {
   std::string text = name + "(";
   for (size_t i = 0; i < types.arguments.size(); ++i) {
-    text += (i > 0 ? ", " : "") + types.arguments[i].str() + " _" + std::to_string(i);
+    text += (i > 0 ? ", " : "") + text_of(*types.arguments[i]) + " _" + std::to_string(i);
   }
   text += ") -> ";
   if (types.results.size() != 1) text += "(";
-  for (size_t i = 0; i < types.results.size(); ++i) text += (i > 0 ? ", " : "") + types.results[i].str();
+  for (size_t i = 0; i < types.results.size(); ++i) text += (i > 0 ? ", " : "") + text_of(*types.results[i]);
   return types.results.size() != 1 ? text + ")" : text;
 }
 
@@ -45,15 +52,15 @@ void check_types(const std::string& name, const FunctionSchema& schema, const Fu
   TORCH_CHECK(schema.arguments().size() == types.arguments.size(), name, ": the schema has ", schema.arguments().size(),
               " arguments, the function ", types.arguments.size());
   for (size_t i = 0; i < types.arguments.size(); ++i) {
-    TORCH_CHECK(same_type(schema.arguments()[i].type(), types.arguments[i]), name, ": argument '",
-                schema.arguments()[i].name(), "' is ", schema.arguments()[i].type().str(), " in the schema and ",
-                types.arguments[i].str(), " in the function");
+    TORCH_CHECK(same_type(schema.arguments()[i], types.arguments[i]), name, ": argument '",
+                schema.arguments()[i].name(), "' is ", schema.arguments()[i].type_str(), " in the schema and ",
+                text_of(*types.arguments[i]), " in the function");
   }
   TORCH_CHECK(schema.returns().size() == types.results.size(), name, ": the schema has ", schema.returns().size(),
               " results, the function ", types.results.size());
   for (size_t i = 0; i < types.results.size(); ++i) {
-    TORCH_CHECK(same_type(schema.returns()[i].type(), types.results[i]), name, ": result ", i, " is ",
-                schema.returns()[i].type().str(), " in the schema and ", types.results[i].str(), " in the function");
+    TORCH_CHECK(same_type(schema.returns()[i], types.results[i]), name, ": result ", i, " is ",
+                schema.returns()[i].type_str(), " in the schema and ", text_of(*types.results[i]), " in the function");
   }
 }
 

@@ -29,34 +29,9 @@
 ///   c10::Dispatcher::singleton().findSchemaOrThrow("mine::scale", "").typed<at::Tensor(const at::Tensor&, double)>().call(x, 3);
 ///
 /// Arguments of kernels: Tensor, int64_t, double, bool, Scalar, std::string, std::string_view, ScalarType, Layout, MemoryFormat,
-/// Device, Generator, Storage, Stream, optionals of these, TensorList, IntArrayRef, ArrayRef<double>, lists of optional tensors,
-/// TensorOptions (four arguments of the schema), and std::vector of Tensor, int64_t and double. A first parameter of type
+/// Device, Generator, Storage, Stream, classes of torch::class_; std::optional, std::vector, c10::List, c10::Dict and std::tuple
+/// of these; TensorList, IntArrayRef, ArrayRef<double>, and TensorOptions (four arguments of the schema). A first parameter of type
 /// c10::DispatchKeySet is no argument of the schema: it gets the call's keys.
-namespace at::boxing {
-
-template <>
-inline std::string from_ivalue(const IValue& value) {
-  return value.toStringRef();
-}
-template <>
-inline std::vector<Tensor> from_ivalue(const IValue& value) {
-  return tensors_of(value);
-}
-template <>
-inline std::vector<int64_t> from_ivalue(const IValue& value) {
-  return integers_of(value);
-}
-template <>
-inline std::vector<double> from_ivalue(const IValue& value) {
-  return doubles_of(value);
-}
-template <class T>
-struct Unboxed<const T&> : Unboxed<T> {
-  using Unboxed<T>::Unboxed;
-};
-
-}  // namespace at::boxing
-
 namespace c10 {
 
 /// What boxed kernels that are objects derive from.
@@ -72,90 +47,45 @@ struct OperatorKernel {
 
 namespace torch {
 
+template <class C>
+class class_;
+
 namespace jit {
 using c10::Stack;
 }  // namespace jit
 
 namespace library_internal {
 
-using SchemaKind = c10::SchemaType::Kind;
-
 // The schema types that a C++ type stands for.
 template <class T>
-struct TypeOf;
-template <SchemaKind kKind, bool kList = false>
-struct PlainType {
-  static c10::SchemaType get() { return {.kind = kKind, .list = kList}; }
-};
-// clang-format off
-template <> struct TypeOf<at::Tensor> : PlainType<SchemaKind::Tensor> {};
-template <> struct TypeOf<int64_t> : PlainType<SchemaKind::Int> {};
-template <> struct TypeOf<double> : PlainType<SchemaKind::Float> {};
-template <> struct TypeOf<bool> : PlainType<SchemaKind::Bool> {};
-template <> struct TypeOf<at::Scalar> : PlainType<SchemaKind::Scalar> {};
-template <> struct TypeOf<std::string> : PlainType<SchemaKind::String> {};
-template <> struct TypeOf<std::string_view> : PlainType<SchemaKind::String> {};
-template <> struct TypeOf<at::ScalarType> : PlainType<SchemaKind::ScalarType> {};
-template <> struct TypeOf<at::Layout> : PlainType<SchemaKind::Layout> {};
-template <> struct TypeOf<at::MemoryFormat> : PlainType<SchemaKind::MemoryFormat> {};
-template <> struct TypeOf<at::Device> : PlainType<SchemaKind::Device> {};
-template <> struct TypeOf<at::Generator> : PlainType<SchemaKind::Generator> {};
-template <> struct TypeOf<at::Storage> : PlainType<SchemaKind::Storage> {};
-template <> struct TypeOf<at::Stream> : PlainType<SchemaKind::Stream> {};
-template <> struct TypeOf<at::Dimname> : PlainType<SchemaKind::Dimname> {};
-template <> struct TypeOf<at::TensorList> : PlainType<SchemaKind::Tensor, true> {};
-template <> struct TypeOf<std::vector<at::Tensor>> : PlainType<SchemaKind::Tensor, true> {};
-template <> struct TypeOf<at::IntArrayRef> : PlainType<SchemaKind::Int, true> {};
-template <> struct TypeOf<std::vector<int64_t>> : PlainType<SchemaKind::Int, true> {};
-template <> struct TypeOf<at::ArrayRef<double>> : PlainType<SchemaKind::Float, true> {};
-template <> struct TypeOf<std::vector<double>> : PlainType<SchemaKind::Float, true> {};
-template <> struct TypeOf<at::ArrayRef<at::Scalar>> : PlainType<SchemaKind::Scalar, true> {};
-template <size_t N> struct TypeOf<std::array<bool, N>> : PlainType<SchemaKind::Bool, true> {};
-// clang-format on
-template <class T>
-struct TypeOf<std::optional<T>> {
-  static c10::SchemaType get() {
-    c10::SchemaType type = TypeOf<T>::get();
-    type.optional = true;
-    return type;
-  }
-};
-template <>
-struct TypeOf<at::OptionalIntArrayRef> : TypeOf<std::optional<at::IntArrayRef>> {};
-template <>
-struct TypeOf<c10::List<std::optional<at::Tensor>>> {
-  static c10::SchemaType get() { return {.kind = SchemaKind::Tensor, .list = true, .element_optional = true}; }
-};
-
-template <class T>
-void add_types(std::vector<c10::SchemaType>& types) {
+void add_types(std::vector<c10::TypePtr>& types) {
   if constexpr (std::is_same_v<T, at::TensorOptions>) {
     add_types<std::optional<at::ScalarType>>(types);
     add_types<std::optional<at::Layout>>(types);
     add_types<std::optional<at::Device>>(types);
     add_types<std::optional<bool>>(types);
   } else {
-    types.push_back(TypeOf<T>::get());
+    types.push_back(c10::getRealTypePtr<T>());
   }
 }
 
 template <class R>
 struct ResultsOf {
-  static void add(std::vector<c10::SchemaType>& types) { add_types<std::remove_cvref_t<R>>(types); }
+  static void add(std::vector<c10::TypePtr>& types) { add_types<std::remove_cvref_t<R>>(types); }
 };
 template <>
 struct ResultsOf<void> {
-  static void add(std::vector<c10::SchemaType>&) {}
+  static void add(std::vector<c10::TypePtr>&) {}
 };
 template <class... R>
 struct ResultsOf<std::tuple<R...>> {
-  static void add(std::vector<c10::SchemaType>& types) { (add_types<std::remove_cvref_t<R>>(types), ...); }
+  static void add(std::vector<c10::TypePtr>& types) { (add_types<std::remove_cvref_t<R>>(types), ...); }
 };
 
 // The arguments and results of a function, as a schema has them.
 struct FunctionTypes {
-  std::vector<c10::SchemaType> arguments;
-  std::vector<c10::SchemaType> results;
+  std::vector<c10::TypePtr> arguments;
+  std::vector<c10::TypePtr> results;
 };
 
 template <class R, class... A>
@@ -359,6 +289,10 @@ class Library final {
   }
   /// Python's business: says where the Meta functions are. Nothing here.
   Library& set_python_module(const char*, const char* = "") { return *this; }
+
+  /// A class of this namespace, which values may hold (aten/core/custom_class.h, which defines this).
+  template <class C>
+  torch::class_<C> class_(const std::string& name, std::string doc = "");
 
   const std::string& ns() const { return ns_; }
   /// Takes everything back.

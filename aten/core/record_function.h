@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "c10/dispatch/ivalue.h"
 #include "c10/dispatch/registry.h"
+#include "c10/value/ivalue.h"
 
 /// Observing operators and named ranges: what profilers are built on. A callback is told where a range begins and ends; ranges
 /// are the operators a program calls, the nodes of a backward pass, and what it marks itself:

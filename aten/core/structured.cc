@@ -2,6 +2,7 @@
 
 #include "aten/core/overlap.h"
 #include "c10/core/thread_state.h"
+#include "c10/value/list.h"
 
 namespace at::structured {
 namespace {

@@ -8,7 +8,6 @@
 #include "aten/core/empty.h"
 #include "aten/core/tensor.h"
 #include "aten/core/tensor_spec.h"
-#include "c10/core/list.h"
 
 // What the generated forms of an operator share: writing a result into a given tensor, whatever its size, dtype and memory.
 namespace at {

@@ -13,12 +13,16 @@
 #include "aten/core/reduction.h"
 #include "aten/core/tensor_base.h"
 #include "c10/core/generator.h"
-#include "c10/core/list.h"
 #include "c10/core/qscheme.h"
 #include "c10/core/scalar.h"
 #include "c10/core/stream.h"
 #include "c10/util/array_ref.h"
 #include "c10/util/optional_array_ref.h"
+
+namespace c10 {
+template <class T>
+class List;
+}
 
 namespace torch::autograd {
 class Node;

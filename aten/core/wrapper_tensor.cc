@@ -10,11 +10,11 @@ using c10::DispatchKeySet;
 using c10::IValue;
 using c10::Stack;
 
-const WrapperTensorImpl* first_wrapper(const Stack& values) {
+const WrapperTensorImpl* first_wrapper(c10::ArrayRef<IValue> values) {
   for (const IValue& value : values) {
     if (value.isTensor()) {
       if (const WrapperTensorImpl* wrapper = wrapper_of(value.toTensor())) return wrapper;
-    } else if (value.tag() == IValue::Tag::List) {
+    } else if (value.isList()) {
       if (const WrapperTensorImpl* wrapper = first_wrapper(value.toListRef())) return wrapper;
     }
   }
@@ -24,7 +24,7 @@ const WrapperTensorImpl* first_wrapper(const Stack& values) {
 void count_write(const IValue& value) {
   if (value.isTensor()) {
     if (wrapper_of(value.toTensor()) != nullptr) value.unsafe_tensor_impl()->bump_version();
-  } else if (value.tag() == IValue::Tag::List) {
+  } else if (value.isList()) {
     for (const IValue& element : value.toListRef()) count_write(element);
   }
 }
@@ -39,12 +39,12 @@ IValue tracked(const Tensor& self, const Tensor& result, bool multi_output) {
 
 IValue tracked(const Tensor& self, const IValue& result) {
   if (result.isTensor()) return tracked(self, result.toTensor(), false);
-  if (result.tag() != IValue::Tag::List) return result;
-  Stack views;
+  if (!result.isList()) return result;
+  c10::impl::GenericList views(result.toList().elementType());
   for (const IValue& element : result.toListRef()) {
     views.push_back(element.isTensor() ? tracked(self, element.toTensor(), true) : element);
   }
-  return IValue(std::move(views));
+  return IValue(views);
 }
 
 // Makes the results what the schema says they are: arguments that were written to, or views of an argument.

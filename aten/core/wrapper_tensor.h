@@ -53,10 +53,12 @@ void transform_tensors(c10::Stack& values, const F& f) {
   for (c10::IValue& value : values) {
     if (value.isTensor()) {
       value = c10::IValue(f(value.toTensor()));
-    } else if (value.tag() == c10::IValue::Tag::List) {
-      c10::Stack elements = value.toListRef();
+    } else if (value.isList()) {
+      c10::Stack elements = value.toListRef().vec();
       transform_tensors(elements, f);
-      value = c10::IValue(std::move(elements));
+      c10::impl::GenericList list(value.toList().elementType());
+      for (const c10::IValue& element : elements) list.push_back(element);
+      value = c10::IValue(list);
     }
   }
 }

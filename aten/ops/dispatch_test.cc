@@ -125,7 +125,7 @@ TEST(Dispatch, BoxedErrorsNameTheOperatorAndTheArgument) {
   const c10::OperatorHandle add = dispatcher.findSchemaOrThrow("aten::add", "Tensor");
   const Tensor a = vector_of({1});
   c10::Stack stack{a, 1};
-  EXPECT_EQ(message_of([&] { add.callBoxed(stack); }), "add.Tensor(): argument 1: expected Tensor, got Int");
+  EXPECT_EQ(message_of([&] { add.callBoxed(stack); }), "add.Tensor(): argument 1: Expected Tensor but got Int");
   stack = {a};
   EXPECT_EQ(message_of([&] { add.callBoxed(stack); }), "add.Tensor(): missing argument 'other'");
   stack = {a, a, 1, 2};

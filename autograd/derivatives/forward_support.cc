@@ -9,6 +9,7 @@
 #include "aten/ops/view/ops.h"
 #include "autograd/autograd.h"
 #include "c10/util/exception.h"
+#include "c10/value/list.h"
 
 namespace torch::autograd::generated {
 

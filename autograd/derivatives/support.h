@@ -94,13 +94,18 @@ inline int64_t size_at(IntArrayRef sizes, int64_t dim) {
   return sizes[maybe_wrap_dim(dim, static_cast<int64_t>(sizes.size()))];
 }
 
+// Lists of optional tensors, which only the derivatives of indexing need to know: c10/value/list.h is long.
+template <class T>
+concept OptionalTensorList = std::is_same_v<T, c10::List<std::optional<Tensor>>>;
+
 inline void set_edges(GenericNode& node, size_t first, TensorList tensors) {
   for (const Tensor& t : tensors) node.set_edge(first++, t);
 }
 inline void save_list(GenericNode& node, size_t first, TensorList tensors) {
   for (const Tensor& t : tensors) node.save(first++, t);
 }
-inline void save_list(GenericNode& node, size_t first, const c10::List<std::optional<Tensor>>& tensors) {
+template <OptionalTensorList Tensors>
+void save_list(GenericNode& node, size_t first, const Tensors& tensors) {
   for (const std::optional<Tensor>& t : tensors) node.save(first++, or_undefined(t));
 }
 inline bool needs_any(const GenericNode& node, size_t first, size_t count) {
@@ -114,7 +119,10 @@ inline bool needs_any(const GenericNode& node, size_t first, size_t count) {
 inline uint32_t count_of(const Tensor&) { return 1; }
 inline uint32_t count_of(const std::optional<Tensor>&) { return 1; }
 inline uint32_t count_of(TensorList tensors) { return static_cast<uint32_t>(tensors.size()); }
-inline uint32_t count_of(const c10::List<std::optional<Tensor>>& tensors) { return static_cast<uint32_t>(tensors.size()); }
+template <OptionalTensorList Tensors>
+uint32_t count_of(const Tensors& tensors) {
+  return static_cast<uint32_t>(tensors.size());
+}
 inline void add_edges(GenericNode& node, uint32_t& next, const Tensor& t) { node.set_edge(next++, t); }
 inline void add_edges(GenericNode& node, uint32_t& next, const std::optional<Tensor>& t) {
   node.set_edge(next++, or_undefined(t));
@@ -122,7 +130,8 @@ inline void add_edges(GenericNode& node, uint32_t& next, const std::optional<Ten
 inline void add_edges(GenericNode& node, uint32_t& next, TensorList tensors) {
   for (const Tensor& t : tensors) node.set_edge(next++, t);
 }
-inline void add_edges(GenericNode& node, uint32_t& next, const c10::List<std::optional<Tensor>>& tensors) {
+template <OptionalTensorList Tensors>
+void add_edges(GenericNode& node, uint32_t& next, const Tensors& tensors) {
   for (const std::optional<Tensor>& t : tensors) node.set_edge(next++, or_undefined(t));
 }
 

@@ -10,6 +10,7 @@
 #include "autograd/engine/hooks.h"
 #include "autograd/engine/node_gate.h"
 #include "c10/util/exception.h"
+#include "c10/value/list.h"
 
 namespace torch::autograd {
 namespace {

@@ -10,7 +10,6 @@
 #include "autograd/engine/node.h"
 #include "autograd/engine/saved_variable.h"
 #include "c10/core/grad_mode.h"
-#include "c10/core/list.h"
 #include "c10/core/thread_state.h"
 
 // What the generated wrappers of differentiable operators call. A wrapper has this shape:

@@ -16,7 +16,7 @@
 #include "autograd/engine/node.h"
 #include "autograd/engine/saved_variable.h"
 #include "c10/core/grad_mode.h"
-#include "c10/dispatch/ivalue.h"
+#include "c10/value/ivalue.h"
 
 namespace torch::autograd {
 

@@ -25,13 +25,15 @@ constexpr const char* kSuccess = "SUCCESS";
 
 // f(tensor) in place of every tensor, in lists too.
 template <class F>
-Stack mapped(const Stack& values, const F& f) {
+Stack mapped(c10::ArrayRef<IValue> values, const F& f) {
   Stack result;
   for (const IValue& value : values) {
     if (value.isTensor()) {
       result.emplace_back(f(value.toTensor()));
-    } else if (value.tag() == IValue::Tag::List) {
-      result.emplace_back(mapped(value.toListRef(), f));
+    } else if (value.isList()) {
+      c10::impl::GenericList list(value.toList().elementType());
+      for (const IValue& element : mapped(value.toListRef(), f)) list.push_back(element);
+      result.emplace_back(list);
     } else {
       result.push_back(value);
     }
@@ -69,7 +71,7 @@ Tensor copy_of(const Tensor& t) {
 Stack filled(const OperatorHandle& op, Stack arguments) {
   const auto& schema = op.schema().arguments();
   for (size_t i = arguments.size(); i < schema.size(); ++i) {
-    arguments.push_back(schema[i].default_text() ? c10::default_value(schema[i]) : IValue());
+    arguments.push_back(schema[i].default_value().value_or(IValue()));
   }
   return arguments;
 }

@@ -2,14 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <list>
 #include <map>
 #include <mutex>
 #include <unordered_map>
 
-#include "c10/core/layout.h"
-#include "c10/core/memory_format.h"
 #include "c10/core/tensor_impl.h"
 #include "c10/util/exception.h"
 
@@ -45,9 +42,9 @@ class OperatorEntry {
     static std::mutex& mutex = *new std::mutex;
     const std::lock_guard lock(mutex);
     if (parsed_.load(std::memory_order_relaxed) == nullptr) {
-      auto fresh = std::make_unique<Parsed>(Parsed{parse_schema(text), {}});
+      auto fresh = std::make_unique<Parsed>(Parsed{parse_schema(ns + "::" + text), {}});
       for (const Argument& argument : fresh->schema.arguments()) {
-        fresh->defaults.push_back(argument.default_text() ? default_value(argument) : IValue());
+        fresh->defaults.push_back(argument.default_value().value_or(IValue()));
       }
       parsed_.store(fresh.release(), std::memory_order_release);
     }
@@ -75,68 +72,6 @@ std::string full_name(std::string_view ns, std::string_view schema) {
   name += schema.substr(0, schema.find('('));
   return name;
 }
-
-IValue element_value(SchemaType::Kind kind, std::string_view text) {
-  using Kind = SchemaType::Kind;
-  const std::string copy(text);
-  switch (kind) {
-    case Kind::Int:
-      if (text == "Mean") return IValue(int64_t{1});
-      return IValue(static_cast<int64_t>(std::strtoll(copy.c_str(), nullptr, 10)));
-    case Kind::Float:
-      return IValue(std::strtod(copy.c_str(), nullptr));
-    case Kind::Bool:
-      return IValue(text == "True");
-    case Kind::Scalar:
-      if (text == "True" || text == "False") return IValue(text == "True");
-      if (text.find_first_of(".e") == std::string_view::npos) return IValue(static_cast<int64_t>(std::strtoll(copy.c_str(), nullptr, 10)));
-      return IValue(std::strtod(copy.c_str(), nullptr));
-    case Kind::String:
-      return IValue(text.substr(1, text.size() - 2));
-    case Kind::ScalarType:
-      if (text == "long") return IValue(ScalarType::Long);
-      break;
-    case Kind::Layout:
-      if (text == "strided") return IValue(static_cast<int64_t>(Layout::Strided));
-      break;
-    case Kind::MemoryFormat:
-      if (text == "contiguous_format") return IValue(static_cast<int64_t>(MemoryFormat::Contiguous));
-      break;
-    default:
-      break;
-  }
-  TORCH_CHECK(false, "no value for the default '", copy, "'");
-  __builtin_unreachable();
-}
-
-}  // namespace
-
-IValue default_value(const Argument& argument) {
-  const std::string_view text = *argument.default_text();
-  const SchemaType& type = argument.type();
-  if (text == "None") return IValue();
-  if (!type.list) return element_value(type.kind, text);
-  Stack values;
-  if (text.front() == '[') {
-    size_t begin = 1;
-    while (begin < text.size() - 1) {
-      size_t end = std::min(text.find(',', begin), text.size() - 1);
-      while (begin < end && text[begin] == ' ') ++begin;
-      values.push_back(element_value(type.kind, text.substr(begin, end - begin)));
-      begin = end + 1;
-    }
-  } else {
-    values.push_back(element_value(type.kind, text));
-  }
-  if (type.kind == SchemaType::Kind::Int) {
-    std::vector<int64_t> integers;
-    for (const IValue& value : values) integers.push_back(value.toInt());
-    return IValue(std::move(integers));
-  }
-  return IValue(std::move(values));
-}
-
-namespace {
 
 struct WaitingKernel {
   KernelRegistration kernel;
@@ -378,10 +313,6 @@ std::vector<std::string> Dispatcher::findDanglingImpls() {
   return names;
 }
 
-std::string toString(const OperatorName& name) {
-  return name.overload_name.empty() ? name.name : name.name + "." + name.overload_name;
-}
-
 const FunctionSchema& OperatorHandle::schema() const { return entry_->schema(); }
 OperatorBase& OperatorHandle::op() const { return *entry_->op; }
 const std::vector<at::Tag>& OperatorHandle::getTags() const { return entry_->tags; }
@@ -417,7 +348,7 @@ void OperatorHandle::fill_defaults(Stack& stack) const {
   const size_t expected = arguments.size();
   TORCH_CHECK_TYPE(stack.size() <= expected, op().name, "(): expected at most ", expected, " arguments, got ", stack.size());
   for (size_t i = stack.size(); i < expected; ++i) {
-    TORCH_CHECK_TYPE(arguments[i].default_text().has_value() || arguments[i].type().optional, op().name,
+    TORCH_CHECK_TYPE(arguments[i].default_value().has_value() || arguments[i].shape().optional, op().name,
                      "(): missing argument '", arguments[i].name(), "'");
     stack.push_back(entry_->defaults()[i]);
   }
@@ -436,7 +367,7 @@ namespace {
 uint32_t keys_of_value(const IValue& value) {
   if (value.isTensor()) return value.unsafe_tensor_impl()->key_set().raw();
   uint32_t keys = 0;
-  if (value.tag() == IValue::Tag::List) {
+  if (value.isList()) {
     for (const IValue& element : value.toListRef()) keys |= keys_of_value(element);
   }
   return keys;

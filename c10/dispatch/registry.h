@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "c10/dispatch/function_schema.h"
-#include "c10/dispatch/ivalue.h"
 #include "c10/dispatch/operator.h"
+#include "c10/value/ivalue.h"
 
 namespace at {
 
@@ -45,16 +45,6 @@ struct RegisteredOperator {
   OperatorBase* op;
   const Boxing* boxing;
 };
-
-struct OperatorName {
-  std::string name;  // "aten::add"
-  std::string overload_name;
-
-  OperatorName(std::string full_name, std::string overload)
-      : name(std::move(full_name)), overload_name(std::move(overload)) {}
-  friend bool operator==(const OperatorName&, const OperatorName&) = default;
-};
-std::string toString(const OperatorName& name);
 
 template <class Signature>
 class TypedOperatorHandle;
@@ -207,8 +197,5 @@ namespace detail {
 // Has the call's boxed kernel handle what is on the stack.
 void call_boxed(const SlowCall& call, Stack& stack);
 }  // namespace detail
-
-// The value that a schema's default text stands for, e.g. [0, 1] or None or 1e-05.
-IValue default_value(const Argument& argument);
 
 }  // namespace c10

@@ -3,7 +3,7 @@
 #include <complex>
 #include <vector>
 
-#include "c10/dispatch/ivalue.h"
+#include "c10/value/ivalue.h"
 
 // The pointwise operators in long double: what the accuracy test compares with.
 

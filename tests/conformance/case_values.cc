@@ -14,7 +14,7 @@ namespace {
 using at::Tensor;
 using c10::IValue;
 using c10::ScalarType;
-using Kind = c10::SchemaType::Kind;
+using c10::TypeKind;
 
 const std::string& text(const Json& value) {
   if (!value.is_string()) throw BadSet("expected a string");
@@ -173,12 +173,12 @@ Tensor empty_like_in(const Tensor& t, Layout layout, c10::Device device) {
   return at::empty_with_strides(sizes, strides, t.scalar_type(), device);
 }
 
-IValue CaseValues::argument(const Json& value, const c10::SchemaType& type, bool keep_layout) {
+IValue CaseValues::argument(const Json& value, const c10::ArgumentShape& type, bool keep_layout) {
   if (!type.list || value.is_null()) return element(value, type, keep_layout);
   return list(value.is_array() ? value : Json::array({value}), type, keep_layout);
 }
 
-IValue CaseValues::list(const Json& value, c10::SchemaType type, bool keep_layout) {
+IValue CaseValues::list(const Json& value, c10::ArgumentShape type, bool keep_layout) {
   type.list = false;
   std::vector<IValue> elements;
   for (const Json& e : value) elements.push_back(element(e, type, keep_layout));
@@ -188,25 +188,25 @@ IValue CaseValues::list(const Json& value, c10::SchemaType type, bool keep_layou
     for (const IValue& e : elements) out.push_back(get(e));
     return IValue(std::move(out));
   };
-  if (type.kind == Kind::Int) return convert([](const IValue& e) { return e.toInt(); });
-  if (type.kind == Kind::Float) return convert([](const IValue& e) { return e.toDouble(); });
-  if (type.kind == Kind::Bool) return convert([](const IValue& e) { return e.toBool(); });
+  if (type.kind == TypeKind::IntType) return convert([](const IValue& e) { return e.toInt(); });
+  if (type.kind == TypeKind::FloatType) return convert([](const IValue& e) { return e.toDouble(); });
+  if (type.kind == TypeKind::BoolType) return convert([](const IValue& e) { return e.toBool(); });
   return IValue(std::move(elements));
 }
 
-IValue CaseValues::element(const Json& value, const c10::SchemaType& type, bool keep_layout) {
+IValue CaseValues::element(const Json& value, const c10::ArgumentShape& type, bool keep_layout) {
   if (value.is_null()) return IValue();
   if (is_tensor(value)) {
-    if (type.kind == Kind::Tensor) return IValue(input(value, keep_layout));
+    if (type.kind == TypeKind::TensorType) return IValue(input(value, keep_layout));
     // Python passes a tensor of one element where a number is expected.
     const Tensor t = recorded(value);
-    if (t.numel() != 1) throw BadSet("a tensor where " + type.str() + " is expected");
-    if (type.kind == Kind::Int) return IValue(t.item().toLong());
-    if (type.kind == Kind::Float) return IValue(t.item().toDouble());
-    if (type.kind == Kind::Bool) return IValue(t.item().toBool());
+    if (t.numel() != 1) throw BadSet("a tensor where " + std::string(c10::typeKindToString(type.kind)) + " is expected");
+    if (type.kind == TypeKind::IntType) return IValue(t.item().toLong());
+    if (type.kind == TypeKind::FloatType) return IValue(t.item().toDouble());
+    if (type.kind == TypeKind::BoolType) return IValue(t.item().toBool());
     return IValue(t.item());
   }
-  if (type.kind == Kind::Tensor && (value.is_number() || value.is_boolean())) {
+  if (type.kind == TypeKind::TensorType && (value.is_number() || value.is_boolean())) {
     // Python also passes a number where a tensor is expected.
     return IValue(at::wrapped_scalar_tensor(value.is_boolean()          ? c10::Scalar(value.get<bool>())
                                             : value.is_number_integer() ? c10::Scalar(integer(value))
@@ -234,7 +234,7 @@ IValue CaseValues::element(const Json& value, const c10::SchemaType& type, bool 
   if (value.is_boolean()) return IValue(value.get<bool>());
   if (value.is_string()) return IValue(value.get<std::string>());
   if (value.is_number_integer()) {
-    if (type.kind == Kind::Float) return IValue(value.get<double>());
+    if (type.kind == TypeKind::FloatType) return IValue(value.get<double>());
     return IValue(integer(value));
   }
   if (value.is_number()) return IValue(value.get<double>());

@@ -6,7 +6,7 @@
 
 #include "aten/core/tensor.h"
 #include "c10/dispatch/function_schema.h"
-#include "c10/dispatch/ivalue.h"
+#include "c10/value/ivalue.h"
 #include "nlohmann/json.hpp"
 #include "tests/conformance/case_set.h"
 #include "utils/serialize/safetensors.h"
@@ -42,7 +42,7 @@ class CaseValues {
   at::Tensor recorded(const Json& value) const;
   // An argument of the given type. Tensors marked `requires_grad` are added to differentiable(). With `keep_layout` a tensor
   // lies as recorded whatever the layout.
-  c10::IValue argument(const Json& value, const c10::SchemaType& type, bool keep_layout = false);
+  c10::IValue argument(const Json& value, const c10::ArgumentShape& type, bool keep_layout = false);
 
   // The tensors that gradients are recorded for, in their order.
   const std::vector<at::Tensor>& differentiable() const { return differentiable_; }
@@ -50,8 +50,8 @@ class CaseValues {
  private:
   at::Tensor input(const Json& value, bool keep_layout);
   at::Tensor laid_out(const at::Tensor& t) const;
-  c10::IValue list(const Json& value, c10::SchemaType type, bool keep_layout);
-  c10::IValue element(const Json& value, const c10::SchemaType& type, bool keep_layout);
+  c10::IValue list(const Json& value, c10::ArgumentShape type, bool keep_layout);
+  c10::IValue element(const Json& value, const c10::ArgumentShape& type, bool keep_layout);
 
   const torch::safetensors::File& blobs_;
   Layout layout_;

@@ -50,7 +50,7 @@ bool scatter_into_strides(const Recorded& v) {
   const Tensor self = v.args[0].toTensor();
   if (!self.is_contiguous()) return false;
   const int64_t offset = v.args[4].isInt() ? v.args[4].toInt() : 0;
-  const auto written = [&](const Tensor& t) { return at::as_strided(t, v.args[2].toIntList(), v.args[3].toIntList(), offset); };
+  const auto written = [&](const Tensor& t) { return at::as_strided(t, v.args[2].toIntVector(), v.args[3].toIntVector(), offset); };
   const Tensor right = at::clone(v.cotangent, at::MemoryFormat::Contiguous), recorded = at::clone(v.expected, at::MemoryFormat::Contiguous);
   if (difference(written(recorded), written(right))) return false;
   Tensor zeros = written(right);
@@ -210,7 +210,7 @@ bool normalized(const Recorded& v) {
   if (v.got.sizes() != v.expected.sizes() || v.got.scalar_type() != v.expected.scalar_type() || v.got.numel() == 0) return false;
   const Tensor x = wide_values(v.args[0].toTensor()), weight = tensor_argument(v, "weight"), recorded = wide_values(v.expected);
   int64_t width = 1;
-  for (const int64_t size : v.args[1].toIntList()) width *= size;
+  for (const int64_t size : v.args[1].toIntVector()) width *= size;
   if (v.gradient == 0 && width != 1) return false;
   const Tensor right = v.gradient < 0 ? wide_call(v) : at::mul(x, 0);
   if (difference(v.got, at::to(right, v.expected.scalar_type()))) return false;

@@ -20,7 +20,7 @@ namespace {
 using at::Tensor;
 using c10::IValue;
 using c10::OperatorHandle;
-using Kind = c10::SchemaType::Kind;
+using c10::TypeKind;
 
 // The operators whose result depends on how their arguments lie in storage.
 const std::set<std::string>& reads_storage() {
@@ -72,8 +72,8 @@ std::vector<const Json*> bind(const c10::FunctionSchema& schema, const Json& jso
   return bound;
 }
 
-bool takes(const c10::SchemaType& type, const Json& value) {
-  return !is_tensor(value) || (type.kind == Kind::Tensor && !type.list);
+bool takes(const c10::ArgumentShape& type, const Json& value) {
+  return !is_tensor(value) || (type.kind == TypeKind::TensorType && !type.list);
 }
 
 // Whether every tensor of the case stands where the schema has a tensor.
@@ -81,7 +81,7 @@ bool fits(const c10::FunctionSchema& schema, const Json& json) {
   try {
     const std::vector<const Json*> bound = bind(schema, json);
     for (size_t i = 0; i < bound.size(); ++i) {
-      if (bound[i] != nullptr && !takes(schema.arguments()[i].type(), *bound[i])) return false;
+      if (bound[i] != nullptr && !takes(schema.arguments()[i].shape(), *bound[i])) return false;
     }
   } catch (const BadSet&) {
     return false;
@@ -99,14 +99,14 @@ OperatorHandle choose_overload(const OperatorHandle& recorded, const std::string
   return recorded;
 }
 
-bool same_argument(const c10::Argument& a, const c10::Argument& b) { return a.name() == b.name() && a.type() == b.type(); }
+bool same_argument(const c10::Argument& a, const c10::Argument& b) { return a.name() == b.name() && a.shape() == b.shape(); }
 
 // The form of `op` that writes into its first argument.
 std::optional<OperatorHandle> inplace_form(const OperatorHandle& op, const std::string& name) {
   const auto& arguments = op.schema().arguments();
   for (const OperatorHandle& other : overloads(name + "_")) {
     const auto& theirs = other.schema().arguments();
-    if (theirs.size() != arguments.size() || theirs.empty() || !theirs[0].is_write() || theirs[0].type().kind != Kind::Tensor || theirs[0].type().list) continue;
+    if (theirs.size() != arguments.size() || theirs.empty() || !theirs[0].is_write() || theirs[0].shape().kind != TypeKind::TensorType || theirs[0].shape().list) continue;
     if (std::equal(theirs.begin(), theirs.end(), arguments.begin(), same_argument)) return other;
   }
   return std::nullopt;
@@ -128,7 +128,7 @@ std::optional<OutForm> out_form(const OperatorHandle& op, const std::string& nam
     size_t next = 0;
     for (const c10::Argument& theirs : other.schema().arguments()) {
       if (theirs.is_out()) {
-        matches = matches && theirs.type().kind == Kind::Tensor && !theirs.type().list;
+        matches = matches && theirs.shape().kind == TypeKind::TensorType && !theirs.shape().list;
         ++form.outs;
         continue;
       }
@@ -153,7 +153,7 @@ std::optional<OutForm> out_form(const OperatorHandle& op, const std::string& nam
 }
 
 void flatten(const IValue& v, std::vector<IValue>& out) {
-  if (v.tag() == IValue::Tag::List) {
+  if (v.isList()) {
     for (const IValue& e : v.toListRef()) flatten(e, out);
   } else {
     out.push_back(v);
@@ -254,8 +254,8 @@ class Run {
     c10::Stack stack;
     for (size_t i = 0; i < arguments.size(); ++i) {
       const bool keep = reads_storage().count(name_) > 0;
-      stack.push_back(bound_[i] != nullptr ? values.argument(*bound_[i], arguments[i].type(), keep) : c10::default_value(arguments[i]));
-      if (options_.device.type() != c10::DeviceType::CPU && arguments[i].type().kind == Kind::Device && stack.back().isNone()) {
+      stack.push_back(bound_[i] != nullptr ? values.argument(*bound_[i], arguments[i].shape(), keep) : *arguments[i].default_value());
+      if (options_.device.type() != c10::DeviceType::CPU && arguments[i].shape().kind == TypeKind::DeviceObjType && stack.back().isNone()) {
         stack.back() = IValue(options_.device);
       }
     }
@@ -287,7 +287,7 @@ class Run {
     }
     if (want.is_object() && want.contains("dtype")) {
       CaseValues values(blobs_, Layout::kRecorded, c10::kCPU);
-      const IValue dtype = values.argument(want, c10::SchemaType{.kind = Kind::ScalarType});
+      const IValue dtype = values.argument(want, c10::ArgumentShape{.kind = TypeKind::ScalarTypeType});
       if (!got.isInt() || got.toInt() != dtype.toInt()) return differs("another dtype");
       return std::nullopt;
     }
@@ -299,7 +299,7 @@ class Run {
     }
     if (want.is_object() && want.contains("complex")) {
       CaseValues values(blobs_, Layout::kRecorded, c10::kCPU);
-      const auto e = values.argument(want, c10::SchemaType{.kind = Kind::Scalar}).toComplexDouble();
+      const auto e = values.argument(want, c10::ArgumentShape{.kind = TypeKind::NumberType}).toComplexDouble();
       if (!got.isComplexDouble()) return differs(std::string(got.tag_name()));
       const auto a = got.toComplexDouble();
       const bool close = a.real() == e.real() && a.imag() == e.imag();

@@ -21,8 +21,8 @@ using at::Tensor;
 using c10::Argument;
 using c10::IValue;
 using c10::ScalarType;
-using c10::SchemaType;
-using Kind = c10::SchemaType::Kind;
+using c10::ArgumentShape;
+using c10::TypeKind;
 using Sizes = std::vector<int64_t>;
 
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
@@ -99,7 +99,7 @@ class Generator {
   bool wild() { return random_.percent(wild_percent_); }
 
   void choose_relation() {
-    const std::string& name = schema_.name();
+    const std::string name = schema_.base_name();
     if (any_of(name, {"mm", "addmm", "addmm_", "mv", "addmv", "addmv_", "dot", "vdot", "inner", "linear", "matmul", "_addmm_activation",
                       "addr", "addr_", "chain_matmul", "linalg_multi_dot", "matrix_power", "linalg_matrix_power"})) {
       relation_ = Relation::kMatrix;
@@ -169,8 +169,8 @@ class Generator {
     const auto at = [&](size_t d) { return d < base_.size() ? base_[d] : int64_t{1}; };
     switch (relation_) {
       case Relation::kMatrix:
-        if (schema_.name() == "linear" && name == "weight") return {inner_, at(1)};
-        if (any_of(schema_.name(), {"dot", "vdot"})) return {at(0)};
+        if (schema_.base_name() == "linear" && name == "weight") return {inner_, at(1)};
+        if (any_of(schema_.base_name(), {"dot", "vdot"})) return {at(0)};
         if (any_of(name, {"mat2", "other", "tensor2"})) return {at(1), inner_};
         if (name == "vec1") return {at(0)};
         if (any_of(name, {"vec", "vec2", "weight"})) return {at(1)};
@@ -178,12 +178,12 @@ class Generator {
         if (name == "self" && schema_.argument_index("mat2")) {
           if (schema_.argument_index("mat1")) return random_.percent(50) ? Sizes{at(0), inner_} : Sizes{inner_};
         }
-        if (name == "self" && contains(schema_.name(), "addmv")) return {at(0)};
+        if (name == "self" && contains(schema_.base_name(), "addmv")) return {at(0)};
         return sizes;
       case Relation::kBatchMatrix:
         if (any_of(name, {"batch2", "mat2"})) return {at(0), at(2), inner_};
         if (name == "self" && schema_.argument_index("batch2")) {
-          return contains(schema_.name(), "addbmm") && !contains(schema_.name(), "baddbmm") ? Sizes{at(1), inner_}
+          return contains(schema_.base_name(), "addbmm") && !contains(schema_.base_name(), "baddbmm") ? Sizes{at(1), inner_}
                                                                                            : Sizes{at(0), at(1), inner_};
         }
         return sizes;
@@ -193,13 +193,13 @@ class Generator {
         return sizes;
       case Relation::kImage: {
         const int64_t channels = at(base_.size() == 1 ? 0 : 1);
-        if (any_of(name, {"bias", "running_mean", "running_var", "mean", "var"})) return {contains(schema_.name(), "conv") ? inner_ : channels};
+        if (any_of(name, {"bias", "running_mean", "running_var", "mean", "var"})) return {contains(schema_.base_name(), "conv") ? inner_ : channels};
         if (name == "weight") {
-          if (!contains(schema_.name(), "conv")) return {channels};
+          if (!contains(schema_.base_name(), "conv")) return {channels};
           Sizes kernel(base_.size());
           for (int64_t& k : kernel) k = random_.between(1, 3);
-          kernel[0] = contains(schema_.name(), "transpose") ? channels : inner_;
-          if (kernel.size() > 1) kernel[1] = contains(schema_.name(), "transpose") ? inner_ : channels;
+          kernel[0] = contains(schema_.base_name(), "transpose") ? channels : inner_;
+          if (kernel.size() > 1) kernel[1] = contains(schema_.base_name(), "transpose") ? inner_ : channels;
           return kernel;
         }
         return sizes;
@@ -224,7 +224,7 @@ class Generator {
       case Relation::kSame:
         break;
     }
-    if (any_of(name, {"index", "indices"}) && contains(schema_.name(), "index") && random_.percent(70)) return {small_size()};
+    if (any_of(name, {"index", "indices"}) && contains(schema_.base_name(), "index") && random_.percent(70)) return {small_size()};
     if (any_of(name, {"index", "indices", "src", "source"}) && random_.percent(50)) {
       for (int64_t& size : sizes) size = std::min(size, random_.between(1, 4));
       return sizes;
@@ -248,8 +248,8 @@ class Generator {
     }
     if (name == "target" && schema_.argument_index("ignore_index")) return random_.percent(85) ? ScalarType::Long : dtype_;
     if (any_of(name, {"mask", "condition"})) return random_.percent(90) ? ScalarType::Bool : ScalarType::Byte;
-    if (any_of(schema_.name(), {"bincount", "one_hot", "gcd", "lcm", "repeat_interleave"}) && random_.percent(80)) return ScalarType::Long;
-    if (contains(schema_.name(), "bitwise") && !c10::isIntegralType(dtype_, true) && random_.percent(80)) return ScalarType::Int;
+    if (any_of(schema_.base_name(), {"bincount", "one_hot", "gcd", "lcm", "repeat_interleave"}) && random_.percent(80)) return ScalarType::Long;
+    if (contains(schema_.base_name(), "bitwise") && !c10::isIntegralType(dtype_, true) && random_.percent(80)) return ScalarType::Int;
     return random_.percent(90) ? dtype_ : any_dtype();
   }
 
@@ -397,7 +397,7 @@ class Generator {
     if (wild()) length = random_.pick<int64_t>({0, 0, 1, 2, 5});
     std::vector<IValue> list;
     for (int64_t i = 0; i < length; ++i) {
-      if (argument.type().element_optional && random_.percent(30)) {
+      if (argument.shape().element_optional && random_.percent(30)) {
         list.emplace_back();
       } else {
         list.push_back(tensor_value(argument));
@@ -425,7 +425,7 @@ class Generator {
     const std::string& name = argument.name();
     const bool is_wild = wild();
     Sizes list;
-    const int fixed = argument.type().list_size;
+    const int fixed = argument.shape().list_size;
     if (name == "normalized_shape" && !is_wild) {
       const int64_t count = base_.empty() ? 0 : random_.between(1, rank());
       return IValue(Sizes(base_.end() - count, base_.end()));
@@ -479,56 +479,56 @@ class Generator {
   }
 
   IValue argument_value(const Argument& argument) {
-    const SchemaType& type = argument.type();
-    if (argument.default_text().has_value() && random_.percent(wild_percent_ >= 80 ? 15 : 45)) return c10::default_value(argument);
+    const c10::ArgumentShape type = argument.shape();
+    if (argument.default_text().has_value() && random_.percent(wild_percent_ >= 80 ? 15 : 45)) return *argument.default_value();
     if (type.optional && random_.percent(35)) return IValue();
     if (wild() && random_.percent(2)) return IValue("a value of another type");
     if (type.list) return list_value(argument);
     switch (type.kind) {
-      case Kind::Tensor: return tensor_value(argument);
-      case Kind::Scalar: return scalar();
-      case Kind::Int: return IValue(wild() ? wild_integer() : fitting_integer(argument.name(), false));
-      case Kind::Float:
+      case TypeKind::TensorType: return tensor_value(argument);
+      case TypeKind::NumberType: return scalar();
+      case TypeKind::IntType: return IValue(wild() ? wild_integer() : fitting_integer(argument.name(), false));
+      case TypeKind::FloatType:
         if (wild()) return IValue(wild_number());
         return IValue(static_cast<double>(random_.between(0, 1000)) / (argument.name() == "eps" ? 1e6 : 1000.0));
-      case Kind::Complex: return IValue(c10::complex<double>(0.5, 1));
-      case Kind::Bool: return IValue(random_.percent(50));
-      case Kind::String: return string(argument);
-      case Kind::ScalarType:
+      case TypeKind::ComplexType: return IValue(c10::complex<double>(0.5, 1));
+      case TypeKind::BoolType: return IValue(random_.percent(50));
+      case TypeKind::StringType: return string(argument);
+      case TypeKind::ScalarTypeType:
         if (wild()) return IValue(random_.between(-1, 40));
         return IValue(random_.percent(60) ? dtype_ : any_dtype());
-      case Kind::Layout: return wild() ? IValue(random_.between(-1, 9)) : IValue(int64_t{0});
-      case Kind::Device:
+      case TypeKind::LayoutType: return wild() ? IValue(random_.between(-1, 9)) : IValue(int64_t{0});
+      case TypeKind::DeviceObjType:
         if (wild()) return IValue(c10::Device(random_.pick({c10::DeviceType::Meta, c10::DeviceType::CUDA, c10::DeviceType::CPU})));
         return IValue(c10::Device(on_meta_ ? c10::DeviceType::Meta : c10::DeviceType::CPU));
-      case Kind::MemoryFormat: return IValue(random_.between(wild() ? -1 : 0, wild() ? 9 : 3));
-      case Kind::Generator:
+      case TypeKind::MemoryFormatType: return IValue(random_.between(wild() ? -1 : 0, wild() ? 9 : 3));
+      case TypeKind::GeneratorType:
         return random_.percent(70) ? IValue() : IValue(IValue::Tag::Generator, at::make_generator<at::CPUGeneratorImpl>(7).getIntrusivePtr());
-      case Kind::Storage:
+      case TypeKind::StorageType:
         if (made_.empty()) return IValue();
         return IValue(IValue::Tag::Storage, c10::intrusive_ptr<c10::StorageImpl>(made_[0].unsafeGetTensorImpl()->storage()));
-      case Kind::Dimname: return IValue("N");
+      case TypeKind::DimnameType: return IValue("N");
       default: return IValue();
     }
   }
 
   IValue list_value(const Argument& argument) {
-    switch (argument.type().kind) {
-      case Kind::Tensor: return tensor_list(argument);
-      case Kind::Int: return integer_list(argument);
-      case Kind::Bool: {
-        const int count = wild() ? static_cast<int>(random_.below(5)) : std::max(argument.type().list_size, 0);
+    switch (argument.shape().kind) {
+      case TypeKind::TensorType: return tensor_list(argument);
+      case TypeKind::IntType: return integer_list(argument);
+      case TypeKind::BoolType: {
+        const int count = wild() ? static_cast<int>(random_.below(5)) : std::max(argument.shape().list_size, 0);
         std::vector<bool> list;
         for (int i = 0; i < count; ++i) list.push_back(random_.percent(60));
         return IValue(std::move(list));
       }
-      case Kind::Float: {
+      case TypeKind::FloatType: {
         std::vector<double> list;
         const int64_t count = random_.between(0, 3);
         for (int64_t i = 0; i < count; ++i) list.push_back(wild() ? wild_number() : 0.5 * static_cast<double>(i + 1));
         return IValue(std::move(list));
       }
-      case Kind::Scalar: {
+      case TypeKind::NumberType: {
         std::vector<IValue> list;
         const int64_t count = wild() ? random_.between(0, 4) : list_length_;
         for (int64_t i = 0; i < count; ++i) list.push_back(scalar());
@@ -593,12 +593,12 @@ std::string text_of(const IValue& value) {
   if (value.isDouble()) return c10::str(value.toDouble());
   if (value.isString()) return "\"" + value.toStringRef() + "\"";
   if (value.isDevice()) return value.toDevice().str();
-  if (value.isIntList()) return text_of(at::IntArrayRef(value.toIntList()));
+  if (value.isIntList()) return text_of(at::IntArrayRef(value.toIntVector()));
   std::string text;
   if (value.isBoolList()) {
-    for (const bool element : value.toBoolList()) text += element ? "True " : "False ";
+    for (const bool element : value.toBoolVector()) text += element ? "True " : "False ";
   } else if (value.isDoubleList()) {
-    for (const double element : value.toDoubleList()) text += c10::str(element) + " ";
+    for (const double element : value.toDoubleVector()) text += c10::str(element) + " ";
   } else if (value.isList()) {
     for (const IValue& element : value.toListRef()) text += "\n        " + text_of(element);
   } else {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "c10/dispatch/function_schema.h"
-#include "c10/dispatch/ivalue.h"
+#include "c10/value/ivalue.h"
 
 // Calls of operators, made from their schemas: arguments that fit each other, arguments that do not, and mixtures.
 namespace fuzz {

@@ -95,14 +95,14 @@ Snapshot::Snapshot(const c10::FunctionSchema& schema, const c10::Stack& argument
   for (size_t i = 0; i < arguments.size(); ++i) {
     const c10::Argument& argument = schema.arguments()[i];
     // set_ makes the source's storage larger where it does not reach as far as is asked for.
-    const bool grown = schema.name() == "set_" && argument.name() == "source";
+    const bool grown = schema.base_name() == "set_" && argument.name() == "source";
     const bool anyway = grown || std::any_of(std::begin(kWrittenAnyway), std::end(kWrittenAnyway), [&](const char* name) { return argument.name() == name; });
     add(argument, arguments[i], argument.is_write() || anyway, anyway && has_out);
   }
 }
 
 void Snapshot::add(const c10::Argument& argument, const IValue& value, bool written, bool unsaid) {
-  const bool in_list = argument.type().list;
+  const bool in_list = argument.shape().list;
   each_tensor(value, [&](const Tensor& t) {
     Entry entry{argument.name(), IValue(t), t.sizes().vec(), t.strides().vec(), t.storage_offset(), nullptr, {}, written, in_list, unsaid};
     if (!t.is_meta()) {

@@ -7,7 +7,7 @@
 
 #include "aten/core/tensor.h"
 #include "c10/core/device.h"
-#include "c10/dispatch/ivalue.h"
+#include "c10/value/ivalue.h"
 #include "c10/dispatch/registry.h"
 
 // What the tests of generated calls share.
@@ -18,7 +18,7 @@ template <class F>
 void each_tensor(const c10::IValue& value, const F& f) {
   if (value.isTensor()) {
     f(value.toTensor());
-  } else if (value.tag() == c10::IValue::Tag::List) {
+  } else if (value.isList()) {
     for (const c10::IValue& element : value.toListRef()) each_tensor(element, f);
   }
 }

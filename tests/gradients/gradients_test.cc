@@ -324,7 +324,7 @@ GradcheckFunction call_of(const c10::OperatorHandle& op, const ArgumentReader& r
       } else if (const auto named = reader.by_name.find(arguments[i].name()); named != reader.by_name.end()) {
         stack.push_back(named->second);
       } else if (arguments[i].default_text().has_value()) {
-        stack.push_back(c10::default_value(arguments[i]));
+        stack.push_back(*arguments[i].default_value());
       } else {
         throw std::runtime_error("no value for argument " + arguments[i].name());
       }
@@ -336,7 +336,7 @@ GradcheckFunction call_of(const c10::OperatorHandle& op, const ArgumentReader& r
       if (element < 0) {
         stack[static_cast<size_t>(place)] = std::move(value);
       } else {
-        std::vector<IValue> list = stack[static_cast<size_t>(place)].toListRef();
+        std::vector<IValue> list = stack[static_cast<size_t>(place)].toListRef().vec();
         list[static_cast<size_t>(element)] = std::move(value);
         stack[static_cast<size_t>(place)] = IValue(std::move(list));
       }

@@ -114,7 +114,7 @@ std::vector<Tensor> call(const std::string& name, const std::vector<std::string>
     } else if (const auto n = named.find(schema[i].name()); n != named.end()) {
       stack.push_back(n->second);
     } else {
-      stack.push_back(c10::default_value(schema[i]));
+      stack.push_back(*schema[i].default_value());
     }
   }
   op.callBoxed(stack);

@@ -1,3 +1,3 @@
 #pragma once
 
-#include "c10/core/list.h"
+#include "c10/value/list.h"
