@@ -8,7 +8,7 @@
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/view/ops.h"
 #include "c10/core/grad_mode.h"
-#include "c10/dispatch/ivalue.h"
+#include "c10/value/ivalue.h"
 #include "c10/util/string_util.h"
 #include "nn/module/any_value.h"
 #include "nn/module/cloneable.h"

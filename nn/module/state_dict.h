@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "aten/core/tensor.h"
-#include "c10/dispatch/ivalue.h"
+#include "c10/value/ivalue.h"
 #include "nn/module/ordered_dict.h"
 
 namespace torch::nn {

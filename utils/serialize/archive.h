@@ -20,7 +20,7 @@
 
 #include "aten/core/tensor.h"
 #include "c10/core/device.h"
-#include "c10/dispatch/ivalue.h"
+#include "c10/value/ivalue.h"
 #include "utils/serialize/file_error.h"
 
 namespace torch::serialize {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "aten/core/tensor.h"
-#include "c10/dispatch/ivalue.h"
+#include "c10/value/ivalue.h"
 #include "utils/serialize/file_io.h"
 
 namespace torch::serialize {

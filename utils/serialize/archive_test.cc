@@ -191,7 +191,7 @@ TEST(Archive, ValuesOfAnyKind) {
   in.read("none", value);
   EXPECT_TRUE(value.isNone());
   in.read("list", value);
-  EXPECT_EQ(value.toBoolList(), (std::vector<bool>{true, false}));
+  EXPECT_EQ(value.toBoolList().vec(), (std::vector<bool>{true, false}));
   in("text", value);
   EXPECT_EQ(value.toStringRef(), "t");
   in.read("tensor", value);
