@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "aten/cpu/support/boolean.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace at::cpu {
 namespace HWY_NAMESPACE {
@@ -34,9 +36,6 @@ struct C64 {
 };
 struct C128 {
   double re, im;
-};
-struct Boolean {
-  uint8_t bits;
 };
 
 HWY_INLINE float f16_to_float(uint16_t h) {
@@ -79,7 +78,7 @@ inline constexpr bool kIsFloating<double> = true;
 // What arithmetic happens in: the type itself but for the 16-bit ones and bool.
 HWY_INLINE float widen(F16 x) { return f16_to_float(x.bits); }
 HWY_INLINE float widen(BF16 x) { return bf16_to_float(x.bits); }
-HWY_INLINE uint8_t widen(Boolean x) { return static_cast<uint8_t>(x.bits != 0); }
+HWY_INLINE uint8_t widen(Boolean x) { return static_cast<uint8_t>(x.byte != 0); }
 HWY_INLINE float widen(C64 x) { return x.re; }
 HWY_INLINE double widen(C128 x) { return x.re; }
 template <class T>
@@ -130,7 +129,7 @@ template <>
 struct Narrow<Boolean> {
   template <class From>
   static HWY_INLINE Boolean from(From x) {
-    return {static_cast<uint8_t>(x != From(0))};
+    return x != From(0);
   }
 };
 
@@ -145,7 +144,7 @@ HWY_INLINE To convert_element(From x) {
       return {static_cast<Part>(widen(x)), Part(0)};
     }
   } else if constexpr (from_complex && std::is_same_v<To, Boolean>) {
-    return {static_cast<uint8_t>(x.re != 0 || x.im != 0)};
+    return x.re != 0 || x.im != 0;
   } else if constexpr (std::is_same_v<To, From>) {
     return x;
   } else {

@@ -1,6 +1,9 @@
 #include "aten/cpu/elementwise.h"
 
+#include <cstring>
+
 #include "aten/cpu/cast.h"
+#include "aten/cpu/support/alignment.h"
 #include "c10/parallel/parallel.h"
 #include "c10/util/exception.h"
 
@@ -17,6 +20,7 @@ struct ArgPlan {
   int64_t item_size = 0;
   int64_t compute_size = 0;
   bool converts = false;
+  bool aligned = true;
   bool contiguous = false;  // the whole operand, in the nest's order
   bool run_direct = false;  // the loop may read or write runs of dimension 0 in place
   bool flat_direct = false;  // the loop may read or write any range in place
@@ -69,10 +73,12 @@ void walk(const LoopNest& nest, int k, int64_t linear_index, int64_t count, cons
 void load_run(const ArgPlan& a, const char* data, int64_t stride, int64_t n, char* raw, char* to) {
   if (!a.converts) {
     gather_run(to, data, stride, n, a.item_size);
-  } else if (stride == a.item_size) {
+  } else if (stride == a.item_size && a.aligned) {
     convert(a.to_compute, to, data, n);
   } else if (stride == 0) {
-    convert(a.to_compute, raw, data, 1);
+    alignas(16) char item[16];
+    std::memcpy(item, data, static_cast<size_t>(a.item_size));
+    convert(a.to_compute, raw, item, 1);
     fill_run(to, raw, n, a.compute_size);
   } else {
     gather_run(raw, data, stride, n, a.item_size);
@@ -85,7 +91,7 @@ void store_run(const ArgPlan& a, const char* from, char* raw, char* data, int64_
     stream_copy(data, from, n * a.item_size);
   } else if (!a.converts) {
     scatter_run(data, stride, from, n, a.item_size);
-  } else if (stride == a.item_size) {
+  } else if (stride == a.item_size && a.aligned) {
     convert(a.from_compute, data, from, n);
   } else {
     convert(a.from_compute, raw, from, n);
@@ -254,8 +260,9 @@ void elementwise(ElementLoop loop, const void* context, const ElementArg* args, 
       a.streams = !aliases_input(nest, k, outputs);
       plan.any_streams = plan.any_streams || a.streams;
     }
-    a.run_direct = !a.converts && !a.streams && nest.byte_stride(k, 0) == a.item_size;
-    a.flat_direct = !a.converts && !a.streams && a.contiguous;
+    a.aligned = is_aligned(nest.data(k), a.item_size);
+    a.run_direct = !a.converts && !a.streams && a.aligned && nest.byte_stride(k, 0) == a.item_size;
+    a.flat_direct = !a.converts && !a.streams && a.aligned && a.contiguous;
     widest = widest > a.item_size ? widest : a.item_size;
     widest = widest > a.compute_size ? widest : a.compute_size;
   }

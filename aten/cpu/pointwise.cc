@@ -3,6 +3,8 @@
 #include <cstring>
 
 #include "aten/cpu/cast.h"
+#include "aten/cpu/support/alignment.h"
+#include "aten/cpu/support/boolean.h"
 #include "c10/parallel/parallel.h"
 #include "c10/util/exception.h"
 
@@ -66,6 +68,7 @@ DimVector follow_layout(IntArrayRef sizes, Inputs inputs) {
     if (!in.tensor()->is_contiguous()) permuted = true;
   }
   if (!permuted || rank < 2) return {};
+  checked_numel(sizes);  // or the strides would overflow
   const auto stride_of = [&](const TensorBase& t, int64_t d) -> int64_t {
     const int64_t own = d - (rank - t.dim());
     if (own < 0 || (t.sizes()[own] == 1 && sizes[d] != 1)) return 0;
@@ -143,7 +146,7 @@ Scalar load_element(const void* from, ScalarType dtype) {
     case ScalarType::Double: return get(double{});
     case ScalarType::ComplexFloat: return get(c10::complex<float>{});
     case ScalarType::ComplexDouble: return get(c10::complex<double>{});
-    case ScalarType::Bool: return get(bool{});
+    case ScalarType::Bool: return Scalar(static_cast<bool>(*static_cast<const cpu::Boolean*>(from)));
     case ScalarType::BFloat16: return get(BFloat16{});
     default: TORCH_CHECK_NOT_IMPLEMENTED(false, "elements of type ", dtype, " cannot be made a number");
   }
@@ -274,9 +277,9 @@ void run_loop(cpu::ElementLoop loop, const void* context, const ScalarType* comp
   alignas(64) char spread[2][kSpreadElements * 16];
   int spreads = 0, cyclic = 0, k = 1;
   int64_t period = 0;
-  bool direct = result.dtype() == computes[0] && result.is_contiguous();
   data[0] = static_cast<char*>(result.data());
   item_sizes[0] = static_cast<int64_t>(result.itemsize());
+  bool direct = result.dtype() == computes[0] && result.is_contiguous() && cpu::is_aligned(data[0], item_sizes[0]);
   for (const Input& in : inputs) {
     if (!direct) break;
     item_sizes[k] = static_cast<int64_t>(elementSize(computes[k]));
@@ -287,8 +290,8 @@ void run_loop(cpu::ElementLoop loop, const void* context, const ScalarType* comp
       item = number;
     } else {
       const TensorImpl& t = *in.tensor()->unsafeGetTensorImpl();
-      direct = t.dtype() == computes[k];
       data[k] = static_cast<char*>(t.data());
+      direct = t.dtype() == computes[k] && cpu::is_aligned(data[k], item_sizes[k]);
       if (t.numel() == 1 || !t.is_contiguous()) {
         // One value for all, or an expanded one.
         for (int64_t d = 0; d < t.dim(); ++d) direct = direct && (t.strides()[d] == 0 || t.sizes()[d] == 1);

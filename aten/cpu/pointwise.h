@@ -70,6 +70,9 @@ inline bool run_direct(const cpu::ElementOp& op, const TensorBase& out, const Te
                                                               : op.complex128;
   if (C10_UNLIKELY(!table || (&table == &op.complex128 && dtype != ScalarType::ComplexDouble))) return false;
   char* const data[] = {static_cast<char*>(to.data()), static_cast<char*>(x.data()), static_cast<char*>(y.data())};
+  const uintptr_t bits = reinterpret_cast<uintptr_t>(data[0]) | reinterpret_cast<uintptr_t>(data[1]) | reinterpret_cast<uintptr_t>(data[2]);
+  const uintptr_t unit = dtype == ScalarType::Float ? 4 : dtype == ScalarType::ComplexDouble ? 16 : 8;
+  if (C10_UNLIKELY((bits & (unit - 1)) != 0)) return false;
   if (n > 0) table.get()(data, n, nullptr);
   return true;
 }

@@ -369,6 +369,25 @@ Tensor special_i1_grad(const Tensor& grad, const Tensor& self, const Tensor& res
   const Tensor derivative = at::sub(at::i0(divisor), at::div(result, divisor));
   return at::mul(grad, at::masked_fill(derivative, small, Scalar(0.5)));
 }
+Tensor special_bessel_j1_grad(const Tensor& grad, const Tensor& self, const Tensor& result) {
+  // J0(x) - J1(x) / x, at zero 1/2.
+  const Tensor small = at::lt(at::abs(self), std::numeric_limits<float>::min());
+  const Tensor divisor = at::masked_fill(self, small, Scalar(1));
+  const Tensor derivative = at::sub(at::special_bessel_j0(divisor), at::div(result, divisor));
+  return at::mul(grad, at::masked_fill(derivative, small, Scalar(0.5)));
+}
+Tensor special_spherical_bessel_j0_grad(const Tensor& grad, const Tensor& x, const Tensor& result) {
+  // (cos(x) - sin(x) / x) / x, which cancels near zero: there its series.
+  const Tensor small = at::lt(at::abs(x), Scalar(0.5));
+  const Tensor divisor = at::masked_fill(x, small, Scalar(1));
+  const Tensor quotient = at::div(at::sub(at::cos(divisor), result), divisor);
+  const Tensor square = at::square(x);
+  Tensor series = at::full_like(x, 1.0 / 518918400);
+  for (const double factor : {-1.0 / 3991680, 1.0 / 45360, -1.0 / 840, 1.0 / 30, -1.0 / 3}) {
+    series = at::add(at::mul(series, square), Scalar(factor));
+  }
+  return at::mul(grad, at::where(small, at::mul(series, x), quotient));
+}
 Tensor special_i1e_grad(const Tensor& grad, const Tensor& self, const Tensor& result) {
   const Tensor small = at::lt(at::abs(self), std::numeric_limits<float>::min());
   const Tensor divisor = at::masked_fill(self, small, Scalar(1));

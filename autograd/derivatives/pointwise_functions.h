@@ -95,6 +95,8 @@ Tensor tanh_backward_grad_output(const Tensor& grad, const Tensor& grad_output, 
 Tensor i0_grad(const Tensor& grad, const Tensor& self);
 Tensor special_log_ndtr_grad(const Tensor& grad, const Tensor& self, const Tensor& result);
 Tensor special_i1_grad(const Tensor& grad, const Tensor& self, const Tensor& result);
+Tensor special_bessel_j1_grad(const Tensor& grad, const Tensor& self, const Tensor& result);
+Tensor special_spherical_bessel_j0_grad(const Tensor& grad, const Tensor& x, const Tensor& result);
 Tensor special_i1e_grad(const Tensor& grad, const Tensor& self, const Tensor& result);
 Tensor xlog1py_grad_self(const Tensor& grad, const Tensor& self, const Tensor& other);
 Tensor xlog1py_grad_self(const Tensor& grad, const Tensor& self, const Scalar& other);

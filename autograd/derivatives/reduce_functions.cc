@@ -55,7 +55,7 @@ bool has_zero(const Tensor& t) { return at::item(at::any(at::eq(t, Scalar(0)))).
 
 Tensor restore_reduced_dims(const Tensor& reduced, int64_t rank, OptionalIntArrayRef dim, bool keepdim) {
   if (keepdim || rank == 0) return reduced;
-  bool mask[64] = {};
+  bool mask[TensorImpl::kMaxDims] = {};
   if (all_dims(dim)) {
     for (int64_t d = 0; d < rank; ++d) mask[d] = true;
   } else {

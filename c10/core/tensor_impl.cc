@@ -36,12 +36,14 @@ DispatchKeySet backend_key_set(Device device) {
                                            "; it has cpu, cuda, meta, xpu, mps and privateuseone"));
 }
 
-// Makes room for `dims` sizes and strides; their values are the caller's to write.
+// Makes room for `dims` sizes and strides; their values are the caller's to write. Every tensor's geometry comes through
+// here: kernels rely on kMaxDims.
 inline void TensorImpl::allocate_geometry(int64_t dims) {
   if (C10_LIKELY(dims <= kInlineDims && dim_ <= kInlineDims)) {
     dim_ = static_cast<int32_t>(dims);
     return;
   }
+  TORCH_CHECK(dims <= kMaxDims, "cannot make a tensor of ", dims, " dims, max supported is ", kMaxDims);
   if (dims == dim_) return;
   int64_t* fresh =
       dims > kInlineDims ? static_cast<int64_t*>(small_alloc(sizeof(int64_t) * 2 * dims)) : nullptr;

@@ -50,6 +50,8 @@ enum class CreationMeta : uint8_t {
 class TensorImpl : public intrusive_ptr_target {
  public:
   static constexpr int64_t kInlineDims = 5;
+  // No tensor has more dimensions.
+  static constexpr int64_t kMaxDims = 64;
 
   // A contiguous tensor of `sizes` over `storage` from its first element on.
   TensorImpl(intrusive_ptr<StorageImpl> storage, ScalarType dtype, Device device, IntArrayRef sizes);

@@ -137,7 +137,7 @@ class Generator {
 
   Sizes wild_sizes() {
     Sizes sizes = base_;
-    switch (random_.below(6)) {
+    switch (random_.below(7)) {
       case 0:
         if (!sizes.empty()) sizes[static_cast<size_t>(random_.below(rank()))] = 0;
         break;
@@ -155,6 +155,13 @@ class Generator {
         if (random_.percent(50)) std::swap(sizes[0], sizes[1]);
         if (random_.percent(40)) sizes.insert(sizes.begin() + 1, small_size());
         break;
+      case 5: {  // as many dimensions as a tensor may have, or nearly
+        const int64_t r = random_.pick<int64_t>({64, 64, 63, 62, 33});
+        while (static_cast<int64_t>(sizes.size()) < r) {
+          sizes.insert(sizes.begin() + random_.below(static_cast<int64_t>(sizes.size()) + 1), random_.percent(4) ? 2 : 1);
+        }
+        break;
+      }
       default: {
         sizes.clear();
         const int64_t r = random_.between(0, 6);
@@ -306,7 +313,8 @@ class Generator {
   Tensor tensor(const Sizes& sizes, ScalarType dtype, c10::Device device, bool is_wild) {
     const int64_t style = random_.below(100);
     const bool huge = std::any_of(sizes.begin(), sizes.end(), [](int64_t size) { return size > 1000; });
-    if (sizes.empty() || huge || style < 55) return at::empty_contiguous(sizes, dtype, device);
+    const bool many = sizes.size() > 8;  // gaps would multiply
+    if (sizes.empty() || huge || style < 55 || (many && style >= 75)) return at::empty_contiguous(sizes, dtype, device);
     Sizes strides(sizes.size());
     int64_t step = 1, offset = 0;
     if (style < 75) {  // transposed

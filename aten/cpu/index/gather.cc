@@ -88,11 +88,11 @@ inline T combined(T a, T b) {
   } else if constexpr (std::is_same_v<T, c10::Half> || std::is_same_v<T, c10::BFloat16>) {
     return static_cast<T>(combined<kOp, float>(static_cast<float>(a), static_cast<float>(b)));
   } else if constexpr (kOp == ScatterOp::kAdd) {
-    if constexpr (std::is_same_v<T, bool>) return a || b;
+    if constexpr (std::is_same_v<T, Boolean>) return a || b;
     else if constexpr (std::is_integral_v<T>) return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
     else return a + b;
   } else if constexpr (kOp == ScatterOp::kMultiply) {
-    if constexpr (std::is_same_v<T, bool>) return a && b;
+    if constexpr (std::is_same_v<T, Boolean>) return a && b;
     else if constexpr (std::is_integral_v<T>) return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
     else return a * b;
   } else if constexpr (c10::is_complex_v<T>) {

@@ -61,7 +61,7 @@ void take_items(T* dense, const T* place, const SliceGeometry& g, int64_t begin,
 // x + y as the type does it: half and bfloat16 round each sum, bool is a logical or, integers wrap around.
 template <class T>
 inline T plus(T x, T y) {
-  if constexpr (std::is_same_v<T, bool>) {
+  if constexpr (std::is_same_v<T, Boolean>) {
     return x || y;
   } else if constexpr (std::is_same_v<T, c10::Half> || std::is_same_v<T, c10::BFloat16>) {
     return static_cast<T>(static_cast<float>(x) + static_cast<float>(y));
@@ -73,7 +73,7 @@ inline T plus(T x, T y) {
 }
 template <class T>
 inline T times(T x, T y) {
-  if constexpr (std::is_same_v<T, bool>) {
+  if constexpr (std::is_same_v<T, Boolean>) {
     return x && y;
   } else if constexpr (std::is_same_v<T, c10::Half> || std::is_same_v<T, c10::BFloat16>) {
     return static_cast<T>(static_cast<float>(x) * static_cast<float>(y));
@@ -171,7 +171,7 @@ void add_slices(void* place, const void* dense, const SliceGeometry& g, c10::Sca
     if constexpr (c10::is_complex_v<T>) {
       using R = decltype(T().real());
       alpha = T(static_cast<R>(alpha_re), static_cast<R>(alpha_im));
-    } else if constexpr (std::is_integral_v<T>) {
+    } else if constexpr (kIsIntegral<T>) {
       alpha = static_cast<T>(alpha_integer);
     } else if constexpr (std::is_same_v<T, double>) {
       alpha = alpha_re;

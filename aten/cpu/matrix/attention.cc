@@ -94,7 +94,7 @@ void scores(const Attention& a, int64_t batch, int64_t head, const Rows<const T>
         const int64_t at = first + i * a.mask.row + j * a.mask.col;
         T& x = s[i * cols + j];
         if (a.mask_kind == MaskKind::kBoolean) {
-          if (!static_cast<const bool*>(a.mask.data)[at]) x = minus_infinity;
+          if (!static_cast<const uint8_t*>(a.mask.data)[at]) x = minus_infinity;
         } else if constexpr (sizeof(S) == sizeof(T)) {
           x += static_cast<const T*>(a.mask.data)[at];
         } else {

@@ -137,31 +137,32 @@ std::shared_ptr<const Primitive> primitive_for(const Convolution& c, Kind kind) 
 
 void* mutable_(const void* p) { return const_cast<void*>(p); }
 
+// False where oneDNN has no such primitive.
+bool run(const Convolution& c, Kind kind, std::initializer_list<Primitive::Value> values) {
+  return with_memory_errors([&] {
+    at::internal::ThreadLease lease;
+    const auto primitive = primitive_for(c, kind);
+    if (primitive != nullptr) primitive->execute(values);
+    return primitive != nullptr;
+  });
+}
+
 bool forward(const Convolution& c, const void* input, const void* weight, const void* bias, void* output) {
-  at::internal::ThreadLease lease;
-  const auto primitive = primitive_for(c, bias != nullptr ? kForwardWithBias : kForward);
-  if (primitive == nullptr) return false;
-  if (bias != nullptr)
-    primitive->execute({{DNNL_ARG_SRC, mutable_(input)}, {DNNL_ARG_WEIGHTS, mutable_(weight)}, {DNNL_ARG_BIAS, mutable_(bias)}, {DNNL_ARG_DST, output}});
-  else
-    primitive->execute({{DNNL_ARG_SRC, mutable_(input)}, {DNNL_ARG_WEIGHTS, mutable_(weight)}, {DNNL_ARG_DST, output}});
-  return true;
+  if (bias == nullptr) {
+    return run(c, kForward, {{DNNL_ARG_SRC, mutable_(input)}, {DNNL_ARG_WEIGHTS, mutable_(weight)}, {DNNL_ARG_DST, output}});
+  }
+  return run(c, kForwardWithBias,
+             {{DNNL_ARG_SRC, mutable_(input)}, {DNNL_ARG_WEIGHTS, mutable_(weight)}, {DNNL_ARG_BIAS, mutable_(bias)}, {DNNL_ARG_DST, output}});
 }
 
 bool backward_input(const Convolution& c, const void* grad_output, const void* weight, void* grad_input) {
-  at::internal::ThreadLease lease;
-  const auto primitive = primitive_for(c, kBackwardInput);
-  if (primitive == nullptr) return false;
-  primitive->execute({{DNNL_ARG_DIFF_DST, mutable_(grad_output)}, {DNNL_ARG_WEIGHTS, mutable_(weight)}, {DNNL_ARG_DIFF_SRC, grad_input}});
-  return true;
+  return run(c, kBackwardInput,
+             {{DNNL_ARG_DIFF_DST, mutable_(grad_output)}, {DNNL_ARG_WEIGHTS, mutable_(weight)}, {DNNL_ARG_DIFF_SRC, grad_input}});
 }
 
 bool backward_weight(const Convolution& c, const void* grad_output, const void* input, void* grad_weight) {
-  at::internal::ThreadLease lease;
-  const auto primitive = primitive_for(c, kBackwardWeight);
-  if (primitive == nullptr) return false;
-  primitive->execute({{DNNL_ARG_DIFF_DST, mutable_(grad_output)}, {DNNL_ARG_SRC, mutable_(input)}, {DNNL_ARG_DIFF_WEIGHTS, grad_weight}});
-  return true;
+  return run(c, kBackwardWeight,
+             {{DNNL_ARG_DIFF_DST, mutable_(grad_output)}, {DNNL_ARG_SRC, mutable_(input)}, {DNNL_ARG_DIFF_WEIGHTS, grad_weight}});
 }
 
 }  // namespace

@@ -55,10 +55,10 @@ void multiply_float(const Gemm& g) {
       dnnl_sgemm(a_rows ? 'N' : 'T', b_rows ? 'N' : 'T', g.m, g.n, g.k, static_cast<float>(g.alpha.real),
                  static_cast<const float*>(g.a.data), lda, static_cast<const float*>(g.b.data), ldb, beta,
                  static_cast<float*>(g.c), leading(g.c_row, g.m, g.n));
-  TORCH_INTERNAL_ASSERT(status == dnnl_success, "oneDNN sgemm failed with status ", static_cast<int>(status));
+  onednn_check(status, "product");
 }
 
-void run(const Gemm& given) {
+void run_batches(const Gemm& given) {
   Gemm g = given;
   if (g.add.data == nullptr || g.beta.is_zero()) g.add = Operand{};
   if (!is_row_major(g.c_row, g.c_col, g.m, g.n)) g = transposed(g);
@@ -73,6 +73,10 @@ void run(const Gemm& given) {
   }
   at::internal::ThreadLease lease;
   for (int64_t i = 0; i < batches; ++i) one(batch_entry(g, i));
+}
+
+void run(const Gemm& g) {
+  with_memory_errors([&] { run_batches(g); });
 }
 
 }  // namespace

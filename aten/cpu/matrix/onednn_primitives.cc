@@ -1,5 +1,6 @@
 #include "aten/cpu/matrix/onednn_primitives.h"
 
+#include <cstdlib>
 #include <cstring>
 #include <list>
 #include <mutex>
@@ -82,6 +83,16 @@ class Memory {
  private:
   dnnl_memory_t memory_ = nullptr;
 };
+
+// oneDNN 2 does not look whether it got what it asks for while it makes a primitive: it is only let in where there is far more
+// memory than it takes. Throws OutOfMemoryError.
+void check_room() {
+  constexpr size_t kRoom = size_t{1} << 20;
+  void* room = std::malloc(kRoom);
+  asm volatile("" : "+r"(room));  // or the compiler would leave both calls out
+  if (room == nullptr) onednn_check(dnnl_out_of_memory, "preparation");
+  std::free(room);
+}
 
 dnnl_primitive_t make_reorder(const dnnl_memory_desc_t& from, const dnnl_memory_desc_t& to) {
   dnnl_primitive_desc_t descriptor = nullptr;
@@ -251,6 +262,7 @@ std::shared_ptr<const Primitive> cached_primitive(const PrimitiveKey& key, std::
     ++c.stats.misses;
   }
   // Made outside the lock: compiling takes milliseconds. Two threads may make the same one; the later is dropped.
+  check_room();
   std::shared_ptr<const Primitive> made = make(context);
   if (made == nullptr) return nullptr;
   std::list<Cache::Entry> dropped;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <new>
 #include <vector>
 
 #include "oneapi/dnnl/dnnl.h"
@@ -16,6 +17,17 @@ namespace at::matrix::internal {
 
 /// Throws c10::Error naming `what` unless the status is success.
 void onednn_check(dnnl_status_t status, const char* what);
+
+/// What f returns; where the C++ library has no memory, OutOfMemoryError.
+template <class F>
+auto with_memory_errors(const F& f) {
+  try {
+    return f();
+  } catch (const std::bad_alloc&) {
+    onednn_check(dnnl_out_of_memory, "preparation");
+    throw;
+  }
+}
 
 dnnl_engine_t onednn_engine();
 bool onednn_has_bfloat16();

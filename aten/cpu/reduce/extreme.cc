@@ -8,7 +8,7 @@ namespace {
 
 // The type that values are compared in; bool as bytes, so that loops over it vectorise.
 template <class T>
-using Compared = std::conditional_t<std::is_same_v<T, bool>, uint8_t, decltype(widen(T{}))>;
+using Compared = std::conditional_t<std::is_same_v<T, Boolean>, uint8_t, decltype(widen(T{}))>;
 
 template <class C, bool kMax>
 constexpr C neutral() {
@@ -144,7 +144,7 @@ const ReduceKernel* find(c10::ScalarType type) {
     case c10::ScalarType::Short: return &kReduceKernel<Op<kMax, int16_t>>;
     case c10::ScalarType::Int: return &kReduceKernel<Op<kMax, int32_t>>;
     case c10::ScalarType::Long: return &kReduceKernel<Op<kMax, int64_t>>;
-    case c10::ScalarType::Bool: return &kReduceKernel<Op<kMax, bool>>;
+    case c10::ScalarType::Bool: return &kReduceKernel<Op<kMax, Boolean>>;
     default: return nullptr;
   }
 }

@@ -19,6 +19,7 @@
 
 #include "aten/cpu/reduce/reduce.h"
 #include "aten/cpu/rows/rows.h"
+#include "aten/cpu/support/boolean.h"
 #include "c10/util/bfloat16.h"
 #include "c10/util/complex.h"
 #include "c10/util/half.h"

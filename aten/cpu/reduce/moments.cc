@@ -17,7 +17,14 @@ struct Moments {
     }
     const double total = count + n, delta = m - mean;
     square += s + delta * delta * (count / total) * n;
-    mean += delta * (n / total);
+    // An infinite mean stays that; as a distance it would end in inf - inf.
+    mean = std::isfinite(delta) ? mean + delta * (n / total) : mean * (count / total) + m * (n / total);
+    count = total;
+  }
+  void add(double v) {
+    const double total = count + 1, delta = v - mean;
+    mean = std::isfinite(delta) ? mean + delta / total : mean * (count / total) + v / total;
+    square += delta * (v - mean);
     count = total;
   }
 };
@@ -27,6 +34,11 @@ double variance(double square, double count, const ReduceParams& params) {
   return params.root ? std::sqrt(v) : v;
 }
 
+// Whether the distances from the mean are so small beside it that the mean's own rounding shows in them.
+inline bool nearly_constant(double square, double mean, double count) {
+  return square != 0 && square < mean * mean * count * 0x1p-20;
+}
+
 template <class T>
 struct MomentsOp {
   using In = T;
@@ -34,10 +46,16 @@ struct MomentsOp {
   static constexpr bool kOrdered = false, kRows = true, kColumns = true;
 
   static void step(State& s, In x, int64_t, const ReduceParams&) {
-    const double v = static_cast<double>(widen(x)), delta = v - s.mean;
-    s.count += 1;
-    s.mean += delta / s.count;
-    s.square += delta * (v - s.mean);
+    s.add(static_cast<double>(widen(x)));
+  }
+  // A block one by one: slow, and exact where all elements are equal.
+  static void join_steps(State& s, const In* x, int64_t stride, int64_t n) {
+    Moments block;
+    const char* from = reinterpret_cast<const char*>(x);
+    for (int64_t i = 0; i < n; ++i, from += stride) {
+      block.add(static_cast<double>(widen(*reinterpret_cast<const In*>(from))));
+    }
+    s.join(block.count, block.mean, block.square);
   }
   static void row(State& s, const In* x, int64_t n, int64_t, const ReduceParams&) {
     using C = typename ComputeType<T>::type;
@@ -46,7 +64,13 @@ struct MomentsOp {
       const int64_t m = std::min(kBlock, n - i);
       const double count = static_cast<double>(m), mean = row_sum(x + i, m) / count;
       const double off = mean - static_cast<double>(static_cast<C>(mean));
-      s.join(count, mean, std::max(0.0, row_square_sum(x + i, m, mean)) - (off == off ? off * off * count : 0));
+      const double square = row_square_sum(x + i, m, mean);
+      if (nearly_constant(square, mean, count)) {
+        join_steps(s, x + i, sizeof(In), m);
+      } else {
+        const double centred = square - off * off * count;
+        s.join(count, mean, centred < 0 ? 0 : centred);  // NaN stays
+      }
     }
   }
   static void columns(State* s, const In* x, int64_t row_stride, int64_t rows, int64_t cols, const ReduceParams&) {
@@ -56,7 +80,8 @@ struct MomentsOp {
       const int64_t m = std::min(kCols, cols - j);
       for (int64_t r = 0; r < rows; r += kRows) {
         const int64_t n = std::min(kRows, rows - r);
-        const char* from = reinterpret_cast<const char*>(x + j) + r * row_stride;
+        const char* const block = reinterpret_cast<const char*>(x + j) + r * row_stride;
+        const char* from = block;
         std::fill(mean, mean + m, 0.0);
         std::fill(square, square + m, 0.0);
         column_sum(reinterpret_cast<const In*>(from), row_stride, n, m, mean);
@@ -69,7 +94,13 @@ struct MomentsOp {
             square[k] += delta * delta;
           }
         }
-        for (int64_t k = 0; k < m; ++k) s[j + k].join(count, mean[k], square[k]);
+        for (int64_t k = 0; k < m; ++k) {
+          if (nearly_constant(square[k], mean[k], count)) {
+            join_steps(s[j + k], reinterpret_cast<const In*>(block) + k, row_stride, n);
+          } else {
+            s[j + k].join(count, mean[k], square[k]);
+          }
+        }
       }
     }
   }
@@ -90,15 +121,9 @@ struct ComplexMomentsOp {
   };
   static constexpr bool kOrdered = false, kRows = false, kColumns = false;
 
-  static void step_part(Moments& s, double v) {
-    const double delta = v - s.mean;
-    s.count += 1;
-    s.mean += delta / s.count;
-    s.square += delta * (v - s.mean);
-  }
   static void step(State& s, In x, int64_t, const ReduceParams&) {
-    step_part(s.re, static_cast<double>(x.real()));
-    step_part(s.im, static_cast<double>(x.imag()));
+    s.re.add(static_cast<double>(x.real()));
+    s.im.add(static_cast<double>(x.imag()));
   }
   static void combine(State& a, const State& b) {
     a.re.join(b.re.count, b.re.mean, b.re.square);

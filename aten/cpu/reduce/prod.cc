@@ -57,7 +57,7 @@ const ReduceKernel* prod_kernel(c10::ScalarType type) {
     case c10::ScalarType::Short: return &kReduceKernel<ProdOp<int16_t, int64_t>>;
     case c10::ScalarType::Int: return &kReduceKernel<ProdOp<int32_t, int64_t>>;
     case c10::ScalarType::Long: return &kReduceKernel<ProdOp<int64_t, int64_t>>;
-    case c10::ScalarType::Bool: return &kReduceKernel<ProdOp<bool, int64_t>>;
+    case c10::ScalarType::Bool: return &kReduceKernel<ProdOp<Boolean, int64_t>>;
     case c10::ScalarType::ComplexFloat: return &kReduceKernel<ProdOp<c10::complex<float>, c10::complex<double>>>;
     case c10::ScalarType::ComplexDouble: return &kReduceKernel<ProdOp<c10::complex<double>, c10::complex<double>>>;
     default: return nullptr;

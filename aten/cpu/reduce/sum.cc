@@ -117,7 +117,7 @@ const ReduceKernel* find_sum(c10::ScalarType type) {
     case c10::ScalarType::Short: return &kReduceKernel<SumOp<int16_t, IntegerSumState, false>>;
     case c10::ScalarType::Int: return &kReduceKernel<SumOp<int32_t, IntegerSumState, false>>;
     case c10::ScalarType::Long: return &kReduceKernel<SumOp<int64_t, IntegerSumState, false>>;
-    case c10::ScalarType::Bool: return &kReduceKernel<SumOp<bool, IntegerSumState, false>>;
+    case c10::ScalarType::Bool: return &kReduceKernel<SumOp<Boolean, IntegerSumState, false>>;
     case c10::ScalarType::ComplexFloat: return &kReduceKernel<SumOp<c10::complex<float>, ComplexSumState, kSkipNan>>;
     case c10::ScalarType::ComplexDouble: return &kReduceKernel<SumOp<c10::complex<double>, ComplexSumState, kSkipNan>>;
     default: return nullptr;

@@ -28,18 +28,33 @@ namespace at::cpu {
 namespace HWY_NAMESPACE {
 
 template <class T>
-void forward_impl(const T* x, const T* w, const T* b, T* y, int64_t n, double eps, T* mean, T* rstd) {
-  const Tag<T> d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  const double mu = block_sum(x, n, T{0}, [](auto, auto v) HWY_ATTR { return v; }) / static_cast<double>(n);
-  const T center = static_cast<T>(mu);
-  // The squares are taken about the rounded mean; the correction removes what rounding it added.
-  const double off = mu - static_cast<double>(center);
-  const double square = block_sum(x, n, center, [center](auto d, auto v) HWY_ATTR {
+double squares_about(const T* x, int64_t n, T center) {
+  return block_sum(x, n, center, [center](auto d, auto v) HWY_ATTR {
     const auto c = hn::Sub(v, hn::Set(d, center));
     return hn::Mul(c, c);
   });
-  const double variance = square / static_cast<double>(n) - off * off;
+}
+
+template <class T>
+void forward_impl(const T* x, const T* w, const T* b, T* y, int64_t n, double eps, T* mean, T* rstd) {
+  const Tag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const double count = static_cast<double>(n);
+  double mu = block_sum(x, n, T{0}, [](auto, auto v) HWY_ATTR { return v; }) / count;
+  T center = static_cast<T>(mu);
+  // The squares are taken about the rounded mean; the correction removes what rounding it added.
+  double off = mu - static_cast<double>(center);
+  double square = squares_about(x, n, center);
+  if (square != 0 && square < mu * mu * count * 0x1p-20) {
+    // Nearly constant: the mean's own rounding shows beside the deviation, so it is found again from the distances.
+    mu = static_cast<double>(center) + block_sum(x, n, center, [center](auto d, auto v) HWY_ATTR {
+      return hn::Sub(v, hn::Set(d, center));
+    }) / count;
+    center = static_cast<T>(mu);
+    off = mu - static_cast<double>(center);
+    square = squares_about(x, n, center);
+  }
+  const double variance = square / count - off * off;
   const T scale = static_cast<T>(1 / std::sqrt((variance > 0 || variance != variance ? variance : 0) + eps));
   *mean = center;
   *rstd = scale;

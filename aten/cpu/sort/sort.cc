@@ -124,7 +124,7 @@ void topk_entries(const T* x, int64_t stride, int64_t n, int64_t k, bool largest
     count = k;
     const E worst = best[k - 1];
     // Blocks without a candidate are passed over by plain comparisons with the worst one.
-    if constexpr (std::is_arithmetic_v<T>) {
+    if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, Boolean>) {
       if (stride == 1) {
         const T bound = x[position_of(worst)];
         constexpr int64_t kBlock = 16;

@@ -4,9 +4,11 @@
 
 #include <cstdint>
 
+#include "c10/util/exception.h"
+
 namespace at::cpu {
 
-// No tensor has more dimensions than this (TensorImpl refuses them).
+// No tensor has more dimensions than this (TensorImpl::kMaxDims).
 inline constexpr int kMaxDims = 64;
 
 // `sizes[d]` elements along dimension d, operand a moves `strides[a][d]` bytes per step. Dimension 0 is the innermost one
@@ -19,6 +21,7 @@ struct StridedDims {
   int64_t strides[kArgs][kMaxDims];
 
   void push(int64_t size, const int64_t (&arg_strides)[kArgs]) {
+    TORCH_INTERNAL_ASSERT(ndim < kMaxDims, "a walk over more than ", kMaxDims, " dimensions");
     sizes[ndim] = size;
     for (int a = 0; a < kArgs; ++a) strides[a][ndim] = arg_strides[a];
     ++ndim;

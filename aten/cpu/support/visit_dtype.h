@@ -3,6 +3,7 @@
 //   visit_floating(type, [&](auto tag) { using T = typename decltype(tag)::type; ... });
 // Each returns what f returns and throws for a dtype outside its group (the caller names the operator).
 
+#include "aten/cpu/support/boolean.h"
 #include "c10/core/scalar_type.h"
 #include "c10/util/bfloat16.h"
 #include "c10/util/complex.h"
@@ -38,7 +39,7 @@ auto visit_floating(c10::ScalarType type, const char* op, F&& f) {
   }
 }
 
-// Floating and integer types and bool.
+// Floating and integer types and bool (as Boolean).
 template <class F>
 auto visit_real(c10::ScalarType type, const char* op, F&& f) {
   switch (type) {
@@ -47,7 +48,7 @@ auto visit_real(c10::ScalarType type, const char* op, F&& f) {
     case c10::ScalarType::Short: return f(TypeTag<int16_t>{});
     case c10::ScalarType::Int: return f(TypeTag<int32_t>{});
     case c10::ScalarType::Long: return f(TypeTag<int64_t>{});
-    case c10::ScalarType::Bool: return f(TypeTag<bool>{});
+    case c10::ScalarType::Bool: return f(TypeTag<Boolean>{});
     default: return visit_floating(type, op, f);
   }
 }

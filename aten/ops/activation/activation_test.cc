@@ -136,6 +136,16 @@ TEST(Pointwise, ClampWhereAndThree) {
   EXPECT_EQ(values(at::clamp(x, std::nullopt, 1)), (std::vector<double>{-2, 0, 1}));
   EXPECT_EQ(values(at::clamp(x, make({-1}, {1}), make({0, 1, 2}, {3}))), (std::vector<double>{-1, 0, 2}));
   EXPECT_EQ(at::clamp(make({1}, {1}, ScalarType::Int), 0.5).scalar_type(), ScalarType::Float);
+  for (const ScalarType type : {ScalarType::Int, ScalarType::Short, ScalarType::Char, ScalarType::Byte}) {
+    const Tensor small = make({1, 2}, {2}, type);
+    EXPECT_THROW(at::clamp(small, int64_t{1} << 40), at::ValueError);
+    EXPECT_THROW(at::clamp(small, std::nullopt, int64_t{1} << 40), at::ValueError);
+    EXPECT_THROW(at::clamp_max(small, int64_t{1} << 40), at::ValueError);
+  }
+  EXPECT_THROW(at::clamp_min(make({1}, {1}, ScalarType::Char), 300), at::ValueError);
+  EXPECT_EQ(at::where(make({1}, {}, ScalarType::Bool)).size(), 1u);
+  EXPECT_EQ(at::where(make({1}, {}, ScalarType::Bool))[0].numel(), 1);
+  EXPECT_EQ(at::where(make({0}, {}, ScalarType::Bool))[0].numel(), 0);
   EXPECT_THROW(at::clamp(x, std::optional<at::Scalar>(), std::optional<at::Scalar>()), c10::Error);
   const Tensor mask = make({1, 0, 1}, {3}, ScalarType::Bool);
   for (ScalarType type : {ScalarType::Byte, ScalarType::Half, ScalarType::Float, ScalarType::Long, ScalarType::ComplexDouble}) {

@@ -5,6 +5,7 @@
 #include "aten/ops/activation/ops.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/dense/dense.h"
 #include "aten/ops/random/draws.h"
 #include "aten/ops/view/ops.h"
 
@@ -40,14 +41,14 @@ Tensor rrelu_with_noise(const Tensor& self, Tensor& noise, const Scalar& lower, 
       return pointwise::load_element(element, self.scalar_type()).toDouble();
     };
     const double low = in_dtype(lower.toDouble()), high = in_dtype(upper.toDouble());
-    const Tensor inputs = at::contiguous(at::to(self, ScalarType::Double));
+    const Tensor inputs = dense(at::to(self, ScalarType::Double));
     const double* x = inputs.data_ptr<double>();
     Draws draws(generator);
     fill_each_in_memory_order<double>(factor, [&] { return *x++ <= 0 ? draws.uniform() * (high - low) + low : 1.0; });
     at::copy_(noise, factor);
   } else {
     const double slope = (lower.toDouble() + upper.toDouble()) / 2;
-    const Tensor inputs = at::contiguous(at::to(self, ScalarType::Double));
+    const Tensor inputs = dense(at::to(self, ScalarType::Double));
     const double* x = inputs.data_ptr<double>();
     fill_each_in_memory_order<double>(factor, [&] { return *x++ <= 0 ? slope : 1.0; });
   }

@@ -78,6 +78,13 @@ Tensor four_dimensional(const Tensor& t) {
 
 matrix::HeadTensor head_tensor(const Tensor& t) { return {t.data_ptr(), t.stride(0), t.stride(1), t.stride(2), t.stride(3)}; }
 
+std::optional<Tensor> aligned_mask(const std::optional<Tensor>& mask) {
+  return mask.has_value() && mask->defined() ? std::optional<Tensor>(aligned(*mask)) : mask;
+}
+void copy_back(Tensor& out, const Tensor& work) {
+  if (!work.is_same(out)) at::copy_(out, work);
+}
+
 // The mask with the strides that broadcast it to [batch, heads, queries, keys].
 matrix::HeadTensor mask_tensor(const Tensor& mask, const Tensor& query, const Tensor& key) {
   const int64_t sizes[4] = {query.size(0), query.size(1), query.size(2), key.size(2)};
@@ -140,9 +147,12 @@ std::array<TensorSpec, 2> fused_attention_meta(const Tensor& query, const Tensor
 
 void fused_attention_cpu(const Tensor& query, const Tensor& key, const Tensor& value, const std::optional<Tensor>& attn_mask, double dropout_p,
                          bool is_causal, double scale, int64_t seed, Tensor& output, Tensor& logsumexp) {
+  const Tensor q = aligned(query), k = aligned(key), v = aligned(value), to = aligned(output);
   DenseOut sums(logsumexp);
-  matrix::attention_forward(describe(query, key, value, attn_mask, dropout_p, is_causal, scale, seed), head_tensor(output), sums.tensor().data_ptr());
+  matrix::attention_forward(describe(q, k, v, aligned_mask(attn_mask), dropout_p, is_causal, scale, seed), head_tensor(to),
+                            sums.tensor().data_ptr());
   sums.commit();
+  copy_back(output, to);
 }
 
 std::array<TensorSpec, 3> fused_attention_backward_meta(const Tensor& grad_out, const Tensor& query, const Tensor& key, const Tensor& value,
@@ -166,9 +176,13 @@ std::array<TensorSpec, 3> fused_attention_backward_meta(const Tensor& grad_out, 
 void fused_attention_backward_cpu(const Tensor& grad_out, const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& out,
                                   const Tensor& logsumexp, const std::optional<Tensor>& attn_mask, double dropout_p, bool is_causal,
                                   double scale, int64_t seed, Tensor& grad_query, Tensor& grad_key, Tensor& grad_value) {
-  const Tensor sums = dense(logsumexp);
-  matrix::attention_backward(describe(query, key, value, attn_mask, dropout_p, is_causal, scale, seed), head_tensor(grad_out),
-                             head_tensor(out), sums.data_ptr(), head_tensor(grad_query), head_tensor(grad_key), head_tensor(grad_value));
+  const Tensor q = aligned(query), k = aligned(key), v = aligned(value), g = aligned(grad_out), result = aligned(out);
+  const Tensor sums = dense(logsumexp), gq = aligned(grad_query), gk = aligned(grad_key), gv = aligned(grad_value);
+  matrix::attention_backward(describe(q, k, v, aligned_mask(attn_mask), dropout_p, is_causal, scale, seed), head_tensor(g),
+                             head_tensor(result), sums.data_ptr(), head_tensor(gq), head_tensor(gk), head_tensor(gv));
+  copy_back(grad_query, gq);
+  copy_back(grad_key, gk);
+  copy_back(grad_value, gv);
 }
 
 // The factors that the dropout multiplies the weights with: 0, or 1 / (1 - p).

@@ -10,6 +10,7 @@
 #include "aten/cpu/support/visit_dtype.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/dense/dense.h"
 #include "aten/ops/unary/ops.h"
 #include "c10/core/grad_mode.h"
 
@@ -110,7 +111,7 @@ void subtract_scaled(const Input& a, const Input& b, const Scalar& alpha, Tensor
 bool has_zero(const Input& divisor, ScalarType type) {
   const Tensor t = divisor.tensor() != nullptr ? Tensor(divisor.tensor()->getIntrusivePtr()) : wrapped_scalar_tensor(divisor.number());
   const Tensor same = t.scalar_type() == type ? t : at::to(t, type);
-  const Tensor divisors = same.is_contiguous() ? same : at::clone(same, MemoryFormat::Contiguous);
+  const Tensor divisors = dense(same);
   return cpu::visit_real(type, "division", [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* values = divisors.data_ptr<T>();

@@ -6,6 +6,7 @@
 #include "aten/cpu/copy.h"
 #include "aten/cpu/pointwise.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/dense/dense.h"
 #include "aten/ops/index/ops.h"
 #include "aten/ops/view/ops.h"
 
@@ -40,7 +41,6 @@ Tensor tile(const Tensor& self, IntArrayRef dims) {
 
 Tensor flip(const Tensor& self, IntArrayRef dims) {
   DimVector strides(self.strides().begin(), self.strides().end());
-  TORCH_CHECK(self.dim() <= 64, "flip: only tensors with up to 64 dims are supported");
   uint64_t seen = 0;
   int64_t first = 0;
   for (int64_t dim : dims) {
@@ -121,7 +121,7 @@ Tensor repeat_interleave_tensor(const Tensor& repeats, std::optional<int64_t> ou
   TORCH_CHECK(repeats.dim() == 1, "repeat_interleave only accept 1D vector as repeat");
   TORCH_CHECK(repeats.scalar_type() == ScalarType::Long || repeats.scalar_type() == ScalarType::Int,
               "repeats has to be Long or Int tensor");
-  const Tensor counts = at::contiguous(at::to(repeats, ScalarType::Long));
+  const Tensor counts = dense(at::to(repeats, ScalarType::Long));
   const int64_t* count = counts.data_ptr<int64_t>();
   int64_t total = 0;
   for (int64_t i = 0; i < counts.numel(); ++i) {

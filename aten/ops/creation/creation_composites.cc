@@ -1,4 +1,5 @@
 // Tensors put together from others.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -123,30 +124,43 @@ Tensor cartesian_prod(TensorList tensors) {
   return at::stack(columns, 1);
 }
 
+namespace {
+
+// How many rows of r elements out of n there are: n over r, with replacement n + r - 1 over r. Throws ValueError where their
+// elements overflow.
+int64_t number_of_combinations(int64_t n, int64_t r, bool with_replacement) {
+  using Wide = unsigned __int128;
+  const Wide of = Wide(n) + (with_replacement ? Wide(r) - 1 : 0);
+  const Wide chosen = std::min(Wide(r), of - Wide(r));
+  Wide count = 1;
+  for (Wide i = 1; i <= chosen; ++i) {
+    count = count * (of - chosen + i) / i;
+    TORCH_CHECK_VALUE(count <= Wide(std::numeric_limits<int64_t>::max()) / Wide(r), "combinations: the number of combinations of ",
+                      r, " out of ", n, " elements overflows");
+  }
+  return static_cast<int64_t>(count);
+}
+
+}  // namespace
+
 Tensor combinations(const Tensor& self, int64_t r, bool with_replacement) {
   TORCH_CHECK(self.dim() == 1, "Expect a 1D vector, but got shape ", self.sizes());
   TORCH_CHECK(r >= 0, "Expect a non-negative number, but got ", r);
   if (r == 0) return at::slice(self, 0, 0, 0);
   const int64_t n = self.numel();
   if (n == 0 || (!with_replacement && r > n)) return at::expand(at::slice(at::unsqueeze(self, 1), 0, 0, 0), {0, r});
-  TORCH_CHECK_VALUE(r <= (int64_t{1} << 24), "combinations: r ", r, " is too large");
   // Index tuples in lexicographic order: strictly increasing, or not decreasing with replacement.
-  std::vector<int64_t> rows;
-  std::vector<int64_t> at_position(r);
-  for (int64_t i = 0; i < r; ++i) at_position[i] = with_replacement ? 0 : i;
-  bool more = true;
-  while (more) {
-    rows.insert(rows.end(), at_position.begin(), at_position.end());
+  const int64_t count = number_of_combinations(n, r, with_replacement);
+  const Tensor index = empty_contiguous({count * r}, ScalarType::Long);
+  int64_t* row = index.data_ptr<int64_t>();
+  for (int64_t i = 0; i < r; ++i) row[i] = with_replacement ? 0 : i;
+  for (int64_t k = 1; k < count; ++k, row += r) {
     int64_t i = r - 1;
-    while (i >= 0 && at_position[i] == (with_replacement ? n - 1 : n - r + i)) --i;
-    more = i >= 0;
-    if (!more) break;
-    ++at_position[i];
-    for (int64_t j = i + 1; j < r; ++j) at_position[j] = with_replacement ? at_position[i] : at_position[j - 1] + 1;
+    while (row[i] == (with_replacement ? n - 1 : n - r + i)) --i;
+    std::copy(row, row + i, row + r);
+    for (int64_t j = i; j < r; ++j) row[r + j] = row[i] + 1 + (with_replacement ? 0 : j - i);
   }
-  Tensor index = empty_contiguous({static_cast<int64_t>(rows.size())}, ScalarType::Long);
-  std::copy(rows.begin(), rows.end(), index.data_ptr<int64_t>());
-  return at::reshape(at::index_select(self, 0, index), {static_cast<int64_t>(rows.size()) / r, r});
+  return at::reshape(at::index_select(self, 0, index), {count, r});
 }
 
 Tensor vander(const Tensor& x, std::optional<int64_t> N, bool increasing) {

@@ -7,6 +7,7 @@
 #include "aten/core/tensor.h"
 #include "aten/cpu/support/visit_dtype.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/dense/dense.h"
 #include "c10/core/default_dtype.h"
 
 namespace at::native {
@@ -48,7 +49,7 @@ void fill_progression(Tensor& out, const char* name, const Scalar& start, const 
   cpu::visit_real(out.scalar_type(), name, [&](auto tag) {
     using T = typename decltype(tag)::type;
     T* data = out.data_ptr<T>();
-    if constexpr (std::is_integral_v<T>) {
+    if constexpr (cpu::kIsIntegral<T>) {
       const uint64_t first = static_cast<uint64_t>(start.to<int64_t>());
       const uint64_t stride = static_cast<uint64_t>(step.to<int64_t>());
       for (int64_t i = 0; i < count; ++i) {
@@ -122,7 +123,7 @@ namespace {
 // when a tensor is converted.
 template <class T, class F>
 T rounded_to(F x) {
-  if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+  if constexpr (std::is_integral_v<T>) {
     const bool fits = x >= static_cast<F>(-0x1p63) && x < static_cast<F>(0x1p63);
     return static_cast<T>(fits ? static_cast<int64_t>(x) : std::numeric_limits<int64_t>::min());
   } else {
@@ -145,18 +146,20 @@ Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, TensorOpt
       const c10::complex<double> last = end.toComplexDouble();
       const c10::complex<double> step = (last - first) / static_cast<double>(std::max<int64_t>(steps - 1, 1));
       for (int64_t i = 0; i < steps; ++i) {
-        data[i] = T(i < steps / 2 || steps == 1 ? first + step * static_cast<double>(i)
-                                  : last - step * static_cast<double>(steps - 1 - i));
+        data[i] = T(steps == 1      ? first
+                    : i < steps / 2 ? first + step * static_cast<double>(i)
+                                    : last - step * static_cast<double>(steps - 1 - i));
       }
     } else {
       // The step has the precision of the result, as does each end of the interval: counted from the nearer one.
-      using Compute = std::conditional_t<std::is_same_v<T, double> || std::is_integral_v<T>, double, float>;
+      using Compute = std::conditional_t<std::is_same_v<T, double> || cpu::kIsIntegral<T>, double, float>;
       const Compute first = static_cast<Compute>(start.toDouble());
       const Compute last = static_cast<Compute>(end.toDouble());
       const Compute step = (last - first) / static_cast<Compute>(std::max<int64_t>(steps - 1, 1));
       for (int64_t i = 0; i < steps; ++i) {
-        data[i] = rounded_to<T>(i < steps / 2 || steps == 1 ? first + step * static_cast<Compute>(i)
-                                                           : last - step * static_cast<Compute>(steps - 1 - i));
+        data[i] = rounded_to<T>(steps == 1      ? first
+                                : i < steps / 2 ? first + step * static_cast<Compute>(i)
+                                                : last - step * static_cast<Compute>(steps - 1 - i));
       }
     }
   });
@@ -175,8 +178,9 @@ Tensor logspace(const Scalar& start, const Scalar& end, int64_t steps, double ba
     const double last = end.toDouble();
     const double step = (last - first) / static_cast<double>(std::max<int64_t>(steps - 1, 1));
     for (int64_t i = 0; i < steps; ++i) {
-      const double exponent = i < steps / 2 || steps == 1 ? first + step * static_cast<double>(i)
-                                            : last - step * static_cast<double>(steps - 1 - i);
+      const double exponent = steps == 1      ? first
+                              : i < steps / 2 ? first + step * static_cast<double>(i)
+                                              : last - step * static_cast<double>(steps - 1 - i);
       data[i] = rounded_to<T>(std::pow(base, exponent));
     }
   });
@@ -305,6 +309,12 @@ void copy_triangle(const Tensor& self, Tensor& out, int64_t diagonal, bool upper
   const int64_t cols = self.size(-1);
   const int64_t matrices = self.numel() / (rows * cols);
   diagonal = std::clamp(diagonal, -rows, cols);
+  if (C10_UNLIKELY(!is_aligned(self) || !is_aligned(out))) {
+    Tensor work = aligned(out);
+    copy_triangle(aligned(self), work, diagonal, upper);
+    if (!work.is_same(out)) at::copy_(out, work);
+    return;
+  }
   cpu::visit_item_size(static_cast<int64_t>(self.itemsize()), [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* from = static_cast<const T*>(self.data_ptr());

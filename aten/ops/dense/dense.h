@@ -5,24 +5,34 @@
 
 #include "aten/core/empty.h"
 #include "aten/core/tensor.h"
+#include "aten/cpu/support/alignment.h"
 #include "aten/ops/copy/ops.h"
 
 namespace at::native {
 
-// `t` itself where it is contiguous, else a contiguous copy.
-inline Tensor dense(const Tensor& t) { return t.is_contiguous() ? t : at::clone(t, MemoryFormat::Contiguous); }
+// Foreign memory (from_blob) may lie at an address at which no element may be read.
+inline bool is_aligned(const TensorBase& t) {
+  return cpu::is_aligned(t.const_data_ptr(), static_cast<int64_t>(t.itemsize()));
+}
+// Whether a kernel may walk a tensor's memory by a pointer to its elements.
+inline bool is_dense(const TensorBase& t) { return t.is_contiguous() && is_aligned(t); }
+// `t` itself where it is aligned, else a copy.
+inline Tensor aligned(const Tensor& t) { return is_aligned(t) ? t : at::clone(t); }
+
+// `t` itself where it is dense, else a dense copy.
+inline Tensor dense(const Tensor& t) { return is_dense(t) ? t : at::clone(t, MemoryFormat::Contiguous); }
 
 // The same of another dtype.
 inline Tensor dense(const Tensor& t, ScalarType dtype) {
   return t.scalar_type() == dtype ? dense(t) : at::_to_copy(t, TensorOptions().dtype(dtype), false, MemoryFormat::Contiguous);
 }
 
-// Where a kernel writes a dense result: `out` where it is contiguous and has the dtype, else a temporary that commit() copies.
+// Where a kernel writes a dense result: `out` where it is dense and has the dtype, else a temporary that commit() copies.
 class DenseOut {
  public:
   explicit DenseOut(Tensor& out) : DenseOut(out, out.scalar_type()) {}
   DenseOut(Tensor& out, ScalarType dtype) : out_(out) {
-    if (!out.is_contiguous() || out.scalar_type() != dtype) temporary_ = empty_contiguous(out.sizes(), dtype, out.device());
+    if (!is_dense(out) || out.scalar_type() != dtype) temporary_ = empty_contiguous(out.sizes(), dtype, out.device());
   }
   Tensor& tensor() { return temporary_.defined() ? temporary_ : out_; }
   template <class T>

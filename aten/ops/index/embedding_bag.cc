@@ -5,6 +5,7 @@
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
+#include "aten/ops/dense/dense.h"
 #include "aten/ops/index/ops.h"
 #include "aten/ops/pointwise/ops.h"
 #include "aten/ops/view/ops.h"
@@ -61,7 +62,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag_padding(const Tensor& w
               "include_last_offset: number of offsets should be at least 1");
   const int64_t bags = offsets.numel() - (include_last_offset ? 1 : 0);
   TORCH_CHECK(bags > 0 || count == 0, "embedding_bag: ", count, " indices and no bag for them");
-  const Tensor flat = at::contiguous(at::to(indices, kLong)), starts = at::contiguous(at::to(offsets, kLong));
+  const Tensor flat = dense(at::to(indices, kLong)), starts = dense(at::to(offsets, kLong));
   const int64_t* index = flat.data_ptr<int64_t>();
   const int64_t* start = starts.data_ptr<int64_t>();
   TORCH_CHECK(offsets.numel() == 0 || start[0] == 0,
@@ -90,7 +91,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag_padding(const Tensor& w
   Tensor max_indices = integers(0, 0);
   if (mode == kMax) {
     // For every column of every bag the row with the greatest element, the first of equal ones.
-    const Tensor table = at::to(at::contiguous(at::detach(weight)), kDouble);
+    const Tensor table = at::to(dense(at::detach(weight)), kDouble);
     const double* data = table.data_ptr<double>();
     max_indices = at::zeros({bags, width}, TensorOptions().dtype(kLong));
     std::vector<bool> seen(static_cast<size_t>(bags));

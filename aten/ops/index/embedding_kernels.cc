@@ -115,7 +115,7 @@ Tensor& embedding_renorm_inplace(Tensor& self, const Tensor& indices, double max
       double norm = 0;
       for (int64_t k = 0; k < width; ++k) {
         const double a = std::fabs(static_cast<double>(row[k]));
-        norm = std::isinf(norm_type) ? std::fmax(norm, a) : norm + std::pow(a, norm_type);
+        norm = std::isinf(norm_type) ? (a <= norm ? norm : a) : norm + std::pow(a, norm_type);
       }
       if (!std::isinf(norm_type)) norm = std::pow(norm, 1 / norm_type);
       if (norm <= max_norm) continue;

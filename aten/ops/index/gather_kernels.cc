@@ -24,7 +24,7 @@ int64_t size_at(const Tensor& t, int64_t d) { return t.dim() == 0 ? 1 : t.sizes(
 
 // The loops read 64-bit indices.
 Tensor long_index(const Tensor& index) {
-  return index.scalar_type() == ScalarType::Long ? index : at::_to_copy(index, TensorOptions().dtype(ScalarType::Long));
+  return index.scalar_type() == ScalarType::Long ? aligned(index) : at::_to_copy(index, TensorOptions().dtype(ScalarType::Long));
 }
 
 void check_index_shape(const char* op, const Tensor& self, const Tensor& index) {
@@ -61,6 +61,13 @@ ScatterOp old_reduction(std::string_view reduce) {
 // dst (which holds self already) takes src, a tensor or the bytes of one value.
 void run_scatter(const Tensor& dst, int64_t dim, const Tensor& given, const Tensor* src, const void* value, ScatterOp op) {
   if (given.numel() == 0) return;
+  if (C10_UNLIKELY(!is_aligned(dst) || (src && !is_aligned(*src)))) {
+    Tensor target = dst;
+    const Tensor work = aligned(dst), from = src ? aligned(*src) : Tensor();
+    run_scatter(work, dim, given, src ? &from : nullptr, value, op);
+    if (!work.is_same(dst)) at::copy_(target, work);
+    return;
+  }
   const Tensor index = long_index(given);
   dim = maybe_wrap_dim(dim, dst.dim());
   const int64_t rank = rank_of(index);
@@ -118,8 +125,14 @@ TensorSpec gather_meta(const Tensor& self, int64_t dim, const Tensor& index, boo
   return {sizes_of(index), {}, self.scalar_type(), self.device()};
 }
 
-void gather_cpu(const Tensor& self, int64_t dim, const Tensor& given, bool, Tensor& out) {
+void gather_cpu(const Tensor& self, int64_t dim, const Tensor& given, bool sparse_grad, Tensor& out) {
   if (given.numel() == 0) return;
+  if (C10_UNLIKELY(!is_aligned(self) || !is_aligned(out))) {
+    Tensor work = aligned(out);
+    gather_cpu(aligned(self), dim, given, sparse_grad, work);
+    if (!work.is_same(out)) at::copy_(out, work);
+    return;
+  }
   const Tensor index = long_index(given);
   dim = maybe_wrap_dim(dim, self.dim());
   const int64_t one = 1;

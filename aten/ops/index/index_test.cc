@@ -1,5 +1,6 @@
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "aten/core/empty.h"
 #include "aten/ops/copy/ops.h"
@@ -293,6 +294,10 @@ TEST(Index, BadArguments) {
   expect_error<IndexError>([&] { at::index_select(x, 0, indices_of({0, 0}, {2, 1})); }, "Index is supposed to be a vector");
   expect_error<IndexError>([&] { at::index_select(x, 2, indices_of({0}, {1})); }, "Dimension out of range");
   expect_error<Error>([&] { at::index_add(x, 0, indices_of({0}, {1}), sample({1, 3})); }, "same slice shapes");
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const Tensor added = at::index_add(tensor_of({1, 2}, {2}), 0, indices_of({0}, {1}), tensor_of({1}, {1}), Scalar(nan));
+  expect_close(added, {nan, 2});
+  expect_close(at::index_add(tensor_of({1, 2}, {2}), 0, indices_of({1}, {1}), tensor_of({1}, {1}), Scalar(1e30)), {1, 1e30});
 }
 
 }  // namespace

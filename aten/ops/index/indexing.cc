@@ -10,7 +10,8 @@ namespace at::native {
 namespace {
 
 // The first element outside [low, high), through `value`.
-bool out_of_range(const Tensor& index, int64_t low, int64_t high, int64_t& value) {
+bool out_of_range(const Tensor& given, int64_t low, int64_t high, int64_t& value) {
+  const Tensor index = aligned(given);
   cpu::StridedDims<1> dims;
   for (int64_t d = index.dim() - 1; d >= 0; --d) dims.push(index.sizes()[d], {index.strides()[d]});
   dims.normalize();

@@ -50,6 +50,11 @@ void fill_run(char** data, const int64_t* strides, int64_t n, const void* contex
 
 void fill_masked(const Tensor& self, const Tensor& mask, const Scalar& value) {
   if (self.numel() == 0) return;
+  if (C10_UNLIKELY(!is_aligned(self))) {
+    DenseInPlace work(self);
+    fill_masked(work.tensor(), mask, value);
+    return work.commit();
+  }
   const ScalarBytes bytes = scalar_bytes(value, self.scalar_type());
   const cpu::Operand operands[] = {operand(self), operand(mask)};
   const cpu::LoopNest nest(operands, 2);

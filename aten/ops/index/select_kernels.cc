@@ -87,7 +87,7 @@ void add_into(const Tensor& self, int64_t dim, const Tensor& index, const Tensor
   on_slices(self, dim, apart_from(self, index), [&](void* data, const cpu::SliceGeometry& g) {
     cpu::add_slices(
         data, from.const_data_ptr(), g, self.scalar_type(), value.real(), value.imag(),
-        integer ? alpha.toLong() : static_cast<int64_t>(value.real()));
+        integer ? alpha.toLong() : 0);  // check_alpha: only integers scale integers
   });
 }
 

@@ -7,6 +7,7 @@
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
+#include "aten/ops/dense/dense.h"
 #include "aten/ops/index/ops.h"
 #include "aten/ops/join/ops.h"
 #include "aten/ops/loss/ops.h"
@@ -53,7 +54,7 @@ Tensor losses(const Tensor& log_probs, const Tensor& targets, IntArrayRef input_
   // Labels with blanks between and around them, [batch, 2 longest + 1]; and whether the path may skip the blank before
   // one.
   const int64_t width = 2 * longest + 1;
-  const Tensor flat = at::contiguous(at::to(at::to(targets, Device(DeviceType::CPU), kLong), kLong));
+  const Tensor flat = dense(at::to(at::to(targets, Device(DeviceType::CPU), kLong), kLong));
   Tensor labels = at::full({batch, width}, Scalar(blank), TensorOptions().dtype(kLong));
   Tensor may_skip = at::zeros({batch, width}, TensorOptions().dtype(kBool));
   int64_t start = 0;
@@ -103,7 +104,7 @@ Tensor losses(const Tensor& log_probs, const Tensor& targets, IntArrayRef input_
 
 std::vector<int64_t> lengths_of(const char* name, const Tensor& t) {
   TORCH_CHECK(isIntegralType(t.scalar_type(), false), name, " must be integral");
-  const Tensor c = at::contiguous(at::to(at::to(t, Device(DeviceType::CPU), kLong), kLong));
+  const Tensor c = dense(at::to(at::to(t, Device(DeviceType::CPU), kLong), kLong));
   return std::vector<int64_t>(c.data_ptr<int64_t>(), c.data_ptr<int64_t>() + c.numel());
 }
 

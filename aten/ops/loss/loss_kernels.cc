@@ -1,6 +1,7 @@
 // Losses that are compositions of pointwise operators and a reduction.
 #include "aten/core/reduction.h"
 #include "aten/core/tensor.h"
+#include "aten/core/view.h"
 #include "aten/ops/activation/ops.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
@@ -8,6 +9,7 @@
 #include "aten/ops/pointwise/ops.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/unary/ops.h"
+#include "aten/ops/view/ops.h"
 
 namespace at::native {
 namespace {
@@ -139,9 +141,12 @@ Tensor triplet_margin_loss(
 // x1 . x2 / (max(|x1|, eps) max(|x2|, eps))
 Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double eps) {
   const std::optional<Scalar> two(2);
-  const Tensor a = at::div(x1, at::clamp_min(at::norm(x1, two, IntArrayRef(dim), true), Scalar(eps)));
-  const Tensor b = at::div(x2, at::clamp_min(at::norm(x2, two, IntArrayRef(dim), true), Scalar(eps)));
-  return at::sum(at::mul(a, b), IntArrayRef(dim));
+  const DimVector shape = broadcast_shapes(x1.sizes(), x2.sizes());
+  const auto direction = [&](const Tensor& x) {
+    const Tensor wide = x.sizes() == IntArrayRef(shape) ? x : at::expand(x, shape);
+    return at::div(wide, at::clamp_min(at::norm(wide, two, IntArrayRef(dim), true), Scalar(eps)));
+  };
+  return at::sum(at::mul(direction(x1), direction(x2)), IntArrayRef(dim));
 }
 
 Tensor cosine_embedding_loss(

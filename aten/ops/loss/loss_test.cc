@@ -78,6 +78,12 @@ TEST(Loss, Pointwise) {
                {std::log1p(std::exp(1.0)), std::log1p(std::exp(-2.0)), std::log1p(std::exp(-4.0))});
   expect_close(at::kl_div(x, p, Reduction::None), {0.25 * (std::log(0.25) - 1), 0.5 * (std::log(0.5) - 2), -4});
   expect_close(at::cosine_similarity(tensor_of({3, 4}, {1, 2}), tensor_of({4, 3}, {1, 2})), {24.0 / 25});
+  // Broadcast along `dim` itself, and by a missing dimension.
+  const Tensor ones = tensor_of(std::vector<double>(15, 1), {5, 3}), row = tensor_of({1, 1, 1}, {1, 3});
+  expect_close(at::cosine_similarity(ones, row, 0), {1, 1, 1});
+  expect_close(at::cosine_similarity(row, ones, 0), {1, 1, 1});
+  expect_close(at::cosine_similarity(ones, tensor_of({2}, {}), -1), {1, 1, 1, 1, 1});
+  expect_close(at::cosine_similarity(tensor_of({1, 2}, {2}), tensor_of({3}, {1, 1, 1}), 2), {3 / std::sqrt(10.0)});
 }
 
 TEST(Loss, BadArguments) {

@@ -1,6 +1,7 @@
 // mm, bmm, addmm, baddbmm, addbmm, addmv, mv, dot, vdot, addr: one call of the matrix engine each.
 #include "aten/core/tensor.h"
 #include "aten/core/view.h"
+#include "aten/cpu/support/boolean.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/matmul/matrix_support.h"
@@ -219,11 +220,11 @@ void addr_cpu(const Tensor& self, const Tensor& vec1, const Tensor& vec2, const 
   }
   const matrix::Operand s = broadcast_operand(add, out.sizes());
   const bool use_self = beta.toBool(), use_product = alpha.toBool();
-  bool* to = out.data_ptr<bool>();
+  cpu::Boolean* to = out.data_ptr<cpu::Boolean>();
   for (int64_t i = 0; i < out.size(0); ++i) {
     for (int64_t j = 0; j < out.size(1); ++j) {
-      const bool added = use_self && static_cast<const bool*>(s.data)[i * s.row + j * s.col];
-      const bool multiplied = use_product && x.data_ptr<bool>()[i * x.stride(0)] && y.data_ptr<bool>()[j * y.stride(0)];
+      const bool added = use_self && static_cast<const cpu::Boolean*>(s.data)[i * s.row + j * s.col];
+      const bool multiplied = use_product && x.data_ptr<cpu::Boolean>()[i * x.stride(0)] && y.data_ptr<cpu::Boolean>()[j * y.stride(0)];
       to[i * out.stride(0) + j * out.stride(1)] = added || multiplied;
     }
   }

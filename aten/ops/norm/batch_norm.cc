@@ -1,4 +1,6 @@
 // Batch and group normalization by composition: differentiable (twice) through the operators that they call.
+#include <tuple>
+
 #include "aten/core/overlap.h"
 #include "aten/core/structured.h"
 #include "aten/core/tensor.h"
@@ -98,8 +100,7 @@ std::tuple<Tensor, Tensor, Tensor> native_batch_norm(const Tensor& input, const 
     for (int64_t d = 0; d < input.dim(); ++d) {
       if (d != 1) dims.push_back(d);
     }
-    mean = at::mean(x, OptionalIntArrayRef(IntArrayRef(dims)), /*keepdim=*/true, std::nullopt);
-    var = at::var(x, OptionalIntArrayRef(IntArrayRef(dims)), /*correction=*/std::optional<Scalar>(0), /*keepdim=*/true);
+    std::tie(var, mean) = at::var_mean(x, OptionalIntArrayRef(IntArrayRef(dims)), std::optional<Scalar>(0), /*keepdim=*/true);
     if (given(running_mean) || given(running_var)) {
       c10::NoGradGuard no_grad;
       const int64_t count = channels == 0 ? 0 : input.numel() / channels;

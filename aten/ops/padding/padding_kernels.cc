@@ -160,6 +160,8 @@ Tensor constant_pad_nd(const Tensor& self, IntArrayRef pad, const Scalar& value)
     TORCH_CHECK(size >= 0, "The input size ", sizes[d], ", plus negative padding ", left, " and ", right,
                 " resulted in a negative output size, which is invalid. Check dimension ", d, " of your input.");
     const int64_t cut = left < 0 ? -left : 0, cut_end = right < 0 ? -right : 0;
+    TORCH_CHECK(cut <= sizes[d] && cut_end <= sizes[d] - cut, "constant_pad_nd: the negative padding ", left, " and ", right,
+                " removes more than the ", sizes[d], " elements of dimension ", d);
     kept[d] = std::max<int64_t>(0, sizes[d] - cut - cut_end);
     if (kept[d] > 0) from += cut * self.stride(d);
     start[d] = left > 0 ? left : 0;

@@ -66,7 +66,7 @@ TEST(Padding, ConstantOfManyDimensions) {
   expect_values(at::constant_pad_nd(x, {1, 0, 0, 1, 2, 2}, 7), sizes, want, "constant");
   expect_same(at::constant_pad_nd(x, {}), x, "no padding");
   EXPECT_EQ(at::constant_pad_nd(x, {-1, -1}).sizes(), IntArrayRef({2, 3, 0}));
-  EXPECT_EQ(at::constant_pad_nd(x, {-3, 2}).sizes(), IntArrayRef({2, 3, 1}));
+  EXPECT_EQ(at::constant_pad_nd(x, {-2, 1}).sizes(), IntArrayRef({2, 3, 1}));
 }
 
 TEST(Padding, GradientsAreTheTransposedMaps) {
@@ -99,6 +99,9 @@ TEST(Padding, BadArguments) {
   KINDLING_EXPECT_ERROR(at::pad(r({2, 3, 4}), {-5, 0}, "replicate"), "input (W: 4) is too small. Calculated output W: -1");
   KINDLING_EXPECT_ERROR(at::pad(r({2, 3}), {1, 1}, "reflect", 1.0), "Padding mode \"reflect\" doesn't take in value argument");
   KINDLING_EXPECT_ERROR(at::pad(r({2, 3}), {4, 4}, "circular"), "Padding value causes wrapping around more than once.");
+  KINDLING_EXPECT_ERROR(at::constant_pad_nd(r({2}), {-5, 4}), "removes more than the 2 elements of dimension 0");
+  KINDLING_EXPECT_ERROR(at::constant_pad_nd(r({2}), {4, -3}), "removes more than the 2 elements of dimension 0");
+  EXPECT_EQ(at::constant_pad_nd(r({2}), {-2, 3}).numel(), 3);
   KINDLING_EXPECT_ERROR(at::constant_pad_nd(r({2}), {INT64_MAX, INT64_MAX}), "overflows");
 }
 

@@ -42,6 +42,10 @@ void clamp_cpu(const Tensor& self, const std::optional<Scalar>& min, const std::
       return;
     }
   }
+  for (const std::optional<Scalar>* bound : {&min, &max}) {
+    alignas(16) char element[16];
+    if (bound->has_value() && isIntegralType(dtype, true)) pointwise::store_element(**bound, dtype, element);  // throws
+  }
   const ScalarType compute = cpu::compute_type(dtype);
   if (min.has_value() && max.has_value()) {
     const Params params(compute, {*min, *max});
@@ -110,7 +114,7 @@ Tensor where_scalar_other(const Tensor& condition, const Tensor& self, const Sca
 Tensor where_scalars(const Tensor& condition, const Scalar& self, const Scalar& other) {
   return at::where(condition, wrapped_scalar_tensor(self), wrapped_scalar_tensor(other));
 }
-std::vector<Tensor> where_indices(const Tensor& condition) { return at::unbind(at::nonzero(condition), 1); }
+std::vector<Tensor> where_indices(const Tensor& condition) { return at::nonzero_numpy(condition); }
 
 // --- three operands ---
 

@@ -48,7 +48,7 @@ void max_plane(const PoolGeometry& g, const T* in, T* out, int64_t* indices, con
         const Window wx = find(g, 2, x);
         // A window that lies in the padding alone has no maximum: the nearest place stands for it.
         int64_t best = (std::min(wz.begin, g.in[0] - 1) * g.in[1] + std::min(wy.begin, g.in[1] - 1)) * g.in[2] + std::min(wx.begin, g.in[2] - 1);
-        T max = std::numeric_limits<T>::has_infinity ? static_cast<T>(-std::numeric_limits<T>::infinity()) : std::numeric_limits<T>::lowest();
+        T max = std::numeric_limits<T>::has_infinity ? static_cast<T>(-std::numeric_limits<T>::infinity()) : static_cast<T>(std::numeric_limits<T>::lowest());
         for (int64_t i = wz.begin; i < wz.end; i += wz.step) {
           for (int64_t j = wy.begin; j < wy.end; j += wy.step) {
             const int64_t row = (i * g.in[1] + j) * g.in[2];

@@ -4,6 +4,7 @@
 #include "aten/core/empty.h"
 #include "aten/core/tensor.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/dense/dense.h"
 #include "aten/ops/random/draws.h"
 #include "aten/ops/random/ops.h"
 #include "aten/ops/view/ops.h"
@@ -91,7 +92,7 @@ double draw_binomial(Draws& draws, double n, double p, bool in_float) {
 }
 
 Tensor as_doubles(const Tensor& t, IntArrayRef sizes) {
-  return at::contiguous(at::to(at::expand(t, sizes), ScalarType::Double));
+  return dense(at::to(at::expand(t, sizes), ScalarType::Double));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
+#include "aten/ops/dense/dense.h"
 #include "aten/ops/random/draws.h"
 #include "aten/ops/random/ops.h"
 #include "aten/ops/view/ops.h"
@@ -243,7 +244,7 @@ Tensor& bernoulli_tensor_(Tensor& self, const Tensor& p, std::optional<Generator
   TORCH_CHECK(p.device() == self.device(), "bernoulli_: expected p on device ", self.device(), ", got ", p.device());
   random::check_writable("bernoulli_", self);
   if (self.is_meta() || self.numel() == 0) return self;
-  const Tensor limits = at::contiguous(at::to(at::expand(p, self.sizes()), ScalarType::Double));
+  const Tensor limits = dense(at::to(at::expand(p, self.sizes()), ScalarType::Double));
   const double* limit = limits.data_ptr<double>();
   for (int64_t i = 0; i < limits.numel(); ++i) {
     TORCH_CHECK(limit[i] >= 0 && limit[i] <= 1, "Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
@@ -273,7 +274,7 @@ namespace {
 void check_std(const Tensor& std) {
   TORCH_CHECK(!std.is_complex(), "normal expects standard deviation to be non-complex");
   if (std.is_meta() || std.numel() == 0) return;
-  const Tensor values = at::contiguous(at::to(std, ScalarType::Double));
+  const Tensor values = dense(at::to(std, ScalarType::Double));
   for (int64_t i = 0; i < values.numel(); ++i) {
     TORCH_CHECK(values.data_ptr<double>()[i] >= 0, "normal expects all elements of std >= 0.0");
   }

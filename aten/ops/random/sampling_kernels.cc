@@ -9,6 +9,7 @@
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
+#include "aten/ops/dense/dense.h"
 #include "aten/ops/random/draws.h"
 #include "aten/ops/random/ops.h"
 #include "aten/ops/view/ops.h"
@@ -152,7 +153,7 @@ Tensor multinomial(const Tensor& self, int64_t num_samples, bool replacement, st
   Tensor result = empty_contiguous(sizes, ScalarType::Long, self.device());
   if (self.is_meta() || result.numel() == 0) return result;
   const int64_t rows = self.dim() == 2 ? self.size(0) : 1;
-  const Tensor exact = at::contiguous(at::to(self, ScalarType::Double));
+  const Tensor exact = dense(at::to(self, ScalarType::Double));
   check_weights(exact);
   int64_t* out = result.data_ptr<int64_t>();
 
@@ -161,7 +162,7 @@ Tensor multinomial(const Tensor& self, int64_t num_samples, bool replacement, st
     if (self.scalar_type() == ScalarType::Double) {
       with_replacement(draws, exact.data_ptr<double>(), rows, n, num_samples, out);
     } else {
-      const Tensor weights = at::contiguous(at::to(self, ScalarType::Float));
+      const Tensor weights = dense(at::to(self, ScalarType::Float));
       with_replacement(draws, weights.data_ptr<float>(), rows, n, num_samples, out);
     }
     return result;
@@ -170,7 +171,7 @@ Tensor multinomial(const Tensor& self, int64_t num_samples, bool replacement, st
   // The largest of w / q with q exponential are a sample without replacement (Efraimidis and Spirakis 2006).
   Tensor q = at::empty_like(self);
   at::exponential_(q, 1, std::move(generator));
-  const Tensor keys = at::contiguous(at::to(at::div(self, q), ScalarType::Double));
+  const Tensor keys = dense(at::to(at::div(self, q), ScalarType::Double));
   std::vector<int64_t> order(static_cast<size_t>(n));
   for (int64_t r = 0; r < rows; ++r) {
     const double* key = keys.data_ptr<double>() + r * n;

@@ -8,6 +8,7 @@
 #include "aten/cpu/support/visit_dtype.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/dense/dense.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/reduce/reduction.h"
 #include "c10/parallel/parallel.h"
@@ -17,7 +18,15 @@ namespace {
 
 // Calls f(input row, its stride, value place, index place) for every row along `dim`; strides in elements of T.
 template <class T, class F>
-void for_rows(const TensorBase& self, int64_t dim, const TensorBase& values, const TensorBase& indices, const F& f) {
+void for_rows(const Tensor& self, int64_t dim, const Tensor& values, const Tensor& indices, const F& f) {
+  if (C10_UNLIKELY(!is_aligned(self) || !is_aligned(values) || !is_aligned(indices))) {
+    Tensor to_values = values, to_indices = indices;
+    const Tensor v = aligned(values), i = aligned(indices);
+    for_rows<T>(aligned(self), dim, v, i, f);
+    if (!v.is_same(values)) at::copy_(to_values, v);
+    if (!i.is_same(indices)) at::copy_(to_indices, i);
+    return;
+  }
   const int64_t rank = self.dim();
   const bool kept = values.dim() == rank;
   cpu::StridedDims<3> dims;
@@ -46,7 +55,7 @@ void for_rows(const TensorBase& self, int64_t dim, const TensorBase& values, con
 
 template <class T>
 bool is_nan(T x) {
-  if constexpr (std::is_integral_v<T>) {
+  if constexpr (cpu::kIsIntegral<T>) {
     return false;
   } else {
     return static_cast<double>(x) != static_cast<double>(x);
@@ -131,14 +140,14 @@ void median_all(const Tensor& self, bool skip_nan, Tensor& out) {
     using T = typename decltype(tag)::type;
     T* result = static_cast<T*>(out.mutable_data_ptr());
     if (self.numel() == 0) {
-      if constexpr (std::is_integral_v<T>) {
+      if constexpr (cpu::kIsIntegral<T>) {
         *result = std::numeric_limits<T>::lowest();
       } else {
         *result = static_cast<T>(std::numeric_limits<float>::quiet_NaN());
       }
       return;
     }
-    const Tensor x = self.is_contiguous() ? self : at::clone(self, MemoryFormat::Contiguous);
+    const Tensor x = dense(self);
     std::vector<int64_t> order(static_cast<size_t>(x.numel()));
     int64_t index = 0;
     median_row(static_cast<const T*>(x.const_data_ptr()), 1, x.numel(), order, skip_nan, result, &index);

@@ -1,8 +1,14 @@
 #include "aten/ops/reduce/reduction.h"
 
+#include "aten/core/empty.h"
+#include "aten/cpu/copy.h"
+#include "aten/cpu/pointwise.h"
+#include "aten/cpu/support/alignment.h"
+
 namespace at::native {
 
 DimMask make_dim_mask(OptionalIntArrayRef dims, int64_t rank, bool empty_is_none) {
+  TORCH_CHECK(rank <= TensorImpl::kMaxDims, "only tensors with up to ", TensorImpl::kMaxDims, " dims are supported, got ", rank);
   DimMask mask;
   if (!dims.has_value() || (dims->empty() && !empty_is_none)) {
     for (int64_t d = 0; d < rank; ++d) mask.reduced[d] = true;
@@ -44,9 +50,32 @@ void throw_not_implemented(const char* op, ScalarType type) {
   TORCH_CHECK_NOT_IMPLEMENTED(false, "\"", op, "\" not implemented for '", toString(type), "'");
 }
 
+namespace {
+
+// A copy in aligned memory of a tensor in foreign memory that is not; without `copies` only its room.
+Tensor aligned_copy(const TensorBase& t, bool copies) {
+  Tensor copy = empty_contiguous(t.sizes(), t.scalar_type());
+  if (copies) cpu::copy(pointwise::operand_of(copy), t.scalar_type(), pointwise::operand_of(t), t.scalar_type());
+  return copy;
+}
+bool is_aligned(const TensorBase& t) {
+  return !t.defined() || cpu::is_aligned(t.const_data_ptr(), static_cast<int64_t>(t.itemsize()));
+}
+
+}  // namespace
+
 void run_reduction(const char* op, const cpu::ReduceKernel* kernel, const TensorBase& self, const DimMask& mask,
                    const TensorBase& out0, const TensorBase& out1, const cpu::ReduceParams& params) {
   if (!kernel) throw_not_implemented(op, self.scalar_type());
+  if (C10_UNLIKELY(!is_aligned(self))) return run_reduction(op, kernel, aligned_copy(self, true), mask, out0, out1, params);
+  if (C10_UNLIKELY(!is_aligned(out0) || !is_aligned(out1))) {
+    const Tensor first = out0.defined() ? aligned_copy(out0, false) : Tensor();
+    const Tensor second = out1.defined() ? aligned_copy(out1, false) : Tensor();
+    run_reduction(op, kernel, self, mask, first, second, params);
+    if (first.defined()) cpu::copy(pointwise::operand_of(out0), out0.scalar_type(), pointwise::operand_of(first), out0.scalar_type());
+    if (second.defined()) cpu::copy(pointwise::operand_of(out1), out1.scalar_type(), pointwise::operand_of(second), out1.scalar_type());
+    return;
+  }
   const int64_t rank = self.dim();
   const auto item = static_cast<int64_t>(self.itemsize());
   bool all = self.is_contiguous();

@@ -10,7 +10,7 @@ namespace at::native {
 
 // The dimensions of a reduction, one flag each.
 struct DimMask {
-  bool reduced[64] = {};
+  bool reduced[TensorImpl::kMaxDims] = {};
   bool operator[](int64_t d) const { return reduced[d]; }
 };
 

@@ -24,7 +24,7 @@ struct Accumulated {
   using type = double;
 };
 template <class T>
-  requires std::is_integral_v<T>
+  requires cpu::kIsIntegral<T>
 struct Accumulated<T> {
   using type = uint64_t;  // wraps around
 };
@@ -47,9 +47,9 @@ T narrow(typename Accumulated<T>::type v) {
   if constexpr (c10::is_complex_v<T>) {
     using R = decltype(T().real());
     return T(static_cast<R>(v.real()), static_cast<R>(v.imag()));
-  } else if constexpr (sizeof(T) == 2 && !std::is_integral_v<T>) {
+  } else if constexpr (sizeof(T) == 2 && !cpu::kIsIntegral<T>) {
     return static_cast<T>(static_cast<float>(v));
-  } else if constexpr (std::is_same_v<T, bool>) {
+  } else if constexpr (std::is_same_v<T, cpu::Boolean>) {
     return v != 0;
   } else {
     return static_cast<T>(v);

@@ -20,7 +20,7 @@ namespace {
 void check_input(const Tensor& self) {
   TORCH_CHECK(self.dim() >= 2, "torch.histogramdd: input tensor should have at least 2 dimensions, but got ",
               self.dim());
-  TORCH_CHECK_NOT_IMPLEMENTED(self.scalar_type() == kFloat || self.scalar_type() == kDouble,
+  TORCH_CHECK_NOT_IMPLEMENTED(isFloatingType(self.scalar_type()),
                               "\"histogramdd\" not implemented for '", self.scalar_type(), "'");
 }
 
@@ -123,7 +123,7 @@ std::tuple<Tensor, std::vector<Tensor>> run(const Tensor& self, const IntArrayRe
   check_input(self);
   const int64_t dims = self.size(-1);
   TORCH_CHECK(dims <= 1024, "torch.histogramdd: expected at most 1024 dimensions, but got ", dims);
-  const Tensor points = at::contiguous(at::reshape(self, {dims == 0 ? 0 : self.numel() / dims, dims}));
+  const Tensor points = dense(at::reshape(self, {dims == 0 ? 0 : self.numel() / dims, dims}));
   Tensor weights;
   if (weight.has_value() && weight->defined()) {
     TORCH_CHECK(weight->sizes() == self.sizes().slice(0, static_cast<size_t>(self.dim() - 1)),
@@ -135,7 +135,7 @@ std::tuple<Tensor, std::vector<Tensor>> run(const Tensor& self, const IntArrayRe
                 "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor "
                 "should have the same dtype, but got input(",
                 self.scalar_type(), "), and weight(", weight->scalar_type(), ")");
-    weights = at::contiguous(at::reshape(*weight, {points.size(0)}));
+    weights = dense(at::reshape(*weight, {points.size(0)}));
   }
   std::vector<Tensor> edges;
   if (bins == nullptr) {
@@ -151,11 +151,11 @@ std::tuple<Tensor, std::vector<Tensor>> run(const Tensor& self, const IntArrayRe
                   " dimensions for dimension ", d);
       TORCH_CHECK(e.numel() > 1, "torch.histogramdd: bins tensor should have at least 2 elements, but got ", e.numel(),
                   " for dimension ", d);
-      edges.push_back(at::clone(at::contiguous(e)));
+      edges.push_back(at::clone(dense(e)));
     }
   }
   Tensor hist;
-  cpu::visit_float_double(self.scalar_type(), "histogramdd", [&](auto tag) {
+  cpu::visit_floating(self.scalar_type(), "histogramdd", [&](auto tag) {
     using T = typename decltype(tag)::type;
     if (bins != nullptr) edges = equal_bins<T>(points, *bins, range);
     hist = counted<T>(points, edges, weights, density);

@@ -110,6 +110,7 @@ std::array<TensorSpec, 2> topk_meta(const Tensor& self, int64_t k, int64_t dim, 
 }
 void topk_cpu(const Tensor& self, int64_t k, int64_t dim, bool largest, bool, Tensor& values, Tensor& indices) {
   dim = maybe_wrap_dim(dim, self.dim());
+  if (self.dim() == 0) k = 1;  // the result has one element whatever k is
   const ScalarType type = self.scalar_type();
   for_chosen(
       self, dim, values, indices, k, [&](const char* row, int64_t stride, int64_t n, cpu::SortScratch& scratch, int64_t* order) {

@@ -83,6 +83,15 @@ TEST(Sort, TopkIsTheHeadOfTheSort) {
   }
 }
 
+TEST(Sort, TopkOfANumberIsTheNumber) {
+  for (int64_t k : {0, 1}) {
+    const auto [v, i] = at::topk(tensor_of({7}, {}), k);
+    EXPECT_EQ(v.dim(), 0);
+    expect_close(v, {7});
+    expect_close(i, {0});
+  }
+}
+
 TEST(Sort, Relatives) {
   const Tensor t = tensor_of({3, 1, 2, 9, 7, 8}, {2, 3});
   expect_close(at::argsort(t), {1, 2, 0, 1, 2, 0});
@@ -131,6 +140,26 @@ TEST(Sort, SearchesAndCounts) {
   expect_close(at::histc(tensor_of({0, 1, 2, 4, 9}, {5}), 4, Scalar(0), Scalar(4)), {1, 1, 1, 1});
   expect_error<Error>([] { at::bincount(indices_of({-1}, {1})); }, "bincount only supports 1-d non-negative integral inputs.");
   expect_error<Error>([] { at::histc(sample({3}), 0); }, "bins must be > 0");
+  const double inf = std::numeric_limits<double>::infinity();
+  for (ScalarType type : {ScalarType::Float, ScalarType::Double, ScalarType::Half, ScalarType::BFloat16}) {
+    for (double special : {kNan, inf, -inf}) {
+      const Tensor x = tensor_of({0, 1, special, 3}, {4}, type);
+      expect_error<Error>([&] { at::histc(x, 3); }, "is not finite");
+      expect_close(at::histc(x, 4, Scalar(0), Scalar(4)), {1, 1, 0, 1});
+    }
+    // The width of this range is beyond half's largest number.
+    expect_close(at::histc(tensor_of({-60000, 0, 60000}, {3}, type), 2, Scalar(-65000), Scalar(65000)), {1, 2});
+    const auto [hist, edges] = at::histogram(tensor_of({0, 1, 1, 3}, {4}, type), 3);
+    EXPECT_EQ(hist.scalar_type(), type);
+    expect_close(hist, {1, 2, 1});
+    expect_close(edges, {0, 1, 2, 3});
+    const Tensor half_weights = tensor_of({0.5, 1, 2, 4}, {4}, type);
+    expect_close(std::get<0>(at::histogram(tensor_of({0, 1, 1, 3}, {4}, type), edges, half_weights)), {0.5, 3, 4});
+  }
+  for (const Tensor& unique : {std::get<0>(at::_unique2(tensor_of({kNan, 1, inf, kNan}, {4}))),
+                               std::get<0>(at::unique_dim(tensor_of({kNan, 1, inf, kNan}, {4}), 0))}) {
+    expect_close(unique, {1, inf, kNan, kNan});
+  }
 }
 
 TEST(Sort, BadArguments) {

@@ -220,8 +220,10 @@ Tensor histc_cpu(const Tensor& self, int64_t bins, const Scalar& min, const Scal
     if (low == high && x.numel() > 0) {
       low = std::numeric_limits<double>::infinity(), high = -low;
       for (int64_t i = 0; i < x.numel(); ++i) {
-        low = std::min(low, static_cast<double>(p[i]));
-        high = std::max(high, static_cast<double>(p[i]));
+        const double v = static_cast<double>(p[i]);
+        if (!(v >= low)) low = v;  // NaN enters, and is refused below
+        if (!(v <= high)) high = v;
+        if (std::isnan(v)) break;
       }
     }
     if (low == high) low -= 1, high += 1;
@@ -231,11 +233,15 @@ Tensor histc_cpu(const Tensor& self, int64_t bins, const Scalar& min, const Scal
     // Every step is rounded to the dtype: that is what decides into which bin an element near an edge falls.
     const auto rounded = [](double v) { return static_cast<double>(static_cast<T>(v)); };
     const double first = rounded(low), width = rounded(rounded(high) - first), number = rounded(static_cast<double>(bins));
+    // A range that the dtype rounds to nothing or to infinity is measured in double.
+    const bool measurable = width > 0 && std::isfinite(width) && std::isfinite(number);
     for (int64_t i = 0; i < x.numel(); ++i) {
       const double v = static_cast<double>(p[i]);
       if (!(v >= low && v <= high)) continue;
-      const auto bin = static_cast<int64_t>(rounded(rounded(rounded(v - first) / width) * number));
-      ++count[static_cast<size_t>(std::min(bin, bins - 1))];
+      const double place = measurable ? rounded(rounded(rounded(v - first) / width) * number)
+                                      : (v / 2 - low / 2) / (high / 2 - low / 2) * static_cast<double>(bins);
+      const bool inside = place >= 0 && place < static_cast<double>(bins);
+      ++count[static_cast<size_t>(inside ? static_cast<int64_t>(place) : place < 0 ? 0 : bins - 1)];
     }
     for (int64_t i = 0; i < bins; ++i) static_cast<T*>(out.mutable_data_ptr())[i] = static_cast<T>(static_cast<float>(count[static_cast<size_t>(i)]));
   });

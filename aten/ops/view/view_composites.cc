@@ -1,5 +1,6 @@
 // Members of the view family that are compositions of others, differentiable because those are.
 #include <algorithm>
+#include <cstring>
 
 #include "aten/core/empty.h"
 #include "aten/core/tensor.h"
@@ -402,7 +403,9 @@ std::vector<Tensor> tensor_split_tensor(const Tensor& self, const Tensor& tensor
   if (bounds.dim() == 0) return at::tensor_split(self, at::item(bounds).toLong(), dim);
   std::vector<int64_t> indices(bounds.numel());
   const int64_t* data = bounds.data_ptr<int64_t>();
-  for (size_t i = 0; i < indices.size(); ++i) indices[i] = data[static_cast<int64_t>(i) * bounds.stride(0)];
+  for (size_t i = 0; i < indices.size(); ++i) {
+    std::memcpy(&indices[i], data + static_cast<int64_t>(i) * bounds.stride(0), sizeof(indices[i]));  // of any address
+  }
   return at::tensor_split(self, indices, dim);
 }
 

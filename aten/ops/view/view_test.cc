@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <limits>
+#include <string>
 #include <vector>
 
+#include "aten/core/from_blob.h"
 #include "aten/core/view.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
@@ -127,6 +131,43 @@ TEST(View, MarksViewsMadeWithoutGradients) {
   EXPECT_FALSE(at::detach(t).is_view());
 }
 
+TEST(View, NoTensorHasMoreThan64Dimensions) {
+  const Tensor t = at::ones(DimVector(64, 1), kLong);
+  EXPECT_EQ(t.dim(), 64);
+  EXPECT_EQ(values(at::clone(at::transpose(t, 0, 63))), (std::vector<int64_t>{1}));
+  Tensor named = at::ones({1}, kLong);
+  const DimVector many(1000, 1);
+  const std::vector<std::function<void()>> calls = {
+      [&] { at::ones(DimVector(65, 1)); },
+      [&] { at::empty(many); },
+      [&] { at::empty(many, TensorOptions().device(kMeta)); },
+      [&] { at::empty_strided(many, many); },
+      [&] { at::view(t, DimVector(65, 1)); },
+      [&] { at::reshape(t, many); },
+      [&] { at::unsqueeze(t, 0); },
+      [&] { at::expand(t, many); },
+      [&] { at::as_strided(t, many, many); },
+      [&] { at::unfold(t, 0, 1, 1); },
+      [&] { at::view_as_real(at::ones(DimVector(64, 1), kComplexFloat)); },
+      [&] { at::one_hot(t, 3); },
+      [&] { at::diag_embed(t); },
+      [&] { at::repeat(t, many); },
+      [&] { at::tile(t, many); },
+      [&] { at::resize_(named, many); },
+      [&] { at::unsqueeze_(named = at::ones(DimVector(64, 1), kLong), 0); },
+      [&] { from_blob(named.data_ptr(), many, kLong); },
+      [&] { at::meshgrid(std::vector<Tensor>(65, at::ones({1}))); },
+  };
+  for (size_t i = 0; i < calls.size(); ++i) {
+    try {
+      calls[i]();
+      ADD_FAILURE() << "call " << i << ": no error";
+    } catch (const Error& e) {
+      EXPECT_NE(e.msg().find("max supported is 64"), std::string::npos) << "call " << i << ": " << e.msg();
+    }
+  }
+}
+
 TEST(View, MetaTensorsHaveShapesOnly) {
   const Tensor t = at::empty({2, 3}, TensorOptions(kFloat).device(kMeta));
   EXPECT_EQ(at::transpose(t, 0, 1).sizes(), IntArrayRef({3, 2}));
@@ -181,6 +222,22 @@ TEST(Creation, PutTogether) {
   EXPECT_EQ(grids[0].sizes(), IntArrayRef({3, 2}));
   EXPECT_EQ(values(grids[1]), (std::vector<int64_t>{0, 0, 1, 1, 2, 2}));
   EXPECT_THROW(at::one_hot(at::arange(3), 2), Error);
+  EXPECT_EQ(values(at::combinations(at::arange(3), 2, true)), (std::vector<int64_t>{0, 0, 0, 1, 0, 2, 1, 1, 1, 2, 2, 2}));
+  EXPECT_EQ(values(at::combinations(at::arange(4), 3)), (std::vector<int64_t>{0, 1, 2, 0, 1, 3, 0, 2, 3, 1, 2, 3}));
+  EXPECT_EQ(values(at::combinations(at::arange(3), 3)), (std::vector<int64_t>{0, 1, 2}));
+  EXPECT_EQ(values(at::combinations(at::arange(1), 4, true)), (std::vector<int64_t>{0, 0, 0, 0}));
+  EXPECT_THROW(at::combinations(at::arange(3), int64_t{1} << 40, true), Error);
+  EXPECT_THROW(at::combinations(at::arange(1000), 500), ValueError);
+  EXPECT_EQ(at::combinations(at::arange(3), int64_t{1} << 40).sizes(), IntArrayRef({0, int64_t{1} << 40}));
+}
+
+TEST(Creation, SpacesOfOneStepAreTheirStart) {
+  const double inf = std::numeric_limits<double>::infinity();
+  const Tensor start = at::scalar_tensor(2.0), end = at::scalar_tensor(inf);
+  for (const Tensor& t : {at::linspace(2, inf, 1), at::linspace(start, end, 1), at::linspace(start, inf, 1), at::linspace(2, end, 1)}) {
+    EXPECT_EQ(at::item(t).toDouble(), 2);
+  }
+  EXPECT_EQ(at::item(at::logspace(start, end, 1, 10)).toDouble(), 100);
 }
 
 }  // namespace
