@@ -50,7 +50,7 @@ class Copies {
     if (value.tag() == IValue::Tag::Generator) {
       return IValue(IValue::Tag::Generator, at::make_generator<at::CPUGeneratorImpl>(7).getIntrusivePtr());
     }
-    if (value.tag() != IValue::Tag::List) return value;
+    if (!value.isTensorList() && !value.isOptionalTensorList()) return value;
     std::vector<IValue> list;
     for (const IValue& element : value.toListRef()) list.push_back(copy(element));
     return IValue(std::move(list));
