@@ -8,17 +8,34 @@ namespace c10 {
 namespace {
 
 constexpr std::string_view kNames[COMPILE_TIME_MAX_DEVICE_TYPES] = {
-    "cpu",    "cuda",  "mkldnn", "opengl", "opencl", "ideep", "hip", "fpga", "ort", "xla",
-    "vulkan", "metal", "xpu",    "mps",    "meta",   "hpu",   "ve",  "lazy", "ipu", "privateuseone",
+    "cpu",    "cuda",  "mkldnn", "opengl", "opencl", "ideep", "hip", "fpga", "maia", "xla",
+    "vulkan", "metal", "xpu",    "mps",    "meta",   "hpu",   "ve",  "lazy", "ipu",  "mtia", "privateuseone",
 };
+
+// The name that register_privateuse1_backend gave; never freed.
+constinit const std::string* g_privateuse1_name = nullptr;
+
+std::string_view name_of(DeviceType type) {
+  if (type == DeviceType::PrivateUse1) {
+    if (const std::string* given = __atomic_load_n(&g_privateuse1_name, __ATOMIC_ACQUIRE)) return *given;
+  }
+  return kNames[static_cast<size_t>(type)];
+}
 
 std::string all_names() {
   std::string out;
-  for (const std::string_view name : kNames) {
+  for (int type = 0; type < COMPILE_TIME_MAX_DEVICE_TYPES; ++type) {
     if (!out.empty()) out += ", ";
-    out += name;
+    out += name_of(static_cast<DeviceType>(type));
   }
   return out;
+}
+
+bool is_name(std::string_view text) {
+  for (const char c : text) {
+    if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_')) return false;
+  }
+  return !text.empty();
 }
 
 }  // namespace
@@ -29,11 +46,29 @@ bool isValidDeviceType(DeviceType type) {
 
 std::string DeviceTypeName(DeviceType type, bool lower_case) {
   TORCH_CHECK(isValidDeviceType(type), "Unknown device: ", static_cast<int>(type));
-  std::string name(kNames[static_cast<size_t>(type)]);
+  std::string name(name_of(type));
   if (!lower_case) {
-    for (char& c : name) c = static_cast<char>(c - 'a' + 'A');
+    for (char& c : name) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
   }
   return name;
+}
+
+void register_privateuse1_backend(const std::string& name) {
+  TORCH_CHECK(is_name(name), "register_privateuse1_backend: a name consists of letters and '_', got '", name, "'");
+  for (int type = 0; type < static_cast<int>(DeviceType::PrivateUse1); ++type) {
+    TORCH_CHECK(kNames[type] != name, "register_privateuse1_backend: '", name, "' is the name of another device type");
+  }
+  const std::string* fresh = new std::string(name);
+  const std::string* given = nullptr;
+  if (__atomic_compare_exchange_n(&g_privateuse1_name, &given, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) return;
+  delete fresh;
+  TORCH_CHECK(*given == name, "torch.register_privateuse1_backend() has already been set! Current backend: ", *given);
+}
+
+std::string get_privateuse1_backend(bool lower_case) { return DeviceTypeName(DeviceType::PrivateUse1, lower_case); }
+
+bool is_privateuse1_backend_registered() {
+  return __atomic_load_n(&g_privateuse1_name, __ATOMIC_ACQUIRE) != nullptr;
 }
 
 void to_text(std::string& out, DeviceType type) {
@@ -47,8 +82,7 @@ Device::Device(const std::string& text) : type_(DeviceType::CPU) {
   TORCH_CHECK(!text.empty(), "Device string must not be empty");
   const size_t colon = text.find(':');
   const std::string_view name = std::string_view(text).substr(0, colon);
-  bool valid = !name.empty();
-  for (const char c : name) valid = valid && ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_');
+  bool valid = is_name(name);
   int index = -1;
   if (colon != std::string::npos) {
     const std::string_view digits = std::string_view(text).substr(colon + 1);
@@ -64,7 +98,7 @@ Device::Device(const std::string& text) : type_(DeviceType::CPU) {
   }
   TORCH_CHECK(valid, "Invalid device string: '", text, "'");
   for (int i = 0; i < COMPILE_TIME_MAX_DEVICE_TYPES; ++i) {
-    if (kNames[i] == name) {
+    if (name_of(static_cast<DeviceType>(i)) == name) {
       *this = Device(static_cast<DeviceType>(i), static_cast<DeviceIndex>(index));
       return;
     }

@@ -18,7 +18,8 @@ enum class DeviceType : int8_t {
   IDEEP = 5,
   HIP = 6,
   FPGA = 7,
-  ORT = 8,
+  MAIA = 8,
+  ORT = 8,  // its older name
   XLA = 9,
   Vulkan = 10,
   Metal = 11,
@@ -29,16 +30,29 @@ enum class DeviceType : int8_t {
   VE = 16,
   Lazy = 17,
   IPU = 18,
-  PrivateUse1 = 19,
+  MTIA = 19,
+  PrivateUse1 = 20,  // a backend outside this library: register_privateuse1_backend gives it a name
 };
-inline constexpr int COMPILE_TIME_MAX_DEVICE_TYPES = 20;
+inline constexpr int COMPILE_TIME_MAX_DEVICE_TYPES = 21;
 
 inline constexpr DeviceType kCPU = DeviceType::CPU, kCUDA = DeviceType::CUDA, kHIP = DeviceType::HIP,
                             kFPGA = DeviceType::FPGA, kORT = DeviceType::ORT, kXLA = DeviceType::XLA,
                             kMPS = DeviceType::MPS, kMeta = DeviceType::Meta, kVulkan = DeviceType::Vulkan,
                             kMetal = DeviceType::Metal, kXPU = DeviceType::XPU, kHPU = DeviceType::HPU,
                             kVE = DeviceType::VE, kLazy = DeviceType::Lazy, kIPU = DeviceType::IPU,
+                            kMAIA = DeviceType::MAIA, kMTIA = DeviceType::MTIA,
                             kPrivateUse1 = DeviceType::PrivateUse1;
+
+// Names the device type PrivateUse1: `name` then stands for it in device strings and wherever a device is printed. Once a
+// process, letters and '_' only; the same name again does nothing. Throws c10::Error for another name than the one given
+// before and for the name of another device type.
+//
+//   c10::register_privateuse1_backend("shadow");
+//   torch::Device("shadow:0").is_privateuseone();  // true
+void register_privateuse1_backend(const std::string& name);
+// That name, or "privateuseone" before one was given.
+std::string get_privateuse1_backend(bool lower_case = true);
+bool is_privateuse1_backend_registered();
 
 // "CUDA", or "cuda" if `lower_case`.
 std::string DeviceTypeName(DeviceType type, bool lower_case = false);
@@ -77,7 +91,14 @@ class Device final {
   constexpr bool is_vulkan() const noexcept { return type_ == DeviceType::Vulkan; }
   constexpr bool is_metal() const noexcept { return type_ == DeviceType::Metal; }
   constexpr bool is_ort() const noexcept { return type_ == DeviceType::ORT; }
+  constexpr bool is_maia() const noexcept { return type_ == DeviceType::MAIA; }
+  constexpr bool is_mtia() const noexcept { return type_ == DeviceType::MTIA; }
   constexpr bool is_privateuseone() const noexcept { return type_ == DeviceType::PrivateUse1; }
+
+  // Whether its tensors may be seen with any strides: not on devices whose compilers lay out memory themselves.
+  constexpr bool supports_as_strided() const noexcept {
+    return type_ != DeviceType::IPU && type_ != DeviceType::XLA && type_ != DeviceType::Lazy && type_ != DeviceType::MTIA;
+  }
 
   constexpr bool operator==(const Device&) const noexcept = default;
 
