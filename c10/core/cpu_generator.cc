@@ -172,10 +172,4 @@ Generator createCPUGenerator(uint64_t seed) {
 
 }  // namespace detail
 
-void manual_seed(uint64_t seed) {
-  Generator generator = detail::getDefaultCPUGenerator();
-  std::lock_guard<std::mutex> lock(generator.mutex());
-  generator.set_current_seed(seed);
-}
-
 }  // namespace at

@@ -92,7 +92,7 @@ const Generator& getDefaultCPUGenerator();
 Generator createCPUGenerator(uint64_t seed = c10::default_rng_seed_val);
 }  // namespace detail
 
-// Seeds the default generator.
+// Seeds the default generators of the CPU and of all devices of linked accelerators (accelerator.cc).
 void manual_seed(uint64_t seed);
 
 }  // namespace at

@@ -44,6 +44,14 @@ class StorageImpl : public intrusive_ptr_target {
     detail::RefCount::init(impl);
     return intrusive_ptr<StorageImpl>::reclaim(impl);
   }
+  // `nbytes` of uninitialised memory on any device, from the allocator registered for its type (Meta: no memory). A device
+  // without an index is the current one. Throws Error where no backend of the device is linked, OutOfMemoryError where the
+  // allocator gives nothing.
+  static intrusive_ptr<StorageImpl> allocate(size_t nbytes, Device device) {
+    return device.type() == DeviceType::CPU ? allocate_cpu(nbytes) : allocate_on(nbytes, device);
+  }
+  // The same from a given allocator, through which the storage grows, too.
+  static intrusive_ptr<StorageImpl> allocate_from(Allocator* allocator, size_t nbytes);
   // No data: for the Meta device.
   static intrusive_ptr<StorageImpl> without_data(size_t nbytes, Device device);
   // Takes over `data`; `resizable` storages grow through `allocator`.
@@ -62,20 +70,23 @@ class StorageImpl : public intrusive_ptr_target {
     }
   }
 
-  void* data() const { return data_; }
+  void* data() const { return data_.get(); }
   size_t nbytes() const { return nbytes_; }
-  Device device() const { return device_; }
+  Device device() const { return data_.device(); }
   bool resizable() const { return resizable_; }
-  // Where growing takes memory from; null for the built-in allocator.
+  // Where growing takes memory from; null for the built-in allocator of the CPU.
   Allocator* allocator() const { return allocator_; }
-  // The owner of foreign memory; empty for memory of our own.
-  const DataPtr& data_ptr() const { return foreign_; }
-  // Puts `data` in place of what is held and returns the old foreign owner (empty for memory of our own, which is freed).
+  // The data with its device and, where it is not memory of our own, its owner.
+  const DataPtr& data_ptr() const { return data_; }
+  // Puts `data` in place of what is held and returns the old owner (memory of our own is freed: a null pointer then).
   DataPtr set_data_ptr(DataPtr data);
   void set_nbytes(size_t nbytes) { nbytes_ = nbytes; }
 
-  // Changes the size, keeping the first min(old, new) bytes. Throws Error where the storage is not resizable.
+  // Changes the size, keeping the first min(old, new) bytes: memory comes from the storage's allocator, and on devices
+  // Allocator::copy_data copies. Throws Error where the storage is not resizable; it is unchanged then.
   void resize(size_t nbytes);
+  // What resize does on a device, for hooks that have no way of their own.
+  void resize_by_allocator(size_t nbytes);
 
   uint32_t version() const { return version_.load<MemoryOrder::relaxed>(); }
   void bump_version() { version_.store<MemoryOrder::relaxed>(version() + 1); }
@@ -84,29 +95,27 @@ class StorageImpl : public intrusive_ptr_target {
   enum class Kind : uint8_t { kInline, kCached, kForeign, kNone };
 
   StorageImpl(Kind kind, void* data, size_t nbytes, uint32_t block_bytes, Device device) noexcept
-      : data_(data),
+      : data_(data, device),
         nbytes_(nbytes),
         cached_bytes_(kind == Kind::kCached ? nbytes : 0),
         kind_(kind),
-        device_(device),
         block_bytes_(block_bytes) {}
   // The header and what rounds it up to the alignment of the data behind it.
   static constexpr size_t header_bytes() { return (sizeof(StorageImpl) + 63) / 64 * 64; }
   // Data that does not lie behind the header.
   static intrusive_ptr<StorageImpl> allocate_cpu_apart(size_t nbytes);
+  static intrusive_ptr<StorageImpl> allocate_on(size_t nbytes, Device device);
   void free_data() noexcept;
   void release_resources() override { free_data(); }
 
-  void* data_;
+  DataPtr data_;  // owns foreign memory only
   size_t nbytes_;
   size_t cached_bytes_ = 0;
   Kind kind_;
   bool resizable_ = true;
-  Device device_;
   Atomic<uint32_t> version_;
   uint32_t block_bytes_;
   Allocator* allocator_ = nullptr;
-  DataPtr foreign_;
 };
 
 // A counted handle to a StorageImpl, as libtorch programs use it.
@@ -114,15 +123,22 @@ class Storage {
  public:
   Storage() = default;
   explicit Storage(intrusive_ptr<StorageImpl> impl) : impl_(static_cast<intrusive_ptr<StorageImpl>&&>(impl)) {}
+  struct use_byte_size_t {};
+  // New memory from `allocator` (null: the CPU's).
+  Storage(use_byte_size_t, size_t nbytes, Allocator* allocator = nullptr, bool resizable = false);
+  // Takes over `data`.
+  Storage(use_byte_size_t, size_t nbytes, DataPtr data, Allocator* allocator = nullptr, bool resizable = false);
 
   explicit operator bool() const { return impl_.defined(); }
   void* data() const { return impl_->data(); }
+  void* mutable_data() const { return impl_->data(); }
   template <class T>
   T* data() const {
     return static_cast<T*>(impl_->data());
   }
   size_t nbytes() const { return impl_->nbytes(); }
   Device device() const { return impl_->device(); }
+  DeviceType device_type() const { return impl_->device().type(); }
   bool resizable() const { return impl_->resizable(); }
   Allocator* allocator() const { return impl_->allocator(); }
   const DataPtr& data_ptr() const { return impl_->data_ptr(); }
@@ -131,6 +147,7 @@ class Storage {
   uint32_t use_count() const { return impl_.use_count(); }
   bool unique() const { return impl_.unique(); }
   bool is_alias_of(const Storage& other) const { return impl_ == other.impl_; }
+  StorageImpl* unsafeReleaseStorageImpl() { return impl_.release(); }
   StorageImpl* unsafeGetStorageImpl() const { return impl_.get(); }
   const intrusive_ptr<StorageImpl>& impl() const { return impl_; }
 

@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <utility>
 
+#include "c10/core/accelerator.h"
+#include "c10/core/device_guard_impl.h"
 #include "c10/memory/cpu_allocator.h"
 #include "c10/util/exception.h"
 
@@ -118,6 +121,117 @@ TEST(Storage, FreesWhatItHeldWhereTheHeaderCannotBeMade) {
   EXPECT_THROW(StorageImpl::allocate_cpu(100000), OutOfMemoryError);
   fail_nth_cpu_allocation(0);
   EXPECT_EQ(cpu_memory_stats().allocated_bytes, before);
+}
+
+// A device whose memory is the heap; it says on which device it allocated and whether it copied.
+struct HeapGuard final : impl::DeviceGuardImplInterface {
+  static inline DeviceIndex current = 0;
+  DeviceType type() const override { return DeviceType::PrivateUse1; }
+  Device exchangeDevice(Device device) const override {
+    return Device(type(), std::exchange(current, device.index()));
+  }
+  Device getDevice() const override { return Device(type(), current); }
+  void setDevice(Device device) const override { current = device.index(); }
+  void uncheckedSetDevice(Device device) const noexcept override { current = device.index(); }
+  DeviceIndex deviceCount() const noexcept override { return 2; }
+  Stream getStream(Device device) const override { return Stream(Stream::DEFAULT, device); }
+  Stream exchangeStream(Stream stream) const override { return stream; }
+};
+C10_REGISTER_GUARD_IMPL(PrivateUse1, HeapGuard);
+
+struct HeapAllocator : Allocator {
+  DataPtr allocate(size_t n) override {
+    char* const data = new char[n];
+    return DataPtr(data, data, raw_deleter(), Device(DeviceType::PrivateUse1, HeapGuard::current));
+  }
+  DeleterFnPtr raw_deleter() const override {
+    return [](void* data) { delete[] static_cast<char*>(data); };
+  }
+};
+struct CopyingHeapAllocator final : HeapAllocator {
+  void copy_data(void* dest, const void* src, size_t count) const override {
+    copied += count;
+    default_copy_data(dest, src, count);
+  }
+  mutable size_t copied = 0;
+};
+
+TEST(StorageOnADevice, ComesFromTheAllocatorOfItsType) {
+  EXPECT_THROW(StorageImpl::allocate(8, Device(kXPU, 0)), Error);
+  EXPECT_THROW(StorageImpl::allocate(8, Device(kPrivateUse1, 1)), Error);
+  CopyingHeapAllocator allocator;
+  SetAllocator(kPrivateUse1, &allocator);
+  auto storage = StorageImpl::allocate(8, Device(kPrivateUse1, 1));
+  EXPECT_EQ(storage->device(), Device(kPrivateUse1, 1));
+  EXPECT_EQ(HeapGuard::current, 0);
+  EXPECT_EQ(StorageImpl::allocate(8, Device(kPrivateUse1))->device(), Device(kPrivateUse1, 0));
+  EXPECT_TRUE(allocator.is_simple_data_ptr(storage->data_ptr()));
+  EXPECT_EQ(StorageImpl::allocate(8, Device(kMeta))->data(), nullptr);
+  SetAllocator(kPrivateUse1, nullptr);
+}
+
+TEST(StorageOnADevice, GrowsByItsAllocatorsCopy) {
+  CopyingHeapAllocator allocator;
+  auto storage = StorageImpl::allocate_from(&allocator, 4);
+  std::memcpy(storage->data(), "abcd", 4);
+  storage->resize(100);
+  EXPECT_EQ(allocator.copied, 4u);
+  EXPECT_EQ(std::memcmp(storage->data(), "abcd", 4), 0);
+  storage->resize(2);
+  EXPECT_EQ(allocator.copied, 6u);
+  EXPECT_EQ(storage->nbytes(), 2u);
+
+  HeapAllocator cannot_copy;
+  auto fixed = StorageImpl::allocate_from(&cannot_copy, 4);
+  void* const data = fixed->data();
+  EXPECT_THROW(fixed->resize(8), NotImplementedError);
+  EXPECT_EQ(fixed->data(), data);
+  EXPECT_EQ(fixed->nbytes(), 4u);
+
+  char bytes[4];
+  StorageImpl borrowed(4, DataPtr(bytes, Device(kPrivateUse1, 0)), nullptr, /*resizable=*/false);
+  EXPECT_THROW(borrowed.resize(8), Error);
+  StorageImpl without_allocator(4, DataPtr(bytes, Device(kPrivateUse1, 0)), nullptr, /*resizable=*/true);
+  EXPECT_THROW(without_allocator.resize(8), Error);
+}
+
+TEST(StorageOnADevice, HooksMayResize) {
+  struct Hooks final : at::PrivateUse1HooksInterface {
+    mutable int calls = 0;
+    void resizePrivateUse1Bytes(const Storage& storage, size_t new_bytes) const override {
+      ++calls;
+      PrivateUse1HooksInterface::resizePrivateUse1Bytes(storage, new_bytes);
+    }
+  };
+  CopyingHeapAllocator allocator;
+  auto storage = StorageImpl::allocate_from(&allocator, 4);
+  Hooks hooks;
+  EXPECT_THROW(at::detail::getPrivateUse1Hooks(), Error);
+  at::RegisterPrivateUse1HooksInterface(&hooks);
+  EXPECT_THROW(at::RegisterPrivateUse1HooksInterface(&hooks), Error);
+  storage->resize(40);
+  EXPECT_EQ(hooks.calls, 1);
+  EXPECT_EQ(allocator.copied, 4u);
+  EXPECT_THROW(hooks.getPinnedMemoryAllocator(), NotImplementedError);
+  EXPECT_EQ(at::getAccelerator(), kPrivateUse1);
+  EXPECT_EQ(at::accelerator::deviceCount(), 2);
+  at::accelerator::setDeviceIndex(1);
+  EXPECT_EQ(torch::accelerator::current_device_index(), 1);
+  EXPECT_EQ(at::accelerator::exchangeDevice(0), 1);
+  EXPECT_EQ(torch::accelerator::current_stream(1).device(), Device(kPrivateUse1, 1));
+  at::detail::registerAcceleratorHooks(kPrivateUse1, nullptr);
+}
+
+TEST(Storage, SaysWhereItsDataIs) {
+  auto small = StorageImpl::allocate_cpu(8);
+  auto large = StorageImpl::allocate_cpu(100000);
+  EXPECT_EQ(small->data_ptr().get(), small->data());
+  EXPECT_EQ(large->data_ptr().get(), large->data());
+  EXPECT_NE(large->data(), nullptr);
+  Storage owned(Storage::use_byte_size_t(), 16);
+  EXPECT_EQ(owned.nbytes(), 16u);
+  EXPECT_EQ(owned.device_type(), kCPU);
+  EXPECT_FALSE(owned.resizable());
 }
 
 }  // namespace

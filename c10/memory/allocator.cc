@@ -1,6 +1,7 @@
 #include "c10/memory/allocator.h"
 
 #include <cstdint>
+#include <cstring>
 
 #include "c10/memory/cpu_allocator.h"
 #include "c10/util/exception.h"
@@ -29,6 +30,7 @@ class CachingCPUAllocator final : public Allocator {
     return DataPtr(block + kHeader, block + kHeader, &delete_cpu_block, Device(DeviceType::CPU));
   }
   DeleterFnPtr raw_deleter() const override { return &delete_cpu_block; }
+  void copy_data(void* dest, const void* src, size_t count) const override { default_copy_data(dest, src, count); }
 };
 
 // Never destroyed: storages in statics may outlive it otherwise.
@@ -70,6 +72,20 @@ void Allocator::raw_deallocate(void* data) {
   DeleterFnPtr deleter = raw_deleter();
   TORCH_CHECK(deleter != nullptr, "raw_deallocate: this allocator's data is not its context");
   if (data != nullptr) deleter(data);
+}
+
+void Allocator::copy_data(void*, const void*, size_t) const {
+  C10_THROW_ERROR(NotImplementedError, "this allocator does not override c10::Allocator::copy_data");
+}
+
+void Allocator::default_copy_data(void* dest, const void* src, size_t count) const {
+  if (count != 0) std::memcpy(dest, src, count);
+}
+
+DataPtr Allocator::clone(const void* data, size_t n) {
+  DataPtr fresh = allocate(n);
+  copy_data(fresh.get(), data, n);
+  return fresh;
 }
 
 void SetAllocator(DeviceType device_type, Allocator* allocator, unsigned char priority) {

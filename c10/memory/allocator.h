@@ -107,9 +107,23 @@ class Allocator {
   /// then the raw functions below cannot be used.
   virtual DeleterFnPtr raw_deleter() const { return nullptr; }
 
+  /// Whether a DataPtr of this allocator owns just the memory it points to, which raw_deleter() alone then frees.
+  virtual bool is_simple_data_ptr(const DataPtr& data) const { return data.get() == data.get_context(); }
+
+  /// Copies bytes between two blocks of this allocator, in the order of the current stream: storages grow by it. Throws
+  /// NotImplementedError unless it is overridden; memory that the CPU reads may call default_copy_data.
+  virtual void copy_data(void* dest, const void* src, size_t count) const;
+
+  /// A new block of `n` bytes with the contents of `data`.
+  DataPtr clone(const void* data, size_t n);
+
   /// Memory by its plain pointer; give it back with raw_deallocate.
   void* raw_allocate(size_t n);
   void raw_deallocate(void* data);
+
+ protected:
+  /// copy_data for memory that the CPU reads and writes.
+  void default_copy_data(void* dest, const void* src, size_t count) const;
 };
 
 /// Makes `allocator` the one for `device_type`, if its priority is at least that of the present one. The pointer must stay
