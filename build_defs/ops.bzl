@@ -26,7 +26,7 @@ FAMILY_CALLS = {
     "pointwise": ["copy", "index", "view"],
     "pool": ["copy", "view"],
     "quantized": [],
-    "random": ["binary", "copy", "creation", "view"],
+    "random": ["binary", "copy", "creation", "reduce", "view"],
     "reduce": ["binary", "creation", "index", "join", "pointwise", "sort", "unary", "view"],
     "rnn": [],
     "scan": ["binary", "join", "reduce", "unary", "view"],

@@ -53,8 +53,8 @@ TEST(Table, ErrorsNameTheEntry) {
   EXPECT_TRUE(contains(error_of("op { schema: \"f(Tensor x) -> Tensor\" out { schema: \"f.out(Tensor y, *, Tensor(a!) out) -> "
                                 "Tensor(a!)\" } }"),
                        "differ"));
-  EXPECT_TRUE(contains(error_of("op { schema: \"f(Tensor x) -> Tensor\" kernel { key: ANY function: \"f\" } kernel { key: CPU function: "
-                                "\"g\" } }"),
+  EXPECT_TRUE(contains(error_of("op { schema: \"f(Tensor x) -> Tensor\" kernel { key: COMPOSITE function: \"f\" } kernel { key: CPU "
+                                "function: \"g\" } }"),
                        "stands alone"));
   EXPECT_TRUE(contains(error_of("op { schema: \"f(Tensor x) -> Tensor\" derivative { input: \"y\" formula: \"grad\" } }"),
                        "no tensor argument"));

@@ -227,7 +227,10 @@ class OperatorEmitter {
     if (const Kernel* kernel = variant.kernel(Kernel::COMPOSITE)) {
       everywhere(*kernel, "kComposite");
     } else if (const Kernel* kernel = variant.kernel(Kernel::ANY)) {
+      // The backends without a kernel of their own.
       everywhere(*kernel, "kAny");
+      if (const Kernel* own = variant.kernel(Kernel::CPU)) use(variant, *own, &slots.cpu, "_cpu");
+      if (const Kernel* own = variant.kernel(Kernel::META)) use(variant, *own, &slots.meta, "_meta");
     } else if (!variant.kernels.empty() && !(&variant == &op_.main && op_.structured())) {
       if (const Kernel* kernel = variant.kernel(Kernel::CPU)) use(variant, *kernel, &slots.cpu, "_cpu");
       if (const Kernel* kernel = variant.kernel(Kernel::META)) use(variant, *kernel, &slots.meta, "_meta");
@@ -251,6 +254,8 @@ class OperatorEmitter {
         slots.fill(derive(*kernel, "_any"), "kComposite");
       } else if (const Kernel* kernel = op_.main.kernel(Kernel::ANY)) {
         slots.fill(derive(*kernel, "_any"), "kAny");
+        if (const Kernel* own = op_.main.kernel(Kernel::CPU)) slots.cpu = derive(*own, "_cpu");
+        if (const Kernel* own = op_.main.kernel(Kernel::META)) slots.meta = derive(*own, "_meta");
       } else {
         if (const Kernel* kernel = op_.main.kernel(Kernel::CPU)) slots.cpu = derive(*kernel, "_cpu");
         if (const Kernel* kernel = op_.main.kernel(Kernel::META)) slots.meta = derive(*kernel, "_meta");

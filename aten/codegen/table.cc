@@ -124,8 +124,8 @@ struct Reader {
       if (kernel.function().empty()) return fail(schema, "a kernel without a function");
       if (!keys.insert(kernel.key()).second) return fail(schema, "two kernels of the key " + Kernel::Key_Name(kernel.key()));
     }
-    if (keys.size() > 1 && (keys.count(Kernel::ANY) || keys.count(Kernel::COMPOSITE))) {
-      return fail(schema, "a kernel of the key ANY or COMPOSITE stands alone");
+    if (keys.size() > 1 && keys.count(Kernel::COMPOSITE)) {
+      return fail(schema, "a kernel of the key COMPOSITE stands alone");
     }
     return true;
   }

@@ -1,20 +1,13 @@
 #include "aten/core/empty.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "c10/core/accelerator.h"
 #include "c10/core/memory_format.h"
 
 namespace at {
 namespace {
-
-intrusive_ptr<StorageImpl> allocate(size_t nbytes, Device device) {
-  if (C10_LIKELY(device.type() == DeviceType::CPU)) return StorageImpl::allocate_cpu(nbytes);
-  backend_key_set(device);
-  TORCH_CHECK(
-      device.type() == DeviceType::Meta,
-      "Cannot allocate on device ", device.str(), ": Kindling is not linked with support for ", device.str(), " devices");
-  return StorageImpl::without_data(nbytes, device);
-}
 
 size_t checked_nbytes(int64_t numel, ScalarType dtype) {
   int64_t nbytes;
@@ -40,10 +33,13 @@ Tensor empty_contiguous(IntArrayRef sizes, ScalarType dtype, Device device) {
         TensorImpl::contiguous(StorageImpl::allocate_cpu(static_cast<size_t>(nbytes_small)), dtype, device, sizes));
   }
   const size_t nbytes = checked_nbytes(checked_numel(sizes), dtype);
-  return Tensor(TensorImpl::contiguous(allocate(nbytes, device), dtype, device, sizes));
+  auto storage = StorageImpl::allocate(nbytes, device);
+  const Device where = storage->device();
+  return Tensor(TensorImpl::contiguous(std::move(storage), dtype, where, sizes));
 }
 
-Tensor empty_with_strides(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype, Device device) {
+namespace {
+size_t checked_strided_nbytes(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype) {
   TORCH_CHECK(
       sizes.size() == strides.size(),
       "mismatch in length of strides and shape: ", strides.size(), " strides for ", sizes.size(), " dimensions");
@@ -51,8 +47,21 @@ Tensor empty_with_strides(IntArrayRef sizes, IntArrayRef strides, ScalarType dty
   for (int64_t stride : strides) {
     TORCH_CHECK(stride >= 0, "as_strided: Negative strides are not supported at the moment, got strides: ", strides);
   }
-  const size_t nbytes = static_cast<size_t>(checked_storage_nbytes(sizes, strides, 0, elementSize(dtype)));
-  return Tensor(TensorImpl::strided(allocate(nbytes, device), dtype, device, sizes, strides, int64_t{0}));
+  return static_cast<size_t>(checked_storage_nbytes(sizes, strides, 0, elementSize(dtype)));
+}
+}  // namespace
+
+Tensor empty_with_strides(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype, Device device) {
+  auto storage = StorageImpl::allocate(checked_strided_nbytes(sizes, strides, dtype), device);
+  const Device where = storage->device();
+  return Tensor(TensorImpl::strided(std::move(storage), dtype, where, sizes, strides, int64_t{0}));
+}
+
+Tensor empty_pinned(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype, Device device) {
+  TORCH_CHECK(device.is_cpu(), "Only dense CPU tensors can be pinned");
+  const size_t nbytes = checked_strided_nbytes(sizes, strides, dtype);
+  auto storage = StorageImpl::allocate_from(getPinnedMemoryAllocator(), nbytes);
+  return Tensor(TensorImpl::strided(std::move(storage), dtype, device, sizes, strides, int64_t{0}));
 }
 
 Tensor empty_spec(const TensorSpec& spec) {

@@ -6,11 +6,14 @@
 namespace at {
 
 // Uninitialised contiguous tensors for kernels and structured operators; programs call at::empty. Sizes are checked ("Trying
-// to create tensor with negative dimension ..", overflow), memory comes from the device's caching allocator.
+// to create tensor with negative dimension ..", overflow), memory comes from the device's allocator; a device without an index is the current one.
 Tensor empty_contiguous(IntArrayRef sizes, ScalarType dtype, Device device = Device(DeviceType::CPU));
 // Any strides; the storage reaches exactly as far as they do.
 Tensor empty_with_strides(
     IntArrayRef sizes, IntArrayRef strides, ScalarType dtype, Device device = Device(DeviceType::CPU));
+// The same in memory that the program's accelerator reads by itself. Throws Error for a device other than the CPU and where no
+// accelerator pins memory.
+Tensor empty_pinned(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype, Device device = Device(DeviceType::CPU));
 // The result that a shape rule describes.
 Tensor empty_spec(const TensorSpec& spec);
 // Strides of `sizes` in a memory format. Preserve is the caller's to resolve; ChannelsLast needs 4 sizes, ChannelsLast3d 5.

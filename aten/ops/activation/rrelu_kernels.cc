@@ -23,17 +23,21 @@ void check_bounds(const Scalar& lower, const Scalar& upper) {
 
 }  // namespace
 
-// The factor of a randomized leaky rectifier: 1 where self > 0, else a slope between lower and upper.
-Tensor rrelu_with_noise(const Tensor& self, Tensor& noise, const Scalar& lower, const Scalar& upper, bool training,
-                        std::optional<Generator> generator) {
+Tensor rrelu_with_noise_meta(const Tensor& self, Tensor& noise, const Scalar& lower, const Scalar& upper, bool training,
+                             std::optional<Generator> generator) {
   TORCH_CHECK_NOT_IMPLEMENTED(self.is_floating_point(), "\"rrelu_with_noise_out_cpu\" not implemented for '", self.scalar_type(), "'");
   check_bounds(lower, upper);
   TORCH_CHECK(self.sizes() == noise.sizes() && self.scalar_type() == noise.scalar_type(),
               "rrelu_with_noise: expected noise like self, got size ", noise.sizes(), " and dtype ", noise.scalar_type());
   TORCH_CHECK(noise.device() == self.device(), "rrelu_with_noise: expected noise on device ", self.device(), ", got ", noise.device());
   structured::check_no_internal_overlap(noise);
-  if (self.is_meta()) return empty_contiguous(self.sizes(), self.scalar_type(), self.device());
-  Tensor factor = empty_contiguous(self.sizes(), self.scalar_type());
+  return empty_contiguous(self.sizes(), self.scalar_type(), self.device());
+}
+
+// The factor of a randomized leaky rectifier: 1 where self > 0, else a slope between lower and upper.
+Tensor rrelu_with_noise_cpu(const Tensor& self, Tensor& noise, const Scalar& lower, const Scalar& upper, bool training,
+                            std::optional<Generator> generator) {
+  Tensor factor = rrelu_with_noise_meta(self, noise, lower, upper, training, std::nullopt);
   if (training) {
     const auto in_dtype = [&](double x) {
       alignas(16) char element[16];
@@ -58,7 +62,7 @@ Tensor rrelu_with_noise(const Tensor& self, Tensor& noise, const Scalar& lower, 
 Tensor& rrelu_with_noise_(Tensor& self, Tensor& noise, const Scalar& lower, const Scalar& upper, bool training,
                           std::optional<Generator> generator) {
   structured::check_no_internal_overlap(self);
-  const Tensor result = native::rrelu_with_noise(self, noise, lower, upper, training, std::move(generator));
+  const Tensor result = at::rrelu_with_noise(self, noise, lower, upper, training, std::move(generator));
   return at::copy_(self, result);
 }
 

@@ -7,6 +7,8 @@
 #include "aten/core/view.h"
 #include "aten/cpu/pointwise.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/view/ops.h"
+#include "c10/core/device_guard_impl.h"
 
 namespace at::native {
 namespace {
@@ -35,23 +37,39 @@ void check_repeats_no_element(const char* op, const Tensor& self) {
 
 }  // namespace
 
-Tensor& copy_(Tensor& self, const Tensor& src, bool non_blocking) {
+namespace {
+void check_copy(const Tensor& self, const Tensor& src) {
   TORCH_CHECK(self.defined(), "copy_: self is undefined");
   TORCH_CHECK(src.defined(), "copy_: src is undefined");
-  if (self.is_same(src)) return self;
   if (self.sizes() != src.sizes()) {
     const DimVector shape = broadcast_shapes(self.sizes(), src.sizes());
     TORCH_CHECK(IntArrayRef(shape) == self.sizes(), "output with shape ", self.sizes(), " doesn't match the broadcast shape ",
                 IntArrayRef(shape));
   }
   check_repeats_no_element("copy_", self);
-  if (self.is_meta() || src.is_meta()) {
-    TORCH_CHECK_NOT_IMPLEMENTED(self.is_meta(), "Cannot copy out of meta tensor; no data!");
-    return self;
-  }
-  TORCH_CHECK_NOT_IMPLEMENTED(self.is_cpu() && src.is_cpu(), "copy_: from device ", src.device(), " to ", self.device(),
-                              " is not available in this program");
-  if (self.numel() == 0) return self;
+}
+}  // namespace
+
+Tensor& copy_meta_(Tensor& self, const Tensor& src, bool non_blocking) {
+  check_copy(self, src);
+  TORCH_CHECK_NOT_IMPLEMENTED(self.is_meta(), "Cannot copy out of meta tensor; no data!");
+  return self;
+}
+
+// To or from a device: the tensors that its _copy_from gets have one size and share no memory.
+Tensor& copy_by_device_(Tensor& self, const Tensor& src, bool non_blocking) {
+  check_copy(self, src);
+  if (self.is_same(src) || self.numel() == 0) return self;
+  const structured::Overlap overlap = structured::overlap_of(self, src);
+  if (overlap == structured::Overlap::kSame) return self;
+  const Tensor apart = overlap == structured::Overlap::kNone ? src : at::clone(src);
+  at::_copy_from(apart.sizes() == self.sizes() ? apart : at::expand(apart, self.sizes()), self, non_blocking);
+  return self;
+}
+
+Tensor& copy_cpu_(Tensor& self, const Tensor& src, bool non_blocking) {
+  check_copy(self, src);
+  if (self.is_same(src) || self.numel() == 0) return self;
   const structured::Overlap overlap = structured::overlap_of(self, src);
   if (overlap == structured::Overlap::kSame) return self;
   if (overlap == structured::Overlap::kPartial) {
@@ -64,29 +82,56 @@ Tensor& copy_(Tensor& self, const Tensor& src, bool non_blocking) {
   return self;
 }
 
+Tensor _copy_from_cpu(const Tensor& self, const Tensor& dst, bool non_blocking) {
+  Tensor target = dst;
+  return native::copy_cpu_(target, self, non_blocking);
+}
+
 Tensor copy(const Tensor& self, const Tensor& src, bool non_blocking) {
   Tensor result = allocate_like(self, self.scalar_type(), self.device(), MemoryFormat::Preserve);
-  return native::copy_(result, src, non_blocking);
+  return at::copy_(result, src, non_blocking);
 }
 
+Tensor clone_cpu(const Tensor& self, std::optional<MemoryFormat> memory_format) {
+  Tensor result = allocate_like(self, self.scalar_type(), self.device(), memory_format.value_or(MemoryFormat::Preserve));
+  return native::copy_cpu_(result, self, false);
+}
 Tensor clone(const Tensor& self, std::optional<MemoryFormat> memory_format) {
-  Tensor result =
-      allocate_like(self, self.scalar_type(), self.device(), memory_format.value_or(MemoryFormat::Preserve));
-  if (!self.is_meta()) native::copy_(result, self, false);
-  return result;
+  Tensor result = allocate_like(self, self.scalar_type(), self.device(), memory_format.value_or(MemoryFormat::Preserve));
+  return at::copy_(result, self, false);
 }
 
-Tensor _to_copy(const Tensor& self, TensorOptions options, bool non_blocking, std::optional<MemoryFormat> memory_format) {
+namespace {
+// Where _to_copy writes.
+Tensor target_of(const Tensor& self, const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
   TORCH_CHECK(!options.has_layout() || options.layout() == self.layout(),
               "to(options): changing the layout from ", self.layout(), " to ", options.layout(), " is not supported");
   const Device device = options.has_device() ? options.device() : self.device();
   const ScalarType dtype = options.has_dtype() ? options.scalar_type() : self.scalar_type();
-  Tensor result = allocate_like(self, dtype, device, memory_format.value_or(MemoryFormat::Preserve));
-  if (!result.is_meta()) native::copy_(result, self, non_blocking);
-  return result;
+  const MemoryFormat format = memory_format.value_or(MemoryFormat::Preserve);
+  if (C10_LIKELY(!options.pinned_memory())) return allocate_like(self, dtype, device, format);
+  const DimVector strides = format == MemoryFormat::Preserve ? strides_like(self) : strides_of_format(self.sizes(), format);
+  return empty_pinned(self.sizes(), strides, dtype, device);
+}
+}  // namespace
+
+Tensor _to_copy_cpu(const Tensor& self, TensorOptions options, bool non_blocking, std::optional<MemoryFormat> memory_format) {
+  Tensor result = target_of(self, options, memory_format);
+  return C10_LIKELY(result.is_cpu()) ? native::copy_cpu_(result, self, non_blocking) : at::copy_(result, self, non_blocking);
+}
+Tensor _to_copy(const Tensor& self, TensorOptions options, bool non_blocking, std::optional<MemoryFormat> memory_format) {
+  Tensor result = target_of(self, options, memory_format);
+  return result.is_meta() ? result : at::copy_(result, self, non_blocking);
 }
 
 namespace {
+// Whether `device` is where the tensor is: one without an index is the current one of its type.
+bool is_on(const Tensor& self, Device device) {
+  if (self.device() == device) return true;
+  if (device.has_index() || device.type() != self.device().type()) return false;
+  return impl::getDeviceGuardImpl(device.type())->getDevice() == self.device();
+}
+
 Tensor to_options(const Tensor& self, TensorOptions options, bool non_blocking, bool copy,
                   std::optional<MemoryFormat> memory_format) {
   TORCH_CHECK(!(options.has_memory_format() && memory_format.has_value()),
@@ -94,7 +139,7 @@ Tensor to_options(const Tensor& self, TensorOptions options, bool non_blocking, 
   const MemoryFormat format =
       memory_format.has_value() ? *memory_format : options.memory_format_opt().value_or(MemoryFormat::Preserve);
   const bool same = (!options.has_dtype() || options.scalar_type() == self.scalar_type()) &&
-      (!options.has_device() || options.device() == self.device()) &&
+      (!options.has_device() || is_on(self, options.device())) &&
       (!options.has_layout() || options.layout() == self.layout()) &&
       (format == MemoryFormat::Preserve || self.is_contiguous(format));
   if (same && !copy) return self;
@@ -124,11 +169,18 @@ Tensor to_other(const Tensor& self, const Tensor& other, bool non_blocking, bool
 }
 Tensor type_as(const Tensor& self, const Tensor& other) { return to_other(self, other, false, false, std::nullopt); }
 
-Tensor& fill_scalar_(Tensor& self, const Scalar& value) {
+Tensor& fill_scalar_meta_(Tensor& self, const Scalar& value) {
   check_repeats_no_element("fill_", self);
   alignas(16) char item[16];
   pointwise::store_element(value, self.scalar_type(), item);
-  if (self.is_meta() || self.numel() == 0) return self;
+  return self;
+}
+
+Tensor& fill_scalar_cpu_(Tensor& self, const Scalar& value) {
+  check_repeats_no_element("fill_", self);
+  alignas(16) char item[16];
+  pointwise::store_element(value, self.scalar_type(), item);
+  if (self.numel() == 0) return self;
   cpu::fill(pointwise::operand_of(self), item);
   return self;
 }
@@ -136,21 +188,26 @@ Tensor& fill_scalar_(Tensor& self, const Scalar& value) {
 Tensor& fill_tensor_(Tensor& self, const Tensor& value) {
   TORCH_CHECK(value.dim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with ", value.dim(),
               " dimensions.");
-  return native::copy_(self, value, false);
+  return at::copy_(self, value, false);
 }
 
 Tensor fill_scalar(const Tensor& self, const Scalar& value) {
   Tensor result = allocate_like(self, self.scalar_type(), self.device(), MemoryFormat::Preserve);
-  return fill_scalar_(result, value);
+  return at::fill_(result, value);
 }
 Tensor fill_tensor(const Tensor& self, const Tensor& value) {
   Tensor result = allocate_like(self, self.scalar_type(), self.device(), MemoryFormat::Preserve);
   return fill_tensor_(result, value);
 }
 
-Tensor& zero_(Tensor& self) {
+Tensor& zero_meta_(Tensor& self) {
   check_repeats_no_element("zero_", self);
-  if (self.is_meta() || self.numel() == 0) return self;
+  return self;
+}
+
+Tensor& zero_cpu_(Tensor& self) {
+  check_repeats_no_element("zero_", self);
+  if (self.numel() == 0) return self;
   const char zeros[16] = {};
   cpu::fill(pointwise::operand_of(self), zeros);
   return self;
@@ -167,7 +224,7 @@ Tensor& fill_diagonal_(Tensor& self, const Scalar& fill_value, bool wrap) {
   const int64_t height = self.size(0), width = self.size(1);
   const int64_t length = height < width ? height : width;
   Tensor diagonal = make_view(self, {length}, {step}, self.storage_offset());
-  fill_scalar_(diagonal, fill_value);
+  at::fill_(diagonal, fill_value);
   if (wrap && self.dim() == 2 && height > width + 1) {
     const int64_t rest = (self.numel() + step - 1) / (width + 1) - length;
     const int64_t most = height - width - 1;
@@ -176,7 +233,7 @@ Tensor& fill_diagonal_(Tensor& self, const Scalar& fill_value, bool wrap) {
          row += width + 1, start += offset) {
       const int64_t n = most - row < width ? most - row : width;
       Tensor part = make_view(self, {n}, {step}, start);
-      fill_scalar_(part, fill_value);
+      at::fill_(part, fill_value);
     }
   }
   return self;
@@ -184,7 +241,15 @@ Tensor& fill_diagonal_(Tensor& self, const Scalar& fill_value, bool wrap) {
 
 Scalar _local_scalar_dense(const Tensor& self) {
   TORCH_CHECK(self.numel() == 1, "a Tensor with ", self.numel(), " elements cannot be converted to Scalar");
-  TORCH_CHECK_NOT_IMPLEMENTED(self.is_cpu(), "item: a tensor on ", self.device(), " has no value here");
+  return at::_local_scalar_dense(at::_to_copy(self, TensorOptions().device(kCPU)));
+}
+
+Scalar _local_scalar_dense_meta(const Tensor& self) {
+  C10_THROW_ERROR(NotImplementedError, "Tensor.item() cannot be called on meta tensors");
+}
+
+Scalar _local_scalar_dense_cpu(const Tensor& self) {
+  TORCH_CHECK(self.numel() == 1, "a Tensor with ", self.numel(), " elements cannot be converted to Scalar");
   return pointwise::load_element(self.data_ptr(), self.scalar_type());
 }
 

@@ -39,25 +39,29 @@ Tensor tile(const Tensor& self, IntArrayRef dims) {
   return at::repeat(self, repeats);
 }
 
-Tensor flip(const Tensor& self, IntArrayRef dims) {
-  DimVector strides(self.strides().begin(), self.strides().end());
+TensorSpec flip_meta(const Tensor& self, IntArrayRef dims) {
   uint64_t seen = 0;
-  int64_t first = 0;
   for (int64_t dim : dims) {
     const int64_t d = maybe_wrap_dim(dim, self.dim());
     TORCH_CHECK((seen & (uint64_t{1} << d)) == 0, "dim ", d, " appears multiple times in the list of dims");
     seen |= uint64_t{1} << d;
+  }
+  return pointwise::result_spec({self}, self.scalar_type());
+}
+
+void flip_cpu(const Tensor& self, IntArrayRef dims, Tensor& out) {
+  if (self.numel() == 0) return;
+  DimVector strides(self.strides().begin(), self.strides().end());
+  int64_t first = 0;
+  for (int64_t dim : dims) {
     if (self.dim() == 0) continue;
-    if (self.numel() > 0) first += (self.sizes()[d] - 1) * strides[d];
+    const int64_t d = maybe_wrap_dim(dim, self.dim());
+    first += (self.sizes()[d] - 1) * strides[d];
     strides[d] = -strides[d];
   }
-  TensorSpec spec = pointwise::result_spec({self}, self.scalar_type());
-  Tensor result = empty_spec(spec);
-  if (self.is_meta() || self.numel() == 0) return result;
   char* start = static_cast<char*>(self.data_ptr()) + first * static_cast<int64_t>(self.itemsize());
   const cpu::Operand source{start, self.sizes().data(), strides.data(), self.dim(), static_cast<int64_t>(self.itemsize())};
-  cpu::copy(pointwise::operand_of(result), self.scalar_type(), source, self.scalar_type());
-  return result;
+  cpu::copy(pointwise::operand_of(out), self.scalar_type(), source, self.scalar_type());
 }
 
 Tensor fliplr(const Tensor& self) {
@@ -69,38 +73,56 @@ Tensor flipud(const Tensor& self) {
   return at::flip(self, {0});
 }
 
-Tensor roll(const Tensor& self, IntArrayRef shifts, IntArrayRef dims) {
+TensorSpec roll_meta(const Tensor& self, IntArrayRef shifts, IntArrayRef dims) {
   TORCH_CHECK(!shifts.empty(), "`shifts` required");
-  if (dims.empty() && shifts.size() == 1) {
-    Tensor flat = at::reshape(self, {-1});
-    return at::reshape(at::roll(flat, shifts, {0}), self.sizes());
+  TORCH_CHECK(shifts.size() == dims.size() || (dims.empty() && shifts.size() == 1),
+              "shifts and dimensions must align. shifts: ", shifts.size(), ", dims:", dims.size());
+  for (int64_t dim : dims) maybe_wrap_dim(dim, self.dim(), false);
+  TensorSpec spec;
+  spec.sizes = DimVector(self.sizes().begin(), self.sizes().end());
+  spec.dtype = self.scalar_type();
+  spec.device = self.device();
+  return spec;
+}
+
+namespace {
+// out = self with the element at i along d moved to (i + shift) mod size.
+void roll_one(const Tensor& self, int64_t shift, int64_t d, const Tensor& out) {
+  const int64_t item = static_cast<int64_t>(self.itemsize()), size = self.sizes()[d];
+  const int64_t start = ((shift % size) + size) % size;  // where element 0 goes
+  DimVector part(self.sizes().begin(), self.sizes().end());
+  const auto move = [&](int64_t to, int64_t from, int64_t length) {
+    if (length == 0) return;
+    part[d] = length;
+    const cpu::Operand dst{static_cast<char*>(out.data_ptr()) + to * out.strides()[d] * item, part.data(),
+                           out.strides().data(), out.dim(), item};
+    const cpu::Operand src{static_cast<char*>(self.data_ptr()) + from * self.strides()[d] * item, part.data(),
+                           self.strides().data(), self.dim(), item};
+    cpu::copy(dst, self.scalar_type(), src, self.scalar_type());
+  };
+  move(start, 0, size - start);
+  move(0, size - start, start);
+}
+}  // namespace
+
+void roll_cpu(const Tensor& self, IntArrayRef shifts, IntArrayRef dims, Tensor& out) {
+  if (self.numel() == 0) return;
+  if (dims.empty()) {
+    const Tensor flat = at::reshape(self, {-1});
+    if (out.is_contiguous()) {
+      roll_one(flat, shifts[0], 0, at::view(out, {-1}));
+    } else {
+      at::copy_(out, at::view(at::roll(flat, shifts, {0}), self.sizes()));
+    }
+    return;
   }
-  TORCH_CHECK(shifts.size() == dims.size(), "shifts and dimensions must align. shifts: ", shifts.size(),
-              ", dims:", dims.size());
-  const int64_t item = static_cast<int64_t>(self.itemsize());
   Tensor current = self;
   for (size_t i = 0; i < dims.size(); ++i) {
-    const int64_t d = maybe_wrap_dim(dims[i], self.dim(), false);
-    Tensor result = empty_contiguous(self.sizes(), self.scalar_type(), self.device());
-    const int64_t size = self.sizes()[d];
-    if (!self.is_meta() && self.numel() > 0) {
-      const int64_t start = ((shifts[i] % size) + size) % size;  // where element 0 goes
-      DimVector part(self.sizes().begin(), self.sizes().end());
-      const auto move = [&](int64_t to, int64_t from, int64_t length) {
-        if (length == 0) return;
-        part[d] = length;
-        const cpu::Operand dst{static_cast<char*>(result.data_ptr()) + to * result.strides()[d] * item, part.data(),
-                               result.strides().data(), result.dim(), item};
-        const cpu::Operand src{static_cast<char*>(current.data_ptr()) + from * current.strides()[d] * item, part.data(),
-                               current.strides().data(), current.dim(), item};
-        cpu::copy(dst, self.scalar_type(), src, self.scalar_type());
-      };
-      move(start, 0, size - start);
-      move(0, size - start, start);
-    }
-    current = std::move(result);
+    const bool last = i + 1 == dims.size();
+    const Tensor result = last ? out : empty_contiguous(self.sizes(), self.scalar_type());
+    roll_one(current, shifts[i], maybe_wrap_dim(dims[i], self.dim(), false), result);
+    current = result;
   }
-  return current;
 }
 
 Tensor rot90(const Tensor& self, int64_t k, IntArrayRef dims) {

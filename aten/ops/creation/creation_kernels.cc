@@ -41,6 +41,10 @@ TensorOptions options_for_value(const TensorOptions& options, const Scalar& valu
 Tensor empty(IntArrayRef size, TensorOptions options, std::optional<MemoryFormat> memory_format) {
   check_options("empty", options);
   const MemoryFormat format = format_of("empty", options, memory_format);
+  if (C10_UNLIKELY(options.pinned_memory())) {
+    checked_numel(size);
+    return empty_pinned(size, strides_of_format(size, format), options.scalar_type(), options.device());
+  }
   if (C10_LIKELY(format == MemoryFormat::Contiguous)) {
     return empty_contiguous(size, options.scalar_type(), options.device());
   }
@@ -51,6 +55,7 @@ Tensor empty(IntArrayRef size, TensorOptions options, std::optional<MemoryFormat
 
 Tensor empty_strided(IntArrayRef size, IntArrayRef stride, TensorOptions options) {
   check_options("empty_strided", options);
+  if (C10_UNLIKELY(options.pinned_memory())) return empty_pinned(size, stride, options.scalar_type(), options.device());
   return empty_with_strides(size, stride, options.scalar_type(), options.device());
 }
 
@@ -84,6 +89,10 @@ Tensor empty_like(const Tensor& self, TensorOptions options, std::optional<Memor
       memory_format.has_value() ? *memory_format : options.memory_format_opt().value_or(MemoryFormat::Preserve);
   const TensorOptions merged = options_like(self, options);
   check_options("empty_like", merged);
+  if (C10_UNLIKELY(merged.pinned_memory())) {
+    const DimVector strides = format == MemoryFormat::Preserve ? strides_like(self) : strides_of_format(self.sizes(), format);
+    return empty_pinned(self.sizes(), strides, merged.scalar_type(), merged.device());
+  }
   if (format == MemoryFormat::Contiguous || (format == MemoryFormat::Preserve && self.is_contiguous())) {
     return empty_contiguous(self.sizes(), merged.scalar_type(), merged.device());
   }

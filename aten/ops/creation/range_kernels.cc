@@ -7,6 +7,7 @@
 #include "aten/core/tensor.h"
 #include "aten/cpu/support/visit_dtype.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/creation/ops.h"
 #include "aten/ops/dense/dense.h"
 #include "c10/core/default_dtype.h"
 
@@ -44,8 +45,7 @@ TensorOptions options_for_range(
 
 // start + i * step, i < count: in int64 for integers, in double otherwise.
 void fill_progression(Tensor& out, const char* name, const Scalar& start, const Scalar& step) {
-  if (out.is_meta()) return;
-  const int64_t count = out.numel();
+  const int64_t count = out.numel(), apart = out.stride(0);
   cpu::visit_real(out.scalar_type(), name, [&](auto tag) {
     using T = typename decltype(tag)::type;
     T* data = out.data_ptr<T>();
@@ -53,23 +53,24 @@ void fill_progression(Tensor& out, const char* name, const Scalar& start, const 
       const uint64_t first = static_cast<uint64_t>(start.to<int64_t>());
       const uint64_t stride = static_cast<uint64_t>(step.to<int64_t>());
       for (int64_t i = 0; i < count; ++i) {
-        data[i] = static_cast<T>(first + static_cast<uint64_t>(i) * stride);
+        data[i * apart] = static_cast<T>(first + static_cast<uint64_t>(i) * stride);
       }
     } else {
       const double first = start.toDouble();
       const double stride = step.toDouble();
-      for (int64_t i = 0; i < count; ++i) data[i] = static_cast<T>(first + static_cast<double>(i) * stride);
+      for (int64_t i = 0; i < count; ++i) data[i * apart] = static_cast<T>(first + static_cast<double>(i) * stride);
     }
   });
 }
 
-Tensor empty_for(const TensorOptions& options, int64_t count) {
-  return empty_contiguous({count}, options.scalar_type(), options.device());
+TensorSpec spec_of(const TensorOptions& options, std::initializer_list<int64_t> sizes) {
+  checked_numel(IntArrayRef(sizes.begin(), sizes.size()));
+  return {DimVector(sizes.begin(), sizes.end()), {}, options.scalar_type(), options.device()};
 }
 
 }  // namespace
 
-Tensor arange_start_step(const Scalar& start, const Scalar& end, const Scalar& step, TensorOptions options) {
+TensorSpec arange_meta(const Scalar& start, const Scalar& end, const Scalar& step, TensorOptions options) {
   check_real_range("arange", start, end, step);
   const TensorOptions chosen = options_for_range(options, start, end, step);
   int64_t count;
@@ -82,29 +83,33 @@ Tensor arange_start_step(const Scalar& start, const Scalar& end, const Scalar& s
   } else {
     count = checked_count("arange", std::ceil((end.toDouble() - start.toDouble()) / step.toDouble()));
   }
-  Tensor result = empty_for(chosen, count);
-  fill_progression(result, "arange", start, step);
-  return result;
+  return spec_of(chosen, {count});
+}
+
+void arange_cpu(const Scalar& start, const Scalar& end, const Scalar& step, TensorOptions options, Tensor& out) {
+  fill_progression(out, "arange", start, step);
 }
 
 Tensor arange_start(const Scalar& start, const Scalar& end, TensorOptions options) {
-  return arange_start_step(start, end, 1, options);
+  return at::arange(start, end, 1, options);
 }
 
 Tensor arange(const Scalar& end, TensorOptions options) {
-  return arange_start_step(0, end, 1, options);
+  return at::arange(0, end, 1, options);
 }
 
-Tensor range_step(const Scalar& start, const Scalar& end, const Scalar& step, TensorOptions options) {
+TensorSpec range_meta(const Scalar& start, const Scalar& end, const Scalar& step, TensorOptions options) {
   check_real_range("range", start, end, step);
   const double count = std::floor((end.toDouble() - start.toDouble()) / step.toDouble()) + 1;
-  Tensor result = empty_for(options, checked_count("range", count));
-  fill_progression(result, "range", start, step);
-  return result;
+  return spec_of(options, {checked_count("range", count)});
+}
+
+void range_cpu(const Scalar& start, const Scalar& end, const Scalar& step, TensorOptions options, Tensor& out) {
+  fill_progression(out, "range", start, step);
 }
 
 Tensor range(const Scalar& start, const Scalar& end, TensorOptions options) {
-  return range_step(start, end, 1, options);
+  return at::range(start, end, 1, options);
 }
 
 namespace {
@@ -133,20 +138,22 @@ T rounded_to(F x) {
 
 }  // namespace
 
-Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, TensorOptions options) {
+TensorSpec linspace_meta(const Scalar& start, const Scalar& end, int64_t steps, TensorOptions options) {
   TORCH_CHECK(steps >= 0, "number of steps must be non-negative");
-  const TensorOptions chosen = options_for_space(options, start, end);
-  Tensor result = empty_for(chosen, steps);
-  if (result.is_meta()) return result;
-  cpu::visit_all(result.scalar_type(), "linspace", [&](auto tag) {
+  return spec_of(options_for_space(options, start, end), {steps});
+}
+
+void linspace_cpu(const Scalar& start, const Scalar& end, int64_t steps, TensorOptions options, Tensor& out) {
+  const int64_t apart = out.stride(0);
+  cpu::visit_all(out.scalar_type(), "linspace", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    T* data = result.data_ptr<T>();
+    T* data = out.data_ptr<T>();
     if constexpr (isComplexType(CppTypeToScalarType<T>::value)) {
       const c10::complex<double> first = start.toComplexDouble();
       const c10::complex<double> last = end.toComplexDouble();
       const c10::complex<double> step = (last - first) / static_cast<double>(std::max<int64_t>(steps - 1, 1));
       for (int64_t i = 0; i < steps; ++i) {
-        data[i] = T(steps == 1      ? first
+        data[i * apart] = T(steps == 1      ? first
                     : i < steps / 2 ? first + step * static_cast<double>(i)
                                     : last - step * static_cast<double>(steps - 1 - i));
       }
@@ -157,23 +164,24 @@ Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, TensorOpt
       const Compute last = static_cast<Compute>(end.toDouble());
       const Compute step = (last - first) / static_cast<Compute>(std::max<int64_t>(steps - 1, 1));
       for (int64_t i = 0; i < steps; ++i) {
-        data[i] = rounded_to<T>(steps == 1      ? first
+        data[i * apart] = rounded_to<T>(steps == 1      ? first
                                 : i < steps / 2 ? first + step * static_cast<Compute>(i)
                                                 : last - step * static_cast<Compute>(steps - 1 - i));
       }
     }
   });
-  return result;
 }
 
-Tensor logspace(const Scalar& start, const Scalar& end, int64_t steps, double base, TensorOptions options) {
+TensorSpec logspace_meta(const Scalar& start, const Scalar& end, int64_t steps, double base, TensorOptions options) {
   TORCH_CHECK(steps >= 0, "number of steps must be non-negative");
-  const TensorOptions chosen = options_for_space(options, start, end);
-  Tensor result = empty_for(chosen, steps);
-  if (result.is_meta()) return result;
-  cpu::visit_real(result.scalar_type(), "logspace", [&](auto tag) {
+  return spec_of(options_for_space(options, start, end), {steps});
+}
+
+void logspace_cpu(const Scalar& start, const Scalar& end, int64_t steps, double base, TensorOptions options, Tensor& out) {
+  const int64_t apart = out.stride(0);
+  cpu::visit_real(out.scalar_type(), "logspace", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    T* data = result.data_ptr<T>();
+    T* data = out.data_ptr<T>();
     const double first = start.toDouble();
     const double last = end.toDouble();
     const double step = (last - first) / static_cast<double>(std::max<int64_t>(steps - 1, 1));
@@ -181,10 +189,9 @@ Tensor logspace(const Scalar& start, const Scalar& end, int64_t steps, double ba
       const double exponent = steps == 1      ? first
                               : i < steps / 2 ? first + step * static_cast<double>(i)
                                               : last - step * static_cast<double>(steps - 1 - i);
-      data[i] = rounded_to<T>(std::pow(base, exponent));
+      data[i * apart] = rounded_to<T>(std::pow(base, exponent));
     }
   });
-  return result;
 }
 
 namespace {
@@ -199,48 +206,50 @@ Scalar end_of_space(const char* name, const Tensor& bound) {
 }  // namespace
 
 Tensor linspace_tensor_tensor(const Tensor& start, const Tensor& end, int64_t steps, TensorOptions options) {
-  return linspace(end_of_space("linspace", start), end_of_space("linspace", end), steps, options);
+  return at::linspace(end_of_space("linspace", start), end_of_space("linspace", end), steps, options);
 }
 
 Tensor linspace_tensor_scalar(const Tensor& start, const Scalar& end, int64_t steps, TensorOptions options) {
-  return linspace(end_of_space("linspace", start), end, steps, options);
+  return at::linspace(end_of_space("linspace", start), end, steps, options);
 }
 
 Tensor linspace_scalar_tensor(const Scalar& start, const Tensor& end, int64_t steps, TensorOptions options) {
-  return linspace(start, end_of_space("linspace", end), steps, options);
+  return at::linspace(start, end_of_space("linspace", end), steps, options);
 }
 
 Tensor logspace_tensor_tensor(
     const Tensor& start, const Tensor& end, int64_t steps, double base, TensorOptions options) {
-  return logspace(end_of_space("logspace", start), end_of_space("logspace", end), steps, base, options);
+  return at::logspace(end_of_space("logspace", start), end_of_space("logspace", end), steps, base, options);
 }
 
 Tensor logspace_tensor_scalar(
     const Tensor& start, const Scalar& end, int64_t steps, double base, TensorOptions options) {
-  return logspace(end_of_space("logspace", start), end, steps, base, options);
+  return at::logspace(end_of_space("logspace", start), end, steps, base, options);
 }
 
 Tensor logspace_scalar_tensor(
     const Scalar& start, const Tensor& end, int64_t steps, double base, TensorOptions options) {
-  return logspace(start, end_of_space("logspace", end), steps, base, options);
+  return at::logspace(start, end_of_space("logspace", end), steps, base, options);
 }
 
-Tensor eye_m(int64_t n, int64_t m, TensorOptions options) {
+TensorSpec eye_meta(int64_t n, int64_t m, TensorOptions options) {
   TORCH_CHECK(n >= 0, "n must be greater or equal to 0, got ", n);
   TORCH_CHECK(m >= 0, "m must be greater or equal to 0, got ", m);
-  Tensor result = empty_contiguous({n, m}, options.scalar_type(), options.device());
-  at::zero_(result);
-  if (result.is_meta()) return result;
-  cpu::visit_all(result.scalar_type(), "eye", [&](auto tag) {
+  return spec_of(options, {n, m});
+}
+
+void eye_cpu(int64_t n, int64_t m, TensorOptions options, Tensor& out) {
+  at::zero_(out);
+  const int64_t step = out.stride(0) + out.stride(1);
+  cpu::visit_all(out.scalar_type(), "eye", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    T* data = result.data_ptr<T>();
-    for (int64_t i = 0; i < std::min(n, m); ++i) data[i * (m + 1)] = T(1);
+    T* data = out.data_ptr<T>();
+    for (int64_t i = 0; i < std::min(n, m); ++i) data[i * step] = T(1);
   });
-  return result;
 }
 
 Tensor eye(int64_t n, TensorOptions options) {
-  return eye_m(n, n, options);
+  return at::eye(n, n, options);
 }
 
 namespace {
@@ -259,20 +268,22 @@ Wide elements_below(int64_t row, int64_t col, Wide offset) {
   return (full - first) * (first + full + 2 * offset + 1) / 2 + (row - full) * col;
 }
 
-// Rows first, then columns, of the elements on or below (above) a diagonal.
-Tensor triangle_indices(const char* name, bool lower, int64_t row, int64_t col, int64_t offset, const TensorOptions& options) {
+TensorSpec triangle_spec(const char* name, bool lower, int64_t row, int64_t col, int64_t offset, const TensorOptions& options) {
   check_grid(name, row, col);
   const Wide elements = lower ? elements_below(row, col, offset) : Wide{row} * col - elements_below(row, col, Wide{offset} - 1);
   TORCH_CHECK_VALUE(elements <= std::numeric_limits<int64_t>::max() / 2, name, ": the number of indices overflows");
-  const int64_t count = static_cast<int64_t>(elements);
-  Tensor result = empty_contiguous({2, count}, options.scalar_type(), options.device());
-  if (result.is_meta() || count == 0) return result;
+  return spec_of(options, {2, static_cast<int64_t>(elements)});
+}
+
+// Rows first, then columns, of the elements on or below (above) a diagonal.
+void triangle_indices(const char* name, bool lower, int64_t row, int64_t col, int64_t offset, Tensor& result) {
+  if (result.numel() == 0) return;
   const int64_t first_row = lower ? static_cast<int64_t>(std::clamp<Wide>(-Wide{offset}, 0, row)) : 0;
   const int64_t last_row = lower ? row : static_cast<int64_t>(std::clamp<Wide>(Wide{col} - offset, 0, row));
   cpu::visit_real(result.scalar_type(), name, [&](auto tag) {
     using T = typename decltype(tag)::type;
     T* rows = result.data_ptr<T>();
-    T* cols = rows + count;
+    T* cols = rows + result.size(1);
     for (int64_t r = first_row; r < last_row; ++r) {
       const int64_t first = lower ? 0 : static_cast<int64_t>(std::clamp<Wide>(Wide{r} + offset, 0, col));
       const int64_t last = lower ? static_cast<int64_t>(std::clamp<Wide>(Wide{r} + offset + 1, 0, col)) : col;
@@ -282,17 +293,22 @@ Tensor triangle_indices(const char* name, bool lower, int64_t row, int64_t col, 
       }
     }
   });
-  return result;
 }
 
 }  // namespace
 
-Tensor tril_indices(int64_t row, int64_t col, int64_t offset, TensorOptions options) {
-  return triangle_indices("tril_indices", true, row, col, offset, options);
+TensorSpec tril_indices_meta(int64_t row, int64_t col, int64_t offset, TensorOptions options) {
+  return triangle_spec("tril_indices", true, row, col, offset, options);
+}
+void tril_indices_cpu(int64_t row, int64_t col, int64_t offset, TensorOptions options, Tensor& out) {
+  triangle_indices("tril_indices", true, row, col, offset, out);
 }
 
-Tensor triu_indices(int64_t row, int64_t col, int64_t offset, TensorOptions options) {
-  return triangle_indices("triu_indices", false, row, col, offset, options);
+TensorSpec triu_indices_meta(int64_t row, int64_t col, int64_t offset, TensorOptions options) {
+  return triangle_spec("triu_indices", false, row, col, offset, options);
+}
+void triu_indices_cpu(int64_t row, int64_t col, int64_t offset, TensorOptions options, Tensor& out) {
+  triangle_indices("triu_indices", false, row, col, offset, out);
 }
 
 namespace {

@@ -97,33 +97,38 @@ Tensor as_doubles(const Tensor& t, IntArrayRef sizes) {
 
 }  // namespace
 
-Tensor poisson(const Tensor& self, std::optional<Generator> generator) {
+TensorSpec poisson_meta(const Tensor& self, std::optional<Generator> generator) {
   TORCH_CHECK_NOT_IMPLEMENTED(self.is_floating_point(), "\"poisson_cpu\" not implemented for '", self.scalar_type(), "'");
-  const Tensor result = empty_contiguous(self.sizes(), self.scalar_type(), self.device());
-  if (self.is_meta() || self.numel() == 0) return result;
+  return {DimVector(self.sizes()), {}, self.scalar_type(), self.device()};
+}
+
+void poisson_cpu(const Tensor& self, std::optional<Generator> generator, Tensor& out) {
+  if (self.numel() == 0) return;
   const Tensor means = as_doubles(self, self.sizes());
   const double* mean = means.data_ptr<double>();
   for (int64_t i = 0; i < means.numel(); ++i) TORCH_CHECK(mean[i] >= 0, "invalid Poisson rate, expected rate to be non-negative");
   Draws draws(generator);
-  fill_each_in_memory_order<double>(result, [&] { return draw_poisson(draws, *mean++); });
-  return result;
+  fill_each_in_memory_order<double>(out, [&] { return draw_poisson(draws, *mean++); });
 }
 
-Tensor binomial(const Tensor& count, const Tensor& prob, std::optional<Generator> generator) {
+TensorSpec binomial_meta(const Tensor& count, const Tensor& prob, std::optional<Generator> generator) {
   TORCH_CHECK_NOT_IMPLEMENTED(count.is_floating_point() && prob.is_floating_point(),
                               "binomial only supports floating-point dtypes, got count: ", count.scalar_type(),
                               " and prob: ", prob.scalar_type());
   TORCH_CHECK(count.scalar_type() == prob.scalar_type(), "binomial: count and prob must have one dtype, got ",
               count.scalar_type(), " and ", prob.scalar_type());
-  const TensorSpec spec = pointwise::result_spec({count, prob}, count.scalar_type());
-  const Tensor result = empty_contiguous(spec.sizes, spec.dtype, spec.device);
-  if (result.is_meta() || result.numel() == 0) return result;
-  const Tensor counts = as_doubles(count, result.sizes()), probabilities = as_doubles(prob, result.sizes());
+  TensorSpec spec = pointwise::result_spec({count, prob}, count.scalar_type());
+  spec.strides.clear();
+  return spec;
+}
+
+void binomial_cpu(const Tensor& count, const Tensor& prob, std::optional<Generator> generator, Tensor& out) {
+  if (out.numel() == 0) return;
+  const Tensor counts = as_doubles(count, out.sizes()), probabilities = as_doubles(prob, out.sizes());
   const double *n = counts.data_ptr<double>(), *p = probabilities.data_ptr<double>();
   Draws draws(generator);
-  const bool in_float = spec.dtype != ScalarType::Double;
-  fill_each_in_memory_order<double>(result, [&] { return draw_binomial(draws, *n++, *p++, in_float); });
-  return result;
+  const bool in_float = out.scalar_type() != ScalarType::Double;
+  fill_each_in_memory_order<double>(out, [&] { return draw_binomial(draws, *n++, *p++, in_float); });
 }
 
 }  // namespace at::native

@@ -11,6 +11,7 @@
 #include "aten/ops/dense/dense.h"
 #include "aten/ops/random/draws.h"
 #include "aten/ops/random/ops.h"
+#include "aten/ops/reduce/ops.h"
 #include "aten/ops/view/ops.h"
 
 namespace at::native {
@@ -142,7 +143,9 @@ void normal_fill(Draws& draws, const Tensor& self, double mean, double std) {
 
 }  // namespace
 
-Tensor& uniform_(Tensor& self, double from, double to, std::optional<Generator> generator) {
+// The shape rules of in-place fills check everything; the kernels begin with them.
+
+Tensor& uniform_meta_(Tensor& self, double from, double to, std::optional<Generator> generator) {
   TORCH_CHECK_NOT_IMPLEMENTED(self.is_floating_point(), "\"check_uniform_bounds\" not implemented for '", self.scalar_type(), "'");
   random::check_writable("uniform_", self);
   const double most = self.scalar_type() == ScalarType::Half ? 65504.0
@@ -154,18 +157,27 @@ Tensor& uniform_(Tensor& self, double from, double to, std::optional<Generator> 
   TORCH_CHECK(from <= to, "uniform_ expects to return a [from, to) range, but found from=", from, " > to=", to);
   TORCH_CHECK(to - from <= most, "uniform_ expects to-from <= std::numeric_limits<", self.scalar_type(), ">::max(), but found to=",
               to, " and from=", from, " which result in to-from to exceed the limit");
-  if (self.is_meta()) return self;
+  return self;
+}
+
+Tensor& uniform_cpu_(Tensor& self, double from, double to, std::optional<Generator> generator) {
+  uniform_meta_(self, from, to, std::nullopt);
   Draws draws(generator);
   uniform_fill(draws, self, from, to);
   return self;
 }
 
-Tensor& normal_(Tensor& self, double mean, double std, std::optional<Generator> generator) {
+Tensor& normal_meta_(Tensor& self, double mean, double std, std::optional<Generator> generator) {
   TORCH_CHECK(std >= 0.0, "normal expects std >= 0.0, but found std ", std);
   TORCH_CHECK_NOT_IMPLEMENTED(self.is_floating_point() || self.is_complex(), "\"normal_kernel_cpu\" not implemented for '",
                               self.scalar_type(), "'");
   random::check_writable("normal_", self);
-  if (self.is_meta() || self.numel() == 0) return self;
+  return self;
+}
+
+Tensor& normal_cpu_(Tensor& self, double mean, double std, std::optional<Generator> generator) {
+  normal_meta_(self, mean, std, std::nullopt);
+  if (self.numel() == 0) return self;
   Draws draws(generator);
   normal_fill(draws, self, mean, self.is_complex() ? std / std::sqrt(2.0) : std);
   return self;
@@ -173,49 +185,69 @@ Tensor& normal_(Tensor& self, double mean, double std, std::optional<Generator> 
 
 namespace {
 template <class Draw>
-Tensor& fill_doubles(const char* op, Tensor& self, const std::optional<Generator>& generator, const Draw& draw) {
-  random::check_writable(op, self);
-  if (self.is_meta()) return self;
+Tensor& fill_doubles(Tensor& self, const std::optional<Generator>& generator, const Draw& draw) {
   Draws draws(generator);
   fill_each_in_memory_order<double>(self, [&] { return draw(draws); });
   return self;
 }
 }  // namespace
 
-Tensor& log_normal_(Tensor& self, double mean, double std, std::optional<Generator> generator) {
+Tensor& log_normal_meta_(Tensor& self, double mean, double std, std::optional<Generator> generator) {
   TORCH_CHECK(std > 0.0, "log_normal_ expects std > 0.0, but found std=", std);
   check_floating("log_normal_", self);
-  return fill_doubles("log_normal_", self, generator,
+  return self;
+}
+Tensor& log_normal_cpu_(Tensor& self, double mean, double std, std::optional<Generator> generator) {
+  log_normal_meta_(self, mean, std, std::nullopt);
+  return fill_doubles(self, generator,
                       [=](Draws& draws) { return std::exp(std::fma(draws.normal(), std, mean)); });
 }
-Tensor& exponential_(Tensor& self, double lambd, std::optional<Generator> generator) {
+Tensor& exponential_meta_(Tensor& self, double lambd, std::optional<Generator> generator) {
   TORCH_CHECK(lambd > 0.0, "exponential_ expects lambda > 0.0, but found lambda=", lambd);
   check_floating("exponential_", self);
-  return fill_doubles("exponential_", self, generator,
+  return self;
+}
+Tensor& exponential_cpu_(Tensor& self, double lambd, std::optional<Generator> generator) {
+  exponential_meta_(self, lambd, std::nullopt);
+  return fill_doubles(self, generator,
                       [=](Draws& draws) { return (-1.0 / lambd) * std::log(1.0 - draws.uniform()); });
 }
-Tensor& geometric_(Tensor& self, double p, std::optional<Generator> generator) {
+Tensor& geometric_meta_(Tensor& self, double p, std::optional<Generator> generator) {
   TORCH_CHECK(0 < p && p < 1, "geometric_ expects p to be in (0, 1), but got p=", p);
   TORCH_CHECK_NOT_IMPLEMENTED(self.scalar_type() != ScalarType::Bool && !self.is_complex(),
                               "\"geometric\" not implemented for '", self.scalar_type(), "'");
-  return fill_doubles("geometric_", self, generator,
+  random::check_writable("geometric_", self);
+  return self;
+}
+Tensor& geometric_cpu_(Tensor& self, double p, std::optional<Generator> generator) {
+  geometric_meta_(self, p, std::nullopt);
+  return fill_doubles(self, generator,
                       [=](Draws& draws) { return std::ceil(std::log(draws.uniform()) / std::log(1.0 - p)); });
 }
-Tensor& cauchy_(Tensor& self, double median, double sigma, std::optional<Generator> generator) {
+Tensor& cauchy_meta_(Tensor& self, double median, double sigma, std::optional<Generator> generator) {
   TORCH_CHECK(sigma > 0.0, "cauchy_ expects sigma > 0.0, but found sigma=", sigma);
   check_floating("cauchy_", self);
-  return fill_doubles("cauchy_", self, generator, [=](Draws& draws) {
+  return self;
+}
+Tensor& cauchy_cpu_(Tensor& self, double median, double sigma, std::optional<Generator> generator) {
+  cauchy_meta_(self, median, sigma, std::nullopt);
+  return fill_doubles(self, generator, [=](Draws& draws) {
     return std::fma(sigma, std::tan(kPi * (draws.uniform() - 0.5)), median);
   });
 }
 
 // --- bernoulli ---
 
-Tensor& bernoulli_float_(Tensor& self, double p, std::optional<Generator> generator) {
+Tensor& bernoulli_float_meta_(Tensor& self, double p, std::optional<Generator> generator) {
   TORCH_CHECK(0 <= p && p <= 1, "bernoulli_ expects p to be in [0, 1], but got p=", p);
   TORCH_CHECK_NOT_IMPLEMENTED(!self.is_complex(), "\"bernoulli_scalar_cpu_\" not implemented for '", self.scalar_type(), "'");
   random::check_writable("bernoulli_", self);
-  if (self.is_meta() || self.numel() == 0) return self;
+  return self;
+}
+
+Tensor& bernoulli_float_cpu_(Tensor& self, double p, std::optional<Generator> generator) {
+  bernoulli_float_meta_(self, p, std::nullopt);
+  if (self.numel() == 0) return self;
   // k 2^-53 < p, in integers.
   const uint64_t limit = static_cast<uint64_t>(std::ceil(std::ldexp(p, 53)));
   const auto produce = [&](Draws& draws, int32_t* out, int64_t n) {
@@ -237,13 +269,18 @@ Tensor& bernoulli_float_(Tensor& self, double p, std::optional<Generator> genera
   return at::copy_(self, ordered);
 }
 
-Tensor& bernoulli_tensor_(Tensor& self, const Tensor& p, std::optional<Generator> generator) {
+Tensor& bernoulli_tensor_meta_(Tensor& self, const Tensor& p, std::optional<Generator> generator) {
   TORCH_CHECK_NOT_IMPLEMENTED(p.is_floating_point() && p.scalar_type() != ScalarType::Half,
                               "\"bernoulli_tensor_cpu_p_\" not implemented for '", p.scalar_type(), "'");
   TORCH_CHECK_NOT_IMPLEMENTED(!self.is_complex(), "\"bernoulli_tensor_cpu_self_\" not implemented for '", self.scalar_type(), "'");
   TORCH_CHECK(p.device() == self.device(), "bernoulli_: expected p on device ", self.device(), ", got ", p.device());
   random::check_writable("bernoulli_", self);
-  if (self.is_meta() || self.numel() == 0) return self;
+  return self;
+}
+
+Tensor& bernoulli_tensor_cpu_(Tensor& self, const Tensor& p, std::optional<Generator> generator) {
+  bernoulli_tensor_meta_(self, p, std::nullopt);
+  if (self.numel() == 0) return self;
   const Tensor limits = dense(at::to(at::expand(p, self.sizes()), ScalarType::Double));
   const double* limit = limits.data_ptr<double>();
   for (int64_t i = 0; i < limits.numel(); ++i) {
@@ -274,10 +311,7 @@ namespace {
 void check_std(const Tensor& std) {
   TORCH_CHECK(!std.is_complex(), "normal expects standard deviation to be non-complex");
   if (std.is_meta() || std.numel() == 0) return;
-  const Tensor values = dense(at::to(std, ScalarType::Double));
-  for (int64_t i = 0; i < values.numel(); ++i) {
-    TORCH_CHECK(values.data_ptr<double>()[i] >= 0, "normal expects all elements of std >= 0.0");
-  }
+  TORCH_CHECK(at::item(at::min(std)).toDouble() >= 0, "normal expects all elements of std >= 0.0");
 }
 }  // namespace
 

@@ -8,6 +8,7 @@
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/random/draws.h"
 #include "aten/ops/random/ops.h"
+#include "aten/ops/view/ops.h"
 
 namespace at::native {
 
@@ -101,11 +102,16 @@ void check_bound(int64_t value, const char* name, ScalarType dtype) {
 
 }  // namespace
 
-Tensor& random_(Tensor& self, std::optional<Generator> generator) {
+Tensor& random_meta_(Tensor& self, std::optional<Generator> generator) {
+  range_of(self.scalar_type());
+  random::check_writable("random_", self);
+  return self;
+}
+
+Tensor& random_cpu_(Tensor& self, std::optional<Generator> generator) {
+  random_meta_(self, std::nullopt);
   const ScalarType dtype = self.scalar_type();
   const Range range = range_of(dtype);
-  random::check_writable("random_", self);
-  if (self.is_meta()) return self;
   Draws draws(generator);
   const uint64_t count = static_cast<uint64_t>(range.most) + 1;
   if (dtype == ScalarType::Long || dtype == ScalarType::Double) {
@@ -116,9 +122,15 @@ Tensor& random_(Tensor& self, std::optional<Generator> generator) {
   return self;
 }
 
-Tensor& random_from(Tensor& self, int64_t from, std::optional<int64_t> to, std::optional<Generator> generator) {
+namespace {
+// The interval [low, high) that random_ draws from; without `high` there is none above.
+struct Bounds {
+  int64_t low;
+  std::optional<int64_t> high;
+};
+Bounds checked_bounds(const Tensor& self, int64_t from, std::optional<int64_t> to) {
   const ScalarType dtype = self.scalar_type();
-  const Range range = range_of(dtype);
+  range_of(dtype);
   random::check_writable("random_", self);
   if (to.has_value()) {
     TORCH_CHECK(from < *to, "random_ expects 'from' to be less than 'to', but got from=", from, " >= to=", *to);
@@ -127,37 +139,43 @@ Tensor& random_from(Tensor& self, int64_t from, std::optional<int64_t> to, std::
     const int64_t low = lower_bound_inside(from, dtype), high = upper_bound_inside(*to, dtype);
     TORCH_CHECK(low < high, "random_ expects 'from' casted to dtype to be less than 'to' casted to dtype, but got from=", low,
                 " >= to=", high);
-    if (self.is_meta()) return self;
-    fill_range(self, static_cast<uint64_t>(high) - static_cast<uint64_t>(low), low, generator);
-    return self;
+    return {low, high};
   }
   check_bound(from, "from", dtype);
-  const int64_t low = lower_bound_inside(from, dtype);
-  if (self.is_meta()) return self;
-  if (dtype == ScalarType::Long && low == std::numeric_limits<int64_t>::min()) {
+  return {lower_bound_inside(from, dtype), std::nullopt};
+}
+}  // namespace
+
+Tensor& random_from_meta_(Tensor& self, int64_t from, std::optional<int64_t> to, std::optional<Generator> generator) {
+  checked_bounds(self, from, to);
+  return self;
+}
+
+Tensor& random_from_cpu_(Tensor& self, int64_t from, std::optional<int64_t> to, std::optional<Generator> generator) {
+  const auto [low, high] = checked_bounds(self, from, to);
+  if (high.has_value()) {
+    fill_range(self, static_cast<uint64_t>(*high) - static_cast<uint64_t>(low), low, generator);
+    return self;
+  }
+  if (self.scalar_type() == ScalarType::Long && low == std::numeric_limits<int64_t>::min()) {
     Draws draws(generator);
     fill_each_in_memory_order<int64_t>(self, [&] { return static_cast<int64_t>(draws.word64()); });
     return self;
   }
+  const Range range = range_of(self.scalar_type());
   fill_range(self, static_cast<uint64_t>(range.most) - static_cast<uint64_t>(low) + 1, low, generator);
   return self;
 }
 Tensor& random_to(Tensor& self, int64_t to, std::optional<Generator> generator) {
-  return random_from(self, 0, to, std::move(generator));
+  return at::random_(self, 0, to, std::move(generator));
 }
 
 // --- factories ---
 
 Tensor rand_generator(IntArrayRef size, std::optional<Generator> generator, TensorOptions options) {
   Tensor result = at::empty(size, options);
-  if (!result.is_complex()) return at::uniform_(result, 0, 1, std::move(generator));
-  if (result.is_meta()) return result;
-  Draws draws(generator);
-  if (result.scalar_type() == ScalarType::ComplexDouble) {
-    fill_each_in_memory_order<double>(result, [&] { return draws.uniform(); });
-  } else {
-    fill_each_in_memory_order<float>(result, [&] { return static_cast<float>(draws.word() & 0xffffffu) * 0x1p-24f; });
-  }
+  Tensor numbers = result.is_complex() ? at::view_as_real(result) : result;
+  at::uniform_(numbers, 0, 1, std::move(generator));
   return result;
 }
 Tensor rand(IntArrayRef size, TensorOptions options) { return rand_generator(size, std::nullopt, options); }
@@ -198,23 +216,25 @@ Tensor randint_like(const Tensor& self, int64_t high, TensorOptions options, std
   return randint_like_low(self, 0, high, options, memory_format);
 }
 
-Tensor randperm_generator(int64_t n, std::optional<Generator> generator, TensorOptions options) {
+TensorSpec randperm_meta(int64_t n, std::optional<Generator> generator, TensorOptions options) {
   TORCH_CHECK(n >= 0, "n must be non-negative, got", n);
   const ScalarType dtype = options.has_dtype() ? options.scalar_type() : ScalarType::Long;
   const int digits = digits_of(dtype);
   const Range range = range_of(dtype);
   TORCH_CHECK(n <= (digits > 0 ? (int64_t{1} << digits) + 1 : range.most), "n is too large for result tensor type: '", dtype, "'");
-  const Device device = options.device();
-  if (device.type() == DeviceType::Meta) return empty_contiguous({n}, dtype, device);
-  Tensor order = empty_contiguous({n}, ScalarType::Long, device);
+  return {DimVector{n}, {}, dtype, options.device()};
+}
+
+void randperm_cpu(int64_t n, std::optional<Generator> generator, TensorOptions options, Tensor& out) {
+  const Tensor order = empty_contiguous({n}, ScalarType::Long);
   int64_t* a = order.data_ptr<int64_t>();
   for (int64_t i = 0; i < n; ++i) a[i] = i;
   {
     Draws draws(generator);
     for (int64_t i = 0; i + 1 < n; ++i) std::swap(a[i], a[i + static_cast<int64_t>(draws.word() % static_cast<uint64_t>(n - i))]);
   }
-  return at::to(order, dtype);
+  at::copy_(out, order);
 }
-Tensor randperm(int64_t n, TensorOptions options) { return randperm_generator(n, std::nullopt, options); }
+Tensor randperm(int64_t n, TensorOptions options) { return at::randperm(n, std::nullopt, options); }
 
 }  // namespace at::native

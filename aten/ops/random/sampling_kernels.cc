@@ -139,7 +139,7 @@ void check_weights(const Tensor& weights) {
 
 }  // namespace
 
-Tensor multinomial(const Tensor& self, int64_t num_samples, bool replacement, std::optional<Generator> generator) {
+TensorSpec multinomial_meta(const Tensor& self, int64_t num_samples, bool replacement, std::optional<Generator> generator) {
   TORCH_CHECK(self.is_floating_point(), "multinomial only supports floating-point dtypes for input, got: ", self.scalar_type());
   TORCH_CHECK(self.dim() == 1 || self.dim() == 2, "prob_dist must be 1 or 2 dim");
   TORCH_CHECK(num_samples > 0, "cannot sample n_sample <= 0 samples");
@@ -150,8 +150,14 @@ Tensor multinomial(const Tensor& self, int64_t num_samples, bool replacement, st
   DimVector sizes;
   if (self.dim() == 2) sizes.push_back(self.size(0));
   sizes.push_back(num_samples);
-  Tensor result = empty_contiguous(sizes, ScalarType::Long, self.device());
-  if (self.is_meta() || result.numel() == 0) return result;
+  return {sizes, {}, ScalarType::Long, self.device()};
+}
+
+void multinomial_cpu(const Tensor& self, int64_t num_samples, bool replacement, std::optional<Generator> generator,
+                     Tensor& target) {
+  if (target.numel() == 0) return;
+  Tensor result = target.is_contiguous() ? target : empty_contiguous(target.sizes(), ScalarType::Long);
+  const int64_t n = self.size(-1);
   const int64_t rows = self.dim() == 2 ? self.size(0) : 1;
   const Tensor exact = dense(at::to(self, ScalarType::Double));
   check_weights(exact);
@@ -165,7 +171,8 @@ Tensor multinomial(const Tensor& self, int64_t num_samples, bool replacement, st
       const Tensor weights = dense(at::to(self, ScalarType::Float));
       with_replacement(draws, weights.data_ptr<float>(), rows, n, num_samples, out);
     }
-    return result;
+    if (!result.is_same(target)) at::copy_(target, result);
+    return;
   }
 
   // The largest of w / q with q exponential are a sample without replacement (Efraimidis and Spirakis 2006).
@@ -181,7 +188,7 @@ Tensor multinomial(const Tensor& self, int64_t num_samples, bool replacement, st
     });
     std::copy_n(order.begin(), num_samples, out + r * num_samples);
   }
-  return result;
+  if (!result.is_same(target)) at::copy_(target, result);
 }
 
 }  // namespace at::native
