@@ -32,8 +32,9 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag_padding(const Tensor& w
                                                                  const std::optional<Tensor>& per_sample_weights,
                                                                  bool include_last_offset,
                                                                  std::optional<int64_t> padding_idx) {
-  TORCH_CHECK(weight.is_cpu() && indices.is_cpu() && offsets.is_cpu(), "embedding_bag: expected tensors on the CPU, got ",
-              weight.device(), ", ", indices.device(), " and ", offsets.device());
+  TORCH_CHECK(weight.device() == indices.device() && weight.device() == offsets.device(),
+              "Expected all tensors to be on the same device, but found at least two devices, ", weight.device(), " and ",
+              indices.device() == weight.device() ? offsets.device() : indices.device(), "!");
   TORCH_CHECK(weight.dim() == 2, "embedding_bag: expected weight of 2 dimensions, but got ", weight.dim());
   TORCH_CHECK(is_index(indices) && is_index(offsets),
               "embedding_bag: expected indices and offsets of type Long or Int, but got ", indices.scalar_type(),
@@ -62,7 +63,10 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag_padding(const Tensor& w
               "include_last_offset: number of offsets should be at least 1");
   const int64_t bags = offsets.numel() - (include_last_offset ? 1 : 0);
   TORCH_CHECK(bags > 0 || count == 0, "embedding_bag: ", count, " indices and no bag for them");
-  const Tensor flat = dense(at::to(indices, kLong)), starts = dense(at::to(offsets, kLong));
+  // The bags are laid out on the CPU, for any device.
+  const Tensor flat = dense(at::to(indices, Device(kCPU), kLong));
+  const Tensor starts = dense(at::to(offsets, Device(kCPU), kLong));
+  const auto here = [&](const Tensor& t) { return at::to(t, weight.device(), t.scalar_type()); };
   const int64_t* index = flat.data_ptr<int64_t>();
   const int64_t* start = starts.data_ptr<int64_t>();
   TORCH_CHECK(offsets.numel() == 0 || start[0] == 0,
@@ -91,7 +95,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag_padding(const Tensor& w
   Tensor max_indices = integers(0, 0);
   if (mode == kMax) {
     // For every column of every bag the row with the greatest element, the first of equal ones.
-    const Tensor table = at::to(dense(at::detach(weight)), kDouble);
+    const Tensor table = dense(at::to(at::detach(weight), Device(kCPU), kDouble));
     const double* data = table.data_ptr<double>();
     max_indices = at::zeros({bags, width}, TensorOptions().dtype(kLong));
     std::vector<bool> seen(static_cast<size_t>(bags));
@@ -104,16 +108,19 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag_padding(const Tensor& w
       }
       seen[static_cast<size_t>(b)] = true;
     }
+    max_indices = here(max_indices);
     const Tensor taken = rows == 0 ? at::zeros({bags, width}, weight.options()) : at::gather(weight, 0, max_indices);
-    return {at::masked_fill(taken, at::unsqueeze(at::eq(sizes, Scalar(0)), 1), Scalar(0)), bag_of, sizes, max_indices};
+    const Tensor empty_bags = at::unsqueeze(at::eq(here(sizes), Scalar(0)), 1);
+    return {at::masked_fill(taken, empty_bags, Scalar(0)), here(bag_of), here(sizes), max_indices};
   }
-  Tensor values = at::embedding(weight, flat, padding, scale_grad_by_freq, sparse);
+  const Tensor bags_here = here(bag_of), sizes_here = here(sizes);
+  Tensor values = at::embedding(weight, here(flat), padding, scale_grad_by_freq, sparse);
   if (weighted) values = at::mul(values, at::unsqueeze(*per_sample_weights, 1));
-  if (padding >= 0) values = at::masked_fill(values, at::unsqueeze(at::eq(used, Scalar(0)), 1), Scalar(0));
-  Tensor result = at::index_add(at::zeros({bags, width}, weight.options()), 0, bag_of, values);
+  if (padding >= 0) values = at::masked_fill(values, at::unsqueeze(at::eq(here(used), Scalar(0)), 1), Scalar(0));
+  Tensor result = at::index_add(at::zeros({bags, width}, weight.options()), 0, bags_here, values);
   if (mode == kMean)
-    result = at::div(result, at::to(at::unsqueeze(at::clamp_min(sizes, Scalar(1)), 1), weight.scalar_type()));
-  return {result, bag_of, sizes, max_indices};
+    result = at::div(result, at::to(at::unsqueeze(at::clamp_min(sizes_here, Scalar(1)), 1), weight.scalar_type()));
+  return {result, bags_here, sizes_here, here(max_indices)};
 }
 std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag(const Tensor& weight, const Tensor& indices,
                                                          const Tensor& offsets, bool scale_grad_by_freq, int64_t mode,

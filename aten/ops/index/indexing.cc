@@ -43,14 +43,16 @@ Tensor dense_index(const char* op, const Tensor& index) {
 
 void check_index_range(const Tensor& index, int64_t dim, int64_t size, bool negative) {
   int64_t value = 0;
-  if (!index.is_meta() && index.numel() > 0 && out_of_range(index, negative ? -size : 0, size, value)) {
+  if (index.is_cpu() && index.numel() > 0 && out_of_range(index, negative ? -size : 0, size, value)) {
     TORCH_CHECK_INDEX(false, "index ", value, " is out of bounds for dimension ", dim, " with size ", size);
   }
 }
 
 void check_index_in_self(const Tensor& index, int64_t size) {
   int64_t value = 0;
-  if (!index.is_meta() && index.numel() > 0 && out_of_range(index, 0, size, value)) TORCH_CHECK_INDEX(false, "index out of range in self");
+  if (index.is_cpu() && index.numel() > 0 && out_of_range(index, 0, size, value)) {
+    TORCH_CHECK_INDEX(false, "index out of range in self");
+  }
 }
 
 ScalarBytes scalar_bytes(const Scalar& value, ScalarType type) {

@@ -143,6 +143,12 @@ void run_backward(const Tensor& grad, const Tensor& output, int64_t dim, bool lo
   gx.commit();
 }
 
+ScalarType converted(const char* op, const Tensor& self, bool half_to_float) {
+  TORCH_CHECK(!half_to_float || self.scalar_type() == ScalarType::Half, op,
+              ": conversion to float is supported for Half only, got ", self.scalar_type());
+  return half_to_float ? ScalarType::Float : self.scalar_type();
+}
+
 void refuse_half_to_float(const char* op, bool half_to_float) {
   TORCH_CHECK(!half_to_float, op, " with half to float conversion is not supported on CPU");
 }
@@ -161,15 +167,19 @@ void log_softmax_cpu(const Tensor& self, int64_t dim, std::optional<ScalarType>,
 }
 
 TensorSpec _softmax_meta(const Tensor& self, int64_t dim, bool half_to_float) {
+  return softmax_spec("softmax", self, dim, converted("softmax", self, half_to_float));
+}
+void _softmax_cpu(const Tensor& self, int64_t dim, bool half_to_float, Tensor& out) {
   refuse_half_to_float("softmax", half_to_float);
-  return softmax_spec("softmax", self, dim, self.scalar_type());
+  run_softmax(self, dim, false, out);
 }
-void _softmax_cpu(const Tensor& self, int64_t dim, bool, Tensor& out) { run_softmax(self, dim, false, out); }
 TensorSpec _log_softmax_meta(const Tensor& self, int64_t dim, bool half_to_float) {
-  refuse_half_to_float("log_softmax", half_to_float);
-  return softmax_spec("log_softmax", self, dim, self.scalar_type());
+  return softmax_spec("log_softmax", self, dim, converted("log_softmax", self, half_to_float));
 }
-void _log_softmax_cpu(const Tensor& self, int64_t dim, bool, Tensor& out) { run_softmax(self, dim, true, out); }
+void _log_softmax_cpu(const Tensor& self, int64_t dim, bool half_to_float, Tensor& out) {
+  refuse_half_to_float("log_softmax", half_to_float);
+  run_softmax(self, dim, true, out);
+}
 
 TensorSpec _softmax_backward_data_meta(const Tensor& grad_output, const Tensor& output, int64_t dim, ScalarType input_dtype) {
   return backward_spec("_softmax_backward_data", grad_output, output, dim, input_dtype);
