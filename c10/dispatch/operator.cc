@@ -29,6 +29,8 @@ namespace {
 constexpr DispatchKey kSlotKeys[] = {DispatchKey::CPU, DispatchKey::CUDA, DispatchKey::Meta, DispatchKey::Autograd,
                                      DispatchKey::ForwardAD};
 constexpr int kBackendSlots = 3;
+// Of an operator with one function for all backends: that function. The CPU and Meta may have others in theirs.
+constexpr int kSharedSlot = 1;
 constexpr uint32_t kProfiler = DispatchKeySet(DispatchKey::Profiler).raw();
 // The key that the function of all backends is kept under.
 constexpr DispatchKey kAnyBackend = DispatchKey::CompositeExplicitAutograd;
@@ -65,10 +67,11 @@ MoreKernels& more_of(OperatorBase& op) {
   auto* more = new MoreKernels;
   const ErasedFunction* slots = Slots::of(op);
   const bool shared = op.kernels != Kernels::kPerBackend;
-  for (int i = shared ? kBackendSlots : 0; i < static_cast<int>(std::size(kSlotKeys)); ++i) {
-    more->function(kSlotKeys[i]) = slots[i];
+  for (int i = 0; i < static_cast<int>(std::size(kSlotKeys)); ++i) {
+    const bool own = !shared || i >= kBackendSlots || slots[i] != slots[kSharedSlot];
+    if (own) more->function(kSlotKeys[i]) = slots[i];
   }
-  if (shared) more->function(kAnyBackend) = slots[0];
+  if (shared) more->function(kAnyBackend) = slots[kSharedSlot];
   store(op.more, more);
   return *more;
 }
@@ -225,7 +228,7 @@ bool SlowCall::take(DispatchKey key, uint32_t active) {
       function_ = load(more->function(kAnyBackend));
       if (function_ == nullptr && take(load(more->kernel(kAnyBackend)), active)) return true;
     } else if (op_.kernels != Kernels::kPerBackend) {
-      function_ = load(Slots::of(op_)[0]);
+      function_ = load(Slots::of(op_)[kSharedSlot]);
     }
     if (function_ != nullptr) return true;
   }
@@ -275,9 +278,12 @@ void set_boxed(OperatorBase& op, DispatchKey key, const BoxedKernel* kernel) {
 ErasedFunction get_function(const OperatorBase& op, DispatchKey key) {
   key = kept_under(key);
   if (MoreKernels* more = load(op.more)) return load(more->function(key));
-  if (op.kernels != Kernels::kPerBackend && kBackendKeys.has(key)) return nullptr;
-  const int slot = key == kAnyBackend && op.kernels != Kernels::kPerBackend ? 0 : slot_of(key);
-  return slot >= 0 ? load(Slots::of(op)[slot]) : nullptr;
+  const bool shared = op.kernels != Kernels::kPerBackend;
+  const int slot = key == kAnyBackend && shared ? kSharedSlot : slot_of(key);
+  if (slot < 0) return nullptr;
+  const ErasedFunction function = load(Slots::of(op)[slot]);
+  const bool of_all = shared && kBackendKeys.has(key) && function == load(Slots::of(op)[kSharedSlot]);
+  return of_all ? nullptr : function;
 }
 
 const BoxedKernel* get_boxed(const OperatorBase& op, DispatchKey key) {

@@ -58,6 +58,7 @@ Tensor& copy_meta_(Tensor& self, const Tensor& src, bool non_blocking) {
 
 // To or from a device: the tensors that its _copy_from gets have one size and share no memory.
 Tensor& copy_by_device_(Tensor& self, const Tensor& src, bool non_blocking) {
+  if (self.is_meta() || src.is_meta()) return copy_meta_(self, src, non_blocking);
   check_copy(self, src);
   if (self.is_same(src) || self.numel() == 0) return self;
   const structured::Overlap overlap = structured::overlap_of(self, src);
