@@ -109,15 +109,27 @@ class OperatorEmitter {
     return text;
   }
 
+  // A call reaches a backend's function where one of its tensors is there; the CPU's, where all are.
+  std::string device_check() const {
+    std::string inputs;
+    size_t count = 0;
+    for (const Param& param : op_.main.signature.params) {
+      if (!param.carries_keys || param.is_options || param.type.find("c10::List<") != std::string::npos) continue;
+      inputs += (inputs.empty() ? "" : ", ") + param.name;
+      count += param.type == "TensorList" ? 2 : 1;
+    }
+    return count < 2 ? "" : "  structured::check_one_device(" + inputs + ");\n";
+  }
+
   std::string structured_functional(const std::string& kernel) const {
     const size_t results = op_.main.schema.returns().size();
-    std::string body;
+    std::string body = kernel.empty() ? device_check() : "";
     std::vector<std::string> names;
     if (results == 1) {
-      body = "  Tensor out = empty_spec(" + spec_call() + ");\n";
+      body += "  Tensor out = empty_spec(" + spec_call() + ");\n";
       names.push_back("out");
     } else {
-      body = "  const auto specs = " + spec_call() + ";\n";
+      body += "  const auto specs = " + spec_call() + ";\n";
       for (size_t i = 0; i < results; ++i) {
         body += "  Tensor " + out_name(i) + " = empty_spec(specs[" + std::to_string(i) + "]);\n";
         names.push_back("std::move(" + out_name(i) + ")");
@@ -144,7 +156,8 @@ class OperatorEmitter {
         inputs += ", " + param.name;
       }
     }
-    std::string body = results == 1 ? "  const TensorSpec spec = " : "  const auto specs = ";
+    std::string body = kernel.empty() ? device_check() : "";
+    body += results == 1 ? "  const TensorSpec spec = " : "  const auto specs = ";
     body += "native::" + op_.entry.meta() + "(" + main_arguments(variant) + ");\n";
     std::string call = "native::" + kernel + "(" + main_arguments(variant);
     std::string commit;

@@ -57,6 +57,30 @@ Tensor empty_with_strides(IntArrayRef sizes, IntArrayRef strides, ScalarType dty
   return Tensor(TensorImpl::strided(std::move(storage), dtype, where, sizes, strides, int64_t{0}));
 }
 
+namespace detail {
+
+Tensor empty_strided_generic(
+    IntArrayRef sizes, IntArrayRef strides, c10::Allocator* allocator, c10::DispatchKeySet keys, ScalarType dtype) {
+  auto storage = StorageImpl::allocate_from(allocator, checked_strided_nbytes(sizes, strides, dtype));
+  const Device device = storage->device();
+  TORCH_CHECK(keys == backend_key_set(device), "empty_strided_generic: the allocator's memory is on ", device,
+              ", whose keys are others than those given");
+  return Tensor(TensorImpl::strided(std::move(storage), dtype, device, sizes, strides, int64_t{0}));
+}
+
+Tensor empty_generic(
+    IntArrayRef sizes,
+    c10::Allocator* allocator,
+    c10::DispatchKeySet keys,
+    ScalarType dtype,
+    std::optional<MemoryFormat> memory_format) {
+  checked_numel(sizes);
+  const DimVector strides = strides_of_format(sizes, memory_format.value_or(MemoryFormat::Contiguous));
+  return empty_strided_generic(sizes, strides, allocator, keys, dtype);
+}
+
+}  // namespace detail
+
 Tensor empty_pinned(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype, Device device) {
   TORCH_CHECK(device.is_cpu(), "Only dense CPU tensors can be pinned");
   const size_t nbytes = checked_strided_nbytes(sizes, strides, dtype);

@@ -24,6 +24,18 @@ DimVector strides_like(const TensorBase& self);
 // Gives `self` new sizes (contiguous, or in `format`), growing its storage where needed. Throws where the tensor requires a
 // gradient or its storage cannot grow.
 void resize_output(const Tensor& self, IntArrayRef sizes);
+namespace detail {
+// What a backend's own empty.memory_format and empty_strided are made of: tensors over memory of `allocator`, with the
+// keys of its device. Without a format: contiguous.
+Tensor empty_generic(
+    IntArrayRef sizes,
+    c10::Allocator* allocator,
+    c10::DispatchKeySet keys,
+    ScalarType dtype,
+    std::optional<MemoryFormat> memory_format);
+Tensor empty_strided_generic(
+    IntArrayRef sizes, IntArrayRef strides, c10::Allocator* allocator, c10::DispatchKeySet keys, ScalarType dtype);
+}  // namespace detail
 // A 0-dim CPU tensor of the value: Double, Long, Bool or ComplexDouble, marked as a wrapped number.
 Tensor wrapped_scalar_tensor(const Scalar& value);
 

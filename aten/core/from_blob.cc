@@ -1,6 +1,7 @@
 #include "aten/core/from_blob.h"
 
 #include "aten/core/empty.h"
+#include "c10/core/accelerator.h"
 
 namespace at {
 namespace {
@@ -9,6 +10,12 @@ struct Blob {
   void* data;
   std::function<void(void*)> deleter;
 };
+
+// A device without an index: the one that the memory is on.
+Device device_of(void* data, Device device) {
+  const AcceleratorHooksInterface* hooks = device.has_index() ? nullptr : at::detail::acceleratorHooks(device.type());
+  return hooks != nullptr && data != nullptr ? hooks->getDeviceFromPtr(data) : device;
+}
 
 void delete_blob(void* context) {
   Blob* blob = static_cast<Blob*>(context);
@@ -32,7 +39,7 @@ Tensor from_blob(
   for (int64_t stride : strides) TORCH_CHECK(stride >= 0, "from_blob: negative strides are not supported: ", strides);
   const ScalarType dtype = options.scalar_type();
   const size_t nbytes = static_cast<size_t>(checked_storage_nbytes(sizes, strides, 0, elementSize(dtype)));
-  const Device device = options.device();
+  const Device device = device_of(data, options.device());
   DataPtr pointer = deleter ? DataPtr(data, new Blob{data, deleter}, &delete_blob, device) : DataPtr(data, device);
   auto storage = make_intrusive<StorageImpl>(nbytes, std::move(pointer), nullptr, /*resizable=*/false);
   return Tensor(TensorImpl::strided(std::move(storage), dtype, device, sizes, strides, int64_t{0}));

@@ -81,6 +81,13 @@ Overlap overlap_of(const Tensor& out, const c10::List<std::optional<Tensor>>& in
   return worst;
 }
 
+void OneDevice::meet(const Tensor& t) {
+  if (!t.defined() || (t.is_cpu() && t.dim() == 0)) return;
+  if (!device_.has_value()) device_ = t.device();
+  TORCH_CHECK(t.device() == *device_, "Expected all tensors to be on the same device, but found at least two devices, ", *device_,
+              " and ", t.device(), "!");
+}
+
 void check_inference_written(const Tensor& t) { check_may_write(t); }
 
 void mark_written(TensorList tensors) {

@@ -43,6 +43,27 @@ Overlap overlap(const Tensor& out, const Inputs&... inputs) {
   return worst;
 }
 
+// Throws "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!". CPU tensors without
+// dimensions go with any device, undefined ones too.
+class OneDevice {
+ public:
+  void meet(const Tensor& t);
+  void meet(const std::optional<Tensor>& t) {
+    if (t.has_value()) meet(*t);
+  }
+  void meet(TensorList tensors) {
+    for (const Tensor& t : tensors) meet(t);
+  }
+
+ private:
+  std::optional<Device> device_;
+};
+template <class... Inputs>
+void check_one_device(const Inputs&... inputs) {
+  OneDevice device;
+  (device.meet(inputs), ...);
+}
+
 // Marks `t` as changed in place. Throws for an inference tensor outside inference mode.
 void check_inference_written(const Tensor& t);
 inline void mark_written(const Tensor& t) {

@@ -4,14 +4,10 @@ namespace at {
 
 std::string Tensor::toString() const {
   if (!defined()) return "UndefinedType";
-  std::string result;
-  if (device().type() == DeviceType::CUDA) {
-    result = "CUDA";
-  } else if (device().type() == DeviceType::Meta) {
-    result = "Meta";
-  } else {
-    result = "CPU";
-  }
+  const DeviceType type = device().type();
+  std::string result = type == DeviceType::Meta ? "Meta"
+      : type == DeviceType::PrivateUse1         ? "PrivateUse1"
+                                                : DeviceTypeName(type);
   result += c10::toString(scalar_type());
   return result + "Type";
 }

@@ -2,6 +2,8 @@
 #include "aten/core/empty.h"
 #include "aten/core/tensor.h"
 #include "aten/ops/copy/ops.h"
+#include "c10/core/accelerator.h"
+#include "c10/core/device_guard_impl.h"
 #include "c10/core/type_promotion.h"
 
 namespace at::native {
@@ -27,9 +29,21 @@ bool is_inference(const Tensor& self) {
   return self.is_inference();
 }
 
-bool is_pinned(const Tensor& self, std::optional<Device>) {
-  self.sizes();
-  return false;
+bool is_pinned(const Tensor& self, std::optional<Device> device) {
+  if (!self.is_cpu()) return false;
+  const std::optional<DeviceType> type = device.has_value() ? std::optional(device->type()) : getAccelerator();
+  const AcceleratorHooksInterface* hooks = type.has_value() ? at::detail::acceleratorHooks(*type) : nullptr;
+  return hooks != nullptr && hooks->isPinnedPtr(self.data_ptr());
+}
+
+Tensor pin_memory(const Tensor& self, std::optional<Device> device) {
+  TORCH_CHECK(self.is_cpu(), "cannot pin '", self.toString(), "' only dense CPU tensors can be pinned");
+  return is_pinned(self, device) ? self : at::_to_copy(self, TensorOptions().pinned_memory(true));
+}
+
+void record_stream(Tensor& self, Stream s) {
+  TORCH_CHECK_NOT_IMPLEMENTED(!self.is_cpu() && !self.is_meta(), "record_stream: a tensor on ", self.device(), " has no streams");
+  impl::getDeviceGuardImpl(self.device().type())->recordDataPtrOnStream(self.storage().data_ptr(), s);
 }
 
 bool is_same_size(const Tensor& self, const Tensor& other) {
