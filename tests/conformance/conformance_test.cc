@@ -36,10 +36,11 @@ std::string test_name(const testing::TestParamInfo<Recording>& info) {
 
 class Conformance : public testing::TestWithParam<Recording> {
  protected:
-  void replay(bool layouts) {
+  void replay(bool layouts, c10::Device device = c10::Device(c10::kCPU)) {
     const auto& [set, name] = GetParam();
     Options options;
     options.layouts = layouts;
+    options.device = device;
     const OperatorReport report = replay_operator(*set, name, options);
     for (const CaseFailure& failure : report.failures) ADD_FAILURE() << name << ": " << failure.text();
     EXPECT_EQ(report.skipped, 0u) << report.skip_reason;
@@ -49,6 +50,7 @@ class Conformance : public testing::TestWithParam<Recording> {
 
 TEST_P(Conformance, AsRecorded) { replay(false); }
 TEST_P(Conformance, Layouts) { replay(true); }
+TEST_P(Conformance, OnAPluginDevice) { replay(false, "shadow:0"); }
 
 INSTANTIATE_TEST_SUITE_P(FirstFamilies, Conformance, testing::ValuesIn(all_of(first_families())), test_name);
 INSTANTIATE_TEST_SUITE_P(Newer, Conformance, testing::ValuesIn(all_of(newer())), test_name);

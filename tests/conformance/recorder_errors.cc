@@ -260,7 +260,16 @@ bool overflowing_quotient(const Recorded& v) {
 
 }  // namespace
 
-bool recorder_erred(const Recorded& v) {
+bool recorder_erred(const Recorded& given) {
+  // What the rules read, and call again, is on the CPU.
+  const auto here = [](const Tensor& t) { return t.defined() ? at::to(at::detach(t), c10::Device(c10::kCPU), t.scalar_type()) : t; };
+  c10::Stack args = given.args;
+  for (IValue& value : args) {
+    if (value.isTensor() && !value.toTensor().is_cpu()) value = IValue(here(value.toTensor()));
+  }
+  const Tensor got = given.got.is_cpu() ? given.got : here(given.got);
+  const Tensor cotangent = given.cotangent.defined() && !given.cotangent.is_cpu() ? here(given.cotangent) : given.cotangent;
+  const Recorded v{given.name, given.op, args, given.result, given.gradient, cotangent, got, given.expected};
   return scatter_into_strides(v) || complex_dot(v) || rounded_sums(v) || complex_powers(v) || sqrt_of_zero(v) || normalized(v) ||
       overflowing_quotient(v);
 }

@@ -1,11 +1,12 @@
 // The command:
 //
-//   replay --cases=DIR [--ops=GLOB] [--list=FILE] [--device=cpu|cuda] [--no-grad] [--layouts] [--verbose] [--report=FILE.json]
+//   replay --cases=DIR [--ops=GLOB] [--list=FILE] [--device=cpu|cuda|shadow] [--no-grad] [--layouts] [--verbose]
+//          [--report=FILE.json]
 //
 // --cases    a folder of recorded calls, or a .tar.gz archive of one (tests/conformance/first_families.tar.gz)
 // --ops      only overloads whose name matches, e.g. 'index_*' or 'add@Tensor'
 // --list     only the overloads that FILE names, one a line
-// --device   where the operators run
+// --device   where the operators run; "shadow" is the device of tests/plugin_device
 // --no-grad  without comparing gradients
 // --layouts  each case also with non-contiguous arguments and in its in-place and out= forms
 // --verbose  every mismatch, not only the first of each operator
@@ -91,11 +92,14 @@ void write_report(const std::string& path, const std::vector<OperatorReport>& re
 }
 
 int run(const Arguments& arguments) {
-  if (arguments.device != "cpu" && arguments.device != "cuda") throw BadSet("--device is cpu or cuda, not " + arguments.device);
+  const std::map<std::string, c10::DeviceType> devices = {
+      {"cpu", c10::kCPU}, {"cuda", c10::kCUDA}, {c10::get_privateuse1_backend(), c10::kPrivateUse1}};
+  const auto device = devices.find(arguments.device);
+  if (device == devices.end()) throw BadSet("--device is cpu, cuda or " + c10::get_privateuse1_backend() + ", not " + arguments.device);
   conformance::Options options = arguments.options;
-  if (arguments.device == "cuda") {
-    if (c10::GetAllocator(c10::DeviceType::CUDA) == nullptr) throw BadSet("--device=cuda: this program is built without CUDA");
-    options.device = c10::Device(c10::DeviceType::CUDA, 0);
+  if (device->second != c10::kCPU) {
+    if (c10::GetAllocator(device->second) == nullptr) throw BadSet("--device=" + arguments.device + ": this program is built without it");
+    options.device = c10::Device(device->second, 0);
   }
   const conformance::CaseSet set(arguments.cases);
   const std::vector<std::string> names = arguments.list.empty() ? set.names() : listed(arguments.list);
@@ -154,7 +158,7 @@ int main(int argc, char** argv) {
     }
   }
   if (a.cases.empty()) {
-    return fail("usage: replay --cases=DIR [--ops=GLOB] [--list=FILE] [--device=cpu|cuda] [--no-grad] [--layouts] [--verbose] [--report=FILE.json]");
+    return fail("usage: replay --cases=DIR [--ops=GLOB] [--list=FILE] [--device=cpu|cuda|shadow] [--no-grad] [--layouts] [--verbose] [--report=FILE.json]");
   }
   // Relative paths are those of the caller, also under `bazel run`.
   if (const char* directory = std::getenv("BUILD_WORKING_DIRECTORY")) {
