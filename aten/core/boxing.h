@@ -12,6 +12,7 @@
 
 #include "aten/core/dimname.h"
 #include "aten/core/tensor.h"
+#include "c10/core/compute_dispatch_key.h"
 #include "c10/core/generator.h"
 #include "c10/core/storage.h"
 #include "c10/dispatch/operator.h"
@@ -345,9 +346,17 @@ struct BoxingOf<R(A...)> {
     const auto& typed = static_cast<const c10::Operator<R(A...)>&>(op);
     apply_to_stack<R, A...>(op, stack, std::index_sequence_for<A...>(), [&](A... arguments) -> R {
       if (C10_UNLIKELY(keys != nullptr)) return typed.redispatch(*keys, std::forward<A>(arguments)...);
+      if constexpr (kIsFactory) return typed.call_by_options(std::forward<A>(arguments)...);
       return typed(std::forward<A>(arguments)...);
     });
   }
+
+  // Goes by the device it is asked for, having no tensor to go by.
+  static constexpr bool kIsFactory =
+      (std::is_same_v<std::remove_cvref_t<A>, TensorOptions> || ...) &&
+      !(std::is_same_v<std::remove_cvref_t<A>, Tensor> || ...) &&
+      !(std::is_same_v<std::remove_cvref_t<A>, std::optional<Tensor>> || ...) &&
+      !(std::is_same_v<std::remove_cvref_t<A>, TensorList> || ...);
 
   static R to_stack(const c10::detail::SlowCall& call, A... arguments) {
     Stack stack;

@@ -232,6 +232,10 @@ IValue CaseValues::element(const Json& value, const c10::ArgumentShape& type, bo
     throw BadSet("an unknown kind of value");
   }
   if (value.is_boolean()) return IValue(value.get<bool>());
+  if (value.is_string() && type.kind == Kind::Device) {
+    if (text(value) != "cpu") throw BadSet("a device other than the CPU");
+    return IValue(device_);
+  }
   if (value.is_string()) return IValue(value.get<std::string>());
   if (value.is_number_integer()) {
     if (type.kind == TypeKind::FloatType) return IValue(value.get<double>());

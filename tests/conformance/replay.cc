@@ -255,6 +255,9 @@ class Run {
     for (size_t i = 0; i < arguments.size(); ++i) {
       const bool keep = reads_storage().count(name_) > 0;
       stack.push_back(bound_[i] != nullptr ? values.argument(*bound_[i], arguments[i].shape(), keep) : *arguments[i].default_value());
+      if (arguments[i].name() == "tensor_indices_or_sections" && stack.back().isTensor()) {
+        stack.back() = IValue(at::to(stack.back().toTensor(), c10::Device(c10::kCPU), c10::kLong));  // on the CPU for any device
+      }
       if (options_.device.type() != c10::DeviceType::CPU && arguments[i].shape().kind == TypeKind::DeviceObjType && stack.back().isNone()) {
         stack.back() = IValue(options_.device);
       }

@@ -136,7 +136,7 @@ Tensor copy_from(const Tensor& self, const Tensor& dst, bool non_blocking) {
 Tensor& fill_(Tensor& self, const Scalar& value) {
   return change(self, {}, [value](Tensors t) { at::fill_(t[0], value); });
 }
-Tensor& zero_(Tensor& self) { return fill_(self, 0); }
+Tensor& zero_(Tensor& self) { return shadow::fill_(self, 0); }
 
 // --- arithmetic ---
 template <Tensor (*kFunction)(const Tensor&, const Tensor&, const Scalar&)>
