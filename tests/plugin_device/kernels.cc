@@ -137,7 +137,6 @@ Tensor& fill_(Tensor& self, const Scalar& value) {
   return change(self, {}, [value](Tensors t) { at::fill_(t[0], value); });
 }
 Tensor& zero_(Tensor& self) { return shadow::fill_(self, 0); }
-
 // --- arithmetic ---
 template <Tensor (*kFunction)(const Tensor&, const Tensor&, const Scalar&)>
 Tensor scaled(const Tensor& a, const Tensor& b, const Scalar& alpha) {
