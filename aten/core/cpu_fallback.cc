@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -19,12 +18,6 @@ using c10::Argument;
 using c10::IValue;
 using c10::OperatorHandle;
 using c10::Stack;
-
-// Arguments that are read on the CPU whatever the device: lengths and sizes that decide the result's shape.
-bool reads_lengths(std::string_view op, std::string_view argument) {
-  return (op == "aten::ctc_loss" || op == "aten::_ctc_loss" || op == "aten::_ctc_loss_backward") &&
-         argument.ends_with("_lengths");
-}
 
 // One call: the arguments as they were given, and their copies on the CPU.
 class FallbackCall {
@@ -57,7 +50,7 @@ class FallbackCall {
   }
   void check_device(const Argument& argument, const IValue& value) {
     if (value.isTensor()) {
-      if (!reads_lengths(op_.operator_name().name, argument.name())) meet(value.toTensor());
+      meet(value.toTensor());
     } else if (value.tag() == IValue::Tag::List && !argument.type().element_optional) {
       for (const IValue& element : value.toListRef()) {
         if (element.isTensor()) meet(element.toTensor());

@@ -265,7 +265,9 @@ bool recorder_erred(const Recorded& given) {
   const auto here = [](const Tensor& t) { return t.defined() ? at::to(at::detach(t), c10::Device(c10::kCPU), t.scalar_type()) : t; };
   c10::Stack args = given.args;
   for (IValue& value : args) {
-    if (value.isTensor() && !value.toTensor().is_cpu()) value = IValue(here(value.toTensor()));
+    if (!value.isTensor() || value.toTensor().is_cpu()) continue;
+    const bool differentiable = value.toTensor().requires_grad();
+    value = IValue(here(value.toTensor()).set_requires_grad(differentiable));
   }
   const Tensor got = given.got.is_cpu() ? given.got : here(given.got);
   const Tensor cotangent = given.cotangent.defined() && !given.cotangent.is_cpu() ? here(given.cotangent) : given.cotangent;

@@ -160,7 +160,7 @@ Tensor combinations(const Tensor& self, int64_t r, bool with_replacement) {
     std::copy(row, row + i, row + r);
     for (int64_t j = i; j < r; ++j) row[r + j] = row[i] + 1 + (with_replacement ? 0 : j - i);
   }
-  return at::reshape(at::index_select(self, 0, index), {count, r});
+  return at::reshape(at::index_select(self, 0, at::to(index, self.device(), ScalarType::Long)), {count, r});
 }
 
 Tensor vander(const Tensor& x, std::optional<int64_t> N, bool increasing) {

@@ -22,10 +22,10 @@ namespace {
 // The logarithm of an impossible path: finite, so that gradients through it are zero and not NaN.
 constexpr double kNever = -1e30;
 
-Tensor of_lengths(IntArrayRef lengths) {
+Tensor of_lengths(IntArrayRef lengths, Device device) {
   Tensor t = at::empty({static_cast<int64_t>(lengths.size())}, TensorOptions().dtype(kLong));
   std::copy(lengths.begin(), lengths.end(), t.data_ptr<int64_t>());
-  return t;
+  return at::to(t, device, kLong);
 }
 
 // -log p(target) of each sequence; inf where there is no path.
@@ -69,11 +69,14 @@ Tensor losses(const Tensor& log_probs, const Tensor& targets, IntArrayRef input_
     }
     start += length;
   }
+  const Device device = log_probs.device();
+  labels = at::to(labels, device, kLong);
+  may_skip = at::to(may_skip, device, kBool);
   const Tensor never = at::scalar_tensor(Scalar(kNever), log_probs.options());
   // log_probs of the labels, [steps, batch, width].
   const Tensor emitted = at::gather(log_probs, 2, at::expand(at::unsqueeze(labels, 0), {steps, batch, width}));
-  const Tensor places = at::arange(Scalar(width), TensorOptions().dtype(kLong));
-  const Tensor ends = at::unsqueeze(of_lengths(input_lengths), 1);
+  const Tensor places = at::arange(Scalar(width), TensorOptions().dtype(kLong).device(device));
+  const Tensor ends = at::unsqueeze(of_lengths(input_lengths, device), 1);
   const Tensor start_at = at::expand(at::lt(places, Scalar(2)), {batch, width});
   // Before the first step, so that an input of length 0 has the empty path only.
   Tensor alpha =
@@ -94,7 +97,7 @@ Tensor losses(const Tensor& log_probs, const Tensor& targets, IntArrayRef input_
     alpha = at::where(at::gt(ends, Scalar(step)), next, alpha);
   }
   // The path ends with the last label or the blank after it.
-  const Tensor last = at::unsqueeze(at::mul(of_lengths(target_lengths), Scalar(2)), 1);
+  const Tensor last = at::unsqueeze(at::mul(of_lengths(target_lengths, device), Scalar(2)), 1);
   const Tensor final_blank = at::gather(alpha, 1, last);
   const Tensor before = at::gather(alpha, 1, at::clamp_min(at::sub(last, Scalar(1)), Scalar(0)));
   const Tensor final_label = at::where(at::gt(last, Scalar(0)), before, never);
@@ -122,7 +125,7 @@ Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, IntArrayRef inpu
              batched || targets.dim() == 2 ? targets : at::unsqueeze(targets, 0), input_lengths, target_lengths, blank);
   if (zero_infinity) loss = at::masked_fill(loss, at::isinf(loss), Scalar(0));
   if (reduction == Reduction::Mean) {
-    const Tensor lengths = at::to(at::clamp_min(of_lengths(target_lengths), Scalar(1)), loss.scalar_type());
+    const Tensor lengths = at::to(at::clamp_min(of_lengths(target_lengths, loss.device()), Scalar(1)), loss.scalar_type());
     return at::mean(at::div(loss, lengths));
   }
   if (reduction == Reduction::Sum) return at::sum(loss);

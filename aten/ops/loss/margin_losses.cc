@@ -59,7 +59,7 @@ Tensor pdist(const Tensor& self, double p) {
   TORCH_CHECK(isFloatingType(self.scalar_type()), "pdist only supports floating-point dtypes");
   TORCH_CHECK(p >= 0, "pdist only supports non-negative p values");
   const int64_t n = self.size(0);
-  const Tensor pairs = at::triu_indices(n, n, 1);
+  const Tensor pairs = at::triu_indices(n, n, 1, TensorOptions(kLong).device(self.device()));
   const Tensor differences =
       at::sub(at::index_select(self, 0, at::select(pairs, 0, 0)), at::index_select(self, 0, at::select(pairs, 0, 1)));
   if (self.size(1) == 0 || n <= 1) return at::sum(differences, IntArrayRef{1});
