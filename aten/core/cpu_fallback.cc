@@ -19,6 +19,14 @@ using c10::IValue;
 using c10::OperatorHandle;
 using c10::Stack;
 
+// A list of the same type, with f of each element.
+template <class F>
+IValue with_elements(const IValue& list, const F& f) {
+  c10::impl::GenericList result(list.toList().elementType());
+  for (const IValue& element : list.toListRef()) result.push_back(f(element));
+  return IValue(std::move(result));
+}
+
 // One call: the arguments as they were given, and their copies on the CPU.
 class FallbackCall {
  public:
@@ -51,19 +59,19 @@ class FallbackCall {
   void check_device(const Argument& argument, const IValue& value) {
     if (value.isTensor()) {
       meet(value.toTensor());
-    } else if (value.tag() == IValue::Tag::List && !argument.type().element_optional) {
+    } else if (value.isList() && !argument.shape().element_optional) {
       for (const IValue& element : value.toListRef()) {
         if (element.isTensor()) meet(element.toTensor());
       }
-    } else if (value.tag() == IValue::Tag::List) {
+    } else if (value.isList()) {
       for (const IValue& element : value.toListRef()) {
         if (element.isTensor() && !element.toTensor().is_cpu() && !device_.has_value()) device_ = element.toTensor().device();
       }
     } else if (value.isDevice() && !value.toDevice().is_cpu() && !device_.has_value()) {
       device_ = value.toDevice();
     }
-    if (value.tag() == IValue::Tag::Generator) {
-      const Device device = boxing::from_ivalue<Generator>(value).device();
+    if (value.isGenerator()) {
+      const Device device = value.toGenerator().device();
       TORCH_CHECK_NOT_IMPLEMENTED(device.is_cpu(), op_.schema().qualified_name(), ": the ", device.type(),
                                   " backend has no kernel for it, and the CPU's cannot draw from a generator of ", device);
     }
@@ -82,10 +90,7 @@ class FallbackCall {
   IValue on_cpu(const IValue& value) {
     if (value.isTensor()) return IValue(copy_to_cpu(value.toTensor()));
     if (value.isDevice()) return IValue(Device(kCPU));
-    if (value.tag() != IValue::Tag::List) return value;
-    std::vector<IValue> elements = value.toListRef();
-    for (IValue& element : elements) element = on_cpu(element);
-    return IValue(std::move(elements));
+    return value.isList() ? with_elements(value, [this](const IValue& element) { return on_cpu(element); }) : value;
   }
 
   // --- results ---
@@ -96,7 +101,7 @@ class FallbackCall {
       if (target.is_cpu()) return;
       if (target.sizes() != result.sizes()) at::resize_(target, result.sizes());
       at::copy_(target, result);
-    } else if (given.tag() == IValue::Tag::List) {
+    } else if (given.isList()) {
       const auto &targets = given.toListRef(), &results = passed.toListRef();
       for (size_t i = 0; i < targets.size(); ++i) write_back(targets[i], results[i]);
     }
@@ -111,17 +116,14 @@ class FallbackCall {
     return IValue();
   }
   IValue to_device(const Argument& declared, const IValue& value, bool error_on_views) {
-    if (!device_.has_value() || !(value.isTensor() || value.tag() == IValue::Tag::List)) return value;
+    if (!device_.has_value() || !(value.isTensor() || value.isList())) return value;
     TORCH_CHECK(!error_on_views || declared.alias().empty(), op_.schema().qualified_name(), ": the ", device_->type(),
                 " backend has no kernel for this view, and a copy of a tensor on the CPU is none");
     return moved(value);
   }
   IValue moved(const IValue& value) const {
     if (value.isTensor()) return IValue(at::_to_copy(value.toTensor(), TensorOptions().device(*device_)));
-    if (value.tag() != IValue::Tag::List) return value;
-    std::vector<IValue> elements = value.toListRef();
-    for (IValue& element : elements) element = moved(element);
-    return IValue(std::move(elements));
+    return value.isList() ? with_elements(value, [this](const IValue& element) { return moved(element); }) : value;
   }
 
   const OperatorHandle& op_;

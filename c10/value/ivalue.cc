@@ -219,7 +219,7 @@ Device IValue::toDevice() const {
 
 Stream IValue::toStream() const {
   check(Tag::Stream);
-  return Stream(device_of_payload(), payload_.integer >> 16);
+  return Stream(Stream::UNSAFE, device_of_payload(), payload_.integer >> 16);
 }
 
 TensorImpl* IValue::unsafe_tensor_impl() const {

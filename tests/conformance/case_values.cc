@@ -232,7 +232,7 @@ IValue CaseValues::element(const Json& value, const c10::ArgumentShape& type, bo
     throw BadSet("an unknown kind of value");
   }
   if (value.is_boolean()) return IValue(value.get<bool>());
-  if (value.is_string() && type.kind == Kind::Device) {
+  if (value.is_string() && type.kind == TypeKind::DeviceObjType) {
     if (text(value) != "cpu") throw BadSet("a device other than the CPU");
     return IValue(device_);
   }

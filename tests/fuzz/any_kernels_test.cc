@@ -64,17 +64,17 @@ Tensor on_device(const Tensor& t) {
 IValue on_device(const IValue& value) {
   if (value.isTensor()) return IValue(on_device(value.toTensor()));
   if (value.isDevice() && value.toDevice().is_cpu()) return IValue(c10::Device(c10::kPrivateUse1, 0));
-  if (value.tag() != IValue::Tag::List) return value;
-  std::vector<IValue> elements = value.toListRef();
-  for (IValue& element : elements) element = on_device(element);
-  return IValue(std::move(elements));
+  if (!value.isList()) return value;
+  c10::impl::GenericList result(value.toList().elementType());
+  for (const IValue& element : value.toListRef()) result.push_back(on_device(element));
+  return IValue(std::move(result));
 }
 
 std::string call(const c10::OperatorHandle& op, uint64_t number) {
   c10::Stack stack = generate_call(op.schema(), 1, number);
   for (size_t i = 0; i < stack.size(); ++i) {
     stack[i] = on_device(stack[i]);
-    if (stack[i].isNone() && op.schema().arguments()[i].type().kind == c10::SchemaType::Kind::Device) {
+    if (stack[i].isNone() && op.schema().arguments()[i].shape().kind == c10::TypeKind::DeviceObjType) {
       stack[i] = IValue(c10::Device(c10::kPrivateUse1, 0));
     }
   }
