@@ -43,7 +43,7 @@ TEST(IValue, KindsAndTheirTypes) {
            {IValue(complex<double>(1, 2)), "ComplexDouble", "complex"},
            {IValue("a"), "String", "str"},
            {IValue(Device("cuda:1")), "Device", "Device"},
-           {IValue(Stream(Device("cpu"), 0)), "Stream", "Stream"},
+           {IValue(Stream(c10::Stream::UNSAFE, Device("cpu"), 0)), "Stream", "Stream"},
            {IValue(at::ones({2})), "Tensor", "Tensor"},
            {IValue(at::ones({2}).storage()), "Storage", "Storage"},
            {IValue(at::make_generator<at::CPUGeneratorImpl>(7)), "Generator", "Generator"},

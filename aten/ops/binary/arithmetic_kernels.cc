@@ -63,6 +63,14 @@ TensorSpec floating_spec(const Input& self, const Input& other) {
   return result_spec({self, other}, to_floating(promoted_type({self, other})));
 }
 
+// No device has it for complex numbers.
+template <class Self, class Other>
+TensorSpec xlogy_spec(const Self& self, const Other& other) {
+  TensorSpec spec = floating_spec(self, other);
+  TORCH_CHECK_NOT_IMPLEMENTED(!isComplexType(spec.dtype), "\"xlogy_cpu\" not implemented for '", toString(spec.dtype), "'");
+  return spec;
+}
+
 void check_alpha(ScalarType result, const Scalar& alpha) {
   TORCH_CHECK(!alpha.isBoolean() || result == ScalarType::Bool, "Boolean alpha only supported for Boolean results.");
   TORCH_CHECK(isFloatingType(result) || isComplexType(result) || alpha.isIntegral(true),
@@ -425,16 +433,16 @@ void logaddexp2_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
   pointwise::run("logaddexp2", cpu::loops::logaddexp2, out.scalar_type(), nullptr, out, {self, other});
 }
 void xlogy_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
-  pointwise::run("xlogy_cpu", cpu::loops::xlogy, out.scalar_type(), nullptr, out, {self, other});
+  pointwise::run("xlogy", cpu::loops::xlogy, out.scalar_type(), nullptr, out, {self, other});
 }
-TensorSpec xlogy_from_scalar_meta(const Scalar& self, const Tensor& other) { return floating_spec(self, other); }
-TensorSpec xlogy_scalar_meta(const Tensor& self, const Scalar& other) { return floating_spec(self, other); }
-TensorSpec xlogy_meta(const Tensor& self, const Tensor& other) { return floating_spec(self, other); }
+TensorSpec xlogy_from_scalar_meta(const Scalar& self, const Tensor& other) { return xlogy_spec(self, other); }
+TensorSpec xlogy_scalar_meta(const Tensor& self, const Scalar& other) { return xlogy_spec(self, other); }
+TensorSpec xlogy_meta(const Tensor& self, const Tensor& other) { return xlogy_spec(self, other); }
 void xlogy_from_scalar_cpu(const Scalar& self, const Tensor& other, Tensor& out) {
-  pointwise::run("xlogy_cpu", cpu::loops::xlogy, out.scalar_type(), nullptr, out, {self, other});
+  pointwise::run("xlogy", cpu::loops::xlogy, out.scalar_type(), nullptr, out, {self, other});
 }
 void xlogy_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) {
-  pointwise::run("xlogy_cpu", cpu::loops::xlogy, out.scalar_type(), nullptr, out, {self, other});
+  pointwise::run("xlogy", cpu::loops::xlogy, out.scalar_type(), nullptr, out, {self, other});
 }
 TensorSpec heaviside_meta(const Tensor& self, const Tensor& values) {
   TORCH_CHECK(!self.is_complex() && !values.is_complex(), "heaviside is not yet implemented for complex tensors.");
