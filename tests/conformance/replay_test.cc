@@ -648,7 +648,7 @@ TEST_F(CommandTest, ErrorsAreOneLineAndStatus1) {
   expect(cases + " --list=/nowhere", "/nowhere: no such file");
   expect(cases + " --ops=nothing", "no operator to replay");
   expect(cases + " --device=tpu", "--device is cpu, cuda or ");
-  if (c10::GetAllocator(c10::DeviceType::CUDA) == nullptr) expect(cases + " --device=cuda", "this program is built without CUDA");
+  if (c10::GetAllocator(c10::DeviceType::CUDA) == nullptr) expect(cases + " --device=cuda", "this program is built without it");
   write("mul@Tensor.json", "{");
   expect(cases, "mul@Tensor.json");
 }
