@@ -1,5 +1,6 @@
 #pragma once
 
+#include <torch/accelerator.h>
 #include <torch/torch.h>
 
 #include <string>
