@@ -2,6 +2,7 @@
 // that uses few operators includes and depends on their families instead: "aten/ops/<family>/ops.h".
 #pragma once
 
+#include "aten/core/deprecated_type.h"
 #include "aten/core/empty.h"
 #include "aten/core/from_blob.h"
 #include "aten/core/printing.h"

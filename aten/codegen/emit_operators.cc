@@ -381,7 +381,7 @@ std::string functions_with(const Table& table, const F& comment) {
       }
     }
   }
-  return out + "\n}  // namespace at\n";
+  return out + emit_int_functions(table) + "\n}  // namespace at\n";
 }
 
 }  // namespace
@@ -436,8 +436,28 @@ std::string emit_methods(const std::vector<Table>& tables) {
                method_signature(variant->signature).declaration(false) + ") const;\n";
       }
     }
+    out += emit_int_methods(table);
   }
   return out;
+}
+
+std::map<std::string, std::string> operator_headers(const std::vector<Table>& tables) {
+  std::map<std::string, std::set<std::string>> families;
+  for (const Table& table : tables) {
+    for (const Operator& op : table.operators) {
+      std::string name = op.main.schema.name();
+      const bool in_place = name.back() == '_' && name.rfind("__", 0) != 0;
+      if (in_place) name.pop_back();
+      families[name].insert(table.family);
+    }
+  }
+  std::map<std::string, std::string> headers;
+  for (const auto& [name, from] : families) {
+    std::string text = "#pragma once\n\n";
+    for (const std::string& family : from) text += "#include \"aten/ops/" + family + "/ops.h\"\n";
+    headers[name] = text;
+  }
+  return headers;
 }
 
 }  // namespace kindling::codegen

@@ -10,6 +10,8 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "c10/macros/macros.h"
@@ -148,21 +150,56 @@ template <typename... Parts>
 }
 }  // namespace detail
 
-// A warning on its way to a handler.
+// What TORCH_WARN hands to the handler: what kind of warning, where it was given, and its text.
+class Warning {
+ public:
+  // Something that is likely not meant.
+  class UserWarning {};
+  // Something that works and is going away; the text names what to write instead.
+  class DeprecationWarning {};
+  using warning_variant_t = std::variant<UserWarning, DeprecationWarning>;
+
+  Warning(warning_variant_t type, const SourceLocation& source_location, std::string msg, bool verbatim)
+      : type_(type), source_location_(source_location), msg_(std::move(msg)), verbatim_(verbatim) {}
+
+  warning_variant_t type() const { return type_; }
+  const SourceLocation& source_location() const { return source_location_; }
+  const std::string& msg() const { return msg_; }
+  // The text is meant to be shown without the place.
+  bool verbatim() const { return verbatim_; }
+
+ private:
+  warning_variant_t type_;
+  SourceLocation source_location_;
+  std::string msg_;
+  bool verbatim_;
+};
+using UserWarning = Warning::UserWarning;
+using DeprecationWarning = Warning::DeprecationWarning;
+
+// Hands the warning to the calling thread's handler.
+void warn(const Warning& warning);
+
+// Receives the warnings of the threads that it is set for.
 class WarningHandler {
  public:
   virtual ~WarningHandler() = default;
   // Default: writes "[W file:line] Warning: text (function ...)" to the standard error stream.
-  virtual void process(const SourceLocation& source_location, const std::string& msg, bool verbatim);
+  virtual void process(const Warning& warning);
 };
 
-namespace Warning {
-void warn(const SourceLocation& source_location, const std::string& msg, bool verbatim);
-// The handler of the calling thread; not owned.
+namespace WarningUtils {
+// The handler of the calling thread; not owned. Null puts the default back.
 void set_warning_handler(WarningHandler* handler) noexcept;
 WarningHandler* get_warning_handler() noexcept;
 
 // Sets the calling thread's handler for a scope.
+//
+//   struct Collect : c10::WarningHandler {
+//     void process(const c10::Warning& warning) override { texts.push_back(warning.msg()); }
+//     std::vector<std::string> texts;
+//   } collect;
+//   c10::WarningUtils::WarningHandlerGuard guard(&collect);
 class WarningHandlerGuard {
  public:
   explicit WarningHandlerGuard(WarningHandler* handler);
@@ -177,7 +214,8 @@ class WarningHandlerGuard {
 void set_warnAlways(bool setting) noexcept;
 bool get_warnAlways() noexcept;
 
-class WarnAlways {
+// Sets it for a scope.
+struct WarnAlways {
  public:
   explicit WarnAlways(bool setting = true);
   ~WarnAlways();
@@ -186,12 +224,19 @@ class WarnAlways {
  private:
   bool previous_;
 };
-}  // namespace Warning
-namespace WarningUtils = Warning;
+}  // namespace WarningUtils
 
 namespace detail {
 // True the first time it is called for a flag (and always under set_warnAlways).
 bool warn_once(unsigned char* flag) noexcept;
+
+// Warns with the text of the parts, stored as concatenate() reads them.
+C10_COLD void warn_text(Warning::warning_variant_t type, const char* func, const char* file, uint32_t line, const char* letters,
+                        const uint64_t* words);
+template <typename Kind, typename... Parts>
+C10_ALWAYS_INLINE void warn_with(const char* func, const char* file, uint32_t line, const Parts&... parts) {
+  warn_text(Kind(), func, file, line, kPartLetters<Parts...>, StoredParts<Parts...>(parts...).words);
+}
 }  // namespace detail
 
 }  // namespace c10
@@ -247,13 +292,17 @@ using c10::Error;
     throw;                                  \
   } while (false)
 
-#define TORCH_WARN(...)                                                                            \
-  ::c10::Warning::warn(::c10::SourceLocation{__func__, __FILE__, static_cast<uint32_t>(__LINE__)}, \
-                       ::c10::str(__VA_ARGS__), false)
-#define TORCH_WARN_ONCE(...)                                   \
-  do {                                                         \
-    static unsigned char kd_warned_ = 0;                       \
-    if (C10_UNLIKELY(::c10::detail::warn_once(&kd_warned_))) { \
-      TORCH_WARN(__VA_ARGS__);                                 \
-    }                                                          \
+#define TORCH_WARN_WITH(warning_t, ...) \
+  ::c10::detail::warn_with<warning_t>(__func__, __FILE__, static_cast<uint32_t>(__LINE__) __VA_OPT__(, ) __VA_ARGS__)
+#define TORCH_WARN(...) TORCH_WARN_WITH(::c10::UserWarning __VA_OPT__(, ) __VA_ARGS__)
+#define TORCH_WARN_DEPRECATION(...) TORCH_WARN_WITH(::c10::DeprecationWarning __VA_OPT__(, ) __VA_ARGS__)
+#define KD_WARN_ONCE_WITH_(warning_t, ...)                       \
+  do {                                                           \
+    static unsigned char kd_warned_ = 0;                         \
+    if (C10_UNLIKELY(::c10::detail::warn_once(&kd_warned_))) {   \
+      TORCH_WARN_WITH(warning_t __VA_OPT__(, ) __VA_ARGS__);     \
+    }                                                            \
   } while (false)
+// Warns at the first pass only.
+#define TORCH_WARN_ONCE(...) KD_WARN_ONCE_WITH_(::c10::UserWarning __VA_OPT__(, ) __VA_ARGS__)
+#define KD_WARN_DEPRECATION_ONCE(...) KD_WARN_ONCE_WITH_(::c10::DeprecationWarning __VA_OPT__(, ) __VA_ARGS__)

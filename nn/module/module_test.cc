@@ -116,7 +116,7 @@ TEST(Module, RegistrationErrors) {
 }
 
 struct Collecting : c10::WarningHandler {
-  void process(const c10::SourceLocation&, const std::string& msg, bool) override { messages.push_back(msg); }
+  void process(const c10::Warning& warning) override { messages.push_back(warning.msg()); }
   std::vector<std::string> messages;
 };
 
@@ -124,7 +124,7 @@ TEST(Module, UndefinedParametersAreReservedNames) {
   Collecting warnings;
   Module m("m");
   {
-    c10::Warning::WarningHandlerGuard guard(&warnings);
+    c10::WarningUtils::WarningHandlerGuard guard(&warnings);
     m.register_parameter("bias", at::Tensor());
   }
   ASSERT_EQ(warnings.messages.size(), 1u);

@@ -21,7 +21,7 @@ using at::Tensor;
 constexpr int kCalls = 40;
 
 struct Quiet : c10::WarningHandler {
-  void process(const c10::SourceLocation&, const std::string&, bool) override {}
+  void process(const c10::Warning&) override {}
 };
 
 // The first tensor of a call, alone or in a list; undefined where there is none.
@@ -101,7 +101,7 @@ std::string words(const std::set<ScalarType>& types) {
 
 int run() {
   Quiet quiet;
-  const c10::Warning::WarningHandlerGuard guard(&quiet);
+  const c10::WarningUtils::WarningHandlerGuard guard(&quiet);
   std::printf(
       "# Made by bazel run //tests/fuzz:dtypes: the dtypes of the first tensor for which generated calls of an operator gave a "
       "result.\n");

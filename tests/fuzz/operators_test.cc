@@ -32,7 +32,7 @@ struct Flags {
 } flags;
 
 struct Quiet : c10::WarningHandler {
-  void process(const c10::SourceLocation&, const std::string&, bool) override {}
+  void process(const c10::Warning&) override {}
 };
 
 c10::OperatorHandle find(const std::string& name) {
@@ -119,7 +119,7 @@ class OperatorTest : public testing::Test {
   void TestBody() override {
     const c10::OperatorHandle op = find(name_);
     Quiet quiet;
-    const c10::Warning::WarningHandlerGuard guard(&quiet);
+    const c10::WarningUtils::WarningHandlerGuard guard(&quiet);
     if (flags.call >= 0) {
       const c10::Stack arguments = generate_call(op.schema(), flags.seed, static_cast<uint64_t>(flags.call));
       std::printf("%s\n", describe(op.schema(), arguments).c_str());

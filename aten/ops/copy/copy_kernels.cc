@@ -52,6 +52,9 @@ Tensor& copy_(Tensor& self, const Tensor& src, bool non_blocking) {
   TORCH_CHECK_NOT_IMPLEMENTED(self.is_cpu() && src.is_cpu(), "copy_: from device ", src.device(), " to ", self.device(),
                               " is not available in this program");
   if (self.numel() == 0) return self;
+  if (src.is_complex() && !self.is_complex() && self.scalar_type() != ScalarType::Bool) {
+    TORCH_WARN_ONCE("Casting complex values to real discards the imaginary part");
+  }
   const structured::Overlap overlap = structured::overlap_of(self, src);
   if (overlap == structured::Overlap::kSame) return self;
   if (overlap == structured::Overlap::kPartial) {
