@@ -4,21 +4,19 @@ def _forwarding_headers_impl(ctx):
     folder = ctx.actions.declare_directory(ctx.label.name)
     arguments = ctx.actions.args()
     arguments.add(folder.path)
-    arguments.add(ctx.executable.generate)
-    arguments.add_all(ctx.files.tables, format_each = "--table=%s")
-    arguments.add_all(ctx.files.headers, format_each = "%s")
+    arguments.add(ctx.file.operator_families)
+    arguments.add_all(ctx.files.headers)
     ctx.actions.run_shell(
-        inputs = ctx.files.tables,
-        tools = [ctx.executable.generate],
+        inputs = [ctx.file.operator_families],
         outputs = [folder],
         arguments = [arguments],
         command = """
 set -e
-out="$1"; generate="$2"; shift 2
-tables=()
-while [[ "${1:-}" == --table=* ]]; do tables+=("$1"); shift; done
+out="$1"; families="$2"; shift 2
 mkdir -p "$out/ATen/ops"
-"$generate" --operator_headers="$out/ATen/ops" "${tables[@]}"
+while read -r name from; do
+  { printf '#pragma once\\n\\n'; printf '#include "aten/ops/%s/ops.h"\\n' $from; } >"$out/ATen/ops/$name.h"
+done <"$families"
 for header in "$@"; do
   path="${header#*include/}"
   long="$out/torch/csrc/api/include/$path"
@@ -33,12 +31,11 @@ done
         CcInfo(compilation_context = context),
     ]
 
-# <ATen/ops/NAME.h> for every operator of the tables, and <torch/csrc/api/include/torch/...> for every header under torch/.
+# <ATen/ops/NAME.h> for every operator, and <torch/csrc/api/include/torch/...> for every header under torch/.
 forwarding_headers = rule(
     implementation = _forwarding_headers_impl,
     attrs = {
-        "tables": attr.label_list(allow_files = True),
+        "operator_families": attr.label(allow_single_file = True, doc = "Lines of an operator's name and the families that have it."),
         "headers": attr.label_list(allow_files = [".h"]),
-        "generate": attr.label(default = "//aten/codegen:generate", executable = True, cfg = "host"),
     },
 )

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
@@ -30,8 +29,8 @@ std::string emit_int_functions(const Table& table);
 std::string emit_int_methods(const Table& table);
 // autograd/factories.h: the functions of namespace torch that make tensors and honour TensorOptions::requires_grad.
 std::string emit_factories(const std::vector<Table>& tables);
-// The headers <ATen/ops/NAME.h> by NAME, which is that of an operator's functional form.
-std::map<std::string, std::string> operator_headers(const std::vector<Table>& tables);
+// "add binary": a line for each operator's functional form, with the families that have it. What <ATen/ops/NAME.h> include.
+std::string emit_operator_families(const std::vector<Table>& tables);
 // docs/operators.md.
 std::string emit_documentation(const std::vector<Table>& tables, const Evidence& evidence);
 

@@ -30,8 +30,8 @@ bool takes_bool(const Variant& variant) { return callable_with_two(variant) && v
 
 bool takes_dimension(const Variant& variant) {
   if (!callable_with_two(variant) || variant.signature.params[1].name != "dim") return false;
-  const c10::SchemaType& type = variant.schema.arguments()[1].type();
-  return type.kind == c10::SchemaType::Kind::Int && (!type.list || type.list_size == 1);
+  const c10::ArgumentShape type = variant.schema.arguments()[1].shape();
+  return type.kind == c10::TypeKind::IntType && (!type.list || type.list_size == 1);
 }
 
 // Calls `each(overload that takes the dimension, whether as a list)` for every name that needs the forms.
@@ -45,7 +45,7 @@ void for_each_name(const Table& table, const F& each) {
     const std::vector<const Variant*> overloads = overloads_of(table, name);
     const auto dimension = std::find_if(overloads.begin(), overloads.end(), [](const Variant* v) { return takes_dimension(*v); });
     const bool confused = std::any_of(overloads.begin(), overloads.end(), [](const Variant* v) { return takes_bool(*v); });
-    if (confused && dimension != overloads.end()) each(**dimension, (*dimension)->schema.arguments()[1].type().list);
+    if (confused && dimension != overloads.end()) each(**dimension, (*dimension)->schema.arguments()[1].shape().list);
   }
 }
 

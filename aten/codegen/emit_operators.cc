@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "aten/codegen/emit.h"
@@ -441,7 +442,7 @@ std::string emit_methods(const std::vector<Table>& tables) {
   return out;
 }
 
-std::map<std::string, std::string> operator_headers(const std::vector<Table>& tables) {
+std::string emit_operator_families(const std::vector<Table>& tables) {
   std::map<std::string, std::set<std::string>> families;
   for (const Table& table : tables) {
     for (const Operator& op : table.operators) {
@@ -451,13 +452,13 @@ std::map<std::string, std::string> operator_headers(const std::vector<Table>& ta
       families[name].insert(table.family);
     }
   }
-  std::map<std::string, std::string> headers;
+  std::string out;
   for (const auto& [name, from] : families) {
-    std::string text = "#pragma once\n\n";
-    for (const std::string& family : from) text += "#include \"aten/ops/" + family + "/ops.h\"\n";
-    headers[name] = text;
+    out += name;
+    for (const std::string& family : from) out += " " + family;
+    out += "\n";
   }
-  return headers;
+  return out;
 }
 
 }  // namespace kindling::codegen

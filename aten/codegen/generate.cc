@@ -2,12 +2,10 @@
 //
 //   generate --table=aten/ops/binary/ops.textproto [--functions=F] [--documented_functions=F] [--operator_declarations=F] [--operators=F]
 //            [--registry=F] [--derivatives=F] [--forward=F] [--examples=F] [--evidence=F ...]
-//   generate --operator_headers=FOLDER --table=T1 --table=T2 ...
-//   generate [--methods=F] [--factories=F] [--documentation=F] [--facts=F] --table=T1 --table=T2 ... [--evidence=F ...]
+//   generate [--methods=F] [--factories=F] [--operator_families=F] [--documentation=F] [--facts=F] --table=T1 --table=T2 ... [--evidence=F ...]
 //
 // A table's family is the name of its folder.
 
-#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <functional>
@@ -37,13 +35,6 @@ std::string family_of(const std::string& path) {
   if (end == std::string::npos) return path;
   const size_t begin = path.rfind('/', end - 1);
   return path.substr(begin == std::string::npos ? 0 : begin + 1, end - (begin == std::string::npos ? 0 : begin + 1));
-}
-
-// NAME.h for each operator, which includes the header of its family.
-bool write_operator_headers(const std::string& folder, const std::vector<Table>& tables) {
-  const auto headers = operator_headers(tables);
-  return std::all_of(headers.begin(), headers.end(),
-                     [&](const auto& header) { return write(folder + "/" + header.first + ".h", header.second); });
 }
 
 int run(const std::vector<std::string>& arguments) {
@@ -82,12 +73,9 @@ int run(const std::vector<std::string>& arguments) {
       {"factories", emit_factories},
       {"documentation", [&](const std::vector<Table>& all) { return emit_documentation(all, evidence); }},
       {"facts", emit_facts},
+      {"operator_families", emit_operator_families},
   };
   for (const auto& [key, path] : outputs) {
-    if (key == "operator_headers") {
-      if (!write_operator_headers(path, tables)) return fail("cannot write into " + path);
-      continue;
-    }
     std::string text;
     if (const auto one = per_table.find(key); one != per_table.end()) {
       if (tables.size() != 1) return fail("--" + key + " takes one table");

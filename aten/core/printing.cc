@@ -129,6 +129,7 @@ std::string integer_text(const Tensor& tensor) {
 }  // namespace
 
 std::string to_string(const Tensor& tensor, int64_t line_size, int precision) {
+  precision = std::clamp(precision, 0, 100);
   if (!tensor.defined()) return "[ Tensor (undefined) ]";
   std::string out;
   std::string kind = str("[ ", tensor.toString(), "{");

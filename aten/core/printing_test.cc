@@ -41,6 +41,12 @@ TEST(Printing, AStreamsPrecisionIsThatOfOneNumber) {
   EXPECT_EQ(out.str(), "0.333333\n[ CPUDoubleType{} ]3.0450000762939453\n[ CPUDoubleType{} ] 0.2500\n 1.0000\n[ CPUDoubleType{2} ]");
 }
 
+TEST(Printing, AStreamMayAskForMoreDigitsThanThereAre) {
+  EXPECT_EQ(to_string(literal(0.5, kDouble), 80, 100000), "0.5\n[ CPUDoubleType{} ]");
+  EXPECT_EQ(to_string(literal(0.1, kDouble), 80, 100000).size(), 57u + 20u);
+  EXPECT_EQ(to_string(literal(2.5, kDouble), 80, -3), "2\n[ CPUDoubleType{} ]");
+}
+
 TEST(Printing, SpecialValues) {
   const double inf = HUGE_VAL, nan = std::nan("");
   EXPECT_EQ(to_string(literal({inf, -inf, nan, 1.})), "inf\n-inf\nnan\n 1\n[ CPUFloatType{4} ]");

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "c10/util/backtrace.h"
+#include "c10/util/warning.h"
 
 namespace c10 {
 namespace {
@@ -110,8 +111,9 @@ bool warn_once(unsigned char* flag) noexcept {
   return first || WarningUtils::get_warnAlways();
 }
 
-void warn_text(Warning::warning_variant_t type, const char* func, const char* file, uint32_t line, const char* letters,
-               const uint64_t* words) {
+void warn_text(bool deprecation, const char* func, const char* file, uint32_t line, const char* letters, const uint64_t* words) {
+  const Warning::warning_variant_t type =
+      deprecation ? Warning::warning_variant_t(DeprecationWarning()) : Warning::warning_variant_t(UserWarning());
   warn(Warning(type, SourceLocation{func, file, line}, concatenate(letters, words), false));
 }
 

@@ -7,11 +7,12 @@
 //   TORCH_CHECK_INDEX(i < n, "index ", i, " is out of range");
 #pragma once
 
+#include <cstddef>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "c10/macros/macros.h"
@@ -26,6 +27,8 @@ class Error : public std::runtime_error {
  public:
   Error(SourceLocation location, std::string msg);
   Error(std::string msg, std::string backtrace, const void* caller = nullptr);
+  // Without a stack.
+  Error(std::string msg, std::nullptr_t, const void* caller = nullptr) : Error(std::move(msg), std::string(), caller) {}
   Error(const char* file, uint32_t line, const char* condition, const std::string& msg, const std::string& backtrace,
         const void* caller = nullptr);
 
@@ -150,92 +153,21 @@ template <typename... Parts>
 }
 }  // namespace detail
 
-// What TORCH_WARN hands to the handler: what kind of warning, where it was given, and its text.
-class Warning {
- public:
-  // Something that is likely not meant.
-  class UserWarning {};
-  // Something that works and is going away; the text names what to write instead.
-  class DeprecationWarning {};
-  using warning_variant_t = std::variant<UserWarning, DeprecationWarning>;
-
-  Warning(warning_variant_t type, const SourceLocation& source_location, std::string msg, bool verbatim)
-      : type_(type), source_location_(source_location), msg_(std::move(msg)), verbatim_(verbatim) {}
-
-  warning_variant_t type() const { return type_; }
-  const SourceLocation& source_location() const { return source_location_; }
-  const std::string& msg() const { return msg_; }
-  // The text is meant to be shown without the place.
-  bool verbatim() const { return verbatim_; }
-
- private:
-  warning_variant_t type_;
-  SourceLocation source_location_;
-  std::string msg_;
-  bool verbatim_;
-};
-using UserWarning = Warning::UserWarning;
-using DeprecationWarning = Warning::DeprecationWarning;
-
-// Hands the warning to the calling thread's handler.
-void warn(const Warning& warning);
-
-// Receives the warnings of the threads that it is set for.
-class WarningHandler {
- public:
-  virtual ~WarningHandler() = default;
-  // Default: writes "[W file:line] Warning: text (function ...)" to the standard error stream.
-  virtual void process(const Warning& warning);
-};
-
-namespace WarningUtils {
-// The handler of the calling thread; not owned. Null puts the default back.
-void set_warning_handler(WarningHandler* handler) noexcept;
-WarningHandler* get_warning_handler() noexcept;
-
-// Sets the calling thread's handler for a scope.
-//
-//   struct Collect : c10::WarningHandler {
-//     void process(const c10::Warning& warning) override { texts.push_back(warning.msg()); }
-//     std::vector<std::string> texts;
-//   } collect;
-//   c10::WarningUtils::WarningHandlerGuard guard(&collect);
-class WarningHandlerGuard {
- public:
-  explicit WarningHandlerGuard(WarningHandler* handler);
-  ~WarningHandlerGuard();
-  C10_DISABLE_COPY_AND_ASSIGN(WarningHandlerGuard);
-
- private:
-  WarningHandler* previous_;
-};
-
-// When set, TORCH_WARN_ONCE warns every time.
-void set_warnAlways(bool setting) noexcept;
-bool get_warnAlways() noexcept;
-
-// Sets it for a scope.
-struct WarnAlways {
- public:
-  explicit WarnAlways(bool setting = true);
-  ~WarnAlways();
-  C10_DISABLE_COPY_AND_ASSIGN(WarnAlways);
-
- private:
-  bool previous_;
-};
-}  // namespace WarningUtils
+// The kinds of warnings: something that is likely not meant, and something that works and is going away. The warnings themselves
+// and who receives them: c10/util/warning.h.
+class UserWarning {};
+class DeprecationWarning {};
 
 namespace detail {
 // True the first time it is called for a flag (and always under set_warnAlways).
 bool warn_once(unsigned char* flag) noexcept;
 
 // Warns with the text of the parts, stored as concatenate() reads them.
-C10_COLD void warn_text(Warning::warning_variant_t type, const char* func, const char* file, uint32_t line, const char* letters,
+C10_COLD void warn_text(bool deprecation, const char* func, const char* file, uint32_t line, const char* letters,
                         const uint64_t* words);
 template <typename Kind, typename... Parts>
 C10_ALWAYS_INLINE void warn_with(const char* func, const char* file, uint32_t line, const Parts&... parts) {
-  warn_text(Kind(), func, file, line, kPartLetters<Parts...>, StoredParts<Parts...>(parts...).words);
+  warn_text(std::is_same_v<Kind, DeprecationWarning>, func, file, line, kPartLetters<Parts...>, StoredParts<Parts...>(parts...).words);
 }
 }  // namespace detail
 

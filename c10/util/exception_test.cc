@@ -1,5 +1,6 @@
 #include "c10/util/exception.h"
 #include "c10/testing/message_of.h"
+#include "c10/util/warning.h"
 
 #include <gtest/gtest.h>
 
@@ -80,6 +81,10 @@ TEST(Exception, InternalAssertNamesConditionAndPlace) {
   const std::string m = message_of<Error>([] { TORCH_INTERNAL_ASSERT(2 < 1, "detail ", 7); });
   EXPECT_EQ(m.rfind("2 < 1 INTERNAL ASSERT FAILED at \"", 0), 0u) << m;
   EXPECT_NE(m.find("detail 7"), std::string::npos);
+}
+
+TEST(Exception, WithoutAStack) {
+  EXPECT_STREQ(Error("text", nullptr).what(), "text");
 }
 
 struct Collecting : WarningHandler {

@@ -14,6 +14,7 @@
 #include "c10/core/cpu_generator.h"
 #include "c10/core/grad_mode.h"
 #include "c10/testing/message_of.h"
+#include "c10/util/warning.h"
 #include "nn/functional/loss.h"
 #include "nn/functional/normalization.h"
 #include "nn/module/sequential.h"

@@ -10,6 +10,7 @@
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/view/ops.h"
 #include "c10/testing/message_of.h"
+#include "c10/util/warning.h"
 #include "nn/module/cloneable.h"
 #include "nn/module/module_list.h"
 

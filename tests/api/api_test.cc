@@ -30,6 +30,10 @@ static_assert(kNewer);
 static_assert(TORCH_ABI_VERSION == 0x020f000000000000ULL);
 static_assert(std::string_view(TORCH_VERSION) == "2.15.0");
 
+#pragma GCC diagnostic push
+#ifdef __clang__
+#pragma clang diagnostic ignored "-Wbraced-scalar-init"  // {1} is how many programs write one dimension
+#endif
 TEST(IntDimension, VarAndStd) {
   const Tensor x = rows();
   const Tensor variances = torch::tensor({7. / 3, 12.}, torch::kDouble);
@@ -59,6 +63,7 @@ TEST(IntDimension, VarAndStd) {
   EXPECT_EQ(x.std(1, /*correction=*/std::optional<at::Scalar>(0), true).sizes(), at::IntArrayRef({2, 1}));
   EXPECT_THROW(x.var(2), c10::IndexError);
 }
+#pragma GCC diagnostic pop
 
 TEST(IntDimension, Sorting) {
   const Tensor x = torch::tensor({{3, 1, 2}, {5, 6, 4}});
@@ -175,6 +180,27 @@ TEST(Indexing, SlicesMayBeAppliedAllTheSame) {
   set_item(y, {Slice(), 0}, torch::ones({2}), /*disable_slice_optimization=*/true);
   set_item(y, {Slice(), 1}, 2, true);
   EXPECT_TRUE(torch::equal(y, torch::tensor({{1., 2., 0.}, {1., 2., 0.}})));
+}
+
+TEST(Out, FormsOfFunctionsThatHadNone) {
+  const Tensor x = torch::tensor({{1., 2.}, {3., 4.}});
+  Tensor out = torch::empty({0});
+  EXPECT_TRUE(at::flip_out(out, x, {0}).is_same(out));
+  EXPECT_TRUE(torch::equal(out, x.flip({0})));
+  EXPECT_TRUE(torch::equal(at::roll_outf(x, 1, 0, out), x.roll(1, 0)));
+  EXPECT_TRUE(torch::equal(at::add_out(out, x, 2), x + 2));
+  EXPECT_TRUE(torch::equal(at::mul_out(out, x, 2.5), x * 2.5));
+  EXPECT_TRUE(torch::equal(at::masked_fill_out(out, x, x > 2, 0), x.masked_fill(x > 2, 0)));
+  EXPECT_TRUE(torch::equal(at::index_put_out(out, x, {torch::tensor({0})}, torch::zeros({2})), torch::tensor({{0., 0.}, {3., 4.}})));
+  EXPECT_TRUE(torch::equal(at::zeros_like_out(out, x), torch::zeros({2, 2})));
+  Tensor padded = torch::empty({0}), total = torch::empty({}), median = torch::empty({});
+  EXPECT_TRUE(torch::equal(at::constant_pad_nd_out(padded, x, {1, 0}), at::constant_pad_nd(x, {1, 0})));
+  EXPECT_EQ(at::sum_out(total, x).item<double>(), 10);
+  EXPECT_EQ(at::median_out(median, x).item<double>(), 2);
+  Tensor whole = torch::empty({0}, torch::kLong);
+  EXPECT_TRUE(torch::equal(at::tril_indices_out(whole, 2, 2), torch::tril_indices(2, 2)));
+  EXPECT_THROW(at::flip_out(whole, x, {0}), c10::Error) << "a float does not fit an integer";
+  EXPECT_THROW(at::flip_out(out, x, {5}), c10::IndexError);
 }
 
 TEST(Streams, VectorsOfTensors) {

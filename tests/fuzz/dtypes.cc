@@ -9,6 +9,7 @@
 
 #include "aten/ops/copy/ops.h"
 #include "c10/dispatch/registry.h"
+#include "c10/util/warning.h"
 #include "tests/fuzz/call_generator.h"
 #include "tests/fuzz/runner.h"
 
