@@ -139,8 +139,8 @@ char* obtain_span(Refusal* why) {
   Lock lock(g_arena.mutex);
   if (g_arena.begin == g_arena.end) {
     size_t size = kArenaSize;
-    void* pages = obtain_pages(size, why);
-    if (pages == nullptr) pages = obtain_pages(size = kSpanSize, why);
+    void* pages = obtain(size, &map_pages, why);
+    if (pages == nullptr) pages = obtain(size = kSpanSize, &map_pages, why);
     if (pages == nullptr) return nullptr;
     g_arena.begin = static_cast<char*>(pages);
     g_arena.end = g_arena.begin + size;
