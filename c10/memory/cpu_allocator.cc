@@ -125,6 +125,13 @@ void large_free(void* block, size_t size) noexcept {
   if (add(g_counters.large_cached, bytes) > bound) trim_large_cache(bound);
 }
 
+void lock_large() {
+  for (LargeList& list : g_large) pthread_mutex_lock(&list.mutex);
+}
+void unlock_large() {
+  for (LargeList& list : g_large) pthread_mutex_unlock(&list.mutex);
+}
+
 int64_t trim_large_cache(int64_t keep) {
   int64_t released = 0;
   while (true) {

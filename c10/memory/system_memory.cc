@@ -163,6 +163,9 @@ void set_system_root(const char* root) {
   measure_room();
 }
 
+void lock_limits() { pthread_mutex_lock(&g_limits_mutex); }
+void unlock_limits() { pthread_mutex_unlock(&g_limits_mutex); }
+
 int64_t give_back(int64_t keep) {
   const int64_t released = trim_large_cache(keep);
 #if !C10_SANITIZED_ALLOCATION

@@ -89,6 +89,12 @@ int64_t trim_large_cache(int64_t keep);
 /// The same, and has malloc return to the system what it got from that.
 int64_t give_back(int64_t keep);
 
+/// Takes and returns all locks of the folder, around fork().
+void lock_large();
+void unlock_large();
+void lock_limits();
+void unlock_limits();
+
 /// Publishes the calling thread's statistics and, if `give_back`, hands its lists to the central pool.
 void publish_thread(bool give_back);
 
