@@ -26,7 +26,7 @@ class OptimizerParamState {
   /// A copy; tensors are shared.
   virtual std::unique_ptr<OptimizerParamState> clone() const = 0;
   /// Shows every field to `visitor`, in a fixed order.
-  virtual void visit(FieldVisitor& visitor) {}
+  virtual void visit(FieldVisitor& /*visitor*/) {}
 };
 
 template <class Derived>
@@ -45,7 +45,7 @@ class OptimizerOptions {
   /// The learning rate, which schedules read and change. Throw NotImplementedError unless overridden.
   virtual double get_lr() const;
   virtual void set_lr(double lr);
-  virtual void visit(FieldVisitor& visitor) {}
+  virtual void visit(FieldVisitor& /*visitor*/) {}
   /// Throws ValueError for settings out of range. Called when a group is added.
   virtual void check() const {}
 };
