@@ -1,6 +1,7 @@
 #include "c10/dispatch/ivalue.h"
 
 #include <array>
+#include <new>
 
 #include "c10/core/tensor_impl.h"
 
@@ -10,7 +11,37 @@ namespace {
 constexpr std::array<std::string_view, 16> kTagNames{"None",   "Tensor",  "Int",        "Double",   "Bool", "Device",  "Stream",    "ComplexDouble",
                                                      "String", "IntList", "DoubleList", "BoolList", "List", "Storage", "Generator", "Object"};
 
+// Where lists wait that were in a list which this thread is freeing; null where it frees none.
+thread_local constinit std::vector<IValue>* dying_lists = nullptr;
+
+void put_aside(std::vector<IValue>& from, std::vector<IValue>& to) noexcept {
+  for (IValue& element : from) {
+    if (element.tag() != IValue::Tag::List) continue;
+    try {
+      to.push_back(std::move(element));
+    } catch (const std::bad_alloc&) {
+      return;  // the rest is freed where it is
+    }
+  }
+}
+
 }  // namespace
+
+detail::IValueHolder<std::vector<IValue>>::IValueHolder(std::vector<IValue>&& v) : value(std::move(v)) {}
+detail::IValueHolder<std::vector<IValue>>::~IValueHolder() {
+  if (dying_lists != nullptr) {
+    put_aside(value, *dying_lists);
+    return;
+  }
+  std::vector<IValue> waiting;
+  put_aside(value, waiting);
+  dying_lists = &waiting;
+  while (!waiting.empty()) {
+    const IValue next = std::move(waiting.back());
+    waiting.pop_back();
+  }
+  dying_lists = nullptr;
+}
 
 IValue::IValue(const Scalar& value) {
   switch (value.type()) {

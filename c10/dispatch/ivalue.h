@@ -34,6 +34,14 @@ struct IValueHolder final : intrusive_ptr_target {
   T value;
 };
 
+// A list frees the lists within it one after the other, not one inside the other: they may be nested deeply.
+template <>
+struct IValueHolder<std::vector<IValue>> final : intrusive_ptr_target {
+  explicit IValueHolder(std::vector<IValue>&& v);
+  ~IValueHolder() override;
+  std::vector<IValue> value;
+};
+
 }  // namespace detail
 
 // A value of any type that operators take or give: what a boxed call's stack, a loaded program or a saved context holds.
