@@ -49,7 +49,9 @@ void read_values(const InputArchive& archive, int64_t* step, std::vector<std::pa
   archive.read("step", *step);
   InputArchive nested;
   if (!archive.try_read("values", nested)) return;
-  for (auto& [name, kind] : nested.value_names()) {
+  auto names = nested.value_names();
+  values->reserve(values->size() + names.size());
+  for (auto& [name, kind] : names) {
     if (kind == 'a') continue;
     std::string text;
     nested.read(name, text);

@@ -56,6 +56,7 @@ bool parse(std::string_view text, double* out) {
 template <typename X>
 bool parse_list(std::string_view text, std::vector<X>* out) {
   out->clear();
+  if (!text.empty()) out->reserve(static_cast<size_t>(std::count(text.begin(), text.end(), ',')) + 1);
   while (!text.empty()) {
     const size_t comma = std::min(text.find(','), text.size());
     X value;
@@ -72,6 +73,7 @@ bool parse_list(std::string_view text, std::vector<X>* out) {
 
 class StringSink : public safetensors::Sink {
  public:
+  void expect(uint64_t bytes) override { text.reserve(static_cast<size_t>(bytes)); }
   void write(const void* data, size_t bytes) override { text.append(static_cast<const char*>(data), bytes); }
   std::string text;
 };
@@ -101,7 +103,7 @@ void OutputArchive::write(const std::string& key, const at::Tensor& value, bool)
 }
 
 void OutputArchive::write_text(const std::string& key, std::string text) {
-  values_.emplace_back(key, std::move(text));
+  values_.emplace_back(c10::str(kValuePrefix, key), std::move(text));
 }
 
 void OutputArchive::write(const std::string& key, int64_t value) { write_text(key, "i:" + std::to_string(value)); }
@@ -120,29 +122,35 @@ void OutputArchive::write(const std::string& key, const std::vector<double>& val
 void OutputArchive::write(const std::string& key, OutputArchive& nested) {
   if (nested.tensors_.empty() && nested.values_.empty()) write_text(key, "a:");
   for (const auto& [name, tensor] : nested.tensors_) tensors_.emplace_back(key + "." + name, tensor);
-  for (const auto& [name, text] : nested.values_) values_.emplace_back(key + "." + name, text);
+  for (const auto& [name, text] : nested.values_) {
+    values_.emplace_back(c10::str(kValuePrefix, key, ".", std::string_view(name).substr(kValuePrefix.size())), text);
+  }
 }
 
-safetensors::Metadata OutputArchive::metadata() const {
-  safetensors::Metadata out = {{"format", "pt"}};
-  for (const auto& [key, text] : values_) out.emplace_back(c10::str(kValuePrefix, key), text);
-  return out;
+safetensors::MetadataView OutputArchive::metadata() const {
+  safetensors::MetadataView views;
+  views.reserve(values_.size() + 1);
+  views.emplace_back("format", "pt");
+  views.insert(views.end(), values_.begin(), values_.end());
+  return views;
 }
 
-void OutputArchive::save_to(const std::string& path) const { safetensors::save_file(tensors_, path, metadata()); }
+void OutputArchive::save_to(const std::string& path) const {
+  safetensors::save_views(tensors_, metadata(), path);
+}
 
 void OutputArchive::save_to(const std::function<size_t(const void*, size_t)>& writer) const {
   FunctionSink sink(writer);
-  safetensors::save_to(tensors_, metadata(), sink);
+  safetensors::save_views(tensors_, metadata(), sink);
 }
 
 void OutputArchive::save_with_checksum(const std::string& path) const {
-  safetensors::save_file(tensors_, path, metadata(), /*checksum=*/true);
+  safetensors::save_views(tensors_, metadata(), path, /*checksum=*/true);
 }
 
 std::string OutputArchive::to_bytes() const {
   StringSink sink;
-  safetensors::save_to(tensors_, metadata(), sink);
+  safetensors::save_views(tensors_, metadata(), sink);
   return std::move(sink.text);
 }
 
@@ -288,7 +296,7 @@ bool InputArchive::try_read(const std::string& key, InputArchive& nested) const 
   const std::string value_below = c10::str(kValuePrefix, below), marker = c10::str(kValuePrefix, prefix_, key);
   const safetensors::Header& header = file().header();
   bool found = false;
-  for (size_t i = 0; i < header.size() && !found; ++i) found = header.tensor(i).name.substr(0, below.size()) == below;
+  for (size_t i = 0; i < header.size() && !found; ++i) found = header.name(i).substr(0, below.size()) == below;
   for (size_t i = 0; i < header.metadata_size() && !found; ++i) {
     const auto [name, text] = header.metadata(i);
     found = name.substr(0, value_below.size()) == value_below || (name == marker && text == "a:");
@@ -303,25 +311,28 @@ bool InputArchive::try_read(const std::string& key, InputArchive& nested) const 
 }
 
 std::vector<std::string> InputArchive::keys() const {
-  std::vector<std::string> out;
+  const safetensors::Header& header = file().header();
+  std::vector<std::string_view> out;
+  out.reserve(header.size() + header.metadata_size());
   const auto add = [&](std::string_view name, std::string_view prefix) {
     if (name.substr(0, prefix.size()) != prefix) return;
     name.remove_prefix(prefix.size());
-    out.emplace_back(name.substr(0, name.find('.')));
+    out.push_back(name.substr(0, name.find('.')));
   };
-  const safetensors::Header& header = file().header();
-  for (size_t i = 0; i < header.size(); ++i) add(header.tensor(i).name, prefix_);
-  for (size_t i = 0; i < header.metadata_size(); ++i) add(header.metadata(i).first, c10::str(kValuePrefix, prefix_));
+  for (size_t i = 0; i < header.size(); ++i) add(header.name(i), prefix_);
+  const std::string value_prefix = c10::str(kValuePrefix, prefix_);
+  for (size_t i = 0; i < header.metadata_size(); ++i) add(header.metadata(i).first, value_prefix);
   std::sort(out.begin(), out.end());
   out.erase(std::unique(out.begin(), out.end()), out.end());
-  return out;
+  return std::vector<std::string>(out.begin(), out.end());
 }
 
 std::vector<std::string> InputArchive::tensor_names() const {
   std::vector<std::string> out;
   const safetensors::Header& header = file().header();
+  out.reserve(header.size());
   for (size_t i = 0; i < header.size(); ++i) {
-    const std::string_view name = header.tensor(i).name;
+    const std::string_view name = header.name(i);
     if (name.substr(0, prefix_.size()) == prefix_) out.emplace_back(name.substr(prefix_.size()));
   }
   return out;
@@ -331,6 +342,7 @@ std::vector<std::pair<std::string, char>> InputArchive::value_names() const {
   std::vector<std::pair<std::string, char>> out;
   const safetensors::Header& header = file().header();
   const std::string prefix = c10::str(kValuePrefix, prefix_);
+  out.reserve(header.metadata_size());
   for (size_t i = 0; i < header.metadata_size(); ++i) {
     const auto [name, text] = header.metadata(i);
     if (name.substr(0, prefix.size()) != prefix) continue;

@@ -58,10 +58,10 @@ class OutputArchive {
 
  private:
   void write_text(const std::string& key, std::string text);
-  safetensors::Metadata metadata() const;
+  safetensors::MetadataView metadata() const;
 
   safetensors::NamedTensors tensors_;
-  safetensors::Metadata values_;
+  safetensors::Metadata values_;  // as they stand in the file
 };
 
 class InputArchive {

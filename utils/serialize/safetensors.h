@@ -78,8 +78,13 @@ void save_file(const NamedTensors& tensors, const std::string& path, const Metad
 class Sink {
  public:
   virtual ~Sink() = default;
+  // Called once, before the first write, with the number of bytes that will come.
+  virtual void expect(uint64_t /*bytes*/) {}
   virtual void write(const void* data, size_t bytes) = 0;
 };
 void save_to(const NamedTensors& tensors, const Metadata& metadata, Sink& sink, bool checksum = false);
+// The same for metadata that somebody else holds.
+void save_views(const NamedTensors& tensors, const MetadataView& metadata, Sink& sink, bool checksum = false);
+void save_views(const NamedTensors& tensors, const MetadataView& metadata, const std::string& path, bool checksum = false);
 
 }  // namespace torch::safetensors
