@@ -25,7 +25,7 @@ void AdagradOptions::check() const {
 
 void AdagradParamState::visit(FieldVisitor& visitor) {
   visitor.tensor("sum", sum_);
-  visitor.integer("step", step_);
+  visitor.count("step", step_);
 }
 
 at::Tensor Adagrad::step(LossClosure closure) {
@@ -46,7 +46,7 @@ at::Tensor Adagrad::step(LossClosure closure) {
       step.weight_decay = options.weight_decay();
       steps.push_back(step);
     }
-    for (AdagradParamState* state : states) state->step(state->step() + 1);
+    for (AdagradParamState* state : states) state->step(next_count(state->step()));
     parameters.run(
         [](const void* context, size_t i, const FusedOperands& o) {
           at::cpu::adagrad_step(o.dtype, o.data[0], o.data[1], o.data[2], o.numel,

@@ -17,7 +17,7 @@ void AdamUpdate::add(at::Tensor& param, int64_t* step, at::Tensor* exp_avg, at::
   parameters_.add(param, {exp_avg, exp_avg_sq, max_exp_avg_sq});
   counters_.push_back(step);
   at::cpu::AdamStep adam = common_;
-  const double t = static_cast<double>(*step + 1);
+  const double t = static_cast<double>(next_count(*step));
   adam.bias_correction1 = 1 - std::pow(adam.beta1, t);
   adam.bias_correction2 = 1 - std::pow(adam.beta2, t);
   steps_.push_back(adam);
@@ -25,7 +25,7 @@ void AdamUpdate::add(at::Tensor& param, int64_t* step, at::Tensor* exp_avg, at::
 
 void AdamUpdate::run() {
   // Counted only now, when nothing can throw any more for a bad gradient.
-  for (int64_t* step : counters_) ++*step;
+  for (int64_t* step : counters_) *step = next_count(*step);
   parameters_.run(
       [](const void* context, size_t i, const FusedOperands& o) {
         at::cpu::adam_step(o.dtype, o.data[0], o.data[1], o.data[2], o.data[3], o.data[4], o.numel,

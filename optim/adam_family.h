@@ -33,7 +33,7 @@ void check_adam_options(const Options& options) {
 
 template <class State>
 void visit_adam_state(State& state, FieldVisitor& visitor) {
-  visitor.integer("step", state.step());
+  visitor.count("step", state.step());
   visitor.tensor("exp_avg", state.exp_avg());
   visitor.tensor("exp_avg_sq", state.exp_avg_sq());
   visitor.tensor("max_exp_avg_sq", state.max_exp_avg_sq());

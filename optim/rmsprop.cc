@@ -25,7 +25,7 @@ void RMSpropOptions::check() const {
 }
 
 void RMSpropParamState::visit(FieldVisitor& visitor) {
-  visitor.integer("step", step_);
+  visitor.count("step", step_);
   visitor.tensor("square_avg", square_avg_);
   visitor.tensor("momentum_buffer", momentum_buffer_);
   visitor.tensor("grad_avg", grad_avg_);
@@ -49,7 +49,7 @@ at::Tensor RMSprop::step(LossClosure closure) {
                          options.momentum() > 0 ? &state.momentum_buffer() : nullptr});
       states.push_back(&state);
     }
-    for (RMSpropParamState* state : states) state->step(state->step() + 1);
+    for (RMSpropParamState* state : states) state->step(next_count(state->step()));
     parameters.run(
         [](const void* context, size_t, const FusedOperands& o) {
           at::cpu::rmsprop_step(o.dtype, o.data[0], o.data[1], o.data[2], o.data[3], o.data[4], o.numel,
