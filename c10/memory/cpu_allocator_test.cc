@@ -304,7 +304,7 @@ TEST(Threads, AForkedChildFindsTheListsWhole) {
       for (auto [p, bytes] : held) cpu_free(p, bytes);
     });
   }
-  for (int round = 0; round < 25; ++round) {
+  for (int round = 0; round < 12; ++round) {
     const pid_t child = fork();
     if (child == 0) {
       alarm(20);

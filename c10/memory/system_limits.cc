@@ -5,38 +5,54 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <string_view>
-#include <utility>
 
 namespace c10::memory_internal {
 namespace {
 
 constexpr int64_t kNone = INT64_MAX;
 
-int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+void lower(int64_t& x, int64_t y) { x = y < x ? y : x; }
 
-// The whole file, or nothing.
-std::string read_file(const std::string& path) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return "";
-  std::string text;
-  char buffer[4096];
-  while (true) {
-    const ssize_t n = read(file, buffer, sizeof(buffer));
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) break;
-    text.append(buffer, static_cast<size_t>(n));
+// The whole file below a folder; empty where it cannot be read.
+class File {
+ public:
+  File(LimitPath folder, std::string_view name) {
+    folder.add(name.data(), name.size());
+    const int file = open(folder.text, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return;
+    for (size_t room = 0;;) {
+      if (size_ == room) {
+        void* const larger = std::realloc(text_, room += 4096);
+        if (larger == nullptr) break;
+        text_ = static_cast<char*>(larger);
+      }
+      const ssize_t n = ::read(file, text_ + size_, room - size_);
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) break;
+      size_ += static_cast<size_t>(n);
+    }
+    close(file);
   }
-  close(file);
-  return text;
-}
+  ~File() { std::free(text_); }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  std::string_view text() const { return {text_, size_}; }
+
+ private:
+  char* text_ = nullptr;
+  size_t size_ = 0;
+};
 
 // The part before `separator`; `text` keeps what follows.
 std::string_view take(std::string_view& text, char separator) {
-  const size_t end = text.find(separator);
-  const std::string_view part = text.substr(0, end);
-  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  const char* const end = text.empty() ? nullptr : static_cast<const char*>(std::memchr(text.data(), separator, text.size()));
+  const size_t n = end == nullptr ? text.size() : static_cast<size_t>(end - text.data());
+  const std::string_view part(text.data(), n);
+  text.remove_prefix(end == nullptr ? n : n + 1);
   return part;
 }
 
@@ -49,16 +65,13 @@ int64_t number_in(std::string_view text) {
   return digits == 0 ? kNone : value;
 }
 
-int64_t read_number(const std::string& path) { return number_in(read_file(path)); }
+int64_t read_number(const LimitPath& folder, std::string_view name) { return number_in(File(folder, name).text()); }
 
-// The number behind `name` in lines of "name number" or "name: number"; kNone where there is no such line.
+// The number in the line "NAME number"; kNone where there is no such line.
 int64_t field(std::string_view text, std::string_view name) {
   while (!text.empty()) {
     std::string_view line = take(text, '\n');
-    if (line.substr(0, name.size()) != name) continue;
-    line.remove_prefix(name.size());
-    if (!line.empty() && line[0] == ':') line.remove_prefix(1);
-    if (line.empty() || line[0] != ' ') continue;
+    if (take(line, ' ') != name) continue;
     while (!line.empty() && line[0] == ' ') line.remove_prefix(1);
     return number_in(line);
   }
@@ -72,48 +85,26 @@ bool has_word(std::string_view list, std::string_view word) {
 }
 
 // mountinfo writes spaces, tabs, newlines and backslashes as three octal digits.
-std::string unescape(std::string_view text) {
-  std::string out;
+void add_unescaped(LimitPath& path, std::string_view text) {
   for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\\' && i + 3 < text.size()) {
-      out += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 + (text[i + 3] - '0'));
+    char c = text[i];
+    if (c == '\\' && i + 3 < text.size()) {
+      c = static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 + (text[i + 3] - '0'));
       i += 3;
-    } else {
-      out += text[i];
     }
+    path.add(&c, 1);
   }
-  return out;
 }
 
 // What of a group's path lies below a mount that shows `mounted` and what is under it. A path outside it is that of another
 // namespace: all there is to see then is the mount itself.
-std::string path_below(std::string_view path, std::string_view mounted) {
-  if (mounted == "/") mounted = "";
-  const bool inside = path.substr(0, mounted.size()) == mounted && (path.size() == mounted.size() || path[mounted.size()] == '/');
-  if (!inside || path.find("/..") != std::string_view::npos) return "";
-  std::string below(path.substr(mounted.size()));
-  while (!below.empty() && below.back() == '/') below.pop_back();
-  return below;
-}
-
-int64_t limit_of(const std::string& folder, bool second_version) {
-  if (second_version) return least(read_number(folder + "/memory.max"), read_number(folder + "/memory.high"));
-  return read_number(folder + "/memory.limit_in_bytes");
-}
-
-int64_t room_of(const std::string& folder, bool second_version, int64_t limit) {
-  const int64_t usage = read_number(folder + (second_version ? "/memory.current" : "/memory.usage_in_bytes"));
-  if (usage == kNone) return kNone;
-  int64_t room = limit - usage;
-  // The kernel drops cached pages of files before it refuses memory. Its statistics are dear, so they are read when it matters.
-  if (room < limit / 4) {
-    const std::string statistics = read_file(folder + "/memory.stat");
-    for (const char* name : {"active_file", "inactive_file"}) {
-      const int64_t pages = field(statistics, (second_version ? "" : "total_") + std::string(name));
-      if (pages != kNone && pages <= usage) room += pages;
-    }
-  }
-  return room;
+std::string_view path_below(std::string_view path, const LimitPath& mounted) {
+  const size_t n = mounted.size == 1 ? 0 : mounted.size;  // "/"
+  const bool inside = path.size() >= n && std::memcmp(path.data(), mounted.text, n) == 0 && (path.size() == n || path[n] == '/');
+  if (!inside || memmem(path.data(), path.size(), "/..", 3) != nullptr) return {};
+  path.remove_prefix(n);
+  while (!path.empty() && path.back() == '/') path.remove_suffix(1);
+  return path;
 }
 
 int64_t resource_limit(int resource) {
@@ -124,77 +115,91 @@ int64_t resource_limit(int resource) {
 
 int64_t kibibytes(int64_t n) { return n > kNone / 1024 ? kNone : n * 1024; }
 
+void read_group(const LimitPath& folder, bool second_version, SystemLimits::Reading& out) {
+  int64_t limit = read_number(folder, second_version ? "/memory.max" : "/memory.limit_in_bytes");
+  if (second_version) lower(limit, read_number(folder, "/memory.high"));
+  lower(out.limit, limit);
+  const int64_t usage = read_number(folder, second_version ? "/memory.current" : "/memory.usage_in_bytes");
+  const File statistics(folder, "/memory.stat");
+  // Version 1 tells of ancestors that a container cannot see, too.
+  if (!second_version) lower(out.limit, field(statistics.text(), "hierarchical_memory_limit"));
+  if (limit == kNone || usage == kNone) return;
+  int64_t room = limit - usage;
+  // The kernel drops cached pages of files before it refuses memory.
+  for (const std::string_view name : {"total_active_file", "total_inactive_file"}) {
+    const int64_t pages = field(statistics.text(), name.substr(second_version ? 6 : 0));
+    if (pages <= usage) room += pages;
+  }
+  lower(out.room, room);
+}
+
 }  // namespace
 
-SystemLimits::SystemLimits(std::string root) : root_(std::move(root)) { find_groups(); }
+void LimitPath::add(const char* part, size_t n) {
+  if (n >= sizeof(text) - size) {
+    cut(0);
+    return;
+  }
+  std::memcpy(text + size, part, n);
+  cut(size + n);
+}
 
-void SystemLimits::find_groups() {
+SystemLimits::SystemLimits(const char* root) {
+  root_.add(root, std::strlen(root));
   // Lines of "hierarchy:controllers:path"; version 2 has no controllers.
-  const std::string groups = read_file(root_ + "/proc/self/cgroup");
-  const std::string mounts = read_file(root_ + "/proc/self/mountinfo");
-  std::string_view rest_of_groups = groups;
-  while (!rest_of_groups.empty()) {
+  const File groups(root_, "/proc/self/cgroup"), mounts(root_, "/proc/self/mountinfo");
+  for (std::string_view rest_of_groups = groups.text(); !rest_of_groups.empty();) {
     std::string_view path = take(rest_of_groups, '\n');
-    const std::string_view hierarchy = take(path, ':');
-    const std::string_view controllers = take(path, ':');
+    const std::string_view hierarchy = take(path, ':'), controllers = take(path, ':');
     const bool second_version = hierarchy == "0" && controllers.empty();
     if (!second_version && !has_word(controllers, "memory")) continue;
     // "id parent device root mount-point options [more...] - type source options"
-    std::string_view rest_of_mounts = mounts;
-    while (!rest_of_mounts.empty()) {
+    for (std::string_view rest_of_mounts = mounts.text(); !rest_of_mounts.empty() && count_ < kMaxGroups;) {
       std::string_view line = take(rest_of_mounts, '\n');
       for (int i = 0; i < 3; ++i) take(line, ' ');
-      const std::string mounted = unescape(take(line, ' '));
-      const std::string mount_point = unescape(take(line, ' '));
-      const size_t dash = line.find(" - ");
-      if (dash == std::string_view::npos) continue;
-      line.remove_prefix(dash + 3);
+      LimitPath mounted;
+      add_unescaped(mounted, take(line, ' '));
+      Group& group = groups_[count_];
+      group.folder = root_;
+      add_unescaped(group.folder, take(line, ' '));
+      while (!line.empty() && take(line, ' ') != "-") {
+      }
       const std::string_view type = take(line, ' ');
       take(line, ' ');
-      const bool ours = second_version ? type == "cgroup2" : type == "cgroup" && has_word(line, "memory");
-      if (ours) add_folders(root_ + mount_point, path_below(path, mounted), second_version);
+      if (!(second_version ? type == "cgroup2" : type == "cgroup" && has_word(line, "memory"))) continue;
+      group.mount_point = group.folder.size;
+      group.second_version = second_version;
+      const std::string_view below = path_below(path, mounted);
+      group.folder.add(below.data(), below.size());
+      ++count_;
     }
   }
 }
 
-void SystemLimits::add_folders(const std::string& mount_point, const std::string& below, bool second_version) {
-  std::string path = below;
-  while (true) {
-    groups_.push_back({mount_point + path, second_version});
-    const size_t slash = path.rfind('/');
-    if (slash == std::string::npos) break;
-    path.resize(slash);
+SystemLimits::Reading SystemLimits::read() const {
+  const File machine(root_, "/proc/meminfo");
+  Reading out{kibibytes(field(machine.text(), "MemTotal:")), kibibytes(field(machine.text(), "MemAvailable:"))};
+  for (int i = 0; i < count_; ++i) {
+    LimitPath folder = groups_[i].folder;
+    while (true) {
+      read_group(folder, groups_[i].second_version, out);
+      if (folder.size <= groups_[i].mount_point) break;
+      while (folder.text[--folder.size] != '/') {
+      }
+      folder.cut(folder.size);
+    }
   }
-}
-
-int64_t SystemLimits::limit() const {
-  int64_t tightest = kibibytes(field(read_file(root_ + "/proc/meminfo"), "MemTotal"));
-  for (const Group& group : groups_) {
-    tightest = least(tightest, limit_of(group.folder, group.second_version));
-    // Version 1 tells of ancestors that a container cannot see, too.
-    if (!group.second_version) tightest = least(tightest, field(read_file(group.folder + "/memory.stat"), "hierarchical_memory_limit"));
-  }
-  return least(tightest, least(resource_limit(RLIMIT_AS), resource_limit(RLIMIT_DATA)));
-}
-
-int64_t SystemLimits::room() const {
-  int64_t tightest = kibibytes(field(read_file(root_ + "/proc/meminfo"), "MemAvailable"));
-  for (const Group& group : groups_) {
-    const int64_t limit = limit_of(group.folder, group.second_version);
-    if (limit != kNone) tightest = least(tightest, room_of(group.folder, group.second_version, limit));
-  }
-  const int64_t address_space = resource_limit(RLIMIT_AS), data = resource_limit(RLIMIT_DATA);
-  if (address_space == kNone && data == kNone) return tightest;
   // Pages: the whole address space, then resident, shared, text, library, data.
-  const std::string sizes = read_file(root_ + "/proc/self/statm");
-  std::string_view words = sizes;
+  const int64_t limits[6] = {resource_limit(RLIMIT_AS), kNone, kNone, kNone, kNone, resource_limit(RLIMIT_DATA)};
+  const File sizes(root_, "/proc/self/statm");
+  std::string_view words = sizes.text();
   const int64_t page = sysconf(_SC_PAGESIZE);
-  for (int i = 0; i < 6 && !words.empty(); ++i) {
+  for (const int64_t limit : limits) {
     const int64_t pages = number_in(take(words, ' '));
-    const int64_t limit = i == 0 ? address_space : i == 5 ? data : kNone;
-    if (limit != kNone && pages < kNone / page) tightest = least(tightest, limit - pages * page);
+    lower(out.limit, limit);
+    if (limit != kNone && pages < kNone / page) lower(out.room, limit - pages * page);
   }
-  return tightest;
+  return out;
 }
 
 int64_t parse_bytes(const char* text) {

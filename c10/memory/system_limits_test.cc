@@ -39,8 +39,8 @@ class FakeSystem {
     file(folder + "/memory.current", std::to_string(used * kMiB) + "\n");
     file(folder + "/memory.stat", "anon 1\ninactive_file " + std::to_string(cached_files * kMiB) + "\nactive_file 0\n");
   }
-  int64_t limit() const { return SystemLimits(root).limit(); }
-  int64_t room() const { return SystemLimits(root).room(); }
+  int64_t limit() const { return SystemLimits(root.c_str()).read().limit; }
+  int64_t room() const { return SystemLimits(root.c_str()).read().room; }
 
   std::string root = testing::fresh_folder();
 };
@@ -119,6 +119,15 @@ TEST(SystemLimits, MountsThatShowAPartAndOtherNamespaces) {
   }
 }
 
+TEST(SystemLimits, PathsThatAreTooLongLimitNothing) {
+  FakeSystem system;
+  system.file("/proc/self/cgroup", "0::/" + std::string(5000, 'a') + "\n");
+  system.file("/proc/self/mountinfo", kMountsOfVersion2);
+  EXPECT_EQ(system.limit(), INT64_MAX);
+  system.file("/proc/self/mountinfo", "30 22 0:26 / /" + std::string(5000, 'm') + " rw - cgroup2 cgroup2 rw\n");
+  EXPECT_EQ(system.limit(), INT64_MAX);
+}
+
 TEST(SystemLimits, TheMachinesMemory) {
   FakeSystem system;
   system.file("/proc/meminfo", "MemTotal:       16777216 kB\nMemFree:         1048576 kB\nMemAvailable:    8388608 kB\n");
@@ -127,10 +136,10 @@ TEST(SystemLimits, TheMachinesMemory) {
 }
 
 TEST(SystemLimits, ReadsThisMachine) {
-  const SystemLimits limits;
-  EXPECT_GT(limits.limit(), 64 * kMiB);
-  EXPECT_LT(limits.limit(), int64_t{1} << 50);
-  EXPECT_LE(limits.room(), limits.limit());
+  const SystemLimits::Reading reading = SystemLimits().read();
+  EXPECT_GT(reading.limit, 64 * kMiB);
+  EXPECT_LT(reading.limit, int64_t{1} << 50);
+  EXPECT_LE(reading.room, reading.limit);
 }
 
 TEST(ParseBytes, NumbersAndUnits) {

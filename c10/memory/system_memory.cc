@@ -90,18 +90,13 @@ void read_environment() {
 // Reads the limits and returns what is left below them.
 int64_t measure_room() {
   if (get(g_counters.cache_limit) == kCacheLimitUnset) read_environment();
+  SystemLimits::Reading reading{INT64_MAX, 0};  // where malloc has nothing left
   Lock lock(g_limits_mutex);
-  int64_t room = INT64_MAX, limit = INT64_MAX;
-  try {
-    if (g_limits == nullptr) g_limits = new SystemLimits;
-    limit = g_limits->limit();
-    room = g_limits->room();
-  } catch (const std::bad_alloc&) {
-    room = 0;  // malloc has nothing left
-  }
-  __atomic_store_n(&g_counters.system_limit, limit, __ATOMIC_RELAXED);
-  __atomic_store_n(&g_unmeasured, limit_within(limit / 64, kMiB, kGiB / 4), __ATOMIC_RELAXED);
-  return room;
+  if (g_limits == nullptr) g_limits = new (std::nothrow) SystemLimits;
+  if (g_limits != nullptr) reading = g_limits->read();
+  __atomic_store_n(&g_counters.system_limit, reading.limit, __ATOMIC_RELAXED);
+  __atomic_store_n(&g_unmeasured, limit_within(reading.limit / 64, kMiB, kGiB / 4), __ATOMIC_RELAXED);
+  return reading.room;
 }
 
 // Gives cached memory back where `bytes` more would come near a limit of the system.
