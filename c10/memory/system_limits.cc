@@ -99,6 +99,7 @@ void add_unescaped(LimitPath& path, std::string_view text) {
 // What of a group's path lies below a mount that shows `mounted` and what is under it. A path outside it is that of another
 // namespace: all there is to see then is the mount itself.
 std::string_view path_below(std::string_view path, const LimitPath& mounted) {
+  if (path.empty()) return {};
   const size_t n = mounted.size == 1 ? 0 : mounted.size;  // "/"
   const bool inside = path.size() >= n && std::memcmp(path.data(), mounted.text, n) == 0 && (path.size() == n || path[n] == '/');
   if (!inside || memmem(path.data(), path.size(), "/..", 3) != nullptr) return {};
@@ -136,6 +137,7 @@ void read_group(const LimitPath& folder, bool second_version, SystemLimits::Read
 }  // namespace
 
 void LimitPath::add(const char* part, size_t n) {
+  if (n == 0) return;
   if (n >= sizeof(text) - size) {
     cut(0);
     return;

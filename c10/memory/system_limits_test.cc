@@ -261,12 +261,13 @@ TEST(CacheLimitDeathTest, ResourceLimitsCount) {
   const auto run = [](auto resource) {
     const rlimit limit{size_t{512} << 20, size_t{512} << 20};
     if (setrlimit(resource, &limit) != 0) std::_Exit(3);
-    for (int64_t size = 9000; size < 120 * kMiB; size += size / 16) {
+    for (int64_t size = 9000; size < 120 * kMiB; size += size / 6) {
       char* const block = static_cast<char*>(cpu_alloc(static_cast<size_t>(size)));
       for (int64_t i = 0; i < size; i += 4096) block[i] = 1;
       cpu_free(block, static_cast<size_t>(size));
-      std::vector<char> other(100 * kMiB);
-      if (other.data() == nullptr) std::_Exit(4);
+      void* volatile other = std::malloc(100 * kMiB);  // not to be optimised away
+      if (other == nullptr) std::_Exit(4);
+      std::free(other);
     }
     std::_Exit(cpu_cache_limit() <= 128 * kMiB ? 0 : 5);
   };
