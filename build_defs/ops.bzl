@@ -14,7 +14,7 @@ FAMILY_CALLS = {
     "copy": ["index", "view"],
     "creation": ["binary", "copy", "index", "join", "reduce", "unary", "view"],
     "fft": [],
-    "foreach": ["binary", "copy", "pointwise", "reduce", "unary", "view"],
+    "foreach": ["binary", "copy", "matmul", "pointwise", "reduce", "unary", "view"],
     "index": ["binary", "creation", "pointwise", "view"],
     "join": ["view"],
     "linalg": ["matmul"],

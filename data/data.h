@@ -13,3 +13,11 @@
 #include "data/samplers/samplers.h"
 #include "data/transforms/transforms.h"
 #include "data/worker_exception.h"
+
+namespace torch::data {
+
+// As many programs name them.
+using datasets::BatchDataset;
+using datasets::Dataset;
+
+}  // namespace torch::data

@@ -3,7 +3,7 @@
 #include <exception>
 #include <string>
 
-namespace torch {
+namespace torch::data {
 
 /// An exception of a worker thread of a DataLoader, on its way to the thread that iterates. `original_exception` is what was
 /// thrown.
@@ -25,4 +25,4 @@ struct WorkerException : public std::exception {
   std::string message;
 };
 
-}  // namespace torch
+}  // namespace torch::data

@@ -8,6 +8,7 @@
 #include "nn/module/cloneable.h"
 #include "nn/module/functional_module.h"
 #include "nn/module/module.h"
+#include "nn/module/state_dict.h"
 #include "nn/module/module_dict.h"
 #include "nn/module/module_list.h"
 #include "nn/module/parameter_containers.h"

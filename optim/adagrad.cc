@@ -1,7 +1,6 @@
 #include "optim/adagrad.h"
 
-#include "aten/cpu/optimizer/optimizer_step.h"
-#include "optim/fused_step.h"
+#include "aten/ops/foreach/ops.h"
 
 namespace torch::optim {
 
@@ -31,28 +30,17 @@ void AdagradParamState::visit(FieldVisitor& visitor) {
 at::Tensor Adagrad::step(LossClosure closure) {
   return run_step(closure, [this](OptimizerParamGroup& group) {
     const AdagradOptions& options = static_cast<const AdagradOptions&>(group.options());
-    FusedParameters parameters;
-    std::vector<at::cpu::AdagradStep> steps;
-    std::vector<AdagradParamState*> states;
-    for (at::Tensor& p : group.params()) {
-      if (!p.grad().defined()) continue;
-      AdagradParamState& state = state_of<AdagradParamState>(p);
-      if (!state.sum().defined()) state.sum(make_state_tensor(p, options.initial_accumulator_value()));
-      parameters.add(p, {&state.sum()});
-      states.push_back(&state);
-      at::cpu::AdagradStep step;
-      step.lr = options.lr() / (1 + static_cast<double>(state.step()) * options.lr_decay());
-      step.eps = options.eps();
-      step.weight_decay = options.weight_decay();
-      steps.push_back(step);
+    for (StepLists& lists : scratch_.list(group.params())) {
+      for (const at::Tensor& param : lists.params) {
+        AdagradParamState& state = state_of<AdagradParamState>(param);
+        if (!state.sum().defined()) state.sum(make_state_tensor(param, options.initial_accumulator_value()));
+        lists.state[0].push_back(state.sum());
+        scratch_.add_count(lists, state.step());
+      }
+      at::_fused_adagrad_(lists.params, lists.grads, lists.state[0], lists.counts, options.lr(), options.lr_decay(),
+                          options.weight_decay(), options.eps(), /*maximize=*/false);
+      StepScratch::count(lists);
     }
-    for (AdagradParamState* state : states) state->step(next_count(state->step()));
-    parameters.run(
-        [](const void* context, size_t i, const FusedOperands& o) {
-          at::cpu::adagrad_step(o.dtype, o.data[0], o.data[1], o.data[2], o.numel,
-                                static_cast<const at::cpu::AdagradStep*>(context)[i]);
-        },
-        steps.data());
   });
 }
 

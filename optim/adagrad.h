@@ -1,6 +1,7 @@
 #pragma once
 
 #include "optim/optimizer.h"
+#include "optim/step_lists.h"
 
 namespace torch::optim {
 
@@ -30,7 +31,7 @@ struct AdagradParamState : public OptimizerCloneableParamState<AdagradParamState
   friend bool operator==(const AdagradParamState& a, const AdagradParamState& b) { return same_fields(a, b); }
 };
 
-/// Adagrad; the rate of step t is lr / (1 + (t - 1) * lr_decay) (formula: aten/cpu/optimizer/optimizer_step.h).
+/// Adagrad; the rate of step t is lr / (1 + (t - 1) * lr_decay) (formula: at::_fused_adagrad_).
 class Adagrad : public Optimizer {
  public:
   explicit Adagrad(const std::vector<OptimizerParamGroup>& param_groups, AdagradOptions defaults = {})
@@ -44,6 +45,9 @@ class Adagrad : public Optimizer {
 
  protected:
   std::unique_ptr<OptimizerParamState> make_state() const override { return std::make_unique<AdagradParamState>(); }
+
+ private:
+  StepScratch scratch_;
 };
 
 }  // namespace torch::optim

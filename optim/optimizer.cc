@@ -68,7 +68,7 @@ class Index {
   std::unordered_set<std::string_view> prefixes_;
 };
 
-// Reads fields; tensors must fit `like`, and are copied into its layout.
+// Reads fields; tensors are copied, and must fit `like` (then into its layout) where that is known.
 class Loader : public FieldVisitor {
  public:
   Loader(const Index& index, std::string prefix, const at::Tensor* like)
@@ -81,6 +81,10 @@ class Loader : public FieldVisitor {
       return;
     }
     ++used_tensors;
+    if (like_ == nullptr) {
+      value = at::clone(*found);
+      return;
+    }
     TORCH_CHECK_VALUE(found->defined() && found->sizes() == like_->sizes(), "load_state_dict: ", prefix_, name,
                       " has the wrong size: expected ", like_->sizes(), ", but got ",
                       found->defined() ? found->sizes() : at::IntArrayRef());
@@ -179,6 +183,53 @@ double OptimizerOptions::get_lr() const {
 void OptimizerOptions::set_lr(double) {
   TORCH_CHECK_NOT_IMPLEMENTED(false, "these optimizer options have no learning rate: override set_lr()");
 }
+
+// Defined where archives are (//utils/serialize), so that a program without archives links none.
+namespace detail {
+[[gnu::weak]] void write_state(torch::serialize::OutputArchive& archive, const StateDict& state);
+[[gnu::weak]] StateDict read_state(const torch::serialize::InputArchive& archive);
+}  // namespace detail
+
+namespace {
+
+void write(torch::serialize::OutputArchive& archive, const StateDict& state) {
+  TORCH_CHECK(detail::write_state != nullptr,
+              "saving an optimizer: archives are not linked; add //utils/serialize:optimizer_archive");
+  detail::write_state(archive, state);
+}
+
+StateDict read(const torch::serialize::InputArchive& archive) {
+  TORCH_CHECK(detail::read_state != nullptr,
+              "loading an optimizer: archives are not linked; add //utils/serialize:optimizer_archive");
+  return detail::read_state(archive);
+}
+
+template <class T>
+void write_fields(torch::serialize::OutputArchive& archive, const T& object) {
+  StateDict state;
+  Saver saver(state, "");
+  const_cast<T&>(object).visit(saver);
+  write(archive, state);
+}
+
+template <class T>
+void read_fields(const torch::serialize::InputArchive& archive, T& object) {
+  const StateDict state = read(archive);
+  const Index index(state);
+  c10::NoGradGuard no_grad;
+  Loader loader(index, "", nullptr);
+  object.visit(loader);
+}
+
+}  // namespace
+
+void OptimizerParamState::serialize(torch::serialize::InputArchive& archive) { read_fields(archive, *this); }
+void OptimizerParamState::serialize(torch::serialize::OutputArchive& archive) const { write_fields(archive, *this); }
+void OptimizerOptions::serialize(torch::serialize::InputArchive& archive) { read_fields(archive, *this); }
+void OptimizerOptions::serialize(torch::serialize::OutputArchive& archive) const { write_fields(archive, *this); }
+
+void Optimizer::save(torch::serialize::OutputArchive& archive) const { write(archive, state_dict()); }
+void Optimizer::load(torch::serialize::InputArchive& archive) { load_state_dict(read(archive)); }
 
 bool same_fields(const OptimizerOptions& a, const OptimizerOptions& b) { return same(a, b); }
 bool same_fields(const OptimizerParamState& a, const OptimizerParamState& b) { return same(a, b); }

@@ -27,6 +27,9 @@ class OptimizerParamState {
   virtual std::unique_ptr<OptimizerParamState> clone() const = 0;
   /// Shows every field to `visitor`, in a fixed order.
   virtual void visit(FieldVisitor& /*visitor*/) {}
+  /// libtorch's way to be saved (utils/serialize/optimizer_archive.h). By default what visit() shows.
+  virtual void serialize(torch::serialize::InputArchive& archive);
+  virtual void serialize(torch::serialize::OutputArchive& archive) const;
 };
 
 template <class Derived>
@@ -46,6 +49,8 @@ class OptimizerOptions {
   virtual double get_lr() const;
   virtual void set_lr(double lr);
   virtual void visit(FieldVisitor& /*visitor*/) {}
+  virtual void serialize(torch::serialize::InputArchive& archive);
+  virtual void serialize(torch::serialize::OutputArchive& archive) const;
   /// Throws ValueError for settings out of range. Called when a group is added.
   virtual void check() const {}
 };
@@ -100,9 +105,10 @@ class OptimizerParamGroup {
 ///     optimizer.step();
 ///   }
 ///
-/// Parameters are dense floating-point or complex leaf tensors on the CPU (complex ones are stepped as pairs of reals); a
-/// parameter without a gradient is left alone. A step updates parameters in place in one pass over each, in parallel, and
-/// its result does not depend on the number of threads.
+/// Parameters are dense floating-point or complex leaf tensors on any device (complex ones are stepped as pairs of reals); a
+/// parameter without a gradient is left alone. A step is one operator for all parameters of a group on one device, such as
+/// at::_fused_adam_; on the CPU it updates them in place in one pass over each, in parallel, and its result does not depend
+/// on the number of threads.
 ///
 /// Errors: a non-leaf parameter, one that is in two groups, and settings out of range throw when the group is added. A
 /// parameter listed twice in one group is kept once, with a warning.
@@ -139,7 +145,7 @@ class Optimizer {
   /// How many those are.
   size_t size() const noexcept;
 
-  using StateMap = std::unordered_map<const void*, std::unique_ptr<OptimizerParamState>>;
+  using StateMap = std::unordered_map<void*, std::unique_ptr<OptimizerParamState>>;
   /// By the parameter's TensorImpl (`param.unsafeGetTensorImpl()`); a parameter has an entry after its first update.
   StateMap& state() noexcept { return state_; }
   const StateMap& state() const noexcept { return state_; }
@@ -150,9 +156,9 @@ class Optimizer {
   /// dtypes. Everything is checked first: after a ValueError nothing has changed. Tensors are copied.
   void load_state_dict(const StateDict& dict);
 
-  /// libtorch's archives; defined with the archives.
-  void save(serialize::OutputArchive& archive) const;
-  void load(serialize::InputArchive& archive);
+  /// To and from an archive, by default what state_dict() gives. Linked with //utils/serialize:optimizer_archive.
+  virtual void save(torch::serialize::OutputArchive& archive) const;
+  virtual void load(torch::serialize::InputArchive& archive);
 
   /// Called before and after every step. The number returned removes the hook.
   size_t register_step_pre_hook(StepHook hook);

@@ -333,6 +333,37 @@ TEST(Optimizer, LoadChecksEverythingFirst) {
   adam.load_state_dict(good);
 }
 
+TEST(Optimizer, ParametersOfAGroupMayLieOnSeveralDevices) {
+  const at::Device meta(at::DeviceType::Meta);
+  for (const Case& c : cases()) {
+    std::vector<at::Tensor> params = start(at::kDouble), alone = start(at::kDouble);
+    params.insert(params.begin() + 1, at::empty({2, 3}, at::TensorOptions().device(meta)).requires_grad_(true));
+    auto optimizer = c.make(params), plain = c.make(alone);
+    for (int t = 0; t < 3; ++t) {
+      set_gradients(alone, t);
+      plain->step();
+      for (size_t k = 0; k < 2; ++k) params[2 * k].mutable_grad() = alone[k].grad();
+      params[1].mutable_grad() = at::empty({2, 3}, at::TensorOptions().device(meta));
+      optimizer->step();
+    }
+    for (size_t k = 0; k < 2; ++k) EXPECT_EQ(values(params[2 * k]), values(alone[k])) << c.name;
+    params[1].mutable_grad() = at::empty({2}, at::TensorOptions().device(meta));
+    EXPECT_THROW(optimizer->step(), c10::Error) << c.name;
+    params[0].mutable_grad() = params[1];
+    EXPECT_THROW(optimizer->step(), c10::Error) << c.name;
+  }
+}
+
+TEST(Optimizer, GradientsAreLetGoAfterTheStep) {
+  for (const Case& c : cases()) {
+    std::vector<at::Tensor> params = start(at::kFloat);
+    auto optimizer = c.make(params);
+    set_gradients(params, 0);
+    optimizer->step();
+    EXPECT_EQ(params[0].grad().use_count(), 1u) << c.name;
+  }
+}
+
 TEST(Optimizer, HooksRunAroundTheStep) {
   std::vector<at::Tensor> params = start(at::kFloat);
   SGD sgd(params, SGDOptions(0.1));

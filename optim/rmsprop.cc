@@ -1,7 +1,6 @@
 #include "optim/rmsprop.h"
 
-#include "aten/cpu/optimizer/optimizer_step.h"
-#include "optim/fused_step.h"
+#include "aten/ops/foreach/ops.h"
 
 namespace torch::optim {
 
@@ -34,28 +33,23 @@ void RMSpropParamState::visit(FieldVisitor& visitor) {
 at::Tensor RMSprop::step(LossClosure closure) {
   return run_step(closure, [this](OptimizerParamGroup& group) {
     const RMSpropOptions& options = static_cast<const RMSpropOptions&>(group.options());
-    at::cpu::RmspropStep step;
-    step.lr = options.lr();
-    step.alpha = options.alpha();
-    step.eps = options.eps();
-    step.weight_decay = options.weight_decay();
-    step.momentum = options.momentum();
-    FusedParameters parameters;
-    std::vector<RMSpropParamState*> states;
-    for (at::Tensor& p : group.params()) {
-      if (!p.grad().defined()) continue;
-      RMSpropParamState& state = state_of<RMSpropParamState>(p);
-      parameters.add(p, {&state.square_avg(), options.centered() ? &state.grad_avg() : nullptr,
-                         options.momentum() > 0 ? &state.momentum_buffer() : nullptr});
-      states.push_back(&state);
+    for (StepLists& lists : scratch_.list(group.params())) {
+      const auto take = [](const at::Tensor& param, at::Tensor& state, std::vector<at::Tensor>& list) {
+        if (!state.defined()) state = make_state_tensor(param);
+        list.push_back(state);
+      };
+      for (const at::Tensor& param : lists.params) {
+        RMSpropParamState& state = state_of<RMSpropParamState>(param);
+        lists.counters.push_back(&state.step());
+        take(param, state.square_avg(), lists.state[0]);
+        if (options.centered()) take(param, state.grad_avg(), lists.state[1]);
+        if (options.momentum() > 0) take(param, state.momentum_buffer(), lists.state[2]);
+      }
+      at::_fused_rmsprop_(lists.params, lists.grads, lists.state[0], lists.state[1], lists.state[2], options.lr(),
+                          options.alpha(), options.eps(), options.weight_decay(), options.momentum(),
+                          options.centered(), /*maximize=*/false);
+      StepScratch::count(lists);
     }
-    for (RMSpropParamState* state : states) state->step(next_count(state->step()));
-    parameters.run(
-        [](const void* context, size_t, const FusedOperands& o) {
-          at::cpu::rmsprop_step(o.dtype, o.data[0], o.data[1], o.data[2], o.data[3], o.data[4], o.numel,
-                                *static_cast<const at::cpu::RmspropStep*>(context));
-        },
-        &step);
   });
 }
 

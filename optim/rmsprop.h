@@ -1,6 +1,7 @@
 #pragma once
 
 #include "optim/optimizer.h"
+#include "optim/step_lists.h"
 
 namespace torch::optim {
 
@@ -33,7 +34,7 @@ struct RMSpropParamState : public OptimizerCloneableParamState<RMSpropParamState
   friend bool operator==(const RMSpropParamState& a, const RMSpropParamState& b) { return same_fields(a, b); }
 };
 
-/// RMSprop, optionally centred and with momentum (formula: aten/cpu/optimizer/optimizer_step.h).
+/// RMSprop, optionally centred and with momentum (formula: at::_fused_rmsprop_).
 class RMSprop : public Optimizer {
  public:
   explicit RMSprop(const std::vector<OptimizerParamGroup>& param_groups, RMSpropOptions defaults = {})
@@ -47,6 +48,9 @@ class RMSprop : public Optimizer {
 
  protected:
   std::unique_ptr<OptimizerParamState> make_state() const override { return std::make_unique<RMSpropParamState>(); }
+
+ private:
+  StepScratch scratch_;
 };
 
 }  // namespace torch::optim

@@ -1,7 +1,7 @@
 #include "optim/sgd.h"
 
-#include "aten/cpu/optimizer/optimizer_step.h"
-#include "optim/fused_step.h"
+#include "aten/ops/creation/ops.h"
+#include "aten/ops/foreach/ops.h"
 
 namespace torch::optim {
 
@@ -28,29 +28,42 @@ void SGDParamState::visit(FieldVisitor& visitor) { visitor.tensor("momentum_buff
 at::Tensor SGD::step(LossClosure closure) {
   return run_step(closure, [this](OptimizerParamGroup& group) {
     const SGDOptions& options = static_cast<const SGDOptions&>(group.options());
-    FusedParameters parameters;
-    std::vector<at::cpu::SgdStep> steps;
-    for (at::Tensor& p : group.params()) {
-      if (!p.grad().defined()) continue;
-      at::cpu::SgdStep step;
-      step.lr = options.lr();
-      step.momentum = options.momentum();
-      step.dampening = options.dampening();
-      step.weight_decay = options.weight_decay();
-      step.nesterov = options.nesterov();
-      at::Tensor* buffer = nullptr;
-      if (options.momentum() != 0) {
-        buffer = &state_of<SGDParamState>(p).momentum_buffer();
-        step.first = !buffer->defined();
+    const auto step = [&](const StepLists& lists, const std::vector<at::Tensor>& buffers, bool first) {
+      if (lists.params.empty()) return;
+      at::_fused_sgd_(lists.params, lists.grads, buffers, options.weight_decay(), options.momentum(), options.lr(),
+                      options.dampening(), options.nesterov(), /*maximize=*/false, first);
+    };
+    for (StepLists& lists : scratch_.list(group.params())) {
+      if (options.momentum() == 0) {
+        step(lists, {}, false);
+        continue;
       }
-      parameters.add(p, {buffer});
-      steps.push_back(step);
+      // Parameters without a buffer take their first step.
+      StepLists first;
+      size_t kept = 0;
+      for (size_t i = 0; i < lists.params.size(); ++i) {
+        const at::Tensor& buffer = state_of<SGDParamState>(lists.params[i]).momentum_buffer();
+        if (!buffer.defined()) {
+          first.state[0].push_back(at::empty_like(lists.params[i]));
+          first.params.push_back(std::move(lists.params[i]));
+          first.grads.push_back(std::move(lists.grads[i]));
+          continue;
+        }
+        lists.state[0].push_back(buffer);
+        if (kept != i) {
+          lists.params[kept] = std::move(lists.params[i]);
+          lists.grads[kept] = std::move(lists.grads[i]);
+        }
+        ++kept;
+      }
+      lists.params.resize(kept);
+      lists.grads.resize(kept);
+      step(first, first.state[0], true);
+      for (size_t i = 0; i < first.params.size(); ++i) {
+        state_of<SGDParamState>(first.params[i]).momentum_buffer(first.state[0][i]);
+      }
+      step(lists, lists.state[0], false);
     }
-    parameters.run(
-        [](const void* context, size_t i, const FusedOperands& o) {
-          at::cpu::sgd_step(o.dtype, o.data[0], o.data[1], o.data[2], o.numel, static_cast<const at::cpu::SgdStep*>(context)[i]);
-        },
-        steps.data());
   });
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "optim/optimizer.h"
+#include "optim/step_lists.h"
 
 namespace torch::optim {
 
@@ -30,7 +31,7 @@ struct SGDParamState : public OptimizerCloneableParamState<SGDParamState> {
   friend bool operator==(const SGDParamState& a, const SGDParamState& b) { return same_fields(a, b); }
 };
 
-/// Stochastic gradient descent with momentum (formula: aten/cpu/optimizer/optimizer_step.h).
+/// Stochastic gradient descent with momentum (formula: at::_fused_sgd_).
 ///
 ///   torch::optim::SGD sgd(net->parameters(), torch::optim::SGDOptions(0.1).momentum(0.9));
 class SGD : public Optimizer {
@@ -46,6 +47,9 @@ class SGD : public Optimizer {
 
  protected:
   std::unique_ptr<OptimizerParamState> make_state() const override { return std::make_unique<SGDParamState>(); }
+
+ private:
+  StepScratch scratch_;
 };
 
 }  // namespace torch::optim

@@ -108,9 +108,11 @@ inline Tensor& assign_out(const char* op, Tensor& out, const Tensor& result) {
 }
 inline void assign_out(const char* op, TensorList outs, const std::vector<Tensor>& results) {
   TORCH_CHECK(outs.size() == results.size(), op, "(): expected ", results.size(), " out tensors, got ", outs.size());
+  // All are checked before one is written.
+  for (size_t i = 0; i < results.size(); ++i) prepare_out(op, outs[i], results[i]);
   for (size_t i = 0; i < results.size(); ++i) {
     Tensor out = outs[i];
-    assign_out(op, out, results[i]);
+    copy_(out, results[i], false);
   }
 }
 inline void assign_inplace(const char* op, TensorList self, const std::vector<Tensor>& results) {

@@ -81,7 +81,9 @@ constexpr c10::BoxedKernel kHandler{&handle, nullptr};
 }  // namespace
 
 WrapperTensorImpl::WrapperTensorImpl(const TensorBase& like)
-    : WrapperTensorImpl(like.scalar_type(), like.device(), like.sizes(), like.strides()) {}
+    : WrapperTensorImpl(like.scalar_type(), like.device(), like.sizes(), like.strides()) {
+  set_storage_offset(like.storage_offset());
+}
 
 WrapperTensorImpl::WrapperTensorImpl(ScalarType dtype, Device device, IntArrayRef sizes, IntArrayRef strides)
     : TensorImpl(c10::backend_key_set(device).add(DispatchKey::Wrapper), dtype, device, Layout::Strided, sizes, strides) {

@@ -27,7 +27,7 @@ namespace at {
 /// is replaced by the tensor that was written to, whose version is counted; what it returns for a view is tracked as a view.
 class WrapperTensorImpl : public c10::TensorImpl {
  public:
-  /// Looks like `like`: its sizes, strides, dtype and device.
+  /// Looks like `like`: its sizes, strides, storage offset, dtype and device.
   explicit WrapperTensorImpl(const TensorBase& like);
   WrapperTensorImpl(ScalarType dtype, Device device, IntArrayRef sizes, IntArrayRef strides);
 

@@ -32,7 +32,7 @@ void AccumulateGrad::evaluate(at::Tensor* grad, at::Tensor*) {
     } else {
       own = grad_ops::clone_like(fresh, leaf);
     }
-  } else if (c10::GradMode::is_enabled()) {
+  } else if (c10::GradMode::is_enabled() || !grad_ops::can_add_into(own, fresh)) {
     own = grad_ops::add(own, fresh);
   } else {
     grad_ops::add_into(own, fresh);

@@ -17,8 +17,12 @@
 namespace torch::autograd::grad_ops {
 namespace {
 
-bool has_tangent(const at::Tensor& a, const at::Tensor& b) {
-  return (a.unsafeGetTensorImpl()->key_set() | b.unsafeGetTensorImpl()->key_set()).has(c10::DispatchKey::ForwardAD);
+// Keys of tensors that hold more than their values: a sum with one of these is no plain tensor, whatever the other is.
+constexpr c10::DispatchKeySet kHoldMore{c10::DispatchKey::ForwardAD, c10::DispatchKey::Wrapper,
+                                        c10::DispatchKey::Functionalize, c10::DispatchKey::FuncTorchBatched};
+
+bool hold_more(const at::Tensor& a, const at::Tensor& b) {
+  return (a.unsafeGetTensorImpl()->key_set() | b.unsafeGetTensorImpl()->key_set()).has_any(kHoldMore);
 }
 
 // What `t` covers of its storage, first element to one past the last, in elements.
@@ -68,6 +72,7 @@ at::Tensor zeros(at::IntArrayRef sizes, at::ScalarType dtype, at::Device device)
 
 at::Tensor one(const at::Tensor& t) {
   c10::NoGradGuard no_grad;
+  if (C10_UNLIKELY(t.key_set().has(c10::DispatchKey::Wrapper))) return at::ones_like(t.detach());
   if (t.is_cpu() && t.scalar_type() == at::kFloat) {
     at::Tensor result = at::empty_contiguous(t.sizes(), at::kFloat);
     *result.data_ptr<float>() = 1.0f;
@@ -82,15 +87,19 @@ at::Tensor add(const at::Tensor& a, const at::Tensor& b) {
 
 void add_into(at::Tensor& into, const at::Tensor& t) {
   c10::NoGradGuard no_grad;
-  if (C10_UNLIKELY(has_tangent(into, t))) {
+  if (C10_UNLIKELY(hold_more(into, t))) {
     at::add_(into, t);
     return;
   }
   at::add_out(into, into, t);
 }
 
+bool can_add_into(const at::Tensor& into, const at::Tensor& t) {
+  return into.key_set().has(c10::DispatchKey::Wrapper) || !t.key_set().has(c10::DispatchKey::Wrapper);
+}
+
 at::Tensor add_reusing(at::Tensor&& a, at::Tensor&& b) {
-  if (!c10::GradMode::is_enabled() && a.scalar_type() == b.scalar_type() && C10_LIKELY(!has_tangent(a, b))) {
+  if (!c10::GradMode::is_enabled() && a.scalar_type() == b.scalar_type() && C10_LIKELY(!hold_more(a, b))) {
     if (is_sole_dense(a)) {
       at::add_out(a, a, b);
       return std::move(a);
@@ -104,7 +113,7 @@ at::Tensor add_reusing(at::Tensor&& a, at::Tensor&& b) {
 }
 
 at::Tensor clone_like(const at::Tensor& t, const at::Tensor& like) {
-  if (like.is_non_overlapping_and_dense() && t.sizes() == like.sizes() && !c10::GradMode::is_enabled()) {
+  if (like.is_non_overlapping_and_dense() && t.sizes() == like.sizes() && !c10::GradMode::is_enabled() && !hold_more(t, like)) {
     at::Tensor copy = at::empty_strided(like.sizes(), like.strides(), t.options());
     at::copy_(copy, t);
     return copy;

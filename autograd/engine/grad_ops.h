@@ -14,6 +14,8 @@ at::Tensor one(const at::Tensor& t);
 at::Tensor add(const at::Tensor& a, const at::Tensor& b);
 // into += t, whether or not it requires a gradient; never recorded.
 void add_into(at::Tensor& into, const at::Tensor& t);
+// Whether `into` can hold the sum: a plain tensor cannot hold what a wrapper holds.
+bool can_add_into(const at::Tensor& into, const at::Tensor& t);
 // a + b, reusing the memory of one that nobody else holds.
 at::Tensor add_reusing(at::Tensor&& a, at::Tensor&& b);
 // A copy of `t`, laid out as `like` where that is dense.

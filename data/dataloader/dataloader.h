@@ -16,7 +16,7 @@ namespace torch::data {
 ///   auto loader = torch::data::make_data_loader(std::move(dataset), torch::data::samplers::SequentialSampler(n),
 ///                                               torch::data::DataLoaderOptions(64).workers(2));
 template <typename Dataset, typename Sampler>
-  requires(!Dataset::is_stateful)
+  requires(!Dataset::is_stateful && requires { typename Sampler::BatchRequestType; })
 std::unique_ptr<StatelessDataLoader<Dataset, Sampler>> make_data_loader(
     Dataset dataset, Sampler sampler, DataLoaderOptions options = DataLoaderOptions()) {
   return std::make_unique<StatelessDataLoader<Dataset, Sampler>>(std::move(dataset), std::move(sampler), std::move(options));

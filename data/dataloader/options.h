@@ -1,17 +1,26 @@
 #pragma once
 
 #include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <optional>
+#include <type_traits>
 
 #include "c10/util/arg.h"
+#include "c10/util/exception.h"
 
 namespace torch::data {
 
 /// Settings of a DataLoader.
 struct DataLoaderOptions {
   DataLoaderOptions() = default;
-  /* implicit */ DataLoaderOptions(size_t batch_size) : batch_size_(batch_size) {}
+  /// Of any integer type; braces around a variable are no narrowing then. ValueError for a negative number.
+  template <std::integral Integer>
+  /* implicit */ DataLoaderOptions(Integer batch_size) : batch_size_(static_cast<size_t>(batch_size)) {
+    if constexpr (std::is_signed_v<Integer>) {
+      TORCH_CHECK_VALUE(batch_size >= 0, "DataLoader: expected a positive batch_size, but got ", batch_size);
+    }
+  }
 
   /// Examples a batch.
   TORCH_ARG(size_t, batch_size) = 1;

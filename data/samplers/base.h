@@ -31,6 +31,18 @@ class Sampler {
   virtual void load(serialize::InputArchive& archive) = 0;
 };
 
+/// torch::save(sampler, path) and torch::load(sampler, path).
+template <typename BatchRequest>
+serialize::OutputArchive& operator<<(serialize::OutputArchive& archive, const Sampler<BatchRequest>& sampler) {
+  sampler.save(archive);
+  return archive;
+}
+template <typename BatchRequest>
+serialize::InputArchive& operator>>(serialize::InputArchive& archive, Sampler<BatchRequest>& sampler) {
+  sampler.load(archive);
+  return archive;
+}
+
 /// A request of a size instead of indices, for datasets that are streams.
 struct CustomBatchRequest {
   CustomBatchRequest() = default;

@@ -32,13 +32,23 @@ Tensor mse_loss(const Tensor& input, const Tensor& target, const MSELossFuncOpti
   return at::mse_loss(input, target, reduction_get_enum(options.reduction()));
 }
 
+namespace {
+
+Tensor smooth_l1(const Tensor& input, const Tensor& target, const SmoothL1LossFuncOptions& options, double beta) {
+  warn_of_broadcast(input, target);
+  return at::smooth_l1_loss(input, target, reduction_get_enum(options.reduction()), beta);
+}
+
+}  // namespace
+
 Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, const SmoothL1LossFuncOptions& options) {
-  return smooth_l1_loss(input, target, options, options.beta());
+  return smooth_l1(input, target, options, options.beta().value_or(1.0));
 }
 
 Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, const SmoothL1LossFuncOptions& options, double beta) {
-  warn_of_broadcast(input, target);
-  return at::smooth_l1_loss(input, target, reduction_get_enum(options.reduction()), beta);
+  TORCH_CHECK(!options.beta().has_value(), "smooth_l1_loss: expected beta not to be provided in 'options', but got ",
+              options.beta().value_or(0.0));
+  return smooth_l1(input, target, options, beta);
 }
 
 Tensor huber_loss(const Tensor& input, const Tensor& target, const HuberLossFuncOptions& options) {

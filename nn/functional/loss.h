@@ -14,6 +14,7 @@ Tensor l1_loss(const Tensor& input, const Tensor& target, const L1LossFuncOption
 Tensor mse_loss(const Tensor& input, const Tensor& target, const MSELossFuncOptions& options = {});
 // 0.5 (x - y)^2 / beta where |x - y| < beta, else |x - y| - 0.5 beta
 Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, const SmoothL1LossFuncOptions& options = {});
+// Throws where the options have a beta, too.
 Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, const SmoothL1LossFuncOptions& options, double beta);
 // 0.5 (x - y)^2 where |x - y| < delta, else delta (|x - y| - 0.5 delta)
 Tensor huber_loss(const Tensor& input, const Tensor& target, const HuberLossFuncOptions& options = {});

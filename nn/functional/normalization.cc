@@ -30,7 +30,7 @@ Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor&
     TORCH_CHECK(values != 1, "Expected more than 1 value per channel when training, got input size ", input.sizes());
   }
   return at::batch_norm(input, if_defined(options.weight()), if_defined(options.bias()), if_defined(running_mean),
-                        if_defined(running_var), options.training(), options.momentum().value_or(0.0), options.eps(),
+                        if_defined(running_var), options.training(), options.momentum(), options.eps(),
                         /*cudnn_enabled=*/true);
 }
 

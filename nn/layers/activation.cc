@@ -18,7 +18,6 @@ const char* inplace_text(bool inplace, bool first = false) {
 
 }  // namespace
 
-ELUImpl::ELUImpl(const ELUOptions& options_) : options(options_) {}
 at::Tensor ELUImpl::forward(at::Tensor input) {
   return F::elu(std::move(input), options);
 }
@@ -26,7 +25,6 @@ void ELUImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, c10::str("torch::nn::ELU(alpha=", options.alpha(), inplace_text(options.inplace()), ")"));
 }
 
-SELUImpl::SELUImpl(const SELUOptions& options_) : options(options_) {}
 at::Tensor SELUImpl::forward(at::Tensor input) {
   return F::selu(std::move(input), options);
 }
@@ -34,7 +32,6 @@ void SELUImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, c10::str("torch::nn::SELU(", inplace_text(options.inplace(), true), ")"));
 }
 
-HardshrinkImpl::HardshrinkImpl(const HardshrinkOptions& options_) : options(options_) {}
 at::Tensor HardshrinkImpl::forward(const at::Tensor& input) {
   return F::hardshrink(input, options);
 }
@@ -42,7 +39,6 @@ void HardshrinkImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, c10::str("torch::nn::Hardshrink(", options.lambda(), ")"));
 }
 
-HardtanhImpl::HardtanhImpl(const HardtanhOptions& options_) : options(options_) {}
 at::Tensor HardtanhImpl::forward(at::Tensor input) {
   return F::hardtanh(std::move(input), options);
 }
@@ -51,7 +47,6 @@ void HardtanhImpl::pretty_print(std::ostream& stream) const {
                                     inplace_text(options.inplace()), ")"));
 }
 
-LeakyReLUImpl::LeakyReLUImpl(const LeakyReLUOptions& options_) : options(options_) {}
 at::Tensor LeakyReLUImpl::forward(at::Tensor input) {
   return F::leaky_relu(std::move(input), options);
 }
@@ -67,7 +62,6 @@ void LogSigmoidImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, c10::str("torch::nn::LogSigmoid()"));
 }
 
-SoftmaxImpl::SoftmaxImpl(const SoftmaxOptions& options_) : options(options_) {}
 at::Tensor SoftmaxImpl::forward(const at::Tensor& input) {
   return F::softmax(input, F::SoftmaxFuncOptions(options.dim()));
 }
@@ -75,7 +69,6 @@ void SoftmaxImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, c10::str("torch::nn::Softmax(dim=", options.dim(), ")"));
 }
 
-SoftminImpl::SoftminImpl(const SoftminOptions& options_) : options(options_) {}
 at::Tensor SoftminImpl::forward(const at::Tensor& input) {
   return F::softmin(input, F::SoftminFuncOptions(options.dim()));
 }
@@ -83,7 +76,6 @@ void SoftminImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, c10::str("torch::nn::Softmin(dim=", options.dim(), ")"));
 }
 
-LogSoftmaxImpl::LogSoftmaxImpl(const LogSoftmaxOptions& options_) : options(options_) {}
 at::Tensor LogSoftmaxImpl::forward(const at::Tensor& input) {
   return F::log_softmax(input, F::LogSoftmaxFuncOptions(options.dim()));
 }
@@ -99,7 +91,6 @@ void Softmax2dImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, c10::str("torch::nn::Softmax2d()"));
 }
 
-ReLUImpl::ReLUImpl(const ReLUOptions& options_) : options(options_) {}
 at::Tensor ReLUImpl::forward(at::Tensor input) {
   return F::relu(std::move(input), options);
 }
@@ -107,7 +98,6 @@ void ReLUImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, c10::str("torch::nn::ReLU(", inplace_text(options.inplace(), true), ")"));
 }
 
-ReLU6Impl::ReLU6Impl(const ReLU6Options& options_) : options(options_) {}
 at::Tensor ReLU6Impl::forward(at::Tensor input) {
   return F::relu6(std::move(input), options);
 }
@@ -115,7 +105,6 @@ void ReLU6Impl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, c10::str("torch::nn::ReLU6(", inplace_text(options.inplace(), true), ")"));
 }
 
-RReLUImpl::RReLUImpl(const RReLUOptions& options_) : options(options_) {}
 at::Tensor RReLUImpl::forward(at::Tensor input) {
   return F::rrelu(std::move(input), F::RReLUFuncOptions()
                                         .lower(options.lower())
@@ -128,7 +117,6 @@ void RReLUImpl::pretty_print(std::ostream& stream) const {
                                     inplace_text(options.inplace()), ")"));
 }
 
-CELUImpl::CELUImpl(const CELUOptions& options_) : options(options_) {}
 at::Tensor CELUImpl::forward(at::Tensor input) {
   return F::celu(std::move(input), options);
 }
@@ -136,7 +124,6 @@ void CELUImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, c10::str("torch::nn::CELU(alpha=", options.alpha(), inplace_text(options.inplace()), ")"));
 }
 
-GLUImpl::GLUImpl(const GLUOptions& options_) : options(options_) {}
 at::Tensor GLUImpl::forward(const at::Tensor& input) {
   return F::glu(input, options);
 }
@@ -144,7 +131,6 @@ void GLUImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, c10::str("torch::nn::GLU(dim=", options.dim(), ")"));
 }
 
-GELUImpl::GELUImpl(const GELUOptions& options_) : options(options_) {}
 at::Tensor GELUImpl::forward(const at::Tensor& input) {
   return F::gelu(input, options);
 }
@@ -173,7 +159,6 @@ void SigmoidImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, c10::str("torch::nn::Sigmoid()"));
 }
 
-SoftplusImpl::SoftplusImpl(const SoftplusOptions& options_) : options(options_) {}
 at::Tensor SoftplusImpl::forward(const at::Tensor& input) {
   return F::softplus(input, options);
 }
@@ -182,7 +167,6 @@ void SoftplusImpl::pretty_print(std::ostream& stream) const {
                    c10::str("torch::nn::Softplus(beta=", options.beta(), ", threshold=", options.threshold(), ")"));
 }
 
-SoftshrinkImpl::SoftshrinkImpl(const SoftshrinkOptions& options_) : options(options_) {}
 at::Tensor SoftshrinkImpl::forward(const at::Tensor& input) {
   return F::softshrink(input, options);
 }
@@ -211,7 +195,6 @@ void TanhshrinkImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, c10::str("torch::nn::Tanhshrink()"));
 }
 
-ThresholdImpl::ThresholdImpl(const ThresholdOptions& options_) : options(options_) {}
 at::Tensor ThresholdImpl::forward(at::Tensor input) {
   return F::threshold(std::move(input), options);
 }

@@ -3,265 +3,201 @@
 
 #include <iosfwd>
 
+#include "nn/layers/options_layer.h"
 #include "nn/module/cloneable.h"
 #include "nn/options/activation.h"
 
 namespace torch::nn {
 
-class ELUImpl : public Cloneable<ELUImpl> {
+class ELUImpl : public detail::OptionsLayer<ELUImpl, ELUOptions> {
  public:
-  explicit ELUImpl(const ELUOptions& options_ = {});
+  using OptionsLayer::OptionsLayer;
   at::Tensor forward(at::Tensor input);
-  void reset() override {}
   void pretty_print(std::ostream& stream) const override;
-
-  ELUOptions options;
 };
 TORCH_MODULE(ELU);
 
-class SELUImpl : public Cloneable<SELUImpl> {
+class SELUImpl : public detail::OptionsLayer<SELUImpl, SELUOptions> {
  public:
-  explicit SELUImpl(const SELUOptions& options_ = {});
+  using OptionsLayer::OptionsLayer;
   at::Tensor forward(at::Tensor input);
-  void reset() override {}
   void pretty_print(std::ostream& stream) const override;
-
-  SELUOptions options;
 };
 TORCH_MODULE(SELU);
 
-class HardshrinkImpl : public Cloneable<HardshrinkImpl> {
+class HardshrinkImpl : public detail::OptionsLayer<HardshrinkImpl, HardshrinkOptions> {
  public:
-  explicit HardshrinkImpl(double lambda) : HardshrinkImpl(HardshrinkOptions(lambda)) {}
-  explicit HardshrinkImpl(const HardshrinkOptions& options_ = {});
+  using OptionsLayer::OptionsLayer;
   at::Tensor forward(const at::Tensor& input);
-  void reset() override {}
   void pretty_print(std::ostream& stream) const override;
-
-  HardshrinkOptions options;
 };
 TORCH_MODULE(Hardshrink);
 
-class HardtanhImpl : public Cloneable<HardtanhImpl> {
+class HardtanhImpl : public detail::OptionsLayer<HardtanhImpl, HardtanhOptions> {
  public:
-  explicit HardtanhImpl(const HardtanhOptions& options_ = {});
+  using OptionsLayer::OptionsLayer;
   at::Tensor forward(at::Tensor input);
-  void reset() override {}
   void pretty_print(std::ostream& stream) const override;
-
-  HardtanhOptions options;
 };
 TORCH_MODULE(Hardtanh);
 
-class LeakyReLUImpl : public Cloneable<LeakyReLUImpl> {
+class LeakyReLUImpl : public detail::OptionsLayer<LeakyReLUImpl, LeakyReLUOptions> {
  public:
-  explicit LeakyReLUImpl(const LeakyReLUOptions& options_ = {});
+  using OptionsLayer::OptionsLayer;
   at::Tensor forward(at::Tensor input);
-  void reset() override {}
   void pretty_print(std::ostream& stream) const override;
-
-  LeakyReLUOptions options;
 };
 TORCH_MODULE(LeakyReLU);
 
-class LogSigmoidImpl : public Cloneable<LogSigmoidImpl> {
+class LogSigmoidImpl : public detail::StatelessLayer<LogSigmoidImpl> {
  public:
   at::Tensor forward(const at::Tensor& input);
-  void reset() override {}
   void pretty_print(std::ostream& stream) const override;
 };
 TORCH_MODULE(LogSigmoid);
 
-class SoftmaxImpl : public Cloneable<SoftmaxImpl> {
+class SoftmaxImpl : public detail::OptionsLayer<SoftmaxImpl, SoftmaxOptions> {
  public:
-  explicit SoftmaxImpl(int64_t dim) : SoftmaxImpl(SoftmaxOptions(dim)) {}
-  explicit SoftmaxImpl(const SoftmaxOptions& options_);
+  using OptionsLayer::OptionsLayer;
   at::Tensor forward(const at::Tensor& input);
-  void reset() override {}
   void pretty_print(std::ostream& stream) const override;
-
-  SoftmaxOptions options;
 };
 TORCH_MODULE(Softmax);
 
-class SoftminImpl : public Cloneable<SoftminImpl> {
+class SoftminImpl : public detail::OptionsLayer<SoftminImpl, SoftminOptions> {
  public:
-  explicit SoftminImpl(int64_t dim) : SoftminImpl(SoftminOptions(dim)) {}
-  explicit SoftminImpl(const SoftminOptions& options_);
+  using OptionsLayer::OptionsLayer;
   at::Tensor forward(const at::Tensor& input);
-  void reset() override {}
   void pretty_print(std::ostream& stream) const override;
-
-  SoftminOptions options;
 };
 TORCH_MODULE(Softmin);
 
-class LogSoftmaxImpl : public Cloneable<LogSoftmaxImpl> {
+class LogSoftmaxImpl : public detail::OptionsLayer<LogSoftmaxImpl, LogSoftmaxOptions> {
  public:
-  explicit LogSoftmaxImpl(int64_t dim) : LogSoftmaxImpl(LogSoftmaxOptions(dim)) {}
-  explicit LogSoftmaxImpl(const LogSoftmaxOptions& options_);
+  using OptionsLayer::OptionsLayer;
   at::Tensor forward(const at::Tensor& input);
-  void reset() override {}
   void pretty_print(std::ostream& stream) const override;
-
-  LogSoftmaxOptions options;
 };
 TORCH_MODULE(LogSoftmax);
 
-class Softmax2dImpl : public Cloneable<Softmax2dImpl> {
+class Softmax2dImpl : public detail::StatelessLayer<Softmax2dImpl> {
  public:
   at::Tensor forward(const at::Tensor& input);
-  void reset() override {}
   void pretty_print(std::ostream& stream) const override;
 };
 TORCH_MODULE(Softmax2d);
 
-class ReLUImpl : public Cloneable<ReLUImpl> {
+class ReLUImpl : public detail::OptionsLayer<ReLUImpl, ReLUOptions> {
  public:
-  explicit ReLUImpl(const ReLUOptions& options_ = {});
+  using OptionsLayer::OptionsLayer;
   at::Tensor forward(at::Tensor input);
-  void reset() override {}
   void pretty_print(std::ostream& stream) const override;
-
-  ReLUOptions options;
 };
 TORCH_MODULE(ReLU);
 
-class ReLU6Impl : public Cloneable<ReLU6Impl> {
+class ReLU6Impl : public detail::OptionsLayer<ReLU6Impl, ReLU6Options> {
  public:
-  explicit ReLU6Impl(const ReLU6Options& options_ = {});
+  using OptionsLayer::OptionsLayer;
   at::Tensor forward(at::Tensor input);
-  void reset() override {}
   void pretty_print(std::ostream& stream) const override;
-
-  ReLU6Options options;
 };
 TORCH_MODULE(ReLU6);
 
-class RReLUImpl : public Cloneable<RReLUImpl> {
+class RReLUImpl : public detail::OptionsLayer<RReLUImpl, RReLUOptions> {
  public:
-  explicit RReLUImpl(const RReLUOptions& options_ = {});
+  using OptionsLayer::OptionsLayer;
   at::Tensor forward(at::Tensor input);
-  void reset() override {}
   void pretty_print(std::ostream& stream) const override;
-
-  RReLUOptions options;
 };
 TORCH_MODULE(RReLU);
 
-class CELUImpl : public Cloneable<CELUImpl> {
+class CELUImpl : public detail::OptionsLayer<CELUImpl, CELUOptions> {
  public:
-  explicit CELUImpl(const CELUOptions& options_ = {});
+  using OptionsLayer::OptionsLayer;
   at::Tensor forward(at::Tensor input);
-  void reset() override {}
   void pretty_print(std::ostream& stream) const override;
-
-  CELUOptions options;
 };
 TORCH_MODULE(CELU);
 
-class GLUImpl : public Cloneable<GLUImpl> {
+class GLUImpl : public detail::OptionsLayer<GLUImpl, GLUOptions> {
  public:
-  explicit GLUImpl(const GLUOptions& options_ = {});
+  using OptionsLayer::OptionsLayer;
   at::Tensor forward(const at::Tensor& input);
-  void reset() override {}
   void pretty_print(std::ostream& stream) const override;
-
-  GLUOptions options;
 };
 TORCH_MODULE(GLU);
 
-class GELUImpl : public Cloneable<GELUImpl> {
+class GELUImpl : public detail::OptionsLayer<GELUImpl, GELUOptions> {
  public:
-  explicit GELUImpl(const GELUOptions& options_ = {});
+  using OptionsLayer::OptionsLayer;
   at::Tensor forward(const at::Tensor& input);
-  void reset() override {}
   void pretty_print(std::ostream& stream) const override;
-
-  GELUOptions options;
 };
 TORCH_MODULE(GELU);
 
-class SiLUImpl : public Cloneable<SiLUImpl> {
+class SiLUImpl : public detail::StatelessLayer<SiLUImpl> {
  public:
   at::Tensor forward(const at::Tensor& input);
-  void reset() override {}
   void pretty_print(std::ostream& stream) const override;
 };
 TORCH_MODULE(SiLU);
 
-class MishImpl : public Cloneable<MishImpl> {
+class MishImpl : public detail::StatelessLayer<MishImpl> {
  public:
   at::Tensor forward(const at::Tensor& input);
-  void reset() override {}
   void pretty_print(std::ostream& stream) const override;
 };
 TORCH_MODULE(Mish);
 
-class SigmoidImpl : public Cloneable<SigmoidImpl> {
+class SigmoidImpl : public detail::StatelessLayer<SigmoidImpl> {
  public:
   at::Tensor forward(const at::Tensor& input);
-  void reset() override {}
   void pretty_print(std::ostream& stream) const override;
 };
 TORCH_MODULE(Sigmoid);
 
-class SoftplusImpl : public Cloneable<SoftplusImpl> {
+class SoftplusImpl : public detail::OptionsLayer<SoftplusImpl, SoftplusOptions> {
  public:
-  explicit SoftplusImpl(const SoftplusOptions& options_ = {});
+  using OptionsLayer::OptionsLayer;
   at::Tensor forward(const at::Tensor& input);
-  void reset() override {}
   void pretty_print(std::ostream& stream) const override;
-
-  SoftplusOptions options;
 };
 TORCH_MODULE(Softplus);
 
-class SoftshrinkImpl : public Cloneable<SoftshrinkImpl> {
+class SoftshrinkImpl : public detail::OptionsLayer<SoftshrinkImpl, SoftshrinkOptions> {
  public:
-  explicit SoftshrinkImpl(double lambda) : SoftshrinkImpl(SoftshrinkOptions(lambda)) {}
-  explicit SoftshrinkImpl(const SoftshrinkOptions& options_ = {});
+  using OptionsLayer::OptionsLayer;
   at::Tensor forward(const at::Tensor& input);
-  void reset() override {}
   void pretty_print(std::ostream& stream) const override;
-
-  SoftshrinkOptions options;
 };
 TORCH_MODULE(Softshrink);
 
-class SoftsignImpl : public Cloneable<SoftsignImpl> {
+class SoftsignImpl : public detail::StatelessLayer<SoftsignImpl> {
  public:
   at::Tensor forward(const at::Tensor& input);
-  void reset() override {}
   void pretty_print(std::ostream& stream) const override;
 };
 TORCH_MODULE(Softsign);
 
-class TanhImpl : public Cloneable<TanhImpl> {
+class TanhImpl : public detail::StatelessLayer<TanhImpl> {
  public:
   at::Tensor forward(const at::Tensor& input);
-  void reset() override {}
   void pretty_print(std::ostream& stream) const override;
 };
 TORCH_MODULE(Tanh);
 
-class TanhshrinkImpl : public Cloneable<TanhshrinkImpl> {
+class TanhshrinkImpl : public detail::StatelessLayer<TanhshrinkImpl> {
  public:
   at::Tensor forward(const at::Tensor& input);
-  void reset() override {}
   void pretty_print(std::ostream& stream) const override;
 };
 TORCH_MODULE(Tanhshrink);
 
-class ThresholdImpl : public Cloneable<ThresholdImpl> {
+class ThresholdImpl : public detail::OptionsLayer<ThresholdImpl, ThresholdOptions> {
  public:
-  ThresholdImpl(double threshold, double value) : ThresholdImpl(ThresholdOptions(threshold, value)) {}
-  explicit ThresholdImpl(const ThresholdOptions& options_);
+  using OptionsLayer::OptionsLayer;
   at::Tensor forward(at::Tensor input);
-  void reset() override {}
   void pretty_print(std::ostream& stream) const override;
-
-  ThresholdOptions options;
 };
 TORCH_MODULE(Threshold);
 

@@ -14,7 +14,10 @@
 #include "c10/core/cpu_generator.h"
 #include "c10/core/grad_mode.h"
 #include "c10/testing/message_of.h"
+#include "nn/functional/loss.h"
+#include "nn/functional/normalization.h"
 #include "nn/module/sequential.h"
+#include "nn/module/state_dict.h"
 
 namespace torch::nn {
 namespace {
@@ -216,6 +219,44 @@ TEST(Losses, ValuesAndReductions) {
   EXPECT_EQ(weighted->named_buffers().keys(), (std::vector<std::string>{"weight"}));
   expect_near(weighted(logits, classes), {(3 * 0.4076059f + 2.4076059f) / 4});
   expect_near(BCEWithLogitsLoss()(x, y), {(1.3132617f + 2.126928f + 4.01815f) / 3});
+}
+
+TEST(Losses, BetaOfSmoothL1IsOptional) {
+  at::Tensor x = at::empty({2});
+  set(x, {1, 4});
+  const at::Tensor y = at::zeros({2});
+  EXPECT_FALSE(SmoothL1Loss()->options.beta().has_value());
+  expect_near(SmoothL1Loss(SmoothL1LossOptions().beta(2))(x, y), {(0.25f + 3) / 2});
+  expect_near(functional::smooth_l1_loss(x, y, SmoothL1LossOptions(torch::kSum), 2.0), {3.25f});
+  EXPECT_NE(message_of([&] { functional::smooth_l1_loss(x, y, SmoothL1LossOptions().beta(0.5), 2.0); })
+                .find("expected beta not to be provided in 'options', but got 0.5"),
+            std::string::npos);
+}
+
+TEST(Layers, OptionsInEveryForm) {
+  static_assert(std::is_default_constructible_v<ReLUImpl> && !std::is_default_constructible_v<SoftmaxImpl>);
+  static_assert(std::is_constructible_v<SoftmaxImpl, int> && std::is_constructible_v<ThresholdImpl, double, double>);
+  static_assert(!std::is_convertible_v<double, HardshrinkImpl>);
+  EXPECT_EQ(Hardshrink(0.25)->options.lambda(), 0.25);
+  EXPECT_EQ(MaxPool2d(MaxPool2dOptions({3, 2}).stride({2, 1}))->options.kernel_size()->at(1), 2);
+  Conv2dOptions conv(3, 4, 3);
+  EXPECT_EQ(conv.stride(2).padding({1, 2}).dilation(1).groups(1).bias(false).in_channels(), 3);
+  EXPECT_EQ(std::get<ExpandingArray<2>>(conv.padding())->at(1), 2);
+  static_assert(std::is_same_v<decltype(functional::BatchNormFuncOptions().momentum()), double&>);
+}
+
+TEST(BatchNorm1d, LoadsStatesFromBeforeItCountedBatches) {
+  BatchNorm1d m(2);
+  const at::Tensor x = iota({3, 2});
+  m(x), m(x);
+  StateDict state = m->state_dict();
+  EXPECT_EQ(state.keys(),
+            (std::vector<std::string>{"weight", "bias", "running_mean", "running_var", "num_batches_tracked"}));
+  state.erase("num_batches_tracked");
+  EXPECT_THROW(m->load_state_dict(state), c10::Error);
+  state.versions.clear();
+  EXPECT_TRUE(m->load_state_dict(state).missing_keys.empty());
+  EXPECT_EQ(at::item(m->num_batches_tracked).toLong(), 2);
 }
 
 struct Collecting : c10::WarningHandler {

@@ -4,16 +4,16 @@
 #include <iosfwd>
 #include <vector>
 
+#include "nn/layers/options_layer.h"
 #include "nn/module/cloneable.h"
 #include "nn/options/linear.h"
 
 namespace torch::nn {
 
 // Takes any arguments, has no parameters, returns its input.
-class IdentityImpl : public Cloneable<IdentityImpl> {
+class IdentityImpl : public detail::StatelessLayer<IdentityImpl> {
  public:
   at::Tensor forward(const at::Tensor& input) { return input; }
-  void reset() override {}
   void pretty_print(std::ostream& stream) const override;
 };
 TORCH_MODULE(Identity);
@@ -53,27 +53,21 @@ class BilinearImpl : public Cloneable<BilinearImpl> {
 TORCH_MODULE(Bilinear);
 
 // Joins the dimensions start_dim ... end_dim.
-class FlattenImpl : public Cloneable<FlattenImpl> {
+class FlattenImpl : public detail::OptionsLayer<FlattenImpl, FlattenOptions> {
  public:
-  explicit FlattenImpl(const FlattenOptions& options_ = {}) : options(options_) {}
+  using OptionsLayer::OptionsLayer;
   at::Tensor forward(const at::Tensor& input);
-  void reset() override {}
   void pretty_print(std::ostream& stream) const override;
-
-  FlattenOptions options;
 };
 TORCH_MODULE(Flatten);
 
 // Splits dimension `dim` into `sizes`.
-class UnflattenImpl : public Cloneable<UnflattenImpl> {
+class UnflattenImpl : public detail::OptionsLayer<UnflattenImpl, UnflattenOptions> {
  public:
-  UnflattenImpl(int64_t dim, std::vector<int64_t> sizes) : UnflattenImpl(UnflattenOptions(dim, std::move(sizes))) {}
-  explicit UnflattenImpl(UnflattenOptions options_) : options(std::move(options_)) {}
+  using OptionsLayer::OptionsLayer;
+  UnflattenImpl(int64_t dim, std::vector<int64_t> sizes) : OptionsLayer(dim, std::move(sizes)) {}
   at::Tensor forward(const at::Tensor& input);
-  void reset() override {}
   void pretty_print(std::ostream& stream) const override;
-
-  UnflattenOptions options;
 };
 TORCH_MODULE(Unflatten);
 

@@ -7,7 +7,6 @@ namespace torch::nn {
 
 namespace F = torch::nn::functional;
 
-L1LossImpl::L1LossImpl(L1LossOptions options_) : options(std::move(options_)) {}
 at::Tensor L1LossImpl::forward(const at::Tensor& input, const at::Tensor& target) {
   return F::l1_loss(input, target, options);
 }
@@ -15,7 +14,6 @@ void L1LossImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, c10::str("torch::nn::L1Loss()"));
 }
 
-MSELossImpl::MSELossImpl(MSELossOptions options_) : options(std::move(options_)) {}
 at::Tensor MSELossImpl::forward(const at::Tensor& input, const at::Tensor& target) {
   return F::mse_loss(input, target, options);
 }
@@ -23,7 +21,6 @@ void MSELossImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, c10::str("torch::nn::MSELoss()"));
 }
 
-SmoothL1LossImpl::SmoothL1LossImpl(SmoothL1LossOptions options_) : options(std::move(options_)) {}
 at::Tensor SmoothL1LossImpl::forward(const at::Tensor& input, const at::Tensor& target) {
   return F::smooth_l1_loss(input, target, options);
 }
@@ -31,7 +28,6 @@ void SmoothL1LossImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, c10::str("torch::nn::SmoothL1Loss"));
 }
 
-HuberLossImpl::HuberLossImpl(HuberLossOptions options_) : options(std::move(options_)) {}
 at::Tensor HuberLossImpl::forward(const at::Tensor& input, const at::Tensor& target) {
   return F::huber_loss(input, target, options);
 }
@@ -39,7 +35,6 @@ void HuberLossImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, c10::str("torch::nn::HuberLoss"));
 }
 
-KLDivLossImpl::KLDivLossImpl(KLDivLossOptions options_) : options(std::move(options_)) {}
 at::Tensor KLDivLossImpl::forward(const at::Tensor& input, const at::Tensor& target) {
   return F::kl_div(input, target, options);
 }
@@ -47,7 +42,6 @@ void KLDivLossImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, c10::str("torch::nn::KLDivLoss()"));
 }
 
-HingeEmbeddingLossImpl::HingeEmbeddingLossImpl(HingeEmbeddingLossOptions options_) : options(std::move(options_)) {}
 at::Tensor HingeEmbeddingLossImpl::forward(const at::Tensor& input, const at::Tensor& target) {
   return F::hinge_embedding_loss(input, target, options);
 }
@@ -55,8 +49,6 @@ void HingeEmbeddingLossImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, c10::str("torch::nn::HingeEmbeddingLoss(margin=", options.margin(), ")"));
 }
 
-MultiLabelMarginLossImpl::MultiLabelMarginLossImpl(MultiLabelMarginLossOptions options_)
-    : options(std::move(options_)) {}
 at::Tensor MultiLabelMarginLossImpl::forward(const at::Tensor& input, const at::Tensor& target) {
   return F::multilabel_margin_loss(input, target, options);
 }
@@ -64,7 +56,6 @@ void MultiLabelMarginLossImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, c10::str("torch::nn::MultiLabelMarginLoss()"));
 }
 
-SoftMarginLossImpl::SoftMarginLossImpl(SoftMarginLossOptions options_) : options(std::move(options_)) {}
 at::Tensor SoftMarginLossImpl::forward(const at::Tensor& input, const at::Tensor& target) {
   return F::soft_margin_loss(input, target, options);
 }
@@ -72,7 +63,6 @@ void SoftMarginLossImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, c10::str("torch::nn::SoftMarginLoss()"));
 }
 
-PoissonNLLLossImpl::PoissonNLLLossImpl(PoissonNLLLossOptions options_) : options(std::move(options_)) {}
 at::Tensor PoissonNLLLossImpl::forward(const at::Tensor& input, const at::Tensor& target) {
   return F::poisson_nll_loss(input, target, options);
 }
@@ -80,46 +70,22 @@ void PoissonNLLLossImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, c10::str("torch::nn::PoissonNLLLoss()"));
 }
 
-BCELossImpl::BCELossImpl(BCELossOptions options_) : options(std::move(options_)) {
-  reset();
-}
-void BCELossImpl::reset() {
-  weight = register_buffer("weight", options.weight());
-}
 at::Tensor BCELossImpl::forward(const at::Tensor& input, const at::Tensor& target) {
-  auto current = options;
-  current.weight(weight);
-  return F::binary_cross_entropy(input, target, current);
+  return F::binary_cross_entropy(input, target, current());
 }
 void BCELossImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, c10::str("torch::nn::BCELoss()"));
 }
 
-NLLLossImpl::NLLLossImpl(NLLLossOptions options_) : options(std::move(options_)) {
-  reset();
-}
-void NLLLossImpl::reset() {
-  weight = register_buffer("weight", options.weight());
-}
 at::Tensor NLLLossImpl::forward(const at::Tensor& input, const at::Tensor& target) {
-  auto current = options;
-  current.weight(weight);
-  return F::nll_loss(input, target, current);
+  return F::nll_loss(input, target, current());
 }
 void NLLLossImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, c10::str("torch::nn::NLLLoss()"));
 }
 
-CrossEntropyLossImpl::CrossEntropyLossImpl(CrossEntropyLossOptions options_) : options(std::move(options_)) {
-  reset();
-}
-void CrossEntropyLossImpl::reset() {
-  weight = register_buffer("weight", options.weight());
-}
 at::Tensor CrossEntropyLossImpl::forward(const at::Tensor& input, const at::Tensor& target) {
-  auto current = options;
-  current.weight(weight);
-  return F::cross_entropy(input, target, current);
+  return F::cross_entropy(input, target, current());
 }
 void CrossEntropyLossImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, c10::str("torch::nn::CrossEntropyLoss()"));
@@ -141,32 +107,15 @@ void BCEWithLogitsLossImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, c10::str("torch::nn::BCEWithLogitsLoss()"));
 }
 
-MultiLabelSoftMarginLossImpl::MultiLabelSoftMarginLossImpl(MultiLabelSoftMarginLossOptions options_)
-    : options(std::move(options_)) {
-  reset();
-}
-void MultiLabelSoftMarginLossImpl::reset() {
-  weight = register_buffer("weight", options.weight());
-}
 at::Tensor MultiLabelSoftMarginLossImpl::forward(const at::Tensor& input, const at::Tensor& target) {
-  auto current = options;
-  current.weight(weight);
-  return F::multilabel_soft_margin_loss(input, target, current);
+  return F::multilabel_soft_margin_loss(input, target, current());
 }
 void MultiLabelSoftMarginLossImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, c10::str("torch::nn::MultiLabelSoftMarginLoss()"));
 }
 
-MultiMarginLossImpl::MultiMarginLossImpl(MultiMarginLossOptions options_) : options(std::move(options_)) {
-  reset();
-}
-void MultiMarginLossImpl::reset() {
-  weight = register_buffer("weight", options.weight());
-}
 at::Tensor MultiMarginLossImpl::forward(const at::Tensor& input, const at::Tensor& target) {
-  auto current = options;
-  current.weight(weight);
-  return F::multi_margin_loss(input, target, current);
+  return F::multi_margin_loss(input, target, current());
 }
 void MultiMarginLossImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, c10::str("torch::nn::MultiMarginLoss(p=", options.p(), ", margin=", options.margin(),
@@ -174,7 +123,6 @@ void MultiMarginLossImpl::pretty_print(std::ostream& stream) const {
                                     ", reduction=", enumtype::get_enum_name(options.reduction()), ")"));
 }
 
-CosineEmbeddingLossImpl::CosineEmbeddingLossImpl(CosineEmbeddingLossOptions options_) : options(std::move(options_)) {}
 at::Tensor CosineEmbeddingLossImpl::forward(const at::Tensor& input1, const at::Tensor& input2,
                                             const at::Tensor& target) {
   return F::cosine_embedding_loss(input1, input2, target, options);
@@ -183,7 +131,6 @@ void CosineEmbeddingLossImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, c10::str("torch::nn::CosineEmbeddingLoss(margin=", options.margin(), ")"));
 }
 
-MarginRankingLossImpl::MarginRankingLossImpl(MarginRankingLossOptions options_) : options(std::move(options_)) {}
 at::Tensor MarginRankingLossImpl::forward(const at::Tensor& input1, const at::Tensor& input2,
                                           const at::Tensor& target) {
   return F::margin_ranking_loss(input1, input2, target, options);
@@ -192,7 +139,6 @@ void MarginRankingLossImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, "torch::nn::MarginRankingLoss()");
 }
 
-TripletMarginLossImpl::TripletMarginLossImpl(TripletMarginLossOptions options_) : options(std::move(options_)) {}
 at::Tensor TripletMarginLossImpl::forward(const at::Tensor& anchor, const at::Tensor& positive,
                                           const at::Tensor& negative) {
   return F::triplet_margin_loss(anchor, positive, negative, options);
@@ -202,7 +148,6 @@ void TripletMarginLossImpl::pretty_print(std::ostream& stream) const {
                                     ", eps=", options.eps(), ", swap=", options.swap() ? "true" : "false", ")"));
 }
 
-CTCLossImpl::CTCLossImpl(CTCLossOptions options_) : options(std::move(options_)) {}
 at::Tensor CTCLossImpl::forward(const at::Tensor& log_probs, const at::Tensor& targets, const at::Tensor& input_lengths,
                                 const at::Tensor& target_lengths) {
   return F::ctc_loss(log_probs, targets, input_lengths, target_lengths, options);

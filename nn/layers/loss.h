@@ -6,143 +6,105 @@
 
 #include <iosfwd>
 
+#include "nn/layers/options_layer.h"
 #include "nn/module/cloneable.h"
 #include "nn/options/loss.h"
 
 namespace torch::nn {
 
-class L1LossImpl : public Cloneable<L1LossImpl> {
+class L1LossImpl : public detail::OptionsLayer<L1LossImpl, L1LossOptions> {
  public:
-  explicit L1LossImpl(L1LossOptions options_ = {});
+  using OptionsLayer::OptionsLayer;
   at::Tensor forward(const at::Tensor& input, const at::Tensor& target);
-  void reset() override {}
   void pretty_print(std::ostream& stream) const override;
-
-  L1LossOptions options;
 };
 TORCH_MODULE(L1Loss);
 
-class MSELossImpl : public Cloneable<MSELossImpl> {
+class MSELossImpl : public detail::OptionsLayer<MSELossImpl, MSELossOptions> {
  public:
-  explicit MSELossImpl(MSELossOptions options_ = {});
+  using OptionsLayer::OptionsLayer;
   at::Tensor forward(const at::Tensor& input, const at::Tensor& target);
-  void reset() override {}
   void pretty_print(std::ostream& stream) const override;
-
-  MSELossOptions options;
 };
 TORCH_MODULE(MSELoss);
 
-class SmoothL1LossImpl : public Cloneable<SmoothL1LossImpl> {
+class SmoothL1LossImpl : public detail::OptionsLayer<SmoothL1LossImpl, SmoothL1LossOptions> {
  public:
-  explicit SmoothL1LossImpl(SmoothL1LossOptions options_ = {});
+  using OptionsLayer::OptionsLayer;
   at::Tensor forward(const at::Tensor& input, const at::Tensor& target);
-  void reset() override {}
   void pretty_print(std::ostream& stream) const override;
-
-  SmoothL1LossOptions options;
 };
 TORCH_MODULE(SmoothL1Loss);
 
-class HuberLossImpl : public Cloneable<HuberLossImpl> {
+class HuberLossImpl : public detail::OptionsLayer<HuberLossImpl, HuberLossOptions> {
  public:
-  explicit HuberLossImpl(HuberLossOptions options_ = {});
+  using OptionsLayer::OptionsLayer;
   at::Tensor forward(const at::Tensor& input, const at::Tensor& target);
-  void reset() override {}
   void pretty_print(std::ostream& stream) const override;
-
-  HuberLossOptions options;
 };
 TORCH_MODULE(HuberLoss);
 
-class KLDivLossImpl : public Cloneable<KLDivLossImpl> {
+class KLDivLossImpl : public detail::OptionsLayer<KLDivLossImpl, KLDivLossOptions> {
  public:
-  explicit KLDivLossImpl(KLDivLossOptions options_ = {});
+  using OptionsLayer::OptionsLayer;
   at::Tensor forward(const at::Tensor& input, const at::Tensor& target);
-  void reset() override {}
   void pretty_print(std::ostream& stream) const override;
-
-  KLDivLossOptions options;
 };
 TORCH_MODULE(KLDivLoss);
 
-class HingeEmbeddingLossImpl : public Cloneable<HingeEmbeddingLossImpl> {
+class HingeEmbeddingLossImpl : public detail::OptionsLayer<HingeEmbeddingLossImpl, HingeEmbeddingLossOptions> {
  public:
-  explicit HingeEmbeddingLossImpl(HingeEmbeddingLossOptions options_ = {});
+  using OptionsLayer::OptionsLayer;
   at::Tensor forward(const at::Tensor& input, const at::Tensor& target);
-  void reset() override {}
   void pretty_print(std::ostream& stream) const override;
-
-  HingeEmbeddingLossOptions options;
 };
 TORCH_MODULE(HingeEmbeddingLoss);
 
-class MultiLabelMarginLossImpl : public Cloneable<MultiLabelMarginLossImpl> {
+class MultiLabelMarginLossImpl : public detail::OptionsLayer<MultiLabelMarginLossImpl, MultiLabelMarginLossOptions> {
  public:
-  explicit MultiLabelMarginLossImpl(MultiLabelMarginLossOptions options_ = {});
+  using OptionsLayer::OptionsLayer;
   at::Tensor forward(const at::Tensor& input, const at::Tensor& target);
-  void reset() override {}
   void pretty_print(std::ostream& stream) const override;
-
-  MultiLabelMarginLossOptions options;
 };
 TORCH_MODULE(MultiLabelMarginLoss);
 
-class SoftMarginLossImpl : public Cloneable<SoftMarginLossImpl> {
+class SoftMarginLossImpl : public detail::OptionsLayer<SoftMarginLossImpl, SoftMarginLossOptions> {
  public:
-  explicit SoftMarginLossImpl(SoftMarginLossOptions options_ = {});
+  using OptionsLayer::OptionsLayer;
   at::Tensor forward(const at::Tensor& input, const at::Tensor& target);
-  void reset() override {}
   void pretty_print(std::ostream& stream) const override;
-
-  SoftMarginLossOptions options;
 };
 TORCH_MODULE(SoftMarginLoss);
 
-class PoissonNLLLossImpl : public Cloneable<PoissonNLLLossImpl> {
+class PoissonNLLLossImpl : public detail::OptionsLayer<PoissonNLLLossImpl, PoissonNLLLossOptions> {
  public:
-  explicit PoissonNLLLossImpl(PoissonNLLLossOptions options_ = {});
+  using OptionsLayer::OptionsLayer;
   at::Tensor forward(const at::Tensor& input, const at::Tensor& target);
-  void reset() override {}
   void pretty_print(std::ostream& stream) const override;
-
-  PoissonNLLLossOptions options;
 };
 TORCH_MODULE(PoissonNLLLoss);
 
-class BCELossImpl : public Cloneable<BCELossImpl> {
+class BCELossImpl : public detail::WeightedLoss<BCELossImpl, BCELossOptions> {
  public:
-  explicit BCELossImpl(BCELossOptions options_ = {});
+  using WeightedLoss::WeightedLoss;
   at::Tensor forward(const at::Tensor& input, const at::Tensor& target);
-  void reset() override;
   void pretty_print(std::ostream& stream) const override;
-
-  BCELossOptions options;
-  at::Tensor weight;
 };
 TORCH_MODULE(BCELoss);
 
-class NLLLossImpl : public Cloneable<NLLLossImpl> {
+class NLLLossImpl : public detail::WeightedLoss<NLLLossImpl, NLLLossOptions> {
  public:
-  explicit NLLLossImpl(NLLLossOptions options_ = {});
+  using WeightedLoss::WeightedLoss;
   at::Tensor forward(const at::Tensor& input, const at::Tensor& target);
-  void reset() override;
   void pretty_print(std::ostream& stream) const override;
-
-  NLLLossOptions options;
-  at::Tensor weight;
 };
 TORCH_MODULE(NLLLoss);
 
-class CrossEntropyLossImpl : public Cloneable<CrossEntropyLossImpl> {
+class CrossEntropyLossImpl : public detail::WeightedLoss<CrossEntropyLossImpl, CrossEntropyLossOptions> {
  public:
-  explicit CrossEntropyLossImpl(CrossEntropyLossOptions options_ = {});
+  using WeightedLoss::WeightedLoss;
   at::Tensor forward(const at::Tensor& input, const at::Tensor& target);
-  void reset() override;
   void pretty_print(std::ostream& stream) const override;
-
-  CrossEntropyLossOptions options;
-  at::Tensor weight;
 };
 TORCH_MODULE(CrossEntropyLoss);
 
@@ -159,72 +121,52 @@ class BCEWithLogitsLossImpl : public Cloneable<BCEWithLogitsLossImpl> {
 };
 TORCH_MODULE(BCEWithLogitsLoss);
 
-class MultiLabelSoftMarginLossImpl : public Cloneable<MultiLabelSoftMarginLossImpl> {
+class MultiLabelSoftMarginLossImpl : public detail::WeightedLoss<MultiLabelSoftMarginLossImpl, MultiLabelSoftMarginLossOptions> {
  public:
-  explicit MultiLabelSoftMarginLossImpl(MultiLabelSoftMarginLossOptions options_ = {});
+  using WeightedLoss::WeightedLoss;
   at::Tensor forward(const at::Tensor& input, const at::Tensor& target);
-  void reset() override;
   void pretty_print(std::ostream& stream) const override;
-
-  MultiLabelSoftMarginLossOptions options;
-  at::Tensor weight;
 };
 TORCH_MODULE(MultiLabelSoftMarginLoss);
 
-class MultiMarginLossImpl : public Cloneable<MultiMarginLossImpl> {
+class MultiMarginLossImpl : public detail::WeightedLoss<MultiMarginLossImpl, MultiMarginLossOptions> {
  public:
-  explicit MultiMarginLossImpl(MultiMarginLossOptions options_ = {});
+  using WeightedLoss::WeightedLoss;
   at::Tensor forward(const at::Tensor& input, const at::Tensor& target);
-  void reset() override;
   void pretty_print(std::ostream& stream) const override;
-
-  MultiMarginLossOptions options;
-  at::Tensor weight;
 };
 TORCH_MODULE(MultiMarginLoss);
 
-class CosineEmbeddingLossImpl : public Cloneable<CosineEmbeddingLossImpl> {
+class CosineEmbeddingLossImpl : public detail::OptionsLayer<CosineEmbeddingLossImpl, CosineEmbeddingLossOptions> {
  public:
-  explicit CosineEmbeddingLossImpl(CosineEmbeddingLossOptions options_ = {});
+  using OptionsLayer::OptionsLayer;
   at::Tensor forward(const at::Tensor& input1, const at::Tensor& input2, const at::Tensor& target);
-  void reset() override {}
   void pretty_print(std::ostream& stream) const override;
-
-  CosineEmbeddingLossOptions options;
 };
 TORCH_MODULE(CosineEmbeddingLoss);
 
-class MarginRankingLossImpl : public Cloneable<MarginRankingLossImpl> {
+class MarginRankingLossImpl : public detail::OptionsLayer<MarginRankingLossImpl, MarginRankingLossOptions> {
  public:
-  explicit MarginRankingLossImpl(MarginRankingLossOptions options_ = {});
+  using OptionsLayer::OptionsLayer;
   at::Tensor forward(const at::Tensor& input1, const at::Tensor& input2, const at::Tensor& target);
-  void reset() override {}
   void pretty_print(std::ostream& stream) const override;
-
-  MarginRankingLossOptions options;
 };
 TORCH_MODULE(MarginRankingLoss);
 
-class TripletMarginLossImpl : public Cloneable<TripletMarginLossImpl> {
+class TripletMarginLossImpl : public detail::OptionsLayer<TripletMarginLossImpl, TripletMarginLossOptions> {
  public:
-  explicit TripletMarginLossImpl(TripletMarginLossOptions options_ = {});
+  using OptionsLayer::OptionsLayer;
   at::Tensor forward(const at::Tensor& anchor, const at::Tensor& positive, const at::Tensor& negative);
-  void reset() override {}
   void pretty_print(std::ostream& stream) const override;
-
-  TripletMarginLossOptions options;
 };
 TORCH_MODULE(TripletMarginLoss);
 
-class CTCLossImpl : public Cloneable<CTCLossImpl> {
+class CTCLossImpl : public detail::OptionsLayer<CTCLossImpl, CTCLossOptions> {
  public:
-  explicit CTCLossImpl(CTCLossOptions options_ = {});
+  using OptionsLayer::OptionsLayer;
   at::Tensor forward(const at::Tensor& log_probs, const at::Tensor& targets, const at::Tensor& input_lengths,
                      const at::Tensor& target_lengths);
-  void reset() override {}
   void pretty_print(std::ostream& stream) const override;
-
-  CTCLossOptions options;
 };
 TORCH_MODULE(CTCLoss);
 

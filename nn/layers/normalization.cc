@@ -8,6 +8,7 @@
 #include "nn/functional/normalization.h"
 #include "nn/functional/optional_tensor.h"
 #include "nn/init/init.h"
+#include "nn/module/state_dict.h"
 
 namespace torch::nn {
 
@@ -116,6 +117,13 @@ void BatchNormImplBase::reset_parameters() {
   if (!options.affine()) return;
   init::ones_(weight);
   init::zeros_(bias);
+}
+
+void BatchNormImplBase::upgrade_state_dict(StateDict& state, const std::string& prefix,
+                                           std::optional<int64_t> version) const {
+  if (version.value_or(1) >= 2 || !num_batches_tracked.defined()) return;
+  const std::string name = prefix + "num_batches_tracked";
+  if (!state.contains(name)) state.insert(name, num_batches_tracked);
 }
 
 at::Tensor BatchNormImplBase::forward(const at::Tensor& input) {

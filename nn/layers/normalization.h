@@ -50,6 +50,9 @@ class BatchNormImplBase : public virtual Module {
   at::Tensor forward(const at::Tensor& input);
   void reset_running_stats();
   void reset_parameters();
+  // Before version 2 there was no num_batches_tracked: loading keeps the module's.
+  int64_t state_dict_version() const override { return 2; }
+  void upgrade_state_dict(StateDict& state, const std::string& prefix, std::optional<int64_t> version) const override;
 
   BatchNormOptions options;
   at::Tensor weight;

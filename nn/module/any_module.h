@@ -41,6 +41,8 @@ struct AnyModulePlaceholder {
   virtual std::shared_ptr<Module> ptr() = 0;
   virtual std::unique_ptr<AnyModulePlaceholder> copy() const = 0;
   virtual std::unique_ptr<AnyModulePlaceholder> clone_module(std::optional<c10::Device> device) const = 0;
+  // Holds another module of the same type from now on; false for another type.
+  virtual bool rebind(const std::shared_ptr<Module>& other) = 0;
   const std::type_info* type_info;
 };
 
@@ -66,10 +68,10 @@ struct AnyModuleHolder final : AnyModulePlaceholder {
   template <size_t... I>
   AnyValue call(std::vector<AnyValue>& arguments, std::index_sequence<I...>) {
     if constexpr (std::is_void_v<R>) {
-      module->forward(any_argument<Args>(arguments, I)...);
+      call_module(*module, any_argument<Args>(arguments, I)...);
       return AnyValue(std::tuple<>());
     } else {
-      return AnyValue(module->forward(any_argument<Args>(arguments, I)...));
+      return AnyValue(call_module(*module, any_argument<Args>(arguments, I)...));
     }
   }
   AnyValue forward(std::vector<AnyValue>&& arguments) override {
@@ -80,7 +82,7 @@ struct AnyModuleHolder final : AnyModulePlaceholder {
     if constexpr (std::is_same_v<R, at::Tensor> && sizeof...(Args) == 1 &&
                   (std::is_same_v<std::decay_t<Args>, at::Tensor> && ...) &&
                   ((!std::is_lvalue_reference_v<Args> || std::is_const_v<std::remove_reference_t<Args>>)&&...)) {
-      output = module->forward(at::Tensor(input));
+      output = call_module(*module, at::Tensor(input));
       return true;
     }
     return false;
@@ -89,6 +91,12 @@ struct AnyModuleHolder final : AnyModulePlaceholder {
   std::unique_ptr<AnyModulePlaceholder> copy() const override { return std::make_unique<AnyModuleHolder>(*this); }
   std::unique_ptr<AnyModulePlaceholder> clone_module(std::optional<c10::Device> device) const override {
     return std::make_unique<AnyModuleHolder>(std::dynamic_pointer_cast<M>(module->clone(device)));
+  }
+  bool rebind(const std::shared_ptr<Module>& other) override {
+    auto same = std::dynamic_pointer_cast<M>(other);
+    if (same == nullptr) return false;
+    module = std::move(same);
+    return true;
   }
 
   std::shared_ptr<M> module;
@@ -179,6 +187,9 @@ class AnyModule {
     return *content_->type_info;
   }
   bool is_empty() const noexcept { return content_ == nullptr; }
+
+  // Holds another module of the same type from now on; false, and nothing done, for another type.
+  bool rebind(const std::shared_ptr<Module>& module) { return content_ != nullptr && content_->rebind(module); }
 
   // Calls a module that maps a tensor to a tensor; false, and nothing done, for any other.
   bool forward_tensor(const at::Tensor& input, at::Tensor& output) {

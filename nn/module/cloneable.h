@@ -10,11 +10,52 @@
 namespace torch::nn {
 
 namespace detail {
-// The tensors of `from` become copies in `to` (which has the same names): on `device`, or where they are.
-void copy_tensors(const OrderedDict<std::string, at::Tensor>& from, OrderedDict<std::string, at::Tensor>& to,
-                  const std::optional<c10::Device>& device, const char* kind, bool parameters);
-void check_children(size_t copied, size_t original);
+
+// A clone() with all those that it calls: what is shared in the original is cloned once, and shared in the clone.
+class Cloning {
+ public:
+  struct Memo;
+
+  explicit Cloning(const Module& original);
+  ~Cloning();
+  Cloning(const Cloning&) = delete;
+  Cloning& operator=(const Cloning&) = delete;
+
+  // The clone, if a clone() around this one made it already; else null.
+  std::shared_ptr<Module> made() const;
+  // The clone of one tensor, for modules without reset().
+  at::Tensor tensor(const at::Tensor& original, const std::optional<c10::Device>& device) const;
+  // Copies the original's tensors into `copy`, which has the same names after its reset().
+  void tensors(Module& copy, const std::optional<c10::Device>& device) const;
+  // Remembers the clone, and gives it the original's mode and hooks.
+  std::shared_ptr<Module> finish(std::shared_ptr<Module> copy) const;
+
+  // While it lives, `copy` forgets what it copied and registers anew; what is shared and was cloned already is registered in
+  // place of what reset() made, so that the members hold it too.
+  struct Resetting {
+    Resetting(const Cloning& cloning, Module& copy);
+    ~Resetting();
+    Resetting(const Resetting&) = delete;
+    Resetting& operator=(const Resetting&) = delete;
+
+    const Module& original;
+    const Module& copy;
+    Memo* const memo;
+    const Resetting* const outer;
+  };
+
+ private:
+  friend class nn::Module;
+  using Kind = OrderedDict<std::string, at::Tensor> Module::*;
+  static const at::Tensor* shared(const Module& copy, Kind kind, const std::string& name);
+  void tensors(Module& copy, Kind kind, const std::optional<c10::Device>& device) const;
+
+  const Module& original_;
+  std::unique_ptr<Memo> own_;
+};
+
 [[noreturn]] void clone_type_error();
+
 }  // namespace detail
 
 template <typename Derived>
@@ -25,24 +66,23 @@ class Cloneable : public virtual Module {
   // Makes (again) all parameters, buffers and submodules. May be called at any time: nothing of the old ones is kept.
   virtual void reset() = 0;
 
-  // A copy of the module with copies of all tensors, on `device` if given. Throws where reset() does not register what
-  // the module has.
+  // A copy of the module with copies of all tensors, on `device` if given; what is shared in it is shared in the copy. Throws
+  // where reset() does not register what the module has. reset() assigns to members what registration returns.
   std::shared_ptr<Module> clone(const std::optional<c10::Device>& device = std::nullopt) const override {
     c10::NoGradGuard no_grad;
-    const auto& self = static_cast<const Derived&>(*this);
-    auto copy = std::make_shared<Derived>(self);
-    copy->parameters_.clear();
-    copy->buffers_.clear();
-    copy->children_.clear();
-    copy->reset();
-    detail::copy_tensors(parameters_, copy->parameters_, device, "parameters", true);
-    detail::copy_tensors(buffers_, copy->buffers_, device, "buffers", false);
-    detail::check_children(copy->children_.size(), children_.size());
+    const detail::Cloning cloning(*this);
+    if (auto made = cloning.made()) return made;
+    auto copy = std::make_shared<Derived>(static_cast<const Derived&>(*this));
+    {
+      const detail::Cloning::Resetting resetting(cloning, *copy);
+      copy->reset();
+    }
+    cloning.tensors(*copy, device);
     for (const auto& child : children_) {
       const auto& fresh = copy->children_[child.key()];
       if (fresh != nullptr && child.value() != nullptr) fresh->clone_(*child.value(), device);
     }
-    return copy;
+    return cloning.finish(copy);
   }
 
  private:

@@ -1,11 +1,15 @@
 #include "nn/module/module.h"
 
+#include <algorithm>
 #include <new>
 #include <typeinfo>
+#include <unordered_set>
 
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/creation/ops.h"
 #include "aten/ops/view/ops.h"
 #include "c10/core/grad_mode.h"
+#include "c10/dispatch/ivalue.h"
 #include "c10/util/string_util.h"
 #include "nn/module/any_value.h"
 #include "nn/module/cloneable.h"
@@ -122,42 +126,44 @@ std::vector<at::Tensor> Module::buffers(bool recurse) const {
   return named_buffers(recurse).values();
 }
 
-OrderedDict<std::string, at::Tensor> Module::named_parameters(bool recurse) const {
-  OrderedDict<std::string, at::Tensor> out;
-  const auto add = [&out](const std::string& prefix, const Module& m) {
-    for (const auto& p : m.parameters_) {
-      if (p.value().defined()) out.insert(join_name(prefix, p.key()), p.value());
+void Module::collect(OrderedDict<std::string, at::Tensor> Module::*tensors, bool recurse, bool remove_duplicate,
+                     OrderedDict<std::string, at::Tensor>& out) const {
+  std::unordered_set<const c10::TensorImpl*> seen;
+  const auto add = [&](const std::string& prefix, const Module& m) {
+    for (const auto& item : m.*tensors) {
+      const at::Tensor& t = item.value();
+      if (!t.defined() || (remove_duplicate && !seen.insert(t.unsafeGetTensorImpl()).second)) continue;
+      out.insert(join_name(prefix, item.key()), t);
     }
   };
   add({}, *this);
   if (recurse) visit_children({}, [&](const std::string& name, const std::shared_ptr<Module>& m) { add(name, *m); });
+}
+
+OrderedDict<std::string, at::Tensor> Module::named_parameters(bool recurse, bool remove_duplicate) const {
+  OrderedDict<std::string, at::Tensor> out;
+  collect(&Module::parameters_, recurse, remove_duplicate, out);
   return out;
 }
 
-OrderedDict<std::string, at::Tensor> Module::named_buffers(bool recurse) const {
+OrderedDict<std::string, at::Tensor> Module::named_buffers(bool recurse, bool remove_duplicate) const {
   OrderedDict<std::string, at::Tensor> out;
-  const auto add = [&out](const std::string& prefix, const Module& m) {
-    for (const auto& b : m.buffers_) {
-      if (b.value().defined()) out.insert(join_name(prefix, b.key()), b.value());
-    }
-  };
-  add({}, *this);
-  if (recurse) visit_children({}, [&](const std::string& name, const std::shared_ptr<Module>& m) { add(name, *m); });
+  collect(&Module::buffers_, recurse, remove_duplicate, out);
   return out;
 }
 
 std::vector<std::shared_ptr<Module>> Module::modules(bool include_self) const {
-  std::vector<std::shared_ptr<Module>> out;
-  if (include_self) out.push_back(shared_from_this_checked());
-  visit_children({}, [&](const std::string&, const std::shared_ptr<Module>& m) { out.push_back(m); });
-  return out;
+  return named_modules({}, include_self).values();
 }
 
 OrderedDict<std::string, std::shared_ptr<Module>> Module::named_modules(const std::string& name_prefix,
                                                                         bool include_self) const {
   OrderedDict<std::string, std::shared_ptr<Module>> out;
+  std::unordered_set<const Module*> seen = {this};
   if (include_self) out.insert(name_prefix, shared_from_this_checked());
-  visit_children(name_prefix, [&](const std::string& name, const std::shared_ptr<Module>& m) { out.insert(name, m); });
+  visit_children(name_prefix, [&](const std::string& name, const std::shared_ptr<Module>& m) {
+    if (seen.insert(m.get()).second) out.insert(name, m);
+  });
   return out;
 }
 
@@ -230,8 +236,86 @@ bool Module::is_serializable() const {
   return true;
 }
 
+Module& Module::requires_grad_(bool requires_grad) {
+  for (at::Tensor& parameter : parameters()) parameter.set_requires_grad(requires_grad);
+  return *this;
+}
+
+Module& Module::to_empty(c10::Device device, bool recurse) {
+  c10::NoGradGuard no_grad;
+  const auto renew = [&](const at::Tensor& t) {
+    t.set_data(at::empty_like(t.variable_data(), t.options().device(device)));
+  };
+  for (const at::Tensor& t : parameters(recurse)) renew(t);
+  for (const at::Tensor& t : buffers(recurse)) renew(t);
+  return *this;
+}
+
+Module& Module::descend(const std::string& path) const {
+  const Module* at = this;
+  for (size_t begin = 0; begin < path.size();) {
+    const size_t end = std::min(path.find('.', begin), path.size());
+    const std::string name = path.substr(begin, end - begin);
+    const std::shared_ptr<Module>* child = at->children_.find(name);
+    TORCH_CHECK(child != nullptr && *child != nullptr, detail::class_name(*at), " has no attribute `", name, "`");
+    at = child->get();
+    begin = end + 1;
+  }
+  return const_cast<Module&>(*at);
+}
+
+std::shared_ptr<Module> Module::get_submodule(const std::string& target) const {
+  return descend(target).shared_from_this_checked();
+}
+
+at::Tensor& Module::find_tensor(const std::string& target, OrderedDict<std::string, at::Tensor> Module::*tensors,
+                                const char* kind) const {
+  const size_t dot = target.rfind('.');
+  Module& owner = dot == std::string::npos ? const_cast<Module&>(*this) : descend(target.substr(0, dot));
+  const std::string name = dot == std::string::npos ? target : target.substr(dot + 1);
+  at::Tensor* const found = (owner.*tensors).find(name);
+  if (found != nullptr) return *found;
+  const bool other = owner.parameters_.contains(name) || owner.buffers_.contains(name) || owner.children_.contains(name);
+  TORCH_CHECK(!other, "`", name, "` is not ", kind);
+  TORCH_CHECK(false, detail::class_name(owner), " has no attribute `", name, "`");
+}
+
+at::Tensor& Module::get_parameter(const std::string& target) const {
+  return find_tensor(target, &Module::parameters_, "an nn.Parameter");
+}
+
+at::Tensor& Module::get_buffer(const std::string& target) const {
+  return find_tensor(target, &Module::buffers_, "a buffer");
+}
+
+void Module::set_submodule(const std::string& target, const std::shared_ptr<Module>& module, bool strict) {
+  TORCH_CHECK_VALUE(!target.empty(), "Cannot set the submodule without a target name!");
+  TORCH_CHECK_VALUE(module != nullptr, "Cannot set the submodule `", target, "` to nothing");
+  const size_t dot = target.rfind('.');
+  Module& parent = dot == std::string::npos ? *this : descend(target.substr(0, dot));
+  const std::string name = dot == std::string::npos ? target : target.substr(dot + 1);
+  if (parent.children_.contains(name)) return parent.replace_child(name, module);
+  TORCH_CHECK(!strict, detail::class_name(parent), " has no attribute `", name, "`");
+  parent.on_set_child(name, module);
+  parent.add_child(name, module);
+}
+
+bool Module::is_persistent(const std::string& buffer) const {
+  return std::find(not_persistent_.begin(), not_persistent_.end(), buffer) == not_persistent_.end();
+}
+
+c10::IValue Module::get_extra_state() const {
+  return {};
+}
+void Module::set_extra_state(const c10::IValue&) {}
+void Module::upgrade_state_dict(StateDict&, const std::string&, std::optional<int64_t>) const {}
+
 at::Tensor& Module::register_parameter(std::string name, at::Tensor tensor, bool requires_grad) {
   check_name("Parameter", name);
+  if (const detail::HookRunner* runner = detail::hook_runner.load(std::memory_order_acquire)) {
+    runner->on_parameter(*this, name, tensor);
+  }
+  if (const at::Tensor* shared = detail::Cloning::shared(*this, &Module::parameters_, name)) tensor = *shared;
   if (!tensor.defined()) {
     if (requires_grad) {
       TORCH_WARN("An undefined tensor cannot require grad. ", "Ignoring the `requires_grad=true` function parameter.");
@@ -242,14 +326,37 @@ at::Tensor& Module::register_parameter(std::string name, at::Tensor tensor, bool
   return parameters_.insert(std::move(name), std::move(tensor));
 }
 
-at::Tensor& Module::register_buffer(std::string name, at::Tensor tensor) {
+at::Tensor& Module::register_buffer(std::string name, at::Tensor tensor, bool persistent) {
   check_name("Buffer", name);
-  return buffers_.insert(std::move(name), std::move(tensor));
+  if (const detail::HookRunner* runner = detail::hook_runner.load(std::memory_order_acquire)) {
+    runner->on_buffer(*this, name, tensor);
+  }
+  if (const at::Tensor* shared = detail::Cloning::shared(*this, &Module::buffers_, name)) tensor = *shared;
+  at::Tensor& registered = buffers_.insert(name, std::move(tensor));
+  std::erase(not_persistent_, name);
+  if (!persistent) not_persistent_.push_back(std::move(name));
+  return registered;
+}
+
+at::Tensor& Module::replace_parameter(const std::string& name, at::Tensor tensor) {
+  return parameters_[name] = std::move(tensor);
+}
+at::Tensor& Module::replace_buffer(const std::string& name, at::Tensor tensor) {
+  return buffers_[name] = std::move(tensor);
 }
 
 void Module::add_child(std::string name, std::shared_ptr<Module> module) {
   check_name("Submodule", name);
+  if (const detail::HookRunner* runner = detail::hook_runner.load(std::memory_order_acquire)) {
+    runner->on_module(*this, name, module);
+  }
   children_.insert(std::move(name), std::move(module));
+}
+
+void Module::replace_child(const std::string& name, std::shared_ptr<Module> module) {
+  std::shared_ptr<Module>& child = children_[name];
+  on_set_child(name, module);
+  child = std::move(module);
 }
 
 void Module::unregister_module(const std::string& name) {
@@ -271,45 +378,39 @@ std::vector<AnyValue> Module::_forward_populate_default_args(std::vector<AnyValu
 
 namespace detail {
 
-void copy_tensors(const OrderedDict<std::string, at::Tensor>& from, OrderedDict<std::string, at::Tensor>& to,
-                  const std::optional<c10::Device>& device, const char* kind, bool parameters) {
-  TORCH_CHECK(from.size() == to.size(), "The cloned module does not have the same number of ", kind,
-              " as the original module after calling reset(). Are you sure you called register_",
-              parameters ? "parameter" : "buffer", "() inside reset() and not the constructor?");
-  for (const auto& item : from) {
-    const at::Tensor& source = item.value();
-    at::Tensor& target = to[item.key()];
-    if (!source.defined()) {
-      target = at::Tensor();
-      continue;
-    }
-    at::Tensor copy = device.has_value() && source.device() != *device
-                          ? at::to(source, source.options().device(device), false, false, std::nullopt)
-                          : at::clone(source, std::nullopt);
-    if (target.defined()) {
-      target.set_data(copy);
-      if (parameters) target.set_requires_grad(source.requires_grad());
-    } else {
-      target = at::detach(copy);
-      if (parameters) target.set_requires_grad(source.requires_grad());
-    }
+constinit std::atomic<const HookRunner*> hook_runner{nullptr};
+
+void TensorWalk::tensor(at::Tensor& t) {
+  if (writes_) {
+    t = list_[next_++];
+  } else {
+    list_.push_back(t);
   }
 }
 
-void check_children(size_t copied, size_t original) {
-  TORCH_CHECK(copied == original,
-              "The cloned module does not have the same number of child modules as the original module after calling "
-              "reset(). Are you sure you called register_module() inside reset() and not the constructor?");
+void TensorWalk::other() {
+  if (!writes_) {
+    list_.emplace_back();
+    return;
+  }
+  TORCH_CHECK(!list_[next_].defined(), "a module hook gave a tensor in place of entry ", next_, ", which is no tensor");
+  ++next_;
 }
 
-void clone_type_error() {
-  TORCH_CHECK(
-      false, "Attempted to clone submodule, but it is of a different type than the submodule it was to be cloned into");
+void cannot_replace_reference() {
+  TORCH_CHECK(false, "the result of a forward that returns a reference cannot be replaced by a module hook");
   __builtin_unreachable();
 }
 
+std::string class_name(const Module& module) {
+  std::string name = module.name();
+  if (const size_t colon = name.rfind(':'); colon != std::string::npos) name.erase(0, colon + 1);
+  if (name.size() > 4 && name.ends_with("Impl")) name.resize(name.size() - 4);
+  return name;
+}
+
 // Defined where archives are (//utils/serialize), so that a program without archives links none.
-[[gnu::weak]] void save_module(const Module& module, serialize::OutputArchive& archive);
+[[gnu::weak]] void save_module(Module& module, serialize::OutputArchive& archive);
 [[gnu::weak]] void load_module(Module& module, serialize::InputArchive& archive);
 
 }  // namespace detail
@@ -317,7 +418,7 @@ void clone_type_error() {
 void Module::save(serialize::OutputArchive& archive) const {
   TORCH_CHECK(detail::save_module != nullptr,
               "Module::save: archives are not linked; add //utils/serialize:module_archive");
-  detail::save_module(*this, archive);
+  detail::save_module(const_cast<Module&>(*this), archive);
 }
 
 void Module::load(serialize::InputArchive& archive) {

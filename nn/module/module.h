@@ -9,6 +9,9 @@
 //
 // A module is used through a std::shared_ptr or a ModuleHolder. Several threads may call forward of one module at once
 // while nobody changes it.
+//
+// A tensor (a module) may be registered in several places, under several names; it is then shared: converted, cleared and
+// counted once, and shared in a clone as well.
 #pragma once
 
 #include <functional>
@@ -23,7 +26,12 @@
 #include "c10/core/device.h"
 #include "c10/core/scalar_type.h"
 #include "nn/module/module_holder.h"
+#include "nn/module/module_hooks.h"
 #include "nn/module/ordered_dict.h"
+
+namespace c10 {
+class IValue;
+}
 
 namespace torch {
 using Dtype = c10::ScalarType;
@@ -37,6 +45,24 @@ class InputArchive;
 namespace torch::nn {
 
 class AnyValue;
+
+namespace detail {
+
+// Owns a module's hooks. Copies have hooks of their own; most modules have none.
+class HookSlot {
+ public:
+  HookSlot() = default;
+  HookSlot(const HookSlot& other) : set(other.set == nullptr ? nullptr : other.set->copy()) {}
+  HookSlot& operator=(const HookSlot& other) {
+    if (this != &other) set = other.set == nullptr ? nullptr : other.set->copy();
+    return *this;
+  }
+  std::shared_ptr<HookSet> set;
+};
+
+class Cloning;
+
+}  // namespace detail
 
 class Module : public std::enable_shared_from_this<Module> {
  public:
@@ -69,11 +95,12 @@ class Module : public std::enable_shared_from_this<Module> {
   void apply(const ModulePointerApplyFunction& function) const;
   void apply(const NamedModulePointerApplyFunction& function, const std::string& name_prefix = std::string()) const;
 
-  // Own ones first, then the children's, depth first, in the order of registration; undefined ones are left out.
+  // Own ones first, then the children's, depth first, in the order of registration; undefined ones are left out. What is
+  // registered in several places comes once, under its first name.
   std::vector<at::Tensor> parameters(bool recurse = true) const;
-  OrderedDict<std::string, at::Tensor> named_parameters(bool recurse = true) const;
+  OrderedDict<std::string, at::Tensor> named_parameters(bool recurse = true, bool remove_duplicate = true) const;
   std::vector<at::Tensor> buffers(bool recurse = true) const;
-  OrderedDict<std::string, at::Tensor> named_buffers(bool recurse = true) const;
+  OrderedDict<std::string, at::Tensor> named_buffers(bool recurse = true, bool remove_duplicate = true) const;
   std::vector<std::shared_ptr<Module>> modules(bool include_self = true) const;
   OrderedDict<std::string, std::shared_ptr<Module>> named_modules(const std::string& name_prefix = std::string(),
                                                                   bool include_self = true) const;
@@ -91,8 +118,45 @@ class Module : public std::enable_shared_from_this<Module> {
   virtual void to(Dtype dtype, bool non_blocking = false);
   virtual void to(c10::Device device, bool non_blocking = false);
 
-  // Clears the gradients of all parameters: to zero, or to no tensor at all.
-  virtual void zero_grad(bool set_to_none = false);
+  // Switches recording for all parameters.
+  Module& requires_grad_(bool requires_grad = true);
+  // Gives parameters and buffers (those of the modules below too, if `recurse`) fresh memory on `device`, of undefined
+  // content: how a module made on the meta device gets real tensors.
+  Module& to_empty(c10::Device device, bool recurse = true);
+
+  // Clears the gradients of all parameters: to no tensor at all, or to zero.
+  virtual void zero_grad(bool set_to_none = true);
+
+  // Parameters, persistent buffers and extra state by dotted name, each name after `prefix` (which ends in a dot, if not
+  // empty). Tensors share their data with the module and are detached from the graph, unless `keep_vars`. StateDict:
+  // nn/module/state_dict.h.
+  StateDict state_dict(const std::string& prefix = std::string(), bool keep_vars = false) const;
+  // Copies the tensors of `state` into those of the same names; with `assign` parameters and buffers take over the tensors
+  // of `state`, their dtype and device included, without a copy. Names that only one side has are returned; if `strict`,
+  // they are an error. The error names all of them and all tensors whose sizes differ; then nothing was copied (unless
+  // there are load hooks, which may have ended by accepting the names).
+  IncompatibleKeys load_state_dict(const StateDict& state, bool strict = true, bool assign = false);
+  // What belongs to the module's state and is no parameter or buffer: put under "_extra_state". None: there is nothing, and
+  // set_extra_state() is not called.
+  virtual c10::IValue get_extra_state() const;
+  virtual void set_extra_state(const c10::IValue& state);
+  // The version of the names and meanings in the module's own part of a state_dict; and a chance to bring a part of an
+  // older version (none: it has no versions) up to date before it is loaded.
+  virtual int64_t state_dict_version() const { return 1; }
+  virtual void upgrade_state_dict(StateDict& state, const std::string& prefix, std::optional<int64_t> version) const;
+
+  // What lies at a dotted path below this module; the empty path is the module itself. Throw "Sequential has no attribute
+  // `7`" where there is nothing.
+  std::shared_ptr<Module> get_submodule(const std::string& target) const;
+  at::Tensor& get_parameter(const std::string& target) const;
+  at::Tensor& get_buffer(const std::string& target) const;
+  // Puts a module at a dotted path, in place of one that is there or, unless `strict`, as a new child; its parent must be
+  // there. A member of the parent that holds the old module goes on holding it.
+  void set_submodule(const std::string& target, const std::shared_ptr<Module>& module, bool strict = false);
+  template <typename M>
+  void set_submodule(const std::string& target, const ModuleHolder<M>& holder, bool strict = false) {
+    set_submodule(target, std::shared_ptr<Module>(holder.ptr()), strict);
+  }
 
   // Writes (reads) parameters, buffers and children under their names. Linked with //utils/serialize.
   virtual void save(serialize::OutputArchive& archive) const;
@@ -116,8 +180,8 @@ class Module : public std::enable_shared_from_this<Module> {
   // --- registration, normally in a constructor. Names are not empty, have no dot and are unique in their kind ---
   // A parameter is trained: it requires a gradient unless told otherwise. An undefined tensor reserves the name.
   at::Tensor& register_parameter(std::string name, at::Tensor tensor, bool requires_grad = true);
-  // State that is saved and moved, but not trained.
-  at::Tensor& register_buffer(std::string name, at::Tensor tensor);
+  // State that is moved, but not trained; and saved, if `persistent`.
+  at::Tensor& register_buffer(std::string name, at::Tensor tensor, bool persistent = true);
   template <typename M>
   std::shared_ptr<M> register_module(std::string name, std::shared_ptr<M> module) {
     add_child(std::move(name), module);
@@ -127,22 +191,70 @@ class Module : public std::enable_shared_from_this<Module> {
   std::shared_ptr<M> register_module(std::string name, ModuleHolder<M> holder) {
     return register_module(std::move(name), holder.ptr());
   }
+  // Puts another module, parameter or buffer in the place of one that is registered. For shared ones:
+  // `decoder->weight = decoder->replace_parameter("weight", encoder->weight);` in reset().
   template <typename M>
   std::shared_ptr<M> replace_module(const std::string& name, std::shared_ptr<M> module) {
-    children_[name] = module;
+    replace_child(name, module);
     return module;
   }
   template <typename M>
   std::shared_ptr<M> replace_module(const std::string& name, ModuleHolder<M> holder) {
     return replace_module(name, holder.ptr());
   }
+  at::Tensor& replace_parameter(const std::string& name, at::Tensor tensor);
+  at::Tensor& replace_buffer(const std::string& name, at::Tensor tensor);
   void unregister_module(const std::string& name);
+
+  // --- hooks (module_hooks.h). They run where a holder, a container or call_module() calls the module. A clone has copies of
+  // the hooks, which should therefore use the module they are given and not one they remember ---
+  // `hook(Module&, const Tensors& inputs)` before forward.
+  template <typename F>
+  RemovableHandle register_forward_pre_hook(F hook, bool prepend = false) {
+    return detail::add_hook(this, detail::forward_pre_hook(std::move(hook)), prepend);
+  }
+  // `hook(Module&, const Tensors& inputs, const Tensors& outputs)` after forward; or with `const Tensor& output`, where there
+  // is one. With `always_call` also after an exception of forward or of another hook, then with the results there are.
+  template <typename F>
+  RemovableHandle register_forward_hook(F hook, bool prepend = false, bool always_call = false) {
+    return detail::add_hook(this, detail::forward_hook(std::move(hook)), prepend, always_call);
+  }
+  // `hook(Module&, const Tensors& grad_outputs)` when the gradients of the results are known.
+  template <typename F>
+  RemovableHandle register_full_backward_pre_hook(F hook, bool prepend = false) {
+    return detail::add_backward_pre_hook(this, detail::forward_pre_hook(std::move(hook)), prepend);
+  }
+  // `hook(Module&, const Tensors& grad_inputs, const Tensors& grad_outputs)` when the gradients of the arguments are known; it
+  // may replace those. Undefined where an argument has none. Arguments and results may not be modified in place.
+  template <typename F>
+  RemovableHandle register_full_backward_hook(F hook, bool prepend = false) {
+    return detail::add_backward_hook(this, detail::backward_hook(std::move(hook)), prepend);
+  }
+  // `hook(Module&, const std::string& prefix, bool keep_vars)` before the module's part of a state_dict is made;
+  // `hook(Module&, StateDict&, const std::string& prefix)` when it and those below are.
+  RemovableHandle register_state_dict_pre_hook(detail::StateDictPreHook hook) {
+    return detail::add_hook(*this, std::move(hook));
+  }
+  RemovableHandle register_state_dict_post_hook(detail::StateDictPostHook hook) {
+    return detail::add_hook(*this, std::move(hook));
+  }
+  // `hook(Module&, StateDict&, const std::string& prefix, bool strict, missing_keys, unexpected_keys, error_msgs)`, the last
+  // three std::vector<std::string>&, before the module's part is loaded; `hook(Module&, IncompatibleKeys&)` after it and those
+  // below are. Both may change the lists.
+  RemovableHandle register_load_state_dict_pre_hook(detail::LoadPreHook hook) {
+    return detail::add_hook(*this, std::move(hook));
+  }
+  RemovableHandle register_load_state_dict_post_hook(detail::LoadPostHook hook) {
+    return detail::add_hook(*this, std::move(hook));
+  }
 
  protected:
   // What FORWARD_HAS_DEFAULT_ARGS overrides, for AnyModule.
   virtual bool _forward_has_default_args() { return false; }
   virtual unsigned int _forward_num_required_args();
   virtual std::vector<AnyValue> _forward_populate_default_args(std::vector<AnyValue>&& arguments);
+  // A child is about to be replaced or, by set_submodule(), added: for containers that know their children in other ways too.
+  virtual void on_set_child(const std::string& name, const std::shared_ptr<Module>& module) {}
 
   OrderedDict<std::string, at::Tensor> parameters_{"Parameter"};
   OrderedDict<std::string, at::Tensor> buffers_{"Buffer"};
@@ -152,11 +264,20 @@ class Module : public std::enable_shared_from_this<Module> {
   template <typename Derived>
   friend class Cloneable;
   friend struct AnyModuleAccess;
+  friend class detail::Cloning;
+  friend struct ModuleAccess;
   friend std::ostream& operator<<(std::ostream& stream, const Module& module);
 
   // Makes this module's tensors those of `other`, deeply; what Cloneable implements.
   virtual void clone_(Module& other, const std::optional<c10::Device>& device);
   void add_child(std::string name, std::shared_ptr<Module> module);
+  void replace_child(const std::string& name, std::shared_ptr<Module> module);
+  void collect(OrderedDict<std::string, at::Tensor> Module::*tensors, bool recurse, bool remove_duplicate,
+               OrderedDict<std::string, at::Tensor>& out) const;
+  at::Tensor& find_tensor(const std::string& target, OrderedDict<std::string, at::Tensor> Module::*tensors,
+                          const char* kind) const;
+  Module& descend(const std::string& path) const;
+  bool is_persistent(const std::string& buffer) const;
   void convert(const std::optional<c10::Device>& device, const std::optional<Dtype>& dtype, bool non_blocking);
   void pretty_print_recursive(std::ostream& stream, const std::string& indentation) const;
   std::shared_ptr<Module> shared_from_this_checked() const;
@@ -164,12 +285,16 @@ class Module : public std::enable_shared_from_this<Module> {
   void visit_children(const std::string& prefix, const F& visit) const;
 
   mutable std::optional<std::string> name_;
+  std::vector<std::string> not_persistent_;
+  detail::HookSlot hooks_;
   bool is_training_ = true;
 };
 
 std::ostream& operator<<(std::ostream& stream, const Module& module);
 
 namespace detail {
+// The class as people call it: "Linear" for a torch::nn::LinearImpl; or the name it was given.
+std::string class_name(const Module& module);
 // Puts text into the stream's buffer as it is. It reaches no formatting code, so that the virtual pretty_print of every
 // module costs a program that prints nothing no stream library.
 void put_text(std::ostream& stream, std::string_view text);

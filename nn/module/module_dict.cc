@@ -3,10 +3,11 @@
 namespace torch::nn {
 
 std::shared_ptr<Module> ModuleDictImpl::clone(const std::optional<c10::Device>& device) const {
+  const detail::Cloning cloning(*this);
+  if (auto made = cloning.made()) return made;
   auto copy = std::make_shared<ModuleDictImpl>();
   for (const auto& child : children_) copy->register_module(child.key(), child.value()->clone(device));
-  copy->train(is_training());
-  return copy;
+  return cloning.finish(copy);
 }
 
 void ModuleDictImpl::pretty_print(std::ostream& stream) const {

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "c10/util/exception.h"
+#include "nn/module/module_call.h"
 
 namespace torch::nn {
 
@@ -74,10 +75,10 @@ class ModuleHolder : detail::ModuleHolderIndicator {
   }
   const Contained* get() const { return const_cast<ModuleHolder*>(this)->get(); }
 
-  // Calls forward.
+  // Calls forward, with the module's hooks.
   template <typename... Args, typename M = Contained>
   auto operator()(Args&&... args) -> decltype(std::declval<M&>().forward(std::forward<Args>(args)...)) {
-    return get()->forward(std::forward<Args>(args)...);
+    return call_module(*get(), std::forward<Args>(args)...);
   }
   template <typename Arg>
   decltype(auto) operator[](Arg&& arg) {

@@ -3,10 +3,11 @@
 namespace torch::nn {
 
 std::shared_ptr<Module> ModuleListImpl::clone(const std::optional<c10::Device>& device) const {
+  const detail::Cloning cloning(*this);
+  if (auto made = cloning.made()) return made;
   auto copy = std::make_shared<ModuleListImpl>();
   for (const auto& module : modules_) copy->push_back(module->clone(device));
-  copy->train(is_training());
-  return copy;
+  return cloning.finish(copy);
 }
 
 void ModuleListImpl::pretty_print(std::ostream& stream) const {
@@ -23,6 +24,17 @@ void ModuleListImpl::insert(size_t index, std::shared_ptr<Module> module) {
   modules_.insert(modules_.begin() + static_cast<std::ptrdiff_t>(index), std::move(module));
   children_.clear();
   for (size_t i = 0; i < modules_.size(); ++i) register_module(std::to_string(i), modules_[i]);
+}
+
+void ModuleListImpl::on_set_child(const std::string& name, const std::shared_ptr<Module>& module) {
+  for (size_t i = 0; i < size(); ++i) {
+    if (children_[i].key() == name) {
+      modules_[i] = module;
+      return;
+    }
+  }
+  TORCH_CHECK(name == std::to_string(size()), "ModuleList: the next module is submodule '", size(), "', not '", name, "'");
+  modules_.push_back(module);
 }
 
 std::shared_ptr<Module> ModuleListImpl::ptr(size_t index) const {

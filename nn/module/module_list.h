@@ -77,6 +77,9 @@ class ModuleListImpl : public Cloneable<ModuleListImpl> {
   size_t size() const noexcept { return modules_.size(); }
   bool is_empty() const noexcept { return modules_.empty(); }
 
+ protected:
+  void on_set_child(const std::string& name, const std::shared_ptr<Module>& module) override;
+
  private:
   std::vector<std::shared_ptr<Module>> modules_;
 };

@@ -260,10 +260,10 @@ TEST(Module, As) {
 TEST(Module, ZeroGrad) {
   Net net;
   net->own.mutable_grad() = at::ones({3});
-  net->zero_grad();
+  net->zero_grad(/*set_to_none=*/false);
   EXPECT_TRUE(same(net->own.grad(), at::zeros({3})));
   EXPECT_FALSE(net->first->w.grad().defined());
-  net->zero_grad(/*set_to_none=*/true);
+  net->zero_grad();
   EXPECT_FALSE(net->own.grad().defined());
 }
 

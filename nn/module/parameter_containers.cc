@@ -1,7 +1,5 @@
 #include "nn/module/parameter_containers.h"
 
-#include "aten/ops/copy/ops.h"
-#include "aten/ops/view/ops.h"
 #include "c10/util/string_util.h"
 
 namespace torch::nn {
@@ -16,23 +14,17 @@ std::string text_of(const char* name, const OrderedDict<std::string, at::Tensor>
   return text + ")";
 }
 
-at::Tensor copy_of(const at::Tensor& t, const std::optional<c10::Device>& device) {
-  const at::Tensor copy = device.has_value() && t.device() != *device
-                              ? at::to(t, t.options().device(device), false, false, std::nullopt)
-                              : at::clone(t, std::nullopt);
-  return at::detach(copy);
-}
-
 }  // namespace
 
 std::shared_ptr<Module> ParameterListImpl::clone(const std::optional<c10::Device>& device) const {
   c10::NoGradGuard no_grad;
+  const detail::Cloning cloning(*this);
+  if (auto made = cloning.made()) return made;
   auto copy = std::make_shared<ParameterListImpl>();
   for (const auto& p : parameters_) {
-    copy->register_parameter(p.key(), copy_of(p.value(), device), p.value().requires_grad());
+    copy->register_parameter(p.key(), cloning.tensor(p.value(), device), p.value().requires_grad());
   }
-  copy->train(is_training());
-  return copy;
+  return cloning.finish(copy);
 }
 
 void ParameterListImpl::pretty_print(std::ostream& stream) const {
@@ -51,12 +43,13 @@ at::Tensor& ParameterListImpl::at(size_t index) {
 
 std::shared_ptr<Module> ParameterDictImpl::clone(const std::optional<c10::Device>& device) const {
   c10::NoGradGuard no_grad;
+  const detail::Cloning cloning(*this);
+  if (auto made = cloning.made()) return made;
   auto copy = std::make_shared<ParameterDictImpl>();
   for (const auto& p : parameters_) {
-    copy->register_parameter(p.key(), copy_of(p.value(), device), p.value().requires_grad());
+    copy->register_parameter(p.key(), cloning.tensor(p.value(), device), p.value().requires_grad());
   }
-  copy->train(is_training());
-  return copy;
+  return cloning.finish(copy);
 }
 
 void ParameterDictImpl::pretty_print(std::ostream& stream) const {

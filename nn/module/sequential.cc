@@ -13,10 +13,11 @@ SequentialImpl::SequentialImpl(std::initializer_list<NamedAnyModule> modules) {
 }
 
 std::shared_ptr<Module> SequentialImpl::clone(const std::optional<c10::Device>& device) const {
+  const detail::Cloning cloning(*this);
+  if (auto made = cloning.made()) return made;
   auto copy = std::make_shared<SequentialImpl>();
   for (size_t i = 0; i < modules_.size(); ++i) copy->push_back(children_[i].key(), modules_[i].clone(device));
-  copy->train(is_training());
-  return copy;
+  return cloning.finish(copy);
 }
 
 void SequentialImpl::pretty_print(std::ostream& stream) const {
@@ -31,6 +32,25 @@ void SequentialImpl::push_back(std::string name, AnyModule module) {
   // Registered first: a name that is refused leaves the sequence as it was.
   register_module(std::move(name), module.ptr());
   modules_.push_back(std::move(module));
+}
+
+size_t SequentialImpl::position(const std::string& name) const {
+  for (size_t i = 0; i < children_.size(); ++i) {
+    if (children_[i].key() == name) return i;
+  }
+  TORCH_CHECK(false, "Submodule '", name, "' is not defined");
+}
+
+void SequentialImpl::replace(const std::string& name, AnyModule module) {
+  const size_t i = position(name);
+  children_[name] = module.ptr();
+  modules_[i] = std::move(module);
+}
+
+void SequentialImpl::on_set_child(const std::string& name, const std::shared_ptr<Module>& module) {
+  TORCH_CHECK(children_.contains(name), "Sequential: a module is added with push_back(), not as submodule '", name, "'");
+  TORCH_CHECK(modules_[position(name)].rebind(module), "Sequential: submodule '", name,
+              "' can be replaced by a module of another type only with SequentialImpl::replace_module()");
 }
 
 AnyModule& SequentialImpl::checked(size_t index) {

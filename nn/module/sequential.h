@@ -83,6 +83,17 @@ class SequentialImpl : public Cloneable<SequentialImpl> {
   void push_back(AnyModule module);
   void push_back(std::string name, AnyModule module);
 
+  // Puts a module of any type in the place of another.
+  template <typename M>
+  std::shared_ptr<M> replace_module(const std::string& name, std::shared_ptr<M> module) {
+    replace(name, AnyModule(module));
+    return module;
+  }
+  template <typename M>
+  std::shared_ptr<M> replace_module(const std::string& name, ModuleHolder<M> holder) {
+    return replace_module(name, holder.ptr());
+  }
+
   template <typename Container>
   void extend(const Container& container) {
     for (const auto& module : container) push_back(module);
@@ -110,7 +121,13 @@ class SequentialImpl : public Cloneable<SequentialImpl> {
   size_t size() const noexcept { return modules_.size(); }
   bool is_empty() const noexcept { return size() == 0; }
 
+ protected:
+  // Without its static type a module can take only the place of one of the same type.
+  void on_set_child(const std::string& name, const std::shared_ptr<Module>& module) override;
+
  private:
+  void replace(const std::string& name, AnyModule module);
+  size_t position(const std::string& name) const;
   AnyModule& checked(size_t index);
   void check_not_empty() const;
   at::Tensor run_tensor(const at::Tensor& input);

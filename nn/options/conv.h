@@ -19,28 +19,42 @@ using conv_padding_mode_t =
 template <size_t D>
 using conv_padding_t = std::variant<ExpandingArray<D>, enumtype::kValid, enumtype::kSame>;
 
+}  // namespace detail
+
+// The arguments of every convolution; a braced list or number is a padding, too.
+#define KD_CONVOLUTION_ARGUMENTS                                       \
+  TORCH_ARG(ExpandingArray<D>, stride) = 1;                            \
+  TORCH_ARG(padding_t, padding) = ExpandingArray<D>(0);                \
+                                                                       \
+ public:                                                               \
+  auto padding(std::initializer_list<int64_t> list)->decltype(*this) { \
+    return padding(padding_t(ExpandingArray<D>(list)));                \
+  }                                                                    \
+                                                                       \
+  TORCH_ARG(ExpandingArray<D>, dilation) = 1;                          \
+  TORCH_ARG(int64_t, groups) = 1
+
+// And of every convolution module.
+#define KD_CONVOLUTION_MODULE_ARGUMENTS      \
+  TORCH_ARG(int64_t, in_channels);           \
+  TORCH_ARG(int64_t, out_channels);          \
+  TORCH_ARG(ExpandingArray<D>, kernel_size); \
+  KD_CONVOLUTION_ARGUMENTS;                  \
+  TORCH_ARG(bool, bias) = true;              \
+  TORCH_ARG(padding_mode_t, padding_mode) = kZeros
+
+namespace detail {
+
 // What a convolution module holds, plain or transposed.
 template <size_t D>
 struct ConvNdOptions {
+  using padding_mode_t = conv_padding_mode_t;
   using padding_t = conv_padding_t<D>;
   ConvNdOptions(int64_t in_channels, int64_t out_channels, ExpandingArray<D> kernel_size)
       : in_channels_(in_channels), out_channels_(out_channels), kernel_size_(kernel_size) {}
-  TORCH_ARG(int64_t, in_channels);
-  TORCH_ARG(int64_t, out_channels);
-  TORCH_ARG(ExpandingArray<D>, kernel_size);
-  TORCH_ARG(ExpandingArray<D>, stride) = 1;
-  TORCH_ARG(padding_t, padding) = ExpandingArray<D>(0);
-
- public:
-  // A braced list or number is a padding, too.
-  ConvNdOptions& padding(std::initializer_list<int64_t> list) { return padding(padding_t(ExpandingArray<D>(list))); }
-
-  TORCH_ARG(ExpandingArray<D>, dilation) = 1;
+  KD_CONVOLUTION_MODULE_ARGUMENTS;
   TORCH_ARG(bool, transposed) = false;
   TORCH_ARG(ExpandingArray<D>, output_padding) = 0;
-  TORCH_ARG(int64_t, groups) = 1;
-  TORCH_ARG(bool, bias) = true;
-  TORCH_ARG(conv_padding_mode_t, padding_mode) = kZeros;
 };
 
 }  // namespace detail
@@ -51,19 +65,7 @@ struct ConvOptions {
   using padding_t = detail::conv_padding_t<D>;
   ConvOptions(int64_t in_channels, int64_t out_channels, ExpandingArray<D> kernel_size)
       : in_channels_(in_channels), out_channels_(out_channels), kernel_size_(kernel_size) {}
-  TORCH_ARG(int64_t, in_channels);
-  TORCH_ARG(int64_t, out_channels);
-  TORCH_ARG(ExpandingArray<D>, kernel_size);
-  TORCH_ARG(ExpandingArray<D>, stride) = 1;
-  TORCH_ARG(padding_t, padding) = ExpandingArray<D>(0);
-
- public:
-  ConvOptions& padding(std::initializer_list<int64_t> list) { return padding(padding_t(ExpandingArray<D>(list))); }
-
-  TORCH_ARG(ExpandingArray<D>, dilation) = 1;
-  TORCH_ARG(int64_t, groups) = 1;
-  TORCH_ARG(bool, bias) = true;
-  TORCH_ARG(padding_mode_t, padding_mode) = kZeros;
+  KD_CONVOLUTION_MODULE_ARGUMENTS;
 };
 using Conv1dOptions = ConvOptions<1>;
 using Conv2dOptions = ConvOptions<2>;
@@ -75,18 +77,15 @@ template <size_t D>
 struct ConvFuncOptions {
   using padding_t = nn::detail::conv_padding_t<D>;
   TORCH_ARG(at::Tensor, bias) = at::Tensor();
-  TORCH_ARG(ExpandingArray<D>, stride) = 1;
-  TORCH_ARG(padding_t, padding) = ExpandingArray<D>(0);
-
- public:
-  ConvFuncOptions& padding(std::initializer_list<int64_t> list) { return padding(padding_t(ExpandingArray<D>(list))); }
-
-  TORCH_ARG(ExpandingArray<D>, dilation) = 1;
-  TORCH_ARG(int64_t, groups) = 1;
+  KD_CONVOLUTION_ARGUMENTS;
 };
 using Conv1dFuncOptions = ConvFuncOptions<1>;
 using Conv2dFuncOptions = ConvFuncOptions<2>;
 using Conv3dFuncOptions = ConvFuncOptions<3>;
 
 }  // namespace functional
+
+#undef KD_CONVOLUTION_MODULE_ARGUMENTS
+#undef KD_CONVOLUTION_ARGUMENTS
+
 }  // namespace torch::nn

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "aten/core/tensor.h"
 #include "c10/util/arg.h"
@@ -93,7 +94,8 @@ struct SmoothL1LossOptions {
   SmoothL1LossOptions() = default;
   template <typename Choice>
   requires std::is_constructible_v<reduction_t, Choice> SmoothL1LossOptions(Choice reduction) : reduction_(reduction) {}
-  TORCH_ARG(double, beta) = 1.0;
+  // Where the loss turns from square to linear; none: 1.
+  TORCH_ARG(std::optional<double>, beta) = std::nullopt;
   TORCH_ARG(reduction_t, reduction) = torch::kMean;
 };
 

@@ -61,7 +61,7 @@ struct BatchNormFuncOptions {
   TORCH_ARG(at::Tensor, weight) = {};
   TORCH_ARG(at::Tensor, bias) = {};
   TORCH_ARG(bool, training) = false;
-  TORCH_ARG(std::optional<double>, momentum) = 0.1;
+  TORCH_ARG(double, momentum) = 0.1;
   TORCH_ARG(double, eps) = 1e-5;
 };
 

@@ -360,8 +360,30 @@ class Run {
     for (size_t i = 0; i < got.size(); ++i) {
       if (const auto mismatch = compare_result(i, got[i], args)) return fail(failure, form, "result " + std::to_string(i), *mismatch);
     }
+    if (const auto outcome = changed_arguments(args, form, failure)) return *outcome;
     if (!with_gradient || !options_.grad || !json_.contains("grad")) return Outcome::kPassed;
     return gradients(got, args, inputs, form, failure);
+  }
+
+  // The arguments that the call changed, where the record has them: "mutated".
+  std::optional<Outcome> changed_arguments(const c10::Stack& args, const char* form, CaseFailure& failure) const {
+    if (!json_.contains("mutated")) return std::nullopt;
+    const CaseValues values(blobs_, Layout::kRecorded, c10::kCPU);
+    for (const auto& [name, after] : json_.at("mutated").items()) {
+      const auto index = op_.schema().argument_index(name);
+      if (!index) throw BadSet("\"mutated\" names no argument: " + name);
+      std::vector<IValue> got;
+      flatten(args[*index], got);
+      const Json want = results(after.is_array() ? after : Json::array({after}));
+      if (got.size() != want.size()) {
+        return fail(failure, form, name, std::to_string(got.size()), std::to_string(want.size()));
+      }
+      for (size_t i = 0; i < got.size(); ++i) {
+        const auto mismatch = difference(got[i].toTensor(), values.recorded(want[i]));
+        if (mismatch) return fail(failure, form, name + " after the call", *mismatch);
+      }
+    }
+    return std::nullopt;
   }
 
   Outcome gradients(const std::vector<IValue>& got, const c10::Stack& args, const std::vector<Tensor>& inputs, const char* form,

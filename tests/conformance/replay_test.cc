@@ -151,6 +151,23 @@ TEST_F(ReplayTest, PlantedGradientThatIsNone) {
   EXPECT_EQ(failure("mul@Tensor"), "case 0, gradient 0, index 0: got 3, expected 0");
 }
 
+TEST_F(ReplayTest, PlantedChangeOfAnArgument) {
+  Json json = {{"args", Json::array({Json::array({reference("a", {2}), reference("b", {2})}), 2})},
+               {"kwargs", Json::object()},
+               {"outputs", Json::array()},
+               {"mutated", {{"self", Json::array({reference("a2", {2}), reference("b2", {2})})}}}};
+  torch::safetensors::NamedTensors blobs = {
+      {"a", values({1, 2})}, {"b", values({3, 4})}, {"a2", values({2, 4})}, {"b2", values({6, 8})}};
+  write_case("_foreach_mul_@Scalar", json, blobs);
+  EXPECT_EQ(replay("_foreach_mul_@Scalar", false).passed, 1u);
+  blobs[3].second = values({6, 9});
+  write_case("_foreach_mul_@Scalar", json, blobs);
+  EXPECT_EQ(failure("_foreach_mul_@Scalar"), "case 0, self after the call, index 1: got 8, expected 9");
+  json["mutated"] = {{"other", Json::array()}};
+  write_case("_foreach_mul_@Scalar", json, blobs);
+  EXPECT_NE(damage("_foreach_mul_@Scalar").find("\"mutated\" names no argument: other"), std::string::npos);
+}
+
 TEST_F(ReplayTest, PlantedNumberOfResults) {
   Product p;
   p.json["outputs"].push_back(reference("out", {2}));

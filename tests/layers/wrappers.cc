@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "aten/ops/copy/ops.h"
 #include "aten/ops/join/ops.h"
 #include "aten/ops/view/ops.h"
 #include "c10/core/thread_state.h"
@@ -23,7 +24,9 @@ const std::set<std::string>& element_wise() {
                                            "aten::mul.Scalar",  "aten::mul_.Scalar", "aten::neg",        "aten::exp",
                                            "aten::tanh",        "aten::relu",        "aten::sigmoid",    "aten::detach",
                                            "aten::clone",       "aten::div.Tensor",  "aten::alias",      "aten::ones_like",
-                                           "aten::zeros_like",  "aten::copy_"};
+                                           "aten::zeros_like",  "aten::copy_",
+                                           "aten::add.out",     "aten::empty_like",  "aten::mul_.Tensor",
+                                           "aten::sub_.Tensor", "aten::add_.Scalar"};
   return names;
 }
 

@@ -71,6 +71,30 @@ void chain_of_100(benchmark::State& state) {
 }
 BENCHMARK(chain_of_100);
 
+void linear_module(benchmark::State& state) {
+  const c10::InferenceMode guard;
+  torch::nn::Linear linear(8, 8);
+  const at::Tensor x = at::ones({8, 8});
+  for (auto _ : state) benchmark::DoNotOptimize(linear(x));
+}
+BENCHMARK(linear_module);
+
+// What is left of a call when the module does nothing.
+void identity_module(benchmark::State& state) {
+  torch::nn::Identity identity;
+  const at::Tensor x = at::ones({8});
+  for (auto _ : state) benchmark::DoNotOptimize(identity(x));
+}
+BENCHMARK(identity_module);
+
+void sequential_of_8_identities(benchmark::State& state) {
+  torch::nn::Sequential net;
+  for (int i = 0; i < 8; ++i) net->push_back(torch::nn::Identity());
+  const at::Tensor x = at::ones({8});
+  for (auto _ : state) benchmark::DoNotOptimize(net->forward(x));
+}
+BENCHMARK(sequential_of_8_identities);
+
 }  // namespace
 
 BENCHMARK_MAIN();

@@ -7,6 +7,7 @@
 #include "aten/ops/copy/ops.h"
 #include "c10/core/grad_mode.h"
 #include "nn/module/module.h"
+#include "nn/module/state_dict.h"
 #include "optim/lr_scheduler/lr_scheduler.h"
 #include "optim/optimizer.h"
 #include "utils/serialize/archive.h"
@@ -18,12 +19,9 @@ namespace {
 constexpr int64_t kVersion = 1;
 constexpr const char* kFormat = "kindling.checkpoint";
 
-// Parameters and buffers of a module by name.
+// Parameters and persistent buffers of a module by name.
 std::vector<std::pair<std::string, at::Tensor>> tensors_of(const nn::Module& model) {
-  std::vector<std::pair<std::string, at::Tensor>> out;
-  for (const auto& item : model.named_parameters()) out.emplace_back(item.key(), item.value());
-  for (const auto& item : model.named_buffers()) out.emplace_back(item.key(), item.value());
-  return out;
+  return model.state_dict("", /*keep_vars=*/true).pairs();
 }
 
 void open(const std::string& path, InputArchive* archive) {
@@ -49,14 +47,9 @@ void read_values(const InputArchive& archive, int64_t* step, std::vector<std::pa
   archive.read("step", *step);
   InputArchive nested;
   if (!archive.try_read("values", nested)) return;
-  auto names = nested.value_names();
-  values->reserve(values->size() + names.size());
-  for (auto& [name, kind] : names) {
-    if (kind == 'a') continue;
-    std::string text;
-    nested.read(name, text);
-    values->emplace_back(std::move(name), std::move(text));
-  }
+  auto stored = nested.values();
+  values->reserve(values->size() + stored.size());
+  for (auto& [name, value] : stored) values->emplace_back(std::move(name), value.toStringRef());
 }
 
 InputArchive part(const InputArchive& archive, const char* name) {

@@ -1,84 +1,34 @@
 #include "utils/serialize/archive.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cstdio>
-#include <cstdlib>
+#include <utility>
 
 #include "aten/core/empty.h"
 #include "aten/ops/copy/ops.h"
 #include "c10/core/grad_mode.h"
+#include "utils/serialize/archive_format.h"
+#include "utils/serialize/safetensors_archive.h"
 
 namespace torch::serialize {
 namespace {
 
-// Values are metadata: "value.KEY" = kind, ':', text. Kinds: i, f, b, s, I (list), F (list), a (an empty nested archive).
-constexpr std::string_view kValuePrefix = "value.";
-
-// Exact, and without locale.
-std::string text_of(double value) {
-  char text[40];
-  const int n = std::snprintf(text, sizeof text, "%a", value);
-  for (int i = 0; i < n; ++i) {
-    if (text[i] == ',') text[i] = '.';
-  }
-  return text;
-}
-
-bool parse(std::string_view text, int64_t* out) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *out);
-  return error == std::errc() && end == text.data() + text.size();
-}
-
-bool parse(std::string_view text, double* out) {
-  if (text == "inf" || text == "-inf") {
-    *out = text[0] == '-' ? -__builtin_inf() : __builtin_inf();
-    return true;
-  }
-  if (text == "nan" || text == "-nan") {
-    *out = __builtin_nan("");
-    return true;
-  }
-  // %a gives [-]0xh.hhhp[+-]d; from_chars wants it without the 0x.
-  bool negative = false;
-  if (!text.empty() && text[0] == '-') {
-    negative = true;
-    text.remove_prefix(1);
-  }
-  if (text.substr(0, 2) != "0x") return false;
-  text.remove_prefix(2);
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *out, std::chars_format::hex);
-  if (error != std::errc() || end != text.data() + text.size()) return false;
-  if (negative) *out = -*out;
-  return true;
-}
-
-template <typename X>
-bool parse_list(std::string_view text, std::vector<X>* out) {
-  out->clear();
-  if (!text.empty()) out->reserve(static_cast<size_t>(std::count(text.begin(), text.end(), ',')) + 1);
-  while (!text.empty()) {
-    const size_t comma = std::min(text.find(','), text.size());
-    X value;
-    if (!parse(text.substr(0, comma), &value)) return false;
-    out->push_back(value);
-    text.remove_prefix(std::min(comma + 1, text.size()));
-  }
-  return true;
-}
-
-[[noreturn]] void throw_unreadable(const std::string& key) {
-  throw_format_error(c10::str("archive: the value of '", key, "' cannot be read"));
-}
-
-class StringSink : public safetensors::Sink {
+class StringSink : public Sink {
  public:
   void expect(uint64_t bytes) override { text.reserve(static_cast<size_t>(bytes)); }
   void write(const void* data, size_t bytes) override { text.append(static_cast<const char*>(data), bytes); }
   std::string text;
 };
 
-class FunctionSink : public safetensors::Sink {
+class FileSink : public Sink {
+ public:
+  explicit FileSink(AtomicFile& file) : file_(file) {}
+  void write(const void* data, size_t bytes) override { file_.write(data, bytes); }
+
+ private:
+  AtomicFile& file_;
+};
+
+class FunctionSink : public Sink {
  public:
   explicit FunctionSink(const std::function<size_t(const void*, size_t)>& writer) : writer_(writer) {}
   void write(const void* data, size_t bytes) override {
@@ -95,75 +45,116 @@ class FunctionSink : public safetensors::Sink {
   const std::function<size_t(const void*, size_t)>& writer_;
 };
 
+// The list of a value that a reader has just made: nothing else has it, so it is not copied.
+template <typename X>
+std::vector<X> taken(const std::vector<X>& list) {
+  return std::move(const_cast<std::vector<X>&>(list));
+}
+
+const ArchiveFormat& format_of(std::string_view bytes) {
+  for (const ArchiveFormat* format : archive_formats()) {
+    if (format->recognises(bytes)) return *format;
+  }
+  return *archive_formats().front();
+}
+
+std::shared_ptr<const ArchiveReader> open(std::shared_ptr<FileBytes> bytes, bool verify) {
+  const ArchiveFormat& format = format_of(bytes->view());
+  return format.open(std::move(bytes), verify);
+}
+
 }  // namespace
 
-void OutputArchive::write(const std::string& key, const at::Tensor& value, bool) {
+const std::vector<const ArchiveFormat*>& archive_formats() {
+  static const std::vector<const ArchiveFormat*> formats = {&safetensors_archive_format()};
+  return formats;
+}
+
+OutputArchive::OutputArchive() : contents_(std::make_shared<ArchiveContents>()) {}
+OutputArchive::OutputArchive(OutputArchive&&) noexcept = default;
+OutputArchive& OutputArchive::operator=(OutputArchive&&) noexcept = default;
+OutputArchive::~OutputArchive() = default;
+
+void OutputArchive::write(const std::string& key, const at::Tensor& value, bool is_buffer) {
   TORCH_CHECK_VALUE(value.defined(), "archive: the tensor '", key, "' is undefined");
-  tensors_.emplace_back(key, value);
+  ArchiveContents::Entry entry;
+  entry.key = key;
+  entry.tensor = value;
+  entry.is_buffer = is_buffer;
+  contents_->entries.push_back(std::move(entry));
 }
 
-void OutputArchive::write_text(const std::string& key, std::string text) {
-  values_.emplace_back(c10::str(kValuePrefix, key), std::move(text));
-}
-
-void OutputArchive::write(const std::string& key, int64_t value) { write_text(key, "i:" + std::to_string(value)); }
-void OutputArchive::write(const std::string& key, double value) { write_text(key, "f:" + text_of(value)); }
-void OutputArchive::write(const std::string& key, bool value) { write_text(key, value ? "b:1" : "b:0"); }
-void OutputArchive::write(const std::string& key, const std::string& value) { write_text(key, "s:" + value); }
-void OutputArchive::write(const std::string& key, const std::vector<int64_t>& value) {
-  write_text(key, "I:" + c10::Join(",", value));
-}
-void OutputArchive::write(const std::string& key, const std::vector<double>& value) {
-  std::string text = "F:";
-  for (const double v : value) text += (text.size() > 2 ? "," : "") + text_of(v);
-  write_text(key, std::move(text));
+void OutputArchive::write(const std::string& key, const c10::IValue& value) {
+  if (value.isTensor()) return write(key, value.toTensor());
+  ArchiveContents::Entry entry;
+  entry.key = key;
+  entry.kind = EntryKind::kValue;
+  entry.value = value;
+  contents_->entries.push_back(std::move(entry));
 }
 
 void OutputArchive::write(const std::string& key, OutputArchive& nested) {
-  if (nested.tensors_.empty() && nested.values_.empty()) write_text(key, "a:");
-  for (const auto& [name, tensor] : nested.tensors_) tensors_.emplace_back(key + "." + name, tensor);
-  for (const auto& [name, text] : nested.values_) {
-    values_.emplace_back(c10::str(kValuePrefix, key, ".", std::string_view(name).substr(kValuePrefix.size())), text);
-  }
+  TORCH_CHECK_VALUE(&nested != this, "archive: '", key, "' is the archive itself");
+  ArchiveContents::Entry entry;
+  entry.key = key;
+  entry.kind = EntryKind::kArchive;
+  entry.archive = nested.contents_;
+  contents_->entries.push_back(std::move(entry));
 }
 
-safetensors::MetadataView OutputArchive::metadata() const {
-  safetensors::MetadataView views;
-  views.reserve(values_.size() + 1);
-  views.emplace_back("format", "pt");
-  views.insert(views.end(), values_.begin(), values_.end());
-  return views;
+void OutputArchive::write_file(const std::string& path, bool checksum) const {
+  AtomicFile file(path);
+  FileSink sink(file);
+  archive_formats().front()->write(*contents_, sink, checksum);
+  file.commit();
 }
 
 void OutputArchive::save_to(const std::string& path) const {
-  safetensors::save_views(tensors_, metadata(), path);
+  write_file(path, /*checksum=*/false);
+}
+void OutputArchive::save_with_checksum(const std::string& path) const {
+  write_file(path, /*checksum=*/true);
 }
 
 void OutputArchive::save_to(const std::function<size_t(const void*, size_t)>& writer) const {
   FunctionSink sink(writer);
-  safetensors::save_views(tensors_, metadata(), sink);
-}
-
-void OutputArchive::save_with_checksum(const std::string& path) const {
-  safetensors::save_views(tensors_, metadata(), path, /*checksum=*/true);
+  archive_formats().front()->write(*contents_, sink, /*checksum=*/false);
 }
 
 std::string OutputArchive::to_bytes() const {
   StringSink sink;
-  safetensors::save_views(tensors_, metadata(), sink);
+  archive_formats().front()->write(*contents_, sink, /*checksum=*/false);
   return std::move(sink.text);
 }
 
-void InputArchive::load_from(const std::string& path, std::optional<c10::Device> device) {
+InputArchive::InputArchive() = default;
+InputArchive::InputArchive(const InputArchive&) = default;
+InputArchive::InputArchive(InputArchive&&) noexcept = default;
+InputArchive& InputArchive::operator=(const InputArchive&) = default;
+InputArchive& InputArchive::operator=(InputArchive&&) noexcept = default;
+InputArchive::~InputArchive() = default;
+
+void InputArchive::load(std::shared_ptr<FileBytes> bytes, bool verify, std::optional<c10::Device> device) {
+  // What it read before goes first: both need not fit into memory.
   *this = InputArchive();
-  file_ = std::make_shared<safetensors::File>(path);
+  reader_ = open(std::move(bytes), verify);
   device_ = device;
 }
 
+void InputArchive::load_from(const std::string& path, std::optional<c10::Device> device) {
+  load(std::make_shared<FileBytes>(path), /*verify=*/false, device);
+}
+
+void InputArchive::load_verified(const std::string& path) {
+  load(std::make_shared<FileBytes>(path), /*verify=*/true, std::nullopt);
+}
+
+void InputArchive::load_bytes(std::string bytes, std::optional<c10::Device> device) {
+  load(std::make_shared<FileBytes>(std::move(bytes), "memory"), /*verify=*/false, device);
+}
+
 void InputArchive::load_from(const char* data, size_t size, std::optional<c10::Device> device) {
-  *this = InputArchive();
-  file_ = std::make_shared<safetensors::File>(safetensors::File::from_bytes(std::string(data, size)));
-  device_ = device;
+  load_bytes(std::string(data, size), device);
 }
 
 void InputArchive::load_from(const std::function<size_t(uint64_t, void*, size_t)>& read,
@@ -176,21 +167,12 @@ void InputArchive::load_from(const std::function<size_t(uint64_t, void*, size_t)
                 bytes.size());
     done += n;
   }
-  *this = InputArchive();
-  file_ = std::make_shared<safetensors::File>(safetensors::File::from_bytes(std::move(bytes)));
-  device_ = device;
+  load_bytes(std::move(bytes), device);
 }
 
-void InputArchive::load_verified(const std::string& path) {
-  auto file = std::make_shared<safetensors::File>(path);
-  file->verify_checksum();
-  *this = InputArchive();
-  file_ = std::move(file);
-}
-
-const safetensors::File& InputArchive::file() const {
-  TORCH_CHECK(file_ != nullptr, "archive: load_from() comes before reading");
-  return *file_;
+const ArchiveReader& InputArchive::reader() const {
+  TORCH_CHECK(reader_ != nullptr, "archive: load_from() comes before reading");
+  return *reader_;
 }
 
 void InputArchive::throw_missing(const std::string& key, const char* kind) const {
@@ -198,33 +180,28 @@ void InputArchive::throw_missing(const std::string& key, const char* kind) const
 }
 
 bool InputArchive::describe(const std::string& key, c10::ScalarType* dtype, std::vector<int64_t>* sizes) const {
-  const std::string name = prefix_ + key;
-  if (!file().contains(name)) return false;
-  *dtype = file().dtype(name);
-  *sizes = file().sizes(name);
-  return true;
+  return reader().describe(key, dtype, sizes);
 }
 
-bool InputArchive::try_read(const std::string& key, at::Tensor& value, bool) const {
-  const std::string name = prefix_ + key;
-  if (!file().contains(name)) return false;
-  if (!value.defined()) {
-    at::Tensor stored = file().get(name);
-    if (device_.has_value() && !device_->is_cpu()) {
-      at::Tensor moved = at::empty_contiguous(stored.sizes(), stored.scalar_type(), *device_);
-      const at::NoGradGuard no_grad;
-      at::copy_(moved, stored);
-      stored = std::move(moved);
-    }
-    value = std::move(stored);
-    return true;
+bool InputArchive::try_read(const std::string& key, at::Tensor& value, bool is_buffer) const {
+  if (value.defined()) {
+    c10::ScalarType dtype;
+    std::vector<int64_t> sizes;
+    if (!describe(key, &dtype, &sizes)) return false;
+    TORCH_CHECK_VALUE(value.sizes() == c10::IntArrayRef(sizes), "archive: '", prefix_, key, "' was stored with sizes ",
+                      c10::IntArrayRef(sizes), ", but is to be read into ", value.sizes());
   }
-  const std::vector<int64_t> sizes = file().sizes(name);
-  TORCH_CHECK_VALUE(value.sizes() == c10::IntArrayRef(sizes), "archive: '", name, "' was stored with sizes ",
-                    c10::IntArrayRef(sizes), ", but is to be read into ", value.sizes());
-  const at::Tensor stored = file().get(name);
+  at::Tensor stored;
+  if (!reader().read(key, stored, is_buffer)) return false;
   const at::NoGradGuard no_grad;
-  at::copy_(value, stored);
+  if (!value.defined() && device_.has_value() && !device_->is_cpu()) {
+    value = at::empty_contiguous(stored.sizes(), stored.scalar_type(), *device_);
+  }
+  if (value.defined()) {
+    at::copy_(value, stored);
+  } else {
+    value = std::move(stored);
+  }
   return true;
 }
 
@@ -232,122 +209,100 @@ void InputArchive::read(const std::string& key, at::Tensor& value, bool is_buffe
   if (!try_read(key, value, is_buffer)) throw_missing(key, "tensor");
 }
 
-bool InputArchive::find_value(const std::string& key, char kind, std::string_view* text) const {
-  if (!file().header().find_metadata(c10::str(kValuePrefix, prefix_, key), text)) return false;
-  TORCH_CHECK_TYPE(text->size() >= 2 && (*text)[0] == kind && (*text)[1] == ':', "archive: the value of '", prefix_, key,
-                   "' is of another kind");
-  text->remove_prefix(2);
+bool InputArchive::try_read(const std::string& key, c10::IValue& value) const {
+  if (reader().read(key, value)) return true;
+  at::Tensor tensor;
+  if (!try_read(key, tensor)) return false;
+  value = tensor;
+  return true;
+}
+
+bool InputArchive::read_value(const std::string& key, bool (c10::IValue::*is)() const, c10::IValue& value) const {
+  if (!reader().read(key, value)) return false;
+  TORCH_CHECK_TYPE((value.*is)(), "archive: the value of '", prefix_, key, "' is of another kind: ", value.tag_name());
   return true;
 }
 
 bool InputArchive::try_read(const std::string& key, int64_t& value) const {
-  std::string_view text;
-  if (!find_value(key, 'i', &text)) return false;
-  int64_t parsed;
-  if (!parse(text, &parsed)) throw_unreadable(prefix_ + key);
-  value = parsed;
+  c10::IValue stored;
+  if (!read_value(key, &c10::IValue::isInt, stored)) return false;
+  value = stored.toInt();
   return true;
 }
-
 bool InputArchive::try_read(const std::string& key, double& value) const {
-  std::string_view text;
-  if (!find_value(key, 'f', &text)) return false;
-  double parsed;
-  if (!parse(text, &parsed)) throw_unreadable(prefix_ + key);
-  value = parsed;
+  c10::IValue stored;
+  if (!read_value(key, &c10::IValue::isDouble, stored)) return false;
+  value = stored.toDouble();
   return true;
 }
-
 bool InputArchive::try_read(const std::string& key, bool& value) const {
-  std::string_view text;
-  if (!find_value(key, 'b', &text)) return false;
-  if (text != "0" && text != "1") throw_unreadable(prefix_ + key);
-  value = text == "1";
+  c10::IValue stored;
+  if (!read_value(key, &c10::IValue::isBool, stored)) return false;
+  value = stored.toBool();
   return true;
 }
-
 bool InputArchive::try_read(const std::string& key, std::string& value) const {
-  std::string_view text;
-  if (!find_value(key, 's', &text)) return false;
-  value = text;
+  c10::IValue stored;
+  if (!read_value(key, &c10::IValue::isString, stored)) return false;
+  value = stored.toStringRef();
   return true;
 }
-
 bool InputArchive::try_read(const std::string& key, std::vector<int64_t>& value) const {
-  std::string_view text;
-  if (!find_value(key, 'I', &text)) return false;
-  std::vector<int64_t> parsed;
-  if (!parse_list(text, &parsed)) throw_unreadable(prefix_ + key);
-  value = std::move(parsed);
+  c10::IValue stored;
+  if (!read_value(key, &c10::IValue::isIntList, stored)) return false;
+  value = taken(stored.toIntVector());
   return true;
 }
-
 bool InputArchive::try_read(const std::string& key, std::vector<double>& value) const {
-  std::string_view text;
-  if (!find_value(key, 'F', &text)) return false;
-  std::vector<double> parsed;
-  if (!parse_list(text, &parsed)) throw_unreadable(prefix_ + key);
-  value = std::move(parsed);
+  c10::IValue stored;
+  if (!read_value(key, &c10::IValue::isDoubleList, stored)) return false;
+  value = taken(stored.toDoubleList());
   return true;
 }
 
 bool InputArchive::try_read(const std::string& key, InputArchive& nested) const {
-  const std::string below = prefix_ + key + ".";
-  const std::string value_below = c10::str(kValuePrefix, below), marker = c10::str(kValuePrefix, prefix_, key);
-  const safetensors::Header& header = file().header();
-  bool found = false;
-  for (size_t i = 0; i < header.size() && !found; ++i) found = header.name(i).substr(0, below.size()) == below;
-  for (size_t i = 0; i < header.metadata_size() && !found; ++i) {
-    const auto [name, text] = header.metadata(i);
-    found = name.substr(0, value_below.size()) == value_below || (name == marker && text == "a:");
-  }
-  if (!found) return false;
+  std::shared_ptr<const ArchiveReader> below = reader().archive(key);
+  if (below == nullptr) return false;
   InputArchive out;
-  out.file_ = file_;
-  out.prefix_ = below;
+  out.reader_ = std::move(below);
+  out.prefix_ = prefix_ + key + ".";
   out.device_ = device_;
   nested = std::move(out);
   return true;
 }
 
 std::vector<std::string> InputArchive::keys() const {
-  const safetensors::Header& header = file().header();
-  std::vector<std::string_view> out;
-  out.reserve(header.size() + header.metadata_size());
-  const auto add = [&](std::string_view name, std::string_view prefix) {
-    if (name.substr(0, prefix.size()) != prefix) return;
-    name.remove_prefix(prefix.size());
-    out.push_back(name.substr(0, name.find('.')));
-  };
-  for (size_t i = 0; i < header.size(); ++i) add(header.name(i), prefix_);
-  const std::string value_prefix = c10::str(kValuePrefix, prefix_);
-  for (size_t i = 0; i < header.metadata_size(); ++i) add(header.metadata(i).first, value_prefix);
-  std::sort(out.begin(), out.end());
-  out.erase(std::unique(out.begin(), out.end()), out.end());
-  return std::vector<std::string>(out.begin(), out.end());
-}
-
-std::vector<std::string> InputArchive::tensor_names() const {
+  std::vector<ArchiveKey> keys = reader().keys(/*recursive=*/false);
   std::vector<std::string> out;
-  const safetensors::Header& header = file().header();
-  out.reserve(header.size());
-  for (size_t i = 0; i < header.size(); ++i) {
-    const std::string_view name = header.name(i);
-    if (name.substr(0, prefix_.size()) == prefix_) out.emplace_back(name.substr(prefix_.size()));
+  out.reserve(keys.size());
+  for (ArchiveKey& key : keys) {
+    // A key of two kinds comes twice in a row.
+    if (out.empty() || out.back() != key.name) out.push_back(std::move(key.name));
   }
   return out;
 }
 
-std::vector<std::pair<std::string, char>> InputArchive::value_names() const {
-  std::vector<std::pair<std::string, char>> out;
-  const safetensors::Header& header = file().header();
-  const std::string prefix = c10::str(kValuePrefix, prefix_);
-  out.reserve(header.metadata_size());
-  for (size_t i = 0; i < header.metadata_size(); ++i) {
-    const auto [name, text] = header.metadata(i);
-    if (name.substr(0, prefix.size()) != prefix) continue;
-    if (text.size() < 2 || text[1] != ':') throw_unreadable(std::string(name));
-    out.emplace_back(name.substr(prefix.size()), text[0]);
+std::vector<std::string> InputArchive::tensor_names() const {
+  std::vector<ArchiveKey> keys = reader().keys(/*recursive=*/true);
+  std::vector<std::string> out;
+  out.reserve(static_cast<size_t>(std::count_if(
+      keys.begin(), keys.end(), [](const ArchiveKey& key) { return key.kind == EntryKind::kTensor; })));
+  for (ArchiveKey& key : keys) {
+    if (key.kind == EntryKind::kTensor) out.push_back(std::move(key.name));
+  }
+  return out;
+}
+
+std::vector<std::pair<std::string, c10::IValue>> InputArchive::values() const {
+  std::vector<ArchiveKey> keys = reader().keys(/*recursive=*/true);
+  std::vector<std::pair<std::string, c10::IValue>> out;
+  out.reserve(static_cast<size_t>(std::count_if(
+      keys.begin(), keys.end(), [](const ArchiveKey& key) { return key.kind == EntryKind::kValue; })));
+  for (ArchiveKey& key : keys) {
+    if (key.kind != EntryKind::kValue) continue;
+    c10::IValue value;
+    reader().read(key.name, value);
+    out.emplace_back(std::move(key.name), std::move(value));
   }
   return out;
 }

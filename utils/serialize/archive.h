@@ -4,9 +4,8 @@
 //   torch::save(tensor, "t.pt");               torch::load(tensor, "t.pt");
 //   torch::serialize::OutputArchive archive;   archive.write("weight", w);   archive.save_to("a.pt");
 //
-// An archive is a safetensors file whatever its name ends in: a nested archive "b" with a tensor "w" is the tensor "b.w", so
-// that a saved module holds exactly the keys of its Python state_dict and Python's safetensors reads it. Numbers and texts
-// are metadata. (libtorch's archives are zip files of pickled objects; those are not read or written.)
+// Archives are written as safetensors files whatever their names end in (safetensors_archive.h); reading finds out the format
+// by itself. (libtorch's zip files of pickled objects are not read or written.) archive_format.h is what a format implements.
 #pragma once
 
 #include <cstdint>
@@ -21,30 +20,35 @@
 
 #include "aten/core/tensor.h"
 #include "c10/core/device.h"
-#include "utils/serialize/safetensors.h"
+#include "c10/dispatch/ivalue.h"
+#include "utils/serialize/file_error.h"
 
 namespace torch::serialize {
 
+struct ArchiveContents;
+class ArchiveReader;
+class FileBytes;
+
 class OutputArchive {
  public:
-  OutputArchive() = default;
-  OutputArchive(OutputArchive&&) = default;
-  OutputArchive& operator=(OutputArchive&&) = default;
+  OutputArchive();
+  OutputArchive(OutputArchive&&) noexcept;
+  OutputArchive& operator=(OutputArchive&&) noexcept;
   OutputArchive(const OutputArchive&) = delete;
   OutputArchive& operator=(const OutputArchive&) = delete;
+  ~OutputArchive();
 
   // A key may be written once: a second time is a ValueError when the archive is saved. Tensors are shared until then, not
-  // copied. `is_buffer` is accepted for compatibility and makes no difference.
+  // copied. `is_buffer` is for formats that tell buffers from parameters. Which values can be saved is up to the format
+  // (safetensors: None, numbers, texts, lists of numbers; else a TypeError when the archive is saved).
   void write(const std::string& key, const at::Tensor& value, bool is_buffer = false);
-  void write(const std::string& key, int64_t value);
-  void write(const std::string& key, double value);
-  void write(const std::string& key, bool value);
-  void write(const std::string& key, const std::string& value);
-  void write(const std::string& key, const char* value) { write(key, std::string(value)); }
-  void write(const std::string& key, const std::vector<int64_t>& value);
-  void write(const std::string& key, const std::vector<double>& value);
-  // Puts everything of `nested` below `key`.
+  void write(const std::string& key, const c10::IValue& value);
+  // Puts everything of `nested`, also what is written to it later, below `key`.
   void write(const std::string& key, OutputArchive& nested);
+  template <typename... Args>
+  void operator()(Args&&... args) {
+    write(std::forward<Args>(args)...);
+  }
 
   // To a file (replaced in one step), a stream, or a function that takes bytes and returns how many it took.
   void save_to(const std::string& path) const;
@@ -54,22 +58,25 @@ class OutputArchive {
   // To a file with a checksum of all its bytes, which InputArchive::load_verified checks.
   void save_with_checksum(const std::string& path) const;
 
-  const safetensors::NamedTensors& tensors() const { return tensors_; }
-
  private:
-  void write_text(const std::string& key, std::string text);
-  safetensors::MetadataView metadata() const;
+  void write_file(const std::string& path, bool checksum) const;
 
-  safetensors::NamedTensors tensors_;
-  safetensors::Metadata values_;  // as they stand in the file
+  std::shared_ptr<ArchiveContents> contents_;
 };
 
 class InputArchive {
  public:
-  InputArchive() = default;
+  InputArchive();
+  // Copies read the same file.
+  InputArchive(const InputArchive&);
+  InputArchive(InputArchive&&) noexcept;
+  InputArchive& operator=(const InputArchive&);
+  InputArchive& operator=(InputArchive&&) noexcept;
+  ~InputArchive();
 
-  // From a file, a stream, memory, or functions that read `n` bytes at a position and tell the size. Everything of the
-  // header is checked here. `device`: where tensors are put (default: the CPU, where they are views of the file).
+  // From a file, a stream, memory, or functions that read `n` bytes at a position and tell the size. The file's structure is
+  // checked here, tensors are read when they are asked for. Memory is copied once; a stream takes at most twice its size while
+  // it is read. `device`: where tensors are put (default: the CPU, where they are views of the file).
   void load_from(const std::string& path, std::optional<c10::Device> device = std::nullopt);
   void load_from(std::istream& stream, std::optional<c10::Device> device = std::nullopt);
   void load_from(const char* data, size_t size, std::optional<c10::Device> device = std::nullopt);
@@ -82,6 +89,7 @@ class InputArchive {
   // false. Into a defined tensor the data is copied, after its sizes were seen to be the same (else a ValueError); an
   // undefined one becomes the stored tensor. Numbers and texts throw TypeError where another kind is stored.
   bool try_read(const std::string& key, at::Tensor& value, bool is_buffer = false) const;
+  bool try_read(const std::string& key, c10::IValue& value) const;
   bool try_read(const std::string& key, int64_t& value) const;
   bool try_read(const std::string& key, double& value) const;
   bool try_read(const std::string& key, bool& value) const;
@@ -95,22 +103,30 @@ class InputArchive {
     if (!try_read(key, value)) throw_missing(key, std::is_same_v<X, InputArchive> ? "submodule:" : "value");
   }
 
-  // What is directly below: names of tensors, values and nested archives, each once, sorted.
+  template <typename... Args>
+  void operator()(Args&&... args) {
+    read(std::forward<Args>(args)...);
+  }
+
+  // What is directly below: names of tensors, values and nested archives, each once; in the order of writing where the format
+  // keeps it, else (safetensors) sorted.
   std::vector<std::string> keys() const;
-  // Everything below this archive: full names of tensors ("layer.weight"), and of values with their kind ('i' integer,
-  // 'f' floating point, 'b' boolean, 's' text, 'I' and 'F' lists, 'a' an empty nested archive).
+  // Everything below this archive: full names of tensors ("layer.weight"), and values with theirs.
   std::vector<std::string> tensor_names() const;
-  std::vector<std::pair<std::string, char>> value_names() const;
+  std::vector<std::pair<std::string, c10::IValue>> values() const;
   // The stored tensor's geometry, without reading it; false where there is none.
   bool describe(const std::string& key, c10::ScalarType* dtype, std::vector<int64_t>* sizes) const;
 
  private:
   [[noreturn]] void throw_missing(const std::string& key, const char* kind) const;
-  const safetensors::File& file() const;
-  bool find_value(const std::string& key, char kind, std::string_view* text) const;
+  void load(std::shared_ptr<FileBytes> bytes, bool verify, std::optional<c10::Device> device);
+  void load_bytes(std::string bytes, std::optional<c10::Device> device);
+  const ArchiveReader& reader() const;
+  // A value of one kind; TypeError for another one.
+  bool read_value(const std::string& key, bool (c10::IValue::*is)() const, c10::IValue& value) const;
 
-  std::shared_ptr<const safetensors::File> file_;
-  std::string prefix_;
+  std::shared_ptr<const ArchiveReader> reader_;
+  std::string prefix_;  // this archive's, for messages
   std::optional<c10::Device> device_;
 };
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "utils/serialize/file_error.h"
 
@@ -31,6 +32,33 @@ class MappedFile {
  private:
   char* data_ = nullptr;
   size_t size_ = 0;
+};
+
+// A file's bytes, mapped or in memory. They may be written to: that stays in this process.
+class FileBytes {
+ public:
+  // Throws IoError where the path cannot be read.
+  explicit FileBytes(const std::string& path) : file_(path), origin_(path) {}
+  FileBytes(std::string bytes, std::string origin) : bytes_(std::move(bytes)), origin_(std::move(origin)) {}
+
+  char* data() { return file_.data() != nullptr ? file_.data() : bytes_.data(); }
+  std::string_view view() const { return file_.data() != nullptr ? file_.bytes() : std::string_view(bytes_); }
+  // The path, or what else the bytes are called in messages.
+  const std::string& origin() const { return origin_; }
+
+ private:
+  MappedFile file_;
+  std::string bytes_;
+  std::string origin_;
+};
+
+// Where a file's bytes go, piece by piece.
+class Sink {
+ public:
+  virtual ~Sink() = default;
+  // May be called once, before the first write, with the number of bytes that will come.
+  virtual void expect(uint64_t /*bytes*/) {}
+  virtual void write(const void* data, size_t bytes) = 0;
 };
 
 // Replaces a file in one step: the bytes go to a temporary file in the same folder, commit() syncs it, renames it over

@@ -1,12 +1,21 @@
 #include "utils/serialize/module_archive.h"
 
+#include "nn/module/module_access.h"
+
 namespace torch::nn::detail {
 
-void save_module(const Module& module, serialize::OutputArchive& archive) {
-  for (const auto& item : module.named_parameters(/*recurse=*/false)) archive.write(item.key(), item.value());
-  for (const auto& item : module.named_buffers(/*recurse=*/false)) archive.write(item.key(), item.value(), true);
-  for (const auto& item : module.named_children()) {
-    if (!item.value()->is_serializable()) continue;
+void save_module(Module& module, serialize::OutputArchive& archive) {
+  for (const auto& item : ModuleAccess::parameters(module)) {
+    if (item.value().defined()) archive.write(item.key(), item.value());
+  }
+  for (const auto& item : ModuleAccess::buffers(module)) {
+    if (item.value().defined() && ModuleAccess::is_persistent(module, item.key())) {
+      archive.write(item.key(), item.value(), /*is_buffer=*/true);
+    }
+  }
+  if (const c10::IValue extra = module.get_extra_state(); !extra.isNone()) archive.write("_extra_state", extra);
+  for (const auto& item : ModuleAccess::children(module)) {
+    if (item.value() == nullptr || !item.value()->is_serializable()) continue;
     serialize::OutputArchive child;
     item.value()->save(child);
     archive.write(item.key(), child);
@@ -14,10 +23,21 @@ void save_module(const Module& module, serialize::OutputArchive& archive) {
 }
 
 void load_module(Module& module, serialize::InputArchive& archive) {
-  for (auto& item : module.named_parameters(/*recurse=*/false)) archive.read(item.key(), item.value());
-  for (auto& item : module.named_buffers(/*recurse=*/false)) archive.read(item.key(), item.value(), true);
-  for (const auto& item : module.named_children()) {
-    if (!item.value()->is_serializable()) continue;
+  for (auto& item : ModuleAccess::parameters(module)) {
+    if (item.value().defined()) archive.read(item.key(), item.value());
+  }
+  for (auto& item : ModuleAccess::buffers(module)) {
+    if (item.value().defined() && ModuleAccess::is_persistent(module, item.key())) {
+      archive.read(item.key(), item.value(), /*is_buffer=*/true);
+    }
+  }
+  if (!module.get_extra_state().isNone()) {
+    c10::IValue extra;
+    archive.read("_extra_state", extra);
+    module.set_extra_state(extra);
+  }
+  for (const auto& item : ModuleAccess::children(module)) {
+    if (item.value() == nullptr || !item.value()->is_serializable()) continue;
     serialize::InputArchive child;
     archive.read(item.key(), child);
     item.value()->load(child);

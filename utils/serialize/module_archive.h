@@ -1,7 +1,7 @@
 // Modules in archives: torch::save(model, path), torch::load(model, path), Module::save and Module::load.
 //
 // A module's archive holds its parameters and buffers under their names and each child below its own name, so the file's
-// tensors have the names of named_parameters() and named_buffers(). Loading copies into the parameters in place.
+// tensors have the names of Module::state_dict(), and extra state is the value "NAME._extra_state". Loading copies into the parameters in place.
 #pragma once
 
 #include <memory>

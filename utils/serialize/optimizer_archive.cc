@@ -2,13 +2,78 @@
 
 #include "utils/serialize/file_error.h"
 
-namespace torch::optim {
+namespace torch::optim::detail {
 
-void Optimizer::save(serialize::OutputArchive& archive) const { serialize::write_state(archive, state_dict()); }
+// What optim/optimizer.cc refers to weakly.
+void write_state(serialize::OutputArchive& archive, const StateDict& state) { serialize::write_state(archive, state); }
+StateDict read_state(const serialize::InputArchive& archive) { return serialize::read_state(archive); }
 
-void Optimizer::load(serialize::InputArchive& archive) { load_state_dict(serialize::read_state(archive)); }
+void write_optimizer(serialize::OutputArchive& archive, const Optimizer& optimizer) {
+  serialize::OutputArchive states, groups;
+  size_t number = 0;
+  const std::vector<OptimizerParamGroup>& param_groups = optimizer.param_groups();
+  groups.write("size", static_cast<int64_t>(param_groups.size()));
+  for (size_t g = 0; g < param_groups.size(); ++g) {
+    for (const at::Tensor& p : param_groups[g].params()) {
+      const auto found = optimizer.state().find(p.unsafeGetTensorImpl());
+      if (found != optimizer.state().end()) {
+        serialize::OutputArchive state;
+        static_cast<const OptimizerParamState&>(*found->second).serialize(state);
+        states.write(std::to_string(number), state);
+      }
+      ++number;
+    }
+    serialize::OutputArchive group, options;
+    group.write("size", static_cast<int64_t>(param_groups[g].params().size()));
+    param_groups[g].options().serialize(options);
+    group.write("options", options);
+    groups.write(std::to_string(g), group);
+  }
+  archive.write("state", states);
+  archive.write("param_groups", groups);
+}
 
-}  // namespace torch::optim
+void read_optimizer(serialize::InputArchive& archive, Optimizer& optimizer, MakeState make_state,
+                    MakeOptions make_options) {
+  serialize::InputArchive states, groups;
+  archive.read("state", states);
+  archive.read("param_groups", groups);
+  std::vector<OptimizerParamGroup>& param_groups = optimizer.param_groups();
+  int64_t count = 0;
+  groups.read("size", count);
+  TORCH_CHECK_VALUE(count == static_cast<int64_t>(param_groups.size()),
+                    "loaded state dict has a different number of parameter groups: expected ", param_groups.size(),
+                    ", but got ", count);
+  Optimizer::StateMap fresh;
+  std::vector<std::unique_ptr<OptimizerOptions>> fresh_options;
+  size_t number = 0;
+  for (size_t g = 0; g < param_groups.size(); ++g) {
+    serialize::InputArchive group, options;
+    groups.read(std::to_string(g), group);
+    group.read("size", count);
+    TORCH_CHECK_VALUE(count == static_cast<int64_t>(param_groups[g].params().size()),
+                      "loaded state dict contains a parameter group that has a different size than the optimizer's "
+                      "parameter group: expected ",
+                      param_groups[g].params().size(), ", but got ", count);
+    group.read("options", options);
+    fresh_options.push_back(make_options());
+    // Options that cannot be made from nothing begin as those that are there.
+    if (fresh_options.back() == nullptr) fresh_options.back() = param_groups[g].options().clone();
+    fresh_options.back()->serialize(options);
+    fresh_options.back()->check();
+    for (const at::Tensor& p : param_groups[g].params()) {
+      serialize::InputArchive state;
+      if (!states.try_read(std::to_string(number++), state)) continue;
+      std::unique_ptr<OptimizerParamState> made = make_state();
+      made->serialize(state);
+      fresh[p.unsafeGetTensorImpl()] = std::move(made);
+    }
+  }
+  optimizer.state() = std::move(fresh);
+  for (size_t g = 0; g < param_groups.size(); ++g) param_groups[g].set_options(std::move(fresh_options[g]));
+}
+
+}  // namespace torch::optim::detail
 
 namespace torch::serialize {
 
@@ -33,22 +98,11 @@ optim::StateDict read_state(const InputArchive& archive) {
     archive.read(name, tensor);
     state.tensors.emplace_back(std::move(name), std::move(tensor));
   }
-  for (auto& [name, kind] : archive.value_names()) {
-    if (kind == 'b') {
-      bool value;
-      archive.read(name, value);
-      state.scalars.emplace_back(std::move(name), value);
-    } else if (kind == 'i') {
-      int64_t value;
-      archive.read(name, value);
-      state.scalars.emplace_back(std::move(name), value);
-    } else if (kind == 'f') {
-      double value;
-      archive.read(name, value);
-      state.scalars.emplace_back(std::move(name), value);
-    } else if (kind != 'a') {
+  for (auto& [name, value] : archive.values()) {
+    if (!value.isBool() && !value.isInt() && !value.isDouble()) {
       throw_format_error(c10::str("archive: '", name, "' is not a number"));
     }
+    state.scalars.emplace_back(std::move(name), value.toScalar());
   }
   return state;
 }

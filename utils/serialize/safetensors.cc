@@ -90,25 +90,20 @@ class FileSink : public Sink {
 
 }  // namespace
 
-File::File(const std::string& path, const Limits& limits) : source_(std::make_shared<Source>()) {
-  source_->file = serialize::MappedFile(path);
-  source_->base = source_->file.data();
-  source_->origin = path;
+File::File(const std::string& path, const Limits& limits) : File(std::make_shared<serialize::FileBytes>(path), limits) {}
+
+File::File(std::shared_ptr<serialize::FileBytes> bytes, const Limits& limits) : source_(std::make_shared<Source>()) {
+  source_->bytes = std::move(bytes);
   try {
-    source_->header = Header::parse(source_->file.bytes(), limits);
+    source_->header = Header::parse(source_->bytes->view(), limits);
   } catch (FormatError& e) {
-    e.add_context(path);
+    e.add_context(source_->bytes->origin());
     throw;
   }
 }
 
 File File::from_bytes(std::string bytes, const Limits& limits) {
-  auto source = std::make_shared<Source>();
-  source->bytes = std::move(bytes);
-  source->base = source->bytes.data();
-  source->origin = "memory";
-  source->header = Header::parse(source->bytes, limits);
-  return File(std::move(source));
+  return File(std::make_shared<serialize::FileBytes>(std::move(bytes), "memory"), limits);
 }
 
 std::vector<std::string> File::keys() const {
@@ -120,7 +115,7 @@ std::vector<std::string> File::keys() const {
 
 size_t File::index_of(std::string_view name) const {
   const int64_t index = source_->header.find(name);
-  TORCH_CHECK_INDEX(index >= 0, "safetensors: ", source_->origin, " has no tensor \"", name, "\"");
+  TORCH_CHECK_INDEX(index >= 0, "safetensors: ", source_->bytes->origin(), " has no tensor \"", name, "\"");
   return static_cast<size_t>(index);
 }
 
@@ -137,7 +132,7 @@ at::Tensor File::get(std::string_view name) const {
   const ScalarType dtype = scalar_type_of(source_->header, info);
   const std::vector<int64_t> sizes = sizes_of(source_->header, info);
   if (info.bytes == 0) return at::empty_contiguous(sizes, dtype);
-  char* data = source_->base + source_->header.data_offset() + info.begin;
+  char* data = source_->bytes->data() + source_->header.data_offset() + info.begin;
   if (dtype == ScalarType::Bool) {
     for (uint64_t i = 0; i < info.bytes; ++i) {
       if (static_cast<unsigned char>(data[i]) > 1) {
@@ -178,11 +173,11 @@ NamedTensors load_file(const std::string& path) {
 }
 
 void File::verify_checksum() const {
-  const std::string_view all(source_->base, source_->file.size() + source_->bytes.size());
+  const std::string_view all = source_->bytes->view();
   std::string_view stored;
   if (!source_->header.find_metadata(kChecksumKey, &stored) || stored.size() != kNoChecksum.size() ||
       stored.data() < all.data() || stored.data() >= all.data() + all.size()) {
-    serialize::throw_format_error(c10::str("safetensors: ", source_->origin, " has no checksum"));
+    serialize::throw_format_error(c10::str("safetensors: ", source_->bytes->origin(), " has no checksum"));
   }
   const size_t at = static_cast<size_t>(stored.data() - all.data());
   uint32_t crc = serialize::crc32c(0, all.data(), at);
@@ -191,15 +186,15 @@ void File::verify_checksum() const {
   char text[9];
   std::snprintf(text, sizeof text, "%08x", static_cast<unsigned>(crc));
   if (stored != text) {
-    serialize::throw_format_error(c10::str("safetensors: ", source_->origin, " is damaged: its checksum is ", text,
+    serialize::throw_format_error(c10::str("safetensors: ", source_->bytes->origin(), " is damaged: its checksum is ", text,
                                            " where ", stored, " is stored"));
   }
 }
 
 namespace {
 
-// What precedes the data. The layouts are gone before the data is written.
-Plan plan_of(const NamedTensors& tensors, const MetadataView& metadata, bool checksum) {
+// What precedes the data. The layouts and views are gone before the data is written.
+Plan plan_of(const NamedTensors& tensors, MetadataView metadata, bool checksum) {
   std::vector<LayoutView> layouts;
   layouts.reserve(tensors.size());
   std::vector<std::string> dtype_keys;
@@ -219,8 +214,8 @@ void save_to(const NamedTensors& tensors, const Metadata& metadata, Sink& sink, 
   save_views(tensors, MetadataView(metadata.begin(), metadata.end()), sink, checksum);
 }
 
-void save_views(const NamedTensors& tensors, const MetadataView& metadata, Sink& sink, bool checksum) {
-  Plan planned = plan_of(tensors, metadata, checksum);
+void save_views(const NamedTensors& tensors, MetadataView metadata, Sink& sink, bool checksum) {
+  Plan planned = plan_of(tensors, std::move(metadata), checksum);
   if (checksum) {
     uint32_t crc = serialize::crc32c(planned.header);
     for (const uint32_t i : planned.order) {
@@ -244,13 +239,9 @@ void save_views(const NamedTensors& tensors, const MetadataView& metadata, Sink&
 }
 
 void save_file(const NamedTensors& tensors, const std::string& path, const Metadata& metadata, bool checksum) {
-  save_views(tensors, MetadataView(metadata.begin(), metadata.end()), path, checksum);
-}
-
-void save_views(const NamedTensors& tensors, const MetadataView& metadata, const std::string& path, bool checksum) {
   serialize::AtomicFile file(path);
   FileSink sink(file);
-  save_views(tensors, metadata, sink, checksum);
+  save_to(tensors, metadata, sink, checksum);
   file.commit();
 }
 

@@ -31,7 +31,8 @@ class File {
  public:
   // Throws IoError where the path cannot be read, FormatError where the header is damaged.
   explicit File(const std::string& path, const Limits& limits = {});
-  // Over a file's bytes in memory, which are kept.
+  // Over a file's bytes, which are kept.
+  explicit File(std::shared_ptr<serialize::FileBytes> bytes, const Limits& limits = {});
   static File from_bytes(std::string bytes, const Limits& limits = {});
 
   // In the order of the file's header.
@@ -53,13 +54,9 @@ class File {
 
  private:
   struct Source {
-    serialize::MappedFile file;
-    std::string bytes;
-    char* base = nullptr;
-    std::string origin;
+    std::shared_ptr<serialize::FileBytes> bytes;
     Header header;
   };
-  explicit File(std::shared_ptr<Source> source) : source_(std::move(source)) {}
   size_t index_of(std::string_view name) const;
 
   std::shared_ptr<Source> source_;
@@ -75,16 +72,9 @@ void save_file(const NamedTensors& tensors, const std::string& path, const Metad
                bool checksum = false);
 
 // The same, piece by piece, to wherever `write` puts it; used by save_file and the archives.
-class Sink {
- public:
-  virtual ~Sink() = default;
-  // Called once, before the first write, with the number of bytes that will come.
-  virtual void expect(uint64_t /*bytes*/) {}
-  virtual void write(const void* data, size_t bytes) = 0;
-};
+using serialize::Sink;
 void save_to(const NamedTensors& tensors, const Metadata& metadata, Sink& sink, bool checksum = false);
 // The same for metadata that somebody else holds.
-void save_views(const NamedTensors& tensors, const MetadataView& metadata, Sink& sink, bool checksum = false);
-void save_views(const NamedTensors& tensors, const MetadataView& metadata, const std::string& path, bool checksum = false);
+void save_views(const NamedTensors& tensors, MetadataView metadata, Sink& sink, bool checksum = false);
 
 }  // namespace torch::safetensors

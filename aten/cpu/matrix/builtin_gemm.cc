@@ -388,6 +388,57 @@ void MatrixVector(const T* m, int64_t row, int64_t col, const T* x, int64_t x_st
   }
 }
 
+// Kernels that pack nothing are faster up to about this many multiply-adds.
+constexpr int64_t kSmallProduct = 16 * 16 * 32;
+
+// `kTall` rows of C, one vector of columns: C = alpha A B + beta add, B and C with contiguous rows, read in place.
+template <class T, int kTall>
+HWY_INLINE void SmallTile(const Gemm& g, int64_t i, int64_t j, int64_t columns, T alpha, T beta) {
+  const hn::ScalableTag<T> d;
+  using V = hn::Vec<decltype(d)>;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const T* a = static_cast<const T*>(g.a.data) + i * g.a.row;
+  const T* b = static_cast<const T*>(g.b.data) + j;
+  const T* add = g.add.data == nullptr ? nullptr : static_cast<const T*>(g.add.data) + i * g.add.row + j;
+  T* c = static_cast<T*>(g.c) + i * g.c_row + j;
+  const auto part = hn::FirstN(d, static_cast<size_t>(columns));
+  const bool whole = columns == lanes;
+  V s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
+  for (int64_t k = 0; k < g.k; ++k, a += g.a.col, b += g.b.row) {
+    const V v = whole ? hn::LoadU(d, b) : hn::MaskedLoad(part, d, b);
+    s0 = hn::MulAdd(hn::Set(d, a[0]), v, s0);
+    if constexpr (kTall > 1) s1 = hn::MulAdd(hn::Set(d, a[g.a.row]), v, s1);
+    if constexpr (kTall > 2) s2 = hn::MulAdd(hn::Set(d, a[2 * g.a.row]), v, s2);
+    if constexpr (kTall > 3) s3 = hn::MulAdd(hn::Set(d, a[3 * g.a.row]), v, s3);
+  }
+  const auto put = [&](int64_t row, V s) HWY_ATTR {
+    s = hn::Mul(hn::Set(d, alpha), s);
+    if (add != nullptr) {
+      const T* p = add + row * g.add.row;
+      s = hn::MulAdd(hn::Set(d, beta), whole ? hn::LoadU(d, p) : hn::MaskedLoad(part, d, p), s);
+    }
+    whole ? hn::StoreU(s, d, c + row * g.c_row) : hn::BlendedStore(s, part, d, c + row * g.c_row);
+  };
+  put(0, s0);
+  if constexpr (kTall > 1) put(1, s1);
+  if constexpr (kTall > 2) put(2, s2);
+  if constexpr (kTall > 3) put(3, s3);
+}
+
+template <class T>
+void SmallProduct(const Gemm& g, T alpha, T beta) {
+  const hn::ScalableTag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t j = 0; j < g.n; j += lanes) {
+    const int64_t columns = HWY_MIN(lanes, g.n - j);
+    int64_t i = 0;
+    for (; i + 4 <= g.m; i += 4) SmallTile<T, 4>(g, i, j, columns, alpha, beta);
+    if (g.m - i == 3) SmallTile<T, 3>(g, i, j, columns, alpha, beta);
+    if (g.m - i == 2) SmallTile<T, 2>(g, i, j, columns, alpha, beta);
+    if (g.m - i == 1) SmallTile<T, 1>(g, i, j, columns, alpha, beta);
+  }
+}
+
 // One batch entry (or a part of one) in this thread; c_col is 1 unless n is 1 or m is 1.
 template <class T>
 void Serial(const Gemm& g) {
@@ -400,6 +451,9 @@ void Serial(const Gemm& g) {
     return MatrixVector<T>(a, g.a.row, g.a.col, b, g.b.row, g.m, g.k, alpha, add, g.add.row, beta, c, g.c_row);
   if (g.m == 1)
     return MatrixVector<T>(b, g.b.col, g.b.row, a, g.a.col, g.n, g.k, alpha, add, g.add.col, beta, c, g.c_col);
+#if HWY_TARGET <= HWY_AVX2  // masked loads touch nothing behind the mask
+  if (g.b.col == 1 && g.c_col == 1 && g.m * g.n * g.k <= kSmallProduct) return SmallProduct<T>(g, alpha, beta);
+#endif
   Product<T>(g);
 }
 

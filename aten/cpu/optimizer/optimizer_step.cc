@@ -44,6 +44,12 @@ HWY_INLINE void for_each_vector(T* const (&operand)[kOperands], int64_t n, const
     if (k != 1 && operand[k] != nullptr) std::memcpy(operand[k] + i, buffer[k], bytes);
 }
 
+template <class D, class T>
+HWY_INLINE hn::Vec<D> gradient(D d, const T* from, bool maximize) {
+  const auto g = hn::LoadU(d, from);
+  return maximize ? hn::Neg(g) : g;
+}
+
 template <class T>
 void sgd(T* const (&operand)[3], int64_t n, const SgdStep& s) {
   const hn::ScalableTag<T> d;
@@ -53,7 +59,7 @@ void sgd(T* const (&operand)[3], int64_t n, const SgdStep& s) {
   const auto lr = hn::Set(d, static_cast<T>(s.lr));
   for_each_vector(operand, n, [&](T* const(&p)[3]) HWY_ATTR {
     const auto w = hn::LoadU(d, p[0]);
-    auto g = hn::LoadU(d, p[1]);
+    auto g = gradient(d, p[1], s.maximize);
     if (s.weight_decay != 0) g = hn::MulAdd(decay, w, g);
     if (p[2] != nullptr) {
       const auto buf = s.first ? g : hn::MulAdd(momentum, hn::LoadU(d, p[2]), hn::Mul(fresh, g));
@@ -78,7 +84,7 @@ void adam(T* const (&operand)[5], int64_t n, const AdamStep& s) {
   const auto size = hn::Set(d, static_cast<T>(s.lr / s.bias_correction1));
   for_each_vector(operand, n, [&](T* const(&p)[5]) HWY_ATTR {
     auto w = hn::LoadU(d, p[0]);
-    auto g = hn::LoadU(d, p[1]);
+    auto g = gradient(d, p[1], s.maximize);
     if (s.decoupled) {
       w = hn::Mul(w, shrink);
     } else if (s.weight_decay != 0) {
@@ -105,7 +111,7 @@ void adagrad(T* const (&operand)[3], int64_t n, const AdagradStep& s) {
   const auto lr = hn::Set(d, static_cast<T>(s.lr));
   for_each_vector(operand, n, [&](T* const(&p)[3]) HWY_ATTR {
     const auto w = hn::LoadU(d, p[0]);
-    auto g = hn::LoadU(d, p[1]);
+    auto g = gradient(d, p[1], s.maximize);
     if (s.weight_decay != 0) g = hn::MulAdd(decay, w, g);
     const auto sum = hn::MulAdd(g, g, hn::LoadU(d, p[2]));
     hn::StoreU(sum, d, p[2]);
@@ -124,7 +130,7 @@ void rmsprop(T* const (&operand)[5], int64_t n, const RmspropStep& s) {
   const auto lr = hn::Set(d, static_cast<T>(s.lr));
   for_each_vector(operand, n, [&](T* const(&p)[5]) HWY_ATTR {
     const auto w = hn::LoadU(d, p[0]);
-    auto g = hn::LoadU(d, p[1]);
+    auto g = gradient(d, p[1], s.maximize);
     if (s.weight_decay != 0) g = hn::MulAdd(decay, w, g);
     auto v = hn::MulAdd(alpha, hn::LoadU(d, p[2]), hn::Mul(rest, hn::Mul(g, g)));
     hn::StoreU(v, d, p[2]);
@@ -142,6 +148,25 @@ void rmsprop(T* const (&operand)[5], int64_t n, const RmspropStep& s) {
   });
 }
 
+template <class T>
+void unscale(T* const (&operand)[1], int64_t n, T scale) {
+  const hn::ScalableTag<T> d;
+  const auto divisor = hn::Set(d, scale);
+  for_each_vector(operand, n, [&](T* const(&p)[1])
+                                  HWY_ATTR { hn::StoreU(hn::Div(hn::LoadU(d, p[0]), divisor), d, p[0]); });
+}
+
+template <class T>
+void scale(T* const (&operand)[1], int64_t n, T factor, bool* finite) {
+  const hn::ScalableTag<T> d;
+  const auto times = hn::Set(d, factor);
+  for_each_vector(operand, n, [&](T* const(&p)[1]) HWY_ATTR {
+    const auto g = hn::LoadU(d, p[0]);
+    if (!hn::AllTrue(d, hn::IsFinite(g))) *finite = false;
+    if (factor != 1) hn::StoreU(hn::Mul(g, times), d, p[0]);
+  });
+}
+
 void sgd_float(float* const (&p)[3], int64_t n, const SgdStep& s) { sgd(p, n, s); }
 void sgd_double(double* const (&p)[3], int64_t n, const SgdStep& s) { sgd(p, n, s); }
 void adam_float(float* const (&p)[5], int64_t n, const AdamStep& s) { adam(p, n, s); }
@@ -150,6 +175,10 @@ void adagrad_float(float* const (&p)[3], int64_t n, const AdagradStep& s) { adag
 void adagrad_double(double* const (&p)[3], int64_t n, const AdagradStep& s) { adagrad(p, n, s); }
 void rmsprop_float(float* const (&p)[5], int64_t n, const RmspropStep& s) { rmsprop(p, n, s); }
 void rmsprop_double(double* const (&p)[5], int64_t n, const RmspropStep& s) { rmsprop(p, n, s); }
+void unscale_float(float* const (&p)[1], int64_t n, float scale) { unscale(p, n, scale); }
+void unscale_double(double* const (&p)[1], int64_t n, double scale) { unscale(p, n, scale); }
+void scale_float(float* const (&p)[1], int64_t n, float factor, bool* finite) { scale(p, n, factor, finite); }
+void scale_double(double* const (&p)[1], int64_t n, double factor, bool* finite) { scale(p, n, factor, finite); }
 
 }  // namespace HWY_NAMESPACE
 }  // namespace at::cpu
@@ -165,10 +194,15 @@ HWY_EXPORT(adagrad_float);
 HWY_EXPORT(adagrad_double);
 HWY_EXPORT(rmsprop_float);
 HWY_EXPORT(rmsprop_double);
+HWY_EXPORT(unscale_float);
+HWY_EXPORT(unscale_double);
+HWY_EXPORT(scale_float);
+HWY_EXPORT(scale_double);
 
 namespace {
 
-// Widens blocks of 16-bit operands, runs `step` on float32 and narrows what it changed (all but the gradient, operand 1).
+// Widens blocks of 16-bit operands, runs `step` on float32 and narrows what it changed (all but operand 1, the
+// gradient).
 template <class Half, int kOperands, class Step>
 void through_float(void* const (&operand)[kOperands], int64_t n, const Step& step) {
   constexpr int64_t kBlock = 512;
@@ -236,6 +270,28 @@ void rmsprop_step(c10::ScalarType dtype, void* param, const void* grad, void* v,
   by_dtype(
       dtype, operand, n, [&](float* const(&p)[5], int64_t count) { HWY_DYNAMIC_DISPATCH(rmsprop_float)(p, count, step); },
       [&](double* const(&p)[5], int64_t count) { HWY_DYNAMIC_DISPATCH(rmsprop_double)(p, count, step); });
+}
+
+void unscale_gradient(c10::ScalarType dtype, void* grad, int64_t n, double scale) {
+  void* const operand[1] = {grad};
+  by_dtype(
+      dtype, operand, n,
+      [&](float* const(&p)[1], int64_t count) {
+        HWY_DYNAMIC_DISPATCH(unscale_float)(p, count, static_cast<float>(scale));
+      },
+      [&](double* const(&p)[1], int64_t count) { HWY_DYNAMIC_DISPATCH(unscale_double)(p, count, scale); });
+}
+
+bool scale_gradient(c10::ScalarType dtype, void* grad, int64_t n, double factor) {
+  void* const operand[1] = {grad};
+  bool finite = true;
+  by_dtype(
+      dtype, operand, n,
+      [&](float* const(&p)[1], int64_t count) {
+        HWY_DYNAMIC_DISPATCH(scale_float)(p, count, static_cast<float>(factor), &finite);
+      },
+      [&](double* const(&p)[1], int64_t count) { HWY_DYNAMIC_DISPATCH(scale_double)(p, count, factor, &finite); });
+  return finite;
 }
 
 }  // namespace at::cpu

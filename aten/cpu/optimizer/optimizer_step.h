@@ -12,6 +12,7 @@
 namespace at::cpu {
 
 /// Stochastic gradient descent (Sutskever et al., 2013, with the learning rate outside of the velocity):
+///   g = maximize ? -g : g, here and below
 ///   g += weight_decay * p;  buf = momentum * buf + (1 - dampening) * g  (buf = g in the first step)
 ///   g = nesterov ? g + momentum * buf : buf;  p -= lr * g
 struct SgdStep {
@@ -20,6 +21,7 @@ struct SgdStep {
   double dampening = 0;
   double weight_decay = 0;
   bool nesterov = false;
+  bool maximize = false;
   bool first = false;
 };
 /// `buf` is null without momentum.
@@ -38,6 +40,7 @@ struct AdamStep {
   double bias_correction1 = 1;
   double bias_correction2 = 1;
   bool decoupled = false;
+  bool maximize = false;
 };
 /// `max_v` is null without AMSGrad.
 void adam_step(c10::ScalarType dtype, void* param, const void* grad, void* m, void* v, void* max_v, int64_t n, const AdamStep& step);
@@ -47,6 +50,7 @@ struct AdagradStep {
   double lr = 0;
   double eps = 0;
   double weight_decay = 0;
+  bool maximize = false;
 };
 void adagrad_step(c10::ScalarType dtype, void* param, const void* grad, void* sum, int64_t n, const AdagradStep& step);
 
@@ -59,8 +63,14 @@ struct RmspropStep {
   double eps = 0;
   double weight_decay = 0;
   double momentum = 0;
+  bool maximize = false;
 };
 /// `buf` is null without momentum, `average` unless centred.
 void rmsprop_step(c10::ScalarType dtype, void* param, const void* grad, void* v, void* average, void* buf, int64_t n, const RmspropStep& step);
+
+/// grad /= scale, which is how a loss that was multiplied by `scale` is undone.
+void unscale_gradient(c10::ScalarType dtype, void* grad, int64_t n, double scale);
+/// grad *= factor (as it is where the factor is 1). Whether all elements were finite before.
+bool scale_gradient(c10::ScalarType dtype, void* grad, int64_t n, double factor);
 
 }  // namespace at::cpu

@@ -73,12 +73,22 @@ HWY_INLINE void store(D d, hn::Vec<D> v, c10::BFloat16* p) {
 // The first n < Lanes(d) elements of p; the other lanes hold `fill`.
 template <class D, class T>
 HWY_INLINE hn::Vec<D> load_part(D d, const T* p, int64_t n, hn::TFromD<D> fill) {
+#if HWY_TARGET <= HWY_AVX2
+  // Masked loads touch nothing behind the mask from AVX2 on.
+  if constexpr (sizeof(T) >= 4) {
+    const auto part = hn::FirstN(d, static_cast<size_t>(n));
+    return hn::IfThenElse(part, hn::MaskedLoad(part, d, p), hn::Set(d, fill));
+  }
+#endif
   HWY_ALIGN T buffer[HWY_MAX_BYTES / sizeof(hn::TFromD<D>)] = {};
   std::memcpy(buffer, p, static_cast<size_t>(n) * sizeof(T));
   return hn::IfThenElse(hn::FirstN(d, static_cast<size_t>(n)), load(d, buffer), hn::Set(d, fill));
 }
 template <class D, class T>
 HWY_INLINE void store_part(D d, hn::Vec<D> v, T* p, int64_t n) {
+#if HWY_TARGET <= HWY_AVX2
+  if constexpr (sizeof(T) >= 4) return hn::BlendedStore(v, hn::FirstN(d, static_cast<size_t>(n)), d, p);
+#endif
   HWY_ALIGN T buffer[HWY_MAX_BYTES / sizeof(hn::TFromD<D>)];
   store(d, v, buffer);
   std::memcpy(p, buffer, static_cast<size_t>(n) * sizeof(T));

@@ -69,6 +69,9 @@ void column_min(const T* x, int64_t row_stride, int64_t rows, int64_t cols, type
 // y = exp(x - max x) / sum exp(x - max x); x == y allowed. NaN throughout where the maximum is not finite.
 template <class T>
 void softmax_row(const T* x, T* y, int64_t n);
+// The same of `rows` rows of n elements, one after the other.
+template <class T>
+void softmax_rows(const T* x, T* y, int64_t rows, int64_t n);
 // y = x - max x - log sum exp(x - max x)
 template <class T>
 void log_softmax_row(const T* x, T* y, int64_t n);

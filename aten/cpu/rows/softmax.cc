@@ -18,6 +18,7 @@ template <class T>
 struct SoftmaxTable {
   double (*exp_sum)(const T*, int64_t, typename ComputeType<T>::type);
   void (*softmax)(const T*, T*, int64_t);
+  void (*softmax_rows)(const T*, T*, int64_t, int64_t);
   void (*log_softmax)(const T*, T*, int64_t);
   void (*softmax_backward)(const T*, const T*, T*, int64_t);
   void (*log_softmax_backward)(const T*, const T*, T*, int64_t);
@@ -138,6 +139,42 @@ void softmax_impl(const T* x, T* y, int64_t n) {
   }
   const auto scale = hn::Set(d, static_cast<C>(1 / total));
   map_row(y, n, [&](const auto& at) HWY_ATTR { return hn::Mul(at(y), scale); });
+}
+
+// e^(v - max v) of a row that fits into one vector, and one over its sum; NaN where the row's maximum is not finite.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V short_row_softmax(D d, V v, hn::Mask<D> part) {
+  using C = hn::TFromD<D>;
+  const V low = hn::Set(d, -std::numeric_limits<C>::infinity());
+  const V filled = hn::IfThenElse(part, v, low);
+  const V m = hn::MaxOfLanes(d, filled);
+  const V e = hn::Exp(d, hn::Sub(filled, m));
+  const C total = lane_sum(d, e);
+  const bool finite = hn::AllFalse(d, hn::IsNaN(filled)) && std::isfinite(hn::GetLane(m));
+  const C scale = finite ? static_cast<C>(1 / static_cast<double>(total)) : std::numeric_limits<C>::quiet_NaN();
+  return hn::Mul(finite ? e : low, hn::Set(d, scale));
+}
+
+// `rows` rows of n elements, one after the other. Short ones are computed four at a time, since each waits for itself.
+template <class T>
+void softmax_rows_impl(const T* x, T* y, int64_t rows, int64_t n) {
+  const Tag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t r = 0;
+  if (n <= lanes) {
+    const auto part = hn::FirstN(d, static_cast<size_t>(n));
+    const auto at = [&](int64_t row) HWY_ATTR { return n == lanes ? load(d, x + row * n) : load_part(d, x + row * n, n, T{0}); };
+    const auto put = [&](int64_t row, auto v) HWY_ATTR { n == lanes ? store(d, v, y + row * n) : store_part(d, v, y + row * n, n); };
+    for (; r + 4 <= rows; r += 4) {
+      const auto v0 = at(r), v1 = at(r + 1), v2 = at(r + 2), v3 = at(r + 3);
+      put(r, short_row_softmax(d, v0, part));
+      put(r + 1, short_row_softmax(d, v1, part));
+      put(r + 2, short_row_softmax(d, v2, part));
+      put(r + 3, short_row_softmax(d, v3, part));
+    }
+    for (; r < rows; ++r) put(r, short_row_softmax(d, at(r), part));
+  }
+  for (; r < rows; ++r) softmax_impl(x + r * n, y + r * n, n);
 }
 
 template <class T>
@@ -278,6 +315,7 @@ template <class T>
 constexpr SoftmaxTable<T> make_softmax_table() {
   return {exp_sum_impl<T>,
           softmax_impl<T>,
+          softmax_rows_impl<T>,
           log_softmax_impl<T>,
           softmax_backward_impl<T>,
           log_softmax_backward_impl<T>,
@@ -314,6 +352,10 @@ void softmax_row(const T* x, T* y, int64_t n) {
   softmax_table<T>().softmax(x, y, n);
 }
 template <class T>
+void softmax_rows(const T* x, T* y, int64_t rows, int64_t n) {
+  softmax_table<T>().softmax_rows(x, y, rows, n);
+}
+template <class T>
 void log_softmax_row(const T* x, T* y, int64_t n) {
   softmax_table<T>().log_softmax(x, y, n);
 }
@@ -337,6 +379,7 @@ void softmax_backward_columns(const T* g, const T* y, T* gx, int64_t stride, int
 #define ATEN_CPU_ROWS_SOFTMAX(T)                                             \
   template double row_exp_sum(const T*, int64_t, ComputeType<T>::type);      \
   template void softmax_row(const T*, T*, int64_t);                          \
+  template void softmax_rows(const T*, T*, int64_t, int64_t);                \
   template void log_softmax_row(const T*, T*, int64_t);                      \
   template void softmax_backward_row(const T*, const T*, T*, int64_t);       \
   template void log_softmax_backward_row(const T*, const T*, T*, int64_t);   \

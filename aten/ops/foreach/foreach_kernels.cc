@@ -2,16 +2,33 @@
 #include <limits>
 #include <vector>
 
+#include "aten/core/empty.h"
 #include "aten/core/tensor.h"
 #include "aten/cpu/loops.h"
 #include "aten/cpu/pointwise.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/foreach/lists.h"
+#include "aten/ops/foreach/ops.h"
+#include "aten/ops/matmul/ops.h"
 #include "aten/ops/pointwise/ops.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
+
+namespace at::foreach {
+
+std::vector<Tensor> one_history(std::vector<Tensor> results) {
+  bool some = false, all = true;
+  for (const Tensor& t : results) {
+    if (!t.is_floating_point() && !t.is_complex()) continue;
+    (t.requires_grad() ? some : all) = t.requires_grad();
+  }
+  if (!some || all) return results;
+  return at::_foreach_clone(results);
+}
+
+}  // namespace at::foreach
 
 namespace at::native {
 
@@ -339,7 +356,7 @@ void _foreach_maximum_list_(TensorList self, TensorList other) {
 std::vector<Tensor> _foreach_maximum_scalar(TensorList self, const Scalar& scalar) {
   check_not_empty(self);
   return make(cpu::loops::maximum, {self, Numbers(scalar)}, std::nullopt, self.size(),
-              [&](size_t i) { return at::clamp_min(self[i], scalar); });
+              [&](size_t i) { return at::maximum(self[i], wrapped_scalar_tensor(scalar)); });
 }
 void _foreach_maximum_scalar_(TensorList self, const Scalar& scalar) {
   check_not_empty(self);
@@ -349,7 +366,7 @@ void _foreach_maximum_scalar_(TensorList self, const Scalar& scalar) {
 std::vector<Tensor> _foreach_maximum_scalarlist(TensorList self, ArrayRef<Scalar> scalars) {
   check_same_length(self, scalars);
   return make(cpu::loops::maximum, {self, Numbers(scalars)}, std::nullopt, self.size(),
-              [&](size_t i) { return at::clamp_min(self[i], scalars[i]); });
+              [&](size_t i) { return at::maximum(self[i], wrapped_scalar_tensor(scalars[i])); });
 }
 void _foreach_maximum_scalarlist_(TensorList self, ArrayRef<Scalar> scalars) {
   check_same_length(self, scalars);
@@ -369,7 +386,7 @@ void _foreach_minimum_list_(TensorList self, TensorList other) {
 std::vector<Tensor> _foreach_minimum_scalar(TensorList self, const Scalar& scalar) {
   check_not_empty(self);
   return make(cpu::loops::minimum, {self, Numbers(scalar)}, std::nullopt, self.size(),
-              [&](size_t i) { return at::clamp_max(self[i], scalar); });
+              [&](size_t i) { return at::minimum(self[i], wrapped_scalar_tensor(scalar)); });
 }
 void _foreach_minimum_scalar_(TensorList self, const Scalar& scalar) {
   check_not_empty(self);
@@ -379,7 +396,7 @@ void _foreach_minimum_scalar_(TensorList self, const Scalar& scalar) {
 std::vector<Tensor> _foreach_minimum_scalarlist(TensorList self, ArrayRef<Scalar> scalars) {
   check_same_length(self, scalars);
   return make(cpu::loops::minimum, {self, Numbers(scalars)}, std::nullopt, self.size(),
-              [&](size_t i) { return at::clamp_max(self[i], scalars[i]); });
+              [&](size_t i) { return at::minimum(self[i], wrapped_scalar_tensor(scalars[i])); });
 }
 void _foreach_minimum_scalarlist_(TensorList self, ArrayRef<Scalar> scalars) {
   check_same_length(self, scalars);
@@ -387,15 +404,19 @@ void _foreach_minimum_scalarlist_(TensorList self, ArrayRef<Scalar> scalars) {
          [&](Tensor& t, size_t i) { at::clamp_max_(t, scalars[i]); });
 }
 
-// clamp_max is minimum, clamp_min maximum.
+// What clamp_max and clamp_min compute is the minimum and the maximum; they differ in the gradient at equal elements.
 std::vector<Tensor> _foreach_clamp_max_list(TensorList self, TensorList other) {
   return _foreach_minimum_list(self, other);
 }
 std::vector<Tensor> _foreach_clamp_max_scalar(TensorList self, const Scalar& scalar) {
-  return _foreach_minimum_scalar(self, scalar);
+  check_not_empty(self);
+  return make(cpu::loops::minimum, {self, Numbers(scalar)}, std::nullopt, self.size(),
+              [&](size_t i) { return at::clamp_max(self[i], scalar); });
 }
 std::vector<Tensor> _foreach_clamp_max_scalarlist(TensorList self, ArrayRef<Scalar> scalars) {
-  return _foreach_minimum_scalarlist(self, scalars);
+  check_same_length(self, scalars);
+  return make(cpu::loops::minimum, {self, Numbers(scalars)}, std::nullopt, self.size(),
+              [&](size_t i) { return at::clamp_max(self[i], scalars[i]); });
 }
 void _foreach_clamp_max_list_(TensorList self, TensorList other) {
   return _foreach_minimum_list_(self, other);
@@ -410,10 +431,14 @@ std::vector<Tensor> _foreach_clamp_min_list(TensorList self, TensorList other) {
   return _foreach_maximum_list(self, other);
 }
 std::vector<Tensor> _foreach_clamp_min_scalar(TensorList self, const Scalar& scalar) {
-  return _foreach_maximum_scalar(self, scalar);
+  check_not_empty(self);
+  return make(cpu::loops::maximum, {self, Numbers(scalar)}, std::nullopt, self.size(),
+              [&](size_t i) { return at::clamp_min(self[i], scalar); });
 }
 std::vector<Tensor> _foreach_clamp_min_scalarlist(TensorList self, ArrayRef<Scalar> scalars) {
-  return _foreach_maximum_scalarlist(self, scalars);
+  check_same_length(self, scalars);
+  return make(cpu::loops::maximum, {self, Numbers(scalars)}, std::nullopt, self.size(),
+              [&](size_t i) { return at::clamp_min(self[i], scalars[i]); });
 }
 void _foreach_clamp_min_list_(TensorList self, TensorList other) {
   return _foreach_maximum_list_(self, other);
@@ -550,6 +575,13 @@ std::vector<Tensor> _foreach_pow_scalarandtensor(const Scalar& self, TensorList 
 
 // --- fills, copies, reductions ---
 
+std::vector<Tensor> _foreach_zero(TensorList self) {
+  check_not_empty(self);
+  return foreach::collect(self.size(), [&](size_t i) {
+    Tensor zeros = at::clone(self[i]);
+    return at::zero_(zeros);
+  });
+}
 void _foreach_zero_(TensorList self) {
   check_not_empty(self);
   if (foreach::zero(self)) return;
@@ -559,6 +591,17 @@ void _foreach_zero_(TensorList self) {
 std::vector<Tensor> _foreach_copy(TensorList self, TensorList src, bool non_blocking) {
   check_same_length(self, src);
   return foreach::collect(self.size(), [&](size_t i) { return at::copy(self[i], src[i], non_blocking); });
+}
+std::vector<Tensor> _foreach_clone(TensorList self, std::optional<MemoryFormat> memory_format) {
+  check_not_empty(self);
+  std::vector<Tensor> results;
+  results.reserve(self.size());
+  for (const Tensor& t : self) results.push_back(at::clone(t, memory_format));
+  return results;
+}
+std::vector<Tensor> _foreach_mm(TensorList self, TensorList mat2) {
+  check_same_length(self, mat2);
+  return foreach::collect(self.size(), [&](size_t i) { return at::mm(self[i], mat2[i]); });
 }
 void _foreach_copy_(TensorList self, TensorList src, bool non_blocking) {
   check_same_length(self, src);
@@ -578,6 +621,13 @@ std::vector<Tensor> _foreach_norm_scalar(TensorList self, const Scalar& ord, std
   params.out_type = toRealValueType(self[0].scalar_type());
   if (foreach::reduce(cpu::norm_kernel(self[0].scalar_type(), params.p), params, self, results)) return results;
   return foreach::collect(self.size(), one);
+}
+std::vector<Tensor> _foreach_powsum_scalar(TensorList self, const Scalar& ord, std::optional<ScalarType> dtype) {
+  check_not_empty(self);
+  return foreach::collect(self.size(), [&](size_t i) {
+    const Tensor magnitudes = at::abs(dtype.has_value() ? at::to(self[i], *dtype) : self[i]);
+    return at::sum(at::pow(magnitudes, ord));
+  });
 }
 std::vector<Tensor> _foreach_max(TensorList self) {
   check_not_empty(self);

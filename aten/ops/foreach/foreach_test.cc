@@ -445,4 +445,33 @@ TEST(Foreach, ListsMustFit) {
       c10::Error);
 }
 
+TEST(Foreach, OutFormsFillTheListThatIsGiven) {
+  const std::vector<Tensor> a = {make({1, 4}), make({9})}, out = {make({0, 0}), make({})};
+  at::_foreach_sqrt_out(out, a);
+  EXPECT_EQ(values(out), (Lists{{1, 2}, {3}}));
+  at::_foreach_add_out(out, a, a, 2);
+  EXPECT_EQ(values(out), (Lists{{3, 12}, {27}}));
+  EXPECT_EQ(values(a), (Lists{{1, 4}, {9}}));
+  EXPECT_THROW(at::_foreach_sqrt_out({out[0]}, a), c10::Error);
+}
+
+TEST(Foreach, CopiesProductsAndSumsOfPowers) {
+  const std::vector<Tensor> a = {make({1, 4}), make({9})};
+  const std::vector<Tensor> clones = at::_foreach_clone(a);
+  EXPECT_EQ(values(clones), values(a));
+  EXPECT_FALSE(clones[0].is_same(a[0]));
+  EXPECT_EQ(values(at::_foreach_zero(a)), (Lists{{0, 0}, {0}}));
+  EXPECT_EQ(values(a), (Lists{{1, 4}, {9}}));
+  const std::vector<Tensor> rows = {at::unsqueeze(a[0], 0)}, columns = {at::unsqueeze(a[0], 1)};
+  EXPECT_EQ(values(at::_foreach_mm(rows, columns)), (Lists{{17}}));
+  EXPECT_EQ(values(at::_foreach_powsum({make({-1, 2}), make({})}, 3)), (Lists{{9}, {0}}));
+}
+
+TEST(Foreach, ChangesAreCounted) {
+  const std::vector<Tensor> a = {make({1, 4}), make({9})};
+  const int64_t before = a[1]._version();
+  at::_foreach_add_(a, 1);
+  EXPECT_EQ(a[1]._version(), before + 1);
+}
+
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <initializer_list>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "aten/core/tensor.h"
@@ -24,13 +25,16 @@ inline void check_same_length(TensorList a, ArrayRef<Scalar> b) {
   TORCH_CHECK(a.size() == b.size(), "Tensor list must have same number of elements as scalar list.");
 }
 
+/// Where one of the results requires a gradient, all do: a call on lists is one operator.
+std::vector<Tensor> one_history(std::vector<Tensor> results);
+
 /// The results of f(i), one by one.
 template <class F>
 std::vector<Tensor> collect(size_t count, const F& f) {
   std::vector<Tensor> results;
   results.reserve(count);
   for (size_t i = 0; i < count; ++i) results.push_back(f(i));
-  return results;
+  return one_history(std::move(results));
 }
 /// Calls f(tensor, i) for every tensor of the list.
 template <class F>

@@ -39,6 +39,9 @@ void forward(const T* x, T* y, const DimSplit& s, bool log) {
   constexpr bool kNarrow = sizeof(T) == 2;
   if (s.inner == 1) {
     at::parallel_for(0, s.outer, std::max<int64_t>(1, kGrain / s.size), [&](int64_t begin, int64_t end) {
+      if constexpr (!kNarrow) {
+        if (!log) return cpu::softmax_rows(x + begin * s.size, y + begin * s.size, end - begin, s.size);
+      }
       [[maybe_unused]] std::vector<float> wide(kNarrow ? static_cast<size_t>(s.size) : 0);
       for (int64_t i = begin; i < end; ++i) {
         if constexpr (kNarrow) {
@@ -46,7 +49,7 @@ void forward(const T* x, T* y, const DimSplit& s, bool log) {
           (log ? cpu::log_softmax_row<float> : cpu::softmax_row<float>)(wide.data(), wide.data(), s.size);
           cpu::convert_row(wide.data(), y + i * s.size, s.size);
         } else {
-          (log ? cpu::log_softmax_row<T> : cpu::softmax_row<T>)(x + i * s.size, y + i * s.size, s.size);
+          cpu::log_softmax_row(x + i * s.size, y + i * s.size, s.size);
         }
       }
     });

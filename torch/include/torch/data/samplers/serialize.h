@@ -1,0 +1,3 @@
+#pragma once
+
+#include "data/samplers/samplers.h"

@@ -1,0 +1,3 @@
+#pragma once
+
+#include "optim/lr_scheduler/reduce_on_plateau.h"
