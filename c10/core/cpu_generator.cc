@@ -1,5 +1,7 @@
 #include "c10/core/cpu_generator.h"
 
+#include <pthread.h>
+
 #include <cstring>
 #include <mutex>
 #include <vector>
@@ -188,7 +190,13 @@ namespace detail {
 
 const Generator& getDefaultCPUGenerator() {
   // Never destroyed: operators may run while other globals are.
-  static const Generator& generator = *new Generator(createCPUGenerator(c10::detail::getNonDeterministicRandom()));
+  static const Generator& generator = []() -> const Generator& {
+    static const Generator& made = *new Generator(createCPUGenerator(c10::detail::getNonDeterministicRandom()));
+    // A forked child finds it whole, and not locked by a thread that it does not have.
+    const auto unlock = [] { made.mutex().unlock(); };
+    pthread_atfork([] { made.mutex().lock(); }, unlock, unlock);
+    return made;
+  }();
   return generator;
 }
 

@@ -124,7 +124,10 @@ int run() {
     }
     if (!types.empty()) std::printf("%s: %s\n", name.substr(6).c_str(), words(types).c_str());
   }
-  return 0;
+  const bool failed_before = std::ferror(stdout) != 0;
+  if (std::fflush(stdout) == 0 && !failed_before) return 0;
+  std::fprintf(stderr, "dtypes: cannot write to standard output\n");
+  return 1;
 }
 
 }  // namespace

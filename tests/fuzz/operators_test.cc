@@ -160,7 +160,7 @@ bool take(const std::string& argument, const char* flag, std::string& value) {
 
 int main(int argc, char** argv) {
   using fuzz::flags;
-  testing::InitGoogleTest(&argc, argv);
+  testing::InitGoogleTest(&argc, argv);  // for --help it prints GoogleTest's flags
   for (int i = 1; i < argc; ++i) {
     std::string value;
     if (fuzz::take(argv[i], "op", flags.op)) continue;
@@ -174,8 +174,11 @@ int main(int argc, char** argv) {
       flags.findings = std::strtoull(value.c_str(), nullptr, 10);
     } else if (std::string(argv[i]) == "--verbose") {
       flags.verbose = true;
+    } else if (std::string(argv[i]) == "--help" || std::string(argv[i]) == "-h") {
+      std::printf("\nFlags of this test: [--op=GLOB] [--seed=N] [--calls=N] [--call=N] [--findings=N] [--verbose]\n");
+      return 0;
     } else {
-      std::fprintf(stderr, "unknown flag %s\n", argv[i]);
+      std::fprintf(stderr, "unknown flag %s (--help lists them)\n", argv[i]);
       return 2;
     }
   }

@@ -47,7 +47,9 @@ void read_values(const InputArchive& archive, int64_t* step, std::vector<std::pa
   archive.read("step", *step);
   InputArchive nested;
   if (!archive.try_read("values", nested)) return;
-  for (auto& [name, value] : nested.values()) values->emplace_back(std::move(name), value.toStringRef());
+  auto stored = nested.values();
+  values->reserve(values->size() + stored.size());
+  for (auto& [name, value] : stored) values->emplace_back(std::move(name), value.toStringRef());
 }
 
 InputArchive part(const InputArchive& archive, const char* name) {
