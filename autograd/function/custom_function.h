@@ -100,7 +100,7 @@ class CustomNode : public Node {
   variable_list apply(variable_list&& grads) override;
   virtual variable_list run_backward(AutogradContext* ctx, variable_list grads) = 0;
   virtual bool has_jvp() const { return false; }
-  virtual variable_list run_jvp(AutogradContext* ctx, variable_list tangents) { return {}; }
+  virtual variable_list run_jvp(AutogradContext* /*ctx*/, variable_list /*tangents*/) { return {}; }
   // `run` unrecorded; differentiating its results throws.
   variable_list run_once_differentiable(
       const variable_list& grads, variable_list (*run)(CustomNode& self, variable_list grads));

@@ -254,7 +254,7 @@ class Module : public std::enable_shared_from_this<Module> {
   virtual unsigned int _forward_num_required_args();
   virtual std::vector<AnyValue> _forward_populate_default_args(std::vector<AnyValue>&& arguments);
   // A child is about to be replaced or, by set_submodule(), added: for containers that know their children in other ways too.
-  virtual void on_set_child(const std::string& name, const std::shared_ptr<Module>& module) {}
+  virtual void on_set_child(const std::string& /*name*/, const std::shared_ptr<Module>& /*module*/) {}
 
   OrderedDict<std::string, at::Tensor> parameters_{"Parameter"};
   OrderedDict<std::string, at::Tensor> buffers_{"Buffer"};
