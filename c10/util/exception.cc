@@ -1,11 +1,13 @@
 #include "c10/util/exception.h"
 
+#include <execinfo.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <vector>
 
-#include "c10/util/backtrace.h"
 #include "c10/util/warning.h"
 
 namespace c10 {
@@ -42,8 +44,22 @@ void set_backtraces_enabled(bool enabled) {
   __atomic_store_n(&backtraces, enabled ? 1 : 0, __ATOMIC_RELAXED);
 }
 
+// Weak: a program that only throws does not link the reader of symbol tables, and gets what glibc says of its frames.
+[[gnu::weak]] std::string describe_frames(const std::vector<void*>& frames);
+
 std::string get_backtrace(size_t frames_to_skip, size_t maximum_number_of_frames) {
-  return describe_frames(capture_frames(frames_to_skip + 1, maximum_number_of_frames));
+  constexpr size_t kMaxFrames = 256;
+  void* frames[kMaxFrames];
+  const size_t wanted = std::min(kMaxFrames, frames_to_skip + 1 + maximum_number_of_frames);
+  const auto count = static_cast<size_t>(::backtrace(frames, static_cast<int>(wanted)));
+  const size_t first = std::min(frames_to_skip + 1, count);
+  if (describe_frames != nullptr) return describe_frames(std::vector<void*>(frames + first, frames + count));
+  char** symbols = ::backtrace_symbols(frames, static_cast<int>(count));
+  if (symbols == nullptr) return {};
+  std::string out;
+  for (size_t i = first; i < count; ++i) out += str("frame #", i - first, ": ", symbols[i], "\n");
+  std::free(symbols);
+  return out;
 }
 
 Error::Error(SourceLocation location, std::string msg) : Error(std::move(msg), raised_at(location)) {}
