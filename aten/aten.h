@@ -2,6 +2,7 @@
 // that uses few operators includes and depends on their families instead: "aten/ops/<family>/ops.h".
 #pragma once
 
+#include "aten/core/deprecated_type.h"
 #include "aten/core/empty.h"
 #include "aten/core/from_blob.h"
 #include "aten/core/printing.h"
@@ -42,3 +43,4 @@
 #include "c10/core/cpu_generator.h"
 #include "c10/core/grad_mode.h"
 #include "c10/parallel/parallel.h"
+#include "c10/util/warning.h"

@@ -12,6 +12,7 @@
 #include "autograd/engine/generic_node.h"
 #include "autograd/engine/record.h"
 #include "autograd/function/custom_function.h"
+#include "c10/util/warning.h"
 
 namespace torch::autograd {
 namespace {
@@ -532,13 +533,13 @@ C10_NOINLINE Tensor takes_the_root_of(const Tensor& x) {
 }
 
 struct CollectingHandler final : c10::WarningHandler {
-  void process(const c10::SourceLocation&, const std::string& text, bool) override { texts.push_back(text); }
+  void process(const c10::Warning& warning) override { texts.push_back(warning.msg()); }
   std::vector<std::string> texts;
 };
 
 TEST(Anomaly, TheReportNamesTheForwardCalls) {
   CollectingHandler handler;
-  const c10::Warning::WarningHandlerGuard guard(&handler);
+  const c10::WarningUtils::WarningHandlerGuard guard(&handler);
   Tensor x = leaf({2}, 0.0);
   {
     DetectAnomalyGuard anomaly;

@@ -35,7 +35,14 @@ const Tensor& Tensor::grad() const {
   static const Tensor kUndefined;
   TORCH_CHECK(defined(), "cannot call get_autograd_meta() on undefined tensor");
   const AutogradMeta* meta = torch::autograd::meta_of(*this);
-  return meta == nullptr ? kUndefined : meta->grad_;
+  const Tensor& grad = meta == nullptr ? kUndefined : meta->grad_;
+  if (!grad.defined() && !is_leaf() && !retains_grad()) {
+    TORCH_WARN("The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be populated "
+               "during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use "
+               ".retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf "
+               "Tensor instead.");
+  }
+  return grad;
 }
 
 Tensor& Tensor::mutable_grad() const {

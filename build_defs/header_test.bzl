@@ -2,15 +2,12 @@
 
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
 
-_HeaderObjects = provider(fields = ["objects"])
+_HeaderObjects = provider(fields = ["objects", "paths"])
 
 def _header_aspect_impl(target, ctx):
     objects = []
-    transitive = [
-        dep[_HeaderObjects].objects
-        for dep in getattr(ctx.rule.attr, "deps", [])
-        if _HeaderObjects in dep
-    ]
+    paths = []
+    below = [dep[_HeaderObjects] for dep in getattr(ctx.rule.attr, "deps", []) if _HeaderObjects in dep]
     if CcInfo in target and not target.label.workspace_name and ctx.rule.kind == "cc_library":
         cc_toolchain = find_cpp_toolchain(ctx)
         features = cc_common.configure_features(ctx = ctx, cc_toolchain = cc_toolchain, requested_features = ctx.features, unsupported_features = ctx.disabled_features)
@@ -23,6 +20,7 @@ def _header_aspect_impl(target, ctx):
                 path = path.split("/include/", 1)[1]
             if "/_virtual_includes/" in path:
                 path = path.split("/_virtual_includes/", 1)[1].split("/", 1)[1]
+            paths.append(path)
             flat = path.replace("/", "_")
             source = ctx.actions.declare_file("%s.headers/%s.cc" % (target.label.name, flat))
             ctx.actions.write(source, '#include "%s"\n' % path)
@@ -37,7 +35,10 @@ def _header_aspect_impl(target, ctx):
                 user_compile_flags = ["-O0", "-g0", "-Wno-unused-function"],
             )
             objects += compiled.pic_objects + compiled.objects
-    return [_HeaderObjects(objects = depset(objects, transitive = transitive))]
+    return [_HeaderObjects(
+        objects = depset(objects, transitive = [b.objects for b in below]),
+        paths = depset(paths, transitive = [b.paths for b in below]),
+    )]
 
 _header_aspect = aspect(
     implementation = _header_aspect_impl,
@@ -64,5 +65,44 @@ header_test = rule(
     attrs = {
         "deps": attr.label_list(aspects = [_header_aspect], doc = "Whose public headers, and those of what they depend on, are compiled."),
         "at_least": attr.int(doc = "Fewer headers than this are an error: the test would have lost its subject."),
+    },
+)
+
+def _gcc_headers_test_impl(ctx):
+    paths = depset(transitive = [dep[_HeaderObjects].paths for dep in ctx.attr.deps]).to_list()
+
+    # The operators' headers come with comments and without, to be included as aten/ops/FAMILY/ops.h.
+    paths = [path for path in paths if "/bare/" not in path and "/documented/" not in path]
+    everything = ctx.actions.declare_file(ctx.label.name + ".everything.cc")
+    ctx.actions.write(everything, "".join(['#include "%s"\n' % path for path in paths]))
+    context = cc_common.merge_cc_infos(cc_infos = [dep[CcInfo] for dep in ctx.attr.deps]).compilation_context
+    flags = ["-D" + define for define in context.defines.to_list()]
+    for option, folders in [("-iquote", context.quote_includes), ("-I", context.includes), ("-isystem", context.system_includes)]:
+        for folder in folders.to_list():
+            flags += [option, folder]
+    objects = []
+    for source in [everything] + ctx.files.srcs:
+        compiled = ctx.actions.declare_file("%s.%s.o" % (ctx.label.name, source.basename))
+        ctx.actions.run(
+            executable = "/usr/bin/g++",
+            arguments = ["-std=c++20", "-O2", "-Wall", "-Wextra", "-Werror", "-c", source.path, "-o", compiled.path] + flags,
+            inputs = depset([source], transitive = [context.headers]),
+            outputs = [compiled],
+            use_default_shell_env = True,
+            mnemonic = "GccHeaders",
+            progress_message = "Compiling %s with gcc" % source.short_path,
+        )
+        objects.append(compiled)
+    script = ctx.actions.declare_file(ctx.label.name + ".sh")
+    ctx.actions.write(script, "#!/bin/sh\necho %d headers give gcc nothing to warn of\n" % len(paths), is_executable = True)
+    return [DefaultInfo(executable = script, runfiles = ctx.runfiles(files = objects))]
+
+gcc_headers_test = rule(
+    implementation = _gcc_headers_test_impl,
+    test = True,
+    doc = "A test that gcc has nothing to warn of in the public headers of some targets, together and as some programs use them.",
+    attrs = {
+        "deps": attr.label_list(aspects = [_header_aspect], providers = [CcInfo]),
+        "srcs": attr.label_list(allow_files = [".cc"], doc = "Programs that include them."),
     },
 )

@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <random>
 #include <string>
@@ -30,7 +33,7 @@ std::string idx(uint32_t magic, std::initializer_list<uint32_t> sizes, const std
 }
 
 void write_gz(const std::string& path, const std::string& bytes) {
-  gzFile f = gzopen(path.c_str(), "wb");
+  gzFile f = gzopen(path.c_str(), "wb1");
   ASSERT_EQ(gzwrite(f, bytes.data(), static_cast<unsigned>(bytes.size())), static_cast<int>(bytes.size()));
   gzclose(f);
 }
@@ -130,6 +133,48 @@ TEST(MNIST, DamagedCompressedFilesAreErrors) {
     if (message(root) != "nothing was thrown") ++failures;
   }
   EXPECT_GT(failures, 450);
+}
+
+TEST(ReadIdx, WhatIsNoRegularFileIsRefused) {
+  const std::string root = fresh_folder();
+  ASSERT_EQ(mkfifo((root + "/fifo").c_str(), 0600), 0);
+  ASSERT_EQ(mkdir((root + "/folder").c_str(), 0700), 0);
+  ASSERT_EQ(mkfifo((root + "/packed.gz").c_str(), 0600), 0);
+  alarm(20);  // a reader that waits for the other end of a FIFO never ends
+  for (const char* name : {"/fifo", "/folder", "/packed"}) {
+    try {
+      read_idx(root + name, 1);
+      ADD_FAILURE() << name;
+    } catch (const c10::Error& e) {
+      EXPECT_NE(e.msg().find("it is no regular file"), std::string::npos) << e.msg();
+    }
+  }
+  EXPECT_THROW(read_idx("/dev/zero", 1), c10::Error);
+  alarm(0);
+  write_file(root + "/a", idx(2049, {1}, "x"));
+  EXPECT_THROW(read_idx(root + "/a" + std::string(1, '\0') + "b", 1), c10::Error);
+}
+
+TEST(ReadIdx, TheDataIsThereOnce) {
+  if (C10_SANITIZED_ALLOCATION) GTEST_SKIP() << "sanitizers reserve more";
+  const std::string path = fresh_folder() + "/zeros";
+  constexpr uint32_t kBytes = 128 << 20;
+  write_gz(path + ".gz", idx(2049, {kBytes}, std::string(kBytes, '\0')));
+  const auto read_within = [&](rlim_t beyond) {
+    // Pages: size, resident, shared, text, library, data.
+    long long pages[6] = {};
+    FILE* const sizes = std::fopen("/proc/self/statm", "r");
+    for (long long& n : pages) {
+      if (std::fscanf(sizes, "%lld", &n) != 1) std::_Exit(3);
+    }
+    std::fclose(sizes);
+    const rlim_t bytes = static_cast<rlim_t>(pages[5]) * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + beyond;
+    const rlimit limit{bytes, bytes};
+    if (setrlimit(RLIMIT_DATA, &limit) != 0) std::_Exit(4);
+    const at::Tensor t = read_idx(path, 1);
+    std::_Exit(t.numel() == kBytes && t.data_ptr<uint8_t>()[kBytes - 1] == 0 ? 0 : 5);
+  };
+  EXPECT_EXIT(read_within(rlim_t{kBytes} + (32 << 20)), ::testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

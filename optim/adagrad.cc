@@ -24,7 +24,7 @@ void AdagradOptions::check() const {
 
 void AdagradParamState::visit(FieldVisitor& visitor) {
   visitor.tensor("sum", sum_);
-  visitor.integer("step", step_);
+  visitor.count("step", step_);
 }
 
 at::Tensor Adagrad::step(LossClosure closure) {

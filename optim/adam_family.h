@@ -75,7 +75,7 @@ struct AdamFamilyParamState : public OptimizerCloneableParamState<Derived> {
 
  public:
   void visit(FieldVisitor& visitor) override {
-    visitor.integer("step", step_);
+    visitor.count("step", step_);
     visitor.tensor("exp_avg", exp_avg_);
     visitor.tensor("exp_avg_sq", exp_avg_sq_);
     visitor.tensor("max_exp_avg_sq", max_exp_avg_sq_);

@@ -100,6 +100,9 @@ class Loader : public FieldVisitor {
   void integer(const char* name, int64_t& value) override {
     value = required(name).toLong();
   }
+  void count(const char* name, int64_t& value) override {
+    value = checked_count(required(name), prefix_ + name);
+  }
   void flag(const char* name, bool& value) override {
     value = required(name).toBool();
   }
@@ -163,6 +166,14 @@ const at::Scalar* StateDict::scalar(std::string_view name) const {
   for (const auto& [key, value] : scalars)
     if (key == name) return &value;
   return nullptr;
+}
+
+int64_t checked_count(const at::Scalar& value, std::string_view name) {
+  constexpr int64_t kMost = int64_t{1} << 53;
+  TORCH_CHECK_VALUE(value.isIntegral(/*includeBool=*/false), "load_state_dict: ", name, " is no integer");
+  const int64_t count = value.toLong();
+  TORCH_CHECK_VALUE(count >= 0 && count <= kMost, "load_state_dict: ", name, " is ", count, "; expected a number from 0 to ", kMost);
+  return count;
 }
 
 double OptimizerOptions::get_lr() const {

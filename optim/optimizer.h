@@ -26,7 +26,7 @@ class OptimizerParamState {
   /// A copy; tensors are shared.
   virtual std::unique_ptr<OptimizerParamState> clone() const = 0;
   /// Shows every field to `visitor`, in a fixed order.
-  virtual void visit(FieldVisitor& visitor) {}
+  virtual void visit(FieldVisitor& /*visitor*/) {}
   /// libtorch's way to be saved (utils/serialize/optimizer_archive.h). By default what visit() shows.
   virtual void serialize(torch::serialize::InputArchive& archive);
   virtual void serialize(torch::serialize::OutputArchive& archive) const;
@@ -48,7 +48,7 @@ class OptimizerOptions {
   /// The learning rate, which schedules read and change. Throw NotImplementedError unless overridden.
   virtual double get_lr() const;
   virtual void set_lr(double lr);
-  virtual void visit(FieldVisitor& visitor) {}
+  virtual void visit(FieldVisitor& /*visitor*/) {}
   virtual void serialize(torch::serialize::InputArchive& archive);
   virtual void serialize(torch::serialize::OutputArchive& archive) const;
   /// Throws ValueError for settings out of range. Called when a group is added.

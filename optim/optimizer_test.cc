@@ -379,5 +379,50 @@ TEST(Optimizer, HooksRunAroundTheStep) {
   EXPECT_EQ(log, "abb");
 }
 
+TEST(Optimizer, CountersFromAFileAreChecked) {
+  const auto trained = [](Optimizer& optimizer, at::Tensor& p) {
+    p.mutable_grad() = at::ones({3});
+    optimizer.step();
+    return optimizer.state_dict();
+  };
+  const auto refuses = [&](Optimizer& optimizer, at::Tensor& p, const char* what) {
+    const StateDict good = trained(optimizer, p);
+    for (const at::Scalar& count : {at::Scalar(INT64_MAX), at::Scalar(INT64_MIN), at::Scalar(int64_t{-1}), at::Scalar((int64_t{1} << 53) + 1), at::Scalar(2.5)}) {
+      StateDict bad = good;
+      for (auto& [name, value] : bad.scalars) {
+        if (name == "state.0.step") value = count;
+      }
+      EXPECT_THROW(optimizer.load_state_dict(bad), c10::ValueError) << what << " " << count.toDouble();
+    }
+    StateDict most = good;
+    for (auto& [name, value] : most.scalars) {
+      if (name == "state.0.step") value = int64_t{1} << 53;
+    }
+    optimizer.load_state_dict(most);
+    trained(optimizer, p);
+  };
+  at::Tensor p = at::zeros({3}).set_requires_grad(true);
+  Adam adam({p}, AdamOptions(0.1));
+  AdamW adamw({p}, AdamWOptions(0.1));
+  Adagrad adagrad({p}, AdagradOptions(0.1));
+  RMSprop rmsprop({p}, RMSpropOptions(0.1));
+  refuses(adam, p, "Adam");
+  refuses(adamw, p, "AdamW");
+  refuses(adagrad, p, "Adagrad");
+  refuses(rmsprop, p, "RMSprop");
+}
+
+TEST(Optimizer, TheLastStepThereIsStays) {
+  at::Tensor p = at::zeros({3}).set_requires_grad(true);
+  Adam adam({p}, AdamOptions(0.1));
+  p.mutable_grad() = at::ones({3});
+  adam.step();
+  auto& state = static_cast<AdamParamState&>(*adam.state().at(p.unsafeGetTensorImpl()));
+  state.step(INT64_MAX);
+  adam.step();
+  EXPECT_EQ(state.step(), INT64_MAX);
+  for (const double x : values(p)) EXPECT_TRUE(std::isfinite(x));
+}
+
 }  // namespace
 }  // namespace torch::optim

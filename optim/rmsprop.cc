@@ -24,7 +24,7 @@ void RMSpropOptions::check() const {
 }
 
 void RMSpropParamState::visit(FieldVisitor& visitor) {
-  visitor.integer("step", step_);
+  visitor.count("step", step_);
   visitor.tensor("square_avg", square_avg_);
   visitor.tensor("momentum_buffer", momentum_buffer_);
   visitor.tensor("grad_avg", grad_avg_);

@@ -23,6 +23,11 @@ struct StateDict {
   const at::Scalar* scalar(std::string_view name) const;
 };
 
+/// A number of steps, epochs or the like that a file holds as `name`: throws ValueError unless it is from 0 to 2^53.
+int64_t checked_count(const at::Scalar& value, std::string_view name);
+/// The number after `count`; the last one there is stays.
+inline int64_t next_count(int64_t count) { return count == INT64_MAX ? count : count + 1; }
+
 /// Walks over the fields of an options or state object. One walk, written once for each class, serves saving, loading and
 /// comparing.
 class FieldVisitor {
@@ -32,6 +37,8 @@ class FieldVisitor {
   virtual void tensor(const char* name, at::Tensor& value) = 0;
   virtual void number(const char* name, double& value) = 0;
   virtual void integer(const char* name, int64_t& value) = 0;
+  /// A number of steps. What is loaded must be one: from 0 to 2^53, which every number type holds exactly.
+  virtual void count(const char* name, int64_t& value) { integer(name, value); }
   virtual void flag(const char* name, bool& value) = 0;
 };
 

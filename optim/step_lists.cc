@@ -42,7 +42,7 @@ StepLists& StepScratch::lists_of(at::Device device) {
 
 void StepScratch::add_count(StepLists& lists, int64_t& counter) {
   const at::Device device = lists.params[0].device();
-  const int64_t count = counter + 1;
+  const int64_t count = next_count(counter);
   lists.counters.push_back(&counter);
   if (count == last_count_ && !lists.counts.empty()) {
     lists.counts.push_back(lists.counts.back());

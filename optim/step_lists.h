@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "aten/core/tensor.h"
+#include "optim/state_dict.h"
 
 // The parameters of a group as the lists that operators like at::_fused_adam_ take.
 namespace torch::optim {
@@ -34,12 +35,12 @@ class StepScratch {
 
   /// Lists all parameters that have a gradient. Throws for gradients that are not dense or lie elsewhere.
   Step list(const std::vector<at::Tensor>& params);
-  /// Adds the number of a parameter's next step, one more than `counter`, as a tensor of one element to lists.counts; runs of
+  /// Adds the number of a parameter's next step, next_count(`counter`), as a tensor of one element to lists.counts; runs of
   /// equal numbers share one.
   void add_count(StepLists& lists, int64_t& counter);
   /// The step is made: counts it.
   static void count(StepLists& lists) {
-    for (int64_t* counter : lists.counters) ++*counter;
+    for (int64_t* counter : lists.counters) *counter = next_count(*counter);
   }
 
  private:

@@ -206,6 +206,33 @@ TEST(Emit, NothingIsLeftOutSilently) {
   EXPECT_FALSE(contains(text, "Tensor i("));
 }
 
+TEST(Emit, AnIntIsADimensionWhereAnotherOverloadTakesABool) {
+  const Table table = table_of(R"pb(
+    op { schema: "v(Tensor self, bool unbiased=True) -> Tensor" function: true required_in_cpp: "unbiased" }
+    op { schema: "v.dim(Tensor self, int[1]? dim, bool unbiased=True) -> Tensor" function: true required_in_cpp: "unbiased" }
+    op { schema: "v.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None) -> Tensor" function: true method: true }
+    op { schema: "s(Tensor self, int dim=-1, bool descending=False) -> Tensor" function: true }
+    op { schema: "s.stable(Tensor self, *, bool stable, int dim=-1) -> Tensor" function: true }
+    op { schema: "p(Tensor self, int[2] dim) -> Tensor" function: true }
+    op { schema: "p.all(Tensor self, bool keepdim=False) -> Tensor" function: true }
+    op { schema: "q(Tensor self, int dim) -> Tensor" function: true method: true })pb");
+  EXPECT_EQ(emit_int_functions(table),
+            "inline Tensor v(const Tensor& self, int64_t dim) { return v(self, IntArrayRef(dim)); }\n"
+            "inline Tensor v(const Tensor& self, int dim) { return v(self, static_cast<int64_t>(dim)); }\n"
+            "inline Tensor s(const Tensor& self, int dim) { return s(self, static_cast<int64_t>(dim)); }\n");
+  EXPECT_EQ(emit_int_methods(table),
+            "Tensor v(int64_t dim) const { return v(IntArrayRef(dim)); }\n"
+            "Tensor v(int dim) const { return v(static_cast<int64_t>(dim)); }\n");
+}
+
+TEST(Emit, OperatorsAreListedByTheirFunctionalForm) {
+  EXPECT_EQ(emit_operator_families({table_of(R"pb(
+    op { schema: "f.Tensor(Tensor self, Tensor other) -> Tensor" }
+    op { schema: "zero_(Tensor(a!) self) -> Tensor(a!)" }
+    op { schema: "__and__.Scalar(Tensor self, Scalar other) -> Tensor" })pb")}),
+            "__and__ demo\nf demo\nzero demo\n");
+}
+
 TEST(Emit, AliasesCallWhatTheyAreAnotherNameOf) {
   const Table table = table_of(R"pb(
     op { schema: "neg(Tensor self) -> Tensor" kernel { key: CPU function: "neg" } }

@@ -24,8 +24,13 @@ std::string emit_derivatives(const Table& table);
 std::string emit_forward(const Table& table);
 // tensor_methods.inc: the declarations of all Tensor methods.
 std::string emit_methods(const std::vector<Table>& tables);
+// Parts of ops.h and of tensor_methods.inc: `f(x, 1)` where an overload of f takes a bool in the place of a dimension.
+std::string emit_int_functions(const Table& table);
+std::string emit_int_methods(const Table& table);
 // autograd/factories.h: the functions of namespace torch that make tensors and honour TensorOptions::requires_grad.
 std::string emit_factories(const std::vector<Table>& tables);
+// "add binary": a line for each operator's functional form, with the families that have it. What <ATen/ops/NAME.h> include.
+std::string emit_operator_families(const std::vector<Table>& tables);
 // docs/operators.md.
 std::string emit_documentation(const std::vector<Table>& tables, const Evidence& evidence);
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "aten/codegen/emit.h"
@@ -399,7 +400,7 @@ std::string functions_with(const Table& table, const F& comment) {
       }
     }
   }
-  return out + "\n}  // namespace at\n";
+  return out + emit_int_functions(table) + "\n}  // namespace at\n";
 }
 
 }  // namespace
@@ -454,6 +455,26 @@ std::string emit_methods(const std::vector<Table>& tables) {
                method_signature(variant->signature).declaration(false) + ") const;\n";
       }
     }
+    out += emit_int_methods(table);
+  }
+  return out;
+}
+
+std::string emit_operator_families(const std::vector<Table>& tables) {
+  std::map<std::string, std::set<std::string>> families;
+  for (const Table& table : tables) {
+    for (const Operator& op : table.operators) {
+      std::string name = op.main.schema.name();
+      const bool in_place = name.back() == '_' && name.rfind("__", 0) != 0;
+      if (in_place) name.pop_back();
+      families[name].insert(table.family);
+    }
+  }
+  std::string out;
+  for (const auto& [name, from] : families) {
+    out += name;
+    for (const std::string& family : from) out += " " + family;
+    out += "\n";
   }
   return out;
 }

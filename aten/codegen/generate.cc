@@ -2,7 +2,7 @@
 //
 //   generate --table=aten/ops/binary/ops.textproto [--functions=F] [--documented_functions=F] [--operator_declarations=F] [--operators=F]
 //            [--registry=F] [--derivatives=F] [--forward=F] [--examples=F] [--evidence=F ...]
-//   generate [--methods=F] [--factories=F] [--documentation=F] [--facts=F] --table=T1 --table=T2 ... [--evidence=F ...]
+//   generate [--methods=F] [--factories=F] [--operator_families=F] [--documentation=F] [--facts=F] --table=T1 --table=T2 ... [--evidence=F ...]
 //
 // A table's family is the name of its folder.
 
@@ -73,6 +73,7 @@ int run(const std::vector<std::string>& arguments) {
       {"factories", emit_factories},
       {"documentation", [&](const std::vector<Table>& all) { return emit_documentation(all, evidence); }},
       {"facts", emit_facts},
+      {"operator_families", emit_operator_families},
   };
   for (const auto& [key, path] : outputs) {
     std::string text;

@@ -16,6 +16,12 @@
 namespace at::detail {
 inline c10::ScalarType dispatch_type(c10::ScalarType type) { return type; }
 inline c10::ScalarType dispatch_type(const caffe2::TypeMeta& meta) { return meta.toScalarType(); }
+// What older programs pass: x.type().
+template <class Properties>
+  requires requires(const Properties& properties) { properties.scalarType(); }
+c10::ScalarType dispatch_type(const Properties& properties) {
+  return properties.scalarType();
+}
 }  // namespace at::detail
 
 #define AT_DISPATCH_CASE(TYPE, ...)                                             \

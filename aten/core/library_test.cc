@@ -267,4 +267,20 @@ TEST(KeySet, IsASet) {
   EXPECT_TRUE(DispatchKeySet(DispatchKey::CompositeImplicitAutograd).empty());
 }
 
+TEST(IValue, ListsNestedDeeplyAreFreedWithoutRecursion) {
+  c10::IValue outer(std::vector<c10::IValue>{1});
+  const c10::IValue innermost = outer;
+  for (int i = 0; i < 500000; ++i) {
+    std::vector<c10::IValue> next;
+    next.push_back("text");
+    next.push_back(std::move(outer));
+    next.push_back(std::vector<c10::IValue>{2, 3});
+    outer = c10::IValue(std::move(next));
+  }
+  const c10::IValue part = outer.toListRef()[1];
+  outer = c10::IValue();
+  EXPECT_EQ(part.toListRef()[2].toListRef()[1].toInt(), 3) << "what somebody else holds lives on";
+  EXPECT_EQ(innermost.toListRef()[0].toInt(), 1);
+}
+
 }  // namespace

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <ostream>
+#include <iostream>
 
 #include "aten/core/empty.h"
 #include "aten/ops/copy/ops.h"
@@ -17,6 +17,8 @@ struct Block {
   const double* imag;  // null for real tensors
   int64_t row_stride;
   int64_t col_stride;
+  int digits;     // of an integral value
+  int precision;  // of the scale
 };
 
 struct Format {
@@ -26,9 +28,10 @@ struct Format {
   char style = 'g';  // 'g': integral values, 'f': fixed, 'e': scientific
 };
 
-// How the finite ones of `count` numbers print: by the decimal exponents of the largest and the smallest magnitude.
+// How the finite ones of `count` numbers print: by the decimal exponents of the largest and the smallest magnitude. `digits`:
+// how many an integral value shows before it turns to an exponent.
 template <class At>
-Format choose_format(int64_t count, const At& at) {
+Format choose_format(int64_t count, int digits, const At& at) {
   bool integral = true;
   double least = INFINITY;
   double most = 0;
@@ -47,7 +50,7 @@ Format choose_format(int64_t count, const At& at) {
   const int low = any ? exponent(least) : 1;
   const int high = any ? exponent(most) : 1;
   if (integral) {
-    return high > 9 ? Format{1, 11, 4, 'e'} : Format{1, high + 1, 6, 'g'};
+    return high > 9 ? Format{1, 11, 4, 'e'} : Format{1, high + 1, digits, 'g'};
   }
   if (high - low > 4) {
     return Format{1, std::abs(high) > 99 || std::abs(low) > 99 ? 12 : 11, 4, 'e'};
@@ -76,15 +79,15 @@ void append_element(std::string& out, const Block& block, int64_t offset, const 
   out += 'j';
 }
 
-void append_scale(std::string& out, const Format& format) {
+void append_scale(std::string& out, const Format& format, int precision) {
   if (format.scale == 1) return;
-  append_number(out, format.scale, Format{1, 0, 6, 'g'}, 0, false);
+  append_number(out, format.scale, Format{1, 0, precision, 'g'}, 0, false);
   out += " *\n";
 }
 
 Format format_of(const Block& block, int64_t rows, int64_t cols) {
   const int64_t parts = block.imag == nullptr ? 1 : 2;
-  return choose_format(rows * cols * parts, [&](int64_t i) {
+  return choose_format(rows * cols * parts, block.digits, [&](int64_t i) {
     const double* part = i % parts == 0 ? block.real : block.imag;
     const int64_t element = i / parts;
     return part[element / cols * block.row_stride + element % cols * block.col_stride];
@@ -102,10 +105,11 @@ void append_matrix(std::string& out, const Block& block, int64_t rows, int64_t c
       if (first != 0) out += '\n';
       out += str("Columns ", first + 1, " to ", last);
     }
-    if (format.scale != 1) out += margin;
-    append_scale(out, format);
+    append_scale(out, format, block.precision);
     for (int64_t r = 0; r < rows; ++r) {
-      out += margin;
+      // As PyTorch prints them: the first row of a slice stands one column before the others, and a scale moves all by one.
+      if (r > 0) out += margin;
+      if (format.scale != 1) out += margin;
       for (int64_t c = first; c < last; ++c) {
         if (c != first) out += ' ';
         append_element(out, block, r * block.row_stride + c * block.col_stride, format);
@@ -115,9 +119,17 @@ void append_matrix(std::string& out, const Block& block, int64_t rows, int64_t c
   }
 }
 
+// The number of a 0-dim tensor of integers or bools, which a double may not hold.
+std::string integer_text(const Tensor& tensor) {
+  Tensor value = empty_contiguous({}, ScalarType::Long);
+  at::copy_(value, tensor);
+  return str(*static_cast<const int64_t*>(value.data_ptr()));
+}
+
 }  // namespace
 
-std::string to_string(const Tensor& tensor, int64_t line_size) {
+std::string to_string(const Tensor& tensor, int64_t line_size, int precision) {
+  precision = std::clamp(precision, 0, 100);
   if (!tensor.defined()) return "[ Tensor (undefined) ]";
   std::string out;
   std::string kind = str("[ ", tensor.toString(), "{");
@@ -140,16 +152,22 @@ std::string to_string(const Tensor& tensor, int64_t line_size) {
     }
   }
   const int64_t rank = tensor.dim();
+  // Integers print all of theirs.
+  const int digits = isIntegralType(tensor.scalar_type(), /*includeBool=*/true) ? 9 : 6;
   auto block_at = [&](int64_t offset, int64_t row_stride) {
-    return Block{real.data() + offset, complex ? imag.data() + offset : nullptr, row_stride, 1};
+    return Block{real.data() + offset, complex ? imag.data() + offset : nullptr, row_stride, 1, digits, precision};
   };
   if (rank == 0) {
-    append_element(out, block_at(0, 1), 0, Format{1, 0, 6, 'g'});
+    if (digits > 6) {
+      out += integer_text(tensor);
+    } else {
+      append_element(out, block_at(0, 1), 0, Format{1, 0, precision, 'g'});
+    }
     out += '\n';
   } else if (rank == 1) {
     const Block block = block_at(0, 1);
     const Format format = format_of(block, tensor.size(0), 1);
-    append_scale(out, format);
+    append_scale(out, format, precision);
     for (int64_t i = 0; i < tensor.size(0); ++i) {
       append_element(out, block, i, format);
       out += '\n';
@@ -181,21 +199,20 @@ std::string to_string(const Tensor& tensor, int64_t line_size) {
 }
 
 std::ostream& print(std::ostream& stream, const Tensor& tensor, int64_t line_size) {
-  return stream << to_string(tensor, line_size);
+  return stream << to_string(tensor, line_size, static_cast<int>(stream.precision()));
 }
 
 std::ostream& operator<<(std::ostream& stream, const Tensor& tensor) {
-  return stream << to_string(tensor);
+  return print(stream, tensor, 80);
 }
 
-void print(const Tensor& tensor) {
-  const std::string text =
-      tensor.defined() ? str("[", tensor.toString(), " ", tensor.sizes(), "]") : std::string("[UndefinedTensor]");
-  std::fprintf(stderr, "%s\n", text.c_str());
+void print(const Tensor& tensor, int64_t linesize) {
+  print(std::cout, tensor, linesize);
 }
 
 void Tensor::print() const {
-  at::print(*this);
+  const std::string text = defined() ? str("[", toString(), " ", sizes(), "]") : std::string("[UndefinedTensor]");
+  std::fprintf(stderr, "%s\n", text.c_str());
 }
 
 }  // namespace at

@@ -1,9 +1,10 @@
-// The texts are what libtorch 1.13 prints for the same tensors.
+// The texts are what libtorch 2.15 prints for the same tensors.
 #include "aten/core/printing.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <sstream>
 
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/view/ops.h"
@@ -23,6 +24,39 @@ TEST(Printing, NumbersOfOneElement) {
   EXPECT_EQ(to_string(literal(1234567.891)), "1.23457e+06\n[ CPUFloatType{} ]");
 }
 
+TEST(Printing, IntegersShowAllTheirDigits) {
+  EXPECT_EQ(to_string(literal(123456789)), "123456789\n[ CPULongType{} ]");
+  EXPECT_EQ(to_string(literal(int64_t{-9007199254740993})), "-9007199254740993\n[ CPULongType{} ]");
+  EXPECT_EQ(to_string(literal(true)), "1\n[ CPUBoolType{} ]");
+  EXPECT_EQ(to_string(literal({1234567, -3})), " 1234567\n      -3\n[ CPULongType{2} ]");
+  EXPECT_EQ(to_string(literal({1, -1000000, int64_t{1000000000000}})),
+            " 1.0000e+00\n-1.0000e+06\n 1.0000e+12\n[ CPULongType{3} ]");
+}
+
+TEST(Printing, AStreamsPrecisionIsThatOfOneNumber) {
+  std::ostringstream out;
+  out << literal(1. / 3, kDouble);
+  out.precision(17);
+  out << literal(3.045f, kDouble) << literal({0.25, 1.}, kDouble);
+  EXPECT_EQ(out.str(), "0.333333\n[ CPUDoubleType{} ]3.0450000762939453\n[ CPUDoubleType{} ] 0.2500\n 1.0000\n[ CPUDoubleType{2} ]");
+}
+
+TEST(Printing, AStreamMayAskForMoreDigitsThanThereAre) {
+  EXPECT_EQ(to_string(literal(0.5, kDouble), 80, 100000), "0.5\n[ CPUDoubleType{} ]");
+  EXPECT_EQ(to_string(literal(0.1, kDouble), 80, 100000).size(), 57u + 20u);
+  EXPECT_EQ(to_string(literal(2.5, kDouble), 80, -3), "2\n[ CPUDoubleType{} ]");
+}
+
+TEST(Printing, SpecialValues) {
+  const double inf = HUGE_VAL, nan = std::nan("");
+  EXPECT_EQ(to_string(literal({inf, -inf, nan, 1.})), "inf\n-inf\nnan\n 1\n[ CPUFloatType{4} ]");
+  EXPECT_EQ(to_string(literal({{inf, 0.25}, {nan, -123.5}})), "      inf    0.2500\n      nan -123.5000\n[ CPUFloatType{2,2} ]");
+  EXPECT_EQ(to_string(literal({nan, nan})), "nan\nnan\n[ CPUFloatType{2} ]");
+  EXPECT_EQ(to_string(literal({-0., 0.})), "-0\n 0\n[ CPUFloatType{2} ]");
+  EXPECT_EQ(to_string(literal({1., 2., 1e6})), "       1\n       2\n   1e+06\n[ CPUFloatType{3} ]");
+  EXPECT_EQ(to_string(literal({1e-10, 2e-10})), "1e-10 *\n 1.0000\n 2.0000\n[ CPUFloatType{2} ]");
+}
+
 TEST(Printing, Vectors) {
   EXPECT_EQ(to_string(literal({1, 2, -3})), " 1\n 2\n-3\n[ CPULongType{3} ]");
   EXPECT_EQ(to_string(literal({1., 2., 300.})), "   1\n   2\n 300\n[ CPUFloatType{3} ]");
@@ -36,7 +70,9 @@ TEST(Printing, Vectors) {
 TEST(Printing, MatricesAndSlices) {
   EXPECT_EQ(to_string(literal({{1., 2.}, {3., 4.5}})), " 1.0000  2.0000\n 3.0000  4.5000\n[ CPUFloatType{2,2} ]");
   EXPECT_EQ(to_string(at::view(at::arange(12), {2, 2, 3})),
-            "(1,.,.) = \n  0  1  2\n  3  4  5\n\n(2,.,.) = \n   6   7   8\n   9  10  11\n[ CPULongType{2,2,3} ]");
+            "(1,.,.) = \n 0  1  2\n  3  4  5\n\n(2,.,.) = \n  6   7   8\n   9  10  11\n[ CPULongType{2,2,3} ]");
+  EXPECT_EQ(to_string(literal({{{0.0122, -0.0293}, {0.0366, 0.0194}}})),
+            "(1,.,.) = \n0.01 *\n  1.2200 -2.9300\n   3.6600  1.9400\n[ CPUFloatType{1,2,2} ]");
   const std::string wide = to_string(at::view(at::arange(60), {2, 30}));
   EXPECT_EQ(wide.substr(0, 30), "Columns 1 to 20  0   1   2   3");
   EXPECT_NE(wide.find("\n\nColumns 21 to 30 20  21"), std::string::npos);

@@ -34,6 +34,17 @@ void check_destination(const char* op, const Tensor& out, ScalarType result_dtyp
               " can't be cast to the desired output type ", out.scalar_type());
 }
 
+// Gives an output its size.
+void fit_output(const Tensor& out, IntArrayRef sizes) {
+  if (out.numel() != 0) {
+    TORCH_WARN("An output with one or more elements was resized since it had shape ", out.sizes(),
+               ", which does not match the required output shape ", sizes,
+               ". This behavior is deprecated, and in a future release outputs will not be resized unless they have zero "
+               "elements. You can explicitly reuse an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).");
+  }
+  resize_output(out, sizes);
+}
+
 void check_same_size(const Tensor& self, IntArrayRef sizes) {
   TORCH_CHECK(self.sizes() == sizes, "output with shape ", self.sizes(), " doesn't match the broadcast shape ", sizes);
 }
@@ -108,14 +119,14 @@ void Target::prepare(const char* op, const TensorSpec& spec, Overlap overlap, bo
       temporary_ = empty_spec(spec);
       return;
     }
-    resize_output(out, spec.sizes);
+    fit_output(out, spec.sizes);
   }
   check_no_internal_overlap(out);
   if (shared || out.scalar_type() != spec.dtype) temporary_ = empty_spec(spec);
 }
 
 void Target::finish() {
-  if (out_.sizes() != temporary_.sizes()) resize_output(out_, temporary_.sizes());
+  if (out_.sizes() != temporary_.sizes()) fit_output(out_, temporary_.sizes());
 }
 
 void prepare_inplace(const char* op, const Tensor& self, const Tensor& result) {
@@ -129,7 +140,7 @@ void prepare_out(const char* op, const Tensor& out, const Tensor& result) {
   TORCH_CHECK(out.defined(), op, "(): the output is an undefined tensor");
   check_may_write(out);
   check_destination(op, out, result.scalar_type(), result.device());
-  if (out.sizes() != result.sizes()) resize_output(out, result.sizes());
+  if (out.sizes() != result.sizes()) fit_output(out, result.sizes());
   check_no_internal_overlap(out);
 }
 

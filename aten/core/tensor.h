@@ -30,6 +30,7 @@ class Node;
 
 namespace at {
 
+class DeprecatedTypeProperties;
 class Tensor;
 using TensorList = ArrayRef<Tensor>;
 using ITensorListRef = TensorList;
@@ -87,8 +88,15 @@ class Tensor : public TensorBase {
   Tensor toType(ScalarType dtype) const;
   // The kind as text: "CPUFloatType", "UndefinedType".
   std::string toString() const;
-  std::string type() const { return toString(); }
-  // Prints to standard output (//aten/core:printing).
+  // Backend and dtype in one, as older programs ask for them (aten/core/deprecated_type.h).
+  C10_DEPRECATED_MESSAGE("Tensor.type() is deprecated: options(), device(), scalar_type() and toString() say the same")
+  DeprecatedTypeProperties& type() const;
+  template <class T>
+  C10_DEPRECATED_MESSAGE("Tensor.data<T>() is deprecated. Please use Tensor.data_ptr<T>() instead.")
+  T* data() const {
+    return data_ptr<T>();
+  }
+  // Writes one line to standard error, "[CPUFloatType [2, 3]]" (//aten/core:printing).
   void print() const;
 
   // --- arithmetic (//aten/core:tensor_operators) ---

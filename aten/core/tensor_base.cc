@@ -31,11 +31,14 @@ void check_may_be_null(const TensorBase& t) {
 
 }  // namespace detail
 
-MemoryFormat TensorBase::suggest_memory_format() const {
+MemoryFormat TensorBase::suggest_memory_format(bool channels_last_strides_exact_match) const {
   const TensorImpl& self = impl();
-  if (self.dim() == 4 && is_channels_last_strides_2d(self.sizes(), self.strides()) ) return MemoryFormat::ChannelsLast;
-  if (self.dim() == 5 && is_channels_last_strides_3d(self.sizes(), self.strides())) return MemoryFormat::ChannelsLast3d;
-  return MemoryFormat::Contiguous;
+  MemoryFormat format = MemoryFormat::Contiguous;
+  if (self.dim() == 4 && is_channels_last_strides_2d(self.sizes(), self.strides())) format = MemoryFormat::ChannelsLast;
+  if (self.dim() == 5 && is_channels_last_strides_3d(self.sizes(), self.strides())) format = MemoryFormat::ChannelsLast3d;
+  if (!channels_last_strides_exact_match || format == MemoryFormat::Contiguous) return format;
+  const bool exact = self.strides() == IntArrayRef(strides_for_format(self.sizes(), format));
+  return exact ? format : MemoryFormat::Contiguous;
 }
 
 }  // namespace at

@@ -75,7 +75,8 @@ class TensorBase {
   }
   bool is_non_overlapping_and_dense() const { return impl().is_non_overlapping_and_dense(); }
   // ChannelsLast or ChannelsLast3d where the strides say so (by rank 4 or 5), else Contiguous.
-  MemoryFormat suggest_memory_format() const;
+  // `channels_last_strides_exact_match`: only where the strides are the format's own, without gaps.
+  MemoryFormat suggest_memory_format(bool channels_last_strides_exact_match = false) const;
 
   // --- type ---
   ScalarType scalar_type() const { return impl().dtype(); }

@@ -1,6 +1,7 @@
 #include "aten/core/tensor_indexing.h"
 
 #include <cstring>
+#include <ostream>
 
 #include "aten/core/empty.h"
 #include "aten/ops/copy/ops.h"
@@ -42,6 +43,18 @@ void to_text(std::string& out, const TensorIndex& index) {
   }
 }
 
+std::ostream& operator<<(std::ostream& stream, const Slice& slice) {
+  return stream << str(slice);
+}
+
+std::ostream& operator<<(std::ostream& stream, const TensorIndex& index) {
+  return stream << str(index);
+}
+
+std::ostream& operator<<(std::ostream& stream, const std::vector<TensorIndex>& indices) {
+  return stream << '(' << Join(", ", indices) << ')';
+}
+
 namespace {
 
 struct Applied {
@@ -65,7 +78,7 @@ Tensor boolean_index(bool value, Device device) {
   return index;
 }
 
-Applied apply(const Tensor& self, ArrayRef<TensorIndex> indices) {
+Applied apply(const Tensor& self, ArrayRef<TensorIndex> indices, bool every_slice) {
   TORCH_CHECK(!indices.empty(), "Passing an empty index list to Tensor::index() is not valid syntax");
   int64_t taken = 0;
   int64_t ellipses = 0;
@@ -97,7 +110,7 @@ Applied apply(const Tensor& self, ArrayRef<TensorIndex> indices) {
     } else if (index.is_slice()) {
       const Slice& slice = index.slice();
       TORCH_CHECK_VALUE(slice.step() > 0, "step must be greater than zero");
-      if (slice.start() != 0 || slice.stop() < result.view.size(dim) || slice.step() != 1) {
+      if (every_slice || slice.start() != 0 || slice.stop() < result.view.size(dim) || slice.step() != 1) {
         result.view = at::slice(result.view, dim, slice.start(), slice.stop(), slice.step());
       }
       ++dim;
@@ -142,14 +155,14 @@ c10::List<std::optional<Tensor>> index_list(const Applied& applied) {
 
 }  // namespace
 
-Tensor get_item(const Tensor& self, ArrayRef<TensorIndex> indices) {
-  const Applied applied = apply(self, indices);
+Tensor get_item(const Tensor& self, ArrayRef<TensorIndex> indices, bool disable_slice_optimization) {
+  const Applied applied = apply(self, indices, disable_slice_optimization);
   if (applied.has_tensors) return at::index(applied.view, index_list(applied));
   return applied.view.is_same(self) ? at::alias(self) : applied.view;
 }
 
-void set_item(const Tensor& self, ArrayRef<TensorIndex> indices, const Tensor& values) {
-  Applied applied = apply(self, indices);
+void set_item(const Tensor& self, ArrayRef<TensorIndex> indices, const Tensor& values, bool disable_slice_optimization) {
+  Applied applied = apply(self, indices, disable_slice_optimization);
   if (applied.has_tensors) {
     Tensor target = applied.view;
     at::index_put_(target, index_list(applied), values, /*accumulate=*/false);
@@ -161,8 +174,8 @@ void set_item(const Tensor& self, ArrayRef<TensorIndex> indices, const Tensor& v
   at::copy_(applied.view, source);
 }
 
-void set_item(const Tensor& self, ArrayRef<TensorIndex> indices, const Scalar& value) {
-  Applied applied = apply(self, indices);
+void set_item(const Tensor& self, ArrayRef<TensorIndex> indices, const Scalar& value, bool disable_slice_optimization) {
+  Applied applied = apply(self, indices, disable_slice_optimization);
   if (applied.has_tensors) {
     Tensor values = empty_contiguous({}, self.scalar_type(), self.device());
     at::fill_(values, value);

@@ -2,16 +2,18 @@
 
 #include <cstdint>
 #include <initializer_list>
-#include <limits>
+#include <iosfwd>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "aten/core/tensor.h"
 
 namespace at::indexing {
 
-inline constexpr int64_t INDEX_MIN = std::numeric_limits<int64_t>::min();
-inline constexpr int64_t INDEX_MAX = std::numeric_limits<int64_t>::max();
+// What an open end of a slice stands for.
+inline constexpr int64_t INDEX_MIN = -(int64_t{1} << 62);
+inline constexpr int64_t INDEX_MAX = -(INDEX_MIN + 1);
 
 enum class TensorIndexType { None, Ellipsis, Integer, Boolean, Slice, Tensor };
 
@@ -71,14 +73,20 @@ class TensorIndex final {
 //
 //   using namespace torch::indexing;
 //   x.index({"...", Slice(None, None, 2), 0});
-Tensor get_item(const Tensor& self, ArrayRef<TensorIndex> indices);
+//
+// A slice that takes all of a dimension is left out; with `disable_slice_optimization` it is applied all the same, for what
+// records the calls.
+Tensor get_item(const Tensor& self, ArrayRef<TensorIndex> indices, bool disable_slice_optimization = false);
 // self[indices] = values, broadcast.
-void set_item(const Tensor& self, ArrayRef<TensorIndex> indices, const Tensor& values);
-void set_item(const Tensor& self, ArrayRef<TensorIndex> indices, const Scalar& value);
+void set_item(const Tensor& self, ArrayRef<TensorIndex> indices, const Tensor& values, bool disable_slice_optimization = false);
+void set_item(const Tensor& self, ArrayRef<TensorIndex> indices, const Scalar& value, bool disable_slice_optimization = false);
 
-// Texts: "None", "...", "3", "true", "1:9223372036854775807:1".
+// Texts: "None", "...", "3", "true", "1:4611686018427387903:1"; several: "(0, ..., None)".
 void to_text(std::string& out, const Slice& slice);
 void to_text(std::string& out, const TensorIndex& index);
+std::ostream& operator<<(std::ostream& stream, const Slice& slice);
+std::ostream& operator<<(std::ostream& stream, const TensorIndex& index);
+std::ostream& operator<<(std::ostream& stream, const std::vector<TensorIndex>& indices);
 
 }  // namespace at::indexing
 

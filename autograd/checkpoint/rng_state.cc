@@ -12,8 +12,8 @@ void RngState::add(at::Generator generator) {
     if (one.generator == generator) return;
   }
   const std::lock_guard<std::mutex> lock(generator.mutex());
-  std::vector<uint8_t> bytes = generator.getIntrusivePtr()->state_bytes();
-  states_.push_back({std::move(generator), std::move(bytes)});
+  auto state = generator.getIntrusivePtr()->get_state();
+  states_.push_back({std::move(generator), std::move(state)});
 }
 
 RngState RngState::of(const autograd::variable_list&) {
@@ -31,7 +31,7 @@ RngState RngState::again() const {
 void RngState::restore() const {
   for (const One& one : states_) {
     const std::lock_guard<std::mutex> lock(one.generator.mutex());
-    one.generator.getIntrusivePtr()->set_state_bytes(one.bytes.data(), one.bytes.size());
+    one.generator.getIntrusivePtr()->set_state(*one.state);
   }
 }
 

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
 #include "autograd/engine/node.h"
 #include "c10/core/generator.h"
+#include "c10/core/tensor_impl.h"
 
 namespace torch::utils::checkpoint {
 
@@ -20,7 +20,7 @@ class RngState {
  private:
   struct One {
     at::Generator generator;
-    std::vector<uint8_t> bytes;
+    c10::intrusive_ptr<c10::TensorImpl> state;
   };
   void add(at::Generator generator);
   std::vector<One> states_;

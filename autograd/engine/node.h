@@ -50,7 +50,7 @@ class Node : public c10::intrusive_ptr_target {
   // Gives back what was saved for the backward pass.
   virtual void release_variables() {}
   // SavedVariable::keep_past_of for everything that was saved.
-  virtual void keep_past_of(const c10::TensorImpl& t) {}
+  virtual void keep_past_of(const c10::TensorImpl& /*t*/) {}
 
   // Computes the gradients of the arguments: reads num_inputs() tensors (undefined where nothing came) and writes
   // num_outputs() ones. Both arrays are the caller's. The default calls apply().

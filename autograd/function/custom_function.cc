@@ -38,7 +38,7 @@ void AutogradContext::mark_non_differentiable(const variable_list& outputs) {
   for (const at::Tensor& t : outputs) non_differentiable_.insert(t.unsafeGetTensorImpl());
 }
 
-const std::unordered_set<c10::TensorImpl*>& AutogradContext::get_and_bump_dirty() const {
+const TensorImplSet& AutogradContext::get_and_bump_dirty() const {
   for (c10::TensorImpl* impl : dirty_inputs_) impl->bump_version();
   return dirty_inputs_;
 }
@@ -111,7 +111,7 @@ bool CustomNode::needs(size_t argument) const {
 }
 
 variable_list CustomNode::finish(variable_list outputs) {
-  std::unordered_set<c10::TensorImpl*> given;
+  TensorImplSet given;
   for (const at::Tensor& t : inputs_) given.insert(t.unsafeGetTensorImpl());
   const auto& dirty = ctx_.get_and_bump_dirty();
   size_t dirty_returned = 0;

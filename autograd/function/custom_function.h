@@ -8,7 +8,6 @@
 #include <tuple>
 #include <type_traits>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -22,6 +21,27 @@ namespace torch::autograd {
 
 class CustomNode;
 using IndexRange = std::pair<size_t, size_t>;
+
+// A few tensors, found by their address.
+class TensorImplSet {
+ public:
+  void insert(c10::TensorImpl* impl) {
+    if (count(impl) == 0) impls_.push_back(impl);
+  }
+  size_t count(const c10::TensorImpl* impl) const {
+    for (const c10::TensorImpl* other : impls_) {
+      if (other == impl) return 1;
+    }
+    return 0;
+  }
+  size_t size() const { return impls_.size(); }
+  void clear() { impls_.clear(); }
+  auto begin() const { return impls_.begin(); }
+  auto end() const { return impls_.end(); }
+
+ private:
+  std::vector<c10::TensorImpl*> impls_;
+};
 
 // What a Function's forward hands to its backward. Made by Function::apply, one a call.
 class AutogradContext {
@@ -54,14 +74,14 @@ class AutogradContext {
   bool needs_input_grad(size_t input_index) const;
   bool needs_input_grad(std::initializer_list<IndexRange> ranges) const;
 
-  const std::unordered_set<c10::TensorImpl*>& get_and_bump_dirty() const;
-  const std::unordered_set<c10::TensorImpl*>& get_non_differentiable() const { return non_differentiable_; }
+  const TensorImplSet& get_and_bump_dirty() const;
+  const TensorImplSet& get_non_differentiable() const { return non_differentiable_; }
 
  private:
   friend class CustomNode;
 
-  std::unordered_set<c10::TensorImpl*> non_differentiable_;
-  std::unordered_set<c10::TensorImpl*> dirty_inputs_;
+  TensorImplSet non_differentiable_;
+  TensorImplSet dirty_inputs_;
   std::vector<SavedVariable> saved_variables_;
   variable_list to_save_;
   variable_list saved_for_forward_;

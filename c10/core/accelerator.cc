@@ -12,15 +12,6 @@ namespace {
 using c10::DeviceIndex;
 using c10::DeviceType;
 
-constinit const AcceleratorHooksInterface* g_hooks[c10::COMPILE_TIME_MAX_DEVICE_TYPES] = {};
-
-constexpr DeviceType kAccelerators[] = {DeviceType::PrivateUse1, DeviceType::CUDA, DeviceType::MTIA, DeviceType::XPU,
-                                        DeviceType::HIP, DeviceType::MPS, DeviceType::HPU};
-
-[[noreturn]] void unsupported(const char* what) {
-  C10_THROW_ERROR(NotImplementedError, c10::str("the backend's AcceleratorHooksInterface does not override ", what));
-}
-
 const c10::impl::DeviceGuardImplInterface& guard_impl() { return *c10::impl::getDeviceGuardImpl(*getAccelerator(true)); }
 
 const AcceleratorHooksInterface& hooks_of(DeviceType type) {
@@ -36,33 +27,7 @@ void seed(Generator generator, uint64_t value) {
 
 }  // namespace
 
-bool AcceleratorHooksInterface::isAvailable() const { return isBuilt() && deviceCount() > 0; }
-bool AcceleratorHooksInterface::hasPrimaryContext(DeviceIndex) const { unsupported("hasPrimaryContext"); }
-void AcceleratorHooksInterface::setCurrentDevice(DeviceIndex) const { unsupported("setCurrentDevice"); }
-DeviceIndex AcceleratorHooksInterface::getCurrentDevice() const { unsupported("getCurrentDevice"); }
-DeviceIndex AcceleratorHooksInterface::exchangeDevice(DeviceIndex) const { unsupported("exchangeDevice"); }
-DeviceIndex AcceleratorHooksInterface::maybeExchangeDevice(DeviceIndex) const { unsupported("maybeExchangeDevice"); }
-c10::Allocator* AcceleratorHooksInterface::getPinnedMemoryAllocator() const { unsupported("getPinnedMemoryAllocator"); }
-c10::Device AcceleratorHooksInterface::getDeviceFromPtr(void*) const { unsupported("getDeviceFromPtr"); }
-const Generator& AcceleratorHooksInterface::getDefaultGenerator(DeviceIndex) const { unsupported("getDefaultGenerator"); }
-Generator AcceleratorHooksInterface::getNewGenerator(DeviceIndex) const { unsupported("getNewGenerator"); }
-
 namespace detail {
-
-void registerAcceleratorHooks(DeviceType type, const AcceleratorHooksInterface* hooks) {
-  TORCH_CHECK(isAccelerator(type), "registerAcceleratorHooks: ", type, " devices are no accelerators");
-  __atomic_store_n(&g_hooks[static_cast<int>(type)], hooks, __ATOMIC_RELEASE);
-}
-
-const AcceleratorHooksInterface* acceleratorHooks(DeviceType type) {
-  return c10::isValidDeviceType(type) ? __atomic_load_n(&g_hooks[static_cast<int>(type)], __ATOMIC_ACQUIRE) : nullptr;
-}
-
-const PrivateUse1HooksInterface& getPrivateUse1Hooks() {
-  TORCH_CHECK(isPrivateUse1HooksRegistered(),
-              "Please register PrivateUse1HooksInterface by `RegisterPrivateUse1HooksInterface` first.");
-  return static_cast<const PrivateUse1HooksInterface&>(*acceleratorHooks(DeviceType::PrivateUse1));
-}
 
 const Generator& getDefaultGenerator(c10::Device device) {
   if (device.is_cpu()) return getDefaultCPUGenerator();
@@ -71,23 +36,9 @@ const Generator& getDefaultGenerator(c10::Device device) {
 
 }  // namespace detail
 
-void RegisterPrivateUse1HooksInterface(PrivateUse1HooksInterface* hooks) {
-  TORCH_CHECK(!isPrivateUse1HooksRegistered(), "PrivateUse1HooksInterface only could be registered once.");
-  detail::registerAcceleratorHooks(DeviceType::PrivateUse1, hooks);
-}
-
-bool isPrivateUse1HooksRegistered() { return detail::acceleratorHooks(DeviceType::PrivateUse1) != nullptr; }
-
-bool isAccelerator(DeviceType type) {
-  for (const DeviceType accelerator : kAccelerators) {
-    if (type == accelerator) return true;
-  }
-  return false;
-}
-
 std::optional<DeviceType> getAccelerator(bool checked) {
   if (c10::is_privateuse1_backend_registered()) return DeviceType::PrivateUse1;
-  for (const DeviceType type : kAccelerators) {
+  for (const DeviceType type : detail::kAccelerators) {
     if (c10::impl::hasDeviceGuardImpl(type)) return type;
   }
   TORCH_CHECK(!checked, "Cannot access accelerator device when none is available.");
@@ -105,7 +56,7 @@ Generator make_generator_for(c10::Device device) {
 
 void manual_seed(uint64_t value) {
   seed(detail::getDefaultCPUGenerator(), value);
-  for (const DeviceType type : kAccelerators) {
+  for (const DeviceType type : detail::kAccelerators) {
     const AcceleratorHooksInterface* hooks = detail::acceleratorHooks(type);
     const DeviceIndex count = hooks != nullptr ? hooks->deviceCount() : DeviceIndex{0};
     for (DeviceIndex i = 0; i < count; ++i) seed(hooks->getDefaultGenerator(i), value);

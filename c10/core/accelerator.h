@@ -61,6 +61,11 @@ void RegisterPrivateUse1HooksInterface(PrivateUse1HooksInterface* hooks);
 bool isPrivateUse1HooksRegistered();
 
 namespace detail {
+
+// The types of devices that can be a program's accelerator, the first that is there.
+inline constexpr c10::DeviceType kAccelerators[] = {c10::DeviceType::PrivateUse1, c10::DeviceType::CUDA, c10::DeviceType::MTIA, c10::DeviceType::XPU,
+                                        c10::DeviceType::HIP, c10::DeviceType::MPS, c10::DeviceType::HPU};
+
 /// Throws c10::Error where there are none.
 const PrivateUse1HooksInterface& getPrivateUse1Hooks();
 /// The hooks of a device type; null where none are registered. Further backends of the library register theirs.

@@ -1,7 +1,12 @@
 #include "c10/core/cpu_generator.h"
 
+#include <pthread.h>
+
 #include <cstring>
 #include <mutex>
+#include <vector>
+
+#include "c10/core/tensor_impl.h"
 
 namespace at {
 namespace {
@@ -90,7 +95,7 @@ bool mt19937::restore(uint64_t seed, int32_t left, uint64_t next, const std::arr
   return true;
 }
 
-CPUGeneratorImpl::CPUGeneratorImpl(uint64_t seed) : GeneratorImpl(c10::Device(c10::kCPU)), engine_(seed) {}
+CPUGeneratorImpl::CPUGeneratorImpl(uint64_t seed) : GeneratorImpl(c10::Device(c10::kCPU), c10::DispatchKeySet(c10::DispatchKey::CPU)), engine_(seed) {}
 
 void CPUGeneratorImpl::set_current_seed(uint64_t seed) {
   next_double_normal_.reset();
@@ -104,7 +109,16 @@ uint64_t CPUGeneratorImpl::seed() {
   return seed;
 }
 
-std::vector<uint8_t> CPUGeneratorImpl::state_bytes() const {
+void CPUGeneratorImpl::set_offset(uint64_t) {
+  TORCH_CHECK(false, "CPU Generator does not use offset");
+}
+
+uint64_t CPUGeneratorImpl::get_offset() const {
+  TORCH_CHECK(false, "CPU Generator does not use offset");
+  __builtin_unreachable();
+}
+
+c10::intrusive_ptr<c10::TensorImpl> CPUGeneratorImpl::get_state() const {
   StateBytes state{};
   state.seed = engine_.seed();
   state.left = engine_.left();
@@ -116,13 +130,27 @@ std::vector<uint8_t> CPUGeneratorImpl::state_bytes() const {
   FloatCache cache{};
   cache.value = next_float_normal_.value_or(0.0f);
   cache.is_valid = next_float_normal_.has_value();
-  std::vector<uint8_t> bytes(sizeof(state) + sizeof(cache));
-  std::memcpy(bytes.data(), &state, sizeof(state));
-  std::memcpy(bytes.data() + sizeof(state), &cache, sizeof(cache));
-  return bytes;
+  constexpr int64_t kBytes = sizeof(state) + sizeof(cache);
+  auto result = c10::TensorImpl::contiguous(c10::StorageImpl::allocate_cpu(kBytes), c10::ScalarType::Byte, device_, kBytes);
+  auto* bytes = static_cast<uint8_t*>(result->data());
+  std::memcpy(bytes, &state, sizeof(state));
+  std::memcpy(bytes + sizeof(state), &cache, sizeof(cache));
+  return result;
 }
 
-void CPUGeneratorImpl::set_state_bytes(const uint8_t* data, size_t size) {
+void CPUGeneratorImpl::set_state(const c10::TensorImpl& new_state) {
+  TORCH_CHECK_TYPE(new_state.layout() == c10::Layout::Strided && new_state.device().is_cpu() &&
+                       new_state.dtype() == c10::ScalarType::Byte,
+                   "RNG state must be a torch.ByteTensor");
+  TORCH_CHECK_TYPE(new_state.dim() == 1, "RNG state must be a 1-D torch.ByteTensor, but got ", new_state.dim(), " dimensions");
+  // A few thousand bytes: copied one by one, they may lie anywhere.
+  std::vector<uint8_t> bytes(static_cast<size_t>(new_state.numel()));
+  const auto* from = static_cast<const uint8_t*>(new_state.data());
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = from[static_cast<int64_t>(i) * new_state.stride(0)];
+  restore(bytes.data(), bytes.size());
+}
+
+void CPUGeneratorImpl::restore(const uint8_t* data, size_t size) {
   constexpr size_t kFull = sizeof(StateBytes) + sizeof(FloatCache);
   TORCH_CHECK(size == kFull || size == sizeof(StateBytes), "Expected either a CPUGeneratorImplStateLegacy of size ",
               sizeof(StateBytes), " or a CPUGeneratorImplState of size ", kFull,
@@ -150,8 +178,8 @@ void CPUGeneratorImpl::set_state_bytes(const uint8_t* data, size_t size) {
   next_float_normal_ = float_normal;
 }
 
-c10::intrusive_ptr<c10::GeneratorImpl> CPUGeneratorImpl::clone() const {
-  auto copy = c10::make_intrusive<CPUGeneratorImpl>();
+CPUGeneratorImpl* CPUGeneratorImpl::clone_impl() const {
+  auto* copy = new CPUGeneratorImpl();
   copy->engine_ = engine_;
   copy->next_double_normal_ = next_double_normal_;
   copy->next_float_normal_ = next_float_normal_;
@@ -162,7 +190,13 @@ namespace detail {
 
 const Generator& getDefaultCPUGenerator() {
   // Never destroyed: operators may run while other globals are.
-  static const Generator& generator = *new Generator(createCPUGenerator(c10::detail::getNonDeterministicRandom()));
+  static const Generator& generator = []() -> const Generator& {
+    static const Generator& made = *new Generator(createCPUGenerator(c10::detail::getNonDeterministicRandom()));
+    // A forked child finds it whole, and not locked by a thread that it does not have.
+    const auto unlock = [] { made.mutex().unlock(); };
+    pthread_atfork([] { made.mutex().lock(); }, unlock, unlock);
+    return made;
+  }();
   return generator;
 }
 

@@ -58,9 +58,12 @@ struct CPUGeneratorImpl : public c10::GeneratorImpl {
   void set_current_seed(uint64_t seed) override;
   uint64_t current_seed() const override { return engine_.seed(); }
   uint64_t seed() override;
-  std::vector<uint8_t> state_bytes() const override;
-  void set_state_bytes(const uint8_t* data, size_t size) override;
-  c10::intrusive_ptr<c10::GeneratorImpl> clone() const override;
+  // Throw: this generator does not count its draws.
+  void set_offset(uint64_t offset) override;
+  uint64_t get_offset() const override;
+  // A tensor of 5056 bytes; an older one of 5048 is taken too. Throws c10::TypeError for another kind of tensor.
+  void set_state(const c10::TensorImpl& new_state) override;
+  c10::intrusive_ptr<c10::TensorImpl> get_state() const override;
   static c10::DeviceType device_type() { return c10::DeviceType::CPU; }
 
   // Draws; the caller holds mutex(). random64 is two outputs, the first one high.
@@ -81,6 +84,9 @@ struct CPUGeneratorImpl : public c10::GeneratorImpl {
   void set_engine(const mt19937& engine) { engine_ = engine; }
 
  private:
+  CPUGeneratorImpl* clone_impl() const override;
+  void restore(const uint8_t* data, size_t size);
+
   mt19937 engine_;
   std::optional<double> next_double_normal_;
   std::optional<float> next_float_normal_;

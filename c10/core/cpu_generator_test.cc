@@ -7,12 +7,28 @@
 #include <mutex>
 #include <random>
 #include <string>
+#include <vector>
+
+#include "c10/core/tensor_impl.h"
 
 namespace at {
 namespace {
 
 CPUGeneratorImpl* impl(const Generator& g) {
   return g.get<CPUGeneratorImpl>();
+}
+
+std::vector<uint8_t> state_bytes(const Generator& g) {
+  const auto state = g.unsafeGetGeneratorImpl()->get_state();
+  const auto* bytes = static_cast<const uint8_t*>(state->data());
+  return std::vector<uint8_t>(bytes, bytes + state->numel());
+}
+
+void set_state_bytes(const Generator& g, const uint8_t* data, size_t size) {
+  const auto state = c10::TensorImpl::contiguous(
+      c10::StorageImpl::allocate_cpu(size), c10::ScalarType::Byte, c10::Device(c10::kCPU), static_cast<int64_t>(size));
+  if (size != 0) std::memcpy(state->data(), data, size);
+  g.unsafeGetGeneratorImpl()->set_state(*state);
 }
 
 // The outputs that PyTorch's generator gives for these seeds.
@@ -87,7 +103,7 @@ T read(const std::vector<uint8_t>& bytes, size_t at) {
 
 TEST(CPUGenerator, StateLayout) {
   Generator g = make_generator<CPUGeneratorImpl>(42);
-  std::vector<uint8_t> bytes = impl(g)->state_bytes();
+  std::vector<uint8_t> bytes = state_bytes(g);
   ASSERT_EQ(bytes.size(), 5056u);
   EXPECT_EQ(read<uint64_t>(bytes, 0), 42u);
   EXPECT_EQ(read<int32_t>(bytes, 8), 1);
@@ -98,7 +114,7 @@ TEST(CPUGenerator, StateLayout) {
   // What randn(1) leaves: four words drawn and the second normal kept.
   constexpr uint64_t kNormal = 0x3fc07cd39b3d4b85u;
   impl(g)->set_next_double_normal_sample(__builtin_bit_cast(double, kNormal));
-  bytes = impl(g)->state_bytes();
+  bytes = state_bytes(g);
   EXPECT_EQ(read<int32_t>(bytes, 8), 621);
   EXPECT_EQ(read<uint64_t>(bytes, 16), 4u);
   EXPECT_EQ(read<uint64_t>(bytes, 5024), kNormal);
@@ -114,11 +130,11 @@ TEST(CPUGenerator, StateRoundTripsAtEveryPosition) {
     Generator g = make_generator<CPUGeneratorImpl>(3);
     for (int i = 0; i < drawn; ++i) impl(g)->random();
     impl(g)->set_next_float_normal_sample(1.5f);
-    const std::vector<uint8_t> bytes = impl(g)->state_bytes();
+    const std::vector<uint8_t> bytes = state_bytes(g);
     Generator h = make_generator<CPUGeneratorImpl>(99);
     impl(h)->set_next_double_normal_sample(2.0);
-    impl(h)->set_state_bytes(bytes.data(), bytes.size());
-    EXPECT_EQ(impl(h)->state_bytes(), bytes);
+    set_state_bytes(h, bytes.data(), bytes.size());
+    EXPECT_EQ(state_bytes(h), bytes);
     EXPECT_FALSE(impl(h)->next_double_normal_sample().has_value());
     EXPECT_EQ(impl(h)->next_float_normal_sample(), 1.5f);
     EXPECT_EQ(h.current_seed(), 3u);
@@ -128,14 +144,14 @@ TEST(CPUGenerator, StateRoundTripsAtEveryPosition) {
 
 TEST(CPUGenerator, OlderStateHoldsPolarCoordinates) {
   Generator g = make_generator<CPUGeneratorImpl>(1);
-  std::vector<uint8_t> bytes = impl(g)->state_bytes();
+  std::vector<uint8_t> bytes = state_bytes(g);
   bytes.resize(5048);
   const double x = 0.3;
   const double rho = 1.75;
   std::memcpy(&bytes[5016], &x, 8);
   std::memcpy(&bytes[5032], &rho, 8);
   bytes[5040] = 1;
-  impl(g)->set_state_bytes(bytes.data(), bytes.size());
+  set_state_bytes(g, bytes.data(), bytes.size());
   EXPECT_DOUBLE_EQ(*impl(g)->next_double_normal_sample(), rho * std::sin(2.0 * 3.14159265358979323846 * x));
   EXPECT_FALSE(impl(g)->next_float_normal_sample().has_value());
 }
@@ -143,17 +159,17 @@ TEST(CPUGenerator, OlderStateHoldsPolarCoordinates) {
 TEST(CPUGenerator, BadStatesThrowAndChangeNothing) {
   Generator g = make_generator<CPUGeneratorImpl>(5);
   for (int i = 0; i < 10; ++i) impl(g)->random();
-  const std::vector<uint8_t> good = impl(g)->state_bytes();
+  const std::vector<uint8_t> good = state_bytes(g);
   const auto refuses = [&](size_t at, int32_t value) {
     std::vector<uint8_t> bad = good;
     std::memcpy(&bad[at], &value, 4);
     try {
-      impl(g)->set_state_bytes(bad.data(), bad.size());
+      set_state_bytes(g, bad.data(), bad.size());
       ADD_FAILURE() << "accepted " << value << " at " << at;
     } catch (const c10::Error& e) {
       EXPECT_EQ(e.msg(), "Invalid mt19937 state");
     }
-    EXPECT_EQ(impl(g)->state_bytes(), good);
+    EXPECT_EQ(state_bytes(g), good);
   };
   refuses(8, 0);
   refuses(8, -3);
@@ -164,9 +180,9 @@ TEST(CPUGenerator, BadStatesThrowAndChangeNothing) {
   refuses(20, 1);
   for (const size_t size : {size_t{0}, size_t{5047}, size_t{5049}, size_t{5057}}) {
     std::vector<uint8_t> bad(size);
-    EXPECT_THROW(impl(g)->set_state_bytes(bad.data(), size), c10::Error);
+    EXPECT_THROW(set_state_bytes(g, bad.data(), size), c10::Error);
   }
-  EXPECT_EQ(impl(g)->state_bytes(), good);
+  EXPECT_EQ(state_bytes(g), good);
 }
 
 TEST(CPUGenerator, SeedingDropsTheKeptNormal) {
@@ -186,7 +202,7 @@ TEST(CPUGenerator, CloneIsIndependent) {
   impl(g)->random();
   Generator h = g.clone();
   EXPECT_FALSE(g == h);
-  EXPECT_EQ(impl(g)->state_bytes(), impl(h)->state_bytes());
+  EXPECT_EQ(state_bytes(g), state_bytes(h));
   const uint32_t next = impl(g)->random();
   EXPECT_EQ(impl(h)->random(), next);
   Generator same = g;
@@ -214,6 +230,51 @@ TEST(Generator, UndefinedOnesThrow) {
   EXPECT_THROW(check_generator<CPUGeneratorImpl>(std::nullopt), c10::Error);
   EXPECT_THROW(check_generator<CPUGeneratorImpl>(g), c10::Error);
   EXPECT_THROW(Generator(c10::intrusive_ptr<c10::GeneratorImpl>()), c10::Error);
+}
+
+TEST(CPUGenerator, HasNoOffsetAndKeepsTheStateOfItsOwn) {
+  Generator g = make_generator<CPUGeneratorImpl>(3);
+  EXPECT_THROW(g.set_offset(4), c10::Error);
+  EXPECT_THROW(g.get_offset(), c10::Error);
+  EXPECT_THROW(g.graphsafe_get_state(), c10::NotImplementedError);
+  EXPECT_TRUE(g.key_set().has(c10::DispatchKey::CPU));
+  const auto state = impl(g)->get_state();
+  const uint32_t next = impl(g)->random();
+  EXPECT_NE(impl(g)->random(), next);
+  impl(g)->set_state(*state);
+  EXPECT_EQ(impl(g)->random(), next);
+}
+
+// A device's generator as a program writes it for libtorch.
+struct CountingGenerator final : public c10::GeneratorImpl {
+  CountingGenerator() : GeneratorImpl(c10::Device(c10::kMeta), c10::DispatchKeySet(c10::DispatchKey::Meta)) {}
+  void set_current_seed(uint64_t seed) override { seed_ = seed; }
+  void set_offset(uint64_t offset) override { offset_ = offset; }
+  uint64_t get_offset() const override { return offset_; }
+  uint64_t current_seed() const override { return seed_; }
+  uint64_t seed() override { return seed_ = 1; }
+  void set_state(const c10::TensorImpl&) override {}
+  c10::intrusive_ptr<c10::TensorImpl> get_state() const override { return nullptr; }
+
+ private:
+  CountingGenerator* clone_impl() const override {
+    auto* copy = new CountingGenerator();
+    copy->offset_ = offset_;
+    return copy;
+  }
+
+  uint64_t seed_ = 0;
+  uint64_t offset_ = 0;
+};
+
+TEST(Generator, OfAnotherDevice) {
+  Generator g = make_generator<CountingGenerator>();
+  g.set_offset(5);
+  Generator h = g.clone();
+  g.set_offset(6);
+  EXPECT_EQ(h.get_offset(), 5u);
+  EXPECT_EQ(h.device(), c10::Device(c10::kMeta));
+  EXPECT_EQ(h.getIntrusivePtr().use_count(), 1u);
 }
 
 }  // namespace

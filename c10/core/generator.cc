@@ -7,9 +7,25 @@
 
 namespace c10 {
 
-GeneratorImpl::GeneratorImpl(Device device) : device_(device), mutex_(new std::mutex) {}
+GeneratorImpl::GeneratorImpl(Device device, DispatchKeySet key_set)
+    : device_(device), key_set_(key_set), mutex_(new std::mutex) {}
 GeneratorImpl::~GeneratorImpl() {
   delete mutex_;
+}
+
+intrusive_ptr<GeneratorImpl> GeneratorImpl::clone() const {
+  GeneratorImpl* copy = clone_impl();
+  detail::RefCount::init(copy);
+  return intrusive_ptr<GeneratorImpl>::reclaim(copy);
+}
+
+void GeneratorImpl::graphsafe_set_state(const intrusive_ptr<GeneratorImpl>&) {
+  TORCH_CHECK_NOT_IMPLEMENTED(false, "graphsafe_set_state is not supported by the generator of ", device_);
+}
+
+intrusive_ptr<GeneratorImpl> GeneratorImpl::graphsafe_get_state() const {
+  TORCH_CHECK_NOT_IMPLEMENTED(false, "graphsafe_get_state is not supported by the generator of ", device_);
+  __builtin_unreachable();
 }
 
 uint64_t detail::getNonDeterministicRandom() {

@@ -12,9 +12,9 @@
 #include <optional>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "c10/core/device.h"
+#include "c10/core/dispatch_key_set.h"
 #include "c10/util/exception.h"
 #include "c10/util/intrusive_ptr.h"
 
@@ -35,8 +35,12 @@ namespace detail {
 uint64_t getNonDeterministicRandom();
 }  // namespace detail
 
+class TensorImpl;
+
+// What a device implements to have random numbers. A state is a tensor in the layout that torch.get_rng_state documents for
+// the device; an offset is the position of those generators that count their draws.
 struct GeneratorImpl : public intrusive_ptr_target {
-  explicit GeneratorImpl(Device device);
+  GeneratorImpl(Device device, DispatchKeySet key_set);
   ~GeneratorImpl() override;
   GeneratorImpl(const GeneratorImpl&) = delete;
   GeneratorImpl& operator=(const GeneratorImpl&) = delete;
@@ -46,18 +50,30 @@ struct GeneratorImpl : public intrusive_ptr_target {
   virtual uint64_t current_seed() const = 0;
   // Restarts from a seed of the operating system's and returns it.
   virtual uint64_t seed() = 0;
-  // The whole state, in the layout that torch.get_rng_state documents for the device; set_state_bytes throws on
-  // anything that no generator can have written and then leaves the state as it was.
-  virtual std::vector<uint8_t> state_bytes() const = 0;
-  virtual void set_state_bytes(const uint8_t* data, size_t size) = 0;
-  virtual intrusive_ptr<GeneratorImpl> clone() const = 0;
+  virtual void set_offset(uint64_t offset) = 0;
+  virtual uint64_t get_offset() const = 0;
+  // The whole state, and back. set_state throws on anything that no generator can have written and then leaves the state as
+  // it was.
+  virtual void set_state(const TensorImpl& new_state) = 0;
+  virtual intrusive_ptr<TensorImpl> get_state() const = 0;
+  // Shares the state of another generator; only devices that capture graphs implement it.
+  virtual void graphsafe_set_state(const intrusive_ptr<GeneratorImpl>& new_state);
+  virtual intrusive_ptr<GeneratorImpl> graphsafe_get_state() const;
+  intrusive_ptr<GeneratorImpl> clone() const;
 
   Device device() const { return device_; }
+  DispatchKeySet key_set() const { return key_set_; }
   // Held while drawing.
   std::mutex& mutex() const { return *mutex_; }
 
- private:
+ protected:
   Device device_;
+  DispatchKeySet key_set_;
+
+ private:
+  // A new object with the same state, which has no owner yet.
+  virtual GeneratorImpl* clone_impl() const = 0;
+
   std::mutex* mutex_;
 };
 
@@ -79,12 +95,18 @@ struct Generator {
   void set_current_seed(uint64_t seed) { checked()->set_current_seed(seed); }
   uint64_t current_seed() const { return checked()->current_seed(); }
   uint64_t seed() { return checked()->seed(); }
+  // The position of a generator that counts its draws; the CPU's does not, and throws.
+  void set_offset(uint64_t offset) { checked()->set_offset(offset); }
+  uint64_t get_offset() const { return checked()->get_offset(); }
   // The state as a uint8 tensor, and back; set_state throws c10::TypeError for another kind of tensor.
   void set_state(const at::Tensor& new_state);
   at::Tensor get_state() const;
+  void graphsafe_set_state(const Generator& new_state) { checked()->graphsafe_set_state(new_state.getIntrusivePtr()); }
+  Generator graphsafe_get_state() const { return Generator(checked()->graphsafe_get_state()); }
   Generator clone() const { return Generator(checked()->clone()); }
   std::mutex& mutex() const { return checked()->mutex(); }
   c10::Device device() const { return checked()->device(); }
+  c10::DispatchKeySet key_set() const { return checked()->key_set(); }
 
   template <typename Impl>
   Impl* get() const {

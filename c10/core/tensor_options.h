@@ -39,8 +39,8 @@ inline bool pinned_memory_or_default(std::optional<bool> pinned) {
 class alignas(8) TensorOptions {
  public:
   constexpr TensorOptions() = default;
-  explicit TensorOptions(Layout layout) { *this = this->layout(layout); }
-  explicit TensorOptions(MemoryFormat format) { *this = memory_format(format); }
+  TensorOptions(Layout layout) { *this = this->layout(layout); }
+  TensorOptions(MemoryFormat format) { *this = memory_format(format); }
   TensorOptions(TypeMeta dtype) { *this = this->dtype(dtype); }
   TensorOptions(ScalarType dtype) { *this = this->dtype(dtype); }
   // Whatever a Device is made from: Device, DeviceType, "cuda:1", {kCUDA, 1}.

@@ -23,7 +23,6 @@ constexpr int kLastBit = 47;
 constexpr int kClasses = (kLastBit - kFirstBit) * 8;
 constexpr size_t kMaxSize = size_t{1} << kLastBit;
 constexpr size_t kMapFrom = size_t{1} << 20;
-constexpr int64_t kMinCacheBound = int64_t{1} << 30;
 
 // For kMaxSmallSize < size <= kMaxSize.
 int large_class(size_t size) {
@@ -54,6 +53,7 @@ void give_to_system(void* block, size_t size) {
     unmap_pages(block, size);
   } else {
     std::free(block);
+    add(g_counters.freed_to_malloc, static_cast<int64_t>(size));
   }
   unreserve(size);
 }
@@ -77,21 +77,8 @@ int64_t release_class(int c, int64_t at_most) {
 }
 
 void* obtain_block(size_t size, Refusal* why) {
-  if (size >= kMapFrom) return obtain_pages(size, why);
-  for (int attempt = 0; attempt < 2; ++attempt) {
-    if (attempt == 1 && trim_large_cache(0) == 0) break;
-    if (!reserve(size)) {
-      *why = Refusal::kLimit;
-      continue;
-    }
-    if (void* block = std::aligned_alloc(kBlockAlignment, size)) {
-      add(g_counters.system_allocations, 1);
-      return block;
-    }
-    unreserve(size);
-    *why = Refusal::kSystem;
-  }
-  return nullptr;
+  if (size >= kMapFrom) return obtain(size, &map_pages, why);
+  return obtain(size, [](size_t n) { return std::aligned_alloc(kBlockAlignment, n); }, why);
 }
 
 }  // namespace
@@ -134,8 +121,15 @@ void large_free(void* block, size_t size) noexcept {
     cached->next = list.head;
     list.head = cached;
   }
-  const int64_t bound = in_use > kMinCacheBound ? in_use : kMinCacheBound;
+  const int64_t bound = cache_bound(in_use);
   if (add(g_counters.large_cached, bytes) > bound) trim_large_cache(bound);
+}
+
+void lock_large() {
+  for (LargeList& list : g_large) pthread_mutex_lock(&list.mutex);
+}
+void unlock_large() {
+  for (LargeList& list : g_large) pthread_mutex_unlock(&list.mutex);
 }
 
 int64_t trim_large_cache(int64_t keep) {
@@ -199,7 +193,20 @@ int64_t cpu_memory_limit() { return get(g_counters.limit); }
 
 int64_t empty_cpu_cache() {
   memory_internal::publish_thread(true);
-  return memory_internal::trim_large_cache(0);
+  return memory_internal::give_back(0);
 }
+
+void set_cpu_cache_limit(std::optional<int64_t> bytes) {
+  TORCH_CHECK_VALUE(!bytes || *bytes >= 0, "set_cpu_cache_limit: expected a number of bytes that is not negative, but got ", *bytes);
+  __atomic_store_n(&g_counters.cache_limit, bytes.value_or(memory_internal::kCacheLimitAutomatic), __ATOMIC_RELAXED);
+  if (get(g_counters.large_cached) > cpu_cache_limit()) memory_internal::give_back(cpu_cache_limit());
+}
+
+int64_t cpu_cache_limit() {
+  memory_internal::system_limit();
+  return memory_internal::cache_bound(get(g_counters.large_out));
+}
+
+int64_t cpu_system_memory_limit() { return memory_internal::system_limit(); }
 
 }  // namespace c10

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "c10/memory/small_object.h"
 
@@ -10,7 +11,14 @@
 // Blocks are aligned to 64 bytes and rounded up to size classes. Blocks of up to 8 KiB come from the calling thread's lists
 // (small_object.h), those up to 1 MiB from malloc and a cache, larger ones from the system directly, aligned to 2 MiB and
 // marked for huge pages, because first touch then costs a quarter. What is freed is kept warm for the next block of its
-// class; the cache never holds more than the larger of 1 GiB and what is in use.
+// class, within the bound of set_cpu_cache_limit.
+//
+// The cache respects the limits that the system sets to this process: those of its memory control groups (versions 1 and
+// 2) and of all their ancestors, RLIMIT_AS and RLIMIT_DATA, and the machine's memory. Cached blocks go back to the system
+// - where cached and used blocks together would pass three quarters of the tightest limit,
+// - where less than an eighth of it (at most 1 GiB) is left, whoever used the rest: measured about 64 times on the way to it,
+// - and all of them before a request fails.
+// What is in use is not bounded by this; see set_cpu_memory_limit.
 //
 // Limits and statistics are process-wide. `reserved` is what was obtained from the system and not given back; it is what
 // the limit bounds. `allocated` is what callers hold; blocks resting in the lists of *other* threads count as allocated until those
@@ -21,6 +29,8 @@ namespace c10 {
 namespace memory_internal {
 void* large_alloc(size_t size);
 void large_free(void* block, size_t size) noexcept;
+/// For tests: the system's limits are read from files below `root` from now on; "" is the machine's own.
+void set_system_root(const char* root);
 }  // namespace memory_internal
 
 /// A block of at least `size` bytes, aligned to 64, contents not defined. Throws c10::OutOfMemoryError.
@@ -52,6 +62,20 @@ void reset_peak_cpu_memory_stats();
 /// Throws c10::ValueError for a negative number.
 void set_cpu_memory_limit(int64_t bytes);
 int64_t cpu_memory_limit();
+
+/// Bounds `cached_bytes` of blocks over 8 KiB; gives back what is over the bound. 0 caches nothing. Without a number, which is
+/// how a process begins, the cache holds at most the larger of 1 GiB and what is in use, and at most a quarter of
+/// cpu_system_memory_limit(). The environment variable KINDLING_CPU_CACHE_LIMIT ("268435456", "256M", "2 GiB") sets the bound
+/// of a process that does not call this. Throws c10::ValueError for a negative number.
+///
+///   c10::set_cpu_cache_limit(int64_t{256} << 20);
+void set_cpu_cache_limit(std::optional<int64_t> bytes);
+
+/// The bound in force now.
+int64_t cpu_cache_limit();
+
+/// The tightest limit that the system sets to this process's memory, in bytes, as read last; INT64_MAX where there is none.
+int64_t cpu_system_memory_limit();
 
 /// Gives cached blocks over 8 KiB back to the system and the calling thread's small blocks to the central pool. Returns the
 /// bytes given back to the system.

@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <map>
 #include <random>
@@ -282,6 +285,43 @@ TEST(Threads, ManyAtOnce) {
   }
   for (std::thread& t : threads) t.join();
   EXPECT_EQ(cpu_memory_stats().allocated_bytes, before);
+}
+
+TEST(Threads, AForkedChildFindsTheListsWhole) {
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([&stop, t] {
+      std::mt19937 random(static_cast<unsigned>(t));
+      std::vector<std::pair<void*, size_t>> held;
+      while (!stop) {
+        const size_t size = 1 + random() % (random() % 4 == 0 ? 300000 : 2000);
+        held.emplace_back(cpu_alloc(size), size);
+        if (held.size() < 300) continue;
+        for (auto [p, bytes] : held) cpu_free(p, bytes);
+        held.clear();
+      }
+      for (auto [p, bytes] : held) cpu_free(p, bytes);
+    });
+  }
+  for (int round = 0; round < 12; ++round) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(20);
+      for (size_t size = 1; size < (4 << 20); size += 1 + size / 8) {
+        void* p = cpu_alloc(size);
+        std::memset(p, 1, size);
+        cpu_free(p, size);
+      }
+      empty_cpu_cache();
+      _exit(0);
+    }
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_EQ(status, 0) << round;
+  }
+  stop = true;
+  for (std::thread& t : threads) t.join();
 }
 
 // Frees and allocates when the thread's lists are gone already: its destructor runs after the exit hook, because it was

@@ -139,8 +139,8 @@ char* obtain_span(Refusal* why) {
   Lock lock(g_arena.mutex);
   if (g_arena.begin == g_arena.end) {
     size_t size = kArenaSize;
-    void* pages = obtain_pages(size, why);
-    if (pages == nullptr) pages = obtain_pages(size = kSpanSize, why);
+    void* pages = obtain(size, &map_pages, why);
+    if (pages == nullptr) pages = obtain(size = kSpanSize, &map_pages, why);
     if (pages == nullptr) return nullptr;
     g_arena.begin = static_cast<char*>(pages);
     g_arena.end = g_arena.begin + size;
@@ -209,7 +209,24 @@ struct ExitHook {
 };
 thread_local ExitHook t_exit_hook;
 
+// The locks in the order in which they are taken one inside the other, so that a forked child finds all lists whole and no
+// lock held by a thread it does not have.
+void before_fork() {
+  for (CentralList& central : g_central) pthread_mutex_lock(&central.mutex);
+  pthread_mutex_lock(&g_arena.mutex);
+  lock_limits();
+  lock_large();
+}
+void after_fork() {
+  unlock_large();
+  unlock_limits();
+  pthread_mutex_unlock(&g_arena.mutex);
+  for (CentralList& central : g_central) pthread_mutex_unlock(&central.mutex);
+}
+constinit int32_t g_fork_handled = 0;
+
 void begin_thread(ThreadFront& front) {
+  if (__atomic_exchange_n(&g_fork_handled, 1, __ATOMIC_RELAXED) == 0) pthread_atfork(&before_fork, &after_fork, &after_fork);
   t_exit_hook.armed = true;
   for (unsigned c = 0; c < kSmallClasses; ++c) front.list[c].room = list_limit(c);
   front.phase = 1;

@@ -1,10 +1,15 @@
 #include "c10/memory/system_memory.h"
 
+#include <malloc.h>
+#include <pthread.h>
 #include <sys/mman.h>
 
+#include <cstdlib>
+#include <new>
 #include <string>
 
 #include "c10/memory/cpu_allocator.h"
+#include "c10/memory/system_limits.h"
 #include "c10/util/exception.h"
 
 namespace c10::memory_internal {
@@ -14,6 +19,12 @@ constinit Counters g_counters{};
 namespace {
 
 constexpr size_t kHugePage = size_t{2} << 20;
+constexpr int64_t kMiB = int64_t{1} << 20;
+constexpr int64_t kGiB = int64_t{1} << 30;
+
+constinit pthread_mutex_t g_limits_mutex = PTHREAD_MUTEX_INITIALIZER;
+constinit SystemLimits* g_limits = nullptr;  // never destroyed
+constinit int64_t g_unmeasured = 0;          // bytes that may be obtained before the room is measured again
 
 std::string bytes_text(int64_t bytes) {
   static constexpr const char* kUnits[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
@@ -61,21 +72,104 @@ void* map_pages(size_t bytes) {
 
 void unmap_pages(void* pages, size_t bytes) { munmap(pages, bytes); }
 
-void* obtain_pages(size_t bytes, Refusal* why) {
+namespace {
+
+int64_t limit_within(int64_t x, int64_t least, int64_t most) { return x < least ? least : x > most ? most : x; }
+
+void read_environment() {
+  const char* const text = std::getenv("KINDLING_CPU_CACHE_LIMIT");
+  const int64_t bytes = text == nullptr ? kCacheLimitAutomatic : parse_bytes(text);
+  // Somebody may have called set_cpu_cache_limit meanwhile; that wins.
+  int64_t unset = kCacheLimitUnset;
+  __atomic_compare_exchange_n(&g_counters.cache_limit, &unset, bytes < 0 ? kCacheLimitAutomatic : bytes, false, __ATOMIC_RELAXED,
+                              __ATOMIC_RELAXED);
+  if (text != nullptr && bytes < 0)
+    TORCH_WARN("KINDLING_CPU_CACHE_LIMIT is '", text, "', which is no number of bytes such as 268435456 or 256M; it is ignored");
+}
+
+// Reads the limits and returns what is left below them.
+int64_t measure_room() {
+  if (get(g_counters.cache_limit) == kCacheLimitUnset) read_environment();
+  SystemLimits::Reading reading{INT64_MAX, 0};  // where malloc has nothing left
+  Lock lock(g_limits_mutex);
+  if (g_limits == nullptr) g_limits = new (std::nothrow) SystemLimits;
+  if (g_limits != nullptr) reading = g_limits->read();
+  __atomic_store_n(&g_counters.system_limit, reading.limit, __ATOMIC_RELAXED);
+  __atomic_store_n(&g_unmeasured, limit_within(reading.limit / 64, kMiB, kGiB / 4), __ATOMIC_RELAXED);
+  return reading.room;
+}
+
+// Gives cached memory back where `bytes` more would come near a limit of the system.
+void make_room(int64_t bytes) {
+  int64_t excess = 0;
+  if (add(g_unmeasured, -bytes) < 0) {
+    const int64_t room = measure_room();
+    excess = bytes + limit_within(get(g_counters.system_limit) / 8, 0, kGiB) - room;
+  }
+  const int64_t limit = get(g_counters.system_limit);
+  // A quarter of the limit is left for what this allocator does not see: code, malloc, other libraries.
+  const int64_t over = get(g_counters.reserved) + bytes - (limit - limit / 4);
+  if (limit != 0 && over > excess) excess = over;
+  if (excess <= 0) return;
+  const int64_t cached = get(g_counters.large_cached);
+  if (cached > 0) give_back(cached > excess ? cached - excess : 0);
+}
+
+}  // namespace
+
+void* obtain(size_t bytes, void* (*from_system)(size_t), Refusal* why) {
+  make_room(static_cast<int64_t>(bytes));
   for (int attempt = 0; attempt < 2; ++attempt) {
-    if (attempt == 1 && trim_large_cache(0) == 0) break;
+    if (attempt == 1 && give_back(0) == 0) break;
     if (!reserve(bytes)) {
       *why = Refusal::kLimit;
       continue;
     }
-    if (void* pages = map_pages(bytes)) {
+    if (void* memory = from_system(bytes)) {
       add(g_counters.system_allocations, 1);
-      return pages;
+      return memory;
     }
     unreserve(bytes);
     *why = Refusal::kSystem;
   }
   return nullptr;
+}
+
+int64_t cache_bound(int64_t in_use) {
+  const int64_t set = get(g_counters.cache_limit);
+  if (set >= 0) return set;
+  const int64_t bound = in_use > kGiB ? in_use : kGiB;
+  const int64_t share = get(g_counters.system_limit) / 4;
+  return share != 0 && share < bound ? share : bound;
+}
+
+int64_t system_limit() {
+  if (get(g_counters.system_limit) == 0) measure_room();
+  return get(g_counters.system_limit);
+}
+
+void set_system_root(const char* root) {
+  auto* const limits = new SystemLimits(root);
+  {
+    Lock lock(g_limits_mutex);
+    delete g_limits;
+    g_limits = limits;
+  }
+  measure_room();
+}
+
+void lock_limits() { pthread_mutex_lock(&g_limits_mutex); }
+void unlock_limits() { pthread_mutex_unlock(&g_limits_mutex); }
+
+int64_t give_back(int64_t keep) {
+  const int64_t released = trim_large_cache(keep);
+#if !C10_SANITIZED_ALLOCATION
+  if (get(g_counters.freed_to_malloc) >= kMiB) {
+    __atomic_store_n(&g_counters.freed_to_malloc, 0, __ATOMIC_RELAXED);
+    malloc_trim(0);
+  }
+#endif
+  return released;
 }
 
 void throw_out_of_memory(size_t size, Refusal why) {

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-// What the allocators of this folder share: the account of memory obtained from the system, the limit, pages, the error.
+// What the allocators of this folder share: the account of memory obtained from the system, the limits, pages, the error.
 // Private to c10/memory. Everything is constant-initialised and trivially destructible, so that it works before main and
 // after the destructors of statics have run.
 
@@ -23,6 +23,9 @@ class Lock {
   pthread_mutex_t& mutex_;
 };
 
+inline constexpr int64_t kCacheLimitUnset = -2;      // the environment will be asked
+inline constexpr int64_t kCacheLimitAutomatic = -1;  // cache_bound chooses
+
 /// Process-wide counters; all accesses are atomic and relaxed.
 struct Counters {
   int64_t small_out;         // bytes that the central pool has given to threads
@@ -30,6 +33,7 @@ struct Counters {
   int64_t small_obtained;    // bytes of the central pool's spans
   int64_t large_out;         // bytes that callers hold in blocks over kMaxSmallSize
   int64_t large_cached;
+  int64_t freed_to_malloc;   // bytes of blocks that went back to malloc, since malloc_trim
   int64_t reserved;
   int64_t peak_reserved;
   int64_t peak_allocated;
@@ -37,6 +41,8 @@ struct Counters {
   int64_t system_allocations;
   int64_t out_of_memory;
   int64_t limit;             // 0: none
+  int64_t cache_limit = kCacheLimitUnset;  // what large_cached may be
+  int64_t system_limit;      // what the system lets this process use; 0: not read yet
 };
 extern Counters g_counters;
 
@@ -65,13 +71,29 @@ void unreserve(size_t bytes);
 void* map_pages(size_t bytes);
 void unmap_pages(void* pages, size_t bytes);
 
-/// Obtains and books memory by `map_pages`, after emptying the cache if need be; null where that fails.
-void* obtain_pages(size_t bytes, Refusal* why);
+/// Obtains memory by `from_system` and books it; null where that fails. Cached memory is given back first where the limits of
+/// the system are near (system_limits.h), and all of it before giving up.
+void* obtain(size_t bytes, void* (*from_system)(size_t), Refusal* why);
+
+/// What the cache may hold while callers hold `in_use` bytes.
+int64_t cache_bound(int64_t in_use);
+
+/// The least limit of the system, read if need be.
+int64_t system_limit();
 
 [[noreturn]] void throw_out_of_memory(size_t size, Refusal why);
 
-/// Gives cached large blocks back to the system until at most `keep` bytes are cached; returns the bytes given back.
+/// Frees cached large blocks until at most `keep` bytes are cached; returns the bytes freed.
 int64_t trim_large_cache(int64_t keep);
+
+/// The same, and has malloc return to the system what it got from that.
+int64_t give_back(int64_t keep);
+
+/// Takes and returns all locks of the folder, around fork().
+void lock_large();
+void unlock_large();
+void lock_limits();
+void unlock_limits();
 
 /// Publishes the calling thread's statistics and, if `give_back`, hands its lists to the central pool.
 void publish_thread(bool give_back);

@@ -37,6 +37,8 @@ int borrow_helpers(int wanted) {
 
 void return_helpers(int count) { __atomic_sub_fetch(&g_helpers_out, count, __ATOMIC_ACQ_REL); }
 
+void forget_helpers() { __atomic_store_n(&g_helpers_out, 0, __ATOMIC_RELAXED); }
+
 namespace {
 
 struct Job {

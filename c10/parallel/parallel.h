@@ -22,6 +22,9 @@
 // `--config=tsan` have a small pool of their own behind the same interface. A minimal program runs in the calling thread
 // alone until it calls set_num_threads; one that never does is 80 KB smaller where it is linked fully statically.
 //
+// A child process made by fork() computes with threads of its own, started when it first needs them. Where the parent's pool
+// was libgomp's and had been used, libraries with OpenMP regions (oneDNN) compute in the child's calling thread.
+//
 // libgomp's threads spin for milliseconds before they sleep. On a machine that other programs use too, start the program
 // with GOMP_SPINCOUNT=10000 (or less) in its environment: with many more runnable threads than cores it runs several times
 // faster so. (`./bazelw run` does that; libgomp reads the variable before any code of the program runs.)

@@ -1,6 +1,8 @@
 #include "c10/parallel/parallel.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cmath>
@@ -243,6 +245,71 @@ TEST(ThreadLease, ReservesHelpers) {
   EXPECT_EQ(none.num_threads(), 1);
   const std::thread::id self = std::this_thread::get_id();
   parallel_for(0, 100, 1, [&](int64_t, int64_t) { EXPECT_EQ(std::this_thread::get_id(), self); });
+}
+
+// In a child process, which must end by itself; 0 is what it says when all is well.
+template <class F>
+int status_of_child(const F& body) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    _exit(body() ? 0 : 1);
+  }
+  int status = -1;
+  return waitpid(child, &status, 0) == child ? status : -1;
+}
+
+// How many threads took part, each waiting for the others, and whether every index was visited.
+bool computes_on(int threads) {
+  std::atomic<int> arrived{0};
+  parallel_for(0, threads, 1, [&](int64_t, int64_t) {
+    ++arrived;
+    for (int i = 0; i < 2000 && arrived.load() < threads; ++i) usleep(1000);
+  });
+  std::atomic<int64_t> sum{0};
+  for (int round = 0; round < 100; ++round) {
+    parallel_for(0, 1000, 10, [&](int64_t b, int64_t e) {
+      for (int64_t i = b; i < e; ++i) sum += i;
+    });
+  }
+  return arrived == threads && sum == 100 * 499500;
+}
+
+TEST(Fork, AChildHasAPoolOfItsOwn) {
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+  GTEST_SKIP() << "TSan starts no threads in a forked child";
+#endif
+#endif
+  Width w(3);
+  ASSERT_TRUE(computes_on(3));
+  EXPECT_EQ(status_of_child([] { return computes_on(3) && status_of_child([] { return computes_on(3); }) == 0; }), 0);
+  EXPECT_EQ(status_of_child([] {
+              internal::ThreadLease lease;  // of libraries whose threads the child lacks, or of its own pool
+              return lease.num_threads() == 1 || lease.num_threads() == 3;
+            }),
+            0);
+  EXPECT_TRUE(computes_on(3)) << "the parent goes on as before";
+}
+
+TEST(Fork, WhileOtherThreadsCompute) {
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+  GTEST_SKIP() << "TSan starts no threads in a forked child";
+#endif
+#endif
+  Width w(4);
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> callers;
+  for (int c = 0; c < 2; ++c) {
+    callers.emplace_back([&] {
+      std::atomic<int> sum{0};
+      while (!stop) parallel_for(0, 100, 1, [&](int64_t b, int64_t e) { sum += static_cast<int>(e - b); });
+    });
+  }
+  for (int round = 0; round < 20; ++round) EXPECT_EQ(status_of_child([] { return computes_on(4); }), 0) << round;
+  stop = true;
+  for (std::thread& t : callers) t.join();
 }
 
 TEST(Divup, RoundsUpWithoutOverflow) {

@@ -9,7 +9,7 @@
 #include "c10/parallel/pool.h"
 
 // A pool on pthreads and futexes: it weighs a few kilobytes in a static binary, where libgomp or <thread> with a condition
-// variable would weigh a hundred and more, and ThreadSanitizer sees through it.
+// variable would weigh a hundred and more, ThreadSanitizer sees through it, and it can begin anew in a forked child.
 
 namespace at::internal {
 
@@ -109,7 +109,7 @@ Helper* take_helper() {
 
 }  // namespace
 
-void run_team(int width, void (*work)(void* context, int thread_num), void* context) {
+void run_own_team(int width, void (*work)(void* context, int thread_num), void* context) {
   Job job{work, context, 0};
   for (int i = 1; i < width; ++i) {
     Helper* const helper = take_helper();
@@ -125,6 +125,11 @@ void run_team(int width, void (*work)(void* context, int thread_num), void* cont
   while (const uint32_t running = __atomic_load_n(&job.running, __ATOMIC_ACQUIRE)) futex_wait(&job.running, running);
 }
 
-int set_library_threads(int width) { return width; }
+void begin_own_pool_anew() {
+  g_mutex = PTHREAD_MUTEX_INITIALIZER;
+  g_idle = nullptr;
+  g_started = 0;
+  for (Helper& helper : g_helpers) helper = Helper{};
+}
 
 }  // namespace at::internal

@@ -5,7 +5,7 @@ namespace at::internal {
 
 ThreadLease::ThreadLease(int wanted) {
   const int width = wanted > 0 ? wanted : get_num_threads();
-  helpers_ = in_parallel_region() ? 0 : borrow_helpers(width - 1);
+  helpers_ = in_parallel_region() || !library_may_use_threads() ? 0 : borrow_helpers(width - 1);
   previous_ = set_library_threads(helpers_ + 1);
 }
 

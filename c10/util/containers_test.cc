@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "c10/util/hash.h"
+#include "c10/util/intrusive_ptr.h"
 #include "c10/util/irange.h"
 #include "c10/util/optional_array_ref.h"
 #include "c10/util/safe_numerics.h"
@@ -74,6 +75,30 @@ TEST(OptionalArrayRef, Forms) {
 }
 
 // Random operations against std::vector.
+TEST(OptionalArrayRef, Emplace) {
+  const std::vector<int64_t> v{1, 2, 3};
+  OptionalIntArrayRef a;
+  EXPECT_EQ(a.emplace(v), IntArrayRef({1, 2, 3}));
+  EXPECT_EQ(a.emplace(v.data() + 1, size_t{2}), IntArrayRef({2, 3}));
+  EXPECT_EQ(*a, IntArrayRef({2, 3}));
+  const std::initializer_list<int64_t> list{4, 5};
+  a.emplace(list);
+  EXPECT_EQ(*a, IntArrayRef({4, 5}));
+}
+
+struct Counted : intrusive_ptr_target {};
+
+TEST(IntrusivePtr, IsMadeFromAndComparedWithNull) {
+  intrusive_ptr<Counted> p = nullptr;
+  EXPECT_FALSE(p.defined());
+  EXPECT_TRUE(p == nullptr);
+  p = make_intrusive<Counted>();
+  EXPECT_TRUE(p != nullptr);
+  EXPECT_TRUE(nullptr != p);
+  p = nullptr;
+  EXPECT_FALSE(p);
+}
+
 TEST(SmallVector, BehavesLikeAVector) {
   uint32_t state = 1;
   const auto next = [&] { return (state = state * 1664525u + 1013904223u) >> 8; };

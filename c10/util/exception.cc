@@ -8,6 +8,7 @@
 #include <cstring>
 #include <vector>
 
+#include "c10/util/warning.h"
 
 namespace c10 {
 namespace {
@@ -123,22 +124,29 @@ void throw_internal_assert(const char* func, const char* file, uint32_t line, co
 
 bool warn_once(unsigned char* flag) noexcept {
   const bool first = __atomic_exchange_n(flag, 1, __ATOMIC_RELAXED) == 0;
-  return first || Warning::get_warnAlways();
+  return first || WarningUtils::get_warnAlways();
+}
+
+void warn_text(bool deprecation, const char* func, const char* file, uint32_t line, const char* letters, const uint64_t* words) {
+  const Warning::warning_variant_t type =
+      deprecation ? Warning::warning_variant_t(DeprecationWarning()) : Warning::warning_variant_t(UserWarning());
+  warn(Warning(type, SourceLocation{func, file, line}, concatenate(letters, words), false));
 }
 
 }  // namespace detail
 
-void WarningHandler::process(const SourceLocation& source_location, const std::string& msg, bool) {
-  const std::string text = str("[W ", StripBasename(source_location.file), ":", source_location.line,
-                               "] Warning: ", msg, " (function ", source_location.function, ")\n");
+void WarningHandler::process(const Warning& warning) {
+  const SourceLocation& place = warning.source_location();
+  const std::string text = str("[W ", StripBasename(place.file), ":", place.line, "] Warning: ", warning.msg(),
+                               " (function ", place.function, ")\n");
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
-namespace Warning {
-
-void warn(const SourceLocation& source_location, const std::string& msg, bool verbatim) {
-  get_warning_handler()->process(source_location, msg, verbatim);
+void warn(const Warning& warning) {
+  WarningUtils::get_warning_handler()->process(warning);
 }
+
+namespace WarningUtils {
 
 void set_warning_handler(WarningHandler* handler) noexcept {
   thread_handler = handler;
@@ -148,7 +156,7 @@ WarningHandler* get_warning_handler() noexcept {
   return thread_handler != nullptr ? thread_handler : base_handler();
 }
 
-WarningHandlerGuard::WarningHandlerGuard(WarningHandler* handler) : previous_(get_warning_handler()) {
+WarningHandlerGuard::WarningHandlerGuard(WarningHandler* handler) : previous_(thread_handler) {
   set_warning_handler(handler);
 }
 WarningHandlerGuard::~WarningHandlerGuard() {
@@ -169,5 +177,5 @@ WarnAlways::~WarnAlways() {
   set_warnAlways(previous_);
 }
 
-}  // namespace Warning
+}  // namespace WarningUtils
 }  // namespace c10

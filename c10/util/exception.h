@@ -7,9 +7,12 @@
 //   TORCH_CHECK_INDEX(i < n, "index ", i, " is out of range");
 #pragma once
 
+#include <cstddef>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "c10/macros/macros.h"
@@ -24,6 +27,8 @@ class Error : public std::runtime_error {
  public:
   Error(SourceLocation location, std::string msg);
   Error(std::string msg, std::string backtrace, const void* caller = nullptr);
+  // Without a stack.
+  Error(std::string msg, std::nullptr_t, const void* caller = nullptr) : Error(std::move(msg), std::string(), caller) {}
   Error(const char* file, uint32_t line, const char* condition, const std::string& msg, const std::string& backtrace,
         const void* caller = nullptr);
 
@@ -148,50 +153,22 @@ template <typename... Parts>
 }
 }  // namespace detail
 
-// A warning on its way to a handler.
-class WarningHandler {
- public:
-  virtual ~WarningHandler() = default;
-  // Default: writes "[W file:line] Warning: text (function ...)" to the standard error stream.
-  virtual void process(const SourceLocation& source_location, const std::string& msg, bool verbatim);
-};
-
-namespace Warning {
-void warn(const SourceLocation& source_location, const std::string& msg, bool verbatim);
-// The handler of the calling thread; not owned.
-void set_warning_handler(WarningHandler* handler) noexcept;
-WarningHandler* get_warning_handler() noexcept;
-
-// Sets the calling thread's handler for a scope.
-class WarningHandlerGuard {
- public:
-  explicit WarningHandlerGuard(WarningHandler* handler);
-  ~WarningHandlerGuard();
-  C10_DISABLE_COPY_AND_ASSIGN(WarningHandlerGuard);
-
- private:
-  WarningHandler* previous_;
-};
-
-// When set, TORCH_WARN_ONCE warns every time.
-void set_warnAlways(bool setting) noexcept;
-bool get_warnAlways() noexcept;
-
-class WarnAlways {
- public:
-  explicit WarnAlways(bool setting = true);
-  ~WarnAlways();
-  C10_DISABLE_COPY_AND_ASSIGN(WarnAlways);
-
- private:
-  bool previous_;
-};
-}  // namespace Warning
-namespace WarningUtils = Warning;
+// The kinds of warnings: something that is likely not meant, and something that works and is going away. The warnings themselves
+// and who receives them: c10/util/warning.h.
+class UserWarning {};
+class DeprecationWarning {};
 
 namespace detail {
 // True the first time it is called for a flag (and always under set_warnAlways).
 bool warn_once(unsigned char* flag) noexcept;
+
+// Warns with the text of the parts, stored as concatenate() reads them.
+C10_COLD void warn_text(bool deprecation, const char* func, const char* file, uint32_t line, const char* letters,
+                        const uint64_t* words);
+template <typename Kind, typename... Parts>
+C10_ALWAYS_INLINE void warn_with(const char* func, const char* file, uint32_t line, const Parts&... parts) {
+  warn_text(std::is_same_v<Kind, DeprecationWarning>, func, file, line, kPartLetters<Parts...>, StoredParts<Parts...>(parts...).words);
+}
 }  // namespace detail
 
 }  // namespace c10
@@ -247,13 +224,17 @@ using c10::Error;
     throw;                                  \
   } while (false)
 
-#define TORCH_WARN(...)                                                                            \
-  ::c10::Warning::warn(::c10::SourceLocation{__func__, __FILE__, static_cast<uint32_t>(__LINE__)}, \
-                       ::c10::str(__VA_ARGS__), false)
-#define TORCH_WARN_ONCE(...)                                   \
-  do {                                                         \
-    static unsigned char kd_warned_ = 0;                       \
-    if (C10_UNLIKELY(::c10::detail::warn_once(&kd_warned_))) { \
-      TORCH_WARN(__VA_ARGS__);                                 \
-    }                                                          \
+#define TORCH_WARN_WITH(warning_t, ...) \
+  ::c10::detail::warn_with<warning_t>(__func__, __FILE__, static_cast<uint32_t>(__LINE__) __VA_OPT__(, ) __VA_ARGS__)
+#define TORCH_WARN(...) TORCH_WARN_WITH(::c10::UserWarning __VA_OPT__(, ) __VA_ARGS__)
+#define TORCH_WARN_DEPRECATION(...) TORCH_WARN_WITH(::c10::DeprecationWarning __VA_OPT__(, ) __VA_ARGS__)
+#define KD_WARN_ONCE_WITH_(warning_t, ...)                       \
+  do {                                                           \
+    static unsigned char kd_warned_ = 0;                         \
+    if (C10_UNLIKELY(::c10::detail::warn_once(&kd_warned_))) {   \
+      TORCH_WARN_WITH(warning_t __VA_OPT__(, ) __VA_ARGS__);     \
+    }                                                            \
   } while (false)
+// Warns at the first pass only.
+#define TORCH_WARN_ONCE(...) KD_WARN_ONCE_WITH_(::c10::UserWarning __VA_OPT__(, ) __VA_ARGS__)
+#define KD_WARN_DEPRECATION_ONCE(...) KD_WARN_ONCE_WITH_(::c10::DeprecationWarning __VA_OPT__(, ) __VA_ARGS__)

@@ -1,5 +1,6 @@
 #include "c10/util/exception.h"
 #include "c10/testing/message_of.h"
+#include "c10/util/warning.h"
 
 #include <gtest/gtest.h>
 
@@ -82,10 +83,15 @@ TEST(Exception, InternalAssertNamesConditionAndPlace) {
   EXPECT_NE(m.find("detail 7"), std::string::npos);
 }
 
+TEST(Exception, WithoutAStack) {
+  EXPECT_STREQ(Error("text", nullptr).what(), "text");
+}
+
 struct Collecting : WarningHandler {
-  void process(const SourceLocation& where, const std::string& msg, bool) override {
-    line = where.line;
-    messages.push_back(msg);
+  void process(const Warning& warning) override {
+    line = warning.source_location().line;
+    const bool deprecated = std::holds_alternative<DeprecationWarning>(warning.type());
+    messages.push_back((deprecated ? "deprecated: " : "") + warning.msg());
   }
   uint32_t line = 0;
   std::vector<std::string> messages;
@@ -94,17 +100,34 @@ struct Collecting : WarningHandler {
 TEST(Warning, HandlerGuardAndOnce) {
   Collecting handler;
   {
-    Warning::WarningHandlerGuard guard(&handler);
+    WarningUtils::WarningHandlerGuard guard(&handler);
+    EXPECT_EQ(WarningUtils::get_warning_handler(), &handler);
     TORCH_WARN("value ", 3);
     for (int i = 0; i < 3; ++i) TORCH_WARN_ONCE("once");
     {
-      Warning::WarnAlways always;
+      WarningUtils::WarnAlways always;
       for (int i = 0; i < 2; ++i) TORCH_WARN_ONCE("always");
     }
+    TORCH_WARN_DEPRECATION("use ", std::string("g"), " instead");
+    TORCH_WARN_WITH(DeprecationWarning, "again");
+    warn(Warning(UserWarning(), {"f", "file", 7}, "made by hand", true));
+    EXPECT_EQ(handler.line, 7u);
   }
-  EXPECT_NE(Warning::get_warning_handler(), &handler);
-  EXPECT_EQ(handler.messages, (std::vector<std::string>{"value 3", "once", "always", "always"}));
-  EXPECT_NE(handler.line, 0u);
+  EXPECT_NE(WarningUtils::get_warning_handler(), &handler);
+  EXPECT_EQ(handler.messages, (std::vector<std::string>{"value 3", "once", "always", "always", "deprecated: use g instead",
+                                                        "deprecated: again", "made by hand"}));
+}
+
+TEST(Warning, TheDefaultHandlerWritesToStandardError) {
+  Collecting handler;
+  WarningUtils::set_warning_handler(&handler);
+  WarningUtils::set_warning_handler(nullptr);
+  ::testing::internal::CaptureStderr();
+  TORCH_WARN("seen");
+  const std::string text = ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(text.rfind("[W exception_test.cc:", 0), 0u) << text;
+  EXPECT_NE(text.find("] Warning: seen (function TestBody)\n"), std::string::npos) << text;
+  EXPECT_TRUE(handler.messages.empty());
 }
 
 TEST(StringUtil, Texts) {

@@ -36,6 +36,14 @@ class OptionalArrayRef final {
   constexpr bool has_value() const noexcept { return wrapped_.has_value(); }
   constexpr const ArrayRef<X>& value() const { return wrapped_.value(); }
   constexpr ArrayRef<X> value_or(ArrayRef<X> otherwise) const { return wrapped_.value_or(otherwise); }
+  // Puts an ArrayRef made from the arguments in place and returns it.
+  template <typename... Args>
+    requires std::is_constructible_v<ArrayRef<X>, Args&&...>
+  constexpr ArrayRef<X>& emplace(Args&&... args) noexcept(std::is_nothrow_constructible_v<ArrayRef<X>, Args&&...>) {
+    return wrapped_.emplace(std::forward<Args>(args)...);
+  }
+  // The list has to outlive what is put in place.
+  constexpr ArrayRef<X>& emplace(const std::initializer_list<X>& list) noexcept { return wrapped_.emplace(list); }
   void reset() noexcept { wrapped_.reset(); }
   void swap(OptionalArrayRef& other) noexcept { std::swap(wrapped_, other.wrapped_); }
 

@@ -1,13 +1,19 @@
 #include "data/datasets/mnist.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include <array>
 #include <cerrno>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <utility>
 #include <vector>
 
+#include "aten/core/from_blob.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/view/ops.h"
 #include "c10/util/exception.h"
@@ -22,12 +28,18 @@ constexpr uint64_t kMaxBytes = uint64_t{4} << 30;
 class GzipReader {
  public:
   explicit GzipReader(const std::string& path) : path_(path) {
+    TORCH_CHECK(path.find('\0') == std::string::npos, "a path may not contain a NUL, but there is one behind \"", path.c_str(), "\"");
     for (const std::string& candidate : {path, path + ".gz"}) {
-      file_ = gzopen(candidate.c_str(), "rb");
-      if (file_ != nullptr) {
-        path_ = candidate;
-        return;
-      }
+      // O_NONBLOCK: a FIFO must not hang us before fstat tells what it is.
+      const int fd = ::open(candidate.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+      if (fd < 0) continue;
+      path_ = candidate;
+      struct stat info;
+      const bool regular = ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
+      if (regular) file_ = gzdopen(fd, "rb");
+      if (file_ == nullptr) ::close(fd);
+      TORCH_CHECK(regular, "Error reading ", path_, ": it is no regular file");
+      return;
     }
   }
   ~GzipReader() {
@@ -61,6 +73,25 @@ class GzipReader {
   gzFile file_ = nullptr;
 };
 
+class GrowingBlock {
+ public:
+  GrowingBlock() = default;
+  ~GrowingBlock() { std::free(bytes_); }
+  GrowingBlock(const GrowingBlock&) = delete;
+  GrowingBlock& operator=(const GrowingBlock&) = delete;
+
+  void grow(size_t size) {
+    void* const larger = std::realloc(bytes_, size);
+    TORCH_CHECK_WITH(OutOfMemoryError, larger != nullptr, "read_idx: can't allocate memory: ", size, " bytes were asked for");
+    bytes_ = static_cast<unsigned char*>(larger);
+  }
+  unsigned char* bytes() const { return bytes_; }
+  unsigned char* release() { return std::exchange(bytes_, nullptr); }
+
+ private:
+  unsigned char* bytes_ = nullptr;
+};
+
 uint32_t big_endian(const unsigned char* p) {
   return uint32_t{p[0]} << 24 | uint32_t{p[1]} << 16 | uint32_t{p[2]} << 8 | uint32_t{p[3]};
 }
@@ -83,22 +114,22 @@ at::Tensor read_idx(GzipReader& file, int dims) {
     total *= size;
     TORCH_CHECK(total <= kMaxBytes, file.path(), " says that it holds ", sizes, " bytes, more than this reader takes (", kMaxBytes, ")");
   }
-  // Read in growing pieces, so that a header that promises too much costs nothing.
-  std::vector<unsigned char> data;
+  // Memory grows with what was read, so that a header that promises too much costs nothing; and it becomes the tensor's, so
+  // that nothing is there twice: the C library moves large blocks without copying them.
+  GrowingBlock data;
   size_t have = 0;
   while (have < total) {
     size_t room = have == 0 ? size_t{1} << 16 : have * 2;
     if (room > total) room = static_cast<size_t>(total);
-    data.resize(room);
-    const size_t got = file.read(data.data() + have, room - have);
+    data.grow(room);
+    const size_t got = file.read(data.bytes() + have, room - have);
     have += got;
     TORCH_CHECK(have == room, file.path(), " is too short: its header promises ", total, " bytes of data, but it has ", have);
   }
   unsigned char extra;
   TORCH_CHECK(file.read(&extra, 1) == 0, file.path(), " is longer than its header says (", total, " bytes of data)");
-  at::Tensor tensor = at::empty(sizes, at::kByte);
-  if (total > 0) std::memcpy(tensor.mutable_data_ptr(), data.data(), static_cast<size_t>(total));
-  return tensor;
+  if (total == 0) return at::empty(sizes, at::kByte);
+  return at::from_blob(data.release(), sizes, [](void* block) { std::free(block); }, at::TensorOptions(at::kByte));
 }
 
 std::string join(const std::string& root, const std::string& name) {

@@ -13,11 +13,15 @@ struct CommandLine {
 };
 
 // Parses argv into the ABSL_FLAGs. `repeatable` names a flag that may come several times (its ABSL_FLAG is there for --help
-// only). An unknown flag, a missing or bad value or a stray argument prints one line to stderr and exits with 1.
+// only). An unknown flag, a missing or bad value or a stray argument prints one line to stderr and exits with 1; --help (-h)
+// prints `usage` and the flags of the program and exits with 0.
 CommandLine parse_command_line(int argc, char** argv, const std::string& usage, const std::string& repeatable = "");
 
 // Prints "PROGRAM: MESSAGE" as one line to stderr and exits with 1.
 [[noreturn]] void fail(const std::string& message);
+
+// What main returns: `status`, or 1 with one line to stderr where standard output could not be written (a full disk).
+int finish(int status);
 
 // A path as the user means it: relative ones count from where `bazel run` was called (BUILD_WORKING_DIRECTORY).
 std::string user_path(const std::string& path);

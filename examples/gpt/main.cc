@@ -6,14 +6,13 @@
 #include <absl/flags/flag.h>
 #include <errno.h>
 #include <signal.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 
 #include "examples/common/flags.h"
+#include "examples/common/run_folder.h"
 #include "examples/gpt/trainer.h"
 #include "utils/checkpoint/checkpoint.h"
 #include "utils/serialize/file_io.h"
@@ -44,36 +43,26 @@ namespace {
 
 std::atomic<bool> stop{false};
 
-extern "C" void on_signal(int) { stop = true; }
+// Says at once that it was seen: a step may take long.
+extern "C" void on_signal(int) {
+  static constexpr char kText[] = "\nstopping after this step; once more ends the program at once\n";
+  const int before = errno;
+  stop = true;
+  (void)!::write(STDERR_FILENO, kText, sizeof kText - 1);
+  errno = before;
+}
+
+void catch_signals() {
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;  // a second Ctrl-C ends the program at once
+  ::sigaction(SIGINT, &action, nullptr);
+  ::sigaction(SIGTERM, &action, nullptr);
+}
 
 void check_range(const char* flag, double value, double low, double high) {
   if (!(value >= low && value <= high)) {
     examples::fail(c10::str("--", flag, "=", value, " is not within ", low, " and ", high));
-  }
-}
-
-void check_flags() {
-  check_range("layers", static_cast<double>(absl::GetFlag(FLAGS_layers)), 1, 1000);
-  check_range("heads", static_cast<double>(absl::GetFlag(FLAGS_heads)), 1, 1000);
-  check_range("width", static_cast<double>(absl::GetFlag(FLAGS_width)), 1, 100'000);
-  check_range("context", static_cast<double>(absl::GetFlag(FLAGS_context)), 1, 1'000'000);
-  check_range("batch", static_cast<double>(absl::GetFlag(FLAGS_batch)), 1, 1'000'000);
-  check_range("steps", static_cast<double>(absl::GetFlag(FLAGS_steps)), 1, 1e12);
-  check_range("learning_rate", absl::GetFlag(FLAGS_learning_rate), 1e-12, 10);
-  check_range("warmup", static_cast<double>(absl::GetFlag(FLAGS_warmup)), 0, 1e12);
-  check_range("threads", static_cast<double>(absl::GetFlag(FLAGS_threads)), 0, 4096);
-  check_range("checkpoint_every", static_cast<double>(absl::GetFlag(FLAGS_checkpoint_every)), 1, 1e12);
-  check_range("validate_every", static_cast<double>(absl::GetFlag(FLAGS_validate_every)), 0, 1e12);
-  check_range("length", static_cast<double>(absl::GetFlag(FLAGS_length)), 0, 1e9);
-  check_range("temperature", absl::GetFlag(FLAGS_temperature), 0, 1000);
-  check_range("top_k", static_cast<double>(absl::GetFlag(FLAGS_top_k)), 0, 1e9);
-  const double dropout = absl::GetFlag(FLAGS_dropout);
-  if (!(dropout >= 0 && dropout < 1)) examples::fail(c10::str("--dropout=", dropout, " is not at least 0 and below 1"));
-  if (absl::GetFlag(FLAGS_width) % absl::GetFlag(FLAGS_heads) != 0) {
-    examples::fail(c10::str("--heads=", absl::GetFlag(FLAGS_heads), " does not divide --width=", absl::GetFlag(FLAGS_width)));
-  }
-  if (absl::GetFlag(FLAGS_resume) && absl::GetFlag(FLAGS_sample_only)) {
-    examples::fail("--resume and --sample_only exclude each other");
   }
 }
 
@@ -91,6 +80,26 @@ gpt::RunSettings settings_from_flags() {
   s.least_learning_rate = s.optimizer.learning_rate / 10;
   s.seed = absl::GetFlag(FLAGS_seed);
   return s;
+}
+
+void check_flags() {
+  check_range("threads", static_cast<double>(absl::GetFlag(FLAGS_threads)), 0, 4096);
+  check_range("checkpoint_every", static_cast<double>(absl::GetFlag(FLAGS_checkpoint_every)), 1, 1e12);
+  check_range("validate_every", static_cast<double>(absl::GetFlag(FLAGS_validate_every)), 0, 1e12);
+  check_range("length", static_cast<double>(absl::GetFlag(FLAGS_length)), 0, 1e9);
+  check_range("temperature", absl::GetFlag(FLAGS_temperature), 0, 1000);
+  check_range("top_k", static_cast<double>(absl::GetFlag(FLAGS_top_k)), 0, 1e9);
+  if (absl::GetFlag(FLAGS_heads) > 0 && absl::GetFlag(FLAGS_width) % absl::GetFlag(FLAGS_heads) != 0) {
+    examples::fail(c10::str("--heads=", absl::GetFlag(FLAGS_heads), " does not divide --width=", absl::GetFlag(FLAGS_width)));
+  }
+  try {
+    check(settings_from_flags());
+  } catch (const c10::ValueError& e) {
+    examples::fail("--" + e.msg());
+  }
+  if (absl::GetFlag(FLAGS_resume) && absl::GetFlag(FLAGS_sample_only)) {
+    examples::fail("--resume and --sample_only exclude each other");
+  }
 }
 
 // The checkpoint's settings, which the flags that were given may not contradict; only the number of steps may change.
@@ -122,27 +131,6 @@ std::string read_text(const std::vector<std::string>& paths) {
   return torch::serialize::read_file(own);
 }
 
-bool exists(const std::string& path) {
-  struct stat info;
-  return ::stat(path.c_str(), &info) == 0;
-}
-
-std::string free_folder() {
-  std::string folder = examples::user_path("gpt-run");
-  for (int i = 2; exists(folder); ++i) folder = examples::user_path("gpt-run-" + std::to_string(i));
-  return folder;
-}
-
-void make_folders(const std::string& path) {
-  for (size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
-    const std::string part = path.substr(0, end);
-    if (::mkdir(part.c_str(), 0777) != 0 && errno != EEXIST) {
-      examples::fail("cannot make the folder " + part + ": " + std::strerror(errno));
-    }
-    if (end == std::string::npos) return;
-  }
-}
-
 // Control characters as they would disturb a terminal are left out.
 void print_text(const std::string& text) {
   for (const char c : text) {
@@ -156,7 +144,43 @@ void write_sample(gpt::Gpt& model, uint64_t seed) {
   torch::manual_seed(seed);
   const std::string prompt = absl::GetFlag(FLAGS_prompt);
   std::printf("----\n");
-  print_text(generate(model, prompt, absl::GetFlag(FLAGS_length), {absl::GetFlag(FLAGS_temperature), absl::GetFlag(FLAGS_top_k)}));
+  std::fflush(stdout);
+  print_text(generate(model, prompt, absl::GetFlag(FLAGS_length), {absl::GetFlag(FLAGS_temperature), absl::GetFlag(FLAGS_top_k), &stop}));
+  if (stop) std::printf("stopped\n");
+}
+
+int sample(const std::string& checkpoint_path, const examples::CommandLine& line) {
+  torch::serialize::Checkpoint stored, checkpoint;
+  read_checkpoint_values(stored, checkpoint_path);
+  const gpt::RunSettings settings = settings_from(stored, line.given);
+  gpt::Gpt model(settings.model);
+  checkpoint.model = model.ptr().get();
+  load_checkpoint(checkpoint, checkpoint_path);
+  catch_signals();
+  write_sample(model, line.given.count("seed") != 0 ? absl::GetFlag(FLAGS_seed) : settings.seed);
+  return 0;
+}
+
+void refuse_to_overwrite(const gpt::Files& files) {
+  if (examples::exists(files.checkpoint())) {
+    examples::fail(files.folder + " already holds a checkpoint: --resume goes on with it, another --out starts anew");
+  }
+}
+
+// What to train with: the flags, or a checkpoint's settings, for `resume` says whether there is one to go on with.
+gpt::RunSettings training_settings(const gpt::Files& files, const examples::CommandLine& line, bool& resume) {
+  if (!resume) {
+    refuse_to_overwrite(files);
+    return settings_from_flags();
+  }
+  if (!examples::exists(files.checkpoint())) {
+    std::printf("no checkpoint in %s yet: starting from the beginning\n", files.folder.c_str());
+    resume = false;
+    return settings_from_flags();
+  }
+  torch::serialize::Checkpoint stored;
+  read_checkpoint_values(stored, files.checkpoint());
+  return settings_from(stored, line.given);
 }
 
 int run(const examples::CommandLine& line) {
@@ -164,35 +188,24 @@ int run(const examples::CommandLine& line) {
   bool resume = absl::GetFlag(FLAGS_resume);
   const std::string out = absl::GetFlag(FLAGS_out);
   if ((resume || sample_only) && out.empty()) examples::fail("--out says which run to go on with");
-  gpt::Files files{out.empty() ? free_folder() : examples::user_path(out)};
+  gpt::Files files{examples::user_path(out)};
   if (absl::GetFlag(FLAGS_threads) > 0) torch::set_num_threads(static_cast<int>(absl::GetFlag(FLAGS_threads)));
+  if (sample_only) return sample(files.checkpoint(), line);
 
-  torch::serialize::Checkpoint stored;
-  if (sample_only) {
-    read_checkpoint_values(stored, files.checkpoint());
-    const gpt::RunSettings settings = settings_from(stored, line.given);
-    gpt::Gpt model(settings.model);
-    torch::serialize::Checkpoint checkpoint;
-    checkpoint.model = model.ptr().get();
-    load_checkpoint(checkpoint, files.checkpoint());
-    write_sample(model, line.given.count("seed") != 0 ? absl::GetFlag(FLAGS_seed) : settings.seed);
-    return 0;
-  }
-
-  gpt::RunSettings settings = settings_from_flags();
-  if (resume && !exists(files.checkpoint())) {
-    std::printf("no checkpoint in %s yet: starting from the beginning\n", files.folder.c_str());
-    resume = false;
-  } else if (resume) {
-    read_checkpoint_values(stored, files.checkpoint());
-    settings = settings_from(stored, line.given);
-  } else if (exists(files.checkpoint())) {
-    examples::fail(files.folder + " already holds a checkpoint: --resume goes on with it, another --out starts anew");
-  }
+  examples::RunFolder folder;
+  if (!out.empty() && examples::exists(files.folder)) folder.take(files.folder);
+  const gpt::RunSettings settings = out.empty() ? settings_from_flags() : training_settings(files, line, resume);
   const gpt::Text text(read_text(line.repeated), settings.model.context);
   gpt::Trainer trainer(settings, text);
   if (resume) trainer.resume(files.checkpoint());
-  make_folders(files.folder);
+  if (out.empty()) {
+    folder.make_new(examples::user_path("gpt-run"));
+  } else if (!folder.taken()) {
+    folder.make(files.folder);
+    refuse_to_overwrite(files);  // another run may have come and gone meanwhile
+  }
+  files.folder = folder.path();
+  catch_signals();
 
   int64_t parameters = 0;
   for (const torch::Tensor& p : trainer.model()->parameters()) parameters += p.numel();
@@ -201,11 +214,6 @@ int run(const examples::CommandLine& line) {
   if (resume) std::printf("resumed at step %lld\n", static_cast<long long>(trainer.step()));
   std::fflush(stdout);
 
-  struct sigaction action {};
-  action.sa_handler = on_signal;
-  action.sa_flags = static_cast<int>(SA_RESETHAND);  // a second Ctrl-C ends the program at once
-  ::sigaction(SIGINT, &action, nullptr);
-  ::sigaction(SIGTERM, &action, nullptr);
   const int64_t every = absl::GetFlag(FLAGS_validate_every);
   if (!trainer.run(files, absl::GetFlag(FLAGS_checkpoint_every), every > 0 ? every : std::max<int64_t>(1, settings.steps / 10), stop)) {
     std::printf("stopped at step %lld and saved; --out=%s --resume goes on\n", static_cast<long long>(trainer.step()), files.folder.c_str());
@@ -223,7 +231,7 @@ int main(int argc, char** argv) {
       examples::parse_command_line(argc, argv, "Trains a small GPT on bytes of text and writes some text with it.", "text");
   check_flags();
   try {
-    return run(line);
+    return examples::finish(run(line));
   } catch (const c10::Error& e) {
     examples::fail(e.what_without_backtrace());
   } catch (const std::exception& e) {

@@ -131,7 +131,7 @@ std::string generate(Gpt& model, const std::string& prompt, int64_t count, const
   std::string text = prompt.empty() ? std::string("\n") : prompt;
   const size_t start = prompt.empty() ? 1 : 0;
   const int64_t context = model->options().context;
-  for (int64_t i = 0; i < count; ++i) {
+  for (int64_t i = 0; i < count && !(settings.stop != nullptr && *settings.stop); ++i) {
     const size_t begin = text.size() > static_cast<size_t>(context) ? text.size() - static_cast<size_t>(context) : 0;
     torch::Tensor logits = model->forward(as_tokens(text.substr(begin))).select(1, -1).squeeze(0);
     int64_t next;

@@ -4,6 +4,7 @@
 
 #include <torch/torch.h>
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -75,6 +76,7 @@ double learning_rate_at(int64_t step, int64_t steps, int64_t warmup, double peak
 struct SamplingSettings {
   double temperature = 0.8;
   int64_t top_k = 40;  // 0: all tokens
+  const std::atomic<bool>* stop = nullptr;  // once this is set, no more bytes are drawn
 };
 
 // Continues `prompt` by `count` bytes, drawn with the default generator. The model is left in the mode it was in.

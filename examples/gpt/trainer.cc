@@ -95,9 +95,26 @@ Values to_values(const RunSettings& settings) {
   return out;
 }
 
+void check(const RunSettings& s) {
+  const auto within = [](const char* name, double value, double low, double high) {
+    TORCH_CHECK_VALUE(value >= low && value <= high, name, "=", value, " is not within ", low, " and ", high);
+  };
+  within("layers", static_cast<double>(s.model.layers), 1, 1000);
+  within("heads", static_cast<double>(s.model.heads), 1, 1000);
+  within("width", static_cast<double>(s.model.width), 1, 100'000);
+  within("context", static_cast<double>(s.model.context), 1, 1'000'000);
+  within("batch", static_cast<double>(s.batch), 1, 1'000'000);
+  within("steps", static_cast<double>(s.steps), 1, 1e12);
+  within("learning_rate", s.optimizer.learning_rate, 1e-12, 10);
+  within("warmup", static_cast<double>(s.warmup), 0, 1e12);
+  TORCH_CHECK_VALUE(s.model.dropout >= 0 && s.model.dropout < 1, "dropout=", s.model.dropout, " is not at least 0 and below 1");
+  TORCH_CHECK_VALUE(s.model.width % s.model.heads == 0, "heads=", s.model.heads, " does not divide width=", s.model.width);
+}
+
 RunSettings from_values(const Values& values) {
   RunSettings settings;
   visit(settings, [&](const char* name, auto& value) { parse(values, name, value); });
+  check(settings);
   return settings;
 }
 
@@ -128,6 +145,8 @@ void Trainer::resume(const std::string& path) {
   int64_t count;
   parse(checkpoint.values, "window_sum", sum);
   parse(checkpoint.values, "window_count", count);
+  TORCH_CHECK(0 <= count && count <= checkpoint.step && checkpoint.step < int64_t{1} << 53, "the checkpoint's counters cannot be right: step ",
+              checkpoint.step, ", ", count, " losses");
 
   checkpoint.model = model_.ptr().get();
   checkpoint.optimizer = &optimizer_;

@@ -25,9 +25,12 @@ struct RunSettings {
   uint64_t seed = 1337;
 };
 
+// Throws c10::ValueError "NAME=VALUE is not within ..." for settings that make no sense.
+void check(const RunSettings& settings);
+
 // Names and values as text, exactly.
 std::vector<std::pair<std::string, std::string>> to_values(const RunSettings& settings);
-// Throws c10::Error where a value is missing or is no number.
+// Throws c10::Error where a value is missing, is no number or makes no sense.
 RunSettings from_values(const std::vector<std::pair<std::string, std::string>>& values);
 
 struct Files {

@@ -5,9 +5,12 @@
 //
 // The file holds what torch.nn.Sequential(Linear, ReLU, Linear, ..., Linear) saves: "0.weight" (outputs, inputs), "0.bias",
 // "2.weight", "2.bias" and so on. Linked statically with --config=minimal this program is about a megabyte.
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "aten/core/from_blob.h"
@@ -87,7 +90,22 @@ std::string user_path(const std::string& path) {
   return path.empty() || path[0] == '/' || folder == nullptr ? path : std::string(folder) + "/" + path;
 }
 
+constexpr const char* kUsage =
+    "mlp_inference [FILE.safetensors NUMBER...]\n"
+    "\n"
+    "Runs a multi-layer perceptron on the numbers: as many at a time as it takes, one line of results for each.\n"
+    "Without arguments it runs the sine network that comes with it.\n"
+    "  --help  print this and end\n";
+
 void run(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    if (argument == "--help" || argument == "-h") {
+      std::fputs(kUsage, stdout);
+      return;
+    }
+    TORCH_CHECK(argument.substr(0, 2) != "--", "unknown flag ", argument, " (--help says what there is)");
+  }
   const c10::InferenceMode inference;
   const std::vector<Layer> layers = load(argc > 1 ? user_path(argv[1]) : kOwnWeights);
   const int64_t inputs = layers[0].weight.size(1), outputs = layers.back().weight.size(0);
@@ -118,6 +136,8 @@ void run(int argc, char** argv) {
 int main(int argc, char** argv) {
   try {
     run(argc, argv);
+    const bool failed_before = std::ferror(stdout) != 0;
+    TORCH_CHECK(std::fflush(stdout) == 0 && !failed_before, "cannot write to standard output: ", std::strerror(errno));
   } catch (const c10::Error& e) {
     std::fprintf(stderr, "mlp_inference: %s\n", e.what_without_backtrace());
     return 1;

@@ -172,7 +172,7 @@ int run() {
 int main(int argc, char** argv) {
   examples::parse_command_line(argc, argv, "Trains a small convolutional net on MNIST: mnist --data=DIR");
   try {
-    return run();
+    return examples::finish(run());
   } catch (const c10::Error& e) {
     examples::fail(e.what_without_backtrace());
   } catch (const std::exception& e) {

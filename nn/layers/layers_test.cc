@@ -14,6 +14,7 @@
 #include "c10/core/cpu_generator.h"
 #include "c10/core/grad_mode.h"
 #include "c10/testing/message_of.h"
+#include "c10/util/warning.h"
 #include "nn/functional/loss.h"
 #include "nn/functional/normalization.h"
 #include "nn/module/sequential.h"
@@ -260,13 +261,13 @@ TEST(BatchNorm1d, LoadsStatesFromBeforeItCountedBatches) {
 }
 
 struct Collecting : c10::WarningHandler {
-  void process(const c10::SourceLocation&, const std::string& msg, bool) override { messages.push_back(msg); }
+  void process(const c10::Warning& warning) override { messages.push_back(warning.msg()); }
   std::vector<std::string> messages;
 };
 
 TEST(Losses, WarnOfBroadcasting) {
   Collecting warnings;
-  c10::Warning::WarningHandlerGuard guard(&warnings);
+  c10::WarningUtils::WarningHandlerGuard guard(&warnings);
   MSELoss()(at::ones({2, 1}), at::ones({2}));
   ASSERT_EQ(warnings.messages.size(), 1u);
   EXPECT_EQ(

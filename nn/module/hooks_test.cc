@@ -15,6 +15,7 @@
 #include "aten/ops/view/ops.h"
 #include "autograd/autograd.h"
 #include "c10/testing/message_of.h"
+#include "c10/util/warning.h"
 #include "nn/module/any_module.h"
 #include "nn/module/functional_module.h"
 #include "nn/module/module_list.h"
@@ -291,7 +292,7 @@ struct FailsImpl : Module {
 TORCH_MODULE(Fails);
 
 struct Collecting : c10::WarningHandler {
-  void process(const c10::SourceLocation&, const std::string& msg, bool) override { messages.push_back(msg); }
+  void process(const c10::Warning& warning) override { messages.push_back(warning.msg()); }
   std::vector<std::string> messages;
 };
 
@@ -308,7 +309,7 @@ TEST(ModuleHooks, AlwaysCall) {
                            true);
   Collecting warnings;
   {
-    c10::Warning::WarningHandlerGuard guard(&warnings);
+    c10::WarningUtils::WarningHandlerGuard guard(&warnings);
     EXPECT_EQ(what_of([&] { m(vector_of({1})); }), "forward failed");
   }
   EXPECT_EQ(log, Log{"10"});
@@ -388,7 +389,7 @@ TEST(ModuleHooks, BackwardWithoutInputsThatNeedIt) {
   });
   Collecting warnings;
   {
-    c10::Warning::WarningHandlerGuard guard(&warnings);
+    c10::WarningUtils::WarningHandlerGuard guard(&warnings);
     at::sum(m(vector_of({1}))).backward();
   }
   EXPECT_EQ(calls, 1);

@@ -1,6 +1,7 @@
 #include "nn/module/module.h"
 
 #include <algorithm>
+#include <new>
 #include <typeinfo>
 #include <unordered_set>
 
@@ -25,11 +26,37 @@ void check_name(const char* kind, const std::string& name) {
   TORCH_CHECK(name.find('.') == std::string::npos, kind, " name must not contain a dot (got '", name, "')");
 }
 
+// Where modules wait whose parent this thread is destroying; null where it destroys none.
+thread_local constinit std::vector<std::shared_ptr<Module>>* dying_children = nullptr;
+
 }  // namespace
 
 Module::Module() = default;
 Module::Module(std::string name) : name_(std::move(name)) {}
-Module::~Module() = default;
+
+// Children go one after the other, not one inside the other: modules may be nested deeply.
+Module::~Module() {
+  const auto put_aside = [this](std::vector<std::shared_ptr<Module>>& waiting) {
+    try {
+      for (auto child = children_.end(); child != children_.begin();) waiting.push_back(std::move((--child)->value()));
+    } catch (const std::bad_alloc&) {
+      // The rest is destroyed where it is.
+    }
+  };
+  if (children_.is_empty()) return;
+  if (dying_children != nullptr) {
+    put_aside(*dying_children);
+    return;
+  }
+  std::vector<std::shared_ptr<Module>> waiting;
+  put_aside(waiting);
+  dying_children = &waiting;
+  while (!waiting.empty()) {
+    const std::shared_ptr<Module> next = std::move(waiting.back());
+    waiting.pop_back();
+  }
+  dying_children = nullptr;
+}
 
 const std::string& Module::name() const noexcept {
   // Not in the constructor: the dynamic type is known only afterwards.

@@ -10,6 +10,7 @@
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/view/ops.h"
 #include "c10/testing/message_of.h"
+#include "c10/util/warning.h"
 #include "nn/module/cloneable.h"
 #include "nn/module/module_list.h"
 
@@ -116,7 +117,7 @@ TEST(Module, RegistrationErrors) {
 }
 
 struct Collecting : c10::WarningHandler {
-  void process(const c10::SourceLocation&, const std::string& msg, bool) override { messages.push_back(msg); }
+  void process(const c10::Warning& warning) override { messages.push_back(warning.msg()); }
   std::vector<std::string> messages;
 };
 
@@ -124,7 +125,7 @@ TEST(Module, UndefinedParametersAreReservedNames) {
   Collecting warnings;
   Module m("m");
   {
-    c10::Warning::WarningHandlerGuard guard(&warnings);
+    c10::WarningUtils::WarningHandlerGuard guard(&warnings);
     m.register_parameter("bias", at::Tensor());
   }
   ASSERT_EQ(warnings.messages.size(), 1u);
@@ -157,6 +158,50 @@ TEST(Module, ToConvertsFloatingPointOnly) {
             "nn::Module.to only accepts floating point or complex dtypes, but got desired dtype=Int");
   net->to(c10::Device(c10::kCPU), at::kFloat);
   EXPECT_EQ(net->own.scalar_type(), at::kFloat);
+}
+
+struct NestImpl : Module {};
+
+TEST(Module, NestedDeeplyItIsDroppedWithoutRecursion) {
+  std::shared_ptr<Module> outer = std::make_shared<NestImpl>();
+  for (int i = 0; i < 200000; ++i) {
+    auto next = std::make_shared<NestImpl>();
+    next->register_module("first", std::make_shared<NestImpl>());
+    next->register_module("inner", std::move(outer));
+    outer = std::move(next);
+  }
+  // A part that somebody else holds lives on.
+  std::shared_ptr<Module> part = outer;
+  for (int i = 0; i < 1000; ++i) part = part->children()[1];
+  const std::weak_ptr<Module> whole = outer;
+  outer.reset();
+  EXPECT_TRUE(whole.expired());
+  EXPECT_EQ(part->children().size(), 2u);
+
+  ModuleList list;
+  for (int i = 0; i < 50000; ++i) {
+    ModuleList next;
+    next->push_back(std::move(list));
+    list = std::move(next);
+  }
+}
+
+struct NotedImpl : Module {
+  NotedImpl(std::string* order, char name) : order(order), name(name) {}
+  ~NotedImpl() override { *order += name; }
+  std::string* order;
+  char name;
+};
+
+TEST(Module, ChildrenGoInTheirOrderAfterTheParent) {
+  std::string order;
+  {
+    NotedImpl parent(&order, 'p');
+    const auto a = parent.register_module("a", std::make_shared<NotedImpl>(&order, 'a'));
+    a->register_module("b", std::make_shared<NotedImpl>(&order, 'b'));
+    parent.register_module("c", std::make_shared<NotedImpl>(&order, 'c'));
+  }
+  EXPECT_EQ(order, "pabc");
 }
 
 TEST(Module, CloneIsDeep) {

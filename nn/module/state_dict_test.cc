@@ -11,6 +11,7 @@
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/view/ops.h"
 #include "c10/testing/message_of.h"
+#include "c10/util/warning.h"
 #include "nn/module/module_dict.h"
 #include "nn/module/module_list.h"
 #include "nn/module/parameter_containers.h"
@@ -175,7 +176,7 @@ TEST(StateDict, AssignTakesTheTensorsOver) {
 }
 
 struct Collecting : c10::WarningHandler {
-  void process(const c10::SourceLocation&, const std::string& msg, bool) override { messages.push_back(msg); }
+  void process(const c10::Warning& warning) override { messages.push_back(warning.msg()); }
   std::vector<std::string> messages;
 };
 
@@ -185,7 +186,7 @@ TEST(StateDict, CopyingIntoAMetaModelWarns) {
   m->to_empty(c10::Device(c10::kMeta));
   Collecting warnings;
   {
-    c10::Warning::WarningHandlerGuard guard(&warnings);
+    c10::WarningUtils::WarningHandlerGuard guard(&warnings);
     m->load_state_dict(state);
   }
   ASSERT_EQ(warnings.messages.size(), 2u);

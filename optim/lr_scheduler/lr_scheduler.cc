@@ -43,8 +43,8 @@ StateDict LRScheduler::state_dict() const {
 }
 
 void LRScheduler::load_state_dict(const StateDict& dict) {
-  const int64_t count = required(dict, "step_count").toLong();
-  TORCH_CHECK_VALUE(count >= 0 && count <= UINT_MAX, "load_state_dict: step_count is ", count);
+  const int64_t count = checked_count(required(dict, "step_count"), "step_count");
+  TORCH_CHECK_VALUE(count < UINT_MAX, "load_state_dict: step_count is ", count);
   step_count_ = static_cast<unsigned>(count);
 }
 

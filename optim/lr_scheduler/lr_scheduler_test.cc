@@ -152,5 +152,30 @@ TEST(Schedules, RefuseBadSettingsAndStates) {
   EXPECT_EQ(lr(*o, 0), 0.05);
 }
 
+TEST(LRScheduler, CountersFromAFileAreChecked) {
+  auto o = optimizer();
+  ReduceLROnPlateauScheduler plateau(*o);
+  plateau.step(1.0f);
+  const StateDict good = plateau.state_dict();
+  for (size_t i = 1; i < good.scalars.size(); ++i) {
+    for (const int64_t count : {INT64_MAX, INT64_MIN, int64_t{-1}}) {
+      StateDict bad = good;
+      bad.scalars[i].second = count;
+      EXPECT_THROW(plateau.load_state_dict(bad), c10::ValueError) << bad.scalars[i].first << " " << count;
+      const StateDict after = plateau.state_dict();
+      for (size_t k = 0; k < good.scalars.size(); ++k) EXPECT_EQ(after.scalars[k].second.toDouble(), good.scalars[k].second.toDouble());
+    }
+  }
+  ExponentialLR schedule(*o, 0.5);
+  StateDict bad = schedule.state_dict();
+  bad.scalars[0].second = INT64_MAX;
+  EXPECT_THROW(schedule.load_state_dict(bad), c10::ValueError);
+  // Lengths that would overflow.
+  EXPECT_THROW(CosineAnnealingLR(*o, INT64_MAX), c10::ValueError);
+  CosineAnnealingWarmRestarts restarts(*o, 2, INT64_MAX);
+  for (int i = 0; i < 20; ++i) restarts.step();
+  EXPECT_TRUE(std::isfinite(lr(*o, 0)));
+}
+
 }  // namespace
 }  // namespace torch::optim

@@ -81,10 +81,13 @@ void ReduceLROnPlateauScheduler::load_state_dict(const StateDict& dict) {
   for (const char* name : {"best", "last_epoch", "bad_epochs", "cooldown_left"})
     TORCH_CHECK_VALUE(dict.scalar(name) != nullptr, "load_state_dict: ReduceLROnPlateauScheduler needs ", name,
                       ", which is missing");
-  best_ = dict.scalar("best")->toDouble();
-  last_epoch_ = dict.scalar("last_epoch")->toLong();
-  bad_epochs_ = dict.scalar("bad_epochs")->toLong();
-  cooldown_left_ = dict.scalar("cooldown_left")->toLong();
+  const double best = dict.scalar("best")->toDouble();
+  const int64_t last_epoch = checked_count(*dict.scalar("last_epoch"), "last_epoch");
+  const int64_t bad_epochs = checked_count(*dict.scalar("bad_epochs"), "bad_epochs");
+  cooldown_left_ = checked_count(*dict.scalar("cooldown_left"), "cooldown_left");
+  best_ = best;
+  last_epoch_ = last_epoch;
+  bad_epochs_ = bad_epochs;
 }
 
 }  // namespace torch::optim

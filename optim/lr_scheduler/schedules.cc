@@ -92,7 +92,8 @@ double PolynomialLR::next_lr(size_t, int64_t epoch, double lr) const {
 
 CosineAnnealingLR::CosineAnnealingLR(Optimizer& optimizer, int64_t T_max, double eta_min)
     : EpochScheduler(optimizer), t_max_(T_max), eta_min_(eta_min) {
-  TORCH_CHECK_VALUE(T_max > 0, "CosineAnnealingLR: expected a positive T_max, but got ", T_max);
+  TORCH_CHECK_VALUE(T_max > 0 && T_max <= INT64_MAX / 2, "CosineAnnealingLR: expected a positive T_max of at most ", INT64_MAX / 2,
+                    ", but got ", T_max);
   restart();
 }
 
@@ -120,7 +121,7 @@ double CosineAnnealingWarmRestarts::next_lr(size_t group, int64_t epoch, double)
   } else {
     while (since >= length) {
       since -= length;
-      length *= t_mult_;
+      if (__builtin_mul_overflow(length, t_mult_, &length)) length = INT64_MAX;
     }
   }
   return eta_min_ +

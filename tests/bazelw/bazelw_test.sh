@@ -85,4 +85,42 @@ expect "sudo without a password" 0 "^apt-get install" "^bazel build //c10"
 (cd "$scratch" && PATH="$scratch/bin:$PATH" tree/bazelw run //examples/gpt -- --out=x) > "$scratch/out" 2>&1
 rc=$?
 expect "called from another folder" 0 "--run_under=env BUILD_WORKING_DIRECTORY='$scratch' //examples/gpt -- --out=x in $scratch/tree"
+
+# call FOLDER COMMAND...: COMMAND in FOLDER, on the made-up machine.
+call() {
+  local folder="$1"
+  shift
+  : > "$scratch/log"
+  (cd "$folder" && PATH="$scratch/bin:$PATH" "$@") > "$scratch/out" 2>&1
+  rc=$?
+}
+
+mkdir -p "$scratch/links"
+ln -s "$scratch/tree/bazelw" "$scratch/links/bazelw"
+ln -s ../links/bazelw "$scratch/bin/bazelw"
+call "$scratch" links/bazelw build //c10
+expect "called through a symbolic link" 0 "^bazel build //c10 in $scratch/tree$"
+call "$scratch/tree/build_defs" bazelw build //c10
+expect "called through a link to a link" 0 "^bazel build //c10 in $scratch/tree/build_defs$"
+ln -s "$scratch/tree" "$scratch/other_tree"
+call "$scratch/other_tree" ./bazelw run //examples/gpt
+expect "the tree seen through a symbolic link" 0 "^bazel run //examples/gpt in "
+
+mkdir -p "$scratch/it's here"
+call "$scratch/it's here" "$scratch/tree/bazelw" run //examples/gpt
+expect "called from a folder with an apostrophe" 0 "BUILD_WORKING_DIRECTORY='$scratch/it'\\\\''s here' //examples/gpt in $scratch/tree"
+
+for name in "with a space" "größe" $'tab\there'; do
+  mkdir -p "$scratch/$name"
+  cp -r "$scratch/tree" "$scratch/$name/tree"
+  call "$scratch/$name/tree" ./bazelw build //c10
+  expect "sources in '$name'" 1 "^bazelw: Bazel does not work with .* in the path '$scratch/$name/tree'"
+  refuse "sources in '$name'" "."
+  [ "$(wc -l < "$scratch/out")" -eq 1 ] || { echo "FAIL: more than a line for '$name'"; cat "$scratch/out"; failed=1; }
+done
+call "$scratch" env HOME=/home/josé tree/bazelw build //c10
+expect "a home folder that Bazel cannot use" 1 "^bazelw: .*'/home/josé'.* --output_user_root="
+refuse "a home folder that Bazel cannot use" "."
+call "$scratch" env HOME=/home/josé tree/bazelw --output_user_root=/var/tmp/bazel build //c10
+expect "another output folder than below the home folder" 0 "^bazel --output_user_root=/var/tmp/bazel build //c10"
 exit $failed

@@ -134,6 +134,9 @@ bool flag(const std::string& argument, const char* name, std::string& value) {
   return true;
 }
 
+constexpr const char* kUsage =
+    "usage: replay --cases=DIR [--ops=GLOB] [--list=FILE] [--device=cpu|cuda] [--no-grad] [--layouts] [--verbose] [--report=FILE.json]";
+
 int fail(const std::string& message) {
   std::fflush(stdout);
   std::fprintf(stderr, "replay: %s\n", message.c_str());
@@ -153,13 +156,14 @@ int main(int argc, char** argv) {
       a.options.layouts = true;
     } else if (s == "--verbose") {
       a.verbose = true;
+    } else if (s == "--help" || s == "-h") {
+      std::printf("%s\n", kUsage);
+      return 0;
     } else {
-      return fail("unknown argument " + s);
+      return fail("unknown argument " + s + " (--help lists them)");
     }
   }
-  if (a.cases.empty()) {
-    return fail("usage: replay --cases=DIR [--ops=GLOB] [--list=FILE] [--device=cpu|cuda|shadow] [--no-grad] [--layouts] [--verbose] [--report=FILE.json]");
-  }
+  if (a.cases.empty()) return fail(kUsage);
   // Relative paths are those of the caller, also under `bazel run`.
   if (const char* directory = std::getenv("BUILD_WORKING_DIRECTORY")) {
     std::error_code error;
@@ -167,7 +171,9 @@ int main(int argc, char** argv) {
   }
   c10::set_cpu_memory_limit(kMemoryLimit);
   try {
-    return run(a);
+    const int status = run(a);
+    const bool failed_before = std::ferror(stdout) != 0;
+    return std::fflush(stdout) == 0 && !failed_before ? status : fail("cannot write to standard output");
   } catch (const std::exception& e) {
     return fail(e.what());
   }

@@ -97,8 +97,12 @@ int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
+    if (argument == "--help" || argument == "-h") {
+      std::printf("\nFlags of this test: [--op=GLOB]\n");
+      return 0;
+    }
     if (argument.rfind("--op=", 0) != 0) {
-      std::fprintf(stderr, "unknown flag %s\n", argv[i]);
+      std::fprintf(stderr, "unknown flag %s (--help lists them)\n", argv[i]);
       return 2;
     }
     fuzz::operators = argument.substr(5);

@@ -9,6 +9,7 @@
 
 #include "aten/ops/copy/ops.h"
 #include "c10/dispatch/registry.h"
+#include "c10/util/warning.h"
 #include "tests/fuzz/call_generator.h"
 #include "tests/fuzz/runner.h"
 
@@ -21,7 +22,7 @@ using at::Tensor;
 constexpr int kCalls = 40;
 
 struct Quiet : c10::WarningHandler {
-  void process(const c10::SourceLocation&, const std::string&, bool) override {}
+  void process(const c10::Warning&) override {}
 };
 
 // The first tensor of a call, alone or in a list; undefined where there is none.
@@ -101,7 +102,7 @@ std::string words(const std::set<ScalarType>& types) {
 
 int run() {
   Quiet quiet;
-  const c10::Warning::WarningHandlerGuard guard(&quiet);
+  const c10::WarningUtils::WarningHandlerGuard guard(&quiet);
   std::printf(
       "# Made by bazel run //tests/fuzz:dtypes: the dtypes of the first tensor for which generated calls of an operator gave a "
       "result.\n");
@@ -123,7 +124,10 @@ int run() {
     }
     if (!types.empty()) std::printf("%s: %s\n", name.substr(6).c_str(), words(types).c_str());
   }
-  return 0;
+  const bool failed_before = std::ferror(stdout) != 0;
+  if (std::fflush(stdout) == 0 && !failed_before) return 0;
+  std::fprintf(stderr, "dtypes: cannot write to standard output\n");
+  return 1;
 }
 
 }  // namespace

@@ -20,6 +20,7 @@
 #include "c10/dispatch/registry.h"
 #include "c10/memory/cpu_allocator.h"
 #include "c10/util/exception.h"
+#include "c10/util/warning.h"
 #include "tests/fuzz/call_generator.h"
 #include "tests/fuzz/runner.h"
 
@@ -37,7 +38,7 @@ struct Flags {
 } flags;
 
 struct Quiet : c10::WarningHandler {
-  void process(const c10::SourceLocation&, const std::string&, bool) override {}
+  void process(const c10::Warning&) override {}
 };
 
 // The arguments of a call over other memory; what shared a storage does so again.
@@ -254,7 +255,7 @@ class ForeignMemoryTest : public testing::Test {
   explicit ForeignMemoryTest(const c10::OperatorHandle& op) : op_(op) {}
   void TestBody() override {
     Quiet quiet;
-    const c10::Warning::WarningHandlerGuard guard(&quiet);
+    const c10::WarningUtils::WarningHandlerGuard guard(&quiet);
     const auto body = [this](int number) { return check(op_, static_cast<uint64_t>(number)); };
     if (flags.call >= 0) {
       std::printf("%s\n", describe(op_.schema(), generate_call(op_.schema(), flags.seed, static_cast<uint64_t>(flags.call), Temper::kTame)).c_str());

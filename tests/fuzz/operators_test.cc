@@ -16,6 +16,7 @@
 #include "c10/dispatch/registry.h"
 #include "c10/memory/cpu_allocator.h"
 #include "c10/util/exception.h"
+#include "c10/util/warning.h"
 #include "tests/fuzz/call_generator.h"
 #include "tests/fuzz/runner.h"
 
@@ -32,7 +33,7 @@ struct Flags {
 } flags;
 
 struct Quiet : c10::WarningHandler {
-  void process(const c10::SourceLocation&, const std::string&, bool) override {}
+  void process(const c10::Warning&) override {}
 };
 
 c10::OperatorHandle find(const std::string& name) {
@@ -119,7 +120,7 @@ class OperatorTest : public testing::Test {
   void TestBody() override {
     const c10::OperatorHandle op = find(name_);
     Quiet quiet;
-    const c10::Warning::WarningHandlerGuard guard(&quiet);
+    const c10::WarningUtils::WarningHandlerGuard guard(&quiet);
     if (flags.call >= 0) {
       const c10::Stack arguments = generate_call(op.schema(), flags.seed, static_cast<uint64_t>(flags.call));
       std::printf("%s\n", describe(op.schema(), arguments).c_str());
@@ -159,7 +160,7 @@ bool take(const std::string& argument, const char* flag, std::string& value) {
 
 int main(int argc, char** argv) {
   using fuzz::flags;
-  testing::InitGoogleTest(&argc, argv);
+  testing::InitGoogleTest(&argc, argv);  // for --help it prints GoogleTest's flags
   for (int i = 1; i < argc; ++i) {
     std::string value;
     if (fuzz::take(argv[i], "op", flags.op)) continue;
@@ -173,8 +174,11 @@ int main(int argc, char** argv) {
       flags.findings = std::strtoull(value.c_str(), nullptr, 10);
     } else if (std::string(argv[i]) == "--verbose") {
       flags.verbose = true;
+    } else if (std::string(argv[i]) == "--help" || std::string(argv[i]) == "-h") {
+      std::printf("\nFlags of this test: [--op=GLOB] [--seed=N] [--calls=N] [--call=N] [--findings=N] [--verbose]\n");
+      return 0;
     } else {
-      std::fprintf(stderr, "unknown flag %s\n", argv[i]);
+      std::fprintf(stderr, "unknown flag %s (--help lists them)\n", argv[i]);
       return 2;
     }
   }

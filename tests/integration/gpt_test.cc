@@ -187,5 +187,65 @@ TEST_F(Gpt, DamagedAndForeignCheckpointsAreRefused) {
   }
 }
 
+TEST_F(Gpt, HelpListsTheFlags) {
+  for (const char* flag : {"--help", "-h", "-help"}) {
+    const Outcome o = run({data_file("examples/gpt/gpt"), "--steps=3", flag}, {folder_});
+    EXPECT_EQ(o.exit_code, 0) << flag;
+    EXPECT_EQ(o.err, "");
+    EXPECT_THAT(o.out, HasSubstr("Trains a small GPT"));
+    EXPECT_THAT(o.out, HasSubstr("--learning_rate=0.0025\n      the highest learning rate"));
+    EXPECT_THAT(o.out, HasSubstr("--sample_only"));
+    EXPECT_THAT(o.out, Not(HasSubstr("flagfile"))) << "a flag that is not this program's";
+  }
+}
+
+TEST_F(Gpt, AMistakeIsSaidInTheProgramsName) {
+  for (const char* flag : {"--layers=x", "--resume=perhaps", "--learning_rate=1,5", "--steps=99999999999999999999", "--noout"}) {
+    const Outcome o = train({"--out=run", flag});
+    EXPECT_EQ(o.exit_code, 1) << flag;
+    EXPECT_EQ(lines(o.err), 1) << o.err;
+    EXPECT_EQ(o.err.rfind("gpt: ", 0), 0u) << o.err;
+  }
+}
+
+TEST_F(Gpt, OneRunAtATimeHasTheFolder) {
+  std::string line = "BUILD_WORKING_DIRECTORY=" + folder_;
+  for (const std::string& word : command({"--out=run", "--resume", "--text=text"})) line += " " + word;
+  std::string started = "BUILD_WORKING_DIRECTORY=" + folder_;
+  for (const std::string& word : command({"--out=run", "--steps=1000000", "--text=text"})) started += " " + word;
+  const std::string script = started + " > " + folder_ + "/first.out 2> " + folder_ + "/first.err & first=$!\n" +
+                             "while ! grep -q 'output in' " + folder_ + "/first.out 2> /dev/null; do sleep 0.05; done\n" + line +
+                             "; echo \"second $?\"; kill -INT $first; wait $first; echo \"first $?\"; " + line + " --steps=1 > /dev/null; echo \"third $?\"";
+  const Outcome o = run({"/bin/bash", "-m", "-c", script}, {folder_});
+  EXPECT_THAT(o.out, HasSubstr("second 1\n"));
+  EXPECT_THAT(o.err, HasSubstr("gpt: " + folder_ + "/run is in use by another run"));
+  EXPECT_THAT(o.out, HasSubstr("first 0\n")) << read_file(folder_ + "/first.err");
+  EXPECT_THAT(o.out, HasSubstr("third 0\n")) << "the folder is free again";
+}
+
+TEST_F(Gpt, CtrlCIsAnsweredWhileItTrains) {
+  const Outcome o = run(command({"--out=run", "--steps=1000000", "--text=text"}), {folder_, SIGINT, 0, false, "", "output in "});
+  EXPECT_EQ(o.exit_code, 0) << o.err;
+  EXPECT_EQ(o.err, "\nstopping after this step; once more ends the program at once\n");
+}
+
+TEST_F(Gpt, CtrlCEndsTheWriting) {
+  const Outcome o = run(command({"--out=run", "--steps=1", "--text=text", "--length=100000000"}), {folder_, SIGINT, 0, false, "", "----\n"});
+  EXPECT_EQ(o.exit_code, 0) << o.err;
+  EXPECT_THAT(o.err, HasSubstr("stopping after this step"));
+  EXPECT_THAT(o.out, HasSubstr("----\n"));
+  EXPECT_THAT(o.out, ::testing::EndsWith("stopped\n"));
+}
+
+TEST_F(Gpt, AFullDeviceIsAnError) {
+  for (std::vector<std::string> more : {std::vector<std::string>{"--out=run"}, {"--help"}}) {
+    more.push_back("--text=text");
+    const Outcome o = run(command(more), {folder_, 0, 0, false, "/dev/full"});
+    EXPECT_EQ(o.exit_code, 1);
+    EXPECT_EQ(o.err.rfind("gpt: cannot write to standard output", 0), 0u) << o.err;
+    EXPECT_EQ(lines(o.err), 1) << o.err;
+  }
+}
+
 }  // namespace
 }  // namespace integration

@@ -65,5 +65,22 @@ TEST(MlpInference, SaysWhatIsWrong) {
   refused({weights()}, "the network takes 1 numbers at a time, 0 were given");
 }
 
+TEST(MlpInference, HelpAndUnknownFlagsAreNoFiles) {
+  for (const char* flag : {"--help", "-h"}) {
+    const Outcome o = run({program(), flag});
+    EXPECT_EQ(o.exit_code, 0) << o.err;
+    EXPECT_THAT(o.out, HasSubstr("FILE.safetensors"));
+  }
+  const Outcome o = run({program(), "--weights=x"});
+  EXPECT_EQ(o.exit_code, 1);
+  EXPECT_EQ(o.err, "mlp_inference: unknown flag --weights=x (--help says what there is)\n");
+}
+
+TEST(MlpInference, AFullDeviceIsAnError) {
+  const Outcome o = run({program()}, {"", 0, 0, false, "/dev/full"});
+  EXPECT_EQ(o.exit_code, 1);
+  EXPECT_THAT(o.err, HasSubstr("mlp_inference: cannot write to standard output"));
+}
+
 }  // namespace
 }  // namespace integration

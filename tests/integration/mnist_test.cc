@@ -97,5 +97,12 @@ TEST(Mnist, SaysWhatIsWrong) {
   refused({"--data=."}, "is too short to be an IDX file");
 }
 
+TEST(Mnist, Help) {
+  const Outcome o = mnist(fresh_folder(), {"--help"});
+  EXPECT_EQ(o.exit_code, 0);
+  EXPECT_EQ(o.err, "");
+  EXPECT_THAT(o.out, HasSubstr("--batch_size=64\n      images a step"));
+}
+
 }  // namespace
 }  // namespace integration

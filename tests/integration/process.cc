@@ -45,7 +45,8 @@ Outcome run(const std::vector<std::string>& command, const RunOptions& options) 
   const pid_t child = ::fork();
   check(child >= 0, "fork");
   if (child == 0) {
-    ::dup2(out[1], 1);
+    const int given = options.output.empty() ? -1 : ::open(options.output.c_str(), O_WRONLY);
+    ::dup2(given >= 0 ? given : out[1], 1);
     ::dup2(err[1], 2);
     for (const int fd : {out[0], out[1], err[0], err[1]}) ::close(fd);
     if (!options.folder.empty()) ::setenv("BUILD_WORKING_DIRECTORY", options.folder.c_str(), 1);
@@ -63,7 +64,12 @@ Outcome run(const std::vector<std::string>& command, const RunOptions& options) 
   pollfd fds[2] = {{out[0], POLLIN, 0}, {err[0], POLLIN, 0}};
   while (fds[0].fd >= 0 || fds[1].fd >= 0) {
     int wait = -1;
-    if (!signalled) {
+    if (!signalled && !options.signal_after.empty()) {
+      if (outcome.out.find(options.signal_after) != std::string::npos) {
+        ::kill(child, options.signal);
+        signalled = true;
+      }
+    } else if (!signalled) {
       const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
       wait = static_cast<int>(std::max<long long>(0, left));
     }

@@ -13,10 +13,12 @@ struct Outcome {
 };
 
 struct RunOptions {
-  std::string folder;           // BUILD_WORKING_DIRECTORY of the program, if not empty
+  std::string folder{};         // BUILD_WORKING_DIRECTORY of the program, if not empty
   int signal = 0;               // sent after `after_ms`, unless it has ended by then
   int after_ms = 0;
   bool terminal = false;        // standard output is a terminal
+  std::string output{};         // a file that is standard output instead of Outcome::out
+  std::string signal_after{};   // the signal is sent when this was seen on standard output, instead of after a time
 };
 
 Outcome run(const std::vector<std::string>& command, const RunOptions& options = {});

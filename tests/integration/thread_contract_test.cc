@@ -1,7 +1,10 @@
 // The thread contract: distinct models are free, inference on a shared one is safe. Also run under --config=tsan.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <torch/torch.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <thread>
 #include <vector>
 
@@ -66,6 +69,42 @@ TEST(ThreadContract, TenThreadsRunInferenceOnOneModel) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong, std::vector<int>(10, 0));
+}
+
+TEST(ThreadContract, AForkedChildComputes) {
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+  GTEST_SKIP() << "TSan starts no threads in a forked child";
+#endif
+#endif
+  torch::set_num_threads(3);
+  torch::manual_seed(5);
+  const torch::Tensor a = torch::randn({300, 300}), image = torch::randn({2, 3, 64, 64}), weight = torch::randn({8, 3, 3, 3});
+  const torch::Tensor half = a.to(torch::kBFloat16);
+  const torch::Tensor product = a.matmul(a), half_product = half.matmul(half), convolved = torch::conv2d(image, weight);
+  const torch::Tensor long_sum = torch::ones({1 << 20}).cumsum(0);
+  std::atomic<bool> stop{false};
+  std::thread other([&] {
+    while (!stop) torch::randn({256, 256}).matmul(a.slice(0, 0, 256)).sum();
+  });
+  for (int round = 0; round < 10; ++round) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(30);
+      bool good = torch::allclose(a.matmul(a), product, 1e-4, 1e-3) && torch::allclose(torch::conv2d(image, weight), convolved, 1e-4, 1e-3);
+      good = good && torch::allclose(half.matmul(half).to(torch::kFloat), half_product.to(torch::kFloat), 1e-1, 1e-1);
+      good = good && torch::equal(torch::ones({1 << 20}).cumsum(0), long_sum);
+      const torch::Tensor x = torch::randn({64, 8});
+      good = good && train(make_net(), x, x.sum(1, true).sin()) < 10;
+      _exit(good ? 0 : 1);
+    }
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0) << round;
+  }
+  stop = true;
+  other.join();
+  EXPECT_TRUE(torch::allclose(a.matmul(a), product, 1e-4, 1e-3));
 }
 
 }  // namespace

@@ -47,7 +47,9 @@ void read_values(const InputArchive& archive, int64_t* step, std::vector<std::pa
   archive.read("step", *step);
   InputArchive nested;
   if (!archive.try_read("values", nested)) return;
-  for (auto& [name, value] : nested.values()) values->emplace_back(std::move(name), value.toStringRef());
+  auto stored = nested.values();
+  values->reserve(values->size() + stored.size());
+  for (auto& [name, value] : stored) values->emplace_back(std::move(name), value.toStringRef());
 }
 
 InputArchive part(const InputArchive& archive, const char* name) {
@@ -98,11 +100,8 @@ void save_checkpoint(const Checkpoint& checkpoint, const std::string& path) {
     archive.write("scheduler", scheduler);
   }
   if (checkpoint.generator.defined()) {
-    const std::vector<uint8_t> state = checkpoint.generator.unsafeGetGeneratorImpl()->state_bytes();
-    at::Tensor bytes = at::empty_contiguous({static_cast<int64_t>(state.size())}, c10::ScalarType::Byte);
-    std::memcpy(bytes.data_ptr(), state.data(), state.size());
     OutputArchive generator;
-    generator.write("state", bytes);
+    generator.write("state", checkpoint.generator.get_state());
     archive.write("generator", generator);
   }
   archive.save_with_checksum(path);
@@ -140,7 +139,7 @@ void load_checkpoint(Checkpoint& checkpoint, const std::string& path) {
   if (checkpoint.generator.defined()) {
     part(archive, "generator").read("state", random);
     TORCH_CHECK_VALUE(random.scalar_type() == c10::ScalarType::Byte, "the checkpoint's generator state is not bytes");
-    checkpoint.generator.clone().unsafeGetGeneratorImpl()->set_state_bytes(random.data_ptr<uint8_t>(), random.nbytes());
+    checkpoint.generator.clone().set_state(random);
   }
   optim::StateDict optimizer, scheduler;
   if (checkpoint.optimizer != nullptr) optimizer = read_state(part(archive, "optimizer"));
@@ -162,9 +161,7 @@ void load_checkpoint(Checkpoint& checkpoint, const std::string& path) {
   // ... and last what cannot fail any more.
   const at::NoGradGuard no_grad;
   for (size_t i = 0; i < targets.size(); ++i) at::copy_(targets[i].second, sources[i].second);
-  if (random.defined()) {
-    checkpoint.generator.unsafeGetGeneratorImpl()->set_state_bytes(random.data_ptr<uint8_t>(), random.nbytes());
-  }
+  if (random.defined()) checkpoint.generator.set_state(random);
   checkpoint.step = step;
   checkpoint.values = std::move(values);
 }

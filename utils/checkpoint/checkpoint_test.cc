@@ -62,7 +62,8 @@ struct TrainingRun {
     std::string bytes = archive.to_bytes();
     for (const auto& [name, v] : optimizer.state_dict().scalars) bytes += name + std::to_string(v.to<double>());
     for (const auto& [name, v] : scheduler.state_dict().scalars) bytes += name + std::to_string(v.to<double>());
-    for (const uint8_t b : checkpoint.generator.unsafeGetGeneratorImpl()->state_bytes()) bytes += static_cast<char>(b);
+    const at::Tensor state = checkpoint.generator.get_state();
+    bytes.append(static_cast<const char*>(state.data_ptr()), state.nbytes());
     return bytes + std::to_string(checkpoint.step);
   }
 

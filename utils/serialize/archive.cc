@@ -1,5 +1,6 @@
 #include "utils/serialize/archive.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "aten/core/empty.h"
@@ -13,6 +14,7 @@ namespace {
 
 class StringSink : public Sink {
  public:
+  void expect(uint64_t bytes) override { text.reserve(static_cast<size_t>(bytes)); }
   void write(const void* data, size_t bytes) override { text.append(static_cast<const char*>(data), bytes); }
   std::string text;
 };
@@ -240,17 +242,10 @@ bool InputArchive::try_read(const std::string& key, std::string& value) const {
   return true;
 }
 bool InputArchive::try_read(const std::string& key, std::vector<int64_t>& value) const {
-  c10::IValue stored;
-  if (!read_value(key, &c10::IValue::isIntList, stored)) return false;
-  value = stored.toIntVector();
-  return true;
+  return reader().read(key, value);
 }
 bool InputArchive::try_read(const std::string& key, std::vector<double>& value) const {
-  c10::IValue stored;
-  if (!read_value(key, &c10::IValue::isDoubleList, stored)) return false;
-  const auto list = stored.toDoubleList();
-  value.assign(list.begin(), list.end());
-  return true;
+  return reader().read(key, value);
 }
 
 bool InputArchive::try_read(const std::string& key, InputArchive& nested) const {
@@ -265,8 +260,10 @@ bool InputArchive::try_read(const std::string& key, InputArchive& nested) const 
 }
 
 std::vector<std::string> InputArchive::keys() const {
+  std::vector<ArchiveKey> keys = reader().keys(/*recursive=*/false);
   std::vector<std::string> out;
-  for (ArchiveKey& key : reader().keys(/*recursive=*/false)) {
+  out.reserve(keys.size());
+  for (ArchiveKey& key : keys) {
     // A key of two kinds comes twice in a row.
     if (out.empty() || out.back() != key.name) out.push_back(std::move(key.name));
   }
@@ -274,16 +271,22 @@ std::vector<std::string> InputArchive::keys() const {
 }
 
 std::vector<std::string> InputArchive::tensor_names() const {
+  std::vector<ArchiveKey> keys = reader().keys(/*recursive=*/true);
   std::vector<std::string> out;
-  for (ArchiveKey& key : reader().keys(/*recursive=*/true)) {
+  out.reserve(static_cast<size_t>(std::count_if(
+      keys.begin(), keys.end(), [](const ArchiveKey& key) { return key.kind == EntryKind::kTensor; })));
+  for (ArchiveKey& key : keys) {
     if (key.kind == EntryKind::kTensor) out.push_back(std::move(key.name));
   }
   return out;
 }
 
 std::vector<std::pair<std::string, c10::IValue>> InputArchive::values() const {
+  std::vector<ArchiveKey> keys = reader().keys(/*recursive=*/true);
   std::vector<std::pair<std::string, c10::IValue>> out;
-  for (ArchiveKey& key : reader().keys(/*recursive=*/true)) {
+  out.reserve(static_cast<size_t>(std::count_if(
+      keys.begin(), keys.end(), [](const ArchiveKey& key) { return key.kind == EntryKind::kValue; })));
+  for (ArchiveKey& key : keys) {
     if (key.kind != EntryKind::kValue) continue;
     c10::IValue value;
     reader().read(key.name, value);

@@ -75,8 +75,8 @@ class InputArchive {
   ~InputArchive();
 
   // From a file, a stream, memory, or functions that read `n` bytes at a position and tell the size. The file's structure is
-  // checked here, tensors are read when they are asked for. Memory is copied once; a stream that cannot tell its size may take
-  // three times that while it is read. `device`: where tensors are put (default: the CPU, where they are views of the file).
+  // checked here, tensors are read when they are asked for. Memory is copied once; a stream takes at most twice its size while
+  // it is read. `device`: where tensors are put (default: the CPU, where they are views of the file).
   void load_from(const std::string& path, std::optional<c10::Device> device = std::nullopt);
   void load_from(std::istream& stream, std::optional<c10::Device> device = std::nullopt);
   void load_from(const char* data, size_t size, std::optional<c10::Device> device = std::nullopt);

@@ -47,9 +47,13 @@ class ArchiveReader {
   // tensors and values below instead, by dotted names, as they stand in the file.
   virtual std::vector<ArchiveKey> keys(bool recursive) const = 0;
   // These are false (null) where there is no such entry. A tensor is on the CPU; it may be a view of the file.
-  // `is_buffer` is what the reader expects; a format that stores it may refuse another answer.
+  // `is_buffer` is what the reader expects; a format that stores it may refuse another answer. A value is made anew for
+  // each call: nothing else refers to it.
   virtual bool read(const std::string& key, at::Tensor& tensor, bool is_buffer) const = 0;
   virtual bool read(const std::string& key, c10::IValue& value) const = 0;
+  // A list of numbers, without a value of 16 bytes for each of them. TypeError for a value of another kind.
+  virtual bool read(const std::string& key, std::vector<int64_t>& list) const = 0;
+  virtual bool read(const std::string& key, std::vector<double>& list) const = 0;
   virtual std::shared_ptr<const ArchiveReader> archive(const std::string& key) const = 0;
   // A tensor's geometry, without its data.
   virtual bool describe(const std::string& key, c10::ScalarType* dtype, std::vector<int64_t>* sizes) const = 0;

@@ -15,4 +15,11 @@ void throw_io_error(const char* action, const std::string& path) {
   throw IoError(c10::SourceLocation{__func__, __FILE__, __LINE__}, c10::str(action, " failed for ", path, ": ", reason));
 }
 
+void check_path(const std::string& path) {
+  const size_t end = path.find('\0');
+  if (end == std::string::npos) return;
+  throw IoError(c10::SourceLocation{__func__, __FILE__, __LINE__},
+                c10::str("a path may not contain a NUL, but there is one behind \"", path.substr(0, end), "\""));
+}
+
 }  // namespace torch::serialize

@@ -22,6 +22,7 @@ struct Descriptor {
 };
 
 int open_regular(const std::string& path, struct stat* info) {
+  check_path(path);
   // O_NONBLOCK: a FIFO must not hang us before fstat tells what it is.
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) throw_io_error("open", path);
@@ -85,6 +86,7 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 }
 
 AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
+  check_path(path_);
   // A link is followed, so that the file it names is replaced and not the link.
   if (char* real = ::realpath(path_.c_str(), nullptr)) {
     path_ = real;

@@ -56,6 +56,8 @@ class FileBytes {
 class Sink {
  public:
   virtual ~Sink() = default;
+  // May be called once, before the first write, with the number of bytes that will come.
+  virtual void expect(uint64_t /*bytes*/) {}
   virtual void write(const void* data, size_t bytes) = 0;
 };
 

@@ -138,5 +138,20 @@ TEST(ReadFile, HasALimit) {
   EXPECT_EQ(read_file(path, 5), "hello");
 }
 
+TEST(Paths, ANulIsRefusedAndNothingIsWritten) {
+  const std::string folder = c10::testing::fresh_folder();
+  const std::string path = folder + "/short" + std::string(1, '\0') + "long";
+  EXPECT_THROW(AtomicFile file(path), IoError);
+  c10::testing::write_file(folder + "/short", "x");
+  EXPECT_THROW(MappedFile file(path), IoError);
+  try {
+    read_file(path);
+    FAIL();
+  } catch (const IoError& e) {
+    EXPECT_NE(e.msg().find("a path may not contain a NUL, but there is one behind \"" + folder + "/short\""), std::string::npos) << e.msg();
+  }
+  EXPECT_EQ(c10::testing::read_file(folder + "/short"), "x");
+}
+
 }  // namespace
 }  // namespace torch::serialize

@@ -46,17 +46,17 @@ ScalarType scalar_type_of(const Header& header, const TensorInfo& info) {
 }
 
 std::vector<int64_t> sizes_of(const Header& header, const TensorInfo& info) {
-  std::vector<int64_t> sizes = info.shape.vec();
+  std::vector<int64_t> sizes = info.shape;
   if (is_complex128(header, info)) sizes.pop_back();
   return sizes;
 }
 
-TensorLayout layout_of(const std::string& name, const at::Tensor& tensor) {
+LayoutView layout_of(const std::string& name, const at::Tensor& tensor) {
   TORCH_CHECK_VALUE(tensor.defined(), "safetensors: tensor \"", name, "\" is undefined");
   TORCH_CHECK_VALUE(!tensor.is_meta(), "safetensors: tensor \"", name, "\" is on the meta device and has no data");
-  TensorLayout layout{name, Dtype::F64, tensor.sizes().vec()};
+  LayoutView layout{name, tensor.sizes(), Dtype::F64, false};
   if (tensor.scalar_type() == ScalarType::ComplexDouble) {
-    layout.shape.push_back(2);
+    layout.pairs = true;
     return layout;
   }
   for (const DtypePair& pair : kDtypePairs) {
@@ -109,7 +109,7 @@ File File::from_bytes(std::string bytes, const Limits& limits) {
 std::vector<std::string> File::keys() const {
   std::vector<std::string> names;
   names.reserve(size());
-  for (size_t i = 0; i < size(); ++i) names.emplace_back(source_->header.tensor(i).name);
+  for (size_t i = 0; i < size(); ++i) names.emplace_back(source_->header.name(i));
   return names;
 }
 
@@ -191,17 +191,31 @@ void File::verify_checksum() const {
   }
 }
 
-void save_to(const NamedTensors& tensors, const Metadata& metadata, Sink& sink, bool checksum) {
-  std::vector<TensorLayout> layouts;
+namespace {
+
+// What precedes the data. The layouts and views are gone before the data is written.
+Plan plan_of(const NamedTensors& tensors, MetadataView metadata, bool checksum) {
+  std::vector<LayoutView> layouts;
   layouts.reserve(tensors.size());
-  Metadata all;
-  if (checksum) all.emplace_back(kChecksumKey, kNoChecksum);
-  all.insert(all.end(), metadata.begin(), metadata.end());
+  std::vector<std::string> dtype_keys;
   for (const auto& [name, tensor] : tensors) {
     layouts.push_back(layout_of(name, tensor));
-    if (tensor.scalar_type() == ScalarType::ComplexDouble) all.emplace_back(dtype_key(name), kComplex128);
+    if (layouts.back().pairs) dtype_keys.push_back(dtype_key(name));
   }
-  Plan planned = plan(layouts, all);
+  MetadataView first, last;
+  if (checksum) first.emplace_back(kChecksumKey, kNoChecksum);
+  for (const std::string& key : dtype_keys) last.emplace_back(key, kComplex128);
+  return plan_views(layouts, {&first, &metadata, &last});
+}
+
+}  // namespace
+
+void save_to(const NamedTensors& tensors, const Metadata& metadata, Sink& sink, bool checksum) {
+  save_views(tensors, MetadataView(metadata.begin(), metadata.end()), sink, checksum);
+}
+
+void save_views(const NamedTensors& tensors, MetadataView metadata, Sink& sink, bool checksum) {
+  Plan planned = plan_of(tensors, std::move(metadata), checksum);
   if (checksum) {
     uint32_t crc = serialize::crc32c(planned.header);
     for (const uint32_t i : planned.order) {
@@ -214,6 +228,9 @@ void save_to(const NamedTensors& tensors, const Metadata& metadata, Sink& sink, 
     std::snprintf(text, sizeof text, "%08x", static_cast<unsigned>(crc));
     planned.header.replace(at, kNoChecksum.size(), text);
   }
+  uint64_t bytes = planned.header.size();
+  for (const auto& [name, tensor] : tensors) bytes += tensor.nbytes();
+  sink.expect(bytes);
   sink.write(planned.header.data(), planned.header.size());
   for (const uint32_t i : planned.order) {
     const at::Tensor t = contiguous_on_cpu(tensors[i].second);

@@ -74,5 +74,7 @@ void save_file(const NamedTensors& tensors, const std::string& path, const Metad
 // The same, piece by piece, to wherever `write` puts it; used by save_file and the archives.
 using serialize::Sink;
 void save_to(const NamedTensors& tensors, const Metadata& metadata, Sink& sink, bool checksum = false);
+// The same for metadata that somebody else holds.
+void save_views(const NamedTensors& tensors, MetadataView metadata, Sink& sink, bool checksum = false);
 
 }  // namespace torch::safetensors

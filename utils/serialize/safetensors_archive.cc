@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <list>
 #include <tuple>
 #include <utility>
 
@@ -28,6 +29,11 @@ std::string text_of(double value) {
 bool parse(std::string_view text, int64_t* out) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *out);
   return error == std::errc() && end == text.data() + text.size();
+}
+
+bool parse(std::string_view text, bool* out) {
+  *out = text == "1";
+  return *out || text == "0";
 }
 
 bool parse(std::string_view text, double* out) {
@@ -56,6 +62,7 @@ bool parse(std::string_view text, double* out) {
 template <typename X>
 bool parse_list(std::string_view text, std::vector<X>* out) {
   out->clear();
+  if (!text.empty()) out->reserve(static_cast<size_t>(std::count(text.begin(), text.end(), ',')) + 1);
   while (!text.empty()) {
     const size_t comma = std::min(text.find(','), text.size());
     X value;
@@ -124,11 +131,8 @@ c10::IValue decoded(std::string_view key, std::string_view text) {
       return parsed_list<int64_t>(key, text);
     case 'F':
       return parsed_list<double>(key, text);
-    case 'B': {
-      std::vector<bool> list;
-      for (const int64_t x : parsed_list<int64_t>(key, text)) list.push_back(x != 0);
-      return list;
-    }
+    case 'B':
+      return parsed_list<bool>(key, text);
   }
   throw_unreadable(key);
 }
@@ -142,7 +146,8 @@ class SafetensorsArchive final : public ArchiveReader {
   std::vector<ArchiveKey> keys(bool recursive) const override {
     std::vector<ArchiveKey> out;
     const safetensors::Header& header = file_->header();
-    for (size_t i = 0; i < header.size(); ++i) add(header.tensor(i).name, prefix_, EntryKind::kTensor, recursive, out);
+    out.reserve(count_below());
+    for (size_t i = 0; i < header.size(); ++i) add(header.name(i), prefix_, EntryKind::kTensor, recursive, out);
     for (size_t i = 0; i < header.metadata_size(); ++i) {
       const auto [name, text] = header.metadata(i);
       const bool archive = text == kEmptyArchive;
@@ -169,6 +174,8 @@ class SafetensorsArchive final : public ArchiveReader {
     value = decoded(prefix_ + key, text);
     return true;
   }
+  bool read(const std::string& key, std::vector<int64_t>& list) const override { return read_list(key, 'I', list); }
+  bool read(const std::string& key, std::vector<double>& list) const override { return read_list(key, 'F', list); }
   std::shared_ptr<const ArchiveReader> archive(const std::string& key) const override {
     return has_archive(key) ? std::make_shared<SafetensorsArchive>(file_, prefix_ + key + ".") : nullptr;
   }
@@ -183,6 +190,17 @@ class SafetensorsArchive final : public ArchiveReader {
  private:
   static constexpr std::string_view kEmptyArchive = "a:";
 
+  template <typename X>
+  bool read_list(const std::string& key, char kind, std::vector<X>& list) const {
+    std::string_view text;
+    if (!file_->header().find_metadata(value_prefix_ + key, &text) || text == kEmptyArchive) return false;
+    if (text.size() < 2 || text[0] != kind || text[1] != ':') {
+      TORCH_CHECK_TYPE(false, "archive: the value of '", prefix_, key, "' is of another kind: ",
+                       decoded(prefix_ + key, text).tag_name());
+    }
+    list = parsed_list<X>(prefix_ + key, text.substr(2));
+    return true;
+  }
   static void add(std::string_view name, std::string_view prefix, EntryKind kind, bool recursive,
                   std::vector<ArchiveKey>& out) {
     if (!name.starts_with(prefix)) return;
@@ -190,13 +208,21 @@ class SafetensorsArchive final : public ArchiveReader {
     const size_t dot = recursive ? name.npos : name.find('.');
     out.push_back({std::string(name.substr(0, dot)), dot == name.npos ? kind : EntryKind::kArchive});
   }
+  // Of tensors and values, at any depth.
+  size_t count_below() const {
+    const safetensors::Header& header = file_->header();
+    size_t n = 0;
+    for (size_t i = 0; i < header.size(); ++i) n += header.name(i).starts_with(prefix_);
+    for (size_t i = 0; i < header.metadata_size(); ++i) n += header.metadata(i).first.starts_with(value_prefix_);
+    return n;
+  }
   bool has_archive(const std::string& key) const {
     const std::string below = prefix_ + key + ".", values_below = value_prefix_ + key + ".";
     const safetensors::Header& header = file_->header();
     std::string_view text;
     if (header.find_metadata(value_prefix_ + key, &text) && text == kEmptyArchive) return true;
     for (size_t i = 0; i < header.size(); ++i) {
-      if (header.tensor(i).name.starts_with(below)) return true;
+      if (header.name(i).starts_with(below)) return true;
     }
     for (size_t i = 0; i < header.metadata_size(); ++i) {
       if (header.metadata(i).first.starts_with(values_below)) return true;
@@ -208,21 +234,61 @@ class SafetensorsArchive final : public ArchiveReader {
   const std::string prefix_, value_prefix_;
 };
 
-void flatten(const ArchiveContents& contents, const std::string& prefix, safetensors::NamedTensors& tensors,
-             safetensors::Metadata& metadata) {
-  for (const ArchiveContents::Entry& entry : contents.entries) {
-    const std::string name = prefix + entry.key;
-    if (entry.kind == EntryKind::kTensor) {
-      tensors.emplace_back(name, entry.tensor);
-    } else if (entry.kind == EntryKind::kValue) {
-      metadata.emplace_back(c10::str(kValuePrefix, name), encoded(name, entry.value));
-    } else if (entry.archive->entries.empty()) {
-      metadata.emplace_back(c10::str(kValuePrefix, name), "a:");
-    } else {
-      flatten(*entry.archive, name + ".", tensors, metadata);
+// An archive's tensors and values as they stand in the file.
+class Flattened {
+ public:
+  explicit Flattened(const ArchiveContents& contents) {
+    size_t values = 1, tensor_count = 0;
+    count(contents, values, tensor_count);
+    metadata.reserve(values);
+    tensors.reserve(tensor_count);
+    metadata.emplace_back("format", "pt");
+    add(contents, "");
+  }
+
+  safetensors::NamedTensors tensors;
+  safetensors::MetadataView metadata;  // of texts_
+
+ private:
+  static constexpr size_t kPiece = 16 * 1024;
+
+  static void count(const ArchiveContents& contents, size_t& values, size_t& tensors) {
+    for (const ArchiveContents::Entry& entry : contents.entries) {
+      if (entry.kind == EntryKind::kArchive && !entry.archive->entries.empty()) {
+        count(*entry.archive, values, tensors);
+      } else {
+        ++(entry.kind == EntryKind::kTensor ? tensors : values);
+      }
     }
   }
-}
+  void add(const ArchiveContents& contents, const std::string& prefix) {
+    for (const ArchiveContents::Entry& entry : contents.entries) {
+      std::string name = prefix + entry.key;
+      if (entry.kind == EntryKind::kTensor) {
+        tensors.emplace_back(std::move(name), entry.tensor);
+      } else if (entry.kind == EntryKind::kValue) {
+        metadata.emplace_back(keep(c10::str(kValuePrefix, name)), keep(encoded(name, entry.value)));
+      } else if (entry.archive->entries.empty()) {
+        metadata.emplace_back(keep(c10::str(kValuePrefix, name)), "a:");
+      } else {
+        add(*entry.archive, name + ".");
+      }
+    }
+  }
+  // Short texts share pieces that never grow: many small values take hardly more room than they do in the file.
+  std::string_view keep(std::string_view text) {
+    if (text.size() > kPiece / 8) return texts_.emplace_front(text);
+    if (texts_.empty() || texts_.back().capacity() - texts_.back().size() < text.size()) {
+      texts_.emplace_back().reserve(kPiece);
+    }
+    std::string& piece = texts_.back();
+    const size_t begin = piece.size();
+    piece.append(text);
+    return std::string_view(piece).substr(begin);
+  }
+
+  std::list<std::string> texts_;
+};
 
 class SafetensorsFormat final : public ArchiveFormat {
  public:
@@ -235,10 +301,8 @@ class SafetensorsFormat final : public ArchiveFormat {
     return std::make_shared<SafetensorsArchive>(std::move(file), "");
   }
   void write(const ArchiveContents& contents, Sink& sink, bool checksum) const override {
-    safetensors::NamedTensors tensors;
-    safetensors::Metadata metadata = {{"format", "pt"}};
-    flatten(contents, "", tensors, metadata);
-    safetensors::save_to(tensors, metadata, sink, checksum);
+    Flattened flat(contents);
+    safetensors::save_views(flat.tensors, std::move(flat.metadata), sink, checksum);
   }
 };
 

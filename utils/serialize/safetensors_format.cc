@@ -36,12 +36,24 @@ std::string_view Header::view(const Text& text) const {
   return (text.is_decoded ? std::string_view(decoded_) : json_).substr(text.begin, text.length);
 }
 
-TensorInfo Header::tensor(size_t index) const {
+std::string_view Header::name(size_t index) const {
   TORCH_CHECK_INDEX(index < entries_.size(), "safetensors: tensor ", index, " of ", entries_.size());
-  const Entry& e = entries_[index];
+  return view(entries_[index].name);
+}
+
+TensorInfo Header::tensor(size_t index) const {
   TensorInfo info;
-  info.name = view(e.name);
-  info.shape = c10::IntArrayRef(shapes_.data() + e.shape_begin, e.rank);
+  info.name = name(index);
+  const Entry& e = entries_[index];
+  // The parser has checked the list: `rank` numbers.
+  info.shape.reserve(e.rank);
+  const char* p = json_.data() + e.shape_begin;
+  while (info.shape.size() < e.rank) {
+    while (*p < '0' || *p > '9') ++p;
+    int64_t size = 0;
+    for (; *p >= '0' && *p <= '9'; ++p) size = size * 10 + (*p - '0');
+    info.shape.push_back(size);
+  }
   info.begin = e.begin;
   info.dtype = e.dtype;
   info.bytes = e.end - e.begin;

@@ -12,12 +12,13 @@
 //   - the product of max(1, size) over the dimensions, times the element size, fits int64 and equals end - begin;
 //   - in order of their offsets the tensors cover the data from 0 to its end, without overlap or hole;
 //   - at most Limits::tensors tensors and Limits::metadata_entries metadata entries.
-// What it allocates is at most four times the file's size (plus one message in case of an error). Everything else throws
+// What it allocates is at most three times the file's size (plus one message in case of an error). Everything else throws
 // FormatError. The grammar is that of this format only, because a general JSON library costs 150 KB of a static binary.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -47,10 +48,18 @@ struct Limits {
   size_t metadata_entries = 1'000'000;
 };
 
-// One tensor of a file. Views into the header object, valid as long as it and the parsed bytes are.
+// A tensor's sizes.
+struct Shape : std::vector<int64_t> {
+  using std::vector<int64_t>::vector;
+  const std::vector<int64_t>& vec() const { return *this; }
+  friend bool operator==(const Shape& a, c10::ArrayRef<int64_t> b) { return c10::ArrayRef<int64_t>(a.vec()) == b; }
+  friend bool operator==(const Shape& a, const std::vector<int64_t>& b) { return a.vec() == b; }
+};
+
+// One tensor of a file. The name is a view into the header object, valid as long as it and the parsed bytes are.
 struct TensorInfo {
   std::string_view name;
-  c10::IntArrayRef shape;
+  Shape shape;
   uint64_t begin = 0;  // bytes from the start of the file's data
   Dtype dtype = Dtype::U8;
   uint64_t bytes = 0;
@@ -72,6 +81,7 @@ class Header {
   // In the order of the file's header.
   size_t size() const { return entries_.size(); }
   TensorInfo tensor(size_t index) const;
+  std::string_view name(size_t index) const;
   // The index of a name, or -1.
   int64_t find(std::string_view name) const;
   // Where the data begins in the file.
@@ -91,7 +101,7 @@ class Header {
   };
   struct Entry {
     Text name;
-    uint32_t shape_begin = 0;
+    uint32_t shape_begin = 0;  // where its list begins in the JSON; it is read again when it is asked for
     uint8_t rank = 0;
     Dtype dtype = Dtype::U8;
     uint64_t begin = 0, end = 0;
@@ -105,7 +115,6 @@ class Header {
   uint64_t data_offset_ = 0;
   std::vector<Entry> entries_;
   std::vector<uint32_t> by_name_;
-  std::vector<int64_t> shapes_;
   std::vector<MetadataEntry> metadata_;
   std::vector<uint32_t> metadata_by_key_;
   std::string decoded_;
@@ -126,6 +135,15 @@ struct Plan {
   std::vector<uint32_t> order;
 };
 Plan plan(const std::vector<TensorLayout>& tensors, const Metadata& metadata = {});
+// The same for names, sizes and metadata that somebody else holds; the metadata in parts, one behind the other.
+struct LayoutView {
+  std::string_view name;
+  c10::ArrayRef<int64_t> shape;
+  Dtype dtype = Dtype::F32;
+  bool pairs = false;  // another dimension of 2 follows `shape`
+};
+using MetadataView = std::vector<std::pair<std::string_view, std::string_view>>;
+Plan plan_views(const std::vector<LayoutView>& tensors, std::initializer_list<const MetadataView*> metadata);
 
 // A tensor's contiguous data, for write().
 struct TensorData {

@@ -86,7 +86,6 @@ class HeaderParser {
     header_.data_offset_ = data_offset;
     read();
     header_.entries_.reserve(tensors_);
-    header_.shapes_.reserve(dimensions_);
     header_.metadata_.reserve(metadata_);
     header_.decoded_.reserve(decoded_);
     filling_ = true;
@@ -248,7 +247,6 @@ class HeaderParser {
   void read_tensor(const RawText& name) {
     Header::Entry entry;
     entry.name = keep(name);
-    entry.shape_begin = static_cast<uint32_t>(header_.shapes_.size());
     unsigned seen = 0;
     int64_t span = 1;
     bool overflow = false;
@@ -283,7 +281,6 @@ class HeaderParser {
     }
     if (!filling_) {
       if (++tensors_ > limits_.tensors) fail(c10::str("more than ", limits_.tensors, " tensors"));
-      dimensions_ += entry.rank;
       check_extent(name, entry, span, overflow);
       return;
     }
@@ -292,6 +289,7 @@ class HeaderParser {
 
   void read_shape(const RawText& name, Header::Entry* entry, int64_t* span, bool* overflow) {
     expect('[', "shape is not a list");
+    entry->shape_begin = static_cast<uint32_t>(at_);
     if (accept(']')) return;
     size_t rank = 0;
     do {
@@ -302,7 +300,6 @@ class HeaderParser {
       if (size > static_cast<uint64_t>(INT64_MAX)) *overflow = true;
       has_zero_ = rank == 1 ? size == 0 : has_zero_ || size == 0;
       *overflow |= __builtin_mul_overflow(*span, std::max<int64_t>(1, static_cast<int64_t>(size)), span);
-      if (filling_) header_.shapes_.push_back(static_cast<int64_t>(size));
     } while (accept(','));
     expect(']', "expected ',' or ']'");
     entry->rank = static_cast<uint8_t>(rank);
@@ -371,7 +368,7 @@ class HeaderParser {
   size_t at_ = 0;
   bool filling_ = false;
   bool has_zero_ = false;
-  size_t tensors_ = 0, dimensions_ = 0, metadata_ = 0, decoded_ = 0;
+  size_t tensors_ = 0, metadata_ = 0, decoded_ = 0;
 };
 
 Header Header::parse(std::string_view file, const Limits& limits) {

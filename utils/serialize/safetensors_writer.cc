@@ -26,8 +26,8 @@ void append_string(std::string& out, std::string_view text) {
 }
 
 // Throws ValueError where the sizes are negative or their product does not fit.
-uint64_t checked_bytes(const TensorLayout& tensor) {
-  int64_t span = element_size(tensor.dtype);
+uint64_t checked_bytes(const LayoutView& tensor) {
+  int64_t span = element_size(tensor.dtype) * (tensor.pairs ? 2 : 1);
   bool zero = false;
   for (const int64_t size : tensor.shape) {
     TORCH_CHECK_VALUE(size >= 0, "safetensors: tensor \"", tensor.name, "\" has a negative size in ", tensor.shape);
@@ -38,11 +38,7 @@ uint64_t checked_bytes(const TensorLayout& tensor) {
   return zero ? 0 : static_cast<uint64_t>(span);
 }
 
-template <typename Item, typename Key>
-void check_distinct(const std::vector<Item>& items, const char* what, Key key) {
-  std::vector<std::string_view> keys;
-  keys.reserve(items.size());
-  for (const Item& item : items) keys.push_back(key(item));
+void check_distinct(std::vector<std::string_view> keys, const char* what) {
   std::sort(keys.begin(), keys.end());
   const auto twice = std::adjacent_find(keys.begin(), keys.end());
   TORCH_CHECK_VALUE(twice == keys.end(), "safetensors: ", what, " \"", *twice, "\" is given twice");
@@ -51,14 +47,60 @@ void check_distinct(const std::vector<Item>& items, const char* what, Key key) {
   }
 }
 
+// The bytes of append_string.
+size_t string_bytes(std::string_view text) {
+  size_t n = text.size() + 2;
+  for (const char c : text) n += c == '"' || c == '\\' ? 1 : static_cast<unsigned char>(c) < 0x20 ? 5 : 0;
+  return n;
+}
+
+size_t digits(int64_t x) {
+  size_t n = 1;
+  for (; x > 9; x /= 10) ++n;
+  return n;
+}
+
+// At least the bytes of the header, so that it grows only once.
+size_t header_bytes(const std::vector<LayoutView>& tensors, std::initializer_list<const MetadataView*> metadata) {
+  size_t n = 128;
+  for (const MetadataView* part : metadata) {
+    for (const auto& [key, value] : *part) n += string_bytes(key) + string_bytes(value) + 2;
+  }
+  uint64_t offset = 0;
+  for (const LayoutView& t : tensors) {
+    offset += checked_bytes(t);  // what overflows is refused later
+    n += string_bytes(t.name) + 53 + 2;
+    for (const int64_t size : t.shape) n += digits(size) + 1;
+  }
+  return n + tensors.size() * 2 * digits(static_cast<int64_t>(std::min<uint64_t>(offset, INT64_MAX)));
+}
+
 }  // namespace
 
 Plan plan(const std::vector<TensorLayout>& tensors, const Metadata& metadata) {
+  std::vector<LayoutView> views;
+  views.reserve(tensors.size());
+  for (const TensorLayout& t : tensors) views.push_back({t.name, t.shape, t.dtype, false});
+  const MetadataView metadata_views(metadata.begin(), metadata.end());
+  return plan_views(views, {&metadata_views});
+}
+
+Plan plan_views(const std::vector<LayoutView>& tensors, std::initializer_list<const MetadataView*> metadata) {
   const Limits limits;
-  TORCH_CHECK_VALUE(tensors.size() <= limits.tensors && metadata.size() <= limits.metadata_entries, "safetensors: ",
-                    tensors.size(), " tensors and ", metadata.size(), " metadata entries are over the limits");
-  check_distinct(tensors, "tensor", [](const TensorLayout& t) { return std::string_view(t.name); });
-  check_distinct(metadata, "metadata key", [](const auto& m) { return std::string_view(m.first); });
+  size_t entries = 0;
+  for (const MetadataView* part : metadata) entries += part->size();
+  TORCH_CHECK_VALUE(tensors.size() <= limits.tensors && entries <= limits.metadata_entries, "safetensors: ",
+                    tensors.size(), " tensors and ", entries, " metadata entries are over the limits");
+  std::vector<std::string_view> keys;
+  keys.reserve(tensors.size());
+  for (const LayoutView& t : tensors) keys.push_back(t.name);
+  check_distinct(std::move(keys), "tensor");
+  keys = {};
+  keys.reserve(entries);
+  for (const MetadataView* part : metadata) {
+    for (const auto& [key, value] : *part) keys.push_back(key);
+  }
+  check_distinct(std::move(keys), "metadata key");
 
   Plan plan;
   plan.order.resize(tensors.size());
@@ -69,30 +111,34 @@ Plan plan(const std::vector<TensorLayout>& tensors, const Metadata& metadata) {
   });
 
   std::string& out = plan.header;
+  out.reserve(header_bytes(tensors, metadata));
   out.assign(8, '\0');
   out += '{';
-  if (!metadata.empty()) {
+  if (entries > 0) {
     out += "\"__metadata__\":{";
-    for (const auto& [key, value] : metadata) {
-      TORCH_CHECK_VALUE(serialize::is_utf8(value), "safetensors: the metadata value of \"", key, "\" is not UTF-8");
-      if (out.back() != '{') out += ',';
-      append_string(out, key);
-      out += ':';
-      append_string(out, value);
+    for (const MetadataView* part : metadata) {
+      for (const auto& [key, value] : *part) {
+        TORCH_CHECK_VALUE(serialize::is_utf8(value), "safetensors: the metadata value of \"", key, "\" is not UTF-8");
+        if (out.back() != '{') out += ',';
+        append_string(out, key);
+        out += ':';
+        append_string(out, value);
+      }
     }
     out += '}';
   }
   uint64_t offset = 0;
   for (const uint32_t i : plan.order) {
-    const TensorLayout& t = tensors[i];
+    const LayoutView& t = tensors[i];
     TORCH_CHECK_VALUE(t.name != "__metadata__", "safetensors: a tensor cannot be called \"__metadata__\"");
-    TORCH_CHECK_VALUE(t.shape.size() <= limits.dimensions, "safetensors: tensor \"", t.name, "\" has ", t.shape.size(),
+    const size_t rank = t.shape.size() + t.pairs;
+    TORCH_CHECK_VALUE(rank <= limits.dimensions, "safetensors: tensor \"", t.name, "\" has ", rank,
                       " dimensions; at most ", limits.dimensions, " are possible");
     uint64_t end;
     TORCH_CHECK_VALUE(!__builtin_add_overflow(offset, checked_bytes(t), &end), "safetensors: the data overflows");
     if (out.back() != '{') out += ',';
     append_string(out, t.name);
-    out += c10::str(":{\"dtype\":\"", dtype_name(t.dtype), "\",\"shape\":[", c10::Join(",", t.shape),
+    out += c10::str(":{\"dtype\":\"", dtype_name(t.dtype), "\",\"shape\":[", c10::Join(",", t.shape), !t.pairs ? "" : t.shape.empty() ? "2" : ",2",
                     "],\"data_offsets\":[", offset, ',', end, "]}");
     offset = end;
   }
@@ -113,7 +159,8 @@ void write(const std::string& path, const std::vector<TensorData>& tensors, cons
   serialize::AtomicFile file(path);
   file.write(planned.header);
   for (const uint32_t i : planned.order) {
-    file.write(tensors[i].data, static_cast<size_t>(checked_bytes(tensors[i].layout)));
+    const TensorLayout& t = tensors[i].layout;
+    file.write(tensors[i].data, static_cast<size_t>(checked_bytes({t.name, t.shape, t.dtype, false})));
   }
   file.commit();
 }

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "utils/serialize/file_error.h"
 #include "utils/serialize/utf8.h"
 #include "utils/tensorboard/event.pb.h"
 #include "utils/tensorboard/record.h"
@@ -56,6 +57,7 @@ std::string printable(std::string_view text) {
 
 SummaryWriter::SummaryWriter(const std::string& log_dir, int64_t purge_step) {
   TORCH_CHECK(!log_dir.empty(), "SummaryWriter: the folder's name is empty");
+  serialize::check_path(log_dir);
   make_folders(log_dir);
   char host[256] = "localhost";
   ::gethostname(host, sizeof host - 1);

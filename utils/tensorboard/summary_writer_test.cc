@@ -116,5 +116,11 @@ TEST(SummaryWriter, SaysWhatFailed) {
   EXPECT_THROW(SummaryWriter("/proc/none/of/this"), c10::Error);
 }
 
+TEST(SummaryWriter, APathWithANulIsRefused) {
+  const std::string folder = fresh_folder();
+  EXPECT_THROW(SummaryWriter(folder + "/a" + std::string(1, '\0') + "b"), c10::Error);
+  EXPECT_NE(::access((folder + "/a").c_str(), F_OK), 0);
+}
+
 }  // namespace
 }  // namespace torch::utils::tensorboard

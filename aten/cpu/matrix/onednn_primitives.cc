@@ -1,5 +1,7 @@
 #include "aten/cpu/matrix/onednn_primitives.h"
 
+#include <pthread.h>
+
 #include <cstdlib>
 #include <cstring>
 #include <list>
@@ -47,8 +49,23 @@ struct Cache {
 };
 
 // Never destroyed: threads may still run primitives while the process exits.
+Cache& cache();
+
+// Primitives are made for the threads of their lease, and a forked child has one.
+void empty_in_child() {
+  Cache& c = cache();
+  {
+    std::list<Cache::Entry> dropped;
+    c.shrink_to(0, &dropped);
+  }
+  c.mutex.unlock();
+}
+
 Cache& cache() {
-  static Cache* const instance = new Cache;
+  static Cache* const instance = [] {
+    pthread_atfork([] { cache().mutex.lock(); }, [] { cache().mutex.unlock(); }, &empty_in_child);
+    return new Cache;
+  }();
   return *instance;
 }
 

@@ -48,6 +48,12 @@ void check_copy(const Tensor& self, const Tensor& src) {
   }
   check_repeats_no_element("copy_", self);
 }
+
+void warn_of_complex(const Tensor& self, const Tensor& src) {
+  if (src.is_complex() && !self.is_complex() && self.scalar_type() != ScalarType::Bool) {
+    TORCH_WARN_ONCE("Casting complex values to real discards the imaginary part");
+  }
+}
 }  // namespace
 
 Tensor& copy_meta_(Tensor& self, const Tensor& src, bool non_blocking) {
@@ -61,6 +67,7 @@ Tensor& copy_by_device_(Tensor& self, const Tensor& src, bool non_blocking) {
   if (self.is_meta() || src.is_meta()) return copy_meta_(self, src, non_blocking);
   check_copy(self, src);
   if (self.is_same(src) || self.numel() == 0) return self;
+  warn_of_complex(self, src);
   const structured::Overlap overlap = structured::overlap_of(self, src);
   if (overlap == structured::Overlap::kSame) return self;
   const Tensor apart = overlap == structured::Overlap::kNone ? src : at::clone(src);
@@ -71,6 +78,7 @@ Tensor& copy_by_device_(Tensor& self, const Tensor& src, bool non_blocking) {
 Tensor& copy_cpu_(Tensor& self, const Tensor& src, bool non_blocking) {
   check_copy(self, src);
   if (self.is_same(src) || self.numel() == 0) return self;
+  warn_of_complex(self, src);
   const structured::Overlap overlap = structured::overlap_of(self, src);
   if (overlap == structured::Overlap::kSame) return self;
   if (overlap == structured::Overlap::kPartial) {

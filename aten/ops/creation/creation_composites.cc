@@ -111,6 +111,7 @@ std::vector<Tensor> meshgrid_indexing(TensorList tensors, std::string_view index
 }
 
 std::vector<Tensor> meshgrid(TensorList tensors) {
+  TORCH_WARN_ONCE("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.");
   return meshgrid_indexing(tensors, "ij");
 }
 

@@ -99,6 +99,8 @@ Tensor arange(const Scalar& end, TensorOptions options) {
 }
 
 TensorSpec range_meta(const Scalar& start, const Scalar& end, const Scalar& step, TensorOptions options) {
+  KD_WARN_DEPRECATION_ONCE("torch.range is deprecated and will be removed in a future release because its behavior is inconsistent "
+                           "with Python's range builtin. Instead, use torch.arange, which produces values in [start, end).");
   check_real_range("range", start, end, step);
   const double count = std::floor((end.toDouble() - start.toDouble()) / step.toDouble()) + 1;
   return spec_of(options, {checked_count("range", count)});

@@ -34,6 +34,9 @@ std::vector<Tensor> expand_masks(const Tensor& self, const IndexList& indices) {
       result.push_back(t);
       continue;
     }
+    if (t.scalar_type() == ScalarType::Byte) {
+      KD_WARN_DEPRECATION_ONCE("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.");
+    }
     const auto at = static_cast<int64_t>(result.size());
     TORCH_CHECK_INDEX(
         at + t.dim() <= self.dim(), "too many indices for tensor of dimension ", self.dim());

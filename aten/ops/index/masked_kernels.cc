@@ -19,6 +19,10 @@ void check_mask(const char* op, const Tensor& mask) {
   TORCH_CHECK(
       mask.scalar_type() == ScalarType::Bool || mask.scalar_type() == ScalarType::Byte, op,
       " only supports boolean masks, but got mask with dtype ", toString(mask.scalar_type()));
+  if (mask.scalar_type() == ScalarType::Byte) {
+    KD_WARN_DEPRECATION_ONCE(op, " received a mask with dtype torch.uint8, this behavior is now deprecated, please use a mask with "
+                             "dtype torch.bool instead.");
+  }
 }
 
 cpu::Operand operand(const Tensor& t) {
@@ -203,6 +207,10 @@ Tensor masked_select_cpu(const Tensor& self, const Tensor& mask) {
   TORCH_CHECK(
       mask.scalar_type() == ScalarType::Bool || mask.scalar_type() == ScalarType::Byte,
       "masked_select: expected BoolTensor or ByteTensor for mask");
+  if (mask.scalar_type() == ScalarType::Byte) {
+    KD_WARN_DEPRECATION_ONCE("masked_select received a mask with dtype torch.uint8, this behavior is now deprecated, please use a "
+                             "mask with dtype torch.bool instead.");
+  }
   const DimVector shape = broadcast_shapes(self.sizes(), mask.sizes());
   const Tensor x = dense(self.sizes() == IntArrayRef(shape) ? self : at::expand(self, shape)), m = dense_mask(mask, shape);
   Tensor out = empty_contiguous({count_true(m)}, self.scalar_type(), self.device());

@@ -157,6 +157,8 @@ Tensor chain(TensorList matrices, const std::vector<std::vector<size_t>>& split,
 }  // namespace
 
 Tensor chain_matmul(TensorList matrices) {
+  KD_WARN_DEPRECATION_ONCE("torch.chain_matmul is deprecated and will be removed in a future release. Use torch.linalg.multi_dot "
+                           "instead, which accepts a list of two or more tensors rather than multiple parameters.");
   TORCH_CHECK(!matrices.empty(), "chain_matmul(): Expected one or more matrices");
   for (const Tensor& m : matrices) TORCH_CHECK(m.dim() == 2, "Tensor dimension is ", m.dim(), ", expected 2 instead.");
   const size_t n = matrices.size();
@@ -190,6 +192,9 @@ Tensor cross(const Tensor& self, const Tensor& other, std::optional<int64_t> dim
     d = maybe_wrap_dim(*dim, self.dim());
     TORCH_CHECK(self.dim() > 0 && self.size(d) == 3 && other.size(d) == 3, "dimension ", *dim, " does not have size 3");
   } else {
+    KD_WARN_DEPRECATION_ONCE(
+        "Using torch.cross without specifying the dim arg is deprecated. Please either pass the dim explicitly or simply use "
+        "torch.linalg.cross. The default value of dim will change to agree with that of linalg.cross in a future release.");
     for (int64_t i = self.dim() - 1; i >= 0; --i)
       if (self.size(i) == 3 && other.size(i) == 3) d = i;
     TORCH_CHECK(d >= 0, "no dimension of size 3 in input");

@@ -95,6 +95,10 @@ void clamp_max_tensor_cpu(const Tensor& self, const Tensor& max, Tensor& out) {
 TensorSpec where_meta(const Tensor& condition, const Tensor& self, const Tensor& other) {
   TORCH_CHECK(condition.scalar_type() == ScalarType::Bool || condition.scalar_type() == ScalarType::Byte,
               "where expected condition to be a boolean tensor, but got a tensor with dtype ", condition.scalar_type());
+  if (condition.scalar_type() == ScalarType::Byte) {
+    KD_WARN_DEPRECATION_ONCE("where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future "
+                             "version. Use a boolean condition instead.");
+  }
   TensorSpec spec = result_spec({condition, self, other}, promoted_type({self, other}));
   if (condition.is_contiguous() && self.is_contiguous() && other.is_contiguous()) spec.strides = {};
   return spec;

@@ -28,6 +28,10 @@ void moments(const char* op, const Tensor& self, OptionalIntArrayRef dim, const 
   cpu::ReduceParams params;
   params.correction = correction ? correction->toDouble() : 1;
   params.root = root;
+  if (variance.numel() != 0 && static_cast<double>(self.numel() / variance.numel()) - params.correction <= 0) {
+    TORCH_WARN(op, "(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel "
+               "divided by output numel).");
+  }
   run_reduction(op, cpu::moments_kernel(self.scalar_type()), self, make_dim_mask(dim, self.dim()), variance, mean, params);
 }
 

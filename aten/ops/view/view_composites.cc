@@ -175,6 +175,14 @@ Tensor t(const Tensor& self) {
 }
 
 Tensor numpy_t(const Tensor& self) {
+  if (self.dim() != 2 && self.dim() != 0) {
+    KD_WARN_DEPRECATION_ONCE(
+        "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an error in a "
+        "future release. Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to "
+        "reverse the dimensions of a tensor.");
+  } else if (self.dim() == 0) {
+    KD_WARN_DEPRECATION_ONCE("Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases.");
+  }
   DimVector order;
   for (int64_t d = self.dim() - 1; d >= 0; --d) order.push_back(d);
   return at::permute(self, order);
@@ -183,7 +191,10 @@ Tensor numpy_t(const Tensor& self) {
 namespace {
 
 Tensor transpose_last_two(const char* name, const Tensor& self) {
-  if (self.dim() == 0) return self;
+  if (self.dim() == 0) {
+    KD_WARN_DEPRECATION_ONCE("Tensor.", name, " is deprecated on 0-D tensors. It gives the tensor itself; consider using x or x.conj().");
+    return self;
+  }
   TORCH_CHECK(
       self.dim() >= 2, "tensor.", name, " is only supported on matrices or batches of matrices. Got ", self.dim(),
       "-D tensor.");
@@ -218,6 +229,7 @@ Tensor matrix_h(const Tensor& self) {
   TORCH_CHECK(
       self.dim() == 0 || self.dim() == 2,
       "tensor.H is only supported on matrices (2-D tensors). Got ", self.dim(), "-D tensor.");
+  if (self.dim() == 0) KD_WARN_DEPRECATION_ONCE("Tensor.H is deprecated on 0-D tensors. Consider using x.conj().");
   const Tensor transposed = self.dim() == 0 ? self : at::transpose(self, 0, 1);
   return self.is_complex() ? at::conj(transposed) : transposed;
 }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include "c10/cuda/device.h"
@@ -9,7 +8,7 @@
 namespace torch::cuda {
 
 // The number of CUDA devices: 0 in a build without --config=cuda.
-inline size_t device_count() { return static_cast<size_t>(c10::cuda::device_count()); }
+inline c10::DeviceIndex device_count() { return c10::cuda::device_count(); }
 
 // Whether a tensor can be put on a CUDA device:
 //     torch::Device device(torch::cuda::is_available() ? torch::kCUDA : torch::kCPU);

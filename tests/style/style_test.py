@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""The rules of CONTRIBUTING.md that a look at the text of the source files can check.
+
+Each file: at most 1,000 lines, no tabs, no spaces at a line's end, one line feed at its end, `#pragma once` in headers. All
+together: lines of more than 120 columns become fewer. Each rule is tried on a file that breaks it first.
+"""
+
+import os
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+FOLDERS = ("aten", "autograd", "c10", "data", "distributed", "examples", "nn", "optim", "tests", "torch", "utils")
+COLUMNS = 120
+# As many lines as there are may be longer. Lower it when they are fewer.
+LONG_LINES = 2700
+
+
+def complaints(path, text):
+    lines = text.split("\n")
+    if len(lines) > 1001:
+        yield "%s: %d lines; a file of more than 1,000 is split" % (path, len(lines) - 1)
+    if not text.endswith("\n") or text.endswith("\n\n"):
+        yield "%s: does not end in one line feed" % path
+    if path.endswith(".h") and not path.endswith("-inl.h") and "#pragma once" not in lines:
+        yield "%s: no #pragma once" % path
+    for number, line in enumerate(lines, 1):
+        if "\t" in line or line != line.rstrip():
+            yield "%s:%d: a tab, or spaces at the end" % (path, number)
+
+
+def long_lines(text):
+    return sum(len(line) > COLUMNS for line in text.split("\n"))
+
+
+def self_test():
+    good = "#pragma once\n\nint f();\n"
+    assert not list(complaints("a.h", good)) and long_lines(good) == 0
+    for path, bad in (("a.h", "int f();\n"), ("a.cc", "int f();"), ("a.cc", "int f();\n\n"), ("a.cc", "\tint f();\n"),
+                      ("a.cc", "int f(); \n"), ("a.cc", "//\n" * 1001)):
+        assert len(list(complaints(path, bad))) == 1, bad
+    assert long_lines("x" * 121 + "\n" + "x" * 120 + "\n") == 1
+
+
+def main():
+    self_test()
+    found, too_long, files = [], 0, 0
+    for folder in FOLDERS:
+        for parent, _, names in os.walk(os.path.join(ROOT, folder)):
+            for name in names:
+                if not name.endswith((".h", ".cc", ".cu")):
+                    continue
+                path = os.path.join(parent, name)
+                with open(path, encoding="utf-8") as file:
+                    text = file.read()
+                files += 1
+                found += complaints(os.path.relpath(path, ROOT), text)
+                too_long += long_lines(text)
+    if files < 300:
+        found.append("only %d source files found" % files)
+    if too_long > LONG_LINES:
+        found.append("%d lines have more than %d columns, %d are allowed" % (too_long, COLUMNS, LONG_LINES))
+    print("\n".join(found) or "%d files, %d lines of more than %d columns" % (files, too_long, COLUMNS))
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,3 @@
+#pragma once
+
+#include "autograd/function/custom_function.h"

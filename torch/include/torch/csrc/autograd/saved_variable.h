@@ -1,0 +1,3 @@
+#pragma once
+
+#include "autograd/engine/saved_variable.h"
