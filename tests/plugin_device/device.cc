@@ -251,15 +251,16 @@ C10_REGISTER_GUARD_IMPL(PrivateUse1, GuardImpl);
 // --- generators: the numbers of a CPU generator of the same seed ---
 struct GeneratorImpl final : c10::GeneratorImpl {
   explicit GeneratorImpl(DeviceIndex device, at::Generator cpu = at::detail::createCPUGenerator())
-      : c10::GeneratorImpl(device_at(device)), engine(std::move(cpu)) {}
+      : c10::GeneratorImpl(device_at(device), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1)), engine(std::move(cpu)) {}
   void set_current_seed(uint64_t seed) override { engine.set_current_seed(seed); }
   uint64_t current_seed() const override { return engine.current_seed(); }
   uint64_t seed() override { return engine.seed(); }
-  std::vector<uint8_t> state_bytes() const override { return engine.unsafeGetGeneratorImpl()->state_bytes(); }
-  void set_state_bytes(const uint8_t* data, size_t n) override { engine.unsafeGetGeneratorImpl()->set_state_bytes(data, n); }
-  c10::intrusive_ptr<c10::GeneratorImpl> clone() const override {
-    return c10::make_intrusive<GeneratorImpl>(device().index(), engine.clone());
-  }
+  void set_offset(uint64_t offset) override { impl().set_offset(offset); }
+  uint64_t get_offset() const override { return impl().get_offset(); }
+  void set_state(const c10::TensorImpl& state) override { impl().set_state(state); }
+  c10::intrusive_ptr<c10::TensorImpl> get_state() const override { return impl().get_state(); }
+  GeneratorImpl* clone_impl() const override { return new GeneratorImpl(device().index(), engine.clone()); }
+  c10::GeneratorImpl& impl() const { return *engine.unsafeGetGeneratorImpl(); }
   at::Generator engine;
 };
 auto& g_generators = *new std::vector<at::Generator>{at::make_generator<GeneratorImpl>(DeviceIndex{0}),
