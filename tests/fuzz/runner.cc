@@ -89,8 +89,8 @@ std::vector<Finding> run_isolated(int first, int count, size_t maximum, const st
 }
 
 Snapshot::Snapshot(const c10::FunctionSchema& schema, const c10::Stack& arguments) {
-  // The schemas do not say so, but these change: the running statistics of normalisation, and rrelu's noise.
-  static constexpr const char* kWrittenAnyway[] = {"running_mean", "running_var", "noise"};
+  // The schemas do not say so, but these change: the running statistics of normalisation, rrelu's noise, and what _copy_from fills.
+  static constexpr const char* kWrittenAnyway[] = {"running_mean", "running_var", "noise", "dst"};
   const bool has_out = std::any_of(schema.arguments().begin(), schema.arguments().end(), [](const c10::Argument& a) { return a.is_out(); });
   for (size_t i = 0; i < arguments.size(); ++i) {
     const c10::Argument& argument = schema.arguments()[i];

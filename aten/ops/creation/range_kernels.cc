@@ -45,22 +45,24 @@ TensorOptions options_for_range(
 
 // start + i * step, i < count: in int64 for integers, in double otherwise.
 void fill_progression(Tensor& out, const char* name, const Scalar& start, const Scalar& step) {
-  const int64_t count = out.numel(), apart = out.stride(0);
+  const int64_t count = out.numel();
+  DenseOut result(out);
   cpu::visit_real(out.scalar_type(), name, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    T* data = out.data_ptr<T>();
+    T* data = result.data<T>();
     if constexpr (cpu::kIsIntegral<T>) {
       const uint64_t first = static_cast<uint64_t>(start.to<int64_t>());
       const uint64_t stride = static_cast<uint64_t>(step.to<int64_t>());
       for (int64_t i = 0; i < count; ++i) {
-        data[i * apart] = static_cast<T>(first + static_cast<uint64_t>(i) * stride);
+        data[i] = static_cast<T>(first + static_cast<uint64_t>(i) * stride);
       }
     } else {
       const double first = start.toDouble();
       const double stride = step.toDouble();
-      for (int64_t i = 0; i < count; ++i) data[i * apart] = static_cast<T>(first + static_cast<double>(i) * stride);
+      for (int64_t i = 0; i < count; ++i) data[i] = static_cast<T>(first + static_cast<double>(i) * stride);
     }
   });
+  result.commit();
 }
 
 TensorSpec spec_of(const TensorOptions& options, std::initializer_list<int64_t> sizes) {
@@ -144,16 +146,16 @@ TensorSpec linspace_meta(const Scalar& start, const Scalar& end, int64_t steps, 
 }
 
 void linspace_cpu(const Scalar& start, const Scalar& end, int64_t steps, TensorOptions options, Tensor& out) {
-  const int64_t apart = out.stride(0);
+  DenseOut result(out);
   cpu::visit_all(out.scalar_type(), "linspace", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    T* data = out.data_ptr<T>();
+    T* data = result.data<T>();
     if constexpr (isComplexType(CppTypeToScalarType<T>::value)) {
       const c10::complex<double> first = start.toComplexDouble();
       const c10::complex<double> last = end.toComplexDouble();
       const c10::complex<double> step = (last - first) / static_cast<double>(std::max<int64_t>(steps - 1, 1));
       for (int64_t i = 0; i < steps; ++i) {
-        data[i * apart] = T(steps == 1      ? first
+        data[i] = T(steps == 1      ? first
                     : i < steps / 2 ? first + step * static_cast<double>(i)
                                     : last - step * static_cast<double>(steps - 1 - i));
       }
@@ -164,12 +166,13 @@ void linspace_cpu(const Scalar& start, const Scalar& end, int64_t steps, TensorO
       const Compute last = static_cast<Compute>(end.toDouble());
       const Compute step = (last - first) / static_cast<Compute>(std::max<int64_t>(steps - 1, 1));
       for (int64_t i = 0; i < steps; ++i) {
-        data[i * apart] = rounded_to<T>(steps == 1      ? first
+        data[i] = rounded_to<T>(steps == 1      ? first
                                 : i < steps / 2 ? first + step * static_cast<Compute>(i)
                                                 : last - step * static_cast<Compute>(steps - 1 - i));
       }
     }
   });
+  result.commit();
 }
 
 TensorSpec logspace_meta(const Scalar& start, const Scalar& end, int64_t steps, double base, TensorOptions options) {
@@ -178,10 +181,10 @@ TensorSpec logspace_meta(const Scalar& start, const Scalar& end, int64_t steps, 
 }
 
 void logspace_cpu(const Scalar& start, const Scalar& end, int64_t steps, double base, TensorOptions options, Tensor& out) {
-  const int64_t apart = out.stride(0);
+  DenseOut result(out);
   cpu::visit_real(out.scalar_type(), "logspace", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    T* data = out.data_ptr<T>();
+    T* data = result.data<T>();
     const double first = start.toDouble();
     const double last = end.toDouble();
     const double step = (last - first) / static_cast<double>(std::max<int64_t>(steps - 1, 1));
@@ -189,9 +192,10 @@ void logspace_cpu(const Scalar& start, const Scalar& end, int64_t steps, double 
       const double exponent = steps == 1      ? first
                               : i < steps / 2 ? first + step * static_cast<double>(i)
                                               : last - step * static_cast<double>(steps - 1 - i);
-      data[i * apart] = rounded_to<T>(std::pow(base, exponent));
+      data[i] = rounded_to<T>(std::pow(base, exponent));
     }
   });
+  result.commit();
 }
 
 namespace {
@@ -239,13 +243,14 @@ TensorSpec eye_meta(int64_t n, int64_t m, TensorOptions options) {
 }
 
 void eye_cpu(int64_t n, int64_t m, TensorOptions options, Tensor& out) {
-  at::zero_(out);
-  const int64_t step = out.stride(0) + out.stride(1);
+  DenseOut result(out);
+  result.clear();
   cpu::visit_all(out.scalar_type(), "eye", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    T* data = out.data_ptr<T>();
-    for (int64_t i = 0; i < std::min(n, m); ++i) data[i * step] = T(1);
+    T* data = result.data<T>();
+    for (int64_t i = 0; i < std::min(n, m); ++i) data[i * (m + 1)] = T(1);
   });
+  result.commit();
 }
 
 Tensor eye(int64_t n, TensorOptions options) {

@@ -156,7 +156,7 @@ TensorSpec multinomial_meta(const Tensor& self, int64_t num_samples, bool replac
 void multinomial_cpu(const Tensor& self, int64_t num_samples, bool replacement, std::optional<Generator> generator,
                      Tensor& target) {
   if (target.numel() == 0) return;
-  Tensor result = target.is_contiguous() ? target : empty_contiguous(target.sizes(), ScalarType::Long);
+  Tensor result = is_dense(target) ? target : empty_contiguous(target.sizes(), ScalarType::Long);
   const int64_t n = self.size(-1);
   const int64_t rows = self.dim() == 2 ? self.size(0) : 1;
   const Tensor exact = dense(at::to(self, ScalarType::Double));
