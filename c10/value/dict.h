@@ -103,7 +103,7 @@ class DictIterator final {
     ++*this;
     return before;
   }
-  friend bool operator==(const DictIterator& a, const DictIterator& b) { return a.ref_.at_ == b.ref_.at_; }
+  bool operator==(const DictIterator& other) const { return ref_.at_ == other.ref_.at_; }
 
  private:
   friend class Dict<K, V>;
