@@ -61,6 +61,16 @@ TEST(Table, ErrorsNameTheEntry) {
   EXPECT_TRUE(contains(error_of("op { schema: \"f(int x) -> Tensor\" method: true }"), "needs an argument 'self'"));
 }
 
+TEST(Table, CompositeStandsAloneOrBesideCpu) {
+  const auto with = [](const std::string& kernels) { return "op { schema: \"f(Tensor x) -> Tensor\" " + kernels + " }"; };
+  const std::string cpu = "kernel { key: CPU function: \"c\" } ", composite = "kernel { key: COMPOSITE function: \"f\" } ";
+  table_of(with(cpu + composite));
+  EXPECT_TRUE(contains(error_of(with(composite + "kernel { key: META function: \"g\" }")), "beside one of COMPOSITE only one of CPU"));
+  EXPECT_TRUE(contains(error_of(with(cpu + composite + "kernel { key: META function: \"g\" }")), "only one of CPU"));
+  EXPECT_TRUE(contains(error_of(with(cpu + composite + "derivative { input: \"x\" formula: \"grad\" }")), "never used"));
+  EXPECT_TRUE(contains(error_of(with("meta: \"m\" " + cpu + composite)), "kernels of backends only"));
+}
+
 TEST(Table, AnInputHasOneDerivative) {
   const std::string op = "op { schema: \"f(Tensor x, Tensor y) -> Tensor\" kernel { key: CPU function: \"f\" } ";
   EXPECT_TRUE(contains(error_of(op + "derivative { input: \"x\" formula: \"grad\" } derivative { input: \"y, x\" formula: \"g(grad)\" } }"),
@@ -148,6 +158,34 @@ TEST(Emit, StructuredOperator) {
   EXPECT_TRUE(contains(operators, "Tensor& Tensor::add_(const Tensor& other) const"));
   EXPECT_EQ(emit_methods({table}).find("out"), std::string::npos);
   EXPECT_TRUE(contains(emit_registry(table), "\"add.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)\""));
+}
+
+TEST(Emit, CompositeBesideCpu) {
+  const Table table = table_of(R"pb(
+    op { schema: "f(Tensor[] self) -> Tensor[]"
+         inplace { schema: "f_(Tensor(a!)[] self) -> ()" kernel { key: CPU function: "f_cpu_" } kernel { key: COMPOSITE function: "f_each_" } }
+         out { schema: "f.out(Tensor[] self, *, Tensor(a!)[] out) -> ()" }
+         kernel { key: CPU function: "f" } kernel { key: COMPOSITE function: "f" } }
+    op { schema: "g(Tensor self) -> Tensor" nondifferentiable: true
+         kernel { key: CPU function: "g_cpu" } kernel { key: COMPOSITE function: "g" } })pb");
+  const std::string text = emit_operators(table);
+  // One function for both is told as which it is called.
+  EXPECT_TRUE(contains(text, "namespace native {\nstd::vector<Tensor> f(TensorList self, bool on_cpu);\nvoid f_cpu_(TensorList self);\n"));
+  EXPECT_TRUE(contains(text, "f_any(TensorList self) {\n  return native::f(self, false);\n}"));
+  EXPECT_TRUE(contains(text, "f_cpu(TensorList self) {\n  return native::f(self, true);\n}"));
+  EXPECT_TRUE(contains(text, "c10::Kernels::kAny, c10::Differentiation::kRecord, {.cpu = &f_cpu, .cuda = &f_any, .meta = &f_any, "
+                             ".autograd = &f_any, .forward = &f_any}"));
+  // Of two, the one for the CPU has its writes counted.
+  EXPECT_TRUE(contains(text, "native::f_cpu_(self);\n  structured::mark_written(self);"));
+  EXPECT_TRUE(contains(text, "{.cpu = &f__cpu, .cuda = &native::f_each_, .meta = &native::f_each_, .autograd = &native::f_each_, "
+                             ".forward = &native::f_each_}"));
+  // out= forms refuse gradients.
+  EXPECT_TRUE(contains(text, "structured::assign_out(\"f\", out, native::f(self, true));"));
+  EXPECT_TRUE(contains(text, "c10::Kernels::kAny, c10::Differentiation::kRefuse, {.cpu = &f_out_cpu, .cuda = &f_out_any, .meta = "
+                             "&f_out_any, .forward = &forward_kernels::f_out}"));
+  EXPECT_TRUE(contains(text, "c10::Kernels::kAny, c10::Differentiation::kNone, {.cpu = &native::g_cpu, .cuda = &native::g, .meta = "
+                             "&native::g}"));
+  EXPECT_FALSE(contains(emit_derivatives(table), "f("));
 }
 
 TEST(Emit, DocCommentsAndExamples) {

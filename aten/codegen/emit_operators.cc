@@ -34,9 +34,17 @@ class OperatorEmitter {
     std::string autograd;
     std::string forward;
     std::string kernels = "kPerBackend";
+    std::string differentiation = "kNone";
     void fill(const std::string& function, const char* kind) {
       cpu = cuda = meta = function;
       kernels = kind;
+    }
+    // A function for CPU tensors, and `composed` for everything else.
+    void fill_beside_cpu(const std::string& of_cpu, const std::string& composed) {
+      fill(composed, "kAny");
+      cpu = of_cpu;
+      autograd = forward = composed;
+      differentiation = "kRecord";
     }
     std::string initialiser() const {
       std::string text;
@@ -75,8 +83,11 @@ class OperatorEmitter {
 
   static std::string declarations(const Variant& variant) {
     std::string text;
+    std::string parameters = variant.signature.parameters();
+    if (variant.kernel_knows_key()) parameters += (parameters.empty() ? "" : ", ") + std::string("bool on_cpu");
     for (const Kernel& kernel : variant.kernels) {
-      text += variant.signature.result + " " + kernel.function() + "(" + variant.signature.parameters() + ");\n";
+      if (variant.kernel_knows_key() && kernel.key() == Kernel::COMPOSITE) continue;
+      text += variant.signature.result + " " + kernel.function() + "(" + parameters + ");\n";
     }
     return text;
   }
@@ -160,12 +171,20 @@ class OperatorEmitter {
     return body + "  return " + result_of_moves(outs) + ";\n";
   }
 
+  // A call of a kernel of `variant`.
+  static std::string call_of(const Variant& variant, const Kernel& kernel, std::string arguments) {
+    if (variant.kernel_knows_key()) {
+      arguments += (arguments.empty() ? "" : ", ") + std::string(bool_text(kernel.key() == Kernel::CPU));
+    }
+    return "native::" + kernel.function() + "(" + arguments + ")";
+  }
+
   // The out= and in-place forms of an operator whose kernel returns its results.
-  std::string assign_from(const Variant& variant, const std::string& function) const {
+  std::string assign_from(const Variant& variant, const Kernel& kernel) const {
     const bool in_place = variant.form == Form::kInplace;
     const std::string assign = in_place ? "structured::assign_inplace(" : "structured::assign_out(";
     const std::string name = quoted(variant.schema.name());
-    const std::string call = "native::" + function + "(" + main_arguments(variant) + ")";
+    const std::string call = call_of(op_.main, kernel, main_arguments(variant));
     std::vector<std::string> outs;
     for (const Param& param : variant.signature.params) {
       if (param.is_out || (in_place && param.name == "self")) outs.push_back(param.name);
@@ -203,6 +222,11 @@ class OperatorEmitter {
   }
 
   void use(const Variant& variant, const Kernel& kernel, std::string* slot, const std::string& suffix) {
+    if (variant.kernel_knows_key()) {
+      adapter(variant, suffix, "  return " + call_of(variant, kernel, variant.signature.arguments()) + ";\n");
+      *slot = "&" + variant.identifier() + suffix;
+      return;
+    }
     if (!variant.schema.is_mutable() || kernel.key() == Kernel::COMPOSITE) {
       *slot = "&native::" + kernel.function();
       return;
@@ -226,6 +250,11 @@ class OperatorEmitter {
     };
     if (const Kernel* kernel = variant.kernel(Kernel::COMPOSITE)) {
       everywhere(*kernel, "kComposite");
+      if (const Kernel* of_cpu = variant.kernel(Kernel::CPU)) {
+        std::string slot;
+        use(variant, *of_cpu, &slot, "_cpu");
+        slots.fill_beside_cpu(slot, slots.meta);
+      }
     } else if (const Kernel* kernel = variant.kernel(Kernel::ANY)) {
       everywhere(*kernel, "kAny");
     } else if (!variant.kernels.empty() && !(&variant == &op_.main && op_.structured())) {
@@ -244,11 +273,12 @@ class OperatorEmitter {
       slots.meta = "&" + variant.identifier() + "_meta";
     } else if (&variant != &op_.main) {
       const auto derive = [&](const Kernel& kernel, const std::string& suffix) {
-        adapter(variant, suffix, assign_from(variant, kernel.function()));
+        adapter(variant, suffix, assign_from(variant, kernel));
         return "&" + variant.identifier() + suffix;
       };
       if (const Kernel* kernel = op_.main.kernel(Kernel::COMPOSITE)) {
         slots.fill(derive(*kernel, "_any"), "kComposite");
+        if (const Kernel* of_cpu = op_.main.kernel(Kernel::CPU)) slots.fill_beside_cpu(derive(*of_cpu, "_cpu"), slots.meta);
       } else if (const Kernel* kernel = op_.main.kernel(Kernel::ANY)) {
         slots.fill(derive(*kernel, "_any"), "kAny");
       } else {
@@ -264,7 +294,11 @@ class OperatorEmitter {
     const std::string id = variant.identifier();
     const Signature& signature = variant.signature;
     Slots slots = slots_of(variant);
-    std::string kind = "kNone";
+    std::string kind = slots.differentiation;
+    if (op_.entry.nondifferentiable() || variant.nondifferentiable) {
+      kind = "kNone";
+      slots.autograd = slots.forward = "";
+    }
     if (op_.differentiable(variant)) {
       kind = variant.form == Form::kOut ? "kRefuse" : "kRecord";
       out_ += "namespace forward_kernels {\n[[gnu::weak]] " + signature.result + " " + id + "(" + signature.parameters() + ");\n}\n";
@@ -273,6 +307,8 @@ class OperatorEmitter {
         out_ += "namespace autograd_kernels {\n[[gnu::weak]] " + signature.result + " " + id + "(" + signature.parameters() +
                 ");\n}\n";
         slots.autograd = "&autograd_kernels::" + id;
+      } else {
+        slots.autograd = "";
       }
     }
     out_ += "namespace operators {\nconstinit c10::Operator<" + signature.result + "(" + signature.types() + ")> " + id + "{" +

@@ -125,8 +125,9 @@ struct Reader {
       if (kernel.function().empty()) return fail(schema, "a kernel without a function");
       if (!keys.insert(kernel.key()).second) return fail(schema, "two kernels of the key " + Kernel::Key_Name(kernel.key()));
     }
-    if (keys.size() > 1 && (keys.count(Kernel::ANY) || keys.count(Kernel::COMPOSITE))) {
-      return fail(schema, "a kernel of the key ANY or COMPOSITE stands alone");
+    const bool beside_cpu = keys == std::set<int>{Kernel::CPU, Kernel::COMPOSITE};
+    if (keys.size() > 1 && !beside_cpu && (keys.count(Kernel::ANY) || keys.count(Kernel::COMPOSITE))) {
+      return fail(schema, "a kernel of the key ANY stands alone, and beside one of COMPOSITE only one of CPU");
     }
     return true;
   }
@@ -195,6 +196,8 @@ const Kernel* Variant::kernel(Kernel::Key key) const {
   }
   return nullptr;
 }
+
+bool Variant::kernel_knows_key() const { return kernels.size() == 2 && kernels[0].function() == kernels[1].function() && composite(); }
 
 std::vector<int> Variant::tensor_results() const {
   std::vector<int> results;

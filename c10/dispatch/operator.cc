@@ -29,6 +29,9 @@ namespace {
 constexpr DispatchKey kSlotKeys[] = {DispatchKey::CPU, DispatchKey::CUDA, DispatchKey::Meta, DispatchKey::Autograd,
                                      DispatchKey::ForwardAD};
 constexpr int kBackendSlots = 3;
+// An operator with a function for all backends has it in the slots of the backends. The CPU's may be another function, so the
+// one for all is read here.
+constexpr int kAnyBackendSlot = 2;
 constexpr uint32_t kProfiler = DispatchKeySet(DispatchKey::Profiler).raw();
 // The key that the function of all backends is kept under.
 constexpr DispatchKey kAnyBackend = DispatchKey::CompositeExplicitAutograd;
@@ -65,10 +68,11 @@ MoreKernels& more_of(OperatorBase& op) {
   auto* more = new MoreKernels;
   const ErasedFunction* slots = Slots::of(op);
   const bool shared = op.kernels != Kernels::kPerBackend;
-  for (int i = shared ? kBackendSlots : 0; i < static_cast<int>(std::size(kSlotKeys)); ++i) {
-    more->function(kSlotKeys[i]) = slots[i];
+  for (int i = 0; i < static_cast<int>(std::size(kSlotKeys)); ++i) {
+    const bool own = !shared || i >= kBackendSlots || slots[i] != slots[kAnyBackendSlot];
+    if (own) more->function(kSlotKeys[i]) = slots[i];
   }
-  if (shared) more->function(kAnyBackend) = slots[0];
+  if (shared) more->function(kAnyBackend) = slots[kAnyBackendSlot];
   store(op.more, more);
   return *more;
 }
@@ -82,6 +86,12 @@ bool has_autograd_names(MoreKernels& more) {
     if (is_autograd_name(static_cast<DispatchKey>(key)) && has_kernel(more, static_cast<DispatchKey>(key))) return true;
   }
   return false;
+}
+
+// The function of all backends; null where it is boxed or each backend has its own.
+ErasedFunction any_function(const OperatorBase& op) {
+  if (MoreKernels* more = load(op.more)) return load(more->function(kAnyBackend));
+  return op.kernels != Kernels::kPerBackend ? load(Slots::of(op)[kAnyBackendSlot]) : nullptr;
 }
 
 bool is_observed(const OperatorBase& op) { return (load(op.passed_keys) & kDirectBackends) == 0; }
@@ -177,7 +187,9 @@ void SlowCall::find(uint32_t active) {
   while ((active & ~kBackendKeys.raw()) != 0) {
     const DispatchKey key = DispatchKeySet::from_raw(active).highest();
     if (acts(key, active) && take(key, active)) {
-      if (kDerivativeKeys.has(key) && load(g_range_hooks) != nullptr) thread_state().recorded_operator = &op_;
+      // A derivative's function calls the operator again; the function of all backends does not.
+      const bool again = boxed_ != nullptr || function_ != any_function(op_);
+      if (kDerivativeKeys.has(key) && load(g_range_hooks) != nullptr && again) thread_state().recorded_operator = &op_;
       return;
     }
     active &= ~DispatchKeySet(key).raw();
@@ -221,13 +233,9 @@ bool SlowCall::take(DispatchKey key, uint32_t active) {
   }
   if (function_ != nullptr) return true;
   if (kBackendKeys.has(key)) {
-    if (more != nullptr) {
-      function_ = load(more->function(kAnyBackend));
-      if (function_ == nullptr && take(load(more->kernel(kAnyBackend)), active)) return true;
-    } else if (op_.kernels != Kernels::kPerBackend) {
-      function_ = load(Slots::of(op_)[0]);
-    }
+    function_ = any_function(op_);
     if (function_ != nullptr) return true;
+    if (more != nullptr && take(load(more->kernel(kAnyBackend)), active)) return true;
   }
   const BoxedKernel* fallback = load(g_fallbacks[static_cast<int>(name)]);
   if (fallback == nullptr) fallback = load(g_fallbacks[static_cast<int>(key)]);
@@ -275,9 +283,10 @@ void set_boxed(OperatorBase& op, DispatchKey key, const BoxedKernel* kernel) {
 ErasedFunction get_function(const OperatorBase& op, DispatchKey key) {
   key = kept_under(key);
   if (MoreKernels* more = load(op.more)) return load(more->function(key));
-  if (op.kernels != Kernels::kPerBackend && kBackendKeys.has(key)) return nullptr;
-  const int slot = key == kAnyBackend && op.kernels != Kernels::kPerBackend ? 0 : slot_of(key);
-  return slot >= 0 ? load(Slots::of(op)[slot]) : nullptr;
+  if (key == kAnyBackend) return any_function(op);
+  const int slot = slot_of(key);
+  const ErasedFunction function = slot >= 0 ? load(Slots::of(op)[slot]) : nullptr;
+  return kBackendKeys.has(key) && function == any_function(op) ? nullptr : function;
 }
 
 const BoxedKernel* get_boxed(const OperatorBase& op, DispatchKey key) {
