@@ -1,4 +1,5 @@
 #include "aten/codegen/emit.h"
+#include "aten/codegen/formula.h"
 #include "gtest/gtest.h"
 
 namespace kindling::codegen {
@@ -42,6 +43,36 @@ TEST(Signature, TypesAreThoseOfTheCppApi) {
 
 TEST(Signature, DefaultsOnlyAtTheEnd) {
   EXPECT_EQ(declaration_of("f(int a=1, int b, int c=2) -> ()"), "void(int64_t a, int64_t b, int64_t c = 2)");
+}
+
+// "before|name" for each name, with a mark: . for members, ( for what is called; then what is left.
+std::vector<std::string> names_in(const std::string& formula) {
+  std::vector<std::string> all;
+  FormulaNames names(formula);
+  while (names.next()) {
+    all.push_back(std::string(names.before()) + "|" + names.name() + (names.is_member() ? "." : "") + (names.is_called() ? "(" : ""));
+  }
+  all.emplace_back(names.before());
+  return all;
+}
+
+TEST(Formula, NamesAndWhatStandsBetweenThem) {
+  using Words = std::vector<std::string>;
+  EXPECT_EQ(names_in(""), Words{""});
+  EXPECT_EQ(names_in("mul(grad, self.sizes(), 2)"), (Words{"|mul(", "(|grad", ", |self", ".|sizes.(", "(), 2)"}));
+  EXPECT_EQ(names_in("at::real(x) - p->y"), (Words{"|at.", "::|real.(", "(|x", ") - |p", "->|y.", ""}));
+  EXPECT_EQ(names_in("a . b :: c"), (Words{"|a", " . |b.", " :: |c.", ""})) << "spaces change nothing";
+  EXPECT_EQ(names_in("a>b ? a:b"), (Words{"|a", ">|b", " ? |a", ":|b", ""})) << "comparisons and choices are no access";
+  EXPECT_EQ(names_in("f(\"a b\\\" c\", 'd', e)"), (Words{"|f(", "(\"a b\\\" c\", 'd', |e", ")"}));
+  EXPECT_EQ(names_in("1e5 + 2.f * x1 - \"open"), (Words{"1e5 + 2.f * |x1", " - \"open"}));
+  FormulaNames names("x.sizes()[0] + y");
+  EXPECT_TRUE(names.next());
+  EXPECT_FALSE(names.take(".size()"));
+  EXPECT_TRUE(names.take(".sizes()"));
+  EXPECT_TRUE(names.next());
+  EXPECT_EQ(names.before(), "[0] + ");
+  EXPECT_EQ(names.name(), "y");
+  EXPECT_FALSE(names.next());
 }
 
 TEST(Table, ErrorsNameTheEntry) {

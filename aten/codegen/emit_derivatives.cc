@@ -5,14 +5,13 @@
 #include <set>
 
 #include "aten/codegen/emit.h"
+#include "aten/codegen/formula.h"
 
 namespace kindling::codegen {
 namespace {
 
 using c10::Argument;
 using c10::SchemaType;
-
-bool identifier_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
 // A property of a tensor that is kept instead of the tensor: the method, and the type of what is kept.
 struct Property {
@@ -47,34 +46,12 @@ class FormulaReader {
   // Rewrites one formula; notes what it uses under `line`.
   std::string read(const std::string& formula, int line) {
     std::string out;
-    for (size_t i = 0; i < formula.size();) {
-      if (!identifier_char(formula[i]) || std::isdigit(static_cast<unsigned char>(formula[i]))) {
-        if (formula[i] == '"') {
-          const size_t end = std::min(formula.find('"', i + 1), formula.size() - 1);
-          out += formula.substr(i, end + 1 - i);
-          i = end + 1;
-          continue;
-        }
-        // A number's suffix is no identifier.
-        if (std::isdigit(static_cast<unsigned char>(formula[i]))) {
-          while (i < formula.size() && (identifier_char(formula[i]) || formula[i] == '.')) out += formula[i++];
-          continue;
-        }
-        out += formula[i++];
-        continue;
-      }
-      size_t end = i;
-      while (end < formula.size() && identifier_char(formula[end])) ++end;
-      const std::string word = formula.substr(i, end - i);
-      const bool member = ends_with(out, ".") || ends_with(out, "->") || ends_with(out, "::") || formula.compare(end, 2, "::") == 0;
-      i = end;
-      if (member) {
-        out += word;
-        continue;
-      }
-      out += use(word, formula, &i, line);
+    FormulaNames names(formula);
+    while (names.next()) {
+      out += names.before();
+      out += names.is_member() ? names.name() : use(names, line);
     }
-    return out;
+    return out.append(names.before());
   }
 
   std::map<std::string, std::set<int>> tensors;  // saved arguments, by the lines that use them
@@ -83,12 +60,6 @@ class FormulaReader {
   bool grad = false, grads = false;
 
  private:
-  static bool ends_with(const std::string& text, const std::string& suffix) {
-    size_t end = text.size();
-    while (end > 0 && text[end - 1] == ' ') --end;
-    return end >= suffix.size() && text.compare(end - suffix.size(), suffix.size(), suffix) == 0;
-  }
-
   void add_extra(const std::string& type, const std::string& name, const std::string& value) {
     for (const ExtraField& field : extra) {
       if (field.name == name) return;
@@ -96,7 +67,8 @@ class FormulaReader {
     extra.push_back({type, name, value});
   }
 
-  std::string use(const std::string& word, const std::string& formula, size_t* pos, int line) {
+  std::string use(FormulaNames& names, int line) {
+    const std::string word = names.name();
     if (word == "grad") grad = true;
     if (word == "grads") grads = true;
     if (result_names_.count(word)) {
@@ -109,41 +81,31 @@ class FormulaReader {
         add_extra(param.type, word, word);
         return word;
       }
-      return use_tensor(param, formula, pos, line);
+      return use_tensor(param, names, line);
     }
     return word;
   }
 
-  std::string use_tensor(const Param& param, const std::string& formula, size_t* pos, int line) {
-    const bool list = main_.schema.arguments()[param.argument].type().list;
+  std::string use_tensor(const Param& param, FormulaNames& names, int line) {
     const std::string& word = param.name;
-    const auto follows = [&](const std::string& text) { return formula.compare(*pos, text.size(), text) == 0; };
-    if (list) {
-      if (follows(".size()")) {
-        *pos += 7;
-        return word + "_count";
-      }
-      if (follows(".sizes()")) {
+    if (main_.schema.arguments()[param.argument].type().list) {
+      if (names.take(".size()")) return word + "_count";
+      if (names.take(".sizes()")) {
         add_extra("std::vector<DimVector>", word + "_sizes", "keep_sizes(" + word + ")");
-        *pos += 8;
         return word + "_sizes";
       }
-      if (follows(".scalar_types()")) {
+      if (names.take(".scalar_types()")) {
         add_extra("std::vector<ScalarType>", word + "_scalar_types", "keep_dtypes(" + word + ")");
-        *pos += 15;
         return word + "_scalar_types";
       }
     } else {
-      if (follows(".size(")) {
+      if (names.take(".size(")) {
         add_property(param, "sizes", "IntArrayRef");
-        *pos += 6;
         return "size_at(" + word + "_sizes, ";
       }
       for (const Property& property : kProperties) {
-        const std::string call = "." + std::string(property.method) + "()";
-        if (!follows(call)) continue;
+        if (!names.take("." + std::string(property.method) + "()")) continue;
         add_property(param, property.method, property.type);
-        *pos += call.size();
         return word + "_" + property.method;
       }
     }

@@ -1,16 +1,14 @@
 #include <algorithm>
-#include <cctype>
 #include <set>
 
 #include "aten/codegen/emit.h"
+#include "aten/codegen/formula.h"
 
 // Forward mode: the wrappers that give results their tangents.
 namespace kindling::codegen {
 namespace {
 
 using c10::SchemaType;
-
-bool identifier_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
 // What a formula names, and how it reads where the arguments themselves are at hand.
 struct Reading {
@@ -26,45 +24,34 @@ constexpr const char* kProperties[] = {".sizes()",  ".size(",    ".strides()",  
 // `reused`: a derivative's formula, which sees optional tensors as tensors that may be undefined.
 Reading read_formula(const Operator& op, const std::string& formula, bool reused) {
   Reading reading;
-  std::string& out = reading.text;
-  for (size_t i = 0; i < formula.size();) {
-    if (formula[i] == '"') {
-      const size_t end = std::min(formula.find('"', i + 1), formula.size() - 1);
-      out += formula.substr(i, end + 1 - i);
-      i = end + 1;
-      continue;
-    }
-    if (!identifier_char(formula[i])) {
-      out += formula[i++];
-      continue;
-    }
-    const size_t begin = i;
-    while (i < formula.size() && identifier_char(formula[i])) ++i;
-    const std::string word = formula.substr(begin, i - begin);
-    const char before = begin == 0 ? ' ' : formula[begin - 1];
-    const bool member = before == '.' || before == '>' || before == ':' || formula.compare(i, 2, "::") == 0;
-    const auto index = member ? std::nullopt : op.main.schema.argument_index(word);
-    const auto follows = [&](const std::string& text) { return formula.compare(i, text.size(), text) == 0; };
-    if (!member && word.rfind("result", 0) == 0) reading.result = true;
+  FormulaNames names(formula);
+  while (names.next()) {
+    reading.text += names.before();
+    const std::string& word = names.name();
+    const auto index = names.is_member() ? std::nullopt : op.main.schema.argument_index(word);
+    if (!names.is_member() && word.rfind("result", 0) == 0) reading.result = true;
     if (!index || !is_tensor_like(op.main.schema.arguments()[*index].type())) {
-      out += word;
+      reading.text += word;
       continue;
     }
     const SchemaType& type = op.main.schema.arguments()[*index].type();
-    if (type.list && reused && follows(".sizes()")) {
-      out += "keep_sizes(" + word + ")";
-      i += 8;
+    if (type.list && reused && names.take(".sizes()")) {
+      reading.text += "keep_sizes(" + word + ")";
       continue;
     }
-    if (type.list && reused && follows(".scalar_types()")) {
-      out += "keep_dtypes(" + word + ")";
-      i += 15;
+    if (type.list && reused && names.take(".scalar_types()")) {
+      reading.text += "keep_dtypes(" + word + ")";
       continue;
     }
-    const bool property = std::any_of(std::begin(kProperties), std::end(kProperties), follows);
-    if (word == "self" && !property) reading.self = true;
-    out += type.optional && !type.list && reused ? "or_undefined(" + word + ")" : word;
+    reading.text += type.optional && !type.list && reused ? "or_undefined(" + word + ")" : word;
+    const auto property = std::find_if(std::begin(kProperties), std::end(kProperties), [&](const char* p) { return names.take(p); });
+    if (property != std::end(kProperties)) {
+      reading.text += *property;
+    } else if (word == "self") {
+      reading.self = true;
+    }
   }
+  reading.text += names.before();
   return reading;
 }
 

@@ -2,9 +2,9 @@
 #include <google/protobuf/text_format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <set>
 
+#include "aten/codegen/formula.h"
 #include "aten/codegen/model.h"
 
 namespace kindling::codegen {
@@ -52,19 +52,9 @@ bool same_inputs(const FunctionSchema& a, const FunctionSchema& b) {
 
 // An argument that a formula calls like a function: its name hides that of the function.
 std::optional<std::string> called_argument(const FunctionSchema& schema, const std::string& formula) {
-  const auto in_name = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
-  bool quoted = false;
-  for (size_t i = 0; i < formula.size(); ++i) {
-    if (formula[i] == '"') quoted = !quoted;
-    if (quoted || !in_name(formula[i])) continue;
-    const size_t begin = i;
-    while (i < formula.size() && in_name(formula[i])) ++i;
-    const size_t paren = formula.find_first_not_of(' ', i);
-    const std::string word = formula.substr(begin, i - begin);
-    const size_t before = begin == 0 ? std::string::npos : formula.find_last_not_of(' ', begin - 1);
-    const bool member = before != std::string::npos && (formula[before] == '.' || formula[before] == ':' || formula[before] == '>');
-    --i;
-    if (!member && paren != std::string::npos && formula[paren] == '(' && schema.argument_index(word)) return word;
+  FormulaNames names(formula);
+  while (names.next()) {
+    if (!names.is_member() && names.is_called() && schema.argument_index(names.name())) return names.name();
   }
   return std::nullopt;
 }
