@@ -2,6 +2,7 @@
 #include <google/protobuf/text_format.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <set>
 
 #include "aten/codegen/formula.h"
@@ -97,6 +98,58 @@ std::string forward_problem(const Operator& op, const std::set<std::string>& der
     if (!covered.count(input)) return "'" + input + "' has a derivative, but no forward derivative";
   }
   return "";
+}
+
+// "f" or "a::f".
+bool is_function_name(const std::string& text) {
+  FormulaNames names(text);
+  bool any = false;
+  while (names.next()) {
+    if (names.before() != (any ? "::" : "")) return false;
+    any = true;
+  }
+  return any && names.before().empty();
+}
+
+bool is_one_of(const std::string& word, std::initializer_list<const char*> words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+// What is wrong with a rule that is a word, which begins with auto_, or the name of a function.
+std::string rule_problem(const char* field, const std::string& rule, std::initializer_list<const char*> words) {
+  if (rule.empty() || is_one_of(rule, words)) return "";
+  if (rule.rfind("auto_", 0) == 0) return std::string(field) + " is the unknown word '" + rule + "'";
+  return is_function_name(rule) ? "" : std::string(field) + " is '" + rule + "', which is no function's name";
+}
+
+// What is wrong with what an entry says for batches, autocast, distributed tensors and decomposition; empty where nothing is.
+std::string rules_problem(const Operator& op) {
+  const Op& entry = op.entry;
+  const FunctionSchema& schema = op.main.schema;
+  if (op.composite() && !(entry.batch().empty() && entry.decomposition().empty())) {
+    return "batch or decomposition of an operator that is COMPOSITE or an alias is never used";
+  }
+  if (entry.batch().find('(') != std::string::npos) {
+    if (const auto name = called_argument(schema, entry.batch())) {
+      return "a formula calls '" + *name + "', which is an argument here; write at::" + *name;
+    }
+  } else if (const std::string problem = rule_problem("batch", entry.batch(), {"auto_element_wise", "auto_view"}); !problem.empty()) {
+    return problem;
+  }
+  if (entry.batch() == "auto_view" && (schema.returns().empty() || schema.returns()[0].alias().empty() || schema.is_mutable())) {
+    return "batch is auto_view, but no result is a view";
+  }
+  if (!entry.autocast().empty() && !is_one_of(entry.autocast(), {"LOWER_PRECISION_FP", "FP32", "FP32_SET_OPT_DTYPE",
+                                                                 "FP32_APPEND_DTYPE", "PROMOTE", "BANNED"})) {
+    return "autocast is the unknown policy '" + entry.autocast() + "'";
+  }
+  if (entry.autocast() == "FP32_SET_OPT_DTYPE" && !schema.argument_index("dtype")) {
+    return "autocast is FP32_SET_OPT_DTYPE, but there is no argument 'dtype'";
+  }
+  if (const std::string problem = rule_problem("sharding", entry.sharding(), {"auto_element_wise", "auto_replicate"}); !problem.empty()) {
+    return problem;
+  }
+  return rule_problem("decomposition", entry.decomposition(), {});
 }
 
 struct Reader {
@@ -289,7 +342,8 @@ std::optional<Table> read_table(const std::string& family, const std::string& te
         }
       }
     }
-    const std::string problem = forward_problem(result, derived);
+    std::string problem = forward_problem(result, derived);
+    if (problem.empty()) problem = rules_problem(result);
     if (!problem.empty()) {
       reader.fail(op.schema(), problem);
       return std::nullopt;
