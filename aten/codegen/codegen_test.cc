@@ -274,6 +274,22 @@ TEST(Emit, DocCommentsAndExamples) {
   EXPECT_TRUE(contains(problem(R"pb(op { schema: "f(Tensor self) -> Tensor" kernel { key: CPU function: "f" } doc: "F." })pb"), "an example is missing"));
 }
 
+TEST(Emit, ElementWiseIsOneFact) {
+  const auto with = [](const std::string& lines) {
+    return "op { schema: \"f(Tensor x) -> Tensor\" out { schema: \"f.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)\" } meta: \"m\" "
+           "kernel { key: CPU function: \"f\" } derivative { input: \"x\" formula: \"g(grad)\" } " + lines + " }";
+  };
+  const Table fact = table_of(with("element_wise: true")), word = table_of(with("forward { formula: \"auto_element_wise\" }"));
+  EXPECT_EQ(emit_forward(fact), emit_forward(word));
+  EXPECT_TRUE(contains(emit_operators(fact), "structured::overlap(out, x), false, true);"));
+  EXPECT_TRUE(contains(emit_operators(word), "structured::overlap(out, x), false, false);"));
+  // A forward derivative of its own comes first.
+  EXPECT_TRUE(contains(emit_forward(table_of(with("element_wise: true forward { formula: \"auto_linear\" }"))), "operators::f(or_zeros(x_t"));
+  EXPECT_TRUE(contains(error_of("op { schema: \"f(Tensor x) -> Tensor\" kernel { key: COMPOSITE function: \"f\" } element_wise: true }"), "element_wise"));
+  EXPECT_TRUE(contains(error_of("op { schema: \"f(Tensor(a) x) -> Tensor(a)\" kernel { key: ANY function: \"f\" } element_wise: true }"), "element_wise"));
+  EXPECT_TRUE(contains(error_of("elementwise: true"), "elementwise"));
+}
+
 TEST(Emit, FormulasKeepOnlyWhatTheyUse) {
   const Table table = table_of(R"pb(
     op { schema: "f(Tensor self, Tensor weight, int dim, str mode) -> Tensor" kernel { key: CPU function: "f" }

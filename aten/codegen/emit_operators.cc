@@ -163,7 +163,7 @@ class OperatorEmitter {
       const std::string target = results == 1 ? "target" : "target" + std::to_string(i);
       body += "  structured::Target " + target + "(" + quoted(variant.schema.name()) + ", " + outs[i] + ", " +
               (results == 1 ? "spec" : "specs[" + std::to_string(i) + "]") + ", structured::overlap(" + outs[i] + inputs + "), " +
-              bool_text(in_place) + ", " + bool_text(table_.elementwise) + ");\n";
+              bool_text(in_place) + ", " + bool_text(op_.entry.element_wise()) + ");\n";
       call += ", " + target + ".tensor()";
       commit += "  " + target + ".commit();\n";
     }

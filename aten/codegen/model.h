@@ -74,7 +74,6 @@ struct Operator {
 
 struct Table {
   std::string family;
-  bool elementwise = false;
   std::vector<Operator> operators;
 };
 

@@ -126,6 +126,11 @@ std::string rule_problem(const char* field, const std::string& rule, std::initia
 std::string rules_problem(const Operator& op) {
   const Op& entry = op.entry;
   const FunctionSchema& schema = op.main.schema;
+  const bool list = schema.returns().size() == 1 && schema.returns()[0].type().list;
+  const bool view = !schema.returns().empty() && !schema.returns()[0].alias().empty() && !schema.is_mutable();
+  if (entry.element_wise() && (op.composite() || list || view || schema.returns().empty())) {
+    return "element_wise is a fact of operators with kernels of backends that make tensors, not of views, lists or COMPOSITE ones";
+  }
   if (op.composite() && !(entry.batch().empty() && entry.decomposition().empty())) {
     return "batch or decomposition of an operator that is COMPOSITE or an alias is never used";
   }
@@ -136,9 +141,7 @@ std::string rules_problem(const Operator& op) {
   } else if (const std::string problem = rule_problem("batch", entry.batch(), {"auto_element_wise", "auto_view"}); !problem.empty()) {
     return problem;
   }
-  if (entry.batch() == "auto_view" && (schema.returns().empty() || schema.returns()[0].alias().empty() || schema.is_mutable())) {
-    return "batch is auto_view, but no result is a view";
-  }
+  if (entry.batch() == "auto_view" && !view) return "batch is auto_view, but no result is a view";
   if (!entry.autocast().empty() && !is_one_of(entry.autocast(), {"LOWER_PRECISION_FP", "FP32", "FP32_SET_OPT_DTYPE",
                                                                  "FP32_APPEND_DTYPE", "PROMOTE", "BANNED"})) {
     return "autocast is the unknown policy '" + entry.autocast() + "'";
@@ -286,7 +289,6 @@ std::optional<Table> read_table(const std::string& family, const std::string& te
   }
   Table table;
   table.family = family;
-  table.elementwise = proto.elementwise();
   Reader reader{error, {}};
   for (const Op& op : proto.op()) {
     Operator result;
@@ -341,6 +343,9 @@ std::optional<Table> read_table(const std::string& family, const std::string& te
           return std::nullopt;
         }
       }
+    }
+    if (op.element_wise() && op.forward_size() == 0 && op.derivative_size() > 0) {
+      result.entry.add_forward()->set_formula("auto_element_wise");
     }
     std::string problem = forward_problem(result, derived);
     if (problem.empty()) problem = rules_problem(result);
