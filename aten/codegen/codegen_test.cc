@@ -93,12 +93,17 @@ TEST(Table, ErrorsNameTheEntry) {
 }
 
 TEST(Table, CompositeStandsAloneOrBesideCpu) {
-  const auto with = [](const std::string& kernels) { return "op { schema: \"f(Tensor x) -> Tensor\" " + kernels + " }"; };
-  const std::string cpu = "kernel { key: CPU function: \"c\" } ", composite = "kernel { key: COMPOSITE function: \"f\" } ";
+  const auto with = [](const std::string& kernels) {
+    return "op { schema: \"f(Tensor x) -> Tensor\" " + kernels + " }";
+  };
+  const std::string cpu = "kernel { key: CPU function: \"c\" } ",
+                    composite = "kernel { key: COMPOSITE function: \"f\" } ";
   table_of(with(cpu + composite));
-  EXPECT_TRUE(contains(error_of(with(composite + "kernel { key: META function: \"g\" }")), "beside one of COMPOSITE only one of CPU"));
+  EXPECT_TRUE(contains(error_of(with(composite + "kernel { key: META function: \"g\" }")),
+                       "beside one of COMPOSITE only one of CPU"));
   EXPECT_TRUE(contains(error_of(with(cpu + composite + "kernel { key: META function: \"g\" }")), "only one of CPU"));
-  EXPECT_TRUE(contains(error_of(with(cpu + composite + "derivative { input: \"x\" formula: \"grad\" }")), "never used"));
+  EXPECT_TRUE(
+      contains(error_of(with(cpu + composite + "derivative { input: \"x\" formula: \"grad\" }")), "never used"));
   EXPECT_TRUE(contains(error_of(with("meta: \"m\" " + cpu + composite)), "kernels of backends only"));
 }
 
@@ -145,10 +150,12 @@ TEST(Table, ForwardDerivativesCoverWhatHasADerivative) {
 
 TEST(Table, RulesForBatchesAutocastAndDistributedTensors) {
   const auto with = [](const std::string& lines) {
-    return "op { schema: \"f.o(Tensor x, *, ScalarType? dtype=None) -> Tensor\" kernel { key: CPU function: \"f\" } " + lines + " }";
+    return "op { schema: \"f.o(Tensor x, *, ScalarType? dtype=None) -> Tensor\" kernel { key: CPU function: \"f\" } " +
+           lines + " }";
   };
-  for (const char* lines : {"batch: \"auto_element_wise\"", "batch: \"batch::f\"", "batch: \"at::f(x, dtype)\"", "autocast: \"LOWER_PRECISION_FP\"",
-                            "autocast: \"FP32_SET_OPT_DTYPE\"", "sharding: \"auto_replicate\"", "sharding: \"rule\"", "decomposition: \"core::f\""}) {
+  for (const char* lines : {"batch: \"auto_element_wise\"", "batch: \"batch::f\"", "batch: \"at::f(x, dtype)\"",
+                            "autocast: \"LOWER_PRECISION_FP\"", "autocast: \"FP32_SET_OPT_DTYPE\"",
+                            "sharding: \"auto_replicate\"", "sharding: \"rule\"", "decomposition: \"core::f\""}) {
     EXPECT_EQ(table_of(with(lines)).operators.size(), 1u) << lines;
   }
   const auto problem = [&](const std::string& lines) {
@@ -163,8 +170,11 @@ TEST(Table, RulesForBatchesAutocastAndDistributedTensors) {
   EXPECT_TRUE(contains(problem("autocast: \"FP64\""), "autocast is the unknown policy 'FP64'"));
   EXPECT_TRUE(contains(problem("sharding: \"auto_split\""), "sharding is the unknown word 'auto_split'"));
   EXPECT_TRUE(contains(problem("decomposition: \"f(x)\""), "decomposition is 'f(x)', which is no function's name"));
-  EXPECT_TRUE(contains(error_of("op { schema: \"f(Tensor x) -> Tensor\" kernel { key: COMPOSITE function: \"f\" } batch: \"b\" }"), "never used"));
-  EXPECT_TRUE(contains(error_of("op { schema: \"f(Tensor x) -> Tensor\" kernel { key: CPU function: \"f\" } autocast: \"FP32_SET_OPT_DTYPE\" }"),
+  EXPECT_TRUE(contains(
+      error_of("op { schema: \"f(Tensor x) -> Tensor\" kernel { key: COMPOSITE function: \"f\" } batch: \"b\" }"),
+      "never used"));
+  EXPECT_TRUE(contains(error_of("op { schema: \"f(Tensor x) -> Tensor\" kernel { key: CPU function: \"f\" } autocast: "
+                                "\"FP32_SET_OPT_DTYPE\" }"),
                        "no argument 'dtype'"));
   table_of("op { schema: \"v(Tensor(a) x) -> Tensor(a)\" kernel { key: ANY function: \"v\" } batch: \"auto_view\" }");
 }
@@ -219,29 +229,50 @@ TEST(Emit, StructuredOperator) {
 
 TEST(Emit, CompositeBesideCpu) {
   const Table table = table_of(R"pb(
-    op { schema: "f(Tensor[] self) -> Tensor[]"
-         inplace { schema: "f_(Tensor(a!)[] self) -> ()" kernel { key: CPU function: "f_cpu_" } kernel { key: COMPOSITE function: "f_each_" } }
-         out { schema: "f.out(Tensor[] self, *, Tensor(a!)[] out) -> ()" }
-         kernel { key: CPU function: "f" } kernel { key: COMPOSITE function: "f" } }
-    op { schema: "g(Tensor self) -> Tensor" nondifferentiable: true
-         kernel { key: CPU function: "g_cpu" } kernel { key: COMPOSITE function: "g" } })pb");
+    op {
+      schema: "f(Tensor[] self) -> Tensor[]"
+      inplace {
+        schema: "f_(Tensor(a!)[] self) -> ()"
+        kernel { key: CPU function: "f_cpu_" }
+        kernel { key: COMPOSITE function: "f_each_" }
+      }
+      out { schema: "f.out(Tensor[] self, *, Tensor(a!)[] out) -> ()" }
+      kernel { key: CPU function: "f" }
+      kernel { key: COMPOSITE function: "f" }
+    }
+    op {
+      schema: "g(Tensor self) -> Tensor"
+      nondifferentiable: true
+      kernel { key: CPU function: "g_cpu" }
+      kernel { key: COMPOSITE function: "g" }
+    })pb");
   const std::string text = emit_operators(table);
   // One function for both is told as which it is called.
-  EXPECT_TRUE(contains(text, "namespace native {\nstd::vector<Tensor> f(TensorList self, bool on_cpu);\nvoid f_cpu_(TensorList self);\n"));
+  EXPECT_TRUE(contains(
+      text,
+      "namespace native {\nstd::vector<Tensor> f(TensorList self, bool on_cpu);\nvoid f_cpu_(TensorList self);\n"));
   EXPECT_TRUE(contains(text, "f_any(TensorList self) {\n  return native::f(self, false);\n}"));
   EXPECT_TRUE(contains(text, "f_cpu(TensorList self) {\n  return native::f(self, true);\n}"));
-  EXPECT_TRUE(contains(text, "c10::Kernels::kAny, c10::Differentiation::kRecord, {.cpu = &f_cpu, .cuda = &f_any, .meta = &f_any, "
-                             ".autograd = &f_any, .forward = &f_any}"));
+  EXPECT_TRUE(
+      contains(text,
+               "c10::Kernels::kAny, c10::Differentiation::kRecord, {.cpu = &f_cpu, .cuda = &f_any, .meta = &f_any, "
+               ".autograd = &f_any, .forward = &f_any}"));
   // Of two, the one for the CPU has its writes counted.
   EXPECT_TRUE(contains(text, "native::f_cpu_(self);\n  structured::mark_written(self);"));
-  EXPECT_TRUE(contains(text, "{.cpu = &f__cpu, .cuda = &native::f_each_, .meta = &native::f_each_, .autograd = &native::f_each_, "
-                             ".forward = &native::f_each_}"));
+  EXPECT_TRUE(
+      contains(text,
+               "{.cpu = &f__cpu, .cuda = &native::f_each_, .meta = &native::f_each_, .autograd = &native::f_each_, "
+               ".forward = &native::f_each_}"));
   // out= forms refuse gradients.
   EXPECT_TRUE(contains(text, "structured::assign_out(\"f\", out, native::f(self, true));"));
-  EXPECT_TRUE(contains(text, "c10::Kernels::kAny, c10::Differentiation::kRefuse, {.cpu = &f_out_cpu, .cuda = &f_out_any, .meta = "
-                             "&f_out_any, .forward = &forward_kernels::f_out}"));
-  EXPECT_TRUE(contains(text, "c10::Kernels::kAny, c10::Differentiation::kNone, {.cpu = &native::g_cpu, .cuda = &native::g, .meta = "
-                             "&native::g}"));
+  EXPECT_TRUE(
+      contains(text,
+               "c10::Kernels::kAny, c10::Differentiation::kRefuse, {.cpu = &f_out_cpu, .cuda = &f_out_any, .meta = "
+               "&f_out_any, .forward = &forward_kernels::f_out}"));
+  EXPECT_TRUE(
+      contains(text,
+               "c10::Kernels::kAny, c10::Differentiation::kNone, {.cpu = &native::g_cpu, .cuda = &native::g, .meta = "
+               "&native::g}"));
   EXPECT_FALSE(contains(emit_derivatives(table), "f("));
 }
 
@@ -276,17 +307,25 @@ TEST(Emit, DocCommentsAndExamples) {
 
 TEST(Emit, ElementWiseIsOneFact) {
   const auto with = [](const std::string& lines) {
-    return "op { schema: \"f(Tensor x) -> Tensor\" out { schema: \"f.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)\" } meta: \"m\" "
-           "kernel { key: CPU function: \"f\" } derivative { input: \"x\" formula: \"g(grad)\" } " + lines + " }";
+    return "op { schema: \"f(Tensor x) -> Tensor\" out { schema: \"f.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)\" "
+           "} meta: \"m\" "
+           "kernel { key: CPU function: \"f\" } derivative { input: \"x\" formula: \"g(grad)\" } " +
+           lines + " }";
   };
-  const Table fact = table_of(with("element_wise: true")), word = table_of(with("forward { formula: \"auto_element_wise\" }"));
+  const Table fact = table_of(with("element_wise: true")),
+              word = table_of(with("forward { formula: \"auto_element_wise\" }"));
   EXPECT_EQ(emit_forward(fact), emit_forward(word));
   EXPECT_TRUE(contains(emit_operators(fact), "structured::overlap(out, x), false, true);"));
   EXPECT_TRUE(contains(emit_operators(word), "structured::overlap(out, x), false, false);"));
   // A forward derivative of its own comes first.
-  EXPECT_TRUE(contains(emit_forward(table_of(with("element_wise: true forward { formula: \"auto_linear\" }"))), "operators::f(or_zeros(x_t"));
-  EXPECT_TRUE(contains(error_of("op { schema: \"f(Tensor x) -> Tensor\" kernel { key: COMPOSITE function: \"f\" } element_wise: true }"), "element_wise"));
-  EXPECT_TRUE(contains(error_of("op { schema: \"f(Tensor(a) x) -> Tensor(a)\" kernel { key: ANY function: \"f\" } element_wise: true }"), "element_wise"));
+  EXPECT_TRUE(contains(emit_forward(table_of(with("element_wise: true forward { formula: \"auto_linear\" }"))),
+                       "operators::f(or_zeros(x_t"));
+  EXPECT_TRUE(contains(
+      error_of("op { schema: \"f(Tensor x) -> Tensor\" kernel { key: COMPOSITE function: \"f\" } element_wise: true }"),
+      "element_wise"));
+  EXPECT_TRUE(contains(
+      error_of("op { schema: \"f(Tensor(a) x) -> Tensor(a)\" kernel { key: ANY function: \"f\" } element_wise: true }"),
+      "element_wise"));
   EXPECT_TRUE(contains(error_of("elementwise: true"), "elementwise"));
 }
 

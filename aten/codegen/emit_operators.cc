@@ -9,7 +9,9 @@
 namespace kindling::codegen {
 namespace {
 
-const char* bool_text(bool value) { return value ? "true" : "false"; }
+const char* bool_text(bool value) {
+  return value ? "true" : "false";
+}
 
 std::string result_of_moves(const std::vector<std::string>& names) {
   return names.size() == 1 ? names[0] : "{" + joined(names) + "}";
@@ -49,7 +51,8 @@ class OperatorEmitter {
     std::string initialiser() const {
       std::vector<std::string> functions;
       const auto add = [&](const char* name, const std::string& function) {
-        if (!function.empty()) functions.push_back(print(".$name$ = $function$", {{"name", name}, {"function", function}}));
+        if (!function.empty())
+          functions.push_back(print(".$name$ = $function$", {{"name", name}, {"function", function}}));
       };
       add("cpu", cpu);
       add("cuda", cuda);
@@ -68,8 +71,13 @@ class OperatorEmitter {
       const size_t results = op_.main.schema.returns().size();
       std::string outs;
       for (size_t i = 0; i < results; ++i) outs += ", Tensor& " + out_name(i);
-      Values values{{"meta", op_.entry.meta()}, {"parameters", main.parameters()}, {"outs", outs}, {"count", std::to_string(results)}};
-      text += print(results == 1 ? "TensorSpec $meta$($parameters$);\n" : "std::array<TensorSpec, $count$> $meta$($parameters$);\n", values);
+      Values values{{"meta", op_.entry.meta()},
+                    {"parameters", main.parameters()},
+                    {"outs", outs},
+                    {"count", std::to_string(results)}};
+      text += print(results == 1 ? "TensorSpec $meta$($parameters$);\n"
+                                 : "std::array<TensorSpec, $count$> $meta$($parameters$);\n",
+                    values);
       for (const Kernel& kernel : op_.main.kernels) {
         values["kernel"] = kernel.function();
         text += print("void $kernel$($parameters$$outs$);\n", values);
@@ -100,11 +108,12 @@ class OperatorEmitter {
 
   // --- the forms made from kernels ---
   void adapter(const Variant& variant, const std::string& suffix, const std::string& body) {
-    out_ += print("static $result$ $id$$suffix$($parameters$) {\n$body$}\n", {{"result", variant.signature.result},
-                                                                              {"id", variant.identifier()},
-                                                                              {"suffix", suffix},
-                                                                              {"parameters", variant.signature.parameters()},
-                                                                              {"body", body}});
+    out_ += print("static $result$ $id$$suffix$($parameters$) {\n$body$}\n",
+                  {{"result", variant.signature.result},
+                   {"id", variant.identifier()},
+                   {"suffix", suffix},
+                   {"parameters", variant.signature.parameters()},
+                   {"body", body}});
   }
 
   std::string spec_call() const { return "native::" + op_.entry.meta() + "(" + op_.main.signature.arguments() + ")"; }
@@ -135,7 +144,9 @@ class OperatorEmitter {
     for (size_t i = 0; i < results; ++i) {
       values["out"] = out_name(i);
       values["i"] = std::to_string(i);
-      body += print(results == 1 ? "  Tensor $out$ = empty_spec($spec$);\n" : "  Tensor $out$ = empty_spec(specs[$i$]);\n", values);
+      body +=
+          print(results == 1 ? "  Tensor $out$ = empty_spec($spec$);\n" : "  Tensor $out$ = empty_spec(specs[$i$]);\n",
+                values);
       outs += ", " + out_name(i);
       names.push_back(results == 1 ? out_name(i) : print("std::move($out$)", values));
     }
@@ -166,15 +177,18 @@ class OperatorEmitter {
                   {"in_place", bool_text(in_place)},
                   {"element_wise", bool_text(op_.entry.element_wise())}};
     std::string body = print(single ? "  const TensorSpec spec = native::$meta$($arguments$);\n"
-                                    : "  const auto specs = native::$meta$($arguments$);\n", values);
+                                    : "  const auto specs = native::$meta$($arguments$);\n",
+                             values);
     std::string targets;
     std::string commit;
     for (size_t i = 0; i < outs.size(); ++i) {
       values["out"] = outs[i];
       values["target"] = single ? "target" : "target" + std::to_string(i);
       values["spec"] = single ? "spec" : "specs[" + std::to_string(i) + "]";
-      body += print("  structured::Target $target$($name$, $out$, $spec$, structured::overlap($out$$inputs$), $in_place$, $element_wise$);\n",
-                    values);
+      body += print(
+          "  structured::Target $target$($name$, $out$, $spec$, structured::overlap($out$$inputs$), $in_place$, "
+          "$element_wise$);\n",
+          values);
       targets += print(", $target$.tensor()", values);
       commit += print("  $target$.commit();\n", values);
     }
@@ -228,9 +242,11 @@ class OperatorEmitter {
       }
     }
     const std::string& result = variant.signature.result;
-    const Values values{{"result", result}, {"function", function}, {"arguments", variant.signature.arguments()}, {"marks", marks}};
+    const Values values{
+        {"result", result}, {"function", function}, {"arguments", variant.signature.arguments()}, {"marks", marks}};
     return print(result == "void" ? "  native::$function$($arguments$);\n$marks$"
-                                  : "  $result$ result = native::$function$($arguments$);\n$marks$  return result;\n", values);
+                                  : "  $result$ result = native::$function$($arguments$);\n$marks$  return result;\n",
+                 values);
   }
 
   void use(const Variant& variant, const Kernel& kernel, std::string* slot, const std::string& suffix) {
@@ -251,9 +267,9 @@ class OperatorEmitter {
     Slots slots;
     if (op_.alias() && variant.kernels.empty()) {
       const char* suffix = variant.form == Form::kOut ? "_outf(" : variant.form == Form::kInplace ? "_(" : "(";
-      adapter(variant, "_alias", print("  return at::$name$$suffix$$arguments$);\n", {{"name", op_.alias_name()},
-                                                                                       {"suffix", suffix},
-                                                                                       {"arguments", variant.signature.arguments()}}));
+      adapter(variant, "_alias",
+              print("  return at::$name$$suffix$$arguments$);\n",
+                    {{"name", op_.alias_name()}, {"suffix", suffix}, {"arguments", variant.signature.arguments()}}));
       slots.fill("&" + variant.identifier() + "_alias", "kComposite");
       return slots;
     }
@@ -292,7 +308,8 @@ class OperatorEmitter {
       };
       if (const Kernel* kernel = op_.main.kernel(Kernel::COMPOSITE)) {
         slots.fill(derive(*kernel, "_any"), "kComposite");
-        if (const Kernel* of_cpu = op_.main.kernel(Kernel::CPU)) slots.fill_beside_cpu(derive(*of_cpu, "_cpu"), slots.meta);
+        if (const Kernel* of_cpu = op_.main.kernel(Kernel::CPU))
+          slots.fill_beside_cpu(derive(*of_cpu, "_cpu"), slots.meta);
       } else if (const Kernel* kernel = op_.main.kernel(Kernel::ANY)) {
         slots.fill(derive(*kernel, "_any"), "kAny");
       } else {
@@ -309,12 +326,9 @@ class OperatorEmitter {
     Slots slots = slots_of(variant);
     std::string kind = op_.entry.nondifferentiable() || variant.nondifferentiable ? "kNone" : slots.differentiation;
     if (kind == "kNone") slots.autograd = slots.forward = "";
-    Values values{{"id", variant.identifier()},
-                  {"result", signature.result},
-                  {"types", signature.types()},
-                  {"parameters", signature.parameters()},
-                  {"arguments", signature.arguments()},
-                  {"name", quoted(variant.schema.qualified_name())},
+    Values values{{"id", variant.identifier()},         {"result", signature.result},
+                  {"types", signature.types()},         {"parameters", signature.parameters()},
+                  {"arguments", signature.arguments()}, {"name", quoted(variant.schema.qualified_name())},
                   {"family", quoted(table_.family)}};
     if (op_.differentiable(variant)) {
       const bool records = variant.form != Form::kOut;
@@ -330,8 +344,10 @@ class OperatorEmitter {
     values["kernels"] = slots.kernels;
     values["differentiation"] = kind;
     values["slots"] = slots.initialiser();
-    out_ += print("namespace operators {\nconstinit c10::Operator<$result$($types$)> $id${$name$, $family$,\n"
-                  "    c10::Kernels::$kernels$, c10::Differentiation::$differentiation$, $slots$};\n}\n", values);
+    out_ += print(
+        "namespace operators {\nconstinit c10::Operator<$result$($types$)> $id${$name$, $family$,\n"
+        "    c10::Kernels::$kernels$, c10::Differentiation::$differentiation$, $slots$};\n}\n",
+        values);
     if (variant.function) emit_function(variant, values);
     if (variant.method) emit_method(variant, values);
   }
@@ -344,15 +360,18 @@ class OperatorEmitter {
       if (!(param.is_options && param.carries_keys)) continue;
       // A factory goes by the device it is asked for, also where one function serves all: a plug-in may have its own.
       values["options"] = param.name;
-      values["call"] = print("C10_LIKELY(c10::detail::is_plain($options$))\n"
-                             "             ? operators::$id$.call(c10::DispatchKeySet(c10::DispatchKey::CPU).raw(), $arguments$)\n"
-                             "             : operators::$id$.call_by_options($arguments$)", values);
+      values["call"] = print(
+          "C10_LIKELY(c10::detail::is_plain($options$))\n"
+          "             ? operators::$id$.call(c10::DispatchKeySet(c10::DispatchKey::CPU).raw(), $arguments$)\n"
+          "             : operators::$id$.call_by_options($arguments$)",
+          values);
     }
     values["function"] = is_out ? op_.main.schema.name() + "_outf" : variant.schema.name();
     out_ += print("$result$ $function$($parameters$) {\n  return $call$;\n}\n", values);
     if (!is_out) return;
     Signature outs_first = signature;
-    const auto first_out = std::find_if(outs_first.params.begin(), outs_first.params.end(), [](const Param& p) { return p.is_out; });
+    const auto first_out =
+        std::find_if(outs_first.params.begin(), outs_first.params.end(), [](const Param& p) { return p.is_out; });
     std::rotate(outs_first.params.begin(), first_out, outs_first.params.end());
     values["base"] = op_.main.schema.name();
     values["outs_first"] = outs_first.parameters();
@@ -460,9 +479,10 @@ std::string emit_documented_functions(const Table& table, const Evidence& eviden
 }
 
 std::string emit_operator_declarations(const Table& table) {
-  std::string out = file_header(table) +
-                    "#pragma once\n\n#include \"aten/core/tensor.h\"\n#include \"c10/dispatch/operator.h\"\n\nnamespace "
-                    "at::operators {\n\n";
+  std::string out =
+      file_header(table) +
+      "#pragma once\n\n#include \"aten/core/tensor.h\"\n#include \"c10/dispatch/operator.h\"\n\nnamespace "
+      "at::operators {\n\n";
   for (const Operator& op : table.operators) {
     for (const Variant* variant : op.variants()) {
       out += "extern c10::Operator<" + variant->signature.result + "(" + variant->signature.types() + ")> " +

@@ -122,14 +122,16 @@ std::string rule_problem(const char* field, const std::string& rule, std::initia
   return is_function_name(rule) ? "" : std::string(field) + " is '" + rule + "', which is no function's name";
 }
 
-// What is wrong with what an entry says for batches, autocast, distributed tensors and decomposition; empty where nothing is.
+// What is wrong with what an entry says for batches, autocast, distributed tensors and decomposition; empty where
+// nothing is.
 std::string rules_problem(const Operator& op) {
   const Op& entry = op.entry;
   const FunctionSchema& schema = op.main.schema;
   const bool list = schema.returns().size() == 1 && schema.returns()[0].type().list;
   const bool view = !schema.returns().empty() && !schema.returns()[0].alias().empty() && !schema.is_mutable();
   if (entry.element_wise() && (op.composite() || list || view || schema.returns().empty())) {
-    return "element_wise is a fact of operators with kernels of backends that make tensors, not of views, lists or COMPOSITE ones";
+    return "element_wise is a fact of operators with kernels of backends that make tensors, not of views, lists or "
+           "COMPOSITE ones";
   }
   if (op.composite() && !(entry.batch().empty() && entry.decomposition().empty())) {
     return "batch or decomposition of an operator that is COMPOSITE or an alias is never used";
@@ -138,7 +140,8 @@ std::string rules_problem(const Operator& op) {
     if (const auto name = called_argument(schema, entry.batch())) {
       return "a formula calls '" + *name + "', which is an argument here; write at::" + *name;
     }
-  } else if (const std::string problem = rule_problem("batch", entry.batch(), {"auto_element_wise", "auto_view"}); !problem.empty()) {
+  } else if (const std::string problem = rule_problem("batch", entry.batch(), {"auto_element_wise", "auto_view"});
+             !problem.empty()) {
     return problem;
   }
   if (entry.batch() == "auto_view" && !view) return "batch is auto_view, but no result is a view";
@@ -149,7 +152,8 @@ std::string rules_problem(const Operator& op) {
   if (entry.autocast() == "FP32_SET_OPT_DTYPE" && !schema.argument_index("dtype")) {
     return "autocast is FP32_SET_OPT_DTYPE, but there is no argument 'dtype'";
   }
-  if (const std::string problem = rule_problem("sharding", entry.sharding(), {"auto_element_wise", "auto_replicate"}); !problem.empty()) {
+  if (const std::string problem = rule_problem("sharding", entry.sharding(), {"auto_element_wise", "auto_replicate"});
+      !problem.empty()) {
     return problem;
   }
   return rule_problem("decomposition", entry.decomposition(), {});
@@ -243,7 +247,9 @@ const Kernel* Variant::kernel(Kernel::Key key) const {
   return nullptr;
 }
 
-bool Variant::kernel_knows_key() const { return kernels.size() == 2 && kernels[0].function() == kernels[1].function() && composite(); }
+bool Variant::kernel_knows_key() const {
+  return kernels.size() == 2 && kernels[0].function() == kernels[1].function() && composite();
+}
 
 std::vector<int> Variant::tensor_results() const {
   std::vector<int> results;
