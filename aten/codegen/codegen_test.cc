@@ -1,4 +1,5 @@
 #include "aten/codegen/emit.h"
+#include "aten/codegen/formula.h"
 #include "gtest/gtest.h"
 
 namespace kindling::codegen {
@@ -44,6 +45,36 @@ TEST(Signature, DefaultsOnlyAtTheEnd) {
   EXPECT_EQ(declaration_of("f(int a=1, int b, int c=2) -> ()"), "void(int64_t a, int64_t b, int64_t c = 2)");
 }
 
+// "before|name" for each name, with a mark: . for members, ( for what is called; then what is left.
+std::vector<std::string> names_in(const std::string& formula) {
+  std::vector<std::string> all;
+  FormulaNames names(formula);
+  while (names.next()) {
+    all.push_back(std::string(names.before()) + "|" + names.name() + (names.is_member() ? "." : "") + (names.is_called() ? "(" : ""));
+  }
+  all.emplace_back(names.before());
+  return all;
+}
+
+TEST(Formula, NamesAndWhatStandsBetweenThem) {
+  using Words = std::vector<std::string>;
+  EXPECT_EQ(names_in(""), Words{""});
+  EXPECT_EQ(names_in("mul(grad, self.sizes(), 2)"), (Words{"|mul(", "(|grad", ", |self", ".|sizes.(", "(), 2)"}));
+  EXPECT_EQ(names_in("at::real(x) - p->y"), (Words{"|at.", "::|real.(", "(|x", ") - |p", "->|y.", ""}));
+  EXPECT_EQ(names_in("a . b :: c"), (Words{"|a", " . |b.", " :: |c.", ""})) << "spaces change nothing";
+  EXPECT_EQ(names_in("a>b ? a:b"), (Words{"|a", ">|b", " ? |a", ":|b", ""})) << "comparisons and choices are no access";
+  EXPECT_EQ(names_in("f(\"a b\\\" c\", 'd', e)"), (Words{"|f(", "(\"a b\\\" c\", 'd', |e", ")"}));
+  EXPECT_EQ(names_in("1e5 + 2.f * x1 - \"open"), (Words{"1e5 + 2.f * |x1", " - \"open"}));
+  FormulaNames names("x.sizes()[0] + y");
+  EXPECT_TRUE(names.next());
+  EXPECT_FALSE(names.take(".size()"));
+  EXPECT_TRUE(names.take(".sizes()"));
+  EXPECT_TRUE(names.next());
+  EXPECT_EQ(names.before(), "[0] + ");
+  EXPECT_EQ(names.name(), "y");
+  EXPECT_FALSE(names.next());
+}
+
 TEST(Table, ErrorsNameTheEntry) {
   EXPECT_TRUE(contains(error_of("op { schema: 1 }"), "line 1"));
   EXPECT_TRUE(contains(error_of("op { schema: \"f(Tensr x) -> Tensor\" }"), "expected a type"));
@@ -53,12 +84,27 @@ TEST(Table, ErrorsNameTheEntry) {
   EXPECT_TRUE(contains(error_of("op { schema: \"f(Tensor x) -> Tensor\" out { schema: \"f.out(Tensor y, *, Tensor(a!) out) -> "
                                 "Tensor(a!)\" } }"),
                        "differ"));
-  EXPECT_TRUE(contains(error_of("op { schema: \"f(Tensor x) -> Tensor\" kernel { key: COMPOSITE function: \"f\" } kernel { key: CPU "
+  EXPECT_TRUE(contains(error_of("op { schema: \"f(Tensor x) -> Tensor\" kernel { key: COMPOSITE function: \"f\" } kernel { key: ANY "
                                 "function: \"g\" } }"),
-                       "stands alone"));
+                       "only one of CPU"));
   EXPECT_TRUE(contains(error_of("op { schema: \"f(Tensor x) -> Tensor\" derivative { input: \"y\" formula: \"grad\" } }"),
                        "no tensor argument"));
   EXPECT_TRUE(contains(error_of("op { schema: \"f(int x) -> Tensor\" method: true }"), "needs an argument 'self'"));
+}
+
+TEST(Table, CompositeStandsAloneOrBesideCpu) {
+  const auto with = [](const std::string& kernels) {
+    return "op { schema: \"f(Tensor x) -> Tensor\" " + kernels + " }";
+  };
+  const std::string cpu = "kernel { key: CPU function: \"c\" } ",
+                    composite = "kernel { key: COMPOSITE function: \"f\" } ";
+  table_of(with(cpu + composite));
+  EXPECT_TRUE(contains(error_of(with(composite + "kernel { key: META function: \"g\" }")),
+                       "beside one of COMPOSITE only one of CPU"));
+  EXPECT_TRUE(contains(error_of(with(cpu + composite + "kernel { key: META function: \"g\" }")), "only one of CPU"));
+  EXPECT_TRUE(
+      contains(error_of(with(cpu + composite + "derivative { input: \"x\" formula: \"grad\" }")), "never used"));
+  EXPECT_TRUE(contains(error_of(with("meta: \"m\" " + cpu + composite)), "kernels of backends only"));
 }
 
 TEST(Table, AnInputHasOneDerivative) {
@@ -100,6 +146,37 @@ TEST(Table, ForwardDerivativesCoverWhatHasADerivative) {
   EXPECT_TRUE(contains(error_of("op { schema: \"f_(Tensor(a!) self) -> Tensor(a!)\" kernel { key: CPU function: \"f\" } forward { input: "
                                 "\"self\" formula: \"auto_linear\" } }"),
                        "auto_linear"));
+}
+
+TEST(Table, RulesForBatchesAutocastAndDistributedTensors) {
+  const auto with = [](const std::string& lines) {
+    return "op { schema: \"f.o(Tensor x, *, ScalarType? dtype=None) -> Tensor\" kernel { key: CPU function: \"f\" } " +
+           lines + " }";
+  };
+  for (const char* lines : {"batch: \"auto_element_wise\"", "batch: \"batch::f\"", "batch: \"at::f(x, dtype)\"",
+                            "autocast: \"LOWER_PRECISION_FP\"", "autocast: \"FP32_SET_OPT_DTYPE\"",
+                            "sharding: \"auto_replicate\"", "sharding: \"rule\"", "decomposition: \"core::f\""}) {
+    EXPECT_EQ(table_of(with(lines)).operators.size(), 1u) << lines;
+  }
+  const auto problem = [&](const std::string& lines) {
+    const std::string text = error_of(with(lines));
+    EXPECT_TRUE(contains(text, "operator \"f.o(")) << "it names the entry: " << text;
+    return text;
+  };
+  EXPECT_TRUE(contains(problem("batch: \"auto_elementwise\""), "batch is the unknown word 'auto_elementwise'"));
+  EXPECT_TRUE(contains(problem("batch: \"at:f\""), "no function's name"));
+  EXPECT_TRUE(contains(problem("batch: \"auto_view\""), "no result is a view"));
+  EXPECT_TRUE(contains(problem("batch: \"x(dtype)\""), "calls 'x'"));
+  EXPECT_TRUE(contains(problem("autocast: \"FP64\""), "autocast is the unknown policy 'FP64'"));
+  EXPECT_TRUE(contains(problem("sharding: \"auto_split\""), "sharding is the unknown word 'auto_split'"));
+  EXPECT_TRUE(contains(problem("decomposition: \"f(x)\""), "decomposition is 'f(x)', which is no function's name"));
+  EXPECT_TRUE(contains(
+      error_of("op { schema: \"f(Tensor x) -> Tensor\" kernel { key: COMPOSITE function: \"f\" } batch: \"b\" }"),
+      "never used"));
+  EXPECT_TRUE(contains(error_of("op { schema: \"f(Tensor x) -> Tensor\" kernel { key: CPU function: \"f\" } autocast: "
+                                "\"FP32_SET_OPT_DTYPE\" }"),
+                       "no argument 'dtype'"));
+  table_of("op { schema: \"v(Tensor(a) x) -> Tensor(a)\" kernel { key: ANY function: \"v\" } batch: \"auto_view\" }");
 }
 
 TEST(Emit, ForwardDerivatives) {
@@ -150,6 +227,55 @@ TEST(Emit, StructuredOperator) {
   EXPECT_TRUE(contains(emit_registry(table), "\"add.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)\""));
 }
 
+TEST(Emit, CompositeBesideCpu) {
+  const Table table = table_of(R"pb(
+    op {
+      schema: "f(Tensor[] self) -> Tensor[]"
+      inplace {
+        schema: "f_(Tensor(a!)[] self) -> ()"
+        kernel { key: CPU function: "f_cpu_" }
+        kernel { key: COMPOSITE function: "f_each_" }
+      }
+      out { schema: "f.out(Tensor[] self, *, Tensor(a!)[] out) -> ()" }
+      kernel { key: CPU function: "f" }
+      kernel { key: COMPOSITE function: "f" }
+    }
+    op {
+      schema: "g(Tensor self) -> Tensor"
+      nondifferentiable: true
+      kernel { key: CPU function: "g_cpu" }
+      kernel { key: COMPOSITE function: "g" }
+    })pb");
+  const std::string text = emit_operators(table);
+  // One function for both is told as which it is called.
+  EXPECT_TRUE(contains(
+      text,
+      "namespace native {\nstd::vector<Tensor> f(TensorList self, bool on_cpu);\nvoid f_cpu_(TensorList self);\n"));
+  EXPECT_TRUE(contains(text, "f_any(TensorList self) {\n  return native::f(self, false);\n}"));
+  EXPECT_TRUE(contains(text, "f_cpu(TensorList self) {\n  return native::f(self, true);\n}"));
+  EXPECT_TRUE(
+      contains(text,
+               "c10::Kernels::kAny, c10::Differentiation::kRecord, {.cpu = &f_cpu, .cuda = &f_any, .meta = &f_any, "
+               ".autograd = &f_any, .forward = &f_any}"));
+  // Of two, the one for the CPU has its writes counted.
+  EXPECT_TRUE(contains(text, "native::f_cpu_(self);\n  structured::mark_written(self);"));
+  EXPECT_TRUE(
+      contains(text,
+               "{.cpu = &f__cpu, .cuda = &native::f_each_, .meta = &native::f_each_, .autograd = &native::f_each_, "
+               ".forward = &native::f_each_}"));
+  // out= forms refuse gradients.
+  EXPECT_TRUE(contains(text, "structured::assign_out(\"f\", out, native::f(self, true));"));
+  EXPECT_TRUE(
+      contains(text,
+               "c10::Kernels::kAny, c10::Differentiation::kRefuse, {.cpu = &f_out_cpu, .cuda = &f_out_any, .meta = "
+               "&f_out_any, .forward = &forward_kernels::f_out}"));
+  EXPECT_TRUE(
+      contains(text,
+               "c10::Kernels::kAny, c10::Differentiation::kNone, {.cpu = &native::g_cpu, .cuda = &native::g, .meta = "
+               "&native::g}"));
+  EXPECT_FALSE(contains(emit_derivatives(table), "f("));
+}
+
 TEST(Emit, DocCommentsAndExamples) {
   const Table table = table_of(R"pb(
     op { schema: "f(Tensor self) -> Tensor" }
@@ -177,6 +303,30 @@ TEST(Emit, DocCommentsAndExamples) {
   const auto problem = [](const char* entry) { return undocumented(table_of(entry)); };
   EXPECT_TRUE(contains(problem(R"pb(op { schema: "f(Tensor self) -> Tensor" kernel { key: CPU function: "f" } })pb"), "doc is missing"));
   EXPECT_TRUE(contains(problem(R"pb(op { schema: "f(Tensor self) -> Tensor" kernel { key: CPU function: "f" } doc: "F." })pb"), "an example is missing"));
+}
+
+TEST(Emit, ElementWiseIsOneFact) {
+  const auto with = [](const std::string& lines) {
+    return "op { schema: \"f(Tensor x) -> Tensor\" out { schema: \"f.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)\" "
+           "} meta: \"m\" "
+           "kernel { key: CPU function: \"f\" } derivative { input: \"x\" formula: \"g(grad)\" } " +
+           lines + " }";
+  };
+  const Table fact = table_of(with("element_wise: true")),
+              word = table_of(with("forward { formula: \"auto_element_wise\" }"));
+  EXPECT_EQ(emit_forward(fact), emit_forward(word));
+  EXPECT_TRUE(contains(emit_operators(fact), "structured::overlap(out, x), false, true);"));
+  EXPECT_TRUE(contains(emit_operators(word), "structured::overlap(out, x), false, false);"));
+  // A forward derivative of its own comes first.
+  EXPECT_TRUE(contains(emit_forward(table_of(with("element_wise: true forward { formula: \"auto_linear\" }"))),
+                       "operators::f(or_zeros(x_t"));
+  EXPECT_TRUE(contains(
+      error_of("op { schema: \"f(Tensor x) -> Tensor\" kernel { key: COMPOSITE function: \"f\" } element_wise: true }"),
+      "element_wise"));
+  EXPECT_TRUE(contains(
+      error_of("op { schema: \"f(Tensor(a) x) -> Tensor(a)\" kernel { key: ANY function: \"f\" } element_wise: true }"),
+      "element_wise"));
+  EXPECT_TRUE(contains(error_of("elementwise: true"), "elementwise"));
 }
 
 TEST(Emit, FormulasKeepOnlyWhatTheyUse) {

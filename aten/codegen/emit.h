@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,11 @@ std::string doc_comment(const Table& table, const std::string& name, const Evide
 std::string undocumented(const Table& table);
 
 // Shared by the emitters.
+// The text with each $name$ replaced by its value; every name has one.
+using Values = std::map<std::string, std::string>;
+std::string print(const char* text, const Values& values);
+// The texts with `separator` between them.
+std::string joined(const std::vector<std::string>& texts, const char* separator = ", ");
 std::string file_header(const Table& table);
 std::string quoted(const std::string& text);
 // The parameters without self, as a method has them.

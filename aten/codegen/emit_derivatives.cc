@@ -5,14 +5,13 @@
 #include <set>
 
 #include "aten/codegen/emit.h"
+#include "aten/codegen/formula.h"
 
 namespace kindling::codegen {
 namespace {
 
 using c10::Argument;
 using c10::ArgumentShape;
-
-bool identifier_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
 // A property of a tensor that is kept instead of the tensor: the method, and the type of what is kept.
 struct Property {
@@ -42,53 +41,26 @@ struct ExtraField {
 // What backward needs, found from the identifiers in the formulas.
 class FormulaReader {
  public:
-  FormulaReader(const Variant& main, const std::set<std::string>& result_names) : main_(main), result_names_(result_names) {}
+  FormulaReader(const Variant& main, const std::set<std::string>& result_names)
+      : main_(main), result_names_(result_names) {}
 
   // Rewrites one formula; notes what it uses under `line`.
   std::string read(const std::string& formula, int line) {
     std::string out;
-    for (size_t i = 0; i < formula.size();) {
-      if (!identifier_char(formula[i]) || std::isdigit(static_cast<unsigned char>(formula[i]))) {
-        if (formula[i] == '"') {
-          const size_t end = std::min(formula.find('"', i + 1), formula.size() - 1);
-          out += formula.substr(i, end + 1 - i);
-          i = end + 1;
-          continue;
-        }
-        // A number's suffix is no identifier.
-        if (std::isdigit(static_cast<unsigned char>(formula[i]))) {
-          while (i < formula.size() && (identifier_char(formula[i]) || formula[i] == '.')) out += formula[i++];
-          continue;
-        }
-        out += formula[i++];
-        continue;
-      }
-      size_t end = i;
-      while (end < formula.size() && identifier_char(formula[end])) ++end;
-      const std::string word = formula.substr(i, end - i);
-      const bool member = ends_with(out, ".") || ends_with(out, "->") || ends_with(out, "::") || formula.compare(end, 2, "::") == 0;
-      i = end;
-      if (member) {
-        out += word;
-        continue;
-      }
-      out += use(word, formula, &i, line);
+    FormulaNames names(formula);
+    while (names.next()) {
+      out += names.before();
+      out += names.is_member() ? names.name() : use(names, line);
     }
-    return out;
+    return out.append(names.before());
   }
 
   std::map<std::string, std::set<int>> tensors;  // saved arguments, by the lines that use them
-  std::set<std::string> results;                  // saved results
+  std::set<std::string> results;                 // saved results
   std::vector<ExtraField> extra;
   bool grad = false, grads = false;
 
  private:
-  static bool ends_with(const std::string& text, const std::string& suffix) {
-    size_t end = text.size();
-    while (end > 0 && text[end - 1] == ' ') --end;
-    return end >= suffix.size() && text.compare(end - suffix.size(), suffix.size(), suffix) == 0;
-  }
-
   void add_extra(const std::string& type, const std::string& name, const std::string& value) {
     for (const ExtraField& field : extra) {
       if (field.name == name) return;
@@ -96,7 +68,8 @@ class FormulaReader {
     extra.push_back({type, name, value});
   }
 
-  std::string use(const std::string& word, const std::string& formula, size_t* pos, int line) {
+  std::string use(FormulaNames& names, int line) {
+    const std::string word = names.name();
     if (word == "grad") grad = true;
     if (word == "grads") grads = true;
     if (result_names_.count(word)) {
@@ -109,41 +82,31 @@ class FormulaReader {
         add_extra(param.type, word, word);
         return word;
       }
-      return use_tensor(param, formula, pos, line);
+      return use_tensor(param, names, line);
     }
     return word;
   }
 
-  std::string use_tensor(const Param& param, const std::string& formula, size_t* pos, int line) {
-    const bool list = main_.schema.arguments()[param.argument].shape().list;
+  std::string use_tensor(const Param& param, FormulaNames& names, int line) {
     const std::string& word = param.name;
-    const auto follows = [&](const std::string& text) { return formula.compare(*pos, text.size(), text) == 0; };
-    if (list) {
-      if (follows(".size()")) {
-        *pos += 7;
-        return word + "_count";
-      }
-      if (follows(".sizes()")) {
+    if (main_.schema.arguments()[param.argument].shape().list) {
+      if (names.take(".size()")) return word + "_count";
+      if (names.take(".sizes()")) {
         add_extra("std::vector<DimVector>", word + "_sizes", "keep_sizes(" + word + ")");
-        *pos += 8;
         return word + "_sizes";
       }
-      if (follows(".scalar_types()")) {
+      if (names.take(".scalar_types()")) {
         add_extra("std::vector<ScalarType>", word + "_scalar_types", "keep_dtypes(" + word + ")");
-        *pos += 15;
         return word + "_scalar_types";
       }
     } else {
-      if (follows(".size(")) {
+      if (names.take(".size(")) {
         add_property(param, "sizes", "IntArrayRef");
-        *pos += 6;
         return "size_at(" + word + "_sizes, ";
       }
       for (const Property& property : kProperties) {
-        const std::string call = "." + std::string(property.method) + "()";
-        if (!follows(call)) continue;
+        if (!names.take("." + std::string(property.method) + "()")) continue;
         add_property(param, property.method, property.type);
-        *pos += call.size();
         return word + "_" + property.method;
       }
     }
@@ -154,14 +117,15 @@ class FormulaReader {
   void add_property(const Param& param, const std::string& method, const std::string& type) {
     const std::string name = param.name + "_" + method;
     const bool optional = main_.schema.arguments()[param.argument].shape().optional;
-    std::string value = param.name + "." + method + "()";
+    const char* value = "$name$.$method$()";
     if (method == "defined") {
-      value = "or_undefined(" + param.name + ").defined()";
+      value = "or_undefined($name$).defined()";
     } else if (optional) {
-      const std::string fallback = type == "Device" ? "Device(DeviceType::CPU)" : "Kept<" + type + ">()";
-      value = "or_undefined(" + param.name + ").defined() ? keep(or_undefined(" + param.name + ")." + method + "()) : " + fallback;
+      value = type == "Device"
+                  ? "or_undefined($name$).defined() ? keep(or_undefined($name$).$method$()) : Device(DeviceType::CPU)"
+                  : "or_undefined($name$).defined() ? keep(or_undefined($name$).$method$()) : Kept<$type$>()";
     }
-    add_extra(type, name, value);
+    add_extra(type, name, print(value, {{"name", param.name}, {"method", method}, {"type", type}}));
   }
 
   const Variant& main_;
@@ -195,8 +159,12 @@ class DerivativeEmitter {
     }
     for (const Variant* variant : op_.variants()) {
       if (variant->form == Form::kOut || !op_.differentiable(*variant)) continue;
-      out_ += "namespace at::autograd_kernels {\nusing namespace torch::autograd;\nusing namespace torch::autograd::generated;\n";
-      out_ += variant->signature.result + " " + variant->identifier() + "(" + variant->signature.parameters() + ") {\n";
+      out_ +=
+          "namespace at::autograd_kernels {\nusing namespace torch::autograd;\nusing namespace "
+          "torch::autograd::generated;\n";
+      out_ += print("$result$ $id$($parameters$) {\n", {{"result", variant->signature.result},
+                                                        {"id", variant->identifier()},
+                                                        {"parameters", variant->signature.parameters()}});
       if (op_.entry.derivative_size() > 0) {
         emit_recording(*variant);
       } else {
@@ -204,7 +172,7 @@ class DerivativeEmitter {
       }
       out_ += "}\n}\n";
     }
-    return "\n// " + op_.main.schema.str() + "\n" + out_;
+    return print("\n// $schema$\n$text$", {{"schema", op_.main.schema.str()}, {"text", out_}});
   }
 
  private:
@@ -228,7 +196,7 @@ class DerivativeEmitter {
   };
 
   bool mutating() const { return op_.main.form == Form::kInplace; }
-  c10::ArgumentShape type_of(const Param& param) const { return op_.main.schema.arguments()[param.argument].shape(); }
+  ArgumentShape type_of(const Param& param) const { return op_.main.schema.arguments()[param.argument].shape(); }
   std::string kind() const { return "k_" + op_.main.identifier(); }
   std::string extra_type() const { return "Extra_" + op_.main.identifier(); }
 
@@ -320,27 +288,28 @@ class DerivativeEmitter {
 
   // --- the node ---
   void emit_node() {
-    const std::string id = op_.main.identifier();
+    const std::string name = camel_case(op_.main.schema.name()) + "Backward" + std::to_string(overload_index_);
+    const Values values{
+        {"id", op_.main.identifier()}, {"Extra", extra_type()}, {"kind", kind()}, {"name", quoted(name)}};
+    const auto of_field = [](const ExtraField& field) { return Values{{"type", field.type}, {"name", field.name}}; };
     out_ += "namespace torch::autograd::generated {\nnamespace {\n";
     if (!extra_.empty()) {
-      out_ += "struct " + extra_type() + " {\n";
-      for (const ExtraField& field : extra_) out_ += "  Kept<" + field.type + "> " + field.name + ";\n";
+      out_ += print("struct $Extra$ {\n", values);
+      for (const ExtraField& field : extra_) out_ += print("  Kept<$type$> $name$;\n", of_field(field));
       out_ += "};\n";
     }
-    out_ += "void apply_" + id + "(GenericNode& node, const Tensor* raw_grads, Tensor* grad_inputs) {\n";
+    out_ += print("void apply_$id$(GenericNode& node, const Tensor* raw_grads, Tensor* grad_inputs) {\n", values);
     if (!extra_.empty()) {
-      out_ += "  const " + extra_type() + "& extra = node.extra<" + extra_type() + ">();\n";
+      out_ += print("  const $Extra$& extra = node.extra<$Extra$>();\n", values);
       for (const ExtraField& field : extra_) {
-        out_ += "  [[maybe_unused]] decltype(auto) " + field.name + " = shown(extra." + field.name + ");\n";
+        out_ += print("  [[maybe_unused]] decltype(auto) $name$ = shown(extra.$name$);\n", of_field(field));
       }
     }
     for (const Saved& saved : saved_) {
-      if (saved.list) {
-        out_ += "  const std::vector<Tensor> " + saved.name + " = unpack_list(node, " + saved.slot + ", " + saved.name + "_count);\n";
-      } else {
-        out_ += "  const SavedRef " + saved.name + "_saved = node.saved(" + saved.slot + ");\n  const Tensor& " + saved.name +
-                " = " + saved.name + "_saved;\n";
-      }
+      out_ += print(
+          saved.list ? "  const std::vector<Tensor> $name$ = unpack_list(node, $slot$, $name$_count);\n"
+                     : "  const SavedRef $name$_saved = node.saved($slot$);\n  const Tensor& $name$ = $name$_saved;\n",
+          {{"name", saved.name}, {"slot", saved.slot}});
     }
     const bool several = op_.main.schema.returns().size() > 1 || list_result_;
     const bool grad = std::any_of(lines_.begin(), lines_.end(), [](const Line& line) { return line.grad; });
@@ -348,11 +317,12 @@ class DerivativeEmitter {
     if (uses_grads_) out_ += "  const std::vector<Tensor> grads = materialize_grads(node, raw_grads);\n";
     for (const Line& line : lines_) emit_line(line, several && line.grad);
     out_ += "}\n";
-    const std::string drop =
-        extra_.empty() ? "nullptr"
-                       : "std::is_trivially_destructible_v<" + extra_type() + "> ? nullptr : &GenericNode::drop_extra<" + extra_type() + ">";
-    out_ += "constexpr NodeKind " + kind() + "{" + quoted(camel_case(op_.main.schema.name()) + "Backward" + std::to_string(overload_index_)) +
-            ", &apply_" + id + ", " + drop + "};\n}\n}\n";
+    out_ += print(
+        extra_.empty()
+            ? "constexpr NodeKind $kind${$name$, &apply_$id$, nullptr};\n}\n}\n"
+            : "constexpr NodeKind $kind${$name$, &apply_$id$, std::is_trivially_destructible_v<$Extra$> ? nullptr : "
+              "&GenericNode::drop_extra<$Extra$>};\n}\n}\n",
+        values);
   }
 
   const Input& input(const std::string& name) const {
@@ -360,168 +330,209 @@ class DerivativeEmitter {
   }
 
   void emit_line(const Line& line, bool only_with_grad) {
-    const std::string guard = only_with_grad ? "grad.defined() && " : "";
+    Values values{{"guard", only_with_grad ? "grad.defined() && " : ""},
+                  {"formula", line.formula},
+                  {"count", std::to_string(line.inputs.size())}};
     if (line.inputs.size() == 1) {
       const Input& in = input(line.inputs[0]);
-      if (in.list) {
-        out_ += "  if (" + guard + "needs_any(node, " + in.edge + ", " + in.param->name + "_count)) put_list(node, grad_inputs, " + in.edge +
-                ", " + line.formula + ");\n";
-      } else {
-        out_ += "  if (" + guard + "node.needs(" + in.edge + ")) grad_inputs[" + in.edge + "] = " + line.formula + ";\n";
-      }
+      values["edge"] = in.edge;
+      values["name"] = in.param->name;
+      out_ += print(
+          in.list
+              ? "  if ($guard$needs_any(node, $edge$, $name$_count)) put_list(node, grad_inputs, $edge$, $formula$);\n"
+              : "  if ($guard$node.needs($edge$)) grad_inputs[$edge$] = $formula$;\n",
+          values);
       return;
     }
-    std::string needs;
-    std::string any;
-    for (const std::string& name : line.inputs) {
-      needs += (needs.empty() ? "" : ", ") + ("node.needs(" + input(name).edge + ")");
-      any += (any.empty() ? "" : " || ") + ("node.needs(" + input(name).edge + ")");
-    }
-    out_ += "  if (" + (guard.empty() ? any : guard + "(" + any + ")") + ") {\n    [[maybe_unused]] const std::array<bool, " +
-            std::to_string(line.inputs.size()) + "> grad_input_mask{" + needs + "};\n    auto grads_of_inputs = " + line.formula + ";\n";
+    std::vector<std::string> needs;
+    for (const std::string& name : line.inputs)
+      needs.push_back(print("node.needs($edge$)", {{"edge", input(name).edge}}));
+    values["mask"] = joined(needs);
+    values["any"] = joined(needs, " || ");
+    out_ += print(only_with_grad ? "  if ($guard$($any$)) {\n" : "  if ($any$) {\n", values);
+    out_ += print(
+        "    [[maybe_unused]] const std::array<bool, $count$> grad_input_mask{$mask$};\n    auto grads_of_inputs = "
+        "$formula$;\n",
+        values);
     for (size_t i = 0; i < line.inputs.size(); ++i) {
-      const std::string& edge = input(line.inputs[i]).edge;
-      out_ += "    if (node.needs(" + edge + ")) grad_inputs[" + edge + "] = std::move(std::get<" + std::to_string(i) +
-              ">(grads_of_inputs));\n";
+      out_ += print("    if (node.needs($edge$)) grad_inputs[$edge$] = std::move(std::get<$i$>(grads_of_inputs));\n",
+                    {{"edge", input(line.inputs[i]).edge}, {"i", std::to_string(i)}});
     }
     out_ += "  }\n";
   }
 
   // --- the wrapper ---
-  std::string tensor_arguments(const Variant& variant) const {
-    std::string text;
+  static std::string tensor_arguments(const Variant& variant) {
+    std::vector<std::string> names;
     for (const Param& param : variant.signature.params) {
-      if (param.carries_keys && !param.is_options) text += (text.empty() ? "" : ", ") + param.name;
+      if (param.carries_keys && !param.is_options) names.push_back(param.name);
     }
-    return text;
+    return joined(names);
   }
 
   std::string differentiable_arguments() const {
-    std::string text;
-    for (const Input& in : inputs_) text += (text.empty() ? "" : ", ") + in.param->name;
-    return text;
+    std::vector<std::string> names;
+    for (const Input& in : inputs_) names.push_back(in.param->name);
+    return joined(names);
   }
 
-  std::string call(const Variant& variant) const {
-    std::string text;
-    for (const Param& param : variant.signature.params) text += (text.empty() ? "" : ", ") + param.name;
-    return "operators::" + variant.identifier() + "(" + text + ")";
+  static std::string call(const Variant& variant) {
+    std::vector<std::string> names;
+    for (const Param& param : variant.signature.params) names.push_back(param.name);
+    return print("operators::$id$($arguments$)", {{"id", variant.identifier()}, {"arguments", joined(names)}});
   }
 
   void emit_node_set_up(const Variant& variant, const std::string& indent, const std::string& results) {
     const bool in_place = variant.form == Form::kInplace;
     for (const std::string& name : counts_) {
-      out_ += indent + "const auto " + name + "_count = static_cast<uint32_t>(" + name + ".size());\n";
+      out_ += print("$indent$const auto $name$_count = static_cast<uint32_t>($name$.size());\n",
+                    {{"indent", indent}, {"name", name}});
     }
-    out_ += indent + "node = GenericNode::make(" + kind() + ", {.edges = " + edges_ + ", .saved = " + saved_count_ + ", .results = " + results +
-            (extra_.empty() ? "" : ", .extra_bytes = sizeof(" + extra_type() + ")") + "});\n";
+    Values values{{"indent", indent},      {"kind", kind()},     {"edges", edges_},
+                  {"saved", saved_count_}, {"results", results}, {"Extra", extra_type()}};
+    out_ += print(
+        extra_.empty()
+            ? "$indent$node = GenericNode::make($kind$, {.edges = $edges$, .saved = $saved$, .results = $results$});\n"
+            : "$indent$node = GenericNode::make($kind$, {.edges = $edges$, .saved = $saved$, .results = $results$, "
+              ".extra_bytes = sizeof($Extra$)});\n",
+        values);
     for (const Input& in : inputs_) {
-      out_ += indent + (in.list ? "set_edges(*node, " + in.edge + ", " + in.param->name + ")"
-                                : "node->set_edge(" + in.edge + ", or_undefined(" + in.param->name + "))") +
-              ";\n";
+      out_ += print(in.list ? "$indent$set_edges(*node, $edge$, $name$);\n"
+                            : "$indent$node->set_edge($edge$, or_undefined($name$));\n",
+                    {{"indent", indent}, {"edge", in.edge}, {"name", in.param->name}});
     }
     if (!extra_.empty()) {
-      out_ += indent + "node->emplace_extra<" + extra_type() + ">(";
-      for (size_t i = 0; i < extra_.size(); ++i) {
-        out_ += (i > 0 ? ", " : "") + ("Kept<" + extra_[i].type + ">(keep(" + extra_[i].value + "))");
+      std::vector<std::string> kept;
+      for (const ExtraField& field : extra_) {
+        kept.push_back(print("Kept<$type$>(keep($value$))", {{"type", field.type}, {"value", field.value}}));
       }
-      out_ += ");\n";
+      values["kept"] = joined(kept);
+      out_ += print("$indent$node->emplace_extra<$Extra$>($kept$);\n", values);
     }
     for (const Saved& saved : saved_) {
       if (saved.result) continue;
-      std::string needs;
-      for (int line : saved.lines) {
-        for (const std::string& name : lines_[line].inputs) {
-          const Input& in = input(name);
-          needs += (needs.empty() ? "" : " || ") + (in.list ? "needs_any(*node, " + in.edge + ", " + name + "_count)" : "node->needs(" + in.edge + ")");
-        }
-      }
-      std::string value = saved.list ? saved.name : "or_undefined(" + saved.name + ")";
-      if (in_place && saved.name == "self") value = "saved_before_inplace(self)";
-      out_ += indent + "if (" + needs + ") " + (saved.list ? "save_list(*node, " : "node->save(") + saved.slot + ", " + value + ");\n";
+      const bool before = in_place && saved.name == "self";
+      values["slot"] = saved.slot;
+      values["name"] = saved.name;
+      values["needs"] = needs_of(saved);
+      values["value"] =
+          before ? "saved_before_inplace(self)" : print(saved.list ? "$name$" : "or_undefined($name$)", values);
+      out_ += print(saved.list ? "$indent$if ($needs$) save_list(*node, $slot$, $value$);\n"
+                               : "$indent$if ($needs$) node->save($slot$, $value$);\n",
+                    values);
     }
+  }
+
+  // Whether a gradient is wanted whose formula uses what is saved.
+  std::string needs_of(const Saved& saved) const {
+    std::vector<std::string> needs;
+    for (int line : saved.lines) {
+      for (const std::string& name : lines_[line].inputs) {
+        const Input& in = input(name);
+        needs.push_back(print(in.list ? "needs_any(*node, $edge$, $name$_count)" : "node->needs($edge$)",
+                              {{"edge", in.edge}, {"name", name}}));
+      }
+    }
+    return joined(needs, " || ");
   }
 
   void check_others() {
     for (const Param* param : others_) {
       if (mutating() && param->name == "self") continue;
-      out_ += "  check_no_gradient(" + quoted(op_.main.schema.name()) + ", " + quoted(param->name) + ", " + param->name + ");\n";
+      out_ += print("  check_no_gradient($op$, $quoted$, $name$);\n",
+                    {{"op", quoted(op_.main.schema.name())}, {"quoted", quoted(param->name)}, {"name", param->name}});
     }
   }
 
   void emit_recording(const Variant& variant) {
     check_others();
-    const std::string record = "any_requires_grad(" + differentiable_arguments() + ")";
     const auto& returns = variant.schema.returns();
-    if (variant.form == Form::kInplace) {
-      out_ += "  const bool record = " + record + ";\n  check_inplace(self, record);\n  GenericNode::Ptr node;\n  if (record) {\n";
-      emit_node_set_up(variant, "    ", "1");
-      out_ += "  }\n  {\n    c10::AutoDispatchBelowAutograd below;\n    " + call(variant) + ";\n  }\n";
-      out_ += "  if (node) {\n    rebase_history(self, node);\n";
+    Values values{
+        {"arguments", differentiable_arguments()}, {"call", call(variant)}, {"result", variant.signature.result}};
+    const auto save_outputs = [&](const char* text) {
       for (const Saved& saved : saved_) {
-        if (saved.result) out_ += "    node->save_output(" + saved.slot + ", self, 0);\n";
+        if (!saved.result) continue;
+        const std::string number = std::to_string(saved.output_nr);
+        const std::string value = returns.size() > 1 ? "std::get<" + number + ">(result)" : "result";
+        out_ += print(text, {{"slot", saved.slot}, {"value", value}, {"number", number}});
       }
+    };
+    if (variant.form == Form::kInplace) {
+      out_ += print(
+          "  const bool record = any_requires_grad($arguments$);\n  check_inplace(self, record);\n  GenericNode::Ptr "
+          "node;\n"
+          "  if (record) {\n",
+          values);
+      emit_node_set_up(variant, "    ", "1");
+      out_ += print(
+          "  }\n  {\n    c10::AutoDispatchBelowAutograd below;\n    $call$;\n  }\n  if (node) {\n    "
+          "rebase_history(self, node);\n",
+          values);
+      save_outputs("    node->save_output($slot$, self, 0);\n");
       out_ += "  }\n";
       if (!returns.empty()) out_ += "  return self;\n";
       return;
     }
-    const std::string run = "[&] {\n    c10::AutoDispatchBelowAutograd below;\n    return " + call(variant) + ";\n  }();\n";
+    values["run"] = print("[&] {\n    c10::AutoDispatchBelowAutograd below;\n    return $call$;\n  }()", values);
     if (list_result_) {
-      out_ += "  std::vector<Tensor> result = " + run + "  if (" + record + ") {\n    GenericNode::Ptr node;\n";
-      const std::set<std::string> before = counts_;
+      out_ += print(
+          "  std::vector<Tensor> result = $run$;\n  if (any_requires_grad($arguments$)) {\n    GenericNode::Ptr "
+          "node;\n",
+          values);
       emit_node_set_up(variant, "    ", "static_cast<uint32_t>(result.size())");
       const bool views = !returns[0].alias().empty();
       out_ += views ? "    set_multi_view_history(result, node);\n" : "    set_history(result, node);\n";
-      for (const Saved& saved : saved_) {
-        if (saved.result) {
-          out_ += "    for (uint32_t i = 0; i < result.size(); ++i) node->save_output(" + saved.slot + " + i, result[i], i);\n";
-        }
-      }
+      save_outputs("    for (uint32_t i = 0; i < result.size(); ++i) node->save_output($slot$ + i, result[i], i);\n");
       out_ += "  }\n  return result;\n";
       return;
     }
-    out_ += "  GenericNode::Ptr node;\n  if (" + record + ") {\n";
+    out_ += print("  GenericNode::Ptr node;\n  if (any_requires_grad($arguments$)) {\n", values);
     emit_node_set_up(variant, "    ", std::to_string(std::max<size_t>(returns.size(), 1)));
-    out_ += "  }\n  " + variant.signature.result + " result = " + run + "  if (node) {\n";
-    const auto result = [&](size_t i) {
-      return returns.size() == 1 ? std::string("result") : "std::get<" + std::to_string(i) + ">(result)";
-    };
-    for (size_t i = 0; i < returns.size(); ++i) {
-      if (!is_tensor_like(returns[i].shape()) || !has_gradient(op_, i)) continue;
-      out_ += "    set_history(" + result(i) + ", node, " + std::to_string(i) + ");\n";
-    }
-    for (const Saved& saved : saved_) {
-      if (saved.result) {
-        out_ += "    node->save_output(" + saved.slot + ", " + result(saved.output_nr) + ", " + std::to_string(saved.output_nr) + ");\n";
-      }
-    }
+    out_ += print("  }\n  $result$ result = $run$;\n  if (node) {\n", values);
+    emit_set_history(returns.size());
+    save_outputs("    node->save_output($slot$, $value$, $number$);\n");
     out_ += "  }\n  return result;\n";
+  }
+
+  // Of each result that may have a gradient; lists have theirs set otherwise.
+  void emit_set_history(size_t results) {
+    for (size_t i = 0; i < results; ++i) {
+      const ArgumentShape type = op_.main.schema.returns()[i].shape();
+      if (!is_tensor_like(type) || (type.list && op_.entry.derivative_size() == 0) || !has_gradient(op_, i)) continue;
+      out_ += print(results == 1 ? "    set_history(result, node, $i$);\n"
+                                 : "    set_history(std::get<$i$>(result), node, $i$);\n",
+                    {{"i", std::to_string(i)}});
+    }
   }
 
   void emit_not_implemented(const Variant& variant) {
     const auto& returns = variant.schema.returns();
-    const std::string name = quoted(variant.schema.name());
-    const auto node = [&](const std::string& results) {
-      return "not_implemented_node(" + name + ", " + results + ", " + tensor_arguments(variant) + ")";
-    };
-    if (variant.schema.is_mutable() && variant.form == Form::kInplace) {
-      const bool list = variant.schema.arguments()[0].shape().list;
-      out_ += "  check_inplace(self, any_requires_grad(" + tensor_arguments(variant) + "));\n";
-      out_ += "  GenericNode::Ptr node = " + node(list ? "static_cast<uint32_t>(self.size())" : "1") + ";\n";
-      out_ += "  {\n    c10::AutoDispatchBelowAutograd below;\n    " + call(variant) + ";\n  }\n  if (node) rebase_history(self, node);\n";
+    const bool in_place = variant.schema.is_mutable() && variant.form == Form::kInplace;
+    const bool list =
+        in_place ? variant.schema.arguments()[0].shape().list : returns.size() == 1 && returns[0].shape().list;
+    Values values{{"name", quoted(variant.schema.name())},
+                  {"tensors", tensor_arguments(variant)},
+                  {"call", call(variant)},
+                  {"result", variant.signature.result},
+                  {"results", std::to_string(in_place ? 1 : returns.size())}};
+    if (list)
+      values["results"] = in_place ? "static_cast<uint32_t>(self.size())" : "static_cast<uint32_t>(result.size())";
+    values["node"] = print("not_implemented_node($name$, $results$, $tensors$)", values);
+    if (in_place) {
+      out_ += print(
+          "  check_inplace(self, any_requires_grad($tensors$));\n  GenericNode::Ptr node = $node$;\n"
+          "  {\n    c10::AutoDispatchBelowAutograd below;\n    $call$;\n  }\n  if (node) rebase_history(self, node);\n",
+          values);
       if (!returns.empty()) out_ += "  return self;\n";
       return;
     }
-    out_ += "  " + variant.signature.result + " result = [&] {\n    c10::AutoDispatchBelowAutograd below;\n    return " + call(variant) + ";\n  }();\n";
-    if (returns.size() == 1 && returns[0].shape().list) {
-      out_ += "  if (GenericNode::Ptr node = " + node("static_cast<uint32_t>(result.size())") + ") set_history(result, node);\n";
+    out_ += print("  $result$ result = [&] {\n    c10::AutoDispatchBelowAutograd below;\n    return $call$;\n  }();\n",
+                  values);
+    if (list) {
+      out_ += print("  if (GenericNode::Ptr node = $node$) set_history(result, node);\n", values);
     } else {
-      out_ += "  if (GenericNode::Ptr node = " + node(std::to_string(returns.size())) + ") {\n";
-      for (size_t i = 0; i < returns.size(); ++i) {
-        if (!is_tensor_like(returns[i].shape()) || returns[i].shape().list || !has_gradient(op_, i)) continue;
-        out_ += "    set_history(" + (returns.size() == 1 ? std::string("result") : "std::get<" + std::to_string(i) + ">(result)") + ", node, " +
-                std::to_string(i) + ");\n";
-      }
+      out_ += print("  if (GenericNode::Ptr node = $node$) {\n", values);
+      emit_set_history(returns.size());
       out_ += "  }\n";
     }
     out_ += "  return result;\n";
@@ -546,9 +557,10 @@ class DerivativeEmitter {
 
 std::string emit_derivatives(const Table& table) {
   std::string out = file_header(table);
-  out +=
-      "#include <array>\n#include <type_traits>\n#include <utility>\n\n#include \"aten/ops/" + table.family +
-      "/operators.h\"\n#include \"autograd/derivatives/functions.h\"\n#include \"autograd/derivatives/support.h\"\n";
+  out += print(
+      "#include <array>\n#include <type_traits>\n#include <utility>\n\n#include \"aten/ops/$family$/operators.h\"\n"
+      "#include \"autograd/derivatives/functions.h\"\n#include \"autograd/derivatives/support.h\"\n",
+      {{"family", table.family}});
   std::map<std::string, int> overloads;
   for (const Operator& op : table.operators) {
     const int index = op.entry.derivative_size() > 0 ? overloads[op.main.schema.name()]++ : 0;

@@ -50,7 +50,7 @@ const char* forward_words(Gradient gradient) {
 std::string kernel_words(const Operator& op) {
   if (!op.has_kernel()) return "";
   if (op.alias()) return "is `" + op.alias_name() + "`";
-  if (op.composite()) return "composed";
+  if (op.composite()) return op.main.kernel(Kernel::CPU) != nullptr ? "CPU, else composed" : "composed";
   if (op.main.kernel(Kernel::ANY) != nullptr) return "any device";
   std::string text;
   for (const Kernel& kernel : op.main.kernels) text += (text.empty() ? "" : ", ") + Kernel::Key_Name(kernel.key());

@@ -1,16 +1,15 @@
 #include <algorithm>
-#include <cctype>
+#include <optional>
 #include <set>
 
 #include "aten/codegen/emit.h"
+#include "aten/codegen/formula.h"
 
 // Forward mode: the wrappers that give results their tangents.
 namespace kindling::codegen {
 namespace {
 
 using c10::ArgumentShape;
-
-bool identifier_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
 // What a formula names, and how it reads where the arguments themselves are at hand.
 struct Reading {
@@ -19,52 +18,42 @@ struct Reading {
   bool self = false;    // the value of `self`, not only its sizes and the like
 };
 
-constexpr const char* kProperties[] = {".sizes()",  ".size(",    ".strides()",        ".dim()",        ".numel()",
-                                       ".scalar_type()", ".options()", ".storage_offset()", ".is_complex()", ".defined()",
-                                       ".device()"};
+constexpr const char* kProperties[] = {".sizes()",      ".size(",         ".strides()", ".dim()",
+                                       ".numel()",      ".scalar_type()", ".options()", ".storage_offset()",
+                                       ".is_complex()", ".defined()",     ".device()"};
 
 // `reused`: a derivative's formula, which sees optional tensors as tensors that may be undefined.
 Reading read_formula(const Operator& op, const std::string& formula, bool reused) {
   Reading reading;
-  std::string& out = reading.text;
-  for (size_t i = 0; i < formula.size();) {
-    if (formula[i] == '"') {
-      const size_t end = std::min(formula.find('"', i + 1), formula.size() - 1);
-      out += formula.substr(i, end + 1 - i);
-      i = end + 1;
-      continue;
-    }
-    if (!identifier_char(formula[i])) {
-      out += formula[i++];
-      continue;
-    }
-    const size_t begin = i;
-    while (i < formula.size() && identifier_char(formula[i])) ++i;
-    const std::string word = formula.substr(begin, i - begin);
-    const char before = begin == 0 ? ' ' : formula[begin - 1];
-    const bool member = before == '.' || before == '>' || before == ':' || formula.compare(i, 2, "::") == 0;
-    const auto index = member ? std::nullopt : op.main.schema.argument_index(word);
-    const auto follows = [&](const std::string& text) { return formula.compare(i, text.size(), text) == 0; };
-    if (!member && word.rfind("result", 0) == 0) reading.result = true;
+  FormulaNames names(formula);
+  while (names.next()) {
+    reading.text += names.before();
+    const std::string& word = names.name();
+    const auto index = names.is_member() ? std::nullopt : op.main.schema.argument_index(word);
+    if (!names.is_member() && word.rfind("result", 0) == 0) reading.result = true;
     if (!index || !is_tensor_like(op.main.schema.arguments()[*index].shape())) {
-      out += word;
+      reading.text += word;
       continue;
     }
-    const c10::ArgumentShape type = op.main.schema.arguments()[*index].shape();
-    if (type.list && reused && follows(".sizes()")) {
-      out += "keep_sizes(" + word + ")";
-      i += 8;
+    const ArgumentShape type = op.main.schema.arguments()[*index].shape();
+    if (type.list && reused && names.take(".sizes()")) {
+      reading.text += "keep_sizes(" + word + ")";
       continue;
     }
-    if (type.list && reused && follows(".scalar_types()")) {
-      out += "keep_dtypes(" + word + ")";
-      i += 15;
+    if (type.list && reused && names.take(".scalar_types()")) {
+      reading.text += "keep_dtypes(" + word + ")";
       continue;
     }
-    const bool property = std::any_of(std::begin(kProperties), std::end(kProperties), follows);
-    if (word == "self" && !property) reading.self = true;
-    out += type.optional && !type.list && reused ? "or_undefined(" + word + ")" : word;
+    reading.text += type.optional && !type.list && reused ? "or_undefined(" + word + ")" : word;
+    const auto property =
+        std::find_if(std::begin(kProperties), std::end(kProperties), [&](const char* p) { return names.take(p); });
+    if (property != std::end(kProperties)) {
+      reading.text += *property;
+    } else if (word == "self") {
+      reading.self = true;
+    }
   }
+  reading.text += names.before();
   return reading;
 }
 
@@ -76,9 +65,14 @@ class ForwardEmitter {
     for (const Variant* variant : op_.variants()) {
       if (!op_.differentiable(*variant)) continue;
       const Signature& signature = variant->signature;
-      wrappers_ += signature.result + " " + variant->identifier() + "(" + signature.parameters() +
-                   ") {\n  return torch::autograd::generated::forward_" + variant->identifier() + "(" + signature.arguments() + ");\n}\n";
-      out_ += signature.result + " forward_" + variant->identifier() + "(" + signature.parameters() + ") {\n";
+      const Values values{{"result", signature.result},
+                          {"id", variant->identifier()},
+                          {"parameters", signature.parameters()},
+                          {"arguments", signature.arguments()}};
+      wrappers_ +=
+          print("$result$ $id$($parameters$) {\n  return torch::autograd::generated::forward_$id$($arguments$);\n}\n",
+                values);
+      out_ += print("$result$ forward_$id$($parameters$) {\n", values);
       if (variant->form == Form::kOut) {
         emit_refusal(*variant, true);
       } else if (op_.entry.forward_size() == 0) {
@@ -107,13 +101,14 @@ class ForwardEmitter {
     int number = 0;  // of the result
   };
 
-  c10::ArgumentShape type_of(const std::string& name) const {
+  ArgumentShape type_of(const std::string& name) const {
     return op_.main.schema.arguments()[*op_.main.schema.argument_index(name)].shape();
   }
   bool list_result() const { return op_.main.schema.returns().size() == 1 && op_.main.schema.returns()[0].shape().list; }
 
   std::string call(const Variant& variant) const {
-    return "operators::" + variant.identifier() + "(" + variant.signature.arguments() + ")";
+    return print("operators::$id$($arguments$)",
+                 {{"id", variant.identifier()}, {"arguments", variant.signature.arguments()}});
   }
 
   static std::vector<std::string> tensors_of(const Variant& variant) {
@@ -125,15 +120,19 @@ class ForwardEmitter {
   }
 
   std::string result_name(int number) const {
-    return op_.main.schema.returns().size() > 1 && op_.main.form == Form::kFunctional ? "result" + std::to_string(number) : "result";
+    return op_.main.schema.returns().size() > 1 && op_.main.form == Form::kFunctional
+               ? "result" + std::to_string(number)
+               : "result";
   }
 
   void emit_refusal(const Variant& variant, bool is_out) {
-    std::string any;
-    for (const std::string& name : tensors_of(variant)) any += (any.empty() ? "" : ", ") + name;
     const std::string& name = variant.schema.name();
-    out_ += "  refuse_tangents(" + quoted(is_out ? name + "_out" : name) + ", " + (is_out ? "true" : "false") + ", has_tangent(" + any +
-            "));\n  const ForwardScope scope;\n  return " + call(variant) + ";\n";
+    out_ += print(
+        "  refuse_tangents($name$, $is_out$, has_tangent($tensors$));\n  const ForwardScope scope;\n  return $call$;\n",
+        {{"name", quoted(is_out ? name + "_out" : name)},
+         {"is_out", is_out ? "true" : "false"},
+         {"tensors", joined(tensors_of(variant))},
+         {"call", call(variant)}});
   }
 
   // The inputs whose tangents are used, declared; others must have none.
@@ -144,26 +143,30 @@ class ForwardEmitter {
     }
     out_ += "  const ForwardScope scope;\n";
     for (const std::string& name : tensors_of(variant)) {
+      const Values values{{"name", name}, {"op", quoted(variant.schema.name())}};
       if (used.count(name)) {
-        const bool list = type_of(name).list;
-        out_ += "  " + std::string(list ? "const std::vector<Tensor> " : "const Tensor ") + name + "_t = " +
-                (list ? "tangents_of(" : "tangent_of(or_undefined(") + name + (list ? ");\n" : "));\n");
+        out_ += print(type_of(name).list ? "  const std::vector<Tensor> $name$_t = tangents_of($name$);\n"
+                                         : "  const Tensor $name$_t = tangent_of(or_undefined($name$));\n",
+                      values);
       } else if (!(variant.form == Form::kInplace && name == "self")) {
-        out_ += "  refuse_tangents(" + quoted(variant.schema.name()) + ", false, has_tangent(" + name + "));\n";
+        out_ += print("  refuse_tangents($op$, false, has_tangent($name$));\n", values);
       }
     }
   }
 
-  std::string any_of(const std::vector<std::string>& inputs) const {
-    std::string text;
-    for (const std::string& name : inputs) text += (text.empty() ? "" : ", ") + name + "_t";
-    return "any_defined(" + text + ")";
+  static std::vector<std::string> tangents_named(std::vector<std::string> inputs) {
+    for (std::string& name : inputs) name += "_t";
+    return inputs;
+  }
+
+  static std::string any_of(const std::vector<std::string>& inputs) {
+    return print("any_defined($tangents$)", {{"tangents", joined(tangents_named(inputs))}});
   }
 
   // An input's tangent, zeros where it has none.
   std::string filled(const std::string& name) const {
-    if (type_of(name).list) return "or_zeros(" + name + "_t, " + name + ")";
-    return "or_zeros(" + name + "_t, or_undefined(" + name + "))";
+    return print(type_of(name).list ? "or_zeros($name$_t, $name$)" : "or_zeros($name$_t, or_undefined($name$))",
+                 {{"name", name}});
   }
 
   std::vector<Term> terms() const {
@@ -171,7 +174,7 @@ class ForwardEmitter {
     for (const Forward& forward : op_.entry.forward()) {
       const std::vector<std::string> inputs = forward_inputs(op_, forward);
       if (forward.formula() == "auto_element_wise" || forward.formula() == "auto_adjoint") {
-        const char* function = forward.formula() == "auto_adjoint" ? "adjoint_tangent(" : "elementwise_tangent(";
+        const char* function = forward.formula() == "auto_adjoint" ? "adjoint_tangent" : "elementwise_tangent";
         for (const std::string& name : inputs) all.push_back(term_of_derivative(function, name, forward.result()));
         continue;
       }
@@ -179,29 +182,35 @@ class ForwardEmitter {
       term.condition = any_of(inputs);
       term.number = forward.result();
       if (forward.formula() == "auto_linear") {
-        std::string arguments;
+        std::vector<std::string> arguments;
         for (const Param& param : op_.main.signature.params) {
           const bool linear = std::count(inputs.begin(), inputs.end(), param.name) > 0;
           term.self |= param.name == "self" && !linear;
-          arguments += (arguments.empty() ? "" : ", ") + (linear ? filled(param.name) : param.name);
+          arguments.push_back(linear ? filled(param.name) : param.name);
         }
-        term.value = "operators::" + op_.main.identifier() + "(" + arguments + ")";
-        if (op_.main.schema.returns().size() > 1) term.value = "std::get<" + std::to_string(term.number) + ">(" + term.value + ")";
+        term.value = print(
+            op_.main.schema.returns().size() > 1 ? "std::get<$number$>(operators::$id$($arguments$))"
+                                                 : "operators::$id$($arguments$)",
+            {{"number", std::to_string(term.number)}, {"id", op_.main.identifier()}, {"arguments", joined(arguments)}});
       } else {
         const Reading reading = read_formula(op_, forward.formula(), false);
         term.value = reading.text;
         term.result = reading.result;
         term.self = reading.self;
         if (inputs.size() > 1) {
-          std::string bindings;
-          for (const std::string& name : inputs) bindings += (bindings.empty() ? "" : ", ") + filled(name);
-          std::string parameters;
+          std::vector<std::string> bindings;
+          std::vector<std::string> parameters;
           for (const std::string& name : inputs) {
-            parameters += std::string(parameters.empty() ? "" : ", ") + "[[maybe_unused]] const " +
-                          (type_of(name).list ? "std::vector<Tensor>& " : "Tensor& ") + name + "_t";
+            bindings.push_back(filled(name));
+            parameters.push_back(
+                print("[[maybe_unused]] const $type$& $name$_t",
+                      {{"type", type_of(name).list ? "std::vector<Tensor>" : "Tensor"}, {"name", name}}));
           }
-          term.value = "[&](" + parameters + ") -> " + (list_result() ? "std::vector<Tensor>" : "Tensor") + " { return " + term.value + "; }(" +
-                       bindings + ")";
+          term.value = print("[&]($parameters$) -> $type$ { return $value$; }($bindings$)",
+                             {{"parameters", joined(parameters)},
+                              {"type", list_result() ? "std::vector<Tensor>" : "Tensor"},
+                              {"value", term.value},
+                              {"bindings", joined(bindings)}});
         }
       }
       all.push_back(std::move(term));
@@ -221,36 +230,44 @@ class ForwardEmitter {
       term.number = number;
       term.result = reading.result;
       term.self = reading.self;
-      std::string body = "return " + reading.text + ";";
-      if (inputs.size() > 1) {
-        std::string mask;
-        for (const std::string& other : inputs) mask += (mask.empty() ? "" : ", ") + std::string(other == name ? "true" : "false");
-        body = "[[maybe_unused]] const std::array<bool, " + std::to_string(inputs.size()) + "> grad_input_mask{" + mask + "}; return std::get<" +
-               std::to_string(place - inputs.begin()) + ">(" + reading.text + ");";
-      }
-      term.value = function + name + "_t, " + result_name(number) + ", [&]([[maybe_unused]] const Tensor& grad) -> Tensor { " +
-                   body + " })";
+      std::vector<std::string> mask;
+      for (const std::string& other : inputs) mask.emplace_back(other == name ? "true" : "false");
+      Values values{{"function", function},
+                    {"name", name},
+                    {"result", result_name(number)},
+                    {"formula", reading.text},
+                    {"count", std::to_string(inputs.size())},
+                    {"mask", joined(mask)},
+                    {"place", std::to_string(place - inputs.begin())}};
+      values["body"] =
+          print(inputs.size() == 1 ? "return $formula$;"
+                                   : "[[maybe_unused]] const std::array<bool, $count$> grad_input_mask{$mask$}; "
+                                     "return std::get<$place$>($formula$);",
+                values);
+      term.value = print(
+          "$function$($name$_t, $result$, [&]([[maybe_unused]] const Tensor& grad) -> Tensor { $body$ })", values);
       return term;
     }
     return {};  // read_table refuses this
   }
 
-  void emit_terms(const std::vector<Term>& terms, int number, const std::string& tangent, bool with_result, bool both) {
+  // Those that need the result, those that do not, or both.
+  void emit_terms(const std::vector<Term>& terms, int number, const char* indent, const std::string& tangent,
+                  std::optional<bool> with_result) {
     for (const Term& term : terms) {
-      if (term.number != number || (!both && term.result != with_result)) continue;
-      const std::string name = tangent.substr(tangent.find_first_not_of(' '));
-      out_ += tangent.substr(0, tangent.size() - name.size()) + "  if (" + name + ".wanted() && " + term.condition + ") " + name + ".add(" +
-              term.value + ");\n";
+      if (term.number != number || term.result != with_result.value_or(term.result)) continue;
+      out_ += print("$indent$if ($tangent$.wanted() && $condition$) $tangent$.add($value$);\n",
+                    {{"indent", indent}, {"tangent", tangent}, {"condition", term.condition}, {"value", term.value}});
     }
   }
 
   void emit_functional(const Variant& variant) {
     declare_tangents(variant);
     const auto& returns = variant.schema.returns();
-    out_ += "  " + variant.signature.result + " result = " + call(variant) + ";\n";
+    out_ += print("  $result$ result = $call$;\n", {{"result", variant.signature.result}, {"call", call(variant)}});
     const std::vector<Term> all = terms();
     for (size_t i = 0; i < returns.size() && returns.size() > 1; ++i) {
-      out_ += "  [[maybe_unused]] const auto& result" + std::to_string(i) + " = std::get<" + std::to_string(i) + ">(result);\n";
+      out_ += print("  [[maybe_unused]] const auto& result$i$ = std::get<$i$>(result);\n", {{"i", std::to_string(i)}});
     }
     for (size_t i = 0; i < returns.size(); ++i) {
       if (!is_tensor_like(returns[i].shape()) || !has_gradient(op_, i)) continue;
@@ -260,24 +277,26 @@ class ForwardEmitter {
       if (!covered) {
         std::set<std::string> conditions;
         for (const Term& term : all) conditions.insert(term.condition);
-        std::string any;
-        for (const std::string& condition : conditions) any += (any.empty() ? "" : " || ") + condition;
-        out_ += "  refuse_tangents(" + quoted(variant.schema.name()) + ", false, is_differentiable(" + name + ") && (" + any + "));\n";
+        out_ += print("  refuse_tangents($op$, false, is_differentiable($name$) && ($any$));\n",
+                      {{"op", quoted(variant.schema.name())},
+                       {"name", name},
+                       {"any", joined({conditions.begin(), conditions.end()}, " || ")}});
         continue;
       }
-      const std::string tangent = "tangent" + std::to_string(i);
-      out_ += "  Tangent " + tangent + "(" + name + ");\n";
-      emit_terms(all, number, tangent, false, true);
-      out_ += "  " + tangent + ".commit();\n";
+      const Values values{{"tangent", "tangent" + std::to_string(i)}, {"name", name}};
+      out_ += print("  Tangent $tangent$($name$);\n", values);
+      emit_terms(all, number, "  ", values.at("tangent"), std::nullopt);
+      out_ += print("  $tangent$.commit();\n", values);
     }
     out_ += "  return result;\n";
   }
 
   void emit_list(const Variant& variant) {
     declare_tangents(variant);
-    out_ += "  std::vector<Tensor> result = " + call(variant) + ";\n";
+    out_ += print("  std::vector<Tensor> result = $call$;\n", {{"call", call(variant)}});
     for (const Term& term : terms()) {
-      out_ += "  set_tangents(result, " + term.condition + " ? " + term.value + " : std::vector<Tensor>());\n";
+      out_ += print("  set_tangents(result, $condition$ ? $value$ : std::vector<Tensor>());\n",
+                    {{"condition", term.condition}, {"value", term.value}});
     }
     out_ += "  return result;\n";
   }
@@ -288,22 +307,24 @@ class ForwardEmitter {
     out_ += "  Tangent tangent(self);\n";
     // Before the inputs change; what needs the result as well finds the old self under its name.
     out_ += "  {\n    [[maybe_unused]] const Tensor& result = self;\n";
-    emit_terms(all, 0, "  tangent", false, false);
+    emit_terms(all, 0, "    ", "tangent", false);
     out_ += "  }\n";
-    const bool keep_self = std::any_of(all.begin(), all.end(), [](const Term& term) { return term.result && term.self; });
+    const bool keep_self =
+        std::any_of(all.begin(), all.end(), [](const Term& term) { return term.result && term.self; });
     if (keep_self) {
-      std::string any;
+      std::vector<std::string> conditions;
       for (const Term& term : all) {
-        if (term.result && term.self) any += (any.empty() ? "" : " || ") + term.condition;
+        if (term.result && term.self) conditions.push_back(term.condition);
       }
-      out_ += "  const Tensor self_before = " + any + " ? saved_before_inplace(self) : Tensor();\n";
+      out_ += print("  const Tensor self_before = $any$ ? saved_before_inplace(self) : Tensor();\n",
+                    {{"any", joined(conditions, " || ")}});
     }
-    out_ += "  " + call(variant) + ";\n";
+    out_ += print("  $call$;\n", {{"call", call(variant)}});
     const bool after = std::any_of(all.begin(), all.end(), [](const Term& term) { return term.result; });
     if (after) {
       out_ += "  {\n    [[maybe_unused]] const Tensor& result = self;\n";
       if (keep_self) out_ += "    [[maybe_unused]] const Tensor& self = self_before;\n";
-      emit_terms(all, 0, "  tangent", true, false);
+      emit_terms(all, 0, "    ", "tangent", true);
       out_ += "  }\n";
     }
     // A view operator changes the geometry: the new tangent shows the numbers of the old one.
@@ -322,14 +343,16 @@ class ForwardEmitter {
 
 std::string emit_forward(const Table& table) {
   std::string out = file_header(table);
-  out += "#include <array>\n#include <utility>\n\n#include \"aten/ops/" + table.family +
-         "/operators.h\"\n#include \"autograd/derivatives/forward_support.h\"\n#include \"autograd/derivatives/functions.h\"\n"
-         "#include \"autograd/derivatives/support.h\"\n\nnamespace torch::autograd::generated {\nnamespace {\n";
+  out += print(
+      "#include <array>\n#include <utility>\n\n#include \"aten/ops/$family$/operators.h\"\n"
+      "#include \"autograd/derivatives/forward_support.h\"\n#include \"autograd/derivatives/functions.h\"\n"
+      "#include \"autograd/derivatives/support.h\"\n\nnamespace torch::autograd::generated {\nnamespace {\n",
+      {{"family", table.family}});
   std::string wrappers;
   for (const Operator& op : table.operators) {
     ForwardEmitter emitter(op);
     const std::string text = emitter.emit();
-    if (!text.empty()) out += "\n// " + op.main.schema.str() + "\n" + text;
+    if (!text.empty()) out += print("\n// $schema$\n$text$", {{"schema", op.main.schema.str()}, {"text", text}});
     wrappers += emitter.wrappers();
   }
   return out + "\n}\n}\n\nnamespace at::forward_kernels {\n" + wrappers + "}\n";

@@ -1,3 +1,6 @@
+#include <google/protobuf/io/printer.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -7,13 +10,12 @@
 namespace kindling::codegen {
 namespace {
 
-const char* bool_text(bool value) { return value ? "true" : "false"; }
+const char* bool_text(bool value) {
+  return value ? "true" : "false";
+}
 
 std::string result_of_moves(const std::vector<std::string>& names) {
-  if (names.size() == 1) return names[0];
-  std::string out = "{";
-  for (const std::string& name : names) out += (out.size() > 1 ? ", " : "") + name;
-  return out + "}";
+  return names.size() == 1 ? names[0] : "{" + joined(names) + "}";
 }
 
 class OperatorEmitter {
@@ -35,21 +37,30 @@ class OperatorEmitter {
     std::string autograd;
     std::string forward;
     std::string kernels = "kPerBackend";
+    std::string differentiation = "kNone";
     void fill(const std::string& function, const char* kind) {
       cpu = cuda = meta = function;
       kernels = kind;
     }
+    // A function for CPU tensors, and `composed` for everything else.
+    void fill_beside_cpu(const std::string& of_cpu, const std::string& composed) {
+      fill(composed, "kAny");
+      cpu = of_cpu;
+      autograd = forward = composed;
+      differentiation = "kRecord";
+    }
     std::string initialiser() const {
-      std::string text;
+      std::vector<std::string> functions;
       const auto add = [&](const char* name, const std::string& function) {
-        if (!function.empty()) text += (text.empty() ? "." : ", .") + std::string(name) + " = " + function;
+        if (!function.empty())
+          functions.push_back(print(".$name$ = $function$", {{"name", name}, {"function", function}}));
       };
       add("cpu", cpu);
       add("cuda", cuda);
       add("meta", meta);
       add("autograd", autograd);
       add("forward", forward);
-      return "{" + text + "}";
+      return "{" + joined(functions) + "}";
     }
   };
 
@@ -59,12 +70,18 @@ class OperatorEmitter {
     const Signature& main = op_.main.signature;
     if (op_.structured()) {
       const size_t results = op_.main.schema.returns().size();
-      const std::string spec = results == 1 ? "TensorSpec" : "std::array<TensorSpec, " + std::to_string(results) + ">";
-      text += spec + " " + op_.entry.meta() + "(" + main.parameters() + ");\n";
+      std::string outs;
+      for (size_t i = 0; i < results; ++i) outs += ", Tensor& " + out_name(i);
+      Values values{{"meta", op_.entry.meta()},
+                    {"parameters", main.parameters()},
+                    {"outs", outs},
+                    {"count", std::to_string(results)}};
+      text += print(results == 1 ? "TensorSpec $meta$($parameters$);\n"
+                                 : "std::array<TensorSpec, $count$> $meta$($parameters$);\n",
+                    values);
       for (const Kernel& kernel : op_.main.kernels) {
-        text += "void " + kernel.function() + "(" + main.parameters();
-        for (size_t i = 0; i < results; ++i) text += ", Tensor& " + out_name(i);
-        text += ");\n";
+        values["kernel"] = kernel.function();
+        text += print("void $kernel$($parameters$$outs$);\n", values);
       }
     } else {
       text += declarations(op_.main);
@@ -76,8 +93,12 @@ class OperatorEmitter {
 
   static std::string declarations(const Variant& variant) {
     std::string text;
+    std::string parameters = variant.signature.parameters();
+    if (variant.kernel_knows_key()) parameters += (parameters.empty() ? "" : ", ") + std::string("bool on_cpu");
     for (const Kernel& kernel : variant.kernels) {
-      text += variant.signature.result + " " + kernel.function() + "(" + variant.signature.parameters() + ");\n";
+      if (variant.kernel_knows_key() && kernel.key() == Kernel::COMPOSITE) continue;
+      text += print("$result$ $kernel$($parameters$);\n",
+                    {{"result", variant.signature.result}, {"kernel", kernel.function()}, {"parameters", parameters}});
     }
     return text;
   }
@@ -88,8 +109,12 @@ class OperatorEmitter {
 
   // --- the forms made from kernels ---
   void adapter(const Variant& variant, const std::string& suffix, const std::string& body) {
-    out_ += "static " + variant.signature.result + " " + variant.identifier() + suffix + "(" + variant.signature.parameters() +
-            ") {\n" + body + "}\n";
+    out_ += print("static $result$ $id$$suffix$($parameters$) {\n$body$}\n",
+                  {{"result", variant.signature.result},
+                   {"id", variant.identifier()},
+                   {"suffix", suffix},
+                   {"parameters", variant.signature.parameters()},
+                   {"body", body}});
   }
 
   std::string spec_call() const { return "native::" + op_.entry.meta() + "(" + op_.main.signature.arguments() + ")"; }
@@ -124,30 +149,30 @@ class OperatorEmitter {
 
   std::string structured_functional(const std::string& kernel) const {
     const size_t results = op_.main.schema.returns().size();
+    Values values{{"spec", spec_call()}, {"kernel", kernel}, {"arguments", op_.main.signature.arguments()}};
     std::string body = kernel.empty() ? device_check() : "";
+    std::string outs;
     std::vector<std::string> names;
-    if (results == 1) {
-      body += "  Tensor out = empty_spec(" + spec_call() + ");\n";
-      names.push_back("out");
-    } else {
-      body += "  const auto specs = " + spec_call() + ";\n";
-      for (size_t i = 0; i < results; ++i) {
-        body += "  Tensor " + out_name(i) + " = empty_spec(specs[" + std::to_string(i) + "]);\n";
-        names.push_back("std::move(" + out_name(i) + ")");
-      }
+    if (results > 1) body += print("  const auto specs = $spec$;\n", values);
+    for (size_t i = 0; i < results; ++i) {
+      values["out"] = out_name(i);
+      values["i"] = std::to_string(i);
+      body +=
+          print(results == 1 ? "  Tensor $out$ = empty_spec($spec$);\n" : "  Tensor $out$ = empty_spec(specs[$i$]);\n",
+                values);
+      outs += ", " + out_name(i);
+      names.push_back(results == 1 ? out_name(i) : print("std::move($out$)", values));
     }
-    if (!kernel.empty()) {
-      body += "  native::" + kernel + "(" + op_.main.signature.arguments();
-      for (size_t i = 0; i < results; ++i) body += ", " + out_name(i);
-      body += ");\n";
-    }
-    return body + "  return " + result_of_moves(names) + ";\n";
+    values["outs"] = outs;
+    values["results"] = result_of_moves(names);
+    if (!kernel.empty()) body += print("  native::$kernel$($arguments$$outs$);\n", values);
+    return body + print("  return $results$;\n", values);
   }
 
   // The out= and in-place forms of a structured operator.
   std::string structured_into(const Variant& variant, const std::string& kernel) const {
     const bool in_place = variant.form == Form::kInplace;
-    const size_t results = op_.main.schema.returns().size();
+    const bool single = op_.main.schema.returns().size() == 1;
     std::vector<std::string> outs;
     std::string inputs;
     for (const Param& param : variant.signature.params) {
@@ -157,48 +182,69 @@ class OperatorEmitter {
         inputs += ", " + param.name;
       }
     }
+    Values values{{"meta", op_.entry.meta()},
+                  {"kernel", kernel},
+                  {"arguments", main_arguments(variant)},
+                  {"name", quoted(variant.schema.name())},
+                  {"inputs", inputs},
+                  {"in_place", bool_text(in_place)},
+                  {"element_wise", bool_text(op_.entry.element_wise())}};
     std::string body = kernel.empty() ? device_check() : "";
-    body += results == 1 ? "  const TensorSpec spec = " : "  const auto specs = ";
-    body += "native::" + op_.entry.meta() + "(" + main_arguments(variant) + ");\n";
-    std::string call = "native::" + kernel + "(" + main_arguments(variant);
+    body += print(single ? "  const TensorSpec spec = native::$meta$($arguments$);\n"
+                         : "  const auto specs = native::$meta$($arguments$);\n",
+                  values);
+    std::string targets;
     std::string commit;
     for (size_t i = 0; i < outs.size(); ++i) {
-      const std::string target = results == 1 ? "target" : "target" + std::to_string(i);
-      body += "  structured::Target " + target + "(" + quoted(variant.schema.name()) + ", " + outs[i] + ", " +
-              (results == 1 ? "spec" : "specs[" + std::to_string(i) + "]") + ", structured::overlap(" + outs[i] + inputs + "), " +
-              bool_text(in_place) + ", " + bool_text(table_.elementwise) + ");\n";
-      call += ", " + target + ".tensor()";
-      commit += "  " + target + ".commit();\n";
+      values["out"] = outs[i];
+      values["target"] = single ? "target" : "target" + std::to_string(i);
+      values["spec"] = single ? "spec" : "specs[" + std::to_string(i) + "]";
+      body += print(
+          "  structured::Target $target$($name$, $out$, $spec$, structured::overlap($out$$inputs$), $in_place$, "
+          "$element_wise$);\n",
+          values);
+      targets += print(", $target$.tensor()", values);
+      commit += print("  $target$.commit();\n", values);
     }
-    if (!kernel.empty()) body += "  " + call + ");\n" + commit;
-    return body + "  return " + result_of_moves(outs) + ";\n";
+    values["targets"] = targets;
+    values["results"] = result_of_moves(outs);
+    if (!kernel.empty()) body += print("  native::$kernel$($arguments$$targets$);\n", values) + commit;
+    return body + print("  return $results$;\n", values);
+  }
+
+  // A call of a kernel of `variant`.
+  static std::string call_of(const Variant& variant, const Kernel& kernel, std::string arguments) {
+    if (variant.kernel_knows_key()) {
+      arguments += (arguments.empty() ? "" : ", ") + std::string(bool_text(kernel.key() == Kernel::CPU));
+    }
+    return "native::" + kernel.function() + "(" + arguments + ")";
   }
 
   // The out= and in-place forms of an operator whose kernel returns its results.
-  std::string assign_from(const Variant& variant, const std::string& function) const {
+  std::string assign_from(const Variant& variant, const Kernel& kernel) const {
     const bool in_place = variant.form == Form::kInplace;
-    const std::string assign = in_place ? "structured::assign_inplace(" : "structured::assign_out(";
-    const std::string name = quoted(variant.schema.name());
-    const std::string call = "native::" + function + "(" + main_arguments(variant) + ")";
     std::vector<std::string> outs;
     for (const Param& param : variant.signature.params) {
       if (param.is_out || (in_place && param.name == "self")) outs.push_back(param.name);
     }
-    const std::string result = variant.signature.result;
-    if (outs.size() == 1) {
-      const std::string assignment = assign + name + ", " + outs[0] + ", " + call + ");\n";
-      return result == "void" ? "  " + assignment : "  return " + assignment;
-    }
+    const bool returns = variant.signature.result != "void";
+    Values values{{"form", in_place ? "inplace" : "out"},
+                  {"name", quoted(variant.schema.name())},
+                  {"call", call_of(op_.main, kernel, main_arguments(variant))},
+                  {"outs", result_of_moves(outs)},
+                  {"return", returns ? "return " : ""}};
+    if (outs.size() == 1) return print("  $return$structured::assign_$form$($name$, $outs$, $call$);\n", values);
     // All are checked before one is written.
-    const std::string prepare = in_place ? "structured::prepare_inplace(" : "structured::prepare_out(";
-    std::string body = "  const auto results = " + call + ";\n", copies;
+    std::string checks;
+    std::string copies;
     for (size_t i = 0; i < outs.size(); ++i) {
-      const std::string from = "std::get<" + std::to_string(i) + ">(results)";
-      body += "  " + prepare + name + ", " + outs[i] + ", " + from + ");\n";
-      copies += "  copy_(" + outs[i] + ", " + from + ", false);\n";
+      values["out"] = outs[i];
+      values["i"] = std::to_string(i);
+      checks += print("  structured::prepare_$form$($name$, $out$, std::get<$i$>(results));\n", values);
+      copies += print("  copy_($out$, std::get<$i$>(results), false);\n", values);
     }
-    body += copies;
-    return result == "void" ? body : body + "  return " + result_of_moves(outs) + ";\n";
+    const std::string body = print("  const auto results = $call$;\n", values) + checks + copies;
+    return returns ? body + print("  return $outs$;\n", values) : body;
   }
 
   // A kernel of its own that writes into its arguments: counts the change.
@@ -206,17 +252,23 @@ class OperatorEmitter {
     std::string marks;
     for (const Param& param : variant.signature.params) {
       if (param.argument >= 0 && !param.is_options && variant.schema.arguments()[param.argument].is_write()) {
-        marks += "  structured::mark_written(" + param.name + ");\n";
+        marks += print("  structured::mark_written($name$);\n", {{"name", param.name}});
       }
     }
-    const std::string call = "native::" + function + "(" + variant.signature.arguments() + ");\n";
     const std::string& result = variant.signature.result;
-    if (result == "void") return "  " + call + marks;
-    if (result.back() == '&') return "  " + result + " result = " + call + marks + "  return result;\n";
-    return "  " + result + " result = " + call + marks + "  return result;\n";
+    const Values values{
+        {"result", result}, {"function", function}, {"arguments", variant.signature.arguments()}, {"marks", marks}};
+    return print(result == "void" ? "  native::$function$($arguments$);\n$marks$"
+                                  : "  $result$ result = native::$function$($arguments$);\n$marks$  return result;\n",
+                 values);
   }
 
   void use(const Variant& variant, const Kernel& kernel, std::string* slot, const std::string& suffix) {
+    if (variant.kernel_knows_key()) {
+      adapter(variant, suffix, "  return " + call_of(variant, kernel, variant.signature.arguments()) + ";\n");
+      *slot = "&" + variant.identifier() + suffix;
+      return;
+    }
     if (!variant.schema.is_mutable() || kernel.key() == Kernel::COMPOSITE) {
       *slot = "&native::" + kernel.function();
       return;
@@ -229,7 +281,9 @@ class OperatorEmitter {
     Slots slots;
     if (op_.alias() && variant.kernels.empty()) {
       const char* suffix = variant.form == Form::kOut ? "_outf(" : variant.form == Form::kInplace ? "_(" : "(";
-      adapter(variant, "_alias", "  return at::" + op_.alias_name() + suffix + variant.signature.arguments() + ");\n");
+      adapter(variant, "_alias",
+              print("  return at::$name$$suffix$$arguments$);\n",
+                    {{"name", op_.alias_name()}, {"suffix", suffix}, {"arguments", variant.signature.arguments()}}));
       slots.fill("&" + variant.identifier() + "_alias", "kComposite");
       return slots;
     }
@@ -240,6 +294,11 @@ class OperatorEmitter {
     };
     if (const Kernel* kernel = variant.kernel(Kernel::COMPOSITE)) {
       everywhere(*kernel, "kComposite");
+      if (const Kernel* of_cpu = variant.kernel(Kernel::CPU)) {
+        std::string slot;
+        use(variant, *of_cpu, &slot, "_cpu");
+        slots.fill_beside_cpu(slot, slots.meta);
+      }
     } else if (const Kernel* kernel = variant.kernel(Kernel::ANY)) {
       // The backends without a kernel of their own.
       everywhere(*kernel, "kAny");
@@ -261,11 +320,13 @@ class OperatorEmitter {
       slots.meta = "&" + variant.identifier() + "_meta";
     } else if (&variant != &op_.main) {
       const auto derive = [&](const Kernel& kernel, const std::string& suffix) {
-        adapter(variant, suffix, assign_from(variant, kernel.function()));
+        adapter(variant, suffix, assign_from(variant, kernel));
         return "&" + variant.identifier() + suffix;
       };
       if (const Kernel* kernel = op_.main.kernel(Kernel::COMPOSITE)) {
         slots.fill(derive(*kernel, "_any"), "kComposite");
+        if (const Kernel* of_cpu = op_.main.kernel(Kernel::CPU))
+          slots.fill_beside_cpu(derive(*of_cpu, "_cpu"), slots.meta);
       } else if (const Kernel* kernel = op_.main.kernel(Kernel::ANY)) {
         slots.fill(derive(*kernel, "_any"), "kAny");
         if (const Kernel* own = op_.main.kernel(Kernel::CPU)) slots.cpu = derive(*own, "_cpu");
@@ -280,62 +341,79 @@ class OperatorEmitter {
 
   // --- functions ---
   void emit_variant(const Variant& variant) {
-    const std::string id = variant.identifier();
     const Signature& signature = variant.signature;
     Slots slots = slots_of(variant);
-    std::string kind = "kNone";
+    std::string kind = op_.entry.nondifferentiable() || variant.nondifferentiable ? "kNone" : slots.differentiation;
+    if (kind == "kNone") slots.autograd = slots.forward = "";
+    Values values{{"id", variant.identifier()},         {"result", signature.result},
+                  {"types", signature.types()},         {"parameters", signature.parameters()},
+                  {"arguments", signature.arguments()}, {"name", quoted(variant.schema.qualified_name())},
+                  {"family", quoted(table_.family)}};
     if (op_.differentiable(variant)) {
-      kind = variant.form == Form::kOut ? "kRefuse" : "kRecord";
-      out_ += "namespace forward_kernels {\n[[gnu::weak]] " + signature.result + " " + id + "(" + signature.parameters() + ");\n}\n";
-      slots.forward = "&forward_kernels::" + id;
-      if (kind == "kRecord") {
-        out_ += "namespace autograd_kernels {\n[[gnu::weak]] " + signature.result + " " + id + "(" + signature.parameters() +
-                ");\n}\n";
-        slots.autograd = "&autograd_kernels::" + id;
-      }
+      const bool records = variant.form != Form::kOut;
+      const char* declaration = "namespace $mode$_kernels {\n[[gnu::weak]] $result$ $id$($parameters$);\n}\n";
+      kind = records ? "kRecord" : "kRefuse";
+      values["mode"] = "forward";
+      out_ += print(declaration, values);
+      values["mode"] = "autograd";
+      if (records) out_ += print(declaration, values);
+      slots.forward = print("&forward_kernels::$id$", values);
+      slots.autograd = records ? print("&autograd_kernels::$id$", values) : "";
     }
-    out_ += "namespace operators {\nconstinit c10::Operator<" + signature.result + "(" + signature.types() + ")> " + id + "{" +
-            quoted(variant.schema.qualified_name()) + ", " + quoted(table_.family) + ",\n    c10::Kernels::" + slots.kernels +
-            ", c10::Differentiation::" + kind + ", " + slots.initialiser() + "};\n}\n";
+    values["kernels"] = slots.kernels;
+    values["differentiation"] = kind;
+    values["slots"] = slots.initialiser();
+    out_ += print(
+        "namespace operators {\nconstinit c10::Operator<$result$($types$)> $id${$name$, $family$,\n"
+        "    c10::Kernels::$kernels$, c10::Differentiation::$differentiation$, $slots$};\n}\n",
+        values);
+    if (variant.function) emit_function(variant, values);
+    if (variant.method) emit_method(variant, values);
+  }
 
-    std::string call = "operators::" + id + "(" + signature.arguments() + ")";
+  void emit_function(const Variant& variant, Values values) {
+    const Signature& signature = variant.signature;
+    const bool is_out = variant.form == Form::kOut;
+    values["call"] = print("operators::$id$($arguments$)", values);
     for (const Param& param : signature.params) {
+      if (!(param.is_options && param.carries_keys)) continue;
       // A factory goes by the device it is asked for, also where one function serves all: a plug-in may have its own.
-      const bool by_device = param.is_options && param.carries_keys;
-      if (by_device) {
-        const std::string arguments = signature.arguments() + ")";
-        call = "C10_LIKELY(c10::detail::is_plain(" + param.name + "))\n             ? operators::" + id +
-               ".call(c10::DispatchKeySet(c10::DispatchKey::CPU).raw(), " + arguments + "\n             : operators::" + id +
-               ".call_by_options(" + arguments;
+      values["options"] = param.name;
+      values["call"] = print(
+          "C10_LIKELY(c10::detail::is_plain($options$))\n"
+          "             ? operators::$id$.call(c10::DispatchKeySet(c10::DispatchKey::CPU).raw(), $arguments$)\n"
+          "             : operators::$id$.call_by_options($arguments$)",
+          values);
+    }
+    values["function"] = is_out ? op_.main.schema.name() + "_outf" : variant.schema.name();
+    out_ += print("$result$ $function$($parameters$) {\n  return $call$;\n}\n", values);
+    if (!is_out) return;
+    Signature outs_first = signature;
+    const auto first_out =
+        std::find_if(outs_first.params.begin(), outs_first.params.end(), [](const Param& p) { return p.is_out; });
+    std::rotate(outs_first.params.begin(), first_out, outs_first.params.end());
+    values["base"] = op_.main.schema.name();
+    values["outs_first"] = outs_first.parameters();
+    out_ += print("$result$ $base$_out($outs_first$) {\n  return $function$($arguments$);\n}\n", values);
+  }
+
+  void emit_method(const Variant& variant, Values values) {
+    const Signature& signature = variant.signature;
+    const bool writes_self = !signature.params.empty() && signature.params[0].type == "Tensor&";
+    std::vector<std::string> arguments;
+    for (const Param& param : signature.params) {
+      const bool moved = param.type == "std::optional<Generator>" || param.type == "Storage";
+      if (param.name == "self" && param.carries_keys) {
+        arguments.emplace_back(writes_self ? "const_cast<Tensor&>(*this)" : "*this");
+      } else {
+        arguments.push_back(moved ? "std::move(" + param.name + ")" : param.name);
       }
     }
-    if (variant.function) {
-      const std::string suffix = variant.form == Form::kOut ? "_outf" : "";
-      const std::string name = variant.form == Form::kOut ? op_.main.schema.name() : variant.schema.name();
-      out_ += signature.result + " " + name + suffix + "(" + signature.parameters() + ") {\n  return " + call + ";\n}\n";
-      if (variant.form == Form::kOut) {
-        Signature outs_first = signature;
-        const auto first_out = std::find_if(outs_first.params.begin(), outs_first.params.end(), [](const Param& p) { return p.is_out; });
-        std::rotate(outs_first.params.begin(), first_out, outs_first.params.end());
-        out_ += signature.result + " " + name + "_out(" + outs_first.parameters() + ") {\n  return " + name + "_outf(" +
-                signature.arguments() + ");\n}\n";
-      }
-      call = name + suffix + "(" + signature.arguments() + ")";
-    }
-    if (variant.method) {
-      const bool writes_self = !signature.params.empty() && signature.params[0].type == "Tensor&";
-      out_ += signature.result + " Tensor::" + variant.schema.name() + "(" + method_signature(signature).parameters() +
-              ") const {\n";
-      std::string arguments;
-      for (const Param& param : signature.params) {
-        if (!arguments.empty()) arguments += ", ";
-        const bool self = param.name == "self" && param.carries_keys;
-        arguments += !self ? (param.type == "std::optional<Generator>" || param.type == "Storage" ? "std::move(" + param.name + ")" : param.name)
-                     : writes_self ? "const_cast<Tensor&>(*this)" : "*this";
-      }
-      const std::string callee = variant.function ? "at::" + variant.schema.name() : "operators::" + id;
-      out_ += "  return " + callee + "(" + arguments + ");\n}\n";
-    }
+    values["method"] = variant.schema.name();
+    values["parameters"] = method_signature(signature).parameters();
+    values["arguments"] = joined(arguments);
+    values["callee"] = print(variant.function ? "at::$method$" : "operators::$id$", values);
+    out_ += print("$result$ Tensor::$method$($parameters$) const {\n  return $callee$($arguments$);\n}\n", values);
   }
 
   const Table& table_;
@@ -347,6 +425,22 @@ class OperatorEmitter {
 
 std::string file_header(const Table& table) {
   return "// Generated from aten/ops/" + table.family + "/ops.textproto by aten/codegen.\n";
+}
+
+std::string print(const char* text, const Values& values) {
+  std::string out;
+  {
+    google::protobuf::io::StringOutputStream stream(&out);
+    google::protobuf::io::Printer printer(&stream, '$');
+    printer.Print(values, text);
+  }
+  return out;
+}
+
+std::string joined(const std::vector<std::string>& texts, const char* separator) {
+  std::string out;
+  for (size_t i = 0; i < texts.size(); ++i) out += (i == 0 ? "" : separator) + texts[i];
+  return out;
 }
 
 std::string quoted(const std::string& text) {
@@ -415,8 +509,8 @@ std::string emit_documented_functions(const Table& table, const Evidence& eviden
 
 std::string emit_operator_declarations(const Table& table) {
   std::string out = file_header(table) +
-                    "#pragma once\n\n#include \"aten/core/tensor.h\"\n#include \"c10/dispatch/operator.h\"\n" + list_header(table) +
-                    "\nnamespace at::operators {\n\n";
+                    "#pragma once\n\n#include \"aten/core/tensor.h\"\n#include \"c10/dispatch/operator.h\"\n" +
+                    list_header(table) + "\nnamespace at::operators {\n\n";
   for (const Operator& op : table.operators) {
     for (const Variant* variant : op.variants()) {
       out += "extern c10::Operator<" + variant->signature.result + "(" + variant->signature.types() + ")> " +

@@ -49,6 +49,8 @@ struct Variant {
   // The function of that key, or nullptr.
   const Kernel* kernel(Kernel::Key key) const;
   bool composite() const { return kernel(Kernel::COMPOSITE) != nullptr; }
+  // One function is the kernel for CPU tensors and the COMPOSITE one; a last argument says as which it is called.
+  bool kernel_knows_key() const;
   std::vector<int> tensor_results() const;
 };
 
@@ -72,7 +74,6 @@ struct Operator {
 
 struct Table {
   std::string family;
-  bool elementwise = false;
   std::vector<Operator> operators;
 };
 

@@ -2,9 +2,10 @@
 #include <google/protobuf/text_format.h>
 
 #include <algorithm>
-#include <cctype>
+#include <initializer_list>
 #include <set>
 
+#include "aten/codegen/formula.h"
 #include "aten/codegen/model.h"
 
 namespace kindling::codegen {
@@ -51,19 +52,9 @@ bool same_inputs(const FunctionSchema& a, const FunctionSchema& b) {
 
 // An argument that a formula calls like a function: its name hides that of the function.
 std::optional<std::string> called_argument(const FunctionSchema& schema, const std::string& formula) {
-  const auto in_name = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
-  bool quoted = false;
-  for (size_t i = 0; i < formula.size(); ++i) {
-    if (formula[i] == '"') quoted = !quoted;
-    if (quoted || !in_name(formula[i])) continue;
-    const size_t begin = i;
-    while (i < formula.size() && in_name(formula[i])) ++i;
-    const size_t paren = formula.find_first_not_of(' ', i);
-    const std::string word = formula.substr(begin, i - begin);
-    const size_t before = begin == 0 ? std::string::npos : formula.find_last_not_of(' ', begin - 1);
-    const bool member = before != std::string::npos && (formula[before] == '.' || formula[before] == ':' || formula[before] == '>');
-    --i;
-    if (!member && paren != std::string::npos && formula[paren] == '(' && schema.argument_index(word)) return word;
+  FormulaNames names(formula);
+  while (names.next()) {
+    if (!names.is_member() && names.is_called() && schema.argument_index(names.name())) return names.name();
   }
   return std::nullopt;
 }
@@ -108,6 +99,65 @@ std::string forward_problem(const Operator& op, const std::set<std::string>& der
   return "";
 }
 
+// "f" or "a::f".
+bool is_function_name(const std::string& text) {
+  FormulaNames names(text);
+  bool any = false;
+  while (names.next()) {
+    if (names.before() != (any ? "::" : "")) return false;
+    any = true;
+  }
+  return any && names.before().empty();
+}
+
+bool is_one_of(const std::string& word, std::initializer_list<const char*> words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+// What is wrong with a rule that is a word, which begins with auto_, or the name of a function.
+std::string rule_problem(const char* field, const std::string& rule, std::initializer_list<const char*> words) {
+  if (rule.empty() || is_one_of(rule, words)) return "";
+  if (rule.rfind("auto_", 0) == 0) return std::string(field) + " is the unknown word '" + rule + "'";
+  return is_function_name(rule) ? "" : std::string(field) + " is '" + rule + "', which is no function's name";
+}
+
+// What is wrong with what an entry says for batches, autocast, distributed tensors and decomposition; empty where
+// nothing is.
+std::string rules_problem(const Operator& op) {
+  const Op& entry = op.entry;
+  const FunctionSchema& schema = op.main.schema;
+  const bool list = schema.returns().size() == 1 && schema.returns()[0].shape().list;
+  const bool view = !schema.returns().empty() && !schema.returns()[0].alias().empty() && !schema.is_mutable();
+  if (entry.element_wise() && (op.composite() || list || view || schema.returns().empty())) {
+    return "element_wise is a fact of operators with kernels of backends that make tensors, not of views, lists or "
+           "COMPOSITE ones";
+  }
+  if (op.composite() && !(entry.batch().empty() && entry.decomposition().empty())) {
+    return "batch or decomposition of an operator that is COMPOSITE or an alias is never used";
+  }
+  if (entry.batch().find('(') != std::string::npos) {
+    if (const auto name = called_argument(schema, entry.batch())) {
+      return "a formula calls '" + *name + "', which is an argument here; write at::" + *name;
+    }
+  } else if (const std::string problem = rule_problem("batch", entry.batch(), {"auto_element_wise", "auto_view"});
+             !problem.empty()) {
+    return problem;
+  }
+  if (entry.batch() == "auto_view" && !view) return "batch is auto_view, but no result is a view";
+  if (!entry.autocast().empty() && !is_one_of(entry.autocast(), {"LOWER_PRECISION_FP", "FP32", "FP32_SET_OPT_DTYPE",
+                                                                 "FP32_APPEND_DTYPE", "PROMOTE", "BANNED"})) {
+    return "autocast is the unknown policy '" + entry.autocast() + "'";
+  }
+  if (entry.autocast() == "FP32_SET_OPT_DTYPE" && !schema.argument_index("dtype")) {
+    return "autocast is FP32_SET_OPT_DTYPE, but there is no argument 'dtype'";
+  }
+  if (const std::string problem = rule_problem("sharding", entry.sharding(), {"auto_element_wise", "auto_replicate"});
+      !problem.empty()) {
+    return problem;
+  }
+  return rule_problem("decomposition", entry.decomposition(), {});
+}
+
 struct Reader {
   std::string* error;
   std::set<std::string> names;
@@ -124,8 +174,9 @@ struct Reader {
       if (kernel.function().empty()) return fail(schema, "a kernel without a function");
       if (!keys.insert(kernel.key()).second) return fail(schema, "two kernels of the key " + Kernel::Key_Name(kernel.key()));
     }
-    if (keys.size() > 1 && keys.count(Kernel::COMPOSITE)) {
-      return fail(schema, "a kernel of the key COMPOSITE stands alone");
+    const bool beside_cpu = keys == std::set<int>{Kernel::CPU, Kernel::COMPOSITE};
+    if (keys.size() > 1 && keys.count(Kernel::COMPOSITE) && !beside_cpu) {
+      return fail(schema, "beside one of COMPOSITE only one of CPU stands");
     }
     return true;
   }
@@ -195,6 +246,10 @@ const Kernel* Variant::kernel(Kernel::Key key) const {
   return nullptr;
 }
 
+bool Variant::kernel_knows_key() const {
+  return kernels.size() == 2 && kernels[0].function() == kernels[1].function() && composite();
+}
+
 std::vector<int> Variant::tensor_results() const {
   std::vector<int> results;
   for (size_t i = 0; i < schema.returns().size(); ++i) {
@@ -239,7 +294,6 @@ std::optional<Table> read_table(const std::string& family, const std::string& te
   }
   Table table;
   table.family = family;
-  table.elementwise = proto.elementwise();
   Reader reader{error, {}};
   for (const Op& op : proto.op()) {
     Operator result;
@@ -295,7 +349,11 @@ std::optional<Table> read_table(const std::string& family, const std::string& te
         }
       }
     }
-    const std::string problem = forward_problem(result, derived);
+    if (op.element_wise() && op.forward_size() == 0 && op.derivative_size() > 0) {
+      result.entry.add_forward()->set_formula("auto_element_wise");
+    }
+    std::string problem = forward_problem(result, derived);
+    if (problem.empty()) problem = rules_problem(result);
     if (!problem.empty()) {
       reader.fail(op.schema(), problem);
       return std::nullopt;

@@ -89,6 +89,54 @@ TEST(Dispatch, InferenceTensorsAreReadOnlyOutside) {
             std::string::npos);
 }
 
+// --- a function for CPU tensors beside one for everything else ---
+
+int on_cpu(const Tensor&) { return 1; }
+int composed(const Tensor&) { return 2; }
+int special(const Tensor&) { return 3; }
+constinit c10::Operator<int(const Tensor&)> both{
+    "both", "test", c10::Kernels::kAny, c10::Differentiation::kRecord,
+    {.cpu = &on_cpu, .cuda = &composed, .meta = &composed, .autograd = &composed, .forward = &composed}};
+
+TEST(Dispatch, TheFunctionForTheCpuTakesPlainCallsOnly) {
+  using c10::DispatchKey;
+  using c10::DispatchKeySet;
+  using c10::detail::get_function;
+  using c10::detail::set_function;
+  const Tensor plain = vector_of({1}), recorded = vector_of({1});
+  recorded.unsafeGetTensorImpl()->set_autograd_key(true);
+  const Tensor meta = at::empty({1}, TensorOptions().device(kMeta));
+  const auto check = [&] {
+    EXPECT_EQ(both(plain), 1);
+    EXPECT_EQ(both(meta), 2);
+    EXPECT_EQ(both(recorded), 2);
+    EXPECT_EQ(both.redispatch(DispatchKeySet(DispatchKey::CPU), plain), 1);
+    EXPECT_EQ(both.redispatch(DispatchKeySet{DispatchKey::CPU, DispatchKey::ForwardAD}, plain), 2);
+    for (const DispatchKey key : {DispatchKey::CUDA, DispatchKey::SparseCPU, DispatchKey::QuantizedCPU, DispatchKey::PrivateUse1}) {
+      EXPECT_EQ(both.redispatch(DispatchKeySet(key), plain), 2) << toString(key);
+    }
+    const c10::AutoGradMode off(false);
+    EXPECT_EQ(both(recorded), 1);
+  };
+  check();
+  EXPECT_EQ(get_function(both, DispatchKey::CPU), reinterpret_cast<c10::detail::ErasedFunction>(&on_cpu));
+  EXPECT_EQ(get_function(both, DispatchKey::Meta), nullptr);
+  EXPECT_EQ(get_function(both, DispatchKey::CompositeExplicitAutograd), reinterpret_cast<c10::detail::ErasedFunction>(&composed));
+  // The same once other kernels were registered and taken away.
+  const auto function = reinterpret_cast<c10::detail::ErasedFunction>(&special);
+  set_function(both, DispatchKey::SparseCPU, function);
+  EXPECT_EQ(both.redispatch(DispatchKeySet(DispatchKey::SparseCPU), plain), 3);
+  EXPECT_EQ(both(plain), 1);
+  set_function(both, DispatchKey::SparseCPU, nullptr);
+  check();
+  EXPECT_EQ(get_function(both, DispatchKey::CPU), reinterpret_cast<c10::detail::ErasedFunction>(&on_cpu));
+  set_function(both, DispatchKey::CPU, function);
+  EXPECT_EQ(both(plain), 3);
+  EXPECT_EQ(both(meta), 2);
+  set_function(both, DispatchKey::CPU, nullptr);
+  EXPECT_EQ(both(plain), 2);
+}
+
 TEST(Dispatch, BoxedCallsByName) {
   auto& dispatcher = c10::Dispatcher::singleton();
   const Tensor a = vector_of({1, 2, 3});

@@ -87,6 +87,12 @@ bool has_autograd_names(MoreKernels& more) {
   return false;
 }
 
+// The function of all backends; null where it is boxed or each backend has its own.
+ErasedFunction any_function(const OperatorBase& op) {
+  if (MoreKernels* more = load(op.more)) return load(more->function(kAnyBackend));
+  return op.kernels != Kernels::kPerBackend ? load(Slots::of(op)[kSharedSlot]) : nullptr;
+}
+
 bool is_observed(const OperatorBase& op) { return (load(op.passed_keys) & kDirectBackends) == 0; }
 
 // Brings the slots and the passed keys of the fast path in line with `more`. A slot that is empty leaves the choice to
@@ -180,7 +186,9 @@ void SlowCall::find(uint32_t active) {
   while ((active & ~kBackendKeys.raw()) != 0) {
     const DispatchKey key = DispatchKeySet::from_raw(active).highest();
     if (acts(key, active) && take(key, active)) {
-      if (kDerivativeKeys.has(key) && load(g_range_hooks) != nullptr) thread_state().recorded_operator = &op_;
+      // A derivative's function calls the operator again; the function of all backends does not.
+      const bool again = boxed_ != nullptr || function_ != any_function(op_);
+      if (kDerivativeKeys.has(key) && load(g_range_hooks) != nullptr && again) thread_state().recorded_operator = &op_;
       return;
     }
     active &= ~DispatchKeySet(key).raw();
@@ -224,13 +232,9 @@ bool SlowCall::take(DispatchKey key, uint32_t active) {
   }
   if (function_ != nullptr) return true;
   if (kBackendKeys.has(key)) {
-    if (more != nullptr) {
-      function_ = load(more->function(kAnyBackend));
-      if (function_ == nullptr && take(load(more->kernel(kAnyBackend)), active)) return true;
-    } else if (op_.kernels != Kernels::kPerBackend) {
-      function_ = load(Slots::of(op_)[kSharedSlot]);
-    }
+    function_ = any_function(op_);
     if (function_ != nullptr) return true;
+    if (more != nullptr && take(load(more->kernel(kAnyBackend)), active)) return true;
   }
   const BoxedKernel* fallback = load(g_fallbacks[static_cast<int>(name)]);
   if (fallback == nullptr) fallback = load(g_fallbacks[static_cast<int>(key)]);
@@ -278,12 +282,10 @@ void set_boxed(OperatorBase& op, DispatchKey key, const BoxedKernel* kernel) {
 ErasedFunction get_function(const OperatorBase& op, DispatchKey key) {
   key = kept_under(key);
   if (MoreKernels* more = load(op.more)) return load(more->function(key));
-  const bool shared = op.kernels != Kernels::kPerBackend;
-  const int slot = key == kAnyBackend && shared ? kSharedSlot : slot_of(key);
-  if (slot < 0) return nullptr;
-  const ErasedFunction function = load(Slots::of(op)[slot]);
-  const bool of_all = shared && kBackendKeys.has(key) && function == load(Slots::of(op)[kSharedSlot]);
-  return of_all ? nullptr : function;
+  if (key == kAnyBackend) return any_function(op);
+  const int slot = slot_of(key);
+  const ErasedFunction function = slot >= 0 ? load(Slots::of(op)[slot]) : nullptr;
+  return kBackendKeys.has(key) && function == any_function(op) ? nullptr : function;
 }
 
 const BoxedKernel* get_boxed(const OperatorBase& op, DispatchKey key) {

@@ -18,7 +18,7 @@ struct OperatorBase;
 // How an operator's functions relate to the keys.
 enum class Kernels : uint8_t {
   kPerBackend,  // a function for each backend that has one
-  kAny,         // one function for all backends (the CPU and Meta may have their own), below autograd: it touches no element
+  kAny,         // one function for all backends, below autograd; the CPU and Meta may have their own beside it
   kComposite,   // one function for all backends, above autograd: differentiable because all it calls is
 };
 

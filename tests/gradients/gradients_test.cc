@@ -65,7 +65,7 @@ std::map<std::string, TableEntry> read_tables() {
         entries[name].family = family;
       } else if (line.rfind("  derivative {", 0) == 0) {
         entries[name].has_derivative = true;
-      } else if (line.rfind("  forward {", 0) == 0) {
+      } else if (line.rfind("  forward {", 0) == 0 || line == "  element_wise: true") {
         entries[name].has_forward = true;
       } else if (line.rfind("  kernel {", 0) == 0) {
         entries[name].has_kernel = true;

@@ -118,6 +118,9 @@ TEST(Activation, GluPreluAndTheirArguments) {
   const Tensor x = make({1, 2, 3, 4}, {2, 4});
   EXPECT_NEAR(values(at::glu(x, 1))[1], 2 * sigmoid(4), 1e-6);
   EXPECT_EQ(at::glu(x, 0).sizes(), at::IntArrayRef({1, 4}));
+  Tensor overwritten = at::clone(x);
+  at::glu_out(overwritten, overwritten, 1);
+  EXPECT_EQ(values(overwritten), values(at::glu(x, 1)));
   EXPECT_THROW(at::glu(make({1}, {3})), c10::Error);
   const Tensor y = at::prelu(make({-1, -2, 3}, {1, 3, 1}), make({2, 3, 4}, {3}));
   EXPECT_EQ(values(y), (std::vector<double>{-2, -6, 3}));

@@ -14,7 +14,9 @@
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
+#include "c10/core/grad_mode.h"
 #include "c10/core/thread_state.h"
+#include "c10/testing/message_of.h"
 #include "gtest/gtest.h"
 
 namespace {
@@ -465,6 +467,37 @@ TEST(Foreach, CopiesProductsAndSumsOfPowers) {
   const std::vector<Tensor> rows = {at::unsqueeze(a[0], 0)}, columns = {at::unsqueeze(a[0], 1)};
   EXPECT_EQ(values(at::_foreach_mm(rows, columns)), (Lists{{17}}));
   EXPECT_EQ(values(at::_foreach_powsum({make({-1, 2}), make({})}, 3)), (Lists{{9}, {0}}));
+}
+
+// The operators on single tensors, which record gradients, get to see those; here no derivative of theirs is linked.
+TEST(Foreach, GradientsAreThoseOfTheOperatorOnEach) {
+  const std::vector<Tensor> a = {make({1, 2}), make({3})}, grown = {make({1, 2}), make({3})};
+  const Tensor number = at::squeeze(make({2}));
+  a[1].unsafeGetTensorImpl()->set_autograd_key(true);
+  number.unsafeGetTensorImpl()->set_autograd_key(true);
+  const auto recorded = [](const auto& call) {
+    return c10::testing::message_of(call).find("a gradient, but no derivative is linked") != std::string::npos;
+  };
+  EXPECT_TRUE(recorded([&] { at::_foreach_add(a, 1); }));
+  EXPECT_TRUE(recorded([&] { at::_foreach_mul(grown, a); }));
+  EXPECT_TRUE(recorded([&] { at::_foreach_add(grown, number); }));
+  EXPECT_TRUE(recorded([&] { at::_foreach_zero_({a[1]}); }));
+  EXPECT_TRUE(recorded([&] { at::_foreach_norm(a); }));
+  EXPECT_TRUE(recorded([&] { at::_foreach_sqrt(a); }));
+  const c10::AutoGradMode off(false);
+  EXPECT_EQ(values(at::_foreach_add(a, 1)), (Lists{{2, 3}, {4}}));
+  at::_foreach_mul_(a, grown);
+  EXPECT_EQ(values(a), (Lists{{1, 4}, {9}}));
+}
+
+TEST(Foreach, MetaTensorsGoOneByOne) {
+  const std::vector<Tensor> a = {at::empty_contiguous({2, 3}, ScalarType::Float, at::Device(at::DeviceType::Meta))};
+  const std::vector<Tensor> b = {make({1, 2, 3})};
+  const std::vector<Tensor> sums = at::_foreach_add(a, a);
+  EXPECT_TRUE(sums[0].is_meta());
+  EXPECT_EQ(sums[0].sizes(), at::IntArrayRef({2, 3}));
+  EXPECT_TRUE(at::_foreach_norm(a)[0].is_meta());
+  EXPECT_EQ(values(at::_foreach_exp({make({0})})), (Lists{{1}}));
 }
 
 TEST(Foreach, ChangesAreCounted) {

@@ -6,6 +6,7 @@
 #include "aten/core/structured.h"
 #include "aten/cpu/optimizer/optimizer_step.h"
 #include "aten/ops/copy/ops.h"
+#include "c10/core/grad_mode.h"
 #include "c10/parallel/parallel.h"
 
 namespace at::foreach {
@@ -64,6 +65,8 @@ void check_step(const char* op, TensorList self, TensorList grads, std::initiali
 double number_in(const char* op, const char* name, const Tensor& t) {
   TORCH_CHECK(t.defined() && t.numel() == 1, op, "(): expected ", name, " of one element, but got ",
               t.defined() ? t.numel() : 0);
+  TORCH_CHECK_NOT_IMPLEMENTED(!(t.requires_grad() && c10::GradMode::is_enabled()), op, "(): ", name,
+                              " requires a gradient, but the step is not differentiable in it");
   return at::item(t).toDouble();
 }
 

@@ -26,7 +26,7 @@ struct StateList {
 void check_step(const char* op, TensorList self, TensorList grads, std::initializer_list<StateList> states);
 /// Whether the step is to be left out: `found_inf` is there and not 0.
 bool skips_step(const char* op, const std::optional<Tensor>& found_inf);
-/// One number of a tensor of one element.
+/// One number of a tensor of one element. Throws where the call records a gradient of it, which would be lost.
 double number_in(const char* op, const char* name, const Tensor& t);
 
 /// A parameter with its gradient and state, as operands of aten/cpu/optimizer: [parameter, gradient, state...], null

@@ -11,6 +11,7 @@
 #include "aten/ops/foreach/ops.h"
 #include "aten/ops/view/ops.h"
 #include "c10/core/grad_mode.h"
+#include "c10/testing/message_of.h"
 #include "gtest/gtest.h"
 
 namespace at::native {
@@ -252,6 +253,16 @@ TEST(FusedSteps, RefuseListsThatDoNotFit) {
   EXPECT_THROW(at::_fused_adagrad_(l.params, l.grads, l.b, {number(1)}, 0.1, 0, 0, 1e-3, false), c10::Error);
   EXPECT_THROW(at::_fused_sgd_(l.params, l.grads, {}, 0, 0, l.params[0], 0, false, false, false), c10::Error);
   EXPECT_EQ(values(l.params), values(kept.params));
+}
+
+TEST(FusedSteps, NoGradientIsLost) {
+  const Lists l = lists_of(ScalarType::Float, Layout::kContiguous, Layout::kContiguous);
+  const Tensor rate = number(0.1);
+  rate.unsafeGetTensorImpl()->set_autograd_key(true);
+  const auto step = [&] { at::_fused_sgd_(l.params, l.grads, {}, 0, 0, rate, 0, false, false, false); };
+  EXPECT_NE(c10::testing::message_of(step).find("lr requires a gradient"), std::string::npos);
+  const c10::AutoGradMode off(false);
+  step();
 }
 
 TEST(FusedSteps, MetaTensorsAreCheckedOnly) {

@@ -45,20 +45,20 @@ void visit(TensorList self, const F& f) {
   }
 }
 
-/// The results of `op` on the operands; where they cannot be taken together, those of one(i).
+/// The results of `op` on the operands; where they are not `on_cpu` or cannot be taken together, those of one(i).
 template <class F>
-std::vector<Tensor> make(const cpu::ElementOp& op, std::initializer_list<Operand> operands,
+std::vector<Tensor> make(bool on_cpu, const cpu::ElementOp& op, std::initializer_list<Operand> operands,
                          const std::optional<Numbers>& parameter, size_t count, const F& one) {
   std::vector<Tensor> results;
-  if (pointwise(op, operands, parameter, &results)) return results;
+  if (on_cpu && pointwise(op, operands, parameter, &results)) return results;
   return collect(count, one);
 }
 
 /// The same in place; `self` is the first operand. Else one(self[i], i).
 template <class F>
-void change(const cpu::ElementOp& op, std::initializer_list<Operand> operands, const std::optional<Numbers>& parameter,
-            TensorList self, const F& one) {
-  if (!pointwise(op, operands, parameter, nullptr)) visit(self, one);
+void change(bool on_cpu, const cpu::ElementOp& op, std::initializer_list<Operand> operands,
+            const std::optional<Numbers>& parameter, TensorList self, const F& one) {
+  if (!on_cpu || !pointwise(op, operands, parameter, nullptr)) visit(self, one);
 }
 
 }  // namespace at::foreach

@@ -12,10 +12,9 @@
 // Operators on lists of tensors in one parallel region: the elements of all tensors are one range that the threads
 // share, so that a thousand small tensors cost one call and a large one among them does not keep one thread busy alone.
 //
-// It is taken for CPU tensors of one dtype that are dense in one order of dimensions, where no layer (autograd,
-// autocast, ...) has to see the single operators, and where results share no memory but with the input that they are
-// written to. Every function here returns false, with nothing done, for any other call; the caller then calls the
-// operators one by one.
+// For calls with CPU tensors that record no gradient. It is taken for tensors of one dtype that are dense in one order
+// of dimensions, where results share no memory but with the input that they are written to. Every function here returns
+// false, with nothing done, for any other call; the caller then calls the operators one by one.
 
 namespace at::foreach {
 
