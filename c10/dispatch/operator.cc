@@ -172,6 +172,7 @@ bool SlowCall::open_range(uint32_t active) {
   }
   if (load(op_.boxing) != nullptr && hooks->wants_values()) return take(hooks->boxed, active | kProfiler);
   range_ = hooks->begin(op_);
+  observed_ = range_ != nullptr;
   return false;
 }
 
@@ -180,7 +181,10 @@ void SlowCall::find(uint32_t active) {
   while ((active & ~kBackendKeys.raw()) != 0) {
     const DispatchKey key = DispatchKeySet::from_raw(active).highest();
     if (acts(key, active) && take(key, active)) {
-      if (kDerivativeKeys.has(key) && load(g_range_hooks) != nullptr) thread_state().recorded_operator = &op_;
+      if (kDerivativeKeys.has(key) && load(g_range_hooks) != nullptr) {
+        observed_ = true;
+        thread_state().recorded_operator = &op_;
+      }
       return;
     }
     active &= ~DispatchKeySet(key).raw();
@@ -255,7 +259,12 @@ const Boxing& SlowCall::boxing() const {
   return *boxing;
 }
 
-void SlowCall::end_range() { load(g_range_hooks)->end(range_); }
+void SlowCall::end_range() {
+  // Still set where the derivative's function threw before it called the operator.
+  ThreadState& thread = thread_state();
+  if (thread.recorded_operator == &op_) thread.recorded_operator = nullptr;
+  if (range_ != nullptr) load(g_range_hooks)->end(range_);
+}
 
 void set_function(OperatorBase& op, DispatchKey key, ErasedFunction function) {
   MoreKernels& more = more_of(op);
