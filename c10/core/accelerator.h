@@ -38,7 +38,7 @@ struct AcceleratorHooksInterface {
   virtual c10::DeviceIndex maybeExchangeDevice(c10::DeviceIndex device) const;
 
   /// Whether the memory at `data` is pinned: host memory that the device reads by itself.
-  virtual bool isPinnedPtr(const void* data) const { return false; }
+  virtual bool isPinnedPtr(const void* /*data*/) const { return false; }
   virtual c10::Allocator* getPinnedMemoryAllocator() const;
   /// The device that the memory is on.
   virtual c10::Device getDeviceFromPtr(void* data) const;

@@ -178,6 +178,7 @@ bool SlowCall::open_range(uint32_t active) {
   }
   if (load(op_.boxing) != nullptr && hooks->wants_values()) return take(hooks->boxed, active | kProfiler);
   range_ = hooks->begin(op_);
+  observed_ = range_ != nullptr;
   return false;
 }
 
@@ -188,7 +189,10 @@ void SlowCall::find(uint32_t active) {
     if (acts(key, active) && take(key, active)) {
       // A derivative's function calls the operator again; the function of all backends does not.
       const bool again = boxed_ != nullptr || function_ != any_function(op_);
-      if (kDerivativeKeys.has(key) && load(g_range_hooks) != nullptr && again) thread_state().recorded_operator = &op_;
+      if (kDerivativeKeys.has(key) && load(g_range_hooks) != nullptr && again) {
+        observed_ = true;
+        thread_state().recorded_operator = &op_;
+      }
       return;
     }
     active &= ~DispatchKeySet(key).raw();
@@ -259,7 +263,12 @@ const Boxing& SlowCall::boxing() const {
   return *boxing;
 }
 
-void SlowCall::end_range() { load(g_range_hooks)->end(range_); }
+void SlowCall::end_range() {
+  // Still set where the derivative's function threw before it called the operator.
+  ThreadState& thread = thread_state();
+  if (thread.recorded_operator == &op_) thread.recorded_operator = nullptr;
+  if (range_ != nullptr) load(g_range_hooks)->end(range_);
+}
 
 void set_function(OperatorBase& op, DispatchKey key, ErasedFunction function) {
   MoreKernels& more = more_of(op);

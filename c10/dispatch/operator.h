@@ -135,7 +135,7 @@ class SlowCall {
   // Decided by `keys` alone (redispatch), or also by what the thread includes and excludes.
   SlowCall(const OperatorBase& op, uint32_t keys, bool with_thread);
   ~SlowCall() {
-    if (C10_UNLIKELY(range_ != nullptr)) end_range();
+    if (C10_UNLIKELY(observed_)) end_range();
   }
   SlowCall(const SlowCall&) = delete;
   SlowCall& operator=(const SlowCall&) = delete;
@@ -162,6 +162,7 @@ class SlowCall {
   const BoxedKernel* boxed_ = nullptr;
   void* range_ = nullptr;
   uint32_t keys_ = 0;
+  bool observed_ = false;
 };
 
 // The kernels of an operator by key, whatever its signature; nullptr takes one away. The names CompositeImplicitAutograd and

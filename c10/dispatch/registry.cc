@@ -16,7 +16,7 @@ namespace c10 {
 class OperatorEntry {
  public:
   OperatorEntry(std::string ns_name, const char* schema_text, OperatorBase* base)
-      : ns(std::move(ns_name)), text(schema_text), op(base) {}
+      : ns(std::move(ns_name)), text(schema_text), op(base), own_boxing(base->boxing) {}
 
   const FunctionSchema& schema() { return parsed().schema; }
   const Stack& defaults() { return parsed().defaults; }
@@ -26,6 +26,7 @@ class OperatorEntry {
   std::string ns;
   const char* text;
   OperatorBase* op;
+  const Boxing* const own_boxing;  // that the operator came with; null where a kernel's, or a caller's, is what it has
   std::vector<at::Tag> tags;
 
  private:
@@ -103,8 +104,13 @@ struct Dispatcher::State {
     TORCH_CHECK(entries.try_emplace(name, std::move(entry)).second, "an operator named ", name, " is registered already");
     added.op->entry = &added;
     if (observed) detail::set_observed(*added.op, true);
-    for (WaitingKernel& waiting : kernels) {
-      if (waiting.entry == nullptr && waiting.kernel.op == name) attach(waiting, added);
+    try {
+      for (WaitingKernel& waiting : kernels) {
+        if (waiting.entry == nullptr && waiting.kernel.op == name) attach(waiting, added);
+      }
+    } catch (...) {
+      remove(name);
+      throw;
     }
     for (const auto& listener : listeners) listener->onOperatorRegistered(OperatorHandle(added));
     return added;
@@ -115,8 +121,8 @@ struct Dispatcher::State {
     if (found == entries.end()) return;
     OperatorEntry& entry = *found->second;
     for (const auto& listener : listeners) listener->onOperatorDeregistered(OperatorHandle(entry));
-    for (WaitingKernel& waiting : kernels) {
-      if (waiting.entry == &entry) detach(waiting);
+    for (auto place = kernels.begin(); place != kernels.end(); ++place) {
+      if (place->entry == &entry) detach(place);
     }
     entry.op->entry = nullptr;
     retired.push_back(std::move(found->second));
@@ -139,33 +145,32 @@ struct Dispatcher::State {
     detail::set_function(op, kernel.key, direct ? kernel.function : nullptr);
   }
 
-  // Kernels come back in the order in which they were taken away: the last is the one that is called.
-  void detach(WaitingKernel& waiting) {
-    if (waiting.entry == nullptr) return;
-    OperatorBase& op = *waiting.entry->op;
-    WaitingKernel* later = nullptr;
-    for (WaitingKernel& other : kernels) {
-      if (&other != &waiting && other.entry == waiting.entry && other.kernel.key == waiting.kernel.key &&
-          comes_after(other, waiting) && later == nullptr) {
-        later = &other;
-      }
+  // What stands in for the boxed form of a kernel whose library may be about to be closed.
+  const Boxing* remaining_boxing(const OperatorEntry& entry) const {
+    if (entry.own_boxing != nullptr) return entry.own_boxing;
+    for (const WaitingKernel& kernel : kernels) {
+      if (kernel.entry == &entry && kernel.kernel.boxing != nullptr) return kernel.kernel.boxing;
     }
-    if (later != nullptr) {
-      later->function_before = waiting.function_before;
-      later->boxed_before = waiting.boxed_before;
-    } else {
-      detail::set_boxed(op, waiting.kernel.key, waiting.boxed_before);
-      detail::set_function(op, waiting.kernel.key, waiting.function_before);
-    }
-    waiting.entry = nullptr;
+    return nullptr;
   }
 
-  bool comes_after(const WaitingKernel& a, const WaitingKernel& b) const {
-    for (const WaitingKernel& kernel : kernels) {
-      if (&kernel == &b) return true;
-      if (&kernel == &a) return false;
+  // The kernel that came last is the one that is called: taken away before a later one of its key, it leaves what it had found to
+  // that.
+  void detach(std::list<WaitingKernel>::iterator place) {
+    OperatorEntry* const entry = std::exchange(place->entry, nullptr);
+    if (entry == nullptr) return;
+    if (entry->op->boxing == place->kernel.boxing) entry->op->boxing = remaining_boxing(*entry);
+    const DispatchKey key = place->kernel.key;
+    const auto later = std::find_if(std::next(place), kernels.end(), [&](const WaitingKernel& other) {
+      return other.entry == entry && other.kernel.key == key;
+    });
+    if (later != kernels.end()) {
+      later->function_before = place->function_before;
+      later->boxed_before = place->boxed_before;
+      return;
     }
-    return false;
+    detail::set_boxed(*entry->op, key, place->boxed_before);
+    detail::set_function(*entry->op, key, place->function_before);
   }
 };
 
@@ -219,7 +224,7 @@ RegistrationHandleRAII Dispatcher::implement(KernelRegistration kernel) {
   }
   return RegistrationHandleRAII([this, place] {
     const std::lock_guard guard(state_->mutex);
-    state_->detach(*place);
+    state_->detach(place);
     state_->kernels.erase(place);
   });
 }

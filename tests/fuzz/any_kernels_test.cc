@@ -15,6 +15,7 @@
 #include "c10/dispatch/registry.h"
 #include "c10/memory/allocator.h"
 #include "c10/util/exception.h"
+#include "c10/util/warning.h"
 #include "tests/fuzz/call_generator.h"
 #include "tests/fuzz/runner.h"
 

@@ -1,4 +1,5 @@
 // Optimizer steps composed of operators on lists: for devices without a kernel for the step.
+#include <array>
 #include <cmath>
 #include <tuple>
 #include <utility>
@@ -226,215 +227,188 @@ void _fused_rmsprop_composed(TensorList self, TensorList grads, TensorList squar
 
 // --- the functional and out= forms of steps ---
 
+namespace {
+
+// A step on copies of the lists it writes to, which are its results.
+template <size_t N, class Step>
+auto on_copies(const std::array<TensorList, N>& lists, const Step& step) {
+  std::array<Tensors, N> fresh;
+  for (size_t i = 0; i < N; ++i) fresh[i] = copies(lists[i]);
+  std::apply(step, fresh);
+  return std::apply([](auto&... list) { return std::make_tuple(std::move(list)...); }, fresh);
+}
+
+// The first result goes to `out`, the others back to the lists they were made from.
+template <class Results, size_t N>
+void write_results(const char* op, TensorList out, const std::array<TensorList, N>& rest, const Results& results) {
+  structured::assign_out(op, out, std::get<0>(results));
+  [&]<size_t... I>(std::index_sequence<I...>) {
+    (overwrite(rest[I], std::get<I + 1>(results)), ...);
+  }(std::make_index_sequence<N>());
+}
+
+// `rate` is the learning rate, a number or a tensor of one.
+template <class Rate, class Step>
+auto adam_on_copies(const Step& step, TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs,
+                    TensorList max_exp_avg_sqs, TensorList state_steps, const Rate& rate, double beta1, double beta2,
+                    double weight_decay, double eps, bool amsgrad, bool maximize,
+                    const std::optional<Tensor>& grad_scale, const std::optional<Tensor>& found_inf) {
+  return on_copies(std::array{self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs},
+                   [&](Tensors& p, Tensors& g, Tensors& m, Tensors& v, Tensors& most) {
+                     step(p, g, m, v, most, state_steps, rate, beta1, beta2, weight_decay, eps, amsgrad, maximize,
+                          grad_scale, found_inf);
+                   });
+}
+
+constexpr auto kAdam = [](const auto&... arguments) { at::_fused_adam_(arguments...); };
+constexpr auto kAdamW = [](const auto&... arguments) { at::_fused_adamw_(arguments...); };
+
+}  // namespace
+
 std::tuple<std::vector<Tensor>, std::vector<Tensor>, std::vector<Tensor>, std::vector<Tensor>, std::vector<Tensor>>
-_fused_adam(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList max_exp_avg_sqs,
-            TensorList state_steps, double lr, double beta1, double beta2, double weight_decay, double eps,
-            bool amsgrad, bool maximize, const std::optional<Tensor>& grad_scale,
-            const std::optional<Tensor>& found_inf) {
-  Tensors new_self = copies(self);
-  Tensors new_grads = copies(grads);
-  Tensors new_exp_avgs = copies(exp_avgs);
-  Tensors new_exp_avg_sqs = copies(exp_avg_sqs);
-  Tensors new_max_exp_avg_sqs = copies(max_exp_avg_sqs);
-  at::_fused_adam_(new_self, new_grads, new_exp_avgs, new_exp_avg_sqs, new_max_exp_avg_sqs, state_steps, lr, beta1,
-                   beta2, weight_decay, eps, amsgrad, maximize, grad_scale, found_inf);
-  return {std::move(new_self), std::move(new_grads), std::move(new_exp_avgs), std::move(new_exp_avg_sqs),
-          std::move(new_max_exp_avg_sqs)};
+_fused_adam(
+    TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList max_exp_avg_sqs,
+    TensorList state_steps, double lr, double beta1, double beta2, double weight_decay, double eps, bool amsgrad,
+    bool maximize, const std::optional<Tensor>& grad_scale, const std::optional<Tensor>& found_inf) {
+  return adam_on_copies(kAdam, self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr, beta1, beta2,
+                        weight_decay, eps, amsgrad, maximize, grad_scale, found_inf);
 }
 
-void _fused_adam_out(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs,
-                     TensorList max_exp_avg_sqs, TensorList state_steps, double lr, double beta1, double beta2,
-                     double weight_decay, double eps, bool amsgrad, bool maximize,
-                     const std::optional<Tensor>& grad_scale, const std::optional<Tensor>& found_inf, TensorList out) {
-  const auto results = at::_fused_adam(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr, beta1,
-                                       beta2, weight_decay, eps, amsgrad, maximize, grad_scale, found_inf);
-  structured::assign_out("_fused_adam", out, std::get<0>(results));
-  overwrite(grads, std::get<1>(results));
-  overwrite(exp_avgs, std::get<2>(results));
-  overwrite(exp_avg_sqs, std::get<3>(results));
-  overwrite(max_exp_avg_sqs, std::get<4>(results));
-}
-
-std::tuple<std::vector<Tensor>, std::vector<Tensor>, std::vector<Tensor>, std::vector<Tensor>, std::vector<Tensor>>
-_fused_adam_tensor_lr(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs,
-                      TensorList max_exp_avg_sqs, TensorList state_steps, const Tensor& lr, double beta1, double beta2,
-                      double weight_decay, double eps, bool amsgrad, bool maximize,
-                      const std::optional<Tensor>& grad_scale, const std::optional<Tensor>& found_inf) {
-  Tensors new_self = copies(self);
-  Tensors new_grads = copies(grads);
-  Tensors new_exp_avgs = copies(exp_avgs);
-  Tensors new_exp_avg_sqs = copies(exp_avg_sqs);
-  Tensors new_max_exp_avg_sqs = copies(max_exp_avg_sqs);
-  at::_fused_adam_(new_self, new_grads, new_exp_avgs, new_exp_avg_sqs, new_max_exp_avg_sqs, state_steps, lr, beta1,
-                   beta2, weight_decay, eps, amsgrad, maximize, grad_scale, found_inf);
-  return {std::move(new_self), std::move(new_grads), std::move(new_exp_avgs), std::move(new_exp_avg_sqs),
-          std::move(new_max_exp_avg_sqs)};
-}
-
-void _fused_adam_tensor_lr_out(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs,
-                               TensorList max_exp_avg_sqs, TensorList state_steps, const Tensor& lr, double beta1,
-                               double beta2, double weight_decay, double eps, bool amsgrad, bool maximize,
-                               const std::optional<Tensor>& grad_scale, const std::optional<Tensor>& found_inf,
-                               TensorList out) {
-  const auto results = at::_fused_adam(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr, beta1,
-                                       beta2, weight_decay, eps, amsgrad, maximize, grad_scale, found_inf);
-  structured::assign_out("_fused_adam", out, std::get<0>(results));
-  overwrite(grads, std::get<1>(results));
-  overwrite(exp_avgs, std::get<2>(results));
-  overwrite(exp_avg_sqs, std::get<3>(results));
-  overwrite(max_exp_avg_sqs, std::get<4>(results));
+void _fused_adam_out(
+    TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList max_exp_avg_sqs,
+    TensorList state_steps, double lr, double beta1, double beta2, double weight_decay, double eps, bool amsgrad,
+    bool maximize, const std::optional<Tensor>& grad_scale, const std::optional<Tensor>& found_inf, TensorList out) {
+  write_results("_fused_adam", out, std::array{grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs},
+                at::_fused_adam(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr, beta1, beta2,
+                               weight_decay, eps, amsgrad, maximize, grad_scale, found_inf));
 }
 
 std::tuple<std::vector<Tensor>, std::vector<Tensor>, std::vector<Tensor>, std::vector<Tensor>, std::vector<Tensor>>
-_fused_adamw(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList max_exp_avg_sqs,
-             TensorList state_steps, double lr, double beta1, double beta2, double weight_decay, double eps,
-             bool amsgrad, bool maximize, const std::optional<Tensor>& grad_scale,
-             const std::optional<Tensor>& found_inf) {
-  Tensors new_self = copies(self);
-  Tensors new_grads = copies(grads);
-  Tensors new_exp_avgs = copies(exp_avgs);
-  Tensors new_exp_avg_sqs = copies(exp_avg_sqs);
-  Tensors new_max_exp_avg_sqs = copies(max_exp_avg_sqs);
-  at::_fused_adamw_(new_self, new_grads, new_exp_avgs, new_exp_avg_sqs, new_max_exp_avg_sqs, state_steps, lr, beta1,
-                    beta2, weight_decay, eps, amsgrad, maximize, grad_scale, found_inf);
-  return {std::move(new_self), std::move(new_grads), std::move(new_exp_avgs), std::move(new_exp_avg_sqs),
-          std::move(new_max_exp_avg_sqs)};
+_fused_adam_tensor_lr(
+    TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList max_exp_avg_sqs,
+    TensorList state_steps, const Tensor& lr, double beta1, double beta2, double weight_decay, double eps, bool amsgrad,
+    bool maximize, const std::optional<Tensor>& grad_scale, const std::optional<Tensor>& found_inf) {
+  return adam_on_copies(kAdam, self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr, beta1, beta2,
+                        weight_decay, eps, amsgrad, maximize, grad_scale, found_inf);
 }
 
-void _fused_adamw_out(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs,
-                      TensorList max_exp_avg_sqs, TensorList state_steps, double lr, double beta1, double beta2,
-                      double weight_decay, double eps, bool amsgrad, bool maximize,
-                      const std::optional<Tensor>& grad_scale, const std::optional<Tensor>& found_inf, TensorList out) {
-  const auto results = at::_fused_adamw(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr, beta1,
-                                        beta2, weight_decay, eps, amsgrad, maximize, grad_scale, found_inf);
-  structured::assign_out("_fused_adamw", out, std::get<0>(results));
-  overwrite(grads, std::get<1>(results));
-  overwrite(exp_avgs, std::get<2>(results));
-  overwrite(exp_avg_sqs, std::get<3>(results));
-  overwrite(max_exp_avg_sqs, std::get<4>(results));
+void _fused_adam_tensor_lr_out(
+    TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList max_exp_avg_sqs,
+    TensorList state_steps, const Tensor& lr, double beta1, double beta2, double weight_decay, double eps, bool amsgrad,
+    bool maximize, const std::optional<Tensor>& grad_scale, const std::optional<Tensor>& found_inf, TensorList out) {
+  write_results("_fused_adam", out, std::array{grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs},
+                at::_fused_adam(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr, beta1, beta2,
+                               weight_decay, eps, amsgrad, maximize, grad_scale, found_inf));
 }
 
 std::tuple<std::vector<Tensor>, std::vector<Tensor>, std::vector<Tensor>, std::vector<Tensor>, std::vector<Tensor>>
-_fused_adamw_tensor_lr(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs,
-                       TensorList max_exp_avg_sqs, TensorList state_steps, const Tensor& lr, double beta1, double beta2,
-                       double weight_decay, double eps, bool amsgrad, bool maximize,
-                       const std::optional<Tensor>& grad_scale, const std::optional<Tensor>& found_inf) {
-  Tensors new_self = copies(self);
-  Tensors new_grads = copies(grads);
-  Tensors new_exp_avgs = copies(exp_avgs);
-  Tensors new_exp_avg_sqs = copies(exp_avg_sqs);
-  Tensors new_max_exp_avg_sqs = copies(max_exp_avg_sqs);
-  at::_fused_adamw_(new_self, new_grads, new_exp_avgs, new_exp_avg_sqs, new_max_exp_avg_sqs, state_steps, lr, beta1,
-                    beta2, weight_decay, eps, amsgrad, maximize, grad_scale, found_inf);
-  return {std::move(new_self), std::move(new_grads), std::move(new_exp_avgs), std::move(new_exp_avg_sqs),
-          std::move(new_max_exp_avg_sqs)};
+_fused_adamw(
+    TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList max_exp_avg_sqs,
+    TensorList state_steps, double lr, double beta1, double beta2, double weight_decay, double eps, bool amsgrad,
+    bool maximize, const std::optional<Tensor>& grad_scale, const std::optional<Tensor>& found_inf) {
+  return adam_on_copies(kAdamW, self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr, beta1, beta2,
+                        weight_decay, eps, amsgrad, maximize, grad_scale, found_inf);
 }
 
-void _fused_adamw_tensor_lr_out(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs,
-                                TensorList max_exp_avg_sqs, TensorList state_steps, const Tensor& lr, double beta1,
-                                double beta2, double weight_decay, double eps, bool amsgrad, bool maximize,
-                                const std::optional<Tensor>& grad_scale, const std::optional<Tensor>& found_inf,
-                                TensorList out) {
-  const auto results = at::_fused_adamw(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr, beta1,
-                                        beta2, weight_decay, eps, amsgrad, maximize, grad_scale, found_inf);
-  structured::assign_out("_fused_adamw", out, std::get<0>(results));
-  overwrite(grads, std::get<1>(results));
-  overwrite(exp_avgs, std::get<2>(results));
-  overwrite(exp_avg_sqs, std::get<3>(results));
-  overwrite(max_exp_avg_sqs, std::get<4>(results));
+void _fused_adamw_out(
+    TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList max_exp_avg_sqs,
+    TensorList state_steps, double lr, double beta1, double beta2, double weight_decay, double eps, bool amsgrad,
+    bool maximize, const std::optional<Tensor>& grad_scale, const std::optional<Tensor>& found_inf, TensorList out) {
+  write_results("_fused_adamw", out, std::array{grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs},
+                at::_fused_adamw(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr, beta1, beta2,
+                               weight_decay, eps, amsgrad, maximize, grad_scale, found_inf));
+}
+
+std::tuple<std::vector<Tensor>, std::vector<Tensor>, std::vector<Tensor>, std::vector<Tensor>, std::vector<Tensor>>
+_fused_adamw_tensor_lr(
+    TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList max_exp_avg_sqs,
+    TensorList state_steps, const Tensor& lr, double beta1, double beta2, double weight_decay, double eps, bool amsgrad,
+    bool maximize, const std::optional<Tensor>& grad_scale, const std::optional<Tensor>& found_inf) {
+  return adam_on_copies(kAdamW, self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr, beta1, beta2,
+                        weight_decay, eps, amsgrad, maximize, grad_scale, found_inf);
+}
+
+void _fused_adamw_tensor_lr_out(
+    TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList max_exp_avg_sqs,
+    TensorList state_steps, const Tensor& lr, double beta1, double beta2, double weight_decay, double eps, bool amsgrad,
+    bool maximize, const std::optional<Tensor>& grad_scale, const std::optional<Tensor>& found_inf, TensorList out) {
+  write_results("_fused_adamw", out, std::array{grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs},
+                at::_fused_adamw(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr, beta1, beta2,
+                               weight_decay, eps, amsgrad, maximize, grad_scale, found_inf));
 }
 
 std::tuple<std::vector<Tensor>, std::vector<Tensor>, std::vector<Tensor>> _fused_sgd(
     TensorList self, TensorList grads, TensorList momentum_buffer_list, double weight_decay, double momentum, double lr,
     double dampening, bool nesterov, bool maximize, bool is_first_step, const std::optional<Tensor>& grad_scale,
     const std::optional<Tensor>& found_inf) {
-  Tensors new_self = copies(self);
-  Tensors new_grads = copies(grads);
-  Tensors new_momentum_buffer_list = copies(momentum_buffer_list);
-  at::_fused_sgd_(new_self, new_grads, new_momentum_buffer_list, weight_decay, momentum, lr, dampening, nesterov,
-                  maximize, is_first_step, grad_scale, found_inf);
-  return {std::move(new_self), std::move(new_grads), std::move(new_momentum_buffer_list)};
+  return on_copies(std::array{self, grads, momentum_buffer_list}, [&](Tensors& p, Tensors& g, Tensors& buffers) {
+    at::_fused_sgd_(p, g, buffers, weight_decay, momentum, lr, dampening, nesterov, maximize, is_first_step, grad_scale,
+                    found_inf);
+  });
 }
 
-void _fused_sgd_out(TensorList self, TensorList grads, TensorList momentum_buffer_list, double weight_decay,
-                    double momentum, double lr, double dampening, bool nesterov, bool maximize, bool is_first_step,
-                    const std::optional<Tensor>& grad_scale, const std::optional<Tensor>& found_inf, TensorList out) {
-  const auto results = at::_fused_sgd(self, grads, momentum_buffer_list, weight_decay, momentum, lr, dampening,
-                                      nesterov, maximize, is_first_step, grad_scale, found_inf);
-  structured::assign_out("_fused_sgd", out, std::get<0>(results));
-  overwrite(grads, std::get<1>(results));
-  overwrite(momentum_buffer_list, std::get<2>(results));
+void _fused_sgd_out(
+    TensorList self, TensorList grads, TensorList momentum_buffer_list, double weight_decay, double momentum, double lr,
+    double dampening, bool nesterov, bool maximize, bool is_first_step, const std::optional<Tensor>& grad_scale,
+    const std::optional<Tensor>& found_inf, TensorList out) {
+  write_results("_fused_sgd", out, std::array{grads, momentum_buffer_list},
+                at::_fused_sgd(self, grads, momentum_buffer_list, weight_decay, momentum, lr, dampening, nesterov,
+                               maximize, is_first_step, grad_scale, found_inf));
 }
 
 std::tuple<std::vector<Tensor>, std::vector<Tensor>, std::vector<Tensor>> _fused_sgd_tensor_lr(
-    TensorList self, TensorList grads, TensorList momentum_buffer_list, double weight_decay, double momentum,
-    const Tensor& lr, double dampening, bool nesterov, bool maximize, bool is_first_step,
-    const std::optional<Tensor>& grad_scale, const std::optional<Tensor>& found_inf) {
-  Tensors new_self = copies(self);
-  Tensors new_grads = copies(grads);
-  Tensors new_momentum_buffer_list = copies(momentum_buffer_list);
-  at::_fused_sgd_(new_self, new_grads, new_momentum_buffer_list, weight_decay, momentum, lr, dampening, nesterov,
-                  maximize, is_first_step, grad_scale, found_inf);
-  return {std::move(new_self), std::move(new_grads), std::move(new_momentum_buffer_list)};
+    TensorList self, TensorList grads, TensorList momentum_buffer_list, double weight_decay, double momentum, const Tensor& lr,
+    double dampening, bool nesterov, bool maximize, bool is_first_step, const std::optional<Tensor>& grad_scale,
+    const std::optional<Tensor>& found_inf) {
+  return on_copies(std::array{self, grads, momentum_buffer_list}, [&](Tensors& p, Tensors& g, Tensors& buffers) {
+    at::_fused_sgd_(p, g, buffers, weight_decay, momentum, lr, dampening, nesterov, maximize, is_first_step, grad_scale,
+                    found_inf);
+  });
 }
 
-void _fused_sgd_tensor_lr_out(TensorList self, TensorList grads, TensorList momentum_buffer_list, double weight_decay,
-                              double momentum, const Tensor& lr, double dampening, bool nesterov, bool maximize,
-                              bool is_first_step, const std::optional<Tensor>& grad_scale,
-                              const std::optional<Tensor>& found_inf, TensorList out) {
-  const auto results = at::_fused_sgd(self, grads, momentum_buffer_list, weight_decay, momentum, lr, dampening,
-                                      nesterov, maximize, is_first_step, grad_scale, found_inf);
-  structured::assign_out("_fused_sgd", out, std::get<0>(results));
-  overwrite(grads, std::get<1>(results));
-  overwrite(momentum_buffer_list, std::get<2>(results));
+void _fused_sgd_tensor_lr_out(
+    TensorList self, TensorList grads, TensorList momentum_buffer_list, double weight_decay, double momentum, const Tensor& lr,
+    double dampening, bool nesterov, bool maximize, bool is_first_step, const std::optional<Tensor>& grad_scale,
+    const std::optional<Tensor>& found_inf, TensorList out) {
+  write_results("_fused_sgd", out, std::array{grads, momentum_buffer_list},
+                at::_fused_sgd(self, grads, momentum_buffer_list, weight_decay, momentum, lr, dampening, nesterov,
+                               maximize, is_first_step, grad_scale, found_inf));
 }
 
 std::tuple<std::vector<Tensor>, std::vector<Tensor>, std::vector<Tensor>, std::vector<Tensor>> _fused_adagrad(
     TensorList self, TensorList grads, TensorList state_sums, TensorList state_steps, double lr, double lr_decay,
     double weight_decay, double eps, bool maximize, const std::optional<Tensor>& grad_scale,
     const std::optional<Tensor>& found_inf) {
-  Tensors new_self = copies(self);
-  Tensors new_grads = copies(grads);
-  Tensors new_state_sums = copies(state_sums);
-  Tensors new_state_steps = copies(state_steps);
-  at::_fused_adagrad_(new_self, new_grads, new_state_sums, new_state_steps, lr, lr_decay, weight_decay, eps, maximize,
-                      grad_scale, found_inf);
-  return {std::move(new_self), std::move(new_grads), std::move(new_state_sums), std::move(new_state_steps)};
+  return on_copies(std::array{self, grads, state_sums, state_steps}, [&](Tensors& p, Tensors& g, Tensors& sums, Tensors& steps) {
+    at::_fused_adagrad_(p, g, sums, steps, lr, lr_decay, weight_decay, eps, maximize, grad_scale, found_inf);
+  });
 }
 
-void _fused_adagrad_out(TensorList self, TensorList grads, TensorList state_sums, TensorList state_steps, double lr,
-                        double lr_decay, double weight_decay, double eps, bool maximize,
-                        const std::optional<Tensor>& grad_scale, const std::optional<Tensor>& found_inf,
-                        TensorList out) {
-  const auto results = at::_fused_adagrad(self, grads, state_sums, state_steps, lr, lr_decay, weight_decay, eps,
-                                          maximize, grad_scale, found_inf);
-  structured::assign_out("_fused_adagrad", out, std::get<0>(results));
-  overwrite(grads, std::get<1>(results));
-  overwrite(state_sums, std::get<2>(results));
-  overwrite(state_steps, std::get<3>(results));
+void _fused_adagrad_out(
+    TensorList self, TensorList grads, TensorList state_sums, TensorList state_steps, double lr, double lr_decay,
+    double weight_decay, double eps, bool maximize, const std::optional<Tensor>& grad_scale,
+    const std::optional<Tensor>& found_inf, TensorList out) {
+  write_results("_fused_adagrad", out, std::array{grads, state_sums, state_steps},
+                at::_fused_adagrad(self, grads, state_sums, state_steps, lr, lr_decay, weight_decay, eps, maximize,
+                                   grad_scale, found_inf));
 }
 
 std::tuple<std::vector<Tensor>, std::vector<Tensor>, std::vector<Tensor>> _fused_adagrad_tensor_lr(
     TensorList self, TensorList grads, TensorList state_sums, TensorList state_steps, const Tensor& lr, double lr_decay,
     double weight_decay, double eps, bool maximize, const std::optional<Tensor>& grad_scale,
     const std::optional<Tensor>& found_inf) {
-  Tensors new_self = copies(self);
-  Tensors new_grads = copies(grads);
-  Tensors new_state_sums = copies(state_sums);
-  at::_fused_adagrad_(new_self, new_grads, new_state_sums, state_steps, lr, lr_decay, weight_decay, eps, maximize,
-                      grad_scale, found_inf);
-  return {std::move(new_self), std::move(new_grads), std::move(new_state_sums)};
+  return on_copies(std::array{self, grads, state_sums}, [&](Tensors& p, Tensors& g, Tensors& sums) {
+    at::_fused_adagrad_(p, g, sums, state_steps, lr, lr_decay, weight_decay, eps, maximize, grad_scale, found_inf);
+  });
 }
 
-void _fused_adagrad_tensor_lr_out(TensorList self, TensorList grads, TensorList state_sums, TensorList state_steps,
-                                  const Tensor& lr, double lr_decay, double weight_decay, double eps, bool maximize,
-                                  const std::optional<Tensor>& grad_scale, const std::optional<Tensor>& found_inf,
-                                  TensorList out) {
-  const auto results = at::_fused_adagrad(self, grads, state_sums, state_steps, lr, lr_decay, weight_decay, eps,
-                                          maximize, grad_scale, found_inf);
-  structured::assign_out("_fused_adagrad", out, std::get<0>(results));
-  overwrite(grads, std::get<1>(results));
-  overwrite(state_sums, std::get<2>(results));
+void _fused_adagrad_tensor_lr_out(
+    TensorList self, TensorList grads, TensorList state_sums, TensorList state_steps, const Tensor& lr, double lr_decay,
+    double weight_decay, double eps, bool maximize, const std::optional<Tensor>& grad_scale,
+    const std::optional<Tensor>& found_inf, TensorList out) {
+  write_results("_fused_adagrad", out, std::array{grads, state_sums},
+                at::_fused_adagrad(self, grads, state_sums, state_steps, lr, lr_decay, weight_decay, eps, maximize,
+                                   grad_scale, found_inf));
 }
 
 }  // namespace at::native
