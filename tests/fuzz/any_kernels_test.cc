@@ -93,9 +93,9 @@ TEST(KernelsForAllBackends, TouchNoElement) {
   static ClosedMemory& memory = *new ClosedMemory;
   c10::SetAllocator(c10::kPrivateUse1, &memory);
   struct Quiet : c10::WarningHandler {
-    void process(const c10::SourceLocation&, const std::string&, bool) override {}
+    void process(const c10::Warning&) override {}
   } quiet;
-  const c10::Warning::WarningHandlerGuard guard(&quiet);
+  const c10::WarningUtils::WarningHandlerGuard guard(&quiet);
   std::vector<c10::OperatorHandle> ops;
   c10::Dispatcher& dispatcher = c10::Dispatcher::singleton();
   for (const std::string& name : dispatcher.getAllOpNames()) {
