@@ -7,7 +7,8 @@
 namespace c10 {
 namespace {
 
-constexpr std::string_view kNames[COMPILE_TIME_MAX_DEVICE_TYPES] = {
+// In place: pointers would have to be relocated.
+constexpr char kNames[COMPILE_TIME_MAX_DEVICE_TYPES][14] = {
     "cpu",    "cuda",  "mkldnn", "opengl", "opencl", "ideep", "hip", "fpga", "maia", "xla",
     "vulkan", "metal", "xpu",    "mps",    "meta",   "hpu",   "ve",  "lazy", "ipu",  "mtia", "privateuseone",
 };
@@ -56,7 +57,7 @@ std::string DeviceTypeName(DeviceType type, bool lower_case) {
 void register_privateuse1_backend(const std::string& name) {
   TORCH_CHECK(is_name(name), "register_privateuse1_backend: a name consists of letters and '_', got '", name, "'");
   for (int type = 0; type < static_cast<int>(DeviceType::PrivateUse1); ++type) {
-    TORCH_CHECK(kNames[type] != name, "register_privateuse1_backend: '", name, "' is the name of another device type");
+    TORCH_CHECK(std::string_view(kNames[type]) != name, "register_privateuse1_backend: '", name, "' is the name of another device type");
   }
   const std::string* fresh = new std::string(name);
   const std::string* given = nullptr;

@@ -16,14 +16,13 @@ union Immortal {
 constinit Immortal<NoOpDeviceGuardImpl<DeviceType::CPU>> g_cpu;
 constinit Immortal<NoOpDeviceGuardImpl<DeviceType::Meta>> g_meta;
 
-struct Registry {
-  const DeviceGuardImplInterface* of[COMPILE_TIME_MAX_DEVICE_TYPES] = {};
-  constexpr Registry() {
-    of[static_cast<int>(DeviceType::CPU)] = &g_cpu.value;
-    of[static_cast<int>(DeviceType::Meta)] = &g_meta.value;
-  }
-};
-constinit Registry g_registry;
+// What backends registered.
+constinit const DeviceGuardImplInterface* g_registry[COMPILE_TIME_MAX_DEVICE_TYPES] = {};
+
+const DeviceGuardImplInterface* find_guard_impl(DeviceType type) {
+  if (const DeviceGuardImplInterface* impl = registered_guard_impl(type)) return impl;
+  return type == DeviceType::CPU ? &g_cpu.value : type == DeviceType::Meta ? static_cast<const DeviceGuardImplInterface*>(&g_meta.value) : nullptr;
+}
 
 [[noreturn]] void unsupported(const DeviceGuardImplInterface& impl, const char* what) {
   C10_THROW_ERROR(NotImplementedError, str("the ", impl.type(), " backend does not support ", what));
@@ -33,17 +32,19 @@ constinit Registry g_registry;
 
 void registerDeviceGuardImpl(DeviceType type, const DeviceGuardImplInterface* impl) {
   TORCH_CHECK(isValidDeviceType(type), "registerDeviceGuardImpl: unknown device type ", static_cast<int>(type));
-  __atomic_store_n(&g_registry.of[static_cast<int>(type)], impl, __ATOMIC_RELEASE);
+  __atomic_store_n(&g_registry[static_cast<int>(type)], impl, __ATOMIC_RELEASE);
 }
 
-bool hasDeviceGuardImpl(DeviceType type) {
-  return isValidDeviceType(type) &&
-         __atomic_load_n(&g_registry.of[static_cast<int>(type)], __ATOMIC_ACQUIRE) != nullptr;
+const DeviceGuardImplInterface* registered_guard_impl(DeviceType type) {
+  return isValidDeviceType(type) ? __atomic_load_n(&g_registry[static_cast<int>(type)], __ATOMIC_ACQUIRE) : nullptr;
 }
+
+bool hasDeviceGuardImpl(DeviceType type) { return find_guard_impl(type) != nullptr; }
 
 const DeviceGuardImplInterface* getDeviceGuardImpl(DeviceType type) {
-  TORCH_CHECK(hasDeviceGuardImpl(type), "Kindling is not linked with support for ", type, " devices");
-  return __atomic_load_n(&g_registry.of[static_cast<int>(type)], __ATOMIC_ACQUIRE);
+  const DeviceGuardImplInterface* const impl = find_guard_impl(type);
+  TORCH_CHECK(impl != nullptr, "Kindling is not linked with support for ", type, " devices");
+  return impl;
 }
 
 void DeviceGuardImplInterface::synchronizeDevice(DeviceIndex) const { unsupported(*this, "waiting for a whole device"); }

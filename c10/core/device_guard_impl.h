@@ -98,6 +98,8 @@ void registerDeviceGuardImpl(DeviceType type, const DeviceGuardImplInterface* im
 /// for cuda devices").
 const DeviceGuardImplInterface* getDeviceGuardImpl(DeviceType type);
 bool hasDeviceGuardImpl(DeviceType type);
+/// The object that a backend registered; null for the CPU and Meta, which need none. Links no object by itself.
+const DeviceGuardImplInterface* registered_guard_impl(DeviceType type);
 
 struct DeviceGuardImplRegistrar {
   DeviceGuardImplRegistrar(DeviceType type, const DeviceGuardImplInterface* impl) {

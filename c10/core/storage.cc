@@ -10,6 +10,7 @@
 #include "c10/util/exception.h"
 
 namespace c10 {
+
 namespace {
 
 DataPtr checked_allocate(Allocator& allocator, size_t nbytes) {
@@ -48,7 +49,9 @@ intrusive_ptr<StorageImpl> StorageImpl::allocate_on(size_t nbytes, Device device
   Allocator* allocator = GetAllocator(device.type());
   TORCH_CHECK(allocator != nullptr, "Cannot allocate on device ", device, ": Kindling is not linked with support for ",
               device.type(), " devices");
-  const DeviceGuard guard(device);
+  const impl::DeviceGuardImplInterface* const guard_impl = impl::registered_guard_impl(device.type());
+  if (guard_impl == nullptr) return allocate_from(allocator, nbytes);
+  const DeviceGuard guard(device, guard_impl);
   return allocate_from(allocator, nbytes);
 }
 

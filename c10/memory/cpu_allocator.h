@@ -66,7 +66,8 @@ int64_t cpu_memory_limit();
 /// Bounds `cached_bytes` of blocks over 8 KiB; gives back what is over the bound. 0 caches nothing. Without a number, which is
 /// how a process begins, the cache holds at most the larger of 1 GiB and what is in use, and at most a quarter of
 /// cpu_system_memory_limit(). The environment variable KINDLING_CPU_CACHE_LIMIT ("268435456", "256M", "2 GiB") sets the bound
-/// of a process that does not call this. Throws c10::ValueError for a negative number.
+/// of a process that does not call this; what is no number of bytes there is a c10::ValueError of the first allocation.
+/// Throws c10::ValueError for a negative number.
 ///
 ///   c10::set_cpu_cache_limit(int64_t{256} << 20);
 void set_cpu_cache_limit(std::optional<int64_t> bytes);

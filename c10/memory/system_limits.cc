@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <string_view>
 
 namespace c10::memory_internal {
 namespace {
@@ -19,9 +18,10 @@ void lower(int64_t& x, int64_t y) { x = y < x ? y : x; }
 // The whole file below a folder; empty where it cannot be read.
 class File {
  public:
-  File(LimitPath folder, std::string_view name) {
-    folder.add(name.data(), name.size());
-    const int file = open(folder.text, O_RDONLY | O_CLOEXEC);
+  File(const LimitPath& folder, std::string_view name) noexcept {
+    LimitPath path = folder;
+    path.add(name);
+    const int file = open(path.text, O_RDONLY | O_CLOEXEC);
     if (file < 0) return;
     for (size_t room = 0;;) {
       if (size_ == room) {
@@ -65,10 +65,10 @@ int64_t number_in(std::string_view text) {
   return digits == 0 ? kNone : value;
 }
 
-int64_t read_number(const LimitPath& folder, std::string_view name) { return number_in(File(folder, name).text()); }
+int64_t read_number(const LimitPath& folder, const char* name) { return number_in(File(folder, name).text()); }
 
 // The number in the line "NAME number"; kNone where there is no such line.
-int64_t field(std::string_view text, std::string_view name) {
+int64_t field(std::string_view text, const char* name) {
   while (!text.empty()) {
     std::string_view line = take(text, '\n');
     if (take(line, ' ') != name) continue;
@@ -92,7 +92,7 @@ void add_unescaped(LimitPath& path, std::string_view text) {
       c = static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 + (text[i + 3] - '0'));
       i += 3;
     }
-    path.add(&c, 1);
+    path.add({&c, 1});
   }
 }
 
@@ -127,8 +127,8 @@ void read_group(const LimitPath& folder, bool second_version, SystemLimits::Read
   if (limit == kNone || usage == kNone) return;
   int64_t room = limit - usage;
   // The kernel drops cached pages of files before it refuses memory.
-  for (const std::string_view name : {"total_active_file", "total_inactive_file"}) {
-    const int64_t pages = field(statistics.text(), name.substr(second_version ? 6 : 0));
+  for (const char* name : {"total_active_file", "total_inactive_file"}) {
+    const int64_t pages = field(statistics.text(), second_version ? name + 6 : name);
     if (pages <= usage) room += pages;
   }
   lower(out.room, room);
@@ -136,18 +136,18 @@ void read_group(const LimitPath& folder, bool second_version, SystemLimits::Read
 
 }  // namespace
 
-void LimitPath::add(const char* part, size_t n) {
-  if (n == 0) return;
-  if (n >= sizeof(text) - size) {
+void LimitPath::add(std::string_view part) {
+  if (part.empty()) return;
+  if (part.size() >= sizeof(text) - size) {
     cut(0);
     return;
   }
-  std::memcpy(text + size, part, n);
-  cut(size + n);
+  std::memcpy(text + size, part.data(), part.size());
+  cut(size + part.size());
 }
 
 SystemLimits::SystemLimits(const char* root) {
-  root_.add(root, std::strlen(root));
+  root_.add(root);
   // Lines of "hierarchy:controllers:path"; version 2 has no controllers.
   const File groups(root_, "/proc/self/cgroup"), mounts(root_, "/proc/self/mountinfo");
   for (std::string_view rest_of_groups = groups.text(); !rest_of_groups.empty();) {
@@ -171,8 +171,7 @@ SystemLimits::SystemLimits(const char* root) {
       if (!(second_version ? type == "cgroup2" : type == "cgroup" && has_word(line, "memory"))) continue;
       group.mount_point = group.folder.size;
       group.second_version = second_version;
-      const std::string_view below = path_below(path, mounted);
-      group.folder.add(below.data(), below.size());
+      group.folder.add(path_below(path, mounted));
       ++count_;
     }
   }
@@ -207,18 +206,17 @@ SystemLimits::Reading SystemLimits::read() const {
 int64_t parse_bytes(const char* text) {
   const char* p = text;
   while (*p >= '0' && *p <= '9') ++p;
-  int64_t value = number_in(std::string_view(text, static_cast<size_t>(p - text)));
-  if (value == kNone) return -1;
+  int64_t value = number_in({text, static_cast<size_t>(p - text)});
   while (*p == ' ') ++p;
-  static constexpr char kUnits[] = "KMGT";
-  if (const char* unit = *p != '\0' ? std::strchr(kUnits, *p) : nullptr) {
-    for (const char* u = kUnits; u <= unit; ++u)
-      if (__builtin_mul_overflow(value, 1024, &value)) return -1;
-    ++p;
-    if (*p == 'i') ++p;
+  static constexpr std::string_view kUnits = "KMGT";
+  const size_t unit = *p == '\0' ? kUnits.npos : kUnits.find(*p);
+  if (unit != kUnits.npos) {
+    const int shift = 10 * static_cast<int>(unit + 1);
+    value = value > kNone >> shift ? kNone : value << shift;
+    if (*++p == 'i') ++p;
   }
   if (*p == 'B') ++p;
-  return *p == '\0' ? value : -1;
+  return *p == '\0' && value != kNone ? value : -1;
 }
 
 }  // namespace c10::memory_internal

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 // How much memory the system lets this process use, and how much of that is left. Private to c10/memory.
 
@@ -12,7 +13,7 @@ struct LimitPath {
   char text[1024] = "";
   size_t size = 0;
 
-  void add(const char* part, size_t n);  // a path that grows too long becomes one that is not there
+  void add(std::string_view part);  // a path that grows too long becomes one that is not there
   void cut(size_t n) { text[size = n] = '\0'; }
 };
 

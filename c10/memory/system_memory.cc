@@ -4,9 +4,10 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
+#include <charconv>
 #include <cstdlib>
+#include <cstring>
 #include <new>
-#include <string>
 
 #include "c10/memory/cpu_allocator.h"
 #include "c10/memory/system_limits.h"
@@ -26,20 +27,33 @@ constinit pthread_mutex_t g_limits_mutex = PTHREAD_MUTEX_INITIALIZER;
 constinit SystemLimits* g_limits = nullptr;  // never destroyed
 constinit int64_t g_unmeasured = 0;          // bytes that may be obtained before the room is measured again
 
-std::string bytes_text(int64_t bytes) {
-  static constexpr const char* kUnits[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  int unit = 0;
-  // Two decimals without floating-point formatting.
-  int64_t whole = bytes, hundredths = 0;
-  while (whole >= 1024 && unit < 6) {
-    hundredths = (whole % 1024) * 100 / 1024;
-    whole /= 1024;
-    ++unit;
+// A size for people, "1.50 GiB", without memory of its own.
+class BytesText {
+ public:
+  explicit BytesText(int64_t bytes) {
+    static constexpr char kUnits[][4] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    int unit = 0;
+    int64_t whole = bytes, hundredths = 0;
+    for (; whole >= 1024 && unit < 6; ++unit) {
+      hundredths = whole % 1024 * 100 / 1024;
+      whole /= 1024;
+    }
+    char* end = std::to_chars(text_, text_ + 20, whole).ptr;
+    if (unit == 0) {
+      std::memcpy(end, " bytes", 7);
+      return;
+    }
+    *end++ = '.';
+    *end++ = static_cast<char>('0' + hundredths / 10);
+    *end++ = static_cast<char>('0' + hundredths % 10);
+    *end++ = ' ';
+    std::memcpy(end, kUnits[unit - 1], 4);
   }
-  if (unit == 0) return c10::str(bytes, " bytes");
-  const char decimals[] = {'.', static_cast<char>('0' + hundredths / 10), static_cast<char>('0' + hundredths % 10), ' ', '\0'};
-  return c10::str(whole, decimals, kUnits[unit - 1]);
-}
+  const char* text() const { return text_; }
+
+ private:
+  char text_[32];
+};
 
 }  // namespace
 
@@ -79,12 +93,11 @@ int64_t limit_within(int64_t x, int64_t least, int64_t most) { return x < least 
 void read_environment() {
   const char* const text = std::getenv("KINDLING_CPU_CACHE_LIMIT");
   const int64_t bytes = text == nullptr ? kCacheLimitAutomatic : parse_bytes(text);
+  TORCH_CHECK_VALUE(text == nullptr || bytes >= 0, "KINDLING_CPU_CACHE_LIMIT is '", text,
+                    "', which is no number of bytes such as 268435456 or 256M");
   // Somebody may have called set_cpu_cache_limit meanwhile; that wins.
   int64_t unset = kCacheLimitUnset;
-  __atomic_compare_exchange_n(&g_counters.cache_limit, &unset, bytes < 0 ? kCacheLimitAutomatic : bytes, false, __ATOMIC_RELAXED,
-                              __ATOMIC_RELAXED);
-  if (text != nullptr && bytes < 0)
-    TORCH_WARN("KINDLING_CPU_CACHE_LIMIT is '", text, "', which is no number of bytes such as 268435456 or 256M; it is ignored");
+  __atomic_compare_exchange_n(&g_counters.cache_limit, &unset, bytes, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
 // Reads the limits and returns what is left below them.
@@ -174,20 +187,18 @@ int64_t give_back(int64_t keep) {
 
 void throw_out_of_memory(size_t size, Refusal why) {
   add(g_counters.out_of_memory, 1);
-  std::string readable;
-  if (size >= 1024 && size <= (size_t{1} << 62)) readable = c10::str(" (", bytes_text(static_cast<int64_t>(size)), ")");
-  std::string reason;
-  switch (why) {
-    case Refusal::kLimit:
-      reason = c10::str(". The process may hold at most ", bytes_text(get(g_counters.limit)), " (set_cpu_memory_limit)");
-      break;
-    case Refusal::kSystem: reason = ". Error code 12 (Cannot allocate memory): the system refused"; break;
-    case Refusal::kSize: reason = ", more than any machine can address"; break;
-    case Refusal::kInjected: reason = ". The failure was asked for with fail_nth_cpu_allocation"; break;
-  }
+  const bool readable = size >= 1024 && size <= (size_t{1} << 62);
+  const BytesText asked(readable ? static_cast<int64_t>(size) : 0), limit(get(g_counters.limit)), used(allocated_now()),
+      reserved(get(g_counters.reserved));
+  static constexpr const char* kReasons[] = {". The process may hold at most ",
+                                             ". Error code 12 (Cannot allocate memory): the system refused",
+                                             ", more than any machine can address",
+                                             ". The failure was asked for with fail_nth_cpu_allocation"};
+  const bool bounded = why == Refusal::kLimit;
   TORCH_CHECK_WITH(OutOfMemoryError, false, "DefaultCPUAllocator: can't allocate memory: you tried to allocate ", size, " bytes",
-                   readable, reason, "; ", bytes_text(allocated_now()), " are in use, ",
-                   bytes_text(get(g_counters.reserved)), " are reserved.");
+                   readable ? " (" : "", readable ? asked.text() : "", readable ? ")" : "", kReasons[static_cast<int>(why)],
+                   bounded ? limit.text() : "", bounded ? " (set_cpu_memory_limit)" : "", "; ", used.text(),
+                   " are in use, ", reserved.text(), " are reserved.");
 }
 
 }  // namespace c10::memory_internal

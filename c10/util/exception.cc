@@ -63,6 +63,10 @@ std::string get_backtrace(size_t frames_to_skip, size_t maximum_number_of_frames
 }
 
 Error::Error(SourceLocation location, std::string msg) : Error(std::move(msg), raised_at(location)) {}
+Error::Error(SourceLocation location, detail::MessageParts parts)
+    : std::runtime_error(""), msg_(detail::concatenate(parts.letters, parts.words)), backtrace_(raised_at(location)) {
+  refresh();
+}
 
 Error::Error(std::string msg, std::string backtrace, const void* caller)
     : std::runtime_error(""), msg_(std::move(msg)), backtrace_(std::move(backtrace)), caller_(caller) {
@@ -80,25 +84,19 @@ void Error::add_context(std::string context) {
 
 void Error::refresh() {
   what_without_backtrace_ = msg_;
-  if (context_.size() == 1) {
-    what_without_backtrace_ += str(" (", context_[0], ")");
-  } else {
-    for (const std::string& line : context_) what_without_backtrace_ += str("\n  ", line);
+  const bool one = context_.size() == 1;
+  for (const std::string& line : context_) {
+    what_without_backtrace_ += one ? " (" : "\n  ";
+    what_without_backtrace_ += line;
+    if (one) what_without_backtrace_ += ')';
   }
   what_ = what_without_backtrace_;
-  if (!backtrace_.empty()) what_ += str("\n", backtrace_);
+  if (backtrace_.empty()) return;
+  what_ += '\n';
+  what_ += backtrace_;
 }
 
 namespace detail {
-
-template void throw_error<Error>(const char*, const char*, uint32_t, std::string);
-template void throw_error<IndexError>(const char*, const char*, uint32_t, std::string);
-template void throw_error<ValueError>(const char*, const char*, uint32_t, std::string);
-template void throw_error<TypeError>(const char*, const char*, uint32_t, std::string);
-template void throw_error<NotImplementedError>(const char*, const char*, uint32_t, std::string);
-template void throw_error<EnforceFiniteError>(const char*, const char*, uint32_t, std::string);
-template void throw_error<LinAlgError>(const char*, const char*, uint32_t, std::string);
-template void throw_error<OutOfMemoryError>(const char*, const char*, uint32_t, std::string);
 
 template void throw_text<Error>(const char*, const char*, uint32_t, const char*, const uint64_t*);
 template void throw_text<IndexError>(const char*, const char*, uint32_t, const char*, const uint64_t*);

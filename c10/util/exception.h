@@ -20,12 +20,21 @@
 
 namespace c10 {
 
+namespace detail {
+// The parts of a message as concatenate() reads them.
+struct MessageParts {
+  const char* letters;
+  const uint64_t* words;
+};
+}  // namespace detail
+
 // The base of every error. `what()` is the message, its context lines, where it was raised and the stack; `msg()` the
 // message alone; `what_without_backtrace()` the message and its context. A std::runtime_error too, because that is what
 // libtorch throws for a number that does not fit its type.
 class Error : public std::runtime_error {
  public:
   Error(SourceLocation location, std::string msg);
+  Error(SourceLocation location, detail::MessageParts parts);
   Error(std::string msg, std::string backtrace, const void* caller = nullptr);
   // Without a stack.
   Error(std::string msg, std::nullptr_t, const void* caller = nullptr) : Error(std::move(msg), std::string(), caller) {}
@@ -89,24 +98,7 @@ void set_backtraces_enabled(bool enabled);
 std::string get_backtrace(size_t frames_to_skip = 0, size_t maximum_number_of_frames = 64);
 
 namespace detail {
-// Throws E with `msg`. One copy for each kind of error.
-template <typename E>
-[[noreturn]] C10_COLD void throw_error(const char* func, const char* file, uint32_t line, std::string msg);
-extern template void throw_error<Error>(const char*, const char*, uint32_t, std::string);
-extern template void throw_error<IndexError>(const char*, const char*, uint32_t, std::string);
-extern template void throw_error<ValueError>(const char*, const char*, uint32_t, std::string);
-extern template void throw_error<TypeError>(const char*, const char*, uint32_t, std::string);
-extern template void throw_error<NotImplementedError>(const char*, const char*, uint32_t, std::string);
-extern template void throw_error<EnforceFiniteError>(const char*, const char*, uint32_t, std::string);
-extern template void throw_error<LinAlgError>(const char*, const char*, uint32_t, std::string);
-extern template void throw_error<OutOfMemoryError>(const char*, const char*, uint32_t, std::string);
-
-template <typename E>
-void throw_error(const char* func, const char* file, uint32_t line, std::string msg) {
-  throw E(SourceLocation{func, file, line}, std::move(msg));
-}
-
-// Throws E with the text of the parts, stored as concatenate() reads them.
+// Throws E with the text of the parts. One copy for each kind of error; in it no string is made, which keeps it small.
 template <typename E>
 [[noreturn]] C10_COLD void throw_text(const char* func, const char* file, uint32_t line, const char* letters, const uint64_t* words);
 extern template void throw_text<Error>(const char*, const char*, uint32_t, const char*, const uint64_t*);
@@ -120,7 +112,12 @@ extern template void throw_text<OutOfMemoryError>(const char*, const char*, uint
 
 template <typename E>
 void throw_text(const char* func, const char* file, uint32_t line, const char* letters, const uint64_t* words) {
-  throw_error<E>(func, file, line, concatenate(letters, words));
+  throw E(SourceLocation{func, file, line}, MessageParts{letters, words});
+}
+
+template <typename E>
+[[noreturn]] C10_ALWAYS_INLINE void throw_error(const char* func, const char* file, uint32_t line, const std::string& msg) {
+  throw_text<E>(func, file, line, kPartLetters<std::string>, StoredParts<std::string>(msg).words);
 }
 
 [[noreturn]] C10_COLD void throw_internal_assert(const char* func, const char* file, uint32_t line, const char* condition,

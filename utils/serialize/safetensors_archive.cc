@@ -59,13 +59,13 @@ bool parse(std::string_view text, double* out) {
   return true;
 }
 
-template <typename X>
-bool parse_list(std::string_view text, std::vector<X>* out) {
-  out->clear();
+// Of an empty vector or c10::List.
+template <typename List>
+bool parse_list(std::string_view text, List* out) {
   if (!text.empty()) out->reserve(static_cast<size_t>(std::count(text.begin(), text.end(), ',')) + 1);
   while (!text.empty()) {
     const size_t comma = std::min(text.find(','), text.size());
-    X value;
+    typename List::value_type value;
     if (!parse(text.substr(0, comma), &value)) return false;
     out->push_back(value);
     text.remove_prefix(std::min(comma + 1, text.size()));
@@ -103,9 +103,9 @@ c10::IValue parsed(std::string_view key, std::string_view text) {
   if (!parse(text, &value)) throw_unreadable(key);
   return value;
 }
-template <typename X>
-std::vector<X> parsed_list(std::string_view key, std::string_view text) {
-  std::vector<X> list;
+template <typename List>
+List parsed_list(std::string_view key, std::string_view text) {
+  List list;
   if (!parse_list(text, &list)) throw_unreadable(key);
   return list;
 }
@@ -128,11 +128,11 @@ c10::IValue decoded(std::string_view key, std::string_view text) {
     case 's':
       return std::string(text);
     case 'I':
-      return parsed_list<int64_t>(key, text);
+      return parsed_list<c10::List<int64_t>>(key, text);
     case 'F':
-      return parsed_list<double>(key, text);
+      return parsed_list<c10::List<double>>(key, text);
     case 'B':
-      return parsed_list<bool>(key, text);
+      return parsed_list<c10::List<bool>>(key, text);
   }
   throw_unreadable(key);
 }
@@ -198,7 +198,7 @@ class SafetensorsArchive final : public ArchiveReader {
       TORCH_CHECK_TYPE(false, "archive: the value of '", prefix_, key, "' is of another kind: ",
                        decoded(prefix_ + key, text).tag_name());
     }
-    list = parsed_list<X>(prefix_ + key, text.substr(2));
+    list = parsed_list<std::vector<X>>(prefix_ + key, text.substr(2));
     return true;
   }
   static void add(std::string_view name, std::string_view prefix, EntryKind kind, bool recursive,
