@@ -90,7 +90,7 @@ std::string encoded(const std::string& key, const c10::IValue& value) {
   if (value.isInt()) return "i:" + std::to_string(value.toInt());
   if (value.isDouble()) return "f:" + text_of(value.toDouble());
   if (value.isString()) return "s:" + value.toStringRef();
-  if (value.isIntList()) return joined('I', value.toIntVector(), [](int64_t x) { return std::to_string(x); });
+  if (value.isIntList()) return joined('I', value.toIntList(), [](int64_t x) { return std::to_string(x); });
   if (value.isDoubleList()) return joined('F', value.toDoubleList(), [](double x) { return text_of(x); });
   if (value.isBoolList()) return joined('B', value.toBoolList(), [](bool x) { return std::to_string(x ? 1 : 0); });
   TORCH_CHECK_TYPE(false, "archive: '", key, "' is a value of type ", value.tag_name(),
