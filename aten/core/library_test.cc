@@ -55,6 +55,13 @@ TEST(Library, EachBackendHasItsKernel) {
   EXPECT_TRUE(stack[0].toTensor().is_meta());
 }
 
+TEST(Library, TypedCallsOfFactoriesGoByTheDevice) {
+  using Empty = at::Tensor(at::IntArrayRef, at::TensorOptions, std::optional<at::MemoryFormat>);
+  const auto empty = c10::Dispatcher::singleton().findSchemaOrThrow("aten::empty", "memory_format").typed<Empty>();
+  EXPECT_TRUE(empty.call({2}, at::TensorOptions().device(at::kMeta), std::nullopt).is_meta());
+  EXPECT_TRUE(empty.call({2}, at::TensorOptions(), std::nullopt).is_cpu());
+}
+
 using torch::Library;
 
 Library fragment() { return Library(Library::FRAGMENT, "mine", std::nullopt, __FILE__, __LINE__); }

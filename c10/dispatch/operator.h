@@ -118,10 +118,14 @@ C10_ALWAYS_INLINE uint32_t keys_of(const T& argument) {
   }
 }
 
+// TensorOptions, which ask for a device and a layout.
+template <class T>
+concept AsksForKeys = requires(const T& argument) { factory_keys(argument); };
+
 // The keys that TensorOptions ask for; none for other arguments.
 template <class T>
 uint32_t factory_keys_of(const T& argument) {
-  if constexpr (requires { factory_keys(argument); }) {
+  if constexpr (AsksForKeys<T>) {
     return factory_keys(argument);
   } else {
     return 0;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "c10/core/compute_dispatch_key.h"
 #include "c10/dispatch/function_schema.h"
 #include "c10/dispatch/operator.h"
 #include "c10/value/ivalue.h"
@@ -94,8 +95,14 @@ template <class R, class... A>
 class TypedOperatorHandle<R(A...)> final : public OperatorHandle {
  public:
   explicit TypedOperatorHandle(const OperatorHandle& handle) : OperatorHandle(handle) {}
-  R call(A... args) const { return typed_op()(std::forward<A>(args)...); }
-  R operator()(A... args) const { return typed_op()(std::forward<A>(args)...); }
+  /// By the keys of the tensors, and where there is none by the device and layout that TensorOptions ask for.
+  R call(A... args) const {
+    if constexpr ((detail::AsksForKeys<std::remove_cvref_t<A>> || ...)) {
+      if ((uint32_t{0} | ... | detail::keys_of(args)) == 0) return typed_op().call_by_options(std::forward<A>(args)...);
+    }
+    return typed_op()(std::forward<A>(args)...);
+  }
+  R operator()(A... args) const { return call(std::forward<A>(args)...); }
   /// Decided by `keys` alone.
   R redispatch(DispatchKeySet keys, A... args) const { return typed_op().redispatch(keys, std::forward<A>(args)...); }
 

@@ -388,8 +388,12 @@ void MatrixVector(const T* m, int64_t row, int64_t col, const T* x, int64_t x_st
   }
 }
 
+#if HWY_TARGET <= HWY_AVX2  // masked loads touch nothing behind the mask
 // Kernels that pack nothing are faster up to about this many multiply-adds.
-constexpr int64_t kSmallProduct = 16 * 16 * 32;
+bool IsSmallProduct(const Gemm& g) {
+  constexpr int64_t kMost = 16 * 16 * 32;
+  return g.m <= kMost && g.n <= kMost && g.k <= kMost && g.m * g.n * g.k <= kMost && g.b.col == 1 && g.c_col == 1;
+}
 
 // `kTall` rows of C, one vector of columns: C = alpha A B + beta add, B and C with contiguous rows, read in place.
 template <class T, int kTall>
@@ -438,6 +442,7 @@ void SmallProduct(const Gemm& g, T alpha, T beta) {
     if (g.m - i == 1) SmallTile<T, 1>(g, i, j, columns, alpha, beta);
   }
 }
+#endif
 
 // One batch entry (or a part of one) in this thread; c_col is 1 unless n is 1 or m is 1.
 template <class T>
@@ -451,8 +456,8 @@ void Serial(const Gemm& g) {
     return MatrixVector<T>(a, g.a.row, g.a.col, b, g.b.row, g.m, g.k, alpha, add, g.add.row, beta, c, g.c_row);
   if (g.m == 1)
     return MatrixVector<T>(b, g.b.col, g.b.row, a, g.a.col, g.n, g.k, alpha, add, g.add.col, beta, c, g.c_col);
-#if HWY_TARGET <= HWY_AVX2  // masked loads touch nothing behind the mask
-  if (g.b.col == 1 && g.c_col == 1 && g.m * g.n * g.k <= kSmallProduct) return SmallProduct<T>(g, alpha, beta);
+#if HWY_TARGET <= HWY_AVX2
+  if (IsSmallProduct(g)) return SmallProduct<T>(g, alpha, beta);
 #endif
   Product<T>(g);
 }

@@ -165,6 +165,7 @@ void softmax_rows_impl(const T* x, T* y, int64_t rows, int64_t n) {
     const auto part = hn::FirstN(d, static_cast<size_t>(n));
     const auto at = [&](int64_t row) HWY_ATTR { return n == lanes ? load(d, x + row * n) : load_part(d, x + row * n, n, T{0}); };
     const auto put = [&](int64_t row, auto v) HWY_ATTR { n == lanes ? store(d, v, y + row * n) : store_part(d, v, y + row * n, n); };
+    // Four rows together: one row is a chain of steps that wait for each other.
     for (; r + 4 <= rows; r += 4) {
       const auto v0 = at(r), v1 = at(r + 1), v2 = at(r + 2), v3 = at(r + 3);
       put(r, short_row_softmax(d, v0, part));
