@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 
 #include "aten/cpu/matrix/convolution_internal.h"
 #include "aten/cpu/matrix/internal.h"
@@ -12,6 +13,13 @@
 
 namespace at::matrix {
 namespace internal {
+
+bool is_product(const Convolution& c) {
+  for (int d = 0; d < 3; ++d)
+    if (c.kernel[d] != 1 || c.stride[d] != 1 || c.padding[d] != 0 || c.input[d] != c.output[d]) return false;
+  return true;
+}
+
 namespace {
 
 struct Sizes {
@@ -24,13 +32,6 @@ struct Sizes {
         outputs(c.output[0] * c.output[1] * c.output[2]),
         unfolded(in_group * window) {}
 };
-
-// A window of one place at stride 1 without padding: the input is its own unfolding.
-bool is_product(const Convolution& c) {
-  for (int d = 0; d < 3; ++d)
-    if (c.kernel[d] != 1 || c.stride[d] != 1 || c.padding[d] != 0 || c.input[d] != c.output[d]) return false;
-  return true;
-}
 
 // How many output places are unfolded at a time: about a megabyte.
 int64_t piece_of(const Convolution& c, const Sizes& s) {
@@ -294,20 +295,33 @@ constexpr const ConvolutionCandidate* kCandidates[] = {
     &internal::kUnfoldingConvolution,
 };
 
+// Why `candidate` did not do it; null where `run` is true. One that finds no memory leaves the work to the last, which needs
+// least.
+template <class F>
+const char* attempt(const Convolution& c, const ConvolutionCandidate& candidate, const F& run) {
+  if (const char* refusal = candidate.refusal(c)) return refusal;
+  try {
+    return run(candidate) ? nullptr : "no implementation for these sizes";
+  } catch (const c10::OutOfMemoryError&) {
+    if (&candidate == *std::rbegin(kCandidates)) throw;
+    return "no memory for its layouts";
+  }
+}
+
 // The first candidate that takes `c` and for which `run` is true.
 template <class F>
 void choose(const Convolution& c, const char* what, const F& run) {
   const char* reason = nullptr;
   for (const ConvolutionCandidate* candidate : kCandidates) {
-    const char* refusal = candidate->refusal(c);
-    const bool done = refusal == nullptr && run(*candidate);
+    const char* const refusal = attempt(c, *candidate, run);
+    const bool done = refusal == nullptr;
     if (done && verbose()) {
       std::fprintf(stderr, "matrix: convolution %s %lldx%lld -> %lld groups %lld: %s%s%s%s\n", what,
                    static_cast<long long>(c.batch), static_cast<long long>(c.in_channels), static_cast<long long>(c.out_channels),
                    static_cast<long long>(c.groups), candidate->name, reason ? " (onednn: " : "", reason ? reason : "", reason ? ")" : "");
     }
     if (done) return;
-    reason = refusal != nullptr ? refusal : "no implementation for these sizes";
+    reason = refusal;
   }
 }
 

@@ -4,6 +4,9 @@
 
 namespace at::matrix::internal {
 
+/// A window of one place at stride 1 without padding: the input is its own unfolding, and the convolution a matrix product.
+bool is_product(const Convolution& c);
+
 extern const ConvolutionCandidate kUnfoldingConvolution;
 #if KINDLING_HAVE_ONEDNN
 extern const ConvolutionCandidate kOneDnnConvolution;

@@ -1,11 +1,13 @@
 #include "aten/cpu/matrix/convolution.h"
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 #include <string>
 #include <type_traits>
 #include <vector>
 
+#include "c10/memory/cpu_allocator.h"
 #include "c10/parallel/parallel.h"
 #include "c10/util/bfloat16.h"
 #include "c10/util/half.h"
@@ -133,6 +135,7 @@ std::vector<Named> cases() {
       {"stride and dilation", sized({.batch = 1, .in_channels = 2, .out_channels = 3, .input = {1, 12, 13}, .kernel = {1, 3, 2}, .stride = {1, 2, 3}, .dilation = {1, 2, 1}, .padding = {0, 2, 1}})},
       {"windows short of the end", sized({.batch = 1, .in_channels = 2, .out_channels = 2, .input = {1, 8, 8}, .kernel = {1, 3, 3}, .stride = {1, 2, 2}})},
       {"1x1", sized({.batch = 3, .in_channels = 7, .out_channels = 9, .input = {1, 5, 5}})},
+      {"1x1 of few channels", sized({.batch = 2, .in_channels = 3, .out_channels = 4, .input = {1, 20, 21}})},
       {"1x1 strided", sized({.batch = 1, .in_channels = 4, .out_channels = 4, .input = {1, 5, 5}, .stride = {1, 2, 2}})},
       {"groups", sized({.batch = 2, .groups = 2, .in_channels = 4, .out_channels = 6, .input = {1, 7, 7}, .kernel = {1, 3, 3}, .padding = {0, 1, 1}})},
       {"depthwise", sized({.batch = 2, .groups = 8, .in_channels = 8, .out_channels = 8, .input = {1, 7, 7}, .kernel = {1, 3, 3}, .padding = {0, 1, 1}})},
@@ -154,6 +157,38 @@ TEST(Convolution, Float64) { for (const Named& n : cases()) check<double>(n.c, n
 TEST(Convolution, Float16) { for (const Named& n : cases()) check<c10::Half>(n.c, n.name); }
 TEST(Convolution, BFloat16) { for (const Named& n : cases()) check<c10::BFloat16>(n.c, n.name); }
 TEST(Convolution, Int64) { for (const Named& n : cases()) check<int64_t>(n.c, n.name); }
+
+TEST(Convolution, NeedsLittleMemoryWhereLittleIsLeft) {
+  const Convolution c = sized({.batch = 1, .in_channels = 3, .out_channels = 2, .input = {1, 300, 300}, .kernel = {1, 3, 3}});
+  const int64_t inputs = c.in_channels * volume(c.input), weights = c.in_channels * c.out_channels * 9;
+  const int64_t outputs = c.out_channels * volume(c.output);
+  const auto input = random_values<float>(inputs), weight = random_values<float>(weights), grad = random_values<float>(outputs);
+  struct Results {
+    std::vector<float> output, grad_input, grad_weight;
+  };
+  const auto compute = [&] {
+    Results r{std::vector<float>(static_cast<size_t>(outputs)), std::vector<float>(static_cast<size_t>(inputs)),
+              std::vector<float>(static_cast<size_t>(weights))};
+    convolution_forward(c, input.data(), weight.data(), nullptr, r.output.data());
+    convolution_backward_input(c, grad.data(), weight.data(), r.grad_input.data());
+    convolution_backward_weight(c, grad.data(), input.data(), r.grad_weight.data());
+    return r;
+  };
+  const Results expected = compute();
+  c10::empty_cpu_cache();
+  // Layouts with the channels filled up to 16 would take 5.7 MB.
+  c10::set_cpu_memory_limit(c10::cpu_memory_stats().reserved_bytes + (int64_t{5} << 20));
+  const Results got = compute();
+  c10::set_cpu_memory_limit(0);
+  const auto expect_near = [](const std::vector<float>& a, const std::vector<float>& b, float scale, const char* what) {
+    float worst = 0;
+    for (size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::abs(a[i] - b[i]));
+    EXPECT_LE(worst, scale * 1e-5f) << what;
+  };
+  expect_near(got.output, expected.output, 10, "output");
+  expect_near(got.grad_input, expected.grad_input, 10, "gradient of the input");
+  expect_near(got.grad_weight, expected.grad_weight, 1000, "gradient of the weight");
+}
 
 TEST(Convolution, ThreadsDoNotChangeTheResult) {
   at::set_num_threads(3);

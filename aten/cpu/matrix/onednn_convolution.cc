@@ -25,6 +25,8 @@ const char* refusal(const Convolution& c) {
     work *= static_cast<double>(c.output[d] * c.kernel[d]);
   }
   if (work < 2048) return "too small for its cost a call";
+  // Its layouts fill channels up to 16: several times the tensors' memory, read and written, where the product needs none.
+  if (is_product(c) && c.in_channels < 8 && c.out_channels < 8) return "a product of few channels";
   return nullptr;
 }
 
