@@ -1,7 +1,7 @@
 """Families of operators: what is generated from a table, and what links what."""
 
 load("//build_defs:link_group.bzl", "kd_link_group")
-load("//build_defs:rules.bzl", "kd_cc_library")
+load("//build_defs:rules.bzl", "kd_cc_library", "kd_cc_test")
 
 # The families whose operators a family's kernels call, through at:: functions. Kernels depend on the `headers` target of
 # such a family; the public target links its implementation, and that of what it calls in turn. Circles are fine here: every
@@ -119,3 +119,22 @@ def kd_op_family(name, kernels = None, visibility = ["//visibility:public"]):
         visibility = visibility,
         deps = [":headers", ":linked"],
     )
+
+def kd_op_test(name, srcs, deps, **kwargs):
+    """A GoogleTest program of a family's operators on the CPU, and <name>_cases, what //tests/plugin_device:operators_test runs on a device.
+
+    Args:
+      name: the test.
+      srcs: tests that make tensors and look at them by //aten/testing.
+      deps: of the sources.
+      **kwargs: of the test.
+    """
+    kd_cc_library(
+        name = name + "_cases",
+        testonly = True,
+        srcs = srcs,
+        alwayslink = True,
+        visibility = ["//tests/plugin_device:__pkg__"],
+        deps = deps + ["//third_party/googletest:gtest"],
+    )
+    kd_cc_test(name = name, deps = [":" + name + "_cases"], **kwargs)

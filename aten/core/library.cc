@@ -1,5 +1,6 @@
 #include "aten/core/library.h"
 
+#include "aten/core/structured.h"
 #include "c10/core/tensor_impl.h"
 #include "c10/util/exception.h"
 
@@ -43,6 +44,33 @@ void throw_not_supported(const c10::OperatorHandle& op, c10::DispatchKeySet keys
   TORCH_CHECK_NOT_IMPLEMENTED(false, toString(op.operator_name()), " is not supported for ",
                               toString(keys.highestPriorityTypeId()));
 }
+
+void mark_written(const c10::IValue& value) {
+  if (value.isTensor()) {
+    if (value.toTensor().defined()) at::structured::mark_written(value.toTensor());
+  } else if (value.isList()) {
+    for (const c10::IValue& element : value.toListRef()) mark_written(element);
+  }
+}
+
+// The functions of the tables count what they write to (Tensor::_version); a backend's kernel from elsewhere does not, so this
+// does it for it.
+struct WritingKernel final : c10::BoxedKernel {
+  explicit WritingKernel(std::shared_ptr<const c10::BoxedKernel> kernel) : inner(std::move(kernel)) {
+    functor = this;
+    call = [](void* self, const c10::OperatorHandle& op, c10::DispatchKeySet keys, c10::Stack* stack) {
+      const c10::BoxedKernel& inner = *static_cast<const WritingKernel*>(self)->inner;
+      const auto& arguments = op.schema().arguments();
+      std::vector<c10::IValue> written;
+      for (size_t i = 0; i < arguments.size(); ++i) {
+        if (arguments[i].is_write()) written.push_back((*stack)[stack->size() - arguments.size() + i]);
+      }
+      inner.call(inner.functor, op, keys, stack);
+      for (const c10::IValue& value : written) mark_written(value);
+    };
+  }
+  std::shared_ptr<const c10::BoxedKernel> inner;
+};
 
 }  // namespace
 
@@ -131,6 +159,10 @@ Library& Library::implement(const std::string& name, CppFunction&& function) {
   kernel.function = function.function_;
   kernel.boxing = function.boxing_;
   kernel.boxed = std::move(function.boxed_);
+  const bool of_tables = full.rfind("aten::", 0) == 0;
+  if (of_tables && c10::kBackendKeys.has(kernel.key) && kernel.boxed != nullptr && !kernel.boxed->is_fallthrough()) {
+    kernel.writing = std::make_shared<WritingKernel>(kernel.boxed);
+  }
   if (auto* types = function.types_; types != nullptr) {
     kernel.check = [full, types](const FunctionSchema& schema) { library_internal::check_types(full, schema, types()); };
   }

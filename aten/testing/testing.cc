@@ -8,6 +8,22 @@
 #include "aten/ops/view/ops.h"
 
 namespace at::testing {
+namespace {
+
+Device& the_device() {
+  static Device device(DeviceType::CPU);
+  return device;
+}
+
+// A tensor filled on the CPU, as the tests get it.
+Tensor finished(const Tensor& t, ScalarType dtype) { return at::_to_copy(t, TensorOptions().dtype(dtype).device(device())); }
+
+}  // namespace
+
+const Device& device() { return the_device(); }
+void set_device(Device device) { the_device() = device; }
+Tensor on_cpu(const Tensor& t) { return at::to(t, Device(DeviceType::CPU)); }
+Tensor blank(IntArrayRef sizes, ScalarType dtype) { return empty_contiguous(sizes, dtype, device()); }
 
 Tensor sample(IntArrayRef sizes, ScalarType dtype, unsigned seed) {
   std::mt19937 gen(seed);
@@ -28,27 +44,27 @@ Tensor sample(IntArrayRef sizes, ScalarType dtype, unsigned seed) {
   if (dtype == ScalarType::Bool) {
     for (int64_t i = 0; i < t.numel(); ++i) p[i] = p[i] > 4;
   }
-  return at::_to_copy(t, TensorOptions().dtype(dtype));
+  return finished(t, dtype);
 }
 
 Tensor tensor_of(const std::vector<double>& values, IntArrayRef sizes, ScalarType dtype) {
   Tensor t = empty_contiguous(sizes, ScalarType::Double);
-  TORCH_CHECK(t.numel() == static_cast<int64_t>(values.size()), "wrong number of values");
-  std::copy(values.begin(), values.end(), t.data_ptr<double>());
-  return at::_to_copy(t, TensorOptions().dtype(dtype));
+  TORCH_CHECK(t.numel() == 0 || !values.empty(), "no values");
+  for (int64_t i = 0; i < t.numel(); ++i) t.data_ptr<double>()[i] = values[static_cast<size_t>(i) % values.size()];
+  return finished(t, dtype);
 }
 
 Tensor indices_of(const std::vector<int64_t>& values, IntArrayRef sizes) {
   Tensor t = empty_contiguous(sizes, ScalarType::Long);
   TORCH_CHECK(t.numel() == static_cast<int64_t>(values.size()), "wrong number of values");
   std::copy(values.begin(), values.end(), t.data_ptr<int64_t>());
-  return t;
+  return finished(t, ScalarType::Long);
 }
 
 std::vector<double> values(const Tensor& t) {
   const Tensor wide = at::_to_copy(
-      t.is_complex() ? at::select(at::view_as_real(t), -1, 0) : t, TensorOptions().dtype(ScalarType::Double), false,
-      MemoryFormat::Contiguous);
+      t.is_complex() ? at::select(at::view_as_real(t), -1, 0) : t,
+      TensorOptions().dtype(ScalarType::Double).device(DeviceType::CPU), false, MemoryFormat::Contiguous);
   const double* p = wide.data_ptr<double>();
   return std::vector<double>(p, p + wide.numel());
 }
@@ -64,17 +80,17 @@ std::vector<Tensor> layouts(const Tensor& t) {
     reversed.push_back(t.sizes()[d]);
     order.push_back(d);
   }
-  Tensor transposed = at::permute(empty_contiguous(reversed, t.scalar_type()), order);
+  Tensor transposed = at::permute(blank(reversed, t.scalar_type()), order);
   at::copy_(transposed, t);
   result.push_back(transposed);
   DimVector doubled(t.sizes().begin(), t.sizes().end());
   doubled[0] *= 2;
-  Tensor spread = at::slice(empty_contiguous(doubled, t.scalar_type()), 0, 0, std::nullopt, 2);
+  Tensor spread = at::slice(blank(doubled, t.scalar_type()), 0, 0, std::nullopt, 2);
   at::copy_(spread, t);
   result.push_back(spread);
   doubled = DimVector(t.sizes().begin(), t.sizes().end());
   doubled[static_cast<size_t>(rank) - 1] += 3;
-  Tensor shifted = at::narrow(empty_contiguous(doubled, t.scalar_type()), rank - 1, 2, t.sizes()[rank - 1]);
+  Tensor shifted = at::narrow(blank(doubled, t.scalar_type()), rank - 1, 2, t.sizes()[rank - 1]);
   at::copy_(shifted, t);
   result.push_back(shifted);
   if (rank == 4) result.push_back(at::clone(t, MemoryFormat::ChannelsLast));

@@ -10,14 +10,28 @@
 
 namespace at::testing {
 
+// Where the tests of operator families make their tensors: the CPU, or the device that a program runs them on once more
+// (//tests/plugin_device:operators_test). A test looks at elements through values() and on_cpu(), never at memory.
+const Device& device();
+void set_device(Device device);
+Tensor on_cpu(const Tensor& t);
+
+// An uninitialised contiguous tensor.
+Tensor blank(IntArrayRef sizes, ScalarType dtype = ScalarType::Float);
 // Reproducible values between -2 and 2 (integers: -5 to 5, unsigned: 0 to 10), no two neighbours equal.
 Tensor sample(IntArrayRef sizes, ScalarType dtype = ScalarType::Float, unsigned seed = 1);
-// The given values as a tensor of `sizes`.
+// The given values as a tensor of `sizes`, again from the first on where there are too few.
 Tensor tensor_of(const std::vector<double>& values, IntArrayRef sizes, ScalarType dtype = ScalarType::Float);
 Tensor indices_of(const std::vector<int64_t>& values, IntArrayRef sizes);
 
 // All elements in logical order; of complex tensors the real parts.
 std::vector<double> values(const Tensor& t);
+// The same as they are stored: T is the type of the dtype.
+template <class T>
+std::vector<T> elements(const Tensor& t) {
+  const Tensor c = on_cpu(t).contiguous();
+  return std::vector<T>(c.data_ptr<T>(), c.data_ptr<T>() + c.numel());
+}
 std::vector<int64_t> sizes(const Tensor& t);
 
 // The same values in other memory: contiguous; transposed storage; every second element of a larger one along the first

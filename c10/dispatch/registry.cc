@@ -137,11 +137,12 @@ struct Dispatcher::State {
     if (op.boxing == nullptr && kernel.boxing != nullptr) op.boxing = kernel.boxing;
     waiting.function_before = detail::get_function(op, kernel.key);
     waiting.boxed_before = detail::get_boxed(op, kernel.key);
-    const bool direct = kernel.function != nullptr && same_signature(*op.boxing, *kernel.boxing);
+    const bool writes = kernel.writing != nullptr && entry.schema().is_mutable();
+    const bool direct = !writes && kernel.function != nullptr && same_signature(*op.boxing, *kernel.boxing);
     TORCH_CHECK(direct || kernel.boxed != nullptr, entry.ns, "::", op.name, ": the function's C++ types are ",
                 kernel.boxing->signature, ", the operator's ", op.boxing->signature);
     waiting.entry = &entry;
-    detail::set_boxed(op, kernel.key, direct ? nullptr : kernel.boxed.get());
+    detail::set_boxed(op, kernel.key, direct ? nullptr : writes ? kernel.writing.get() : kernel.boxed.get());
     detail::set_function(op, kernel.key, direct ? kernel.function : nullptr);
   }
 

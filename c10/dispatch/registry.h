@@ -142,6 +142,8 @@ struct KernelRegistration {
   detail::ErasedFunction function = nullptr;  // of the type that `boxing` stands for
   const Boxing* boxing = nullptr;
   std::shared_ptr<const BoxedKernel> boxed;
+  // Stands in for all of these where the operator writes to arguments. May be null.
+  std::shared_ptr<const BoxedKernel> writing;
   // Throws where the function cannot be called with what the schema says.
   std::function<void(const FunctionSchema&)> check;
 };

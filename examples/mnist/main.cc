@@ -1,6 +1,6 @@
 // Trains a small convolutional net on handwritten digits.
 //
-//   ./bazelw run //examples/mnist -- --data=DIR [--epochs=6] [--save=weights.safetensors]
+//   ./bazelw run //examples/mnist -- --data=DIR [--epochs=6] [--device=cpu] [--save=weights.safetensors]
 //
 // DIR holds MNIST in its original files (IDX, plain or .gz). If the training files are missing, the test files are split:
 // all but the last tenth to train on, the rest to test on.
@@ -23,6 +23,8 @@ ABSL_FLAG(std::string, data, "mnist", "folder with the MNIST files");
 ABSL_FLAG(int, epochs, 6, "passes over the training images");
 ABSL_FLAG(int, batch_size, 64, "images a step");
 ABSL_FLAG(double, learning_rate, 2e-3, "highest learning rate; it warms up and then falls to zero along a cosine");
+ABSL_FLAG(double, dropout, 0.25, "part of the hidden layer that training leaves out");
+ABSL_FLAG(std::string, device, "cpu", "where the net is: cpu, cuda:0, or the name of a device that is linked in");
 ABSL_FLAG(int, workers, 1, "threads that prepare batches");
 ABSL_FLAG(int, threads, 0, "threads that compute; 0: one a processor");
 ABSL_FLAG(int, seed, 1, "seed of the weights, the order and the dropout");
@@ -35,11 +37,11 @@ namespace data = torch::data;
 
 // Two convolutions and two linear layers: 1x28x28 -> 10 scores.
 struct NetImpl : torch::nn::Module {
-  NetImpl()
+  explicit NetImpl(double dropout_part)
       : conv1(register_module("conv1", torch::nn::Conv2d(torch::nn::Conv2dOptions(1, 16, 3).padding(1)))),
         conv2(register_module("conv2", torch::nn::Conv2d(torch::nn::Conv2dOptions(16, 32, 3).padding(1)))),
         hidden(register_module("hidden", torch::nn::Linear(32 * 7 * 7, 128))),
-        dropout(register_module("dropout", torch::nn::Dropout(0.25))),
+        dropout(register_module("dropout", torch::nn::Dropout(dropout_part))),
         scores(register_module("scores", torch::nn::Linear(128, 10))) {}
 
   torch::Tensor forward(torch::Tensor x) {
@@ -94,12 +96,12 @@ std::pair<Part, Part> load(const std::filesystem::path& folder) {
 }
 
 template <class Loader>
-double accuracy(Net& net, Loader& loader) {
+double accuracy(Net& net, Loader& loader, torch::Device device) {
   torch::NoGradGuard no_grad;
   net->eval();
   int64_t right = 0, all = 0;
   for (Example<>& batch : loader) {
-    right += net->forward(batch.data).argmax(1).eq(batch.target).sum().template item<int64_t>();
+    right += net->forward(batch.data.to(device)).argmax(1).cpu().eq(batch.target).sum().template item<int64_t>();
     all += batch.target.size(0);
   }
   net->train();
@@ -116,6 +118,7 @@ int run() {
   if (workers < 0) throw std::runtime_error("--workers must not be negative");
   if (threads < 0) throw std::runtime_error("--threads must not be negative");
   if (threads > 0) torch::set_num_threads(threads);
+  const torch::Device device(absl::GetFlag(FLAGS_device));
   torch::manual_seed(static_cast<uint64_t>(absl::GetFlag(FLAGS_seed)));
 
   auto [train, test] = load(examples::user_path(absl::GetFlag(FLAGS_data)));
@@ -130,7 +133,8 @@ int run() {
   auto test_loader = data::make_data_loader<data::samplers::SequentialSampler>(
       std::move(test).map(normalize).map(data::transforms::Stack<>()), options);
 
-  Net net;
+  Net net(absl::GetFlag(FLAGS_dropout));
+  net->to(device);
   torch::optim::AdamW optimizer(net->parameters(), torch::optim::AdamWOptions(absl::GetFlag(FLAGS_learning_rate)).weight_decay(0.01));
   const int64_t steps = epochs * static_cast<int64_t>((train_size + static_cast<size_t>(batch_size) - 1) / static_cast<size_t>(batch_size));
   const double warm_up = 0.1 * static_cast<double>(steps);
@@ -147,14 +151,15 @@ int run() {
     int64_t batches = 0;
     for (Example<>& batch : *train_loader) {
       optimizer.zero_grad();
-      torch::Tensor loss = torch::nn::functional::cross_entropy(net->forward(batch.data), batch.target);
+      torch::Tensor loss =
+          torch::nn::functional::cross_entropy(net->forward(batch.data.to(device)), batch.target.to(device));
       loss.backward();
       optimizer.step();
       schedule.step();
       loss_sum += loss.item<double>();
       ++batches;
     }
-    best = accuracy(net, *test_loader);
+    best = accuracy(net, *test_loader, device);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     std::printf("epoch %d/%d  loss %.4f  test accuracy %.2f%%  %.1f s\n", epoch, epochs, loss_sum / static_cast<double>(batches), best, seconds);
     std::fflush(stdout);

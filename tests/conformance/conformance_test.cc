@@ -36,11 +36,10 @@ std::string test_name(const testing::TestParamInfo<Recording>& info) {
 
 class Conformance : public testing::TestWithParam<Recording> {
  protected:
-  void replay(bool layouts, c10::Device device = c10::Device(c10::kCPU)) {
+  void replay(void (*choose)(Options&)) {
     const auto& [set, name] = GetParam();
     Options options;
-    options.layouts = layouts;
-    options.device = device;
+    choose(options);
     const OperatorReport report = replay_operator(*set, name, options);
     for (const CaseFailure& failure : report.failures) ADD_FAILURE() << name << ": " << failure.text();
     EXPECT_EQ(report.skipped, 0u) << report.skip_reason;
@@ -48,9 +47,10 @@ class Conformance : public testing::TestWithParam<Recording> {
   }
 };
 
-TEST_P(Conformance, AsRecorded) { replay(false); }
-TEST_P(Conformance, Layouts) { replay(true); }
-TEST_P(Conformance, OnAPluginDevice) { replay(false, "shadow:0"); }
+TEST_P(Conformance, AsRecorded) { replay([](Options&) {}); }
+TEST_P(Conformance, ThroughLayers) { replay([](Options& o) { o.layer = "all"; }); }
+TEST_P(Conformance, Layouts) { replay([](Options& o) { o.layouts = true; }); }
+TEST_P(Conformance, OnAPluginDevice) { replay([](Options& o) { o.device = "shadow:0"; }); }
 
 INSTANTIATE_TEST_SUITE_P(FirstFamilies, Conformance, testing::ValuesIn(all_of(first_families())), test_name);
 INSTANTIATE_TEST_SUITE_P(Newer, Conformance, testing::ValuesIn(all_of(newer())), test_name);

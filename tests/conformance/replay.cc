@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <set>
 
 #include "aten/core/empty.h"
@@ -13,6 +14,7 @@
 #include "tests/conformance/case_values.h"
 #include "tests/conformance/compare.h"
 #include "tests/conformance/recorder_errors.h"
+#include "tests/layers/pass_through.h"
 
 namespace conformance {
 namespace {
@@ -217,7 +219,8 @@ class Run {
     return outcome;
   }
 
-  const OperatorHandle& op() const { return op_; }
+  // The results, changed arguments and gradients of all forms, as they were compared.
+  const std::vector<IValue>& seen() const { return seen_; }
 
  private:
   void run(const std::function<void()>& body) const { options_.runner ? options_.runner(body) : body(); }
@@ -343,8 +346,7 @@ class Run {
       });
     } catch (const c10::NotImplementedError& e) {
       const std::string message = what(e);
-      const std::string own = std::string(op_.op().name) + " (";
-      const bool missing = message.compare(0, own.size(), own) == 0 && message.find("has no kernel") != std::string::npos;
+      const bool missing = message.rfind("Could not run '" + std::string(op_.op().name) + "' with arguments from the ", 0) == 0;
       fail(failure, form, "call", "an error: " + message, "a result");
       return missing ? Outcome::kSkipped : Outcome::kFailed;
     } catch (const std::exception& e) {
@@ -363,13 +365,14 @@ class Run {
     for (size_t i = 0; i < got.size(); ++i) {
       if (const auto mismatch = compare_result(i, got[i], args)) return fail(failure, form, "result " + std::to_string(i), *mismatch);
     }
+    seen_.insert(seen_.end(), got.begin(), got.end());
     if (const auto outcome = changed_arguments(args, form, failure)) return *outcome;
     if (!with_gradient || !options_.grad || !json_.contains("grad")) return Outcome::kPassed;
     return gradients(got, args, inputs, form, failure);
   }
 
   // The arguments that the call changed, where the record has them: "mutated".
-  std::optional<Outcome> changed_arguments(const c10::Stack& args, const char* form, CaseFailure& failure) const {
+  std::optional<Outcome> changed_arguments(const c10::Stack& args, const char* form, CaseFailure& failure) {
     if (!json_.contains("mutated")) return std::nullopt;
     const CaseValues values(blobs_, Layout::kRecorded, c10::kCPU);
     for (const auto& [name, after] : json_.at("mutated").items()) {
@@ -385,6 +388,7 @@ class Run {
         const auto mismatch = difference(got[i].toTensor(), values.recorded(want[i]));
         if (mismatch) return fail(failure, form, name + " after the call", *mismatch);
       }
+      seen_.insert(seen_.end(), got.begin(), got.end());
     }
     return std::nullopt;
   }
@@ -413,6 +417,7 @@ class Run {
     } catch (const std::exception& e) {
       return fail(failure, form, "backward", "an error: " + what(e), "gradients");
     }
+    seen_.insert(seen_.end(), computed.begin(), computed.end());
     const std::optional<Ties> ties = ties_of(name_, op_, args);
     if (ties && (free_choice_ || (ties->indices < 0 && has_ties(args[0].toTensor(), ties->dim)))) return Outcome::kPassed;
     for (size_t i = 0; i < computed.size(); ++i) {
@@ -463,6 +468,7 @@ class Run {
       return fail(failure, form, "result 0", "another tensor", "the first argument");
     }
     if (const auto mismatch = compare_result(0, stack[0], args, self.scalar_type())) return fail(failure, form, "result 0", *mismatch);
+    seen_.push_back(stack[0]);
     if (!options_.grad || !json_.contains("grad") || expected.scalar_type() != self.scalar_type()) return Outcome::kPassed;
     return gradients({stack[0]}, args, values.differentiable(), form, failure);
   }
@@ -505,7 +511,49 @@ class Run {
   const std::vector<const Json*> bound_;
   const Json want_;
   bool free_choice_ = false;
+  std::vector<IValue> seen_;
 };
+
+// What tells two values apart, bit for bit; empty for nothing.
+std::string other_bits(const IValue& a, const IValue& b) {
+  if (!a.isTensor() || !b.isTensor() || !a.toTensor().defined() || !b.toTensor().defined()) return a == b ? "" : "another value";
+  const Tensor &x = a.toTensor(), &y = b.toTensor();
+  if (x.scalar_type() != y.scalar_type() || x.sizes() != y.sizes()) return "another dtype or size";
+  if (x.strides() != y.strides()) return "other strides";
+  if (x.requires_grad() != y.requires_grad()) return "another requires_grad";
+  const at::NoGradGuard no_grad;
+  const auto bytes = [](const Tensor& t) { return at::clone(at::to(t, c10::kCPU), c10::MemoryFormat::Contiguous); };
+  const Tensor p = bytes(x), q = bytes(y);
+  return p.nbytes() == 0 || std::memcmp(p.data_ptr(), q.data_ptr(), p.nbytes()) == 0 ? "" : "other bits";
+}
+
+// A case again, through a layer: it is fulfilled there as well, and all that was seen is what `plain` saw.
+Outcome run_through_layer(const Run& plain, Run layered, const std::string& layer, CaseFailure& failure) {
+  Outcome outcome = Outcome::kFailed;
+  const int64_t before = layers::PassThrough::calls();
+  {
+    const layers::PassThrough on(layer);
+    outcome = layered.run(failure);
+  }
+  failure.form += (failure.form.empty() ? "" : ", ") + layer;
+  if (outcome != Outcome::kPassed) return Outcome::kFailed;
+  failure.where = "call";
+  failure.expected = "what the plain call gave";
+  failure.got = layered.seen().size() == plain.seen().size() ? "" : "another number of results";
+  for (size_t i = 0; failure.got.empty() && i < plain.seen().size(); ++i) {
+    failure.got = other_bits(layered.seen()[i], plain.seen()[i]);
+    failure.where = "value " + std::to_string(i);
+  }
+  if (layer == "all" && layers::PassThrough::calls() == before) failure.got = "no call through the layer";
+  return failure.got.empty() ? Outcome::kPassed : Outcome::kFailed;
+}
+
+Outcome run_case(const std::function<Run()>& make, const std::string& layer, CaseFailure& failure) {
+  Run plain = make();
+  const Outcome outcome = plain.run(failure);
+  if (outcome != Outcome::kPassed || layer.empty()) return outcome;
+  return run_through_layer(plain, make(), layer, failure);
+}
 
 }  // namespace
 
@@ -543,7 +591,7 @@ OperatorReport replay_operator(const CaseSet& set, const std::string& name, cons
       CaseFailure failure;
       Outcome outcome;
       try {
-        outcome = Run(*handle, name, cases[i], blobs, options).run(failure);
+        outcome = run_case([&] { return Run(*handle, name, cases[i], blobs, options); }, options.layer, failure);
       } catch (const std::exception& e) {
         throw BadSet("case " + std::to_string(i) + ": " + what(e));
       }

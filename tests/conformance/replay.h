@@ -18,6 +18,8 @@ struct Options {
   // Each case also with its tensor arguments in transposed and in strided storage, and in the operator's in-place and out=
   // forms; a case passes where all of them give what was recorded.
   bool layouts = false;
+  // A name of layers::pass_through_names(): each case is also run through that layer, and gives the same bits. Empty: none.
+  std::string layer;
   c10::Device device = c10::Device(c10::DeviceType::CPU);
   // Runs a recorded call and its backward pass, if set. It may run each several times; what the last run gave is compared.
   std::function<void(const std::function<void()>&)> runner;

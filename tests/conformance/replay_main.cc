@@ -1,12 +1,14 @@
 // The command:
 //
-//   replay --cases=DIR [--ops=GLOB] [--list=FILE] [--device=cpu|cuda|shadow] [--no-grad] [--layouts] [--verbose]
-//          [--report=FILE.json]
+//   replay --cases=DIR [--ops=GLOB] [--list=FILE] [--device=cpu|cuda|shadow] [--layer=NAME] [--no-grad] [--layouts]
+//          [--verbose] [--report=FILE.json]
 //
 // --cases    a folder of recorded calls, or a .tar.gz archive of one (tests/conformance/first_families.tar.gz)
 // --ops      only overloads whose name matches, e.g. 'index_*' or 'add@Tensor'
 // --list     only the overloads that FILE names, one a line
 // --device   where the operators run; "shadow" is the device of tests/plugin_device
+// --layer    each case also with a boxed handler that passes every operator on: the key of a layer ("FuncTorchBatched"),
+//            "Profiler", "DispatchMode", or "all" of them; all results and gradients have the same bits as without
 // --no-grad  without comparing gradients
 // --layouts  each case also with non-contiguous arguments and in its in-place and out= forms
 // --verbose  every mismatch, not only the first of each operator
@@ -18,6 +20,7 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -29,9 +32,12 @@
 
 #include "c10/memory/allocator.h"
 #include "c10/memory/cpu_allocator.h"
+#include "c10/testing/flags.h"
+#include "c10/util/string_util.h"
 #include "nlohmann/json.hpp"
 #include "tests/conformance/case_set.h"
 #include "tests/conformance/replay.h"
+#include "tests/layers/pass_through.h"
 
 namespace {
 
@@ -101,6 +107,10 @@ int run(const Arguments& arguments) {
     if (c10::GetAllocator(device->second) == nullptr) throw BadSet("--device=" + arguments.device + ": this program is built without it");
     options.device = c10::Device(device->second, 0);
   }
+  const auto& layers = layers::pass_through_names();
+  if (!options.layer.empty() && std::find(layers.begin(), layers.end(), options.layer) == layers.end()) {
+    throw BadSet("--layer is one of " + c10::Join(", ", layers) + ", not " + options.layer);
+  }
   const conformance::CaseSet set(arguments.cases);
   const std::vector<std::string> names = arguments.list.empty() ? set.names() : listed(arguments.list);
   std::vector<OperatorReport> reports;
@@ -123,19 +133,10 @@ int run(const Arguments& arguments) {
     std::printf("%s: %zu operators, %zu passed, %zu failed, %zu skipped\n", family.c_str(), t.operators, t.passed, t.failed, t.skipped);
   }
   if (!arguments.report.empty()) write_report(arguments.report, reports, families, all);
+  if (!options.layer.empty()) std::printf("%" PRId64 " calls passed on by %s\n", layers::PassThrough::calls(), options.layer.c_str());
   std::printf("%zu passed, %zu failed, %zu skipped\n", all.passed, all.failed, all.skipped);
   return all.failed > 0 ? 1 : 0;
 }
-
-bool flag(const std::string& argument, const char* name, std::string& value) {
-  const std::string start = std::string("--") + name + "=";
-  if (argument.compare(0, start.size(), start) != 0) return false;
-  value = argument.substr(start.size());
-  return true;
-}
-
-constexpr const char* kUsage =
-    "usage: replay --cases=DIR [--ops=GLOB] [--list=FILE] [--device=cpu|cuda] [--no-grad] [--layouts] [--verbose] [--report=FILE.json]";
 
 int fail(const std::string& message) {
   std::fflush(stdout);
@@ -147,23 +148,21 @@ int fail(const std::string& message) {
 
 int main(int argc, char** argv) {
   Arguments a;
-  for (int i = 1; i < argc; ++i) {
-    const std::string s = argv[i];
-    if (flag(s, "cases", a.cases) || flag(s, "list", a.list) || flag(s, "ops", a.ops) || flag(s, "device", a.device) || flag(s, "report", a.report)) continue;
-    if (s == "--no-grad") {
-      a.options.grad = false;
-    } else if (s == "--layouts") {
-      a.options.layouts = true;
-    } else if (s == "--verbose") {
-      a.verbose = true;
-    } else if (s == "--help" || s == "-h") {
-      std::printf("%s\n", kUsage);
-      return 0;
-    } else {
-      return fail("unknown argument " + s + " (--help lists them)");
-    }
-  }
-  if (a.cases.empty()) return fail(kUsage);
+  bool no_grad = false;
+  const auto status = c10::testing::parse_flags(argc, argv,
+                                                {{"cases", &a.cases},
+                                                 {"ops", &a.ops},
+                                                 {"list", &a.list},
+                                                 {"device", &a.device},
+                                                 {"layer", &a.options.layer},
+                                                 {"no-grad", &no_grad},
+                                                 {"layouts", &a.options.layouts},
+                                                 {"verbose", &a.verbose},
+                                                 {"report", &a.report}},
+                                                1);
+  if (status.has_value()) return *status;
+  if (a.cases.empty()) return fail("usage: replay --cases=DIR (--help lists the rest)");
+  a.options.grad = !no_grad;
   // Relative paths are those of the caller, also under `bazel run`.
   if (const char* directory = std::getenv("BUILD_WORKING_DIRECTORY")) {
     std::error_code error;

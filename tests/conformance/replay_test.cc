@@ -9,6 +9,7 @@
 #include <random>
 
 #include "aten/core/empty.h"
+#include "aten/core/library.h"
 #include "aten/core/tensor.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
@@ -17,6 +18,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/conformance/case_set.h"
 #include "tests/conformance/compare.h"
+#include "tests/layers/pass_through.h"
 #include "utils/serialize/safetensors.h"
 
 namespace conformance {
@@ -209,6 +211,43 @@ TEST_F(ReplayTest, UnknownOperatorIsSkipped) {
   const OperatorReport report = replay("no_such_operator");
   EXPECT_EQ(report.skipped, 1u);
   EXPECT_EQ(report.skip_reason, "no such operator");
+}
+
+TEST_F(ReplayTest, OperatorWithoutAKernelIsSkipped) {
+  torch::Library library(torch::Library::FRAGMENT, "aten", std::nullopt, __FILE__, __LINE__);
+  library.def("only_a_schema.Tensor(Tensor self, Tensor other) -> Tensor");
+  const Product p;
+  write_case("only_a_schema@Tensor", p.json, p.blobs);
+  const OperatorReport report = replay("only_a_schema@Tensor", false, false);
+  EXPECT_EQ(report.skipped, 1u);
+  EXPECT_NE(report.skip_reason.find("has no kernel"), std::string::npos) << report.skip_reason;
+}
+
+Tensor mul_bypassing(const Tensor& a, const Tensor& b) {
+  const c10::ExcludeDispatchKeyGuard off(c10::DispatchKey::Tracer);
+  return at::mul(a, b);
+}
+
+// A layer's kernel for one operator stands before the handler of all: what it changes is found, however little.
+TEST_F(ReplayTest, LayerThatChangesBits) {
+  const Product p;
+  write_case("mul@Tensor", p.json, p.blobs);
+  Options options;
+  for (const std::string& name : layers::pass_through_names()) {
+    options.layer = name;
+    EXPECT_EQ(replay_operator(CaseSet(folder_), "mul@Tensor", options).passed, 1u) << name;
+  }
+  const auto failure = [&](auto* kernel) {
+    torch::Library library(torch::Library::IMPL, "aten", c10::DispatchKey::Tracer, __FILE__, __LINE__);
+    library.impl("mul.Tensor", kernel);
+    options.layer = "Tracer";
+    const OperatorReport report = replay_operator(CaseSet(folder_), "mul@Tensor", options);
+    return report.failures.empty() ? "" : report.failures[0].text();
+  };
+  EXPECT_EQ(failure(+[](const Tensor& a, const Tensor& b) { return at::mul(mul_bypassing(a, b), 1 + 1e-7); }),
+            "case 0 (Tracer), value 0: got other bits, expected what the plain call gave");
+  EXPECT_EQ(failure(+[](const Tensor& a, const Tensor& b) { return mul_bypassing(a.detach(), b); }),
+            "case 0 (Tracer), gradient 0, index 0: got 0, expected 3");
 }
 
 // A call that names an overload for numbers and gives a tensor reaches the one for tensors.
@@ -643,6 +682,7 @@ TEST_F(CommandTest, ErrorsAreOneLineAndStatus1) {
     EXPECT_NE(ran.text.find(text), std::string::npos) << ran.text;
   };
   expect("", "usage: replay --cases=DIR");
+  expect(cases + " --layer=Batched", "--layer is one of Wrapper, ");
   expect(cases + " --what", "unknown argument --what");
   expect("--cases=/nowhere", "/nowhere: no such folder or archive");
   expect(cases + " --list=/nowhere", "/nowhere: no such file");

@@ -4,12 +4,12 @@
 //   bazel run //tests/fuzz:allocation_test -- --op='addmm*'
 #include <gtest/gtest.h>
 
-#include <cstdio>
 #include <string>
 
 #include "aten/core/tensor.h"
 #include "c10/dispatch/registry.h"
 #include "c10/memory/cpu_allocator.h"
+#include "c10/testing/flags.h"
 #include "c10/util/exception.h"
 #include "tests/fuzz/call_generator.h"
 #include "tests/fuzz/runner.h"
@@ -95,18 +95,7 @@ class AllocationTest : public testing::Test {
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
-  for (int i = 1; i < argc; ++i) {
-    const std::string argument = argv[i];
-    if (argument == "--help" || argument == "-h") {
-      std::printf("\nFlags of this test: [--op=GLOB]\n");
-      return 0;
-    }
-    if (argument.rfind("--op=", 0) != 0) {
-      std::fprintf(stderr, "unknown flag %s (--help lists them)\n", argv[i]);
-      return 2;
-    }
-    fuzz::operators = argument.substr(5);
-  }
+  if (const auto status = c10::testing::parse_flags(argc, argv, {{"op", &fuzz::operators}})) return *status;
   for (const std::string& name : c10::Dispatcher::singleton().getAllOpNames()) {
     if (name.rfind("aten::", 0) != 0 || !fuzz::matches(fuzz::operators, name.substr(6))) continue;
     const size_t dot = name.find('.');

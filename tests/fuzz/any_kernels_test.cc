@@ -14,8 +14,8 @@
 #include "c10/core/device_guard_impl.h"
 #include "c10/dispatch/registry.h"
 #include "c10/memory/allocator.h"
+#include "c10/testing/flags.h"
 #include "c10/util/exception.h"
-#include "c10/util/warning.h"
 #include "tests/fuzz/call_generator.h"
 #include "tests/fuzz/runner.h"
 
@@ -92,10 +92,7 @@ std::string call(const c10::OperatorHandle& op, uint64_t number) {
 TEST(KernelsForAllBackends, TouchNoElement) {
   static ClosedMemory& memory = *new ClosedMemory;
   c10::SetAllocator(c10::kPrivateUse1, &memory);
-  struct Quiet : c10::WarningHandler {
-    void process(const c10::Warning&) override {}
-  } quiet;
-  const c10::WarningUtils::WarningHandlerGuard guard(&quiet);
+  const Quiet quiet;
   std::vector<c10::OperatorHandle> ops;
   c10::Dispatcher& dispatcher = c10::Dispatcher::singleton();
   for (const std::string& name : dispatcher.getAllOpNames()) {
@@ -121,9 +118,6 @@ TEST(KernelsForAllBackends, TouchNoElement) {
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
-  for (int i = 1; i < argc; ++i) {
-    const std::string argument = argv[i];
-    if (argument.rfind("--op=", 0) == 0) fuzz::g_ops = argument.substr(5);
-  }
+  if (const auto status = c10::testing::parse_flags(argc, argv, {{"op", &fuzz::g_ops}})) return *status;
   return RUN_ALL_TESTS();
 }

@@ -9,7 +9,6 @@
 
 #include "aten/ops/copy/ops.h"
 #include "c10/dispatch/registry.h"
-#include "c10/util/warning.h"
 #include "tests/fuzz/call_generator.h"
 #include "tests/fuzz/runner.h"
 
@@ -20,10 +19,6 @@ using at::ScalarType;
 using at::Tensor;
 
 constexpr int kCalls = 40;
-
-struct Quiet : c10::WarningHandler {
-  void process(const c10::Warning&) override {}
-};
 
 // The first tensor of a call, alone or in a list; undefined where there is none.
 Tensor first_tensor(const c10::Stack& stack) {
@@ -101,8 +96,7 @@ std::string words(const std::set<ScalarType>& types) {
 }
 
 int run() {
-  Quiet quiet;
-  const c10::WarningUtils::WarningHandlerGuard guard(&quiet);
+  const Quiet quiet;
   std::printf(
       "# Made by bazel run //tests/fuzz:dtypes: the dtypes of the first tensor for which generated calls of an operator gave a "
       "result.\n");

@@ -6,7 +6,6 @@
 
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <set>
@@ -19,8 +18,8 @@
 #include "c10/core/cpu_generator.h"
 #include "c10/dispatch/registry.h"
 #include "c10/memory/cpu_allocator.h"
+#include "c10/testing/flags.h"
 #include "c10/util/exception.h"
-#include "c10/util/warning.h"
 #include "tests/fuzz/call_generator.h"
 #include "tests/fuzz/runner.h"
 
@@ -36,10 +35,6 @@ struct Flags {
   int calls = 60;
   int call = -1;
 } flags;
-
-struct Quiet : c10::WarningHandler {
-  void process(const c10::Warning&) override {}
-};
 
 // The arguments of a call over other memory; what shared a storage does so again.
 class Copies {
@@ -254,8 +249,7 @@ class ForeignMemoryTest : public testing::Test {
  public:
   explicit ForeignMemoryTest(const c10::OperatorHandle& op) : op_(op) {}
   void TestBody() override {
-    Quiet quiet;
-    const c10::WarningUtils::WarningHandlerGuard guard(&quiet);
+    const Quiet quiet;
     const auto body = [this](int number) { return check(op_, static_cast<uint64_t>(number)); };
     if (flags.call >= 0) {
       std::printf("%s\n", describe(op_.schema(), generate_call(op_.schema(), flags.seed, static_cast<uint64_t>(flags.call), Temper::kTame)).c_str());
@@ -292,23 +286,9 @@ void register_tests() {
 int main(int argc, char** argv) {
   using fuzz::flags;
   testing::InitGoogleTest(&argc, argv);
-  for (int i = 1; i < argc; ++i) {
-    const std::string argument = argv[i];
-    const size_t equals = argument.find('=');
-    const std::string flag = argument.substr(0, equals), value = equals == std::string::npos ? "" : argument.substr(equals + 1);
-    if (flag == "--op") {
-      flags.op = value;
-    } else if (flag == "--seed") {
-      flags.seed = std::strtoull(value.c_str(), nullptr, 10);
-    } else if (flag == "--calls") {
-      flags.calls = std::atoi(value.c_str());
-    } else if (flag == "--call") {
-      flags.call = std::atoi(value.c_str());
-    } else {
-      std::fprintf(stderr, "unknown flag %s\n", argv[i]);
-      return 2;
-    }
-  }
+  const auto status = c10::testing::parse_flags(
+      argc, argv, {{"op", &flags.op}, {"seed", &flags.seed}, {"calls", &flags.calls}, {"call", &flags.call}});
+  if (status.has_value()) return *status;
   fuzz::register_tests();
   return RUN_ALL_TESTS();
 }

@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 
 #include "aten/core/tensor.h"
@@ -15,8 +14,8 @@
 #include "autograd/autograd.h"
 #include "c10/dispatch/registry.h"
 #include "c10/memory/cpu_allocator.h"
+#include "c10/testing/flags.h"
 #include "c10/util/exception.h"
-#include "c10/util/warning.h"
 #include "tests/fuzz/call_generator.h"
 #include "tests/fuzz/runner.h"
 
@@ -31,10 +30,6 @@ struct Flags {
   bool verbose = false;
   size_t findings = 3;
 } flags;
-
-struct Quiet : c10::WarningHandler {
-  void process(const c10::Warning&) override {}
-};
 
 c10::OperatorHandle find(const std::string& name) {
   const size_t dot = name.find('.');
@@ -119,8 +114,7 @@ class OperatorTest : public testing::Test {
 
   void TestBody() override {
     const c10::OperatorHandle op = find(name_);
-    Quiet quiet;
-    const c10::WarningUtils::WarningHandlerGuard guard(&quiet);
+    const Quiet quiet;
     if (flags.call >= 0) {
       const c10::Stack arguments = generate_call(op.schema(), flags.seed, static_cast<uint64_t>(flags.call));
       std::printf("%s\n", describe(op.schema(), arguments).c_str());
@@ -148,40 +142,20 @@ void register_tests() {
   }
 }
 
-bool take(const std::string& argument, const char* flag, std::string& value) {
-  const std::string prefix = std::string("--") + flag + "=";
-  if (argument.rfind(prefix, 0) != 0) return false;
-  value = argument.substr(prefix.size());
-  return true;
-}
-
 }  // namespace
 }  // namespace fuzz
 
 int main(int argc, char** argv) {
   using fuzz::flags;
   testing::InitGoogleTest(&argc, argv);  // for --help it prints GoogleTest's flags
-  for (int i = 1; i < argc; ++i) {
-    std::string value;
-    if (fuzz::take(argv[i], "op", flags.op)) continue;
-    if (fuzz::take(argv[i], "seed", value)) {
-      flags.seed = std::strtoull(value.c_str(), nullptr, 10);
-    } else if (fuzz::take(argv[i], "calls", value)) {
-      flags.calls = std::atoi(value.c_str());
-    } else if (fuzz::take(argv[i], "call", value)) {
-      flags.call = std::atoi(value.c_str());
-    } else if (fuzz::take(argv[i], "findings", value)) {
-      flags.findings = std::strtoull(value.c_str(), nullptr, 10);
-    } else if (std::string(argv[i]) == "--verbose") {
-      flags.verbose = true;
-    } else if (std::string(argv[i]) == "--help" || std::string(argv[i]) == "-h") {
-      std::printf("\nFlags of this test: [--op=GLOB] [--seed=N] [--calls=N] [--call=N] [--findings=N] [--verbose]\n");
-      return 0;
-    } else {
-      std::fprintf(stderr, "unknown flag %s (--help lists them)\n", argv[i]);
-      return 2;
-    }
-  }
+  const auto status = c10::testing::parse_flags(argc, argv,
+                                                {{"op", &flags.op},
+                                                 {"seed", &flags.seed},
+                                                 {"calls", &flags.calls},
+                                                 {"call", &flags.call},
+                                                 {"findings", &flags.findings},
+                                                 {"verbose", &flags.verbose}});
+  if (status.has_value()) return *status;
   fuzz::register_tests();
   return RUN_ALL_TESTS();
 }

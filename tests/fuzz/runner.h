@@ -9,6 +9,7 @@
 #include "c10/core/device.h"
 #include "c10/value/ivalue.h"
 #include "c10/dispatch/registry.h"
+#include "c10/util/warning.h"
 
 // What the tests of generated calls share.
 namespace fuzz {
@@ -35,6 +36,15 @@ struct Finding {
   std::string what;
 };
 std::vector<Finding> run_isolated(int first, int count, size_t maximum, const std::function<std::string(int)>& body);
+
+// While it lives, the thread's warnings go nowhere.
+class Quiet final : c10::WarningHandler {
+ public:
+  void process(const c10::Warning&) override {}
+
+ private:
+  const c10::WarningUtils::WarningHandlerGuard guard_{this};
+};
 
 // Lets the next call reserve 64 MiB, so that an absurd size is an error and not a wait.
 void limit_memory();

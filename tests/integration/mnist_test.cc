@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <random>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -42,8 +43,8 @@ void write_set(const std::string& folder, const std::string& prefix, uint32_t co
   write_file(folder + "/" + prefix + "-labels-idx1-ubyte", labels);
 }
 
-Outcome mnist(const std::string& folder, std::vector<std::string> more) {
-  more.insert(more.begin(), data_file("examples/mnist/mnist"));
+Outcome mnist(const std::string& folder, std::vector<std::string> more, const char* program = "examples/mnist/mnist") {
+  more.insert(more.begin(), data_file(program));
   return run(more, {folder, 0, 0, false});
 }
 
@@ -77,6 +78,35 @@ TEST(Mnist, ResultsFollowTheSeedWhateverTheNumberOfWorkers) {
   EXPECT_TRUE(results[0] == results[1]);
 }
 
+// The lines of the epochs, without the time they took.
+std::string without_times(const std::string& out) {
+  std::string text;
+  std::istringstream lines(out);
+  for (std::string line; std::getline(lines, line);) text += line.substr(0, line.find('%')) + "\n";
+  return text;
+}
+
+TEST(Mnist, TrainsOnAPluginDeviceToTheSameBits) {
+  const std::string folder = fresh_folder();
+  write_set(folder, "t10k", 300);
+  std::vector<std::string> weights, epochs;
+  for (const char* device : {"cpu", "shadow", "shadow:1"}) {
+    // A device has a generator of its own, so nothing is drawn while it trains.
+    const Outcome o = mnist(folder,
+                            {"--data=.", "--epochs=2", "--batch_size=32", "--dropout=0", "--threads=1", "--save=w",
+                             std::string("--device=") + device},
+                            "tests/integration/mnist_with_shadow");
+    ASSERT_EQ(o.exit_code, 0) << o.err;
+    weights.push_back(read_file(folder + "/w"));
+    epochs.push_back(without_times(o.out));
+  }
+  EXPECT_THAT(epochs[0], HasSubstr("epoch 2/2  loss 0."));
+  for (const size_t i : {1, 2}) {
+    EXPECT_EQ(epochs[i], epochs[0]);
+    EXPECT_TRUE(weights[i] == weights[0]);
+  }
+}
+
 TEST(Mnist, SaysWhatIsWrong) {
   const std::string folder = fresh_folder();
   const auto refused = [&](std::vector<std::string> arguments, const char* text) {
@@ -92,6 +122,7 @@ TEST(Mnist, SaysWhatIsWrong) {
   refused({"--epochs=many"}, "epochs");
   refused({"--no_such_flag"}, "no_such_flag");
   refused({"stray"}, "stray");
+  refused({"--device=shadow"}, "device string: shadow");
   write_file(folder + "/t10k-images-idx3-ubyte", "not an image");
   write_file(folder + "/t10k-labels-idx1-ubyte", "not a label");
   refused({"--data=."}, "is too short to be an IDX file");

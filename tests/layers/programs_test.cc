@@ -1,30 +1,24 @@
 // Random programs of 50 operators, with gradients, give the same bits whichever way their calls go: plain, through every layer
-// with a boxed handler that passes them on, observed, under a mode, and with wrapper tensors.
+// with a boxed handler that passes them on, observed, under a mode, on a plug-in device, and with wrapper tensors.
 //
-//   bazel run //tests/layers:programs_test -- --seed=7 --programs=500
+//   bazel run //tests/layers:programs_test -- --seed=7 --programs=500      more of them
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "aten/aten.h"
-#include "aten/core/dispatch_mode.h"
-#include "aten/core/library.h"
-#include "aten/core/record_function.h"
 #include "autograd/autograd.h"
+#include "c10/testing/flags.h"
+#include "tests/layers/pass_through.h"
 #include "tests/layers/wrappers.h"
 
 namespace layers {
 namespace {
 
 using at::Tensor;
-using c10::DispatchKey;
-using c10::DispatchKeySet;
-using c10::IValue;
-using c10::Stack;
 
 uint64_t first_seed = 1;
 int program_count = 12;
@@ -121,7 +115,7 @@ Tensor run_step(const Step& step, const std::vector<Tensor>& pool) {
     return at::add_out(out, a, b);
   }
   if (op == "index_add") {
-    return at::index_add(a, dim, at::arange(kSize, at::TensorOptions().dtype(at::kLong)), at::tanh(b));
+    return at::index_add(a, dim, at::arange(kSize, a.options().dtype(at::kLong)), at::tanh(b));
   }
   if (op == "sum") return at::expand(bounded(at::sum(a, {dim}, true)), sizes);
   if (op == "mean") return at::expand(at::mean(a, {dim}, true), sizes);
@@ -135,9 +129,9 @@ Tensor run_step(const Step& step, const std::vector<Tensor>& pool) {
   if (op == "split") return at::cat(at::split(a, 1 + n, dim), dim);
   if (op == "unbind") return at::stack(at::unbind(a, dim), 1 - dim);
   if (op == "index_select") {
-    return at::index_select(a, dim, at::remainder(at::arange(n, n + kSize, at::TensorOptions().dtype(at::kLong)), kSize));
+    return at::index_select(a, dim, at::remainder(at::arange(n, n + kSize, a.options().dtype(at::kLong)), kSize));
   }
-  if (op == "gather") return at::gather(a, dim, at::full(sizes, n, at::TensorOptions().dtype(at::kLong)));
+  if (op == "gather") return at::gather(a, dim, at::full(sizes, n, a.options().dtype(at::kLong)));
   if (op == "transpose") return at::transpose(a, 0, 1);
   if (op == "scalar_mul") return at::mul(a, 0.5);
   if (op == "scalar_add_") return in_place().add_(static_cast<double>(n) / 8);
@@ -187,7 +181,7 @@ std::string difference(const std::vector<Step>& steps, const std::vector<Tensor>
     const std::string where = i < steps.size() ? "step " + std::to_string(i) + ", " + steps[i].op : "a gradient";
     if (a[i].defined() != b[i].defined()) return where + ": defined in one only";
     if (!a[i].defined()) continue;
-    const Tensor x = unwrapped(a[i]).detach().contiguous(), y = unwrapped(b[i]).detach().contiguous();
+    const Tensor x = unwrapped(a[i]).detach().cpu().contiguous(), y = unwrapped(b[i]).detach().cpu().contiguous();
     if (x.sizes() != y.sizes() || x.scalar_type() != y.scalar_type()) return where + ": another size or dtype";
     if (std::memcmp(x.data_ptr(), y.data_ptr(), x.nbytes()) != 0) return where + ": other bits";
     if (a[i].requires_grad() != b[i].requires_grad()) return where + ": requires_grad differs";
@@ -212,67 +206,30 @@ void compare(Wrap wrap, const F& surround, bool writes_to_views = true) {
   }
 }
 
-int passed_on = 0;
-
-void pass_on(const c10::OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
-  ++passed_on;
-  op.redispatchBoxed(keys & DispatchKeySet(DispatchKeySet::FULL_AFTER, keys.highestPriorityTypeId()), stack);
-}
-
-class Layer : public testing::TestWithParam<DispatchKey> {};
+class Layer : public testing::TestWithParam<std::string> {};
 
 TEST_P(Layer, PassesProgramsOn) {
-  torch::Library library(torch::Library::IMPL, "_", GetParam(), __FILE__, __LINE__);
-  library.fallback(torch::CppFunction::makeFromBoxedFunction<&pass_on>());
-  passed_on = 0;
+  const int64_t before = PassThrough::calls();
   compare(plain, [](const auto& run) {
-    const c10::IncludeDispatchKeyGuard on{DispatchKeySet(GetParam())};
+    const PassThrough on(GetParam());
     run();
   });
-  EXPECT_GT(passed_on, program_count * kOperators);
+  // This one acts on tensors of its device only.
+  if (GetParam() == "AutocastPrivateUse1") return;
+  EXPECT_GT(PassThrough::calls() - before, program_count * kOperators);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Layer,
-                         testing::Values(DispatchKey::Wrapper, DispatchKey::Mode, DispatchKey::Functionalize,
-                                         DispatchKey::ADInplaceOrView, DispatchKey::Tracer, DispatchKey::AutocastCPU,
-                                         DispatchKey::FuncTorchBatched),
-                         [](const auto& info) { return std::string(c10::toString(info.param)); });
+INSTANTIATE_TEST_SUITE_P(All, Layer, testing::ValuesIn(pass_through_names()), [](const auto& info) { return info.param; });
 
-TEST(Programs, ThroughAllLayersTogether) {
-  std::vector<torch::Library> libraries;
-  DispatchKeySet keys;
-  for (DispatchKey key : {DispatchKey::Mode, DispatchKey::Functionalize, DispatchKey::Tracer, DispatchKey::AutocastCPU,
-                          DispatchKey::FuncTorchBatched}) {
-    libraries.emplace_back(torch::Library::IMPL, "_", key, __FILE__, __LINE__);
-    libraries.back().fallback(torch::CppFunction::makeFromBoxedFunction<&pass_on>());
-    keys |= key;
-  }
-  compare(plain, [&](const auto& run) {
-    const c10::IncludeDispatchKeyGuard on{keys};
-    run();
-  });
+Tensor on_shadow(const Tensor& t) { return t.to("shadow"); }
+
+TEST(Programs, OnAPluginDevice) {
+  compare(on_shadow, [](const auto& run) { run(); });
 }
 
-TEST(Programs, Observed) {
-  for (const bool values : {false, true}) {
-    static int ranges;
-    ranges = 0;
-    const auto handle = at::addGlobalCallback(at::RecordFunctionCallback([](const at::RecordFunction&) {
-                                                ++ranges;
-                                                return std::unique_ptr<at::ObserverContext>();
-                                              }).needsInputs(values).needsOutputs(values));
-    compare(plain, [](const auto& run) { run(); });
-    at::removeCallback(handle);
-    EXPECT_GT(ranges, program_count * kOperators);
-  }
-}
-
-TEST(Programs, UnderAMode) {
-  struct PassOn final : at::DispatchMode {
-    void handle(const c10::OperatorHandle& op, DispatchKeySet, Stack* stack) override { op.callBoxed(*stack); }
-  } mode;
-  compare(plain, [&](const auto& run) {
-    const at::DispatchModeGuard on(mode);
+TEST(Programs, OnAPluginDeviceThroughAllLayers) {
+  compare(on_shadow, [](const auto& run) {
+    const PassThrough on("all");
     run();
   });
 }
@@ -291,14 +248,8 @@ TEST(Programs, WithTensorsInTwoHalves) {
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
-  for (int i = 1; i < argc; ++i) {
-    const std::string flag = argv[i];
-    const auto value = [&](const char* name) {
-      const std::string prefix = std::string("--") + name + "=";
-      return flag.compare(0, prefix.size(), prefix) == 0 ? flag.c_str() + prefix.size() : nullptr;
-    };
-    if (const char* seed = value("seed")) layers::first_seed = std::strtoull(seed, nullptr, 10);
-    if (const char* programs = value("programs")) layers::program_count = std::atoi(programs);
-  }
+  const auto status = c10::testing::parse_flags(
+      argc, argv, {{"seed", &layers::first_seed}, {"programs", &layers::program_count}});
+  if (status.has_value()) return *status;
   return RUN_ALL_TESTS();
 }

@@ -111,11 +111,6 @@ std::mutex& g_hold = *new std::mutex;
 std::condition_variable& g_released = *new std::condition_variable;
 bool g_held = false;
 
-void wait_until_released() {
-  std::unique_lock lock(g_hold);
-  g_released.wait(lock, [] { return !g_held; });
-}
-
 class Queue {
  public:
   Queue() { std::thread([this] { run(); }).detach(); }
@@ -138,7 +133,10 @@ class Queue {
       changed_.wait(lock, [this] { return !tasks_.empty(); });
       std::function<void()> task = std::move(tasks_.front());  // its place is kept until it is done
       lock.unlock();
-      wait_until_released();
+      {
+        std::unique_lock hold(g_hold);
+        g_released.wait(hold, [] { return !g_held; });
+      }
       random = random * 1664525 + 1013904223;
       if (random >> 29 == 0) std::this_thread::sleep_for(std::chrono::microseconds(random >> 20 & 127));
       std::exception_ptr error;

@@ -13,13 +13,11 @@
 #include "tests/plugin_device/shadow.h"
 
 namespace shadow {
-
 namespace {
 
 using at::IntArrayRef;
 using at::Scalar;
-using at::Tensor;
-using at::TensorOptions;
+using at::Tensor, at::TensorOptions;
 using Tensors = std::vector<Tensor>;
 
 std::atomic<int64_t> g_own{0}, g_on_cpu{0};
@@ -137,6 +135,7 @@ Tensor& fill_(Tensor& self, const Scalar& value) {
   return change(self, {}, [value](Tensors t) { at::fill_(t[0], value); });
 }
 Tensor& zero_(Tensor& self) { return shadow::fill_(self, 0); }
+
 // --- arithmetic ---
 template <Tensor (*kFunction)(const Tensor&, const Tensor&, const Scalar&)>
 Tensor scaled(const Tensor& a, const Tensor& b, const Scalar& alpha) {
@@ -175,7 +174,7 @@ Tensor sum_dim(const Tensor& self, at::OptionalIntArrayRef dim, bool keepdim, st
 // --- random numbers: drawn when they are asked for, so that the order of the streams does not matter ---
 template <class F>
 Tensor& draw(Tensor& self, const std::optional<at::Generator>& generator, F f) {
-  Tensor numbers = at::empty(self.sizes(), TensorOptions(self.scalar_type()));
+  Tensor numbers = at::empty_strided(self.sizes(), self.strides(), TensorOptions(self.scalar_type()));
   f(numbers, engine_of(generator, self.device()));
   copy_from(numbers, self, true);
   return self;
@@ -211,11 +210,12 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("uniform_", &uniform_);
 }
 
-// --- all the rest ---
+// --- all the rest, and a step of an optimizer that the library would compose of many operators ---
 void on_the_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   ++g_on_cpu;
   at::native::cpu_fallback(op, stack);
 }
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) { m.impl("_fused_adamw_", torch::CppFunction::makeFromBoxedFunction<&on_the_cpu>()); }
 TORCH_LIBRARY_IMPL(_, PrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&on_the_cpu>()); }
 
 }  // namespace

@@ -195,6 +195,18 @@ TEST(ShadowOperators, AreItsOwnOrTheCpus) {
   EXPECT_EQ(torch::randperm(9, torch::TensorOptions(kShadow)).device(), kShadow);
 }
 
+TEST(ShadowOperators, CountWhatTheyWrite) {
+  Tensor x = torch::ones({3}, torch::TensorOptions(kShadow).requires_grad(true)).mul(2), y = x.detach();
+  const Tensor square = x.mul(x);
+  const int64_t version = x._version();
+  y.fill_(3);                                           // its own kernel
+  torch::add_out(y, y, y);                              // the CPU's
+  at::_foreach_zero_(std::vector<Tensor>{y});           // on a list, one by one
+  y.select(0, 1).normal_();                             // into a view
+  EXPECT_EQ(x._version(), version + 4);
+  EXPECT_NE(message_of([&] { square.sum().backward(); }).find("has been modified by an inplace operation"), std::string::npos);
+}
+
 TEST(ShadowOperators, RefuseTensorsOfTwoDevices) {
   const Tensor x = torch::ones({3}, kShadow), host = torch::ones({3}), other = torch::ones({3}, kOther);
   const std::string text = "Expected all tensors to be on the same device, but found at least two devices, ";

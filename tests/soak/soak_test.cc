@@ -13,12 +13,12 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "c10/memory/cpu_allocator.h"
+#include "c10/testing/flags.h"
 
 namespace {
 
@@ -167,19 +167,8 @@ TEST(Soak, MixedOperatorsLiveWithinTheirLimitAndStayFlat) {
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
-  for (int i = 1; i < argc; ++i) {
-    const std::string argument = argv[i];
-    if (argument.rfind("--operators=", 0) == 0) {
-      flags.operators = std::strtoll(argument.c_str() + 12, nullptr, 10);
-    } else if (argument.rfind("--seed=", 0) == 0) {
-      flags.seed = std::strtoull(argument.c_str() + 7, nullptr, 10);
-    } else if (argument == "--unlimited") {
-      flags.unlimited = true;
-    } else {
-      const bool help = argument == "--help" || argument == "-h";
-      std::fprintf(help ? stdout : stderr, "%ssoak_test [--operators=N] [--seed=N] [--unlimited]\n", help ? "" : ("unknown flag " + argument + "\n").c_str());
-      return help ? 0 : 2;
-    }
-  }
+  const auto status = c10::testing::parse_flags(
+      argc, argv, {{"operators", &flags.operators}, {"seed", &flags.seed}, {"unlimited", &flags.unlimited}});
+  if (status.has_value()) return *status;
   return RUN_ALL_TESTS();
 }

@@ -2,28 +2,21 @@
 #include <functional>
 #include <vector>
 
-#include "aten/core/empty.h"
 #include "aten/core/tensor.h"
 #include "aten/ops/activation/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/pointwise/ops.h"
 #include "aten/ops/view/ops.h"
+#include "aten/testing/testing.h"
 #include "gtest/gtest.h"
 
 namespace {
 
 using at::ScalarType;
 using at::Tensor;
+using at::testing::tensor_of;
+using at::testing::values;
 
-Tensor make(std::vector<double> values, std::vector<int64_t> sizes, ScalarType type = ScalarType::Float) {
-  Tensor t = at::empty_contiguous(sizes, ScalarType::Double);
-  for (int64_t i = 0; i < t.numel(); ++i) t.data_ptr<double>()[i] = values[static_cast<size_t>(i) % values.size()];
-  return at::to(t, type);
-}
-std::vector<double> values(const Tensor& t) {
-  const Tensor d = at::clone(at::to(t, ScalarType::Double), at::MemoryFormat::Contiguous);
-  return std::vector<double>(d.data_ptr<double>(), d.data_ptr<double>() + d.numel());
-}
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
 struct Case {
@@ -57,7 +50,7 @@ TEST(Activation, FormulasInEveryDtypeAndLayout) {
   const std::vector<double> x = {-30, -4, -2.5, -1, -0.25, 0, 0.5, 1.5, 3, 5, 25};
   for (const Case& c : kCases) {
     for (ScalarType type : {ScalarType::Half, ScalarType::BFloat16, ScalarType::Float, ScalarType::Double}) {
-      const Tensor t = make(x, {5, 7}, type);
+      const Tensor t = tensor_of(x, {5, 7}, type);
       for (const Tensor& in : {t, at::transpose(t, 0, 1), at::slice(t, 1, 0, 7, 3)}) {
         const std::vector<double> got = values(c.op(in)), a = values(in);
         const double tolerance = type == ScalarType::BFloat16 ? 1e-2 : type == ScalarType::Half ? 2e-3 : type == ScalarType::Double ? 1e-12 : 2e-6;
@@ -71,7 +64,7 @@ TEST(Activation, FormulasInEveryDtypeAndLayout) {
 }
 
 TEST(Activation, NanPropagates) {
-  const Tensor x = make({NAN}, {20});
+  const Tensor x = tensor_of({NAN}, {20});
   for (const Case& c : kCases) {
     if (std::string(c.name) == "threshold") continue;
     for (double v : values(c.op(x))) ASSERT_TRUE(std::isnan(v)) << c.name;
@@ -80,7 +73,7 @@ TEST(Activation, NanPropagates) {
 
 TEST(Activation, ThresholdOfIntegers) {
   for (ScalarType type : {ScalarType::Byte, ScalarType::Int, ScalarType::Long}) {
-    const Tensor y = at::threshold(make({1, 2, 3, 4}, {4}, type), 2, 9);
+    const Tensor y = at::threshold(tensor_of({1, 2, 3, 4}, {4}, type), 2, 9);
     EXPECT_EQ(y.scalar_type(), type);
     EXPECT_EQ(values(y), (std::vector<double>{9, 9, 3, 4}));
   }
@@ -88,7 +81,7 @@ TEST(Activation, ThresholdOfIntegers) {
 
 TEST(Activation, GradientKernelsMatchDifferences) {
   const std::vector<double> x = {-3, -1, -0.2, 0.3, 1, 2.5};
-  const Tensor ones = make({1}, {6}, ScalarType::Double);
+  const Tensor ones = tensor_of({1}, {6}, ScalarType::Double);
   const double h = 1e-6;
   const struct {
     const char* name;
@@ -104,9 +97,9 @@ TEST(Activation, GradientKernelsMatchDifferences) {
     std::vector<double> up = x, down = x;
     for (double& v : up) v += h;
     for (double& v : down) v -= h;
-    const std::vector<double> high = values(p.op(make(up, {6}, ScalarType::Double))), low = values(p.op(make(down, {6}, ScalarType::Double)));
-    const std::vector<double> got = values(p.gradient(ones, make(x, {6}, ScalarType::Double)));
-    const std::vector<double> in_float = values(p.gradient(make({1}, {6}), make(x, {6})));
+    const std::vector<double> high = values(p.op(tensor_of(up, {6}, ScalarType::Double))), low = values(p.op(tensor_of(down, {6}, ScalarType::Double)));
+    const std::vector<double> got = values(p.gradient(ones, tensor_of(x, {6}, ScalarType::Double)));
+    const std::vector<double> in_float = values(p.gradient(tensor_of({1}, {6}), tensor_of(x, {6})));
     for (size_t i = 0; i < x.size(); ++i) {
       EXPECT_NEAR(got[i], (high[i] - low[i]) / (2 * h), 1e-8) << p.name;
       EXPECT_NEAR(in_float[i], got[i], 1e-6) << p.name;
@@ -115,53 +108,53 @@ TEST(Activation, GradientKernelsMatchDifferences) {
 }
 
 TEST(Activation, GluPreluAndTheirArguments) {
-  const Tensor x = make({1, 2, 3, 4}, {2, 4});
+  const Tensor x = tensor_of({1, 2, 3, 4}, {2, 4});
   EXPECT_NEAR(values(at::glu(x, 1))[1], 2 * sigmoid(4), 1e-6);
   EXPECT_EQ(at::glu(x, 0).sizes(), at::IntArrayRef({1, 4}));
   Tensor overwritten = at::clone(x);
   at::glu_out(overwritten, overwritten, 1);
   EXPECT_EQ(values(overwritten), values(at::glu(x, 1)));
-  EXPECT_THROW(at::glu(make({1}, {3})), c10::Error);
-  const Tensor y = at::prelu(make({-1, -2, 3}, {1, 3, 1}), make({2, 3, 4}, {3}));
+  EXPECT_THROW(at::glu(tensor_of({1}, {3})), c10::Error);
+  const Tensor y = at::prelu(tensor_of({-1, -2, 3}, {1, 3, 1}), tensor_of({2, 3, 4}, {3}));
   EXPECT_EQ(values(y), (std::vector<double>{-2, -6, 3}));
-  EXPECT_THROW(at::prelu(x, make({1}, {3})), c10::Error);
+  EXPECT_THROW(at::prelu(x, tensor_of({1}, {3})), c10::Error);
   EXPECT_THROW(at::gelu(x, "exact"), c10::Error);
   EXPECT_THROW(at::softshrink(x, -1), c10::Error);
   EXPECT_THROW(at::celu(x, 0), c10::Error);
-  EXPECT_THROW(at::gelu(make({1}, {1}, ScalarType::Int)), c10::Error);
-  EXPECT_EQ(values(at::relu(make({-1, 2}, {2}, ScalarType::Int))), (std::vector<double>{0, 2}));
+  EXPECT_THROW(at::gelu(tensor_of({1}, {1}, ScalarType::Int)), c10::Error);
+  EXPECT_EQ(values(at::relu(tensor_of({-1, 2}, {2}, ScalarType::Int))), (std::vector<double>{0, 2}));
 }
 
 TEST(Pointwise, ClampWhereAndThree) {
-  const Tensor x = make({-2, 0, 5}, {3});
+  const Tensor x = tensor_of({-2, 0, 5}, {3});
   EXPECT_EQ(values(at::clamp(x, -1, 2)), (std::vector<double>{-1, 0, 2}));
   EXPECT_EQ(values(at::clamp_min(x, 0)), (std::vector<double>{0, 0, 5}));
   EXPECT_EQ(values(at::clamp(x, std::nullopt, 1)), (std::vector<double>{-2, 0, 1}));
-  EXPECT_EQ(values(at::clamp(x, make({-1}, {1}), make({0, 1, 2}, {3}))), (std::vector<double>{-1, 0, 2}));
-  EXPECT_EQ(at::clamp(make({1}, {1}, ScalarType::Int), 0.5).scalar_type(), ScalarType::Float);
+  EXPECT_EQ(values(at::clamp(x, tensor_of({-1}, {1}), tensor_of({0, 1, 2}, {3}))), (std::vector<double>{-1, 0, 2}));
+  EXPECT_EQ(at::clamp(tensor_of({1}, {1}, ScalarType::Int), 0.5).scalar_type(), ScalarType::Float);
   for (const ScalarType type : {ScalarType::Int, ScalarType::Short, ScalarType::Char, ScalarType::Byte}) {
-    const Tensor small = make({1, 2}, {2}, type);
+    const Tensor small = tensor_of({1, 2}, {2}, type);
     EXPECT_THROW(at::clamp(small, int64_t{1} << 40), at::ValueError);
     EXPECT_THROW(at::clamp(small, std::nullopt, int64_t{1} << 40), at::ValueError);
     EXPECT_THROW(at::clamp_max(small, int64_t{1} << 40), at::ValueError);
   }
-  EXPECT_THROW(at::clamp_min(make({1}, {1}, ScalarType::Char), 300), at::ValueError);
-  EXPECT_EQ(at::where(make({1}, {}, ScalarType::Bool)).size(), 1u);
-  EXPECT_EQ(at::where(make({1}, {}, ScalarType::Bool))[0].numel(), 1);
-  EXPECT_EQ(at::where(make({0}, {}, ScalarType::Bool))[0].numel(), 0);
+  EXPECT_THROW(at::clamp_min(tensor_of({1}, {1}, ScalarType::Char), 300), at::ValueError);
+  EXPECT_EQ(at::where(tensor_of({1}, {}, ScalarType::Bool)).size(), 1u);
+  EXPECT_EQ(at::where(tensor_of({1}, {}, ScalarType::Bool))[0].numel(), 1);
+  EXPECT_EQ(at::where(tensor_of({0}, {}, ScalarType::Bool))[0].numel(), 0);
   EXPECT_THROW(at::clamp(x, std::optional<at::Scalar>(), std::optional<at::Scalar>()), c10::Error);
-  const Tensor mask = make({1, 0, 1}, {3}, ScalarType::Bool);
+  const Tensor mask = tensor_of({1, 0, 1}, {3}, ScalarType::Bool);
   for (ScalarType type : {ScalarType::Byte, ScalarType::Half, ScalarType::Float, ScalarType::Long, ScalarType::ComplexDouble}) {
-    EXPECT_EQ(values(at::where(mask, make({1, 2, 3}, {3}, type), make({7}, {2, 1}, type))), (std::vector<double>{1, 7, 3, 1, 7, 3}));
+    EXPECT_EQ(values(at::where(mask, tensor_of({1, 2, 3}, {3}, type), tensor_of({7}, {2, 1}, type))), (std::vector<double>{1, 7, 3, 1, 7, 3}));
   }
   EXPECT_EQ(at::where(mask, x, 2.5).scalar_type(), ScalarType::Float);
   EXPECT_THROW(at::where(x, x, x), c10::Error);
   EXPECT_EQ(values(at::addcmul(x, x, x, 2)), (std::vector<double>{6, 0, 55}));
-  EXPECT_EQ(values(at::addcdiv(x, x, make({2}, {3}), 2)), (std::vector<double>{-4, 0, 10}));
-  EXPECT_THROW(at::addcdiv(make({1}, {1}, ScalarType::Int), make({1}, {1}, ScalarType::Int), make({1}, {1}, ScalarType::Int)), c10::Error);
-  EXPECT_EQ(values(at::lerp(x, make({2}, {3}), 0.5)), (std::vector<double>{0, 1, 3.5}));
-  EXPECT_EQ(values(at::lerp(x, make({2}, {3}), make({0, 0.5, 1}, {3}))), (std::vector<double>{-2, 1, 2}));
-  EXPECT_THROW(at::lerp(x, make({2}, {3}, ScalarType::Double), 0.5), c10::Error);
+  EXPECT_EQ(values(at::addcdiv(x, x, tensor_of({2}, {3}), 2)), (std::vector<double>{-4, 0, 10}));
+  EXPECT_THROW(at::addcdiv(tensor_of({1}, {1}, ScalarType::Int), tensor_of({1}, {1}, ScalarType::Int), tensor_of({1}, {1}, ScalarType::Int)), c10::Error);
+  EXPECT_EQ(values(at::lerp(x, tensor_of({2}, {3}), 0.5)), (std::vector<double>{0, 1, 3.5}));
+  EXPECT_EQ(values(at::lerp(x, tensor_of({2}, {3}), tensor_of({0, 0.5, 1}, {3}))), (std::vector<double>{-2, 1, 2}));
+  EXPECT_THROW(at::lerp(x, tensor_of({2}, {3}, ScalarType::Double), 0.5), c10::Error);
 }
 
 }  // namespace

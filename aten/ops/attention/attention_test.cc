@@ -11,7 +11,7 @@
 namespace {
 
 using namespace at;
-using namespace at::testing;
+using namespace at::matrix_testing;
 
 // softmax(q k^T * scale + mask) v by plain loops; all of four dimensions, the mask already spread.
 std::vector<Number> reference(const Tensor& q, const Tensor& k, const Tensor& v, const std::vector<double>& mask, double scale, bool causal) {

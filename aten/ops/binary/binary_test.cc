@@ -3,13 +3,13 @@
 #include <limits>
 #include <vector>
 
-#include "aten/core/empty.h"
 #include "aten/core/tensor.h"
 #include "aten/core/view.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
+#include "aten/testing/testing.h"
 #include "gtest/gtest.h"
 
 namespace {
@@ -17,22 +17,16 @@ namespace {
 using at::Scalar;
 using at::ScalarType;
 using at::Tensor;
+using at::testing::blank;
+using at::testing::tensor_of;
+using at::testing::values;
 
-Tensor make(std::vector<double> values, std::vector<int64_t> sizes, ScalarType type) {
-  Tensor t = at::empty_contiguous(sizes, ScalarType::Double);
-  for (int64_t i = 0; i < t.numel(); ++i) t.data_ptr<double>()[i] = values[static_cast<size_t>(i) % values.size()];
-  return at::to(t, type);
-}
-std::vector<double> values(const Tensor& t) {
-  const Tensor d = at::clone(at::to(t, ScalarType::Double), at::MemoryFormat::Contiguous);
-  return std::vector<double>(d.data_ptr<double>(), d.data_ptr<double>() + d.numel());
-}
 // The same values with other strides.
 Tensor transposed(const Tensor& t) {
   return at::transpose(at::clone(at::transpose(t, 0, 1), at::MemoryFormat::Contiguous), 0, 1);
 }
 Tensor strided(const Tensor& t) {
-  Tensor wide = at::empty_contiguous({t.size(0), 2 * t.size(1)}, t.scalar_type());
+  Tensor wide = blank({t.size(0), 2 * t.size(1)}, t.scalar_type());
   Tensor odd = at::slice(wide, 1, 1, 2 * t.size(1), 2);
   at::copy_(odd, t);
   return odd;
@@ -74,7 +68,7 @@ TEST(Binary, EveryOperatorInEveryDtypeAndLayout) {
     for (ScalarType type : {ScalarType::Char, ScalarType::Short, ScalarType::Int, ScalarType::Long, ScalarType::Half, ScalarType::BFloat16,
                             ScalarType::Float, ScalarType::Double}) {
       if (!c.integers && at::isIntegralType(type, true)) continue;
-      const Tensor x = make(a, {5, 6}, type), y = make(b, {5, 6}, type), row = make(b, {6}, type), column = make(b, {5, 1}, type);
+      const Tensor x = tensor_of(a, {5, 6}, type), y = tensor_of(b, {5, 6}, type), row = tensor_of(b, {6}, type), column = tensor_of(b, {5, 1}, type);
       const auto check = [&](const Tensor& left, const Tensor& right) {
         const Tensor got = c.op(left, right);
         const std::vector<double> l = values(at::expand(left, {5, 6})), r = values(at::expand(right, {5, 6})), g = values(got);
@@ -91,103 +85,103 @@ TEST(Binary, EveryOperatorInEveryDtypeAndLayout) {
       check(x, row);
       check(x, column);
       check(strided(x), row);
-      check(x, make({3}, {}, type));
+      check(x, tensor_of({3}, {}, type));
     }
   }
 }
 
 TEST(Binary, ResultTypesPromote) {
-  const Tensor i = make({1}, {2}, ScalarType::Int), f = make({1}, {2}, ScalarType::Float), u = make({1}, {2}, ScalarType::Byte);
+  const Tensor i = tensor_of({1}, {2}, ScalarType::Int), f = tensor_of({1}, {2}, ScalarType::Float), u = tensor_of({1}, {2}, ScalarType::Byte);
   EXPECT_EQ(at::add(i, f).scalar_type(), ScalarType::Float);
   EXPECT_EQ(at::add(i, 2.5).scalar_type(), ScalarType::Float);
   EXPECT_EQ(at::add(u, 2).scalar_type(), ScalarType::Byte);
   EXPECT_EQ(at::div(i, i).scalar_type(), ScalarType::Float);
-  EXPECT_EQ(at::add(f, make({1}, {}, ScalarType::Double)).scalar_type(), ScalarType::Float);
+  EXPECT_EQ(at::add(f, tensor_of({1}, {}, ScalarType::Double)).scalar_type(), ScalarType::Float);
   EXPECT_EQ(at::mul(f, Scalar(c10::complex<double>(0, 1))).scalar_type(), ScalarType::ComplexFloat);
-  EXPECT_EQ(at::pow(make({1}, {1}, ScalarType::Bool), 2).scalar_type(), ScalarType::Long);
+  EXPECT_EQ(at::pow(tensor_of({1}, {1}, ScalarType::Bool), 2).scalar_type(), ScalarType::Long);
 }
 
 TEST(Binary, LayoutOfResultsFollowsTheInputs) {
-  const Tensor image = make({1, 2, 3}, {2, 3, 4, 5}, ScalarType::Float);
+  const Tensor image = tensor_of({1, 2, 3}, {2, 3, 4, 5}, ScalarType::Float);
   const Tensor last = at::clone(image, at::MemoryFormat::ChannelsLast);
   EXPECT_TRUE(at::add(last, last).is_contiguous(at::MemoryFormat::ChannelsLast));
   EXPECT_TRUE(at::mul(last, 2).is_contiguous(at::MemoryFormat::ChannelsLast));
-  EXPECT_TRUE(at::add(last, make({1, 2}, {5}, ScalarType::Float)).is_contiguous(at::MemoryFormat::ChannelsLast));
+  EXPECT_TRUE(at::add(last, tensor_of({1, 2}, {5}, ScalarType::Float)).is_contiguous(at::MemoryFormat::ChannelsLast));
   EXPECT_TRUE(at::add(image, last).is_contiguous());
 }
 
 TEST(Binary, InPlaceAndOut) {
-  Tensor a = make({1, 2, 3}, {3}, ScalarType::Float);
+  Tensor a = tensor_of({1, 2, 3}, {3}, ScalarType::Float);
   at::add_(a, a);
   EXPECT_EQ(values(a), (std::vector<double>{2, 4, 6}));
   at::mul_(a, 0.5);
   EXPECT_EQ(values(a), (std::vector<double>{1, 2, 3}));
-  Tensor base = make({1, 2, 3, 4}, {4}, ScalarType::Float);
+  Tensor base = tensor_of({1, 2, 3, 4}, {4}, ScalarType::Float);
   Tensor head = at::slice(base, 0, 0, 3), tail = at::slice(base, 0, 1, 4);
   at::add_(tail, head);
   EXPECT_EQ(values(base), (std::vector<double>{1, 3, 5, 7}));
-  Tensor out = at::empty_contiguous({0}, ScalarType::Double);
+  Tensor out = blank({0}, ScalarType::Double);
   at::add_out(out, a, a);
   EXPECT_EQ(values(out), (std::vector<double>{2, 4, 6}));
-  Tensor narrow = make({0}, {3}, ScalarType::Long);
+  Tensor narrow = tensor_of({0}, {3}, ScalarType::Long);
   EXPECT_THROW(at::add_out(narrow, a, a), c10::Error);
   EXPECT_THROW(at::add_(narrow, a), c10::Error);
-  EXPECT_THROW(at::add_(a, make({1}, {2, 3}, ScalarType::Float)), c10::Error);
+  EXPECT_THROW(at::add_(a, tensor_of({1}, {2, 3}, ScalarType::Float)), c10::Error);
 }
 
 TEST(Binary, BadArguments) {
-  const Tensor a = make({1}, {3}, ScalarType::Float), b = make({1}, {4}, ScalarType::Float);
+  const Tensor a = tensor_of({1}, {3}, ScalarType::Float), b = tensor_of({1}, {4}, ScalarType::Float);
   EXPECT_THROW(at::add(a, b), c10::Error);
-  const Tensor flag = make({1}, {3}, ScalarType::Bool), whole = make({1}, {3}, ScalarType::Int);
+  const Tensor flag = tensor_of({1}, {3}, ScalarType::Bool), whole = tensor_of({1}, {3}, ScalarType::Int);
   EXPECT_THROW(at::sub(flag, flag), c10::Error);
   EXPECT_THROW(at::add(whole, whole, 0.5), c10::Error);
-  EXPECT_THROW(at::div(whole, make({0}, {3}, ScalarType::Int), "floor"), c10::Error);
+  EXPECT_THROW(at::div(whole, tensor_of({0}, {3}, ScalarType::Int), "floor"), c10::Error);
   EXPECT_THROW(at::remainder(whole, 0), c10::Error);
   EXPECT_THROW(at::div(a, a, "up"), c10::Error);
   EXPECT_THROW(at::pow(whole, -1), c10::Error);
   EXPECT_THROW(at::bitwise_and(a, a), c10::Error);
-  EXPECT_THROW(at::lt(make({1}, {1}, ScalarType::ComplexFloat), a), c10::Error);
+  EXPECT_THROW(at::lt(tensor_of({1}, {1}, ScalarType::ComplexFloat), a), c10::Error);
 }
 
 TEST(Binary, ZeroSized) {
-  EXPECT_EQ(at::add(make({1}, {0, 3}, ScalarType::Float), make({1}, {3}, ScalarType::Float)).sizes(), at::IntArrayRef({0, 3}));
-  EXPECT_TRUE(at::equal(make({1}, {0}, ScalarType::Float), make({1}, {0}, ScalarType::Float)));
+  EXPECT_EQ(at::add(tensor_of({1}, {0, 3}, ScalarType::Float), tensor_of({1}, {3}, ScalarType::Float)).sizes(), at::IntArrayRef({0, 3}));
+  EXPECT_TRUE(at::equal(tensor_of({1}, {0}, ScalarType::Float), tensor_of({1}, {0}, ScalarType::Float)));
 }
 
 TEST(Binary, SmallIntegersWrapAndBoolsAreLogic) {
-  EXPECT_EQ(values(at::add(make({200}, {1}, ScalarType::Byte), 100))[0], 44);
-  EXPECT_EQ(values(at::mul(make({100}, {1}, ScalarType::Char), 2))[0], -56);
-  EXPECT_EQ(values(at::bitwise_left_shift(make({1}, {1}, ScalarType::Char), 7))[0], -128);
-  EXPECT_EQ(values(at::bitwise_left_shift(make({1}, {1}, ScalarType::Char), 8))[0], 0);
-  EXPECT_EQ(values(at::add(make({1}, {1}, ScalarType::Bool), make({1}, {1}, ScalarType::Bool)))[0], 1);
-  EXPECT_EQ(at::add(make({1}, {1}, ScalarType::Bool), make({1}, {1}, ScalarType::Bool)).scalar_type(), ScalarType::Bool);
+  EXPECT_EQ(values(at::add(tensor_of({200}, {1}, ScalarType::Byte), 100))[0], 44);
+  EXPECT_EQ(values(at::mul(tensor_of({100}, {1}, ScalarType::Char), 2))[0], -56);
+  EXPECT_EQ(values(at::bitwise_left_shift(tensor_of({1}, {1}, ScalarType::Char), 7))[0], -128);
+  EXPECT_EQ(values(at::bitwise_left_shift(tensor_of({1}, {1}, ScalarType::Char), 8))[0], 0);
+  EXPECT_EQ(values(at::add(tensor_of({1}, {1}, ScalarType::Bool), tensor_of({1}, {1}, ScalarType::Bool)))[0], 1);
+  EXPECT_EQ(at::add(tensor_of({1}, {1}, ScalarType::Bool), tensor_of({1}, {1}, ScalarType::Bool)).scalar_type(), ScalarType::Bool);
 }
 
 TEST(Binary, Powers) {
   const std::vector<double> x = {0.5, 2, 3, 1.25};
   for (double e : {0.0, 1.0, 2.0, 3.0, 0.5, -0.5, -1.0, -2.0, 1.7}) {
-    const std::vector<double> got = values(at::pow(make(x, {4}, ScalarType::Double), e));
+    const std::vector<double> got = values(at::pow(tensor_of(x, {4}, ScalarType::Double), e));
     for (size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(got[i], std::pow(x[i], e), 1e-14 * std::pow(x[i], e));
   }
-  EXPECT_EQ(values(at::pow(make({-2, 3}, {2}, ScalarType::Int), 3)), (std::vector<double>{-8, 27}));
-  EXPECT_EQ(values(at::pow(make({2, 1, -1}, {3}, ScalarType::Int), make({-1}, {3}, ScalarType::Int))), (std::vector<double>{0, 1, -1}));
-  EXPECT_EQ(at::float_power(make({2}, {1}, ScalarType::Int), 2).scalar_type(), ScalarType::Double);
+  EXPECT_EQ(values(at::pow(tensor_of({-2, 3}, {2}, ScalarType::Int), 3)), (std::vector<double>{-8, 27}));
+  EXPECT_EQ(values(at::pow(tensor_of({2, 1, -1}, {3}, ScalarType::Int), tensor_of({-1}, {3}, ScalarType::Int))), (std::vector<double>{0, 1, -1}));
+  EXPECT_EQ(at::float_power(tensor_of({2}, {1}, ScalarType::Int), 2).scalar_type(), ScalarType::Double);
 }
 
 TEST(Binary, LargeBroadcastRowIsRightInParallel) {
-  const Tensor x = make({1, 2, 3, 4, 5}, {700, 96}, ScalarType::Float), row = make({10, 20, 30}, {96}, ScalarType::Float);
+  const Tensor x = tensor_of({1, 2, 3, 4, 5}, {700, 96}, ScalarType::Float), row = tensor_of({10, 20, 30}, {96}, ScalarType::Float);
   const std::vector<double> got = values(at::add(x, row)), l = values(x), r = values(row);
   for (size_t i = 0; i < got.size(); ++i) ASSERT_EQ(got[i], l[i] + r[i % 96]);
 }
 
 TEST(Binary, IsCloseAndEqual) {
   const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
-  const Tensor a = make({1, nan, inf, 1}, {4}, ScalarType::Double), b = make({1 + 1e-9, nan, inf, 2}, {4}, ScalarType::Double);
+  const Tensor a = tensor_of({1, nan, inf, 1}, {4}, ScalarType::Double), b = tensor_of({1 + 1e-9, nan, inf, 2}, {4}, ScalarType::Double);
   EXPECT_EQ(values(at::isclose(a, b)), (std::vector<double>{1, 0, 1, 0}));
   EXPECT_EQ(values(at::isclose(a, b, 1e-5, 1e-8, true)), (std::vector<double>{1, 1, 1, 0}));
   EXPECT_FALSE(at::allclose(a, b));
   EXPECT_FALSE(at::equal(a, a));
-  EXPECT_TRUE(at::equal(make({1, 2}, {2}, ScalarType::Int), make({1, 2}, {2}, ScalarType::Int)));
+  EXPECT_TRUE(at::equal(tensor_of({1, 2}, {2}, ScalarType::Int), tensor_of({1, 2}, {2}, ScalarType::Int)));
 }
 
 }  // namespace

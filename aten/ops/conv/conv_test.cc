@@ -8,7 +8,7 @@
 namespace {
 
 using namespace at;
-using namespace at::testing;
+using namespace at::matrix_testing;
 
 int64_t volume(IntArrayRef sizes, size_t from) {
   int64_t n = 1;

@@ -1,8 +1,8 @@
 #include "aten/ops/copy/ops.h"
 
-#include "aten/core/empty.h"
 #include "aten/core/tensor.h"
 #include "aten/core/view.h"
+#include "aten/testing/testing.h"
 #include "gtest/gtest.h"
 
 namespace {
@@ -15,9 +15,9 @@ constexpr ScalarType kTypes[] = {
     ScalarType::Float, ScalarType::Double, ScalarType::Bool, ScalarType::ComplexFloat, ScalarType::ComplexDouble, ScalarType::BFloat16};
 
 Tensor range(std::vector<int64_t> sizes, ScalarType dtype = ScalarType::Float) {
-  Tensor t = at::empty_contiguous(sizes, ScalarType::Float);
-  for (int64_t i = 0; i < t.numel(); ++i) t.data_ptr<float>()[i] = static_cast<float>(i % 100);
-  return at::to(t, dtype);
+  std::vector<double> numbers(static_cast<size_t>(c10::checked_numel(sizes)));
+  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<double>(i % 100);
+  return at::testing::tensor_of(numbers, sizes, dtype);
 }
 
 double at_index(const Tensor& t, std::vector<int64_t> index) {
@@ -28,7 +28,8 @@ double at_index(const Tensor& t, std::vector<int64_t> index) {
 }
 
 // Every element of a and b, by index.
-void expect_equal(const Tensor& a, const Tensor& b) {
+void expect_equal(const Tensor& first, const Tensor& second) {
+  const Tensor a = at::testing::on_cpu(first), b = at::testing::on_cpu(second);
   ASSERT_EQ(a.sizes(), b.sizes());
   std::vector<int64_t> index(a.dim(), 0);
   for (int64_t n = 0; n < a.numel(); ++n) {

@@ -14,6 +14,7 @@
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
+#include "aten/testing/testing.h"
 #include "c10/core/grad_mode.h"
 #include "c10/core/thread_state.h"
 #include "c10/testing/message_of.h"
@@ -25,27 +26,24 @@ using at::Scalar;
 using at::ScalarType;
 using at::Tensor;
 
-Tensor make(std::vector<float> values) {
-  Tensor t = at::empty_contiguous({static_cast<int64_t>(values.size())}, at::ScalarType::Float);
-  std::copy(values.begin(), values.end(), t.data_ptr<float>());
-  return t;
+Tensor make(std::vector<double> values) {
+  return at::testing::tensor_of(values, {static_cast<int64_t>(values.size())});
 }
 std::vector<std::vector<float>> values(const std::vector<Tensor>& tensors) {
   std::vector<std::vector<float>> all;
-  for (const Tensor& t : tensors) all.emplace_back(t.data_ptr<float>(), t.data_ptr<float>() + t.numel());
+  for (const Tensor& t : tensors) all.push_back(at::testing::elements<float>(t));
   return all;
 }
 using Lists = std::vector<std::vector<float>>;
 
 // Numbers from 0.1 to 7 (integers from 1 to 7), other ones for every salt.
 Tensor filled(at::IntArrayRef sizes, ScalarType dtype, int salt) {
-  Tensor wide = at::empty_contiguous(sizes, ScalarType::Double);
-  double* p = wide.data_ptr<double>();
-  for (int64_t i = 0; i < wide.numel(); ++i) {
-    const auto n = static_cast<double>((i * 37 + salt * 11) % 70);
-    p[i] = at::isIntegralType(dtype, true) ? 1 + static_cast<int>(n / 10) % 7 : 0.1 + n / 10;
+  std::vector<double> numbers(static_cast<size_t>(c10::checked_numel(sizes)));
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    const auto n = static_cast<double>((static_cast<int>(i) * 37 + salt * 11) % 70);
+    numbers[i] = at::isIntegralType(dtype, true) ? 1 + static_cast<int>(n / 10) % 7 : 0.1 + n / 10;
   }
-  return at::to(wide, dtype);
+  return at::testing::tensor_of(numbers, sizes, dtype);
 }
 
 // How the tensors of a list lie in memory.
@@ -60,7 +58,7 @@ std::vector<Tensor> list_of(ScalarType dtype, Layout layout, int salt) {
     const bool transposed = layout == Layout::kTransposed || (layout == Layout::kMixed && (salt + i) % 2 == 0);
     if (matrix && transposed) t = at::transpose(at::contiguous(at::transpose(t, 0, 1)), 0, 1);
     if (matrix && layout == Layout::kStrided) {
-      Tensor wide = at::empty_contiguous({t.size(0), t.size(1) * 2 + 1}, dtype);
+      Tensor wide = at::testing::blank({t.size(0), t.size(1) * 2 + 1}, dtype);
       if (t.dim() == 2) {
         Tensor part = at::slice(wide, 1, 0, t.size(1) * 2, 2);
         at::copy_(part, t);
@@ -73,7 +71,7 @@ std::vector<Tensor> list_of(ScalarType dtype, Layout layout, int salt) {
 }
 
 std::vector<char> bytes(const Tensor& t) {
-  const Tensor c = at::contiguous(t);
+  const Tensor c = at::contiguous(at::testing::on_cpu(t));
   const char* p = static_cast<const char*>(c.const_data_ptr());
   return std::vector<char>(p, p + c.nbytes());
 }
@@ -112,7 +110,7 @@ void compare(const char* name, const std::vector<Tensor>& self, const All& all, 
   std::vector<Tensor> changed, wanted;
   std::vector<int64_t> versions;
   for (const Tensor& t : self) {
-    changed.push_back(at::empty_with_strides(t.sizes(), t.strides(), t.scalar_type()));
+    changed.push_back(at::empty_with_strides(t.sizes(), t.strides(), t.scalar_type(), t.device()));
     at::copy_(changed.back(), t);
     wanted.push_back(at::clone(t));
     versions.push_back(changed.back()._version());

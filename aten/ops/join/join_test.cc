@@ -1,4 +1,3 @@
-#include "aten/core/empty.h"
 #include "aten/ops/join/ops.h"
 #include "aten/ops/view/ops.h"
 #include "aten/testing/testing.h"
@@ -49,7 +48,7 @@ TEST(Join, PromotesAndSkipsEmptyVectors) {
   EXPECT_EQ(at::cat({sample({1}, ScalarType::Int), sample({1}, ScalarType::Half)}).scalar_type(), ScalarType::Half);
   const Tensor m = sample({2, 3});
   expect_close(at::cat({sample({0}), m}, 1), m, 0, 0);
-  Tensor out = empty_contiguous({0}, ScalarType::Float);
+  Tensor out = blank({0}, ScalarType::Float);
   at::cat_out(out, {m, m}, 0);
   EXPECT_EQ(sizes(out), (std::vector<int64_t>{4, 3}));
 }

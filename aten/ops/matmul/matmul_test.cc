@@ -8,7 +8,7 @@
 namespace {
 
 using namespace at;
-using namespace at::testing;
+using namespace at::matrix_testing;
 
 constexpr ScalarType kTypes[] = {kFloat, kDouble, kHalf, kBFloat16, kByte, kChar, kShort, kInt, kLong, kComplexFloat, kComplexDouble};
 

@@ -10,11 +10,12 @@
 #include "aten/core/view.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/view/ops.h"
+#include "aten/testing/testing.h"
 #include "gtest/gtest.h"
 
 // What the tests of the matrix families share: random tensors in several layouts, and values as plain numbers.
 
-namespace at::testing {
+namespace at::matrix_testing {
 
 using Number = std::complex<double>;
 
@@ -41,7 +42,7 @@ inline Tensor random_tensor(std::vector<int64_t> sizes, ScalarType dtype = kFloa
   for (int64_t i = 0; i < wide.numel(); ++i)
     p[i] = whole ? c10::complex<double>(static_cast<double>(random_bits()() % (dtype == kByte ? 5 : 7)) - (dtype == kByte ? 0 : 3), 0)
                  : c10::complex<double>(uniform(random_bits()), isComplexType(dtype) ? uniform(random_bits()) : 0);
-  Tensor t = at::to(wide, dtype);
+  Tensor t = at::to(wide, at::testing::device(), dtype);
   DimVector strides(t.strides().begin(), t.strides().end());
   if (layout == Arrangement::kTransposed && rank >= 2) std::swap(strides[rank - 1], strides[rank - 2]);
   if (layout == Arrangement::kStrided && rank >= 1) strides[rank - 1] = 2;
@@ -51,7 +52,7 @@ inline Tensor random_tensor(std::vector<int64_t> sizes, ScalarType dtype = kFloa
 
 /// The values in index order.
 inline std::vector<Number> values(const Tensor& t) {
-  const Tensor wide = at::contiguous(at::to(t, kComplexDouble));
+  const Tensor wide = at::contiguous(at::to(at::testing::on_cpu(t), kComplexDouble));
   const auto* p = wide.data_ptr<c10::complex<double>>();
   std::vector<Number> v;
   for (int64_t i = 0; i < wide.numel(); ++i) v.emplace_back(p[i].real(), p[i].imag());
@@ -95,7 +96,7 @@ std::string error_of(const F& f) {
 }
 
 #define KINDLING_EXPECT_ERROR(expression, text) \
-  EXPECT_NE(at::testing::error_of([&] { (void)(expression); }).find(text), std::string::npos) \
-      << #expression << " gave: " << at::testing::error_of([&] { (void)(expression); })
+  EXPECT_NE(at::matrix_testing::error_of([&] { (void)(expression); }).find(text), std::string::npos) \
+      << #expression << " gave: " << at::matrix_testing::error_of([&] { (void)(expression); })
 
-}  // namespace at::testing
+}  // namespace at::matrix_testing

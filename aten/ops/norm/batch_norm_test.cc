@@ -9,6 +9,7 @@
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/norm/ops.h"
 #include "aten/ops/view/ops.h"
+#include "aten/testing/testing.h"
 
 namespace at {
 namespace {
@@ -17,15 +18,15 @@ constexpr double kEps = 1e-5;
 
 // Values without a pattern that the operators share.
 Tensor values(std::vector<int64_t> sizes, ScalarType dtype = kFloat) {
-  int64_t n = 1;
-  for (const int64_t s : sizes) n *= s;
-  Tensor t = at::empty({n}, TensorOptions(kDouble));
-  for (int64_t i = 0; i < n; ++i) t.data_ptr<double>()[i] = std::sin(1.7 * static_cast<double>(i)) + 0.1 * (i % 5);
-  return at::to(at::view(t, sizes), TensorOptions(dtype), false, false, std::nullopt);
+  std::vector<double> numbers(static_cast<size_t>(checked_numel(sizes)));
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    numbers[i] = std::sin(1.7 * static_cast<double>(i)) + 0.1 * static_cast<double>(i % 5);
+  }
+  return testing::tensor_of(numbers, sizes, dtype);
 }
 
 double element(const Tensor& t, int64_t i) {
-  return at::to(at::contiguous(t), TensorOptions(kDouble), false, false, std::nullopt).data_ptr<double>()[i];
+  return testing::values(t)[static_cast<size_t>(i)];
 }
 
 // Normalizes each group of elements that share key(n, c), and scales by channel.

@@ -7,7 +7,7 @@
 namespace {
 
 using namespace at;
-using namespace at::testing;
+using namespace at::matrix_testing;
 
 // Where place i of a dimension of `size` comes from, or -1 for the constant.
 int64_t source(const std::string& mode, int64_t i, int64_t size) {

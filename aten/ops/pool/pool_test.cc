@@ -10,7 +10,7 @@
 namespace {
 
 using namespace at;
-using namespace at::testing;
+using namespace at::matrix_testing;
 
 struct Case {
   std::vector<int64_t> input, kernel, stride, padding, dilation;
@@ -119,9 +119,7 @@ TEST(Pool, AverageOfEveryDtypeAndLayoutWithGradient) {
 }
 
 TEST(Pool, AverageOfIntegersDropsTheFraction) {
-  const Tensor x = at::empty_contiguous({1, 2, 4}, kLong);
-  const int64_t numbers[] = {1, 2, -3, -4, 5, 5, 7, 8};
-  std::copy_n(numbers, 8, x.data_ptr<int64_t>());
+  const Tensor x = at::testing::indices_of({1, 2, -3, -4, 5, 5, 7, 8}, {1, 2, 4});
   expect_values(at::avg_pool1d(x, 2), {1, 2, 2}, {1, -3, 5, 7}, "avg_pool1d");
 }
 
@@ -169,9 +167,8 @@ TEST(Pool, OneAndThreeDimensions) {
 }
 
 TEST(Pool, NanIsTheMaximum) {
-  Tensor x = random_tensor({1, 1, 2, 2});
-  x.data_ptr<float>()[1] = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_TRUE(std::isnan(at::max_pool2d(x, 2).data_ptr<float>()[0]));
+  const Tensor x = at::testing::tensor_of({1, std::numeric_limits<double>::quiet_NaN(), 2, 3}, {1, 1, 2, 2});
+  EXPECT_TRUE(std::isnan(at::testing::elements<float>(at::max_pool2d(x, 2))[0]));
 }
 
 // Beyond the first place such a window reaches nothing, in either direction of the line of numbers.
@@ -181,14 +178,12 @@ TEST(Pool, HugeSteps) {
   const auto [value, index] = at::max_pool2d_with_indices(x, {3, 1}, {2, 2}, 0, {1, kHuge});
   const auto [expected, expected_index] = at::max_pool2d_with_indices(x, {3, 1}, {2, 2}, 0, 1);
   ASSERT_EQ(index.sizes(), expected_index.sizes());
-  for (int64_t i = 0; i < index.numel(); ++i) {
-    EXPECT_EQ(index.data_ptr<int64_t>()[i], expected_index.data_ptr<int64_t>()[i]);
-    EXPECT_EQ(value.data_ptr<float>()[i], expected.data_ptr<float>()[i]);
-  }
+  EXPECT_EQ(at::testing::elements<int64_t>(index), at::testing::elements<int64_t>(expected_index));
+  EXPECT_EQ(at::testing::elements<float>(value), at::testing::elements<float>(expected));
   const Tensor padding = std::get<1>(at::max_pool2d_with_indices(x, 2, kHuge, 1, kHuge - 10, /*ceil_mode=*/true));
-  for (int64_t i = 0; i < padding.numel(); ++i) {
-    EXPECT_GE(padding.data_ptr<int64_t>()[i], 0);
-    EXPECT_LT(padding.data_ptr<int64_t>()[i], 36);
+  for (const int64_t i : at::testing::elements<int64_t>(padding)) {
+    EXPECT_GE(i, 0);
+    EXPECT_LT(i, 36);
   }
 }
 
@@ -210,8 +205,7 @@ TEST(Pool, BadArguments) {
   KINDLING_EXPECT_ERROR(at::adaptive_avg_pool2d(r({5}), {2, 2}), "adaptive_avg_pool2d(): Expected 3D or 4D tensor, but got [5]");
   KINDLING_EXPECT_ERROR(at::adaptive_avg_pool2d(x, {2, -1}), "elements of output_size must be greater than or equal to 0");
   KINDLING_EXPECT_ERROR(at::adaptive_avg_pool2d(r({1, 2, 0, 5}), {2, 2}), "with dimension 2 being empty");
-  Tensor bad = r({1, 2, 2, 2}, kLong);
-  bad.data_ptr<int64_t>()[0] = 1000;
+  const Tensor bad = at::testing::indices_of({1000, 0, 0, 0, 0, 0, 0, 0}, {1, 2, 2, 2});
   KINDLING_EXPECT_ERROR(at::max_pool2d_with_indices_backward(r({1, 2, 2, 2}), x, 2, 2, 0, 1, false, bad), "out of range");
 }
 

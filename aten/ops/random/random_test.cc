@@ -3,7 +3,6 @@
 #include <numeric>
 #include <vector>
 
-#include "aten/core/empty.h"
 #include "aten/core/tensor.h"
 #include "aten/core/view.h"
 #include "aten/ops/activation/ops.h"
@@ -11,6 +10,9 @@
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/random/ops.h"
+#include "aten/ops/view/ops.h"
+#include "aten/testing/testing.h"
+#include "c10/core/accelerator.h"
 #include "c10/core/cpu_generator.h"
 #include "gtest/gtest.h"
 
@@ -18,21 +20,17 @@ namespace {
 
 using at::ScalarType;
 using at::Tensor;
+using at::testing::blank;
+using at::testing::elements;
+using at::testing::values;
 
 class Random : public testing::Test {
  protected:
   void SetUp() override { at::manual_seed(42); }
 };
 
-std::vector<double> values(const Tensor& t) {
-  const Tensor d = at::clone(at::to(t, ScalarType::Double), at::MemoryFormat::Contiguous);
-  return std::vector<double>(d.data_ptr<double>(), d.data_ptr<double>() + d.numel());
-}
-Tensor blank(std::vector<int64_t> sizes, ScalarType type = ScalarType::Float) { return at::empty_contiguous(sizes, type); }
-Tensor list(std::vector<double> v, ScalarType type = ScalarType::Float) {
-  Tensor t = blank({static_cast<int64_t>(v.size())}, ScalarType::Double);
-  std::copy(v.begin(), v.end(), t.data_ptr<double>());
-  return at::to(t, type);
+Tensor list(const std::vector<double>& v, ScalarType type = ScalarType::Float) {
+  return at::testing::tensor_of(v, {static_cast<int64_t>(v.size())}, type);
 }
 
 // Equal as numbers of `type` at the places `where` (all, in order, when empty).
@@ -100,11 +98,7 @@ TEST_F(Random, NormalOfTensorsAndComplex) {
   expect(at::normal(list({1, 2, 3}), list({.5, 1.5, 2.5})), {1.1683452, 2.1932142, 3.586156});
   at::manual_seed(42);
   const Tensor z = at::randn({2}, ScalarType::ComplexFloat);
-  const float* f = static_cast<const float*>(z.data_ptr());
-  EXPECT_EQ(f[0], 0.23807603f);
-  EXPECT_EQ(f[1], 0.09108201f);
-  EXPECT_EQ(f[2], 0.16578993f);
-  EXPECT_EQ(f[3], 0.16287005f);
+  EXPECT_EQ(elements<float>(at::view_as_real(z)), (std::vector<float>{0.23807603f, 0.09108201f, 0.16578993f, 0.16287005f}));
 }
 
 TEST_F(Random, RandomWithoutBounds) {
@@ -123,21 +117,18 @@ TEST_F(Random, RandomWithoutBounds) {
   at::manual_seed(42);
   Tensor t = blank({2}, ScalarType::Long);
   at::random_(t);
-  EXPECT_EQ(t.data_ptr<int64_t>()[0], 6909045637428952499);
-  EXPECT_EQ(t.data_ptr<int64_t>()[1], 8314211556539077902);
+  EXPECT_EQ(elements<int64_t>(t), (std::vector<int64_t>{6909045637428952499, 8314211556539077902}));
 }
 
 TEST_F(Random, RandomWithBounds) {
   expect(at::randint(100, {5}), {42, 67, 76, 14, 26});
   at::manual_seed(42);
   const Tensor wide = at::randint(-5, int64_t{1} << 40, {2});
-  EXPECT_EQ(wide.data_ptr<int64_t>()[0], 441476371554);
-  EXPECT_EQ(wide.data_ptr<int64_t>()[1], 395845085946);
+  EXPECT_EQ(elements<int64_t>(wide), (std::vector<int64_t>{441476371554, 395845085946}));
   at::manual_seed(42);
   Tensor all = blank({2}, ScalarType::Long);
   at::random_(all, INT64_MIN, std::optional<int64_t>());
-  EXPECT_EQ(all.data_ptr<int64_t>()[0], 6909045637428952499);
-  EXPECT_EQ(all.data_ptr<int64_t>()[1], -909160480315697906);
+  EXPECT_EQ(elements<int64_t>(all), (std::vector<int64_t>{6909045637428952499, -909160480315697906}));
   at::manual_seed(42);
   Tensor half = blank({3}, ScalarType::Half);
   at::random_(half, 0, 60000);
@@ -226,7 +217,8 @@ TEST_F(Random, FillsInTheOrderOfTheMemory) {
 }
 
 TEST_F(Random, AGivenGeneratorIsUsed) {
-  at::Generator g = at::detail::createCPUGenerator(42);
+  at::Generator g = at::make_generator_for(at::testing::device());
+  g.set_current_seed(42);
   at::manual_seed(7);
   expect(at::rand({3}, g), {0.88226926, 0.91500396, 0.38286376});
 }

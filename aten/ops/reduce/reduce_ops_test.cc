@@ -3,7 +3,6 @@
 #include <string>
 #include <limits>
 
-#include "aten/core/empty.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/testing/testing.h"
 
@@ -190,13 +189,13 @@ TEST(ReduceOps, NormsOfEveryOrder) {
 
 TEST(ReduceOps, OutAndEmpty) {
   const Tensor t = sample({3, 4});
-  Tensor out = empty_contiguous({0}, ScalarType::Float);
+  Tensor out = blank({0}, ScalarType::Float);
   at::sum_out(out, t, IntArrayRef(1));
   expect_close(out, at::sum(t, IntArrayRef(1)));
-  Tensor wide = empty_contiguous({3}, ScalarType::Double);
+  Tensor wide = blank({3}, ScalarType::Double);
   at::sum_out(wide, t, IntArrayRef(1));
   expect_close(wide, at::sum(t, IntArrayRef(1)));
-  const Tensor none = empty_contiguous({0}, ScalarType::Float);
+  const Tensor none = blank({0}, ScalarType::Float);
   expect_close(at::sum(none), {0});
   expect_close(at::prod(none), {1});
   expect_close(at::mean(none), {kNan});
@@ -212,7 +211,7 @@ TEST(ReduceOps, BadArguments) {
   expect_error<Error>([&] { at::max(sample({0})); }, "max(): Expected reduction dim to be specified for input.numel() == 0.");
   expect_error<Error>([&] { at::max(sample({2}, ScalarType::ComplexFloat)); }, "\"max\" not implemented for 'ComplexFloat'");
   expect_error<Error>([&] { at::var(sample({3}, ScalarType::Int)); }, "only support floating point and complex dtypes");
-  Tensor integers = empty_contiguous({3}, ScalarType::Long);
+  Tensor integers = blank({3}, ScalarType::Long);
   expect_error<Error>([&] { at::sum_out(integers, t, IntArrayRef(1)); }, "result type Float can't be cast to the desired output type Long");
 }
 

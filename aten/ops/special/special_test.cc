@@ -7,22 +7,21 @@
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
+#include "aten/testing/testing.h"
 #include "gtest/gtest.h"
 
 namespace at {
 namespace {
 
 Tensor tensor_of(std::initializer_list<double> values) {
-  Tensor t = at::empty({static_cast<int64_t>(values.size())}, TensorOptions().dtype(kDouble));
-  std::copy(values.begin(), values.end(), t.data_ptr<double>());
-  return t;
+  return testing::tensor_of(values, {static_cast<int64_t>(values.size())}, kDouble);
 }
 
 TEST(Special, EntrOfSpecialValues) {
-  const Tensor y = at::special_entr(tensor_of({0, -0.0, 1, std::exp(1.0), 0.5, -1, INFINITY, -INFINITY, NAN}));
+  const std::vector<double> y = testing::values(at::special_entr(tensor_of({0, -0.0, 1, std::exp(1.0), 0.5, -1, INFINITY, -INFINITY, NAN})));
   const double expected[] = {0, 0, 0, -std::exp(1.0), 0.5 * std::log(2.0), -INFINITY, -INFINITY, -INFINITY};
-  for (int i = 0; i < 8; ++i) EXPECT_DOUBLE_EQ(y.data_ptr<double>()[i], expected[i]) << i;
-  EXPECT_TRUE(std::isnan(y.data_ptr<double>()[8]));
+  for (int i = 0; i < 8; ++i) EXPECT_DOUBLE_EQ(y[static_cast<size_t>(i)], expected[i]) << i;
+  EXPECT_TRUE(std::isnan(y[8]));
 }
 
 TEST(Special, EntrTakesEveryRealDtypeAndLayout) {

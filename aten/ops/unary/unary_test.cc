@@ -2,27 +2,20 @@
 #include <limits>
 #include <vector>
 
-#include "aten/core/empty.h"
 #include "aten/core/tensor.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
+#include "aten/testing/testing.h"
 #include "gtest/gtest.h"
 
 namespace {
 
 using at::ScalarType;
 using at::Tensor;
+using at::testing::tensor_of;
+using at::testing::values;
 
-Tensor make(std::vector<double> values, std::vector<int64_t> sizes, ScalarType type) {
-  Tensor t = at::empty_contiguous(sizes, ScalarType::Double);
-  for (int64_t i = 0; i < t.numel(); ++i) t.data_ptr<double>()[i] = values[static_cast<size_t>(i) % values.size()];
-  return at::to(t, type);
-}
-std::vector<double> values(const Tensor& t) {
-  const Tensor d = at::clone(at::to(t, ScalarType::Double), at::MemoryFormat::Contiguous);
-  return std::vector<double>(d.data_ptr<double>(), d.data_ptr<double>() + d.numel());
-}
 
 struct Case {
   const char* name;
@@ -53,7 +46,7 @@ TEST(Unary, FloatingFunctionsInEveryDtypeAndLayout) {
       if (type == ScalarType::Byte) {
         for (double& v : x) v = std::fabs(v);
       }
-      const Tensor t = make(x, {5, 7}, type);
+      const Tensor t = tensor_of(x, {5, 7}, type);
       for (const Tensor& in : {t, at::transpose(t, 0, 1), at::slice(t, 1, 1, 7, 2)}) {
         const Tensor got = c.op(in);
         const std::vector<double> g = values(got), a = values(in);
@@ -70,7 +63,7 @@ TEST(Unary, FloatingFunctionsInEveryDtypeAndLayout) {
 }
 
 TEST(Unary, IntegersKeepTheirType) {
-  const Tensor i = make({-3, 0, 5}, {3}, ScalarType::Int);
+  const Tensor i = tensor_of({-3, 0, 5}, {3}, ScalarType::Int);
   EXPECT_EQ(values(at::abs(i)), (std::vector<double>{3, 0, 5}));
   EXPECT_EQ(values(at::neg(i)), (std::vector<double>{3, 0, -5}));
   EXPECT_EQ(values(at::sign(i)), (std::vector<double>{-1, 0, 1}));
@@ -78,53 +71,50 @@ TEST(Unary, IntegersKeepTheirType) {
   EXPECT_EQ(at::floor(i).scalar_type(), ScalarType::Int);
   EXPECT_EQ(at::square(i).scalar_type(), ScalarType::Int);
   EXPECT_EQ(at::exp(i).scalar_type(), ScalarType::Float);
-  EXPECT_EQ(values(at::bitwise_not(make({0, 1}, {2}, ScalarType::Bool))), (std::vector<double>{1, 0}));
+  EXPECT_EQ(values(at::bitwise_not(tensor_of({0, 1}, {2}, ScalarType::Bool))), (std::vector<double>{1, 0}));
 }
 
 TEST(Unary, RoundingAndParts) {
-  const Tensor x = make({-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 2.7}, {7}, ScalarType::Float);
+  const Tensor x = tensor_of({-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 2.7}, {7}, ScalarType::Float);
   EXPECT_EQ(values(at::round(x)), (std::vector<double>{-2, -2, -0.0, 0, 2, 2, 3}));
   EXPECT_EQ(values(at::trunc(x)), (std::vector<double>{-2, -1, -0.0, 0, 1, 2, 2}));
   EXPECT_EQ(values(at::floor(x)), (std::vector<double>{-3, -2, -1, 0, 1, 2, 2}));
-  EXPECT_NEAR(values(at::round(make({3.14159}, {1}, ScalarType::Double), 2))[0], 3.14, 1e-12);
-  EXPECT_EQ(values(at::round(make({1249}, {1}, ScalarType::Double), -2))[0], 1200);
-  const auto [mantissa, exponent] = at::frexp(make({8, -0.75, 0}, {3}, ScalarType::Float));
+  EXPECT_NEAR(values(at::round(tensor_of({3.14159}, {1}, ScalarType::Double), 2))[0], 3.14, 1e-12);
+  EXPECT_EQ(values(at::round(tensor_of({1249}, {1}, ScalarType::Double), -2))[0], 1200);
+  const auto [mantissa, exponent] = at::frexp(tensor_of({8, -0.75, 0}, {3}, ScalarType::Float));
   EXPECT_EQ(values(mantissa), (std::vector<double>{0.5, -0.75, 0}));
   EXPECT_EQ(values(exponent), (std::vector<double>{4, 0, 0}));
 }
 
 TEST(Unary, PredicatesAndNanToNum) {
   const double inf = std::numeric_limits<double>::infinity();
-  const Tensor x = make({1, NAN, inf, -inf}, {4}, ScalarType::Float);
+  const Tensor x = tensor_of({1, NAN, inf, -inf}, {4}, ScalarType::Float);
   EXPECT_EQ(values(at::isnan(x)), (std::vector<double>{0, 1, 0, 0}));
   EXPECT_EQ(values(at::isinf(x)), (std::vector<double>{0, 0, 1, 1}));
   EXPECT_EQ(values(at::isfinite(x)), (std::vector<double>{1, 0, 0, 0}));
   EXPECT_EQ(values(at::isneginf(x)), (std::vector<double>{0, 0, 0, 1}));
   EXPECT_EQ(values(at::signbit(x))[3], 1);
   EXPECT_EQ(values(at::nan_to_num(x, 7.0, 8.0, -8.0)), (std::vector<double>{1, 7, 8, -8}));
-  EXPECT_EQ(values(at::isfinite(make({1}, {1}, ScalarType::Int)))[0], 1);
+  EXPECT_EQ(values(at::isfinite(tensor_of({1}, {1}, ScalarType::Int)))[0], 1);
 }
 
 TEST(Unary, ComplexNumbers) {
-  Tensor z = at::empty_contiguous({1}, ScalarType::ComplexDouble);
-  double* parts = static_cast<double*>(z.data_ptr());
-  parts[0] = 3;
-  parts[1] = -4;
+  const Tensor z = at::view_as_complex(tensor_of({3, -4}, {1, 2}, ScalarType::Double));
   EXPECT_EQ(values(at::abs(z))[0], 5);
   EXPECT_EQ(at::abs(z).scalar_type(), ScalarType::Double);
   EXPECT_EQ(values(at::angle(z))[0], std::atan2(-4.0, 3.0));
   const Tensor s = at::sgn(z), c = at::conj_physical(z);
-  EXPECT_NEAR(static_cast<double*>(s.data_ptr())[1], -0.8, 1e-15);
-  EXPECT_EQ(static_cast<double*>(c.data_ptr())[1], 4);
+  EXPECT_NEAR(values(at::view_as_real(s))[1], -0.8, 1e-15);
+  EXPECT_EQ(values(at::view_as_real(c))[1], 4);
   EXPECT_THROW(at::sign(z), c10::Error);
   EXPECT_THROW(at::floor(z), c10::Error);
 }
 
 TEST(Unary, BadArgumentsAndZeroSize) {
-  EXPECT_THROW(at::neg(make({1}, {1}, ScalarType::Bool)), c10::Error);
-  EXPECT_THROW(at::bitwise_not(make({1}, {1}, ScalarType::Float)), c10::Error);
-  EXPECT_EQ(at::exp(make({1}, {0, 2}, ScalarType::Float)).sizes(), at::IntArrayRef({0, 2}));
-  Tensor i = make({1}, {1}, ScalarType::Int);
+  EXPECT_THROW(at::neg(tensor_of({1}, {1}, ScalarType::Bool)), c10::Error);
+  EXPECT_THROW(at::bitwise_not(tensor_of({1}, {1}, ScalarType::Float)), c10::Error);
+  EXPECT_EQ(at::exp(tensor_of({1}, {0, 2}, ScalarType::Float)).sizes(), at::IntArrayRef({0, 2}));
+  Tensor i = tensor_of({1}, {1}, ScalarType::Int);
   EXPECT_THROW(at::exp_(i), c10::Error);
 }
 

@@ -11,6 +11,7 @@
 #include "aten/core/view.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
+#include "aten/testing/testing.h"
 #include "c10/core/grad_mode.h"
 
 namespace at {
@@ -18,11 +19,7 @@ namespace {
 
 Tensor counting(IntArrayRef sizes) { return at::view(at::arange(checked_numel(sizes)), sizes); }
 
-std::vector<int64_t> values(const Tensor& t) {
-  const Tensor flat = at::clone(t, MemoryFormat::Contiguous);
-  const int64_t* data = flat.data_ptr<int64_t>();
-  return std::vector<int64_t>(data, data + flat.numel());
-}
+std::vector<int64_t> values(const Tensor& t) { return testing::elements<int64_t>(t); }
 
 TEST(View, SharesStorageVersionAndBase) {
   Tensor t = counting({2, 6});
@@ -187,8 +184,7 @@ TEST(Creation, RangesAndGrids) {
   EXPECT_THROW(at::arange(0, 5, 0), Error);
   EXPECT_THROW(at::arange(0, 5, -1), Error);
   const Tensor line = at::linspace(-1, 1, 5, kDouble);
-  EXPECT_EQ(line.data_ptr<double>()[1], -0.5);
-  EXPECT_EQ(line.data_ptr<double>()[4], 1);
+  EXPECT_EQ(testing::elements<double>(line), (std::vector<double>{-1, -0.5, 0, 0.5, 1}));
   EXPECT_THROW(at::linspace(0, 1, -1), Error);
   EXPECT_EQ(values(at::eye(2, 3, kLong)), (std::vector<int64_t>{1, 0, 0, 0, 1, 0}));
   EXPECT_EQ(values(at::tril(at::ones({2, 3}, kLong))), (std::vector<int64_t>{1, 0, 0, 1, 1, 0}));
