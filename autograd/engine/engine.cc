@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "aten/core/thread_local_state.h"
+#include "autograd/engine/lane.h"
 #include "autograd/engine/pass.h"
 #include "autograd/engine/runner.h"
 #include "c10/util/atomic.h"
@@ -36,6 +37,8 @@ void check_roots(const Edge* roots, size_t count) {
 C10_NOINLINE void run_elsewhere(const Request& request, Frame* outer) {
   const at::ThreadLocalState state;
   std::exception_ptr error;
+  Lane* const lane = Lane::of_this_thread();
+  c10::Atomic<bool> done{false};
   const auto run = [&] {
     try {
       at::ThreadLocalStateGuard guard(state);
@@ -43,6 +46,8 @@ C10_NOINLINE void run_elsewhere(const Request& request, Frame* outer) {
     } catch (...) {
       error = std::current_exception();
     }
+    done.store(true);
+    if (lane != nullptr) lane->wake();
   };
   std::thread thread;
   try {
@@ -52,6 +57,8 @@ C10_NOINLINE void run_elsewhere(const Request& request, Frame* outer) {
         false, "backward: passes inside passes are too deep: the next ", kMaxDepth,
         " need a thread of their own, which could not be started: ", e.what());
   }
+  // A device's thread goes on with what the inner pass has for that device.
+  if (lane != nullptr) lane->serve([&done] { return done.load(); });
   thread.join();
   if (error) std::rethrow_exception(error);
 }

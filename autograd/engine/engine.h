@@ -10,7 +10,9 @@
 
 namespace torch::autograd {
 
-// Runs graphs backwards, in the calling thread. Nodes run in the reverse of the order they were recorded in, each once all
+// Runs graphs backwards, in the calling thread. A node whose forward result lies on another device than the CPU runs in the
+// one thread that this device has, with the state of the calling thread, and on the stream that the forward ran on; streams wait
+// for those whose gradients they take, and at the end the caller's for all of them. Nodes run in the reverse of the order they were recorded in, each once all
 // gradients that flow into it have come. Re-entrant to any depth: a hook or a node may run another backward pass; passes 64
 // deep continue in a further thread, with this thread's state. Several threads may run backward passes at once; where those
 // share leaves, gradients accumulate under a lock, and where they share nodes and free the graph, one of them finds the saved

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "autograd/engine/grad_ops.h"
+#include "c10/core/device_guard_impl.h"
 #include "c10/memory/small_object.h"
 
 namespace torch::autograd {
@@ -10,6 +11,7 @@ namespace torch::autograd {
 InputMetadata::InputMetadata(const at::Tensor& result)
     : dim_(static_cast<int32_t>(result.dim())), dtype_(result.scalar_type()), device_(result.device()), defined_(true) {
   set_sizes(result.sizes());
+  if (C10_UNLIKELY(has_own_queue())) set_stream();
 }
 
 InputMetadata::InputMetadata(const at::TensorOptions& options, at::IntArrayRef shape)
@@ -18,15 +20,24 @@ InputMetadata::InputMetadata(const at::TensorOptions& options, at::IntArrayRef s
       device_(options.device()),
       defined_(true) {
   set_sizes(shape);
+  if (C10_UNLIKELY(has_own_queue())) set_stream();
 }
 
 InputMetadata::InputMetadata(const InputMetadata& other)
-    : dim_(other.dim_), dtype_(other.dtype_), device_(other.device_), defined_(other.defined_) {
+    : dim_(other.dim_),
+      dtype_(other.dtype_),
+      device_(other.device_),
+      defined_(other.defined_),
+      stream_id_(other.stream_id_) {
   set_sizes(other.shape());
 }
 
 InputMetadata::InputMetadata(InputMetadata&& other) noexcept
-    : dim_(other.dim_), dtype_(other.dtype_), device_(other.device_), defined_(other.defined_) {
+    : dim_(other.dim_),
+      dtype_(other.dtype_),
+      device_(other.device_),
+      defined_(other.defined_),
+      stream_id_(other.stream_id_) {
   if (dim_ > kInlineDims) {
     outline_ = other.outline_;
     other.dim_ = 0;
@@ -42,6 +53,13 @@ InputMetadata& InputMetadata::operator=(InputMetadata other) noexcept {
     ::new (this) InputMetadata(std::move(other));
   }
   return *this;
+}
+
+void InputMetadata::set_stream() {
+  if (!c10::impl::hasDeviceGuardImpl(device_.type())) return;
+  const c10::impl::DeviceGuardImplInterface* const impl = c10::impl::getDeviceGuardImpl(device_.type());
+  if (!device_.has_index()) device_ = impl->getDevice();
+  stream_id_ = impl->getStream(device_).id();
 }
 
 void InputMetadata::set_sizes(at::IntArrayRef sizes) {

@@ -5,6 +5,7 @@
 #include "aten/core/tensor.h"
 #include "c10/core/device.h"
 #include "c10/core/scalar_type.h"
+#include "c10/core/stream.h"
 #include "c10/core/tensor_options.h"
 #include "c10/util/array_ref.h"
 
@@ -29,8 +30,9 @@ class InputMetadata {
   at::ScalarType scalar_type() const { return dtype_; }
   at::Device device() const { return device_; }
   at::TensorOptions options() const { return at::TensorOptions().dtype(dtype_).device(device_); }
-  // Whether the device has streams of its own to run on.
+  // Whether the device has streams of its own to run on, and the one that the result was made on.
   bool has_own_queue() const { return device_.type() != at::DeviceType::CPU && device_.type() != at::DeviceType::Meta; }
+  c10::Stream stream() const { return c10::Stream(c10::Stream::UNSAFE, device_, stream_id_); }
   bool has_shape_of(const at::Tensor& t) const;
   // A gradient of zeros for this result.
   at::Tensor zeros() const;
@@ -39,12 +41,14 @@ class InputMetadata {
   static constexpr int32_t kInlineDims = 5;
   const int64_t* data() const { return dim_ > kInlineDims ? outline_ : inline_; }
   void set_sizes(at::IntArrayRef sizes);
+  void set_stream();
   void free_sizes() noexcept;
 
   int32_t dim_ = 0;
   at::ScalarType dtype_ = at::ScalarType::Undefined;
   at::Device device_{at::DeviceType::CPU};
   bool defined_ = false;
+  c10::StreamId stream_id_ = 0;
   union {
     int64_t inline_[kInlineDims] = {};
     int64_t* outline_;

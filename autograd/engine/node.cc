@@ -130,11 +130,21 @@ uint32_t Node::add_input_metadata(undefined_input) {
   return append_metadata(InputMetadata());
 }
 
-std::optional<at::Device> Node::device() const noexcept {
+const InputMetadata* Node::result_on_device() const noexcept {
   for (uint32_t i = 0; i < num_inputs_; ++i) {
-    if (metadata_[i].defined() && metadata_[i].has_own_queue()) return metadata_[i].device();
+    if (metadata_[i].defined() && metadata_[i].has_own_queue()) return &metadata_[i];
   }
-  return std::nullopt;
+  return nullptr;
+}
+
+std::optional<at::Device> Node::device() const noexcept {
+  const InputMetadata* const result = result_on_device();
+  return result == nullptr ? std::nullopt : std::optional<at::Device>(result->device());
+}
+
+std::optional<c10::Stream> Node::stream() const noexcept {
+  const InputMetadata* const result = result_on_device();
+  return result == nullptr ? std::nullopt : std::optional<c10::Stream>(result->stream());
 }
 
 void Node::add_next_edge(Edge edge) {

@@ -74,6 +74,8 @@ class Node : public c10::intrusive_ptr_target {
   uint32_t add_input_metadata(undefined_input);
   // Where the node runs: on the device of its first result that is neither on the CPU nor Meta, if there is one.
   std::optional<at::Device> device() const noexcept;
+  // The stream of that device that the result was made on: the node runs there.
+  std::optional<c10::Stream> stream() const noexcept;
 
   // -- outputs: the edges --
   uint32_t num_outputs() const noexcept { return num_edges_; }
@@ -131,6 +133,7 @@ class Node : public c10::intrusive_ptr_target {
   friend struct NodeReaper;
   friend class NodeGate;
   uint32_t append_metadata(InputMetadata&& metadata);
+  const InputMetadata* result_on_device() const noexcept;
 
   c10::Atomic<uint32_t> gate_{0};
 };

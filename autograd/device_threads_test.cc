@@ -1,0 +1,215 @@
+// Backward passes through nodes of devices: a thread for each device, on the streams that the forward ran on. The device is
+// one of names only: its guard notes what happens to its streams, and the gradients are numbers on the CPU.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "aten/ops/binary/ops.h"
+#include "aten/ops/creation/ops.h"
+#include "aten/ops/unary/ops.h"
+#include "autograd/autograd.h"
+#include "c10/core/device_guard_impl.h"
+#include "c10/core/stream.h"
+#include "c10/util/string_util.h"
+
+namespace torch::autograd {
+namespace {
+
+using at::Tensor;
+
+constexpr c10::DeviceType kDevice = c10::DeviceType::PrivateUse1;
+
+std::mutex log_mutex;
+std::vector<std::string> stream_log;
+
+void log(std::string line) {
+  const std::lock_guard<std::mutex> lock(log_mutex);
+  stream_log.push_back(std::move(line));
+}
+
+std::string name_of(const c10::Stream& stream) { return c10::str(int{stream.device_index()}, ".", stream.id()); }
+
+struct NamedEvent {
+  std::string stream;
+};
+
+struct NamesGuard final : c10::impl::DeviceGuardImplInterface {
+  static inline thread_local c10::DeviceIndex device = 0;
+  static inline thread_local c10::StreamId streams[2] = {0, 0};
+
+  c10::DeviceType type() const override { return kDevice; }
+  c10::Device exchangeDevice(c10::Device to) const override {
+    return c10::Device(kDevice, std::exchange(device, to.index()));
+  }
+  c10::Device getDevice() const override { return c10::Device(kDevice, device); }
+  void setDevice(c10::Device to) const override { device = to.index(); }
+  void uncheckedSetDevice(c10::Device to) const noexcept override { device = to.index(); }
+  c10::DeviceIndex deviceCount() const noexcept override { return 2; }
+  c10::Stream getStream(c10::Device of) const override {
+    return c10::Stream(c10::Stream::UNSAFE, of, streams[of.index()]);
+  }
+  c10::Stream exchangeStream(c10::Stream to) const override {
+    return c10::Stream(c10::Stream::UNSAFE, to.device(), std::exchange(streams[to.device_index()], to.id()));
+  }
+  void destroyEvent(void* event, c10::DeviceIndex) const noexcept override { delete static_cast<NamedEvent*>(event); }
+  void record(void** event, const c10::Stream& stream, c10::DeviceIndex, c10::EventFlag) const override {
+    if (*event == nullptr) *event = new NamedEvent;
+    static_cast<NamedEvent*>(*event)->stream = name_of(stream);
+  }
+  void block(void* event, const c10::Stream& stream) const override {
+    log(name_of(stream) + " waits for " + static_cast<NamedEvent*>(event)->stream);
+  }
+};
+
+C10_REGISTER_GUARD_IMPL(PrivateUse1, NamesGuard);
+
+Tensor number(double value) { return at::full({}, value, at::TensorOptions(at::kDouble)); }
+
+double value_of(const Tensor& leaf) { return *leaf.grad().data_ptr<double>(); }
+
+// Multiplies its gradient by `factor`, and notes where it does so.
+struct OnDevice final : Node {
+  std::string name() const override { return "OnDevice"; }
+  variable_list apply(variable_list&& grads) override {
+    ran_in = std::this_thread::get_id();
+    if (device().has_value()) {
+      EXPECT_EQ(c10::Device(kDevice, NamesGuard::device), *device());
+      EXPECT_EQ(c10::impl::getDeviceGuardImpl(kDevice)->getStream(*device()), *stream());
+    }
+    EXPECT_EQ(get_current_node().get(), this);
+    if (inside) inside();
+    variable_list out;
+    for (uint32_t i = 0; i < num_outputs(); ++i) out.push_back(at::mul(grads[0], factor));
+    return out;
+  }
+  double factor = 2;
+  std::function<void()> inside;
+  std::thread::id ran_in;
+};
+
+using OnDevicePtr = c10::intrusive_ptr<OnDevice>;
+
+// A node of device `device` (-1: the CPU) and stream `stream`.
+OnDevicePtr make_node(c10::DeviceIndex device, c10::StreamId stream, edge_list next) {
+  auto node = c10::make_intrusive<OnDevice>();
+  node->set_next_edges(std::move(next));
+  if (device < 0) {
+    node->add_input_metadata(at::TensorOptions(at::kDouble), {});
+    return node;
+  }
+  const c10::StreamId before = std::exchange(NamesGuard::streams[device], stream);
+  node->add_input_metadata(at::TensorOptions(at::kDouble).device(c10::Device(kDevice, device)), {});
+  NamesGuard::streams[device] = before;
+  return node;
+}
+
+struct Graph {
+  Tensor leaf = number(1);
+  OnDevicePtr first, second, cpu;
+  edge_list root;
+  Graph() {
+    leaf.set_requires_grad(true);
+    first = make_node(0, 3, {gradient_edge(leaf)});
+    second = make_node(1, 5, {Edge(first, 0)});
+    cpu = make_node(-1, 0, {Edge(second, 0), Edge(first, 0)});
+    root = {Edge(cpu, 0)};
+  }
+  void backward(bool create_graph = false) {
+    Engine::get_default_engine().execute(root, {number(1)}, true, create_graph, true);
+  }
+};
+
+TEST(DeviceThreads, EachDeviceHasItsThreadAndNodesTheirStreams) {
+  Graph graph;
+  EXPECT_EQ(graph.first->device(), c10::Device(kDevice, 0));
+  EXPECT_EQ(graph.second->stream()->id(), 5);
+  stream_log.clear();
+  graph.backward();
+  // 2 * 2 * 2 by way of the second device, 2 * 2 past it.
+  EXPECT_EQ(value_of(graph.leaf), 12.0);
+  EXPECT_EQ(graph.cpu->ran_in, std::this_thread::get_id());
+  const std::thread::id first = graph.first->ran_in, second = graph.second->ran_in;
+  EXPECT_NE(first, std::this_thread::get_id());
+  EXPECT_NE(second, std::this_thread::get_id());
+  EXPECT_NE(first, second);
+  graph.backward();
+  EXPECT_EQ(graph.first->ran_in, first);
+  EXPECT_EQ(graph.second->ran_in, second);
+  const auto logged = [](const char* line) {
+    return std::find(stream_log.begin(), stream_log.end(), line) != stream_log.end();
+  };
+  EXPECT_TRUE(logged("0.3 waits for 1.5")) << "a gradient that goes from one device to the other";
+  EXPECT_TRUE(logged("0.0 waits for 0.3")) << "the caller, for the gradients";
+  EXPECT_TRUE(logged("1.0 waits for 1.5"));
+}
+
+TEST(DeviceThreads, HaveTheStateOfTheCaller) {
+  Graph graph;
+  bool recorded = false, callback = false;
+  graph.first->inside = [&] {
+    recorded = GradMode::is_enabled();
+    Engine::get_default_engine().queue_callback([&] { callback = true; });
+  };
+  graph.backward(true);
+  EXPECT_TRUE(recorded);
+  EXPECT_TRUE(callback);
+  graph.backward(false);
+  EXPECT_FALSE(recorded);
+}
+
+TEST(DeviceThreads, ErrorsComeToTheCaller) {
+  Graph graph;
+  graph.second->inside = [] { throw std::out_of_range("on the device"); };
+  for (int i = 0; i < 20; ++i) EXPECT_THROW(graph.backward(), std::out_of_range);
+  graph.second->inside = nullptr;
+  graph.backward();
+  EXPECT_EQ(value_of(graph.leaf), 12.0);
+}
+
+TEST(DeviceThreads, RunPassesInsideTheirNodes) {
+  Graph outer;
+  Graph inner_of_first, inner_of_second;
+  outer.first->inside = [&] { inner_of_first.backward(); };
+  outer.second->inside = [&] { inner_of_second.backward(); };
+  outer.backward();
+  EXPECT_EQ(value_of(outer.leaf), 12.0);
+  EXPECT_EQ(value_of(inner_of_first.leaf), 12.0);
+  EXPECT_EQ(inner_of_first.first->ran_in, outer.first->ran_in);
+  EXPECT_EQ(inner_of_second.first->ran_in, outer.first->ran_in);
+  EXPECT_EQ(inner_of_second.second->ran_in, outer.second->ran_in);
+}
+
+TEST(DeviceThreads, RunPassesInsideTheirNodesToAnyDepth) {
+  std::function<void(int)> nest = [&](int depth) {
+    Graph graph;
+    if (depth > 0) graph.first->inside = [&nest, depth] { nest(depth - 1); };
+    graph.backward();
+    EXPECT_EQ(value_of(graph.leaf), 12.0);
+  };
+  nest(300);
+}
+
+TEST(DeviceThreads, ServeSeveralPassesAtOnce) {
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([] {
+      for (int i = 0; i < 50; ++i) {
+        Graph graph;
+        graph.backward();
+        EXPECT_EQ(value_of(graph.leaf), 12.0);
+      }
+    });
+  }
+  for (std::thread& t : threads) t.join();
+}
+
+}  // namespace
+}  // namespace torch::autograd
