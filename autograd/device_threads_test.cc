@@ -1,9 +1,10 @@
 // Backward passes through nodes of devices: a thread for each device, on the streams that the forward ran on. The device is
-// one of names only: its guard notes what happens to its streams, and the gradients are numbers on the CPU.
+// one of names: its guard notes what happens to its streams, and its tensors are numbers in the CPU's memory.
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <mutex>
 #include <stdexcept>
@@ -12,12 +13,16 @@
 #include <utility>
 #include <vector>
 
+#include "aten/core/empty.h"
+#include "aten/core/library.h"
 #include "aten/ops/binary/ops.h"
+#include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "autograd/autograd.h"
 #include "c10/core/device_guard_impl.h"
 #include "c10/core/stream.h"
+#include "c10/memory/allocator.h"
 #include "c10/util/string_util.h"
 
 namespace torch::autograd {
@@ -71,6 +76,49 @@ struct NamesGuard final : c10::impl::DeviceGuardImplInterface {
 
 C10_REGISTER_GUARD_IMPL(PrivateUse1, NamesGuard);
 
+struct NamesMemory final : c10::Allocator {
+  c10::DataPtr allocate(size_t bytes) override {
+    void* const memory = ::operator new(bytes);
+    return c10::DataPtr(memory, memory, &release, c10::Device(kDevice, NamesGuard::device));
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return &release; }
+  static void release(void* memory) { ::operator delete(memory); }
+};
+const bool allocates = (c10::SetAllocator(kDevice, new NamesMemory), true);
+
+Tensor empty_number(const c10::Device& device) {
+  const c10::DeviceIndex before = std::exchange(NamesGuard::device, device.index());
+  Tensor made = at::detail::empty_generic(
+      {}, c10::GetAllocator(kDevice), c10::DispatchKey::PrivateUse1, at::kDouble, std::nullopt);
+  NamesGuard::device = before;
+  return made;
+}
+double& value_in(const Tensor& t) { return *static_cast<double*>(t.data_ptr()); }
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  m.impl("empty_strided", [](at::IntArrayRef, at::IntArrayRef, at::TensorOptions options) {
+    return empty_number(options.device());
+  });
+  m.impl("_copy_from", [](const Tensor& self, const Tensor& dst, bool) {
+    value_in(dst) = value_in(self);
+    return dst;
+  });
+  m.impl("mul.Scalar", [](const Tensor& a, const at::Scalar& b) {
+    Tensor product = empty_number(a.device());
+    value_in(product) = value_in(a) * b.toDouble();
+    return product;
+  });
+  m.impl("add.out", [](const Tensor& a, const Tensor& b, const at::Scalar&, Tensor& out) -> Tensor& {
+    value_in(out) = value_in(a) + value_in(b);
+    return out;
+  });
+  m.impl("add.Tensor", [](const Tensor& a, const Tensor& b, const at::Scalar&) {
+    Tensor sum = empty_number(a.device());
+    value_in(sum) = value_in(a) + value_in(b);
+    return sum;
+  });
+}
+
 Tensor number(double value) { return at::full({}, value, at::TensorOptions(at::kDouble)); }
 
 double value_of(const Tensor& leaf) { return *leaf.grad().data_ptr<double>(); }
@@ -80,6 +128,7 @@ struct OnDevice final : Node {
   std::string name() const override { return "OnDevice"; }
   variable_list apply(variable_list&& grads) override {
     ran_in = std::this_thread::get_id();
+    EXPECT_EQ(grads[0].device(), device().value_or(c10::Device(c10::kCPU)));
     if (device().has_value()) {
       EXPECT_EQ(c10::Device(kDevice, NamesGuard::device), *device());
       EXPECT_EQ(c10::impl::getDeviceGuardImpl(kDevice)->getStream(*device()), *stream());
@@ -195,6 +244,27 @@ TEST(DeviceThreads, RunPassesInsideTheirNodesToAnyDepth) {
     EXPECT_EQ(value_of(graph.leaf), 12.0);
   };
   nest(300);
+}
+
+TEST(DeviceThreads, RunPassesInsideManyNodesThatWaitSideBySide) {
+  Tensor leaf = number(1);
+  leaf.set_requires_grad(true);
+  edge_list nodes;
+  std::atomic<int> inner_passes{0};
+  constexpr int kNodes = 2000;
+  for (int i = 0; i < kNodes; ++i) {
+    OnDevicePtr node = make_node(0, 0, {gradient_edge(leaf)});
+    node->inside = [&inner_passes] {
+      Graph inner;
+      inner.backward();
+      inner_passes += value_of(inner.leaf) == 12.0;
+    };
+    nodes.emplace_back(std::move(node), 0);
+  }
+  const OnDevicePtr root = make_node(-1, 0, std::move(nodes));
+  Engine::get_default_engine().execute({Edge(root, 0)}, {number(1)}, false, false, true);
+  EXPECT_EQ(inner_passes, kNodes);
+  EXPECT_EQ(value_of(leaf), 4.0 * kNodes);
 }
 
 TEST(DeviceThreads, ServeSeveralPassesAtOnce) {

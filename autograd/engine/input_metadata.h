@@ -30,24 +30,25 @@ class InputMetadata {
   at::ScalarType scalar_type() const { return dtype_; }
   at::Device device() const { return device_; }
   at::TensorOptions options() const { return at::TensorOptions().dtype(dtype_).device(device_); }
-  // Whether the device has streams of its own to run on, and the one that the result was made on.
-  bool has_own_queue() const { return device_.type() != at::DeviceType::CPU && device_.type() != at::DeviceType::Meta; }
+  // Whether the device has streams to run on, and the one that the result was made on.
+  bool has_stream() const { return has_stream_; }
   c10::Stream stream() const { return c10::Stream(c10::Stream::UNSAFE, device_, stream_id_); }
   bool has_shape_of(const at::Tensor& t) const;
   // A gradient of zeros for this result.
   at::Tensor zeros() const;
 
  private:
-  static constexpr int32_t kInlineDims = 5;
+  static constexpr int16_t kInlineDims = 5;
   const int64_t* data() const { return dim_ > kInlineDims ? outline_ : inline_; }
   void set_sizes(at::IntArrayRef sizes);
-  void set_stream();
+  void note_stream();
   void free_sizes() noexcept;
 
-  int32_t dim_ = 0;
+  int16_t dim_ = 0;
   at::ScalarType dtype_ = at::ScalarType::Undefined;
   at::Device device_{at::DeviceType::CPU};
   bool defined_ = false;
+  bool has_stream_ = false;
   c10::StreamId stream_id_ = 0;
   union {
     int64_t inline_[kInlineDims] = {};

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "autograd/engine/fork.h"
-#include "c10/core/device_guard.h"
+#include "c10/core/device_guard_impl.h"
 
 namespace torch::autograd {
 namespace {
@@ -24,10 +24,8 @@ Lanes& lanes() {
   return *all;
 }
 
-void run_lane(Lane* lane, c10::Device device) {
-  own_lane = lane;
-  c10::OptionalDeviceGuard guard;
-  if (c10::impl::hasDeviceGuardImpl(device.type())) guard.reset_device(device);
+void run_lane(Lane* lane) {
+  Lane::take_over(lane);
   lane->serve([] { return false; });
 }
 
@@ -70,14 +68,20 @@ Lane& Lane::of(c10::Device device) {
   }
   Lane*& lane = all.by_device[{device.type(), device.index()}];
   if (lane == nullptr) {
-    lane = new Lane;
-    std::thread(run_lane, lane, device).detach();
+    lane = new Lane(device);
+    std::thread(run_lane, lane).detach();
   }
   return *lane;
 }
 
 Lane* Lane::of_this_thread() noexcept {
   return own_lane;
+}
+
+void Lane::take_over(Lane* lane) {
+  if (lane == nullptr) return;
+  own_lane = lane;
+  c10::impl::getDeviceGuardImpl(lane->device_.type())->setDevice(lane->device_);
 }
 
 }  // namespace torch::autograd

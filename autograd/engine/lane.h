@@ -25,6 +25,11 @@ class LaneWork {
 // A queue of work that one thread does: that of a device, or of a pass that runs nodes on devices for what it keeps.
 class Lane {
  public:
+  // That of a pass.
+  Lane() = default;
+  Lane(const Lane&) = delete;
+  Lane& operator=(const Lane&) = delete;
+
   void put(LaneWork& work);
   // Has serve() look whether it is done.
   void wake();
@@ -35,12 +40,17 @@ class Lane {
   static Lane& of(c10::Device device);
   // That of this thread, or null where it is no device's.
   static Lane* of_this_thread() noexcept;
+  // Makes this thread the one that does the lane's work, in place of the one that waits for it; null: leaves it as it is.
+  static void take_over(Lane* lane);
 
  private:
+  explicit Lane(c10::Device device) : device_(device) {}
+
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<LaneWork*> queue_;
   bool woken_ = false;
+  const c10::Device device_{c10::DeviceType::CPU};
 };
 
 }  // namespace torch::autograd

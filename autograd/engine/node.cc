@@ -132,7 +132,7 @@ uint32_t Node::add_input_metadata(undefined_input) {
 
 const InputMetadata* Node::result_on_device() const noexcept {
   for (uint32_t i = 0; i < num_inputs_; ++i) {
-    if (metadata_[i].defined() && metadata_[i].has_own_queue()) return &metadata_[i];
+    if (C10_UNLIKELY(metadata_[i].has_stream())) return &metadata_[i];
   }
   return nullptr;
 }

@@ -72,9 +72,10 @@ class Node : public c10::intrusive_ptr_target {
   // Adds a result nobody asks a gradient of.
   struct undefined_input {};
   uint32_t add_input_metadata(undefined_input);
-  // Where the node runs: on the device of its first result that is neither on the CPU nor Meta, if there is one.
+  // Where the node runs: on the device of its first result that is on one with streams, if there is such a result.
   std::optional<at::Device> device() const noexcept;
-  // The stream of that device that the result was made on: the node runs there.
+  // The stream of that device that the result was made on: the node runs there. Its work there is queued, not done, when
+  // the node has run.
   std::optional<c10::Stream> stream() const noexcept;
 
   // -- outputs: the edges --

@@ -76,7 +76,6 @@ struct Scratch {
   }
 };
 
-// Finds the nodes that a pass reaches, counts what each of them waits for, and runs them in order.
 // What a pass needs beyond the rest where some of its nodes run on devices: their threads take its tasks from here.
 struct DevicePass {
   struct Queue {
@@ -103,6 +102,7 @@ struct DevicePass {
   }
 };
 
+// Finds the nodes that a pass reaches, counts what each of them waits for, and runs them in order.
 class Runner final : public PassTasks, public LaneWork {
  public:
   Runner(Scratch& scratch, Frame& frame, bool keep_graph, bool accumulate)
@@ -139,9 +139,15 @@ class Runner final : public PassTasks, public LaneWork {
   void evaluate(Node& node, at::Tensor* in, at::Tensor* out, Frame& frame);
   void evaluate_checked(Node& node, at::Tensor* in, at::Tensor* out);
   void deliver(Node& node, const Task& task, at::Tensor* out);
+  bool has_gradient(const Task& task) const {
+    for (uint32_t i = 0; i < task.node->num_inputs(); ++i) {
+      if (s_.grads[task.first_grad + i].defined()) return true;
+    }
+    return false;
+  }
   void run_on_devices();
   void push_to_lane(uint32_t task);
-  void run_task_in_lane(uint32_t task, Lane& lane);
+  void run_task_in_lane(uint32_t task);
   std::optional<c10::Stream> hand_over(const Node& from, const Node& to, const at::Tensor& gradient);
   c10::Stream callers_stream(c10::Device device);
   void accumulate(at::Tensor& into, at::Tensor&& grad) {
@@ -192,15 +198,15 @@ C10_NOINLINE void fit_gradient(const Node* node, size_t i, at::Tensor& grad, con
         false, "Function ", node == nullptr ? std::string("GraphRoot") : node->name(),
         " returned an invalid gradient at index ", i, " - ", why);
   };
-  if (grad.device() != want.device() && grad.dim() != 0) {
-    refuse(c10::str("expected device ", want.device().str(), " but got ", grad.device().str()));
-  }
   if (!c10::isFloatingType(grad.scalar_type()) && !c10::isComplexType(grad.scalar_type())) {
     refuse(c10::str(
         "expected type ", c10::toString(want.scalar_type()), " but got ", c10::toString(grad.scalar_type())));
   }
   if (!grad_ops::fit(grad, want)) {
     refuse(c10::str("got ", grad.sizes(), " but expected shape compatible with ", want.shape()));
+  }
+  if (grad.device() != want.device()) {
+    refuse(c10::str("expected device ", want.device().str(), " but got ", grad.device().str()));
   }
 }
 
@@ -370,10 +376,12 @@ C10_NOINLINE void Runner::run_on_devices() {
       if (const auto stream = task.node->stream()) callers_stream(stream->device());
     }
     for (uint32_t i = 0; i < s_.tasks.size(); ++i) {
-      if (s_.tasks[i].missing != 0) continue;
+      const Task& task = s_.tasks[i];
       // What the caller gave was computed on its own streams.
-      if (const auto stream = s_.tasks[i].node->stream()) wait_for(*stream, callers_stream(stream->device()));
-      push_to_lane(i);
+      if (const auto stream = task.node->stream(); stream.has_value() && has_gradient(task)) {
+        wait_for(*stream, callers_stream(stream->device()));
+      }
+      if (task.missing == 0) push_to_lane(i);
     }
   }
   devices.caller->serve([&devices] {
@@ -417,7 +425,7 @@ void Runner::run_one(Lane& lane) {
   std::exception_ptr error;
   if (task.has_value()) {
     try {
-      run_task_in_lane(*task, lane);
+      run_task_in_lane(*task);
     } catch (...) {
       error = std::current_exception();
     }
@@ -430,7 +438,7 @@ void Runner::run_one(Lane& lane) {
   devices.caller->wake();
 }
 
-void Runner::run_task_in_lane(uint32_t task, Lane& lane) {
+void Runner::run_task_in_lane(uint32_t task) {
   std::vector<at::Tensor> outs;
   const std::optional<c10::Stream> stream = s_.tasks[task].node->stream();
   const c10::OptionalStreamGuard on_stream(stream);
@@ -441,7 +449,9 @@ void Runner::run_task_in_lane(uint32_t task, Lane& lane) {
   }
   // The thread may be in another pass's node, or in one of this pass that runs a pass itself.
   const at::ThreadLocalStateGuard as_caller(devices_->state);
-  Frame frame{.pass = frame_.pass, .outer = frame_.outer, .depth = &lane == devices_->caller ? frame_.depth : 0};
+  Frame* const below = current_frame;
+  Frame frame{
+      .pass = frame_.pass, .outer = frame_.outer, .depth = below == nullptr ? 0 : below->depth, .below = below};
   FrameScope scope(frame);
   run_task(task, outs, frame);
 }
@@ -464,6 +474,10 @@ std::optional<c10::Stream> Runner::hand_over(const Node& from, const Node& to, c
   // A node on the CPU that takes a device's tensor works on the caller's stream.
   if (on_device && !consumer.has_value()) consumer = callers_stream(device);
   if (!producer.has_value() || !consumer.has_value()) return consumer;
+  // Copied here from another device.
+  if (on_device && producer->device() != device) {
+    wait_for(*consumer, c10::impl::getDeviceGuardImpl(device.type())->getStream(device));
+  }
   wait_for(*consumer, *producer);
   if (on_device && device == consumer->device() && *producer != *consumer) {
     const auto& storage = gradient.unsafeGetTensorImpl()->storage();
@@ -532,7 +546,7 @@ void Runner::evaluate(Node& node, at::Tensor* in, at::Tensor* out, Frame& frame)
   Node* const outer = std::exchange(frame.node, &node);
   try {
     if (C10_LIKELY(node.extras() == nullptr)) {
-      NodeGate gate(node, !keep_graph_, frame.outer);
+      NodeGate gate(node, !keep_graph_, frame.outer, frame.below);
       evaluate_checked(node, in, out);
       if (gate.may_free()) node.release_variables();
     } else {
@@ -541,13 +555,13 @@ void Runner::evaluate(Node& node, at::Tensor* in, at::Tensor* out, Frame& frame)
       const bool has_post_hooks = !node.extras()->post_hooks.empty();
       if (has_post_hooks) given.assign(in, in + node.num_inputs());
       {
-        NodeGate gate(node, !keep_graph_, frame.outer);
+        NodeGate gate(node, !keep_graph_, frame.outer, frame.below);
         evaluate_checked(node, in, out);
         if (!has_post_hooks && gate.may_free()) node.release_variables();
       }
       if (has_post_hooks) {
         run_post_hooks(node, given, out);
-        NodeGate gate(node, !keep_graph_, frame.outer);
+        NodeGate gate(node, !keep_graph_, frame.outer, frame.below);
         if (gate.may_free()) node.release_variables();
       }
     }

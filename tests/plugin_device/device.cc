@@ -16,6 +16,7 @@
 #include "c10/core/accelerator.h"
 #include "c10/core/cpu_generator.h"
 #include "c10/core/device_guard_impl.h"
+#include "c10/core/tensor_impl.h"
 #include "c10/memory/allocator.h"
 #include "tests/plugin_device/shadow.h"
 
