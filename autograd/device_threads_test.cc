@@ -13,8 +13,10 @@
 #include <utility>
 #include <vector>
 
+#include "aten/core/dispatch_mode.h"
 #include "aten/core/empty.h"
 #include "aten/core/library.h"
+#include "aten/core/record_function.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
@@ -212,6 +214,55 @@ TEST(DeviceThreads, HaveTheStateOfTheCaller) {
   EXPECT_TRUE(callback);
   graph.backward(false);
   EXPECT_FALSE(recorded);
+}
+
+struct CountMode final : at::DispatchMode {
+  void handle(const c10::OperatorHandle& op, c10::DispatchKeySet, c10::Stack* stack) override {
+    if (op.operator_name().name == "aten::mul") ++muls;
+    op.callBoxed(*stack);
+  }
+  std::atomic<int> muls{0};
+};
+
+std::mutex ranges_mutex;
+std::vector<std::string> ranges;
+
+std::vector<std::string> sorted_ranges() {
+  std::sort(ranges.begin(), ranges.end());
+  return std::exchange(ranges, {});
+}
+
+TEST(DeviceThreads, HaveTheModesObserversAndKeysOfTheCaller) {
+  Graph graph;
+  CountMode mode;
+  std::atomic<int> with_keys{0};
+  for (const OnDevicePtr& node : {graph.first, graph.second}) {
+    node->inside = [&with_keys] {
+      const c10::impl::LocalDispatchKeySet keys = c10::impl::tls_local_dispatch_key_set();
+      with_keys += keys.excluded_.has(c10::DispatchKey::Tracer) && keys.included_.has(c10::DispatchKey::AutocastCPU);
+    };
+  }
+  const auto observer = at::addThreadLocalCallback(
+      at::RecordFunctionCallback([](const at::RecordFunction& range) {
+        const std::lock_guard<std::mutex> lock(ranges_mutex);
+        ranges.push_back(range.name());
+        return std::unique_ptr<at::ObserverContext>();
+      }).scopes({at::RecordScope::BACKWARD_FUNCTION}));
+  {
+    const at::DispatchModeGuard pushed(mode);
+    const c10::ExcludeDispatchKeyGuard excluded(c10::DispatchKey::Tracer);
+    const c10::IncludeDispatchKeyGuard included(c10::DispatchKey::AutocastCPU);
+    graph.backward();
+  }
+  EXPECT_EQ(mode.muls, 4);
+  EXPECT_EQ(with_keys, 2);
+  EXPECT_EQ(
+      sorted_ranges(), (std::vector<std::string>{"OnDevice", "OnDevice", "OnDevice", "torch::autograd::AccumulateGrad"}));
+  at::removeCallback(observer);
+  graph.backward();
+  EXPECT_EQ(mode.muls, 4);
+  EXPECT_EQ(with_keys, 2);
+  EXPECT_TRUE(sorted_ranges().empty());
 }
 
 TEST(DeviceThreads, ErrorsComeToTheCaller) {

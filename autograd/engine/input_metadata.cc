@@ -10,8 +10,7 @@ namespace torch::autograd {
 
 InputMetadata::InputMetadata(const at::Tensor& result)
     : dim_(static_cast<int16_t>(result.dim())), dtype_(result.scalar_type()), device_(result.device()), defined_(true) {
-  set_sizes(result.sizes());
-  if (C10_UNLIKELY(!device_.is_cpu())) note_stream();
+  set_numbers(result.sizes().data(), C10_LIKELY(device_.is_cpu()) ? 0 : find_stream());
 }
 
 InputMetadata::InputMetadata(const at::TensorOptions& options, at::IntArrayRef shape)
@@ -19,8 +18,7 @@ InputMetadata::InputMetadata(const at::TensorOptions& options, at::IntArrayRef s
       dtype_(c10::typeMetaToScalarType(options.dtype())),
       device_(options.device()),
       defined_(true) {
-  set_sizes(shape);
-  if (C10_UNLIKELY(!device_.is_cpu())) note_stream();
+  set_numbers(shape.data(), C10_LIKELY(device_.is_cpu()) ? 0 : find_stream());
 }
 
 InputMetadata::InputMetadata(const InputMetadata& other)
@@ -28,9 +26,8 @@ InputMetadata::InputMetadata(const InputMetadata& other)
       dtype_(other.dtype_),
       device_(other.device_),
       defined_(other.defined_),
-      has_stream_(other.has_stream_),
-      stream_id_(other.stream_id_) {
-  set_sizes(other.shape());
+      has_stream_(other.has_stream_) {
+  set_numbers(other.data(), has_stream_ ? other.data()[dim_] : 0);
 }
 
 InputMetadata::InputMetadata(InputMetadata&& other) noexcept
@@ -38,15 +35,14 @@ InputMetadata::InputMetadata(InputMetadata&& other) noexcept
       dtype_(other.dtype_),
       device_(other.device_),
       defined_(other.defined_),
-      has_stream_(other.has_stream_),
-      stream_id_(other.stream_id_) {
-  if (dim_ > kInlineDims) {
+      has_stream_(other.has_stream_) {
+  if (is_outline()) {
     outline_ = other.outline_;
     other.dim_ = 0;
     other.defined_ = false;
     other.has_stream_ = false;
   } else {
-    for (int16_t d = 0; d < dim_; ++d) inline_[d] = other.inline_[d];
+    for (int i = 0; i < count(); ++i) inline_[i] = other.inline_[i];
   }
 }
 
@@ -58,29 +54,30 @@ InputMetadata& InputMetadata::operator=(InputMetadata other) noexcept {
   return *this;
 }
 
-void InputMetadata::note_stream() {
-  if (device_.is_meta() || !c10::impl::hasDeviceGuardImpl(device_.type())) return;
+c10::StreamId InputMetadata::find_stream() {
+  if (device_.is_meta() || !c10::impl::hasDeviceGuardImpl(device_.type())) return 0;
   const c10::impl::DeviceGuardImplInterface* const impl = c10::impl::getDeviceGuardImpl(device_.type());
   if (!device_.has_index()) device_ = impl->getDevice();
-  stream_id_ = impl->getStream(device_).id();
   has_stream_ = true;
+  return impl->getStream(device_).id();
 }
 
-void InputMetadata::set_sizes(at::IntArrayRef sizes) {
+void InputMetadata::set_numbers(const int64_t* sizes, c10::StreamId stream) {
   int64_t* to = inline_;
-  if (dim_ > kInlineDims) to = outline_ = static_cast<int64_t*>(c10::small_alloc(sizeof(int64_t) * dim_));
-  for (int16_t d = 0; d < dim_; ++d) to[d] = sizes[d];
+  if (is_outline()) to = outline_ = static_cast<int64_t*>(c10::small_alloc(sizeof(int64_t) * count()));
+  for (int d = 0; d < dim_; ++d) to[d] = sizes[d];
+  if (C10_UNLIKELY(has_stream_)) to[dim_] = stream;
 }
 
-void InputMetadata::free_sizes() noexcept {
-  c10::small_free(outline_, sizeof(int64_t) * dim_);
+void InputMetadata::free_outline() noexcept {
+  c10::small_free(outline_, sizeof(int64_t) * count());
 }
 
 bool InputMetadata::has_shape_of(const at::Tensor& t) const {
   const c10::TensorImpl& impl = *t.unsafeGetTensorImpl();
   if (impl.dim() != dim_) return false;
   const int64_t* sizes = data();
-  for (int16_t d = 0; d < dim_; ++d) {
+  for (int d = 0; d < dim_; ++d) {
     if (impl.size(d) != sizes[d]) return false;
   }
   return true;

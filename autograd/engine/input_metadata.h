@@ -11,8 +11,8 @@
 
 namespace torch::autograd {
 
-// Shape, dtype and device of one forward result: what a gradient that comes back for it must look like. Up to five
-// dimensions lie inline.
+// Shape, dtype and device of one forward result: what a gradient that comes back for it must look like. Up to five numbers lie
+// inline: the sizes and, behind them, the stream where there is one.
 class InputMetadata {
  public:
   InputMetadata() noexcept = default;
@@ -22,7 +22,7 @@ class InputMetadata {
   InputMetadata(InputMetadata&& other) noexcept;
   InputMetadata& operator=(InputMetadata other) noexcept;
   ~InputMetadata() {
-    if (dim_ > kInlineDims) free_sizes();
+    if (is_outline()) free_outline();
   }
 
   bool defined() const { return defined_; }
@@ -32,26 +32,27 @@ class InputMetadata {
   at::TensorOptions options() const { return at::TensorOptions().dtype(dtype_).device(device_); }
   // Whether the device has streams to run on, and the one that the result was made on.
   bool has_stream() const { return has_stream_; }
-  c10::Stream stream() const { return c10::Stream(c10::Stream::UNSAFE, device_, stream_id_); }
+  c10::Stream stream() const { return c10::Stream(c10::Stream::UNSAFE, device_, data()[dim_]); }
   bool has_shape_of(const at::Tensor& t) const;
   // A gradient of zeros for this result.
   at::Tensor zeros() const;
 
  private:
-  static constexpr int16_t kInlineDims = 5;
-  const int64_t* data() const { return dim_ > kInlineDims ? outline_ : inline_; }
-  void set_sizes(at::IntArrayRef sizes);
-  void note_stream();
-  void free_sizes() noexcept;
+  static constexpr int kInline = 5;
+  int count() const { return dim_ + has_stream_; }
+  bool is_outline() const { return count() > kInline; }
+  const int64_t* data() const { return is_outline() ? outline_ : inline_; }
+  void set_numbers(const int64_t* sizes, c10::StreamId stream);
+  c10::StreamId find_stream();
+  void free_outline() noexcept;
 
   int16_t dim_ = 0;
   at::ScalarType dtype_ = at::ScalarType::Undefined;
   at::Device device_{at::DeviceType::CPU};
   bool defined_ = false;
   bool has_stream_ = false;
-  c10::StreamId stream_id_ = 0;
   union {
-    int64_t inline_[kInlineDims] = {};
+    int64_t inline_[kInline] = {};
     int64_t* outline_;
   };
 };

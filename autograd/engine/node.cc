@@ -6,6 +6,7 @@
 #include <typeinfo>
 #include <utility>
 
+#include "aten/core/sequence_number.h"
 #include "autograd/engine/anomaly_mode.h"
 #include "autograd/engine/node_extras.h"
 #include "autograd/engine/node_gate.h"
@@ -16,8 +17,6 @@
 namespace torch::autograd {
 namespace {
 
-thread_local constinit uint64_t sequence = 0;
-
 struct Graveyard {
   Node* waiting = nullptr;
   bool digging = false;
@@ -27,7 +26,7 @@ thread_local constinit Graveyard graveyard;
 }  // namespace
 
 uint64_t next_sequence_nr() noexcept {
-  return sequence++;
+  return at::sequence_number::get_and_increment();
 }
 
 // Destroys nodes one after the other: the edges of a dying node release further nodes, which then wait in a list.

@@ -13,6 +13,7 @@
 #include "aten/core/thread_local_state.h"
 #include "autograd/engine/accumulate_grad.h"
 #include "autograd/engine/anomaly_mode.h"
+#include "autograd/engine/backward_range.h"
 #include "autograd/engine/grad_ops.h"
 #include "autograd/engine/lane.h"
 #include "autograd/engine/node_extras.h"
@@ -574,7 +575,10 @@ void Runner::evaluate(Node& node, at::Tensor* in, at::Tensor* out, Frame& frame)
 }
 
 void Runner::evaluate_checked(Node& node, at::Tensor* in, at::Tensor* out) {
-  node.evaluate(in, out);
+  {
+    const BackwardRange range(node, in);
+    node.evaluate(in, out);
+  }
   if (C10_LIKELY(!AnomalyMode::is_enabled() || !AnomalyMode::should_check_nan())) return;
   for (uint32_t i = 0; i < node.num_outputs(); ++i) {
     if (out[i].defined() && grad_ops::has_nan(out[i])) {
