@@ -8,9 +8,17 @@
 
 namespace torch::autograd {
 
-InputMetadata::InputMetadata(const at::Tensor& result)
-    : dim_(static_cast<int16_t>(result.dim())), dtype_(result.scalar_type()), device_(result.device()), defined_(true) {
-  set_numbers(result.sizes().data(), C10_LIKELY(device_.is_cpu()) ? 0 : find_stream());
+void InputMetadata::set(const at::Tensor& result) {
+  const c10::TensorImpl& impl = *result.unsafeGetTensorImpl();
+  if (C10_UNLIKELY(is_outline())) *this = InputMetadata();
+  dtype_ = impl.dtype();
+  device_ = impl.device();
+  defined_ = true;
+  dim_ = 0;
+  has_stream_ = false;
+  const c10::StreamId stream = C10_LIKELY(device_.is_cpu()) ? 0 : find_stream();
+  dim_ = static_cast<int16_t>(impl.dim());
+  set_numbers(impl.sizes().data(), stream);
 }
 
 InputMetadata::InputMetadata(const at::TensorOptions& options, at::IntArrayRef shape)

@@ -16,11 +16,12 @@ namespace torch::autograd {
 class InputMetadata {
  public:
   InputMetadata() noexcept = default;
-  explicit InputMetadata(const at::Tensor& result);
+  explicit InputMetadata(const at::Tensor& result) { set(result); }
   InputMetadata(const at::TensorOptions& options, at::IntArrayRef shape);
   InputMetadata(const InputMetadata& other);
   InputMetadata(InputMetadata&& other) noexcept;
   InputMetadata& operator=(InputMetadata other) noexcept;
+  void set(const at::Tensor& result);
   ~InputMetadata() {
     if (is_outline()) free_outline();
   }

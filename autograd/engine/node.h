@@ -77,6 +77,11 @@ class Node : public c10::intrusive_ptr_target {
   // The stream of that device that the result was made on: the node runs there. Its work there is queued, not done, when
   // the node has run.
   std::optional<c10::Stream> stream() const noexcept;
+  bool runs_on_stream() const noexcept {
+    bool any = false;
+    for (uint32_t i = 0; i < num_inputs_; ++i) any |= metadata_[i].has_stream();
+    return any;
+  }
 
   // -- outputs: the edges --
   uint32_t num_outputs() const noexcept { return num_edges_; }

@@ -103,6 +103,32 @@ struct DevicePass {
   }
 };
 
+// Makes a gradient fit the result it is for, or throws. `node` gave it; null for the caller of the pass.
+C10_NOINLINE void fit_gradient(const Node* node, size_t i, at::Tensor& grad, const InputMetadata& want) {
+  const auto refuse = [&](const std::string& why) {
+    TORCH_CHECK(
+        false, "Function ", node == nullptr ? std::string("GraphRoot") : node->name(),
+        " returned an invalid gradient at index ", i, " - ", why);
+  };
+  if (!c10::isFloatingType(grad.scalar_type()) && !c10::isComplexType(grad.scalar_type())) {
+    refuse(c10::str(
+        "expected type ", c10::toString(want.scalar_type()), " but got ", c10::toString(grad.scalar_type())));
+  }
+  if (!grad_ops::fit(grad, want)) {
+    refuse(c10::str("got ", grad.sizes(), " but expected shape compatible with ", want.shape()));
+  }
+  if (grad.device() != want.device()) {
+    refuse(c10::str("expected device ", want.device().str(), " but got ", grad.device().str()));
+  }
+}
+
+inline void check_gradient(const Node* node, size_t i, at::Tensor& grad, const InputMetadata& want) {
+  if (!want.defined()) return;
+  const c10::TensorImpl& impl = *grad.unsafeGetTensorImpl();
+  if (C10_LIKELY(impl.dtype() == want.scalar_type() && impl.device() == want.device() && want.has_shape_of(grad))) return;
+  fit_gradient(node, i, grad, want);
+}
+
 // Finds the nodes that a pass reaches, counts what each of them waits for, and runs them in order.
 class Runner final : public PassTasks, public LaneWork {
  public:
@@ -129,17 +155,25 @@ class Runner final : public PassTasks, public LaneWork {
     return static_cast<size_t>((bits * 0x9E3779B97F4A7C15u) >> 20);
   }
   void push_ready(uint32_t task) {
-    if (C10_UNLIKELY(devices_ != nullptr)) return push_to_lane(task);
     s_.ready.push_back({s_.tasks[task].node->sequence_nr(), task});
     if (s_.ready.size() > 1) std::push_heap(s_.ready.begin(), s_.ready.end());
   }
+  // Here and in deliver(): whether the pass runs on devices.
+  template <bool kDevices>
   void run_task(uint32_t index, std::vector<at::Tensor>& outs, Frame& frame);
   void run_tensor_hooks(Node& node, NodeExtras& extras, at::Tensor* grads);
   void run_post_hooks(Node& node, const variable_list& in, at::Tensor* out);
   void run_pre_hooks(Node& node, at::Tensor* in);
   void evaluate(Node& node, at::Tensor* in, at::Tensor* out, Frame& frame);
+  void evaluate_with_hooks(Node& node, at::Tensor* in, at::Tensor* out, Frame& frame);
   void evaluate_checked(Node& node, at::Tensor* in, at::Tensor* out);
+  template <bool kDevices>
   void deliver(Node& node, const Task& task, at::Tensor* out);
+  // Adds output `i` of `from` to what comes in as number `input_nr`.
+  void add_to(const Task& to, uint32_t input_nr, const Node& from, size_t i, at::Tensor& gradient) {
+    check_gradient(&from, i, gradient, to.node->input_metadata(input_nr));
+    accumulate(s_.grads[to.first_grad + input_nr], std::move(gradient));
+  }
   bool has_gradient(const Task& task) const {
     for (uint32_t i = 0; i < task.node->num_inputs(); ++i) {
       if (s_.grads[task.first_grad + i].defined()) return true;
@@ -191,32 +225,6 @@ class ScratchLease {
  private:
   std::unique_ptr<Scratch> scratch_;
 };
-
-// Makes a gradient fit the result it is for, or throws. `node` gave it; null for the caller of the pass.
-C10_NOINLINE void fit_gradient(const Node* node, size_t i, at::Tensor& grad, const InputMetadata& want) {
-  const auto refuse = [&](const std::string& why) {
-    TORCH_CHECK(
-        false, "Function ", node == nullptr ? std::string("GraphRoot") : node->name(),
-        " returned an invalid gradient at index ", i, " - ", why);
-  };
-  if (!c10::isFloatingType(grad.scalar_type()) && !c10::isComplexType(grad.scalar_type())) {
-    refuse(c10::str(
-        "expected type ", c10::toString(want.scalar_type()), " but got ", c10::toString(grad.scalar_type())));
-  }
-  if (!grad_ops::fit(grad, want)) {
-    refuse(c10::str("got ", grad.sizes(), " but expected shape compatible with ", want.shape()));
-  }
-  if (grad.device() != want.device()) {
-    refuse(c10::str("expected device ", want.device().str(), " but got ", grad.device().str()));
-  }
-}
-
-inline void check_gradient(const Node* node, size_t i, at::Tensor& grad, const InputMetadata& want) {
-  if (!want.defined()) return;
-  const c10::TensorImpl& impl = *grad.unsafeGetTensorImpl();
-  if (C10_LIKELY(impl.dtype() == want.scalar_type() && impl.device() == want.device() && want.has_shape_of(grad))) return;
-  fit_gradient(node, i, grad, want);
-}
 
 uint32_t Runner::find(const Node* node) const {
   if (!hashed_) {
@@ -275,7 +283,7 @@ void Runner::discover(const Edge* roots, size_t count) {
   for (size_t i = 0; i < count; ++i) find_or_add(roots[i].function.get());
   for (uint32_t i = 0; i < s_.tasks.size(); ++i) {
     Node* node = s_.tasks[i].node;
-    on_devices_ |= node->stream().has_value();
+    on_devices_ |= node->runs_on_stream();
     s_.tasks[i].first_edge = static_cast<uint32_t>(s_.targets.size());
     for (const Edge* edge = node->next_edges_begin(); edge != node->next_edges_end(); ++edge) {
       if (!edge->is_valid()) {
@@ -341,6 +349,81 @@ void Runner::feed(const Edge* roots, const at::Tensor* inputs, size_t count) {
   }
 }
 
+C10_ALWAYS_INLINE void Runner::evaluate(Node& node, at::Tensor* in, at::Tensor* out, Frame& frame) {
+  Node* const outer = std::exchange(frame.node, &node);
+  try {
+    if (C10_LIKELY(node.extras() == nullptr)) {
+      NodeGate gate(node, !keep_graph_, frame.outer, frame.below);
+      evaluate_checked(node, in, out);
+      if (gate.may_free()) node.release_variables();
+    } else {
+      evaluate_with_hooks(node, in, out, frame);
+    }
+  } catch (...) {
+    if (AnomalyMode::is_enabled()) AnomalyMode::report(node);
+    frame.node = outer;
+    throw;
+  }
+  frame.node = outer;
+}
+
+template <bool kDevices>
+void Runner::run_task(uint32_t index, std::vector<at::Tensor>& outs, Frame& frame) {
+  const Task task = s_.tasks[index];
+  Node& node = *task.node;
+  at::Tensor* in = s_.grads.data() + task.first_grad;
+  const uint32_t num_inputs = node.num_inputs();
+  if (C10_UNLIKELY(node.extras() != nullptr) && (task.needed || task.first_capture != kNone)) {
+    run_tensor_hooks(node, *node.extras(), in);
+  }
+  for (uint32_t c = task.first_capture; c != kNone; c = s_.captures[c].next) {
+    (*results_)[s_.captures[c].position] = in[s_.captures[c].input_nr];
+  }
+  const uint32_t num_outputs = node.num_outputs();
+  if (outs.size() < num_outputs) outs.resize(num_outputs);
+  at::Tensor* out = outs.data();
+  bool any = false;
+  if (task.needed) {
+    for (uint32_t i = 0; i < num_inputs; ++i) any |= in[i].defined();
+    // A user's node may have something to say of its inputs even where nothing flows.
+    if (!any) any = num_outputs != 0 && !node.is_generic();
+  }
+  if (any) {
+    frame.task = index;
+    evaluate(node, in, out, frame);
+  }
+  for (uint32_t i = 0; i < num_inputs; ++i) in[i].reset();
+  std::optional<std::lock_guard<std::mutex>> lock;
+  if constexpr (kDevices) lock.emplace(devices_->mutex);
+  deliver<kDevices>(node, task, out);
+}
+
+template <bool kDevices>
+void Runner::deliver(Node& node, const Task& task, at::Tensor* out) {
+  const Edge* edges = node.next_edges_begin();
+  for (uint32_t i = 0; i < node.num_outputs(); ++i) {
+    const uint32_t target = s_.targets[task.first_edge + i];
+    if (target == kNone) {
+      out[i].reset();
+      continue;
+    }
+    Task& to = s_.tasks[target];
+    if (out[i].defined()) {
+      if (to.needed || to.first_capture != kNone) {
+        if constexpr (kDevices) {
+          const c10::OptionalStreamGuard stream(hand_over(node, *to.node, out[i]));
+          add_to(to, edges[i].input_nr, node, i, out[i]);
+        } else {
+          add_to(to, edges[i].input_nr, node, i, out[i]);
+        }
+      } else {
+        out[i].reset();
+      }
+    }
+    if (--to.missing == 0) kDevices ? push_to_lane(target) : push_ready(target);
+  }
+}
+
 void Runner::run() {
   if (C10_UNLIKELY(on_devices_)) return run_on_devices();
   for (uint32_t i = 0; i < s_.tasks.size(); ++i) {
@@ -351,7 +434,7 @@ void Runner::run() {
     if (s_.ready.size() > 1) std::pop_heap(s_.ready.begin(), s_.ready.end());
     const uint32_t next = s_.ready.back().task;
     s_.ready.pop_back();
-    run_task(next, s_.outs, frame_);
+    run_task<false>(next, s_.outs, frame_);
     ++done;
   }
   TORCH_CHECK(done == s_.tasks.size(), "backward: the graph has a cycle");
@@ -454,7 +537,7 @@ void Runner::run_task_in_lane(uint32_t task) {
   Frame frame{
       .pass = frame_.pass, .outer = frame_.outer, .depth = below == nullptr ? 0 : below->depth, .below = below};
   FrameScope scope(frame);
-  run_task(task, outs, frame);
+  run_task<true>(task, outs, frame);
 }
 
 c10::Stream Runner::callers_stream(c10::Device device) {
@@ -543,35 +626,21 @@ void Runner::run_post_hooks(Node& node, const variable_list& in, at::Tensor* out
   }
 }
 
-void Runner::evaluate(Node& node, at::Tensor* in, at::Tensor* out, Frame& frame) {
-  Node* const outer = std::exchange(frame.node, &node);
-  try {
-    if (C10_LIKELY(node.extras() == nullptr)) {
-      NodeGate gate(node, !keep_graph_, frame.outer, frame.below);
-      evaluate_checked(node, in, out);
-      if (gate.may_free()) node.release_variables();
-    } else {
-      run_pre_hooks(node, in);
-      variable_list given;
-      const bool has_post_hooks = !node.extras()->post_hooks.empty();
-      if (has_post_hooks) given.assign(in, in + node.num_inputs());
-      {
-        NodeGate gate(node, !keep_graph_, frame.outer, frame.below);
-        evaluate_checked(node, in, out);
-        if (!has_post_hooks && gate.may_free()) node.release_variables();
-      }
-      if (has_post_hooks) {
-        run_post_hooks(node, given, out);
-        NodeGate gate(node, !keep_graph_, frame.outer, frame.below);
-        if (gate.may_free()) node.release_variables();
-      }
-    }
-  } catch (...) {
-    if (AnomalyMode::is_enabled()) AnomalyMode::report(node);
-    frame.node = outer;
-    throw;
+C10_NOINLINE void Runner::evaluate_with_hooks(Node& node, at::Tensor* in, at::Tensor* out, Frame& frame) {
+  run_pre_hooks(node, in);
+  variable_list given;
+  const bool has_post_hooks = !node.extras()->post_hooks.empty();
+  if (has_post_hooks) given.assign(in, in + node.num_inputs());
+  {
+    NodeGate gate(node, !keep_graph_, frame.outer, frame.below);
+    evaluate_checked(node, in, out);
+    if (!has_post_hooks && gate.may_free()) node.release_variables();
   }
-  frame.node = outer;
+  if (has_post_hooks) {
+    run_post_hooks(node, given, out);
+    NodeGate gate(node, !keep_graph_, frame.outer, frame.below);
+    if (gate.may_free()) node.release_variables();
+  }
 }
 
 void Runner::evaluate_checked(Node& node, at::Tensor* in, at::Tensor* out) {
@@ -595,58 +664,6 @@ bool Runner::will_execute(const Node* node) const {
 bool Runner::needs_output(uint32_t task, size_t edge) const {
   const uint32_t target = s_.targets[s_.tasks[task].first_edge + edge];
   return target != kNone && (s_.tasks[target].needed || s_.tasks[target].first_capture != kNone);
-}
-
-void Runner::run_task(uint32_t index, std::vector<at::Tensor>& outs, Frame& frame) {
-  const Task task = s_.tasks[index];
-  Node& node = *task.node;
-  at::Tensor* in = s_.grads.data() + task.first_grad;
-  const uint32_t num_inputs = node.num_inputs();
-  if (C10_UNLIKELY(node.extras() != nullptr) && (task.needed || task.first_capture != kNone)) {
-    run_tensor_hooks(node, *node.extras(), in);
-  }
-  for (uint32_t c = task.first_capture; c != kNone; c = s_.captures[c].next) {
-    (*results_)[s_.captures[c].position] = in[s_.captures[c].input_nr];
-  }
-  const uint32_t num_outputs = node.num_outputs();
-  if (outs.size() < num_outputs) outs.resize(num_outputs);
-  at::Tensor* out = outs.data();
-  bool any = false;
-  if (task.needed) {
-    for (uint32_t i = 0; i < num_inputs; ++i) any |= in[i].defined();
-    // A user's node may have something to say of its inputs even where nothing flows.
-    if (!any) any = num_outputs != 0 && !node.is_generic();
-  }
-  if (any) {
-    frame.task = index;
-    evaluate(node, in, out, frame);
-  }
-  for (uint32_t i = 0; i < num_inputs; ++i) in[i].reset();
-  if (C10_LIKELY(devices_ == nullptr)) return deliver(node, task, out);
-  const std::lock_guard<std::mutex> lock(devices_->mutex);
-  deliver(node, task, out);
-}
-
-void Runner::deliver(Node& node, const Task& task, at::Tensor* out) {
-  const Edge* edges = node.next_edges_begin();
-  for (uint32_t i = 0; i < node.num_outputs(); ++i) {
-    const uint32_t target = s_.targets[task.first_edge + i];
-    if (target == kNone) {
-      out[i].reset();
-      continue;
-    }
-    Task& to = s_.tasks[target];
-    if (out[i].defined()) {
-      if (to.needed || to.first_capture != kNone) {
-        const c10::OptionalStreamGuard stream(devices_ == nullptr ? std::nullopt : hand_over(node, *to.node, out[i]));
-        check_gradient(&node, i, out[i], to.node->input_metadata(edges[i].input_nr));
-        accumulate(s_.grads[to.first_grad + edges[i].input_nr], std::move(out[i]));
-      } else {
-        out[i].reset();
-      }
-    }
-    if (--to.missing == 0) push_ready(target);
-  }
 }
 
 }  // namespace
