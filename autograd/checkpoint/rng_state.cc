@@ -3,6 +3,7 @@
 #include <mutex>
 #include <utility>
 
+#include "c10/core/accelerator.h"
 #include "c10/core/cpu_generator.h"
 
 namespace torch::utils::checkpoint {
@@ -16,9 +17,13 @@ void RngState::add(at::Generator generator) {
   states_.push_back({std::move(generator), std::move(state)});
 }
 
-RngState RngState::of(const autograd::variable_list&) {
+RngState RngState::of(const autograd::variable_list& inputs) {
   RngState state;
   state.add(at::detail::getDefaultCPUGenerator());
+  for (const at::Tensor& input : inputs) {
+    if (!input.defined() || input.is_cpu() || at::detail::acceleratorHooks(input.device().type()) == nullptr) continue;
+    state.add(at::detail::getDefaultGenerator(input.device()));
+  }
   return state;
 }
 

@@ -315,4 +315,43 @@ TEST(ShadowAutograd, RunsOnTheStreamsOfForward) {
   }
 }
 
+TEST(ShadowAutograd, CheckpointsKeepTheGeneratorsOfTheirInputsDevices) {
+  const auto block = [](const torch::autograd::variable_list& in) {
+    Tensor y = in[0];
+    for (int i = 0; i < 3; ++i) y = torch::dropout(torch::tanh(y * in[0]), 0.5, true);
+    return torch::autograd::variable_list{y + torch::dropout(in[1], 0.5, true).to(kShadow)};
+  };
+  const auto gradients = [&](const auto& run) {
+    torch::manual_seed(9);
+    std::vector<Tensor> inputs;
+    for (const Device& device : {kShadow, kOther}) {
+      inputs.push_back(torch::full({32}, 0.7f, torch::TensorOptions(device)).requires_grad_());
+    }
+    const Tensor y = run(inputs)[0];
+    // Draws of the program between forward and backward go on after backward as if that had drawn nothing.
+    std::vector<Tensor> all;
+    for (const Device& device : {kShadow, kOther, Device(torch::kCPU)}) all.push_back(torch::rand({3}, device).cpu());
+    y.sum().backward();
+    for (const Device& device : {kShadow, kOther, Device(torch::kCPU)}) all.push_back(torch::rand({3}, device).cpu());
+    for (const Tensor& input : inputs) all.push_back(input.grad().cpu());
+    return all;
+  };
+  const std::vector<Tensor> plain = gradients(block);
+  for (const bool reentrant : {false, true}) {
+    const auto options = torch::utils::checkpoint::CheckpointOptions().use_reentrant(reentrant);
+    const std::vector<Tensor> got = gradients(
+        [&](const std::vector<Tensor>& inputs) { return torch::utils::checkpoint::checkpoint(block, inputs, options); });
+    ASSERT_EQ(got.size(), plain.size());
+    for (size_t i = 0; i < got.size(); ++i) EXPECT_TRUE(torch::equal(got[i], plain[i])) << reentrant << " " << i;
+  }
+}
+
+TEST(ShadowGenerator, IsTheContextsDefault) {
+  const at::Generator& generator = at::globalContext().defaultGenerator(kOther);
+  EXPECT_EQ(generator.device(), kOther);
+  torch::manual_seed(12);
+  EXPECT_EQ(generator.current_seed(), 12u);
+  EXPECT_EQ(at::globalContext().defaultGenerator(torch::kCPU), at::detail::getDefaultCPUGenerator());
+}
+
 }  // namespace
