@@ -1,5 +1,7 @@
 #include "autograd/checkpoint/rng_state.h"
 
+#include <algorithm>
+#include <cstring>
 #include <mutex>
 #include <utility>
 
@@ -31,6 +33,14 @@ RngState RngState::again() const {
   RngState now;
   for (const One& one : states_) now.add(one.generator);
   return now;
+}
+
+bool RngState::operator==(const RngState& other) const {
+  const auto same = [](const One& a, const One& b) {
+    const at::Tensor x(a.state), y(b.state);
+    return a.generator == b.generator && x.nbytes() == y.nbytes() && std::memcmp(x.data_ptr(), y.data_ptr(), x.nbytes()) == 0;
+  };
+  return std::equal(states_.begin(), states_.end(), other.states_.begin(), other.states_.end(), same);
 }
 
 void RngState::restore() const {
