@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "aten/core/thread_local_state.h"
+
 namespace at {
 namespace {
 
@@ -43,6 +45,25 @@ void handle(void*, const c10::OperatorHandle& op, DispatchKeySet keys, c10::Stac
 }
 
 constexpr c10::BoxedKernel kHandler{&handle, nullptr};
+
+// What another thread that works for this one is given; the key of the modes goes with the thread's keys.
+struct CarriedModes final : c10::intrusive_ptr_target {
+  std::vector<DispatchMode*> modes;
+};
+
+impl::ThreadLocalPart::Value carried_modes() {
+  if (t_modes.empty()) return {};
+  auto carried = c10::make_intrusive<CarriedModes>();
+  carried->modes = t_modes;
+  return carried;
+}
+
+void set_carried_modes(const impl::ThreadLocalPart::Value& value) {
+  const auto* carried = static_cast<const CarriedModes*>(value.get());
+  t_modes = carried == nullptr ? std::vector<DispatchMode*>() : carried->modes;
+}
+
+[[maybe_unused]] const bool registered = impl::register_thread_local_part({carried_modes, set_carried_modes});
 
 }  // namespace
 

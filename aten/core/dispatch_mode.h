@@ -16,6 +16,9 @@ namespace at {
 ///   };
 ///   Count count;
 ///   at::DispatchModeGuard on(count);
+///
+/// Threads that work for this one with its at::ThreadLocalState have the same stack, such as those that run backward passes on
+/// devices: `handle` may be called in several threads at once, and the mode must live until they are done.
 class DispatchMode {
  public:
   virtual ~DispatchMode() = default;

@@ -5,6 +5,9 @@
 #include <mutex>
 #include <random>
 
+#include "aten/core/range_hooks.h"
+#include "aten/core/sequence_number.h"
+#include "aten/core/thread_local_state.h"
 #include "c10/util/exception.h"
 
 namespace at {
@@ -116,7 +119,50 @@ void handle_with_values(void*, const c10::OperatorHandle& op, DispatchKeySet key
 constexpr c10::BoxedKernel kHandler{&handle_with_values, nullptr};
 constexpr c10::detail::RangeHooks kHooks{&wants_values, &kHandler, &begin, &end};
 
-void install() { c10::detail::set_range_hooks(&kHooks); }
+static_assert(impl::kBackwardScope == static_cast<uint8_t>(RecordScope::BACKWARD_FUNCTION));
+
+void* open_range(uint8_t scope) {
+  if (!observing()) return nullptr;
+  auto range = std::make_unique<RecordFunction>(static_cast<RecordScope>(scope));
+  return range->isActive() ? range.release() : nullptr;
+}
+bool range_needs_inputs(const void* range) { return static_cast<const RecordFunction*>(range)->needsInputs(); }
+void begin_range(void* range, std::string_view name, std::vector<c10::IValue> inputs, int64_t sequence_nr) {
+  static_cast<RecordFunction*>(range)->before(name, std::move(inputs), sequence_nr);
+}
+
+constexpr impl::RangeHooks kRangeHooks{&open_range, &range_needs_inputs, &begin_range, &end};
+
+void install() {
+  c10::detail::set_range_hooks(&kHooks);
+  impl::set_range_hooks(&kRangeHooks);
+}
+
+// What another thread that works for this one is given; the key of the thread-local callbacks goes with the thread's keys.
+struct CarriedObservers final : c10::intrusive_ptr_target {
+  Callbacks callbacks;
+  bool enabled = true;
+  bool inside = false;
+};
+
+impl::ThreadLocalPart::Value carried_observers() {
+  if (t_callbacks.empty() && t_enabled && !t_inside) return {};
+  auto carried = c10::make_intrusive<CarriedObservers>();
+  carried->callbacks = t_callbacks;
+  carried->enabled = t_enabled;
+  carried->inside = t_inside;
+  return carried;
+}
+
+void set_carried_observers(const impl::ThreadLocalPart::Value& value) {
+  const auto* carried = static_cast<const CarriedObservers*>(value.get());
+  t_callbacks = carried == nullptr ? Callbacks() : carried->callbacks;
+  t_enabled = carried == nullptr || carried->enabled;
+  t_inside = carried != nullptr && carried->inside;
+}
+
+[[maybe_unused]] const bool registered =
+    impl::register_thread_local_part({carried_observers, set_carried_observers});
 
 }  // namespace
 
@@ -208,7 +254,10 @@ void RecordFunction::before(const c10::OperatorBase& op) {
   op_ = &op;
   const std::string_view name(op.name);
   const bool known = op.entry != nullptr;
-  before(known ? c10::OperatorHandle(*op.entry).operator_name().name : "aten::" + std::string(name.substr(0, name.find('.'))));
+  const int64_t number = c10::thread_state().grad_enabled ? static_cast<int64_t>(sequence_number::peek()) : -1;
+  before(
+      known ? c10::OperatorHandle(*op.entry).operator_name().name : "aten::" + std::string(name.substr(0, name.find('.'))),
+      number);
 }
 
 void RecordFunction::before(const c10::OperatorHandle& op, std::vector<c10::IValue> inputs) {

@@ -22,7 +22,9 @@
 ///   { RECORD_USER_SCOPE("step"); loss.backward(); }
 ///
 /// Global callbacks see the calls of all threads for the operators that are callable by name (//aten/ops:registry), and for
-/// all others those of the threads on which a thread-local callback is set. Without callbacks a call costs nothing more.
+/// all others those of the threads on which a thread-local callback is set. Thread-local callbacks hold in threads that work
+/// for this one with its at::ThreadLocalState too, such as those that run backward passes on devices, and may then be called in
+/// several at once. Without callbacks a call costs nothing more.
 namespace at {
 
 enum class RecordScope : uint8_t {
@@ -140,6 +142,8 @@ class RecordFunction {
   /// "aten::add" for operators, without the overload.
   const char* name() const { return name_.c_str(); }
   RecordScope scope() const { return scope_; }
+  /// Of a node's range the node's number; of an operator's, where gradients may be recorded, the one that its node gets, if it
+  /// makes one (aten/core/sequence_number.h); else -1.
   int64_t seqNr() const { return sequence_nr_; }
   const std::vector<c10::IValue>& inputs() const { return inputs_; }
   const std::vector<c10::IValue>& outputs() const { return outputs_; }

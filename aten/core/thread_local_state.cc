@@ -17,6 +17,7 @@ bool impl::register_thread_local_part(ThreadLocalPart part) {
 }
 
 ThreadLocalState::ThreadLocalState() : own_(c10::thread_state()) {
+  own_.recorded_operator = nullptr;  // of a call that is going on in this thread
   for (size_t i = 0; i < num_parts; ++i) parts_[i] = parts[i].get();
 }
 

@@ -25,8 +25,9 @@ bool register_thread_local_part(ThreadLocalPart part);
 
 }  // namespace impl
 
-/// What a thread has switched on: gradient, forward-mode and inference modes, excluded and included dispatch keys, default
-/// hooks of saved tensors, the forward-mode level. A copy is made where work is handed out, and holds in the thread that does
+/// What a thread has switched on: gradient, forward-mode and inference modes, excluded and included dispatch keys (autocast
+/// among them), the stack of at::DispatchMode, callbacks of record_function, default hooks of saved tensors, the forward-mode
+/// level. A copy is made where work is handed out, and holds in the thread that does
 /// it for as long as a guard lives there:
 ///
 ///   at::ThreadLocalState state;

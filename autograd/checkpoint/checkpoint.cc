@@ -4,6 +4,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "aten/core/thread_local_state.h"
 #include "aten/ops/view/ops.h"
 #include "autograd/autograd.h"
 #include "autograd/checkpoint/rng_state.h"
@@ -22,6 +23,25 @@ using autograd::SavedVariableHooks;
 
 // 0, 1, or -1 where nobody said.
 thread_local constinit int8_t early_stop_setting = -1;
+
+struct CarriedSetting final : c10::intrusive_ptr_target {
+  int8_t value = -1;
+};
+
+at::impl::ThreadLocalPart::Value carried_setting() {
+  if (early_stop_setting < 0) return {};
+  auto carried = c10::make_intrusive<CarriedSetting>();
+  carried->value = early_stop_setting;
+  return carried;
+}
+
+void set_carried_setting(const at::impl::ThreadLocalPart::Value& value) {
+  const auto* carried = static_cast<const CarriedSetting*>(value.get());
+  early_stop_setting = carried == nullptr ? int8_t{-1} : carried->value;
+}
+
+[[maybe_unused]] const bool registered =
+    at::impl::register_thread_local_part({carried_setting, set_carried_setting});
 
 // What a run in backward shares with the first one but does not save: the random numbers.
 class RngScope {

@@ -38,8 +38,10 @@ class CheckpointOptions {
   /// refuses torch::autograd::grad and the `inputs` of backward, needs a tensor that requires a gradient among the arguments,
   /// makes all results require one, and always runs the whole function again. Default: false.
   CheckpointOptions& use_reentrant(bool value) { return set(use_reentrant_, value); }
-  /// Runs the function again with the state that random generators had in forward: the CPU's and those of the arguments'
-  /// devices. Default: true.
+  /// Runs the function again with the state that random generators had in forward, and then gives them back the state of
+  /// before: the default ones of the CPU and of the arguments' devices. What the function draws on other devices, or from
+  /// generators of its own, differs the second time. Default: true. Throws NotImplementedError for arguments on a device whose
+  /// hooks give no generator.
   CheckpointOptions& preserve_rng_state(bool value) { return set(preserve_rng_state_, value); }
   /// "default": the sizes, dtype and device of what is computed again are compared with the first; "none": nothing is. Not
   /// for use_reentrant. Throws ValueError for other texts.

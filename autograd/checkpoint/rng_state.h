@@ -16,6 +16,8 @@ class RngState {
   // The same generators, as they are now.
   RngState again() const;
   void restore() const;
+  // Whether both are of the same generators, in the same states.
+  bool operator==(const RngState& other) const;
 
  private:
   struct One {

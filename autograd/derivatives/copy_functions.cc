@@ -4,6 +4,10 @@
 
 namespace torch::autograd::generated {
 
+Tensor grad_on(const Tensor& grad, Device device) {
+  return grad.device() == device ? grad : at::_to_copy(grad, TensorOptions().device(device));
+}
+
 Tensor roll_grad(const Tensor& grad, IntArrayRef shifts, IntArrayRef dims) {
   DimVector back;
   for (int64_t shift : shifts) back.push_back(-shift);

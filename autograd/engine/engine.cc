@@ -4,10 +4,14 @@
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "aten/core/thread_local_state.h"
+#include "autograd/engine/lane.h"
 #include "autograd/engine/pass.h"
 #include "autograd/engine/runner.h"
+#include "c10/core/accelerator.h"
+#include "c10/core/device_guard_impl.h"
 #include "c10/util/atomic.h"
 #include "c10/util/exception.h"
 
@@ -32,12 +36,38 @@ void check_roots(const Edge* roots, size_t count) {
   }
 }
 
-// As run_here with a stack of its own; the calling thread waits.
+// What a thread has made current of devices, for another one.
+class CurrentStreams {
+ public:
+  CurrentStreams() {
+    for (const c10::DeviceType type : at::detail::kAccelerators) {
+      if (!c10::impl::hasDeviceGuardImpl(type)) continue;
+      const c10::impl::DeviceGuardImplInterface& impl = *c10::impl::getDeviceGuardImpl(type);
+      const c10::DeviceIndex count = impl.deviceCount();
+      for (c10::DeviceIndex i = 0; i < count; ++i) streams_.push_back(impl.getStream(c10::Device(type, i)));
+      if (count != 0) devices_.push_back(impl.getDevice());
+    }
+  }
+  void set() const {
+    for (const c10::Stream& stream : streams_) c10::impl::getDeviceGuardImpl(stream.device_type())->exchangeStream(stream);
+    for (const c10::Device& device : devices_) c10::impl::getDeviceGuardImpl(device.type())->setDevice(device);
+  }
+
+ private:
+  std::vector<c10::Stream> streams_;
+  std::vector<c10::Device> devices_;
+};
+
+// As run_here in a thread with a stack of its own, which stands for the calling one until that goes on.
 C10_NOINLINE void run_elsewhere(const Request& request, Frame* outer) {
   const at::ThreadLocalState state;
+  const CurrentStreams streams;
+  Lane* const lane = Lane::of_this_thread();
   std::exception_ptr error;
   const auto run = [&] {
     try {
+      Lane::take_over(lane);
+      streams.set();
       at::ThreadLocalStateGuard guard(state);
       run_here(request, outer, 0);
     } catch (...) {

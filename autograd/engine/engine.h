@@ -11,10 +11,20 @@
 namespace torch::autograd {
 
 // Runs graphs backwards, in the calling thread. Nodes run in the reverse of the order they were recorded in, each once all
-// gradients that flow into it have come. Re-entrant to any depth: a hook or a node may run another backward pass; passes 64
-// deep continue in a further thread, with this thread's state. Several threads may run backward passes at once; where those
-// share leaves, gradients accumulate under a lock, and where they share nodes and free the graph, one of them finds the saved
-// tensors and the others throw "Trying to backward through the graph a second time ..".
+// gradients that flow into it have come.
+//
+// A node whose forward result lies on a device with streams runs in the one thread that the device has, with the state of the
+// calling thread (at::ThreadLocalState) and on the stream that the forward ran on. A stream waits for those whose gradients it
+// takes, and at the end the caller's streams wait for all that were used, so that nothing needs to be synchronised by hand:
+//
+//   { c10::StreamGuard side(stream); y = f(x); }    // x, y on the device
+//   y.backward();                                   // f's nodes run on `stream`
+//   use(x.grad());                                  // on the current stream, after them
+//
+// Re-entrant to any depth: a hook or a node may run another backward pass; passes 64 deep continue in a further thread, with
+// this thread's state. Several threads may run backward passes at once; where those share leaves, gradients accumulate under a
+// lock, and where they share nodes and free the graph, one of them finds the saved tensors and the others throw "Trying to
+// backward through the graph a second time ..".
 class Engine {
  public:
   static Engine& get_default_engine();

@@ -15,6 +15,7 @@ inline constinit c10::Atomic<uint32_t> fork_generation{0};
 struct ForkSafeMutexes {
   std::mutex forward_level;
   std::mutex view_history;
+  std::mutex lanes;
   // Of accumulation into leaves, by the node's address.
   static constexpr size_t kStripes = 32;
   std::mutex accumulate[kStripes];

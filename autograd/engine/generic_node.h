@@ -87,7 +87,7 @@ class GenericNode final : public Node {
   }
 
   // Called once by set_history for each result, in order.
-  void set_result_metadata(uint32_t i, const at::Tensor& result) { metadata_[i] = InputMetadata(result); }
+  void set_result_metadata(uint32_t i, const at::Tensor& result) { metadata_[i].set(result); }
 
   std::string name() const override;
   void release_variables() override;

@@ -141,6 +141,9 @@ bool fit(at::Tensor& grad, const InputMetadata& metadata) {
     if (lead != 0) fitted = at::view(fitted, want);
   }
   if (fitted.is_complex() && !c10::isComplexType(metadata.scalar_type())) fitted = at::real(fitted);
+  if (fitted.device() != metadata.device() && fitted.dim() == 0) {
+    fitted = at::_to_copy(fitted, at::TensorOptions().device(metadata.device()));
+  }
   if (fitted.scalar_type() != metadata.scalar_type()) fitted = at::_to_copy(fitted, metadata.scalar_type());
   grad = std::move(fitted);
   return true;

@@ -6,6 +6,7 @@
 #include <typeinfo>
 #include <utility>
 
+#include "aten/core/sequence_number.h"
 #include "autograd/engine/anomaly_mode.h"
 #include "autograd/engine/node_extras.h"
 #include "autograd/engine/node_gate.h"
@@ -16,8 +17,6 @@
 namespace torch::autograd {
 namespace {
 
-thread_local constinit uint64_t sequence = 0;
-
 struct Graveyard {
   Node* waiting = nullptr;
   bool digging = false;
@@ -27,7 +26,7 @@ thread_local constinit Graveyard graveyard;
 }  // namespace
 
 uint64_t next_sequence_nr() noexcept {
-  return sequence++;
+  return at::sequence_number::get_and_increment();
 }
 
 // Destroys nodes one after the other: the edges of a dying node release further nodes, which then wait in a list.
@@ -130,11 +129,21 @@ uint32_t Node::add_input_metadata(undefined_input) {
   return append_metadata(InputMetadata());
 }
 
-std::optional<at::Device> Node::device() const noexcept {
+const InputMetadata* Node::result_on_device() const noexcept {
   for (uint32_t i = 0; i < num_inputs_; ++i) {
-    if (metadata_[i].defined() && metadata_[i].has_own_queue()) return metadata_[i].device();
+    if (C10_UNLIKELY(metadata_[i].has_stream())) return &metadata_[i];
   }
-  return std::nullopt;
+  return nullptr;
+}
+
+std::optional<at::Device> Node::device() const noexcept {
+  const InputMetadata* const result = result_on_device();
+  return result == nullptr ? std::nullopt : std::optional<at::Device>(result->device());
+}
+
+std::optional<c10::Stream> Node::stream() const noexcept {
+  const InputMetadata* const result = result_on_device();
+  return result == nullptr ? std::nullopt : std::optional<c10::Stream>(result->stream());
 }
 
 void Node::add_next_edge(Edge edge) {

@@ -72,8 +72,16 @@ class Node : public c10::intrusive_ptr_target {
   // Adds a result nobody asks a gradient of.
   struct undefined_input {};
   uint32_t add_input_metadata(undefined_input);
-  // Where the node runs: on the device of its first result that is neither on the CPU nor Meta, if there is one.
+  // Where the node runs: on the device of its first result that is on one with streams, if there is such a result.
   std::optional<at::Device> device() const noexcept;
+  // The stream of that device that the result was made on: the node runs there. Its work there is queued, not done, when
+  // the node has run.
+  std::optional<c10::Stream> stream() const noexcept;
+  bool runs_on_stream() const noexcept {
+    bool any = false;
+    for (uint32_t i = 0; i < num_inputs_; ++i) any |= metadata_[i].has_stream();
+    return any;
+  }
 
   // -- outputs: the edges --
   uint32_t num_outputs() const noexcept { return num_edges_; }
@@ -131,6 +139,7 @@ class Node : public c10::intrusive_ptr_target {
   friend struct NodeReaper;
   friend class NodeGate;
   uint32_t append_metadata(InputMetadata&& metadata);
+  const InputMetadata* result_on_device() const noexcept;
 
   c10::Atomic<uint32_t> gate_{0};
 };

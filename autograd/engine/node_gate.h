@@ -14,8 +14,9 @@ namespace torch::autograd {
 // so that of several such passes the first finds the saved tensors and all others find them freed.
 class NodeGate {
  public:
-  // Waits, where it must, for other passes to leave `node`, but not for those from `outer` outwards, which wait for this one.
-  NodeGate(Node& node, bool frees, const Frame* outer) : gate_(node.gate_) {
+  // Waits, where it must, for other passes to leave `node`, but not for `outer`, `below` and the frames that these are run
+  // from: they go on after this.
+  NodeGate(Node& node, bool frees, const Frame* outer, const Frame* below = nullptr) : gate_(node.gate_) {
     uint32_t seen = gate_.load<c10::MemoryOrder::relaxed>();
     if (seen == kSavesNothing) return;
     if (C10_LIKELY(seen == 0)) {
@@ -30,7 +31,7 @@ class NodeGate {
         return;
       }
     }
-    inside_ = wait(frees, node, outer);
+    inside_ = wait(frees, node, outer, below);
   }
   ~NodeGate() {
     if (inside_ == kAlone) {
@@ -60,7 +61,7 @@ class NodeGate {
   static uint32_t entered(bool frees, uint32_t inside) noexcept {
     return generation() | (frees ? kAlone : inside + kOneInside);
   }
-  uint32_t wait(bool frees, const Node& node, const Frame* outer);
+  uint32_t wait(bool frees, const Node& node, const Frame* outer, const Frame* below);
 
   c10::Atomic<uint32_t>& gate_;
   uint32_t inside_ = 0;

@@ -40,6 +40,8 @@ struct Frame {
   Pass* pass;
   Frame* outer;
   uint32_t depth;  // passes in this thread that this one runs inside of
+  // Of a node in a device's thread: the frame that this thread left to run it, of the same pass or of any other.
+  Frame* below = nullptr;
   Node* node = nullptr;
   uint32_t task = 0;
 };

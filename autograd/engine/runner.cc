@@ -1,18 +1,26 @@
 #include "autograd/engine/runner.h"
 
 #include <algorithm>
+#include <exception>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "aten/core/thread_local_state.h"
 #include "autograd/engine/accumulate_grad.h"
 #include "autograd/engine/anomaly_mode.h"
+#include "autograd/engine/backward_range.h"
 #include "autograd/engine/grad_ops.h"
+#include "autograd/engine/lane.h"
 #include "autograd/engine/node_extras.h"
 #include "autograd/engine/node_gate.h"
+#include "c10/core/event.h"
 #include "c10/core/grad_mode.h"
+#include "c10/core/stream_guard.h"
 #include "c10/util/exception.h"
 
 namespace torch::autograd {
@@ -69,8 +77,60 @@ struct Scratch {
   }
 };
 
+// What a pass needs beyond the rest where some of its nodes run on devices: their threads take its tasks from here.
+struct DevicePass {
+  struct Queue {
+    Lane* lane;
+    std::vector<Ready> ready;
+  };
+
+  std::mutex mutex;  // of everything here and, while the pass runs, of Task::missing and the gradients that come in
+  Lane* caller = nullptr;
+  at::ThreadLocalState state;  // of the calling thread
+  std::vector<Queue> queues;
+  std::vector<c10::Stream> streams;         // that nodes ran on
+  std::vector<c10::Stream> caller_streams;  // the calling thread's, one a device
+  size_t queued = 0;
+  size_t running = 0;
+  size_t done = 0;
+  std::exception_ptr error;
+
+  Queue& queue_of(Lane* lane) {
+    for (Queue& queue : queues) {
+      if (queue.lane == lane) return queue;
+    }
+    return queues.emplace_back(Queue{lane, {}});
+  }
+};
+
+// Makes a gradient fit the result it is for, or throws. `node` gave it; null for the caller of the pass.
+C10_NOINLINE void fit_gradient(const Node* node, size_t i, at::Tensor& grad, const InputMetadata& want) {
+  const auto refuse = [&](const std::string& why) {
+    TORCH_CHECK(
+        false, "Function ", node == nullptr ? std::string("GraphRoot") : node->name(),
+        " returned an invalid gradient at index ", i, " - ", why);
+  };
+  if (!c10::isFloatingType(grad.scalar_type()) && !c10::isComplexType(grad.scalar_type())) {
+    refuse(c10::str(
+        "expected type ", c10::toString(want.scalar_type()), " but got ", c10::toString(grad.scalar_type())));
+  }
+  if (!grad_ops::fit(grad, want)) {
+    refuse(c10::str("got ", grad.sizes(), " but expected shape compatible with ", want.shape()));
+  }
+  if (grad.device() != want.device()) {
+    refuse(c10::str("expected device ", want.device().str(), " but got ", grad.device().str()));
+  }
+}
+
+inline void check_gradient(const Node* node, size_t i, at::Tensor& grad, const InputMetadata& want) {
+  if (!want.defined()) return;
+  const c10::TensorImpl& impl = *grad.unsafeGetTensorImpl();
+  if (C10_LIKELY(impl.dtype() == want.scalar_type() && impl.device() == want.device() && want.has_shape_of(grad))) return;
+  fit_gradient(node, i, grad, want);
+}
+
 // Finds the nodes that a pass reaches, counts what each of them waits for, and runs them in order.
-class Runner final : public PassTasks {
+class Runner final : public PassTasks, public LaneWork {
  public:
   Runner(Scratch& scratch, Frame& frame, bool keep_graph, bool accumulate)
       : s_(scratch), frame_(frame), keep_graph_(keep_graph), accumulate_(accumulate) {}
@@ -83,6 +143,7 @@ class Runner final : public PassTasks {
   bool will_execute(const Node* node) const override;
   bool needs_output(uint32_t task, size_t edge) const override;
   bool has_inputs() const override { return results_ != nullptr; }
+  void run_one(Lane& lane) override;
 
  private:
   // The task of a node that was discovered, or kNone.
@@ -97,13 +158,33 @@ class Runner final : public PassTasks {
     s_.ready.push_back({s_.tasks[task].node->sequence_nr(), task});
     if (s_.ready.size() > 1) std::push_heap(s_.ready.begin(), s_.ready.end());
   }
-  void run_task(uint32_t index);
+  // Here and in deliver(): whether the pass runs on devices.
+  template <bool kDevices>
+  void run_task(uint32_t index, std::vector<at::Tensor>& outs, Frame& frame);
   void run_tensor_hooks(Node& node, NodeExtras& extras, at::Tensor* grads);
   void run_post_hooks(Node& node, const variable_list& in, at::Tensor* out);
   void run_pre_hooks(Node& node, at::Tensor* in);
-  void evaluate(Node& node, at::Tensor* in, at::Tensor* out);
+  void evaluate(Node& node, at::Tensor* in, at::Tensor* out, Frame& frame);
+  void evaluate_with_hooks(Node& node, at::Tensor* in, at::Tensor* out, Frame& frame);
   void evaluate_checked(Node& node, at::Tensor* in, at::Tensor* out);
+  template <bool kDevices>
   void deliver(Node& node, const Task& task, at::Tensor* out);
+  // Adds output `i` of `from` to what comes in as number `input_nr`.
+  void add_to(const Task& to, uint32_t input_nr, const Node& from, size_t i, at::Tensor& gradient) {
+    check_gradient(&from, i, gradient, to.node->input_metadata(input_nr));
+    accumulate(s_.grads[to.first_grad + input_nr], std::move(gradient));
+  }
+  bool has_gradient(const Task& task) const {
+    for (uint32_t i = 0; i < task.node->num_inputs(); ++i) {
+      if (s_.grads[task.first_grad + i].defined()) return true;
+    }
+    return false;
+  }
+  void run_on_devices();
+  void push_to_lane(uint32_t task);
+  void run_task_in_lane(uint32_t task);
+  std::optional<c10::Stream> hand_over(const Node& from, const Node& to, const at::Tensor& gradient);
+  c10::Stream callers_stream(c10::Device device);
   void accumulate(at::Tensor& into, at::Tensor&& grad) {
     if (into.defined()) {
       into = grad_ops::add_reusing(std::move(into), std::move(grad));
@@ -118,7 +199,9 @@ class Runner final : public PassTasks {
   const bool keep_graph_;
   const bool accumulate_;
   bool hashed_ = false;
+  bool on_devices_ = false;
   uint32_t grads_count_ = 0;
+  DevicePass* devices_ = nullptr;
 };
 
 thread_local std::unique_ptr<Scratch> kept_scratch;
@@ -142,32 +225,6 @@ class ScratchLease {
  private:
   std::unique_ptr<Scratch> scratch_;
 };
-
-// Makes a gradient fit the result it is for, or throws. `node` gave it; null for the caller of the pass.
-C10_NOINLINE void fit_gradient(const Node* node, size_t i, at::Tensor& grad, const InputMetadata& want) {
-  const auto refuse = [&](const std::string& why) {
-    TORCH_CHECK(
-        false, "Function ", node == nullptr ? std::string("GraphRoot") : node->name(),
-        " returned an invalid gradient at index ", i, " - ", why);
-  };
-  if (grad.device() != want.device() && grad.dim() != 0) {
-    refuse(c10::str("expected device ", want.device().str(), " but got ", grad.device().str()));
-  }
-  if (!c10::isFloatingType(grad.scalar_type()) && !c10::isComplexType(grad.scalar_type())) {
-    refuse(c10::str(
-        "expected type ", c10::toString(want.scalar_type()), " but got ", c10::toString(grad.scalar_type())));
-  }
-  if (!grad_ops::fit(grad, want)) {
-    refuse(c10::str("got ", grad.sizes(), " but expected shape compatible with ", want.shape()));
-  }
-}
-
-inline void check_gradient(const Node* node, size_t i, at::Tensor& grad, const InputMetadata& want) {
-  if (!want.defined()) return;
-  const c10::TensorImpl& impl = *grad.unsafeGetTensorImpl();
-  if (C10_LIKELY(impl.dtype() == want.scalar_type() && impl.device() == want.device() && want.has_shape_of(grad))) return;
-  fit_gradient(node, i, grad, want);
-}
 
 uint32_t Runner::find(const Node* node) const {
   if (!hashed_) {
@@ -226,6 +283,7 @@ void Runner::discover(const Edge* roots, size_t count) {
   for (size_t i = 0; i < count; ++i) find_or_add(roots[i].function.get());
   for (uint32_t i = 0; i < s_.tasks.size(); ++i) {
     Node* node = s_.tasks[i].node;
+    on_devices_ |= node->runs_on_stream();
     s_.tasks[i].first_edge = static_cast<uint32_t>(s_.targets.size());
     for (const Edge* edge = node->next_edges_begin(); edge != node->next_edges_end(); ++edge) {
       if (!edge->is_valid()) {
@@ -291,7 +349,83 @@ void Runner::feed(const Edge* roots, const at::Tensor* inputs, size_t count) {
   }
 }
 
+C10_ALWAYS_INLINE void Runner::evaluate(Node& node, at::Tensor* in, at::Tensor* out, Frame& frame) {
+  Node* const outer = std::exchange(frame.node, &node);
+  try {
+    if (C10_LIKELY(node.extras() == nullptr)) {
+      NodeGate gate(node, !keep_graph_, frame.outer, frame.below);
+      evaluate_checked(node, in, out);
+      if (gate.may_free()) node.release_variables();
+    } else {
+      evaluate_with_hooks(node, in, out, frame);
+    }
+  } catch (...) {
+    if (AnomalyMode::is_enabled()) AnomalyMode::report(node);
+    frame.node = outer;
+    throw;
+  }
+  frame.node = outer;
+}
+
+template <bool kDevices>
+void Runner::run_task(uint32_t index, std::vector<at::Tensor>& outs, Frame& frame) {
+  const Task task = s_.tasks[index];
+  Node& node = *task.node;
+  at::Tensor* in = s_.grads.data() + task.first_grad;
+  const uint32_t num_inputs = node.num_inputs();
+  if (C10_UNLIKELY(node.extras() != nullptr) && (task.needed || task.first_capture != kNone)) {
+    run_tensor_hooks(node, *node.extras(), in);
+  }
+  for (uint32_t c = task.first_capture; c != kNone; c = s_.captures[c].next) {
+    (*results_)[s_.captures[c].position] = in[s_.captures[c].input_nr];
+  }
+  const uint32_t num_outputs = node.num_outputs();
+  if (outs.size() < num_outputs) outs.resize(num_outputs);
+  at::Tensor* out = outs.data();
+  bool any = false;
+  if (task.needed) {
+    for (uint32_t i = 0; i < num_inputs; ++i) any |= in[i].defined();
+    // A user's node may have something to say of its inputs even where nothing flows.
+    if (!any) any = num_outputs != 0 && !node.is_generic();
+  }
+  if (any) {
+    frame.task = index;
+    evaluate(node, in, out, frame);
+  }
+  for (uint32_t i = 0; i < num_inputs; ++i) in[i].reset();
+  std::optional<std::lock_guard<std::mutex>> lock;
+  if constexpr (kDevices) lock.emplace(devices_->mutex);
+  deliver<kDevices>(node, task, out);
+}
+
+template <bool kDevices>
+void Runner::deliver(Node& node, const Task& task, at::Tensor* out) {
+  const Edge* edges = node.next_edges_begin();
+  for (uint32_t i = 0; i < node.num_outputs(); ++i) {
+    const uint32_t target = s_.targets[task.first_edge + i];
+    if (target == kNone) {
+      out[i].reset();
+      continue;
+    }
+    Task& to = s_.tasks[target];
+    if (out[i].defined()) {
+      if (to.needed || to.first_capture != kNone) {
+        if constexpr (kDevices) {
+          const c10::OptionalStreamGuard stream(hand_over(node, *to.node, out[i]));
+          add_to(to, edges[i].input_nr, node, i, out[i]);
+        } else {
+          add_to(to, edges[i].input_nr, node, i, out[i]);
+        }
+      } else {
+        out[i].reset();
+      }
+    }
+    if (--to.missing == 0) kDevices ? push_to_lane(target) : push_ready(target);
+  }
+}
+
 void Runner::run() {
+  if (C10_UNLIKELY(on_devices_)) return run_on_devices();
   for (uint32_t i = 0; i < s_.tasks.size(); ++i) {
     if (s_.tasks[i].missing == 0) push_ready(i);
   }
@@ -300,10 +434,140 @@ void Runner::run() {
     if (s_.ready.size() > 1) std::pop_heap(s_.ready.begin(), s_.ready.end());
     const uint32_t next = s_.ready.back().task;
     s_.ready.pop_back();
-    run_task(next);
+    run_task<false>(next, s_.outs, frame_);
     ++done;
   }
   TORCH_CHECK(done == s_.tasks.size(), "backward: the graph has a cycle");
+}
+
+// What `waiting` is given from now on comes after what `producer` has now.
+void wait_for(const c10::Stream& waiting, const c10::Stream& producer) {
+  if (waiting == producer) return;
+  if (waiting.device_type() != producer.device_type()) return producer.synchronize();
+  c10::Event event(producer.device_type());
+  event.record(producer);
+  waiting.wait(event);
+}
+
+C10_NOINLINE void Runner::run_on_devices() {
+  Lane own;
+  DevicePass devices;
+  devices.caller = Lane::of_this_thread() != nullptr ? Lane::of_this_thread() : &own;
+  devices_ = &devices;
+  {
+    const std::lock_guard<std::mutex> lock(devices.mutex);
+    for (const Task& task : s_.tasks) {
+      if (const auto stream = task.node->stream()) callers_stream(stream->device());
+    }
+    for (uint32_t i = 0; i < s_.tasks.size(); ++i) {
+      const Task& task = s_.tasks[i];
+      // What the caller gave was computed on its own streams.
+      if (const auto stream = task.node->stream(); stream.has_value() && has_gradient(task)) {
+        wait_for(*stream, callers_stream(stream->device()));
+      }
+      if (task.missing == 0) push_to_lane(i);
+    }
+  }
+  devices.caller->serve([&devices] {
+    const std::lock_guard<std::mutex> lock(devices.mutex);
+    return devices.queued == 0 && devices.running == 0;
+  });
+  devices_ = nullptr;
+  if (devices.error) std::rethrow_exception(devices.error);
+  TORCH_CHECK(devices.done == s_.tasks.size(), "backward: the graph has a cycle");
+  // What the caller puts on its streams from now on comes after the gradients.
+  for (const c10::Stream& used : devices.streams) {
+    for (const c10::Stream& waiting : devices.caller_streams) {
+      if (waiting.device() == used.device()) wait_for(waiting, used);
+    }
+  }
+}
+
+// Precondition here and below: devices_->mutex is held, but for run_one and run_task_in_lane.
+void Runner::push_to_lane(uint32_t task) {
+  const std::optional<at::Device> device = s_.tasks[task].node->device();
+  Lane* const lane = device.has_value() ? &Lane::of(*device) : devices_->caller;
+  std::vector<Ready>& ready = devices_->queue_of(lane).ready;
+  ready.push_back({s_.tasks[task].node->sequence_nr(), task});
+  std::push_heap(ready.begin(), ready.end());
+  ++devices_->queued;
+  lane->put(*this);
+}
+
+void Runner::run_one(Lane& lane) {
+  DevicePass& devices = *devices_;
+  std::optional<uint32_t> task;
+  {
+    const std::lock_guard<std::mutex> lock(devices.mutex);
+    std::vector<Ready>& ready = devices.queue_of(&lane).ready;
+    std::pop_heap(ready.begin(), ready.end());
+    if (!devices.error) task = ready.back().task;
+    ready.pop_back();
+    --devices.queued;
+    ++devices.running;
+  }
+  std::exception_ptr error;
+  if (task.has_value()) {
+    try {
+      run_task_in_lane(*task);
+    } catch (...) {
+      error = std::current_exception();
+    }
+  }
+  const std::lock_guard<std::mutex> lock(devices.mutex);
+  --devices.running;
+  if (error && !devices.error) devices.error = error;
+  devices.done += task.has_value();
+  // The caller looks at the counts under the lock: until that is let go of, pass and lane live.
+  devices.caller->wake();
+}
+
+void Runner::run_task_in_lane(uint32_t task) {
+  std::vector<at::Tensor> outs;
+  const std::optional<c10::Stream> stream = s_.tasks[task].node->stream();
+  const c10::OptionalStreamGuard on_stream(stream);
+  if (stream.has_value()) {
+    const std::lock_guard<std::mutex> lock(devices_->mutex);
+    std::vector<c10::Stream>& used = devices_->streams;
+    if (std::find(used.begin(), used.end(), *stream) == used.end()) used.push_back(*stream);
+  }
+  // The thread may be in another pass's node, or in one of this pass that runs a pass itself.
+  const at::ThreadLocalStateGuard as_caller(devices_->state);
+  Frame* const below = current_frame;
+  Frame frame{
+      .pass = frame_.pass, .outer = frame_.outer, .depth = below == nullptr ? 0 : below->depth, .below = below};
+  FrameScope scope(frame);
+  run_task<true>(task, outs, frame);
+}
+
+c10::Stream Runner::callers_stream(c10::Device device) {
+  for (const c10::Stream& stream : devices_->caller_streams) {
+    if (stream.device() == device) return stream;
+  }
+  return devices_->caller_streams.emplace_back(c10::impl::getDeviceGuardImpl(device.type())->getStream(device));
+}
+
+// Before `gradient`, an output of `from`, is added to what comes into `to`: the stream where that is done waits for the one
+// where it was computed. Returns that stream.
+std::optional<c10::Stream> Runner::hand_over(const Node& from, const Node& to, const at::Tensor& gradient) {
+  const c10::Device device = gradient.device();
+  const bool on_device = device.type() != c10::DeviceType::CPU && device.type() != c10::DeviceType::Meta;
+  std::optional<c10::Stream> producer = from.stream();
+  std::optional<c10::Stream> consumer = to.stream();
+  if (on_device && !producer.has_value()) producer = c10::impl::getDeviceGuardImpl(device.type())->getStream(device);
+  // A node on the CPU that takes a device's tensor works on the caller's stream.
+  if (on_device && !consumer.has_value()) consumer = callers_stream(device);
+  if (!producer.has_value() || !consumer.has_value()) return consumer;
+  // Copied here from another device.
+  if (on_device && producer->device() != device) {
+    wait_for(*consumer, c10::impl::getDeviceGuardImpl(device.type())->getStream(device));
+  }
+  wait_for(*consumer, *producer);
+  if (on_device && device == consumer->device() && *producer != *consumer) {
+    const auto& storage = gradient.unsafeGetTensorImpl()->storage();
+    if (storage) c10::impl::getDeviceGuardImpl(device.type())->recordDataPtrOnStream(storage->data_ptr(), *consumer);
+  }
+  return consumer;
 }
 
 void Runner::run_tensor_hooks(Node& node, NodeExtras& extras, at::Tensor* grads) {
@@ -362,39 +626,28 @@ void Runner::run_post_hooks(Node& node, const variable_list& in, at::Tensor* out
   }
 }
 
-void Runner::evaluate(Node& node, at::Tensor* in, at::Tensor* out) {
-  Node* const outer = std::exchange(frame_.node, &node);
-  try {
-    if (C10_LIKELY(node.extras() == nullptr)) {
-      NodeGate gate(node, !keep_graph_, frame_.outer);
-      evaluate_checked(node, in, out);
-      if (gate.may_free()) node.release_variables();
-    } else {
-      run_pre_hooks(node, in);
-      variable_list given;
-      const bool has_post_hooks = !node.extras()->post_hooks.empty();
-      if (has_post_hooks) given.assign(in, in + node.num_inputs());
-      {
-        NodeGate gate(node, !keep_graph_, frame_.outer);
-        evaluate_checked(node, in, out);
-        if (!has_post_hooks && gate.may_free()) node.release_variables();
-      }
-      if (has_post_hooks) {
-        run_post_hooks(node, given, out);
-        NodeGate gate(node, !keep_graph_, frame_.outer);
-        if (gate.may_free()) node.release_variables();
-      }
-    }
-  } catch (...) {
-    if (AnomalyMode::is_enabled()) AnomalyMode::report(node);
-    frame_.node = outer;
-    throw;
+C10_NOINLINE void Runner::evaluate_with_hooks(Node& node, at::Tensor* in, at::Tensor* out, Frame& frame) {
+  run_pre_hooks(node, in);
+  variable_list given;
+  const bool has_post_hooks = !node.extras()->post_hooks.empty();
+  if (has_post_hooks) given.assign(in, in + node.num_inputs());
+  {
+    NodeGate gate(node, !keep_graph_, frame.outer, frame.below);
+    evaluate_checked(node, in, out);
+    if (!has_post_hooks && gate.may_free()) node.release_variables();
   }
-  frame_.node = outer;
+  if (has_post_hooks) {
+    run_post_hooks(node, given, out);
+    NodeGate gate(node, !keep_graph_, frame.outer, frame.below);
+    if (gate.may_free()) node.release_variables();
+  }
 }
 
 void Runner::evaluate_checked(Node& node, at::Tensor* in, at::Tensor* out) {
-  node.evaluate(in, out);
+  {
+    const BackwardRange range(node, in);
+    node.evaluate(in, out);
+  }
   if (C10_LIKELY(!AnomalyMode::is_enabled() || !AnomalyMode::should_check_nan())) return;
   for (uint32_t i = 0; i < node.num_outputs(); ++i) {
     if (out[i].defined() && grad_ops::has_nan(out[i])) {
@@ -411,55 +664,6 @@ bool Runner::will_execute(const Node* node) const {
 bool Runner::needs_output(uint32_t task, size_t edge) const {
   const uint32_t target = s_.targets[s_.tasks[task].first_edge + edge];
   return target != kNone && (s_.tasks[target].needed || s_.tasks[target].first_capture != kNone);
-}
-
-void Runner::run_task(uint32_t index) {
-  const Task task = s_.tasks[index];
-  Node& node = *task.node;
-  at::Tensor* in = s_.grads.data() + task.first_grad;
-  const uint32_t num_inputs = node.num_inputs();
-  if (C10_UNLIKELY(node.extras() != nullptr) && (task.needed || task.first_capture != kNone)) {
-    run_tensor_hooks(node, *node.extras(), in);
-  }
-  for (uint32_t c = task.first_capture; c != kNone; c = s_.captures[c].next) {
-    (*results_)[s_.captures[c].position] = in[s_.captures[c].input_nr];
-  }
-  const uint32_t num_outputs = node.num_outputs();
-  if (s_.outs.size() < num_outputs) s_.outs.resize(num_outputs);
-  at::Tensor* out = s_.outs.data();
-  bool any = false;
-  if (task.needed) {
-    for (uint32_t i = 0; i < num_inputs; ++i) any |= in[i].defined();
-    // A user's node may have something to say of its inputs even where nothing flows.
-    if (!any) any = num_outputs != 0 && !node.is_generic();
-  }
-  if (any) {
-    frame_.task = index;
-    evaluate(node, in, out);
-  }
-  for (uint32_t i = 0; i < num_inputs; ++i) in[i].reset();
-  deliver(node, task, out);
-}
-
-void Runner::deliver(Node& node, const Task& task, at::Tensor* out) {
-  const Edge* edges = node.next_edges_begin();
-  for (uint32_t i = 0; i < node.num_outputs(); ++i) {
-    const uint32_t target = s_.targets[task.first_edge + i];
-    if (target == kNone) {
-      out[i].reset();
-      continue;
-    }
-    Task& to = s_.tasks[target];
-    if (out[i].defined()) {
-      if (to.needed || to.first_capture != kNone) {
-        check_gradient(&node, i, out[i], to.node->input_metadata(edges[i].input_nr));
-        accumulate(s_.grads[to.first_grad + edges[i].input_nr], std::move(out[i]));
-      } else {
-        out[i].reset();
-      }
-    }
-    if (--to.missing == 0) push_ready(target);
-  }
 }
 
 }  // namespace

@@ -3,11 +3,17 @@
 #include "tests/layers/wrappers.h"
 
 #include <algorithm>
+#include <functional>
+#include <optional>
+#include <stdexcept>
+#include <thread>
 
 #include "aten/aten.h"
 #include "aten/core/dispatch_mode.h"
 #include "aten/core/library.h"
 #include "aten/core/record_function.h"
+#include "aten/core/sequence_number.h"
+#include "aten/core/thread_local_state.h"
 #include "autograd/autograd.h"
 #include "c10/testing/message_of.h"
 #include "gtest/gtest.h"
@@ -251,6 +257,105 @@ TEST(RecordFunction, ThreadLocalCallbacksScopesAndSampling) {
   EXPECT_EQ(seen().names.size(), 1u);
   EXPECT_FALSE(at::hasCallbacks());
   EXPECT_THROW(at::RecordFunctionCallback(&on_start).samplingProb(2), c10::Error);
+}
+
+struct Range {
+  std::string name;
+  int64_t number;
+  size_t inputs;
+};
+std::vector<Range> ranges;
+std::unique_ptr<at::ObserverContext> note_range(const at::RecordFunction& fn) {
+  ranges.push_back({fn.name(), fn.seqNr(), fn.num_inputs()});
+  return nullptr;
+}
+
+TEST(RecordFunction, BackwardRangesHaveTheNumbersOfTheirOperators) {
+  for (const bool values : {false, true}) {
+    ranges.clear();
+    Tensor w = at::ones({2, 2}).requires_grad_();
+    const auto handle = at::addGlobalCallback(at::RecordFunctionCallback(&note_range).needsInputs(values));
+    const uint64_t first = at::sequence_number::peek();
+    const Tensor y = at::mul(w, w);
+    const Tensor z = at::exp(y);
+    at::sum(z).backward();
+    at::removeCallback(handle);
+    EXPECT_EQ(y.grad_fn()->sequence_nr(), first);
+    const auto find = [](const std::string& name) {
+      const auto found = std::find_if(ranges.begin(), ranges.end(), [&](const Range& r) { return r.name == name; });
+      return found == ranges.end() ? Range{"missing", -2, 0} : *found;
+    };
+    const int64_t number = static_cast<int64_t>(first);
+    EXPECT_EQ(find("aten::mul").number, number);
+    EXPECT_EQ(find("aten::exp").number, number + 1);
+    EXPECT_EQ(find("MulBackward0").number, number);
+    EXPECT_EQ(find("ExpBackward0").number, number + 1);
+    EXPECT_EQ(find("SumBackward0").number, number + 2);
+    EXPECT_EQ(find("torch::autograd::AccumulateGrad").number, -1);
+    EXPECT_EQ(find("MulBackward0").inputs, values ? 1u : 0u);
+    Tensor v = at::ones({2}).requires_grad_();
+    const size_t seen_before = ranges.size();
+    at::sum(v).backward();
+    EXPECT_EQ(ranges.size(), seen_before);
+  }
+  ranges.clear();
+  const auto refuses = at::addThreadLocalCallback(
+      at::RecordFunctionCallback([](const at::RecordFunction&) -> std::unique_ptr<at::ObserverContext> {
+        throw std::out_of_range("no");
+      }).scopes({at::RecordScope::BACKWARD_FUNCTION}));
+  Tensor v = at::ones({2}).requires_grad_();
+  EXPECT_THROW(at::sum(v).backward(), std::out_of_range);
+  at::removeCallback(refuses);
+}
+
+TEST(ThreadLocalState, CarriesModesAndObservers) {
+  struct Count final : at::DispatchMode {
+    void handle(const c10::OperatorHandle& op, c10::DispatchKeySet, c10::Stack* stack) override {
+      ++calls;
+      op.callBoxed(*stack);
+    }
+    int calls = 0;
+  };
+  Count mode;
+  ranges.clear();
+  const Tensor x = at::ones({2});
+  const auto work = [&x] { at::neg(x); };
+  std::function<void()> carried;
+  {
+    const at::DispatchModeGuard on(mode);
+    const auto handle = at::addThreadLocalCallback(at::RecordFunctionCallback(&note_range));
+    carried = at::wrapPropagateTLSState(work);
+    at::removeCallback(handle);
+    std::thread(carried).join();
+    EXPECT_EQ(mode.calls, 1);
+    EXPECT_EQ(ranges.size(), 2u);  // the call, and the one that the mode makes of it
+    std::thread(work).join();
+    EXPECT_EQ(mode.calls, 1);
+    at::neg(x);
+    EXPECT_EQ(mode.calls, 2);
+    EXPECT_EQ(ranges.size(), 2u);  // the call, and the one that the mode makes of it
+    const at::ThreadLocalState with_mode;
+    {
+      // A state without modes takes them away until the end of its guard.
+      const at::ThreadLocalState none = [] {
+        std::optional<at::ThreadLocalState> state;
+        std::thread([&state] { state.emplace(); }).join();
+        return *state;
+      }();
+      const at::ThreadLocalStateGuard guard(none);
+      EXPECT_EQ(at::dispatch_mode_depth(), 0u);
+      at::neg(x);
+      EXPECT_EQ(mode.calls, 2);
+    }
+    EXPECT_EQ(at::dispatch_mode_depth(), 1u);
+    at::neg(x);
+    EXPECT_EQ(mode.calls, 3);
+  }
+  {
+    const at::DisableRecordFunctionGuard off;
+    carried = at::wrapPropagateTLSState([] { EXPECT_FALSE(at::isRecordFunctionEnabled()); });
+  }
+  std::thread(carried).join();
 }
 
 }  // namespace

@@ -272,4 +272,98 @@ TEST(ShadowTraining, GivesTheLossesOfTheCpu) {
   EXPECT_LT(got.back(), got.front());
 }
 
+// What `part` gives on a stream of its own, which waits for the current one before and is waited for after.
+template <class Part>
+Tensor on_stream(const c10::Stream& stream, const Part& part) {
+  const c10::Stream outer = torch::accelerator::current_stream(stream.device_index());
+  const auto wait = [](const c10::Stream& waiting, const c10::Stream& first) {
+    c10::Event done(c10::kPrivateUse1);
+    done.record(first);
+    waiting.wait(done);
+  };
+  wait(stream, outer);
+  Tensor result;
+  {
+    const c10::StreamGuard guard(stream);
+    result = part();
+  }
+  wait(outer, stream);
+  return result;
+}
+
+// Two branches on streams of their own, the second on the other device; `first` and `second` are ignored on the CPU.
+Tensor two_branches(const Tensor& x, const Tensor& w, const c10::Stream* first, const c10::Stream* second) {
+  const auto left = [&] {
+    Tensor y = x * w;
+    for (int i = 0; i < 6; ++i) y = (y * x + w).tanh();
+    return y;
+  };
+  const auto right = [&] {
+    Tensor y = first != nullptr ? x.to(kOther) : x;
+    const Tensor v = first != nullptr ? w.to(kOther) : w;
+    for (int i = 0; i < 6; ++i) y = (y * v).sin() + v;
+    return first != nullptr ? y.to(kShadow) : y;
+  };
+  if (first == nullptr) return (left() * right()).sum();
+  const Tensor a = on_stream(*first, left), b = on_stream(*second, right);
+  return (a * b).sum();
+}
+
+TEST(ShadowAutograd, RunsOnTheStreamsOfForward) {
+  const c10::impl::VirtualGuardImpl impl(c10::kPrivateUse1);
+  const c10::Stream first = impl.getNewStream(kShadow), second = impl.getNewStream(kShadow);
+  torch::manual_seed(11);
+  const Tensor x = torch::randn({16}), w = torch::randn({16});
+  const auto gradients = [&](const Device& device, const c10::Stream* a, const c10::Stream* b) {
+    const Tensor u = x.to(device).detach().requires_grad_(), v = w.to(device).detach().requires_grad_();
+    two_branches(u, v, a, b).backward();
+    // The current stream comes after the gradients: nothing is synchronised here.
+    return std::vector<Tensor>{(u.grad() * 1).cpu(), (v.grad() * 1).cpu()};
+  };
+  const std::vector<Tensor> expected = gradients(torch::kCPU, nullptr, nullptr);
+  for (int attempt = 0; attempt < 40; ++attempt) {
+    const std::vector<Tensor> got = gradients(kShadow, &first, &second);
+    for (size_t i = 0; i < 2; ++i) ASSERT_TRUE(torch::allclose(got[i], expected[i], 1e-5, 1e-6)) << attempt;
+  }
+}
+
+TEST(ShadowAutograd, CheckpointsKeepTheGeneratorsOfTheirInputsDevices) {
+  const auto block = [](const torch::autograd::variable_list& in) {
+    Tensor y = in[0];
+    for (int i = 0; i < 3; ++i) y = torch::dropout(torch::tanh(y * in[0]), 0.5, true);
+    return torch::autograd::variable_list{y + torch::dropout(in[1], 0.5, true).to(kShadow)};
+  };
+  const auto gradients = [&](const auto& run) {
+    torch::manual_seed(9);
+    std::vector<Tensor> inputs;
+    for (const Device& device : {kShadow, kOther}) {
+      inputs.push_back(torch::full({32}, 0.7f, torch::TensorOptions(device)).requires_grad_());
+    }
+    const Tensor y = run(inputs)[0];
+    // Draws of the program between forward and backward go on after backward as if that had drawn nothing.
+    std::vector<Tensor> all;
+    for (const Device& device : {kShadow, kOther, Device(torch::kCPU)}) all.push_back(torch::rand({3}, device).cpu());
+    y.sum().backward();
+    for (const Device& device : {kShadow, kOther, Device(torch::kCPU)}) all.push_back(torch::rand({3}, device).cpu());
+    for (const Tensor& input : inputs) all.push_back(input.grad().cpu());
+    return all;
+  };
+  const std::vector<Tensor> plain = gradients(block);
+  for (const bool reentrant : {false, true}) {
+    const auto options = torch::utils::checkpoint::CheckpointOptions().use_reentrant(reentrant);
+    const std::vector<Tensor> got = gradients(
+        [&](const std::vector<Tensor>& inputs) { return torch::utils::checkpoint::checkpoint(block, inputs, options); });
+    ASSERT_EQ(got.size(), plain.size());
+    for (size_t i = 0; i < got.size(); ++i) EXPECT_TRUE(torch::equal(got[i], plain[i])) << reentrant << " " << i;
+  }
+}
+
+TEST(ShadowGenerator, IsTheContextsDefault) {
+  const at::Generator& generator = at::globalContext().defaultGenerator(kOther);
+  EXPECT_EQ(generator.device(), kOther);
+  torch::manual_seed(12);
+  EXPECT_EQ(generator.current_seed(), 12u);
+  EXPECT_EQ(at::globalContext().defaultGenerator(torch::kCPU), at::detail::getDefaultCPUGenerator());
+}
+
 }  // namespace

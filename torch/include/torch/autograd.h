@@ -2,6 +2,7 @@
 
 #include "autograd/autograd.h"
 #include "autograd/checkpoint/checkpoint.h"
+#include "autograd/checkpoint/selective.h"
 #include "autograd/forward_ad.h"
 #include "autograd/function/custom_function.h"
 #include "autograd/functional/functional.h"

@@ -1,0 +1,3 @@
+#pragma once
+
+#include "aten/core/thread_local_state.h"
