@@ -8,6 +8,7 @@
 #include "aten/core/view.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/reduce/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
 #include "gtest/gtest.h"

@@ -9,6 +9,7 @@
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/norm/ops.h"
 #include "aten/ops/pointwise/ops.h"
+#include "aten/ops/rearrange/ops.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"

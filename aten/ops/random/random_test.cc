@@ -11,6 +11,7 @@
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/random/ops.h"
+#include "aten/ops/reduce/ops.h"
 #include "c10/core/cpu_generator.h"
 #include "gtest/gtest.h"
 
