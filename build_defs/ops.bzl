@@ -1,64 +1,58 @@
 """Families of operators: what is generated from a table, and what links what."""
 
-load("//build_defs:link_group.bzl", "kd_link_group")
+load("//build_defs:link_only.bzl", "kd_link_only")
 load("//build_defs:rules.bzl", "kd_cc_library", "kd_cc_test")
 
-# The families whose operators a family's kernels call, through at:: functions. Kernels depend on the `headers` target of
-# such a family; the public target links its implementation, and that of what it calls in turn. Circles are fine here: every
-# operator lives in sections of its own, and a static link keeps what is called.
-FAMILY_CALLS = {
-    "activation": ["binary", "copy", "view"],
-    "attention": ["binary", "copy", "creation", "index", "matmul", "pointwise", "random", "reduce", "softmax", "unary", "view"],
-    "binary": ["copy", "reduce", "unary"],
-    "conv": ["binary", "copy", "padding", "reduce", "view"],
-    "copy": ["index", "view"],
-    "creation": ["binary", "copy", "index", "join", "reduce", "unary", "view"],
-    "fft": [],
-    "foreach": ["binary", "copy", "matmul", "pointwise", "reduce", "unary", "view"],
-    "index": ["binary", "creation", "pointwise", "view"],
-    "join": ["view"],
-    "linalg": ["matmul"],
-    "loss": ["activation", "binary", "creation", "index", "join", "pointwise", "reduce", "scan", "softmax", "unary", "view"],
-    "matmul": ["binary", "copy", "reduce", "unary", "view"],
-    "nested": [],
-    "norm": ["binary", "creation", "pointwise", "reduce", "unary", "view"],
-    "padding": ["copy", "creation", "join", "view"],
-    "pointwise": ["copy", "index", "view"],
-    "pool": ["copy", "view"],
-    "quantized": [],
-    "random": ["binary", "copy", "creation", "reduce", "view"],
-    "reduce": ["binary", "creation", "index", "join", "pointwise", "sort", "unary", "view"],
-    "rnn": [],
-    "scan": ["binary", "join", "reduce", "unary", "view"],
-    "softmax": [],
-    "sort": ["index", "view"],
-    "sparse": [],
-    "special": ["binary", "reduce", "softmax", "unary"],
-    "unary": ["copy"],
-    "upsample": ["view"],
-    "view": ["copy", "reduce", "unary"],
-}
+# Primitives below, compositions above: a family's kernels depend on `//aten/ops/<family>:calls` of those whose operators they
+# call through at:: functions, and Bazel refuses circles. An operator that would close one stands in a family above (`composite`
+# is the topmost). A static link keeps of a family what is called.
+OP_FAMILIES = [
+    "activation",
+    "attention",
+    "binary",
+    "composite",
+    "conv",
+    "copy",
+    "creation",
+    "fft",
+    "foreach",
+    "index",
+    "join",
+    "linalg",
+    "loss",
+    "matmul",
+    "nested",
+    "norm",
+    "padding",
+    "pointwise",
+    "pool",
+    "quantized",
+    "random",
+    "rearrange",
+    "reduce",
+    "rnn",
+    "scan",
+    "softmax",
+    "sort",
+    "sparse",
+    "special",
+    "unary",
+    "upsample",
+    "view",
+]
 
-OP_FAMILIES = sorted(FAMILY_CALLS.keys())
-
-def _reached(family):
-    reached = {"copy": True}
-    reached[family] = True
-    for _ in OP_FAMILIES:
-        for member in list(reached.keys()):
-            for called in FAMILY_CALLS[member]:
-                reached[called] = True
-    return sorted(reached.keys())
-
-def kd_op_family(name, kernels = None, visibility = ["//visibility:public"]):
+def kd_op_family(name, kernels = None, aliases = [], visibility = ["//visibility:public"]):
     """The operators of aten/ops/<name>/ops.textproto.
 
-    Makes the public target <name> (header aten/ops/<name>/ops.h, with doc comments), <name>'s `headers` for kernels that call
-    its operators (the same header without comments, so that a new one rebuilds the family and its users only), `registry`, which makes them callable by name, and `derivatives.cc` and `forward.cc` for //autograd/derivatives.
+    Makes the public target <name> (header aten/ops/<name>/ops.h, with doc comments); `calls` for kernels of families above, the
+    same header without comments, so that a new one rebuilds the family and its users only; `headers`, those declarations without
+    anything to link, for the family's own kernels; `registry`, which makes the operators callable by name; and `derivatives.cc`
+    and `forward.cc` for //autograd/derivatives.
 
     Args:
       name: the family, which is the folder's name.
       kernels: the target with the functions that the table names in at::native.
+      aliases: the other families whose operators entries name in `alias_of`.
       visibility: of the public target.
     """
     native.exports_files(["ops.textproto"], visibility = ["//visibility:public"])
@@ -93,11 +87,21 @@ def kd_op_family(name, kernels = None, visibility = ["//visibility:public"]):
         visibility = ["//visibility:public"],
         deps = [":bare_ops", "//c10/dispatch:operator"],
     )
+    # Every family writes results with copy_.
     kd_cc_library(
         name = "implementation",
         srcs = ["ops.cc"],
+        deps = [":headers", "//aten/core:structured"] + ["//aten/ops/" + family + ":calls" for family in aliases] +
+               ([kernels] if kernels else []) + (["//aten/ops/copy:calls"] if name != "copy" else []),
+    )
+    kd_link_only(
+        name = "linked",
+        deps = [":implementation"],
+    )
+    kd_cc_library(
+        name = "calls",
         visibility = ["//aten/ops:__subpackages__"],
-        deps = [":headers", "//aten/core:structured"] + ["//aten/ops/" + family + ":headers" for family in FAMILY_CALLS[name]] + ([kernels] if kernels else []),
+        deps = [":headers", ":linked"],
     )
     kd_cc_library(
         name = "registry",
@@ -106,18 +110,13 @@ def kd_op_family(name, kernels = None, visibility = ["//visibility:public"]):
         visibility = visibility,
         deps = [":" + name, "//aten/core:boxing", "//c10/dispatch:registry"],
     )
-    kd_link_group(
-        name = "linked",
-        package_prefix = "aten/ops/",
-        deps = ["//aten/ops/" + family + ":implementation" for family in _reached(name)],
-    )
     kd_cc_library(
         name = name,
         hdrs = ["documented/ops.h"],
         include_prefix = "aten/ops/" + name,
         strip_include_prefix = "documented",
         visibility = visibility,
-        deps = [":headers", ":linked"],
+        deps = [":headers", ":implementation"],
     )
 
 def kd_op_test(name, srcs, deps, **kwargs):

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <sstream>
 
+#include "aten/ops/binary/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/view/ops.h"
 #include "aten/core/tensor_accessor.h"

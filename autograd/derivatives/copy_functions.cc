@@ -1,6 +1,7 @@
 #include "autograd/derivatives/copy_functions.h"
 
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/rearrange/ops.h"
 
 namespace torch::autograd::generated {
 

@@ -15,6 +15,7 @@
 #include "aten/ops/padding/ops.h"
 #include "aten/ops/pointwise/ops.h"
 #include "aten/ops/pool/ops.h"
+#include "aten/ops/rearrange/ops.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/scan/ops.h"
 #include "aten/ops/softmax/ops.h"

@@ -12,6 +12,7 @@
 #include "aten/ops/padding/ops.h"
 #include "aten/ops/pool/ops.h"
 #include "aten/ops/random/ops.h"
+#include "aten/ops/reduce/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
 #include "autograd/autograd.h"

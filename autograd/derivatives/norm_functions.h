@@ -2,6 +2,7 @@
 // Formulas of the normalisations.
 
 #include <array>
+#include <optional>
 #include <tuple>
 
 #include "aten/core/tensor.h"
@@ -14,5 +15,17 @@ using namespace at;
 std::tuple<Tensor, Tensor, Tensor> layer_norm_backward(
     const Tensor& grad, const Tensor& input, IntArrayRef normalized_shape, const Tensor& mean, const Tensor& rstd,
     const Tensor& weight, const Tensor& bias, double eps, std::array<bool, 3> mask);
+
+// The same of batch normalisation with the statistics that it used, which depend on the input in training.
+std::tuple<Tensor, Tensor, Tensor> batch_norm_grad(
+    const Tensor& grad, const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& mean, const Tensor& invstd,
+    bool training, double eps, std::array<bool, 3> mask);
+
+// What the tangents of its input and weight give its result.
+Tensor batch_norm_input_tangent(
+    const Tensor& t, const Tensor& input, const std::optional<Tensor>& weight, const Tensor& mean, const Tensor& invstd, bool training,
+    double eps);
+Tensor batch_norm_weight_tangent(
+    const Tensor& t, const Tensor& input, const Tensor& mean, const Tensor& invstd, bool training, double eps);
 
 }  // namespace torch::autograd::generated

@@ -8,6 +8,7 @@
 #include "aten/ops/index/ops.h"
 #include "aten/ops/join/ops.h"
 #include "aten/ops/pointwise/ops.h"
+#include "aten/ops/rearrange/ops.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/scan/ops.h"
 #include "aten/ops/unary/ops.h"

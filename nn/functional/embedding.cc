@@ -1,5 +1,6 @@
 #include "nn/functional/embedding.h"
 
+#include "aten/ops/composite/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/index/ops.h"
 #include "aten/ops/view/ops.h"

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <optional>
@@ -28,11 +29,6 @@ namespace {
 using at::Tensor;
 using c10::IValue;
 
-const char* const kFamilies[] = {
-    "activation", "attention", "binary", "conv", "copy", "creation", "fft", "foreach", "index", "join", "linalg", "loss",
-    "matmul", "nested", "norm", "padding", "pointwise", "pool", "quantized", "random", "reduce", "rnn", "scan", "softmax",
-    "sort", "sparse", "special", "unary", "upsample", "view"};
-
 std::string read_file(const std::string& path) {
   std::ifstream in(path);
   EXPECT_TRUE(in.good()) << path;
@@ -52,8 +48,10 @@ struct TableEntry {
 // The operators of the tables that matter here, by name with overload.
 std::map<std::string, TableEntry> read_tables() {
   std::map<std::string, TableEntry> entries;
-  for (const char* family : kFamilies) {
-    std::istringstream lines(read_file(std::string("aten/ops/") + family + "/ops.textproto"));
+  for (const auto& folder : std::filesystem::directory_iterator("aten/ops")) {
+    const std::string table = folder.path().string() + "/ops.textproto", family = folder.path().filename().string();
+    if (!std::filesystem::exists(table)) continue;
+    std::istringstream lines(read_file(table));
     std::string line, name;
     const auto name_in = [](const std::string& text) {
       const size_t start = text.find("schema: \"") + 9;

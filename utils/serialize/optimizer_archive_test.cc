@@ -7,6 +7,7 @@
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
+#include "aten/ops/reduce/ops.h"
 #include "c10/testing/message_of.h"
 #include "optim/adam.h"
 #include "optim/sgd.h"

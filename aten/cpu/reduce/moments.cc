@@ -74,25 +74,28 @@ struct MomentsOp {
     }
   }
   static void columns(State* s, const In* x, int64_t row_stride, int64_t rows, int64_t cols, const ReduceParams&) {
+    using C = typename ComputeType<T>::type;
     constexpr int64_t kRows = 64, kCols = 128;
     double mean[kCols], square[kCols];
+    C center[kCols];
     for (int64_t j = 0; j < cols; j += kCols) {
       const int64_t m = std::min(kCols, cols - j);
       for (int64_t r = 0; r < rows; r += kRows) {
         const int64_t n = std::min(kRows, rows - r);
         const char* const block = reinterpret_cast<const char*>(x + j) + r * row_stride;
-        const char* from = block;
         std::fill(mean, mean + m, 0.0);
         std::fill(square, square + m, 0.0);
-        column_sum(reinterpret_cast<const In*>(from), row_stride, n, m, mean);
+        column_sum(reinterpret_cast<const In*>(block), row_stride, n, m, mean);
         const double count = static_cast<double>(n);
-        for (int64_t k = 0; k < m; ++k) mean[k] /= count;
-        for (int64_t i = 0; i < n; ++i, from += row_stride) {
-          const In* row = reinterpret_cast<const In*>(from);
-          for (int64_t k = 0; k < m; ++k) {
-            const double delta = static_cast<double>(widen(row[k])) - mean[k];
-            square[k] += delta * delta;
-          }
+        for (int64_t k = 0; k < m; ++k) {
+          mean[k] /= count;
+          center[k] = static_cast<C>(mean[k]);
+        }
+        column_square_sum(reinterpret_cast<const In*>(block), row_stride, n, m, center, square);
+        for (int64_t k = 0; k < m; ++k) {
+          // Taken about the rounded mean; what that added is taken away.
+          const double off = mean[k] - static_cast<double>(center[k]), centred = square[k] - off * off * count;
+          square[k] = centred < 0 ? 0 : centred;  // NaN stays
         }
         for (int64_t k = 0; k < m; ++k) {
           if (nearly_constant(square[k], mean[k], count)) {
@@ -108,8 +111,16 @@ struct MomentsOp {
   static void finish(const State& s, char* out0, char* out1, const ReduceParams& params) {
     using C = typename ComputeType<T>::type;
     const double nan = std::numeric_limits<double>::quiet_NaN();
-    if (out0) *reinterpret_cast<T*>(out0) = static_cast<T>(static_cast<C>(s.count > 0 ? variance(s.square, s.count, params) : nan));
-    if (out1) *reinterpret_cast<T*>(out1) = static_cast<T>(static_cast<C>(s.count > 0 ? s.mean : nan));
+    const bool in_double = params.out_type == c10::ScalarType::Double;
+    const auto write = [in_double](char* out, double v) {
+      if (in_double) {
+        *reinterpret_cast<double*>(out) = v;
+      } else {
+        *reinterpret_cast<T*>(out) = static_cast<T>(static_cast<C>(v));
+      }
+    };
+    if (out0) write(out0, s.count > 0 ? variance(s.square, s.count, params) : nan);
+    if (out1) write(out1, s.count > 0 ? s.mean : nan);
   }
 };
 

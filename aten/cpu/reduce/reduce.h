@@ -63,7 +63,8 @@ const ReduceKernel* min_kernel(c10::ScalarType type);
 // First result: the value, in the element type; second: int64 position of its first occurrence; NaN wins.
 const ReduceKernel* argmax_kernel(c10::ScalarType type);
 const ReduceKernel* argmin_kernel(c10::ScalarType type);
-// First result: variance (or standard deviation), second: mean. Element type; the variance of complex is real.
+// First result: variance (or standard deviation), second: mean. Element type, or where params.out_type is Double, and the
+// elements are not complex, double; the variance of complex is real.
 const ReduceKernel* moments_kernel(c10::ScalarType type);
 // bool results; for uint8 input params.out_type may be Byte.
 const ReduceKernel* all_kernel(c10::ScalarType type);

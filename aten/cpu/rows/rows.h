@@ -60,6 +60,11 @@ double row_exp_sum(const T* x, int64_t n, typename ComputeType<T>::type shift);
 template <class T>
 void column_sum(const T* x, int64_t row_stride, int64_t rows, int64_t cols, double* acc);
 
+// acc[j] += sum_i (x[i][j] - center[j])^2
+template <class T>
+void column_square_sum(
+    const T* x, int64_t row_stride, int64_t rows, int64_t cols, const typename ComputeType<T>::type* center, double* acc);
+
 // acc[j] = max(acc[j], max_i x[i][j]) and the same with min; NaN wins.
 template <class T>
 void column_max(const T* x, int64_t row_stride, int64_t rows, int64_t cols, typename ComputeType<T>::type* acc);

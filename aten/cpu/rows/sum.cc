@@ -1,4 +1,4 @@
-// row_sum, packed_row_sums, row_square_sum, row_abs_sum, column_sum.
+// row_sum, packed_row_sums, row_square_sum, row_abs_sum, column_sum, column_square_sum.
 #include "aten/cpu/rows/rows.h"
 #include "aten/cpu/rows/tables.h"
 
@@ -20,6 +20,7 @@ struct SumTable {
   double (*square_sum)(const T*, int64_t, double);
   double (*abs_sum)(const T*, int64_t);
   void (*columns)(const T*, int64_t, int64_t, int64_t, double*);
+  void (*square_columns)(const T*, int64_t, int64_t, int64_t, const typename ComputeType<T>::type*, double*);
 };
 using SumTables = FloatingTables<SumTable>;
 }  // namespace at::cpu
@@ -91,9 +92,34 @@ double abs_sum_impl(const T* x, int64_t n) {
   return block_sum(x, n, Compute<T>{0}, [](auto, auto v) HWY_ATTR { return hn::Abs(v); });
 }
 
+// What of a column's elements is added, of a vector of neighbouring columns or of one.
+struct Itself {
+  template <class D>
+  HWY_INLINE hn::Vec<D> operator()(D, hn::Vec<D> v, int64_t) const {
+    return v;
+  }
+  template <class C>
+  HWY_INLINE double number(C v, int64_t) const {
+    return static_cast<double>(v);
+  }
+};
+template <class C>
+struct SquareAbout {
+  const C* center;
+  template <class D>
+  HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> v, int64_t column) const {
+    const auto c = hn::Sub(v, hn::LoadU(d, center + column));
+    return hn::Mul(c, c);
+  }
+  HWY_INLINE double number(C v, int64_t column) const {
+    const double c = static_cast<double>(v - center[column]);
+    return c * c;
+  }
+};
+
 // kVectors neighbouring vectors of columns, blocks of 32 rows in the compute type, blocks in double.
-template <int kVectors, class T>
-HWY_INLINE void column_block(const T* x, int64_t row_stride, int64_t rows, double* acc) {
+template <int kVectors, class T, class Map>
+HWY_INLINE void column_block(const T* x, int64_t row_stride, int64_t rows, int64_t column, const Map& map, double* acc) {
   const Tag<T> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   HWY_ALIGN Compute<T> part[HWY_MAX_BYTES / sizeof(Compute<T>) * kVectors];
@@ -105,7 +131,7 @@ HWY_INLINE void column_block(const T* x, int64_t row_stride, int64_t rows, doubl
     for (int k = 0; k < kVectors; ++k) sums[k] = hn::Zero(d);
     for (int64_t r = 0; r < m; ++r, row += row_stride) {
       const T* p = reinterpret_cast<const T*>(row);
-      for (int k = 0; k < kVectors; ++k) sums[k] = hn::Add(sums[k], load(d, p + k * lanes));
+      for (int k = 0; k < kVectors; ++k) sums[k] = hn::Add(sums[k], map(d, load(d, p + k * lanes), column + k * lanes));
     }
     for (int k = 0; k < kVectors; ++k) hn::StoreU(sums[k], d, part + k * lanes);
     for (int64_t j = 0; j < kVectors * lanes; ++j) acc[j] += static_cast<double>(part[j]);
@@ -113,27 +139,37 @@ HWY_INLINE void column_block(const T* x, int64_t row_stride, int64_t rows, doubl
   }
 }
 
-template <class T>
-void columns_impl(const T* x, int64_t row_stride, int64_t rows, int64_t cols, double* acc) {
+template <class T, class Map>
+HWY_INLINE void mapped_columns(const T* x, int64_t row_stride, int64_t rows, int64_t cols, const Map& map, double* acc) {
   if (rows == 0) return;  // x may be null
   const Tag<T> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t j = 0;
-  for (; j + 4 * lanes <= cols; j += 4 * lanes) column_block<4>(x + j, row_stride, rows, acc + j);
-  for (; j + lanes <= cols; j += lanes) column_block<1>(x + j, row_stride, rows, acc + j);
+  for (; j + 4 * lanes <= cols; j += 4 * lanes) column_block<4>(x + j, row_stride, rows, j, map, acc + j);
+  for (; j + lanes <= cols; j += lanes) column_block<1>(x + j, row_stride, rows, j, map, acc + j);
   for (; j < cols; ++j) {
     const char* row = reinterpret_cast<const char*>(x + j);
     double sum = acc[j];
     for (int64_t r = 0; r < rows; ++r, row += row_stride) {
-      sum += static_cast<double>(static_cast<Compute<T>>(*reinterpret_cast<const T*>(row)));
+      sum += map.number(static_cast<Compute<T>>(*reinterpret_cast<const T*>(row)), j);
     }
     acc[j] = sum;
   }
 }
 
 template <class T>
+void columns_impl(const T* x, int64_t row_stride, int64_t rows, int64_t cols, double* acc) {
+  mapped_columns(x, row_stride, rows, cols, Itself(), acc);
+}
+template <class T>
+void square_columns_impl(
+    const T* x, int64_t row_stride, int64_t rows, int64_t cols, const Compute<T>* center, double* acc) {
+  mapped_columns(x, row_stride, rows, cols, SquareAbout<Compute<T>>{center}, acc);
+}
+
+template <class T>
 constexpr SumTable<T> make_sum_table() {
-  return {sum_impl<T>, packed_rows_impl<T>, square_sum_impl<T>, abs_sum_impl<T>, columns_impl<T>};
+  return {sum_impl<T>, packed_rows_impl<T>, square_sum_impl<T>, abs_sum_impl<T>, columns_impl<T>, square_columns_impl<T>};
 }
 
 const SumTables* sum_tables() {
@@ -178,12 +214,19 @@ void column_sum(const T* x, int64_t row_stride, int64_t rows, int64_t cols, doub
   if (rows > 0) sum_table<T>().columns(x, row_stride, rows, cols, acc);
 }
 
+template <class T>
+void column_square_sum(
+    const T* x, int64_t row_stride, int64_t rows, int64_t cols, const typename ComputeType<T>::type* center, double* acc) {
+  if (rows > 0) sum_table<T>().square_columns(x, row_stride, rows, cols, center, acc);
+}
+
 #define ATEN_CPU_ROWS_SUM(T)                                  \
   template double row_sum(const T*, int64_t);                 \
   template void packed_row_sums(const T*, int64_t, int64_t, double*); \
   template double row_square_sum(const T*, int64_t, double);  \
   template double row_abs_sum(const T*, int64_t);             \
-  template void column_sum(const T*, int64_t, int64_t, int64_t, double*);
+  template void column_sum(const T*, int64_t, int64_t, int64_t, double*); \
+  template void column_square_sum(const T*, int64_t, int64_t, int64_t, const ComputeType<T>::type*, double*);
 ATEN_CPU_ROWS_SUM(float)
 ATEN_CPU_ROWS_SUM(double)
 ATEN_CPU_ROWS_SUM(c10::Half)

@@ -5,6 +5,7 @@
 #include "aten/core/tensor.h"
 #include "aten/ops/activation/ops.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/index/ops.h"
 #include "aten/ops/pointwise/ops.h"
 #include "aten/ops/view/ops.h"
 #include "aten/testing/testing.h"

@@ -17,7 +17,6 @@
 #include "aten/ops/index/ops.h"
 #include "aten/ops/matmul/matrix_support.h"
 #include "aten/ops/matmul/ops.h"
-#include "aten/ops/pointwise/ops.h"
 #include "aten/ops/random/ops.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/softmax/ops.h"

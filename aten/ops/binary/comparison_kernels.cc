@@ -6,7 +6,6 @@
 #include "aten/cpu/pointwise.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
-#include "aten/ops/reduce/ops.h"
 #include "aten/ops/unary/ops.h"
 
 namespace at::native {
@@ -130,18 +129,6 @@ Tensor isclose(const Tensor& self, const Tensor& other, double rtol, double atol
   const Tensor allowed = at::add(at::abs(at::mul(b, rtol)), atol);
   const Tensor near = at::le(at::abs(at::sub(a, b)), allowed);
   return at::logical_or(close, at::logical_and(near, at::logical_and(at::isfinite(a), at::isfinite(b))));
-}
-bool allclose(const Tensor& self, const Tensor& other, double rtol, double atol, bool equal_nan) {
-  return at::item(at::all(at::isclose(self, other, rtol, atol, equal_nan))).toBool();
-}
-bool equal(const Tensor& self, const Tensor& other) {
-  TORCH_CHECK(self.device() == other.device(), "equal: expected both tensors on one device, got ", self.device(), " and ",
-              other.device());
-  TORCH_CHECK(self.scalar_type() == other.scalar_type(), "Expected object of data type ", self.scalar_type(),
-              " but got data type ", other.scalar_type(), " for argument #2 'other' in call to equal");
-  if (self.sizes() != other.sizes()) return false;
-  if (self.numel() == 0) return true;
-  return at::item(at::all(at::eq(self, other))).toBool();
 }
 
 }  // namespace at::native

@@ -7,7 +7,6 @@
 #include "aten/core/view.h"
 #include "aten/cpu/pointwise.h"
 #include "aten/ops/copy/ops.h"
-#include "aten/ops/view/ops.h"
 #include "c10/core/device_guard_impl.h"
 
 namespace at::native {
@@ -54,6 +53,17 @@ void warn_of_complex(const Tensor& self, const Tensor& src) {
     TORCH_WARN_ONCE("Casting complex values to real discards the imaginary part");
   }
 }
+
+// `src` seen in sizes that it broadcasts to. Not at::expand: the family of views is above this one.
+Tensor broadcast(const Tensor& src, IntArrayRef sizes) {
+  if (src.sizes() == sizes) return src;
+  DimVector strides(sizes.size(), 0);
+  const size_t lead = sizes.size() - src.sizes().size();
+  for (size_t d = lead; d < sizes.size(); ++d) {
+    if (src.sizes()[d - lead] == sizes[d]) strides[d] = src.strides()[d - lead];
+  }
+  return make_view(src, sizes, strides, src.storage_offset());
+}
 }  // namespace
 
 Tensor& copy_meta_(Tensor& self, const Tensor& src, bool non_blocking) {
@@ -71,7 +81,7 @@ Tensor& copy_by_device_(Tensor& self, const Tensor& src, bool non_blocking) {
   const structured::Overlap overlap = structured::overlap_of(self, src);
   if (overlap == structured::Overlap::kSame) return self;
   const Tensor apart = overlap == structured::Overlap::kNone ? src : at::clone(src);
-  at::_copy_from(apart.sizes() == self.sizes() ? apart : at::expand(apart, self.sizes()), self, non_blocking);
+  at::_copy_from(broadcast(apart, self.sizes()), self, non_blocking);
   return self;
 }
 

@@ -254,5 +254,6 @@ Tensor argwhere(const Tensor& self) { return at::nonzero(self); }
 std::vector<Tensor> nonzero_numpy(const Tensor& self) {
   return at::unbind(at::nonzero(self.dim() == 0 ? at::unsqueeze(self, 0) : self), 1);
 }
+std::vector<Tensor> where_indices(const Tensor& condition) { return at::nonzero_numpy(condition); }
 
 }  // namespace at::native

@@ -8,6 +8,7 @@
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/matmul/matrix_support.h"
 #include "aten/ops/matmul/ops.h"
+#include "aten/ops/rearrange/ops.h"
 #include "aten/ops/view/ops.h"
 #include "c10/util/safe_numerics.h"
 

@@ -1,4 +1,5 @@
-// Batch and group normalization by composition: differentiable (twice) through the operators that they call.
+// The normalisations that are composed of others, differentiable (twice) through the operators that they call.
+#include <array>
 #include <tuple>
 
 #include "aten/core/overlap.h"
@@ -7,8 +8,10 @@
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
+#include "aten/ops/norm/channels.h"
 #include "aten/ops/norm/ops.h"
 #include "aten/ops/pointwise/ops.h"
+#include "aten/ops/rearrange/ops.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
@@ -17,19 +20,10 @@
 namespace at::native {
 namespace {
 
-bool given(const std::optional<Tensor>& t) {
-  return t.has_value() && t->defined();
-}
-
 void check_writable(const std::optional<Tensor>& running_mean, const std::optional<Tensor>& running_var) {
   for (const std::optional<Tensor>* t : {&running_mean, &running_var}) {
     if (given(*t)) structured::check_no_internal_overlap(**t);
   }
-}
-
-void check_channels(const char* op, const char* name, const std::optional<Tensor>& t, int64_t channels) {
-  TORCH_CHECK(!given(t) || t->numel() == channels, op, ": ", name, " should contain ", channels, " elements not ",
-              t->numel());
 }
 
 // One number a channel, shaped to broadcast over [N, C, *].
@@ -64,10 +58,11 @@ void check_running(const char* name, const std::optional<Tensor>& running, const
   structured::check_no_internal_overlap(*running);
 }
 
-// (1 - momentum) * running + momentum * fresh
-Tensor moved_towards(const Tensor& running, const Tensor& fresh, double momentum) {
-  Tensor moved = at::mul(running, 1 - momentum);
-  return at::add_(moved, at::reshape(fresh, running.sizes()), momentum);
+// (1 - momentum) * running + momentum * factor * statistic
+void move_towards(const Tensor& running, const Tensor& statistic, double momentum, double factor) {
+  Tensor target = running;
+  at::mul_(target, 1 - momentum);
+  at::add_(target, at::reshape(statistic, running.sizes()), momentum * factor);
 }
 
 }  // namespace
@@ -78,55 +73,35 @@ std::tuple<Tensor, Tensor, Tensor> native_batch_norm(const Tensor& input, const 
                                                      const std::optional<Tensor>& running_mean,
                                                      const std::optional<Tensor>& running_var, bool training,
                                                      double momentum, double eps) {
-  TORCH_CHECK(input.dim() >= 2, "batch_norm: expected input of at least 2 dimensions, but got sizes ", input.sizes());
-  TORCH_CHECK_NOT_IMPLEMENTED(isFloatingType(input.scalar_type()), "\"batch_norm\" not implemented for '",
-                              input.scalar_type(), "'");
-  const int64_t channels = input.size(1);
-  check_channels("batch_norm", "weight", weight, channels);
-  check_channels("batch_norm", "bias", bias, channels);
-  for (const std::optional<Tensor>* t : {&weight, &bias}) {
-    TORCH_CHECK(!given(*t) || (*t)->device() == input.device(), "batch_norm: expected weight and bias on device ", input.device(),
-                ", got ", given(*t) ? (*t)->device() : input.device());
-  }
+  check_normalized_by_channel("batch_norm", input, weight, bias);
   check_running("running_mean", running_mean, input);
   check_running("running_var", running_var, input);
-  TORCH_CHECK(training || (given(running_mean) && given(running_var)),
-              "batch_norm: Expected running_mean and running_var to be defined when training=False");
-  if (training) check_writable(running_mean, running_var);
-  const Tensor x = widened(input);
-  Tensor mean, var, new_mean, new_var;
-  if (training) {
-    DimVector dims;
-    for (int64_t d = 0; d < input.dim(); ++d) {
-      if (d != 1) dims.push_back(d);
-    }
-    std::tie(var, mean) = at::var_mean(x, OptionalIntArrayRef(IntArrayRef(dims)), std::optional<Scalar>(0), /*keepdim=*/true);
-    if (given(running_mean) || given(running_var)) {
-      c10::NoGradGuard no_grad;
-      const int64_t count = channels == 0 ? 0 : input.numel() / channels;
-      if (given(running_mean)) new_mean = moved_towards(*running_mean, at::detach(mean), momentum);
-      // The running variance is the unbiased one.
-      if (given(running_var)) {
-        const double unbias = static_cast<double>(count) / static_cast<double>(count - 1);
-        new_var = moved_towards(*running_var, at::mul(at::detach(var), unbias), momentum);
-      }
-    }
-  } else {
-    mean = by_channel(*running_mean, input.dim());
-    var = by_channel(*running_var, input.dim());
-  }
-  const Tensor inverse = at::rsqrt(at::add(var, eps));
-  const Tensor normalized = at::mul(at::sub(x, mean), inverse);
-  const Tensor result = narrowed(affine(normalized, weight, bias), input.scalar_type());
-  if (!training)
-    return {result, at::reshape(at::narrow(mean, 1, 0, 0), {0}), at::reshape(at::narrow(mean, 1, 0, 0), {0})};
-  std::tuple<Tensor, Tensor, Tensor> results{result, at::reshape(mean, {channels}), at::reshape(inverse, {channels})};
+  const auto [result, mean, invstd, var] =
+      at::_fused_batch_norm(input, weight, bias, running_mean, running_var, training, eps);
+  if (!training) return {result, at::narrow(mean, 0, 0, 0), at::narrow(invstd, 0, 0, 0)};
   // Last, so that they stay as they are where anything before fails.
   c10::NoGradGuard no_grad;
-  Tensor target;
-  if (new_mean.defined()) at::copy_(target = *running_mean, new_mean);
-  if (new_var.defined()) at::copy_(target = *running_var, new_var);
-  return results;
+  if (given(running_mean)) move_towards(*running_mean, mean, momentum, 1);
+  if (given(running_var)) {
+    // The running variance is the unbiased one.
+    const double count = input.size(1) == 0 ? 0 : static_cast<double>(input.numel() / input.size(1));
+    move_towards(*running_var, var, momentum, count / (count - 1));
+  }
+  return {result, mean, invstd};
+}
+
+std::tuple<Tensor, Tensor, Tensor> native_batch_norm_backward(
+    const Tensor& grad_out, const Tensor& input, const std::optional<Tensor>& weight, const std::optional<Tensor>& running_mean,
+    const std::optional<Tensor>& running_var, const std::optional<Tensor>& save_mean, const std::optional<Tensor>& save_invstd,
+    bool train, double eps, std::array<bool, 3> output_mask) {
+  if (train) {
+    TORCH_CHECK(given(save_mean) && given(save_invstd), "native_batch_norm_backward: expected save_mean and save_invstd in training");
+    return at::_fused_batch_norm_backward(grad_out, input, weight, *save_mean, *save_invstd, true, output_mask);
+  }
+  TORCH_CHECK(given(running_mean) && given(running_var),
+              "native_batch_norm_backward: expected running_mean and running_var where train=False");
+  const Tensor invstd = at::rsqrt(at::add(widened(*running_var), eps));
+  return at::_fused_batch_norm_backward(grad_out, input, weight, *running_mean, invstd, false, output_mask);
 }
 
 // The running statistics change only where the results can be written.
@@ -155,7 +130,7 @@ Tensor batch_norm(const Tensor& input, const std::optional<Tensor>& weight, cons
                   const std::optional<Tensor>& running_mean, const std::optional<Tensor>& running_var, bool training,
                   double momentum, double eps, bool) {
   return std::get<0>(
-      native::native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps));
+      at::native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps));
 }
 
 // Each channel of each sample by itself: the batch normalization of one sample with batch * channels channels.
@@ -181,7 +156,7 @@ Tensor instance_norm(const Tensor& input, const std::optional<Tensor>& weight, c
   sizes[0] = 1;
   TORCH_CHECK(!__builtin_mul_overflow(batch, channels, &sizes[1]), "instance_norm: too many channels, got sizes ",
               input.sizes());
-  const Tensor result = std::get<0>(native::native_batch_norm(at::reshape(input, sizes), for_all(weight), for_all(bias),
+  const Tensor result = std::get<0>(at::native_batch_norm(at::reshape(input, sizes), for_all(weight), for_all(bias),
                                                               mean, var, use_input_stats, momentum, eps));
   const Tensor shaped = at::reshape(result, input.sizes());
   if (use_input_stats) {

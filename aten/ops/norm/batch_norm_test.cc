@@ -7,7 +7,10 @@
 
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
+#include "aten/ops/join/ops.h"
 #include "aten/ops/norm/ops.h"
+#include "aten/ops/reduce/ops.h"
+#include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
 #include "aten/testing/testing.h"
 
@@ -69,6 +72,112 @@ TEST(BatchNorm, TrainingMatchesTheDefinition) {
   EXPECT_EQ(y.scalar_type(), kBFloat16);
   check(
       x, y, at::ones({3}), at::zeros({3}), 3, [](int64_t, int64_t c) { return c; }, 0.02);
+}
+
+// Memory in other orders than the sizes: channels last of 3 to 5 dimensions, a slice of a larger tensor, a transposed batch.
+std::vector<Tensor> layouts(const Tensor& x) {
+  std::vector<Tensor> result{x};
+  DimVector order{0};
+  for (int64_t d = 2; d < x.dim(); ++d) order.push_back(d);
+  order.push_back(1);
+  result.push_back(at::movedim(at::contiguous(at::permute(x, order)), -1, 1));
+  result.push_back(at::slice(at::cat({x, at::neg(x)}, 1), 1, 0, x.size(1)));
+  result.push_back(at::transpose(at::contiguous(at::transpose(x, 0, 1)), 0, 1));
+  return result;
+}
+
+TEST(BatchNorm, EveryLayoutAndDtypeGivesTheSame) {
+  for (const auto& sizes : {std::vector<int64_t>{7, 3}, {4, 5, 9}, {3, 20, 5, 4}, {2, 3, 2, 2, 3}, {1, 2, 1500}, {700, 3, 1}, {2, 1, 70}}) {
+    const int64_t channels = sizes[1];
+    const Tensor w = values({channels}, kDouble), b = at::neg(w), mean = at::cos(w), var = at::exp(w);
+    const Tensor x = values(sizes, kDouble), g = at::cos(x);
+    for (bool training : {true, false}) {
+      const auto [y, m, r] = at::native_batch_norm(x, w, b, training ? std::nullopt : std::optional<Tensor>(mean),
+                                                   training ? std::nullopt : std::optional<Tensor>(var), training, 0.1, kEps);
+      const auto [gx, gw, gb] = at::native_batch_norm_backward(g, x, w, mean, var, m, r, training, kEps, {true, true, true});
+      for (ScalarType type : {kDouble, kFloat, kHalf, kBFloat16}) {
+        const double near = type == kDouble ? 1e-11 : type == kFloat ? 2e-5 : type == kHalf ? 2e-2 : 0.15;
+        for (const Tensor& in : layouts(at::to(x, type))) {
+          for (const Tensor& grad : layouts(at::to(g, type))) {
+            const Tensor mean_in = at::clone(mean), var_in = at::clone(var);
+            const auto [out, save_mean, save_invstd] = at::native_batch_norm(in, w, b, mean_in, var_in, training, 0.1, kEps);
+            EXPECT_TRUE(at::allclose(at::to(out, kDouble), y, near, near));
+            EXPECT_EQ(out.scalar_type(), type);
+            const auto [gx2, gw2, gb2] =
+                at::native_batch_norm_backward(grad, in, w, mean, var, save_mean, save_invstd, training, kEps, {true, true, true});
+            EXPECT_TRUE(at::allclose(at::to(gx2, kDouble), gx, near, near)) << type << training << in.sizes();
+            // Sums of rounded elements.
+            const double sum = near * static_cast<double>(x.numel() / channels);
+            EXPECT_TRUE(at::allclose(at::to(gw2, kDouble), gw, near, sum));
+            EXPECT_TRUE(at::allclose(at::to(gb2, kDouble), gb, near, sum));
+          }
+        }
+      }
+    }
+  }
+}
+
+// By the definition, with each sum written out.
+TEST(BatchNorm, GradientsMatchTheDefinition) {
+  const int64_t n = 5, c = 3, s = 7;
+  const Tensor x = values({n, c, s}, kDouble), g = at::cos(values({n, c, s}, kDouble)), w = values({c}, kDouble);
+  const auto [y, mean, invstd] = at::native_batch_norm(x, w, {}, {}, {}, true, 0.1, kEps);
+  const auto [gx, gw, gb] = at::native_batch_norm_backward(g, x, w, {}, {}, mean, invstd, true, kEps, {true, true, true});
+  for (int64_t k = 0; k < c; ++k) {
+    const double m = element(mean, k), r = element(invstd, k), count = static_cast<double>(n * s);
+    double sum_g = 0, sum_gxhat = 0;
+    const auto each = [&](auto&& f) {
+      for (int64_t i = 0; i < n; ++i) {
+        for (int64_t j = 0; j < s; ++j) f((i * c + k) * s + j);
+      }
+    };
+    each([&](int64_t at) {
+      sum_g += element(g, at);
+      sum_gxhat += element(g, at) * (element(x, at) - m) * r;
+    });
+    EXPECT_NEAR(element(gw, k), sum_gxhat, 1e-12);
+    EXPECT_NEAR(element(gb, k), sum_g, 1e-12);
+    each([&](int64_t at) {
+      const double xhat = (element(x, at) - m) * r;
+      EXPECT_NEAR(element(gx, at), element(w, k) * r * (element(g, at) - sum_g / count - xhat * sum_gxhat / count), 1e-12);
+    });
+  }
+}
+
+TEST(BatchNorm, OneNaNReachesItsChannelOnly) {
+  for (bool last : {false, true}) {
+    Tensor x = values({4, 3, 5, 2});
+    if (last) x = at::contiguous(x, MemoryFormat::ChannelsLast);
+    Tensor one = at::select(at::select(at::select(at::select(x, 0, 1), 0, 2), 0, 3), 0, 1);
+    at::fill_(one, std::nan(""));
+    const auto [y, mean, invstd] = at::native_batch_norm(x, {}, {}, {}, {}, true, 0.1, kEps);
+    const auto [gx, gw, gb] = at::native_batch_norm_backward(at::ones_like(x), x, {}, {}, {}, mean, invstd, true, kEps, {true, true, true});
+    for (const Tensor& t : {y, gx}) {
+      EXPECT_TRUE(at::item(at::all(at::isnan(at::select(t, 1, 2)))).toBool());
+      EXPECT_FALSE(at::item(at::any(at::isnan(at::narrow(t, 1, 0, 2)))).toBool());
+    }
+    EXPECT_TRUE(std::isnan(element(mean, 2)) && std::isnan(element(gw, 2)));
+    // With given statistics it stays one element, and the gradient does not see it.
+    const Tensor zero = at::zeros({3}), unit = at::ones({3});
+    const Tensor z = at::batch_norm(x, {}, {}, zero, unit, false, 0.1, kEps, false);
+    EXPECT_EQ(at::item(at::sum(at::isnan(z))).toLong(), 1);
+    EXPECT_FALSE(at::item(at::any(at::isnan(std::get<0>(at::native_batch_norm_backward(
+        at::ones_like(x), x, {}, zero, unit, {}, {}, false, kEps, {true, false, false}))))).toBool());
+  }
+}
+
+TEST(BatchNorm, EmptyAndMeta) {
+  const Tensor none = at::ones({0, 3, 2});
+  EXPECT_EQ(at::batch_norm(none, {}, {}, {}, {}, true, 0.1, kEps, false).sizes(), none.sizes());
+  EXPECT_EQ(at::batch_norm(at::ones({2, 0}), {}, {}, {}, {}, true, 0.1, kEps, false).numel(), 0);
+  const auto [gx, gw, gb] = at::native_batch_norm_backward(none, none, {}, {}, {}, at::zeros({3}), at::ones({3}), true, kEps, {true, true, true});
+  EXPECT_EQ(gx.sizes(), none.sizes());
+  EXPECT_EQ(element(gb, 1), 0);
+  const Tensor meta = at::empty({2, 3, 4}, TensorOptions(kHalf).device(kMeta));
+  const auto [y, mean, invstd] = at::native_batch_norm(meta, {}, {}, {}, {}, true, 0.1, kEps);
+  EXPECT_EQ(y.sizes(), meta.sizes());
+  EXPECT_EQ(mean.scalar_type(), kFloat);
+  EXPECT_TRUE(std::get<0>(at::native_batch_norm_backward(y, meta, {}, {}, {}, mean, invstd, true, kEps, {true, false, false})).is_meta());
 }
 
 TEST(BatchNorm, RunningStatistics) {

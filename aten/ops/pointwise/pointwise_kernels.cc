@@ -10,8 +10,6 @@
 #include "aten/cpu/pointwise.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/pointwise/ops.h"
-#include "aten/ops/index/ops.h"
-#include "aten/ops/view/ops.h"
 
 namespace at::native {
 
@@ -118,7 +116,6 @@ Tensor where_scalar_other(const Tensor& condition, const Tensor& self, const Sca
 Tensor where_scalars(const Tensor& condition, const Scalar& self, const Scalar& other) {
   return at::where(condition, wrapped_scalar_tensor(self), wrapped_scalar_tensor(other));
 }
-std::vector<Tensor> where_indices(const Tensor& condition) { return at::nonzero_numpy(condition); }
 
 // --- three operands ---
 

@@ -10,6 +10,7 @@
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/random/ops.h"
+#include "aten/ops/reduce/ops.h"
 #include "aten/ops/view/ops.h"
 #include "aten/testing/testing.h"
 #include "c10/core/accelerator.h"

@@ -6,10 +6,9 @@
 #include "aten/core/tensor.h"
 #include "aten/core/view.h"
 #include "aten/ops/copy/ops.h"
-#include "aten/ops/reduce/ops.h"
-#include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
 #include "aten/ops/view/pieces.h"
+#include "aten/ops/view/transpose_last_two.h"
 
 namespace at::native {
 namespace {
@@ -188,21 +187,6 @@ Tensor numpy_t(const Tensor& self) {
   return at::permute(self, order);
 }
 
-namespace {
-
-Tensor transpose_last_two(const char* name, const Tensor& self) {
-  if (self.dim() == 0) {
-    KD_WARN_DEPRECATION_ONCE("Tensor.", name, " is deprecated on 0-D tensors. It gives the tensor itself; consider using x or x.conj().");
-    return self;
-  }
-  TORCH_CHECK(
-      self.dim() >= 2, "tensor.", name, " is only supported on matrices or batches of matrices. Got ", self.dim(),
-      "-D tensor.");
-  return at::transpose(self, -2, -1);
-}
-
-}  // namespace
-
 Tensor swapaxes(const Tensor& self, int64_t axis0, int64_t axis1) {
   return at::transpose(self, axis0, axis1);
 }
@@ -218,26 +202,6 @@ Tensor& t_(Tensor& self) {
 
 Tensor m_transposed(const Tensor& self) {
   return transpose_last_two("mT", self);
-}
-
-Tensor m_adjoint(const Tensor& self) {
-  const Tensor transposed = transpose_last_two("mH", self);
-  return self.is_complex() ? at::conj(transposed) : transposed;
-}
-
-Tensor matrix_h(const Tensor& self) {
-  TORCH_CHECK(
-      self.dim() == 0 || self.dim() == 2,
-      "tensor.H is only supported on matrices (2-D tensors). Got ", self.dim(), "-D tensor.");
-  if (self.dim() == 0) KD_WARN_DEPRECATION_ONCE("Tensor.H is deprecated on 0-D tensors. Consider using x.conj().");
-  const Tensor transposed = self.dim() == 0 ? self : at::transpose(self, 0, 1);
-  return self.is_complex() ? at::conj(transposed) : transposed;
-}
-
-Tensor adjoint(const Tensor& self) {
-  TORCH_CHECK(self.dim() != 1, "adjoint: expected a matrix or a batch of matrices, got a 1-D tensor");
-  if (self.dim() == 0) return self.is_complex() ? at::conj(self) : self;
-  return m_adjoint(self);
 }
 
 Tensor real(const Tensor& self) {
@@ -491,25 +455,6 @@ std::vector<Tensor> atleast_2d_sequence(TensorList tensors) {
 
 std::vector<Tensor> atleast_3d_sequence(TensorList tensors) {
   return each(tensors, atleast_3d);
-}
-
-Tensor sum_to_size(const Tensor& self, IntArrayRef size) {
-  const int64_t lead = self.dim() - static_cast<int64_t>(size.size());
-  bool fits = lead >= 0;
-  DimVector dims;
-  for (int64_t d = 0; fits && d < self.dim(); ++d) {
-    if (d < lead) {
-      dims.push_back(d);
-    } else if (size[d - lead] != self.size(d)) {
-      fits = size[d - lead] == 1;
-      dims.push_back(d);
-    }
-  }
-  TORCH_CHECK(fits, "size {", size, "} is not expandable to size {", self.sizes(), "}.");
-  if (size.empty()) return at::sum(self);
-  if (dims.empty()) return self;
-  Tensor sum = at::sum(self, dims, /*keepdim=*/true);
-  return lead > 0 ? at::view(sum, size) : sum;
 }
 
 }  // namespace at::native

@@ -9,8 +9,10 @@
 
 #include "aten/core/from_blob.h"
 #include "aten/core/view.h"
+#include "aten/ops/composite/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
+#include "aten/ops/rearrange/ops.h"
 #include "aten/testing/testing.h"
 #include "c10/core/grad_mode.h"
 

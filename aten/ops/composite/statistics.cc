@@ -1,10 +1,11 @@
-// quantile, cov, corrcoef, norm_except_dim: compositions, differentiable through what they call.
+// quantile, cov, corrcoef: differentiable through what they call.
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "aten/core/tensor.h"
 #include "aten/ops/binary/ops.h"
+#include "aten/ops/composite/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/index/ops.h"
@@ -184,17 +185,6 @@ Tensor corrcoef(const Tensor& self) {
   if (!c.is_complex()) return at::clamp(scaled, Scalar(-1), Scalar(1));
   return at::complex(at::clamp(at::real(scaled), Scalar(-1), Scalar(1)),
                      at::clamp(at::imag(scaled), Scalar(-1), Scalar(1)));
-}
-
-// The norm of v over all dimensions but one, which keeps its place.
-Tensor norm_except_dim(const Tensor& v, int64_t pow, int64_t dim) {
-  if (dim == -1) return at::norm(v, Scalar(pow));
-  dim = maybe_wrap_dim(dim, v.dim());
-  TORCH_CHECK(v.dim() > 0, "norm_except_dim: expected a tensor of at least one dimension");
-  DimVector sizes(static_cast<size_t>(v.dim()), 1);
-  sizes[static_cast<size_t>(dim)] = v.size(dim);
-  const Tensor rows = at::reshape(at::transpose(v, 0, dim), {v.size(dim), -1});
-  return at::reshape(at::norm(rows, Scalar(pow), IntArrayRef{1}), sizes);
 }
 
 }  // namespace at::native
