@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <tuple>
 
 #include "aten/core/tensor.h"
@@ -12,14 +13,24 @@
 //   torch::Tensor x = forward_ad::make_dual(primal, tangent);
 //   auto [y, dy] = forward_ad::unpack_dual(f(x));          // dy = (df/dx) tangent
 //
-// All of it lies within a dual level, of which a thread has one at a time; leaving it drops all its tangents. Several threads may
-// each be in their own; a thread that works for another one gets that one's with at::ThreadLocalState, and one that is in none
-// works in the only one there is. Tangents follow views and changes in place. They are themselves recorded where gradients are, and gradients of dual tensors have
-// tangents: for a scalar f of x that requires a gradient, grad({f(x)}, {x})[0] has the Hessian-vector product as its tangent.
-// GradMode does not matter to tangents; AutoFwGradMode(false) and inference mode switch them off.
+// All of it lies within a dual level of the thread; leaving it drops all its tangents. Levels are entered one inside the other, as
+// many as wanted, and what is computed in an inner one from dual tensors of an outer one is differentiated for both:
+//
+//   forward_ad::dual_level outer;
+//   torch::Tensor x0 = forward_ad::make_dual(x, u);
+//   forward_ad::dual_level inner;
+//   auto [y, dy] = forward_ad::unpack_dual(f(forward_ad::make_dual(x0, v)));
+//   auto [dv, d2] = forward_ad::unpack_dual(dy, 0);        // dv = (df/dx) v, d2 = the second derivative of f along u and v
+//
+// Several threads may each be in levels of their own; a thread that works for another one gets that one's with
+// at::ThreadLocalState, and one that is in none works in those of the only thread that is in some. Tangents follow views and
+// changes in place. They are themselves recorded where gradients are, and gradients of dual tensors have tangents: for a scalar f
+// of x that requires a gradient, grad({f(x)}, {x})[0] has the Hessian-vector product as its tangent. GradMode does not matter to
+// tangents; AutoFwGradMode(false) and inference mode switch them off.
 //
 // An operator with a derivative but no forward derivative throws NotImplementedError for an input with a tangent ("Trying to use
 // forward AD with <operator> that does not support it because it has not been implemented yet."), and so does every out= form.
+// A function of the user's (Function::jvp) takes tangents of one level at a time.
 namespace torch::autograd::forward_ad {
 
 // A tensor and its tangent; the tangent is undefined where there is none.
@@ -28,10 +39,10 @@ struct UnpackedDualTensor {
   at::Tensor tangent;
 };
 
-// Enters a level and returns its number. Throws Error "Nested forward mode AD is not supported at the moment" where this thread
-// is in one already.
+// Enters a level, inside of those that this thread is in, and returns its number: 0 for the outermost. Throws
+// NotImplementedError inside of Function::jvp.
 uint64_t enter_dual_level();
-// Leaves it. Throws Error where this thread is in none or `level` is not its number.
+// Leaves it. Throws Error where `level` is not the number of the last level that this thread entered.
 void exit_dual_level(uint64_t level);
 
 // A dual level from here to the end of the scope.
@@ -46,18 +57,21 @@ class dual_level {
   uint64_t level_;
 };
 
-// A view of `primal` with `tangent` as its tangent. The tangent is the one given where it has the primal's strides, else a copy.
-// Throws ValueError where one of the two is neither floating point nor complex, TypeError where their dtypes differ, Error
-// where their sizes differ, where `primal` has a tangent already, and outside a dual level.
-at::Tensor make_dual(const at::Tensor& primal, const at::Tensor& tangent);
-// A view of `dual` without a tangent, and its tangent; outside a dual level or without a tangent: `dual` itself and undefined.
-UnpackedDualTensor unpack_dual(const at::Tensor& dual);
+// A view of `primal` with `tangent` as its tangent of a level, the last one entered where none is given. The tangent is the one
+// given where it has the primal's strides, else a copy. Throws ValueError where one of the two is neither floating point nor
+// complex, TypeError where their dtypes differ, Error where their sizes differ, where `primal` has a tangent of the level
+// already or `tangent` has one of this level or a further one, outside a dual level, and for a level that this thread is not in.
+at::Tensor make_dual(
+    const at::Tensor& primal, const at::Tensor& tangent, std::optional<uint64_t> level = std::nullopt);
+// A view of `dual` without a tangent of the level, and its tangent; outside a dual level or without a tangent: `dual` itself and
+// undefined. Both keep their tangents of other levels. Throws Error for a level that this thread is not in.
+UnpackedDualTensor unpack_dual(const at::Tensor& dual, std::optional<uint64_t> level = std::nullopt);
 
 }  // namespace torch::autograd::forward_ad
 
 namespace at {
 
-// The same by the level's number. Throw Error "Invalid level given to .." where that is not 0.
+// The same by the level's number. Throw Error "Invalid level given to .." where this thread is not in it.
 Tensor _make_dual(const Tensor& primal, const Tensor& tangent, int64_t level);
 std::tuple<Tensor, Tensor> _unpack_dual(const Tensor& dual, int64_t level);
 

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -88,13 +90,12 @@ TEST(ForwardAD, BroadcastsAndPromotes) {
   EXPECT_EQ(values_of(dy), (Values{2, 2, 2, 2, 2, 2}));
 }
 
-TEST(ForwardAD, TheLevelIsOneAndEndsAllTangents) {
+TEST(ForwardAD, TheLevelEndsAllTangents) {
   EXPECT_TRUE(contains(message_of([] { make_dual(numbers({1}), numbers({1})); }), "no level exists, make sure to enter_dual_level() first"));
   EXPECT_TRUE(contains(message_of([] { forward_ad::exit_dual_level(0); }), "not the last one that was created"));
   Tensor y;
   {
     const dual_level level;
-    EXPECT_EQ(message_of([] { forward_ad::enter_dual_level(); }), "Nested forward mode AD is not supported at the moment");
     EXPECT_TRUE(contains(message_of([] { forward_ad::exit_dual_level(1); }), "not the last one that was created"));
     y = at::mul(make_dual(numbers({2}), numbers({1})), 2);
     EXPECT_TRUE(unpack_dual(y).tangent.defined());
@@ -106,7 +107,7 @@ TEST(ForwardAD, TheLevelIsOneAndEndsAllTangents) {
   EXPECT_FALSE(unpack_dual(y).tangent.defined());
   const auto [primal, tangent] = at::_unpack_dual(at::_make_dual(y, numbers({3}), 0), 0);
   EXPECT_EQ(values_of(tangent), Values{3});
-  EXPECT_EQ(message_of([&] { at::_make_dual(y, numbers({3}), 1); }), "Invalid level given to _make_dual");
+  EXPECT_TRUE(contains(message_of([&] { at::_make_dual(y, numbers({3}), 1); }), "Invalid level given to _make_dual"));
 }
 
 TEST(ForwardAD, BadDualsAreRefused) {
@@ -300,7 +301,12 @@ TEST(ForwardAD, ThreadsThatWorkForAnother) {
       EXPECT_TRUE(contains(message_of<c10::Error>([&] { at::mul(x, x); }), "several threads are in a dual level"));
       const at::ThreadLocalStateGuard guard(state);
       got = tangent_values(at::mul(x, 3));
-      EXPECT_TRUE(contains(message_of<c10::Error>([] { dual_level nested; }), "Nested forward mode AD"));
+      {
+        const dual_level nested;
+        const Tensor y = make_dual(at::mul(x, x), numbers({5, 7}));
+        const Tensor of_both = unpack_dual(at::mul(y, y)).tangent;
+        EXPECT_EQ(values_of(unpack_dual(of_both, 0).tangent), (Values{20, 56}));  // 2 (x^2)' 5, 2 (x^2)' 7
+      }
     }).join();
   }).join();
   EXPECT_EQ(got, (Values{3, 3}));
@@ -317,6 +323,239 @@ TEST(ForwardAD, UserDefinedFunctionsAreRefused) {
   EXPECT_EQ(values_of(Doubled::apply(numbers({1}))), Values{2});
   const Tensor x = make_dual(numbers({1}), numbers({1}));
   EXPECT_TRUE(contains(message_of<c10::NotImplementedError>([&] { Doubled::apply(x); }), "jvp is not implemented"));
+}
+
+// --- levels inside levels ---
+
+using Scalars = std::function<Tensor(const Tensor&)>;
+
+// The second derivative of f at x along u and v, by two levels.
+Tensor along(const Scalars& f, const Tensor& x, const Tensor& u, const Tensor& v) {
+  const dual_level outer;
+  const Tensor x0 = make_dual(x, u);
+  const dual_level inner;
+  const Tensor dy = unpack_dual(f(make_dual(x0, v))).tangent;
+  return unpack_dual(dy, 0).tangent;
+}
+
+// The same by a level and a backward pass.
+Tensor along_by_reverse(const Scalars& f, const Tensor& x, const Tensor& u, const Tensor& v) {
+  const dual_level level;
+  const Tensor point = make_dual(x.detach().set_requires_grad(true), u);
+  const Tensor gradient = grad({f(point)}, {point})[0];
+  return at::sum(at::mul(unpack_dual(gradient).tangent, v));
+}
+
+TEST(NestedForwardAD, NumbersOfLevels) {
+  EXPECT_EQ(forward_ad::enter_dual_level(), 0u);
+  EXPECT_EQ(forward_ad::enter_dual_level(), 1u);
+  EXPECT_EQ(forward_ad::enter_dual_level(), 2u);
+  EXPECT_TRUE(contains(message_of([] { forward_ad::exit_dual_level(1); }), "not the last one that was created"));
+  forward_ad::exit_dual_level(2);
+  forward_ad::exit_dual_level(1);
+  EXPECT_EQ(forward_ad::enter_dual_level(), 1u);
+  const Tensor x = make_dual(numbers({2}), numbers({3}));
+  const auto refused = [](const std::string& message) { return contains(message, "this thread is in 2"); };
+  EXPECT_TRUE(refused(message_of([&] { unpack_dual(x, 2); })));
+  EXPECT_TRUE(refused(message_of([&] { make_dual(x, x, 7); })));
+  EXPECT_TRUE(refused(message_of([&] { at::_unpack_dual(x, 2); })));
+  EXPECT_TRUE(refused(message_of([&] { at::_unpack_dual(x, -1); })));
+  forward_ad::exit_dual_level(1);
+  EXPECT_FALSE(unpack_dual(x).tangent.defined());
+  forward_ad::exit_dual_level(0);
+  EXPECT_THROW(unpack_dual(x, 0), c10::Error);
+  EXPECT_FALSE(unpack_dual(x).tangent.defined());
+}
+
+TEST(NestedForwardAD, JvpOfJvp) {
+  const dual_level outer;
+  const Tensor x0 = make_dual(numbers({2}), numbers({10}));
+  Tensor y, dy;
+  {
+    const dual_level inner;
+    const Tensor x1 = make_dual(x0, numbers({1}));
+    y = at::mul(at::mul(x1, x1), x1);
+    const auto both = unpack_dual(y);
+    EXPECT_EQ(values_of(both.primal), Values{8});
+    EXPECT_EQ(values_of(both.tangent), Values{12});                     // 3 x^2
+    EXPECT_EQ(values_of(unpack_dual(both.primal, 0).tangent), Values{120});
+    EXPECT_EQ(values_of(unpack_dual(both.tangent, 0).tangent), Values{120});  // 6 x 10
+    EXPECT_FALSE(unpack_dual(both.primal, 1).tangent.defined());
+    // The tangent of the outer level has one of the inner.
+    const auto [without, by_outer] = unpack_dual(y, 0);
+    EXPECT_EQ(values_of(by_outer), Values{120});
+    EXPECT_EQ(values_of(unpack_dual(by_outer, 1).tangent), Values{120});
+    EXPECT_EQ(values_of(unpack_dual(without, 1).tangent), Values{12});
+    EXPECT_FALSE(unpack_dual(without, 0).tangent.defined());
+    dy = both.tangent;
+  }
+  // The inner level is over; the outer one goes on.
+  EXPECT_EQ(tangent_values(y), Values{120});
+  EXPECT_EQ(tangent_values(at::mul(dy, dy)), Values{2 * 12 * 120});
+}
+
+TEST(NestedForwardAD, PerturbationsAreNotConfused) {
+  // d/dx (x d/dy (x + y)) = 1
+  const dual_level outer;
+  const Tensor x = make_dual(numbers({1}), numbers({1}));
+  Tensor inner_derivative;
+  {
+    const dual_level inner;
+    inner_derivative = unpack_dual(at::add(x, make_dual(numbers({1}), numbers({1})))).tangent;
+  }
+  EXPECT_EQ(tangent_values(at::mul(x, inner_derivative)), Values{1});
+}
+
+TEST(NestedForwardAD, ThirdDerivatives) {
+  const dual_level a;
+  const Tensor x0 = make_dual(numbers({2}), numbers({1}));
+  const dual_level b;
+  const Tensor x1 = make_dual(x0, numbers({1}));
+  const dual_level c;
+  const Tensor x2 = make_dual(x1, numbers({1}));
+  const Tensor square = at::mul(x2, x2);
+  const Tensor d1 = unpack_dual(at::mul(square, square)).tangent;
+  const Tensor d2 = unpack_dual(d1, 1).tangent;
+  EXPECT_EQ(values_of(d1), Values{32});
+  EXPECT_EQ(values_of(d2), Values{48});
+  EXPECT_EQ(values_of(unpack_dual(d2, 0).tangent), Values{48});  // 24 x
+}
+
+TEST(NestedForwardAD, HessiansForwardOverForward) {
+  const Tensor w = numbers({0.3, -0.2, 0.5, 0.1, 0.7, -0.4, 0.2, 0.9, -0.6}, {3, 3});
+  const std::vector<Scalars> functions{
+      [](const Tensor& x) { return at::sum(at::mul(at::exp(x), at::sin(x))); },
+      [&](const Tensor& x) { return at::sum(at::tanh(at::matmul(w, at::mul(x, x)))); },
+      [](const Tensor& x) { return at::logsumexp(at::cumsum(at::mul(x, x), 0), 0); },
+      [](const Tensor& x) { return at::sum(at::mul(at::softmax(x, 0), at::log_softmax(at::mul(x, 2), 0))); },
+      [](const Tensor& x) { return at::mul(at::prod(x), at::norm(x)); },
+      [](const Tensor& x) { return at::sum(at::div(at::slice(x, 0, 1), at::slice(at::sigmoid(x), 0, 0, 2))); },
+      [](const Tensor& x) { return at::sum(at::mul(at::layer_norm(at::mul(x, x), {3}), x)); },
+      [](const Tensor& x) { return at::amax(at::cat({at::mul(x, x), at::exp(x)})); },
+      [](const Tensor& x) {
+        Tensor y = at::mul(x, x);
+        at::select(y, 0, 1).mul_(at::select(x, 0, 0)).add_(2);
+        y.sin_();
+        return at::sum(at::mul(y, x));
+      }};
+  const Tensor point = numbers({0.4, 0.9, 1.3});
+  for (size_t f = 0; f < functions.size(); ++f) {
+    for (int64_t i = 0; i < 3; ++i) {
+      for (int64_t j = 0; j < 3; ++j) {
+        Tensor u = at::zeros({3}, kDoubles), v = at::zeros({3}, kDoubles);
+        at::select(u, 0, i).fill_(1);
+        at::select(v, 0, j).fill_(1);
+        const double got = values_of(along(functions[f], point, u, v))[0];
+        const double want = values_of(along_by_reverse(functions[f], point, u, v))[0];
+        EXPECT_NEAR(got, want, 1e-9 * std::max(1.0, std::abs(want))) << f << " " << i << " " << j;
+      }
+    }
+  }
+}
+
+TEST(NestedForwardAD, ReverseOverForwardOverForward) {
+  // d/dx (x^4)'' = 24 x
+  const Tensor point = numbers({2, 3}).set_requires_grad(true);
+  const Tensor ones = numbers({1, 1});
+  const dual_level outer;
+  const Tensor x0 = make_dual(point, ones);
+  const dual_level inner;
+  const Tensor x = make_dual(x0, ones);
+  const Tensor square = at::mul(x, x);
+  const Tensor second = unpack_dual(unpack_dual(at::mul(square, square)).tangent, 0).tangent;
+  EXPECT_EQ(values_of(second), (Values{48, 108}));
+  EXPECT_EQ(values_of(grad({at::sum(second)}, {point})[0]), (Values{48, 72}));
+}
+
+TEST(NestedForwardAD, ForwardOverForwardOverReverse) {
+  // The gradient of x^4, differentiated twice: its second derivative is 24 x.
+  const dual_level outer;
+  const Tensor x0 = make_dual(numbers({2}).set_requires_grad(true), numbers({1}));
+  const dual_level inner;
+  const Tensor x = make_dual(x0, numbers({1}));
+  const Tensor f = at::sum(at::pow(at::mul(x, at::exp(at::log(x))), 2));
+  const Tensor g = grad({f}, {x})[0];
+  const Tensor second = unpack_dual(unpack_dual(g).tangent, 0).tangent;
+  EXPECT_NEAR(values_of(g)[0], 32, 1e-9);
+  EXPECT_NEAR(values_of(second)[0], 48, 1e-9);
+}
+
+TEST(NestedForwardAD, ViewsAndBasesThatGetTangentsLater) {
+  const dual_level outer;
+  Tensor base = make_dual(numbers({1, 2}), numbers({1, 1}));
+  base = at::mul(base, 1);
+  const dual_level inner;
+  const Tensor view = at::slice(base, 0, 0, 1);  // made when the base has one of the outer level only
+  base.mul_(make_dual(numbers({3, 3}), numbers({5, 7})));
+  EXPECT_EQ(tangent_values(view), Values{5});
+  EXPECT_EQ(values_of(unpack_dual(view, 0).tangent), Values{3});
+  EXPECT_EQ(values_of(unpack_dual(unpack_dual(view).tangent, 0).tangent), Values{5});
+  EXPECT_FALSE(unpack_dual(at::detach(base)).tangent.defined());
+  EXPECT_FALSE(unpack_dual(at::detach(base), 0).tangent.defined());
+}
+
+TEST(NestedForwardAD, WhatIsRefused) {
+  const dual_level outer;
+  const Tensor x0 = make_dual(numbers({1, 2}), numbers({1, 1}));
+  const dual_level inner;
+  const Tensor x1 = make_dual(numbers({1, 2}), numbers({1, 1}));
+  Tensor out = at::zeros({2}, kDoubles);
+  for (const Tensor& x : {x0, x1}) {
+    EXPECT_TRUE(contains(message_of<c10::NotImplementedError>([&] { at::add_out(out, x, x); }), "is an out= function"));
+    EXPECT_TRUE(contains(message_of<c10::NotImplementedError>([&] { at::histc(x); }), "has not been implemented yet"));
+  }
+  EXPECT_TRUE(contains(message_of([&] { make_dual(x1, x0); }), "already has a forward gradient at the same level 1"));
+  EXPECT_TRUE(contains(message_of([&] { make_dual(numbers({1, 2}), x1, 0); }), "that itself has a tangent of level 1"));
+  EXPECT_TRUE(contains(message_of([&] { make_dual(numbers({1, 2}), x1); }), "that itself has a tangent of level 1"));
+  // A tangent may have one of the level outside.
+  EXPECT_EQ(values_of(unpack_dual(unpack_dual(make_dual(numbers({1, 2}), x0)).tangent, 0).tangent), (Values{1, 1}));
+}
+
+struct Squared : Function<Squared> {
+  static Tensor forward(AutogradContext* ctx, const Tensor& x) {
+    ctx->save_for_forward({x});
+    return at::mul(x, x);
+  }
+  static variable_list backward(AutogradContext*, variable_list) { return {Tensor()}; }
+  static Tensor jvp(AutogradContext* ctx, variable_list tangents) {
+    EXPECT_TRUE(contains(message_of<c10::NotImplementedError>([] { dual_level inside; }), "while a tangent is being computed"));
+    return at::mul(at::mul(ctx->get_saved_variables()[0], 2), tangents[0]);
+  }
+};
+
+TEST(NestedForwardAD, UserDefinedFunctionsTakeOneLevel) {
+  const dual_level outer;
+  const Tensor x0 = make_dual(numbers({3}), numbers({1}));
+  const dual_level inner;
+  const Tensor y0 = Squared::apply(x0);
+  EXPECT_EQ(values_of(unpack_dual(y0, 0).tangent), Values{6});
+  EXPECT_FALSE(unpack_dual(y0).tangent.defined());
+  const Tensor x1 = make_dual(numbers({3}), at::mul(x0, 2));
+  const Tensor dy = unpack_dual(Squared::apply(x1)).tangent;
+  EXPECT_EQ(values_of(dy), Values{36});
+  EXPECT_EQ(values_of(unpack_dual(dy, 0).tangent), Values{12});  // linear in the tangent
+  const Tensor both = make_dual(x0, numbers({1}));
+  EXPECT_TRUE(contains(message_of<c10::NotImplementedError>([&] { Squared::apply(both); }), "tangents of two levels"));
+}
+
+TEST(NestedForwardAD, OtherThreads) {
+  const dual_level outer;
+  const Tensor x0 = make_dual(numbers({2}), numbers({1}));
+  const dual_level inner;
+  const Tensor x = make_dual(x0, numbers({1}));
+  const auto second = [&x] {
+    const Tensor y = at::mul(at::mul(x, x), x);
+    return values_of(unpack_dual(unpack_dual(y).tangent, 0).tangent);
+  };
+  Values got;
+  std::thread([&] { got = second(); }).join();  // the levels of the only thread that is in some
+  EXPECT_EQ(got, Values{12});
+  std::thread([&, state = at::ThreadLocalState()] {
+    const dual_level other;
+    const at::ThreadLocalStateGuard guard(state);
+    got = second();
+  }).join();
+  EXPECT_EQ(got, Values{12});
 }
 
 }  // namespace

@@ -128,7 +128,7 @@ class ForwardEmitter {
   void emit_refusal(const Variant& variant, bool is_out) {
     const std::string& name = variant.schema.name();
     out_ += print(
-        "  refuse_tangents($name$, $is_out$, has_tangent($tensors$));\n  const ForwardScope scope;\n  return $call$;\n",
+        "  const ForwardScope scope;\n  refuse_tangents($name$, $is_out$, has_tangent($tensors$));\n  return $call$;\n",
         {{"name", quoted(is_out ? name + "_out" : name)},
          {"is_out", is_out ? "true" : "false"},
          {"tensors", joined(tensors_of(variant))},

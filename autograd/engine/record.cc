@@ -199,7 +199,11 @@ at::Tensor saved_before_inplace(const at::Tensor& self) {
     return grad_ops::clone_like(self, self);
   }();
   if (requires_grad(static_cast<const at::TensorBase&>(self))) set_gradient_edge(copy, gradient_edge(self));
-  if (const at::Tensor tangent = tangent_of(self); C10_UNLIKELY(tangent.defined())) set_tangent(copy, tangent);
+  const std::vector<at::Tensor> tangents = all_tangents_of(self);
+  for (size_t level = 0; level < tangents.size(); ++level) {
+    const ForwardScope scope(static_cast<int>(level));
+    set_tangent(copy, tangents[level]);
+  }
   return copy;
 }
 

@@ -2,6 +2,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "aten/core/thread_local_state.h"
 #include "autograd/engine/anomaly_mode.h"
@@ -59,17 +60,17 @@ void set_carried_hooks(const at::impl::ThreadLocalPart::Value& value) {
 at::Tensor with_history(const at::Tensor& t, const Edge& edge) {
   at::Tensor fresh(t.unsafeGetTensorImpl()->shallow_copy());
   if (edge.is_valid()) set_gradient_edge(fresh, edge);
-  if (const at::Tensor tangent = tangent_of(t); C10_UNLIKELY(tangent.defined())) put_tangent(fresh, tangent);
+  put_all_tangents(fresh, all_tangents_of(t));
   return fresh;
 }
 
 }  // namespace
 
-// The packed form of a tensor: the hooks, the way its gradients went, and its tangent.
+// The packed form of a tensor: the hooks, the way its gradients went, and its tangents.
 struct SavedVariable::Hooked {
   std::unique_ptr<SavedVariableHooks> hooks;
   Edge edge;
-  at::Tensor tangent;
+  std::vector<at::Tensor> tangents;
 };
 
 SavedVariable::SavedVariable(const std::optional<at::Tensor>& variable, bool is_output, bool is_inplace_on_view)
@@ -130,7 +131,9 @@ void SavedVariable::save_output(const at::Tensor& result, uint32_t output_nr) {
 void SavedVariable::set_output_tangent(uint32_t output_nr, const at::Tensor& tangent) {
   if ((flags_ & kOutput) == 0 || output_nr_ != output_nr) return;
   if (hooks_ != nullptr) {
-    hooks_->tangent = tangent;
+    const size_t level = static_cast<size_t>(forward_level());
+    if (hooks_->tangents.size() <= level) hooks_->tangents.resize(level + 1);
+    hooks_->tangents[level] = tangent;
   } else if (data_.defined()) {
     put_tangent(data_, tangent);
   }
@@ -162,9 +165,9 @@ at::Tensor SavedVariable::unpack_output(Node* saved_for, const at::Tensor& data)
 at::Tensor SavedVariable::unpack_hooked(Node* saved_for) const {
   at::Tensor data = hooks_->hooks->call_unpack_hook();
   TORCH_CHECK(data.defined(), "the unpack hook of a saved tensor returned an undefined tensor");
-  if (C10_UNLIKELY(hooks_->tangent.defined())) {
+  if (C10_UNLIKELY(!hooks_->tangents.empty())) {
     data = at::Tensor(data.unsafeGetTensorImpl()->shallow_copy());
-    put_tangent(data, hooks_->tangent);
+    put_all_tangents(data, hooks_->tangents);
   }
   if (!c10::GradMode::is_enabled()) return data;
   if ((flags_ & kOutput) != 0) return unpack_output(saved_for, data);
@@ -180,7 +183,7 @@ void SavedVariable::register_hooks(std::unique_ptr<SavedVariableHooks>&& hooks) 
   TORCH_CHECK(
       version == version_,
       "Calling register_hooks on a saved tensor that was modified in place since it was saved is forbidden");
-  auto hooked = std::make_unique<Hooked>(std::move(hooks), Edge(), tangent_of(data_));
+  auto hooked = std::make_unique<Hooked>(std::move(hooks), Edge(), all_tangents_of(data_));
   if ((flags_ & kOutput) == 0 && requires_grad(static_cast<const at::TensorBase&>(data_))) {
     hooked->edge = gradient_edge(data_);
   }

@@ -1,5 +1,6 @@
 #include "autograd/function/custom_function.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "aten/core/view.h"
@@ -79,11 +80,23 @@ void CustomNode::add_argument(at::TensorList tensors) {
 
 void CustomNode::note_tangents() {
   if (!c10::thread_state().fw_grad_enabled || c10::thread_state().inference) return;
+  const auto has_key = [](const at::Tensor& t) { return t.defined() && t.key_set().has(c10::DispatchKey::ForwardAD); };
+  if (C10_LIKELY(std::none_of(inputs_.begin(), inputs_.end(), has_key))) return;
   bool any = false;
   variable_list tangents;
-  for (const at::Tensor& t : inputs_) {
-    tangents.push_back(tangent_of(t));
-    any |= tangents.back().defined();
+  // The levels that operators see here.
+  const int levels = detail::handled_level >= 0 ? detail::handled_level : forward_depth();
+  for (int level = 0; level < levels; ++level) {
+    variable_list of_level;
+    for (const at::Tensor& t : inputs_) of_level.push_back(tangent_of(t, level));
+    const auto is_defined = [](const at::Tensor& t) { return t.defined(); };
+    if (std::none_of(of_level.begin(), of_level.end(), is_defined)) continue;
+    TORCH_CHECK_NOT_IMPLEMENTED(
+        !any, name(), ": its arguments have tangents of two levels of forward mode, but what forward() computes is known to jvp() "
+        "as values only; write it with differentiable operators for nested levels");
+    any = true;
+    tangents = std::move(of_level);
+    tangent_level_ = level;
   }
   if (!any) return;
   TORCH_CHECK_NOT_IMPLEMENTED(
@@ -164,6 +177,7 @@ variable_list CustomNode::finish(variable_list outputs) {
 }
 
 void CustomNode::set_tangents(const variable_list& outputs) {
+  const ForwardScope scope(tangent_level_);
   variable_list given;
   size_t next = 0;
   for (const bool is_tensor : is_tensor_) {
@@ -180,7 +194,6 @@ void CustomNode::set_tangents(const variable_list& outputs) {
   tangents_.clear();
   variable_list computed;
   {
-    const ForwardScope ignored;
     ctx_.in_jvp_ = true;
     try {
       computed = run_jvp(&ctx_, std::move(given));

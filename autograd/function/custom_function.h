@@ -133,6 +133,7 @@ class CustomNode : public Node {
   std::vector<bool> is_tensor_;  // by argument, lists flattened
   variable_list inputs_;         // of the running call
   variable_list tangents_;       // of these, where one has any
+  int tangent_level_ = 0;        // what these are tangents of
   bool recorded_ = false;
 };
 

@@ -20,6 +20,7 @@
 
 #include "aten/aten.h"
 #include "autograd/autograd.h"
+#include "autograd/forward_ad.h"
 #include "autograd/gradcheck/gradcheck.h"
 #include "c10/dispatch/registry.h"
 
@@ -351,6 +352,28 @@ bool is_mutating(const std::string& op) {
   return base.back() == '_' && base.size() > 1;
 }
 
+// The results of `function` and their derivatives along a fixed direction, by a level of forward mode of its own.
+GradcheckFunction with_tangents(const GradcheckFunction& function, const variable_list& inputs) {
+  variable_list directions;
+  for (const at::Tensor& input : inputs) {
+    directions.push_back(input.defined() && input.requires_grad() ? at::add(at::cos(input.detach()), 0.25) : at::Tensor());
+  }
+  return [=](const variable_list& given) {
+    const forward_ad::dual_level level;
+    variable_list duals = given;
+    for (size_t i = 0; i < duals.size(); ++i) {
+      if (directions[i].defined()) duals[i] = forward_ad::make_dual(given[i], directions[i]);
+    }
+    variable_list results;
+    for (const at::Tensor& result : function(duals)) {
+      const auto [primal, tangent] = forward_ad::unpack_dual(result);
+      results.push_back(primal);
+      if (tangent.defined()) results.push_back(tangent);
+    }
+    return results;
+  };
+}
+
 void check(const Case& c, const TableEntry& entry, bool complex) {
   SCOPED_TRACE("cases.txt:" + std::to_string(c.line) + " " + c.op + ": " + c.arguments + (complex ? " (complex)" : ""));
   try {
@@ -373,6 +396,8 @@ void check(const Case& c, const TableEntry& entry, bool complex) {
       if (entry.has_forward && c.flags.count("reverse") == 0) {
         const GradcheckResult tangents = gradgradcheck(function, reader.inputs, forward);
         EXPECT_TRUE(tangents.ok) << "forward over reverse: " << tangents.message;
+        const GradcheckResult nested = gradcheck(with_tangents(function, reader.inputs), reader.inputs, forward);
+        EXPECT_TRUE(nested.ok) << "forward over forward: " << nested.message;
       }
     }
     if (!first.ok || entry.inplace.empty() || reader.places.empty() || reader.places[0].first != 0) return;
