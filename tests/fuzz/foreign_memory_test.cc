@@ -137,12 +137,29 @@ double tolerance(at::ScalarType type) {
   return type == at::kHalf ? 4e-3 : type == at::kBFloat16 ? 4e-2 : type == at::kFloat || type == at::kComplexFloat ? 1e-4 : 1e-6;
 }
 
-bool close(double a, double b, double tolerance) {
+// `largest`: the largest finite magnitude among the arguments, beside which a sum may lose what is small.
+bool close(double a, double b, double tolerance, double largest) {
   if (std::isnan(a) || std::isnan(b)) return std::isnan(a) == std::isnan(b);
-  return a == b || std::fabs(a - b) <= tolerance * (1 + std::fabs(a));
+  return a == b || std::fabs(a - b) <= tolerance * (1 + std::fabs(a) + largest / 100);
 }
 
-std::string difference(const Tensor& plain, const Tensor& foreign) {
+double largest_of(const c10::Stack& values) {
+  double largest = 0;
+  for (const c10::IValue& value : values) {
+    each_tensor(value, [&](const Tensor& t) {
+      if (!t.defined() || t.is_meta() || !t.is_floating_point()) return;
+      const auto item = static_cast<int64_t>(t.itemsize());
+      const char* const bytes = static_cast<const char*>(t.storage().data());
+      for (int64_t i = 0; i < static_cast<int64_t>(t.storage().nbytes()) / item; ++i) {
+        const double x = std::fabs(number_at(bytes + i * item, t.scalar_type()).re);
+        if (std::isfinite(x)) largest = std::max(largest, x);
+      }
+    });
+  }
+  return largest;
+}
+
+std::string difference(const Tensor& plain, const Tensor& foreign, double largest) {
   if (plain.defined() != foreign.defined()) return "one is undefined";
   if (!plain.defined() || plain.is_meta()) return "";
   if (plain.sizes() != foreign.sizes() || plain.scalar_type() != foreign.scalar_type()) return "another size or dtype";
@@ -160,14 +177,14 @@ std::string difference(const Tensor& plain, const Tensor& foreign) {
     const auto item = static_cast<int64_t>(plain.itemsize());
     const Number x = number_at(static_cast<const char*>(plain.data_ptr()) + a * item, plain.scalar_type());
     const Number y = number_at(static_cast<const char*>(foreign.data_ptr()) + b * item, plain.scalar_type());
-    if (!close(x.re, y.re, limit) || !close(x.im, y.im, limit)) {
+    if (!close(x.re, y.re, limit, largest) || !close(x.im, y.im, limit, largest)) {
       return "element " + std::to_string(i) + " is " + std::to_string(y.re) + ", not " + std::to_string(x.re);
     }
   }
   return "";
 }
 
-std::string difference(const c10::Stack& plain, const c10::Stack& foreign) {
+std::string difference(const c10::Stack& plain, const c10::Stack& foreign, double largest) {
   if (plain.size() != foreign.size()) return "another number of results";
   for (size_t i = 0; i < plain.size(); ++i) {
     std::vector<Tensor> a, b;
@@ -175,7 +192,7 @@ std::string difference(const c10::Stack& plain, const c10::Stack& foreign) {
     each_tensor(foreign[i], [&](const Tensor& t) { b.push_back(t); });
     if (a.size() != b.size()) return "another number of tensors";
     for (size_t k = 0; k < a.size(); ++k) {
-      const std::string text = difference(a[k], b[k]);
+      const std::string text = difference(a[k], b[k], largest);
       if (!text.empty()) return "result " + std::to_string(i) + ": " + text;
     }
     if (a.empty() && plain[i].isBool() && foreign[i].isBool() && plain[i].toBool() != foreign[i].toBool()) return "another bool";
@@ -231,7 +248,7 @@ std::string check(const c10::OperatorHandle& op, uint64_t number) {
     const char* kind = bools ? "bool bytes: " : "misaligned: ";
     if (plain.error != foreign.error) return kind + ("\"" + foreign.error + "\", not \"" + plain.error) + "\"";
     if (!plain.error.empty()) continue;
-    const std::string text = difference(plain.stack, foreign.stack);
+    const std::string text = difference(plain.stack, foreign.stack, largest_of(arguments));
     if (!text.empty()) return kind + text;
   }
   return "";

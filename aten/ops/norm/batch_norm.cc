@@ -58,11 +58,11 @@ void check_running(const char* name, const std::optional<Tensor>& running, const
   structured::check_no_internal_overlap(*running);
 }
 
-// (1 - momentum) * running + momentum * factor * statistic
-void move_towards(const Tensor& running, const Tensor& statistic, double momentum, double factor) {
-  Tensor target = running;
-  at::mul_(target, 1 - momentum);
-  at::add_(target, at::reshape(statistic, running.sizes()), momentum * factor);
+// (1 - momentum) * running + momentum * factor * statistic; undefined where nothing runs.
+Tensor moved_towards(const std::optional<Tensor>& running, const Tensor& statistic, double momentum, double factor) {
+  if (!given(running)) return Tensor();
+  return narrowed(at::add(at::mul(widened(*running), 1 - momentum), at::reshape(statistic, running->sizes()), momentum * factor),
+                  running->scalar_type());
 }
 
 }  // namespace
@@ -79,14 +79,15 @@ std::tuple<Tensor, Tensor, Tensor> native_batch_norm(const Tensor& input, const 
   const auto [result, mean, invstd, var] =
       at::_fused_batch_norm(input, weight, bias, running_mean, running_var, training, eps);
   if (!training) return {result, at::narrow(mean, 0, 0, 0), at::narrow(invstd, 0, 0, 0)};
-  // Last, so that they stay as they are where anything before fails.
   c10::NoGradGuard no_grad;
-  if (given(running_mean)) move_towards(*running_mean, mean, momentum, 1);
-  if (given(running_var)) {
-    // The running variance is the unbiased one.
-    const double count = input.size(1) == 0 ? 0 : static_cast<double>(input.numel() / input.size(1));
-    move_towards(*running_var, var, momentum, count / (count - 1));
-  }
+  // The running variance is the unbiased one.
+  const double count = input.size(1) == 0 ? 0 : static_cast<double>(input.numel() / input.size(1));
+  const Tensor new_mean = moved_towards(running_mean, mean, momentum, 1);
+  const Tensor new_var = moved_towards(running_var, var, momentum, count / (count - 1));
+  // Written last, so that they stay as they are where anything before fails.
+  Tensor target;
+  if (new_mean.defined()) at::copy_(target = *running_mean, new_mean);
+  if (new_var.defined()) at::copy_(target = *running_var, new_var);
   return {result, mean, invstd};
 }
 
