@@ -1,6 +1,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "aten/cpu/matrix/attention_rows.cc"
 #include "hwy/foreach_target.h"  // keep first
+#include "aten/cpu/isa_table.h"
 #include "hwy/highway.h"
 #include "hwy/contrib/math/math-inl.h"
 
@@ -137,46 +138,38 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace at::matrix::internal {
-HWY_EXPORT(SoftmaxStepF);
-HWY_EXPORT(SoftmaxStepD);
-HWY_EXPORT(ScaleRowsF);
-HWY_EXPORT(ScaleRowsD);
-HWY_EXPORT(ExpRowsF);
-HWY_EXPORT(ExpRowsD);
-HWY_EXPORT(SoftmaxGradientF);
-HWY_EXPORT(SoftmaxGradientD);
 
 template <>
 void softmax_step(float* r, int64_t n, int64_t c, int64_t s, float* m, float* t, float* k) {
-  HWY_DYNAMIC_DISPATCH(SoftmaxStepF)(r, n, c, s, m, t, k);
+  AT_ISA_FUNCTION(SoftmaxStepF)(r, n, c, s, m, t, k);
 }
 template <>
 void softmax_step(double* r, int64_t n, int64_t c, int64_t s, double* m, double* t, double* k) {
-  HWY_DYNAMIC_DISPATCH(SoftmaxStepD)(r, n, c, s, m, t, k);
+  AT_ISA_FUNCTION(SoftmaxStepD)(r, n, c, s, m, t, k);
 }
 template <>
 void scale_rows(float* r, int64_t n, int64_t c, int64_t s, const float* f) {
-  HWY_DYNAMIC_DISPATCH(ScaleRowsF)(r, n, c, s, f);
+  AT_ISA_FUNCTION(ScaleRowsF)(r, n, c, s, f);
 }
 template <>
 void scale_rows(double* r, int64_t n, int64_t c, int64_t s, const double* f) {
-  HWY_DYNAMIC_DISPATCH(ScaleRowsD)(r, n, c, s, f);
+  AT_ISA_FUNCTION(ScaleRowsD)(r, n, c, s, f);
 }
 template <>
 void exp_rows(float* r, int64_t n, int64_t c, int64_t s, const float* f) {
-  HWY_DYNAMIC_DISPATCH(ExpRowsF)(r, n, c, s, f);
+  AT_ISA_FUNCTION(ExpRowsF)(r, n, c, s, f);
 }
 template <>
 void exp_rows(double* r, int64_t n, int64_t c, int64_t s, const double* f) {
-  HWY_DYNAMIC_DISPATCH(ExpRowsD)(r, n, c, s, f);
+  AT_ISA_FUNCTION(ExpRowsD)(r, n, c, s, f);
 }
 template <>
 void softmax_gradient(float* g, const float* w, int64_t n, int64_t c, int64_t s, const float* h, float f) {
-  HWY_DYNAMIC_DISPATCH(SoftmaxGradientF)(g, w, n, c, s, h, f);
+  AT_ISA_FUNCTION(SoftmaxGradientF)(g, w, n, c, s, h, f);
 }
 template <>
 void softmax_gradient(double* g, const double* w, int64_t n, int64_t c, int64_t s, const double* h, double f) {
-  HWY_DYNAMIC_DISPATCH(SoftmaxGradientD)(g, w, n, c, s, h, f);
+  AT_ISA_FUNCTION(SoftmaxGradientD)(g, w, n, c, s, h, f);
 }
 
 }  // namespace at::matrix::internal

@@ -3,6 +3,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "aten/cpu/matrix/builtin_gemm.cc"
 #include "hwy/foreach_target.h"  // keep first
+#include "aten/cpu/isa_table.h"
 #include "hwy/highway.h"
 #include "hwy/cache_control.h"
 
@@ -471,13 +472,11 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace at::matrix::internal {
-HWY_EXPORT(SerialFloat);
-HWY_EXPORT(SerialDouble);
 
 namespace {
 
-void serial_float(const Gemm& g) { HWY_DYNAMIC_DISPATCH(SerialFloat)(g); }
-void serial_double(const Gemm& g) { HWY_DYNAMIC_DISPATCH(SerialDouble)(g); }
+void serial_float(const Gemm& g) { AT_ISA_FUNCTION(SerialFloat)(g); }
+void serial_double(const Gemm& g) { AT_ISA_FUNCTION(SerialDouble)(g); }
 
 const char* refusal(const Gemm& g) {
   return g.type == Type::kFloat32 || g.type == Type::kFloat64 ? nullptr : "only float32 and float64";

@@ -1,6 +1,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "aten/cpu/matrix/fma_peak.cc"
 #include "hwy/foreach_target.h"  // keep first
+#include "aten/cpu/isa_table.h"
 #include "hwy/highway.h"
 
 #include <chrono>
@@ -41,8 +42,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace at::matrix {
-HWY_EXPORT(ChainsFloat);
-HWY_EXPORT(ChainsDouble);
 
 double fma_peak_gflops(Type type, int threads) {
   using clock = std::chrono::steady_clock;
@@ -53,8 +52,8 @@ double fma_peak_gflops(Type type, int threads) {
     const auto start = clock::now();
     at::parallel_for(0, threads, 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i)
-        operations[i * 8] = type == Type::kFloat64 ? HWY_DYNAMIC_DISPATCH(ChainsDouble)(2000000, &sinks[i * 8])
-                                                   : HWY_DYNAMIC_DISPATCH(ChainsFloat)(2000000, &sinks[i * 8]);
+        operations[i * 8] = type == Type::kFloat64 ? AT_ISA_FUNCTION(ChainsDouble)(2000000, &sinks[i * 8])
+                                                   : AT_ISA_FUNCTION(ChainsFloat)(2000000, &sinks[i * 8]);
     });
     const double t = std::chrono::duration<double>(clock::now() - start).count();
     double total = 0;

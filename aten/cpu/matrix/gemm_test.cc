@@ -9,12 +9,12 @@
 #include <type_traits>
 #include <vector>
 
+#include "aten/cpu/isa.h"
 #include "aten/cpu/matrix/primitive_cache.h"
 #include "c10/parallel/parallel.h"
 #include "c10/util/bfloat16.h"
 #include "c10/util/half.h"
 #include "gtest/gtest.h"
-#include "hwy/highway.h"
 
 namespace at::matrix {
 namespace {
@@ -245,16 +245,15 @@ TEST(Gemm, EverySize) {
     }
 }
 
-TEST(Gemm, EveryTargetOfTheProcessor) {
-  for (int64_t rest = hwy::SupportedTargets() & HWY_TARGETS; rest != 0; rest &= rest - 1) {
-    hwy::SetSupportedTargetsForTest(rest & -rest);
+TEST(Gemm, EveryInstructionSet) {
+  for (const cpu::Isa isa : {cpu::Isa::kBaseline, cpu::Isa::kSse4, cpu::Isa::kAvx2, cpu::Isa::kAvx512}) {
+    cpu::limit_isa(isa);
     for (const auto& s : kSizes) {
       check<float>({.m = s[0], .n = s[1], .k = s[2]}, "builtin");
       check<float>({.m = s[0], .n = s[1], .k = s[2], .a = kColumns, .b = kColumns, .beta = 2, .add = 2}, "builtin");
       check<double>({.m = s[0], .n = s[1], .k = s[2], .a = kStrided}, "builtin");
     }
   }
-  hwy::SetSupportedTargetsForTest(0);
 }
 
 TEST(Gemm, SeveralThreadsGiveTheSame) {

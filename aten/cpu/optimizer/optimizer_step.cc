@@ -12,6 +12,7 @@
 #define HWY_TARGET_INCLUDE "aten/cpu/optimizer/optimizer_step.cc"
 #include "hwy/foreach_target.h"
 // clang-format off
+#include "aten/cpu/isa_table.h"
 #include "hwy/highway.h"
 // clang-format on
 
@@ -186,18 +187,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace at::cpu {
-HWY_EXPORT(sgd_float);
-HWY_EXPORT(sgd_double);
-HWY_EXPORT(adam_float);
-HWY_EXPORT(adam_double);
-HWY_EXPORT(adagrad_float);
-HWY_EXPORT(adagrad_double);
-HWY_EXPORT(rmsprop_float);
-HWY_EXPORT(rmsprop_double);
-HWY_EXPORT(unscale_float);
-HWY_EXPORT(unscale_double);
-HWY_EXPORT(scale_float);
-HWY_EXPORT(scale_double);
 
 namespace {
 
@@ -247,29 +236,29 @@ void by_dtype(c10::ScalarType dtype, void* const (&operand)[kOperands], int64_t 
 void sgd_step(c10::ScalarType dtype, void* param, const void* grad, void* buf, int64_t n, const SgdStep& step) {
   void* const operand[3] = {param, const_cast<void*>(grad), buf};
   by_dtype(
-      dtype, operand, n, [&](float* const(&p)[3], int64_t count) { HWY_DYNAMIC_DISPATCH(sgd_float)(p, count, step); },
-      [&](double* const(&p)[3], int64_t count) { HWY_DYNAMIC_DISPATCH(sgd_double)(p, count, step); });
+      dtype, operand, n, [&](float* const(&p)[3], int64_t count) { AT_ISA_FUNCTION(sgd_float)(p, count, step); },
+      [&](double* const(&p)[3], int64_t count) { AT_ISA_FUNCTION(sgd_double)(p, count, step); });
 }
 
 void adam_step(c10::ScalarType dtype, void* param, const void* grad, void* m, void* v, void* max_v, int64_t n, const AdamStep& step) {
   void* const operand[5] = {param, const_cast<void*>(grad), m, v, max_v};
   by_dtype(
-      dtype, operand, n, [&](float* const(&p)[5], int64_t count) { HWY_DYNAMIC_DISPATCH(adam_float)(p, count, step); },
-      [&](double* const(&p)[5], int64_t count) { HWY_DYNAMIC_DISPATCH(adam_double)(p, count, step); });
+      dtype, operand, n, [&](float* const(&p)[5], int64_t count) { AT_ISA_FUNCTION(adam_float)(p, count, step); },
+      [&](double* const(&p)[5], int64_t count) { AT_ISA_FUNCTION(adam_double)(p, count, step); });
 }
 
 void adagrad_step(c10::ScalarType dtype, void* param, const void* grad, void* sum, int64_t n, const AdagradStep& step) {
   void* const operand[3] = {param, const_cast<void*>(grad), sum};
   by_dtype(
-      dtype, operand, n, [&](float* const(&p)[3], int64_t count) { HWY_DYNAMIC_DISPATCH(adagrad_float)(p, count, step); },
-      [&](double* const(&p)[3], int64_t count) { HWY_DYNAMIC_DISPATCH(adagrad_double)(p, count, step); });
+      dtype, operand, n, [&](float* const(&p)[3], int64_t count) { AT_ISA_FUNCTION(adagrad_float)(p, count, step); },
+      [&](double* const(&p)[3], int64_t count) { AT_ISA_FUNCTION(adagrad_double)(p, count, step); });
 }
 
 void rmsprop_step(c10::ScalarType dtype, void* param, const void* grad, void* v, void* average, void* buf, int64_t n, const RmspropStep& step) {
   void* const operand[5] = {param, const_cast<void*>(grad), v, average, buf};
   by_dtype(
-      dtype, operand, n, [&](float* const(&p)[5], int64_t count) { HWY_DYNAMIC_DISPATCH(rmsprop_float)(p, count, step); },
-      [&](double* const(&p)[5], int64_t count) { HWY_DYNAMIC_DISPATCH(rmsprop_double)(p, count, step); });
+      dtype, operand, n, [&](float* const(&p)[5], int64_t count) { AT_ISA_FUNCTION(rmsprop_float)(p, count, step); },
+      [&](double* const(&p)[5], int64_t count) { AT_ISA_FUNCTION(rmsprop_double)(p, count, step); });
 }
 
 void unscale_gradient(c10::ScalarType dtype, void* grad, int64_t n, double scale) {
@@ -277,9 +266,9 @@ void unscale_gradient(c10::ScalarType dtype, void* grad, int64_t n, double scale
   by_dtype(
       dtype, operand, n,
       [&](float* const(&p)[1], int64_t count) {
-        HWY_DYNAMIC_DISPATCH(unscale_float)(p, count, static_cast<float>(scale));
+        AT_ISA_FUNCTION(unscale_float)(p, count, static_cast<float>(scale));
       },
-      [&](double* const(&p)[1], int64_t count) { HWY_DYNAMIC_DISPATCH(unscale_double)(p, count, scale); });
+      [&](double* const(&p)[1], int64_t count) { AT_ISA_FUNCTION(unscale_double)(p, count, scale); });
 }
 
 bool scale_gradient(c10::ScalarType dtype, void* grad, int64_t n, double factor) {
@@ -288,9 +277,9 @@ bool scale_gradient(c10::ScalarType dtype, void* grad, int64_t n, double factor)
   by_dtype(
       dtype, operand, n,
       [&](float* const(&p)[1], int64_t count) {
-        HWY_DYNAMIC_DISPATCH(scale_float)(p, count, static_cast<float>(factor), &finite);
+        AT_ISA_FUNCTION(scale_float)(p, count, static_cast<float>(factor), &finite);
       },
-      [&](double* const(&p)[1], int64_t count) { HWY_DYNAMIC_DISPATCH(scale_double)(p, count, factor, &finite); });
+      [&](double* const(&p)[1], int64_t count) { AT_ISA_FUNCTION(scale_double)(p, count, factor, &finite); });
   return finite;
 }
 

@@ -6,6 +6,7 @@
 #define HWY_TARGET_INCLUDE "aten/cpu/rows/batch_norm.cc"
 #include "hwy/foreach_target.h"
 // clang-format off
+#include "aten/cpu/isa_table.h"
 #include "hwy/highway.h"
 #include "aten/cpu/rows/rows-inl.h"
 // clang-format on
@@ -177,12 +178,11 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace at::cpu {
-HWY_EXPORT(batch_norm_tables);
 
 namespace {
 template <class T>
 const BatchNormTable<T>& batch_norm_table() {
-  return HWY_DYNAMIC_DISPATCH(batch_norm_tables)()->template get<T>();
+  return AT_ISA_FUNCTION(batch_norm_tables)()->template get<T>();
 }
 template <class T>
 using ComputeOf = typename ComputeType<T>::type;

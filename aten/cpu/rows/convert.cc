@@ -5,6 +5,7 @@
 #define HWY_TARGET_INCLUDE "aten/cpu/rows/convert.cc"
 #include "hwy/foreach_target.h"
 // clang-format off
+#include "aten/cpu/isa_table.h"
 #include "hwy/highway.h"
 #include "aten/cpu/rows/rows-inl.h"
 // clang-format on
@@ -32,14 +33,10 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace at::cpu {
-HWY_EXPORT(half_to_float);
-HWY_EXPORT(bfloat16_to_float);
-HWY_EXPORT(float_to_half);
-HWY_EXPORT(float_to_bfloat16);
 
-void convert_row(const c10::Half* x, float* y, int64_t n) { HWY_DYNAMIC_DISPATCH(half_to_float)(x, y, n); }
-void convert_row(const c10::BFloat16* x, float* y, int64_t n) { HWY_DYNAMIC_DISPATCH(bfloat16_to_float)(x, y, n); }
-void convert_row(const float* x, c10::Half* y, int64_t n) { HWY_DYNAMIC_DISPATCH(float_to_half)(x, y, n); }
-void convert_row(const float* x, c10::BFloat16* y, int64_t n) { HWY_DYNAMIC_DISPATCH(float_to_bfloat16)(x, y, n); }
+void convert_row(const c10::Half* x, float* y, int64_t n) { AT_ISA_FUNCTION(half_to_float)(x, y, n); }
+void convert_row(const c10::BFloat16* x, float* y, int64_t n) { AT_ISA_FUNCTION(bfloat16_to_float)(x, y, n); }
+void convert_row(const float* x, c10::Half* y, int64_t n) { AT_ISA_FUNCTION(float_to_half)(x, y, n); }
+void convert_row(const float* x, c10::BFloat16* y, int64_t n) { AT_ISA_FUNCTION(float_to_bfloat16)(x, y, n); }
 }  // namespace at::cpu
 #endif  // HWY_ONCE

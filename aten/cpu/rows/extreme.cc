@@ -6,6 +6,7 @@
 #define HWY_TARGET_INCLUDE "aten/cpu/rows/extreme.cc"
 #include "hwy/foreach_target.h"
 // clang-format off
+#include "aten/cpu/isa_table.h"
 #include "hwy/highway.h"
 #include "aten/cpu/rows/rows-inl.h"
 // clang-format on
@@ -110,12 +111,11 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace at::cpu {
-HWY_EXPORT(extreme_tables);
 
 namespace {
 template <class T>
 const ExtremeTable<T>& extreme_table() {
-  return HWY_DYNAMIC_DISPATCH(extreme_tables)()->template get<T>();
+  return AT_ISA_FUNCTION(extreme_tables)()->template get<T>();
 }
 }  // namespace
 

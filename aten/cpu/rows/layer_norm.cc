@@ -6,6 +6,7 @@
 #define HWY_TARGET_INCLUDE "aten/cpu/rows/layer_norm.cc"
 #include "hwy/foreach_target.h"
 // clang-format off
+#include "aten/cpu/isa_table.h"
 #include "hwy/highway.h"
 #include "aten/cpu/rows/rows-inl.h"
 // clang-format on
@@ -130,12 +131,11 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace at::cpu {
-HWY_EXPORT(layer_norm_tables);
 
 namespace {
 template <class T>
 const LayerNormTable<T>& layer_norm_table() {
-  return HWY_DYNAMIC_DISPATCH(layer_norm_tables)()->template get<T>();
+  return AT_ISA_FUNCTION(layer_norm_tables)()->template get<T>();
 }
 }  // namespace
 

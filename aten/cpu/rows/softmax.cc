@@ -6,6 +6,7 @@
 #define HWY_TARGET_INCLUDE "aten/cpu/rows/softmax.cc"
 #include "hwy/foreach_target.h"
 // clang-format off
+#include "aten/cpu/isa_table.h"
 #include "hwy/highway.h"
 #include "hwy/contrib/math/math-inl.h"
 #include "aten/cpu/rows/rows-inl.h"
@@ -335,12 +336,11 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace at::cpu {
-HWY_EXPORT(softmax_tables);
 
 namespace {
 template <class T>
 const SoftmaxTable<T>& softmax_table() {
-  return HWY_DYNAMIC_DISPATCH(softmax_tables)()->template get<T>();
+  return AT_ISA_FUNCTION(softmax_tables)()->template get<T>();
 }
 }  // namespace
 

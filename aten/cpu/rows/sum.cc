@@ -6,6 +6,7 @@
 #define HWY_TARGET_INCLUDE "aten/cpu/rows/sum.cc"
 #include "hwy/foreach_target.h"
 // clang-format off
+#include "aten/cpu/isa_table.h"
 #include "hwy/highway.h"
 #include "aten/cpu/rows/rows-inl.h"
 // clang-format on
@@ -184,12 +185,11 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace at::cpu {
-HWY_EXPORT(sum_tables);
 
 namespace {
 template <class T>
 const SumTable<T>& sum_table() {
-  return HWY_DYNAMIC_DISPATCH(sum_tables)()->template get<T>();
+  return AT_ISA_FUNCTION(sum_tables)()->template get<T>();
 }
 }  // namespace
 
