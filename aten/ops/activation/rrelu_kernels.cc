@@ -6,7 +6,7 @@
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/dense/dense.h"
-#include "aten/ops/random/draws.h"
+#include "aten/ops/shared/draws.h"
 #include "aten/ops/view/ops.h"
 
 namespace at::native {

@@ -15,7 +15,7 @@
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/dense/dense.h"
 #include "aten/ops/index/ops.h"
-#include "aten/ops/matmul/matrix_support.h"
+#include "aten/ops/shared/matrix_support.h"
 #include "aten/ops/matmul/ops.h"
 #include "aten/ops/random/ops.h"
 #include "aten/ops/reduce/ops.h"

@@ -11,6 +11,7 @@
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/dense/dense.h"
+#include "aten/ops/shared/arguments.h"
 #include "aten/ops/unary/ops.h"
 #include "c10/core/grad_mode.h"
 
@@ -86,8 +87,6 @@ void check_not_bool(bool self_is_bool, bool other_is_bool) {
               "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the "
               "`~` or `logical_not()` operator instead.");
 }
-
-inline bool is_one(const Scalar& alpha) { return !alpha.isBoolean() ? alpha.equal(int64_t{1}) : alpha.toBool(); }
 
 // out = a + alpha * b.
 void add_scaled(const Input& a, const Input& b, const Scalar& alpha, Tensor& out) {

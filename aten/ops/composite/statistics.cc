@@ -12,16 +12,13 @@
 #include "aten/ops/join/ops.h"
 #include "aten/ops/pointwise/ops.h"
 #include "aten/ops/reduce/ops.h"
+#include "aten/ops/shared/arguments.h"
 #include "aten/ops/sort/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
 
 namespace at::native {
 namespace {
-
-bool given(const std::optional<Tensor>& t) {
-  return t.has_value() && t->defined();
-}
 
 // The quantiles q of self along dim: elements between which a rank falls are joined as `interpolation` says.
 Tensor quantiles(const Tensor& self, const Tensor& q, std::optional<int64_t> dim, bool keepdim,

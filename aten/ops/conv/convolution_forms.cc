@@ -2,7 +2,7 @@
 #include "aten/core/empty.h"
 #include "aten/core/tensor.h"
 #include "aten/ops/conv/ops.h"
-#include "aten/ops/matmul/matrix_support.h"
+#include "aten/ops/shared/matrix_support.h"
 #include "aten/ops/padding/ops.h"
 #include "aten/ops/view/ops.h"
 

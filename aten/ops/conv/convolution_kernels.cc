@@ -7,7 +7,7 @@
 #include "aten/cpu/matrix/convolution.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/dense/dense.h"
-#include "aten/ops/matmul/matrix_support.h"
+#include "aten/ops/shared/matrix_support.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/view/ops.h"
 

@@ -2,6 +2,7 @@
 #include "aten/cpu/copy.h"
 
 #include "aten/core/empty.h"
+#include "aten/core/overlap.h"
 #include "aten/core/structured.h"
 #include "aten/core/tensor.h"
 #include "aten/core/view.h"
@@ -26,17 +27,6 @@ Tensor allocate_like(const Tensor& self, ScalarType dtype, Device device, Memory
   return empty_spec(spec);
 }
 
-void check_repeats_no_element(const char* op, const Tensor& self) {
-  for (int64_t d = 0; d < self.dim(); ++d) {
-    TORCH_CHECK(self.strides()[d] != 0 || self.sizes()[d] <= 1, op,
-                ": unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-                "Please clone() the tensor before performing the operation.");
-  }
-}
-
-}  // namespace
-
-namespace {
 void check_copy(const Tensor& self, const Tensor& src) {
   TORCH_CHECK(self.defined(), "copy_: self is undefined");
   TORCH_CHECK(src.defined(), "copy_: src is undefined");
@@ -45,7 +35,7 @@ void check_copy(const Tensor& self, const Tensor& src) {
     TORCH_CHECK(IntArrayRef(shape) == self.sizes(), "output with shape ", self.sizes(), " doesn't match the broadcast shape ",
                 IntArrayRef(shape));
   }
-  check_repeats_no_element("copy_", self);
+  structured::check_no_internal_overlap(self);
 }
 
 void warn_of_complex(const Tensor& self, const Tensor& src) {
@@ -189,14 +179,14 @@ Tensor to_other(const Tensor& self, const Tensor& other, bool non_blocking, bool
 Tensor type_as(const Tensor& self, const Tensor& other) { return to_other(self, other, false, false, std::nullopt); }
 
 Tensor& fill_scalar_meta_(Tensor& self, const Scalar& value) {
-  check_repeats_no_element("fill_", self);
+  structured::check_no_internal_overlap(self);
   alignas(16) char item[16];
   pointwise::store_element(value, self.scalar_type(), item);
   return self;
 }
 
 Tensor& fill_scalar_cpu_(Tensor& self, const Scalar& value) {
-  check_repeats_no_element("fill_", self);
+  structured::check_no_internal_overlap(self);
   alignas(16) char item[16];
   pointwise::store_element(value, self.scalar_type(), item);
   if (self.numel() == 0) return self;
@@ -220,12 +210,12 @@ Tensor fill_tensor(const Tensor& self, const Tensor& value) {
 }
 
 Tensor& zero_meta_(Tensor& self) {
-  check_repeats_no_element("zero_", self);
+  structured::check_no_internal_overlap(self);
   return self;
 }
 
 Tensor& zero_cpu_(Tensor& self) {
-  check_repeats_no_element("zero_", self);
+  structured::check_no_internal_overlap(self);
   if (self.numel() == 0) return self;
   const char zeros[16] = {};
   cpu::fill(pointwise::operand_of(self), zeros);

@@ -14,6 +14,7 @@
 #include "aten/ops/matmul/ops.h"
 #include "aten/ops/pointwise/ops.h"
 #include "aten/ops/reduce/ops.h"
+#include "aten/ops/shared/arguments.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
 
@@ -66,8 +67,9 @@ std::vector<Scalar> numbers_of(const Tensor& scalars, size_t count) {
   return numbers;
 }
 
-bool is_one(const Scalar& alpha) {
-  return !alpha.isBoolean() && alpha.equal(int64_t{1});
+// A bool factor, which floats refuse, is left to each tensor's own operator.
+bool factor_in_loop(bool on_cpu, const Scalar& alpha) {
+  return on_cpu && !alpha.isBoolean();
 }
 
 }  // namespace
@@ -95,16 +97,18 @@ void _foreach_add_scalarlist_(TensorList self, ArrayRef<Scalar> scalars, bool on
          [&](Tensor& t, size_t i) { at::add_(t, scalars[i]); });
 }
 std::vector<Tensor> _foreach_add_list(TensorList self, TensorList other, const Scalar& alpha, bool on_cpu) {
+  const bool in_loop = factor_in_loop(on_cpu, alpha);
   check_same_length(self, other);
   const auto one = [&](size_t i) { return at::add(self[i], other[i], alpha); };
-  if (is_one(alpha)) return make(on_cpu, cpu::loops::add, {self, other}, std::nullopt, self.size(), one);
-  return make(on_cpu, cpu::loops::add_scaled, {self, other}, Numbers(alpha), self.size(), one);
+  if (is_one(alpha)) return make(in_loop, cpu::loops::add, {self, other}, std::nullopt, self.size(), one);
+  return make(in_loop, cpu::loops::add_scaled, {self, other}, Numbers(alpha), self.size(), one);
 }
 void _foreach_add_list_(TensorList self, TensorList other, const Scalar& alpha, bool on_cpu) {
+  const bool in_loop = factor_in_loop(on_cpu, alpha);
   check_same_length(self, other);
   const auto one = [&](Tensor& t, size_t i) { at::add_(t, other[i], alpha); };
-  if (is_one(alpha)) return change(on_cpu, cpu::loops::add, {self, other}, std::nullopt, self, one);
-  return change(on_cpu, cpu::loops::add_scaled, {self, other}, Numbers(alpha), self, one);
+  if (is_one(alpha)) return change(in_loop, cpu::loops::add, {self, other}, std::nullopt, self, one);
+  return change(in_loop, cpu::loops::add_scaled, {self, other}, Numbers(alpha), self, one);
 }
 // --- sub ---
 
@@ -129,36 +133,40 @@ void _foreach_sub_scalarlist_(TensorList self, ArrayRef<Scalar> scalars, bool on
          [&](Tensor& t, size_t i) { at::sub_(t, scalars[i]); });
 }
 std::vector<Tensor> _foreach_sub_list(TensorList self, TensorList other, const Scalar& alpha, bool on_cpu) {
+  const bool in_loop = factor_in_loop(on_cpu, alpha);
   check_same_length(self, other);
   const auto one = [&](size_t i) { return at::sub(self[i], other[i], alpha); };
-  if (is_one(alpha)) return make(on_cpu, cpu::loops::sub, {self, other}, std::nullopt, self.size(), one);
   const Scalar factor = alpha.isBoolean() ? alpha : -alpha;
-  return make(on_cpu, cpu::loops::add_scaled, {self, other}, Numbers(factor), self.size(), one);
+  if (is_one(alpha)) return make(in_loop, cpu::loops::sub, {self, other}, std::nullopt, self.size(), one);
+  return make(in_loop, cpu::loops::add_scaled, {self, other}, Numbers(factor), self.size(), one);
 }
 void _foreach_sub_list_(TensorList self, TensorList other, const Scalar& alpha, bool on_cpu) {
+  const bool in_loop = factor_in_loop(on_cpu, alpha);
   check_same_length(self, other);
   const auto one = [&](Tensor& t, size_t i) { at::sub_(t, other[i], alpha); };
-  if (is_one(alpha)) return change(on_cpu, cpu::loops::sub, {self, other}, std::nullopt, self, one);
   const Scalar factor = alpha.isBoolean() ? alpha : -alpha;
-  return change(on_cpu, cpu::loops::add_scaled, {self, other}, Numbers(factor), self, one);
+  if (is_one(alpha)) return change(in_loop, cpu::loops::sub, {self, other}, std::nullopt, self, one);
+  return change(in_loop, cpu::loops::add_scaled, {self, other}, Numbers(factor), self, one);
 }
 std::vector<Tensor> _foreach_add_tensor(TensorList self, const Tensor& other, const Scalar& alpha, bool on_cpu) {
+  const bool in_loop = factor_in_loop(on_cpu, alpha);
   check_not_empty(self);
   check_scalar_tensor(other);
   const auto one = [&](size_t i) { return at::add(self[i], other, alpha); };
-  const std::optional<Scalar> number = number_of(on_cpu, other, self);
+  const std::optional<Scalar> number = number_of(in_loop, other, self);
   if (!number.has_value()) return foreach::collect(self.size(), one);
-  if (is_one(alpha)) return make(on_cpu, cpu::loops::add, {self, Numbers(*number)}, std::nullopt, self.size(), one);
-  return make(on_cpu, cpu::loops::add_scaled, {self, Numbers(*number)}, Numbers(alpha), self.size(), one);
+  if (is_one(alpha)) return make(in_loop, cpu::loops::add, {self, Numbers(*number)}, std::nullopt, self.size(), one);
+  return make(in_loop, cpu::loops::add_scaled, {self, Numbers(*number)}, Numbers(alpha), self.size(), one);
 }
 void _foreach_add_tensor_(TensorList self, const Tensor& other, const Scalar& alpha, bool on_cpu) {
+  const bool in_loop = factor_in_loop(on_cpu, alpha);
   check_not_empty(self);
   check_scalar_tensor(other);
   const auto one = [&](Tensor& t, size_t) { at::add_(t, other, alpha); };
-  const std::optional<Scalar> number = number_of(on_cpu, other, self);
+  const std::optional<Scalar> number = number_of(in_loop, other, self);
   if (!number.has_value()) return foreach::visit(self, one);
-  if (is_one(alpha)) return change(on_cpu, cpu::loops::add, {self, Numbers(*number)}, std::nullopt, self, one);
-  change(on_cpu, cpu::loops::add_scaled, {self, Numbers(*number)}, Numbers(alpha), self, one);
+  if (is_one(alpha)) return change(in_loop, cpu::loops::add, {self, Numbers(*number)}, std::nullopt, self, one);
+  change(in_loop, cpu::loops::add_scaled, {self, Numbers(*number)}, Numbers(alpha), self, one);
 }
 
 // --- mul ---

@@ -238,6 +238,18 @@ void assign(Tensor& t, const Tensor& result) {
   at::copy_(t, result);
 }
 
+// A bool factor is refused by floats, as at::add refuses it, and counts as 0 or 1 where results are bool.
+TEST(Foreach, BoolFactors) {
+  const std::vector<Tensor> floats{make({1, 2, 3}), make({4})};
+  for (bool alpha : {true, false}) {
+    EXPECT_THROW(at::_foreach_add(floats, floats, Scalar(alpha)), c10::Error);
+    EXPECT_THROW(at::_foreach_sub(floats, floats, Scalar(alpha)), c10::Error);
+    EXPECT_THROW(at::_foreach_add(floats, at::view(make({1}), {}), Scalar(alpha)), c10::Error);
+    const std::vector<Tensor> a{at::to(make({0, 1, 0}), at::kBool)}, b{at::to(make({1, 1, 0}), at::kBool)};
+    expect_same(at::_foreach_add(a, b, Scalar(alpha)), {at::add(a[0], b[0], Scalar(alpha))}, "add");
+  }
+}
+
 TEST(Foreach, UnaryIsTheOperatorOnEach) {
   for (const Unary& op : kUnary) {
     for (ScalarType dtype : kTypes) {

@@ -142,7 +142,7 @@ Tensor& put_into(Tensor& self, const IndexList& given, const Tensor& values, boo
   TORCH_CHECK(
       self.scalar_type() == values.scalar_type(), "Index put requires the source and destination dtypes match, got ",
       toString(self.scalar_type()), " for the destination and ", toString(values.scalar_type()), " for the source.");
-  check_no_internal_overlap("index_put_", self);
+  structured::check_no_internal_overlap(self);
   const std::vector<Tensor> indices = expand_masks(self, given);
   const Plan p = make_plan(self, indices);
   {

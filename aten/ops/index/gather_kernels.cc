@@ -90,7 +90,7 @@ void run_scatter(const Tensor& dst, int64_t dim, const Tensor& given, const Tens
 Tensor& scatter_inplace(
     const char* op, Tensor& self, int64_t dim, const Tensor& index, const Tensor* src, const Scalar* value, ScatterOp how) {
   scatter_spec(op, self, dim, index, src);
-  check_no_internal_overlap(op, self);
+  structured::check_no_internal_overlap(self);
   const Tensor at = apart_from(self, index);
   if (src) {
     const Tensor from = apart_from(self, *src);

@@ -61,15 +61,6 @@ ScalarBytes scalar_bytes(const Scalar& value, ScalarType type) {
   return result;
 }
 
-void check_no_internal_overlap(const char* op, const Tensor& self) {
-  for (int64_t d = 0; d < self.dim(); ++d) {
-    TORCH_CHECK(
-        self.sizes()[d] <= 1 || self.strides()[d] != 0, op,
-        ": unsupported operation: more than one element of the written-to tensor refers to a single memory location. ",
-        "Please clone() the tensor before performing the operation.");
-  }
-}
-
 Tensor apart_from(const Tensor& self, const Tensor& other) {
   return other.is_alias_of(self) ? at::clone(other, MemoryFormat::Contiguous) : other;
 }

@@ -1,6 +1,7 @@
 #pragma once
 // Checks and stand-ins that the index family's kernels share.
 
+#include "aten/core/overlap.h"
 #include "aten/core/tensor.h"
 #include "aten/core/tensor_spec.h"
 #include "aten/ops/dense/dense.h"
@@ -25,8 +26,6 @@ struct ScalarBytes {
 };
 ScalarBytes scalar_bytes(const Scalar& value, ScalarType type);
 
-// Throws for a tensor to be written that has several elements at one place.
-void check_no_internal_overlap(const char* op, const Tensor& self);
 // `other` or, where it shares memory with `self`, a copy.
 Tensor apart_from(const Tensor& self, const Tensor& other);
 

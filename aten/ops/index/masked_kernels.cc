@@ -84,7 +84,7 @@ void check_inplace_mask(const char* op, const Tensor& self, const Tensor& mask) 
   const DimVector shape = broadcast_shapes(self.sizes(), mask.sizes());
   TORCH_CHECK(
       self.sizes() == IntArrayRef(shape), "output with shape ", self.sizes(), " doesn't match the broadcast shape ", shape);
-  check_no_internal_overlap(op, self);
+  structured::check_no_internal_overlap(self);
 }
 
 Tensor dense_mask(const Tensor& mask, IntArrayRef sizes) {

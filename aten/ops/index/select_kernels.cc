@@ -176,7 +176,7 @@ void index_add_cpu(const Tensor& self, int64_t dim, const Tensor& index, const T
 }
 Tensor& index_add_inplace(Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const Scalar& alpha) {
   index_add_meta(self, dim, index, source, alpha);
-  check_no_internal_overlap("index_add_", self);
+  structured::check_no_internal_overlap(self);
   add_into(self, dim, index, source, alpha);
   return self;
 }
@@ -190,7 +190,7 @@ void index_copy_cpu(const Tensor& self, int64_t dim, const Tensor& index, const 
 }
 Tensor& index_copy_inplace(Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
   index_copy_meta(self, dim, index, source);
-  check_no_internal_overlap("index_copy_", self);
+  structured::check_no_internal_overlap(self);
   copy_into(self, dim, index, source);
   return self;
 }
@@ -204,7 +204,7 @@ void index_fill_cpu(const Tensor& self, int64_t dim, const Tensor& index, const 
 }
 Tensor& index_fill_inplace(Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
   fill_spec(self, dim, index);
-  check_no_internal_overlap("index_fill_", self);
+  structured::check_no_internal_overlap(self);
   if (self.numel() == 0) return self;
   fill_into(self, dim, wrapped_index(self, dim, index), value);
   return self;
@@ -318,7 +318,7 @@ void put_cpu(const Tensor& self, const Tensor& index, const Tensor& source, bool
 }
 Tensor& put_inplace(Tensor& self, const Tensor& index, const Tensor& source, bool accumulate) {
   check_put(self, index, source);
-  check_no_internal_overlap("put_", self);
+  structured::check_no_internal_overlap(self);
   put_into(self, index, source, accumulate);
   return self;
 }

@@ -10,6 +10,7 @@
 #include "aten/cpu/pointwise.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/pointwise/ops.h"
+#include "aten/ops/shared/arguments.h"
 
 namespace at::native {
 
@@ -59,7 +60,6 @@ TensorSpec clamp_max_meta(const Tensor& self, const Scalar& max) { return clamp_
 void clamp_max_cpu(const Tensor& self, const Scalar& max, Tensor& out) { clamp_cpu(self, std::nullopt, max, out); }
 
 namespace {
-bool given(const std::optional<Tensor>& t) { return t.has_value() && t->defined(); }
 }  // namespace
 
 TensorSpec clamp_tensor_meta(const Tensor& self, const std::optional<Tensor>& min, const std::optional<Tensor>& max) {

@@ -2,11 +2,12 @@
 #include <cmath>
 #include <limits>
 
+#include "aten/core/overlap.h"
 #include "aten/core/empty.h"
 #include "aten/core/tensor.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
-#include "aten/ops/random/draws.h"
+#include "aten/ops/shared/draws.h"
 #include "aten/ops/random/ops.h"
 #include "aten/ops/view/ops.h"
 
@@ -104,7 +105,7 @@ void check_bound(int64_t value, const char* name, ScalarType dtype) {
 
 Tensor& random_meta_(Tensor& self, std::optional<Generator> generator) {
   range_of(self.scalar_type());
-  random::check_writable("random_", self);
+  structured::check_no_internal_overlap(self);
   return self;
 }
 
@@ -131,7 +132,7 @@ struct Bounds {
 Bounds checked_bounds(const Tensor& self, int64_t from, std::optional<int64_t> to) {
   const ScalarType dtype = self.scalar_type();
   range_of(dtype);
-  random::check_writable("random_", self);
+  structured::check_no_internal_overlap(self);
   if (to.has_value()) {
     TORCH_CHECK(from < *to, "random_ expects 'from' to be less than 'to', but got from=", from, " >= to=", *to);
     check_bound(from, "from", dtype);

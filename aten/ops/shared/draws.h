@@ -79,6 +79,4 @@ void fill_each_in_memory_order(const Tensor& self, const Draw& draw) {
   });
 }
 
-void check_writable(const char* op, const Tensor& self);
-
 }  // namespace at::native::random

@@ -1,4 +1,4 @@
-#include "aten/ops/random/draws.h"
+#include "aten/ops/shared/draws.h"
 
 #include <cmath>
 
@@ -24,14 +24,6 @@ FillTarget::FillTarget(const Tensor& self) : operand(pointwise::operand_of(self)
   sizes.push_back(2);
   strides.push_back(1);
   operand = {operand.data, sizes.data(), strides.data(), self.dim() + 1, operand.item_size / 2};
-}
-
-void check_writable(const char* op, const Tensor& self) {
-  for (int64_t d = 0; d < self.dim(); ++d) {
-    TORCH_CHECK(self.strides()[d] != 0 || self.sizes()[d] <= 1, op,
-                ": unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-                "Please clone() the tensor before performing the operation.");
-  }
 }
 
 }  // namespace at::native::random

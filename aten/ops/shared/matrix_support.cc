@@ -1,4 +1,4 @@
-#include "aten/ops/matmul/matrix_support.h"
+#include "aten/ops/shared/matrix_support.h"
 
 namespace at::native {
 
