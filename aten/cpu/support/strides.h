@@ -1,6 +1,10 @@
 #pragma once
-// Dimension bookkeeping shared by the strided CPU drivers: a set of operands that walk the same index space, each with its
+// Dimension bookkeeping of reductions, scans and gathers: a set of operands that walk the same index space, each with its
 // own strides in bytes, brought to as few dimensions as possible.
+//
+// Why not LoopNest (aten/cpu/strided_loop.h), which drives pointwise loops: there operands are many, known at run time and broadcast
+// to the first, and elements may come in any order. Here they are few, known at compile time, kept and reduced dimensions are
+// sets of their own, and the order may have to stay the logical one (`keep_order`), because a result depends on positions.
 
 #include <cstdint>
 
