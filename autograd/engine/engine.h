@@ -14,8 +14,9 @@ namespace torch::autograd {
 // gradients that flow into it have come.
 //
 // A node whose forward result lies on a device with streams runs in the one thread that the device has, with the state of the
-// calling thread (at::ThreadLocalState) and on the stream that the forward ran on. A stream waits for those whose gradients it
-// takes, and at the end the caller's streams wait for all that were used, so that nothing needs to be synchronised by hand:
+// calling thread (at::ThreadLocalState) and on the stream that the forward ran on; so do its hooks. A stream waits for those
+// whose gradients it takes, and at the end the caller's streams wait for all that were used, so that nothing needs to be
+// synchronised by hand:
 //
 //   { c10::StreamGuard side(stream); y = f(x); }    // x, y on the device
 //   y.backward();                                   // f's nodes run on `stream`

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <thread>
 #include <utility>
 
@@ -68,8 +69,9 @@ Lane& Lane::of(c10::Device device) {
   }
   Lane*& lane = all.by_device[{device.type(), device.index()}];
   if (lane == nullptr) {
-    lane = new Lane(device);
-    std::thread(run_lane, lane).detach();
+    std::unique_ptr<Lane> fresh(new Lane(device));
+    std::thread(run_lane, fresh.get()).detach();
+    lane = fresh.release();
   }
   return *lane;
 }

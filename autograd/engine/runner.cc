@@ -457,7 +457,10 @@ C10_NOINLINE void Runner::run_on_devices() {
   {
     const std::lock_guard<std::mutex> lock(devices.mutex);
     for (const Task& task : s_.tasks) {
-      if (const auto stream = task.node->stream()) callers_stream(stream->device());
+      const auto stream = task.node->stream();
+      if (!stream.has_value()) continue;
+      callers_stream(stream->device());
+      Lane::of(stream->device());  // a thread that cannot be started is an error before any task is on its way
     }
     for (uint32_t i = 0; i < s_.tasks.size(); ++i) {
       const Task& task = s_.tasks[i];
