@@ -12,12 +12,16 @@
 #include "autograd/engine/generic_node.h"
 #include "autograd/engine/record.h"
 #include "autograd/function/custom_function.h"
+#include "autograd/test_support.h"
 #include "c10/util/warning.h"
 
 namespace torch::autograd {
 namespace {
 
 using at::Tensor;
+using test::List;
+using test::message_of;
+using test::numbers;
 
 Tensor leaf(std::initializer_list<int64_t> sizes, double value = 1.0) {
   Tensor t = at::full(sizes, value, at::TensorOptions().dtype(at::kDouble));
@@ -30,25 +34,6 @@ Tensor counted(std::initializer_list<int64_t> sizes) {
   for (int64_t s : sizes) n *= s;
   return at::reshape(at::arange(n, at::TensorOptions().dtype(at::kDouble)), sizes);
 }
-
-std::vector<double> numbers(const Tensor& t) {
-  const Tensor flat = at::contiguous(at::detach(t));
-  const double* data = flat.data_ptr<double>();
-  return std::vector<double>(data, data + flat.numel());
-}
-
-std::string message_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const c10::Error& e) {
-    return e.what_without_backtrace();
-  } catch (const std::exception& e) {
-    return e.what();
-  }
-  return "no exception";
-}
-
-using List = std::vector<double>;
 
 TEST(Backward, ProductAndSum) {
   Tensor x = counted({3});

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "aten/aten.h"
 #include "autograd/autograd.h"
 #include "autograd/graph.h"
 #include "autograd/test_support.h"

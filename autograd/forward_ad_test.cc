@@ -13,6 +13,7 @@
 #include "aten/core/thread_local_state.h"
 #include "autograd/autograd.h"
 #include "autograd/function/custom_function.h"
+#include "autograd/test_support.h"
 #include "c10/core/grad_mode.h"
 #include "c10/util/exception.h"
 
@@ -23,47 +24,28 @@ using at::Tensor;
 using forward_ad::dual_level;
 using forward_ad::make_dual;
 using forward_ad::unpack_dual;
+using test::message_of;
+using test::numbers;
+using test::tensor_of;
 
 const at::TensorOptions kDoubles = at::TensorOptions().dtype(at::kDouble);
 
-Tensor numbers(std::vector<double> values, at::IntArrayRef sizes) {
-  Tensor t = at::empty(sizes, kDoubles);
-  for (size_t i = 0; i < values.size(); ++i) t.data_ptr<double>()[i] = values[i];
-  return t;
-}
-Tensor numbers(std::vector<double> values) {
-  const int64_t n = static_cast<int64_t>(values.size());
-  return numbers(std::move(values), {n});
-}
-std::vector<double> values_of(const Tensor& t) {
-  const Tensor flat = at::contiguous(at::detach(t));
-  return std::vector<double>(flat.data_ptr<double>(), flat.data_ptr<double>() + flat.numel());
-}
 std::vector<double> tangent_values(const Tensor& t) {
   const Tensor tangent = unpack_dual(t).tangent;
-  return tangent.defined() ? values_of(tangent) : std::vector<double>();
+  return tangent.defined() ? numbers(tangent) : std::vector<double>();
 }
 using Values = std::vector<double>;
 
-template <class Error = c10::Error, class F>
-std::string message_of(F f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what_without_backtrace();
-  }
-  return "no error";
-}
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST(ForwardAD, TangentsFollowTheComputation) {
   const dual_level level;
-  const Tensor tangent = numbers({1, 10});
-  const Tensor x = make_dual(numbers({2, 3}), tangent);
+  const Tensor tangent = tensor_of({1, 10});
+  const Tensor x = make_dual(tensor_of({2, 3}), tangent);
   EXPECT_TRUE(unpack_dual(x).tangent.is_same(tangent));
-  const auto [y, dy] = unpack_dual(at::add(at::mul(x, x), numbers({5, 5})));
-  EXPECT_EQ(values_of(y), (Values{9, 14}));
-  EXPECT_EQ(values_of(dy), (Values{4, 60}));
+  const auto [y, dy] = unpack_dual(at::add(at::mul(x, x), tensor_of({5, 5})));
+  EXPECT_EQ(numbers(y), (Values{9, 14}));
+  EXPECT_EQ(numbers(dy), (Values{4, 60}));
   EXPECT_FALSE(unpack_dual(y).tangent.defined());
   EXPECT_EQ(tangent_values(at::sum(at::mul(x, 3.0))), Values{33});
   // What has no derivative has no tangent.
@@ -74,8 +56,8 @@ TEST(ForwardAD, TangentsFollowTheComputation) {
 
 TEST(ForwardAD, ResultsHaveTheirOwnTangents) {
   const dual_level level;
-  const Tensor x = make_dual(numbers({2, 3}), numbers({1, 1}));
-  Tensor y = at::add(x, numbers({1, 1}));
+  const Tensor x = make_dual(tensor_of({2, 3}), tensor_of({1, 1}));
+  Tensor y = at::add(x, tensor_of({1, 1}));
   y.mul_(4);
   EXPECT_EQ(tangent_values(y), (Values{4, 4}));
   EXPECT_EQ(tangent_values(x), (Values{1, 1}));
@@ -84,20 +66,20 @@ TEST(ForwardAD, ResultsHaveTheirOwnTangents) {
 TEST(ForwardAD, BroadcastsAndPromotes) {
   const dual_level level;
   const Tensor x = make_dual(at::ones({2, 1}, at::TensorOptions().dtype(at::kFloat)), at::full({2, 1}, 2, at::TensorOptions().dtype(at::kFloat)));
-  const Tensor dy = unpack_dual(at::add(x, numbers({1, 2, 3}))).tangent;
+  const Tensor dy = unpack_dual(at::add(x, tensor_of({1, 2, 3}))).tangent;
   EXPECT_EQ(dy.scalar_type(), at::kDouble);
   EXPECT_EQ(dy.sizes(), at::IntArrayRef({2, 3}));
-  EXPECT_EQ(values_of(dy), (Values{2, 2, 2, 2, 2, 2}));
+  EXPECT_EQ(numbers(dy), (Values{2, 2, 2, 2, 2, 2}));
 }
 
 TEST(ForwardAD, TheLevelEndsAllTangents) {
-  EXPECT_TRUE(contains(message_of([] { make_dual(numbers({1}), numbers({1})); }), "no level exists, make sure to enter_dual_level() first"));
+  EXPECT_TRUE(contains(message_of([] { make_dual(tensor_of({1}), tensor_of({1})); }), "no level exists, make sure to enter_dual_level() first"));
   EXPECT_TRUE(contains(message_of([] { forward_ad::exit_dual_level(0); }), "not the last one that was created"));
   Tensor y;
   {
     const dual_level level;
     EXPECT_TRUE(contains(message_of([] { forward_ad::exit_dual_level(1); }), "not the last one that was created"));
-    y = at::mul(make_dual(numbers({2}), numbers({1})), 2);
+    y = at::mul(make_dual(tensor_of({2}), tensor_of({1})), 2);
     EXPECT_TRUE(unpack_dual(y).tangent.defined());
   }
   EXPECT_FALSE(unpack_dual(y).tangent.defined());
@@ -105,20 +87,20 @@ TEST(ForwardAD, TheLevelEndsAllTangents) {
   at::add_out(out, y, y);  // no longer refused
   const dual_level level;
   EXPECT_FALSE(unpack_dual(y).tangent.defined());
-  const auto [primal, tangent] = at::_unpack_dual(at::_make_dual(y, numbers({3}), 0), 0);
-  EXPECT_EQ(values_of(tangent), Values{3});
-  EXPECT_TRUE(contains(message_of([&] { at::_make_dual(y, numbers({3}), 1); }), "Invalid level given to _make_dual"));
+  const auto [primal, tangent] = at::_unpack_dual(at::_make_dual(y, tensor_of({3}), 0), 0);
+  EXPECT_EQ(numbers(tangent), Values{3});
+  EXPECT_TRUE(contains(message_of([&] { at::_make_dual(y, tensor_of({3}), 1); }), "Invalid level given to _make_dual"));
 }
 
 TEST(ForwardAD, BadDualsAreRefused) {
   const dual_level level;
-  const Tensor x = numbers({1, 2});
+  const Tensor x = tensor_of({1, 2});
   const Tensor whole = at::ones({2}, at::TensorOptions().dtype(at::kLong));
   EXPECT_EQ(message_of<c10::ValueError>([&] { make_dual(whole, x); }), "Expected primal to be floating point or complex, but got: Long");
   EXPECT_EQ(message_of<c10::ValueError>([&] { make_dual(x, whole); }), "Expected tangent to be floating point or complex, but got: Long");
   EXPECT_EQ(message_of<c10::TypeError>([&] { make_dual(x, at::_to_copy(x, at::kFloat)); }),
             "Expected tangent to have the dtype of primal, Double, but got: Float");
-  EXPECT_EQ(message_of([&] { make_dual(x, numbers({1, 2, 3})); }),
+  EXPECT_EQ(message_of([&] { make_dual(x, tensor_of({1, 2, 3})); }),
             "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. "
             "Tensor is of size [2] while the given forward gradient is of size [3].");
   const Tensor dual = make_dual(x, x);
@@ -130,20 +112,20 @@ TEST(ForwardAD, BadDualsAreRefused) {
 
 TEST(ForwardAD, OutFormsAndMissingDerivativesNameTheOperator) {
   const dual_level level;
-  const Tensor x = make_dual(numbers({1, 2}), numbers({1, 1}));
+  const Tensor x = make_dual(tensor_of({1, 2}), tensor_of({1, 1}));
   Tensor out = at::zeros({2}, kDoubles);
   EXPECT_EQ(message_of<c10::NotImplementedError>([&] { at::add_out(out, x, x); }),
             "Trying to use forward AD with add_out that does not support it because it is an out= function");
-  Tensor dual_out = make_dual(numbers({1, 2}), numbers({1, 1}));
+  Tensor dual_out = make_dual(tensor_of({1, 2}), tensor_of({1, 1}));
   EXPECT_THROW(at::add_out(dual_out, out, out), c10::NotImplementedError);
-  EXPECT_EQ(values_of(out), (Values{0, 0}));
+  EXPECT_EQ(numbers(out), (Values{0, 0}));
   EXPECT_EQ(message_of<c10::NotImplementedError>([&] { at::histc(x); }),
             "Trying to use forward AD with histc that does not support it because it has not been implemented yet.");
 }
 
 TEST(ForwardAD, IndependentOfGradMode) {
   const dual_level level;
-  const Tensor x = make_dual(numbers({2}), numbers({1}));
+  const Tensor x = make_dual(tensor_of({2}), tensor_of({1}));
   {
     const NoGradGuard no_grad;
     EXPECT_EQ(tangent_values(at::mul(x, x)), Values{4});
@@ -161,7 +143,7 @@ TEST(ForwardAD, IndependentOfGradMode) {
 
 TEST(ForwardAD, ViewsShareTheTangent) {
   const dual_level level;
-  const Tensor x = at::mul(make_dual(numbers({1, 2, 3, 4}, {2, 2}), numbers({1, 2, 3, 4}, {2, 2})), 1);
+  const Tensor x = at::mul(make_dual(tensor_of({1, 2, 3, 4}, {2, 2}), tensor_of({1, 2, 3, 4}, {2, 2})), 1);
   Tensor row = at::select(x, 0, 1);
   EXPECT_EQ(tangent_values(row), (Values{3, 4}));
   EXPECT_EQ(tangent_values(at::transpose(x, 0, 1)), (Values{1, 3, 2, 4}));
@@ -177,10 +159,10 @@ TEST(ForwardAD, ViewsShareTheTangent) {
 
 TEST(ForwardAD, WritingADualIntoAViewReachesTheBase) {
   const dual_level level;
-  Tensor base = numbers({0, 0, 0, 0});
+  Tensor base = tensor_of({0, 0, 0, 0});
   const Tensor before = at::slice(base, 0, 0, 2);
-  at::slice(base, 0, 1, 3).copy_(make_dual(numbers({5, 6}), numbers({7, 8})));
-  EXPECT_EQ(values_of(base), (Values{0, 5, 6, 0}));
+  at::slice(base, 0, 1, 3).copy_(make_dual(tensor_of({5, 6}), tensor_of({7, 8})));
+  EXPECT_EQ(numbers(base), (Values{0, 5, 6, 0}));
   EXPECT_EQ(tangent_values(base), (Values{0, 7, 8, 0}));
   EXPECT_EQ(tangent_values(before), (Values{0, 7}));
   at::slice(base, 0, 0, 2).copy_(at::slice(base, 0, 2, 4));
@@ -188,39 +170,39 @@ TEST(ForwardAD, WritingADualIntoAViewReachesTheBase) {
   base.zero_();
   EXPECT_EQ(tangent_values(base), (Values{0, 0, 0, 0}));
   Tensor complex = at::zeros({2}, at::TensorOptions().dtype(at::kComplexDouble));
-  at::select(at::view_as_real(complex), 1, 1).copy_(make_dual(numbers({1, 2}), numbers({3, 4})));
+  at::select(at::view_as_real(complex), 1, 1).copy_(make_dual(tensor_of({1, 2}), tensor_of({3, 4})));
   EXPECT_EQ(tangent_values(at::imag(complex)), (Values{3, 4}));
   EXPECT_EQ(tangent_values(at::real(complex)), (Values{0, 0}));
 }
 
 TEST(ForwardAD, InPlaceWithItself) {
   const dual_level level;
-  Tensor x = at::mul(make_dual(numbers({2, 3}), numbers({1, 1})), 1);
+  Tensor x = at::mul(make_dual(tensor_of({2, 3}), tensor_of({1, 1})), 1);
   x.mul_(x);
-  EXPECT_EQ(values_of(x), (Values{4, 9}));
+  EXPECT_EQ(numbers(x), (Values{4, 9}));
   EXPECT_EQ(tangent_values(x), (Values{4, 6}));
   x.exp_();
   EXPECT_DOUBLE_EQ(tangent_values(x)[0], 4 * std::exp(4.0));
-  Tensor y = numbers({1, 1});
+  Tensor y = tensor_of({1, 1});
   y.add_(x);
   EXPECT_EQ(tangent_values(y), tangent_values(x));
 }
 
 TEST(ForwardAD, UnpackedPrimalsHaveNone) {
   const dual_level level;
-  const Tensor x = at::mul(make_dual(numbers({1, 2}), numbers({1, 1})), 2);
+  const Tensor x = at::mul(make_dual(tensor_of({1, 2}), tensor_of({1, 1})), 2);
   const Tensor primal = unpack_dual(x).primal;
   EXPECT_TRUE(primal.is_alias_of(x));
   EXPECT_FALSE(unpack_dual(at::select(primal, 0, 1)).tangent.defined());
   EXPECT_FALSE(unpack_dual(at::mul(primal, primal)).tangent.defined());
   Tensor out = at::empty({2}, kDoubles);
   at::mul_out(out, primal, primal);
-  EXPECT_EQ(values_of(out), (Values{4, 16}));
+  EXPECT_EQ(numbers(out), (Values{4, 16}));
 }
 
 TEST(ForwardAD, DetachInPlaceDropsTheTangent) {
   const dual_level level;
-  Tensor x = at::mul(make_dual(numbers({1, 2}), numbers({1, 1})), 2);
+  Tensor x = at::mul(make_dual(tensor_of({1, 2}), tensor_of({1, 1})), 2);
   x.detach_();
   EXPECT_FALSE(unpack_dual(x).tangent.defined());
   EXPECT_FALSE(unpack_dual(at::mul(x, x)).tangent.defined());
@@ -229,44 +211,44 @@ TEST(ForwardAD, DetachInPlaceDropsTheTangent) {
 // f(x) = sum(x^3): the Hessian is diag(6 x).
 TEST(ForwardAD, ForwardOverReverseIsAHessianVectorProduct) {
   const dual_level level;
-  const Tensor point = numbers({1, 2}).set_requires_grad(true);
-  const Tensor x = make_dual(point, numbers({1, 10}));
+  const Tensor point = tensor_of({1, 2}).set_requires_grad(true);
+  const Tensor x = make_dual(point, tensor_of({1, 10}));
   for (const bool create_graph : {false, true}) {
     const Tensor f = at::sum(at::mul(at::mul(x, x), x));
     const Tensor g = grad({f}, {x}, {}, true, create_graph)[0];
-    EXPECT_EQ(values_of(g), (Values{3, 12}));
+    EXPECT_EQ(numbers(g), (Values{3, 12}));
     EXPECT_EQ(tangent_values(g), (Values{6, 120}));
   }
   // Formulas that use the result, and accumulation of several gradients.
   const Tensor f = at::sum(at::add(at::exp(x), at::mul(at::tanh(x), at::exp(x))));
   const Tensor g = grad({f}, {x})[0];
   const Tensor expected = [] {
-    const Tensor p = numbers({1, 2}).set_requires_grad(true);
+    const Tensor p = tensor_of({1, 2}).set_requires_grad(true);
     const Tensor h = at::sum(at::add(at::exp(p), at::mul(at::tanh(p), at::exp(p))));
     const Tensor first = grad({h}, {p}, {}, true, true)[0];
-    return grad({first}, {p}, {numbers({1, 10})})[0];
+    return grad({first}, {p}, {tensor_of({1, 10})})[0];
   }();
-  const Values got = tangent_values(g), want = values_of(expected);
+  const Values got = tangent_values(g), want = numbers(expected);
   ASSERT_EQ(got.size(), 2u);
   for (size_t i = 0; i < 2; ++i) EXPECT_NEAR(got[i], want[i], 1e-9);
 }
 
 TEST(ForwardAD, ReverseOverForward) {
-  const Tensor point = numbers({1, 2}).set_requires_grad(true);
+  const Tensor point = tensor_of({1, 2}).set_requires_grad(true);
   const dual_level level;
-  const Tensor x = make_dual(point, numbers({1, 10}));
+  const Tensor x = make_dual(point, tensor_of({1, 10}));
   const Tensor df = unpack_dual(at::sum(at::mul(at::mul(x, x), x))).tangent;  // sum(3 x^2 v)
-  EXPECT_EQ(values_of(df), Values{123});
-  EXPECT_EQ(values_of(grad({df}, {point})[0]), (Values{6, 120}));
+  EXPECT_EQ(numbers(df), Values{123});
+  EXPECT_EQ(numbers(grad({df}, {point})[0]), (Values{6, 120}));
 }
 
 TEST(ForwardAD, GradientsAccumulateWithTheirTangents) {
   const dual_level level;
-  const Tensor x = at::mul(make_dual(numbers({3}), numbers({1})), 1).detach().set_requires_grad(true);
-  const Tensor scale = make_dual(numbers({2}), numbers({5}));
+  const Tensor x = at::mul(make_dual(tensor_of({3}), tensor_of({1})), 1).detach().set_requires_grad(true);
+  const Tensor scale = make_dual(tensor_of({2}), tensor_of({5}));
   at::sum(at::mul(x, scale)).backward();
   at::sum(at::mul(x, at::mul(scale, scale))).backward();
-  EXPECT_EQ(values_of(x.grad()), Values{6});
+  EXPECT_EQ(numbers(x.grad()), Values{6});
   EXPECT_EQ(tangent_values(x.grad()), Values{25});
 }
 
@@ -278,7 +260,7 @@ TEST(ForwardAD, EveryThreadHasItsLevel) {
     threads.emplace_back([&got, t] {
       for (int i = 0; i < 50; ++i) {
         const dual_level level;
-        const Tensor x = make_dual(numbers({1, 2}), numbers({1.0 * t, 1}));
+        const Tensor x = make_dual(tensor_of({1, 2}), tensor_of({1.0 * t, 1}));
         got[t] = tangent_values(at::mul(x, x));
       }
     });
@@ -289,7 +271,7 @@ TEST(ForwardAD, EveryThreadHasItsLevel) {
 
 TEST(ForwardAD, ThreadsThatWorkForAnother) {
   const dual_level level;
-  const Tensor x = make_dual(numbers({1, 2}), numbers({1, 1}));
+  const Tensor x = make_dual(tensor_of({1, 2}), tensor_of({1, 1}));
   Values got;
   // The only level there is.
   std::thread([&] { got = tangent_values(at::mul(x, x)); }).join();
@@ -303,9 +285,9 @@ TEST(ForwardAD, ThreadsThatWorkForAnother) {
       got = tangent_values(at::mul(x, 3));
       {
         const dual_level nested;
-        const Tensor y = make_dual(at::mul(x, x), numbers({5, 7}));
+        const Tensor y = make_dual(at::mul(x, x), tensor_of({5, 7}));
         const Tensor of_both = unpack_dual(at::mul(y, y)).tangent;
-        EXPECT_EQ(values_of(unpack_dual(of_both, 0).tangent), (Values{20, 56}));  // 2 (x^2)' 5, 2 (x^2)' 7
+        EXPECT_EQ(numbers(unpack_dual(of_both, 0).tangent), (Values{20, 56}));  // 2 (x^2)' 5, 2 (x^2)' 7
       }
     }).join();
   }).join();
@@ -320,8 +302,8 @@ struct Doubled : Function<Doubled> {
 
 TEST(ForwardAD, UserDefinedFunctionsAreRefused) {
   const dual_level level;
-  EXPECT_EQ(values_of(Doubled::apply(numbers({1}))), Values{2});
-  const Tensor x = make_dual(numbers({1}), numbers({1}));
+  EXPECT_EQ(numbers(Doubled::apply(tensor_of({1}))), Values{2});
+  const Tensor x = make_dual(tensor_of({1}), tensor_of({1}));
   EXPECT_TRUE(contains(message_of<c10::NotImplementedError>([&] { Doubled::apply(x); }), "jvp is not implemented"));
 }
 
@@ -354,7 +336,7 @@ TEST(NestedForwardAD, NumbersOfLevels) {
   forward_ad::exit_dual_level(2);
   forward_ad::exit_dual_level(1);
   EXPECT_EQ(forward_ad::enter_dual_level(), 1u);
-  const Tensor x = make_dual(numbers({2}), numbers({3}));
+  const Tensor x = make_dual(tensor_of({2}), tensor_of({3}));
   const auto refused = [](const std::string& message) { return contains(message, "this thread is in 2"); };
   EXPECT_TRUE(refused(message_of([&] { unpack_dual(x, 2); })));
   EXPECT_TRUE(refused(message_of([&] { make_dual(x, x, 7); })));
@@ -369,23 +351,23 @@ TEST(NestedForwardAD, NumbersOfLevels) {
 
 TEST(NestedForwardAD, JvpOfJvp) {
   const dual_level outer;
-  const Tensor x0 = make_dual(numbers({2}), numbers({10}));
+  const Tensor x0 = make_dual(tensor_of({2}), tensor_of({10}));
   Tensor y, dy;
   {
     const dual_level inner;
-    const Tensor x1 = make_dual(x0, numbers({1}));
+    const Tensor x1 = make_dual(x0, tensor_of({1}));
     y = at::mul(at::mul(x1, x1), x1);
     const auto both = unpack_dual(y);
-    EXPECT_EQ(values_of(both.primal), Values{8});
-    EXPECT_EQ(values_of(both.tangent), Values{12});                     // 3 x^2
-    EXPECT_EQ(values_of(unpack_dual(both.primal, 0).tangent), Values{120});
-    EXPECT_EQ(values_of(unpack_dual(both.tangent, 0).tangent), Values{120});  // 6 x 10
+    EXPECT_EQ(numbers(both.primal), Values{8});
+    EXPECT_EQ(numbers(both.tangent), Values{12});                     // 3 x^2
+    EXPECT_EQ(numbers(unpack_dual(both.primal, 0).tangent), Values{120});
+    EXPECT_EQ(numbers(unpack_dual(both.tangent, 0).tangent), Values{120});  // 6 x 10
     EXPECT_FALSE(unpack_dual(both.primal, 1).tangent.defined());
     // The tangent of the outer level has one of the inner.
     const auto [without, by_outer] = unpack_dual(y, 0);
-    EXPECT_EQ(values_of(by_outer), Values{120});
-    EXPECT_EQ(values_of(unpack_dual(by_outer, 1).tangent), Values{120});
-    EXPECT_EQ(values_of(unpack_dual(without, 1).tangent), Values{12});
+    EXPECT_EQ(numbers(by_outer), Values{120});
+    EXPECT_EQ(numbers(unpack_dual(by_outer, 1).tangent), Values{120});
+    EXPECT_EQ(numbers(unpack_dual(without, 1).tangent), Values{12});
     EXPECT_FALSE(unpack_dual(without, 0).tangent.defined());
     dy = both.tangent;
   }
@@ -397,32 +379,32 @@ TEST(NestedForwardAD, JvpOfJvp) {
 TEST(NestedForwardAD, PerturbationsAreNotConfused) {
   // d/dx (x d/dy (x + y)) = 1
   const dual_level outer;
-  const Tensor x = make_dual(numbers({1}), numbers({1}));
+  const Tensor x = make_dual(tensor_of({1}), tensor_of({1}));
   Tensor inner_derivative;
   {
     const dual_level inner;
-    inner_derivative = unpack_dual(at::add(x, make_dual(numbers({1}), numbers({1})))).tangent;
+    inner_derivative = unpack_dual(at::add(x, make_dual(tensor_of({1}), tensor_of({1})))).tangent;
   }
   EXPECT_EQ(tangent_values(at::mul(x, inner_derivative)), Values{1});
 }
 
 TEST(NestedForwardAD, ThirdDerivatives) {
   const dual_level a;
-  const Tensor x0 = make_dual(numbers({2}), numbers({1}));
+  const Tensor x0 = make_dual(tensor_of({2}), tensor_of({1}));
   const dual_level b;
-  const Tensor x1 = make_dual(x0, numbers({1}));
+  const Tensor x1 = make_dual(x0, tensor_of({1}));
   const dual_level c;
-  const Tensor x2 = make_dual(x1, numbers({1}));
+  const Tensor x2 = make_dual(x1, tensor_of({1}));
   const Tensor square = at::mul(x2, x2);
   const Tensor d1 = unpack_dual(at::mul(square, square)).tangent;
   const Tensor d2 = unpack_dual(d1, 1).tangent;
-  EXPECT_EQ(values_of(d1), Values{32});
-  EXPECT_EQ(values_of(d2), Values{48});
-  EXPECT_EQ(values_of(unpack_dual(d2, 0).tangent), Values{48});  // 24 x
+  EXPECT_EQ(numbers(d1), Values{32});
+  EXPECT_EQ(numbers(d2), Values{48});
+  EXPECT_EQ(numbers(unpack_dual(d2, 0).tangent), Values{48});  // 24 x
 }
 
 TEST(NestedForwardAD, HessiansForwardOverForward) {
-  const Tensor w = numbers({0.3, -0.2, 0.5, 0.1, 0.7, -0.4, 0.2, 0.9, -0.6}, {3, 3});
+  const Tensor w = tensor_of({0.3, -0.2, 0.5, 0.1, 0.7, -0.4, 0.2, 0.9, -0.6}, {3, 3});
   const std::vector<Scalars> functions{
       [](const Tensor& x) { return at::sum(at::mul(at::exp(x), at::sin(x))); },
       [&](const Tensor& x) { return at::sum(at::tanh(at::matmul(w, at::mul(x, x)))); },
@@ -438,15 +420,15 @@ TEST(NestedForwardAD, HessiansForwardOverForward) {
         y.sin_();
         return at::sum(at::mul(y, x));
       }};
-  const Tensor point = numbers({0.4, 0.9, 1.3});
+  const Tensor point = tensor_of({0.4, 0.9, 1.3});
   for (size_t f = 0; f < functions.size(); ++f) {
     for (int64_t i = 0; i < 3; ++i) {
       for (int64_t j = 0; j < 3; ++j) {
         Tensor u = at::zeros({3}, kDoubles), v = at::zeros({3}, kDoubles);
         at::select(u, 0, i).fill_(1);
         at::select(v, 0, j).fill_(1);
-        const double got = values_of(along(functions[f], point, u, v))[0];
-        const double want = values_of(along_by_reverse(functions[f], point, u, v))[0];
+        const double got = numbers(along(functions[f], point, u, v))[0];
+        const double want = numbers(along_by_reverse(functions[f], point, u, v))[0];
         EXPECT_NEAR(got, want, 1e-9 * std::max(1.0, std::abs(want))) << f << " " << i << " " << j;
       }
     }
@@ -455,60 +437,60 @@ TEST(NestedForwardAD, HessiansForwardOverForward) {
 
 TEST(NestedForwardAD, ReverseOverForwardOverForward) {
   // d/dx (x^4)'' = 24 x
-  const Tensor point = numbers({2, 3}).set_requires_grad(true);
-  const Tensor ones = numbers({1, 1});
+  const Tensor point = tensor_of({2, 3}).set_requires_grad(true);
+  const Tensor ones = tensor_of({1, 1});
   const dual_level outer;
   const Tensor x0 = make_dual(point, ones);
   const dual_level inner;
   const Tensor x = make_dual(x0, ones);
   const Tensor square = at::mul(x, x);
   const Tensor second = unpack_dual(unpack_dual(at::mul(square, square)).tangent, 0).tangent;
-  EXPECT_EQ(values_of(second), (Values{48, 108}));
-  EXPECT_EQ(values_of(grad({at::sum(second)}, {point})[0]), (Values{48, 72}));
+  EXPECT_EQ(numbers(second), (Values{48, 108}));
+  EXPECT_EQ(numbers(grad({at::sum(second)}, {point})[0]), (Values{48, 72}));
 }
 
 TEST(NestedForwardAD, ForwardOverForwardOverReverse) {
   // The gradient of x^4, differentiated twice: its second derivative is 24 x.
   const dual_level outer;
-  const Tensor x0 = make_dual(numbers({2}).set_requires_grad(true), numbers({1}));
+  const Tensor x0 = make_dual(tensor_of({2}).set_requires_grad(true), tensor_of({1}));
   const dual_level inner;
-  const Tensor x = make_dual(x0, numbers({1}));
+  const Tensor x = make_dual(x0, tensor_of({1}));
   const Tensor f = at::sum(at::pow(at::mul(x, at::exp(at::log(x))), 2));
   const Tensor g = grad({f}, {x})[0];
   const Tensor second = unpack_dual(unpack_dual(g).tangent, 0).tangent;
-  EXPECT_NEAR(values_of(g)[0], 32, 1e-9);
-  EXPECT_NEAR(values_of(second)[0], 48, 1e-9);
+  EXPECT_NEAR(numbers(g)[0], 32, 1e-9);
+  EXPECT_NEAR(numbers(second)[0], 48, 1e-9);
 }
 
 TEST(NestedForwardAD, ViewsAndBasesThatGetTangentsLater) {
   const dual_level outer;
-  Tensor base = make_dual(numbers({1, 2}), numbers({1, 1}));
+  Tensor base = make_dual(tensor_of({1, 2}), tensor_of({1, 1}));
   base = at::mul(base, 1);
   const dual_level inner;
   const Tensor view = at::slice(base, 0, 0, 1);  // made when the base has one of the outer level only
-  base.mul_(make_dual(numbers({3, 3}), numbers({5, 7})));
+  base.mul_(make_dual(tensor_of({3, 3}), tensor_of({5, 7})));
   EXPECT_EQ(tangent_values(view), Values{5});
-  EXPECT_EQ(values_of(unpack_dual(view, 0).tangent), Values{3});
-  EXPECT_EQ(values_of(unpack_dual(unpack_dual(view).tangent, 0).tangent), Values{5});
+  EXPECT_EQ(numbers(unpack_dual(view, 0).tangent), Values{3});
+  EXPECT_EQ(numbers(unpack_dual(unpack_dual(view).tangent, 0).tangent), Values{5});
   EXPECT_FALSE(unpack_dual(at::detach(base)).tangent.defined());
   EXPECT_FALSE(unpack_dual(at::detach(base), 0).tangent.defined());
 }
 
 TEST(NestedForwardAD, WhatIsRefused) {
   const dual_level outer;
-  const Tensor x0 = make_dual(numbers({1, 2}), numbers({1, 1}));
+  const Tensor x0 = make_dual(tensor_of({1, 2}), tensor_of({1, 1}));
   const dual_level inner;
-  const Tensor x1 = make_dual(numbers({1, 2}), numbers({1, 1}));
+  const Tensor x1 = make_dual(tensor_of({1, 2}), tensor_of({1, 1}));
   Tensor out = at::zeros({2}, kDoubles);
   for (const Tensor& x : {x0, x1}) {
     EXPECT_TRUE(contains(message_of<c10::NotImplementedError>([&] { at::add_out(out, x, x); }), "is an out= function"));
     EXPECT_TRUE(contains(message_of<c10::NotImplementedError>([&] { at::histc(x); }), "has not been implemented yet"));
   }
   EXPECT_TRUE(contains(message_of([&] { make_dual(x1, x0); }), "already has a forward gradient at the same level 1"));
-  EXPECT_TRUE(contains(message_of([&] { make_dual(numbers({1, 2}), x1, 0); }), "that itself has a tangent of level 1"));
-  EXPECT_TRUE(contains(message_of([&] { make_dual(numbers({1, 2}), x1); }), "that itself has a tangent of level 1"));
+  EXPECT_TRUE(contains(message_of([&] { make_dual(tensor_of({1, 2}), x1, 0); }), "that itself has a tangent of level 1"));
+  EXPECT_TRUE(contains(message_of([&] { make_dual(tensor_of({1, 2}), x1); }), "that itself has a tangent of level 1"));
   // A tangent may have one of the level outside.
-  EXPECT_EQ(values_of(unpack_dual(unpack_dual(make_dual(numbers({1, 2}), x0)).tangent, 0).tangent), (Values{1, 1}));
+  EXPECT_EQ(numbers(unpack_dual(unpack_dual(make_dual(tensor_of({1, 2}), x0)).tangent, 0).tangent), (Values{1, 1}));
 }
 
 struct Squared : Function<Squared> {
@@ -525,27 +507,27 @@ struct Squared : Function<Squared> {
 
 TEST(NestedForwardAD, UserDefinedFunctionsTakeOneLevel) {
   const dual_level outer;
-  const Tensor x0 = make_dual(numbers({3}), numbers({1}));
+  const Tensor x0 = make_dual(tensor_of({3}), tensor_of({1}));
   const dual_level inner;
   const Tensor y0 = Squared::apply(x0);
-  EXPECT_EQ(values_of(unpack_dual(y0, 0).tangent), Values{6});
+  EXPECT_EQ(numbers(unpack_dual(y0, 0).tangent), Values{6});
   EXPECT_FALSE(unpack_dual(y0).tangent.defined());
-  const Tensor x1 = make_dual(numbers({3}), at::mul(x0, 2));
+  const Tensor x1 = make_dual(tensor_of({3}), at::mul(x0, 2));
   const Tensor dy = unpack_dual(Squared::apply(x1)).tangent;
-  EXPECT_EQ(values_of(dy), Values{36});
-  EXPECT_EQ(values_of(unpack_dual(dy, 0).tangent), Values{12});  // linear in the tangent
-  const Tensor both = make_dual(x0, numbers({1}));
+  EXPECT_EQ(numbers(dy), Values{36});
+  EXPECT_EQ(numbers(unpack_dual(dy, 0).tangent), Values{12});  // linear in the tangent
+  const Tensor both = make_dual(x0, tensor_of({1}));
   EXPECT_TRUE(contains(message_of<c10::NotImplementedError>([&] { Squared::apply(both); }), "tangents of two levels"));
 }
 
 TEST(NestedForwardAD, OtherThreads) {
   const dual_level outer;
-  const Tensor x0 = make_dual(numbers({2}), numbers({1}));
+  const Tensor x0 = make_dual(tensor_of({2}), tensor_of({1}));
   const dual_level inner;
-  const Tensor x = make_dual(x0, numbers({1}));
+  const Tensor x = make_dual(x0, tensor_of({1}));
   const auto second = [&x] {
     const Tensor y = at::mul(at::mul(x, x), x);
-    return values_of(unpack_dual(unpack_dual(y).tangent, 0).tangent);
+    return numbers(unpack_dual(unpack_dual(y).tangent, 0).tangent);
   };
   Values got;
   std::thread([&] { got = second(); }).join();  // the levels of the only thread that is in some

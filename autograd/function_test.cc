@@ -6,6 +6,7 @@
 #include <tuple>
 #include <vector>
 
+#include "aten/aten.h"
 #include "autograd/autograd.h"
 #include "autograd/forward_ad.h"
 #include "autograd/function/custom_function.h"

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "aten/aten.h"
 #include "aten/core/thread_local_state.h"
 #include "autograd/autograd.h"
 #include "autograd/engine/accumulate_grad.h"

@@ -1,40 +1,37 @@
 #pragma once
 
-#include <functional>
-#include <initializer_list>
+#include <exception>
 #include <string>
 #include <vector>
 
-#include "aten/aten.h"
+#include "aten/core/tensor.h"
+#include "aten/testing/testing.h"
+#include "c10/testing/message_of.h"
 #include "c10/util/exception.h"
 
-// What the tests of this folder share.
+// What the tests of gradients share.
 namespace torch::autograd::test {
 
 using List = std::vector<double>;
 
+inline at::Tensor tensor_of(const List& values, at::IntArrayRef sizes) {
+  return at::testing::tensor_of(values, sizes, at::kDouble);
+}
+inline at::Tensor tensor_of(const List& values) { return tensor_of(values, {static_cast<int64_t>(values.size())}); }
+
 // A leaf of these values.
-inline at::Tensor leaf_of(List values) {
-  at::Tensor t = at::clone(at::from_blob(values.data(), {static_cast<int64_t>(values.size())}, at::kDouble));
-  t.set_requires_grad(true);
-  return t;
-}
+inline at::Tensor leaf_of(const List& values) { return tensor_of(values).set_requires_grad(true); }
 
-inline List numbers(const at::Tensor& t) {
-  const at::Tensor flat = at::contiguous(at::detach(t));
-  const double* data = flat.data_ptr<double>();
-  return List(data, data + flat.numel());
-}
+inline List numbers(const at::Tensor& t) { return at::testing::values(t.detach()); }
 
-inline std::string message_of(const std::function<void()>& f) {
+// The message of what f throws, whatever its type; of a library error of a type E where one is expected.
+template <class E = c10::Error, class F>
+std::string message_of(F&& f) {
   try {
-    f();
-  } catch (const c10::Error& e) {
-    return e.what_without_backtrace();
+    return c10::testing::message_of<E>(f);
   } catch (const std::exception& e) {
     return e.what();
   }
-  return "no exception";
 }
 
 // Lines of words, as a log of what ran in which order.

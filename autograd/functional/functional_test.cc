@@ -7,34 +7,17 @@
 
 #include "aten/aten.h"
 #include "autograd/autograd.h"
+#include "autograd/test_support.h"
 #include "c10/util/exception.h"
 
 namespace torch::autograd::functional {
 namespace {
 
 using at::Tensor;
+using test::message_of;
+using test::numbers;
+using test::tensor_of;
 using Values = std::vector<double>;
-
-Tensor numbers(const Values& values) {
-  Tensor t = at::empty({static_cast<int64_t>(values.size())}, at::TensorOptions().dtype(at::kDouble));
-  for (size_t i = 0; i < values.size(); ++i) t.data_ptr<double>()[i] = values[i];
-  return t;
-}
-
-Values values_of(const Tensor& t) {
-  const Tensor flat = at::contiguous(at::detach(t));
-  return Values(flat.data_ptr<double>(), flat.data_ptr<double>() + flat.numel());
-}
-
-template <class F>
-std::string message_of(F f) {
-  try {
-    f();
-  } catch (const c10::Error& e) {
-    return e.what_without_backtrace();
-  }
-  return "no error";
-}
 
 Tensor cube(const Tensor& x) { return at::mul(at::mul(x, x), x); }
 Tensor twice(const Tensor& x) { return at::mul(x, 2); }
@@ -45,85 +28,85 @@ variable_list two_of_two(const variable_list& in) { return {at::mul(in[0], in[1]
 variable_list mixed(const variable_list& in) { return {at::sum(at::mul(at::mul(in[0], in[0]), in[1]))}; }
 
 TEST(Functional, ProductsWithTheJacobian) {
-  const auto [y, vj] = vjp(cube, numbers({1, 2}), numbers({1, 10}));
-  EXPECT_EQ(values_of(y), (Values{1, 8}));
-  EXPECT_EQ(values_of(vj), (Values{3, 120}));
+  const auto [y, vj] = vjp(cube, tensor_of({1, 2}), tensor_of({1, 10}));
+  EXPECT_EQ(numbers(y), (Values{1, 8}));
+  EXPECT_EQ(numbers(vj), (Values{3, 120}));
   EXPECT_FALSE(vj.requires_grad());
-  EXPECT_EQ(values_of(vjp(sum_of_cubes, numbers({1, 2})).second), (Values{3, 12}));
-  const auto [z, jv] = jvp(cube, numbers({1, 2}), numbers({1, 10}));
-  EXPECT_EQ(values_of(z), (Values{1, 8}));
-  EXPECT_EQ(values_of(jv), (Values{3, 120}));
-  const auto both = jvp(two_of_two, {numbers({1, 2}), numbers({3, 4})}, {numbers({1, 1}), numbers({1, 10})});
-  EXPECT_EQ(values_of(both.second[0]), (Values{4, 24}));
-  EXPECT_EQ(values_of(both.second[1]), Values{2});
-  const auto back = vjp(two_of_two, {numbers({1, 2}), numbers({3, 4})}, {numbers({1, 10}), at::ones({}, at::TensorOptions().dtype(at::kDouble))});
-  EXPECT_EQ(values_of(back.second[0]), (Values{4, 41}));
-  EXPECT_EQ(values_of(back.second[1]), (Values{1, 20}));
+  EXPECT_EQ(numbers(vjp(sum_of_cubes, tensor_of({1, 2})).second), (Values{3, 12}));
+  const auto [z, jv] = jvp(cube, tensor_of({1, 2}), tensor_of({1, 10}));
+  EXPECT_EQ(numbers(z), (Values{1, 8}));
+  EXPECT_EQ(numbers(jv), (Values{3, 120}));
+  const auto both = jvp(two_of_two, {tensor_of({1, 2}), tensor_of({3, 4})}, {tensor_of({1, 1}), tensor_of({1, 10})});
+  EXPECT_EQ(numbers(both.second[0]), (Values{4, 24}));
+  EXPECT_EQ(numbers(both.second[1]), Values{2});
+  const auto back = vjp(two_of_two, {tensor_of({1, 2}), tensor_of({3, 4})}, {tensor_of({1, 10}), at::ones({}, at::TensorOptions().dtype(at::kDouble))});
+  EXPECT_EQ(numbers(back.second[0]), (Values{4, 41}));
+  EXPECT_EQ(numbers(back.second[1]), (Values{1, 20}));
 }
 
 TEST(Functional, Jacobians) {
-  EXPECT_EQ(values_of(jacobian(cube, numbers({1, 2}))), (Values{3, 0, 0, 12}));
-  const auto blocks = jacobian(two_of_two, {numbers({1, 2}), numbers({3, 4})});
-  EXPECT_EQ(values_of(blocks[0][0]), (Values{3, 0, 0, 4}));
-  EXPECT_EQ(values_of(blocks[0][1]), (Values{1, 0, 0, 2}));
-  EXPECT_EQ(values_of(blocks[1][0]), (Values{1, 1}));
-  EXPECT_EQ(values_of(blocks[1][1]), (Values{0, 0}));
-  const Tensor wide = jacobian([](const Tensor& t) { return at::reshape(t, {2, 1}); }, numbers({1, 2}));
+  EXPECT_EQ(numbers(jacobian(cube, tensor_of({1, 2}))), (Values{3, 0, 0, 12}));
+  const auto blocks = jacobian(two_of_two, {tensor_of({1, 2}), tensor_of({3, 4})});
+  EXPECT_EQ(numbers(blocks[0][0]), (Values{3, 0, 0, 4}));
+  EXPECT_EQ(numbers(blocks[0][1]), (Values{1, 0, 0, 2}));
+  EXPECT_EQ(numbers(blocks[1][0]), (Values{1, 1}));
+  EXPECT_EQ(numbers(blocks[1][1]), (Values{0, 0}));
+  const Tensor wide = jacobian([](const Tensor& t) { return at::reshape(t, {2, 1}); }, tensor_of({1, 2}));
   EXPECT_EQ(wide.sizes(), at::IntArrayRef({2, 1, 2}));
-  EXPECT_EQ(jacobian(cube, numbers({})).sizes(), at::IntArrayRef({0, 0}));
+  EXPECT_EQ(jacobian(cube, tensor_of({})).sizes(), at::IntArrayRef({0, 0}));
 }
 
 TEST(Functional, HessiansAndProducts) {
-  EXPECT_EQ(values_of(hessian(sum_of_cubes, numbers({1, 2}))), (Values{6, 0, 0, 12}));
-  const auto blocks = hessian(mixed, {numbers({1, 2}), numbers({3, 4})});
-  EXPECT_EQ(values_of(blocks[0][0]), (Values{6, 0, 0, 8}));
-  EXPECT_EQ(values_of(blocks[0][1]), (Values{2, 0, 0, 4}));
-  EXPECT_EQ(values_of(blocks[1][0]), (Values{2, 0, 0, 4}));
-  EXPECT_EQ(values_of(blocks[1][1]), (Values{0, 0, 0, 0}));
-  const auto [f, hv] = hvp(sum_of_cubes, numbers({1, 2}), numbers({1, 10}));
-  EXPECT_EQ(values_of(f), Values{9});
-  EXPECT_EQ(values_of(hv), (Values{6, 120}));
-  EXPECT_EQ(values_of(vhp(sum_of_cubes, numbers({1, 2}), numbers({1, 10})).second), (Values{6, 120}));
-  const auto products = hvp(mixed, {numbers({1, 2}), numbers({3, 4})}, {numbers({1, 0}), numbers({0, 1})});
-  EXPECT_EQ(values_of(products.second[0]), (Values{6, 4}));
-  EXPECT_EQ(values_of(products.second[1]), (Values{2, 0}));
+  EXPECT_EQ(numbers(hessian(sum_of_cubes, tensor_of({1, 2}))), (Values{6, 0, 0, 12}));
+  const auto blocks = hessian(mixed, {tensor_of({1, 2}), tensor_of({3, 4})});
+  EXPECT_EQ(numbers(blocks[0][0]), (Values{6, 0, 0, 8}));
+  EXPECT_EQ(numbers(blocks[0][1]), (Values{2, 0, 0, 4}));
+  EXPECT_EQ(numbers(blocks[1][0]), (Values{2, 0, 0, 4}));
+  EXPECT_EQ(numbers(blocks[1][1]), (Values{0, 0, 0, 0}));
+  const auto [f, hv] = hvp(sum_of_cubes, tensor_of({1, 2}), tensor_of({1, 10}));
+  EXPECT_EQ(numbers(f), Values{9});
+  EXPECT_EQ(numbers(hv), (Values{6, 120}));
+  EXPECT_EQ(numbers(vhp(sum_of_cubes, tensor_of({1, 2}), tensor_of({1, 10})).second), (Values{6, 120}));
+  const auto products = hvp(mixed, {tensor_of({1, 2}), tensor_of({3, 4})}, {tensor_of({1, 0}), tensor_of({0, 1})});
+  EXPECT_EQ(numbers(products.second[0]), (Values{6, 4}));
+  EXPECT_EQ(numbers(products.second[1]), (Values{2, 0}));
   // Of a linear function.
-  EXPECT_EQ(values_of(hvp([](const Tensor& t) { return at::sum(twice(t)); }, numbers({1, 2}), numbers({1, 1})).second), (Values{0, 0}));
+  EXPECT_EQ(numbers(hvp([](const Tensor& t) { return at::sum(twice(t)); }, tensor_of({1, 2}), tensor_of({1, 1})).second), (Values{0, 0}));
 }
 
 TEST(Functional, ResultsWithAGraph) {
-  const Tensor x = numbers({1, 2}).set_requires_grad(true);
+  const Tensor x = tensor_of({1, 2}).set_requires_grad(true);
   const Tensor j = jacobian(cube, x, /*create_graph=*/true);
-  EXPECT_EQ(values_of(grad({at::sum(j)}, {x})[0]), (Values{6, 12}));
-  const auto hv = vhp(sum_of_cubes, x, numbers({1, 1}), /*create_graph=*/true).second;
-  EXPECT_EQ(values_of(grad({at::sum(hv)}, {x})[0]), (Values{6, 6}));
-  const auto jv = jvp(cube, x, numbers({1, 1}), /*create_graph=*/true).second;
-  EXPECT_EQ(values_of(grad({at::sum(jv)}, {x})[0]), (Values{6, 12}));
+  EXPECT_EQ(numbers(grad({at::sum(j)}, {x})[0]), (Values{6, 12}));
+  const auto hv = vhp(sum_of_cubes, x, tensor_of({1, 1}), /*create_graph=*/true).second;
+  EXPECT_EQ(numbers(grad({at::sum(hv)}, {x})[0]), (Values{6, 6}));
+  const auto jv = jvp(cube, x, tensor_of({1, 1}), /*create_graph=*/true).second;
+  EXPECT_EQ(numbers(grad({at::sum(jv)}, {x})[0]), (Values{6, 12}));
   EXPECT_FALSE(jacobian(cube, x).requires_grad());
   const NoGradGuard no_grad;
-  EXPECT_EQ(values_of(jacobian(cube, x)), (Values{3, 0, 0, 12}));
+  EXPECT_EQ(numbers(jacobian(cube, x)), (Values{3, 0, 0, 12}));
 }
 
 TEST(Functional, Errors) {
-  const Tensor x = numbers({1, 2, 3});
+  const Tensor x = tensor_of({1, 2, 3});
   EXPECT_EQ(message_of([&] { jvp(twice, x); }),
             "The vector v can only be None if the input to the user-provided function is a single Tensor with a single element.");
   EXPECT_EQ(message_of([&] { vjp(twice, x); }),
             "The vector v can only be None if the user-provided function returns a single Tensor with a single element.");
-  EXPECT_EQ(message_of([&] { vjp(twice, x, numbers({1, 2})); }), "v has invalid size: should be [3] but got [2].");
+  EXPECT_EQ(message_of([&] { vjp(twice, x, tensor_of({1, 2})); }), "v has invalid size: should be [3] but got [2].");
   EXPECT_EQ(message_of([&] { vjp(two_of_two, {x, x}, {x}); }), "v is a list of invalid length: should be 2 but got 1.");
   EXPECT_EQ(message_of([&] { hessian(twice, x); }), "The Tensor returned by the function given to hessian should contain a single element");
   EXPECT_EQ(message_of([&] { hvp(two_of_two, {x, x}, {x, x}); }), "The function given to hvp should return a single Tensor");
 }
 
 TEST(Functional, StrictRefusesIndependentResults) {
-  const Tensor x = numbers({1, 2});
+  const Tensor x = tensor_of({1, 2});
   const auto detached = [](const Tensor& t) { return at::mul(at::detach(t), 2); };
   const ListFunction of_first = [](const variable_list& in) -> variable_list { return {at::mul(in[0], 2)}; };
-  EXPECT_EQ(values_of(jacobian(detached, x)), (Values{0, 0, 0, 0}));
+  EXPECT_EQ(numbers(jacobian(detached, x)), (Values{0, 0, 0, 0}));
   EXPECT_NE(message_of([&] { jacobian(detached, x, false, true); }).find("Output 0 of the user-provided function does not require gradients."),
             std::string::npos);
-  EXPECT_EQ(values_of(jacobian(of_first, {x, x})[0][1]), (Values{0, 0, 0, 0}));
+  EXPECT_EQ(numbers(jacobian(of_first, {x, x})[0][1]), (Values{0, 0, 0, 0}));
   EXPECT_EQ(message_of([&] { jacobian(of_first, {x, x}, false, true); }),
             "Output 0 of the user-provided function is independent of input 1. This is not allowed in strict mode.");
   EXPECT_EQ(message_of([&] { vjp(of_first, {x, x}, {x}, false, true); }),

@@ -19,14 +19,30 @@ namespace c10 {
 
 class SymFloat;
 
-// A truth value.
-class SymBool {
+namespace detail {
+
+// What all three are: one plain value.
+template <class Value>
+class SymValue {
  public:
-  constexpr SymBool() = default;
-  constexpr SymBool(bool value) : value_(value) {}
-  constexpr bool plain() const { return value_; }
+  constexpr SymValue() = default;
+  constexpr SymValue(Value value) : value_(value) {}
+  constexpr Value plain() const { return value_; }
   constexpr bool is_symbolic() const { return false; }
   constexpr bool is_heap_allocated() const { return false; }
+  constexpr bool has_hint() const { return true; }
+
+ protected:
+  constexpr std::optional<Value> maybe() const { return value_; }
+  Value value_{};
+};
+
+}  // namespace detail
+
+// A truth value.
+class SymBool : public detail::SymValue<bool> {
+ public:
+  using SymValue::SymValue;
   constexpr bool expect_bool() const { return value_; }
   constexpr bool as_bool_unchecked() const { return value_; }
   constexpr bool guard_bool(const char*, int64_t) const { return value_; }
@@ -34,8 +50,7 @@ class SymBool {
   constexpr bool guard_size_oblivious(const char*, int64_t) const { return value_; }
   constexpr bool guard_or_false(const char*, int64_t) const { return value_; }
   constexpr bool guard_or_true(const char*, int64_t) const { return value_; }
-  constexpr std::optional<bool> maybe_as_bool() const { return value_; }
-  constexpr bool has_hint() const { return true; }
+  constexpr std::optional<bool> maybe_as_bool() const { return maybe(); }
   constexpr SymBool sym_and(const SymBool& other) const { return value_ && other.value_; }
   constexpr SymBool sym_or(const SymBool& other) const { return value_ || other.value_; }
   constexpr SymBool sym_not() const { return !value_; }
@@ -44,99 +59,74 @@ class SymBool {
   constexpr SymBool operator~() const { return sym_not(); }
   SymBool operator||(const SymBool& other) const { return sym_or(other); }
   friend constexpr bool operator==(const SymBool& a, const SymBool& b) { return a.value_ == b.value_; }
-
- private:
-  bool value_ = false;
 };
 
-// An integer. Arithmetic is that of int64_t, with SymInt and any integer.
-class SymInt {
+namespace detail {
+
+// The operators of numbers, between two of them and whatever converts to one.
+template <class Sym, class Value>
+class SymNumber : public SymValue<Value> {
  public:
-  constexpr SymInt() = default;
-  constexpr SymInt(int64_t value) : value_(value) {}
-  constexpr int64_t plain() const { return value_; }
-  constexpr bool is_symbolic() const { return false; }
-  constexpr bool is_heap_allocated() const { return false; }
+  using SymValue<Value>::SymValue;
+  constexpr Sym min(const Sym& other) const { return *this < other ? self() : other; }
+  constexpr Sym max(const Sym& other) const { return *this > other ? self() : other; }
+  constexpr Sym operator-() const { return -this->value_; }
+  constexpr Sym operator+() const { return self(); }
+#define KD_ARITHMETIC_(op, right)                                                                       \
+  friend constexpr Sym operator op(const Sym& a, const Sym& b) { return a.plain() op right(b.plain()); } \
+  constexpr Sym& operator op##=(const Sym& other) { return static_cast<Sym&>(*this) = self() op other; }
+  KD_ARITHMETIC_(+, )
+  KD_ARITHMETIC_(-, )
+  KD_ARITHMETIC_(*, )
+  KD_ARITHMETIC_(/, divisor)
+#undef KD_ARITHMETIC_
+#define KD_COMPARISON_(op, name)                                                                   \
+  friend constexpr bool operator op(const Sym& a, const Sym& b) { return a.plain() op b.plain(); } \
+  constexpr SymBool name(const Sym& other) const { return self() op other; }
+  KD_COMPARISON_(==, sym_eq)
+  KD_COMPARISON_(!=, sym_ne)
+  KD_COMPARISON_(<, sym_lt)
+  KD_COMPARISON_(<=, sym_le)
+  KD_COMPARISON_(>, sym_gt)
+  KD_COMPARISON_(>=, sym_ge)
+#undef KD_COMPARISON_
+
+ protected:
+  // Throws ValueError for the integer 0.
+  static constexpr Value divisor(Value value) {
+    if constexpr (std::is_integral_v<Value>) TORCH_CHECK_VALUE(value != 0, "SymInt: division by zero");
+    return value;
+  }
+
+ private:
+  constexpr const Sym& self() const { return static_cast<const Sym&>(*this); }
+};
+
+}  // namespace detail
+
+// An integer. Arithmetic is that of int64_t, with SymInt and any integer; division by 0 throws ValueError.
+class SymInt : public detail::SymNumber<SymInt, int64_t> {
+ public:
+  using SymNumber::SymNumber;
   constexpr int64_t expect_int() const { return value_; }
   constexpr int64_t as_int_unchecked() const { return value_; }
   constexpr int64_t guard_int(const char*, int64_t) const { return value_; }
   constexpr bool expect_size(const char*, int64_t) const { return value_ >= 0; }
-  constexpr std::optional<int64_t> maybe_as_int() const { return value_; }
-  constexpr bool has_hint() const { return true; }
+  constexpr std::optional<int64_t> maybe_as_int() const { return maybe(); }
   constexpr SymInt clone() const { return *this; }
-  constexpr SymInt min(const SymInt& other) const { return value_ < other.value_ ? *this : other; }
-  constexpr SymInt max(const SymInt& other) const { return value_ > other.value_ ? *this : other; }
   constexpr operator SymFloat() const;
-
-  constexpr SymInt operator-() const { return -value_; }
-  constexpr SymInt operator+() const { return *this; }
-#define KD_ARITHMETIC_(op)                                                                            \
-  friend constexpr SymInt operator op(const SymInt& a, const SymInt& b) { return a.value_ op b.value_; } \
-  constexpr SymInt& operator op##=(const SymInt& other) { return *this = *this op other; }
-  KD_ARITHMETIC_(+)
-  KD_ARITHMETIC_(-)
-  KD_ARITHMETIC_(*)
-#undef KD_ARITHMETIC_
-  // Throw ValueError for 0.
-  friend constexpr SymInt operator/(const SymInt& a, const SymInt& b) { return a.value_ / b.divisor(); }
-  friend constexpr SymInt operator%(const SymInt& a, const SymInt& b) { return a.value_ % b.divisor(); }
-  constexpr SymInt& operator/=(const SymInt& other) { return *this = *this / other; }
+  friend constexpr SymInt operator%(const SymInt& a, const SymInt& b) { return a.value_ % divisor(b.value_); }
   constexpr SymInt& operator%=(const SymInt& other) { return *this = *this % other; }
-#define KD_COMPARISON_(op, name)                                                                       \
-  friend constexpr bool operator op(const SymInt& a, const SymInt& b) { return a.value_ op b.value_; } \
-  constexpr SymBool name(const SymInt& other) const { return value_ op other.value_; }
-  KD_COMPARISON_(==, sym_eq)
-  KD_COMPARISON_(!=, sym_ne)
-  KD_COMPARISON_(<, sym_lt)
-  KD_COMPARISON_(<=, sym_le)
-  KD_COMPARISON_(>, sym_gt)
-  KD_COMPARISON_(>=, sym_ge)
-#undef KD_COMPARISON_
-
- private:
-  constexpr int64_t divisor() const {
-    TORCH_CHECK_VALUE(value_ != 0, "SymInt: division by zero");
-    return value_;
-  }
-  int64_t value_ = 0;
 };
 
 // A floating-point number.
-class SymFloat {
+class SymFloat : public detail::SymNumber<SymFloat, double> {
  public:
-  constexpr SymFloat() = default;
-  constexpr SymFloat(double value) : value_(value) {}
-  constexpr double plain() const { return value_; }
-  constexpr bool is_symbolic() const { return false; }
+  using SymNumber::SymNumber;
   constexpr double expect_float() const { return value_; }
   constexpr double as_float_unchecked() const { return value_; }
   constexpr double guard_float(const char*, int64_t) const { return value_; }
-  constexpr std::optional<double> maybe_as_float() const { return value_; }
-  constexpr bool has_hint() const { return true; }
-  constexpr SymFloat min(const SymFloat& other) const { return value_ < other.value_ ? *this : other; }
-  constexpr SymFloat max(const SymFloat& other) const { return value_ > other.value_ ? *this : other; }
-  constexpr SymFloat operator-() const { return -value_; }
-#define KD_ARITHMETIC_(op)                                                                                   \
-  friend constexpr SymFloat operator op(const SymFloat& a, const SymFloat& b) { return a.value_ op b.value_; } \
-  constexpr SymFloat& operator op##=(const SymFloat& other) { return *this = *this op other; }
-  KD_ARITHMETIC_(+)
-  KD_ARITHMETIC_(-)
-  KD_ARITHMETIC_(*)
-  KD_ARITHMETIC_(/)
-#undef KD_ARITHMETIC_
-#define KD_COMPARISON_(op, name)                                                                           \
-  friend constexpr bool operator op(const SymFloat& a, const SymFloat& b) { return a.value_ op b.value_; } \
-  constexpr SymBool name(const SymFloat& other) const { return value_ op other.value_; }
-  KD_COMPARISON_(==, sym_eq)
-  KD_COMPARISON_(!=, sym_ne)
-  KD_COMPARISON_(<, sym_lt)
-  KD_COMPARISON_(<=, sym_le)
-  KD_COMPARISON_(>, sym_gt)
-  KD_COMPARISON_(>=, sym_ge)
-#undef KD_COMPARISON_
-
- private:
-  double value_ = 0;
+  constexpr std::optional<double> maybe_as_float() const { return maybe(); }
 };
 
 constexpr SymInt::operator SymFloat() const { return SymFloat(static_cast<double>(value_)); }
@@ -163,17 +153,8 @@ inline SymIntArrayRef fromIntArrayRefSlow(ArrayRef<int64_t> sizes) {
   return fromIntArrayRefUnchecked(sizes);
 }
 
-template <TextStream Stream, SameType<SymInt> X>
-Stream& operator<<(Stream& out, const X& value) {
-  out << value.plain();
-  return out;
-}
-template <TextStream Stream, SameType<SymFloat> X>
-Stream& operator<<(Stream& out, const X& value) {
-  out << value.plain();
-  return out;
-}
-template <TextStream Stream, SameType<SymBool> X>
+template <TextStream Stream, class X>
+  requires(SameType<X, SymInt> || SameType<X, SymFloat> || SameType<X, SymBool>)
 Stream& operator<<(Stream& out, const X& value) {
   out << value.plain();
   return out;

@@ -25,7 +25,7 @@ struct Hook {
 
 // Hooks of one kind. Calls work on a copy, so that hooks may come and go meanwhile.
 template <typename F>
-class HookList final : public HookListBase {
+class HookList final {
  public:
   HookList() = default;
   HookList(const HookList& other) : hooks_(other.list()) { count_ = hooks_.size(); }
@@ -38,7 +38,7 @@ class HookList final : public HookListBase {
     count_ = hooks_.size();
     return id;
   }
-  void remove(uint64_t id) override {
+  void remove(uint64_t id) {
     const std::lock_guard<std::mutex> lock(mutex_);
     std::erase_if(hooks_, [id](const Hook<F>& hook) { return hook.id == id; });
     count_ = hooks_.size();

@@ -13,6 +13,7 @@
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/view/ops.h"
+#include "aten/testing/testing.h"
 #include "autograd/autograd.h"
 #include "c10/testing/message_of.h"
 #include "c10/util/warning.h"
@@ -43,14 +44,11 @@ using c10::testing::message_of;
 using Tensors = std::vector<at::Tensor>;
 
 at::Tensor vector_of(std::initializer_list<double> values, bool requires_grad = false) {
-  at::Tensor t = at::empty({static_cast<int64_t>(values.size())});
-  std::copy(values.begin(), values.end(), t.data_ptr<float>());
-  return t.set_requires_grad(requires_grad);
+  return at::testing::tensor_of(values, {static_cast<int64_t>(values.size())}).set_requires_grad(requires_grad);
 }
 
 std::vector<float> numbers(const at::Tensor& t) {
-  const at::Tensor flat = at::contiguous(at::detach(t));
-  return {flat.data_ptr<float>(), flat.data_ptr<float>() + flat.numel()};
+  return at::testing::elements<float>(t.detach());
 }
 
 template <class F>

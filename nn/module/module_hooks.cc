@@ -164,7 +164,9 @@ RemovableHandle add(const std::shared_ptr<Owner>& owner, HookList<F>& list, F ho
                     bool always_call = false) {
   TORCH_CHECK_VALUE(hook != nullptr, "a module hook must be callable");
   const uint64_t id = list.add(std::move(hook), prepend, always_call);
-  return RemovableHandle(std::shared_ptr<HookListBase>(owner, &list), id);
+  return RemovableHandle([owner = std::weak_ptr<Owner>(owner), &list, id] {
+    if (const auto alive = owner.lock()) list.remove(id);
+  });
 }
 
 std::shared_ptr<ModuleHooks> hooks_to_change(Module* module) {

@@ -27,6 +27,7 @@
 #include <utility>
 #include <vector>
 
+#include "autograd/engine/removable_handle.h"
 #include "c10/util/exception.h"
 #include "nn/module/module_call.h"
 
@@ -35,35 +36,12 @@ namespace torch::nn {
 class StateDict;
 struct IncompatibleKeys;
 
+// Takes a hook away, at any time, also more than once and after the module is gone.
+using utils::hooks::RemovableHandle;
+
 namespace detail {
+
 using Tensors = std::vector<at::Tensor>;
-
-class HookListBase {
- public:
-  virtual void remove(uint64_t id) = 0;
-
- protected:
-  ~HookListBase() = default;
-};
-}  // namespace detail
-
-// Takes a hook away. Copies stand for the same hook; destroying one does nothing.
-class RemovableHandle {
- public:
-  RemovableHandle() = default;
-  RemovableHandle(std::weak_ptr<detail::HookListBase> list, uint64_t id) : list_(std::move(list)), id_(id) {}
-  // At any time, also more than once and after the module is gone.
-  void remove() {
-    if (const auto list = list_.lock()) list->remove(id_);
-  }
-
- private:
-  std::weak_ptr<detail::HookListBase> list_;
-  uint64_t id_ = 0;
-};
-
-namespace detail {
-
 using Replacement = std::optional<Tensors>;
 using ForwardPreHook = std::function<Replacement(Module&, const Tensors& inputs)>;
 using ForwardHook = std::function<Replacement(Module&, const Tensors& inputs, const Tensors& outputs)>;
