@@ -127,7 +127,7 @@ void write_shapes(std::ostream& out, const std::vector<std::vector<int64_t>>& sh
 
 ProfilerResult::ProfilerResult(uint64_t start_ns, std::vector<KinetoEvent> events)
     : start_ns_(start_ns), events_(std::move(events)) {
-  std::stable_sort(events_.begin(), events_.end(), [](const KinetoEvent& a, const KinetoEvent& b) {
+  std::sort(events_.begin(), events_.end(), [](const KinetoEvent& a, const KinetoEvent& b) {
     return a.startNs() != b.startNs() ? a.startNs() < b.startNs() : a.endNs() > b.endNs();
   });
 }
