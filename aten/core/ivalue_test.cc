@@ -92,6 +92,28 @@ TEST(IValue, Conversions) {
   EXPECT_THROW(IValue(99).toLayout(), TypeError);
 }
 
+TEST(IValue, IntegersBeyondInt64) {
+  const uint64_t big = (uint64_t{1} << 63) + 5;
+  const IValue value = Scalar(big);
+  EXPECT_EQ(value.tagKind(), "UInt");
+  EXPECT_FALSE(value.isInt());
+  EXPECT_TRUE(value.isUnsigned());
+  EXPECT_TRUE(value.isScalar());
+  EXPECT_EQ(value.toUInt(), big);
+  EXPECT_EQ(value.toScalar().toUInt64(), big);
+  EXPECT_EQ(value.toScalar().type(), kUInt64);
+  EXPECT_THROW(value.toInt(), Error);
+  EXPECT_EQ(text_of(value), "9223372036854775813");
+  EXPECT_EQ(value, IValue(Scalar(big)));
+  EXPECT_FALSE(value == IValue(static_cast<int64_t>(big)));
+  EXPECT_EQ(IValue::hash(value), IValue::hash(IValue(Scalar(big))));
+  const IValue copy = value;
+  EXPECT_EQ(copy.deepcopy().toUInt(), big);
+  EXPECT_EQ(IValue(Scalar(uint64_t{7})).tagKind(), "Int");
+  EXPECT_TRUE(IValue(7).isUnsigned());
+  EXPECT_FALSE(IValue(-7).isUnsigned());
+}
+
 TEST(IValue, ContainersAreShared) {
   List<int64_t> list({1, 2});
   List<int64_t> same = list;

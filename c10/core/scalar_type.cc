@@ -23,7 +23,8 @@ void to_text(std::string& out, ScalarType t) {
 
 bool isSignedType(ScalarType t) {
   TORCH_CHECK(!isQIntType(t), "isSignedType not supported for quantized types");
-  TORCH_CHECK(t != ScalarType::Undefined, "Unknown ScalarType: an undefined type has no sign");
+  TORCH_CHECK(!isBitsType(t), "Bits types are undefined");
+  TORCH_CHECK(detail::info_of(t).size != 0, "Unknown ScalarType: an undefined type has no sign");
   return detail::has_kind(t, detail::kSignedKind);
 }
 
@@ -46,13 +47,37 @@ ScalarType toComplexType(ScalarType t) {
   }
 }
 
+namespace {
+// Only unsigned types promote, with floating-point ones.
+C10_COLD ScalarType promote_rare(ScalarType a, ScalarType b) {
+  const unsigned kinds = detail::info_of(a).kinds | detail::info_of(b).kinds;
+  const char *before = "Promotion from ", *between = " and ", *after = " is unsupported.";
+  if ((kinds & detail::kQuantized) != 0) {
+    before = "promoteTypes with quantized numbers is not handled yet; figure out what the correct rules should be, offending types: ";
+    between = " ";
+    after = "";
+  } else if ((kinds & detail::kBits) != 0) {
+    // As it stands.
+  } else if ((kinds & detail::kFloat8) != 0) {
+    before = "Promotion for Float8 Types is not supported, attempted to promote ";
+    after = "";
+  } else if ((kinds & detail::kBarebones) != 0) {
+    if (isFloatingType(a)) return a;
+    if (isFloatingType(b)) return b;
+    before = "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote ";
+    after = "";
+  }
+  TORCH_CHECK(false, before, toString(a), between, toString(b), after);
+}
+}  // namespace
+
 ScalarType promoteTypes(ScalarType a, ScalarType b) {
   if (a == b) return a;
   if (a == ScalarType::Undefined || b == ScalarType::Undefined) return ScalarType::Undefined;
-  TORCH_CHECK(!isQIntType(a) && !isQIntType(b),
-              "promoteTypes with quantized numbers is not handled yet; figure out what "
-              "the correct rules should be, offending types: ",
-              a, " ", b);
+  constexpr unsigned kRare = detail::kQuantized | detail::kBits | detail::kFloat8 | detail::kBarebones | detail::kSubByte;
+  if (detail::has_kind(a, kRare) || detail::has_kind(b, kRare) || a == kFloat4_e2m1fn_x2 || b == kFloat4_e2m1fn_x2) {
+    return promote_rare(a, b);
+  }
   // The lattice: Bool < integers (Byte and Char meet in Short) < Half, BFloat16 (meet in Float) < Float < Double, and
   // complex types of each width above the real ones.
   const bool complex = isComplexType(a) || isComplexType(b);

@@ -17,7 +17,25 @@
 
 namespace c10 {
 
-// X(C++ type, name) for every element type, in enum order.
+// Defined in c10/util/float8.h.
+struct Float8_e5m2;
+struct Float8_e4m3fn;
+struct Float8_e5m2fnuz;
+struct Float8_e4m3fnuz;
+struct Float8_e8m0fnu;
+struct Float4_e2m1fn_x2;
+struct bits1x8;
+struct bits2x4;
+struct bits4x2;
+struct bits8;
+struct bits16;
+// Integers of one to seven bits, one a byte: names only, no operator computes with them.
+template <unsigned bits>
+struct dummy_uint1_7_t {};
+template <unsigned bits>
+struct dummy_int1_7_t {};
+
+// X(C++ type, name) for every element type, in enum order. What else is known of them: detail::kScalarTypeInfo.
 #define AT_FORALL_SCALAR_TYPES_WITH_COMPLEX_AND_QINTS(_) \
   _(uint8_t, Byte)                                       \
   _(int8_t, Char)                                        \
@@ -36,7 +54,35 @@ namespace c10 {
   _(c10::qint32, QInt32)                                 \
   _(c10::BFloat16, BFloat16)                             \
   _(c10::quint4x2, QUInt4x2)                             \
-  _(c10::quint2x4, QUInt2x4)
+  _(c10::quint2x4, QUInt2x4)                             \
+  _(c10::bits1x8, Bits1x8)                               \
+  _(c10::bits2x4, Bits2x4)                               \
+  _(c10::bits4x2, Bits4x2)                               \
+  _(c10::bits8, Bits8)                                   \
+  _(c10::bits16, Bits16)                                 \
+  _(c10::Float8_e5m2, Float8_e5m2)                       \
+  _(c10::Float8_e4m3fn, Float8_e4m3fn)                   \
+  _(c10::Float8_e5m2fnuz, Float8_e5m2fnuz)               \
+  _(c10::Float8_e4m3fnuz, Float8_e4m3fnuz)               \
+  _(uint16_t, UInt16)                                    \
+  _(uint32_t, UInt32)                                    \
+  _(uint64_t, UInt64)                                    \
+  _(c10::dummy_uint1_7_t<1>, UInt1)                      \
+  _(c10::dummy_uint1_7_t<2>, UInt2)                      \
+  _(c10::dummy_uint1_7_t<3>, UInt3)                      \
+  _(c10::dummy_uint1_7_t<4>, UInt4)                      \
+  _(c10::dummy_uint1_7_t<5>, UInt5)                      \
+  _(c10::dummy_uint1_7_t<6>, UInt6)                      \
+  _(c10::dummy_uint1_7_t<7>, UInt7)                      \
+  _(c10::dummy_int1_7_t<1>, Int1)                        \
+  _(c10::dummy_int1_7_t<2>, Int2)                        \
+  _(c10::dummy_int1_7_t<3>, Int3)                        \
+  _(c10::dummy_int1_7_t<4>, Int4)                        \
+  _(c10::dummy_int1_7_t<5>, Int5)                        \
+  _(c10::dummy_int1_7_t<6>, Int6)                        \
+  _(c10::dummy_int1_7_t<7>, Int7)                        \
+  _(c10::Float8_e8m0fnu, Float8_e8m0fnu)                 \
+  _(c10::Float4_e2m1fn_x2, Float4_e2m1fn_x2)
 
 #define AT_FORALL_SCALAR_TYPES_WITH_COMPLEX(_) \
   _(uint8_t, Byte)                             \
@@ -51,7 +97,12 @@ namespace c10 {
   _(c10::complex<float>, ComplexFloat)         \
   _(c10::complex<double>, ComplexDouble)       \
   _(bool, Bool)                                \
-  _(c10::BFloat16, BFloat16)
+  _(c10::BFloat16, BFloat16)                   \
+  _(c10::Float8_e5m2, Float8_e5m2)             \
+  _(c10::Float8_e4m3fn, Float8_e4m3fn)         \
+  _(c10::Float8_e5m2fnuz, Float8_e5m2fnuz)     \
+  _(c10::Float8_e4m3fnuz, Float8_e4m3fnuz)     \
+  _(c10::Float8_e8m0fnu, Float8_e8m0fnu)
 
 #define AT_FORALL_SCALAR_TYPES(_) \
   _(uint8_t, Byte)                \
@@ -72,6 +123,13 @@ namespace c10 {
 #define AT_FORALL_COMPLEX_TYPES(_)     \
   _(c10::complex<float>, ComplexFloat) \
   _(c10::complex<double>, ComplexDouble)
+
+#define AT_FORALL_FLOAT8_TYPES(_)          \
+  _(c10::Float8_e5m2, Float8_e5m2)         \
+  _(c10::Float8_e4m3fn, Float8_e4m3fn)     \
+  _(c10::Float8_e5m2fnuz, Float8_e5m2fnuz) \
+  _(c10::Float8_e4m3fnuz, Float8_e4m3fnuz) \
+  _(c10::Float8_e8m0fnu, Float8_e8m0fnu)
 
 #define AT_FORALL_QINT_TYPES(_) \
   _(c10::qint8, QInt8)          \
@@ -95,6 +153,7 @@ AT_FORALL_SCALAR_TYPES_WITH_COMPLEX_AND_QINTS(KD_CONSTANT_)
 #undef KD_CONSTANT_
 
 inline constexpr ScalarType kUInt8 = kByte, kInt8 = kChar, kInt16 = kShort, kInt32 = kInt, kInt64 = kLong;
+inline constexpr ScalarType kU16 = kUInt16, kU32 = kUInt32, kU64 = kUInt64;
 inline constexpr ScalarType kFloat16 = kHalf, kFloat32 = kFloat, kFloat64 = kDouble;
 inline constexpr ScalarType kU8 = kByte, kI8 = kChar, kI16 = kShort, kI32 = kInt, kI64 = kLong;
 inline constexpr ScalarType kF16 = kHalf, kF32 = kFloat, kF64 = kDouble;
@@ -120,32 +179,73 @@ AT_FORALL_SCALAR_TYPES_WITH_COMPLEX_AND_QINTS(KD_MAP_)
 #undef KD_MAP_
 
 namespace detail {
-enum : uint8_t { kIntegral = 1, kFloating = 2, kComplexKind = 4, kQuantized = 8, kSignedKind = 16, kBoolKind = 32 };
+enum : uint16_t {
+  kIntegral = 1,
+  kFloating = 2,
+  kComplexKind = 4,
+  kQuantized = 8,
+  kSignedKind = 16,
+  kBoolKind = 32,
+  kReduced = 64,
+  kFloat8 = 128,
+  kBits = 256,
+  kBarebones = 512,
+  kSubByte = 1024,
+};
 struct ScalarTypeInfo {
-  uint8_t size;
-  uint8_t kinds;
+  uint16_t size;
+  uint16_t kinds;
 };
-inline constexpr ScalarTypeInfo kScalarTypeInfo[NumScalarTypes] = {
-    {1, kIntegral},                    // Byte
-    {1, kIntegral | kSignedKind},      // Char
-    {2, kIntegral | kSignedKind},      // Short
-    {4, kIntegral | kSignedKind},      // Int
-    {8, kIntegral | kSignedKind},      // Long
-    {2, kFloating | kSignedKind},      // Half
-    {4, kFloating | kSignedKind},      // Float
-    {8, kFloating | kSignedKind},      // Double
-    {4, kComplexKind | kSignedKind},   // ComplexHalf
-    {8, kComplexKind | kSignedKind},   // ComplexFloat
-    {16, kComplexKind | kSignedKind},  // ComplexDouble
-    {1, kBoolKind},                    // Bool
-    {1, kQuantized | kSignedKind},     // QInt8
-    {1, kQuantized},                   // QUInt8
-    {4, kQuantized | kSignedKind},     // QInt32
-    {2, kFloating | kSignedKind},      // BFloat16
-    {1, kQuantized},                   // QUInt4x2
-    {1, kQuantized},                   // QUInt2x4
-    {0, 0},                            // Undefined
+inline constexpr ScalarTypeInfo kScalarTypeInfo[] = {
+    {1, kIntegral},                                     // Byte
+    {1, kIntegral | kSignedKind},                       // Char
+    {2, kIntegral | kSignedKind},                       // Short
+    {4, kIntegral | kSignedKind},                       // Int
+    {8, kIntegral | kSignedKind},                       // Long
+    {2, kFloating | kReduced | kSignedKind},            // Half
+    {4, kFloating | kSignedKind},                       // Float
+    {8, kFloating | kSignedKind},                       // Double
+    {4, kComplexKind | kSignedKind},                    // ComplexHalf
+    {8, kComplexKind | kSignedKind},                    // ComplexFloat
+    {16, kComplexKind | kSignedKind},                   // ComplexDouble
+    {1, kBoolKind},                                     // Bool
+    {1, kQuantized | kSignedKind},                      // QInt8
+    {1, kQuantized},                                    // QUInt8
+    {4, kQuantized | kSignedKind},                      // QInt32
+    {2, kFloating | kReduced | kSignedKind},            // BFloat16
+    {1, kQuantized},                                    // QUInt4x2
+    {1, kQuantized},                                    // QUInt2x4
+    {1, kBits},                                         // Bits1x8
+    {1, kBits},                                         // Bits2x4
+    {1, kBits},                                         // Bits4x2
+    {1, kBits},                                         // Bits8
+    {2, kBits},                                         // Bits16
+    {1, kFloating | kReduced | kFloat8 | kSignedKind},  // Float8_e5m2
+    {1, kFloating | kReduced | kFloat8 | kSignedKind},  // Float8_e4m3fn
+    {1, kFloating | kReduced | kFloat8 | kSignedKind},  // Float8_e5m2fnuz
+    {1, kFloating | kReduced | kFloat8 | kSignedKind},  // Float8_e4m3fnuz
+    {2, kIntegral | kBarebones},                        // UInt16
+    {4, kIntegral | kBarebones},                        // UInt32
+    {8, kIntegral | kBarebones},                        // UInt64
+    {1, kBarebones},                                    // UInt1
+    {1, kBarebones},                                    // UInt2
+    {1, kBarebones},                                    // UInt3
+    {1, kBarebones},                                    // UInt4
+    {1, kBarebones},                                    // UInt5
+    {1, kBarebones},                                    // UInt6
+    {1, kBarebones},                                    // UInt7
+    {1, kSubByte | kSignedKind},                        // Int1
+    {1, kSubByte | kSignedKind},                        // Int2
+    {1, kSubByte | kSignedKind},                        // Int3
+    {1, kSubByte | kSignedKind},                        // Int4
+    {1, kSubByte | kSignedKind},                        // Int5
+    {1, kSubByte | kSignedKind},                        // Int6
+    {1, kSubByte | kSignedKind},                        // Int7
+    {1, kFloating | kReduced | kFloat8},                // Float8_e8m0fnu
+    {1, kFloating | kReduced | kSignedKind},            // Float4_e2m1fn_x2
+    {0, 0},                                             // Undefined
 };
+static_assert(sizeof(kScalarTypeInfo) == NumScalarTypes * sizeof(ScalarTypeInfo));
 // A number outside the enumeration is like Undefined.
 constexpr ScalarTypeInfo info_of(ScalarType t) {
   const auto i = static_cast<uint8_t>(t);
@@ -190,8 +290,12 @@ constexpr bool isIntegralType(ScalarType t) {
 constexpr bool isFloatingType(ScalarType t) {
   return detail::has_kind(t, detail::kFloating);
 }
+// Those that arithmetic widens to float: of sixteen bits and fewer.
 constexpr bool isReducedFloatingType(ScalarType t) {
-  return t == kHalf || t == kBFloat16;
+  return detail::has_kind(t, detail::kReduced);
+}
+constexpr bool isFloat8Type(ScalarType t) {
+  return detail::has_kind(t, detail::kFloat8);
 }
 constexpr bool isComplexType(ScalarType t) {
   return detail::has_kind(t, detail::kComplexKind);
@@ -199,7 +303,14 @@ constexpr bool isComplexType(ScalarType t) {
 constexpr bool isQIntType(ScalarType t) {
   return detail::has_kind(t, detail::kQuantized);
 }
-// Whether values can be negative; throws for quantized and undefined types.
+constexpr bool isBitsType(ScalarType t) {
+  return detail::has_kind(t, detail::kBits);
+}
+// The unsigned types other than Byte: few operators know them, and they promote with floating-point types only.
+constexpr bool isBarebonesUnsignedType(ScalarType t) {
+  return detail::has_kind(t, detail::kBarebones);
+}
+// Whether values can be negative; throws for quantized, bits and undefined types.
 bool isSignedType(ScalarType t);
 
 constexpr ScalarType toUnderlying(ScalarType t) {
@@ -252,7 +363,8 @@ constexpr bool canCast(ScalarType from, ScalarType to) {
   return from == kBool || to != kBool;
 }
 
-// The smallest type that holds both categories and their values' range; throws for quantized types that differ, gives
+// The smallest type that holds both categories and their values' range. Types that differ do not promote if one is
+// quantized, bits, of eight bits and floating-point, or unsigned beyond Byte (but with a floating-point type: to that): throws.
 // Undefined if either is.
 ScalarType promoteTypes(ScalarType a, ScalarType b);
 

@@ -9,6 +9,7 @@
 #include "c10/core/memory_format.h"
 #include "c10/core/type_meta.h"
 #include "c10/core/type_promotion.h"
+#include "c10/util/float8.h"
 
 namespace c10 {
 namespace {
@@ -31,6 +32,7 @@ struct FormatCase {
   int64_t sizes[4], strides[4];
   bool last;
 };
+#include "c10/core/testdata/promotions.inc"
 #include "c10/core/testdata/tables.inc"
 
 TEST(ScalarType, PromotesAsRecorded) {
@@ -43,6 +45,42 @@ TEST(ScalarType, PromotesAsRecorded) {
   EXPECT_EQ(promoteTypes(kQInt8, kQInt8), kQInt8);
   EXPECT_THROW(promoteTypes(kQInt8, kFloat), Error);
   EXPECT_EQ(promoteTypes(ScalarType::Undefined, kFloat), ScalarType::Undefined);
+}
+
+TEST(ScalarType, AllPairsPromoteAndCastAsRecorded) {
+  static_assert(std::size(kPromotions) == NumScalarTypes - 1 && std::size(kCasts) == NumScalarTypes - 1);
+  for (int a = 0; a + 1 < NumScalarTypes; ++a) {
+    for (int b = 0; b + 1 < NumScalarTypes; ++b) {
+      const ScalarType x = ScalarType(a), y = ScalarType(b);
+      const std::string recorded(kPromotions[a] + 2 * b, 2);
+      if (recorded == "--") {
+        EXPECT_THROW(promoteTypes(x, y), Error) << x << " " << y;
+      } else {
+        EXPECT_EQ(promoteTypes(x, y), ScalarType(std::stoi(recorded))) << x << " " << y;
+      }
+      EXPECT_EQ(canCast(x, y), kCasts[a][b] == '1') << x << " " << y;
+    }
+  }
+}
+
+template <class F>
+std::string message_of(const F& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error.msg();
+  }
+  return "";
+}
+
+TEST(ScalarType, RefusedPromotionsSayWhy) {
+  EXPECT_EQ(message_of([] { promoteTypes(kFloat8_e4m3fn, kFloat); }),
+            "Promotion for Float8 Types is not supported, attempted to promote Float8_e4m3fn and Float");
+  EXPECT_EQ(message_of([] { promoteTypes(kUInt16, kInt); }),
+            "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote UInt16 and Int");
+  EXPECT_EQ(message_of([] { promoteTypes(kFloat, kBits8); }), "Promotion from Float and Bits8 is unsupported.");
+  EXPECT_EQ(message_of([] { toComplexType(kFloat8_e5m2); }), "Unknown Complex ScalarType for Float8_e5m2");
+  EXPECT_EQ(message_of([] { isSignedType(kBits16); }), "Bits types are undefined");
 }
 
 TEST(ScalarType, CastsAsRecorded) {
@@ -114,19 +152,28 @@ TEST(MemoryFormat, Strides) {
 
 TEST(ScalarType, NamesSizesAndKinds) {
   EXPECT_EQ(static_cast<int>(kBFloat16), 15);
-  EXPECT_EQ(static_cast<int>(ScalarType::Undefined), 18);
+  EXPECT_EQ(static_cast<int>(ScalarType::Undefined), 46);
   const char* names[] = {"Byte",   "Char",        "Short",        "Int",           "Long",     "Half",  "Float",
                          "Double", "ComplexHalf", "ComplexFloat", "ComplexDouble", "Bool",     "QInt8", "QUInt8",
-                         "QInt32", "BFloat16",    "QUInt4x2",     "QUInt2x4",      "Undefined"};
-  const size_t sizes[] = {1, 1, 2, 4, 8, 2, 4, 8, 4, 8, 16, 1, 1, 1, 4, 2, 1, 1};
-  for (int i = 0; i < 18; ++i) {
+                         "QInt32", "BFloat16",    "QUInt4x2",     "QUInt2x4",      "Bits1x8",  "Bits2x4", "Bits4x2",
+                         "Bits8",  "Bits16",      "Float8_e5m2",  "Float8_e4m3fn", "Float8_e5m2fnuz", "Float8_e4m3fnuz",
+                         "UInt16", "UInt32", "UInt64", "UInt1", "UInt2", "UInt3", "UInt4", "UInt5", "UInt6", "UInt7",
+                         "Int1", "Int2", "Int3", "Int4", "Int5", "Int6", "Int7",
+                         "Float8_e8m0fnu", "Float4_e2m1fn_x2", "Undefined"};
+  const size_t sizes[] = {1, 1, 2, 4, 8, 2, 4, 8, 4, 8, 16, 1, 1, 1, 4, 2, 1, 1, 1, 1, 1, 1, 2, 1,
+                          1, 1, 1, 2, 4, 8, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+  static_assert(std::size(names) == NumScalarTypes && std::size(sizes) == NumScalarTypes - 1);
+  for (int i = 0; i < 46; ++i) {
     EXPECT_STREQ(toString(ScalarType(i)), names[i]);
     EXPECT_EQ(elementSize(ScalarType(i)), sizes[i]) << names[i];
   }
   EXPECT_THROW(elementSize(ScalarType::Undefined), Error);
-  for (const int forged : {-1, 19, 77, 127}) {
+  for (const int forged : {-1, 48, 77, 127, -128}) {
     EXPECT_THROW(elementSize(ScalarType(forged)), Error) << forged;
     EXPECT_FALSE(isFloatingType(ScalarType(forged))) << forged;
+    EXPECT_THROW(isSignedType(ScalarType(forged)), Error) << forged;
+    EXPECT_EQ(TypeMeta(ScalarType(forged)).name(), "nullptr (uninitialized)");
+    EXPECT_EQ(TypeMeta(ScalarType(forged)).itemsize(), 0u);
   }
   EXPECT_TRUE(isIntegralType(kInt, false));
   EXPECT_FALSE(isIntegralType(kBool, false));
@@ -139,6 +186,22 @@ TEST(ScalarType, NamesSizesAndKinds) {
   EXPECT_FALSE(isSignedType(kBool));
   EXPECT_THROW(isSignedType(kQInt8), Error);
   EXPECT_EQ(toComplexType(kBFloat16), kComplexFloat);
+  EXPECT_TRUE(isIntegralType(kUInt64, false));
+  EXPECT_FALSE(isIntegralType(kUInt4, true));
+  EXPECT_TRUE(isBarebonesUnsignedType(kUInt16));
+  EXPECT_TRUE(isBarebonesUnsignedType(kUInt1));
+  EXPECT_FALSE(isBarebonesUnsignedType(kByte));
+  EXPECT_TRUE(isFloat8Type(kFloat8_e8m0fnu));
+  EXPECT_FALSE(isFloat8Type(kFloat4_e2m1fn_x2));
+  EXPECT_TRUE(isFloatingType(kFloat4_e2m1fn_x2));
+  EXPECT_TRUE(isReducedFloatingType(kFloat8_e4m3fn));
+  EXPECT_FALSE(isReducedFloatingType(kFloat));
+  EXPECT_TRUE(isBitsType(kBits1x8));
+  EXPECT_FALSE(isSignedType(kFloat8_e8m0fnu));
+  EXPECT_TRUE(isSignedType(kFloat8_e4m3fn));
+  EXPECT_FALSE(isSignedType(kUInt64));
+  EXPECT_TRUE(isSignedType(kInt4));
+  EXPECT_EQ(kU16, kUInt16);
   EXPECT_EQ(toComplexType(kHalf), kComplexHalf);
   EXPECT_THROW(toComplexType(kInt), Error);
   EXPECT_EQ(toRealValueType(kComplexDouble), kDouble);
@@ -167,6 +230,10 @@ TEST(TypeMeta, NamesAndComparisons) {
   out << t << " " << TypeMeta(kLong) << " " << TypeMeta(kByte) << " " << TypeMeta(kHalf) << " "
       << TypeMeta(kComplexFloat);
   EXPECT_EQ(out.str(), "float long int unsigned char c10::Half c10::complex<float>");
+  EXPECT_EQ(TypeMeta::Make<uint16_t>().name(), "short unsigned int");
+  EXPECT_EQ(TypeMeta(kUInt64).name(), "long unsigned int");
+  EXPECT_EQ(TypeMeta(kFloat8_e8m0fnu).name(), "c10::Float8_e8m0fnu");
+  EXPECT_EQ(TypeMeta(kInt7).name(), "c10::dummy_int1_7_t<7>");
 }
 
 TEST(DefaultDtype, FloatingPointOnly) {

@@ -31,7 +31,12 @@ class TypePromotion {
       }
     }
     ScalarType& slot = types_[static_cast<size_t>(category)];
-    if (slot != type) slot = slot == ScalarType::Undefined ? type : promoteTypes(slot, type);
+    if (slot == type) return;
+    if (category == ArgumentCategory::Number && isIntegralType(slot, false) && isIntegralType(type, false)) {
+      slot = kUInt64;  // one of two integers is beyond int64
+    } else {
+      slot = slot == ScalarType::Undefined ? type : promoteTypes(slot, type);
+    }
   }
   void add(const Scalar& number) { add(number.type(), ArgumentCategory::Number); }
   // A tensor of `dim` dimensions; a wrapped number is a 0-dim tensor that was made from a number.

@@ -9,6 +9,7 @@
 #include "c10/core/device.h"
 #include "c10/core/scalar.h"
 #include "c10/core/tensor_options.h"
+#include "c10/util/float8.h"
 
 namespace c10 {
 namespace {
@@ -120,6 +121,66 @@ TEST(Scalar, Arithmetic) {
 
 TensorOptions identity(TensorOptions options) {
   return options;
+}
+
+TEST(Scalar, UnsignedBeyondInt64) {
+  constexpr uint64_t kBig = (uint64_t{1} << 63) + 5, kMost = std::numeric_limits<uint64_t>::max();
+  const Scalar big(kBig), small(uint64_t{7}), negative(-1);
+  EXPECT_EQ(big.type(), kUInt64);
+  EXPECT_EQ(small.type(), kLong);
+  EXPECT_EQ(Scalar(uint32_t{4294967295}).type(), kLong);
+  EXPECT_TRUE(big.isIntegral(false));
+  EXPECT_TRUE(big.isUnsigned());
+  EXPECT_TRUE(small.isUnsigned());
+  EXPECT_FALSE(negative.isUnsigned());
+  EXPECT_FALSE(Scalar(1.0).isUnsigned());
+  EXPECT_EQ(big.toUInt64(), kBig);
+  EXPECT_EQ(negative.toUInt64(), kMost);
+  EXPECT_EQ(big.toDouble(), 9223372036854775813.0);
+  EXPECT_EQ(Scalar(kMost).toFloat(), 18446744073709551616.0f);
+  EXPECT_TRUE(big.toBool());
+  EXPECT_EQ(big.toComplexDouble(), complex<double>(9223372036854775813.0, 0));
+  EXPECT_THROW(big.toLong(), ValueError);
+  EXPECT_THROW(big.toUInt16(), ValueError);
+  EXPECT_THROW(big.toByte(), ValueError);
+  EXPECT_THROW(big.toHalf(), ValueError);
+  EXPECT_EQ(str(big), "9223372036854775813");
+  EXPECT_EQ((-big).toLong(), 9223372036854775803);
+  EXPECT_TRUE(big.equal(kBig));
+  EXPECT_FALSE(big.equal(static_cast<int64_t>(kBig)));
+  EXPECT_FALSE(negative.equal(kMost));
+  EXPECT_TRUE(small.equal(uint64_t{7}));
+  EXPECT_TRUE(big.equal(9223372036854775813.0));
+  EXPECT_FALSE(big.equal(true));
+  EXPECT_EQ(big.conj().toUInt64(), kBig);
+  EXPECT_EQ(Scalar(1e19).toUInt64(), 10000000000000000000u);
+  EXPECT_THROW(Scalar(2e19).toUInt64(), ValueError);
+  EXPECT_THROW(Scalar(-1.0).toUInt64(), ValueError);
+  // A negative integer wraps where its magnitude fits.
+  EXPECT_EQ(Scalar(-1).toUInt16(), 65535);
+  EXPECT_EQ(Scalar(-65535).toUInt16(), 1);
+  EXPECT_THROW(Scalar(-65536).toUInt16(), ValueError);
+  EXPECT_THROW(Scalar(70000).toUInt16(), ValueError);
+  EXPECT_EQ(Scalar(4294967295).toUInt32(), 4294967295u);
+}
+
+TEST(Scalar, FloatsOfEightBits) {
+  EXPECT_EQ(Scalar(Float8_e4m3fn(2.0f)).toDouble(), 2.0);
+  EXPECT_EQ(static_cast<float>(Scalar(448.0).toFloat8_e4m3fn()), 448.0f);
+  EXPECT_EQ(static_cast<float>(Scalar(1).toFloat8_e5m2fnuz()), 1.0f);
+  EXPECT_EQ(static_cast<float>(Scalar(0.5).toFloat8_e8m0fnu()), 0.5f);
+  EXPECT_TRUE(std::isinf(static_cast<float>(Scalar(INFINITY).toFloat8_e5m2())));
+  EXPECT_TRUE(std::isnan(static_cast<float>(Scalar(NAN).toFloat8_e4m3fn())));
+  EXPECT_THROW(Scalar(449.0).toFloat8_e4m3fn(), ValueError);
+  EXPECT_THROW(Scalar(INFINITY).toFloat8_e4m3fn(), ValueError);
+  EXPECT_THROW(Scalar(-1.0).toFloat8_e8m0fnu(), ValueError);
+  EXPECT_THROW(Scalar(0.0).toFloat8_e8m0fnu(), ValueError);
+  try {
+    Scalar(1e6).toFloat8_e4m3fnuz();
+    FAIL();
+  } catch (const ValueError& error) {
+    EXPECT_EQ(error.msg(), "value cannot be converted to type c10::Float8_e4m3fnuz without overflow");
+  }
 }
 
 TEST(TensorOptions, ImplicitForms) {

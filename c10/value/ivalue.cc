@@ -13,10 +13,11 @@
 namespace c10 {
 namespace {
 
-constexpr std::array<std::string_view, 27> kTagNames{
+constexpr std::array<std::string_view, 28> kTagNames{
     "None",   "Tensor", "Storage", "Double",   "ComplexDouble", "Int",     "SymInt",      "SymFloat", "SymBool",
     "Bool",   "Tuple",  "String",  "Blob",     "GenericList",   "GenericDict", "Future",  "Await",    "Device",
-    "Stream", "Object", "PyObject", "Uninitialized", "Capsule", "RRef",    "Quantizer",   "Generator", "Enum"};
+    "Stream", "Object", "PyObject", "Uninitialized", "Capsule", "RRef",    "Quantizer",   "Generator", "Enum",
+    "UInt"};
 
 // An enumerator's number within [0, count).
 template <class E>
@@ -88,6 +89,10 @@ IValue::IValue(const Scalar& value) {
     case ScalarType::Long: *this = IValue(value.toLong()); break;
     case ScalarType::Bool: *this = IValue(value.toBool()); break;
     case ScalarType::ComplexDouble: *this = IValue(value.toComplexDouble()); break;
+    case ScalarType::UInt64:
+      tag_ = Tag::UInt;
+      payload_.integer = static_cast<int64_t>(value.toUInt64());
+      break;
     default: *this = IValue(value.toDouble());
   }
 }
@@ -127,6 +132,7 @@ TypePtr IValue::type() const {
     case Tag::SymFloat: return FloatType::get();
     case Tag::ComplexDouble: return ComplexType::get();
     case Tag::Int:
+    case Tag::UInt:
     case Tag::SymInt: return IntType::get();
     case Tag::Bool:
     case Tag::SymBool: return BoolType::get();
@@ -191,6 +197,7 @@ void IValue::wrong_list(std::string_view expected) const {
 Scalar IValue::toScalar() const {
   switch (tag_) {
     case Tag::Int: return Scalar(payload_.integer);
+    case Tag::UInt: return Scalar(toUInt());
     case Tag::Double: return Scalar(payload_.number);
     case Tag::Bool: return Scalar(payload_.integer != 0);
     case Tag::ComplexDouble: return Scalar(toComplexDouble());
@@ -299,6 +306,7 @@ size_t IValue::hash(const IValue& value) {
     case Tag::None: return 0;
     case Tag::Bool:
     case Tag::Int:
+    case Tag::UInt:
     case Tag::Device: return get_hash(value.payload_.integer);
     case Tag::Double: return get_hash(value.payload_.number);
     case Tag::ComplexDouble: return get_hash(value.toComplexDouble().real(), value.toComplexDouble().imag());
