@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "aten/cpu/cast.h"
 #include "c10/core/accelerator.h"
 #include "c10/core/memory_format.h"
 
@@ -88,6 +89,10 @@ Tensor empty_pinned(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype, De
   return Tensor(TensorImpl::strided(std::move(storage), dtype, device, sizes, strides, int64_t{0}));
 }
 
+void check_no_quantizer(const char* op, ScalarType dtype) {
+  TORCH_CHECK_NOT_IMPLEMENTED(!isQIntType(dtype), op, ": a tensor of dtype ", dtype, " needs a quantizer, which this function does not make");
+}
+
 Tensor empty_spec(const TensorSpec& spec) {
   if (C10_LIKELY(spec.strides.empty())) return empty_contiguous(spec.sizes, spec.dtype, spec.device);
   return empty_with_strides(spec.sizes, spec.strides, spec.dtype, spec.device);
@@ -162,6 +167,9 @@ Tensor wrapped_scalar_tensor(const Scalar& value) {
     *static_cast<int64_t*>(data) = value.toLong();
   } else if (dtype == ScalarType::Bool) {
     *static_cast<bool*>(data) = value.toBool();
+  } else if (dtype == ScalarType::UInt64) {
+    cpu::prepare_type(dtype);
+    *static_cast<uint64_t*>(data) = value.toUInt64();
   } else {
     *static_cast<c10::complex<double>*>(data) = value.toComplexDouble();
   }

@@ -14,6 +14,8 @@ Tensor empty_with_strides(
 // The same in memory that the program's accelerator reads by itself. Throws Error for a device other than the CPU and where no
 // accelerator pins memory.
 Tensor empty_pinned(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype, Device device = Device(DeviceType::CPU));
+// Throws NotImplementedError for a quantized dtype: its tensors need a quantizer.
+void check_no_quantizer(const char* op, ScalarType dtype);
 // The result that a shape rule describes.
 Tensor empty_spec(const TensorSpec& spec);
 // Strides of `sizes` in a memory format. Preserve is the caller's to resolve; ChannelsLast needs 4 sizes, ChannelsLast3d 5.

@@ -1,6 +1,7 @@
 #include "aten/core/from_blob.h"
 
 #include "aten/core/empty.h"
+#include "aten/cpu/cast.h"
 #include "c10/core/accelerator.h"
 
 namespace at {
@@ -38,6 +39,7 @@ Tensor from_blob(
   TORCH_CHECK(data != nullptr || numel == 0, "from_blob: data is null for a tensor of sizes ", sizes);
   for (int64_t stride : strides) TORCH_CHECK(stride >= 0, "from_blob: negative strides are not supported: ", strides);
   const ScalarType dtype = options.scalar_type();
+  cpu::prepare_type(dtype);
   const size_t nbytes = static_cast<size_t>(checked_storage_nbytes(sizes, strides, 0, elementSize(dtype)));
   const Device device = device_of(data, options.device());
   DataPtr pointer = deleter ? DataPtr(data, new Blob{data, deleter}, &delete_blob, device) : DataPtr(data, device);

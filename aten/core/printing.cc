@@ -121,6 +121,10 @@ void append_matrix(std::string& out, const Block& block, int64_t rows, int64_t c
 
 // The number of a 0-dim tensor of integers or bools, which a double may not hold.
 std::string integer_text(const Tensor& tensor) {
+  if (tensor.scalar_type() == ScalarType::UInt64) {
+    const Scalar value = at::item(tensor);
+    if (value.type() == ScalarType::UInt64) return str(value);
+  }
   Tensor value = empty_contiguous({}, ScalarType::Long);
   at::copy_(value, tensor);
   return str(*static_cast<const int64_t*>(value.data_ptr()));

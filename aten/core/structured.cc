@@ -28,10 +28,18 @@ bool writes_an_element_twice(const TensorBase& t) {
   return false;
 }
 
+// What converts to other types; the rest is moved as bytes.
+bool is_number(ScalarType t) {
+  return isIntegralType(t, true) || isComplexType(t) || (isFloatingType(t) && t != kFloat4_e2m1fn_x2);
+}
+
 void check_destination(const char* op, const Tensor& out, ScalarType result_dtype, Device result_device) {
   TORCH_CHECK(out.device() == result_device, op, "(): expected the output on device ", result_device, ", got ", out.device());
   TORCH_CHECK(canCast(result_dtype, out.scalar_type()), "result type ", result_dtype,
               " can't be cast to the desired output type ", out.scalar_type());
+  if (C10_LIKELY(result_dtype == out.scalar_type())) return;
+  TORCH_CHECK_NOT_IMPLEMENTED(is_number(result_dtype) && is_number(out.scalar_type()), "\"copy_\" not implemented for '",
+                              is_number(out.scalar_type()) ? result_dtype : out.scalar_type(), "'");
 }
 
 // Gives an output its size.

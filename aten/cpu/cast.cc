@@ -36,7 +36,7 @@ struct Convert {
 };
 
 constexpr int pair(c10::ScalarType to, c10::ScalarType from) {
-  return static_cast<int>(to) * 32 + static_cast<int>(from);
+  return static_cast<int>(to) * 64 + static_cast<int>(from);
 }
 
 ConvertRun find_step(c10::ScalarType to, c10::ScalarType from) {
@@ -118,10 +118,28 @@ namespace {
 
 constexpr auto kFindStep = AT_ISA_TABLE(find_step);
 constexpr auto kStreamBytes = AT_ISA_TABLE(stream_bytes);
+}  // namespace
 
-bool is_loop_type(c10::ScalarType t) {
-  using enum c10::ScalarType;
-  return (t >= Byte && t <= Double) || t == ComplexFloat || t == ComplexDouble || t == Bool || t == BFloat16;
+constinit detail::FindStep detail::find_rare_step = nullptr;
+
+ConvertRun find_common_step(c10::ScalarType to, c10::ScalarType from) { return kFindStep.get()(to, from); }
+
+namespace {
+
+bool is_number(c10::ScalarType t) {
+  return isIntegralType(t, true) || isComplexType(t) || (isFloatingType(t) && t != c10::ScalarType::Float4_e2m1fn_x2);
+}
+
+[[noreturn]] C10_COLD void refuse(c10::ScalarType type) {
+  TORCH_CHECK_NOT_IMPLEMENTED(false, "\"copy_\" not implemented for '", c10::toString(type), "'");
+  __builtin_unreachable();
+}
+
+ConvertRun find_any_step(c10::ScalarType to, c10::ScalarType from) {
+  const ConvertRun run = find_common_step(to, from);
+  if (run != nullptr) return run;
+  const detail::FindStep find_rare = __atomic_load_n(&detail::find_rare_step, __ATOMIC_RELAXED);
+  return find_rare == nullptr ? nullptr : find_rare(to, from);
 }
 
 // Where to go first when no loop leads from `from` to `to` at once. Every hop holds the values exactly or rounds as the
@@ -129,14 +147,20 @@ bool is_loop_type(c10::ScalarType t) {
 c10::ScalarType next_hop(c10::ScalarType to, c10::ScalarType from) {
   using enum c10::ScalarType;
   const bool to_small_int = to == Byte || to == Char || to == Short;
+  const bool to_unsigned = isBarebonesUnsignedType(to);
+  const bool to_small_complex = to == ComplexHalf;
   switch (from) {
     case Byte: case Char: case Short: case Bool: return Int;
     case Half: case BFloat16: case ComplexFloat: return Float;
-    case ComplexDouble: return Double;
-    case Int: case Long: return to_small_int ? Int : to == ComplexDouble ? Double : Float;
-    case Float: return to == Byte ? Long : to_small_int ? Int : Double;
-    case Double: return to == Byte ? Long : to_small_int ? Int : to == ComplexFloat ? ComplexDouble : Float;
-    default: return to;
+    case ComplexDouble: return to_small_complex ? ComplexFloat : Double;
+    case ComplexHalf: return ComplexFloat;
+    case Int: return to_unsigned ? Long : to_small_int ? Int : to == ComplexDouble ? Double : Float;
+    case Long: return to_unsigned ? UInt64 : to_small_int ? Int : to == ComplexDouble ? Double : Float;
+    case Float: return to_small_complex ? ComplexFloat : to_unsigned ? UInt64 : to == Byte ? Long : to_small_int ? Int : Double;
+    case Double: return to_unsigned ? UInt64 : to == Byte ? Long : to_small_int ? Int : to == ComplexFloat ? ComplexDouble : Float;
+    case UInt16: case UInt32: return UInt64;
+    case UInt64: return isIntegralType(to, true) ? Long : to == ComplexDouble ? Double : Float;
+    default: return isFloat8Type(from) ? Float : to;
   }
 }
 
@@ -163,20 +187,19 @@ void fill_items(char* dst, const void* item, int64_t n) {
 }  // namespace
 
 Conversion find_conversion(c10::ScalarType to, c10::ScalarType from) {
-  TORCH_CHECK(is_loop_type(to) && is_loop_type(from), "conversion from ", c10::toString(from), " to ",
-              c10::toString(to), " is not supported");
+  if (!is_number(to) || !is_number(from)) refuse(is_number(to) ? from : to);
   Conversion c;
   c.from_size = static_cast<int64_t>(c10::elementSize(from));
   c.to_size = static_cast<int64_t>(c10::elementSize(to));
   while (from != to) {
     TORCH_INTERNAL_ASSERT(c.steps < Conversion::kMaxSteps);
     c10::ScalarType hop = to;
-    ConvertRun run = kFindStep.get()(hop, from);
+    ConvertRun run = find_any_step(hop, from);
     if (run == nullptr) {
       hop = next_hop(to, from);
-      run = kFindStep.get()(hop, from);
+      run = find_any_step(hop, from);
     }
-    TORCH_INTERNAL_ASSERT(run != nullptr, "no step from ", c10::toString(from), " to ", c10::toString(hop));
+    if (run == nullptr) refuse(is_rare(from) ? from : hop);  // made without prepare_type()
     c.run[c.steps] = run;
     c.size_after[c.steps] = static_cast<int64_t>(c10::elementSize(hop));
     ++c.steps;

@@ -4,11 +4,13 @@
 
 #include "c10/core/scalar_type.h"
 
-// Conversion, gathering and filling of runs of elements, all twelve dtypes, type-erased.
+// Conversion, gathering and filling of runs of elements, type-erased. Converted are the numbers: integers of eight bits and
+// more, bool, floating-point types of eight bits and more, complex types.
 //
 // Conversions: to bool is x != 0 (NaN is true); from complex the real part counts, but to bool either part; a floating
 // value that an integer cannot hold gives the smallest integer of the width converted through (int64 for int64 and
-// uint8, int32 else), cut to size; half and bfloat16 round to nearest even from float.
+// uint8, int32 else; unsigned types beyond uint8: uint64, through int64 where it is negative), cut to size; the floating-point
+// types below float round to nearest even from float.
 
 namespace at::cpu {
 
@@ -17,7 +19,7 @@ using ConvertRun = void (*)(void* dst, const void* src, int64_t n);
 
 /// A conversion as a short chain of steps (few loops serve all pairs of types). No step: the types are equal.
 struct Conversion {
-  static constexpr int kMaxSteps = 4;
+  static constexpr int kMaxSteps = 5;
   int steps = 0;
   int64_t from_size = 0;
   int64_t to_size = 0;
@@ -25,7 +27,24 @@ struct Conversion {
   int64_t size_after[kMaxSteps] = {};
 };
 
-/// Throws for types that are not among the twelve.
+/// The step from one type to the other, or null.
+ConvertRun find_common_step(c10::ScalarType to, c10::ScalarType from);
+
+/// The rarer types: unsigned ones beyond uint8, floating-point ones of eight bits, complex numbers of halves. Their steps are in
+/// //aten/cpu:cast_rare. What makes a tensor of any type says so, and brings them into the program by that.
+constexpr bool is_rare(c10::ScalarType t) {
+  return c10::isBarebonesUnsignedType(t) || c10::isFloat8Type(t) || t == c10::ScalarType::ComplexHalf;
+}
+void use_rare_types();
+inline void prepare_type(c10::ScalarType t) {
+  if (C10_UNLIKELY(is_rare(t))) use_rare_types();
+}
+namespace detail {
+using FindStep = ConvertRun (*)(c10::ScalarType to, c10::ScalarType from);
+extern FindStep find_rare_step;  // null before use_rare_types()
+}  // namespace detail
+
+/// Throws NotImplementedError for types that are no numbers: quantized ones, bits, parts of bytes.
 Conversion find_conversion(c10::ScalarType to, c10::ScalarType from);
 
 /// n contiguous elements from src to dst, which may not overlap.

@@ -7,7 +7,7 @@
 #include "c10/core/scalar_type.h"
 
 // Pointwise operators over operands of any layout and dtype. An operator is a loop over contiguous runs in a compute type
-// (float for half and bfloat16, int32 for the small integers and bool); operands that are strided, broadcast or of another
+// (float for half and bfloat16, int32 for the small integers and bool, uint64 for the unsigned ones beyond uint8); operands that are strided, broadcast or of another
 // dtype pass through buffers in the first-level cache. So an operator is instantiated once a compute type, never once a
 // combination of dtypes or layouts.
 
@@ -18,7 +18,8 @@ namespace at::cpu {
 using ElementLoop = void (*)(char* const* data, int64_t n, const void* context);
 using ElementTable = IsaTable<ElementLoop>;
 
-/// An operator's loops by compute type; what is missing is not defined for that type.
+/// An operator's loops by compute type; what is missing is not defined for that type. Few operators know the unsigned types
+/// beyond uint8, and fewer the floating-point types of eight bits, which are computed in float.
 struct ElementOp {
   ElementTable float32;
   ElementTable float64;
@@ -26,9 +27,23 @@ struct ElementOp {
   ElementTable int64;
   ElementTable complex64;
   ElementTable complex128;
+  ElementTable uint64 = {};
+  bool float8 = false;
 };
 
-/// The type in which elements of `dtype` are computed: float for half and bfloat16, int32 for bool, uint8, int8, int16.
+/// The operator with its loop for the unsigned types; `float8`: also for the floating-point types of eight bits.
+constexpr ElementOp with_unsigned(ElementOp op, ElementTable uint64, bool float8 = false) {
+  op.uint64 = uint64;
+  op.float8 = float8;
+  return op;
+}
+constexpr ElementOp with_float8(ElementOp op) {
+  op.float8 = true;
+  return op;
+}
+
+/// The type in which elements of `dtype` are computed: float for half, bfloat16 and those of eight bits, int32 for bool, uint8,
+/// int8, int16, uint64 for uint16, uint32.
 c10::ScalarType compute_type(c10::ScalarType dtype);
 
 /// The loop for compute_type(dtype) on this processor, or null.

@@ -181,6 +181,8 @@ using I32 = Scalar<Tag, int32_t, int32_t>;
 template <class Tag>
 using I64 = Scalar<Tag, int64_t, int64_t>;
 template <class Tag>
+using U64 = Scalar<Tag, uint64_t, uint64_t>;
+template <class Tag>
 using Z64 = Scalar<Tag, Complex<float>, Complex<float>>;
 template <class Tag>
 using Z128 = Scalar<Tag, Complex<double>, Complex<double>>;

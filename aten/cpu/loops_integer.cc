@@ -123,6 +123,11 @@ template <class F>
 constexpr ElementOp bitwise() {
   return {{}, {}, baseline_table<ElementLoop>(bits<F, int32_t>), baseline_table<ElementLoop>(bits<F, int64_t>), {}, {}};
 }
+// Bit by bit, so that the signed loop is the unsigned one.
+template <class F>
+constexpr ElementOp bit_by_bit() {
+  return with_unsigned(bitwise<F>(), baseline_table<ElementLoop>(bits<F, int64_t>));
+}
 
 }  // namespace
 
@@ -132,9 +137,9 @@ constinit const ElementOp int_trunc_divide = division<TruncDivide>();
 constinit const ElementOp int_floor_divide = division<FloorDivide>();
 constinit const ElementOp int_fmod = division<Fmod>();
 constinit const ElementOp int_remainder = division<Remainder>();
-constinit const ElementOp bitwise_and = bitwise<And>();
-constinit const ElementOp bitwise_or = bitwise<Or>();
-constinit const ElementOp bitwise_xor = bitwise<Xor>();
+constinit const ElementOp bitwise_and = bit_by_bit<And>();
+constinit const ElementOp bitwise_or = bit_by_bit<Or>();
+constinit const ElementOp bitwise_xor = bit_by_bit<Xor>();
 constinit const ElementOp shift_left = bitwise<ShiftLeft>();
 constinit const ElementOp shift_right = bitwise<ShiftRight>();
 constinit const ElementOp gcd = bitwise<Gcd>();

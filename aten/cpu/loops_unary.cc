@@ -235,9 +235,9 @@ namespace at::cpu::loops {
 constinit const ElementOp neg = {AT_ISA_TABLE(F32V<op::Neg>::loop), AT_ISA_TABLE(F64V<op::Neg>::loop),
                                  AT_ISA_TABLE(I32<op::Neg>::loop), AT_ISA_TABLE(I64<op::Neg>::loop),
                                  AT_ISA_TABLE(Z64<op::Neg>::loop), AT_ISA_TABLE(Z128<op::Neg>::loop)};
-constinit const ElementOp abs = {AT_ISA_TABLE(F32V<op::Abs>::loop), AT_ISA_TABLE(F64V<op::Abs>::loop),
+constinit const ElementOp abs = with_float8(ElementOp{AT_ISA_TABLE(F32V<op::Abs>::loop), AT_ISA_TABLE(F64V<op::Abs>::loop),
                                  AT_ISA_TABLE(I32<op::Abs>::loop), AT_ISA_TABLE(I64<op::Abs>::loop),
-                                 {}, {}};
+                                 {}, {}});
 constinit const ElementOp sign = {AT_ISA_TABLE(F32V<op::Sign>::loop), AT_ISA_TABLE(F64V<op::Sign>::loop),
                                  AT_ISA_TABLE(I32<op::Sign>::loop), AT_ISA_TABLE(I64<op::Sign>::loop),
                                  {}, {}};

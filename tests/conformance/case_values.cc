@@ -35,7 +35,10 @@ ScalarType dtype_of(const Json& value) {
       {"int64", ScalarType::Long},           {"float16", ScalarType::Half},
       {"float32", ScalarType::Float},        {"float64", ScalarType::Double},
       {"complex64", ScalarType::ComplexFloat}, {"complex128", ScalarType::ComplexDouble},
-      {"bool", ScalarType::Bool},            {"bfloat16", ScalarType::BFloat16}};
+      {"bool", ScalarType::Bool},            {"bfloat16", ScalarType::BFloat16},
+      {"uint16", ScalarType::UInt16},        {"uint32", ScalarType::UInt32},
+      {"uint64", ScalarType::UInt64},        {"float8_e5m2", ScalarType::Float8_e5m2},
+      {"float8_e4m3fn", ScalarType::Float8_e4m3fn}, {"float8_e8m0fnu", ScalarType::Float8_e8m0fnu}};
   return named(types, value, "dtype");
 }
 

@@ -166,7 +166,7 @@ void scatter(void* dst, const void* src, const int64_t* index, const GatherGeome
     });
     return;
   }
-  visit_all(type, "scatter", [&](auto tag) {
+  const auto run = [&](auto tag) {
     using T = typename decltype(tag)::type;
     T* to = static_cast<T*>(dst);
     const T* from = static_cast<const T*>(src);
@@ -176,7 +176,13 @@ void scatter(void* dst, const void* src, const int64_t* index, const GatherGeome
       case ScatterOp::kMax: return scatter_typed<ScatterOp::kMax>(to, from, index, given);
       default: return scatter_typed<ScatterOp::kMin>(to, from, index, given);
     }
-  });
+  };
+  switch (type) {
+    case c10::ScalarType::UInt16: return run(TypeTag<uint16_t>{});
+    case c10::ScalarType::UInt32: return run(TypeTag<uint32_t>{});
+    case c10::ScalarType::UInt64: return run(TypeTag<uint64_t>{});
+    default: return visit_all(type, "scatter", run);
+  }
 }
 
 }  // namespace at::cpu

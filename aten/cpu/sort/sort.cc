@@ -34,6 +34,8 @@ inline auto key_of(T x) {
     return static_cast<uint64_t>(x) ^ (uint64_t(1) << 63);
   } else if constexpr (std::is_same_v<T, int32_t>) {
     return static_cast<uint32_t>(x) ^ (uint32_t(1) << 31);
+  } else if constexpr (std::is_same_v<T, uint64_t> || std::is_same_v<T, uint32_t>) {
+    return x;
   } else {
     return static_cast<uint32_t>(static_cast<int32_t>(x) + 32768);
   }
@@ -161,7 +163,7 @@ void topk_entries(const T* x, int64_t stride, int64_t n, int64_t k, bool largest
 
 void sort_row(c10::ScalarType type, const void* x, int64_t stride, int64_t n, bool descending, SortScratch& scratch, int64_t* order) {
   if (n == 0) return;
-  visit_real(type, "sort", [&](auto tag) {
+  const auto sort = [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* p = static_cast<const T*>(x);
     if (sizeof(T) == 8 || n > int64_t{0xffffffff}) {
@@ -169,7 +171,13 @@ void sort_row(c10::ScalarType type, const void* x, int64_t stride, int64_t n, bo
     } else if constexpr (sizeof(T) < 8) {
       sort_entries<uint64_t>(p, stride, n, descending, scratch, order);
     }
-  });
+  };
+  switch (type) {
+    case c10::ScalarType::UInt16: return sort(TypeTag<uint16_t>{});
+    case c10::ScalarType::UInt32: return sort(TypeTag<uint32_t>{});
+    case c10::ScalarType::UInt64: return sort(TypeTag<uint64_t>{});
+    default: return visit_real(type, "sort", sort);
+  }
 }
 
 void topk_row(c10::ScalarType type, const void* x, int64_t stride, int64_t n, int64_t k, bool largest, SortScratch& scratch,

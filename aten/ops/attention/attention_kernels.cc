@@ -42,6 +42,7 @@ void check_inputs(const Tensor& query, const Tensor& key, const Tensor& value, c
   TORCH_CHECK(key.size(-2) == value.size(-2), "Expected key and value to have the same length, but got ", key.sizes(), " and ", value.sizes());
   TORCH_CHECK_NOT_IMPLEMENTED(isFloatingType(query.scalar_type()), "\"scaled_dot_product_attention\" not implemented for '",
                               toString(query.scalar_type()), "'");
+  check_matrix_dtype("scaled_dot_product_attention", query.scalar_type());
   TORCH_CHECK(dropout_p >= 0 && dropout_p <= 1, "dropout probability has to be between 0 and 1, but got ", dropout_p);
   if (attn_mask.has_value() && attn_mask->defined()) {
     TORCH_CHECK(!is_causal, "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True");

@@ -215,7 +215,10 @@ void mul_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
   if (pointwise::run_direct(cpu::loops::mul, out, self, other)) return;
   pointwise::run("mul", cpu::loops::mul, out.scalar_type(), nullptr, out, {self, other});
 }
-TensorSpec mul_scalar_meta(const Tensor& self, const Scalar& other) { return arithmetic_spec(self, other); }
+TensorSpec mul_scalar_meta(const Tensor& self, const Scalar& other) {
+  TORCH_CHECK_NOT_IMPLEMENTED(!isFloat8Type(self.scalar_type()), "\"mul\" of a number not implemented for '", self.scalar_type(), "'");
+  return arithmetic_spec(self, other);
+}
 void mul_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) {
   pointwise::run("mul", cpu::loops::mul, out.scalar_type(), nullptr, out, {self, other});
 }
@@ -417,7 +420,7 @@ void hypot_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
 }
 void nextafter_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
   const ScalarType type = out.scalar_type();
-  if (isReducedFloatingType(type)) {
+  if (type == ScalarType::Half || type == ScalarType::BFloat16) {
     const ScalarType computes[] = {type, type, type};
     return pointwise::run_loop(type == ScalarType::Half ? cpu::nextafter_half : cpu::nextafter_bfloat16, nullptr, computes, out, {self, other});
   }

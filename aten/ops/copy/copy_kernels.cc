@@ -6,6 +6,7 @@
 #include "aten/core/structured.h"
 #include "aten/core/tensor.h"
 #include "aten/core/view.h"
+#include "aten/cpu/cast.h"
 #include "aten/cpu/pointwise.h"
 #include "aten/ops/copy/ops.h"
 #include "c10/core/device_guard_impl.h"
@@ -36,6 +37,11 @@ void check_copy(const Tensor& self, const Tensor& src) {
                 IntArrayRef(shape));
   }
   structured::check_no_internal_overlap(self);
+}
+
+void prepare(const Tensor& self, const Tensor& src) {
+  cpu::prepare_type(self.scalar_type());
+  cpu::prepare_type(src.scalar_type());
 }
 
 void warn_of_complex(const Tensor& self, const Tensor& src) {
@@ -78,6 +84,7 @@ Tensor& copy_by_device_(Tensor& self, const Tensor& src, bool non_blocking) {
 Tensor& copy_cpu_(Tensor& self, const Tensor& src, bool non_blocking) {
   check_copy(self, src);
   if (self.is_same(src) || self.numel() == 0) return self;
+  if (self.scalar_type() != src.scalar_type()) prepare(self, src);
   warn_of_complex(self, src);
   const structured::Overlap overlap = structured::overlap_of(self, src);
   if (overlap == structured::Overlap::kSame) return self;
@@ -118,6 +125,10 @@ Tensor target_of(const Tensor& self, const TensorOptions& options, std::optional
   const Device device = options.has_device() ? options.device() : self.device();
   const ScalarType dtype = options.has_dtype() ? options.scalar_type() : self.scalar_type();
   const MemoryFormat format = memory_format.value_or(MemoryFormat::Preserve);
+  if (C10_UNLIKELY(dtype != self.scalar_type())) {
+    check_no_quantizer("to", dtype);
+    cpu::prepare_type(dtype);
+  }
   if (C10_LIKELY(!options.pinned_memory())) return allocate_like(self, dtype, device, format);
   const DimVector strides = format == MemoryFormat::Preserve ? strides_like(self) : strides_of_format(self.sizes(), format);
   return empty_pinned(self.sizes(), strides, dtype, device);

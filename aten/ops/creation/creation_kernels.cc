@@ -3,6 +3,7 @@
 
 #include "aten/core/empty.h"
 #include "aten/core/tensor.h"
+#include "aten/cpu/cast.h"
 #include "aten/ops/copy/ops.h"
 #include "c10/core/default_dtype.h"
 
@@ -12,6 +13,8 @@ namespace {
 void check_options(const char* name, const TensorOptions& options) {
   TORCH_CHECK_NOT_IMPLEMENTED(
       options.layout() == Layout::Strided, name, ": layout ", options.layout(), " has no kernel yet; use strided");
+  check_no_quantizer(name, options.scalar_type());
+  cpu::prepare_type(options.scalar_type());
 }
 
 MemoryFormat format_of(const char* name, const TensorOptions& options, std::optional<MemoryFormat> format) {

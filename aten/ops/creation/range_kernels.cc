@@ -5,6 +5,8 @@
 
 #include "aten/core/empty.h"
 #include "aten/core/tensor.h"
+#include "aten/cpu/cast.h"
+#include "aten/cpu/pointwise.h"
 #include "aten/cpu/support/visit_dtype.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
@@ -247,11 +249,10 @@ TensorSpec eye_meta(int64_t n, int64_t m, TensorOptions options) {
 void eye_cpu(int64_t n, int64_t m, TensorOptions options, Tensor& out) {
   DenseOut result(out);
   result.clear();
-  cpu::visit_all(out.scalar_type(), "eye", [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    T* data = result.data<T>();
-    for (int64_t i = 0; i < std::min(n, m); ++i) data[i * (m + 1)] = T(1);
-  });
+  alignas(16) char one[16];
+  pointwise::store_element(Scalar(1), out.scalar_type(), one);
+  const auto size = static_cast<int64_t>(out.itemsize());
+  if (out.numel() > 0) cpu::copy_run(result.data<char>(), (m + 1) * size, one, 0, std::min(n, m), size);
   result.commit();
 }
 

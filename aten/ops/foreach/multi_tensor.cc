@@ -198,7 +198,7 @@ bool pointwise(const cpu::ElementOp& op, std::initializer_list<Operand> operands
   const TensorList second = list_count > 1 ? lists[1] : first, third = list_count > 2 ? lists[2] : first;
   if (!are_runs({first, second, third}, true)) return false;
   const ScalarType dtype = first[0].scalar_type();
-  if (dtype == ScalarType::Bool) return false;
+  if (dtype == ScalarType::Bool || isFloat8Type(dtype)) return false;
   const ScalarType compute = cpu::compute_type(dtype);
   Plan plan;
   plan.loop = cpu::find_loop(op, dtype);

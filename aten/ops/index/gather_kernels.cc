@@ -257,9 +257,13 @@ void scatter_reduce_cpu(
       } else if (type == ScalarType::Bool) {
         neutral = Scalar(int64_t{!max});
       } else {
-        const int bits = 8 * static_cast<int>(elementSize(type)) - (type == ScalarType::Byte ? 0 : 1);
-        const int64_t top = bits == 63 ? std::numeric_limits<int64_t>::max() : (int64_t{1} << bits) - 1;
-        neutral = Scalar(max ? (type == ScalarType::Byte ? 0 : -top - 1) : top);
+        const int bits = 8 * static_cast<int>(elementSize(type)) - (isSignedType(type) ? 1 : 0);
+        const uint64_t top = std::numeric_limits<uint64_t>::max() >> (64 - bits);
+        if (!max) {
+          neutral = Scalar(top);
+        } else if (isSignedType(type)) {
+          neutral = Scalar(-static_cast<int64_t>(top) - 1);
+        }
       }
     }
     const ScalarBytes bytes = scalar_bytes(neutral, type);

@@ -170,6 +170,7 @@ void write_coordinates(const std::vector<int64_t>& positions, int64_t count, Int
 
 TensorSpec masked_fill_meta(const Tensor& self, const Tensor& mask, const Scalar&) { return fill_spec(self, mask); }
 void masked_fill_cpu(const Tensor& self, const Tensor& mask, const Scalar& value, Tensor& out) {
+  scalar_bytes(value, out.scalar_type());  // throws before anything is written
   at::copy_(out, self);
   fill_masked(out, mask, value);
 }

@@ -33,6 +33,20 @@ TensorSpec clamp_meta(const Tensor& self, const std::optional<Scalar>& min, cons
   const Scalar& high = max.has_value() ? *max : *min;
   return real_spec("clamp", {self}, promoted_type({self, low, high}));
 }
+namespace {
+// A bound as an integer tensor's elements can have it: one beyond all of them is their own limit, if it leaves any.
+Scalar within_limits(const Scalar& bound, ScalarType dtype, const char* name, bool is_min) {
+  if (!isIntegralType(dtype, false) || !bound.isIntegral(true)) return bound;
+  const int bits = 8 * static_cast<int>(elementSize(dtype)) - (isSignedType(dtype) ? 1 : 0);
+  const uint64_t most = std::numeric_limits<uint64_t>::max() >> (64 - bits);
+  const int64_t least = isSignedType(dtype) ? -static_cast<int64_t>(most) - 1 : 0;
+  const bool below = !bound.isUnsigned() && bound.toLong() < least;
+  const bool above = bound.isUnsigned() && bound.toUInt64() > most;
+  TORCH_CHECK(!(is_min ? above : below), "Clamp ", name, " value ", bound.toDouble(), " is outside the representable range of ", dtype);
+  return above ? Scalar(most) : below ? Scalar(least) : bound;
+}
+}  // namespace
+
 void clamp_cpu(const Tensor& self, const std::optional<Scalar>& min, const std::optional<Scalar>& max, Tensor& out) {
   const ScalarType dtype = out.scalar_type();
   for (const std::optional<Scalar>* bound : {&min, &max}) {
@@ -41,16 +55,14 @@ void clamp_cpu(const Tensor& self, const std::optional<Scalar>& min, const std::
       return;
     }
   }
-  for (const std::optional<Scalar>* bound : {&min, &max}) {
-    alignas(16) char element[16];
-    if (bound->has_value() && isIntegralType(dtype, true)) pointwise::store_element(**bound, dtype, element);  // throws
-  }
+  const Scalar low = min.has_value() ? within_limits(*min, dtype, "min", true) : Scalar();
+  const Scalar high = max.has_value() ? within_limits(*max, dtype, "max", false) : Scalar();
   const ScalarType compute = cpu::compute_type(dtype);
   if (min.has_value() && max.has_value()) {
-    const Params params(compute, {*min, *max});
+    const Params params(compute, {low, high});
     pointwise::run("clamp", cpu::loops::clamp, dtype, params.get(), out, {self});
   } else {
-    const Params params(compute, {min.has_value() ? *min : *max});
+    const Params params(compute, {min.has_value() ? low : high});
     pointwise::run("clamp", min.has_value() ? cpu::loops::clamp_min : cpu::loops::clamp_max, dtype, params.get(), out, {self});
   }
 }

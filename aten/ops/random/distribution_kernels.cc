@@ -27,7 +27,7 @@ constexpr double kPi = 3.14159265358979323846;
 
 void check_floating(const char* op, const Tensor& self) {
   TORCH_CHECK_NOT_IMPLEMENTED(self.is_floating_point(), op, " expected a floating-point tensor, got ", self.scalar_type());
-  structured::check_no_internal_overlap(self);
+  random::check_target(op, self);
 }
 
 // Words of `bits` random bits as multiples of 2^-bits, low + u * width fused in float.
@@ -148,7 +148,7 @@ void normal_fill(Draws& draws, const Tensor& self, double mean, double std) {
 
 Tensor& uniform_meta_(Tensor& self, double from, double to, std::optional<Generator> generator) {
   TORCH_CHECK_NOT_IMPLEMENTED(self.is_floating_point(), "\"check_uniform_bounds\" not implemented for '", self.scalar_type(), "'");
-  structured::check_no_internal_overlap(self);
+  random::check_target("uniform_", self);
   const double most = self.scalar_type() == ScalarType::Half ? 65504.0
       : self.scalar_type() == ScalarType::Double             ? std::numeric_limits<double>::max()
       : self.scalar_type() == ScalarType::BFloat16           ? 3.3895313892515355e38
@@ -172,7 +172,7 @@ Tensor& normal_meta_(Tensor& self, double mean, double std, std::optional<Genera
   TORCH_CHECK(std >= 0.0, "normal expects std >= 0.0, but found std ", std);
   TORCH_CHECK_NOT_IMPLEMENTED(self.is_floating_point() || self.is_complex(), "\"normal_kernel_cpu\" not implemented for '",
                               self.scalar_type(), "'");
-  structured::check_no_internal_overlap(self);
+  random::check_target("normal_", self);
   return self;
 }
 
@@ -217,7 +217,7 @@ Tensor& geometric_meta_(Tensor& self, double p, std::optional<Generator> generat
   TORCH_CHECK(0 < p && p < 1, "geometric_ expects p to be in (0, 1), but got p=", p);
   TORCH_CHECK_NOT_IMPLEMENTED(self.scalar_type() != ScalarType::Bool && !self.is_complex(),
                               "\"geometric\" not implemented for '", self.scalar_type(), "'");
-  structured::check_no_internal_overlap(self);
+  random::check_target("geometric_", self);
   return self;
 }
 Tensor& geometric_cpu_(Tensor& self, double p, std::optional<Generator> generator) {
@@ -242,7 +242,7 @@ Tensor& cauchy_cpu_(Tensor& self, double median, double sigma, std::optional<Gen
 Tensor& bernoulli_float_meta_(Tensor& self, double p, std::optional<Generator> generator) {
   TORCH_CHECK(0 <= p && p <= 1, "bernoulli_ expects p to be in [0, 1], but got p=", p);
   TORCH_CHECK_NOT_IMPLEMENTED(!self.is_complex(), "\"bernoulli_scalar_cpu_\" not implemented for '", self.scalar_type(), "'");
-  structured::check_no_internal_overlap(self);
+  random::check_target("bernoulli_", self);
   return self;
 }
 
@@ -275,7 +275,7 @@ Tensor& bernoulli_tensor_meta_(Tensor& self, const Tensor& p, std::optional<Gene
                               "\"bernoulli_tensor_cpu_p_\" not implemented for '", p.scalar_type(), "'");
   TORCH_CHECK_NOT_IMPLEMENTED(!self.is_complex(), "\"bernoulli_tensor_cpu_self_\" not implemented for '", self.scalar_type(), "'");
   TORCH_CHECK(p.device() == self.device(), "bernoulli_: expected p on device ", self.device(), ", got ", p.device());
-  structured::check_no_internal_overlap(self);
+  random::check_target("bernoulli_", self);
   return self;
 }
 

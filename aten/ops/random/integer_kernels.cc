@@ -40,6 +40,9 @@ Range range_of(ScalarType dtype) {
     case ScalarType::Short: return {-32768, 32767};
     case ScalarType::Int: return {std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()};
     case ScalarType::Long: return {std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()};
+    case ScalarType::UInt16: return {0, 65535};
+    case ScalarType::UInt32: return {0, std::numeric_limits<uint32_t>::max()};
+    case ScalarType::UInt64: return {0, std::numeric_limits<int64_t>::max()};
     default: {
       const int digits = digits_of(dtype);
       TORCH_CHECK_NOT_IMPLEMENTED(digits > 0, "\"random_\" not implemented for '", dtype, "'");
@@ -104,8 +107,10 @@ void check_bound(int64_t value, const char* name, ScalarType dtype) {
 }  // namespace
 
 Tensor& random_meta_(Tensor& self, std::optional<Generator> generator) {
+  TORCH_CHECK_NOT_IMPLEMENTED(!isBarebonesUnsignedType(self.scalar_type()), "\"random_\" not implemented for '",
+                              self.scalar_type(), "'");
   range_of(self.scalar_type());
-  structured::check_no_internal_overlap(self);
+  random::check_target("random_", self);
   return self;
 }
 
@@ -132,7 +137,7 @@ struct Bounds {
 Bounds checked_bounds(const Tensor& self, int64_t from, std::optional<int64_t> to) {
   const ScalarType dtype = self.scalar_type();
   range_of(dtype);
-  structured::check_no_internal_overlap(self);
+  random::check_target("random_", self);
   if (to.has_value()) {
     TORCH_CHECK(from < *to, "random_ expects 'from' to be less than 'to', but got from=", from, " >= to=", *to);
     check_bound(from, "from", dtype);

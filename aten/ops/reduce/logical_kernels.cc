@@ -1,5 +1,6 @@
 // all, any, count_nonzero.
 #include "aten/core/tensor.h"
+#include "aten/ops/copy/ops.h"
 #include "aten/ops/reduce/reduction.h"
 
 namespace at::native {
@@ -14,12 +15,14 @@ DimMask all_dims(const Tensor& self) { return make_dim_mask(std::nullopt, self.d
 DimMask one_dim(const Tensor& self, int64_t dim) { return make_dim_mask(IntArrayRef(dim), self.dim()); }
 DimMask optional_dim(const Tensor& self, std::optional<int64_t> dim) { return dim ? one_dim(self, *dim) : all_dims(self); }
 
-void run_all(const Tensor& self, const DimMask& mask, const Tensor& out) {
-  run_reduction("all", cpu::all_kernel(self.scalar_type()), self, mask, out, Tensor(), {});
+// A type without a kernel is converted to bool.
+void run_logical(const char* op, const cpu::ReduceKernel* (*find)(ScalarType), const Tensor& self, const DimMask& mask,
+                 const Tensor& out) {
+  const Tensor x = find(self.scalar_type()) != nullptr ? self : at::_to_copy(self, TensorOptions().dtype(ScalarType::Bool));
+  run_reduction(op, find(x.scalar_type()), x, mask, out, Tensor(), {});
 }
-void run_any(const Tensor& self, const DimMask& mask, const Tensor& out) {
-  run_reduction("any", cpu::any_kernel(self.scalar_type()), self, mask, out, Tensor(), {});
-}
+void run_all(const Tensor& self, const DimMask& mask, const Tensor& out) { run_logical("all", cpu::all_kernel, self, mask, out); }
+void run_any(const Tensor& self, const DimMask& mask, const Tensor& out) { run_logical("any", cpu::any_kernel, self, mask, out); }
 
 }  // namespace
 

@@ -288,7 +288,7 @@ void logcumsumexp_cpu(const Tensor& self, int64_t dim, Tensor& out) {
   const Tensor x = dense(self);
   DenseOut y(out);
   const DimSplit s = split_at_dim(x.sizes(), maybe_wrap_dim(dim, x.dim()));
-  if (isComplexType(x.scalar_type())) {
+  if (x.scalar_type() == ScalarType::ComplexFloat || x.scalar_type() == ScalarType::ComplexDouble) {
     if (x.scalar_type() == ScalarType::ComplexFloat) run_complex_logcumsumexp<float>(x, y, s);
     else run_complex_logcumsumexp<double>(x, y, s);
     return y.commit();

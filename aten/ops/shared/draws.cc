@@ -1,6 +1,9 @@
 #include "aten/ops/shared/draws.h"
 
 #include <cmath>
+#include <string_view>
+
+#include "aten/core/structured.h"
 
 namespace at::native::random {
 
@@ -24,6 +27,16 @@ FillTarget::FillTarget(const Tensor& self) : operand(pointwise::operand_of(self)
   sizes.push_back(2);
   strides.push_back(1);
   operand = {operand.data, sizes.data(), strides.data(), self.dim() + 1, operand.item_size / 2};
+}
+
+void check_target(const char* op, const Tensor& self) {
+  const ScalarType type = self.scalar_type();
+  const bool is_unsigned = isBarebonesUnsignedType(type) && std::string_view(op) == "random_";
+  TORCH_CHECK_NOT_IMPLEMENTED(is_unsigned || (isIntegralType(type, true) && !isBarebonesUnsignedType(type)) || type == kHalf ||
+                                  type == kBFloat16 || type == kFloat || type == kDouble || type == kComplexFloat ||
+                                  type == kComplexDouble,
+                              "\"", op, "\" not implemented for '", type, "'");
+  structured::check_no_internal_overlap(self);
 }
 
 }  // namespace at::native::random

@@ -15,6 +15,9 @@
 
 namespace at::native::random {
 
+/// Throws NotImplementedError for a dtype that draws of `op` do not have, and where two elements of `self` share a place.
+void check_target(const char* op, const Tensor& self);
+
 /// The generator of a call, locked for its duration.
 class Draws {
  public:

@@ -19,6 +19,13 @@ void check_ordered(const char* op, const Tensor& self) {
       !isComplexType(self.scalar_type()), "\"", op, "\" not implemented for '", toString(self.scalar_type()), "'");
 }
 
+// Of the unsigned types beyond uint8 there is nothing but sorting.
+void check_selectable(const char* op, const Tensor& self) {
+  check_ordered(op, self);
+  TORCH_CHECK_NOT_IMPLEMENTED(!isBarebonesUnsignedType(self.scalar_type()), "\"", op, "\" not implemented for '",
+                              toString(self.scalar_type()), "'");
+}
+
 std::array<TensorSpec, 2> pair_spec(const Tensor& self, DimVector sizes) {
   TensorSpec indices{sizes, {}, ScalarType::Long, self.device()};
   return {TensorSpec{std::move(sizes), {}, self.scalar_type(), self.device()}, std::move(indices)};
@@ -103,7 +110,7 @@ Tensor argsort_stable(const Tensor& self, bool stable, int64_t dim, bool descend
 Tensor msort(const Tensor& self) { return std::get<0>(at::sort(self, 0, false)); }
 
 std::array<TensorSpec, 2> topk_meta(const Tensor& self, int64_t k, int64_t dim, bool, bool) {
-  check_ordered("topk", self);
+  check_selectable("topk", self);
   dim = maybe_wrap_dim(dim, self.dim());
   TORCH_CHECK(k >= 0 && k <= size_at(self, dim), "selected index k out of range");
   return pair_spec(self, with_size(self, dim, k));
@@ -123,7 +130,7 @@ void topk_cpu(const Tensor& self, int64_t k, int64_t dim, bool largest, bool, Te
 }
 
 std::array<TensorSpec, 2> kthvalue_meta(const Tensor& self, int64_t k, int64_t dim, bool keepdim) {
-  check_ordered("kthvalue", self);
+  check_selectable("kthvalue", self);
   dim = maybe_wrap_dim(dim, self.dim());
   const int64_t n = size_at(self, dim);
   TORCH_CHECK_INDEX(n > 0, "kthvalue(): Expected reduction dim ", dim, " to have non-zero size.");

@@ -8,6 +8,7 @@
 #include "aten/core/tensor.h"
 #include "aten/cpu/sort/sort.h"
 #include "aten/cpu/support/visit_dtype.h"
+#include "aten/ops/copy/ops.h"
 #include "aten/ops/dense/dense.h"
 #include "aten/ops/index/ops.h"
 #include "aten/ops/sort/ops.h"
@@ -49,9 +50,19 @@ Tensor to_tensor(const std::vector<int64_t>& v) { return to_tensor(v, IntArrayRe
 
 using Triple = std::tuple<Tensor, Tensor, Tensor>;
 
+// The type whose elements are equal where those of `type` are.
+ScalarType type_of_bits(ScalarType type) {
+  switch (type) {
+    case ScalarType::UInt16: return ScalarType::Short;
+    case ScalarType::UInt32: return ScalarType::Int;
+    case ScalarType::UInt64: return ScalarType::Long;
+    default: return type;
+  }
+}
+
 // Of all elements. `order` lists them so that equal ones are neighbours.
 Triple unique_elements(const Tensor& x, const std::vector<int64_t>& order, IntArrayRef inverse_sizes, bool inverse, bool counts) {
-  return cpu::visit_all(x.scalar_type(), "unique", [&](auto tag) -> Triple {
+  return cpu::visit_all(type_of_bits(x.scalar_type()), "unique", [&](auto tag) -> Triple {
     using T = typename decltype(tag)::type;
     const T* p = static_cast<const T*>(x.const_data_ptr());
     const Groups g = group(order, [&](int64_t a, int64_t b) { return p[a] == p[b]; });
@@ -77,13 +88,17 @@ std::vector<int64_t> given_order(int64_t n) {
 
 // Of the slices along dim, which are compared in the order they have with dim exchanged with the first dimension; the inverse and the counts are made in any case.
 Triple unique_slices(const Tensor& self, int64_t dim, bool sort) {
+  if (self.scalar_type() == ScalarType::UInt16 || self.scalar_type() == ScalarType::UInt32) {
+    auto [values, inverse, counts] = unique_slices(at::to(self, ScalarType::UInt64), dim, sort);
+    return {at::to(values, self.scalar_type()), inverse, counts};
+  }
   dim = maybe_wrap_dim(dim, self.dim());
   const Tensor moved = dense(self.dim() == 0 ? at::reshape(self, IntArrayRef(1)) : at::transpose(self, 0, dim));
   const int64_t n = moved.size(0), width = n == 0 ? 0 : moved.numel() / n;
   TORCH_CHECK(
       n == 0 || width > 0 || moved.numel() > 0,
       "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied");
-  return cpu::visit_all(self.scalar_type(), "unique_dim", [&](auto tag) -> Triple {
+  const auto unique = [&](auto tag) -> Triple {
     using T = typename decltype(tag)::type;
     const T* p = static_cast<const T*>(moved.const_data_ptr());
     std::vector<int64_t> order = given_order(n);
@@ -107,7 +122,9 @@ Triple unique_slices(const Tensor& self, int64_t dim, bool sort) {
     Tensor values = at::index_select(moved, 0, to_tensor(g.first));
     if (self.dim() > 0) values = at::transpose(values, 0, dim);
     return {values, to_tensor(g.group_of), to_tensor(g.count)};
-  });
+  };
+  return self.scalar_type() == ScalarType::UInt64 ? unique(cpu::TypeTag<uint64_t>{})
+                                                  : cpu::visit_all(self.scalar_type(), "unique_dim", unique);
 }
 
 void check_real(const char* op, const Tensor& t) {

@@ -83,25 +83,28 @@ void copy_through(const Tensor& self, Tensor& out) {
 }
 void fill_bool(Tensor& out, bool value) { cpu::fill(pointwise::operand_of(out), &value); }
 
+bool is_integral(const Tensor& t) { return isIntegralType(t.scalar_type(), /*includeBool=*/true); }
 // Rounding does nothing to integers.
 void run_rounding(const char* name, const cpu::ElementOp& op, const Tensor& self, Tensor& out) {
-  if (self.is_floating_point()) {
-    run(name, op, self, out);
-  } else {
+  if (is_integral(self)) {
     copy_through(self, out);
+  } else {
+    run(name, op, self, out);
   }
 }
 void run_floating_predicate(const char* name, const cpu::ElementOp& op, bool of_integers, const Tensor& self, Tensor& out) {
-  if (self.is_floating_point() || self.is_complex()) {
-    pointwise::run_predicate(name, op, self.scalar_type(), out, {self});
-  } else {
+  if (is_integral(self)) {
     fill_bool(out, of_integers);
+  } else {
+    pointwise::run_predicate(name, op, self.scalar_type(), out, {self});
   }
 }
 // Complex in, real out.
 void run_to_real(cpu::ElementLoop of_float, cpu::ElementLoop of_double, const Tensor& self, Tensor& out) {
-  const ScalarType computes[] = {out.scalar_type(), self.scalar_type()};
-  pointwise::run_loop(out.scalar_type() == ScalarType::Double ? of_double : of_float, nullptr, computes, out, {self});
+  const bool wide = self.scalar_type() == ScalarType::ComplexDouble;
+  const ScalarType computes[] = {wide ? ScalarType::Double : ScalarType::Float,
+                                 wide ? ScalarType::ComplexDouble : ScalarType::ComplexFloat};
+  pointwise::run_loop(wide ? of_double : of_float, nullptr, computes, out, {self});
 }
 
 }  // namespace
@@ -145,6 +148,7 @@ void sign_cpu(const Tensor& self, Tensor& out) { run("sign", cpu::loops::sign, s
 void sgn_cpu(const Tensor& self, Tensor& out) { run("sgn", cpu::loops::sgn, self, out); }
 void square_cpu(const Tensor& self, Tensor& out) { run("square", cpu::loops::square, self, out); }
 void abs_cpu(const Tensor& self, Tensor& out) {
+  TORCH_CHECK_NOT_IMPLEMENTED(self.scalar_type() != ScalarType::Float8_e8m0fnu, "\"abs\" not implemented for 'Float8_e8m0fnu'");
   if (self.is_complex()) {
     run_to_real(cpu::complex_abs_float, cpu::complex_abs_double, self, out);
   } else {
@@ -177,6 +181,7 @@ void logical_not_cpu(const Tensor& self, Tensor& out) {
   pointwise::run_predicate("logical_not", cpu::loops::logical_not, self.scalar_type(), out, {self});
 }
 void signbit_cpu(const Tensor& self, Tensor& out) {
+  if (is_integral(self) && !isSignedType(self.scalar_type())) return fill_bool(out, false);
   pointwise::run_predicate("signbit", cpu::loops::signbit, self.scalar_type(), out, {self});
 }
 void isnan_cpu(const Tensor& self, Tensor& out) { run_floating_predicate("isnan", cpu::loops::isnan, false, self, out); }
@@ -186,14 +191,22 @@ void isposinf_cpu(const Tensor& self, Tensor& out) { run_floating_predicate("isp
 void isneginf_cpu(const Tensor& self, Tensor& out) { run_floating_predicate("isneginf", cpu::loops::isneginf, false, self, out); }
 void isreal_cpu(const Tensor& self, Tensor& out) {
   if (!self.is_complex()) return fill_bool(out, true);
-  const ScalarType computes[] = {ScalarType::Bool, self.scalar_type()};
-  pointwise::run_loop(self.scalar_type() == ScalarType::ComplexDouble ? cpu::complex_is_real_double : cpu::complex_is_real_float,
-                      nullptr, computes, out, {self});
+  const bool wide = self.scalar_type() == ScalarType::ComplexDouble;
+  const ScalarType computes[] = {ScalarType::Bool, wide ? ScalarType::ComplexDouble : ScalarType::ComplexFloat};
+  pointwise::run_loop(wide ? cpu::complex_is_real_double : cpu::complex_is_real_float, nullptr, computes, out, {self});
 }
+namespace {
+void check_no_float8(const char* name, const Tensor& self) {
+  TORCH_CHECK_NOT_IMPLEMENTED(!isFloat8Type(self.scalar_type()), "\"", name, "\" not implemented for '", self.scalar_type(), "'");
+}
+}  // namespace
+
 void rad2deg_cpu(const Tensor& self, Tensor& out) {
+  check_no_float8("rad2deg", self);
   pointwise::run("rad2deg", cpu::loops::mul, out.scalar_type(), nullptr, out, {self, Scalar(57.29577951308232)});
 }
 void deg2rad_cpu(const Tensor& self, Tensor& out) {
+  check_no_float8("deg2rad", self);
   pointwise::run("deg2rad", cpu::loops::mul, out.scalar_type(), nullptr, out, {self, Scalar(0.017453292519943295)});
 }
 void logit_cpu(const Tensor& self, std::optional<double> eps, Tensor& out) {
@@ -207,7 +220,7 @@ void nan_to_num_cpu(const Tensor& self, std::optional<double> nan, std::optional
     Tensor parts = parts_of(out);
     return nan_to_num_cpu(parts_of(self), nan, posinf, neginf, parts);
   }
-  if (!self.is_floating_point()) return copy_through(self, out);
+  if (is_integral(self)) return copy_through(self, out);
   double most = std::numeric_limits<double>::max();
   if (self.scalar_type() == ScalarType::Float) most = std::numeric_limits<float>::max();
   if (self.scalar_type() == ScalarType::Half) most = 65504.0;
@@ -235,7 +248,10 @@ std::array<TensorSpec, 2> frexp_meta(const Tensor& self) {
   return {result_spec({self}, self.scalar_type()), result_spec({self}, ScalarType::Int)};
 }
 void frexp_cpu(const Tensor& self, Tensor& mantissa, Tensor& exponent) {
+  check_no_float8("frexp", self);
   const ScalarType compute = cpu::compute_type(self.scalar_type());
+  TORCH_CHECK_NOT_IMPLEMENTED(compute == ScalarType::Float || compute == ScalarType::Double, "\"frexp\" not implemented for '",
+                              self.scalar_type(), "'");
   const cpu::ElementArg args[] = {{pointwise::operand_of(mantissa), mantissa.scalar_type(), compute},
                                   {pointwise::operand_of(exponent), exponent.scalar_type(), ScalarType::Int},
                                   {pointwise::operand_of(self), self.scalar_type(), compute}};

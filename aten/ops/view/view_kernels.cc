@@ -4,6 +4,7 @@
 #include "aten/core/empty.h"
 #include "aten/core/tensor.h"
 #include "aten/core/view.h"
+#include "aten/cpu/cast.h"
 #include "aten/ops/view/pieces.h"
 
 namespace at::native {
@@ -98,6 +99,7 @@ Tensor view_dtype(const Tensor& self, ScalarType dtype) {
   const int64_t from = static_cast<int64_t>(self.itemsize());
   const int64_t to = static_cast<int64_t>(elementSize(dtype));
   if (self.scalar_type() == dtype) return alias(self);
+  cpu::prepare_type(dtype);
   if (from == to) return make_view(self, self.sizes(), self.strides(), self.storage_offset(), dtype);
   TORCH_CHECK(
       self.dim() > 0,
