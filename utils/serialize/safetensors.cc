@@ -6,6 +6,7 @@
 
 #include "aten/core/empty.h"
 #include "aten/core/from_blob.h"
+#include "aten/cpu/cast.h"
 #include "aten/ops/copy/ops.h"
 #include "c10/core/grad_mode.h"
 #include "utils/serialize/crc32c.h"
@@ -25,7 +26,10 @@ constexpr DtypePair kDtypePairs[] = {
     {ScalarType::Bool, Dtype::BOOL},    {ScalarType::Byte, Dtype::U8},    {ScalarType::Char, Dtype::I8},
     {ScalarType::Short, Dtype::I16},    {ScalarType::Half, Dtype::F16},   {ScalarType::BFloat16, Dtype::BF16},
     {ScalarType::Int, Dtype::I32},      {ScalarType::Float, Dtype::F32},  {ScalarType::ComplexFloat, Dtype::C64},
-    {ScalarType::Double, Dtype::F64},   {ScalarType::Long, Dtype::I64},
+    {ScalarType::Double, Dtype::F64},   {ScalarType::Long, Dtype::I64},   {ScalarType::UInt16, Dtype::U16},
+    {ScalarType::UInt32, Dtype::U32},   {ScalarType::UInt64, Dtype::U64}, {ScalarType::Float8_e5m2, Dtype::F8_E5M2},
+    {ScalarType::Float8_e4m3fn, Dtype::F8_E4M3},         {ScalarType::Float8_e5m2fnuz, Dtype::F8_E5M2FNUZ},
+    {ScalarType::Float8_e4m3fnuz, Dtype::F8_E4M3FNUZ},   {ScalarType::Float8_e8m0fnu, Dtype::F8_E8M0},
 };
 
 std::string dtype_key(std::string_view name) { return c10::str("dtype.", name); }
@@ -131,6 +135,7 @@ at::Tensor File::get(std::string_view name) const {
   const TensorInfo info = source_->header.tensor(index_of(name));
   const ScalarType dtype = scalar_type_of(source_->header, info);
   const std::vector<int64_t> sizes = sizes_of(source_->header, info);
+  at::cpu::prepare_type(dtype);
   if (info.bytes == 0) return at::empty_contiguous(sizes, dtype);
   char* data = source_->bytes->data() + source_->header.data_offset() + info.begin;
   if (dtype == ScalarType::Bool) {

@@ -35,7 +35,9 @@ bool same(const at::Tensor& a, const at::Tensor& b) {
 constexpr ScalarType kAll[] = {ScalarType::Bool,  ScalarType::Byte,     ScalarType::Char, ScalarType::Short,
                                ScalarType::Int,   ScalarType::Long,     ScalarType::Half, ScalarType::BFloat16,
                                ScalarType::Float, ScalarType::Double,   ScalarType::ComplexFloat,
-                               ScalarType::ComplexDouble};
+                               ScalarType::ComplexDouble, ScalarType::UInt16, ScalarType::UInt32, ScalarType::UInt64,
+                               ScalarType::Float8_e5m2, ScalarType::Float8_e4m3fn, ScalarType::Float8_e5m2fnuz,
+                               ScalarType::Float8_e4m3fnuz, ScalarType::Float8_e8m0fnu};
 
 TEST(Safetensors, RoundTripsEveryDtypeAndShape) {
   NamedTensors tensors;
@@ -154,8 +156,16 @@ File with_dtype(const std::string& dtype, char byte) {
 TEST(Safetensors, ValuesThatNoTensorMayHold) {
   EXPECT_EQ(with_dtype("BOOL", 1).get("a").data_ptr<bool>()[0], true);
   EXPECT_THROW(with_dtype("BOOL", 2).get("a"), FormatError);
-  EXPECT_THROW(with_dtype("F8_E4M3", 1).get("a"), c10::TypeError);
-  EXPECT_THROW(with_dtype("U16", 1).get("a"), c10::TypeError);
+  EXPECT_EQ(with_dtype("F8_E4M3", 1).get("a").scalar_type(), ScalarType::Float8_e4m3fn);
+  EXPECT_EQ(with_dtype("F8_E8M0", 1).get("a").scalar_type(), ScalarType::Float8_e8m0fnu);
+  EXPECT_EQ(with_dtype("U16", 1).get("a").data_ptr<uint16_t>()[0], 0x0101);
+  EXPECT_THROW(with_dtype("F6_E2M3", 1), FormatError);
+}
+
+TEST(Safetensors, DtypesWithoutANameInTheFormat) {
+  for (const ScalarType type : {ScalarType::Bits8, ScalarType::UInt4, ScalarType::ComplexHalf, ScalarType::Float4_e2m1fn_x2}) {
+    EXPECT_THROW(save_file({{"a", pattern({2}, type)}}, fresh_folder() + "/unnamed.safetensors"), c10::TypeError) << type;
+  }
 }
 
 }  // namespace
