@@ -69,6 +69,7 @@ class Generator {
   Generator(const c10::FunctionSchema& schema, uint64_t seed, uint64_t number, Temper temper)
       : schema_(schema), random_(hash(schema.qualified_name()) ^ (seed * 0x9e3779b97f4a7c15u) ^ (number << 20)) {
     for (int i = 0; i < 3; ++i) random_.next();
+    tame_ = temper == Temper::kTame;
     const int64_t mood = temper == Temper::kTame ? 0 : random_.below(100);
     wild_percent_ = mood < 45 ? 0 : mood < 85 ? 25 : 80;
     on_meta_ = temper == Temper::kMixed && random_.percent(6);
@@ -86,6 +87,11 @@ class Generator {
 
  private:
   ScalarType any_dtype() {
+    if (!tame_ && random_.percent(12)) {
+      return random_.pick({ScalarType::UInt16, ScalarType::UInt32, ScalarType::UInt64, ScalarType::Float8_e4m3fn,
+                           ScalarType::Float8_e5m2, ScalarType::Float8_e8m0fnu, ScalarType::ComplexHalf,
+                           ScalarType::Bits8, ScalarType::Bits16, ScalarType::UInt4, ScalarType::Float4_e2m1fn_x2, ScalarType::QInt8});
+    }
     return random_.pick({ScalarType::Byte, ScalarType::Char, ScalarType::Short, ScalarType::Int, ScalarType::Long,
                          ScalarType::Half, ScalarType::Float, ScalarType::Double, ScalarType::ComplexFloat,
                          ScalarType::ComplexDouble, ScalarType::Bool, ScalarType::BFloat16});
@@ -295,7 +301,9 @@ class Generator {
       case ScalarType::BFloat16: return fill_floats(static_cast<c10::BFloat16*>(data), bytes / 2, extremes);
       case ScalarType::Float:
       case ScalarType::ComplexFloat: return fill_floats(static_cast<float*>(data), bytes / 4, extremes);
-      default: return fill_floats(static_cast<double*>(data), bytes / 8, extremes);
+      case ScalarType::Double:
+      case ScalarType::ComplexDouble: return fill_floats(static_cast<double*>(data), bytes / 8, extremes);
+      default: return fill_integers(static_cast<uint8_t*>(data), bytes, 256, 0);
     }
   }
 
@@ -548,6 +556,7 @@ class Generator {
 
   const c10::FunctionSchema& schema_;
   Random random_;
+  bool tame_ = false;
   int64_t wild_percent_ = 0;
   bool on_meta_ = false;
   bool differentiable_ = false;

@@ -67,7 +67,9 @@ std::string words(const std::set<ScalarType>& types) {
       {"floating", {at::kHalf, at::kBFloat16, at::kFloat, at::kDouble}},
       {"complex", {at::kComplexFloat, at::kComplexDouble}},
       {"integers", {at::kByte, at::kChar, at::kShort, at::kInt, at::kLong}},
-      {"bool", {at::kBool}}};
+      {"bool", {at::kBool}},
+      {"unsigned", {at::kUInt16, at::kUInt32, at::kUInt64}},
+      {"float8", {at::kFloat8_e5m2, at::kFloat8_e4m3fn, at::kFloat8_e5m2fnuz, at::kFloat8_e4m3fnuz, at::kFloat8_e8m0fnu}}};
   const std::map<ScalarType, const char*> names = {{at::kHalf, "half"},
                                                    {at::kBFloat16, "bfloat16"},
                                                    {at::kFloat, "float"},
@@ -78,7 +80,15 @@ std::string words(const std::set<ScalarType>& types) {
                                                    {at::kChar, "int8"},
                                                    {at::kShort, "int16"},
                                                    {at::kInt, "int32"},
-                                                   {at::kLong, "int64"}};
+                                                   {at::kLong, "int64"},
+                                                   {at::kUInt16, "uint16"},
+                                                   {at::kUInt32, "uint32"},
+                                                   {at::kUInt64, "uint64"},
+                                                   {at::kFloat8_e5m2, "float8_e5m2"},
+                                                   {at::kFloat8_e4m3fn, "float8_e4m3fn"},
+                                                   {at::kFloat8_e5m2fnuz, "float8_e5m2fnuz"},
+                                                   {at::kFloat8_e4m3fnuz, "float8_e4m3fnuz"},
+                                                   {at::kFloat8_e8m0fnu, "float8_e8m0fnu"}};
   std::string text;
   const auto add = [&](const char* word) { text += (text.empty() ? "" : ", ") + std::string(word); };
   for (const auto& [name, members] : groups) {
@@ -99,10 +109,12 @@ int run() {
   const Quiet quiet;
   std::printf(
       "# Made by bazel run //tests/fuzz:dtypes: the dtypes of the first tensor for which generated calls of an operator gave a "
-      "result.\n");
+      "result.\n# \"unsigned\" are those beyond uint8, \"float8\" all floating-point types of eight bits.\n");
   const std::vector<ScalarType> all = {at::kHalf,         at::kBFloat16,      at::kFloat, at::kDouble,
                                        at::kComplexFloat, at::kComplexDouble, at::kByte,  at::kChar,
-                                       at::kShort,        at::kInt,           at::kLong,  at::kBool};
+                                       at::kShort,        at::kInt,           at::kLong,  at::kBool,
+                                       at::kUInt16,       at::kUInt32,        at::kUInt64, at::kFloat8_e5m2,
+                                       at::kFloat8_e4m3fn, at::kFloat8_e5m2fnuz, at::kFloat8_e4m3fnuz, at::kFloat8_e8m0fnu};
   std::set<std::string> names;
   for (const std::string& name : c10::Dispatcher::singleton().getAllOpNames()) names.insert(name);
   for (const std::string& name : names) {
