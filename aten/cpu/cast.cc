@@ -148,12 +148,12 @@ c10::ScalarType next_hop(c10::ScalarType to, c10::ScalarType from) {
   using enum c10::ScalarType;
   const bool to_small_int = to == Byte || to == Char || to == Short;
   const bool to_unsigned = isBarebonesUnsignedType(to);
-  const bool to_small_complex = to == ComplexHalf;
+  const bool to_small_complex = to == ComplexHalf || to == BComplex32;
   switch (from) {
     case Byte: case Char: case Short: case Bool: return Int;
     case Half: case BFloat16: case ComplexFloat: return Float;
     case ComplexDouble: return to_small_complex ? ComplexFloat : Double;
-    case ComplexHalf: return ComplexFloat;
+    case ComplexHalf: case BComplex32: return ComplexFloat;
     case Int: return to_unsigned ? Long : to_small_int ? Int : to == ComplexDouble ? Double : Float;
     case Long: return to_unsigned ? UInt64 : to_small_int ? Int : to == ComplexDouble ? Double : Float;
     case Float: return to_small_complex ? ComplexFloat : to_unsigned ? UInt64 : to == Byte ? Long : to_small_int ? Int : Double;

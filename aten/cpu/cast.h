@@ -33,7 +33,7 @@ ConvertRun find_common_step(c10::ScalarType to, c10::ScalarType from);
 /// The rarer types: unsigned ones beyond uint8, floating-point ones of eight bits, complex numbers of halves. Their steps are in
 /// //aten/cpu:cast_rare. What makes a tensor of any type says so, and brings them into the program by that.
 constexpr bool is_rare(c10::ScalarType t) {
-  return c10::isBarebonesUnsignedType(t) || c10::isFloat8Type(t) || t == c10::ScalarType::ComplexHalf;
+  return c10::isBarebonesUnsignedType(t) || c10::isFloat8Type(t) || t == c10::ScalarType::ComplexHalf || t == c10::ScalarType::BComplex32;
 }
 void use_rare_types();
 inline void prepare_type(c10::ScalarType t) {

@@ -68,6 +68,8 @@ ConvertRun find_step(c10::ScalarType to, c10::ScalarType from) {
     case pair(UInt64, Double): return to_uint64<double>;
     case pair(ComplexFloat, ComplexHalf): return convert_parts<Float, Half>;
     case pair(ComplexHalf, ComplexFloat): return convert_parts<Half, Float>;
+    case pair(ComplexFloat, BComplex32): return convert_parts<Float, BFloat16>;
+    case pair(BComplex32, ComplexFloat): return convert_parts<BFloat16, Float>;
     default: return nullptr;
   }
 }

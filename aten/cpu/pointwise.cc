@@ -94,6 +94,7 @@ void store_element(const Scalar& number, ScalarType dtype, void* to) {
     case ScalarType::Float8_e4m3fnuz: return put(number.to<Float8_e4m3fnuz>());
     case ScalarType::Float8_e8m0fnu: return put(number.to<Float8_e8m0fnu>());
     case ScalarType::ComplexHalf: return put(number.to<c10::complex<Half>>());
+    case ScalarType::BComplex32: return put(number.to<c10::complex<BFloat16>>());
     default: TORCH_CHECK_NOT_IMPLEMENTED(false, "\"fill_cpu\" not implemented for '", dtype, "'");
   }
 }
@@ -126,6 +127,7 @@ Scalar load_element(const void* from, ScalarType dtype) {
     case ScalarType::Float8_e4m3fnuz: return get(Float8_e4m3fnuz{});
     case ScalarType::Float8_e8m0fnu: return get(Float8_e8m0fnu{});
     case ScalarType::ComplexHalf: return get(c10::complex<Half>{});
+    case ScalarType::BComplex32: return get(c10::complex<BFloat16>{});
     default: TORCH_CHECK_NOT_IMPLEMENTED(false, "\"_local_scalar_dense_cpu\" not implemented for '", dtype, "'");
   }
 }

@@ -44,6 +44,7 @@ std::vector<ScalarType> all_numbers() {
   types.insert(types.end(), kUnsigned.begin(), kUnsigned.end());
   types.insert(types.end(), kFloat8.begin(), kFloat8.end());
   types.push_back(kComplexHalf);
+  types.push_back(kBComplex32);
   return types;
 }
 
@@ -294,7 +295,7 @@ TEST(Dtypes, ConversionsOfUnsignedNumbers) {
 
 TEST(Dtypes, ComplexNumbersOfHalves) {
   const Tensor z = at::full({3}, c10::complex<double>(1.5, -2.0), kComplexDouble);
-  for (const ScalarType type : {kComplexHalf}) {
+  for (const ScalarType type : {kComplexHalf, kBComplex32}) {
     const Tensor half = at::to(z, type);
     EXPECT_EQ(half.itemsize(), 4u);
     EXPECT_EQ(at::item(half[1]).toComplexDouble(), c10::complex<double>(1.5, -2.0));
@@ -330,7 +331,7 @@ TEST(Dtypes, DataMovesWhateverItMeans) {
     EXPECT_EQ(bytes(target), bytes(x)) << type;
   }
   for (const ScalarType type : all_numbers()) {
-    if (type != kComplexHalf) EXPECT_TRUE(at::equal(sample(type), sample(type))) << type;
+    if (type != kComplexHalf && type != kBComplex32) EXPECT_TRUE(at::equal(sample(type), sample(type))) << type;
   }
 }
 
@@ -362,7 +363,7 @@ TEST(Dtypes, ResultsOfOtherKindsAreRefusedBeforeAnythingIsWritten) {
 }
 
 TEST(Dtypes, ForgedNumbersAreNoDtypes) {
-  for (const int forged : {-1, 46, 48, 77, 127}) {
+  for (const int forged : {-1, 47, 48, 77, 127}) {
     const ScalarType type = static_cast<ScalarType>(forged);
     EXPECT_THROW(at::empty({2}, type), c10::Error) << forged;
     EXPECT_THROW(at::zeros({2}).to(type), c10::Error) << forged;

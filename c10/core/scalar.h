@@ -32,6 +32,7 @@ class Scalar {
   constexpr Scalar(float v) : Scalar(static_cast<double>(v)) {}
   constexpr Scalar(double v) : parts_{v, 0.0}, tag_(kDouble) {}
   constexpr Scalar(complex<Half> v) : Scalar(complex<double>(complex<float>(v))) {}
+  constexpr Scalar(complex<BFloat16> v) : Scalar(complex<double>(complex<float>(v))) {}
   constexpr Scalar(complex<float> v) : Scalar(complex<double>(v)) {}
   constexpr Scalar(complex<double> v) : parts_{v.real(), v.imag()}, tag_(kComplexDouble) {}
   // The floating-point types of eight bits.
@@ -80,6 +81,7 @@ class Scalar {
   complex<Half> toComplexHalf() const { return to<complex<Half>>(); }
   complex<float> toComplexFloat() const { return to<complex<float>>(); }
   complex<double> toComplexDouble() const { return to<complex<double>>(); }
+  complex<BFloat16> toBComplex32() const { return to<complex<BFloat16>>(); }
 
   // Throws for a boolean.
   Scalar operator-() const;

@@ -31,7 +31,7 @@ bool isSignedType(ScalarType t) {
 ScalarType toComplexType(ScalarType t) {
   switch (t) {
     case kBFloat16:
-      return kComplexFloat;
+      return kBComplex32;
     case kHalf:
       return kComplexHalf;
     case kFloat:
@@ -41,6 +41,7 @@ ScalarType toComplexType(ScalarType t) {
     case kComplexHalf:
     case kComplexFloat:
     case kComplexDouble:
+    case kBComplex32:
       return t;
     default:
       TORCH_CHECK(false, "Unknown Complex ScalarType for ", t);

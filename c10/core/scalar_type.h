@@ -82,7 +82,8 @@ struct dummy_int1_7_t {};
   _(c10::dummy_int1_7_t<6>, Int6)                        \
   _(c10::dummy_int1_7_t<7>, Int7)                        \
   _(c10::Float8_e8m0fnu, Float8_e8m0fnu)                 \
-  _(c10::Float4_e2m1fn_x2, Float4_e2m1fn_x2)
+  _(c10::Float4_e2m1fn_x2, Float4_e2m1fn_x2)             \
+  _(c10::complex<c10::BFloat16>, BComplex32)
 
 #define AT_FORALL_SCALAR_TYPES_WITH_COMPLEX(_) \
   _(uint8_t, Byte)                             \
@@ -243,6 +244,7 @@ inline constexpr ScalarTypeInfo kScalarTypeInfo[] = {
     {1, kSubByte | kSignedKind},                        // Int7
     {1, kFloating | kReduced | kFloat8},                // Float8_e8m0fnu
     {1, kFloating | kReduced | kSignedKind},            // Float4_e2m1fn_x2
+    {4, kComplexKind | kSignedKind},                    // BComplex32
     {0, 0},                                             // Undefined
 };
 static_assert(sizeof(kScalarTypeInfo) == NumScalarTypes * sizeof(ScalarTypeInfo));
@@ -348,11 +350,13 @@ constexpr ScalarType toRealValueType(ScalarType t) {
       return kFloat;
     case kComplexDouble:
       return kDouble;
+    case kBComplex32:
+      return kBFloat16;
     default:
       return t;
   }
 }
-// Float -> ComplexFloat, BFloat16 -> ComplexFloat ...; throws for other than floating-point and complex types.
+// Float -> ComplexFloat, BFloat16 -> BComplex32 ...; throws for other than floating-point and complex types.
 ScalarType toComplexType(ScalarType t);
 
 // Whether a result of type `from` may be written into a tensor of type `to`: not complex to real, floating-point to

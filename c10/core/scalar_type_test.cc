@@ -152,18 +152,18 @@ TEST(MemoryFormat, Strides) {
 
 TEST(ScalarType, NamesSizesAndKinds) {
   EXPECT_EQ(static_cast<int>(kBFloat16), 15);
-  EXPECT_EQ(static_cast<int>(ScalarType::Undefined), 46);
+  EXPECT_EQ(static_cast<int>(ScalarType::Undefined), 47);
   const char* names[] = {"Byte",   "Char",        "Short",        "Int",           "Long",     "Half",  "Float",
                          "Double", "ComplexHalf", "ComplexFloat", "ComplexDouble", "Bool",     "QInt8", "QUInt8",
                          "QInt32", "BFloat16",    "QUInt4x2",     "QUInt2x4",      "Bits1x8",  "Bits2x4", "Bits4x2",
                          "Bits8",  "Bits16",      "Float8_e5m2",  "Float8_e4m3fn", "Float8_e5m2fnuz", "Float8_e4m3fnuz",
                          "UInt16", "UInt32", "UInt64", "UInt1", "UInt2", "UInt3", "UInt4", "UInt5", "UInt6", "UInt7",
                          "Int1", "Int2", "Int3", "Int4", "Int5", "Int6", "Int7",
-                         "Float8_e8m0fnu", "Float4_e2m1fn_x2", "Undefined"};
+                         "Float8_e8m0fnu", "Float4_e2m1fn_x2", "BComplex32", "Undefined"};
   const size_t sizes[] = {1, 1, 2, 4, 8, 2, 4, 8, 4, 8, 16, 1, 1, 1, 4, 2, 1, 1, 1, 1, 1, 1, 2, 1,
-                          1, 1, 1, 2, 4, 8, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+                          1, 1, 1, 2, 4, 8, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 4};
   static_assert(std::size(names) == NumScalarTypes && std::size(sizes) == NumScalarTypes - 1);
-  for (int i = 0; i < 46; ++i) {
+  for (int i = 0; i < 47; ++i) {
     EXPECT_STREQ(toString(ScalarType(i)), names[i]);
     EXPECT_EQ(elementSize(ScalarType(i)), sizes[i]) << names[i];
   }
@@ -185,7 +185,8 @@ TEST(ScalarType, NamesSizesAndKinds) {
   EXPECT_FALSE(isSignedType(kByte));
   EXPECT_FALSE(isSignedType(kBool));
   EXPECT_THROW(isSignedType(kQInt8), Error);
-  EXPECT_EQ(toComplexType(kBFloat16), kComplexFloat);
+  EXPECT_EQ(toComplexType(kBFloat16), kBComplex32);
+  EXPECT_EQ(toRealValueType(kBComplex32), kBFloat16);
   EXPECT_TRUE(isIntegralType(kUInt64, false));
   EXPECT_FALSE(isIntegralType(kUInt4, true));
   EXPECT_TRUE(isBarebonesUnsignedType(kUInt16));
@@ -234,6 +235,7 @@ TEST(TypeMeta, NamesAndComparisons) {
   EXPECT_EQ(TypeMeta(kUInt64).name(), "long unsigned int");
   EXPECT_EQ(TypeMeta(kFloat8_e8m0fnu).name(), "c10::Float8_e8m0fnu");
   EXPECT_EQ(TypeMeta(kInt7).name(), "c10::dummy_int1_7_t<7>");
+  EXPECT_EQ(TypeMeta(kBComplex32).name(), "c10::complex<c10::BFloat16>");
 }
 
 TEST(DefaultDtype, FloatingPointOnly) {

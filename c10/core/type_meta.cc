@@ -50,6 +50,7 @@ std::string_view TypeMeta::name() const noexcept {
       "c10::dummy_int1_7_t<7>",
       "c10::Float8_e8m0fnu",
       "c10::Float4_e2m1fn_x2",
+      "c10::complex<c10::BFloat16>",
       "nullptr (uninitialized)",
   };
   const auto i = static_cast<uint8_t>(type_);

@@ -89,7 +89,7 @@ class Generator {
   ScalarType any_dtype() {
     if (!tame_ && random_.percent(12)) {
       return random_.pick({ScalarType::UInt16, ScalarType::UInt32, ScalarType::UInt64, ScalarType::Float8_e4m3fn,
-                           ScalarType::Float8_e5m2, ScalarType::Float8_e8m0fnu, ScalarType::ComplexHalf,
+                           ScalarType::Float8_e5m2, ScalarType::Float8_e8m0fnu, ScalarType::ComplexHalf, ScalarType::BComplex32,
                            ScalarType::Bits8, ScalarType::Bits16, ScalarType::UInt4, ScalarType::Float4_e2m1fn_x2, ScalarType::QInt8});
     }
     return random_.pick({ScalarType::Byte, ScalarType::Char, ScalarType::Short, ScalarType::Int, ScalarType::Long,
