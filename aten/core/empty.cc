@@ -90,7 +90,8 @@ Tensor empty_pinned(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype, De
 }
 
 void check_no_quantizer(const char* op, ScalarType dtype) {
-  TORCH_CHECK_NOT_IMPLEMENTED(!isQIntType(dtype), op, ": a tensor of dtype ", dtype, " needs a quantizer, which this function does not make");
+  TORCH_CHECK_NOT_IMPLEMENTED(!isQIntType(dtype), op, ": a tensor of dtype ", dtype,
+                              " needs a quantizer, which this function does not make");
 }
 
 Tensor empty_spec(const TensorSpec& spec) {

@@ -63,7 +63,9 @@ class Printer {
       case IValue::Tag::Double: append_number(out_, value.toDouble()); break;
       case IValue::Tag::ComplexDouble: append_complex(out_, value.toComplexDouble()); break;
       case IValue::Tag::Int: out_ += std::to_string(value.toInt()); break;
-      case IValue::Tag::UInt: out_ += std::to_string(value.toUInt()); break;
+      case IValue::Tag::UInt:
+        out_ += std::to_string(value.toUInt());
+        break;
       case IValue::Tag::Bool: out_ += value.toBool() ? "True" : "False"; break;
       case IValue::Tag::String:
         if (repr_) {

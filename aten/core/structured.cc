@@ -38,7 +38,8 @@ void check_destination(const char* op, const Tensor& out, ScalarType result_dtyp
   TORCH_CHECK(canCast(result_dtype, out.scalar_type()), "result type ", result_dtype,
               " can't be cast to the desired output type ", out.scalar_type());
   if (C10_LIKELY(result_dtype == out.scalar_type())) return;
-  TORCH_CHECK_NOT_IMPLEMENTED(is_number(result_dtype) && is_number(out.scalar_type()), "\"copy_\" not implemented for '",
+  TORCH_CHECK_NOT_IMPLEMENTED(is_number(result_dtype) && is_number(out.scalar_type()),
+                              "\"copy_\" not implemented for '",
                               is_number(out.scalar_type()) ? result_dtype : out.scalar_type(), "'");
 }
 

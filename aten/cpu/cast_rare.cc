@@ -7,11 +7,13 @@ namespace {
 
 template <class Float8>
 void decode_float8(void* dst, const void* src, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) static_cast<float*>(dst)[i] = Float8::Format::decode(static_cast<const uint8_t*>(src)[i]);
+  for (int64_t i = 0; i < n; ++i)
+    static_cast<float*>(dst)[i] = Float8::Format::decode(static_cast<const uint8_t*>(src)[i]);
 }
 template <class Float8>
 void encode_float8(void* dst, const void* src, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) static_cast<uint8_t*>(dst)[i] = Float8::Format::encode(static_cast<const float*>(src)[i]);
+  for (int64_t i = 0; i < n; ++i)
+    static_cast<uint8_t*>(dst)[i] = Float8::Format::encode(static_cast<const float*>(src)[i]);
 }
 
 // Between the unsigned types and to what holds them.
@@ -46,36 +48,62 @@ constexpr int pair(c10::ScalarType to, c10::ScalarType from) {
 ConvertRun find_step(c10::ScalarType to, c10::ScalarType from) {
   using enum c10::ScalarType;
   switch (pair(to, from)) {
-    case pair(Float, Float8_e5m2): return decode_float8<c10::Float8_e5m2>;
-    case pair(Float, Float8_e4m3fn): return decode_float8<c10::Float8_e4m3fn>;
-    case pair(Float, Float8_e5m2fnuz): return decode_float8<c10::Float8_e5m2fnuz>;
-    case pair(Float, Float8_e4m3fnuz): return decode_float8<c10::Float8_e4m3fnuz>;
-    case pair(Float, Float8_e8m0fnu): return decode_float8<c10::Float8_e8m0fnu>;
-    case pair(Float8_e5m2, Float): return encode_float8<c10::Float8_e5m2>;
-    case pair(Float8_e4m3fn, Float): return encode_float8<c10::Float8_e4m3fn>;
-    case pair(Float8_e5m2fnuz, Float): return encode_float8<c10::Float8_e5m2fnuz>;
-    case pair(Float8_e4m3fnuz, Float): return encode_float8<c10::Float8_e4m3fnuz>;
-    case pair(Float8_e8m0fnu, Float): return encode_float8<c10::Float8_e8m0fnu>;
-    case pair(UInt64, UInt16): return convert_unsigned<uint64_t, uint16_t>;
-    case pair(UInt64, UInt32): return convert_unsigned<uint64_t, uint32_t>;
-    case pair(UInt16, UInt64): return convert_unsigned<uint16_t, uint64_t>;
-    case pair(UInt32, UInt64): return convert_unsigned<uint32_t, uint64_t>;
+    case pair(Float, Float8_e5m2):
+      return decode_float8<c10::Float8_e5m2>;
+    case pair(Float, Float8_e4m3fn):
+      return decode_float8<c10::Float8_e4m3fn>;
+    case pair(Float, Float8_e5m2fnuz):
+      return decode_float8<c10::Float8_e5m2fnuz>;
+    case pair(Float, Float8_e4m3fnuz):
+      return decode_float8<c10::Float8_e4m3fnuz>;
+    case pair(Float, Float8_e8m0fnu):
+      return decode_float8<c10::Float8_e8m0fnu>;
+    case pair(Float8_e5m2, Float):
+      return encode_float8<c10::Float8_e5m2>;
+    case pair(Float8_e4m3fn, Float):
+      return encode_float8<c10::Float8_e4m3fn>;
+    case pair(Float8_e5m2fnuz, Float):
+      return encode_float8<c10::Float8_e5m2fnuz>;
+    case pair(Float8_e4m3fnuz, Float):
+      return encode_float8<c10::Float8_e4m3fnuz>;
+    case pair(Float8_e8m0fnu, Float):
+      return encode_float8<c10::Float8_e8m0fnu>;
+    case pair(UInt64, UInt16):
+      return convert_unsigned<uint64_t, uint16_t>;
+    case pair(UInt64, UInt32):
+      return convert_unsigned<uint64_t, uint32_t>;
+    case pair(UInt16, UInt64):
+      return convert_unsigned<uint16_t, uint64_t>;
+    case pair(UInt32, UInt64):
+      return convert_unsigned<uint32_t, uint64_t>;
     case pair(UInt64, Long):
-    case pair(Long, UInt64): return convert_unsigned<uint64_t, uint64_t>;
-    case pair(Float, UInt64): return convert_unsigned<float, uint64_t>;
-    case pair(Double, UInt64): return convert_unsigned<double, uint64_t>;
-    case pair(UInt64, Float): return to_uint64<float>;
-    case pair(UInt64, Double): return to_uint64<double>;
-    case pair(ComplexFloat, ComplexHalf): return convert_parts<Float, Half>;
-    case pair(ComplexHalf, ComplexFloat): return convert_parts<Half, Float>;
-    case pair(ComplexFloat, BComplex32): return convert_parts<Float, BFloat16>;
-    case pair(BComplex32, ComplexFloat): return convert_parts<BFloat16, Float>;
-    default: return nullptr;
+    case pair(Long, UInt64):
+      return convert_unsigned<uint64_t, uint64_t>;
+    case pair(Float, UInt64):
+      return convert_unsigned<float, uint64_t>;
+    case pair(Double, UInt64):
+      return convert_unsigned<double, uint64_t>;
+    case pair(UInt64, Float):
+      return to_uint64<float>;
+    case pair(UInt64, Double):
+      return to_uint64<double>;
+    case pair(ComplexFloat, ComplexHalf):
+      return convert_parts<Float, Half>;
+    case pair(ComplexHalf, ComplexFloat):
+      return convert_parts<Half, Float>;
+    case pair(ComplexFloat, BComplex32):
+      return convert_parts<Float, BFloat16>;
+    case pair(BComplex32, ComplexFloat):
+      return convert_parts<BFloat16, Float>;
+    default:
+      return nullptr;
   }
 }
 
 }  // namespace
 
-void use_rare_types() { __atomic_store_n(&detail::find_rare_step, &find_step, __ATOMIC_RELAXED); }
+void use_rare_types() {
+  __atomic_store_n(&detail::find_rare_step, &find_step, __ATOMIC_RELAXED);
+}
 
 }  // namespace at::cpu

@@ -213,20 +213,24 @@ c10::ScalarType compute_type(c10::ScalarType dtype) {
     case c10::ScalarType::Char:
     case c10::ScalarType::Short: return c10::ScalarType::Int;
     case c10::ScalarType::UInt16:
-    case c10::ScalarType::UInt32: return c10::ScalarType::UInt64;
-    default: return isFloat8Type(dtype) ? c10::ScalarType::Float : dtype;
+    case c10::ScalarType::UInt32:
+      return c10::ScalarType::UInt64;
+    default:
+      return isFloat8Type(dtype) ? c10::ScalarType::Float : dtype;
   }
 }
 
 ElementLoop find_loop(const ElementOp& op, c10::ScalarType dtype) {
   switch (compute_type(dtype)) {
-    case c10::ScalarType::Float: return op.float8 || !isFloat8Type(dtype) ? op.float32.get() : nullptr;
+    case c10::ScalarType::Float:
+      return op.float8 || !isFloat8Type(dtype) ? op.float32.get() : nullptr;
     case c10::ScalarType::Double: return op.float64.get();
     case c10::ScalarType::Int: return op.int32.get();
     case c10::ScalarType::Long: return op.int64.get();
     case c10::ScalarType::ComplexFloat: return op.complex64.get();
     case c10::ScalarType::ComplexDouble: return op.complex128.get();
-    case c10::ScalarType::UInt64: return op.uint64.get();
+    case c10::ScalarType::UInt64:
+      return op.uint64.get();
     default: return nullptr;
   }
 }

@@ -17,7 +17,8 @@ constexpr int64_t kSpreadElements = 256;
 
 // One beyond int64 wraps, as a tensor of it would.
 int64_t integer_of(const Scalar& number) {
-  return C10_UNLIKELY(number.type() == ScalarType::UInt64) ? static_cast<int64_t>(number.to<uint64_t>()) : number.to<int64_t>();
+  return C10_UNLIKELY(number.type() == ScalarType::UInt64) ? static_cast<int64_t>(number.to<uint64_t>())
+                                                           : number.to<int64_t>();
 }
 
 void store_number(const Scalar& number, ScalarType type, void* to) {
@@ -85,17 +86,28 @@ void store_element(const Scalar& number, ScalarType dtype, void* to) {
     case ScalarType::ComplexDouble: return put(number.to<c10::complex<double>>());
     case ScalarType::Bool: return put(number.to<bool>());
     case ScalarType::BFloat16: return put(number.to<BFloat16>());
-    case ScalarType::UInt16: return put(number.to<uint16_t>());
-    case ScalarType::UInt32: return put(number.to<uint32_t>());
-    case ScalarType::UInt64: return put(number.to<uint64_t>());
-    case ScalarType::Float8_e5m2: return put(number.to<Float8_e5m2>());
-    case ScalarType::Float8_e4m3fn: return put(number.to<Float8_e4m3fn>());
-    case ScalarType::Float8_e5m2fnuz: return put(number.to<Float8_e5m2fnuz>());
-    case ScalarType::Float8_e4m3fnuz: return put(number.to<Float8_e4m3fnuz>());
-    case ScalarType::Float8_e8m0fnu: return put(number.to<Float8_e8m0fnu>());
-    case ScalarType::ComplexHalf: return put(number.to<c10::complex<Half>>());
-    case ScalarType::BComplex32: return put(number.to<c10::complex<BFloat16>>());
-    default: TORCH_CHECK_NOT_IMPLEMENTED(false, "\"fill_cpu\" not implemented for '", dtype, "'");
+    case ScalarType::UInt16:
+      return put(number.to<uint16_t>());
+    case ScalarType::UInt32:
+      return put(number.to<uint32_t>());
+    case ScalarType::UInt64:
+      return put(number.to<uint64_t>());
+    case ScalarType::Float8_e5m2:
+      return put(number.to<Float8_e5m2>());
+    case ScalarType::Float8_e4m3fn:
+      return put(number.to<Float8_e4m3fn>());
+    case ScalarType::Float8_e5m2fnuz:
+      return put(number.to<Float8_e5m2fnuz>());
+    case ScalarType::Float8_e4m3fnuz:
+      return put(number.to<Float8_e4m3fnuz>());
+    case ScalarType::Float8_e8m0fnu:
+      return put(number.to<Float8_e8m0fnu>());
+    case ScalarType::ComplexHalf:
+      return put(number.to<c10::complex<Half>>());
+    case ScalarType::BComplex32:
+      return put(number.to<c10::complex<BFloat16>>());
+    default:
+      TORCH_CHECK_NOT_IMPLEMENTED(false, "\"fill_cpu\" not implemented for '", dtype, "'");
   }
 }
 
@@ -118,17 +130,28 @@ Scalar load_element(const void* from, ScalarType dtype) {
     case ScalarType::ComplexDouble: return get(c10::complex<double>{});
     case ScalarType::Bool: return Scalar(static_cast<bool>(*static_cast<const cpu::Boolean*>(from)));
     case ScalarType::BFloat16: return get(BFloat16{});
-    case ScalarType::UInt16: return get(uint16_t{});
-    case ScalarType::UInt32: return get(uint32_t{});
-    case ScalarType::UInt64: return get(uint64_t{});
-    case ScalarType::Float8_e5m2: return get(Float8_e5m2{});
-    case ScalarType::Float8_e4m3fn: return get(Float8_e4m3fn{});
-    case ScalarType::Float8_e5m2fnuz: return get(Float8_e5m2fnuz{});
-    case ScalarType::Float8_e4m3fnuz: return get(Float8_e4m3fnuz{});
-    case ScalarType::Float8_e8m0fnu: return get(Float8_e8m0fnu{});
-    case ScalarType::ComplexHalf: return get(c10::complex<Half>{});
-    case ScalarType::BComplex32: return get(c10::complex<BFloat16>{});
-    default: TORCH_CHECK_NOT_IMPLEMENTED(false, "\"_local_scalar_dense_cpu\" not implemented for '", dtype, "'");
+    case ScalarType::UInt16:
+      return get(uint16_t{});
+    case ScalarType::UInt32:
+      return get(uint32_t{});
+    case ScalarType::UInt64:
+      return get(uint64_t{});
+    case ScalarType::Float8_e5m2:
+      return get(Float8_e5m2{});
+    case ScalarType::Float8_e4m3fn:
+      return get(Float8_e4m3fn{});
+    case ScalarType::Float8_e5m2fnuz:
+      return get(Float8_e5m2fnuz{});
+    case ScalarType::Float8_e4m3fnuz:
+      return get(Float8_e4m3fnuz{});
+    case ScalarType::Float8_e8m0fnu:
+      return get(Float8_e8m0fnu{});
+    case ScalarType::ComplexHalf:
+      return get(c10::complex<Half>{});
+    case ScalarType::BComplex32:
+      return get(c10::complex<BFloat16>{});
+    default:
+      TORCH_CHECK_NOT_IMPLEMENTED(false, "\"_local_scalar_dense_cpu\" not implemented for '", dtype, "'");
   }
 }
 

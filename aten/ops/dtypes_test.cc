@@ -34,10 +34,13 @@ namespace {
 using c10::testing::message_of;
 
 const std::vector<ScalarType> kUnsigned = {kUInt16, kUInt32, kUInt64};
-const std::vector<ScalarType> kFloat8 = {kFloat8_e5m2, kFloat8_e4m3fn, kFloat8_e5m2fnuz, kFloat8_e4m3fnuz, kFloat8_e8m0fnu};
+const std::vector<ScalarType> kFloat8 = {kFloat8_e5m2, kFloat8_e4m3fn, kFloat8_e5m2fnuz, kFloat8_e4m3fnuz,
+                                         kFloat8_e8m0fnu};
 // Bytes that are no numbers.
-const std::vector<ScalarType> kOpaque = {kBits1x8, kBits2x4, kBits4x2, kBits8, kUInt1, kUInt7, kInt4, kFloat4_e2m1fn_x2};
-const std::vector<ScalarType> kCommon = {kByte, kChar, kShort, kInt, kLong, kHalf, kBFloat16, kFloat, kDouble, kComplexFloat, kComplexDouble, kBool};
+const std::vector<ScalarType> kOpaque = {kBits1x8, kBits2x4, kBits4x2, kBits8,
+                                         kUInt1,   kUInt7,   kInt4,    kFloat4_e2m1fn_x2};
+const std::vector<ScalarType> kCommon = {kByte,     kChar,  kShort,  kInt,          kLong,          kHalf,
+                                         kBFloat16, kFloat, kDouble, kComplexFloat, kComplexDouble, kBool};
 
 std::vector<ScalarType> all_numbers() {
   std::vector<ScalarType> types = kCommon;
@@ -70,59 +73,159 @@ struct Row {
   std::function<Tensor(const Tensor& x, const Tensor& y)> call;
   ScalarType result = ScalarType::Undefined;  // Undefined: the dtype of x
 };
-#define UNARY(name, takes, ...) {#name, Takes::takes, [](const Tensor& x, const Tensor&) { return at::name(x); }, ##__VA_ARGS__}
-#define BINARY(name, takes, ...) {#name, Takes::takes, [](const Tensor& x, const Tensor& y) { return at::name(x, y); }, ##__VA_ARGS__}
-#define CALL(name, takes, expression, ...) \
-  {name, Takes::takes, [](const Tensor& x, const Tensor& y) { (void)y; return Tensor(expression); }, ##__VA_ARGS__}
+#define UNARY(name, takes, ...)                                                                    \
+  {                                                                                                \
+#name, Takes::takes, [](const Tensor& x, const Tensor&) { return at::name(x); }, ##__VA_ARGS__ \
+  }
+#define BINARY(name, takes, ...)                                                                        \
+  {                                                                                                     \
+#name, Takes::takes, [](const Tensor& x, const Tensor& y) { return at::name(x, y); }, ##__VA_ARGS__ \
+  }
+#define CALL(name, takes, expression, ...)     \
+  {                                            \
+    name, Takes::takes,                        \
+        [](const Tensor& x, const Tensor& y) { \
+          (void)y;                             \
+          return Tensor(expression);           \
+        },                                     \
+        ##__VA_ARGS__                          \
+  }
 
 const std::vector<Row>& rows() {
   static const std::vector<Row> rows = {
-      UNARY(neg, kNone), UNARY(abs, kSignedFloat8), UNARY(sign, kNone), UNARY(sgn, kNone), UNARY(frac, kNone),
-      UNARY(square, kNone), UNARY(bitwise_not, kNone), UNARY(logical_not, kNone),
-      UNARY(ceil, kUnsigned), UNARY(floor, kUnsigned), UNARY(round, kUnsigned), UNARY(trunc, kUnsigned),
-      UNARY(relu, kUnsigned), UNARY(nan_to_num, kUnsigned),
-      UNARY(isnan, kBoth, kBool), UNARY(isinf, kBoth, kBool), UNARY(isfinite, kBoth, kBool),
-      UNARY(isposinf, kUnsigned, kBool), UNARY(isneginf, kUnsigned, kBool), UNARY(signbit, kUnsigned, kBool),
-      UNARY(reciprocal, kUnsigned, kFloat), UNARY(sqrt, kUnsigned, kFloat), UNARY(rsqrt, kUnsigned, kFloat),
-      UNARY(exp, kUnsigned, kFloat), UNARY(exp2, kUnsigned, kFloat), UNARY(log, kUnsigned, kFloat), UNARY(sin, kUnsigned, kFloat),
-      UNARY(cos, kUnsigned, kFloat), UNARY(tanh, kUnsigned, kFloat), UNARY(sigmoid, kUnsigned, kFloat), UNARY(erf, kUnsigned, kFloat),
-      UNARY(angle, kUnsigned, kFloat), UNARY(deg2rad, kUnsigned, kFloat), UNARY(lgamma, kUnsigned, kFloat), UNARY(digamma, kUnsigned, kFloat),
-      UNARY(silu, kNone), UNARY(gelu, kNone), UNARY(hardswish, kNone), UNARY(softplus, kNone), UNARY(leaky_relu, kNone), UNARY(elu, kNone),
-      BINARY(add, kNone), BINARY(sub, kNone), BINARY(mul, kBoth), BINARY(div, kUnsigned, kFloat), BINARY(floor_divide, kNone),
-      BINARY(remainder, kNone), BINARY(fmod, kNone), BINARY(pow, kNone), BINARY(maximum, kUnsigned), BINARY(minimum, kUnsigned),
-      BINARY(fmax, kUnsigned), BINARY(fmin, kUnsigned), BINARY(eq, kBoth, kBool), BINARY(ne, kBoth, kBool), BINARY(lt, kNone),
-      BINARY(le, kNone), BINARY(gt, kNone), BINARY(ge, kNone), BINARY(logical_and, kNone), BINARY(logical_or, kNone),
-      BINARY(logical_xor, kNone), BINARY(bitwise_and, kUnsigned), BINARY(bitwise_or, kUnsigned), BINARY(bitwise_xor, kUnsigned),
-      BINARY(bitwise_left_shift, kNone), BINARY(bitwise_right_shift, kNone), BINARY(gcd, kNone), BINARY(lcm, kNone),
-      BINARY(atan2, kUnsigned, kFloat), BINARY(copysign, kUnsigned, kFloat), BINARY(xlogy, kUnsigned, kFloat), BINARY(hypot, kNone),
-      BINARY(nextafter, kNone), BINARY(heaviside, kNone), BINARY(logaddexp, kNone), BINARY(rsub, kNone), BINARY(dot, kNone),
+      UNARY(neg, kNone),
+      UNARY(abs, kSignedFloat8),
+      UNARY(sign, kNone),
+      UNARY(sgn, kNone),
+      UNARY(frac, kNone),
+      UNARY(square, kNone),
+      UNARY(bitwise_not, kNone),
+      UNARY(logical_not, kNone),
+      UNARY(ceil, kUnsigned),
+      UNARY(floor, kUnsigned),
+      UNARY(round, kUnsigned),
+      UNARY(trunc, kUnsigned),
+      UNARY(relu, kUnsigned),
+      UNARY(nan_to_num, kUnsigned),
+      UNARY(isnan, kBoth, kBool),
+      UNARY(isinf, kBoth, kBool),
+      UNARY(isfinite, kBoth, kBool),
+      UNARY(isposinf, kUnsigned, kBool),
+      UNARY(isneginf, kUnsigned, kBool),
+      UNARY(signbit, kUnsigned, kBool),
+      UNARY(reciprocal, kUnsigned, kFloat),
+      UNARY(sqrt, kUnsigned, kFloat),
+      UNARY(rsqrt, kUnsigned, kFloat),
+      UNARY(exp, kUnsigned, kFloat),
+      UNARY(exp2, kUnsigned, kFloat),
+      UNARY(log, kUnsigned, kFloat),
+      UNARY(sin, kUnsigned, kFloat),
+      UNARY(cos, kUnsigned, kFloat),
+      UNARY(tanh, kUnsigned, kFloat),
+      UNARY(sigmoid, kUnsigned, kFloat),
+      UNARY(erf, kUnsigned, kFloat),
+      UNARY(angle, kUnsigned, kFloat),
+      UNARY(deg2rad, kUnsigned, kFloat),
+      UNARY(lgamma, kUnsigned, kFloat),
+      UNARY(digamma, kUnsigned, kFloat),
+      UNARY(silu, kNone),
+      UNARY(gelu, kNone),
+      UNARY(hardswish, kNone),
+      UNARY(softplus, kNone),
+      UNARY(leaky_relu, kNone),
+      UNARY(elu, kNone),
+      BINARY(add, kNone),
+      BINARY(sub, kNone),
+      BINARY(mul, kBoth),
+      BINARY(div, kUnsigned, kFloat),
+      BINARY(floor_divide, kNone),
+      BINARY(remainder, kNone),
+      BINARY(fmod, kNone),
+      BINARY(pow, kNone),
+      BINARY(maximum, kUnsigned),
+      BINARY(minimum, kUnsigned),
+      BINARY(fmax, kUnsigned),
+      BINARY(fmin, kUnsigned),
+      BINARY(eq, kBoth, kBool),
+      BINARY(ne, kBoth, kBool),
+      BINARY(lt, kNone),
+      BINARY(le, kNone),
+      BINARY(gt, kNone),
+      BINARY(ge, kNone),
+      BINARY(logical_and, kNone),
+      BINARY(logical_or, kNone),
+      BINARY(logical_xor, kNone),
+      BINARY(bitwise_and, kUnsigned),
+      BINARY(bitwise_or, kUnsigned),
+      BINARY(bitwise_xor, kUnsigned),
+      BINARY(bitwise_left_shift, kNone),
+      BINARY(bitwise_right_shift, kNone),
+      BINARY(gcd, kNone),
+      BINARY(lcm, kNone),
+      BINARY(atan2, kUnsigned, kFloat),
+      BINARY(copysign, kUnsigned, kFloat),
+      BINARY(xlogy, kUnsigned, kFloat),
+      BINARY(hypot, kNone),
+      BINARY(nextafter, kNone),
+      BINARY(heaviside, kNone),
+      BINARY(logaddexp, kNone),
+      BINARY(rsub, kNone),
+      BINARY(dot, kNone),
       BINARY(isclose, kUnsigned, kBool),
-      CALL("add number", kNone, at::add(x, 1)), CALL("mul number", kUnsigned, at::mul(x, 3)), CALL("sub number", kNone, at::sub(x, 1)),
-      CALL("div number", kUnsigned, at::div(x, 2), kFloat), CALL("eq number", kBoth, at::eq(x, 1), kBool),
-      CALL("lt number", kNone, at::lt(x, 1)), CALL("bitwise_and number", kUnsigned, at::bitwise_and(x, 3)),
-      CALL("clamp", kUnsigned, at::clamp(x, 1, 1)), CALL("clamp_min", kUnsigned, at::clamp_min(x, 2)),
-      CALL("clamp tensors", kUnsigned, at::clamp(x, y, y)), CALL("addcmul", kNone, at::addcmul(x, x, y)),
-      CALL("lerp", kNone, at::lerp(x, y, 0.5)), CALL("add float", kUnsigned, at::add(x, at::ones({4})), kFloat),
-      CALL("sum", kUnsigned, at::sum(x), kLong), CALL("nansum", kUnsigned, at::nansum(x), kLong), CALL("prod", kUnsigned, at::prod(x), kLong),
-      CALL("sum as float", kBoth, at::sum(x, kFloat), kFloat), CALL("prod as float", kBoth, at::prod(x, kFloat), kFloat),
+      CALL("add number", kNone, at::add(x, 1)),
+      CALL("mul number", kUnsigned, at::mul(x, 3)),
+      CALL("sub number", kNone, at::sub(x, 1)),
+      CALL("div number", kUnsigned, at::div(x, 2), kFloat),
+      CALL("eq number", kBoth, at::eq(x, 1), kBool),
+      CALL("lt number", kNone, at::lt(x, 1)),
+      CALL("bitwise_and number", kUnsigned, at::bitwise_and(x, 3)),
+      CALL("clamp", kUnsigned, at::clamp(x, 1, 1)),
+      CALL("clamp_min", kUnsigned, at::clamp_min(x, 2)),
+      CALL("clamp tensors", kUnsigned, at::clamp(x, y, y)),
+      CALL("addcmul", kNone, at::addcmul(x, x, y)),
+      CALL("lerp", kNone, at::lerp(x, y, 0.5)),
+      CALL("add float", kUnsigned, at::add(x, at::ones({4})), kFloat),
+      CALL("sum", kUnsigned, at::sum(x), kLong),
+      CALL("nansum", kUnsigned, at::nansum(x), kLong),
+      CALL("prod", kUnsigned, at::prod(x), kLong),
+      CALL("sum as float", kBoth, at::sum(x, kFloat), kFloat),
+      CALL("prod as float", kBoth, at::prod(x, kFloat), kFloat),
       CALL("sum into uint16", kNone, at::sum(x, kUInt16)),
-      CALL("mean", kNone, at::mean(x)), CALL("max", kNone, at::max(x)), CALL("min", kNone, at::min(x)),
-      CALL("amax", kNone, at::amax(x)), CALL("amin", kNone, at::amin(x)), CALL("argmax", kNone, at::argmax(x)),
-      CALL("all", kBoth, at::all(x), kBool), CALL("any", kBoth, at::any(x), kBool), CALL("count_nonzero", kNone, at::count_nonzero(x)),
-      CALL("std", kNone, at::std(x)), CALL("median", kNone, at::median(x)), CALL("logsumexp", kUnsigned, at::logsumexp(x, 0), kFloat),
-      CALL("cumsum", kUnsigned, at::cumsum(x, 0), kLong), CALL("cumprod", kUnsigned, at::cumprod(x, 0), kLong),
+      CALL("mean", kNone, at::mean(x)),
+      CALL("max", kNone, at::max(x)),
+      CALL("min", kNone, at::min(x)),
+      CALL("amax", kNone, at::amax(x)),
+      CALL("amin", kNone, at::amin(x)),
+      CALL("argmax", kNone, at::argmax(x)),
+      CALL("all", kBoth, at::all(x), kBool),
+      CALL("any", kBoth, at::any(x), kBool),
+      CALL("count_nonzero", kNone, at::count_nonzero(x)),
+      CALL("std", kNone, at::std(x)),
+      CALL("median", kNone, at::median(x)),
+      CALL("logsumexp", kUnsigned, at::logsumexp(x, 0), kFloat),
+      CALL("cumsum", kUnsigned, at::cumsum(x, 0), kLong),
+      CALL("cumprod", kUnsigned, at::cumprod(x, 0), kLong),
       CALL("cumsum as float", kBoth, at::cumsum(x, 0, kFloat), kFloat),
-      CALL("cummax", kNone, std::get<0>(at::cummax(x, 0))), CALL("logcumsumexp", kNone, at::logcumsumexp(x, 0)),
-      CALL("sort", kUnsigned, std::get<0>(at::sort(x))), CALL("argsort", kUnsigned, at::argsort(x), kLong), CALL("msort", kUnsigned, at::msort(x)),
-      CALL("unique", kUnsigned, std::get<0>(at::_unique2(x))), CALL("unique_consecutive", kUnsigned, std::get<0>(at::unique_consecutive(x))),
+      CALL("cummax", kNone, std::get<0>(at::cummax(x, 0))),
+      CALL("logcumsumexp", kNone, at::logcumsumexp(x, 0)),
+      CALL("sort", kUnsigned, std::get<0>(at::sort(x))),
+      CALL("argsort", kUnsigned, at::argsort(x), kLong),
+      CALL("msort", kUnsigned, at::msort(x)),
+      CALL("unique", kUnsigned, std::get<0>(at::_unique2(x))),
+      CALL("unique_consecutive", kUnsigned, std::get<0>(at::unique_consecutive(x))),
       CALL("unique_dim", kUnsigned, std::get<0>(at::unique_dim(x, 0))),
-      CALL("topk", kNone, std::get<0>(at::topk(x, 2))), CALL("kthvalue", kNone, std::get<0>(at::kthvalue(x, 2))),
+      CALL("topk", kNone, std::get<0>(at::topk(x, 2))),
+      CALL("kthvalue", kNone, std::get<0>(at::kthvalue(x, 2))),
       CALL("histc", kNone, at::histc(x, 3, 0, 3)),
       CALL("scatter_add", kUnsigned, at::scatter_add(x, 0, at::zeros({4}, kLong), y)),
-      CALL("foreach_add", kNone, at::_foreach_add(std::vector<Tensor>{x}, std::vector<Tensor>{y})[0]), CALL("foreach_mul", kUnsigned, at::_foreach_mul(std::vector<Tensor>{x}, 2)[0]),
-      CALL("randint", kUnsigned, at::randint(0, 3, {3}, x.scalar_type())), CALL("random_", kNone, at::clone(x).random_()),
-      CALL("arange", kNone, at::arange(3, x.scalar_type())), CALL("linspace", kNone, at::linspace(0, 2, 3, x.scalar_type())),
-      CALL("ones", kBoth, at::ones({3}, x.scalar_type())), CALL("full", kBoth, at::full({3}, 1, x.scalar_type())),
+      CALL("foreach_add", kNone, at::_foreach_add(std::vector<Tensor>{x}, std::vector<Tensor>{y})[0]),
+      CALL("foreach_mul", kUnsigned, at::_foreach_mul(std::vector<Tensor>{x}, 2)[0]),
+      CALL("randint", kUnsigned, at::randint(0, 3, {3}, x.scalar_type())),
+      CALL("random_", kNone, at::clone(x).random_()),
+      CALL("arange", kNone, at::arange(3, x.scalar_type())),
+      CALL("linspace", kNone, at::linspace(0, 2, 3, x.scalar_type())),
+      CALL("ones", kBoth, at::ones({3}, x.scalar_type())),
+      CALL("full", kBoth, at::full({3}, 1, x.scalar_type())),
   };
   return rows;
 }
@@ -130,11 +233,16 @@ const std::vector<Row>& rows() {
 bool expected(Takes takes, ScalarType type) {
   const bool is_unsigned = isBarebonesUnsignedType(type) && isIntegralType(type, false);
   switch (takes) {
-    case Takes::kNone: return false;
-    case Takes::kUnsigned: return is_unsigned;
-    case Takes::kFloat8: return isFloat8Type(type);
-    case Takes::kSignedFloat8: return isFloat8Type(type) && type != kFloat8_e8m0fnu;
-    case Takes::kBoth: return is_unsigned || isFloat8Type(type);
+    case Takes::kNone:
+      return false;
+    case Takes::kUnsigned:
+      return is_unsigned;
+    case Takes::kFloat8:
+      return isFloat8Type(type);
+    case Takes::kSignedFloat8:
+      return isFloat8Type(type) && type != kFloat8_e8m0fnu;
+    case Takes::kBoth:
+      return is_unsigned || isFloat8Type(type);
   }
   return false;
 }
@@ -150,7 +258,8 @@ TEST(Dtypes, OperatorsTakeThemWherePyTorchDoes) {
         }
         Tensor got;
         ASSERT_NO_THROW(got = row.call(x, y)) << row.name << " " << type;
-        EXPECT_EQ(got.scalar_type(), row.result == ScalarType::Undefined ? type : row.result) << row.name << " " << type;
+        EXPECT_EQ(got.scalar_type(), row.result == ScalarType::Undefined ? type : row.result)
+            << row.name << " " << type;
         // As int64 has it.
         if (!isIntegralType(type, false) || std::string(row.name) == "randint") continue;
         EXPECT_EQ(doubles(got), doubles(row.call(sample(kLong), sample(kLong)))) << row.name << " " << type;
@@ -171,10 +280,12 @@ TEST(Dtypes, RefusalsNameOperatorAndDtype) {
   EXPECT_EQ(message_of([] { at::to(sample(kByte), kBits8); }), "\"copy_\" not implemented for 'Bits8'");
   EXPECT_EQ(message_of([] { at::to(sample(kUInt4), kByte); }), "\"copy_\" not implemented for 'UInt4'");
   EXPECT_EQ(message_of([] { at::ones({2}, kBits8); }), "\"fill_cpu\" not implemented for 'Bits8'");
-  EXPECT_EQ(message_of([] { at::item(at::zeros({1}, kInt4)); }), "\"_local_scalar_dense_cpu\" not implemented for 'Int4'");
+  EXPECT_EQ(message_of([] { at::item(at::zeros({1}, kInt4)); }),
+            "\"_local_scalar_dense_cpu\" not implemented for 'Int4'");
   EXPECT_THROW(at::add(sample(kUInt16), sample(kUInt16)), c10::NotImplementedError);
   EXPECT_THROW(at::to(sample(kByte), kBits8), c10::NotImplementedError);
-  EXPECT_EQ(message_of([] { at::full({2}, Scalar(~uint64_t{0}), kLong); }), "value cannot be converted to type int64_t without overflow");
+  EXPECT_EQ(message_of([] { at::full({2}, Scalar(~uint64_t{0}), kLong); }),
+            "value cannot be converted to type int64_t without overflow");
   EXPECT_EQ(message_of([] { at::full({2}, 1e6, kFloat8_e4m3fn); }),
             "value cannot be converted to type c10::Float8_e4m3fn without overflow");
   EXPECT_EQ(message_of([] { sample(kUInt16).data_ptr<int16_t>(); }), "expected scalar type Short but found UInt16");
@@ -230,8 +341,10 @@ TEST(Dtypes, ClampBoundsBeyondAnIntegerType) {
   EXPECT_EQ(doubles(at::clamp_max(x, 70000)), (std::vector<double>{7, 7}));
   EXPECT_EQ(doubles(at::clamp_min(x, -1)), (std::vector<double>{7, 7}));
   EXPECT_EQ(doubles(at::clamp(small, -1000, 1000000)), (std::vector<double>{7, 7}));
-  EXPECT_EQ(message_of([&] { at::clamp_max(x, -1); }), "Clamp max value -1 is outside the representable range of UInt16");
-  EXPECT_EQ(message_of([&] { at::clamp_min(small, 1000000); }), "Clamp min value 1e+06 is outside the representable range of Char");
+  EXPECT_EQ(message_of([&] { at::clamp_max(x, -1); }),
+            "Clamp max value -1 is outside the representable range of UInt16");
+  EXPECT_EQ(message_of([&] { at::clamp_min(small, 1000000); }),
+            "Clamp min value 1e+06 is outside the representable range of Char");
   EXPECT_EQ(message_of([&] { at::clamp_min(at::zeros({1}, kLong), Scalar(kTop)); }),
             "Clamp min value 9.22337e+18 is outside the representable range of Long");
 }
@@ -243,7 +356,8 @@ TEST(Dtypes, ConversionsOfAllPairs) {
     for (const ScalarType to : types) {
       const int64_t n = 600;  // more than a block
       Tensor x = at::empty({n}, kDouble);
-      for (int64_t i = 0; i < n; ++i) x.data_ptr<double>()[i] = from == kBool || to == kBool ? 1.0 : static_cast<double>(1 << i % 4);
+      for (int64_t i = 0; i < n; ++i)
+        x.data_ptr<double>()[i] = from == kBool || to == kBool ? 1.0 : static_cast<double>(1 << i % 4);
       const Tensor source = at::to(x, from);
       EXPECT_EQ(doubles(at::to(source, to)), doubles(x)) << from << " to " << to;
       const Tensor strided = at::slice(at::reshape(source, {30, 20}), 1, 0, 20, 3);
@@ -273,7 +387,8 @@ TEST(Dtypes, FloatsOfEightBitsAreCodedAsRecorded) {
 }
 
 TEST(Dtypes, ConversionsOfUnsignedNumbers) {
-  const Tensor x = of({kMost, kTop, kTop + 1025, (1 << 24) + 1, (uint64_t{1} << 53) + 1, (uint64_t{1} << 40) + (1 << 16) + 1});
+  const Tensor x =
+      of({kMost, kTop, kTop + 1025, (1 << 24) + 1, (uint64_t{1} << 53) + 1, (uint64_t{1} << 40) + (1 << 16) + 1});
   using Doubles = std::vector<double>;
   EXPECT_EQ(doubles(at::to(x, kFloat)), (Doubles{0x1p64, 0x1p63, 0x1p63, 16777216, 0x1p53, 1099511758848.0}));
   EXPECT_EQ(doubles(at::to(x, kDouble)), (Doubles{0x1p64, 0x1p63, 0x1p63 + 2048, 16777217, 0x1p53, 1099511693313.0}));
@@ -373,7 +488,8 @@ TEST(Dtypes, ForgedNumbersAreNoDtypes) {
 }
 
 TEST(Dtypes, Printing) {
-  EXPECT_EQ(at::to_string(at::reshape(at::to(at::arange(6), kUInt16), {2, 3})), " 0  1  2\n 3  4  5\n[ CPUUInt16Type{2,3} ]");
+  EXPECT_EQ(at::to_string(at::reshape(at::to(at::arange(6), kUInt16), {2, 3})),
+            " 0  1  2\n 3  4  5\n[ CPUUInt16Type{2,3} ]");
   EXPECT_EQ(at::to_string(at::to(at::arange(3), kFloat8_e4m3fn)), " 0\n 1\n 2\n[ CPUFloat8_e4m3fnType{3} ]");
   EXPECT_EQ(at::to_string(at::to(at::add(at::mul(at::arange(3, kFloat), 0.3), 1), kFloat8_e5m2)),
             " 1.0000\n 1.2500\n 1.5000\n[ CPUFloat8_e5m2Type{3} ]");

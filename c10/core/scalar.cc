@@ -13,26 +13,51 @@ void Scalar::overflow(ScalarType type) {
     case kByte: name = "uint8_t"; break;
     case kChar: name = "int8_t"; break;
     case kShort: name = "int16_t"; break;
-    case kInt: name = "int"; break;
+    case kInt:
+      name = "int";
+      break;
     case kLong: name = "int64_t"; break;
-    case kUInt16: name = "uint16_t"; break;
-    case kUInt32: name = "uint32_t"; break;
-    case kUInt64: name = "uint64_t"; break;
-    case kFloat: name = "float"; break;
-    case kDouble: name = "double"; break;
-    case kBool: name = "bool"; break;
+    case kUInt16:
+      name = "uint16_t";
+      break;
+    case kUInt32:
+      name = "uint32_t";
+      break;
+    case kUInt64:
+      name = "uint64_t";
+      break;
+    case kFloat:
+      name = "float";
+      break;
+    case kDouble:
+      name = "double";
+      break;
+    case kBool:
+      name = "bool";
+      break;
     case kHalf: name = "at::Half"; break;
     case kBFloat16: name = "at::BFloat16"; break;
-    default: prefix = "c10::", name = toString(type);
+    default:
+      prefix = "c10::", name = toString(type);
   }
   C10_THROW_ERROR(ValueError, str("value cannot be converted to type ", prefix, name, " without overflow"));
 }
 
-Float8_e5m2 Scalar::toFloat8_e5m2() const { return to<Float8_e5m2>(); }
-Float8_e4m3fn Scalar::toFloat8_e4m3fn() const { return to<Float8_e4m3fn>(); }
-Float8_e5m2fnuz Scalar::toFloat8_e5m2fnuz() const { return to<Float8_e5m2fnuz>(); }
-Float8_e4m3fnuz Scalar::toFloat8_e4m3fnuz() const { return to<Float8_e4m3fnuz>(); }
-Float8_e8m0fnu Scalar::toFloat8_e8m0fnu() const { return to<Float8_e8m0fnu>(); }
+Float8_e5m2 Scalar::toFloat8_e5m2() const {
+  return to<Float8_e5m2>();
+}
+Float8_e4m3fn Scalar::toFloat8_e4m3fn() const {
+  return to<Float8_e4m3fn>();
+}
+Float8_e5m2fnuz Scalar::toFloat8_e5m2fnuz() const {
+  return to<Float8_e5m2fnuz>();
+}
+Float8_e4m3fnuz Scalar::toFloat8_e4m3fnuz() const {
+  return to<Float8_e4m3fnuz>();
+}
+Float8_e8m0fnu Scalar::toFloat8_e8m0fnu() const {
+  return to<Float8_e8m0fnu>();
+}
 
 Scalar Scalar::operator-() const {
   TORCH_CHECK(!isBoolean(), "torch boolean negative, the `-` operator, is not supported.");

@@ -54,7 +54,9 @@ C10_COLD ScalarType promote_rare(ScalarType a, ScalarType b) {
   const unsigned kinds = detail::info_of(a).kinds | detail::info_of(b).kinds;
   const char *before = "Promotion from ", *between = " and ", *after = " is unsupported.";
   if ((kinds & detail::kQuantized) != 0) {
-    before = "promoteTypes with quantized numbers is not handled yet; figure out what the correct rules should be, offending types: ";
+    before =
+        "promoteTypes with quantized numbers is not handled yet; figure out what the correct rules should be, "
+        "offending types: ";
     between = " ";
     after = "";
   } else if ((kinds & detail::kBits) != 0) {
@@ -75,7 +77,8 @@ C10_COLD ScalarType promote_rare(ScalarType a, ScalarType b) {
 ScalarType promoteTypes(ScalarType a, ScalarType b) {
   if (a == b) return a;
   if (a == ScalarType::Undefined || b == ScalarType::Undefined) return ScalarType::Undefined;
-  constexpr unsigned kRare = detail::kQuantized | detail::kBits | detail::kFloat8 | detail::kBarebones | detail::kSubByte;
+  constexpr unsigned kRare =
+      detail::kQuantized | detail::kBits | detail::kFloat8 | detail::kBarebones | detail::kSubByte;
   if (detail::has_kind(a, kRare) || detail::has_kind(b, kRare) || a == kFloat4_e2m1fn_x2 || b == kFloat4_e2m1fn_x2) {
     return promote_rare(a, b);
   }

@@ -52,7 +52,9 @@ void write_value(const IValue& value, std::string* out) {
   switch (value.tag()) {
     case IValue::Tag::None: *out += "None"; break;
     case IValue::Tag::Int: *out += std::to_string(value.toInt()); break;
-    case IValue::Tag::UInt: *out += std::to_string(value.toUInt()); break;
+    case IValue::Tag::UInt:
+      *out += std::to_string(value.toUInt());
+      break;
     case IValue::Tag::Double: write_double(value.toDouble(), out); break;
     case IValue::Tag::Bool: *out += value.toBool() ? "True" : "False"; break;
     case IValue::Tag::String: write_string(value.toStringView(), out); break;

@@ -14,10 +14,10 @@ namespace c10 {
 namespace {
 
 constexpr std::array<std::string_view, 28> kTagNames{
-    "None",   "Tensor", "Storage", "Double",   "ComplexDouble", "Int",     "SymInt",      "SymFloat", "SymBool",
-    "Bool",   "Tuple",  "String",  "Blob",     "GenericList",   "GenericDict", "Future",  "Await",    "Device",
-    "Stream", "Object", "PyObject", "Uninitialized", "Capsule", "RRef",    "Quantizer",   "Generator", "Enum",
-    "UInt"};
+    "None",          "Tensor",  "Storage", "Double",    "ComplexDouble", "Int",    "SymInt",
+    "SymFloat",      "SymBool", "Bool",    "Tuple",     "String",        "Blob",   "GenericList",
+    "GenericDict",   "Future",  "Await",   "Device",    "Stream",        "Object", "PyObject",
+    "Uninitialized", "Capsule", "RRef",    "Quantizer", "Generator",     "Enum",   "UInt"};
 
 // An enumerator's number within [0, count).
 template <class E>
@@ -197,7 +197,8 @@ void IValue::wrong_list(std::string_view expected) const {
 Scalar IValue::toScalar() const {
   switch (tag_) {
     case Tag::Int: return Scalar(payload_.integer);
-    case Tag::UInt: return Scalar(toUInt());
+    case Tag::UInt:
+      return Scalar(toUInt());
     case Tag::Double: return Scalar(payload_.number);
     case Tag::Bool: return Scalar(payload_.integer != 0);
     case Tag::ComplexDouble: return Scalar(toComplexDouble());

@@ -439,12 +439,12 @@ class IValue final {
   friend void detail::drop_values(std::vector<IValue>&& values) noexcept;
 
   // Sets of tags: those of plain values, and those of what holds values.
-  static constexpr uint32_t kPlain = 1u << 0 | 1u << 3 | 1u << 5 | 1u << 9 | 1u << 17 | 1u << 18 | 1u << 21 |
-      1u << 27;
+  static constexpr uint32_t kPlain = 1u << 0 | 1u << 3 | 1u << 5 | 1u << 9 | 1u << 17 | 1u << 18 | 1u << 21 | 1u << 27;
   static constexpr uint32_t kAggregates = 1u << 10 | 1u << 13 | 1u << 14 | 1u << 15 | 1u << 16 | 1u << 19;
-  static_assert(static_cast<int>(Tag::Double) == 3 && static_cast<int>(Tag::Int) == 5 && static_cast<int>(Tag::Bool) == 9 &&
-                static_cast<int>(Tag::Device) == 17 && static_cast<int>(Tag::Stream) == 18 &&
-                static_cast<int>(Tag::Uninitialized) == 21 && static_cast<int>(Tag::UInt) == 27);
+  static_assert(static_cast<int>(Tag::Double) == 3 && static_cast<int>(Tag::Int) == 5 &&
+                static_cast<int>(Tag::Bool) == 9 && static_cast<int>(Tag::Device) == 17 &&
+                static_cast<int>(Tag::Stream) == 18 && static_cast<int>(Tag::Uninitialized) == 21 &&
+                static_cast<int>(Tag::UInt) == 27);
   static_assert(static_cast<int>(Tag::Tuple) == 10 && static_cast<int>(Tag::GenericList) == 13 &&
                 static_cast<int>(Tag::GenericDict) == 14 && static_cast<int>(Tag::Future) == 15 &&
                 static_cast<int>(Tag::Await) == 16 && static_cast<int>(Tag::Object) == 19);

@@ -29,16 +29,24 @@ T named(const std::map<std::string, T>& names, const Json& value, const char* wh
 }
 
 ScalarType dtype_of(const Json& value) {
-  static const std::map<std::string, ScalarType> types = {
-      {"uint8", ScalarType::Byte},           {"int8", ScalarType::Char},
-      {"int16", ScalarType::Short},          {"int32", ScalarType::Int},
-      {"int64", ScalarType::Long},           {"float16", ScalarType::Half},
-      {"float32", ScalarType::Float},        {"float64", ScalarType::Double},
-      {"complex64", ScalarType::ComplexFloat}, {"complex128", ScalarType::ComplexDouble},
-      {"bool", ScalarType::Bool},            {"bfloat16", ScalarType::BFloat16},
-      {"uint16", ScalarType::UInt16},        {"uint32", ScalarType::UInt32},
-      {"uint64", ScalarType::UInt64},        {"float8_e5m2", ScalarType::Float8_e5m2},
-      {"float8_e4m3fn", ScalarType::Float8_e4m3fn}, {"float8_e8m0fnu", ScalarType::Float8_e8m0fnu}};
+  static const std::map<std::string, ScalarType> types = {{"uint8", ScalarType::Byte},
+                                                          {"int8", ScalarType::Char},
+                                                          {"int16", ScalarType::Short},
+                                                          {"int32", ScalarType::Int},
+                                                          {"int64", ScalarType::Long},
+                                                          {"float16", ScalarType::Half},
+                                                          {"float32", ScalarType::Float},
+                                                          {"float64", ScalarType::Double},
+                                                          {"complex64", ScalarType::ComplexFloat},
+                                                          {"complex128", ScalarType::ComplexDouble},
+                                                          {"bool", ScalarType::Bool},
+                                                          {"bfloat16", ScalarType::BFloat16},
+                                                          {"uint16", ScalarType::UInt16},
+                                                          {"uint32", ScalarType::UInt32},
+                                                          {"uint64", ScalarType::UInt64},
+                                                          {"float8_e5m2", ScalarType::Float8_e5m2},
+                                                          {"float8_e4m3fn", ScalarType::Float8_e4m3fn},
+                                                          {"float8_e8m0fnu", ScalarType::Float8_e8m0fnu}};
   return named(types, value, "dtype");
 }
 

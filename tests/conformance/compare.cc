@@ -70,7 +70,8 @@ std::optional<Mismatch> difference(const Tensor& got, const Tensor& expected, do
     case ScalarType::Half: rtol = atol = 1e-3; break;
     case ScalarType::Float8_e5m2:
     case ScalarType::Float8_e4m3fn:
-    case ScalarType::Float8_e8m0fnu: break;
+    case ScalarType::Float8_e8m0fnu:
+      break;
     default: {
       const Tensor a = values_of(got, ScalarType::Long), e = values_of(expected, ScalarType::Long);
       const int64_t *x = a.data_ptr<int64_t>(), *y = e.data_ptr<int64_t>();

@@ -89,8 +89,9 @@ class Generator {
   ScalarType any_dtype() {
     if (!tame_ && random_.percent(12)) {
       return random_.pick({ScalarType::UInt16, ScalarType::UInt32, ScalarType::UInt64, ScalarType::Float8_e4m3fn,
-                           ScalarType::Float8_e5m2, ScalarType::Float8_e8m0fnu, ScalarType::ComplexHalf, ScalarType::BComplex32,
-                           ScalarType::Bits8, ScalarType::Bits16, ScalarType::UInt4, ScalarType::Float4_e2m1fn_x2, ScalarType::QInt8});
+                           ScalarType::Float8_e5m2, ScalarType::Float8_e8m0fnu, ScalarType::ComplexHalf,
+                           ScalarType::BComplex32, ScalarType::Bits8, ScalarType::Bits16, ScalarType::UInt4,
+                           ScalarType::Float4_e2m1fn_x2, ScalarType::QInt8});
     }
     return random_.pick({ScalarType::Byte, ScalarType::Char, ScalarType::Short, ScalarType::Int, ScalarType::Long,
                          ScalarType::Half, ScalarType::Float, ScalarType::Double, ScalarType::ComplexFloat,
@@ -302,8 +303,10 @@ class Generator {
       case ScalarType::Float:
       case ScalarType::ComplexFloat: return fill_floats(static_cast<float*>(data), bytes / 4, extremes);
       case ScalarType::Double:
-      case ScalarType::ComplexDouble: return fill_floats(static_cast<double*>(data), bytes / 8, extremes);
-      default: return fill_integers(static_cast<uint8_t*>(data), bytes, 256, 0);
+      case ScalarType::ComplexDouble:
+        return fill_floats(static_cast<double*>(data), bytes / 8, extremes);
+      default:
+        return fill_integers(static_cast<uint8_t*>(data), bytes, 256, 0);
     }
   }
 

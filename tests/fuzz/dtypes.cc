@@ -69,7 +69,8 @@ std::string words(const std::set<ScalarType>& types) {
       {"integers", {at::kByte, at::kChar, at::kShort, at::kInt, at::kLong}},
       {"bool", {at::kBool}},
       {"unsigned", {at::kUInt16, at::kUInt32, at::kUInt64}},
-      {"float8", {at::kFloat8_e5m2, at::kFloat8_e4m3fn, at::kFloat8_e5m2fnuz, at::kFloat8_e4m3fnuz, at::kFloat8_e8m0fnu}}};
+      {"float8",
+       {at::kFloat8_e5m2, at::kFloat8_e4m3fn, at::kFloat8_e5m2fnuz, at::kFloat8_e4m3fnuz, at::kFloat8_e8m0fnu}}};
   const std::map<ScalarType, const char*> names = {{at::kHalf, "half"},
                                                    {at::kBFloat16, "bfloat16"},
                                                    {at::kFloat, "float"},
@@ -108,13 +109,29 @@ std::string words(const std::set<ScalarType>& types) {
 int run() {
   const Quiet quiet;
   std::printf(
-      "# Made by bazel run //tests/fuzz:dtypes: the dtypes of the first tensor for which generated calls of an operator gave a "
+      "# Made by bazel run //tests/fuzz:dtypes: the dtypes of the first tensor for which generated calls of an "
+      "operator gave a "
       "result.\n# \"unsigned\" are those beyond uint8, \"float8\" all floating-point types of eight bits.\n");
-  const std::vector<ScalarType> all = {at::kHalf,         at::kBFloat16,      at::kFloat, at::kDouble,
-                                       at::kComplexFloat, at::kComplexDouble, at::kByte,  at::kChar,
-                                       at::kShort,        at::kInt,           at::kLong,  at::kBool,
-                                       at::kUInt16,       at::kUInt32,        at::kUInt64, at::kFloat8_e5m2,
-                                       at::kFloat8_e4m3fn, at::kFloat8_e5m2fnuz, at::kFloat8_e4m3fnuz, at::kFloat8_e8m0fnu};
+  const std::vector<ScalarType> all = {at::kHalf,
+                                       at::kBFloat16,
+                                       at::kFloat,
+                                       at::kDouble,
+                                       at::kComplexFloat,
+                                       at::kComplexDouble,
+                                       at::kByte,
+                                       at::kChar,
+                                       at::kShort,
+                                       at::kInt,
+                                       at::kLong,
+                                       at::kBool,
+                                       at::kUInt16,
+                                       at::kUInt32,
+                                       at::kUInt64,
+                                       at::kFloat8_e5m2,
+                                       at::kFloat8_e4m3fn,
+                                       at::kFloat8_e5m2fnuz,
+                                       at::kFloat8_e4m3fnuz,
+                                       at::kFloat8_e8m0fnu};
   std::set<std::string> names;
   for (const std::string& name : c10::Dispatcher::singleton().getAllOpNames()) names.insert(name);
   for (const std::string& name : names) {

@@ -23,13 +23,25 @@ struct DtypePair {
   Dtype dtype;
 };
 constexpr DtypePair kDtypePairs[] = {
-    {ScalarType::Bool, Dtype::BOOL},    {ScalarType::Byte, Dtype::U8},    {ScalarType::Char, Dtype::I8},
-    {ScalarType::Short, Dtype::I16},    {ScalarType::Half, Dtype::F16},   {ScalarType::BFloat16, Dtype::BF16},
-    {ScalarType::Int, Dtype::I32},      {ScalarType::Float, Dtype::F32},  {ScalarType::ComplexFloat, Dtype::C64},
-    {ScalarType::Double, Dtype::F64},   {ScalarType::Long, Dtype::I64},   {ScalarType::UInt16, Dtype::U16},
-    {ScalarType::UInt32, Dtype::U32},   {ScalarType::UInt64, Dtype::U64}, {ScalarType::Float8_e5m2, Dtype::F8_E5M2},
-    {ScalarType::Float8_e4m3fn, Dtype::F8_E4M3},         {ScalarType::Float8_e5m2fnuz, Dtype::F8_E5M2FNUZ},
-    {ScalarType::Float8_e4m3fnuz, Dtype::F8_E4M3FNUZ},   {ScalarType::Float8_e8m0fnu, Dtype::F8_E8M0},
+    {ScalarType::Bool, Dtype::BOOL},
+    {ScalarType::Byte, Dtype::U8},
+    {ScalarType::Char, Dtype::I8},
+    {ScalarType::Short, Dtype::I16},
+    {ScalarType::Half, Dtype::F16},
+    {ScalarType::BFloat16, Dtype::BF16},
+    {ScalarType::Int, Dtype::I32},
+    {ScalarType::Float, Dtype::F32},
+    {ScalarType::ComplexFloat, Dtype::C64},
+    {ScalarType::Double, Dtype::F64},
+    {ScalarType::Long, Dtype::I64},
+    {ScalarType::UInt16, Dtype::U16},
+    {ScalarType::UInt32, Dtype::U32},
+    {ScalarType::UInt64, Dtype::U64},
+    {ScalarType::Float8_e5m2, Dtype::F8_E5M2},
+    {ScalarType::Float8_e4m3fn, Dtype::F8_E4M3},
+    {ScalarType::Float8_e5m2fnuz, Dtype::F8_E5M2FNUZ},
+    {ScalarType::Float8_e4m3fnuz, Dtype::F8_E4M3FNUZ},
+    {ScalarType::Float8_e8m0fnu, Dtype::F8_E8M0},
 };
 
 std::string dtype_key(std::string_view name) { return c10::str("dtype.", name); }

@@ -32,7 +32,25 @@ namespace torch::safetensors {
 using serialize::FormatError;
 
 enum class Dtype : uint8_t {
-  BOOL, U8, I8, F8_E5M2, F8_E4M3, F8_E5M2FNUZ, F8_E4M3FNUZ, F8_E8M0, I16, U16, F16, BF16, I32, U32, F32, C64, F64, I64, U64
+  BOOL,
+  U8,
+  I8,
+  F8_E5M2,
+  F8_E4M3,
+  F8_E5M2FNUZ,
+  F8_E4M3FNUZ,
+  F8_E8M0,
+  I16,
+  U16,
+  F16,
+  BF16,
+  I32,
+  U32,
+  F32,
+  C64,
+  F64,
+  I64,
+  U64
 };
 inline constexpr int kDtypes = 19;
 

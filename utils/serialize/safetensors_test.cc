@@ -32,12 +32,26 @@ bool same(const at::Tensor& a, const at::Tensor& b) {
          (a.nbytes() == 0 || std::memcmp(a.data_ptr(), b.data_ptr(), a.nbytes()) == 0);
 }
 
-constexpr ScalarType kAll[] = {ScalarType::Bool,  ScalarType::Byte,     ScalarType::Char, ScalarType::Short,
-                               ScalarType::Int,   ScalarType::Long,     ScalarType::Half, ScalarType::BFloat16,
-                               ScalarType::Float, ScalarType::Double,   ScalarType::ComplexFloat,
-                               ScalarType::ComplexDouble, ScalarType::UInt16, ScalarType::UInt32, ScalarType::UInt64,
-                               ScalarType::Float8_e5m2, ScalarType::Float8_e4m3fn, ScalarType::Float8_e5m2fnuz,
-                               ScalarType::Float8_e4m3fnuz, ScalarType::Float8_e8m0fnu};
+constexpr ScalarType kAll[] = {ScalarType::Bool,
+                               ScalarType::Byte,
+                               ScalarType::Char,
+                               ScalarType::Short,
+                               ScalarType::Int,
+                               ScalarType::Long,
+                               ScalarType::Half,
+                               ScalarType::BFloat16,
+                               ScalarType::Float,
+                               ScalarType::Double,
+                               ScalarType::ComplexFloat,
+                               ScalarType::ComplexDouble,
+                               ScalarType::UInt16,
+                               ScalarType::UInt32,
+                               ScalarType::UInt64,
+                               ScalarType::Float8_e5m2,
+                               ScalarType::Float8_e4m3fn,
+                               ScalarType::Float8_e5m2fnuz,
+                               ScalarType::Float8_e4m3fnuz,
+                               ScalarType::Float8_e8m0fnu};
 
 TEST(Safetensors, RoundTripsEveryDtypeAndShape) {
   NamedTensors tensors;
@@ -163,8 +177,10 @@ TEST(Safetensors, ValuesThatNoTensorMayHold) {
 }
 
 TEST(Safetensors, DtypesWithoutANameInTheFormat) {
-  for (const ScalarType type : {ScalarType::Bits8, ScalarType::UInt4, ScalarType::ComplexHalf, ScalarType::Float4_e2m1fn_x2}) {
-    EXPECT_THROW(save_file({{"a", pattern({2}, type)}}, fresh_folder() + "/unnamed.safetensors"), c10::TypeError) << type;
+  for (const ScalarType type :
+       {ScalarType::Bits8, ScalarType::UInt4, ScalarType::ComplexHalf, ScalarType::Float4_e2m1fn_x2}) {
+    EXPECT_THROW(save_file({{"a", pattern({2}, type)}}, fresh_folder() + "/unnamed.safetensors"), c10::TypeError)
+        << type;
   }
 }
 

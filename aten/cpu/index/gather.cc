@@ -171,17 +171,25 @@ void scatter(void* dst, const void* src, const int64_t* index, const GatherGeome
     T* to = static_cast<T*>(dst);
     const T* from = static_cast<const T*>(src);
     switch (op) {
-      case ScatterOp::kAdd: return scatter_typed<ScatterOp::kAdd>(to, from, index, given);
-      case ScatterOp::kMultiply: return scatter_typed<ScatterOp::kMultiply>(to, from, index, given);
-      case ScatterOp::kMax: return scatter_typed<ScatterOp::kMax>(to, from, index, given);
-      default: return scatter_typed<ScatterOp::kMin>(to, from, index, given);
+      case ScatterOp::kAdd:
+        return scatter_typed<ScatterOp::kAdd>(to, from, index, given);
+      case ScatterOp::kMultiply:
+        return scatter_typed<ScatterOp::kMultiply>(to, from, index, given);
+      case ScatterOp::kMax:
+        return scatter_typed<ScatterOp::kMax>(to, from, index, given);
+      default:
+        return scatter_typed<ScatterOp::kMin>(to, from, index, given);
     }
   };
   switch (type) {
-    case c10::ScalarType::UInt16: return run(TypeTag<uint16_t>{});
-    case c10::ScalarType::UInt32: return run(TypeTag<uint32_t>{});
-    case c10::ScalarType::UInt64: return run(TypeTag<uint64_t>{});
-    default: return visit_all(type, "scatter", run);
+    case c10::ScalarType::UInt16:
+      return run(TypeTag<uint16_t>{});
+    case c10::ScalarType::UInt32:
+      return run(TypeTag<uint32_t>{});
+    case c10::ScalarType::UInt64:
+      return run(TypeTag<uint64_t>{});
+    default:
+      return visit_all(type, "scatter", run);
   }
 }
 

@@ -173,10 +173,14 @@ void sort_row(c10::ScalarType type, const void* x, int64_t stride, int64_t n, bo
     }
   };
   switch (type) {
-    case c10::ScalarType::UInt16: return sort(TypeTag<uint16_t>{});
-    case c10::ScalarType::UInt32: return sort(TypeTag<uint32_t>{});
-    case c10::ScalarType::UInt64: return sort(TypeTag<uint64_t>{});
-    default: return visit_real(type, "sort", sort);
+    case c10::ScalarType::UInt16:
+      return sort(TypeTag<uint16_t>{});
+    case c10::ScalarType::UInt32:
+      return sort(TypeTag<uint32_t>{});
+    case c10::ScalarType::UInt64:
+      return sort(TypeTag<uint64_t>{});
+    default:
+      return visit_real(type, "sort", sort);
   }
 }
 

@@ -216,7 +216,8 @@ void mul_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
   pointwise::run("mul", cpu::loops::mul, out.scalar_type(), nullptr, out, {self, other});
 }
 TensorSpec mul_scalar_meta(const Tensor& self, const Scalar& other) {
-  TORCH_CHECK_NOT_IMPLEMENTED(!isFloat8Type(self.scalar_type()), "\"mul\" of a number not implemented for '", self.scalar_type(), "'");
+  TORCH_CHECK_NOT_IMPLEMENTED(!isFloat8Type(self.scalar_type()), "\"mul\" of a number not implemented for '",
+                              self.scalar_type(), "'");
   return arithmetic_spec(self, other);
 }
 void mul_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) {

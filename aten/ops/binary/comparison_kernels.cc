@@ -36,10 +36,14 @@ Scalar rounded(const Scalar& number, ScalarType dtype) {
       case ScalarType::Char: return int64_t{static_cast<int8_t>(n)};
       case ScalarType::Short: return int64_t{static_cast<int16_t>(n)};
       case ScalarType::Int: return int64_t{static_cast<int32_t>(n)};
-      case ScalarType::UInt16: return static_cast<uint16_t>(n);
-      case ScalarType::UInt32: return static_cast<uint32_t>(n);
-      case ScalarType::UInt64: return static_cast<uint64_t>(n);
-      case ScalarType::Long: return n;
+      case ScalarType::UInt16:
+        return static_cast<uint16_t>(n);
+      case ScalarType::UInt32:
+        return static_cast<uint32_t>(n);
+      case ScalarType::UInt64:
+        return static_cast<uint64_t>(n);
+      case ScalarType::Long:
+        return n;
       default: return number;
     }
   }

@@ -42,7 +42,9 @@ Tensor affine(Tensor x, const std::optional<Tensor>& weight, const std::optional
 
 // 16-bit types compute in float.
 Tensor widened(const Tensor& x) {
-  return x.scalar_type() == kHalf || x.scalar_type() == kBFloat16 ? at::to(x, TensorOptions(kFloat), false, false, std::nullopt) : x;
+  return x.scalar_type() == kHalf || x.scalar_type() == kBFloat16
+             ? at::to(x, TensorOptions(kFloat), false, false, std::nullopt)
+             : x;
 }
 Tensor narrowed(const Tensor& y, ScalarType dtype) {
   return y.scalar_type() == dtype ? y : at::to(y, TensorOptions(dtype), false, false, std::nullopt);

@@ -42,7 +42,8 @@ Scalar within_limits(const Scalar& bound, ScalarType dtype, const char* name, bo
   const int64_t least = isSignedType(dtype) ? -static_cast<int64_t>(most) - 1 : 0;
   const bool below = !bound.isUnsigned() && bound.toLong() < least;
   const bool above = bound.isUnsigned() && bound.toUInt64() > most;
-  TORCH_CHECK(!(is_min ? above : below), "Clamp ", name, " value ", bound.toDouble(), " is outside the representable range of ", dtype);
+  TORCH_CHECK(!(is_min ? above : below), "Clamp ", name, " value ", bound.toDouble(),
+              " is outside the representable range of ", dtype);
   return above ? Scalar(most) : below ? Scalar(least) : bound;
 }
 }  // namespace

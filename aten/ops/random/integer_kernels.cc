@@ -40,9 +40,12 @@ Range range_of(ScalarType dtype) {
     case ScalarType::Short: return {-32768, 32767};
     case ScalarType::Int: return {std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()};
     case ScalarType::Long: return {std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()};
-    case ScalarType::UInt16: return {0, 65535};
-    case ScalarType::UInt32: return {0, std::numeric_limits<uint32_t>::max()};
-    case ScalarType::UInt64: return {0, std::numeric_limits<int64_t>::max()};
+    case ScalarType::UInt16:
+      return {0, 65535};
+    case ScalarType::UInt32:
+      return {0, std::numeric_limits<uint32_t>::max()};
+    case ScalarType::UInt64:
+      return {0, std::numeric_limits<int64_t>::max()};
     default: {
       const int digits = digits_of(dtype);
       TORCH_CHECK_NOT_IMPLEMENTED(digits > 0, "\"random_\" not implemented for '", dtype, "'");

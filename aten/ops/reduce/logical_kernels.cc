@@ -18,11 +18,16 @@ DimMask optional_dim(const Tensor& self, std::optional<int64_t> dim) { return di
 // A type without a kernel is converted to bool.
 void run_logical(const char* op, const cpu::ReduceKernel* (*find)(ScalarType), const Tensor& self, const DimMask& mask,
                  const Tensor& out) {
-  const Tensor x = find(self.scalar_type()) != nullptr ? self : at::_to_copy(self, TensorOptions().dtype(ScalarType::Bool));
+  const Tensor x =
+      find(self.scalar_type()) != nullptr ? self : at::_to_copy(self, TensorOptions().dtype(ScalarType::Bool));
   run_reduction(op, find(x.scalar_type()), x, mask, out, Tensor(), {});
 }
-void run_all(const Tensor& self, const DimMask& mask, const Tensor& out) { run_logical("all", cpu::all_kernel, self, mask, out); }
-void run_any(const Tensor& self, const DimMask& mask, const Tensor& out) { run_logical("any", cpu::any_kernel, self, mask, out); }
+void run_all(const Tensor& self, const DimMask& mask, const Tensor& out) {
+  run_logical("all", cpu::all_kernel, self, mask, out);
+}
+void run_any(const Tensor& self, const DimMask& mask, const Tensor& out) {
+  run_logical("any", cpu::any_kernel, self, mask, out);
+}
 
 }  // namespace
 

@@ -32,7 +32,8 @@ void sum_like(const char* op, ReduceFinder find, const Tensor& self, const DimMa
   params.divisor = divisor;
   // An input of a type without a kernel is summed in the result's.
   const bool converts = find(self.scalar_type()) == nullptr && self.scalar_type() != out.scalar_type();
-  TORCH_CHECK_NOT_IMPLEMENTED(find(out.scalar_type()) != nullptr, "\"", op, "\" not implemented for '", out.scalar_type(), "'");
+  TORCH_CHECK_NOT_IMPLEMENTED(find(out.scalar_type()) != nullptr, "\"", op, "\" not implemented for '",
+                              out.scalar_type(), "'");
   if (converts || must_convert_first(self.scalar_type(), out.scalar_type())) {
     const Tensor converted = at::_to_copy(self, TensorOptions().dtype(out.scalar_type()));
     run_reduction(op, find(converted.scalar_type()), converted, mask, out, Tensor(), params);

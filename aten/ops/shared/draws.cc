@@ -32,9 +32,9 @@ FillTarget::FillTarget(const Tensor& self) : operand(pointwise::operand_of(self)
 void check_target(const char* op, const Tensor& self) {
   const ScalarType type = self.scalar_type();
   const bool is_unsigned = isBarebonesUnsignedType(type) && std::string_view(op) == "random_";
-  TORCH_CHECK_NOT_IMPLEMENTED(is_unsigned || (isIntegralType(type, true) && !isBarebonesUnsignedType(type)) || type == kHalf ||
-                                  type == kBFloat16 || type == kFloat || type == kDouble || type == kComplexFloat ||
-                                  type == kComplexDouble,
+  TORCH_CHECK_NOT_IMPLEMENTED(is_unsigned || (isIntegralType(type, true) && !isBarebonesUnsignedType(type)) ||
+                                  type == kHalf || type == kBFloat16 || type == kFloat || type == kDouble ||
+                                  type == kComplexFloat || type == kComplexDouble,
                               "\"", op, "\" not implemented for '", type, "'");
   structured::check_no_internal_overlap(self);
 }

@@ -53,10 +53,14 @@ using Triple = std::tuple<Tensor, Tensor, Tensor>;
 // The type whose elements are equal where those of `type` are.
 ScalarType type_of_bits(ScalarType type) {
   switch (type) {
-    case ScalarType::UInt16: return ScalarType::Short;
-    case ScalarType::UInt32: return ScalarType::Int;
-    case ScalarType::UInt64: return ScalarType::Long;
-    default: return type;
+    case ScalarType::UInt16:
+      return ScalarType::Short;
+    case ScalarType::UInt32:
+      return ScalarType::Int;
+    case ScalarType::UInt64:
+      return ScalarType::Long;
+    default:
+      return type;
   }
 }
 

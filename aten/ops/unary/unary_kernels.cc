@@ -83,7 +83,9 @@ void copy_through(const Tensor& self, Tensor& out) {
 }
 void fill_bool(Tensor& out, bool value) { cpu::fill(pointwise::operand_of(out), &value); }
 
-bool is_integral(const Tensor& t) { return isIntegralType(t.scalar_type(), /*includeBool=*/true); }
+bool is_integral(const Tensor& t) {
+  return isIntegralType(t.scalar_type(), /*includeBool=*/true);
+}
 // Rounding does nothing to integers.
 void run_rounding(const char* name, const cpu::ElementOp& op, const Tensor& self, Tensor& out) {
   if (is_integral(self)) {
@@ -148,7 +150,8 @@ void sign_cpu(const Tensor& self, Tensor& out) { run("sign", cpu::loops::sign, s
 void sgn_cpu(const Tensor& self, Tensor& out) { run("sgn", cpu::loops::sgn, self, out); }
 void square_cpu(const Tensor& self, Tensor& out) { run("square", cpu::loops::square, self, out); }
 void abs_cpu(const Tensor& self, Tensor& out) {
-  TORCH_CHECK_NOT_IMPLEMENTED(self.scalar_type() != ScalarType::Float8_e8m0fnu, "\"abs\" not implemented for 'Float8_e8m0fnu'");
+  TORCH_CHECK_NOT_IMPLEMENTED(self.scalar_type() != ScalarType::Float8_e8m0fnu,
+                              "\"abs\" not implemented for 'Float8_e8m0fnu'");
   if (self.is_complex()) {
     run_to_real(cpu::complex_abs_float, cpu::complex_abs_double, self, out);
   } else {
@@ -197,7 +200,8 @@ void isreal_cpu(const Tensor& self, Tensor& out) {
 }
 namespace {
 void check_no_float8(const char* name, const Tensor& self) {
-  TORCH_CHECK_NOT_IMPLEMENTED(!isFloat8Type(self.scalar_type()), "\"", name, "\" not implemented for '", self.scalar_type(), "'");
+  TORCH_CHECK_NOT_IMPLEMENTED(!isFloat8Type(self.scalar_type()), "\"", name, "\" not implemented for '",
+                              self.scalar_type(), "'");
 }
 }  // namespace
 
@@ -250,8 +254,8 @@ std::array<TensorSpec, 2> frexp_meta(const Tensor& self) {
 void frexp_cpu(const Tensor& self, Tensor& mantissa, Tensor& exponent) {
   check_no_float8("frexp", self);
   const ScalarType compute = cpu::compute_type(self.scalar_type());
-  TORCH_CHECK_NOT_IMPLEMENTED(compute == ScalarType::Float || compute == ScalarType::Double, "\"frexp\" not implemented for '",
-                              self.scalar_type(), "'");
+  TORCH_CHECK_NOT_IMPLEMENTED(compute == ScalarType::Float || compute == ScalarType::Double,
+                              "\"frexp\" not implemented for '", self.scalar_type(), "'");
   const cpu::ElementArg args[] = {{pointwise::operand_of(mantissa), mantissa.scalar_type(), compute},
                                   {pointwise::operand_of(exponent), exponent.scalar_type(), ScalarType::Int},
                                   {pointwise::operand_of(self), self.scalar_type(), compute}};
