@@ -29,16 +29,20 @@ TEST(Signature, TypesAreThoseOfTheCppApi) {
   EXPECT_EQ(declaration_of("f(Tensor self, Tensor? w=None, *, Scalar alpha=1) -> Tensor"),
             "Tensor(const Tensor& self, const std::optional<Tensor>& w = {}, const Scalar& alpha = 1)");
   EXPECT_EQ(declaration_of("f(Tensor[] t, Tensor?[] i, int[2] s=1, int[1]? d=None, float[]? x=None) -> Tensor[]"),
-            "std::vector<Tensor>(TensorList t, const c10::List<std::optional<Tensor>>& i, IntArrayRef s = 1, OptionalIntArrayRef d = "
+            "std::vector<Tensor>(TensorList t, const c10::List<std::optional<Tensor>>& i, IntArrayRef s = 1, "
+            "OptionalIntArrayRef d = "
             "std::nullopt, std::optional<ArrayRef<double>> x = std::nullopt)");
-  EXPECT_EQ(declaration_of("f(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
-                           "pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"),
-            "Tensor(IntArrayRef size, TensorOptions options = {}, std::optional<MemoryFormat> memory_format = std::nullopt)");
+  EXPECT_EQ(
+      declaration_of("f(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
+                     "pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"),
+      "Tensor(IntArrayRef size, TensorOptions options = {}, std::optional<MemoryFormat> memory_format = std::nullopt)");
   EXPECT_EQ(declaration_of("f(str a='x', bool[3] m=True, int r=Mean, Generator? generator=None) -> (Tensor, int)"),
-            "std::tuple<Tensor, int64_t>(std::string_view a = \"x\", std::array<bool, 3> m = {true, true, true}, int64_t r = at::Reduction::Mean, "
+            "std::tuple<Tensor, int64_t>(std::string_view a = \"x\", std::array<bool, 3> m = {true, true, true}, "
+            "int64_t r = at::Reduction::Mean, "
             "std::optional<Generator> generator = std::nullopt)");
   EXPECT_EQ(declaration_of("f_(Tensor(a!) self) -> Tensor(a!)"), "Tensor&(Tensor& self)");
-  EXPECT_EQ(declaration_of("resize_(Tensor(a!) self, int[] size) -> Tensor(a!)"), "const Tensor&(const Tensor& self, IntArrayRef size)");
+  EXPECT_EQ(declaration_of("resize_(Tensor(a!) self, int[] size) -> Tensor(a!)"),
+            "const Tensor&(const Tensor& self, IntArrayRef size)");
 }
 
 TEST(Signature, DefaultsOnlyAtTheEnd) {
@@ -50,7 +54,8 @@ std::vector<std::string> names_in(const std::string& formula) {
   std::vector<std::string> all;
   FormulaNames names(formula);
   while (names.next()) {
-    all.push_back(std::string(names.before()) + "|" + names.name() + (names.is_member() ? "." : "") + (names.is_called() ? "(" : ""));
+    all.push_back(std::string(names.before()) + "|" + names.name() + (names.is_member() ? "." : "") +
+                  (names.is_called() ? "(" : ""));
   }
   all.emplace_back(names.before());
   return all;
@@ -79,16 +84,20 @@ TEST(Table, ErrorsNameTheEntry) {
   EXPECT_TRUE(contains(error_of("op { schema: 1 }"), "line 1"));
   EXPECT_TRUE(contains(error_of("op { schema: \"f(Tensr x) -> Tensor\" }"), "expected a type"));
   EXPECT_TRUE(contains(error_of("op { schema: \"f() -> Tensor\" } op { schema: \"f() -> Tensor\" }"), "twice"));
-  EXPECT_TRUE(contains(error_of("op { schema: \"f(Tensor x) -> Tensor\" out { schema: \"f_(Tensor(a!) self) -> Tensor(a!)\" } }"),
-                       "not the form"));
-  EXPECT_TRUE(contains(error_of("op { schema: \"f(Tensor x) -> Tensor\" out { schema: \"f.out(Tensor y, *, Tensor(a!) out) -> "
-                                "Tensor(a!)\" } }"),
-                       "differ"));
-  EXPECT_TRUE(contains(error_of("op { schema: \"f(Tensor x) -> Tensor\" kernel { key: COMPOSITE function: \"f\" } kernel { key: ANY "
-                                "function: \"g\" } }"),
-                       "only one of CPU"));
-  EXPECT_TRUE(contains(error_of("op { schema: \"f(Tensor x) -> Tensor\" derivative { input: \"y\" formula: \"grad\" } }"),
-                       "no tensor argument"));
+  EXPECT_TRUE(contains(
+      error_of("op { schema: \"f(Tensor x) -> Tensor\" out { schema: \"f_(Tensor(a!) self) -> Tensor(a!)\" } }"),
+      "not the form"));
+  EXPECT_TRUE(
+      contains(error_of("op { schema: \"f(Tensor x) -> Tensor\" out { schema: \"f.out(Tensor y, *, Tensor(a!) out) -> "
+                        "Tensor(a!)\" } }"),
+               "differ"));
+  EXPECT_TRUE(contains(
+      error_of("op { schema: \"f(Tensor x) -> Tensor\" kernel { key: COMPOSITE function: \"f\" } kernel { key: ANY "
+               "function: \"g\" } }"),
+      "only one of CPU"));
+  EXPECT_TRUE(
+      contains(error_of("op { schema: \"f(Tensor x) -> Tensor\" derivative { input: \"y\" formula: \"grad\" } }"),
+               "no tensor argument"));
   EXPECT_TRUE(contains(error_of("op { schema: \"f(int x) -> Tensor\" method: true }"), "needs an argument 'self'"));
 }
 
@@ -109,16 +118,20 @@ TEST(Table, CompositeStandsAloneOrBesideCpu) {
 
 TEST(Table, AnInputHasOneDerivative) {
   const std::string op = "op { schema: \"f(Tensor x, Tensor y) -> Tensor\" kernel { key: CPU function: \"f\" } ";
-  EXPECT_TRUE(contains(error_of(op + "derivative { input: \"x\" formula: \"grad\" } derivative { input: \"y, x\" formula: \"g(grad)\" } }"),
-                       "two derivatives for 'x'"));
+  EXPECT_TRUE(contains(
+      error_of(op +
+               "derivative { input: \"x\" formula: \"grad\" } derivative { input: \"y, x\" formula: \"g(grad)\" } }"),
+      "two derivatives for 'x'"));
   EXPECT_TRUE(contains(error_of(op + "derivative { input: \"x, x\" formula: \"grad\" } }"), "two derivatives for 'x'"));
   table_of(op + "derivative { input: \"x\" formula: \"grad\" } derivative { input: \"y\" formula: \"grad\" } }");
 }
 
 TEST(Table, AnArgumentHidesNoFunction) {
   const auto with = [](const std::string& formula) {
-    return "op { schema: \"f(Tensor real, Tensor imag) -> Tensor\" kernel { key: CPU function: \"f\" } derivative { input: \"real\" "
-           "formula: \"" + formula + "\" } }";
+    return "op { schema: \"f(Tensor real, Tensor imag) -> Tensor\" kernel { key: CPU function: \"f\" } derivative { "
+           "input: \"real\" "
+           "formula: \"" +
+           formula + "\" } }";
   };
   EXPECT_TRUE(contains(error_of(with("real(grad)")), "calls 'real'"));
   EXPECT_TRUE(contains(error_of(with("mul(2, imag (grad))")), "calls 'imag'"));
@@ -128,24 +141,33 @@ TEST(Table, AnArgumentHidesNoFunction) {
 
 TEST(Table, ForwardDerivativesCoverWhatHasADerivative) {
   const auto with = [](const std::string& lines) {
-    return "op { schema: \"f(Tensor x, Tensor y, Tensor[] l) -> Tensor\" kernel { key: CPU function: \"f\" } derivative { input: \"x, y\" "
-           "formula: \"g(grad)\" } " + lines + " }";
+    return "op { schema: \"f(Tensor x, Tensor y, Tensor[] l) -> Tensor\" kernel { key: CPU function: \"f\" } "
+           "derivative { input: \"x, y\" "
+           "formula: \"g(grad)\" } " +
+           lines + " }";
   };
   table_of(with(""));
   table_of(with("forward { formula: \"auto_linear\" }"));
-  table_of(with("forward { input: \"x\" formula: \"auto_linear\" } forward { input: \"y\" formula: \"auto_adjoint\" }"));
-  EXPECT_TRUE(contains(error_of(with("forward { input: \"x\" formula: \"x_t\" }")), "'y' has a derivative, but no forward derivative"));
-  EXPECT_TRUE(contains(error_of(with("forward { formula: \"x_t\" } forward { input: \"y\" formula: \"y_t\" }")), "two forward derivatives for 'y'"));
+  table_of(
+      with("forward { input: \"x\" formula: \"auto_linear\" } forward { input: \"y\" formula: \"auto_adjoint\" }"));
+  EXPECT_TRUE(contains(error_of(with("forward { input: \"x\" formula: \"x_t\" }")),
+                       "'y' has a derivative, but no forward derivative"));
+  EXPECT_TRUE(contains(error_of(with("forward { formula: \"x_t\" } forward { input: \"y\" formula: \"y_t\" }")),
+                       "two forward derivatives for 'y'"));
   EXPECT_TRUE(contains(error_of(with("forward { input: \"z\" formula: \"z_t\" }")), "no tensor argument"));
-  EXPECT_TRUE(contains(error_of(with("forward { input: \"l\" formula: \"auto_element_wise\" }")), "which has no derivative"));
+  EXPECT_TRUE(
+      contains(error_of(with("forward { input: \"l\" formula: \"auto_element_wise\" }")), "which has no derivative"));
   EXPECT_TRUE(contains(error_of(with("forward { formula: \"x_t\" result: 1 }")), "result 1"));
   EXPECT_TRUE(contains(error_of(with("forward { formula: \"y(x_t)\" }")), "calls 'y'"));
-  EXPECT_TRUE(contains(error_of("op { schema: \"f(Tensor x) -> Tensor\" kernel { key: COMPOSITE function: \"f\" } forward { input: \"x\" formula: "
+  EXPECT_TRUE(contains(error_of("op { schema: \"f(Tensor x) -> Tensor\" kernel { key: COMPOSITE function: \"f\" } "
+                                "forward { input: \"x\" formula: "
                                 "\"x_t\" } }"),
                        "never used"));
-  EXPECT_TRUE(contains(error_of("op { schema: \"f_(Tensor(a!) self) -> Tensor(a!)\" kernel { key: CPU function: \"f\" } forward { input: "
-                                "\"self\" formula: \"auto_linear\" } }"),
-                       "auto_linear"));
+  EXPECT_TRUE(contains(
+      error_of(
+          "op { schema: \"f_(Tensor(a!) self) -> Tensor(a!)\" kernel { key: CPU function: \"f\" } forward { input: "
+          "\"self\" formula: \"auto_linear\" } }"),
+      "auto_linear"));
 }
 
 TEST(Table, RulesForBatchesAutocastAndDistributedTensors) {
@@ -181,28 +203,49 @@ TEST(Table, RulesForBatchesAutocastAndDistributedTensors) {
 
 TEST(Emit, ForwardDerivatives) {
   const Table table = table_of(R"pb(
-    op { schema: "f(Tensor self, Tensor? other=None, *, Scalar s=1) -> Tensor"
-         inplace { schema: "f_(Tensor(a!) self, Tensor? other=None, *, Scalar s=1) -> Tensor(a!)" }
-         out { schema: "f.out(Tensor self, Tensor? other=None, *, Scalar s=1, Tensor(a!) out) -> Tensor(a!)" }
-         kernel { key: CPU function: "f" }
-         derivative { input: "self" formula: "g(grad, result, self)" } derivative { input: "other" formula: "h(grad, other, self.sizes())" }
-         forward { formula: "auto_element_wise" } }
-    op { schema: "split(Tensor(a -> *) self, int n) -> Tensor(a)[]" kernel { key: ANY function: "split" }
-         derivative { input: "self" formula: "grads" } forward { formula: "auto_linear" } }
-    op { schema: "pair(Tensor self) -> (Tensor, Tensor)" kernel { key: CPU function: "pair" }
-         derivative { input: "self" formula: "grad" } forward { formula: "p(self_t, result1)" result: 1 } }
-    op { schema: "none(Tensor self) -> Tensor" kernel { key: CPU function: "none" } derivative { input: "self" formula: "grad" } })pb");
+    op {
+      schema: "f(Tensor self, Tensor? other=None, *, Scalar s=1) -> Tensor"
+      inplace { schema: "f_(Tensor(a!) self, Tensor? other=None, *, Scalar s=1) -> Tensor(a!)" }
+      out { schema: "f.out(Tensor self, Tensor? other=None, *, Scalar s=1, Tensor(a!) out) -> Tensor(a!)" }
+      kernel { key: CPU function: "f" }
+      derivative { input: "self" formula: "g(grad, result, self)" }
+      derivative { input: "other" formula: "h(grad, other, self.sizes())" }
+      forward { formula: "auto_element_wise" }
+    }
+    op {
+      schema: "split(Tensor(a -> *) self, int n) -> Tensor(a)[]"
+      kernel { key: ANY function: "split" }
+      derivative { input: "self" formula: "grads" }
+      forward { formula: "auto_linear" }
+    }
+    op {
+      schema: "pair(Tensor self) -> (Tensor, Tensor)"
+      kernel { key: CPU function: "pair" }
+      derivative { input: "self" formula: "grad" }
+      forward { formula: "p(self_t, result1)" result: 1 }
+    }
+    op {
+      schema: "none(Tensor self) -> Tensor"
+      kernel { key: CPU function: "none" }
+      derivative { input: "self" formula: "grad" }
+    })pb");
   const std::string text = emit_forward(table);
-  EXPECT_TRUE(contains(text, "elementwise_tangent(self_t, result, [&]([[maybe_unused]] const Tensor& grad) -> Tensor { return g(grad, result, self); })"));
+  EXPECT_TRUE(contains(text,
+                       "elementwise_tangent(self_t, result, [&]([[maybe_unused]] const Tensor& grad) -> Tensor { "
+                       "return g(grad, result, self); })"));
   EXPECT_TRUE(contains(text, "{ return h(grad, or_undefined(other), self.sizes()); }"));
   // In place: what needs the result and the old self gets a copy of that.
-  EXPECT_TRUE(contains(text, "const Tensor self_before = any_defined(self_t) ? saved_before_inplace(self) : Tensor();"));
+  EXPECT_TRUE(
+      contains(text, "const Tensor self_before = any_defined(self_t) ? saved_before_inplace(self) : Tensor();"));
   EXPECT_TRUE(contains(text, "refuse_tangents(\"f_out\", true, has_tangent(self, other, out));"));
-  EXPECT_TRUE(contains(text, "set_tangents(result, any_defined(self_t) ? operators::split(or_zeros(self_t, or_undefined(self)), n) : std::vector<Tensor>());"));
+  EXPECT_TRUE(contains(text,
+                       "set_tangents(result, any_defined(self_t) ? operators::split(or_zeros(self_t, "
+                       "or_undefined(self)), n) : std::vector<Tensor>());"));
   EXPECT_TRUE(contains(text, "refuse_tangents(\"pair\", false, is_differentiable(result0) && (any_defined(self_t)));"));
   EXPECT_TRUE(contains(text, "tangent1.add(p(self_t, result1));"));
   EXPECT_TRUE(contains(text, "refuse_tangents(\"none\", false, has_tangent(self));"));
-  EXPECT_TRUE(contains(emit_operators(table), ".autograd = &autograd_kernels::none, .forward = &forward_kernels::none"));
+  EXPECT_TRUE(
+      contains(emit_operators(table), ".autograd = &autograd_kernels::none, .forward = &forward_kernels::none"));
 }
 
 TEST(Emit, StructuredOperator) {
@@ -224,7 +267,8 @@ TEST(Emit, StructuredOperator) {
   EXPECT_TRUE(contains(operators, "c10::Differentiation::kRefuse"));
   EXPECT_TRUE(contains(operators, "Tensor& Tensor::add_(const Tensor& other) const"));
   EXPECT_EQ(emit_methods({table}).find("out"), std::string::npos);
-  EXPECT_TRUE(contains(emit_registry(table), "\"add.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)\""));
+  EXPECT_TRUE(
+      contains(emit_registry(table), "\"add.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)\""));
 }
 
 TEST(Emit, CompositeBesideCpu) {
@@ -288,10 +332,10 @@ TEST(Emit, DocCommentsAndExamples) {
   evidence.add("docs/accuracy.md", "| `f.n` | 1 | 0.51 |  |  | of sorts |\n| `other` | 2 | 2 | | | |\n");
   evidence.add("docs/operator_dtypes.txt", "f.n: floating\n");
   const std::string functions = emit_documented_functions(table, evidence);
-  EXPECT_TRUE(contains(
-      functions,
-      "/// Of self,\n/// its \"f\".\n/// Dtypes: floating. Accuracy in units of the last place: float32 1, float64 0.51; of sorts.\n///\n"
-      "///   at::f(x)  // {1}\n///   at::f(y)\nTensor f(const Tensor& self);\n"));
+  EXPECT_TRUE(contains(functions,
+                       "/// Of self,\n/// its \"f\".\n/// Dtypes: floating. Accuracy in units of the last place: "
+                       "float32 1, float64 0.51; of sorts.\n///\n"
+                       "///   at::f(x)  // {1}\n///   at::f(y)\nTensor f(const Tensor& self);\n"));
   EXPECT_TRUE(contains(functions, "/// Another name of `f`.\nTensor g("));
   EXPECT_TRUE(contains(functions, "/// Declared only: a call throws NotImplementedError.\nTensor h("));
   EXPECT_TRUE(contains(functions, "/// `f` of each tensor of the lists"));
@@ -301,8 +345,17 @@ TEST(Emit, DocCommentsAndExamples) {
   EXPECT_TRUE(contains(examples, "TEST(Examples_demo, f_n_2) {\n  text_of(at::f(y));\n}"));
   EXPECT_EQ(undocumented(table), "");
   const auto problem = [](const char* entry) { return undocumented(table_of(entry)); };
-  EXPECT_TRUE(contains(problem(R"pb(op { schema: "f(Tensor self) -> Tensor" kernel { key: CPU function: "f" } })pb"), "doc is missing"));
-  EXPECT_TRUE(contains(problem(R"pb(op { schema: "f(Tensor self) -> Tensor" kernel { key: CPU function: "f" } doc: "F." })pb"), "an example is missing"));
+  EXPECT_TRUE(contains(problem(R"pb(op {
+                                      schema: "f(Tensor self) -> Tensor"
+                                      kernel { key: CPU function: "f" }
+                                    })pb"),
+                       "doc is missing"));
+  EXPECT_TRUE(contains(problem(R"pb(op {
+                                      schema: "f(Tensor self) -> Tensor"
+                                      kernel { key: CPU function: "f" }
+                                      doc: "F."
+                                    })pb"),
+                       "an example is missing"));
 }
 
 TEST(Emit, ElementWiseIsOneFact) {
@@ -359,8 +412,16 @@ TEST(Emit, NothingIsLeftOutSilently) {
 TEST(Emit, AnIntIsADimensionWhereAnotherOverloadTakesABool) {
   const Table table = table_of(R"pb(
     op { schema: "v(Tensor self, bool unbiased=True) -> Tensor" function: true required_in_cpp: "unbiased" }
-    op { schema: "v.dim(Tensor self, int[1]? dim, bool unbiased=True) -> Tensor" function: true required_in_cpp: "unbiased" }
-    op { schema: "v.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None) -> Tensor" function: true method: true }
+    op {
+      schema: "v.dim(Tensor self, int[1]? dim, bool unbiased=True) -> Tensor"
+      function: true
+      required_in_cpp: "unbiased"
+    }
+    op {
+      schema: "v.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None) -> Tensor"
+      function: true
+      method: true
+    }
     op { schema: "s(Tensor self, int dim=-1, bool descending=False) -> Tensor" function: true }
     op { schema: "s.stable(Tensor self, *, bool stable, int dim=-1) -> Tensor" function: true }
     op { schema: "p(Tensor self, int[2] dim) -> Tensor" function: true }

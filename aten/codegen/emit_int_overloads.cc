@@ -3,8 +3,8 @@
 
 #include "aten/codegen/emit.h"
 
-// Where one overload takes a bool and another a dimension in the same place, `x.var(1)` would make a bool of the 1 without a
-// word, or not compile. Such names get a form for exactly that call, which takes the dimension.
+// Where one overload takes a bool and another a dimension in the same place, `x.var(1)` would make a bool of the 1
+// without a word, or not compile. Such names get a form for exactly that call, which takes the dimension.
 namespace kindling::codegen {
 namespace {
 
@@ -26,7 +26,9 @@ bool callable_with_two(const Variant& variant) {
          std::all_of(params.begin() + 2, params.end(), [](const Param& param) { return !param.default_value.empty(); });
 }
 
-bool takes_bool(const Variant& variant) { return callable_with_two(variant) && variant.signature.params[1].type == "bool"; }
+bool takes_bool(const Variant& variant) {
+  return callable_with_two(variant) && variant.signature.params[1].type == "bool";
+}
 
 bool takes_dimension(const Variant& variant) {
   if (!callable_with_two(variant) || variant.signature.params[1].name != "dim") return false;
@@ -43,13 +45,16 @@ void for_each_name(const Table& table, const F& each) {
     if (std::find(seen.begin(), seen.end(), name) != seen.end()) continue;
     seen.push_back(name);
     const std::vector<const Variant*> overloads = overloads_of(table, name);
-    const auto dimension = std::find_if(overloads.begin(), overloads.end(), [](const Variant* v) { return takes_dimension(*v); });
-    const bool confused = std::any_of(overloads.begin(), overloads.end(), [](const Variant* v) { return takes_bool(*v); });
+    const auto dimension =
+        std::find_if(overloads.begin(), overloads.end(), [](const Variant* v) { return takes_dimension(*v); });
+    const bool confused =
+        std::any_of(overloads.begin(), overloads.end(), [](const Variant* v) { return takes_bool(*v); });
     if (confused && dimension != overloads.end()) each(**dimension, (*dimension)->schema.arguments()[1].shape().list);
   }
 }
 
-std::string forms(const Variant& variant, bool list, const std::string& start, const std::string& self, const std::string& end) {
+std::string forms(const Variant& variant, bool list, const std::string& start, const std::string& self,
+                  const std::string& end) {
   const std::string head = start + variant.signature.result + " " + variant.schema.name() + "(";
   const std::string call = "return " + variant.schema.name() + "(" + (end.empty() ? "self, " : "");
   std::string text;

@@ -192,14 +192,14 @@ Conversion find_conversion(c10::ScalarType to, c10::ScalarType from) {
   c.from_size = static_cast<int64_t>(c10::elementSize(from));
   c.to_size = static_cast<int64_t>(c10::elementSize(to));
   while (from != to) {
-    TORCH_INTERNAL_ASSERT(c.steps < Conversion::kMaxSteps);
     c10::ScalarType hop = to;
     ConvertRun run = find_any_step(hop, from);
     if (run == nullptr) {
       hop = next_hop(to, from);
       run = find_any_step(hop, from);
     }
-    if (run == nullptr) refuse(is_rare(from) ? from : hop);  // made without prepare_type()
+    // No step where the type was made without prepare_type().
+    if (run == nullptr || c.steps == Conversion::kMaxSteps) refuse(is_rare(from) ? from : hop);
     c.run[c.steps] = run;
     c.size_after[c.steps] = static_cast<int64_t>(c10::elementSize(hop));
     ++c.steps;

@@ -221,18 +221,19 @@ c10::ScalarType compute_type(c10::ScalarType dtype) {
 }
 
 ElementLoop find_loop(const ElementOp& op, c10::ScalarType dtype) {
-  switch (compute_type(dtype)) {
-    case c10::ScalarType::Float:
-      return op.float8 || !isFloat8Type(dtype) ? op.float32.get() : nullptr;
-    case c10::ScalarType::Double: return op.float64.get();
-    case c10::ScalarType::Int: return op.int32.get();
-    case c10::ScalarType::Long: return op.int64.get();
-    case c10::ScalarType::ComplexFloat: return op.complex64.get();
-    case c10::ScalarType::ComplexDouble: return op.complex128.get();
-    case c10::ScalarType::UInt64:
-      return op.uint64.get();
-    default: return nullptr;
-  }
+  const auto table = [&]() -> decltype(&op.float32) {
+    switch (compute_type(dtype)) {
+      case c10::ScalarType::Float: return op.float8 || !isFloat8Type(dtype) ? &op.float32 : nullptr;
+      case c10::ScalarType::Double: return &op.float64;
+      case c10::ScalarType::Int: return &op.int32;
+      case c10::ScalarType::Long: return &op.int64;
+      case c10::ScalarType::ComplexFloat: return &op.complex64;
+      case c10::ScalarType::ComplexDouble: return &op.complex128;
+      case c10::ScalarType::UInt64: return &op.uint64;
+      default: return nullptr;
+    }
+  }();
+  return table != nullptr ? table->get() : nullptr;
 }
 
 void elementwise(ElementLoop loop, const void* context, const ElementArg* args, int outputs, int count, int64_t grain) {

@@ -19,6 +19,7 @@
 #include "aten/ops/matmul/ops.h"
 #include "aten/ops/pointwise/ops.h"
 #include "aten/ops/random/ops.h"
+#include "aten/ops/rearrange/ops.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/scan/ops.h"
 #include "aten/ops/sort/ops.h"

@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "c10/macros/macros.h"
+
 namespace c10::memory_internal {
 namespace {
 
@@ -15,7 +17,7 @@ constexpr int64_t kNone = INT64_MAX;
 
 void lower(int64_t& x, int64_t y) { x = y < x ? y : x; }
 
-// The whole file below a folder; empty where it cannot be read.
+// The file below a folder; empty where it cannot be read. Longer ones are cut: a machine with thousands of mounts.
 class File {
  public:
   File(const LimitPath& folder, std::string_view name) noexcept {
@@ -23,13 +25,9 @@ class File {
     path.add(name);
     const int file = open(path.text, O_RDONLY | O_CLOEXEC);
     if (file < 0) return;
-    for (size_t room = 0;;) {
-      if (size_ == room) {
-        void* const larger = std::realloc(text_, room += 4096);
-        if (larger == nullptr) break;
-        text_ = static_cast<char*>(larger);
-      }
-      const ssize_t n = ::read(file, text_ + size_, room - size_);
+    text_ = static_cast<char*>(std::malloc(kMost));
+    while (text_ != nullptr) {
+      const ssize_t n = ::read(file, text_ + size_, kMost - size_);
       if (n < 0 && errno == EINTR) continue;
       if (n <= 0) break;
       size_ += static_cast<size_t>(n);
@@ -43,13 +41,15 @@ class File {
   std::string_view text() const { return {text_, size_}; }
 
  private:
+  static constexpr size_t kMost = size_t{1} << 18;
   char* text_ = nullptr;
   size_t size_ = 0;
 };
 
 // The part before `separator`; `text` keeps what follows.
 std::string_view take(std::string_view& text, char separator) {
-  const char* const end = text.empty() ? nullptr : static_cast<const char*>(std::memchr(text.data(), separator, text.size()));
+  const char* const end =
+      text.empty() ? nullptr : static_cast<const char*>(std::memchr(text.data(), separator, text.size()));
   const size_t n = end == nullptr ? text.size() : static_cast<size_t>(end - text.data());
   const std::string_view part(text.data(), n);
   text.remove_prefix(end == nullptr ? n : n + 1);
@@ -57,11 +57,12 @@ std::string_view take(std::string_view& text, char separator) {
 }
 
 // Digits at the beginning; kNone where there are none ("max") or too many.
-int64_t number_in(std::string_view text) {
+C10_NOINLINE int64_t number_in(std::string_view text) {
   int64_t value = 0;
   size_t digits = 0;
   for (; digits < text.size() && text[digits] >= '0' && text[digits] <= '9'; ++digits)
-    if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, text[digits] - '0', &value)) return kNone;
+    if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, text[digits] - '0', &value))
+      return kNone;
   return digits == 0 ? kNone : value;
 }
 
@@ -96,21 +97,23 @@ void add_unescaped(LimitPath& path, std::string_view text) {
   }
 }
 
-// What of a group's path lies below a mount that shows `mounted` and what is under it. A path outside it is that of another
-// namespace: all there is to see then is the mount itself.
+// What of a group's path lies below a mount that shows `mounted` and what is under it. A path outside it is that of
+// another namespace: all there is to see then is the mount itself.
 std::string_view path_below(std::string_view path, const LimitPath& mounted) {
   if (path.empty()) return {};
   const size_t n = mounted.size == 1 ? 0 : mounted.size;  // "/"
-  const bool inside = path.size() >= n && std::memcmp(path.data(), mounted.text, n) == 0 && (path.size() == n || path[n] == '/');
+  const bool inside =
+      path.size() >= n && std::memcmp(path.data(), mounted.text, n) == 0 && (path.size() == n || path[n] == '/');
   if (!inside || memmem(path.data(), path.size(), "/..", 3) != nullptr) return {};
   path.remove_prefix(n);
   while (!path.empty() && path.back() == '/') path.remove_suffix(1);
   return path;
 }
 
-int64_t resource_limit(int resource) {
+C10_NOINLINE int64_t resource_limit(int resource) {
   rlimit limit;
-  if (getrlimit(static_cast<__rlimit_resource>(resource), &limit) != 0 || limit.rlim_cur > static_cast<rlim_t>(kNone)) return kNone;
+  if (getrlimit(static_cast<__rlimit_resource>(resource), &limit) != 0 || limit.rlim_cur > static_cast<rlim_t>(kNone))
+    return kNone;
   return static_cast<int64_t>(limit.rlim_cur);
 }
 
@@ -158,12 +161,13 @@ SystemLimits::SystemLimits(const char* root) {
     // "id parent device root mount-point options [more...] - type source options"
     for (std::string_view rest_of_mounts = mounts.text(); !rest_of_mounts.empty() && count_ < kMaxGroups;) {
       std::string_view line = take(rest_of_mounts, '\n');
-      for (int i = 0; i < 3; ++i) take(line, ' ');
+      std::string_view words[5];
+      for (std::string_view& word : words) word = take(line, ' ');
       LimitPath mounted;
-      add_unescaped(mounted, take(line, ' '));
+      add_unescaped(mounted, words[3]);
       Group& group = groups_[count_];
       group.folder = root_;
-      add_unescaped(group.folder, take(line, ' '));
+      add_unescaped(group.folder, words[4]);
       while (!line.empty() && take(line, ' ') != "-") {
       }
       const std::string_view type = take(line, ' ');

@@ -45,7 +45,9 @@ class FakeSystem {
   std::string root = testing::fresh_folder();
 };
 
-const char kMountsOfVersion2[] = "22 1 0:20 / /proc rw - proc proc rw\n30 22 0:26 / /sys/fs/cgroup rw,nosuid shared:4 master:1 - cgroup2 cgroup2 rw,nsdelegate\n";
+const char kMountsOfVersion2[] =
+    "22 1 0:20 / /proc rw - proc proc rw\n30 22 0:26 / /sys/fs/cgroup rw,nosuid shared:4 master:1 - cgroup2 cgroup2 "
+    "rw,nsdelegate\n";
 
 TEST(SystemLimits, NothingReadableLimitsNothing) {
   FakeSystem system;
@@ -113,7 +115,11 @@ TEST(SystemLimits, MountsThatShowAPartAndOtherNamespaces) {
   system.file("/proc/self/mountinfo", "30 22 0:26 /docker/abc /sys/fs/cgroup ro - cgroup2 cgroup rw\n");
   system.second("/sys/fs/cgroup", std::to_string(300 * kMiB), 0);
   system.second("/sys/fs/cgroup/inner", std::to_string(200 * kMiB), 0);
-  for (const auto& [path, expected] : std::vector<std::pair<std::string, int64_t>>{{"/docker/abc", 300}, {"/docker/abc/inner", 200}, {"/docker/abcd/inner", 300}, {"/", 300}, {"/../../inner", 300}}) {
+  for (const auto& [path, expected] : std::vector<std::pair<std::string, int64_t>>{{"/docker/abc", 300},
+                                                                                   {"/docker/abc/inner", 200},
+                                                                                   {"/docker/abcd/inner", 300},
+                                                                                   {"/", 300},
+                                                                                   {"/../../inner", 300}}) {
     system.file("/proc/self/cgroup", "0::" + path + "\n");
     EXPECT_EQ(system.limit(), expected * kMiB) << path;
   }
@@ -130,7 +136,8 @@ TEST(SystemLimits, PathsThatAreTooLongLimitNothing) {
 
 TEST(SystemLimits, TheMachinesMemory) {
   FakeSystem system;
-  system.file("/proc/meminfo", "MemTotal:       16777216 kB\nMemFree:         1048576 kB\nMemAvailable:    8388608 kB\n");
+  system.file("/proc/meminfo",
+              "MemTotal:       16777216 kB\nMemFree:         1048576 kB\nMemAvailable:    8388608 kB\n");
   EXPECT_EQ(system.limit(), 16384 * kMiB);
   EXPECT_EQ(system.room(), 8192 * kMiB);
 }
@@ -143,9 +150,24 @@ TEST(SystemLimits, ReadsThisMachine) {
 }
 
 TEST(ParseBytes, NumbersAndUnits) {
-  const std::vector<std::pair<const char*, int64_t>> cases = {
-      {"0", 0}, {"1", 1}, {"268435456", 268435456}, {"3K", 3072}, {"256M", 256 * kMiB}, {"256MB", 256 * kMiB}, {"2 GiB", 2048 * kMiB}, {"1T", 1024 * 1024 * kMiB}, {"5B", 5},
-      {"", -1}, {"M", -1}, {"-1", -1}, {"1.5G", -1}, {"1 Q", -1}, {"1Mx", -1}, {"1M 2", -1}, {"9223372036854775808", -1}, {"9999999999T", -1}};
+  const std::vector<std::pair<const char*, int64_t>> cases = {{"0", 0},
+                                                              {"1", 1},
+                                                              {"268435456", 268435456},
+                                                              {"3K", 3072},
+                                                              {"256M", 256 * kMiB},
+                                                              {"256MB", 256 * kMiB},
+                                                              {"2 GiB", 2048 * kMiB},
+                                                              {"1T", 1024 * 1024 * kMiB},
+                                                              {"5B", 5},
+                                                              {"", -1},
+                                                              {"M", -1},
+                                                              {"-1", -1},
+                                                              {"1.5G", -1},
+                                                              {"1 Q", -1},
+                                                              {"1Mx", -1},
+                                                              {"1M 2", -1},
+                                                              {"9223372036854775808", -1},
+                                                              {"9999999999T", -1}};
   for (const auto& [text, bytes] : cases) EXPECT_EQ(memory_internal::parse_bytes(text), bytes) << text;
 }
 
@@ -266,7 +288,8 @@ TEST(CacheLimitDeathTest, TheEnvironmentSetsIt) {
 TEST(CacheLimitDeathTest, ResourceLimitsCount) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   if (C10_SANITIZED_ALLOCATION) GTEST_SKIP() << "sanitizers reserve more";
-  // Blocks of ever new sizes, each written, that would fill the cache far beyond the limit; malloc must find memory too.
+  // Blocks of ever new sizes, each written, that would fill the cache far beyond the limit; malloc must find memory
+  // too.
   const auto run = [](auto resource) {
     const rlimit limit{size_t{512} << 20, size_t{512} << 20};
     if (setrlimit(resource, &limit) != 0) std::_Exit(3);

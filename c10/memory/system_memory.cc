@@ -24,7 +24,8 @@ constexpr int64_t kMiB = int64_t{1} << 20;
 constexpr int64_t kGiB = int64_t{1} << 30;
 
 constinit pthread_mutex_t g_limits_mutex = PTHREAD_MUTEX_INITIALIZER;
-constinit SystemLimits* g_limits = nullptr;  // never destroyed
+alignas(SystemLimits) char g_limits_memory[sizeof(SystemLimits)];
+constinit SystemLimits* g_limits = nullptr;  // there, once it is read
 constinit int64_t g_unmeasured = 0;          // bytes that may be obtained before the room is measured again
 
 // A size for people, "1.50 GiB", without memory of its own.
@@ -103,10 +104,9 @@ void read_environment() {
 // Reads the limits and returns what is left below them.
 int64_t measure_room() {
   if (get(g_counters.cache_limit) == kCacheLimitUnset) read_environment();
-  SystemLimits::Reading reading{INT64_MAX, 0};  // where malloc has nothing left
   Lock lock(g_limits_mutex);
-  if (g_limits == nullptr) g_limits = new (std::nothrow) SystemLimits;
-  if (g_limits != nullptr) reading = g_limits->read();
+  if (g_limits == nullptr) g_limits = new (g_limits_memory) SystemLimits;
+  const SystemLimits::Reading reading = g_limits->read();
   __atomic_store_n(&g_counters.system_limit, reading.limit, __ATOMIC_RELAXED);
   __atomic_store_n(&g_unmeasured, limit_within(reading.limit / 64, kMiB, kGiB / 4), __ATOMIC_RELAXED);
   return reading.room;
@@ -162,11 +162,9 @@ int64_t system_limit() {
 }
 
 void set_system_root(const char* root) {
-  auto* const limits = new SystemLimits(root);
   {
     Lock lock(g_limits_mutex);
-    delete g_limits;
-    g_limits = limits;
+    g_limits = new (g_limits_memory) SystemLimits(root);
   }
   measure_room();
 }

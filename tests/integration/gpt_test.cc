@@ -29,9 +29,18 @@ class Gpt : public ::testing::Test {
   }
 
   std::vector<std::string> command(std::vector<std::string> more) const {
-    std::vector<std::string> out = {data_file("examples/gpt/gpt"), "--layers=1",  "--heads=2",    "--width=16",
-                                    "--context=8",                 "--batch=4",   "--steps=60",   "--warmup=5",
-                                    "--dropout=0.1",               "--length=20", "--threads=1", "--checkpoint_every=7"};
+    std::vector<std::string> out = {data_file("examples/gpt/gpt"),
+                                    "--layers=1",
+                                    "--heads=2",
+                                    "--width=16",
+                                    "--context=8",
+                                    "--batch=4",
+                                    "--steps=60",
+                                    "--warmup=5",
+                                    "--dropout=0.1",
+                                    "--length=20",
+                                    "--threads=1",
+                                    "--checkpoint_every=7"};
     out.insert(out.end(), more.begin(), more.end());
     return out;
   }
@@ -65,7 +74,8 @@ TEST_F(Gpt, TrainsAndWrites) {
   // The same seed gives the same bits, and sampling alone the same text.
   ASSERT_EQ(train({"--out=again"}).exit_code, 0);
   EXPECT_TRUE(read_file(checkpoint("run")) == read_file(checkpoint("again"))) << "the checkpoints differ";
-  const Outcome sample = run({data_file("examples/gpt/gpt"), "--sample_only", "--out=run", "--length=20", "--prompt=the "}, {folder_});
+  const Outcome sample =
+      run({data_file("examples/gpt/gpt"), "--sample_only", "--out=run", "--length=20", "--prompt=the "}, {folder_});
   ASSERT_EQ(sample.exit_code, 0) << sample.err;
   EXPECT_EQ(sample.out, o.out.substr(o.out.find("----\n")));
 }
@@ -80,7 +90,8 @@ TEST_F(Gpt, DrawsABarOnATerminal) {
 TEST_F(Gpt, KilledAndResumedItEndsWithTheSameBits) {
   const auto start = std::chrono::steady_clock::now();
   ASSERT_EQ(train({"--out=whole", "--steps=400"}).exit_code, 0);
-  const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - start).count();
+  const auto took =
+      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - start).count();
   std::mt19937 random(17);
   int killed = 0;
   Outcome o;
@@ -115,8 +126,8 @@ TEST_F(Gpt, CtrlCSavesAndExits) {
 }
 
 TEST_F(Gpt, TheDefaultTextIsTheRepository) {
-  const Outcome o = run({data_file("examples/gpt/gpt"), "--layers=1", "--width=16", "--context=8", "--steps=2", "--out=run",
-                         "--length=3"},
+  const Outcome o = run({data_file("examples/gpt/gpt"), "--layers=1", "--width=16", "--context=8", "--steps=2",
+                         "--out=run", "--length=3"},
                         {folder_});
   ASSERT_EQ(o.exit_code, 0) << o.err;
   const size_t at = o.out.find(" bytes of text");
@@ -200,7 +211,8 @@ TEST_F(Gpt, HelpListsTheFlags) {
 }
 
 TEST_F(Gpt, AMistakeIsSaidInTheProgramsName) {
-  for (const char* flag : {"--layers=x", "--resume=perhaps", "--learning_rate=1,5", "--steps=99999999999999999999", "--noout"}) {
+  for (const char* flag :
+       {"--layers=x", "--resume=perhaps", "--learning_rate=1,5", "--steps=99999999999999999999", "--noout"}) {
     const Outcome o = train({"--out=run", flag});
     EXPECT_EQ(o.exit_code, 1) << flag;
     EXPECT_EQ(lines(o.err), 1) << o.err;
@@ -214,8 +226,10 @@ TEST_F(Gpt, OneRunAtATimeHasTheFolder) {
   std::string started = "BUILD_WORKING_DIRECTORY=" + folder_;
   for (const std::string& word : command({"--out=run", "--steps=1000000", "--text=text"})) started += " " + word;
   const std::string script = started + " > " + folder_ + "/first.out 2> " + folder_ + "/first.err & first=$!\n" +
-                             "while ! grep -q 'output in' " + folder_ + "/first.out 2> /dev/null; do sleep 0.05; done\n" + line +
-                             "; echo \"second $?\"; kill -INT $first; wait $first; echo \"first $?\"; " + line + " --steps=1 > /dev/null; echo \"third $?\"";
+                             "while ! grep -q 'output in' " + folder_ +
+                             "/first.out 2> /dev/null; do sleep 0.05; done\n" + line +
+                             "; echo \"second $?\"; kill -INT $first; wait $first; echo \"first $?\"; " + line +
+                             " --steps=1 > /dev/null; echo \"third $?\"";
   const Outcome o = run({"/bin/bash", "-m", "-c", script}, {folder_});
   EXPECT_THAT(o.out, HasSubstr("second 1\n"));
   EXPECT_THAT(o.err, HasSubstr("gpt: " + folder_ + "/run is in use by another run"));
@@ -224,13 +238,15 @@ TEST_F(Gpt, OneRunAtATimeHasTheFolder) {
 }
 
 TEST_F(Gpt, CtrlCIsAnsweredWhileItTrains) {
-  const Outcome o = run(command({"--out=run", "--steps=1000000", "--text=text"}), {folder_, SIGINT, 0, false, "", "output in "});
+  const Outcome o =
+      run(command({"--out=run", "--steps=1000000", "--text=text"}), {folder_, SIGINT, 0, false, "", "output in "});
   EXPECT_EQ(o.exit_code, 0) << o.err;
   EXPECT_EQ(o.err, "\nstopping after this step; once more ends the program at once\n");
 }
 
 TEST_F(Gpt, CtrlCEndsTheWriting) {
-  const Outcome o = run(command({"--out=run", "--steps=1", "--text=text", "--length=100000000"}), {folder_, SIGINT, 0, false, "", "----\n"});
+  const Outcome o = run(command({"--out=run", "--steps=1", "--text=text", "--length=100000000"}),
+                        {folder_, SIGINT, 0, false, "", "----\n"});
   EXPECT_EQ(o.exit_code, 0) << o.err;
   EXPECT_THAT(o.err, HasSubstr("stopping after this step"));
   EXPECT_THAT(o.out, HasSubstr("----\n"));

@@ -44,7 +44,8 @@ TEST(Profiler, TimesOperatorsNodesAndRanges) {
   EXPECT_FALSE(isProfilerEnabledInThread());
   at::neg(w);
   EXPECT_FALSE(at::hasCallbacks());
-  const KinetoEvent *step = find(*result, "step"), *mul = find(*result, "aten::mul"), *node = find(*result, "MulBackward0");
+  const KinetoEvent *step = find(*result, "step"), *mul = find(*result, "aten::mul"),
+                    *node = find(*result, "MulBackward0");
   ASSERT_TRUE(step != nullptr && mul != nullptr && node != nullptr);
   EXPECT_EQ(find(*result, "aten::neg"), nullptr);
   EXPECT_EQ(&result->events().front(), step);
@@ -82,7 +83,8 @@ TEST(Profiler, WritesChromesTraceFormat) {
     at::exp(at::ones({2}));
   }
   EXPECT_EQ(text.str().find("{\"traceEvents\": [\n{\"ph\": \"X\", \"cat\": "), 0u) << text.str();
-  EXPECT_NE(text.str().find("\"cat\": \"user_annotation\", \"name\": \"a \\\"quoted\\\"\\u000aname\\\\\""), std::string::npos);
+  EXPECT_NE(text.str().find("\"cat\": \"user_annotation\", \"name\": \"a \\\"quoted\\\"\\u000aname\\\\\""),
+            std::string::npos);
   EXPECT_NE(text.str().find("\"cat\": \"cpu_op\", \"name\": \"aten::exp\""), std::string::npos);
   const std::string path = ::testing::TempDir() + "/profile.json";
   {
@@ -94,7 +96,8 @@ TEST(Profiler, WritesChromesTraceFormat) {
   EXPECT_NE(file.str().find("aten::exp"), std::string::npos);
   std::remove(path.c_str());
   begin();
-  EXPECT_NE(message_of([&] { disableProfiler()->save("/no/such/folder/profile.json"); }).find("could not be written"), std::string::npos);
+  EXPECT_NE(message_of([&] { disableProfiler()->save("/no/such/folder/profile.json"); }).find("could not be written"),
+            std::string::npos);
 }
 
 TEST(Profiler, ScopesAndErrors) {

@@ -1,5 +1,5 @@
-// Operators of random kinds and sizes, forwards and backwards, in a process that may use 512 MiB: each gets its memory, and the
-// process does not grow.
+// Operators of random kinds and sizes, forwards and backwards, in a process that may use 512 MiB: each gets its memory,
+// and the process does not grow.
 //
 //   bazel run //tests/soak:soak_test -- --operators=4000000
 //   bazel run //tests/soak:soak_test -- --operators=4000000 --unlimited     where a container sets the limit
@@ -60,7 +60,8 @@ class Soak {
   // Mostly small, sometimes some MiB.
   int64_t size() {
     const double doublings = random_() % 200 == 0 ? 21.0 : 13.0;
-    return static_cast<int64_t>(std::exp2(doublings * static_cast<double>(random_()) / static_cast<double>(random_.max())));
+    return static_cast<int64_t>(
+        std::exp2(doublings * static_cast<double>(random_()) / static_cast<double>(random_.max())));
   }
 
   void keep(Tensor t) {
@@ -129,12 +130,15 @@ std::string run() {
     while (soak.done() < flags.operators * report / kReports) soak.step();
     const int64_t resident = resident_bytes();
     const c10::CPUMemoryStats stats = c10::cpu_memory_stats();
-    std::printf("%lld operators: %lld MiB resident, %lld MiB reserved, %lld MiB cached\n", static_cast<long long>(soak.done()), static_cast<long long>(resident / kMiB),
+    std::printf("%lld operators: %lld MiB resident, %lld MiB reserved, %lld MiB cached\n",
+                static_cast<long long>(soak.done()), static_cast<long long>(resident / kMiB),
                 static_cast<long long>(stats.reserved_bytes / kMiB), static_cast<long long>(stats.cached_bytes / kMiB));
     std::fflush(stdout);
-    if (stats.peak_reserved_bytes > kLimit / 4 * 3) return "the allocator held " + std::to_string(stats.peak_reserved_bytes / kMiB) + " MiB";
+    if (stats.peak_reserved_bytes > kLimit / 4 * 3)
+      return "the allocator held " + std::to_string(stats.peak_reserved_bytes / kMiB) + " MiB";
     // Half of the run fills the caches; after that nothing is new.
-    if (report > kReports / 2 && resident > highest + 48 * kMiB) return "the process grew to " + std::to_string(resident / kMiB) + " MiB";
+    if (report > kReports / 2 && resident > highest + 48 * kMiB)
+      return "the process grew to " + std::to_string(resident / kMiB) + " MiB";
     if (report <= kReports / 2) highest = std::max(highest, resident);
   }
   return "";

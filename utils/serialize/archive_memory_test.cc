@@ -24,7 +24,8 @@ size_t peak_of(const std::function<void()>& body) {
   return testing::allocation_counts().peak - before;
 }
 
-std::string file_of(const std::vector<safetensors::TensorLayout>& tensors, const safetensors::Metadata& metadata, size_t data) {
+std::string file_of(const std::vector<safetensors::TensorLayout>& tensors, const safetensors::Metadata& metadata,
+                    size_t data) {
   std::string file = safetensors::plan(tensors, metadata).header;
   file.append(data, '\0');
   return file;
@@ -105,7 +106,8 @@ TEST(ArchiveMemory, ListsAreWrittenWithinFourTimesTheFile) {
     in.load_from(bytes.data(), bytes.size());
     // The list that is handed back takes more room than its text, and no more is taken beside it.
     c10::IValue read;
-    EXPECT_LE(peak_of([&] { in.read("list", read); }), list.toListRef().size() * sizeof(c10::IValue) + kFixed) << list.tag_name();
+    EXPECT_LE(peak_of([&] { in.read("list", read); }), list.toListRef().size() * sizeof(c10::IValue) + kFixed)
+        << list.tag_name();
     EXPECT_EQ(read.toListRef().size(), list.toListRef().size());
     EXPECT_EQ(read.tag_name(), list.tag_name());
   }
@@ -126,7 +128,8 @@ TEST(ArchiveMemory, WritingAllocatesAtMostFourTimesTheFile) {
     const size_t size = out.to_bytes().size(), bound = 4 * size + kFixed;
     EXPECT_LE(peak_of([&] { out.to_bytes(); }), bound) << what << " to memory";
     EXPECT_LE(peak_of([&] { out.save_to(path); }), bound) << what << " to a file";
-    EXPECT_LE(peak_of([&] { out.save_to([](const void*, size_t bytes) { return bytes; }); }), bound) << what << " to a function";
+    EXPECT_LE(peak_of([&] { out.save_to([](const void*, size_t bytes) { return bytes; }); }), bound)
+        << what << " to a function";
     EXPECT_EQ(c10::testing::read_file(path).size(), size) << what;
   }
 }

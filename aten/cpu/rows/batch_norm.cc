@@ -94,10 +94,11 @@ void sums_run(const T* g, const T* x, int64_t n, Compute<T> mean, double* sum_g,
   }
 }
 
-// kVectors neighbouring vectors of channels, of which the last may have n < Lanes(d) (else 0), over rows `stride` elements apart.
+// kVectors neighbouring vectors of channels, of which the last may have n < Lanes(d) (else 0), over rows `stride`
+// elements apart.
 template <int kVectors, class T>
-HWY_INLINE void sums_block(
-    const T* g, const T* x, int64_t rows, int64_t stride, int64_t n, const Compute<T>* mean, double* sum_g, double* sum_gx) {
+HWY_INLINE void sums_block(const T* g, const T* x, int64_t rows, int64_t stride, int64_t n, const Compute<T>* mean,
+                           double* sum_g, double* sum_gx) {
   const Tag<T> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   constexpr int64_t kRows = 64;  // added in the compute type, blocks of them in double
@@ -128,7 +129,8 @@ HWY_INLINE void sums_block(
 }
 
 template <class T>
-void sums_rows(const T* g, const T* x, int64_t rows, int64_t cols, const Compute<T>* mean, double* sum_g, double* sum_gx) {
+void sums_rows(const T* g, const T* x, int64_t rows, int64_t cols, const Compute<T>* mean, double* sum_g,
+               double* sum_gx) {
   const Tag<T> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t j = 0;
@@ -214,12 +216,12 @@ void gradient_row(const T* g, const T* x, T* gx, int64_t n, ChannelGradient<cons
   batch_norm_table<T>().gradient_row(g, x, gx, n, c);
 }
 
-#define ATEN_CPU_ROWS_BATCH_NORM(T)                                                                                      \
-  template void normalize_run(const T*, T*, int64_t, Affine<ComputeOf<T>>);                                              \
-  template void normalize_row(const T*, T*, int64_t, Affine<const ComputeOf<T>*>);                                       \
-  template void gradient_sums_run(const T*, const T*, int64_t, ComputeOf<T>, double*, double*);                          \
-  template void gradient_sums_rows(const T*, const T*, int64_t, int64_t, const ComputeOf<T>*, double*, double*);         \
-  template void gradient_run(const T*, const T*, T*, int64_t, ChannelGradient<ComputeOf<T>>);                            \
+#define ATEN_CPU_ROWS_BATCH_NORM(T)                                                                              \
+  template void normalize_run(const T*, T*, int64_t, Affine<ComputeOf<T>>);                                      \
+  template void normalize_row(const T*, T*, int64_t, Affine<const ComputeOf<T>*>);                               \
+  template void gradient_sums_run(const T*, const T*, int64_t, ComputeOf<T>, double*, double*);                  \
+  template void gradient_sums_rows(const T*, const T*, int64_t, int64_t, const ComputeOf<T>*, double*, double*); \
+  template void gradient_run(const T*, const T*, T*, int64_t, ChannelGradient<ComputeOf<T>>);                    \
   template void gradient_row(const T*, const T*, T*, int64_t, ChannelGradient<const ComputeOf<T>*>);
 ATEN_CPU_ROWS_BATCH_NORM(float)
 ATEN_CPU_ROWS_BATCH_NORM(double)

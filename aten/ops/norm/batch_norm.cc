@@ -55,16 +55,19 @@ void check_running(const char* name, const std::optional<Tensor>& running, const
   if (!given(running)) return;
   check_channels("batch_norm", name, running, input.size(1));
   TORCH_CHECK(running->is_floating_point() && running->device() == input.device(), "batch_norm: expected ", name,
-              " to be floating-point on device ", input.device(), ", got ", running->scalar_type(), " on ", running->device());
-  TORCH_CHECK(!running->requires_grad(), "batch_norm: ", name, " may not require a gradient, because it is changed in place");
+              " to be floating-point on device ", input.device(), ", got ", running->scalar_type(), " on ",
+              running->device());
+  TORCH_CHECK(!running->requires_grad(), "batch_norm: ", name,
+              " may not require a gradient, because it is changed in place");
   structured::check_no_internal_overlap(*running);
 }
 
 // (1 - momentum) * running + momentum * factor * statistic; undefined where nothing runs.
 Tensor moved_towards(const std::optional<Tensor>& running, const Tensor& statistic, double momentum, double factor) {
   if (!given(running)) return Tensor();
-  return narrowed(at::add(at::mul(widened(*running), 1 - momentum), at::reshape(statistic, running->sizes()), momentum * factor),
-                  running->scalar_type());
+  return narrowed(
+      at::add(at::mul(widened(*running), 1 - momentum), at::reshape(statistic, running->sizes()), momentum * factor),
+      running->scalar_type());
 }
 
 }  // namespace
@@ -93,12 +96,16 @@ std::tuple<Tensor, Tensor, Tensor> native_batch_norm(const Tensor& input, const 
   return {result, mean, invstd};
 }
 
-std::tuple<Tensor, Tensor, Tensor> native_batch_norm_backward(
-    const Tensor& grad_out, const Tensor& input, const std::optional<Tensor>& weight, const std::optional<Tensor>& running_mean,
-    const std::optional<Tensor>& running_var, const std::optional<Tensor>& save_mean, const std::optional<Tensor>& save_invstd,
-    bool train, double eps, std::array<bool, 3> output_mask) {
+std::tuple<Tensor, Tensor, Tensor> native_batch_norm_backward(const Tensor& grad_out, const Tensor& input,
+                                                              const std::optional<Tensor>& weight,
+                                                              const std::optional<Tensor>& running_mean,
+                                                              const std::optional<Tensor>& running_var,
+                                                              const std::optional<Tensor>& save_mean,
+                                                              const std::optional<Tensor>& save_invstd, bool train,
+                                                              double eps, std::array<bool, 3> output_mask) {
   if (train) {
-    TORCH_CHECK(given(save_mean) && given(save_invstd), "native_batch_norm_backward: expected save_mean and save_invstd in training");
+    TORCH_CHECK(given(save_mean) && given(save_invstd),
+                "native_batch_norm_backward: expected save_mean and save_invstd in training");
     return at::_fused_batch_norm_backward(grad_out, input, weight, *save_mean, *save_invstd, true, output_mask);
   }
   TORCH_CHECK(given(running_mean) && given(running_var),
@@ -108,14 +115,19 @@ std::tuple<Tensor, Tensor, Tensor> native_batch_norm_backward(
 }
 
 // The running statistics change only where the results can be written.
-std::tuple<Tensor&, Tensor&, Tensor&> native_batch_norm_out(
-    const Tensor& input, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias,
-    const std::optional<Tensor>& running_mean, const std::optional<Tensor>& running_var, bool training, double momentum, double eps,
-    Tensor& out, Tensor& save_mean, Tensor& save_invstd) {
+std::tuple<Tensor&, Tensor&, Tensor&> native_batch_norm_out(const Tensor& input, const std::optional<Tensor>& weight,
+                                                            const std::optional<Tensor>& bias,
+                                                            const std::optional<Tensor>& running_mean,
+                                                            const std::optional<Tensor>& running_var, bool training,
+                                                            double momentum, double eps, Tensor& out, Tensor& save_mean,
+                                                            Tensor& save_invstd) {
   if (training) check_writable(running_mean, running_var);
-  const auto copy_of = [](const std::optional<Tensor>& t) { return given(t) ? std::optional<Tensor>(at::clone(*t)) : t; };
+  const auto copy_of = [](const std::optional<Tensor>& t) {
+    return given(t) ? std::optional<Tensor>(at::clone(*t)) : t;
+  };
   const std::optional<Tensor> mean = copy_of(running_mean), var = copy_of(running_var);
-  const std::tuple<Tensor, Tensor, Tensor> results = at::native_batch_norm(input, weight, bias, mean, var, training, momentum, eps);
+  const std::tuple<Tensor, Tensor, Tensor> results =
+      at::native_batch_norm(input, weight, bias, mean, var, training, momentum, eps);
   const std::tuple<Tensor&, Tensor&, Tensor&> outs(out, save_mean, save_invstd);
   structured::prepare_out("native_batch_norm_out", out, std::get<0>(results));
   structured::prepare_out("native_batch_norm_out", save_mean, std::get<1>(results));
@@ -165,7 +177,8 @@ Tensor instance_norm(const Tensor& input, const std::optional<Tensor>& weight, c
   if (use_input_stats) {
     c10::NoGradGuard no_grad;
     const auto average = [&](const std::optional<Tensor>& of_all) {
-      return given(of_all) ? at::mean(at::reshape(*of_all, {batch, channels}), OptionalIntArrayRef(IntArrayRef{0}), false, std::nullopt)
+      return given(of_all) ? at::mean(at::reshape(*of_all, {batch, channels}), OptionalIntArrayRef(IntArrayRef{0}),
+                                      false, std::nullopt)
                            : Tensor();
     };
     // Written last, so that they stay as they are where anything before fails.

@@ -1,5 +1,5 @@
-// The normalisation of each channel of [N, C, ...] and its gradients, over memory of contiguous channels ([N, C, *] as it is)
-// or of contiguous positions (channels last, and [N, C]).
+// The normalisation of each channel of [N, C, ...] and its gradients, over memory of contiguous channels ([N, C, *] as
+// it is) or of contiguous positions (channels last, and [N, C]).
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -24,8 +24,8 @@ constexpr int64_t kGrain = 16384;  // elements worth a thread
 
 ScalarType statistics_dtype(ScalarType type) { return isReducedFloatingType(type) ? ScalarType::Float : type; }
 
-// How the elements of dense memory belong to channels: `runs` runs of `run` elements of one channel, the channels in turn, or,
-// where `run` is 1, rows of one element of each channel.
+// How the elements of dense memory belong to channels: `runs` runs of `run` elements of one channel, the channels in
+// turn, or, where `run` is 1, rows of one element of each channel.
 struct Channels {
   int64_t channels = 0, count = 0, run = 1;  // count: the elements of a channel
   int64_t runs() const { return channels * (count / run); }
@@ -62,7 +62,9 @@ Tensor walked(const Tensor& like, ScalarType dtype, bool innermost) {
   }
   return empty_with_strides(like.sizes(), strides, dtype, like.device());
 }
-bool is_walked(const Tensor& t, bool innermost) { return innermost ? channels_innermost(t) && is_aligned(t) : is_dense(t); }
+bool is_walked(const Tensor& t, bool innermost) {
+  return innermost ? channels_innermost(t) && is_aligned(t) : is_dense(t);
+}
 // `t` itself where it has that layout, else a copy.
 Tensor as_walked(const Tensor& t, ScalarType dtype, bool innermost) {
   if (t.scalar_type() == dtype && is_walked(t, innermost)) return t;
@@ -74,9 +76,11 @@ Tensor as_walked(const Tensor& t, ScalarType dtype, bool innermost) {
 template <class C>
 class PerChannel {
  public:
-  PerChannel(int64_t channels, int64_t repeats) : channels_(channels), repeats_(repeats), values_(static_cast<size_t>(channels * repeats)) {}
+  PerChannel(int64_t channels, int64_t repeats)
+      : channels_(channels), repeats_(repeats), values_(static_cast<size_t>(channels * repeats)) {}
   void set(int64_t channel, double value) {
-    for (int64_t r = 0; r < repeats_; ++r) values_[static_cast<size_t>(r * channels_ + channel)] = static_cast<C>(value);
+    for (int64_t r = 0; r < repeats_; ++r)
+      values_[static_cast<size_t>(r * channels_ + channel)] = static_cast<C>(value);
   }
   C operator[](int64_t channel) const { return values_[static_cast<size_t>(channel)]; }
   const C* data() const { return values_.data(); }
@@ -86,7 +90,9 @@ class PerChannel {
   std::vector<C> values_;
 };
 
-int64_t repeats_of(const Channels& c) { return c.rows() ? std::max<int64_t>(1, 512 / std::max<int64_t>(c.channels, 1)) : 1; }
+int64_t repeats_of(const Channels& c) {
+  return c.rows() ? std::max<int64_t>(1, 512 / std::max<int64_t>(c.channels, 1)) : 1;
+}
 
 // f(first element, its channel, length) for every run, or f(first element, 0, length) for rows of whole channels.
 template <class F>
@@ -128,20 +134,22 @@ void moments(const Tensor& input, std::vector<double>* mean, std::vector<double>
     if (d != 1) others.push_back(d);
   }
   const int64_t channels = input.size(1);
-  const Tensor m = empty_contiguous({channels}, ScalarType::Double), v = empty_contiguous({channels}, ScalarType::Double);
+  const Tensor m = empty_contiguous({channels}, ScalarType::Double),
+               v = empty_contiguous({channels}, ScalarType::Double);
   cpu::ReduceParams params;
   params.correction = 0;
   params.out_type = ScalarType::Double;
-  run_reduction("batch_norm", cpu::moments_kernel(input.scalar_type()), input, make_dim_mask(IntArrayRef(others), input.dim()), v, m, params);
+  run_reduction("batch_norm", cpu::moments_kernel(input.scalar_type()), input,
+                make_dim_mask(IntArrayRef(others), input.dim()), v, m, params);
   *mean = numbers_of(m);
   *var = numbers_of(v);
 }
 
 }  // namespace
 
-std::array<TensorSpec, 4> fused_batch_norm_meta(
-    const Tensor& input, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias, const std::optional<Tensor>& mean,
-    const std::optional<Tensor>& var, bool training, double) {
+std::array<TensorSpec, 4> fused_batch_norm_meta(const Tensor& input, const std::optional<Tensor>& weight,
+                                                const std::optional<Tensor>& bias, const std::optional<Tensor>& mean,
+                                                const std::optional<Tensor>& var, bool training, double) {
   check_normalized_by_channel("batch_norm", input, weight, bias);
   check_channels("batch_norm", "running_mean", mean, input.size(1));
   check_channels("batch_norm", "running_var", var, input.size(1));
@@ -151,10 +159,9 @@ std::array<TensorSpec, 4> fused_batch_norm_meta(
   return {pointwise::result_spec({input}, input.scalar_type()), numbers, numbers, numbers};
 }
 
-void fused_batch_norm_cpu(
-    const Tensor& input, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias, const std::optional<Tensor>& mean,
-    const std::optional<Tensor>& var, bool training, double eps, Tensor& out, Tensor& save_mean, Tensor& save_invstd,
-    Tensor& save_var) {
+void fused_batch_norm_cpu(const Tensor& input, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias,
+                          const std::optional<Tensor>& mean, const std::optional<Tensor>& var, bool training,
+                          double eps, Tensor& out, Tensor& save_mean, Tensor& save_invstd, Tensor& save_var) {
   const int64_t channels = input.size(1);
   std::vector<double> mu, variance;
   if (training) {
@@ -216,22 +223,25 @@ Sums gradient_sums(const Channels& c, const T* g, const T* x, const PerChannel<C
         const int64_t first = rows * p / pieces, last = rows * (p + 1) / pieces;
         cpu::gradient_sums_rows<T>(g + first * width, x + first * width, last - first, width, mean.data(), to_g, to_gx);
         if (p + 1 == pieces) {
-          cpu::gradient_sums_rows<T>(g + rows * width, x + rows * width, 1, total - rows * width, mean.data(), to_g, to_gx);
+          cpu::gradient_sums_rows<T>(g + rows * width, x + rows * width, 1, total - rows * width, mean.data(), to_g,
+                                     to_gx);
         }
       }
     });
   } else {
-    at::parallel_for(0, pieces * c.channels, std::max<int64_t>(1, kGrain * pieces / c.count), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t k = i % c.channels, p = i / c.channels;
-        for (int64_t at = c.count * p / pieces, last = c.count * (p + 1) / pieces; at < last;) {
-          const int64_t n = std::min(last - at, c.run - at % c.run);
-          const int64_t first = (at / c.run * c.channels + k) * c.run + at % c.run;
-          cpu::gradient_sums_run<T>(g + first, x + first, n, mean[k], &part_g[static_cast<size_t>(i)], &part_gx[static_cast<size_t>(i)]);
-          at += n;
-        }
-      }
-    });
+    at::parallel_for(0, pieces * c.channels, std::max<int64_t>(1, kGrain * pieces / c.count),
+                     [&](int64_t begin, int64_t end) {
+                       for (int64_t i = begin; i < end; ++i) {
+                         const int64_t k = i % c.channels, p = i / c.channels;
+                         for (int64_t at = c.count * p / pieces, last = c.count * (p + 1) / pieces; at < last;) {
+                           const int64_t n = std::min(last - at, c.run - at % c.run);
+                           const int64_t first = (at / c.run * c.channels + k) * c.run + at % c.run;
+                           cpu::gradient_sums_run<T>(g + first, x + first, n, mean[k], &part_g[static_cast<size_t>(i)],
+                                                     &part_gx[static_cast<size_t>(i)]);
+                           at += n;
+                         }
+                       }
+                     });
   }
   Sums sums{std::vector<double>(static_cast<size_t>(c.channels)), std::vector<double>(static_cast<size_t>(c.channels))};
   for (size_t i = 0; i < part_g.size(); ++i) {
@@ -244,15 +254,17 @@ Sums gradient_sums(const Channels& c, const T* g, const T* x, const PerChannel<C
 }  // namespace
 
 // Gradients that output_mask leaves out are undefined. Without values: what Meta tensors give.
-std::tuple<Tensor, Tensor, Tensor> fused_batch_norm_backward_meta(
-    const Tensor& grad_out, const Tensor& input, const std::optional<Tensor>& weight, const Tensor& mean, const Tensor& invstd,
-    bool, std::array<bool, 3> output_mask) {
+std::tuple<Tensor, Tensor, Tensor> fused_batch_norm_backward_meta(const Tensor& grad_out, const Tensor& input,
+                                                                  const std::optional<Tensor>& weight,
+                                                                  const Tensor& mean, const Tensor& invstd, bool,
+                                                                  std::array<bool, 3> output_mask) {
   check_normalized_by_channel("batch_norm_backward", input, weight, std::nullopt);
-  TORCH_CHECK(grad_out.sizes() == input.sizes(), "batch_norm_backward(): expected grad_out of size ", input.sizes(), ", but got ",
-              grad_out.sizes());
+  TORCH_CHECK(grad_out.sizes() == input.sizes(), "batch_norm_backward(): expected grad_out of size ", input.sizes(),
+              ", but got ", grad_out.sizes());
   const int64_t channels = input.size(1);
-  TORCH_CHECK(mean.numel() == channels && invstd.numel() == channels, "batch_norm_backward(): expected mean and invstd of ", channels,
-              " elements, but got ", mean.numel(), " and ", invstd.numel());
+  TORCH_CHECK(mean.numel() == channels && invstd.numel() == channels,
+              "batch_norm_backward(): expected mean and invstd of ", channels, " elements, but got ", mean.numel(),
+              " and ", invstd.numel());
   structured::check_one_device(grad_out, input, weight, mean, invstd);
   const ScalarType of_weight = given(weight) ? weight->scalar_type() : statistics_dtype(input.scalar_type());
   Tensor gx, gw, gb;
@@ -262,9 +274,10 @@ std::tuple<Tensor, Tensor, Tensor> fused_batch_norm_backward_meta(
   return {gx, gw, gb};
 }
 
-std::tuple<Tensor, Tensor, Tensor> fused_batch_norm_backward_cpu(
-    const Tensor& grad_out, const Tensor& input, const std::optional<Tensor>& weight, const Tensor& mean, const Tensor& invstd,
-    bool training, std::array<bool, 3> output_mask) {
+std::tuple<Tensor, Tensor, Tensor> fused_batch_norm_backward_cpu(const Tensor& grad_out, const Tensor& input,
+                                                                 const std::optional<Tensor>& weight,
+                                                                 const Tensor& mean, const Tensor& invstd,
+                                                                 bool training, std::array<bool, 3> output_mask) {
   auto [gx, gw, gb] = fused_batch_norm_backward_meta(grad_out, input, weight, mean, invstd, training, output_mask);
   const int64_t channels = input.size(1);
   const ScalarType type = input.scalar_type();
@@ -278,7 +291,8 @@ std::tuple<Tensor, Tensor, Tensor> fused_batch_norm_backward_cpu(
     using C = typename cpu::ComputeType<T>::type;
     const T *gp = static_cast<const T*>(g.const_data_ptr()), *xp = static_cast<const T*>(x.const_data_ptr());
     const int64_t repeats = repeats_of(c);
-    PerChannel<C> center(channels, repeats), scale(channels, repeats), offset(channels, repeats), slope(channels, repeats);
+    PerChannel<C> center(channels, repeats), scale(channels, repeats), offset(channels, repeats),
+        slope(channels, repeats);
     for (int64_t k = 0; k < channels; ++k) center.set(k, mu[static_cast<size_t>(k)]);
     Sums sums{std::vector<double>(mu.size()), std::vector<double>(mu.size())};
     if (sums_wanted && input.numel() != 0) sums = gradient_sums(c, gp, xp, center);
@@ -307,7 +321,8 @@ std::tuple<Tensor, Tensor, Tensor> fused_batch_norm_backward_cpu(
     for_pieces(c, [&](int64_t first, int64_t k, int64_t n) {
       if (training) {
         if (c.rows()) {
-          cpu::gradient_row<T>(gp + first, xp + first, to + first, n, {center.data(), scale.data(), offset.data(), slope.data()});
+          cpu::gradient_row<T>(gp + first, xp + first, to + first, n,
+                               {center.data(), scale.data(), offset.data(), slope.data()});
         } else {
           cpu::gradient_run<T>(gp + first, xp + first, to + first, n, {center[k], scale[k], offset[k], slope[k]});
         }

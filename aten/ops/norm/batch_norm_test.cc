@@ -74,7 +74,8 @@ TEST(BatchNorm, TrainingMatchesTheDefinition) {
       x, y, at::ones({3}), at::zeros({3}), 3, [](int64_t, int64_t c) { return c; }, 0.02);
 }
 
-// Memory in other orders than the sizes: channels last of 3 to 5 dimensions, a slice of a larger tensor, a transposed batch.
+// Memory in other orders than the sizes: channels last of 3 to 5 dimensions, a slice of a larger tensor, a transposed
+// batch.
 std::vector<Tensor> layouts(const Tensor& x) {
   std::vector<Tensor> result{x};
   DimVector order{0};
@@ -87,24 +88,28 @@ std::vector<Tensor> layouts(const Tensor& x) {
 }
 
 TEST(BatchNorm, EveryLayoutAndDtypeGivesTheSame) {
-  for (const auto& sizes : {std::vector<int64_t>{7, 3}, {4, 5, 9}, {3, 20, 5, 4}, {2, 3, 2, 2, 3}, {1, 2, 1500}, {700, 3, 1}, {2, 1, 70}}) {
+  for (const auto& sizes :
+       {std::vector<int64_t>{7, 3}, {4, 5, 9}, {3, 20, 5, 4}, {2, 3, 2, 2, 3}, {1, 2, 1500}, {700, 3, 1}, {2, 1, 70}}) {
     const int64_t channels = sizes[1];
     const Tensor w = values({channels}, kDouble), b = at::neg(w), mean = at::cos(w), var = at::exp(w);
     const Tensor x = values(sizes, kDouble), g = at::cos(x);
     for (bool training : {true, false}) {
-      const auto [y, m, r] = at::native_batch_norm(x, w, b, training ? std::nullopt : std::optional<Tensor>(mean),
-                                                   training ? std::nullopt : std::optional<Tensor>(var), training, 0.1, kEps);
-      const auto [gx, gw, gb] = at::native_batch_norm_backward(g, x, w, mean, var, m, r, training, kEps, {true, true, true});
+      const auto [y, m, r] =
+          at::native_batch_norm(x, w, b, training ? std::nullopt : std::optional<Tensor>(mean),
+                                training ? std::nullopt : std::optional<Tensor>(var), training, 0.1, kEps);
+      const auto [gx, gw, gb] =
+          at::native_batch_norm_backward(g, x, w, mean, var, m, r, training, kEps, {true, true, true});
       for (ScalarType type : {kDouble, kFloat, kHalf, kBFloat16}) {
         const double near = type == kDouble ? 1e-11 : type == kFloat ? 2e-5 : type == kHalf ? 2e-2 : 0.15;
         for (const Tensor& in : layouts(at::to(x, type))) {
           for (const Tensor& grad : layouts(at::to(g, type))) {
             const Tensor mean_in = at::clone(mean), var_in = at::clone(var);
-            const auto [out, save_mean, save_invstd] = at::native_batch_norm(in, w, b, mean_in, var_in, training, 0.1, kEps);
+            const auto [out, save_mean, save_invstd] =
+                at::native_batch_norm(in, w, b, mean_in, var_in, training, 0.1, kEps);
             EXPECT_TRUE(at::allclose(at::to(out, kDouble), y, near, near));
             EXPECT_EQ(out.scalar_type(), type);
-            const auto [gx2, gw2, gb2] =
-                at::native_batch_norm_backward(grad, in, w, mean, var, save_mean, save_invstd, training, kEps, {true, true, true});
+            const auto [gx2, gw2, gb2] = at::native_batch_norm_backward(grad, in, w, mean, var, save_mean, save_invstd,
+                                                                        training, kEps, {true, true, true});
             EXPECT_TRUE(at::allclose(at::to(gx2, kDouble), gx, near, near)) << type << training << in.sizes();
             // Sums of rounded elements.
             const double sum = near * static_cast<double>(x.numel() / channels);
@@ -122,7 +127,8 @@ TEST(BatchNorm, GradientsMatchTheDefinition) {
   const int64_t n = 5, c = 3, s = 7;
   const Tensor x = values({n, c, s}, kDouble), g = at::cos(values({n, c, s}, kDouble)), w = values({c}, kDouble);
   const auto [y, mean, invstd] = at::native_batch_norm(x, w, {}, {}, {}, true, 0.1, kEps);
-  const auto [gx, gw, gb] = at::native_batch_norm_backward(g, x, w, {}, {}, mean, invstd, true, kEps, {true, true, true});
+  const auto [gx, gw, gb] =
+      at::native_batch_norm_backward(g, x, w, {}, {}, mean, invstd, true, kEps, {true, true, true});
   for (int64_t k = 0; k < c; ++k) {
     const double m = element(mean, k), r = element(invstd, k), count = static_cast<double>(n * s);
     double sum_g = 0, sum_gxhat = 0;
@@ -139,7 +145,8 @@ TEST(BatchNorm, GradientsMatchTheDefinition) {
     EXPECT_NEAR(element(gb, k), sum_g, 1e-12);
     each([&](int64_t at) {
       const double xhat = (element(x, at) - m) * r;
-      EXPECT_NEAR(element(gx, at), element(w, k) * r * (element(g, at) - sum_g / count - xhat * sum_gxhat / count), 1e-12);
+      EXPECT_NEAR(element(gx, at), element(w, k) * r * (element(g, at) - sum_g / count - xhat * sum_gxhat / count),
+                  1e-12);
     });
   }
 }
@@ -151,7 +158,8 @@ TEST(BatchNorm, OneNaNReachesItsChannelOnly) {
     Tensor one = at::select(at::select(at::select(at::select(x, 0, 1), 0, 2), 0, 3), 0, 1);
     at::fill_(one, std::nan(""));
     const auto [y, mean, invstd] = at::native_batch_norm(x, {}, {}, {}, {}, true, 0.1, kEps);
-    const auto [gx, gw, gb] = at::native_batch_norm_backward(at::ones_like(x), x, {}, {}, {}, mean, invstd, true, kEps, {true, true, true});
+    const auto [gx, gw, gb] =
+        at::native_batch_norm_backward(at::ones_like(x), x, {}, {}, {}, mean, invstd, true, kEps, {true, true, true});
     for (const Tensor& t : {y, gx}) {
       EXPECT_TRUE(at::item(at::all(at::isnan(at::select(t, 1, 2)))).toBool());
       EXPECT_FALSE(at::item(at::any(at::isnan(at::narrow(t, 1, 0, 2)))).toBool());
@@ -170,14 +178,17 @@ TEST(BatchNorm, EmptyAndMeta) {
   const Tensor none = at::ones({0, 3, 2});
   EXPECT_EQ(at::batch_norm(none, {}, {}, {}, {}, true, 0.1, kEps, false).sizes(), none.sizes());
   EXPECT_EQ(at::batch_norm(at::ones({2, 0}), {}, {}, {}, {}, true, 0.1, kEps, false).numel(), 0);
-  const auto [gx, gw, gb] = at::native_batch_norm_backward(none, none, {}, {}, {}, at::zeros({3}), at::ones({3}), true, kEps, {true, true, true});
+  const auto [gx, gw, gb] = at::native_batch_norm_backward(none, none, {}, {}, {}, at::zeros({3}), at::ones({3}), true,
+                                                           kEps, {true, true, true});
   EXPECT_EQ(gx.sizes(), none.sizes());
   EXPECT_EQ(element(gb, 1), 0);
   const Tensor meta = at::empty({2, 3, 4}, TensorOptions(kHalf).device(kMeta));
   const auto [y, mean, invstd] = at::native_batch_norm(meta, {}, {}, {}, {}, true, 0.1, kEps);
   EXPECT_EQ(y.sizes(), meta.sizes());
   EXPECT_EQ(mean.scalar_type(), kFloat);
-  EXPECT_TRUE(std::get<0>(at::native_batch_norm_backward(y, meta, {}, {}, {}, mean, invstd, true, kEps, {true, false, false})).is_meta());
+  EXPECT_TRUE(
+      std::get<0>(at::native_batch_norm_backward(y, meta, {}, {}, {}, mean, invstd, true, kEps, {true, false, false}))
+          .is_meta());
 }
 
 TEST(BatchNorm, RunningStatistics) {

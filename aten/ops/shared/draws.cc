@@ -3,7 +3,7 @@
 #include <cmath>
 #include <string_view>
 
-#include "aten/core/structured.h"
+#include "aten/core/overlap.h"
 
 namespace at::native::random {
 

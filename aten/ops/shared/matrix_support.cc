@@ -7,14 +7,15 @@ void check_same_device(std::initializer_list<const Tensor*> tensors) {
   for (const Tensor* t : tensors) {
     if (t == nullptr || !t->defined()) continue;
     if (first == nullptr) first = t;
-    TORCH_CHECK(t->device() == first->device(), "Expected all tensors to be on the same device, but found at least two devices, ",
-                first->device(), " and ", t->device(), "!");
+    TORCH_CHECK(t->device() == first->device(),
+                "Expected all tensors to be on the same device, but found at least two devices, ", first->device(),
+                " and ", t->device(), "!");
   }
 }
 
 void check_same_dtype(const Tensor& a, const Tensor& b, const char* a_name, const char* b_name) {
-  TORCH_CHECK(a.scalar_type() == b.scalar_type(), "expected ", a_name, " and ", b_name, " to have the same dtype, but got: ",
-              toString(a.scalar_type()), " != ", toString(b.scalar_type()));
+  TORCH_CHECK(a.scalar_type() == b.scalar_type(), "expected ", a_name, " and ", b_name,
+              " to have the same dtype, but got: ", toString(a.scalar_type()), " != ", toString(b.scalar_type()));
 }
 
 namespace {
@@ -46,13 +47,13 @@ void check_matrix_dtype(const char* op, ScalarType dtype) {
 void check_expands(const Tensor& self, IntArrayRef sizes) {
   const int64_t rank = static_cast<int64_t>(sizes.size());
   TORCH_CHECK(self.dim() <= rank, "expand(", toString(self.scalar_type()), "Tensor{", self.sizes(), "}, size=", sizes,
-              "): the number of sizes provided (", rank, ") must be greater or equal to the number of dimensions in the tensor (",
-              self.dim(), ")");
+              "): the number of sizes provided (", rank,
+              ") must be greater or equal to the number of dimensions in the tensor (", self.dim(), ")");
   for (int64_t i = 0; i < self.dim(); ++i) {
     const int64_t d = rank - self.dim() + i;
     TORCH_CHECK(self.size(i) == sizes[d] || self.size(i) == 1, "The expanded size of the tensor (", sizes[d],
-                ") must match the existing size (", self.size(i), ") at non-singleton dimension ", d, ".  Target sizes: ", sizes,
-                ".  Tensor sizes: ", self.sizes());
+                ") must match the existing size (", self.size(i), ") at non-singleton dimension ", d,
+                ".  Target sizes: ", sizes, ".  Tensor sizes: ", self.sizes());
   }
 }
 
