@@ -10,6 +10,7 @@
 
 #include "aten/core/dispatch_mode.h"
 #include "autograd/checkpoint/rng_state.h"
+#include "c10/dispatch/registry.h"
 #include "c10/util/exception.h"
 
 namespace torch::utils::checkpoint {

@@ -5,8 +5,12 @@
 #include <vector>
 
 #include "autograd/checkpoint/checkpoint.h"
-#include "c10/dispatch/registry.h"
 #include "c10/util/array_ref.h"
+
+namespace c10 {
+class IValue;
+class OperatorHandle;
+}  // namespace c10
 
 /// Selective activation checkpointing: of the operators that a checkpointed function calls, the results of some are kept and
 /// only the others run again in backward.
@@ -34,7 +38,7 @@ struct SelectiveCheckpointContext {
   bool is_recompute = false;
 };
 
-/// Decides for one call of `op`. It is asked in forward and again in backward, and must say the same both times.
+/// Decides for one call of `op` (<c10/dispatch/registry.h> says what that is). It is asked in forward and again in backward, and must say the same both times.
 using PolicyFunction = std::function<CheckpointPolicy(
     const SelectiveCheckpointContext& context, const c10::OperatorHandle& op, at::ArrayRef<c10::IValue> arguments)>;
 

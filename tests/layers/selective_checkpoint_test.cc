@@ -14,6 +14,7 @@
 #include "aten/core/dispatch_mode.h"
 #include "autograd/autograd.h"
 #include "c10/core/cpu_generator.h"
+#include "c10/dispatch/registry.h"
 #include "c10/testing/message_of.h"
 #include "gtest/gtest.h"
 

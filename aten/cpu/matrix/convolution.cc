@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstring>
 #include <iterator>
+#include <new>
 
 #include "aten/cpu/matrix/convolution_internal.h"
 #include "aten/cpu/matrix/internal.h"
@@ -300,12 +301,15 @@ constexpr const ConvolutionCandidate* kCandidates[] = {
 template <class F>
 const char* attempt(const Convolution& c, const ConvolutionCandidate& candidate, const F& run) {
   if (const char* refusal = candidate.refusal(c)) return refusal;
+  const bool last = &candidate == *std::rbegin(kCandidates);
   try {
     return run(candidate) ? nullptr : "no implementation for these sizes";
   } catch (const c10::OutOfMemoryError&) {
-    if (&candidate == *std::rbegin(kCandidates)) throw;
-    return "no memory for its layouts";
+    if (last) throw;
+  } catch (const std::bad_alloc&) {  // there was no memory for the error either; now there is again
+    TORCH_CHECK_WITH(OutOfMemoryError, !last, "convolution: not enough memory");
   }
+  return "no memory for its layouts";
 }
 
 // The first candidate that takes `c` and for which `run` is true.
