@@ -221,6 +221,7 @@ c10::ScalarType compute_type(c10::ScalarType dtype) {
 }
 
 ElementLoop find_loop(const ElementOp& op, c10::ScalarType dtype) {
+  if (C10_LIKELY(dtype == c10::ScalarType::Float)) return op.float32.get();
   const auto table = [&]() -> decltype(&op.float32) {
     switch (compute_type(dtype)) {
       case c10::ScalarType::Float: return op.float8 || !isFloat8Type(dtype) ? &op.float32 : nullptr;

@@ -354,7 +354,11 @@ C10_ALWAYS_INLINE void Runner::evaluate(Node& node, at::Tensor* in, at::Tensor* 
   try {
     if (C10_LIKELY(node.extras() == nullptr)) {
       NodeGate gate(node, !keep_graph_, frame.outer, frame.below);
-      evaluate_checked(node, in, out);
+      if (C10_LIKELY(at::impl::range_hooks() == nullptr && !AnomalyMode::is_enabled())) {
+        node.evaluate(in, out);
+      } else {
+        evaluate_checked(node, in, out);
+      }
       if (gate.may_free()) node.release_variables();
     } else {
       evaluate_with_hooks(node, in, out, frame);
@@ -651,7 +655,7 @@ void Runner::evaluate_checked(Node& node, at::Tensor* in, at::Tensor* out) {
     const BackwardRange range(node, in);
     node.evaluate(in, out);
   }
-  if (C10_LIKELY(!AnomalyMode::is_enabled() || !AnomalyMode::should_check_nan())) return;
+  if (!AnomalyMode::is_enabled() || !AnomalyMode::should_check_nan()) return;
   for (uint32_t i = 0; i < node.num_outputs(); ++i) {
     if (out[i].defined() && grad_ops::has_nan(out[i])) {
       throw std::runtime_error(c10::str("Function '", node.name(), "' returned nan values in its ", i, "th output."));

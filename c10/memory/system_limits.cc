@@ -161,13 +161,12 @@ SystemLimits::SystemLimits(const char* root) {
     // "id parent device root mount-point options [more...] - type source options"
     for (std::string_view rest_of_mounts = mounts.text(); !rest_of_mounts.empty() && count_ < kMaxGroups;) {
       std::string_view line = take(rest_of_mounts, '\n');
-      std::string_view words[5];
-      for (std::string_view& word : words) word = take(line, ' ');
+      for (int i = 0; i < 3; ++i) take(line, ' ');
       LimitPath mounted;
-      add_unescaped(mounted, words[3]);
+      add_unescaped(mounted, take(line, ' '));
       Group& group = groups_[count_];
       group.folder = root_;
-      add_unescaped(group.folder, words[4]);
+      add_unescaped(group.folder, take(line, ' '));
       while (!line.empty() && take(line, ' ') != "-") {
       }
       const std::string_view type = take(line, ' ');

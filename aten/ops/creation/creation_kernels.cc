@@ -10,11 +10,31 @@
 namespace at::native {
 namespace {
 
-void check_options(const char* name, const TensorOptions& options) {
+// The dtypes that need no look, a bit each.
+constexpr uint64_t kPlainTypes = [] {
+  uint64_t types = 0;
+  for (int t = 0; t < NumScalarTypes; ++t) {
+    const auto type = static_cast<ScalarType>(t);
+    if (!cpu::is_rare(type) && !isQIntType(type)) types |= uint64_t{1} << t;
+  }
+  return types;
+}();
+static_assert(NumScalarTypes <= 63);
+
+[[gnu::cold]] C10_NOINLINE void check_unusual_options(const char* name, const TensorOptions& options) {
   TORCH_CHECK_NOT_IMPLEMENTED(
       options.layout() == Layout::Strided, name, ": layout ", options.layout(), " has no kernel yet; use strided");
   check_no_quantizer(name, options.scalar_type());
   cpu::prepare_type(options.scalar_type());
+}
+
+C10_ALWAYS_INLINE bool is_plain_type(ScalarType dtype) {
+  const auto type = static_cast<unsigned>(dtype);
+  return type < NumScalarTypes && (kPlainTypes >> type & 1) != 0;
+}
+
+void check_options(const char* name, const TensorOptions& options) {
+  if (!is_plain_type(options.scalar_type()) || options.layout() != Layout::Strided) check_unusual_options(name, options);
 }
 
 MemoryFormat format_of(const char* name, const TensorOptions& options, std::optional<MemoryFormat> format) {
@@ -42,18 +62,17 @@ TensorOptions options_for_value(const TensorOptions& options, const Scalar& valu
 }  // namespace
 
 Tensor empty(IntArrayRef size, TensorOptions options, std::optional<MemoryFormat> memory_format) {
-  check_options("empty", options);
+  const ScalarType dtype = options.scalar_type();
+  if (C10_UNLIKELY(!is_plain_type(dtype) || options.layout() != Layout::Strided)) check_unusual_options("empty", options);
   const MemoryFormat format = format_of("empty", options, memory_format);
   if (C10_UNLIKELY(options.pinned_memory())) {
     checked_numel(size);
-    return empty_pinned(size, strides_of_format(size, format), options.scalar_type(), options.device());
+    return empty_pinned(size, strides_of_format(size, format), dtype, options.device());
   }
-  if (C10_LIKELY(format == MemoryFormat::Contiguous)) {
-    return empty_contiguous(size, options.scalar_type(), options.device());
-  }
+  if (C10_LIKELY(format == MemoryFormat::Contiguous)) return empty_contiguous(size, dtype, options.device());
   TORCH_CHECK(format != MemoryFormat::Preserve, "empty: memory format Preserve needs a tensor to take it from");
   checked_numel(size);
-  return empty_with_strides(size, strides_of_format(size, format), options.scalar_type(), options.device());
+  return empty_with_strides(size, strides_of_format(size, format), dtype, options.device());
 }
 
 Tensor empty_strided(IntArrayRef size, IntArrayRef stride, TensorOptions options) {
