@@ -38,7 +38,7 @@ template <class... Inputs>
 Overlap overlap(const Tensor& out, const Inputs&... inputs) {
   Overlap worst = Overlap::kNone;
   if (!out.defined()) return worst;
-  const auto merge = [&](Overlap next) { worst = next > worst ? next : worst; };
+  [[maybe_unused]] const auto merge = [&](Overlap next) { worst = next > worst ? next : worst; };
   (merge(overlap_of(out, inputs)), ...);
   return worst;
 }

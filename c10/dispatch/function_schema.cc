@@ -454,7 +454,7 @@ namespace {
 
 bool same_place(const Argument& now, const Argument& before) {
   return now.name() == before.name() && before.real_type()->isSubtypeOf(now.real_type()) && now.N() == before.N() &&
-         now.alias_info() == nullptr == (before.alias_info() == nullptr) &&
+         (now.alias_info() == nullptr) == (before.alias_info() == nullptr) &&
          (now.alias_info() == nullptr || *now.alias_info() == *before.alias_info());
 }
 

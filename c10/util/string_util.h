@@ -136,7 +136,7 @@ template <typename... Parts>
 struct StoredParts {
   uint64_t words[sizeof...(Parts) == 0 ? 1 : (kPartWords<Parts> + ... + 0)];
   C10_ALWAYS_INLINE explicit StoredParts(const Parts&... parts) {
-    uint64_t* next = words;
+    [[maybe_unused]] uint64_t* next = words;
     (store_part(next, parts), ...);
   }
 };

@@ -274,10 +274,11 @@ at::Tensor& Module::find_tensor(const std::string& target, OrderedDict<std::stri
   Module& owner = dot == std::string::npos ? const_cast<Module&>(*this) : descend(target.substr(0, dot));
   const std::string name = dot == std::string::npos ? target : target.substr(dot + 1);
   at::Tensor* const found = (owner.*tensors).find(name);
-  if (found != nullptr) return *found;
-  const bool other = owner.parameters_.contains(name) || owner.buffers_.contains(name) || owner.children_.contains(name);
+  const bool other = found == nullptr && (owner.parameters_.contains(name) || owner.buffers_.contains(name) ||
+                                          owner.children_.contains(name));
   TORCH_CHECK(!other, "`", name, "` is not ", kind);
-  TORCH_CHECK(false, detail::class_name(owner), " has no attribute `", name, "`");
+  TORCH_CHECK(found != nullptr, detail::class_name(owner), " has no attribute `", name, "`");
+  return *found;
 }
 
 at::Tensor& Module::get_parameter(const std::string& target) const {
