@@ -99,9 +99,14 @@ struct Dispatcher::State {
   bool observed = false;
   std::string key;  // scratch, so that a look-up does not allocate
 
+  void check_is_new(const std::string& name) const {
+    TORCH_CHECK(!entries.contains(name), "an operator named ", name, " is registered already");
+  }
+
   OperatorEntry& add(const std::string& name, std::unique_ptr<OperatorEntry> entry) {
     OperatorEntry& added = *entry;
-    TORCH_CHECK(entries.try_emplace(name, std::move(entry)).second, "an operator named ", name, " is registered already");
+    check_is_new(name);
+    entries.emplace(name, std::move(entry));
     added.op->entry = &added;
     if (observed) detail::set_observed(*added.op, true);
     try {
@@ -198,11 +203,12 @@ void Dispatcher::deregister_operators(std::string_view ns, const RegisteredOpera
 
 RegistrationHandleRAII Dispatcher::define(std::string ns, std::string schema, std::vector<at::Tag> tags) {
   const std::lock_guard lock(state_->mutex);
+  const std::string name = full_name(ns, schema);
+  state_->check_is_new(name);  // before what lives as long as the program is made
   auto& text = *new OwnText{schema.substr(0, schema.find('(')), std::move(ns), std::move(schema)};
   auto* op = new UntypedOperator(text.name.c_str(), text.ns.c_str(), Kernels::kPerBackend, Differentiation::kNone, {});
   auto entry = std::make_unique<OperatorEntry>(text.ns, text.schema.c_str(), op);
   entry->tags = std::move(tags);
-  const std::string name = full_name(text.ns, text.schema);
   state_->add(name, std::move(entry));
   return RegistrationHandleRAII([this, name] {
     const std::lock_guard guard(state_->mutex);
