@@ -10,7 +10,6 @@
 #include "c10/util/exception.h"
 
 namespace c10 {
-
 namespace {
 
 DataPtr checked_allocate(Allocator& allocator, size_t nbytes) {

@@ -41,7 +41,7 @@ void accumulate_tile(const Plan& plan, void* states, const char* in, int64_t m, 
 // the input are read together, and want to be many; others do not mind.
 int64_t tile_size(const Plan& plan, int64_t run, int64_t n, int64_t outputs) {
   int64_t tile = kStateBytes / plan.kernel.state_size;
-  const int64_t least = plan.reduced.ndim > 0 && plan.reduced.strides[0][0] < plan.kept.strides[0][0] ? 16 : 512;
+  const int64_t least = plan.reduced.ndim > 0 && plan.kept.ndim > 0 && plan.reduced.strides[0][0] < plan.kept.strides[0][0] ? 16 : 512;
   while (tile > run && tile > 1) tile /= 2;
   while (tile / 2 >= least && tile * n > 4 * kPieceWork && outputs / tile < 4 * at::get_num_threads()) tile /= 2;
   return tile;
