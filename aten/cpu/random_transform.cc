@@ -1,5 +1,6 @@
 #include "aten/cpu/random_transform.h"
 
+// Few machines have these and not AVX2; they take the baseline loops.
 #undef HWY_DISABLED_TARGETS
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4)
 #undef HWY_TARGET_INCLUDE
