@@ -64,12 +64,12 @@ def kd_op_family(name, kernels = None, aliases = [], visibility = ["//visibility
     native.genrule(
         name = "generate_ops",
         srcs = ["ops.textproto", "//docs:accuracy.md", "//docs:operator_dtypes.txt"],
-        outs = ["documented/ops.h", "bare/ops.h", "operators.h", "ops.cc", "registry.cc", "derivatives.cc", "forward.cc", "examples.cc"],
+        outs = ["documented/ops.h", "bare/ops.h", "operators.h", "kernels.h", "ops.cc", "registry.cc", "derivatives.cc", "forward.cc", "examples.cc"],
         cmd = "$(location //aten/codegen:generate) --table=$(location ops.textproto) --documented_functions=$(location documented/ops.h)" +
               " --functions=$(location bare/ops.h)" +
               " --evidence=$(location //docs:accuracy.md) --evidence=$(location //docs:operator_dtypes.txt)" +
               " --examples=$(location examples.cc)" +
-              " --operator_declarations=$(location operators.h) --operators=$(location ops.cc)" +
+              " --operator_declarations=$(location operators.h) --kernel_declarations=$(location kernels.h) --operators=$(location ops.cc)" +
               " --registry=$(location registry.cc) --derivatives=$(location derivatives.cc) --forward=$(location forward.cc)",
         tools = ["//aten/codegen:generate"],
         visibility = ["//autograd/derivatives:__pkg__", "//tests/examples:__pkg__"],
@@ -87,11 +87,16 @@ def kd_op_family(name, kernels = None, aliases = [], visibility = ["//visibility
         visibility = ["//visibility:public"],
         deps = [":bare_ops", "//c10/dispatch:operator"],
     )
+    kd_cc_library(
+        name = "kernel_headers",
+        hdrs = ["kernels.h"],
+        deps = ["//aten/core:tensor"],
+    )
     # Every family writes results with copy_.
     kd_cc_library(
         name = "implementation",
         srcs = ["ops.cc"],
-        deps = [":headers", "//aten/core:structured"] + ["//aten/ops/" + family + ":calls" for family in aliases] +
+        deps = [":headers", ":kernel_headers", "//aten/core:structured"] + ["//aten/ops/" + family + ":calls" for family in aliases] +
                ([kernels] if kernels else []) + (["//aten/ops/copy:calls"] if name != "copy" else []),
     )
     kd_link_only(
@@ -117,6 +122,18 @@ def kd_op_family(name, kernels = None, aliases = [], visibility = ["//visibility
         strip_include_prefix = "documented",
         visibility = visibility,
         deps = [":headers", ":implementation"],
+    )
+
+def kd_op_kernels(name, deps, copts = [], **kwargs):
+    """The functions in at::native that the family's table names, declared in aten/ops/<family>/kernels.h; one that the table does not know, or with other arguments, does not compile. Takes what cc_library takes."""
+    kd_cc_library(
+        name = name,
+        copts = copts + select({
+            "//build_defs:clang": ["-Werror=missing-prototypes"],
+            "//conditions:default": ["-Werror=missing-declarations"],
+        }),
+        deps = deps + [":kernel_headers"],
+        **kwargs
     )
 
 def kd_op_test(name, srcs, deps, **kwargs):

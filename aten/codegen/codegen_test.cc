@@ -259,9 +259,11 @@ TEST(Emit, StructuredOperator) {
   EXPECT_TRUE(contains(functions, "Tensor add(const Tensor& self, const Tensor& other);"));
   EXPECT_TRUE(contains(functions, "Tensor& add_out(Tensor& out, const Tensor& self, const Tensor& other);"));
   EXPECT_TRUE(contains(functions, "Tensor& add_outf(const Tensor& self, const Tensor& other, Tensor& out);"));
+  const std::string kernels = emit_kernel_declarations(table);
+  EXPECT_TRUE(contains(kernels, "TensorSpec add_meta(const Tensor& self, const Tensor& other);\n"
+                                "void add_cpu(const Tensor& self, const Tensor& other, Tensor& out);\n"));
   const std::string operators = emit_operators(table);
-  EXPECT_TRUE(contains(operators, "TensorSpec add_meta(const Tensor& self, const Tensor& other);"));
-  EXPECT_TRUE(contains(operators, "void add_cpu(const Tensor& self, const Tensor& other, Tensor& out);"));
+  EXPECT_TRUE(contains(operators, "#include \"aten/ops/demo/kernels.h\""));
   EXPECT_TRUE(contains(operators, "[[gnu::weak]] Tensor add(const Tensor& self, const Tensor& other);"));
   EXPECT_TRUE(contains(operators, "c10::Differentiation::kRecord"));
   EXPECT_TRUE(contains(operators, "c10::Differentiation::kRefuse"));
@@ -292,9 +294,8 @@ TEST(Emit, CompositeBesideCpu) {
     })pb");
   const std::string text = emit_operators(table);
   // One function for both is told as which it is called.
-  EXPECT_TRUE(contains(
-      text,
-      "namespace native {\nstd::vector<Tensor> f(TensorList self, bool on_cpu);\nvoid f_cpu_(TensorList self);\n"));
+  EXPECT_TRUE(contains(emit_kernel_declarations(table),
+                       "std::vector<Tensor> f(TensorList self, bool on_cpu);\nvoid f_cpu_(TensorList self);\n"));
   EXPECT_TRUE(contains(text, "f_any(TensorList self) {\n  return native::f(self, false);\n}"));
   EXPECT_TRUE(contains(text, "f_cpu(TensorList self) {\n  return native::f(self, true);\n}"));
   EXPECT_TRUE(
@@ -442,6 +443,15 @@ TEST(Emit, OperatorsAreListedByTheirFunctionalForm) {
     op { schema: "zero_(Tensor(a!) self) -> Tensor(a!)" }
     op { schema: "__and__.Scalar(Tensor self, Scalar other) -> Tensor" })pb")}),
             "__and__ demo\nf demo\nzero demo\n");
+}
+
+TEST(Emit, KernelsAreDeclaredAsTheirFilesDefineThem) {
+  const std::string text = emit_kernel_declarations(table_of(R"pb(
+    op { schema: "f(Tensor self) -> (Tensor a, Tensor b)" meta: "f_meta" kernel { key: CPU function: "f_cpu" } }
+    op { schema: "g_(Tensor(a!) self) -> Tensor(a!)" kernel { key: ANY function: "g_any" } })pb"));
+  EXPECT_TRUE(contains(text, "std::array<TensorSpec, 2> f_meta(const Tensor& self);\n"
+                             "void f_cpu(const Tensor& self, Tensor& out0, Tensor& out1);\n"));
+  EXPECT_TRUE(contains(text, "Tensor& g_any(Tensor& self);\n"));
 }
 
 TEST(Emit, AliasesCallWhatTheyAreAnotherNameOf) {

@@ -15,6 +15,8 @@ std::string emit_functions(const Table& table);
 std::string emit_documented_functions(const Table& table, const Evidence& evidence);
 // operators.h: the operator objects in namespace at::operators.
 std::string emit_operator_declarations(const Table& table);
+// kernels.h: the functions in namespace at::native that the table names, as their files have to define them.
+std::string emit_kernel_declarations(const Table& table);
 // ops.cc: operator objects, functions, Tensor methods, and the forms made from a kernel.
 std::string emit_operators(const Table& table);
 // registry.cc: schemas and boxed forms, by name.

@@ -18,12 +18,47 @@ std::string result_of_moves(const std::vector<std::string>& names) {
   return names.size() == 1 ? names[0] : "{" + joined(names) + "}";
 }
 
+std::string out_name(const Operator& op, size_t i) {
+  return op.main.schema.returns().size() == 1 ? "out" : "out" + std::to_string(i);
+}
+
+// What kernels of `variant` are called with. Of a composition beside a CPU kernel each learns which of the two it is.
+std::string declarations(const Variant& variant) {
+  std::string text;
+  std::string parameters = variant.signature.parameters();
+  if (variant.kernel_knows_key()) parameters += (parameters.empty() ? "" : ", ") + std::string("bool on_cpu");
+  for (const Kernel& kernel : variant.kernels) {
+    if (variant.kernel_knows_key() && kernel.key() == Kernel::COMPOSITE) continue;
+    text += print("$result$ $kernel$($parameters$);\n",
+                  {{"result", variant.signature.result}, {"kernel", kernel.function()}, {"parameters", parameters}});
+  }
+  return text;
+}
+
+// The shape rule, and the kernels that fill what it described.
+std::string structured_declarations(const Operator& op) {
+  const size_t results = op.main.schema.returns().size();
+  std::string outs;
+  for (size_t i = 0; i < results; ++i) outs += ", Tensor& " + out_name(op, i);
+  Values values{{"meta", op.entry.meta()},
+                {"parameters", op.main.signature.parameters()},
+                {"outs", outs},
+                {"count", std::to_string(results)}};
+  std::string text = print(results == 1 ? "TensorSpec $meta$($parameters$);\n"
+                                        : "std::array<TensorSpec, $count$> $meta$($parameters$);\n",
+                           values);
+  for (const Kernel& kernel : op.main.kernels) {
+    values["kernel"] = kernel.function();
+    text += print("void $kernel$($parameters$$outs$);\n", values);
+  }
+  return text;
+}
+
 class OperatorEmitter {
  public:
   OperatorEmitter(const Table& table, const Operator& op) : table_(table), op_(op) {}
 
   std::string emit() {
-    declare_kernels();
     for (const Variant* variant : op_.variants()) emit_variant(*variant);
     return std::move(out_);
   }
@@ -63,49 +98,6 @@ class OperatorEmitter {
       return "{" + joined(functions) + "}";
     }
   };
-
-  // --- kernels ---
-  void declare_kernels() {
-    std::string text;
-    const Signature& main = op_.main.signature;
-    if (op_.structured()) {
-      const size_t results = op_.main.schema.returns().size();
-      std::string outs;
-      for (size_t i = 0; i < results; ++i) outs += ", Tensor& " + out_name(i);
-      Values values{{"meta", op_.entry.meta()},
-                    {"parameters", main.parameters()},
-                    {"outs", outs},
-                    {"count", std::to_string(results)}};
-      text += print(results == 1 ? "TensorSpec $meta$($parameters$);\n"
-                                 : "std::array<TensorSpec, $count$> $meta$($parameters$);\n",
-                    values);
-      for (const Kernel& kernel : op_.main.kernels) {
-        values["kernel"] = kernel.function();
-        text += print("void $kernel$($parameters$$outs$);\n", values);
-      }
-    } else {
-      text += declarations(op_.main);
-    }
-    if (op_.inplace) text += declarations(*op_.inplace);
-    if (op_.out) text += declarations(*op_.out);
-    if (!text.empty()) out_ += "namespace native {\n" + text + "}\n";
-  }
-
-  static std::string declarations(const Variant& variant) {
-    std::string text;
-    std::string parameters = variant.signature.parameters();
-    if (variant.kernel_knows_key()) parameters += (parameters.empty() ? "" : ", ") + std::string("bool on_cpu");
-    for (const Kernel& kernel : variant.kernels) {
-      if (variant.kernel_knows_key() && kernel.key() == Kernel::COMPOSITE) continue;
-      text += print("$result$ $kernel$($parameters$);\n",
-                    {{"result", variant.signature.result}, {"kernel", kernel.function()}, {"parameters", parameters}});
-    }
-    return text;
-  }
-
-  std::string out_name(size_t i) const {
-    return op_.main.schema.returns().size() == 1 ? "out" : "out" + std::to_string(i);
-  }
 
   // --- the forms made from kernels ---
   void adapter(const Variant& variant, const std::string& suffix, const std::string& body) {
@@ -155,13 +147,13 @@ class OperatorEmitter {
     std::vector<std::string> names;
     if (results > 1) body += print("  const auto specs = $spec$;\n", values);
     for (size_t i = 0; i < results; ++i) {
-      values["out"] = out_name(i);
+      values["out"] = out_name(op_, i);
       values["i"] = std::to_string(i);
       body +=
           print(results == 1 ? "  Tensor $out$ = empty_spec($spec$);\n" : "  Tensor $out$ = empty_spec(specs[$i$]);\n",
                 values);
-      outs += ", " + out_name(i);
-      names.push_back(results == 1 ? out_name(i) : print("std::move($out$)", values));
+      outs += ", " + out_name(op_, i);
+      names.push_back(results == 1 ? out_name(op_, i) : print("std::move($out$)", values));
     }
     values["outs"] = outs;
     values["results"] = result_of_moves(names);
@@ -520,13 +512,26 @@ std::string emit_operator_declarations(const Table& table) {
   return out + "\n}  // namespace at::operators\n";
 }
 
+std::string emit_kernel_declarations(const Table& table) {
+  std::string out = file_header(table) +
+                    "#pragma once\n\n#include <array>\n\n#include \"aten/core/tensor.h\"\n#include \"aten/core/tensor_spec.h\"\n" +
+                    list_header(table) + "\nnamespace at::native {\n";
+  for (const Operator& op : table.operators) {
+    std::string text = op.structured() ? structured_declarations(op) : declarations(op.main);
+    if (op.inplace) text += declarations(*op.inplace);
+    if (op.out) text += declarations(*op.out);
+    if (!text.empty()) out += "\n// " + op.main.schema.str() + "\n" + text;
+  }
+  return out + "\n}  // namespace at::native\n";
+}
+
 std::string emit_operators(const Table& table) {
   std::string out = file_header(table);
   out += "#include \"aten/ops/" + table.family + "/ops.h\"\n\n";
   out +=
       "#include <array>\n#include <utility>\n\n#include \"aten/core/empty.h\"\n#include \"aten/core/structured.h\"\n"
       "#include \"aten/core/tensor.h\"\n#include \"c10/core/compute_dispatch_key.h\"\n";
-  std::set<std::string> included{table.family + "/operators"};
+  std::set<std::string> included{table.family + "/kernels", table.family + "/operators"};
   for (const Operator& op : table.operators) {
     if (!op.alias_family().empty()) included.insert(op.alias_family() + "/ops");
   }

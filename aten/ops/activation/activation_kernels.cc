@@ -6,6 +6,7 @@
 #include "aten/cpu/loops.h"
 #include "aten/cpu/loops_activation.h"
 #include "aten/cpu/pointwise.h"
+#include "aten/ops/activation/kernels.h"
 #include "aten/ops/activation/ops.h"
 #include "aten/ops/copy/ops.h"
 

@@ -2,6 +2,7 @@
 #include "aten/core/empty.h"
 #include "aten/core/overlap.h"
 #include "aten/core/tensor.h"
+#include "aten/ops/activation/kernels.h"
 #include "aten/ops/activation/ops.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"

@@ -9,6 +9,7 @@
 #include "aten/core/tensor.h"
 #include "aten/core/view.h"
 #include "aten/cpu/matrix/attention.h"
+#include "aten/ops/attention/kernels.h"
 #include "aten/ops/attention/ops.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"

@@ -8,6 +8,7 @@
 #include "aten/cpu/loops_integer.h"
 #include "aten/cpu/pointwise.h"
 #include "aten/cpu/support/visit_dtype.h"
+#include "aten/ops/binary/kernels.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/dense/dense.h"

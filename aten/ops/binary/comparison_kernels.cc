@@ -5,6 +5,7 @@
 #include "aten/cpu/loops.h"
 #include "aten/cpu/loops_integer.h"
 #include "aten/cpu/pointwise.h"
+#include "aten/ops/binary/kernels.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/unary/ops.h"

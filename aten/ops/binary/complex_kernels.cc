@@ -2,6 +2,7 @@
 #include "aten/core/tensor.h"
 #include "aten/core/tensor_spec.h"
 #include "aten/core/view.h"
+#include "aten/ops/binary/kernels.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/unary/ops.h"

@@ -3,6 +3,7 @@
 #include "aten/cpu/pointwise.h"
 #include "aten/cpu/special/special.h"
 #include "aten/cpu/special/special_loops.h"
+#include "aten/ops/binary/kernels.h"
 
 namespace at::native {
 namespace {

@@ -5,6 +5,7 @@
 
 #include "aten/core/tensor.h"
 #include "aten/ops/binary/ops.h"
+#include "aten/ops/composite/kernels.h"
 #include "aten/ops/composite/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"

@@ -1,6 +1,7 @@
 // conv1d to conv3d, their transposed forms and conv_tbc, by way of convolution; im2col and col2im.
 #include "aten/core/empty.h"
 #include "aten/core/tensor.h"
+#include "aten/ops/conv/kernels.h"
 #include "aten/ops/conv/ops.h"
 #include "aten/ops/shared/matrix_support.h"
 #include "aten/ops/padding/ops.h"

@@ -6,6 +6,7 @@
 #include "aten/core/tensor.h"
 #include "aten/cpu/matrix/convolution.h"
 #include "aten/ops/binary/ops.h"
+#include "aten/ops/conv/kernels.h"
 #include "aten/ops/dense/dense.h"
 #include "aten/ops/shared/matrix_support.h"
 #include "aten/ops/reduce/ops.h"

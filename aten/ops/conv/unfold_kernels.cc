@@ -3,6 +3,7 @@
 
 #include "aten/core/tensor.h"
 #include "aten/cpu/support/visit_dtype.h"
+#include "aten/ops/conv/kernels.h"
 #include "aten/ops/dense/dense.h"
 #include "c10/parallel/parallel.h"
 

@@ -8,6 +8,7 @@
 #include "aten/core/view.h"
 #include "aten/cpu/cast.h"
 #include "aten/cpu/pointwise.h"
+#include "aten/ops/copy/kernels.h"
 #include "aten/ops/copy/ops.h"
 #include "c10/core/device_guard_impl.h"
 

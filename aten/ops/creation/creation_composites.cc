@@ -7,6 +7,7 @@
 #include "aten/core/tensor.h"
 #include "aten/core/view.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/creation/kernels.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/view/ops.h"
 #include "c10/core/type_promotion.h"

@@ -5,6 +5,7 @@
 #include "aten/core/tensor.h"
 #include "aten/cpu/cast.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/creation/kernels.h"
 #include "c10/core/default_dtype.h"
 
 namespace at::native {

@@ -9,6 +9,7 @@
 #include "aten/cpu/pointwise.h"
 #include "aten/cpu/support/visit_dtype.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/creation/kernels.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/dense/dense.h"
 #include "c10/core/default_dtype.h"

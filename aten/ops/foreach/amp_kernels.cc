@@ -11,6 +11,7 @@
 #include "aten/cpu/optimizer/optimizer_step.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/foreach/kernels.h"
 #include "aten/ops/foreach/ops.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/unary/ops.h"

@@ -9,6 +9,7 @@
 #include "aten/cpu/pointwise.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/foreach/kernels.h"
 #include "aten/ops/foreach/lists.h"
 #include "aten/ops/foreach/ops.h"
 #include "aten/ops/matmul/ops.h"

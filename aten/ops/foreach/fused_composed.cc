@@ -9,6 +9,7 @@
 #include "aten/core/tensor.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/foreach/fused_step.h"
+#include "aten/ops/foreach/kernels.h"
 #include "aten/ops/foreach/ops.h"
 #include "aten/ops/view/ops.h"
 

@@ -7,6 +7,7 @@
 #include "aten/core/tensor.h"
 #include "aten/cpu/optimizer/optimizer_step.h"
 #include "aten/ops/foreach/fused_step.h"
+#include "aten/ops/foreach/kernels.h"
 
 namespace at::native {
 

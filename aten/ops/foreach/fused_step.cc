@@ -6,6 +6,7 @@
 #include "aten/core/structured.h"
 #include "aten/cpu/optimizer/optimizer_step.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/foreach/kernels.h"
 #include "c10/core/grad_mode.h"
 #include "c10/parallel/parallel.h"
 

@@ -6,6 +6,7 @@
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/dense/dense.h"
+#include "aten/ops/index/kernels.h"
 #include "aten/ops/index/ops.h"
 #include "aten/ops/pointwise/ops.h"
 #include "aten/ops/view/ops.h"

@@ -7,6 +7,7 @@
 #include "aten/cpu/index/index.h"
 #include "aten/cpu/support/visit_dtype.h"
 #include "aten/ops/index/indexing.h"
+#include "aten/ops/index/kernels.h"
 
 namespace at::native {
 namespace {

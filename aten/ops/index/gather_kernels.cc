@@ -10,6 +10,7 @@
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/index/indexing.h"
+#include "aten/ops/index/kernels.h"
 #include "aten/ops/index/ops.h"
 #include "aten/ops/pointwise/ops.h"
 #include "aten/ops/view/ops.h"

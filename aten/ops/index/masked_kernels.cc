@@ -8,6 +8,7 @@
 #include "aten/cpu/strided_loop.h"
 #include "aten/cpu/support/visit_dtype.h"
 #include "aten/ops/index/indexing.h"
+#include "aten/ops/index/kernels.h"
 #include "aten/ops/index/ops.h"
 #include "aten/ops/view/ops.h"
 #include "c10/parallel/parallel.h"

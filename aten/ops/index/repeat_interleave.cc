@@ -5,6 +5,7 @@
 #include "aten/core/tensor.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/dense/dense.h"
+#include "aten/ops/index/kernels.h"
 #include "aten/ops/index/ops.h"
 #include "aten/ops/view/ops.h"
 

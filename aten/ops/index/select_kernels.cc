@@ -6,6 +6,7 @@
 #include "aten/cpu/index/index.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/index/indexing.h"
+#include "aten/ops/index/kernels.h"
 #include "aten/ops/index/ops.h"
 #include "aten/ops/view/ops.h"
 

@@ -6,6 +6,7 @@
 #include "aten/core/tensor.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/dense/dense.h"
+#include "aten/ops/join/kernels.h"
 #include "aten/ops/join/ops.h"
 #include "aten/ops/view/ops.h"
 #include "c10/core/type_promotion.h"

@@ -10,6 +10,7 @@
 #include "aten/ops/dense/dense.h"
 #include "aten/ops/index/ops.h"
 #include "aten/ops/join/ops.h"
+#include "aten/ops/loss/kernels.h"
 #include "aten/ops/loss/ops.h"
 #include "aten/ops/pointwise/ops.h"
 #include "aten/ops/reduce/ops.h"

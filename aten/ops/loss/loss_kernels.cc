@@ -5,6 +5,7 @@
 #include "aten/ops/activation/ops.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/loss/kernels.h"
 #include "aten/ops/loss/ops.h"
 #include "aten/ops/pointwise/ops.h"
 #include "aten/ops/reduce/ops.h"

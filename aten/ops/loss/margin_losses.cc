@@ -7,6 +7,7 @@
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/index/ops.h"
+#include "aten/ops/loss/kernels.h"
 #include "aten/ops/loss/ops.h"
 #include "aten/ops/pointwise/ops.h"
 #include "aten/ops/reduce/ops.h"

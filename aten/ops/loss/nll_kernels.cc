@@ -8,6 +8,7 @@
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/dense/dense.h"
 #include "aten/ops/index/ops.h"
+#include "aten/ops/loss/kernels.h"
 #include "aten/ops/loss/ops.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/softmax/ops.h"

@@ -7,6 +7,7 @@
 
 #include "aten/core/tensor.h"
 #include "aten/ops/binary/ops.h"
+#include "aten/ops/matmul/kernels.h"
 #include "aten/ops/matmul/ops.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/view/ops.h"

@@ -5,6 +5,7 @@
 #include "aten/core/empty.h"
 #include "aten/core/view.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/matmul/kernels.h"
 #include "aten/ops/shared/matrix_support.h"
 #include "aten/ops/matmul/ops.h"
 #include "aten/ops/reduce/ops.h"

@@ -4,6 +4,7 @@
 #include "aten/cpu/support/boolean.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/matmul/kernels.h"
 #include "aten/ops/shared/matrix_support.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"

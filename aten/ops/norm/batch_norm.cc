@@ -9,6 +9,7 @@
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/norm/channels.h"
+#include "aten/ops/norm/kernels.h"
 #include "aten/ops/norm/ops.h"
 #include "aten/ops/pointwise/ops.h"
 #include "aten/ops/rearrange/ops.h"

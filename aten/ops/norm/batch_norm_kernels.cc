@@ -14,6 +14,7 @@
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/dense/dense.h"
 #include "aten/ops/norm/channels.h"
+#include "aten/ops/norm/kernels.h"
 #include "aten/ops/reduce/reduction.h"
 #include "c10/parallel/parallel.h"
 

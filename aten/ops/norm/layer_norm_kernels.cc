@@ -10,6 +10,7 @@
 #include "aten/cpu/support/visit_dtype.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/dense/dense.h"
+#include "aten/ops/norm/kernels.h"
 #include "aten/ops/norm/ops.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/unary/ops.h"

@@ -11,6 +11,7 @@
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/dense/dense.h"
 #include "aten/ops/join/ops.h"
+#include "aten/ops/padding/kernels.h"
 #include "aten/ops/padding/ops.h"
 #include "aten/ops/view/ops.h"
 #include "c10/parallel/parallel.h"

@@ -9,6 +9,7 @@
 #include "aten/cpu/loops_select.h"
 #include "aten/cpu/pointwise.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/pointwise/kernels.h"
 #include "aten/ops/pointwise/ops.h"
 #include "aten/ops/shared/arguments.h"
 

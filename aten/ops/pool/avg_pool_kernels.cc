@@ -4,6 +4,7 @@
 #include "aten/core/tensor.h"
 #include "aten/cpu/support/visit_dtype.h"
 #include "aten/ops/dense/dense.h"
+#include "aten/ops/pool/kernels.h"
 #include "aten/ops/pool/pool_geometry.h"
 #include "c10/parallel/parallel.h"
 

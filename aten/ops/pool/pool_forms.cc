@@ -2,6 +2,7 @@
 #include <tuple>
 
 #include "aten/core/tensor.h"
+#include "aten/ops/pool/kernels.h"
 #include "aten/ops/pool/ops.h"
 #include "aten/ops/view/ops.h"
 

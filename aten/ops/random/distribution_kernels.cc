@@ -10,6 +10,7 @@
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/dense/dense.h"
+#include "aten/ops/random/kernels.h"
 #include "aten/ops/shared/draws.h"
 #include "aten/ops/random/ops.h"
 #include "aten/ops/reduce/ops.h"

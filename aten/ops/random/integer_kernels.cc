@@ -7,6 +7,7 @@
 #include "aten/core/tensor.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
+#include "aten/ops/random/kernels.h"
 #include "aten/ops/shared/draws.h"
 #include "aten/ops/random/ops.h"
 #include "aten/ops/view/ops.h"

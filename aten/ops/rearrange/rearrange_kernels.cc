@@ -4,6 +4,7 @@
 #include "aten/cpu/copy.h"
 #include "aten/cpu/pointwise.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/rearrange/kernels.h"
 #include "aten/ops/rearrange/ops.h"
 #include "aten/ops/view/ops.h"
 

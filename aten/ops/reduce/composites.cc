@@ -2,6 +2,7 @@
 #include "aten/core/tensor.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/reduce/kernels.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/view/ops.h"
 

@@ -2,6 +2,7 @@
 #include <array>
 
 #include "aten/core/tensor.h"
+#include "aten/ops/reduce/kernels.h"
 #include "aten/ops/reduce/reduction.h"
 
 namespace at::native {

@@ -1,6 +1,7 @@
 // all, any, count_nonzero.
 #include "aten/core/tensor.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/reduce/kernels.h"
 #include "aten/ops/reduce/reduction.h"
 
 namespace at::native {

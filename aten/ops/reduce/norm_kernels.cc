@@ -8,6 +8,7 @@
 #include "aten/core/empty.h"
 #include "aten/core/tensor.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/reduce/kernels.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/reduce/reduction.h"
 

@@ -9,6 +9,7 @@
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/dense/dense.h"
+#include "aten/ops/reduce/kernels.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/reduce/reduction.h"
 #include "c10/parallel/parallel.h"

@@ -1,6 +1,7 @@
 // sum, nansum, mean, prod.
 #include "aten/core/tensor.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/reduce/kernels.h"
 #include "aten/ops/reduce/reduction.h"
 
 namespace at::native {

@@ -5,6 +5,7 @@
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/join/ops.h"
+#include "aten/ops/scan/kernels.h"
 #include "aten/ops/scan/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"

@@ -6,6 +6,7 @@
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/join/ops.h"
 #include "aten/ops/reduce/ops.h"
+#include "aten/ops/scan/kernels.h"
 #include "aten/ops/scan/ops.h"
 #include "aten/ops/view/ops.h"
 

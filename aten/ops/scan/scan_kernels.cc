@@ -9,6 +9,7 @@
 #include "aten/core/tensor.h"
 #include "aten/cpu/support/visit_dtype.h"
 #include "aten/ops/dense/dense.h"
+#include "aten/ops/scan/kernels.h"
 #include "c10/parallel/parallel.h"
 
 namespace at::native {

@@ -6,6 +6,7 @@
 #include "aten/cpu/rows/rows.h"
 #include "aten/cpu/support/visit_dtype.h"
 #include "aten/ops/dense/dense.h"
+#include "aten/ops/softmax/kernels.h"
 #include "c10/parallel/parallel.h"
 
 namespace at::native {

@@ -8,6 +8,7 @@
 #include "aten/cpu/sort/sort.h"
 #include "aten/cpu/support/visit_dtype.h"
 #include "aten/ops/dense/dense.h"
+#include "aten/ops/sort/kernels.h"
 #include "aten/ops/sort/ops.h"
 #include "c10/parallel/parallel.h"
 

@@ -11,6 +11,7 @@
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/dense/dense.h"
 #include "aten/ops/index/ops.h"
+#include "aten/ops/sort/kernels.h"
 #include "aten/ops/sort/ops.h"
 #include "aten/ops/view/ops.h"
 #include "c10/core/type_promotion.h"

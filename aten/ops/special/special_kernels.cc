@@ -6,6 +6,7 @@
 #include "aten/cpu/pointwise.h"
 #include "aten/cpu/special/special.h"
 #include "aten/cpu/special/special_loops.h"
+#include "aten/ops/special/kernels.h"
 
 namespace at::native {
 

@@ -1,5 +1,6 @@
 // Conjugate transposes, differentiable through what they call.
 #include "aten/core/tensor.h"
+#include "aten/ops/unary/kernels.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
 #include "aten/ops/view/transpose_last_two.h"

@@ -7,6 +7,7 @@
 #include "aten/cpu/special/special.h"
 #include "aten/cpu/special/special_loops.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/unary/kernels.h"
 #include "aten/ops/unary/ops.h"
 
 namespace at::native {

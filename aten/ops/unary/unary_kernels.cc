@@ -11,6 +11,7 @@
 #include "aten/cpu/loops_complex.h"
 #include "aten/cpu/pointwise.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/unary/kernels.h"
 #include "aten/ops/unary/ops.h"
 
 namespace at::native {

@@ -1,6 +1,7 @@
 // pixel_shuffle, pixel_unshuffle, channel_shuffle: rearrangements by views.
 #include "aten/core/tensor.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/upsample/kernels.h"
 #include "aten/ops/view/ops.h"
 #include "c10/util/safe_numerics.h"
 

@@ -6,6 +6,7 @@
 #include "aten/core/tensor.h"
 #include "aten/core/view.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/view/kernels.h"
 #include "aten/ops/view/ops.h"
 #include "aten/ops/view/pieces.h"
 #include "aten/ops/view/transpose_last_two.h"

@@ -5,6 +5,7 @@
 #include "aten/core/tensor.h"
 #include "aten/core/view.h"
 #include "aten/cpu/cast.h"
+#include "aten/ops/view/kernels.h"
 #include "aten/ops/view/pieces.h"
 
 namespace at::native {

@@ -2,6 +2,7 @@
 #include "aten/core/empty.h"
 #include "aten/core/tensor.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/view/kernels.h"
 #include "c10/core/accelerator.h"
 #include "c10/core/device_guard_impl.h"
 #include "c10/core/type_promotion.h"
