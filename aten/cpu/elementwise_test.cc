@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "aten/cpu/cast.h"
-#include "aten/cpu/loops.h"
+#include "aten/cpu/loops/loops.h"
 #include "gtest/gtest.h"
 
 namespace at::cpu {

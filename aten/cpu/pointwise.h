@@ -36,16 +36,18 @@ inline bool run_direct(const cpu::ElementOp& op, const TensorBase& out, const Te
   if (!to.is_contiguous() || !x.is_contiguous() || !y.is_contiguous()) return false;
   const int64_t n = to.numel();
   if (n != x.numel() || n != y.numel() || n > cpu::kPointwiseGrain) return false;
-  const cpu::ElementTable& table = dtype == ScalarType::Float ? op.float32
-      : dtype == ScalarType::Double                           ? op.float64
-      : dtype == ScalarType::Long                             ? op.int64
-                                                              : op.complex128;
-  if (C10_UNLIKELY(!table || (&table == &op.complex128 && dtype != ScalarType::ComplexDouble))) return false;
+  const cpu::ElementTable* table = &op.float32;
+  uintptr_t element_mask = sizeof(float) - 1;
+  if (C10_UNLIKELY(dtype != ScalarType::Float)) {
+    table = dtype == ScalarType::Double ? &op.float64 : dtype == ScalarType::Long ? &op.int64 : &op.complex128;
+    if (table == &op.complex128 && dtype != ScalarType::ComplexDouble) return false;
+    element_mask = c10::elementSize(dtype) - 1;
+  }
   char* const data[] = {static_cast<char*>(to.data()), static_cast<char*>(x.data()), static_cast<char*>(y.data())};
+  // Foreign memory may begin anywhere.
   const uintptr_t bits = reinterpret_cast<uintptr_t>(data[0]) | reinterpret_cast<uintptr_t>(data[1]) | reinterpret_cast<uintptr_t>(data[2]);
-  const uintptr_t unit = dtype == ScalarType::Float ? 4 : dtype == ScalarType::ComplexDouble ? 16 : 8;
-  if (C10_UNLIKELY((bits & (unit - 1)) != 0)) return false;
-  if (n > 0) table.get()(data, n, nullptr);
+  if (C10_UNLIKELY(!*table || (bits & element_mask) != 0)) return false;
+  if (n > 0) table->get()(data, n, nullptr);
   return true;
 }
 

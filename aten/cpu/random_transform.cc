@@ -7,7 +7,7 @@
 #define HWY_TARGET_INCLUDE "aten/cpu/random_transform.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-#include "aten/cpu/loops-inl.h"
+#include "aten/cpu/loops/loops-inl.h"
 
 #include <cmath>
 

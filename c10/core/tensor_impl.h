@@ -136,8 +136,9 @@ class TensorImpl : public intrusive_ptr_target {
     creation_meta_ = meta;
     view_version_.store<MemoryOrder::relaxed>(version());
   }
-  // The version at which autograd last brought a view's history up to date: its making at first.
-  // Reading may do that, in several threads at once: who sees the new version sees the new history.
+  // The version for which the view's gradient function was last made, at first when the view itself was. Several threads that
+  // read grad_fn() may remake it at once; the store releases and the load acquires, so that the function is complete for a thread
+  // that finds its version here.
   uint32_t view_version() const { return view_version_.load(); }
   void set_view_version(uint32_t version) { view_version_.store(version); }
 

@@ -289,9 +289,10 @@ void triangle_indices(const char* name, bool lower, int64_t row, int64_t col, in
   if (result.numel() == 0) return;
   const int64_t first_row = lower ? static_cast<int64_t>(std::clamp<Wide>(-Wide{offset}, 0, row)) : 0;
   const int64_t last_row = lower ? row : static_cast<int64_t>(std::clamp<Wide>(Wide{col} - offset, 0, row));
+  DenseOut out(result);
   cpu::visit_real(result.scalar_type(), name, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    T* rows = result.data_ptr<T>();
+    T* rows = out.data<T>();
     T* cols = rows + result.size(1);
     for (int64_t r = first_row; r < last_row; ++r) {
       const int64_t first = lower ? 0 : static_cast<int64_t>(std::clamp<Wide>(Wide{r} + offset, 0, col));
@@ -302,6 +303,7 @@ void triangle_indices(const char* name, bool lower, int64_t row, int64_t col, in
       }
     }
   });
+  out.commit();
 }
 
 }  // namespace

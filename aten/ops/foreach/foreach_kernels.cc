@@ -5,7 +5,7 @@
 
 #include "aten/core/empty.h"
 #include "aten/core/tensor.h"
-#include "aten/cpu/loops.h"
+#include "aten/cpu/loops/loops.h"
 #include "aten/cpu/pointwise.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"

@@ -248,6 +248,10 @@ TEST(Foreach, BoolFactors) {
     const std::vector<Tensor> a{at::to(make({0, 1, 0}), at::kBool)}, b{at::to(make({1, 1, 0}), at::kBool)};
     expect_same(at::_foreach_add(a, b, Scalar(alpha)), {at::add(a[0], b[0], Scalar(alpha))}, "add");
   }
+  // A bool is no number to subtract, and counts as one where it is added.
+  EXPECT_THROW(at::_foreach_sub(floats, Scalar(true)), c10::Error);
+  EXPECT_THROW(at::_foreach_sub_(floats, {Scalar(true), Scalar(true)}), c10::Error);
+  EXPECT_TRUE(at::equal(at::_foreach_add(floats, Scalar(true))[0], at::add(floats[0], Scalar(true))));
 }
 
 TEST(Foreach, UnaryIsTheOperatorOnEach) {

@@ -6,7 +6,7 @@
 #include "aten/core/structured.h"
 #include "aten/cpu/optimizer/optimizer_step.h"
 #include "aten/ops/copy/ops.h"
-#include "aten/ops/foreach/kernels.h"
+#include "aten/ops/foreach/multi_tensor.h"
 #include "c10/core/grad_mode.h"
 #include "c10/parallel/parallel.h"
 
@@ -15,10 +15,6 @@ namespace {
 
 // Elements that are worth a thread: a step reads and writes several arrays.
 constexpr int64_t kGrain = 16384;
-
-bool same_layout(const Tensor& a, const Tensor& b) {
-  return (a.is_contiguous() && b.is_contiguous()) || a.strides() == b.strides();
-}
 
 void check_like(const char* op, const char* what, const Tensor& t, const Tensor& param) {
   TORCH_CHECK(t.defined(), op, "(): expected ", what, " to be defined tensors");
@@ -103,8 +99,7 @@ StepTensors::StepTensors(const char* op, TensorList self, TensorList grads, std:
 
 // The memory of `t` in the order of the parameter's elements: its own, or that of a copy.
 void* StepTensors::run_of(const Tensor& t, const Tensor& param, bool written) {
-  const bool dense = param.is_contiguous() || param.is_non_overlapping_and_dense();
-  if (dense && (t.is_same(param) || same_layout(t, param))) {
+  if (is_run(t) && same_layout(t, param)) {
     return written ? t.mutable_data_ptr() : const_cast<void*>(t.const_data_ptr());
   }
   Tensor run = empty_with_strides(param.sizes(), strides_like(param), t.scalar_type());

@@ -21,11 +21,6 @@ struct alignas(16) Number {
   char bytes[16];
 };
 
-bool same_layout(const Tensor& a, const Tensor& b) {
-  if (a.sizes() != b.sizes()) return false;
-  return (a.is_contiguous() && b.is_contiguous()) || a.strides() == b.strides();
-}
-
 // Whether the lists may be read or written as runs of elements: see the header.
 bool are_runs(std::initializer_list<TensorList> lists, bool one_dtype) {
   const TensorList first = *lists.begin();
@@ -36,8 +31,7 @@ bool are_runs(std::initializer_list<TensorList> lists, bool one_dtype) {
       if (!t.defined()) return false;
       const Tensor& like = one_dtype ? first[0] : list[0];
       if (t.scalar_type() != like.scalar_type()) return false;
-      if (!t.is_contiguous() && !t.is_non_overlapping_and_dense()) return false;
-      if (!same_layout(t, first[i])) return false;
+      if (!is_run(t) || t.sizes() != first[i].sizes() || !same_layout(t, first[i])) return false;
     }
   }
   return true;
@@ -88,8 +82,9 @@ bool written_apart(TensorList out, std::initializer_list<TensorList> inputs) {
   return true;
 }
 
+// Bools, which not every operator takes, are left to the operators.
 bool fits_operand(const Scalar& number, const Tensor& t) {
-  return at::pointwise::promoted_type({t, number}) == t.scalar_type();
+  return !number.isBoolean() && at::pointwise::promoted_type({t, number}) == t.scalar_type();
 }
 bool fits_parameter(const Scalar& number, ScalarType dtype) {
   if (number.isBoolean() || (number.isComplex() && !isComplexType(dtype))) return false;

@@ -7,6 +7,7 @@
 #include "aten/core/tensor.h"
 #include "aten/cpu/elementwise.h"
 #include "aten/cpu/reduce/reduce.h"
+#include "aten/cpu/support/alignment.h"
 #include "c10/core/scalar.h"
 
 // Operators on lists of tensors in one parallel region: the elements of all tensors are one range that the threads
@@ -43,6 +44,16 @@ class Operand {
   TensorList tensors_;
   std::optional<Numbers> numbers_;
 };
+
+/// Whether the elements of `t` are one run of memory that may be walked by a pointer to them.
+inline bool is_run(const Tensor& t) {
+  return (t.is_contiguous() || t.is_non_overlapping_and_dense()) &&
+         cpu::is_aligned(t.const_data_ptr(), static_cast<int64_t>(t.itemsize()));
+}
+/// Whether runs of one size have their elements in one order.
+inline bool same_layout(const Tensor& a, const Tensor& b) {
+  return (a.is_contiguous() && b.is_contiguous()) || a.strides() == b.strides();
+}
 
 /// Runs `op` over the operands, at least one of them a list; lists have one length. `parameter` is the loop's p0.
 /// Results go to new tensors in `results` or, where that is null, into the first operand.

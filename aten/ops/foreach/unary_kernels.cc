@@ -1,6 +1,6 @@
 // Operators of one argument on lists of tensors. `on_cpu`: all are on the CPU, and no gradient is recorded.
 #include "aten/core/tensor.h"
-#include "aten/cpu/loops.h"
+#include "aten/cpu/loops/loops.h"
 #include "aten/ops/foreach/kernels.h"
 #include "aten/ops/foreach/lists.h"
 #include "aten/ops/unary/ops.h"

@@ -84,7 +84,7 @@ void forward(const Shape& s, const Tensor& self, const Tensor& target_in, const 
   const Tensor x = dense(self), target = dense(target_in, ScalarType::Long);
   const int64_t* t = check_targets(target, s.classes, ignore_index);
   const Tensor w = weight && weight->defined() ? dense(*weight, self.scalar_type()) : Tensor();
-  DenseOut out(output);
+  DenseOut out(output), divisor(total_weight);
   cpu::visit_floating(self.scalar_type(), "nll_loss", [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* xp = static_cast<const T*>(x.const_data_ptr());
@@ -107,9 +107,10 @@ void forward(const Shape& s, const Tensor& self, const Tensor& target_in, const 
       }
     }
     if (!apart) *each = static_cast<T>(reduction == Reduction::Mean ? sum / weights : sum);
-    *static_cast<T*>(total_weight.mutable_data_ptr()) = static_cast<T>(apart ? 0.0 : weights);
+    *divisor.data<T>() = static_cast<T>(apart ? 0.0 : weights);
   });
   out.commit();
+  divisor.commit();
 }
 
 void backward(const Shape& s, const Tensor& grad_output, const Tensor& self, const Tensor& target_in,
@@ -117,6 +118,7 @@ void backward(const Shape& s, const Tensor& grad_output, const Tensor& self, con
   const Tensor target = dense(target_in, ScalarType::Long), g = dense(grad_output, self.scalar_type());
   const int64_t* t = check_targets(target, s.classes, ignore_index);
   const Tensor w = weight && weight->defined() ? dense(*weight, self.scalar_type()) : Tensor();
+  const Tensor divisor = dense(total_weight, self.scalar_type());
   DenseOut gx(out);
   gx.clear();
   cpu::visit_floating(self.scalar_type(), "nll_loss_backward", [&](auto tag) {
@@ -126,7 +128,7 @@ void backward(const Shape& s, const Tensor& grad_output, const Tensor& self, con
     T* to = gx.data<T>();
     const bool each = reduction == Reduction::None && g.dim() > 0;
     double scale = 1;
-    if (reduction == Reduction::Mean) scale = 1 / static_cast<double>(*static_cast<const T*>(total_weight.const_data_ptr()));
+    if (reduction == Reduction::Mean) scale = 1 / static_cast<double>(*static_cast<const T*>(divisor.const_data_ptr()));
     for (int64_t n = 0; n < s.batch; ++n) {
       for (int64_t k = 0; k < s.inner; ++k) {
         const int64_t i = n * s.inner + k, c = t[i];

@@ -12,6 +12,7 @@
 #include "aten/ops/reduce/kernels.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/reduce/reduction.h"
+#include "aten/ops/view/ops.h"
 #include "c10/parallel/parallel.h"
 
 namespace at::native {
@@ -137,9 +138,10 @@ TensorSpec median_all_spec(const char* op, const Tensor& self) {
 
 // Of an empty tensor: NaN, or the smallest integer.
 void median_all(const Tensor& self, bool skip_nan, Tensor& out) {
+  DenseOut value(out);
   cpu::visit_real(self.scalar_type(), "median", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    T* result = static_cast<T*>(out.mutable_data_ptr());
+    T* result = value.data<T>();
     if (self.numel() == 0) {
       if constexpr (cpu::kIsIntegral<T>) {
         *result = std::numeric_limits<T>::lowest();
@@ -153,6 +155,7 @@ void median_all(const Tensor& self, bool skip_nan, Tensor& out) {
     int64_t index = 0;
     median_row(static_cast<const T*>(x.const_data_ptr()), 1, x.numel(), order, skip_nan, result, &index);
   });
+  value.commit();
 }
 
 }  // namespace
@@ -193,15 +196,9 @@ TensorSpec trace_meta(const Tensor& self) {
   return {{}, {}, integral ? ScalarType::Long : self.scalar_type(), self.device()};
 }
 void trace_cpu(const Tensor& self, Tensor& out) {
-  const int64_t n = std::min(self.sizes()[0], self.sizes()[1]);
-  const int64_t stride = (self.strides()[0] + self.strides()[1]) * static_cast<int64_t>(self.itemsize());
-  const bool reduced = true;
   cpu::ReduceParams params;
   params.out_type = out.scalar_type();
-  cpu::ReduceArgs args{self.const_data_ptr(), 1, &n, &stride, &reduced, {out.mutable_data_ptr(), nullptr}, {&stride, nullptr}};
-  const cpu::ReduceKernel* kernel = cpu::sum_kernel(self.scalar_type());
-  if (!kernel) throw_not_implemented("trace", self.scalar_type());
-  cpu::reduce(*kernel, args, params);
+  run_reduction("trace", cpu::sum_kernel(self.scalar_type()), at::diagonal(self), make_dim_mask(std::nullopt, 1), out, Tensor(), params);
 }
 
 Tensor nanmean(const Tensor& self, OptionalIntArrayRef dim, bool keepdim, std::optional<ScalarType> dtype) {

@@ -8,6 +8,7 @@
 #include "aten/cpu/cast.h"
 #include "aten/cpu/pointwise.h"
 #include "aten/cpu/strided_loop.h"
+#include "aten/cpu/support/alignment.h"
 #include "c10/core/cpu_generator.h"
 
 // Drawing from the CPU generator into tensors. What each distribution draws, and in which order, is fixed: equal seeds give
@@ -63,7 +64,7 @@ void fill_in_memory_order(const Tensor& self, const Produce& produce) {
     Source numbers[kPiece];
     alignas(16) char converted[kPiece * 16];
     produce(numbers, run);
-    if (nest.byte_stride(0, 0) == item) {
+    if (nest.byte_stride(0, 0) == item && cpu::is_aligned(cursor.data(0), item)) {
       cpu::convert(conversion, cursor.data(0), numbers, run);
     } else {
       cpu::convert(conversion, converted, numbers, run);

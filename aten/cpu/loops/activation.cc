@@ -1,10 +1,10 @@
-#include "aten/cpu/loops_activation.h"
+#include "aten/cpu/loops/activation.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "aten/cpu/loops_activation.cc"
+#define HWY_TARGET_INCLUDE "aten/cpu/loops/activation.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-#include "aten/cpu/number-inl.h"
+#include "aten/cpu/loops/number-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace at::cpu {
@@ -126,7 +126,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 
 #include "aten/cpu/isa_table.h"
-#include "aten/cpu/loops_complex.h"
+#include "aten/cpu/loops/complex.h"
 
 namespace at::cpu::loops {
 

@@ -1,9 +1,9 @@
 #pragma once
 
 #include "aten/cpu/elementwise.h"
-#include "aten/cpu/loop_tags.h"
+#include "aten/cpu/loops/loop_tags.h"
 
-// Complex elementary functions, through the C library; defined in loops_complex.cc for the tags used in loops_*.cc.
+// Complex elementary functions, through the C library; defined in complex.cc for the tags used in the other files.
 
 namespace at::cpu {
 

@@ -1,9 +1,9 @@
-#include "aten/cpu/loops.h"
+#include "aten/cpu/loops/loops.h"
 
 #include <cmath>
 #include <limits>
 
-#include "aten/cpu/loops_complex.h"
+#include "aten/cpu/loops/complex.h"
 
 // Functions that go through the C library, float by way of double (so correctly rounded but for double rounding).
 

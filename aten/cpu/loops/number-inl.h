@@ -10,7 +10,7 @@
 
 #include <cmath>
 
-#include "aten/cpu/loops-inl.h"
+#include "aten/cpu/loops/loops-inl.h"
 #include "aten/cpu/vec_math-inl.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -16,7 +16,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "aten/cpu/loop_tags.h"
+#include "aten/cpu/loops/loop_tags.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace at::cpu {

@@ -1,4 +1,4 @@
-#include "aten/cpu/loops.h"
+#include "aten/cpu/loops/loops.h"
 
 #include <cmath>
 #include <cstring>
@@ -6,8 +6,8 @@
 #include <random>
 #include <vector>
 
-#include "aten/cpu/loops_activation.h"
-#include "aten/cpu/loops_integer.h"
+#include "aten/cpu/loops/activation.h"
+#include "aten/cpu/loops/integer.h"
 #include "gtest/gtest.h"
 
 namespace at::cpu {

@@ -1,10 +1,10 @@
-#include "aten/cpu/loops.h"
+#include "aten/cpu/loops/loops.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "aten/cpu/loops_math.cc"
+#define HWY_TARGET_INCLUDE "aten/cpu/loops/math.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-#include "aten/cpu/number-inl.h"
+#include "aten/cpu/loops/number-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace at::cpu {
@@ -104,7 +104,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 
 #include "aten/cpu/isa_table.h"
-#include "aten/cpu/loops_complex.h"
+#include "aten/cpu/loops/complex.h"
 
 namespace at::cpu::loops {
 

@@ -1,4 +1,4 @@
-#include "aten/cpu/loops_complex.h"
+#include "aten/cpu/loops/complex.h"
 
 #include <cmath>
 #include <complex>

@@ -1,4 +1,4 @@
-#include "aten/cpu/loops_integer.h"
+#include "aten/cpu/loops/integer.h"
 
 #include <type_traits>
 

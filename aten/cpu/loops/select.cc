@@ -1,10 +1,10 @@
-#include "aten/cpu/loops_select.h"
+#include "aten/cpu/loops/select.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "aten/cpu/loops_select.cc"
+#define HWY_TARGET_INCLUDE "aten/cpu/loops/select.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-#include "aten/cpu/loops-inl.h"
+#include "aten/cpu/loops/loops-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace at::cpu {
