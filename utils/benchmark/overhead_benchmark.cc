@@ -49,6 +49,20 @@ void add_row_broadcast(benchmark::State& state) {
 }
 BENCHMARK(add_row_broadcast);
 
+void mm_of_8x8(benchmark::State& state) {
+  const torch::NoGradGuard guard;
+  const at::Tensor a = torch::ones({8, 8}), b = torch::ones({8, 8});
+  for (auto _ : state) benchmark::DoNotOptimize(at::mm(a, b));
+}
+BENCHMARK(mm_of_8x8);
+
+void softmax_of_8x8(benchmark::State& state) {
+  const torch::NoGradGuard guard;
+  const at::Tensor a = torch::ones({8, 8});
+  for (auto _ : state) benchmark::DoNotOptimize(at::softmax(a, 1));
+}
+BENCHMARK(softmax_of_8x8);
+
 void mul_sum_backward(benchmark::State& state) {
   at::Tensor a = torch::ones({8}, torch::requires_grad());
   const at::Tensor b = torch::ones({8});

@@ -127,6 +127,13 @@ void normal_fill(Draws& draws, const Tensor& self, double mean, double std) {
   const ScalarType dtype = toRealValueType(self.scalar_type());
   const int64_t n = self.is_complex() ? 2 * self.numel() : self.numel();
   if (n >= 16 && self.is_contiguous()) {
+    if (C10_UNLIKELY(!is_aligned(self))) {
+      Tensor to = self;
+      const Tensor drawn = empty_contiguous(self.sizes(), self.scalar_type());
+      normal_fill(draws, drawn, mean, std);
+      at::copy_(to, drawn);
+      return;
+    }
     switch (dtype) {
       case ScalarType::Float:
         normal_blocks_float(draws, static_cast<float*>(self.data_ptr()), n, static_cast<float>(mean), static_cast<float>(std));
