@@ -408,26 +408,24 @@ HWY_INLINE void SmallTile(const Gemm& g, int64_t i, int64_t j, int64_t columns, 
   T* c = static_cast<T*>(g.c) + i * g.c_row + j;
   const auto part = hn::FirstN(d, static_cast<size_t>(columns));
   const bool whole = columns == lanes;
-  V s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
+  V sum[kTall];
+#pragma GCC unroll 8
+  for (int r = 0; r < kTall; ++r) sum[r] = hn::Zero(d);
   for (int64_t k = 0; k < g.k; ++k, a += g.a.col, b += g.b.row) {
     const V v = whole ? hn::LoadU(d, b) : hn::MaskedLoad(part, d, b);
-    s0 = hn::MulAdd(hn::Set(d, a[0]), v, s0);
-    if constexpr (kTall > 1) s1 = hn::MulAdd(hn::Set(d, a[g.a.row]), v, s1);
-    if constexpr (kTall > 2) s2 = hn::MulAdd(hn::Set(d, a[2 * g.a.row]), v, s2);
-    if constexpr (kTall > 3) s3 = hn::MulAdd(hn::Set(d, a[3 * g.a.row]), v, s3);
+#pragma GCC unroll 8
+    for (int r = 0; r < kTall; ++r) sum[r] = hn::MulAdd(hn::Set(d, a[r * g.a.row]), v, sum[r]);
   }
-  const auto put = [&](int64_t row, V s) HWY_ATTR {
-    s = hn::Mul(hn::Set(d, alpha), s);
+  const V factor = hn::Set(d, alpha);
+#pragma GCC unroll 8
+  for (int r = 0; r < kTall; ++r) {
+    V s = hn::Mul(factor, sum[r]);
     if (add != nullptr) {
-      const T* p = add + row * g.add.row;
+      const T* p = add + r * g.add.row;
       s = hn::MulAdd(hn::Set(d, beta), whole ? hn::LoadU(d, p) : hn::MaskedLoad(part, d, p), s);
     }
-    whole ? hn::StoreU(s, d, c + row * g.c_row) : hn::BlendedStore(s, part, d, c + row * g.c_row);
-  };
-  put(0, s0);
-  if constexpr (kTall > 1) put(1, s1);
-  if constexpr (kTall > 2) put(2, s2);
-  if constexpr (kTall > 3) put(3, s3);
+    whole ? hn::StoreU(s, d, c + r * g.c_row) : hn::BlendedStore(s, part, d, c + r * g.c_row);
+  }
 }
 
 template <class T>
@@ -437,6 +435,8 @@ void SmallProduct(const Gemm& g, T alpha, T beta) {
   for (int64_t j = 0; j < g.n; j += lanes) {
     const int64_t columns = HWY_MIN(lanes, g.n - j);
     int64_t i = 0;
+    // Eight sums hide the latency of a multiply-add; small binaries have one tile less.
+    for (; !KINDLING_FEW_TILES && i + 8 <= g.m; i += 8) SmallTile<T, 8>(g, i, j, columns, alpha, beta);
     for (; i + 4 <= g.m; i += 4) SmallTile<T, 4>(g, i, j, columns, alpha, beta);
     if (g.m - i == 3) SmallTile<T, 3>(g, i, j, columns, alpha, beta);
     if (g.m - i == 2) SmallTile<T, 2>(g, i, j, columns, alpha, beta);
@@ -501,6 +501,9 @@ void run_dense(const Gemm& g, void (*run)(const Gemm&)) {
 }
 
 void run(const Gemm& given) {
+  const auto serial = given.type == Type::kFloat32 ? serial_float : serial_double;
+  const bool adds = given.add.data != nullptr;
+  if (given.c_col == 1 && (!adds || (given.add.col == 1 && !given.beta.is_zero()))) return run_in_parts(given, 56, 64, serial);
   Gemm g = given;
   if (g.add.data == nullptr || g.beta.is_zero()) g.add = Operand{};
   const bool vector = g.m == 1 || g.n == 1;
@@ -512,7 +515,7 @@ void run(const Gemm& given) {
     g.add = Operand{g.c, g.c_row, g.c_col, {g.c_batch[0], g.c_batch[1]}};
     g.beta = 1;
   }
-  run_in_parts(g, 56, 64, g.type == Type::kFloat32 ? serial_float : serial_double);
+  run_in_parts(g, 56, 64, serial);
 }
 
 }  // namespace

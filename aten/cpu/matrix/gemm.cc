@@ -74,8 +74,9 @@ Gemm transposed(const Gemm& g) {
 void run_in_parts(const Gemm& g, int64_t row_unit, int64_t col_unit, void (*serial)(const Gemm&)) {
   constexpr double kWorthAThread = 64.0 * 64 * 64;
   const int64_t batches = g.batch[0] * g.batch[1];
-  int64_t threads = at::in_parallel_region() ? 1 : at::get_num_threads();
   const double worth = work(g) / kWorthAThread;
+  if (worth < 2 && batches == 1) return serial(g);
+  int64_t threads = at::in_parallel_region() ? 1 : at::get_num_threads();
   if (worth < static_cast<double>(threads)) threads = worth < 2 ? 1 : static_cast<int64_t>(worth);
   if (threads == 1 && batches == 1) return serial(g);
 

@@ -14,26 +14,30 @@ namespace at::native {
 namespace {
 
 // C = alpha * A * B + beta * add, where `add` (or null) broadcasts to the result.
-void product(const Tensor& a, const Tensor& b, const Tensor* add, const Scalar& beta, const Scalar& alpha, Tensor& out) {
-  const ScalarType dtype = out.scalar_type();
-  const int64_t rank = out.dim();
+void product(const Tensor& a, const Tensor& b, const Tensor* add, matrix::Factor beta, matrix::Factor alpha, Tensor& out) {
+  const IntArrayRef sizes = out.sizes(), strides = out.strides();
+  const size_t rank = sizes.size();
   matrix::Gemm g;
-  g.type = matrix_type(dtype);
-  g.m = out.size(rank - 2);
-  g.n = out.size(rank - 1);
-  g.k = a.size(rank - 1);
-  g.batch[1] = rank == 3 ? out.size(0) : 1;
+  g.type = matrix_type(out.scalar_type());
+  g.m = sizes[rank - 2];
+  g.n = sizes[rank - 1];
+  g.k = a.sizes()[rank - 1];
+  g.batch[1] = rank == 3 ? sizes[0] : 1;
   g.a = matrix_operand(a);
   g.b = matrix_operand(b);
   g.c = out.data_ptr();
-  g.c_row = out.stride(rank - 2);
-  g.c_col = out.stride(rank - 1);
-  g.c_batch[1] = rank == 3 ? out.stride(0) : 0;
-  g.alpha = matrix_factor(alpha, dtype);
-  g.beta = matrix_factor(beta, dtype);
-  if (add != nullptr) g.add = broadcast_operand(*add, out.sizes());
+  g.c_row = strides[rank - 2];
+  g.c_col = strides[rank - 1];
+  g.c_batch[1] = rank == 3 ? strides[0] : 0;
+  g.alpha = alpha;
+  g.beta = beta;
+  if (add != nullptr) g.add = broadcast_operand(*add, sizes);
   matrix::gemm(g);
 }
+void product(const Tensor& a, const Tensor& b, const Tensor* add, const Scalar& beta, const Scalar& alpha, Tensor& out) {
+  product(a, b, add, matrix_factor(beta, out.scalar_type()), matrix_factor(alpha, out.scalar_type()), out);
+}
+void product(const Tensor& a, const Tensor& b, Tensor& out) { product(a, b, nullptr, matrix::Factor(0), matrix::Factor(1), out); }
 
 void check_mm(const Tensor& a, const Tensor& b, const char* a_name, const char* b_name, const char* op) {
   TORCH_CHECK(a.dim() == 2, a_name, " must be a matrix, got ", a.dim(), "-D tensor");
@@ -83,14 +87,14 @@ TensorSpec mm_meta(const Tensor& self, const Tensor& mat2) {
   return dense_spec({self.size(0), mat2.size(1)}, self);
 }
 
-void mm_cpu(const Tensor& self, const Tensor& mat2, Tensor& out) { product(self, mat2, nullptr, 0, 1, out); }
+void mm_cpu(const Tensor& self, const Tensor& mat2, Tensor& out) { product(self, mat2, out); }
 
 TensorSpec bmm_meta(const Tensor& self, const Tensor& mat2) {
   check_bmm(self, mat2, "bmm");
   return dense_spec({self.size(0), self.size(1), mat2.size(2)}, self);
 }
 
-void bmm_cpu(const Tensor& self, const Tensor& mat2, Tensor& out) { product(self, mat2, nullptr, 0, 1, out); }
+void bmm_cpu(const Tensor& self, const Tensor& mat2, Tensor& out) { product(self, mat2, out); }
 
 TensorSpec addmm_meta(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha) {
   check_mm(mat1, mat2, "mat1", "mat2", "addmm");
@@ -167,7 +171,7 @@ TensorSpec mv_meta(const Tensor& self, const Tensor& vec) {
 
 void mv_cpu(const Tensor& self, const Tensor& vec, Tensor& out) {
   Tensor result = column(out);
-  product(self, column(vec), nullptr, 0, 1, result);
+  product(self, column(vec), result);
 }
 
 TensorSpec dot_meta(const Tensor& self, const Tensor& tensor) {
@@ -177,7 +181,7 @@ TensorSpec dot_meta(const Tensor& self, const Tensor& tensor) {
 
 void dot_cpu(const Tensor& self, const Tensor& tensor, Tensor& out) {
   Tensor result = make_view(out, {1, 1}, {1, 1}, out.storage_offset());
-  product(row(self), column(tensor), nullptr, 0, 1, result);
+  product(row(self), column(tensor), result);
 }
 
 TensorSpec vdot_meta(const Tensor& self, const Tensor& other) {

@@ -73,10 +73,9 @@ matrix::Factor matrix_factor(const Scalar& value, ScalarType dtype) {
 }
 
 matrix::Operand matrix_operand(const Tensor& t) {
-  const int64_t d = t.dim();
-  matrix::Operand o{t.data_ptr(), t.stride(d - 2), t.stride(d - 1), {0, 0}};
-  if (d == 3) o.batch[1] = t.stride(0);
-  return o;
+  const IntArrayRef strides = t.strides();
+  const size_t d = strides.size();
+  return {t.data_ptr(), strides[d - 2], strides[d - 1], {0, d == 3 ? strides[0] : 0}};
 }
 
 matrix::Operand broadcast_operand(const Tensor& self, IntArrayRef sizes) {
