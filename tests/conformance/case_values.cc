@@ -5,7 +5,9 @@
 
 #include "aten/core/empty.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
+#include "c10/core/cpu_generator.h"
 #include "c10/core/grad_mode.h"
 
 namespace conformance {
@@ -37,6 +39,7 @@ ScalarType dtype_of(const Json& value) {
                                                           {"float16", ScalarType::Half},
                                                           {"float32", ScalarType::Float},
                                                           {"float64", ScalarType::Double},
+                                                          {"complex32", ScalarType::ComplexHalf},
                                                           {"complex64", ScalarType::ComplexFloat},
                                                           {"complex128", ScalarType::ComplexDouble},
                                                           {"bool", ScalarType::Bool},
@@ -71,6 +74,11 @@ std::vector<int64_t> integers(const Json& value) {
 
 }  // namespace
 
+bool is_marked(const Json& value, const char* name) {
+  const auto found = value.find(name);
+  return found != value.end() && found->is_boolean() && found->get<bool>();
+}
+
 bool is_tensor(const Json& value) { return value.is_object() && value.contains("tensor"); }
 
 const Json& member(const Json& object, const char* name) {
@@ -85,6 +93,11 @@ int64_t integer(const Json& value) {
     throw BadSet("expected an integer");
   }
   return value.get<int64_t>();
+}
+
+uint64_t seed(const Json& value) {
+  if (!value.is_number_unsigned()) throw BadSet("expected a seed");
+  return value.get<uint64_t>();
 }
 
 double number(const Json& value) {
@@ -135,7 +148,10 @@ Tensor CaseValues::recorded(const Json& value) const {
   Tensor storage = at::clone(blob);
   if (complex) storage = at::view_as_complex(at::view(storage, {storage.numel() / 2, 2}));
   if (numel == 0) return at::empty_with_strides(sizes, strides, dtype);
-  return at::as_strided(storage, sizes, strides);
+  Tensor t = at::as_strided(storage, sizes, strides);
+  if (is_marked(value, "conj")) t = at::conj_physical(t);
+  if (is_marked(value, "neg")) t = at::neg(t);
+  return t;
 }
 
 Tensor CaseValues::input(const Json& value, bool keep_layout) {
@@ -143,8 +159,7 @@ Tensor CaseValues::input(const Json& value, bool keep_layout) {
   const at::NoGradGuard no_grad;
   if (device_.type() != c10::DeviceType::CPU) t = at::to(t, t.options().device(device_));
   if (!keep_layout) t = laid_out(t);
-  const auto grad = value.find("requires_grad");
-  if (grad != value.end() && grad->is_boolean() && grad->get<bool>()) {
+  if (is_marked(value, "requires_grad")) {
     if (!t.is_floating_point() && !t.is_complex()) throw BadSet("a gradient of an integer tensor");
     t = at::detach(t);
     t.set_requires_grad(true);
@@ -240,6 +255,10 @@ IValue CaseValues::element(const Json& value, const c10::ArgumentShape& type, bo
       return IValue(static_cast<int64_t>(c10::Layout::Strided));
     }
     if (value.contains("memory_format")) return memory_format(value.at("memory_format"));
+    if (value.contains("generator")) {
+      at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(seed(value.at("generator")));
+      return IValue(IValue::Tag::Generator, generator.getIntrusivePtr());
+    }
     throw BadSet("an unknown kind of value");
   }
   if (value.is_boolean()) return IValue(value.get<bool>());

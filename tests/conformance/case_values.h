@@ -20,8 +20,12 @@ using Json = nlohmann::json;
 enum class Layout { kRecorded, kTransposed, kStrided };
 
 bool is_tensor(const Json& value);
+// Whether an object has a member that is true.
+bool is_marked(const Json& value, const char* name);
 // An integer; throws BadSet for anything else, also for one beyond 64 bits.
 int64_t integer(const Json& value);
+// What a generator is seeded with; throws BadSet for anything else.
+uint64_t seed(const Json& value);
 // A number, also one that JSON cannot hold.
 double number(const Json& value);
 // A member of an object; throws BadSet where it is missing.

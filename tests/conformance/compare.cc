@@ -55,11 +55,16 @@ std::string Mismatch::text() const {
   return s + ": got " + got + ", expected " + expected;
 }
 
-std::optional<Mismatch> difference(const Tensor& got, const Tensor& expected, double factor) {
+std::optional<Mismatch> kind_difference(const Tensor& got, const Tensor& expected) {
   if (got.scalar_type() != expected.scalar_type()) {
     return Mismatch{"", -1, std::string("dtype ") + c10::toString(got.scalar_type()), c10::toString(expected.scalar_type())};
   }
   if (got.sizes() != expected.sizes()) return Mismatch{"", -1, "size " + shape_text(got), shape_text(expected)};
+  return std::nullopt;
+}
+
+std::optional<Mismatch> difference(const Tensor& got, const Tensor& expected, double factor) {
+  if (const auto mismatch = kind_difference(got, expected)) return mismatch;
   double rtol = 0, atol = 0;
   switch (expected.scalar_type()) {
     case ScalarType::Double:
@@ -67,7 +72,8 @@ std::optional<Mismatch> difference(const Tensor& got, const Tensor& expected, do
     case ScalarType::Float:
     case ScalarType::ComplexFloat: rtol = 1.3e-6 * 10, atol = 1e-5 * 2; break;
     case ScalarType::BFloat16: rtol = 1.6e-2, atol = 1e-2; break;
-    case ScalarType::Half: rtol = atol = 1e-3; break;
+    case ScalarType::Half:
+    case ScalarType::ComplexHalf: rtol = atol = 1e-3; break;
     case ScalarType::Float8_e5m2:
     case ScalarType::Float8_e4m3fn:
     case ScalarType::Float8_e8m0fnu:

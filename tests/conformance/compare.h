@@ -22,10 +22,13 @@ struct Mismatch {
 // | float64, complex128  | 1e-7   | 1e-7 |
 // | float32, complex64   | 1.3e-5 | 2e-5 |
 // | bfloat16             | 1.6e-2 | 1e-2 |
-// | float16              | 1e-3   | 1e-3 |
+// | float16, complex32   | 1e-3   | 1e-3 |
 // times `factor`; |got - expected| <= atol + rtol |expected|, NaN equals NaN, and infinities are equal. Complex numbers are
 // compared part by part. Integers and booleans are equal.
 std::optional<Mismatch> difference(const at::Tensor& got, const at::Tensor& expected, double factor = 1);
+
+// The same of dtypes and sizes only.
+std::optional<Mismatch> kind_difference(const at::Tensor& got, const at::Tensor& expected);
 
 // The same for indices that may name any of several equal elements: got[i] is right where `source` holds the same value there
 // as at expected[i], and the indices along the dimension are distinct. `dim` counts in `source`; without it in the indices

@@ -14,8 +14,8 @@
 // --verbose  every mismatch, not only the first of each operator
 // --report   writes what was found as JSON
 //
-// Prints one line for each operator that fell short, with its first mismatch, and one for each that has no kernel yet, then a
-// summary of each family, and last "N passed, N failed, N skipped", counted in cases. Exit status 1 where anything failed or
+// Prints one line for each operator that fell short, with its first mismatch, one for each that has no kernel yet, and one for each
+// whose recordings are damaged or not of this operator, then a summary of each family, and last "N passed, N failed, N skipped", counted in cases. Exit status 1 where anything failed or
 // the cases cannot be read.
 #include <fnmatch.h>
 
@@ -116,9 +116,16 @@ int run(const Arguments& arguments) {
   std::vector<OperatorReport> reports;
   std::map<std::string, Totals> families;
   Totals all;
+  std::vector<std::string> unreadable;
   for (const std::string& name : names) {
     if (fnmatch(arguments.ops.c_str(), name.c_str(), 0) != 0) continue;
-    OperatorReport report = conformance::replay_operator(set, name, options);
+    OperatorReport report;
+    try {
+      report = conformance::replay_operator(set, name, options);
+    } catch (const BadSet& e) {
+      unreadable.emplace_back(e.what());
+      continue;
+    }
     families[report.family].add(report);
     all.add(report);
     const size_t cases = report.passed + report.failed + report.skipped;
@@ -128,14 +135,16 @@ int run(const Arguments& arguments) {
     std::fflush(stdout);
     reports.push_back(std::move(report));
   }
+  if (reports.empty() && !unreadable.empty()) throw BadSet(unreadable[0]);
   if (reports.empty()) throw BadSet(arguments.cases + ": no operator to replay");
   for (const auto& [family, t] : families) {
     std::printf("%s: %zu operators, %zu passed, %zu failed, %zu skipped\n", family.c_str(), t.operators, t.passed, t.failed, t.skipped);
   }
   if (!arguments.report.empty()) write_report(arguments.report, reports, families, all);
   if (!options.layer.empty()) std::printf("%" PRId64 " calls passed on by %s\n", layers::PassThrough::calls(), options.layer.c_str());
+  for (const std::string& problem : unreadable) std::printf("unreadable %s\n", problem.c_str());
   std::printf("%zu passed, %zu failed, %zu skipped\n", all.passed, all.failed, all.skipped);
-  return all.failed > 0 ? 1 : 0;
+  return all.failed > 0 || !unreadable.empty() ? 1 : 0;
 }
 
 int fail(const std::string& message) {

@@ -693,5 +693,15 @@ TEST_F(CommandTest, ErrorsAreOneLineAndStatus1) {
   expect(cases, "mul@Tensor.json");
 }
 
+TEST_F(CommandTest, ADamagedRecordingDoesNotEndIt) {
+  const Product p;
+  write_case("mul@Tensor", p.json, p.blobs);
+  write("add@Tensor.json", "{");
+  const Ran ran = run("--cases=" + folder_.string());
+  EXPECT_EQ(ran.status, 1);
+  EXPECT_NE(ran.text.find("unreadable " + folder_.string() + "/add@Tensor.json: "), std::string::npos) << ran.text;
+  EXPECT_EQ(ran.last_line, "1 passed, 0 failed, 0 skipped\n");
+}
+
 }  // namespace
 }  // namespace conformance
