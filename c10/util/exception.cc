@@ -134,9 +134,11 @@ void warn_text(bool deprecation, const char* func, const char* file, uint32_t li
 }  // namespace detail
 
 void WarningHandler::process(const Warning& warning) {
-  const SourceLocation& place = warning.source_location();
-  const std::string text = str("[W ", StripBasename(place.file), ":", place.line, "] Warning: ", warning.msg(),
-                               " (function ", place.function, ")\n");
+  process(warning.source_location(), warning.msg(), warning.verbatim());
+}
+void WarningHandler::process(const SourceLocation& place, const std::string& msg, bool) {
+  const std::string text = str("[W ", StripBasename(place.file), ":", place.line, "] Warning: ", msg, " (function ",
+                               place.function, ")\n");
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 

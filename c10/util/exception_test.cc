@@ -118,6 +118,34 @@ TEST(Warning, HandlerGuardAndOnce) {
                                                         "deprecated: again", "made by hand"}));
 }
 
+// A handler as programs from before 2.0 have it.
+struct CollectingParts : WarningHandler {
+  void process(const SourceLocation& place, const std::string& msg, bool verbatim) override {
+    message = msg + (verbatim ? " at line " : " in line ") + std::to_string(place.line);
+  }
+  std::string message;
+};
+
+TEST(Warning, TheNamesFromBefore20) {
+  CollectingParts handler;
+  {
+    const Warning::WarningHandlerGuard guard(&handler);
+    EXPECT_EQ(Warning::get_warning_handler(), &handler);
+    warn(Warning(UserWarning(), {"f", "file", 7}, "made by hand", true));
+  }
+  EXPECT_EQ(handler.message, "made by hand at line 7");
+  EXPECT_NE(Warning::get_warning_handler(), &handler);
+  Warning::set_warning_handler(&handler);
+  EXPECT_EQ(WarningUtils::get_warning_handler(), &handler);
+  Warning::set_warning_handler(nullptr);
+  {
+    const Warning::WarnAlways always;
+    EXPECT_TRUE(Warning::get_warnAlways());
+  }
+  Warning::set_warnAlways(false);
+  EXPECT_FALSE(WarningUtils::get_warnAlways());
+}
+
 TEST(Warning, TheDefaultHandlerWritesToStandardError) {
   Collecting handler;
   WarningUtils::set_warning_handler(&handler);

@@ -9,9 +9,30 @@
 
 namespace c10 {
 
+class WarningHandler;
+
+namespace WarningUtils {
+class WarningHandlerGuard;
+struct WarnAlways;
+// The handler of the calling thread; not owned. Null puts the default back.
+void set_warning_handler(WarningHandler* handler) noexcept;
+WarningHandler* get_warning_handler() noexcept;
+// When set, TORCH_WARN_ONCE warns every time.
+void set_warnAlways(bool setting) noexcept;
+bool get_warnAlways() noexcept;
+}  // namespace WarningUtils
+
 // What TORCH_WARN hands to the handler: what kind of warning, where it was given, and its text.
 class Warning {
  public:
+  // What stood in a namespace of this name before 2.0.
+  using WarningHandlerGuard = WarningUtils::WarningHandlerGuard;
+  using WarnAlways = WarningUtils::WarnAlways;
+  static void set_warning_handler(WarningHandler* handler) noexcept { WarningUtils::set_warning_handler(handler); }
+  static WarningHandler* get_warning_handler() noexcept { return WarningUtils::get_warning_handler(); }
+  static void set_warnAlways(bool setting) noexcept { WarningUtils::set_warnAlways(setting); }
+  static bool get_warnAlways() noexcept { return WarningUtils::get_warnAlways(); }
+
   using UserWarning = c10::UserWarning;
   using DeprecationWarning = c10::DeprecationWarning;
   using warning_variant_t = std::variant<UserWarning, DeprecationWarning>;
@@ -39,15 +60,13 @@ void warn(const Warning& warning);
 class WarningHandler {
  public:
   virtual ~WarningHandler() = default;
-  // Default: writes "[W file:line] Warning: text (function ...)" to the standard error stream.
+  // Override one of the two: the first, which hands its parts to the second, or the second, as programs from before 2.0 do. Default:
+  // writes "[W file:line] Warning: text (function ...)" to the standard error stream.
   virtual void process(const Warning& warning);
+  virtual void process(const SourceLocation& source_location, const std::string& msg, bool verbatim);
 };
 
 namespace WarningUtils {
-// The handler of the calling thread; not owned. Null puts the default back.
-void set_warning_handler(WarningHandler* handler) noexcept;
-WarningHandler* get_warning_handler() noexcept;
-
 // Sets the calling thread's handler for a scope.
 //
 //   struct Collect : c10::WarningHandler {
@@ -65,11 +84,7 @@ class WarningHandlerGuard {
   WarningHandler* previous_;
 };
 
-// When set, TORCH_WARN_ONCE warns every time.
-void set_warnAlways(bool setting) noexcept;
-bool get_warnAlways() noexcept;
-
-// Sets it for a scope.
+// Has TORCH_WARN_ONCE warn every time for a scope.
 struct WarnAlways {
  public:
   explicit WarnAlways(bool setting = true);
