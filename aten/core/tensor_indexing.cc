@@ -51,8 +51,12 @@ std::ostream& operator<<(std::ostream& stream, const TensorIndex& index) {
   return stream << str(index);
 }
 
+void to_text(std::string& out, const std::vector<TensorIndex>& indices) {
+  out += str('(', Join(", ", indices), ')');
+}
+
 std::ostream& operator<<(std::ostream& stream, const std::vector<TensorIndex>& indices) {
-  return stream << '(' << Join(", ", indices) << ')';
+  return stream << str(indices);
 }
 
 namespace {
@@ -78,8 +82,8 @@ Tensor boolean_index(bool value, Device device) {
   return index;
 }
 
-Applied apply(const Tensor& self, ArrayRef<TensorIndex> indices, bool every_slice) {
-  TORCH_CHECK(!indices.empty(), "Passing an empty index list to Tensor::index() is not valid syntax");
+Applied apply(const char* method, const Tensor& self, ArrayRef<TensorIndex> indices, bool every_slice) {
+  TORCH_CHECK(!indices.empty(), "Passing an empty index list to Tensor::", method, "() is not valid syntax");
   int64_t taken = 0;
   int64_t ellipses = 0;
   for (const TensorIndex& index : indices) {
@@ -156,13 +160,13 @@ c10::List<std::optional<Tensor>> index_list(const Applied& applied) {
 }  // namespace
 
 Tensor get_item(const Tensor& self, ArrayRef<TensorIndex> indices, bool disable_slice_optimization) {
-  const Applied applied = apply(self, indices, disable_slice_optimization);
+  const Applied applied = apply("index", self, indices, disable_slice_optimization);
   if (applied.has_tensors) return at::index(applied.view, index_list(applied));
   return applied.view.is_same(self) ? at::alias(self) : applied.view;
 }
 
 void set_item(const Tensor& self, ArrayRef<TensorIndex> indices, const Tensor& values, bool disable_slice_optimization) {
-  Applied applied = apply(self, indices, disable_slice_optimization);
+  Applied applied = apply("index_put_", self, indices, disable_slice_optimization);
   if (applied.has_tensors) {
     Tensor target = applied.view;
     at::index_put_(target, index_list(applied), values, /*accumulate=*/false);
@@ -175,7 +179,7 @@ void set_item(const Tensor& self, ArrayRef<TensorIndex> indices, const Tensor& v
 }
 
 void set_item(const Tensor& self, ArrayRef<TensorIndex> indices, const Scalar& value, bool disable_slice_optimization) {
-  Applied applied = apply(self, indices, disable_slice_optimization);
+  Applied applied = apply("index_put_", self, indices, disable_slice_optimization);
   if (applied.has_tensors) {
     Tensor values = empty_contiguous({}, self.scalar_type(), self.device());
     at::fill_(values, value);

@@ -84,6 +84,7 @@ void set_item(const Tensor& self, ArrayRef<TensorIndex> indices, const Scalar& v
 // Texts: "None", "...", "3", "true", "1:4611686018427387903:1"; several: "(0, ..., None)".
 void to_text(std::string& out, const Slice& slice);
 void to_text(std::string& out, const TensorIndex& index);
+void to_text(std::string& out, const std::vector<TensorIndex>& indices);
 std::ostream& operator<<(std::ostream& stream, const Slice& slice);
 std::ostream& operator<<(std::ostream& stream, const TensorIndex& index);
 std::ostream& operator<<(std::ostream& stream, const std::vector<TensorIndex>& indices);

@@ -8,10 +8,12 @@
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/view/ops.h"
+#include "c10/testing/message_of.h"
 
 namespace at {
 namespace {
 
+using c10::testing::message_of;
 using indexing::Ellipsis;
 using indexing::None;
 using indexing::Slice;
@@ -65,7 +67,11 @@ TEST(Indexing, BadIndicesThrow) {
   EXPECT_THROW(t.index({Slice(0, 2, -1)}), ValueError);
   EXPECT_THROW(Slice(0, 1, 0), ValueError);
   EXPECT_THROW(indexing::TensorIndex(".."), ValueError);
-  EXPECT_THROW(t.index(ArrayRef<indexing::TensorIndex>()), Error);
+  EXPECT_EQ(message_of<Error>([&] { t.index(ArrayRef<indexing::TensorIndex>()); }),
+            "Passing an empty index list to Tensor::index() is not valid syntax");
+  EXPECT_EQ(message_of<Error>([&] { t.index_put_(ArrayRef<indexing::TensorIndex>(), 1); }),
+            "Passing an empty index list to Tensor::index_put_() is not valid syntax");
+  EXPECT_EQ(str(std::vector<indexing::TensorIndex>{None, 0, true}), "(None, 0, true)");
   const Tensor mask = at::full({3}, true, kBool);
   EXPECT_THROW(t.index({mask}), IndexError);
 }

@@ -9,7 +9,7 @@ namespace detail {
 extern int8_t default_dtype;
 }
 
-// Floating-point types only (float at start); throws c10::TypeError otherwise.
+// Float at start. Meant for floating-point types; of others, factories make tensors of these, as libtorch's do.
 void set_default_dtype(TypeMeta dtype);
 inline ScalarType get_default_dtype_as_scalartype() {
   return static_cast<ScalarType>(__atomic_load_n(&detail::default_dtype, __ATOMIC_RELAXED));
@@ -17,7 +17,7 @@ inline ScalarType get_default_dtype_as_scalartype() {
 inline TypeMeta get_default_dtype() {
   return get_default_dtype_as_scalartype();
 }
-// The complex type whose parts have the default type.
+// The complex type whose parts have the default type; ComplexFloat where that is none of floating point.
 TypeMeta get_default_complex_dtype();
 
 }  // namespace c10

@@ -279,10 +279,12 @@ TEST(TypeMeta, NamesAndComparisons) {
   EXPECT_EQ(TypeMeta(kBComplex32).name(), "c10::complex<c10::BFloat16>");
 }
 
-TEST(DefaultDtype, FloatingPointOnly) {
+TEST(DefaultDtype, IsWhatWasSet) {
   EXPECT_EQ(get_default_dtype_as_scalartype(), kFloat);
   EXPECT_EQ(get_default_complex_dtype(), kComplexFloat);
-  EXPECT_THROW(set_default_dtype(kInt), TypeError);
+  set_default_dtype(kInt);
+  EXPECT_EQ(get_default_dtype(), kInt);
+  EXPECT_EQ(get_default_complex_dtype(), kComplexFloat);
   set_default_dtype(kDouble);
   EXPECT_EQ(get_default_dtype(), kDouble);
   EXPECT_EQ(get_default_complex_dtype(), kComplexDouble);

@@ -6,6 +6,7 @@
 
 #include <cstring>
 #include <optional>
+#include <ostream>
 #include <string>
 
 namespace c10 {
@@ -158,7 +159,13 @@ TEST(Warning, TheDefaultHandlerWritesToStandardError) {
   EXPECT_TRUE(handler.messages.empty());
 }
 
+struct Streamed {
+  int x;
+};
+std::ostream& operator<<(std::ostream& stream, const Streamed& s) { return stream << "<" << s.x << ">"; }
+
 TEST(StringUtil, Texts) {
+  EXPECT_EQ(str(Streamed{3}, " of ", std::vector<Streamed>{{1}, {2}}), "<3> of [<1>, <2>]");
   EXPECT_EQ(str(), "");
   EXPECT_EQ(str("a", std::string("b"), std::string_view("c"), 'd'), "abcd");
   EXPECT_EQ(str(int64_t{-9223372036854775807LL - 1}, " ", ~uint64_t{0}), "-9223372036854775808 18446744073709551615");

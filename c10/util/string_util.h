@@ -4,11 +4,14 @@
 // found by argument-dependent lookup, or a range-like ArrayRef/vector ("[1, 2]"). Numbers print as a C++ stream prints
 // them: floating-point values with six significant digits (%g), bool as 0 or 1.
 //
+// Any other type is written by its operator<< for std::ostream.
+//
 //   std::string s = c10::str("expected ", 2, " but got ", sizes);
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <iosfwd>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -23,6 +26,8 @@ void append_i64(std::string& out, int64_t value);
 void append_u64(std::string& out, uint64_t value);
 void append_double(std::string& out, double value);
 void append_pointer(std::string& out, const void* value);
+// What `print` writes. In a source file of its own: only programs with such types link streams.
+void append_streamed(std::string& out, void (*print)(std::ostream& stream, const void* value), const void* value);
 
 template <typename X>
 void append_part(std::string& out, const X& value);
@@ -76,8 +81,10 @@ void append_part(std::string& out, const X& value) {
     } else {
       out += "nullopt";
     }
-  } else {
+  } else if constexpr (requires { static_cast<float>(value); }) {
     append_double(out, static_cast<double>(static_cast<float>(value)));
+  } else {
+    append_streamed(out, [](std::ostream& stream, const void* v) { stream << *static_cast<const X*>(v); }, &value);
   }
 }
 

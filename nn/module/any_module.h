@@ -178,6 +178,7 @@ class AnyModule {
   template <typename M>
   requires detail::ModuleImpl<M> std::shared_ptr<M> ptr()
   const {
+    if (is_empty()) detail::empty_any_module("ptr()");
     const_cast<AnyModule*>(this)->get<M>();
     return std::dynamic_pointer_cast<M>(ptr());
   }

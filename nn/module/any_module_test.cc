@@ -69,6 +69,7 @@ TEST(AnyModule, Errors) {
   EXPECT_TRUE(none.is_empty());
   EXPECT_EQ(message_of([&] { none.forward(at::ones({1})); }), "Cannot call forward() on an empty AnyModule");
   EXPECT_EQ(message_of([&] { none.ptr(); }), "Cannot call ptr() on an empty AnyModule");
+  EXPECT_EQ(message_of([&] { none.ptr<Scale>(); }), "Cannot call ptr() on an empty AnyModule");
   AnyModule add(Add(2.0));
   EXPECT_EQ(message_of([&] { add.forward(1); }),
             "Expected argument #0 to be of type at::Tensor, but received value of type int");

@@ -291,6 +291,8 @@ class Module : public std::enable_shared_from_this<Module> {
 };
 
 std::ostream& operator<<(std::ostream& stream, const Module& module);
+// The same text for c10::str.
+void to_text(std::string& out, const Module& module);
 
 namespace detail {
 // The class as people call it: "Linear" for a torch::nn::LinearImpl; or the name it was given.

@@ -106,6 +106,10 @@ Stream& operator<<(Stream& stream, const ModuleHolder<M>& holder) {
   stream << *holder;
   return stream;
 }
+template <typename M>
+void to_text(std::string& out, const ModuleHolder<M>& holder) {
+  to_text(out, *holder);
+}
 
 }  // namespace torch::nn
 

@@ -278,6 +278,7 @@ TEST(Module, Text) {
             "  (second): torch::nn::(anonymous namespace)::LeafImpl\n"
             ")\n"
             "torch::nn::(anonymous namespace)::LeafImpl");
+  EXPECT_EQ(c10::str(*net, "\n", net->first), out.str());
 }
 
 TEST(Module, ArchivesAreNamedWhereTheyAreMissing) {

@@ -1,4 +1,4 @@
-#include <ostream>
+#include <sstream>
 
 #include "nn/module/module.h"
 
@@ -28,6 +28,12 @@ void Module::pretty_print_recursive(std::ostream& stream, const std::string& ind
 std::ostream& operator<<(std::ostream& stream, const Module& module) {
   module.pretty_print_recursive(stream, "");
   return stream;
+}
+
+void to_text(std::string& out, const Module& module) {
+  std::ostringstream stream;
+  stream << module;
+  out += stream.str();
 }
 
 }  // namespace torch::nn

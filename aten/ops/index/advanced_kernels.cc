@@ -36,7 +36,7 @@ std::vector<Tensor> expand_masks(const Tensor& self, const IndexList& indices) {
       continue;
     }
     if (t.scalar_type() == ScalarType::Byte) {
-      KD_WARN_DEPRECATION_ONCE("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.");
+      TORCH_WARN_DEPRECATION("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.");
     }
     const auto at = static_cast<int64_t>(result.size());
     TORCH_CHECK_INDEX(
@@ -124,6 +124,7 @@ Plan make_plan(const Tensor& self, const std::vector<Tensor>& indices) {
     const int64_t d = indexed[k], size = self.sizes()[d];
     const Tensor& index = indices[static_cast<size_t>(d)];
     Tensor wide = dense(index, ScalarType::Long);
+    TORCH_CHECK_INDEX(count == 0 || size > 0, "index is out of bounds for dimension with size 0");
     if (count > 0) check_index_range(wide, d, size, true);
     if (wide.sizes() != IntArrayRef(p.index_sizes)) wide = dense(at::expand(wide, p.index_sizes));
     const auto* v = static_cast<const int64_t*>(wide.const_data_ptr());
