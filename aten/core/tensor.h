@@ -86,6 +86,8 @@ class Tensor : public TensorBase {
   Tensor cuda() const;
   Tensor meta() const;
   Tensor toType(ScalarType dtype) const;
+  Tensor to(caffe2::TypeMeta dtype, bool non_blocking = false, bool copy = false) const;
+  Tensor to(Device device, caffe2::TypeMeta dtype, bool non_blocking = false, bool copy = false) const;
   // The kind as text: "CPUFloatType", "UndefinedType".
   std::string toString() const;
   // Backend and dtype in one, as older programs ask for them (aten/core/deprecated_type.h).

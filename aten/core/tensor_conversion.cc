@@ -29,4 +29,12 @@ Tensor Tensor::toType(ScalarType dtype) const {
   return at::_to_copy(*this, options().dtype(dtype));
 }
 
+Tensor Tensor::to(caffe2::TypeMeta dtype, bool non_blocking, bool copy) const {
+  return at::to(*this, dtype.toScalarType(), non_blocking, copy);
+}
+
+Tensor Tensor::to(Device device, caffe2::TypeMeta dtype, bool non_blocking, bool copy) const {
+  return at::to(*this, device, dtype.toScalarType(), non_blocking, copy);
+}
+
 }  // namespace at

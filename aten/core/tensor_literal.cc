@@ -6,6 +6,16 @@
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/view/ops.h"
 
+namespace at::detail {
+
+Tensor tensor_of(const void* values, ScalarType source, size_t count, const TensorOptions& options) {
+  Tensor result = empty_contiguous({static_cast<int64_t>(count)}, source);
+  if (count != 0) std::memcpy(result.mutable_data_ptr(), values, count * elementSize(source));
+  return at::to(result, options.dtype(options.has_dtype() ? options.scalar_type() : source));
+}
+
+}  // namespace at::detail
+
 namespace torch::detail {
 
 using at::Tensor;
@@ -59,15 +69,6 @@ ScalarType TensorDataContainer::element_type(ScalarType dtype) {
   if (dtype == ScalarType::Int) return ScalarType::Long;
   if (dtype == ScalarType::Float || dtype == ScalarType::Double) return floating();
   return dtype;
-}
-
-Tensor TensorDataContainer::from_values(const void* values, ScalarType source, size_t count, ScalarType dtype) {
-  Tensor result = at::empty_contiguous({static_cast<int64_t>(count)}, source);
-  if (count != 0) std::memcpy(result.data_ptr(), values, count * c10::elementSize(source));
-  if (source == dtype) return result;
-  Tensor converted = at::empty_contiguous(result.sizes(), dtype);
-  at::copy_(converted, result);
-  return converted;
 }
 
 void TensorDataContainer::write(Tensor& flat, int64_t& position) const {

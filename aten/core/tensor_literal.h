@@ -9,6 +9,41 @@
 #include "c10/util/complex.h"
 #include "c10/util/half.h"
 
+namespace at {
+
+namespace detail {
+// `count` numbers of type `source` in memory as a tensor of one dimension with the dtype and device of `options`; of `source` and on
+// the CPU where they say nothing.
+Tensor tensor_of(const void* values, ScalarType source, size_t count, const TensorOptions& options);
+template <class T>
+concept TensorElement = requires { CppTypeToScalarType<T>::value; };
+}  // namespace detail
+
+// A new tensor of one dimension with the values given, of their own type: int gives Int and double Double, where torch::tensor
+// gives Long and the default dtype. One value is a tensor of one element.
+//
+//   at::tensor({1, 2, 3})               // Int
+//   at::tensor(0.5, at::dtype(kFloat))  // {0.5}, Float
+template <detail::TensorElement T>
+Tensor tensor(ArrayRef<T> values, const TensorOptions& options = {}) {
+  return detail::tensor_of(values.data(), CppTypeToScalarType<T>::value, values.size(), options);
+}
+template <detail::TensorElement T>
+Tensor tensor(std::initializer_list<T> values, const TensorOptions& options = {}) {
+  return tensor(ArrayRef<T>(values), options);
+}
+template <detail::TensorElement T>
+  requires(!std::is_same_v<T, bool>)
+Tensor tensor(const std::vector<T>& values, const TensorOptions& options = {}) {
+  return tensor(ArrayRef<T>(values), options);
+}
+template <detail::TensorElement T>
+Tensor tensor(T value, const TensorOptions& options = {}) {
+  return tensor(ArrayRef<T>(value), options);
+}
+
+}  // namespace at
+
 namespace torch::detail {
 
 enum class TensorDataContainerType { Scalar, InitList, Tensor };
@@ -24,6 +59,9 @@ class TensorDataContainer {
   TensorDataContainer(uint8_t value) : TensorDataContainer(c10::Scalar(value), c10::ScalarType::Byte) {}
   TensorDataContainer(int8_t value) : TensorDataContainer(c10::Scalar(value), c10::ScalarType::Char) {}
   TensorDataContainer(int16_t value) : TensorDataContainer(c10::Scalar(value), c10::ScalarType::Short) {}
+  TensorDataContainer(uint16_t value) : TensorDataContainer(c10::Scalar(value), c10::ScalarType::UInt16) {}
+  TensorDataContainer(uint32_t value) : TensorDataContainer(c10::Scalar(value), c10::ScalarType::UInt32) {}
+  TensorDataContainer(uint64_t value) : TensorDataContainer(c10::Scalar(value), c10::ScalarType::UInt64) {}
   TensorDataContainer(float value) : TensorDataContainer(c10::Scalar(value), floating()) {}
   TensorDataContainer(double value) : TensorDataContainer(c10::Scalar(value), floating()) {}
   TensorDataContainer(c10::Half value) : TensorDataContainer(c10::Scalar(value), c10::ScalarType::Half) {}
@@ -38,7 +76,7 @@ class TensorDataContainer {
   TensorDataContainer(c10::ArrayRef<T> values)
       : type_(TensorDataContainerType::Tensor),
         scalar_type_(element_type(c10::CppTypeToScalarType<T>::value)),
-        tensor_(from_values(values.data(), c10::CppTypeToScalarType<T>::value, values.size(), scalar_type_)) {
+        tensor_(at::detail::tensor_of(values.data(), c10::CppTypeToScalarType<T>::value, values.size(), scalar_type_)) {
     sizes_.push_back(static_cast<int64_t>(values.size()));
   }
   template <class T>
@@ -64,7 +102,6 @@ class TensorDataContainer {
 
   static c10::ScalarType floating() { return c10::get_default_dtype_as_scalartype(); }
   static c10::ScalarType element_type(c10::ScalarType dtype);
-  static at::Tensor from_values(const void* values, c10::ScalarType source, size_t count, c10::ScalarType dtype);
   void write(at::Tensor& flat, int64_t& position) const;
 
   TensorDataContainerType type_;

@@ -34,6 +34,33 @@ static_assert(std::string_view(TORCH_VERSION) == "2.15.0");
 #ifdef __clang__
 #pragma clang diagnostic ignored "-Wbraced-scalar-init"  // {1} is how many programs write one dimension
 #endif
+TEST(Api, TensorsOfNumbersOfTheirOwnType) {
+  const auto expect = [](const Tensor& got, at::ScalarType dtype, std::vector<double> values) {
+    EXPECT_EQ(got.scalar_type(), dtype);
+    ASSERT_EQ(got.sizes(), at::IntArrayRef({static_cast<int64_t>(values.size())}));
+    for (size_t i = 0; i < values.size(); ++i) EXPECT_EQ(got[static_cast<int64_t>(i)].item<double>(), values[i]);
+  };
+  expect(at::tensor({1, 2, 3}), at::kInt, {1, 2, 3});
+  expect(at::tensor({0.5, 2.0}), at::kDouble, {0.5, 2});
+  expect(at::tensor(std::vector<float>{1, 2}, at::dtype(at::kLong)), at::kLong, {1, 2});
+  expect(at::tensor(7), at::kInt, {7});
+  expect(at::tensor(0.5f), at::kFloat, {0.5});
+  expect(at::tensor({true, false}), at::kBool, {1, 0});
+  expect(at::tensor(c10::complex<float>(2, 0)).abs(), at::kFloat, {2});
+  EXPECT_EQ(at::tensor({1, 2}, at::device(at::kMeta)).device(), at::kMeta);
+  expect(torch::tensor({uint16_t{65535}, uint16_t{1}}), at::kUInt16, {65535, 1});
+  expect(torch::tensor(std::vector<uint64_t>{3}), at::kUInt64, {3});
+  EXPECT_EQ(torch::tensor(uint32_t{4000000000}).item<int64_t>(), 4000000000);
+}
+
+TEST(Api, ConversionByTypeMeta) {
+  const Tensor x = torch::ones({2}), other = torch::ones({3}, torch::kLong);
+  EXPECT_EQ(x.to(other.dtype()).scalar_type(), torch::kLong);
+  EXPECT_EQ(x.to(other.device(), other.dtype()).scalar_type(), torch::kLong);
+  EXPECT_TRUE(x.to(x.dtype()).is_same(x));
+  EXPECT_FALSE(x.to(x.dtype(), /*non_blocking=*/false, /*copy=*/true).is_same(x));
+}
+
 TEST(IntDimension, VarAndStd) {
   const Tensor x = rows();
   const Tensor variances = torch::tensor({7. / 3, 12.}, torch::kDouble);
