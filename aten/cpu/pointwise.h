@@ -39,9 +39,17 @@ inline bool run_direct(const cpu::ElementOp& op, const TensorBase& out, const Te
   const cpu::ElementTable* table = &op.float32;
   uintptr_t element_mask = sizeof(float) - 1;
   if (C10_UNLIKELY(dtype != ScalarType::Float)) {
-    table = dtype == ScalarType::Double ? &op.float64 : dtype == ScalarType::Long ? &op.int64 : &op.complex128;
-    if (table == &op.complex128 && dtype != ScalarType::ComplexDouble) return false;
-    element_mask = c10::elementSize(dtype) - 1;
+    element_mask = sizeof(double) - 1;
+    if (dtype == ScalarType::ComplexDouble) {
+      table = &op.complex128;
+      element_mask = 2 * sizeof(double) - 1;
+    } else if (dtype == ScalarType::Double) {
+      table = &op.float64;
+    } else if (dtype == ScalarType::Long) {
+      table = &op.int64;
+    } else {
+      return false;
+    }
   }
   char* const data[] = {static_cast<char*>(to.data()), static_cast<char*>(x.data()), static_cast<char*>(y.data())};
   // Foreign memory may begin anywhere.

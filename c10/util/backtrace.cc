@@ -106,7 +106,7 @@ std::string describe(void* frame) {
   if (symbol.name.empty() && info.dli_sname != nullptr) {
     symbol = {info.dli_sname, address - reinterpret_cast<uintptr_t>(info.dli_saddr)};
   }
-  if (symbol.name.empty()) return "?" + place;
+  if (symbol.name.empty()) return str("?", place);
   return str(demangle(symbol.name.c_str()), " + ", hex(symbol.offset), place);
 }
 

@@ -150,7 +150,7 @@ EnumTypePtr EnumType::create(std::string qualified_name, TypePtr value, std::vec
 }
 
 std::string EnumType::written(detail::TypeStyle style) const {
-  return style == detail::TypeStyle::kAnnotation ? qualified_name() : "Enum<" + qualified_name() + ">";
+  return style == detail::TypeStyle::kAnnotation ? qualified_name() : c10::str("Enum<", qualified_name(), ">");
 }
 
 bool EnumType::same(const Type& other) const {

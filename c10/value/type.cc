@@ -161,7 +161,7 @@ KD_LIST_OF_(ofNumbers, NumberType::get())
 
 std::string ListType::written(TypeStyle style) const {
   const std::string element = Type::written(*getElementType(), style);
-  return style == TypeStyle::kAnnotation ? "List[" + element + "]" : element + "[]";
+  return style == TypeStyle::kAnnotation ? c10::str("List[", element, "]") : element + "[]";
 }
 
 bool ListType::fits(const Type& other) const { return other.kind() == TypeKind::AnyListType; }
@@ -178,7 +178,7 @@ OptionalTypePtr OptionalType::ofTensor() {
 
 std::string OptionalType::written(TypeStyle style) const {
   const std::string element = Type::written(*getElementType(), style);
-  return style == TypeStyle::kAnnotation ? "Optional[" + element + "]" : element + "?";
+  return style == TypeStyle::kAnnotation ? c10::str("Optional[", element, "]") : element + "?";
 }
 
 // --- Future, Await, RRef ---
@@ -187,7 +187,7 @@ FutureTypePtr FutureType::create(TypePtr element) { return FutureTypePtr(new Fut
 
 std::string FutureType::written(TypeStyle style) const {
   const std::string element = Type::written(*getElementType(), style);
-  return style == TypeStyle::kSchema ? "Future(" + element + ")" : "Future[" + element + "]";
+  return style == TypeStyle::kSchema ? c10::str("Future(", element, ")") : c10::str("Future[", element, "]");
 }
 
 bool FutureType::fits(const Type& other) const {
@@ -198,7 +198,7 @@ AwaitTypePtr AwaitType::create(TypePtr element) { return AwaitTypePtr(new AwaitT
 
 std::string AwaitType::written(TypeStyle style) const {
   const std::string element = Type::written(*getElementType(), style);
-  return style == TypeStyle::kAnnotation ? "Await[" + element + "]" : "Await(" + element + ")";
+  return style == TypeStyle::kAnnotation ? c10::str("Await[", element, "]") : c10::str("Await(", element, ")");
 }
 
 bool AwaitType::fits(const Type& other) const {
@@ -209,7 +209,7 @@ RRefTypePtr RRefType::create(TypePtr element) { return RRefTypePtr(new RRefType(
 
 std::string RRefType::written(TypeStyle style) const {
   const std::string element = Type::written(*getElementType(), style);
-  return style == TypeStyle::kSchema ? "RRef(" + element + ")" : "RRef[" + element + "]";
+  return style == TypeStyle::kSchema ? c10::str("RRef(", element, ")") : c10::str("RRef[", element, "]");
 }
 
 bool RRefType::fits(const Type&) const { return false; }
@@ -241,7 +241,7 @@ DictTypePtr DictType::create(TypePtr key, TypePtr value) {
 
 std::string DictType::written(TypeStyle style) const {
   const std::string parts = Type::written(*types_[0], style) + ", " + Type::written(*types_[1], style);
-  return style == TypeStyle::kAnnotation ? "Dict[" + parts + "]" : "Dict(" + parts + ")";
+  return style == TypeStyle::kAnnotation ? c10::str("Dict[", parts, "]") : c10::str("Dict(", parts, ")");
 }
 
 bool DictType::same(const Type& other) const { return all_equal(types_, static_cast<const DictType&>(other).types_); }
@@ -353,7 +353,7 @@ InterfaceTypePtr InterfaceType::create(std::string qualified_name, bool is_modul
 }
 
 std::string InterfaceType::written(TypeStyle style) const {
-  return style == TypeStyle::kString ? "InterfaceType<" + std::string(basename()) + ">" : qualified_name();
+  return style == TypeStyle::kString ? c10::str("InterfaceType<", basename(), ">") : qualified_name();
 }
 
 }  // namespace c10

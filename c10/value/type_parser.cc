@@ -256,7 +256,7 @@ std::string AliasInfo::str() const {
   if (before_.empty()) return "";
   std::string text = joined(before_);
   if (is_write_) text += '!';
-  if (after_ != before_) text += " -> " + joined(after_);
+  if (after_ != before_) text += c10::str(" -> ", joined(after_));
   return text;
 }
 
