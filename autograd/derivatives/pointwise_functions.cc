@@ -431,34 +431,26 @@ Tensor polar_grad_angle(const Tensor& grad, const Tensor& result) {
 Tensor clamp_grad(
     const Tensor& grad, const Tensor& self, const std::optional<Scalar>& min, const std::optional<Scalar>& max) {
   if (min.has_value() && max.has_value()) {
-    return keep_where(at::logical_and(at::ge(self, *min), at::le(self, *max)), grad);
+    return keep_where(at::logical_and(at::gt(self, *min), at::lt(self, *max)), grad);
   }
-  if (min.has_value()) return keep_where(at::ge(self, *min), grad);
-  if (max.has_value()) return keep_where(at::le(self, *max), grad);
+  if (min.has_value()) return keep_where(at::gt(self, *min), grad);
+  if (max.has_value()) return keep_where(at::lt(self, *max), grad);
   return grad;
 }
 
 std::tuple<Tensor, Tensor, Tensor> clamp_tensor_grad(
     const Tensor& grad, const Tensor& self, const Tensor& min, const Tensor& max, std::array<bool, 3> mask) {
-  Tensor grad_self, grad_min, grad_max;
-  Tensor below, above;
-  if (min.defined()) below = at::lt(self, min);
-  if (max.defined()) above = at::gt(self, max);
-  if (mask[0]) {
-    grad_self = grad;
-    if (below.defined()) grad_self = drop_where(below, grad_self);
-    if (above.defined()) grad_self = drop_where(above, grad_self);
+  // minimum(maximum(self, min), max).
+  Tensor grad_self = grad, grad_min, grad_max;
+  if (max.defined()) {
+    const Tensor raised = min.defined() ? at::maximum(self, min) : self;
+    if (mask[2]) grad_max = minimum_grad(grad, max, raised);
+    grad_self = minimum_grad(grad, raised, max);
   }
-  // Where the bounds cross, the result is max.
-  if (mask[1] && min.defined()) {
-    const Tensor taken = max.defined() ? at::logical_and(below, at::lt(min, max)) : below;
-    grad_min = keep_where(taken, grad);
+  if (min.defined()) {
+    if (mask[1]) grad_min = maximum_grad(grad_self, min, self);
+    grad_self = maximum_grad(grad_self, self, min);
   }
-  if (mask[2] && max.defined()) {
-    const Tensor taken = min.defined() ? at::logical_or(above, at::lt(max, min)) : above;
-    grad_max = keep_where(taken, grad);
-  }
-  if (mask[0] && min.defined() && max.defined()) grad_self = drop_where(at::lt(max, min), grad_self);
   return {std::move(grad_self), std::move(grad_min), std::move(grad_max)};
 }
 

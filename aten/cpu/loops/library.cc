@@ -110,7 +110,7 @@ struct LogAddExp2 {
   }
 };
 struct Heaviside {
-  static double run(double x, double at_zero) { return x == 0 ? at_zero : std::isnan(x) ? x : x < 0 ? 0.0 : 1.0; }
+  static double run(double x, double at_zero) { return x == 0 ? at_zero : x > 0 ? 1.0 : 0.0; }
 };
 
 template <class F, class T>

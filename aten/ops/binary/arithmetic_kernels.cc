@@ -364,8 +364,9 @@ Tensor float_power_from_scalar(const Scalar& self, const Tensor& exponent) {
 Tensor ldexp(const Tensor& self, const Tensor& other) {
   const ScalarType type = to_floating(promoted_type({self, other}));
   if (isComplexType(type)) return at::mul(self, at::pow(Scalar(2.0), other));
-  // In two steps: 2^other alone may overflow where the product does not.
-  const Tensor exponent = widen(other, type), half = at::floor(at::mul(exponent, Scalar(0.5)));
+  // In two steps: 2^other alone may overflow where the product does not. An infinite exponent stays in the second.
+  const Tensor exponent = widen(other, type);
+  const Tensor half = at::floor(at::nan_to_num(at::mul(exponent, Scalar(0.5)), 0.0, 4096.0, -4096.0));
   return at::mul(at::mul(widen(self, type), at::pow(Scalar(2.0), half)), at::pow(Scalar(2.0), at::sub(exponent, half)));
 }
 

@@ -1,7 +1,8 @@
 // Arithmetic and geometric progressions, identities and index grids.
 #include <algorithm>
-#include <limits>
 #include <cmath>
+#include <complex>
+#include <limits>
 
 #include "aten/core/empty.h"
 #include "aten/core/tensor.h"
@@ -143,6 +144,25 @@ T rounded_to(F x) {
   }
 }
 
+// An end of the interval; that of integers is an integer, too.
+template <class T, class Compute>
+Compute bound_of(const Scalar& bound) {
+  if constexpr (isComplexType(CppTypeToScalarType<T>::value)) {
+    return bound.toComplexDouble();
+  } else if constexpr (cpu::kIsIntegral<T>) {
+    return std::trunc(static_cast<Compute>(bound.toDouble()));
+  } else {
+    return static_cast<Compute>(bound.toDouble());
+  }
+}
+
+double power_of(double base, double exponent) { return std::pow(base, exponent); }
+c10::complex<double> power_of(double base, const c10::complex<double>& exponent) {
+  if (exponent.imag() == 0) return std::pow(base, exponent.real());
+  const std::complex<double> power = std::pow(std::complex<double>(base), std::complex<double>(exponent.real(), exponent.imag()));
+  return {power.real(), power.imag()};
+}
+
 }  // namespace
 
 TensorSpec linspace_meta(const Scalar& start, const Scalar& end, int64_t steps, TensorOptions options) {
@@ -167,8 +187,7 @@ void linspace_cpu(const Scalar& start, const Scalar& end, int64_t steps, TensorO
     } else {
       // The step has the precision of the result, as does each end of the interval: counted from the nearer one.
       using Compute = std::conditional_t<std::is_same_v<T, double> || cpu::kIsIntegral<T>, double, float>;
-      const Compute first = static_cast<Compute>(start.toDouble());
-      const Compute last = static_cast<Compute>(end.toDouble());
+      const Compute first = bound_of<T, Compute>(start), last = bound_of<T, Compute>(end);
       const Compute step = (last - first) / static_cast<Compute>(std::max<int64_t>(steps - 1, 1));
       for (int64_t i = 0; i < steps; ++i) {
         data[i] = rounded_to<T>(steps == 1      ? first
@@ -187,17 +206,17 @@ TensorSpec logspace_meta(const Scalar& start, const Scalar& end, int64_t steps, 
 
 void logspace_cpu(const Scalar& start, const Scalar& end, int64_t steps, double base, TensorOptions options, Tensor& out) {
   DenseOut result(out);
-  cpu::visit_real(out.scalar_type(), "logspace", [&](auto tag) {
+  cpu::visit_all(out.scalar_type(), "logspace", [&](auto tag) {
     using T = typename decltype(tag)::type;
+    using Compute = std::conditional_t<isComplexType(CppTypeToScalarType<T>::value), c10::complex<double>, double>;
     T* data = result.data<T>();
-    const double first = start.toDouble();
-    const double last = end.toDouble();
-    const double step = (last - first) / static_cast<double>(std::max<int64_t>(steps - 1, 1));
+    const Compute first = bound_of<T, Compute>(start), last = bound_of<T, Compute>(end);
+    const Compute step = (last - first) / static_cast<double>(std::max<int64_t>(steps - 1, 1));
     for (int64_t i = 0; i < steps; ++i) {
-      const double exponent = steps == 1      ? first
-                              : i < steps / 2 ? first + step * static_cast<double>(i)
-                                              : last - step * static_cast<double>(steps - 1 - i);
-      data[i] = rounded_to<T>(std::pow(base, exponent));
+      const Compute exponent = steps == 1      ? first
+                               : i < steps / 2 ? first + step * static_cast<double>(i)
+                                               : last - step * static_cast<double>(steps - 1 - i);
+      data[i] = rounded_to<T>(power_of(base, exponent));
     }
   });
   result.commit();

@@ -171,6 +171,7 @@ void lerp_scalar_cpu(const Tensor& self, const Tensor& end, const Scalar& weight
 }
 TensorSpec lerp_tensor_meta(const Tensor& self, const Tensor& end, const Tensor& weight) {
   check_same_dtype(self, end, "end");
+  if (weight.dim() == 0) return result_spec({self, end, weight}, promoted_type({self, end, weight}));
   check_same_dtype(self, weight, "weight");
   return result_spec({self, end, weight}, self.scalar_type());
 }
