@@ -273,6 +273,15 @@ TEST(Emit, StructuredOperator) {
       contains(emit_registry(table), "\"add.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)\""));
 }
 
+// The shape rule and the kernel both get the generator.
+TEST(Emit, StructuredOperatorWithGenerator) {
+  const std::string text = emit_operators(table_of(R"pb(
+    op { schema: "draw(Tensor self, Generator? generator=None) -> Tensor" meta: "draw_meta" nondifferentiable: true
+         kernel { key: CPU function: "draw_cpu" } })pb"));
+  EXPECT_TRUE(contains(text, "empty_spec(native::draw_meta(self, generator));\n"
+                             "  native::draw_cpu(self, std::move(generator), out);\n"));
+}
+
 TEST(Emit, CompositeBesideCpu) {
   const Table table = table_of(R"pb(
     op {

@@ -109,7 +109,8 @@ class OperatorEmitter {
                    {"body", body}});
   }
 
-  std::string spec_call() const { return "native::" + op_.entry.meta() + "(" + op_.main.signature.arguments() + ")"; }
+  // By copies: the kernel gets the arguments after it.
+  std::string spec_call() const { return "native::" + op_.entry.meta() + "(" + main_arguments(op_.main) + ")"; }
 
   // Arguments of the main form as they are named in `variant`.
   std::string main_arguments(const Variant& variant) const {

@@ -167,8 +167,9 @@ Tensor constant_pad_grad(const Tensor& grad, IntArrayRef pad) {
 }
 
 Tensor dropout_grad(const Tensor& grad, const Tensor& mask, double p, std::optional<bool> train) {
-  if (!train.value_or(true)) return grad;
-  return at::mul(at::mul(grad, mask), Scalar(p == 1.0 ? 0.0 : 1.0 / (1.0 - p)));
+  // Where `train` is left out the kept elements are scaled forwards only, as in PyTorch.
+  const double scale = !train.value_or(false) ? 1.0 : p == 1.0 ? 0.0 : 1.0 / (1.0 - p);
+  return at::mul(at::mul(grad, mask), Scalar(scale));
 }
 
 }  // namespace torch::autograd::generated

@@ -1,8 +1,10 @@
 // In-place fills from continuous distributions, and bernoulli.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "aten/core/overlap.h"
+#include "aten/core/structured.h"
 #include "aten/core/empty.h"
 #include "aten/core/tensor.h"
 #include "aten/cpu/random_transform.h"
@@ -31,18 +33,26 @@ void check_floating(const char* op, const Tensor& self) {
   random::check_target(op, self);
 }
 
-// Words of `bits` random bits as multiples of 2^-bits, low + u * width fused in float.
-void narrow_uniform(Draws& draws, const Tensor& self, int bits, float low, float width) {
-  const uint32_t mask = (1u << bits) - 1;
-  const float unit = std::ldexp(1.0f, -bits);
-  fill_each_in_memory_order<float>(
-      self, [&] { return std::fma(static_cast<float>(draws.word() & mask) * unit, width, low); });
-}
-
 float rounded(double value, ScalarType dtype) {
   if (dtype == ScalarType::Half) return static_cast<float>(Half(static_cast<float>(value)));
   if (dtype == ScalarType::BFloat16) return static_cast<float>(BFloat16(static_cast<float>(value)));
   return static_cast<float>(value);
+}
+
+// The largest number of a 16-bit dtype below `x`, which is one.
+float below(float x, ScalarType dtype) {
+  const auto lower = [x]<class T>(T number) {
+    const uint16_t bits = number.x;
+    number.x = static_cast<uint16_t>(x > 0 ? bits - 1 : x < 0 ? bits + 1 : 0x8001);
+    return static_cast<float>(number);
+  };
+  return dtype == ScalarType::Half ? lower(Half(x)) : lower(BFloat16(x));
+}
+
+void uniform_floats(Draws& draws, float* out, int64_t n, float low, float width) {
+  uint32_t words[512];
+  draws.words(words, n);
+  cpu::uniform_from_words(words, out, n, low, width);
 }
 
 void uniform_fill(Draws& draws, const Tensor& self, double from, double to) {
@@ -52,12 +62,12 @@ void uniform_fill(Draws& draws, const Tensor& self, double from, double to) {
     return;
   }
   const float low = rounded(from, dtype), width = rounded(rounded(to, dtype) - low, dtype);
-  if (dtype == ScalarType::Half) return narrow_uniform(draws, self, 11, low, width);
-  if (dtype == ScalarType::BFloat16) return narrow_uniform(draws, self, 8, low, width);
+  const bool narrow = (dtype == ScalarType::Half || dtype == ScalarType::BFloat16) && width > 0;
+  const float most = narrow ? below(rounded(to, dtype), dtype) : std::numeric_limits<float>::infinity();
   fill_in_memory_order<float>(self, [&](float* out, int64_t n) {
-    uint32_t words[512];
-    draws.words(words, n);
-    cpu::uniform_from_words(words, out, n, low, width);
+    uniform_floats(draws, out, n, low, width);
+    // `to` itself, to which the conversion may round, is no result.
+    for (int64_t i = 0; narrow && i < n; ++i) out[i] = std::min(out[i], most);
   });
 }
 
@@ -70,56 +80,36 @@ void normal_block(double* d, double mean, double std) {
     d[j + 8] = std::fma(radius * std::sin(angle), std, mean);
   }
 }
-void normal_block(Half* d, double mean_in, double std_in) {
-  const float mean = static_cast<float>(Half(static_cast<float>(mean_in)));
-  const float std = static_cast<float>(Half(static_cast<float>(std_in)));
-  for (int j = 0; j < 8; ++j) {
-    const Half u1(1.0f - static_cast<float>(d[j]));
-    const float radius = static_cast<float>(Half(std::sqrt(-2.0f * std::log(static_cast<float>(u1)))));
-    const float angle = static_cast<float>(Half(static_cast<float>(2.0 * kPi * static_cast<float>(d[j + 8]))));
-    d[j] = Half(std::fma(radius * std::cos(angle), std, mean));
-    d[j + 8] = Half(std::fma(radius * std::sin(angle), std, mean));
-  }
-}
-// Every operation rounds to bfloat16.
-void normal_block(BFloat16* d, double mean_in, double std_in) {
-  const auto round = [](float x) { return static_cast<float>(BFloat16(x)); };
-  const float mean = round(static_cast<float>(mean_in)), std = round(static_cast<float>(std_in));
-  for (int j = 0; j < 8; ++j) {
-    const float u1 = round(1.0f - static_cast<float>(d[j]));
-    const float radius = round(std::sqrt(round(-2.0f * round(std::log(u1)))));
-    const float angle = round(static_cast<float>(2.0 * kPi * static_cast<float>(d[j + 8])));
-    d[j] = BFloat16(round(round(radius * round(std::cos(angle))) * std) + mean);
-    d[j + 8] = BFloat16(round(round(radius * round(std::sin(angle))) * std) + mean);
-  }
-}
-
-template <class T>
-void normal_blocks(Draws& draws, const Tensor& self, double mean, double std) {
+void normal_blocks_double(Draws& draws, const Tensor& self, double mean, double std) {
   const int64_t n = self.numel();
-  T* data = self.data_ptr<T>();
+  double* data = self.data_ptr<double>();
   uniform_fill(draws, self, 0, 1);
   for (int64_t i = 0; i + 16 <= n; i += 16) normal_block(data + i, mean, std);
   if (n % 16 == 0) return;
-  T* last = data + n - 16;
-  const Tensor tail = empty_contiguous({16}, self.scalar_type());
-  uniform_fill(draws, tail, 0, 1);
-  for (int j = 0; j < 16; ++j) last[j] = tail.data_ptr<T>()[j];
-  normal_block(last, mean, std);
+  for (int64_t i = n - 16; i < n; ++i) data[i] = draws.uniform();
+  normal_block(data + n - 16, mean, std);
+}
+
+// In float; each number is rounded once. The last block may begin inside the one before.
+template <class T>
+void normal_blocks_narrow(Draws& draws, T* data, int64_t n, float mean, float std) {
+  for (int64_t i = 0; i < n; i += 16) {
+    float block[16];
+    uniform_floats(draws, block, 16, 0.0f, 1.0f);
+    cpu::normal_blocks(block, 1, mean, std);
+    std::copy_n(block, 16, data + std::min(i, n - 16));
+  }
 }
 
 void normal_blocks_float(Draws& draws, float* data, int64_t n, float mean, float std) {
   constexpr int64_t kPiece = 512;
-  uint32_t words[kPiece];
   for (int64_t i = 0; i < n; i += kPiece) {
     const int64_t m = n - i < kPiece ? n - i : kPiece;
-    draws.words(words, m);
-    cpu::uniform_from_words(words, data + i, m, 0.0f, 1.0f);
+    uniform_floats(draws, data + i, m, 0.0f, 1.0f);
     cpu::normal_blocks(data + i, m / 16, mean, std);
   }
   if (n % 16 == 0) return;
-  draws.words(words, 16);
-  cpu::uniform_from_words(words, data + n - 16, 16, 0.0f, 1.0f);
+  uniform_floats(draws, data + n - 16, 16, 0.0f, 1.0f);
   cpu::normal_blocks(data + n - 16, 1, mean, std);
 }
 
@@ -140,11 +130,15 @@ void normal_fill(Draws& draws, const Tensor& self, double mean, double std) {
         return;
       case ScalarType::Double: {
         const Tensor real = self.is_complex() ? at::view(at::view_as_real(self), {-1}) : self;
-        normal_blocks<double>(draws, real, mean, std);
+        normal_blocks_double(draws, real, mean, std);
         return;
       }
-      case ScalarType::Half: return normal_blocks<Half>(draws, self, mean, std);
-      default: return normal_blocks<BFloat16>(draws, self, mean, std);
+      case ScalarType::Half:
+        normal_blocks_narrow(draws, self.data_ptr<Half>(), n, static_cast<float>(mean), static_cast<float>(std));
+        return;
+      default:
+        normal_blocks_narrow(draws, self.data_ptr<BFloat16>(), n, static_cast<float>(mean), static_cast<float>(std));
+        return;
     }
   }
   fill_each_in_memory_order<double>(self, [&] { return std::fma(draws.normal(), std, mean); });
@@ -155,12 +149,14 @@ void normal_fill(Draws& draws, const Tensor& self, double mean, double std) {
 // The shape rules of in-place fills check everything; the kernels begin with them.
 
 Tensor& uniform_meta_(Tensor& self, double from, double to, std::optional<Generator> generator) {
-  TORCH_CHECK_NOT_IMPLEMENTED(self.is_floating_point(), "\"check_uniform_bounds\" not implemented for '", self.scalar_type(), "'");
+  TORCH_CHECK_NOT_IMPLEMENTED(self.is_floating_point() || self.is_complex(), "\"check_uniform_bounds\" not implemented for '",
+                              self.scalar_type(), "'");
   random::check_target("uniform_", self);
-  const double most = self.scalar_type() == ScalarType::Half ? 65504.0
-      : self.scalar_type() == ScalarType::Double             ? std::numeric_limits<double>::max()
-      : self.scalar_type() == ScalarType::BFloat16           ? 3.3895313892515355e38
-                                                             : std::numeric_limits<float>::max();
+  const ScalarType dtype = toRealValueType(self.scalar_type());
+  const double most = dtype == ScalarType::Half ? 65504.0
+      : dtype == ScalarType::Double             ? std::numeric_limits<double>::max()
+      : dtype == ScalarType::BFloat16           ? 3.3895313892515355e38
+                                                : std::numeric_limits<float>::max();
   TORCH_CHECK(from >= -most && from <= most, "from is out of bounds for ", self.scalar_type());
   TORCH_CHECK(to >= -most && to <= most, "to is out of bounds for ", self.scalar_type());
   TORCH_CHECK(from <= to, "uniform_ expects to return a [from, to) range, but found from=", from, " > to=", to);
@@ -268,19 +264,12 @@ Tensor& bernoulli_float_cpu_(Tensor& self, double p, std::optional<Generator> ge
     }
   };
   Draws draws(generator);
-  if (self.is_contiguous()) {
-    fill_in_memory_order<int32_t>(self, [&](int32_t* out, int64_t n) { produce(draws, out, n); });
-    return self;
-  }
-  // In the order of the indices, not of the memory.
-  const Tensor ordered = empty_contiguous(self.sizes(), self.scalar_type());
-  fill_in_memory_order<int32_t>(ordered, [&](int32_t* out, int64_t n) { produce(draws, out, n); });
-  return at::copy_(self, ordered);
+  fill_in_memory_order<int32_t>(self, [&](int32_t* out, int64_t n) { produce(draws, out, n); });
+  return self;
 }
 
 Tensor& bernoulli_tensor_meta_(Tensor& self, const Tensor& p, std::optional<Generator> generator) {
-  TORCH_CHECK_NOT_IMPLEMENTED(p.is_floating_point() && p.scalar_type() != ScalarType::Half,
-                              "\"bernoulli_tensor_cpu_p_\" not implemented for '", p.scalar_type(), "'");
+  TORCH_CHECK_NOT_IMPLEMENTED(p.is_floating_point(), "\"bernoulli_tensor_cpu_p_\" not implemented for '", p.scalar_type(), "'");
   TORCH_CHECK_NOT_IMPLEMENTED(!self.is_complex(), "\"bernoulli_tensor_cpu_self_\" not implemented for '", self.scalar_type(), "'");
   TORCH_CHECK(p.device() == self.device(), "bernoulli_: expected p on device ", self.device(), ", got ", p.device());
   random::check_target("bernoulli_", self);
@@ -290,19 +279,19 @@ Tensor& bernoulli_tensor_meta_(Tensor& self, const Tensor& p, std::optional<Gene
 Tensor& bernoulli_tensor_cpu_(Tensor& self, const Tensor& p, std::optional<Generator> generator) {
   bernoulli_tensor_meta_(self, p, std::nullopt);
   if (self.numel() == 0) return self;
-  const Tensor limits = dense(at::to(at::expand(p, self.sizes()), ScalarType::Double));
+  Tensor limits = empty_with_strides(self.sizes(), strides_like(self), ScalarType::Double);  // in the order of self's memory
+  at::copy_(limits, at::expand(p, self.sizes()));
   const double* limit = limits.data_ptr<double>();
   for (int64_t i = 0; i < limits.numel(); ++i) {
     TORCH_CHECK(limit[i] >= 0 && limit[i] <= 1, "Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
   }
-  const Tensor ordered = empty_contiguous(self.sizes(), self.scalar_type());
   Draws draws(generator);
   const bool wide = p.scalar_type() == ScalarType::Double;
-  fill_each_in_memory_order<int32_t>(ordered, [&]() -> int32_t {
+  fill_each_in_memory_order<int32_t>(self, [&]() -> int32_t {
     const double u = wide ? draws.uniform() : static_cast<double>(draws.word() & 0xffffffu) * 0x1p-24;
     return u < *limit++;
   });
-  return at::copy_(self, ordered);
+  return self;
 }
 
 Tensor bernoulli(const Tensor& self, std::optional<Generator> generator) {
@@ -324,31 +313,83 @@ void check_std(const Tensor& std) {
 }
 }  // namespace
 
+namespace {
+
+void check(const Tensor&, double std) { TORCH_CHECK(std >= 0.0, "normal expects std >= 0.0, but found std ", std); }
+void check(double, const Tensor& std) { check_std(std); }
+void check(const Tensor&, const Tensor& std) { check_std(std); }
+
+TensorSpec spec_of(const Tensor& mean, double) { return {DimVector(mean.sizes()), {}, mean.scalar_type(), mean.device()}; }
+TensorSpec spec_of(double, const Tensor& std) { return {DimVector(std.sizes()), {}, std.scalar_type(), std.device()}; }
+TensorSpec spec_of(const Tensor& mean, const Tensor& std) {
+  TensorSpec spec = pointwise::result_spec({mean, std}, mean.scalar_type());
+  spec.strides.clear();
+  return spec;
+}
+
+void draw_normal(Tensor& to, const Tensor& mean, double std, std::optional<Generator> generator) {
+  at::normal_(to, 0, std, std::move(generator));
+  at::add_(to, mean);
+}
+void draw_normal(Tensor& to, double mean, const Tensor& std, std::optional<Generator> generator) {
+  at::normal_(to, 0, 1, std::move(generator));
+  at::mul_(to, std);
+  at::add_(to, Scalar(mean));
+}
+void draw_normal(Tensor& to, const Tensor& mean, const Tensor& std, std::optional<Generator> generator) {
+  at::normal_(to, 0, 1, std::move(generator));
+  at::mul_(to, std);
+  at::add_(to, mean);
+}
+
+template <class Mean, class Std>
+Tensor normal_of(const Mean& mean, const Std& std, std::optional<Generator> generator) {
+  check(mean, std);
+  Tensor result = empty_spec(spec_of(mean, std));
+  draw_normal(result, mean, std, std::move(generator));
+  return result;
+}
+
+structured::Overlap overlap_with(const Tensor& out, const Tensor& in) { return structured::overlap(out, in); }
+structured::Overlap overlap_with(const Tensor&, double) { return structured::Overlap::kNone; }
+
+// What is drawn depends on the memory that it is drawn into.
+template <class Mean, class Std>
+Tensor& normal_into(const Mean& mean, const Std& std, std::optional<Generator> generator, Tensor& out) {
+  check(mean, std);
+  structured::Target target("normal", out, spec_of(mean, std), std::max(overlap_with(out, mean), overlap_with(out, std)), false, false);
+  draw_normal(target.tensor(), mean, std, std::move(generator));
+  target.commit();
+  return out;
+}
+
+}  // namespace
+
 Tensor normal_tensor_float(const Tensor& mean, double std, std::optional<Generator> generator) {
-  TORCH_CHECK(std >= 0.0, "normal expects std >= 0.0, but found std ", std);
-  Tensor result = empty_contiguous(mean.sizes(), mean.scalar_type(), mean.device());
-  at::normal_(result, 0, std, std::move(generator));
-  return at::add_(result, mean);
+  return normal_of(mean, std, std::move(generator));
 }
 Tensor normal_float_tensor(double mean, const Tensor& std, std::optional<Generator> generator) {
-  check_std(std);
-  Tensor result = empty_contiguous(std.sizes(), std.scalar_type(), std.device());
-  at::normal_(result, 0, 1, std::move(generator));
-  at::mul_(result, std);
-  return at::add_(result, Scalar(mean));
+  return normal_of(mean, std, std::move(generator));
 }
 Tensor normal_tensor_tensor(const Tensor& mean, const Tensor& std, std::optional<Generator> generator) {
-  check_std(std);
-  TensorSpec spec = pointwise::result_spec({mean, std}, mean.scalar_type());
-  Tensor result = empty_contiguous(spec.sizes, spec.dtype, spec.device);
-  at::normal_(result, 0, 1, std::move(generator));
-  at::mul_(result, std);
-  return at::add_(result, mean);
+  return normal_of(mean, std, std::move(generator));
+}
+Tensor& normal_tensor_float_out(const Tensor& mean, double std, std::optional<Generator> generator, Tensor& out) {
+  return normal_into(mean, std, std::move(generator), out);
+}
+Tensor& normal_float_tensor_out(double mean, const Tensor& std, std::optional<Generator> generator, Tensor& out) {
+  return normal_into(mean, std, std::move(generator), out);
+}
+Tensor& normal_tensor_tensor_out(const Tensor& mean, const Tensor& std, std::optional<Generator> generator, Tensor& out) {
+  return normal_into(mean, std, std::move(generator), out);
 }
 Tensor normal_float_float(double mean, double std, IntArrayRef size, std::optional<Generator> generator,
                           TensorOptions options) {
   Tensor result = at::empty(size, options);
   return at::normal_(result, mean, std, std::move(generator));
+}
+Tensor& normal_float_float_out(double mean, double std, IntArrayRef size, std::optional<Generator> generator, Tensor& out) {
+  return at::normal_(random::sized("normal", size, out), mean, std, std::move(generator));
 }
 Tensor normal_functional(const Tensor& self, double mean, double std, std::optional<Generator> generator) {
   Tensor result = at::empty_like(self);

@@ -184,11 +184,13 @@ Tensor& random_to(Tensor& self, int64_t to, std::optional<Generator> generator) 
 
 Tensor rand_generator(IntArrayRef size, std::optional<Generator> generator, TensorOptions options) {
   Tensor result = at::empty(size, options);
-  Tensor numbers = result.is_complex() ? at::view_as_real(result) : result;
-  at::uniform_(numbers, 0, 1, std::move(generator));
-  return result;
+  return at::uniform_(result, 0, 1, std::move(generator));
 }
 Tensor rand(IntArrayRef size, TensorOptions options) { return rand_generator(size, std::nullopt, options); }
+Tensor& rand_generator_out(IntArrayRef size, std::optional<Generator> generator, Tensor& out) {
+  return at::uniform_(random::sized("rand", size, out), 0, 1, std::move(generator));
+}
+Tensor& rand_out(IntArrayRef size, Tensor& out) { return rand_generator_out(size, std::nullopt, out); }
 Tensor rand_like(const Tensor& self, TensorOptions options, std::optional<MemoryFormat> memory_format) {
   Tensor result = at::empty_like(self, options, memory_format);
   return at::uniform_(result);
@@ -198,6 +200,10 @@ Tensor randn_generator(IntArrayRef size, std::optional<Generator> generator, Ten
   return at::normal_(result, 0, 1, std::move(generator));
 }
 Tensor randn(IntArrayRef size, TensorOptions options) { return randn_generator(size, std::nullopt, options); }
+Tensor& randn_generator_out(IntArrayRef size, std::optional<Generator> generator, Tensor& out) {
+  return at::normal_(random::sized("randn", size, out), 0, 1, std::move(generator));
+}
+Tensor& randn_out(IntArrayRef size, Tensor& out) { return randn_generator_out(size, std::nullopt, out); }
 Tensor randn_like(const Tensor& self, TensorOptions options, std::optional<MemoryFormat> memory_format) {
   Tensor result = at::empty_like(self, options, memory_format);
   return at::normal_(result);
@@ -216,6 +222,18 @@ Tensor randint(int64_t high, IntArrayRef size, TensorOptions options) {
 }
 Tensor randint_generator(int64_t high, IntArrayRef size, std::optional<Generator> generator, TensorOptions options) {
   return randint_low_generator(0, high, size, std::move(generator), options);
+}
+Tensor& randint_low_generator_out(int64_t low, int64_t high, IntArrayRef size, std::optional<Generator> generator, Tensor& out) {
+  return at::random_(random::sized("randint", size, out), low, high, std::move(generator));
+}
+Tensor& randint_low_out(int64_t low, int64_t high, IntArrayRef size, Tensor& out) {
+  return randint_low_generator_out(low, high, size, std::nullopt, out);
+}
+Tensor& randint_out(int64_t high, IntArrayRef size, Tensor& out) {
+  return randint_low_generator_out(0, high, size, std::nullopt, out);
+}
+Tensor& randint_generator_out(int64_t high, IntArrayRef size, std::optional<Generator> generator, Tensor& out) {
+  return randint_low_generator_out(0, high, size, std::move(generator), out);
 }
 Tensor randint_like_low(const Tensor& self, int64_t low, int64_t high, TensorOptions options,
                         std::optional<MemoryFormat> memory_format) {

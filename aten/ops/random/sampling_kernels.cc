@@ -40,7 +40,7 @@ struct Noise {
   Tensor shift;
 };
 Noise draw_noise(const Tensor& input, double p, bool feature, bool alpha) {
-  Tensor noise = feature ? feature_noise(input) : empty_contiguous(input.sizes(), input.scalar_type(), input.device());
+  Tensor noise = feature ? feature_noise(input) : at::empty_like(input);
   at::bernoulli_(noise, 1 - p);
   if (!alpha) return {at::div_(noise, Scalar(1 - p)), Tensor()};
   // Dropped units take the value -alpha' and mean and variance are restored (Klambauer et al. 2017).
@@ -83,7 +83,7 @@ Tensor& feature_alpha_dropout_(Tensor& self, double p, bool train) { return appl
 std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p, std::optional<bool> train) {
   check_probability("dropout", p);
   if (input.numel() == 0) return {input, at::empty_like(input)};
-  Tensor mask = empty_contiguous(input.sizes(), ScalarType::Bool, input.device());
+  Tensor mask = at::empty_like(input, input.options().dtype(ScalarType::Bool));
   if (train.has_value() && !*train) {
     at::fill_(mask, 1);
     return {at::clone(input), mask};
@@ -164,7 +164,7 @@ void multinomial_cpu(const Tensor& self, int64_t num_samples, bool replacement, 
   check_weights(exact);
   int64_t* out = result.data_ptr<int64_t>();
 
-  if (replacement) {
+  if (replacement && num_samples > 1) {
     Draws draws(generator);
     if (self.scalar_type() == ScalarType::Double) {
       with_replacement(draws, exact.data_ptr<double>(), rows, n, num_samples, out);

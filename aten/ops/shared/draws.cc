@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "aten/core/overlap.h"
+#include "aten/core/structured.h"
 
 namespace at::native::random {
 
@@ -17,6 +18,12 @@ double Draws::normal() {
   const double angle = 2.0 * 3.14159265358979323846 * u1;
   impl_->set_next_double_normal_sample(radius * std::sin(angle));
   return radius * std::cos(angle);
+}
+
+Tensor& sized(const char* op, IntArrayRef size, Tensor& out) {
+  TORCH_CHECK(out.defined(), op, "(): the output is an undefined tensor");
+  structured::Target(op, out, {DimVector(size), {}, out.scalar_type(), out.device()}, structured::Overlap::kNone, false, true);
+  return out;
 }
 
 FillTarget::FillTarget(const Tensor& self) : operand(pointwise::operand_of(self)), dtype(self.scalar_type()) {

@@ -19,6 +19,9 @@ namespace at::native::random {
 /// Throws NotImplementedError for a dtype that draws of `op` do not have, and where two elements of `self` share a place.
 void check_target(const char* op, const Tensor& self);
 
+/// `out` with the size `size`, for the out= forms: numbers are drawn into its own memory.
+Tensor& sized(const char* op, IntArrayRef size, Tensor& out);
+
 /// The generator of a call, locked for its duration.
 class Draws {
  public:
