@@ -11,12 +11,15 @@
 namespace at::native {
 namespace {
 
+bool has_complex_type(ScalarType dtype) {
+  return dtype == ScalarType::Half || dtype == ScalarType::Float || dtype == ScalarType::Double;
+}
+
 // The result of complex and polar: the broadcast shape, the complex dtype of two equal real ones.
 TensorSpec complex_spec(const char* name, const Tensor& a, const Tensor& b) {
   const ScalarType dtype = a.scalar_type();
   TORCH_CHECK(
-      (dtype == ScalarType::Float || dtype == ScalarType::Double) &&
-          (b.scalar_type() == ScalarType::Float || b.scalar_type() == ScalarType::Double),
+      has_complex_type(dtype) && has_complex_type(b.scalar_type()),
       "Expected both inputs to be Half, Float or Double tensors but got ", toString(dtype), " and ",
       toString(b.scalar_type()));
   TORCH_CHECK(

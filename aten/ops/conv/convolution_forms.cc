@@ -100,8 +100,9 @@ Tensor conv_transpose3d(const Tensor& input, const Tensor& weight, const std::op
 }
 
 Tensor convolution_plain(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride,
-                         IntArrayRef padding, bool transposed, IntArrayRef output_padding, int64_t groups, bool, bool, bool, bool) {
-  return at::convolution(input, weight, bias, stride, padding, IntArrayRef{1}, transposed, output_padding, groups);
+                         IntArrayRef padding, IntArrayRef dilation, bool transposed, IntArrayRef output_padding, int64_t groups, bool,
+                         bool, bool, bool) {
+  return at::convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups);
 }
 
 Tensor convolution_overrideable(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride,

@@ -71,14 +71,12 @@ Tensor moved_towards(const std::optional<Tensor>& running, const Tensor& statist
       running->scalar_type());
 }
 
-}  // namespace
-
 // The result, and in training the mean and 1 / sqrt(variance + eps) of each channel (else nothing).
-std::tuple<Tensor, Tensor, Tensor> native_batch_norm(const Tensor& input, const std::optional<Tensor>& weight,
-                                                     const std::optional<Tensor>& bias,
-                                                     const std::optional<Tensor>& running_mean,
-                                                     const std::optional<Tensor>& running_var, bool training,
-                                                     double momentum, double eps) {
+std::tuple<Tensor, Tensor, Tensor> normalized_batch(const Tensor& input, const std::optional<Tensor>& weight,
+                                                    const std::optional<Tensor>& bias,
+                                                    const std::optional<Tensor>& running_mean,
+                                                    const std::optional<Tensor>& running_var, bool training,
+                                                    double momentum, double eps) {
   check_normalized_by_channel("batch_norm", input, weight, bias);
   check_running("running_mean", running_mean, input);
   check_running("running_var", running_var, input);
@@ -95,6 +93,19 @@ std::tuple<Tensor, Tensor, Tensor> native_batch_norm(const Tensor& input, const 
   if (new_mean.defined()) at::copy_(target = *running_mean, new_mean);
   if (new_var.defined()) at::copy_(target = *running_var, new_var);
   return {result, mean, invstd};
+}
+
+}  // namespace
+
+std::tuple<Tensor, Tensor, Tensor> native_batch_norm(const Tensor& input, const std::optional<Tensor>& weight,
+                                                     const std::optional<Tensor>& bias,
+                                                     const std::optional<Tensor>& running_mean,
+                                                     const std::optional<Tensor>& running_var, bool training,
+                                                     double momentum, double eps) {
+  const auto [result, mean, invstd] =
+      normalized_batch(input, weight, bias, running_mean, running_var, training, momentum, eps);
+  const ScalarType type = public_statistics_dtype(input, {weight, bias, running_mean, running_var});
+  return {result, narrowed(mean, type), narrowed(invstd, type)};
 }
 
 std::tuple<Tensor, Tensor, Tensor> native_batch_norm_backward(const Tensor& grad_out, const Tensor& input,
@@ -146,7 +157,7 @@ Tensor batch_norm(const Tensor& input, const std::optional<Tensor>& weight, cons
                   const std::optional<Tensor>& running_mean, const std::optional<Tensor>& running_var, bool training,
                   double momentum, double eps, bool) {
   return std::get<0>(
-      at::native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps));
+      normalized_batch(input, weight, bias, running_mean, running_var, training, momentum, eps));
 }
 
 // Each channel of each sample by itself: the batch normalization of one sample with batch * channels channels.
@@ -172,8 +183,8 @@ Tensor instance_norm(const Tensor& input, const std::optional<Tensor>& weight, c
   sizes[0] = 1;
   TORCH_CHECK(!__builtin_mul_overflow(batch, channels, &sizes[1]), "instance_norm: too many channels, got sizes ",
               input.sizes());
-  const Tensor result = std::get<0>(at::native_batch_norm(at::reshape(input, sizes), for_all(weight), for_all(bias),
-                                                              mean, var, use_input_stats, momentum, eps));
+  const Tensor result = std::get<0>(normalized_batch(at::reshape(input, sizes), for_all(weight), for_all(bias), mean,
+                                                     var, use_input_stats, momentum, eps));
   const Tensor shaped = at::reshape(result, input.sizes());
   if (use_input_stats) {
     c10::NoGradGuard no_grad;
@@ -206,10 +217,15 @@ std::tuple<Tensor, Tensor, Tensor> native_group_norm(const Tensor& input, const 
   check_channels("native_group_norm", "weight", weight, C);
   check_channels("native_group_norm", "bias", bias, C);
   const int64_t row = C / group * HxW;
-  const auto [normalized, mean, inverse] =
-      at::native_layer_norm(at::reshape(input, {N * group, row}), {row}, std::nullopt, std::nullopt, eps);
+  const Tensor rows = at::reshape(widened(input), {N * group, row});
+  const Tensor normalized = at::layer_norm(rows, {row}, std::nullopt, std::nullopt, eps);
   const Tensor result = at::reshape(affine(at::reshape(normalized, {N, C, HxW}), weight, bias), input.sizes());
-  return {result, at::reshape(mean, {N, group}), at::reshape(inverse, {N, group})};
+  // By themselves: gradients go through them, too.
+  const Tensor mean = at::mean(rows, IntArrayRef{1}, true), centered = at::sub(rows, mean);
+  const Tensor inverse = at::rsqrt(at::add(at::mean(at::mul(centered, centered), IntArrayRef{1}), eps));
+  const ScalarType type = public_statistics_dtype(input, {weight, bias});
+  return {narrowed(result, input.scalar_type()), narrowed(at::reshape(mean, {N, group}), type),
+          narrowed(at::reshape(inverse, {N, group}), type)};
 }
 
 // Slices along dim whose p-norm exceeds maxnorm are scaled down to it.

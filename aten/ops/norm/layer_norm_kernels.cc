@@ -1,4 +1,4 @@
-// layer_norm, native_layer_norm and its backward, rms_norm.
+// layer_norm, its fused kernel and its backward, rms_norm.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -9,7 +9,9 @@
 #include "aten/cpu/rows/rows.h"
 #include "aten/cpu/support/visit_dtype.h"
 #include "aten/ops/binary/ops.h"
+#include "aten/ops/copy/ops.h"
 #include "aten/ops/dense/dense.h"
+#include "aten/ops/norm/channels.h"
 #include "aten/ops/norm/kernels.h"
 #include "aten/ops/norm/ops.h"
 #include "aten/ops/reduce/ops.h"
@@ -52,7 +54,7 @@ std::string comma_separated(IntArrayRef sizes) {
   return text;
 }
 
-void check_normalized(const char* op, const Tensor& input, IntArrayRef normalized_shape) {
+void check_normalized(const char* op, const Tensor& input, IntArrayRef normalized_shape, bool complex = false) {
   TORCH_CHECK(
       !normalized_shape.empty(), "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, ",
       "but got normalized_shape = ", normalized_shape);
@@ -61,7 +63,8 @@ void check_normalized(const char* op, const Tensor& input, IntArrayRef normalize
       lead >= 0 && input.sizes().slice(static_cast<size_t>(lead)) == normalized_shape, "Given normalized_shape=", normalized_shape,
       ", expected input with shape [*", comma_separated(normalized_shape), "], but got input of size", input.sizes());
   TORCH_CHECK_NOT_IMPLEMENTED(
-      isFloatingType(input.scalar_type()), "\"", op, "\" not implemented for '", toString(input.scalar_type()), "'");
+      isFloatingType(input.scalar_type()) || (complex && input.is_complex()), "\"", op, "\" not implemented for '",
+      toString(input.scalar_type()), "'");
 }
 
 DimVector statistics_sizes(const Tensor& input, IntArrayRef normalized_shape) {
@@ -79,7 +82,7 @@ const C* data_or_null(const Tensor& t) {
 
 }  // namespace
 
-std::array<TensorSpec, 3> native_layer_norm_meta(
+std::array<TensorSpec, 3> fused_layer_norm_meta(
     const Tensor& input, IntArrayRef normalized_shape, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias,
     double) {
   check_normalized("layer_norm", input, normalized_shape);
@@ -92,7 +95,7 @@ std::array<TensorSpec, 3> native_layer_norm_meta(
       TensorSpec{sizes, {}, type, input.device()}, TensorSpec{sizes, {}, type, input.device()}};
 }
 
-void native_layer_norm_cpu(
+void fused_layer_norm_cpu(
     const Tensor& input, IntArrayRef normalized_shape, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias,
     double eps, Tensor& out, Tensor& mean, Tensor& rstd) {
   const Shape s = rows_of(input, normalized_shape);
@@ -201,22 +204,30 @@ std::tuple<Tensor, Tensor, Tensor> native_layer_norm_backward_cpu(
   return {gx, gw, gb};
 }
 
+std::tuple<Tensor, Tensor, Tensor> native_layer_norm(
+    const Tensor& input, IntArrayRef normalized_shape, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias,
+    double eps) {
+  const auto [result, mean, rstd] = at::_fused_layer_norm(input, normalized_shape, weight, bias, eps);
+  const ScalarType type = public_statistics_dtype(input, {weight, bias});
+  return {result, at::to(mean, type), at::to(rstd, type)};
+}
+
 Tensor layer_norm(
     const Tensor& input, IntArrayRef normalized_shape, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias,
     double eps, bool) {
-  return std::get<0>(at::native_layer_norm(input, normalized_shape, weight, bias, eps));
+  return std::get<0>(at::_fused_layer_norm(input, normalized_shape, weight, bias, eps));
 }
 
 // x / sqrt(mean(x^2) + eps) * weight over the last dimensions; eps defaults to the dtype's epsilon.
 Tensor rms_norm(
     const Tensor& input, IntArrayRef normalized_shape, const std::optional<Tensor>& weight, std::optional<double> eps) {
-  check_normalized("rms_norm", input, normalized_shape);
+  check_normalized("rms_norm", input, normalized_shape, /*complex=*/true);
   check_affine("rms_norm", "weight", weight, normalized_shape);
-  const ScalarType type = input.scalar_type();
+  const ScalarType type = input.scalar_type(), real = toRealValueType(type);
   const double e = eps.value_or(
-      type == ScalarType::Double ? std::numeric_limits<double>::epsilon()
-      : type == ScalarType::Half ? 0x1p-10
-      : type == ScalarType::BFloat16 ? 0x1p-7
+      real == ScalarType::Double ? std::numeric_limits<double>::epsilon()
+      : real == ScalarType::Half ? 0x1p-10
+      : real == ScalarType::BFloat16 ? 0x1p-7
                                      : static_cast<double>(std::numeric_limits<float>::epsilon()));
   DimVector dims;
   for (size_t d = 0; d < normalized_shape.size(); ++d) dims.push_back(-1 - static_cast<int64_t>(d));

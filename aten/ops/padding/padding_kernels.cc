@@ -240,7 +240,7 @@ void replication_pad3d_backward_cpu(const Tensor& grad_output, const Tensor& sel
 
 namespace {
 
-// Joins the end of each padded dimension before it and its beginning behind it.
+// Joins the end of each padded dimension, as it is after cropping, before it and its beginning behind it.
 Tensor pad_circular(const Tensor& self, IntArrayRef pad) {
   Tensor t = self;
   const int64_t dims = static_cast<int64_t>(pad.size() / 2);
@@ -249,10 +249,12 @@ Tensor pad_circular(const Tensor& self, IntArrayRef pad) {
     TORCH_CHECK(left <= size && right <= size, "Padding value causes wrapping around more than once.");
     TORCH_CHECK(checked_sum(size, left, right) >= 0, "Negative padding value is resulting in an empty dimension");
     const int64_t begin = left < 0 ? -left : 0, end = right < 0 ? size + right : size;
+    TORCH_CHECK(left <= end - begin && right <= end - begin, "Padding value causes wrapping around more than once.");
+    const Tensor body = at::narrow(t, d, begin, end - begin);
     std::vector<Tensor> pieces;
-    if (left > 0) pieces.push_back(at::narrow(t, d, size - left, left));
-    pieces.push_back(at::narrow(t, d, begin, end - begin));
-    if (right > 0) pieces.push_back(at::narrow(t, d, 0, right));
+    if (left > 0) pieces.push_back(at::narrow(body, d, end - begin - left, left));
+    pieces.push_back(body);
+    if (right > 0) pieces.push_back(at::narrow(body, d, 0, right));
     t = pieces.size() == 1 ? pieces[0] : at::cat(pieces, d);
   }
   return t;

@@ -48,9 +48,13 @@ Tensor neighbours(const Tensor& y, int64_t dim) {
   return at::add(at::narrow(y, dim, 1, n - 1), at::narrow(y, dim, 0, n - 1));
 }
 
-// Spacings of sample points x of y along dim: x is one row, or has y's dimensions.
+// Spacings of sample points x of y along dim: x is one row, or broadcasts with y.
 Tensor spacings(const Tensor& y, const Tensor& x, int64_t dim) {
-  if (x.dim() != 1) return at::diff(x, 1, dim - y.dim());
+  if (x.dim() != 1) {
+    Tensor points = x;
+    while (points.dim() < y.dim()) points = at::unsqueeze(points, 0);
+    return at::sub(at::slice(points, dim, 1), at::slice(points, dim, 0, -1));
+  }
   TORCH_CHECK(
       y.size(dim) == x.size(0), "trapezoid: There must be one `x` value for each sample point, got ", x.size(0), " for ", y.size(dim));
   std::vector<int64_t> shape(static_cast<size_t>(y.dim()), 1);
