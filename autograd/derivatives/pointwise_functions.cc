@@ -421,11 +421,11 @@ Tensor frexp_grad(const Tensor& grad, const Tensor& exponent) {
 }
 
 Tensor polar_grad_abs(const Tensor& grad, const Tensor& angle) {
-  return at::real(at::mul(grad, at::conj(at::polar(at::ones_like(angle), angle))));
+  return at::add(at::mul(at::real(grad), at::cos(angle)), at::mul(at::imag(grad), at::sin(angle)));
 }
 
 Tensor polar_grad_angle(const Tensor& grad, const Tensor& result) {
-  return at::imag(at::mul(grad, at::conj(result)));
+  return at::sub(at::mul(at::imag(grad), at::real(result)), at::mul(at::real(grad), at::imag(result)));
 }
 
 Tensor clamp_grad(
