@@ -434,6 +434,21 @@ TEST(Gradients, EveryCase) {
   }
 }
 
+// By itself ctc_loss has the gradient of what log_softmax makes its argument of.
+TEST(Gradients, CtcLossAfterLogSoftmax) {
+  at::manual_seed(1);
+  const Tensor scores = at::randn({5, 2, 4}, at::kDouble).set_requires_grad(true), targets = at::fmod(at::reshape(at::arange(1, 5), {2, 2}), 4);
+  const auto loss = [&](const Tensor& log_probs) {
+    return at::ctc_loss(log_probs, targets, at::IntArrayRef{5, 4}, at::IntArrayRef{2, 1}, 0, at::Reduction::Sum);
+  };
+  const auto of_scores = [&](const variable_list& v) -> variable_list { return {loss(at::log_softmax(v[0], 2))}; };
+  const GradcheckResult first = gradcheck(of_scores, {scores}), second = gradgradcheck(of_scores, {scores});
+  EXPECT_TRUE(first) << first.message;
+  EXPECT_TRUE(second) << second.message;
+  const Tensor log_probs = at::log_softmax(scores, 2).detach().set_requires_grad(true);
+  EXPECT_TRUE(at::allclose(grad({loss(log_probs)}, {log_probs})[0], grad({of_scores({scores})[0]}, {scores})[0]));
+}
+
 TEST(Gradients, NoDerivativeIsLeftOut) {
   const Cases cases = read_cases();
   std::set<std::string> covered = cases.skipped;

@@ -16,6 +16,7 @@
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
+#include "c10/core/grad_mode.h"
 
 namespace at::native {
 namespace {
@@ -106,6 +107,18 @@ Tensor losses(const Tensor& log_probs, const Tensor& targets, IntArrayRef input_
   return at::masked_fill(loss, at::gt(loss, Scalar(-kNever / 2)), Scalar(std::numeric_limits<double>::infinity()));
 }
 
+// A number that is 0 for each sequence and has the gradient exp(log_probs) at the steps that count. Added to a loss it takes the
+// gradient of the probabilities' sum out: PyTorch's is that of what a log_softmax has made log_probs of.
+Tensor normalizer(const Tensor& log_probs, IntArrayRef input_lengths) {
+  const ScalarType type = log_probs.scalar_type();
+  const Tensor wide = type == kDouble ? log_probs : at::to(log_probs, kFloat);
+  const Tensor sums = at::sum(at::exp(at::clamp_max(wide, Scalar(80))), IntArrayRef{2});
+  const Tensor steps = at::unsqueeze(at::arange(Scalar(log_probs.size(0)), TensorOptions().dtype(kLong).device(log_probs.device())), 1);
+  const Tensor beyond = at::ge(steps, of_lengths(input_lengths, log_probs.device()));
+  const Tensor mass = at::sum(at::masked_fill(sums, beyond, Scalar(0)), IntArrayRef{0});
+  return at::to(at::sub(mass, at::detach(mass)), type);
+}
+
 std::vector<int64_t> lengths_of(const char* name, const Tensor& t) {
   TORCH_CHECK(isIntegralType(t.scalar_type(), false), name, " must be integral");
   const Tensor c = dense(at::to(at::to(t, Device(DeviceType::CPU), kLong), kLong));
@@ -121,10 +134,13 @@ Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, IntArrayRef inpu
   TORCH_CHECK(log_probs.dim() == 2 || log_probs.dim() == 3, "ctc_loss: expected log_probs of 2 or 3 dimensions, got ",
               log_probs.dim());
   const bool batched = log_probs.dim() == 3;
-  Tensor loss =
-      losses(batched ? log_probs : at::unsqueeze(log_probs, 1),
-             batched || targets.dim() == 2 ? targets : at::unsqueeze(targets, 0), input_lengths, target_lengths, blank);
-  if (zero_infinity) loss = at::masked_fill(loss, at::isinf(loss), Scalar(0));
+  const Tensor batch = batched ? log_probs : at::unsqueeze(log_probs, 1);
+  Tensor loss = losses(batch, batched || targets.dim() == 2 ? targets : at::unsqueeze(targets, 0), input_lengths, target_lengths, blank);
+  const Tensor impossible = at::isinf(loss);
+  if (GradMode::is_enabled() && log_probs.requires_grad()) {
+    loss = at::add(loss, at::masked_fill(normalizer(batch, input_lengths), impossible, Scalar(0)));
+  }
+  if (zero_infinity) loss = at::masked_fill(loss, impossible, Scalar(0));
   if (reduction == Reduction::Mean) {
     const Tensor lengths = at::to(at::clamp_min(of_lengths(target_lengths, loss.device()), Scalar(1)), loss.scalar_type());
     return at::mean(at::div(loss, lengths));
