@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -13,6 +14,7 @@
 #include "aten/core/tensor.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
+#include "c10/core/cpu_generator.h"
 #include "c10/dispatch/registry.h"
 #include "c10/memory/allocator.h"
 #include "nlohmann/json.hpp"
@@ -307,6 +309,70 @@ TEST_F(ReplayTest, Ties) {
   EXPECT_NE(failure("topk").find("result 1, index 0"), std::string::npos);
 }
 
+// --- the kinds of values that newer sets have ---
+
+TEST_F(ReplayTest, ConjugatesAndNegatives) {
+  const auto record = [&](const char* mark, double out) {
+    Json a = reference("a", {1}, "complex64"), one = {{"kwargs", Json::object()}, {"outputs", {reference("out", {1})}}};
+    if (*mark != 0) a[mark] = true;
+    one["args"] = Json::array({a});
+    write_case("imag", one, {{"a", values({3, 4})}, {"out", values({out})}});
+    return replay("imag").passed == 1;
+  };
+  EXPECT_TRUE(record("", 4));
+  EXPECT_TRUE(record("conj", -4));
+  EXPECT_TRUE(record("neg", -4));
+  EXPECT_FALSE(record("conj", 4));
+  EXPECT_FALSE(record("neg", 4));
+}
+
+// Two calls of rand with the seed 42, and what random_() gives after the first.
+TEST_F(ReplayTest, SeedsGeneratorsAndTheNumberDrawnNext) {
+  at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(42);
+  std::vector<double> drawn(2);
+  for (double& x : drawn) x = static_cast<double>(generator.get<at::CPUGeneratorImpl>()->random() & 0xffffff) * 0x1p-24;
+  const int64_t next = static_cast<int64_t>(generator.get<at::CPUGeneratorImpl>()->random64() % (uint64_t{1} << 63));
+  const torch::safetensors::NamedTensors blobs = {{"out", values(drawn)}};
+  Json one = {{"args", {{2}}}, {"kwargs", Json::object()}, {"outputs", {reference("out", {2})}}, {"seed", 42}, {"next_random", next}};
+  write_case("rand", one, blobs);
+  EXPECT_EQ(replay("rand", /*layouts=*/true).passed, 1u);
+  one["next_random"] = next + 1;
+  write_case("rand", one, blobs);
+  EXPECT_EQ(failure("rand"), "case 0, the number drawn next: got " + std::to_string(next) + ", expected " + std::to_string(next + 1));
+  one["seed"] = 41;
+  one.erase("next_random");
+  write_case("rand", one, blobs);
+  EXPECT_NE(failure("rand").find("result 0, index 0"), std::string::npos);
+
+  // A generator of the call's own is seeded for it, and is the one that goes on.
+  one = {{"args", {{2}}}, {"kwargs", {{"generator", {{"generator", 42}}}}}, {"outputs", {reference("out", {2})}}, {"next_random", next}};
+  write_case("rand@generator", one, blobs);
+  EXPECT_EQ(replay("rand@generator").passed, 1u);
+  one["kwargs"]["generator"]["generator"] = -1;
+  write_case("rand@generator", one, blobs);
+  EXPECT_NE(damage("rand@generator").find("expected a seed"), std::string::npos);
+}
+
+TEST_F(ReplayTest, ResultsThatAreNotCompared) {
+  Product p;
+  p.json["outputs"][0] = {{"any", true}};
+  write_case("mul@Tensor", p.json, p.blobs);
+  EXPECT_EQ(replay("mul@Tensor").passed, 1u);
+  p.set("ga", values({3, 41}));
+  write_case("mul@Tensor", p.json, p.blobs);
+  EXPECT_NE(failure("mul@Tensor").find("gradient 0, index 1"), std::string::npos);
+
+  Json one = {{"args", {{2}}}, {"kwargs", {{"dtype", {{"dtype", "float64"}}}}}, {"outputs", {reference("z", {2}, "float64")}}, {"compare", "size"}};
+  const torch::safetensors::NamedTensors zeros = {{"z", values({0, 0}, ScalarType::Double)}};
+  write_case("full", {{"args", {{2}, 7.5}}, {"kwargs", one["kwargs"]}, {"outputs", one["outputs"]}, {"compare", "size"}}, zeros);
+  EXPECT_EQ(replay("full").passed, 1u);
+  write_case("empty@memory_format", one, zeros);
+  EXPECT_EQ(replay("empty@memory_format").passed, 1u);
+  one["kwargs"]["dtype"]["dtype"] = "float32";
+  write_case("empty@memory_format", one, zeros);
+  EXPECT_EQ(failure("empty@memory_format"), "case 0, result 0: got dtype Float, expected Double");
+}
+
 // --- records that are known to be wrong: taken only with the known fault, and where the result is right ---
 
 Json number_of(double re, double im) { return {{"complex", {re, im}}}; }
@@ -397,6 +463,80 @@ TEST_F(RecorderErrors, SqrtOfComplexZero) {
   EXPECT_TRUE(sqrt({NAN, NAN, 0.25, 0}));
   EXPECT_FALSE(sqrt({0, 0, 0.25, 0}));
   EXPECT_FALSE(sqrt({NAN, NAN, NAN, NAN}));
+}
+
+TEST_F(RecorderErrors, GradientOfClampAtABound) {
+  const auto clamp = [&](std::vector<double> gradient) {
+    return passes("clamp", {reference("a", {4}, "float32", true), -1, 1},
+                  {{"a", values({-1, 0, 1, 2})}, {"out", values({-1, 0, 1, 1})}, {"g", values({5, 6, 7, 8})}, {"ga", values(gradient)}}, reference("out", {4}),
+                  {{"outputs", Json::array({reference("g", {4})})}, {"inputs", Json::array({reference("ga", {4})})}});
+  };
+  EXPECT_TRUE(clamp({0, 6, 0, 0}));
+  EXPECT_TRUE(clamp({5, 6, 7, 0}));
+  EXPECT_FALSE(clamp({5, 6, 0, 0}));
+  EXPECT_FALSE(clamp({5, 6, 7, 8}));
+  const auto bounded = [&](std::vector<double> of_self, std::vector<double> of_bound) {
+    return passes("clamp_min@Tensor", {reference("a", {3}, "float32", true), reference("b", {1}, "float32", true)},
+                  {{"a", values({0, 1, 2})}, {"b", values({1})}, {"out", values({1, 1, 2})}, {"g", values({4, 6, 8})}, {"ga", values(of_self)}, {"gb", values(of_bound)}},
+                  reference("out", {3}), {{"outputs", Json::array({reference("g", {3})})}, {"inputs", {reference("ga", {3}), reference("gb", {1})}}});
+  };
+  EXPECT_TRUE(bounded({0, 3, 8}, {7}));
+  EXPECT_TRUE(bounded({0, 6, 8}, {4}));
+  EXPECT_FALSE(bounded({0, 6, 8}, {5}));
+  EXPECT_FALSE(bounded({0, 5, 8}, {4}));
+}
+
+TEST_F(RecorderErrors, CoarseBesselFunction) {
+  const auto bessel = [&](double off) {
+    return passes("special_bessel_j0", Json::array({reference("a", {1}, "float64")}),
+                  {{"a", values({5.5}, ScalarType::Double)}, {"out", values({::j0(5.5) + off}, ScalarType::Double)}}, reference("out", {1}, "float64"));
+  };
+  EXPECT_TRUE(bessel(0));
+  EXPECT_TRUE(bessel(1.9e-7));
+  EXPECT_FALSE(bessel(2.1e-7));
+}
+
+TEST_F(RecorderErrors, NormalIntoNothing) {
+  const auto normal = [&](double mean, std::vector<int64_t> size) {
+    Json one = {{"args", {reference("a", {}, "float64"), 0.0}},
+                {"kwargs", {{"out", reference("z", {0}, "float64")}}},
+                {"outputs", Json::array({reference("out", std::move(size), "float64")})}};
+    write_case("normal@Tensor_float_out", one, {{"a", values({2}, ScalarType::Double)}, {"z", values({}, ScalarType::Double)}, {"out", values({mean}, ScalarType::Double)}});
+    return replay("normal@Tensor_float_out").passed == 1;
+  };
+  EXPECT_TRUE(normal(2, {}));
+  EXPECT_TRUE(normal(2, {0}));
+  EXPECT_FALSE(normal(3, {}));
+  EXPECT_FALSE(normal(2, {1}));
+}
+
+TEST_F(RecorderErrors, GradientOf16Bits) {
+  const auto gradient = [&](double first) {
+    const Json one = {{"args", Json::array({reference("a", {3}, "bfloat16")})},
+                      {"kwargs", {{"spacing", {2.0}}, {"dim", {0}}, {"edge_order", 1}}},
+                      {"outputs", Json::array({reference("out", {3}, "bfloat16")})}};
+    write_case("gradient@scalarrayarray", one, {{"a", values({4, 4.5, 6}, ScalarType::BFloat16)}, {"out", values({first, 0.5, 0.75}, ScalarType::BFloat16)}});
+    return replay("gradient@scalarrayarray").passed == 1;
+  };
+  EXPECT_TRUE(gradient(0.25));
+  EXPECT_TRUE(gradient(0.375));
+  EXPECT_FALSE(gradient(0.5));
+}
+
+TEST_F(RecorderErrors, RenormByTheLargestModulus) {
+  const auto renorm = [&](std::vector<double> gradient) {
+    return passes("renorm", {reference("a", {1, 2}, "complex128", true), {{"float", "inf"}}, 0, 1.0},
+                  {{"a", values({2, 0, 0, 0}, ScalarType::Double)},
+                   {"out", values({1, 0, 0, 0}, ScalarType::Double)},
+                   {"g", values({0, 1, 0, 0}, ScalarType::Double)},
+                   {"ga", values(gradient, ScalarType::Double)}},
+                  reference("out", {1, 2}, "complex128"),
+                  {{"outputs", Json::array({reference("g", {1, 2}, "complex128")})}, {"inputs", Json::array({reference("ga", {1, 2}, "complex128")})}});
+  };
+  EXPECT_TRUE(renorm({0, 0.5, 0, 0}));
+  EXPECT_TRUE(renorm({NAN, NAN, NAN, NAN}));
+  EXPECT_FALSE(renorm({0.5, 0.5, 0, 0}));
+  EXPECT_FALSE(renorm({NAN, NAN, 0, 0}));
 }
 
 // --- --layouts, with operators that are wrong in one of the forms ---

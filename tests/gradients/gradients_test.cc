@@ -449,6 +449,69 @@ TEST(Gradients, CtcLossAfterLogSoftmax) {
   EXPECT_TRUE(at::allclose(grad({loss(log_probs)}, {log_probs})[0], grad({of_scores({scores})[0]}, {scores})[0]));
 }
 
+std::vector<double> numbers_of(const Tensor& t) {
+  const Tensor c = at::contiguous(at::to(t, at::kDouble));
+  return {c.data_ptr<double>(), c.data_ptr<double>() + c.numel()};
+}
+Tensor numbers(const std::vector<double>& values, bool differentiable = true) {
+  const Tensor t = at::empty({static_cast<int64_t>(values.size())}, at::kDouble);
+  std::copy(values.begin(), values.end(), t.data_ptr<double>());
+  return at::detach(t).set_requires_grad(differentiable);
+}
+
+// Where no difference quotient tells: a bound that is a number takes the gradient, one that is a tensor half of it.
+TEST(Gradients, ClampAtItsBounds) {
+  using Numbers = std::vector<double>;
+  const Tensor x = numbers({-2, -1, 0, 1, 2});
+  const auto of_x = [&](const Tensor& y) { return numbers_of(grad({at::sum(y)}, {x})[0]); };
+  EXPECT_EQ(of_x(at::clamp(x, -1, 1)), (Numbers{0, 0, 1, 0, 0}));
+  EXPECT_EQ(of_x(at::clamp(x, -1)), (Numbers{0, 0, 1, 1, 1}));
+  EXPECT_EQ(of_x(at::clamp(x, std::nullopt, 1)), (Numbers{1, 1, 1, 0, 0}));
+  EXPECT_EQ(of_x(at::clamp_min(x, -1)), (Numbers{0, 0, 1, 1, 1}));
+  EXPECT_EQ(of_x(at::clamp_max(x, 1)), (Numbers{1, 1, 1, 0, 0}));
+  EXPECT_EQ(of_x(at::_foreach_clamp_max({x}, 1)[0]), (Numbers{1, 1, 1, 0, 0}));
+  const Tensor low = numbers({-1, -1, -1, -1, -1}), high = numbers({1, 1, 1, 1, 1});
+  const auto of_all = [&](const Tensor& y, const variable_list& inputs) {
+    Numbers all;
+    for (const Tensor& g : grad({at::sum(y)}, inputs)) {
+      for (const double v : numbers_of(g)) all.push_back(v);
+    }
+    return all;
+  };
+  EXPECT_EQ(of_all(at::clamp(x, low, high), {x, low, high}), (Numbers{0, .5, 1, .5, 0, 1, .5, 0, 0, 0, 0, 0, 0, .5, 1}));
+  EXPECT_EQ(of_all(at::clamp_min(x, low), {x, low}), (Numbers{0, .5, 1, 1, 1, 1, .5, 0, 0, 0}));
+  EXPECT_EQ(of_all(at::clamp_max(x, high), {x, high}), (Numbers{1, 1, 1, .5, 0, 0, 0, 0, .5, 1}));
+  // Bounds that cross: the result is the upper one.
+  EXPECT_EQ(of_all(at::clamp(x, high, low), {x, high, low}), (Numbers{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1}));
+}
+
+TEST(Gradients, StatisticsOfGroups) {
+  const Tensor x = numbers({1, 2, 4, 3});
+  const auto [y, mean, rstd] = at::native_group_norm(at::reshape(x, {1, 2, 2}), {}, {}, 1, 2, 2, 2, 0);
+  EXPECT_EQ(numbers_of(grad({at::sum(mean)}, {x}, {}, true)[0]), (std::vector<double>{.5, .5, .5, .5}));
+  // 1 / deviation of a and b is 2 / |a - b|.
+  EXPECT_EQ(numbers_of(grad({at::sum(rstd)}, {x})[0]), (std::vector<double>{2, -2, -2, 2}));
+}
+
+TEST(Gradients, OfWhatIsDrawn) {
+  const Tensor x = numbers(std::vector<double>(64, 1)), std = numbers(std::vector<double>(64, 2));
+  const auto [scaled, mask] = at::native_dropout(x, 0.5, true);
+  EXPECT_EQ(numbers_of(grad({at::sum(scaled)}, {x})[0]), numbers_of(scaled));
+  // As PyTorch: without `train` the mask alone.
+  const auto [unsaid, kept] = at::native_dropout(x, 0.5, std::nullopt);
+  EXPECT_EQ(numbers_of(grad({at::sum(unsaid)}, {x})[0]), numbers_of(kept));
+  const Tensor drawn = at::add(at::normal(x, std), at::add(at::normal(x, 1.0), at::normal(0.0, std)));
+  for (const Tensor& g : grad({at::sum(drawn)}, {x, std})) EXPECT_EQ(numbers_of(g), std::vector<double>(64, 0));
+}
+
+TEST(Gradients, OfComplexNumbersInPolarHalves) {
+  const Tensor half = at::to(numbers({2}, false), at::kHalf), abs = at::detach(half).set_requires_grad(true);
+  const Tensor angle = at::detach(at::div(half, 4)).set_requires_grad(true), g = at::complex(half, at::neg(half));
+  const variable_list got = grad({at::polar(abs, angle)}, {abs, angle}, {g});
+  EXPECT_NEAR(numbers_of(got[0])[0], 2 * (std::cos(.5) - std::sin(.5)), 4e-3);
+  EXPECT_NEAR(numbers_of(got[1])[0], -4 * (std::cos(.5) + std::sin(.5)), 8e-3);
+}
+
 TEST(Gradients, NoDerivativeIsLeftOut) {
   const Cases cases = read_cases();
   std::set<std::string> covered = cases.skipped;

@@ -3,7 +3,9 @@
 #include <cmath>
 #include <limits>
 
+#include "aten/ops/binary/ops.h"
 #include "aten/ops/matmul/matrix_test_support.h"
+#include "aten/ops/matmul/ops.h"
 #include "aten/ops/view/ops.h"
 #include "c10/core/cpu_generator.h"
 #include "gtest/gtest.h"
@@ -116,6 +118,15 @@ TEST(Attention, DropoutFollowsTheGenerator) {
   EXPECT_NE(first, values(at::scaled_dot_product_attention(q, q, v, {}, 0.5)));
   // Everything dropped gives zeros.
   for (const Number& x : values(at::scaled_dot_product_attention(q, q, v, {}, 1.0))) EXPECT_EQ(x, 0.0);
+}
+
+TEST(Attention, DropoutMaskAndWeightsOfTheComposition) {
+  const Tensor q = random_tensor({2, 3, 4}, kDouble), v = random_tensor({2, 3, 5}, kDouble), kept = at::to(random_tensor({2, 3, 3}, kInt), kBool);
+  const auto [all, weights] = at::_scaled_dot_product_attention_math(q, q, v);
+  expect_same(at::matmul(weights, v), all, "weights");
+  const auto [out, left] = at::_scaled_dot_product_attention_math(q, q, v, {}, 0.5, false, kept);
+  expect_same(left, at::mul(weights, kept), "weights that are left");
+  expect_same(out, at::mul(at::matmul(left, v), 2), "result");
 }
 
 TEST(Attention, BadArguments) {

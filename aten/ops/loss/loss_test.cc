@@ -77,6 +77,10 @@ TEST(Loss, Pointwise) {
   expect_close(at::binary_cross_entropy_with_logits(x, t, {}, {}, Reduction::None),
                {std::log1p(std::exp(1.0)), std::log1p(std::exp(-2.0)), std::log1p(std::exp(-4.0))});
   expect_close(at::kl_div(x, p, Reduction::None), {0.25 * (std::log(0.25) - 1), 0.5 * (std::log(0.5) - 2), -4});
+  for (const ScalarType type : {ScalarType::Long, ScalarType::Byte}) {
+    const Tensor a = tensor_of({3, 4}, {1, 2}, type), b = tensor_of({4, 3}, {1, 2}, type);
+    expect_close(at::cosine_embedding_loss(a, b, tensor_of({1}, {1}, type)), {1.0 / 25});
+  }
   expect_close(at::cosine_similarity(tensor_of({3, 4}, {1, 2}), tensor_of({4, 3}, {1, 2})), {24.0 / 25});
   // Broadcast along `dim` itself, and by a missing dimension.
   const Tensor ones = tensor_of(std::vector<double>(15, 1), {5, 3}), row = tensor_of({1, 1, 1}, {1, 3});

@@ -185,10 +185,29 @@ TEST(BatchNorm, EmptyAndMeta) {
   const Tensor meta = at::empty({2, 3, 4}, TensorOptions(kHalf).device(kMeta));
   const auto [y, mean, invstd] = at::native_batch_norm(meta, {}, {}, {}, {}, true, 0.1, kEps);
   EXPECT_EQ(y.sizes(), meta.sizes());
-  EXPECT_EQ(mean.scalar_type(), kFloat);
+  EXPECT_EQ(mean.scalar_type(), kHalf);
   EXPECT_TRUE(
       std::get<0>(at::native_batch_norm_backward(y, meta, {}, {}, {}, mean, invstd, true, kEps, {true, false, false}))
           .is_meta());
+}
+
+TEST(BatchNorm, StatisticsOf16Bits) {
+  const Tensor x = values({3, 4, 2}, kBFloat16), w = values({4}, kBFloat16), wide = values({4});
+  for (const bool training : {true, false}) {
+    const auto dtypes = [&](const Tensor& weight, const Tensor& running) {
+      const auto [y, mean, invstd] = at::native_batch_norm(x, weight, {}, running, at::ones_like(running), training, 0.1, kEps);
+      EXPECT_EQ(y.scalar_type(), kBFloat16);
+      EXPECT_EQ(mean.scalar_type(), invstd.scalar_type());
+      return mean.scalar_type();
+    };
+    EXPECT_EQ(dtypes(w, at::zeros({4}, kBFloat16)), kBFloat16);
+    EXPECT_EQ(dtypes(w, at::zeros({4})), kFloat);
+    EXPECT_EQ(dtypes(wide, at::zeros({4}, kBFloat16)), kFloat);
+  }
+  const auto [y, mean, rstd] = at::native_group_norm(x, wide, {}, 3, 4, 2, 2, kEps);
+  EXPECT_EQ(y.scalar_type(), kBFloat16);
+  EXPECT_EQ(mean.scalar_type(), kFloat);
+  EXPECT_EQ(std::get<2>(at::native_group_norm(x, w, {}, 3, 4, 2, 2, kEps)).scalar_type(), kBFloat16);
 }
 
 TEST(BatchNorm, RunningStatistics) {

@@ -52,7 +52,7 @@ TEST(LayerNorm, ForwardAndBackwardInAllLayoutsAndDtypes) {
       for (const Tensor& x : layouts(sample(s.sizes, type, 5))) {
         const Plain p = plain_layer_norm(x, values(w), values(b), g, n);
         const double tol = 4 * tolerance(type);
-        const auto [y, mean, rstd] = at::native_layer_norm(x, inner, w, b, 1e-5);
+        const auto [y, mean, rstd] = at::_fused_layer_norm(x, inner, w, b, 1e-5);
         expect_close(y, p.y, tol, tol * 2);
         expect_close(mean, p.mean, 1e-5);
         expect_close(rstd, p.rstd, 1e-4);
@@ -74,7 +74,23 @@ TEST(LayerNorm, FarFromZero) {
   expect_close(at::layer_norm(x, {4}, {}, {}, 0), {-1.3416, -0.4472, 0.4472, 1.3416}, 2e-2);
 }
 
+// As PyTorch's, while layer_norm itself and its gradient keep them in float.
+TEST(LayerNorm, StatisticsOf16Bits) {
+  for (const ScalarType type : {ScalarType::Half, ScalarType::BFloat16}) {
+    const Tensor x = sample({2, 4}, type), w = sample({4}, type), wide = sample({4});
+    EXPECT_EQ(std::get<1>(at::native_layer_norm(x, {4}, w, {}, 1e-5)).scalar_type(), type);
+    EXPECT_EQ(std::get<2>(at::native_layer_norm(x, {4}, {}, {}, 1e-5)).scalar_type(), type);
+    EXPECT_EQ(std::get<2>(at::native_layer_norm(x, {4}, w, wide, 1e-5)).scalar_type(), ScalarType::Float);
+    EXPECT_EQ(std::get<1>(at::_fused_layer_norm(x, {4}, w, {}, 1e-5)).scalar_type(), ScalarType::Float);
+    const auto [y, mean, rstd] = at::native_layer_norm(x, {4}, w, {}, 1e-5);
+    expect_close(mean, values(std::get<1>(at::_fused_layer_norm(x, {4}, w, {}, 1e-5))), tolerance(type), tolerance(type));
+  }
+}
+
 TEST(LayerNorm, RmsNorm) {
+  const Tensor z = tensor_of({3, 4}, {1, 2}, ScalarType::ComplexDouble);
+  expect_close(at::rms_norm(z, {2}, {}, 0.0), {3 / std::sqrt(12.5), 4 / std::sqrt(12.5)});
+  EXPECT_THROW(at::rms_norm(sample({2, 2}, ScalarType::Long), {2}), NotImplementedError);
   expect_close(at::rms_norm(tensor_of({3, 4}, {1, 2}), {2}, tensor_of({1, 2}, {2}), 0.0), {3 / std::sqrt(12.5), 8 / std::sqrt(12.5)});
 }
 

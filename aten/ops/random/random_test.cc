@@ -50,9 +50,37 @@ TEST_F(Random, Rand) {
   at::manual_seed(42);
   expect(at::rand({2}, ScalarType::Double), {0.05815448596142969, 0.06291016742457756});
   at::manual_seed(42);
-  expect(at::rand({2}, ScalarType::Half), {0.5498046875, 0.71240234375});
+  expect(at::rand({2}, ScalarType::Half), {0.88226926, 0.91500396});
   at::manual_seed(42);
-  expect(at::rand({2}, ScalarType::BFloat16), {0.3984375, 0.69921875});
+  expect(at::rand({2}, ScalarType::BFloat16), {0.88226926, 0.91500396});
+}
+
+// Rounding does not reach the end of the interval.
+TEST_F(Random, UniformNumbersOf16BitsStayBelowTheirEnd) {
+  for (const ScalarType type : {ScalarType::Half, ScalarType::BFloat16}) {
+    for (const auto& [from, to] : {std::pair{0.0, 1.0}, {-1.0, 0.0}, {-3.0, -2.0}}) {
+      Tensor t = blank({20000}, type);
+      at::uniform_(t, from, to);
+      double most = from;
+      for (const double v : values(t)) {
+        EXPECT_GE(v, from);
+        most = std::max(most, v);
+      }
+      EXPECT_LT(most, to);
+      EXPECT_GT(most, to - 0.02);
+    }
+    Tensor same = blank({3}, type);
+    at::uniform_(same, 2, 2);
+    expect(same, {2, 2, 2});
+  }
+}
+
+TEST_F(Random, UniformPartsOfComplexNumbers) {
+  Tensor z = blank({2}, ScalarType::ComplexFloat);
+  at::uniform_(z);
+  expect(at::view_as_real(z), {0.88226926, 0.91500396, 0.38286376, 0.95930564});
+  at::manual_seed(42);
+  expect(at::view_as_real(at::rand_like(z)), {0.88226926, 0.91500396, 0.38286376, 0.95930564});
 }
 
 TEST_F(Random, Uniform) {
@@ -83,9 +111,49 @@ TEST_F(Random, NormalBlocks) {
   at::manual_seed(42);
   expect(at::randn({16}, ScalarType::Double), {0.2995562877502637, 0.17347640142361004}, {0, 8});
   at::manual_seed(42);
-  expect(at::randn({16}, ScalarType::Half), {0.38671875, 1.4716796875, -1.203125}, {0, 1, 8});
+  // 16-bit numbers are float's, rounded; a last block that is not whole draws 16 numbers of its own and no more.
+  for (const ScalarType type : {ScalarType::Half, ScalarType::BFloat16}) {
+    at::manual_seed(42);
+    expect(at::randn({16}, type), {1.9269153, 1.4872841, -0.7521353, 0.7624454}, {0, 1, 8, 15});
+    const double next = values(at::rand({1}))[0];
+    at::manual_seed(42);
+    const std::vector<double> whole = values(at::randn({32}, type));
+    at::manual_seed(42);
+    const std::vector<double> part = values(at::randn({17}, type));
+    EXPECT_EQ(part[0], whole[0]);
+    for (size_t i = 1; i < 17; ++i) EXPECT_EQ(part[i], whole[15 + i]);
+    at::manual_seed(42);
+    at::randn({16}, type);
+    EXPECT_EQ(values(at::rand({1}))[0], next);
+  }
+}
+
+// What the results' memory looks like decides how they are drawn.
+TEST_F(Random, IntoGivenMemory) {
+  Tensor wide = blank({40}), out = at::slice(wide, 0, 0, 40, 2);
+  at::randn_out(out, {20});
+  const std::vector<double> strided = values(out);
   at::manual_seed(42);
-  expect(at::randn({16}, ScalarType::BFloat16), {-0.80859375, -1.53125, 0.6015625}, {0, 1, 8});
+  Tensor filled = at::slice(blank({40}), 0, 0, 40, 2);
+  at::normal_(filled);
+  EXPECT_EQ(strided, values(filled));
+  at::manual_seed(42);
+  at::normal_out(out, list(std::vector<double>(20, 0)), list(std::vector<double>(20, 1)));
+  EXPECT_EQ(strided, values(out));
+  at::manual_seed(42);
+  EXPECT_NE(strided, values(at::randn({20})));
+  // An argument may be the result.
+  Tensor mean = list(std::vector<double>(20, 3));
+  at::manual_seed(42);
+  const std::vector<double> want = values(at::normal(mean, 2.0));
+  at::manual_seed(42);
+  at::normal_out(mean, mean, 2.0);
+  EXPECT_EQ(values(mean), want);
+  Tensor base = blank({3, 5}), across = at::transpose(base, 0, 1);
+  at::manual_seed(42);
+  at::rand_out(across, {5, 3});
+  at::manual_seed(42);
+  EXPECT_TRUE(at::equal(base, at::rand({3, 5})));
 }
 
 TEST_F(Random, TheCachedNormalIsSharedAndOtherwiseLeftAlone) {
@@ -150,6 +218,16 @@ TEST_F(Random, Bernoulli) {
   at::manual_seed(42);
   expect(at::bernoulli(list(std::vector<double>(12, .3))), {0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0});
   EXPECT_THROW(at::bernoulli_(t, 1.5), c10::Error);
+  at::manual_seed(42);
+  expect(at::bernoulli(list(std::vector<double>(12, .3), ScalarType::Half)), {0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0});
+  // In the order of the memory, as the other fills.
+  Tensor base = blank({3, 4}), across = at::transpose(base, 0, 1);
+  at::manual_seed(42);
+  at::bernoulli_(across, .3);
+  EXPECT_EQ(values(base), values(t));
+  at::manual_seed(42);
+  at::bernoulli_(across, list(std::vector<double>(3, .3)));
+  expect(base, {0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0});
 }
 
 TEST_F(Random, Dropout) {
@@ -161,6 +239,10 @@ TEST_F(Random, Dropout) {
   at::manual_seed(42);
   const double a = 1.3150446, b = -1.0595483;
   expect(at::alpha_dropout(list(std::vector<double>(8, 1)), .3, true), {a, a, a, a, a, a, b, b});
+  Tensor base = at::ones({2, 4}), across = at::transpose(base, 0, 1);
+  at::manual_seed(42);
+  at::dropout_(across, .3, true);
+  expect(base, {kept, kept, kept, kept, kept, kept, 0, 0});
   const Tensor x = at::ones({4});
   EXPECT_TRUE(at::dropout(x, .5, false).is_same(x));
   EXPECT_THROW(at::dropout(x, 1.5, true), c10::Error);
@@ -187,6 +269,9 @@ TEST_F(Random, Multinomial) {
   expect(at::multinomial(w, 8, true), {0, 0, 1, 0, 2, 2, 3, 3});
   at::manual_seed(42);
   expect(at::multinomial(w, 3), {3, 1, 2});
+  // One sample is drawn alike with replacement and without.
+  at::manual_seed(42);
+  expect(at::multinomial(w, 1, true), {3});
   EXPECT_THROW(at::multinomial(w, 5), c10::Error);
   EXPECT_THROW(at::multinomial(list({1, -1}), 1), c10::Error);
   EXPECT_THROW(at::multinomial(list({0, 0}), 1, true), c10::Error);
@@ -222,6 +307,18 @@ TEST_F(Random, AGivenGeneratorIsUsed) {
   g.set_current_seed(42);
   at::manual_seed(7);
   expect(at::rand({3}, g), {0.88226926, 0.91500396, 0.38286376});
+  const auto again = [&] {
+    g.set_current_seed(42);
+    return std::optional<at::Generator>(g);
+  };
+  expect(at::randperm(10, again()), {2, 6, 1, 8, 4, 5, 0, 9, 3, 7});
+  const Tensor mean = list(std::vector<double>(6, 3.5));
+  expect(at::poisson(mean, again()), {1, 1, 4, 1, 5, 3});
+  expect(at::binomial(list(std::vector<double>(6, 10)), list(std::vector<double>(6, .3)), again()), {1, 1, 4, 1, 5, 3});
+  expect(at::multinomial(list({.1, .2, .3, .4}), 3, false, again()), {3, 1, 2});
+  Tensor out = blank({6});
+  at::poisson_out(out, mean, again());
+  expect(out, {1, 1, 4, 1, 5, 3});
 }
 
 TEST_F(Random, LargeFillsHaveTheirMoments) {

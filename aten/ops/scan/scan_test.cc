@@ -62,6 +62,13 @@ TEST(Scan, Others) {
   expect_close(at::diff(t, 2), {-2, -1});
   expect_close(at::trapezoid(t, Scalar(2)), {15});
   expect_close(at::cumulative_trapezoid(t), {2, 5, 7.5});
+  // Sample points broadcast with y: a number, or one column, has no spacings.
+  const Tensor y = tensor_of({1, 3, 3, 2}, {2, 2}), points = tensor_of({0, 2, 1, 5}, {2, 2});
+  expect_close(at::trapezoid(y, points), {4, 10});
+  expect_close(at::trapezoid(y, points, 0), {2, 7.5});
+  expect_close(at::trapezoid(y, tensor_of({3}, {})), {0, 0});
+  EXPECT_EQ(testing::sizes(at::cumulative_trapezoid(y, tensor_of({3}, {}))), (std::vector<int64_t>{2, 0}));
+  expect_close(at::trapezoid(y, tensor_of({0, 2}, {1, 2})), {4, 5});
   Tensor inplace = tensor_of({1, 2}, {2});
   at::cumsum_(inplace, 0);
   expect_close(inplace, {1, 3});

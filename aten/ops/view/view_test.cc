@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <complex>
 #include <functional>
 #include <limits>
 #include <string>
@@ -236,6 +238,17 @@ TEST(Creation, SpacesOfOneStepAreTheirStart) {
     EXPECT_EQ(at::item(t).toDouble(), 2);
   }
   EXPECT_EQ(at::item(at::logspace(start, end, 1, 10)).toDouble(), 100);
+}
+
+TEST(Creation, SpacesOfIntegersHaveIntegerEndsAndComplexOnesComplexNumbers) {
+  EXPECT_EQ(values(at::logspace(0.5, 1.9, 2, 5.0, kLong)), (std::vector<int64_t>{1, 5}));
+  EXPECT_EQ(values(at::linspace(0.5, 4.9, 3, kLong)), (std::vector<int64_t>{0, 2, 4}));
+  const Tensor powers = at::logspace(0, c10::Scalar(c10::complex<double>(2, 1)), 2, 2.0, kComplexDouble);
+  const std::complex<double> last = std::pow(std::complex<double>(2), std::complex<double>(2, 1));
+  const std::vector<double> parts = testing::values(at::view_as_real(powers));
+  EXPECT_NEAR(parts[2], last.real(), 1e-12);
+  EXPECT_NEAR(parts[3], last.imag(), 1e-12);
+  EXPECT_EQ(testing::values(at::logspace(0, 2, 3, 2.0, kComplexFloat)), (std::vector<double>{1, 2, 4}));
 }
 
 }  // namespace
