@@ -276,10 +276,15 @@ TEST(Emit, StructuredOperator) {
 // The shape rule and the kernel both get the generator.
 TEST(Emit, StructuredOperatorWithGenerator) {
   const std::string text = emit_operators(table_of(R"pb(
-    op { schema: "draw(Tensor self, Generator? generator=None) -> Tensor" meta: "draw_meta" nondifferentiable: true
-         kernel { key: CPU function: "draw_cpu" } })pb"));
-  EXPECT_TRUE(contains(text, "empty_spec(native::draw_meta(self, generator));\n"
-                             "  native::draw_cpu(self, std::move(generator), out);\n"));
+    op {
+      schema: "draw(Tensor self, Generator? generator=None) -> Tensor"
+      meta: "draw_meta"
+      nondifferentiable: true
+      kernel { key: CPU function: "draw_cpu" }
+    })pb"));
+  EXPECT_TRUE(contains(text,
+                       "empty_spec(native::draw_meta(self, generator));\n"
+                       "  native::draw_cpu(self, std::move(generator), out);\n"));
 }
 
 TEST(Emit, CompositeBesideCpu) {

@@ -260,10 +260,11 @@ bool overflowing_quotient(const Recorded& v) {
   return !difference(v.got, at::to(right, v.expected.scalar_type()));
 }
 
-// What of a gradient at clamp's result goes to its argument `of` ("self", "min", "max"), by the rule of PyTorch before 2.15 (all
-// to self at a bound) or since (nothing at bounds that are numbers, halves at ones that are tensors).
+// What of a gradient at clamp's result goes to its argument `of` ("self", "min", "max"), by the rule of PyTorch
+// before 2.15 (all to self at a bound) or since (nothing at bounds that are numbers, halves at ones that are tensors).
 double clamp_share(const std::string& of, double x, double low, double high, bool tensors, bool before) {
-  if (before) return of == "self" ? x >= low && x <= high : of == "min" ? x < low && low < high : x > high || high < low;
+  if (before)
+    return of == "self" ? x >= low && x <= high : of == "min" ? x < low && low < high : x > high || high < low;
   if (!tensors) return x > low && x < high;
   const auto part = [](double difference) { return difference > 0 ? 1.0 : difference == 0 ? 0.5 : 0.0; };
   const double above = part(x - low), below = part(high - std::max(x, low));
@@ -291,10 +292,12 @@ bool clamp_at_bound(const Recorded& v) {
     const Tensor t = all(value.toTensor());
     return std::vector<double>(t.data_ptr<double>(), t.data_ptr<double>() + t.numel());
   };
-  const std::vector<double> x = values_of("self", 0), low = values_of("min", -HUGE_VAL), high = values_of("max", HUGE_VAL);
+  const std::vector<double> x = values_of("self", 0), low = values_of("min", -HUGE_VAL),
+                            high = values_of("max", HUGE_VAL);
   const auto gradient = [&](bool before) {
     Tensor shares = at::clone(cotangent);
-    for (size_t i = 0; i < x.size(); ++i) shares.data_ptr<double>()[i] *= clamp_share(of, x[i], low[i], high[i], tensors, before);
+    for (size_t i = 0; i < x.size(); ++i)
+      shares.data_ptr<double>()[i] *= clamp_share(of, x[i], low[i], high[i], tensors, before);
     return at::to(at::sum_to_size(shares, v.expected.sizes()), v.expected.scalar_type());
   };
   return !of.empty() && !difference(v.expected, gradient(true), 10) && !difference(v.got, gradient(false), 10);
@@ -302,19 +305,24 @@ bool clamp_at_bound(const Recorded& v) {
 
 // bessel_j0 in float64. PyTorch's approximations for 4 < |x| < 8 are off by up to 2e-7.
 bool coarse_bessel(const Recorded& v) {
-  if (v.name != "special_bessel_j0" || v.gradient >= 0 || v.expected.scalar_type() != ScalarType::Double || v.got.sizes() != v.expected.sizes()) return false;
+  if (v.name != "special_bessel_j0" || v.gradient >= 0 || v.expected.scalar_type() != ScalarType::Double ||
+      v.got.sizes() != v.expected.sizes())
+    return false;
   const Tensor x = real_values(v.args[0].toTensor()), got = real_values(v.got), expected = real_values(v.expected);
   for (int64_t i = 0; i < x.numel(); ++i) {
     const double at = x.data_ptr<double>()[i], right = ::j0(at), recorded = expected.data_ptr<double>()[i];
     if (std::isnan(right) ? !std::isnan(recorded) : !(std::fabs(recorded - right) <= 2e-7)) return false;
-    if (std::isnan(right) ? !std::isnan(got.data_ptr<double>()[i]) : !(std::fabs(got.data_ptr<double>()[i] - right) <= 1e-14)) return false;
+    if (std::isnan(right) ? !std::isnan(got.data_ptr<double>()[i])
+                          : !(std::fabs(got.data_ptr<double>()[i] - right) <= 1e-14))
+      return false;
   }
   return true;
 }
 
 // normal(mean, std, out=empty) of a mean without dimensions. PyTorch does not resize the result, and draws nothing.
 bool unfilled_normal(const Recorded& v) {
-  if (v.name != "normal" || v.gradient >= 0 || v.expected.numel() != 0 || !v.args[0].isTensor() || v.args[1].isTensor()) return false;
+  if (v.name != "normal" || v.gradient >= 0 || v.expected.numel() != 0 || !v.args[0].isTensor() || v.args[1].isTensor())
+    return false;
   const Tensor mean = v.args[0].toTensor(), got = real_values(v.got);
   if (mean.dim() != 0 || v.got.dim() != 0 || v.got.scalar_type() != v.expected.scalar_type()) return false;
   return std::fabs(got.data_ptr<double>()[0] - real_values(mean).data_ptr<double>()[0]) <= 10 * v.args[1].toDouble();
@@ -322,23 +330,29 @@ bool unfilled_normal(const Recorded& v) {
 
 // gradient of 16-bit numbers. PyTorch 1.13 rounds every product of its formula for unequal spacings.
 bool rounded_differences(const Recorded& v) {
-  if (v.name != "gradient" || v.gradient >= 0 || epsilon_of(v.expected.scalar_type()) < 0x1p-10 || v.got.sizes() != v.expected.sizes()) return false;
+  if (v.name != "gradient" || v.gradient >= 0 || epsilon_of(v.expected.scalar_type()) < 0x1p-10 ||
+      v.got.sizes() != v.expected.sizes())
+    return false;
   const at::NoGradGuard no_grad;
   c10::Stack stack = wide_arguments(v, false);
   v.op.callBoxed(stack);
-  const Tensor right = real_values(stack[0].toListRef()[v.result].toTensor()), recorded = real_values(v.expected), x = real_values(v.args[0].toTensor());
+  const Tensor right = real_values(stack[0].toListRef()[v.result].toTensor()), recorded = real_values(v.expected),
+               x = real_values(v.args[0].toTensor());
   if (difference(v.got, at::to(right, v.expected.scalar_type()))) return false;
   double largest = 0;
   for (int64_t i = 0; i < x.numel(); ++i) largest = std::max(largest, std::fabs(x.data_ptr<double>()[i]));
-  return std::fabs(at::item(at::amax(at::abs(at::sub(recorded, right)))).toDouble()) <= 4 * epsilon_of(v.expected.scalar_type()) * largest;
+  return std::fabs(at::item(at::amax(at::abs(at::sub(recorded, right)))).toDouble()) <=
+         4 * epsilon_of(v.expected.scalar_type()) * largest;
 }
 
-// renorm of complex numbers with the norm of the largest modulus: PyTorch 1.13 gives NaN for all gradients. Right is what the
-// difference quotient says, in complex128 along two directions.
+// renorm of complex numbers with the norm of the largest modulus: PyTorch 1.13 gives NaN for all gradients. Right is
+// what the difference quotient says, in complex128 along two directions.
 bool largest_modulus(const Recorded& v) {
-  if (v.name != "renorm" || v.gradient != 0 || !v.expected.is_complex() || v.got.sizes() != v.expected.sizes()) return false;
+  if (v.name != "renorm" || v.gradient != 0 || !v.expected.is_complex() || v.got.sizes() != v.expected.sizes())
+    return false;
   if (!std::isinf(v.args[1].toScalar().toDouble())) return false;
-  const Tensor expected = wide_values(v.expected), got = wide_values(v.got), cotangent = wide_values(v.cotangent), x = wide_values(v.args[0].toTensor());
+  const Tensor expected = wide_values(v.expected), got = wide_values(v.got), cotangent = wide_values(v.cotangent),
+               x = wide_values(v.args[0].toTensor());
   for (int64_t i = 0; i < expected.numel(); ++i) {
     if (!std::isnan(element(expected, i).real())) return false;
   }
@@ -350,13 +364,15 @@ bool largest_modulus(const Recorded& v) {
   for (const double turn : {1.0, 2.5}) {
     constexpr double kStep = 1e-6;
     Tensor direction = at::clone(x, at::MemoryFormat::Contiguous);
-    for (int64_t i = 0; i < 2 * x.numel(); ++i) static_cast<double*>(direction.data_ptr())[i] = std::cos(turn * static_cast<double>(i * i + 1));
+    for (int64_t i = 0; i < 2 * x.numel(); ++i)
+      static_cast<double*>(direction.data_ptr())[i] = std::cos(turn * static_cast<double>(i * i + 1));
     const auto moved = [&](double by) {
       c10::Stack args = v.args;
       args[0] = IValue(at::add(x, direction, at::Scalar(by)));
       return wide_call(Recorded{v.name, v.op, args, v.result, -1, v.cotangent, v.got, v.expected});
     };
-    const double slope = (inner(moved(kStep), cotangent) - inner(moved(-kStep), cotangent)) / (2 * kStep), ours = inner(got, direction);
+    const double slope = (inner(moved(kStep), cotangent) - inner(moved(-kStep), cotangent)) / (2 * kStep),
+                 ours = inner(got, direction);
     if (!(std::fabs(slope - ours) <= 1e-4 * (1 + std::fabs(slope)))) return false;
   }
   return true;
@@ -376,8 +392,9 @@ bool recorder_erred(const Recorded& given) {
   const Tensor got = given.got.is_cpu() ? given.got : here(given.got);
   const Tensor cotangent = given.cotangent.defined() && !given.cotangent.is_cpu() ? here(given.cotangent) : given.cotangent;
   const Recorded v{given.name, given.op, args, given.result, given.gradient, cotangent, got, given.expected};
-  return scatter_into_strides(v) || complex_dot(v) || rounded_sums(v) || complex_powers(v) || sqrt_of_zero(v) || normalized(v) ||
-      overflowing_quotient(v) || clamp_at_bound(v) || coarse_bessel(v) || unfilled_normal(v) || rounded_differences(v) || largest_modulus(v);
+  return scatter_into_strides(v) || complex_dot(v) || rounded_sums(v) || complex_powers(v) || sqrt_of_zero(v) ||
+         normalized(v) || overflowing_quotient(v) || clamp_at_bound(v) || coarse_bessel(v) || unfilled_normal(v) ||
+         rounded_differences(v) || largest_modulus(v);
 }
 
 }  // namespace conformance

@@ -333,19 +333,27 @@ TEST_F(ReplayTest, SeedsGeneratorsAndTheNumberDrawnNext) {
   for (double& x : drawn) x = static_cast<double>(generator.get<at::CPUGeneratorImpl>()->random() & 0xffffff) * 0x1p-24;
   const int64_t next = static_cast<int64_t>(generator.get<at::CPUGeneratorImpl>()->random64() % (uint64_t{1} << 63));
   const torch::safetensors::NamedTensors blobs = {{"out", values(drawn)}};
-  Json one = {{"args", {{2}}}, {"kwargs", Json::object()}, {"outputs", {reference("out", {2})}}, {"seed", 42}, {"next_random", next}};
+  Json one = {{"args", {{2}}},
+              {"kwargs", Json::object()},
+              {"outputs", {reference("out", {2})}},
+              {"seed", 42},
+              {"next_random", next}};
   write_case("rand", one, blobs);
   EXPECT_EQ(replay("rand", /*layouts=*/true).passed, 1u);
   one["next_random"] = next + 1;
   write_case("rand", one, blobs);
-  EXPECT_EQ(failure("rand"), "case 0, the number drawn next: got " + std::to_string(next) + ", expected " + std::to_string(next + 1));
+  EXPECT_EQ(failure("rand"),
+            "case 0, the number drawn next: got " + std::to_string(next) + ", expected " + std::to_string(next + 1));
   one["seed"] = 41;
   one.erase("next_random");
   write_case("rand", one, blobs);
   EXPECT_NE(failure("rand").find("result 0, index 0"), std::string::npos);
 
   // A generator of the call's own is seeded for it, and is the one that goes on.
-  one = {{"args", {{2}}}, {"kwargs", {{"generator", {{"generator", 42}}}}}, {"outputs", {reference("out", {2})}}, {"next_random", next}};
+  one = {{"args", {{2}}},
+         {"kwargs", {{"generator", {{"generator", 42}}}}},
+         {"outputs", {reference("out", {2})}},
+         {"next_random", next}};
   write_case("rand@generator", one, blobs);
   EXPECT_EQ(replay("rand@generator").passed, 1u);
   one["kwargs"]["generator"]["generator"] = -1;
@@ -362,9 +370,14 @@ TEST_F(ReplayTest, ResultsThatAreNotCompared) {
   write_case("mul@Tensor", p.json, p.blobs);
   EXPECT_NE(failure("mul@Tensor").find("gradient 0, index 1"), std::string::npos);
 
-  Json one = {{"args", {{2}}}, {"kwargs", {{"dtype", {{"dtype", "float64"}}}}}, {"outputs", {reference("z", {2}, "float64")}}, {"compare", "size"}};
+  Json one = {{"args", {{2}}},
+              {"kwargs", {{"dtype", {{"dtype", "float64"}}}}},
+              {"outputs", {reference("z", {2}, "float64")}},
+              {"compare", "size"}};
   const torch::safetensors::NamedTensors zeros = {{"z", values({0, 0}, ScalarType::Double)}};
-  write_case("full", {{"args", {{2}, 7.5}}, {"kwargs", one["kwargs"]}, {"outputs", one["outputs"]}, {"compare", "size"}}, zeros);
+  write_case("full",
+             {{"args", {{2}, 7.5}}, {"kwargs", one["kwargs"]}, {"outputs", one["outputs"]}, {"compare", "size"}},
+             zeros);
   EXPECT_EQ(replay("full").passed, 1u);
   write_case("empty@memory_format", one, zeros);
   EXPECT_EQ(replay("empty@memory_format").passed, 1u);
@@ -468,7 +481,11 @@ TEST_F(RecorderErrors, SqrtOfComplexZero) {
 TEST_F(RecorderErrors, GradientOfClampAtABound) {
   const auto clamp = [&](std::vector<double> gradient) {
     return passes("clamp", {reference("a", {4}, "float32", true), -1, 1},
-                  {{"a", values({-1, 0, 1, 2})}, {"out", values({-1, 0, 1, 1})}, {"g", values({5, 6, 7, 8})}, {"ga", values(gradient)}}, reference("out", {4}),
+                  {{"a", values({-1, 0, 1, 2})},
+                   {"out", values({-1, 0, 1, 1})},
+                   {"g", values({5, 6, 7, 8})},
+                   {"ga", values(gradient)}},
+                  reference("out", {4}),
                   {{"outputs", Json::array({reference("g", {4})})}, {"inputs", Json::array({reference("ga", {4})})}});
   };
   EXPECT_TRUE(clamp({0, 6, 0, 0}));
@@ -476,9 +493,16 @@ TEST_F(RecorderErrors, GradientOfClampAtABound) {
   EXPECT_FALSE(clamp({5, 6, 0, 0}));
   EXPECT_FALSE(clamp({5, 6, 7, 8}));
   const auto bounded = [&](std::vector<double> of_self, std::vector<double> of_bound) {
-    return passes("clamp_min@Tensor", {reference("a", {3}, "float32", true), reference("b", {1}, "float32", true)},
-                  {{"a", values({0, 1, 2})}, {"b", values({1})}, {"out", values({1, 1, 2})}, {"g", values({4, 6, 8})}, {"ga", values(of_self)}, {"gb", values(of_bound)}},
-                  reference("out", {3}), {{"outputs", Json::array({reference("g", {3})})}, {"inputs", {reference("ga", {3}), reference("gb", {1})}}});
+    return passes(
+        "clamp_min@Tensor", {reference("a", {3}, "float32", true), reference("b", {1}, "float32", true)},
+        {{"a", values({0, 1, 2})},
+         {"b", values({1})},
+         {"out", values({1, 1, 2})},
+         {"g", values({4, 6, 8})},
+         {"ga", values(of_self)},
+         {"gb", values(of_bound)}},
+        reference("out", {3}),
+        {{"outputs", Json::array({reference("g", {3})})}, {"inputs", {reference("ga", {3}), reference("gb", {1})}}});
   };
   EXPECT_TRUE(bounded({0, 3, 8}, {7}));
   EXPECT_TRUE(bounded({0, 6, 8}, {4}));
@@ -489,7 +513,8 @@ TEST_F(RecorderErrors, GradientOfClampAtABound) {
 TEST_F(RecorderErrors, CoarseBesselFunction) {
   const auto bessel = [&](double off) {
     return passes("special_bessel_j0", Json::array({reference("a", {1}, "float64")}),
-                  {{"a", values({5.5}, ScalarType::Double)}, {"out", values({::j0(5.5) + off}, ScalarType::Double)}}, reference("out", {1}, "float64"));
+                  {{"a", values({5.5}, ScalarType::Double)}, {"out", values({::j0(5.5) + off}, ScalarType::Double)}},
+                  reference("out", {1}, "float64"));
   };
   EXPECT_TRUE(bessel(0));
   EXPECT_TRUE(bessel(1.9e-7));
@@ -501,7 +526,10 @@ TEST_F(RecorderErrors, NormalIntoNothing) {
     Json one = {{"args", {reference("a", {}, "float64"), 0.0}},
                 {"kwargs", {{"out", reference("z", {0}, "float64")}}},
                 {"outputs", Json::array({reference("out", std::move(size), "float64")})}};
-    write_case("normal@Tensor_float_out", one, {{"a", values({2}, ScalarType::Double)}, {"z", values({}, ScalarType::Double)}, {"out", values({mean}, ScalarType::Double)}});
+    write_case("normal@Tensor_float_out", one,
+               {{"a", values({2}, ScalarType::Double)},
+                {"z", values({}, ScalarType::Double)},
+                {"out", values({mean}, ScalarType::Double)}});
     return replay("normal@Tensor_float_out").passed == 1;
   };
   EXPECT_TRUE(normal(2, {}));
@@ -515,7 +543,9 @@ TEST_F(RecorderErrors, GradientOf16Bits) {
     const Json one = {{"args", Json::array({reference("a", {3}, "bfloat16")})},
                       {"kwargs", {{"spacing", {2.0}}, {"dim", {0}}, {"edge_order", 1}}},
                       {"outputs", Json::array({reference("out", {3}, "bfloat16")})}};
-    write_case("gradient@scalarrayarray", one, {{"a", values({4, 4.5, 6}, ScalarType::BFloat16)}, {"out", values({first, 0.5, 0.75}, ScalarType::BFloat16)}});
+    write_case(
+        "gradient@scalarrayarray", one,
+        {{"a", values({4, 4.5, 6}, ScalarType::BFloat16)}, {"out", values({first, 0.5, 0.75}, ScalarType::BFloat16)}});
     return replay("gradient@scalarrayarray").passed == 1;
   };
   EXPECT_TRUE(gradient(0.25));
@@ -531,7 +561,8 @@ TEST_F(RecorderErrors, RenormByTheLargestModulus) {
                    {"g", values({0, 1, 0, 0}, ScalarType::Double)},
                    {"ga", values(gradient, ScalarType::Double)}},
                   reference("out", {1, 2}, "complex128"),
-                  {{"outputs", Json::array({reference("g", {1, 2}, "complex128")})}, {"inputs", Json::array({reference("ga", {1, 2}, "complex128")})}});
+                  {{"outputs", Json::array({reference("g", {1, 2}, "complex128")})},
+                   {"inputs", Json::array({reference("ga", {1, 2}, "complex128")})}});
   };
   EXPECT_TRUE(renorm({0, 0.5, 0, 0}));
   EXPECT_TRUE(renorm({NAN, NAN, NAN, NAN}));

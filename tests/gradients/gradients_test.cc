@@ -437,7 +437,8 @@ TEST(Gradients, EveryCase) {
 // By itself ctc_loss has the gradient of what log_softmax makes its argument of.
 TEST(Gradients, CtcLossAfterLogSoftmax) {
   at::manual_seed(1);
-  const Tensor scores = at::randn({5, 2, 4}, at::kDouble).set_requires_grad(true), targets = at::fmod(at::reshape(at::arange(1, 5), {2, 2}), 4);
+  const Tensor scores = at::randn({5, 2, 4}, at::kDouble).set_requires_grad(true),
+               targets = at::fmod(at::reshape(at::arange(1, 5), {2, 2}), 4);
   const auto loss = [&](const Tensor& log_probs) {
     return at::ctc_loss(log_probs, targets, at::IntArrayRef{5, 4}, at::IntArrayRef{2, 1}, 0, at::Reduction::Sum);
   };
@@ -478,7 +479,8 @@ TEST(Gradients, ClampAtItsBounds) {
     }
     return all;
   };
-  EXPECT_EQ(of_all(at::clamp(x, low, high), {x, low, high}), (Numbers{0, .5, 1, .5, 0, 1, .5, 0, 0, 0, 0, 0, 0, .5, 1}));
+  EXPECT_EQ(of_all(at::clamp(x, low, high), {x, low, high}),
+            (Numbers{0, .5, 1, .5, 0, 1, .5, 0, 0, 0, 0, 0, 0, .5, 1}));
   EXPECT_EQ(of_all(at::clamp_min(x, low), {x, low}), (Numbers{0, .5, 1, 1, 1, 1, .5, 0, 0, 0}));
   EXPECT_EQ(of_all(at::clamp_max(x, high), {x, high}), (Numbers{1, 1, 1, .5, 0, 0, 0, 0, .5, 1}));
   // Bounds that cross: the result is the upper one.

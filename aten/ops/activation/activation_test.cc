@@ -159,7 +159,8 @@ TEST(Pointwise, ClampWhereAndThree) {
   EXPECT_EQ(values(at::lerp(x, tensor_of({2}, {3}), tensor_of({0, 0.5, 1}, {3}))), (std::vector<double>{-2, 1, 2}));
   EXPECT_THROW(at::lerp(x, tensor_of({2}, {3}, ScalarType::Double), 0.5), c10::Error);
   // A weight without dimensions promotes as one does elsewhere; others have the dtype of self.
-  const Tensor half = at::lerp(tensor_of({-2, 0, 5}, {3}, ScalarType::Half), tensor_of({2}, {3}, ScalarType::Half), tensor_of({0.5}, {}));
+  const Tensor half = at::lerp(tensor_of({-2, 0, 5}, {3}, ScalarType::Half), tensor_of({2}, {3}, ScalarType::Half),
+                               tensor_of({0.5}, {}));
   EXPECT_EQ(half.scalar_type(), ScalarType::Half);
   EXPECT_EQ(values(half), (std::vector<double>{0, 1, 3.5}));
   EXPECT_EQ(at::lerp(x, x, tensor_of({1}, {}, ScalarType::ComplexFloat)).scalar_type(), ScalarType::ComplexFloat);

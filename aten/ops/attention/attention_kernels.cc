@@ -215,9 +215,11 @@ std::tuple<Tensor, Tensor> scaled_dot_product_flash_attention_for_cpu(const Tens
   return at::_fused_attention(query, key, value, attn_mask, dropout_p, is_causal, scale_of(query, scale), seed);
 }
 
-std::tuple<Tensor, Tensor> scaled_dot_product_attention_math(const Tensor& query, const Tensor& key_in, const Tensor& value_in,
-                                                             const std::optional<Tensor>& attn_mask, double dropout_p, bool is_causal,
-                                                             const std::optional<Tensor>& dropout_mask, std::optional<double> scale, bool enable_gqa) {
+std::tuple<Tensor, Tensor> scaled_dot_product_attention_math(const Tensor& query, const Tensor& key_in,
+                                                             const Tensor& value_in,
+                                                             const std::optional<Tensor>& attn_mask, double dropout_p,
+                                                             bool is_causal, const std::optional<Tensor>& dropout_mask,
+                                                             std::optional<double> scale, bool enable_gqa) {
   check_inputs(query, key_in, value_in, attn_mask, dropout_p, is_causal);
   Tensor key = key_in, value = value_in;
   if (enable_gqa) {
@@ -259,7 +261,8 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
   const bool masked = attn_mask.has_value() && attn_mask->defined();
   // The fused kernel gives no gradient of the mask, and drops other weights than PyTorch does.
   if (dropout_p > 0 || (masked && attn_mask->requires_grad() && GradMode::is_enabled()))
-    return std::get<0>(at::_scaled_dot_product_attention_math(query, key, value, attn_mask, dropout_p, is_causal, std::nullopt, scale, enable_gqa));
+    return std::get<0>(at::_scaled_dot_product_attention_math(query, key, value, attn_mask, dropout_p, is_causal,
+                                                              std::nullopt, scale, enable_gqa));
 
   // Everything before the last two dimensions broadcasts, but for the heads of grouped attention.
   const size_t kept = enable_gqa ? 3 : 2;

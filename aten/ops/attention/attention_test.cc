@@ -56,7 +56,8 @@ TEST(Attention, EveryDtypeAndLayout) {
         const Tensor out = at::scaled_dot_product_attention(q, k, v, {}, 0, causal);
         expect_values(out, {2, 3, 5, 6}, reference(q, k, v, {}, 0.5, causal), toString(t));
         expect_values(at::scaled_dot_product_attention(q, k, v, {}, 0, causal, 0.1), {2, 3, 5, 6}, reference(q, k, v, {}, 0.1, causal), "own scale");
-        expect_same(at::to(std::get<0>(at::_scaled_dot_product_attention_math(q, k, v, {}, 0, causal)), kHalf), at::to(out, kHalf), "the composition");
+        expect_same(at::to(std::get<0>(at::_scaled_dot_product_attention_math(q, k, v, {}, 0, causal)), kHalf),
+                    at::to(out, kHalf), "the composition");
       }
 }
 
@@ -79,7 +80,8 @@ TEST(Attention, Masks) {
     for (const Tensor& m : {added, flags}) {
       const auto want = reference(q, k, v, spread_mask(m, {2, 2, 5, 7}), 0.5, false);
       expect_values(at::scaled_dot_product_attention(q, k, v, m), {2, 2, 5, 3}, want, "mask");
-      expect_values(std::get<0>(at::_scaled_dot_product_attention_math(q, k, v, m)), {2, 2, 5, 3}, want, "mask of the composition");
+      expect_values(std::get<0>(at::_scaled_dot_product_attention_math(q, k, v, m)), {2, 2, 5, 3}, want,
+                    "mask of the composition");
     }
   }
 }
@@ -121,7 +123,8 @@ TEST(Attention, DropoutFollowsTheGenerator) {
 }
 
 TEST(Attention, DropoutMaskAndWeightsOfTheComposition) {
-  const Tensor q = random_tensor({2, 3, 4}, kDouble), v = random_tensor({2, 3, 5}, kDouble), kept = at::to(random_tensor({2, 3, 3}, kInt), kBool);
+  const Tensor q = random_tensor({2, 3, 4}, kDouble), v = random_tensor({2, 3, 5}, kDouble),
+               kept = at::to(random_tensor({2, 3, 3}, kInt), kBool);
   const auto [all, weights] = at::_scaled_dot_product_attention_math(q, q, v);
   expect_same(at::matmul(weights, v), all, "weights");
   const auto [out, left] = at::_scaled_dot_product_attention_math(q, q, v, {}, 0.5, false, kept);

@@ -172,10 +172,13 @@ TEST(Binary, Powers) {
 TEST(Binary, ExponentsAndStepsThatAreNotFinite) {
   const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
   for (const ScalarType type : {ScalarType::Half, ScalarType::Float, ScalarType::Double}) {
-    const std::vector<double> got = values(at::ldexp(tensor_of({inf, -3, 2, 3, 0, inf, 1}, {7}, type), tensor_of({inf, inf, -inf, 2, inf, -inf, nan}, {7}, type)));
+    const std::vector<double> got = values(at::ldexp(tensor_of({inf, -3, 2, 3, 0, inf, 1}, {7}, type),
+                                                     tensor_of({inf, inf, -inf, 2, inf, -inf, nan}, {7}, type)));
     const std::vector<double> want = {inf, -inf, 0, 12, nan, nan, nan};
-    for (size_t i = 0; i < want.size(); ++i) EXPECT_TRUE(got[i] == want[i] || (std::isnan(got[i]) && std::isnan(want[i]))) << i;
-    EXPECT_EQ(values(at::heaviside(tensor_of({nan, inf, -inf, 0}, {4}, type), tensor_of({7}, {4}, type))), (std::vector<double>{0, 1, 0, 7}));
+    for (size_t i = 0; i < want.size(); ++i)
+      EXPECT_TRUE(got[i] == want[i] || (std::isnan(got[i]) && std::isnan(want[i]))) << i;
+    EXPECT_EQ(values(at::heaviside(tensor_of({nan, inf, -inf, 0}, {4}, type), tensor_of({7}, {4}, type))),
+              (std::vector<double>{0, 1, 0, 7}));
   }
 }
 
@@ -184,7 +187,8 @@ TEST(Binary, ComplexNumbersOfTwoHalves) {
   const Tensor z = at::complex(re, im);
   EXPECT_EQ(z.scalar_type(), ScalarType::ComplexHalf);
   EXPECT_EQ(values(at::view_as_real(z)), (std::vector<double>{1, 0, 2, 0.5}));
-  EXPECT_EQ(at::view_as_complex(tensor_of({1, 2, 3, 4}, {2, 2}, ScalarType::Half)).scalar_type(), ScalarType::ComplexHalf);
+  EXPECT_EQ(at::view_as_complex(tensor_of({1, 2, 3, 4}, {2, 2}, ScalarType::Half)).scalar_type(),
+            ScalarType::ComplexHalf);
   const std::vector<double> polar = values(at::view_as_real(at::polar(re, im)));
   EXPECT_NEAR(polar[2], 2 * std::cos(0.5), 2e-3);
   EXPECT_NEAR(polar[3], 2 * std::sin(0.5), 2e-3);

@@ -110,7 +110,8 @@ TEST(Conv, NamedForms) {
   expect_same(at::conv1d(x1, w1, bias, 2, 1), at::convolution(x1, w1, bias, {2}, {1}, {1}, false, {0}, 1), "conv1d");
   expect_same(at::conv2d(x2, w2, bias, {2, 1}, 1), at::convolution(x2, w2, bias, {2, 1}, {1, 1}, {1, 1}, false, {0}, 1), "conv2d");
   expect_same(at::conv3d(x3, w3), at::convolution(x3, w3, std::nullopt, {1}, {0}, {1}, false, {0}, 1), "conv3d");
-  expect_same(at::_convolution(x2, w2, bias, {1}, {1}, {2}, false, {0}, 1, false, false, true, true), at::conv2d(x2, w2, bias, 1, 1, 2), "_convolution");
+  expect_same(at::_convolution(x2, w2, bias, {1}, {1}, {2}, false, {0}, 1, false, false, true, true),
+              at::conv2d(x2, w2, bias, 1, 1, 2), "_convolution");
   const Tensor one = at::select(x2, 0, 1);
   expect_same(at::conv2d(one, w2), at::select(at::conv2d(x2, w2), 0, 1), "conv2d without a batch");
   EXPECT_EQ(at::conv2d(x2, w2, {}, 1, "same").sizes(), IntArrayRef({2, 4, 7, 8}));

@@ -99,9 +99,9 @@ Tensor conv_transpose3d(const Tensor& input, const Tensor& weight, const std::op
   return transposed("conv_transpose3d", 3, input, weight, bias, stride, padding, output_padding, groups, dilation);
 }
 
-Tensor convolution_plain(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride,
-                         IntArrayRef padding, IntArrayRef dilation, bool transposed, IntArrayRef output_padding, int64_t groups, bool,
-                         bool, bool, bool) {
+Tensor convolution_plain(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias,
+                         IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, bool transposed,
+                         IntArrayRef output_padding, int64_t groups, bool, bool, bool, bool) {
   return at::convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups);
 }
 

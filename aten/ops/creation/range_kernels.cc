@@ -156,10 +156,13 @@ Compute bound_of(const Scalar& bound) {
   }
 }
 
-double power_of(double base, double exponent) { return std::pow(base, exponent); }
+double power_of(double base, double exponent) {
+  return std::pow(base, exponent);
+}
 c10::complex<double> power_of(double base, const c10::complex<double>& exponent) {
   if (exponent.imag() == 0) return std::pow(base, exponent.real());
-  const std::complex<double> power = std::pow(std::complex<double>(base), std::complex<double>(exponent.real(), exponent.imag()));
+  const std::complex<double> power =
+      std::pow(std::complex<double>(base), std::complex<double>(exponent.real(), exponent.imag()));
   return {power.real(), power.imag()};
 }
 

@@ -107,13 +107,14 @@ Tensor losses(const Tensor& log_probs, const Tensor& targets, IntArrayRef input_
   return at::masked_fill(loss, at::gt(loss, Scalar(-kNever / 2)), Scalar(std::numeric_limits<double>::infinity()));
 }
 
-// A number that is 0 for each sequence and has the gradient exp(log_probs) at the steps that count. Added to a loss it takes the
-// gradient of the probabilities' sum out: PyTorch's is that of what a log_softmax has made log_probs of.
+// A number that is 0 for each sequence and has the gradient exp(log_probs) at the steps that count. Added to a loss it
+// takes the gradient of the probabilities' sum out: PyTorch's is that of what a log_softmax has made log_probs of.
 Tensor normalizer(const Tensor& log_probs, IntArrayRef input_lengths) {
   const ScalarType type = log_probs.scalar_type();
   const Tensor wide = type == kDouble ? log_probs : at::to(log_probs, kFloat);
   const Tensor sums = at::sum(at::exp(at::clamp_max(wide, Scalar(80))), IntArrayRef{2});
-  const Tensor steps = at::unsqueeze(at::arange(Scalar(log_probs.size(0)), TensorOptions().dtype(kLong).device(log_probs.device())), 1);
+  const Tensor steps =
+      at::unsqueeze(at::arange(Scalar(log_probs.size(0)), TensorOptions().dtype(kLong).device(log_probs.device())), 1);
   const Tensor beyond = at::ge(steps, of_lengths(input_lengths, log_probs.device()));
   const Tensor mass = at::sum(at::masked_fill(sums, beyond, Scalar(0)), IntArrayRef{0});
   return at::to(at::sub(mass, at::detach(mass)), type);
@@ -135,7 +136,8 @@ Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, IntArrayRef inpu
               log_probs.dim());
   const bool batched = log_probs.dim() == 3;
   const Tensor batch = batched ? log_probs : at::unsqueeze(log_probs, 1);
-  Tensor loss = losses(batch, batched || targets.dim() == 2 ? targets : at::unsqueeze(targets, 0), input_lengths, target_lengths, blank);
+  Tensor loss = losses(batch, batched || targets.dim() == 2 ? targets : at::unsqueeze(targets, 0), input_lengths,
+                       target_lengths, blank);
   const Tensor impossible = at::isinf(loss);
   if (GradMode::is_enabled() && log_probs.requires_grad()) {
     loss = at::add(loss, at::masked_fill(normalizer(batch, input_lengths), impossible, Scalar(0)));

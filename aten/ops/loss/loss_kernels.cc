@@ -152,7 +152,9 @@ Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double
 
 Tensor cosine_embedding_loss(
     const Tensor& input1, const Tensor& input2, const Tensor& target, double margin, int64_t reduction) {
-  const auto floating = [](const Tensor& x) { return c10::isIntegralType(x.scalar_type(), true) ? at::to(x, get_default_dtype_as_scalartype()) : x; };
+  const auto floating = [](const Tensor& x) {
+    return c10::isIntegralType(x.scalar_type(), true) ? at::to(x, get_default_dtype_as_scalartype()) : x;
+  };
   const Tensor cosine = at::cosine_similarity(floating(input1), floating(input2), target.dim() == 0 ? 0 : 1);
   const Tensor zero = at::mul(cosine, Scalar(0));
   const Tensor near = at::where(at::eq(target, Scalar(1)), at::rsub(cosine, Scalar(1)), zero);

@@ -156,8 +156,7 @@ std::tuple<Tensor&, Tensor&, Tensor&> native_batch_norm_out(const Tensor& input,
 Tensor batch_norm(const Tensor& input, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias,
                   const std::optional<Tensor>& running_mean, const std::optional<Tensor>& running_var, bool training,
                   double momentum, double eps, bool) {
-  return std::get<0>(
-      normalized_batch(input, weight, bias, running_mean, running_var, training, momentum, eps));
+  return std::get<0>(normalized_batch(input, weight, bias, running_mean, running_var, training, momentum, eps));
 }
 
 // Each channel of each sample by itself: the batch normalization of one sample with batch * channels channels.

@@ -195,7 +195,8 @@ TEST(BatchNorm, StatisticsOf16Bits) {
   const Tensor x = values({3, 4, 2}, kBFloat16), w = values({4}, kBFloat16), wide = values({4});
   for (const bool training : {true, false}) {
     const auto dtypes = [&](const Tensor& weight, const Tensor& running) {
-      const auto [y, mean, invstd] = at::native_batch_norm(x, weight, {}, running, at::ones_like(running), training, 0.1, kEps);
+      const auto [y, mean, invstd] =
+          at::native_batch_norm(x, weight, {}, running, at::ones_like(running), training, 0.1, kEps);
       EXPECT_EQ(y.scalar_type(), kBFloat16);
       EXPECT_EQ(mean.scalar_type(), invstd.scalar_type());
       return mean.scalar_type();

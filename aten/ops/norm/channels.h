@@ -13,8 +13,10 @@ inline void check_channels(const char* op, const char* name, const std::optional
   TORCH_CHECK(!given(t) || t->numel() == channels, op, ": ", name, " should contain ", channels, " elements not ", t->numel());
 }
 
-// The dtype of the mean and deviation that native_*_norm return: that of 16-bit input, unless one of its parameters is float32.
-inline ScalarType public_statistics_dtype(const Tensor& input, std::initializer_list<std::optional<Tensor>> parameters) {
+// The dtype of the mean and deviation that native_*_norm return: that of 16-bit input, unless one of its parameters is
+// float32.
+inline ScalarType public_statistics_dtype(const Tensor& input,
+                                          std::initializer_list<std::optional<Tensor>> parameters) {
   const ScalarType type = input.scalar_type();
   if (type != kHalf && type != kBFloat16) return type;
   for (const std::optional<Tensor>& t : parameters) {

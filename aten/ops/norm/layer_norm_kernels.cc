@@ -62,9 +62,8 @@ void check_normalized(const char* op, const Tensor& input, IntArrayRef normalize
   TORCH_CHECK(
       lead >= 0 && input.sizes().slice(static_cast<size_t>(lead)) == normalized_shape, "Given normalized_shape=", normalized_shape,
       ", expected input with shape [*", comma_separated(normalized_shape), "], but got input of size", input.sizes());
-  TORCH_CHECK_NOT_IMPLEMENTED(
-      isFloatingType(input.scalar_type()) || (complex && input.is_complex()), "\"", op, "\" not implemented for '",
-      toString(input.scalar_type()), "'");
+  TORCH_CHECK_NOT_IMPLEMENTED(isFloatingType(input.scalar_type()) || (complex && input.is_complex()), "\"", op,
+                              "\" not implemented for '", toString(input.scalar_type()), "'");
 }
 
 DimVector statistics_sizes(const Tensor& input, IntArrayRef normalized_shape) {
@@ -82,9 +81,9 @@ const C* data_or_null(const Tensor& t) {
 
 }  // namespace
 
-std::array<TensorSpec, 3> fused_layer_norm_meta(
-    const Tensor& input, IntArrayRef normalized_shape, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias,
-    double) {
+std::array<TensorSpec, 3> fused_layer_norm_meta(const Tensor& input, IntArrayRef normalized_shape,
+                                                const std::optional<Tensor>& weight, const std::optional<Tensor>& bias,
+                                                double) {
   check_normalized("layer_norm", input, normalized_shape);
   check_affine("layer_norm", "weight", weight, normalized_shape);
   check_affine("layer_norm", "bias", bias, normalized_shape);
@@ -95,9 +94,8 @@ std::array<TensorSpec, 3> fused_layer_norm_meta(
       TensorSpec{sizes, {}, type, input.device()}, TensorSpec{sizes, {}, type, input.device()}};
 }
 
-void fused_layer_norm_cpu(
-    const Tensor& input, IntArrayRef normalized_shape, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias,
-    double eps, Tensor& out, Tensor& mean, Tensor& rstd) {
+void fused_layer_norm_cpu(const Tensor& input, IntArrayRef normalized_shape, const std::optional<Tensor>& weight,
+                          const std::optional<Tensor>& bias, double eps, Tensor& out, Tensor& mean, Tensor& rstd) {
   const Shape s = rows_of(input, normalized_shape);
   if (s.rows == 0) return;
   const Tensor x = dense(input);
@@ -204,9 +202,9 @@ std::tuple<Tensor, Tensor, Tensor> native_layer_norm_backward_cpu(
   return {gx, gw, gb};
 }
 
-std::tuple<Tensor, Tensor, Tensor> native_layer_norm(
-    const Tensor& input, IntArrayRef normalized_shape, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias,
-    double eps) {
+std::tuple<Tensor, Tensor, Tensor> native_layer_norm(const Tensor& input, IntArrayRef normalized_shape,
+                                                     const std::optional<Tensor>& weight,
+                                                     const std::optional<Tensor>& bias, double eps) {
   const auto [result, mean, rstd] = at::_fused_layer_norm(input, normalized_shape, weight, bias, eps);
   const ScalarType type = public_statistics_dtype(input, {weight, bias});
   return {result, at::to(mean, type), at::to(rstd, type)};
@@ -224,11 +222,11 @@ Tensor rms_norm(
   check_normalized("rms_norm", input, normalized_shape, /*complex=*/true);
   check_affine("rms_norm", "weight", weight, normalized_shape);
   const ScalarType type = input.scalar_type(), real = toRealValueType(type);
-  const double e = eps.value_or(
-      real == ScalarType::Double ? std::numeric_limits<double>::epsilon()
-      : real == ScalarType::Half ? 0x1p-10
-      : real == ScalarType::BFloat16 ? 0x1p-7
-                                     : static_cast<double>(std::numeric_limits<float>::epsilon()));
+  const double e =
+      eps.value_or(real == ScalarType::Double     ? std::numeric_limits<double>::epsilon()
+                   : real == ScalarType::Half     ? 0x1p-10
+                   : real == ScalarType::BFloat16 ? 0x1p-7
+                                                  : static_cast<double>(std::numeric_limits<float>::epsilon()));
   DimVector dims;
   for (size_t d = 0; d < normalized_shape.size(); ++d) dims.push_back(-1 - static_cast<int64_t>(d));
   const Tensor x = statistics_dtype(type) == type ? input : at::_to_copy(input, TensorOptions().dtype(ScalarType::Float));

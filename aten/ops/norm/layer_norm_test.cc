@@ -83,7 +83,8 @@ TEST(LayerNorm, StatisticsOf16Bits) {
     EXPECT_EQ(std::get<2>(at::native_layer_norm(x, {4}, w, wide, 1e-5)).scalar_type(), ScalarType::Float);
     EXPECT_EQ(std::get<1>(at::_fused_layer_norm(x, {4}, w, {}, 1e-5)).scalar_type(), ScalarType::Float);
     const auto [y, mean, rstd] = at::native_layer_norm(x, {4}, w, {}, 1e-5);
-    expect_close(mean, values(std::get<1>(at::_fused_layer_norm(x, {4}, w, {}, 1e-5))), tolerance(type), tolerance(type));
+    expect_close(mean, values(std::get<1>(at::_fused_layer_norm(x, {4}, w, {}, 1e-5))), tolerance(type),
+                 tolerance(type));
   }
 }
 

@@ -9,7 +9,8 @@ namespace {
 using namespace at;
 using namespace at::matrix_testing;
 
-// Where place i of a dimension of `size` comes from, or -1 for the constant. What a negative padding cuts off is no part of a circle.
+// Where place i of a dimension of `size` comes from, or -1 for the constant. What a negative padding cuts off is no
+// part of a circle.
 int64_t source(const std::string& mode, int64_t i, int64_t size, int64_t left, int64_t right) {
   if (mode == "constant") return i >= 0 && i < size ? i : -1;
   if (mode == "replicate") return i < 0 ? 0 : i >= size ? size - 1 : i;
@@ -25,7 +26,9 @@ std::vector<Number> reference(const Tensor& x, const std::vector<int64_t>& pad, 
   const int64_t rank = x.dim();
   sizes->assign(x.sizes().begin(), x.sizes().end());
   std::vector<int64_t> before(static_cast<size_t>(rank), 0), after(static_cast<size_t>(rank), 0);
-  for (size_t i = 0; i < pad.size() / 2; ++i) (*sizes)[rank - 1 - i] += pad[2 * i] + pad[2 * i + 1], before[rank - 1 - i] = pad[2 * i], after[rank - 1 - i] = pad[2 * i + 1];
+  for (size_t i = 0; i < pad.size() / 2; ++i)
+    (*sizes)[rank - 1 - i] += pad[2 * i] + pad[2 * i + 1], before[rank - 1 - i] = pad[2 * i],
+                                                                             after[rank - 1 - i] = pad[2 * i + 1];
   int64_t n = 1;
   for (int64_t s : *sizes) n *= s;
   std::vector<Number> out;
@@ -35,7 +38,8 @@ std::vector<Number> reference(const Tensor& x, const std::vector<int64_t>& pad, 
     for (int64_t d = rank - 1; d >= 0; --d) {
       const int64_t i = rest % (*sizes)[d];
       rest /= (*sizes)[d];
-      const int64_t from = before[d] == 0 && (*sizes)[d] == x.size(d) ? i : source(mode, i - before[d], x.size(d), before[d], after[d]);
+      const int64_t from =
+          before[d] == 0 && (*sizes)[d] == x.size(d) ? i : source(mode, i - before[d], x.size(d), before[d], after[d]);
       inside = inside && from >= 0;
       place += from * step;
       step *= x.size(d);
@@ -102,7 +106,8 @@ TEST(Padding, BadArguments) {
   KINDLING_EXPECT_ERROR(at::pad(r({2, 3, 4}), {-5, 0}, "replicate"), "input (W: 4) is too small. Calculated output W: -1");
   KINDLING_EXPECT_ERROR(at::pad(r({2, 3}), {1, 1}, "reflect", 1.0), "Padding mode \"reflect\" doesn't take in value argument");
   KINDLING_EXPECT_ERROR(at::pad(r({2, 3}), {4, 4}, "circular"), "Padding value causes wrapping around more than once.");
-  KINDLING_EXPECT_ERROR(at::pad(r({2, 3}), {-1, 3}, "circular"), "Padding value causes wrapping around more than once.");
+  KINDLING_EXPECT_ERROR(at::pad(r({2, 3}), {-1, 3}, "circular"),
+                        "Padding value causes wrapping around more than once.");
   KINDLING_EXPECT_ERROR(at::constant_pad_nd(r({2}), {-5, 4}), "removes more than the 2 elements of dimension 0");
   KINDLING_EXPECT_ERROR(at::constant_pad_nd(r({2}), {4, -3}), "removes more than the 2 elements of dimension 0");
   EXPECT_EQ(at::constant_pad_nd(r({2}), {-2, 3}).numel(), 3);

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <limits>
 
+#include "aten/core/empty.h"
 #include "aten/core/overlap.h"
 #include "aten/core/structured.h"
-#include "aten/core/empty.h"
 #include "aten/core/tensor.h"
 #include "aten/cpu/random_transform.h"
 #include "aten/ops/binary/ops.h"
@@ -13,9 +13,9 @@
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/dense/dense.h"
 #include "aten/ops/random/kernels.h"
-#include "aten/ops/shared/draws.h"
 #include "aten/ops/random/ops.h"
 #include "aten/ops/reduce/ops.h"
+#include "aten/ops/shared/draws.h"
 #include "aten/ops/view/ops.h"
 
 namespace at::native {
@@ -149,14 +149,14 @@ void normal_fill(Draws& draws, const Tensor& self, double mean, double std) {
 // The shape rules of in-place fills check everything; the kernels begin with them.
 
 Tensor& uniform_meta_(Tensor& self, double from, double to, std::optional<Generator> generator) {
-  TORCH_CHECK_NOT_IMPLEMENTED(self.is_floating_point() || self.is_complex(), "\"check_uniform_bounds\" not implemented for '",
-                              self.scalar_type(), "'");
+  TORCH_CHECK_NOT_IMPLEMENTED(self.is_floating_point() || self.is_complex(),
+                              "\"check_uniform_bounds\" not implemented for '", self.scalar_type(), "'");
   random::check_target("uniform_", self);
   const ScalarType dtype = toRealValueType(self.scalar_type());
-  const double most = dtype == ScalarType::Half ? 65504.0
-      : dtype == ScalarType::Double             ? std::numeric_limits<double>::max()
-      : dtype == ScalarType::BFloat16           ? 3.3895313892515355e38
-                                                : std::numeric_limits<float>::max();
+  const double most = dtype == ScalarType::Half       ? 65504.0
+                      : dtype == ScalarType::Double   ? std::numeric_limits<double>::max()
+                      : dtype == ScalarType::BFloat16 ? 3.3895313892515355e38
+                                                      : std::numeric_limits<float>::max();
   TORCH_CHECK(from >= -most && from <= most, "from is out of bounds for ", self.scalar_type());
   TORCH_CHECK(to >= -most && to <= most, "to is out of bounds for ", self.scalar_type());
   TORCH_CHECK(from <= to, "uniform_ expects to return a [from, to) range, but found from=", from, " > to=", to);
@@ -269,7 +269,8 @@ Tensor& bernoulli_float_cpu_(Tensor& self, double p, std::optional<Generator> ge
 }
 
 Tensor& bernoulli_tensor_meta_(Tensor& self, const Tensor& p, std::optional<Generator> generator) {
-  TORCH_CHECK_NOT_IMPLEMENTED(p.is_floating_point(), "\"bernoulli_tensor_cpu_p_\" not implemented for '", p.scalar_type(), "'");
+  TORCH_CHECK_NOT_IMPLEMENTED(p.is_floating_point(), "\"bernoulli_tensor_cpu_p_\" not implemented for '",
+                              p.scalar_type(), "'");
   TORCH_CHECK_NOT_IMPLEMENTED(!self.is_complex(), "\"bernoulli_tensor_cpu_self_\" not implemented for '", self.scalar_type(), "'");
   TORCH_CHECK(p.device() == self.device(), "bernoulli_: expected p on device ", self.device(), ", got ", p.device());
   random::check_target("bernoulli_", self);
@@ -279,7 +280,8 @@ Tensor& bernoulli_tensor_meta_(Tensor& self, const Tensor& p, std::optional<Gene
 Tensor& bernoulli_tensor_cpu_(Tensor& self, const Tensor& p, std::optional<Generator> generator) {
   bernoulli_tensor_meta_(self, p, std::nullopt);
   if (self.numel() == 0) return self;
-  Tensor limits = empty_with_strides(self.sizes(), strides_like(self), ScalarType::Double);  // in the order of self's memory
+  Tensor limits =
+      empty_with_strides(self.sizes(), strides_like(self), ScalarType::Double);  // in the order of self's memory
   at::copy_(limits, at::expand(p, self.sizes()));
   const double* limit = limits.data_ptr<double>();
   for (int64_t i = 0; i < limits.numel(); ++i) {
@@ -315,12 +317,22 @@ void check_std(const Tensor& std) {
 
 namespace {
 
-void check(const Tensor&, double std) { TORCH_CHECK(std >= 0.0, "normal expects std >= 0.0, but found std ", std); }
-void check(double, const Tensor& std) { check_std(std); }
-void check(const Tensor&, const Tensor& std) { check_std(std); }
+void check(const Tensor&, double std) {
+  TORCH_CHECK(std >= 0.0, "normal expects std >= 0.0, but found std ", std);
+}
+void check(double, const Tensor& std) {
+  check_std(std);
+}
+void check(const Tensor&, const Tensor& std) {
+  check_std(std);
+}
 
-TensorSpec spec_of(const Tensor& mean, double) { return {DimVector(mean.sizes()), {}, mean.scalar_type(), mean.device()}; }
-TensorSpec spec_of(double, const Tensor& std) { return {DimVector(std.sizes()), {}, std.scalar_type(), std.device()}; }
+TensorSpec spec_of(const Tensor& mean, double) {
+  return {DimVector(mean.sizes()), {}, mean.scalar_type(), mean.device()};
+}
+TensorSpec spec_of(double, const Tensor& std) {
+  return {DimVector(std.sizes()), {}, std.scalar_type(), std.device()};
+}
 TensorSpec spec_of(const Tensor& mean, const Tensor& std) {
   TensorSpec spec = pointwise::result_spec({mean, std}, mean.scalar_type());
   spec.strides.clear();
@@ -350,14 +362,19 @@ Tensor normal_of(const Mean& mean, const Std& std, std::optional<Generator> gene
   return result;
 }
 
-structured::Overlap overlap_with(const Tensor& out, const Tensor& in) { return structured::overlap(out, in); }
-structured::Overlap overlap_with(const Tensor&, double) { return structured::Overlap::kNone; }
+structured::Overlap overlap_with(const Tensor& out, const Tensor& in) {
+  return structured::overlap(out, in);
+}
+structured::Overlap overlap_with(const Tensor&, double) {
+  return structured::Overlap::kNone;
+}
 
 // What is drawn depends on the memory that it is drawn into.
 template <class Mean, class Std>
 Tensor& normal_into(const Mean& mean, const Std& std, std::optional<Generator> generator, Tensor& out) {
   check(mean, std);
-  structured::Target target("normal", out, spec_of(mean, std), std::max(overlap_with(out, mean), overlap_with(out, std)), false, false);
+  structured::Target target("normal", out, spec_of(mean, std),
+                            std::max(overlap_with(out, mean), overlap_with(out, std)), false, false);
   draw_normal(target.tensor(), mean, std, std::move(generator));
   target.commit();
   return out;
@@ -380,7 +397,8 @@ Tensor& normal_tensor_float_out(const Tensor& mean, double std, std::optional<Ge
 Tensor& normal_float_tensor_out(double mean, const Tensor& std, std::optional<Generator> generator, Tensor& out) {
   return normal_into(mean, std, std::move(generator), out);
 }
-Tensor& normal_tensor_tensor_out(const Tensor& mean, const Tensor& std, std::optional<Generator> generator, Tensor& out) {
+Tensor& normal_tensor_tensor_out(const Tensor& mean, const Tensor& std, std::optional<Generator> generator,
+                                 Tensor& out) {
   return normal_into(mean, std, std::move(generator), out);
 }
 Tensor normal_float_float(double mean, double std, IntArrayRef size, std::optional<Generator> generator,
@@ -388,7 +406,8 @@ Tensor normal_float_float(double mean, double std, IntArrayRef size, std::option
   Tensor result = at::empty(size, options);
   return at::normal_(result, mean, std, std::move(generator));
 }
-Tensor& normal_float_float_out(double mean, double std, IntArrayRef size, std::optional<Generator> generator, Tensor& out) {
+Tensor& normal_float_float_out(double mean, double std, IntArrayRef size, std::optional<Generator> generator,
+                               Tensor& out) {
   return at::normal_(random::sized("normal", size, out), mean, std, std::move(generator));
 }
 Tensor normal_functional(const Tensor& self, double mean, double std, std::optional<Generator> generator) {

@@ -190,7 +190,9 @@ Tensor rand(IntArrayRef size, TensorOptions options) { return rand_generator(siz
 Tensor& rand_generator_out(IntArrayRef size, std::optional<Generator> generator, Tensor& out) {
   return at::uniform_(random::sized("rand", size, out), 0, 1, std::move(generator));
 }
-Tensor& rand_out(IntArrayRef size, Tensor& out) { return rand_generator_out(size, std::nullopt, out); }
+Tensor& rand_out(IntArrayRef size, Tensor& out) {
+  return rand_generator_out(size, std::nullopt, out);
+}
 Tensor rand_like(const Tensor& self, TensorOptions options, std::optional<MemoryFormat> memory_format) {
   Tensor result = at::empty_like(self, options, memory_format);
   return at::uniform_(result);
@@ -203,7 +205,9 @@ Tensor randn(IntArrayRef size, TensorOptions options) { return randn_generator(s
 Tensor& randn_generator_out(IntArrayRef size, std::optional<Generator> generator, Tensor& out) {
   return at::normal_(random::sized("randn", size, out), 0, 1, std::move(generator));
 }
-Tensor& randn_out(IntArrayRef size, Tensor& out) { return randn_generator_out(size, std::nullopt, out); }
+Tensor& randn_out(IntArrayRef size, Tensor& out) {
+  return randn_generator_out(size, std::nullopt, out);
+}
 Tensor randn_like(const Tensor& self, TensorOptions options, std::optional<MemoryFormat> memory_format) {
   Tensor result = at::empty_like(self, options, memory_format);
   return at::normal_(result);
@@ -223,7 +227,8 @@ Tensor randint(int64_t high, IntArrayRef size, TensorOptions options) {
 Tensor randint_generator(int64_t high, IntArrayRef size, std::optional<Generator> generator, TensorOptions options) {
   return randint_low_generator(0, high, size, std::move(generator), options);
 }
-Tensor& randint_low_generator_out(int64_t low, int64_t high, IntArrayRef size, std::optional<Generator> generator, Tensor& out) {
+Tensor& randint_low_generator_out(int64_t low, int64_t high, IntArrayRef size, std::optional<Generator> generator,
+                                  Tensor& out) {
   return at::random_(random::sized("randint", size, out), low, high, std::move(generator));
 }
 Tensor& randint_low_out(int64_t low, int64_t high, IntArrayRef size, Tensor& out) {

@@ -22,7 +22,8 @@ double Draws::normal() {
 
 Tensor& sized(const char* op, IntArrayRef size, Tensor& out) {
   TORCH_CHECK(out.defined(), op, "(): the output is an undefined tensor");
-  structured::Target(op, out, {DimVector(size), {}, out.scalar_type(), out.device()}, structured::Overlap::kNone, false, true);
+  structured::Target(op, out, {DimVector(size), {}, out.scalar_type(), out.device()}, structured::Overlap::kNone, false,
+                     true);
   return out;
 }
 

@@ -154,10 +154,9 @@ Tensor view_as_real(const Tensor& self) {
 
 Tensor view_as_complex(const Tensor& self) {
   const ScalarType dtype = self.scalar_type();
-  TORCH_CHECK(
-      dtype == ScalarType::Half || dtype == ScalarType::Float || dtype == ScalarType::Double,
-      "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: ",
-      toString(dtype));
+  TORCH_CHECK(dtype == ScalarType::Half || dtype == ScalarType::Float || dtype == ScalarType::Double,
+              "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: ",
+              toString(dtype));
   TORCH_CHECK(self.dim() != 0, "Input tensor must have one or more dimensions");
   TORCH_CHECK(self.size(-1) == 2, "Tensor must have a last dimension of size 2");
   TORCH_CHECK(self.stride(-1) == 1, "Tensor must have a last dimension with stride 1");
