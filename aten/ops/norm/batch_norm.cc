@@ -71,18 +71,25 @@ Tensor moved_towards(const std::optional<Tensor>& running, const Tensor& statist
       running->scalar_type());
 }
 
-// The result, and in training the mean and 1 / sqrt(variance + eps) of each channel (else nothing).
+// The result, and in training the mean and 1 / sqrt(variance + eps) of each channel (else nothing) in the dtype `statistics`, or
+// as they were computed.
 std::tuple<Tensor, Tensor, Tensor> normalized_batch(const Tensor& input, const std::optional<Tensor>& weight,
                                                     const std::optional<Tensor>& bias,
                                                     const std::optional<Tensor>& running_mean,
                                                     const std::optional<Tensor>& running_var, bool training,
-                                                    double momentum, double eps) {
+                                                    double momentum, double eps,
+                                                    std::optional<ScalarType> statistics = std::nullopt) {
   check_normalized_by_channel("batch_norm", input, weight, bias);
   check_running("running_mean", running_mean, input);
   check_running("running_var", running_var, input);
   const auto [result, mean, invstd, var] =
       at::_fused_batch_norm(input, weight, bias, running_mean, running_var, training, eps);
-  if (!training) return {result, at::narrow(mean, 0, 0, 0), at::narrow(invstd, 0, 0, 0)};
+  const auto saved = [&](const Tensor& t) {
+    const Tensor of_all = training ? t : at::narrow(t, 0, 0, 0);
+    return narrowed(of_all, statistics.value_or(t.scalar_type()));
+  };
+  const Tensor save_mean = saved(mean), save_invstd = saved(invstd);
+  if (!training) return {result, save_mean, save_invstd};
   c10::NoGradGuard no_grad;
   // The running variance is the unbiased one.
   const double count = input.size(1) == 0 ? 0 : static_cast<double>(input.numel() / input.size(1));
@@ -92,7 +99,7 @@ std::tuple<Tensor, Tensor, Tensor> normalized_batch(const Tensor& input, const s
   Tensor target;
   if (new_mean.defined()) at::copy_(target = *running_mean, new_mean);
   if (new_var.defined()) at::copy_(target = *running_var, new_var);
-  return {result, mean, invstd};
+  return {result, save_mean, save_invstd};
 }
 
 }  // namespace
@@ -102,10 +109,8 @@ std::tuple<Tensor, Tensor, Tensor> native_batch_norm(const Tensor& input, const 
                                                      const std::optional<Tensor>& running_mean,
                                                      const std::optional<Tensor>& running_var, bool training,
                                                      double momentum, double eps) {
-  const auto [result, mean, invstd] =
-      normalized_batch(input, weight, bias, running_mean, running_var, training, momentum, eps);
   const ScalarType type = public_statistics_dtype(input, {weight, bias, running_mean, running_var});
-  return {result, narrowed(mean, type), narrowed(invstd, type)};
+  return normalized_batch(input, weight, bias, running_mean, running_var, training, momentum, eps, type);
 }
 
 std::tuple<Tensor, Tensor, Tensor> native_batch_norm_backward(const Tensor& grad_out, const Tensor& input,

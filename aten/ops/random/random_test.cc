@@ -307,6 +307,7 @@ TEST_F(Random, AGivenGeneratorIsUsed) {
   g.set_current_seed(42);
   at::manual_seed(7);
   expect(at::rand({3}, g), {0.88226926, 0.91500396, 0.38286376});
+  if (!at::testing::device().is_cpu()) return;  // the kernels of the CPU, which another device's generator does not fit
   const auto again = [&] {
     g.set_current_seed(42);
     return std::optional<at::Generator>(g);
