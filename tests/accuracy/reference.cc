@@ -414,10 +414,7 @@ const std::vector<Function>& functions() {
       {"heaviside",
        2,
        {},
-       [](R x) { return x[0] == 0          ? x[1]
-                        : std::isnan(x[0]) ? x[0]
-                        : x[0] < 0         ? 0.0L
-                                           : 1.0L; },
+       [](R x) { return x[0] == 0 ? x[1] : x[0] > 0 ? 1.0L : 0.0L; },
        nullptr,
        nullptr,
        -3,
