@@ -17,6 +17,7 @@
 #include "aten/ops/pool/ops.h"
 #include "aten/ops/rearrange/ops.h"
 #include "aten/ops/reduce/ops.h"
+#include "aten/ops/rnn/ops.h"
 #include "aten/ops/scan/ops.h"
 #include "aten/ops/softmax/ops.h"
 #include "aten/ops/sort/ops.h"
@@ -33,4 +34,5 @@
 #include "autograd/derivatives/norm_functions.h"
 #include "autograd/derivatives/pointwise_functions.h"
 #include "autograd/derivatives/reduce_functions.h"
+#include "autograd/derivatives/rnn_functions.h"
 #include "autograd/derivatives/view_functions.h"

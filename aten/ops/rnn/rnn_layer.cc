@@ -1,0 +1,404 @@
+// One layer of a recurrent network in one direction: forward and its gradient.
+//
+// The sums of the input are one product for all steps. Each step adds the product of the hidden state and runs its cells, row
+// by row. The gradient goes through the steps backwards; the gradients of input and weights are products over all steps again.
+#include "aten/ops/rnn/rnn_layer.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <tuple>
+#include <vector>
+
+#include "aten/core/empty.h"
+#include "aten/core/structured.h"
+#include "aten/core/tensor_spec.h"
+#include "aten/cpu/matrix/gemm.h"
+#include "aten/cpu/rows/recurrent.h"
+#include "aten/cpu/rows/rows.h"
+#include "aten/cpu/support/visit_dtype.h"
+#include "aten/ops/binary/ops.h"
+#include "aten/ops/copy/ops.h"
+#include "aten/ops/dense/dense.h"
+#include "aten/ops/matmul/ops.h"
+#include "aten/ops/reduce/ops.h"
+#include "aten/ops/rnn/kernels.h"
+#include "aten/ops/shared/matrix_support.h"
+#include "aten/ops/view/ops.h"
+#include "c10/parallel/parallel.h"
+
+namespace at::native {
+namespace {
+
+constexpr int64_t kCellGrain = 2048;  // hidden units that are worth a thread
+
+const char* name_of(CellKind kind) {
+  constexpr const char* kNames[] = {"rnn_relu", "rnn_tanh", "lstm", "gru"};
+  return kNames[static_cast<int64_t>(kind)];
+}
+int64_t gate_count(CellKind kind) { return kind == CellKind::kLstm ? 4 : kind == CellKind::kGru ? 3 : 1; }
+
+void check_sizes(const char* op, const char* name, const Tensor& t, IntArrayRef sizes) {
+  TORCH_CHECK(t.sizes() == sizes, op, ": Expected ", name, " of size ", sizes, ", got ", t.sizes());
+}
+
+void check_like_input(const char* op, const char* name, const Tensor& t, const Tensor& input) {
+  TORCH_CHECK(t.scalar_type() == input.scalar_type(), op, ": expected ", name, " to have the input's dtype ", input.scalar_type(),
+              ", but got ", t.scalar_type());
+}
+
+// The steps of a layer in the order in which they run. Rows of a step that the one before it did not have start from the
+// initial state.
+struct Steps {
+  Steps(IntArrayRef sizes, bool reverse) : sizes(sizes), reverse(reverse), offsets(sizes.size()) {
+    int64_t next = 0;
+    for (size_t t = 0; t < sizes.size(); ++t) {
+      offsets[t] = next;
+      next += sizes[t];
+    }
+  }
+  struct Step {
+    int64_t first, count;          // rows
+    int64_t before, before_count;  // the same of the step before it; 0 rows in the first
+  };
+  Step operator[](int64_t order) const {
+    const int64_t steps = static_cast<int64_t>(sizes.size()), by = reverse ? 1 : -1;
+    const int64_t t = reverse ? steps - 1 - order : order;
+    Step s{offsets[static_cast<size_t>(t)], sizes[static_cast<size_t>(t)], 0, 0};
+    if (order > 0) {
+      s.before = offsets[static_cast<size_t>(t + by)];
+      s.before_count = std::min(s.count, sizes[static_cast<size_t>(t + by)]);
+    }
+    return s;
+  }
+
+  IntArrayRef sizes;
+  bool reverse;
+  std::vector<int64_t> offsets;
+};
+
+template <class T>
+const T* data_of(const Tensor& t) {
+  return t.defined() ? static_cast<const T*>(t.const_data_ptr()) : nullptr;
+}
+template <class T>
+T* memory_of(const Tensor& t) {
+  return t.defined() ? static_cast<T*>(t.mutable_data_ptr()) : nullptr;
+}
+
+Tensor dense_or_none(const std::optional<Tensor>& t) { return is_given(t) ? dense(*t) : Tensor(); }
+
+Tensor scratch(IntArrayRef sizes, const Tensor& like) { return empty_contiguous(sizes, like.scalar_type(), like.device()); }
+
+template <class T>
+void copy_rows(T* to, const T* from, int64_t rows, int64_t width) {
+  if (rows * width > 0) std::memcpy(to, from, static_cast<size_t>(rows * width) * sizeof(T));
+}
+
+// c[m, n] = a[m, k] b[k, n] + add, all dense but for b, which may be given transposed.
+struct StepProduct {
+  matrix::Gemm g;
+  StepProduct(matrix::Type type, int64_t n, int64_t k, const void* b, bool b_transposed) {
+    g.type = type;
+    g.n = n, g.k = k;
+    g.a.row = k;
+    g.b = b_transposed ? matrix::Operand{b, 1, k} : matrix::Operand{b, n, 1};
+    g.c_row = n;
+  }
+  void operator()(int64_t m, const void* a, void* c, const void* add, int64_t add_row) {
+    g.m = m;
+    g.a.data = a;
+    g.c = c;
+    g.add = add == nullptr ? matrix::Operand{} : matrix::Operand{add, add_row, 1};
+    matrix::gemm(g);
+  }
+};
+
+template <class F>
+void for_rows(int64_t rows, int64_t width, const F& f) {
+  at::parallel_for(0, rows, std::max<int64_t>(1, kCellGrain / std::max<int64_t>(width, 1)), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) f(i);
+  });
+}
+
+// What an LSTM or an RNN adds to the sums: both biases. A GRU's second one belongs to the hidden state's.
+Tensor input_bias(const RnnLayer& l, const std::optional<Tensor>& b_ih, const std::optional<Tensor>& b_hh) {
+  if (!is_given(b_ih)) return {};
+  return l.kind == CellKind::kGru ? dense(*b_ih) : dense(at::add(*b_ih, *b_hh));
+}
+
+template <class T>
+struct ForwardMemory {
+  T *output, *h, *c, *gates, *cells;  // h and c: the running states
+};
+
+template <class T>
+void run_steps(const RnnLayer& l, const Steps& steps, const Tensor& w_hh, const Tensor& b_hh, const Tensor& w_hr,
+               const ForwardMemory<T>& m) {
+  const matrix::Type type = matrix_type(w_hh.scalar_type());
+  StepProduct recurrent(type, l.gates, l.state, data_of<T>(w_hh), true);
+  StepProduct projection(type, l.state, l.hidden, data_of<T>(w_hr), true);
+  const int64_t n = l.hidden;
+  const Tensor sums = l.kind == CellKind::kGru ? scratch({l.batch, l.gates}, w_hh) : Tensor();
+  const Tensor unprojected = w_hr.defined() ? scratch({l.batch, n}, w_hh) : Tensor();
+  T *sum = memory_of<T>(sums), *full = memory_of<T>(unprojected);
+  for (int64_t order = 0; order < l.steps; ++order) {
+    const Steps::Step s = steps[order];
+    T *gates = m.gates + s.first * l.gates, *out = m.output + s.first * l.state;
+    if (sum != nullptr) {
+      recurrent(s.count, m.h, sum, data_of<T>(b_hh), 0);
+    } else {
+      recurrent(s.count, m.h, gates, gates, l.gates);
+    }
+    for_rows(s.count, n, [&](int64_t i) {
+      T *row = gates + i * l.gates, *h = out + i * l.state;
+      if (l.kind == CellKind::kLstm) {
+        cpu::lstm_row<T>(row, m.c + i * n, m.c + i * n, full != nullptr ? full + i * n : h, n);
+        if (m.cells != nullptr) copy_rows(m.cells + (s.first + i) * n, m.c + i * n, 1, n);
+      } else if (l.kind == CellKind::kGru) {
+        cpu::gru_row<T>(row, sum + i * l.gates, m.h + i * n, h, m.cells != nullptr ? m.cells + (s.first + i) * n : nullptr, n);
+      } else {
+        cpu::rnn_row<T>(row, h, n, l.kind == CellKind::kRelu);
+      }
+    });
+    if (full != nullptr) projection(s.count, full, out, nullptr, 0);
+    copy_rows(m.h, out, s.count, l.state);
+  }
+}
+
+TensorSpec spec(IntArrayRef sizes, const Tensor& like) { return dense_spec(sizes, like); }
+
+}  // namespace
+
+RnnLayer check_rnn_layer(const Tensor& input, const Tensor& hx, const std::optional<Tensor>& cx, const Tensor& w_ih,
+                         const Tensor& w_hh, const std::optional<Tensor>& b_ih, const std::optional<Tensor>& b_hh,
+                         const std::optional<Tensor>& w_hr, IntArrayRef batch_sizes, int64_t mode) {
+  TORCH_CHECK(mode >= 0 && mode <= 3, "_rnn_layer: mode must be from 0 to 3, got ", mode);
+  RnnLayer l;
+  l.kind = static_cast<CellKind>(mode);
+  const char* op = name_of(l.kind);
+  TORCH_CHECK_NOT_IMPLEMENTED(isFloatingType(input.scalar_type()), "\"", op,
+                              "\" not implemented for '", toString(input.scalar_type()), "'");
+  check_matrix_dtype(op, input.scalar_type());
+  TORCH_CHECK(input.dim() == 2 && hx.dim() == 2 && w_ih.dim() == 2 && w_hh.dim() == 2, op,
+              ": Expected input, hidden state and weights to be matrices, got sizes ", input.sizes(), ", ", hx.sizes(), ", ",
+              w_ih.sizes(), " and ", w_hh.sizes());
+  l.steps = static_cast<int64_t>(batch_sizes.size());
+  l.batch = l.steps == 0 ? 0 : batch_sizes[0];
+  for (size_t t = 0; t < batch_sizes.size(); ++t) {
+    TORCH_CHECK(batch_sizes[t] >= 0 && (t == 0 || batch_sizes[t] <= batch_sizes[t - 1]), op,
+                ": batch_sizes must not be negative and must not increase, got ", batch_sizes[t], " at step ", t);
+    l.rows += batch_sizes[t];
+  }
+  TORCH_CHECK(l.rows == input.size(0), op, ": Expected an input of ", l.rows, " rows, the sum of batch_sizes, got ", input.size(0));
+  l.input = input.size(1);
+  l.gates = w_hh.size(0);
+  const int64_t count = gate_count(l.kind);
+  TORCH_CHECK(l.gates % count == 0, op, ": the first size of weight_hh must be a multiple of ", count, ", got ", l.gates);
+  l.hidden = l.gates / count;
+  TORCH_CHECK(!is_given(w_hr) || l.kind == CellKind::kLstm, op, ": only an LSTM has a projection");
+  l.state = is_given(w_hr) ? w_hr->size(0) : l.hidden;
+  if (is_given(w_hr)) check_sizes(op, "weight_hr", *w_hr, {l.state, l.hidden});
+  TORCH_CHECK(w_ih.size(1) == l.input, op, ": Expected an input of size ", w_ih.size(1), ", the columns of weight_ih, got ", l.input);
+  check_sizes(op, "weight_ih", w_ih, {l.gates, l.input});
+  check_sizes(op, "weight_hh", w_hh, {l.gates, l.state});
+  check_sizes(op, "hidden state", hx, {l.batch, l.state});
+  TORCH_CHECK(is_given(cx) == (l.kind == CellKind::kLstm), op, ": expects ", l.kind == CellKind::kLstm ? "two hidden states" : "one hidden state");
+  if (is_given(cx)) check_sizes(op, "cell state", *cx, {l.batch, l.hidden});
+  TORCH_CHECK(is_given(b_ih) == is_given(b_hh), op, ": expected both biases or none");
+  for (const std::optional<Tensor>* b : {&b_ih, &b_hh}) {
+    if (is_given(*b)) check_sizes(op, b == &b_ih ? "bias_ih" : "bias_hh", **b, {l.gates});
+  }
+  const auto like_input = [&](const char* name, const std::optional<Tensor>& t) {
+    if (is_given(t)) check_like_input(op, name, *t, input);
+  };
+  check_like_input(op, "hidden state", hx, input);
+  like_input("cell state", cx);
+  check_like_input(op, "weight_ih", w_ih, input);
+  check_like_input(op, "weight_hh", w_hh, input);
+  like_input("bias_ih", b_ih);
+  like_input("bias_hh", b_hh);
+  like_input("weight_hr", w_hr);
+  return l;
+}
+
+std::array<TensorSpec, 5> rnn_layer_meta(const Tensor& input, const Tensor& hx, const std::optional<Tensor>& cx,
+                                         const Tensor& w_ih, const Tensor& w_hh, const std::optional<Tensor>& b_ih,
+                                         const std::optional<Tensor>& b_hh, const std::optional<Tensor>& w_hr,
+                                         IntArrayRef batch_sizes, int64_t mode, bool, bool keep) {
+  const RnnLayer l = check_rnn_layer(input, hx, cx, w_ih, w_hh, b_ih, b_hh, w_hr, batch_sizes, mode);
+  structured::check_one_device(input, hx, cx, w_ih, w_hh, b_ih, b_hh, w_hr);
+  const bool kept = keep && l.keeps_gates();
+  const auto sized = [&](bool wanted, int64_t rows, int64_t cols) {
+    return wanted ? spec({rows, cols}, input) : spec({0}, input);
+  };
+  return {spec({l.rows, l.state}, input), spec({l.batch, l.state}, input), sized(is_given(cx), l.batch, l.hidden),
+          sized(kept, l.rows, l.gates), sized(kept, l.rows, l.hidden)};
+}
+
+void rnn_layer_cpu(const Tensor& input, const Tensor& hx, const std::optional<Tensor>& cx, const Tensor& w_ih,
+                   const Tensor& w_hh, const std::optional<Tensor>& b_ih, const std::optional<Tensor>& b_hh,
+                   const std::optional<Tensor>& w_hr, IntArrayRef batch_sizes, int64_t mode, bool reverse, bool keep,
+                   Tensor& output, Tensor& hy, Tensor& cy, Tensor& gates, Tensor& cells) {
+  const RnnLayer l = check_rnn_layer(input, hx, cx, w_ih, w_hh, b_ih, b_hh, w_hr, batch_sizes, mode);
+  const bool kept = keep && l.keeps_gates();
+  DenseOut out(output), h(hy), c(cy), g(gates), of_cells(cells);
+  at::copy_(h.tensor(), hx);
+  if (is_given(cx)) at::copy_(c.tensor(), *cx);
+  Tensor sums = kept ? g.tensor() : scratch({l.rows, l.gates}, input);
+  const Tensor bias = input_bias(l, b_ih, b_hh), transposed = at::t(w_ih);
+  if (bias.defined()) {
+    at::addmm_out(sums, bias, input, transposed);
+  } else {
+    at::mm_out(sums, input, transposed);
+  }
+  const Tensor recurrent = dense(w_hh), projection = dense_or_none(w_hr), second = dense_or_none(b_hh);
+  cpu::visit_floating(input.scalar_type(), name_of(l.kind), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const ForwardMemory<T> memory{out.data<T>(), h.data<T>(), c.data<T>(), memory_of<T>(sums),
+                                  kept ? of_cells.data<T>() : nullptr};
+    run_steps<T>(l, Steps(batch_sizes, reverse), recurrent, second, projection, memory);
+  });
+  for (DenseOut* result : {&out, &h, &c, &g, &of_cells}) result->commit();
+}
+
+namespace {
+
+// The gradients' memory: of the sums (a GRU's of the hidden state apart), of the running states, of the projected results.
+template <class T>
+struct BackwardMemory {
+  const T *output, *cells, *gates, *hx, *cx, *grad_output;
+  T *grad_h, *grad_c, *grad_gates, *grad_recurrent, *grad_projected;
+};
+
+template <class T>
+void add_rows(T* to, const T* a, const T* b, int64_t count) {
+  using C = typename cpu::ComputeType<T>::type;
+  for (int64_t i = 0; i < count; ++i) to[i] = b == nullptr ? a[i] : static_cast<T>(static_cast<C>(a[i]) + static_cast<C>(b[i]));
+}
+
+template <class T>
+void run_steps_backward(const RnnLayer& l, const Steps& steps, const Tensor& w_hh, const Tensor& w_hr, const BackwardMemory<T>& m) {
+  const matrix::Type type = matrix_type(w_hh.scalar_type());
+  StepProduct recurrent(type, l.state, l.gates, data_of<T>(w_hh), false);
+  StepProduct projection(type, l.hidden, l.state, data_of<T>(w_hr), false);
+  const int64_t n = l.hidden;
+  const Tensor unprojected = w_hr.defined() ? scratch({l.batch, n}, w_hh) : Tensor();
+  T* full = memory_of<T>(unprojected);
+  const bool gru = l.kind == CellKind::kGru;
+  for (int64_t order = l.steps; order-- > 0;) {
+    const Steps::Step s = steps[order];
+    const T* of_output = m.grad_output == nullptr ? nullptr : m.grad_output + s.first * l.state;
+    T *gates = m.grad_gates + s.first * l.gates, *sums = gru ? m.grad_recurrent + s.first * l.gates : gates;
+    if (full != nullptr) {
+      T* projected = m.grad_projected + s.first * l.state;
+      add_rows(projected, m.grad_h, of_output, s.count * l.state);
+      projection(s.count, projected, full, nullptr, 0);
+    }
+    for_rows(s.count, n, [&](int64_t i) {
+      const int64_t row = s.first + i, at = i * l.gates;
+      const bool continued = i < s.before_count;
+      const T* g2 = of_output == nullptr || full != nullptr ? nullptr : of_output + i * n;
+      const T* kept = m.gates + row * l.gates;
+      if (l.kind == CellKind::kLstm) {
+        const T* before = continued ? m.cells + (s.before + i) * n : m.cx + i * n;
+        const T* g1 = full != nullptr ? full + i * n : m.grad_h + i * n;
+        cpu::lstm_row_backward<T>(kept, before, m.cells + row * n, g1, g2, m.grad_c + i * n, gates + at, n);
+      } else if (gru) {
+        const T* before = continued ? m.output + (s.before + i) * n : m.hx + i * n;
+        cpu::gru_row_backward<T>(kept, m.cells + row * n, before, m.grad_h + i * n, g2, gates + at, sums + at, n);
+      } else {
+        cpu::rnn_row_backward<T>(m.output + row * n, m.grad_h + i * n, g2, gates + at, n, l.kind == CellKind::kRelu);
+      }
+    });
+    recurrent(s.count, sums, m.grad_h, gru ? m.grad_h : nullptr, l.state);
+  }
+}
+
+// The hidden state that each row started from.
+template <class T>
+void fill_states_before(const RnnLayer& l, const Steps& steps, const T* output, const T* hx, T* to) {
+  for (int64_t order = 0; order < l.steps; ++order) {
+    const Steps::Step s = steps[order];
+    T* row = to + s.first * l.state;
+    copy_rows(row, output + s.before * l.state, s.before_count, l.state);
+    copy_rows(row + s.before_count * l.state, hx + s.before_count * l.state, s.count - s.before_count, l.state);
+  }
+}
+
+Tensor or_zeros(const std::optional<Tensor>& grad, IntArrayRef sizes, const Tensor& like) {
+  Tensor t = scratch(sizes, like);
+  return is_given(grad) ? at::copy_(t, *grad) : at::zero_(t);
+}
+
+}  // namespace
+
+RnnLayerGradients rnn_layer_backward_cpu(
+    const std::optional<Tensor>& grad_output, const std::optional<Tensor>& grad_hy, const std::optional<Tensor>& grad_cy,
+    const Tensor& input, const Tensor& hx, const std::optional<Tensor>& cx, const Tensor& w_ih, const Tensor& w_hh,
+    const std::optional<Tensor>& b_ih, const std::optional<Tensor>& b_hh, const std::optional<Tensor>& w_hr,
+    IntArrayRef batch_sizes, int64_t mode, bool reverse, const Tensor& output, const Tensor& gates, const Tensor& cells,
+    std::array<bool, 8> output_mask) {
+  const RnnLayer l = check_rnn_layer(input, hx, cx, w_ih, w_hh, b_ih, b_hh, w_hr, batch_sizes, mode);
+  const char* op = name_of(l.kind);
+  check_sizes(op, "output", output, {l.rows, l.state});
+  if (l.keeps_gates()) {
+    check_sizes(op, "gates", gates, {l.rows, l.gates});
+    check_sizes(op, "cells", cells, {l.rows, l.hidden});
+  }
+  if (is_given(grad_output)) check_sizes(op, "grad_output", *grad_output, output.sizes());
+  if (is_given(grad_hy)) check_sizes(op, "grad_hy", *grad_hy, hx.sizes());
+  if (is_given(grad_cy)) check_sizes(op, "grad_cy", *grad_cy, is_given(cx) ? cx->sizes() : IntArrayRef{0});
+
+  const bool gru = l.kind == CellKind::kGru, projected = is_given(w_hr);
+  const Steps steps(batch_sizes, reverse);
+  const Tensor grad_h = or_zeros(grad_hy, hx.sizes(), input), grad_c = is_given(cx) ? or_zeros(grad_cy, cx->sizes(), input) : Tensor();
+  const Tensor grad_gates = scratch({l.rows, l.gates}, input), grad_recurrent = gru ? scratch({l.rows, l.gates}, input) : grad_gates;
+  const Tensor grad_projected = projected ? scratch({l.rows, l.state}, input) : Tensor();
+  const Tensor out = dense(output), g = dense(gates), c = dense(cells), h0 = dense(hx), c0 = dense_or_none(cx);
+  const Tensor go = dense_or_none(grad_output), recurrent = dense(w_hh), projection = dense_or_none(w_hr);
+  Tensor before = output_mask[4] ? scratch({l.rows, l.state}, input) : Tensor();
+  Tensor unprojected = projected && output_mask[7] ? scratch({l.rows, l.hidden}, input) : Tensor();
+  cpu::visit_floating(input.scalar_type(), op, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const BackwardMemory<T> memory{data_of<T>(out),         data_of<T>(c),           data_of<T>(g),
+                                   data_of<T>(h0),          data_of<T>(c0),          data_of<T>(go),
+                                   memory_of<T>(grad_h),    memory_of<T>(grad_c),    memory_of<T>(grad_gates),
+                                   memory_of<T>(grad_recurrent), memory_of<T>(grad_projected)};
+    run_steps_backward<T>(l, steps, recurrent, projection, memory);
+    if (before.defined()) fill_states_before<T>(l, steps, memory.output, memory.hx, memory_of<T>(before));
+    if (!unprojected.defined()) return;
+    T* to = memory_of<T>(unprojected);
+    for_rows(l.rows, l.hidden, [&](int64_t i) {
+      cpu::lstm_hidden_row<T>(memory.gates + i * l.gates, memory.cells + i * l.hidden, to + i * l.hidden, l.hidden);
+    });
+  });
+
+  RnnLayerGradients r;
+  if (output_mask[0]) std::get<0>(r) = at::mm(grad_gates, w_ih);
+  if (output_mask[1]) std::get<1>(r) = grad_h;
+  if (output_mask[2] && is_given(cx)) std::get<2>(r) = grad_c;
+  if (output_mask[3]) std::get<3>(r) = at::mm(at::t(grad_gates), input);
+  if (output_mask[4]) std::get<4>(r) = at::mm(at::t(grad_recurrent), before);
+  if (output_mask[5] && is_given(b_ih)) std::get<5>(r) = at::sum(grad_gates, IntArrayRef{0});
+  if (output_mask[6] && is_given(b_hh)) {
+    const Tensor& same = std::get<5>(r);
+    std::get<6>(r) = same.defined() && !gru ? at::clone(same) : at::sum(grad_recurrent, IntArrayRef{0});
+  }
+  if (unprojected.defined()) std::get<7>(r) = at::mm(at::t(grad_projected), unprojected);
+  return r;
+}
+
+RnnLayerGradients rnn_layer_backward_meta(
+    const std::optional<Tensor>&, const std::optional<Tensor>&, const std::optional<Tensor>&, const Tensor& input,
+    const Tensor& hx, const std::optional<Tensor>& cx, const Tensor& w_ih, const Tensor& w_hh, const std::optional<Tensor>& b_ih,
+    const std::optional<Tensor>& b_hh, const std::optional<Tensor>& w_hr, IntArrayRef batch_sizes, int64_t mode, bool,
+    const Tensor&, const Tensor&, const Tensor&, std::array<bool, 8> output_mask) {
+  check_rnn_layer(input, hx, cx, w_ih, w_hh, b_ih, b_hh, w_hr, batch_sizes, mode);
+  const auto like = [&](size_t i, const std::optional<Tensor>& t) {
+    return output_mask[i] && is_given(t) ? scratch(t->sizes(), *t) : Tensor();
+  };
+  return {like(0, input), like(1, hx), like(2, cx), like(3, w_ih), like(4, w_hh), like(5, b_ih), like(6, b_hh), like(7, w_hr)};
+}
+
+}  // namespace at::native
