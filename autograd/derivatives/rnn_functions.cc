@@ -17,7 +17,9 @@
 namespace torch::autograd::generated {
 namespace {
 
-std::optional<Tensor> optional_of(const Tensor& t) { return t.defined() ? std::optional<Tensor>(t) : std::nullopt; }
+std::optional<Tensor> optional_of(const Tensor& t) {
+  return t.defined() ? std::optional<Tensor>(t) : std::nullopt;
+}
 
 // The tensors of a layer: input, hx, cx, w_ih, w_hh, b_ih, b_hh, w_hr.
 using Inputs = std::array<Tensor, 8>;
@@ -76,17 +78,18 @@ std::array<Tensor, 3> run_layer(const Inputs& in, IntArrayRef batch_sizes, int64
 
 std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor> rnn_layer_grad(
     const Tensor& grad_output, const Tensor& grad_hy, const Tensor& grad_cy, const Tensor& input, const Tensor& hx,
-    const Tensor& cx, const Tensor& w_ih, const Tensor& w_hh, const Tensor& b_ih, const Tensor& b_hh, const Tensor& w_hr,
-    IntArrayRef batch_sizes, int64_t mode, bool reverse, bool keep, const Tensor& output, const Tensor& gates, const Tensor& cells,
-    std::array<bool, 8> mask) {
+    const Tensor& cx, const Tensor& w_ih, const Tensor& w_hh, const Tensor& b_ih, const Tensor& b_hh,
+    const Tensor& w_hr, IntArrayRef batch_sizes, int64_t mode, bool reverse, bool keep, const Tensor& output,
+    const Tensor& gates, const Tensor& cells, std::array<bool, 8> mask) {
   const Tensor* given[] = {&input, &hx, &cx, &w_ih, &w_hh, &b_ih, &b_hh, &w_hr};
   const Tensor* grads[] = {&grad_output, &grad_hy, &grad_cy};
   if (!grads[0]->defined() && !grads[1]->defined() && (cx.defined() ? !grads[2]->defined() : true)) return {};
   if (!is_differentiated()) {
     TORCH_CHECK(keep, "_rnn_layer: backward needs the call to have been made with keep");
-    return at::_rnn_layer_backward(optional_of(grad_output), optional_of(grad_hy), cx.defined() ? optional_of(grad_cy) : std::nullopt,
-                                   input, hx, optional_of(cx), w_ih, w_hh, optional_of(b_ih), optional_of(b_hh), optional_of(w_hr),
-                                   batch_sizes, mode, reverse, output, gates, cells, mask);
+    return at::_rnn_layer_backward(optional_of(grad_output), optional_of(grad_hy),
+                                   cx.defined() ? optional_of(grad_cy) : std::nullopt, input, hx, optional_of(cx), w_ih,
+                                   w_hh, optional_of(b_ih), optional_of(b_hh), optional_of(w_hr), batch_sizes, mode,
+                                   reverse, output, gates, cells, mask);
   }
   // Views of the inputs, so that an input given twice has two gradients.
   Inputs in;
@@ -111,10 +114,10 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor> rnn_l
 }
 
 // The gradient is linear in the result's, which is unknown: its adjoint, applied to the tangents, is the tangent.
-Tensor rnn_layer_tangent(
-    int64_t result, const std::array<Tensor, 8>& tangents, const Tensor& input, const Tensor& hx, const std::optional<Tensor>& cx,
-    const Tensor& w_ih, const Tensor& w_hh, const std::optional<Tensor>& b_ih, const std::optional<Tensor>& b_hh,
-    const std::optional<Tensor>& w_hr, IntArrayRef batch_sizes, int64_t mode, bool reverse) {
+Tensor rnn_layer_tangent(int64_t result, const std::array<Tensor, 8>& tangents, const Tensor& input, const Tensor& hx,
+                         const std::optional<Tensor>& cx, const Tensor& w_ih, const Tensor& w_hh,
+                         const std::optional<Tensor>& b_ih, const std::optional<Tensor>& b_hh,
+                         const std::optional<Tensor>& w_hr, IntArrayRef batch_sizes, int64_t mode, bool reverse) {
   const auto or_none = [](const std::optional<Tensor>& t) { return t.has_value() ? *t : Tensor(); };
   const Inputs given{input, hx, or_none(cx), w_ih, w_hh, or_none(b_ih), or_none(b_hh), or_none(w_hr)};
   const bool record = c10::GradMode::is_enabled();

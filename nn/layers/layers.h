@@ -9,3 +9,4 @@
 #include "nn/layers/loss.h"
 #include "nn/layers/normalization.h"
 #include "nn/layers/pooling.h"
+#include "nn/layers/rnn.h"

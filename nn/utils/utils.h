@@ -3,3 +3,4 @@
 
 #include "nn/utils/clip_grad.h"
 #include "nn/utils/convert_parameters.h"
+#include "nn/utils/rnn.h"

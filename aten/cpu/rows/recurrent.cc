@@ -236,13 +236,13 @@ void rnn_row_backward(const T* h, const T* grad_h1, const T* grad_h2, T* grad_ga
   table<T>().rnn_backward(h, grad_h1, grad_h2, grad_gates, n, relu);
 }
 
-#define ATEN_CPU_ROWS_RECURRENT(T)                                                                     \
-  template void lstm_row(T*, const T*, T*, T*, int64_t);                                               \
-  template void lstm_hidden_row(const T*, const T*, T*, int64_t);                                      \
-  template void lstm_row_backward(const T*, const T*, const T*, const T*, const T*, T*, T*, int64_t);  \
-  template void gru_row(T*, const T*, const T*, T*, T*, int64_t);                                      \
-  template void gru_row_backward(const T*, const T*, const T*, T*, const T*, T*, T*, int64_t);         \
-  template void rnn_row(const T*, T*, int64_t, bool);                                                  \
+#define ATEN_CPU_ROWS_RECURRENT(T)                                                                    \
+  template void lstm_row(T*, const T*, T*, T*, int64_t);                                              \
+  template void lstm_hidden_row(const T*, const T*, T*, int64_t);                                     \
+  template void lstm_row_backward(const T*, const T*, const T*, const T*, const T*, T*, T*, int64_t); \
+  template void gru_row(T*, const T*, const T*, T*, T*, int64_t);                                     \
+  template void gru_row_backward(const T*, const T*, const T*, T*, const T*, T*, T*, int64_t);        \
+  template void rnn_row(const T*, T*, int64_t, bool);                                                 \
   template void rnn_row_backward(const T*, const T*, const T*, T*, int64_t, bool);
 ATEN_CPU_ROWS_RECURRENT(float)
 ATEN_CPU_ROWS_RECURRENT(double)

@@ -1,5 +1,5 @@
-// Batches of sequences of different lengths: padded [steps, batch, ...], and packed, the rows of each step that are not padding
-// one step after the other.
+// Batches of sequences of different lengths: padded [steps, batch, ...], and packed, the rows of each step that are not
+// padding one step after the other.
 #include <algorithm>
 #include <tuple>
 #include <vector>
@@ -17,7 +17,8 @@ namespace {
 
 std::vector<int64_t> counts_of(const char* op, const char* name, const Tensor& t) {
   TORCH_CHECK(t.dim() == 1 && t.device().is_cpu() && t.scalar_type() == kLong, op, ": '", name,
-              "' argument should be a 1D CPU int64 tensor, but got ", t.dim(), "D ", t.device(), " ", t.scalar_type(), " tensor");
+              "' argument should be a 1D CPU int64 tensor, but got ", t.dim(), "D ", t.device(), " ", t.scalar_type(),
+              " tensor");
   const Tensor own = at::contiguous(t);
   const int64_t* values = own.data_ptr<int64_t>();
   return std::vector<int64_t>(values, values + own.numel());
@@ -48,16 +49,20 @@ std::tuple<Tensor, Tensor> pack_padded_sequence(const Tensor& input, const Tenso
   const Tensor steps_first = batch_first ? at::transpose(input, 0, 1) : input;
   const int64_t steps = steps_first.size(0), batch = steps_first.size(1);
   TORCH_CHECK(steps_first.numel() > 0, "Cannot pack empty tensors.");
-  TORCH_CHECK(static_cast<int64_t>(of_samples.size()) == batch, "Expected `len(lengths)` to be equal to batch_size, but got ",
-              of_samples.size(), " (batch_size=", batch, ")");
+  TORCH_CHECK(static_cast<int64_t>(of_samples.size()) == batch,
+              "Expected `len(lengths)` to be equal to batch_size, but got ", of_samples.size(), " (batch_size=", batch,
+              ")");
   for (size_t i = 0; i < of_samples.size(); ++i) {
-    TORCH_CHECK(of_samples[i] > 0, "Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0");
+    TORCH_CHECK(of_samples[i] > 0,
+                "Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0");
     TORCH_CHECK(i == 0 || of_samples[i] <= of_samples[i - 1],
                 "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
-                "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you do not "
+                "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if "
+                "you do not "
                 "need ONNX exportability.");
   }
-  TORCH_CHECK(of_samples[0] <= steps, kName, ": Expected lengths of at most ", steps, ", the input's steps, got ", of_samples[0]);
+  TORCH_CHECK(of_samples[0] <= steps, kName, ": Expected lengths of at most ", steps, ", the input's steps, got ",
+              of_samples[0]);
   std::vector<int64_t> batch_sizes(static_cast<size_t>(of_samples[0]), 0);
   for (int64_t length : of_samples) {
     for (int64_t t = 0; t < length; ++t) ++batch_sizes[static_cast<size_t>(t)];
@@ -70,24 +75,29 @@ std::tuple<Tensor, Tensor> pad_packed_sequence(const Tensor& data, const Tensor&
                                                const Scalar& padding_value, int64_t total_length) {
   constexpr const char* kName = "_pad_packed_sequence";
   const std::vector<int64_t> sizes = counts_of(kName, "batch_sizes", batch_sizes);
-  TORCH_CHECK(data.dim() >= 1 && !sizes.empty(), kName, ": Expected packed data of at least 1 dimension and batch_sizes that are not empty");
+  TORCH_CHECK(data.dim() >= 1 && !sizes.empty(), kName,
+              ": Expected packed data of at least 1 dimension and batch_sizes that are not empty");
   int64_t rows = 0;
   for (size_t t = 0; t < sizes.size(); ++t) {
     TORCH_CHECK(sizes[t] > 0 && (t == 0 || sizes[t] <= sizes[t - 1]), kName,
                 ": batch_sizes must be positive and must not increase, got ", sizes[t], " at step ", t);
     rows += sizes[t];
   }
-  TORCH_CHECK(data.size(0) == rows, kName, ": Expected data of ", rows, " rows, the sum of batch_sizes, got ", data.size(0));
+  TORCH_CHECK(data.size(0) == rows, kName, ": Expected data of ", rows, " rows, the sum of batch_sizes, got ",
+              data.size(0));
   int64_t steps = static_cast<int64_t>(sizes.size());
   if (total_length > 0) {
-    TORCH_CHECK(total_length >= steps, "Expected total_length to be at least the length of the longest sequence in input, but got total_length=",
-                total_length, " and max sequence length being ", steps);
+    TORCH_CHECK(
+        total_length >= steps,
+        "Expected total_length to be at least the length of the longest sequence in input, but got total_length=",
+        total_length, " and max sequence length being ", steps);
     steps = total_length;
   }
   const int64_t batch = sizes[0];
   DimVector padded(data.sizes().begin(), data.sizes().end());
   padded[0] = steps * batch;
-  const Tensor filled = at::index_copy(at::full(padded, padding_value, data.options()), 0, places(sizes, batch, data.device()), data);
+  const Tensor filled =
+      at::index_copy(at::full(padded, padding_value, data.options()), 0, places(sizes, batch, data.device()), data);
   padded[0] = batch;
   padded.insert(padded.begin(), steps);
   const Tensor steps_first = at::view(filled, padded);

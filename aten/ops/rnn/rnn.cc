@@ -40,7 +40,9 @@ struct Results {
   States states;
 };
 
-std::optional<Tensor> optional_of(const Tensor& t) { return t.defined() ? std::optional<Tensor>(t) : std::nullopt; }
+std::optional<Tensor> optional_of(const Tensor& t) {
+  return t.defined() ? std::optional<Tensor>(t) : std::nullopt;
+}
 
 // Whether backward may come: then what it needs is kept.
 bool is_recorded(const Tensor& input, const States& hx, TensorList params) {
@@ -55,18 +57,21 @@ bool is_recorded(const Tensor& input, const States& hx, TensorList params) {
 
 void check_settings(const Settings& s, const States& hx, TensorList params, bool projected) {
   TORCH_CHECK(s.num_layers > 0, s.op, ": num_layers must be positive, got ", s.num_layers);
-  TORCH_CHECK(s.dropout >= 0 && s.dropout <= 1, s.op, ": dropout probability has to be between 0 and 1, but got ", s.dropout);
+  TORCH_CHECK(s.dropout >= 0 && s.dropout <= 1, s.op, ": dropout probability has to be between 0 and 1, but got ",
+              s.dropout);
   const int64_t parts = s.num_layers * s.directions(), each = 2 + (s.has_biases ? 2 : 0) + (projected ? 1 : 0);
-  TORCH_CHECK(static_cast<int64_t>(params.size()) == parts * each, s.op, ": got an incorrect number of RNN parameters: expected ",
-              parts * each, ", got ", params.size());
+  TORCH_CHECK(static_cast<int64_t>(params.size()) == parts * each, s.op,
+              ": got an incorrect number of RNN parameters: expected ", parts * each, ", got ", params.size());
   for (const Tensor* t : {&hx.h, &hx.c}) {
     if (!t->defined()) continue;
-    TORCH_CHECK(t->dim() == 3 && t->size(0) == parts, s.op, ": Expected hidden states of size [", parts, ", batch, size], got ", t->sizes());
+    TORCH_CHECK(t->dim() == 3 && t->size(0) == parts, s.op, ": Expected hidden states of size [", parts,
+                ", batch, size], got ", t->sizes());
   }
 }
 
 // `data`: the rows of all steps, one step after the other, as batch_sizes says.
-Results run_layers(const Settings& s, const Tensor& data, IntArrayRef batch_sizes, const States& hx, TensorList params) {
+Results run_layers(const Settings& s, const Tensor& data, IntArrayRef batch_sizes, const States& hx,
+                   TensorList params) {
   const bool lstm = s.kind == CellKind::kLstm, projected = lstm && hx.h.size(-1) != hx.c.size(-1);
   check_settings(s, hx, params, projected);
   const bool keep = is_recorded(data, hx, params);
@@ -112,14 +117,16 @@ Results run_dense(const Settings& s, const Tensor& input, const States& hx, Tens
 
 DimVector batch_sizes_of(const char* op, const Tensor& t) {
   TORCH_CHECK(t.dim() == 1 && t.scalar_type() == kLong && t.device().is_cpu(), op,
-              ": batch_sizes should be a 1D CPU int64 tensor, but got a ", t.dim(), "D ", t.device(), " ", t.scalar_type(), " tensor");
+              ": batch_sizes should be a 1D CPU int64 tensor, but got a ", t.dim(), "D ", t.device(), " ",
+              t.scalar_type(), " tensor");
   TORCH_CHECK(t.numel() > 0, op, ": batch_sizes must not be empty");
   const Tensor own = at::contiguous(t);
   const int64_t* values = own.data_ptr<int64_t>();
   return DimVector(values, values + own.numel());
 }
 
-Results run_packed(const Settings& s, const Tensor& data, const Tensor& batch_sizes, const States& hx, TensorList params) {
+Results run_packed(const Settings& s, const Tensor& data, const Tensor& batch_sizes, const States& hx,
+                   TensorList params) {
   TORCH_CHECK(data.dim() == 2, s.op, ": Expected packed data to be 2-D, but got ", data.dim(), "-D tensor");
   return run_layers(s, data, batch_sizes_of(s.op, batch_sizes), hx, params);
 }
@@ -131,62 +138,73 @@ States two_states(const char* op, TensorList hx) {
   return {hx[0], hx[1]};
 }
 
-std::tuple<Tensor, Tensor> one_state(Results r) { return {std::move(r.output), std::move(r.states.h)}; }
+std::tuple<Tensor, Tensor> one_state(Results r) {
+  return {std::move(r.output), std::move(r.states.h)};
+}
 std::tuple<Tensor, Tensor, Tensor> both_states(Results r) {
   return {std::move(r.output), std::move(r.states.h), std::move(r.states.c)};
 }
 
 // A cell is a layer of one step.
-std::tuple<Tensor, Tensor> run_cell(const char* op, CellKind kind, const Tensor& input, const States& hx, const Tensor& w_ih,
-                                    const Tensor& w_hh, const std::optional<Tensor>& b_ih, const std::optional<Tensor>& b_hh) {
+std::tuple<Tensor, Tensor> run_cell(const char* op, CellKind kind, const Tensor& input, const States& hx,
+                                    const Tensor& w_ih, const Tensor& w_hh, const std::optional<Tensor>& b_ih,
+                                    const std::optional<Tensor>& b_hh) {
   TORCH_CHECK(input.dim() == 2, op, ": Expected input to be 2-D, but got ", input.dim(), "-D tensor");
   TORCH_CHECK(hx.h.dim() == 2, op, ": Expected hidden state to be 2-D, but got ", hx.h.dim(), "-D tensor");
   const Tensor params[] = {w_ih, w_hh, is_given(b_ih) ? *b_ih : Tensor(), is_given(b_hh) ? *b_hh : Tensor()};
   auto [output, hy, cy, gates, cells] =
-      at::_rnn_layer(input, hx.h, optional_of(hx.c), w_ih, w_hh, optional_of(params[2]), optional_of(params[3]), std::nullopt,
-                     {input.size(0)}, static_cast<int64_t>(kind), false, is_recorded(input, hx, params));
+      at::_rnn_layer(input, hx.h, optional_of(hx.c), w_ih, w_hh, optional_of(params[2]), optional_of(params[3]),
+                     std::nullopt, {input.size(0)}, static_cast<int64_t>(kind), false, is_recorded(input, hx, params));
   return {output, cy};
 }
 
 }  // namespace
 
 std::tuple<Tensor, Tensor, Tensor> lstm_input(const Tensor& input, TensorList hx, TensorList params, bool has_biases,
-                                              int64_t num_layers, double dropout, bool train, bool bidirectional, bool batch_first) {
+                                              int64_t num_layers, double dropout, bool train, bool bidirectional,
+                                              bool batch_first) {
   const Settings s{"lstm", CellKind::kLstm, has_biases, num_layers, dropout, train, bidirectional};
   return both_states(run_dense(s, input, two_states("lstm", hx), params, batch_first));
 }
-std::tuple<Tensor, Tensor, Tensor> lstm_data(const Tensor& data, const Tensor& batch_sizes, TensorList hx, TensorList params,
-                                             bool has_biases, int64_t num_layers, double dropout, bool train, bool bidirectional) {
+std::tuple<Tensor, Tensor, Tensor> lstm_data(const Tensor& data, const Tensor& batch_sizes, TensorList hx,
+                                             TensorList params, bool has_biases, int64_t num_layers, double dropout,
+                                             bool train, bool bidirectional) {
   const Settings s{"lstm", CellKind::kLstm, has_biases, num_layers, dropout, train, bidirectional};
   return both_states(run_packed(s, data, batch_sizes, two_states("lstm", hx), params));
 }
-std::tuple<Tensor, Tensor> gru_input(const Tensor& input, const Tensor& hx, TensorList params, bool has_biases, int64_t num_layers,
-                                     double dropout, bool train, bool bidirectional, bool batch_first) {
+std::tuple<Tensor, Tensor> gru_input(const Tensor& input, const Tensor& hx, TensorList params, bool has_biases,
+                                     int64_t num_layers, double dropout, bool train, bool bidirectional,
+                                     bool batch_first) {
   const Settings s{"gru", CellKind::kGru, has_biases, num_layers, dropout, train, bidirectional};
   return one_state(run_dense(s, input, {hx, {}}, params, batch_first));
 }
 std::tuple<Tensor, Tensor> gru_data(const Tensor& data, const Tensor& batch_sizes, const Tensor& hx, TensorList params,
-                                    bool has_biases, int64_t num_layers, double dropout, bool train, bool bidirectional) {
+                                    bool has_biases, int64_t num_layers, double dropout, bool train,
+                                    bool bidirectional) {
   const Settings s{"gru", CellKind::kGru, has_biases, num_layers, dropout, train, bidirectional};
   return one_state(run_packed(s, data, batch_sizes, {hx, {}}, params));
 }
 std::tuple<Tensor, Tensor> rnn_tanh_input(const Tensor& input, const Tensor& hx, TensorList params, bool has_biases,
-                                          int64_t num_layers, double dropout, bool train, bool bidirectional, bool batch_first) {
+                                          int64_t num_layers, double dropout, bool train, bool bidirectional,
+                                          bool batch_first) {
   const Settings s{"rnn_tanh", CellKind::kTanh, has_biases, num_layers, dropout, train, bidirectional};
   return one_state(run_dense(s, input, {hx, {}}, params, batch_first));
 }
-std::tuple<Tensor, Tensor> rnn_tanh_data(const Tensor& data, const Tensor& batch_sizes, const Tensor& hx, TensorList params,
-                                         bool has_biases, int64_t num_layers, double dropout, bool train, bool bidirectional) {
+std::tuple<Tensor, Tensor> rnn_tanh_data(const Tensor& data, const Tensor& batch_sizes, const Tensor& hx,
+                                         TensorList params, bool has_biases, int64_t num_layers, double dropout,
+                                         bool train, bool bidirectional) {
   const Settings s{"rnn_tanh", CellKind::kTanh, has_biases, num_layers, dropout, train, bidirectional};
   return one_state(run_packed(s, data, batch_sizes, {hx, {}}, params));
 }
 std::tuple<Tensor, Tensor> rnn_relu_input(const Tensor& input, const Tensor& hx, TensorList params, bool has_biases,
-                                          int64_t num_layers, double dropout, bool train, bool bidirectional, bool batch_first) {
+                                          int64_t num_layers, double dropout, bool train, bool bidirectional,
+                                          bool batch_first) {
   const Settings s{"rnn_relu", CellKind::kRelu, has_biases, num_layers, dropout, train, bidirectional};
   return one_state(run_dense(s, input, {hx, {}}, params, batch_first));
 }
-std::tuple<Tensor, Tensor> rnn_relu_data(const Tensor& data, const Tensor& batch_sizes, const Tensor& hx, TensorList params,
-                                         bool has_biases, int64_t num_layers, double dropout, bool train, bool bidirectional) {
+std::tuple<Tensor, Tensor> rnn_relu_data(const Tensor& data, const Tensor& batch_sizes, const Tensor& hx,
+                                         TensorList params, bool has_biases, int64_t num_layers, double dropout,
+                                         bool train, bool bidirectional) {
   const Settings s{"rnn_relu", CellKind::kRelu, has_biases, num_layers, dropout, train, bidirectional};
   return one_state(run_packed(s, data, batch_sizes, {hx, {}}, params));
 }
@@ -196,8 +214,8 @@ std::tuple<Tensor, Tensor> lstm_cell(const Tensor& input, TensorList hx, const T
   TORCH_CHECK(hx.size() == 2, "lstm_cell expects two hidden states");
   return run_cell("lstm_cell", CellKind::kLstm, input, {hx[0], hx[1]}, w_ih, w_hh, b_ih, b_hh);
 }
-Tensor gru_cell(const Tensor& input, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh, const std::optional<Tensor>& b_ih,
-                const std::optional<Tensor>& b_hh) {
+Tensor gru_cell(const Tensor& input, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh,
+                const std::optional<Tensor>& b_ih, const std::optional<Tensor>& b_hh) {
   return std::get<0>(run_cell("gru_cell", CellKind::kGru, input, {hx, {}}, w_ih, w_hh, b_ih, b_hh));
 }
 Tensor rnn_tanh_cell(const Tensor& input, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh,

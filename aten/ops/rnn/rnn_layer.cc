@@ -1,7 +1,8 @@
 // One layer of a recurrent network in one direction: forward and its gradient.
 //
-// The sums of the input are one product for all steps. Each step adds the product of the hidden state and runs its cells, row
-// by row. The gradient goes through the steps backwards; the gradients of input and weights are products over all steps again.
+// The sums of the input are one product for all steps. Each step adds the product of the hidden state and runs its
+// cells, row by row. The gradient goes through the steps backwards; the gradients of input and weights are products
+// over all steps again.
 #include "aten/ops/rnn/rnn_layer.h"
 
 #include <algorithm>
@@ -36,19 +37,21 @@ const char* name_of(CellKind kind) {
   constexpr const char* kNames[] = {"rnn_relu", "rnn_tanh", "lstm", "gru"};
   return kNames[static_cast<int64_t>(kind)];
 }
-int64_t gate_count(CellKind kind) { return kind == CellKind::kLstm ? 4 : kind == CellKind::kGru ? 3 : 1; }
+int64_t gate_count(CellKind kind) {
+  return kind == CellKind::kLstm ? 4 : kind == CellKind::kGru ? 3 : 1;
+}
 
 void check_sizes(const char* op, const char* name, const Tensor& t, IntArrayRef sizes) {
   TORCH_CHECK(t.sizes() == sizes, op, ": Expected ", name, " of size ", sizes, ", got ", t.sizes());
 }
 
 void check_like_input(const char* op, const char* name, const Tensor& t, const Tensor& input) {
-  TORCH_CHECK(t.scalar_type() == input.scalar_type(), op, ": expected ", name, " to have the input's dtype ", input.scalar_type(),
-              ", but got ", t.scalar_type());
+  TORCH_CHECK(t.scalar_type() == input.scalar_type(), op, ": expected ", name, " to have the input's dtype ",
+              input.scalar_type(), ", but got ", t.scalar_type());
 }
 
-// The steps of a layer in the order in which they run. Rows of a step that the one before it did not have start from the
-// initial state.
+// The steps of a layer in the order in which they run. Rows of a step that the one before it did not have start from
+// the initial state.
 struct Steps {
   Steps(IntArrayRef sizes, bool reverse) : sizes(sizes), reverse(reverse), offsets(sizes.size()) {
     int64_t next = 0;
@@ -86,9 +89,13 @@ T* memory_of(const Tensor& t) {
   return t.defined() ? static_cast<T*>(t.mutable_data_ptr()) : nullptr;
 }
 
-Tensor dense_or_none(const std::optional<Tensor>& t) { return is_given(t) ? dense(*t) : Tensor(); }
+Tensor dense_or_none(const std::optional<Tensor>& t) {
+  return is_given(t) ? dense(*t) : Tensor();
+}
 
-Tensor scratch(IntArrayRef sizes, const Tensor& like) { return empty_contiguous(sizes, like.scalar_type(), like.device()); }
+Tensor scratch(IntArrayRef sizes, const Tensor& like) {
+  return empty_contiguous(sizes, like.scalar_type(), like.device());
+}
 
 template <class T>
 void copy_rows(T* to, const T* from, int64_t rows, int64_t width) {
@@ -116,9 +123,10 @@ struct StepProduct {
 
 template <class F>
 void for_rows(int64_t rows, int64_t width, const F& f) {
-  at::parallel_for(0, rows, std::max<int64_t>(1, kCellGrain / std::max<int64_t>(width, 1)), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) f(i);
-  });
+  at::parallel_for(0, rows, std::max<int64_t>(1, kCellGrain / std::max<int64_t>(width, 1)),
+                   [&](int64_t begin, int64_t end) {
+                     for (int64_t i = begin; i < end; ++i) f(i);
+                   });
 }
 
 // What an LSTM or an RNN adds to the sums: both biases. A GRU's second one belongs to the hidden state's.
@@ -156,7 +164,8 @@ void run_steps(const RnnLayer& l, const Steps& steps, const Tensor& w_hh, const 
         cpu::lstm_row<T>(row, m.c + i * n, m.c + i * n, full != nullptr ? full + i * n : h, n);
         if (m.cells != nullptr) copy_rows(m.cells + (s.first + i) * n, m.c + i * n, 1, n);
       } else if (l.kind == CellKind::kGru) {
-        cpu::gru_row<T>(row, sum + i * l.gates, m.h + i * n, h, m.cells != nullptr ? m.cells + (s.first + i) * n : nullptr, n);
+        cpu::gru_row<T>(row, sum + i * l.gates, m.h + i * n, h,
+                        m.cells != nullptr ? m.cells + (s.first + i) * n : nullptr, n);
       } else {
         cpu::rnn_row<T>(row, h, n, l.kind == CellKind::kRelu);
       }
@@ -166,7 +175,9 @@ void run_steps(const RnnLayer& l, const Steps& steps, const Tensor& w_hh, const 
   }
 }
 
-TensorSpec spec(IntArrayRef sizes, const Tensor& like) { return dense_spec(sizes, like); }
+TensorSpec spec(IntArrayRef sizes, const Tensor& like) {
+  return dense_spec(sizes, like);
+}
 
 }  // namespace
 
@@ -177,12 +188,12 @@ RnnLayer check_rnn_layer(const Tensor& input, const Tensor& hx, const std::optio
   RnnLayer l;
   l.kind = static_cast<CellKind>(mode);
   const char* op = name_of(l.kind);
-  TORCH_CHECK_NOT_IMPLEMENTED(isFloatingType(input.scalar_type()), "\"", op,
-                              "\" not implemented for '", toString(input.scalar_type()), "'");
+  TORCH_CHECK_NOT_IMPLEMENTED(isFloatingType(input.scalar_type()), "\"", op, "\" not implemented for '",
+                              toString(input.scalar_type()), "'");
   check_matrix_dtype(op, input.scalar_type());
   TORCH_CHECK(input.dim() == 2 && hx.dim() == 2 && w_ih.dim() == 2 && w_hh.dim() == 2, op,
-              ": Expected input, hidden state and weights to be matrices, got sizes ", input.sizes(), ", ", hx.sizes(), ", ",
-              w_ih.sizes(), " and ", w_hh.sizes());
+              ": Expected input, hidden state and weights to be matrices, got sizes ", input.sizes(), ", ", hx.sizes(),
+              ", ", w_ih.sizes(), " and ", w_hh.sizes());
   l.steps = static_cast<int64_t>(batch_sizes.size());
   l.batch = l.steps == 0 ? 0 : batch_sizes[0];
   for (size_t t = 0; t < batch_sizes.size(); ++t) {
@@ -190,20 +201,24 @@ RnnLayer check_rnn_layer(const Tensor& input, const Tensor& hx, const std::optio
                 ": batch_sizes must not be negative and must not increase, got ", batch_sizes[t], " at step ", t);
     l.rows += batch_sizes[t];
   }
-  TORCH_CHECK(l.rows == input.size(0), op, ": Expected an input of ", l.rows, " rows, the sum of batch_sizes, got ", input.size(0));
+  TORCH_CHECK(l.rows == input.size(0), op, ": Expected an input of ", l.rows, " rows, the sum of batch_sizes, got ",
+              input.size(0));
   l.input = input.size(1);
   l.gates = w_hh.size(0);
   const int64_t count = gate_count(l.kind);
-  TORCH_CHECK(l.gates % count == 0, op, ": the first size of weight_hh must be a multiple of ", count, ", got ", l.gates);
+  TORCH_CHECK(l.gates % count == 0, op, ": the first size of weight_hh must be a multiple of ", count, ", got ",
+              l.gates);
   l.hidden = l.gates / count;
   TORCH_CHECK(!is_given(w_hr) || l.kind == CellKind::kLstm, op, ": only an LSTM has a projection");
   l.state = is_given(w_hr) ? w_hr->size(0) : l.hidden;
   if (is_given(w_hr)) check_sizes(op, "weight_hr", *w_hr, {l.state, l.hidden});
-  TORCH_CHECK(w_ih.size(1) == l.input, op, ": Expected an input of size ", w_ih.size(1), ", the columns of weight_ih, got ", l.input);
+  TORCH_CHECK(w_ih.size(1) == l.input, op, ": Expected an input of size ", w_ih.size(1),
+              ", the columns of weight_ih, got ", l.input);
   check_sizes(op, "weight_ih", w_ih, {l.gates, l.input});
   check_sizes(op, "weight_hh", w_hh, {l.gates, l.state});
   check_sizes(op, "hidden state", hx, {l.batch, l.state});
-  TORCH_CHECK(is_given(cx) == (l.kind == CellKind::kLstm), op, ": expects ", l.kind == CellKind::kLstm ? "two hidden states" : "one hidden state");
+  TORCH_CHECK(is_given(cx) == (l.kind == CellKind::kLstm), op, ": expects ",
+              l.kind == CellKind::kLstm ? "two hidden states" : "one hidden state");
   if (is_given(cx)) check_sizes(op, "cell state", *cx, {l.batch, l.hidden});
   TORCH_CHECK(is_given(b_ih) == is_given(b_hh), op, ": expected both biases or none");
   for (const std::optional<Tensor>* b : {&b_ih, &b_hh}) {
@@ -264,7 +279,8 @@ void rnn_layer_cpu(const Tensor& input, const Tensor& hx, const std::optional<Te
 
 namespace {
 
-// The gradients' memory: of the sums (a GRU's of the hidden state apart), of the running states, of the projected results.
+// The gradients' memory: of the sums (a GRU's of the hidden state apart), of the running states, of the projected
+// results.
 template <class T>
 struct BackwardMemory {
   const T *output, *cells, *gates, *hx, *cx, *grad_output;
@@ -274,11 +290,13 @@ struct BackwardMemory {
 template <class T>
 void add_rows(T* to, const T* a, const T* b, int64_t count) {
   using C = typename cpu::ComputeType<T>::type;
-  for (int64_t i = 0; i < count; ++i) to[i] = b == nullptr ? a[i] : static_cast<T>(static_cast<C>(a[i]) + static_cast<C>(b[i]));
+  for (int64_t i = 0; i < count; ++i)
+    to[i] = b == nullptr ? a[i] : static_cast<T>(static_cast<C>(a[i]) + static_cast<C>(b[i]));
 }
 
 template <class T>
-void run_steps_backward(const RnnLayer& l, const Steps& steps, const Tensor& w_hh, const Tensor& w_hr, const BackwardMemory<T>& m) {
+void run_steps_backward(const RnnLayer& l, const Steps& steps, const Tensor& w_hh, const Tensor& w_hr,
+                        const BackwardMemory<T>& m) {
   const matrix::Type type = matrix_type(w_hh.scalar_type());
   StepProduct recurrent(type, l.state, l.gates, data_of<T>(w_hh), false);
   StepProduct projection(type, l.hidden, l.state, data_of<T>(w_hr), false);
@@ -333,12 +351,13 @@ Tensor or_zeros(const std::optional<Tensor>& grad, IntArrayRef sizes, const Tens
 
 }  // namespace
 
-RnnLayerGradients rnn_layer_backward_cpu(
-    const std::optional<Tensor>& grad_output, const std::optional<Tensor>& grad_hy, const std::optional<Tensor>& grad_cy,
-    const Tensor& input, const Tensor& hx, const std::optional<Tensor>& cx, const Tensor& w_ih, const Tensor& w_hh,
-    const std::optional<Tensor>& b_ih, const std::optional<Tensor>& b_hh, const std::optional<Tensor>& w_hr,
-    IntArrayRef batch_sizes, int64_t mode, bool reverse, const Tensor& output, const Tensor& gates, const Tensor& cells,
-    std::array<bool, 8> output_mask) {
+RnnLayerGradients rnn_layer_backward_cpu(const std::optional<Tensor>& grad_output, const std::optional<Tensor>& grad_hy,
+                                         const std::optional<Tensor>& grad_cy, const Tensor& input, const Tensor& hx,
+                                         const std::optional<Tensor>& cx, const Tensor& w_ih, const Tensor& w_hh,
+                                         const std::optional<Tensor>& b_ih, const std::optional<Tensor>& b_hh,
+                                         const std::optional<Tensor>& w_hr, IntArrayRef batch_sizes, int64_t mode,
+                                         bool reverse, const Tensor& output, const Tensor& gates, const Tensor& cells,
+                                         std::array<bool, 8> output_mask) {
   const RnnLayer l = check_rnn_layer(input, hx, cx, w_ih, w_hh, b_ih, b_hh, w_hr, batch_sizes, mode);
   const char* op = name_of(l.kind);
   check_sizes(op, "output", output, {l.rows, l.state});
@@ -352,8 +371,10 @@ RnnLayerGradients rnn_layer_backward_cpu(
 
   const bool gru = l.kind == CellKind::kGru, projected = is_given(w_hr);
   const Steps steps(batch_sizes, reverse);
-  const Tensor grad_h = or_zeros(grad_hy, hx.sizes(), input), grad_c = is_given(cx) ? or_zeros(grad_cy, cx->sizes(), input) : Tensor();
-  const Tensor grad_gates = scratch({l.rows, l.gates}, input), grad_recurrent = gru ? scratch({l.rows, l.gates}, input) : grad_gates;
+  const Tensor grad_h = or_zeros(grad_hy, hx.sizes(), input),
+               grad_c = is_given(cx) ? or_zeros(grad_cy, cx->sizes(), input) : Tensor();
+  const Tensor grad_gates = scratch({l.rows, l.gates}, input),
+               grad_recurrent = gru ? scratch({l.rows, l.gates}, input) : grad_gates;
   const Tensor grad_projected = projected ? scratch({l.rows, l.state}, input) : Tensor();
   const Tensor out = dense(output), g = dense(gates), c = dense(cells), h0 = dense(hx), c0 = dense_or_none(cx);
   const Tensor go = dense_or_none(grad_output), recurrent = dense(w_hh), projection = dense_or_none(w_hr);
@@ -361,10 +382,17 @@ RnnLayerGradients rnn_layer_backward_cpu(
   Tensor unprojected = projected && output_mask[7] ? scratch({l.rows, l.hidden}, input) : Tensor();
   cpu::visit_floating(input.scalar_type(), op, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const BackwardMemory<T> memory{data_of<T>(out),         data_of<T>(c),           data_of<T>(g),
-                                   data_of<T>(h0),          data_of<T>(c0),          data_of<T>(go),
-                                   memory_of<T>(grad_h),    memory_of<T>(grad_c),    memory_of<T>(grad_gates),
-                                   memory_of<T>(grad_recurrent), memory_of<T>(grad_projected)};
+    const BackwardMemory<T> memory{data_of<T>(out),
+                                   data_of<T>(c),
+                                   data_of<T>(g),
+                                   data_of<T>(h0),
+                                   data_of<T>(c0),
+                                   data_of<T>(go),
+                                   memory_of<T>(grad_h),
+                                   memory_of<T>(grad_c),
+                                   memory_of<T>(grad_gates),
+                                   memory_of<T>(grad_recurrent),
+                                   memory_of<T>(grad_projected)};
     run_steps_backward<T>(l, steps, recurrent, projection, memory);
     if (before.defined()) fill_states_before<T>(l, steps, memory.output, memory.hx, memory_of<T>(before));
     if (!unprojected.defined()) return;
@@ -389,16 +417,19 @@ RnnLayerGradients rnn_layer_backward_cpu(
   return r;
 }
 
-RnnLayerGradients rnn_layer_backward_meta(
-    const std::optional<Tensor>&, const std::optional<Tensor>&, const std::optional<Tensor>&, const Tensor& input,
-    const Tensor& hx, const std::optional<Tensor>& cx, const Tensor& w_ih, const Tensor& w_hh, const std::optional<Tensor>& b_ih,
-    const std::optional<Tensor>& b_hh, const std::optional<Tensor>& w_hr, IntArrayRef batch_sizes, int64_t mode, bool,
-    const Tensor&, const Tensor&, const Tensor&, std::array<bool, 8> output_mask) {
+RnnLayerGradients rnn_layer_backward_meta(const std::optional<Tensor>&, const std::optional<Tensor>&,
+                                          const std::optional<Tensor>&, const Tensor& input, const Tensor& hx,
+                                          const std::optional<Tensor>& cx, const Tensor& w_ih, const Tensor& w_hh,
+                                          const std::optional<Tensor>& b_ih, const std::optional<Tensor>& b_hh,
+                                          const std::optional<Tensor>& w_hr, IntArrayRef batch_sizes, int64_t mode,
+                                          bool, const Tensor&, const Tensor&, const Tensor&,
+                                          std::array<bool, 8> output_mask) {
   check_rnn_layer(input, hx, cx, w_ih, w_hh, b_ih, b_hh, w_hr, batch_sizes, mode);
   const auto like = [&](size_t i, const std::optional<Tensor>& t) {
     return output_mask[i] && is_given(t) ? scratch(t->sizes(), *t) : Tensor();
   };
-  return {like(0, input), like(1, hx), like(2, cx), like(3, w_ih), like(4, w_hh), like(5, b_ih), like(6, b_hh), like(7, w_hr)};
+  return {like(0, input), like(1, hx),   like(2, cx),   like(3, w_ih),
+          like(4, w_hh),  like(5, b_ih), like(6, b_hh), like(7, w_hr)};
 }
 
 }  // namespace at::native

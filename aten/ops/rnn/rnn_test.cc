@@ -39,7 +39,8 @@ Tensor small(IntArrayRef sizes, ScalarType dtype, unsigned seed) {
   return tensor_of(v, sizes, dtype);
 }
 
-Weights weights(int64_t gates, int64_t input, int64_t hidden, ScalarType dtype = ScalarType::Double, int64_t state = 0) {
+Weights weights(int64_t gates, int64_t input, int64_t hidden, ScalarType dtype = ScalarType::Double,
+                int64_t state = 0) {
   Weights w;
   w.w_ih = small({gates * hidden, input}, dtype, 3);
   w.w_hh = small({gates * hidden, state != 0 ? state : hidden}, dtype, 4);
@@ -49,7 +50,9 @@ Weights weights(int64_t gates, int64_t input, int64_t hidden, ScalarType dtype =
   return w;
 }
 
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+double sigmoid(double x) {
+  return 1 / (1 + std::exp(-x));
+}
 
 std::vector<double> affine(const Tensor& w, const std::vector<double>& x, const Tensor& b) {
   const Rows rows = rows_of(w);
@@ -61,7 +64,8 @@ std::vector<double> affine(const Tensor& w, const std::vector<double>& x, const 
 }
 
 // One step for one sample, from the formulas.
-void plain_step(const char* kind, const Weights& w, const std::vector<double>& x, std::vector<double>* h, std::vector<double>* c) {
+void plain_step(const char* kind, const Weights& w, const std::vector<double>& x, std::vector<double>* h,
+                std::vector<double>* c) {
   const std::vector<double> a = affine(w.w_ih, x, w.b_ih), b = affine(w.w_hh, *h, w.b_hh);
   const std::string name = kind;
   const size_t n = name == "lstm" ? c->size() : h->size();
@@ -97,7 +101,8 @@ TEST(Rnn, CellsAreTheirFormulas) {
         return flat;
       };
       Rows cells;
-      const Weights l = weights(4, 4, hidden, dtype), g = weights(3, 4, hidden, dtype), r = weights(1, 4, hidden, dtype);
+      const Weights l = weights(4, 4, hidden, dtype), g = weights(3, 4, hidden, dtype),
+                    r = weights(1, 4, hidden, dtype);
       const auto [h, c] = at::lstm_cell(x, {h0, c0}, l.w_ih, l.w_hh, l.b_ih, l.b_hh);
       expect_close(h, expected("lstm", l, &cells), rtol, rtol);
       expect_close(at::select(c, 0, 1), cells[1], rtol, rtol);
@@ -129,11 +134,14 @@ TEST(Rnn, PackedSequencesRunEachForItself) {
     EXPECT_EQ(elements<int64_t>(counted), lengths);
     for (size_t i = 0; i < 3; ++i) {
       for (int64_t d = 0; d < 2; ++d) {
-        const auto sample_of = [&](const Tensor& t) { return values(at::select(at::select(t, 0, d), 0, static_cast<int64_t>(i))); };
+        const auto sample_of = [&](const Tensor& t) {
+          return values(at::select(at::select(t, 0, d), 0, static_cast<int64_t>(i)));
+        };
         std::vector<double> hi = sample_of(h0), ci = sample_of(c0);
         for (int64_t k = 0; k < lengths[i]; ++k) {
           const int64_t t = d == 0 ? k : lengths[i] - 1 - k;
-          plain_step("lstm", d == 0 ? f : b, values(at::select(at::select(x, 0, t), 0, static_cast<int64_t>(i))), &hi, &ci);
+          plain_step("lstm", d == 0 ? f : b, values(at::select(at::select(x, 0, t), 0, static_cast<int64_t>(i))), &hi,
+                     &ci);
           const Tensor row = at::select(at::select(padded, 0, t), 0, static_cast<int64_t>(i));
           expect_close(at::narrow(row, 0, d * out, out), hi, 1e-12, 1e-12);
         }
@@ -164,17 +172,38 @@ TEST(Rnn, LayersAndBatchFirst) {
 TEST(Rnn, RefusesWhatDoesNotFit) {
   const Weights w = weights(4, 3, 5);
   const Tensor x = sample({2, 2, 3}, ScalarType::Double), h = sample({1, 2, 5}, ScalarType::Double);
-  const auto run = [&](const Tensor& input, const std::vector<Tensor>& hx, const std::vector<Tensor>& params, double dropout = 0) {
+  const auto run = [&](const Tensor& input, const std::vector<Tensor>& hx, const std::vector<Tensor>& params,
+                       double dropout = 0) {
     return at::lstm(input, hx, params, true, 1, dropout, true, false, false);
   };
   expect_error<c10::Error>([&] { run(x, {h}, w.list()); }, "lstm expects two hidden states");
   expect_error<c10::Error>([&] { run(x, {h, h}, {w.w_ih}); }, "got an incorrect number of RNN parameters");
-  expect_error<c10::Error>([&] { run(sample({2, 2, 4}, ScalarType::Double), {h, h}, w.list()); }, "Expected an input of size 3");
-  expect_error<c10::Error>([&] { run(x, {at::narrow(h, 1, 0, 1), h}, w.list()); }, "Expected hidden state of size [2, 5], got [1, 5]");
+  expect_error<c10::Error>(
+      [&] {
+        run(sample({2, 2, 4}, ScalarType::Double), {h, h}, w.list());
+      },
+      "Expected an input of size 3");
+  expect_error<c10::Error>(
+      [&] {
+        run(x, {at::narrow(h, 1, 0, 1), h}, w.list());
+      },
+      "Expected hidden state of size [2, 5], got [1, 5]");
   expect_error<c10::Error>([&] { run(sample({2, 2, 3}), {h, h}, w.list()); }, "dtype");
-  expect_error<c10::Error>([&] { run(at::narrow(x, 0, 0, 0), {h, h}, w.list()); }, "Expected sequence length to be larger than 0 in RNN");
-  expect_error<c10::Error>([&] { run(x, {h, h}, w.list(), 1.5); }, "dropout probability has to be between 0 and 1, but got 1.5");
-  expect_error<c10::Error>([&] { at::lstm(at::select(x, 0, 0), indices_of({1, 2}, {2}), {h, h}, w.list(), true, 1, 0.0, true, false); }, "increase");
+  expect_error<c10::Error>(
+      [&] {
+        run(at::narrow(x, 0, 0, 0), {h, h}, w.list());
+      },
+      "Expected sequence length to be larger than 0 in RNN");
+  expect_error<c10::Error>(
+      [&] {
+        run(x, {h, h}, w.list(), 1.5);
+      },
+      "dropout probability has to be between 0 and 1, but got 1.5");
+  expect_error<c10::Error>(
+      [&] {
+        at::lstm(at::select(x, 0, 0), indices_of({1, 2}, {2}), {h, h}, w.list(), true, 1, 0.0, true, false);
+      },
+      "increase");
 }
 
 TEST(PackedSequence, RefusesLengthsThatDoNotFit) {
@@ -184,12 +213,28 @@ TEST(PackedSequence, RefusesLengthsThatDoNotFit) {
     std::copy(v.begin(), v.end(), t.data_ptr<int64_t>());
     return t;
   };
-  expect_error<c10::Error>([&] { at::_pack_padded_sequence(x, lengths({1, 2}), false); }, "`lengths` array must be sorted in decreasing order");
+  expect_error<c10::Error>(
+      [&] {
+        at::_pack_padded_sequence(x, lengths({1, 2}), false);
+      },
+      "`lengths` array must be sorted in decreasing order");
   expect_error<c10::Error>([&] { at::_pack_padded_sequence(x, lengths({1, 0}), false); }, "has to be greater than 0");
-  expect_error<c10::Error>([&] { at::_pack_padded_sequence(x, lengths({4, 1}), false); }, "Expected lengths of at most 3");
+  expect_error<c10::Error>(
+      [&] {
+        at::_pack_padded_sequence(x, lengths({4, 1}), false);
+      },
+      "Expected lengths of at most 3");
   expect_error<c10::Error>([&] { at::_pack_padded_sequence(x, lengths({1}), false); }, "to be equal to batch_size");
-  expect_error<c10::Error>([&] { at::_pad_packed_sequence(sample({3, 2}), lengths({2, 1}), false, 0, 1); }, "max sequence length being 2");
-  expect_error<c10::Error>([&] { at::_pad_packed_sequence(sample({4, 2}), lengths({2, 1}), false, 0, 0); }, "Expected data of 3 rows");
+  expect_error<c10::Error>(
+      [&] {
+        at::_pad_packed_sequence(sample({3, 2}), lengths({2, 1}), false, 0, 1);
+      },
+      "max sequence length being 2");
+  expect_error<c10::Error>(
+      [&] {
+        at::_pad_packed_sequence(sample({4, 2}), lengths({2, 1}), false, 0, 0);
+      },
+      "Expected data of 3 rows");
 }
 
 }  // namespace
