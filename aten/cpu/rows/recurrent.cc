@@ -94,89 +94,97 @@ HWY_INLINE V one_minus(D d, V x) {
 
 template <class T>
 void lstm(T* gates, const T* c_prev, T* c, T* h, int64_t n) {
-  for_lanes<T>(n, [=](Lane<T> l) HWY_ATTR {
-    const auto i = sigmoid_of(l.d, l.get(gates)), f = sigmoid_of(l.d, l.get(gates + n));
-    const auto g = tanh_of(l.d, l.get(gates + 2 * n)), o = sigmoid_of(l.d, l.get(gates + 3 * n));
-    const auto cell = hn::MulAdd(f, l.get(c_prev), hn::Mul(i, g));
-    l.put(i, gates);
-    l.put(f, gates + n);
-    l.put(g, gates + 2 * n);
-    l.put(o, gates + 3 * n);
-    l.put(cell, c);
-    l.put(hn::Mul(o, tanh_of(l.d, cell)), h);
-  });
+  for_lanes<T>(
+      n, [=](Lane<T> l) HWY_ATTR __attribute__((always_inline)) {
+        const auto i = sigmoid_of(l.d, l.get(gates)), f = sigmoid_of(l.d, l.get(gates + n));
+        const auto g = tanh_of(l.d, l.get(gates + 2 * n)), o = sigmoid_of(l.d, l.get(gates + 3 * n));
+        const auto cell = hn::MulAdd(f, l.get(c_prev), hn::Mul(i, g));
+        l.put(i, gates);
+        l.put(f, gates + n);
+        l.put(g, gates + 2 * n);
+        l.put(o, gates + 3 * n);
+        l.put(cell, c);
+        l.put(hn::Mul(o, tanh_of(l.d, cell)), h);
+      });
 }
 
 template <class T>
 void lstm_hidden(const T* gates, const T* c, T* h, int64_t n) {
-  for_lanes<T>(n, [=](Lane<T> l) HWY_ATTR { l.put(hn::Mul(l.get(gates + 3 * n), tanh_of(l.d, l.get(c))), h); });
+  for_lanes<T>(
+      n, [=](Lane<T> l) HWY_ATTR
+      __attribute__((always_inline)) { l.put(hn::Mul(l.get(gates + 3 * n), tanh_of(l.d, l.get(c))), h); });
 }
 
 template <class T>
 void lstm_backward(const T* gates, const T* c_prev, const T* c, const T* grad_h1, const T* grad_h2, T* grad_c,
                    T* grad_gates, int64_t n) {
-  for_lanes<T>(n, [=](Lane<T> l) HWY_ATTR {
-    const auto i = l.get(gates), f = l.get(gates + n), g = l.get(gates + 2 * n), o = l.get(gates + 3 * n);
-    const auto t = tanh_of(l.d, l.get(c)), gh = hn::Add(l.get(grad_h1), l.get_or_zero(grad_h2));
-    const auto gc = hn::MulAdd(hn::Mul(gh, o), one_minus(l.d, hn::Mul(t, t)), l.get(grad_c));
-    l.put(hn::Mul(hn::Mul(gc, g), hn::Mul(i, one_minus(l.d, i))), grad_gates);
-    l.put(hn::Mul(hn::Mul(gc, l.get(c_prev)), hn::Mul(f, one_minus(l.d, f))), grad_gates + n);
-    l.put(hn::Mul(hn::Mul(gc, i), one_minus(l.d, hn::Mul(g, g))), grad_gates + 2 * n);
-    l.put(hn::Mul(hn::Mul(gh, t), hn::Mul(o, one_minus(l.d, o))), grad_gates + 3 * n);
-    l.put(hn::Mul(gc, f), grad_c);
-  });
+  for_lanes<T>(
+      n, [=](Lane<T> l) HWY_ATTR __attribute__((always_inline)) {
+        const auto i = l.get(gates), f = l.get(gates + n), g = l.get(gates + 2 * n), o = l.get(gates + 3 * n);
+        const auto t = tanh_of(l.d, l.get(c)), gh = hn::Add(l.get(grad_h1), l.get_or_zero(grad_h2));
+        const auto gc = hn::MulAdd(hn::Mul(gh, o), one_minus(l.d, hn::Mul(t, t)), l.get(grad_c));
+        l.put(hn::Mul(hn::Mul(gc, g), hn::Mul(i, one_minus(l.d, i))), grad_gates);
+        l.put(hn::Mul(hn::Mul(gc, l.get(c_prev)), hn::Mul(f, one_minus(l.d, f))), grad_gates + n);
+        l.put(hn::Mul(hn::Mul(gc, i), one_minus(l.d, hn::Mul(g, g))), grad_gates + 2 * n);
+        l.put(hn::Mul(hn::Mul(gh, t), hn::Mul(o, one_minus(l.d, o))), grad_gates + 3 * n);
+        l.put(hn::Mul(gc, f), grad_c);
+      });
 }
 
 template <class T>
 void gru(T* gates, const T* recurrent, const T* h_prev, T* h, T* kept, int64_t n) {
-  for_lanes<T>(n, [=](Lane<T> l) HWY_ATTR {
-    const auto r = sigmoid_of(l.d, hn::Add(l.get(gates), l.get(recurrent)));
-    const auto z = sigmoid_of(l.d, hn::Add(l.get(gates + n), l.get(recurrent + n)));
-    const auto from_hidden = l.get(recurrent + 2 * n);
-    const auto fresh = tanh_of(l.d, hn::MulAdd(r, from_hidden, l.get(gates + 2 * n)));
-    const auto before = l.get(h_prev);
-    l.put(r, gates);
-    l.put(z, gates + n);
-    l.put(fresh, gates + 2 * n);
-    if (kept != nullptr) l.put(from_hidden, kept);
-    l.put(hn::MulAdd(z, hn::Sub(before, fresh), fresh), h);
-  });
+  for_lanes<T>(
+      n, [=](Lane<T> l) HWY_ATTR __attribute__((always_inline)) {
+        const auto r = sigmoid_of(l.d, hn::Add(l.get(gates), l.get(recurrent)));
+        const auto z = sigmoid_of(l.d, hn::Add(l.get(gates + n), l.get(recurrent + n)));
+        const auto from_hidden = l.get(recurrent + 2 * n);
+        const auto fresh = tanh_of(l.d, hn::MulAdd(r, from_hidden, l.get(gates + 2 * n)));
+        const auto before = l.get(h_prev);
+        l.put(r, gates);
+        l.put(z, gates + n);
+        l.put(fresh, gates + 2 * n);
+        if (kept != nullptr) l.put(from_hidden, kept);
+        l.put(hn::MulAdd(z, hn::Sub(before, fresh), fresh), h);
+      });
 }
 
 template <class T>
 void gru_backward(const T* gates, const T* kept, const T* h_prev, T* grad_h1, const T* grad_h2, T* grad_gates,
                   T* grad_recurrent, int64_t n) {
-  for_lanes<T>(n, [=](Lane<T> l) HWY_ATTR {
-    const auto r = l.get(gates), z = l.get(gates + n), fresh = l.get(gates + 2 * n);
-    const auto gh = hn::Add(l.get(grad_h1), l.get_or_zero(grad_h2));
-    const auto g_n = hn::Mul(hn::Mul(gh, one_minus(l.d, z)), one_minus(l.d, hn::Mul(fresh, fresh)));
-    const auto g_z = hn::Mul(hn::Mul(gh, hn::Sub(l.get(h_prev), fresh)), hn::Mul(z, one_minus(l.d, z)));
-    const auto g_r = hn::Mul(hn::Mul(g_n, l.get(kept)), hn::Mul(r, one_minus(l.d, r)));
-    l.put(g_r, grad_gates);
-    l.put(g_r, grad_recurrent);
-    l.put(g_z, grad_gates + n);
-    l.put(g_z, grad_recurrent + n);
-    l.put(g_n, grad_gates + 2 * n);
-    l.put(hn::Mul(g_n, r), grad_recurrent + 2 * n);
-    l.put(hn::Mul(gh, z), grad_h1);
-  });
+  for_lanes<T>(
+      n, [=](Lane<T> l) HWY_ATTR __attribute__((always_inline)) {
+        const auto r = l.get(gates), z = l.get(gates + n), fresh = l.get(gates + 2 * n);
+        const auto gh = hn::Add(l.get(grad_h1), l.get_or_zero(grad_h2));
+        const auto g_n = hn::Mul(hn::Mul(gh, one_minus(l.d, z)), one_minus(l.d, hn::Mul(fresh, fresh)));
+        const auto g_z = hn::Mul(hn::Mul(gh, hn::Sub(l.get(h_prev), fresh)), hn::Mul(z, one_minus(l.d, z)));
+        const auto g_r = hn::Mul(hn::Mul(g_n, l.get(kept)), hn::Mul(r, one_minus(l.d, r)));
+        l.put(g_r, grad_gates);
+        l.put(g_r, grad_recurrent);
+        l.put(g_z, grad_gates + n);
+        l.put(g_z, grad_recurrent + n);
+        l.put(g_n, grad_gates + 2 * n);
+        l.put(hn::Mul(g_n, r), grad_recurrent + 2 * n);
+        l.put(hn::Mul(gh, z), grad_h1);
+      });
 }
 
 template <class T>
 void rnn(const T* gates, T* h, int64_t n, bool relu) {
-  for_lanes<T>(n, [=](Lane<T> l) HWY_ATTR {
-    const auto x = l.get(gates);
-    l.put(relu ? hn::IfThenZeroElse(hn::Lt(x, hn::Zero(l.d)), x) : tanh_of(l.d, x), h);
-  });
+  for_lanes<T>(
+      n, [=](Lane<T> l) HWY_ATTR __attribute__((always_inline)) {
+        const auto x = l.get(gates);
+        l.put(relu ? hn::IfThenZeroElse(hn::Lt(x, hn::Zero(l.d)), x) : tanh_of(l.d, x), h);
+      });
 }
 
 template <class T>
 void rnn_backward(const T* h, const T* grad_h1, const T* grad_h2, T* grad_gates, int64_t n, bool relu) {
-  for_lanes<T>(n, [=](Lane<T> l) HWY_ATTR {
-    const auto y = l.get(h), gh = hn::Add(l.get(grad_h1), l.get_or_zero(grad_h2));
-    const auto of_tanh = hn::Mul(gh, one_minus(l.d, hn::Mul(y, y)));
-    l.put(relu ? hn::IfThenElseZero(hn::Gt(y, hn::Zero(l.d)), gh) : of_tanh, grad_gates);
-  });
+  for_lanes<T>(
+      n, [=](Lane<T> l) HWY_ATTR __attribute__((always_inline)) {
+        const auto y = l.get(h), gh = hn::Add(l.get(grad_h1), l.get_or_zero(grad_h2));
+        const auto of_tanh = hn::Mul(gh, one_minus(l.d, hn::Mul(y, y)));
+        l.put(relu ? hn::IfThenElseZero(hn::Gt(y, hn::Zero(l.d)), gh) : of_tanh, grad_gates);
+      });
 }
 
 template <class T>

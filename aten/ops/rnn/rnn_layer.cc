@@ -31,7 +31,13 @@
 namespace at::native {
 namespace {
 
-constexpr int64_t kCellGrain = 2048;  // hidden units that are worth a thread
+constexpr int64_t kCellGrain = 2048;                  // hidden units that are worth a thread
+constexpr double kWorthThreads = 2.0 * 64 * 64 * 64;  // multiply-adds
+// Samples that run together. The weights are read for each block and step, so that blocks are larger where they come
+// from afar.
+constexpr int64_t kBlock = 16, kLargeBlock = 32;
+constexpr int64_t kNearBytes = 3 << 19;
+constexpr int64_t kStepsWorthACopy = 8;
 
 const char* name_of(CellKind kind) {
   constexpr const char* kNames[] = {"rnn_relu", "rnn_tanh", "lstm", "gru"};
@@ -73,6 +79,12 @@ struct Steps {
       s.before_count = std::min(s.count, sizes[static_cast<size_t>(t + by)]);
     }
     return s;
+  }
+  // What of a step belongs to `count` samples from `first` on.
+  Step part(int64_t order, int64_t first, int64_t count) const {
+    const auto within = [&](int64_t all) { return std::clamp<int64_t>(all - first, 0, count); };
+    const Step s = (*this)[order];
+    return {s.first + first, within(s.count), s.before + first, within(s.before_count)};
   }
 
   IntArrayRef sizes;
@@ -121,6 +133,22 @@ struct StepProduct {
   }
 };
 
+// f(first sample, how many) for blocks of samples. The blocks do not depend on the number of threads.
+template <class F>
+void for_blocks(const RnnLayer& l, int64_t itemsize, const F& f) {
+  if (l.batch == 0) return;
+  const int64_t size = l.gates * l.state * itemsize <= kNearBytes ? kBlock : kLargeBlock,
+                blocks = at::divup(l.batch, size);
+  const int64_t rows = at::divup(l.batch, blocks);
+  const double work = static_cast<double>(l.rows) * static_cast<double>(l.gates) * static_cast<double>(l.state);
+  at::parallel_for(0, blocks, work < kWorthThreads ? blocks : 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t first = i * rows;
+      if (first < l.batch) f(first, std::min(rows, l.batch - first));
+    }
+  });
+}
+
 template <class F>
 void for_rows(int64_t rows, int64_t width, const F& f) {
   at::parallel_for(0, rows, std::max<int64_t>(1, kCellGrain / std::max<int64_t>(width, 1)),
@@ -137,41 +165,42 @@ Tensor input_bias(const RnnLayer& l, const std::optional<Tensor>& b_ih, const st
 
 template <class T>
 struct ForwardMemory {
-  T *output, *h, *c, *gates, *cells;  // h and c: the running states
+  T *output, *gates, *cells;
+  T *h, *c, *sums,
+      *unprojected;  // of one step: the running states, a GRU's sums of the hidden state, states to be projected
 };
 
+// All steps for `samples` samples from `first` on.
 template <class T>
-void run_steps(const RnnLayer& l, const Steps& steps, const Tensor& w_hh, const Tensor& b_hh, const Tensor& w_hr,
-               const ForwardMemory<T>& m) {
-  const matrix::Type type = matrix_type(w_hh.scalar_type());
-  StepProduct recurrent(type, l.gates, l.state, data_of<T>(w_hh), true);
-  StepProduct projection(type, l.state, l.hidden, data_of<T>(w_hr), true);
+void run_block(const RnnLayer& l, const Steps& steps, int64_t first, int64_t samples, StepProduct recurrent,
+               StepProduct projection, const T* b_hh, const ForwardMemory<T>& m) {
   const int64_t n = l.hidden;
-  const Tensor sums = l.kind == CellKind::kGru ? scratch({l.batch, l.gates}, w_hh) : Tensor();
-  const Tensor unprojected = w_hr.defined() ? scratch({l.batch, n}, w_hh) : Tensor();
-  T *sum = memory_of<T>(sums), *full = memory_of<T>(unprojected);
+  T *state = m.h + first * l.state, *cell = m.c != nullptr ? m.c + first * n : nullptr;
+  T* sums = m.sums != nullptr ? m.sums + first * l.gates : nullptr;
+  T* full = m.unprojected != nullptr ? m.unprojected + first * n : nullptr;
   for (int64_t order = 0; order < l.steps; ++order) {
-    const Steps::Step s = steps[order];
+    const Steps::Step s = steps.part(order, first, samples);
+    if (s.count == 0) continue;
     T *gates = m.gates + s.first * l.gates, *out = m.output + s.first * l.state;
-    if (sum != nullptr) {
-      recurrent(s.count, m.h, sum, data_of<T>(b_hh), 0);
+    T* kept = m.cells != nullptr ? m.cells + s.first * n : nullptr;
+    if (sums != nullptr) {
+      recurrent(s.count, state, sums, b_hh, 0);
     } else {
-      recurrent(s.count, m.h, gates, gates, l.gates);
+      recurrent(s.count, state, gates, gates, l.gates);
     }
     for_rows(s.count, n, [&](int64_t i) {
-      T *row = gates + i * l.gates, *h = out + i * l.state;
+      T *row = gates + i * l.gates, *h = out + i * l.state, *c = cell + i * n;
       if (l.kind == CellKind::kLstm) {
-        cpu::lstm_row<T>(row, m.c + i * n, m.c + i * n, full != nullptr ? full + i * n : h, n);
-        if (m.cells != nullptr) copy_rows(m.cells + (s.first + i) * n, m.c + i * n, 1, n);
+        cpu::lstm_row<T>(row, c, c, full != nullptr ? full + i * n : h, n);
+        if (kept != nullptr) copy_rows(kept + i * n, c, 1, n);
       } else if (l.kind == CellKind::kGru) {
-        cpu::gru_row<T>(row, sum + i * l.gates, m.h + i * n, h,
-                        m.cells != nullptr ? m.cells + (s.first + i) * n : nullptr, n);
+        cpu::gru_row<T>(row, sums + i * l.gates, state + i * n, h, kept != nullptr ? kept + i * n : nullptr, n);
       } else {
         cpu::rnn_row<T>(row, h, n, l.kind == CellKind::kRelu);
       }
     });
     if (full != nullptr) projection(s.count, full, out, nullptr, 0);
-    copy_rows(m.h, out, s.count, l.state);
+    copy_rows(state, out, s.count, l.state);
   }
 }
 
@@ -267,12 +296,28 @@ void rnn_layer_cpu(const Tensor& input, const Tensor& hx, const std::optional<Te
   } else {
     at::mm_out(sums, input, transposed);
   }
-  const Tensor recurrent = dense(w_hh), projection = dense_or_none(w_hr), second = dense_or_none(b_hh);
+  // Over many steps the product with a copy of the weights, columns first, is faster by more than the copy costs.
+  const bool copied = l.steps >= kStepsWorthACopy && l.batch > 1;
+  const Tensor recurrent = copied ? at::clone(at::t(w_hh), MemoryFormat::Contiguous) : dense(w_hh);
+  const Tensor projection = dense_or_none(w_hr), second = dense_or_none(b_hh);
+  const Tensor of_hidden = l.kind == CellKind::kGru ? scratch({l.batch, l.gates}, input) : Tensor();
+  const Tensor unprojected = projection.defined() ? scratch({l.batch, l.hidden}, input) : Tensor();
+  const Steps steps(batch_sizes, reverse);
   cpu::visit_floating(input.scalar_type(), name_of(l.kind), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const ForwardMemory<T> memory{out.data<T>(), h.data<T>(), c.data<T>(), memory_of<T>(sums),
-                                  kept ? of_cells.data<T>() : nullptr};
-    run_steps<T>(l, Steps(batch_sizes, reverse), recurrent, second, projection, memory);
+    const ForwardMemory<T> memory{out.data<T>(),
+                                  memory_of<T>(sums),
+                                  kept ? of_cells.data<T>() : nullptr,
+                                  h.data<T>(),
+                                  is_given(cx) ? c.data<T>() : nullptr,
+                                  memory_of<T>(of_hidden),
+                                  memory_of<T>(unprojected)};
+    const matrix::Type type = matrix_type(input.scalar_type());
+    const StepProduct with_state(type, l.gates, l.state, data_of<T>(recurrent), !copied);
+    const StepProduct with_projection(type, l.state, l.hidden, data_of<T>(projection), true);
+    for_blocks(l, sizeof(T), [&](int64_t first, int64_t samples) {
+      run_block<T>(l, steps, first, samples, with_state, with_projection, data_of<T>(second), memory);
+    });
   });
   for (DenseOut* result : {&out, &h, &c, &g, &of_cells}) result->commit();
 }
@@ -280,11 +325,11 @@ void rnn_layer_cpu(const Tensor& input, const Tensor& hx, const std::optional<Te
 namespace {
 
 // The gradients' memory: of the sums (a GRU's of the hidden state apart), of the running states, of the projected
-// results.
+// results, and of one step's states before they are projected.
 template <class T>
 struct BackwardMemory {
   const T *output, *cells, *gates, *hx, *cx, *grad_output;
-  T *grad_h, *grad_c, *grad_gates, *grad_recurrent, *grad_projected;
+  T *grad_h, *grad_c, *grad_gates, *grad_recurrent, *grad_projected, *unprojected;
 };
 
 template <class T>
@@ -295,22 +340,20 @@ void add_rows(T* to, const T* a, const T* b, int64_t count) {
 }
 
 template <class T>
-void run_steps_backward(const RnnLayer& l, const Steps& steps, const Tensor& w_hh, const Tensor& w_hr,
-                        const BackwardMemory<T>& m) {
-  const matrix::Type type = matrix_type(w_hh.scalar_type());
-  StepProduct recurrent(type, l.state, l.gates, data_of<T>(w_hh), false);
-  StepProduct projection(type, l.hidden, l.state, data_of<T>(w_hr), false);
+void run_block_backward(const RnnLayer& l, const Steps& steps, int64_t first, int64_t samples, StepProduct recurrent,
+                        StepProduct projection, const BackwardMemory<T>& m) {
   const int64_t n = l.hidden;
-  const Tensor unprojected = w_hr.defined() ? scratch({l.batch, n}, w_hh) : Tensor();
-  T* full = memory_of<T>(unprojected);
   const bool gru = l.kind == CellKind::kGru;
+  T *grad_h = m.grad_h + first * l.state, *grad_c = m.grad_c != nullptr ? m.grad_c + first * n : nullptr;
+  T* full = m.unprojected != nullptr ? m.unprojected + first * n : nullptr;
   for (int64_t order = l.steps; order-- > 0;) {
-    const Steps::Step s = steps[order];
+    const Steps::Step s = steps.part(order, first, samples);
+    if (s.count == 0) continue;
     const T* of_output = m.grad_output == nullptr ? nullptr : m.grad_output + s.first * l.state;
     T *gates = m.grad_gates + s.first * l.gates, *sums = gru ? m.grad_recurrent + s.first * l.gates : gates;
     if (full != nullptr) {
       T* projected = m.grad_projected + s.first * l.state;
-      add_rows(projected, m.grad_h, of_output, s.count * l.state);
+      add_rows(projected, grad_h, of_output, s.count * l.state);
       projection(s.count, projected, full, nullptr, 0);
     }
     for_rows(s.count, n, [&](int64_t i) {
@@ -319,17 +362,17 @@ void run_steps_backward(const RnnLayer& l, const Steps& steps, const Tensor& w_h
       const T* g2 = of_output == nullptr || full != nullptr ? nullptr : of_output + i * n;
       const T* kept = m.gates + row * l.gates;
       if (l.kind == CellKind::kLstm) {
-        const T* before = continued ? m.cells + (s.before + i) * n : m.cx + i * n;
-        const T* g1 = full != nullptr ? full + i * n : m.grad_h + i * n;
-        cpu::lstm_row_backward<T>(kept, before, m.cells + row * n, g1, g2, m.grad_c + i * n, gates + at, n);
+        const T* before = continued ? m.cells + (s.before + i) * n : m.cx + (first + i) * n;
+        const T* g1 = full != nullptr ? full + i * n : grad_h + i * n;
+        cpu::lstm_row_backward<T>(kept, before, m.cells + row * n, g1, g2, grad_c + i * n, gates + at, n);
       } else if (gru) {
-        const T* before = continued ? m.output + (s.before + i) * n : m.hx + i * n;
-        cpu::gru_row_backward<T>(kept, m.cells + row * n, before, m.grad_h + i * n, g2, gates + at, sums + at, n);
+        const T* before = continued ? m.output + (s.before + i) * n : m.hx + (first + i) * n;
+        cpu::gru_row_backward<T>(kept, m.cells + row * n, before, grad_h + i * n, g2, gates + at, sums + at, n);
       } else {
-        cpu::rnn_row_backward<T>(m.output + row * n, m.grad_h + i * n, g2, gates + at, n, l.kind == CellKind::kRelu);
+        cpu::rnn_row_backward<T>(m.output + row * n, grad_h + i * n, g2, gates + at, n, l.kind == CellKind::kRelu);
       }
     });
-    recurrent(s.count, sums, m.grad_h, gru ? m.grad_h : nullptr, l.state);
+    recurrent(s.count, sums, grad_h, gru ? grad_h : nullptr, l.state);
   }
 }
 
@@ -368,6 +411,11 @@ RnnLayerGradients rnn_layer_backward_cpu(const std::optional<Tensor>& grad_outpu
   if (is_given(grad_output)) check_sizes(op, "grad_output", *grad_output, output.sizes());
   if (is_given(grad_hy)) check_sizes(op, "grad_hy", *grad_hy, hx.sizes());
   if (is_given(grad_cy)) check_sizes(op, "grad_cy", *grad_cy, is_given(cx) ? cx->sizes() : IntArrayRef{0});
+  structured::check_one_device(input, grad_output, grad_hy, grad_cy, output, gates, cells, hx, cx, w_ih, w_hh, w_hr);
+  if (is_given(grad_output)) check_like_input(op, "grad_output", *grad_output, input);
+  check_like_input(op, "output", output, input);
+  check_like_input(op, "gates", gates, input);
+  check_like_input(op, "cells", cells, input);
 
   const bool gru = l.kind == CellKind::kGru, projected = is_given(w_hr);
   const Steps steps(batch_sizes, reverse);
@@ -379,6 +427,7 @@ RnnLayerGradients rnn_layer_backward_cpu(const std::optional<Tensor>& grad_outpu
   const Tensor out = dense(output), g = dense(gates), c = dense(cells), h0 = dense(hx), c0 = dense_or_none(cx);
   const Tensor go = dense_or_none(grad_output), recurrent = dense(w_hh), projection = dense_or_none(w_hr);
   Tensor before = output_mask[4] ? scratch({l.rows, l.state}, input) : Tensor();
+  const Tensor of_step = projected ? scratch({l.batch, l.hidden}, input) : Tensor();
   Tensor unprojected = projected && output_mask[7] ? scratch({l.rows, l.hidden}, input) : Tensor();
   cpu::visit_floating(input.scalar_type(), op, [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -392,8 +441,14 @@ RnnLayerGradients rnn_layer_backward_cpu(const std::optional<Tensor>& grad_outpu
                                    memory_of<T>(grad_c),
                                    memory_of<T>(grad_gates),
                                    memory_of<T>(grad_recurrent),
-                                   memory_of<T>(grad_projected)};
-    run_steps_backward<T>(l, steps, recurrent, projection, memory);
+                                   memory_of<T>(grad_projected),
+                                   memory_of<T>(of_step)};
+    const matrix::Type type = matrix_type(input.scalar_type());
+    const StepProduct with_weights(type, l.state, l.gates, data_of<T>(recurrent), false);
+    const StepProduct with_projection(type, l.hidden, l.state, data_of<T>(projection), false);
+    for_blocks(l, sizeof(T), [&](int64_t first, int64_t samples) {
+      run_block_backward<T>(l, steps, first, samples, with_weights, with_projection, memory);
+    });
     if (before.defined()) fill_states_before<T>(l, steps, memory.output, memory.hx, memory_of<T>(before));
     if (!unprojected.defined()) return;
     T* to = memory_of<T>(unprojected);
