@@ -120,7 +120,8 @@ std::vector<at::Tensor> unpad_sequence(const at::Tensor& padded_sequences, const
 }
 
 PackedSequence pack_sequence(at::ArrayRef<at::Tensor> sequences, bool enforce_sorted) {
-  const at::Tensor lengths = at::empty({static_cast<int64_t>(sequences.size())}, at::TensorOptions().dtype(at::kLong));
+  const at::Tensor lengths =
+      at::empty({static_cast<int64_t>(sequences.size())}, at::TensorOptions().dtype(at::kLong).device(c10::kCPU));
   for (size_t i = 0; i < sequences.size(); ++i) lengths.data_ptr<int64_t>()[i] = sequences[i].size(0);
   return pack_padded_sequence(at::pad_sequence(sequences), lengths, false, enforce_sorted);
 }

@@ -25,7 +25,7 @@ std::vector<int64_t> counts_of(const char* op, const char* name, const Tensor& t
 }
 
 Tensor to_tensor(const std::vector<int64_t>& values) {
-  const Tensor t = at::empty({static_cast<int64_t>(values.size())}, TensorOptions().dtype(kLong));
+  const Tensor t = at::empty({static_cast<int64_t>(values.size())}, TensorOptions().dtype(kLong).device(kCPU));
   std::copy(values.begin(), values.end(), t.data_ptr<int64_t>());
   return t;
 }

@@ -50,6 +50,13 @@ Weights weights(int64_t gates, int64_t input, int64_t hidden, ScalarType dtype =
   return w;
 }
 
+// int64 on the CPU, as lengths and batch sizes are on any device.
+Tensor counts(const std::vector<int64_t>& v) {
+  const Tensor t = at::empty({static_cast<int64_t>(v.size())}, TensorOptions().dtype(kLong).device(kCPU));
+  std::copy(v.begin(), v.end(), t.data_ptr<int64_t>());
+  return t;
+}
+
 double sigmoid(double x) {
   return 1 / (1 + std::exp(-x));
 }
@@ -125,8 +132,7 @@ TEST(Rnn, PackedSequencesRunEachForItself) {
     for (const Tensor& t : b.list()) params.push_back(t);
     const Tensor x = small({4, 3, 3}, ScalarType::Double, 1), h0 = small({2, 3, out}, ScalarType::Double, 2);
     const Tensor c0 = small({2, 3, 5}, ScalarType::Double, 9);
-    const Tensor of_samples = at::empty({3}, TensorOptions().dtype(kLong));
-    std::copy(lengths.begin(), lengths.end(), of_samples.data_ptr<int64_t>());
+    const Tensor of_samples = counts(lengths);
     const auto [data, batch_sizes] = at::_pack_padded_sequence(x, of_samples, false);
     EXPECT_EQ(elements<int64_t>(batch_sizes), (std::vector<int64_t>{3, 2, 1, 1}));
     const auto [y, h, c] = at::lstm(data, batch_sizes, {h0, c0}, params, true, 1, 0.0, false, true);
@@ -201,38 +207,33 @@ TEST(Rnn, RefusesWhatDoesNotFit) {
       "dropout probability has to be between 0 and 1, but got 1.5");
   expect_error<c10::Error>(
       [&] {
-        at::lstm(at::select(x, 0, 0), indices_of({1, 2}, {2}), {h, h}, w.list(), true, 1, 0.0, true, false);
+        at::lstm(at::select(x, 0, 0), counts({1, 2}), {h, h}, w.list(), true, 1, 0.0, true, false);
       },
       "increase");
 }
 
 TEST(PackedSequence, RefusesLengthsThatDoNotFit) {
   const Tensor x = sample({3, 2, 2});
-  const auto lengths = [](std::vector<int64_t> v) {
-    const Tensor t = at::empty({static_cast<int64_t>(v.size())}, TensorOptions().dtype(kLong));
-    std::copy(v.begin(), v.end(), t.data_ptr<int64_t>());
-    return t;
-  };
   expect_error<c10::Error>(
       [&] {
-        at::_pack_padded_sequence(x, lengths({1, 2}), false);
+        at::_pack_padded_sequence(x, counts({1, 2}), false);
       },
       "`lengths` array must be sorted in decreasing order");
-  expect_error<c10::Error>([&] { at::_pack_padded_sequence(x, lengths({1, 0}), false); }, "has to be greater than 0");
+  expect_error<c10::Error>([&] { at::_pack_padded_sequence(x, counts({1, 0}), false); }, "has to be greater than 0");
   expect_error<c10::Error>(
       [&] {
-        at::_pack_padded_sequence(x, lengths({4, 1}), false);
+        at::_pack_padded_sequence(x, counts({4, 1}), false);
       },
       "Expected lengths of at most 3");
-  expect_error<c10::Error>([&] { at::_pack_padded_sequence(x, lengths({1}), false); }, "to be equal to batch_size");
+  expect_error<c10::Error>([&] { at::_pack_padded_sequence(x, counts({1}), false); }, "to be equal to batch_size");
   expect_error<c10::Error>(
       [&] {
-        at::_pad_packed_sequence(sample({3, 2}), lengths({2, 1}), false, 0, 1);
+        at::_pad_packed_sequence(sample({3, 2}), counts({2, 1}), false, 0, 1);
       },
       "max sequence length being 2");
   expect_error<c10::Error>(
       [&] {
-        at::_pad_packed_sequence(sample({4, 2}), lengths({2, 1}), false, 0, 0);
+        at::_pad_packed_sequence(sample({4, 2}), counts({2, 1}), false, 0, 0);
       },
       "Expected data of 3 rows");
 }
