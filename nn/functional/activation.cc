@@ -33,6 +33,18 @@ Tensor leaky_relu(Tensor input, const LeakyReLUFuncOptions& options) {
   return options.inplace() ? at::leaky_relu_(input, options.negative_slope())
                            : at::leaky_relu(input, options.negative_slope());
 }
+Tensor sigmoid(const Tensor& input) {
+  return at::sigmoid(input);
+}
+Tensor tanh(const Tensor& input) {
+  return at::tanh(input);
+}
+Tensor hardsigmoid(Tensor input, const HardsigmoidFuncOptions& options) {
+  return options.inplace() ? at::hardsigmoid_(input) : at::hardsigmoid(input);
+}
+Tensor hardswish(Tensor input, const HardswishFuncOptions& options) {
+  return options.inplace() ? at::hardswish_(input) : at::hardswish(input);
+}
 Tensor prelu(const Tensor& input, const Tensor& weight) {
   return at::prelu(input, weight);
 }

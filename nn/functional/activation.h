@@ -54,6 +54,13 @@ Tensor softmax(const Tensor& input, const SoftmaxFuncOptions& options);
 // softmax(-x)
 Tensor softmin(const Tensor& input, const SoftminFuncOptions& options);
 Tensor log_softmax(const Tensor& input, const LogSoftmaxFuncOptions& options);
+// 1 / (1 + exp(-x)); tanh(x)
+Tensor sigmoid(const Tensor& input);
+Tensor tanh(const Tensor& input);
+// x / 6 + 1 / 2 cut to [0, 1]
+Tensor hardsigmoid(Tensor input, const HardsigmoidFuncOptions& options = {});
+// x * hardsigmoid(x)
+Tensor hardswish(Tensor input, const HardswishFuncOptions& options = {});
 // A sample of the Gumbel-softmax distribution; `hard` gives one-hot values with the soft sample's gradient.
 Tensor gumbel_softmax(const Tensor& logits, const GumbelSoftmaxFuncOptions& options = {});
 

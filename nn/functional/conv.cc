@@ -31,5 +31,17 @@ Tensor conv3d(const Tensor& input, const Tensor& weight, const Conv3dFuncOptions
     return at::conv3d(input, weight, nn::detail::if_defined(o.bias()), *o.stride(), padding, *o.dilation(), o.groups());
   });
 }
+Tensor conv_transpose1d(const Tensor& input, const Tensor& weight, const ConvTranspose1dFuncOptions& o) {
+  return at::conv_transpose1d(input, weight, nn::detail::if_defined(o.bias()), *o.stride(), *o.padding(),
+                              *o.output_padding(), o.groups(), *o.dilation());
+}
+Tensor conv_transpose2d(const Tensor& input, const Tensor& weight, const ConvTranspose2dFuncOptions& o) {
+  return at::conv_transpose2d(input, weight, nn::detail::if_defined(o.bias()), *o.stride(), *o.padding(),
+                              *o.output_padding(), o.groups(), *o.dilation());
+}
+Tensor conv_transpose3d(const Tensor& input, const Tensor& weight, const ConvTranspose3dFuncOptions& o) {
+  return at::conv_transpose3d(input, weight, nn::detail::if_defined(o.bias()), *o.stride(), *o.padding(),
+                              *o.output_padding(), o.groups(), *o.dilation());
+}
 
 }  // namespace torch::nn::functional

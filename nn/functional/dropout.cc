@@ -1,6 +1,7 @@
 #include "nn/functional/dropout.h"
 
 #include "aten/ops/random/ops.h"
+#include "aten/ops/view/ops.h"
 
 namespace torch::nn::functional {
 namespace {
@@ -21,6 +22,14 @@ Tensor dropout2d(Tensor input, const Dropout2dFuncOptions& options) {
   check_probability(options.p());
   return options.inplace() ? at::feature_dropout_(input, options.p(), options.training())
                            : at::feature_dropout(input, options.p(), options.training());
+}
+
+Tensor dropout1d(Tensor input, const DropoutFuncOptions& options) {
+  TORCH_CHECK(input.dim() == 2 || input.dim() == 3, "dropout1d: Expected 2D or 3D input, but received a ", input.dim(),
+              "D input. Note that dropout1d exists to provide channel-wise dropout on inputs with 1 spatial dimension, a "
+              "channel dimension, and an optional batch dimension (i.e. 2D or 3D inputs).");
+  if (input.dim() == 3) return dropout2d(std::move(input), options);
+  return at::squeeze(dropout2d(at::unsqueeze(input, 0), options), 0);
 }
 
 Tensor dropout3d(Tensor input, const Dropout3dFuncOptions& options) {

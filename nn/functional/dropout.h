@@ -11,6 +11,7 @@ using at::Tensor;
 // All throw where p is outside [0, 1].
 Tensor dropout(Tensor input, const DropoutFuncOptions& options = {});
 // Whole channels of [N, C, ...].
+Tensor dropout1d(Tensor input, const DropoutFuncOptions& options = {});
 Tensor dropout2d(Tensor input, const Dropout2dFuncOptions& options = {});
 Tensor dropout3d(Tensor input, const Dropout3dFuncOptions& options = {});
 // Keeps mean and variance of inputs that selu made.

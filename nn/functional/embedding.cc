@@ -1,5 +1,7 @@
 #include "nn/functional/embedding.h"
 
+#include <utility>
+
 #include "aten/ops/composite/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/index/ops.h"
@@ -26,6 +28,56 @@ Tensor embedding(const Tensor& input, const Tensor& weight, const EmbeddingFuncO
     at::embedding_renorm_(table, at::contiguous(input), *options.max_norm(), options.norm_type());
   }
   return at::embedding(weight, input, padding_idx, options.scale_grad_by_freq(), options.sparse());
+}
+
+namespace {
+
+// The indices in one row and where the bags start.
+std::pair<Tensor, Tensor> bags_of(const Tensor& input, const Tensor& offsets) {
+  if (input.dim() == 2) {
+    TORCH_CHECK(!offsets.defined(),
+                "If input is 2D, then offsets has to be null, as input is treated is a mini-batch of fixed length "
+                "sequences. However, found offsets of type Tensor");
+    // A step of 0 would never end; without columns all bags start at 0.
+    const at::TensorOptions like(input.scalar_type());
+    const Tensor starts = input.size(1) == 0 ? at::zeros({input.size(0)}, like.device(input.device()))
+                                             : at::arange(0, input.numel(), input.size(1), like.device(input.device()));
+    return {at::reshape(input, {-1}), starts};
+  }
+  TORCH_CHECK(input.dim() == 1, "input has to be 1D or 2D Tensor, but got Tensor of dimension ", input.dim());
+  TORCH_CHECK(offsets.defined(), "offsets has to be a 1D Tensor but got null");
+  TORCH_CHECK(offsets.dim() == 1, "offsets has to be a 1D Tensor");
+  return {input, offsets};
+}
+
+}  // namespace
+
+Tensor embedding_bag(const Tensor& input, const Tensor& weight, const EmbeddingBagFuncOptions& options) {
+  Tensor samples = options.per_sample_weights();
+  TORCH_CHECK(!samples.defined() || input.sizes() == samples.sizes(),
+              "embedding_bag: If per_sample_weights (", samples.defined() ? samples.sizes() : c10::IntArrayRef(),
+              ") is not null, then it must have the same shape as the input (", input.sizes(), ")");
+  const auto [indices, offsets] = bags_of(input, options.offsets());
+  if (samples.defined() && samples.dim() == 2) samples = at::reshape(samples, {-1});
+  int64_t mode = 0;
+  if (std::holds_alternative<enumtype::kMean>(options.mode())) mode = 1;
+  if (std::holds_alternative<enumtype::kMax>(options.mode())) {
+    mode = 2;
+    TORCH_CHECK(!options.scale_grad_by_freq(), "max mode does not support scaling the gradient by the frequency");
+    TORCH_CHECK(!options.sparse(), "max mode does not support sparse weights");
+  }
+  TORCH_CHECK(!samples.defined() || mode == 0,
+              "embedding_bag: per_sample_weights was not null. per_sample_weights is only supported for mode='kSum' "
+              "(got mode='",
+              enumtype::get_enum_name(options.mode()), "').");
+  if (options.max_norm().has_value()) {
+    c10::NoGradGuard no_grad;
+    Tensor table = weight;
+    at::embedding_renorm_(table, at::contiguous(indices), *options.max_norm(), options.norm_type());
+  }
+  return std::get<0>(at::embedding_bag(weight, indices, offsets, options.scale_grad_by_freq(), mode, options.sparse(),
+                                       samples.defined() ? std::optional<Tensor>(samples) : std::nullopt,
+                                       options.include_last_offset(), options.padding_idx()));
 }
 
 }  // namespace torch::nn::functional

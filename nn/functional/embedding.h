@@ -13,4 +13,7 @@ Tensor one_hot(const Tensor& tensor, int64_t num_classes = -1);
 // Rows of weight [n, d] at indices of any shape: [*, d]. Throws where padding_idx is not a row.
 Tensor embedding(const Tensor& input, const Tensor& weight, const EmbeddingFuncOptions& options = {});
 
+// Sums, means or maxima of rows: of each row of indices [B, n], or of the bags of [N] that start at `offsets` [B].
+Tensor embedding_bag(const Tensor& input, const Tensor& weight, const EmbeddingBagFuncOptions& options = {});
+
 }  // namespace torch::nn::functional

@@ -1,10 +1,16 @@
 #include "nn/functional/loss.h"
 
+#include <cmath>
+
 #include "aten/ops/activation/ops.h"
 #include "aten/ops/binary/ops.h"
+#include "aten/ops/copy/ops.h"
 #include "aten/ops/loss/ops.h"
+#include "aten/ops/pointwise/ops.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/unary/ops.h"
+#include "aten/ops/view/ops.h"
+#include "c10/core/grad_mode.h"
 #include "nn/functional/optional_tensor.h"
 
 namespace torch::nn::functional {
@@ -123,14 +129,10 @@ Tensor soft_margin_loss(const Tensor& input, const Tensor& target, const SoftMar
   return at::soft_margin_loss(input, target, reduction_get_enum(options.reduction()));
 }
 
-// -(y log sigmoid(x) + (1 - y) log sigmoid(-x)), weighted, mean over the classes.
-Tensor multilabel_soft_margin_loss(const Tensor& input, const Tensor& target,
-                                   const MultilabelSoftMarginLossFuncOptions& options) {
-  Tensor loss = at::neg(
-      at::add(at::mul(target, at::log_sigmoid(input)), at::mul(at::rsub(target, 1), at::log_sigmoid(at::neg(input)))));
-  if (options.weight().defined()) loss = at::mul(loss, options.weight());
-  loss = at::div(at::sum(loss, {input.dim() - 1}, false, std::nullopt), input.size(input.dim() - 1));
-  switch (reduction_get_enum(options.reduction())) {
+namespace {
+
+Tensor reduced(const Tensor& loss, int64_t reduction) {
+  switch (reduction) {
     case at::Reduction::Mean:
       return at::mean(loss);
     case at::Reduction::Sum:
@@ -138,6 +140,68 @@ Tensor multilabel_soft_margin_loss(const Tensor& input, const Tensor& target,
     default:
       return loss;
   }
+}
+
+}  // namespace
+
+// -(y log sigmoid(x) + (1 - y) log sigmoid(-x)), weighted, mean over the classes.
+Tensor multilabel_soft_margin_loss(const Tensor& input, const Tensor& target,
+                                   const MultilabelSoftMarginLossFuncOptions& options) {
+  Tensor loss = at::neg(
+      at::add(at::mul(target, at::log_sigmoid(input)), at::mul(at::rsub(target, 1), at::log_sigmoid(at::neg(input)))));
+  if (options.weight().defined()) loss = at::mul(loss, options.weight());
+  loss = at::div(at::sum(loss, {input.dim() - 1}, false, std::nullopt), input.size(input.dim() - 1));
+  return reduced(loss, reduction_get_enum(options.reduction()));
+}
+
+Tensor triplet_margin_with_distance_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
+                                         const TripletMarginWithDistanceLossFuncOptions& options) {
+  TORCH_CHECK_VALUE(options.margin() > 0, "triplet_margin_with_distance_loss: margin must be greater than 0, got ",
+                    options.margin());
+  TORCH_CHECK(anchor.dim() == positive.dim() && anchor.dim() == negative.dim(),
+              "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
+              "anchor ",
+              anchor.dim(), "D, positive ", positive.dim(), "D, and negative ", negative.dim(), "D inputs");
+  const auto distance = [&](const Tensor& x, const Tensor& y) {
+    return options.distance_function().has_value() ? (*options.distance_function())(x, y)
+                                                   : at::pairwise_distance(x, y, 2.0, 1e-6, false);
+  };
+  const Tensor to_positive = distance(anchor, positive);
+  Tensor to_negative = distance(anchor, negative);
+  if (options.swap()) to_negative = at::min(to_negative, distance(positive, negative));
+  const Tensor loss = at::clamp_min(at::sub(at::add(to_positive, options.margin()), to_negative), 0);
+  return reduced(loss, reduction_get_enum(options.reduction()));
+}
+
+Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor& var,
+                         const GaussianNLLLossFuncOptions& options) {
+  Tensor variance = var;
+  if (variance.sizes() != input.sizes()) {
+    const c10::IntArrayRef head(input.sizes().data(), input.dim() == 0 ? 0 : static_cast<size_t>(input.dim() - 1));
+    if (input.dim() > 0 && head == variance.sizes()) {
+      variance = at::unsqueeze(variance, -1);
+    } else {
+      const bool broadcasts = input.dim() > 0 && variance.dim() == input.dim() && variance.size(-1) == 1 &&
+                              c10::IntArrayRef(variance.sizes().data(), head.size()) == head;
+      TORCH_CHECK_VALUE(broadcasts, "gaussian_nll_loss: var is of incorrect size ", var.sizes(), " for an input of size ",
+                        input.sizes());
+    }
+  }
+  {
+    c10::NoGradGuard no_grad;
+    TORCH_CHECK_VALUE(!at::item(at::any(at::lt(variance, 0))).toBool(),
+                      "gaussian_nll_loss: var has negative entry/entries");
+  }
+  // The gradient passes the bound as if it were not there.
+  variance = at::clone(variance);
+  {
+    c10::NoGradGuard no_grad;
+    at::clamp_min_(variance, options.eps());
+  }
+  const Tensor difference = at::sub(input, target);
+  Tensor loss = at::mul(at::add(at::log(variance), at::div(at::mul(difference, difference), variance)), 0.5);
+  if (options.full()) loss = at::add(loss, 0.5 * std::log(2 * 3.141592653589793));
+  return reduced(loss, reduction_get_enum(options.reduction()));
 }
 
 Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,

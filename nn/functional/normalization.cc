@@ -2,7 +2,9 @@
 
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/norm/ops.h"
+#include "aten/ops/padding/ops.h"
 #include "aten/ops/pointwise/ops.h"
+#include "aten/ops/pool/ops.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/view/ops.h"
 #include "nn/functional/optional_tensor.h"
@@ -32,6 +34,35 @@ Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor&
   return at::batch_norm(input, if_defined(options.weight()), if_defined(options.bias()), if_defined(running_mean),
                         if_defined(running_var), options.training(), options.momentum(), options.eps(),
                         /*cudnn_enabled=*/true);
+}
+
+Tensor instance_norm(const Tensor& input, const InstanceNormFuncOptions& options) {
+  if (options.use_input_stats()) {
+    TORCH_CHECK(input.dim() >= 2, "Expected at least 2 input dimensions, but got ", input.dim());
+    int64_t values = 1;
+    for (int64_t d = 2; d < input.dim(); ++d) values *= input.size(d);
+    TORCH_CHECK_VALUE(values != 1, "Expected more than 1 spatial element when training, got input size ",
+                      input.sizes());
+  }
+  return at::instance_norm(input, if_defined(options.weight()), if_defined(options.bias()),
+                           if_defined(options.running_mean()), if_defined(options.running_var()),
+                           options.use_input_stats(), options.momentum(), options.eps(), /*cudnn_enabled=*/true);
+}
+
+Tensor rms_norm(const Tensor& input, const RMSNormFuncOptions& options) {
+  return at::rms_norm(input, options.normalized_shape(), if_defined(options.weight()), options.eps());
+}
+
+Tensor local_response_norm(const Tensor& input, const LocalResponseNormFuncOptions& options) {
+  TORCH_CHECK(input.dim() >= 3, "Expected 3D or higher dimensionality input (got ", input.dim(), " dimensions)");
+  const int64_t size = options.size();
+  TORCH_CHECK(size > 0, "local_response_norm: size must be positive, but got ", size);
+  if (input.numel() == 0) return input;
+  // Windows over the channels are windows over the rows of one image a sample.
+  const Tensor squares = at::reshape(at::mul(input, input), {input.size(0), 1, input.size(1), -1});
+  const Tensor padded = at::constant_pad_nd(squares, {0, 0, size / 2, (size - 1) / 2}, 0);
+  const Tensor means = at::reshape(at::avg_pool2d(padded, {size, 1}, {1, 1}), input.sizes());
+  return at::div(input, at::pow(at::add(at::mul(means, options.alpha()), options.k()), options.beta()));
 }
 
 Tensor normalize(const Tensor& input, NormalizeFuncOptions options) {

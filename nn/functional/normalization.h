@@ -16,6 +16,12 @@ Tensor group_norm(const Tensor& input, const GroupNormFuncOptions& options);
 // updated), with the running ones otherwise.
 Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
                   const BatchNormFuncOptions& options = {});
+// Over everything but the channels of each sample of [N, C, *].
+Tensor instance_norm(const Tensor& input, const InstanceNormFuncOptions& options = {});
+// x / sqrt(mean(x^2) + eps) * weight over the last dimensions, which have the sizes normalized_shape.
+Tensor rms_norm(const Tensor& input, const RMSNormFuncOptions& options);
+// x / (k + alpha / size * (sum of x^2 over `size` neighbouring channels))^beta of [N, C, *].
+Tensor local_response_norm(const Tensor& input, const LocalResponseNormFuncOptions& options);
 // x / max(norm_p(x), eps) along `dim`.
 Tensor normalize(const Tensor& input, NormalizeFuncOptions options = {});
 

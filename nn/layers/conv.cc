@@ -105,6 +105,48 @@ void ConvNdBase<D>::print(std::ostream& stream, std::string_view name) const {
   detail::put_text(stream, text + ")");
 }
 
+template <size_t D>
+std::vector<int64_t> ConvNdBase<D>::output_padding_for(const at::Tensor& input,
+                                                       const std::optional<c10::IntArrayRef>& output_size) const {
+  if (!output_size.has_value()) return {options.output_padding()->begin(), options.output_padding()->end()};
+  c10::IntArrayRef wanted = *output_size;
+  const size_t leading = input.dim() == static_cast<int64_t>(D) + 2 ? 2 : 1;
+  TORCH_CHECK(input.dim() == static_cast<int64_t>(D + leading), "ConvTranspose", D, "d: expected an input of ", D + 1,
+              " or ", D + 2, " dimensions, but got sizes ", input.sizes());
+  if (wanted.size() == D + leading) wanted = wanted.slice(leading);
+  TORCH_CHECK(wanted.size() == D, "output_size must have ", D, " or ", D + leading, " elements (got ",
+              output_size->size(), ")");
+  const c10::IntArrayRef sizes = input.sizes().slice(leading);
+  const auto& padding = *std::get<ExpandingArray<D>>(options.padding());
+  std::vector<int64_t> low, high, extra;
+  for (size_t d = 0; d < D; ++d) {
+    low.push_back((sizes[d] - 1) * (*options.stride())[d] - 2 * padding[d] +
+                  (*options.dilation())[d] * ((*options.kernel_size())[d] - 1) + 1);
+    high.push_back(low[d] + (*options.stride())[d] - 1);
+  }
+  for (size_t d = 0; d < D; ++d) {
+    TORCH_CHECK(wanted[d] >= low[d] && wanted[d] <= high[d], "requested an output size of ", wanted,
+                ", but valid sizes range from ", c10::IntArrayRef(low), " to ", c10::IntArrayRef(high),
+                " (for an input of ", sizes, ")");
+    extra.push_back(wanted[d] - low[d]);
+  }
+  return extra;
+}
+
+template <size_t D>
+F::ConvTransposeFuncOptions<D> ConvNdBase<D>::transposed_call(
+    const at::Tensor& input, const std::optional<c10::IntArrayRef>& output_size) const {
+  TORCH_CHECK(std::holds_alternative<enumtype::kZeros>(options.padding_mode()),
+              "Only `zeros` padding mode is supported for ConvTranspose", D, "d");
+  return F::ConvTransposeFuncOptions<D>()
+      .bias(bias)
+      .stride(options.stride())
+      .padding(std::get<ExpandingArray<D>>(options.padding()))
+      .output_padding(output_padding_for(input, output_size))
+      .groups(options.groups())
+      .dilation(options.dilation());
+}
+
 template class ConvNdBase<1>;
 template class ConvNdBase<2>;
 template class ConvNdBase<3>;
@@ -132,6 +174,16 @@ at::Tensor Conv2dImpl::forward(const at::Tensor& input) {
 }
 at::Tensor Conv3dImpl::forward(const at::Tensor& input) {
   return F::conv3d(padded(input), weight, call_options(options, bias, remaining_padding()));
+}
+
+at::Tensor ConvTranspose1dImpl::forward(const at::Tensor& input, const std::optional<c10::IntArrayRef>& output_size) {
+  return F::conv_transpose1d(input, weight, transposed_call(input, output_size));
+}
+at::Tensor ConvTranspose2dImpl::forward(const at::Tensor& input, const std::optional<c10::IntArrayRef>& output_size) {
+  return F::conv_transpose2d(input, weight, transposed_call(input, output_size));
+}
+at::Tensor ConvTranspose3dImpl::forward(const at::Tensor& input, const std::optional<c10::IntArrayRef>& output_size) {
+  return F::conv_transpose3d(input, weight, transposed_call(input, output_size));
 }
 
 }  // namespace torch::nn

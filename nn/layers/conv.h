@@ -5,9 +5,11 @@
 
 #include <cstdint>
 #include <iosfwd>
+#include <optional>
 #include <string_view>
 #include <vector>
 
+#include "nn/module/any_module.h"
 #include "nn/module/cloneable.h"
 #include "nn/options/conv.h"
 
@@ -32,6 +34,14 @@ class ConvNdBase : public virtual Module {
   // Pads as the padding mode says where that is not zeros; the convolution then pads nothing itself.
   at::Tensor padded(const at::Tensor& input) const;
   detail::conv_padding_t<D> remaining_padding() const;
+
+  // The output padding that gives a transposed convolution this output size, given with or without the batch size and
+  // channels; without one that of the options. Throws for a size that the input cannot give.
+  std::vector<int64_t> output_padding_for(const at::Tensor& input,
+                                          const std::optional<c10::IntArrayRef>& output_size) const;
+  // The options of functional::conv_transpose.
+  functional::ConvTransposeFuncOptions<D> transposed_call(const at::Tensor& input,
+                                                          const std::optional<c10::IntArrayRef>& output_size) const;
 
   // As functional::pad takes it: from the last dimension on, before and after.
   std::vector<int64_t> _reversed_padding_repeated_twice;
@@ -58,7 +68,26 @@ ConvNdOptions<D> convolution_options(const ConvOptions<D>& o) {
       .bias(o.bias())
       .padding_mode(o.padding_mode());
 }
+template <size_t D>
+ConvNdOptions<D> convolution_options(const ConvTransposeOptions<D>& o) {
+  return ConvNdOptions<D>(o.in_channels(), o.out_channels(), o.kernel_size())
+      .stride(o.stride())
+      .padding(o.padding())
+      .dilation(o.dilation())
+      .groups(o.groups())
+      .bias(o.bias())
+      .padding_mode(o.padding_mode())
+      .transposed(true)
+      .output_padding(o.output_padding());
+}
 }  // namespace detail
+
+// What the transposed convolutions share. Weight [in_channels, out_channels / groups, *kernel_size].
+template <size_t D, typename Derived>
+class ConvTransposeNdImpl : public ConvNdImpl<D, Derived> {
+ public:
+  using ConvNdImpl<D, Derived>::ConvNdImpl;
+};
 
 // Input [N, C, L] or [C, L].
 class Conv1dImpl : public ConvNdImpl<1, Conv1dImpl> {
@@ -92,5 +121,51 @@ class Conv3dImpl : public ConvNdImpl<3, Conv3dImpl> {
   void pretty_print(std::ostream& stream) const override { print(stream, "torch::nn::Conv3d"); }
 };
 TORCH_MODULE(Conv3d);
+
+// Input [N, C, L] or [C, L]; with an output size the output has this size, which has to be one of the `stride` many
+// that a convolution makes the input of.
+class ConvTranspose1dImpl : public ConvTransposeNdImpl<1, ConvTranspose1dImpl> {
+ public:
+  ConvTranspose1dImpl(int64_t in_channels, int64_t out_channels, ExpandingArray<1> kernel_size)
+      : ConvTranspose1dImpl(ConvTranspose1dOptions(in_channels, out_channels, kernel_size)) {}
+  explicit ConvTranspose1dImpl(ConvTranspose1dOptions options_)
+      : ConvTransposeNdImpl(detail::convolution_options(options_)) {}
+  at::Tensor forward(const at::Tensor& input, const std::optional<c10::IntArrayRef>& output_size = std::nullopt);
+  void pretty_print(std::ostream& stream) const override { print(stream, "torch::nn::ConvTranspose1d"); }
+
+ protected:
+  FORWARD_HAS_DEFAULT_ARGS({1, AnyValue(std::optional<c10::IntArrayRef>())})
+};
+TORCH_MODULE(ConvTranspose1d);
+
+// Input [N, C, H, W] or [C, H, W].
+class ConvTranspose2dImpl : public ConvTransposeNdImpl<2, ConvTranspose2dImpl> {
+ public:
+  ConvTranspose2dImpl(int64_t in_channels, int64_t out_channels, ExpandingArray<2> kernel_size)
+      : ConvTranspose2dImpl(ConvTranspose2dOptions(in_channels, out_channels, kernel_size)) {}
+  explicit ConvTranspose2dImpl(ConvTranspose2dOptions options_)
+      : ConvTransposeNdImpl(detail::convolution_options(options_)) {}
+  at::Tensor forward(const at::Tensor& input, const std::optional<c10::IntArrayRef>& output_size = std::nullopt);
+  void pretty_print(std::ostream& stream) const override { print(stream, "torch::nn::ConvTranspose2d"); }
+
+ protected:
+  FORWARD_HAS_DEFAULT_ARGS({1, AnyValue(std::optional<c10::IntArrayRef>())})
+};
+TORCH_MODULE(ConvTranspose2d);
+
+// Input [N, C, D, H, W] or [C, D, H, W].
+class ConvTranspose3dImpl : public ConvTransposeNdImpl<3, ConvTranspose3dImpl> {
+ public:
+  ConvTranspose3dImpl(int64_t in_channels, int64_t out_channels, ExpandingArray<3> kernel_size)
+      : ConvTranspose3dImpl(ConvTranspose3dOptions(in_channels, out_channels, kernel_size)) {}
+  explicit ConvTranspose3dImpl(ConvTranspose3dOptions options_)
+      : ConvTransposeNdImpl(detail::convolution_options(options_)) {}
+  at::Tensor forward(const at::Tensor& input, const std::optional<c10::IntArrayRef>& output_size = std::nullopt);
+  void pretty_print(std::ostream& stream) const override { print(stream, "torch::nn::ConvTranspose3d"); }
+
+ protected:
+  FORWARD_HAS_DEFAULT_ARGS({1, AnyValue(std::optional<c10::IntArrayRef>())})
+};
+TORCH_MODULE(ConvTranspose3d);
 
 }  // namespace torch::nn

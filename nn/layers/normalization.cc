@@ -4,6 +4,7 @@
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/norm/ops.h"
+#include "aten/ops/view/ops.h"
 #include "c10/core/grad_mode.h"
 #include "nn/functional/normalization.h"
 #include "nn/functional/optional_tensor.h"
@@ -29,7 +30,8 @@ LayerNormImpl::LayerNormImpl(LayerNormOptions options_) : options(std::move(opti
 void LayerNormImpl::reset() {
   if (options.elementwise_affine()) {
     weight = register_parameter("weight", at::empty(options.normalized_shape()));
-    bias = register_parameter("bias", at::empty(options.normalized_shape()));
+    bias = options.bias() ? register_parameter("bias", at::empty(options.normalized_shape()))
+                          : register_parameter("bias", at::Tensor(), /*requires_grad=*/false);
   } else {
     weight = register_parameter("weight", at::Tensor(), /*requires_grad=*/false);
     bias = register_parameter("bias", at::Tensor(), /*requires_grad=*/false);
@@ -38,9 +40,8 @@ void LayerNormImpl::reset() {
 }
 
 void LayerNormImpl::reset_parameters() {
-  if (!options.elementwise_affine()) return;
-  init::ones_(weight);
-  init::zeros_(bias);
+  if (weight.defined()) init::ones_(weight);
+  if (bias.defined()) init::zeros_(bias);
 }
 
 at::Tensor LayerNormImpl::forward(const at::Tensor& input) {
@@ -60,7 +61,8 @@ GroupNormImpl::GroupNormImpl(const GroupNormOptions& options_) : options(options
 void GroupNormImpl::reset() {
   if (options.affine()) {
     weight = register_parameter("weight", at::empty({options.num_channels()}));
-    bias = register_parameter("bias", at::empty({options.num_channels()}));
+    bias = options.bias() ? register_parameter("bias", at::empty({options.num_channels()}))
+                          : register_parameter("bias", at::Tensor(), /*requires_grad=*/false);
   } else {
     weight = register_parameter("weight", at::Tensor(), /*requires_grad=*/false);
     bias = register_parameter("bias", at::Tensor(), /*requires_grad=*/false);
@@ -69,9 +71,8 @@ void GroupNormImpl::reset() {
 }
 
 void GroupNormImpl::reset_parameters() {
-  if (!options.affine()) return;
-  init::ones_(weight);
-  init::zeros_(bias);
+  if (weight.defined()) init::ones_(weight);
+  if (bias.defined()) init::zeros_(bias);
 }
 
 at::Tensor GroupNormImpl::forward(const at::Tensor& input) {
@@ -84,16 +85,17 @@ void GroupNormImpl::pretty_print(std::ostream& stream) const {
                                     ", eps=", options.eps(), ", affine=", yes(options.affine()), ")"));
 }
 
-void BatchNormImplBase::make_state() {
-  const int64_t n = options.num_features();
-  if (options.affine()) {
+namespace detail {
+
+void NormState::make_state(int64_t n, bool affine, bool track_running_stats) {
+  if (affine) {
     weight = register_parameter("weight", at::empty({n}));
     bias = register_parameter("bias", at::empty({n}));
   } else {
     weight = register_parameter("weight", at::Tensor(), /*requires_grad=*/false);
     bias = register_parameter("bias", at::Tensor(), /*requires_grad=*/false);
   }
-  if (options.track_running_stats()) {
+  if (track_running_stats) {
     running_mean = register_buffer("running_mean", at::zeros({n}));
     running_var = register_buffer("running_var", at::ones({n}));
     num_batches_tracked = register_buffer("num_batches_tracked", at::zeros({}, at::TensorOptions(at::kLong)));
@@ -105,28 +107,33 @@ void BatchNormImplBase::make_state() {
   reset_parameters();
 }
 
-void BatchNormImplBase::reset_running_stats() {
-  if (!options.track_running_stats()) return;
+void NormState::expect_dim(const at::Tensor& input, int64_t dim, int64_t or_dim) {
+  const bool fits = input.dim() == dim || (or_dim != 0 && input.dim() == or_dim);
+  if (or_dim == 0) TORCH_CHECK(fits, "expected ", dim, "D input (got ", input.dim(), "D input)");
+  TORCH_CHECK(fits, "expected ", dim, "D or ", or_dim, "D input (got ", input.dim(), "D input)");
+}
+
+void NormState::reset_running_stats() {
+  if (!running_mean.defined()) return;
   init::zeros_(running_mean);
   init::ones_(running_var);
   init::zeros_(num_batches_tracked);
 }
 
-void BatchNormImplBase::reset_parameters() {
+void NormState::reset_parameters() {
   reset_running_stats();
-  if (!options.affine()) return;
-  init::ones_(weight);
-  init::zeros_(bias);
+  if (weight.defined()) init::ones_(weight);
+  if (bias.defined()) init::zeros_(bias);
 }
 
-void BatchNormImplBase::upgrade_state_dict(StateDict& state, const std::string& prefix,
+void BatchNormState::upgrade_state_dict(StateDict& state, const std::string& prefix,
                                            std::optional<int64_t> version) const {
   if (version.value_or(1) >= 2 || !num_batches_tracked.defined()) return;
   const std::string name = prefix + "num_batches_tracked";
   if (!state.contains(name)) state.insert(name, num_batches_tracked);
 }
 
-at::Tensor BatchNormImplBase::forward(const at::Tensor& input) {
+at::Tensor BatchNormState::forward(const at::Tensor& input) {
   _check_input_dim(input);
   double average_factor = options.momentum().value_or(0.0);
   if (is_training() && options.track_running_stats() && num_batches_tracked.defined()) {
@@ -144,7 +151,7 @@ at::Tensor BatchNormImplBase::forward(const at::Tensor& input) {
                            .eps(options.eps()));
 }
 
-void BatchNormImplBase::print(std::ostream& stream, std::string_view name) const {
+void BatchNormState::print(std::ostream& stream, std::string_view name) const {
   detail::put_text(
       stream,
       c10::str(name, "(", options.num_features(), ", eps=", options.eps(),
@@ -152,25 +159,73 @@ void BatchNormImplBase::print(std::ostream& stream, std::string_view name) const
                ", affine=", yes(options.affine()), ", track_running_stats=", yes(options.track_running_stats()), ")"));
 }
 
-BatchNorm1dImpl::BatchNorm1dImpl(const BatchNormOptions& options_) : BatchNormImplBase(options_) {
-  reset();
-}
-void BatchNorm1dImpl::_check_input_dim(const at::Tensor& input) {
-  TORCH_CHECK(input.dim() == 2 || input.dim() == 3, "expected 2D or 3D input (got ", input.dim(), "D input)");
+at::Tensor InstanceNormState::normalized(const at::Tensor& input, bool batched) {
+  if (!batched) return at::squeeze(normalized(at::unsqueeze(input, 0), true), 0);
+  TORCH_CHECK(!options.affine() || input.size(1) == options.num_features(), "expected input's size at dim=1 to match "
+              "num_features (", options.num_features(), "), but got: ", input.size(1), ".");
+  return F::instance_norm(input, F::InstanceNormFuncOptions()
+                                     .running_mean(running_mean)
+                                     .running_var(running_var)
+                                     .weight(weight)
+                                     .bias(bias)
+                                     .use_input_stats(is_training() || !options.track_running_stats())
+                                     .momentum(options.momentum())
+                                     .eps(options.eps()));
 }
 
-BatchNorm2dImpl::BatchNorm2dImpl(const BatchNormOptions& options_) : BatchNormImplBase(options_) {
-  reset();
-}
-void BatchNorm2dImpl::_check_input_dim(const at::Tensor& input) {
-  TORCH_CHECK(input.dim() == 4, "expected 4D input (got ", input.dim(), "D input)");
+void InstanceNormState::print(std::ostream& stream, std::string_view name) const {
+  put_text(stream, c10::str(name, "(", options.num_features(), ", eps=", options.eps(), ", momentum=",
+                            options.momentum(), ", affine=", yes(options.affine()),
+                            ", track_running_stats=", yes(options.track_running_stats()), ")"));
 }
 
-BatchNorm3dImpl::BatchNorm3dImpl(const BatchNormOptions& options_) : BatchNormImplBase(options_) {
+}  // namespace detail
+
+RMSNormImpl::RMSNormImpl(RMSNormOptions options_) : options(std::move(options_)) {
   reset();
 }
-void BatchNorm3dImpl::_check_input_dim(const at::Tensor& input) {
-  TORCH_CHECK(input.dim() == 5, "expected 5D input (got ", input.dim(), "D input)");
+void RMSNormImpl::reset() {
+  weight = options.elementwise_affine()
+               ? register_parameter("weight", at::empty(options.normalized_shape()))
+               : register_parameter("weight", at::Tensor(), /*requires_grad=*/false);
+  reset_parameters();
+}
+void RMSNormImpl::reset_parameters() {
+  if (weight.defined()) init::ones_(weight);
+}
+at::Tensor RMSNormImpl::forward(const at::Tensor& input) {
+  return F::rms_norm(input, F::RMSNormFuncOptions(options.normalized_shape()).weight(weight).eps(options.eps()));
+}
+void RMSNormImpl::pretty_print(std::ostream& stream) const {
+  detail::put_text(stream, c10::str("torch::nn::RMSNorm(", options.normalized_shape(), ", eps=",
+                                    options.eps().has_value() ? c10::str(*options.eps()) : std::string("None"),
+                                    ", elementwise_affine=", yes(options.elementwise_affine()), ")"));
+}
+
+at::Tensor LocalResponseNormImpl::forward(const at::Tensor& input) {
+  return F::local_response_norm(input, options);
+}
+void LocalResponseNormImpl::pretty_print(std::ostream& stream) const {
+  detail::put_text(stream, c10::str("torch::nn::LocalResponseNorm(", options.size(), ", alpha=", options.alpha(),
+                                    ", beta=", options.beta(), ", k=", options.k(), ")"));
+}
+
+at::Tensor functions::CrossMapLRN2d::apply(const at::Tensor& input, int64_t size, double alpha, double beta, int64_t k) {
+  TORCH_CHECK(input.dim() == 4, "CrossMapLRN2d: Expected input to be 4D, got ", input.dim(), "D instead.");
+  TORCH_CHECK(size > 0, "CrossMapLRN2d: size must be positive, but got ", size);
+  // The sum is divided by `size` even where an even one takes a channel less.
+  const int64_t channels = 2 * ((size - 1) / 2) + 1;
+  return F::local_response_norm(input, F::LocalResponseNormFuncOptions(channels)
+                                           .alpha(alpha * static_cast<double>(channels) / static_cast<double>(size))
+                                           .beta(beta)
+                                           .k(static_cast<double>(k)));
+}
+at::Tensor CrossMapLRN2dImpl::forward(const at::Tensor& input) {
+  return functions::CrossMapLRN2d::apply(input, options.size(), options.alpha(), options.beta(), options.k());
+}
+void CrossMapLRN2dImpl::pretty_print(std::ostream& stream) const {
+  detail::put_text(stream, c10::str("torch::nn::CrossMapLRN2d(", options.size(), ", alpha=", options.alpha(),
+                                    ", beta=", options.beta(), ", k=", options.k(), ")"));
 }
 
 }  // namespace torch::nn

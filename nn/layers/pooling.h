@@ -2,9 +2,12 @@
 #pragma once
 
 #include <iosfwd>
+#include <optional>
 #include <tuple>
+#include <vector>
 
 #include "nn/layers/options_layer.h"
+#include "nn/module/any_module.h"
 #include "nn/options/pooling.h"
 
 namespace torch::nn {
@@ -16,8 +19,14 @@ template <size_t D, typename Derived>
 using AvgPoolImpl = PoolImpl<AvgPoolOptions<D>, Derived>;
 template <size_t D, typename Derived>
 using MaxPoolImpl = PoolImpl<MaxPoolOptions<D>, Derived>;
+template <size_t D, typename output_size_t, typename Derived>
+using AdaptiveAvgPoolImpl = PoolImpl<AdaptiveAvgPoolOptions<output_size_t>, Derived>;
+template <size_t D, typename output_size_t, typename Derived>
+using AdaptiveMaxPoolImpl = PoolImpl<AdaptiveMaxPoolOptions<output_size_t>, Derived>;
 template <size_t D, typename Derived>
-using AdaptivePoolImpl = PoolImpl<AdaptivePoolOptions<D>, Derived>;
+using MaxUnpoolImpl = PoolImpl<MaxUnpoolOptions<D>, Derived>;
+template <size_t D, typename Derived>
+using LPPoolImpl = PoolImpl<LPPoolOptions<D>, Derived>;
 
 // Means of windows.
 class AvgPool1dImpl : public AvgPoolImpl<1, AvgPool1dImpl> {
@@ -79,16 +88,16 @@ class MaxPool3dImpl : public MaxPoolImpl<3, MaxPool3dImpl> {
 TORCH_MODULE(MaxPool3d);
 
 // Means of windows that give the output size.
-class AdaptiveAvgPool1dImpl : public AdaptivePoolImpl<1, AdaptiveAvgPool1dImpl> {
+class AdaptiveAvgPool1dImpl : public AdaptiveAvgPoolImpl<1, ExpandingArray<1>, AdaptiveAvgPool1dImpl> {
  public:
   using OptionsLayer::OptionsLayer;
-  AdaptiveAvgPool1dImpl(ExpandingArrayWithOptionalElem<1> output_size) : OptionsLayer(output_size) {}
+  AdaptiveAvgPool1dImpl(ExpandingArray<1> output_size) : OptionsLayer(output_size) {}
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 };
 TORCH_MODULE(AdaptiveAvgPool1d);
 
-class AdaptiveAvgPool2dImpl : public AdaptivePoolImpl<2, AdaptiveAvgPool2dImpl> {
+class AdaptiveAvgPool2dImpl : public AdaptiveAvgPoolImpl<2, ExpandingArrayWithOptionalElem<2>, AdaptiveAvgPool2dImpl> {
  public:
   using OptionsLayer::OptionsLayer;
   AdaptiveAvgPool2dImpl(ExpandingArrayWithOptionalElem<2> output_size) : OptionsLayer(output_size) {}
@@ -97,7 +106,7 @@ class AdaptiveAvgPool2dImpl : public AdaptivePoolImpl<2, AdaptiveAvgPool2dImpl> 
 };
 TORCH_MODULE(AdaptiveAvgPool2d);
 
-class AdaptiveAvgPool3dImpl : public AdaptivePoolImpl<3, AdaptiveAvgPool3dImpl> {
+class AdaptiveAvgPool3dImpl : public AdaptiveAvgPoolImpl<3, ExpandingArrayWithOptionalElem<3>, AdaptiveAvgPool3dImpl> {
  public:
   using OptionsLayer::OptionsLayer;
   AdaptiveAvgPool3dImpl(ExpandingArrayWithOptionalElem<3> output_size) : OptionsLayer(output_size) {}
@@ -107,17 +116,17 @@ class AdaptiveAvgPool3dImpl : public AdaptivePoolImpl<3, AdaptiveAvgPool3dImpl> 
 TORCH_MODULE(AdaptiveAvgPool3d);
 
 // Maxima of windows that give the output size. With indices, also where each was found.
-class AdaptiveMaxPool1dImpl : public AdaptivePoolImpl<1, AdaptiveMaxPool1dImpl> {
+class AdaptiveMaxPool1dImpl : public AdaptiveMaxPoolImpl<1, ExpandingArray<1>, AdaptiveMaxPool1dImpl> {
  public:
   using OptionsLayer::OptionsLayer;
-  AdaptiveMaxPool1dImpl(ExpandingArrayWithOptionalElem<1> output_size) : OptionsLayer(output_size) {}
+  AdaptiveMaxPool1dImpl(ExpandingArray<1> output_size) : OptionsLayer(output_size) {}
   at::Tensor forward(const at::Tensor& input);
   std::tuple<at::Tensor, at::Tensor> forward_with_indices(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 };
 TORCH_MODULE(AdaptiveMaxPool1d);
 
-class AdaptiveMaxPool2dImpl : public AdaptivePoolImpl<2, AdaptiveMaxPool2dImpl> {
+class AdaptiveMaxPool2dImpl : public AdaptiveMaxPoolImpl<2, ExpandingArrayWithOptionalElem<2>, AdaptiveMaxPool2dImpl> {
  public:
   using OptionsLayer::OptionsLayer;
   AdaptiveMaxPool2dImpl(ExpandingArrayWithOptionalElem<2> output_size) : OptionsLayer(output_size) {}
@@ -127,7 +136,7 @@ class AdaptiveMaxPool2dImpl : public AdaptivePoolImpl<2, AdaptiveMaxPool2dImpl> 
 };
 TORCH_MODULE(AdaptiveMaxPool2d);
 
-class AdaptiveMaxPool3dImpl : public AdaptivePoolImpl<3, AdaptiveMaxPool3dImpl> {
+class AdaptiveMaxPool3dImpl : public AdaptiveMaxPoolImpl<3, ExpandingArrayWithOptionalElem<3>, AdaptiveMaxPool3dImpl> {
  public:
   using OptionsLayer::OptionsLayer;
   AdaptiveMaxPool3dImpl(ExpandingArrayWithOptionalElem<3> output_size) : OptionsLayer(output_size) {}
@@ -136,5 +145,106 @@ class AdaptiveMaxPool3dImpl : public AdaptivePoolImpl<3, AdaptiveMaxPool3dImpl> 
   void pretty_print(std::ostream& stream) const override;
 };
 TORCH_MODULE(AdaptiveMaxPool3d);
+
+// The opposite of MaxPool: what it took, put where it was found.
+class MaxUnpool1dImpl : public MaxUnpoolImpl<1, MaxUnpool1dImpl> {
+ public:
+  using OptionsLayer::OptionsLayer;
+  MaxUnpool1dImpl(ExpandingArray<1> kernel_size) : OptionsLayer(kernel_size) {}
+  at::Tensor forward(const at::Tensor& input, const at::Tensor& indices,
+                     const std::optional<std::vector<int64_t>>& output_size = std::nullopt);
+  void pretty_print(std::ostream& stream) const override;
+
+ protected:
+  FORWARD_HAS_DEFAULT_ARGS({2, AnyValue(std::optional<std::vector<int64_t>>())})
+};
+TORCH_MODULE(MaxUnpool1d);
+
+class MaxUnpool2dImpl : public MaxUnpoolImpl<2, MaxUnpool2dImpl> {
+ public:
+  using OptionsLayer::OptionsLayer;
+  MaxUnpool2dImpl(ExpandingArray<2> kernel_size) : OptionsLayer(kernel_size) {}
+  at::Tensor forward(const at::Tensor& input, const at::Tensor& indices,
+                     const std::optional<std::vector<int64_t>>& output_size = std::nullopt);
+  void pretty_print(std::ostream& stream) const override;
+
+ protected:
+  FORWARD_HAS_DEFAULT_ARGS({2, AnyValue(std::optional<std::vector<int64_t>>())})
+};
+TORCH_MODULE(MaxUnpool2d);
+
+class MaxUnpool3dImpl : public MaxUnpoolImpl<3, MaxUnpool3dImpl> {
+ public:
+  using OptionsLayer::OptionsLayer;
+  MaxUnpool3dImpl(ExpandingArray<3> kernel_size) : OptionsLayer(kernel_size) {}
+  at::Tensor forward(const at::Tensor& input, const at::Tensor& indices,
+                     const std::optional<std::vector<int64_t>>& output_size = std::nullopt);
+  void pretty_print(std::ostream& stream) const override;
+
+ protected:
+  FORWARD_HAS_DEFAULT_ARGS({2, AnyValue(std::optional<std::vector<int64_t>>())})
+};
+TORCH_MODULE(MaxUnpool3d);
+
+// Maxima of windows at random places, for an output of given size or ratio.
+class FractionalMaxPool2dImpl : public Cloneable<FractionalMaxPool2dImpl> {
+ public:
+  FractionalMaxPool2dImpl(ExpandingArray<2> kernel_size)
+      : FractionalMaxPool2dImpl(FractionalMaxPool2dOptions(kernel_size)) {}
+  // Throws unless exactly one of output_size and output_ratio is there.
+  explicit FractionalMaxPool2dImpl(FractionalMaxPool2dOptions options_);
+  at::Tensor forward(const at::Tensor& input);
+  std::tuple<at::Tensor, at::Tensor> forward_with_indices(const at::Tensor& input);
+  void reset() override;
+  void pretty_print(std::ostream& stream) const override;
+
+  FractionalMaxPool2dOptions options;
+  at::Tensor _random_samples;
+};
+TORCH_MODULE(FractionalMaxPool2d);
+
+class FractionalMaxPool3dImpl : public Cloneable<FractionalMaxPool3dImpl> {
+ public:
+  FractionalMaxPool3dImpl(ExpandingArray<3> kernel_size)
+      : FractionalMaxPool3dImpl(FractionalMaxPool3dOptions(kernel_size)) {}
+  // Throws unless exactly one of output_size and output_ratio is there.
+  explicit FractionalMaxPool3dImpl(FractionalMaxPool3dOptions options_);
+  at::Tensor forward(const at::Tensor& input);
+  std::tuple<at::Tensor, at::Tensor> forward_with_indices(const at::Tensor& input);
+  void reset() override;
+  void pretty_print(std::ostream& stream) const override;
+
+  FractionalMaxPool3dOptions options;
+  at::Tensor _random_samples;
+};
+TORCH_MODULE(FractionalMaxPool3d);
+
+// (sum of x^norm_type over a window)^(1 / norm_type)
+class LPPool1dImpl : public LPPoolImpl<1, LPPool1dImpl> {
+ public:
+  using OptionsLayer::OptionsLayer;
+  LPPool1dImpl(double norm_type, ExpandingArray<1> kernel_size) : OptionsLayer(norm_type, kernel_size) {}
+  at::Tensor forward(const at::Tensor& input);
+  void pretty_print(std::ostream& stream) const override;
+};
+TORCH_MODULE(LPPool1d);
+
+class LPPool2dImpl : public LPPoolImpl<2, LPPool2dImpl> {
+ public:
+  using OptionsLayer::OptionsLayer;
+  LPPool2dImpl(double norm_type, ExpandingArray<2> kernel_size) : OptionsLayer(norm_type, kernel_size) {}
+  at::Tensor forward(const at::Tensor& input);
+  void pretty_print(std::ostream& stream) const override;
+};
+TORCH_MODULE(LPPool2d);
+
+class LPPool3dImpl : public LPPoolImpl<3, LPPool3dImpl> {
+ public:
+  using OptionsLayer::OptionsLayer;
+  LPPool3dImpl(double norm_type, ExpandingArray<3> kernel_size) : OptionsLayer(norm_type, kernel_size) {}
+  at::Tensor forward(const at::Tensor& input);
+  void pretty_print(std::ostream& stream) const override;
+};
+TORCH_MODULE(LPPool3d);
 
 }  // namespace torch::nn

@@ -107,7 +107,20 @@ struct ThresholdOptions {
   TORCH_ARG(bool, inplace) = false;
 };
 
+struct HardsigmoidOptions {
+  HardsigmoidOptions(bool inplace = false) : inplace_(inplace) {}
+  TORCH_ARG(bool, inplace);
+};
+
+struct HardswishOptions {
+  HardswishOptions(bool inplace = false) : inplace_(inplace) {}
+  TORCH_ARG(bool, inplace);
+};
+
 namespace functional {
+
+using HardsigmoidFuncOptions = HardsigmoidOptions;
+using HardswishFuncOptions = HardswishOptions;
 
 using ELUFuncOptions = ELUOptions;
 using SELUFuncOptions = SELUOptions;

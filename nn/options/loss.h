@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 
 #include "aten/core/tensor.h"
@@ -89,6 +90,23 @@ struct TripletMarginLossOptions {
   TORCH_ARG(reduction_t, reduction) = torch::kMean;
 };
 
+struct TripletMarginWithDistanceLossOptions {
+  using reduction_t = detail::reduction_t;
+  using distance_function_t = std::function<at::Tensor(const at::Tensor&, const at::Tensor&)>;
+  // None: pairwise_distance.
+  TORCH_ARG(std::optional<distance_function_t>, distance_function) = std::nullopt;
+  TORCH_ARG(double, margin) = 1.0;
+  TORCH_ARG(bool, swap) = false;
+  TORCH_ARG(reduction_t, reduction) = torch::kMean;
+};
+
+struct GaussianNLLLossOptions {
+  using reduction_t = detail::reduction_t;
+  TORCH_ARG(bool, full) = false;
+  TORCH_ARG(double, eps) = 1e-6;
+  TORCH_ARG(reduction_t, reduction) = torch::kMean;
+};
+
 struct SmoothL1LossOptions {
   using reduction_t = detail::reduction_t;
   SmoothL1LossOptions() = default;
@@ -172,6 +190,8 @@ using MultilabelMarginLossFuncOptions = MultiLabelMarginLossOptions;
 using SoftMarginLossFuncOptions = SoftMarginLossOptions;
 using MultilabelSoftMarginLossFuncOptions = MultiLabelSoftMarginLossOptions;
 using TripletMarginLossFuncOptions = TripletMarginLossOptions;
+using TripletMarginWithDistanceLossFuncOptions = TripletMarginWithDistanceLossOptions;
+using GaussianNLLLossFuncOptions = GaussianNLLLossOptions;
 using SmoothL1LossFuncOptions = SmoothL1LossOptions;
 using HuberLossFuncOptions = HuberLossOptions;
 using PoissonNLLLossFuncOptions = PoissonNLLLossOptions;
