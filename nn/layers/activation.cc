@@ -217,4 +217,18 @@ void PReLUImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, c10::str("torch::nn::PReLU(num_parameters=", options.num_parameters(), ")"));
 }
 
+at::Tensor HardsigmoidImpl::forward(at::Tensor input) {
+  return F::hardsigmoid(std::move(input), options);
+}
+void HardsigmoidImpl::pretty_print(std::ostream& stream) const {
+  detail::put_text(stream, options.inplace() ? "torch::nn::Hardsigmoid(inplace=true)" : "torch::nn::Hardsigmoid()");
+}
+
+at::Tensor HardswishImpl::forward(at::Tensor input) {
+  return F::hardswish(std::move(input), options);
+}
+void HardswishImpl::pretty_print(std::ostream& stream) const {
+  detail::put_text(stream, options.inplace() ? "torch::nn::Hardswish(inplace=true)" : "torch::nn::Hardswish()");
+}
+
 }  // namespace torch::nn

@@ -80,6 +80,22 @@ class LogSoftmaxImpl : public detail::OptionsLayer<LogSoftmaxImpl, LogSoftmaxOpt
 };
 TORCH_MODULE(LogSoftmax);
 
+class HardsigmoidImpl : public detail::OptionsLayer<HardsigmoidImpl, HardsigmoidOptions> {
+ public:
+  using OptionsLayer::OptionsLayer;
+  at::Tensor forward(at::Tensor input);
+  void pretty_print(std::ostream& stream) const override;
+};
+TORCH_MODULE(Hardsigmoid);
+
+class HardswishImpl : public detail::OptionsLayer<HardswishImpl, HardswishOptions> {
+ public:
+  using OptionsLayer::OptionsLayer;
+  at::Tensor forward(at::Tensor input);
+  void pretty_print(std::ostream& stream) const override;
+};
+TORCH_MODULE(Hardswish);
+
 class Softmax2dImpl : public detail::StatelessLayer<Softmax2dImpl> {
  public:
   at::Tensor forward(const at::Tensor& input);

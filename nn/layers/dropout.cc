@@ -26,6 +26,13 @@ void DropoutImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, text_of("Dropout", options));
 }
 
+at::Tensor Dropout1dImpl::forward(at::Tensor input) {
+  return F::dropout1d(std::move(input), now<F::DropoutFuncOptions>(options, is_training()));
+}
+void Dropout1dImpl::pretty_print(std::ostream& stream) const {
+  detail::put_text(stream, text_of("Dropout1d", options));
+}
+
 at::Tensor Dropout2dImpl::forward(at::Tensor input) {
   return F::dropout2d(std::move(input), now<F::Dropout2dFuncOptions>(options, is_training()));
 }

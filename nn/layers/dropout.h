@@ -33,6 +33,15 @@ class DropoutImpl : public detail::_DropoutNd<DropoutImpl> {
 };
 TORCH_MODULE(Dropout);
 
+// Zeroes channels of [N, C, L] or [C, L].
+class Dropout1dImpl : public detail::_DropoutNd<Dropout1dImpl> {
+ public:
+  using detail::_DropoutNd<Dropout1dImpl>::_DropoutNd;
+  at::Tensor forward(at::Tensor input);
+  void pretty_print(std::ostream& stream) const override;
+};
+TORCH_MODULE(Dropout1d);
+
 // Zeroes channels of [N, C, H, W].
 class Dropout2dImpl : public detail::_DropoutNd<Dropout2dImpl> {
  public:

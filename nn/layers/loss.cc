@@ -148,6 +148,22 @@ void TripletMarginLossImpl::pretty_print(std::ostream& stream) const {
                                     ", eps=", options.eps(), ", swap=", options.swap() ? "true" : "false", ")"));
 }
 
+at::Tensor TripletMarginWithDistanceLossImpl::forward(const at::Tensor& anchor, const at::Tensor& positive,
+                                                      const at::Tensor& negative) {
+  return F::triplet_margin_with_distance_loss(anchor, positive, negative, options);
+}
+void TripletMarginWithDistanceLossImpl::pretty_print(std::ostream& stream) const {
+  detail::put_text(stream, c10::str("torch::nn::TripletMarginWithDistanceLoss(margin=", options.margin(),
+                                    ", swap=", options.swap() ? "true" : "false", ")"));
+}
+
+at::Tensor GaussianNLLLossImpl::forward(const at::Tensor& input, const at::Tensor& target, const at::Tensor& var) {
+  return F::gaussian_nll_loss(input, target, var, options);
+}
+void GaussianNLLLossImpl::pretty_print(std::ostream& stream) const {
+  detail::put_text(stream, "torch::nn::GaussianNLLLoss()");
+}
+
 at::Tensor CTCLossImpl::forward(const at::Tensor& log_probs, const at::Tensor& targets, const at::Tensor& input_lengths,
                                 const at::Tensor& target_lengths) {
   return F::ctc_loss(log_probs, targets, input_lengths, target_lengths, options);

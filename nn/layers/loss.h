@@ -161,6 +161,23 @@ class TripletMarginLossImpl : public detail::OptionsLayer<TripletMarginLossImpl,
 };
 TORCH_MODULE(TripletMarginLoss);
 
+class TripletMarginWithDistanceLossImpl
+    : public detail::OptionsLayer<TripletMarginWithDistanceLossImpl, TripletMarginWithDistanceLossOptions> {
+ public:
+  using OptionsLayer::OptionsLayer;
+  at::Tensor forward(const at::Tensor& anchor, const at::Tensor& positive, const at::Tensor& negative);
+  void pretty_print(std::ostream& stream) const override;
+};
+TORCH_MODULE(TripletMarginWithDistanceLoss);
+
+class GaussianNLLLossImpl : public detail::OptionsLayer<GaussianNLLLossImpl, GaussianNLLLossOptions> {
+ public:
+  using OptionsLayer::OptionsLayer;
+  at::Tensor forward(const at::Tensor& input, const at::Tensor& target, const at::Tensor& var);
+  void pretty_print(std::ostream& stream) const override;
+};
+TORCH_MODULE(GaussianNLLLoss);
+
 class CTCLossImpl : public detail::OptionsLayer<CTCLossImpl, CTCLossOptions> {
  public:
   using OptionsLayer::OptionsLayer;
