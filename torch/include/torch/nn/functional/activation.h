@@ -1,3 +1,4 @@
 #pragma once
 
 #include "nn/functional/activation.h"
+#include "nn/functional/attention.h"

@@ -1,3 +1,4 @@
 #pragma once
 
 #include "nn/layers/activation.h"
+#include "nn/layers/attention.h"

@@ -1,3 +1,4 @@
 #pragma once
 
 #include "nn/options/activation.h"
+#include "nn/options/attention.h"

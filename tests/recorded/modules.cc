@@ -1,0 +1,356 @@
+#include "tests/recorded/modules.h"
+
+#include "aten/ops/binary/ops.h"
+#include "aten/ops/loss/ops.h"
+#include "aten/ops/reduce/ops.h"
+#include "aten/ops/unary/ops.h"
+#include "nn/layers/layers.h"
+#include "tests/conformance/case_values.h"
+
+namespace recorded {
+
+namespace nn = torch::nn;
+using at::Tensor;
+using conformance::integer;
+using conformance::number;
+
+namespace {
+
+using Tensors = std::vector<Tensor>;
+
+bool has(const Json& c, const char* key) { return c.contains(key) && !c.at(key).is_null(); }
+int64_t integer_of(const Json& c, const char* key, int64_t otherwise) { return has(c, key) ? integer(c.at(key)) : otherwise; }
+double number_of(const Json& c, const char* key, double otherwise) { return has(c, key) ? number(c.at(key)) : otherwise; }
+bool flag_of(const Json& c, const char* key, bool otherwise) { return has(c, key) ? c.at(key).get<bool>() : otherwise; }
+std::string text_of(const Json& c, const char* key, const char* otherwise) { return has(c, key) ? c.at(key).get<std::string>() : otherwise; }
+
+std::vector<int64_t> integers(const Json& v) {
+  std::vector<int64_t> all;
+  if (v.is_array()) {
+    for (const Json& x : v) all.push_back(integer(x));
+  } else {
+    all.push_back(integer(v));
+  }
+  return all;
+}
+
+// One number stands for all.
+template <size_t D>
+torch::ExpandingArray<D> array_of(const Json& v) {
+  std::vector<int64_t> all = integers(v);
+  if (all.size() == 1) all.assign(D, all[0]);
+  return torch::ExpandingArray<D>(all);
+}
+template <size_t D>
+torch::ExpandingArray<D> array_of(const Json& c, const char* key, torch::ExpandingArray<D> otherwise) {
+  return has(c, key) ? array_of<D>(c.at(key)) : otherwise;
+}
+
+template <typename Options>
+Options reduced(Options options, const Json& c) {
+  const std::string reduction = text_of(c, "reduction", "mean");
+  if (reduction == "none") return options.reduction(torch::kNone);
+  if (reduction == "sum") return options.reduction(torch::kSum);
+  return options.reduction(torch::kMean);
+}
+
+// A module that takes tensors and gives one.
+template <size_t N, typename Holder>
+Built plain(Holder holder) {
+  return {holder.ptr(), [holder](const Call& call) mutable -> Tensors {
+            const Tensors& x = call.inputs;
+            if constexpr (N == 1) return {holder->forward(x.at(0))};
+            if constexpr (N == 2) return {holder->forward(x.at(0), x.at(1))};
+            if constexpr (N == 3) return {holder->forward(x.at(0), x.at(1), x.at(2))};
+            if constexpr (N == 4) return {holder->forward(x.at(0), x.at(1), x.at(2), x.at(3))};
+          }};
+}
+
+template <size_t D, typename Holder>
+Built conv_transpose(const Json& c) {
+  Holder holder(nn::ConvTransposeOptions<D>(integer_of(c, "in_channels", 0), integer_of(c, "out_channels", 0), array_of<D>(c.at("kernel_size")))
+                    .stride(array_of<D>(c, "stride", 1))
+                    .padding(array_of<D>(c, "padding", 0))
+                    .output_padding(array_of<D>(c, "output_padding", 0))
+                    .groups(integer_of(c, "groups", 1))
+                    .bias(flag_of(c, "bias", true))
+                    .dilation(array_of<D>(c, "dilation", 1)));
+  return {holder.ptr(), [holder](const Call& call) mutable -> Tensors {
+            if (!has(*call.kwargs, "output_size")) return {holder->forward(call.inputs.at(0))};
+            const std::vector<int64_t> size = integers(call.kwargs->at("output_size"));
+            return {holder->forward(call.inputs.at(0), c10::IntArrayRef(size))};
+          }};
+}
+
+template <size_t D>
+nn::MaxUnpoolOptions<D> unpool_options(const Json& c) {
+  const auto kernel = array_of<D>(c.at("kernel_size"));
+  return nn::MaxUnpoolOptions<D>(kernel).stride(array_of<D>(c, "stride", kernel)).padding(array_of<D>(c, "padding", 0));
+}
+template <size_t D, typename Holder>
+Built max_unpool(const Json& c) {
+  Holder holder(unpool_options<D>(c));
+  return {holder.ptr(), [holder](const Call& call) mutable -> Tensors {
+            if (!has(*call.kwargs, "output_size")) return {holder->forward(call.inputs.at(0), call.inputs.at(1))};
+            return {holder->forward(call.inputs.at(0), call.inputs.at(1), integers(call.kwargs->at("output_size")))};
+          }};
+}
+
+template <size_t D>
+nn::FractionalMaxPoolOptions<D> fractional_options(const Json& c) {
+  nn::FractionalMaxPoolOptions<D> options(array_of<D>(c.at("kernel_size")));
+  if (has(c, "output_size")) options.output_size(array_of<D>(c.at("output_size")));
+  if (has(c, "output_ratio")) {
+    const Json& ratio = c.at("output_ratio");
+    std::vector<double> all;
+    for (size_t d = 0; d < D; ++d) all.push_back(number(ratio.is_array() ? ratio.at(d) : ratio));
+    options.output_ratio(torch::ExpandingArray<D, double>(all));
+  }
+  return options;
+}
+template <size_t D, typename Holder>
+Built fractional(const Json& c) {
+  Holder holder(fractional_options<D>(c));
+  const bool indices = flag_of(c, "return_indices", false);
+  return {holder.ptr(), [holder, indices](const Call& call) mutable -> Tensors {
+            const auto [y, i] = holder->forward_with_indices(call.inputs.at(0));
+            return indices ? Tensors{y, i} : Tensors{y};
+          }};
+}
+
+template <size_t D>
+nn::LPPoolOptions<D> lp_options(const Json& c) {
+  const auto kernel = array_of<D>(c.at("kernel_size"));
+  return nn::LPPoolOptions<D>(number_of(c, "norm_type", 2), kernel).stride(array_of<D>(c, "stride", kernel)).ceil_mode(flag_of(c, "ceil_mode", false));
+}
+
+template <typename Options>
+Options transformer_layer(const Json& c, Options o) {
+  o.dim_feedforward(integer_of(c, "dim_feedforward", 2048)).dropout(number_of(c, "dropout", 0.1)).layer_norm_eps(number_of(c, "layer_norm_eps", 1e-5));
+  o.batch_first(flag_of(c, "batch_first", false)).norm_first(flag_of(c, "norm_first", false)).bias(flag_of(c, "bias", true));
+  if (text_of(c, "activation", "relu") == "gelu") o.activation(torch::kGELU);
+  return o;
+}
+template <typename Options>
+Options transformer_layer(const Json& c) {
+  return transformer_layer(c, Options(integer_of(c, "d_model", 0), integer_of(c, "nhead", 0)));
+}
+
+Built attention(const Json& c) {
+  const int64_t embed = integer_of(c, "embed_dim", 0);
+  nn::MultiheadAttention holder(nn::MultiheadAttentionOptions(embed, integer_of(c, "num_heads", 1))
+                                    .dropout(number_of(c, "dropout", 0))
+                                    .bias(flag_of(c, "bias", true))
+                                    .add_bias_kv(flag_of(c, "add_bias_kv", false))
+                                    .add_zero_attn(flag_of(c, "add_zero_attn", false))
+                                    .kdim(integer_of(c, "kdim", embed))
+                                    .vdim(integer_of(c, "vdim", embed))
+                                    .batch_first(flag_of(c, "batch_first", false)));
+  return {holder.ptr(), [holder](const Call& call) mutable -> Tensors {
+            const auto [y, w] = holder->forward(call.inputs.at(0), call.inputs.at(1), call.inputs.at(2), call.named("key_padding_mask"), call.flag("need_weights", true),
+                                                call.named("attn_mask"), call.flag("average_attn_weights", true));
+            return {y, w};
+          }};
+}
+
+nn::AnyModule norm_of(const Json& c) {
+  const Json& config = c.at("config");
+  return nn::AnyModule(nn::LayerNorm(nn::LayerNormOptions(integers(config.at("normalized_shape"))).eps(number_of(config, "eps", 1e-5))));
+}
+
+Built transformer_class(const std::string& name, const Json& c) {
+  if (name == "TransformerEncoderLayer") {
+    nn::TransformerEncoderLayer holder(transformer_layer<nn::TransformerEncoderLayerOptions>(c));
+    return {holder.ptr(), [holder](const Call& call) mutable -> Tensors { return {holder->forward(call.inputs.at(0), call.named("src_mask"), call.named("src_key_padding_mask"))}; }};
+  }
+  const auto decode = [](auto holder) {
+    return [holder](const Call& call) mutable -> Tensors {
+      return {holder->forward(call.inputs.at(0), call.inputs.at(1), call.named("tgt_mask"), call.named("memory_mask"), call.named("tgt_key_padding_mask"), call.named("memory_key_padding_mask"))};
+    };
+  };
+  if (name == "TransformerDecoderLayer") {
+    nn::TransformerDecoderLayer holder(transformer_layer<nn::TransformerDecoderLayerOptions>(c));
+    return {holder.ptr(), decode(holder)};
+  }
+  if (name == "TransformerEncoder") {
+    nn::TransformerEncoderOptions options(transformer_layer<nn::TransformerEncoderLayerOptions>(c.at("encoder_layer").at("config")), integer_of(c, "num_layers", 0));
+    if (has(c, "norm")) options.norm(norm_of(c.at("norm")));
+    nn::TransformerEncoder holder(options);
+    return {holder.ptr(), [holder](const Call& call) mutable -> Tensors { return {holder->forward(call.inputs.at(0), call.named("mask"), call.named("src_key_padding_mask"))}; }, false};
+  }
+  if (name == "TransformerDecoder") {
+    nn::TransformerDecoderOptions options(transformer_layer<nn::TransformerDecoderLayerOptions>(c.at("decoder_layer").at("config")), integer_of(c, "num_layers", 0));
+    if (has(c, "norm")) options.norm(norm_of(c.at("norm")));
+    nn::TransformerDecoder holder(options);
+    return {holder.ptr(), decode(holder), false};
+  }
+  nn::Transformer holder(transformer_layer(
+      c, nn::TransformerOptions(integer_of(c, "d_model", 512), integer_of(c, "nhead", 8), integer_of(c, "num_encoder_layers", 6), integer_of(c, "num_decoder_layers", 6))));
+  return {holder.ptr(), [holder](const Call& call) mutable -> Tensors {
+            return {holder->forward(call.inputs.at(0), call.inputs.at(1), call.named("src_mask"), call.named("tgt_mask"), call.named("memory_mask"), call.named("src_key_padding_mask"),
+                                    call.named("tgt_key_padding_mask"), call.named("memory_key_padding_mask"))};
+          }, false};
+}
+
+nn::EmbeddingBagMode bag_mode(const Json& c) {
+  const std::string mode = text_of(c, "mode", "mean");
+  if (mode == "sum") return torch::kSum;
+  if (mode == "max") return torch::kMax;
+  return torch::kMean;
+}
+template <typename Options>
+Options bag_options(const Json& c, Options o) {
+  if (has(c, "max_norm")) o.max_norm(number(c.at("max_norm")));
+  o.norm_type(number_of(c, "norm_type", 2)).scale_grad_by_freq(flag_of(c, "scale_grad_by_freq", false)).mode(bag_mode(c)).sparse(flag_of(c, "sparse", false));
+  o.include_last_offset(flag_of(c, "include_last_offset", false));
+  if (has(c, "padding_idx")) o.padding_idx(integer(c.at("padding_idx")));
+  return o;
+}
+Built embedding_bag(const Json& c) {
+  nn::EmbeddingBag holder(bag_options(c, nn::EmbeddingBagOptions(integer_of(c, "num_embeddings", 0), integer_of(c, "embedding_dim", 0))));
+  return {holder.ptr(), [holder](const Call& call) mutable -> Tensors {
+            const Tensor offsets = call.inputs.size() > 1 ? call.inputs[1] : call.named("offsets");
+            return {holder->forward(call.inputs.at(0), offsets, call.inputs.size() > 2 ? call.inputs[2] : call.named("per_sample_weights"))};
+          }};
+}
+
+Built adaptive_softmax(const Json& c) {
+  nn::AdaptiveLogSoftmaxWithLoss holder(nn::AdaptiveLogSoftmaxWithLossOptions(integer_of(c, "in_features", 0), integer_of(c, "n_classes", 0), integers(c.at("cutoffs")))
+                                            .div_value(number_of(c, "div_value", 4))
+                                            .head_bias(flag_of(c, "head_bias", false)));
+  return {holder.ptr(), [holder](const Call& call) mutable -> Tensors {
+            // The recorded loss has a gradient.
+            const nn::ASMoutput result = holder->forward(call.inputs.at(0), call.inputs.at(1));
+            const Tensor loss = at::neg(at::mean(result.output));
+            return {result.output, loss};
+          }};
+}
+
+Built triplet(const Json& c) {
+  auto options = reduced(nn::TripletMarginWithDistanceLossOptions().margin(number_of(c, "margin", 1)).swap(flag_of(c, "swap", false)), c);
+  if (has(c, "distance_function")) {
+    if (c.at("distance_function").at("function") == "cosine_distance") {
+      options.distance_function([](const Tensor& x, const Tensor& y) { return at::rsub(at::cosine_similarity(x, y, -1, 1e-8), 1); });
+    } else {
+      options.distance_function([](const Tensor& x, const Tensor& y) { return at::sum(at::abs(at::sub(x, y)), {-1}); });
+    }
+  }
+  return plain<3>(nn::TripletMarginWithDistanceLoss(options));
+}
+
+nn::InstanceNormOptions instance_options(const Json& c) {
+  return nn::InstanceNormOptions(integer_of(c, "num_features", 0))
+      .eps(number_of(c, "eps", 1e-5))
+      .momentum(number_of(c, "momentum", 0.1))
+      .affine(flag_of(c, "affine", false))
+      .track_running_stats(flag_of(c, "track_running_stats", false));
+}
+
+Built normalization(const std::string& name, const Json& c) {
+  if (name == "InstanceNorm1d") return plain<1>(nn::InstanceNorm1d(instance_options(c)));
+  if (name == "InstanceNorm2d") return plain<1>(nn::InstanceNorm2d(instance_options(c)));
+  if (name == "InstanceNorm3d") return plain<1>(nn::InstanceNorm3d(instance_options(c)));
+  if (name == "GroupNorm") {
+    return plain<1>(nn::GroupNorm(nn::GroupNormOptions(integer_of(c, "num_groups", 1), integer_of(c, "num_channels", 1))
+                                      .eps(number_of(c, "eps", 1e-5))
+                                      .affine(flag_of(c, "affine", true))
+                                      .bias(flag_of(c, "bias", true))));
+  }
+  if (name == "LayerNorm") {
+    return plain<1>(nn::LayerNorm(nn::LayerNormOptions(integers(c.at("normalized_shape")))
+                                      .eps(number_of(c, "eps", 1e-5))
+                                      .elementwise_affine(flag_of(c, "elementwise_affine", true))
+                                      .bias(flag_of(c, "bias", true))));
+  }
+  if (name == "RMSNorm") {
+    nn::RMSNormOptions options(integers(c.at("normalized_shape")));
+    if (has(c, "eps")) options.eps(number(c.at("eps")));
+    return plain<1>(nn::RMSNorm(options.elementwise_affine(flag_of(c, "elementwise_affine", true))));
+  }
+  if (name == "LocalResponseNorm") {
+    return plain<1>(nn::LocalResponseNorm(
+        nn::LocalResponseNormOptions(integer_of(c, "size", 1)).alpha(number_of(c, "alpha", 1e-4)).beta(number_of(c, "beta", 0.75)).k(number_of(c, "k", 1))));
+  }
+  if (name == "CrossMapLRN2d") {
+    return plain<1>(nn::CrossMapLRN2d(nn::CrossMapLRN2dOptions(integer_of(c, "size", 1))
+                                          .alpha(number_of(c, "alpha", 1e-4))
+                                          .beta(number_of(c, "beta", 0.75))
+                                          .k(static_cast<int64_t>(number_of(c, "k", 1)))));
+  }
+  return {};
+}
+
+template <size_t D, typename Reflection, typename Replication, typename Circular, typename Zero, typename Constant>
+Built padding(const std::string& kind, const Json& c) {
+  const auto pad = array_of<2 * D>(c.at("padding"));
+  if (kind == "ReflectionPad") return plain<1>(Reflection(pad));
+  if (kind == "ReplicationPad") return plain<1>(Replication(pad));
+  if (kind == "CircularPad") return plain<1>(Circular(pad));
+  if (kind == "ZeroPad") return plain<1>(Zero(pad));
+  if (kind == "ConstantPad") return plain<1>(Constant(pad, number_of(c, "value", 0)));
+  return {};
+}
+
+Built of_dimensions(const std::string& kind, char d, const Json& c) {
+  if (kind == "ConvTranspose") {
+    return d == '1' ? conv_transpose<1, nn::ConvTranspose1d>(c) : d == '2' ? conv_transpose<2, nn::ConvTranspose2d>(c) : conv_transpose<3, nn::ConvTranspose3d>(c);
+  }
+  if (kind == "MaxUnpool") return d == '1' ? max_unpool<1, nn::MaxUnpool1d>(c) : d == '2' ? max_unpool<2, nn::MaxUnpool2d>(c) : max_unpool<3, nn::MaxUnpool3d>(c);
+  if (kind == "FractionalMaxPool") return d == '2' ? fractional<2, nn::FractionalMaxPool2d>(c) : fractional<3, nn::FractionalMaxPool3d>(c);
+  if (kind == "LPPool") {
+    return d == '1' ? plain<1>(nn::LPPool1d(lp_options<1>(c))) : d == '2' ? plain<1>(nn::LPPool2d(lp_options<2>(c))) : plain<1>(nn::LPPool3d(lp_options<3>(c)));
+  }
+  if (kind.size() > 3 && kind.substr(kind.size() - 3) == "Pad") {
+    if (d == '1') return padding<1, nn::ReflectionPad1d, nn::ReplicationPad1d, nn::CircularPad1d, nn::ZeroPad1d, nn::ConstantPad1d>(kind, c);
+    if (d == '2') return padding<2, nn::ReflectionPad2d, nn::ReplicationPad2d, nn::CircularPad2d, nn::ZeroPad2d, nn::ConstantPad2d>(kind, c);
+    return padding<3, nn::ReflectionPad3d, nn::ReplicationPad3d, nn::CircularPad3d, nn::ZeroPad3d, nn::ConstantPad3d>(kind, c);
+  }
+  return {};
+}
+
+}  // namespace
+
+Tensor Call::named(const char* name) const { return has(*kwargs, name) ? tensor(kwargs->at(name)) : Tensor(); }
+bool Call::flag(const char* name, bool otherwise) const { return flag_of(*kwargs, name, otherwise); }
+
+Built build(const std::string& name, const Json& c) {
+  if (name.size() > 2 && name.back() == 'd' && name[name.size() - 2] <= '3') {
+    Built built = of_dimensions(name.substr(0, name.size() - 2), name[name.size() - 2], c);
+    if (built.module != nullptr) return built;
+  }
+  if (Built built = normalization(name, c); built.module != nullptr) return built;
+  if (name.rfind("Transformer", 0) == 0) return transformer_class(name, c);
+  if (name == "MultiheadAttention") return attention(c);
+  if (name == "EmbeddingBag") return embedding_bag(c);
+  if (name == "AdaptiveLogSoftmaxWithLoss") return adaptive_softmax(c);
+  if (name == "TripletMarginWithDistanceLoss") return triplet(c);
+  if (name == "GaussianNLLLoss") return plain<3>(nn::GaussianNLLLoss(reduced(nn::GaussianNLLLossOptions().full(flag_of(c, "full", false)).eps(number_of(c, "eps", 1e-6)), c)));
+  if (name == "CTCLoss") return plain<4>(nn::CTCLoss(reduced(nn::CTCLossOptions().blank(integer_of(c, "blank", 0)).zero_infinity(flag_of(c, "zero_infinity", false)), c)));
+  if (name == "CosineSimilarity") return plain<2>(nn::CosineSimilarity(nn::CosineSimilarityOptions().dim(integer_of(c, "dim", 1)).eps(number_of(c, "eps", 1e-8))));
+  if (name == "PairwiseDistance") {
+    return plain<2>(nn::PairwiseDistance(nn::PairwiseDistanceOptions().p(number_of(c, "p", 2)).eps(number_of(c, "eps", 1e-6)).keepdim(flag_of(c, "keepdim", false))));
+  }
+  if (name == "PixelShuffle") return plain<1>(nn::PixelShuffle(integer_of(c, "upscale_factor", 1)));
+  if (name == "PixelUnshuffle") return plain<1>(nn::PixelUnshuffle(integer_of(c, "downscale_factor", 1)));
+  if (name == "ChannelShuffle") return plain<1>(nn::ChannelShuffle(integer_of(c, "groups", 1)));
+  if (name == "Hardsigmoid") return plain<1>(nn::Hardsigmoid(flag_of(c, "inplace", false)));
+  if (name == "Hardswish") return plain<1>(nn::Hardswish(flag_of(c, "inplace", false)));
+  if (name == "Softmax2d") return plain<1>(nn::Softmax2d());
+  if (name == "Dropout1d") return plain<1>(nn::Dropout1d(nn::DropoutOptions(number_of(c, "p", 0.5)).inplace(flag_of(c, "inplace", false))));
+  if (name == "Bilinear") {
+    return plain<2>(nn::Bilinear(nn::BilinearOptions(integer_of(c, "in1_features", 1), integer_of(c, "in2_features", 1), integer_of(c, "out_features", 1)).bias(flag_of(c, "bias", true))));
+  }
+  if (name == "Fold") {
+    return plain<1>(nn::Fold(nn::FoldOptions(array_of<2>(c.at("output_size")), array_of<2>(c.at("kernel_size")))
+                                 .dilation(array_of<2>(c, "dilation", 1))
+                                 .padding(array_of<2>(c, "padding", 0))
+                                 .stride(array_of<2>(c, "stride", 1))));
+  }
+  if (name == "Unfold") {
+    return plain<1>(nn::Unfold(
+        nn::UnfoldOptions(array_of<2>(c.at("kernel_size"))).dilation(array_of<2>(c, "dilation", 1)).padding(array_of<2>(c, "padding", 0)).stride(array_of<2>(c, "stride", 1))));
+  }
+  return {};
+}
+
+}  // namespace recorded

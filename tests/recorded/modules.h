@@ -1,0 +1,40 @@
+// torch.nn's classes by their Python names and constructor arguments, as recorded.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "nlohmann/json.hpp"
+#include "nn/module/module.h"
+
+namespace recorded {
+
+using Json = nlohmann::json;
+
+// Named arguments: tensors are looked up by `tensor`.
+struct Call {
+  std::vector<at::Tensor> inputs;
+  const Json* kwargs = nullptr;
+  std::function<at::Tensor(const Json&)> tensor;
+
+  // Undefined where it is missing or null.
+  at::Tensor named(const char* name) const;
+  bool flag(const char* name, bool otherwise) const;
+};
+
+struct Built {
+  std::shared_ptr<torch::nn::Module> module;
+  std::function<std::vector<at::Tensor>(const Call&)> forward;
+  // Whether construction draws as many random numbers as Python's.
+  bool draws_as_python = true;
+};
+
+// Null module for a class that is not built here.
+Built build(const std::string& name, const Json& config);
+
+// What a function of torch.nn.functional gives; empty for one that is not called here.
+std::vector<at::Tensor> call_function(const std::string& name, const Json& args, const Json& kwargs, const std::function<at::Tensor(const Json&)>& tensor);
+
+}  // namespace recorded

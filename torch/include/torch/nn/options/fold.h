@@ -1,0 +1,3 @@
+#pragma once
+
+#include "nn/options/fold.h"
