@@ -210,16 +210,6 @@ void LocalResponseNormImpl::pretty_print(std::ostream& stream) const {
                                     ", beta=", options.beta(), ", k=", options.k(), ")"));
 }
 
-at::Tensor functions::CrossMapLRN2d::apply(const at::Tensor& input, int64_t size, double alpha, double beta, int64_t k) {
-  TORCH_CHECK(input.dim() == 4, "CrossMapLRN2d: Expected input to be 4D, got ", input.dim(), "D instead.");
-  TORCH_CHECK(size > 0, "CrossMapLRN2d: size must be positive, but got ", size);
-  // The sum is divided by `size` even where an even one takes a channel less.
-  const int64_t channels = 2 * ((size - 1) / 2) + 1;
-  return F::local_response_norm(input, F::LocalResponseNormFuncOptions(channels)
-                                           .alpha(alpha * static_cast<double>(channels) / static_cast<double>(size))
-                                           .beta(beta)
-                                           .k(static_cast<double>(k)));
-}
 at::Tensor CrossMapLRN2dImpl::forward(const at::Tensor& input) {
   return functions::CrossMapLRN2d::apply(input, options.size(), options.alpha(), options.beta(), options.k());
 }

@@ -231,7 +231,8 @@ class LocalResponseNormImpl : public Cloneable<LocalResponseNormImpl> {
 };
 TORCH_MODULE(LocalResponseNorm);
 
-// The same with as many channels before as after each: an even `size` takes one less. Input [N, C, H, W].
+// The same with as many channels before as after each (an even `size` takes one less), and, as in PyTorch, with channel 0
+// once more from channel (size + 1) / 2 on. Input [N, C, H, W].
 class CrossMapLRN2dImpl : public Cloneable<CrossMapLRN2dImpl> {
  public:
   CrossMapLRN2dImpl(int64_t size) : options(size) {}
