@@ -18,7 +18,7 @@ namespace torch::nn {
 ASMoutput::ASMoutput(at::Tensor output_, double loss_) : output(std::move(output_)), loss(loss_) {}
 
 AdaptiveLogSoftmaxWithLossImpl::AdaptiveLogSoftmaxWithLossImpl(AdaptiveLogSoftmaxWithLossOptions options_)
-    : options(std::move(options_)) {
+    : Module("torch::nn::AdaptiveLogSoftmaxWithLoss"), options(std::move(options_)) {
   reset();
 }
 
@@ -40,8 +40,9 @@ void AdaptiveLogSoftmaxWithLossImpl::reset() {
     const auto features = static_cast<int64_t>(
         std::floor(static_cast<double>(options.in_features()) / std::pow(options.div_value(), i + 1)));
     const auto at = static_cast<size_t>(i);
-    tail->push_back(Sequential(Linear(LinearOptions(options.in_features(), features).bias(false)),
-                               Linear(LinearOptions(features, cutoffs[at + 1] - cutoffs[at]).bias(false))));
+    Linear down(LinearOptions(options.in_features(), features).bias(false));
+    Linear out(LinearOptions(features, cutoffs[at + 1] - cutoffs[at]).bias(false));
+    tail->push_back(Sequential(down, out));
   }
 }
 

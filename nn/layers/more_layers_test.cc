@@ -1,0 +1,213 @@
+// Transposed convolutions, attention, transformers and others: options, errors, clones, AnyModule, devices of use.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "aten/core/tensor_literal.h"
+#include "aten/ops/binary/ops.h"
+#include "aten/ops/copy/ops.h"
+#include "aten/ops/creation/ops.h"
+#include "aten/ops/reduce/ops.h"
+#include "aten/ops/unary/ops.h"
+#include "aten/ops/view/ops.h"
+#include "c10/core/cpu_generator.h"
+#include "c10/testing/message_of.h"
+#include "nn/functional/functional.h"
+#include "nn/layers/layers.h"
+#include "nn/module/sequential.h"
+
+namespace torch::nn {
+namespace {
+
+namespace F = torch::nn::functional;
+using at::Tensor;
+using c10::testing::message_of;
+
+std::vector<float> values_of(const Tensor& t) {
+  const Tensor c = at::contiguous(at::detach(t));
+  return std::vector<float>(c.data_ptr<float>(), c.data_ptr<float>() + c.numel());
+}
+
+void expect_same(const Tensor& a, const Tensor& b) {
+  ASSERT_EQ(a.sizes(), b.sizes());
+  const auto x = values_of(a), y = values_of(b);
+  for (size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(x[i], y[i], 1e-5f) << i;
+}
+
+Tensor counted(std::vector<int64_t> sizes) {
+  int64_t n = 1;
+  for (const int64_t s : sizes) n *= s;
+  return at::reshape(at::arange(0, n, 1, at::TensorOptions(at::kFloat)), sizes);
+}
+
+TEST(ConvTranspose, SizesAndErrors) {
+  ConvTranspose2d m(ConvTranspose2dOptions(2, 4, 3).stride(2).padding(1).groups(2));
+  EXPECT_EQ(m->weight.sizes(), c10::IntArrayRef({2, 2, 3, 3}));
+  const Tensor x = at::ones({1, 2, 4, 5});
+  EXPECT_EQ(m(x).sizes(), c10::IntArrayRef({1, 4, 7, 9}));
+  const std::vector<int64_t> size{8, 9}, full{1, 4, 8, 10}, bad{9, 9}, three{1, 2, 3};
+  EXPECT_EQ(m(x, c10::IntArrayRef(size)).sizes(), c10::IntArrayRef({1, 4, 8, 9}));
+  EXPECT_EQ(m(x, c10::IntArrayRef(full)).sizes(), c10::IntArrayRef({1, 4, 8, 10}));
+  EXPECT_EQ(message_of([&] { m(x, c10::IntArrayRef(bad)); }),
+            "requested an output size of [9, 9], but valid sizes range from [7, 9] to [8, 10] (for an input of [4, 5])");
+  EXPECT_EQ(message_of([&] { m(x, c10::IntArrayRef(three)); }), "output_size must have 2 or 4 elements (got 3)");
+  ConvTranspose1d circular(ConvTranspose1dOptions(1, 1, 2).padding_mode(torch::kCircular));
+  EXPECT_EQ(message_of([&] { circular(at::ones({1, 1, 3})); }),
+            "Only `zeros` padding mode is supported for ConvTranspose1d");
+  EXPECT_EQ(Sequential(ConvTranspose1d(1, 2, 3), ReLU())->forward(at::ones({1, 1, 4})).sizes(),
+            c10::IntArrayRef({1, 2, 6}));
+  const auto copy = std::dynamic_pointer_cast<ConvTranspose2dImpl>(m->clone());
+  expect_same(copy->forward(x), m(x));
+}
+
+TEST(MaxUnpool, UndoesMaxPool) {
+  const Tensor x = counted({1, 1, 4, 5});
+  const auto [y, indices] = MaxPool2d(2)->forward_with_indices(x);
+  MaxUnpool2d m(2);
+  const auto [even, at_even] = MaxPool2d(2)->forward_with_indices(counted({1, 1, 4, 4}));
+  EXPECT_EQ(m(even, at_even).sizes(), c10::IntArrayRef({1, 1, 4, 4}));
+  EXPECT_EQ(m(y, indices, std::vector<int64_t>{4, 5}).sizes(), c10::IntArrayRef({1, 1, 4, 5}));
+  EXPECT_EQ(message_of([&, &y = y, &indices = indices] { m(y, indices, std::vector<int64_t>{4, 9}); }),
+            "invalid output_size [4, 9] (dim 1 must be between 2 and 6)");
+  const auto [z, places] = MaxPool1d(2)->forward_with_indices(counted({3, 6}));
+  EXPECT_EQ(MaxUnpool1d(2)(z, places).sizes(), c10::IntArrayRef({3, 6}));
+}
+
+TEST(FractionalMaxPool, OptionsAndSamples) {
+  EXPECT_EQ(message_of([] { FractionalMaxPool2d(2); }),
+            "FractionalMaxPool2d requires specifying either an output size, or a pooling ratio");
+  EXPECT_EQ(message_of([] {
+              FractionalMaxPool2d(FractionalMaxPool2dOptions(2).output_size(2).output_ratio(0.5));
+            }),
+            "only one of output_size and output_ratio may be specified");
+  EXPECT_EQ(message_of([] { FractionalMaxPool3d(FractionalMaxPool3dOptions(2).output_ratio(1.5)); }),
+            "output_ratio must be between 0 and 1 (got [1.5, 1.5, 1.5])");
+  FractionalMaxPool2d m(FractionalMaxPool2dOptions(2).output_size(ExpandingArray<2>({2, 3}))._random_samples(at::zeros({1, 1, 2})));
+  EXPECT_EQ(m->named_buffers().keys(), (std::vector<std::string>{"_random_samples"}));
+  expect_same(m(counted({1, 1, 4, 6})), at::reshape(torch::tensor({7.0f, 9.0f, 11.0f, 19.0f, 21.0f, 23.0f}), {1, 1, 2, 3}));
+}
+
+TEST(InstanceNorm, BatchedAndNot) {
+  InstanceNorm2d m(InstanceNorm2dOptions(2).affine(true).track_running_stats(true));
+  const Tensor x = counted({2, 2, 2, 3});
+  const Tensor y = m(x);
+  expect_same(at::select(y, 0, 1), m(at::select(x, 0, 1)));
+  EXPECT_EQ(message_of([&] { m(at::ones({2, 2})); }), "expected 3D or 4D input (got 2D input)");
+  EXPECT_EQ(message_of([&] { m(at::ones({2, 3, 2, 2})); }),
+            "expected input's size at dim=1 to match num_features (2), but got: 3.");
+  EXPECT_EQ(message_of([&] { m(at::ones({2, 2, 1, 1})); }),
+            "Expected more than 1 spatial element when training, got input size [2, 2, 1, 1]");
+  m->reset_running_stats();
+  expect_same(m->running_var, at::ones({2}));
+  m->eval();
+  expect_same(m(x), at::div(x, std::sqrt(1 + 1e-5)));
+}
+
+TEST(EmbeddingBag, ArgumentsAndPretrained) {
+  EmbeddingBag m = EmbeddingBag::from_pretrained(counted({4, 2}), EmbeddingBagFromPretrainedOptions().mode(torch::kSum));
+  EXPECT_FALSE(m->weight.requires_grad());
+  const Tensor indices = torch::tensor({0, 1, 3}, at::TensorOptions(at::kLong));
+  const Tensor offsets = torch::tensor({0, 2}, at::TensorOptions(at::kLong));
+  expect_same(m(indices, offsets), at::reshape(torch::tensor({2.0f, 4.0f, 6.0f, 7.0f}), {2, 2}));
+  EXPECT_EQ(message_of([&] { m(indices); }), "offsets has to be a 1D Tensor but got null");
+  EXPECT_EQ(message_of([&] { m(at::reshape(indices, {1, 3}), offsets); }),
+            "If input is 2D, then offsets has to be null, as input is treated is a mini-batch of fixed length sequences. "
+            "However, found offsets of type Tensor");
+  EmbeddingBag mean(4, 2);
+  EXPECT_EQ(message_of([&] { mean(indices, offsets, at::ones({3})); }),
+            "embedding_bag: per_sample_weights was not null. per_sample_weights is only supported for mode='kSum' (got "
+            "mode='kMean').");
+  EXPECT_EQ(message_of([] { EmbeddingBag(EmbeddingBagOptions(4, 2).padding_idx(4)); }),
+            "Padding_idx must be within num_embeddings");
+}
+
+TEST(MultiheadAttention, MasksAndErrors) {
+  at::manual_seed(1);
+  MultiheadAttention m(MultiheadAttentionOptions(4, 2));
+  const Tensor x = counted({3, 2, 4});
+  const Tensor causal = Transformer::Impl::generate_square_subsequent_mask(3);
+  const auto [y, weights] = m(x, x, x, Tensor(), true, causal);
+  EXPECT_EQ(y.sizes(), c10::IntArrayRef({3, 2, 4}));
+  EXPECT_EQ(weights.sizes(), c10::IntArrayRef({2, 3, 3}));
+  expect_same(at::sum(weights, {2}), at::ones({2, 3}));
+  EXPECT_FLOAT_EQ(values_of(weights)[1], 0.0f);
+  expect_same(std::get<0>(m(x, x, x, Tensor(), false, at::eq(causal, -std::numeric_limits<double>::infinity()))), y);
+  EXPECT_FALSE(std::get<1>(m(x, x, x, Tensor(), false)).defined());
+  EXPECT_EQ(std::get<1>(m(x, x, x, Tensor(), true, Tensor(), false)).sizes(), c10::IntArrayRef({2, 2, 3, 3}));
+  EXPECT_EQ(message_of([] { MultiheadAttention(5, 2); }), "embed_dim must be divisible by num_heads");
+  EXPECT_EQ(message_of([&] { m(at::ones({3, 2, 5}), x, x); }), "was expecting embedding dimension of 4, but got 5");
+  EXPECT_EQ(message_of([&] { m(x, x, x, Tensor(), true, at::zeros({2, 3})); }),
+            "The shape of the 2D attn_mask is [2, 3], but should be [3, 3].");
+  EXPECT_EQ(message_of([&] { m(x, x, x, at::zeros({3, 3})); }),
+            "expecting key_padding_mask shape of [2, 3], but got [3, 3]");
+  AnyModule any(m);
+  using Result = std::tuple<Tensor, Tensor>;
+  expect_same(std::get<0>(any.forward<Result>(x, x, x)), std::get<0>(m(x, x, x)));
+}
+
+TEST(Transformer, CustomPartsAndClones) {
+  at::manual_seed(1);
+  Transformer m(TransformerOptions(4, 2).dim_feedforward(8).num_encoder_layers(1).num_decoder_layers(1).dropout(0));
+  const Tensor src = counted({3, 2, 4});
+  const Tensor tgt = counted({2, 2, 4});
+  const Tensor y = m(src, tgt);
+  EXPECT_EQ(y.sizes(), c10::IntArrayRef({2, 2, 4}));
+  const auto copy = std::dynamic_pointer_cast<TransformerImpl>(m->clone());
+  expect_same(copy->forward(src, tgt), y);
+  Transformer custom(TransformerOptions(4, 2).dim_feedforward(8).num_decoder_layers(1).dropout(0).custom_encoder(
+      AnyModule(TransformerEncoder(TransformerEncoderOptions(TransformerEncoderLayerOptions(4, 1).dropout(0), 1)))));
+  EXPECT_EQ(custom(src, tgt).sizes(), c10::IntArrayRef({2, 2, 4}));
+  EXPECT_EQ(message_of([&] { m(src, at::ones({2, 3, 4})); }),
+            "src and tgt should have equal batch size (at dim 1), but got 2 and 3");
+  TransformerEncoderLayer layer(TransformerEncoderLayerOptions(4, 2).dim_feedforward(8).dropout(0).activation(
+      std::function<Tensor(const Tensor&)>([](const Tensor& x) { return at::mul(x, 0); })));
+  EXPECT_EQ(layer(src).sizes(), src.sizes());
+}
+
+TEST(AdaptiveLogSoftmaxWithLoss, ProbabilitiesAndErrors) {
+  at::manual_seed(1);
+  AdaptiveLogSoftmaxWithLoss m(AdaptiveLogSoftmaxWithLossOptions(8, 10, {4, 8}).div_value(2.));
+  const Tensor x = counted({3, 8});
+  const Tensor log_probs = m->log_prob(x);
+  EXPECT_EQ(log_probs.sizes(), c10::IntArrayRef({3, 10}));
+  const Tensor target = torch::tensor({0, 5, 9}, at::TensorOptions(at::kLong));
+  const ASMoutput result = m(x, target);
+  const auto all = values_of(log_probs), own = values_of(result.output);
+  EXPECT_NEAR(own[1], all[15], 1e-4f);
+  EXPECT_NEAR(result.loss, -(own[0] + own[1] + own[2]) / 3, 1e-4);
+  EXPECT_EQ(m->predict(x).sizes(), c10::IntArrayRef({3}));
+  EXPECT_EQ(message_of([&] { m(x, torch::tensor({0, 5, 10}, at::TensorOptions(at::kLong))); }),
+            "Target values should be in [0, 9], but values in range [0, 10] were found. ");
+  EXPECT_THROW(AdaptiveLogSoftmaxWithLoss(AdaptiveLogSoftmaxWithLossOptions(8, 10, {8, 4})), c10::Error);
+}
+
+TEST(Losses, WithADistanceOrAVariance) {
+  const Tensor a = at::zeros({2, 3}), p = at::ones({2, 3}), n = at::full({2, 3}, 3.0);
+  const auto manhattan = [](const Tensor& x, const Tensor& y) { return at::sum(at::abs(at::sub(x, y)), {1}); };
+  TripletMarginWithDistanceLoss m(TripletMarginWithDistanceLossOptions().distance_function(manhattan).margin(7));
+  expect_same(m(a, p, n), torch::tensor(1.0f));
+  EXPECT_EQ(message_of([&] { F::gaussian_nll_loss(a, p, at::full({2, 3}, -1.0)); }),
+            "gaussian_nll_loss: var has negative entry/entries");
+  expect_same(F::gaussian_nll_loss(a, p, at::ones({2, 1})), torch::tensor(0.5f));
+  EXPECT_THROW(F::gaussian_nll_loss(a, p, at::ones({3})), c10::Error);
+}
+
+TEST(Padding, Kinds) {
+  const Tensor x = counted({1, 1, 3});
+  expect_same(ReflectionPad1d(2)(x), at::reshape(torch::tensor({2.0f, 1.0f, 0.0f, 1.0f, 2.0f, 1.0f, 0.0f}), {1, 1, 7}));
+  expect_same(ReplicationPad1d(ReplicationPad1dOptions({1, 0}))(x),
+              at::reshape(torch::tensor({0.0f, 0.0f, 1.0f, 2.0f}), {1, 1, 4}));
+  expect_same(CircularPad1d(1)(x), at::reshape(torch::tensor({2.0f, 0.0f, 1.0f, 2.0f, 0.0f}), {1, 1, 5}));
+  expect_same(ConstantPad1d(1, 3.5)(x), at::reshape(torch::tensor({3.5f, 0.0f, 1.0f, 2.0f, 3.5f}), {1, 1, 5}));
+  EXPECT_EQ(ZeroPad3d(1)(at::ones({1, 2, 2, 2})).sizes(), c10::IntArrayRef({1, 4, 4, 4}));
+}
+
+TEST(Bare, NotEveryLayerHasABias) {
+  EXPECT_EQ(LayerNorm(LayerNormOptions({3}).bias(false))->parameters().size(), 1u);
+  EXPECT_EQ(GroupNorm(GroupNormOptions(1, 3).bias(false))->parameters().size(), 1u);
+  EXPECT_EQ(RMSNorm(RMSNormOptions({3}))->parameters().size(), 1u);
+}
+
+}  // namespace
+}  // namespace torch::nn
