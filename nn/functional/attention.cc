@@ -5,12 +5,12 @@
 
 #include "aten/ops/attention/ops.h"
 #include "aten/ops/binary/ops.h"
+#include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/index/ops.h"
 #include "aten/ops/join/ops.h"
 #include "aten/ops/matmul/ops.h"
 #include "aten/ops/padding/ops.h"
-#include "aten/ops/copy/ops.h"
 #include "aten/ops/random/ops.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/softmax/ops.h"
@@ -52,8 +52,10 @@ void check_sizes(const Tensor& query, const Tensor& key, const Tensor& value, co
 Tensor added(const Tensor& mask, c10::ScalarType dtype, const char* name) {
   if (!mask.defined()) return mask;
   if (mask.is_floating_point()) return mask;
-  TORCH_CHECK(mask.scalar_type() == at::kBool || mask.scalar_type() == at::kByte, "Only float, byte, and bool types are "
-              "supported for ", name, ", not ", mask.scalar_type());
+  TORCH_CHECK(mask.scalar_type() == at::kBool || mask.scalar_type() == at::kByte,
+              "Only float, byte, and bool types are "
+              "supported for ",
+              name, ", not ", mask.scalar_type());
   const Tensor forbidden = mask.scalar_type() == at::kBool ? mask : at::ne(mask, 0);
   return at::masked_fill(at::zeros(mask.sizes(), at::TensorOptions(dtype).device(mask.device())), forbidden,
                          -std::numeric_limits<double>::infinity());
@@ -75,7 +77,8 @@ std::tuple<Tensor, Tensor, Tensor> projected(const Tensor& query, const Tensor& 
   const auto weight = [&](const Tensor& own, int64_t i) {
     return o.use_separate_proj_weight() ? own : at::slice(o.in_proj_weight(), 0, i * embed, (i + 1) * embed);
   };
-  return {at::linear(query, weight(o.q_proj_weight(), 0), bias(0)), at::linear(key, weight(o.k_proj_weight(), 1), bias(1)),
+  return {at::linear(query, weight(o.q_proj_weight(), 0), bias(0)),
+          at::linear(key, weight(o.k_proj_weight(), 1), bias(1)),
           at::linear(value, weight(o.v_proj_weight(), 2), bias(2))};
 }
 
@@ -140,9 +143,8 @@ std::tuple<Tensor, Tensor> batched(const Tensor& query, const Tensor& key, const
   if (key_padding.defined()) {
     TORCH_CHECK(key_padding.dim() == 2 && key_padding.size(0) == batch && key_padding.size(1) == source,
                 "expecting key_padding_mask shape of [", batch, ", ", source, "], but got ", key_padding.sizes());
-    const Tensor by_row = at::reshape(at::expand(at::view(key_padding, {batch, 1, 1, source}),
-                                                 {batch, o.num_heads(), 1, source}),
-                                      {rows, 1, source});
+    const Tensor by_row = at::reshape(
+        at::expand(at::view(key_padding, {batch, 1, 1, source}), {batch, o.num_heads(), 1, source}), {rows, 1, source});
     mask = mask.defined() ? at::add(mask, by_row) : by_row;
   }
 
@@ -168,9 +170,8 @@ std::tuple<Tensor, Tensor> multi_head_attention_forward(const Tensor& query, con
   if (query.dim() == 3) return batched(query, key, value, padding, options);
   TORCH_CHECK(!padding.defined() || padding.dim() == 1,
               "For unbatched (2-D) `query`, expected `key_padding_mask` to be 1-D, but got ", padding.dim(), "-D");
-  auto [output, weights] =
-      batched(at::unsqueeze(query, 1), at::unsqueeze(key, 1), at::unsqueeze(value, 1),
-              padding.defined() ? at::unsqueeze(padding, 0) : padding, options);
+  auto [output, weights] = batched(at::unsqueeze(query, 1), at::unsqueeze(key, 1), at::unsqueeze(value, 1),
+                                   padding.defined() ? at::unsqueeze(padding, 0) : padding, options);
   return {at::squeeze(output, 1), weights.defined() ? at::squeeze(weights, 0) : weights};
 }
 

@@ -25,9 +25,10 @@ Tensor dropout2d(Tensor input, const Dropout2dFuncOptions& options) {
 }
 
 Tensor dropout1d(Tensor input, const DropoutFuncOptions& options) {
-  TORCH_CHECK(input.dim() == 2 || input.dim() == 3, "dropout1d: Expected 2D or 3D input, but received a ", input.dim(),
-              "D input. Note that dropout1d exists to provide channel-wise dropout on inputs with 1 spatial dimension, a "
-              "channel dimension, and an optional batch dimension (i.e. 2D or 3D inputs).");
+  TORCH_CHECK(
+      input.dim() == 2 || input.dim() == 3, "dropout1d: Expected 2D or 3D input, but received a ", input.dim(),
+      "D input. Note that dropout1d exists to provide channel-wise dropout on inputs with 1 spatial dimension, a "
+      "channel dimension, and an optional batch dimension (i.e. 2D or 3D inputs).");
   if (input.dim() == 3) return dropout2d(std::move(input), options);
   return at::squeeze(dropout2d(at::unsqueeze(input, 0), options), 0);
 }

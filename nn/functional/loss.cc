@@ -183,8 +183,8 @@ Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor
     } else {
       const bool broadcasts = input.dim() > 0 && variance.dim() == input.dim() && variance.size(-1) == 1 &&
                               c10::IntArrayRef(variance.sizes().data(), head.size()) == head;
-      TORCH_CHECK_VALUE(broadcasts, "gaussian_nll_loss: var is of incorrect size ", var.sizes(), " for an input of size ",
-                        input.sizes());
+      TORCH_CHECK_VALUE(broadcasts, "gaussian_nll_loss: var is of incorrect size ", var.sizes(),
+                        " for an input of size ", input.sizes());
     }
   }
   {

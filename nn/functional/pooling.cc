@@ -155,15 +155,17 @@ std::tuple<Tensor, Tensor> fractional_max_pool(const Tensor& input, const Fracti
 
 std::tuple<Tensor, Tensor> fractional_max_pool2d_with_indices(const Tensor& input,
                                                               const FractionalMaxPool2dFuncOptions& options) {
-  return fractional_max_pool(input, options, [&](c10::IntArrayRef kernel, c10::IntArrayRef size, const Tensor& samples) {
-    return at::fractional_max_pool2d(input, kernel, size, samples);
-  });
+  return fractional_max_pool(input, options,
+                             [&](c10::IntArrayRef kernel, c10::IntArrayRef size, const Tensor& samples) {
+                               return at::fractional_max_pool2d(input, kernel, size, samples);
+                             });
 }
 std::tuple<Tensor, Tensor> fractional_max_pool3d_with_indices(const Tensor& input,
                                                               const FractionalMaxPool3dFuncOptions& options) {
-  return fractional_max_pool(input, options, [&](c10::IntArrayRef kernel, c10::IntArrayRef size, const Tensor& samples) {
-    return at::fractional_max_pool3d(input, kernel, size, samples);
-  });
+  return fractional_max_pool(input, options,
+                             [&](c10::IntArrayRef kernel, c10::IntArrayRef size, const Tensor& samples) {
+                               return at::fractional_max_pool3d(input, kernel, size, samples);
+                             });
 }
 Tensor fractional_max_pool2d(const Tensor& input, const FractionalMaxPool2dFuncOptions& options) {
   return std::get<0>(fractional_max_pool2d_with_indices(input, options));

@@ -27,8 +27,10 @@ void AdaptiveLogSoftmaxWithLossImpl::reset() {
   bool valid = !cutoffs.empty();
   for (size_t i = 0; i < cutoffs.size(); ++i)
     valid = valid && cutoffs[i] > (i == 0 ? 0 : cutoffs[i - 1]) && cutoffs[i] < options.n_classes();
-  TORCH_CHECK_VALUE(valid, "cutoffs should be a sequence of unique, positive integers sorted in an increasing order, "
-                    "where each value is between 1 and n_classes-1, but got ", c10::IntArrayRef(cutoffs));
+  TORCH_CHECK_VALUE(valid,
+                    "cutoffs should be a sequence of unique, positive integers sorted in an increasing order, "
+                    "where each value is between 1 and n_classes-1, but got ",
+                    c10::IntArrayRef(cutoffs));
   TORCH_CHECK_VALUE(options.div_value() > 0, "div_value must be positive, but got ", options.div_value());
   cutoffs.push_back(options.n_classes());
   shortlist_size = cutoffs[0];

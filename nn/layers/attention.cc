@@ -16,8 +16,9 @@ MultiheadAttentionImpl::MultiheadAttentionImpl(const MultiheadAttentionOptions& 
 
 void MultiheadAttentionImpl::reset() {
   const int64_t embed = options.embed_dim();
-  TORCH_CHECK(embed > 0 && options.num_heads() > 0, "embed_dim and num_heads must be greater than 0, got embed_dim=",
-              embed, " and num_heads=", options.num_heads(), " instead");
+  TORCH_CHECK(embed > 0 && options.num_heads() > 0,
+              "embed_dim and num_heads must be greater than 0, got embed_dim=", embed,
+              " and num_heads=", options.num_heads(), " instead");
   head_dim = embed / options.num_heads();
   TORCH_CHECK(head_dim * options.num_heads() == embed, "embed_dim must be divisible by num_heads");
   _qkv_same_embed_dim = options.kdim() == embed && options.vdim() == embed;
@@ -61,12 +62,16 @@ std::tuple<at::Tensor, at::Tensor> MultiheadAttentionImpl::forward(const at::Ten
                   .attn_mask(attn_mask)
                   .average_attn_weights(average_attn_weights);
   if (!_qkv_same_embed_dim) {
-    call.use_separate_proj_weight(true).q_proj_weight(q_proj_weight).k_proj_weight(k_proj_weight).v_proj_weight(
-        v_proj_weight);
+    call.use_separate_proj_weight(true)
+        .q_proj_weight(q_proj_weight)
+        .k_proj_weight(k_proj_weight)
+        .v_proj_weight(v_proj_weight);
   }
   if (!options.batch_first() || query.dim() != 3) return F::multi_head_attention_forward(query, key, value, call);
-  TORCH_CHECK(key.dim() == 3 && value.dim() == 3, "For batched (3-D) `query`, expected `key` and `value` to be 3-D but "
-              "found ", key.dim(), "-D and ", value.dim(), "-D tensors respectively");
+  TORCH_CHECK(key.dim() == 3 && value.dim() == 3,
+              "For batched (3-D) `query`, expected `key` and `value` to be 3-D but "
+              "found ",
+              key.dim(), "-D and ", value.dim(), "-D tensors respectively");
   auto [output, weights] = F::multi_head_attention_forward(at::transpose(query, 0, 1), at::transpose(key, 0, 1),
                                                            at::transpose(value, 0, 1), call);
   return {at::transpose(output, 0, 1), weights};

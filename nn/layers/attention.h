@@ -10,11 +10,11 @@
 
 namespace torch::nn {
 
-// functional::multi_head_attention_forward with its weights: query [L, N, E] (or without N; with batch_first [N, L, E]),
-// key [S, N, kdim] and value [S, N, vdim] give the output, of query's sizes, and, with need_weights, the attention's
-// weights. Members: in_proj_weight [3 E, E], or q_proj_weight [E, E], k_proj_weight [E, kdim] and v_proj_weight [E, vdim]
-// where kdim or vdim is not E (all Xavier-uniform); in_proj_bias [3 E] (zeros); bias_k and bias_v [1, 1, E] with
-// add_bias_kv (Xavier-normal); out_proj, a Linear with a bias of zeros.
+// functional::multi_head_attention_forward with its weights: query [L, N, E] (or without N; with batch_first [N, L,
+// E]), key [S, N, kdim] and value [S, N, vdim] give the output, of query's sizes, and, with need_weights, the
+// attention's weights. Members: in_proj_weight [3 E, E], or q_proj_weight [E, E], k_proj_weight [E, kdim] and
+// v_proj_weight [E, vdim] where kdim or vdim is not E (all Xavier-uniform); in_proj_bias [3 E] (zeros); bias_k and
+// bias_v [1, 1, E] with add_bias_kv (Xavier-normal); out_proj, a Linear with a bias of zeros.
 class MultiheadAttentionImpl : public Cloneable<MultiheadAttentionImpl> {
  public:
   MultiheadAttentionImpl(int64_t embed_dim, int64_t num_heads)

@@ -34,8 +34,8 @@ class Embedding : public ModuleHolder<EmbeddingImpl> {
   static Embedding from_pretrained(const at::Tensor& embeddings, const EmbeddingFromPretrainedOptions& options = {});
 };
 
-// The sums, means or maxima of bags of rows, without the rows: indices [B, n], or [N] with the bags' `offsets` [B], give
-// [B, embedding_dim]. Member: weight as in Embedding.
+// The sums, means or maxima of bags of rows, without the rows: indices [B, n], or [N] with the bags' `offsets` [B],
+// give [B, embedding_dim]. Member: weight as in Embedding.
 class EmbeddingBagImpl : public Cloneable<EmbeddingBagImpl> {
  public:
   EmbeddingBagImpl(int64_t num_embeddings, int64_t embedding_dim)

@@ -46,10 +46,10 @@ void expect_as_recorded(const char* expression, const Holder& holder, const char
 
 TEST(Layers, AsLibtorch) {
 #define SECOND(...) __VA_ARGS__
-#define X(expression, text, parameters, then, after_then)                              \
-  {                                                                                    \
-    at::manual_seed(7);                                                                \
-    const auto module = expression;                                                    \
+#define X(expression, text, parameters, then, after_then)                               \
+  {                                                                                     \
+    at::manual_seed(7);                                                                 \
+    const auto module = expression;                                                     \
     expect_as_recorded(#expression, module, text, SECOND parameters, then, after_then); \
   }
 #include "nn/layers/testdata/libtorch_cases.inc"

@@ -49,11 +49,14 @@ TEST(ConvTranspose, SizesAndErrors) {
   const std::vector<int64_t> size{8, 9}, full{1, 4, 8, 10}, bad{9, 9}, three{1, 2, 3};
   EXPECT_EQ(m(x, c10::IntArrayRef(size)).sizes(), c10::IntArrayRef({1, 4, 8, 9}));
   EXPECT_EQ(m(x, c10::IntArrayRef(full)).sizes(), c10::IntArrayRef({1, 4, 8, 10}));
-  EXPECT_EQ(message_of([&] { m(x, c10::IntArrayRef(bad)); }),
-            "requested an output size of [9, 9], but valid sizes range from [7, 9] to [8, 10] (for an input of [4, 5])");
+  EXPECT_EQ(
+      message_of([&] { m(x, c10::IntArrayRef(bad)); }),
+      "requested an output size of [9, 9], but valid sizes range from [7, 9] to [8, 10] (for an input of [4, 5])");
   EXPECT_EQ(message_of([&] { m(x, c10::IntArrayRef(three)); }), "output_size must have 2 or 4 elements (got 3)");
   ConvTranspose1d circular(ConvTranspose1dOptions(1, 1, 2).padding_mode(torch::kCircular));
-  EXPECT_EQ(message_of([&] { circular(at::ones({1, 1, 3})); }),
+  EXPECT_EQ(message_of([&] {
+              circular(at::ones({1, 1, 3}));
+            }),
             "Only `zeros` padding mode is supported for ConvTranspose1d");
   EXPECT_EQ(Sequential(ConvTranspose1d(1, 2, 3), ReLU())->forward(at::ones({1, 1, 4})).sizes(),
             c10::IntArrayRef({1, 2, 6}));
@@ -68,7 +71,9 @@ TEST(MaxUnpool, UndoesMaxPool) {
   const auto [even, at_even] = MaxPool2d(2)->forward_with_indices(counted({1, 1, 4, 4}));
   EXPECT_EQ(m(even, at_even).sizes(), c10::IntArrayRef({1, 1, 4, 4}));
   EXPECT_EQ(m(y, indices, std::vector<int64_t>{4, 5}).sizes(), c10::IntArrayRef({1, 1, 4, 5}));
-  EXPECT_EQ(message_of([&, &y = y, &indices = indices] { m(y, indices, std::vector<int64_t>{4, 9}); }),
+  EXPECT_EQ(message_of([&, &y = y, &indices = indices] {
+              m(y, indices, std::vector<int64_t>{4, 9});
+            }),
             "invalid output_size [4, 9] (dim 1 must be between 2 and 6)");
   const auto [z, places] = MaxPool1d(2)->forward_with_indices(counted({3, 6}));
   EXPECT_EQ(MaxUnpool1d(2)(z, places).sizes(), c10::IntArrayRef({3, 6}));
@@ -77,15 +82,15 @@ TEST(MaxUnpool, UndoesMaxPool) {
 TEST(FractionalMaxPool, OptionsAndSamples) {
   EXPECT_EQ(message_of([] { FractionalMaxPool2d(2); }),
             "FractionalMaxPool2d requires specifying either an output size, or a pooling ratio");
-  EXPECT_EQ(message_of([] {
-              FractionalMaxPool2d(FractionalMaxPool2dOptions(2).output_size(2).output_ratio(0.5));
-            }),
+  EXPECT_EQ(message_of([] { FractionalMaxPool2d(FractionalMaxPool2dOptions(2).output_size(2).output_ratio(0.5)); }),
             "only one of output_size and output_ratio may be specified");
   EXPECT_EQ(message_of([] { FractionalMaxPool3d(FractionalMaxPool3dOptions(2).output_ratio(1.5)); }),
             "output_ratio must be between 0 and 1 (got [1.5, 1.5, 1.5])");
-  FractionalMaxPool2d m(FractionalMaxPool2dOptions(2).output_size(ExpandingArray<2>({2, 3}))._random_samples(at::zeros({1, 1, 2})));
+  FractionalMaxPool2d m(
+      FractionalMaxPool2dOptions(2).output_size(ExpandingArray<2>({2, 3}))._random_samples(at::zeros({1, 1, 2})));
   EXPECT_EQ(m->named_buffers().keys(), (std::vector<std::string>{"_random_samples"}));
-  expect_same(m(counted({1, 1, 4, 6})), at::reshape(torch::tensor({7.0f, 9.0f, 11.0f, 19.0f, 21.0f, 23.0f}), {1, 1, 2, 3}));
+  expect_same(m(counted({1, 1, 4, 6})),
+              at::reshape(torch::tensor({7.0f, 9.0f, 11.0f, 19.0f, 21.0f, 23.0f}), {1, 1, 2, 3}));
 }
 
 TEST(InstanceNorm, BatchedAndNot) {
@@ -94,9 +99,13 @@ TEST(InstanceNorm, BatchedAndNot) {
   const Tensor y = m(x);
   expect_same(at::select(y, 0, 1), m(at::select(x, 0, 1)));
   EXPECT_EQ(message_of([&] { m(at::ones({2, 2})); }), "expected 3D or 4D input (got 2D input)");
-  EXPECT_EQ(message_of([&] { m(at::ones({2, 3, 2, 2})); }),
+  EXPECT_EQ(message_of([&] {
+              m(at::ones({2, 3, 2, 2}));
+            }),
             "expected input's size at dim=1 to match num_features (2), but got: 3.");
-  EXPECT_EQ(message_of([&] { m(at::ones({2, 2, 1, 1})); }),
+  EXPECT_EQ(message_of([&] {
+              m(at::ones({2, 2, 1, 1}));
+            }),
             "Expected more than 1 spatial element when training, got input size [2, 2, 1, 1]");
   m->reset_running_stats();
   expect_same(m->running_var, at::ones({2}));
@@ -105,15 +114,19 @@ TEST(InstanceNorm, BatchedAndNot) {
 }
 
 TEST(EmbeddingBag, ArgumentsAndPretrained) {
-  EmbeddingBag m = EmbeddingBag::from_pretrained(counted({4, 2}), EmbeddingBagFromPretrainedOptions().mode(torch::kSum));
+  EmbeddingBag m =
+      EmbeddingBag::from_pretrained(counted({4, 2}), EmbeddingBagFromPretrainedOptions().mode(torch::kSum));
   EXPECT_FALSE(m->weight.requires_grad());
   const Tensor indices = torch::tensor({0, 1, 3}, at::TensorOptions(at::kLong));
   const Tensor offsets = torch::tensor({0, 2}, at::TensorOptions(at::kLong));
   expect_same(m(indices, offsets), at::reshape(torch::tensor({2.0f, 4.0f, 6.0f, 7.0f}), {2, 2}));
   EXPECT_EQ(message_of([&] { m(indices); }), "offsets has to be a 1D Tensor but got null");
-  EXPECT_EQ(message_of([&] { m(at::reshape(indices, {1, 3}), offsets); }),
-            "If input is 2D, then offsets has to be null, as input is treated is a mini-batch of fixed length sequences. "
-            "However, found offsets of type Tensor");
+  EXPECT_EQ(
+      message_of([&] {
+        m(at::reshape(indices, {1, 3}), offsets);
+      }),
+      "If input is 2D, then offsets has to be null, as input is treated is a mini-batch of fixed length sequences. "
+      "However, found offsets of type Tensor");
   EmbeddingBag mean(4, 2);
   EXPECT_EQ(message_of([&] { mean(indices, offsets, at::ones({3})); }),
             "embedding_bag: per_sample_weights was not null. per_sample_weights is only supported for mode='kSum' (got "
@@ -137,9 +150,13 @@ TEST(MultiheadAttention, MasksAndErrors) {
   EXPECT_EQ(std::get<1>(m(x, x, x, Tensor(), true, Tensor(), false)).sizes(), c10::IntArrayRef({2, 2, 3, 3}));
   EXPECT_EQ(message_of([] { MultiheadAttention(5, 2); }), "embed_dim must be divisible by num_heads");
   EXPECT_EQ(message_of([&] { m(at::ones({3, 2, 5}), x, x); }), "was expecting embedding dimension of 4, but got 5");
-  EXPECT_EQ(message_of([&] { m(x, x, x, Tensor(), true, at::zeros({2, 3})); }),
+  EXPECT_EQ(message_of([&] {
+              m(x, x, x, Tensor(), true, at::zeros({2, 3}));
+            }),
             "The shape of the 2D attn_mask is [2, 3], but should be [3, 3].");
-  EXPECT_EQ(message_of([&] { m(x, x, x, at::zeros({3, 3})); }),
+  EXPECT_EQ(message_of([&] {
+              m(x, x, x, at::zeros({3, 3}));
+            }),
             "expecting key_padding_mask shape of [2, 3], but got [3, 3]");
   AnyModule any(m);
   using Result = std::tuple<Tensor, Tensor>;
@@ -158,7 +175,9 @@ TEST(Transformer, CustomPartsAndClones) {
   Transformer custom(TransformerOptions(4, 2).dim_feedforward(8).num_decoder_layers(1).dropout(0).custom_encoder(
       AnyModule(TransformerEncoder(TransformerEncoderOptions(TransformerEncoderLayerOptions(4, 1).dropout(0), 1)))));
   EXPECT_EQ(custom(src, tgt).sizes(), c10::IntArrayRef({2, 2, 4}));
-  EXPECT_EQ(message_of([&] { m(src, at::ones({2, 3, 4})); }),
+  EXPECT_EQ(message_of([&] {
+              m(src, at::ones({2, 3, 4}));
+            }),
             "src and tgt should have equal batch size (at dim 1), but got 2 and 3");
   TransformerEncoderLayer layer(TransformerEncoderLayerOptions(4, 2).dim_feedforward(8).dropout(0).activation(
       std::function<Tensor(const Tensor&)>([](const Tensor& x) { return at::mul(x, 0); })));
@@ -177,7 +196,9 @@ TEST(AdaptiveLogSoftmaxWithLoss, ProbabilitiesAndErrors) {
   EXPECT_NEAR(own[1], all[15], 1e-4f);
   EXPECT_NEAR(result.loss, -(own[0] + own[1] + own[2]) / 3, 1e-4);
   EXPECT_EQ(m->predict(x).sizes(), c10::IntArrayRef({3}));
-  EXPECT_EQ(message_of([&] { m(x, torch::tensor({0, 5, 10}, at::TensorOptions(at::kLong))); }),
+  EXPECT_EQ(message_of([&] {
+              m(x, torch::tensor({0, 5, 10}, at::TensorOptions(at::kLong)));
+            }),
             "Target values should be in [0, 9], but values in range [0, 10] were found. ");
   EXPECT_THROW(AdaptiveLogSoftmaxWithLoss(AdaptiveLogSoftmaxWithLossOptions(8, 10, {8, 4})), c10::Error);
 }
@@ -187,7 +208,9 @@ TEST(Losses, WithADistanceOrAVariance) {
   const auto manhattan = [](const Tensor& x, const Tensor& y) { return at::sum(at::abs(at::sub(x, y)), {1}); };
   TripletMarginWithDistanceLoss m(TripletMarginWithDistanceLossOptions().distance_function(manhattan).margin(7));
   expect_same(m(a, p, n), torch::tensor(1.0f));
-  EXPECT_EQ(message_of([&] { F::gaussian_nll_loss(a, p, at::full({2, 3}, -1.0)); }),
+  EXPECT_EQ(message_of([&] {
+              F::gaussian_nll_loss(a, p, at::full({2, 3}, -1.0));
+            }),
             "gaussian_nll_loss: var has negative entry/entries");
   expect_same(F::gaussian_nll_loss(a, p, at::ones({2, 1})), torch::tensor(0.5f));
   EXPECT_THROW(F::gaussian_nll_loss(a, p, at::ones({3})), c10::Error);

@@ -44,8 +44,8 @@ TORCH_MODULE(GroupNorm);
 
 namespace detail {
 
-// What batch and instance normalization share. Members: weight (ones), bias (zeros) [num_features]; buffers running_mean
-// (zeros), running_var (ones), num_batches_tracked (int64 0).
+// What batch and instance normalization share. Members: weight (ones), bias (zeros) [num_features]; buffers
+// running_mean (zeros), running_var (ones), num_batches_tracked (int64 0).
 class NormState : public virtual Module {
  public:
   void reset_running_stats();
@@ -231,8 +231,8 @@ class LocalResponseNormImpl : public Cloneable<LocalResponseNormImpl> {
 };
 TORCH_MODULE(LocalResponseNorm);
 
-// The same with as many channels before as after each (an even `size` takes one less), and, as in PyTorch, with channel 0
-// once more from channel (size + 1) / 2 on. Input [N, C, H, W].
+// The same with as many channels before as after each (an even `size` takes one less), and, as in PyTorch, with channel
+// 0 once more from channel (size + 1) / 2 on. Input [N, C, H, W].
 class CrossMapLRN2dImpl : public Cloneable<CrossMapLRN2dImpl> {
  public:
   CrossMapLRN2dImpl(int64_t size) : options(size) {}
@@ -249,7 +249,8 @@ namespace functions {
 
 // CrossMapLRN2d as a function.
 struct CrossMapLRN2d {
-  static at::Tensor apply(const at::Tensor& input, int64_t size, double alpha = 1e-4, double beta = 0.75, int64_t k = 1);
+  static at::Tensor apply(const at::Tensor& input, int64_t size, double alpha = 1e-4, double beta = 0.75,
+                          int64_t k = 1);
 };
 
 }  // namespace functions

@@ -53,7 +53,8 @@ template <size_t D, typename Derived>
 class ReplicationPadImpl : public detail::OptionsLayer<Derived, ReplicationPadOptions<D>> {
  public:
   using detail::OptionsLayer<Derived, ReplicationPadOptions<D>>::OptionsLayer;
-  ReplicationPadImpl(ExpandingArray<D * 2> padding) : detail::OptionsLayer<Derived, ReplicationPadOptions<D>>(padding) {}
+  ReplicationPadImpl(ExpandingArray<D * 2> padding)
+      : detail::OptionsLayer<Derived, ReplicationPadOptions<D>>(padding) {}
   at::Tensor forward(const at::Tensor& input) {
     return detail::padded(input, *this->options.padding(), detail::PadKind::kReplicate);
   }
@@ -155,8 +156,8 @@ class ConstantPadImpl : public detail::OptionsLayer<Derived, ConstantPadOptions<
     return detail::padded(input, *this->options.padding(), detail::PadKind::kConstant, this->options.value());
   }
   void pretty_print(std::ostream& stream) const override {
-    detail::put_text(stream, c10::str("torch::nn::ConstantPad", D, "d(padding=", this->options.padding(), ", value=",
-                                      this->options.value(), ")"));
+    detail::put_text(stream, c10::str("torch::nn::ConstantPad", D, "d(padding=", this->options.padding(),
+                                      ", value=", this->options.value(), ")"));
   }
 };
 

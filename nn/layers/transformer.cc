@@ -24,8 +24,10 @@ at::Tensor activated(const at::Tensor& x, const activation_t& activation) {
 
 template <typename Options>
 MultiheadAttention attention_of(const Options& o) {
-  return MultiheadAttention(
-      MultiheadAttentionOptions(o.d_model(), o.nhead()).dropout(o.dropout()).bias(o.bias()).batch_first(o.batch_first()));
+  return MultiheadAttention(MultiheadAttentionOptions(o.d_model(), o.nhead())
+                                .dropout(o.dropout())
+                                .bias(o.bias())
+                                .batch_first(o.batch_first()));
 }
 
 template <typename Options>

@@ -14,8 +14,8 @@
 
 namespace torch::nn {
 
-// x + attention(x), normalized; x + linear2(activation(linear1(x))), normalized. With norm_first the normalizations stand
-// before. src: [L, N, E] or [L, E]. Masks as in MultiheadAttention.
+// x + attention(x), normalized; x + linear2(activation(linear1(x))), normalized. With norm_first the normalizations
+// stand before. src: [L, N, E] or [L, E]. Masks as in MultiheadAttention.
 class TransformerEncoderLayerImpl : public Cloneable<TransformerEncoderLayerImpl> {
  public:
   TransformerEncoderLayerImpl(int64_t d_model, int64_t nhead)
@@ -134,8 +134,8 @@ class TransformerDecoderImpl : public Cloneable<TransformerDecoderImpl> {
 };
 TORCH_MODULE(TransformerDecoder);
 
-// `custom_encoder` and `custom_decoder`, modules with the forwards of TransformerEncoder and TransformerDecoder, stand in
-// their place.
+// `custom_encoder` and `custom_decoder`, modules with the forwards of TransformerEncoder and TransformerDecoder, stand
+// in their place.
 struct TransformerOptions {
   TransformerOptions() = default;
   TransformerOptions(int64_t d_model, int64_t nhead) : d_model_(d_model), nhead_(nhead) {}
@@ -159,8 +159,8 @@ struct TransformerOptions {
   TORCH_ARG(bool, bias) = true;
 };
 
-// decoder(tgt, encoder(src)): src [S, N, E], tgt [T, N, E] -> [T, N, E]; with batch_first N stands first. All weights of
-// two dimensions and more start Xavier-uniform.
+// decoder(tgt, encoder(src)): src [S, N, E], tgt [T, N, E] -> [T, N, E]; with batch_first N stands first. All weights
+// of two dimensions and more start Xavier-uniform.
 class TransformerImpl : public Cloneable<TransformerImpl> {
  public:
   explicit TransformerImpl(TransformerOptions options_ = {});

@@ -18,11 +18,21 @@ namespace {
 
 using Tensors = std::vector<Tensor>;
 
-bool has(const Json& c, const char* key) { return c.contains(key) && !c.at(key).is_null(); }
-int64_t integer_of(const Json& c, const char* key, int64_t otherwise) { return has(c, key) ? integer(c.at(key)) : otherwise; }
-double number_of(const Json& c, const char* key, double otherwise) { return has(c, key) ? number(c.at(key)) : otherwise; }
-bool flag_of(const Json& c, const char* key, bool otherwise) { return has(c, key) ? c.at(key).get<bool>() : otherwise; }
-std::string text_of(const Json& c, const char* key, const char* otherwise) { return has(c, key) ? c.at(key).get<std::string>() : otherwise; }
+bool has(const Json& c, const char* key) {
+  return c.contains(key) && !c.at(key).is_null();
+}
+int64_t integer_of(const Json& c, const char* key, int64_t otherwise) {
+  return has(c, key) ? integer(c.at(key)) : otherwise;
+}
+double number_of(const Json& c, const char* key, double otherwise) {
+  return has(c, key) ? number(c.at(key)) : otherwise;
+}
+bool flag_of(const Json& c, const char* key, bool otherwise) {
+  return has(c, key) ? c.at(key).get<bool>() : otherwise;
+}
+std::string text_of(const Json& c, const char* key, const char* otherwise) {
+  return has(c, key) ? c.at(key).get<std::string>() : otherwise;
+}
 
 std::vector<int64_t> integers(const Json& v) {
   std::vector<int64_t> all;
@@ -68,7 +78,8 @@ Built plain(Holder holder) {
 
 template <size_t D, typename Holder>
 Built conv_transpose(const Json& c) {
-  Holder holder(nn::ConvTransposeOptions<D>(integer_of(c, "in_channels", 0), integer_of(c, "out_channels", 0), array_of<D>(c.at("kernel_size")))
+  Holder holder(nn::ConvTransposeOptions<D>(integer_of(c, "in_channels", 0), integer_of(c, "out_channels", 0),
+                                            array_of<D>(c.at("kernel_size")))
                     .stride(array_of<D>(c, "stride", 1))
                     .padding(array_of<D>(c, "padding", 0))
                     .output_padding(array_of<D>(c, "output_padding", 0))
@@ -121,13 +132,19 @@ Built fractional(const Json& c) {
 template <size_t D>
 nn::LPPoolOptions<D> lp_options(const Json& c) {
   const auto kernel = array_of<D>(c.at("kernel_size"));
-  return nn::LPPoolOptions<D>(number_of(c, "norm_type", 2), kernel).stride(array_of<D>(c, "stride", kernel)).ceil_mode(flag_of(c, "ceil_mode", false));
+  return nn::LPPoolOptions<D>(number_of(c, "norm_type", 2), kernel)
+      .stride(array_of<D>(c, "stride", kernel))
+      .ceil_mode(flag_of(c, "ceil_mode", false));
 }
 
 template <typename Options>
 Options transformer_layer(const Json& c, Options o) {
-  o.dim_feedforward(integer_of(c, "dim_feedforward", 2048)).dropout(number_of(c, "dropout", 0.1)).layer_norm_eps(number_of(c, "layer_norm_eps", 1e-5));
-  o.batch_first(flag_of(c, "batch_first", false)).norm_first(flag_of(c, "norm_first", false)).bias(flag_of(c, "bias", true));
+  o.dim_feedforward(integer_of(c, "dim_feedforward", 2048))
+      .dropout(number_of(c, "dropout", 0.1))
+      .layer_norm_eps(number_of(c, "layer_norm_eps", 1e-5));
+  o.batch_first(flag_of(c, "batch_first", false))
+      .norm_first(flag_of(c, "norm_first", false))
+      .bias(flag_of(c, "bias", true));
   if (text_of(c, "activation", "relu") == "gelu") o.activation(torch::kGELU);
   return o;
 }
@@ -147,7 +164,8 @@ Built attention(const Json& c) {
                                     .vdim(integer_of(c, "vdim", embed))
                                     .batch_first(flag_of(c, "batch_first", false)));
   return {holder.ptr(), [holder](const Call& call) mutable -> Tensors {
-            const auto [y, w] = holder->forward(call.inputs.at(0), call.inputs.at(1), call.inputs.at(2), call.named("key_padding_mask"), call.flag("need_weights", true),
+            const auto [y, w] = holder->forward(call.inputs.at(0), call.inputs.at(1), call.inputs.at(2),
+                                                call.named("key_padding_mask"), call.flag("need_weights", true),
                                                 call.named("attn_mask"), call.flag("average_attn_weights", true));
             return {y, w};
           }};
@@ -155,17 +173,21 @@ Built attention(const Json& c) {
 
 nn::AnyModule norm_of(const Json& c) {
   const Json& config = c.at("config");
-  return nn::AnyModule(nn::LayerNorm(nn::LayerNormOptions(integers(config.at("normalized_shape"))).eps(number_of(config, "eps", 1e-5))));
+  return nn::AnyModule(
+      nn::LayerNorm(nn::LayerNormOptions(integers(config.at("normalized_shape"))).eps(number_of(config, "eps", 1e-5))));
 }
 
 Built transformer_class(const std::string& name, const Json& c) {
   if (name == "TransformerEncoderLayer") {
     nn::TransformerEncoderLayer holder(transformer_layer<nn::TransformerEncoderLayerOptions>(c));
-    return {holder.ptr(), [holder](const Call& call) mutable -> Tensors { return {holder->forward(call.inputs.at(0), call.named("src_mask"), call.named("src_key_padding_mask"))}; }};
+    return {holder.ptr(), [holder](const Call& call) mutable -> Tensors {
+              return {holder->forward(call.inputs.at(0), call.named("src_mask"), call.named("src_key_padding_mask"))};
+            }};
   }
   const auto decode = [](auto holder) {
     return [holder](const Call& call) mutable -> Tensors {
-      return {holder->forward(call.inputs.at(0), call.inputs.at(1), call.named("tgt_mask"), call.named("memory_mask"), call.named("tgt_key_padding_mask"), call.named("memory_key_padding_mask"))};
+      return {holder->forward(call.inputs.at(0), call.inputs.at(1), call.named("tgt_mask"), call.named("memory_mask"),
+                              call.named("tgt_key_padding_mask"), call.named("memory_key_padding_mask"))};
     };
   };
   if (name == "TransformerDecoderLayer") {
@@ -173,23 +195,36 @@ Built transformer_class(const std::string& name, const Json& c) {
     return {holder.ptr(), decode(holder)};
   }
   if (name == "TransformerEncoder") {
-    nn::TransformerEncoderOptions options(transformer_layer<nn::TransformerEncoderLayerOptions>(c.at("encoder_layer").at("config")), integer_of(c, "num_layers", 0));
+    nn::TransformerEncoderOptions options(
+        transformer_layer<nn::TransformerEncoderLayerOptions>(c.at("encoder_layer").at("config")),
+        integer_of(c, "num_layers", 0));
     if (has(c, "norm")) options.norm(norm_of(c.at("norm")));
     nn::TransformerEncoder holder(options);
-    return {holder.ptr(), [holder](const Call& call) mutable -> Tensors { return {holder->forward(call.inputs.at(0), call.named("mask"), call.named("src_key_padding_mask"))}; }, false};
+    return {holder.ptr(),
+            [holder](const Call& call) mutable -> Tensors {
+              return {holder->forward(call.inputs.at(0), call.named("mask"), call.named("src_key_padding_mask"))};
+            },
+            false};
   }
   if (name == "TransformerDecoder") {
-    nn::TransformerDecoderOptions options(transformer_layer<nn::TransformerDecoderLayerOptions>(c.at("decoder_layer").at("config")), integer_of(c, "num_layers", 0));
+    nn::TransformerDecoderOptions options(
+        transformer_layer<nn::TransformerDecoderLayerOptions>(c.at("decoder_layer").at("config")),
+        integer_of(c, "num_layers", 0));
     if (has(c, "norm")) options.norm(norm_of(c.at("norm")));
     nn::TransformerDecoder holder(options);
     return {holder.ptr(), decode(holder), false};
   }
   nn::Transformer holder(transformer_layer(
-      c, nn::TransformerOptions(integer_of(c, "d_model", 512), integer_of(c, "nhead", 8), integer_of(c, "num_encoder_layers", 6), integer_of(c, "num_decoder_layers", 6))));
-  return {holder.ptr(), [holder](const Call& call) mutable -> Tensors {
-            return {holder->forward(call.inputs.at(0), call.inputs.at(1), call.named("src_mask"), call.named("tgt_mask"), call.named("memory_mask"), call.named("src_key_padding_mask"),
-                                    call.named("tgt_key_padding_mask"), call.named("memory_key_padding_mask"))};
-          }, false};
+      c, nn::TransformerOptions(integer_of(c, "d_model", 512), integer_of(c, "nhead", 8),
+                                integer_of(c, "num_encoder_layers", 6), integer_of(c, "num_decoder_layers", 6))));
+  return {
+      holder.ptr(),
+      [holder](const Call& call) mutable -> Tensors {
+        return {holder->forward(call.inputs.at(0), call.inputs.at(1), call.named("src_mask"), call.named("tgt_mask"),
+                                call.named("memory_mask"), call.named("src_key_padding_mask"),
+                                call.named("tgt_key_padding_mask"), call.named("memory_key_padding_mask"))};
+      },
+      false};
 }
 
 nn::EmbeddingBagMode bag_mode(const Json& c) {
@@ -201,21 +236,28 @@ nn::EmbeddingBagMode bag_mode(const Json& c) {
 template <typename Options>
 Options bag_options(const Json& c, Options o) {
   if (has(c, "max_norm")) o.max_norm(number(c.at("max_norm")));
-  o.norm_type(number_of(c, "norm_type", 2)).scale_grad_by_freq(flag_of(c, "scale_grad_by_freq", false)).mode(bag_mode(c)).sparse(flag_of(c, "sparse", false));
+  o.norm_type(number_of(c, "norm_type", 2))
+      .scale_grad_by_freq(flag_of(c, "scale_grad_by_freq", false))
+      .mode(bag_mode(c))
+      .sparse(flag_of(c, "sparse", false));
   o.include_last_offset(flag_of(c, "include_last_offset", false));
   if (has(c, "padding_idx")) o.padding_idx(integer(c.at("padding_idx")));
   return o;
 }
 Built embedding_bag(const Json& c) {
-  nn::EmbeddingBag holder(bag_options(c, nn::EmbeddingBagOptions(integer_of(c, "num_embeddings", 0), integer_of(c, "embedding_dim", 0))));
+  nn::EmbeddingBag holder(
+      bag_options(c, nn::EmbeddingBagOptions(integer_of(c, "num_embeddings", 0), integer_of(c, "embedding_dim", 0))));
   return {holder.ptr(), [holder](const Call& call) mutable -> Tensors {
             const Tensor offsets = call.inputs.size() > 1 ? call.inputs[1] : call.named("offsets");
-            return {holder->forward(call.inputs.at(0), offsets, call.inputs.size() > 2 ? call.inputs[2] : call.named("per_sample_weights"))};
+            return {holder->forward(call.inputs.at(0), offsets,
+                                    call.inputs.size() > 2 ? call.inputs[2] : call.named("per_sample_weights"))};
           }};
 }
 
 Built adaptive_softmax(const Json& c) {
-  nn::AdaptiveLogSoftmaxWithLoss holder(nn::AdaptiveLogSoftmaxWithLossOptions(integer_of(c, "in_features", 0), integer_of(c, "n_classes", 0), integers(c.at("cutoffs")))
+  nn::AdaptiveLogSoftmaxWithLoss holder(nn::AdaptiveLogSoftmaxWithLossOptions(integer_of(c, "in_features", 0),
+                                                                              integer_of(c, "n_classes", 0),
+                                                                              integers(c.at("cutoffs")))
                                             .div_value(number_of(c, "div_value", 4))
                                             .head_bias(flag_of(c, "head_bias", false)));
   return {holder.ptr(), [holder](const Call& call) mutable -> Tensors {
@@ -227,10 +269,12 @@ Built adaptive_softmax(const Json& c) {
 }
 
 Built triplet(const Json& c) {
-  auto options = reduced(nn::TripletMarginWithDistanceLossOptions().margin(number_of(c, "margin", 1)).swap(flag_of(c, "swap", false)), c);
+  auto options = reduced(
+      nn::TripletMarginWithDistanceLossOptions().margin(number_of(c, "margin", 1)).swap(flag_of(c, "swap", false)), c);
   if (has(c, "distance_function")) {
     if (c.at("distance_function").at("function") == "cosine_distance") {
-      options.distance_function([](const Tensor& x, const Tensor& y) { return at::rsub(at::cosine_similarity(x, y, -1, 1e-8), 1); });
+      options.distance_function(
+          [](const Tensor& x, const Tensor& y) { return at::rsub(at::cosine_similarity(x, y, -1, 1e-8), 1); });
     } else {
       options.distance_function([](const Tensor& x, const Tensor& y) { return at::sum(at::abs(at::sub(x, y)), {-1}); });
     }
@@ -268,8 +312,10 @@ Built normalization(const std::string& name, const Json& c) {
     return plain<1>(nn::RMSNorm(options.elementwise_affine(flag_of(c, "elementwise_affine", true))));
   }
   if (name == "LocalResponseNorm") {
-    return plain<1>(nn::LocalResponseNorm(
-        nn::LocalResponseNormOptions(integer_of(c, "size", 1)).alpha(number_of(c, "alpha", 1e-4)).beta(number_of(c, "beta", 0.75)).k(number_of(c, "k", 1))));
+    return plain<1>(nn::LocalResponseNorm(nn::LocalResponseNormOptions(integer_of(c, "size", 1))
+                                              .alpha(number_of(c, "alpha", 1e-4))
+                                              .beta(number_of(c, "beta", 0.75))
+                                              .k(number_of(c, "k", 1))));
   }
   if (name == "CrossMapLRN2d") {
     return plain<1>(nn::CrossMapLRN2d(nn::CrossMapLRN2dOptions(integer_of(c, "size", 1))
@@ -293,25 +339,42 @@ Built padding(const std::string& kind, const Json& c) {
 
 Built of_dimensions(const std::string& kind, char d, const Json& c) {
   if (kind == "ConvTranspose") {
-    return d == '1' ? conv_transpose<1, nn::ConvTranspose1d>(c) : d == '2' ? conv_transpose<2, nn::ConvTranspose2d>(c) : conv_transpose<3, nn::ConvTranspose3d>(c);
+    return d == '1'   ? conv_transpose<1, nn::ConvTranspose1d>(c)
+           : d == '2' ? conv_transpose<2, nn::ConvTranspose2d>(c)
+                      : conv_transpose<3, nn::ConvTranspose3d>(c);
   }
-  if (kind == "MaxUnpool") return d == '1' ? max_unpool<1, nn::MaxUnpool1d>(c) : d == '2' ? max_unpool<2, nn::MaxUnpool2d>(c) : max_unpool<3, nn::MaxUnpool3d>(c);
-  if (kind == "FractionalMaxPool") return d == '2' ? fractional<2, nn::FractionalMaxPool2d>(c) : fractional<3, nn::FractionalMaxPool3d>(c);
+  if (kind == "MaxUnpool")
+    return d == '1'   ? max_unpool<1, nn::MaxUnpool1d>(c)
+           : d == '2' ? max_unpool<2, nn::MaxUnpool2d>(c)
+                      : max_unpool<3, nn::MaxUnpool3d>(c);
+  if (kind == "FractionalMaxPool")
+    return d == '2' ? fractional<2, nn::FractionalMaxPool2d>(c) : fractional<3, nn::FractionalMaxPool3d>(c);
   if (kind == "LPPool") {
-    return d == '1' ? plain<1>(nn::LPPool1d(lp_options<1>(c))) : d == '2' ? plain<1>(nn::LPPool2d(lp_options<2>(c))) : plain<1>(nn::LPPool3d(lp_options<3>(c)));
+    return d == '1'   ? plain<1>(nn::LPPool1d(lp_options<1>(c)))
+           : d == '2' ? plain<1>(nn::LPPool2d(lp_options<2>(c)))
+                      : plain<1>(nn::LPPool3d(lp_options<3>(c)));
   }
   if (kind.size() > 3 && kind.substr(kind.size() - 3) == "Pad") {
-    if (d == '1') return padding<1, nn::ReflectionPad1d, nn::ReplicationPad1d, nn::CircularPad1d, nn::ZeroPad1d, nn::ConstantPad1d>(kind, c);
-    if (d == '2') return padding<2, nn::ReflectionPad2d, nn::ReplicationPad2d, nn::CircularPad2d, nn::ZeroPad2d, nn::ConstantPad2d>(kind, c);
-    return padding<3, nn::ReflectionPad3d, nn::ReplicationPad3d, nn::CircularPad3d, nn::ZeroPad3d, nn::ConstantPad3d>(kind, c);
+    if (d == '1')
+      return padding<1, nn::ReflectionPad1d, nn::ReplicationPad1d, nn::CircularPad1d, nn::ZeroPad1d, nn::ConstantPad1d>(
+          kind, c);
+    if (d == '2')
+      return padding<2, nn::ReflectionPad2d, nn::ReplicationPad2d, nn::CircularPad2d, nn::ZeroPad2d, nn::ConstantPad2d>(
+          kind, c);
+    return padding<3, nn::ReflectionPad3d, nn::ReplicationPad3d, nn::CircularPad3d, nn::ZeroPad3d, nn::ConstantPad3d>(
+        kind, c);
   }
   return {};
 }
 
 }  // namespace
 
-Tensor Call::named(const char* name) const { return has(*kwargs, name) ? tensor(kwargs->at(name)) : Tensor(); }
-bool Call::flag(const char* name, bool otherwise) const { return flag_of(*kwargs, name, otherwise); }
+Tensor Call::named(const char* name) const {
+  return has(*kwargs, name) ? tensor(kwargs->at(name)) : Tensor();
+}
+bool Call::flag(const char* name, bool otherwise) const {
+  return flag_of(*kwargs, name, otherwise);
+}
 
 Built build(const std::string& name, const Json& c) {
   if (name.size() > 2 && name.back() == 'd' && name[name.size() - 2] <= '3') {
@@ -324,11 +387,20 @@ Built build(const std::string& name, const Json& c) {
   if (name == "EmbeddingBag") return embedding_bag(c);
   if (name == "AdaptiveLogSoftmaxWithLoss") return adaptive_softmax(c);
   if (name == "TripletMarginWithDistanceLoss") return triplet(c);
-  if (name == "GaussianNLLLoss") return plain<3>(nn::GaussianNLLLoss(reduced(nn::GaussianNLLLossOptions().full(flag_of(c, "full", false)).eps(number_of(c, "eps", 1e-6)), c)));
-  if (name == "CTCLoss") return plain<4>(nn::CTCLoss(reduced(nn::CTCLossOptions().blank(integer_of(c, "blank", 0)).zero_infinity(flag_of(c, "zero_infinity", false)), c)));
-  if (name == "CosineSimilarity") return plain<2>(nn::CosineSimilarity(nn::CosineSimilarityOptions().dim(integer_of(c, "dim", 1)).eps(number_of(c, "eps", 1e-8))));
+  if (name == "GaussianNLLLoss")
+    return plain<3>(nn::GaussianNLLLoss(
+        reduced(nn::GaussianNLLLossOptions().full(flag_of(c, "full", false)).eps(number_of(c, "eps", 1e-6)), c)));
+  if (name == "CTCLoss")
+    return plain<4>(nn::CTCLoss(reduced(
+        nn::CTCLossOptions().blank(integer_of(c, "blank", 0)).zero_infinity(flag_of(c, "zero_infinity", false)), c)));
+  if (name == "CosineSimilarity")
+    return plain<2>(nn::CosineSimilarity(
+        nn::CosineSimilarityOptions().dim(integer_of(c, "dim", 1)).eps(number_of(c, "eps", 1e-8))));
   if (name == "PairwiseDistance") {
-    return plain<2>(nn::PairwiseDistance(nn::PairwiseDistanceOptions().p(number_of(c, "p", 2)).eps(number_of(c, "eps", 1e-6)).keepdim(flag_of(c, "keepdim", false))));
+    return plain<2>(nn::PairwiseDistance(nn::PairwiseDistanceOptions()
+                                             .p(number_of(c, "p", 2))
+                                             .eps(number_of(c, "eps", 1e-6))
+                                             .keepdim(flag_of(c, "keepdim", false))));
   }
   if (name == "PixelShuffle") return plain<1>(nn::PixelShuffle(integer_of(c, "upscale_factor", 1)));
   if (name == "PixelUnshuffle") return plain<1>(nn::PixelUnshuffle(integer_of(c, "downscale_factor", 1)));
@@ -336,9 +408,12 @@ Built build(const std::string& name, const Json& c) {
   if (name == "Hardsigmoid") return plain<1>(nn::Hardsigmoid(flag_of(c, "inplace", false)));
   if (name == "Hardswish") return plain<1>(nn::Hardswish(flag_of(c, "inplace", false)));
   if (name == "Softmax2d") return plain<1>(nn::Softmax2d());
-  if (name == "Dropout1d") return plain<1>(nn::Dropout1d(nn::DropoutOptions(number_of(c, "p", 0.5)).inplace(flag_of(c, "inplace", false))));
+  if (name == "Dropout1d")
+    return plain<1>(nn::Dropout1d(nn::DropoutOptions(number_of(c, "p", 0.5)).inplace(flag_of(c, "inplace", false))));
   if (name == "Bilinear") {
-    return plain<2>(nn::Bilinear(nn::BilinearOptions(integer_of(c, "in1_features", 1), integer_of(c, "in2_features", 1), integer_of(c, "out_features", 1)).bias(flag_of(c, "bias", true))));
+    return plain<2>(nn::Bilinear(nn::BilinearOptions(integer_of(c, "in1_features", 1), integer_of(c, "in2_features", 1),
+                                                     integer_of(c, "out_features", 1))
+                                     .bias(flag_of(c, "bias", true))));
   }
   if (name == "Fold") {
     return plain<1>(nn::Fold(nn::FoldOptions(array_of<2>(c.at("output_size")), array_of<2>(c.at("kernel_size")))
@@ -347,8 +422,10 @@ Built build(const std::string& name, const Json& c) {
                                  .stride(array_of<2>(c, "stride", 1))));
   }
   if (name == "Unfold") {
-    return plain<1>(nn::Unfold(
-        nn::UnfoldOptions(array_of<2>(c.at("kernel_size"))).dilation(array_of<2>(c, "dilation", 1)).padding(array_of<2>(c, "padding", 0)).stride(array_of<2>(c, "stride", 1))));
+    return plain<1>(nn::Unfold(nn::UnfoldOptions(array_of<2>(c.at("kernel_size")))
+                                   .dilation(array_of<2>(c, "dilation", 1))
+                                   .padding(array_of<2>(c, "padding", 0))
+                                   .stride(array_of<2>(c, "stride", 1))));
   }
   return {};
 }

@@ -35,6 +35,7 @@ struct Built {
 Built build(const std::string& name, const Json& config);
 
 // What a function of torch.nn.functional gives; empty for one that is not called here.
-std::vector<at::Tensor> call_function(const std::string& name, const Json& args, const Json& kwargs, const std::function<at::Tensor(const Json&)>& tensor);
+std::vector<at::Tensor> call_function(const std::string& name, const Json& args, const Json& kwargs,
+                                      const std::function<at::Tensor(const Json&)>& tensor);
 
 }  // namespace recorded

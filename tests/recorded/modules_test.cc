@@ -1,4 +1,5 @@
-// torch.nn's classes against what PyTorch recorded: initial parameters from the seed, names, results, gradients, buffers.
+// torch.nn's classes against what PyTorch recorded: initial parameters from the seed, names, results, gradients,
+// buffers.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -71,7 +72,8 @@ void flatten(const Json& v, std::vector<Json>& all) {
 // The cotangent of the k-th result.
 Tensor cotangent(const Tensor& like, int64_t k) {
   Tensor values = at::empty(like.sizes(), at::TensorOptions(at::kDouble));
-  for (int64_t i = 0; i < values.numel(); ++i) values.data_ptr<double>()[i] = static_cast<double>((7 * i + 3 * k + 3) % 11 - 5) / 8;
+  for (int64_t i = 0; i < values.numel(); ++i)
+    values.data_ptr<double>()[i] = static_cast<double>((7 * i + 3 * k + 3) % 11 - 5) / 8;
   return at::to(values, like.scalar_type());
 }
 
@@ -84,8 +86,12 @@ class ModuleCase {
     if (built.draws_as_python) {
       // The numbers are 64 bits each, taken modulo 2^30.
       const auto generator = at::detail::getDefaultCPUGenerator();
-      for (const Json& then : case_.at("then")) EXPECT_EQ(at::check_generator<at::CPUGeneratorImpl>(generator)->random64() % (uint64_t{1} << 30), then.get<uint64_t>()) << "then";
-      for (const auto& [name, recorded] : case_.at("parameters").items()) expect(name, built.module->named_parameters()[name], recorded, 1);
+      for (const Json& then : case_.at("then"))
+        EXPECT_EQ(at::check_generator<at::CPUGeneratorImpl>(generator)->random64() % (uint64_t{1} << 30),
+                  then.get<uint64_t>())
+            << "then";
+      for (const auto& [name, recorded] : case_.at("parameters").items())
+        expect(name, built.module->named_parameters()[name], recorded, 1);
     }
     std::vector<std::string> keys;
     for (const Json& key : case_.at("state_dict_keys")) keys.push_back(key.get<std::string>());
@@ -95,7 +101,8 @@ class ModuleCase {
     }
     for (size_t i = 0; i < case_.at("runs").size(); ++i) {
       const Json& run = case_.at("runs")[i];
-      SCOPED_TRACE("run " + std::to_string(i) + ", " + run.at("mode").get<std::string>() + ", " + run.at("dtype").get<std::string>());
+      SCOPED_TRACE("run " + std::to_string(i) + ", " + run.at("mode").get<std::string>() + ", " +
+                   run.at("dtype").get<std::string>());
       const std::string mode = run.at("mode");
       if (mode != "eval") replay(run, true);
       if (mode != "train") replay(run, false);
@@ -115,7 +122,8 @@ class ModuleCase {
     }
     ASSERT_TRUE(got.defined()) << what << " is undefined";
     if (recorded.contains("sparse_coo")) return;
-    if (const auto difference = conformance::difference(got, value_of(recorded), factor)) ADD_FAILURE() << what << " " << difference->text();
+    if (const auto difference = conformance::difference(got, value_of(recorded), factor))
+      ADD_FAILURE() << what << " " << difference->text();
   }
 
   void replay(const Json& run, bool training) const {
@@ -166,7 +174,8 @@ class ModuleCase {
     }
     if (run.contains("buffers_after")) {
       for (const auto& [name, after] : run.at("buffers_after").items()) {
-        if (name.find("num_batches_tracked") == std::string::npos) expect(name, built.module->named_buffers()[name], after, 1);
+        if (name.find("num_batches_tracked") == std::string::npos)
+          expect(name, built.module->named_buffers()[name], after, 1);
       }
     }
     if (results.empty()) return;
@@ -186,7 +195,8 @@ class ModuleCase {
       }
     }
     if (wanted.empty()) return;
-    const auto gradients = torch::autograd::grad(results, wanted, cotangents, /*retain_graph=*/false, /*create_graph=*/false, /*allow_unused=*/true);
+    const auto gradients = torch::autograd::grad(results, wanted, cotangents, /*retain_graph=*/false,
+                                                 /*create_graph=*/false, /*allow_unused=*/true);
     for (size_t i = 0; i < wanted.size(); ++i) {
       if (case_.at("class") == "CTCLoss") {
         expect_same_through_log_softmax(leaves[i], gradients[i], expected[i]);
@@ -204,7 +214,8 @@ class ModuleCase {
     const Tensor expected = before(value_of(recorded));
     // A target that cannot be spelled: PyTorch has NaN, here are zeros.
     if (at::item(at::any(at::isnan(expected))).toBool()) return;
-    if (const auto difference = conformance::difference(before(got), expected, 10)) ADD_FAILURE() << "gradient before log_softmax " << difference->text();
+    if (const auto difference = conformance::difference(before(got), expected, 10))
+      ADD_FAILURE() << "gradient before log_softmax " << difference->text();
   }
 
   const Json& case_;
@@ -232,7 +243,9 @@ std::vector<std::string> classes() {
   return names;
 }
 
-std::string test_name(const testing::TestParamInfo<std::string>& info) { return info.param; }
+std::string test_name(const testing::TestParamInfo<std::string>& info) {
+  return info.param;
+}
 
 INSTANTIATE_TEST_SUITE_P(Recorded, Modules, testing::ValuesIn(classes()), test_name);
 

@@ -176,17 +176,22 @@ TEST(Pool, FractionalWindows) {
   for (int64_t i = 0; i < 3; ++i) {
     for (int64_t j = 0; j < 3; ++j) {
       const Tensor window = at::slice(at::slice(x, 2, starts[i], starts[i] + 2), 3, starts[j], starts[j] + 2);
-      expect_same(at::select(at::select(y, 3, j), 2, i), at::select(at::select(at::max_pool2d(window, 2), 3, 0), 2, 0), "window");
+      const Tensor expected = at::select(at::select(at::max_pool2d(window, 2), 3, 0), 2, 0);
+      expect_same(at::select(at::select(y, 3, j), 2, i), expected, "window");
     }
   }
   EXPECT_EQ(index.scalar_type(), kLong);
   // A window of depth 1 does what two dimensions do; their samples come in the other order, equal ones here.
   const Tensor deep = at::unsqueeze(x, 2);
-  expect_same(at::squeeze(std::get<0>(at::fractional_max_pool3d(deep, {1, 2, 2}, {1, 3, 3}, at::zeros({2, 3, 3}))), 2), y, "three dimensions");
-  KINDLING_EXPECT_ERROR(at::fractional_max_pool2d(x, {2, 2}, {5, 5}, samples), "pool size 2 too large relative to input size 5");
-  KINDLING_EXPECT_ERROR(at::fractional_max_pool2d(x, {2, 2}, {3, 3}, at::zeros({2, 2, 2})), "equals to input channel size");
+  const auto in_three = at::fractional_max_pool3d(deep, {1, 2, 2}, {1, 3, 3}, at::zeros({2, 3, 3}));
+  expect_same(at::squeeze(std::get<0>(in_three), 2), y, "three dimensions");
+  KINDLING_EXPECT_ERROR(at::fractional_max_pool2d(x, {2, 2}, {5, 5}, samples),
+                        "pool size 2 too large relative to input size 5");
+  KINDLING_EXPECT_ERROR(at::fractional_max_pool2d(x, {2, 2}, {3, 3}, at::zeros({2, 2, 2})),
+                        "equals to input channel size");
   KINDLING_EXPECT_ERROR(at::fractional_max_pool2d(x, {0, 2}, {3, 3}, samples), "must be positive");
-  KINDLING_EXPECT_ERROR(at::fractional_max_pool2d(random_tensor({5, 5}), {2, 2}, {3, 3}, samples), "Expected 3D or 4D tensor");
+  KINDLING_EXPECT_ERROR(at::fractional_max_pool2d(random_tensor({5, 5}), {2, 2}, {3, 3}, samples),
+                        "Expected 3D or 4D tensor");
 }
 
 TEST(Pool, NanIsTheMaximum) {
