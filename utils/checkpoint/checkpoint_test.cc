@@ -176,6 +176,10 @@ TEST(Checkpoint, DamageIsSeen) {
   write(flipped);
   expect_refused<FormatError>(run, path, "is damaged: its checksum is");
   torch::save(run.model->parameters()[0], path);
+  expect_refused<FormatError>(run, path, "this is no checkpoint");
+  serialize::OutputArchive tensors;
+  tensors.use_format("safetensors").write("0", run.model->parameters()[0]);
+  tensors.save_to(path);
   expect_refused<FormatError>(run, path, "has no checksum");
 }
 

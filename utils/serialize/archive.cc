@@ -7,6 +7,8 @@
 #include "aten/ops/copy/ops.h"
 #include "c10/core/grad_mode.h"
 #include "utils/serialize/archive_format.h"
+#include "utils/pickle/file.h"
+#include "utils/serialize/pickle_archive.h"
 #include "utils/serialize/safetensors_archive.h"
 
 namespace torch::serialize {
@@ -49,7 +51,7 @@ const ArchiveFormat& format_of(std::string_view bytes) {
   for (const ArchiveFormat* format : archive_formats()) {
     if (format->recognises(bytes)) return *format;
   }
-  return *archive_formats().front();
+  return *archive_formats().back();
 }
 
 std::shared_ptr<const ArchiveReader> open(std::shared_ptr<FileBytes> bytes, bool verify) {
@@ -60,7 +62,7 @@ std::shared_ptr<const ArchiveReader> open(std::shared_ptr<FileBytes> bytes, bool
 }  // namespace
 
 const std::vector<const ArchiveFormat*>& archive_formats() {
-  static const std::vector<const ArchiveFormat*> formats = {&safetensors_archive_format()};
+  static const std::vector<const ArchiveFormat*> formats = {&pickle_archive_format(), &safetensors_archive_format()};
   return formats;
 }
 
@@ -96,28 +98,54 @@ void OutputArchive::write(const std::string& key, OutputArchive& nested) {
   contents_->entries.push_back(std::move(entry));
 }
 
-void OutputArchive::write_file(const std::string& path, bool checksum) const {
+OutputArchive& OutputArchive::use_format(std::string_view name) {
+  for (const ArchiveFormat* format : archive_formats()) {
+    if (format->name() == name) {
+      format_ = format;
+      return *this;
+    }
+  }
+  TORCH_CHECK_VALUE(false, "archive: there is no format '", name, "'");
+}
+
+bool OutputArchive::empty() const {
+  return contents_->entries.empty();
+}
+void OutputArchive::save_as_value() {
+  contents_->shape = ArchiveContents::Shape::kValue;
+}
+void OutputArchive::save_as_list() {
+  contents_->shape = ArchiveContents::Shape::kList;
+}
+
+const ArchiveFormat& OutputArchive::format(std::string_view path) const {
+  if (format_ != nullptr) return *format_;
+  const ArchiveFormat& safetensors = safetensors_archive_format();
+  return path.ends_with(".safetensors") ? safetensors : *archive_formats().front();
+}
+
+void OutputArchive::write_file(const std::string& path, const ArchiveFormat& format, bool checksum) const {
   AtomicFile file(path);
   FileSink sink(file);
-  archive_formats().front()->write(*contents_, sink, checksum);
+  format.write(*contents_, sink, checksum);
   file.commit();
 }
 
 void OutputArchive::save_to(const std::string& path) const {
-  write_file(path, /*checksum=*/false);
+  write_file(path, format(path), /*checksum=*/false);
 }
 void OutputArchive::save_with_checksum(const std::string& path) const {
-  write_file(path, /*checksum=*/true);
+  write_file(path, safetensors_archive_format(), /*checksum=*/true);
 }
 
 void OutputArchive::save_to(const std::function<size_t(const void*, size_t)>& writer) const {
   FunctionSink sink(writer);
-  archive_formats().front()->write(*contents_, sink, /*checksum=*/false);
+  format("").write(*contents_, sink, /*checksum=*/false);
 }
 
 std::string OutputArchive::to_bytes() const {
   StringSink sink;
-  archive_formats().front()->write(*contents_, sink, /*checksum=*/false);
+  format("").write(*contents_, sink, /*checksum=*/false);
   return std::move(sink.text);
 }
 
@@ -171,6 +199,10 @@ const ArchiveReader& InputArchive::reader() const {
 
 void InputArchive::throw_missing(const std::string& key, const char* kind) const {
   TORCH_CHECK(false, "No such serialized ", kind, " '", prefix_, key, "'");
+}
+
+bool InputArchive::whole(c10::IValue& value) const {
+  return reader().whole(value);
 }
 
 bool InputArchive::describe(const std::string& key, c10::ScalarType* dtype, std::vector<int64_t>* sizes) const {
@@ -296,6 +328,7 @@ std::vector<std::pair<std::string, c10::IValue>> InputArchive::values() const {
 }
 
 OutputArchive& operator<<(OutputArchive& archive, const at::Tensor& tensor) {
+  if (archive.empty()) archive.save_as_value();
   archive.write("0", tensor);
   return archive;
 }
@@ -305,4 +338,29 @@ InputArchive& operator>>(InputArchive& archive, at::Tensor& tensor) {
   return archive;
 }
 
+OutputArchive& operator<<(OutputArchive& archive, const c10::IValue& value) {
+  if (archive.empty()) archive.save_as_value();
+  archive.write("0", value);
+  return archive;
+}
+
+InputArchive& operator>>(InputArchive& archive, c10::IValue& value) {
+  if (!archive.whole(value)) archive.read("0", value);
+  return archive;
+}
+
 }  // namespace torch::serialize
+
+namespace torch {
+
+std::vector<char> pickle_save(const c10::IValue& value) {
+  serialize::StringSink sink;
+  pickle::save(value, sink);
+  return std::vector<char>(sink.text.begin(), sink.text.end());
+}
+
+c10::IValue pickle_load(const std::vector<char>& data) {
+  return pickle::load(std::make_shared<serialize::FileBytes>(std::string(data.begin(), data.end()), "memory"));
+}
+
+}  // namespace torch

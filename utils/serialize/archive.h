@@ -4,8 +4,10 @@
 //   torch::save(tensor, "t.pt");               torch::load(tensor, "t.pt");
 //   torch::serialize::OutputArchive archive;   archive.write("weight", w);   archive.save_to("a.pt");
 //
-// Archives are written as safetensors files whatever their names end in (safetensors_archive.h); reading finds out the format
-// by itself. (libtorch's zip files of pickled objects are not read or written.) archive_format.h is what a format implements.
+// Archives are written as PyTorch's zip files of pickles (pickle_archive.h), which Python's torch.load reads: a tensor,
+// a list of tensors, or a state dict; or as safetensors files, where the path ends in ".safetensors" or
+// use_format("safetensors") says so. Reading finds out the format by itself; archives that libtorch's or TorchScript's
+// save() wrote are read, too. archive_format.h is what a format implements.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +28,7 @@
 namespace torch::serialize {
 
 struct ArchiveContents;
+class ArchiveFormat;
 class ArchiveReader;
 class FileBytes;
 
@@ -38,9 +41,10 @@ class OutputArchive {
   OutputArchive& operator=(const OutputArchive&) = delete;
   ~OutputArchive();
 
-  // A key may be written once: a second time is a ValueError when the archive is saved. Tensors are shared until then, not
-  // copied. `is_buffer` is for formats that tell buffers from parameters. Which values can be saved is up to the format
-  // (safetensors: None, numbers, texts, lists of numbers; else a TypeError when the archive is saved).
+  // A key may be written once: a second time is a ValueError when the archive is saved. Tensors are shared until then,
+  // not copied. `is_buffer` is for formats that tell buffers from parameters. Which values can be saved is up to the
+  // format (safetensors: None, numbers, texts, lists of numbers; pickles: complex numbers, devices, lists, tuples and
+  // dicts of all these and tensors, too; else a TypeError when the archive is saved).
   void write(const std::string& key, const at::Tensor& value, bool is_buffer = false);
   void write(const std::string& key, const c10::IValue& value);
   // Puts everything of `nested`, also what is written to it later, below `key`.
@@ -55,13 +59,22 @@ class OutputArchive {
   void save_to(std::ostream& stream) const;
   void save_to(const std::function<size_t(const void*, size_t)>& writer) const;
   std::string to_bytes() const;
-  // To a file with a checksum of all its bytes, which InputArchive::load_verified checks.
+  // To a safetensors file with a checksum of all its bytes, which InputArchive::load_verified checks.
   void save_with_checksum(const std::string& path) const;
+  // "pickle" or "safetensors": how this archive is saved from now on. Throws ValueError for another name.
+  OutputArchive& use_format(std::string_view name);
+  // Nothing was written to it.
+  bool empty() const;
+  // The archive is saved as one value or a list, not as a dict: what was written as "0" (and "1" ...) is all it holds.
+  void save_as_value();
+  void save_as_list();
 
  private:
-  void write_file(const std::string& path, bool checksum) const;
+  const ArchiveFormat& format(std::string_view path) const;
+  void write_file(const std::string& path, const ArchiveFormat& format, bool checksum) const;
 
   std::shared_ptr<ArchiveContents> contents_;
+  const ArchiveFormat* format_ = nullptr;
 };
 
 class InputArchive {
@@ -74,9 +87,10 @@ class InputArchive {
   InputArchive& operator=(InputArchive&&) noexcept;
   ~InputArchive();
 
-  // From a file, a stream, memory, or functions that read `n` bytes at a position and tell the size. The file's structure is
-  // checked here, tensors are read when they are asked for. Memory is copied once; a stream takes at most twice its size while
-  // it is read. `device`: where tensors are put (default: the CPU, where they are views of the file).
+  // From a file, a stream, memory, or functions that read `n` bytes at a position and tell the size. The file's
+  // structure is checked here, tensors are read when they are asked for. Memory is copied once; a stream takes at most
+  // twice its size while it is read. `device`: where tensors are put (default: the CPU, where they are views of the
+  // file).
   void load_from(const std::string& path, std::optional<c10::Device> device = std::nullopt);
   void load_from(std::istream& stream, std::optional<c10::Device> device = std::nullopt);
   void load_from(const char* data, size_t size, std::optional<c10::Device> device = std::nullopt);
@@ -85,9 +99,10 @@ class InputArchive {
   // From a file that save_with_checksum() wrote; any damage is a FormatError.
   void load_verified(const std::string& path);
 
-  // read() throws Error "No such serialized tensor 'zz'" (or submodule, value) where the key is absent; try_read() returns
-  // false. Into a defined tensor the data is copied, after its sizes were seen to be the same (else a ValueError); an
-  // undefined one becomes the stored tensor. Numbers and texts throw TypeError where another kind is stored.
+  // read() throws Error "No such serialized tensor 'zz'" (or submodule, value) where the key is absent; try_read()
+  // returns false. Into a defined tensor the data is copied, after its sizes were seen to be the same (else a
+  // ValueError); an undefined one becomes the stored tensor. Numbers and texts throw TypeError where another kind is
+  // stored.
   bool try_read(const std::string& key, at::Tensor& value, bool is_buffer = false) const;
   bool try_read(const std::string& key, c10::IValue& value) const;
   bool try_read(const std::string& key, int64_t& value) const;
@@ -108,8 +123,10 @@ class InputArchive {
     read(std::forward<Args>(args)...);
   }
 
-  // What is directly below: names of tensors, values and nested archives, each once; in the order of writing where the format
-  // keeps it, else (safetensors) sorted.
+  // All that the file holds as one value, on the CPU; false where the format has no such value.
+  bool whole(c10::IValue& value) const;
+  // What is directly below: names of tensors, values and nested archives, each once; in the order of writing where the
+  // format keeps it, else (safetensors) sorted.
   std::vector<std::string> keys() const;
   // Everything below this archive: full names of tensors ("layer.weight"), and values with theirs.
   std::vector<std::string> tensor_names() const;
@@ -132,6 +149,9 @@ class InputArchive {
 
 OutputArchive& operator<<(OutputArchive& archive, const at::Tensor& tensor);
 InputArchive& operator>>(InputArchive& archive, at::Tensor& tensor);
+// A value alone. Reading gives the whole file, whatever it holds.
+OutputArchive& operator<<(OutputArchive& archive, const c10::IValue& value);
+InputArchive& operator>>(InputArchive& archive, c10::IValue& value);
 
 }  // namespace torch::serialize
 
@@ -148,6 +168,7 @@ template <typename... To>
 void save(const std::vector<at::Tensor>& tensors, To&&... to) {
   serialize::OutputArchive archive;
   for (size_t i = 0; i < tensors.size(); ++i) archive.write(std::to_string(i), tensors[i]);
+  archive.save_as_list();
   archive.save_to(std::forward<To>(to)...);
 }
 
@@ -169,5 +190,17 @@ void load(std::vector<at::Tensor>& tensors, From&&... from) {
     tensors.push_back(std::move(tensor));
   }
 }
+
+// A value as the bytes of a file that Python's torch.load(weights_only=True) reads, and back from any such file.
+std::vector<char> pickle_save(const c10::IValue& value);
+c10::IValue pickle_load(const std::vector<char>& data);
+inline c10::IValue pickle_load(std::string_view data) {
+  return pickle_load(std::vector<char>(data.begin(), data.end()));
+}
+
+namespace jit {
+using torch::pickle_load;
+using torch::pickle_save;
+}  // namespace jit
 
 }  // namespace torch

@@ -30,7 +30,10 @@ struct ArchiveContents {
     c10::IValue value;
     std::shared_ptr<const ArchiveContents> archive;
   };
+  // What a file that says so holds: named entries, one value alone ("0"), or a list ("0", "1" ...).
+  enum class Shape : uint8_t { kNamed, kValue, kList };
   std::vector<Entry> entries;
+  Shape shape = Shape::kNamed;
 };
 
 struct ArchiveKey {
@@ -47,14 +50,16 @@ class ArchiveReader {
   // tensors and values below instead, by dotted names, as they stand in the file.
   virtual std::vector<ArchiveKey> keys(bool recursive) const = 0;
   // These are false (null) where there is no such entry. A tensor is on the CPU; it may be a view of the file.
-  // `is_buffer` is what the reader expects; a format that stores it may refuse another answer. A value is made anew for
-  // each call: nothing else refers to it.
+  // `is_buffer` is what the reader expects; a format that stores it may refuse another answer. A list or dict is made anew
+  // for each call: nothing else refers to it.
   virtual bool read(const std::string& key, at::Tensor& tensor, bool is_buffer) const = 0;
   virtual bool read(const std::string& key, c10::IValue& value) const = 0;
   // A list of numbers, without a value of 16 bytes for each of them. TypeError for a value of another kind.
   virtual bool read(const std::string& key, std::vector<int64_t>& list) const = 0;
   virtual bool read(const std::string& key, std::vector<double>& list) const = 0;
   virtual std::shared_ptr<const ArchiveReader> archive(const std::string& key) const = 0;
+  // The whole file as one value, where the format has values that hold others.
+  virtual bool whole(c10::IValue& /*value*/) const { return false; }
   // A tensor's geometry, without its data.
   virtual bool describe(const std::string& key, c10::ScalarType* dtype, std::vector<int64_t>* sizes) const = 0;
 };
@@ -74,8 +79,8 @@ class ArchiveFormat {
   ~ArchiveFormat() = default;
 };
 
-// All formats: the first one is written, and the one that read a file that none recognises (to say what is wrong with
-// it).
+// All formats: the first one is written unless another is asked for; the last one reads a file that none recognises (to say
+// what is wrong with it).
 const std::vector<const ArchiveFormat*>& archive_formats();
 
 }  // namespace torch::serialize

@@ -84,7 +84,7 @@ TEST(ArchiveMemory, ReadingAllocatesAtMostFourTimesTheFile) {
 TEST(ArchiveMemory, AListIsReadIntoExactlyItsRoom) {
   const std::vector<int64_t> list(200000, 1);
   OutputArchive out;
-  out.write("list", list);
+  out.use_format("safetensors").write("list", list);
   const std::string bytes = out.to_bytes();
   InputArchive in;
   in.load_from(bytes.data(), bytes.size());
@@ -98,7 +98,7 @@ TEST(ArchiveMemory, ListsAreWrittenWithinFourTimesTheFile) {
                                std::vector<bool>(200000, true)};
   for (const c10::IValue& list : lists) {
     OutputArchive out;
-    out.write("list", list);
+    out.use_format("safetensors").write("list", list);
     const size_t size = out.to_bytes().size();
     EXPECT_LE(peak_of([&] { out.to_bytes(); }), 4 * size + kFixed) << list.tag_name();
     const std::string bytes = out.to_bytes();
@@ -119,6 +119,7 @@ TEST(ArchiveMemory, WritingAllocatesAtMostFourTimesTheFile) {
     InputArchive in;
     in.load_from(file.data(), file.size());
     OutputArchive out;
+    out.use_format("safetensors");
     for (const std::string& name : in.tensor_names()) {
       at::Tensor tensor;
       in.read(name, tensor);

@@ -18,7 +18,8 @@ void save_module(Module& module, serialize::OutputArchive& archive) {
     if (item.value() == nullptr || !item.value()->is_serializable()) continue;
     serialize::OutputArchive child;
     item.value()->save(child);
-    archive.write(item.key(), child);
+    // A state dict has no names for what holds nothing.
+    if (!child.empty()) archive.write(item.key(), child);
   }
 }
 
@@ -39,7 +40,10 @@ void load_module(Module& module, serialize::InputArchive& archive) {
   for (const auto& item : ModuleAccess::children(module)) {
     if (item.value() == nullptr || !item.value()->is_serializable()) continue;
     serialize::InputArchive child;
-    archive.read(item.key(), child);
+    if (!archive.try_read(item.key(), child)) {
+      if (item.value()->parameters().empty() && item.value()->buffers().empty()) continue;
+      archive.read(item.key(), child);  // says what is missing
+    }
     item.value()->load(child);
   }
 }

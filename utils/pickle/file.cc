@@ -1,0 +1,235 @@
+#include "utils/pickle/file.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "utils/pickle/names.h"
+#include "utils/pickle/zip.h"
+
+namespace torch::pickle {
+namespace {
+
+using serialize::FileBytes;
+
+constexpr std::string_view kLegacyStart = "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46";
+constexpr std::string_view kLegacyMagic = "\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
+// Of records that are read whole before anything is known of them.
+constexpr uint64_t kLargestPickle = uint64_t{1} << 32;
+constexpr uint64_t kLargestNote = 4096;
+
+bool is_legacy(std::string_view bytes) {
+  return bytes.substr(0, kLegacyStart.size()) == kLegacyStart;
+}
+
+[[noreturn]] void fail(const FileBytes& bytes, const std::string& what) {
+  serialize::throw_format_error(c10::str("pickle: ", bytes.origin(), " at byte 0: ", what));
+}
+
+// data.pkl and what belongs to it.
+class ZipFile : public StorageSource {
+ public:
+  explicit ZipFile(std::shared_ptr<FileBytes> bytes) : zip_(std::move(bytes)) {
+    const ZipRecord* data = zip_.find("data.pkl");
+    if (zip_.find("archive_format") != nullptr || zip_.find("serialized_exported_program.json") != nullptr) {
+      TORCH_CHECK_NOT_IMPLEMENTED(false, "pickle: ", origin(), " at byte 0: programs of torch.export are not read");
+    }
+    if (data == nullptr) fail(*zip_.bytes(), "the zip file has no record data.pkl");
+    script_ = zip_.find("constants.pkl") != nullptr;
+    check_version();
+    if (const ZipRecord* order = zip_.find("byteorder")) {
+      const std::string text = zip_.read(*order, kLargestNote);
+      if (text != "little" && text != "big")
+        fail(*zip_.bytes(), c10::str("the byte order '", text.substr(0, 100), "' is unknown"));
+      big_endian_ = text == "big";
+    }
+    if (data->deflated) {
+      unpacked_ = zip_.read(*data, kLargestPickle);
+      source_ = {c10::str(origin(), ": ", data->name, " (unpacked)"), 0};
+      pickle_ = unpacked_;
+    } else {
+      pickle_ = {zip_.stored(*data), data->size};
+      zip_.check(*data, pickle_);
+      source_ = {origin(), data->offset};
+    }
+  }
+
+  const std::string& origin() const { return zip_.bytes()->origin(); }
+  std::string_view pickle() const { return pickle_; }
+  const Source& source() const { return source_; }
+  bool script() const { return script_; }
+  bool big_endian() const override { return big_endian_; }
+
+  StorageBytes find(std::string_view key, const Tree& tree, NodeId at) override {
+    const ZipRecord* record = zip_.find(c10::str("data/", key));
+    if (record == nullptr) tree.fail(at, c10::str("the file has no record data/", key));
+    if (!record->deflated) {
+      zip_.check(*record, {zip_.stored(*record), record->size});
+      return {zip_.stored(*record), record->size, zip_.bytes()};
+    }
+    const std::shared_ptr<char[]> out(new char[record->size]);
+    zip_.inflate(*record, out.get());
+    zip_.check(*record, {out.get(), record->size});
+    return {out.get(), record->size, out};
+  }
+
+  void verify() const {
+    for (const ZipRecord& record : zip_.records()) {
+      if (record.deflated) {
+        const std::unique_ptr<char[]> out(new char[record.size]);
+        zip_.inflate(record, out.get());
+        zip_.check(record, {out.get(), record.size});
+      } else {
+        zip_.check(record, {zip_.stored(record), record.size});
+      }
+    }
+  }
+
+ private:
+  void check_version() const {
+    const ZipRecord* record = zip_.find("version");
+    if (record == nullptr) record = zip_.find(".data/version");
+    if (record == nullptr) fail(*zip_.bytes(), "the zip file has no record version");
+    std::string text = zip_.read(*record, kLargestNote);
+    while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
+    int version = text.empty() || text.size() > 3 ? -1 : 0;
+    for (const char c : text) version = version < 0 || c < '0' || c > '9' ? -1 : version * 10 + (c - '0');
+    if (version < 1 || version > 10)
+      fail(*zip_.bytes(), c10::str("the file's version '", text.substr(0, 100), "' is not supported"));
+  }
+
+  ZipReader zip_;
+  bool script_ = false;
+  bool big_endian_ = false;
+  std::string unpacked_;
+  std::string_view pickle_;
+  Source source_;
+};
+
+// Five pickles, then the storages.
+class LegacyFile : public StorageSource {
+ public:
+  explicit LegacyFile(std::shared_ptr<FileBytes> bytes) : bytes_(std::move(bytes)) {
+    const Tree magic = next();
+    const Node& number = magic[magic.root()];
+    if (number.kind != NodeKind::kLong || number.view() != kLegacyMagic)
+      magic.fail(magic.root(), "no magic number of PyTorch's");
+    const Tree protocol = next();
+    if (integer_of(protocol, protocol.root(), "the protocol version") != 1001) {
+      protocol.fail(protocol.root(), "the protocol version is not 1001");
+    }
+    const Tree system = next();
+    if (system[system.root()].kind != NodeKind::kDict)
+      system.fail(system.root(), "the notes on the system are no dict");
+  }
+
+  // After the constructor: the object, then what follows it.
+  Tree read_object() {
+    Tree object = next();
+    find_storages(object);
+    return object;
+  }
+  Tree object_only() { return next(); }
+
+  StorageBytes find(std::string_view key, const Tree& tree, NodeId at) override {
+    const auto found = storages_.find(std::string(key));
+    if (found == storages_.end()) tree.fail(at, c10::str("the file has no storage '", key, "'"));
+    return {bytes_->data() + found->second.offset, found->second.size, bytes_};
+  }
+
+ private:
+  struct Stored {
+    uint64_t offset;
+    uint64_t size;
+  };
+
+  Tree next() {
+    Tree tree = parse(bytes_->view().substr(at_), {bytes_->origin(), at_});
+    at_ += tree.bytes();
+    return tree;
+  }
+  [[noreturn]] void fail_here(const std::string& what) const {
+    serialize::throw_format_error(c10::str("pickle: ", bytes_->origin(), " at byte ", at_, ": ", what));
+  }
+
+  void find_storages(const Tree& object) {
+    // The dtype under which a storage is seen first is what its elements are counted in.
+    std::unordered_map<std::string, c10::ScalarType> mentioned;
+    Storages ids(object, *this, std::nullopt);
+    for (NodeId id = 0; id < object.size(); ++id) {
+      if (object[id].kind != NodeKind::kPersistent) continue;
+      const c10::ScalarType dtype = ids.dtype_of(id);
+      mentioned.emplace(object[object[object[id].a].items[2]].view(), dtype);
+    }
+    const Tree keys = next();
+    const Node& list = keys[keys.root()];
+    if (list.kind != NodeKind::kList) keys.fail(keys.root(), "the keys of the storages are no list");
+    if (list.items.size() != mentioned.size()) {
+      keys.fail(keys.root(), c10::str(list.items.size(), " storages are listed and ", mentioned.size(), " are used"));
+    }
+    const std::string_view file = bytes_->view();
+    for (const NodeId item : list.items) {
+      const std::string key(text_of(keys, item, "the key of a storage"));
+      const auto found = mentioned.find(key);
+      if (found == mentioned.end()) keys.fail(item, c10::str("storage '", key.substr(0, 100), "' is not used"));
+      if (storages_.count(key) != 0) keys.fail(item, c10::str("storage '", key, "' comes twice"));
+      if (file.size() - at_ < 8) fail_here(c10::str("the file ends before storage '", key, "'"));
+      int64_t count = 0;
+      std::memcpy(&count, file.data() + at_, sizeof count);
+      const auto element = static_cast<int64_t>(c10::elementSize(found->second));
+      if (count < 0 || count > static_cast<int64_t>(file.size() - at_ - 8) / element) {
+        fail_here(c10::str("storage '", key, "' is said to have ", count, " elements, which the file has not"));
+      }
+      storages_.emplace(key, Stored{at_ + 8, static_cast<uint64_t>(count * element)});
+      at_ += 8 + static_cast<uint64_t>(count * element);
+    }
+  }
+
+  std::shared_ptr<FileBytes> bytes_;
+  uint64_t at_ = 0;
+  std::unordered_map<std::string, Stored> storages_;
+};
+
+}  // namespace
+
+bool recognises(std::string_view bytes) {
+  return is_zip(bytes) || is_legacy(bytes);
+}
+
+c10::IValue load(std::shared_ptr<FileBytes> bytes, const LoadOptions& options) {
+  if (is_legacy(bytes->view())) {
+    if (options.verify) fail(*bytes, "a file of the legacy format has no checksum");
+    LegacyFile file(std::move(bytes));
+    const Tree object = file.read_object();
+    return to_value(object, file, options);
+  }
+  if (!is_zip(bytes->view())) {
+    // Zip files may have something in front of them.
+    if (bytes->view().size() < 4) fail(*bytes, "the file is too short to hold anything");
+  }
+  ZipFile file(std::move(bytes));
+  if (options.verify) file.verify();
+  const Tree tree = parse(file.pickle(), file.source());
+  return to_value(tree, file, options, file.script());
+}
+
+c10::IValue load(const std::string& path, const LoadOptions& options) {
+  return load(std::make_shared<FileBytes>(path), options);
+}
+
+std::string inspect(std::shared_ptr<FileBytes> bytes, size_t limit) {
+  if (is_legacy(bytes->view())) {
+    LegacyFile file(std::move(bytes));
+    const Tree tree = file.object_only();
+    return describe(tree, tree.root(), limit);
+  }
+  const ZipFile file(std::move(bytes));
+  const Tree tree = parse(file.pickle(), file.source());
+  return describe(tree, tree.root(), limit);
+}
+
+std::string inspect(const std::string& path, size_t limit) {
+  return inspect(std::make_shared<FileBytes>(path), limit);
+}
+
+}  // namespace torch::pickle

@@ -1,0 +1,282 @@
+// Reads files that four versions of PyTorch wrote and compares them with what their descriptions say, and files that
+// are damaged or hostile. KINDLING_PICKLE_FILES names a folder with more of them (subfolders save and hostile).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "aten/core/empty.h"
+#include "aten/ops/copy/ops.h"
+#include "c10/core/grad_mode.h"
+#include "utils/pickle/file.h"
+#include "utils/pickle/names.h"
+#include "utils/pickle/testing.h"
+#include "utils/serialize/counting_allocator.h"
+#include "utils/serialize/safetensors.h"
+
+namespace torch::pickle {
+namespace {
+
+using c10::IValue;
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+std::string folder() {
+  const char* given = std::getenv("KINDLING_PICKLE_FILES");
+  return given != nullptr ? given : "utils/pickle/testdata";
+}
+
+std::string bytes_of(const IValue& value) { return value.isString() ? value.toStringRef() : "<no bytes>"; }
+
+std::string unhex(const std::string& hex) {
+  std::string out;
+  for (size_t i = 0; i + 1 < hex.size(); i += 2) out += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
+  return out;
+}
+
+// Numbers that JSON cannot hold are objects.
+double number_of(const json& j) {
+  if (j.is_object()) return std::strtod(j.at("float").get<std::string>().c_str(), nullptr);
+  return j.get<double>();
+}
+
+class Comparison {
+ public:
+  explicit Comparison(const std::string& tensors) {
+    if (fs::exists(tensors)) file_.emplace(tensors);
+  }
+  // Integers beyond 64 bits, sparse and quantized tensors: what is not supported.
+  void compare(const json& want, const IValue& got, const std::string& at);
+  static bool unsupported(const json& want);
+
+ private:
+  void tensor(const json& want, const IValue& got, const std::string& at);
+  void items(const json& want, const std::vector<IValue>& got, const std::string& at);
+
+  std::optional<safetensors::File> file_;
+  std::map<int64_t, const void*> storages_;
+};
+
+bool Comparison::unsupported(const json& want) {
+  if (want.is_object()) {
+    if (want.contains("int")) {
+      const std::string text = want["int"];
+      errno = 0;
+      if (text[0] == '-') {
+        std::strtoll(text.c_str(), nullptr, 10);
+      } else {
+        std::strtoull(text.c_str(), nullptr, 10);
+      }
+      return errno != 0;
+    }
+    if (want.contains("dtype") && want.contains("size") && (want.contains("layout") || want.contains("qscheme")))
+      return true;
+    if (want.contains("dtype") && !want.contains("tensor") && want.contains("int_repr")) return true;
+  }
+  if (want.is_structured()) {
+    for (const auto& item : want) {
+      if (unsupported(item)) return true;
+    }
+  }
+  return false;
+}
+
+void Comparison::items(const json& want, const std::vector<IValue>& got, const std::string& at) {
+  ASSERT_EQ(want.size(), got.size()) << at;
+  for (size_t i = 0; i < got.size(); ++i) compare(want[i], got[i], at + "[" + std::to_string(i) + "]");
+}
+
+void Comparison::tensor(const json& want, const IValue& got, const std::string& at) {
+  ASSERT_TRUE(got.isTensor()) << at;
+  const at::Tensor t = got.toTensor();
+  EXPECT_EQ(name_of_dtype(t.scalar_type()), want["dtype"].get<std::string>()) << at;
+  EXPECT_EQ(t.sizes().vec(), want["size"].get<std::vector<int64_t>>()) << at;
+  EXPECT_EQ(t.requires_grad(), want.value("requires_grad", false)) << at;
+  if (want.value("device", "") == "meta") {
+    EXPECT_TRUE(t.device().is_meta()) << at;
+    return;
+  }
+  const bool lazy = want.value("conj", false) || want.value("neg", false);
+  if (want.contains("stride") && !lazy) EXPECT_EQ(t.strides().vec(), want["stride"].get<std::vector<int64_t>>()) << at;
+  if (!lazy) {
+    EXPECT_EQ(t.storage_offset(), want.value("storage_offset", int64_t{0})) << at;
+    if (want.contains("storage_bytes")) EXPECT_EQ(t.storage().nbytes(), want["storage_bytes"].get<size_t>()) << at;
+    if (want.contains("storage") && t.storage().nbytes() > 0) {
+      const auto [found, fresh] = storages_.emplace(want["storage"].get<int64_t>(), t.storage().data());
+      EXPECT_EQ(found->second, t.storage().data()) << at << ": memory is not shared";
+    }
+  }
+  if (!want.contains("tensor") || want["tensor"].is_null()) return;
+  const c10::NoGradGuard no_grad;
+  at::Tensor rows = at::empty_contiguous(t.sizes(), t.scalar_type());
+  at::copy_(rows, t);
+  const at::Tensor wanted = file_->get(want["tensor"].get<std::string>());
+  ASSERT_EQ(rows.nbytes(), wanted.nbytes()) << at;
+  if (rows.nbytes() > 0) EXPECT_EQ(std::memcmp(rows.data_ptr(), wanted.data_ptr(), rows.nbytes()), 0) << at;
+}
+
+void Comparison::compare(const json& want, const IValue& got, const std::string& at) {
+  if (want.is_null()) {
+    EXPECT_TRUE(got.isNone()) << at;
+  } else if (want.is_boolean()) {
+    ASSERT_TRUE(got.isBool()) << at;
+    EXPECT_EQ(got.toBool(), want.get<bool>()) << at;
+  } else if (want.is_number_integer()) {
+    ASSERT_TRUE(got.isInt()) << at;
+    EXPECT_EQ(got.toInt(), want.get<int64_t>()) << at;
+  } else if (want.is_number()) {
+    ASSERT_TRUE(got.isDouble()) << at;
+    EXPECT_EQ(got.toDouble(), want.get<double>()) << at;
+  } else if (want.is_string()) {
+    ASSERT_TRUE(got.isString()) << at;
+    EXPECT_EQ(got.toStringRef(), want.get<std::string>()) << at;
+  } else if (want.is_array()) {
+    ASSERT_TRUE(got.isList()) << at;
+    items(want, got.toListRef().vec(), at);
+  } else if (want.contains("tensor") || want.contains("same_as")) {
+    tensor(want, got, at);
+  } else if (want.contains("float")) {
+    ASSERT_TRUE(got.isDouble()) << at;
+    const double number = number_of(want);
+    EXPECT_TRUE(number == got.toDouble() || (number != number && got.toDouble() != got.toDouble())) << at;
+  } else if (want.contains("int")) {
+    const std::string text = want["int"];
+    EXPECT_EQ(got.isInt() ? std::to_string(got.toInt()) : std::to_string(got.toUInt()), text) << at;
+  } else if (want.contains("complex")) {
+    ASSERT_TRUE(got.isComplexDouble()) << at;
+    EXPECT_EQ(got.toComplexDouble().real(), number_of(want["complex"][0])) << at;
+    EXPECT_EQ(got.toComplexDouble().imag(), number_of(want["complex"][1])) << at;
+  } else if (want.contains("tuple")) {
+    ASSERT_TRUE(got.isTuple()) << at;
+    items(want["tuple"], got.toTupleRef().elementsArrayRef().vec(), at);
+  } else if (want.contains("values") && want.contains("namedtuple")) {
+    ASSERT_TRUE(got.isTuple()) << at;
+  } else if (want.contains("bytes") || want.contains("bytearray")) {
+    EXPECT_EQ(bytes_of(got), unhex(want.contains("bytes") ? want["bytes"] : want["bytearray"])) << at;
+  } else if (want.contains("set")) {
+    ASSERT_TRUE(got.isList()) << at;
+    EXPECT_EQ(got.toListRef().size(), want["set"].size()) << at;
+  } else if (want.contains("size")) {
+    EXPECT_EQ(got.toIntVector(), want["size"].get<std::vector<int64_t>>()) << at;
+  } else if (want.contains("dtype")) {
+    EXPECT_EQ(name_of_dtype(static_cast<c10::ScalarType>(got.toInt())), want["dtype"].get<std::string>()) << at;
+  } else if (want.contains("device")) {
+    ASSERT_TRUE(got.isDevice()) << at;
+    EXPECT_EQ(got.toDevice().str(), want["device"].get<std::string>()) << at;
+  } else if (want.contains("layout")) {
+    EXPECT_TRUE(got.isInt()) << at;
+  } else {
+    const char* kinds[] = {"dict", "ordered_dict", "counter"};
+    for (const char* kind : kinds) {
+      if (!want.contains(kind)) continue;
+      ASSERT_TRUE(got.isGenericDict()) << at;
+      std::vector<IValue> flat;
+      for (const auto& entry : got.toGenericDict()) {
+        flat.push_back(entry.key());
+        flat.push_back(entry.value());
+      }
+      json pairs = json::array();
+      for (const json& pair : want[kind]) {
+        pairs.push_back(pair[0]);
+        pairs.push_back(pair[1]);
+      }
+      return items(pairs, flat, at + "." + kind);
+    }
+    ADD_FAILURE() << at << ": cannot compare with " << want.dump().substr(0, 200);
+  }
+}
+
+json description(const fs::path& path) { return json::parse(std::ifstream(path)); }
+
+TEST(SavedFiles, HoldWhatTheirDescriptionsSay) {
+  size_t read = 0, refused = 0;
+  for (const auto& entry : fs::directory_iterator(folder() + "/save")) {
+    if (entry.path().extension() != ".json") continue;
+    const json described = description(entry.path());
+    const std::string stem = entry.path().string().substr(0, entry.path().string().size() - 5);
+    for (const auto& name : described["files"]) {
+      const std::string path = folder() + "/save/" + name.get<std::string>();
+      if (!fs::exists(path)) continue;
+      const std::string what = name.get<std::string>();
+      const bool elsewhere = what.rfind("location_", 0) == 0;
+      LoadOptions options;
+      if (elsewhere) options.map_location = c10::Device(c10::kCPU);
+      IValue value;
+      try {
+        value = load(path, options);
+      } catch (const c10::NotImplementedError& e) {
+        EXPECT_THAT(e.msg(), ::testing::AllOf(::testing::HasSubstr(path), ::testing::HasSubstr("at byte")));
+        EXPECT_TRUE(!described.contains("value") || Comparison::unsupported(described["value"]))
+            << what << ": " << e.msg();
+        EXPECT_GT(inspect(path).size(), 10u) << what;
+        ++refused;
+        continue;
+      } catch (const serialize::FormatError& e) {
+        EXPECT_THAT(e.msg(), ::testing::AllOf(::testing::HasSubstr(path), ::testing::HasSubstr("at byte")));
+        EXPECT_EQ(described["weights_only"], false) << what << ": " << e.msg();
+        ++refused;
+        continue;
+      }
+      ++read;
+      if (described.contains("value")) {
+        Comparison(stem + ".io.safetensors").compare(described["value"], value, what);
+      }
+      if (elsewhere) EXPECT_THROW(load(path), c10::NotImplementedError) << what;
+      testing::take_apart(std::move(value));
+    }
+  }
+  std::printf("%zu files read, %zu refused\n", read, refused);
+  EXPECT_GE(read, 40u);
+}
+
+TEST(HostileFiles, AreRefusedByNameAndByte) {
+  const json manifest = description(folder() + "/hostile/manifest.json");
+  size_t refused = 0, accepted = 0;
+  const json& files = manifest.contains("files") ? manifest["files"] : manifest;
+  for (const auto& [key, entry] : files.items()) {
+    const std::string name = files.is_array() ? entry["file"].get<std::string>() : key;
+    if (fs::path(name).extension() != ".pt") continue;
+    const std::string path = folder() + "/hostile/" + name;
+    if (!fs::exists(path)) continue;
+    const std::string expect = entry["expect"];
+    const auto size = static_cast<size_t>(fs::file_size(path));
+    const size_t before = serialize::testing::reset_allocation_counts();
+    bool ok = false;
+    std::string message;
+    try {
+      IValue value = load(path);
+      ok = true;
+      testing::take_apart(std::move(value));
+    } catch (const c10::Error& e) {
+      message = e.msg();
+      const bool typed = dynamic_cast<const serialize::FormatError*>(&e) != nullptr ||
+                         dynamic_cast<const c10::NotImplementedError*>(&e) != nullptr;
+      EXPECT_TRUE(typed) << name << ": " << message;
+      EXPECT_THAT(message, ::testing::AllOf(::testing::HasSubstr(path), ::testing::HasSubstr("at byte"))) << name;
+    }
+    const size_t peak = serialize::testing::allocation_counts().peak - before;
+    if (std::getenv("KINDLING_PICKLE_VERBOSE") != nullptr) {
+      std::printf("%-40s %-7s %s size %zu peak %zu  %s\n", name.c_str(), expect.c_str(), ok ? "READ" : "refused", size,
+                  peak, message.c_str());
+    }
+    ok ? ++accepted : ++refused;
+    if (expect == "refuse") EXPECT_FALSE(ok) << name << ": " << entry["why"];
+    if (expect == "accept" && !ok) {
+      EXPECT_THAT(message, ::testing::AnyOf(::testing::HasSubstr("quantized tensors are not supported"),
+                                            ::testing::HasSubstr("sparse tensors are not supported"),
+                                            ::testing::HasSubstr("beyond 64 bits")))
+          << name;
+    }
+  }
+  std::printf("%zu refused, %zu accepted\n", refused, accepted);
+  EXPECT_GE(refused, 100u);
+  EXPECT_FALSE(fs::exists("/tmp/kindling_owned"));
+}
+
+}  // namespace
+}  // namespace torch::pickle

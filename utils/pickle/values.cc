@@ -1,0 +1,714 @@
+#include "utils/pickle/values.h"
+
+#include <cstring>
+#include <utility>
+
+#include "aten/core/empty.h"
+#include "aten/ops/copy/ops.h"
+#include "autograd/engine/autograd_meta.h"
+#include "c10/core/grad_mode.h"
+#include "c10/core/layout.h"
+#include "c10/core/memory_format.h"
+#include "c10/core/qscheme.h"
+#include "utils/pickle/names.h"
+
+namespace torch::pickle {
+namespace {
+
+using c10::IValue;
+using c10::ScalarType;
+
+enum class Function : uint8_t {
+  kNone,
+  kTensorV1,
+  kTensorV2,
+  kTensorV3,
+  kParameter,
+  kParameterWithState,
+  kFromType,
+  kMetaTensor,
+  kDeviceTensor,
+  kQuantized,
+  kSparse,
+  kNested,
+  kOrderedDict,
+  kCounter,
+  kSize,
+  kDevice,
+  kLayout,
+  kEncode,
+  kBytes,
+  kByteArray,
+  kSet,
+  kComplex,
+  kTypedList,
+  kRestoreTag,
+};
+
+struct Callable {
+  std::string_view module;
+  std::string_view name;
+  Function function;
+  size_t least;  // arguments
+  size_t most;
+};
+
+constexpr std::string_view kUtils = "torch._utils";
+constexpr Callable kCallables[] = {
+    {kUtils, "_rebuild_tensor", Function::kTensorV1, 4, 4},
+    {kUtils, "_rebuild_tensor_v2", Function::kTensorV2, 6, 7},
+    {kUtils, "_rebuild_tensor_v3", Function::kTensorV3, 7, 8},
+    {kUtils, "_rebuild_parameter", Function::kParameter, 3, 3},
+    {kUtils, "_rebuild_parameter_with_state", Function::kParameterWithState, 4, 4},
+    {"torch._tensor", "_rebuild_from_type_v2", Function::kFromType, 4, 4},
+    {kUtils, "_rebuild_meta_tensor_no_storage", Function::kMetaTensor, 4, 4},
+    {kUtils, "_rebuild_device_tensor_from_cpu_tensor", Function::kDeviceTensor, 4, 4},
+    {kUtils, "_rebuild_qtensor", Function::kQuantized, 7, 7},
+    {kUtils, "_rebuild_sparse_tensor", Function::kSparse, 2, 2},
+    {kUtils, "_rebuild_sparse_csr_tensor", Function::kSparse, 2, 2},
+    {kUtils, "_rebuild_nested_tensor", Function::kNested, 4, 4},
+    {"collections", "OrderedDict", Function::kOrderedDict, 0, 1},
+    {"collections", "Counter", Function::kCounter, 0, 1},
+    {"torch", "Size", Function::kSize, 1, 1},
+    {"torch", "device", Function::kDevice, 1, 2},
+    {"torch.serialization", "_get_layout", Function::kLayout, 1, 1},
+    {"_codecs", "encode", Function::kEncode, 2, 2},
+    {"builtins", "bytes", Function::kBytes, 0, 0},
+    {"builtins", "bytearray", Function::kByteArray, 0, 2},
+    {"builtins", "set", Function::kSet, 0, 1},
+    {"builtins", "complex", Function::kComplex, 2, 2},
+};
+constexpr std::string_view kScript = "torch.jit._pickle";
+constexpr Callable kScriptCallables[] = {
+    {kScript, "build_intlist", Function::kTypedList, 1, 1},
+    {kScript, "build_doublelist", Function::kTypedList, 1, 1},
+    {kScript, "build_boollist", Function::kTypedList, 1, 1},
+    {kScript, "build_tensorlist", Function::kTypedList, 1, 1},
+    {kScript, "restore_type_tag", Function::kRestoreTag, 2, 2},
+};
+
+struct Constant {
+  std::string_view name;
+  int64_t value;
+};
+constexpr Constant kConstants[] = {
+    {"per_tensor_affine", 0},   {"per_channel_affine", 1},
+    {"per_tensor_symmetric", 2}, {"per_channel_symmetric", 3},
+    {"per_channel_affine_float_qparams", 4},
+    {"contiguous_format", 0},   {"preserve_format", 1},
+    {"channels_last", 2},       {"channels_last_3d", 3},
+};
+constexpr Constant kLayouts[] = {{"torch.strided", 0},    {"torch.sparse_coo", 1}, {"torch.sparse_csr", 2},
+                                 {"torch._mkldnn", 3},    {"torch.sparse_csc", 4}, {"torch.sparse_bsr", 5},
+                                 {"torch.sparse_bsc", 6}, {"torch.jagged", 7}};
+
+// Keys are compared and hashed by calls within calls.
+constexpr size_t kLargestKey = 100;
+
+bool is_tensor_type(const Node& node) {
+  return node.kind == NodeKind::kGlobal && ((node.module() == "torch" && node.name() == "Tensor") ||
+                                            (node.module() == "torch.nn.parameter" && node.name() == "Parameter"));
+}
+
+class Builder {
+ public:
+  Builder(const Tree& tree, StorageSource& source, const LoadOptions& options, bool script)
+      : tree_(tree),
+        storages_(tree, source, options.map_location),
+        script_(script),
+        values_(tree.size()),
+        states_(tree.size()) {}
+
+  IValue run() {
+    check_names();
+    try {
+      visit(tree_.root());
+      while (!left_.empty()) {
+        const auto [id, children_done] = left_.back();
+        left_.pop_back();
+        if (children_done) {
+          finish(id);
+        } else {
+          visit(id);
+        }
+      }
+    } catch (...) {
+      // What holds itself would stay.
+      for (const NodeId id : containers_) {
+        if (values_[id].isList()) values_[id].toList().clear();
+        if (values_[id].isGenericDict()) values_[id].toGenericDict().clear();
+      }
+      throw;
+    }
+    return values_[tree_.root()];
+  }
+
+ private:
+  enum class State : uint8_t { kNew, kOpen, kMade, kDone };
+  struct Call {
+    const Callable* callable;
+    const std::vector<NodeId>* args;
+  };
+
+  // Every global of the pickle, used or not, is one of the table.
+  void check_names() const;
+  const Callable* find(const Node& global) const;
+  Call call_of(NodeId id) const;
+  bool is_script_class(const Node& node) const {
+    return script_ && node.kind == NodeKind::kGlobal && node.module().substr(0, 9) == "__torch__";
+  }
+
+  void need(NodeId id) {
+    if (states_[id] == State::kNew) left_.push_back({id, false});
+  }
+  void need_all(const std::vector<NodeId>& ids) {
+    for (const NodeId id : ids) need(id);
+  }
+  const IValue& value(NodeId id, NodeId user) const {
+    if (states_[id] != State::kMade && states_[id] != State::kDone) {
+      tree_.unsupported(user, "a value that holds itself through a tuple");
+    }
+    return values_[id];
+  }
+  void set(NodeId id, IValue value) {
+    values_[id] = std::move(value);
+    states_[id] = State::kDone;
+  }
+
+  void visit(NodeId id);
+  void visit_call(NodeId id);
+  void finish(NodeId id);
+  void finish_call(NodeId id);
+  void open_list(NodeId id);
+  void open_dict(NodeId id);
+  void fill_list(NodeId id, const std::vector<NodeId>& items);
+  void fill_dict(NodeId id, const std::vector<NodeId>& items);
+  void check_key(NodeId id) const;
+  void declare_elements(const c10::List<IValue>& list) const;
+  IValue number(NodeId id) const;
+  IValue constant(NodeId id) const;
+  std::string encoded(NodeId id) const;
+  IValue tensor(NodeId id, const Call& call);
+  at::Tensor with_bits(NodeId id, at::Tensor tensor, NodeId metadata) const;
+  at::Tensor with_grad(NodeId id, at::Tensor tensor, bool requires_grad) const;
+  void check_hooks(NodeId id) const;
+  ScalarType dtype_argument(NodeId id) const;
+  NodeId persistent(NodeId id) const {
+    if (tree_[id].kind != NodeKind::kPersistent) tree_.fail(id, "a tensor without a storage");
+    return id;
+  }
+
+  const Tree& tree_;
+  Storages storages_;
+  bool script_;
+  std::vector<IValue> values_;
+  std::vector<State> states_;
+  struct Step {
+    NodeId id;
+    bool children_done;
+  };
+  std::vector<Step> left_;
+  std::vector<NodeId> containers_;
+};
+
+const Callable* Builder::find(const Node& global) const {
+  if (global.kind != NodeKind::kGlobal) return nullptr;
+  const std::string_view module = global.module(), name = global.name();
+  for (const Callable& c : kCallables) {
+    if (c.name == name && c.module == module) return &c;
+  }
+  for (const Callable& c : kScriptCallables) {
+    if (script_ && c.name == name && c.module == module) return &c;
+  }
+  return nullptr;
+}
+
+void Builder::check_names() const {
+  for (NodeId id = 0; id < tree_.size(); ++id) {
+    const Node& node = tree_[id];
+    if (node.kind == NodeKind::kGlobal) {
+      if (find(node) != nullptr || is_tensor_type(node) || is_script_class(node)) continue;
+      const std::string_view module = node.module(), name = node.name();
+      if (module == "torch" && dtype_of_name(name).has_value()) continue;
+      bool known = false;
+      if (module == "torch" || module == "torch.cuda" || module == "torch.storage")
+        known = dtype_of_storage_class(name).has_value();
+      for (const Constant& c : kConstants) known |= module == "torch" && c.name == name;
+      if (known) continue;
+      tree_.fail(id, c10::str("Unsupported global: GLOBAL ", node.module(), ".", name,
+                              " was not an allowed global by default."));
+    }
+    if (node.kind == NodeKind::kCall) call_of(id);
+    if (node.kind == NodeKind::kNewObject && !is_script_class(tree_[node.a])) {
+      tree_.fail(id, "NEWOBJ of a class that is not allowed");
+    }
+  }
+}
+
+Builder::Call Builder::call_of(NodeId id) const {
+  const Node& node = tree_[id];
+  const Callable* callable = find(tree_[node.a]);
+  if (callable == nullptr) {
+    if (is_script_class(tree_[node.a])) tree_.unsupported(id, "values of enumerations are not supported");
+    tree_.fail(id, "a call of what is no function of the table");
+  }
+  if (tree_[node.b].kind != NodeKind::kTuple) tree_.fail(id, "the arguments of a call are no tuple");
+  const std::vector<NodeId>& args = tree_[node.b].items;
+  if (args.size() < callable->least || args.size() > callable->most) {
+    tree_.fail(id, c10::str(callable->name, " called with ", args.size(), " arguments"));
+  }
+  const bool dict = callable->function == Function::kOrderedDict || callable->function == Function::kCounter;
+  if (!node.items.empty() && !(dict && node.pairs))
+    tree_.fail(id, c10::str("items put into what ", callable->name, " gives"));
+  const bool tensor = callable->function <= Function::kNested;
+  if (node.state != kNoNode && !dict && !tensor) tree_.fail(id, c10::str("BUILD on what ", callable->name, " gives"));
+  return {callable, &args};
+}
+
+IValue Builder::number(NodeId id) const {
+  // Two's complement: nine bytes, the last of them zero, are an integer of 64 bits without a sign.
+  const std::string_view bytes = tree_[id].view();
+  bool fits = true;
+  for (size_t i = 8; i < bytes.size(); ++i) fits &= bytes[i] == 0;
+  if (!fits) tree_.unsupported(id, "an integer beyond 64 bits");
+  uint64_t value = 0;
+  std::memcpy(&value, bytes.data(), sizeof value);
+  return IValue(c10::Scalar(value));
+}
+
+IValue Builder::constant(NodeId id) const {
+  const Node& node = tree_[id];
+  if (node.module() == "torch") {
+    if (const auto dtype = dtype_of_name(node.name())) return IValue(*dtype);
+    for (const Constant& c : kConstants) {
+      if (c.name == node.name()) return IValue(c.value);
+    }
+  }
+  tree_.unsupported(id, c10::str("the class ", node.module(), ".", node.name(), " as a value"));
+}
+
+void Builder::open_list(NodeId id) {
+  values_[id] = IValue(c10::List<IValue>());
+  states_[id] = State::kMade;
+  containers_.push_back(id);
+}
+
+void Builder::open_dict(NodeId id) {
+  values_[id] = IValue(c10::Dict<IValue, IValue>());
+  states_[id] = State::kMade;
+  containers_.push_back(id);
+}
+
+void Builder::visit(NodeId id) {
+  if (states_[id] != State::kNew) return;
+  const Node& node = tree_[id];
+  switch (node.kind) {
+    case NodeKind::kNone: return set(id, IValue());
+    case NodeKind::kBool: return set(id, IValue(node.boolean));
+    case NodeKind::kInt: return set(id, IValue(node.integer));
+    case NodeKind::kFloat: return set(id, IValue(node.number));
+    case NodeKind::kLong: return set(id, number(id));
+    case NodeKind::kText:
+    case NodeKind::kBytes:
+    case NodeKind::kByteArray: return set(id, IValue(std::string(node.view())));
+    case NodeKind::kGlobal: return set(id, constant(id));
+    case NodeKind::kPersistent: return set(id, IValue(storages_.get(id, std::nullopt)));
+    case NodeKind::kList:
+    case NodeKind::kSet:
+      open_list(id);
+      break;
+    case NodeKind::kDict:
+      open_dict(id);
+      break;
+    case NodeKind::kTuple:
+    case NodeKind::kFrozenSet: states_[id] = State::kOpen; break;
+    case NodeKind::kCall: return visit_call(id);
+    case NodeKind::kNewObject:
+      states_[id] = State::kOpen;
+      left_.push_back({id, true});
+      if (node.state != kNoNode) need(node.state);
+      return;
+  }
+  left_.push_back({id, true});
+  need_all(node.items);
+}
+
+void Builder::visit_call(NodeId id) {
+  const Call call = call_of(id);
+  const std::vector<NodeId>& args = *call.args;
+  const Node& node = tree_[id];
+  states_[id] = State::kOpen;
+  left_.push_back({id, true});
+  switch (call.callable->function) {
+    case Function::kQuantized: tree_.unsupported(id, "quantized tensors are not supported");
+    case Function::kSparse: tree_.unsupported(id, "sparse tensors are not supported");
+    case Function::kNested: tree_.unsupported(id, "nested tensors are not supported");
+    case Function::kOrderedDict:
+    case Function::kCounter:
+      open_dict(id);
+      need_all(node.items);
+      if (!args.empty()) {
+        const Node& from = tree_[args[0]];
+        // A dict, or pairs in a list.
+        if (from.kind != NodeKind::kDict && from.kind != NodeKind::kList)
+          tree_.fail(args[0], "a dict is made of a dict, or of pairs");
+        for (const NodeId item : from.items) {
+          if (from.kind == NodeKind::kDict) {
+            need(item);
+          } else {
+            const Node& pair = tree_[item];
+            if ((pair.kind != NodeKind::kTuple && pair.kind != NodeKind::kList) || pair.items.size() != 2) {
+              tree_.fail(item, "a dict is made of pairs");
+            }
+            need_all(pair.items);
+          }
+        }
+      }
+      return;
+    case Function::kSet:
+    case Function::kTypedList:
+      open_list(id);
+      if (!args.empty()) {
+        if (tree_[args[0]].kind != NodeKind::kList) tree_.fail(args[0], "made of what is no list");
+        need_all(tree_[args[0]].items);
+      }
+      return;
+    case Function::kParameter:
+    case Function::kParameterWithState:
+    case Function::kDeviceTensor:
+    case Function::kRestoreTag: return need(args[0]);
+    case Function::kFromType: {
+      const Callable* inner = find(tree_[args[0]]);
+      if (inner == nullptr || inner->function >= Function::kQuantized || inner->function == Function::kFromType) {
+        tree_.fail(args[0], "a tensor made by what is no function of the table");
+      }
+      if (!is_tensor_type(tree_[args[1]])) tree_.fail(args[1], "a tensor of a class that is not allowed");
+      const Node& given = tree_[args[2]];
+      if (given.kind != NodeKind::kTuple || given.items.size() < inner->least || given.items.size() > inner->most) {
+        tree_.fail(args[2], c10::str(inner->name, " called with other arguments"));
+      }
+      const bool of_tensor = inner->function == Function::kParameter ||
+                             inner->function == Function::kParameterWithState ||
+                             inner->function == Function::kDeviceTensor;
+      if (of_tensor) need(given.items[0]);
+      return;
+    }
+    default: return;
+  }
+}
+
+void Builder::check_key(NodeId id) const {
+  std::vector<NodeId> left = {id};
+  size_t seen = 0;
+  while (!left.empty()) {
+    const Node& node = tree_[left.back()];
+    left.pop_back();
+    if (++seen > kLargestKey) tree_.fail(id, "a key of a dict is a tuple of too many parts");
+    switch (node.kind) {
+      case NodeKind::kNone:
+      case NodeKind::kBool:
+      case NodeKind::kInt:
+      case NodeKind::kLong:
+      case NodeKind::kFloat:
+      case NodeKind::kText:
+      case NodeKind::kBytes:
+      case NodeKind::kGlobal: break;
+      case NodeKind::kTuple: left.insert(left.end(), node.items.begin(), node.items.end()); break;
+      case NodeKind::kCall: {
+        const Function function = call_of(id).callable->function;
+        if (function == Function::kDevice || function == Function::kComplex || function == Function::kEncode) break;
+        [[fallthrough]];
+      }
+      default: tree_.fail(id, "a key of a dict is no number, text, tuple or None");
+    }
+  }
+}
+
+void Builder::declare_elements(const c10::List<IValue>& list) const {
+  if (list.empty()) return;
+  const IValue first = list.get(0);
+  if (!first.isInt() && !first.isDouble() && !first.isBool() && !first.isString() && !first.isTensor()) return;
+  for (const IValue& value : IValue(list).toListRef()) {
+    if (value.tag() != first.tag()) return;
+  }
+  list.unsafeSetElementType(first.type());
+}
+
+void Builder::fill_list(NodeId id, const std::vector<NodeId>& items) {
+  const c10::List<IValue> list = values_[id].toList();
+  list.reserve(items.size());
+  for (const NodeId item : items) list.push_back(value(item, id));
+  declare_elements(list);
+}
+
+void Builder::fill_dict(NodeId id, const std::vector<NodeId>& items) {
+  const c10::Dict<IValue, IValue> dict = values_[id].toGenericDict();
+  for (size_t i = 0; i + 1 < items.size(); i += 2) {
+    check_key(items[i]);
+    dict.insert_or_assign(value(items[i], id), value(items[i + 1], id));
+  }
+}
+
+void Builder::finish(NodeId id) {
+  const Node& node = tree_[id];
+  switch (node.kind) {
+    case NodeKind::kList:
+    case NodeKind::kSet: fill_list(id, node.items); break;
+    case NodeKind::kFrozenSet:
+      open_list(id);
+      fill_list(id, node.items);
+      break;
+    case NodeKind::kDict: fill_dict(id, node.items); break;
+    case NodeKind::kTuple: {
+      std::vector<IValue> elements;
+      elements.reserve(node.items.size());
+      for (const NodeId item : node.items) elements.push_back(value(item, id));
+      values_[id] = IValue(c10::ivalue::Tuple::create(std::move(elements)));
+      break;
+    }
+    case NodeKind::kNewObject:
+      values_[id] = node.state == kNoNode ? IValue(c10::Dict<IValue, IValue>()) : value(node.state, id);
+      break;
+    default: finish_call(id); break;
+  }
+  states_[id] = State::kDone;
+}
+
+std::string Builder::encoded(NodeId id) const {
+  const Node& node = tree_[id];
+  if (node.kind == NodeKind::kBytes || node.kind == NodeKind::kByteArray) return std::string(node.view());
+  if (node.kind == NodeKind::kCall && states_[id] == State::kDone && values_[id].isString())
+    return values_[id].toStringRef();
+  const NodeId call = node.kind == NodeKind::kCall ? id : kNoNode;
+  if (call == kNoNode) tree_.fail(id, "bytes made of what are no bytes");
+  const Call encode = call_of(id);
+  if (encode.callable->function == Function::kBytes) return {};
+  if (encode.callable->function != Function::kEncode) tree_.fail(id, "bytes made of what are no bytes");
+  const std::string_view text = text_of(tree_, (*encode.args)[0], "what is encoded");
+  const std::string_view codec = text_of(tree_, (*encode.args)[1], "a codec");
+  if (codec != "latin1" && codec != "latin-1")
+    tree_.fail(id, c10::str("the codec '", codec.substr(0, 100), "' is not supported"));
+  std::string out;
+  out.reserve(text.size());
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    if (c < 0x80) {
+      out += text[i];
+    } else if (c == 0xc2 || c == 0xc3) {
+      out += static_cast<char>((c & 3) << 6 | (static_cast<unsigned char>(text[++i]) & 0x3f));
+    } else {
+      tree_.fail(id, "a text that is no latin1");
+    }
+  }
+  return out;
+}
+
+void Builder::finish_call(NodeId id) {
+  const Call call = call_of(id);
+  const std::vector<NodeId>& args = *call.args;
+  switch (call.callable->function) {
+    case Function::kOrderedDict:
+    case Function::kCounter:
+      if (!args.empty()) {
+        const Node& from = tree_[args[0]];
+        if (from.kind == NodeKind::kDict) fill_dict(id, from.items);
+        if (from.kind == NodeKind::kList) {
+          for (const NodeId pair : from.items) fill_dict(id, tree_[pair].items);
+        }
+      }
+      return fill_dict(id, tree_[id].items);
+    case Function::kSet:
+    case Function::kTypedList:
+      if (!args.empty()) fill_list(id, tree_[args[0]].items);
+      return;
+    case Function::kRestoreTag: values_[id] = value(args[0], id); return;
+    case Function::kSize: values_[id] = IValue(integers_of(tree_, args[0], "the sizes")); return;
+    case Function::kDevice: {
+      std::string text(text_of(tree_, args[0], "a device").substr(0, 100));
+      if (args.size() == 2) text += c10::str(":", integer_of(tree_, args[1], "the index of a device"));
+      try {
+        values_[id] = IValue(c10::Device(text));
+      } catch (const c10::Error&) {
+        tree_.fail(id, c10::str("'", text, "' is no device"));
+      }
+      return;
+    }
+    case Function::kLayout: {
+      const std::string_view name = text_of(tree_, args[0], "a layout");
+      for (const Constant& c : kLayouts) {
+        if (c.name == name) {
+          values_[id] = IValue(c.value);
+          return;
+        }
+      }
+      tree_.fail(id, c10::str("'", name.substr(0, 100), "' is no layout"));
+    }
+    case Function::kEncode: values_[id] = IValue(encoded(id)); return;
+    case Function::kBytes: values_[id] = IValue(std::string()); return;
+    case Function::kByteArray: {
+      if (args.empty()) {
+        values_[id] = IValue(std::string());
+      } else if (args.size() == 1) {
+        values_[id] = IValue(encoded(args[0]));
+      } else {
+        tree_.fail(id, "bytearray made of more than bytes");
+      }
+      return;
+    }
+    case Function::kComplex: {
+      if (tree_[args[0]].kind != NodeKind::kFloat || tree_[args[1]].kind != NodeKind::kFloat) {
+        tree_.fail(id, "a complex number made of what are no floats");
+      }
+      values_[id] = IValue(c10::complex<double>(tree_[args[0]].number, tree_[args[1]].number));
+      return;
+    }
+    default: values_[id] = tensor(id, call); return;
+  }
+}
+
+ScalarType Builder::dtype_argument(NodeId id) const {
+  const Node& node = tree_[id];
+  if (node.kind == NodeKind::kGlobal && node.module() == "torch") {
+    if (const auto dtype = dtype_of_name(node.name())) return *dtype;
+  }
+  tree_.fail(id, "a dtype is expected here");
+}
+
+// They are Python functions: an empty OrderedDict, or None.
+void Builder::check_hooks(NodeId id) const {
+  const Node& hooks = tree_[id];
+  if (hooks.kind == NodeKind::kNone) return;
+  const bool empty = (hooks.kind == NodeKind::kCall && call_of(id).callable->function == Function::kOrderedDict &&
+                      call_of(id).args->empty() && hooks.items.empty()) ||
+                     (hooks.kind == NodeKind::kDict && hooks.items.empty());
+  if (!empty) tree_.fail(id, "the hooks of a tensor are not empty");
+}
+
+at::Tensor Builder::with_grad(NodeId id, at::Tensor tensor, bool requires_grad) const {
+  if (!requires_grad) return tensor;
+  if (!c10::isFloatingType(tensor.scalar_type()) && !c10::isComplexType(tensor.scalar_type())) {
+    tree_.fail(id, "only tensors of floating point and complex numbers can require gradients");
+  }
+  torch::autograd::materialize_meta(tensor).set_requires_grad(true, *tensor.unsafeGetTensorImpl());
+  return tensor;
+}
+
+template <class T>
+void negate(char* data, int64_t count, int64_t step) {
+  for (int64_t i = 0; i < count; i += step) {
+    T value;
+    std::memcpy(&value, data + i * static_cast<int64_t>(sizeof(T)), sizeof value);
+    value = -value;
+    std::memcpy(data + i * static_cast<int64_t>(sizeof(T)), &value, sizeof value);
+  }
+}
+
+// There are no lazy bits here: a copy has the conjugate or negative values.
+at::Tensor Builder::with_bits(NodeId id, at::Tensor tensor, NodeId metadata) const {
+  const Node& dict = tree_[metadata];
+  if (dict.kind == NodeKind::kNone) return tensor;
+  if (dict.kind != NodeKind::kDict) tree_.fail(metadata, "the metadata of a tensor is no dict");
+  bool conj = false, neg = false;
+  for (size_t i = 0; i + 1 < dict.items.size(); i += 2) {
+    const std::string_view name = text_of(tree_, dict.items[i], "a name in the metadata");
+    if (name == "conj") {
+      conj = boolean_of(tree_, dict.items[i + 1], "conj");
+    } else if (name == "neg") {
+      neg = boolean_of(tree_, dict.items[i + 1], "neg");
+    } else {
+      tree_.fail(metadata, c10::str("unknown metadata '", name.substr(0, 100), "'"));
+    }
+  }
+  if (!conj && !neg) return tensor;
+  const ScalarType dtype = tensor.scalar_type();
+  const bool is_double = dtype == ScalarType::ComplexDouble || dtype == ScalarType::Double;
+  const bool complex = dtype == ScalarType::ComplexDouble || dtype == ScalarType::ComplexFloat;
+  if (conj && !complex) tree_.fail(metadata, "the conjugate of a tensor that is not complex");
+  if (!complex && !is_double && dtype != ScalarType::Float) tree_.unsupported(metadata, "negative views of this dtype");
+  if (tensor.nbytes() / 4 > tensor.storage().nbytes())
+    tree_.unsupported(id, "a lazy view that is larger than its storage");
+  const c10::NoGradGuard no_grad;
+  at::Tensor copy = at::empty_contiguous(tensor.sizes(), dtype, tensor.device());
+  if (tensor.device().is_meta()) return copy;
+  if (!tensor.device().is_cpu()) tree_.unsupported(id, "conjugate and negative views on other devices");
+  at::copy_(copy, tensor);
+  char* data = static_cast<char*>(copy.data_ptr());
+  const int64_t count = copy.numel() * (complex ? 2 : 1);
+  const auto flip = [&](char* from, int64_t n, int64_t step) {
+    is_double ? negate<double>(from, n, step) : negate<float>(from, n, step);
+  };
+  if (neg) flip(data, count, 1);
+  if (conj && count > 0) flip(data + (is_double ? 8 : 4), count - 1, 2);
+  return copy;
+}
+
+IValue Builder::tensor(NodeId id, const Call& outer) {
+  Function function = outer.callable->function;
+  const std::vector<NodeId>* given = outer.args;
+  if (function == Function::kFromType) {
+    function = find(tree_[(*given)[0]])->function;
+    given = &tree_[(*given)[2]].items;
+  }
+  const std::vector<NodeId>& args = *given;
+  switch (function) {
+    case Function::kTensorV1:
+    case Function::kTensorV2:
+    case Function::kTensorV3: {
+      const bool v3 = function == Function::kTensorV3;
+      Storages::Geometry geometry;
+      geometry.offset = integer_of(tree_, args[1], "the storage offset");
+      geometry.sizes = integers_of(tree_, args[2], "the sizes");
+      geometry.strides = integers_of(tree_, args[3], "the strides");
+      const NodeId from = persistent(args[0]);
+      const ScalarType dtype = v3 ? dtype_argument(args[6]) : storages_.dtype_of(from);
+      if (is_quantized(dtype)) tree_.fail(id, "a quantized tensor without a quantizer");
+      if (v3 && storages_.dtype_of(from) != ScalarType::Byte) tree_.fail(args[0], "the storage is not untyped");
+      at::Tensor made = storages_.tensor(id, storages_.get(from, dtype), dtype, geometry);
+      if (function == Function::kTensorV1) return made;
+      const bool requires_grad = boolean_of(tree_, args[4], "requires_grad");
+      check_hooks(args[5]);
+      const size_t metadata = v3 ? 7 : 6;
+      if (args.size() > metadata) made = with_bits(id, std::move(made), args[metadata]);
+      return with_grad(id, std::move(made), requires_grad);
+    }
+    case Function::kParameter:
+    case Function::kParameterWithState: {
+      const IValue& data = value(args[0], id);
+      if (!data.isTensor()) tree_.fail(id, "a Parameter of what is no tensor");
+      const bool requires_grad = boolean_of(tree_, args[1], "requires_grad");
+      check_hooks(args[2]);
+      // The tensor itself may be used elsewhere, without gradients.
+      const at::Tensor from = data.toTensor();
+      Storages::Geometry geometry{from.storage_offset(), from.sizes().vec(), from.strides().vec()};
+      at::Tensor own =
+          from.device().is_meta()
+              ? storages_.meta_tensor(id, from.scalar_type(), geometry)
+              : storages_.tensor(id, c10::Storage(from.unsafeGetTensorImpl()->storage()), from.scalar_type(), geometry);
+      return with_grad(id, std::move(own), requires_grad);
+    }
+    case Function::kMetaTensor: {
+      const Storages::Geometry geometry{0, integers_of(tree_, args[1], "the sizes"),
+                                        integers_of(tree_, args[2], "the strides")};
+      const ScalarType dtype = dtype_argument(args[0]);
+      if (is_quantized(dtype)) tree_.fail(id, "a quantized tensor without a quantizer");
+      return with_grad(id, storages_.meta_tensor(id, dtype, geometry), boolean_of(tree_, args[3], "requires_grad"));
+    }
+    case Function::kDeviceTensor: {
+      const IValue& data = value(args[0], id);
+      if (!data.isTensor()) tree_.fail(id, "a tensor made of what is no tensor");
+      if (data.toTensor().scalar_type() != dtype_argument(args[1]))
+        tree_.unsupported(id, "a tensor of another dtype on its device");
+      const c10::Device device = storages_.place(id, std::string(text_of(tree_, args[2], "a device").substr(0, 100)));
+      return with_grad(id, storages_.moved(id, data.toTensor(), device), boolean_of(tree_, args[3], "requires_grad"));
+    }
+    default: tree_.fail(id, "no tensor");
+  }
+}
+
+}  // namespace
+
+c10::IValue to_value(const Tree& tree, StorageSource& source, const LoadOptions& options, bool script) {
+  return Builder(tree, source, options, script).run();
+}
+
+}  // namespace torch::pickle

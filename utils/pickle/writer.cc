@@ -1,0 +1,352 @@
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <unordered_map>
+#include <vector>
+
+#include "aten/core/empty.h"
+#include "aten/ops/copy/ops.h"
+#include "c10/core/grad_mode.h"
+#include "utils/pickle/file.h"
+#include "utils/pickle/names.h"
+#include "utils/pickle/zip.h"
+
+namespace torch::pickle {
+namespace {
+
+using c10::IValue;
+using c10::ScalarType;
+
+// Protocol 2, with the opcodes that torch.load(weights_only=True) takes.
+class Pickler {
+ public:
+  explicit Pickler(bool ordered) : ordered_(ordered) {}
+
+  std::string run(const IValue& root) {
+    out_ = "\x80\x02";
+    left_.push_back({Step::kValue, root, {}});
+    while (!left_.empty()) {
+      Step step = std::move(left_.back());
+      left_.pop_back();
+      if (step.kind == Step::kValue) {
+        write(step.value);
+      } else {
+        out_ += step.text;
+        if (step.kind == Step::kRemember) remember(step.value);
+      }
+    }
+    out_ += '.';
+    return std::move(out_);
+  }
+
+  struct Stored {
+    c10::Storage storage;
+    ScalarType dtype;
+    bool untyped;
+  };
+  const std::vector<Stored>& storages() const { return storages_; }
+
+ private:
+  struct Step {
+    enum Kind : uint8_t { kValue, kText, kRemember } kind;
+    IValue value;
+    std::string text;
+  };
+  static constexpr size_t kBatch = 1000;
+
+  template <class T>
+  void put(T value) {
+    out_.append(reinterpret_cast<const char*>(&value), sizeof value);
+  }
+  void write_int(int64_t value);
+  void write_unsigned(uint64_t value);
+  void write_double(double value);
+  void write_text(std::string_view text);
+  void write_bool(bool value) { out_ += value ? '\x88' : '\x89'; }
+  void write_global(std::string_view module, std::string_view name);
+  void write_ints(c10::IntArrayRef values);
+  void write_tensor(const at::Tensor& tensor);
+  void write_storage(const c10::Storage& storage, ScalarType dtype, bool untyped);
+  void write_hooks() {
+    write_global("collections", "OrderedDict");
+    out_ += ")R";
+  }
+  void write_items(c10::ArrayRef<IValue> items, bool pairs);
+  void write(const IValue& value);
+
+  // What was written before is fetched: true.
+  bool fetch(const void* object) {
+    const auto found = memo_.find(object);
+    if (found == memo_.end()) return false;
+    fetch_number(found->second);
+    return true;
+  }
+  void fetch_number(uint32_t number) {
+    if (number < 256) {
+      out_ += 'h';
+      put(static_cast<uint8_t>(number));
+    } else {
+      out_ += 'j';
+      put(number);
+    }
+  }
+  uint32_t next_number() {
+    if (memoized_ < 256) {
+      out_ += 'q';
+      put(static_cast<uint8_t>(memoized_));
+    } else {
+      out_ += 'r';
+      put(memoized_);
+    }
+    return memoized_++;
+  }
+  static const void* identity(const IValue& value) { return value.internalToPointer(); }
+  void remember(const IValue& value) { memo_.emplace(identity(value), next_number()); }
+
+  bool ordered_;
+  std::string out_;
+  std::vector<Step> left_;
+  std::unordered_map<const void*, uint32_t> memo_;
+  std::unordered_map<std::string, uint32_t> texts_;
+  uint32_t memoized_ = 0;
+  std::vector<Stored> storages_;
+  std::unordered_map<const void*, size_t> storage_numbers_;
+};
+
+void Pickler::write_int(int64_t value) {
+  if (value >= 0 && value < 256) {
+    out_ += 'K';
+    put(static_cast<uint8_t>(value));
+  } else if (value >= 0 && value < 65536) {
+    out_ += 'M';
+    put(static_cast<uint16_t>(value));
+  } else if (value >= INT32_MIN && value <= INT32_MAX) {
+    out_ += 'J';
+    put(static_cast<int32_t>(value));
+  } else {
+    out_ += "\x8a\x08";
+    put(value);
+  }
+}
+
+void Pickler::write_unsigned(uint64_t value) {
+  if (value <= INT64_MAX) return write_int(static_cast<int64_t>(value));
+  out_ += "\x8a\x09";
+  put(value);
+  out_ += '\0';
+}
+
+void Pickler::write_double(double value) {
+  out_ += 'G';
+  put(__builtin_bswap64(std::bit_cast<uint64_t>(value)));
+}
+
+void Pickler::write_text(std::string_view text) {
+  const auto [found, fresh] = texts_.try_emplace(std::string(text), memoized_);
+  if (!fresh) return fetch_number(found->second);
+  TORCH_CHECK_VALUE(text.size() < 0xffffffff, "pickle: a text of ", text.size(), " bytes is too long");
+  out_ += 'X';
+  put(static_cast<uint32_t>(text.size()));
+  out_ += text;
+  next_number();
+}
+
+void Pickler::write_global(std::string_view module, std::string_view name) {
+  const std::string both = c10::str("c", module, "\n", name, "\n");
+  // Names cannot be mistaken for texts: those have no NUL in front here.
+  const auto [found, fresh] = texts_.try_emplace(std::string(1, '\0') + both, memoized_);
+  if (!fresh) return fetch_number(found->second);
+  out_ += both;
+  next_number();
+}
+
+void Pickler::write_ints(c10::IntArrayRef values) {
+  if (values.size() == 0) {
+    out_ += ')';
+    return;
+  }
+  if (values.size() > 3) out_ += '(';
+  for (const int64_t value : values) write_int(value);
+  out_ += values.size() == 1 ? '\x85' : values.size() == 2 ? '\x86' : values.size() == 3 ? '\x87' : 't';
+}
+
+void Pickler::write_storage(const c10::Storage& storage, ScalarType dtype, bool untyped) {
+  const auto [found, fresh] = storage_numbers_.try_emplace(storage.unsafeGetStorageImpl(), storages_.size());
+  const auto element = untyped ? 1 : c10::elementSize(dtype);
+  if (fresh) {
+    storages_.push_back({storage, dtype, untyped});
+  } else {
+    TORCH_CHECK_VALUE(storages_[found->second].dtype == dtype || storage.nbytes() == 0,
+                      "Cannot save multiple tensors or storages that view the same data as different types");
+  }
+  out_ += '(';
+  write_text("storage");
+  if (untyped) {
+    write_global("torch.storage", "UntypedStorage");
+  } else {
+    write_global("torch", storage_class_of(dtype));
+  }
+  write_text(std::to_string(found->second));
+  write_text(storage.device().str());
+  write_int(static_cast<int64_t>(storage.nbytes() / element));
+  out_ += "tQ";
+}
+
+void Pickler::write_tensor(const at::Tensor& tensor) {
+  const ScalarType dtype = tensor.scalar_type();
+  TORCH_CHECK_TYPE(!is_quantized(dtype), "pickle: quantized tensors cannot be saved");
+  if (tensor.device().is_meta()) {
+    write_global("torch._utils", "_rebuild_meta_tensor_no_storage");
+    out_ += '(';
+    write_global("torch", name_of_dtype(dtype));
+    write_ints(tensor.sizes());
+    write_ints(tensor.strides());
+    write_bool(tensor.requires_grad());
+    out_ += "tR";
+    return;
+  }
+  const bool v3 = storage_class_of(dtype).empty();
+  write_global("torch._utils", v3 ? "_rebuild_tensor_v3" : "_rebuild_tensor_v2");
+  out_ += '(';
+  write_storage(tensor.storage(), dtype, v3);
+  write_int(tensor.storage_offset());
+  write_ints(tensor.sizes());
+  write_ints(tensor.strides());
+  write_bool(tensor.requires_grad());
+  write_hooks();
+  if (v3) write_global("torch", name_of_dtype(dtype));
+  out_ += "tR";
+}
+
+// Whether writing it takes no further steps.
+bool is_plain(const IValue& value) {
+  return !value.isList() && !value.isGenericDict() && !value.isTuple();
+}
+
+void Pickler::write_items(c10::ArrayRef<IValue> items, bool pairs) {
+  const size_t unit = pairs ? 2 : 1, batch = kBatch * unit;
+  const auto end_of = [&](size_t count) { return count == unit ? (pairs ? 's' : 'a') : (pairs ? 'u' : 'e'); };
+  if (std::all_of(items.begin(), items.end(), is_plain)) {
+    for (size_t begin = 0; begin < items.size(); begin += batch) {
+      const size_t count = std::min(batch, items.size() - begin);
+      if (count != unit) out_ += '(';
+      for (size_t i = begin; i < begin + count; ++i) write(items[i]);
+      out_ += end_of(count);
+    }
+    return;
+  }
+  // Batches, the last of them first, as the steps are taken from the end.
+  for (size_t b = (items.size() + batch - 1) / batch; b-- > 0;) {
+    const size_t begin = b * batch, count = std::min(batch, items.size() - begin);
+    left_.push_back({Step::kText, {}, std::string(1, end_of(count))});
+    for (size_t i = begin + count; i-- > begin;) left_.push_back({Step::kValue, items[i], {}});
+    if (count != unit) left_.push_back({Step::kText, {}, "("});
+  }
+}
+
+void Pickler::write(const IValue& value) {
+  if (value.isTensor() || value.isList() || value.isGenericDict() || value.isTuple()) {
+    if (fetch(identity(value))) return;
+  }
+  if (value.isNone()) {
+    out_ += 'N';
+  } else if (value.isBool()) {
+    write_bool(value.toBool());
+  } else if (value.isInt()) {
+    write_int(value.toInt());
+  } else if (value.isUnsigned()) {
+    write_unsigned(value.toUInt());
+  } else if (value.isDouble()) {
+    write_double(value.toDouble());
+  } else if (value.isString()) {
+    write_text(value.toStringRef());
+  } else if (value.isComplexDouble()) {
+    write_global("__builtin__", "complex");
+    write_double(value.toComplexDouble().real());
+    write_double(value.toComplexDouble().imag());
+    out_ += "\x86R";
+  } else if (value.isDevice()) {
+    write_global("torch", "device");
+    write_text(DeviceTypeName(value.toDevice().type(), /*lower_case=*/true));
+    if (value.toDevice().has_index()) write_int(value.toDevice().index());
+    out_ += value.toDevice().has_index() ? "\x86R" : "\x85R";
+  } else if (value.isTensor()) {
+    write_tensor(value.toTensor());
+    remember(value);
+  } else if (value.isStorage()) {
+    write_storage(value.toStorage(), ScalarType::Byte, /*untyped=*/true);
+  } else if (value.isList()) {
+    out_ += ']';
+    remember(value);
+    write_items(value.toListRef(), /*pairs=*/false);
+  } else if (value.isGenericDict()) {
+    if (std::exchange(ordered_, false)) {
+      write_global("collections", "OrderedDict");
+      out_ += ")R";
+    } else {
+      out_ += '}';
+    }
+    remember(value);
+    std::vector<IValue> items;
+    items.reserve(2 * value.toGenericDict().size());
+    for (const auto& entry : value.toGenericDict()) {
+      items.push_back(entry.key());
+      items.push_back(entry.value());
+    }
+    write_items(items, /*pairs=*/true);
+  } else if (value.isTuple()) {
+    const auto elements = value.toTupleRef().elementsArrayRef();
+    static constexpr const char* kShort[] = {")", "\x85", "\x86", "\x87"};
+    const bool is_short = elements.size() <= 3;
+    // The empty tuple is not memoized, nor does Python.
+    left_.push_back(
+        {elements.empty() ? Step::kText : Step::kRemember, value, is_short ? kShort[elements.size()] : "t"});
+    for (size_t i = elements.size(); i-- > 0;) left_.push_back({Step::kValue, elements[i], {}});
+    if (!is_short) left_.push_back({Step::kText, {}, "("});
+  } else {
+    TORCH_CHECK_TYPE(false, "pickle: a value of kind ", value.tag_name(), " cannot be saved");
+  }
+}
+
+void add_storage(ZipWriter& zip, const std::string& name, const c10::Storage& storage, size_t bytes) {
+  if (storage.device().is_cpu()) return zip.add(name, storage.data(), bytes);
+  const c10::NoGradGuard no_grad;
+  const auto size = static_cast<int64_t>(bytes);
+  const at::Tensor there(at::TensorImpl::contiguous(storage.impl(), ScalarType::Byte, storage.device(), {size}));
+  at::Tensor here = at::empty_contiguous({size}, ScalarType::Byte);
+  at::copy_(here, there);
+  zip.add(name, here.data_ptr(), bytes);
+}
+
+}  // namespace
+
+void save(const IValue& value, serialize::Sink& sink, bool ordered) {
+  Pickler pickler(ordered);
+  const std::string pickle = pickler.run(value);
+  ZipWriter zip(sink, "archive");
+  zip.add("data.pkl", pickle.data(), pickle.size());
+  zip.add(".format_version", "1", 1);
+  zip.add(".storage_alignment", "64", 2);
+  zip.add("byteorder", "little", 6);
+  for (size_t i = 0; i < pickler.storages().size(); ++i) {
+    const auto& stored = pickler.storages()[i];
+    const size_t element = stored.untyped ? 1 : c10::elementSize(stored.dtype);
+    add_storage(zip, c10::str("data/", i), stored.storage, stored.storage.nbytes() / element * element);
+  }
+  zip.add("version", "3\n", 2);
+  zip.finish();
+}
+
+void save(const IValue& value, const std::string& path, bool ordered) {
+  class FileSink : public serialize::Sink {
+   public:
+    explicit FileSink(const std::string& path) : file(path) {}
+    void write(const void* data, size_t bytes) override { file.write(data, bytes); }
+    serialize::AtomicFile file;
+  };
+  FileSink sink(path);
+  save(value, sink, ordered);
+  sink.file.commit();
+}
+
+}  // namespace torch::pickle
