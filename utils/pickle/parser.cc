@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <utility>
@@ -10,6 +11,7 @@ namespace {
 
 // Names of modules and classes.
 constexpr size_t kLongestName = 1000;
+constexpr uint16_t kDeepest = 10000;
 
 // A lone surrogate, as Python writes it.
 bool is_surrogate(std::string_view text) {
@@ -118,6 +120,13 @@ class Parser {
     return items;
   }
 
+  // The node holds these, too.
+  void holds(Node& holder, const std::vector<NodeId>& items) {
+    uint16_t depth = 0;
+    for (const NodeId item : items) depth = std::max(depth, node(item).depth);
+    if (depth >= kDeepest) fail(c10::str("more than ", kDeepest, " values within one another"));
+    holder.depth = std::max<uint16_t>(holder.depth, depth + 1);
+  }
   void plain(NodeKind kind) { push(make(kind)); }
   // None, True, False and the numbers 0 to 255 are one node each.
   bool known(size_t place) {
@@ -161,6 +170,7 @@ class Parser {
     std::vector<NodeId> items(n);
     for (size_t i = n; i-- > 0;) items[i] = pop();
     plain(NodeKind::kTuple);
+    holds(node(top()), items);
     node(top()).items = std::move(items);
   }
   void global(std::string_view module, std::string_view name) {
@@ -178,6 +188,7 @@ class Parser {
     plain(kind);
     node(top()).a = callable;
     node(top()).b = args;
+    holds(node(top()), {callable, args});
   }
   // TorchScript writes an enumeration's value as it is.
   bool is_typed_argument(NodeId callable) {
@@ -188,6 +199,7 @@ class Parser {
     Node& list = node(top());
     const bool result = list.kind == NodeKind::kCall || list.kind == NodeKind::kNewObject;
     if (list.kind != NodeKind::kList && (!result || list.pairs)) fail("APPEND to what is no list");
+    holds(list, added);
     list.items.insert(list.items.end(), added.begin(), added.end());
   }
   void set_items(const std::vector<NodeId>& added) {
@@ -197,11 +209,13 @@ class Parser {
       fail("SETITEM on what is no dict");
     if (added.size() % 2 != 0) fail("a key without a value");
     dict.pairs = true;
+    holds(dict, added);
     dict.items.insert(dict.items.end(), added.begin(), added.end());
   }
   void add_items(const std::vector<NodeId>& added) {
     Node& set = node(top());
     if (set.kind != NodeKind::kSet) fail("ADDITEMS to what is no set");
+    holds(set, added);
     set.items.insert(set.items.end(), added.begin(), added.end());
   }
   void build() {
@@ -209,6 +223,7 @@ class Parser {
     Node& object = node(top());
     if (object.kind != NodeKind::kCall && object.kind != NodeKind::kNewObject) fail("BUILD on what is no object");
     if (object.state != kNoNode) fail("BUILD comes twice");
+    holds(object, {state});
     object.state = state;
   }
 
@@ -334,6 +349,7 @@ void Parser::step_containers(unsigned char op) {
     case 't': {
       std::vector<NodeId> items = pop_to_mark();
       plain(NodeKind::kTuple);
+      holds(node(top()), items);
       node(top()).items = std::move(items);
       return;
     }
@@ -354,6 +370,7 @@ void Parser::step_containers(unsigned char op) {
     case 0x91: {
       std::vector<NodeId> items = pop_to_mark();
       plain(NodeKind::kFrozenSet);
+      holds(node(top()), items);
       node(top()).items = std::move(items);
       return;
     }
@@ -364,6 +381,7 @@ void Parser::step_containers(unsigned char op) {
       const NodeId id = pop();
       plain(NodeKind::kPersistent);
       node(top()).a = id;
+      holds(node(top()), {id});
       return;
     }
     default: fail(c10::str("Unsupported operand ", static_cast<int>(op)));

@@ -44,6 +44,7 @@ enum class NodeKind : uint8_t {
 struct Node {
   NodeKind kind = NodeKind::kNone;
   bool pairs = false;     // items of a call's or object's result are keys and values
+  uint16_t depth = 0;     // of what it holds
   uint32_t offset = 0;    // in the pickle
   NodeId state = kNoNode; // BUILD's argument
   union {

@@ -331,11 +331,14 @@ TEST(Pickles, ValuesThereAndBack) {
 
 TEST(Pickles, NestingTakesNoStack) {
   c10::IValue value = 1;
-  for (int i = 0; i < 100000; ++i) {
-    c10::List<c10::IValue> list;
-    list.push_back(std::move(value));
-    value = c10::IValue(list);
-  }
+  const auto nest = [&](int levels) {
+    for (int i = 0; i < levels; ++i) {
+      c10::List<c10::IValue> list;
+      list.push_back(std::move(value));
+      value = c10::IValue(list);
+    }
+  };
+  nest(9000);
   c10::IValue read = pickle_load(pickle_save(value));
   int depth = 0;
   while (read.isList()) {
@@ -343,7 +346,9 @@ TEST(Pickles, NestingTakesNoStack) {
     read = next;
     ++depth;
   }
-  EXPECT_EQ(depth, 100000);
+  EXPECT_EQ(depth, 9000);
+  nest(100000);
+  EXPECT_THROW(pickle_load(pickle_save(value)), FormatError);
 }
 
 TEST(Pickles, AListThatHoldsItself) {
