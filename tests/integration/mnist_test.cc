@@ -93,11 +93,11 @@ TEST(Mnist, TrainsOnAPluginDeviceToTheSameBits) {
   for (const char* device : {"cpu", "shadow", "shadow:1"}) {
     // A device has a generator of its own, so nothing is drawn while it trains.
     const Outcome o = mnist(folder,
-                            {"--data=.", "--epochs=2", "--batch_size=32", "--dropout=0", "--threads=1", "--save=w",
+                            {"--data=.", "--epochs=2", "--batch_size=32", "--dropout=0", "--threads=1", "--save=w.safetensors",
                              std::string("--device=") + device},
                             "tests/integration/mnist_with_shadow");
     ASSERT_EQ(o.exit_code, 0) << o.err;
-    weights.push_back(read_file(folder + "/w"));
+    weights.push_back(read_file(folder + "/w.safetensors"));
     epochs.push_back(without_times(o.out));
   }
   EXPECT_THAT(epochs[0], HasSubstr("epoch 2/2  loss 0."));
