@@ -34,8 +34,4 @@ struct Built {
 // Null module for a class that is not built here.
 Built build(const std::string& name, const Json& config);
 
-// What a function of torch.nn.functional gives; empty for one that is not called here.
-std::vector<at::Tensor> call_function(const std::string& name, const Json& args, const Json& kwargs,
-                                      const std::function<at::Tensor(const Json&)>& tensor);
-
 }  // namespace recorded
