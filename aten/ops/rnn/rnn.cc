@@ -59,6 +59,8 @@ void check_settings(const Settings& s, const States& hx, TensorList params, bool
   TORCH_CHECK(s.num_layers > 0, s.op, ": num_layers must be positive, got ", s.num_layers);
   TORCH_CHECK(s.dropout >= 0 && s.dropout <= 1, s.op, ": dropout probability has to be between 0 and 1, but got ",
               s.dropout);
+  TORCH_CHECK(s.num_layers <= static_cast<int64_t>(params.size()), s.op,
+              ": got an incorrect number of RNN parameters: ", params.size(), " for ", s.num_layers, " layers");
   const int64_t parts = s.num_layers * s.directions(), each = 2 + (s.has_biases ? 2 : 0) + (projected ? 1 : 0);
   TORCH_CHECK(static_cast<int64_t>(params.size()) == parts * each, s.op,
               ": got an incorrect number of RNN parameters: expected ", parts * each, ", got ", params.size());

@@ -189,8 +189,9 @@ void run_block(const RnnLayer& l, const Steps& steps, int64_t first, int64_t sam
       recurrent(s.count, state, gates, gates, l.gates);
     }
     for_rows(s.count, n, [&](int64_t i) {
-      T *row = gates + i * l.gates, *h = out + i * l.state, *c = cell + i * n;
+      T *row = gates + i * l.gates, *h = out + i * l.state;
       if (l.kind == CellKind::kLstm) {
+        T* c = cell + i * n;
         cpu::lstm_row<T>(row, c, c, full != nullptr ? full + i * n : h, n);
         if (kept != nullptr) copy_rows(kept + i * n, c, 1, n);
       } else if (l.kind == CellKind::kGru) {
@@ -360,7 +361,8 @@ void run_block_backward(const RnnLayer& l, const Steps& steps, int64_t first, in
       const int64_t row = s.first + i, at = i * l.gates;
       const bool continued = i < s.before_count;
       const T* g2 = of_output == nullptr || full != nullptr ? nullptr : of_output + i * n;
-      const T* kept = m.gates + row * l.gates;
+      // An RNN's gates are its results.
+      const T* kept = m.gates != nullptr ? m.gates + row * l.gates : nullptr;
       if (l.kind == CellKind::kLstm) {
         const T* before = continued ? m.cells + (s.before + i) * n : m.cx + (first + i) * n;
         const T* g1 = full != nullptr ? full + i * n : grad_h + i * n;
