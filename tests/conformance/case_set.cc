@@ -93,10 +93,10 @@ CaseSet::CaseSet(std::string path) : path_(std::move(path)) {
   files_ = unpack_tar(path_, inflate_gzip(path_, read_file(path_, kMaxFileBytes), kMaxArchiveBytes));
 }
 
-std::vector<std::string> CaseSet::names() const {
+std::vector<std::string> CaseSet::stems(const std::string& ending) const {
   std::vector<std::string> out;
   const auto add = [&](const std::string& file) {
-    if (ends_with(file, ".json")) out.push_back(file.substr(0, file.size() - 5));
+    if (ends_with(file, ending)) out.push_back(file.substr(0, file.size() - ending.size()));
   };
   if (archive_) {
     for (const auto& [file, bytes] : files_) add(file);
@@ -107,6 +107,11 @@ std::vector<std::string> CaseSet::names() const {
   }
   std::sort(out.begin(), out.end());
   return out;
+}
+
+bool CaseSet::contains(const std::string& file) const {
+  std::error_code error;
+  return archive_ ? files_.count(file) > 0 : fs::exists(describe(file), error);
 }
 
 std::string CaseSet::read(const std::string& file) const {

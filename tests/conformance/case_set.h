@@ -24,7 +24,10 @@ class CaseSet {
   explicit CaseSet(std::string path);
 
   // The overloads in alphabetical order, e.g. "softmax@int".
-  std::vector<std::string> names() const;
+  std::vector<std::string> names() const { return stems(".json"); }
+  // The files whose names end so, in alphabetical order and without that ending.
+  std::vector<std::string> stems(const std::string& ending) const;
+  bool contains(const std::string& file) const;
   // The bytes of one file. Throws BadSet where it is missing, not a plain file or too large.
   std::string read(const std::string& file) const;
   // How messages call a file.

@@ -5,7 +5,7 @@
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "nn/layers/layers.h"
-#include "tests/conformance/case_values.h"
+#include "tests/recorded/fields.h"
 
 namespace recorded {
 
@@ -17,32 +17,6 @@ using conformance::number;
 namespace {
 
 using Tensors = std::vector<Tensor>;
-
-bool has(const Json& c, const char* key) {
-  return c.contains(key) && !c.at(key).is_null();
-}
-int64_t integer_of(const Json& c, const char* key, int64_t otherwise) {
-  return has(c, key) ? integer(c.at(key)) : otherwise;
-}
-double number_of(const Json& c, const char* key, double otherwise) {
-  return has(c, key) ? number(c.at(key)) : otherwise;
-}
-bool flag_of(const Json& c, const char* key, bool otherwise) {
-  return has(c, key) ? c.at(key).get<bool>() : otherwise;
-}
-std::string text_of(const Json& c, const char* key, const char* otherwise) {
-  return has(c, key) ? c.at(key).get<std::string>() : otherwise;
-}
-
-std::vector<int64_t> integers(const Json& v) {
-  std::vector<int64_t> all;
-  if (v.is_array()) {
-    for (const Json& x : v) all.push_back(integer(x));
-  } else {
-    all.push_back(integer(v));
-  }
-  return all;
-}
 
 // One number stands for all.
 template <size_t D>

@@ -6,12 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "nlohmann/json.hpp"
 #include "nn/module/module.h"
+#include "tests/recorded/fields.h"
 
 namespace recorded {
-
-using Json = nlohmann::json;
 
 // Named arguments: tensors are looked up by `tensor`.
 struct Call {

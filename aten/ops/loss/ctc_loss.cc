@@ -140,7 +140,11 @@ Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, IntArrayRef inpu
                        target_lengths, blank);
   const Tensor impossible = at::isinf(loss);
   if (GradMode::is_enabled() && log_probs.requires_grad()) {
-    loss = at::add(loss, at::masked_fill(normalizer(batch, input_lengths), impossible, Scalar(0)));
+    const Tensor sums = normalizer(batch, input_lengths);
+    // Where no path exists PyTorch's gradient is not a number: 0 sqrt(0) is 0 and has such a gradient.
+    const Tensor root = at::sqrt(at::masked_fill(sums, at::eq(impossible, Scalar(false)), Scalar(1)));
+    const Tensor undefined = at::mul(root, Scalar(0));
+    loss = at::add(loss, at::where(impossible, zero_infinity ? at::detach(undefined) : undefined, sums));
   }
   if (zero_infinity) loss = at::masked_fill(loss, impossible, Scalar(0));
   if (reduction == Reduction::Mean) {

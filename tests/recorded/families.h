@@ -1,0 +1,25 @@
+// The families of recordings that can be replayed.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tests/recorded/check.h"
+
+namespace recorded {
+
+struct Family {
+  const char* name;
+  // Replays one case. Exceptions count as failures.
+  void (*replay)(const Json& one, Check& check);
+  // The fields of a case, at any depth, that hold results: an error planted in one must make the case fail.
+  std::vector<const char*> results;
+  // Where a field of that name is not one in this case.
+  bool (*except)(const Json& one, const std::string& field) = nullptr;
+};
+
+const std::vector<Family>& families();
+
+void replay_nn_modules(const Json& one, Check& check);
+
+}  // namespace recorded

@@ -1,0 +1,114 @@
+// torch.nn's classes: initial parameters from the seed, names, results, gradients, buffers.
+#include "aten/ops/copy/ops.h"
+#include "aten/ops/creation/ops.h"
+#include "c10/core/cpu_generator.h"
+#include "c10/core/grad_mode.h"
+#include "nn/module/state_dict.h"
+#include "tests/recorded/families.h"
+#include "tests/recorded/modules.h"
+
+namespace recorded {
+namespace {
+
+using at::Tensor;
+
+class ModuleCase {
+ public:
+  ModuleCase(const Json& c, Check& check) : case_(c), check_(check) {}
+
+  void replay() {
+    const Built built = construct();
+    if (built.module == nullptr) return check_.skip("no class " + case_.at("class").get<std::string>() + " here");
+    if (built.draws_as_python) {
+      check_.then(case_.at("then"));
+      for (const auto& [name, recorded] : case_.at("parameters").items())
+        check_.tensor(name, built.module->named_parameters()[name], recorded);
+    }
+    check_.equal("state_dict keys", built.module->state_dict().keys(), case_.at("state_dict_keys"));
+    for (const auto& [name, recorded] : case_.at("buffers").items()) {
+      if (conformance::is_tensor(recorded)) check_.tensor(name, built.module->named_buffers()[name], recorded);
+    }
+    for (size_t i = 0; i < case_.at("runs").size(); ++i) {
+      const Json& run = case_.at("runs")[i];
+      const std::string mode = run.at("mode");
+      Check::Scope scope(check_, "run " + std::to_string(i) + ", " + mode + ", " + run.at("dtype").get<std::string>());
+      if (mode != "eval") replay(run, true);
+      if (mode != "train") replay(run, false);
+    }
+  }
+
+ private:
+  Built construct() const {
+    at::manual_seed(case_.at("seed").get<uint64_t>());
+    return build(case_.at("class"), case_.at("config"));
+  }
+
+  // The fresh module with the recorded parameters, and what is loaded over them.
+  Built prepare(const Json& run, bool training) const {
+    Built built = construct();
+    c10::NoGradGuard no_grad;
+    auto state = built.module->state_dict();
+    for (const char* from : {"parameters", "load"}) {
+      for (const auto& [name, recorded] : member_or_empty(case_, from).items())
+        state[name].copy_(check_.recordings().tensor(recorded));
+    }
+    built.module->to(run.at("dtype") == "float64" ? at::kDouble : at::kFloat);
+    built.module->train(training);
+    return built;
+  }
+
+  void replay(const Json& run, bool training) const {
+    const Built built = prepare(run, training);
+    Call call;
+    std::vector<Tensor> leaves;
+    call.tensor = [&](const Json& v) { return argument(v, leaves); };
+    for (const Json& v : run.at("inputs")) call.inputs.push_back(call.tensor(v));
+    call.kwargs = &member_or_empty(run, "kwargs");
+    if (run.contains("seed")) at::manual_seed(run.at("seed").get<uint64_t>());
+    if (flag_of(case_.at("config"), "inplace", false)) call.inputs[0] = at::clone(call.inputs[0]);
+    const std::vector<Tensor> outputs = built.forward(call);
+
+    const std::vector<Json> recorded = flatten(Json::array({run.at("outputs")}));
+    if (outputs.size() != recorded.size()) return check_.fail(std::to_string(outputs.size()) + " results");
+    for (size_t i = 0; i < outputs.size(); ++i) check_.tensor("result " + std::to_string(i), outputs[i], recorded[i]);
+    for (const auto& [name, after] : member_or_empty(run, "buffers_after").items())
+      check_.tensor(name, built.module->named_buffers()[name], after);
+
+    std::vector<std::string> names;
+    std::vector<Json> gradients =
+        run.contains("grad_inputs") ? run.at("grad_inputs").get<std::vector<Json>>() : std::vector<Json>(leaves.size());
+    for (size_t i = 0; i < leaves.size(); ++i) names.push_back("input " + std::to_string(i));
+    for (const auto& [name, g] : member_or_empty(run, "grad_parameters").items()) {
+      names.push_back(name);
+      gradients.push_back(g);
+      leaves.push_back(built.module->named_parameters()[name]);
+    }
+    check_.gradients(outputs, leaves, names, gradients);
+  }
+
+  // A list of integers stands for a tensor of them.
+  Tensor argument(const Json& v, std::vector<Tensor>& leaves) const {
+    if (v.is_null()) return {};
+    if (v.is_array()) {
+      const std::vector<int64_t> list = v;
+      Tensor t = at::empty({static_cast<int64_t>(list.size())}, at::TensorOptions(at::kLong));
+      std::copy(list.begin(), list.end(), t.data_ptr<int64_t>());
+      return t;
+    }
+    Tensor t = check_.recordings().tensor(v);
+    if (conformance::is_marked(v, "requires_grad")) leaves.push_back(t = at::clone(t).set_requires_grad(true));
+    return t;
+  }
+
+  const Json& case_;
+  Check& check_;
+};
+
+}  // namespace
+
+void replay_nn_modules(const Json& one, Check& check) {
+  if (one.contains("container")) return check.skip("containers are not built by name");
+  ModuleCase(one, check).replay();
+}
+
+}  // namespace recorded

@@ -1,0 +1,51 @@
+// Each family's cases in testdata, as recorded and with planted errors.
+#include "tests/recorded/replay.h"
+
+#include <gtest/gtest.h>
+
+namespace recorded {
+namespace {
+
+void PrintTo(const Family& family, std::ostream* out) {
+  *out << family.name;
+}
+
+class Replay : public testing::TestWithParam<Family> {
+ protected:
+  Replay()
+      : set_(std::string("tests/recorded/testdata/") + GetParam().name + ".tar.gz"),
+        recordings_(set_, GetParam().name) {}
+
+  const conformance::CaseSet set_;
+  const Recordings recordings_;
+};
+
+TEST_P(Replay, AsRecorded) {
+  for (const Json& one : recordings_.cases()) {
+    const CaseReport report = replay_case(GetParam(), recordings_, one);
+    for (const std::string& failure : report.failures) ADD_FAILURE() << report.id << ": " << failure;
+    EXPECT_EQ(report.skip_reason, "") << report.id;
+  }
+}
+
+// Of a case's recorded results one after another is spoiled, in the next case the next one.
+TEST_P(Replay, NoticesErrors) {
+  size_t n = 0, planted = 0, unnoticed = 0;
+  for (const Json& one : recordings_.cases()) {
+    Json spoiled = with_planted_error(GetParam(), one, n++);
+    if (spoiled.is_null()) spoiled = with_planted_error(GetParam(), one, n = 0);
+    if (spoiled.is_null()) continue;
+    ++planted;
+    if (replay_case(GetParam(), recordings_, spoiled).failures.empty()) {
+      ++unnoticed;
+      ADD_FAILURE() << one.at("id") << ": an error in result " << n << " was not noticed";
+    }
+  }
+  EXPECT_GT(planted, recordings_.cases().size() / 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Replay, testing::ValuesIn(families()),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace recorded
