@@ -20,6 +20,7 @@
 #include "c10/util/optional_array_ref.h"
 
 namespace c10 {
+enum class Backend;
 template <class T>
 class List;
 }
@@ -88,6 +89,12 @@ class Tensor : public TensorBase {
   Tensor toType(ScalarType dtype) const;
   Tensor to(caffe2::TypeMeta dtype, bool non_blocking = false, bool copy = false) const;
   Tensor to(Device device, caffe2::TypeMeta dtype, bool non_blocking = false, bool copy = false) const;
+  // On the device of a backend (c10/core/backend.h), strided.
+  Tensor toBackend(Backend backend) const;
+  // This tensor, borrowed, where it lies in the format already, else a copy that does (c10/util/maybe_owned.h). The
+  // result must not outlive the tensor.
+  MaybeOwned<Tensor> expect_contiguous(MemoryFormat memory_format = MemoryFormat::Contiguous) const&;
+  MaybeOwned<Tensor> expect_contiguous(MemoryFormat memory_format = MemoryFormat::Contiguous) && = delete;
   // The kind as text: "CPUFloatType", "UndefinedType".
   std::string toString() const;
   // Backend and dtype in one, as older programs ask for them (aten/core/deprecated_type.h).

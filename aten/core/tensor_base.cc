@@ -1,5 +1,7 @@
 #include "aten/core/tensor_base.h"
 
+#include "c10/core/sym_int.h"
+
 namespace at {
 namespace detail {
 
@@ -25,11 +27,35 @@ void throw_wrong_accessor_dim(int64_t expected, int64_t found) {
   __builtin_unreachable();
 }
 
+void throw_too_large_for_int32() {
+  TORCH_CHECK(false, "numel needs to be smaller than int32_t max; otherwise, please use packed_accessor64");
+  __builtin_unreachable();
+}
+
 void check_may_be_null(const TensorBase& t) {
   TORCH_CHECK(t.numel() == 0, "Cannot access the data of a tensor on the ", t.device(), " device: it has none");
 }
 
 }  // namespace detail
+
+ArrayRef<SymInt> TensorBase::sym_sizes() const {
+  return fromIntArrayRefUnchecked(sizes());
+}
+ArrayRef<SymInt> TensorBase::sym_strides() const {
+  return fromIntArrayRefUnchecked(strides());
+}
+SymInt TensorBase::sym_size(int64_t d) const {
+  return size(d);
+}
+SymInt TensorBase::sym_stride(int64_t d) const {
+  return stride(d);
+}
+SymInt TensorBase::sym_numel() const {
+  return numel();
+}
+SymInt TensorBase::sym_storage_offset() const {
+  return storage_offset();
+}
 
 MemoryFormat TensorBase::suggest_memory_format(bool channels_last_strides_exact_match) const {
   const TensorImpl& self = impl();

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "aten/core/accessor_fwd.h"
 #include "c10/core/device.h"
 #include "c10/core/layout.h"
 #include "c10/core/memory_format.h"
@@ -15,13 +16,17 @@
 #include "c10/util/exception.h"
 #include "c10/util/intrusive_ptr.h"
 
+namespace c10 {
+class SymInt;
+template <class T>
+class MaybeOwned;
+}  // namespace c10
+
 namespace at {
 using namespace c10;
 
 class Tensor;
 class TensorBase;
-template <class T, size_t N>
-class TensorAccessor;
 
 namespace detail {
 // Cold paths of TensorBase's checks.
@@ -29,6 +34,7 @@ namespace detail {
 [[noreturn]] void throw_wrong_dtype(ScalarType expected, ScalarType found);
 [[noreturn]] void throw_dim_out_of_range(int64_t dim, int64_t rank);
 [[noreturn]] void throw_wrong_accessor_dim(int64_t expected, int64_t found);
+[[noreturn]] void throw_too_large_for_int32();
 // Throws where a tensor has elements but no data.
 void check_may_be_null(const TensorBase& t);
 }  // namespace detail
@@ -54,9 +60,11 @@ class TensorBase {
   bool is_same(const TensorBase& other) const noexcept { return impl_ == other.impl_; }
   size_t use_count() const noexcept { return impl_.use_count(); }
   size_t weak_use_count() const noexcept { return impl_.weak_use_count(); }
+  bool is_uniquely_owned() const noexcept { return use_count() == 1; }
   TensorImpl* unsafeGetTensorImpl() const noexcept { return impl_.get(); }
   TensorImpl* unsafeReleaseTensorImpl() noexcept { return impl_.release(); }
   const intrusive_ptr<TensorImpl>& getIntrusivePtr() const noexcept { return impl_; }
+  intrusive_ptr<TensorImpl> unsafeReleaseIntrusivePtr() noexcept { return std::move(impl_); }
 
   // --- geometry ---
   int64_t dim() const { return impl().dim(); }
@@ -74,6 +82,13 @@ class TensorBase {
     return format == MemoryFormat::Contiguous ? impl().is_contiguous() : impl().is_contiguous(format);
   }
   bool is_non_overlapping_and_dense() const { return impl().is_non_overlapping_and_dense(); }
+  // The same as SymInt (c10/core/sym_int.h).
+  ArrayRef<SymInt> sym_sizes() const;
+  ArrayRef<SymInt> sym_strides() const;
+  SymInt sym_size(int64_t d) const;
+  SymInt sym_stride(int64_t d) const;
+  SymInt sym_numel() const;
+  SymInt sym_storage_offset() const;
   // ChannelsLast or ChannelsLast3d where the strides say so (by rank 4 or 5), else Contiguous.
   // `channels_last_strides_exact_match`: only where the strides are the format's own, without gaps.
   MemoryFormat suggest_memory_format(bool channels_last_strides_exact_match = false) const;
@@ -93,6 +108,19 @@ class TensorBase {
   bool is_cuda() const { return device().type() == DeviceType::CUDA; }
   bool is_meta() const { return device().type() == DeviceType::Meta; }
   bool is_privateuseone() const { return device().type() == DeviceType::PrivateUse1; }
+  bool is_mps() const { return device().type() == DeviceType::MPS; }
+  bool is_xpu() const { return device().type() == DeviceType::XPU; }
+  bool is_hip() const { return device().type() == DeviceType::HIP; }
+  bool is_xla() const { return device().type() == DeviceType::XLA; }
+  bool is_hpu() const { return device().type() == DeviceType::HPU; }
+  bool is_ipu() const { return device().type() == DeviceType::IPU; }
+  bool is_ve() const { return device().type() == DeviceType::VE; }
+  bool is_lazy() const { return device().type() == DeviceType::Lazy; }
+  bool is_vulkan() const { return device().type() == DeviceType::Vulkan; }
+  bool is_metal() const { return device().type() == DeviceType::Metal; }
+  bool is_ort() const { return device().type() == DeviceType::ORT; }
+  bool is_maia() const { return device().type() == DeviceType::MAIA; }
+  bool is_mtia() const { return device().type() == DeviceType::MTIA; }
   bool is_sparse() const { return layout() == Layout::Sparse; }
   bool is_sparse_csr() const { return layout() == Layout::SparseCsr; }
   bool is_mkldnn() const { return layout() == Layout::Mkldnn; }
@@ -104,6 +132,7 @@ class TensorBase {
   // conj() and neg of a view compute; no tensor carries a pending one.
   bool is_conj() const { return false; }
   bool is_neg() const { return false; }
+  bool _is_zerotensor() const { return false; }
 
   // --- data ---
   bool has_storage() const { return defined() && impl_->has_storage(); }
@@ -139,6 +168,33 @@ class TensorBase {
   }
   template <class T, size_t N>
   TensorAccessor<T, N> accessor() && = delete;
+  // The same with copies of sizes and strides, for kernels on a device (aten/core/tensor_accessor.h). The one with
+  // indices of 32 bits throws for more elements than those count.
+  template <class T, size_t N, template <class> class PtrTraits = DefaultPtrTraits, class index_t = int64_t>
+  GenericPackedTensorAccessor<T, N, PtrTraits, index_t> generic_packed_accessor() const& {
+    if (C10_UNLIKELY(dim() != static_cast<int64_t>(N))) detail::throw_wrong_accessor_dim(N, dim());
+    return GenericPackedTensorAccessor<T, N, PtrTraits, index_t>(data_ptr<T>(), sizes().data(), strides().data());
+  }
+  template <class T, size_t N, template <class> class PtrTraits = DefaultPtrTraits>
+  PackedTensorAccessor32<T, N, PtrTraits> packed_accessor32() const& {
+    if (C10_UNLIKELY(numel() > INT32_MAX)) detail::throw_too_large_for_int32();
+    return generic_packed_accessor<T, N, PtrTraits, int32_t>();
+  }
+  template <class T, size_t N, template <class> class PtrTraits = DefaultPtrTraits>
+  PackedTensorAccessor64<T, N, PtrTraits> packed_accessor64() const& {
+    return generic_packed_accessor<T, N, PtrTraits, int64_t>();
+  }
+  template <class T, size_t N, template <class> class PtrTraits = DefaultPtrTraits, class index_t = int64_t>
+  C10_DEPRECATED_MESSAGE("packed_accessor is deprecated, use packed_accessor32 or packed_accessor64 instead")
+  GenericPackedTensorAccessor<T, N, PtrTraits, index_t> packed_accessor() const& {
+    return generic_packed_accessor<T, N, PtrTraits, index_t>();
+  }
+  template <class T, size_t N, template <class> class PtrTraits = DefaultPtrTraits, class index_t = int64_t>
+  GenericPackedTensorAccessor<T, N, PtrTraits, index_t> generic_packed_accessor() && = delete;
+  template <class T, size_t N, template <class> class PtrTraits = DefaultPtrTraits>
+  PackedTensorAccessor32<T, N, PtrTraits> packed_accessor32() && = delete;
+  template <class T, size_t N, template <class> class PtrTraits = DefaultPtrTraits>
+  PackedTensorAccessor64<T, N, PtrTraits> packed_accessor64() && = delete;
 
   // --- autograd state that needs no engine ---
   bool requires_grad() const {

@@ -86,20 +86,6 @@ c10::Allocator* getPinnedMemoryAllocator(std::optional<c10::DeviceType> type = s
 /// A new generator of a device. Throws c10::Error for devices without generators.
 Generator make_generator_for(c10::Device device);
 
-/// What a program asks of all devices at once, by libtorch's name:
-///
-///   at::globalContext().defaultGenerator(x.device()).set_current_seed(7);
-class Context {
- public:
-  /// The generator that operators draw from on `device` where none is given; torch::manual_seed seeds them all. Throws
-  /// c10::Error for devices without generators.
-  const Generator& defaultGenerator(c10::Device device) { return detail::getDefaultGenerator(device); }
-};
-inline Context& globalContext() {
-  static Context context;
-  return context;
-}
-
 namespace accelerator {
 
 /// 0 where there is no accelerator; the others throw then, as getAccelerator(true) does.

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <typeinfo>
 #include <vector>
 
 #include "c10/util/warning.h"
@@ -39,6 +40,10 @@ WarningHandler* base_handler() {
 thread_local WarningHandler* thread_handler = nullptr;
 
 }  // namespace
+
+std::string GetExceptionString(const std::exception& e) {
+  return str(demangle(typeid(e).name()), ": ", e.what());
+}
 
 void set_backtraces_enabled(bool enabled) {
   __atomic_store_n(&backtraces, enabled ? 1 : 0, __ATOMIC_RELAXED);

@@ -91,6 +91,39 @@ class LinAlgError : public Error {
 class OutOfMemoryError : public Error {
   using Error::Error;
 };
+// A buffer of another library does not fit.
+class BufferError : public Error {
+  using Error::Error;
+};
+// A text does not follow its grammar.
+class SyntaxError : public Error {
+  using Error::Error;
+};
+// A call of an accelerator's run-time library failed, with its code.
+class AcceleratorError : public Error {
+ public:
+  AcceleratorError(SourceLocation location, int32_t code, const std::string& msg) : Error(location, msg), code_(code) {}
+  int32_t get_error_code() const { return code_; }
+
+ private:
+  int32_t code_;
+};
+// Errors of distributed programs: of the backend, of the store, of the network.
+class DistError : public Error {
+  using Error::Error;
+};
+class DistBackendError : public DistError {
+  using DistError::DistError;
+};
+class DistStoreError : public DistError {
+  using DistError::DistError;
+};
+class DistNetworkError : public DistError {
+  using DistError::DistError;
+};
+
+// "type: what()"
+std::string GetExceptionString(const std::exception& e);
 
 // Whether errors carry the stack of the raising thread (default: only if KINDLING_SHOW_BACKTRACE=1, because unwinding
 // costs milliseconds and errors are also control flow). The place of the throw is always there.
@@ -118,6 +151,12 @@ void throw_text(const char* func, const char* file, uint32_t line, const char* l
 template <typename E>
 [[noreturn]] C10_ALWAYS_INLINE void throw_error(const char* func, const char* file, uint32_t line, const std::string& msg) {
   throw_text<E>(func, file, line, kPartLetters<std::string>, StoredParts<std::string>(msg).words);
+}
+
+template <typename Pointer>
+Pointer&& check_notnull(const char* func, const char* file, uint32_t line, const char* text, Pointer&& pointer) {
+  if (pointer == nullptr) throw_error<Error>(func, file, line, str("Check failed: '", text, "' Must be non NULL. "));
+  return std::forward<Pointer>(pointer);
 }
 
 [[noreturn]] C10_COLD void throw_internal_assert(const char* func, const char* file, uint32_t line, const char* condition,
@@ -190,6 +229,11 @@ using c10::Error;
 #define TORCH_CHECK_NOT_IMPLEMENTED(cond, ...) \
   KD_CHECK_WITH_(::c10::NotImplementedError, cond __VA_OPT__(, ) __VA_ARGS__)
 #define TORCH_CHECK_WITH(error_t, cond, ...) KD_CHECK_WITH_(::c10::error_t, cond __VA_OPT__(, ) __VA_ARGS__)
+#define TORCH_CHECK_BUFFER(cond, ...) KD_CHECK_WITH_(::c10::BufferError, cond __VA_OPT__(, ) __VA_ARGS__)
+#define TORCH_CHECK_WITH_MSG(error_t, cond, type, ...) KD_CHECK_WITH_(::c10::error_t, cond __VA_OPT__(, ) __VA_ARGS__)
+#define TORCH_CHECK_IF_NOT_ON_CUDA(cond, ...) TORCH_CHECK(cond __VA_OPT__(, ) __VA_ARGS__)
+#define TORCH_CHECK_ALWAYS_SHOW_CPP_STACKTRACE(cond, ...) TORCH_CHECK(cond __VA_OPT__(, ) __VA_ARGS__)
+#define STD_TORCH_CHECK(cond, ...) TORCH_CHECK(cond __VA_OPT__(, ) __VA_ARGS__)
 #define TORCH_CHECK_ARG(cond, argN, ...) TORCH_CHECK(cond, "invalid argument ", argN, ": ", __VA_ARGS__)
 #define TORCH_CHECK_MSG(cond, type, ...) ::c10::detail::check_message(#cond __VA_OPT__(, ) __VA_ARGS__)
 
@@ -200,6 +244,38 @@ using c10::Error;
                                    #cond __VA_OPT__(, ) __VA_ARGS__);                                 \
     }                                                                                                 \
   } while (false)
+
+// TORCH_CHECK_EQ(a, b): an Error "Check failed: a == b (1 vs. 2). " where it does not hold. More text may follow:
+// TORCH_CHECK_EQ(a, b, "why").
+#define KD_CHECK_OP_(x, y, op, ...)                                                                          \
+  do {                                                                                                       \
+    const auto& kd_x_ = (x);                                                                                 \
+    const auto& kd_y_ = (y);                                                                                 \
+    TORCH_CHECK(kd_x_ op kd_y_, "Check failed: " #x " " #op " " #y " (", kd_x_, " vs. ", kd_y_,              \
+                "). " __VA_OPT__(, ) __VA_ARGS__);                                                           \
+  } while (false)
+#define TORCH_CHECK_EQ(x, y, ...) KD_CHECK_OP_(x, y, == __VA_OPT__(, ) __VA_ARGS__)
+#define TORCH_CHECK_NE(x, y, ...) KD_CHECK_OP_(x, y, != __VA_OPT__(, ) __VA_ARGS__)
+#define TORCH_CHECK_LT(x, y, ...) KD_CHECK_OP_(x, y, < __VA_OPT__(, ) __VA_ARGS__)
+#define TORCH_CHECK_LE(x, y, ...) KD_CHECK_OP_(x, y, <= __VA_OPT__(, ) __VA_ARGS__)
+#define TORCH_CHECK_GT(x, y, ...) KD_CHECK_OP_(x, y, > __VA_OPT__(, ) __VA_ARGS__)
+#define TORCH_CHECK_GE(x, y, ...) KD_CHECK_OP_(x, y, >= __VA_OPT__(, ) __VA_ARGS__)
+// The value itself; an Error where it is null.
+#define TORCH_CHECK_NOTNULL(val, ...) \
+  ::c10::detail::check_notnull(__func__, __FILE__, static_cast<uint32_t>(__LINE__), #val, (val))
+#ifdef NDEBUG
+#define KD_DCHECK_(...) \
+  do {                  \
+  } while (false)
+#else
+#define KD_DCHECK_(...) __VA_ARGS__
+#endif
+#define TORCH_DCHECK_EQ(x, y, ...) KD_DCHECK_(TORCH_CHECK_EQ(x, y __VA_OPT__(, ) __VA_ARGS__))
+#define TORCH_DCHECK_NE(x, y, ...) KD_DCHECK_(TORCH_CHECK_NE(x, y __VA_OPT__(, ) __VA_ARGS__))
+#define TORCH_DCHECK_LT(x, y, ...) KD_DCHECK_(TORCH_CHECK_LT(x, y __VA_OPT__(, ) __VA_ARGS__))
+#define TORCH_DCHECK_LE(x, y, ...) KD_DCHECK_(TORCH_CHECK_LE(x, y __VA_OPT__(, ) __VA_ARGS__))
+#define TORCH_DCHECK_GT(x, y, ...) KD_DCHECK_(TORCH_CHECK_GT(x, y __VA_OPT__(, ) __VA_ARGS__))
+#define TORCH_DCHECK_GE(x, y, ...) KD_DCHECK_(TORCH_CHECK_GE(x, y __VA_OPT__(, ) __VA_ARGS__))
 
 #ifdef NDEBUG
 #define TORCH_INTERNAL_ASSERT_DEBUG_ONLY(...) \

@@ -1,5 +1,10 @@
 #pragma once
 
 #include "aten/aten.h"
+#include "aten/core/context.h"
 #include "aten/core/dispatch.h"
+#include "aten/extension/scalar_ops.h"
+#include "aten/extension/tensor_geometry.h"
+#include "c10/core/sym_int.h"
 #include "c10/util/float8.h"
+#include "c10/util/maybe_owned.h"

@@ -1,3 +1,3 @@
 #pragma once
 
-#include "c10/core/accelerator.h"
+#include "aten/core/context.h"

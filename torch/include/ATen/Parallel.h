@@ -1,3 +1,3 @@
 #pragma once
 
-#include "c10/parallel/parallel.h"
+#include "aten/core/interop.h"

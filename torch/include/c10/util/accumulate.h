@@ -1,3 +1,3 @@
 #pragma once
 
-#include "c10/util/safe_numerics.h"
+#include "c10/util/accumulate.h"

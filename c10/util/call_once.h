@@ -1,0 +1,9 @@
+// libtorch's names for std::call_once.
+#pragma once
+
+#include <mutex>
+
+namespace c10 {
+using std::call_once;
+using std::once_flag;
+}  // namespace c10
