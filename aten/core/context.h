@@ -129,7 +129,7 @@ class Context {
   /// For one operation ("conv", "rnn") in newer programs, which here is for all.
   bool allowTF32CuDNN(const std::string& op = {}) const;
   void setAllowTF32CuDNN(bool value);
-  void setAllowTF32CuDNN(const std::string& op, bool value) { setAllowTF32CuDNN(value); }
+  void setAllowTF32CuDNN(const std::string&, bool value) { setAllowTF32CuDNN(value); }
   /// Products of float32 are always of float32; the precision that is asked for is what these say.
   bool allowTF32CuBLAS() const { return float32MatmulPrecision() != Float32MatmulPrecision::HIGHEST; }
   void setAllowTF32CuBLAS(bool value);
