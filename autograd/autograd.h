@@ -17,6 +17,7 @@ namespace torch::autograd {
 
 using at::AutoGradMode;
 using at::GradMode;
+using at::InferenceMode;
 using at::NoGradGuard;
 
 /// Adds the derivatives of `tensors` to the grad() of the leaves they were computed from.

@@ -459,6 +459,28 @@ TEST(Emit, OperatorsAreListedByTheirFunctionalForm) {
             "__and__ demo\nf demo\nzero demo\n");
 }
 
+TEST(Emit, GroupsHaveTheirOperatorsUnderShortNames) {
+  const std::string text = emit_group({table_of(R"pb(
+    op { schema: "special_f(Tensor self, int n=1) -> Tensor" function: true
+         out { schema: "special_f.out(Tensor self, int n=1, *, Tensor(a!) out) -> Tensor(a!)" } }
+    op { schema: "g(Tensor self) -> Tensor" function: true })pb")}, "special");
+  EXPECT_TRUE(contains(text, "namespace torch::special {"));
+  EXPECT_TRUE(contains(text, "inline Tensor f(const Tensor& self, int64_t n = 1) { return at::special_f(self, n); }\n"));
+  EXPECT_TRUE(contains(text, "inline Tensor& f_out(Tensor& out, const Tensor& self, int64_t n = 1) "
+                             "{ return at::special_f_out(out, self, n); }\n"));
+  EXPECT_FALSE(contains(text, "at::g"));
+}
+
+TEST(Emit, MetaFunctionsTakeTensorsToTheMetaDevice) {
+  const std::string text = emit_meta_functions({table_of(R"pb(
+    op { schema: "f(Tensor self, Tensor[] others, int n) -> Tensor" function: true kernel { key: ANY function: "f" } }
+    op { schema: "w(Tensor self, Tensor(a!) noise) -> Tensor" function: true kernel { key: ANY function: "w" } }
+    op { schema: "none(Tensor self) -> Tensor" function: true })pb")});
+  EXPECT_TRUE(contains(text, "{ return at::f(detail::on_meta(self), detail::on_meta(others), n); }\n"));
+  EXPECT_FALSE(contains(text, "at::w("));
+  EXPECT_FALSE(contains(text, "at::none("));
+}
+
 TEST(Emit, KernelsAreDeclaredAsTheirFilesDefineThem) {
   const std::string text = emit_kernel_declarations(table_of(R"pb(
     op { schema: "f(Tensor self) -> (Tensor a, Tensor b)" meta: "f_meta" kernel { key: CPU function: "f_cpu" } }

@@ -2,7 +2,8 @@
 //
 //   generate --table=aten/ops/binary/ops.textproto [--functions=F] [--documented_functions=F] [--operator_declarations=F] [--kernel_declarations=F] [--operators=F]
 //            [--registry=F] [--derivatives=F] [--forward=F] [--examples=F] [--evidence=F ...]
-//   generate [--methods=F] [--factories=F] [--operator_families=F] [--documentation=F] [--facts=F] --table=T1 --table=T2 ... [--evidence=F ...]
+//   generate [--methods=F] [--factories=F] [--operator_families=F] [--documentation=F] [--facts=F] [--special=F]
+//            [--fft=F] [--linalg=F] [--backend_functions=F] [--meta_functions=F] --table=T1 --table=T2 ... [--evidence=F ...]
 //
 // A table's family is the name of its folder.
 
@@ -74,6 +75,11 @@ int run(const std::vector<std::string>& arguments) {
       {"documentation", [&](const std::vector<Table>& all) { return emit_documentation(all, evidence); }},
       {"facts", emit_facts},
       {"operator_families", emit_operator_families},
+      {"special", [](const std::vector<Table>& all) { return emit_group(all, "special"); }},
+      {"fft", [](const std::vector<Table>& all) { return emit_group(all, "fft"); }},
+      {"linalg", [](const std::vector<Table>& all) { return emit_group(all, "linalg"); }},
+      {"backend_functions", emit_backend_functions},
+      {"meta_functions", emit_meta_functions},
   };
   for (const auto& [key, path] : outputs) {
     std::string text;

@@ -68,11 +68,15 @@ struct Applied {
   bool has_tensors = false;
 };
 
+// Whether a tensor says of each element if it is meant.
+bool is_mask(const Tensor& index) {
+  return index.scalar_type() == ScalarType::Bool || index.scalar_type() == ScalarType::Byte;
+}
+
 int64_t dims_taken(const TensorIndex& index) {
   if (index.is_integer() || index.is_slice()) return 1;
   if (!index.is_tensor()) return 0;
-  const ScalarType dtype = index.tensor().scalar_type();
-  return dtype == ScalarType::Bool || dtype == ScalarType::Byte ? index.tensor().dim() : 1;
+  return is_mask(index.tensor()) ? index.tensor().dim() : 1;
 }
 
 // A bool index as a tensor of one element on a new leading dimension: true selects it, false selects nothing.
@@ -91,10 +95,21 @@ Applied apply(const char* method, const Tensor& self, ArrayRef<TensorIndex> indi
     ellipses += index.is_ellipsis();
   }
   TORCH_CHECK_INDEX(ellipses <= 1, "an index can only have a single ellipsis ('...')");
+  TORCH_CHECK_INDEX(self.dim() > 0 || indices.size() > 1 || !indices[0].is_integer(),
+                    "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to "
+                    "convert a 0-dim tensor to a number");
   TORCH_CHECK_INDEX(taken <= self.dim(), "too many indices for tensor of dimension ", self.dim());
 
   Applied result{self, {}, false};
+  // Where the next index applies: in the view, and in self.
   int64_t dim = 0;
+  int64_t self_dim = 0;
+  const auto select = [&](int64_t i) {
+    const int64_t size = self.size(self_dim);
+    TORCH_CHECK_INDEX(
+        i >= -size && i < size, "index ", i, " is out of bounds for dimension ", self_dim, " with size ", size);
+    result.view = at::select(result.view, dim, i);
+  };
   auto place = [&](Tensor tensor) {
     result.tensors.resize(dim + 1);
     result.tensors[dim++] = std::move(tensor);
@@ -105,12 +120,9 @@ Applied apply(const char* method, const Tensor& self, ArrayRef<TensorIndex> indi
       result.view = at::unsqueeze(result.view, dim++);
     } else if (index.is_ellipsis()) {
       dim += self.dim() - taken;
+      self_dim += self.dim() - taken;
     } else if (index.is_integer()) {
-      const int64_t size = result.view.size(dim);
-      const int64_t i = index.integer();
-      TORCH_CHECK_INDEX(
-          i >= -size && i < size, "index ", i, " is out of bounds for dimension ", dim, " with size ", size);
-      result.view = at::select(result.view, dim, i);
+      select(index.integer());
     } else if (index.is_slice()) {
       const Slice& slice = index.slice();
       TORCH_CHECK_VALUE(slice.step() > 0, "step must be greater than zero");
@@ -123,11 +135,12 @@ Applied apply(const char* method, const Tensor& self, ArrayRef<TensorIndex> indi
       place(boolean_index(index.boolean(), self.device()));
     } else {
       const Tensor& tensor = index.tensor();
-      const ScalarType dtype = tensor.scalar_type();
-      const bool mask = dtype == ScalarType::Bool || dtype == ScalarType::Byte;
+      const bool mask = is_mask(tensor);
       if (tensor.dim() == 0 && mask) {
         result.view = at::unsqueeze(result.view, dim);
         place(boolean_index(at::item(tensor).toBool(), self.device()));
+      } else if (tensor.dim() == 0 && isIntegralType(tensor.scalar_type(), false)) {
+        select(at::item(tensor).toLong());
       } else {
         place(tensor);
         if (mask) {
@@ -136,6 +149,7 @@ Applied apply(const char* method, const Tensor& self, ArrayRef<TensorIndex> indi
         }
       }
     }
+    self_dim += dims_taken(index);
   }
   return result;
 }
@@ -151,8 +165,7 @@ c10::List<std::optional<Tensor>> index_list(const Applied& applied) {
       continue;
     }
     list.push_back(tensor);
-    const bool mask = tensor.scalar_type() == ScalarType::Bool || tensor.scalar_type() == ScalarType::Byte;
-    d += mask ? tensor.dim() : 1;
+    d += is_mask(tensor) ? tensor.dim() : 1;
   }
   return list;
 }
@@ -167,15 +180,14 @@ Tensor get_item(const Tensor& self, ArrayRef<TensorIndex> indices, bool disable_
 
 void set_item(const Tensor& self, ArrayRef<TensorIndex> indices, const Tensor& values, bool disable_slice_optimization) {
   Applied applied = apply("index_put_", self, indices, disable_slice_optimization);
-  if (applied.has_tensors) {
-    Tensor target = applied.view;
-    at::index_put_(target, index_list(applied), values, /*accumulate=*/false);
-    return;
-  }
-  // Leading dimensions of size 1 that the target lacks are dropped, as in assignment in Python.
+  // Leading dimensions of size 1 change nothing where the target has them and are dropped where it lacks them.
   Tensor source = values;
-  while (source.dim() > applied.view.dim() && source.size(0) == 1) source = at::squeeze(source, 0);
-  at::copy_(applied.view, source);
+  while (source.dim() > 0 && source.size(0) == 1) source = at::squeeze(source, 0);
+  if (applied.has_tensors) {
+    at::index_put_(applied.view, index_list(applied), source, /*accumulate=*/false);
+  } else {
+    at::copy_(applied.view, source);
+  }
 }
 
 void set_item(const Tensor& self, ArrayRef<TensorIndex> indices, const Scalar& value, bool disable_slice_optimization) {

@@ -76,6 +76,33 @@ TEST(Indexing, BadIndicesThrow) {
   EXPECT_THROW(t.index({mask}), IndexError);
 }
 
+TEST(Indexing, NumbersInTensorsSelect) {
+  const Tensor t = at::arange(6).reshape({2, 3});
+  const Tensor zero = at::scalar_tensor(0, kLong), one = at::scalar_tensor(1, kLong);
+  EXPECT_EQ(t.index({0, 1}).data_ptr(), t.index({zero, one}).data_ptr());
+  EXPECT_EQ(t.index({1}).data_ptr(), t.index({one.to(kShort)}).data_ptr());
+  EXPECT_EQ(message_of<IndexError>([&] { t.index({at::scalar_tensor(2, kLong)}); }),
+            "index 2 is out of bounds for dimension 0 with size 2");
+}
+
+TEST(Indexing, MessagesCountTheDimensionsOfTheTensor) {
+  const Tensor t = at::zeros({2, 5, 10});
+  EXPECT_EQ(message_of<IndexError>([&] { t.index({0, 5}); }), "index 5 is out of bounds for dimension 1 with size 5");
+  EXPECT_EQ(message_of<IndexError>([&] { t.index({None, "...", 12}); }),
+            "index 12 is out of bounds for dimension 2 with size 10");
+  EXPECT_EQ(message_of<IndexError>([] { at::zeros({}).index({0}); }),
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a "
+            "0-dim tensor to a number");
+}
+
+TEST(Indexing, LeadingOnesOfAssignedValuesAreDropped) {
+  Tensor t = at::zeros({1, 3}, kLong);
+  t.index_put_({at::scalar_tensor(true, kBool)}, at::ones({1, 1, 1, 3}, kLong));
+  EXPECT_EQ(values(t), (std::vector<int64_t>{1, 1, 1}));
+  t.index_put_({None}, at::full({1, 1, 1, 3}, 2, kLong));
+  EXPECT_EQ(values(t), (std::vector<int64_t>{2, 2, 2}));
+}
+
 TEST(FromBlob, SharesMemoryAndCallsTheDeleter) {
   float data[6] = {0, 1, 2, 3, 4, 5};
   int freed = 0;

@@ -117,16 +117,25 @@ using c10::ExcludeDispatchKeyGuard;
 using c10::ForceDispatchKeyGuard;
 using c10::IncludeDispatchKeyGuard;
 
-/// The keys that this thread adds to every call and takes from every call.
+/// The keys that this thread adds to every call and takes from every call, as libtorch counts them: in inference mode
+/// those of derivatives are taken, else ADInplaceOrView is added.
 struct LocalDispatchKeySet {
   DispatchKeySet included_;
   DispatchKeySet excluded_;
 };
 inline LocalDispatchKeySet tls_local_dispatch_key_set() {
-  return {thread_state().included, thread_state().explicitly_excluded};
+  const ThreadState& state = thread_state();
+  if (state.inference) return {state.included, state.explicitly_excluded | autograd_dispatch_keyset};
+  return {state.included | DispatchKeySet(DispatchKey::ADInplaceOrView), state.explicitly_excluded};
 }
-inline bool tls_is_dispatch_key_excluded(DispatchKey key) { return thread_state().explicitly_excluded.has(key); }
-inline bool tls_is_dispatch_key_included(DispatchKey key) { return thread_state().included.has(key); }
+inline bool tls_is_dispatch_keyset_excluded(DispatchKeySet keys) {
+  return tls_local_dispatch_key_set().excluded_.has_all(keys);
+}
+inline bool tls_is_dispatch_keyset_included(DispatchKeySet keys) {
+  return tls_local_dispatch_key_set().included_.has_all(keys);
+}
+inline bool tls_is_dispatch_key_excluded(DispatchKey key) { return tls_local_dispatch_key_set().excluded_.has(key); }
+inline bool tls_is_dispatch_key_included(DispatchKey key) { return tls_local_dispatch_key_set().included_.has(key); }
 inline void tls_set_dispatch_key_excluded(DispatchKey key, bool on) {
   ThreadState& state = thread_state();
   state.explicitly_excluded = on ? state.explicitly_excluded.add(key) : state.explicitly_excluded.remove(key);

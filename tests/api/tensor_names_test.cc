@@ -1,17 +1,23 @@
 // Accessors, dispatch by dtype, types to compute in, checks of arguments, broadcasting: what operators of programs use.
 #include <ATen/AccumulateType.h>
+#include <ATen/CPUFunctions.h>
 #include <ATen/Dispatch.h>
 #include <ATen/Dispatch_v2.h>
 #include <ATen/ExpandUtils.h>
 #include <ATen/MemoryOverlap.h>
+#include <ATen/MetaFunctions.h>
+#include <ATen/NativeFunctions.h>
 #include <ATen/OpMathType.h>
 #include <ATen/TensorUtils.h>
 #include <ATen/ceil_div.h>
 #include <c10/util/MaybeOwned.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/utils/tensor_flatten.h>
+#include <torch/special.h>
 #include <torch/torch.h>
 
+#include <cmath>
+#include <complex>
 #include <string>
 #include <type_traits>
 
@@ -254,6 +260,56 @@ TEST(TensorFlatten, ThereAndBack) {
   }
   torch::utils::reorder_tensors_like(taken, mixed);
   for (size_t i = 0; i < mixed.size(); ++i) EXPECT_TRUE(taken[i].is_same(mixed[i])) << i;
+}
+
+TEST(Namespaces, HaveTheOperators) {
+  const torch::Tensor x = torch::rand({3, 4}), y = torch::rand({4});
+  EXPECT_TRUE(torch::equal(torch::special::gammaln(x), torch::lgamma(x)));
+  EXPECT_TRUE(torch::equal(torch::special::xlogy(2, x), torch::xlogy(2, x)));
+  torch::Tensor out = torch::empty({3, 4});
+  EXPECT_TRUE(torch::special::expm1_out(out, x).is_same(out));
+  EXPECT_TRUE(torch::equal(out, torch::expm1(x)));
+  EXPECT_TRUE(torch::equal(at::cpu::add(x, y), x + y));
+  EXPECT_TRUE(torch::equal(at::native::empty_like(x).fill_(1), torch::ones_like(x)));
+  const torch::Tensor sum = at::meta::add(x, y);
+  EXPECT_TRUE(sum.is_meta());
+  EXPECT_EQ(sum.sizes(), x.sizes());
+  EXPECT_EQ(at::meta::cat({x, x}, 1).sizes(), torch::IntArrayRef({3, 8}));
+}
+
+TEST(Overloads, AmbiguousDefaultsFindOne) {
+  const torch::Tensor dummy = torch::empty({});
+  EXPECT_EQ(at::_test_ambiguous_defaults(dummy).item<int>(), 5);
+  EXPECT_EQ(at::_test_ambiguous_defaults(dummy, 1).item<int>(), 5);
+  EXPECT_EQ(at::_test_ambiguous_defaults(dummy, 2, "2").item<int>(), 5);
+  EXPECT_THROW(at::_test_ambiguous_defaults(dummy, 3, 1), c10::Error);
+}
+
+TEST(ReshapeAlias, IsAView) {
+  const torch::Tensor x = torch::arange(9.).view({3, 3});
+  EXPECT_TRUE(torch::equal(torch::_reshape_alias(x, {2, 2}, {1, 2}), torch::as_strided(x, {2, 2}, {1, 2})));
+  EXPECT_EQ(x._reshape_alias({9}, {1}).data_ptr(), x.data_ptr());
+  EXPECT_NE(torch::_reshape_alias_copy(x, {9}, {1}).data_ptr(), x.data_ptr());
+  const torch::Tensor z = torch::ones({3, 3}, torch::requires_grad());
+  torch::_reshape_alias(z * z, {9}, {1}).sum().backward();
+  EXPECT_TRUE(torch::equal(z.grad(), torch::full({3, 3}, 2.)));
+}
+
+TEST(InferenceMode, ShowsInTheThreadsKeys) {
+  using c10::DispatchKey;
+  EXPECT_TRUE(c10::impl::tls_is_dispatch_key_included(DispatchKey::ADInplaceOrView));
+  EXPECT_FALSE(c10::impl::tls_is_dispatch_keyset_excluded(c10::autograd_dispatch_keyset));
+  torch::autograd::InferenceMode guard;
+  EXPECT_FALSE(c10::impl::tls_is_dispatch_key_included(DispatchKey::ADInplaceOrView));
+  EXPECT_TRUE(c10::impl::tls_is_dispatch_keyset_excluded(c10::autograd_dispatch_keyset));
+}
+
+TEST(Complex, FunctionsAreFoundInStd) {
+  const c10::complex<double> z(3, -4);
+  EXPECT_EQ(std::abs(z), 5);
+  EXPECT_NEAR(std::exp(z).real(), std::exp(std::complex<double>(3, -4)).real(), 1e-12);
+  EXPECT_NEAR(std::log2(z).imag(), std::log(std::complex<double>(3, -4)).imag() / std::log(2.), 1e-12);
+  EXPECT_NEAR(std::log10(z).real(), std::log10(5.), 1e-12);
 }
 
 }  // namespace

@@ -96,4 +96,13 @@ Tensor one_hot(const Tensor& self, int64_t num_classes) {
   return result;
 }
 
+Tensor test_ambiguous_defaults(const Tensor& dummy, int64_t a, int64_t b) {
+  TORCH_CHECK(a == 1 && b == 1, "_test_ambiguous_defaults: expected 1 and 1, got ", a, " and ", b);
+  return at::scalar_tensor(5, dummy.options());
+}
+Tensor test_ambiguous_defaults_text(const Tensor& dummy, int64_t a, std::string_view b) {
+  TORCH_CHECK(a == 2 && b == "2", "_test_ambiguous_defaults: expected 2 and \"2\", got ", a, " and \"", b, "\"");
+  return at::scalar_tensor(5, dummy.options());
+}
+
 }  // namespace at::native

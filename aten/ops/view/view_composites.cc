@@ -296,6 +296,13 @@ Tensor as_strided_scatter(
   return at::as_strided(whole, self.sizes(), self.strides(), self.storage_offset());
 }
 
+Tensor reshape_alias(const Tensor& self, IntArrayRef size, IntArrayRef stride) {
+  return at::as_strided(self, size, stride);
+}
+Tensor reshape_alias_copy(const Tensor& self, IntArrayRef size, IntArrayRef stride) {
+  return at::clone(at::as_strided(self, size, stride), MemoryFormat::Contiguous);
+}
+
 // What `self` was a slice of: the tensor of src's sizes in self's storage.
 Tensor slice_inverse(
     const Tensor& self, const Tensor& src, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end,

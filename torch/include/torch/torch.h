@@ -8,4 +8,7 @@
 #include <memory>
 #include <sstream>
 
+#include "c10/util/metaprogramming.h"
+#include "c10/util/std_complex.h"
+
 #include <torch/all.h>

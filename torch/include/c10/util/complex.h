@@ -1,3 +1,3 @@
 #pragma once
 
-#include "c10/util/complex.h"
+#include "c10/util/std_complex.h"
