@@ -98,7 +98,7 @@ TEST(Backward, Errors) {
   EXPECT_FALSE(grad({at::sum(x)}, {leaf({2})}, {}, std::nullopt, false, true)[0].defined());
   EXPECT_EQ(
       message_of([&] { at::ones({2}, at::kLong).requires_grad_(); }),
-      "only Tensors of floating point dtype can require gradients");
+      "Only Tensors of floating point and complex dtype can require gradients");
   EXPECT_THROW(at::mul(x, x).set_requires_grad(false), std::runtime_error);
 }
 

@@ -16,6 +16,11 @@ Tensor empty_with_strides(
 Tensor empty_pinned(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype, Device device = Device(DeviceType::CPU));
 // Throws NotImplementedError for a quantized dtype: its tensors need a quantizer.
 void check_no_quantizer(const char* op, ScalarType dtype);
+// A tensor that an operator has just made and filled: that was no change of it.
+inline Tensor fresh(Tensor t) {
+  t.unsafeGetTensorImpl()->start_versions();
+  return t;
+}
 // The result that a shape rule describes.
 Tensor empty_spec(const TensorSpec& spec);
 // Strides of `sizes` in a memory format. Preserve is the caller's to resolve; ChannelsLast needs 4 sizes, ChannelsLast3d 5.

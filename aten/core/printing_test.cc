@@ -107,7 +107,7 @@ TEST(Literal, RaggedOrMixedListsThrow) {
     FAIL() << "a ragged list was taken";
   } catch (const Error& e) {
     EXPECT_EQ(e.msg(),
-              "Expected all sub-lists to have sizes: [2] (e.g. {1, 2}), but got sub-list {3} with sizes: [1]");
+              "Expected all sub-lists to have sizes: 2 (e.g. {1, 2}), but got sub-list {3} with sizes: 1");
   }
   EXPECT_THROW(literal({1, 2.5}), Error);
 }

@@ -59,9 +59,7 @@ void check_same_size(const Tensor& self, IntArrayRef sizes) {
 }
 
 void check_may_write(const Tensor& t) {
-  TORCH_CHECK(!t.is_inference() || thread_state().inference,
-              "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a normal "
-              "tensor before doing inplace update.");
+  if (C10_UNLIKELY(t.is_inference())) t.unsafeGetTensorImpl()->bump_version();
 }
 
 }  // namespace
@@ -107,8 +105,6 @@ void OneDevice::meet(const Tensor& t) {
   TORCH_CHECK(t.device() == *device_, "Expected all tensors to be on the same device, but found at least two devices, ", *device_,
               " and ", t.device(), "!");
 }
-
-void check_inference_written(const Tensor& t) { check_may_write(t); }
 
 void mark_written(TensorList tensors) {
   for (const Tensor& t : tensors) mark_written(t);

@@ -65,14 +65,7 @@ void check_one_device(const Inputs&... inputs) {
 }
 
 // Marks `t` as changed in place. Throws for an inference tensor outside inference mode.
-void check_inference_written(const Tensor& t);
-inline void mark_written(const Tensor& t) {
-  if (C10_UNLIKELY(t.is_inference())) {
-    check_inference_written(t);
-  } else {
-    t.unsafeGetTensorImpl()->bump_version();
-  }
-}
+inline void mark_written(const Tensor& t) { t.unsafeGetTensorImpl()->bump_version(); }
 void mark_written(TensorList tensors);
 
 // Where the kernel of a structured operator writes: the given tensor if it has the right size, dtype and memory of its own,

@@ -9,6 +9,9 @@
 namespace at::detail {
 
 Tensor tensor_of(const void* values, ScalarType source, size_t count, const TensorOptions& options) {
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      !isComplexType(source) || !options.has_dtype() || isComplexType(options.scalar_type()),
+      "\"tensor_cpu\" not implemented for '", c10::toString(options.scalar_type()), "'");
   Tensor result = empty_contiguous({static_cast<int64_t>(count)}, source);
   if (count != 0) std::memcpy(result.mutable_data_ptr(), values, count * elementSize(source));
   return at::to(result, options.dtype(options.has_dtype() ? options.scalar_type() : source));
@@ -31,8 +34,8 @@ TensorDataContainer::TensorDataContainer(std::initializer_list<TensorDataContain
   for (const TensorDataContainer& element : list) {
     TORCH_CHECK(
         element.sizes() == first.sizes(),
-        "Expected all sub-lists to have sizes: ", c10::IntArrayRef(first.sizes()), " (e.g. ", first,
-        "), but got sub-list ", element, " with sizes: ", c10::IntArrayRef(element.sizes()));
+        "Expected all sub-lists to have sizes: ", c10::Join(" ", first.sizes()), " (e.g. ", first,
+        "), but got sub-list ", element, " with sizes: ", c10::Join(" ", element.sizes()));
     TORCH_CHECK(
         element.scalar_type() == first.scalar_type(),
         "Expected all elements of the tensor to have the same scalar type: ", c10::toString(first.scalar_type()),
@@ -84,16 +87,19 @@ Tensor TensorDataContainer::convert_to_tensor(c10::TensorOptions options) const 
   const ScalarType dtype = options.has_dtype() ? options.scalar_type() : scalar_type_;
   Tensor result = at::empty_contiguous(sizes_, dtype);
   if (is_tensor()) {
+    TORCH_CHECK(c10::isComplexType(dtype) || !c10::isComplexType(scalar_type_),
+                "can not do torch::tensor(complex, dtype=non-complex) because complex can not be casted to real number "
+                "without loss of information");
     at::copy_(result, tensor_);
   } else {
     Tensor flat = at::view(result, {-1});
     int64_t position = 0;
     if (result.numel() != 0) write(flat, position);
   }
-  if (options.device().type() == c10::DeviceType::CPU) return result;
+  if (options.device().type() == c10::DeviceType::CPU) return at::fresh(std::move(result));
   Tensor moved = at::empty_contiguous(sizes_, dtype, options.device());
   at::copy_(moved, result);
-  return moved;
+  return at::fresh(std::move(moved));
 }
 
 void to_text(std::string& out, const TensorDataContainer& data) {

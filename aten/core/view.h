@@ -9,7 +9,7 @@ namespace detail {
 inline Tensor tracked_view(const TensorBase& self, intrusive_ptr<TensorImpl> impl, bool multi_output) {
   TensorImpl& source = *self.unsafeGetTensorImpl();
   impl->set_inference(source.is_inference());
-  if (C10_UNLIKELY(source.version_counter().defined())) impl->set_version_counter(source.version_counter());
+  if (C10_UNLIKELY(source.own_version().defined())) impl->set_version_counter(source.own_version());
   if (!source.is_inference()) {
     CreationMeta meta = source.creation_meta();
     if (C10_UNLIKELY(multi_output || !thread_state().grad_enabled)) {

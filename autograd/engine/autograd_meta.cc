@@ -79,7 +79,7 @@ bool AutogradMeta::requires_grad(const c10::TensorImpl& self) const {
 void AutogradMeta::set_requires_grad(bool requires_grad, c10::TensorImpl& self) {
   TORCH_CHECK(
       !requires_grad || c10::isFloatingType(self.dtype()) || c10::isComplexType(self.dtype()),
-      "only Tensors of floating point dtype can require gradients");
+      "Only Tensors of floating point and complex dtype can require gradients");
   requires_grad_ = requires_grad && !grad_fn_;
   if (!requires_grad) {
     grad_fn_.reset();

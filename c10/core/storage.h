@@ -90,6 +90,7 @@ class StorageImpl : public intrusive_ptr_target {
 
   uint32_t version() const { return version_.load<MemoryOrder::relaxed>(); }
   void bump_version() { version_.store<MemoryOrder::relaxed>(version() + 1); }
+  void set_version(uint32_t version) { version_.store<MemoryOrder::relaxed>(version); }
 
  private:
   enum class Kind : uint8_t { kInline, kCached, kForeign, kNone };

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "c10/core/thread_state.h"
 #include "c10/memory/small_object.h"
 #include "c10/util/exception.h"
 #include "c10/util/small_vector.h"
@@ -34,6 +35,17 @@ DispatchKeySet backend_key_set(Device device) {
   }
   C10_THROW_ERROR(NotImplementedError, str("Kindling has no backend for device type ", device.str(),
                                            "; it has cpu, cuda, meta, xpu, mps and privateuseone"));
+}
+
+void TensorImpl::check_inference_update() const {
+  TORCH_CHECK(thread_state().inference,
+              "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a "
+              "normal tensor before doing inplace update.");
+}
+
+uint32_t VariableVersion::current_version() const {
+  TORCH_CHECK(enabled(), "Inference tensors do not track version counter.");
+  return tensor_.version();
 }
 
 // Makes room for `dims` sizes and strides; their values are the caller's to write. Every tensor's geometry comes through

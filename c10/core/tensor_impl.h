@@ -22,6 +22,7 @@ class Tensor;
 namespace c10 {
 
 class TensorImpl;
+class VariableVersion;
 
 // What autograd hangs on a tensor. c10 knows nothing of it but how to delete it and how to ask the few questions that
 // Tensor's methods have.
@@ -145,8 +146,11 @@ class TensorImpl : public intrusive_ptr_target {
   uint32_t version() const {
     return own_version_ ? own_version_->current() : storage_ ? storage_->version() : 0;
   }
+  // Throws for an inference tensor outside inference mode.
   void bump_version() {
-    if (own_version_) {
+    if (C10_UNLIKELY(inference_)) {
+      check_inference_update();
+    } else if (own_version_) {
       own_version_->bump();
     } else if (storage_) {
       storage_->bump_version();
@@ -155,7 +159,13 @@ class TensorImpl : public intrusive_ptr_target {
   void set_version_counter(intrusive_ptr<VersionCounter> counter) {
     own_version_ = static_cast<intrusive_ptr<VersionCounter>&&>(counter);
   }
-  const intrusive_ptr<VersionCounter>& version_counter() const { return own_version_; }
+  const intrusive_ptr<VersionCounter>& own_version() const { return own_version_; }
+  // libtorch's form of the same (c10::VariableVersion at the end of this file).
+  VariableVersion version_counter();
+  // For a result that nobody has seen: filling it was no change.
+  void start_versions() {
+    if (storage_) storage_->set_version(0);
+  }
 
   // A recorded operation kept this tensor, or a view of it, for the backward pass.
   bool kept_for_backward() const { return kept_for_backward_.load<MemoryOrder::relaxed>(); }
@@ -202,6 +212,7 @@ class TensorImpl : public intrusive_ptr_target {
   int64_t* geometry() { return dim_ <= kInlineDims ? inline_ : outline_; }
   const int64_t* geometry() const { return dim_ <= kInlineDims ? inline_ : outline_; }
   [[noreturn]] C10_COLD void throw_no_storage() const;
+  C10_COLD void check_inference_update() const;
   void allocate_geometry(int64_t dims);
   void update_numel_and_contiguity();
   DispatchKeySet own_keys() const { return DispatchKeySet::from_raw(key_set_.load<MemoryOrder::relaxed>()); }
@@ -229,6 +240,20 @@ class TensorImpl : public intrusive_ptr_target {
     int64_t* outline_;
   };
 };
+
+// How often a tensor was changed in place, as libtorch's programs ask for it.
+class VariableVersion {
+ public:
+  explicit VariableVersion(TensorImpl& tensor) : tensor_(tensor) {}
+  bool enabled() const { return !tensor_.is_inference(); }
+  // Throws for an inference tensor, which counts nothing.
+  uint32_t current_version() const;
+  void bump() { tensor_.bump_version(); }
+
+ private:
+  TensorImpl& tensor_;
+};
+inline VariableVersion TensorImpl::version_counter() { return VariableVersion(*this); }
 
 // The product of `sizes`. Throws Error where a size is negative ("Trying to create tensor with negative dimension ..") or the
 // product overflows.

@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "c10/util/string_util.h"
 #include "c10/util/type_list.h"
 #include "c10/util/type_traits.h"
 
@@ -23,8 +24,13 @@ using std::enable_if_t;
 using std::invoke_result_t;
 using std::make_unique;
 using std::negation;
-using std::to_string;
 using std::void_t;
+
+/// What a stream prints of the value.
+template <class T>
+std::string to_string(const T& value) {
+  return c10::str(value);
+}
 
 template <class F, class... Args>
 constexpr decltype(auto) invoke(F&& f, Args&&... args) {
@@ -68,3 +74,11 @@ void if_constexpr(Then&& then) {
 }
 
 }  // namespace c10::guts
+
+namespace c10 {
+using guts::to_string;
+}
+
+namespace torch {
+using std::make_unique;
+}

@@ -312,4 +312,63 @@ TEST(Complex, FunctionsAreFoundInStd) {
   EXPECT_NEAR(std::log10(z).real(), std::log10(5.), 1e-12);
 }
 
+TEST(Versions, StartAtNoughtAndAreAskedForByLibtorchsName) {
+  torch::Tensor x = torch::ones(3);
+  EXPECT_EQ(x._version(), 0);
+  x.mul_(2);
+  EXPECT_EQ(x.unsafeGetTensorImpl()->version_counter().current_version(), 1u);
+  for (const torch::Tensor& t : {torch::rand({2}), torch::zeros({2}), torch::tensor({1.0, 2.0}), torch::full({2}, 3)})
+    EXPECT_EQ(t._version(), 0);
+  torch::Tensor inside;
+  {
+    c10::InferenceMode guard;
+    inside = torch::ones(3);
+    inside.unsafeGetTensorImpl()->bump_version();
+  }
+  EXPECT_THROW(inside.unsafeGetTensorImpl()->version_counter().current_version(), c10::Error);
+  EXPECT_THROW(inside.unsafeGetTensorImpl()->bump_version(), c10::Error);
+}
+
+TEST(FromBlob, HasAllForms) {
+  std::vector<double> v = {1, 2, 3, 4, 5, 6};
+  const auto options = torch::dtype(torch::kDouble).requires_grad(true);
+  EXPECT_TRUE(torch::from_blob(v.data(), {6}, options).requires_grad());
+  EXPECT_TRUE(torch::from_blob(v.data(), {2}, {3}, options).requires_grad());
+  EXPECT_FALSE(at::from_blob(v.data(), {6}, options).requires_grad());
+  int released = 0;
+  const auto count = [&released](void*) { ++released; };
+  const torch::Tensor late = at::from_blob(v.data(), {2, 2}, {2, 1}, 1, count, torch::kDouble);
+  EXPECT_EQ(late[1][1].item<double>(), 5);
+  static int owners = 0;
+  owners = 1;
+  {
+    torch::Tensor t = torch::for_blob(v.data(), {3}).strides({2}).context(&owners, [](void* n) { --*static_cast<int*>(n); })
+                          .options(torch::kDouble).resizeable_storage().make_tensor();
+    EXPECT_EQ(t[2].item<double>(), 5);
+    t.resize_({20});
+    EXPECT_EQ(t[0].item<double>(), 1);
+    EXPECT_NE(t.data_ptr(), v.data());
+    EXPECT_EQ(owners, 0);
+  }
+  EXPECT_THROW(at::for_blob(v.data(), {3}).strides({2, 1}).make_tensor(), c10::Error);
+  EXPECT_THROW(at::for_blob(v.data(), {3}).storage_offset(-1).make_tensor(), c10::Error);
+  EXPECT_THROW(at::for_blob(v.data(), {3}).target_device(torch::kCUDA).options(torch::kCPU).make_tensor(), c10::Error);
+  EXPECT_THROW(at::for_blob(nullptr, {3}).make_tensor(), c10::Error);
+}
+
+TEST(Literals, OfComplexNumbersBecomeNoRealOnes) {
+  const c10::complex<float> z(1, 2);
+  EXPECT_THROW(at::tensor(z, at::kFloat), c10::NotImplementedError);
+  EXPECT_THROW(torch::tensor(std::vector<c10::complex<float>>{z}, torch::kFloat), c10::Error);
+}
+
+TEST(OlderNames, Work) {
+  int x = 3;
+  EXPECT_EQ(c10::to_string(x), "3");
+  EXPECT_EQ(c10::guts::to_string(&x), c10::str(&x));
+  EXPECT_EQ(*torch::make_unique<int>(4), 4);
+  at::AutoNonVariableTypeMode guard;
+  EXPECT_FALSE((torch::ones(2, torch::requires_grad()) * 2).requires_grad());
+}
+
 }  // namespace

@@ -126,33 +126,28 @@ Tensor empty_like(const Tensor& self, TensorOptions options, std::optional<Memor
 
 Tensor full(IntArrayRef size, const Scalar& fill_value, TensorOptions options) {
   Tensor result = empty(size, options_for_value(options, fill_value), std::nullopt);
-  at::fill_(result, fill_value);
-  return result;
+  return fresh(at::fill_(result, fill_value));
 }
 
 Tensor zeros(IntArrayRef size, TensorOptions options) {
   Tensor result = empty(size, options, std::nullopt);
-  at::zero_(result);
-  return result;
+  return fresh(at::zero_(result));
 }
 
 Tensor ones(IntArrayRef size, TensorOptions options) {
   Tensor result = empty(size, options, std::nullopt);
-  at::fill_(result, 1);
-  return result;
+  return fresh(at::fill_(result, 1));
 }
 
 Tensor full_like(
     const Tensor& self, const Scalar& fill_value, TensorOptions options, std::optional<MemoryFormat> memory_format) {
   Tensor result = empty_like(self, options, memory_format);
-  at::fill_(result, fill_value);
-  return result;
+  return fresh(at::fill_(result, fill_value));
 }
 
 Tensor zeros_like(const Tensor& self, TensorOptions options, std::optional<MemoryFormat> memory_format) {
   Tensor result = empty_like(self, options, memory_format);
-  at::zero_(result);
-  return result;
+  return fresh(at::zero_(result));
 }
 
 Tensor ones_like(const Tensor& self, TensorOptions options, std::optional<MemoryFormat> memory_format) {

@@ -36,7 +36,7 @@ void check_gradients(TensorList self, const Tensor& found_inf, const Tensor& inv
     TORCH_CHECK(t.layout() == kStrided, "one of scaled_grads was not a strided tensor.");
     TORCH_CHECK_TYPE(t.is_floating_point(), "scaled_grads must be floating-point tensors, but got ",
                      c10::toString(t.scalar_type()));
-    if (t.is_inference()) structured::check_inference_written(t);
+    if (t.is_inference()) structured::mark_written(t);
   }
 }
 

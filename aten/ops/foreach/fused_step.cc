@@ -26,7 +26,7 @@ void check_like(const char* op, const char* what, const Tensor& t, const Tensor&
               t.device());
   TORCH_CHECK(t.sizes() == param.sizes(), op, "(): expected ", what, " of size ", param.sizes(), ", but got ",
               t.sizes());
-  if (t.is_inference()) structured::check_inference_written(t);
+  if (t.is_inference()) structured::mark_written(t);
 }
 
 void check_length(const char* op, const char* what, TensorList list, TensorList self) {
@@ -51,7 +51,7 @@ void check_step(const char* op, TensorList self, TensorList grads, std::initiali
                      c10::toString(param.scalar_type()));
     TORCH_CHECK(param.layout() == kStrided, op, "(): expected dense parameters, but got one of layout ",
                 param.layout());
-    if (param.is_inference()) structured::check_inference_written(param);
+    if (param.is_inference()) structured::mark_written(param);
     check_like(op, "grads", grads[i], param);
     for (const StateList& state : states) {
       if (state.used) check_like(op, state.name, state.tensors[i], param);

@@ -298,11 +298,11 @@ Tensor& bernoulli_tensor_cpu_(Tensor& self, const Tensor& p, std::optional<Gener
 
 Tensor bernoulli(const Tensor& self, std::optional<Generator> generator) {
   Tensor result = empty_contiguous(self.sizes(), self.scalar_type(), self.device());
-  return at::bernoulli_(result, self, std::move(generator));
+  return fresh(at::bernoulli_(result, self, std::move(generator)));
 }
 Tensor bernoulli_p(const Tensor& self, double p, std::optional<Generator> generator) {
   Tensor result = empty_contiguous(self.sizes(), self.scalar_type(), self.device());
-  return at::bernoulli_(result, p, std::move(generator));
+  return fresh(at::bernoulli_(result, p, std::move(generator)));
 }
 
 // --- normal with tensors ---
@@ -404,7 +404,7 @@ Tensor& normal_tensor_tensor_out(const Tensor& mean, const Tensor& std, std::opt
 Tensor normal_float_float(double mean, double std, IntArrayRef size, std::optional<Generator> generator,
                           TensorOptions options) {
   Tensor result = at::empty(size, options);
-  return at::normal_(result, mean, std, std::move(generator));
+  return fresh(at::normal_(result, mean, std, std::move(generator)));
 }
 Tensor& normal_float_float_out(double mean, double std, IntArrayRef size, std::optional<Generator> generator,
                                Tensor& out) {
@@ -412,7 +412,7 @@ Tensor& normal_float_float_out(double mean, double std, IntArrayRef size, std::o
 }
 Tensor normal_functional(const Tensor& self, double mean, double std, std::optional<Generator> generator) {
   Tensor result = at::empty_like(self);
-  return at::normal_(result, mean, std, std::move(generator));
+  return fresh(at::normal_(result, mean, std, std::move(generator)));
 }
 
 }  // namespace at::native

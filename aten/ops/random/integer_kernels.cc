@@ -184,7 +184,7 @@ Tensor& random_to(Tensor& self, int64_t to, std::optional<Generator> generator) 
 
 Tensor rand_generator(IntArrayRef size, std::optional<Generator> generator, TensorOptions options) {
   Tensor result = at::empty(size, options);
-  return at::uniform_(result, 0, 1, std::move(generator));
+  return fresh(at::uniform_(result, 0, 1, std::move(generator)));
 }
 Tensor rand(IntArrayRef size, TensorOptions options) { return rand_generator(size, std::nullopt, options); }
 Tensor& rand_generator_out(IntArrayRef size, std::optional<Generator> generator, Tensor& out) {
@@ -195,11 +195,11 @@ Tensor& rand_out(IntArrayRef size, Tensor& out) {
 }
 Tensor rand_like(const Tensor& self, TensorOptions options, std::optional<MemoryFormat> memory_format) {
   Tensor result = at::empty_like(self, options, memory_format);
-  return at::uniform_(result);
+  return fresh(at::uniform_(result));
 }
 Tensor randn_generator(IntArrayRef size, std::optional<Generator> generator, TensorOptions options) {
   Tensor result = at::empty(size, options);
-  return at::normal_(result, 0, 1, std::move(generator));
+  return fresh(at::normal_(result, 0, 1, std::move(generator)));
 }
 Tensor randn(IntArrayRef size, TensorOptions options) { return randn_generator(size, std::nullopt, options); }
 Tensor& randn_generator_out(IntArrayRef size, std::optional<Generator> generator, Tensor& out) {
@@ -210,13 +210,13 @@ Tensor& randn_out(IntArrayRef size, Tensor& out) {
 }
 Tensor randn_like(const Tensor& self, TensorOptions options, std::optional<MemoryFormat> memory_format) {
   Tensor result = at::empty_like(self, options, memory_format);
-  return at::normal_(result);
+  return fresh(at::normal_(result));
 }
 
 Tensor randint_low_generator(int64_t low, int64_t high, IntArrayRef size, std::optional<Generator> generator,
                              TensorOptions options) {
   Tensor result = at::empty(size, options.has_dtype() ? options : options.dtype(ScalarType::Long));
-  return at::random_(result, low, high, std::move(generator));
+  return fresh(at::random_(result, low, high, std::move(generator)));
 }
 Tensor randint_low(int64_t low, int64_t high, IntArrayRef size, TensorOptions options) {
   return randint_low_generator(low, high, size, std::nullopt, options);
@@ -243,7 +243,7 @@ Tensor& randint_generator_out(int64_t high, IntArrayRef size, std::optional<Gene
 Tensor randint_like_low(const Tensor& self, int64_t low, int64_t high, TensorOptions options,
                         std::optional<MemoryFormat> memory_format) {
   Tensor result = at::empty_like(self, options, memory_format);
-  return at::random_(result, low, high);
+  return fresh(at::random_(result, low, high));
 }
 Tensor randint_like(const Tensor& self, int64_t high, TensorOptions options, std::optional<MemoryFormat> memory_format) {
   return randint_like_low(self, 0, high, options, memory_format);

@@ -3,6 +3,7 @@
 #include "aten/aten.h"
 #include "aten/core/context.h"
 #include "aten/core/dispatch.h"
+#include "aten/core/legacy_type_dispatch.h"
 #include "aten/extension/scalar_ops.h"
 #include "aten/extension/tensor_geometry.h"
 #include "c10/core/sym_int.h"

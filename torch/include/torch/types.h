@@ -2,6 +2,7 @@
 
 #include "aten/aten.h"
 #include "autograd/factories.h"
+#include "autograd/from_blob.h"
 #include "c10/util/float8.h"
 
 namespace torch {
