@@ -335,6 +335,72 @@ TEST(InPlace, ForbiddenViews) {
       << ambiguous;
 }
 
+TEST(InPlace, ViewsMadeWithoutGradientsTakePartWhereTheirBaseDoes) {
+  Tensor x = leaf({2, 3});
+  Tensor view, inside, halves;
+  {
+    NoGradGuard no_grad;
+    view = at::view(x, {6});
+    EXPECT_EQ(at::view(x, at::kInt).requires_grad(), false);
+  }
+  {
+    at::InferenceMode guard;
+    inside = at::view(x, {6});
+    halves = at::split(inside, 3)[0];
+  }
+  for (const Tensor& t : {view, inside, halves}) {
+    EXPECT_TRUE(t.requires_grad());
+    EXPECT_TRUE(t.is_leaf());
+    EXPECT_FALSE(t.is_inference());
+    // Recorded, but leads nowhere.
+    Tensor sum = at::sum(at::mul(t, t));
+    EXPECT_TRUE(sum.requires_grad());
+    sum.backward();
+    EXPECT_FALSE(t.grad().defined() || x.grad().defined());
+  }
+  const auto refused = [](Tensor t) { return message_of([&] { t.add_(1); }).substr(0, 70); };
+  EXPECT_EQ(refused(view), "A view was created in no_grad mode and is being modified inplace with ");
+  EXPECT_EQ(refused(inside), "A view was created in inference mode and is being modified inplace in ");
+  {
+    // Stays of inference mode.
+    NoGradGuard no_grad;
+    halves = at::view(inside, {3, 2});
+  }
+  EXPECT_EQ(refused(halves), "A view was created in inference mode and is being modified inplace in ");
+
+  Tensor base = at::clone(x);
+  {
+    at::InferenceMode guard;
+    inside = at::view(base, {6});
+  }
+  base.mul_(2);
+  EXPECT_EQ(message_of([&] { inside.grad_fn(); }).substr(0, 95),
+            "A view was created in inference mode and its base or another view of its base has been modified");
+  EXPECT_TRUE(inside.is_leaf());
+  std::vector<Tensor> parts = at::split(base, 1);
+  base.mul_(2);
+  EXPECT_EQ(message_of([&] { parts[1].grad_fn(); }).substr(0, 96),
+            "Output 1 of SplitBackward0 is a view and its base or another view of its base has been modified ");
+}
+
+TEST(Inference, LeavesTakePartInWhatOthersRecord) {
+  Tensor inside;
+  {
+    at::InferenceMode guard;
+    inside = at::ones({3}).set_requires_grad(true);
+    EXPECT_FALSE(at::view(inside, {3, 1}).requires_grad());
+  }
+  EXPECT_TRUE(inside.requires_grad());
+  EXPECT_FALSE(at::mul(inside, inside).requires_grad());
+  EXPECT_FALSE(at::view(inside, {3, 1}).requires_grad());
+  EXPECT_EQ(message_of([&] { inside.mul_(inside); }).substr(0, 70),
+            "Inplace update to inference tensor outside InferenceMode is not allowe");
+  Tensor x = leaf({3});
+  at::sum(at::add(inside, x)).backward();
+  EXPECT_EQ(numbers(inside.grad()), (List{1, 1, 1}));
+  EXPECT_NE(message_of([&] { at::mul(inside, x); }).find("Inference tensors cannot be saved for backward."), std::string::npos);
+}
+
 TEST(InPlace, SecondDerivativeThroughAView) {
   Tensor x = leaf({3}, 2.0);
   Tensor base = at::clone(x);

@@ -76,7 +76,10 @@ Tensor& Tensor::requires_grad_(bool requires_grad) const {
 
 bool Tensor::is_leaf() const {
   TORCH_CHECK(defined(), "cannot call get_autograd_meta() on undefined tensor");
-  return !torch::autograd::requires_grad(static_cast<const TensorBase&>(*this)) || !torch::autograd::grad_fn(*this);
+  if (!torch::autograd::requires_grad(static_cast<const TensorBase&>(*this))) return true;
+  if (!is_view() || !torch::autograd::is_detached_view(*unsafeGetTensorImpl())) return !torch::autograd::grad_fn(*this);
+  const AutogradMeta* meta = torch::autograd::meta_of(*this);
+  return meta == nullptr || !meta->grad_fn_;
 }
 
 void Tensor::retain_grad() const {

@@ -200,9 +200,12 @@ class TensorBase {
   bool requires_grad() const {
     if (!defined()) return false;
     const TensorImpl& self = *impl_;
-    if (C10_LIKELY(!self.key_set().has(DispatchKey::Autograd))) return false;
     if (self.has_own_autograd_key()) return true;
-    return self.base()->autograd_meta()->requires_grad(self);
+    const TensorImpl* tensor_or_base = self.is_view() ? self.base().get() : &self;
+    // What an inference tensor says of itself decides no call, so it has no key.
+    if (C10_LIKELY(!tensor_or_base->has_own_autograd_key() && !self.is_inference())) return false;
+    const AutogradMetaInterface* meta = tensor_or_base->autograd_meta();
+    return meta != nullptr && meta->requires_grad(self);
   }
   bool is_view() const { return defined() && impl_->is_view(); }
   bool is_inference() const { return impl().is_inference(); }

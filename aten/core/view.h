@@ -12,11 +12,10 @@ inline Tensor tracked_view(const TensorBase& self, intrusive_ptr<TensorImpl> imp
   if (C10_UNLIKELY(source.own_version().defined())) impl->set_version_counter(source.own_version());
   if (!source.is_inference()) {
     CreationMeta meta = source.creation_meta();
-    if (C10_UNLIKELY(multi_output || !thread_state().grad_enabled)) {
-      const bool no_grad = !thread_state().grad_enabled || meta == CreationMeta::kNoGrad ||
-          meta == CreationMeta::kMultiOutputNoGrad;
-      const bool multi = multi_output || meta == CreationMeta::kMultiOutput || meta == CreationMeta::kMultiOutputNoGrad;
-      meta = multi ? (no_grad ? CreationMeta::kMultiOutputNoGrad : CreationMeta::kMultiOutput) : CreationMeta::kNoGrad;
+    if (C10_UNLIKELY(multi_output || !thread_state().grad_enabled) && meta != CreationMeta::kInference) {
+      meta = thread_state().inference       ? CreationMeta::kInference
+             : !thread_state().grad_enabled ? CreationMeta::kNoGrad
+                                            : CreationMeta::kMultiOutput;
     }
     impl->set_base(source.is_view() ? source.base() : self.getIntrusivePtr(), meta);
   }

@@ -33,13 +33,15 @@ const NodePtr kNoNode;
 bool is_outdated(const c10::TensorImpl& view) {
   if (view.view_version() == view.version()) return false;
   const auto* base_meta = static_cast<const AutogradMeta*>(view.base()->autograd_meta());
-  return base_meta != nullptr && base_meta->grad_fn_.defined();
+  if (base_meta == nullptr) return false;
+  return base_meta->grad_fn_.defined() || (is_detached_view(view) && view.base()->has_own_autograd_key());
 }
 
 void regenerate(const at::TensorBase& view) {
   std::lock_guard<std::mutex> lock(mutexes.view_history);
   c10::TensorImpl& impl = *view.unsafeGetTensorImpl();
   if (!is_outdated(impl)) return;
+  if (impl.creation_meta() != c10::CreationMeta::kDefault) throw_view_inplace(view, /*indirect=*/true);
   const at::Tensor base(impl.base());
   GenericNode::Ptr node = GenericNode::make(
       kAsStrided, {.edges = 1, .saved = 0, .results = 1, .extra_bytes = sizeof(grad_ops::ViewGeometry)});
@@ -72,13 +74,15 @@ void AutogradMeta::operator delete(void* p, size_t bytes) noexcept {
 }
 
 bool AutogradMeta::requires_grad(const c10::TensorImpl& self) const {
-  // The history first: who brings it up to date in another thread sets the key before.
-  return (self.is_view() && is_outdated(self)) || self.has_own_autograd_key();
+  if (self.has_own_autograd_key()) return true;
+  // A view takes part where its base does, one made without gradients too; what is computed with such a view leads nowhere.
+  if (self.is_view()) return self.base()->has_own_autograd_key() && is_differentiable_type(self.dtype());
+  return self.is_inference() && requires_grad_;
 }
 
 void AutogradMeta::set_requires_grad(bool requires_grad, c10::TensorImpl& self) {
   TORCH_CHECK(
-      !requires_grad || c10::isFloatingType(self.dtype()) || c10::isComplexType(self.dtype()),
+      !requires_grad || is_differentiable_type(self.dtype()),
       "Only Tensors of floating point and complex dtype can require gradients");
   requires_grad_ = requires_grad && !grad_fn_;
   if (!requires_grad) {
@@ -86,7 +90,7 @@ void AutogradMeta::set_requires_grad(bool requires_grad, c10::TensorImpl& self) 
     output_nr_ = 0;
     retains_grad_ = false;
   }
-  self.set_autograd_key(requires_grad);
+  self.set_autograd_key(requires_grad && !self.is_inference());
 }
 
 void AutogradMeta::detach(c10::TensorImpl& self) {
@@ -102,16 +106,38 @@ AutogradMeta& materialize_meta(const at::TensorBase& t) {
   return *static_cast<AutogradMeta*>(impl->autograd_meta());
 }
 
-bool view_requires_grad(c10::TensorImpl& view) {
-  return view.is_view() && (is_outdated(view) || view.has_own_autograd_key());
-}
-
 const NodePtr& grad_fn(const at::TensorBase& t) {
   c10::TensorImpl* impl = t.unsafeGetTensorImpl();
   TORCH_CHECK(impl != nullptr, "cannot call get_autograd_meta() on undefined tensor");
   if (C10_UNLIKELY(impl->is_view()) && is_outdated(*impl)) regenerate(t);
   const auto* meta = static_cast<const AutogradMeta*>(impl->autograd_meta());
   return meta == nullptr ? kNoNode : meta->grad_fn_;
+}
+
+void throw_view_inplace(const at::TensorBase& view, bool indirect) {
+  constexpr const char* kSeveral =
+      "This view is the output of a function that returns multiple views. Such functions do not allow the output views to be "
+      "modified inplace. You should replace the inplace operation by an out-of-place one.";
+  constexpr const char* kCustom =
+      "This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to "
+      "handle view+inplace would override the custom backward associated with the custom Function, leading to incorrect "
+      "gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function.";
+  const c10::CreationMeta how = view.unsafeGetTensorImpl()->creation_meta();
+  const char* const modified = indirect ? "its base or another view of its base has been modified inplace" : "is being modified inplace";
+  if (is_detached_view(*view.unsafeGetTensorImpl())) {
+    const bool inference = how == c10::CreationMeta::kInference;
+    const char* const mode = inference ? "inference" : "no_grad";
+    TORCH_CHECK(false, "A view was created in ", mode, " mode and ", modified,
+                inference ? " in normal mode." : " with grad mode enabled.",
+                " Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by "
+                "moving both the view and the inplace either both inside the ", inference ? "inference_mode" : mode,
+                " block (if you don't want the inplace to be tracked) or both outside (if you want the inplace to be "
+                "tracked).");
+  }
+  const AutogradMeta* meta = meta_of(view);
+  const bool known = meta != nullptr && meta->grad_fn_;
+  TORCH_CHECK(false, "Output ", known ? meta->output_nr_ : 0, " of ", known ? meta->grad_fn_->name() : std::string("Unknown"),
+              " is a view and ", modified, ". ", how == c10::CreationMeta::kCustomFunction ? kCustom : kSeveral);
 }
 
 Edge gradient_edge(const at::TensorBase& t) {

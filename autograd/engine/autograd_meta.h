@@ -51,12 +51,19 @@ inline AutogradMeta* meta_of(const at::TensorBase& t) noexcept {
 AutogradMeta& materialize_meta(const at::TensorBase& t);
 
 // Whether `t` takes part in a recorded computation; false for undefined ones.
-bool view_requires_grad(c10::TensorImpl& view);
-inline bool requires_grad(const at::TensorBase& t) {
-  c10::TensorImpl* impl = t.unsafeGetTensorImpl();
-  if (impl == nullptr || !impl->key_set().has(c10::DispatchKey::Autograd)) return false;
-  return impl->has_own_autograd_key() || view_requires_grad(*impl);
+inline bool requires_grad(const at::TensorBase& t) { return t.requires_grad(); }
+
+// Whether tensors of a dtype have gradients.
+inline bool is_differentiable_type(c10::ScalarType dtype) {
+  return c10::isFloatingType(dtype) || c10::isComplexType(dtype);
 }
+
+// Whether the view was made where nothing was recorded: it has no history.
+inline bool is_detached_view(const c10::TensorImpl& view) {
+  return view.creation_meta() == c10::CreationMeta::kNoGrad || view.creation_meta() == c10::CreationMeta::kInference;
+}
+// Refuses to write to a view that may not be written to (`indirect`: whose base, or another view of it, has been).
+[[noreturn]] void throw_view_inplace(const at::TensorBase& view, bool indirect);
 
 // The operation that made `t`, or an empty pointer for a leaf. For a view whose base was modified in place since, this is an
 // AsStridedBackward0 node made here.

@@ -129,10 +129,6 @@ void unlink(ForwardGrad& grad) noexcept {
   if (grad.next != nullptr) grad.next->previous = grad.previous;
 }
 
-bool is_differentiable_type(c10::ScalarType dtype) {
-  return c10::isFloatingType(dtype) || c10::isComplexType(dtype);
-}
-
 // The same place for every index; dimensions of size 1 do not matter.
 bool same_strides(const at::TensorBase& a, const at::TensorBase& b) {
   for (int64_t d = 0; d < a.dim(); ++d) {

@@ -15,10 +15,6 @@
 namespace torch::autograd {
 namespace {
 
-bool is_differentiable_type(c10::ScalarType dtype) {
-  return c10::isFloatingType(dtype) || c10::isComplexType(dtype);
-}
-
 // Points the tensor's history at the node. The node has the metadata already.
 void attach(c10::TensorImpl& impl, NodePtr node, uint32_t output_nr) {
   auto* meta = static_cast<AutogradMeta*>(impl.autograd_meta());
@@ -82,31 +78,6 @@ void rebase_base(const at::Tensor& view) {
   attach(*base.unsafeGetTensorImpl(), NodePtr(std::move(node)), 0);
 }
 
-[[noreturn]] void throw_view_inplace(const at::Tensor& self, c10::CreationMeta meta) {
-  constexpr const char* kSeveral =
-      "This view is the output of a function that returns multiple views. Such functions do not allow the output views to be "
-      "modified inplace. You should replace the inplace operation by an out-of-place one.";
-  constexpr const char* kCustom =
-      "This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to "
-      "handle view+inplace would override the custom backward associated with the custom Function, leading to incorrect "
-      "gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function.";
-  constexpr const char* kAmbiguous =
-      "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the "
-      "view and the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both "
-      "outside (if you want the inplace to be tracked).";
-  const bool no_grad = meta == c10::CreationMeta::kNoGrad || meta == c10::CreationMeta::kMultiOutputNoGrad;
-  std::string what = "A view was created in no_grad mode and is being modified inplace with grad mode enabled. ";
-  if (!no_grad) {
-    const NodePtr& node = grad_fn(self);
-    what = node ? c10::str("Output ", meta_of(self)->output_nr_, " of ", node->name()) : std::string("Output 0 of Unknown");
-    what += " is a view and is being modified inplace. ";
-  }
-  what += meta == c10::CreationMeta::kNoGrad ? kAmbiguous
-      : meta == c10::CreationMeta::kCustomFunction ? kCustom
-                                                   : kSeveral;
-  TORCH_CHECK(false, what);
-}
-
 }  // namespace
 
 bool requires_grad(at::TensorList tensors) {
@@ -156,12 +127,12 @@ void check_inplace(const at::Tensor& self, bool record) {
   if (!record || !self.defined()) return;
   c10::TensorImpl& impl = *self.unsafeGetTensorImpl();
   if (impl.is_view()) {
+    if (impl.creation_meta() != c10::CreationMeta::kDefault) throw_view_inplace(self, /*indirect=*/false);
     const at::Tensor base(impl.base());
     const auto* base_meta = meta_of(base);
     TORCH_CHECK(
         base_meta == nullptr || !base_meta->requires_grad_,
         "a view of a leaf Variable that requires grad is being used in an in-place operation.");
-    if (impl.creation_meta() != c10::CreationMeta::kDefault) throw_view_inplace(self, impl.creation_meta());
   }
   const auto* meta = meta_of(self);
   TORCH_CHECK(

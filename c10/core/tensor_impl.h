@@ -42,7 +42,7 @@ enum class CreationMeta : uint8_t {
   kDefault,           // a view of one output
   kMultiOutput,       // split, chunk, unbind: no writing in place
   kNoGrad,            // made where gradients were off
-  kMultiOutputNoGrad,
+  kInference,         // of a normal tensor, made in inference mode
   kCustomFunction,    // returned by a user's Function
 };
 
