@@ -136,6 +136,8 @@ void throw_view_inplace(const at::TensorBase& view, bool indirect) {
   }
   const AutogradMeta* meta = meta_of(view);
   const bool known = meta != nullptr && meta->grad_fn_;
+  TORCH_CHECK(how != c10::CreationMeta::kNotImplemented, "Mutating a view made by an operator which does not have a derivative "
+              "implemented is forbidden: ", modified, ".");
   TORCH_CHECK(false, "Output ", known ? meta->output_nr_ : 0, " of ", known ? meta->grad_fn_->name() : std::string("Unknown"),
               " is a view and ", modified, ". ", how == c10::CreationMeta::kCustomFunction ? kCustom : kSeveral);
 }

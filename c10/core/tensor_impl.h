@@ -44,6 +44,7 @@ enum class CreationMeta : uint8_t {
   kNoGrad,            // made where gradients were off
   kInference,         // of a normal tensor, made in inference mode
   kCustomFunction,    // returned by a user's Function
+  kNotImplemented,    // by an operator without a derivative
 };
 
 // Sizes and strides, storage and offset, dtype and device of one tensor, plus the little that autograd needs on the way:
