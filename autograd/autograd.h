@@ -20,6 +20,12 @@ using at::GradMode;
 using at::InferenceMode;
 using at::NoGradGuard;
 
+/// The data as a variable: another handle to it, which is a leaf and requires a gradient where that is asked for. With
+/// allow_tensor_metadata_change = false older programs forbade changes of its geometry; they are allowed here.
+inline at::Tensor make_variable(at::Tensor data, bool requires_grad = false, bool /*allow_tensor_metadata_change*/ = true) {
+  return data.defined() ? data.detach().set_requires_grad(requires_grad) : data;
+}
+
 /// Adds the derivatives of `tensors` to the grad() of the leaves they were computed from.
 ///
 /// grad_tensors: one a tensor, the derivative of something with respect to it; undefined (or the list empty) stands for 1 where

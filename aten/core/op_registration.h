@@ -9,6 +9,11 @@
 
 #include "aten/core/library.h"
 
+// Tests of operators get gtest's matchers along with the calls by handle.
+#if defined(GTEST_INCLUDE_GTEST_GTEST_H_) && __has_include(<gmock/gmock.h>)
+#include <gmock/gmock.h>
+#endif
+
 namespace c10 {
 
 /// Operators that are there for as long as the object lives.

@@ -162,6 +162,17 @@ class intrusive_ptr final {
   uint32_t weak_use_count() const noexcept { return target_ ? detail::RefCount::weak(target_) : 0; }
   bool unique() const noexcept { return use_count() == 1; }
 
+  // A std::shared_ptr<T> that keeps a reference of its own: what programs from before PyTorch 2 hold graph nodes in.
+  template <class Shared>
+    requires requires(T* p) {
+      typename Shared::weak_type;
+      requires std::is_same_v<typename Shared::element_type, T>;
+      Shared(p, [](T*) {});
+    }
+  operator Shared() const {
+    return target_ == nullptr ? Shared() : Shared(target_, [kept = *this](T*) mutable { kept.reset(); });
+  }
+
   // Gives up the reference without releasing it; reclaim takes it back.
   [[nodiscard]] T* release() noexcept { return std::exchange(target_, nullptr); }
   static intrusive_ptr reclaim(T* owned) noexcept {
