@@ -45,7 +45,7 @@ def kd_op_family(name, kernels = None, aliases = [], visibility = ["//visibility
     """The operators of aten/ops/<name>/ops.textproto.
 
     Makes the public target <name> (header aten/ops/<name>/ops.h, with doc comments); `calls` for kernels of families above, the
-    same header without comments, so that a new one rebuilds the family and its users only; `headers`, those declarations without
+    same header without comments, so that a new one rebuilds the family and its users only; `autocast`, the kernels of that layer; `headers`, those declarations without
     anything to link, for the family's own kernels; `registry`, which makes the operators callable by name; and `derivatives.cc`
     and `forward.cc` for //autograd/derivatives.
 
@@ -64,13 +64,14 @@ def kd_op_family(name, kernels = None, aliases = [], visibility = ["//visibility
     native.genrule(
         name = "generate_ops",
         srcs = ["ops.textproto", "//docs:accuracy.md", "//docs:operator_dtypes.txt"],
-        outs = ["documented/ops.h", "bare/ops.h", "operators.h", "kernels.h", "ops.cc", "registry.cc", "derivatives.cc", "forward.cc", "examples.cc"],
+        outs = ["documented/ops.h", "bare/ops.h", "operators.h", "kernels.h", "ops.cc", "registry.cc", "derivatives.cc", "forward.cc", "autocast.cc", "examples.cc"],
         cmd = "$(location //aten/codegen:generate) --table=$(location ops.textproto) --documented_functions=$(location documented/ops.h)" +
               " --functions=$(location bare/ops.h)" +
               " --evidence=$(location //docs:accuracy.md) --evidence=$(location //docs:operator_dtypes.txt)" +
               " --examples=$(location examples.cc)" +
               " --operator_declarations=$(location operators.h) --kernel_declarations=$(location kernels.h) --operators=$(location ops.cc)" +
-              " --registry=$(location registry.cc) --derivatives=$(location derivatives.cc) --forward=$(location forward.cc)",
+              " --registry=$(location registry.cc) --derivatives=$(location derivatives.cc) --forward=$(location forward.cc)" +
+              " --autocast=$(location autocast.cc)",
         tools = ["//aten/codegen:generate"],
         visibility = ["//autograd/derivatives:__pkg__", "//tests/examples:__pkg__"],
     )
@@ -98,6 +99,13 @@ def kd_op_family(name, kernels = None, aliases = [], visibility = ["//visibility
         srcs = ["ops.cc"],
         deps = [":headers", ":kernel_headers", "//aten/core:structured"] + ["//aten/ops/" + family + ":calls" for family in aliases] +
                ([kernels] if kernels else []) + (["//aten/ops/copy:calls"] if name != "copy" else []),
+    )
+    # Names operators by weak symbols, and is linked by who switches autocast on: //aten/autocast.
+    kd_cc_library(
+        name = "autocast",
+        srcs = ["autocast.cc"],
+        visibility = ["//aten/autocast:__pkg__"],
+        deps = [":headers", "//aten/autocast:casts"],
     )
     kd_link_only(
         name = "linked",

@@ -176,7 +176,7 @@ TEST(Table, RulesForBatchesAutocastAndDistributedTensors) {
            lines + " }";
   };
   for (const char* lines : {"batch: \"auto_element_wise\"", "batch: \"batch::f\"", "batch: \"at::f(x, dtype)\"",
-                            "autocast: \"LOWER_PRECISION_FP\"", "autocast: \"FP32_SET_OPT_DTYPE\"",
+                            "autocast { cpu: \"LOWER_PRECISION_FP\" }", "autocast { cpu: \"FP32\" cuda: \"FP32_SET_OPT_DTYPE\" }",
                             "sharding: \"auto_replicate\"", "sharding: \"rule\"", "decomposition: \"core::f\""}) {
     EXPECT_EQ(table_of(with(lines)).operators.size(), 1u) << lines;
   }
@@ -189,14 +189,14 @@ TEST(Table, RulesForBatchesAutocastAndDistributedTensors) {
   EXPECT_TRUE(contains(problem("batch: \"at:f\""), "no function's name"));
   EXPECT_TRUE(contains(problem("batch: \"auto_view\""), "no result is a view"));
   EXPECT_TRUE(contains(problem("batch: \"x(dtype)\""), "calls 'x'"));
-  EXPECT_TRUE(contains(problem("autocast: \"FP64\""), "autocast is the unknown policy 'FP64'"));
+  EXPECT_TRUE(contains(problem("autocast { cuda: \"FP64\" }"), "autocast is the unknown policy 'FP64'"));
   EXPECT_TRUE(contains(problem("sharding: \"auto_split\""), "sharding is the unknown word 'auto_split'"));
   EXPECT_TRUE(contains(problem("decomposition: \"f(x)\""), "decomposition is 'f(x)', which is no function's name"));
   EXPECT_TRUE(contains(
       error_of("op { schema: \"f(Tensor x) -> Tensor\" kernel { key: COMPOSITE function: \"f\" } batch: \"b\" }"),
       "never used"));
-  EXPECT_TRUE(contains(error_of("op { schema: \"f(Tensor x) -> Tensor\" kernel { key: CPU function: \"f\" } autocast: "
-                                "\"FP32_SET_OPT_DTYPE\" }"),
+  EXPECT_TRUE(contains(error_of("op { schema: \"f(Tensor x) -> Tensor\" kernel { key: CPU function: \"f\" } autocast { "
+                                "cuda: \"FP32_SET_OPT_DTYPE\" } }"),
                        "no argument 'dtype'"));
   table_of("op { schema: \"v(Tensor(a) x) -> Tensor(a)\" kernel { key: ANY function: \"v\" } batch: \"auto_view\" }");
 }

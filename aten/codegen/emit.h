@@ -25,6 +25,10 @@ std::string emit_registry(const Table& table);
 std::string emit_derivatives(const Table& table);
 // autograd/derivatives/<family>_forward.cc: what gives results their tangents.
 std::string emit_forward(const Table& table);
+// autocast.cc: what autocast does with calls of the operators that have a policy.
+std::string emit_autocast(const Table& table);
+// Whether autocast.cc has something for the operator.
+bool has_autocast_kernel(const Operator& op);
 // tensor_methods.inc: the declarations of all Tensor methods.
 std::string emit_methods(const std::vector<Table>& tables);
 // Parts of ops.h and of tensor_methods.inc: `f(x, 1)` where an overload of f takes a bool in the place of a dimension.

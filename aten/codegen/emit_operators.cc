@@ -353,12 +353,17 @@ class OperatorEmitter {
       slots.forward = print("&forward_kernels::$id$", values);
       slots.autograd = records ? print("&autograd_kernels::$id$", values) : "";
     }
+    const bool autocast = has_autocast_kernel(op_) && &variant == &op_.main;
+    if (autocast) {
+      out_ += print("namespace autocast_kernels {\n[[gnu::weak]] extern c10::detail::TypedKernels<$result$ (*)($types$)> $id$;\n}\n", values);
+    }
+    values["layers"] = autocast ? print(", &autocast_kernels::$id$", values) : "";
     values["kernels"] = slots.kernels;
     values["differentiation"] = kind;
     values["slots"] = slots.initialiser();
     out_ += print(
         "namespace operators {\nconstinit c10::Operator<$result$($types$)> $id${$name$, $family$,\n"
-        "    c10::Kernels::$kernels$, c10::Differentiation::$differentiation$, $slots$};\n}\n",
+        "    c10::Kernels::$kernels$, c10::Differentiation::$differentiation$, $slots$$layers$};\n}\n",
         values);
     if (variant.function) emit_function(variant, values);
     if (variant.method) emit_method(variant, values);
@@ -531,7 +536,8 @@ std::string emit_operators(const Table& table) {
   out += "#include \"aten/ops/" + table.family + "/ops.h\"\n\n";
   out +=
       "#include <array>\n#include <utility>\n\n#include \"aten/core/empty.h\"\n#include \"aten/core/structured.h\"\n"
-      "#include \"aten/core/tensor.h\"\n#include \"c10/core/compute_dispatch_key.h\"\n";
+      "#include \"aten/core/tensor.h\"\n#include \"c10/core/compute_dispatch_key.h\"\n"
+      "#include \"c10/dispatch/more_kernels.h\"\n";
   std::set<std::string> included{table.family + "/kernels", table.family + "/operators"};
   for (const Operator& op : table.operators) {
     if (!op.alias_family().empty()) included.insert(op.alias_family() + "/ops");

@@ -77,6 +77,9 @@ struct Table {
   std::vector<Operator> operators;
 };
 
+// The operator of the same name that has the same arguments and after them a dtype; null where there is none.
+const Operator* overload_with_dtype(const Table& table, const Operator& op);
+
 // The inputs a derivative line is for: `input: "a, b"` and `input: "a" input: "b"` are the same.
 std::vector<std::string> inputs_of(const Derivative& derivative);
 

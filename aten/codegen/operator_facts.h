@@ -17,6 +17,9 @@ struct OperatorFacts {
   const char* family;
   Gradient gradient;
   Gradient forward;  // of the tangent
+  // What autocast does with it, e.g. "FP32"; empty: nothing.
+  const char* autocast_cpu;
+  const char* autocast_cuda;
 };
 
 // All of them, in the order of the tables.

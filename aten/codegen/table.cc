@@ -121,6 +121,18 @@ std::string rule_problem(const char* field, const std::string& rule, std::initia
   return is_function_name(rule) ? "" : std::string(field) + " is '" + rule + "', which is no function's name";
 }
 
+std::string autocast_problem(const Operator& op, const std::string& policy) {
+  if (policy.empty()) return "";
+  if (!is_one_of(policy, {"LOWER_PRECISION_FP", "FP32", "FP32_SET_OPT_DTYPE", "FP32_APPEND_DTYPE", "PROMOTE", "BANNED"})) {
+    return "autocast is the unknown policy '" + policy + "'";
+  }
+  if (op.main.form != Form::kFunctional) return "autocast of a form that writes to its arguments";
+  if (policy == "FP32_SET_OPT_DTYPE" && !op.main.schema.argument_index("dtype")) {
+    return "autocast is FP32_SET_OPT_DTYPE, but there is no argument 'dtype'";
+  }
+  return "";
+}
+
 // What is wrong with what an entry says for batches, autocast, distributed tensors and decomposition; empty where
 // nothing is.
 std::string rules_problem(const Operator& op) {
@@ -144,12 +156,8 @@ std::string rules_problem(const Operator& op) {
     return problem;
   }
   if (entry.batch() == "auto_view" && !view) return "batch is auto_view, but no result is a view";
-  if (!entry.autocast().empty() && !is_one_of(entry.autocast(), {"LOWER_PRECISION_FP", "FP32", "FP32_SET_OPT_DTYPE",
-                                                                 "FP32_APPEND_DTYPE", "PROMOTE", "BANNED"})) {
-    return "autocast is the unknown policy '" + entry.autocast() + "'";
-  }
-  if (entry.autocast() == "FP32_SET_OPT_DTYPE" && !schema.argument_index("dtype")) {
-    return "autocast is FP32_SET_OPT_DTYPE, but there is no argument 'dtype'";
+  for (const std::string& policy : {entry.autocast().cpu(), entry.autocast().cuda()}) {
+    if (const std::string problem = autocast_problem(op, policy); !problem.empty()) return problem;
   }
   if (const std::string problem = rule_problem("sharding", entry.sharding(), {"auto_element_wise", "auto_replicate"});
       !problem.empty()) {
@@ -199,6 +207,18 @@ struct Reader {
 };
 
 }  // namespace
+
+const Operator* overload_with_dtype(const Table& table, const Operator& op) {
+  const auto& params = op.main.signature.params;
+  for (const Operator& other : table.operators) {
+    const auto& longer = other.main.signature.params;
+    if (other.main.schema.name() != op.main.schema.name() || longer.size() != params.size() + 1) continue;
+    const bool same = std::equal(params.begin(), params.end(), longer.begin(),
+                                 [](const Param& a, const Param& b) { return a.name == b.name; });
+    if (same && longer.back().name == "dtype") return &other;
+  }
+  return nullptr;
+}
 
 std::vector<std::string> inputs_of(const Derivative& derivative) {
   std::vector<std::string> names;
@@ -367,6 +387,13 @@ std::optional<Table> read_table(const std::string& family, const std::string& te
       return std::nullopt;
     }
     table.operators.push_back(std::move(result));
+  }
+  for (const Operator& op : table.operators) {
+    const Autocast& autocast = op.entry.autocast();
+    const bool appends = autocast.cpu() == "FP32_APPEND_DTYPE" || autocast.cuda() == "FP32_APPEND_DTYPE";
+    if (!appends || overload_with_dtype(table, op) != nullptr) continue;
+    reader.fail(op.entry.schema(), "autocast is FP32_APPEND_DTYPE, but no overload has the same arguments and a dtype");
+    return std::nullopt;
   }
   for (const Operator& op : table.operators) {
     if (!op.alias() || !op.alias_family().empty()) continue;

@@ -59,6 +59,13 @@ void regenerate(const at::TensorBase& view) {
 
 }  // namespace
 
+// Autocast keeps the casts of such tensors; it names this by a weak symbol (aten/autocast/casts.cc).
+bool is_leaf_with_gradient(const c10::TensorImpl& t);
+bool is_leaf_with_gradient(const c10::TensorImpl& t) {
+  const auto* meta = static_cast<const AutogradMeta*>(t.autograd_meta());
+  return meta != nullptr && meta->requires_grad_ && !meta->grad_fn_;
+}
+
 AutogradMeta::~AutogradMeta() {
   if (Node* node = accumulator_.load<c10::MemoryOrder::relaxed>()) NodePtr::reclaim(node).reset();
   delete_hook_keys(hook_keys_);

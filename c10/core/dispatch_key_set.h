@@ -62,6 +62,7 @@ enum class DispatchKey : uint8_t {
   Python = Wrapper,
   Batched = FuncTorchBatched,
   CatchAll = CompositeImplicitAutograd,
+  Autocast = AutocastCUDA,
 };
 
 /// The name of a key, e.g. "CPU".

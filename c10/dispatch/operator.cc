@@ -3,6 +3,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "c10/dispatch/more_kernels.h"
 #include "c10/util/exception.h"
 
 namespace c10::detail {
@@ -12,15 +13,6 @@ struct Slots {
   static ErasedFunction* of(const OperatorBase& op) {
     return const_cast<ErasedFunction*>(static_cast<const Operator<void()>&>(op).slots_);
   }
-};
-
-struct MoreKernels {
-  static constexpr int kCount = static_cast<int>(DispatchKey::EndOfNames);
-  ErasedFunction functions[kCount] = {};
-  const BoxedKernel* boxed[kCount] = {};
-
-  ErasedFunction& function(DispatchKey key) { return functions[static_cast<int>(key)]; }
-  const BoxedKernel*& kernel(DispatchKey key) { return boxed[static_cast<int>(key)]; }
 };
 
 namespace {
@@ -62,16 +54,18 @@ bool is_autograd_name(DispatchKey key) { return key >= DispatchKey::AutogradOthe
 
 DispatchKey kept_under(DispatchKey key) { return is_composite_name(key) ? kAnyBackend : key; }
 
+// With the functions of the slots: until then only the slots have them.
 MoreKernels& more_of(OperatorBase& op) {
-  if (op.more != nullptr) return *op.more;
-  auto* more = new MoreKernels;
+  if (op.more != nullptr && op.more->has_slots) return *op.more;
+  auto* more = op.more != nullptr ? op.more : new TypedKernels<ErasedFunction>;
   const ErasedFunction* slots = Slots::of(op);
   const bool shared = op.kernels != Kernels::kPerBackend;
   for (int i = 0; i < static_cast<int>(std::size(kSlotKeys)); ++i) {
     const bool own = !shared || i >= kBackendSlots || slots[i] != slots[kSharedSlot];
-    if (own) more->function(kSlotKeys[i]) = slots[i];
+    if (own) store(more->function(kSlotKeys[i]), slots[i]);
   }
-  if (shared) more->function(kAnyBackend) = slots[kSharedSlot];
+  if (shared) store(more->function(kAnyBackend), slots[kSharedSlot]);
+  store(more->has_slots, true);
   store(op.more, more);
   return *more;
 }
@@ -87,9 +81,11 @@ bool has_autograd_names(MoreKernels& more) {
   return false;
 }
 
+bool has_slots(const MoreKernels* more) { return more != nullptr && load(more->has_slots); }
+
 // The function of all backends; null where it is boxed or each backend has its own.
 ErasedFunction any_function(const OperatorBase& op) {
-  if (MoreKernels* more = load(op.more)) return load(more->function(kAnyBackend));
+  if (MoreKernels* more = load(op.more); has_slots(more)) return load(more->function(kAnyBackend));
   return op.kernels != Kernels::kPerBackend ? load(Slots::of(op)[kSharedSlot]) : nullptr;
 }
 
@@ -231,9 +227,8 @@ bool SlowCall::take(DispatchKey key, uint32_t active) {
     const BoxedKernel* own = load(more->kernel(key));
     if (own != nullptr) return take(own, active);
     function_ = load(more->function(key));
-  } else if (slot >= 0) {
-    function_ = load(Slots::of(op_)[slot]);
   }
+  if (slot >= 0 && !has_slots(more)) function_ = load(Slots::of(op_)[slot]);
   if (function_ != nullptr) return true;
   if (kBackendKeys.has(key)) {
     function_ = any_function(op_);
@@ -290,7 +285,9 @@ void set_boxed(OperatorBase& op, DispatchKey key, const BoxedKernel* kernel) {
 
 ErasedFunction get_function(const OperatorBase& op, DispatchKey key) {
   key = kept_under(key);
-  if (MoreKernels* more = load(op.more)) return load(more->function(key));
+  MoreKernels* more = load(op.more);
+  if (has_slots(more)) return load(more->function(key));
+  if (more != nullptr && kAutocastKeys.has(key)) return load(more->function(key));
   if (key == kAnyBackend) return any_function(op);
   const int slot = slot_of(key);
   const ErasedFunction function = slot >= 0 ? load(Slots::of(op)[slot]) : nullptr;

@@ -34,7 +34,7 @@ class SlowCall;
 // A function of some operator's type; it is called as what it is.
 using ErasedFunction = void (*)();
 // The functions of an operator beyond those that each has room for, e.g. its kernels for sparse tensors; made when the first
-// is set.
+// is set, or known when the program is built, for layers (c10/dispatch/more_kernels.h).
 struct MoreKernels;
 struct Slots;
 }  // namespace detail
@@ -88,14 +88,16 @@ struct OperatorBase {
   // What the registry adds: null until its leaf is linked.
   const Boxing* boxing = nullptr;
   OperatorEntry* entry = nullptr;
-  detail::MoreKernels* more = nullptr;
+  detail::MoreKernels* more;
 
-  constexpr OperatorBase(const char* op_name, const char* op_family, Kernels kind, Differentiation derivative)
+  constexpr OperatorBase(const char* op_name, const char* op_family, Kernels kind, Differentiation derivative,
+                         detail::MoreKernels* layers)
       : name(op_name),
         family(op_family),
         passed_keys(detail::passed_keys(kind, derivative)),
         kernels(kind),
-        differentiation(derivative) {}
+        differentiation(derivative),
+        more(layers) {}
 };
 
 namespace detail {
@@ -220,8 +222,8 @@ class Operator<R(A...)> : public OperatorBase {
   };
 
   constexpr Operator(const char* op_name, const char* op_family, Kernels kernels, Differentiation differentiation,
-                     Functions functions)
-      : OperatorBase(op_name, op_family, kernels, differentiation),
+                     Functions functions, detail::MoreKernels* layers = nullptr)
+      : OperatorBase(op_name, op_family, kernels, differentiation, layers),
         slots_{functions.cpu, functions.cuda, functions.meta, functions.autograd, functions.forward} {}
 
   C10_ALWAYS_INLINE R operator()(A... args) const {

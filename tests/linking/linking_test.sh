@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Reads the symbols of programs that call one operator: add.
-#   linking_test.sh PLAIN WITH_DERIVATIVES
+# Reads the symbols of programs that call one operator: add, and mm in a region of autocast.
+#   linking_test.sh PLAIN WITH_DERIVATIVES WITH_AUTOCAST
 set -euo pipefail
 failed=0
 
@@ -15,6 +15,7 @@ expect_absent() {
 
 "$1"
 "$2"
+"$3"
 
 operators="$(nm -C "$1" | sed -n 's/.* [DdBb] at::operators:://p' | sort | tr '\n' ' ')"
 if [ "$operators" != "add_Tensor " ]; then
@@ -28,4 +29,11 @@ expect_absent "$1" 'at::native::(mul|sub|div|sum|copy)_'
 # backward, and no operator that add's derivatives do not reach.
 expect_absent "$2" 'torch::autograd::Engine::(execute|evaluate)|torch::autograd::(backward|run_backward)\('
 expect_absent "$2" 'at::operators::(mm|convolution|softmax|sort|embedding)'
+# Autocast has kernels for mm and none for operators that are not called, and comes with none of them.
+kernels="$(nm -C "$3" | sed -n 's/.* [DdBb] at::autocast_kernels:://p' | sort | tr '\n' ' ')"
+if [ "$kernels" != "mm " ]; then
+  echo "FAIL: the program calls mm and autocast has kernels of: $kernels"
+  failed=1
+fi
+expect_absent "$3" 'at::operators::(linear|bmm|convolution|softmax|cat|layer_norm)'
 exit $failed
