@@ -1,0 +1,149 @@
+#include "optim/amp/grad_scaler.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "aten/aten.h"
+#include "aten/autocast/autocast.h"
+#include "autograd/autograd.h"
+#include "nn/utils/clip_grad.h"
+#include "optim/optim.h"
+
+namespace torch::amp {
+namespace {
+
+using at::kCPU;
+using at::Tensor;
+
+Tensor parameter(std::vector<double> values, at::ScalarType type = at::kFloat) {
+  return at::tensor(at::ArrayRef<double>(values), at::TensorOptions(type)).set_requires_grad(true);
+}
+
+TEST(GradScaler, ScalesAndUnscales) {
+  Tensor p = parameter({1, 2});
+  torch::optim::SGD opt({p}, 0.5);
+  GradScaler scaler(kCPU, 8.0);
+  EXPECT_EQ(scaler.get_scale(), 8.0);
+  scaler.scale((p * p).sum()).backward();
+  EXPECT_EQ(p.grad()[1].item<float>(), 32);
+  scaler.unscale_(opt);
+  EXPECT_EQ(p.grad()[1].item<float>(), 4);
+  EXPECT_NEAR(torch::nn::utils::clip_grad_norm_({p}, 1.0), std::sqrt(20.0), 1e-6);
+  scaler.step(opt);
+  scaler.update();
+  EXPECT_NEAR(p[1].item<float>(), 2 - 0.5 * 4 / std::sqrt(20.0), 1e-5);
+}
+
+TEST(GradScaler, AnInfinityLeavesTheStepOutAndShrinksTheScale) {
+  Tensor p = parameter({1}), q = parameter({1});
+  torch::optim::Adam one({p}, 0.1), other({q}, 0.1);
+  GradScaler scaler(kCPU, 4.0, 3.0, 0.5, 2);
+  const auto iteration = [&](bool spoil) {
+    one.zero_grad();
+    other.zero_grad();
+    for (const Tensor& loss : scaler.scale({p.sum(), q.sum()})) loss.backward();
+    if (spoil) p.mutable_grad().fill_(INFINITY);
+    scaler.step(one);
+    scaler.step(other);
+    scaler.update();
+  };
+  iteration(true);
+  EXPECT_EQ(p.item<float>(), 1) << "its own gradient";
+  EXPECT_LT(q.item<float>(), 1) << "of another optimizer";
+  EXPECT_EQ(scaler.get_scale(), 2);
+  iteration(false);
+  EXPECT_EQ(scaler.growth_tracker(), 1);
+  iteration(false);
+  EXPECT_EQ(scaler.get_scale(), 6);
+  EXPECT_LT(p.item<float>(), 1);
+}
+
+TEST(GradScaler, TrainsInHalf) {
+  at::manual_seed(1);
+  Tensor w = at::randn({8, 8}).set_requires_grad(true);
+  const Tensor x = at::randn({32, 8}), y = at::mm(x, at::eye(8));
+  torch::optim::AdamW opt({w}, 0.05);
+  GradScaler scaler(kCPU, 65536, 2, 0.5, 50);
+  double first = 0, last = 0;
+  for (int i = 0; i < 150; ++i) {
+    opt.zero_grad();
+    Tensor loss;
+    {
+      torch::autocast region(kCPU, at::kHalf);
+      loss = at::mse_loss(at::mm(x, w), y);
+    }
+    scaler.scale(loss).backward();
+    scaler.step(opt);
+    scaler.update();
+    last = loss.item<double>();
+    if (i == 0) first = last;
+  }
+  EXPECT_LT(last, 0.02 * first);
+}
+
+TEST(GradScaler, State) {
+  GradScaler from(kCPU, 8.0, 3.0, 0.25, 7);
+  Tensor p = parameter({1});
+  torch::optim::SGD opt({p}, 0.5);
+  from.scale(p.sum()).backward();
+  from.step(opt);
+  from.update();
+  GradScaler to(kCPU);
+  to.load_state_dict(from.state_dict());
+  EXPECT_EQ(to.get_scale(), 8);
+  EXPECT_EQ(to.get_growth_factor(), 3);
+  EXPECT_EQ(to.get_backoff_factor(), 0.25);
+  EXPECT_EQ(to.get_growth_interval(), 7);
+  EXPECT_EQ(to.growth_tracker(), 1);
+  from.load_state_dict(GradScaler(kCPU).state_dict());
+  EXPECT_EQ(from.get_scale(), 65536) << "after its tensors are made";
+  const GradScaler off(kCPU, 1, 1, 1, 1, /*enabled=*/false);
+  EXPECT_TRUE(off.state_dict().empty());
+  EXPECT_THROW(to.load_state_dict(off.state_dict()), c10::Error);
+  c10::Dict<std::string, c10::IValue> incomplete;
+  incomplete.insert("scale", 1.0);
+  EXPECT_THROW(to.load_state_dict(incomplete), c10::Error);
+  EXPECT_EQ(to.get_scale(), 8);
+}
+
+TEST(GradScaler, WrongUseIsAnError) {
+  Tensor p = parameter({1});
+  torch::optim::SGD opt({p}, 0.5);
+  GradScaler scaler(kCPU);
+  EXPECT_THROW(scaler.step(opt), c10::Error);
+  EXPECT_THROW(scaler.unscale_(opt), c10::Error);
+  EXPECT_THROW(scaler.update(), c10::Error);
+  scaler.scale(p.sum());
+  EXPECT_THROW(scaler.step(opt), c10::Error) << "no gradient";
+  EXPECT_THROW(GradScaler(kCPU).update(), c10::Error);
+  EXPECT_THROW(GradScaler(kCPU, 1, 2, 1), c10::Error);
+  EXPECT_THROW(GradScaler(kCPU, 1, 1, 0.5), c10::Error);
+  EXPECT_THROW(scaler.update(at::ones({2})), c10::Error);
+  scaler.update(at::full({1}, 16.0));
+  EXPECT_EQ(scaler.get_scale(), 16);
+  scaler.update(4.0);
+  EXPECT_EQ(scaler.get_scale(), 4);
+  Tensor half = parameter({1}, at::kHalf);
+  torch::optim::SGD of_half({half}, 0.5);
+  scaler.scale(half.sum()).backward();
+  EXPECT_THROW(scaler.step(of_half), c10::ValueError);
+}
+
+TEST(GradScaler, NotEnabledItIsNotThere) {
+  Tensor p = parameter({1});
+  torch::optim::SGD opt({p}, 0.5);
+  GradScaler scaler(kCPU, 8, 2, 0.5, 1, false);
+  scaler.scale(p.sum()).backward();
+  scaler.unscale_(opt);
+  scaler.step(opt);
+  scaler.step(opt);
+  scaler.update();
+  EXPECT_EQ(p.item<float>(), 0);
+  EXPECT_EQ(scaler.get_scale(), 1);
+  EXPECT_FALSE(scaler.is_enabled());
+  EXPECT_FALSE(GradScaler().is_enabled()) << "no CUDA device";
+}
+
+}  // namespace
+}  // namespace torch::amp
