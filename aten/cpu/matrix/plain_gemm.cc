@@ -1,5 +1,6 @@
 // Products of every type by plain loops (integers and complex numbers), and of float16 and bfloat16 by way of float32.
 #include "aten/cpu/matrix/internal.h"
+#include "aten/cpu/rows/rows.h"
 #include "c10/parallel/parallel.h"
 #include "c10/util/bfloat16.h"
 #include "c10/util/half.h"
@@ -141,17 +142,27 @@ const char* not_half(const Gemm& g) {
   return g.type == Type::kFloat16 || g.type == Type::kBFloat16 ? nullptr : "only float16 and bfloat16";
 }
 
+// `count` numbers `step` apart as dense float32 ones, and back.
+template <class T>
+void widen(const T* from, int64_t step, int64_t count, float* to) {
+  if (step == 1) return cpu::convert_row(from, to, count);
+  for (int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[i * step]);
+}
+template <class T>
+void narrow(const float* from, int64_t count, T* to, int64_t step) {
+  if (step == 1) return cpu::convert_row(from, to, count);
+  for (int64_t i = 0; i < count; ++i) to[i * step] = static_cast<T>(from[i]);
+}
+
 // A dense float32 copy; what ran along rows still does.
 template <class T>
 Operand widened(const Operand& o, int64_t rows, int64_t cols, float* to) {
   const T* from = static_cast<const T*>(o.data);
   if (o.row == 1 && o.col != 1) {
-    for (int64_t j = 0; j < cols; ++j)
-      for (int64_t i = 0; i < rows; ++i) to[j * rows + i] = static_cast<float>(from[i + j * o.col]);
+    for (int64_t j = 0; j < cols; ++j) widen(from + j * o.col, 1, rows, to + j * rows);
     return Operand{to, 1, rows, {0, 0}};
   }
-  for (int64_t i = 0; i < rows; ++i)
-    for (int64_t j = 0; j < cols; ++j) to[i * cols + j] = static_cast<float>(from[i * o.row + j * o.col]);
+  for (int64_t i = 0; i < rows; ++i) widen(from + i * o.row, o.col, cols, to + i * cols);
   return Operand{to, cols, 1, {0, 0}};
 }
 
@@ -160,7 +171,7 @@ void convert_and_multiply(const Gemm& g) {
   const int64_t batches = g.batch[0] * g.batch[1];
   at::parallel_for(0, batches, at::divup(batches, at::get_num_threads()), [&](int64_t begin, int64_t end) {
     const int64_t a_size = g.m * g.k, b_size = g.k * g.n;
-    Scratch scratch(static_cast<size_t>(a_size + b_size + g.m * g.n) * sizeof(float));
+    Scratch scratch(static_cast<size_t>(a_size + b_size + g.m * g.n + g.n) * sizeof(float));
     float* floats = scratch.as<float>();
     for (int64_t i = begin; i < end; ++i) {
       const Gemm entry = batch_entry(g, i);
@@ -168,21 +179,20 @@ void convert_and_multiply(const Gemm& g) {
       wide.m = g.m, wide.n = g.n, wide.k = g.k;
       wide.a = widened<T>(entry.a, g.m, g.k, floats);
       wide.b = widened<T>(entry.b, g.k, g.n, floats + a_size);
-      float* sums = floats + a_size + b_size;
+      float* const sums = floats + a_size + b_size;
+      float* const added = sums + g.m * g.n;
       wide.c = sums;
       wide.c_row = g.n;
       wide.alpha = g.alpha;
       gemm(wide);
-      T* c = static_cast<T*>(entry.c);
       const T* add = static_cast<const T*>(entry.add.data);
       const bool adds = add != nullptr && !g.beta.is_zero();
       const float beta = static_cast<float>(g.beta.real);
       for (int64_t r = 0; r < g.m; ++r) {
-        for (int64_t j = 0; j < g.n; ++j) {
-          float value = sums[r * g.n + j];
-          if (adds) value += beta * static_cast<float>(add[r * g.add.row + j * g.add.col]);
-          c[r * g.c_row + j * g.c_col] = static_cast<T>(value);
-        }
+        float* const row = sums + r * g.n;
+        if (adds && (r == 0 || g.add.row != 0)) widen(add + r * g.add.row, g.add.col, g.n, added);
+        for (int64_t j = 0; adds && j < g.n; ++j) row[j] += beta * added[j];
+        narrow(row, g.n, static_cast<T*>(entry.c) + r * g.c_row, g.c_col);
       }
     }
   });
