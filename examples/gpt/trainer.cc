@@ -40,6 +40,7 @@ void visit(Settings& s, Visitor&& visitor) {
   visitor("least_learning_rate", s.least_learning_rate);
   visitor("clip", s.clip);
   visitor("seed", s.seed);
+  visitor("dtype", s.dtype);
 }
 
 std::string exact(double v) {
@@ -47,12 +48,18 @@ std::string exact(double v) {
   std::snprintf(text, sizeof text, "%a", v);
   return text;
 }
+std::string exact(const std::string& v) { return v; }
 std::string exact(int64_t v) { return std::to_string(v); }
 std::string exact(uint64_t v) { return std::to_string(v); }
 
 void read(const std::string& text, double& out, char** end) { out = std::strtod(text.c_str(), end); }
 void read(const std::string& text, int64_t& out, char** end) { out = std::strtoll(text.c_str(), end, 10); }
 void read(const std::string& text, uint64_t& out, char** end) { out = std::strtoull(text.c_str(), end, 10); }
+
+void read(const std::string& text, std::string& out, char** end) {
+  out = text;
+  *end = const_cast<char*>(text.c_str()) + text.size();
+}
 
 const std::string& value_of(const Values& values, const std::string& name) {
   for (const auto& [key, text] : values) {
@@ -107,13 +114,18 @@ void check(const RunSettings& s) {
   within("steps", static_cast<double>(s.steps), 1, 1e12);
   within("learning_rate", s.optimizer.learning_rate, 1e-12, 10);
   within("warmup", static_cast<double>(s.warmup), 0, 1e12);
+  TORCH_CHECK_VALUE(s.dtype == "float32" || s.dtype == "bf16", "dtype=", s.dtype, " is neither float32 nor bf16");
   TORCH_CHECK_VALUE(s.model.dropout >= 0 && s.model.dropout < 1, "dropout=", s.model.dropout, " is not at least 0 and below 1");
   TORCH_CHECK_VALUE(s.model.width % s.model.heads == 0, "heads=", s.model.heads, " does not divide width=", s.model.width);
 }
 
 RunSettings from_values(const Values& values) {
   RunSettings settings;
-  visit(settings, [&](const char* name, auto& value) { parse(values, name, value); });
+  visit(settings, [&](const char* name, auto& value) {
+    const bool stored = std::any_of(values.begin(), values.end(), [&](const auto& v) { return v.first == name; });
+    // Checkpoints from before there was a choice.
+    if (stored || name != std::string("dtype")) parse(values, name, value);
+  });
   check(settings);
   return settings;
 }
@@ -185,12 +197,17 @@ void Trainer::draw(const Files& files) const {
   write_svg(files.chart(), chart);
 }
 
+torch::Tensor Trainer::loss(const Batch& batch) {
+  torch::autocast region(torch::kCPU, torch::kBFloat16, /*enabled=*/settings_.dtype == "bf16");
+  return model_->loss(batch.first, batch.second);
+}
+
 double Trainer::train_step() {
   const double rate = learning_rate_at(step_, settings_.steps, settings_.warmup, settings_.optimizer.learning_rate,
                                        settings_.least_learning_rate);
   for (auto& group : optimizer_.param_groups()) group.options().set_lr(rate);
   const Batch batch = text_.training_batch(settings_.batch);
-  torch::Tensor loss = model_->loss(batch.first, batch.second);
+  torch::Tensor loss = this->loss(batch);
   optimizer_.zero_grad();
   loss.backward();
   torch::nn::utils::clip_grad_norm_(model_->parameters(), settings_.clip);
@@ -216,7 +233,7 @@ double Trainer::validation_loss(int64_t limit) {
   for (int64_t i = 0; i < pieces; i += kValidationBatch) {
     const int64_t end = std::min(pieces, i + kValidationBatch);
     const Batch batch = text_.validation_batch(i, end, limit);
-    sum += model_->loss(batch.first, batch.second).item<double>() * static_cast<double>(end - i);
+    sum += loss(batch).item<double>() * static_cast<double>(end - i);
   }
   model_->train();
   return sum / static_cast<double>(pieces);

@@ -23,6 +23,7 @@ struct RunSettings {
   double least_learning_rate = 1e-4;
   double clip = 1.0;
   uint64_t seed = 1337;
+  std::string dtype = "float32";  // or "bf16": mixed precision
 };
 
 // Throws c10::ValueError "NAME=VALUE is not within ..." for settings that make no sense.
@@ -62,6 +63,7 @@ class Trainer {
   int64_t step() const { return step_; }
 
  private:
+  torch::Tensor loss(const Batch& batch);
   double train_step();
   void record(double loss);
   void save(const Files& files);

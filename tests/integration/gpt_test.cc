@@ -80,6 +80,29 @@ TEST_F(Gpt, TrainsAndWrites) {
   EXPECT_EQ(sample.out, o.out.substr(o.out.find("----\n")));
 }
 
+double validation_loss(const Outcome& o) {
+  const size_t at = o.out.find("\nvalidation loss ");
+  return at == std::string::npos ? -1 : std::stod(o.out.substr(at + 17));
+}
+
+// Products in bfloat16: the loss of float32, but for rounding, and a checkpoint that goes on in bfloat16.
+TEST_F(Gpt, TrainsInMixedPrecision) {
+  const Outcome full = train({"--out=full", "--dropout=0"});
+  const Outcome mixed = train({"--out=mixed", "--dropout=0", "--dtype=bf16"});
+  ASSERT_EQ(mixed.exit_code, 0) << mixed.err;
+  EXPECT_EQ(mixed.err, "");
+  ASSERT_GT(validation_loss(mixed), 0);
+  EXPECT_NEAR(validation_loss(mixed), validation_loss(full), 0.02);
+  EXPECT_FALSE(read_file(checkpoint("full")) == read_file(checkpoint("mixed"))) << "nothing was rounded";
+  const Outcome other = train({"--out=mixed", "--resume", "--steps=70", "--dtype=float32"});
+  EXPECT_NE(other.exit_code, 0);
+  EXPECT_THAT(other.err, HasSubstr("--dtype differs from the checkpoint's (bf16)"));
+  EXPECT_EQ(train({"--out=mixed", "--resume", "--steps=70"}).exit_code, 0);
+  const Outcome unknown = train({"--out=unknown", "--dtype=int8"});
+  EXPECT_NE(unknown.exit_code, 0);
+  EXPECT_THAT(unknown.err, HasSubstr("--dtype=int8 is neither float32 nor bf16"));
+}
+
 TEST_F(Gpt, DrawsABarOnATerminal) {
   const Outcome o = train({"--out=run"}, 0, 0, /*terminal=*/true);
   ASSERT_EQ(o.exit_code, 0) << o.err;
