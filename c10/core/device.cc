@@ -23,14 +23,10 @@ std::string_view name_of(DeviceType type) {
   return kNames[static_cast<size_t>(type)];
 }
 
-std::string all_names() {
-  std::string out;
-  for (int type = 0; type < COMPILE_TIME_MAX_DEVICE_TYPES; ++type) {
-    if (!out.empty()) out += ", ";
-    out += name_of(static_cast<DeviceType>(type));
-  }
-  return out;
-}
+// In PyTorch's order.
+constexpr const char* kNamesInErrors =
+    "cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, maia, xla, lazy, vulkan, mps, meta, hpu, mtia, "
+    "privateuseone";
 
 bool is_name(std::string_view text) {
   for (const char c : text) {
@@ -104,7 +100,7 @@ Device::Device(const std::string& text) : type_(DeviceType::CPU) {
       return;
     }
   }
-  TORCH_CHECK(false, "Expected one of ", all_names(), " device type at start of device string: ", text);
+  TORCH_CHECK(false, "Expected one of ", kNamesInErrors, " device type at start of device string: ", text);
 }
 
 std::string Device::str() const {

@@ -14,9 +14,9 @@ bool allclose(const Tensor& self, const Tensor& other, double rtol, double atol,
 bool equal(const Tensor& self, const Tensor& other) {
   TORCH_CHECK(self.device() == other.device(), "equal: expected both tensors on one device, got ", self.device(), " and ",
               other.device());
+  if (self.sizes() != other.sizes()) return false;
   TORCH_CHECK(self.scalar_type() == other.scalar_type(), "Expected object of data type ", self.scalar_type(),
               " but got data type ", other.scalar_type(), " for argument #2 'other' in call to equal");
-  if (self.sizes() != other.sizes()) return false;
   if (self.numel() == 0) return true;
   return at::item(at::all(at::eq(self, other))).toBool();
 }

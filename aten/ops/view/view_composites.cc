@@ -286,6 +286,7 @@ Tensor diagonal_scatter(const Tensor& self, const Tensor& src, int64_t offset, i
 Tensor as_strided_scatter(
     const Tensor& self, const Tensor& src, IntArrayRef size, IntArrayRef stride,
     std::optional<int64_t> storage_offset) {
+  TORCH_CHECK_NOT_IMPLEMENTED(self.has_storage(), "as_strided_scatter is not implemented for tensors without storage");
   const int64_t stored = static_cast<int64_t>(self.storage().nbytes() / self.itemsize());
   const Tensor whole = at::clone(at::as_strided(self, {stored}, {1}, 0));
   Tensor part = at::as_strided(whole, size, stride, storage_offset.value_or(self.storage_offset()));
