@@ -35,4 +35,5 @@
 #include "autograd/derivatives/pointwise_functions.h"
 #include "autograd/derivatives/reduce_functions.h"
 #include "autograd/derivatives/rnn_functions.h"
+#include "autograd/derivatives/upsample_functions.h"
 #include "autograd/derivatives/view_functions.h"

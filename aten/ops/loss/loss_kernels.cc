@@ -145,7 +145,10 @@ Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double
   const DimVector shape = broadcast_shapes(x1.sizes(), x2.sizes());
   const auto direction = [&](const Tensor& x) {
     const Tensor wide = x.sizes() == IntArrayRef(shape) ? x : at::expand(x, shape);
-    return at::div(wide, at::clamp_min(at::norm(wide, two, IntArrayRef(dim), true), Scalar(eps)));
+    const Tensor norm = at::norm(wide, two, IntArrayRef(dim), true);
+    // What lifts a small norm to eps counts as a constant, as in PyTorch.
+    const Tensor lift = at::detach(at::clamp_min(at::rsub(norm, Scalar(eps)), Scalar(0)));
+    return at::div(wide, at::add(norm, lift));
   };
   return at::sum(at::mul(direction(x1), direction(x2)), IntArrayRef(dim));
 }

@@ -1,0 +1,481 @@
+// grid_sampler_2d, grid_sampler_3d and their gradients: what an image has at the places that a grid names.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <type_traits>
+#include <vector>
+
+#include "aten/core/empty.h"
+#include "aten/core/tensor.h"
+#include "aten/cpu/resample/resample.h"
+#include "aten/cpu/support/visit_dtype.h"
+#include "aten/ops/binary/ops.h"
+#include "aten/ops/dense/dense.h"
+#include "aten/ops/upsample/kernels.h"
+#include "aten/ops/upsample/ops.h"
+#include "c10/parallel/parallel.h"
+
+namespace at::native {
+namespace {
+
+enum class Mode : int64_t { kBilinear = 0, kNearest = 1, kBicubic = 2 };
+enum class Padding : int64_t { kZeros = 0, kBorder = 1, kReflection = 2 };
+
+constexpr int kBlock = 128;  // places that are worked on at once
+constexpr int kMostTaps = 16;
+constexpr int64_t kGrain = 8192;
+
+template <class T>
+using Compute = typename cpu::ComputeType<T>::type;
+
+struct Sampling {
+  int dims = 2;
+  Mode mode = Mode::kBilinear;
+  Padding padding = Padding::kZeros;
+  bool align_corners = false;
+  int64_t batch = 0, channels = 0, places = 0;
+  std::array<int64_t, 3> size{1, 1, 1};  // of the input: width, height, depth, as a grid counts
+  int64_t plane() const { return size[0] * size[1] * size[2]; }
+  int taps() const { return mode == Mode::kNearest ? 1 : mode == Mode::kBicubic ? 16 : 1 << dims; }
+};
+
+const char* op_name(int dims) { return dims == 2 ? "grid_sampler_2d" : "grid_sampler_3d"; }
+
+Sampling checked_sampling(int dims, const Tensor& input, const Tensor& grid, int64_t interpolation_mode, int64_t padding_mode,
+                          bool align_corners) {
+  const char* op = op_name(dims);
+  TORCH_CHECK(input.dim() == dims + 2 && grid.dim() == dims + 2, op, "(): expected input and grid of ", dims + 2,
+              " dimensions, but got input with sizes ", input.sizes(), " and grid with sizes ", grid.sizes());
+  TORCH_CHECK(input.device() == grid.device(), op, "(): expected input and grid to be on same device, but input is on ",
+              input.device(), " and grid is on ", grid.device());
+  TORCH_CHECK(input.scalar_type() == grid.scalar_type(), op, "(): expected scalar type ", input.scalar_type(),
+              " of grid, as of input, but found ", grid.scalar_type());
+  TORCH_CHECK(input.size(0) == grid.size(0), op,
+              "(): expected grid and input to have same batch size, but got input with sizes ", input.sizes(),
+              " and grid with sizes ", grid.sizes());
+  TORCH_CHECK(grid.size(-1) == dims, op, "(): expected grid to have size ", dims,
+              " in last dimension, but got grid with sizes ", grid.sizes());
+  for (int64_t d = 2; d < input.dim(); ++d) {
+    TORCH_CHECK(input.size(d) > 0, op, "(): expected input to have non-empty spatial dimensions, but input has sizes ",
+                input.sizes(), " with dimension ", d, " being empty");
+  }
+  const int64_t modes = dims == 2 ? 3 : 2;
+  TORCH_CHECK(interpolation_mode >= 0 && interpolation_mode < modes, op, "(): interpolation_mode ", interpolation_mode,
+              " is not one of 0 (bilinear), 1 (nearest)", dims == 2 ? ", 2 (bicubic)" : "; bicubic interpolation only supports 4D input");
+  TORCH_CHECK(padding_mode >= 0 && padding_mode < 3, op, "(): padding_mode ", padding_mode,
+              " is not one of 0 (zeros), 1 (border), 2 (reflection)");
+  TORCH_CHECK_NOT_IMPLEMENTED(isFloatingType(input.scalar_type()), "\"", op, "\" not implemented for '", input.scalar_type(), "'");
+  Sampling s{dims, static_cast<Mode>(interpolation_mode), static_cast<Padding>(padding_mode), align_corners};
+  s.batch = input.size(0), s.channels = input.size(1), s.places = 1;
+  for (int d = 0; d < dims; ++d) {
+    s.size[static_cast<size_t>(d)] = input.size(dims + 1 - d);
+    s.places *= grid.size(d + 1);
+  }
+  return s;
+}
+
+TensorSpec sampled_spec(const Sampling& s, const Tensor& input, const Tensor& grid) {
+  DimVector sizes{s.batch, s.channels};
+  for (int d = 0; d < s.dims; ++d) sizes.push_back(grid.size(d + 1));
+  return {sizes, {}, input.scalar_type(), input.device()};
+}
+
+// A coordinate and its derivative by the grid's number.
+template <class C>
+struct Coordinate {
+  C at, slope;
+};
+
+template <class C>
+Coordinate<C> unnormalized(const Sampling& s, C grid, int64_t size) {
+  const C n = static_cast<C>(size);
+  if (s.align_corners) return {(grid + 1) / 2 * (n - 1), (n - 1) / 2};
+  return {((grid + 1) * n - 1) / 2, n / 2};
+}
+
+template <class C>
+Coordinate<C> clipped(Coordinate<C> c, int64_t size) {
+  const C last = static_cast<C>(size - 1);
+  if (!(c.at > 0)) return {0, 0};  // also NaN
+  if (c.at >= last) return {last, 0};
+  return c;
+}
+
+// Folded at the centers of the outermost elements (align_corners), or at their outer edges.
+template <class C>
+Coordinate<C> reflected(Coordinate<C> c, int64_t size, bool align_corners) {
+  const C low = align_corners ? 0 : C(-0.5), span = static_cast<C>(align_corners ? size - 1 : size);
+  if (span == 0) return {0, 0};
+  C at = c.at - low, slope = c.slope;
+  if (at < 0) at = -at, slope = -slope;
+  const C rest = std::fmod(at, span), flips = std::floor(at / span);
+  if (std::fmod(flips, C(2)) == 0) return {rest + low, slope};
+  return {span - rest + low, -slope};
+}
+
+template <class C>
+Coordinate<C> padded(const Sampling& s, Coordinate<C> c, int64_t size) {
+  if (s.padding == Padding::kBorder) return clipped(c, size);
+  if (s.padding == Padding::kReflection) return clipped(reflected(c, size, s.align_corners), size);
+  return c;
+}
+
+// What a coordinate reads in its dimension: up to four neighbours, -1 where there is none, with weights and their derivatives.
+template <class C>
+struct AxisTaps {
+  int64_t index[4];
+  C weight[4], slope[4], curve[4];  // the second derivatives
+};
+
+// The integer that a coordinate of any size stands for, or -2 beyond the input on either side.
+template <class C>
+int64_t whole(C v, int64_t size) {
+  return v >= -1 && v <= static_cast<C>(size) ? static_cast<int64_t>(v) : -2;
+}
+int64_t inside_or_none(int64_t i, int64_t size) { return i >= 0 && i < size ? i : -1; }
+
+// Keys' cubic convolution kernel with a = -0.75 and its derivatives, at a distance of either sign.
+template <class C>
+void cubic(C x, C* value, C* slope, C* curve) {
+  constexpr C a = C(-0.75);
+  const C t = std::abs(x), sign = x < 0 ? C(-1) : C(1);
+  *value = t < 1 ? ((a + 2) * t - (a + 3)) * t * t + 1 : a * (((t - 5) * t + 8) * t - 4);
+  *slope = sign * (t < 1 ? (3 * (a + 2) * t - 2 * (a + 3)) * t : a * ((3 * t - 10) * t + 8));
+  *curve = t < 1 ? 6 * (a + 2) * t - 2 * (a + 3) : a * (6 * t - 10);
+}
+
+template <class C>
+AxisTaps<C> axis_taps(const Sampling& s, C grid, int64_t size) {
+  AxisTaps<C> taps{{-1, -1, -1, -1}, {}, {}, {}};
+  Coordinate<C> c = unnormalized(s, grid, size);
+  if (s.mode == Mode::kBicubic) {
+    const C left = std::floor(c.at), part = c.at - left;
+    for (int k = 0; k < 4; ++k) {
+      cubic(part - static_cast<C>(k - 1), &taps.weight[k], &taps.slope[k], &taps.curve[k]);
+      taps.slope[k] *= c.slope, taps.curve[k] *= c.slope * c.slope;
+      const C at = padded(s, Coordinate<C>{left + static_cast<C>(k - 1), 0}, size).at;
+      taps.index[k] = inside_or_none(whole(at, size), size);
+    }
+    return taps;
+  }
+  c = padded(s, c, size);
+  if (s.mode == Mode::kNearest) {
+    taps.index[0] = inside_or_none(whole(std::nearbyint(c.at), size), size);
+    taps.weight[0] = 1;
+    return taps;
+  }
+  const C left = std::floor(c.at), part = c.at - left;
+  const int64_t i = whole(left, size);
+  taps.index[0] = inside_or_none(i, size), taps.index[1] = inside_or_none(i + 1, size);
+  taps.weight[0] = 1 - part, taps.weight[1] = part;
+  taps.slope[0] = -c.slope, taps.slope[1] = c.slope;
+  return taps;
+}
+
+// The taps of up to kBlock places: tap k of place b reads element index[k * n + b] of a plane, -1 for none.
+template <class C>
+struct Block {
+  int n = 0;
+  bool all_inside = true;
+  std::array<int64_t, kMostTaps * kBlock> index;
+  std::array<int32_t, kMostTaps * kBlock> short_index;
+  std::array<C, kMostTaps * kBlock> weight;
+  std::array<std::array<C, kMostTaps * kBlock>, 3> slope;  // by each number of the grid
+};
+
+// A weight and its derivatives, or, with a direction v in which the grid moves, the same of the weight's derivative along it.
+template <class C>
+struct TapWeight {
+  C weight, slope[3];
+  TapWeight(const AxisTaps<C>* axis, const int* k, const C* v) {
+    const auto product = [&](const int* order) {
+      C value = 1;
+      for (int d = 0; d < 3; ++d) {
+        const AxisTaps<C>& a = axis[d];
+        value *= order[d] == 0 ? a.weight[k[d]] : order[d] == 1 ? a.slope[k[d]] : a.curve[k[d]];
+      }
+      return value;
+    };
+    int order[3] = {0, 0, 0};
+    weight = v == nullptr ? product(order) : C(0);
+    for (int d = 0; d < 3; ++d) {
+      ++order[d];
+      slope[d] = v == nullptr ? product(order) : C(0);
+      if (v != nullptr) {
+        weight += v[d] * product(order);
+        for (int e = 0; e < 3; ++e) {
+          ++order[e];
+          slope[d] += v[e] * product(order);
+          --order[e];
+        }
+      }
+      --order[d];
+    }
+  }
+};
+
+// `grid` points to the numbers of the first of n places, `direction` to those of the direction in which each moves, or is null.
+template <class T>
+void fill_block(const Sampling& s, const T* grid, const T* direction, int n, bool slopes, Block<Compute<T>>& block) {
+  using C = Compute<T>;
+  block.n = n;
+  block.all_inside = s.plane() < (int64_t{1} << 31);
+  const int side = s.mode == Mode::kNearest ? 1 : s.mode == Mode::kBicubic ? 4 : 2;
+  const int deep = s.dims == 3 ? side : 1;
+  for (int b = 0; b < n; ++b) {
+    AxisTaps<C> axis[3] = {{}, {}, {{0, 0, 0, 0}, {1, 1, 1, 1}, {}, {}}};
+    C moved[3] = {};
+    for (int d = 0; d < s.dims; ++d) {
+      axis[d] = axis_taps(s, static_cast<C>(grid[b * s.dims + d]), s.size[static_cast<size_t>(d)]);
+      if (direction != nullptr) moved[d] = static_cast<C>(direction[b * s.dims + d]);
+    }
+    int k = 0;
+    for (int z = 0; z < deep; ++z) {
+      for (int y = 0; y < side; ++y) {
+        for (int x = 0; x < side; ++x, ++k) {
+          const size_t at = static_cast<size_t>(k * n + b);
+          const int64_t i = axis[0].index[x], j = axis[1].index[y], l = axis[2].index[z];
+          const bool inside = i >= 0 && j >= 0 && l >= 0;
+          block.index[at] = inside ? (l * s.size[1] + j) * s.size[0] + i : -1;
+          block.short_index[at] = static_cast<int32_t>(block.index[at]);
+          block.all_inside = block.all_inside && inside;
+          if (!slopes && direction == nullptr) {
+            block.weight[at] = axis[0].weight[x] * axis[1].weight[y] * axis[2].weight[z];
+            continue;
+          }
+          const int places[3] = {x, y, z};
+          const TapWeight<C> tap(axis, places, direction == nullptr ? nullptr : moved);
+          block.weight[at] = tap.weight;
+          for (size_t d = 0; d < 3; ++d) block.slope[d][at] = tap.slope[d];
+        }
+      }
+    }
+  }
+}
+
+// y[b] of one channel
+template <class T>
+void sample_block(const Block<Compute<T>>& block, int taps, const T* plane, T* y) {
+  using C = Compute<T>;
+  if constexpr (std::is_same_v<T, C>) {
+    if (block.all_inside) {
+      cpu::resample_row<T, T>(plane, {nullptr, nullptr, nullptr, taps, block.n, block.short_index.data(), block.weight.data()}, y);
+      return;
+    }
+  }
+  C sum[kBlock] = {};
+  for (int k = 0; k < taps; ++k) {
+    const size_t first = static_cast<size_t>(k * block.n);
+    for (int b = 0; b < block.n; ++b) {
+      const int64_t i = block.index[first + static_cast<size_t>(b)];
+      sum[b] += block.weight[first + static_cast<size_t>(b)] * (i >= 0 ? static_cast<C>(plane[i]) : C(0));
+    }
+  }
+  for (int b = 0; b < block.n; ++b) y[b] = static_cast<T>(sum[b]);
+}
+
+// f(sample, first place, how many, the block's scratch), all places of all samples in parallel pieces.
+template <class C, class F>
+void for_each_block(const Sampling& s, const F& f) {
+  const int64_t blocks = (s.places + kBlock - 1) / kBlock;
+  const int64_t grain = std::max<int64_t>(1, kGrain / (kBlock * std::max<int64_t>(1, s.channels)));
+  at::parallel_for(0, s.batch * blocks, grain, [&](int64_t begin, int64_t end) {
+    std::vector<Block<C>> scratch(1);
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t first = i % blocks * kBlock;
+      f(i / blocks, first, static_cast<int>(std::min<int64_t>(kBlock, s.places - first)), scratch[0]);
+    }
+  });
+}
+
+// The numbers of a grid's direction, which may be undefined.
+template <class T>
+const T* numbers_of(const Tensor& direction) {
+  return direction.defined() ? static_cast<const T*>(direction.const_data_ptr()) : nullptr;
+}
+template <class T>
+const T* at_place(const T* numbers, int64_t place, int dims) {
+  return numbers == nullptr ? nullptr : numbers + place * dims;
+}
+
+// `direction`, dense where it is defined: the derivative of the values as the grid moves along it.
+void sample(const Sampling& s, const Tensor& input, const Tensor& grid, const Tensor& direction, Tensor& out) {
+  if (out.numel() == 0) return;
+  const Tensor x = dense(input), places = dense(grid);
+  DenseOut to(out);
+  cpu::visit_floating(input.scalar_type(), op_name(s.dims), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T *from = static_cast<const T*>(x.const_data_ptr()), *at = static_cast<const T*>(places.const_data_ptr());
+    const T* moved = numbers_of<T>(direction);
+    T* y = to.data<T>();
+    for_each_block<Compute<T>>(s, [&](int64_t n, int64_t first, int count, Block<Compute<T>>& block) {
+      const int64_t place = n * s.places + first;
+      fill_block(s, at_place(at, place, s.dims), at_place(moved, place, s.dims), count, false, block);
+      for (int64_t c = n * s.channels; c < (n + 1) * s.channels; ++c) {
+        sample_block(block, s.taps(), from + c * s.plane(), y + c * s.places + first);
+      }
+    });
+  });
+  to.commit();
+}
+
+// Adds what each element of the result gives to those of the input. Channels are dealt out to threads: two places may read
+// the same element. C is wide, so that 16-bit sums are rounded once.
+template <class T>
+void input_gradient(const Sampling& s, const T* grad, const T* grid, const T* direction, Compute<T>* out) {
+  using C = Compute<T>;
+  const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, s.places));
+  at::parallel_for(0, s.batch * s.channels, grain, [&](int64_t begin, int64_t end) {
+    std::vector<Block<C>> scratch(1);
+    Block<C>& block = scratch[0];
+    while (begin < end) {
+      const int64_t n = begin / s.channels, last = std::min(end, (n + 1) * s.channels);
+      for (int64_t first = 0; first < s.places; first += kBlock) {
+        const int64_t place = n * s.places + first;
+        const int count = static_cast<int>(std::min<int64_t>(kBlock, s.places - first));
+        fill_block(s, at_place(grid, place, s.dims), at_place(direction, place, s.dims), count, false, block);
+        for (int64_t c = begin; c < last; ++c) {
+          const T* g = grad + c * s.places + first;
+          C* plane = out + c * s.plane();
+          for (int k = 0; k < s.taps(); ++k) {
+            for (int b = 0; b < block.n; ++b) {
+              const size_t at = static_cast<size_t>(k * block.n + b);
+              if (block.index[at] >= 0) plane[block.index[at]] += block.weight[at] * static_cast<C>(g[b]);
+            }
+          }
+        }
+      }
+      begin = last;
+    }
+  });
+}
+
+template <class T>
+void grid_gradient(const Sampling& s, const T* grad, const T* x, const T* grid, const T* direction, T* out) {
+  using C = Compute<T>;
+  for_each_block<C>(s, [&](int64_t n, int64_t first, int count, Block<C>& block) {
+    const int64_t place = n * s.places + first;
+    fill_block(s, at_place(grid, place, s.dims), at_place(direction, place, s.dims), count, true, block);
+    C sums[3][kBlock] = {};
+    for (int64_t c = n * s.channels; c < (n + 1) * s.channels; ++c) {
+      const T *g = grad + c * s.places + first, *plane = x + c * s.plane();
+      for (int k = 0; k < s.taps(); ++k) {
+        for (int b = 0; b < count; ++b) {
+          const size_t at = static_cast<size_t>(k * count + b);
+          if (block.index[at] < 0) continue;
+          const C value = static_cast<C>(plane[block.index[at]]) * static_cast<C>(g[b]);
+          for (size_t d = 0; d < static_cast<size_t>(s.dims); ++d) sums[d][b] += block.slope[d][at] * value;
+        }
+      }
+    }
+    T* to = out + place * s.dims;
+    for (int b = 0; b < count; ++b) {
+      for (int d = 0; d < s.dims; ++d) to[b * s.dims + d] = static_cast<T>(sums[d][b]);
+    }
+  });
+}
+
+TensorSpec spec_like(const Tensor& t) { return {DimVector(t.sizes().begin(), t.sizes().end()), {}, t.scalar_type(), t.device()}; }
+
+std::array<TensorSpec, 2> backward_spec(const Sampling& s, const Tensor& grad_output, const Tensor& input, const Tensor& grid,
+                                        std::array<bool, 2> mask) {
+  const TensorSpec expected = sampled_spec(s, input, grid);
+  TORCH_CHECK(grad_output.sizes() == IntArrayRef(expected.sizes), op_name(s.dims), "_backward(): expected grad_output of sizes ",
+              IntArrayRef(expected.sizes), ", but got ", grad_output.sizes());
+  TORCH_CHECK(grad_output.scalar_type() == input.scalar_type(), op_name(s.dims), "_backward(): expected grad_output of type ",
+              input.scalar_type(), ", but got ", grad_output.scalar_type());
+  std::array<TensorSpec, 2> specs{spec_like(input), spec_like(grid)};
+  for (size_t i = 0; i < 2; ++i) {
+    if (!mask[i]) specs[i].sizes = DimVector{0};
+  }
+  return specs;
+}
+
+void gradients(const Sampling& s, const Tensor& grad_output, const Tensor& input, const Tensor& grid, const Tensor& direction,
+               std::array<bool, 2> mask, Tensor& grad_input, Tensor& grad_grid) {
+  const Tensor g = dense(grad_output), x = dense(input), places = dense(grid);
+  cpu::visit_floating(input.scalar_type(), op_name(s.dims), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using C = Compute<T>;
+    const T *grad = static_cast<const T*>(g.const_data_ptr()), *at = static_cast<const T*>(places.const_data_ptr());
+    if (mask[0]) {
+      DenseOut to(grad_input, std::is_same_v<C, double> ? kDouble : kFloat);
+      to.clear();
+      input_gradient(s, grad, at, numbers_of<T>(direction), to.template data<C>());
+      to.commit();
+    }
+    if (mask[1]) {
+      DenseOut to(grad_grid);
+      grid_gradient(s, grad, static_cast<const T*>(x.const_data_ptr()), at, numbers_of<T>(direction), to.template data<T>());
+      to.commit();
+    }
+  });
+}
+
+}  // namespace
+
+#define AT_GRID_SAMPLER(dims)                                                                                              \
+  TensorSpec grid_sampler_##dims##d_meta(const Tensor& input, const Tensor& grid, int64_t mode, int64_t padding, bool align) { \
+    return sampled_spec(checked_sampling(dims, input, grid, mode, padding, align), input, grid);                           \
+  }                                                                                                                        \
+  void grid_sampler_##dims##d_cpu(const Tensor& input, const Tensor& grid, int64_t mode, int64_t padding, bool align,      \
+                                  Tensor& out) {                                                                           \
+    sample(checked_sampling(dims, input, grid, mode, padding, align), input, grid, Tensor(), out);                         \
+  }                                                                                                                        \
+  std::array<TensorSpec, 2> grid_sampler_##dims##d_backward_meta(const Tensor& grad_output, const Tensor& input,           \
+                                                                 const Tensor& grid, int64_t mode, int64_t padding,        \
+                                                                 bool align, std::array<bool, 2> mask) {                   \
+    return backward_spec(checked_sampling(dims, input, grid, mode, padding, align), grad_output, input, grid, mask);       \
+  }                                                                                                                        \
+  void grid_sampler_##dims##d_backward_cpu(const Tensor& grad_output, const Tensor& input, const Tensor& grid, int64_t mode, \
+                                           int64_t padding, bool align, std::array<bool, 2> mask, Tensor& grad_input,      \
+                                           Tensor& grad_grid) {                                                            \
+    gradients(checked_sampling(dims, input, grid, mode, padding, align), grad_output, input, grid, Tensor(), mask,         \
+              grad_input, grad_grid);                                                                                      \
+  }
+AT_GRID_SAMPLER(2)
+AT_GRID_SAMPLER(3)
+#undef AT_GRID_SAMPLER
+
+// With S(g) the sampling, y = S(g) x: the gradients of grad_output, input and grid from those of S(g)' grad_output and of
+// <grad_output, dS(g) x>.
+std::tuple<Tensor, Tensor, Tensor> _grid_sampler_backward_grad_cpu(const Tensor& to_input, const Tensor& to_grid,
+                                                                   const Tensor& grad_output, const Tensor& input,
+                                                                   const Tensor& grid, int64_t interpolation_mode,
+                                                                   int64_t padding_mode, bool align_corners) {
+  const int dims = static_cast<int>(input.dim()) - 2;
+  TORCH_CHECK(dims == 2 || dims == 3, "_grid_sampler_backward_grad: expected an input of 4 or 5 dimensions, but got sizes ",
+              input.sizes());
+  const Sampling s = checked_sampling(dims, input, grid, interpolation_mode, padding_mode, align_corners);
+  backward_spec(s, grad_output, input, grid, {true, true});
+  TORCH_CHECK(to_input.sizes() == input.sizes() && to_grid.sizes() == grid.sizes() &&
+                  to_input.scalar_type() == input.scalar_type() && to_grid.scalar_type() == grid.scalar_type(),
+              "_grid_sampler_backward_grad: expected gradients like input, ", input.sizes(), ", and grid, ", grid.sizes(),
+              ", but got ", to_input.sizes(), " and ", to_grid.sizes());
+  const auto blank_like = [](const Tensor& t) { return empty_contiguous(t.sizes(), t.scalar_type(), t.device()); };
+  const Tensor direction = dense(to_grid);
+  std::array<Tensor, 2> outputs, grids;
+  for (size_t i = 0; i < 2; ++i) outputs[i] = blank_like(grad_output), grids[i] = blank_like(grid);
+  Tensor to_x = blank_like(input), unused;
+  sample(s, to_input, grid, Tensor(), outputs[0]);
+  sample(s, input, grid, direction, outputs[1]);
+  gradients(s, grad_output, to_input, grid, Tensor(), {false, true}, unused, grids[0]);
+  gradients(s, grad_output, input, grid, direction, {true, true}, to_x, grids[1]);
+  return {at::add(outputs[0], outputs[1]), to_x, at::add(grids[0], grids[1])};
+}
+
+Tensor grid_sampler(const Tensor& input, const Tensor& grid, int64_t interpolation_mode, int64_t padding_mode,
+                    bool align_corners) {
+  TORCH_CHECK(input.dim() == 4 || input.dim() == 5, "grid_sampler(): expected 4D or 5D input and grid with same number of "
+              "dimensions, but got input with sizes ", input.sizes(), " and grid with sizes ", grid.sizes());
+  return input.dim() == 4 ? at::grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners)
+                          : at::grid_sampler_3d(input, grid, interpolation_mode, padding_mode, align_corners);
+}
+
+std::tuple<Tensor, Tensor> _grid_sampler_2d_cpu_fallback_backward(const Tensor& grad_output, const Tensor& input,
+                                                                  const Tensor& grid, int64_t interpolation_mode,
+                                                                  int64_t padding_mode, bool align_corners) {
+  return at::grid_sampler_2d_backward(grad_output, input, grid, interpolation_mode, padding_mode, align_corners, {true, true});
+}
+
+}  // namespace at::native
