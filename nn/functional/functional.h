@@ -14,3 +14,5 @@
 #include "nn/functional/padding.h"
 #include "nn/functional/pixelshuffle.h"
 #include "nn/functional/pooling.h"
+#include "nn/functional/upsampling.h"
+#include "nn/functional/vision.h"

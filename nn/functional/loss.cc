@@ -6,6 +6,7 @@
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/loss/ops.h"
+#include "aten/ops/matmul/ops.h"
 #include "aten/ops/pointwise/ops.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/unary/ops.h"
@@ -35,7 +36,13 @@ Tensor l1_loss(const Tensor& input, const Tensor& target, const L1LossFuncOption
 
 Tensor mse_loss(const Tensor& input, const Tensor& target, const MSELossFuncOptions& options) {
   warn_of_broadcast(input, target);
-  return at::mse_loss(input, target, reduction_get_enum(options.reduction()));
+  if (!options.weight().defined()) return at::mse_loss(input, target, reduction_get_enum(options.reduction()));
+  TORCH_CHECK_VALUE(options.weight().sizes() == input.sizes(), "mse_loss: expected weight of size ", input.sizes(),
+                    ", as input, but got ", options.weight().sizes());
+  const Tensor errors = at::mul(at::square(at::sub(input, target)), options.weight());
+  if (std::holds_alternative<enumtype::kNone>(options.reduction())) return errors;
+  const Tensor sum = at::sum(errors);
+  return std::holds_alternative<enumtype::kSum>(options.reduction()) ? sum : at::div(sum, at::sum(options.weight()));
 }
 
 namespace {
@@ -99,6 +106,15 @@ Tensor nll_loss(const Tensor& input, const Tensor& target, const NLLLossFuncOpti
                          options.ignore_index());
 }
 
+Tensor linear_cross_entropy(const Tensor& input, const Tensor& linear_weight, const Tensor& target,
+                            const LinearCrossEntropyFuncOptions& options) {
+  return cross_entropy(at::linear(input, linear_weight, if_defined(options.linear_bias())), target,
+                       CrossEntropyFuncOptions()
+                           .weight(options.weight())
+                           .ignore_index(options.ignore_index())
+                           .label_smoothing(options.label_smoothing())
+                           .reduction(options.reduction()));
+}
 Tensor cross_entropy(const Tensor& input, const Tensor& target, const CrossEntropyFuncOptions& options) {
   return at::cross_entropy_loss(input, target, if_defined(options.weight()), reduction_get_enum(options.reduction()),
                                 options.ignore_index(), options.label_smoothing());

@@ -30,6 +30,9 @@ Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& targe
 Tensor nll_loss(const Tensor& input, const Tensor& target, const NLLLossFuncOptions& options = {});
 // nll_loss(log_softmax(input)); target as there, or probabilities of the input's shape.
 Tensor cross_entropy(const Tensor& input, const Tensor& target, const CrossEntropyFuncOptions& options = {});
+// cross_entropy(linear(input, linear_weight, linear_bias), target)
+Tensor linear_cross_entropy(const Tensor& input, const Tensor& linear_weight, const Tensor& target,
+                            const LinearCrossEntropyFuncOptions& options = {});
 Tensor hinge_embedding_loss(const Tensor& input, const Tensor& target,
                             const HingeEmbeddingLossFuncOptions& options = {});
 Tensor multi_margin_loss(const Tensor& input, const Tensor& target, const MultiMarginLossFuncOptions& options = {});

@@ -17,3 +17,4 @@
 #include "nn/layers/pooling.h"
 #include "nn/layers/rnn.h"
 #include "nn/layers/transformer.h"
+#include "nn/layers/upsampling.h"

@@ -90,10 +90,18 @@ void FlattenImpl::pretty_print(std::ostream& stream) const {
 }
 
 at::Tensor UnflattenImpl::forward(const at::Tensor& input) {
+  TORCH_CHECK_NOT_IMPLEMENTED(options.dimname().empty(), "Unflatten: dimension \"", options.dimname(),
+                              "\" by name: tensors have no named dimensions here; give its number");
   return at::unflatten(input, options.dim(), options.sizes());
 }
 
 void UnflattenImpl::pretty_print(std::ostream& stream) const {
+  if (!options.dimname().empty()) {
+    std::vector<std::string> sizes;
+    for (const auto& [name, size] : options.namedshape()) sizes.push_back(c10::str("{\"", name, "\", ", size, "}"));
+    return detail::put_text(stream, c10::str("torch::nn::Unflatten(dim=\"", options.dimname(), "\", unflattened_size={",
+                                             c10::Join(", ", sizes), "})"));
+  }
   detail::put_text(stream, c10::str("torch::nn::Unflatten(dim=", options.dim(), ", unflattened_size={",
                                     c10::Join(", ", options.sizes()), "})"));
 }

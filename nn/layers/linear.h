@@ -66,6 +66,8 @@ class UnflattenImpl : public detail::OptionsLayer<UnflattenImpl, UnflattenOption
  public:
   using OptionsLayer::OptionsLayer;
   UnflattenImpl(int64_t dim, std::vector<int64_t> sizes) : OptionsLayer(dim, std::move(sizes)) {}
+  UnflattenImpl(std::string dimname, UnflattenOptions::namedshape_t namedshape)
+      : OptionsLayer(std::move(dimname), std::move(namedshape)) {}
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 };

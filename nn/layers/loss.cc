@@ -91,6 +91,28 @@ void CrossEntropyLossImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, c10::str("torch::nn::CrossEntropyLoss()"));
 }
 
+LinearCrossEntropyLossImpl::LinearCrossEntropyLossImpl(LinearCrossEntropyLossOptions options_)
+    : options(std::move(options_)) {
+  reset();
+}
+void LinearCrossEntropyLossImpl::reset() {
+  linear = register_module("linear", Linear(LinearOptions(options.in_features(), options.num_classes()).bias(options.bias())));
+  weight = register_buffer("weight", options.weight());
+}
+at::Tensor LinearCrossEntropyLossImpl::forward(const at::Tensor& input, const at::Tensor& target) {
+  return F::linear_cross_entropy(input, linear->weight, target,
+                                 F::LinearCrossEntropyFuncOptions()
+                                     .linear_bias(linear->bias)
+                                     .weight(weight)
+                                     .ignore_index(options.ignore_index())
+                                     .label_smoothing(options.label_smoothing())
+                                     .reduction(options.reduction()));
+}
+void LinearCrossEntropyLossImpl::pretty_print(std::ostream& stream) const {
+  detail::put_text(stream, c10::str("torch::nn::LinearCrossEntropyLoss(in_features=", options.in_features(),
+                                    ", num_classes=", options.num_classes(), ", bias=", options.bias(), ")"));
+}
+
 BCEWithLogitsLossImpl::BCEWithLogitsLossImpl(BCEWithLogitsLossOptions options_) : options(std::move(options_)) {
   reset();
 }

@@ -6,6 +6,7 @@
 
 #include <iosfwd>
 
+#include "nn/layers/linear.h"
 #include "nn/layers/options_layer.h"
 #include "nn/module/cloneable.h"
 #include "nn/options/loss.h"
@@ -107,6 +108,23 @@ class CrossEntropyLossImpl : public detail::WeightedLoss<CrossEntropyLossImpl, C
   void pretty_print(std::ostream& stream) const override;
 };
 TORCH_MODULE(CrossEntropyLoss);
+
+// The last layer of a classifier and its loss: `linear` maps [*, in_features] to logits of num_classes, which are compared with
+// classes [*].
+class LinearCrossEntropyLossImpl : public Cloneable<LinearCrossEntropyLossImpl> {
+ public:
+  LinearCrossEntropyLossImpl(int64_t in_features, int64_t num_classes)
+      : LinearCrossEntropyLossImpl(LinearCrossEntropyLossOptions(in_features, num_classes)) {}
+  explicit LinearCrossEntropyLossImpl(LinearCrossEntropyLossOptions options_);
+  at::Tensor forward(const at::Tensor& input, const at::Tensor& target);
+  void reset() override;
+  void pretty_print(std::ostream& stream) const override;
+
+  LinearCrossEntropyLossOptions options;
+  Linear linear = nullptr;
+  at::Tensor weight;  // of the classes; a buffer
+};
+TORCH_MODULE(LinearCrossEntropyLoss);
 
 class BCEWithLogitsLossImpl : public Cloneable<BCEWithLogitsLossImpl> {
  public:

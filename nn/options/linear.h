@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "c10/util/arg.h"
@@ -21,9 +23,17 @@ struct FlattenOptions {
 };
 
 struct UnflattenOptions {
+  using namedshape_t = std::vector<std::pair<std::string, int64_t>>;
   UnflattenOptions(int64_t dim, std::vector<int64_t> sizes) : dim_(dim), sizes_(std::move(sizes)) {}
+  // The dimension by its name, and the names and sizes of those that it becomes.
+  UnflattenOptions(const char* dimname, namedshape_t namedshape)
+      : UnflattenOptions(std::string(dimname), std::move(namedshape)) {}
+  UnflattenOptions(std::string dimname, namedshape_t namedshape)
+      : dim_(0), dimname_(std::move(dimname)), namedshape_(std::move(namedshape)) {}
   TORCH_ARG(int64_t, dim);
   TORCH_ARG(std::vector<int64_t>, sizes);
+  TORCH_ARG(std::string, dimname);
+  TORCH_ARG(namedshape_t, namedshape);
 };
 
 struct BilinearOptions {

@@ -28,6 +28,8 @@ struct MSELossOptions {
   MSELossOptions() = default;
   template <typename Choice>
   requires std::is_constructible_v<reduction_t, Choice> MSELossOptions(Choice reduction) : reduction_(reduction) {}
+  // What squared differences are multiplied with; with kMean the divisor is their sum.
+  TORCH_ARG(at::Tensor, weight) = {};
   TORCH_ARG(reduction_t, reduction) = torch::kMean;
 };
 
@@ -155,6 +157,20 @@ struct CrossEntropyLossOptions {
   TORCH_ARG(reduction_t, reduction) = torch::kMean;
 };
 
+// Of the last linear map of a classifier and its cross entropy.
+struct LinearCrossEntropyLossOptions {
+  using reduction_t = detail::reduction_t;
+  LinearCrossEntropyLossOptions(int64_t in_features, int64_t num_classes)
+      : in_features_(in_features), num_classes_(num_classes) {}
+  TORCH_ARG(int64_t, in_features);
+  TORCH_ARG(int64_t, num_classes);
+  TORCH_ARG(bool, bias) = false;
+  TORCH_ARG(at::Tensor, weight) = {};
+  TORCH_ARG(int64_t, ignore_index) = -100;
+  TORCH_ARG(double, label_smoothing) = 0.0;
+  TORCH_ARG(reduction_t, reduction) = torch::kMean;
+};
+
 struct BCEWithLogitsLossOptions {
   using reduction_t = detail::reduction_t;
   TORCH_ARG(at::Tensor, weight) = {};
@@ -198,6 +214,14 @@ using PoissonNLLLossFuncOptions = PoissonNLLLossOptions;
 using MarginRankingLossFuncOptions = MarginRankingLossOptions;
 using NLLLossFuncOptions = NLLLossOptions;
 using CrossEntropyFuncOptions = CrossEntropyLossOptions;
+struct LinearCrossEntropyFuncOptions {
+  using reduction_t = nn::detail::reduction_t;
+  TORCH_ARG(at::Tensor, linear_bias) = {};
+  TORCH_ARG(at::Tensor, weight) = {};
+  TORCH_ARG(int64_t, ignore_index) = -100;
+  TORCH_ARG(double, label_smoothing) = 0.0;
+  TORCH_ARG(reduction_t, reduction) = torch::kMean;
+};
 using BinaryCrossEntropyWithLogitsFuncOptions = BCEWithLogitsLossOptions;
 using CTCLossFuncOptions = CTCLossOptions;
 using KLDivFuncOptions = KLDivLossOptions;

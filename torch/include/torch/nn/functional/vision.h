@@ -1,0 +1,3 @@
+#pragma once
+
+#include "nn/functional/vision.h"
