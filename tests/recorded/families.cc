@@ -5,6 +5,7 @@ namespace recorded {
 const std::vector<Family>& families() {
   static const std::vector<Family> all = {
       {"amp", replay_amp, {"operators", "dtype", "rows", "output", "loss", "grad_parameters", "unscaled", "scale", "growth_tracker", "parameters", "state_dict", "errors"}},
+      {"nn_functional", replay_nn_functional, {"then", "outputs", "grad_inputs", "changed"}},
       {"nn_modules",
        replay_nn_modules,
        {"then", "state_dict_keys", "parameters", "buffers", "outputs", "grad_inputs", "grad_parameters",

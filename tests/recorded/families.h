@@ -21,6 +21,7 @@ struct Family {
 const std::vector<Family>& families();
 
 void replay_amp(const Json& one, Check& check);
+void replay_nn_functional(const Json& one, Check& check);
 void replay_nn_modules(const Json& one, Check& check);
 
 }  // namespace recorded

@@ -1,0 +1,67 @@
+// The arguments of a recorded call of a function, by place and by name.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "aten/core/tensor.h"
+#include "nn/options/expanding_array.h"
+#include "tests/recorded/recordings.h"
+
+namespace recorded {
+
+class Arguments {
+ public:
+  Arguments(const Json& one, const Recordings& recordings);
+
+  const Json& value(size_t place) const { return args_.at(place); }
+  const Json& value(const std::string& name) const { return kwargs_.at(name); }
+  // There and not null.
+  bool given(const std::string& name) const { return has(kwargs_, name.c_str()); }
+
+  // Undefined for null and what is missing.
+  at::Tensor tensor(size_t place) const { return place < places_.size() ? places_[place] : at::Tensor(); }
+  at::Tensor tensor(const std::string& name) const;
+  bool is_tensor(size_t place) const { return conformance::is_tensor(args_.at(place)); }
+
+  int64_t integer(size_t place) const { return conformance::integer(args_.at(place)); }
+  int64_t integer(const std::string& name, int64_t otherwise) const { return integer_of(kwargs_, name.c_str(), otherwise); }
+  double number(size_t place) const { return conformance::number(args_.at(place)); }
+  double number(const std::string& name, double otherwise) const { return number_of(kwargs_, name.c_str(), otherwise); }
+  bool flag(const std::string& name, bool otherwise) const { return flag_of(kwargs_, name.c_str(), otherwise); }
+  std::string text(const std::string& name, const char* otherwise) const { return text_of(kwargs_, name.c_str(), otherwise); }
+  at::ScalarType dtype(const std::string& name) const;
+
+  // One number stands for all.
+  template <size_t D>
+  torch::ExpandingArray<D> array(size_t place) const {
+    return expanded<D>(args_.at(place));
+  }
+  template <size_t D>
+  torch::ExpandingArray<D> array(const std::string& name, torch::ExpandingArray<D> otherwise) const {
+    return given(name) ? expanded<D>(kwargs_.at(name)) : otherwise;
+  }
+
+  // The tensors that gradients are taken for, in the order of the recorded gradients.
+  const std::vector<at::Tensor>& leaves() const { return leaves_; }
+  const std::vector<std::string>& leaf_names() const { return leaf_names_; }
+
+ private:
+  template <size_t D>
+  static torch::ExpandingArray<D> expanded(const Json& v) {
+    std::vector<int64_t> all = integers(v);
+    if (all.size() == 1) all.assign(D, all[0]);
+    return torch::ExpandingArray<D>(all);
+  }
+  at::Tensor take(const Json& v, const std::string& name, const Recordings& recordings);
+
+  const Json& args_;
+  const Json& kwargs_;
+  std::vector<at::Tensor> places_;
+  std::map<std::string, at::Tensor> names_;
+  std::vector<at::Tensor> leaves_;
+  std::vector<std::string> leaf_names_;
+};
+
+}  // namespace recorded
