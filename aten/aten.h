@@ -46,3 +46,8 @@
 #include "c10/core/grad_mode.h"
 #include "c10/parallel/parallel.h"
 #include "c10/util/warning.h"
+
+// Programs call operators as at::native::f, too.
+namespace at::native {
+using namespace ::at;
+}
