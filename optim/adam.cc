@@ -4,6 +4,6 @@
 
 namespace torch::optim {
 
-template class AdamFamily<AdamOptions, AdamParamState, false>;
+template class AdamFamily<AdamOptions, AdamParamState>;
 
 }  // namespace torch::optim

@@ -5,7 +5,7 @@
 namespace torch::optim {
 
 struct AdamOptions : public AdamFamilyOptions<AdamOptions> {
-  AdamOptions(double lr = 1e-3) : AdamFamilyOptions(lr, /*weight_decay=*/0) {}
+  AdamOptions(double lr = 1e-3) : AdamFamilyOptions(lr, /*weight_decay=*/0, /*decoupled=*/false) {}
 };
 
 struct AdamParamState : public AdamFamilyParamState<AdamParamState> {};
@@ -13,9 +13,12 @@ struct AdamParamState : public AdamFamilyParamState<AdamParamState> {};
 /// Adam, with weight decay as part of the gradient (formula: at::_fused_adam_).
 ///
 ///   torch::optim::Adam adam(net->parameters(), torch::optim::AdamOptions(1e-3).betas({0.9, 0.95}));
-class Adam : public AdamFamily<AdamOptions, AdamParamState, /*kDecoupled=*/false> {
+class Adam : public AdamFamily<AdamOptions, AdamParamState> {
  public:
   using AdamFamily::AdamFamily;
+
+ protected:
+  const char* name() const override { return "Adam"; }
 };
 
 }  // namespace torch::optim

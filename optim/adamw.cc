@@ -4,6 +4,6 @@
 
 namespace torch::optim {
 
-template class AdamFamily<AdamWOptions, AdamWParamState, true>;
+template class AdamFamily<AdamWOptions, AdamWParamState>;
 
 }  // namespace torch::optim

@@ -1,5 +1,9 @@
 #include "optim/optimizer.h"
 
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <mutex>
 #include <unordered_set>
 #include <utility>
 
@@ -9,172 +13,50 @@
 #include "c10/core/grad_mode.h"
 
 namespace torch::optim {
-
 namespace {
 
-// Collects fields into a StateDict under a prefix.
-class Saver : public FieldVisitor {
- public:
-  Saver(StateDict& dict, std::string prefix) : dict_(dict), prefix_(std::move(prefix)) {}
-  void tensor(const char* name, at::Tensor& value) override {
-    if (value.defined()) dict_.tensors.emplace_back(prefix_ + name, value);
-  }
-  void number(const char* name, double& value) override { dict_.scalars.emplace_back(prefix_ + name, value); }
-  void integer(const char* name, int64_t& value) override { dict_.scalars.emplace_back(prefix_ + name, value); }
-  void flag(const char* name, bool& value) override { dict_.scalars.emplace_back(prefix_ + name, value); }
-
- private:
-  StateDict& dict_;
-  std::string prefix_;
-};
-
-// A StateDict by name.
-class Index {
- public:
-  explicit Index(const StateDict& dict) {
-    for (const auto& [name, value] : dict.tensors) {
-      TORCH_CHECK_VALUE(tensors_.emplace(name, &value).second, "load_state_dict: ", name, " is there twice");
-      note_prefix(name);
-    }
-    for (const auto& [name, value] : dict.scalars) {
-      TORCH_CHECK_VALUE(scalars_.emplace(name, &value).second, "load_state_dict: ", name, " is there twice");
-      note_prefix(name);
-    }
-  }
-  const at::Tensor* tensor(const std::string& name) const { return find(tensors_, name); }
-  const at::Scalar* scalar(const std::string& name) const { return find(scalars_, name); }
-  const at::Scalar& required_scalar(const std::string& name) const {
-    const at::Scalar* const found = scalar(name);
-    TORCH_CHECK_VALUE(found != nullptr, "load_state_dict: ", name, " is missing");
-    return *found;
-  }
-  // Whether any name begins with `prefix`, "state.3.".
-  bool has_prefix(const std::string& prefix) const { return prefixes_.count(prefix) != 0; }
-
- private:
-  template <class Map>
-  static auto find(const Map& map, const std::string& name) -> typename Map::mapped_type {
-    const auto found = map.find(name);
-    return found == map.end() ? nullptr : found->second;
-  }
-  void note_prefix(std::string_view name) {
-    const size_t first = name.find('.');
-    const size_t second = first == std::string_view::npos ? first : name.find('.', first + 1);
-    if (second != std::string_view::npos) prefixes_.insert(name.substr(0, second + 1));
-  }
-
-  std::unordered_map<std::string_view, const at::Tensor*> tensors_;
-  std::unordered_map<std::string_view, const at::Scalar*> scalars_;
-  std::unordered_set<std::string_view> prefixes_;
-};
-
-// Reads fields; tensors are copied, and must fit `like` (then into its layout) where that is known.
-class Loader : public FieldVisitor {
- public:
-  Loader(const Index& index, std::string prefix, const at::Tensor* like)
-      : index_(index), prefix_(std::move(prefix)), like_(like) {}
-
-  void tensor(const char* name, at::Tensor& value) override {
-    const at::Tensor* const found = index_.tensor(prefix_ + name);
-    if (found == nullptr) {
-      value = at::Tensor();
-      return;
-    }
-    ++used_tensors;
-    if (like_ == nullptr) {
-      value = at::clone(*found);
-      return;
-    }
-    TORCH_CHECK_VALUE(found->defined() && found->sizes() == like_->sizes(), "load_state_dict: ", prefix_, name,
-                      " has the wrong size: expected ", like_->sizes(), ", but got ",
-                      found->defined() ? found->sizes() : at::IntArrayRef());
-    TORCH_CHECK_VALUE(found->scalar_type() == like_->scalar_type(), "load_state_dict: ", prefix_, name, " is of type ",
-                      c10::toString(found->scalar_type()), ", but its parameter is ", c10::toString(like_->scalar_type()));
-    at::Tensor copy = at::empty_like(*like_);
-    at::copy_(copy, *found);
-    value = copy;
-  }
-  void number(const char* name, double& value) override {
-    value = required(name).toDouble();
-  }
-  void integer(const char* name, int64_t& value) override {
-    value = required(name).toLong();
-  }
-  void count(const char* name, int64_t& value) override {
-    value = checked_count(required(name), prefix_ + name);
-  }
-  void flag(const char* name, bool& value) override {
-    value = required(name).toBool();
-  }
-
-  size_t used_tensors = 0;
-  size_t used_scalars = 0;
-
- private:
-  const at::Scalar& required(const char* name) {
-    ++used_scalars;
-    return index_.required_scalar(prefix_ + name);
-  }
-
-  const Index& index_;
-  std::string prefix_;
-  const at::Tensor* like_;
-};
-
-// Lists fields, to compare two objects.
-class Collector : public FieldVisitor {
- public:
-  void tensor(const char* name, at::Tensor& value) override { add(name, 't', 0, value.unsafeGetTensorImpl()); }
-  void number(const char* name, double& value) override { add(name, 'd', value, nullptr); }
-  void integer(const char* name, int64_t& value) override { add(name, 'i', static_cast<double>(value), nullptr); }
-  void flag(const char* name, bool& value) override { add(name, 'b', value ? 1 : 0, nullptr); }
-
-  struct Field {
-    std::string name;
-    char kind;
-    double value;
-    const void* tensor;
-    bool operator==(const Field&) const = default;
+// Hooks of all optimizers.
+struct GlobalHooks {
+  struct Hook {
+    size_t id;
+    bool before;
+    Optimizer::StepHook call;
   };
-  std::vector<Field> fields;
+  std::mutex mutex;
+  std::vector<Hook> hooks;
+  size_t next = 0;
+  std::atomic<size_t> count{0};
 
- private:
-  void add(const char* name, char kind, double value, const void* tensor) {
-    fields.push_back(Field{name, kind, value, tensor});
+  size_t add(bool before, Optimizer::StepHook call) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    hooks.push_back({next, before, std::move(call)});
+    count = hooks.size();
+    return next++;
+  }
+  void remove(size_t id) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    std::erase_if(hooks, [id](const Hook& hook) { return hook.id == id; });
+    count = hooks.size();
+  }
+  void call(bool before, Optimizer& optimizer) {
+    if (count == 0) return;
+    std::vector<Hook> now;
+    {
+      const std::lock_guard<std::mutex> lock(mutex);
+      now = hooks;
+    }
+    for (const Hook& hook : now) {
+      if (hook.before == before) hook.call(optimizer);
+    }
   }
 };
 
-template <class T>
-bool same(const T& a, const T& b) {
-  Collector x, y;
-  const_cast<T&>(a).visit(x);
-  const_cast<T&>(b).visit(y);
-  return x.fields == y.fields;
+GlobalHooks& global_hooks() {
+  static GlobalHooks* const hooks = new GlobalHooks;  // optimizers may step while statics are destroyed
+  return *hooks;
 }
-
-std::string path(const char* head, size_t index) { return c10::str(head, '.', index, '.'); }
 
 }  // namespace
-
-const at::Tensor* StateDict::tensor(std::string_view name) const {
-  for (const auto& [key, value] : tensors)
-    if (key == name) return &value;
-  return nullptr;
-}
-
-const at::Scalar* StateDict::scalar(std::string_view name) const {
-  for (const auto& [key, value] : scalars)
-    if (key == name) return &value;
-  return nullptr;
-}
-
-int64_t checked_count(const at::Scalar& value, std::string_view name) {
-  constexpr int64_t kMost = int64_t{1} << 53;
-  TORCH_CHECK_VALUE(value.isIntegral(/*includeBool=*/false), "load_state_dict: ", name, " is no integer");
-  const int64_t count = value.toLong();
-  TORCH_CHECK_VALUE(count >= 0 && count <= kMost, "load_state_dict: ", name, " is ", count, "; expected a number from 0 to ", kMost);
-  return count;
-}
 
 double OptimizerOptions::get_lr() const {
   TORCH_CHECK_NOT_IMPLEMENTED(false, "these optimizer options have no learning rate: override get_lr()");
@@ -184,55 +66,53 @@ void OptimizerOptions::set_lr(double) {
   TORCH_CHECK_NOT_IMPLEMENTED(false, "these optimizer options have no learning rate: override set_lr()");
 }
 
-// Defined where archives are (//utils/serialize), so that a program without archives links none.
-namespace detail {
-[[gnu::weak]] void write_state(torch::serialize::OutputArchive& archive, const StateDict& state);
-[[gnu::weak]] StateDict read_state(const torch::serialize::InputArchive& archive);
-}  // namespace detail
-
-namespace {
-
-void write(torch::serialize::OutputArchive& archive, const StateDict& state) {
-  TORCH_CHECK(detail::write_state != nullptr,
-              "saving an optimizer: archives are not linked; add //utils/serialize:optimizer_archive");
-  detail::write_state(archive, state);
+void OptimizerOptions::check_parameter(const at::Tensor& parameter) const {
+  TORCH_CHECK_VALUE(parameter.is_leaf(), "can't optimize a non-leaf Tensor");
 }
 
-StateDict read(const torch::serialize::InputArchive& archive) {
-  TORCH_CHECK(detail::read_state != nullptr,
-              "loading an optimizer: archives are not linked; add //utils/serialize:optimizer_archive");
-  return detail::read_state(archive);
+OptimizerStateKey::OptimizerStateKey(const std::string& address) : address_(nullptr) {
+  const size_t begin = address.starts_with("0x") ? 2 : 0;
+  uintptr_t number = 0;
+  const char* const last = address.data() + address.size();
+  const auto [end, error] = std::from_chars(address.data() + begin, last, number, 16);
+  TORCH_CHECK_VALUE(error == std::errc() && end == last, "no parameter has the address '", address, "'");
+  address_ = reinterpret_cast<const void*>(number);
 }
 
-template <class T>
-void write_fields(torch::serialize::OutputArchive& archive, const T& object) {
-  StateDict state;
-  Saver saver(state, "");
-  const_cast<T&>(object).visit(saver);
-  write(archive, state);
+OptimizerParamGroup& OptimizerParamGroup::operator=(const OptimizerParamGroup& other) {
+  params_ = other.params_;
+  param_names_ = other.param_names_;
+  options_ = other.options_ ? other.options_->clone() : nullptr;
+  extras_ = other.extras_;
+  return *this;
 }
 
-template <class T>
-void read_fields(const torch::serialize::InputArchive& archive, T& object) {
-  const StateDict state = read(archive);
-  const Index index(state);
-  c10::NoGradGuard no_grad;
-  Loader loader(index, "", nullptr);
-  object.visit(loader);
+OptimizerParamGroup OptimizerParamGroup::named(std::vector<std::pair<std::string, at::Tensor>> params,
+                                               std::unique_ptr<OptimizerOptions> options) {
+  OptimizerParamGroup group(std::vector<at::Tensor>{}, std::move(options));
+  for (auto& [name, tensor] : params) {
+    group.param_names_.push_back(std::move(name));
+    group.params_.push_back(std::move(tensor));
+  }
+  return group;
 }
 
-}  // namespace
+const c10::IValue* OptimizerParamGroup::extra(std::string_view name) const {
+  for (const auto& [key, value] : extras_) {
+    if (key == name) return &value;
+  }
+  return nullptr;
+}
 
-void OptimizerParamState::serialize(torch::serialize::InputArchive& archive) { read_fields(archive, *this); }
-void OptimizerParamState::serialize(torch::serialize::OutputArchive& archive) const { write_fields(archive, *this); }
-void OptimizerOptions::serialize(torch::serialize::InputArchive& archive) { read_fields(archive, *this); }
-void OptimizerOptions::serialize(torch::serialize::OutputArchive& archive) const { write_fields(archive, *this); }
-
-void Optimizer::save(torch::serialize::OutputArchive& archive) const { write(archive, state_dict()); }
-void Optimizer::load(torch::serialize::InputArchive& archive) { load_state_dict(read(archive)); }
-
-bool same_fields(const OptimizerOptions& a, const OptimizerOptions& b) { return same(a, b); }
-bool same_fields(const OptimizerParamState& a, const OptimizerParamState& b) { return same(a, b); }
+void OptimizerParamGroup::set_extra(std::string_view name, c10::IValue value) {
+  for (auto& [key, old] : extras_) {
+    if (key == name) {
+      old = std::move(value);
+      return;
+    }
+  }
+  extras_.emplace_back(std::string(name), std::move(value));
+}
 
 OptimizerOptions& OptimizerParamGroup::options() {
   TORCH_CHECK(has_options(), "this parameter group has no options yet");
@@ -260,24 +140,31 @@ void Optimizer::add_param_group(const OptimizerParamGroup& param_group) {
   std::unordered_set<const void*> elsewhere, here;
   for (const OptimizerParamGroup& other : param_groups_)
     for (const at::Tensor& p : other.params()) elsewhere.insert(p.unsafeGetTensorImpl());
+  TORCH_CHECK_TYPE(param_groups_.empty() || group.param_names_.empty() == param_groups_[0].param_names_.empty(),
+                   "all optimizer params should be with/without names. Some param names are missing");
   std::vector<at::Tensor> kept;
-  for (const at::Tensor& p : group.params()) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < group.params().size(); ++i) {
+    const at::Tensor& p = group.params()[i];
     TORCH_CHECK_VALUE(p.defined(), "can't optimize an undefined Tensor");
-    TORCH_CHECK_VALUE(p.is_leaf(), "can't optimize a non-leaf Tensor");
+    group.options().check_parameter(p);
     TORCH_CHECK_TYPE(p.is_floating_point() || p.is_complex(), "can't optimize a Tensor of type ",
                      c10::toString(p.scalar_type()), ": expected a floating-point or complex one");
     TORCH_CHECK_VALUE(!elsewhere.count(p.unsafeGetTensorImpl()), "some parameters appear in more than one parameter group");
     if (here.insert(p.unsafeGetTensorImpl()).second) {
       kept.push_back(p);
+      if (!group.param_names_.empty()) names.push_back(group.param_names_[i]);
     } else {
       TORCH_WARN("optimizer contains a parameter group with duplicate parameters; each is updated once a step");
     }
   }
   group.params() = std::move(kept);
+  group.param_names_ = std::move(names);
   param_groups_.push_back(std::move(group));
 }
 
 void Optimizer::add_parameters(const std::vector<at::Tensor>& parameters) {
+  TORCH_WARN("Optimizer::add_parameters() will be removed: use add_param_group()");
   TORCH_CHECK(!param_groups_.empty(), "add_parameters: the optimizer has no parameter group");
   // Through the checks of a group of its own, then into the first.
   add_param_group(OptimizerParamGroup(parameters));
@@ -288,6 +175,7 @@ void Optimizer::add_parameters(const std::vector<at::Tensor>& parameters) {
 }
 
 void Optimizer::zero_grad(bool set_to_none) {
+  row_gradients_.clear();
   for (OptimizerParamGroup& group : param_groups_) {
     for (at::Tensor& p : group.params()) {
       at::Tensor& grad = p.mutable_grad();
@@ -303,105 +191,99 @@ void Optimizer::zero_grad(bool set_to_none) {
   }
 }
 
-const std::vector<at::Tensor>& Optimizer::parameters() const noexcept {
+namespace {
+
+const std::vector<at::Tensor>& parameters_of_first(const std::vector<OptimizerParamGroup>& groups) {
   static const std::vector<at::Tensor> none;
-  return param_groups_.empty() ? none : param_groups_.front().params();
+  return groups.empty() ? none : groups.front().params();
 }
 
-size_t Optimizer::size() const noexcept { return parameters().size(); }
+}  // namespace
 
-StateDict Optimizer::state_dict() const {
-  StateDict dict;
-  size_t index = 0;
-  for (size_t g = 0; g < param_groups_.size(); ++g) {
-    const OptimizerParamGroup& group = param_groups_[g];
-    for (const at::Tensor& p : group.params()) {
-      const auto found = state_.find(p.unsafeGetTensorImpl());
-      if (found != state_.end()) {
-        Saver saver(dict, path("state", index));
-        found->second->visit(saver);
-      }
-      ++index;
-    }
-    Saver saver(dict, path("param_groups", g));
-    const_cast<OptimizerOptions&>(group.options()).visit(saver);
-    dict.scalars.emplace_back(path("param_groups", g) + "size", static_cast<int64_t>(group.params().size()));
-  }
-  dict.scalars.emplace_back("param_groups.size", static_cast<int64_t>(param_groups_.size()));
-  return dict;
+const std::vector<at::Tensor>& Optimizer::parameters() const noexcept {
+  TORCH_WARN("Optimizer::parameters() will be removed: use param_groups()");
+  return parameters_of_first(param_groups_);
 }
 
-void Optimizer::load_state_dict(const StateDict& dict) {
-  const Index index(dict);
-  const int64_t groups = index.required_scalar("param_groups.size").toLong();
-  TORCH_CHECK_VALUE(groups == static_cast<int64_t>(param_groups_.size()),
-                    "loaded state dict has a different number of parameter groups: expected ", param_groups_.size(),
-                    ", but got ", groups);
-  c10::NoGradGuard no_grad;
-  StateMap state;
-  std::vector<std::unique_ptr<OptimizerOptions>> options;
-  size_t number = 0, used_tensors = 0, used_scalars = 1;
-  for (size_t g = 0; g < param_groups_.size(); ++g) {
-    const OptimizerParamGroup& group = param_groups_[g];
-    const int64_t size = index.required_scalar(path("param_groups", g) + "size").toLong();
-    TORCH_CHECK_VALUE(size == static_cast<int64_t>(group.params().size()),
-                      "loaded state dict contains a parameter group that has a different size than the optimizer's "
-                      "parameter group: expected ",
-                      group.params().size(), ", but got ", size);
-    options.push_back(group.options().clone());
-    Loader loader(index, path("param_groups", g), nullptr);
-    options.back()->visit(loader);
-    options.back()->check();
-    used_scalars += loader.used_scalars + 1;
-    for (const at::Tensor& p : group.params()) {
-      const std::string prefix = path("state", number++);
-      if (!index.has_prefix(prefix)) continue;
-      std::unique_ptr<OptimizerParamState> fresh = make_state();
-      TORCH_CHECK_NOT_IMPLEMENTED(fresh != nullptr, "load_state_dict: this optimizer keeps no state");
-      Loader state_loader(index, prefix, &p);
-      fresh->visit(state_loader);
-      used_tensors += state_loader.used_tensors;
-      used_scalars += state_loader.used_scalars;
-      state[p.unsafeGetTensorImpl()] = std::move(fresh);
-    }
-  }
-  TORCH_CHECK_VALUE(used_tensors == dict.tensors.size() && used_scalars == dict.scalars.size(),
-                    "load_state_dict: the state dict holds ", dict.tensors.size(), " tensors and ", dict.scalars.size(),
-                    " numbers, of which this optimizer knows ", used_tensors, " and ", used_scalars);
-  state_ = std::move(state);
-  for (size_t g = 0; g < param_groups_.size(); ++g) param_groups_[g].set_options(std::move(options[g]));
+size_t Optimizer::size() const noexcept {
+  TORCH_WARN("Optimizer::size() will be removed: use param_groups()");
+  return parameters_of_first(param_groups_).size();
+}
+
+// --- hooks ---
+
+size_t Optimizer::add_hook(Moment moment, std::function<void(Optimizer&, StateDict*)> call, bool prepend) {
+  hooks_.insert(prepend ? hooks_.begin() : hooks_.end(), Hook{next_hook_, moment, std::move(call)});
+  return next_hook_++;
 }
 
 size_t Optimizer::register_step_pre_hook(StepHook hook) {
-  hooks_.push_back(Hook{next_hook_, true, std::move(hook)});
-  return next_hook_++;
+  return add_hook(Moment::kBeforeStep, [hook = std::move(hook)](Optimizer& o, StateDict*) { hook(o); }, false);
 }
 
 size_t Optimizer::register_step_post_hook(StepHook hook) {
-  hooks_.push_back(Hook{next_hook_, false, std::move(hook)});
-  return next_hook_++;
+  return add_hook(Moment::kAfterStep, [hook = std::move(hook)](Optimizer& o, StateDict*) { hook(o); }, false);
+}
+
+size_t Optimizer::register_state_dict_pre_hook(StateDictPreHook hook, bool prepend) {
+  return add_hook(Moment::kBeforeState, [hook = std::move(hook)](Optimizer& o, StateDict*) { hook(o); }, prepend);
+}
+
+size_t Optimizer::register_state_dict_post_hook(StateDictPostHook hook, bool prepend) {
+  return add_hook(Moment::kAfterState, [hook = std::move(hook)](Optimizer& o, StateDict* d) { hook(o, *d); }, prepend);
+}
+
+size_t Optimizer::register_load_state_dict_pre_hook(LoadStateDictPreHook hook, bool prepend) {
+  return add_hook(Moment::kBeforeLoad, [hook = std::move(hook)](Optimizer& o, StateDict* d) { hook(o, *d); }, prepend);
+}
+
+size_t Optimizer::register_load_state_dict_post_hook(LoadStateDictPostHook hook, bool prepend) {
+  return add_hook(Moment::kAfterLoad, [hook = std::move(hook)](Optimizer& o, StateDict*) { hook(o); }, prepend);
 }
 
 void Optimizer::remove_hook(size_t id) {
   std::erase_if(hooks_, [id](const Hook& hook) { return hook.id == id; });
 }
 
-void Optimizer::call_hooks(bool before) {
-  for (const Hook& hook : hooks_)
-    if (hook.before == before) hook.call(*this);
+void Optimizer::call_hooks(Moment moment, StateDict* dict) {
+  // By number: a hook may add or remove hooks.
+  for (size_t i = 0; i < hooks_.size(); ++i) {
+    if (hooks_[i].moment != moment) continue;
+    const auto call = hooks_[i].call;
+    call(*this, dict);
+  }
+}
+
+size_t register_optimizer_step_pre_hook(Optimizer::StepHook hook) { return global_hooks().add(true, std::move(hook)); }
+size_t register_optimizer_step_post_hook(Optimizer::StepHook hook) { return global_hooks().add(false, std::move(hook)); }
+void remove_optimizer_step_hook(size_t id) { global_hooks().remove(id); }
+
+// --- steps ---
+
+at::Tensor Optimizer::run_whole_step(const std::function<at::Tensor()>& update) {
+  c10::NoGradGuard no_grad;
+  global_hooks().call(true, *this);
+  call_hooks(Moment::kBeforeStep);
+  at::Tensor loss = update();
+  row_gradients_.clear();
+  call_hooks(Moment::kAfterStep);
+  global_hooks().call(false, *this);
+  return loss;
 }
 
 at::Tensor Optimizer::run_step(const LossClosure& closure, const std::function<void(OptimizerParamGroup&)>& update) {
-  c10::NoGradGuard no_grad;
-  call_hooks(true);
-  at::Tensor loss;
-  if (closure) {
-    c10::AutoGradMode with_grad(true);
-    loss = closure();
-  }
-  for (OptimizerParamGroup& group : param_groups_) update(group);
-  call_hooks(false);
-  return loss;
+  return run_whole_step([&] {
+    at::Tensor loss;
+    if (closure) {
+      c10::AutoGradMode with_grad(true);
+      loss = closure();
+    }
+    for (OptimizerParamGroup& group : param_groups_) {
+      c10::AutoGradMode recording(group.options().records_steps());
+      update(group);
+    }
+    return loss;
+  });
 }
 
 }  // namespace torch::optim

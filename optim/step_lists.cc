@@ -2,6 +2,8 @@
 
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
+#include "aten/ops/foreach/ops.h"
+#include "aten/ops/view/ops.h"
 #include "c10/util/complex.h"
 #include "c10/util/exception.h"
 
@@ -13,19 +15,26 @@ constexpr int64_t kExactInFloat = int64_t{1} << 24;
 
 }  // namespace
 
-StepScratch::Step StepScratch::list(const std::vector<at::Tensor>& params) {
+std::vector<double> StepLists::next_counts() const {
+  std::vector<double> counts;
+  counts.reserve(counters.size());
+  for (const int64_t* counter : counters) counts.push_back(static_cast<double>(next_count(*counter)));
+  return counts;
+}
+
+StepScratch::Step StepScratch::list(const std::vector<at::Tensor>& params, const char* optimizer) {
   clear();
-  take(params);
+  take(params, optimizer);
   return Step(*this);
 }
 
-void StepScratch::take(const std::vector<at::Tensor>& params) {
+void StepScratch::take(const std::vector<at::Tensor>& params, const char* optimizer) {
   for (const at::Tensor& param : params) {
     const at::Tensor& grad = param.grad();
     if (!grad.defined()) continue;
     TORCH_CHECK(grad.device() == param.device(), "optimizer step: expected a gradient on ", param.device(),
                 ", but got one on ", grad.device());
-    TORCH_CHECK(grad.layout() == at::kStrided, "optimizer step: expected a dense gradient");
+    if (grad.layout() != at::kStrided) refuse_sparse_gradient(optimizer);
     StepLists& lists = lists_of(param.device());
     lists.params.push_back(param);
     lists.grads.push_back(grad);
@@ -40,10 +49,12 @@ StepLists& StepScratch::lists_of(at::Device device) {
   return lists_[used_lists_++];
 }
 
-void StepScratch::add_count(StepLists& lists, int64_t& counter) {
+void StepScratch::list_counts(StepLists& lists) {
+  for (const int64_t* counter : lists.counters) add_count(lists, next_count(*counter));
+}
+
+void StepScratch::add_count(StepLists& lists, int64_t count) {
   const at::Device device = lists.params[0].device();
-  const int64_t count = next_count(counter);
-  lists.counters.push_back(&counter);
   if (count == last_count_ && !lists.counts.empty()) {
     lists.counts.push_back(lists.counts.back());
     return;
@@ -70,6 +81,7 @@ void StepScratch::clear() {
     lists.grads.clear();
     for (std::vector<at::Tensor>& state : lists.state) state.clear();
     lists.counts.clear();
+    lists.states.clear();
     lists.counters.clear();
   }
   used_lists_ = used_counts_ = 0;
@@ -81,5 +93,36 @@ at::Tensor make_state_tensor(const at::Tensor& param, double value) {
   at::fill_(state, param.is_complex() ? at::Scalar(c10::complex<double>(value, value)) : at::Scalar(value));
   return state;
 }
+
+std::vector<at::Tensor> as_reals(const std::vector<at::Tensor>& list) {
+  std::vector<at::Tensor> reals;
+  reals.reserve(list.size());
+  for (const at::Tensor& t : list) reals.push_back(t.is_complex() ? at::view_as_real(t) : t);
+  return reals;
+}
+
+std::vector<at::Tensor> step_gradients(const StepLists& lists, const std::vector<at::Tensor>& params, bool maximize,
+                                       double weight_decay) {
+  for (size_t i = 0; i < lists.params.size(); ++i) {
+    const at::Tensor &param = lists.params[i], &grad = lists.grads[i];
+    TORCH_CHECK(grad.sizes() == param.sizes(), "optimizer step: expected a gradient of size ", param.sizes(),
+                ", but got ", grad.sizes());
+    TORCH_CHECK(grad.scalar_type() == param.scalar_type(), "optimizer step: expected a gradient of type ",
+                param.scalar_type(), ", but got ", grad.scalar_type());
+  }
+  std::vector<at::Tensor> grads = as_reals(lists.grads);
+  if (maximize) grads = at::_foreach_neg(grads);
+  if (weight_decay != 0) grads = at::_foreach_add(grads, params, weight_decay);
+  return grads;
+}
+
+void refuse_sparse_gradient(const char* optimizer) {
+  TORCH_CHECK(false, optimizer, " does not support sparse gradients",
+              std::string_view(optimizer).starts_with("Adam") && std::string_view(optimizer).size() <= 5
+                  ? ", please consider SparseAdam instead"
+                  : "");
+}
+
+at::Tensor detail::copy_of(const at::Tensor& tensor) { return at::clone(tensor); }
 
 }  // namespace torch::optim

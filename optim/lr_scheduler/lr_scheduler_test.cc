@@ -11,6 +11,7 @@
 #include "aten/ops/creation/ops.h"
 #include "optim/lr_scheduler/reduce_on_plateau.h"
 #include "optim/lr_scheduler/schedules.h"
+#include "optim/lr_scheduler/sequential.h"
 #include "optim/lr_scheduler/step_lr.h"
 #include "optim/sgd.h"
 #include "optim/traces.h"
@@ -62,7 +63,7 @@ std::vector<Case> cases() {
          auto warm_up = std::make_shared<LinearLR>(o, 0.1, 1.0, 5);
          auto decay = std::make_shared<CosineAnnealingLR>(o, 12, 0.01);
          s.push_back(std::make_unique<SequentialLR>(
-             o, std::vector<std::shared_ptr<EpochScheduler>>{warm_up, decay}, std::vector<int64_t>{5}));
+             o, std::vector<std::shared_ptr<LRScheduler>>{warm_up, decay}, std::vector<int64_t>{5}));
        }},
       {"TwoSchedules", kTwoSchedules,
        [](Optimizer& o, Schedules& s) {
@@ -125,7 +126,7 @@ TEST(Plateau, GoesAsRecorded) {
   SGD other({at::zeros({1})}, SGDOptions(0.1));
   ReduceLROnPlateauScheduler loaded(other, ReduceLROnPlateauScheduler::max);
   loaded.load_state_dict(schedule.state_dict());
-  EXPECT_EQ(loaded.state_dict().scalar("last_epoch")->toLong(), kEpochs);
+  EXPECT_EQ(loaded.state_dict().integer("last_epoch"), kEpochs);
   EXPECT_THROW(loaded.load_state_dict(StateDict()), c10::ValueError);
 }
 
@@ -146,7 +147,7 @@ TEST(Schedules, RefuseBadSettingsAndStates) {
   ExponentialLR schedule(*o, 0.5);
   EXPECT_THROW(schedule.load_state_dict(StateDict()), c10::ValueError);
   StateDict wrong = schedule.state_dict();
-  wrong.scalars[0].second = int64_t{-1};
+  wrong.set("last_epoch", int64_t{-2});
   EXPECT_THROW(schedule.load_state_dict(wrong), c10::ValueError);
   schedule.step();
   EXPECT_EQ(lr(*o, 0), 0.05);
@@ -157,19 +158,20 @@ TEST(LRScheduler, CountersFromAFileAreChecked) {
   ReduceLROnPlateauScheduler plateau(*o);
   plateau.step(1.0f);
   const StateDict good = plateau.state_dict();
-  for (size_t i = 1; i < good.scalars.size(); ++i) {
+  for (const char* name : {"last_epoch", "cooldown_counter", "num_bad_epochs"}) {
     for (const int64_t count : {INT64_MAX, INT64_MIN, int64_t{-1}}) {
-      StateDict bad = good;
-      bad.scalars[i].second = count;
-      EXPECT_THROW(plateau.load_state_dict(bad), c10::ValueError) << bad.scalars[i].first << " " << count;
-      const StateDict after = plateau.state_dict();
-      for (size_t k = 0; k < good.scalars.size(); ++k) EXPECT_EQ(after.scalars[k].second.toDouble(), good.scalars[k].second.toDouble());
+      StateDict bad = good.clone();
+      bad.set(name, count);
+      EXPECT_THROW(plateau.load_state_dict(bad), c10::ValueError) << name << " " << count;
+      EXPECT_TRUE(plateau.state_dict().tree() == good.tree());
     }
   }
   ExponentialLR schedule(*o, 0.5);
-  StateDict bad = schedule.state_dict();
-  bad.scalars[0].second = INT64_MAX;
-  EXPECT_THROW(schedule.load_state_dict(bad), c10::ValueError);
+  for (const char* name : {"last_epoch", "_step_count"}) {
+    StateDict bad = schedule.state_dict();
+    bad.set(name, INT64_MAX);
+    EXPECT_THROW(schedule.load_state_dict(bad), c10::ValueError) << name;
+  }
   // Lengths that would overflow.
   EXPECT_THROW(CosineAnnealingLR(*o, INT64_MAX), c10::ValueError);
   CosineAnnealingWarmRestarts restarts(*o, 2, INT64_MAX);

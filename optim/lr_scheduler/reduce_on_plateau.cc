@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <string>
+
+#include "optim/field_visitors.h"
 
 namespace torch::optim {
 
@@ -68,26 +71,64 @@ void ReduceLROnPlateauScheduler::reduce_lr(int64_t epoch) {
   }
 }
 
+std::vector<double> ReduceLROnPlateauScheduler::get_last_lr() const {
+  std::vector<double> lrs;
+  for (const OptimizerParamGroup& group : optimizer_.param_groups()) lrs.push_back(group.options().get_lr());
+  return lrs;
+}
+
+void ReduceLROnPlateauScheduler::visit(FieldVisitor& visitor) {
+  double factor = static_cast<double>(factor_);
+  std::vector<double> least(min_lrs_.begin(), min_lrs_.end()), last = get_last_lr();
+  int64_t patience = patience_, cooldown = cooldown_;
+  std::string mode = mode_ == min ? "min" : "max", threshold_mode = threshold_mode_ == rel ? "rel" : "abs";
+  visitor("factor", factor);
+  visitor("min_lrs", least);
+  visitor("patience", patience);
+  visitor("cooldown", cooldown);
+  visitor("eps", eps_);
+  visitor("last_epoch", last_epoch_);
+  visitor("_last_lr", last);
+  visitor("mode", mode);
+  visitor("threshold", threshold_);
+  visitor("threshold_mode", threshold_mode);
+  visitor("best", best_);
+  visitor("cooldown_counter", cooldown_left_);
+  visitor("num_bad_epochs", bad_epochs_);
+  TORCH_CHECK_VALUE(mode == "min" || mode == "max", "mode ", mode, " is unknown!");
+  TORCH_CHECK_VALUE(threshold_mode == "rel" || threshold_mode == "abs", "threshold mode ", threshold_mode, " is unknown!");
+  TORCH_CHECK_VALUE(least.size() == optimizer_.param_groups().size(), "load_state_dict: the state is for ", least.size(),
+                    " parameter groups, but the optimizer has ", optimizer_.param_groups().size());
+  for (const int64_t count : {last_epoch_, cooldown_left_, bad_epochs_, patience, cooldown}) {
+    TORCH_CHECK_VALUE(count >= 0 && count <= INT32_MAX, "load_state_dict: a count is ", count);
+  }
+  factor_ = static_cast<float>(factor);
+  min_lrs_.assign(least.begin(), least.end());
+  patience_ = static_cast<int>(patience);
+  cooldown_ = static_cast<int>(cooldown);
+  mode_ = mode == "min" ? min : max;
+  threshold_mode_ = threshold_mode == "rel" ? rel : abs;
+}
+
 StateDict ReduceLROnPlateauScheduler::state_dict() const {
-  StateDict dict;
-  dict.scalars = {{"best", best_},
-                  {"last_epoch", last_epoch_},
-                  {"bad_epochs", bad_epochs_},
-                  {"cooldown_left", cooldown_left_}};
-  return dict;
+  FieldSaver saver;
+  const_cast<ReduceLROnPlateauScheduler*>(this)->visit(saver);
+  const double worse = std::numeric_limits<double>::infinity();
+  saver.dict.insert(c10::IValue("mode_worse"), c10::IValue(mode_ == min ? worse : -worse));
+  saver.dict.insert(c10::IValue("default_min_lr"), c10::IValue(0));
+  return StateDict(c10::IValue(saver.dict));
 }
 
 void ReduceLROnPlateauScheduler::load_state_dict(const StateDict& dict) {
-  for (const char* name : {"best", "last_epoch", "bad_epochs", "cooldown_left"})
-    TORCH_CHECK_VALUE(dict.scalar(name) != nullptr, "load_state_dict: ReduceLROnPlateauScheduler needs ", name,
-                      ", which is missing");
-  const double best = dict.scalar("best")->toDouble();
-  const int64_t last_epoch = checked_count(*dict.scalar("last_epoch"), "last_epoch");
-  const int64_t bad_epochs = checked_count(*dict.scalar("bad_epochs"), "bad_epochs");
-  cooldown_left_ = checked_count(*dict.scalar("cooldown_left"), "cooldown_left");
-  best_ = best;
-  last_epoch_ = last_epoch;
-  bad_epochs_ = bad_epochs;
+  const StateDict before = state_dict();
+  try {
+    FieldLoader loader(dict.tree(), "", nullptr, /*strict=*/true);
+    visit(loader);
+  } catch (...) {
+    FieldLoader loader(before.tree(), "", nullptr);
+    visit(loader);
+    throw;
+  }
 }
 
 }  // namespace torch::optim

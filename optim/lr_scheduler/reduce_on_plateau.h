@@ -30,10 +30,19 @@ class ReduceLROnPlateauScheduler {
 
   void step(float metric);
 
+  double best() const { return best_; }
+  int64_t num_bad_epochs() const { return bad_epochs_; }
+  int64_t cooldown_counter() const { return cooldown_left_; }
+  bool in_cooldown() const { return cooldown_left_ > 0; }
+  std::vector<double> get_last_lr() const;
+
+  /// Settings and state under Python's names.
   StateDict state_dict() const;
+  /// ValueError for another state, and then nothing has changed.
   void load_state_dict(const StateDict& dict);
 
  private:
+  void visit(FieldVisitor& visitor);
   bool is_better(double metric) const;
   void reduce_lr(int64_t epoch);
 

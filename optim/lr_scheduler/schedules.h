@@ -1,7 +1,6 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <vector>
 
 #include "optim/lr_scheduler/lr_scheduler.h"
@@ -11,17 +10,18 @@
 
 namespace torch::optim {
 
-/// lr_t = lr_0 * f(t), with one function for all groups or one for each. The functions are not part of state_dict().
+/// lr_t = lr_0 * f(t), with one function for all groups or one for each. state_dict() has None for each function.
 ///
 ///   torch::optim::LambdaLR warm_up(optimizer, [](int64_t t) { return std::min(1.0, (t + 1) / 100.0); });
 class LambdaLR : public EpochScheduler {
  public:
   using Lambda = std::function<double(int64_t)>;
-  LambdaLR(Optimizer& optimizer, Lambda lr_lambda);
-  LambdaLR(Optimizer& optimizer, std::vector<Lambda> lr_lambdas);
+  LambdaLR(Optimizer& optimizer, Lambda lr_lambda, int64_t last_epoch = -1);
+  LambdaLR(Optimizer& optimizer, std::vector<Lambda> lr_lambdas, int64_t last_epoch = -1);
 
  protected:
   double next_lr(size_t group, int64_t epoch, double lr) const override;
+  void visit(FieldVisitor& visitor) override;
 
  private:
   std::vector<Lambda> lambdas_;
@@ -31,22 +31,26 @@ class LambdaLR : public EpochScheduler {
 class MultiplicativeLR : public EpochScheduler {
  public:
   using Lambda = std::function<double(int64_t)>;
-  MultiplicativeLR(Optimizer& optimizer, Lambda lr_lambda);
+  MultiplicativeLR(Optimizer& optimizer, Lambda lr_lambda, int64_t last_epoch = -1);
+  MultiplicativeLR(Optimizer& optimizer, std::vector<Lambda> lr_lambdas, int64_t last_epoch = -1);
 
  protected:
   double next_lr(size_t group, int64_t epoch, double lr) const override;
+  void visit(FieldVisitor& visitor) override;
 
  private:
-  Lambda lambda_;
+  std::vector<Lambda> lambdas_;
 };
 
 /// lr_0 * factor until `total_iters`, then lr_0. factor in (0, 1].
 class ConstantLR : public EpochScheduler {
  public:
-  ConstantLR(Optimizer& optimizer, double factor = 1.0 / 3, int64_t total_iters = 5);
+  ConstantLR(Optimizer& optimizer, double factor = 1.0 / 3, int64_t total_iters = 5, int64_t last_epoch = -1);
 
  protected:
   double next_lr(size_t group, int64_t epoch, double lr) const override;
+  double lr_at(size_t group, int64_t epoch, double lr) const override;
+  void visit(FieldVisitor& visitor) override;
 
  private:
   double factor_;
@@ -56,10 +60,13 @@ class ConstantLR : public EpochScheduler {
 /// The factor moves evenly from `start_factor` (in (0, 1]) at 0 to `end_factor` (in [0, 1]) at `total_iters`, and stays.
 class LinearLR : public EpochScheduler {
  public:
-  LinearLR(Optimizer& optimizer, double start_factor = 1.0 / 3, double end_factor = 1.0, int64_t total_iters = 5);
+  LinearLR(Optimizer& optimizer, double start_factor = 1.0 / 3, double end_factor = 1.0, int64_t total_iters = 5,
+           int64_t last_epoch = -1);
 
  protected:
   double next_lr(size_t group, int64_t epoch, double lr) const override;
+  double lr_at(size_t group, int64_t epoch, double lr) const override;
+  void visit(FieldVisitor& visitor) override;
 
  private:
   double start_factor_, end_factor_;
@@ -69,10 +76,12 @@ class LinearLR : public EpochScheduler {
 /// Multiplies by `gamma` at each of `milestones`; one that is listed twice counts twice.
 class MultiStepLR : public EpochScheduler {
  public:
-  MultiStepLR(Optimizer& optimizer, std::vector<int64_t> milestones, double gamma = 0.1);
+  MultiStepLR(Optimizer& optimizer, std::vector<int64_t> milestones, double gamma = 0.1, int64_t last_epoch = -1);
 
  protected:
   double next_lr(size_t group, int64_t epoch, double lr) const override;
+  double lr_at(size_t group, int64_t epoch, double lr) const override;
+  void visit(FieldVisitor& visitor) override;
 
  private:
   std::vector<int64_t> milestones_;
@@ -82,10 +91,12 @@ class MultiStepLR : public EpochScheduler {
 /// lr_t = lr_0 * gamma^t.
 class ExponentialLR : public EpochScheduler {
  public:
-  ExponentialLR(Optimizer& optimizer, double gamma);
+  ExponentialLR(Optimizer& optimizer, double gamma, int64_t last_epoch = -1);
 
  protected:
   double next_lr(size_t group, int64_t epoch, double lr) const override;
+  double lr_at(size_t group, int64_t epoch, double lr) const override;
+  void visit(FieldVisitor& visitor) override;
 
  private:
   double gamma_;
@@ -94,10 +105,12 @@ class ExponentialLR : public EpochScheduler {
 /// lr_t = lr_0 * (1 - min(t, total_iters) / total_iters)^power.
 class PolynomialLR : public EpochScheduler {
  public:
-  PolynomialLR(Optimizer& optimizer, int64_t total_iters = 5, double power = 1.0);
+  PolynomialLR(Optimizer& optimizer, int64_t total_iters = 5, double power = 1.0, int64_t last_epoch = -1);
 
  protected:
   double next_lr(size_t group, int64_t epoch, double lr) const override;
+  double lr_at(size_t group, int64_t epoch, double lr) const override;
+  void visit(FieldVisitor& visitor) override;
 
  private:
   int64_t total_iters_;
@@ -108,49 +121,36 @@ class PolynomialLR : public EpochScheduler {
 /// T_max.
 class CosineAnnealingLR : public EpochScheduler {
  public:
-  CosineAnnealingLR(Optimizer& optimizer, int64_t T_max, double eta_min = 0);
+  CosineAnnealingLR(Optimizer& optimizer, int64_t T_max, double eta_min = 0, int64_t last_epoch = -1);
 
  protected:
   double next_lr(size_t group, int64_t epoch, double lr) const override;
+  double lr_at(size_t group, int64_t epoch, double lr) const override;
+  void visit(FieldVisitor& visitor) override;
 
  private:
   int64_t t_max_;
   double eta_min_;
 };
 
-/// Cosine annealing that begins again after T_0 epochs, then T_0 * T_mult, then T_0 * T_mult^2 ...
+/// Cosine annealing that begins again after T_0 epochs, then T_0 * T_mult, then T_0 * T_mult^2 ... step(epoch) goes to any
+/// epoch, also between two.
 class CosineAnnealingWarmRestarts : public EpochScheduler {
  public:
-  CosineAnnealingWarmRestarts(Optimizer& optimizer, int64_t T_0, int64_t T_mult = 1, double eta_min = 0);
+  CosineAnnealingWarmRestarts(Optimizer& optimizer, int64_t T_0, int64_t T_mult = 1, double eta_min = 0,
+                              int64_t last_epoch = -1);
+
+  void step() override;
+  void step(double epoch) override;
 
  protected:
   double next_lr(size_t group, int64_t epoch, double lr) const override;
+  void visit(FieldVisitor& visitor) override;
+  void check_state() const override;
 
  private:
-  int64_t t_0_, t_mult_;
-  double eta_min_;
-};
-
-/// Runs one schedule after another: number i from milestones[i-1] on. Each begins at its epoch 0, from the initial rates.
-///
-///   auto warm_up = std::make_shared<LinearLR>(optimizer, 0.01, 1.0, 100);
-///   auto decay = std::make_shared<CosineAnnealingLR>(optimizer, 1900);
-///   SequentialLR schedule(optimizer, {warm_up, decay}, {100});
-class SequentialLR : public LRScheduler {
- public:
-  SequentialLR(
-      Optimizer& optimizer, std::vector<std::shared_ptr<EpochScheduler>> schedulers, std::vector<int64_t> milestones);
-
-  void step() override;
-  StateDict state_dict() const override;
-  void load_state_dict(const StateDict& dict) override;
-
- protected:
-  std::vector<double> get_lrs() override { return get_current_lrs(); }
-
- private:
-  std::vector<std::shared_ptr<EpochScheduler>> schedulers_;
-  std::vector<int64_t> milestones_;
+  int64_t t_0_, t_i_, t_mult_;
+  double eta_min_, t_cur_;
 };
 
 }  // namespace torch::optim

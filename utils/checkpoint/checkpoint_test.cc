@@ -58,10 +58,9 @@ struct TrainingRun {
   std::string fingerprint() const {
     OutputArchive archive;
     for (const auto& item : model->named_parameters()) archive.write("m." + item.key(), item.value());
-    for (const auto& [name, t] : optimizer.state_dict().tensors) archive.write("o." + name, t);
+    archive.write("optimizer", optimizer.state_dict().tree());
+    archive.write("scheduler", scheduler.state_dict().tree());
     std::string bytes = archive.to_bytes();
-    for (const auto& [name, v] : optimizer.state_dict().scalars) bytes += name + std::to_string(v.to<double>());
-    for (const auto& [name, v] : scheduler.state_dict().scalars) bytes += name + std::to_string(v.to<double>());
     const at::Tensor state = checkpoint.generator.get_state();
     bytes.append(static_cast<const char*>(state.data_ptr()), state.nbytes());
     return bytes + std::to_string(checkpoint.step);

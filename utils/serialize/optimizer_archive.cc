@@ -1,12 +1,16 @@
 #include "utils/serialize/optimizer_archive.h"
 
+#include <charconv>
+
 #include "utils/serialize/file_error.h"
 
 namespace torch::optim::detail {
 
 // What optim/optimizer.cc refers to weakly.
 void write_state(serialize::OutputArchive& archive, const StateDict& state) { serialize::write_state(archive, state); }
-StateDict read_state(const serialize::InputArchive& archive) { return serialize::read_state(archive); }
+StateDict read_state(const serialize::InputArchive& archive, const Optimizer* /*optimizer*/) {
+  return serialize::read_state(archive);
+}
 
 void write_optimizer(serialize::OutputArchive& archive, const Optimizer& optimizer) {
   serialize::OutputArchive states, groups;
@@ -78,34 +82,30 @@ void read_optimizer(serialize::InputArchive& archive, Optimizer& optimizer, Make
 namespace torch::serialize {
 
 void write_state(OutputArchive& archive, const optim::StateDict& state) {
-  for (const auto& [name, tensor] : state.tensors) archive.write(name, tensor);
-  for (const auto& [name, scalar] : state.scalars) {
-    if (scalar.isBoolean()) {
-      archive.write(name, scalar.to<bool>());
-    } else if (scalar.isIntegral(/*includeBool=*/false)) {
-      archive.write(name, scalar.to<int64_t>());
-    } else {
-      TORCH_CHECK_TYPE(scalar.isFloatingPoint(), "archive: the number '", name, "' is complex");
-      archive.write(name, scalar.to<double>());
-    }
-  }
+  for (const auto& entry : state.tree().toGenericDict()) archive.write(entry.key().toStringRef(), entry.value());
 }
 
-optim::StateDict read_state(const InputArchive& archive) {
-  optim::StateDict state;
-  for (std::string& name : archive.tensor_names()) {
-    at::Tensor tensor;
-    archive.read(name, tensor);
-    state.tensors.emplace_back(std::move(name), std::move(tensor));
+namespace {
+
+c10::IValue read_tree(const InputArchive& archive, int depth) {
+  if (depth > 32) throw_format_error("archive: a state dict that is nested more than 32 times");
+  c10::Dict<c10::IValue, c10::IValue> dict;
+  for (const std::string& key : archive.keys()) {
+    c10::IValue value;
+    InputArchive nested;
+    if (!archive.try_read(key, value) && archive.try_read(key, nested)) value = read_tree(nested, depth + 1);
+    // Numbers are keys of parameters, or places in a list.
+    int64_t number = 0;
+    const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), number);
+    const bool is_number = error == std::errc() && end == key.data() + key.size() && std::to_string(number) == key;
+    dict.insert_or_assign(is_number ? c10::IValue(number) : c10::IValue(key), value);
   }
-  for (auto& [name, value] : archive.values()) {
-    if (!value.isBool() && !value.isInt() && !value.isDouble()) {
-      throw_format_error(c10::str("archive: '", name, "' is not a number"));
-    }
-    state.scalars.emplace_back(std::move(name), value.toScalar());
-  }
-  return state;
+  return c10::IValue(dict);
 }
+
+}  // namespace
+
+optim::StateDict read_state(const InputArchive& archive) { return optim::StateDict(read_tree(archive, 0)); }
 
 OutputArchive& operator<<(OutputArchive& archive, const optim::Optimizer& optimizer) {
   optimizer.save(archive);

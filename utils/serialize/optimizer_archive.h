@@ -28,9 +28,10 @@
 
 namespace torch::serialize {
 
-// Tensors and numbers under their own names.
+// The dict's parts under their names: what Python's torch.save(optimizer.state_dict(), path) writes, and what its
+// load_state_dict(torch.load(path)) takes. In a safetensors file they have dotted names.
 void write_state(OutputArchive& archive, const optim::StateDict& state);
-// All tensors and numbers of the archive; tensors are views of the file.
+// All of an archive as a state dict; tensors are views of the file.
 optim::StateDict read_state(const InputArchive& archive);
 
 // Loading checks everything before anything changes (Optimizer::load_state_dict).

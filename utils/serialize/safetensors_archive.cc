@@ -267,13 +267,63 @@ class Flattened {
       if (entry.kind == EntryKind::kTensor) {
         tensors.emplace_back(std::move(name), entry.tensor);
       } else if (entry.kind == EntryKind::kValue) {
-        metadata.emplace_back(keep(c10::str(kValuePrefix, name)), keep(encoded(name, entry.value)));
+        add_value(entry.value, std::move(name));
       } else if (entry.archive->entries.empty()) {
         metadata.emplace_back(keep(c10::str(kValuePrefix, name)), "a:");
       } else {
         add(*entry.archive, name + ".");
       }
     }
+  }
+  // Dicts, and lists and tuples of more than numbers, are archives: their parts have names of their own.
+  void add_value(const c10::IValue& value, std::string name) {
+    if (value.isTensor()) {
+      tensors.emplace_back(std::move(name), value.toTensor());
+      return;
+    }
+    if (value.isGenericDict()) {
+      const auto dict = value.toGenericDict();
+      for (const auto& entry : dict) add_value(entry.value(), name + "." + key_text(name, entry.key()));
+      if (!dict.empty()) return;
+    } else if (value.isTuple() || (value.isList() && !is_number_list(value))) {
+      const auto items = value.isTuple() ? value.toTupleRef().elementsArrayRef() : value.toListRef();
+      if (items.empty() || !same_numbers(items)) {
+        for (size_t i = 0; i < items.size(); ++i) add_value(items[i], name + "." + std::to_string(i));
+        if (!items.empty()) return;
+      } else {
+        add_text(name, encoded(name, numbers_of(items)));
+        return;
+      }
+    } else {
+      add_text(name, encoded(name, value));
+      return;
+    }
+    metadata.emplace_back(keep(c10::str(kValuePrefix, name)), "a:");
+  }
+  void add_text(const std::string& name, const std::string& text) {
+    metadata.emplace_back(keep(c10::str(kValuePrefix, name)), keep(text));
+  }
+  static std::string key_text(const std::string& name, const c10::IValue& key) {
+    TORCH_CHECK_TYPE(key.isString() || key.isInt(), "archive: a key of the dict '", name, "' is of type ",
+                     key.tag_name(), "; safetensors files have texts and integers");
+    return key.isString() ? key.toStringRef() : std::to_string(key.toInt());
+  }
+  static bool is_number_list(const c10::IValue& value) {
+    return value.isIntList() || value.isDoubleList() || value.isBoolList();
+  }
+  static bool same_numbers(c10::ArrayRef<c10::IValue> items) {
+    const c10::IValue& first = items[0];
+    if (!first.isInt() && !first.isDouble() && !first.isBool()) return false;
+    return std::all_of(items.begin(), items.end(), [&](const c10::IValue& v) { return v.tag() == first.tag(); });
+  }
+  static c10::IValue numbers_of(c10::ArrayRef<c10::IValue> items) {
+    const auto all = [&](auto zero, auto get) {
+      c10::List<decltype(zero)> list;
+      for (const c10::IValue& v : items) list.push_back((v.*get)());
+      return c10::IValue(list);
+    };
+    if (items[0].isInt()) return all(int64_t{}, &c10::IValue::toInt);
+    return items[0].isBool() ? all(false, &c10::IValue::toBool) : all(0.0, &c10::IValue::toDouble);
   }
   // Short texts share pieces that never grow: many small values take hardly more room than they do in the file.
   std::string_view keep(std::string_view text) {

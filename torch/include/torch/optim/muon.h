@@ -1,0 +1,3 @@
+#pragma once
+
+#include "optim/muon.h"
