@@ -7,7 +7,6 @@
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
-#include "aten/ops/linalg/ops.h"
 #include "aten/ops/matmul/ops.h"
 #include "aten/ops/pointwise/ops.h"
 #include "aten/ops/reduce/ops.h"
@@ -25,11 +24,11 @@ double epsilon_of(at::ScalarType dtype) {
   }
 }
 
-double norm_of(const at::Tensor& t) { return at::item(at::linalg_vector_norm(t)).toDouble(); }
+double norm_of(const at::Tensor& t) { return at::item(at::norm(t)).toDouble(); }
 
 // Means of the squares over one dimension, which stays with size 1.
 at::Tensor mean_squares(const at::Tensor& grad, int64_t dim) {
-  const at::Tensor norm = at::linalg_vector_norm(grad, 2, dim, /*keepdim=*/true);
+  const at::Tensor norm = at::norm(grad, 2, dim, /*keepdim=*/true);
   return at::div(at::mul(norm, norm), grad.size(dim));
 }
 

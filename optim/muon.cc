@@ -6,9 +6,9 @@
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/foreach/ops.h"
-#include "aten/ops/linalg/ops.h"
 #include "aten/ops/matmul/ops.h"
 #include "aten/ops/pointwise/ops.h"
+#include "aten/ops/reduce/ops.h"
 #include "aten/ops/view/ops.h"
 
 namespace torch::optim {
@@ -20,7 +20,7 @@ at::Tensor orthogonal(const at::Tensor& grad, const MuonOptions& options) {
   at::Tensor x = at::to(grad, at::kBFloat16);
   const bool tall = grad.size(0) > grad.size(1);
   if (tall) x = at::t(x);
-  x = at::div(x, at::clamp(at::linalg_vector_norm(x), options.eps()));
+  x = at::div(x, at::clamp(at::norm(x), options.eps()));
   for (int64_t i = 0; i < options.ns_steps(); ++i) {
     const at::Tensor gram = at::mm(x, at::t(x));
     x = at::addmm(x, at::addmm(gram, gram, gram, b, c), x, a);
