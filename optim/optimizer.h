@@ -13,6 +13,8 @@
 #include "aten/core/tensor.h"
 #include "c10/util/arg.h"
 #include "c10/util/exception.h"
+#include "c10/util/flat_hash_map.h"
+#include "c10/util/string_utils.h"
 #include "optim/state_dict.h"
 
 namespace torch::serialize {
@@ -132,6 +134,30 @@ class OptimizerStateKey {
   const void* address_;
 };
 
+}  // namespace torch::optim
+
+namespace ska {
+
+// States by parameter, as older programs name the type ...
+template <>
+class flat_hash_map<std::string, std::unique_ptr<torch::optim::OptimizerParamState>>
+    : public std::unordered_map<torch::optim::OptimizerStateKey, std::unique_ptr<torch::optim::OptimizerParamState>,
+                                torch::optim::OptimizerStateKey::Hash> {
+ public:
+  using unordered_map::unordered_map;
+};
+// ... and as newer ones do.
+template <>
+class flat_hash_map<void*, std::unique_ptr<torch::optim::OptimizerParamState>>
+    : public flat_hash_map<std::string, std::unique_ptr<torch::optim::OptimizerParamState>> {
+ public:
+  using flat_hash_map<std::string, std::unique_ptr<torch::optim::OptimizerParamState>>::flat_hash_map;
+};
+
+}  // namespace ska
+
+namespace torch::optim {
+
 /// A gradient of some rows (indices of the first dimension) of a parameter, as embeddings have it. A row that is listed
 /// twice gets the sum.
 struct RowGradient {
@@ -203,8 +229,7 @@ class Optimizer {
   /// How many those are.
   size_t size() const noexcept;
 
-  using StateMap =
-      std::unordered_map<OptimizerStateKey, std::unique_ptr<OptimizerParamState>, OptimizerStateKey::Hash>;
+  using StateMap = ska::flat_hash_map<void*, std::unique_ptr<OptimizerParamState>>;
   /// By the parameter's TensorImpl (`param.unsafeGetTensorImpl()`); a parameter has an entry after its first update.
   StateMap& state() noexcept { return state_; }
   const StateMap& state() const noexcept { return state_; }

@@ -6,11 +6,16 @@
 #include <string>
 #include <vector>
 
+#include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
+#include "aten/ops/reduce/ops.h"
+#include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
+#include "autograd/autograd.h"
 #include "c10/core/grad_mode.h"
 #include "c10/parallel/parallel.h"
+#include "c10/util/string_utils.h"
 #include "optim/optim.h"
 #include "optim/traces.h"
 
@@ -433,6 +438,206 @@ TEST(Optimizer, TheLastStepThereIsStays) {
   adam.step();
   EXPECT_EQ(state.step(), INT64_MAX);
   for (const double x : values(p)) EXPECT_TRUE(std::isfinite(x));
+}
+
+TEST(Optimizer, HooksOfStateDictsMayChangeThem) {
+  std::vector<at::Tensor> params = start(at::kFloat);
+  SGD sgd(params, SGDOptions(0.1));
+  std::string log;
+  sgd.register_state_dict_pre_hook([&](Optimizer&) { log += "a"; });
+  const size_t id = sgd.register_state_dict_post_hook([&](Optimizer&, StateDict& dict) {
+    log += "b";
+    dict.set("param_groups.0.lr", 0.5);
+  });
+  sgd.register_state_dict_post_hook([&](Optimizer&, StateDict&) { log += "c"; }, /*prepend=*/true);
+  const StateDict changed = sgd.state_dict();
+  EXPECT_EQ(log, "acb");
+  EXPECT_EQ(changed.number("param_groups.0.lr"), 0.5);
+  sgd.remove_hook(id);
+  EXPECT_EQ(sgd.state_dict().number("param_groups.0.lr"), 0.1);
+  sgd.register_load_state_dict_pre_hook([&](Optimizer&, StateDict& dict) { dict.set("param_groups.0.momentum", 0.25); });
+  sgd.register_load_state_dict_post_hook([&](Optimizer&) { log += "d"; });
+  sgd.load_state_dict(changed);
+  EXPECT_EQ(log.back(), 'd');
+  const auto& options = static_cast<const SGDOptions&>(sgd.param_groups()[0].options());
+  EXPECT_EQ(options.lr(), 0.5);
+  EXPECT_EQ(options.momentum(), 0.25);
+  EXPECT_EQ(changed.number("param_groups.0.momentum"), 0) << "the hook changed the caller's dict";
+}
+
+TEST(Optimizer, HooksOfAllOptimizersRunOutside) {
+  std::vector<at::Tensor> params = start(at::kFloat);
+  SGD sgd(params, SGDOptions(0.1));
+  LBFGS lbfgs(params, LBFGSOptions(0.1).max_iter(1));
+  std::string log;
+  sgd.register_step_pre_hook([&](Optimizer&) { log += "b"; });
+  sgd.register_step_post_hook([&](Optimizer&) { log += "c"; });
+  const size_t before = register_optimizer_step_pre_hook([&](Optimizer&) { log += "a"; });
+  const size_t after = register_optimizer_step_post_hook([&](Optimizer&) { log += "d"; });
+  sgd.step();
+  lbfgs.step([] { return at::zeros({}); });
+  remove_optimizer_step_hook(before);
+  remove_optimizer_step_hook(after);
+  sgd.step();
+  EXPECT_EQ(log, "abcdadbc");
+}
+
+TEST(Optimizer, NamedParameters) {
+  std::vector<at::Tensor> params = start(at::kFloat);
+  SGD sgd({OptimizerParamGroup::named({{"weight", params[0]}, {"bias", params[1]}})}, SGDOptions(0.1));
+  const StateDict dict = sgd.state_dict();
+  EXPECT_EQ(dict.at("param_groups.0.param_names.1").toStringRef(), "bias");
+  sgd.load_state_dict(dict);
+  EXPECT_EQ(sgd.param_groups()[0].param_names()[0], "weight");
+  EXPECT_THROW(sgd.add_param_group(OptimizerParamGroup({at::zeros({1})})), c10::TypeError);
+}
+
+TEST(Optimizer, WhatElseStandsInAGroupIsKept) {
+  std::vector<at::Tensor> params = start(at::kFloat);
+  SGD sgd(params, SGDOptions(0.1)), other(params, SGDOptions(0.1));
+  sgd.param_groups()[0].set_extra("initial_lr", 0.7);
+  other.load_state_dict(sgd.state_dict());
+  ASSERT_NE(other.param_groups()[0].extra("initial_lr"), nullptr);
+  EXPECT_EQ(other.param_groups()[0].extra("initial_lr")->toDouble(), 0.7);
+}
+
+TEST(Optimizer, StatesAreFoundByAddressAndByItsText) {
+  std::vector<at::Tensor> params = start(at::kFloat);
+  Adam adam(params, AdamOptions(0.1));
+  set_gradients(params, 0);
+  adam.step();
+  const ska::flat_hash_map<std::string, std::unique_ptr<OptimizerParamState>>& by_text = adam.state();
+  const ska::flat_hash_map<void*, std::unique_ptr<OptimizerParamState>>& by_address = adam.state();
+  const std::string text = c10::guts::to_string(params[1].unsafeGetTensorImpl());
+  EXPECT_EQ(by_text.at(text), by_address.at(params[1].unsafeGetTensorImpl()));
+  EXPECT_THROW((void)by_text.count(std::string("weight")), c10::ValueError);
+}
+
+TEST(Differentiable, AStepIsRecorded) {
+  // p - lr * g, with momentum twice: d(sum p)/dg of the first gradient is -lr * (1 + momentum).
+  const auto check = [](auto make, double tolerance) {
+    at::Tensor leaf = from_function({3}, at::kDouble, [](int64_t i) { return 0.5 + static_cast<double>(i); });
+    const auto run = [&](const at::Tensor& gradient) {
+      at::Tensor p = at::clone(leaf);
+      auto optimizer = make(std::vector<at::Tensor>{p});
+      for (int t = 0; t < 2; ++t) {
+        p.mutable_grad() = t == 0 ? gradient : at::ones({3}, at::kDouble);
+        optimizer->step();
+      }
+      return at::sum(at::mul(p, p));
+    };
+    at::Tensor gradient = from_function({3}, at::kDouble, [](int64_t i) { return 0.3 - 0.7 * static_cast<double>(i); });
+    gradient.requires_grad_(true);
+    const at::Tensor result = run(gradient);
+    ASSERT_TRUE(result.requires_grad());
+    const at::Tensor derivative = torch::autograd::grad({result}, {gradient})[0];
+    for (int64_t i = 0; i < 3; ++i) {
+      const auto moved = [&](double by) {
+        const at::Tensor other = at::clone(at::detach(gradient));
+        other.data_ptr<double>()[i] += by;
+        const c10::NoGradGuard no_grad;
+        return values(run(other))[0];
+      };
+      EXPECT_NEAR(values(derivative)[static_cast<size_t>(i)], (moved(1e-5) - moved(-1e-5)) / 2e-5, tolerance);
+    }
+  };
+  const auto with = [](auto options) { return options.differentiable(true); };
+  check(maker<SGD>(with(SGDOptions(0.1).momentum(0.9))), 1e-6);
+  check(maker<Adam>(with(AdamOptions(0.1).eps(0.1).amsgrad(true))), 1e-6);
+  check(maker<AdamW>(with(AdamWOptions(0.1).eps(0.1))), 1e-6);
+  check(maker<Adagrad>(with(AdagradOptions(0.1).eps(0.1))), 1e-6);
+  check(maker<RMSprop>(with(RMSpropOptions(0.1).eps(0.1).momentum(0.5).centered(true))), 1e-6);
+  check(maker<Adadelta>(with(AdadeltaOptions().eps(0.1))), 1e-6);
+  check(maker<Adamax>(with(AdamaxOptions(0.1).eps(0.1))), 1e-6);
+  check(maker<ASGD>(with(ASGDOptions(0.1))), 1e-6);
+  check(maker<NAdam>(with(NAdamOptions(0.1).eps(0.1))), 1e-6);
+  check(maker<RAdam>(with(RAdamOptions(0.1).betas({0.3, 0.5}).eps(0.1))), 1e-6);
+}
+
+TEST(Differentiable, IsNotFused) {
+  std::vector<at::Tensor> params = start(at::kFloat);
+  EXPECT_EQ(message<c10::Error>([&] { Adam o(params, AdamOptions(1).differentiable(true).fused(true)); }),
+            "`fused` does not support `differentiable`");
+  EXPECT_EQ(message<c10::Error>([&] { SGD o(params, SGDOptions(1).foreach(true).fused(true)); }),
+            "`fused` and `foreach` cannot be `True` together.");
+}
+
+TEST(RowGradients, StepTheirRowsAlone) {
+  at::Tensor p = at::ones({4, 2}).requires_grad_(true);
+  SGD sgd({p}, SGDOptions(0.5));
+  at::Tensor indices = at::zeros({3}, at::kLong);
+  indices.data_ptr<int64_t>()[1] = 2;
+  sgd.add_row_gradient({p, indices, at::ones({3, 2})});
+  sgd.step();
+  EXPECT_EQ(values(p), (std::vector<double>{0, 0, 1, 1, 0.5, 0.5, 1, 1}));
+  sgd.step();
+  EXPECT_EQ(values(p)[0], 0) << "a row gradient is of one step";
+  sgd.add_row_gradient({p, indices, at::ones({3, 2})});
+  sgd.zero_grad();
+  sgd.step();
+  EXPECT_EQ(values(p)[0], 0);
+
+  const auto refused = [&](auto& optimizer) {
+    optimizer.add_row_gradient({p, indices, at::ones({3, 2})});
+    return message<c10::Error>([&] { optimizer.step(); });
+  };
+  Adam adam({p}, AdamOptions(0.5));
+  EXPECT_EQ(refused(adam), "Adam does not support sparse gradients, please consider SparseAdam instead");
+  RMSprop rmsprop({p}, RMSpropOptions(0.5));
+  EXPECT_EQ(refused(rmsprop), "RMSprop does not support sparse gradients");
+  Adagrad decaying({p}, AdagradOptions(0.5).weight_decay(0.1));
+  EXPECT_EQ(refused(decaying), "weight_decay option is not compatible with sparse gradients");
+  SparseAdam sparse({p}, SparseAdamOptions());
+  p.mutable_grad() = at::ones({4, 2});
+  EXPECT_EQ(message<c10::Error>([&] { sparse.step(); }),
+            "SparseAdam does not support dense gradients, please consider Adam instead");
+  EXPECT_EQ(values(p), (std::vector<double>{0, 0, 1, 1, 0.5, 0.5, 1, 1}));
+
+  indices.data_ptr<int64_t>()[1] = 4;
+  sgd.add_row_gradient({p, indices, at::ones({3, 2})});
+  EXPECT_THROW(sgd.step(), c10::IndexError);
+  EXPECT_THROW(sgd.add_row_gradient({p, indices, at::ones({2, 2})}), c10::ValueError);
+  EXPECT_THROW(sgd.add_row_gradient({p, indices, at::ones({3, 2}, at::kDouble)}), c10::TypeError);
+  EXPECT_THROW(sgd.add_row_gradient({p, at::zeros({3}), at::ones({3, 2})}), c10::TypeError);
+}
+
+TEST(Settings, OfNewOptimizersAreChecked) {
+  std::vector<at::Tensor> params = start(at::kFloat);
+  const auto refused = [&](auto make) { return message<c10::ValueError>([&] { make(); }); };
+  EXPECT_EQ(refused([&] { Rprop o(params, RpropOptions().etas({1.5, 1.2})); }), "Invalid eta values: 1.5, 1.2");
+  EXPECT_EQ(refused([&] { Adadelta o(params, AdadeltaOptions().rho(1.5)); }), "Invalid rho value: 1.5");
+  EXPECT_EQ(refused([&] { ASGD o(params, ASGDOptions().lambd(-1)); }), "Invalid lambd value: -1");
+  EXPECT_EQ(refused([&] { NAdam o(params, NAdamOptions().momentum_decay(-1)); }), "Invalid momentum_decay value: -1");
+  EXPECT_EQ(refused([&] { SparseAdam o(params, SparseAdamOptions(0)); }), "Invalid learning rate: 0");
+  EXPECT_EQ(refused([&] { Adafactor o(params, AdafactorOptions().d(0.5)); }),
+            "Clipping threshold d should be >= 1 but is: 0.5");
+  EXPECT_EQ(refused([&] { Adafactor o(params, AdafactorOptions().beta2_decay(1)); }),
+            "beta2_decay should be <= 0 but is: 1");
+  EXPECT_EQ(refused([&] { Muon o(params, MuonOptions()); }),
+            "Muon only supports 2D parameters whereas we found a parameter with size: [5]");
+  EXPECT_EQ(refused([&] { Muon o({params[0]}, MuonOptions().adjust_lr_fn("x")); }),
+            "Adjust learning rate function x is not supported");
+  EXPECT_EQ(refused([&] {
+              LBFGS o({OptimizerParamGroup({params[0]}), OptimizerParamGroup({params[1]})}, LBFGSOptions());
+            }),
+            "LBFGS doesn't support per-parameter options (parameter groups)");
+  LBFGS lbfgs({params[0]}, LBFGSOptions().line_search_fn("x"));
+  params[0].mutable_grad() = at::ones_like(params[0]);
+  EXPECT_EQ(message<c10::Error>([&] { lbfgs.step([] { return at::zeros({}); }); }), "only 'strong_wolfe' is supported");
+  EXPECT_EQ(message<c10::Error>([&] { lbfgs.step(nullptr); }), "LBFGS requires a closure function");
+}
+
+TEST(Lbfgs, MaximizesToo) {
+  at::Tensor p = at::zeros({2}, at::kDouble).requires_grad_(true);
+  LBFGS lbfgs({p}, LBFGSOptions(1).line_search_fn("strong_wolfe").maximize(true));
+  lbfgs.step([&] {
+    lbfgs.zero_grad();
+    const at::Tensor off = at::sub(p, 0.5);
+    at::Tensor height = at::neg(at::sum(at::mul(off, off)));
+    torch::autograd::backward({height});
+    return height;
+  });
+  for (const double x : values(p)) EXPECT_NEAR(x, 0.5, 1e-6);
 }
 
 }  // namespace

@@ -12,7 +12,10 @@ namespace ska {
 
 template <class K, class V, class H = std::hash<K>, class E = std::equal_to<K>,
           class A = std::allocator<std::pair<const K, V>>>
-using flat_hash_map = std::unordered_map<K, V, H, E, A>;
+class flat_hash_map : public std::unordered_map<K, V, H, E, A> {
+ public:
+  using std::unordered_map<K, V, H, E, A>::unordered_map;
+};
 template <class T, class H = std::hash<T>, class E = std::equal_to<T>, class A = std::allocator<T>>
 using flat_hash_set = std::unordered_set<T, H, E, A>;
 

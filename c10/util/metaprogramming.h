@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "c10/util/string_util.h"
+#include "c10/util/string_utils.h"
 #include "c10/util/type_list.h"
 #include "c10/util/type_traits.h"
 
@@ -25,12 +25,6 @@ using std::invoke_result_t;
 using std::make_unique;
 using std::negation;
 using std::void_t;
-
-/// What a stream prints of the value.
-template <class T>
-std::string to_string(const T& value) {
-  return c10::str(value);
-}
 
 template <class F, class... Args>
 constexpr decltype(auto) invoke(F&& f, Args&&... args) {
@@ -74,10 +68,6 @@ void if_constexpr(Then&& then) {
 }
 
 }  // namespace c10::guts
-
-namespace c10 {
-using guts::to_string;
-}
 
 namespace torch {
 using std::make_unique;

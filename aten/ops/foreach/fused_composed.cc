@@ -94,8 +94,9 @@ void adam(const char* op, bool decoupled, TensorList self, TensorList grads, Ten
   Tensors denominators;
   if (amsgrad) {
     const Tensors most = as_reals(max_exp_avg_sqs);
-    at::_foreach_maximum_(most, v);
-    denominators = at::_foreach_sqrt(most);
+    const Tensors largest = at::_foreach_maximum(at::_foreach_clone(most), v);
+    at::_foreach_copy_(most, largest);
+    denominators = at::_foreach_sqrt(largest);
   } else {
     denominators = at::_foreach_sqrt(v);
   }
@@ -104,8 +105,8 @@ void adam(const char* op, bool decoupled, TensorList self, TensorList grads, Ten
     roots.push_back(std::sqrt(1 - std::pow(beta2, count)));
     sizes.push_back(-lr / (1 - std::pow(beta1, count)));
   }
-  at::_foreach_div_(denominators, roots);
-  at::_foreach_add_(denominators, eps);
+  // Not in place: a recorded step keeps the roots, and the largest ones from before.
+  denominators = at::_foreach_add(at::_foreach_div(denominators, roots), eps);
   at::_foreach_addcdiv_(params, m, denominators, sizes);
 }
 
@@ -182,8 +183,7 @@ void _fused_adagrad_composed(TensorList self, TensorList grads, TensorList state
   const Tensors params = as_reals(self), sums = as_reals(state_sums);
   const Tensors g = step_gradients(op, params, grads, weight_decay, maximize, grad_scale);
   at::_foreach_addcmul_(sums, g, g, 1);
-  const Tensors denominators = at::_foreach_sqrt(sums);
-  at::_foreach_add_(denominators, eps);
+  const Tensors denominators = at::_foreach_add(at::_foreach_sqrt(sums), eps);
   std::vector<Scalar> sizes;
   for (const double count : counts) sizes.push_back(-lr / (1 + (count - 1) * lr_decay));
   at::_foreach_addcdiv_(params, g, denominators, sizes);
@@ -217,8 +217,7 @@ void _fused_rmsprop_composed(TensorList self, TensorList grads, TensorList squar
     at::_foreach_lerp_(averages, g, 1 - alpha);
     denominators = at::_foreach_addcmul(squares, averages, averages, -1);
   }
-  denominators = at::_foreach_sqrt(denominators);
-  at::_foreach_add_(denominators, eps);
+  denominators = at::_foreach_add(at::_foreach_sqrt(denominators), eps);
   if (momentum == 0) return at::_foreach_addcdiv_(params, g, denominators, -lr);
   const Tensors buffers = as_reals(momentum_buffer_list);
   at::_foreach_mul_(buffers, momentum);
