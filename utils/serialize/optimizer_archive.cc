@@ -8,8 +8,71 @@ namespace torch::optim::detail {
 
 // What optim/optimizer.cc refers to weakly.
 void write_state(serialize::OutputArchive& archive, const StateDict& state) { serialize::write_state(archive, state); }
-StateDict read_state(const serialize::InputArchive& archive, const Optimizer* /*optimizer*/) {
-  return serialize::read_state(archive);
+
+namespace {
+
+using GenericDict = c10::Dict<c10::IValue, c10::IValue>;
+
+// Where libtorch kept states before 1.5: lists of tensors, one a parameter, for all optimizers under these names.
+struct OldList {
+  const char* name;
+  const char* field;
+};
+constexpr OldList kOldLists[] = {{"step_buffers", "step"},
+                                 {"sum_buffers", "sum"},
+                                 {"momentum_buffers", "momentum_buffer"},
+                                 {"exp_average_buffers", "exp_avg"},
+                                 {"exp_average_sq_buffers", "exp_avg_sq"},
+                                 {"max_exp_average_sq_buffers", "max_exp_avg_sq"},
+                                 {"square_average_buffers", "square_avg"},
+                                 {"grad_average_buffers", "grad_avg"}};
+
+bool read_old_list(const serialize::InputArchive& archive, const std::string& name, std::vector<at::Tensor>& list) {
+  at::Tensor size;
+  if (!archive.try_read(name + "/size", size, /*is_buffer=*/false)) return false;
+  const int64_t count = checked_count(size, name);
+  for (int64_t i = 0; i < count; ++i) archive.read(c10::str(name, '/', i), list.emplace_back(), /*is_buffer=*/true);
+  return true;
+}
+
+// A file of that time, under today's names; false for another one.
+bool read_old_states(const serialize::InputArchive& archive, GenericDict& states) {
+  const auto state = [&](int64_t number) {
+    const c10::IValue key(number);
+    if (!states.contains(key)) states.insert(key, c10::IValue(GenericDict()));
+    return states.at(key).toGenericDict();
+  };
+  for (const OldList& old : kOldLists) {
+    std::vector<at::Tensor> list;
+    if (!read_old_list(archive, old.name, list)) continue;
+    for (size_t i = 0; i < list.size(); ++i) state(static_cast<int64_t>(i)).insert(c10::IValue(old.field), c10::IValue(list[i]));
+    // RMSprop did not count.
+    for (size_t i = 0; i < list.size() && std::string_view(old.field) == "square_avg"; ++i) {
+      state(static_cast<int64_t>(i)).insert(c10::IValue("step"), c10::IValue(0));
+    }
+  }
+  at::Tensor direction;
+  if (!archive.try_read("prev_flat_grad", direction, /*is_buffer=*/true)) return !states.empty();
+  for (const char* name : {"d", "t", "H_diag", "prev_flat_grad", "prev_loss"}) {
+    at::Tensor value;
+    if (archive.try_read(name, value, /*is_buffer=*/true)) state(0).insert(c10::IValue(name), c10::IValue(value));
+  }
+  for (const char* name : {"old_dirs", "old_stps"}) {
+    std::vector<at::Tensor> list;
+    if (read_old_list(archive, name, list)) state(0).insert(c10::IValue(name), c10::IValue(list));
+  }
+  return true;
+}
+
+}  // namespace
+
+StateDict read_state(const serialize::InputArchive& archive, const Optimizer* optimizer) {
+  GenericDict states;
+  if (optimizer == nullptr || !read_old_states(archive, states)) return serialize::read_state(archive);
+  TORCH_WARN("this optimizer was saved in the old serialization format of libtorch before 1.5, without settings: save it again");
+  StateDict dict = optimizer->state_dict();
+  dict.set("state", c10::IValue(states));
+  return dict;
 }
 
 void write_optimizer(serialize::OutputArchive& archive, const Optimizer& optimizer) {
