@@ -4,6 +4,7 @@
 #include "aten/ops/foreach/ops.h"
 #include "aten/ops/index/ops.h"
 #include "aten/ops/unary/ops.h"
+#include "c10/core/grad_mode.h"
 
 namespace torch::optim {
 
@@ -32,6 +33,26 @@ void AdagradOptions::check() const {
 void AdagradParamState::visit(FieldVisitor& visitor) {
   visitor.step("step", step_);
   visitor("sum", sum_);
+}
+
+Adagrad::Adagrad(const std::vector<OptimizerParamGroup>& param_groups, AdagradOptions defaults)
+    : ListOptimizer(param_groups, std::move(defaults)) {
+  make_states();
+}
+
+Adagrad::Adagrad(std::vector<at::Tensor> params, AdagradOptions defaults)
+    : ListOptimizer(std::move(params), std::move(defaults)) {
+  make_states();
+}
+
+void Adagrad::make_states() {
+  const c10::NoGradGuard no_grad;
+  for (const OptimizerParamGroup& group : param_groups_) {
+    const auto& options = static_cast<const AdagradOptions&>(group.options());
+    for (const at::Tensor& param : group.params()) {
+      state_of<AdagradParamState>(param).sum(make_state_tensor(param, options.initial_accumulator_value()));
+    }
+  }
 }
 
 void Adagrad::update(StepLists& lists, const AdagradOptions& options) {

@@ -28,15 +28,20 @@ struct AdagradParamState : public OptimizerCloneableParamState<AdagradParamState
   friend bool operator==(const AdagradParamState& a, const AdagradParamState& b) { return same_fields(a, b); }
 };
 
-/// Adagrad; the rate of step t is lr / (1 + (t - 1) * lr_decay) (formula: at::_fused_adagrad_).
+/// Adagrad; the rate of step t is lr / (1 + (t - 1) * lr_decay) (formula: at::_fused_adagrad_). The states of the
+/// constructor's parameters are there from the beginning.
 class Adagrad : public ListOptimizer<AdagradOptions, AdagradParamState> {
  public:
-  using ListOptimizer::ListOptimizer;
+  explicit Adagrad(const std::vector<OptimizerParamGroup>& param_groups, AdagradOptions defaults = {});
+  explicit Adagrad(std::vector<at::Tensor> params, AdagradOptions defaults = {});
 
  protected:
   const char* name() const override { return "Adagrad"; }
   void update(StepLists& lists, const AdagradOptions& options) override;
   void update_rows(const RowGradient& rows, const AdagradOptions& options) override;
+
+ private:
+  void make_states();
 };
 
 }  // namespace torch::optim

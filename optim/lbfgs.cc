@@ -64,6 +64,8 @@ void LBFGSParamState::visit(FieldVisitor& visitor) {
 LBFGS::LBFGS(const std::vector<OptimizerParamGroup>& param_groups, LBFGSOptions defaults)
     : Optimizer(param_groups, std::make_unique<LBFGSOptions>(with_max_eval(std::move(defaults)))) {
   TORCH_CHECK_VALUE(param_groups_.size() == 1, "LBFGS doesn't support per-parameter options (parameter groups)");
+  LBFGSOptions& own = static_cast<LBFGSOptions&>(param_groups_[0].options());
+  own = with_max_eval(own);
 }
 
 LBFGS::LBFGS(std::vector<at::Tensor> params, LBFGSOptions defaults)

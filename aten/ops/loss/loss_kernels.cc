@@ -25,6 +25,18 @@ Tensor weighted(const Tensor& loss, const std::optional<Tensor>& weight) {
   return weight && weight->defined() ? at::mul(loss, *weight) : loss;
 }
 
+// Whether they differ in dimensions of size 1 at most.
+bool same_but_for_ones(IntArrayRef a, IntArrayRef b) {
+  size_t j = 0;
+  for (const int64_t size : a) {
+    if (size == 1) continue;
+    while (j < b.size() && b[j] == 1) ++j;
+    if (j == b.size() || b[j++] != size) return false;
+  }
+  while (j < b.size() && b[j] == 1) ++j;
+  return j == b.size();
+}
+
 }  // namespace
 
 Tensor mse_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
@@ -63,10 +75,12 @@ Tensor huber_loss(const Tensor& self, const Tensor& target, int64_t reduction, d
 
 // -w (t log x + (1 - t) log(1 - x)), logarithms no lower than -100.
 Tensor binary_cross_entropy(
-    const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, int64_t reduction) {
+    const Tensor& self, const Tensor& given_target, const std::optional<Tensor>& weight, int64_t reduction) {
   TORCH_CHECK(
-      self.sizes() == target.sizes(), "Using a target size (", target.sizes(), ") that is different to the input size (", self.sizes(),
-      ") is deprecated. Please ensure they have the same size.");
+      same_but_for_ones(self.sizes(), given_target.sizes()), "Using a target size (", given_target.sizes(), ") that is different to the input size (",
+      self.sizes(), ") is deprecated. Please ensure they have the same size.");
+  const Tensor target =
+      self.sizes() == given_target.sizes() ? given_target : at::reshape(given_target, self.sizes());
   TORCH_CHECK(
       self.numel() == 0 || (at::item(at::all(at::logical_and(at::ge(self, Scalar(0)), at::le(self, Scalar(1))))).toBool()),
       "all elements of input should be between 0 and 1");

@@ -74,6 +74,11 @@ TEST(Loss, Pointwise) {
   expect_close(at::huber_loss(x, y, Reduction::None, 2), {0.125, 0, 4});
   const Tensor p = tensor_of({0.25, 0.5, 1}, {3}), t = tensor_of({0, 1, 1}, {3});
   expect_close(at::binary_cross_entropy(p, t, {}, Reduction::None), {-std::log(0.75), -std::log(0.5), 0});
+  // As libtorch's operator, which squeezes them: element by element, not each with each.
+  const Tensor column = at::binary_cross_entropy(tensor_of({0.25, 0.5, 1}, {3, 1}), t, {}, Reduction::None);
+  EXPECT_EQ(column.sizes(), IntArrayRef({3, 1}));
+  expect_close(column, {-std::log(0.75), -std::log(0.5), 0});
+  EXPECT_THROW(at::binary_cross_entropy(p, tensor_of({0, 1, 1, 0, 1, 1}, {2, 3})), c10::Error);
   expect_close(at::binary_cross_entropy_with_logits(x, t, {}, {}, Reduction::None),
                {std::log1p(std::exp(1.0)), std::log1p(std::exp(-2.0)), std::log1p(std::exp(-4.0))});
   expect_close(at::kl_div(x, p, Reduction::None), {0.25 * (std::log(0.25) - 1), 0.5 * (std::log(0.5) - 2), -4});
