@@ -90,15 +90,19 @@ std::vector<double> read_rows(const Tensor& tensor) {
 
 }  // namespace
 
+thread_local constinit bool SkipGuard::skipping = false;
+
 double calculate_gain(NonlinearityType nonlinearity, double param) {
   if (std::holds_alternative<enumtype::kTanh>(nonlinearity)) return 5.0 / 3.0;
   if (std::holds_alternative<enumtype::kReLU>(nonlinearity)) return std::sqrt(2.0);
   if (std::holds_alternative<enumtype::kLeakyReLU>(nonlinearity)) return std::sqrt(2.0 / (1 + param * param));
+  if (std::holds_alternative<enumtype::kSELU>(nonlinearity)) return 3.0 / 4.0;
   return 1.0;
 }
 
 Tensor constant_(Tensor tensor, at::Scalar value) {
   c10::NoGradGuard no_grad;
+  if (SkipGuard::is_active()) return tensor;
   return at::fill_(tensor, value);
 }
 
@@ -110,10 +114,13 @@ Tensor zeros_(Tensor tensor) {
   return constant_(std::move(tensor), 0);
 }
 
-Tensor dirac_(Tensor tensor) {
+Tensor dirac_(Tensor tensor, int64_t groups) {
   c10::NoGradGuard no_grad;
+  if (SkipGuard::is_active()) return tensor;
   TORCH_CHECK(tensor.dim() >= 3 && tensor.dim() <= 5, "Only tensors with 3, 4, or 5 dimensions are supported");
-  const int64_t channels = std::min(tensor.size(0), tensor.size(1));
+  TORCH_CHECK_VALUE(groups > 0 && tensor.size(0) % groups == 0, "dim 0 must be divisible by groups");
+  const int64_t of_group = tensor.size(0) / groups;
+  const int64_t channels = std::min(of_group, tensor.size(1));
   int64_t kernel = 1;
   int64_t centre = 0;
   for (int64_t d = 2; d < tensor.dim(); ++d) {
@@ -122,8 +129,10 @@ Tensor dirac_(Tensor tensor) {
   }
   std::vector<double> values(static_cast<size_t>(tensor.numel()), 0.0);
   if (kernel > 0) {
-    for (int64_t c = 0; c < channels; ++c)
-      values[static_cast<size_t>((c * tensor.size(1) + c) * kernel + centre)] = 1.0;
+    for (int64_t g = 0; g < groups; ++g) {
+      for (int64_t c = 0; c < channels; ++c)
+        values[static_cast<size_t>(((g * of_group + c) * tensor.size(1) + c) * kernel + centre)] = 1.0;
+    }
   }
   write_rows(tensor, values);
   return tensor;
@@ -131,28 +140,32 @@ Tensor dirac_(Tensor tensor) {
 
 Tensor eye_(Tensor matrix) {
   c10::NoGradGuard no_grad;
+  if (SkipGuard::is_active()) return matrix;
   TORCH_CHECK(matrix.dim() == 2, "Only tensors with 2 dimensions are supported");
   return at::eye_out(matrix, matrix.size(0), matrix.size(1));
 }
 
-Tensor normal_(Tensor tensor, double mean, double std) {
+Tensor normal_(Tensor tensor, double mean, double std, std::optional<at::Generator> generator) {
   c10::NoGradGuard no_grad;
-  return at::normal_(tensor, mean, std);
+  if (SkipGuard::is_active()) return tensor;
+  return at::normal_(tensor, mean, std, std::move(generator));
 }
 
-Tensor uniform_(Tensor tensor, double low, double high) {
+Tensor uniform_(Tensor tensor, double low, double high, std::optional<at::Generator> generator) {
   c10::NoGradGuard no_grad;
-  return at::uniform_(tensor, low, high);
+  if (SkipGuard::is_active()) return tensor;
+  return at::uniform_(tensor, low, high, std::move(generator));
 }
 
-Tensor orthogonal_(Tensor tensor, double gain) {
+Tensor orthogonal_(Tensor tensor, double gain, std::optional<at::Generator> generator) {
   c10::NoGradGuard no_grad;
+  if (SkipGuard::is_active()) return tensor;
   TORCH_CHECK(tensor.dim() >= 2, "Only tensors with 2 or more dimensions are supported");
   const auto rows = static_cast<size_t>(tensor.size(0));
   const auto columns = rows == 0 ? 0 : static_cast<size_t>(tensor.numel()) / rows;
   Tensor drawn = at::empty({static_cast<int64_t>(rows), static_cast<int64_t>(columns)},
                            tensor.options().memory_format(std::nullopt));
-  at::normal_(drawn, 0, 1);
+  at::normal_(drawn, 0, 1, std::move(generator));
   std::vector<double> values = read_rows(drawn);
   const auto transpose = [](const std::vector<double>& m, size_t r, size_t c) {
     std::vector<double> out(m.size());
@@ -173,14 +186,15 @@ Tensor orthogonal_(Tensor tensor, double gain) {
   return tensor;
 }
 
-Tensor sparse_(Tensor tensor, double sparsity, double std) {
+Tensor sparse_(Tensor tensor, double sparsity, double std, std::optional<at::Generator> generator) {
   c10::NoGradGuard no_grad;
+  if (SkipGuard::is_active()) return tensor;
   TORCH_CHECK(tensor.dim() == 2, "Only tensors with 2 dimensions are supported");
   const int64_t rows = tensor.size(0);
   const int64_t columns = tensor.size(1);
   const auto zeros = static_cast<int64_t>(std::ceil(sparsity * static_cast<double>(rows)));
   TORCH_CHECK(zeros >= 0 && zeros <= rows, "sparsity has to be between 0 and 1, but got ", sparsity);
-  at::normal_(tensor, 0, std);
+  at::normal_(tensor, 0, std, std::move(generator));
   std::vector<double> values = read_rows(tensor);
   for (int64_t c = 0; c < columns; ++c) {
     const Tensor order = at::randperm(rows);
@@ -191,22 +205,24 @@ Tensor sparse_(Tensor tensor, double sparsity, double std) {
   return tensor;
 }
 
-Tensor kaiming_normal_(Tensor tensor, double a, FanModeType mode, NonlinearityType nonlinearity) {
-  return init::normal_(tensor, 0, kaiming_std(tensor, a, mode, nonlinearity));
+Tensor kaiming_normal_(Tensor tensor, double a, FanModeType mode, NonlinearityType nonlinearity,
+                       std::optional<at::Generator> generator) {
+  return init::normal_(tensor, 0, kaiming_std(tensor, a, mode, nonlinearity), std::move(generator));
 }
 
-Tensor kaiming_uniform_(Tensor tensor, double a, FanModeType mode, NonlinearityType nonlinearity) {
+Tensor kaiming_uniform_(Tensor tensor, double a, FanModeType mode, NonlinearityType nonlinearity,
+                        std::optional<at::Generator> generator) {
   const double bound = std::sqrt(3.0) * kaiming_std(tensor, a, mode, nonlinearity);
-  return init::uniform_(tensor, -bound, bound);
+  return init::uniform_(tensor, -bound, bound, std::move(generator));
 }
 
-Tensor xavier_normal_(Tensor tensor, double gain) {
-  return init::normal_(tensor, 0, xavier_std(tensor, gain));
+Tensor xavier_normal_(Tensor tensor, double gain, std::optional<at::Generator> generator) {
+  return init::normal_(tensor, 0, xavier_std(tensor, gain), std::move(generator));
 }
 
-Tensor xavier_uniform_(Tensor tensor, double gain) {
+Tensor xavier_uniform_(Tensor tensor, double gain, std::optional<at::Generator> generator) {
   const double bound = std::sqrt(3.0) * xavier_std(tensor, gain);
-  return init::uniform_(tensor, -bound, bound);
+  return init::uniform_(tensor, -bound, bound, std::move(generator));
 }
 
 std::tuple<int64_t, int64_t> _calculate_fan_in_and_fan_out(const Tensor& tensor) {

@@ -126,5 +126,29 @@ TEST(Init, ConstantsReturnTheirArgument) {
   EXPECT_EQ(values_of({init::zeros_(t)}), (std::vector<double>{0, 0, 0}));
 }
 
+TEST(Init, DrawsFromAGivenGenerator) {
+  const at::Generator g = at::detail::createCPUGenerator(7);
+  at::Tensor a = at::empty({20}), b = at::empty({20});
+  at::manual_seed(1);
+  const at::Tensor next = at::clone(init::uniform_(at::empty({1})));
+  at::manual_seed(1);
+  init::trunc_normal_(a, 0.5, 1, 0, 1, g);
+  EXPECT_TRUE(at::equal(init::uniform_(at::empty({1})), next));
+  EXPECT_GE(at::item(at::min(a)).to<double>(), 0);
+  EXPECT_LE(at::item(at::max(a)).to<double>(), 1);
+  // An interval that a normal value hardly ever meets.
+  init::trunc_normal_(b, 0, 1, 2, 2.0001, g);
+  EXPECT_GE(at::item(at::min(b)).to<double>(), 2);
+  EXPECT_THROW(init::trunc_normal_(b, 0, 1, 2, 1), c10::ValueError);
+}
+
+TEST(Init, DiracOfGroups) {
+  at::Tensor t = init::dirac_(at::empty({4, 2, 3}), 2);
+  EXPECT_EQ(at::item(at::sum(t)).to<double>(), 4);
+  EXPECT_EQ(at::item(at::select(at::select(at::select(t, 0, 3), 0, 1), 0, 1)).to<double>(), 1);
+  EXPECT_THROW(init::dirac_(at::empty({3, 2, 3}), 2), c10::ValueError);
+  EXPECT_EQ(init::calculate_gain(torch::kSELU), 0.75);
+}
+
 }  // namespace
 }  // namespace torch::nn

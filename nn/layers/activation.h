@@ -227,6 +227,9 @@ class PReLUImpl : public Cloneable<PReLUImpl> {
 
   PReLUOptions options;
   at::Tensor weight;
+
+ protected:
+  TORCH_MODULE_TENSORS(weight)
 };
 TORCH_MODULE(PReLU);
 

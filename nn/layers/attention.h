@@ -41,6 +41,7 @@ class MultiheadAttentionImpl : public Cloneable<MultiheadAttentionImpl> {
   at::Tensor v_proj_weight;
 
  protected:
+  TORCH_MODULE_TENSORS(in_proj_weight, in_proj_bias, bias_k, bias_v, q_proj_weight, k_proj_weight, v_proj_weight)
   FORWARD_HAS_DEFAULT_ARGS({3, AnyValue(at::Tensor())}, {4, AnyValue(true)}, {5, AnyValue(at::Tensor())},
                            {6, AnyValue(true)})
 };

@@ -28,6 +28,7 @@ class ConvNdBase : public virtual Module {
   at::Tensor bias;
 
  protected:
+  TORCH_MODULE_TENSORS(weight, bias)
   // Checks the options (groups divide both channel counts, kSame has stride 1) and makes the parameters.
   void make_parameters();
   void print(std::ostream& stream, std::string_view name) const;

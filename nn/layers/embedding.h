@@ -23,6 +23,9 @@ class EmbeddingImpl : public Cloneable<EmbeddingImpl> {
 
   EmbeddingOptions options;
   at::Tensor weight;
+
+ protected:
+  TORCH_MODULE_TENSORS(weight)
 };
 
 class Embedding : public ModuleHolder<EmbeddingImpl> {
@@ -52,6 +55,7 @@ class EmbeddingBagImpl : public Cloneable<EmbeddingBagImpl> {
   at::Tensor weight;
 
  protected:
+  TORCH_MODULE_TENSORS(weight)
   FORWARD_HAS_DEFAULT_ARGS({1, AnyValue(at::Tensor())}, {2, AnyValue(at::Tensor())})
 };
 

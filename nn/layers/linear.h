@@ -32,6 +32,9 @@ class LinearImpl : public Cloneable<LinearImpl> {
   LinearOptions options;
   at::Tensor weight;
   at::Tensor bias;
+
+ protected:
+  TORCH_MODULE_TENSORS(weight, bias)
 };
 TORCH_MODULE(Linear);
 
@@ -49,6 +52,9 @@ class BilinearImpl : public Cloneable<BilinearImpl> {
   BilinearOptions options;
   at::Tensor weight;
   at::Tensor bias;
+
+ protected:
+  TORCH_MODULE_TENSORS(weight, bias)
 };
 TORCH_MODULE(Bilinear);
 

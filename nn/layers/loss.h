@@ -136,6 +136,9 @@ class BCEWithLogitsLossImpl : public Cloneable<BCEWithLogitsLossImpl> {
   BCEWithLogitsLossOptions options;
   at::Tensor weight;
   at::Tensor pos_weight;
+
+ protected:
+  TORCH_MODULE_TENSORS(weight, pos_weight)
 };
 TORCH_MODULE(BCEWithLogitsLoss);
 

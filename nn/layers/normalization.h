@@ -23,6 +23,9 @@ class LayerNormImpl : public Cloneable<LayerNormImpl> {
   LayerNormOptions options;
   at::Tensor weight;
   at::Tensor bias;
+
+ protected:
+  TORCH_MODULE_TENSORS(weight, bias)
 };
 TORCH_MODULE(LayerNorm);
 
@@ -39,6 +42,9 @@ class GroupNormImpl : public Cloneable<GroupNormImpl> {
   GroupNormOptions options;
   at::Tensor weight;
   at::Tensor bias;
+
+ protected:
+  TORCH_MODULE_TENSORS(weight, bias)
 };
 TORCH_MODULE(GroupNorm);
 
@@ -58,6 +64,7 @@ class NormState : public virtual Module {
   at::Tensor num_batches_tracked;
 
  protected:
+  TORCH_MODULE_TENSORS(weight, bias, running_mean, running_var, num_batches_tracked)
   virtual void _check_input_dim(const at::Tensor& input) = 0;
   void make_state(int64_t num_features, bool affine, bool track_running_stats);
   // Throws unless the input has one of these numbers of dimensions (0: only one).
@@ -215,6 +222,9 @@ class RMSNormImpl : public Cloneable<RMSNormImpl> {
 
   RMSNormOptions options;
   at::Tensor weight;
+
+ protected:
+  TORCH_MODULE_TENSORS(weight)
 };
 TORCH_MODULE(RMSNorm);
 

@@ -38,6 +38,7 @@ class WeightedLoss : public Cloneable<Derived> {
   at::Tensor weight;
 
  protected:
+  TORCH_MODULE_TENSORS(weight)
   // The options with the weights as they are now.
   Options current() const {
     Options now = options;

@@ -200,6 +200,9 @@ class FractionalMaxPool2dImpl : public Cloneable<FractionalMaxPool2dImpl> {
 
   FractionalMaxPool2dOptions options;
   at::Tensor _random_samples;
+
+ protected:
+  TORCH_MODULE_TENSORS(_random_samples)
 };
 TORCH_MODULE(FractionalMaxPool2d);
 
@@ -216,6 +219,9 @@ class FractionalMaxPool3dImpl : public Cloneable<FractionalMaxPool3dImpl> {
 
   FractionalMaxPool3dOptions options;
   at::Tensor _random_samples;
+
+ protected:
+  TORCH_MODULE_TENSORS(_random_samples)
 };
 TORCH_MODULE(FractionalMaxPool3d);
 

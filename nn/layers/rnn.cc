@@ -113,6 +113,15 @@ void RNNLayer::make_parameters() {
   reset_parameters();
 }
 
+at::Tensor* RNNLayer::tensor_member(const std::string& name) {
+  if (at::Tensor* weight = parameters_.find(name)) {
+    // Where it is about to be taken off the list, its place is known already.
+    if (!computed_weights_.contains(name)) computed_weights_.insert(name, at::Tensor());
+    return weight;
+  }
+  return computed_weights_.find(name);
+}
+
 void RNNLayer::reset_parameters() {
   make_uniform(*this, options_base.hidden_size());
 }
@@ -121,6 +130,7 @@ std::vector<at::Tensor> RNNLayer::all_weights() const {
   std::vector<at::Tensor> weights;
   for_parameters(options_base, [&](const std::string& name, const std::vector<int64_t>&) {
     const at::Tensor* weight = parameters_.find(name);
+    if (weight == nullptr) weight = computed_weights_.find(name);
     TORCH_CHECK(weight != nullptr && weight->defined(), class_name(*this), " has no parameter ", name);
     weights.push_back(*weight);
   });

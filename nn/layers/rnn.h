@@ -33,6 +33,8 @@ class RNNLayer : public virtual Module {
 
  protected:
   void make_parameters();
+  // Registered weights are their own members; those that are computed stand beside.
+  at::Tensor* tensor_member(const std::string& name) override;
   // The input with a batch dimension, and the states, zeros where none were given, for the operator.
   struct Call {
     at::Tensor input, batch_sizes;
@@ -48,6 +50,7 @@ class RNNLayer : public virtual Module {
                                                              const at::Tensor& hx) const;
 
  private:
+  OrderedDict<std::string, at::Tensor> computed_weights_;
   void check_input(const at::Tensor& input) const;
   void check_states(const std::vector<at::Tensor>& states, int64_t batch, bool batched) const;
   std::vector<at::Tensor> states_or_zeros(const std::vector<at::Tensor>& states, const at::Tensor& input,
@@ -76,6 +79,7 @@ class RNNCellLayer : public virtual Module {
   at::Tensor bias_hh;
 
  protected:
+  TORCH_MODULE_TENSORS(weight_ih, weight_hh, bias_ih, bias_hh)
   void make_parameters();
   // Checks them and gives [batch, features]; zeros for a state that is undefined.
   at::Tensor batched_input(const at::Tensor& input) const;

@@ -5,6 +5,7 @@
 
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/view/ops.h"
+#include "nn/module/hook_lists.h"
 
 namespace torch::nn::detail {
 
@@ -108,7 +109,30 @@ void Cloning::tensors(Module& copy, Kind kind, const std::optional<c10::Device>&
   }
 }
 
+void Cloning::adopt_computed(Module& copy, const std::optional<c10::Device>& device) const {
+  const ModuleHooks* const hooks = hooks_of(original_);
+  if (hooks == nullptr || hooks->computed.empty()) return;
+  for (const ComputedMember& member : hooks->computed) {
+    for (const Kind kind : {&Module::parameters_, &Module::buffers_}) {
+      if ((copy.*kind).contains(member.name)) (copy.*kind).erase(member.name);
+    }
+    at::Tensor* const from = const_cast<Module&>(original_).tensor_member(member.name);
+    at::Tensor* const to = copy.tensor_member(member.name);
+    if (from != nullptr && to != nullptr) *to = from->defined() ? copy_of(*from, device) : at::Tensor();
+  }
+  for (const Kind kind : {&Module::parameters_, &Module::buffers_}) {
+    for (const auto& item : original_.*kind) {
+      if (!(copy.*kind).contains(item.key())) (copy.*kind).insert(item.key(), at::Tensor());
+    }
+  }
+  for (const auto& child : original_.children_) {
+    if (!copy.children_.contains(child.key())) copy.children_.insert(child.key(), child.value()->clone(device));
+  }
+  copy.not_persistent_ = original_.not_persistent_;
+}
+
 void Cloning::tensors(Module& copy, const std::optional<c10::Device>& device) const {
+  adopt_computed(copy, device);
   tensors(copy, &Module::parameters_, device);
   tensors(copy, &Module::buffers_, device);
   TORCH_CHECK(copy.children_.size() == original_.children_.size(),

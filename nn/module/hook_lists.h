@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "nn/module/computed_tensor.h"
 #include "nn/module/module_access.h"
 
 namespace torch::nn {
@@ -56,11 +57,16 @@ class HookList final {
   std::atomic<size_t> count_{0};
 };
 
+struct ComputedMember {
+  std::string name;
+  std::shared_ptr<const TensorRule> rule;
+};
+
 // All hooks of one module.
 struct ModuleHooks final : HookSet {
   std::shared_ptr<HookSet> copy() const override { return std::make_shared<ModuleHooks>(*this); }
   bool has_call_hooks() const noexcept {
-    return !forward_pre.empty() || !forward.empty() || !backward_pre.empty() || !backward.empty();
+    return !computed.empty() || !forward_pre.empty() || !forward.empty() || !backward_pre.empty() || !backward.empty();
   }
 
   HookList<ForwardPreHook> forward_pre;
@@ -71,11 +77,17 @@ struct ModuleHooks final : HookSet {
   HookList<StateDictPostHook> state_dict_post;
   HookList<LoadPreHook> load_pre;
   HookList<LoadPostHook> load_post;
+  // The members that a rule computes (computed_tensor.h), and the tensors that were registered without a member.
+  std::vector<ComputedMember> computed;
+  std::vector<std::string> without_member;
 };
 
 inline const ModuleHooks* hooks_of(const Module& module) {
   return static_cast<const ModuleHooks*>(ModuleAccess::hooks(module).set.get());
 }
+
+// The hooks of a module that is to have some; calls look for them from here on.
+ModuleHooks& hooks_for_tensors(Module& module);
 
 }  // namespace detail
 }  // namespace torch::nn

@@ -127,17 +127,20 @@ std::vector<at::Tensor> Module::buffers(bool recurse) const {
 }
 
 void Module::collect(OrderedDict<std::string, at::Tensor> Module::*tensors, bool recurse, bool remove_duplicate,
-                     OrderedDict<std::string, at::Tensor>& out) const {
+                     OrderedDict<std::string, at::Tensor>& out, const std::string& prefix) const {
   std::unordered_set<const c10::TensorImpl*> seen;
   const auto add = [&](const std::string& prefix, const Module& m) {
+    TORCH_CHECK(!m.has_uninitialized_params(), "the parameters of ", prefix.empty() ? "a" : prefix + ", a", " ",
+                detail::class_name(m), ", are not initialized: their sizes come from the first forward. Call the module "
+                "with a batch before its parameters are listed or given to an optimizer");
     for (const auto& item : m.*tensors) {
       const at::Tensor& t = item.value();
       if (!t.defined() || (remove_duplicate && !seen.insert(t.unsafeGetTensorImpl()).second)) continue;
       out.insert(join_name(prefix, item.key()), t);
     }
   };
-  add({}, *this);
-  if (recurse) visit_children({}, [&](const std::string& name, const std::shared_ptr<Module>& m) { add(name, *m); });
+  add(prefix, *this);
+  if (recurse) visit_children(prefix, [&](const std::string& name, const std::shared_ptr<Module>& m) { add(name, *m); });
 }
 
 OrderedDict<std::string, at::Tensor> Module::named_parameters(bool recurse, bool remove_duplicate) const {
@@ -149,6 +152,20 @@ OrderedDict<std::string, at::Tensor> Module::named_parameters(bool recurse, bool
 OrderedDict<std::string, at::Tensor> Module::named_buffers(bool recurse, bool remove_duplicate) const {
   OrderedDict<std::string, at::Tensor> out;
   collect(&Module::buffers_, recurse, remove_duplicate, out);
+  return out;
+}
+
+OrderedDict<std::string, at::Tensor> Module::named_parameters(const std::string& prefix, bool recurse,
+                                                              bool remove_duplicate) const {
+  OrderedDict<std::string, at::Tensor> out;
+  collect(&Module::parameters_, recurse, remove_duplicate, out, prefix);
+  return out;
+}
+
+OrderedDict<std::string, at::Tensor> Module::named_buffers(const std::string& prefix, bool recurse,
+                                                           bool remove_duplicate) const {
+  OrderedDict<std::string, at::Tensor> out;
+  collect(&Module::buffers_, recurse, remove_duplicate, out, prefix);
   return out;
 }
 
@@ -214,6 +231,36 @@ void Module::to(c10::Device device, bool non_blocking) {
   convert(device, std::nullopt, non_blocking);
 }
 
+Module& Module::half() {
+  to(c10::kHalf);
+  return *this;
+}
+Module& Module::bfloat16() {
+  to(c10::kBFloat16);
+  return *this;
+}
+Module& Module::cpu() {
+  to(c10::Device(c10::kCPU));
+  return *this;
+}
+Module& Module::cuda(std::optional<c10::DeviceIndex> index) {
+  to(index.has_value() ? c10::Device(c10::kCUDA, *index) : c10::Device(c10::kCUDA));
+  return *this;
+}
+
+Module& Module::type(Dtype dtype) {
+  c10::NoGradGuard no_grad;
+  for (const auto& child : children_) {
+    if (child.value() != nullptr) child.value()->type(dtype);
+  }
+  for (auto* tensors : {&parameters_, &buffers_}) {
+    for (auto& item : *tensors) {
+      if (item->defined()) item->set_data(at::to(item->variable_data(), dtype));
+    }
+  }
+  return *this;
+}
+
 void Module::zero_grad(bool set_to_none) {
   for (const auto& child : children_) {
     if (child.value() != nullptr) child.value()->zero_grad(set_to_none);
@@ -237,7 +284,12 @@ bool Module::is_serializable() const {
 }
 
 Module& Module::requires_grad_(bool requires_grad) {
-  for (at::Tensor& parameter : parameters()) parameter.set_requires_grad(requires_grad);
+  for (const auto& child : children_) {
+    if (child.value() != nullptr) child.value()->requires_grad_(requires_grad);
+  }
+  for (auto& parameter : parameters_) {
+    if (parameter->defined()) parameter->set_requires_grad(requires_grad);
+  }
   return *this;
 }
 
@@ -365,6 +417,10 @@ void Module::unregister_module(const std::string& name) {
   children_.erase(name);
 }
 
+at::Tensor* Module::tensor_member(const std::string&) {
+  return nullptr;
+}
+
 unsigned int Module::_forward_num_required_args() {
   TORCH_CHECK(false,
               "torch::nn::Module subclass that has default arguments in `forward` method must override "
@@ -401,6 +457,16 @@ void TensorWalk::other() {
 void cannot_replace_reference() {
   TORCH_CHECK(false, "the result of a forward that returns a reference cannot be replaced by a module hook");
   __builtin_unreachable();
+}
+
+at::Tensor* pick_member(const std::string& name, std::string_view names, std::initializer_list<at::Tensor*> members) {
+  for (at::Tensor* member : members) {
+    const std::string_view one = names.substr(0, names.find(','));
+    if (one == name) return member;
+    names.remove_prefix(std::min(one.size() + 1, names.size()));
+    while (names.starts_with(' ')) names.remove_prefix(1);
+  }
+  return nullptr;
 }
 
 std::string class_name(const Module& module) {

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <iosfwd>
 #include <memory>
 #include <optional>
@@ -99,8 +100,21 @@ class Module : public std::enable_shared_from_this<Module> {
   // registered in several places comes once, under its first name.
   std::vector<at::Tensor> parameters(bool recurse = true) const;
   OrderedDict<std::string, at::Tensor> named_parameters(bool recurse = true, bool remove_duplicate = true) const;
+  // With `prefix` and a dot before each name.
+  OrderedDict<std::string, at::Tensor> named_parameters(const std::string& prefix, bool recurse = true,
+                                                        bool remove_duplicate = true) const;
+  OrderedDict<std::string, at::Tensor> named_parameters(const char* prefix, bool recurse = true,
+                                                        bool remove_duplicate = true) const {
+    return named_parameters(std::string(prefix), recurse, remove_duplicate);
+  }
   std::vector<at::Tensor> buffers(bool recurse = true) const;
   OrderedDict<std::string, at::Tensor> named_buffers(bool recurse = true, bool remove_duplicate = true) const;
+  OrderedDict<std::string, at::Tensor> named_buffers(const std::string& prefix, bool recurse = true,
+                                                     bool remove_duplicate = true) const;
+  OrderedDict<std::string, at::Tensor> named_buffers(const char* prefix, bool recurse = true,
+                                                     bool remove_duplicate = true) const {
+    return named_buffers(std::string(prefix), recurse, remove_duplicate);
+  }
   std::vector<std::shared_ptr<Module>> modules(bool include_self = true) const;
   OrderedDict<std::string, std::shared_ptr<Module>> named_modules(const std::string& name_prefix = std::string(),
                                                                   bool include_self = true) const;
@@ -117,6 +131,13 @@ class Module : public std::enable_shared_from_this<Module> {
   virtual void to(c10::Device device, Dtype dtype, bool non_blocking = false);
   virtual void to(Dtype dtype, bool non_blocking = false);
   virtual void to(c10::Device device, bool non_blocking = false);
+  // to() with the dtype or device that they name. `to(torch::kFloat)` and `to(torch::kDouble)` have no shorter form.
+  Module& half();
+  Module& bfloat16();
+  Module& cpu();
+  Module& cuda(std::optional<c10::DeviceIndex> index = std::nullopt);
+  // Converts all parameters and buffers, counters too.
+  Module& type(Dtype dtype);
 
   // Switches recording for all parameters.
   Module& requires_grad_(bool requires_grad = true);
@@ -164,8 +185,10 @@ class Module : public std::enable_shared_from_this<Module> {
   // Whether save and load handle this module; others are skipped with their parent.
   virtual bool is_serializable() const;
 
-  // Writes the one-line form; `<<` adds the children, indented.
+  // Writes the one-line form; `<<` adds the children, indented. The default is the name, and extra_repr() in parentheses
+  // where it is not empty.
   virtual void pretty_print(std::ostream& stream) const;
+  virtual std::string extra_repr() const { return {}; }
 
   // This module as an M (by holder or implementation type); null where it is something else.
   template <typename M>
@@ -253,6 +276,14 @@ class Module : public std::enable_shared_from_this<Module> {
   virtual bool _forward_has_default_args() { return false; }
   virtual unsigned int _forward_num_required_args();
   virtual std::vector<AnyValue> _forward_populate_default_args(std::vector<AnyValue>&& arguments);
+  // Where the member stands that holds the parameter or buffer `name`; null: nobody said. What puts another tensor in a
+  // parameter's place (nn/utils: weight_norm, parametrize, prune, functional_call) writes it there. A class says it with
+  // TORCH_MODULE_TENSORS(weight, bias), below; all layers do.
+  virtual at::Tensor* tensor_member(const std::string& name);
+  // What to() does with this module's own tensors.
+  virtual void convert(const std::optional<c10::Device>& device, const std::optional<Dtype>& dtype, bool non_blocking);
+  // Whether tensors of this module get their sizes only from the first call (nn/layers/lazy.h): they cannot be listed before.
+  virtual bool has_uninitialized_params() const { return false; }
   // A child is about to be replaced or, by set_submodule(), added: for containers that know their children in other ways too.
   virtual void on_set_child(const std::string& /*name*/, const std::shared_ptr<Module>& /*module*/) {}
 
@@ -273,12 +304,11 @@ class Module : public std::enable_shared_from_this<Module> {
   void add_child(std::string name, std::shared_ptr<Module> module);
   void replace_child(const std::string& name, std::shared_ptr<Module> module);
   void collect(OrderedDict<std::string, at::Tensor> Module::*tensors, bool recurse, bool remove_duplicate,
-               OrderedDict<std::string, at::Tensor>& out) const;
+               OrderedDict<std::string, at::Tensor>& out, const std::string& prefix = std::string()) const;
   at::Tensor& find_tensor(const std::string& target, OrderedDict<std::string, at::Tensor> Module::*tensors,
                           const char* kind) const;
   Module& descend(const std::string& path) const;
   bool is_persistent(const std::string& buffer) const;
-  void convert(const std::optional<c10::Device>& device, const std::optional<Dtype>& dtype, bool non_blocking);
   void pretty_print_recursive(std::ostream& stream, const std::string& indentation) const;
   std::shared_ptr<Module> shared_from_this_checked() const;
   template <typename F>
@@ -295,6 +325,8 @@ std::ostream& operator<<(std::ostream& stream, const Module& module);
 void to_text(std::string& out, const Module& module);
 
 namespace detail {
+// The member of these whose name is in "weight, bias"; null: none.
+at::Tensor* pick_member(const std::string& name, std::string_view names, std::initializer_list<at::Tensor*> members);
 // The class as people call it: "Linear" for a torch::nn::LinearImpl; or the name it was given.
 std::string class_name(const Module& module);
 // Puts text into the stream's buffer as it is. It reaches no formatting code, so that the virtual pretty_print of every
@@ -303,3 +335,12 @@ void put_text(std::ostream& stream, std::string_view text);
 }  // namespace detail
 
 }  // namespace torch::nn
+
+// In a class that registers its members under their own names: `TORCH_MODULE_TENSORS(weight, bias)`.
+#define TORCH_MODULE_TENSORS(...)                                                            \
+  at::Tensor* tensor_member(const std::string& name) override {                              \
+    const auto pick = [&](auto&... members) {                                                \
+      return torch::nn::detail::pick_member(name, #__VA_ARGS__, {&members...});              \
+    };                                                                                       \
+    return pick(__VA_ARGS__);                                                                \
+  }

@@ -74,6 +74,7 @@ class Run {
       TensorWalk writing(inputs_, /*writes=*/true);
       call_.walk_arguments(writing);
     }
+    if (const ModuleHooks* own = hooks_of(module_); own != nullptr && !own->computed.empty()) refresh_tensors(module_);
     call_.forward();
     finish(pass.get());
   }
@@ -177,6 +178,11 @@ std::shared_ptr<ModuleHooks> hooks_to_change(Module* module) {
 }
 
 }  // namespace
+
+ModuleHooks& hooks_for_tensors(Module& module) {
+  switch_on();
+  return *hooks_to_change(&module);
+}
 
 uint64_t next_hook_id() {
   static std::atomic<uint64_t> next{1};

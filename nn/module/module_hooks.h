@@ -37,7 +37,7 @@ class StateDict;
 struct IncompatibleKeys;
 
 // Takes a hook away, at any time, also more than once and after the module is gone.
-using utils::hooks::RemovableHandle;
+using torch::utils::hooks::RemovableHandle;
 
 namespace detail {
 

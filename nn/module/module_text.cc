@@ -9,7 +9,8 @@ void detail::put_text(std::ostream& stream, std::string_view text) {
 }
 
 void Module::pretty_print(std::ostream& stream) const {
-  detail::put_text(stream, name());
+  const std::string extra = extra_repr();
+  detail::put_text(stream, extra.empty() ? name() : name() + "(" + extra + ")");
 }
 
 void Module::pretty_print_recursive(std::ostream& stream, const std::string& indentation) const {

@@ -50,6 +50,9 @@ class ParameterListImpl : public Cloneable<ParameterListImpl> {
   ConstIterator begin() const { return parameters_.begin(); }
   ConstIterator end() const { return parameters_.end(); }
 
+ protected:
+  at::Tensor* tensor_member(const std::string& name) override { return parameters_.find(name); }
+
  private:
   static const at::Tensor& value_of(const at::Tensor& t) { return t; }
   static const at::Tensor& value_of(const OrderedDict<std::string, at::Tensor>::Item& item) { return item.value(); }
@@ -89,6 +92,9 @@ class ParameterDictImpl : public Cloneable<ParameterDictImpl> {
   Iterator end() { return parameters_.end(); }
   ConstIterator begin() const { return parameters_.begin(); }
   ConstIterator end() const { return parameters_.end(); }
+
+ protected:
+  at::Tensor* tensor_member(const std::string& name) override { return parameters_.find(name); }
 };
 TORCH_MODULE(ParameterDict);
 

@@ -7,6 +7,7 @@ const std::vector<Family>& families() {
       {"amp", replay_amp, {"operators", "dtype", "rows", "output", "loss", "grad_parameters", "unscaled", "scale", "growth_tracker", "parameters", "state_dict", "errors"}},
       {"nn_functional", replay_nn_functional, {"then", "outputs", "grad_inputs", "changed"}},
       {"lr_schedules", replay_lr_schedules, {"lrs", "momenta", "state_dict_after_9", "bad_cooldown_best"}},
+      {"init", replay_init, {"result", "then", "value"}},
       {"nn_modules",
        replay_nn_modules,
        {"then", "state_dict_keys", "parameters", "buffers", "outputs", "grad_inputs", "grad_parameters",
@@ -20,6 +21,21 @@ const std::vector<Family>& families() {
        replay_optim,
        {"trajectory", "state_dict", "losses", "closure_calls", "state", "averaged", "n_averaged", "state_dict_keys",
         "after_update_bn"}},
+      {"nn_utils",
+       replay_nn_utils,
+       {"base", "then", "state", "state_dict_keys", "parameter_names", "weight", "output", "grad_parameters",
+        "state_after", "removed", "original_after_assignment", "weight_after_assignment", "cached_is_same",
+        "is_parametrized", "mask", "value", "is_pruned", "removed_keys", "masks", "total_norm", "after", "vector", "back",
+        "packed", "padded", "padded_lengths", "unpacked", "unpadded", "fused", "strides_before", "strides_after",
+        "gradients", "given_after"},
+       // What has such a name and is given.
+       [](const Json& one, const std::string& field) {
+         const std::string kind = one.at("kind");
+         if (kind == "fuse") return field == "state" || field == "weight";
+         if (kind == "functional_call") return field == "weight";
+         if (kind == "prune") return field == "mask" && one.at("steps")[0].at("method") == "custom_from_mask";
+         return kind == "clip_grads_with_norm_" && field == "total_norm";
+       }},
   };
   return all;
 }
