@@ -15,6 +15,10 @@
 
 namespace torch::nn {
 
+namespace detail {
+struct LazyTag {};
+}  // namespace detail
+
 // What the convolutions share. Members: weight [out_channels, in_channels / groups, *kernel_size], bias [out_channels];
 // both start uniform within 1 / sqrt(in_channels / groups * kernel elements).
 template <size_t D>
@@ -55,6 +59,8 @@ template <size_t D, typename Derived>
 class ConvNdImpl : public ConvNdBase<D>, public Cloneable<Derived> {
  public:
   explicit ConvNdImpl(detail::ConvNdOptions<D> options_) : ConvNdBase<D>(std::move(options_)) { reset(); }
+  // Without parameters: for what learns in_channels later (nn/layers/lazy.h).
+  ConvNdImpl(detail::ConvNdOptions<D> options_, detail::LazyTag) : ConvNdBase<D>(std::move(options_)) {}
   void reset() override { this->make_parameters(); }
 };
 
@@ -96,6 +102,8 @@ class Conv1dImpl : public ConvNdImpl<1, Conv1dImpl> {
   Conv1dImpl(int64_t in_channels, int64_t out_channels, ExpandingArray<1> kernel_size)
       : Conv1dImpl(Conv1dOptions(in_channels, out_channels, kernel_size)) {}
   explicit Conv1dImpl(Conv1dOptions options_) : ConvNdImpl(detail::convolution_options(options_)) {}
+  Conv1dImpl(const Conv1dOptions& options_, detail::LazyTag tag)
+      : ConvNdImpl(detail::convolution_options(options_), tag) {}
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override { print(stream, "torch::nn::Conv1d"); }
 };
@@ -107,6 +115,8 @@ class Conv2dImpl : public ConvNdImpl<2, Conv2dImpl> {
   Conv2dImpl(int64_t in_channels, int64_t out_channels, ExpandingArray<2> kernel_size)
       : Conv2dImpl(Conv2dOptions(in_channels, out_channels, kernel_size)) {}
   explicit Conv2dImpl(Conv2dOptions options_) : ConvNdImpl(detail::convolution_options(options_)) {}
+  Conv2dImpl(const Conv2dOptions& options_, detail::LazyTag tag)
+      : ConvNdImpl(detail::convolution_options(options_), tag) {}
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override { print(stream, "torch::nn::Conv2d"); }
 };
@@ -118,6 +128,8 @@ class Conv3dImpl : public ConvNdImpl<3, Conv3dImpl> {
   Conv3dImpl(int64_t in_channels, int64_t out_channels, ExpandingArray<3> kernel_size)
       : Conv3dImpl(Conv3dOptions(in_channels, out_channels, kernel_size)) {}
   explicit Conv3dImpl(Conv3dOptions options_) : ConvNdImpl(detail::convolution_options(options_)) {}
+  Conv3dImpl(const Conv3dOptions& options_, detail::LazyTag tag)
+      : ConvNdImpl(detail::convolution_options(options_), tag) {}
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override { print(stream, "torch::nn::Conv3d"); }
 };
@@ -131,6 +143,8 @@ class ConvTranspose1dImpl : public ConvTransposeNdImpl<1, ConvTranspose1dImpl> {
       : ConvTranspose1dImpl(ConvTranspose1dOptions(in_channels, out_channels, kernel_size)) {}
   explicit ConvTranspose1dImpl(ConvTranspose1dOptions options_)
       : ConvTransposeNdImpl(detail::convolution_options(options_)) {}
+  ConvTranspose1dImpl(const ConvTranspose1dOptions& options_, detail::LazyTag tag)
+      : ConvTransposeNdImpl(detail::convolution_options(options_), tag) {}
   at::Tensor forward(const at::Tensor& input, const std::optional<c10::IntArrayRef>& output_size = std::nullopt);
   void pretty_print(std::ostream& stream) const override { print(stream, "torch::nn::ConvTranspose1d"); }
 
@@ -146,6 +160,8 @@ class ConvTranspose2dImpl : public ConvTransposeNdImpl<2, ConvTranspose2dImpl> {
       : ConvTranspose2dImpl(ConvTranspose2dOptions(in_channels, out_channels, kernel_size)) {}
   explicit ConvTranspose2dImpl(ConvTranspose2dOptions options_)
       : ConvTransposeNdImpl(detail::convolution_options(options_)) {}
+  ConvTranspose2dImpl(const ConvTranspose2dOptions& options_, detail::LazyTag tag)
+      : ConvTransposeNdImpl(detail::convolution_options(options_), tag) {}
   at::Tensor forward(const at::Tensor& input, const std::optional<c10::IntArrayRef>& output_size = std::nullopt);
   void pretty_print(std::ostream& stream) const override { print(stream, "torch::nn::ConvTranspose2d"); }
 
@@ -161,6 +177,8 @@ class ConvTranspose3dImpl : public ConvTransposeNdImpl<3, ConvTranspose3dImpl> {
       : ConvTranspose3dImpl(ConvTranspose3dOptions(in_channels, out_channels, kernel_size)) {}
   explicit ConvTranspose3dImpl(ConvTranspose3dOptions options_)
       : ConvTransposeNdImpl(detail::convolution_options(options_)) {}
+  ConvTranspose3dImpl(const ConvTranspose3dOptions& options_, detail::LazyTag tag)
+      : ConvTransposeNdImpl(detail::convolution_options(options_), tag) {}
   at::Tensor forward(const at::Tensor& input, const std::optional<c10::IntArrayRef>& output_size = std::nullopt);
   void pretty_print(std::ostream& stream) const override { print(stream, "torch::nn::ConvTranspose3d"); }
 

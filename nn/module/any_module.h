@@ -110,6 +110,15 @@ template <typename M, typename C, typename R, typename... Args>
 std::unique_ptr<AnyModulePlaceholder> hold_module(std::shared_ptr<M> module, R (C::*)(Args...) const) {
   return std::make_unique<AnyModuleHolder<M, R, Args...>>(std::move(module));
 }
+// A forward that is a template, as Sequential's, is taken to make a tensor of a tensor.
+template <typename M>
+std::unique_ptr<AnyModulePlaceholder> hold_module(std::shared_ptr<M> module) {
+  if constexpr (requires { hold_module(module, &M::forward); }) {
+    return hold_module(std::move(module), &M::forward);
+  } else {
+    return std::make_unique<AnyModuleHolder<M, at::Tensor, at::Tensor>>(std::move(module));
+  }
+}
 
 }  // namespace detail
 
@@ -117,7 +126,7 @@ class AnyModule {
  public:
   AnyModule() = default;
   template <typename M>
-  explicit AnyModule(std::shared_ptr<M> module) : content_(detail::hold_module(std::move(module), &M::forward)) {}
+  explicit AnyModule(std::shared_ptr<M> module) : content_(detail::hold_module(std::move(module))) {}
   template <detail::ModuleImpl M>
   explicit AnyModule(M&& module) : AnyModule(std::make_shared<std::decay_t<M>>(std::forward<M>(module))) {}
   template <typename M>

@@ -179,6 +179,9 @@ class Module : public std::enable_shared_from_this<Module> {
     set_submodule(target, std::shared_ptr<Module>(holder.ptr()), strict);
   }
 
+  // Whether tensors of this module get their sizes only from its first call (nn/layers/lazy.h): they cannot be listed before.
+  virtual bool has_uninitialized_params() const { return false; }
+
   // Writes (reads) parameters, buffers and children under their names. Linked with //utils/serialize.
   virtual void save(serialize::OutputArchive& archive) const;
   virtual void load(serialize::InputArchive& archive);
@@ -282,8 +285,8 @@ class Module : public std::enable_shared_from_this<Module> {
   virtual at::Tensor* tensor_member(const std::string& name);
   // What to() does with this module's own tensors.
   virtual void convert(const std::optional<c10::Device>& device, const std::optional<Dtype>& dtype, bool non_blocking);
-  // Whether tensors of this module get their sizes only from the first call (nn/layers/lazy.h): they cannot be listed before.
-  virtual bool has_uninitialized_params() const { return false; }
+  // Where has_uninitialized_params(): gives the tensors the sizes of those that are about to be loaded, if there are any.
+  virtual void initialize_from(const StateDict& /*state*/, const std::string& /*prefix*/) {}
   // A child is about to be replaced or, by set_submodule(), added: for containers that know their children in other ways too.
   virtual void on_set_child(const std::string& /*name*/, const std::shared_ptr<Module>& /*module*/) {}
 

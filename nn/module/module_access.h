@@ -12,6 +12,9 @@ struct ModuleAccess {
   static OrderedDict<std::string, at::Tensor>& buffers(Module& m) { return m.buffers_; }
   static const OrderedDict<std::string, std::shared_ptr<Module>>& children(const Module& m) { return m.children_; }
   static at::Tensor* tensor_member(Module& m, const std::string& name) { return m.tensor_member(name); }
+  static void initialize_from(Module& m, const StateDict& state, const std::string& prefix) {
+    m.initialize_from(state, prefix);
+  }
   static void remove_child(Module& m, const std::string& name) { m.children_.erase(name); }
   static bool is_persistent(const Module& m, const std::string& buffer) { return m.is_persistent(buffer); }
 };

@@ -102,6 +102,7 @@ class Loader {
       }
     }
     m.upgrade_state_dict(state_, prefix, version == nullptr ? std::nullopt : std::optional<int64_t>(*version));
+    if (m.has_uninitialized_params()) ModuleAccess::initialize_from(m, state_, prefix);
     for (const auto& item : ModuleAccess::parameters(m)) plan_tensor(prefix + item.key(), item.value());
     for (const auto& item : ModuleAccess::buffers(m)) {
       if (ModuleAccess::is_persistent(m, item.key())) plan_tensor(prefix + item.key(), item.value());

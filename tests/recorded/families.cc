@@ -11,7 +11,7 @@ const std::vector<Family>& families() {
       {"nn_modules",
        replay_nn_modules,
        {"then", "state_dict_keys", "parameters", "buffers", "outputs", "grad_inputs", "grad_parameters",
-        "buffers_after"},
+        "buffers_after", "named_modules", "named_children"},
        // Copies of a layer draw numbers that Python does not draw, so initial parameters are inputs there, some without
        // effect.
        [](const Json& one, const std::string& field) {

@@ -351,6 +351,7 @@ bool Call::flag(const char* name, bool otherwise) const {
 }
 
 Built build(const std::string& name, const Json& c) {
+  if (Built built = build_lazy(name, c); built.module != nullptr) return built;
   if (name.size() > 2 && name.back() == 'd' && name[name.size() - 2] <= '3') {
     Built built = of_dimensions(name.substr(0, name.size() - 2), name[name.size() - 2], c);
     if (built.module != nullptr) return built;

@@ -31,5 +31,9 @@ struct Built {
 
 // Null module for a class that is not built here.
 Built build(const std::string& name, const Json& config);
+// Lazy layers and SyncBatchNorm.
+Built build_lazy(const std::string& name, const Json& config);
+// The container of a case, by its id; null for one that is not known here.
+std::shared_ptr<torch::nn::Module> build_container(const std::string& id);
 
 }  // namespace recorded

@@ -1,0 +1,3 @@
+#pragma once
+
+#include "nn/parallel/data_parallel.h"
