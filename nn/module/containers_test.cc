@@ -9,6 +9,7 @@
 #include "c10/testing/message_of.h"
 #include "nn/module/functional_module.h"
 #include "nn/module/module_dict.h"
+#include "nn/module/module_list.h"
 #include "nn/module/parameter_containers.h"
 #include "nn/module/sequential.h"
 
@@ -100,6 +101,61 @@ TEST(Functional, BindsArguments) {
   std::ostringstream out;
   out << f;
   EXPECT_EQ(out.str(), "torch::nn::Functional()");
+}
+
+struct AddImpl : Cloneable<AddImpl> {
+  explicit AddImpl(double value) : value_(value) {}
+  void reset() override {}
+  at::Tensor forward(const at::Tensor& x) { return at::add(x, value_); }
+  double value_;
+};
+TORCH_MODULE(Add);
+
+TEST(Containers, TakeAndGiveModulesAnywhere) {
+  ModuleList list(Add(1), Add(2), Add(3));
+  EXPECT_EQ(list->pop(0)->as<AddImpl>()->value_, 1);
+  EXPECT_EQ(list->pop()->as<AddImpl>()->value_, 3);
+  list->append(Add(4));
+  EXPECT_EQ(list->named_children().keys(), (std::vector<std::string>{"0", "1"}));
+  EXPECT_THROW(list->pop(2), c10::IndexError);
+
+  Sequential net({{"first", Add(1)}, {"1", Add(2)}});
+  net->append(Add(3));
+  net->insert(1, Add(10)).insert(-1, Add(20));
+  EXPECT_EQ(net->named_children().keys(), (std::vector<std::string>{"first", "1", "2", "3", "4"}));
+  EXPECT_EQ(at::item(net->forward(at::zeros({}))).to<double>(), 36);
+  EXPECT_EQ(net->pop(1)->as<AddImpl>()->value_, 10);
+  EXPECT_EQ(net->named_children().keys(), (std::vector<std::string>{"first", "1", "2", "3"}));
+  EXPECT_THROW(net->insert(9, Add(0)), c10::IndexError);
+
+  ParameterDict dict;
+  const at::Tensor a = at::ones({1});
+  dict->setdefault("a", a);
+  EXPECT_TRUE(dict->setdefault("a", at::zeros({1})).is_same(a));
+  const auto copy = dict->copy();
+  EXPECT_EQ(dict->popitem().first, "a");
+  EXPECT_TRUE(dict->empty() && copy->contains("a"));
+  EXPECT_THROW(dict->popitem(), c10::IndexError);
+}
+
+TEST(Modules, NamesWithAPrefixAndOtherDtypes) {
+  ParameterDict dict;
+  dict->insert("w", at::ones({1}));
+  EXPECT_EQ(dict->named_parameters("net").keys(), std::vector<std::string>{"net.w"});
+  dict->register_buffer("steps", at::zeros({1}, at::TensorOptions(at::kLong)));
+  EXPECT_EQ(dict->named_buffers("net").keys(), std::vector<std::string>{"net.steps"});
+  dict->half();
+  EXPECT_EQ(dict->get("w").scalar_type(), at::kHalf);
+  dict->type(at::kDouble);
+  EXPECT_EQ(dict->get_buffer("steps").scalar_type(), at::kDouble);
+  dict->bfloat16().cpu();
+  EXPECT_EQ(dict->get("w").scalar_type(), at::kBFloat16);
+  struct Plain : Module {
+    std::string extra_repr() const override { return "size=3"; }
+  };
+  std::string text;
+  to_text(text, Plain());
+  EXPECT_TRUE(text.ends_with("Plain(size=3)")) << text;
 }
 
 }  // namespace

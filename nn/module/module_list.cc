@@ -26,6 +26,17 @@ void ModuleListImpl::insert(size_t index, std::shared_ptr<Module> module) {
   for (size_t i = 0; i < modules_.size(); ++i) register_module(std::to_string(i), modules_[i]);
 }
 
+std::shared_ptr<Module> ModuleListImpl::pop(int64_t index) {
+  const int64_t n = static_cast<int64_t>(size());
+  const int64_t at = index < 0 ? index + n : index;
+  TORCH_CHECK_INDEX(at >= 0 && at < n, "index ", index, " is out of range");
+  std::shared_ptr<Module> module = std::move(modules_[static_cast<size_t>(at)]);
+  modules_.erase(modules_.begin() + static_cast<std::ptrdiff_t>(at));
+  children_.clear();
+  for (size_t i = 0; i < modules_.size(); ++i) register_module(std::to_string(i), modules_[i]);
+  return module;
+}
+
 void ModuleListImpl::on_set_child(const std::string& name, const std::shared_ptr<Module>& module) {
   for (size_t i = 0; i < size(); ++i) {
     if (children_[i].key() == name) {

@@ -41,6 +41,12 @@ class ModuleListImpl : public Cloneable<ModuleListImpl> {
   void extend(const Container& container) {
     for (const auto& module : container) push_back(module);
   }
+  template <typename M>
+  void append(M&& module) {
+    push_back(std::forward<M>(module));
+  }
+  // Takes the module at `index` out, from the end where negative, and returns it; those behind it are numbered anew.
+  std::shared_ptr<Module> pop(int64_t index = -1);
   // Before position `index`; the children behind it are numbered anew.
   void insert(size_t index, std::shared_ptr<Module> module);
   template <detail::ModuleImpl M>

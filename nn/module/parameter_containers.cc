@@ -67,6 +67,22 @@ at::Tensor ParameterDictImpl::pop(const std::string& key) {
   return parameter;
 }
 
+std::pair<std::string, at::Tensor> ParameterDictImpl::popitem() {
+  TORCH_CHECK_INDEX(!empty(), "popitem(): the ParameterDict is empty");
+  std::pair<std::string, at::Tensor> item = parameters_.back().pair();
+  parameters_.erase(item.first);
+  return item;
+}
+
+at::Tensor& ParameterDictImpl::setdefault(const std::string& key, const at::Tensor& parameter) {
+  if (at::Tensor* present = parameters_.find(key)) return *present;
+  return insert(key, parameter);
+}
+
+std::shared_ptr<ParameterDictImpl> ParameterDictImpl::copy() const {
+  return std::make_shared<ParameterDictImpl>(parameters_);
+}
+
 void ParameterDictImpl::update(const OrderedDict<std::string, at::Tensor>& parameters) {
   for (const auto& p : parameters) {
     if (at::Tensor* present = parameters_.find(p.key())) {

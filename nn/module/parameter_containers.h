@@ -78,6 +78,12 @@ class ParameterDictImpl : public Cloneable<ParameterDictImpl> {
   at::Tensor& operator[](const std::string& key) { return parameters_[key]; }
   const at::Tensor& operator[](const std::string& key) const { return parameters_[key]; }
   at::Tensor pop(const std::string& key);
+  // Takes the last parameter out, with its name; throws c10::IndexError where there is none.
+  std::pair<std::string, at::Tensor> popitem();
+  // The parameter `key`; where there is none, `parameter` from now on.
+  at::Tensor& setdefault(const std::string& key, const at::Tensor& parameter);
+  // The same parameters in a dictionary of their own.
+  std::shared_ptr<ParameterDictImpl> copy() const;
   // Adds parameters, or replaces those of the same names.
   void update(const OrderedDict<std::string, at::Tensor>& parameters);
   void update(const ParameterDictImpl& other) { update(other.parameters_); }

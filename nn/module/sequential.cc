@@ -34,6 +34,43 @@ void SequentialImpl::push_back(std::string name, AnyModule module) {
   modules_.push_back(std::move(module));
 }
 
+std::vector<std::string> SequentialImpl::own_names() const {
+  std::vector<std::string> names = children_.keys();
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (names[i] == std::to_string(i)) names[i].clear();
+  }
+  return names;
+}
+
+void SequentialImpl::rename(const std::vector<std::string>& names) {
+  children_.clear();
+  for (size_t i = 0; i < modules_.size(); ++i)
+    children_.insert(names[i].empty() ? std::to_string(i) : names[i], modules_[i].ptr());
+}
+
+SequentialImpl& SequentialImpl::insert(int64_t index, AnyModule module) {
+  const int64_t n = static_cast<int64_t>(size());
+  TORCH_CHECK_INDEX(index >= -n && index <= n, "Index out of range: ", index);
+  const auto at = static_cast<std::ptrdiff_t>(index < 0 ? index + n : index);
+  std::vector<std::string> names = own_names();
+  names.emplace(names.begin() + at);
+  modules_.insert(modules_.begin() + at, std::move(module));
+  rename(names);
+  return *this;
+}
+
+std::shared_ptr<Module> SequentialImpl::pop(int64_t index) {
+  const int64_t n = static_cast<int64_t>(size());
+  const auto at = static_cast<std::ptrdiff_t>(index < 0 ? index + n : index);
+  TORCH_CHECK_INDEX(at >= 0 && at < n, "index ", index, " is out of range");
+  std::vector<std::string> names = own_names();
+  std::shared_ptr<Module> module = modules_[static_cast<size_t>(at)].ptr();
+  names.erase(names.begin() + at);
+  modules_.erase(modules_.begin() + at);
+  rename(names);
+  return module;
+}
+
 size_t SequentialImpl::position(const std::string& name) const {
   for (size_t i = 0; i < children_.size(); ++i) {
     if (children_[i].key() == name) return i;

@@ -83,6 +83,20 @@ class SequentialImpl : public Cloneable<SequentialImpl> {
   void push_back(AnyModule module);
   void push_back(std::string name, AnyModule module);
 
+  template <typename M>
+  SequentialImpl& append(M&& module) {
+    push_back(std::forward<M>(module));
+    return *this;
+  }
+  // Before position `index`, from the end where negative. Modules whose name is their position are numbered anew.
+  template <typename M>
+  SequentialImpl& insert(int64_t index, const M& module) {
+    return insert(index, AnyModule(module));
+  }
+  SequentialImpl& insert(int64_t index, AnyModule module);
+  // Takes the module at `index` out and returns it.
+  std::shared_ptr<Module> pop(int64_t index = -1);
+
   // Puts a module of any type in the place of another.
   template <typename M>
   std::shared_ptr<M> replace_module(const std::string& name, std::shared_ptr<M> module) {
@@ -127,6 +141,9 @@ class SequentialImpl : public Cloneable<SequentialImpl> {
 
  private:
   void replace(const std::string& name, AnyModule module);
+  // The names of all modules; empty for those that are their positions.
+  std::vector<std::string> own_names() const;
+  void rename(const std::vector<std::string>& names);
   size_t position(const std::string& name) const;
   AnyModule& checked(size_t index);
   void check_not_empty() const;
