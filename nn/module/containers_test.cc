@@ -77,6 +77,9 @@ TEST(ParameterDict, Behaviour) {
   OrderedDict<std::string, at::Tensor> more;
   more.insert("b", at::ones({7}));
   more.insert("c", at::ones({1}));
+  EXPECT_EQ(message_of([&] { dict->update(more); }), "Parameter 'c' is not defined");
+  EXPECT_EQ(dict["b"].numel(), 3);
+  dict->insert("c", at::zeros({1}));
   dict->update(more);
   EXPECT_EQ(dict->keys(), (std::vector<std::string>{"a", "b", "c"}));
   EXPECT_EQ(dict["b"].numel(), 7);

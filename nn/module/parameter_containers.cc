@@ -84,13 +84,8 @@ std::shared_ptr<ParameterDictImpl> ParameterDictImpl::copy() const {
 }
 
 void ParameterDictImpl::update(const OrderedDict<std::string, at::Tensor>& parameters) {
-  for (const auto& p : parameters) {
-    if (at::Tensor* present = parameters_.find(p.key())) {
-      *present = p.value();
-    } else {
-      insert(p.key(), p.value());
-    }
-  }
+  for (const auto& p : parameters) (void)parameters_[p.key()];
+  for (const auto& p : parameters) parameters_[p.key()] = p.value();
 }
 
 }  // namespace torch::nn

@@ -65,7 +65,9 @@ class ParameterDictImpl : public Cloneable<ParameterDictImpl> {
   using ConstIterator = OrderedDict<std::string, at::Tensor>::ConstIterator;
 
   ParameterDictImpl() = default;
-  explicit ParameterDictImpl(const OrderedDict<std::string, at::Tensor>& parameters) { update(parameters); }
+  explicit ParameterDictImpl(const OrderedDict<std::string, at::Tensor>& parameters) {
+    for (const auto& p : parameters) insert(p.key(), p.value());
+  }
 
   std::shared_ptr<Module> clone(const std::optional<c10::Device>& device = std::nullopt) const override;
   void reset() override {}
@@ -84,7 +86,7 @@ class ParameterDictImpl : public Cloneable<ParameterDictImpl> {
   at::Tensor& setdefault(const std::string& key, const at::Tensor& parameter);
   // The same parameters in a dictionary of their own.
   std::shared_ptr<ParameterDictImpl> copy() const;
-  // Adds parameters, or replaces those of the same names.
+  // Replaces parameters by those of the same names; throws where a name is not there, with nothing replaced.
   void update(const OrderedDict<std::string, at::Tensor>& parameters);
   void update(const ParameterDictImpl& other) { update(other.parameters_); }
   void clear() { parameters_.clear(); }

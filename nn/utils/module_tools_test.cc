@@ -368,6 +368,11 @@ TEST(FunctionalCall, TiedNamesAndStrictness) {
   EXPECT_TRUE(close(func::functional_call(net, other, x), net->forward(x)));
 }
 
+TEST(PackPaddedSequence, RefusesEmptyTensorsFirst) {
+  EXPECT_EQ(message_of([] { utils::rnn::pack_padded_sequence(at::empty({0, 0}), at::empty({0})); }),
+            "Cannot pack empty tensors.");
+}
+
 TEST(ClipGrad, ByAKnownNorm) {
   Tensor a = at::zeros({2}).set_requires_grad(true), b = at::zeros({1}).set_requires_grad(true);
   a.mutable_grad() = at::full({2}, 3.0);

@@ -44,11 +44,11 @@ Tensor places(const std::vector<int64_t>& batch_sizes, int64_t batch, const Devi
 
 std::tuple<Tensor, Tensor> pack_padded_sequence(const Tensor& input, const Tensor& lengths, bool batch_first) {
   constexpr const char* kName = "_pack_padded_sequence";
+  TORCH_CHECK(input.numel() > 0, "Cannot pack empty tensors.");
   const std::vector<int64_t> of_samples = counts_of(kName, "lengths", lengths);
   TORCH_CHECK(input.dim() >= 2, kName, ": Expected an input of at least 2 dimensions, got ", input.dim());
   const Tensor steps_first = batch_first ? at::transpose(input, 0, 1) : input;
   const int64_t steps = steps_first.size(0), batch = steps_first.size(1);
-  TORCH_CHECK(steps_first.numel() > 0, "Cannot pack empty tensors.");
   TORCH_CHECK(static_cast<int64_t>(of_samples.size()) == batch,
               "Expected `len(lengths)` to be equal to batch_size, but got ", of_samples.size(), " (batch_size=", batch,
               ")");

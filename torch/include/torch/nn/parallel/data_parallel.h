@@ -1,3 +1,4 @@
 #pragma once
 
 #include "nn/parallel/data_parallel.h"
+#include "torch/cuda.h"
