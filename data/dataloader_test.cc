@@ -6,17 +6,20 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <numeric>
 #include <set>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "c10/core/cpu_generator.h"
 #include "data/datasets/base.h"
 #include "data/datasets/shared.h"
 #include "data/datasets/stateful.h"
+#include "data/samplers/python.h"
 #include "data/transforms/transforms.h"
 
 namespace torch::data {
@@ -207,6 +210,9 @@ TEST(DataLoader, IteratorsAreChecked) {
   EXPECT_TRUE(it == loader->end());
   EXPECT_TRUE(has(message<c10::Error>([&] { ++it; }), "Attempted to increment iterator past the end"));
   EXPECT_TRUE(has(message<c10::Error>([&] { *it; }), "Attempted to dereference iterator that was past the end"));
+  auto end = loader->end();
+  EXPECT_TRUE(has(message<c10::Error>([&] { ++end; }), "Incrementing the DataLoader's past-the-end iterator is not allowed"));
+  EXPECT_TRUE(has(message<c10::Error>([&] { *end; }), "Dereferencing the DataLoader's past-the-end iterator is not allowed"));
 }
 
 struct Unsized : datasets::Dataset<Unsized, int> {
@@ -219,6 +225,127 @@ TEST(DataLoader, RefusesBadSettings) {
                   "Expected the dataset to be sized in order to construct the Sampler"));
   EXPECT_THROW(make_data_loader(Numbers(3), DataLoaderOptions(0)), c10::ValueError);
   EXPECT_THROW(make_data_loader(Numbers(3), DataLoaderOptions(1).workers(1).max_jobs(0)), c10::ValueError);
+  EXPECT_THROW(make_data_loader(Numbers(3), DataLoaderOptions(-1)), c10::ValueError);
+  EXPECT_THROW(make_data_loader(Numbers(3), DataLoaderOptions(1).workers(static_cast<size_t>(-1))), c10::ValueError);
+  EXPECT_THROW(make_data_loader(Numbers(3), DataLoaderOptions(1).timeout(milliseconds(-1))), c10::ValueError);
+  EXPECT_THROW(make_data_loader(Numbers(3), DataLoaderOptions(1).prefetch_factor(2)), c10::ValueError);
+  EXPECT_THROW(make_data_loader(Numbers(3), DataLoaderOptions(1).persistent_workers(true)), c10::ValueError);
+  samplers::BatchSampler batches(samplers::SequentialSampler(3), 2, false);
+  EXPECT_THROW(make_data_loader(Numbers(3), batches, DataLoaderOptions(2)), c10::ValueError);
+  EXPECT_THROW(make_data_loader(Numbers(3), batches, DataLoaderOptions(1).drop_last(true)), c10::ValueError);
+}
+
+TEST(DataLoader, KnowsItsLength) {
+  EXPECT_EQ(make_data_loader(Numbers(10), 3)->size(), 4u);
+  EXPECT_EQ(make_data_loader(Numbers(10), DataLoaderOptions(3).drop_last(true))->size(), 3u);
+  EXPECT_EQ(make_data_loader(Numbers(10), samplers::BatchSampler(samplers::SequentialSampler(10), 4, false))->size(), 3u);
+}
+
+TEST(DataLoader, TakesSamplersOfBatches) {
+  auto loader = make_data_loader(Numbers(5), samplers::FixedBatchSampler({{4, 0}, {1}}));
+  for (int pass = 0; pass < 2; ++pass) EXPECT_EQ(collect(*loader), (std::vector<std::vector<int>>{{40, 0}, {10}}));
+  auto listed = make_data_loader(Numbers(5), samplers::IndexSampler({3, 1, 1}), DataLoaderOptions(2).workers(2));
+  for (int pass = 0; pass < 2; ++pass) EXPECT_EQ(collect(*listed), (std::vector<std::vector<int>>{{30, 10}, {10}}));
+}
+
+// Says who asked.
+struct Informed : datasets::Dataset<Informed, int64_t> {
+  int64_t get(size_t) override {
+    const std::optional<WorkerInfo> info = worker_info();
+    return info ? info->id + 100 * info->num_workers : -1;
+  }
+  std::optional<size_t> size() const override { return 40; }
+};
+
+TEST(DataLoader, WorkersKnowWhoTheyAre) {
+  auto alone = make_data_loader(Informed(), DataLoaderOptions(1));
+  for (auto& batch : *alone) EXPECT_EQ(batch[0], -1);
+  EXPECT_FALSE(worker_info());
+  auto loader = make_data_loader(Informed(), DataLoaderOptions(1).workers(3));
+  for (auto& batch : *loader) {
+    EXPECT_GE(batch[0], 300);
+    EXPECT_LT(batch[0], 303);
+  }
+}
+
+TEST(DataLoader, WorkersHaveSeedsAsInPython) {
+  for (const bool persistent : {true, false}) {
+    std::mutex mutex;
+    std::set<std::pair<uint64_t, int64_t>> noted;
+    const auto note = [&](int64_t id) {
+      std::lock_guard<std::mutex> lock(mutex);
+      EXPECT_EQ(worker_info()->id, id);
+      EXPECT_TRUE(noted.emplace(worker_info()->seed, id).second);
+    };
+    auto loader = make_data_loader<samplers::SequentialSampler>(Numbers(8), DataLoaderOptions(1).workers(2).persistent_workers(persistent)
+        .worker_init_fn(note).generator(at::make_generator<at::CPUGeneratorImpl>(594611152)));
+    for (int pass = 0; pass < 3; ++pass) collect(*loader);
+    loader->join();
+    // Base seeds that PyTorch draws from this generator.
+    std::set<std::pair<uint64_t, int64_t>> expected;
+    for (const uint64_t seed : {3232467729703745861u, 8019356296835195234u, 3497601802945440973u}) {
+      for (int64_t id = 0; id < 2; ++id) expected.emplace(seed + static_cast<uint64_t>(id), id);
+      if (persistent) break;
+    }
+    EXPECT_EQ(noted, expected);
+  }
+}
+
+TEST(DataLoader, WhatWorkerInitThrowsComesInPlaceOfBatches) {
+  auto loader = make_data_loader(Numbers(2), DataLoaderOptions(1).workers(1).worker_init_fn([](int64_t) { throw std::invalid_argument("no"); }));
+  EXPECT_THROW(collect(*loader), WorkerException);
+}
+
+// Draws a number for each example.
+struct Drawing : datasets::Dataset<Drawing, int> {
+  int get(size_t) override { return static_cast<int>(random_generator().get<at::CPUGeneratorImpl>()->random() >> 1); }
+  std::optional<size_t> size() const override { return 30; }
+};
+
+TEST(DataLoader, RandomnessDoesNotDependOnWorkers) {
+  std::vector<std::vector<std::vector<int>>> results;
+  for (size_t workers : {0, 1, 4}) {
+    auto loader = make_data_loader<samplers::SequentialSampler>(
+        Drawing(), DataLoaderOptions(4).workers(workers).generator(at::make_generator<at::CPUGeneratorImpl>(3)));
+    results.push_back(collect(*loader));
+    const auto second = collect(*loader);
+    EXPECT_NE(second, results.back());
+    results.back().insert(results.back().end(), second.begin(), second.end());
+  }
+  EXPECT_EQ(results[0], results[1]);
+  EXPECT_EQ(results[0], results[2]);
+  std::set<int> all;
+  for (auto& batch : results[0]) all.insert(batch.begin(), batch.end());
+  EXPECT_EQ(all.size(), 60u);
+}
+
+struct Pinnable {
+  bool pinned = false;
+  Pinnable pin_memory() const { return {true}; }
+};
+struct Pinnables : datasets::Dataset<Pinnables, std::pair<Pinnable, int>> {
+  std::pair<Pinnable, int> get(size_t i) override { return {Pinnable(), static_cast<int>(i)}; }
+  std::optional<size_t> size() const override { return 4; }
+};
+
+TEST(DataLoader, PinsWhatCanBePinned) {
+  for (const size_t workers : {0, 2})
+    for (const bool pin : {false, true}) {
+      auto loader = make_data_loader(Pinnables(), DataLoaderOptions(2).workers(workers).pin_memory(pin));
+      for (auto& batch : *loader)
+        for (auto& [value, i] : batch) EXPECT_EQ(value.pinned, pin) << i;
+    }
+}
+
+struct MoveOnly : Numbers {
+  using Numbers::Numbers;
+  MoveOnly(MoveOnly&&) = default;
+};
+
+TEST(DataLoader, DatasetsThatCanNotBeCopiedNeedNoWorkers) {
+  EXPECT_EQ(collect(*make_data_loader<samplers::SequentialSampler>(MoveOnly(2), 2)), (std::vector<std::vector<int>>{{0, 10}}));
+  auto loader = make_data_loader(MoveOnly(2), DataLoaderOptions(1).workers(1));
+  EXPECT_THROW(loader->begin(), c10::ValueError);
 }
 
 TEST(DataLoader, JoinsInTheMiddleOfAPass) {

@@ -11,8 +11,77 @@
 
 namespace torch::data {
 
-/// Walks over the batches of a loader, once. Copies share their place. The first batch is fetched when it is first looked
-/// at.
+namespace detail {
+
+template <typename Batch>
+struct ValidIterator;
+template <typename Batch>
+struct SentinelIterator;
+
+/// What an Iterator does.
+template <typename Batch>
+struct IteratorImpl {
+  virtual ~IteratorImpl() = default;
+  virtual void next() = 0;
+  virtual Batch& get() = 0;
+  virtual bool operator==(const IteratorImpl& other) const = 0;
+  virtual bool operator==(const ValidIterator<Batch>& other) const = 0;
+  virtual bool operator==(const SentinelIterator<Batch>& other) const = 0;
+};
+
+/// Walks through the batches that a function gives. The first one is fetched when it is first looked at.
+template <typename Batch>
+struct ValidIterator : public IteratorImpl<Batch> {
+  using BatchProducer = std::function<std::optional<Batch>()>;
+
+  explicit ValidIterator(BatchProducer next_batch) : next_batch_(std::move(next_batch)) {}
+
+  void next() override {
+    lazy_initialize();
+    TORCH_CHECK(batch_.has_value(), "Attempted to increment iterator past the end");
+    batch_ = next_batch_();
+  }
+  Batch& get() override {
+    lazy_initialize();
+    TORCH_CHECK(batch_.has_value(), "Attempted to dereference iterator that was past the end");
+    return *batch_;
+  }
+  bool operator==(const IteratorImpl<Batch>& other) const override { return other == *this; }
+  bool operator==(const ValidIterator<Batch>& other) const override {
+    return &other == this || (!has_batch() && !other.has_batch());
+  }
+  bool operator==(const SentinelIterator<Batch>&) const override { return !has_batch(); }
+
+  bool has_batch() const {
+    lazy_initialize();
+    return batch_.has_value();
+  }
+
+ private:
+  void lazy_initialize() const {
+    if (initialized_) return;
+    batch_ = next_batch_();
+    initialized_ = true;
+  }
+
+  BatchProducer next_batch_;
+  mutable std::optional<Batch> batch_;
+  mutable bool initialized_ = false;
+};
+
+/// The end.
+template <typename Batch>
+struct SentinelIterator : public IteratorImpl<Batch> {
+  void next() override { TORCH_CHECK(false, "Incrementing the DataLoader's past-the-end iterator is not allowed"); }
+  Batch& get() override { TORCH_CHECK(false, "Dereferencing the DataLoader's past-the-end iterator is not allowed"); }
+  bool operator==(const IteratorImpl<Batch>& other) const override { return other == *this; }
+  bool operator==(const ValidIterator<Batch>& other) const override { return !other.has_batch(); }
+  bool operator==(const SentinelIterator<Batch>&) const override { return true; }
+};
+
+}  // namespace detail
+
+/// Walks over the batches of a loader, once. Copies share their place.
 template <typename Batch>
 class Iterator {
  public:
@@ -22,50 +91,22 @@ class Iterator {
   using reference = Batch&;
   using iterator_category = std::input_iterator_tag;
 
-  /// The end.
-  Iterator() = default;
-  explicit Iterator(std::function<std::optional<Batch>()> next_batch)
-      : state_(std::make_shared<State>(State{std::move(next_batch), std::nullopt, false})) {}
+  explicit Iterator(std::unique_ptr<detail::IteratorImpl<Batch>> impl) : impl_(std::move(impl)) {}
 
   Iterator& operator++() {
-    TORCH_CHECK(!at_end(), "Attempted to increment iterator past the end");
-    state_->fetch();
+    impl_->next();
     return *this;
   }
   Iterator operator++(int) = delete;
 
-  Batch& operator*() const { return current(); }
-  Batch* operator->() const { return &current(); }
+  Batch& operator*() const { return impl_->get(); }
+  Batch* operator->() const { return &impl_->get(); }
 
-  friend bool operator==(const Iterator& a, const Iterator& b) {
-    const bool a_end = a.at_end(), b_end = b.at_end();
-    return a_end || b_end ? a_end == b_end : a.state_ == b.state_;
-  }
+  friend bool operator==(const Iterator& a, const Iterator& b) { return *a.impl_ == *b.impl_; }
   friend bool operator!=(const Iterator& a, const Iterator& b) { return !(a == b); }
 
  private:
-  struct State {
-    std::function<std::optional<Batch>()> next_batch;
-    std::optional<Batch> batch;
-    bool begun;
-
-    void fetch() {
-      begun = true;
-      batch = next_batch();
-    }
-  };
-
-  bool at_end() const {
-    if (state_ == nullptr) return true;
-    if (!state_->begun) state_->fetch();
-    return !state_->batch.has_value();
-  }
-  Batch& current() const {
-    TORCH_CHECK(!at_end(), "Attempted to dereference iterator that was past the end");
-    return *state_->batch;
-  }
-
-  std::shared_ptr<State> state_;
+  std::shared_ptr<detail::IteratorImpl<Batch>> impl_;
 };
 
 }  // namespace torch::data

@@ -9,6 +9,11 @@
 #include "c10/util/array_ref.h"
 #include "data/example.h"
 
+namespace torch::serialize {
+class InputArchive;
+class OutputArchive;
+}  // namespace torch::serialize
+
 namespace torch::data::datasets {
 
 template <typename S, typename T>
@@ -107,6 +112,21 @@ class MapDataset : public BatchDataset<
 
   /// For stateful datasets.
   void reset() { dataset_.reset(); }
+  void save(serialize::OutputArchive& archive) const
+    requires requires(const SourceDataset& d, serialize::OutputArchive& a) { d.save(a); }
+  {
+    dataset_.save(archive);
+  }
+  void load(serialize::InputArchive& archive)
+    requires requires(SourceDataset& d, serialize::InputArchive& a) { d.load(a); }
+  {
+    dataset_.load(archive);
+  }
+  void set_drop_last(bool drop_last)
+    requires requires(SourceDataset& d) { d.set_drop_last(true); }
+  {
+    dataset_.set_drop_last(drop_last);
+  }
 
   const SourceDataset& dataset() noexcept { return dataset_; }
   const AppliedTransform& transform() noexcept { return transform_; }

@@ -29,6 +29,21 @@ class SharedBatchDataset : public BatchDataset<
   UnderlyingDataset* operator->() { return dataset_.get(); }
   const UnderlyingDataset* operator->() const { return dataset_.get(); }
   void reset() { dataset_->reset(); }
+  void save(serialize::OutputArchive& archive) const
+    requires requires(const UnderlyingDataset& d, serialize::OutputArchive& a) { d.save(a); }
+  {
+    dataset_->save(archive);
+  }
+  void load(serialize::InputArchive& archive)
+    requires requires(UnderlyingDataset& d, serialize::InputArchive& a) { d.load(a); }
+  {
+    dataset_->load(archive);
+  }
+  void set_drop_last(bool drop_last)
+    requires requires(UnderlyingDataset& d) { d.set_drop_last(true); }
+  {
+    dataset_->set_drop_last(drop_last);
+  }
 
  private:
   std::shared_ptr<UnderlyingDataset> dataset_;

@@ -6,11 +6,6 @@
 
 #include "data/datasets/base.h"
 
-namespace torch::serialize {
-class InputArchive;
-class OutputArchive;
-}  // namespace torch::serialize
-
 namespace torch::data::datasets {
 
 /// A dataset that keeps its own place: it is asked for batches until it gives nullopt, then reset. With workers its
@@ -23,5 +18,17 @@ class StatefulDataset : public BatchDataset<Self, std::optional<Batch>, BatchReq
   virtual void save(serialize::OutputArchive& archive) const = 0;
   virtual void load(serialize::InputArchive& archive) = 0;
 };
+
+/// torch::save(dataset, path) and torch::load(dataset, path).
+template <typename... Args>
+serialize::OutputArchive& operator<<(serialize::OutputArchive& archive, const StatefulDataset<Args...>& dataset) {
+  dataset.save(archive);
+  return archive;
+}
+template <typename... Args>
+serialize::InputArchive& operator>>(serialize::InputArchive& archive, StatefulDataset<Args...>& dataset) {
+  dataset.load(archive);
+  return archive;
+}
 
 }  // namespace torch::data::datasets

@@ -8,6 +8,7 @@
 #include "aten/ops/creation/ops.h"
 #include "c10/core/cpu_generator.h"
 #include "c10/util/exception.h"
+#include "data/samplers/detail.h"
 #include "utils/serialize/archive.h"
 
 namespace torch::data::samplers {
@@ -44,11 +45,43 @@ std::optional<std::vector<size_t>> take(const std::vector<Index>& order, size_t&
   return batch;
 }
 
+}  // namespace
+
+namespace detail {
+
+std::vector<int64_t> random_order(int64_t n, const at::Generator& generator) {
+  TORCH_CHECK_VALUE(n >= 0 && n < (int64_t{1} << 32), "sampler: expected a size below 2^32, but got ", n);
+  std::lock_guard<std::mutex> lock(generator.mutex());
+  return samplers::random_order(n, *at::check_generator<at::CPUGeneratorImpl>(generator));
+}
+
+uint64_t random_seed() {
+  const at::Generator& generator = at::detail::getDefaultCPUGenerator();
+  std::lock_guard<std::mutex> lock(generator.mutex());
+  return static_cast<at::CPUGeneratorImpl*>(generator.unsafeGetGeneratorImpl())->random64() & (~uint64_t{0} >> 1);
+}
+
+void write_indices(serialize::OutputArchive& archive, const std::vector<int64_t>& indices) {
+  at::Tensor t = at::empty({static_cast<int64_t>(indices.size())}, at::kLong);
+  if (!indices.empty()) std::memcpy(t.mutable_data_ptr(), indices.data(), indices.size() * sizeof(int64_t));
+  archive.write("indices", t, /*is_buffer=*/true);
+}
+
+std::vector<int64_t> read_indices(serialize::InputArchive& archive) {
+  at::Tensor indices;
+  archive.read("indices", indices, /*is_buffer=*/true);
+  TORCH_CHECK_VALUE(indices.scalar_type() == at::kLong && indices.dim() == 1 && indices.is_contiguous(),
+                    "loading a sampler: the indices are not one row of int64");
+  const int64_t* const data = indices.data_ptr<int64_t>();
+  std::vector<int64_t> order(data, data + indices.numel());
+  for (const int64_t i : order) TORCH_CHECK_VALUE(i >= 0, "loading a sampler: index ", i, " is below 0");
+  return order;
+}
+
 void write_number(serialize::OutputArchive& archive, const char* key, size_t value) {
   archive.write(key, static_cast<int64_t>(value));
 }
 
-// A number in [0, bound].
 size_t read_number(serialize::InputArchive& archive, const char* key, size_t bound) {
   int64_t value = 0;
   archive.read(key, value);
@@ -57,9 +90,34 @@ size_t read_number(serialize::InputArchive& archive, const char* key, size_t bou
   return static_cast<size_t>(value);
 }
 
-}  // namespace
+void write_generator(serialize::OutputArchive& archive, const at::Generator& generator) {
+  std::lock_guard<std::mutex> lock(generator.mutex());
+  archive.write("generator", generator.get_state(), /*is_buffer=*/true);
+}
 
-RandomSampler::RandomSampler(int64_t size, at::ScalarType index_dtype) : indices_(random_order(size)) {
+void read_generator(serialize::InputArchive& archive, at::Generator generator) {
+  at::Tensor state;
+  archive.read("generator", state, /*is_buffer=*/true);
+  std::lock_guard<std::mutex> lock(generator.mutex());
+  generator.set_state(state);
+}
+
+std::optional<std::vector<size_t>> take(const std::vector<int64_t>& order, size_t& position, size_t batch_size) {
+  return samplers::take(order, position, batch_size);
+}
+
+}  // namespace detail
+
+using detail::random_seed;
+using detail::read_generator;
+using detail::read_indices;
+using detail::read_number;
+using detail::write_generator;
+using detail::write_indices;
+using detail::write_number;
+
+RandomSampler::RandomSampler(int64_t size, at::ScalarType index_dtype)
+    : indices_(random_order(size)), size_(size), drawn_(true) {
   TORCH_CHECK_TYPE(c10::isIntegralType(index_dtype, /*includeBool=*/false), "RandomSampler: expected an integer type, but got ",
                    c10::toString(index_dtype));
   const int bits = 8 * static_cast<int>(c10::elementSize(index_dtype)) - (index_dtype == at::kByte ? 0 : 1);
@@ -67,33 +125,75 @@ RandomSampler::RandomSampler(int64_t size, at::ScalarType index_dtype) : indices
                     c10::toString(index_dtype));
 }
 
+RandomSampler::RandomSampler(int64_t size, RandomSamplerOptions options)
+    : size_(size), drawn_(false), options_(std::move(options)) {
+  const int64_t num_samples = options_->num_samples().value_or(size);
+  TORCH_CHECK_VALUE(num_samples > 0, "num_samples should be a positive integer value, but got num_samples=", num_samples);
+  TORCH_CHECK_VALUE(size > 0 && size < (int64_t{1} << 32), "RandomSampler: expected a size from 1 to 2^32 - 1, but got ", size);
+}
+
+size_t RandomSampler::num_samples() const noexcept {
+  return static_cast<size_t>(options_ ? options_->num_samples().value_or(size_) : size_);
+}
+
 void RandomSampler::reset(std::optional<size_t> new_size) {
-  indices_ = random_order(static_cast<int64_t>(new_size.value_or(indices_.size())));
+  if (new_size) size_ = static_cast<int64_t>(*new_size);
   index_ = 0;
+  drawn_ = false;
+  if (!options_) draw();
+}
+
+void RandomSampler::draw() {
+  drawn_ = true;
+  if (!options_) {
+    indices_ = random_order(size_);
+    return;
+  }
+  at::Generator generator = options_->generator() ? *options_->generator() : at::make_generator<at::CPUGeneratorImpl>(random_seed());
+  std::lock_guard<std::mutex> lock(generator.mutex());
+  at::CPUGeneratorImpl& from = *at::check_generator<at::CPUGeneratorImpl>(generator);
+  const size_t count = num_samples();
+  indices_.clear();
+  if (options_->replacement()) {
+    while (indices_.size() < count) indices_.push_back(static_cast<int64_t>(from.random() % static_cast<uint64_t>(size_)));
+    return;
+  }
+  // As in Python, an order is drawn for the rest, too, where none is left.
+  for (size_t orders = count / static_cast<size_t>(size_) + 1; orders > 0; --orders) {
+    const std::vector<int64_t> order = random_order(size_, from);
+    indices_.insert(indices_.end(), order.begin(), order.end());
+  }
+  indices_.resize(count);
 }
 
 std::optional<std::vector<size_t>> RandomSampler::next(size_t batch_size) {
+  if (!drawn_) draw();
   if (index_ > indices_.size()) index_ = indices_.size();
   return take(indices_, index_, batch_size);
 }
 
 void RandomSampler::save(serialize::OutputArchive& archive) const {
   write_number(archive, "index", index_);
-  at::Tensor indices = at::empty({static_cast<int64_t>(indices_.size())}, at::kLong);
-  if (!indices_.empty()) std::memcpy(indices.mutable_data_ptr(), indices_.data(), indices_.size() * sizeof(int64_t));
-  archive.write("indices", indices, /*is_buffer=*/true);
+  if (options_ && options_->generator()) write_generator(archive, *options_->generator());
+  if (!drawn_) return;
+  write_indices(archive, indices_);
 }
 
 void RandomSampler::load(serialize::InputArchive& archive) {
   at::Tensor indices;
-  archive.read("indices", indices, /*is_buffer=*/true);
-  TORCH_CHECK_VALUE(indices.scalar_type() == at::kLong && indices.dim() == 1, "loading a sampler: the indices are not one row of int64");
-  const int64_t* const data = indices.data_ptr<int64_t>();
-  std::vector<int64_t> order(data, data + indices.numel());
-  for (int64_t i : order)
-    TORCH_CHECK_VALUE(i >= 0 && i < indices.numel(), "loading a sampler: index ", i, " is out of range for ", indices.numel(), " examples");
-  index_ = read_number(archive, "index", order.size());
-  indices_ = std::move(order);
+  // Absent where nothing was drawn yet; libtorch's sampler always has them.
+  drawn_ = !options_ || archive.try_read("indices", indices, /*is_buffer=*/true);
+  if (drawn_) {
+    std::vector<int64_t> order = read_indices(archive);
+    for (int64_t i : order) {
+      const int64_t bound = options_ ? size_ : static_cast<int64_t>(order.size());
+      TORCH_CHECK_VALUE(i < bound, "loading a sampler: index ", i, " is out of range for ", bound, " examples");
+    }
+    if (!options_) size_ = static_cast<int64_t>(order.size());
+    indices_ = std::move(order);
+  }
+  index_ = read_number(archive, "index", drawn_ ? indices_.size() : 0);
+  if (options_ && options_->generator()) read_generator(archive, *options_->generator());
 }
 
 void SequentialSampler::reset(std::optional<size_t> new_size) {
@@ -139,8 +239,7 @@ DistributedSampler<BatchRequest>::DistributedSampler(size_t size, size_t num_rep
 
 template <typename BatchRequest>
 size_t DistributedSampler<BatchRequest>::local_sample_count() const {
-  if (allow_duplicates_) return (size_ + num_replicas_ - 1) / num_replicas_;
-  return size_ / num_replicas_ + (rank_ < size_ % num_replicas_ ? 1 : 0);
+  return (size_ + (allow_duplicates_ ? num_replicas_ - 1 : 0)) / num_replicas_;
 }
 
 template class DistributedSampler<std::vector<size_t>>;
@@ -157,12 +256,13 @@ void DistributedRandomSampler::reset(std::optional<size_t> new_size) {
 }
 
 void DistributedRandomSampler::populate_indices() {
-  at::CPUGeneratorImpl generator(epoch_);
-  TORCH_CHECK_VALUE(size_ < (size_t{1} << 32), "DistributedRandomSampler: expected a size below 2^32, but got ", size_);
-  const std::vector<int64_t> all = random_order(static_cast<int64_t>(size_), generator);
   const size_t count = local_sample_count();
+  const size_t total = count * num_replicas_;
+  TORCH_CHECK_VALUE(total < (size_t{1} << 32), "DistributedRandomSampler: expected a size below 2^32, but got ", size_);
+  at::CPUGeneratorImpl generator(epoch_);
+  const std::vector<int64_t> all = random_order(static_cast<int64_t>(total), generator);
   indices_.resize(count);
-  for (size_t i = 0; i < count; ++i) indices_[i] = static_cast<size_t>(all[(rank_ + i * num_replicas_) % size_]);
+  for (size_t i = 0; i < count; ++i) indices_[i] = static_cast<size_t>(all[rank_ + i * num_replicas_]) % size_;
 }
 
 std::optional<std::vector<size_t>> DistributedRandomSampler::next(size_t batch_size) { return take(indices_, index_, batch_size); }
@@ -194,12 +294,8 @@ void DistributedSequentialSampler::reset(std::optional<size_t> new_size) {
 }
 
 void DistributedSequentialSampler::populate_indices() {
-  const size_t count = local_sample_count();
-  size_t begin = rank_ * count;
-  // Parts of unequal size: the first size % replicas ones are one longer.
-  if (!allow_duplicates_) begin = rank_ * (size_ / num_replicas_) + std::min(rank_, size_ % num_replicas_);
-  indices_.resize(count);
-  for (size_t i = 0; i < count; ++i) indices_[i] = (begin + i) % size_;
+  indices_.resize(local_sample_count());
+  for (size_t i = 0; i < indices_.size(); ++i) indices_[i] = (rank_ * indices_.size() + i) % size_;
 }
 
 std::optional<std::vector<size_t>> DistributedSequentialSampler::next(size_t batch_size) {

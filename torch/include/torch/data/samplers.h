@@ -1,3 +1,4 @@
 #pragma once
 
+#include "data/samplers/python.h"
 #include "data/samplers/samplers.h"

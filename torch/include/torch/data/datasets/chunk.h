@@ -1,0 +1,3 @@
+#pragma once
+
+#include "data/datasets/chunk.h"

@@ -1,0 +1,3 @@
+#pragma once
+
+#include "data/detail/data_shuttle.h"

@@ -1,0 +1,3 @@
+#pragma once
+
+#include "data/detail/queue.h"
