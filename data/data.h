@@ -2,6 +2,8 @@
 
 // Datasets, samplers, transforms and the loader: namespace torch::data.
 
+#include <memory>
+
 #include "data/dataloader/dataloader.h"
 #include "data/datasets/base.h"
 #include "data/datasets/chunk.h"
@@ -15,6 +17,7 @@
 #include "data/example.h"
 #include "data/samplers/python.h"
 #include "data/samplers/samplers.h"
+#include "data/transforms/default_collate.h"
 #include "data/transforms/transforms.h"
 #include "data/worker_exception.h"
 
@@ -25,3 +28,10 @@ using datasets::BatchDataset;
 using datasets::Dataset;
 
 }  // namespace torch::data
+
+namespace torch {
+
+// libtorch 1.13's name, which came with its data sets.
+using std::make_unique;
+
+}  // namespace torch

@@ -1,6 +1,7 @@
 #include "data/samplers/python.h"
 
 #include <numeric>
+#include <string>
 
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
@@ -71,7 +72,11 @@ WeightedRandomSampler::WeightedRandomSampler(
     const at::Tensor& weights, int64_t num_samples, bool replacement, std::optional<at::Generator> generator)
     : num_samples_(num_samples), replacement_(replacement), generator_(std::move(generator)) {
   TORCH_CHECK_VALUE(num_samples > 0, "num_samples should be a positive integer value, but got num_samples=", num_samples);
-  TORCH_CHECK_VALUE(weights.dim() == 1, "weights should be a 1d sequence but given weights have shape ", weights.sizes());
+  if (weights.dim() != 1) {
+    std::string shape;
+    for (const int64_t size : weights.sizes()) shape += (shape.empty() ? "" : ", ") + std::to_string(size);
+    TORCH_CHECK_VALUE(false, "weights should be a 1d sequence but given weights have shape (", shape, ")");
+  }
   weights_ = at::_to_copy(weights, at::TensorOptions(at::kDouble).device(at::kCPU));
 }
 

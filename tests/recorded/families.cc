@@ -8,6 +8,12 @@ const std::vector<Family>& families() {
       {"nn_functional", replay_nn_functional, {"then", "outputs", "grad_inputs", "changed"}},
       {"lr_schedules", replay_lr_schedules, {"lrs", "momenta", "state_dict_after_9", "bad_cooldown_best"}},
       {"init", replay_init, {"result", "then", "value"}},
+      {"data",
+       replay_data,
+       {"epochs", "batches", "len", "then", "then_of_generator", "epochs_of_ranks", "epochs_with_two_workers",
+        "base_seeds", "indices", "result", "type", "log"},
+       // A sampler's indices are given.
+       [](const Json& one, const std::string& field) { return field == "indices" && has(one, "sampler"); }},
       {"nn_modules",
        replay_nn_modules,
        {"then", "state_dict_keys", "parameters", "buffers", "outputs", "grad_inputs", "grad_parameters",
