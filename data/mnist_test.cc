@@ -15,6 +15,8 @@
 #include "c10/memory/cpu_allocator.h"
 #include "c10/testing/files.h"
 #include "c10/util/exception.h"
+#include "data/datasets/mnist_family.h"
+#include "data/transforms/transforms.h"
 
 namespace torch::data::datasets {
 namespace {
@@ -77,10 +79,13 @@ TEST(MNIST, ReadsPlainAndCompressedFiles) {
 
 TEST(MNIST, SaysWhatIsWrong) {
   const std::string root = fresh_folder();
-  EXPECT_EQ(message(root, MNIST::Mode::kTrain), "Error opening images file at " + root + "/train-images-idx3-ubyte");
+  const std::string missing = message(root, MNIST::Mode::kTrain);
+  EXPECT_EQ(missing.rfind("Error opening images file at " + root + "/train-images-idx3-ubyte: fetch train-images-idx3-ubyte.gz of MNIST", 0), 0u)
+      << missing;
+  EXPECT_NE(missing.find("put it into " + root), std::string::npos) << missing;
   const std::string images = root + "/t10k-images-idx3-ubyte", labels = root + "/t10k-labels-idx1-ubyte";
   write_file(images, idx(2051, {2, 2, 2}, pixels(8)));
-  EXPECT_EQ(message(root), "Error opening targets file at " + labels);
+  EXPECT_EQ(message(root).rfind("Error opening targets file at " + labels, 0), 0u);
   write_file(labels, idx(2049, {3}, pixels(3)));
   EXPECT_EQ(message(root), images + " holds 2 images, but " + labels + " holds 3 labels");
   write_file(labels, idx(2051, {2}, pixels(2)));
@@ -94,6 +99,32 @@ TEST(MNIST, SaysWhatIsWrong) {
   write_file(images, idx(2051, {0xffffffff, 0xffffffff, 0xffffffff}, pixels(7)));
   EXPECT_NE(message(root).find("more than this reader takes"), std::string::npos) << message(root);
   EXPECT_NE(message(root + "/nowhere").find("Error opening"), std::string::npos);
+}
+
+TEST(MnistFamily, HasItsOwnFiles) {
+  const std::string root = fresh_folder();
+  const auto write = [&](const std::string& prefix, const std::string& labels) {
+    write_file(root + "/" + prefix + "-images-idx3-ubyte", idx(2051, {3, 2, 2}, pixels(12)));
+    write_file(root + "/" + prefix + "-labels-idx1-ubyte", idx(2049, {3}, labels));
+  };
+  write("train", {4, 0, 9});
+  write("t10k", {1, 2, 3});
+  write("emnist-letters-test", {26, 1, 2});
+  EXPECT_EQ(FashionMNIST(root).get(0).target.data_ptr<int64_t>()[0], 4);
+  EXPECT_EQ(KMNIST(root, MNIST::Mode::kTest).get(0).target.data_ptr<int64_t>()[0], 1);
+  EMNIST letters(root, "letters", MNIST::Mode::kTest);
+  EXPECT_EQ(letters.get(0).target.data_ptr<int64_t>()[0], 26);
+  EXPECT_EQ(*letters.size(), 3u);
+  auto mapped = letters.map(transforms::Stack<>());
+  EXPECT_EQ(mapped.get_batch({0, 1}).data.sizes(), (at::IntArrayRef{2, 1, 2, 2}));
+  EXPECT_EQ(FashionMNIST::classes().size(), 10u);
+  EXPECT_THROW(EMNIST(root, "runes"), c10::ValueError);
+  try {
+    EMNIST balanced(root, "balanced");
+    FAIL();
+  } catch (const c10::Error& e) {
+    EXPECT_NE(e.msg().find("fetch emnist-balanced-train-images-idx3-ubyte.gz of EMNIST"), std::string::npos) << e.msg();
+  }
 }
 
 TEST(MNIST, AHeaderThatPromisesTooMuchCostsNothing) {

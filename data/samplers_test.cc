@@ -66,7 +66,7 @@ TEST(Samplers, GoOnWhereTheyWereSaved) {
 
 TEST(Samplers, RefuseStatesThatCannotBe) {
   serialize::OutputArchive out;
-  out.write("index", int64_t{11});
+  out.write("index", int64_t{-1});
   const std::string bytes = out.to_bytes();
   serialize::InputArchive in;
   in.load_from(bytes.data(), bytes.size());

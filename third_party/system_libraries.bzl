@@ -87,10 +87,14 @@ def declare_system_libraries(is_missing = _always):
         )
     if is_missing("system_highway"):
         system_library(name = "system_highway", package = "libhwy-dev", header = "hwy/highway.h", parts = {"headers": []})
+    if is_missing("system_jpeg"):
+        system_library(name = "system_jpeg", package = "libjpeg62-turbo-dev", header = "jpeglib.h", parts = {"jpeg": ["-ljpeg"]})
     if is_missing("system_json"):
         system_library(name = "system_json", package = "nlohmann-json3-dev", header = "nlohmann/json.hpp", parts = {"json": []})
     if is_missing("system_onednn"):
         system_library(name = "system_onednn", package = "libdnnl-dev", header = "oneapi/dnnl/dnnl.hpp", parts = {"onednn": ["-ldnnl"]})
+    if is_missing("system_png"):
+        system_library(name = "system_png", package = "libpng-dev", header = "png.h", parts = {"png": ["-lpng", "-lz", "-lm"]})
     if is_missing("system_protobuf"):
         system_library(
             name = "system_protobuf",
@@ -98,5 +102,7 @@ def declare_system_libraries(is_missing = _always):
             header = "google/protobuf/message.h",
             parts = {"protobuf": ["-lprotobuf", "-lpthread"]},
         )
+    if is_missing("system_sndfile"):
+        system_library(name = "system_sndfile", package = "libsndfile1-dev", header = "sndfile.h", parts = {"sndfile": ["-lsndfile"]})
     if is_missing("system_zlib"):
         system_library(name = "system_zlib", package = "zlib1g-dev", header = "zlib.h", parts = {"zlib": ["-lz"]})

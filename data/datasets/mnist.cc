@@ -136,9 +136,11 @@ std::string join(const std::string& root, const std::string& name) {
   return root.empty() || root.back() == '/' ? root + name : root + '/' + name;
 }
 
-at::Tensor read_part(const std::string& path, const char* what, int dims) {
+at::Tensor read_part(const std::string& root, const std::string& name, const char* what, int dims, const std::string& source) {
+  const std::string path = join(root, name);
   GzipReader file(path);
-  TORCH_CHECK(file.is_open(), "Error opening ", what, " file at ", path);
+  TORCH_CHECK(file.is_open(), "Error opening ", what, " file at ", path, ": fetch ", name, ".gz of ", source, ", and put it into ", root,
+              ", as it is or unpacked");
   return read_idx(file, dims);
 }
 
@@ -151,12 +153,14 @@ at::Tensor read_idx(const std::string& path, int dims) {
   return read_idx(file, dims);
 }
 
-MNIST::MNIST(const std::string& root, Mode mode) : mode_(mode) {
-  const std::string prefix = mode == Mode::kTrain ? "train" : "t10k";
+MNIST::MNIST(const std::string& root, Mode mode)
+    : MNIST(root, mode, mode == Mode::kTrain ? "train" : "t10k", "MNIST (https://ossci-datasets.s3.amazonaws.com/mnist/)") {}
+
+MNIST::MNIST(const std::string& root, Mode mode, const std::string& prefix, const std::string& source) : mode_(mode) {
   const std::string images_path = join(root, prefix + "-images-idx3-ubyte");
   const std::string labels_path = join(root, prefix + "-labels-idx1-ubyte");
-  const at::Tensor bytes = read_part(images_path, "images", 3);
-  const at::Tensor labels = read_part(labels_path, "targets", 1);
+  const at::Tensor bytes = read_part(root, prefix + "-images-idx3-ubyte", "images", 3, source);
+  const at::Tensor labels = read_part(root, prefix + "-labels-idx1-ubyte", "targets", 1, source);
   TORCH_CHECK(bytes.size(0) == labels.size(0), images_path, " holds ", bytes.size(0), " images, but ", labels_path, " holds ",
               labels.size(0), " labels");
   images_ = at::empty({bytes.size(0), 1, bytes.size(1), bytes.size(2)}, at::kFloat);

@@ -25,7 +25,7 @@ class MNIST : public Dataset<MNIST> {
  public:
   enum class Mode { kTrain, kTest };
 
-  /// Throws c10::Error, "Error opening images file at {root}/train-images-idx3-ubyte" and the like.
+  /// Throws c10::Error, "Error opening images file at {root}/train-images-idx3-ubyte" and the like, with what to fetch.
   explicit MNIST(const std::string& root, Mode mode = Mode::kTrain);
 
   Example<> get(size_t index) override;
@@ -35,6 +35,10 @@ class MNIST : public Dataset<MNIST> {
   /// All of them: [N, 1, 28, 28] and [N].
   const at::Tensor& images() const { return images_; }
   const at::Tensor& targets() const { return targets_; }
+
+ protected:
+  /// Files {root}/{prefix}-images-idx3-ubyte and {prefix}-labels-idx1-ubyte. `source`: the name of the set and where it is found.
+  MNIST(const std::string& root, Mode mode, const std::string& prefix, const std::string& source);
 
  private:
   Mode mode_;

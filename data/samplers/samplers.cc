@@ -209,7 +209,7 @@ std::optional<std::vector<size_t>> SequentialSampler::next(size_t batch_size) {
 }
 
 void SequentialSampler::save(serialize::OutputArchive& archive) const { write_number(archive, "index", index_); }
-void SequentialSampler::load(serialize::InputArchive& archive) { index_ = read_number(archive, "index", size_); }
+void SequentialSampler::load(serialize::InputArchive& archive) { index_ = read_number(archive, "index", INT64_MAX); }
 
 void StreamSampler::reset(std::optional<size_t> new_size) {
   if (new_size) epoch_size_ = *new_size;
