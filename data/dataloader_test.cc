@@ -58,17 +58,19 @@ TEST(DataLoader, GivesEveryBatchInOrder) {
   for (size_t workers : {0, 1, 3}) {
     auto loader = make_data_loader<samplers::SequentialSampler>(Numbers(10), DataLoaderOptions(4).workers(workers));
     for (int pass = 0; pass < 3; ++pass) {
-      EXPECT_EQ(collect(*loader), (std::vector<std::vector<int>>{{0, 10, 20, 30}, {40, 50, 60, 70}, {80, 90}})) << workers;
+      EXPECT_EQ(collect(*loader), (std::vector<std::vector<int>>{{0, 10, 20, 30}, {40, 50, 60, 70}, {80, 90}}))
+          << workers;
     }
   }
 }
 
 TEST(DataLoader, DropsAShortLastBatchIfAsked) {
   for (size_t workers : {0, 2}) {
-    auto loader =
-        make_data_loader<samplers::SequentialSampler>(Numbers(10), DataLoaderOptions(4).workers(workers).drop_last(true));
+    auto loader = make_data_loader<samplers::SequentialSampler>(Numbers(10),
+                                                                DataLoaderOptions(4).workers(workers).drop_last(true));
     EXPECT_EQ(collect(*loader).size(), 2u);
-    auto whole = make_data_loader<samplers::SequentialSampler>(Numbers(8), DataLoaderOptions(4).workers(workers).drop_last(true));
+    auto whole = make_data_loader<samplers::SequentialSampler>(Numbers(8),
+                                                               DataLoaderOptions(4).workers(workers).drop_last(true));
     EXPECT_EQ(collect(*whole).size(), 2u);
     auto empty = make_data_loader<samplers::SequentialSampler>(Numbers(0), DataLoaderOptions(4).workers(workers));
     EXPECT_EQ(collect(*empty).size(), 0u);
@@ -109,7 +111,8 @@ struct Slow : datasets::Dataset<Slow, int> {
 TEST(DataLoader, OrderIsKeptOrNotAsAsked) {
   auto ordered = make_data_loader<samplers::SequentialSampler>(Slow(), DataLoaderOptions(1).workers(2));
   EXPECT_EQ(collect(*ordered), (std::vector<std::vector<int>>{{0}, {1}, {2}, {3}, {4}, {5}}));
-  auto unordered = make_data_loader<samplers::SequentialSampler>(Slow(), DataLoaderOptions(1).workers(2).enforce_ordering(false));
+  auto unordered =
+      make_data_loader<samplers::SequentialSampler>(Slow(), DataLoaderOptions(1).workers(2).enforce_ordering(false));
   auto batches = collect(*unordered);
   EXPECT_NE(batches.front(), (std::vector<int>{0}));
   std::sort(batches.begin(), batches.end());
@@ -129,7 +132,8 @@ struct Counting : datasets::Dataset<Counting, int> {
 
 TEST(DataLoader, PrefetchIsBounded) {
   std::atomic<int> made{0};
-  auto loader = make_data_loader<samplers::SequentialSampler>(Counting(&made), DataLoaderOptions(1).workers(2).max_jobs(5));
+  auto loader =
+      make_data_loader<samplers::SequentialSampler>(Counting(&made), DataLoaderOptions(1).workers(2).max_jobs(5));
   int consumed = 0;
   for (std::vector<int>& batch : *loader) {
     ++consumed;
@@ -211,8 +215,10 @@ TEST(DataLoader, IteratorsAreChecked) {
   EXPECT_TRUE(has(message<c10::Error>([&] { ++it; }), "Attempted to increment iterator past the end"));
   EXPECT_TRUE(has(message<c10::Error>([&] { *it; }), "Attempted to dereference iterator that was past the end"));
   auto end = loader->end();
-  EXPECT_TRUE(has(message<c10::Error>([&] { ++end; }), "Incrementing the DataLoader's past-the-end iterator is not allowed"));
-  EXPECT_TRUE(has(message<c10::Error>([&] { *end; }), "Dereferencing the DataLoader's past-the-end iterator is not allowed"));
+  EXPECT_TRUE(
+      has(message<c10::Error>([&] { ++end; }), "Incrementing the DataLoader's past-the-end iterator is not allowed"));
+  EXPECT_TRUE(
+      has(message<c10::Error>([&] { *end; }), "Dereferencing the DataLoader's past-the-end iterator is not allowed"));
 }
 
 struct Unsized : datasets::Dataset<Unsized, int> {
@@ -238,7 +244,8 @@ TEST(DataLoader, RefusesBadSettings) {
 TEST(DataLoader, KnowsItsLength) {
   EXPECT_EQ(make_data_loader(Numbers(10), 3)->size(), 4u);
   EXPECT_EQ(make_data_loader(Numbers(10), DataLoaderOptions(3).drop_last(true))->size(), 3u);
-  EXPECT_EQ(make_data_loader(Numbers(10), samplers::BatchSampler(samplers::SequentialSampler(10), 4, false))->size(), 3u);
+  EXPECT_EQ(make_data_loader(Numbers(10), samplers::BatchSampler(samplers::SequentialSampler(10), 4, false))->size(),
+            3u);
 }
 
 TEST(DataLoader, TakesSamplersOfBatches) {
@@ -277,8 +284,12 @@ TEST(DataLoader, WorkersHaveSeedsAsInPython) {
       EXPECT_EQ(worker_info()->id, id);
       EXPECT_TRUE(noted.emplace(worker_info()->seed, id).second);
     };
-    auto loader = make_data_loader<samplers::SequentialSampler>(Numbers(8), DataLoaderOptions(1).workers(2).persistent_workers(persistent)
-        .worker_init_fn(note).generator(at::make_generator<at::CPUGeneratorImpl>(594611152)));
+    auto loader = make_data_loader<samplers::SequentialSampler>(
+        Numbers(8), DataLoaderOptions(1)
+                        .workers(2)
+                        .persistent_workers(persistent)
+                        .worker_init_fn(note)
+                        .generator(at::make_generator<at::CPUGeneratorImpl>(594611152)));
     for (int pass = 0; pass < 3; ++pass) collect(*loader);
     loader->join();
     // Base seeds that PyTorch draws from this generator.
@@ -292,7 +303,8 @@ TEST(DataLoader, WorkersHaveSeedsAsInPython) {
 }
 
 TEST(DataLoader, WhatWorkerInitThrowsComesInPlaceOfBatches) {
-  auto loader = make_data_loader(Numbers(2), DataLoaderOptions(1).workers(1).worker_init_fn([](int64_t) { throw std::invalid_argument("no"); }));
+  auto loader = make_data_loader(
+      Numbers(2), DataLoaderOptions(1).workers(1).worker_init_fn([](int64_t) { throw std::invalid_argument("no"); }));
   EXPECT_THROW(collect(*loader), WorkerException);
 }
 
@@ -343,7 +355,8 @@ struct MoveOnly : Numbers {
 };
 
 TEST(DataLoader, DatasetsThatCanNotBeCopiedNeedNoWorkers) {
-  EXPECT_EQ(collect(*make_data_loader<samplers::SequentialSampler>(MoveOnly(2), 2)), (std::vector<std::vector<int>>{{0, 10}}));
+  EXPECT_EQ(collect(*make_data_loader<samplers::SequentialSampler>(MoveOnly(2), 2)),
+            (std::vector<std::vector<int>>{{0, 10}}));
   auto loader = make_data_loader(MoveOnly(2), DataLoaderOptions(1).workers(1));
   EXPECT_THROW(loader->begin(), c10::ValueError);
 }
@@ -419,7 +432,8 @@ TEST(DataLoader, StatefulDatasetsGoToTheirEnd) {
 
 TEST(Map, AppliesTransformsInTurn) {
   auto doubled = Numbers(5).map(transforms::Lambda<int>([](int x) { return x * 2; }));
-  auto summed = doubled.map(transforms::Collate<int>([](std::vector<int> v) { return std::accumulate(v.begin(), v.end(), 0); }));
+  auto summed =
+      doubled.map(transforms::Collate<int>([](std::vector<int> v) { return std::accumulate(v.begin(), v.end(), 0); }));
   EXPECT_EQ(*summed.size(), 5u);
   for (size_t workers : {0, 2}) {
     auto loader = make_data_loader<samplers::SequentialSampler>(summed, DataLoaderOptions(3).workers(workers));
@@ -427,7 +441,8 @@ TEST(Map, AppliesTransformsInTurn) {
     for (int& batch : *loader) sums.push_back(batch);
     EXPECT_EQ(sums, (std::vector<int>{60, 140}));
   }
-  auto counted = CountDown().map(transforms::BatchLambda<std::vector<int>, int>([](std::vector<int> v) { return v[0]; }));
+  auto counted =
+      CountDown().map(transforms::BatchLambda<std::vector<int>, int>([](std::vector<int> v) { return v[0]; }));
   auto loader = make_data_loader(counted, DataLoaderOptions(1));
   int first = 0, count = 0;
   for (int& x : *loader) {

@@ -128,7 +128,8 @@ TEST(IterableDataset, IsReadToItsEnd) {
         EXPECT_EQ(all, drop ? (std::vector<int>{0, 1, 2, 3, 4, 5}) : (std::vector<int>{0, 1, 2, 3, 4, 5, 6}));
       }
     }
-  auto mapped = make_data_loader(Count().map(transforms::Lambda<int>([](int x) { return -x; })), DataLoaderOptions(3).drop_last(true));
+  auto mapped = make_data_loader(Count().map(transforms::Lambda<int>([](int x) { return -x; })),
+                                 DataLoaderOptions(3).drop_last(true));
   EXPECT_EQ(flat(*mapped), (std::vector<int>{0, -1, -2, -3, -4, -5}));
 }
 
@@ -165,18 +166,21 @@ TEST(ChunkDataset, GivesEveryExampleOnce) {
     for (const size_t batch : {5, 7, 16})
       for (const size_t cache : {16, 2048})
         for (const size_t workers : {0, 2}) {
-          auto set = make_shared_dataset<InOrder>(Reader(), Sequential(0), Sequential(0), ChunkDatasetOptions(preloaders, batch, cache));
+          auto set = make_shared_dataset<InOrder>(Reader(), Sequential(0), Sequential(0),
+                                                  ChunkDatasetOptions(preloaders, batch, cache));
           auto loader = make_data_loader(set, DataLoaderOptions(batch).workers(workers));
           for (int pass = 0; pass < 2; ++pass) {
             std::vector<int> all = flat(*loader);
             if (preloaders > 1 || workers > 0) std::sort(all.begin(), all.end());
-            EXPECT_EQ(all, to(35)) << preloaders << " preloaders, batches of " << batch << ", " << workers << " workers";
+            EXPECT_EQ(all, to(35)) << preloaders << " preloaders, batches of " << batch << ", " << workers
+                                   << " workers";
           }
         }
 }
 
 TEST(ChunkDataset, ShufflesInTwoLevels) {
-  auto set = make_shared_dataset<ChunkDataset<Reader>>(Reader(), samplers::RandomSampler(0), samplers::RandomSampler(0), ChunkDatasetOptions(1, 5, 40, 3));
+  auto set = make_shared_dataset<ChunkDataset<Reader>>(Reader(), samplers::RandomSampler(0), samplers::RandomSampler(0),
+                                                       ChunkDatasetOptions(1, 5, 40, 3));
   auto loader = make_data_loader(set, DataLoaderOptions(5));
   std::vector<int> all = flat(*loader);
   EXPECT_NE(all, to(35));

@@ -105,12 +105,15 @@ TEST(Csv, ReadsNumbersAndTexts) {
   ASSERT_EQ(numbers.values.sizes(), (at::IntArrayRef{3, 3}));
   const double expected[] = {1, 2.5, -300, 4, 5, 6, 7, 8, 9};
   for (size_t i = 0; i < 9; ++i) EXPECT_EQ(numbers.values.data_ptr<double>()[i], expected[i]);
-  const datasets::CsvTexts texts = datasets::read_csv_texts(table("a;b\n\"say \"\"hi\"\"\";\"two\nlines\"\n;\n"), datasets::CsvOptions().delimiter(';'));
+  const datasets::CsvTexts texts = datasets::read_csv_texts(table("a;b\n\"say \"\"hi\"\"\";\"two\nlines\"\n;\n"),
+                                                            datasets::CsvOptions().delimiter(';'));
   EXPECT_EQ(texts.rows, (std::vector<std::vector<std::string>>{{"say \"hi\"", "two\nlines"}, {"", ""}}));
-  EXPECT_EQ(datasets::read_csv(table("1,2\n3,4\n"), datasets::CsvOptions().header(false)).values.sizes(), (at::IntArrayRef{2, 2}));
+  EXPECT_EQ(datasets::read_csv(table("1,2\n3,4\n"), datasets::CsvOptions().header(false)).values.sizes(),
+            (at::IntArrayRef{2, 2}));
   EXPECT_EQ(datasets::read_csv(table("")).values.numel(), 0);
   EXPECT_EQ(datasets::read_csv(table("a,b\n")).values.sizes(), (at::IntArrayRef{0, 2}));
-  EXPECT_TRUE(std::isnan(datasets::read_csv(table("a,b\n1,\n"), datasets::CsvOptions().missing(NAN)).values.data_ptr<double>()[1]));
+  EXPECT_TRUE(std::isnan(
+      datasets::read_csv(table("a,b\n1,\n"), datasets::CsvOptions().missing(NAN)).values.data_ptr<double>()[1]));
 }
 
 TEST(Csv, IsADataset) {
@@ -128,7 +131,9 @@ TEST(Csv, IsADataset) {
 }
 
 TEST(Csv, SaysWhereItIsWrong) {
-  const auto wrong = [&](const std::string& text) { return message<FormatError>([&] { datasets::read_csv(table(text)); }); };
+  const auto wrong = [&](const std::string& text) {
+    return message<FormatError>([&] { datasets::read_csv(table(text)); });
+  };
   EXPECT_HAS(wrong("a,b\n1,2\n3\n"), "table.csv:3: expected 2 fields, but got 1 (row from byte 8 on)");
   EXPECT_HAS(wrong("a,b\n1,two\n"), "table.csv:2: field 2 is no number: \"two\"");
   EXPECT_HAS(wrong("a,b\n1,\n"), "field 2 is empty");
@@ -195,7 +200,8 @@ std::vector<int64_t> slow_encode(const text::BPETokenizer& t, std::string_view t
     for (const char c : word) parts.emplace_back(1, c);
     for (size_t line = merges.find('\n') + 1; line < merges.size(); line = merges.find('\n', line) + 1) {
       const size_t space = merges.find(' ', line);
-      const std::string a = merges.substr(line, space - line), b = merges.substr(space + 1, merges.find('\n', line) - space - 1);
+      const std::string a = merges.substr(line, space - line),
+                        b = merges.substr(space + 1, merges.find('\n', line) - space - 1);
       for (size_t i = 0; i + 1 < parts.size(); ++i)
         if (parts[i] == a && parts[i + 1] == b) {
           parts[i] += b;
@@ -254,7 +260,8 @@ TEST(BPETokenizer, SaysWhatIsWrongInFiles) {
     write_file(merges, text);
     return message<FormatError>(load);
   };
-  EXPECT_HAS(with_merges("#version: 0.2\na b\nab\n"), "merges.txt:3: expected two tokens with a space between (byte 18)");
+  EXPECT_HAS(with_merges("#version: 0.2\na b\nab\n"),
+             "merges.txt:3: expected two tokens with a space between (byte 18)");
   EXPECT_HAS(with_merges("x y\n"), "merges.txt:1: the vocabulary lacks");
   EXPECT_HAS(with_merges("a b\na b\n"), "merges.txt:2: this pair stood on a line before");
   EXPECT_HAS(with_merges("\xe2\x82\xac b\n"), "a character that stands for no byte");

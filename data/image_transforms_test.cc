@@ -128,21 +128,26 @@ TEST(Image, ResizeValues) {
   EXPECT_EQ(values(F::resize(row, {1, 2}, I::kNearestExact)), (std::vector<float>{1, 3}));
   expect_near(F::resize(row, {1, 2}, I::kBilinear, std::nullopt, false), {0.5f, 2.5f});
   // Each result stands for two pixels: weights 1/4, 3/4, 3/4, 1/4 around them, of which one falls off at each border.
-  expect_near(F::resize(row, {1, 2}), {(0.75f * 0 + 0.75f * 1 + 0.25f * 2) / 1.75f, (0.25f * 1 + 0.75f * 2 + 0.75f * 3) / 1.75f});
+  expect_near(F::resize(row, {1, 2}),
+              {(0.75f * 0 + 0.75f * 1 + 0.25f * 2) / 1.75f, (0.25f * 1 + 0.75f * 2 + 0.75f * 3) / 1.75f});
   expect_near(F::resize(row, {1, 8}), {0, 0.25f, 0.75f, 1.25f, 1.75f, 2.25f, 2.75f, 3});
-  expect_near(F::resize(row, {1, 8}, I::kBilinear, std::nullopt, false), {0, 0.25f, 0.75f, 1.25f, 1.75f, 2.25f, 2.75f, 3});
+  expect_near(F::resize(row, {1, 8}, I::kBilinear, std::nullopt, false),
+              {0, 0.25f, 0.75f, 1.25f, 1.75f, 2.25f, 2.75f, 3});
   // Both bicubic filters leave constants as they are, and straight lines inside.
   for (const bool antialias : {false, true}) {
-    expect_near(F::resize(at::ones({1, 5, 7}), {3, 4}, I::kBicubic, std::nullopt, antialias), std::vector<float>(12, 1));
+    expect_near(F::resize(at::ones({1, 5, 7}), {3, 4}, I::kBicubic, std::nullopt, antialias),
+                std::vector<float>(12, 1));
     const std::vector<float> line = values(F::resize(ramp(1, 32), {1, 64}, I::kBicubic, std::nullopt, antialias));
-    for (size_t i = 8; i < 56; ++i) EXPECT_NEAR(line[i], (static_cast<float>(i) + 0.5f) / 2 - 0.5f, antialias ? 1e-4f : 0.05f);
+    for (size_t i = 8; i < 56; ++i)
+      EXPECT_NEAR(line[i], (static_cast<float>(i) + 0.5f) / 2 - 0.5f, antialias ? 1e-4f : 0.05f);
   }
   // a = -0.75 without antialias: t = 0.5 gives -3/32, 19/32, 19/32, -3/32.
   expect_near(F::resize(row, {1, 2}, I::kBicubic, std::nullopt, false),
               {(-3.f * 0 + 19 * 0 + 19 * 1 - 3 * 2) / 32, (-3.f * 1 + 19 * 2 + 19 * 3 - 3 * 3) / 32});
   const Tensor small = at::reshape(at::tensor(std::vector<uint8_t>{0, 255, 255, 0}), {1, 2, 2});
   EXPECT_EQ(bytes(F::resize(small, {1, 1})), (std::vector<int>{128}));
-  EXPECT_EQ(F::resize(at::zeros({2, 3, 4, 4}, at::TensorOptions(at::kDouble)), {2, 2}).sizes(), (at::IntArrayRef{2, 3, 2, 2}));
+  EXPECT_EQ(F::resize(at::zeros({2, 3, 4, 4}, at::TensorOptions(at::kDouble)), {2, 2}).sizes(),
+            (at::IntArrayRef{2, 3, 2, 2}));
 }
 
 // Pillow's results for the same pixels: its filters are those of antialias.
@@ -155,9 +160,15 @@ TEST(Image, ResizeAsPillow) {
   };
   const Case cases[] = {
       {I::kBilinear, 3, 2, {3.9169f, 3.2824f, 4.2661f, 4.5736f, 3.6977f, 3.2093f}},
-      {I::kBilinear, 4, 9, {1.25f, 2.4167f, 3.4444f, 4.6667f, 7, 4.4722f, 3.0556f, 2.75f, 3.25f, 6.6667f, 7.1111f, 5.6667f, 3.1944f, 1.8333f, 2.0278f, 3.3333f, 4.2222f, 4, 4.3333f, 2.8333f, 1.9722f, 2.2222f, 3.5833f, 6.5f, 6.963f, 5.5833f, 3.4167f, 2.5f, 3.3333f, 5.1944f, 6.3333f, 4, 3.2222f, 2.0278f, 1.3333f, 1.5f}},
+      {I::kBilinear, 4, 9, {1.25f,   2.4167f, 3.4444f, 4.6667f, 7,       4.4722f, 3.0556f, 2.75f,   3.25f,
+                            6.6667f, 7.1111f, 5.6667f, 3.1944f, 1.8333f, 2.0278f, 3.3333f, 4.2222f, 4,
+                            4.3333f, 2.8333f, 1.9722f, 2.2222f, 3.5833f, 6.5f,    6.963f,  5.5833f, 3.4167f,
+                            2.5f,    3.3333f, 5.1944f, 6.3333f, 4,       3.2222f, 2.0278f, 1.3333f, 1.5f}},
       {I::kBicubic, 3, 2, {4.0213f, 3.2252f, 4.2224f, 4.5983f, 3.6965f, 3.2812f}},
-      {I::kBicubic, 4, 9, {0.64157f, 1.9844f, 3.2447f, 4.7917f, 7.3872f, 4.5936f, 2.6279f, 2.4092f, 3.2351f, 7.1337f, 8.0389f, 6.3416f, 3.0453f, 1.4593f, 1.3006f, 3.1074f, 4.4022f, 4.082f, 4.3923f, 2.4223f, 1.1948f, 1.7672f, 3.7294f, 7.3549f, 8.0185f, 5.9175f, 3.2748f, 2.132f, 3.0298f, 5.6356f, 7.0731f, 4.0519f, 3.0184f, 1.475f, 0.78346f, 1.3532f}},
+      {I::kBicubic, 4, 9, {0.64157f, 1.9844f, 3.2447f, 4.7917f, 7.3872f, 4.5936f, 2.6279f, 2.4092f,  3.2351f,
+                           7.1337f,  8.0389f, 6.3416f, 3.0453f, 1.4593f, 1.3006f, 3.1074f, 4.4022f,  4.082f,
+                           4.3923f,  2.4223f, 1.1948f, 1.7672f, 3.7294f, 7.3549f, 8.0185f, 5.9175f,  3.2748f,
+                           2.132f,   3.0298f, 5.6356f, 7.0731f, 4.0519f, 3.0184f, 1.475f,  0.78346f, 1.3532f}},
   };
   const Tensor x = at::remainder(at::square(ramp(5, 7)), 11);
   for (const Case& c : cases) expect_near(F::resize(x, {c.height, c.width}, c.interpolation), c.pixels, 1e-4f);

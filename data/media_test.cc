@@ -42,7 +42,9 @@ std::string message(const F& f) {
 
 // Pictures of 7 x 5 pixels, drawn by another program.
 std::string file_of(const std::string& name) { return read_file("data/testdata/" + name); }
-at::Tensor image(const std::string& name, ImageMode mode = ImageMode::kRGB) { return read_image("data/testdata/" + name, mode); }
+at::Tensor image(const std::string& name, ImageMode mode = ImageMode::kRGB) {
+  return read_image("data/testdata/" + name, mode);
+}
 
 int at_pixel(const at::Tensor& image, int64_t c, int64_t y, int64_t x) {
   return image.data_ptr<uint8_t>()[(c * image.size(1) + y) * image.size(2) + x];
@@ -88,19 +90,22 @@ TEST(Jpeg, IsReadInEveryForm) {
   for (const Case& c : cases) {
     const at::Tensor rgb = image(c.name);
     ASSERT_EQ(rgb.sizes(), (at::IntArrayRef{3, 5, 7})) << c.name;
-    for (int64_t i = 0; i < 12; ++i) EXPECT_NEAR(at_pixel(rgb, i % 3, 0, i / 3), c.first[static_cast<size_t>(i)], 2) << c.name;
+    for (int64_t i = 0; i < 12; ++i)
+      EXPECT_NEAR(at_pixel(rgb, i % 3, 0, i / 3), c.first[static_cast<size_t>(i)], 2) << c.name;
   }
   const at::Tensor gray = image("gray.jpg", ImageMode::kUnchanged);
   ASSERT_EQ(gray.size(0), 1);
-  for (const auto& [x, value] : {std::pair<int64_t, int>{0, 14}, {3, 42}, {6, 70}}) EXPECT_NEAR(at_pixel(gray, 0, 0, x), value, 2);
+  for (const auto& [x, value] : {std::pair<int64_t, int>{0, 14}, {3, 42}, {6, 70}})
+    EXPECT_NEAR(at_pixel(gray, 0, 0, x), value, 2);
   EXPECT_EQ(image("gray.jpg").size(0), 3);
   EXPECT_EQ(image("rgb.jpg", ImageMode::kGray).size(0), 1);
   EXPECT_EQ(image("cmyk.jpg", ImageMode::kUnchanged).size(0), 4);
   EXPECT_NEAR(at_pixel(image("cmyk.jpg", ImageMode::kGray), 0, 0, 3), 42, 3);
 }
 
-const std::vector<std::string> kNames = {"rgb.png", "rgba.png", "gray.png", "palette.png", "bits.png", "gray16.png", "rgb.jpg",
-                                         "subsampled.jpg", "progressive.jpg", "gray.jpg", "cmyk.jpg"};
+const std::vector<std::string> kNames = {"rgb.png",         "rgba.png",   "gray.png", "palette.png",
+                                         "bits.png",        "gray16.png", "rgb.jpg",  "subsampled.jpg",
+                                         "progressive.jpg", "gray.jpg",   "cmyk.jpg"};
 
 TEST(Images, CutShortAreErrors) {
   for (const std::string& name : kNames) {
@@ -135,7 +140,8 @@ TEST(Images, HeadersThatPromiseTooMuchCostNothing) {
   EXPECT_HAS(message<FormatError>([&] { decode_image(jpeg); }), "claims 65278 x 65278 pixels");
   // A PNG of the same kind needs its checksum: libpng looks at it first.
   EXPECT_HAS(message<FormatError>([&] {
-               decode_image(std::string("\x89PNG\r\n\x1a\n\0\0\0\rIHDR\x7f\xff\xff\xff\x7f\xff\xff\xff\x08\x02\0\0\0\0\0\0\0", 33));
+               decode_image(std::string(
+                   "\x89PNG\r\n\x1a\n\0\0\0\rIHDR\x7f\xff\xff\xff\x7f\xff\xff\xff\x08\x02\0\0\0\0\0\0\0", 33));
              }),
              "damaged PNG image");
   EXPECT_LT(c10::cpu_memory_stats().peak_allocated_bytes, 1 << 20);

@@ -80,7 +80,10 @@ TEST(MNIST, ReadsPlainAndCompressedFiles) {
 TEST(MNIST, SaysWhatIsWrong) {
   const std::string root = fresh_folder();
   const std::string missing = message(root, MNIST::Mode::kTrain);
-  EXPECT_EQ(missing.rfind("Error opening images file at " + root + "/train-images-idx3-ubyte: fetch train-images-idx3-ubyte.gz of MNIST", 0), 0u)
+  EXPECT_EQ(missing.rfind("Error opening images file at " + root +
+                              "/train-images-idx3-ubyte: fetch train-images-idx3-ubyte.gz of MNIST",
+                          0),
+            0u)
       << missing;
   EXPECT_NE(missing.find("put it into " + root), std::string::npos) << missing;
   const std::string images = root + "/t10k-images-idx3-ubyte", labels = root + "/t10k-labels-idx1-ubyte";
@@ -89,7 +92,8 @@ TEST(MNIST, SaysWhatIsWrong) {
   write_file(labels, idx(2049, {3}, pixels(3)));
   EXPECT_EQ(message(root), images + " holds 2 images, but " + labels + " holds 3 labels");
   write_file(labels, idx(2051, {2}, pixels(2)));
-  EXPECT_EQ(message(root), labels + " is not an IDX file of bytes in 1 dimension(s): expected magic number 2049, but got 2051");
+  EXPECT_EQ(message(root),
+            labels + " is not an IDX file of bytes in 1 dimension(s): expected magic number 2049, but got 2051");
   write_file(labels, "abc");
   EXPECT_EQ(message(root), labels + " is too short to be an IDX file of 1 dimension(s)");
   write_file(images, idx(2051, {2, 2, 2}, pixels(9)));

@@ -22,7 +22,8 @@ using Batches = std::vector<std::vector<int64_t>>;
 struct Numbers : datasets::Dataset<Numbers, int64_t> {
   int64_t get(size_t i) override {
     // The index, and a random number that the batch brings along.
-    return static_cast<int64_t>(i) + 1000 * static_cast<int64_t>(random_generator().get<at::CPUGeneratorImpl>()->random() % 1000);
+    return static_cast<int64_t>(i) +
+           1000 * static_cast<int64_t>(random_generator().get<at::CPUGeneratorImpl>()->random() % 1000);
   }
   std::optional<size_t> size() const override { return 23; }
 };
@@ -68,12 +69,14 @@ void expect_resumes(const Make& make, size_t save_workers, size_t load_workers) 
 
 template <class Make>
 void expect_resumes(const Make& make) {
-  for (const auto& [from, to] : {std::pair<size_t, size_t>{0, 0}, {0, 2}, {3, 0}, {3, 1}, {2, 4}}) expect_resumes(make, from, to);
+  for (const auto& [from, to] : {std::pair<size_t, size_t>{0, 0}, {0, 2}, {3, 0}, {3, 1}, {2, 4}})
+    expect_resumes(make, from, to);
 }
 
 TEST(Resume, GoesOnWithTheSameBatches) {
   expect_resumes([](size_t workers) {
-    return make_data_loader(Numbers(), samplers::RandomSampler(23, samplers::RandomSamplerOptions().generator(seeded(5))),
+    return make_data_loader(Numbers(),
+                            samplers::RandomSampler(23, samplers::RandomSamplerOptions().generator(seeded(5))),
                             DataLoaderOptions(3).workers(workers).generator(seeded(6)));
   });
   expect_resumes([](size_t workers) {
@@ -81,9 +84,12 @@ TEST(Resume, GoesOnWithTheSameBatches) {
                             DataLoaderOptions(3).workers(workers).drop_last(true).generator(seeded(6)));
   });
   expect_resumes([](size_t workers) {
-    return make_data_loader(Numbers(), samplers::BatchSampler(samplers::SubsetRandomSampler({1, 3, 5, 7, 9, 11, 13}, seeded(2)), 2, false),
-                            DataLoaderOptions().workers(workers).persistent_workers(workers == 0 ? std::nullopt : std::optional(false))
-                                .generator(seeded(6)));
+    return make_data_loader(
+        Numbers(), samplers::BatchSampler(samplers::SubsetRandomSampler({1, 3, 5, 7, 9, 11, 13}, seeded(2)), 2, false),
+        DataLoaderOptions()
+            .workers(workers)
+            .persistent_workers(workers == 0 ? std::nullopt : std::optional(false))
+            .generator(seeded(6)));
   });
 }
 
@@ -98,7 +104,8 @@ TEST(Resume, OneGeneratorForOrderAndSeeds) {
 TEST(Resume, WithoutOrderNothingIsLostOrTwice) {
   for (size_t k = 0; k <= 12; ++k) {
     const auto make = [] {
-      return make_data_loader<samplers::SequentialSampler>(Numbers(), DataLoaderOptions(2).workers(3).enforce_ordering(false));
+      return make_data_loader<samplers::SequentialSampler>(Numbers(),
+                                                           DataLoaderOptions(2).workers(3).enforce_ordering(false));
     };
     std::vector<int> seen(23);
     std::string state;
@@ -139,11 +146,15 @@ struct Counter : datasets::IterableDataset<Counter, int64_t> {
 TEST(Resume, IterableDatasets) {
   for (const bool exact : {false, true})
     for (const auto& [from, to] : {std::pair<size_t, size_t>{0, 0}, {0, 1}, {1, 1}, {1, 0}})
-      expect_resumes([&](size_t workers) { return make_data_loader(Counter(exact), DataLoaderOptions(4).workers(workers)); }, from, to);
+      expect_resumes(
+          [&](size_t workers) { return make_data_loader(Counter(exact), DataLoaderOptions(4).workers(workers)); }, from,
+          to);
 }
 
 TEST(Resume, RefusesWhatNoLoaderWrote) {
-  const auto make = [](size_t workers) { return make_data_loader<samplers::SequentialSampler>(Numbers(), DataLoaderOptions(2).workers(workers)); };
+  const auto make = [](size_t workers) {
+    return make_data_loader<samplers::SequentialSampler>(Numbers(), DataLoaderOptions(2).workers(workers));
+  };
   EXPECT_THROW(load(make(0), [] {
                  serialize::OutputArchive archive;
                  archive.write("requests", int64_t{1});

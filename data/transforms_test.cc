@@ -20,7 +20,9 @@
 namespace torch::data {
 namespace {
 
-at::Tensor filled(at::IntArrayRef sizes, float value) { return at::full(sizes, value, at::TensorOptions().dtype(at::kFloat)); }
+at::Tensor filled(at::IntArrayRef sizes, float value) {
+  return at::full(sizes, value, at::TensorOptions().dtype(at::kFloat));
+}
 
 std::vector<float> values(const at::Tensor& t) {
   const at::Tensor c = at::contiguous(t);
@@ -29,7 +31,8 @@ std::vector<float> values(const at::Tensor& t) {
 
 TEST(Stack, MakesABatch) {
   transforms::Stack<> stack;
-  Example<> batch = stack.apply_batch({{filled({2}, 1), filled({}, 5)}, {filled({2}, 2), filled({}, 6)}, {filled({2}, 3), filled({}, 7)}});
+  Example<> batch = stack.apply_batch(
+      {{filled({2}, 1), filled({}, 5)}, {filled({2}, 2), filled({}, 6)}, {filled({2}, 3), filled({}, 7)}});
   EXPECT_EQ(batch.data.sizes(), (at::IntArrayRef{3, 2}));
   EXPECT_EQ(values(batch.data), (std::vector<float>{1, 1, 2, 2, 3, 3}));
   EXPECT_EQ(values(batch.target), (std::vector<float>{5, 6, 7}));
@@ -72,7 +75,8 @@ TEST(DefaultCollate, OfCppTypes) {
   EXPECT_EQ(default_collate(std::vector<bool>{true, false}).scalar_type(), at::kBool);
   EXPECT_EQ(default_collate(std::vector<double>{1.5, 2.5}).scalar_type(), at::kDouble);
   EXPECT_EQ(default_collate(std::vector<std::string>{"a", "b"}), (std::vector<std::string>{"a", "b"}));
-  const auto pair = default_collate(std::vector<std::pair<at::Tensor, float>>{{filled({2}, 1), 3.f}, {filled({2}, 0), 4.f}});
+  const auto pair =
+      default_collate(std::vector<std::pair<at::Tensor, float>>{{filled({2}, 1), 3.f}, {filled({2}, 0), 4.f}});
   EXPECT_EQ(pair.first.sizes(), (at::IntArrayRef{2, 2}));
   EXPECT_EQ(values(pair.second), (std::vector<float>{3, 4}));
   const auto lists = default_collate(std::vector<std::vector<float>>{{1, 2}, {3, 4}, {5, 6}});
@@ -87,19 +91,24 @@ TEST(DefaultCollate, OfCppTypes) {
 }
 
 struct Labelled : datasets::Dataset<Labelled, Example<at::Tensor, int64_t>> {
-  Example<at::Tensor, int64_t> get(size_t i) override { return {filled({2}, static_cast<float>(i)), static_cast<int64_t>(i) * 10}; }
+  Example<at::Tensor, int64_t> get(size_t i) override {
+    return {filled({2}, static_cast<float>(i)), static_cast<int64_t>(i) * 10};
+  }
   std::optional<size_t> size() const override { return 4; }
 };
 
 TEST(DefaultCollate, IsATransform) {
-  auto loader = make_data_loader<samplers::SequentialSampler>(Labelled().map(transforms::DefaultCollate<Example<at::Tensor, int64_t>>()), 3);
+  auto loader = make_data_loader<samplers::SequentialSampler>(
+      Labelled().map(transforms::DefaultCollate<Example<at::Tensor, int64_t>>()), 3);
   const Example<> first = *loader->begin();
   EXPECT_EQ(first.data.sizes(), (at::IntArrayRef{3, 2}));
   EXPECT_EQ(first.target.scalar_type(), at::kLong);
   EXPECT_EQ(first.target.data_ptr<int64_t>()[2], 20);
-  auto single = make_data_loader<samplers::SequentialSampler>(Labelled().map(transforms::Unbatched<Example<at::Tensor, int64_t>>()), 1);
+  auto single = make_data_loader<samplers::SequentialSampler>(
+      Labelled().map(transforms::Unbatched<Example<at::Tensor, int64_t>>()), 1);
   EXPECT_EQ((*single->begin()).target, 0);
-  EXPECT_THROW(Labelled().map(transforms::Unbatched<Example<at::Tensor, int64_t>>()).get_batch({1, 2}), c10::ValueError);
+  EXPECT_THROW(Labelled().map(transforms::Unbatched<Example<at::Tensor, int64_t>>()).get_batch({1, 2}),
+               c10::ValueError);
 }
 
 TEST(DefaultConvert, MakesTensorsOfLists) {

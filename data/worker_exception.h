@@ -5,8 +5,8 @@
 
 namespace torch::data {
 
-/// An exception of a worker thread of a DataLoader, on its way to the thread that iterates. `original_exception` is what was
-/// thrown.
+/// An exception of a worker thread of a DataLoader, on its way to the thread that iterates. `original_exception` is
+/// what was thrown.
 struct WorkerException : public std::exception {
   explicit WorkerException(std::exception_ptr original)
       : original_exception(std::move(original)), message("Caught exception in DataLoader worker thread.") {

@@ -26,12 +26,12 @@ namespace torch::data {
 ///
 ///   for (torch::data::Example<>& batch : *loader) train(batch.data, batch.target);
 ///
-/// With workers, up to max_jobs batches are under way or waiting; an exception of a worker reaches the iterating thread as a
-/// WorkerException in place of its batch, and iteration can go on after it. One thread iterates. A pass that was not
-/// finished keeps the loader busy: begin() throws then.
+/// With workers, up to max_jobs batches are under way or waiting; an exception of a worker reaches the iterating thread
+/// as a WorkerException in place of its batch, and iteration can go on after it. One thread iterates. A pass that was
+/// not finished keeps the loader busy: begin() throws then.
 ///
-/// Its place can be saved in the middle of a pass, torch::save(*loader, path), and a loader that was made in the same way and
-/// loads it goes on with the batches that were still to come, whatever the number of workers is then.
+/// Its place can be saved in the middle of a pass, torch::save(*loader, path), and a loader that was made in the same
+/// way and loads it goes on with the batches that were still to come, whatever the number of workers is then.
 template <typename Dataset, typename Batch, typename BatchRequest>
 class DataLoaderBase {
  public:
@@ -269,12 +269,14 @@ class DataLoaderBase {
 
 /// torch::save(*loader, path) and torch::load(*loader, path).
 template <typename Dataset, typename Batch, typename BatchRequest>
-serialize::OutputArchive& operator<<(serialize::OutputArchive& archive, const DataLoaderBase<Dataset, Batch, BatchRequest>& loader) {
+serialize::OutputArchive& operator<<(serialize::OutputArchive& archive,
+                                     const DataLoaderBase<Dataset, Batch, BatchRequest>& loader) {
   loader.save(archive);
   return archive;
 }
 template <typename Dataset, typename Batch, typename BatchRequest>
-serialize::InputArchive& operator>>(serialize::InputArchive& archive, DataLoaderBase<Dataset, Batch, BatchRequest>& loader) {
+serialize::InputArchive& operator>>(serialize::InputArchive& archive,
+                                    DataLoaderBase<Dataset, Batch, BatchRequest>& loader) {
   loader.load(archive);
   return archive;
 }

@@ -19,7 +19,8 @@ template <typename Dataset, typename Sampler>
   requires(!Dataset::is_stateful && requires { typename Sampler::BatchRequestType; })
 std::unique_ptr<StatelessDataLoader<Dataset, Sampler>> make_data_loader(
     Dataset dataset, Sampler sampler, DataLoaderOptions options = DataLoaderOptions()) {
-  return std::make_unique<StatelessDataLoader<Dataset, Sampler>>(std::move(dataset), std::move(sampler), std::move(options));
+  return std::make_unique<StatelessDataLoader<Dataset, Sampler>>(std::move(dataset), std::move(sampler),
+                                                                 std::move(options));
 }
 
 /// With a sampler made from the dataset's size (which it must know).
@@ -35,7 +36,8 @@ std::unique_ptr<StatelessDataLoader<Dataset, Sampler>> make_data_loader(
 /// For stateful datasets.
 template <typename Dataset>
   requires(Dataset::is_stateful)
-std::unique_ptr<StatefulDataLoader<Dataset>> make_data_loader(Dataset dataset, DataLoaderOptions options = DataLoaderOptions()) {
+std::unique_ptr<StatefulDataLoader<Dataset>> make_data_loader(
+    Dataset dataset, DataLoaderOptions options = DataLoaderOptions()) {
   return std::make_unique<StatefulDataLoader<Dataset>>(std::move(dataset), std::move(options));
 }
 

@@ -7,8 +7,8 @@ void check_options(const DataLoaderOptions& options) {
   // A negative number, converted.
   TORCH_CHECK_VALUE(options.workers() <= SIZE_MAX / 2,
                     "num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.");
-  TORCH_CHECK_VALUE(!options.timeout() || options.timeout()->count() >= 0, "timeout option should be non-negative, got ",
-                    options.timeout()->count(), " ms");
+  TORCH_CHECK_VALUE(!options.timeout() || options.timeout()->count() >= 0,
+                    "timeout option should be non-negative, got ", options.timeout()->count(), " ms");
   if (options.workers() == 0) {
     TORCH_CHECK_VALUE(!options.prefetch_factor(), "prefetch_factor option could only be specified with workers. "
                       "Let workers > 0, or leave prefetch_factor out.");

@@ -15,15 +15,16 @@
 namespace torch::data {
 
 /// Settings of a DataLoader. What Python's loader is given besides: `collate_fn` is a transform of the dataset
-/// (transforms::Collate, Stack, DefaultCollate), `sampler` and `batch_sampler` (samplers::BatchSampler) are the second argument of
-/// make_data_loader, `in_order` is enforce_ordering, and batch_size=None is transforms::Unbatched.
+/// (transforms::Collate, Stack, DefaultCollate), `sampler` and `batch_sampler` (samplers::BatchSampler) are the second
+/// argument of make_data_loader, `in_order` is enforce_ordering, and batch_size=None is transforms::Unbatched.
 struct DataLoaderOptions {
   DataLoaderOptions() = default;
   /// Of any integer type; braces around a variable are no narrowing then. ValueError for a negative number.
   template <std::integral Integer>
   /* implicit */ DataLoaderOptions(Integer batch_size) : batch_size_(static_cast<size_t>(batch_size)) {
     if constexpr (std::is_signed_v<Integer>) {
-      TORCH_CHECK_VALUE(batch_size >= 0, "batch_size should be a positive integer value, but got batch_size=", batch_size);
+      TORCH_CHECK_VALUE(batch_size >= 0,
+                        "batch_size should be a positive integer value, but got batch_size=", batch_size);
     }
   }
 
@@ -40,19 +41,21 @@ struct DataLoaderOptions {
   /// Whether to leave out a last batch that is not full.
   TORCH_ARG(bool, drop_last) = false;
 
-  /// Whether to put the tensors of a batch into pinned memory, from which an accelerator copies by itself; nothing happens
-  /// without one. Tensors are found in examples, vectors, pairs, tuples and maps; a class of its own is asked for its
-  /// pin_memory().
+  /// Whether to put the tensors of a batch into pinned memory, from which an accelerator copies by itself; nothing
+  /// happens without one. Tensors are found in examples, vectors, pairs, tuples and maps; a class of its own is asked
+  /// for its pin_memory().
   TORCH_ARG(bool, pin_memory) = false;
-  /// Called in each worker, with its number, before its first batch. What it throws comes in place of each of its batches.
+  /// Called in each worker, with its number, before its first batch. What it throws comes in place of each of its
+  /// batches.
   TORCH_ARG(std::function<void(int64_t)>, worker_init_fn);
-  /// Whether workers (and their copies of the dataset) live as long as the loader, which is the default, or as long as a pass.
+  /// Whether workers (and their copies of the dataset) live as long as the loader, which is the default, or as long as
+  /// a pass.
   TORCH_ARG(std::optional<bool>, persistent_workers);
   /// Batches under way a worker; 2 by default.
   TORCH_ARG(std::optional<size_t>, prefetch_factor);
-  /// From which the seed of each pass is drawn, as Python's loader does it: one number a pass, before the sampler draws. Worker k
-  /// has the seed base + k (worker_info), and random_generator() gives streams that depend on it and on the number of the
-  /// batch alone, with any number of workers.
+  /// From which the seed of each pass is drawn, as Python's loader does it: one number a pass, before the sampler
+  /// draws. Worker k has the seed base + k (worker_info), and random_generator() gives streams that depend on it and on
+  /// the number of the batch alone, with any number of workers.
   TORCH_ARG(std::optional<at::Generator>, generator);
 };
 

@@ -33,9 +33,11 @@ size_t count(int64_t value, const char* what) {
 
 }  // namespace
 
-void write_state(serialize::OutputArchive& archive, const LoaderState& state, const std::optional<at::Generator>& generator) {
-  archive.write("position", to_tensor({state.in_pass, static_cast<int64_t>(state.pass), static_cast<int64_t>(state.base_seed),
-                                       static_cast<int64_t>(state.delivered), static_cast<int64_t>(state.next_number)}),
+void write_state(serialize::OutputArchive& archive, const LoaderState& state,
+                 const std::optional<at::Generator>& generator) {
+  archive.write("position",
+                to_tensor({state.in_pass, static_cast<int64_t>(state.pass), static_cast<int64_t>(state.base_seed),
+                           static_cast<int64_t>(state.delivered), static_cast<int64_t>(state.next_number)}),
                 /*is_buffer=*/true);
   // All requests in one row: number, how many, which.
   std::vector<int64_t> requests;
@@ -53,7 +55,8 @@ void write_state(serialize::OutputArchive& archive, const LoaderState& state, co
 
 LoaderState read_state(serialize::InputArchive& archive, std::optional<at::Generator> generator) {
   const std::vector<int64_t> position = read_numbers(archive, "position");
-  TORCH_CHECK_VALUE(position.size() == 5, "loading a DataLoader: the position has ", position.size(), " numbers, expected 5");
+  TORCH_CHECK_VALUE(position.size() == 5, "loading a DataLoader: the position has ", position.size(),
+                    " numbers, expected 5");
   LoaderState state;
   state.in_pass = position[0] != 0;
   state.pass = count(position[1], "the number of passes");
@@ -62,7 +65,8 @@ LoaderState read_state(serialize::InputArchive& archive, std::optional<at::Gener
   state.next_number = count(position[4], "the next batch");
   const std::vector<int64_t> requests = read_numbers(archive, "requests");
   for (size_t i = 0; i < requests.size();) {
-    TORCH_CHECK_VALUE(requests.size() - i >= 2 && requests[i + 1] >= 0 && static_cast<uint64_t>(requests[i + 1]) <= requests.size() - i - 2,
+    TORCH_CHECK_VALUE(requests.size() - i >= 2 && requests[i + 1] >= 0 &&
+                          static_cast<uint64_t>(requests[i + 1]) <= requests.size() - i - 2,
                       "loading a DataLoader: the requests end in the middle of one");
     const auto begin = requests.begin() + static_cast<int64_t>(i) + 2;
     const size_t number = count(requests[i], "a batch's number");
@@ -81,13 +85,15 @@ LoaderState read_state(serialize::InputArchive& archive, std::optional<at::Gener
   return state;
 }
 
-void write_nested(serialize::OutputArchive& archive, const char* key, const std::function<void(serialize::OutputArchive&)>& write) {
+void write_nested(serialize::OutputArchive& archive, const char* key,
+                  const std::function<void(serialize::OutputArchive&)>& write) {
   serialize::OutputArchive nested;
   write(nested);
   if (!nested.empty()) archive.write(key, nested);
 }
 
-void read_nested(serialize::InputArchive& archive, const char* key, const std::function<void(serialize::InputArchive*)>& read) {
+void read_nested(serialize::InputArchive& archive, const char* key,
+                 const std::function<void(serialize::InputArchive*)>& read) {
   serialize::InputArchive nested;
   read(archive.try_read(key, nested) ? &nested : nullptr);
 }

@@ -10,13 +10,14 @@
 
 namespace torch::data {
 
-/// The loader of datasets that keep their own place. All workers use the one dataset, whose get_batch must be safe to call from
-/// several threads then.
+/// The loader of datasets that keep their own place. All workers use the one dataset, whose get_batch must be safe to
+/// call from several threads then.
 ///
-/// What a saved loader goes on with: without workers, the dataset's own save() and load(). With workers the dataset is ahead of
-/// what was delivered; then it is reset, and as many batches as were delivered are made again and dropped.
+/// What a saved loader goes on with: without workers, the dataset's own save() and load(). With workers the dataset is
+/// ahead of what was delivered; then it is reset, and as many batches as were delivered are made again and dropped.
 template <typename Dataset>
-class StatefulDataLoader : public DataLoaderBase<Dataset, typename Dataset::BatchType::value_type, typename Dataset::BatchRequestType> {
+class StatefulDataLoader
+    : public DataLoaderBase<Dataset, typename Dataset::BatchType::value_type, typename Dataset::BatchRequestType> {
  public:
   using super = DataLoaderBase<Dataset, typename Dataset::BatchType::value_type, typename Dataset::BatchRequestType>;
   using typename super::BatchRequestType;

@@ -11,8 +11,8 @@
 
 namespace torch::data {
 
-/// The loader of datasets that are asked by index (or by what the sampler gives). Each worker has a copy of the dataset; wrap
-/// it with make_shared_dataset to share one.
+/// The loader of datasets that are asked by index (or by what the sampler gives). Each worker has a copy of the
+/// dataset; wrap it with make_shared_dataset to share one.
 template <typename Dataset, typename Sampler>
 class StatelessDataLoader
     : public DataLoaderBase<Dataset, typename Dataset::BatchType, typename Sampler::BatchRequestType> {
@@ -56,9 +56,13 @@ class StatelessDataLoader
 
   std::thread start_worker(int64_t id) override {
     if constexpr (std::is_copy_constructible_v<Dataset>) {
-      return std::thread([this, info = this->info_of(id), copy = *this->main_thread_dataset_]() mutable { this->worker_thread(copy, info); });
+      return std::thread([this, info = this->info_of(id), copy = *this->main_thread_dataset_]() mutable {
+        this->worker_thread(copy, info);
+      });
     } else {
-      TORCH_CHECK_VALUE(false, "DataLoader: workers need copies of the dataset, and this one can't be copied; wrap it with make_shared_dataset");
+      TORCH_CHECK_VALUE(false,
+                        "DataLoader: workers need copies of the dataset, and this one can't be copied; wrap it with "
+                        "make_shared_dataset");
     }
   }
   void workers_started() override { this->main_thread_dataset_.reset(); }

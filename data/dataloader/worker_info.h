@@ -14,13 +14,13 @@ struct WorkerInfo {
   uint64_t seed;        ///< its own: the base seed of the pass in which it was started + id
 };
 
-/// For the calling thread; nullopt outside the workers of a DataLoader. A dataset may use it to give each worker a part of
-/// what it reads.
+/// For the calling thread; nullopt outside the workers of a DataLoader. A dataset may use it to give each worker a part
+/// of what it reads.
 std::optional<WorkerInfo> worker_info();
 inline std::optional<WorkerInfo> get_worker_info() { return worker_info(); }
 
-/// Where random transforms and datasets draw from: in a worker, and with DataLoaderOptions::generator, a generator that is
-/// seeded anew for each batch, so that a batch does not depend on who makes it; else the CPU's default one.
+/// Where random transforms and datasets draw from: in a worker, and with DataLoaderOptions::generator, a generator that
+/// is seeded anew for each batch, so that a batch does not depend on who makes it; else the CPU's default one.
 const at::Generator& random_generator();
 
 namespace detail {
@@ -43,8 +43,8 @@ class BatchScope {
   BatchScope& operator=(const BatchScope&) = delete;
 };
 
-/// The seed of a pass: one draw of 63 bits from `generator`; without one, from the default generator's seed and the number
-/// of the pass, and nothing is drawn.
+/// The seed of a pass: one draw of 63 bits from `generator`; without one, from the default generator's seed and the
+/// number of the pass, and nothing is drawn.
 uint64_t base_seed(const std::optional<at::Generator>& generator, uint64_t pass);
 
 }  // namespace detail

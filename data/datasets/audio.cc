@@ -38,7 +38,8 @@ class SoundFile {
   const SF_INFO& info() const { return info_; }
 
   void seek_frame(int64_t frame) {
-    if (sf_seek(sound_, frame, SEEK_SET) != frame) fail(c10::str("can't go to frame ", frame, ": ", sf_strerror(sound_)));
+    if (sf_seek(sound_, frame, SEEK_SET) != frame)
+      fail(c10::str("can't go to frame ", frame, ": ", sf_strerror(sound_)));
   }
   // As many frames as there are, up to `count`.
   int64_t read_frames(float* to, int64_t count) {
@@ -74,11 +75,13 @@ class SoundFile {
 }  // namespace
 
 Audio read_audio(const std::string& path, int64_t frame_offset, int64_t num_frames) {
-  TORCH_CHECK_VALUE(frame_offset >= 0 && num_frames >= -1, "read_audio: expected an offset from 0 and a number of frames from -1 on, but got ",
-                    frame_offset, " and ", num_frames);
+  TORCH_CHECK_VALUE(frame_offset >= 0 && num_frames >= -1,
+                    "read_audio: expected an offset from 0 and a number of frames from -1 on, but got ", frame_offset,
+                    " and ", num_frames);
   SoundFile sound(path);
   const int64_t channels = sound.info().channels, all = sound.info().frames;
-  TORCH_CHECK_VALUE(frame_offset <= all, "read_audio: ", path, " has ", all, " frames, none from ", frame_offset, " on");
+  TORCH_CHECK_VALUE(frame_offset <= all, "read_audio: ", path, " has ", all, " frames, none from ", frame_offset,
+                    " on");
   const int64_t wanted = num_frames < 0 ? all - frame_offset : std::min(num_frames, all - frame_offset);
   if (frame_offset > 0) sound.seek_frame(frame_offset);
   // In pieces, since the header may promise more than there is.
@@ -90,7 +93,8 @@ Audio read_audio(const std::string& path, int64_t frame_offset, int64_t num_fram
     interleaved.resize(static_cast<size_t>((frames + count) * channels));
     const int64_t got = sound.read_frames(interleaved.data() + frames * channels, count);
     frames += got;
-    if (got < count) sound.fail(c10::str("the sound ends at frame ", frame_offset + frames, ", its header promises ", all));
+    if (got < count)
+      sound.fail(c10::str("the sound ends at frame ", frame_offset + frames, ", its header promises ", all));
   }
   at::Tensor waveform = at::empty({channels, frames}, at::kFloat);
   float* const to = waveform.mutable_data_ptr<float>();
@@ -100,14 +104,18 @@ Audio read_audio(const std::string& path, int64_t frame_offset, int64_t num_fram
 }
 
 AudioFolder::AudioFolder(const std::string& root, std::optional<int64_t> sample_rate)
-    : folders_(std::make_shared<const ClassFolders>(find_class_folders(root, {".wav", ".flac", ".ogg", ".aiff", ".au"}))), sample_rate_(sample_rate) {}
+    : folders_(
+          std::make_shared<const ClassFolders>(find_class_folders(root, {".wav", ".flac", ".ogg", ".aiff", ".au"}))),
+      sample_rate_(sample_rate) {}
 
 Example<> AudioFolder::get(size_t index) {
-  TORCH_CHECK_INDEX(index < samples().size(), "AudioFolder: index ", index, " is out of range for ", samples().size(), " sounds");
+  TORCH_CHECK_INDEX(index < samples().size(), "AudioFolder: index ", index, " is out of range for ", samples().size(),
+                    " sounds");
   const auto& [path, target] = samples()[index];
   const Audio audio = read_audio(path);
   if (sample_rate_ && audio.sample_rate != *sample_rate_)
-    serialize::throw_format_error(c10::str(path, ": a sample rate of ", audio.sample_rate, " Hz (in its header, at byte 0), expected ", *sample_rate_));
+    serialize::throw_format_error(c10::str(path, ": a sample rate of ", audio.sample_rate,
+                                           " Hz (in its header, at byte 0), expected ", *sample_rate_));
   return {audio.waveform, at::full({}, target, at::TensorOptions(at::kLong))};
 }
 

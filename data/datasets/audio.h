@@ -19,14 +19,16 @@ struct Audio {
   int64_t sample_rate;
 };
 
-/// Reads a WAV file (or any other that libsndfile knows): `num_frames` frames from `frame_offset` on, -1 for all. Memory grows with the
-/// sound that is really there.
+/// Reads a WAV file (or any other that libsndfile knows): `num_frames` frames from `frame_offset` on, -1 for all.
+/// Memory grows with the sound that is really there.
 ///
-/// Throws serialize::IoError for a file that can't be read and serialize::FormatError, with the file, the frame and libsndfile's
-/// reason, for one that is no sound or is cut short; ValueError for numbers below 0 and an offset beyond the end.
+/// Throws serialize::IoError for a file that can't be read and serialize::FormatError, with the file, the frame and
+/// libsndfile's reason, for one that is no sound or is cut short; ValueError for numbers below 0 and an offset beyond
+/// the end.
 Audio read_audio(const std::string& path, int64_t frame_offset = 0, int64_t num_frames = -1);
 
-/// Sounds in folders that are named after their classes. Examples are the waveform and the number of the class, int64. Depend on
+/// Sounds in folders that are named after their classes. Examples are the waveform and the number of the class, int64.
+/// Depend on
 /// //data:audio.
 class AudioFolder : public Dataset<AudioFolder> {
  public:

@@ -97,7 +97,8 @@ class MapDataset : public BatchDataset<
   using BatchRequestType = typename SourceDataset::BatchRequestType;
   using OutputBatchType = detail::optional_if_t<SourceDataset::is_stateful, typename AppliedTransform::OutputBatchType>;
 
-  MapDataset(DatasetType dataset, TransformType transform) : dataset_(std::move(dataset)), transform_(std::move(transform)) {}
+  MapDataset(DatasetType dataset, TransformType transform)
+      : dataset_(std::move(dataset)), transform_(std::move(transform)) {}
 
   OutputBatchType get_batch(BatchRequestType request) override {
     if constexpr (SourceDataset::is_stateful) {

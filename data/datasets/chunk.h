@@ -22,8 +22,8 @@
 
 namespace torch::data::datasets {
 
-/// Reads a dataset in chunks (files, parts of one), for ChunkDataset. With more than one preloader, read_chunk is called from
-/// several threads at once.
+/// Reads a dataset in chunks (files, parts of one), for ChunkDataset. With more than one preloader, read_chunk is
+/// called from several threads at once.
 template <typename ExampleType_, typename ChunkType_ = std::vector<ExampleType_>>
 class ChunkDataReader {
  public:
@@ -41,7 +41,8 @@ class ChunkDataReader {
 struct ChunkDatasetOptions {
   ChunkDatasetOptions() = delete;
   /// ValueError for a zero, and for a cache that does not hold a batch.
-  ChunkDatasetOptions(size_t preloader_count, size_t batch_size, size_t cache_size = 2048, size_t cross_chunk_shuffle_count = 1);
+  ChunkDatasetOptions(size_t preloader_count, size_t batch_size, size_t cache_size = 2048,
+                      size_t cross_chunk_shuffle_count = 1);
 
   /// Threads that read chunks.
   TORCH_ARG(size_t, preloader_count);
@@ -65,7 +66,9 @@ class BatchDataBuffer {
   /// The next batch, once it is full or no more examples come; nullopt at the end. Throws what a preloader threw.
   std::optional<UnwrappedBatch> get_batch() {
     std::unique_lock<std::mutex> lock(mutex_);
-    readable_.wait(lock, [this] { return stopped_ || batches_.size() > 1 || (!batches_.empty() && batches_.front().ready(batch_size_)); });
+    readable_.wait(lock, [this] {
+      return stopped_ || batches_.size() > 1 || (!batches_.empty() && batches_.front().ready(batch_size_));
+    });
     if (batches_.empty()) return std::nullopt;
     Entry entry = std::move(batches_.front());
     batches_.pop_front();
@@ -87,9 +90,11 @@ class BatchDataBuffer {
       if (batches_.empty() || batches_.back().ready(batch_size_)) batches_.emplace_back();
       UnwrappedBatch& batch = batches_.back().batch;
       const auto indices = example_sampler_.next(std::min(left, batch_size_ - batch.size()));
-      TORCH_CHECK(indices && !indices->empty(), "ChunkDataset: the example sampler gave no index, and ", left, " examples are left");
+      TORCH_CHECK(indices && !indices->empty(), "ChunkDataset: the example sampler gave no index, and ", left,
+                  " examples are left");
       for (const size_t i : *indices) {
-        TORCH_CHECK_INDEX(i < data.size(), "ChunkDataset: the example sampler gave index ", i, " for ", data.size(), " examples");
+        TORCH_CHECK_INDEX(i < data.size(), "ChunkDataset: the example sampler gave index ", i, " for ", data.size(),
+                          " examples");
         batch.emplace_back(std::move(data[i]));
         ++examples_;
       }
@@ -140,18 +145,19 @@ class BatchDataBuffer {
 
 }  // namespace detail
 
-/// A dataset that is read chunk by chunk, by threads of its own, and gives batches of examples: for data that does not fit
-/// memory. `chunk_sampler` orders the chunks, `example_sampler` the examples of those that are read together (RandomSampler: a
-/// shuffle in two levels). `preprocessing_policy` may change these before.
+/// A dataset that is read chunk by chunk, by threads of its own, and gives batches of examples: for data that does not
+/// fit memory. `chunk_sampler` orders the chunks, `example_sampler` the examples of those that are read together
+/// (RandomSampler: a shuffle in two levels). `preprocessing_policy` may change these before.
 ///
-///   auto set = make_shared_dataset<ChunkDataset<Reader>>(reader, RandomSampler(0), RandomSampler(0), ChunkDatasetOptions(2, 64));
-///   auto loader = make_data_loader(set, DataLoaderOptions(64).workers(2));
+///   auto set = make_shared_dataset<ChunkDataset<Reader>>(reader, RandomSampler(0), RandomSampler(0),
+///   ChunkDatasetOptions(2, 64)); auto loader = make_data_loader(set, DataLoaderOptions(64).workers(2));
 ///
-/// With one preloader and without workers the order is that of the samplers. What read_chunk throws comes as a WorkerException in
-/// place of a batch.
-template <typename ChunkReader, typename ChunkSampler = samplers::RandomSampler, typename ExampleSampler = samplers::RandomSampler>
-class ChunkDataset final
-    : public StatefulDataset<ChunkDataset<ChunkReader, ChunkSampler, ExampleSampler>, typename ChunkReader::ChunkType, size_t> {
+/// With one preloader and without workers the order is that of the samplers. What read_chunk throws comes as a
+/// WorkerException in place of a batch.
+template <typename ChunkReader, typename ChunkSampler = samplers::RandomSampler,
+          typename ExampleSampler = samplers::RandomSampler>
+class ChunkDataset final : public StatefulDataset<ChunkDataset<ChunkReader, ChunkSampler, ExampleSampler>,
+                                                  typename ChunkReader::ChunkType, size_t> {
  public:
   using UnwrappedBatchType = typename ChunkReader::ChunkType;
   using BatchType = std::optional<UnwrappedBatchType>;
@@ -159,8 +165,9 @@ class ChunkDataset final
   using ChunkSamplerType = ChunkSampler;
   using ExampleSamplerType = ExampleSampler;
 
-  ChunkDataset(ChunkReader chunk_reader, ChunkSampler chunk_sampler, ExampleSampler example_sampler, ChunkDatasetOptions options,
-               std::function<void(UnwrappedBatchType&)> preprocessing_policy = std::function<void(UnwrappedBatchType&)>())
+  ChunkDataset(
+      ChunkReader chunk_reader, ChunkSampler chunk_sampler, ExampleSampler example_sampler, ChunkDatasetOptions options,
+      std::function<void(UnwrappedBatchType&)> preprocessing_policy = std::function<void(UnwrappedBatchType&)>())
       : chunk_reader_(std::move(chunk_reader)),
         chunk_sampler_(std::move(chunk_sampler)),
         example_sampler_(std::move(example_sampler)),
@@ -168,12 +175,14 @@ class ChunkDataset final
         preprocessing_policy_(std::move(preprocessing_policy)) {}
   ~ChunkDataset() override { end_preloaders(); }
 
-  /// The next batch, nullopt at the end. Throws c10::Error before the first reset() and for another size than the options'.
+  /// The next batch, nullopt at the end. Throws c10::Error before the first reset() and for another size than the
+  /// options'.
   BatchType get_batch(size_t batch_size) override {
     TORCH_CHECK(buffer_ != nullptr, "Dataset needs to call reset() before calling get_batch().");
-    TORCH_CHECK(batch_size == options_.batch_size(),
-                "The requested batch size does not match with the initialized batch size.\n The requested batch size is ", batch_size,
-                ", while the dataset is created with batch size equal to ", options_.batch_size());
+    TORCH_CHECK(
+        batch_size == options_.batch_size(),
+        "The requested batch size does not match with the initialized batch size.\n The requested batch size is ",
+        batch_size, ", while the dataset is created with batch size equal to ", options_.batch_size());
     return buffer_->get_batch();
   }
   BatchType get_batch() { return get_batch(options_.batch_size()); }

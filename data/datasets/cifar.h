@@ -23,8 +23,8 @@ class CIFAR10 : public Dataset<CIFAR10> {
  public:
   enum class Mode { kTrain, kTest };
 
-  /// Throws torch::serialize::IoError where a file is missing, with what to fetch, and FormatError, with the file and the offset, for
-  /// one that is no such file.
+  /// Throws torch::serialize::IoError where a file is missing, with what to fetch, and FormatError, with the file and
+  /// the offset, for one that is no such file.
   explicit CIFAR10(const std::string& root, Mode mode = Mode::kTrain);
 
   /// IndexError out of range.
@@ -42,8 +42,8 @@ class CIFAR10 : public Dataset<CIFAR10> {
   detail::CifarPart part_;
 };
 
-/// CIFAR-100, the binary version: train.bin and test.bin, in `root` or in cifar-100-binary there. Targets are the 100 fine classes,
-/// or with `coarse` the 20 groups of them.
+/// CIFAR-100, the binary version: train.bin and test.bin, in `root` or in cifar-100-binary there. Targets are the 100
+/// fine classes, or with `coarse` the 20 groups of them.
 class CIFAR100 : public Dataset<CIFAR100> {
  public:
   enum class Mode { kTrain, kTest };

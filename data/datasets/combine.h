@@ -25,7 +25,8 @@ class Subset : public BatchDataset<Subset<SourceDataset>, typename SourceDataset
  public:
   using BatchType = typename SourceDataset::BatchType;
 
-  Subset(SourceDataset dataset, std::vector<size_t> indices) : dataset_(std::move(dataset)), indices_(std::move(indices)) {}
+  Subset(SourceDataset dataset, std::vector<size_t> indices)
+      : dataset_(std::move(dataset)), indices_(std::move(indices)) {}
 
   /// IndexError out of range.
   BatchType get_batch(c10::ArrayRef<size_t> request) override {
@@ -131,14 +132,18 @@ class AnyDataset : public Dataset<AnyDataset<SingleExample>, SingleExample> {
 ///
 ///   StackDataset<Images, Captions> set(images, captions);   auto [image, caption] = set.get(7);
 template <typename... Datasets>
-class StackDataset : public Dataset<StackDataset<Datasets...>, std::tuple<decltype(std::declval<Datasets&>().get(size_t{0}))...>> {
+class StackDataset
+    : public Dataset<StackDataset<Datasets...>, std::tuple<decltype(std::declval<Datasets&>().get(size_t{0}))...>> {
  public:
   using ExampleType = std::tuple<decltype(std::declval<Datasets&>().get(size_t{0}))...>;
 
   /// ValueError "Size mismatch between datasets".
   explicit StackDataset(Datasets... datasets) : datasets_(std::move(datasets)...) {
-    std::apply([&](const auto& first, const auto&... rest) { if (((rest.size() != first.size()) || ...)) detail::throw_size_mismatch(); },
-               datasets_);
+    std::apply(
+        [&](const auto& first, const auto&... rest) {
+          if (((rest.size() != first.size()) || ...)) detail::throw_size_mismatch();
+        },
+        datasets_);
   }
 
   ExampleType get(size_t index) override {
@@ -150,9 +155,9 @@ class StackDataset : public Dataset<StackDataset<Datasets...>, std::tuple<declty
   std::tuple<Datasets...> datasets_;
 };
 
-/// The indices 0 ... size - 1, shuffled and dealt out into parts of the given lengths, which add up to size; or, with fractions
-/// that add up to 1, into parts of floor(fraction * size), of which the first ones get what is left, one each. In the order of
-/// randperm with `generator` (default: the CPU's). ValueError for other sums.
+/// The indices 0 ... size - 1, shuffled and dealt out into parts of the given lengths, which add up to size; or, with
+/// fractions that add up to 1, into parts of floor(fraction * size), of which the first ones get what is left, one
+/// each. In the order of randperm with `generator` (default: the CPU's). ValueError for other sums.
 std::vector<std::vector<size_t>> random_split_indices(
     size_t size, const std::vector<int64_t>& lengths, const std::optional<at::Generator>& generator = std::nullopt);
 std::vector<std::vector<size_t>> random_split_indices(
@@ -164,19 +169,22 @@ std::vector<std::vector<size_t>> random_split_indices(
 template <typename SourceDataset, typename Number>
   requires(std::is_arithmetic_v<Number>)
 std::vector<Subset<SourceDataset>> random_split(
-    const SourceDataset& dataset, const std::vector<Number>& lengths, const std::optional<at::Generator>& generator = std::nullopt) {
+    const SourceDataset& dataset, const std::vector<Number>& lengths,
+    const std::optional<at::Generator>& generator = std::nullopt) {
   const std::optional<size_t> size = dataset.size();
   TORCH_CHECK_VALUE(size.has_value(), "random_split: the dataset does not know its size");
   using Length = std::conditional_t<std::is_floating_point_v<Number>, double, int64_t>;
   std::vector<Subset<SourceDataset>> parts;
-  for (std::vector<size_t>& indices : random_split_indices(*size, std::vector<Length>(lengths.begin(), lengths.end()), generator))
+  for (std::vector<size_t>& indices :
+       random_split_indices(*size, std::vector<Length>(lengths.begin(), lengths.end()), generator))
     parts.emplace_back(dataset, std::move(indices));
   return parts;
 }
 template <typename SourceDataset, typename Number>
   requires(std::is_arithmetic_v<Number>)
 std::vector<Subset<SourceDataset>> random_split(
-    const SourceDataset& dataset, std::initializer_list<Number> lengths, const std::optional<at::Generator>& generator = std::nullopt) {
+    const SourceDataset& dataset, std::initializer_list<Number> lengths,
+    const std::optional<at::Generator>& generator = std::nullopt) {
   return random_split(dataset, std::vector<Number>(lengths), generator);
 }
 

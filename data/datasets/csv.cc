@@ -18,8 +18,10 @@ namespace {
 // Walks through the fields of a table.
 class Fields {
  public:
-  Fields(const std::string& path, char delimiter) : path_(path), delimiter_(delimiter), file_(path), text_(file_.bytes()) {
-    TORCH_CHECK_VALUE(delimiter != '"' && delimiter != '\n' && delimiter != '\r', "read_csv: a quote or a line end can't be the delimiter");
+  Fields(const std::string& path, char delimiter)
+      : path_(path), delimiter_(delimiter), file_(path), text_(file_.bytes()) {
+    TORCH_CHECK_VALUE(delimiter != '"' && delimiter != '\n' && delimiter != '\r',
+                      "read_csv: a quote or a line end can't be the delimiter");
     if (text_.substr(0, 3) == "\xef\xbb\xbf") at_ = 3;  // a byte order mark
   }
 
@@ -67,7 +69,8 @@ class Fields {
   std::string_view field() {
     if (at_ == text_.size() || text_[at_] != '"') {
       size_t end = at_;
-      while (end < text_.size() && text_[end] != delimiter_ && text_[end] != '\n' && text_.substr(end, 2) != "\r\n") ++end;
+      while (end < text_.size() && text_[end] != delimiter_ && text_[end] != '\n' && text_.substr(end, 2) != "\r\n")
+        ++end;
       const std::string_view plain = text_.substr(at_, end - at_);
       at_ = end;
       return plain;
@@ -141,7 +144,9 @@ double number_of(std::string_view text, const CsvOptions& options, const Fields&
 CsvTexts read_csv_texts(const std::string& path, const CsvOptions& options) {
   Fields fields(path, options.delimiter());
   CsvTexts table;
-  table.names = each_row(fields, options, [&](const std::vector<std::string_view>& row) { table.rows.emplace_back(row.begin(), row.end()); });
+  table.names = each_row(fields, options, [&](const std::vector<std::string_view>& row) {
+    table.rows.emplace_back(row.begin(), row.end());
+  });
   return table;
 }
 
@@ -154,7 +159,8 @@ CsvTable read_csv(const std::string& path, const CsvOptions& options) {
     for (size_t i = 0; i < row.size(); ++i) values.push_back(number_of(row[i], options, fields, i));
     ++rows;
   });
-  const int64_t columns = rows > 0 ? static_cast<int64_t>(values.size()) / rows : static_cast<int64_t>(table.names.size());
+  const int64_t columns =
+      rows > 0 ? static_cast<int64_t>(values.size()) / rows : static_cast<int64_t>(table.names.size());
   table.values = at::empty({rows, columns}, at::kDouble);
   std::copy(values.begin(), values.end(), table.values.mutable_data_ptr<double>());
   return table;
@@ -164,17 +170,21 @@ CSVDataset::CSVDataset(const std::string& path, std::string_view target, const C
   TORCH_CHECK_VALUE(options.header(), "CSVDataset: a target by name needs a header");
   CsvTable table = read_csv(path, options);
   const auto found = std::find(table.names.begin(), table.names.end(), target);
-  TORCH_CHECK_VALUE(found != table.names.end(), "CSVDataset: ", path, " has no column \"", std::string(target), "\", but ", table.names);
+  TORCH_CHECK_VALUE(found != table.names.end(), "CSVDataset: ", path, " has no column \"", std::string(target),
+                    "\", but ", table.names);
   const int64_t column = found - table.names.begin();
   take(std::move(table), column, path);
 }
 
-CSVDataset::CSVDataset(const std::string& path, int64_t target, const CsvOptions& options) { take(read_csv(path, options), target, path); }
+CSVDataset::CSVDataset(const std::string& path, int64_t target, const CsvOptions& options) {
+  take(read_csv(path, options), target, path);
+}
 
 void CSVDataset::take(CsvTable table, int64_t target, const std::string& path) {
   const int64_t columns = table.values.size(1);
   const int64_t column = target < 0 ? target + columns : target;
-  TORCH_CHECK_VALUE(column >= 0 && column < columns, "CSVDataset: ", path, " has ", columns, " columns, no column ", target);
+  TORCH_CHECK_VALUE(column >= 0 && column < columns, "CSVDataset: ", path, " has ", columns, " columns, no column ",
+                    target);
   const at::Tensor values = at::_to_copy(table.values, at::TensorOptions(at::kFloat));
   targets_ = at::contiguous(at::select(values, 1, column));
   data_ = at::cat({at::slice(values, 1, 0, column), at::slice(values, 1, column + 1, columns)}, 1);
@@ -183,7 +193,8 @@ void CSVDataset::take(CsvTable table, int64_t target, const std::string& path) {
 }
 
 Example<> CSVDataset::get(size_t index) {
-  TORCH_CHECK_INDEX(index < static_cast<size_t>(data_.size(0)), "CSVDataset: index ", index, " is out of range for ", data_.size(0), " rows");
+  TORCH_CHECK_INDEX(index < static_cast<size_t>(data_.size(0)), "CSVDataset: index ", index, " is out of range for ",
+                    data_.size(0), " rows");
   return {at::select(data_, 0, static_cast<int64_t>(index)), at::select(targets_, 0, static_cast<int64_t>(index))};
 }
 std::optional<size_t> CSVDataset::size() const { return static_cast<size_t>(data_.size(0)); }

@@ -21,9 +21,9 @@ struct CsvOptions {
   TORCH_ARG(std::optional<double>, missing);
 };
 
-/// The fields of a table as texts, row by row (RFC 4180: a field in double quotes may hold delimiters, line ends and doubled
-/// quotes; lines end with LF or CRLF). FormatError, with file, line and offset, for rows of different lengths and quotes that do not
-/// close; IoError for a file that can't be read.
+/// The fields of a table as texts, row by row (RFC 4180: a field in double quotes may hold delimiters, line ends and
+/// doubled quotes; lines end with LF or CRLF). FormatError, with file, line and offset, for rows of different lengths
+/// and quotes that do not close; IoError for a file that can't be read.
 struct CsvTexts {
   std::vector<std::string> names;  ///< empty without header
   std::vector<std::vector<std::string>> rows;

@@ -32,14 +32,18 @@ ClassFolders find_class_folders(const std::string& root, const std::vector<std::
     for (const fs::directory_entry& entry : fs::directory_iterator(root))
       if (entry.is_directory()) found.classes.push_back(entry.path().filename().string());
     std::sort(found.classes.begin(), found.classes.end());
-    if (found.classes.empty()) fail(c10::str("Couldn't find any class folder in ", root, ": put the files of each class into a folder of its name there"));
+    if (found.classes.empty())
+      fail(c10::str("Couldn't find any class folder in ", root,
+                    ": put the files of each class into a folder of its name there"));
     for (size_t i = 0; i < found.classes.size(); ++i) {
       std::vector<std::string> paths;
       for (const fs::directory_entry& entry : fs::recursive_directory_iterator(fs::path(root) / found.classes[i]))
         if (entry.is_regular_file() && has_extension(entry.path(), extensions)) paths.push_back(entry.path().string());
       std::string known;
       for (const std::string_view e : extensions) known += (known.empty() ? "" : ", ") + std::string(e);
-      if (paths.empty()) fail(c10::str("Found no valid file for the class ", found.classes[i], " in ", root, ". Supported extensions are: ", known));
+      if (paths.empty())
+        fail(c10::str("Found no valid file for the class ", found.classes[i], " in ", root,
+                      ". Supported extensions are: ", known));
       std::sort(paths.begin(), paths.end());
       for (std::string& path : paths) found.samples.emplace_back(std::move(path), static_cast<int64_t>(i));
     }

@@ -32,8 +32,9 @@ struct Failure {
 
 void check_pixels(const std::string& name, const char* format, uint64_t width, uint64_t height, uint64_t most) {
   if (width == 0 || height == 0 || height > most / width)
-    serialize::throw_format_error(c10::str(name, ": a ", format, " image that claims ", width, " x ", height,
-                                           " pixels (in its header, at byte 0), more than a file of its length can hold"));
+    serialize::throw_format_error(
+        c10::str(name, ": a ", format, " image that claims ", width, " x ", height,
+                 " pixels (in its header, at byte 0), more than a file of its length can hold"));
 }
 
 // [H, W, C] to [C, H, W].
@@ -63,7 +64,8 @@ class JpegReader {
     errors_.emit_message = [](j_common_ptr info, int level) {
       // Warnings are damage, but for these: bytes that nobody needs, and markers of programs that know no better.
       const int code = info->err->msg_code;
-      if (level < 0 && code != JWRN_EXTRANEOUS_DATA && code != JWRN_ADOBE_XFORM && code != JWRN_JFIF_MAJOR) (*info->err->error_exit)(info);
+      if (level < 0 && code != JWRN_EXTRANEOUS_DATA && code != JWRN_ADOBE_XFORM && code != JWRN_JFIF_MAJOR)
+        (*info->err->error_exit)(info);
     };
   }
   ~JpegReader() { jpeg_destroy_decompress(&info_); }
@@ -72,7 +74,9 @@ class JpegReader {
 
   at::Tensor read(ImageMode mode) {
     check(header());
-    if (info_.arith_code) serialize::throw_format_error(c10::str(name_, ": arithmetic-coded JPEG images are not read (byte ", offset(), ")"));
+    if (info_.arith_code)
+      serialize::throw_format_error(
+          c10::str(name_, ": arithmetic-coded JPEG images are not read (byte ", offset(), ")"));
     // A Huffman code is at least one bit, and each block of 64 pixels has one.
     check_pixels(name_, "JPEG", info_.image_width, info_.image_height, (uint64_t{bytes_.size()} + 1) * 8 * 64);
     const bool gray = mode == ImageMode::kGray || (mode == ImageMode::kUnchanged && info_.num_components == 1);
@@ -107,7 +111,9 @@ class JpegReader {
   void check(bool ok) const {
     if (!ok) throw_damaged(name_, "JPEG", offset(), failure_.text);
   }
-  size_t offset() const { return info_.src == nullptr ? 0 : bytes_.size() - std::min(bytes_.size(), info_.src->bytes_in_buffer); }
+  size_t offset() const {
+    return info_.src == nullptr ? 0 : bytes_.size() - std::min(bytes_.size(), info_.src->bytes_in_buffer);
+  }
 
   // Files of four inks hold them inverted, as Adobe's programs write them.
   static std::vector<uint8_t> from_cmyk(const std::vector<uint8_t>& inks, bool gray) {
@@ -159,11 +165,14 @@ class PngReader {
   at::Tensor read(ImageMode mode) {
     check(header());
     // Deflate makes at most 1032 bytes of one, and a pixel may be one bit.
-    check_pixels(name_, "PNG", png_get_image_width(png_, info_), png_get_image_height(png_, info_), (uint64_t{bytes_.size()} + 1) * 1032 * 8);
+    check_pixels(name_, "PNG", png_get_image_width(png_, info_), png_get_image_height(png_, info_),
+                 (uint64_t{bytes_.size()} + 1) * 1032 * 8);
     check(transforms(mode));
-    const size_t height = png_get_image_height(png_, info_), width = png_get_image_width(png_, info_), stride = png_get_rowbytes(png_, info_);
+    const size_t height = png_get_image_height(png_, info_), width = png_get_image_width(png_, info_),
+                 stride = png_get_rowbytes(png_, info_);
     const size_t channels = png_get_channels(png_, info_);
-    TORCH_CHECK(stride == width * channels, "read_image: ", name_, ": rows of ", stride, " bytes for ", width, " pixels");
+    TORCH_CHECK(stride == width * channels, "read_image: ", name_, ": rows of ", stride, " bytes for ", width,
+                " pixels");
     std::vector<uint8_t> pixels(stride * height);
     std::vector<png_bytep> rows(height);
     for (size_t y = 0; y < height; ++y) rows[y] = pixels.data() + y * stride;

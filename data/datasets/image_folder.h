@@ -13,8 +13,9 @@
 
 namespace torch::data::datasets {
 
-/// Images in folders that are named after their classes, as torchvision.datasets.ImageFolder has them. Examples are the image, uint8
-/// [C, H, W], and the number of its class, int64; files are read when they are asked for. Depend on //data:image_folder.
+/// Images in folders that are named after their classes, as torchvision.datasets.ImageFolder has them. Examples are the
+/// image, uint8 [C, H, W], and the number of its class, int64; files are read when they are asked for. Depend on
+/// //data:image_folder.
 ///
 ///   ImageFolder images("flowers/train");
 ///   auto set = images.map(Compose<>(RandomResizedCrop<>(224), ConvertImageDtype<>())).map(Stack<>());

@@ -23,8 +23,8 @@ struct OwnMutex {
 
 }  // namespace detail
 
-/// Gives examples one after another, from a file, a socket, a generator: what derives from it says what the next one is and how to
-/// begin again. The loader makes batches of them; workers take turns, so that each example comes once.
+/// Gives examples one after another, from a file, a socket, a generator: what derives from it says what the next one is
+/// and how to begin again. The loader makes batches of them; workers take turns, so that each example comes once.
 ///
 ///   struct Count : IterableDataset<Count, int> {
 ///     std::optional<int> next() override { return i < 7 ? std::optional(i++) : std::nullopt; }
@@ -33,7 +33,8 @@ struct OwnMutex {
 ///   };
 ///   auto loader = torch::data::make_data_loader(Count(), 3);   // {0, 1, 2}, {3, 4, 5}, {6}
 ///
-/// A loader's place can be saved and found again: by the dataset's save() and load() where it overrides them, else by skipping.
+/// A loader's place can be saved and found again: by the dataset's save() and load() where it overrides them, else by
+/// skipping.
 template <typename Self, typename SingleExample = Example<>>
 class IterableDataset : public StatefulDataset<Self, std::vector<SingleExample>> {
  public:

@@ -28,7 +28,8 @@ constexpr uint64_t kMaxBytes = uint64_t{4} << 30;
 class GzipReader {
  public:
   explicit GzipReader(const std::string& path) : path_(path) {
-    TORCH_CHECK(path.find('\0') == std::string::npos, "a path may not contain a NUL, but there is one behind \"", path.c_str(), "\"");
+    TORCH_CHECK(path.find('\0') == std::string::npos, "a path may not contain a NUL, but there is one behind \"",
+                path.c_str(), "\"");
     for (const std::string& candidate : {path, path + ".gz"}) {
       // O_NONBLOCK: a FIFO must not hang us before fstat tells what it is.
       const int fd = ::open(candidate.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -82,7 +83,8 @@ class GrowingBlock {
 
   void grow(size_t size) {
     void* const larger = std::realloc(bytes_, size);
-    TORCH_CHECK_WITH(OutOfMemoryError, larger != nullptr, "read_idx: can't allocate memory: ", size, " bytes were asked for");
+    TORCH_CHECK_WITH(OutOfMemoryError, larger != nullptr, "read_idx: can't allocate memory: ", size,
+                     " bytes were asked for");
     bytes_ = static_cast<unsigned char*>(larger);
   }
   unsigned char* bytes() const { return bytes_; }
@@ -99,12 +101,12 @@ uint32_t big_endian(const unsigned char* p) {
 at::Tensor read_idx(GzipReader& file, int dims) {
   std::array<unsigned char, 4 + 4 * 8> header{};
   const size_t header_size = 4 + 4 * static_cast<size_t>(dims);
-  TORCH_CHECK(file.read(header.data(), header_size) == header_size, file.path(), " is too short to be an IDX file of ", dims,
-              " dimension(s)");
+  TORCH_CHECK(file.read(header.data(), header_size) == header_size, file.path(), " is too short to be an IDX file of ",
+              dims, " dimension(s)");
   const uint32_t magic = big_endian(header.data());
   const uint32_t expected_magic = 0x0800u + static_cast<uint32_t>(dims);
-  TORCH_CHECK(magic == expected_magic, file.path(), " is not an IDX file of bytes in ", dims, " dimension(s): expected magic number ",
-              expected_magic, ", but got ", magic);
+  TORCH_CHECK(magic == expected_magic, file.path(), " is not an IDX file of bytes in ", dims,
+              " dimension(s): expected magic number ", expected_magic, ", but got ", magic);
   std::vector<int64_t> sizes;
   uint64_t total = 1;
   for (int d = 0; d < dims; ++d) {
@@ -112,10 +114,11 @@ at::Tensor read_idx(GzipReader& file, int dims) {
     sizes.push_back(size);
     // Each factor is below 2^32 and the product so far at most kMaxBytes = 2^32: no overflow.
     total *= size;
-    TORCH_CHECK(total <= kMaxBytes, file.path(), " says that it holds ", sizes, " bytes, more than this reader takes (", kMaxBytes, ")");
+    TORCH_CHECK(total <= kMaxBytes, file.path(), " says that it holds ", sizes, " bytes, more than this reader takes (",
+                kMaxBytes, ")");
   }
-  // Memory grows with what was read, so that a header that promises too much costs nothing; and it becomes the tensor's, so
-  // that nothing is there twice: the C library moves large blocks without copying them.
+  // Memory grows with what was read, so that a header that promises too much costs nothing; and it becomes the
+  // tensor's, so that nothing is there twice: the C library moves large blocks without copying them.
   GrowingBlock data;
   size_t have = 0;
   while (have < total) {
@@ -124,7 +127,8 @@ at::Tensor read_idx(GzipReader& file, int dims) {
     data.grow(room);
     const size_t got = file.read(data.bytes() + have, room - have);
     have += got;
-    TORCH_CHECK(have == room, file.path(), " is too short: its header promises ", total, " bytes of data, but it has ", have);
+    TORCH_CHECK(have == room, file.path(), " is too short: its header promises ", total, " bytes of data, but it has ",
+                have);
   }
   unsigned char extra;
   TORCH_CHECK(file.read(&extra, 1) == 0, file.path(), " is longer than its header says (", total, " bytes of data)");
@@ -136,11 +140,12 @@ std::string join(const std::string& root, const std::string& name) {
   return root.empty() || root.back() == '/' ? root + name : root + '/' + name;
 }
 
-at::Tensor read_part(const std::string& root, const std::string& name, const char* what, int dims, const std::string& source) {
+at::Tensor read_part(const std::string& root, const std::string& name, const char* what, int dims,
+                     const std::string& source) {
   const std::string path = join(root, name);
   GzipReader file(path);
-  TORCH_CHECK(file.is_open(), "Error opening ", what, " file at ", path, ": fetch ", name, ".gz of ", source, ", and put it into ", root,
-              ", as it is or unpacked");
+  TORCH_CHECK(file.is_open(), "Error opening ", what, " file at ", path, ": fetch ", name, ".gz of ", source,
+              ", and put it into ", root, ", as it is or unpacked");
   return read_idx(file, dims);
 }
 
@@ -154,15 +159,16 @@ at::Tensor read_idx(const std::string& path, int dims) {
 }
 
 MNIST::MNIST(const std::string& root, Mode mode)
-    : MNIST(root, mode, mode == Mode::kTrain ? "train" : "t10k", "MNIST (https://ossci-datasets.s3.amazonaws.com/mnist/)") {}
+    : MNIST(root, mode, mode == Mode::kTrain ? "train" : "t10k",
+            "MNIST (https://ossci-datasets.s3.amazonaws.com/mnist/)") {}
 
 MNIST::MNIST(const std::string& root, Mode mode, const std::string& prefix, const std::string& source) : mode_(mode) {
   const std::string images_path = join(root, prefix + "-images-idx3-ubyte");
   const std::string labels_path = join(root, prefix + "-labels-idx1-ubyte");
   const at::Tensor bytes = read_part(root, prefix + "-images-idx3-ubyte", "images", 3, source);
   const at::Tensor labels = read_part(root, prefix + "-labels-idx1-ubyte", "targets", 1, source);
-  TORCH_CHECK(bytes.size(0) == labels.size(0), images_path, " holds ", bytes.size(0), " images, but ", labels_path, " holds ",
-              labels.size(0), " labels");
+  TORCH_CHECK(bytes.size(0) == labels.size(0), images_path, " holds ", bytes.size(0), " images, but ", labels_path,
+              " holds ", labels.size(0), " labels");
   images_ = at::empty({bytes.size(0), 1, bytes.size(1), bytes.size(2)}, at::kFloat);
   const unsigned char* const from = bytes.data_ptr<uint8_t>();
   float* const to = images_.mutable_data_ptr<float>();
@@ -172,8 +178,8 @@ MNIST::MNIST(const std::string& root, Mode mode, const std::string& prefix, cons
 }
 
 Example<> MNIST::get(size_t index) {
-  TORCH_CHECK_INDEX(index < static_cast<size_t>(images_.size(0)), "MNIST: index ", index, " is out of range for ", images_.size(0),
-                    " images");
+  TORCH_CHECK_INDEX(index < static_cast<size_t>(images_.size(0)), "MNIST: index ", index, " is out of range for ",
+                    images_.size(0), " images");
   return {at::select(images_, 0, static_cast<int64_t>(index)), at::select(targets_, 0, static_cast<int64_t>(index))};
 }
 

@@ -9,11 +9,12 @@
 namespace torch::data::datasets {
 
 /// Reads an IDX file of unsigned bytes (yann.lecun.com/exdb/mnist: big-endian magic number 0x08 and the number of
-/// dimensions, the sizes, the data), plain or compressed with gzip; a file that is not at `path` is looked for at `path`.gz.
-/// Returns a uint8 tensor of `dims` dimensions.
+/// dimensions, the sizes, the data), plain or compressed with gzip; a file that is not at `path` is looked for at
+/// `path`.gz. Returns a uint8 tensor of `dims` dimensions.
 ///
-/// Errors (c10::Error, with the path): the file cannot be opened or read, has another magic number, is shorter or longer than
-/// its sizes say. Memory grows with the data that is really there, never with the sizes alone; at most 4 GiB.
+/// Errors (c10::Error, with the path): the file cannot be opened or read, has another magic number, is shorter or
+/// longer than its sizes say. Memory grows with the data that is really there, never with the sizes alone; at most 4
+/// GiB.
 at::Tensor read_idx(const std::string& path, int dims);
 
 /// The MNIST handwritten digits (or any other set of that format) from a folder with {train,t10k}-images-idx3-ubyte and
@@ -37,7 +38,8 @@ class MNIST : public Dataset<MNIST> {
   const at::Tensor& targets() const { return targets_; }
 
  protected:
-  /// Files {root}/{prefix}-images-idx3-ubyte and {prefix}-labels-idx1-ubyte. `source`: the name of the set and where it is found.
+  /// Files {root}/{prefix}-images-idx3-ubyte and {prefix}-labels-idx1-ubyte. `source`: the name of the set and where it
+  /// is found.
   MNIST(const std::string& root, Mode mode, const std::string& prefix, const std::string& source);
 
  private:

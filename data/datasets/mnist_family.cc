@@ -33,6 +33,7 @@ KMNIST::KMNIST(const std::string& root, Mode mode)
     : MNIST(root, mode, prefix_of(mode), "KMNIST (http://codh.rois.ac.jp/kmnist/)") {}
 
 EMNIST::EMNIST(const std::string& root, const std::string& split, Mode mode)
-    : MNIST(root, mode, emnist_prefix(split, mode), "EMNIST (https://www.nist.gov/itl/products-and-services/emnist-dataset, gzip.zip)") {}
+    : MNIST(root, mode, emnist_prefix(split, mode),
+            "EMNIST (https://www.nist.gov/itl/products-and-services/emnist-dataset, gzip.zip)") {}
 
 }  // namespace torch::data::datasets

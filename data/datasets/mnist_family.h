@@ -20,8 +20,8 @@ class KMNIST : public MNIST {
   explicit KMNIST(const std::string& root, Mode mode = Mode::kTrain);
 };
 
-/// Handwritten letters and digits. Images are as the files hold them, mirrored on their diagonal; targets, too: "letters" counts
-/// from 1.
+/// Handwritten letters and digits. Images are as the files hold them, mirrored on their diagonal; targets, too:
+/// "letters" counts from 1.
 class EMNIST : public MNIST {
  public:
   /// `split`: "byclass", "bymerge", "balanced", "letters", "digits" or "mnist"; ValueError for another one.

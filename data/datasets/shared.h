@@ -8,8 +8,8 @@
 
 namespace torch::data::datasets {
 
-/// One dataset used by several owners: the workers of a loader then share it instead of each having a copy. Its get_batch
-/// must be safe to call from several threads at once.
+/// One dataset used by several owners: the workers of a loader then share it instead of each having a copy. Its
+/// get_batch must be safe to call from several threads at once.
 template <typename UnderlyingDataset>
 class SharedBatchDataset : public BatchDataset<
                                SharedBatchDataset<UnderlyingDataset>,
@@ -19,7 +19,8 @@ class SharedBatchDataset : public BatchDataset<
   using BatchType = typename UnderlyingDataset::BatchType;
   using BatchRequestType = typename UnderlyingDataset::BatchRequestType;
 
-  /* implicit */ SharedBatchDataset(std::shared_ptr<UnderlyingDataset> shared_dataset) : dataset_(std::move(shared_dataset)) {}
+  /* implicit */ SharedBatchDataset(std::shared_ptr<UnderlyingDataset> shared_dataset)
+      : dataset_(std::move(shared_dataset)) {}
 
   BatchType get_batch(BatchRequestType request) override { return dataset_->get_batch(std::move(request)); }
   std::optional<size_t> size() const override { return dataset_->size(); }

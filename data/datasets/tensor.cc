@@ -13,7 +13,8 @@ void check_has_rows(const at::Tensor& tensor, const char* what) {
 }
 
 at::Tensor row(const at::Tensor& tensor, size_t index, const char* what) {
-  TORCH_CHECK_INDEX(index < static_cast<size_t>(tensor.size(0)), what, ": index ", index, " is out of range for ", tensor.size(0), " examples");
+  TORCH_CHECK_INDEX(index < static_cast<size_t>(tensor.size(0)), what, ": index ", index, " is out of range for ",
+                    tensor.size(0), " examples");
   return at::select(tensor, 0, static_cast<int64_t>(index));
 }
 
@@ -28,8 +29,9 @@ TensorTupleDataset::TensorTupleDataset(std::vector<at::Tensor> list) : tensors(s
   TORCH_CHECK_VALUE(!tensors.empty(), "TensorTupleDataset: expected at least one tensor");
   for (const at::Tensor& t : tensors) {
     check_has_rows(t, "TensorTupleDataset");
-    TORCH_CHECK_VALUE(t.size(0) == tensors[0].size(0), "Size mismatch between tensors: TensorTupleDataset got first sizes ",
-                      tensors[0].size(0), " and ", t.size(0));
+    TORCH_CHECK_VALUE(t.size(0) == tensors[0].size(0),
+                      "Size mismatch between tensors: TensorTupleDataset got first sizes ", tensors[0].size(0), " and ",
+                      t.size(0));
   }
 }
 
@@ -44,8 +46,8 @@ std::optional<size_t> TensorTupleDataset::size() const { return static_cast<size
 TensorPairDataset::TensorPairDataset(at::Tensor d, at::Tensor t) : data(std::move(d)), target(std::move(t)) {
   check_has_rows(data, "TensorPairDataset");
   check_has_rows(target, "TensorPairDataset");
-  TORCH_CHECK_VALUE(data.size(0) == target.size(0), "Size mismatch between tensors: TensorPairDataset got first sizes ", data.size(0),
-                    " and ", target.size(0));
+  TORCH_CHECK_VALUE(data.size(0) == target.size(0), "Size mismatch between tensors: TensorPairDataset got first sizes ",
+                    data.size(0), " and ", target.size(0));
 }
 Example<> TensorPairDataset::get(size_t index) {
   return {row(data, index, "TensorPairDataset"), row(target, index, "TensorPairDataset")};

@@ -9,8 +9,8 @@
 
 namespace torch::data::detail {
 
-/// Two queues between a thread that gives out jobs and those that work on them. The first thread also counts: it asks for
-/// as many results as it pushed jobs.
+/// Two queues between a thread that gives out jobs and those that work on them. The first thread also counts: it asks
+/// for as many results as it pushed jobs.
 template <typename Job, typename Result>
 class DataShuttle {
  public:

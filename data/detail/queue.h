@@ -28,8 +28,8 @@ class Queue {
     std::unique_lock<std::mutex> lock(mutex_);
     const auto ready = [this] { return !queue_.empty(); };
     if (timeout) {
-      TORCH_CHECK(changed_.wait_for(lock, *timeout, ready), "Timeout in DataLoader queue while waiting for next batch (timeout was ",
-                  timeout->count(), " ms)");
+      TORCH_CHECK(changed_.wait_for(lock, *timeout, ready),
+                  "Timeout in DataLoader queue while waiting for next batch (timeout was ", timeout->count(), " ms)");
     } else {
       changed_.wait(lock, ready);
     }

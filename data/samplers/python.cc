@@ -54,8 +54,8 @@ void IndexSampler::resize(size_t new_size) { check_size("IndexSampler", indices_
 void SubsetRandomSampler::resize(size_t new_size) { check_size("SubsetRandomSampler", indices_.size(), new_size); }
 
 std::vector<int64_t> SubsetRandomSampler::draw() {
-  std::vector<int64_t> order =
-      detail::random_order(static_cast<int64_t>(indices_.size()), generator_ ? *generator_ : at::detail::getDefaultCPUGenerator());
+  std::vector<int64_t> order = detail::random_order(static_cast<int64_t>(indices_.size()),
+                                                    generator_ ? *generator_ : at::detail::getDefaultCPUGenerator());
   for (int64_t& i : order) i = static_cast<int64_t>(indices_[static_cast<size_t>(i)]);
   return order;
 }
@@ -63,7 +63,8 @@ std::vector<int64_t> SubsetRandomSampler::draw() {
 WeightedRandomSampler::WeightedRandomSampler(
     const std::vector<double>& weights, int64_t num_samples, bool replacement, std::optional<at::Generator> generator)
     : num_samples_(num_samples), replacement_(replacement), generator_(std::move(generator)) {
-  TORCH_CHECK_VALUE(num_samples > 0, "num_samples should be a positive integer value, but got num_samples=", num_samples);
+  TORCH_CHECK_VALUE(num_samples > 0,
+                    "num_samples should be a positive integer value, but got num_samples=", num_samples);
   weights_ = at::empty({static_cast<int64_t>(weights.size())}, at::kDouble);
   std::copy(weights.begin(), weights.end(), weights_.mutable_data_ptr<double>());
 }
@@ -71,7 +72,8 @@ WeightedRandomSampler::WeightedRandomSampler(
 WeightedRandomSampler::WeightedRandomSampler(
     const at::Tensor& weights, int64_t num_samples, bool replacement, std::optional<at::Generator> generator)
     : num_samples_(num_samples), replacement_(replacement), generator_(std::move(generator)) {
-  TORCH_CHECK_VALUE(num_samples > 0, "num_samples should be a positive integer value, but got num_samples=", num_samples);
+  TORCH_CHECK_VALUE(num_samples > 0,
+                    "num_samples should be a positive integer value, but got num_samples=", num_samples);
   if (weights.dim() != 1) {
     std::string shape;
     for (const int64_t size : weights.sizes()) shape += (shape.empty() ? "" : ", ") + std::to_string(size);
@@ -92,7 +94,8 @@ std::vector<int64_t> WeightedRandomSampler::draw() {
 
 DistributedIndexSampler::DistributedIndexSampler(size_t size, const DistributedIndexSamplerOptions& options)
     : size_(size), options_(options) {
-  TORCH_CHECK_VALUE(options.num_replicas() > 0, "DistributedIndexSampler: expected a positive number of replicas, but got ",
+  TORCH_CHECK_VALUE(options.num_replicas() > 0,
+                    "DistributedIndexSampler: expected a positive number of replicas, but got ",
                     options.num_replicas());
   TORCH_CHECK_VALUE(options.rank() >= 0 && options.rank() < options.num_replicas(), "Invalid rank ", options.rank(),
                     ", rank should be in the interval [0, ", options.num_replicas() - 1, "]");
@@ -106,7 +109,8 @@ size_t DistributedIndexSampler::num_samples() const noexcept {
 std::vector<int64_t> DistributedIndexSampler::draw() {
   std::vector<int64_t> all(size_);
   if (options_.shuffle()) {
-    all = detail::random_order(static_cast<int64_t>(size_), at::make_generator<at::CPUGeneratorImpl>(options_.seed() + epoch_));
+    all = detail::random_order(static_cast<int64_t>(size_),
+                               at::make_generator<at::CPUGeneratorImpl>(options_.seed() + epoch_));
   } else {
     std::iota(all.begin(), all.end(), int64_t{0});
   }
@@ -134,7 +138,11 @@ std::optional<std::vector<size_t>> FixedBatchSampler::next(size_t) {
   if (index_ >= batches_.size()) return std::nullopt;
   return batches_[index_++];
 }
-void FixedBatchSampler::save(serialize::OutputArchive& archive) const { detail::write_number(archive, "index", index_); }
-void FixedBatchSampler::load(serialize::InputArchive& archive) { index_ = detail::read_number(archive, "index", batches_.size()); }
+void FixedBatchSampler::save(serialize::OutputArchive& archive) const {
+  detail::write_number(archive, "index", index_);
+}
+void FixedBatchSampler::load(serialize::InputArchive& archive) {
+  index_ = detail::read_number(archive, "index", batches_.size());
+}
 
 }  // namespace torch::data::samplers

@@ -71,7 +71,8 @@ class SubsetRandomSampler : public detail::OrderedSampler {
   std::optional<at::Generator> generator_;
 };
 
-/// Indices 0 ... weights.size() - 1, drawn with probabilities in proportion to their weights: torch::multinomial in double.
+/// Indices 0 ... weights.size() - 1, drawn with probabilities in proportion to their weights: torch::multinomial in
+/// double.
 class WeightedRandomSampler : public detail::OrderedSampler {
  public:
   /// ValueError unless num_samples is positive and `weights`, if a tensor, has one dimension.
@@ -104,7 +105,8 @@ struct DistributedIndexSamplerOptions {
   TORCH_ARG(bool, drop_last) = false;
 };
 
-/// Python's torch.utils.data.DistributedSampler: one process's share of a dataset, every num_replicas-th index from its rank on.
+/// Python's torch.utils.data.DistributedSampler: one process's share of a dataset, every num_replicas-th index from its
+/// rank on.
 ///
 ///   DistributedIndexSampler sampler(n, DistributedIndexSamplerOptions(world_size, rank).seed(3));
 ///   sampler.set_epoch(epoch);   // before each epoch, the same in all processes

@@ -118,8 +118,8 @@ using detail::write_number;
 
 RandomSampler::RandomSampler(int64_t size, at::ScalarType index_dtype)
     : indices_(random_order(size)), size_(size), drawn_(true) {
-  TORCH_CHECK_TYPE(c10::isIntegralType(index_dtype, /*includeBool=*/false), "RandomSampler: expected an integer type, but got ",
-                   c10::toString(index_dtype));
+  TORCH_CHECK_TYPE(c10::isIntegralType(index_dtype, /*includeBool=*/false),
+                   "RandomSampler: expected an integer type, but got ", c10::toString(index_dtype));
   const int bits = 8 * static_cast<int>(c10::elementSize(index_dtype)) - (index_dtype == at::kByte ? 0 : 1);
   TORCH_CHECK_VALUE(bits >= 63 || size <= int64_t{1} << bits, "RandomSampler: indices below ", size, " do not fit ",
                     c10::toString(index_dtype));
@@ -128,8 +128,10 @@ RandomSampler::RandomSampler(int64_t size, at::ScalarType index_dtype)
 RandomSampler::RandomSampler(int64_t size, RandomSamplerOptions options)
     : size_(size), drawn_(false), options_(std::move(options)) {
   const int64_t num_samples = options_->num_samples().value_or(size);
-  TORCH_CHECK_VALUE(num_samples > 0, "num_samples should be a positive integer value, but got num_samples=", num_samples);
-  TORCH_CHECK_VALUE(size > 0 && size < (int64_t{1} << 32), "RandomSampler: expected a size from 1 to 2^32 - 1, but got ", size);
+  TORCH_CHECK_VALUE(num_samples > 0,
+                    "num_samples should be a positive integer value, but got num_samples=", num_samples);
+  TORCH_CHECK_VALUE(size > 0 && size < (int64_t{1} << 32),
+                    "RandomSampler: expected a size from 1 to 2^32 - 1, but got ", size);
 }
 
 size_t RandomSampler::num_samples() const noexcept {
@@ -149,13 +151,15 @@ void RandomSampler::draw() {
     indices_ = random_order(size_);
     return;
   }
-  at::Generator generator = options_->generator() ? *options_->generator() : at::make_generator<at::CPUGeneratorImpl>(random_seed());
+  at::Generator generator =
+      options_->generator() ? *options_->generator() : at::make_generator<at::CPUGeneratorImpl>(random_seed());
   std::lock_guard<std::mutex> lock(generator.mutex());
   at::CPUGeneratorImpl& from = *at::check_generator<at::CPUGeneratorImpl>(generator);
   const size_t count = num_samples();
   indices_.clear();
   if (options_->replacement()) {
-    while (indices_.size() < count) indices_.push_back(static_cast<int64_t>(from.random() % static_cast<uint64_t>(size_)));
+    while (indices_.size() < count)
+      indices_.push_back(static_cast<int64_t>(from.random() % static_cast<uint64_t>(size_)));
     return;
   }
   // As in Python, an order is drawn for the rest, too, where none is left.
@@ -231,10 +235,12 @@ void StreamSampler::load(serialize::InputArchive& archive) {
 }
 
 template <typename BatchRequest>
-DistributedSampler<BatchRequest>::DistributedSampler(size_t size, size_t num_replicas, size_t rank, bool allow_duplicates)
+DistributedSampler<BatchRequest>::DistributedSampler(size_t size, size_t num_replicas, size_t rank,
+                                                     bool allow_duplicates)
     : size_(size), num_replicas_(num_replicas), rank_(rank), allow_duplicates_(allow_duplicates) {
   TORCH_CHECK_VALUE(num_replicas > 0, "DistributedSampler: expected a positive number of replicas, but got 0");
-  TORCH_CHECK_VALUE(rank < num_replicas, "DistributedSampler: expected a rank below ", num_replicas, ", but got ", rank);
+  TORCH_CHECK_VALUE(rank < num_replicas, "DistributedSampler: expected a rank below ", num_replicas, ", but got ",
+                    rank);
 }
 
 template <typename BatchRequest>
@@ -265,7 +271,9 @@ void DistributedRandomSampler::populate_indices() {
   for (size_t i = 0; i < count; ++i) indices_[i] = static_cast<size_t>(all[rank_ + i * num_replicas_]) % size_;
 }
 
-std::optional<std::vector<size_t>> DistributedRandomSampler::next(size_t batch_size) { return take(indices_, index_, batch_size); }
+std::optional<std::vector<size_t>> DistributedRandomSampler::next(size_t batch_size) {
+  return take(indices_, index_, batch_size);
+}
 
 void DistributedRandomSampler::save(serialize::OutputArchive& archive) const {
   write_number(archive, "sample_index_", index_);
@@ -280,7 +288,8 @@ void DistributedRandomSampler::load(serialize::InputArchive& archive) {
   index_ = index;
 }
 
-DistributedSequentialSampler::DistributedSequentialSampler(size_t size, size_t num_replicas, size_t rank, bool allow_duplicates)
+DistributedSequentialSampler::DistributedSequentialSampler(size_t size, size_t num_replicas, size_t rank,
+                                                           bool allow_duplicates)
     : DistributedSampler(size, num_replicas, rank, allow_duplicates) {
   populate_indices();
 }

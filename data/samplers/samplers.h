@@ -25,8 +25,8 @@ struct RandomSamplerOptions {
 /// A new random order each epoch, without replacement: that of torch::randperm with the default generator, so that
 /// torch::manual_seed decides it. As in libtorch, the constructor draws an order and reset() draws another.
 ///
-/// With options the numbers are those of Python's torch.utils.data.RandomSampler: an order is drawn when the epoch's first
-/// batch is asked for.
+/// With options the numbers are those of Python's torch.utils.data.RandomSampler: an order is drawn when the epoch's
+/// first batch is asked for.
 class RandomSampler : public Sampler<> {
  public:
   explicit RandomSampler(int64_t size, at::ScalarType index_dtype = at::kLong);
@@ -96,9 +96,9 @@ class StreamSampler : public Sampler<BatchSize> {
   size_t epoch_size_;
 };
 
-/// One process's share of a dataset: `num_replicas` processes that use the same epoch see disjoint parts of equal size. With
-/// `allow_duplicates` all examples come, and the first ones once more where it does not come out even; without, the last
-/// size % num_replicas are left out. ValueError unless 0 <= rank < num_replicas.
+/// One process's share of a dataset: `num_replicas` processes that use the same epoch see disjoint parts of equal size.
+/// With `allow_duplicates` all examples come, and the first ones once more where it does not come out even; without,
+/// the last size % num_replicas are left out. ValueError unless 0 <= rank < num_replicas.
 template <typename BatchRequest = std::vector<size_t>>
 class DistributedSampler : public Sampler<BatchRequest> {
  public:
@@ -119,8 +119,8 @@ class DistributedSampler : public Sampler<BatchRequest> {
   bool allow_duplicates_;
 };
 
-/// In a random order that the epoch alone decides: randperm of a generator seeded with the epoch's number, each rank taking
-/// every num_replicas-th. DistributedIndexSampler has the numbers of Python's.
+/// In a random order that the epoch alone decides: randperm of a generator seeded with the epoch's number, each rank
+/// taking every num_replicas-th. DistributedIndexSampler has the numbers of Python's.
 class DistributedRandomSampler : public DistributedSampler<> {
  public:
   DistributedRandomSampler(size_t size, size_t num_replicas = 1, size_t rank = 0, bool allow_duplicates = true);

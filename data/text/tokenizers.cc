@@ -77,7 +77,8 @@ void BPETokenizer::add_token(std::string bytes, int64_t id) {
 }
 
 BPETokenizer BPETokenizer::train(std::string_view text, size_t vocab_size) {
-  TORCH_CHECK_VALUE(vocab_size >= 256, "BPETokenizer: expected a vocab_size of at least 256, one for each byte, but got ", vocab_size);
+  TORCH_CHECK_VALUE(vocab_size >= 256,
+                    "BPETokenizer: expected a vocab_size of at least 256, one for each byte, but got ", vocab_size);
   BPETokenizer t;
   for (int b = 0; b < 256; ++b) {
     t.add_token(std::string(1, static_cast<char>(b)), b);
@@ -140,18 +141,22 @@ BPETokenizer BPETokenizer::train(std::string_view text, size_t vocab_size) {
 BPETokenizer BPETokenizer::load(const std::string& vocab_path, const std::string& merges_path) {
   BPETokenizer t;
   for (auto& [bytes, id] : read_vocabulary(vocab_path)) {
-    if (!t.tokens_.emplace(id, bytes).second) serialize::throw_format_error(c10::str(vocab_path, ": two tokens have the number ", id));
+    if (!t.tokens_.emplace(id, bytes).second)
+      serialize::throw_format_error(c10::str(vocab_path, ": two tokens have the number ", id));
     t.ids_.emplace(std::move(bytes), id);
   }
   for (int b = 0; b < 256; ++b) {
     const auto found = t.ids_.find(std::string(1, static_cast<char>(b)));
-    if (found == t.ids_.end()) serialize::throw_format_error(c10::str(vocab_path, ": the byte ", b, " has no token of its own"));
+    if (found == t.ids_.end())
+      serialize::throw_format_error(c10::str(vocab_path, ": the byte ", b, " has no token of its own"));
     t.byte_ids_.push_back(found->second);
   }
   for (const WrittenMerge& merge : read_merges(merges_path)) {
-    const auto a = t.ids_.find(merge.first), b = t.ids_.find(merge.second), both = t.ids_.find(merge.first + merge.second);
+    const auto a = t.ids_.find(merge.first), b = t.ids_.find(merge.second),
+               both = t.ids_.find(merge.first + merge.second);
     if (a == t.ids_.end() || b == t.ids_.end() || both == t.ids_.end())
-      serialize::throw_format_error(c10::str(merges_path, ":", merge.line, ": the vocabulary lacks one of these tokens or what they make"));
+      serialize::throw_format_error(
+          c10::str(merges_path, ":", merge.line, ": the vocabulary lacks one of these tokens or what they make"));
     const Pair pair(a->second, b->second);
     if (!t.merges_.emplace(pair, Merge{t.order_.size(), both->second}).second)
       serialize::throw_format_error(c10::str(merges_path, ":", merge.line, ": this pair stood on a line before"));
@@ -178,7 +183,8 @@ void BPETokenizer::encode_word(std::string_view word, std::vector<int64_t>& ids)
   constexpr size_t kEnd = SIZE_MAX;
   std::vector<Part> parts(word.size());
   for (size_t i = 0; i < word.size(); ++i)
-    parts[i] = {byte_ids_[static_cast<unsigned char>(word[i])], i == 0 ? kEnd : i - 1, i + 1 == word.size() ? kEnd : i + 1};
+    parts[i] = {byte_ids_[static_cast<unsigned char>(word[i])], i == 0 ? kEnd : i - 1,
+                i + 1 == word.size() ? kEnd : i + 1};
   // Rank, place, and the pair as it was; one that has changed since is passed over.
   using Entry = std::tuple<size_t, size_t, int64_t, int64_t>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<Entry>> queue;

@@ -20,21 +20,23 @@ class ByteTokenizer {
   size_t vocab_size() const { return 256; }
 };
 
-/// Byte pair encoding as in GPT-2: the text is cut into words with their leading space, each word into bytes, and pairs of neighbours
-/// are merged in the order in which training found them. Every text can be encoded, and decode(encode(text)) == text.
+/// Byte pair encoding as in GPT-2: the text is cut into words with their leading space, each word into bytes, and pairs
+/// of neighbours are merged in the order in which training found them. Every text can be encoded, and
+/// decode(encode(text)) == text.
 ///
 ///   auto t = BPETokenizer::train(text, 1000);     t.save("vocab.json", "merges.txt");
-///   auto gpt2 = BPETokenizer::load("vocab.json", "merges.txt");     // OpenAI's files and those of Hugging Face's tokenizers
+///   auto gpt2 = BPETokenizer::load("vocab.json", "merges.txt");     // OpenAI's files and those of Hugging Face's
+///   tokenizers
 ///
 /// Words are cut as GPT-2's pattern does it for ASCII; of other characters, letters and signs alike count as letters.
 class BPETokenizer {
  public:
-  /// The 256 bytes, and then the most frequent pair merged, until there are `vocab_size` tokens or no pair comes twice. Of equally
-  /// frequent pairs the one with the smaller numbers is first. ValueError for a vocab_size below 256.
+  /// The 256 bytes, and then the most frequent pair merged, until there are `vocab_size` tokens or no pair comes twice.
+  /// Of equally frequent pairs the one with the smaller numbers is first. ValueError for a vocab_size below 256.
   static BPETokenizer train(std::string_view text, size_t vocab_size);
-  /// From a vocabulary (JSON: token to number) and merges (a pair a line, in order; a first line "#version: ..." is passed over).
-  /// Throws serialize::FormatError, with file and offset or line, for damaged files and for merges whose parts or result the
-  /// vocabulary has not; IoError for files that can't be read.
+  /// From a vocabulary (JSON: token to number) and merges (a pair a line, in order; a first line "#version: ..." is
+  /// passed over). Throws serialize::FormatError, with file and offset or line, for damaged files and for merges whose
+  /// parts or result the vocabulary has not; IoError for files that can't be read.
   static BPETokenizer load(const std::string& vocab_path, const std::string& merges_path);
   void save(const std::string& vocab_path, const std::string& merges_path) const;
 
@@ -43,13 +45,16 @@ class BPETokenizer {
   std::string decode(const std::vector<int64_t>& ids) const;
 
   size_t vocab_size() const { return ids_.size(); }
-  /// A token's number by its bytes, such as " the" or a special one as "<|endoftext|>", which encode() never gives; -1 where there is none.
+  /// A token's number by its bytes, such as " the" or a special one as "<|endoftext|>", which encode() never gives; -1
+  /// where there is none.
   int64_t token_id(std::string_view bytes) const;
 
  private:
   using Pair = std::pair<int64_t, int64_t>;
   struct PairHash {
-    size_t operator()(const Pair& p) const { return static_cast<size_t>(p.first) * 0x9e3779b97f4a7c15u ^ static_cast<size_t>(p.second); }
+    size_t operator()(const Pair& p) const {
+      return static_cast<size_t>(p.first) * 0x9e3779b97f4a7c15u ^ static_cast<size_t>(p.second);
+    }
   };
   struct Merge {
     size_t rank;

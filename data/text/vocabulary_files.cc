@@ -101,7 +101,8 @@ class JsonReader {
     serialize::throw_format_error(c10::str(path_, ": ", what, " at byte ", at_));
   }
   char peek() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\r' || text_[at_] == '\t')) ++at_;
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\r' || text_[at_] == '\t'))
+      ++at_;
     return at_ < text_.size() ? text_[at_] : '\0';
   }
   bool accept(char c) {
@@ -225,7 +226,8 @@ std::vector<WrittenMerge> read_merges(const std::string& path) {
     const auto fail = [&](const char* what) {
       serialize::throw_format_error(c10::str(path, ":", line_number, ": ", what, " (byte ", offset, ")"));
     };
-    if (space == std::string_view::npos || space == 0 || space + 1 == line.size() || line.find(' ', space + 1) != std::string_view::npos)
+    if (space == std::string_view::npos || space == 0 || space + 1 == line.size() ||
+        line.find(' ', space + 1) != std::string_view::npos)
       fail("expected two tokens with a space between");
     std::optional<std::string> first = bytes_of(line.substr(0, space)), second = bytes_of(line.substr(space + 1));
     if (!first || !second) fail("a character that stands for no byte");

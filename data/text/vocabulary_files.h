@@ -9,8 +9,9 @@
 
 namespace torch::data::text {
 
-/// Tokens as bytes with their numbers: a JSON object in which each byte of a token stands as a printable character. A token that is
-/// not written that way, as special ones may be, stands for its own UTF-8. Throws serialize::FormatError and IoError.
+/// Tokens as bytes with their numbers: a JSON object in which each byte of a token stands as a printable character. A
+/// token that is not written that way, as special ones may be, stands for its own UTF-8. Throws serialize::FormatError
+/// and IoError.
 std::vector<std::pair<std::string, int64_t>> read_vocabulary(const std::string& path);
 void write_vocabulary(const std::string& path, const std::vector<std::pair<std::string, int64_t>>& vocabulary);
 

@@ -18,7 +18,9 @@ at::Tensor tensor_of(const void* data, size_t size, c10::ScalarType dtype) {
   return t;
 }
 
-void throw_unequal_sizes() { TORCH_CHECK(false, "default_collate: each element in list of batch should be of equal size"); }
+void throw_unequal_sizes() {
+  TORCH_CHECK(false, "default_collate: each element in list of batch should be of equal size");
+}
 void throw_missing_key(const std::string& key) {
   TORCH_CHECK_INDEX(false, "default_collate: the key '", key, "' of the first element is missing in another one");
 }
@@ -62,7 +64,8 @@ IValue collate_dicts(const std::vector<IValue>& batch) {
     for (const IValue& v : batch) {
       const c10::Dict<IValue, IValue> dict = v.toGenericDict();
       const auto found = dict.find(entry.key());
-      if (found == dict.end()) throw_missing_key(entry.key().isString() ? entry.key().toStringRef() : "of another kind");
+      if (found == dict.end())
+        throw_missing_key(entry.key().isString() ? entry.key().toStringRef() : "of another kind");
       column.push_back(found->value());
     }
     result.insert(entry.key(), collate_values(column));
@@ -77,7 +80,8 @@ IValue collate_values(const std::vector<IValue>& batch) {
   const IValue& first = batch[0];
   for (const IValue& v : batch) {
     const bool same = is_sequence(first) ? is_sequence(v) : v.tagKind() == first.tagKind();
-    TORCH_CHECK_TYPE(same, "default_collate: expected elements of one kind, but got ", first.tagKind(), " and ", v.tagKind());
+    TORCH_CHECK_TYPE(same, "default_collate: expected elements of one kind, but got ", first.tagKind(), " and ",
+                     v.tagKind());
   }
   if (first.isTensor()) {
     std::vector<at::Tensor> tensors;
@@ -90,7 +94,8 @@ IValue collate_values(const std::vector<IValue>& batch) {
   if (first.isString()) return IValue(std::vector<IValue>(batch));
   if (is_sequence(first)) return collate_sequences(batch);
   if (first.isGenericDict()) return collate_dicts(batch);
-  TORCH_CHECK_TYPE(false, "default_collate: batch must contain tensors, numbers, texts, dicts, tuples or lists; found ", first.tagKind());
+  TORCH_CHECK_TYPE(false, "default_collate: batch must contain tensors, numbers, texts, dicts, tuples or lists; found ",
+                   first.tagKind());
 }
 
 IValue convert_value(const IValue& value) {

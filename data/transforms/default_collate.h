@@ -34,7 +34,8 @@ c10::IValue convert_value(const c10::IValue& value);
 // How a batch of T becomes one value.
 template <typename T>
 struct DefaultCollate {
-  static_assert(std::is_arithmetic_v<T>, "default_collate: no rule for this type; use transforms::Collate with a function of your own");
+  static_assert(std::is_arithmetic_v<T>,
+                "default_collate: no rule for this type; use transforms::Collate with a function of your own");
   using Result = at::Tensor;
   static Result apply(std::vector<T> batch) {
     std::vector<std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>> numbers(batch.begin(), batch.end());
@@ -70,7 +71,8 @@ template <typename D, typename T>
 struct DefaultCollate<Example<D, T>> {
   using Result = Example<typename DefaultCollate<D>::Result, typename DefaultCollate<T>::Result>;
   static Result apply(std::vector<Example<D, T>> batch) {
-    return {collate_field<D>(batch, [](auto& e) -> D& { return e.data; }), collate_field<T>(batch, [](auto& e) -> T& { return e.target; })};
+    return {collate_field<D>(batch, [](auto& e) -> D& { return e.data; }),
+            collate_field<T>(batch, [](auto& e) -> T& { return e.target; })};
   }
 };
 template <typename D>
@@ -84,7 +86,8 @@ template <typename A, typename B>
 struct DefaultCollate<std::pair<A, B>> {
   using Result = std::pair<typename DefaultCollate<A>::Result, typename DefaultCollate<B>::Result>;
   static Result apply(std::vector<std::pair<A, B>> batch) {
-    return {collate_field<A>(batch, [](auto& e) -> A& { return e.first; }), collate_field<B>(batch, [](auto& e) -> B& { return e.second; })};
+    return {collate_field<A>(batch, [](auto& e) -> A& { return e.first; }),
+            collate_field<B>(batch, [](auto& e) -> B& { return e.second; })};
   }
 };
 template <typename... Ts>
@@ -127,10 +130,10 @@ struct DefaultCollate<std::map<std::string, T>> {
 
 }  // namespace detail
 
-/// One value from a batch of equal kind: tensors are stacked, numbers become a tensor of their type, texts a list; of tuples,
-/// pairs, lists, examples and maps with text keys each place is collated by itself.
+/// One value from a batch of equal kind: tensors are stacked, numbers become a tensor of their type, texts a list; of
+/// tuples, pairs, lists, examples and maps with text keys each place is collated by itself.
 ///
-///   default_collate(std::vector{std::pair(x0, 3), std::pair(x1, 5)})   // pair of a tensor [2, ...] and an int tensor {3, 5}
+///   default_collate(std::vector{std::pair(x0, 3), std::pair(x1, 5)})   // a tensor [2, ...] and an int tensor {3, 5}
 ///
 /// c10::IValue is collated by what it holds: ints as int64, floats as float64; TypeError for kinds that have no rule.
 /// Throws c10::Error for tensors and lists of different sizes, IndexError for a key that only the first map has.
@@ -154,7 +157,9 @@ namespace transforms {
 ///   dataset.map(transforms::DefaultCollate<Example<at::Tensor, int64_t>>())   // batches are Example<> of tensors
 template <typename T = Example<>>
 struct DefaultCollate : public Collation<typename data::detail::DefaultCollate<T>::Result, std::vector<T>> {
-  typename data::detail::DefaultCollate<T>::Result apply_batch(std::vector<T> batch) override { return default_collate(std::move(batch)); }
+  typename data::detail::DefaultCollate<T>::Result apply_batch(std::vector<T> batch) override {
+    return default_collate(std::move(batch));
+  }
 };
 
 /// The example itself in place of a batch of one: what batch_size=None is in Python. ValueError for larger batches.

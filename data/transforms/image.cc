@@ -38,26 +38,30 @@ void check_probability(double p, const char* transform) {
 at::Tensor random_crop(at::Tensor image, const RandomCropSettings& s) {
   if (!s.padding.empty()) image = functional::pad(image, s.padding, s.fill, s.padding_mode);
   const auto [height, width] = s.size;
-  if (s.pad_if_needed && image.size(-1) < width) image = functional::pad(image, {width - image.size(-1), 0}, s.fill, s.padding_mode);
-  if (s.pad_if_needed && image.size(-2) < height) image = functional::pad(image, {0, height - image.size(-2)}, s.fill, s.padding_mode);
+  if (s.pad_if_needed && image.size(-1) < width)
+    image = functional::pad(image, {width - image.size(-1), 0}, s.fill, s.padding_mode);
+  if (s.pad_if_needed && image.size(-2) < height)
+    image = functional::pad(image, {0, height - image.size(-2)}, s.fill, s.padding_mode);
   const int64_t h = image.size(-2), w = image.size(-1);
-  TORCH_CHECK_VALUE(h >= height && w >= width, "RandomCrop: Required crop size (", height, ", ", width, ") is larger than input image size (", h, ", ",
-                    w, ")");
+  TORCH_CHECK_VALUE(h >= height && w >= width, "RandomCrop: Required crop size (", height, ", ", width,
+                    ") is larger than input image size (", h, ", ", w, ")");
   if (h == height && w == width) return image;
   const int64_t top = random_integer(0, h - height + 1);
   const int64_t left = random_integer(0, w - width + 1);
   return functional::crop(image, top, left, height, width);
 }
 
-at::Tensor random_resized_crop(const at::Tensor& image, std::array<int64_t, 2> size, std::array<double, 2> scale, std::array<double, 2> ratio,
-                               Interpolation interpolation, bool antialias) {
+at::Tensor random_resized_crop(const at::Tensor& image, std::array<int64_t, 2> size, std::array<double, 2> scale,
+                               std::array<double, 2> ratio, Interpolation interpolation, bool antialias) {
   TORCH_CHECK_VALUE(scale[0] >= 0 && scale[0] <= scale[1] && ratio[0] > 0 && ratio[0] <= ratio[1],
                     "RandomResizedCrop: expected ranges of scale and ratio in order, from 0 on");
-  TORCH_CHECK_VALUE(image.dim() >= 2 && image.size(-1) > 0 && image.size(-2) > 0, "RandomResizedCrop: expected an image, but got ", image.sizes());
+  TORCH_CHECK_VALUE(image.dim() >= 2 && image.size(-1) > 0 && image.size(-2) > 0,
+                    "RandomResizedCrop: expected an image, but got ", image.sizes());
   const int64_t h = image.size(-2), w = image.size(-1);
   const double area = static_cast<double>(h) * static_cast<double>(w);
   const auto resized = [&](int64_t top, int64_t left, int64_t height, int64_t width) {
-    return functional::resize(functional::crop(image, top, left, height, width), size, interpolation, std::nullopt, antialias);
+    return functional::resize(functional::crop(image, top, left, height, width), size, interpolation, std::nullopt,
+                              antialias);
   };
   const float low = std::log(static_cast<float>(ratio[0])), high = std::log(static_cast<float>(ratio[1]));
   for (int attempt = 0; attempt < 10; ++attempt) {
@@ -80,15 +84,19 @@ at::Tensor random_resized_crop(const at::Tensor& image, std::array<int64_t, 2> s
 }
 
 Range jitter_range(double value, double center, const char* what) {
-  TORCH_CHECK_VALUE(value >= 0, "ColorJitter: If ", what, " is a single number, it must be non negative, but got ", value);
-  TORCH_CHECK_VALUE(center != 0 || value <= 0.5, "ColorJitter: ", what, " values should be between -0.5 and 0.5, but got ", value);
+  TORCH_CHECK_VALUE(value >= 0, "ColorJitter: If ", what, " is a single number, it must be non negative, but got ",
+                    value);
+  TORCH_CHECK_VALUE(center != 0 || value <= 0.5, "ColorJitter: ", what,
+                    " values should be between -0.5 and 0.5, but got ", value);
   if (value == 0) return std::nullopt;
   return std::array<double, 2>{center == 0 ? -value : std::max(0.0, center - value), center + value};
 }
 
-at::Tensor color_jitter(at::Tensor image, const Range& brightness, const Range& contrast, const Range& saturation, const Range& hue) {
+at::Tensor color_jitter(at::Tensor image, const Range& brightness, const Range& contrast, const Range& saturation,
+                        const Range& hue) {
   using Adjust = at::Tensor (*)(const at::Tensor&, double);
-  constexpr Adjust kAdjust[] = {functional::adjust_brightness, functional::adjust_contrast, functional::adjust_saturation, functional::adjust_hue};
+  constexpr Adjust kAdjust[] = {functional::adjust_brightness, functional::adjust_contrast,
+                                functional::adjust_saturation, functional::adjust_hue};
   const std::vector<int64_t> order = random_order_of(4);
   std::array<std::optional<double>, 4> factors;
   const Range* const ranges[] = {&brightness, &contrast, &saturation, &hue};

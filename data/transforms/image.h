@@ -13,11 +13,11 @@
 #include "data/transforms/resize.h"
 #include "data/transforms/transforms.h"
 
-/// torchvision.transforms for tensors [..., C, H, W]: random ones draw the numbers that torchvision draws from the same seed,
-/// with data::random_generator().
+/// torchvision.transforms for tensors [..., C, H, W]: random ones draw the numbers that torchvision draws from the same
+/// seed, with data::random_generator().
 ///
 ///   using namespace torch::data::transforms;
-///   set.map(Compose<>(RandomResizedCrop<>(224), RandomHorizontalFlip<>(), Normalize<>({0.485, 0.456, 0.406}, {0.229, 0.224, 0.225})))
+///   set.map(Compose<>(RandomResizedCrop<>(224), RandomHorizontalFlip<>(), Normalize<>({0.5}, {0.25})))
 namespace torch::data::transforms {
 
 namespace detail {
@@ -38,13 +38,14 @@ struct RandomCropSettings {
   std::string padding_mode;
 };
 at::Tensor random_crop(at::Tensor image, const RandomCropSettings& settings);
-at::Tensor random_resized_crop(const at::Tensor& image, std::array<int64_t, 2> size, std::array<double, 2> scale, std::array<double, 2> ratio,
-                               Interpolation interpolation, bool antialias);
+at::Tensor random_resized_crop(const at::Tensor& image, std::array<int64_t, 2> size, std::array<double, 2> scale,
+                               std::array<double, 2> ratio, Interpolation interpolation, bool antialias);
 
 using Range = std::optional<std::array<double, 2>>;
 // ValueError for negative numbers; none where the range is one point that changes nothing.
 Range jitter_range(double value, double center, const char* what);
-at::Tensor color_jitter(at::Tensor image, const Range& brightness, const Range& contrast, const Range& saturation, const Range& hue);
+at::Tensor color_jitter(at::Tensor image, const Range& brightness, const Range& contrast, const Range& saturation,
+                        const Range& hue);
 
 }  // namespace detail
 
@@ -68,11 +69,13 @@ class Compose : public TensorTransform<Target> {
 /// To {height, width}, or the smaller edge to one number.
 template <typename Target = at::Tensor>
 struct Resize : public TensorTransform<Target> {
-  explicit Resize(std::vector<int64_t> size, Interpolation interpolation = Interpolation::kBilinear, std::optional<int64_t> max_size = std::nullopt,
-                  bool antialias = true)
+  explicit Resize(std::vector<int64_t> size, Interpolation interpolation = Interpolation::kBilinear,
+                  std::optional<int64_t> max_size = std::nullopt, bool antialias = true)
       : size(std::move(size)), interpolation(interpolation), max_size(max_size), antialias(antialias) {}
   explicit Resize(int64_t size) : Resize(std::vector<int64_t>{size}) {}
-  at::Tensor operator()(at::Tensor image) override { return functional::resize(image, size, interpolation, max_size, antialias); }
+  at::Tensor operator()(at::Tensor image) override {
+    return functional::resize(image, size, interpolation, max_size, antialias);
+  }
 
   std::vector<int64_t> size;
   Interpolation interpolation;
@@ -88,13 +91,14 @@ struct CenterCrop : public TensorTransform<Target> {
   std::array<int64_t, 2> size;
 };
 
-/// A random place of `size`, of the image padded first (functional::pad), and where that is too small and pad_if_needed, padded
-/// until it fits.
+/// A random place of `size`, of the image padded first (functional::pad), and where that is too small and
+/// pad_if_needed, padded until it fits.
 template <typename Target = at::Tensor>
 struct RandomCrop : public TensorTransform<Target> {
-  explicit RandomCrop(at::IntArrayRef size, std::vector<int64_t> padding = {}, bool pad_if_needed = false, double fill = 0,
-                      std::string padding_mode = "constant")
-      : settings{detail::image_size(size, "RandomCrop"), std::move(padding), pad_if_needed, fill, std::move(padding_mode)} {}
+  explicit RandomCrop(at::IntArrayRef size, std::vector<int64_t> padding = {}, bool pad_if_needed = false,
+                      double fill = 0, std::string padding_mode = "constant")
+      : settings{detail::image_size(size, "RandomCrop"), std::move(padding), pad_if_needed, fill,
+                 std::move(padding_mode)} {}
   at::Tensor operator()(at::Tensor image) override { return detail::random_crop(std::move(image), settings); }
 
   detail::RandomCropSettings settings;
@@ -103,9 +107,14 @@ struct RandomCrop : public TensorTransform<Target> {
 /// A random part of between scale[0] and scale[1] of the area and with a ratio of sides in `ratio`, resized.
 template <typename Target = at::Tensor>
 struct RandomResizedCrop : public TensorTransform<Target> {
-  explicit RandomResizedCrop(at::IntArrayRef size, std::array<double, 2> scale = {0.08, 1.0}, std::array<double, 2> ratio = {3.0 / 4.0, 4.0 / 3.0},
+  explicit RandomResizedCrop(at::IntArrayRef size, std::array<double, 2> scale = {0.08, 1.0},
+                             std::array<double, 2> ratio = {3.0 / 4.0, 4.0 / 3.0},
                              Interpolation interpolation = Interpolation::kBilinear, bool antialias = true)
-      : size(detail::image_size(size, "RandomResizedCrop")), scale(scale), ratio(ratio), interpolation(interpolation), antialias(antialias) {}
+      : size(detail::image_size(size, "RandomResizedCrop")),
+        scale(scale),
+        ratio(ratio),
+        interpolation(interpolation),
+        antialias(antialias) {}
   at::Tensor operator()(at::Tensor image) override {
     return detail::random_resized_crop(image, size, scale, ratio, interpolation, antialias);
   }
@@ -120,7 +129,9 @@ struct RandomResizedCrop : public TensorTransform<Target> {
 template <typename Target = at::Tensor>
 struct RandomHorizontalFlip : public TensorTransform<Target> {
   explicit RandomHorizontalFlip(double p = 0.5) : p(p) { detail::check_probability(p, "RandomHorizontalFlip"); }
-  at::Tensor operator()(at::Tensor image) override { return detail::random_uniform(0, 1) < p ? functional::hflip(image) : image; }
+  at::Tensor operator()(at::Tensor image) override {
+    return detail::random_uniform(0, 1) < p ? functional::hflip(image) : image;
+  }
 
   double p;
 };
@@ -128,7 +139,9 @@ struct RandomHorizontalFlip : public TensorTransform<Target> {
 template <typename Target = at::Tensor>
 struct RandomVerticalFlip : public TensorTransform<Target> {
   explicit RandomVerticalFlip(double p = 0.5) : p(p) { detail::check_probability(p, "RandomVerticalFlip"); }
-  at::Tensor operator()(at::Tensor image) override { return detail::random_uniform(0, 1) < p ? functional::vflip(image) : image; }
+  at::Tensor operator()(at::Tensor image) override {
+    return detail::random_uniform(0, 1) < p ? functional::vflip(image) : image;
+  }
 
   double p;
 };
@@ -144,8 +157,8 @@ struct Pad : public TensorTransform<Target> {
   std::string padding_mode;
 };
 
-/// Brightness, contrast and saturation by random factors within [max(0, 1 - x), 1 + x], the hue by one within [-hue, hue], in random
-/// order.
+/// Brightness, contrast and saturation by random factors within [max(0, 1 - x), 1 + x], the hue by one within [-hue,
+/// hue], in random order.
 template <typename Target = at::Tensor>
 struct ColorJitter : public TensorTransform<Target> {
   explicit ColorJitter(double brightness = 0, double contrast = 0, double saturation = 0, double hue = 0)
@@ -153,7 +166,9 @@ struct ColorJitter : public TensorTransform<Target> {
         contrast(detail::jitter_range(contrast, 1, "contrast")),
         saturation(detail::jitter_range(saturation, 1, "saturation")),
         hue(detail::jitter_range(hue, 0, "hue")) {}
-  at::Tensor operator()(at::Tensor image) override { return detail::color_jitter(std::move(image), brightness, contrast, saturation, hue); }
+  at::Tensor operator()(at::Tensor image) override {
+    return detail::color_jitter(std::move(image), brightness, contrast, saturation, hue);
+  }
 
   detail::Range brightness, contrast, saturation, hue;
 };

@@ -7,8 +7,9 @@
 #include "aten/core/tensor.h"
 #include "c10/util/array_ref.h"
 
-/// Images as tensors [..., C, H, W], of a floating dtype with values in [0, 1] or of uint8: what torchvision.transforms.functional
-/// does with tensors. Results are new tensors or views; ValueError for sizes and factors that make no sense, naming the function.
+/// Images as tensors [..., C, H, W], of a floating dtype with values in [0, 1] or of uint8: what
+/// torchvision.transforms.functional does with tensors. Results are new tensors or views; ValueError for sizes and
+/// factors that make no sense, naming the function.
 namespace torch::data::transforms::functional {
 
 /// The rows from `top` and columns from `left` on; what lies outside is 0.
@@ -17,8 +18,8 @@ at::Tensor crop(const at::Tensor& image, int64_t top, int64_t left, int64_t heig
 at::Tensor center_crop(const at::Tensor& image, at::IntArrayRef size);
 at::Tensor hflip(const at::Tensor& image);
 at::Tensor vflip(const at::Tensor& image);
-/// `padding`: one number; {left and right, top and bottom}; or {left, top, right, bottom}. `mode`: "constant" (with `fill`), "edge",
-/// "reflect" (without the border itself), "symmetric" (with it).
+/// `padding`: one number; {left and right, top and bottom}; or {left, top, right, bottom}. `mode`: "constant" (with
+/// `fill`), "edge", "reflect" (without the border itself), "symmetric" (with it).
 at::Tensor pad(const at::Tensor& image, at::IntArrayRef padding, double fill = 0, std::string_view mode = "constant");
 /// 0.2989 R + 0.587 G + 0.114 B, in one channel or in three equal ones.
 at::Tensor rgb_to_grayscale(const at::Tensor& image, int64_t num_output_channels = 1);

@@ -53,8 +53,9 @@ std::vector<Taps> taps_of(int64_t in, int64_t out, bool is_cubic, bool antialias
       const int64_t below = static_cast<int64_t>(std::floor(at));
       const double t = at - static_cast<double>(below);
       constexpr double kA = -0.75;
-      all.push_back(is_cubic ? clamped(below - 1, {cubic(t + 1, kA), cubic(t, kA), cubic(1 - t, kA), cubic(2 - t, kA)}, in)
-                             : clamped(below, {1 - t, t}, in));
+      all.push_back(is_cubic
+                        ? clamped(below - 1, {cubic(t + 1, kA), cubic(t, kA), cubic(1 - t, kA), cubic(2 - t, kA)}, in)
+                        : clamped(below, {1 - t, t}, in));
       continue;
     }
     // The filter is as wide as the pixels of the result.
@@ -108,7 +109,8 @@ at::Tensor nearest(const at::Tensor& image, int64_t height, int64_t width, doubl
     at::Tensor t = at::empty({out}, at::kLong);
     const float scale = static_cast<float>(in) / static_cast<float>(out);
     for (int64_t i = 0; i < out; ++i)
-      t.mutable_data_ptr<int64_t>()[i] = std::min(static_cast<int64_t>(std::floor((static_cast<float>(i) + static_cast<float>(offset)) * scale)), in - 1);
+      t.mutable_data_ptr<int64_t>()[i] = std::min(
+          static_cast<int64_t>(std::floor((static_cast<float>(i) + static_cast<float>(offset)) * scale)), in - 1);
     return t;
   };
   const at::Tensor rows = at::index_select(image, image.dim() - 2, indices(image.size(-2), height));
@@ -119,11 +121,13 @@ std::pair<int64_t, int64_t> result_size(int64_t h, int64_t w, at::IntArrayRef si
   TORCH_CHECK_VALUE((size.size() == 1 || size.size() == 2) && size.front() > 0 && size.back() > 0,
                     "resize: expected one or two positive numbers for the size, but got ", size);
   if (size.size() == 2) {
-    TORCH_CHECK_VALUE(!max_size, "resize: max_size should only be passed if size specifies the length of the smaller edge");
+    TORCH_CHECK_VALUE(!max_size,
+                      "resize: max_size should only be passed if size specifies the length of the smaller edge");
     return {size[0], size[1]};
   }
   const int64_t smaller = std::min(h, w), larger = std::max(h, w);
-  int64_t a = size[0], b = static_cast<int64_t>(static_cast<double>(size[0]) * static_cast<double>(larger) / static_cast<double>(smaller));
+  int64_t a = size[0], b = static_cast<int64_t>(static_cast<double>(size[0]) * static_cast<double>(larger) /
+                                                static_cast<double>(smaller));
   if (max_size) {
     TORCH_CHECK_VALUE(*max_size > size[0], "resize: max_size = ", *max_size,
                       " must be strictly greater than the requested size for the smaller edge size = ", size[0]);
@@ -137,7 +141,8 @@ std::pair<int64_t, int64_t> result_size(int64_t h, int64_t w, at::IntArrayRef si
 
 }  // namespace
 
-at::Tensor resize(const at::Tensor& image, at::IntArrayRef size, Interpolation interpolation, std::optional<int64_t> max_size, bool antialias) {
+at::Tensor resize(const at::Tensor& image, at::IntArrayRef size, Interpolation interpolation,
+                  std::optional<int64_t> max_size, bool antialias) {
   TORCH_CHECK_VALUE(image.defined() && image.dim() >= 2 && image.size(-1) > 0 && image.size(-2) > 0,
                     "resize: expected an image [..., H, W] with pixels");
   const auto [height, width] = result_size(image.size(-2), image.size(-1), size, max_size);
@@ -146,7 +151,8 @@ at::Tensor resize(const at::Tensor& image, at::IntArrayRef size, Interpolation i
   if (interpolation == Interpolation::kNearestExact) return nearest(image, height, width, 0.5);
   const bool is_cubic = interpolation == Interpolation::kBicubic;
   if (image.scalar_type() == at::kDouble) return resampled<double>(image, height, width, is_cubic, antialias);
-  const at::Tensor from = image.scalar_type() == at::kFloat ? image : at::_to_copy(image, at::TensorOptions(at::kFloat));
+  const at::Tensor from =
+      image.scalar_type() == at::kFloat ? image : at::_to_copy(image, at::TensorOptions(at::kFloat));
   at::Tensor result = resampled<float>(from, height, width, is_cubic, antialias);
   if (image.scalar_type() == at::kFloat) return result;
   if (!image.is_floating_point()) {

@@ -95,7 +95,8 @@ at::Tensor channel_tensor(at::ArrayRef<double> values, const char* what, bool no
 at::Tensor normalize(const at::Tensor& input, const at::Tensor& mean, const at::Tensor& stddev);
 }  // namespace detail
 
-/// (x - mean) / stddev, for images [C, H, W], with one number or one a channel. ValueError for none and for a stddev of 0.
+/// (x - mean) / stddev, for images [C, H, W], with one number or one a channel. ValueError for none and for a stddev of
+/// 0.
 template <typename Target = at::Tensor>
 struct Normalize : public TensorTransform<Target> {
   Normalize(at::ArrayRef<double> mean, at::ArrayRef<double> stddev)

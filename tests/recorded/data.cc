@@ -1,4 +1,5 @@
-// torch.utils.data: samplers, splits, loaders, default_collate, and scripts of what data sets and loaders do and refuse.
+// torch.utils.data: samplers, splits, loaders, default_collate, and scripts of what data sets and loaders do and
+// refuse.
 #include <algorithm>
 #include <chrono>
 #include <functional>
@@ -165,7 +166,8 @@ void replay_loader(const Json& c, Check& check) {
     check.equal("len", *loader->size(), c.at("len"));
   };
   if (config.at("shuffle").get<bool>()) {
-    replay(make_data_loader(Range(n), RandomSampler(static_cast<int64_t>(n), RandomSamplerOptions().generator(generator)), options));
+    replay(make_data_loader(
+        Range(n), RandomSampler(static_cast<int64_t>(n), RandomSamplerOptions().generator(generator)), options));
   } else {
     replay(make_data_loader(Range(n), SequentialSampler(n), options));
   }
@@ -176,8 +178,9 @@ void replay_workers(const Json& c, Check& check) {
   const int64_t n = c.at("length");
   for (const auto& [workers, epochs] : {std::pair<size_t, const char*>{0, "epochs"}, {2, "epochs_with_two_workers"}}) {
     const auto generator = own_generator(c);
-    const auto loader = make_data_loader(Range(static_cast<size_t>(n)), RandomSampler(n, RandomSamplerOptions().generator(generator)),
-                                         python_options(c.at("batch_size"), generator).workers(workers));
+    const auto loader =
+        make_data_loader(Range(static_cast<size_t>(n)), RandomSampler(n, RandomSamplerOptions().generator(generator)),
+                         python_options(c.at("batch_size"), generator).workers(workers));
     check.equal(epochs, passes_of(loader, c.at(epochs).size()), c.at(epochs));
   }
 }
@@ -220,7 +223,8 @@ std::optional<std::vector<IValue>> batch_of(const std::string& name) {
   if (name == "tuples") return {{tuple({ones, 1}), tuple({zeros, 2})}};
   if (name == "lists") return {{list({1, 2}), list({3, 4}), list({5, 6})}};
   if (name == "dicts") return {{dict({{"x", one}, {"y", 1}, {"z", "s"}}), dict({{"x", zero}, {"y", 2}, {"z", "t"}})}};
-  if (name == "nested") return {{dict({{"a", tuple({1, list({2.0, "q"})})}}), dict({{"a", tuple({3, list({4.0, "r"})})}})}};
+  if (name == "nested")
+    return {{dict({{"a", tuple({1, list({2.0, "q"})})}}), dict({{"a", tuple({3, list({4.0, "r"})})}})}};
   if (name == "namedtuples") return {{tuple({1, ones}), tuple({2, zeros})}};
   if (name == "numpy arrays") return {{ones, zeros}};
   if (name == "numpy scalars") return {{1.0, 2.0}};
@@ -265,7 +269,9 @@ Json describe(const IValue& v) {
   Json values = Json::array();
   for (int64_t i = 0; i < std::min<int64_t>(flat.numel(), 8); ++i) {
     const double x = flat.data_ptr<double>()[i];
-    values.push_back(t.scalar_type() == at::kBool ? Json(x != 0) : t.is_floating_point() ? Json(x) : Json(static_cast<int64_t>(x)));
+    values.push_back(t.scalar_type() == at::kBool ? Json(x != 0)
+                     : t.is_floating_point()      ? Json(x)
+                                                  : Json(static_cast<int64_t>(x)));
   }
   return {{"tensor", name_of(t.scalar_type())}, {"size", t.sizes().vec()}, {"values", values}};
 }
@@ -273,7 +279,8 @@ Json describe(const IValue& v) {
 Json with_lists(Json recorded) {
   if (recorded.is_object()) {
     Json other = Json::object();
-    for (const auto& [key, value] : recorded.items()) other[key == "tuple" || key == "Point" ? "list" : key] = with_lists(value);
+    for (const auto& [key, value] : recorded.items())
+      other[key == "tuple" || key == "Point" ? "list" : key] = with_lists(value);
     return other;
   }
   if (recorded.is_array())
@@ -284,7 +291,8 @@ Json with_lists(Json recorded) {
 void replay_collate(const Json& c, Check& check) {
   const std::string name = c.at("id").get<std::string>().substr(std::string("default_collate/").size());
   const Json recorded = with_lists(c.at("result"));
-  if (name == "numpy ints") return check.equal("result", describe(default_collate(std::vector<int32_t>{1, 2})), recorded);
+  if (name == "numpy ints")
+    return check.equal("result", describe(default_collate(std::vector<int32_t>{1, 2})), recorded);
   const auto batch = batch_of(name);
   if (!batch) return check.skip("no batch " + name);
   check.equal("result", describe(default_collate(*batch)), recorded);
@@ -327,7 +335,8 @@ class Log {
     append(line);
   }
   // The recorded line where `f` throws that kind of exception and its message holds `words`.
-  void refused(const std::string& recorded, const std::string& kind, const std::string& words, const std::function<void()>& f) {
+  void refused(const std::string& recorded, const std::string& kind, const std::string& words,
+               const std::function<void()>& f) {
     std::string got = "nothing was thrown";
     try {
       f();
@@ -369,11 +378,13 @@ void script_datasets(Log& log) {
               [] { TensorTupleDataset({full({2}, 1), full({3}, 1)}); });
   using Any = AnyDataset<>;
   ConcatDataset<Any> c({Any(t), Any(t), Any(Subset<TensorPairDataset>(t, {2}))});
-  log.add(*c.size(), c.cumulative_sizes(), number(c.get(3).target), number(c.get(*c.size() - 1).target), number(c.get(6).target));
+  log.add(*c.size(), c.cumulative_sizes(), number(c.get(3).target), number(c.get(*c.size() - 1).target),
+          number(c.get(6).target));
   Log both;
-  both.refused("ValueError: absolute value of index should not exceed dataset length", "IndexError", "out of range", [&] { c.get(8); });
-  both.refused("AssertionError: datasets should not be an empty iterable", "ValueError", "datasets should not be an empty iterable",
-               [] { ConcatDataset<Range>({}); });
+  both.refused("ValueError: absolute value of index should not exceed dataset length", "IndexError", "out of range",
+               [&] { c.get(8); });
+  both.refused("AssertionError: datasets should not be an empty iterable", "ValueError",
+               "datasets should not be an empty iterable", [] { ConcatDataset<Range>({}); });
   log.add(Json(both.lines()[0].get<std::string>() + " " + both.lines()[1].get<std::string>()));
   Subset<TensorPairDataset> s(t, {2, 0});
   log.add(*s.size(), number(s.get(0).target), std::vector<int64_t>{number(s.get(0).target), number(s.get(1).target)});
@@ -393,7 +404,8 @@ void script_iterable_dataset(Log& log) {
   log.add(passes_of(make_data_loader(Count(), 3), 1)[0]);
   log.add(passes_of(make_data_loader(Count(), DataLoaderOptions(3).drop_last(true)), 1)[0]);
   log.add(passes_of(make_data_loader(Count().map(transforms::Unbatched<int64_t>()), 1), 1)[0]);
-  log.not_expressible("ValueError: DataLoader with IterableDataset: expected unspecified shuffle option, but got shuffle=True");
+  log.not_expressible(
+      "ValueError: DataLoader with IterableDataset: expected unspecified shuffle option, but got shuffle=True");
   log.add(Json(make_data_loader(Count(), 1)->size() ? "sized" : "TypeError: object of type 'Count' has no len()"));
   int64_t chained = 0;
   const auto chain = make_data_loader(datasets::ChainDataset<Count>({Count(), Count()}), 1);
@@ -406,7 +418,9 @@ void script_loader_options(Log& log) {
   const auto refused = [&](const std::string& recorded, const std::string& words, const std::function<void()>& f) {
     log.refused(recorded, "ValueError", words, f);
   };
-  const auto value_error = [&](const std::string& message, const std::function<void()>& f) { refused("ValueError: " + message, message, f); };
+  const auto value_error = [&](const std::string& message, const std::function<void()>& f) {
+    refused("ValueError: " + message, message, f);
+  };
   const SequentialSampler sequential(5);
   value_error(kPositiveBatch, [&] { make_data_loader(r, 0); });
   value_error("num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.",
@@ -416,23 +430,31 @@ void script_loader_options(Log& log) {
   log.not_expressible("ValueError: sampler option is mutually exclusive with shuffle");
   value_error("batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last",
               [&] { make_data_loader(r, FixedBatchSampler({{0}}), 2); });
-  log.not_expressible("ValueError: batch_size=None option disables auto-batching and is mutually exclusive with drop_last");
-  refused("ValueError: prefetch_factor option could only be specified in multiprocessing.let num_workers > 0 to enable multiprocessing, "
-          "otherwise set prefetch_factor to None.",
-          "prefetch_factor option could only be specified", [&] { make_data_loader(r, DataLoaderOptions(1).prefetch_factor(2)); });
-  value_error("persistent_workers option needs num_workers > 0", [&] { make_data_loader(r, DataLoaderOptions(1).persistent_workers(true)); });
+  log.not_expressible(
+      "ValueError: batch_size=None option disables auto-batching and is mutually exclusive with drop_last");
+  refused(
+      "ValueError: prefetch_factor option could only be specified in multiprocessing.let num_workers > 0 to enable "
+      "multiprocessing, "
+      "otherwise set prefetch_factor to None.",
+      "prefetch_factor option could only be specified",
+      [&] { make_data_loader(r, DataLoaderOptions(1).prefetch_factor(2)); });
+  value_error("persistent_workers option needs num_workers > 0",
+              [&] { make_data_loader(r, DataLoaderOptions(1).persistent_workers(true)); });
   value_error(kPositiveSamples, [] { RandomSampler(0, RandomSamplerOptions()); });
   value_error(kPositiveSamples, [] { RandomSampler(5, RandomSamplerOptions().num_samples(0)); });
   log.not_expressible("TypeError: replacement should be a boolean value, but got replacement=1");
   value_error(kPositiveSamples, [] { WeightedRandomSampler(std::vector<double>{1}, 0); });
-  value_error("weights should be a 1d sequence but given weights have shape (1, 1)", [] { WeightedRandomSampler(full({1, 1}, 1), 1); });
+  value_error("weights should be a 1d sequence but given weights have shape (1, 1)", [] {
+    WeightedRandomSampler(full({1, 1}, 1), 1);
+  });
   value_error(kPositiveBatch, [&] { BatchSampler(sequential, 0, false); });
   value_error(kWrongSum, [&] { random_split(r, {2, 2}); });
   value_error(kWrongSum, [&] { random_split(r, {0.7, 0.7}); });
   log.add(passes_of(make_data_loader(r, FixedBatchSampler({{4, 0}, {1}})), 1)[0]);
   auto single = r;
   log.add(passes_of(make_data_loader<SequentialSampler>(single.map(transforms::Unbatched<int64_t>()), 1), 1)[0]);
-  const auto sum = transforms::Collate<int64_t>([](std::vector<int64_t> v) { return std::accumulate(v.begin(), v.end(), int64_t{0}); });
+  const auto sum = transforms::Collate<int64_t>(
+      [](std::vector<int64_t> v) { return std::accumulate(v.begin(), v.end(), int64_t{0}); });
   log.add(passes_of(make_data_loader<SequentialSampler>(single.map(sum), 2), 1)[0]);
   log.add(passes_of(make_data_loader(r, IndexSampler({3, 1, 1})), 1)[0]);
   const auto loader = make_data_loader<SequentialSampler>(r, 2);
