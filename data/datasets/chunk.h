@@ -149,8 +149,9 @@ class BatchDataBuffer {
 /// fit memory. `chunk_sampler` orders the chunks, `example_sampler` the examples of those that are read together
 /// (RandomSampler: a shuffle in two levels). `preprocessing_policy` may change these before.
 ///
-///   auto set = make_shared_dataset<ChunkDataset<Reader>>(reader, RandomSampler(0), RandomSampler(0),
-///   ChunkDatasetOptions(2, 64)); auto loader = make_data_loader(set, DataLoaderOptions(64).workers(2));
+///   auto set = make_shared_dataset<ChunkDataset<Reader>>(
+///       reader, RandomSampler(0), RandomSampler(0), ChunkDatasetOptions(/*preloader_count=*/2, /*batch_size=*/64));
+///   auto loader = make_data_loader(set, DataLoaderOptions(64).workers(2));
 ///
 /// With one preloader and without workers the order is that of the samplers. What read_chunk throws comes as a
 /// WorkerException in place of a batch.

@@ -25,8 +25,7 @@ class ByteTokenizer {
 /// decode(encode(text)) == text.
 ///
 ///   auto t = BPETokenizer::train(text, 1000);     t.save("vocab.json", "merges.txt");
-///   auto gpt2 = BPETokenizer::load("vocab.json", "merges.txt");     // OpenAI's files and those of Hugging Face's
-///   tokenizers
+///   auto gpt2 = BPETokenizer::load("vocab.json", "merges.txt");     // files as GPT-2's
 ///
 /// Words are cut as GPT-2's pattern does it for ASCII; of other characters, letters and signs alike count as letters.
 class BPETokenizer {
