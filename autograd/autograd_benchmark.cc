@@ -1,13 +1,13 @@
 // What recording and differentiating cost beyond the arithmetic: eight floats, one thread.
-
-#include <benchmark/benchmark.h>
-
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/reduce/ops.h"
 #include "autograd/autograd.h"
+#include "utils/benchmark/program.h"
 
 namespace {
+
+namespace bench = torch::utils::benchmark;
 
 at::Tensor leaf() {
   at::Tensor t = at::ones({8});
@@ -15,42 +15,30 @@ at::Tensor leaf() {
   return t;
 }
 
-void BM_AddRecording(benchmark::State& state) {
-  const at::Tensor a = leaf();
-  const at::Tensor b = at::ones({8});
-  for (auto _ : state) benchmark::DoNotOptimize(at::add(a, b));
+void add_rows(bench::Program& p) {
+  p.call("add_recording", [] { return [a = leaf(), b = at::ones({8})] { return at::add(a, b); }; });
+  p.call("mul_recording", [] { return [a = leaf(), b = leaf()] { return at::mul(a, b); }; });
+  p.call("mul_sum_backward", [] {
+    return [a = leaf(), b = at::ones({8})]() mutable {
+      at::sum(at::mul(a, b)).backward();
+      a.mutable_grad().reset();
+    };
+  });
+  // A chain of multiplications, forward and backward.
+  p.call("chain_of_100", [] {
+    return [a = leaf(), b = at::ones({8}), one = at::ones({8})]() mutable {
+      at::Tensor y = a;
+      for (int i = 0; i < 100; ++i) y = at::mul(y, b);
+      y.backward(one);
+      a.mutable_grad().reset();
+    };
+  });
 }
-BENCHMARK(BM_AddRecording);
-
-void BM_MulRecording(benchmark::State& state) {
-  const at::Tensor a = leaf();
-  const at::Tensor b = leaf();
-  for (auto _ : state) benchmark::DoNotOptimize(at::mul(a, b));
-}
-BENCHMARK(BM_MulRecording);
-
-void BM_MulSumBackward(benchmark::State& state) {
-  at::Tensor a = leaf();
-  const at::Tensor b = at::ones({8});
-  for (auto _ : state) {
-    at::sum(at::mul(a, b)).backward();
-    a.mutable_grad().reset();
-  }
-}
-BENCHMARK(BM_MulSumBackward);
-
-// A chain of multiplications, forward and backward.
-void BM_Chain(benchmark::State& state) {
-  at::Tensor a = leaf();
-  const at::Tensor b = at::ones({8});
-  const at::Tensor one = at::ones({8});
-  for (auto _ : state) {
-    at::Tensor y = a;
-    for (int64_t i = 0; i < state.range(0); ++i) y = at::mul(y, b);
-    y.backward(one);
-    a.mutable_grad().reset();
-  }
-}
-BENCHMARK(BM_Chain)->Arg(100);
 
 }  // namespace
+
+int main(int argc, char** argv) {
+  bench::Program program("autograd");
+  add_rows(program);
+  return program.run(argc, argv);
+}

@@ -1,114 +1,83 @@
 // What a call costs. Written against libtorch's C++ API: the same source is compiled against this library and against
 // libtorch (compare.py), and both are run in turn.
-#include <benchmark/benchmark.h>
+#include <memory>
+
 #include <torch/torch.h>
+
+#include "utils/benchmark/program.h"
 
 namespace {
 
-void empty(benchmark::State& state) {
-  for (auto _ : state) benchmark::DoNotOptimize(at::empty({8}));
-}
-BENCHMARK(empty);
+namespace bench = torch::utils::benchmark;
 
-void view(benchmark::State& state) {
-  const at::Tensor t = at::empty({8});
-  for (auto _ : state) benchmark::DoNotOptimize(t.view({2, 4}));
-}
-BENCHMARK(view);
+// Held by the statement that it is for.
+auto inference() { return std::make_shared<c10::InferenceMode>(); }
+auto no_grad() { return std::make_shared<torch::NoGradGuard>(); }
 
-void add_inference(benchmark::State& state) {
-  const c10::InferenceMode guard;
-  const at::Tensor a = at::ones({8}), b = at::ones({8});
-  for (auto _ : state) benchmark::DoNotOptimize(at::add(a, b));
+void add_operators(bench::Program& p) {
+  p.call("empty", [] { return [] { return at::empty({8}); }; });
+  p.call("view", [] { return [t = at::empty({8})] { return t.view({2, 4}); }; });
+  p.call("add_inference", [] {
+    return [guard = inference(), a = at::ones({8}), b = at::ones({8})] { return at::add(a, b); };
+  });
+  p.call("add_no_grad", [] {
+    return [guard = no_grad(), a = torch::ones({8}), b = torch::ones({8})] { return at::add(a, b); };
+  });
+  p.call("add_out", [] {
+    return [a = at::ones({8}), b = at::ones({8}), out = at::empty({8})]() mutable { at::add_out(out, a, b); };
+  });
+  p.call("add_recording", [] {
+    return [a = torch::ones({8}, torch::requires_grad()), b = torch::ones({8})] { return at::add(a, b); };
+  });
+  p.call("add_row_broadcast", [] {
+    return [a = at::ones({8, 8}), b = at::ones({8})] { return at::add(a, b); };
+  });
+  p.call("mm_of_8x8", [] {
+    return [guard = no_grad(), a = torch::ones({8, 8}), b = torch::ones({8, 8})] { return at::mm(a, b); };
+  });
+  p.call("softmax_of_8x8", [] {
+    return [guard = no_grad(), a = torch::ones({8, 8})] { return at::softmax(a, 1); };
+  });
 }
-BENCHMARK(add_inference);
 
-void add_no_grad(benchmark::State& state) {
-  const torch::NoGradGuard guard;
-  const at::Tensor a = torch::ones({8}), b = torch::ones({8});
-  for (auto _ : state) benchmark::DoNotOptimize(at::add(a, b));
+void add_gradients(bench::Program& p) {
+  p.call("mul_sum_backward", [] {
+    return [a = torch::ones({8}, torch::requires_grad()), b = torch::ones({8})]() mutable {
+      (a * b).sum().backward();
+      a.mutable_grad().reset();
+    };
+  });
+  p.call("chain_of_100", [] {
+    return [a = torch::ones({8}, torch::requires_grad()), b = torch::ones({8})]() mutable {
+      at::Tensor x = a;
+      for (int i = 0; i < 100; ++i) x = x * b;
+      x.backward(b);
+      a.mutable_grad().reset();
+    };
+  });
 }
-BENCHMARK(add_no_grad);
 
-void add_out(benchmark::State& state) {
-  const at::Tensor a = at::ones({8}), b = at::ones({8});
-  at::Tensor out = at::empty({8});
-  for (auto _ : state) benchmark::DoNotOptimize(at::add_out(out, a, b));
+void add_modules(bench::Program& p) {
+  p.call("linear_module", [] {
+    return [guard = inference(), linear = torch::nn::Linear(8, 8), x = at::ones({8, 8})]() mutable { return linear(x); };
+  });
+  // What is left of a call when the module does nothing.
+  p.call("identity_module", [] {
+    return [identity = torch::nn::Identity(), x = at::ones({8})]() mutable { return identity(x); };
+  });
+  p.call("sequential_of_8_identities", [] {
+    torch::nn::Sequential net;
+    for (int i = 0; i < 8; ++i) net->push_back(torch::nn::Identity());
+    return [net, x = at::ones({8})]() mutable { return net->forward(x); };
+  });
 }
-BENCHMARK(add_out);
-
-void add_recording(benchmark::State& state) {
-  const at::Tensor a = torch::ones({8}, torch::requires_grad()), b = torch::ones({8});
-  for (auto _ : state) benchmark::DoNotOptimize(at::add(a, b));
-}
-BENCHMARK(add_recording);
-
-void add_row_broadcast(benchmark::State& state) {
-  const at::Tensor a = at::ones({8, 8}), b = at::ones({8});
-  for (auto _ : state) benchmark::DoNotOptimize(at::add(a, b));
-}
-BENCHMARK(add_row_broadcast);
-
-void mm_of_8x8(benchmark::State& state) {
-  const torch::NoGradGuard guard;
-  const at::Tensor a = torch::ones({8, 8}), b = torch::ones({8, 8});
-  for (auto _ : state) benchmark::DoNotOptimize(at::mm(a, b));
-}
-BENCHMARK(mm_of_8x8);
-
-void softmax_of_8x8(benchmark::State& state) {
-  const torch::NoGradGuard guard;
-  const at::Tensor a = torch::ones({8, 8});
-  for (auto _ : state) benchmark::DoNotOptimize(at::softmax(a, 1));
-}
-BENCHMARK(softmax_of_8x8);
-
-void mul_sum_backward(benchmark::State& state) {
-  at::Tensor a = torch::ones({8}, torch::requires_grad());
-  const at::Tensor b = torch::ones({8});
-  for (auto _ : state) {
-    (a * b).sum().backward();
-    a.mutable_grad().reset();
-  }
-}
-BENCHMARK(mul_sum_backward);
-
-void chain_of_100(benchmark::State& state) {
-  at::Tensor a = torch::ones({8}, torch::requires_grad());
-  const at::Tensor b = torch::ones({8});
-  for (auto _ : state) {
-    at::Tensor x = a;
-    for (int i = 0; i < 100; ++i) x = x * b;
-    x.backward(b);
-    a.mutable_grad().reset();
-  }
-}
-BENCHMARK(chain_of_100);
-
-void linear_module(benchmark::State& state) {
-  const c10::InferenceMode guard;
-  torch::nn::Linear linear(8, 8);
-  const at::Tensor x = at::ones({8, 8});
-  for (auto _ : state) benchmark::DoNotOptimize(linear(x));
-}
-BENCHMARK(linear_module);
-
-// What is left of a call when the module does nothing.
-void identity_module(benchmark::State& state) {
-  torch::nn::Identity identity;
-  const at::Tensor x = at::ones({8});
-  for (auto _ : state) benchmark::DoNotOptimize(identity(x));
-}
-BENCHMARK(identity_module);
-
-void sequential_of_8_identities(benchmark::State& state) {
-  torch::nn::Sequential net;
-  for (int i = 0; i < 8; ++i) net->push_back(torch::nn::Identity());
-  const at::Tensor x = at::ones({8});
-  for (auto _ : state) benchmark::DoNotOptimize(net->forward(x));
-}
-BENCHMARK(sequential_of_8_identities);
 
 }  // namespace
 
-BENCHMARK_MAIN();
+int main(int argc, char** argv) {
+  bench::Program program("overhead");
+  add_operators(program);
+  add_gradients(program);
+  add_modules(program);
+  return program.run(argc, argv);
+}
