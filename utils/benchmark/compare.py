@@ -78,6 +78,8 @@ def compare(name, options):
         print("%-38s %7s %12s %12s %8s %8s %8s" % (name, "threads", "kindling", "libtorch", "ratio", "of roof", "scaling"), flush=True)
         for row in row_names(programs["ours"], options.filter):
             arguments = ["--filter=^" + re.escape(row) + "$", "--min_time=%g" % options.min_time, "--threads=" + options.threads]
+            if options.processor_time:
+                arguments.append("--processor_time")
             times, floors = {}, {}
             for _ in range(options.repetitions):
                 for side, program in programs.items():
@@ -104,6 +106,7 @@ def main():
     parser.add_argument("--filter", default=".")
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--min_time", type=float, default=0.2)
+    parser.add_argument("--processor_time", action="store_true", help="for one thread on a machine that does other things too")
     parser.add_argument("--libtorch", default="", help="folder with include/ and lib/")
     options = parser.parse_args()
     for name in options.benchmarks:

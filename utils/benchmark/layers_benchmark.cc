@@ -86,9 +86,9 @@ void add_pools(bench::Program& p) {
       {"max_pool2d_3_stride_2", [](const Tensor& x) { return at::max_pool2d(x, 3, 2, 1); }, 0.25},
       {"avg_pool2d_2", [](const Tensor& x) { return at::avg_pool2d(x, 2); }, 0.25},
       {"avg_pool2d_3_stride_1", [](const Tensor& x) { return at::avg_pool2d(x, 3, 1, 1); }, 1},
-      {"adaptive_avg_pool2d_1", [](const Tensor& x) { return at::adaptive_avg_pool2d(x, 1); }, 0},
-      {"adaptive_avg_pool2d_7", [](const Tensor& x) { return at::adaptive_avg_pool2d(x, 7); }, 1 / 64.},
-      {"adaptive_max_pool2d_7", [](const Tensor& x) { return std::get<0>(at::adaptive_max_pool2d(x, 7)); }, 1 / 64.},
+      {"adaptive_avg_pool2d_1", [](const Tensor& x) { return at::adaptive_avg_pool2d(x, {1, 1}); }, 0},
+      {"adaptive_avg_pool2d_7", [](const Tensor& x) { return at::adaptive_avg_pool2d(x, {7, 7}); }, 1 / 64.},
+      {"adaptive_max_pool2d_7", [](const Tensor& x) { return std::get<0>(at::adaptive_max_pool2d(x, {7, 7})); }, 1 / 64.},
   };
   for (bool last : {false, true}) {
     for (const Pool& pool : kPools) {
@@ -100,7 +100,7 @@ void add_pools(bench::Program& p) {
     }
   }
   p.row("adaptive_avg_pool2d_small", {.bytes = 4.0 * 8 * 512 * 50}, [] {
-    return forward(torch::randn({8, 512, 7, 7}), [](const Tensor& x) { return at::adaptive_avg_pool2d(x, 1); });
+    return forward(torch::randn({8, 512, 7, 7}), [](const Tensor& x) { return at::adaptive_avg_pool2d(x, {1, 1}); });
   });
 }
 

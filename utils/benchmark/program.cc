@@ -17,7 +17,7 @@ struct Arguments {
   std::string filter = ".", json;
   std::vector<int> threads = {1, 2};
   double min_time = 0.2;
-  bool callgrind = false, list = false;
+  bool callgrind = false, list = false, processor_time = false;
 };
 
 bool value_of(const char* argument, const char* name, std::string* value) {
@@ -44,6 +44,8 @@ bool parse(int argc, char** argv, Arguments* to) {
       }
     } else if (std::strcmp(argv[i], "--callgrind") == 0) {
       to->callgrind = true;
+    } else if (std::strcmp(argv[i], "--processor_time") == 0) {
+      to->processor_time = true;
     } else if (std::strcmp(argv[i], "--list") == 0) {
       to->list = true;
     } else {
@@ -123,6 +125,7 @@ int Program::run(int argc, char** argv) {
     for (int threads : row.threads ? arguments.threads : one) {
       TimerOptions options;
       options.label = name_, options.sub_label = row.name, options.num_threads = threads;
+      if (arguments.processor_time) options.timer = processor_time;
       const std::unique_ptr<Timer> timer = row.make(options);
       if (arguments.callgrind) {
         if (threads != arguments.threads.front()) continue;

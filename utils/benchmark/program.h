@@ -42,7 +42,7 @@ class Program {
   }
 
   /// Measures and prints. Arguments: --filter=REGEX, --threads=1,2, --min_time=SECONDS a row (0.2), --json=FILE for the times
-  /// as one JSON object, --callgrind for instructions a run instead of times, --list. Returns main's result.
+  /// as one JSON object, --processor_time for the time of all threads on processors, --callgrind for instructions a run instead of times, --list. Returns main's result.
   int run(int argc, char** argv);
 
  private:

@@ -1,7 +1,8 @@
 #include "utils/benchmark/timer.h"
 
+#include <time.h>
+
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <limits>
@@ -13,7 +14,11 @@
 namespace torch::utils::benchmark {
 namespace {
 
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+double read_clock(clockid_t clock) {
+  timespec t;
+  clock_gettime(clock, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
 
 /// at::set_num_threads for a while.
 class ThreadsGuard {
@@ -32,16 +37,13 @@ class ThreadsGuard {
 };
 
 // What reading the clock around a block costs.
-double clock_seconds() {
-  static const double cost = [] {
-    double best = 1;
-    for (int i = 0; i < 1000; ++i) {
-      const double start = now();
-      best = std::min(best, now() - start);
-    }
-    return best;
-  }();
-  return cost;
+double clock_seconds(double (*timer)()) {
+  double best = 1;
+  for (int i = 0; i < 100; ++i) {
+    const double start = timer();
+    best = std::min(best, timer() - start);
+  }
+  return best;
 }
 
 std::string format(const char* pattern, double x) {
@@ -53,6 +55,9 @@ std::string format(const char* pattern, double x) {
 constexpr double kWarningShare = 0.1;
 
 }  // namespace
+
+double wall_time() { return read_clock(CLOCK_MONOTONIC); }
+double processor_time() { return read_clock(CLOCK_PROCESS_CPUTIME_ID); }
 
 std::string TaskSpec::title() const {
   if (label.empty()) return sub_label.empty() ? stmt : stmt + ": " + sub_label;
@@ -139,39 +144,39 @@ std::pair<const char*, double> select_unit(double seconds) {
   return seconds < 1 ? std::pair{"ms", 1e-3} : std::pair{"s", 1.0};
 }
 
-Timer::Timer(std::function<void(int64_t)> loop, TimerOptions options, std::function<void()> setup, Loop)
-    : loop_(std::move(loop)), task_spec_(std::move(options)), setup_(std::move(setup)) {
-  if (task_spec_.num_threads < 1) throw std::invalid_argument("Timer: num_threads must be positive, but got " + std::to_string(task_spec_.num_threads));
+Timer::Timer(std::function<void(int64_t)> loop, TimerOptions options, Loop) : loop_(std::move(loop)), options_(std::move(options)) {
+  if (options_.num_threads < 1) throw std::invalid_argument("Timer: num_threads must be positive, but got " + std::to_string(options_.num_threads));
 }
 
 double Timer::seconds_of(int64_t number) {
-  const double start = now();
+  const double start = options_.timer();
   loop_(number);
-  return std::max(now() - start, 1e-9);
+  return std::max(options_.timer() - start, 1e-9);
 }
 
 Measurement Timer::timeit(int64_t number) {
   if (number < 1) throw std::invalid_argument("Timer::timeit: number must be positive, but got " + std::to_string(number));
   if (internal::counts_only()) number = 1;
-  const ThreadsGuard threads(task_spec_.num_threads);
-  if (setup_) setup_();
+  const ThreadsGuard threads(options_.num_threads);
+  if (options_.setup) options_.setup();
   loop_(std::max<int64_t>(number / 100, 2));
-  return Measurement(number, {seconds_of(number)}, task_spec_);
+  return Measurement(number, {seconds_of(number)}, options_);
 }
 
 int64_t Timer::block_size(double min_run_time) {
+  const double clock = clock_seconds(options_.timer);
   loop_(1);  // what is made at the first call
   for (int64_t number = 1;; number *= 10) {
     const double taken = seconds_of(number);
-    const bool fits = clock_seconds() / taken <= 1e-4 && taken >= min_run_time / 1000;
+    const bool fits = clock / taken <= 1e-4 && taken >= min_run_time / 1000;
     if (fits || taken > min_run_time || number >= std::numeric_limits<int64_t>::max() / 10) return number;
   }
 }
 
 Measurement Timer::measure(double min_run_time, double max_run_time, double threshold, const std::function<void(int64_t, double)>& callback) {
-  const ThreadsGuard threads(task_spec_.num_threads);
-  if (setup_) setup_();
-  if (internal::counts_only()) return Measurement(1, {seconds_of(1)}, task_spec_);
+  const ThreadsGuard threads(options_.num_threads);
+  if (options_.setup) options_.setup();
+  if (internal::counts_only()) return Measurement(1, {seconds_of(1)}, options_);
   const int64_t number = block_size(min_run_time);
   std::vector<double> times;
   for (double total = 0;;) {
@@ -179,9 +184,9 @@ Measurement Timer::measure(double min_run_time, double max_run_time, double thre
     total += times.back();
     if (callback) callback(number, times.back());
     if (total >= max_run_time) break;
-    if (total >= min_run_time && (threshold <= 0 || Measurement(number, times, task_spec_).meets_confidence(threshold))) break;
+    if (total >= min_run_time && (threshold <= 0 || Measurement(number, times, options_).meets_confidence(threshold))) break;
   }
-  return Measurement(number, std::move(times), task_spec_);
+  return Measurement(number, std::move(times), options_);
 }
 
 Measurement Timer::blocked_autorange(double min_run_time, const std::function<void(int64_t, double)>& callback) {
@@ -194,14 +199,14 @@ Measurement Timer::adaptive_autorange(double threshold, double min_run_time, dou
 
 CallgrindStats Timer::collect_callgrind(int64_t number) {
   if (number < 1) throw std::invalid_argument("Timer::collect_callgrind: number must be positive, but got " + std::to_string(number));
-  const ThreadsGuard threads(task_spec_.num_threads);
+  const ThreadsGuard threads(options_.num_threads);
   return internal::collect(
       [&](int64_t n) {
-        if (setup_) setup_();
+        if (options_.setup) options_.setup();
         loop_(2);
         internal::counted_region(loop_, n);
       },
-      number, task_spec_);
+      number, options_);
 }
 
 }  // namespace torch::utils::benchmark

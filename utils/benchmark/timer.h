@@ -42,7 +42,15 @@ struct TaskSpec {
   friend bool operator==(const TaskSpec&, const TaskSpec&) = default;
 };
 
-using TimerOptions = TaskSpec;
+/// Seconds since some moment: of the clock on the wall, and of this process on processors, all threads together. The latter
+/// says more about one thread on a machine that does other things too.
+double wall_time();
+double processor_time();
+
+struct TimerOptions : TaskSpec {
+  std::function<void()> setup;    // before each measurement, not counted
+  double (*timer)() = wall_time;  // the clock
+};
 
 /// The times of one task. Statistics are of seconds for one run of the statement.
 class Measurement {
@@ -94,7 +102,7 @@ class CallgrindStats;
 class Timer {
  public:
   template <class F, class = std::enable_if_t<std::is_invocable_v<F&>>>
-  explicit Timer(F stmt, TimerOptions options = {}, std::function<void()> setup = {})
+  explicit Timer(F stmt, TimerOptions options = {})
       : Timer(std::function<void(int64_t)>([stmt = std::move(stmt)](int64_t n) mutable {
                 for (int64_t i = 0; i < n; ++i) {
                   if constexpr (std::is_void_v<std::invoke_result_t<F&>>) {
@@ -105,7 +113,7 @@ class Timer {
                   }
                 }
               }),
-              std::move(options), std::move(setup), Loop()) {}
+              std::move(options), Loop()) {}
 
   /// The seconds of `number` runs after one uncounted hundredth of them, as one measurement.
   Measurement timeit(int64_t number = 1000000);
@@ -127,14 +135,13 @@ class Timer {
 
  private:
   struct Loop {};
-  Timer(std::function<void(int64_t)> loop, TimerOptions options, std::function<void()> setup, Loop);
+  Timer(std::function<void(int64_t)> loop, TimerOptions options, Loop);
   double seconds_of(int64_t number);
   int64_t block_size(double min_run_time);
   Measurement measure(double min_run_time, double max_run_time, double threshold, const std::function<void(int64_t, double)>& callback);
 
   std::function<void(int64_t)> loop_;
-  TaskSpec task_spec_;
-  std::function<void()> setup_;
+  TimerOptions options_;
 };
 
 }  // namespace torch::utils::benchmark

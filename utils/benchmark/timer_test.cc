@@ -73,7 +73,8 @@ TEST(Timer, TimesWhatSleeps) {
   options.num_threads = 2;
   const int threads = at::get_num_threads();
   int seen = 0, runs = 0, set_up = 0;
-  Timer timer([&] { std::this_thread::sleep_for(std::chrono::milliseconds(2)), seen = at::get_num_threads(), ++runs; }, options, [&] { ++set_up; });
+  options.setup = [&] { ++set_up; };
+  Timer timer([&] { std::this_thread::sleep_for(std::chrono::milliseconds(2)), seen = at::get_num_threads(), ++runs; }, options);
   const Measurement one = timer.timeit(5);
   EXPECT_EQ(one.number_per_run(), 5);
   EXPECT_EQ(one.times().size(), 1u);
@@ -92,6 +93,8 @@ TEST(Timer, TimesWhatSleeps) {
   EXPECT_EQ(set_up, 2);
   EXPECT_LE(timer.adaptive_autorange(1e-9, 0.01, 0.03).times().size(), 15u);
   EXPECT_THROW(timer.timeit(0), std::invalid_argument);
+  options.timer = torch::utils::benchmark::processor_time;
+  EXPECT_LT(Timer([] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }, options).timeit(1).median(), 0.01);
   options.num_threads = 0;
   EXPECT_THROW(Timer([] {}, options), std::invalid_argument);
 }

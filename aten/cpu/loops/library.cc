@@ -73,7 +73,6 @@ struct Logit { static double run(double x) { return std::log(x / (1 - x)); } };
 
 struct Atan2 { static double run(double a, double b) { return std::atan2(a, b); } };
 struct Hypot { static double run(double a, double b) { return std::hypot(a, b); } };
-struct Pow { static double run(double a, double b) { return std::pow(a, b); } };
 struct Xlogy {
   static double run(double a, double b) { return std::isnan(b) ? b : a == 0 ? 0.0 : a * std::log(b); }
 };
@@ -146,25 +145,6 @@ void int_heaviside(char* const* data, int64_t n, const void*) {
   const T* a = reinterpret_cast<const T*>(data[1]);
   const T* b = reinterpret_cast<const T*>(data[2]);
   for (int64_t i = 0; i < n; ++i) out[i] = a[i] == 0 ? b[i] : a[i] > 0;
-}
-/// Integer powers wrap; of a negative exponent only bases 1 and -1 give anything but 0.
-template <class T>
-void int_pow(char* const* data, int64_t n, const void*) {
-  T* out = reinterpret_cast<T*>(data[0]);
-  const T* a = reinterpret_cast<const T*>(data[1]);
-  const T* b = reinterpret_cast<const T*>(data[2]);
-  for (int64_t i = 0; i < n; ++i) {
-    T e = b[i];
-    if (e < 0) {
-      out[i] = a[i] == 1 ? 1 : a[i] == -1 ? ((e & 1) ? -1 : 1) : 0;
-      continue;
-    }
-    std::make_unsigned_t<T> base = static_cast<std::make_unsigned_t<T>>(a[i]), r = 1;
-    for (; e != 0; e >>= 1, base *= base) {
-      if (e & 1) r *= base;
-    }
-    out[i] = static_cast<T>(r);
-  }
 }
 template <class T>
 void clamped_logit(char* const* data, int64_t n, const void* context) {
@@ -254,8 +234,6 @@ constinit const ElementOp logaddexp = {table(binary<LogAddExp, float>), table(bi
 constinit const ElementOp logaddexp2 = binary_op<LogAddExp2>();
 constinit const ElementOp xlogy = {table(binary<Xlogy, float>), table(binary<Xlogy, double>), {}, {},
                                    complex_table<op::Xlogy, float>(), complex_table<op::Xlogy, double>()};
-constinit const ElementOp pow = {table(binary<Pow, float>), table(binary<Pow, double>), table(int_pow<int32_t>), table(int_pow<int64_t>),
-                                 complex_table<op::Pow, float>(), complex_table<op::Pow, double>()};
 constinit const ElementOp nextafter = {table(next_after<float>), table(next_after<double>), {}, {}, {}, {}};
 constinit const ElementOp heaviside = {table(binary<Heaviside, float>), table(binary<Heaviside, double>), table(int_heaviside<int32_t>),
                                        table(int_heaviside<int64_t>), {}, {}};
