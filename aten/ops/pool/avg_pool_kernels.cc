@@ -1,7 +1,11 @@
 // Average pooling, adaptive average pooling and their gradients. float16 and bfloat16 add up in float32.
+#include <algorithm>
 #include <type_traits>
+#include <vector>
 
 #include "aten/core/tensor.h"
+#include "aten/cpu/rows/pool.h"
+#include "aten/cpu/rows/rows.h"
 #include "aten/cpu/support/visit_dtype.h"
 #include "aten/ops/dense/dense.h"
 #include "aten/ops/pool/kernels.h"
@@ -33,31 +37,175 @@ Window adaptive_window_of(const PoolGeometry& g, int d, int64_t place) {
   return {begin, end, end - begin};
 }
 
-// Calls f(output place, windows, divisor) for each output place of a plane.
-template <class Find, class F>
-void for_each_place(const PoolGeometry& g, bool count_padding, int64_t divisor, const Find& find, const F& f) {
-  int64_t place = 0;
+int64_t planes_a_task(int64_t elements) { return elements >= kGrain ? 1 : kGrain / (elements + 1); }
+
+int64_t length(const Window& w) { return w.end > w.begin ? w.end - w.begin : 0; }
+
+// How the windows of one call are found and what their sums are divided by.
+using Find = Window (*)(const PoolGeometry&, int, int64_t);
+
+struct Averaging {
+  const PoolGeometry& g;
+  std::optional<cpu::PoolColumns> columns;
+  bool count_padding;
+  int64_t divisor;
+  Find find;
+
+  // Windows of the rounded-up size may lie behind the input altogether; they give zero.
+  int64_t count(const Window& wz, const Window& wy, const Window& wx) const {
+    const int64_t inside = length(wz) * length(wy) * length(wx);
+    return inside == 0 ? 1 : divisor != 0 ? divisor : count_padding ? wz.padded * wy.padded * wx.padded : inside;
+  }
+};
+
+// f(output row, its first place, the windows in depth and height) for each line of outputs of a plane.
+template <class F>
+void for_each_row(const Averaging& a, const F& f) {
+  const PoolGeometry& g = a.g;
   for (int64_t z = 0; z < g.out[0]; ++z) {
-    const Window wz = find(g, 0, z);
-    for (int64_t y = 0; y < g.out[1]; ++y) {
-      const Window wy = find(g, 1, y);
-      for (int64_t x = 0; x < g.out[2]; ++x, ++place) {
-        const Window wx = find(g, 2, x);
-        // Windows of the rounded-up size may lie behind the input altogether; they give zero.
-        const bool empty = wz.begin >= wz.end || wy.begin >= wy.end || wx.begin >= wx.end;
-        const int64_t count = empty            ? 1
-                              : divisor != 0   ? divisor
-                              : count_padding ? wz.padded * wy.padded * wx.padded
-                                              : (wz.end - wz.begin) * (wy.end - wy.begin) * (wx.end - wx.begin);
-        f(place, wz, wy, wx, count);
-      }
-    }
+    const Window wz = a.find(g, 0, z);
+    for (int64_t y = 0; y < g.out[1]; ++y) f((z * g.out[1] + y) * g.out[2], wz, a.find(g, 1, y));
   }
 }
 
-template <class Find>
-void average(const char* op, const PoolGeometry& g, const Tensor& self, bool count_padding, int64_t divisor, const Find& find, Tensor& out) {
+// Work space of a thread.
+template <class T>
+struct AverageScratch {
+  const Averaging& a;
+  std::vector<int64_t> rows;
+  std::vector<Window> columns;
+  std::vector<T> line, share, divisors;
+  // What the divisors stand for: inputs in depth and height, and with padding.
+  int64_t inside = -1, padded = -1;
+
+  explicit AverageScratch(const Averaging& averaging)
+      : a(averaging), line(static_cast<size_t>(a.g.in[2])), share(static_cast<size_t>(a.g.out[2])), divisors(share) {
+    for (int64_t x = 0; x < a.g.out[2]; ++x) columns.push_back(a.find(a.g, 2, x));
+  }
+
+  void divide_by_counts(const Window& wz, const Window& wy) {
+    if (inside == length(wz) * length(wy) && padded == wz.padded * wy.padded) return;
+    inside = length(wz) * length(wy);
+    padded = wz.padded * wy.padded;
+    for (size_t x = 0; x < columns.size(); ++x) divisors[x] = static_cast<T>(a.count(wz, wy, columns[x]));
+  }
+};
+
+// One window over each whole plane: the number of its elements to divide by, else 0.
+int64_t count_of_whole_planes(const Averaging& a) {
+  if (a.g.outputs() != 1) return 0;
+  const Window w[] = {a.find(a.g, 0, 0), a.find(a.g, 1, 0), a.find(a.g, 2, 0)};
+  for (int d = 0; d < 3; ++d)
+    if (length(w[d]) != a.g.in[d]) return 0;
+  return a.count(w[0], w[1], w[2]);
+}
+
+// The input rows of a line of outputs are added up first, then their columns.
+template <class T>
+void average_plane(const T* plane, AverageScratch<T>& s, T* out) {
+  const PoolGeometry& g = s.a.g;
+  for_each_row(s.a, [&](int64_t first, const Window& wz, const Window& wy) {
+    s.rows.clear();
+    for (int64_t i = wz.begin; i < wz.end; ++i)
+      for (int64_t j = wy.begin; j < wy.end; ++j) s.rows.push_back((i * g.in[1] + j) * g.in[2]);
+    cpu::pool_sum_rows<T>(plane, s.rows.data(), static_cast<int64_t>(s.rows.size()), g.in[2], s.line.data());
+    s.divide_by_counts(wz, wy);
+    if (s.a.columns) return cpu::pool_sum_columns<T>(s.line.data(), *s.a.columns, s.divisors.data(), out + first);
+    for (size_t x = 0; x < s.columns.size(); ++x) {
+      T sum = 0;
+      for (int64_t k = s.columns[x].begin; k < s.columns[x].end; ++k) sum += s.line[static_cast<size_t>(k)];
+      out[first + static_cast<int64_t>(x)] = sum / s.divisors[x];
+    }
+  });
+}
+
+// line[k] = the sum of the shares of the windows over k.
+template <class T>
+void spread_columns(AverageScratch<T>& s) {
+  std::fill(s.line.begin(), s.line.end(), T(0));
+  const int64_t outputs = static_cast<int64_t>(s.columns.size()), inputs = static_cast<int64_t>(s.line.size());
+  if (s.a.columns && s.a.columns->stride == 1) {
+    for (int64_t k = 0; k < s.a.columns->kernel; ++k) {
+      const int64_t shift = k - s.a.columns->padding, begin = std::max<int64_t>(0, -shift), end = std::min(outputs, inputs - shift);
+      if (begin < end) cpu::pool_add<T>(s.share.data() + begin, s.line.data() + begin + shift, end - begin);
+    }
+    return;
+  }
+  for (size_t x = 0; x < s.columns.size(); ++x)
+    for (int64_t k = s.columns[x].begin; k < s.columns[x].end; ++k) s.line[static_cast<size_t>(k)] += s.share[x];
+}
+
+template <class T>
+void spread_plane(const T* grad, AverageScratch<T>& s, T* plane) {
+  const PoolGeometry& g = s.a.g;
+  std::fill_n(plane, g.inputs(), T(0));
+  for_each_row(s.a, [&](int64_t first, const Window& wz, const Window& wy) {
+    s.divide_by_counts(wz, wy);
+    for (size_t x = 0; x < s.share.size(); ++x) s.share[x] = grad[first + static_cast<int64_t>(x)] / s.divisors[x];
+    spread_columns(s);
+    for (int64_t i = wz.begin; i < wz.end; ++i)
+      for (int64_t j = wy.begin; j < wy.end; ++j) cpu::pool_add<T>(s.line.data(), plane + (i * g.in[1] + j) * g.in[2], g.in[2]);
+  });
+}
+
+// Channels last: all channels of a pixel at once.
+template <class T>
+void average_pixels(const Averaging& a, const Tensor& self, Tensor& out) {
+  const PoolGeometry& g = a.g;
+  const Tensor x = pixels_of(self, self.scalar_type()), to = pixels_for(out);
+  const int64_t channels = self.size(1);
+  const T* in = x.data_ptr<T>();
+  T* result = to.data_ptr<T>();
+  at::parallel_for(0, self.size(0) * g.out[1], planes_a_task(channels * g.inputs() / std::max<int64_t>(g.out[1], 1)), [&](int64_t begin, int64_t end) {
+    std::vector<int64_t> places;
+    for (int64_t row = begin; row < end; ++row) {
+      const int64_t n = row / g.out[1];
+      const Window wz{0, 1, 1}, wy = a.find(g, 1, row % g.out[1]);
+      for (int64_t column = 0; column < g.out[2]; ++column) {
+        const Window wx = a.find(g, 2, column);
+        places.clear();
+        for (int64_t j = wy.begin; j < wy.end; ++j)
+          for (int64_t k = wx.begin; k < wx.end; ++k) places.push_back(j * g.in[2] + k);
+        cpu::avg_pool_pixel<T>(in + n * g.inputs() * channels, places.data(), static_cast<int64_t>(places.size()), channels,
+                               static_cast<T>(a.count(wz, wy, wx)), result + (row * g.out[2] + column) * channels);
+      }
+    }
+  });
+  if (!to.is_same(out)) at::copy_(out, to);
+}
+
+template <class T>
+void spread_pixels(const Averaging& a, const Tensor& grad_output, Tensor& out) {
+  const PoolGeometry& g = a.g;
+  const Tensor x = pixels_of(grad_output, grad_output.scalar_type()), to = pixels_for(out);
+  const int64_t channels = out.size(1);
+  const T* grad = x.data_ptr<T>();
+  T* result = to.data_ptr<T>();
+  at::parallel_for(0, out.size(0), 1, [&](int64_t begin, int64_t end) {
+    std::vector<T> share(static_cast<size_t>(channels));
+    for (int64_t n = begin; n < end; ++n) {
+      T* image = result + n * g.inputs() * channels;
+      std::fill_n(image, g.inputs() * channels, T(0));
+      for (int64_t place = 0; place < g.outputs(); ++place) {
+        const Window wz{0, 1, 1}, wy = a.find(g, 1, place / g.out[2]), wx = a.find(g, 2, place % g.out[2]);
+        const T count = static_cast<T>(a.count(wz, wy, wx));
+        const T* from = grad + (n * g.outputs() + place) * channels;
+        for (int64_t c = 0; c < channels; ++c) share[static_cast<size_t>(c)] = from[c] / count;
+        for (int64_t j = wy.begin; j < wy.end; ++j)
+          for (int64_t k = wx.begin; k < wx.end; ++k) cpu::pool_add<T>(share.data(), image + (j * g.in[2] + k) * channels, channels);
+      }
+    }
+  });
+  if (!to.is_same(out)) at::copy_(out, to);
+}
+
+void average(const char* op, const Averaging& a, const Tensor& self, Tensor& out) {
   if (out.numel() == 0) return;
+  const PoolGeometry& g = a.g;
+  if (pools_pixels(g, self)) {
+    if (self.scalar_type() == kFloat) return average_pixels<float>(a, self, out);
+    if (self.scalar_type() == kDouble) return average_pixels<double>(a, self, out);
+  }
   // Integers are summed and divided in float64; the copy into the result drops the fraction.
   const ScalarType type = self.scalar_type() == kLong ? kDouble : self.scalar_type();
   const Tensor x = dense(self, type);
@@ -66,49 +214,60 @@ void average(const char* op, const PoolGeometry& g, const Tensor& self, bool cou
     using T = typename decltype(tag)::type;
     const T* in = x.data_ptr<T>();
     T* result = to.data<T>();
-    const int64_t inputs = g.inputs(), outputs = g.outputs();
-    at::parallel_for(0, g.planes, inputs >= kGrain ? 1 : kGrain / (inputs + 1), [&](int64_t begin, int64_t end) {
+    const int64_t inputs = g.inputs(), outputs = g.outputs(), whole = count_of_whole_planes(a);
+    at::parallel_for(0, g.planes, planes_a_task(inputs), [&](int64_t begin, int64_t end) {
+      if (whole != 0) {
+        for (int64_t p = begin; p < end; ++p) result[p] = static_cast<T>(cpu::row_sum<T>(in + p * inputs, inputs) / static_cast<double>(whole));
+        return;
+      }
+      AverageScratch<Sum<T>> scratch(a);
+      [[maybe_unused]] std::vector<float> wide(sizeof(T) == 2 ? static_cast<size_t>(inputs + outputs) : 0);
       for (int64_t p = begin; p < end; ++p) {
-        const T* plane = in + p * inputs;
-        for_each_place(g, count_padding, divisor, find, [&](int64_t place, const Window& wz, const Window& wy, const Window& wx, int64_t count) {
-          Sum<T> sum = 0;
-          for (int64_t i = wz.begin; i < wz.end; ++i)
-            for (int64_t j = wy.begin; j < wy.end; ++j)
-              for (int64_t k = wx.begin; k < wx.end; ++k) sum += static_cast<Sum<T>>(plane[(i * g.in[1] + j) * g.in[2] + k]);
-          result[p * outputs + place] = static_cast<T>(sum / static_cast<Sum<T>>(count));
-        });
+        if constexpr (sizeof(T) == 2) {
+          cpu::convert_row(in + p * inputs, wide.data(), inputs);
+          average_plane(wide.data(), scratch, wide.data() + inputs);
+          cpu::convert_row(wide.data() + inputs, result + p * outputs, outputs);
+        } else {
+          average_plane(in + p * inputs, scratch, result + p * outputs);
+        }
       }
     });
   });
   to.commit();
 }
 
-template <class Find>
-void average_backward(const char* op, const PoolGeometry& g, const Tensor& grad_output, bool count_padding, int64_t divisor, const Find& find, Tensor& out) {
+void average_backward(const char* op, const Averaging& a, const Tensor& grad_output, const Tensor& self, Tensor& out) {
+  if (out.numel() == 0) return;
+  const PoolGeometry& g = a.g;
+  if (pools_pixels(g, self)) {
+    if (self.scalar_type() == kFloat) return spread_pixels<float>(a, grad_output, out);
+    if (self.scalar_type() == kDouble) return spread_pixels<double>(a, grad_output, out);
+  }
   // Half types add up in a float32 result, which is rounded once.
-  const bool narrow = grad_output.itemsize() == 2;
-  const ScalarType type = narrow ? kFloat : grad_output.scalar_type();
+  const ScalarType type = grad_output.itemsize() == 2 ? kFloat : grad_output.scalar_type();
   const Tensor x = dense(grad_output, type);
   DenseOut to(out, type);
   cpu::visit_float_double(type, op, [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* grad = x.data_ptr<T>();
     T* result = to.data<T>();
-    const int64_t inputs = g.inputs(), outputs = g.outputs();
-    at::parallel_for(0, g.planes, inputs >= kGrain ? 1 : kGrain / (inputs + 1), [&](int64_t begin, int64_t end) {
-      for (int64_t p = begin; p < end; ++p) {
-        T* plane = result + p * inputs;
-        for (int64_t i = 0; i < inputs; ++i) plane[i] = 0;
-        for_each_place(g, count_padding, divisor, find, [&](int64_t place, const Window& wz, const Window& wy, const Window& wx, int64_t count) {
-          const T share = grad[p * outputs + place] / static_cast<T>(count);
-          for (int64_t i = wz.begin; i < wz.end; ++i)
-            for (int64_t j = wy.begin; j < wy.end; ++j)
-              for (int64_t k = wx.begin; k < wx.end; ++k) plane[(i * g.in[1] + j) * g.in[2] + k] += share;
-        });
-      }
+    at::parallel_for(0, g.planes, planes_a_task(g.inputs()), [&](int64_t begin, int64_t end) {
+      AverageScratch<T> scratch(a);
+      for (int64_t p = begin; p < end; ++p) spread_plane(grad + p * g.outputs(), scratch, result + p * g.inputs());
     });
   });
   to.commit();
+}
+
+void pool_forward(const char* op, const PoolGeometry& g, const Tensor& self, bool count_padding, int64_t divisor, Find find, Tensor& out) {
+  average(op, Averaging{g, pool_columns(g), count_padding, divisor, find}, self, out);
+}
+void pool_backward(const char* op, const PoolGeometry& g, const Tensor& grad_output, const Tensor& self, bool count_padding, int64_t divisor, Find find, Tensor& out) {
+  const std::optional<cpu::PoolColumns> columns = find == window_of ? pool_columns(g) : std::nullopt;
+  average_backward(op, Averaging{g, columns, count_padding, divisor, find}, grad_output, self, out);
+}
+void adaptive_forward(const char* op, const PoolGeometry& g, const Tensor& self, Tensor& out) {
+  average(op, Averaging{g, adaptive_columns(g), false, 0, adaptive_window_of}, self, out);
 }
 
 PoolGeometry average_geometry(const char* op, int dims, const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride,
@@ -129,10 +288,10 @@ TensorSpec backward_spec(const char* op, const PoolGeometry& g, const Tensor& gr
   TORCH_CHECK(grad_output.sizes() == IntArrayRef(g.result), op, ": expected grad_output of size ", IntArrayRef(g.result), ", but got ", grad_output.sizes());
   TORCH_CHECK(grad_output.scalar_type() == self.scalar_type(), op, ": expected grad_output of type ", toString(self.scalar_type()),
               ", but got ", toString(grad_output.scalar_type()));
-  return {DimVector(self.sizes().begin(), self.sizes().end()), {}, self.scalar_type(), self.device()};
+  return {DimVector(self.sizes().begin(), self.sizes().end()), pooled_strides(g, self, self.sizes()), self.scalar_type(), self.device()};
 }
 
-TensorSpec forward_spec(const PoolGeometry& g, const Tensor& self) { return {g.result, {}, self.scalar_type(), self.device()}; }
+TensorSpec forward_spec(const PoolGeometry& g, const Tensor& self) { return {g.result, pooled_strides(g, self, g.result), self.scalar_type(), self.device()}; }
 
 DimVector pooled_sizes(const char* op, const Tensor& grad_output, const Tensor& self, int dims) {
   TORCH_CHECK(grad_output.dim() == self.dim() && self.dim() >= dims, op, ": grad_output must have ", self.dim(), " dimensions, but has ", grad_output.dim());
@@ -145,39 +304,39 @@ TensorSpec avg_pool2d_meta(const Tensor& self, IntArrayRef kernel_size, IntArray
   return forward_spec(average_geometry("avg_pool2d", 2, self, kernel_size, stride, padding, ceil_mode, divisor_override), self);
 }
 void avg_pool2d_cpu(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override, Tensor& out) {
-  average("avg_pool2d", average_geometry("avg_pool2d", 2, self, kernel_size, stride, padding, ceil_mode, divisor_override), self, count_include_pad, divisor_override.value_or(0), window_of, out);
+  pool_forward("avg_pool2d", average_geometry("avg_pool2d", 2, self, kernel_size, stride, padding, ceil_mode, divisor_override), self, count_include_pad, divisor_override.value_or(0), window_of, out);
 }
 TensorSpec avg_pool3d_meta(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, bool ceil_mode, bool, std::optional<int64_t> divisor_override) {
   return forward_spec(average_geometry("avg_pool3d", 3, self, kernel_size, stride, padding, ceil_mode, divisor_override), self);
 }
 void avg_pool3d_cpu(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override, Tensor& out) {
-  average("avg_pool3d", average_geometry("avg_pool3d", 3, self, kernel_size, stride, padding, ceil_mode, divisor_override), self, count_include_pad, divisor_override.value_or(0), window_of, out);
+  pool_forward("avg_pool3d", average_geometry("avg_pool3d", 3, self, kernel_size, stride, padding, ceil_mode, divisor_override), self, count_include_pad, divisor_override.value_or(0), window_of, out);
 }
 
 TensorSpec avg_pool2d_backward_meta(const Tensor& grad_output, const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, bool ceil_mode, bool, std::optional<int64_t> divisor_override) {
   return backward_spec("avg_pool2d_backward", average_geometry("avg_pool2d", 2, self, kernel_size, stride, padding, ceil_mode, divisor_override), grad_output, self);
 }
 void avg_pool2d_backward_cpu(const Tensor& grad_output, const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override, Tensor& out) {
-  average_backward("avg_pool2d_backward", average_geometry("avg_pool2d", 2, self, kernel_size, stride, padding, ceil_mode, divisor_override), grad_output, count_include_pad, divisor_override.value_or(0), window_of, out);
+  pool_backward("avg_pool2d_backward", average_geometry("avg_pool2d", 2, self, kernel_size, stride, padding, ceil_mode, divisor_override), grad_output, self, count_include_pad, divisor_override.value_or(0), window_of, out);
 }
 TensorSpec avg_pool3d_backward_meta(const Tensor& grad_output, const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, bool ceil_mode, bool, std::optional<int64_t> divisor_override) {
   return backward_spec("avg_pool3d_backward", average_geometry("avg_pool3d", 3, self, kernel_size, stride, padding, ceil_mode, divisor_override), grad_output, self);
 }
 void avg_pool3d_backward_cpu(const Tensor& grad_output, const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override, Tensor& out) {
-  average_backward("avg_pool3d_backward", average_geometry("avg_pool3d", 3, self, kernel_size, stride, padding, ceil_mode, divisor_override), grad_output, count_include_pad, divisor_override.value_or(0), window_of, out);
+  pool_backward("avg_pool3d_backward", average_geometry("avg_pool3d", 3, self, kernel_size, stride, padding, ceil_mode, divisor_override), grad_output, self, count_include_pad, divisor_override.value_or(0), window_of, out);
 }
 
 TensorSpec adaptive_avg_pool2d_meta(const Tensor& self, IntArrayRef output_size) {
   return forward_spec(adaptive_average_geometry("adaptive_avg_pool2d", 2, self, output_size), self);
 }
 void adaptive_avg_pool2d_cpu(const Tensor& self, IntArrayRef output_size, Tensor& out) {
-  average("adaptive_avg_pool2d", adaptive_average_geometry("adaptive_avg_pool2d", 2, self, output_size), self, false, 0, adaptive_window_of, out);
+  adaptive_forward("adaptive_avg_pool2d", adaptive_average_geometry("adaptive_avg_pool2d", 2, self, output_size), self, out);
 }
 TensorSpec adaptive_avg_pool3d_meta(const Tensor& self, IntArrayRef output_size) {
   return forward_spec(adaptive_average_geometry("adaptive_avg_pool3d", 3, self, output_size), self);
 }
 void adaptive_avg_pool3d_cpu(const Tensor& self, IntArrayRef output_size, Tensor& out) {
-  average("adaptive_avg_pool3d", adaptive_average_geometry("adaptive_avg_pool3d", 3, self, output_size), self, false, 0, adaptive_window_of, out);
+  adaptive_forward("adaptive_avg_pool3d", adaptive_average_geometry("adaptive_avg_pool3d", 3, self, output_size), self, out);
 }
 
 TensorSpec adaptive_avg_pool2d_backward_meta(const Tensor& grad_output, const Tensor& self) {
@@ -186,7 +345,7 @@ TensorSpec adaptive_avg_pool2d_backward_meta(const Tensor& grad_output, const Te
 }
 void adaptive_avg_pool2d_backward_cpu(const Tensor& grad_output, const Tensor& self, Tensor& out) {
   const DimVector sizes = pooled_sizes("adaptive_avg_pool2d_backward", grad_output, self, 2);
-  average_backward("adaptive_avg_pool2d_backward", adaptive_average_geometry("adaptive_avg_pool2d", 2, self, sizes), grad_output, false, 0, adaptive_window_of, out);
+  pool_backward("adaptive_avg_pool2d_backward", adaptive_average_geometry("adaptive_avg_pool2d", 2, self, sizes), grad_output, self, false, 0, adaptive_window_of, out);
 }
 TensorSpec adaptive_avg_pool3d_backward_meta(const Tensor& grad_output, const Tensor& self) {
   const DimVector sizes = pooled_sizes("adaptive_avg_pool3d_backward", grad_output, self, 3);
@@ -194,7 +353,7 @@ TensorSpec adaptive_avg_pool3d_backward_meta(const Tensor& grad_output, const Te
 }
 void adaptive_avg_pool3d_backward_cpu(const Tensor& grad_output, const Tensor& self, Tensor& out) {
   const DimVector sizes = pooled_sizes("adaptive_avg_pool3d_backward", grad_output, self, 3);
-  average_backward("adaptive_avg_pool3d_backward", adaptive_average_geometry("adaptive_avg_pool3d", 3, self, sizes), grad_output, false, 0, adaptive_window_of, out);
+  pool_backward("adaptive_avg_pool3d_backward", adaptive_average_geometry("adaptive_avg_pool3d", 3, self, sizes), grad_output, self, false, 0, adaptive_window_of, out);
 }
 
 }  // namespace at::native

@@ -2,8 +2,12 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <type_traits>
+#include <vector>
 
 #include "aten/core/tensor.h"
+#include "aten/cpu/rows/pool.h"
+#include "aten/cpu/rows/rows.h"
 #include "aten/cpu/support/visit_dtype.h"
 #include "aten/ops/dense/dense.h"
 #include "aten/ops/pool/kernels.h"
@@ -66,9 +70,67 @@ void max_plane(const PoolGeometry& g, const T* in, T* out, int64_t* indices, con
   }
 }
 
+// The same by lines of outputs.
+template <class T, class Find>
+void max_plane_rows(const PoolGeometry& g, const cpu::PoolColumns& columns, const T* in, T* out, int64_t* indices, const Find& find) {
+  std::vector<int64_t> rows;
+  for (int64_t z = 0; z < g.out[0]; ++z) {
+    const Window wz = find(g, 0, z);
+    for (int64_t y = 0; y < g.out[1]; ++y, out += g.out[2], indices += g.out[2]) {
+      const Window wy = find(g, 1, y);
+      rows.clear();
+      for (int64_t i = wz.begin; i < wz.end; i += wz.step)
+        for (int64_t j = wy.begin; j < wy.end; j += wy.step) rows.push_back((i * g.in[1] + j) * g.in[2]);
+      const int64_t count = static_cast<int64_t>(rows.size());
+      if (count == 0) rows.push_back((std::min(wz.begin, g.in[0] - 1) * g.in[1] + std::min(wy.begin, g.in[1] - 1)) * g.in[2]);
+      cpu::max_pool_row<T>(in, rows.data(), count, columns, out, indices);
+    }
+  }
+}
+
+// Calls f(image, output row) for all of them, in parallel.
+template <class F>
+void for_image_rows(const PoolGeometry& g, int64_t images, int64_t channels, const F& f) {
+  const int64_t elements = channels * g.inputs() / std::max<int64_t>(g.out[1], 1) + 1;
+  at::parallel_for(0, images * g.out[1], planes_a_task(elements), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) f(i / g.out[1], i % g.out[1]);
+  });
+}
+
+// Channels last: all channels of a pixel at once.
+template <class T, class Find>
+void max_pixels(const PoolGeometry& g, const Tensor& self, Tensor& out, Tensor& indices, const Find& find) {
+  const Tensor x = pixels_of(self, self.scalar_type()), values = pixels_for(out), places = pixels_for(indices);
+  const int64_t channels = self.size(1);
+  const T* in = x.data_ptr<T>();
+  T* result = values.data_ptr<T>();
+  int64_t* index = places.data_ptr<int64_t>();
+  for_image_rows(g, self.size(0), channels, [&](int64_t n, int64_t y) {
+    const Window wy = find(g, 1, y);
+    std::vector<int64_t> window;
+    for (int64_t column = 0; column < g.out[2]; ++column) {
+      const Window wx = find(g, 2, column);
+      window.clear();
+      for (int64_t j = wy.begin; j < wy.end; j += wy.step)
+        for (int64_t k = wx.begin; k < wx.end; k += wx.step) window.push_back(j * g.in[2] + k);
+      const int64_t count = static_cast<int64_t>(window.size());
+      if (count == 0) window.push_back(std::min(wy.begin, g.in[1] - 1) * g.in[2] + std::min(wx.begin, g.in[2] - 1));
+      const int64_t to = ((n * g.out[1] + y) * g.out[2] + column) * channels;
+      cpu::max_pool_pixel<T>(in + n * g.inputs() * channels, window.data(), count, channels, result + to, index + to);
+    }
+  });
+  if (!values.is_same(out)) at::copy_(out, values);
+  if (!places.is_same(indices)) at::copy_(indices, places);
+}
+
 template <class Find>
-void max_forward(const char* op, const PoolGeometry& g, const Tensor& self, Tensor& out, Tensor& indices, const Find& find) {
+void max_forward(const char* op, const PoolGeometry& g, const std::optional<cpu::PoolColumns>& columns, const Tensor& self, Tensor& out,
+                 Tensor& indices, const Find& find) {
   if (out.numel() == 0) return;
+  if (pools_pixels(g, self) && g.inputs() < (int64_t{1} << 31)) {
+    if (self.scalar_type() == kFloat) return max_pixels<float>(g, self, out, indices, find);
+    if (self.scalar_type() == kDouble) return max_pixels<double>(g, self, out, indices, find);
+  }
   const Tensor x = dense(self);
   DenseOut to(out), at_index(indices);
   cpu::visit_real(self.scalar_type(), op, [&](auto tag) {
@@ -77,8 +139,27 @@ void max_forward(const char* op, const PoolGeometry& g, const Tensor& self, Tens
     T* result = to.data<T>();
     int64_t* index = at_index.data<int64_t>();
     at::parallel_for(0, g.planes, planes_a_task(g.inputs()), [&](int64_t begin, int64_t end) {
-      for (int64_t p = begin; p < end; ++p)
-        max_plane(g, in + p * g.inputs(), result + p * g.outputs(), index + p * g.outputs(), find);
+      constexpr bool kNarrow = std::is_same_v<T, c10::Half> || std::is_same_v<T, c10::BFloat16>;
+      [[maybe_unused]] std::vector<float> wide(kNarrow && columns ? static_cast<size_t>(g.inputs() + g.outputs()) : 0);
+      for (int64_t p = begin; p < end; ++p) {
+        const T* plane = in + p * g.inputs();
+        T* maxima = result + p * g.outputs();
+        int64_t* places = index + p * g.outputs();
+        if constexpr (kNarrow) {
+          if (columns) {
+            cpu::convert_row(plane, wide.data(), g.inputs());
+            max_plane_rows(g, *columns, wide.data(), wide.data() + g.inputs(), places, find);
+            cpu::convert_row(wide.data() + g.inputs(), maxima, g.outputs());
+            continue;
+          }
+        } else if constexpr (std::is_floating_point_v<T>) {
+          if (columns) {
+            max_plane_rows(g, *columns, plane, maxima, places, find);
+            continue;
+          }
+        }
+        max_plane(g, plane, maxima, places, find);
+      }
     });
   });
   to.commit();
@@ -88,7 +169,37 @@ void max_forward(const char* op, const PoolGeometry& g, const Tensor& self, Tens
 std::array<TensorSpec, 2> max_specs(const char* op, const PoolGeometry& g, const Tensor& self) {
   TORCH_CHECK_NOT_IMPLEMENTED(!self.is_complex() && self.scalar_type() != kBool, "\"", op, "\" not implemented for '",
                               toString(self.scalar_type()), "'");
-  return {TensorSpec{g.result, {}, self.scalar_type(), self.device()}, TensorSpec{g.result, {}, kLong, self.device()}};
+  const DimVector strides = pooled_strides(g, self, g.result);
+  return {TensorSpec{g.result, strides, self.scalar_type(), self.device()}, TensorSpec{g.result, strides, kLong, self.device()}};
+}
+
+// The gradient of pooling channels last.
+template <class T>
+void scatter_pixels(const char* op, const PoolGeometry& g, const Tensor& from, const Tensor& indices, Tensor& out) {
+  const Tensor x = pixels_of(from, from.scalar_type()), places = pixels_of(indices, kLong), to = pixels_for(out);
+  const int64_t channels = out.size(1), inputs = g.inputs(), outputs = g.outputs();
+  const T* in = x.data_ptr<T>();
+  const int64_t* index = places.data_ptr<int64_t>();
+  T* result = to.data_ptr<T>();
+  // A task has all pixels of some channels of an image.
+  constexpr int64_t kWidth = 16;
+  const int64_t parts = at::divup(channels, kWidth);
+  at::parallel_for(0, out.size(0) * parts, planes_a_task(inputs * kWidth), [&](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t first = task % parts * kWidth, width = std::min(kWidth, channels - first);
+      T* image = result + task / parts * inputs * channels + first;
+      for (int64_t i = 0; i < inputs; ++i) std::fill_n(image + i * channels, width, T(0));
+      for (int64_t i = 0; i < outputs; ++i) {
+        const int64_t at = (task / parts * outputs + i) * channels + first;
+        for (int64_t j = 0; j < width; ++j) {
+          const int64_t place = index[at + j];
+          TORCH_CHECK(place >= 0 && place < inputs, op, ": index ", place, " is out of range for a plane of ", inputs, " elements");
+          image[place * channels + j] += in[at + j];
+        }
+      }
+    }
+  });
+  if (!to.is_same(out)) at::copy_(out, to);
 }
 
 // to[plane][index] += from, for pooling's gradient (sums) and unpooling (assigns).
@@ -121,7 +232,15 @@ TensorSpec max_backward_spec(const char* op, const PoolGeometry& g, const Tensor
   TORCH_CHECK(indices.scalar_type() == kLong, op, ": expected indices of type Long, but got ", toString(indices.scalar_type()));
   TORCH_CHECK(grad_output.scalar_type() == self.scalar_type(), op, ": expected grad_output of type ", toString(self.scalar_type()),
               ", but got ", toString(grad_output.scalar_type()));
-  return {DimVector(self.sizes().begin(), self.sizes().end()), {}, self.scalar_type(), self.device()};
+  return {DimVector(self.sizes().begin(), self.sizes().end()), pooled_strides(g, self, self.sizes()), self.scalar_type(), self.device()};
+}
+
+void max_backward(const char* op, const PoolGeometry& g, const Tensor& grad_output, const Tensor& self, const Tensor& indices, Tensor& out) {
+  if (pools_pixels(g, self) && self.numel() != 0) {
+    if (self.scalar_type() == kFloat) return scatter_pixels<float>(op, g, grad_output, indices, out);
+    if (self.scalar_type() == kDouble) return scatter_pixels<double>(op, g, grad_output, indices, out);
+  }
+  scatter(op, grad_output, indices, g.planes, g.outputs(), g.inputs(), false, out);
 }
 
 DimVector pooled_sizes(const Tensor& t, int dims) { return DimVector(t.sizes().end() - dims, t.sizes().end()); }
@@ -134,7 +253,8 @@ std::array<TensorSpec, 2> max_pool2d_with_indices_meta(const Tensor& self, IntAr
 }
 void max_pool2d_with_indices_cpu(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,
                                  IntArrayRef dilation, bool ceil_mode, Tensor& out, Tensor& indices) {
-  max_forward("max_pool2d", pool_geometry("max_pool2d", 2, self, kernel_size, stride, padding, dilation, ceil_mode), self, out, indices, window_of);
+  const PoolGeometry g = pool_geometry("max_pool2d", 2, self, kernel_size, stride, padding, dilation, ceil_mode);
+  max_forward("max_pool2d", g, pool_columns(g), self, out, indices, window_of);
 }
 
 std::array<TensorSpec, 2> max_pool3d_with_indices_meta(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride,
@@ -143,7 +263,8 @@ std::array<TensorSpec, 2> max_pool3d_with_indices_meta(const Tensor& self, IntAr
 }
 void max_pool3d_with_indices_cpu(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,
                                  IntArrayRef dilation, bool ceil_mode, Tensor& out, Tensor& indices) {
-  max_forward("max_pool3d", pool_geometry("max_pool3d", 3, self, kernel_size, stride, padding, dilation, ceil_mode), self, out, indices, window_of);
+  const PoolGeometry g = pool_geometry("max_pool3d", 3, self, kernel_size, stride, padding, dilation, ceil_mode);
+  max_forward("max_pool3d", g, pool_columns(g), self, out, indices, window_of);
 }
 
 TensorSpec max_pool2d_with_indices_backward_meta(const Tensor& grad_output, const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride,
@@ -154,7 +275,7 @@ TensorSpec max_pool2d_with_indices_backward_meta(const Tensor& grad_output, cons
 void max_pool2d_with_indices_backward_cpu(const Tensor& grad_output, const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride,
                                           IntArrayRef padding, IntArrayRef dilation, bool ceil_mode, const Tensor& indices, Tensor& out) {
   const PoolGeometry g = pool_geometry("max_pool2d", 2, self, kernel_size, stride, padding, dilation, ceil_mode);
-  scatter("max_pool2d_backward", grad_output, indices, g.planes, g.outputs(), g.inputs(), false, out);
+  max_backward("max_pool2d_backward", g, grad_output, self, indices, out);
 }
 
 TensorSpec max_pool3d_with_indices_backward_meta(const Tensor& grad_output, const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride,
@@ -165,20 +286,22 @@ TensorSpec max_pool3d_with_indices_backward_meta(const Tensor& grad_output, cons
 void max_pool3d_with_indices_backward_cpu(const Tensor& grad_output, const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride,
                                           IntArrayRef padding, IntArrayRef dilation, bool ceil_mode, const Tensor& indices, Tensor& out) {
   const PoolGeometry g = pool_geometry("max_pool3d", 3, self, kernel_size, stride, padding, dilation, ceil_mode);
-  scatter("max_pool3d_backward", grad_output, indices, g.planes, g.outputs(), g.inputs(), false, out);
+  max_backward("max_pool3d_backward", g, grad_output, self, indices, out);
 }
 
 std::array<TensorSpec, 2> adaptive_max_pool2d_meta(const Tensor& self, IntArrayRef output_size) {
   return max_specs("adaptive_max_pool2d", adaptive_geometry("adaptive_max_pool2d", 2, self, output_size), self);
 }
 void adaptive_max_pool2d_cpu(const Tensor& self, IntArrayRef output_size, Tensor& out, Tensor& indices) {
-  max_forward("adaptive_max_pool2d", adaptive_geometry("adaptive_max_pool2d", 2, self, output_size), self, out, indices, adaptive_window_of);
+  const PoolGeometry g = adaptive_geometry("adaptive_max_pool2d", 2, self, output_size);
+  max_forward("adaptive_max_pool2d", g, adaptive_columns(g), self, out, indices, adaptive_window_of);
 }
 std::array<TensorSpec, 2> adaptive_max_pool3d_meta(const Tensor& self, IntArrayRef output_size) {
   return max_specs("adaptive_max_pool3d", adaptive_geometry("adaptive_max_pool3d", 3, self, output_size), self);
 }
 void adaptive_max_pool3d_cpu(const Tensor& self, IntArrayRef output_size, Tensor& out, Tensor& indices) {
-  max_forward("adaptive_max_pool3d", adaptive_geometry("adaptive_max_pool3d", 3, self, output_size), self, out, indices, adaptive_window_of);
+  const PoolGeometry g = adaptive_geometry("adaptive_max_pool3d", 3, self, output_size);
+  max_forward("adaptive_max_pool3d", g, adaptive_columns(g), self, out, indices, adaptive_window_of);
 }
 
 TensorSpec adaptive_max_pool2d_backward_meta(const Tensor& grad_output, const Tensor& self, const Tensor& indices) {
@@ -188,7 +311,7 @@ TensorSpec adaptive_max_pool2d_backward_meta(const Tensor& grad_output, const Te
 }
 void adaptive_max_pool2d_backward_cpu(const Tensor& grad_output, const Tensor& self, const Tensor& indices, Tensor& out) {
   const PoolGeometry g = adaptive_geometry("adaptive_max_pool2d", 2, self, pooled_sizes(grad_output, 2));
-  scatter("adaptive_max_pool2d_backward", grad_output, indices, g.planes, g.outputs(), g.inputs(), false, out);
+  max_backward("adaptive_max_pool2d_backward", g, grad_output, self, indices, out);
 }
 TensorSpec adaptive_max_pool3d_backward_meta(const Tensor& grad_output, const Tensor& self, const Tensor& indices) {
   TORCH_CHECK(grad_output.dim() == self.dim(), "adaptive_max_pool3d_backward: grad_output must have ", self.dim(), " dimensions, but has ", grad_output.dim());
@@ -197,7 +320,7 @@ TensorSpec adaptive_max_pool3d_backward_meta(const Tensor& grad_output, const Te
 }
 void adaptive_max_pool3d_backward_cpu(const Tensor& grad_output, const Tensor& self, const Tensor& indices, Tensor& out) {
   const PoolGeometry g = adaptive_geometry("adaptive_max_pool3d", 3, self, pooled_sizes(grad_output, 3));
-  scatter("adaptive_max_pool3d_backward", grad_output, indices, g.planes, g.outputs(), g.inputs(), false, out);
+  max_backward("adaptive_max_pool3d_backward", g, grad_output, self, indices, out);
 }
 
 namespace {

@@ -25,6 +25,11 @@ const Case kCases[] = {
     {{1, 2, 5, 5}, {2}, {2}, {0}, {1}, true},
     {{1, 1, 5, 6}, {3}, {2}, {1}, {1}, true},
     {{0, 2, 5, 5}, {2}, {2}, {0}, {1}},
+    // Lines of whole vectors, with every kind of step and both ends in the padding.
+    {{1, 2, 7, 71}, {3}, {2}, {1}, {1}},
+    {{1, 2, 7, 40}, {3}, {1}, {1}, {1}},
+    {{2, 1, 9, 80}, {2, 5}, {2, 3}, {1, 2}, {2, 3}, true},
+    {{1, 1, 4, 33}, {2}, {}, {0}, {1}},
 };
 
 int64_t pick(const std::vector<int64_t>& v, int d) { return v[v.size() == 1 ? 0 : d]; }
@@ -122,6 +127,62 @@ TEST(Pool, AverageOfEveryDtypeAndLayoutWithGradient) {
 TEST(Pool, AverageOfIntegersDropsTheFraction) {
   const Tensor x = at::testing::indices_of({1, 2, -3, -4, 5, 5, 7, 8}, {1, 2, 4});
   expect_values(at::avg_pool1d(x, 2), {1, 2, 2}, {1, -3, 5, 7}, "avg_pool1d");
+}
+
+// What channels last gives is what it gives in the usual order, laid out as it came; places and gradients, too.
+TEST(Pool, ChannelsLast) {
+  for (ScalarType t : {kFloat, kDouble, kHalf}) {
+    for (int64_t channels : {1, 3, 19, 64}) {
+      const Tensor x = random_tensor({2, channels, 9, 11}, t), last = at::clone(x, MemoryFormat::ChannelsLast);
+      const auto same = [&](const Tensor& got, const Tensor& want, const char* what) {
+        expect_same(got, want, what);
+        if (channels > 1) EXPECT_TRUE(got.is_contiguous(MemoryFormat::ChannelsLast)) << what;
+      };
+      const auto a = at::max_pool2d_with_indices(last, {3, 2}, {2, 2}, {1, 1}), b = at::max_pool2d_with_indices(x, {3, 2}, {2, 2}, {1, 1});
+      same(std::get<0>(a), std::get<0>(b), "max_pool2d");
+      same(std::get<1>(a), std::get<1>(b), "places");
+      const Tensor g = random_tensor(std::get<0>(b).sizes().vec(), t);
+      same(at::max_pool2d_with_indices_backward(g, last, {3, 2}, {2, 2}, {1, 1}, 1, false, std::get<1>(a)),
+           at::max_pool2d_with_indices_backward(g, x, {3, 2}, {2, 2}, {1, 1}, 1, false, std::get<1>(b)), "its gradient");
+      same(at::avg_pool2d(last, 3, 2, 1), at::avg_pool2d(x, 3, 2, 1), "avg_pool2d");
+      const Tensor h = random_tensor(at::avg_pool2d(x, 3, 2, 1).sizes().vec(), t);
+      same(at::avg_pool2d_backward(h, last, 3, 2, 1, false, true, std::nullopt), at::avg_pool2d_backward(h, x, 3, 2, 1, false, true, std::nullopt), "its gradient");
+      same(at::adaptive_avg_pool2d(last, {4, 5}), at::adaptive_avg_pool2d(x, {4, 5}), "adaptive_avg_pool2d");
+      same(at::adaptive_avg_pool2d(last, {3, 11}), at::adaptive_avg_pool2d(x, {3, 11}), "adaptive_avg_pool2d of even windows");
+      same(std::get<0>(at::adaptive_max_pool2d(last, {3, 1})), std::get<0>(at::adaptive_max_pool2d(x, {3, 1})), "adaptive_max_pool2d");
+      Tensor out = at::empty(at::avg_pool2d(x, 2).sizes(), TensorOptions().dtype(t));
+      expect_same(at::avg_pool2d_out(out, last, 2), at::avg_pool2d(x, 2), "out");
+    }
+  }
+}
+
+// Equal values, NaN and infinities where a vector holds several windows.
+TEST(Pool, TheFirstOfEqualMaximaAndTheLastNan) {
+  std::vector<double> v(2 * 6 * 40);
+  for (size_t i = 0; i < v.size(); ++i) v[i] = static_cast<double>(i * 7 % 3);
+  for (size_t i = 0; i < v.size(); i += 11) v[i] = i % 2 == 0 ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity();
+  for (size_t i = 40; i < 120; ++i) v[i] = -std::numeric_limits<double>::infinity();
+  for (ScalarType t : {kFloat, kDouble}) {
+    const Tensor x = at::testing::tensor_of(v, {1, 2, 6, 40}, t);
+    for (bool last : {false, true}) {
+      const auto [y, places] = at::max_pool2d_with_indices(last ? at::clone(x, MemoryFormat::ChannelsLast) : x, {2, 3}, {2, 1}, {1, 1});
+      const std::vector<double> got = at::testing::values(y), at = at::testing::values(places);
+      const int64_t oh = y.size(2), ow = y.size(3);
+      for (size_t o = 0; o < got.size(); ++o) {
+        const int64_t plane = static_cast<int64_t>(o) / (oh * ow), i = static_cast<int64_t>(o) / ow % oh, j = static_cast<int64_t>(o) % ow;
+        double max = -std::numeric_limits<double>::infinity();
+        int64_t best = -1;
+        for (int64_t r = i * 2 - 1; r < i * 2 + 1; ++r)
+          for (int64_t c = j - 1; c < j + 2; ++c) {
+            if (r < 0 || r >= 6 || c < 0 || c >= 40) continue;
+            const double value = v[static_cast<size_t>((plane * 6 + r) * 40 + c)];
+            if (best < 0 || value > max || std::isnan(value)) max = value, best = r * 40 + c;
+          }
+        EXPECT_EQ(at[o], static_cast<double>(best)) << o;
+        EXPECT_TRUE(std::isnan(max) ? std::isnan(got[o]) : got[o] == max) << o;
+      }
+    }
+  }
 }
 
 TEST(Pool, AdaptiveForms) {

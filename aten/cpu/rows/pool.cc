@@ -1,0 +1,283 @@
+// max_pool_row, max_pool_pixel, pool_sum_rows, pool_sum_columns, avg_pool_pixel, pool_add.
+#include "aten/cpu/rows/pool.h"
+
+#include <limits>
+
+#include "aten/cpu/rows/tables.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "aten/cpu/rows/pool.cc"
+#include "hwy/foreach_target.h"
+// clang-format off
+#include "aten/cpu/isa_table.h"
+#include "hwy/highway.h"
+#include "aten/cpu/rows/rows-inl.h"
+// clang-format on
+
+#ifndef ATEN_CPU_ROWS_POOL_ONCE_
+#define ATEN_CPU_ROWS_POOL_ONCE_
+namespace at::cpu {
+template <class T>
+struct PoolTable {
+  void (*max_row)(const T*, const int64_t*, int64_t, const PoolColumns&, T*, int64_t*);
+  void (*max_pixel)(const T*, const int64_t*, int64_t, int64_t, T*, int64_t*);
+  void (*sum_rows)(const T*, const int64_t*, int64_t, int64_t, T*);
+  void (*sum_columns)(const T*, const PoolColumns&, const T*, T*);
+  void (*avg_pixel)(const T*, const int64_t*, int64_t, int64_t, T, T*);
+  void (*add)(const T*, T*, int64_t);
+};
+using PoolTables = RealTables<PoolTable>;
+}  // namespace at::cpu
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace at::cpu {
+namespace HWY_NAMESPACE {
+
+template <class D>
+using Places = hn::RebindToSigned<D>;
+
+// Every `stride`th element from p on: Lanes(d) of them, none beyond the last one touched.
+template <class D>
+HWY_INLINE hn::Vec<D> load_strided(D d, const hn::TFromD<D>* p, int64_t stride) {
+  if (stride == 1) return hn::LoadU(d, p);
+#if HWY_TARGET != HWY_SCALAR
+  if (stride == 2) {
+    const auto low = hn::LoadU(d, p), high = hn::LoadU(d, p + hn::Lanes(d) - 1);
+    return hn::ConcatUpperLower(d, hn::ConcatOdd(d, high, high), hn::ConcatEven(d, low, low));
+  }
+#endif
+  const Places<D> di;
+  using I = hn::TFromD<Places<D>>;
+  return hn::GatherIndex(d, p, hn::Mul(hn::Iota(di, 0), hn::Set(di, static_cast<I>(stride))));
+}
+
+template <class D>
+HWY_INLINE void store_places(D d, hn::Vec<Places<D>> places, int64_t* to) {
+  using I = hn::TFromD<Places<D>>;
+  HWY_ALIGN I buffer[HWY_MAX_BYTES / sizeof(I)];
+  hn::Store(places, Places<D>(), buffer);
+  for (size_t i = 0; i < hn::Lanes(d); ++i) to[i] = buffer[i];
+}
+
+template <class D>
+HWY_INLINE void take_greater(D d, hn::Vec<D> value, hn::Vec<Places<D>> place, hn::Vec<D>* max, hn::Vec<Places<D>>* best) {
+  const auto better = hn::Or(hn::Gt(value, *max), hn::IsNaN(value));
+  *max = hn::IfThenElse(better, value, *max);
+  *best = hn::IfThenElse(hn::RebindMask(Places<D>(), better), place, *best);
+}
+
+// Outputs x to x + Lanes(d) - 1, whose windows lie inside the row.
+template <class D, class T>
+HWY_INLINE void max_block(D d, const T* plane, const int64_t* row_starts, int64_t rows, const PoolColumns& c, int64_t x, T* out, int64_t* index) {
+  const Places<D> di;
+  using I = hn::TFromD<Places<D>>;
+  const auto steps = hn::Mul(hn::Iota(di, 0), hn::Set(di, static_cast<I>(c.stride)));
+  auto max = hn::Set(d, -std::numeric_limits<T>::infinity());
+  auto best = hn::Add(steps, hn::Set(di, static_cast<I>(row_starts[0] + x * c.stride - c.padding)));
+  for (int64_t i = 0; i < rows; ++i) {
+    int64_t at = row_starts[i] + x * c.stride - c.padding;
+    for (int64_t k = 0; k < c.kernel; ++k, at += c.dilation)
+      take_greater(d, load_strided(d, plane + at, c.stride), hn::Add(steps, hn::Set(di, static_cast<I>(at))), &max, &best);
+  }
+  hn::StoreU(max, d, out + x);
+  store_places(d, best, index + x);
+}
+
+// The outputs [*begin, *end) whose windows lie inside the row.
+HWY_INLINE void inner_columns(const PoolColumns& c, int64_t* begin, int64_t* end) {
+  const int64_t first = (c.padding + c.stride - 1) / c.stride, room = c.in - 1 - (c.kernel - 1) * c.dilation + c.padding;
+  *begin = first < c.out ? first : c.out;
+  *end = room < 0 ? 0 : room / c.stride + 1;
+  if (*end > c.out) *end = c.out;
+  if (*end < *begin) *end = *begin;
+}
+
+// f(d, x) for vectors that cover [begin, end), the last one overlapping the one before; the first x for which there was none.
+template <class T, class F>
+HWY_INLINE int64_t cover(int64_t begin, int64_t end, const F& f) {
+  const auto by = [&](auto d) HWY_ATTR {
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+    if (end - begin < lanes) return false;
+    for (int64_t x = begin; x < end; x += lanes) f(d, x + lanes <= end ? x : end - lanes);
+    return true;
+  };
+#if HWY_TARGET == HWY_SCALAR
+  by(hn::ScalableTag<T>());
+  return end;
+#else
+  if (by(hn::ScalableTag<T>()) || by(hn::CappedTag<T, 8>()) || by(hn::CappedTag<T, 4>())) return end;
+  if constexpr (sizeof(T) == 8) {
+    if (by(hn::CappedTag<T, 2>())) return end;
+  }
+  return begin;
+#endif
+}
+
+template <class T>
+void max_row(const T* plane, const int64_t* row_starts, int64_t rows, const PoolColumns& c, T* out, int64_t* index) {
+  int64_t begin, end;
+  inner_columns(c, &begin, &end);
+  const int64_t done = cover<T>(begin, end, [&](auto d, int64_t x) HWY_ATTR { max_block(d, plane, row_starts, rows, c, x, out, index); });
+  for (int64_t x = 0; x < c.out; ++x) {
+    if (x == begin) x = done;
+    if (x >= c.out) break;
+    int64_t first = x * c.stride - c.padding;
+    const int64_t reach = first + (c.kernel - 1) * c.dilation + 1, last = reach < c.in ? reach : c.in;
+    if (first < 0) first += (-first + c.dilation - 1) / c.dilation * c.dilation;
+    T max = -std::numeric_limits<T>::infinity();
+    int64_t best = row_starts[0] + (first < c.in ? first : c.in - 1);
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t k = first; k < last; k += c.dilation) {
+        const T value = plane[row_starts[i] + k];
+        if (value > max || value != value) max = value, best = row_starts[i] + k;
+      }
+    }
+    out[x] = max;
+    index[x] = best;
+  }
+}
+
+template <class T>
+void max_pixel(const T* image, const int64_t* places, int64_t count, int64_t channels, T* out, int64_t* index) {
+  const int64_t done = cover<T>(0, channels, [&](auto d, int64_t j) HWY_ATTR {
+    const Places<decltype(d)> di;
+    using I = hn::TFromD<decltype(di)>;
+    auto max = hn::Set(d, -std::numeric_limits<T>::infinity());
+    auto best = hn::Set(di, static_cast<I>(places[0]));
+    for (int64_t i = 0; i < count; ++i)
+      take_greater(d, hn::LoadU(d, image + places[i] * channels + j), hn::Set(di, static_cast<I>(places[i])), &max, &best);
+    hn::StoreU(max, d, out + j);
+    store_places(d, best, index + j);
+  });
+  for (int64_t j = done; j < channels; ++j) {
+    T max = -std::numeric_limits<T>::infinity();
+    int64_t best = places[0];
+    for (int64_t i = 0; i < count; ++i) {
+      const T value = image[places[i] * channels + j];
+      if (value > max || value != value) max = value, best = places[i];
+    }
+    out[j] = max;
+    index[j] = best;
+  }
+}
+
+// to[j] = finish(sum of from[starts[i] + j] over i)
+template <class T, class F>
+HWY_INLINE void sum_lines(const T* from, const int64_t* starts, int64_t scale, int64_t count, int64_t n, T* to, const F& finish) {
+  const int64_t done = cover<T>(0, n, [&](auto d, int64_t j) HWY_ATTR {
+    auto sum = hn::Zero(d);
+    for (int64_t i = 0; i < count; ++i) sum = hn::Add(sum, hn::LoadU(d, from + starts[i] * scale + j));
+    hn::StoreU(finish(d, sum), d, to + j);
+  });
+  for (int64_t j = done; j < n; ++j) {
+    T sum = 0;
+    for (int64_t i = 0; i < count; ++i) sum += from[starts[i] * scale + j];
+    const hn::CappedTag<T, 1> one;
+    to[j] = hn::GetLane(finish(one, hn::Set(one, sum)));
+  }
+}
+
+template <class T>
+void sum_rows(const T* plane, const int64_t* row_starts, int64_t rows, int64_t n, T* sums) {
+  sum_lines(plane, row_starts, 1, rows, n, sums, [](auto, auto v) HWY_ATTR { return v; });
+}
+
+template <class T>
+void avg_pixel(const T* image, const int64_t* places, int64_t count, int64_t channels, T divisor, T* out) {
+  sum_lines(image, places, channels, count, channels, out, [divisor](auto d, auto v) HWY_ATTR { return hn::Div(v, hn::Set(d, divisor)); });
+}
+
+template <class T>
+void sum_columns(const T* sums, const PoolColumns& c, const T* divisors, T* out) {
+  int64_t begin, end;
+  inner_columns(c, &begin, &end);
+  const int64_t done = cover<T>(begin, end, [&](auto d, int64_t x) HWY_ATTR {
+    auto sum = hn::Zero(d);
+    for (int64_t k = 0; k < c.kernel; ++k)
+      sum = hn::Add(sum, load_strided(d, sums + x * c.stride - c.padding + k * c.dilation, c.stride));
+    hn::StoreU(hn::Div(sum, hn::LoadU(d, divisors + x)), d, out + x);
+  });
+  for (int64_t x = 0; x < c.out; ++x) {
+    if (x == begin) x = done;
+    if (x >= c.out) break;
+    T sum = 0;
+    for (int64_t k = 0; k < c.kernel; ++k) {
+      const int64_t at = x * c.stride - c.padding + k * c.dilation;
+      if (at >= 0 && at < c.in) sum += sums[at];
+    }
+    out[x] = sum / divisors[x];
+  }
+}
+
+template <class T>
+void add_lines(const T* from, T* to, int64_t n) {
+  const hn::ScalableTag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t j = 0;
+  for (; j + lanes <= n; j += lanes) hn::StoreU(hn::Add(hn::LoadU(d, to + j), hn::LoadU(d, from + j)), d, to + j);
+  for (; j < n; ++j) to[j] += from[j];
+}
+
+template <class T>
+constexpr PoolTable<T> pool_entries() {
+  return {max_row<T>, max_pixel<T>, sum_rows<T>, sum_columns<T>, avg_pixel<T>, add_lines<T>};
+}
+
+const PoolTables* pool_tables() {
+  static constexpr PoolTables tables{pool_entries<float>(), pool_entries<double>()};
+  return &tables;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace at::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace at::cpu {
+
+namespace {
+template <class T>
+const PoolTable<T>& pool_table() {
+  return AT_ISA_FUNCTION(pool_tables)()->template get<T>();
+}
+}  // namespace
+
+template <class T>
+void max_pool_row(const T* plane, const int64_t* row_starts, int64_t rows, const PoolColumns& c, T* out, int64_t* index) {
+  pool_table<T>().max_row(plane, row_starts, rows, c, out, index);
+}
+template <class T>
+void max_pool_pixel(const T* image, const int64_t* places, int64_t count, int64_t channels, T* out, int64_t* index) {
+  pool_table<T>().max_pixel(image, places, count, channels, out, index);
+}
+template <class T>
+void pool_sum_rows(const T* plane, const int64_t* row_starts, int64_t rows, int64_t n, T* sums) {
+  pool_table<T>().sum_rows(plane, row_starts, rows, n, sums);
+}
+template <class T>
+void pool_sum_columns(const T* sums, const PoolColumns& c, const T* divisors, T* out) {
+  pool_table<T>().sum_columns(sums, c, divisors, out);
+}
+template <class T>
+void avg_pool_pixel(const T* image, const int64_t* places, int64_t count, int64_t channels, T divisor, T* out) {
+  pool_table<T>().avg_pixel(image, places, count, channels, divisor, out);
+}
+template <class T>
+void pool_add(const T* from, T* to, int64_t n) {
+  pool_table<T>().add(from, to, n);
+}
+
+#define ATEN_CPU_ROWS_POOL(T)                                                                          \
+  template void max_pool_row(const T*, const int64_t*, int64_t, const PoolColumns&, T*, int64_t*);     \
+  template void max_pool_pixel(const T*, const int64_t*, int64_t, int64_t, T*, int64_t*);              \
+  template void pool_sum_rows(const T*, const int64_t*, int64_t, int64_t, T*);                         \
+  template void pool_sum_columns(const T*, const PoolColumns&, const T*, T*);                          \
+  template void avg_pool_pixel(const T*, const int64_t*, int64_t, int64_t, T, T*);                     \
+  template void pool_add(const T*, T*, int64_t);
+ATEN_CPU_ROWS_POOL(float)
+ATEN_CPU_ROWS_POOL(double)
+#undef ATEN_CPU_ROWS_POOL
+
+}  // namespace at::cpu
+#endif  // HWY_ONCE
