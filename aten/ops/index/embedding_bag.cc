@@ -1,7 +1,12 @@
-// embedding_bag by composition: rows of a table, summed, averaged or maximized over bags of indices.
+// embedding_bag: rows of a table, summed, averaged or maximized over bags of indices; by composition where a gradient is
+// recorded.
+#include <algorithm>
 #include <vector>
 
+#include "aten/core/empty.h"
 #include "aten/core/tensor.h"
+#include "aten/cpu/rows/pool.h"
+#include "aten/cpu/support/visit_dtype.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
@@ -10,6 +15,7 @@
 #include "aten/ops/index/ops.h"
 #include "aten/ops/pointwise/ops.h"
 #include "aten/ops/view/ops.h"
+#include "c10/parallel/parallel.h"
 
 namespace at::native {
 namespace {
@@ -23,6 +29,20 @@ bool is_index(const Tensor& t) {
   return t.scalar_type() == kLong || t.scalar_type() == kInt;
 }
 
+// The greatest element of each column of the rows named by `places`, the first of equal ones, and its row.
+template <class T>
+void take_greatest(const T* table, const std::vector<int64_t>& places, int64_t width, T* to, int64_t* best) {
+  std::fill_n(to, width, T(0));
+  for (size_t i = 0; i < places.size(); ++i) {
+    const T* row = table + places[i] * width;
+    for (int64_t k = 0; k < width; ++k) {
+      const bool greater = i == 0 || row[k] > to[k];
+      to[k] = greater ? row[k] : to[k];
+      best[k] = greater ? places[i] : best[k];
+    }
+  }
+}
+
 }  // namespace
 
 // The result, the bag of each index, the number of indices of each bag (padding does not count), and for kMax the rows
@@ -32,7 +52,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag_padding(const Tensor& w
                                                                  int64_t mode, bool sparse,
                                                                  const std::optional<Tensor>& per_sample_weights,
                                                                  bool include_last_offset,
-                                                                 std::optional<int64_t> padding_idx) {
+                                                                 std::optional<int64_t> padding_idx, bool on_cpu) {
   TORCH_CHECK(weight.device() == indices.device() && weight.device() == offsets.device(),
               "Expected all tensors to be on the same device, but found at least two devices, ", weight.device(), " and ",
               indices.device() == weight.device() ? offsets.device() : indices.device(), "!");
@@ -83,17 +103,41 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag_padding(const Tensor& w
               offsets.numel() == 0 ? 0 : start[offsets.numel() - 1]);
   const Tensor bag_of = integers(count, 0), sizes = integers(bags, 0),
                used = at::ones({count}, TensorOptions().dtype(kBool));
+  int64_t *bag = bag_of.data_ptr<int64_t>(), *size = sizes.data_ptr<int64_t>();
+  bool* counts = used.data_ptr<bool>();
+  const auto end_of = [&](int64_t b) { return b + 1 < offsets.numel() ? start[b + 1] : count; };
   for (int64_t b = 0; b < bags; ++b) {
-    const int64_t end = b + 1 < offsets.numel() ? start[b + 1] : count;
-    for (int64_t i = start[b]; i < end; ++i) {
+    for (int64_t i = start[b], end = end_of(b); i < end; ++i) {
       TORCH_CHECK_INDEX(index[i] >= 0 && index[i] < rows, "embedding_bag: index ", index[i], " is out of range of ",
                         rows, " rows");
-      bag_of.data_ptr<int64_t>()[i] = b;
-      used.data_ptr<bool>()[i] = index[i] != padding;
-      sizes.data_ptr<int64_t>()[b] += index[i] != padding ? 1 : 0;
+      bag[i] = b;
+      counts[i] = index[i] != padding;
+      size[b] += counts[i] ? 1 : 0;
     }
   }
   Tensor max_indices = integers(0, 0);
+  if (on_cpu && !weighted && (weight.scalar_type() == kFloat || weight.scalar_type() == kDouble)) {
+    const Tensor table = dense(weight), result = empty_contiguous({bags, width}, weight.scalar_type());
+    if (mode == kMax) max_indices = at::zeros({bags, width}, TensorOptions().dtype(kLong));
+    cpu::visit_float_double(weight.scalar_type(), "embedding_bag", [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      T* to = result.data_ptr<T>();
+      at::parallel_for(0, bags, 32768 / (width * (count / std::max<int64_t>(bags, 1) + 1) + 1) + 1, [&](int64_t begin, int64_t end) {
+        for (int64_t b = begin; b < end; ++b) {
+          std::vector<int64_t> places;
+          for (int64_t i = start[b]; i < end_of(b); ++i)
+            if (counts[i]) places.push_back(index[i]);
+          if (mode == kMax) {
+            take_greatest(table.data_ptr<T>(), places, width, to + b * width, max_indices.data_ptr<int64_t>() + b * width);
+          } else {
+            const T divisor = static_cast<T>(mode == kMean ? std::max<int64_t>(size[b], 1) : 1);
+            cpu::avg_pool_pixel<T>(table.data_ptr<T>(), places.data(), static_cast<int64_t>(places.size()), width, divisor, to + b * width);
+          }
+        }
+      });
+    });
+    return {result, bag_of, sizes, max_indices};
+  }
   if (mode == kMax) {
     // For every column of every bag the row with the greatest element, the first of equal ones.
     const Tensor table = dense(at::to(at::detach(weight), Device(kCPU), kDouble));
@@ -126,9 +170,9 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag_padding(const Tensor& w
 std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag(const Tensor& weight, const Tensor& indices,
                                                          const Tensor& offsets, bool scale_grad_by_freq, int64_t mode,
                                                          bool sparse, const std::optional<Tensor>& per_sample_weights,
-                                                         bool include_last_offset) {
+                                                         bool include_last_offset, bool on_cpu) {
   return embedding_bag_padding(weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights,
-                               include_last_offset, std::nullopt);
+                               include_last_offset, std::nullopt, on_cpu);
 }
 
 }  // namespace at::native

@@ -302,4 +302,38 @@ TEST(Index, BadArguments) {
 }
 
 }  // namespace
+// Bags of 0 to 5 rows, 21 columns, with an index that does not count: what adding the rows up one by one gives.
+TEST(EmbeddingBag, SumsMeansAndMaxima) {
+  constexpr int64_t kWidth = 21, kRows = 9;
+  std::vector<double> table;
+  for (int64_t i = 0; i < kRows * kWidth; ++i) table.push_back(static_cast<double>(i * 31 % 17 - 8));
+  const std::vector<double> indices = {3, 0, 3, 8, 5, 5, 1, 2, 7, 4}, offsets = {0, 2, 2, 7, 8};
+  for (ScalarType t : {ScalarType::Float, ScalarType::Double}) {
+    const Tensor weight = tensor_of(table, {kRows, kWidth}, t);
+    const Tensor index = tensor_of(indices, {10}, ScalarType::Long), start = tensor_of(offsets, {5}, ScalarType::Long);
+    for (int64_t mode : {0, 1, 2}) {
+      const auto [result, bag_of, sizes, best] = at::embedding_bag(weight, index, start, false, mode, false, {}, false, 5);
+      const std::vector<double> got = values(result), counted = values(sizes), rows = values(best);
+      for (size_t b = 0; b < 5; ++b) {
+        const size_t begin = static_cast<size_t>(offsets[b]), end = b + 1 < 5 ? static_cast<size_t>(offsets[b + 1]) : 10;
+        for (int64_t k = 0; k < kWidth; ++k) {
+          double sum = 0, max = 0, row = 0;
+          int count = 0;
+          for (size_t i = begin; i < end; ++i) {
+            if (indices[i] == 5) continue;
+            const double value = table[static_cast<size_t>(indices[i]) * kWidth + static_cast<size_t>(k)];
+            if (count == 0 || value > max) max = value, row = indices[i];
+            sum += value;
+            ++count;
+          }
+          const size_t at = b * kWidth + static_cast<size_t>(k);
+          EXPECT_NEAR(got[at], mode == 0 ? sum : mode == 1 ? sum / std::max(count, 1) : max, 1e-6);
+          EXPECT_EQ(counted[b], count);
+          if (mode == 2) EXPECT_EQ(rows[at], row);
+        }
+      }
+    }
+  }
+}
+
 }  // namespace at::testing
