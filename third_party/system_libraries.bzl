@@ -91,6 +91,8 @@ def declare_system_libraries(is_missing = _always):
         system_library(name = "system_jpeg", package = "libjpeg62-turbo-dev", header = "jpeglib.h", parts = {"jpeg": ["-ljpeg"]})
     if is_missing("system_json"):
         system_library(name = "system_json", package = "nlohmann-json3-dev", header = "nlohmann/json.hpp", parts = {"json": []})
+    if is_missing("system_libzip"):
+        system_library(name = "system_libzip", package = "libzip-dev", header = "zip.h", parts = {"libzip": ["-lzip"]})
     if is_missing("system_onednn"):
         system_library(name = "system_onednn", package = "libdnnl-dev", header = "oneapi/dnnl/dnnl.hpp", parts = {"onednn": ["-ldnnl"]})
     if is_missing("system_png"):

@@ -49,7 +49,7 @@ class ZipFile : public StorageSource {
       pickle_ = unpacked_;
     } else {
       pickle_ = {zip_.stored(*data), data->size};
-      zip_.check(*data, pickle_);
+      zip_.check(*data);
       source_ = {origin(), data->offset};
     }
   }
@@ -64,12 +64,11 @@ class ZipFile : public StorageSource {
     const ZipRecord* record = zip_.find(c10::str("data/", key));
     if (record == nullptr) tree.fail(at, c10::str("the file has no record data/", key));
     if (!record->deflated) {
-      zip_.check(*record, {zip_.stored(*record), record->size});
+      zip_.check(*record);
       return {zip_.stored(*record), record->size, zip_.bytes()};
     }
     const std::shared_ptr<char[]> out(new char[record->size]);
     zip_.inflate(*record, out.get());
-    zip_.check(*record, {out.get(), record->size});
     return {out.get(), record->size, out};
   }
 
@@ -78,9 +77,8 @@ class ZipFile : public StorageSource {
       if (record.deflated) {
         const std::unique_ptr<char[]> out(new char[record.size]);
         zip_.inflate(record, out.get());
-        zip_.check(record, {out.get(), record.size});
       } else {
-        zip_.check(record, {zip_.stored(record), record.size});
+        zip_.check(record);
       }
     }
   }

@@ -20,11 +20,7 @@ namespace {
 using c10::IValue;
 namespace fs = std::filesystem;
 
-class StringSink : public Sink {
- public:
-  void write(const void* data, size_t bytes) override { text.append(static_cast<const char*>(data), bytes); }
-  std::string text;
-};
+using testing::StringSink;
 
 std::vector<std::string> seeds() {
   std::vector<std::string> paths, out;
@@ -68,7 +64,7 @@ std::string with_mutated_pickle(const std::string& file, std::mt19937& random) {
     if (record.name == ".data/serialization_id") continue;
     std::string data = zip.read(record, 1 << 20);
     if (record.name == "data.pkl" || random() % 16 == 0) data = mutate(std::move(data), random);
-    out.add(record.name, data.data(), data.size());
+    out.add_copy(record.name, std::move(data));
   }
   out.finish();
   return std::move(sink.text);

@@ -1,10 +1,18 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "c10/value/ivalue.h"
+#include "utils/serialize/file_io.h"
 
 namespace torch::pickle::testing {
+
+class StringSink : public serialize::Sink {
+ public:
+  void write(const void* data, size_t bytes) override { text.append(static_cast<const char*>(data), bytes); }
+  std::string text;
+};
 
 // Takes apart what holds itself, which reference counts alone would keep.
 inline void take_apart(c10::IValue value) {

@@ -308,14 +308,14 @@ void Pickler::write(const IValue& value) {
   }
 }
 
-void add_storage(ZipWriter& zip, const std::string& name, const c10::Storage& storage, size_t bytes) {
-  if (storage.device().is_cpu()) return zip.add(name, storage.data(), bytes);
+// The bytes of a storage on another device, copied here.
+at::Tensor copied(const c10::Storage& storage, size_t bytes) {
   const c10::NoGradGuard no_grad;
   const auto size = static_cast<int64_t>(bytes);
   const at::Tensor there(at::TensorImpl::contiguous(storage.impl(), ScalarType::Byte, storage.device(), {size}));
   at::Tensor here = at::empty_contiguous({size}, ScalarType::Byte);
   at::copy_(here, there);
-  zip.add(name, here.data_ptr(), bytes);
+  return here;
 }
 
 }  // namespace
@@ -328,10 +328,14 @@ void save(const IValue& value, serialize::Sink& sink, bool ordered) {
   zip.add(".format_version", "1", 1);
   zip.add(".storage_alignment", "64", 2);
   zip.add("byteorder", "little", 6);
+  std::vector<at::Tensor> copies;
   for (size_t i = 0; i < pickler.storages().size(); ++i) {
     const auto& stored = pickler.storages()[i];
     const size_t element = stored.untyped ? 1 : c10::elementSize(stored.dtype);
-    add_storage(zip, c10::str("data/", i), stored.storage, stored.storage.nbytes() / element * element);
+    const size_t bytes = stored.storage.nbytes() / element * element;
+    const void* data = stored.storage.data();
+    if (!stored.storage.device().is_cpu()) data = copies.emplace_back(copied(stored.storage, bytes)).data_ptr();
+    zip.add(c10::str("data/", i), data, bytes);
   }
   zip.add("version", "3\n", 2);
   zip.finish();

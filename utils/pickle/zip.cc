@@ -1,5 +1,6 @@
 #include "utils/pickle/zip.h"
 
+#include <zip.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -12,19 +13,22 @@ namespace torch::pickle {
 namespace {
 
 constexpr uint32_t kLocal = 0x04034b50;
-constexpr uint32_t kCentral = 0x02014b50;
 constexpr uint32_t kEnd = 0x06054b50;
-constexpr uint32_t kEnd64 = 0x06064b50;
-constexpr uint32_t kLocator64 = 0x07064b50;
 constexpr uint64_t kLocalBytes = 30;
-constexpr uint64_t kCentralBytes = 46;
+constexpr uint64_t kLocal64Bytes = 20;
 constexpr uint64_t kEndBytes = 22;
-constexpr uint64_t kEnd64Bytes = 56;
-constexpr uint64_t kLocator64Bytes = 20;
-constexpr uint32_t kIn64 = 0xffffffff;
+constexpr uint64_t kLongestComment = 65535;
+// libzip tries every end record that there is.
+constexpr size_t kMostEnds = 100;
 constexpr uint64_t kAlignment = 64;
+constexpr uint16_t kPaddingField = 0x4246;  // "FB"
 // Deflate packs a run at 1032 to 1 at best.
 constexpr uint64_t kMostInflation = 1040;
+constexpr uint16_t kFirstDay = 0x21;  // 1980-01-01
+// Of a record: enough to tell two files apart.
+constexpr uint64_t kHashedBytes = 65536;
+constexpr uint64_t kHashStart = 14695981039346656037u;
+constexpr uint64_t kHashFactor = 1099511628211u;
 
 template <class T>
 T get(std::string_view bytes, uint64_t at) {
@@ -33,14 +37,23 @@ T get(std::string_view bytes, uint64_t at) {
   return value;
 }
 
-template <class T>
-void append(std::string& out, T value) {
-  out.append(reinterpret_cast<const char*>(&value), sizeof value);
-}
-
 uint32_t crc_of(const void* data, uint64_t size) {
   return static_cast<uint32_t>(crc32_z(0, static_cast<const Bytef*>(data), size));
 }
+
+class ZipError {
+ public:
+  ZipError() { zip_error_init(&error_); }
+  ~ZipError() { zip_error_fini(&error_); }
+  ZipError(const ZipError&) = delete;
+  ZipError& operator=(const ZipError&) = delete;
+
+  zip_error_t* get() { return &error_; }
+  const char* text() { return zip_error_strerror(&error_); }
+
+ private:
+  zip_error_t error_;
+};
 
 }  // namespace
 
@@ -48,159 +61,156 @@ bool is_zip(std::string_view bytes) {
   return bytes.size() >= 4 && (get<uint32_t>(bytes, 0) == kLocal || get<uint32_t>(bytes, 0) == kEnd);
 }
 
-ZipReader::ZipReader(std::shared_ptr<FileBytes> bytes) : bytes_(std::move(bytes)) {
-  read_directory();
+// The file as libzip reads it, and where it reads.
+class ZipReader::Source {
+ public:
+  explicit Source(std::string_view file) : file_(file) {}
+
+  uint64_t position() const { return at_; }
+  // The first byte read since start_reading().
+  uint64_t first_read() const { return first_; }
+  void start_reading() { first_ = std::numeric_limits<uint64_t>::max(); }
+
+  static zip_int64_t call(void* self, void* data, zip_uint64_t size, zip_source_cmd_t command) {
+    return static_cast<Source*>(self)->run(data, size, command);
+  }
+
+ private:
+  zip_int64_t run(void* data, uint64_t size, zip_source_cmd_t command) {
+    switch (command) {
+      case ZIP_SOURCE_OPEN:
+        at_ = 0;
+        return 0;
+      case ZIP_SOURCE_CLOSE:
+      case ZIP_SOURCE_FREE:
+        return 0;
+      case ZIP_SOURCE_READ: {
+        const uint64_t n = std::min(size, file_.size() - at_);
+        std::memcpy(data, file_.data() + at_, n);
+        first_ = std::min(first_, at_);
+        at_ += n;
+        return static_cast<zip_int64_t>(n);
+      }
+      case ZIP_SOURCE_STAT: {
+        auto* stat = static_cast<zip_stat_t*>(data);
+        zip_stat_init(stat);
+        stat->valid = ZIP_STAT_SIZE;
+        stat->size = file_.size();
+        return sizeof *stat;
+      }
+      case ZIP_SOURCE_SEEK: {
+        const zip_int64_t to = zip_source_seek_compute_offset(at_, file_.size(), data, size, error_.get());
+        if (to >= 0) at_ = static_cast<uint64_t>(to);
+        return to < 0 ? -1 : 0;
+      }
+      case ZIP_SOURCE_TELL:
+        return static_cast<zip_int64_t>(at_);
+      case ZIP_SOURCE_ERROR:
+        return zip_error_to_data(error_.get(), data, size);
+      case ZIP_SOURCE_SUPPORTS:
+        return ZIP_SOURCE_SUPPORTS_SEEKABLE;
+      default:
+        zip_error_set(error_.get(), ZIP_ER_OPNOTSUPP, 0);
+        return -1;
+    }
+  }
+
+  std::string_view file_;
+  uint64_t at_ = 0;
+  uint64_t first_ = 0;
+  ZipError error_;
+};
+
+void ZipReader::Discard::operator()(zip* archive) const {
+  zip_discard(archive);
 }
+
+ZipReader::ZipReader(std::shared_ptr<FileBytes> bytes) : bytes_(std::move(bytes)), source_(new Source(bytes_->view())) {
+  const std::string_view file = bytes_->view();
+  size_t ends = 0;
+  const size_t tail = file.size() - std::min<size_t>(file.size(), kEndBytes + kLongestComment);
+  for (size_t at = tail; (at = file.find("PK\5\6", at)) != std::string_view::npos; ++at) {
+    if (++ends > kMostEnds) fail(at, "too many ends of the directory of records");
+  }
+  ZipError error;
+  zip_source_t* source = zip_source_function_create(&Source::call, source_.get(), error.get());
+  TORCH_CHECK(source != nullptr, "zip: ", error.text());
+  archive_.reset(zip_open_from_source(source, ZIP_RDONLY | ZIP_CHECKCONS, error.get()));
+  if (archive_ == nullptr) {
+    zip_source_free(source);
+    const bool no_zip = zip_error_code_zip(error.get()) == ZIP_ER_NOZIP;
+    fail(no_zip ? file.size() : source_->position(),
+         no_zip ? "there is no sound directory of records at the end: truncated, or no zip file"
+                : c10::str("the directory of records is damaged: ", error.text()));
+  }
+  const auto count = static_cast<uint64_t>(zip_get_num_entries(archive_.get(), 0));
+  if (count == 0) fail(file.size(), "there are no records");
+  for (uint64_t i = 0; i < count; ++i) read_entry(i);
+  check_overlaps();
+}
+
+ZipReader::~ZipReader() = default;
 
 void ZipReader::fail(uint64_t offset, const std::string& what) const {
   serialize::throw_format_error(c10::str("zip: ", bytes_->origin(), " at byte ", offset, ": ", what));
 }
 
-void ZipReader::read_directory() {
-  const std::string_view file = bytes_->view();
-  if (file.size() < kEndBytes) fail(file.size(), "the file ends before the directory of its records");
-  // The end record lies behind everything else, before a comment of at most 65,535 bytes.
-  const uint64_t last = file.size() - kEndBytes;
-  const uint64_t first = last > 65535 ? last - 65535 : 0;
-  uint64_t end = last + 1;
-  while (end-- > first) {
-    if (get<uint32_t>(file, end) == kEnd && end + kEndBytes + get<uint16_t>(file, end + 20) == file.size()) break;
-    if (end == first) fail(file.size(), "there is no directory of records at the end: truncated, or no zip file");
+void ZipReader::read_entry(uint64_t index) {
+  zip_stat_t stat;
+  const char* raw = zip_get_name(archive_.get(), index, ZIP_FL_ENC_RAW);
+  if (raw == nullptr || zip_stat_index(archive_.get(), index, 0, &stat) != 0) {
+    fail(source_->position(), c10::str("entry ", index, " of the directory cannot be read"));
   }
-  uint64_t count = get<uint16_t>(file, end + 10);
-  uint64_t size = get<uint32_t>(file, end + 12);
-  uint64_t offset = get<uint32_t>(file, end + 16);
-  if (get<uint16_t>(file, end + 4) != 0 || get<uint16_t>(file, end + 6) != 0 || get<uint16_t>(file, end + 8) != count) {
-    fail(end, "part of a set of several disks");
+  const std::string_view name = raw;
+  ZipRecord record;
+  record.index = index;
+  record.packed = stat.comp_size;
+  record.size = stat.size;
+  record.crc = stat.crc;
+  record.deflated = stat.comp_method == ZIP_CM_DEFLATE;
+  locate(record, name);
+  const auto refuse = [&](const std::string& what) {
+    fail(record.offset, c10::str("the record '", name.substr(0, 200), "' ", what));
+  };
+  if (stat.encryption_method != ZIP_EM_NONE) refuse("is encrypted");
+  if (!record.deflated && stat.comp_method != ZIP_CM_STORE) {
+    refuse(c10::str("is packed by method ", stat.comp_method, ", which is not supported"));
   }
-  uint64_t behind = end;  // the directory ends here
-  if (end >= kLocator64Bytes && get<uint32_t>(file, end - kLocator64Bytes) == kLocator64) {
-    const uint64_t locator = end - kLocator64Bytes;
-    const uint64_t at = get<uint64_t>(file, locator + 8);
-    if (get<uint32_t>(file, locator + 4) != 0 || get<uint32_t>(file, locator + 16) > 1) {
-      fail(locator, "part of a set of several disks");
-    }
-    if (locator < kEnd64Bytes || at > locator - kEnd64Bytes || get<uint32_t>(file, at) != kEnd64) {
-      fail(locator, c10::str("the zip64 end record is not at byte ", at));
-    }
-    const uint64_t count64 = get<uint64_t>(file, at + 32);
-    if (get<uint32_t>(file, at + 16) != 0 || get<uint32_t>(file, at + 20) != 0 ||
-        get<uint64_t>(file, at + 24) != count64) {
-      fail(at, "part of a set of several disks");
-    }
-    const uint64_t size64 = get<uint64_t>(file, at + 40), offset64 = get<uint64_t>(file, at + 48);
-    if ((count != 0xffff && count != count64) || (size != kIn64 && size != size64) ||
-        (offset != kIn64 && offset != offset64)) {
-      fail(at, "the two end records differ");
-    }
-    count = count64, size = size64, offset = offset64, behind = at;
+  if (!record.deflated && record.size != record.packed) refuse("is stored and has two sizes");
+  if (record.size / kMostInflation > record.packed) {
+    refuse(c10::str("of ", record.packed, " bytes cannot unpack to ", record.size));
   }
-  if (offset > behind || size > behind - offset || offset + size != behind) {
-    fail(end, c10::str("the directory is said to have ", size, " bytes from byte ", offset, " on, but ends at byte ",
-                       behind));
-  }
-  if (count > size / kCentralBytes) {
-    fail(end, c10::str(count, " records are announced in a directory of ", size, " bytes"));
-  }
-  if (count == 0) fail(end, "there are no records");
-  read_entries(offset, size, count);
+  if (index == 0) top_ = name.substr(0, name.find('/') == std::string_view::npos ? 0 : name.find('/') + 1);
+  // What lies beside the top folder is no record, but it must be sound all the same.
+  if (!name.starts_with(top_)) return;
+  record.name = name.substr(top_.size());
+  if (record.name.empty() || record.name.back() == '/') return;
+  if (!by_name_.emplace(record.name, static_cast<uint32_t>(records_.size())).second) refuse("comes twice");
+  records_.push_back(record);
 }
 
-void ZipReader::read_entries(uint64_t offset, uint64_t bytes, uint64_t count) {
-  const std::string_view file = bytes_->view();
-  const uint64_t directory = offset, end = offset + bytes;
-  records_.reserve(count);
-  spans_.reserve(count);
-  by_name_.reserve(count);
-  std::string_view top;
-  for (uint64_t i = 0; i < count; ++i) {
-    if (end - offset < kCentralBytes || get<uint32_t>(file, offset) != kCentral) {
-      fail(offset, c10::str("entry ", i, " of ", count, " is missing in the directory"));
-    }
-    const uint16_t flags = get<uint16_t>(file, offset + 8), method = get<uint16_t>(file, offset + 10);
-    ZipRecord record;
-    record.crc = get<uint32_t>(file, offset + 16);
-    record.packed = get<uint32_t>(file, offset + 20);
-    record.size = get<uint32_t>(file, offset + 24);
-    const uint64_t name_bytes = get<uint16_t>(file, offset + 28), extra_bytes = get<uint16_t>(file, offset + 30),
-                   comment_bytes = get<uint16_t>(file, offset + 32);
-    uint64_t header = get<uint32_t>(file, offset + 42);
-    if (get<uint16_t>(file, offset + 34) != 0) fail(offset, "part of a set of several disks");
-    if (name_bytes + extra_bytes + comment_bytes > end - offset - kCentralBytes) {
-      fail(offset, "the entry reaches past the directory's end");
-    }
-    const std::string_view name = file.substr(offset + kCentralBytes, name_bytes);
-    // What does not fit into 32 bits stands in extra field 1, in this order.
-    uint64_t* wide[] = {record.size == kIn64 ? &record.size : nullptr,
-                        record.packed == kIn64 ? &record.packed : nullptr, header == kIn64 ? &header : nullptr};
-    const bool needs_wide = wide[0] != nullptr || wide[1] != nullptr || wide[2] != nullptr;
-    bool has_wide = false;
-    std::string_view extra = file.substr(offset + kCentralBytes + name_bytes, extra_bytes);
-    while (extra.size() >= 4 && !has_wide) {
-      const uint16_t id = get<uint16_t>(extra, 0), length = get<uint16_t>(extra, 2);
-      if (length > extra.size() - 4) break;
-      if (id == 1) {
-        uint64_t at = 4;
-        for (uint64_t* value : wide) {
-          if (value == nullptr) continue;
-          if (at + 8 > 4u + length) fail(offset, "the zip64 field is too short");
-          *value = get<uint64_t>(extra, at);
-          at += 8;
-        }
-        has_wide = true;
-      }
-      extra.remove_prefix(4u + length);
-    }
-    if (needs_wide && !has_wide) fail(offset, "the zip64 field is missing");
-    if ((flags & 0x2041) != 0) fail(offset, "the record is encrypted");
-    if (method != 0 && method != 8) fail(offset, c10::str("compression method ", method, " is not supported"));
-    record.deflated = method == 8;
-    if (!record.deflated && record.size != record.packed) fail(offset, "a stored record has two sizes");
-    if (record.size / kMostInflation > record.packed) {
-      fail(offset, c10::str(record.packed, " bytes cannot unpack to ", record.size));
-    }
-    if (i == 0) top = name.substr(0, name.find('/') == std::string_view::npos ? 0 : name.find('/') + 1);
-    const bool below = name.size() >= top.size() && name.substr(0, top.size()) == top;
-    locate(record, header, directory, name);
-    // What lies beside the top folder is no record, but it must be sound all the same.
-    record.name = below ? name.substr(top.size()) : std::string_view();
-    if (!record.name.empty() && record.name.back() != '/') {
-      if (!by_name_.emplace(record.name, static_cast<uint32_t>(records_.size())).second) {
-        fail(offset, c10::str("the record '", record.name.substr(0, 200), "' comes twice"));
-      }
-      records_.push_back(record);
-    }
-    offset += kCentralBytes + name_bytes + extra_bytes + comment_bytes;
+// libzip does not say where a record lies, but it reads it where it lies.
+void ZipReader::locate(ZipRecord& record, std::string_view name) {
+  if (record.packed == 0) return;
+  source_->start_reading();
+  zip_file_t* file = zip_fopen_index(archive_.get(), record.index, ZIP_FL_COMPRESSED | ZIP_FL_ENCRYPTED);
+  char first = 0;
+  const bool ok = file != nullptr && zip_fread(file, &first, 1) == 1;
+  if (file != nullptr) zip_fclose(file);
+  if (!ok) fail(source_->position(), c10::str("the record '", name.substr(0, 200), "' cannot be read"));
+  record.offset = source_->position() - 1;
+  if (record.packed > bytes_->view().size() - record.offset) {
+    fail(record.offset, c10::str("the record '", name.substr(0, 200), "' reaches past the end of the file"));
   }
-  if (offset != end) fail(offset, "the directory has more entries than it says");
-  check_overlaps(std::move(spans_));
+  spans_.emplace_back(source_->first_read(), record.offset + record.packed);
 }
 
-void ZipReader::locate(ZipRecord& record, uint64_t header, uint64_t directory, std::string_view name) {
-  const std::string_view file = bytes_->view();
-  if (header > directory || directory - header < kLocalBytes || get<uint32_t>(file, header) != kLocal) {
-    fail(std::min<uint64_t>(header, file.size()), c10::str("there is no record '", name.substr(0, 200), "' here"));
+void ZipReader::check_overlaps() {
+  std::sort(spans_.begin(), spans_.end());
+  for (size_t i = 1; i < spans_.size(); ++i) {
+    if (spans_[i].first < spans_[i - 1].second) fail(spans_[i].first, "records overlap");
   }
-  const uint64_t name_bytes = get<uint16_t>(file, header + 26), extra_bytes = get<uint16_t>(file, header + 28);
-  const uint64_t room = directory - header - kLocalBytes;
-  if (name_bytes + extra_bytes > room || record.packed > room - name_bytes - extra_bytes) {
-    fail(header, c10::str("the record '", name.substr(0, 200), "' reaches into the directory"));
-  }
-  if (file.substr(header + kLocalBytes, name_bytes) != name) {
-    fail(header, c10::str("the record is called otherwise than in the directory ('", name.substr(0, 200), "')"));
-  }
-  if (get<uint16_t>(file, header + 8) != (record.deflated ? 8 : 0)) {
-    fail(header, "the record is packed otherwise than the directory says");
-  }
-  record.offset = header + kLocalBytes + name_bytes + extra_bytes;
-  spans_.emplace_back(header, record.offset + record.packed);
-}
-
-void ZipReader::check_overlaps(std::vector<std::pair<uint64_t, uint64_t>> spans) const {
-  std::sort(spans.begin(), spans.end());
-  for (size_t i = 1; i < spans.size(); ++i) {
-    if (spans[i].first < spans[i - 1].second) fail(spans[i].first, "records overlap");
-  }
+  spans_ = {};
 }
 
 const ZipRecord* ZipReader::find(std::string_view name) const {
@@ -208,9 +218,9 @@ const ZipRecord* ZipReader::find(std::string_view name) const {
   return found == by_name_.end() ? nullptr : &records_[found->second];
 }
 
-void ZipReader::check(const ZipRecord& record, std::string_view unpacked) const {
+void ZipReader::check(const ZipRecord& record) const {
   if (record.crc == 0) return;
-  const uint32_t crc = crc_of(unpacked.data(), unpacked.size());
+  const uint32_t crc = crc_of(stored(record), record.size);
   if (crc != record.crc) {
     fail(record.offset, c10::str("the record '", record.name, "' is damaged: its checksum is ", crc, " where ",
                                  record.crc, " is stored"));
@@ -218,30 +228,23 @@ void ZipReader::check(const ZipRecord& record, std::string_view unpacked) const 
 }
 
 void ZipReader::inflate(const ZipRecord& record, char* out) const {
-  z_stream stream = {};
-  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) fail(record.offset, "zlib cannot start");
-  const std::unique_ptr<z_stream, int (*)(z_streamp)> guard(&stream, &inflateEnd);
-  constexpr uint64_t kPiece = uint64_t{1} << 30;
-  stream.next_in = reinterpret_cast<Bytef*>(stored(record));
-  stream.next_out = reinterpret_cast<Bytef*>(out);
-  uint64_t in = record.packed, room = record.size;
-  // A byte behind the end tells data that unpacks to more.
-  Bytef beyond = 0;
-  int status = Z_OK;
-  bool at_end = false;
-  while (status == Z_OK) {
-    if (stream.avail_in == 0) in -= (stream.avail_in = static_cast<uInt>(std::min(in, kPiece)));
-    if (stream.avail_out == 0 && room == 0) {
-      if (at_end) break;
-      at_end = true;
-      stream.next_out = &beyond, stream.avail_out = 1;
-    } else if (stream.avail_out == 0) {
-      room -= (stream.avail_out = static_cast<uInt>(std::min(room, kPiece)));
-    }
-    status = ::inflate(&stream, Z_NO_FLUSH);
+  const std::unique_ptr<zip_file_t, int (*)(zip_file_t*)> file(zip_fopen_index(archive_.get(), record.index, 0),
+                                                               &zip_fclose);
+  uint64_t done = 0;
+  zip_int64_t n = file == nullptr ? -1 : 1;
+  while (n > 0 && done < record.size) {
+    n = zip_fread(file.get(), out + done, record.size - done);
+    if (n > 0) done += static_cast<uint64_t>(n);
   }
-  const bool full = at_end ? stream.avail_out == 1 : (room == 0 && stream.avail_out == 0);
-  if (status != Z_STREAM_END || !full) {
+  // The checksum is compared at the end, which a byte behind it finds.
+  char beyond = 0;
+  if (n >= 0 && done == record.size) n = zip_fread(file.get(), &beyond, 1);
+  const bool damaged = file != nullptr && n < 0 && zip_error_code_zip(zip_file_get_error(file.get())) == ZIP_ER_CRC;
+  if (damaged && record.crc == 0) return;
+  if (damaged) {
+    fail(record.offset, c10::str("the record '", record.name, "' is damaged: its checksum is not the stored one"));
+  }
+  if (n != 0 || done != record.size) {
     fail(record.offset, c10::str("the record '", record.name, "' does not unpack to its ", record.size, " bytes"));
   }
 }
@@ -255,115 +258,163 @@ std::string ZipReader::read(const ZipRecord& record, uint64_t limit) const {
     out.resize(record.size);
     inflate(record, out.data());
   } else {
+    check(record);
     out.assign(stored(record), record.size);
   }
-  check(record, out);
   return out;
 }
 
-void ZipWriter::put(const std::string& bytes) {
-  sink_.write(bytes.data(), bytes.size());
-  offset_ += bytes.size();
+// What libzip writes. It goes back to a record's header when it has seen the data, and a sink takes nothing back: so
+// the headers and the directory are kept here until the end. The data is not, it is in memory anyway.
+class ZipWriter::Tape {
+ public:
+  struct Record {
+    uint64_t begin;   // of the data in the file
+    uint64_t before;  // bytes of data before it
+    const char* data;
+    uint64_t size;
+  };
+
+  // Where the data of a record with such a header will lie, rounded up.
+  uint64_t next_data(uint64_t header_bytes) const {
+    return (end_ + header_bytes + kAlignment - 1) / kAlignment * kAlignment;
+  }
+  uint64_t end() const { return end_; }
+  void expect(uint64_t begin, const void* data, uint64_t size) {
+    const uint64_t before = records_.empty() ? 0 : records_.back().before + records_.back().size;
+    records_.push_back({begin, before, static_cast<const char*>(data), size});
+    end_ = begin + size;
+  }
+  // Whether all data came where it was expected.
+  bool complete() const { return sound_; }
+  void play(Sink& sink) const {
+    uint64_t done = 0;
+    for (const Record& r : records_) {
+      const uint64_t text = r.begin - r.before;
+      sink.write(text_.data() + done, text - done);
+      if (r.size > 0) sink.write(r.data, r.size);
+      done = text;
+    }
+    sink.write(text_.data() + done, text_.size() - done);
+  }
+
+  static zip_int64_t call(void* self, void* data, zip_uint64_t size, zip_source_cmd_t command) {
+    return static_cast<Tape*>(self)->run(data, size, command);
+  }
+
+ private:
+  zip_int64_t run(void* data, uint64_t size, zip_source_cmd_t command) {
+    switch (command) {
+      case ZIP_SOURCE_WRITE:
+        write(static_cast<const char*>(data), size);
+        return static_cast<zip_int64_t>(size);
+      case ZIP_SOURCE_SEEK_WRITE: {
+        const zip_int64_t to = zip_source_seek_compute_offset(at_, written_, data, size, error_.get());
+        if (to >= 0) at_ = static_cast<uint64_t>(to);
+        return to < 0 ? -1 : 0;
+      }
+      case ZIP_SOURCE_TELL_WRITE:
+        return static_cast<zip_int64_t>(at_);
+      case ZIP_SOURCE_STAT:
+        zip_stat_init(static_cast<zip_stat_t*>(data));
+        return sizeof(zip_stat_t);
+      case ZIP_SOURCE_ERROR:
+        return zip_error_to_data(error_.get(), data, size);
+      case ZIP_SOURCE_SUPPORTS:
+        return ZIP_SOURCE_SUPPORTS_WRITABLE;
+      case ZIP_SOURCE_READ:
+      case ZIP_SOURCE_SEEK:
+      case ZIP_SOURCE_TELL:
+        zip_error_set(error_.get(), ZIP_ER_OPNOTSUPP, 0);
+        return -1;
+      default:
+        return 0;
+    }
+  }
+
+  void write(const char* data, uint64_t size) {
+    // The last record that begins here or before.
+    const auto behind = std::upper_bound(records_.begin(), records_.end(), at_,
+                                         [](uint64_t at, const Record& r) { return at < r.begin; });
+    const Record* r = behind == records_.begin() ? nullptr : &*(behind - 1);
+    if (r != nullptr && at_ < r->begin + r->size) {
+      sound_ &= size <= r->begin + r->size - at_ && std::memcmp(data, r->data + (at_ - r->begin), size) == 0;
+    } else {
+      const uint64_t at = at_ - (r == nullptr ? 0 : r->before + r->size);
+      sound_ &= at <= text_.size();
+      if (sound_) text_.replace(at, size, data, size);
+    }
+    at_ += size;
+    written_ = std::max(written_, at_);
+  }
+
+  std::vector<Record> records_;
+  std::string text_;
+  uint64_t end_ = 0;
+  uint64_t at_ = 0;
+  uint64_t written_ = 0;
+  bool sound_ = true;
+  ZipError error_;
+};
+
+ZipWriter::ZipWriter(Sink& sink, std::string top)
+    : sink_(sink), top_(std::move(top)), tape_(new Tape), names_(kHashStart), contents_(kHashStart) {
+  ZipError error;
+  zip_source_t* source = zip_source_function_create(&Tape::call, tape_.get(), error.get());
+  archive_ = source == nullptr ? nullptr : zip_open_from_source(source, ZIP_CREATE | ZIP_TRUNCATE, error.get());
+  if (archive_ == nullptr) {
+    zip_source_free(source);
+    fail(error.get(), "cannot start");
+  }
+}
+
+ZipWriter::~ZipWriter() {
+  if (archive_ != nullptr) zip_discard(archive_);
+}
+
+void ZipWriter::fail(zip_error_t* error, const std::string& what) const {
+  TORCH_CHECK(false, "zip: ", what, ": ", zip_error_strerror(error));
 }
 
 void ZipWriter::add(std::string_view record, const void* data, uint64_t size) {
-  Entry entry{top_ + "/" + std::string(record), offset_, size, size == 0 ? 0 : crc_of(data, size)};
-  const bool wide = size >= kIn64;
-  std::string header;
-  append(header, kLocal);
-  append(header, uint16_t{0});       // version
-  append(header, uint16_t{0x0800});  // names are UTF-8
-  append(header, uint16_t{0});       // stored
-  append(header, uint32_t{0});       // time and date
-  append(header, entry.crc);
-  append(header, wide ? kIn64 : static_cast<uint32_t>(size));
-  append(header, wide ? kIn64 : static_cast<uint32_t>(size));
-  append(header, static_cast<uint16_t>(entry.name.size()));
-  const uint64_t before = offset_ + kLocalBytes + entry.name.size() + (wide ? 20 : 0) + 4;
-  const uint64_t padding = (kAlignment - before % kAlignment) % kAlignment;
-  append(header, static_cast<uint16_t>((wide ? 20 : 0) + 4 + padding));
-  header += entry.name;
-  if (wide) {
-    append(header, uint16_t{1});
-    append(header, uint16_t{16});
-    append(header, size);
-    append(header, size);
-  }
-  header += "FB";
-  append(header, static_cast<uint16_t>(padding));
-  header.append(padding, 'Z');
-  put(header);
-  if (size > 0) sink_.write(data, size);
-  offset_ += size;
-  entries_.push_back(std::move(entry));
+  const std::string name = top_ + "/" + std::string(record);
+  const bool wide = size >= std::numeric_limits<uint32_t>::max();
+  const uint64_t header = kLocalBytes + name.size() + 4 + (wide ? kLocal64Bytes : 0);
+  const uint64_t begin = tape_->next_data(header);
+  const std::string padding(begin - tape_->end() - header, 'Z');
+  tape_->expect(begin, data, size);
+  zip_source_t* source = zip_source_buffer(archive_, data, size, /*freep=*/0);
+  const zip_int64_t added = source == nullptr ? -1 : zip_file_add(archive_, name.c_str(), source, ZIP_FL_ENC_UTF_8);
+  if (added < 0) zip_source_free(source);
+  const auto index = static_cast<zip_uint64_t>(added);
+  const bool ok = added >= 0 && zip_set_file_compression(archive_, index, ZIP_CM_STORE, 0) == 0 &&
+                  zip_file_set_dostime(archive_, index, 0, kFirstDay, 0) == 0 &&
+                  zip_file_extra_field_set(archive_, index, kPaddingField, ZIP_EXTRA_FIELD_NEW,
+                                           reinterpret_cast<const zip_uint8_t*>(padding.data()),
+                                           static_cast<zip_uint16_t>(padding.size()), ZIP_FL_LOCAL) == 0;
+  if (!ok) fail(zip_get_error(archive_), c10::str("the record '", record, "' cannot be added"));
+  for (const char c : name) names_ = (names_ ^ static_cast<unsigned char>(c)) * kHashFactor;
+  contents_ = (contents_ ^ size) * kHashFactor;
+  contents_ = (contents_ ^ crc_of(data, std::min(size, kHashedBytes))) * kHashFactor;
+}
+
+void ZipWriter::add_copy(std::string_view record, std::string data) {
+  copies_.push_back(std::move(data));
+  add(record, copies_.back().data(), copies_.back().size());
 }
 
 void ZipWriter::finish() {
   // Two numbers of 20 digits, one of the names and one of the contents.
-  uint64_t names = 14695981039346656037u, contents = names;
-  for (const Entry& entry : entries_) {
-    for (const char c : entry.name) names = (names ^ static_cast<unsigned char>(c)) * 1099511628211u;
-    contents = (contents ^ entry.crc) * 1099511628211u;
-  }
   std::string id;
-  for (const uint64_t number : {names, contents}) {
+  for (const uint64_t number : {names_, contents_}) {
     const std::string digits = std::to_string(number);
     id += std::string(20 - digits.size(), '0') + digits;
   }
-  add(".data/serialization_id", id.data(), id.size());
-
-  const uint64_t directory = offset_;
-  std::string out;
-  for (const Entry& entry : entries_) {
-    const bool wide_size = entry.size >= kIn64, wide_offset = entry.header >= kIn64;
-    const uint16_t extra = static_cast<uint16_t>((wide_size ? 16 : 0) + (wide_offset ? 8 : 0));
-    append(out, kCentral);
-    append(out, uint16_t{0});
-    append(out, uint16_t{0});
-    append(out, uint16_t{0x0800});
-    append(out, uint16_t{0});
-    append(out, uint32_t{0});
-    append(out, entry.crc);
-    append(out, wide_size ? kIn64 : static_cast<uint32_t>(entry.size));
-    append(out, wide_size ? kIn64 : static_cast<uint32_t>(entry.size));
-    append(out, static_cast<uint16_t>(entry.name.size()));
-    append(out, static_cast<uint16_t>(extra == 0 ? 0 : extra + 4));
-    append(out, uint16_t{0});  // comment
-    append(out, uint16_t{0});  // disk
-    append(out, uint16_t{0});
-    append(out, uint32_t{0});
-    append(out, wide_offset ? kIn64 : static_cast<uint32_t>(entry.header));
-    out += entry.name;
-    if (extra != 0) {
-      append(out, uint16_t{1});
-      append(out, extra);
-      if (wide_size) append(out, entry.size), append(out, entry.size);
-      if (wide_offset) append(out, entry.header);
-    }
-  }
-  const uint64_t size = out.size(), end64 = directory + size, count = entries_.size();
-  append(out, kEnd64);
-  append(out, uint64_t{kEnd64Bytes - 12});
-  append(out, uint32_t{0});  // versions
-  append(out, uint32_t{0});  // disks
-  append(out, uint32_t{0});
-  append(out, count);
-  append(out, count);
-  append(out, size);
-  append(out, directory);
-  append(out, kLocator64);
-  append(out, uint32_t{0});
-  append(out, end64);
-  append(out, uint32_t{1});
-  append(out, kEnd);
-  append(out, uint32_t{0});
-  const auto count16 = static_cast<uint16_t>(std::min<uint64_t>(count, 0xffff));
-  append(out, count16);
-  append(out, count16);
-  append(out, static_cast<uint32_t>(std::min<uint64_t>(size, kIn64)));
-  append(out, static_cast<uint32_t>(std::min<uint64_t>(directory, kIn64)));
-  append(out, uint16_t{0});
-  put(out);
+  add_copy(".data/serialization_id", std::move(id));
+  if (zip_close(archive_) != 0) fail(zip_get_error(archive_), "the file cannot be written");
+  archive_ = nullptr;
+  TORCH_CHECK(tape_->complete(), "zip: libzip lays records out otherwise than expected");
+  tape_->play(sink_);
 }
 
 }  // namespace torch::pickle
