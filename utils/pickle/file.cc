@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "utils/pickle/names.h"
+#include "utils/pickle/tar.h"
 #include "utils/pickle/zip.h"
 
 namespace torch::pickle {
@@ -191,7 +192,7 @@ class LegacyFile : public StorageSource {
 }  // namespace
 
 bool recognises(std::string_view bytes) {
-  return is_zip(bytes) || is_legacy(bytes);
+  return is_zip(bytes) || is_legacy(bytes) || is_tar(bytes);
 }
 
 c10::IValue load(std::shared_ptr<FileBytes> bytes, const LoadOptions& options) {
@@ -199,6 +200,12 @@ c10::IValue load(std::shared_ptr<FileBytes> bytes, const LoadOptions& options) {
     if (options.verify) fail(*bytes, "a file of the legacy format has no checksum");
     LegacyFile file(std::move(bytes));
     const Tree object = file.read_object();
+    return to_value(object, file, options);
+  }
+  if (is_tar(bytes->view())) {
+    if (options.verify) fail(*bytes, "a file of the oldest format has no checksum");
+    TarFile file(std::move(bytes));
+    const Tree object = file.read(options.map_location);
     return to_value(object, file, options);
   }
   if (!is_zip(bytes->view())) {
@@ -219,6 +226,11 @@ std::string inspect(std::shared_ptr<FileBytes> bytes, size_t limit) {
   if (is_legacy(bytes->view())) {
     LegacyFile file(std::move(bytes));
     const Tree tree = file.object_only();
+    return describe(tree, tree.root(), limit);
+  }
+  if (is_tar(bytes->view())) {
+    TarFile file(std::move(bytes));
+    const Tree tree = file.read_object_only();
     return describe(tree, tree.root(), limit);
   }
   const ZipFile file(std::move(bytes));

@@ -1,5 +1,5 @@
 // Files of pickles: PyTorch's zip files (also those of TorchScript, of which the data is read and the code is not) and
-// its legacy format; values to and from them.
+// its legacy formats, the oldest being a tar file; values to and from them.
 //
 //   c10::IValue value = torch::pickle::load("model.pt");
 //   torch::pickle::save(value, "copy.pt");

@@ -148,6 +148,26 @@ c10::Storage Storages::take(NodeId at, const StorageBytes& bytes, ScalarType dty
   return copy;
 }
 
+c10::Storage Storages::load(NodeId at, const StorageBytes& bytes, ScalarType dtype, c10::Device device) const {
+  c10::Storage storage = take(at, bytes, dtype);
+  if (device.is_cpu()) return storage;
+  const auto size = static_cast<int64_t>(bytes.size);
+  const at::Tensor all(at::TensorImpl::contiguous(storage.impl(), ScalarType::Byte, c10::Device(c10::kCPU), {size}));
+  return c10::Storage(moved(at, all, device).unsafeGetTensorImpl()->storage());
+}
+
+c10::Storage Storages::part(NodeId at, const c10::Storage& storage, ScalarType dtype, int64_t offset,
+                            int64_t count) const {
+  const uint64_t element = c10::elementSize(dtype);
+  const auto numel = static_cast<int64_t>(storage.nbytes() / element);
+  if (offset < 0 || count < 0 || offset > numel || count > numel - offset) {
+    tree_.fail(at, c10::str("a view of ", count, " elements at ", offset, " of a storage of ", numel));
+  }
+  if (!storage.device().is_cpu()) tree_.unsupported(at, "views of storages on other devices");
+  char* data = static_cast<char*>(storage.mutable_data()) + static_cast<uint64_t>(offset) * element;
+  return foreign(data, static_cast<uint64_t>(count) * element, std::make_shared<c10::Storage>(storage));
+}
+
 const Storages::Entry& Storages::root(NodeId at, const Id& id, ScalarType dtype) {
   const auto found = entries_.find(id.key);
   if (found != entries_.end()) {
@@ -172,13 +192,7 @@ const Storages::Entry& Storages::root(NodeId at, const Id& id, ScalarType dtype)
       tree_.fail(at, c10::str("storage '", id.key, "' has ", bytes.size, " bytes in the file, where ", id.numel,
                               " elements of ", name_of_dtype(id.dtype), " take ", size));
     }
-    entry.storage = take(at, bytes, dtype);
-    if (!device.is_cpu()) {
-      const at::Tensor all(
-          at::TensorImpl::contiguous(entry.storage.impl(), ScalarType::Byte, c10::Device(c10::kCPU), {size}));
-      const at::Tensor there = moved(at, all, device);
-      entry.storage = c10::Storage(there.unsafeGetTensorImpl()->storage());
-    }
+    entry.storage = load(at, bytes, dtype, device);
   }
   return entries_.emplace(id.key, std::move(entry)).first->second;
 }
@@ -192,16 +206,9 @@ c10::Storage Storages::get(NodeId persistent, std::optional<ScalarType> dtype) {
   const Node& view = tree_[id.view];
   if (view.kind != NodeKind::kTuple || view.items.size() != 3)
     tree_.fail(id.view, "a view of a storage is (key, offset, size)");
-  const int64_t offset = integer_of(tree_, view.items[1], "the offset of a view");
-  const int64_t count = integer_of(tree_, view.items[2], "the size of a view");
-  if (offset < 0 || count < 0 || offset > id.numel || count > id.numel - offset) {
-    tree_.fail(id.view, c10::str("a view of ", count, " elements at ", offset, " of a storage of ", id.numel));
-  }
-  const Entry& entry = root(persistent, id, id.dtype);
-  if (!entry.storage.device().is_cpu()) tree_.unsupported(id.view, "views of storages on other devices");
-  const uint64_t element = c10::elementSize(id.dtype);
-  char* data = static_cast<char*>(entry.storage.mutable_data()) + static_cast<uint64_t>(offset) * element;
-  return foreign(data, static_cast<uint64_t>(count) * element, std::make_shared<c10::Storage>(entry.storage));
+  return part(id.view, root(persistent, id, id.dtype).storage, id.dtype,
+              integer_of(tree_, view.items[1], "the offset of a view"),
+              integer_of(tree_, view.items[2], "the size of a view"));
 }
 
 uint64_t Storages::extent(NodeId at, ScalarType dtype, const Geometry& geometry, int64_t* numel) const {

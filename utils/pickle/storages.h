@@ -10,6 +10,7 @@
 #include "aten/core/tensor.h"
 #include "c10/core/device.h"
 #include "c10/core/storage.h"
+#include "c10/value/ivalue.h"
 #include "utils/pickle/tree.h"
 
 namespace torch::pickle {
@@ -27,6 +28,8 @@ class StorageSource {
   // Fails through the tree where there is no such storage.
   virtual StorageBytes find(std::string_view key, const Tree& tree, NodeId at) = 0;
   virtual bool big_endian() const { return false; }
+  // What a persistent id means where it is not the name of a storage.
+  virtual std::optional<c10::IValue> object(const Tree& /*tree*/, NodeId /*persistent*/) { return std::nullopt; }
 };
 
 class Storages {
@@ -49,6 +52,10 @@ class Storages {
   at::Tensor meta_tensor(NodeId at, c10::ScalarType dtype, const Geometry& geometry) const;
   // Where data that was saved from this place goes.
   c10::Device place(NodeId at, const std::string& location) const;
+  // Bytes of the file as a storage on a device.
+  c10::Storage load(NodeId at, const StorageBytes& bytes, c10::ScalarType dtype, c10::Device device) const;
+  // `count` elements of a storage from `offset` on, as a storage that shares its memory.
+  c10::Storage part(NodeId at, const c10::Storage& storage, c10::ScalarType dtype, int64_t offset, int64_t count) const;
   at::Tensor moved(NodeId at, const at::Tensor& tensor, c10::Device device) const;
 
  private:

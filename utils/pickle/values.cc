@@ -54,6 +54,7 @@ struct Callable {
 };
 
 constexpr std::string_view kUtils = "torch._utils";
+constexpr std::string_view kScript = "torch.jit._pickle";
 constexpr Callable kCallables[] = {
     {kUtils, "_rebuild_tensor", Function::kTensorV1, 4, 4},
     {kUtils, "_rebuild_tensor_v2", Function::kTensorV2, 6, 7},
@@ -77,9 +78,7 @@ constexpr Callable kCallables[] = {
     {"builtins", "bytearray", Function::kByteArray, 0, 2},
     {"builtins", "set", Function::kSet, 0, 1},
     {"builtins", "complex", Function::kComplex, 2, 2},
-};
-constexpr std::string_view kScript = "torch.jit._pickle";
-constexpr Callable kScriptCallables[] = {
+    // What libtorch's pickle_save and TorchScript write for lists and dicts of one type.
     {kScript, "build_intlist", Function::kTypedList, 1, 1},
     {kScript, "build_doublelist", Function::kTypedList, 1, 1},
     {kScript, "build_boollist", Function::kTypedList, 1, 1},
@@ -114,6 +113,7 @@ class Builder {
  public:
   Builder(const Tree& tree, StorageSource& source, const LoadOptions& options, bool script)
       : tree_(tree),
+        source_(source),
         storages_(tree, source, options.map_location),
         script_(script),
         values_(tree.size()),
@@ -199,6 +199,7 @@ class Builder {
   }
 
   const Tree& tree_;
+  StorageSource& source_;
   Storages storages_;
   bool script_;
   std::vector<IValue> values_;
@@ -216,9 +217,6 @@ const Callable* Builder::find(const Node& global) const {
   const std::string_view module = global.module(), name = global.name();
   for (const Callable& c : kCallables) {
     if (c.name == name && c.module == module) return &c;
-  }
-  for (const Callable& c : kScriptCallables) {
-    if (script_ && c.name == name && c.module == module) return &c;
   }
   return nullptr;
 }
@@ -312,7 +310,10 @@ void Builder::visit(NodeId id) {
     case NodeKind::kBytes:
     case NodeKind::kByteArray: return set(id, IValue(std::string(node.view())));
     case NodeKind::kGlobal: return set(id, constant(id));
-    case NodeKind::kPersistent: return set(id, IValue(storages_.get(id, std::nullopt)));
+    case NodeKind::kPersistent: {
+      std::optional<IValue> object = source_.object(tree_, id);
+      return set(id, object.has_value() ? *std::move(object) : IValue(storages_.get(id, std::nullopt)));
+    }
     case NodeKind::kList:
     case NodeKind::kSet:
       open_list(id);

@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "utils/pickle/file.h"
 #include "utils/pickle/testing.h"
 #include "utils/pickle/zip.h"
 
@@ -49,6 +50,16 @@ TEST(Zip, RecordsAreStoredAndAligned) {
   EXPECT_THAT(id, ::testing::Each(::testing::AllOf(::testing::Ge('0'), ::testing::Le('9'))));
   const ZipReader other(bytes_of(zip_of({{"data.pkl", "other"}})));
   EXPECT_NE(id, other.read(*other.find(".data/serialization_id"), 100));
+}
+
+// libtorch's pickle_save calls functions for lists of one type.
+TEST(Pickle, TypedListsOfLibtorch) {
+  std::string pickle = "\x80\x02(ctorch.jit._pickle\nbuild_intlist\n](K\x01K\x02";
+  pickle += "e\x85Rctorch.jit._pickle\nrestore_type_tag\n]X\x05";
+  pickle += std::string(3, '\0') + "List]\x86Rt.";
+  const c10::IValue value = load(bytes_of(zip_of({{"data.pkl", pickle}, {"version", "3\n"}})));
+  EXPECT_EQ(value.toTupleRef().elementsArrayRef()[0].toIntVector(), (std::vector<int64_t>{1, 2}));
+  EXPECT_TRUE(value.toTupleRef().elementsArrayRef()[1].isList());
 }
 
 TEST(Zip, ARecordMayHoldAZipFile) {

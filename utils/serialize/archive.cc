@@ -54,9 +54,15 @@ const ArchiveFormat& format_of(std::string_view bytes) {
   return *archive_formats().back();
 }
 
-std::shared_ptr<const ArchiveReader> open(std::shared_ptr<FileBytes> bytes, bool verify) {
+std::shared_ptr<const ArchiveReader> open(std::shared_ptr<FileBytes> bytes, bool verify,
+                                          std::optional<c10::Device> device) {
   const ArchiveFormat& format = format_of(bytes->view());
-  return format.open(std::move(bytes), verify);
+  return format.open(std::move(bytes), verify, device);
+}
+
+// Whether a tensor is where it was asked for; "cuda" is any such device.
+bool is_at(const at::Tensor& tensor, c10::Device device) {
+  return tensor.device() == device || (!device.has_index() && tensor.device().type() == device.type());
 }
 
 }  // namespace
@@ -67,6 +73,9 @@ const std::vector<const ArchiveFormat*>& archive_formats() {
 }
 
 OutputArchive::OutputArchive() : contents_(std::make_shared<ArchiveContents>()) {}
+OutputArchive::OutputArchive(std::shared_ptr<jit::CompilationUnit> unit) : OutputArchive() {
+  unit_ = std::move(unit);
+}
 OutputArchive::OutputArchive(OutputArchive&&) noexcept = default;
 OutputArchive& OutputArchive::operator=(OutputArchive&&) noexcept = default;
 OutputArchive::~OutputArchive() = default;
@@ -159,7 +168,7 @@ InputArchive::~InputArchive() = default;
 void InputArchive::load(std::shared_ptr<FileBytes> bytes, bool verify, std::optional<c10::Device> device) {
   // What it read before goes first: both need not fit into memory.
   *this = InputArchive();
-  reader_ = open(std::move(bytes), verify);
+  reader_ = open(std::move(bytes), verify, device);
   device_ = device;
 }
 
@@ -197,8 +206,8 @@ const ArchiveReader& InputArchive::reader() const {
   return *reader_;
 }
 
-void InputArchive::throw_missing(const std::string& key, const char* kind) const {
-  TORCH_CHECK(false, "No such serialized ", kind, " '", prefix_, key, "'");
+void InputArchive::throw_missing(const std::string& key, const char* what) const {
+  TORCH_CHECK(false, what, " '", prefix_, key, "'");
 }
 
 bool InputArchive::whole(c10::IValue& value) const {
@@ -220,7 +229,7 @@ bool InputArchive::try_read(const std::string& key, at::Tensor& value, bool is_b
   at::Tensor stored;
   if (!reader().read(key, stored, is_buffer)) return false;
   const at::NoGradGuard no_grad;
-  if (!value.defined() && device_.has_value() && !device_->is_cpu()) {
+  if (!value.defined() && device_.has_value() && !is_at(stored, *device_)) {
     value = at::empty_contiguous(stored.sizes(), stored.scalar_type(), *device_);
   }
   if (value.defined()) {
@@ -232,7 +241,7 @@ bool InputArchive::try_read(const std::string& key, at::Tensor& value, bool is_b
 }
 
 void InputArchive::read(const std::string& key, at::Tensor& value, bool is_buffer) const {
-  if (!try_read(key, value, is_buffer)) throw_missing(key, "tensor");
+  if (!try_read(key, value, is_buffer)) throw_missing(key, "No such serialized tensor");
 }
 
 bool InputArchive::try_read(const std::string& key, c10::IValue& value) const {

@@ -25,6 +25,10 @@
 #include "c10/value/ivalue.h"
 #include "utils/serialize/file_error.h"
 
+namespace torch::jit {
+struct CompilationUnit;
+}  // namespace torch::jit
+
 namespace torch::serialize {
 
 struct ArchiveContents;
@@ -35,6 +39,8 @@ class FileBytes;
 class OutputArchive {
  public:
   OutputArchive();
+  // The unit is kept for the caller; archives hold no code.
+  explicit OutputArchive(std::shared_ptr<jit::CompilationUnit> unit);
   OutputArchive(OutputArchive&&) noexcept;
   OutputArchive& operator=(OutputArchive&&) noexcept;
   OutputArchive(const OutputArchive&) = delete;
@@ -63,6 +69,7 @@ class OutputArchive {
   void save_with_checksum(const std::string& path) const;
   // "pickle" or "safetensors": how this archive is saved from now on. Throws ValueError for another name.
   OutputArchive& use_format(std::string_view name);
+  std::shared_ptr<jit::CompilationUnit> compilation_unit() const { return unit_; }
   // Nothing was written to it.
   bool empty() const;
   // The archive is saved as one value or a list, not as a dict: what was written as "0" (and "1" ...) is all it holds.
@@ -75,6 +82,7 @@ class OutputArchive {
 
   std::shared_ptr<ArchiveContents> contents_;
   const ArchiveFormat* format_ = nullptr;
+  std::shared_ptr<jit::CompilationUnit> unit_;
 };
 
 class InputArchive {
@@ -89,8 +97,8 @@ class InputArchive {
 
   // From a file, a stream, memory, or functions that read `n` bytes at a position and tell the size. The file's
   // structure is checked here, tensors are read when they are asked for. Memory is copied once; a stream takes at most
-  // twice its size while it is read. `device`: where tensors are put (default: the CPU, where they are views of the
-  // file).
+  // twice its size while it is read. `device`: where tensors are put (default: where they were saved from; on the CPU
+  // they are views of the file). Without it, a device that this program does not have is a NotImplementedError.
   void load_from(const std::string& path, std::optional<c10::Device> device = std::nullopt);
   void load_from(std::istream& stream, std::optional<c10::Device> device = std::nullopt);
   void load_from(const char* data, size_t size, std::optional<c10::Device> device = std::nullopt);
@@ -99,8 +107,8 @@ class InputArchive {
   // From a file that save_with_checksum() wrote; any damage is a FormatError.
   void load_verified(const std::string& path);
 
-  // read() throws Error "No such serialized tensor 'zz'" (or submodule, value) where the key is absent; try_read()
-  // returns false. Into a defined tensor the data is copied, after its sizes were seen to be the same (else a
+  // read() throws Error "No such serialized tensor 'zz'" (or submodule, value; of an IValue, "The archive does not have a
+  // field with name 'zz'") where the key is absent; try_read() returns false. Into a defined tensor the data is copied, after its sizes were seen to be the same (else a
   // ValueError); an undefined one becomes the stored tensor. Numbers and texts throw TypeError where another kind is
   // stored.
   bool try_read(const std::string& key, at::Tensor& value, bool is_buffer = false) const;
@@ -115,7 +123,11 @@ class InputArchive {
   void read(const std::string& key, at::Tensor& value, bool is_buffer = false) const;
   template <typename X>
   void read(const std::string& key, X& value) const {
-    if (!try_read(key, value)) throw_missing(key, std::is_same_v<X, InputArchive> ? "submodule:" : "value");
+    if (!try_read(key, value)) {
+      throw_missing(key, std::is_same_v<X, InputArchive>  ? "No such serialized submodule:"
+                         : std::is_same_v<X, c10::IValue> ? "The archive does not have a field with name"
+                                                          : "No such serialized value");
+    }
   }
 
   template <typename... Args>
@@ -123,7 +135,7 @@ class InputArchive {
     read(std::forward<Args>(args)...);
   }
 
-  // All that the file holds as one value, on the CPU; false where the format has no such value.
+  // All that the file holds as one value; false where the format has no such value.
   bool whole(c10::IValue& value) const;
   // What is directly below: names of tensors, values and nested archives, each once; in the order of writing where the
   // format keeps it, else (safetensors) sorted.
@@ -135,7 +147,7 @@ class InputArchive {
   bool describe(const std::string& key, c10::ScalarType* dtype, std::vector<int64_t>* sizes) const;
 
  private:
-  [[noreturn]] void throw_missing(const std::string& key, const char* kind) const;
+  [[noreturn]] void throw_missing(const std::string& key, const char* what) const;
   void load(std::shared_ptr<FileBytes> bytes, bool verify, std::optional<c10::Device> device);
   void load_bytes(std::string bytes, std::optional<c10::Device> device);
   const ArchiveReader& reader() const;
@@ -179,7 +191,7 @@ void load(Value& value, From&&... from) {
   archive.load_from(std::forward<From>(from)...);
   archive >> value;
 }
-// Appends the stored tensors.
+// Appends the stored tensors: those that the file holds as a list, or as "0", "1" ...
 template <typename... From>
 void load(std::vector<at::Tensor>& tensors, From&&... from) {
   serialize::InputArchive archive;

@@ -8,11 +8,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "aten/core/tensor.h"
+#include "c10/core/device.h"
 #include "c10/value/ivalue.h"
 #include "utils/serialize/file_io.h"
 
@@ -49,7 +51,7 @@ class ArchiveReader {
   // What is directly here, in the order of writing where the format keeps it, else sorted. With `recursive`, all
   // tensors and values below instead, by dotted names, as they stand in the file.
   virtual std::vector<ArchiveKey> keys(bool recursive) const = 0;
-  // These are false (null) where there is no such entry. A tensor is on the CPU; it may be a view of the file.
+  // These are false (null) where there is no such entry. A tensor is where open() put it; it may be a view of the file.
   // `is_buffer` is what the reader expects; a format that stores it may refuse another answer. A list or dict is made anew
   // for each call: nothing else refers to it.
   virtual bool read(const std::string& key, at::Tensor& tensor, bool is_buffer) const = 0;
@@ -70,8 +72,10 @@ class ArchiveFormat {
   // Whether a file with these bytes is meant to be of this format.
   virtual bool recognises(std::string_view bytes) const = 0;
   // The file's root. Checks the file's structure; with `verify`, all its bytes against a checksum (FormatError without
-  // one).
-  virtual std::shared_ptr<const ArchiveReader> open(std::shared_ptr<FileBytes> bytes, bool verify) const = 0;
+  // one). `device` is where tensors go: without it, where the file says they were, else the CPU. A format may leave them
+  // on the CPU.
+  virtual std::shared_ptr<const ArchiveReader> open(std::shared_ptr<FileBytes> bytes, bool verify,
+                                                    std::optional<c10::Device> device) const = 0;
   // Throws ValueError for a key that is there twice, TypeError for what the format does not have.
   virtual void write(const ArchiveContents& contents, Sink& sink, bool checksum) const = 0;
 

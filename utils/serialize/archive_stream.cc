@@ -30,6 +30,8 @@ void InputArchive::load_from(std::istream& stream, std::optional<c10::Device> de
     total += piece.size();
     pieces.push_back(std::move(piece));
   }
+  // The end was meant to be found: the caller may go back and read again.
+  if (!stream.bad()) stream.clear();
   size_t used = 0;  // of the first piece
   load_from(
       [&](uint64_t, void* out, size_t wanted) {

@@ -218,6 +218,45 @@ TEST(Archive, ValuesOfAnyKind) {
   EXPECT_THROW(odd.use_format("zip"), c10::ValueError);
 }
 
+TEST(Archive, ReadsAStreamAgain) {
+  std::stringstream stream;
+  torch::save(floats({1, 2}), stream);
+  for (int i = 0; i < 2; ++i) {
+    at::Tensor t;
+    torch::load(t, stream);
+    EXPECT_EQ(t.data_ptr<float>()[1], 2);
+    EXPECT_TRUE(stream.good());
+    stream.seekg(0);
+  }
+}
+
+TEST(Archive, SaysWhichValueIsMissing) {
+  OutputArchive out{std::shared_ptr<torch::jit::CompilationUnit>()};
+  EXPECT_EQ(out.compilation_unit(), nullptr);
+  out.write("value", c10::IValue(1));
+  const InputArchive in = reread(out);
+  c10::IValue value;
+  try {
+    in.read("bad_key", value);
+    FAIL();
+  } catch (const c10::Error& e) {
+    EXPECT_THAT(e.msg(), HasSubstr("does not have a field with name 'bad_key'"));
+  }
+}
+
+// Without a device a tensor goes back to where it was; a device that is not here is an error that says so.
+TEST(Archive, DevicesAreMapped) {
+  const std::string path = "utils/pickle/testdata/save/location_cuda_1@2.15.0.pt";
+  InputArchive in;
+  EXPECT_THROW(in.load_from(path), c10::NotImplementedError);
+  in.load_from(path, c10::Device(c10::kCPU));
+  EXPECT_FALSE(in.tensor_names().empty());
+  at::Tensor meta;
+  in.load_from(path, c10::Device("meta"));
+  in.read(in.tensor_names()[0], meta);
+  EXPECT_TRUE(meta.device().is_meta());
+}
+
 TEST(Archive, ReadsStreamsFromWhereTheyStand) {
   OutputArchive out;
   out.write("t", floats({1, 2}));

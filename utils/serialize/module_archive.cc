@@ -64,4 +64,22 @@ InputArchive& operator>>(InputArchive& archive, const std::shared_ptr<nn::Module
   return archive;
 }
 
+OutputArchive& operator<<(OutputArchive& archive, const nn::StateDict& state) {
+  for (const auto& item : state) archive.write(item.key(), item.value());
+  for (const auto& item : state.extra_state) archive.write(item.key(), item.value());
+  return archive;
+}
+
+InputArchive& operator>>(InputArchive& archive, nn::StateDict& state) {
+  for (const std::string& name : archive.tensor_names()) {
+    at::Tensor tensor;
+    archive.read(name, tensor);
+    state.insert(name, std::move(tensor));
+  }
+  for (auto& [name, value] : archive.values()) {
+    if (name == "_extra_state" || name.ends_with("._extra_state")) state.extra_state.insert(name, std::move(value));
+  }
+  return archive;
+}
+
 }  // namespace torch::serialize

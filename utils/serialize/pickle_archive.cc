@@ -309,9 +309,10 @@ class PickleFormat final : public ArchiveFormat {
  public:
   std::string_view name() const override { return "pickle"; }
   bool recognises(std::string_view bytes) const override { return pickle::recognises(bytes); }
-  std::shared_ptr<const ArchiveReader> open(std::shared_ptr<FileBytes> bytes, bool verify) const override {
+  std::shared_ptr<const ArchiveReader> open(std::shared_ptr<FileBytes> bytes, bool verify,
+                                            std::optional<c10::Device> device) const override {
     pickle::LoadOptions options;
-    options.map_location = c10::Device(c10::kCPU);
+    options.map_location = device;
     options.verify = verify;
     return std::make_shared<PickleArchive>(level_of(pickle::load(std::move(bytes), options)), "");
   }

@@ -345,7 +345,8 @@ class SafetensorsFormat final : public ArchiveFormat {
   std::string_view name() const override { return "safetensors"; }
   // Eight bytes of length, then a JSON object.
   bool recognises(std::string_view bytes) const override { return bytes.size() > 8 && bytes[8] == '{'; }
-  std::shared_ptr<const ArchiveReader> open(std::shared_ptr<FileBytes> bytes, bool verify) const override {
+  std::shared_ptr<const ArchiveReader> open(std::shared_ptr<FileBytes> bytes, bool verify,
+                                            std::optional<c10::Device> /*device*/) const override {
     auto file = std::make_shared<const safetensors::File>(std::move(bytes));
     if (verify) file->verify_checksum();
     return std::make_shared<SafetensorsArchive>(std::move(file), "");
