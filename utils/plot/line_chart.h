@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "utils/plot/ticks.h"
+
 namespace torch::utils::plot {
 
 // Points in order; where x or y is not finite the line has a gap.
@@ -22,9 +24,6 @@ struct LineChart {
   std::vector<Series> series;
   int width = 800, height = 480;  // pixels
 };
-
-// Round tick positions (1, 2 or 5 times a power of ten apart) within [low, high], about `count` of them.
-std::vector<double> ticks(double low, double high, int count);
 
 // The chart as an SVG document. Throws c10::ValueError where x and y of a series differ in length or the size is below
 // 100 by 100.
