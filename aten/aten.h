@@ -47,7 +47,19 @@
 #include "c10/parallel/parallel.h"
 #include "c10/util/warning.h"
 
-// Programs call operators as at::native::f, too.
+// Programs call operators as at::native::f, too. Of those with a form that takes lists, it is the other one.
 namespace at::native {
 using namespace ::at;
+inline Tensor _upsample_nearest_exact2d(const Tensor& self, IntArrayRef output_size, std::optional<double> scales_h = std::nullopt,
+                                        std::optional<double> scales_w = std::nullopt) {
+  return at::_upsample_nearest_exact2d(self, output_size, scales_h, scales_w);
 }
+inline Tensor _upsample_bilinear2d_aa(const Tensor& self, IntArrayRef output_size, bool align_corners,
+                                      std::optional<double> scales_h = std::nullopt, std::optional<double> scales_w = std::nullopt) {
+  return at::_upsample_bilinear2d_aa(self, output_size, align_corners, scales_h, scales_w);
+}
+inline Tensor _upsample_bicubic2d_aa(const Tensor& self, IntArrayRef output_size, bool align_corners,
+                                     std::optional<double> scales_h = std::nullopt, std::optional<double> scales_w = std::nullopt) {
+  return at::_upsample_bicubic2d_aa(self, output_size, align_corners, scales_h, scales_w);
+}
+}  // namespace at::native

@@ -49,4 +49,25 @@ Tensor feature_alpha_dropout(Tensor input, const FeatureAlphaDropoutFuncOptions&
                            : at::feature_alpha_dropout(input, options.p(), options.training());
 }
 
+namespace detail {
+
+Tensor dropout(Tensor input, double p, bool training, bool inplace) {
+  return functional::dropout(std::move(input), DropoutFuncOptions().p(p).training(training).inplace(inplace));
+}
+Tensor dropout2d(Tensor input, double p, bool training, bool inplace) {
+  return functional::dropout2d(std::move(input), Dropout2dFuncOptions().p(p).training(training).inplace(inplace));
+}
+Tensor dropout3d(Tensor input, double p, bool training, bool inplace) {
+  return functional::dropout3d(std::move(input), Dropout3dFuncOptions().p(p).training(training).inplace(inplace));
+}
+Tensor alpha_dropout(Tensor input, double p, bool training, bool inplace) {
+  return functional::alpha_dropout(std::move(input), AlphaDropoutFuncOptions().p(p).training(training).inplace(inplace));
+}
+Tensor feature_alpha_dropout(Tensor input, double p, bool training, bool inplace) {
+  return functional::feature_alpha_dropout(std::move(input),
+                                           FeatureAlphaDropoutFuncOptions().p(p).training(training).inplace(inplace));
+}
+
+}  // namespace detail
+
 }  // namespace torch::nn::functional

@@ -18,4 +18,13 @@ Tensor dropout3d(Tensor input, const Dropout3dFuncOptions& options = {});
 Tensor alpha_dropout(Tensor input, const AlphaDropoutFuncOptions& options = {});
 Tensor feature_alpha_dropout(Tensor input, const FeatureAlphaDropoutFuncOptions& options = {});
 
+// The same with the options' fields as arguments.
+namespace detail {
+Tensor dropout(Tensor input, double p, bool training, bool inplace);
+Tensor dropout2d(Tensor input, double p, bool training, bool inplace);
+Tensor dropout3d(Tensor input, double p, bool training, bool inplace);
+Tensor alpha_dropout(Tensor input, double p, bool training, bool inplace);
+Tensor feature_alpha_dropout(Tensor input, double p, bool training, bool inplace);
+}  // namespace detail
+
 }  // namespace torch::nn::functional

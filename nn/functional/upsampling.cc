@@ -23,8 +23,13 @@ std::string mode_name(const Options& options) {
 void check_options(const Tensor& input, const Options& options) {
   TORCH_CHECK_NOT_IMPLEMENTED(
       input.dim() >= 3 && input.dim() <= 5, "Input Error: Only 3D, 4D and 5D input Tensors supported (got ",
-      input.dim(), "D) for the modes: nearest | linear | bilinear | bicubic | trilinear | lanczos | area | nearest-exact (got ",
+      input.dim(), "D) for the modes: nearest | linear | bilinear | bicubic | trilinear (got ",
       enumtype::get_enum_name(options.mode()), ")");
+  const bool corners = !is<enumtype::kNearest>(options) && !is<enumtype::kArea>(options) && !is<enumtype::kNearestExact>(options);
+  // libtorch lets false pass for kNearestExact.
+  const bool harmless = is<enumtype::kNearestExact>(options) && !options.align_corners().value_or(true);
+  TORCH_CHECK_VALUE(corners || harmless || !options.align_corners().has_value(),
+                    "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear");
   const size_t dims = static_cast<size_t>(input.dim()) - 2;
   const auto& size = options.size();
   const auto& scale = options.scale_factor();
@@ -35,12 +40,7 @@ void check_options(const Tensor& input, const Options& options) {
                     input.sizes().slice(2), " and output size of ", IntArrayRef(*size),
                     ". Please provide input tensor in (N, C, d1, d2, ...,dK) format and output size in (o1, o2, ...,oK) format.");
   TORCH_CHECK_VALUE(!scale.has_value() || scale->size() == dims,
-                    "scale_factor shape must match input shape. Input is ", dims, "D, scale_factor size is ", scale->size());
-  const bool corners = !is<enumtype::kNearest>(options) && !is<enumtype::kArea>(options) && !is<enumtype::kNearestExact>(options);
-  // libtorch lets false pass for kNearestExact.
-  const bool harmless = is<enumtype::kNearestExact>(options) && !options.align_corners().value_or(true);
-  TORCH_CHECK_VALUE(corners || harmless || !options.align_corners().has_value(),
-                    "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear");
+                    "scale_factor shape must match input shape. Input is ", dims, "D, scale_factor size is ", ArrayRef<double>(*scale));
   TORCH_CHECK_VALUE(!is<enumtype::kLanczos>(options) || !options.align_corners().value_or(false),
                     "Lanczos mode does not support align_corners=True");
   TORCH_CHECK_VALUE(!size.has_value() || !options.recompute_scale_factor().value_or(false),

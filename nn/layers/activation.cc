@@ -39,6 +39,9 @@ void HardshrinkImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, c10::str("torch::nn::Hardshrink(", options.lambda(), ")"));
 }
 
+void HardtanhImpl::reset() {
+  TORCH_CHECK(options.min_val() < options.max_val(), "max_val must be greater than min_val");
+}
 at::Tensor HardtanhImpl::forward(at::Tensor input) {
   return F::hardtanh(std::move(input), options);
 }

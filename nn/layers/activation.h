@@ -33,9 +33,11 @@ class HardshrinkImpl : public detail::OptionsLayer<HardshrinkImpl, HardshrinkOpt
 };
 TORCH_MODULE(Hardshrink);
 
+// Throws c10::Error where max_val is not above min_val.
 class HardtanhImpl : public detail::OptionsLayer<HardtanhImpl, HardtanhOptions> {
  public:
-  using OptionsLayer::OptionsLayer;
+  explicit HardtanhImpl(const HardtanhOptions& options_ = {}) : OptionsLayer(options_) { reset(); }
+  void reset() override;
   at::Tensor forward(at::Tensor input);
   void pretty_print(std::ostream& stream) const override;
 };

@@ -22,8 +22,6 @@ void ConvNdBase<D>::make_parameters() {
   TORCH_CHECK(out % groups == 0, "out_channels must be divisible by groups");
   for (const int64_t k : *options.kernel_size())
     TORCH_CHECK(k > 0, "kernel_size must be positive, but got ", options.kernel_size());
-  for (const int64_t d : *options.dilation())
-    TORCH_CHECK(d > 0, "dilation must be positive, but got ", options.dilation());
 
   std::vector<int64_t>& pads = _reversed_padding_repeated_twice;
   pads.assign(2 * D, 0);

@@ -232,5 +232,58 @@ TEST(Bare, NotEveryLayerHasABias) {
   EXPECT_EQ(RMSNorm(RMSNormOptions({3}))->parameters().size(), 1u);
 }
 
+TEST(Upsampling, LayersAndOptions) {
+  const Tensor x = at::reshape(torch::tensor({0.0f, 4.0f}), {1, 1, 1, 2});
+  const Tensor wide = UpsamplingNearest2d(UpsamplingNearest2dOptions().scale_factor(std::vector<double>{1, 2}))(x);
+  expect_same(wide, at::reshape(torch::tensor({0.0f, 0.0f, 4.0f, 4.0f}), {1, 1, 1, 4}));
+  const Tensor corners = UpsamplingBilinear2d(UpsamplingBilinear2dOptions().size(std::vector<int64_t>{1, 3}))(x);
+  expect_same(corners, at::reshape(torch::tensor({0.0f, 2.0f, 4.0f}), {1, 1, 1, 3}));
+  const auto options = UpsampleOptions().size(std::vector<int64_t>{1, 4}).mode(torch::kBilinear).align_corners(false);
+  expect_same(Upsample(options)(x), at::reshape(torch::tensor({0.0f, 1.0f, 3.0f, 4.0f}), {1, 1, 1, 4}));
+  expect_same(F::interpolate(x, F::InterpolateFuncOptions().size(std::vector<int64_t>{1, 1}).mode(torch::kArea)),
+              at::reshape(torch::tensor({2.0f}), {1, 1, 1, 1}));
+}
+
+TEST(Upsampling, OptionsThatContradict) {
+  const Tensor x = at::ones({1, 1, 2, 2}), row = at::ones({1, 1, 2});
+  const auto message = [](const Tensor& input, const F::InterpolateFuncOptions& options) {
+    return message_of([&] { F::interpolate(input, options); });
+  };
+  const std::vector<int64_t> size{2, 2};
+  const std::vector<double> scale{2, 2};
+  const F::InterpolateFuncOptions o;
+  EXPECT_NE(message(x, o).find("either size or scale_factor should be defined"), std::string::npos);
+  EXPECT_NE(message(x, F::InterpolateFuncOptions().size(size).scale_factor(scale)).find("only one of size or scale_factor"), std::string::npos);
+  EXPECT_NE(message(x, F::InterpolateFuncOptions().size(size).align_corners(true)).find("align_corners option can only be set"), std::string::npos);
+  EXPECT_NE(message(row, F::InterpolateFuncOptions().size(size)).find("same number of spatial dimensions"), std::string::npos);
+  EXPECT_NE(message(row, F::InterpolateFuncOptions().size(std::vector<int64_t>{2}).mode(torch::kBilinear)).find("Got 3D input, but bilinear mode needs 4D input"), std::string::npos);
+  EXPECT_NE(message(row, F::InterpolateFuncOptions().size(std::vector<int64_t>{2}).mode(torch::kLinear).antialias(true)).find("Anti-alias option is restricted"), std::string::npos);
+  EXPECT_NE(message_of([&] { F::affine_grid(at::ones({1, 2, 2}), {1, 1, 2, 2}); }).find("Expected a batch of 2D affine matrices of shape Nx2x3"), std::string::npos);
+  EXPECT_NE(message_of([] { Hardtanh(HardtanhOptions().min_val(1).max_val(1)); }).find("max_val must be greater than min_val"), std::string::npos);
+}
+
+TEST(GridSample, IdentityGridGivesTheImage) {
+  const Tensor x = counted({1, 2, 3, 4});
+  const Tensor theta = at::reshape(torch::tensor({1.0f, 0.0f, 0.0f, 0.0f, 1.0f, 0.0f}), {1, 2, 3});
+  for (const bool align : {false, true}) {
+    const Tensor grid = F::affine_grid(theta, {1, 2, 3, 4}, align);
+    expect_same(F::grid_sample(x, grid, F::GridSampleFuncOptions().align_corners(align)), x);
+    expect_same(F::grid_sample(x, grid, F::GridSampleFuncOptions().mode(torch::kNearest).align_corners(align)), x);
+  }
+}
+
+TEST(GroupedProducts, OfEachForm) {
+  const Tensor a = counted({4, 3}), b = counted({2, 3, 2});
+  Tensor offs = at::empty({2}, at::TensorOptions(at::kInt));
+  offs.data_ptr<int32_t>()[0] = 1, offs.data_ptr<int32_t>()[1] = 3;
+  const Tensor rows = F::grouped_mm(a, b, offs);
+  expect_same(at::narrow(rows, 0, 0, 1), F::grouped_mm(at::reshape(at::narrow(a, 0, 0, 1), {1, 1, 3}), at::narrow(b, 0, 0, 1)).view({1, 2}));
+  expect_same(at::narrow(rows, 0, 3, 1), at::zeros({1, 2}));
+  EXPECT_EQ(F::grouped_mm(at::ones({2, 4}), at::ones({4, 3}), offs).sizes(), c10::IntArrayRef({2, 2, 3}));
+  EXPECT_EQ(F::grouped_mm(at::ones({2, 5, 4}), at::ones({4, 3}), offs).sizes(), c10::IntArrayRef({5, 3}));
+  offs.data_ptr<int32_t>()[1] = 9;
+  EXPECT_NE(message_of([&] { F::grouped_mm(a, b, offs); }).find("offs must ascend up to 4"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace torch::nn

@@ -6,6 +6,7 @@
 #include "aten/ops/unary/ops.h"
 #include "nn/layers/layers.h"
 #include "tests/recorded/fields.h"
+#include "tests/recorded/module_options.h"
 
 namespace recorded {
 
@@ -15,40 +16,6 @@ using conformance::integer;
 using conformance::number;
 
 namespace {
-
-using Tensors = std::vector<Tensor>;
-
-// One number stands for all.
-template <size_t D>
-torch::ExpandingArray<D> array_of(const Json& v) {
-  std::vector<int64_t> all = integers(v);
-  if (all.size() == 1) all.assign(D, all[0]);
-  return torch::ExpandingArray<D>(all);
-}
-template <size_t D>
-torch::ExpandingArray<D> array_of(const Json& c, const char* key, torch::ExpandingArray<D> otherwise) {
-  return has(c, key) ? array_of<D>(c.at(key)) : otherwise;
-}
-
-template <typename Options>
-Options reduced(Options options, const Json& c) {
-  const std::string reduction = text_of(c, "reduction", "mean");
-  if (reduction == "none") return options.reduction(torch::kNone);
-  if (reduction == "sum") return options.reduction(torch::kSum);
-  return options.reduction(torch::kMean);
-}
-
-// A module that takes tensors and gives one.
-template <size_t N, typename Holder>
-Built plain(Holder holder) {
-  return {holder.ptr(), [holder](const Call& call) mutable -> Tensors {
-            const Tensors& x = call.inputs;
-            if constexpr (N == 1) return {holder->forward(x.at(0))};
-            if constexpr (N == 2) return {holder->forward(x.at(0), x.at(1))};
-            if constexpr (N == 3) return {holder->forward(x.at(0), x.at(1), x.at(2))};
-            if constexpr (N == 4) return {holder->forward(x.at(0), x.at(1), x.at(2), x.at(3))};
-          }};
-}
 
 template <size_t D, typename Holder>
 Built conv_transpose(const Json& c) {
@@ -350,7 +317,7 @@ bool Call::flag(const char* name, bool otherwise) const {
   return flag_of(*kwargs, name, otherwise);
 }
 
-Built build(const std::string& name, const Json& c) {
+Built build(const std::string& name, const Json& c, const TensorOf& tensor) {
   if (Built built = build_lazy(name, c); built.module != nullptr) return built;
   if (name.size() > 2 && name.back() == 'd' && name[name.size() - 2] <= '3') {
     Built built = of_dimensions(name.substr(0, name.size() - 2), name[name.size() - 2], c);
@@ -402,7 +369,8 @@ Built build(const std::string& name, const Json& c) {
                                    .padding(array_of<2>(c, "padding", 0))
                                    .stride(array_of<2>(c, "stride", 1))));
   }
-  return {};
+  if (Built built = build_recurrent(name, c); built.module != nullptr) return built;
+  return build_plain(name, c, tensor);
 }
 
 }  // namespace recorded

@@ -11,11 +11,15 @@
 
 namespace recorded {
 
+using TensorOf = std::function<at::Tensor(const Json&)>;
+
 // Named arguments: tensors are looked up by `tensor`.
 struct Call {
   std::vector<at::Tensor> inputs;
   const Json* kwargs = nullptr;
-  std::function<at::Tensor(const Json&)> tensor;
+  TensorOf tensor;
+  // The recorded inputs, where they are not tensors alone.
+  const Json* raw = nullptr;
 
   // Undefined where it is missing or null.
   at::Tensor named(const char* name) const;
@@ -29,8 +33,12 @@ struct Built {
   bool draws_as_python = true;
 };
 
-// Null module for a class that is not built here.
-Built build(const std::string& name, const Json& config);
+// Null module for a class that is not built here. `tensor` makes the tensors of a configuration.
+Built build(const std::string& name, const Json& config, const TensorOf& tensor);
+
+// Parts of it: layers that map tensors to tensors, and recurrent ones.
+Built build_plain(const std::string& name, const Json& config, const TensorOf& tensor);
+Built build_recurrent(const std::string& name, const Json& config);
 // Lazy layers and SyncBatchNorm.
 Built build_lazy(const std::string& name, const Json& config);
 // The container of a case, by its id; null for one that is not known here.

@@ -12,6 +12,20 @@ namespace {
 
 using at::Tensor;
 
+// The leaves of nested lists, a packed sequence as the four tensors that it is made of.
+std::vector<Json> parts(const Json& nested) {
+  std::vector<Json> all;
+  for (const Json& leaf : flatten(nested)) {
+    if (leaf.is_object() && leaf.contains("packed_sequence")) {
+      const Json& packed = leaf.at("packed_sequence");
+      for (const char* part : {"data", "batch_sizes", "sorted_indices", "unsorted_indices"}) all.push_back(packed.at(part));
+    } else {
+      all.push_back(leaf);
+    }
+  }
+  return all;
+}
+
 class ModuleCase {
  public:
   ModuleCase(const Json& c, Check& check) : case_(c), check_(check) {}
@@ -40,7 +54,9 @@ class ModuleCase {
  private:
   Built construct() const {
     at::manual_seed(case_.at("seed").get<uint64_t>());
-    Built built = build(case_.at("class"), case_.at("config"));
+    Built built = build(case_.at("class"), case_.at("config"), [this](const Json& v) {
+      return v.is_null() ? Tensor() : check_.recordings().tensor(v);
+    });
     if (built.module != nullptr && built.module->has_uninitialized_params()) initialize(built);
     return built;
   }
@@ -76,13 +92,14 @@ class ModuleCase {
     Call call;
     std::vector<Tensor> leaves;
     call.tensor = [&](const Json& v) { return argument(v, leaves); };
-    for (const Json& v : run.at("inputs")) call.inputs.push_back(call.tensor(v));
+    call.raw = &run.at("inputs");
+    for (const Json& v : parts(run.at("inputs"))) call.inputs.push_back(call.tensor(v));
     call.kwargs = &member_or_empty(run, "kwargs");
     if (run.contains("seed")) at::manual_seed(run.at("seed").get<uint64_t>());
     if (flag_of(case_.at("config"), "inplace", false)) call.inputs[0] = at::clone(call.inputs[0]);
     const std::vector<Tensor> outputs = built.forward(call);
 
-    const std::vector<Json> recorded = flatten(Json::array({run.at("outputs")}));
+    const std::vector<Json> recorded = parts(Json::array({run.at("outputs")}));
     if (outputs.size() != recorded.size()) return check_.fail(std::to_string(outputs.size()) + " results");
     for (size_t i = 0; i < outputs.size(); ++i) check_.tensor("result " + std::to_string(i), outputs[i], recorded[i]);
     for (const auto& [name, after] : member_or_empty(run, "buffers_after").items())

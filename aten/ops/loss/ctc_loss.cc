@@ -50,9 +50,11 @@ Tensor losses(const Tensor& log_probs, const Tensor& targets, IntArrayRef input_
     longest = out > longest ? out : longest;
     total += out;
   }
-  TORCH_CHECK(targets.dim() == 2 ? targets.size(0) == batch && targets.size(1) >= longest : targets.size(0) == total,
-              "Expected tensor to have size ", targets.dim() == 2 ? batch : total, " at dimension 0, but got size ",
+  const int64_t rows = targets.dim() == 2 ? batch : total;
+  TORCH_CHECK(targets.size(0) == rows, "Expected tensor to have size ", rows, " at dimension 0, but got size ",
               targets.size(0), " for argument 'targets'");
+  TORCH_CHECK(targets.dim() != 2 || targets.size(1) >= longest, "Expected tensor to have size at least ", longest,
+              " at dimension 1, but got size ", targets.size(1), " for argument 'targets'");
   // Labels with blanks between and around them, [batch, 2 longest + 1]; and whether the path may skip the blank before
   // one.
   const int64_t width = 2 * longest + 1;
