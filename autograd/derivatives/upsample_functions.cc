@@ -5,9 +5,10 @@
 
 namespace torch::autograd::generated {
 
-std::tuple<Tensor, Tensor, Tensor> grid_sampler_backward_grad(
-    const Tensor* grads, const Tensor& grad_output, const Tensor& input, const Tensor& grid, int64_t interpolation_mode,
-    int64_t padding_mode, bool align_corners) {
+std::tuple<Tensor, Tensor, Tensor> grid_sampler_backward_grad(const Tensor* grads, const Tensor& grad_output,
+                                                              const Tensor& input, const Tensor& grid,
+                                                              int64_t interpolation_mode, int64_t padding_mode,
+                                                              bool align_corners) {
   // A gradient that was not asked for is empty, and so is its gradient.
   const auto given_or_zeros = [](const Tensor& grad, const Tensor& like) {
     return grad.defined() && grad.sizes() == like.sizes() ? grad : at::zeros_like(like);

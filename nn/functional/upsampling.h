@@ -8,11 +8,11 @@ namespace torch::nn::functional {
 
 using at::Tensor;
 
-// An input [N, C, L], [N, C, H, W] or [N, C, D, H, W] in another size. Modes: kNearest, kNearestExact and kArea (means) for
-// all of them, kLinear for three dimensions, kBilinear, kBicubic and kLanczos for four, kTrilinear for five.
+// An input [N, C, L], [N, C, H, W] or [N, C, D, H, W] in another size. Modes: kNearest, kNearestExact and kArea (means)
+// for all of them, kLinear for three dimensions, kBilinear, kBicubic and kLanczos for four, kTrilinear for five.
 //   F::interpolate(image, F::InterpolateFuncOptions().scale_factor(std::vector<double>{2, 2}).mode(torch::kBilinear))
-// Throws c10::ValueError for options that contradict each other, c10::NotImplementedError for a mode that does not go with
-// the dimensions.
+// Throws c10::ValueError for options that contradict each other, c10::NotImplementedError for a mode that does not go
+// with the dimensions.
 Tensor interpolate(const Tensor& input, const InterpolateFuncOptions& options = {});
 
 // interpolate; the last with aligned corners.

@@ -253,13 +253,39 @@ TEST(Upsampling, OptionsThatContradict) {
   const std::vector<double> scale{2, 2};
   const F::InterpolateFuncOptions o;
   EXPECT_NE(message(x, o).find("either size or scale_factor should be defined"), std::string::npos);
-  EXPECT_NE(message(x, F::InterpolateFuncOptions().size(size).scale_factor(scale)).find("only one of size or scale_factor"), std::string::npos);
-  EXPECT_NE(message(x, F::InterpolateFuncOptions().size(size).align_corners(true)).find("align_corners option can only be set"), std::string::npos);
-  EXPECT_NE(message(row, F::InterpolateFuncOptions().size(size)).find("same number of spatial dimensions"), std::string::npos);
-  EXPECT_NE(message(row, F::InterpolateFuncOptions().size(std::vector<int64_t>{2}).mode(torch::kBilinear)).find("Got 3D input, but bilinear mode needs 4D input"), std::string::npos);
-  EXPECT_NE(message(row, F::InterpolateFuncOptions().size(std::vector<int64_t>{2}).mode(torch::kLinear).antialias(true)).find("Anti-alias option is restricted"), std::string::npos);
-  EXPECT_NE(message_of([&] { F::affine_grid(at::ones({1, 2, 2}), {1, 1, 2, 2}); }).find("Expected a batch of 2D affine matrices of shape Nx2x3"), std::string::npos);
-  EXPECT_NE(message_of([] { Hardtanh(HardtanhOptions().min_val(1).max_val(1)); }).find("max_val must be greater than min_val"), std::string::npos);
+  EXPECT_NE(
+      message(x, F::InterpolateFuncOptions().size(size).scale_factor(scale)).find("only one of size or scale_factor"),
+      std::string::npos);
+  EXPECT_NE(message(x, F::InterpolateFuncOptions().size(size).align_corners(true))
+                .find("align_corners option can only be set"),
+            std::string::npos);
+  EXPECT_NE(message(row, F::InterpolateFuncOptions().size(size)).find("same number of spatial dimensions"),
+            std::string::npos);
+  EXPECT_NE(message(row, F::InterpolateFuncOptions().size(std::vector<int64_t>{2}).mode(torch::kBilinear))
+                .find("Got 3D input, but bilinear mode needs 4D input"),
+            std::string::npos);
+  EXPECT_NE(message(row, F::InterpolateFuncOptions().size(std::vector<int64_t>{2}).mode(torch::kLinear).antialias(true))
+                .find("Anti-alias option is restricted"),
+            std::string::npos);
+  EXPECT_NE(message_of([&] {
+              F::affine_grid(at::ones({1, 2, 2}), {1, 1, 2, 2});
+            }).find("Expected a batch of 2D affine matrices of shape Nx2x3"),
+            std::string::npos);
+  EXPECT_NE(message_of([] {
+              Hardtanh(HardtanhOptions().min_val(1).max_val(1));
+            }).find("max_val must be greater than min_val"),
+            std::string::npos);
+}
+
+TEST(CTCLoss, TargetsOfTheWrongSize) {
+  const at::TensorOptions integers(at::kLong);
+  const Tensor logits = at::zeros({5, 3, 4}), lengths = at::full({3}, 5, integers), longer = at::full({3}, 3, integers);
+  const auto message = [&](at::IntArrayRef size) {
+    return message_of([&] { F::ctc_loss(logits, at::ones(size, integers), lengths, longer); });
+  };
+  EXPECT_NE(message({3, 2}).find("have size at least 3 at dimension 1, but got size 2 for argument 'targets'"),
+            std::string::npos);
+  EXPECT_NE(message({2, 3}).find("have size 3 at dimension 0, but got size 2"), std::string::npos);
 }
 
 TEST(GridSample, IdentityGridGivesTheImage) {
@@ -277,7 +303,8 @@ TEST(GroupedProducts, OfEachForm) {
   Tensor offs = at::empty({2}, at::TensorOptions(at::kInt));
   offs.data_ptr<int32_t>()[0] = 1, offs.data_ptr<int32_t>()[1] = 3;
   const Tensor rows = F::grouped_mm(a, b, offs);
-  expect_same(at::narrow(rows, 0, 0, 1), F::grouped_mm(at::reshape(at::narrow(a, 0, 0, 1), {1, 1, 3}), at::narrow(b, 0, 0, 1)).view({1, 2}));
+  expect_same(at::narrow(rows, 0, 0, 1),
+              F::grouped_mm(at::reshape(at::narrow(a, 0, 0, 1), {1, 1, 3}), at::narrow(b, 0, 0, 1)).view({1, 2}));
   expect_same(at::narrow(rows, 0, 3, 1), at::zeros({1, 2}));
   EXPECT_EQ(F::grouped_mm(at::ones({2, 4}), at::ones({4, 3}), offs).sizes(), c10::IntArrayRef({2, 2, 3}));
   EXPECT_EQ(F::grouped_mm(at::ones({2, 5, 4}), at::ones({4, 3}), offs).sizes(), c10::IntArrayRef({5, 3}));

@@ -18,7 +18,9 @@ std::string text_of(const char* name, const Options& options, const std::string&
 
 }  // namespace
 
-at::Tensor UpsampleImpl::forward(const at::Tensor& input) { return functional::upsample(input, options); }
+at::Tensor UpsampleImpl::forward(const at::Tensor& input) {
+  return functional::upsample(input, options);
+}
 void UpsampleImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, text_of("Upsample", options, enumtype::get_enum_name(options.mode())));
 }

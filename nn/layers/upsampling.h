@@ -9,7 +9,8 @@
 namespace torch::nn {
 
 // functional::interpolate of [N, C, ...].
-//   nn::Upsample up(nn::UpsampleOptions().scale_factor(std::vector<double>{2, 2}).mode(torch::kBilinear).align_corners(false));
+//   nn::Upsample up(nn::UpsampleOptions().scale_factor(std::vector<double>{2,
+//   2}).mode(torch::kBilinear).align_corners(false));
 class UpsampleImpl : public detail::OptionsLayer<UpsampleImpl, UpsampleOptions> {
  public:
   using OptionsLayer::OptionsLayer;

@@ -8,7 +8,8 @@ namespace recorded {
 
 Arguments::Arguments(const Json& one, const Recordings& recordings)
     : args_(one.at("args")), kwargs_(member_or_empty(one, "kwargs")) {
-  for (size_t i = 0; i < args_.size(); ++i) places_.push_back(take(args_[i], "argument " + std::to_string(i), recordings));
+  for (size_t i = 0; i < args_.size(); ++i)
+    places_.push_back(take(args_[i], "argument " + std::to_string(i), recordings));
   // Named ones are in Python's order, which an object here has lost.
   std::vector<std::string> names{"weight", "bias", "q_proj_weight", "k_proj_weight", "v_proj_weight"};
   const std::set<std::string> first(names.begin(), names.end());
@@ -38,7 +39,11 @@ at::Tensor Arguments::tensor(const std::string& name) const {
 at::ScalarType Arguments::dtype(const std::string& name) const {
   const std::string text = kwargs_.at(name).at("dtype");
   for (at::ScalarType type : {at::kFloat, at::kDouble, at::kHalf, at::kBFloat16}) {
-    if (text == (type == at::kFloat ? "float32" : type == at::kDouble ? "float64" : type == at::kHalf ? "float16" : "bfloat16")) return type;
+    if (text == (type == at::kFloat    ? "float32"
+                 : type == at::kDouble ? "float64"
+                 : type == at::kHalf   ? "float16"
+                                       : "bfloat16"))
+      return type;
   }
   throw std::runtime_error("no dtype " + text + " here");
 }

@@ -26,11 +26,15 @@ class Arguments {
   bool is_tensor(size_t place) const { return conformance::is_tensor(args_.at(place)); }
 
   int64_t integer(size_t place) const { return conformance::integer(args_.at(place)); }
-  int64_t integer(const std::string& name, int64_t otherwise) const { return integer_of(kwargs_, name.c_str(), otherwise); }
+  int64_t integer(const std::string& name, int64_t otherwise) const {
+    return integer_of(kwargs_, name.c_str(), otherwise);
+  }
   double number(size_t place) const { return conformance::number(args_.at(place)); }
   double number(const std::string& name, double otherwise) const { return number_of(kwargs_, name.c_str(), otherwise); }
   bool flag(const std::string& name, bool otherwise) const { return flag_of(kwargs_, name.c_str(), otherwise); }
-  std::string text(const std::string& name, const char* otherwise) const { return text_of(kwargs_, name.c_str(), otherwise); }
+  std::string text(const std::string& name, const char* otherwise) const {
+    return text_of(kwargs_, name.c_str(), otherwise);
+  }
   at::ScalarType dtype(const std::string& name) const;
 
   // One number stands for all.

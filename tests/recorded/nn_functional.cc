@@ -29,7 +29,10 @@ Options reduced(const Arguments& a, Options options) {
 template <size_t D>
 typename torch::nn::functional::ConvFuncOptions<D> conv_options(const Arguments& a) {
   F::ConvFuncOptions<D> o;
-  o.bias(a.tensor(2)).stride(a.array<D>("stride", 1)).dilation(a.array<D>("dilation", 1)).groups(a.integer("groups", 1));
+  o.bias(a.tensor(2))
+      .stride(a.array<D>("stride", 1))
+      .dilation(a.array<D>("dilation", 1))
+      .groups(a.integer("groups", 1));
   const Json& padding = a.value("padding");
   if (padding.is_string()) {
     if (padding == "same") return o.padding(torch::kSame);
@@ -116,7 +119,8 @@ F::InterpolateFuncOptions interpolate_options(const Arguments& a) {
   }
   if (a.given("scale_factor")) {
     const Json& scale = a.value("scale_factor");
-    o.scale_factor(scale.is_array() ? scale.get<std::vector<double>>() : std::vector<double>(dims, scale.get<double>()));
+    o.scale_factor(scale.is_array() ? scale.get<std::vector<double>>()
+                                    : std::vector<double>(dims, scale.get<double>()));
   }
   if (a.given("align_corners")) o.align_corners(a.flag("align_corners", false));
   if (a.given("recompute_scale_factor")) o.recompute_scale_factor(a.flag("recompute_scale_factor", false));
@@ -196,9 +200,9 @@ F::CrossEntropyFuncOptions cross_entropy_options(const Arguments& a) {
                         .label_smoothing(a.number("label_smoothing", 0)));
 }
 Tensors attention_forward(const Arguments& a) {
-  const auto o = F::MultiheadAttentionForwardFuncOptions(a.integer(3), a.integer(4), a.tensor(5), a.tensor(6), a.tensor(7),
-                                                         a.tensor(8), a.value(9).get<bool>(), a.number(10), a.tensor(11),
-                                                         a.tensor(12))
+  const auto o = F::MultiheadAttentionForwardFuncOptions(a.integer(3), a.integer(4), a.tensor(5), a.tensor(6),
+                                                         a.tensor(7), a.tensor(8), a.value(9).get<bool>(), a.number(10),
+                                                         a.tensor(11), a.tensor(12))
                      .training(a.flag("training", true))
                      .need_weights(a.flag("need_weights", true))
                      .average_attn_weights(a.flag("average_attn_weights", true))
@@ -216,25 +220,35 @@ Tensors gaussian_nll(const Arguments& a) {
 }
 
 #define CALL(expression) [](const Arguments& a) -> Tensors { return {expression}; }
-#define POOLS(D)                                                                                                     \
-  {"avg_pool" #D "d", CALL(F::avg_pool##D##d(a.tensor(0), avg_options<D>(a)))},                                      \
-      {"max_pool" #D "d",                                                                                            \
-       [](const Arguments& a) { return with_indices(a, F::max_pool##D##d_with_indices(a.tensor(0), max_options<D>(a))); }}, \
-      {"adaptive_max_pool" #D "d",                                                                                   \
-       [](const Arguments& a) {                                                                                      \
-         return with_indices(a, F::adaptive_max_pool##D##d_with_indices(a.tensor(0), size_##D(a)));                  \
-       }},                                                                                                           \
-      {"adaptive_avg_pool" #D "d", CALL(F::adaptive_avg_pool##D##d(a.tensor(0), size_##D(a)))},                      \
-      {"lp_pool" #D "d", CALL(F::lp_pool##D##d(a.tensor(0), lp_options<D>(a)))},                                     \
-      {"max_unpool" #D "d", CALL(F::max_unpool##D##d(a.tensor(0), a.tensor(1), unpool_options<D>(a)))},              \
-      {"conv" #D "d", CALL(F::conv##D##d(a.tensor(0), a.tensor(1), conv_options<D>(a)))},                            \
-      {"conv_transpose" #D "d",                                                                                      \
-       CALL(F::conv_transpose##D##d(a.tensor(0), a.tensor(1), conv_transpose_options<D>(a)))},                       \
-      {"dropout" #D "d", CALL(F::dropout##D##d(a.tensor(0), dropout_options(a)))}
+#define POOLS(D)                                                                                        \
+  {"avg_pool" #D "d", CALL(F::avg_pool##D##d(a.tensor(0), avg_options<D>(a)))},                         \
+      {"max_pool" #D "d",                                                                               \
+       [](const Arguments& a) {                                                                         \
+         return with_indices(a, F::max_pool##D##d_with_indices(a.tensor(0), max_options<D>(a)));        \
+       }},                                                                                              \
+      {"adaptive_max_pool" #D "d",                                                                      \
+       [](const Arguments& a) {                                                                         \
+         return with_indices(a, F::adaptive_max_pool##D##d_with_indices(a.tensor(0), size_##D(a)));     \
+       }},                                                                                              \
+      {"adaptive_avg_pool" #D "d", CALL(F::adaptive_avg_pool##D##d(a.tensor(0), size_##D(a)))},         \
+      {"lp_pool" #D "d", CALL(F::lp_pool##D##d(a.tensor(0), lp_options<D>(a)))},                        \
+      {"max_unpool" #D "d", CALL(F::max_unpool##D##d(a.tensor(0), a.tensor(1), unpool_options<D>(a)))}, \
+      {"conv" #D "d", CALL(F::conv##D##d(a.tensor(0), a.tensor(1), conv_options<D>(a)))},               \
+      {"conv_transpose" #D "d",                                                                         \
+       CALL(F::conv_transpose##D##d(a.tensor(0), a.tensor(1), conv_transpose_options<D>(a)))},          \
+  {                                                                                                     \
+    "dropout" #D "d", CALL(F::dropout##D##d(a.tensor(0), dropout_options(a)))                           \
+  }
 
-torch::ExpandingArray<1> size_1(const Arguments& a) { return a.array<1>(1); }
-torch::ExpandingArrayWithOptionalElem<2> size_2(const Arguments& a) { return adaptive_size<2>(a); }
-torch::ExpandingArrayWithOptionalElem<3> size_3(const Arguments& a) { return adaptive_size<3>(a); }
+torch::ExpandingArray<1> size_1(const Arguments& a) {
+  return a.array<1>(1);
+}
+torch::ExpandingArrayWithOptionalElem<2> size_2(const Arguments& a) {
+  return adaptive_size<2>(a);
+}
+torch::ExpandingArrayWithOptionalElem<3> size_3(const Arguments& a) {
+  return adaptive_size<3>(a);
+}
 
 const std::map<std::string, Function>& activations() {
   static const std::map<std::string, Function> all = {
@@ -246,10 +260,11 @@ const std::map<std::string, Function>& activations() {
       {"softshrink", CALL(F::softshrink(a.tensor(0), F::SoftshrinkFuncOptions(a.number("lambd", 0.5))))},
       {"hardsigmoid", CALL(F::hardsigmoid(a.tensor(0)))},
       {"hardswish", CALL(F::hardswish(a.tensor(0)))},
-      {"hardtanh", CALL(F::hardtanh(a.tensor(0), F::HardtanhFuncOptions()
-                                                     .min_val(a.number("min_val", -1))
-                                                     .max_val(a.number("max_val", 1))))},
-      {"leaky_relu", CALL(F::leaky_relu(a.tensor(0), F::LeakyReLUFuncOptions().negative_slope(a.number("negative_slope", 0.01))))},
+      {"hardtanh",
+       CALL(F::hardtanh(a.tensor(0),
+                        F::HardtanhFuncOptions().min_val(a.number("min_val", -1)).max_val(a.number("max_val", 1))))},
+      {"leaky_relu",
+       CALL(F::leaky_relu(a.tensor(0), F::LeakyReLUFuncOptions().negative_slope(a.number("negative_slope", 0.01))))},
       {"logsigmoid", CALL(F::logsigmoid(a.tensor(0)))},
       {"mish", CALL(F::mish(a.tensor(0)))},
       {"prelu", CALL(F::prelu(a.tensor(0), a.tensor(1)))},
@@ -260,12 +275,13 @@ const std::map<std::string, Function>& activations() {
                                                .training(a.flag("training", false))))},
       {"selu", CALL(F::selu(a.tensor(0)))},
       {"silu", CALL(F::silu(a.tensor(0)))},
-      {"softplus", CALL(F::softplus(a.tensor(0), F::SoftplusFuncOptions()
-                                                     .beta(a.number("beta", 1))
-                                                     .threshold(a.number("threshold", 20))))},
+      {"softplus",
+       CALL(F::softplus(a.tensor(0),
+                        F::SoftplusFuncOptions().beta(a.number("beta", 1)).threshold(a.number("threshold", 20))))},
       {"softsign", CALL(F::softsign(a.tensor(0)))},
       {"tanhshrink", CALL(F::tanhshrink(a.tensor(0)))},
-      {"threshold", CALL(F::threshold(a.tensor(0), F::ThresholdFuncOptions(a.number("threshold", 0), a.number("value", 0))))},
+      {"threshold",
+       CALL(F::threshold(a.tensor(0), F::ThresholdFuncOptions(a.number("threshold", 0), a.number("value", 0))))},
       {"softmax", CALL(F::softmax(a.tensor(0), softmax_options<F::SoftmaxFuncOptions>(a)))},
       {"softmin", CALL(F::softmin(a.tensor(0), softmax_options<F::SoftminFuncOptions>(a)))},
       {"log_softmax", CALL(F::log_softmax(a.tensor(0), softmax_options<F::LogSoftmaxFuncOptions>(a)))},
@@ -274,26 +290,33 @@ const std::map<std::string, Function>& activations() {
                                                                  .hard(a.flag("hard", false))
                                                                  .dim(static_cast<int>(a.integer("dim", -1)))))},
       {"dropout", CALL(F::dropout(a.tensor(0), dropout_options(a)))},
-      {"alpha_dropout", CALL(F::alpha_dropout(a.tensor(0), F::AlphaDropoutFuncOptions()
-                                                               .p(a.number("p", 0.5))
-                                                               .training(a.flag("training", false))))},
-      {"feature_alpha_dropout", CALL(F::feature_alpha_dropout(a.tensor(0), F::FeatureAlphaDropoutFuncOptions()
-                                                                               .p(a.number("p", 0.5))
-                                                                               .training(a.flag("training", false))))},
+      {"alpha_dropout",
+       CALL(F::alpha_dropout(a.tensor(0),
+                             F::AlphaDropoutFuncOptions().p(a.number("p", 0.5)).training(a.flag("training", false))))},
+      {"feature_alpha_dropout",
+       CALL(F::feature_alpha_dropout(
+           a.tensor(0),
+           F::FeatureAlphaDropoutFuncOptions().p(a.number("p", 0.5)).training(a.flag("training", false))))},
   };
   return all;
 }
 
 const std::map<std::string, Function>& losses() {
   static const std::map<std::string, Function> all = {
-      {"binary_cross_entropy", CALL(F::binary_cross_entropy(a.tensor(0), a.tensor(1), reduced(a, F::BinaryCrossEntropyFuncOptions().weight(a.tensor("weight")))))},
+      {"binary_cross_entropy",
+       CALL(F::binary_cross_entropy(a.tensor(0), a.tensor(1),
+                                    reduced(a, F::BinaryCrossEntropyFuncOptions().weight(a.tensor("weight")))))},
       {"binary_cross_entropy_with_logits",
        CALL(F::binary_cross_entropy_with_logits(a.tensor(0), a.tensor(1),
                                                 reduced(a, F::BinaryCrossEntropyWithLogitsFuncOptions()
                                                                .weight(a.tensor("weight"))
                                                                .pos_weight(a.tensor("pos_weight")))))},
-      {"cosine_embedding_loss", CALL(F::cosine_embedding_loss(a.tensor(0), a.tensor(1), a.tensor(2), reduced(a, F::CosineEmbeddingLossFuncOptions().margin(a.number("margin", 0)))))},
-      {"cosine_similarity", CALL(F::cosine_similarity(a.tensor(0), a.tensor(1), F::CosineSimilarityFuncOptions().dim(a.integer("dim", 1)).eps(a.number("eps", 1e-8))))},
+      {"cosine_embedding_loss",
+       CALL(F::cosine_embedding_loss(a.tensor(0), a.tensor(1), a.tensor(2),
+                                     reduced(a, F::CosineEmbeddingLossFuncOptions().margin(a.number("margin", 0)))))},
+      {"cosine_similarity", CALL(F::cosine_similarity(
+                                a.tensor(0), a.tensor(1),
+                                F::CosineSimilarityFuncOptions().dim(a.integer("dim", 1)).eps(a.number("eps", 1e-8))))},
       {"cross_entropy", CALL(F::cross_entropy(a.tensor(0), a.tensor(1), cross_entropy_options(a)))},
       {"linear_cross_entropy",
        CALL(F::linear_cross_entropy(a.tensor(0), a.tensor(1), a.tensor(2),
@@ -302,24 +325,58 @@ const std::map<std::string, Function>& losses() {
                                                    .weight(a.tensor("weight"))
                                                    .ignore_index(a.integer("ignore_index", -100))
                                                    .label_smoothing(a.number("label_smoothing", 0)))))},
-      {"ctc_loss", CALL(F::ctc_loss(a.tensor(0), a.tensor(1), a.tensor(2), a.tensor(3), reduced(a, F::CTCLossFuncOptions().blank(a.integer("blank", 0)).zero_infinity(a.flag("zero_infinity", false)))))},
+      {"ctc_loss", CALL(F::ctc_loss(a.tensor(0), a.tensor(1), a.tensor(2), a.tensor(3),
+                                    reduced(a, F::CTCLossFuncOptions()
+                                                   .blank(a.integer("blank", 0))
+                                                   .zero_infinity(a.flag("zero_infinity", false)))))},
       {"gaussian_nll_loss", gaussian_nll},
-      {"hinge_embedding_loss", CALL(F::hinge_embedding_loss(a.tensor(0), a.tensor(1), reduced(a, F::HingeEmbeddingLossFuncOptions().margin(a.number("margin", 1)))))},
-      {"huber_loss", CALL(F::huber_loss(a.tensor(0), a.tensor(1), reduced(a, F::HuberLossFuncOptions().delta(a.number("delta", 1)))))},
+      {"hinge_embedding_loss",
+       CALL(F::hinge_embedding_loss(a.tensor(0), a.tensor(1),
+                                    reduced(a, F::HingeEmbeddingLossFuncOptions().margin(a.number("margin", 1)))))},
+      {"huber_loss", CALL(F::huber_loss(a.tensor(0), a.tensor(1),
+                                        reduced(a, F::HuberLossFuncOptions().delta(a.number("delta", 1)))))},
       {"kl_div", CALL(F::kl_div(a.tensor(0), a.tensor(1), kl_options(a)))},
       {"l1_loss", CALL(F::l1_loss(a.tensor(0), a.tensor(1), reduced(a, F::L1LossFuncOptions())))},
-      {"margin_ranking_loss", CALL(F::margin_ranking_loss(a.tensor(0), a.tensor(1), a.tensor(2), reduced(a, F::MarginRankingLossFuncOptions().margin(a.number("margin", 0)))))},
-      {"mse_loss", CALL(F::mse_loss(a.tensor(0), a.tensor(1), reduced(a, F::MSELossFuncOptions().weight(a.tensor("weight")))))},
-      {"multi_margin_loss", CALL(F::multi_margin_loss(a.tensor(0), a.tensor(1), reduced(a, F::MultiMarginLossFuncOptions().p(a.integer("p", 1)).margin(a.number("margin", 1)))))},
-      {"multilabel_margin_loss", CALL(F::multilabel_margin_loss(a.tensor(0), a.tensor(1), reduced(a, F::MultilabelMarginLossFuncOptions())))},
-      {"multilabel_soft_margin_loss", CALL(F::multilabel_soft_margin_loss(a.tensor(0), a.tensor(1), reduced(a, F::MultilabelSoftMarginLossFuncOptions().weight(a.tensor("weight")))))},
-      {"nll_loss", CALL(F::nll_loss(a.tensor(0), a.tensor(1), reduced(a, F::NLLLossFuncOptions().weight(a.tensor("weight")).ignore_index(a.integer("ignore_index", -100)))))},
-      {"pairwise_distance", CALL(F::pairwise_distance(a.tensor(0), a.tensor(1), F::PairwiseDistanceFuncOptions().p(a.number("p", 2)).eps(a.number("eps", 1e-6)).keepdim(a.flag("keepdim", false))))},
+      {"margin_ranking_loss",
+       CALL(F::margin_ranking_loss(a.tensor(0), a.tensor(1), a.tensor(2),
+                                   reduced(a, F::MarginRankingLossFuncOptions().margin(a.number("margin", 0)))))},
+      {"mse_loss",
+       CALL(F::mse_loss(a.tensor(0), a.tensor(1), reduced(a, F::MSELossFuncOptions().weight(a.tensor("weight")))))},
+      {"multi_margin_loss",
+       CALL(F::multi_margin_loss(
+           a.tensor(0), a.tensor(1),
+           reduced(a, F::MultiMarginLossFuncOptions().p(a.integer("p", 1)).margin(a.number("margin", 1)))))},
+      {"multilabel_margin_loss",
+       CALL(F::multilabel_margin_loss(a.tensor(0), a.tensor(1), reduced(a, F::MultilabelMarginLossFuncOptions())))},
+      {"multilabel_soft_margin_loss",
+       CALL(F::multilabel_soft_margin_loss(
+           a.tensor(0), a.tensor(1), reduced(a, F::MultilabelSoftMarginLossFuncOptions().weight(a.tensor("weight")))))},
+      {"nll_loss",
+       CALL(F::nll_loss(
+           a.tensor(0),
+           a.tensor(1),
+           reduced(
+               a, F::NLLLossFuncOptions().weight(a.tensor("weight")).ignore_index(a.integer("ignore_index", -100)))))},
+      {"pairwise_distance", CALL(F::pairwise_distance(a.tensor(0), a.tensor(1),
+                                                      F::PairwiseDistanceFuncOptions()
+                                                          .p(a.number("p", 2))
+                                                          .eps(a.number("eps", 1e-6))
+                                                          .keepdim(a.flag("keepdim", false))))},
       {"pdist", CALL(F::pdist(a.tensor(0), a.number("p", 2)))},
-      {"poisson_nll_loss", CALL(F::poisson_nll_loss(a.tensor(0), a.tensor(1), reduced(a, F::PoissonNLLLossFuncOptions().log_input(a.flag("log_input", true)).full(a.flag("full", false)).eps(a.number("eps", 1e-8)))))},
-      {"smooth_l1_loss", CALL(F::smooth_l1_loss(a.tensor(0), a.tensor(1), reduced(a, F::SmoothL1LossFuncOptions().beta(a.number("beta", 1)))))},
-      {"soft_margin_loss", CALL(F::soft_margin_loss(a.tensor(0), a.tensor(1), reduced(a, F::SoftMarginLossFuncOptions())))},
-      {"triplet_margin_loss", CALL(F::triplet_margin_loss(a.tensor(0), a.tensor(1), a.tensor(2), reduced(a, F::TripletMarginLossFuncOptions().margin(a.number("margin", 1)).p(a.number("p", 2)).swap(a.flag("swap", false)))))},
+      {"poisson_nll_loss", CALL(F::poisson_nll_loss(a.tensor(0), a.tensor(1),
+                                                    reduced(a, F::PoissonNLLLossFuncOptions()
+                                                                   .log_input(a.flag("log_input", true))
+                                                                   .full(a.flag("full", false))
+                                                                   .eps(a.number("eps", 1e-8)))))},
+      {"smooth_l1_loss", CALL(F::smooth_l1_loss(a.tensor(0), a.tensor(1),
+                                                reduced(a, F::SmoothL1LossFuncOptions().beta(a.number("beta", 1)))))},
+      {"soft_margin_loss",
+       CALL(F::soft_margin_loss(a.tensor(0), a.tensor(1), reduced(a, F::SoftMarginLossFuncOptions())))},
+      {"triplet_margin_loss", CALL(F::triplet_margin_loss(a.tensor(0), a.tensor(1), a.tensor(2),
+                                                          reduced(a, F::TripletMarginLossFuncOptions()
+                                                                         .margin(a.number("margin", 1))
+                                                                         .p(a.number("p", 2))
+                                                                         .swap(a.flag("swap", false)))))},
   };
   return all;
 }
@@ -329,8 +386,14 @@ const std::map<std::string, Function>& others() {
       POOLS(1),
       POOLS(2),
       POOLS(3),
-      {"fractional_max_pool2d", [](const Arguments& a) { return with_indices(a, F::fractional_max_pool2d_with_indices(a.tensor(0), fractional_options<2>(a))); }},
-      {"fractional_max_pool3d", [](const Arguments& a) { return with_indices(a, F::fractional_max_pool3d_with_indices(a.tensor(0), fractional_options<3>(a))); }},
+      {"fractional_max_pool2d",
+       [](const Arguments& a) {
+         return with_indices(a, F::fractional_max_pool2d_with_indices(a.tensor(0), fractional_options<2>(a)));
+       }},
+      {"fractional_max_pool3d",
+       [](const Arguments& a) {
+         return with_indices(a, F::fractional_max_pool3d_with_indices(a.tensor(0), fractional_options<3>(a)));
+       }},
       {"affine_grid", CALL(F::affine_grid(a.tensor(0), integers(a.value(1)), a.flag("align_corners", false)))},
       {"grid_sample", CALL(F::grid_sample(a.tensor(0), a.tensor(1), grid_options(a)))},
       {"interpolate", CALL(F::interpolate(a.tensor(0), interpolate_options(a)))},
@@ -338,8 +401,12 @@ const std::map<std::string, Function>& others() {
       {"pixel_unshuffle", CALL(F::pixel_unshuffle(a.tensor(0), a.integer(1)))},
       {"channel_shuffle", CALL(F::channel_shuffle(a.tensor(0), a.integer(1)))},
       {"pad", CALL(F::pad(a.tensor(0), pad_options(a)))},
-      {"fold", CALL(F::fold(a.tensor(0), F::FoldFuncOptions(a.array<2>(1), a.array<2>(2)).stride(a.array<2>("stride", 1))))},
-      {"unfold", CALL(F::unfold(a.tensor(0), F::UnfoldFuncOptions(a.array<2>(1)).dilation(a.array<2>("dilation", 1)).padding(a.array<2>("padding", 0)).stride(a.array<2>("stride", 1))))},
+      {"fold",
+       CALL(F::fold(a.tensor(0), F::FoldFuncOptions(a.array<2>(1), a.array<2>(2)).stride(a.array<2>("stride", 1))))},
+      {"unfold", CALL(F::unfold(a.tensor(0), F::UnfoldFuncOptions(a.array<2>(1))
+                                                 .dilation(a.array<2>("dilation", 1))
+                                                 .padding(a.array<2>("padding", 0))
+                                                 .stride(a.array<2>("stride", 1))))},
       {"linear", CALL(F::linear(a.tensor(0), a.tensor(1), a.tensor(2)))},
       {"bilinear", CALL(F::bilinear(a.tensor(0), a.tensor(1), a.tensor(2), a.tensor(3)))},
       {"grouped_mm", CALL(F::grouped_mm(a.tensor(0), a.tensor(1), a.tensor("offs")))},
@@ -347,17 +414,42 @@ const std::map<std::string, Function>& others() {
       {"embedding", CALL(F::embedding(a.tensor(0), a.tensor(1), embedding_options(a)))},
       {"embedding_bag", CALL(F::embedding_bag(a.tensor(0), a.tensor(1), bag_options(a)))},
       {"one_hot", CALL(F::one_hot(a.tensor(0), a.integer("num_classes", -1)))},
-      {"batch_norm", CALL(F::batch_norm(a.tensor(0), a.tensor(1), a.tensor(2), F::BatchNormFuncOptions().weight(a.tensor("weight")).bias(a.tensor("bias")).training(a.flag("training", false)).momentum(a.number("momentum", 0.1)).eps(a.number("eps", 1e-5))))},
-      {"instance_norm", CALL(F::instance_norm(a.tensor(0), F::InstanceNormFuncOptions().running_mean(a.tensor("running_mean")).running_var(a.tensor("running_var")).weight(a.tensor("weight")).bias(a.tensor("bias")).use_input_stats(a.flag("use_input_stats", true)).eps(a.number("eps", 1e-5))))},
-      {"layer_norm", CALL(F::layer_norm(a.tensor(0), F::LayerNormFuncOptions(integers(a.value(1))).weight(a.tensor("weight")).bias(a.tensor("bias")).eps(a.number("eps", 1e-5))))},
-      {"group_norm", CALL(F::group_norm(a.tensor(0), F::GroupNormFuncOptions(a.integer(1)).weight(a.tensor("weight")).bias(a.tensor("bias"))))},
+      {"batch_norm", CALL(F::batch_norm(a.tensor(0), a.tensor(1), a.tensor(2),
+                                        F::BatchNormFuncOptions()
+                                            .weight(a.tensor("weight"))
+                                            .bias(a.tensor("bias"))
+                                            .training(a.flag("training", false))
+                                            .momentum(a.number("momentum", 0.1))
+                                            .eps(a.number("eps", 1e-5))))},
+      {"instance_norm", CALL(F::instance_norm(a.tensor(0), F::InstanceNormFuncOptions()
+                                                               .running_mean(a.tensor("running_mean"))
+                                                               .running_var(a.tensor("running_var"))
+                                                               .weight(a.tensor("weight"))
+                                                               .bias(a.tensor("bias"))
+                                                               .use_input_stats(a.flag("use_input_stats", true))
+                                                               .eps(a.number("eps", 1e-5))))},
+      {"layer_norm", CALL(F::layer_norm(a.tensor(0), F::LayerNormFuncOptions(integers(a.value(1)))
+                                                         .weight(a.tensor("weight"))
+                                                         .bias(a.tensor("bias"))
+                                                         .eps(a.number("eps", 1e-5))))},
+      {"group_norm",
+       CALL(F::group_norm(a.tensor(0),
+                          F::GroupNormFuncOptions(a.integer(1)).weight(a.tensor("weight")).bias(a.tensor("bias"))))},
       {"rms_norm", CALL(F::rms_norm(a.tensor(0), rms_options(a)))},
-      {"local_response_norm", CALL(F::local_response_norm(a.tensor(0), F::LocalResponseNormFuncOptions(a.integer(1)).alpha(a.number("alpha", 1e-4)).beta(a.number("beta", 0.75)).k(a.number("k", 1))))},
-      {"normalize", CALL(F::normalize(a.tensor(0), F::NormalizeFuncOptions().p(a.number("p", 2)).dim(a.integer("dim", 1)).eps(a.number("eps", 1e-12))))},
+      {"local_response_norm", CALL(F::local_response_norm(a.tensor(0), F::LocalResponseNormFuncOptions(a.integer(1))
+                                                                           .alpha(a.number("alpha", 1e-4))
+                                                                           .beta(a.number("beta", 0.75))
+                                                                           .k(a.number("k", 1))))},
+      {"normalize",
+       CALL(F::normalize(
+           a.tensor(0),
+           F::NormalizeFuncOptions().p(a.number("p", 2)).dim(a.integer("dim", 1)).eps(a.number("eps", 1e-12))))},
       {"multi_head_attention_forward", attention_forward},
       {"scaled_dot_product_attention",
-       CALL(F::scaled_dot_product_attention(a.tensor(0), a.tensor(1), a.tensor(2), a.tensor("attn_mask"), a.number("dropout_p", 0), a.flag("is_causal", false),
-                                            a.given("scale") ? std::optional<double>(a.number("scale", 1)) : std::nullopt, a.flag("enable_gqa", false)))},
+       CALL(F::scaled_dot_product_attention(
+           a.tensor(0), a.tensor(1), a.tensor(2), a.tensor("attn_mask"), a.number("dropout_p", 0),
+           a.flag("is_causal", false), a.given("scale") ? std::optional<double>(a.number("scale", 1)) : std::nullopt,
+           a.flag("enable_gqa", false)))},
   };
   return all;
 }
@@ -389,7 +481,8 @@ void replay_nn_functional(const Json& one, Check& check) {
     check.tensor("argument " + index + " after the call", arguments.tensor(std::stoul(index)), after);
   }
   if (one.contains("grad_inputs")) {
-    check.gradients(results, arguments.leaves(), arguments.leaf_names(), one.at("grad_inputs").get<std::vector<Json>>());
+    check.gradients(results, arguments.leaves(), arguments.leaf_names(),
+                    one.at("grad_inputs").get<std::vector<Json>>());
   }
 }
 

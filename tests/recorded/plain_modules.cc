@@ -23,7 +23,8 @@ Built with_indices(const Json& c, Holder holder) {
 
 template <size_t D>
 nn::ConvOptions<D> conv_options(const Json& c) {
-  nn::ConvOptions<D> o(integer_of(c, "in_channels", 1), integer_of(c, "out_channels", 1), array_of<D>(c.at("kernel_size")));
+  nn::ConvOptions<D> o(integer_of(c, "in_channels", 1), integer_of(c, "out_channels", 1),
+                       array_of<D>(c.at("kernel_size")));
   o.stride(array_of<D>(c, "stride", 1)).dilation(array_of<D>(c, "dilation", 1));
   o.groups(integer_of(c, "groups", 1)).bias(flag_of(c, "bias", true));
   if (has(c, "padding")) {
@@ -47,7 +48,9 @@ template <size_t D>
 nn::AvgPoolOptions<D> avg_options(const Json& c) {
   const auto kernel = array_of<D>(c.at("kernel_size"));
   nn::AvgPoolOptions<D> o(kernel);
-  o.stride(array_of<D>(c, "stride", kernel)).padding(array_of<D>(c, "padding", 0)).ceil_mode(flag_of(c, "ceil_mode", false));
+  o.stride(array_of<D>(c, "stride", kernel))
+      .padding(array_of<D>(c, "padding", 0))
+      .ceil_mode(flag_of(c, "ceil_mode", false));
   o.count_include_pad(flag_of(c, "count_include_pad", true));
   if constexpr (D > 1) {
     if (has(c, "divisor_override")) o.divisor_override(integer_of(c, "divisor_override", 1));
@@ -97,11 +100,14 @@ Built activation(const std::string& name, const Json& c) {
   if (name == "Hardshrink") return plain<1>(nn::Hardshrink(number_of(c, "lambd", 0.5)));
   if (name == "Softshrink") return plain<1>(nn::Softshrink(number_of(c, "lambd", 0.5)));
   if (name == "Hardtanh") {
-    return plain<1>(nn::Hardtanh(
-        nn::HardtanhOptions().min_val(number_of(c, "min_val", -1)).max_val(number_of(c, "max_val", 1)).inplace(inplace)));
+    return plain<1>(nn::Hardtanh(nn::HardtanhOptions()
+                                     .min_val(number_of(c, "min_val", -1))
+                                     .max_val(number_of(c, "max_val", 1))
+                                     .inplace(inplace)));
   }
   if (name == "LeakyReLU")
-    return plain<1>(nn::LeakyReLU(nn::LeakyReLUOptions().negative_slope(number_of(c, "negative_slope", 0.01)).inplace(inplace)));
+    return plain<1>(
+        nn::LeakyReLU(nn::LeakyReLUOptions().negative_slope(number_of(c, "negative_slope", 0.01)).inplace(inplace)));
   if (name == "LogSigmoid") return plain<1>(nn::LogSigmoid());
   if (name == "LogSoftmax") return plain<1>(nn::LogSoftmax(integer_of(c, "dim", -1)));
   if (name == "Softmax") return plain<1>(nn::Softmax(integer_of(c, "dim", -1)));
@@ -125,12 +131,12 @@ Built activation(const std::string& name, const Json& c) {
   if (name == "Tanhshrink") return plain<1>(nn::Tanhshrink());
   if (name == "Softsign") return plain<1>(nn::Softsign());
   if (name == "Softplus") {
-    return plain<1>(nn::Softplus(
-        nn::SoftplusOptions().beta(number_of(c, "beta", 1)).threshold(number_of(c, "threshold", 20))));
+    return plain<1>(
+        nn::Softplus(nn::SoftplusOptions().beta(number_of(c, "beta", 1)).threshold(number_of(c, "threshold", 20))));
   }
   if (name == "Threshold") {
-    return plain<1>(nn::Threshold(
-        nn::ThresholdOptions(number_of(c, "threshold", 0), number_of(c, "value", 0)).inplace(inplace)));
+    return plain<1>(
+        nn::Threshold(nn::ThresholdOptions(number_of(c, "threshold", 0), number_of(c, "value", 0)).inplace(inplace)));
   }
   return {};
 }
@@ -150,11 +156,10 @@ Built class_loss(const std::string& name, const Json& c, const Tensor& weight) {
   if (name == "NLLLoss" || name == "NLLLoss2d")
     return plain<2>(nn::NLLLoss(reduced(nn::NLLLossOptions().weight(weight).ignore_index(ignored), c)));
   if (name == "CrossEntropyLoss") {
-    return plain<2>(nn::CrossEntropyLoss(reduced(nn::CrossEntropyLossOptions()
-                                                     .weight(weight)
-                                                     .ignore_index(ignored)
-                                                     .label_smoothing(number_of(c, "label_smoothing", 0)),
-                                                 c)));
+    return plain<2>(
+        nn::CrossEntropyLoss(reduced(nn::CrossEntropyLossOptions().weight(weight).ignore_index(ignored).label_smoothing(
+                                         number_of(c, "label_smoothing", 0)),
+                                     c)));
   }
   if (name == "LinearCrossEntropyLoss") {
     return plain<2>(nn::LinearCrossEntropyLoss(
@@ -171,7 +176,8 @@ Built class_loss(const std::string& name, const Json& c, const Tensor& weight) {
   }
   if (name == "MultiLabelSoftMarginLoss")
     return plain<2>(nn::MultiLabelSoftMarginLoss(reduced(nn::MultiLabelSoftMarginLossOptions().weight(weight), c)));
-  if (name == "MultiLabelMarginLoss") return plain<2>(nn::MultiLabelMarginLoss(reduced(nn::MultiLabelMarginLossOptions(), c)));
+  if (name == "MultiLabelMarginLoss")
+    return plain<2>(nn::MultiLabelMarginLoss(reduced(nn::MultiLabelMarginLossOptions(), c)));
   return {};
 }
 
@@ -181,15 +187,20 @@ Built loss(const std::string& name, const Json& c, const TensorOf& tensor) {
   if (name == "BCELoss") return plain<2>(nn::BCELoss(reduced(nn::BCELossOptions().weight(weight), c)));
   if (name == "BCEWithLogitsLoss") {
     const Tensor positive = has(c, "pos_weight") ? tensor(c.at("pos_weight")) : Tensor();
-    return plain<2>(nn::BCEWithLogitsLoss(reduced(nn::BCEWithLogitsLossOptions().weight(weight).pos_weight(positive), c)));
+    return plain<2>(
+        nn::BCEWithLogitsLoss(reduced(nn::BCEWithLogitsLossOptions().weight(weight).pos_weight(positive), c)));
   }
   if (name == "CosineEmbeddingLoss")
-    return plain<3>(nn::CosineEmbeddingLoss(reduced(nn::CosineEmbeddingLossOptions().margin(number_of(c, "margin", 0)), c)));
+    return plain<3>(
+        nn::CosineEmbeddingLoss(reduced(nn::CosineEmbeddingLossOptions().margin(number_of(c, "margin", 0)), c)));
   if (name == "HingeEmbeddingLoss")
-    return plain<2>(nn::HingeEmbeddingLoss(reduced(nn::HingeEmbeddingLossOptions().margin(number_of(c, "margin", 1)), c)));
+    return plain<2>(
+        nn::HingeEmbeddingLoss(reduced(nn::HingeEmbeddingLossOptions().margin(number_of(c, "margin", 1)), c)));
   if (name == "MarginRankingLoss")
-    return plain<3>(nn::MarginRankingLoss(reduced(nn::MarginRankingLossOptions().margin(number_of(c, "margin", 0)), c)));
-  if (name == "HuberLoss") return plain<2>(nn::HuberLoss(reduced(nn::HuberLossOptions().delta(number_of(c, "delta", 1)), c)));
+    return plain<3>(
+        nn::MarginRankingLoss(reduced(nn::MarginRankingLossOptions().margin(number_of(c, "margin", 0)), c)));
+  if (name == "HuberLoss")
+    return plain<2>(nn::HuberLoss(reduced(nn::HuberLossOptions().delta(number_of(c, "delta", 1)), c)));
   if (name == "SmoothL1Loss")
     return plain<2>(nn::SmoothL1Loss(reduced(nn::SmoothL1LossOptions().beta(number_of(c, "beta", 1)), c)));
   if (name == "KLDivLoss") return plain<2>(nn::KLDivLoss(kl_options(c)));
@@ -218,7 +229,8 @@ nn::BatchNormOptions batch_norm_options(const Json& c) {
   nn::BatchNormOptions o(integer_of(c, "num_features", 1));
   o.eps(number_of(c, "eps", 1e-5)).affine(flag_of(c, "affine", true));
   o.track_running_stats(flag_of(c, "track_running_stats", true));
-  if (c.contains("momentum")) o.momentum(has(c, "momentum") ? std::optional<double>(number(c.at("momentum"))) : std::nullopt);
+  if (c.contains("momentum"))
+    o.momentum(has(c, "momentum") ? std::optional<double>(number(c.at("momentum"))) : std::nullopt);
   return o;
 }
 
@@ -243,7 +255,8 @@ Built upsampling(const Json& c, const Options& common) {
     }
     if (has(c, "scale_factor")) {
       const Json& scale = c.at("scale_factor");
-      o.scale_factor(scale.is_array() ? scale.get<std::vector<double>>() : std::vector<double>(dims, scale.get<double>()));
+      o.scale_factor(scale.is_array() ? scale.get<std::vector<double>>()
+                                      : std::vector<double>(dims, scale.get<double>()));
     }
     return o;
   };

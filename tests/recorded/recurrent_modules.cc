@@ -21,7 +21,9 @@ Options recurrent(const Json& c) {
       .bidirectional(flag_of(c, "bidirectional", false));
 }
 
-bool is_packed(const Call& call) { return call.raw->at(0).is_object() && call.raw->at(0).contains("packed_sequence"); }
+bool is_packed(const Call& call) {
+  return call.raw->at(0).is_object() && call.raw->at(0).contains("packed_sequence");
+}
 
 // The inputs behind the sequence: one hidden state, a pair of them, or none.
 void take(const Call& call, size_t first, Tensor& hx) {
@@ -30,7 +32,9 @@ void take(const Call& call, size_t first, Tensor& hx) {
 void take(const Call& call, size_t first, std::optional<std::tuple<Tensor, Tensor>>& hx) {
   if (call.inputs.size() > first) hx = std::make_tuple(call.inputs.at(first), call.inputs.at(first + 1));
 }
-void put(const Tensor& hx, Tensors& all) { all.push_back(hx); }
+void put(const Tensor& hx, Tensors& all) {
+  all.push_back(hx);
+}
 void put(const std::tuple<Tensor, Tensor>& hx, Tensors& all) {
   all.push_back(std::get<0>(hx));
   all.push_back(std::get<1>(hx));

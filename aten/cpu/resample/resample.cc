@@ -146,9 +146,9 @@ constexpr ResampleTable<From, To> table() {
   return {&combine_impl<From, To>, &resample_impl<From, To>};
 }
 const ResampleTables* resample_tables() {
-  static constexpr ResampleTables tables{table<float, float>(),      table<double, double>(),
-                                         table<c10::Half, float>(),  table<c10::BFloat16, float>(),
-                                         table<float, c10::Half>(),  table<float, c10::BFloat16>()};
+  static constexpr ResampleTables tables{table<float, float>(),     table<double, double>(),
+                                         table<c10::Half, float>(), table<c10::BFloat16, float>(),
+                                         table<float, c10::Half>(), table<float, c10::BFloat16>()};
   return &tables;
 }
 
@@ -182,8 +182,8 @@ void resample_byte_row(const uint8_t* x, const RowTaps<int16_t>& taps, int shift
   AT_ISA_FUNCTION(resample_bytes_impl)(x, taps, shift, y);
 }
 
-#define ATEN_CPU_RESAMPLE(From, To)                                                                                 \
-  template void combine_rows(const From* const*, const ComputeType<From>::type*, int64_t, To*, int64_t);            \
+#define ATEN_CPU_RESAMPLE(From, To)                                                                      \
+  template void combine_rows(const From* const*, const ComputeType<From>::type*, int64_t, To*, int64_t); \
   template void resample_row(const From*, const RowTaps<ComputeType<From>::type>&, To*);
 ATEN_CPU_RESAMPLE(float, float)
 ATEN_CPU_RESAMPLE(double, double)

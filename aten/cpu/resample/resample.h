@@ -1,8 +1,8 @@
 #pragma once
-// The inner loops of resampling: weighted sums of whole rows, and of some elements of one row for each element of another.
-// They exist for rows of float and double, and from and to rows of c10::Half and c10::BFloat16, which compute in float32:
-// (From, To) is (float, float), (double, double), or one of the 16-bit types with float. Nothing here allocates or starts
-// threads.
+// The inner loops of resampling: weighted sums of whole rows, and of some elements of one row for each element of
+// another. They exist for rows of float and double, and from and to rows of c10::Half and c10::BFloat16, which compute
+// in float32: (From, To) is (float, float), (double, double), or one of the 16-bit types with float. Nothing here
+// allocates or starts threads.
 
 #include <cstdint>
 
@@ -17,8 +17,8 @@ struct RowTaps {
   const int64_t* offset;
   const int64_t* index;
   const C* weight;
-  // Where every element has the same number of them, `uniform`, also ordered by their number, which is faster: tap k of element
-  // i is at k * n + i, and the three above are not read. Else 0, and null.
+  // Where every element has the same number of them, `uniform`, also ordered by their number, which is faster: tap k of
+  // element i is at k * n + i, and the three above are not read. Else 0, and null.
   int uniform;
   int64_t n;
   const int32_t* index_by_tap;
@@ -27,14 +27,16 @@ struct RowTaps {
 
 // y[i] = sum_k weight[k] * rows[k][i] for i < n, k < count
 template <class From, class To>
-void combine_rows(const From* const* rows, const typename ComputeType<From>::type* weight, int64_t count, To* y, int64_t n);
+void combine_rows(const From* const* rows, const typename ComputeType<From>::type* weight, int64_t count, To* y,
+                  int64_t n);
 
 // y[i] by `taps`, for all its elements.
 template <class From, class To>
 void resample_row(const From* x, const RowTaps<typename ComputeType<From>::type>& taps, To* y);
 
 // The same in integers, as images are resized: weights have `shift` fractional bits, sums are rounded and saturated.
-void combine_byte_rows(const uint8_t* const* rows, const int16_t* weight, int64_t count, int shift, uint8_t* y, int64_t n);
+void combine_byte_rows(const uint8_t* const* rows, const int16_t* weight, int64_t count, int shift, uint8_t* y,
+                       int64_t n);
 void resample_byte_row(const uint8_t* x, const RowTaps<int16_t>& taps, int shift, uint8_t* y);
 
 }  // namespace at::cpu

@@ -25,16 +25,19 @@ Tensor base_grid(IntArrayRef size, const Tensor& like, bool align_corners) {
   for (size_t d = spatial.size(); d-- > 0;) {
     DimVector shape(spatial.size(), 1);
     shape[d] = spatial[d];
-    columns.push_back(at::reshape(at::expand(at::reshape(line(spatial[d], like, align_corners), shape), spatial), {-1}));
+    columns.push_back(
+        at::reshape(at::expand(at::reshape(line(spatial[d], like, align_corners), shape), spatial), {-1}));
   }
   columns.push_back(at::ones_like(columns[0]));
   return at::stack(columns, 1);
 }
 
 void check_affine(const char* op, const Tensor& t, IntArrayRef size) {
-  TORCH_CHECK(size.size() == 4 || size.size() == 5, op, ": AffineGridGenerator needs 4d (spatial) or 5d (volumetric) inputs.");
+  TORCH_CHECK(size.size() == 4 || size.size() == 5, op,
+              ": AffineGridGenerator needs 4d (spatial) or 5d (volumetric) inputs.");
   for (int64_t n : size) TORCH_CHECK(n >= 0, op, ": expected sizes that are not negative, but got ", size);
-  TORCH_CHECK_NOT_IMPLEMENTED(isFloatingType(t.scalar_type()), "\"", op, "\" not implemented for '", t.scalar_type(), "'");
+  TORCH_CHECK_NOT_IMPLEMENTED(isFloatingType(t.scalar_type()), "\"", op, "\" not implemented for '", t.scalar_type(),
+                              "'");
   int64_t places = 1;
   for (int64_t n : size.slice(2)) {
     TORCH_CHECK(!__builtin_mul_overflow(places, n, &places), op, ": size ", size, " is too large");
@@ -62,8 +65,8 @@ Tensor affine_grid_generator_backward(const Tensor& grad, IntArrayRef size, bool
   DimVector sizes{size[0]};
   for (int64_t n : size.slice(2)) sizes.push_back(n);
   sizes.push_back(dims);
-  TORCH_CHECK(grad.sizes() == IntArrayRef(sizes), "affine_grid_generator_backward: expected grad of sizes ", IntArrayRef(sizes),
-              ", but got ", grad.sizes());
+  TORCH_CHECK(grad.sizes() == IntArrayRef(sizes), "affine_grid_generator_backward: expected grad of sizes ",
+              IntArrayRef(sizes), ", but got ", grad.sizes());
   const Tensor places = at::reshape(grad, {size[0], grad.numel() / std::max<int64_t>(1, size[0] * dims), dims});
   return at::matmul(at::transpose(places, 1, 2), base_grid(size, grad, align_corners));
 }

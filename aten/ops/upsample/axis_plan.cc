@@ -12,7 +12,9 @@ namespace {
 // More would take gigabytes for weights alone.
 constexpr int64_t kMostTaps = int64_t{1} << 28;
 
-bool usable(std::optional<double> scale) { return scale.has_value() && *scale > 0; }
+bool usable(std::optional<double> scale) {
+  return scale.has_value() && *scale > 0;
+}
 
 // The distance of neighbouring elements of the result, in elements of the input.
 double step_of(int64_t in, int64_t out, bool align_corners, std::optional<double> scale) {
@@ -26,7 +28,9 @@ double cubic(double x, double a) {
   if (x < 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
   return x < 2 ? a * (((x - 5) * x + 8) * x - 4) : 0.0;
 }
-double sinc(double x) { return x == 0 ? 1.0 : std::sin(M_PI * x) / (M_PI * x); }
+double sinc(double x) {
+  return x == 0 ? 1.0 : std::sin(M_PI * x) / (M_PI * x);
+}
 
 struct Window {
   double support;
@@ -34,9 +38,12 @@ struct Window {
 };
 Window window_of(Filter filter) {
   switch (filter) {
-    case Filter::kLinearAntialias: return {1, [](double x) { return std::max(0.0, 1 - std::abs(x)); }};
-    case Filter::kCubicAntialias: return {2, [](double x) { return cubic(x, -0.5); }};
-    default: return {3, [](double x) { return std::abs(x) < 3 ? sinc(x) * sinc(x / 3) : 0.0; }};
+    case Filter::kLinearAntialias:
+      return {1, [](double x) { return std::max(0.0, 1 - std::abs(x)); }};
+    case Filter::kCubicAntialias:
+      return {2, [](double x) { return cubic(x, -0.5); }};
+    default:
+      return {3, [](double x) { return std::abs(x) < 3 ? sinc(x) * sinc(x / 3) : 0.0; }};
   }
 }
 
@@ -44,7 +51,9 @@ void add_tap(AxisPlan& plan, int64_t index, double weight) {
   plan.index.push_back(std::clamp<int64_t>(index, 0, plan.in - 1));
   plan.weight.push_back(weight);
 }
-void end_element(AxisPlan& plan) { plan.offset.push_back(static_cast<int64_t>(plan.index.size())); }
+void end_element(AxisPlan& plan) {
+  plan.offset.push_back(static_cast<int64_t>(plan.index.size()));
+}
 
 // The filter is stretched by the step where that is above 1, so that every element of the input counts.
 void antialias(const char* op, AxisPlan& plan, Filter filter, double step) {
@@ -233,8 +242,9 @@ Taps<C>::Taps(const AxisPlan& plan, int64_t channels) {
 }
 template <class C>
 cpu::RowTaps<C> Taps<C>::view() const {
-  return {offset_.data(), index_.data(), weight_.data(), uniform_, static_cast<int64_t>(offset_.size()) - 1,
-          index_by_tap_.data(), weight_by_tap_.data()};
+  return {
+      offset_.data(),       index_.data(),        weight_.data(), uniform_, static_cast<int64_t>(offset_.size()) - 1,
+      index_by_tap_.data(), weight_by_tap_.data()};
 }
 template class Taps<float>;
 template class Taps<double>;

@@ -39,10 +39,12 @@ struct Sampling {
   int taps() const { return mode == Mode::kNearest ? 1 : mode == Mode::kBicubic ? 16 : 1 << dims; }
 };
 
-const char* op_name(int dims) { return dims == 2 ? "grid_sampler_2d" : "grid_sampler_3d"; }
+const char* op_name(int dims) {
+  return dims == 2 ? "grid_sampler_2d" : "grid_sampler_3d";
+}
 
-Sampling checked_sampling(int dims, const Tensor& input, const Tensor& grid, int64_t interpolation_mode, int64_t padding_mode,
-                          bool align_corners) {
+Sampling checked_sampling(int dims, const Tensor& input, const Tensor& grid, int64_t interpolation_mode,
+                          int64_t padding_mode, bool align_corners) {
   const char* op = op_name(dims);
   TORCH_CHECK(input.dim() == dims + 2 && grid.dim() == dims + 2, op, "(): expected input and grid of ", dims + 2,
               " dimensions, but got input with sizes ", input.sizes(), " and grid with sizes ", grid.sizes());
@@ -61,10 +63,12 @@ Sampling checked_sampling(int dims, const Tensor& input, const Tensor& grid, int
   }
   const int64_t modes = dims == 2 ? 3 : 2;
   TORCH_CHECK(interpolation_mode >= 0 && interpolation_mode < modes, op, "(): interpolation_mode ", interpolation_mode,
-              " is not one of 0 (bilinear), 1 (nearest)", dims == 2 ? ", 2 (bicubic)" : "; bicubic interpolation only supports 4D input");
+              " is not one of 0 (bilinear), 1 (nearest)",
+              dims == 2 ? ", 2 (bicubic)" : "; bicubic interpolation only supports 4D input");
   TORCH_CHECK(padding_mode >= 0 && padding_mode < 3, op, "(): padding_mode ", padding_mode,
               " is not one of 0 (zeros), 1 (border), 2 (reflection)");
-  TORCH_CHECK_NOT_IMPLEMENTED(isFloatingType(input.scalar_type()), "\"", op, "\" not implemented for '", input.scalar_type(), "'");
+  TORCH_CHECK_NOT_IMPLEMENTED(isFloatingType(input.scalar_type()), "\"", op, "\" not implemented for '",
+                              input.scalar_type(), "'");
   Sampling s{dims, static_cast<Mode>(interpolation_mode), static_cast<Padding>(padding_mode), align_corners};
   s.batch = input.size(0), s.channels = input.size(1), s.places = 1;
   for (int d = 0; d < dims; ++d) {
@@ -120,7 +124,8 @@ Coordinate<C> padded(const Sampling& s, Coordinate<C> c, int64_t size) {
   return c;
 }
 
-// What a coordinate reads in its dimension: up to four neighbours, -1 where there is none, with weights and their derivatives.
+// What a coordinate reads in its dimension: up to four neighbours, -1 where there is none, with weights and their
+// derivatives.
 template <class C>
 struct AxisTaps {
   int64_t index[4];
@@ -132,7 +137,9 @@ template <class C>
 int64_t whole(C v, int64_t size) {
   return v >= -1 && v <= static_cast<C>(size) ? static_cast<int64_t>(v) : -2;
 }
-int64_t inside_or_none(int64_t i, int64_t size) { return i >= 0 && i < size ? i : -1; }
+int64_t inside_or_none(int64_t i, int64_t size) {
+  return i >= 0 && i < size ? i : -1;
+}
 
 // Keys' cubic convolution kernel with a = -0.75 and its derivatives, at a distance of either sign.
 template <class C>
@@ -183,7 +190,8 @@ struct Block {
   std::array<std::array<C, kMostTaps * kBlock>, 3> slope;  // by each number of the grid
 };
 
-// A weight and its derivatives, or, with a direction v in which the grid moves, the same of the weight's derivative along it.
+// A weight and its derivatives, or, with a direction v in which the grid moves, the same of the weight's derivative
+// along it.
 template <class C>
 struct TapWeight {
   C weight, slope[3];
@@ -214,7 +222,8 @@ struct TapWeight {
   }
 };
 
-// `grid` points to the numbers of the first of n places, `direction` to those of the direction in which each moves, or is null.
+// `grid` points to the numbers of the first of n places, `direction` to those of the direction in which each moves, or
+// is null.
 template <class T>
 void fill_block(const Sampling& s, const T* grid, const T* direction, int n, bool slopes, Block<Compute<T>>& block) {
   using C = Compute<T>;
@@ -259,7 +268,8 @@ void sample_block(const Block<Compute<T>>& block, int taps, const T* plane, T* y
   using C = Compute<T>;
   if constexpr (std::is_same_v<T, C>) {
     if (block.all_inside) {
-      cpu::resample_row<T, T>(plane, {nullptr, nullptr, nullptr, taps, block.n, block.short_index.data(), block.weight.data()}, y);
+      cpu::resample_row<T, T>(
+          plane, {nullptr, nullptr, nullptr, taps, block.n, block.short_index.data(), block.weight.data()}, y);
       return;
     }
   }
@@ -319,8 +329,8 @@ void sample(const Sampling& s, const Tensor& input, const Tensor& grid, const Te
   to.commit();
 }
 
-// Adds what each element of the result gives to those of the input. Channels are dealt out to threads: two places may read
-// the same element. C is wide, so that 16-bit sums are rounded once.
+// Adds what each element of the result gives to those of the input. Channels are dealt out to threads: two places may
+// read the same element. C is wide, so that 16-bit sums are rounded once.
 template <class T>
 void input_gradient(const Sampling& s, const T* grad, const T* grid, const T* direction, Compute<T>* out) {
   using C = Compute<T>;
@@ -375,15 +385,19 @@ void grid_gradient(const Sampling& s, const T* grad, const T* x, const T* grid, 
   });
 }
 
-TensorSpec spec_like(const Tensor& t) { return {DimVector(t.sizes().begin(), t.sizes().end()), {}, t.scalar_type(), t.device()}; }
+TensorSpec spec_like(const Tensor& t) {
+  return {DimVector(t.sizes().begin(), t.sizes().end()), {}, t.scalar_type(), t.device()};
+}
 
-std::array<TensorSpec, 2> backward_spec(const Sampling& s, const Tensor& grad_output, const Tensor& input, const Tensor& grid,
-                                        std::array<bool, 2> mask) {
+std::array<TensorSpec, 2> backward_spec(const Sampling& s, const Tensor& grad_output, const Tensor& input,
+                                        const Tensor& grid, std::array<bool, 2> mask) {
   const TensorSpec expected = sampled_spec(s, input, grid);
-  TORCH_CHECK(grad_output.sizes() == IntArrayRef(expected.sizes), op_name(s.dims), "_backward(): expected grad_output of sizes ",
-              IntArrayRef(expected.sizes), ", but got ", grad_output.sizes());
-  TORCH_CHECK(grad_output.scalar_type() == input.scalar_type(), op_name(s.dims), "_backward(): expected grad_output of type ",
-              input.scalar_type(), ", but got ", grad_output.scalar_type());
+  TORCH_CHECK(grad_output.sizes() == IntArrayRef(expected.sizes), op_name(s.dims),
+              "_backward(): expected grad_output of sizes ", IntArrayRef(expected.sizes), ", but got ",
+              grad_output.sizes());
+  TORCH_CHECK(grad_output.scalar_type() == input.scalar_type(), op_name(s.dims),
+              "_backward(): expected grad_output of type ", input.scalar_type(), ", but got ",
+              grad_output.scalar_type());
   std::array<TensorSpec, 2> specs{spec_like(input), spec_like(grid)};
   for (size_t i = 0; i < 2; ++i) {
     if (!mask[i]) specs[i].sizes = DimVector{0};
@@ -391,8 +405,8 @@ std::array<TensorSpec, 2> backward_spec(const Sampling& s, const Tensor& grad_ou
   return specs;
 }
 
-void gradients(const Sampling& s, const Tensor& grad_output, const Tensor& input, const Tensor& grid, const Tensor& direction,
-               std::array<bool, 2> mask, Tensor& grad_input, Tensor& grad_grid) {
+void gradients(const Sampling& s, const Tensor& grad_output, const Tensor& input, const Tensor& grid,
+               const Tensor& direction, std::array<bool, 2> mask, Tensor& grad_input, Tensor& grad_grid) {
   const Tensor g = dense(grad_output), x = dense(input), places = dense(grid);
   cpu::visit_floating(input.scalar_type(), op_name(s.dims), [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -406,7 +420,8 @@ void gradients(const Sampling& s, const Tensor& grad_output, const Tensor& input
     }
     if (mask[1]) {
       DenseOut to(grad_grid);
-      grid_gradient(s, grad, static_cast<const T*>(x.const_data_ptr()), at, numbers_of<T>(direction), to.template data<T>());
+      grid_gradient(s, grad, static_cast<const T*>(x.const_data_ptr()), at, numbers_of<T>(direction),
+                    to.template data<T>());
       to.commit();
     }
   });
@@ -414,44 +429,45 @@ void gradients(const Sampling& s, const Tensor& grad_output, const Tensor& input
 
 }  // namespace
 
-#define AT_GRID_SAMPLER(dims)                                                                                              \
-  TensorSpec grid_sampler_##dims##d_meta(const Tensor& input, const Tensor& grid, int64_t mode, int64_t padding, bool align) { \
-    return sampled_spec(checked_sampling(dims, input, grid, mode, padding, align), input, grid);                           \
-  }                                                                                                                        \
-  void grid_sampler_##dims##d_cpu(const Tensor& input, const Tensor& grid, int64_t mode, int64_t padding, bool align,      \
-                                  Tensor& out) {                                                                           \
-    sample(checked_sampling(dims, input, grid, mode, padding, align), input, grid, Tensor(), out);                         \
-  }                                                                                                                        \
-  std::array<TensorSpec, 2> grid_sampler_##dims##d_backward_meta(const Tensor& grad_output, const Tensor& input,           \
-                                                                 const Tensor& grid, int64_t mode, int64_t padding,        \
-                                                                 bool align, std::array<bool, 2> mask) {                   \
-    return backward_spec(checked_sampling(dims, input, grid, mode, padding, align), grad_output, input, grid, mask);       \
-  }                                                                                                                        \
-  void grid_sampler_##dims##d_backward_cpu(const Tensor& grad_output, const Tensor& input, const Tensor& grid, int64_t mode, \
-                                           int64_t padding, bool align, std::array<bool, 2> mask, Tensor& grad_input,      \
-                                           Tensor& grad_grid) {                                                            \
-    gradients(checked_sampling(dims, input, grid, mode, padding, align), grad_output, input, grid, Tensor(), mask,         \
-              grad_input, grad_grid);                                                                                      \
+#define AT_GRID_SAMPLER(dims)                                                                                         \
+  TensorSpec grid_sampler_##dims##d_meta(const Tensor& input, const Tensor& grid, int64_t mode, int64_t padding,      \
+                                         bool align) {                                                                \
+    return sampled_spec(checked_sampling(dims, input, grid, mode, padding, align), input, grid);                      \
+  }                                                                                                                   \
+  void grid_sampler_##dims##d_cpu(const Tensor& input, const Tensor& grid, int64_t mode, int64_t padding, bool align, \
+                                  Tensor& out) {                                                                      \
+    sample(checked_sampling(dims, input, grid, mode, padding, align), input, grid, Tensor(), out);                    \
+  }                                                                                                                   \
+  std::array<TensorSpec, 2> grid_sampler_##dims##d_backward_meta(const Tensor& grad_output, const Tensor& input,      \
+                                                                 const Tensor& grid, int64_t mode, int64_t padding,   \
+                                                                 bool align, std::array<bool, 2> mask) {              \
+    return backward_spec(checked_sampling(dims, input, grid, mode, padding, align), grad_output, input, grid, mask);  \
+  }                                                                                                                   \
+  void grid_sampler_##dims##d_backward_cpu(const Tensor& grad_output, const Tensor& input, const Tensor& grid,        \
+                                           int64_t mode, int64_t padding, bool align, std::array<bool, 2> mask,       \
+                                           Tensor& grad_input, Tensor& grad_grid) {                                   \
+    gradients(checked_sampling(dims, input, grid, mode, padding, align), grad_output, input, grid, Tensor(), mask,    \
+              grad_input, grad_grid);                                                                                 \
   }
 AT_GRID_SAMPLER(2)
 AT_GRID_SAMPLER(3)
 #undef AT_GRID_SAMPLER
 
-// With S(g) the sampling, y = S(g) x: the gradients of grad_output, input and grid from those of S(g)' grad_output and of
-// <grad_output, dS(g) x>.
+// With S(g) the sampling, y = S(g) x: the gradients of grad_output, input and grid from those of S(g)' grad_output and
+// of <grad_output, dS(g) x>.
 std::tuple<Tensor, Tensor, Tensor> _grid_sampler_backward_grad_cpu(const Tensor& to_input, const Tensor& to_grid,
                                                                    const Tensor& grad_output, const Tensor& input,
                                                                    const Tensor& grid, int64_t interpolation_mode,
                                                                    int64_t padding_mode, bool align_corners) {
   const int dims = static_cast<int>(input.dim()) - 2;
-  TORCH_CHECK(dims == 2 || dims == 3, "_grid_sampler_backward_grad: expected an input of 4 or 5 dimensions, but got sizes ",
-              input.sizes());
+  TORCH_CHECK(dims == 2 || dims == 3,
+              "_grid_sampler_backward_grad: expected an input of 4 or 5 dimensions, but got sizes ", input.sizes());
   const Sampling s = checked_sampling(dims, input, grid, interpolation_mode, padding_mode, align_corners);
   backward_spec(s, grad_output, input, grid, {true, true});
   TORCH_CHECK(to_input.sizes() == input.sizes() && to_grid.sizes() == grid.sizes() &&
                   to_input.scalar_type() == input.scalar_type() && to_grid.scalar_type() == grid.scalar_type(),
-              "_grid_sampler_backward_grad: expected gradients like input, ", input.sizes(), ", and grid, ", grid.sizes(),
-              ", but got ", to_input.sizes(), " and ", to_grid.sizes());
+              "_grid_sampler_backward_grad: expected gradients like input, ", input.sizes(), ", and grid, ",
+              grid.sizes(), ", but got ", to_input.sizes(), " and ", to_grid.sizes());
   const auto blank_like = [](const Tensor& t) { return empty_contiguous(t.sizes(), t.scalar_type(), t.device()); };
   const Tensor direction = dense(to_grid);
   std::array<Tensor, 2> outputs, grids;
@@ -466,8 +482,10 @@ std::tuple<Tensor, Tensor, Tensor> _grid_sampler_backward_grad_cpu(const Tensor&
 
 Tensor grid_sampler(const Tensor& input, const Tensor& grid, int64_t interpolation_mode, int64_t padding_mode,
                     bool align_corners) {
-  TORCH_CHECK(input.dim() == 4 || input.dim() == 5, "grid_sampler(): expected 4D or 5D input and grid with same number of "
-              "dimensions, but got input with sizes ", input.sizes(), " and grid with sizes ", grid.sizes());
+  TORCH_CHECK(input.dim() == 4 || input.dim() == 5,
+              "grid_sampler(): expected 4D or 5D input and grid with same number of "
+              "dimensions, but got input with sizes ",
+              input.sizes(), " and grid with sizes ", grid.sizes());
   return input.dim() == 4 ? at::grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners)
                           : at::grid_sampler_3d(input, grid, interpolation_mode, padding_mode, align_corners);
 }
@@ -475,7 +493,8 @@ Tensor grid_sampler(const Tensor& input, const Tensor& grid, int64_t interpolati
 std::tuple<Tensor, Tensor> _grid_sampler_2d_cpu_fallback_backward(const Tensor& grad_output, const Tensor& input,
                                                                   const Tensor& grid, int64_t interpolation_mode,
                                                                   int64_t padding_mode, bool align_corners) {
-  return at::grid_sampler_2d_backward(grad_output, input, grid, interpolation_mode, padding_mode, align_corners, {true, true});
+  return at::grid_sampler_2d_backward(grad_output, input, grid, interpolation_mode, padding_mode, align_corners,
+                                      {true, true});
 }
 
 }  // namespace at::native

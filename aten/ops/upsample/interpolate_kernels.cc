@@ -12,7 +12,9 @@ namespace {
 using Scale = std::optional<double>;
 using Scales = std::array<Scale, 3>;
 
-bool in_bytes(Filter filter, int dims) { return dims == 2 && filter != Filter::kNearest && filter != Filter::kNearestExact; }
+bool in_bytes(Filter filter, int dims) {
+  return dims == 2 && filter != Filter::kNearest && filter != Filter::kNearestExact;
+}
 
 TensorSpec interpolated_spec(const char* op, Filter filter, int dims, const Tensor& self, IntArrayRef output_size) {
   const ScalarType type = self.scalar_type();
@@ -40,7 +42,8 @@ void interpolate(const char* op, Filter filter, int dims, const Tensor& self, bo
   if (out.numel() == 0) return;
   const UpsampleGeometry g = upsample_geometry(self, dims, self.sizes(), out.sizes());
   std::array<AxisPlan, 3> plans = plans_of(op, filter, dims, g, align_corners, scales);
-  // A dimension that keeps its size is not filtered, whatever the scale. The gradient, as PyTorch's, does not look at that.
+  // A dimension that keeps its size is not filtered, whatever the scale. The gradient, as PyTorch's, does not look at
+  // that.
   for (AxisPlan& plan : plans) {
     if ((antialiased(filter) || self.scalar_type() == kByte) && plan.in == plan.out) plan = identity_plan(plan.in);
   }
@@ -63,52 +66,52 @@ void interpolate_backward(const char* op, Filter filter, int dims, const Tensor&
 
 }  // namespace
 
-// The four functions of an operator of one, two or three dimensions with align_corners, and the two of the gradient of one
-// without.
-#define AT_INTERPOLATION_1D(op, filter)                                                                              \
-  TensorSpec op##_meta(const Tensor& self, IntArrayRef output_size, bool, Scale) {                                   \
-    return interpolated_spec(#op, filter, 1, self, output_size);                                                     \
-  }                                                                                                                  \
-  void op##_cpu(const Tensor& self, IntArrayRef, bool align_corners, Scale scale, Tensor& out) {                     \
-    interpolate(#op, filter, 1, self, align_corners, {Scale(), Scale(), scale}, out);                                \
-  }                                                                                                                  \
-  TensorSpec op##_backward_meta(const Tensor& grad_output, IntArrayRef output_size, IntArrayRef input_size, bool,    \
-                                Scale) {                                                                             \
-    return upsample_backward_spec(#op "_backward", 1, grad_output, output_size, input_size);                         \
-  }                                                                                                                  \
-  void op##_backward_cpu(const Tensor& grad_output, IntArrayRef, IntArrayRef, bool align_corners, Scale scale,       \
-                         Tensor& out) {                                                                              \
-    interpolate_backward(#op "_backward", filter, 1, grad_output, align_corners, {Scale(), Scale(), scale}, out);    \
+// The four functions of an operator of one, two or three dimensions with align_corners, and the two of the gradient of
+// one without.
+#define AT_INTERPOLATION_1D(op, filter)                                                                           \
+  TensorSpec op##_meta(const Tensor& self, IntArrayRef output_size, bool, Scale) {                                \
+    return interpolated_spec(#op, filter, 1, self, output_size);                                                  \
+  }                                                                                                               \
+  void op##_cpu(const Tensor& self, IntArrayRef, bool align_corners, Scale scale, Tensor& out) {                  \
+    interpolate(#op, filter, 1, self, align_corners, {Scale(), Scale(), scale}, out);                             \
+  }                                                                                                               \
+  TensorSpec op##_backward_meta(const Tensor& grad_output, IntArrayRef output_size, IntArrayRef input_size, bool, \
+                                Scale) {                                                                          \
+    return upsample_backward_spec(#op "_backward", 1, grad_output, output_size, input_size);                      \
+  }                                                                                                               \
+  void op##_backward_cpu(const Tensor& grad_output, IntArrayRef, IntArrayRef, bool align_corners, Scale scale,    \
+                         Tensor& out) {                                                                           \
+    interpolate_backward(#op "_backward", filter, 1, grad_output, align_corners, {Scale(), Scale(), scale}, out); \
   }
-#define AT_INTERPOLATION_2D(op, filter)                                                                              \
-  TensorSpec op##_meta(const Tensor& self, IntArrayRef output_size, bool, Scale, Scale) {                            \
-    return interpolated_spec(#op, filter, 2, self, output_size);                                                     \
-  }                                                                                                                  \
-  void op##_cpu(const Tensor& self, IntArrayRef, bool align_corners, Scale h, Scale w, Tensor& out) {                \
-    interpolate(#op, filter, 2, self, align_corners, {Scale(), h, w}, out);                                          \
-  }                                                                                                                  \
-  TensorSpec op##_backward_meta(const Tensor& grad_output, IntArrayRef output_size, IntArrayRef input_size, bool,    \
-                                Scale, Scale) {                                                                      \
-    return upsample_backward_spec(#op "_backward", 2, grad_output, output_size, input_size);                         \
-  }                                                                                                                  \
-  void op##_backward_cpu(const Tensor& grad_output, IntArrayRef, IntArrayRef, bool align_corners, Scale h, Scale w,  \
-                         Tensor& out) {                                                                              \
-    interpolate_backward(#op "_backward", filter, 2, grad_output, align_corners, {Scale(), h, w}, out);              \
+#define AT_INTERPOLATION_2D(op, filter)                                                                             \
+  TensorSpec op##_meta(const Tensor& self, IntArrayRef output_size, bool, Scale, Scale) {                           \
+    return interpolated_spec(#op, filter, 2, self, output_size);                                                    \
+  }                                                                                                                 \
+  void op##_cpu(const Tensor& self, IntArrayRef, bool align_corners, Scale h, Scale w, Tensor& out) {               \
+    interpolate(#op, filter, 2, self, align_corners, {Scale(), h, w}, out);                                         \
+  }                                                                                                                 \
+  TensorSpec op##_backward_meta(const Tensor& grad_output, IntArrayRef output_size, IntArrayRef input_size, bool,   \
+                                Scale, Scale) {                                                                     \
+    return upsample_backward_spec(#op "_backward", 2, grad_output, output_size, input_size);                        \
+  }                                                                                                                 \
+  void op##_backward_cpu(const Tensor& grad_output, IntArrayRef, IntArrayRef, bool align_corners, Scale h, Scale w, \
+                         Tensor& out) {                                                                             \
+    interpolate_backward(#op "_backward", filter, 2, grad_output, align_corners, {Scale(), h, w}, out);             \
   }
-#define AT_INTERPOLATION_3D(op, filter)                                                                              \
-  TensorSpec op##_meta(const Tensor& self, IntArrayRef output_size, bool, Scale, Scale, Scale) {                     \
-    return interpolated_spec(#op, filter, 3, self, output_size);                                                     \
-  }                                                                                                                  \
-  void op##_cpu(const Tensor& self, IntArrayRef, bool align_corners, Scale d, Scale h, Scale w, Tensor& out) {       \
-    interpolate(#op, filter, 3, self, align_corners, {d, h, w}, out);                                                \
-  }                                                                                                                  \
-  TensorSpec op##_backward_meta(const Tensor& grad_output, IntArrayRef output_size, IntArrayRef input_size, bool,    \
-                                Scale, Scale, Scale) {                                                               \
-    return upsample_backward_spec(#op "_backward", 3, grad_output, output_size, input_size);                         \
-  }                                                                                                                  \
-  void op##_backward_cpu(const Tensor& grad_output, IntArrayRef, IntArrayRef, bool align_corners, Scale d, Scale h,  \
-                         Scale w, Tensor& out) {                                                                     \
-    interpolate_backward(#op "_backward", filter, 3, grad_output, align_corners, {d, h, w}, out);                    \
+#define AT_INTERPOLATION_3D(op, filter)                                                                             \
+  TensorSpec op##_meta(const Tensor& self, IntArrayRef output_size, bool, Scale, Scale, Scale) {                    \
+    return interpolated_spec(#op, filter, 3, self, output_size);                                                    \
+  }                                                                                                                 \
+  void op##_cpu(const Tensor& self, IntArrayRef, bool align_corners, Scale d, Scale h, Scale w, Tensor& out) {      \
+    interpolate(#op, filter, 3, self, align_corners, {d, h, w}, out);                                               \
+  }                                                                                                                 \
+  TensorSpec op##_backward_meta(const Tensor& grad_output, IntArrayRef output_size, IntArrayRef input_size, bool,   \
+                                Scale, Scale, Scale) {                                                              \
+    return upsample_backward_spec(#op "_backward", 3, grad_output, output_size, input_size);                        \
+  }                                                                                                                 \
+  void op##_backward_cpu(const Tensor& grad_output, IntArrayRef, IntArrayRef, bool align_corners, Scale d, Scale h, \
+                         Scale w, Tensor& out) {                                                                    \
+    interpolate_backward(#op "_backward", filter, 3, grad_output, align_corners, {d, h, w}, out);                   \
   }
 #define AT_NEAREST_BACKWARD(suffix, filter)                                                                          \
   TensorSpec suffix##1d_backward_meta(const Tensor& grad_output, IntArrayRef output_size, IntArrayRef input_size,    \

@@ -94,7 +94,8 @@ void nearest(Filter filter, int dims, const Tensor& self, const Scales& scales, 
   at::parallel_for(0, g.planes * rows, std::max<int64_t>(1, kGrain / out_row), [&](int64_t begin, int64_t end) {
     int64_t last = -1;
     for (int64_t r = begin; r < end; ++r) {
-      const int64_t z = index[0][static_cast<size_t>(r % rows / g.out[1])], y = index[1][static_cast<size_t>(r % g.out[1])];
+      const int64_t z = index[0][static_cast<size_t>(r % rows / g.out[1])],
+                    y = index[1][static_cast<size_t>(r % g.out[1])];
       const int64_t row = (r / rows * g.in[0] + z) * g.in[1] + y;
       unsigned char* at = to + r * out_row;
       if (row == last) {
@@ -110,24 +111,24 @@ void nearest(Filter filter, int dims, const Tensor& self, const Scales& scales, 
 
 }  // namespace
 
-#define AT_NEAREST(name, filter)                                                                              \
-  TensorSpec name##1d_meta(const Tensor& self, IntArrayRef output_size, Scale) {                              \
-    return nearest_spec(#name "1d", 1, self, output_size);                                                    \
-  }                                                                                                           \
-  void name##1d_cpu(const Tensor& self, IntArrayRef, Scale scale, Tensor& out) {                              \
-    nearest(filter, 1, self, {Scale(), Scale(), scale}, out);                                                 \
-  }                                                                                                           \
-  TensorSpec name##2d_meta(const Tensor& self, IntArrayRef output_size, Scale, Scale) {                       \
-    return nearest_spec(#name "2d", 2, self, output_size);                                                    \
-  }                                                                                                           \
-  void name##2d_cpu(const Tensor& self, IntArrayRef, Scale h, Scale w, Tensor& out) {                         \
-    nearest(filter, 2, self, {Scale(), h, w}, out);                                                           \
-  }                                                                                                           \
-  TensorSpec name##3d_meta(const Tensor& self, IntArrayRef output_size, Scale, Scale, Scale) {                \
-    return nearest_spec(#name "3d", 3, self, output_size);                                                    \
-  }                                                                                                           \
-  void name##3d_cpu(const Tensor& self, IntArrayRef, Scale d, Scale h, Scale w, Tensor& out) {                \
-    nearest(filter, 3, self, {d, h, w}, out);                                                                 \
+#define AT_NEAREST(name, filter)                                                               \
+  TensorSpec name##1d_meta(const Tensor& self, IntArrayRef output_size, Scale) {               \
+    return nearest_spec(#name "1d", 1, self, output_size);                                     \
+  }                                                                                            \
+  void name##1d_cpu(const Tensor& self, IntArrayRef, Scale scale, Tensor& out) {               \
+    nearest(filter, 1, self, {Scale(), Scale(), scale}, out);                                  \
+  }                                                                                            \
+  TensorSpec name##2d_meta(const Tensor& self, IntArrayRef output_size, Scale, Scale) {        \
+    return nearest_spec(#name "2d", 2, self, output_size);                                     \
+  }                                                                                            \
+  void name##2d_cpu(const Tensor& self, IntArrayRef, Scale h, Scale w, Tensor& out) {          \
+    nearest(filter, 2, self, {Scale(), h, w}, out);                                            \
+  }                                                                                            \
+  TensorSpec name##3d_meta(const Tensor& self, IntArrayRef output_size, Scale, Scale, Scale) { \
+    return nearest_spec(#name "3d", 3, self, output_size);                                     \
+  }                                                                                            \
+  void name##3d_cpu(const Tensor& self, IntArrayRef, Scale d, Scale h, Scale w, Tensor& out) { \
+    nearest(filter, 3, self, {d, h, w}, out);                                                  \
   }
 AT_NEAREST(upsample_nearest, Filter::kNearest)
 AT_NEAREST(_upsample_nearest_exact, Filter::kNearestExact)

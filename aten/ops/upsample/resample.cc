@@ -36,7 +36,8 @@ class RowSums {
   void sum(int64_t i, std::vector<const From*>& rows, const RowOf& row_of, To* y, int64_t n) const {
     const int64_t begin = plan_.offset[static_cast<size_t>(i)];
     const int64_t count = plan_.offset[static_cast<size_t>(i + 1)] - begin;
-    for (int64_t k = 0; k < count; ++k) rows[static_cast<size_t>(k)] = row_of(plan_.index[static_cast<size_t>(begin + k)]);
+    for (int64_t k = 0; k < count; ++k)
+      rows[static_cast<size_t>(k)] = row_of(plan_.index[static_cast<size_t>(begin + k)]);
     cpu::combine_rows<From, To>(rows.data(), weight_.data() + begin, count, y, n);
   }
   size_t most() const { return most_; }
@@ -59,7 +60,8 @@ class AlongRow {
   void run(const From* x, std::vector<const From*>& rows, To* y) const {
     if (taps_.has_value()) return cpu::resample_row<From, To>(x, taps_->view(), y);
     for (int64_t i = 0; i < pixels_.plan().out; ++i) {
-      pixels_.sum(i, rows, [&](int64_t j) { return x + j * channels_; }, y + i * channels_, channels_);
+      pixels_.sum(
+          i, rows, [&](int64_t j) { return x + j * channels_; }, y + i * channels_, channels_);
     }
   }
   size_t most() const { return pixels_.most(); }
@@ -94,8 +96,8 @@ class KeptRows {
   std::vector<C> data_;
 };
 
-// f(plane, row of the result, whether the plane is a new one), all rows of all planes in parallel pieces; `buffers` makes
-// what a piece works with.
+// f(plane, row of the result, whether the plane is a new one), all rows of all planes in parallel pieces; `buffers`
+// makes what a piece works with.
 template <class Buffers, class F>
 void for_each_row(int64_t planes, int64_t rows, int64_t work, const Buffers& buffers, const F& f) {
   at::parallel_for(0, planes * rows, std::max<int64_t>(1, kGrain / work), [&](int64_t begin, int64_t end) {
@@ -123,7 +125,8 @@ void resample_planes(const From* x, To* y, int64_t planes, int64_t channels, con
     }
     if (width.identity()) {
       return for_each_row(planes, height.out, work, pointers, [&](auto& rows, int64_t p, int64_t i, bool) {
-        down.sum(i, rows, [&](int64_t j) { return row_in(p, j); }, row_out(p, i), out_width);
+        down.sum(
+            i, rows, [&](int64_t j) { return row_in(p, j); }, row_out(p, i), out_width);
       });
     }
   }
@@ -141,12 +144,13 @@ void resample_planes(const From* x, To* y, int64_t planes, int64_t channels, con
   for_each_row(planes, height.out, work, buffers, [&](Buffers& b, int64_t p, int64_t i, bool fresh) {
     if (down_first || fresh) b.kept.clear();
     if (down_first) {
-      const C* row = b.kept.get(i, [&](C* to) { down.sum(i, b.from, [&](int64_t j) { return row_in(p, j); }, to, in_width); });
+      const C* row = b.kept.get(i, [&](C* to) {
+        down.sum(
+            i, b.from, [&](int64_t j) { return row_in(p, j); }, to, in_width);
+      });
       along.run(row, b.to, row_out(p, i));
     } else {
-      const auto row_of = [&](int64_t j) {
-        return b.kept.get(j, [&](C* to) { along.run(row_in(p, j), b.from, to); });
-      };
+      const auto row_of = [&](int64_t j) { return b.kept.get(j, [&](C* to) { along.run(row_in(p, j), b.from, to); }); };
       down.sum(i, b.to, row_of, row_out(p, i), out_width);
     }
   });
@@ -158,15 +162,18 @@ void resample_depth(const From* x, To* y, int64_t planes, int64_t inner, const A
   const RowSums<Compute<From>> sums(depth);
   const int64_t chunks = (inner + kChunk - 1) / kChunk;
   const auto pointers = [&] { return std::vector<const From*>(sums.most()); };
-  for_each_row(planes, depth.out * chunks, std::min(inner, kChunk), pointers, [&](auto& rows, int64_t p, int64_t i, bool) {
-    const int64_t z = i / chunks, first = i % chunks * kChunk, n = std::min(kChunk, inner - first);
-    sums.sum(z, rows, [&](int64_t j) { return x + (p * depth.in + j) * inner + first; },
-             y + (p * depth.out + z) * inner + first, n);
-  });
+  for_each_row(planes, depth.out * chunks, std::min(inner, kChunk), pointers,
+               [&](auto& rows, int64_t p, int64_t i, bool) {
+                 const int64_t z = i / chunks, first = i % chunks * kChunk, n = std::min(kChunk, inner - first);
+                 sums.sum(
+                     z, rows, [&](int64_t j) { return x + (p * depth.in + j) * inner + first; },
+                     y + (p * depth.out + z) * inner + first, n);
+               });
 }
 
 template <class T>
-void resample_floats(const UpsampleGeometry& g, const std::array<AxisPlan, 3>& plans, const Tensor& x, const Tensor& y) {
+void resample_floats(const UpsampleGeometry& g, const std::array<AxisPlan, 3>& plans, const Tensor& x,
+                     const Tensor& y) {
   using C = Compute<T>;
   const T* from = static_cast<const T*>(x.const_data_ptr());
   T* to = static_cast<T*>(y.mutable_data_ptr());
@@ -199,20 +206,22 @@ void resample_bytes(const UpsampleGeometry& g, const AxisPlan& height, const Axi
     KeptRows<uint8_t> kept;
   };
   const auto buffers = [&] {
-    return Buffers{std::vector<const uint8_t*>(static_cast<size_t>(most_taps(height))), KeptRows<uint8_t>(span, out_width)};
+    return Buffers{std::vector<const uint8_t*>(static_cast<size_t>(most_taps(height))),
+                   KeptRows<uint8_t>(span, out_width)};
   };
-  for_each_row(g.planes, height.out, std::max(in_width, out_width), buffers, [&](Buffers& b, int64_t p, int64_t i, bool fresh) {
-    if (fresh) b.kept.clear();
-    const int64_t begin = rows.offset[i], count = rows.offset[i + 1] - begin;
-    for (int64_t k = 0; k < count; ++k) {
-      const int64_t j = rows.index[begin + k];
-      b.rows[static_cast<size_t>(k)] = b.kept.get(j, [&](uint8_t* row) {
-        cpu::resample_byte_row(from + (p * height.in + j) * in_width, across, along.shift(), row);
-      });
-    }
-    cpu::combine_byte_rows(b.rows.data(), rows.weight + begin, count, down.shift(), to + (p * height.out + i) * out_width,
-                           out_width);
-  });
+  for_each_row(g.planes, height.out, std::max(in_width, out_width), buffers,
+               [&](Buffers& b, int64_t p, int64_t i, bool fresh) {
+                 if (fresh) b.kept.clear();
+                 const int64_t begin = rows.offset[i], count = rows.offset[i + 1] - begin;
+                 for (int64_t k = 0; k < count; ++k) {
+                   const int64_t j = rows.index[begin + k];
+                   b.rows[static_cast<size_t>(k)] = b.kept.get(j, [&](uint8_t* row) {
+                     cpu::resample_byte_row(from + (p * height.in + j) * in_width, across, along.shift(), row);
+                   });
+                 }
+                 cpu::combine_byte_rows(b.rows.data(), rows.weight + begin, count, down.shift(),
+                                        to + (p * height.out + i) * out_width, out_width);
+               });
 }
 
 }  // namespace
@@ -221,9 +230,8 @@ void resample(const char* op, const UpsampleGeometry& g, const std::array<AxisPl
               const Tensor& y) {
   if (x.numel() == 0) return;
   if (x.scalar_type() == kByte) return resample_bytes(g, merged(plans[1]), merged(plans[2]), x, y);
-  cpu::visit_floating(x.scalar_type(), op, [&](auto tag) {
-    resample_floats<typename decltype(tag)::type>(g, plans, x, y);
-  });
+  cpu::visit_floating(x.scalar_type(), op,
+                      [&](auto tag) { resample_floats<typename decltype(tag)::type>(g, plans, x, y); });
 }
 
 }  // namespace at::native

@@ -10,7 +10,9 @@
 namespace at::native {
 namespace {
 
-bool is_dense_in(const Tensor& t, MemoryFormat format) { return t.is_contiguous(format) && is_aligned(t); }
+bool is_dense_in(const Tensor& t, MemoryFormat format) {
+  return t.is_contiguous(format) && is_aligned(t);
+}
 
 std::string named_sizes(IntArrayRef spatial) {
   static constexpr const char* kNames[] = {"D: ", "H: ", "W: "};
@@ -26,8 +28,8 @@ std::string named_sizes(IntArrayRef spatial) {
 DimVector checked_sizes(const char* op, int dims, IntArrayRef input_size, IntArrayRef output_size) {
   TORCH_CHECK(output_size.size() == static_cast<size_t>(dims), op, ": It is expected output_size equals to ", dims,
               ", but got size ", output_size.size());
-  TORCH_CHECK(input_size.size() == static_cast<size_t>(dims) + 2, op, ": It is expected input_size equals to ", dims + 2,
-              ", but got size ", input_size.size());
+  TORCH_CHECK(input_size.size() == static_cast<size_t>(dims) + 2, op, ": It is expected input_size equals to ",
+              dims + 2, ", but got size ", input_size.size());
   bool positive = true;
   for (int64_t n : output_size) positive = positive && n > 0;
   for (int64_t n : input_size.slice(2)) positive = positive && n > 0;
@@ -72,20 +74,22 @@ TensorSpec upsample_backward_spec(const char* op, int dims, const Tensor& grad_o
               " but got: dimension ", grad_output.dim());
   for (int64_t d = 0; d < dims + 2; ++d) {
     TORCH_CHECK(grad_output.size(d) == sizes[static_cast<size_t>(d)], op,
-                ": Expected grad_output to have the same shape as output; output.size(", d, ") = ",
-                sizes[static_cast<size_t>(d)], " but got grad_output.size(", d, ") = ", grad_output.size(d));
+                ": Expected grad_output to have the same shape as output; output.size(", d,
+                ") = ", sizes[static_cast<size_t>(d)], " but got grad_output.size(", d, ") = ", grad_output.size(d));
   }
   TORCH_CHECK_NOT_IMPLEMENTED(isFloatingType(grad_output.scalar_type()), "\"", op, "\" not implemented for '",
                               grad_output.scalar_type(), "'");
   return spec_of(DimVector(input_size.begin(), input_size.end()), grad_output);
 }
 
-Tensor dense_in(const Tensor& t, MemoryFormat format) { return is_dense_in(t, format) ? t : at::clone(t, format); }
+Tensor dense_in(const Tensor& t, MemoryFormat format) {
+  return is_dense_in(t, format) ? t : at::clone(t, format);
+}
 
 FormattedOut::FormattedOut(Tensor& out, MemoryFormat format) : out_(out) {
   if (!is_dense_in(out, format)) {
-    temporary_ = empty_with_strides(out.sizes(), c10::strides_for_format(out.sizes(), format), out.scalar_type(),
-                                    out.device());
+    temporary_ =
+        empty_with_strides(out.sizes(), c10::strides_for_format(out.sizes(), format), out.scalar_type(), out.device());
   }
 }
 void FormattedOut::commit() {

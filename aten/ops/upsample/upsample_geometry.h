@@ -9,15 +9,16 @@
 
 namespace at::native {
 
-// `planes` times [in[0], in[1], in[2], channels] become [out[0], out[1], out[2], channels], dimensions that an operator lacks
-// being 1. Channels are innermost (channels last) or else part of the planes.
+// `planes` times [in[0], in[1], in[2], channels] become [out[0], out[1], out[2], channels], dimensions that an operator
+// lacks being 1. Channels are innermost (channels last) or else part of the planes.
 struct UpsampleGeometry {
   int64_t planes = 1, channels = 1;
   std::array<int64_t, 3> in{1, 1, 1}, out{1, 1, 1};
   MemoryFormat format = MemoryFormat::Contiguous;
 };
 
-// `self` is [N, C, ...] with `dims` dimensions behind; `sizes_in` and `sizes_out` are those of the whole input and result.
+// `self` is [N, C, ...] with `dims` dimensions behind; `sizes_in` and `sizes_out` are those of the whole input and
+// result.
 UpsampleGeometry upsample_geometry(const Tensor& walked, int dims, IntArrayRef sizes_in, IntArrayRef sizes_out);
 
 TensorSpec upsample_spec(const char* op, int dims, const Tensor& self, IntArrayRef output_size);

@@ -94,18 +94,24 @@ struct Call {
   Mode mode;
   int dims;
 };
-#define KINDLING_ALIGNED(op, mode, dims, ...)                                                                       \
-  {[](const Tensor& x, IntArrayRef o, bool align, const std::vector<Scale>& s) { return at::op(x, o, align, __VA_ARGS__); }, \
-   [](const Tensor& g, IntArrayRef o, IntArrayRef i, bool align, const std::vector<Scale>& s) {                     \
-     return at::op##_backward(g, o, i, align, __VA_ARGS__);                                                         \
-   },                                                                                                               \
-   mode, dims}
-#define KINDLING_NEAREST(op, mode, dims, ...)                                                                       \
-  {[](const Tensor& x, IntArrayRef o, bool, const std::vector<Scale>& s) { return at::op(x, o, __VA_ARGS__); },     \
-   [](const Tensor& g, IntArrayRef o, IntArrayRef i, bool, const std::vector<Scale>& s) {                           \
-     return at::op##_backward(g, o, i, __VA_ARGS__);                                                                \
-   },                                                                                                               \
-   mode, dims}
+#define KINDLING_ALIGNED(op, mode, dims, ...)                                                        \
+  {                                                                                                  \
+    [](const Tensor& x, IntArrayRef o, bool align, const std::vector<Scale>& s) {                    \
+      return at::op(x, o, align, __VA_ARGS__);                                                       \
+    },                                                                                               \
+        [](const Tensor& g, IntArrayRef o, IntArrayRef i, bool align, const std::vector<Scale>& s) { \
+          return at::op##_backward(g, o, i, align, __VA_ARGS__);                                     \
+        },                                                                                           \
+        mode, dims                                                                                   \
+  }
+#define KINDLING_NEAREST(op, mode, dims, ...)                                                                    \
+  {                                                                                                              \
+    [](const Tensor& x, IntArrayRef o, bool, const std::vector<Scale>& s) { return at::op(x, o, __VA_ARGS__); }, \
+        [](const Tensor& g, IntArrayRef o, IntArrayRef i, bool, const std::vector<Scale>& s) {                   \
+          return at::op##_backward(g, o, i, __VA_ARGS__);                                                        \
+        },                                                                                                       \
+        mode, dims                                                                                               \
+  }
 const Call kCalls[] = {
     KINDLING_ALIGNED(upsample_linear1d, Mode::kLinear, 1, s[0]),
     KINDLING_ALIGNED(upsample_bilinear2d, Mode::kLinear, 2, s[0], s[1]),
@@ -122,7 +128,9 @@ const Call kCalls[] = {
     KINDLING_NEAREST(_upsample_nearest_exact3d, Mode::kExact, 3, s[0], s[1], s[2]),
 };
 
-bool has_corners(Mode mode) { return mode != Mode::kNearest && mode != Mode::kExact; }
+bool has_corners(Mode mode) {
+  return mode != Mode::kNearest && mode != Mode::kExact;
+}
 
 TEST(Upsample, EveryModeLayoutAndDtype) {
   const std::vector<std::pair<std::vector<int64_t>, std::vector<int64_t>>> sizes = {
@@ -183,8 +191,10 @@ TEST(Upsample, ScalesDecideUnlessCornersAreAligned) {
   m = {weights(Mode::kLinear, 4, 7, true, {}), weights(Mode::kLinear, 5, 3, true, {})};
   expect_close(at::upsample_bilinear2d(x, {7, 3}, true, 1.9, 0.7), reference(x, m));
   const double scales[] = {1.9, 0.7};
-  expect_close(at::upsample_bilinear2d(x, std::nullopt, false, ArrayRef<double>(scales)), at::upsample_bilinear2d(x, {7, 3}, false, 1.9, 0.7));
-  expect_close(at::upsample_bilinear2d(x, OptionalIntArrayRef(IntArrayRef{7, 3}), false, std::nullopt), at::upsample_bilinear2d(x, {7, 3}, false));
+  expect_close(at::upsample_bilinear2d(x, std::nullopt, false, ArrayRef<double>(scales)),
+               at::upsample_bilinear2d(x, {7, 3}, false, 1.9, 0.7));
+  expect_close(at::upsample_bilinear2d(x, OptionalIntArrayRef(IntArrayRef{7, 3}), false, std::nullopt),
+               at::upsample_bilinear2d(x, {7, 3}, false));
 }
 
 TEST(Upsample, ChannelsLastStays) {
@@ -212,7 +222,8 @@ TEST(Upsample, Bytes) {
   expect_close(at::upsample_bilinear2d(x, {1, 3}, false), {100, 143, 50});
   expect_close(at::upsample_bilinear2d(x, {2, 2}, false), {64, 71, 158, 75});
   // Rounded after each dimension, and held within 0 to 255.
-  expect_close(at::upsample_bicubic2d(tensor_of({0, 0, 255, 255}, {1, 1, 1, 4}, kByte), {1, 8}, false), {0, 0, 0, 58, 197, 255, 255, 255});
+  expect_close(at::upsample_bicubic2d(tensor_of({0, 0, 255, 255}, {1, 1, 1, 4}, kByte), {1, 8}, false),
+               {0, 0, 0, 58, 197, 255, 255, 255});
   expect_close(at::_upsample_bilinear2d_aa(x, {1, 1}, false), {104});
 }
 
@@ -229,15 +240,37 @@ TEST(Upsample, BadArguments) {
   const auto refused = [](const auto& f, const std::string& text) { expect_error<c10::Error>(f, text); };
   refused([&] { at::upsample_bilinear2d(x, {2}, false); }, "It is expected output_size equals to 2, but got size 1");
   refused([&] { at::upsample_nearest1d(x, {2}); }, "It is expected input_size equals to 3, but got size 4");
-  refused([&] { at::upsample_nearest2d(x, {2, 0}); }, "Input and output sizes should be greater than 0, but got input (H: 3, W: 3) output (H: 2, W: 0)");
-  refused([&] { at::upsample_nearest2d(blank({1, 0, 2, 2}), {2, 2}); }, "Non-empty 4D data tensor expected but got a tensor with sizes [1, 0, 2, 2]");
-  refused([&] { at::upsample_bicubic2d(x, std::nullopt, false, std::nullopt); }, "Must specify exactly one of output_size and scale_factors");
+  refused(
+      [&] {
+        at::upsample_nearest2d(x, {2, 0});
+      },
+      "Input and output sizes should be greater than 0, but got input (H: 3, W: 3) output (H: 2, W: 0)");
+  refused(
+      [&] {
+        at::upsample_nearest2d(blank({1, 0, 2, 2}), {2, 2});
+      },
+      "Non-empty 4D data tensor expected but got a tensor with sizes [1, 0, 2, 2]");
+  refused([&] { at::upsample_bicubic2d(x, std::nullopt, false, std::nullopt); },
+          "Must specify exactly one of output_size and scale_factors");
   const double one[] = {2.0}, far[] = {2.0, 1e300};
-  refused([&] { at::upsample_bilinear2d(x, std::nullopt, false, ArrayRef<double>(one)); }, "expected scale_factors equals to 2, but got size 1");
+  refused([&] { at::upsample_bilinear2d(x, std::nullopt, false, ArrayRef<double>(one)); },
+          "expected scale_factors equals to 2, but got size 1");
   refused([&] { at::upsample_bilinear2d(x, std::nullopt, false, ArrayRef<double>(far)); }, "out of range");
-  refused([&] { at::upsample_nearest2d_backward(x, {2, 2}, {1, 2, 1, 1}); }, "output.size(2) = 2 but got grad_output.size(2) = 3");
-  expect_error<c10::NotImplementedError>([&] { at::upsample_linear1d(blank({1, 1, 2}, kByte), {4}, false); }, "not implemented for 'Byte'");
-  expect_error<c10::NotImplementedError>([&] { at::upsample_nearest2d(blank({1, 1, 2, 2}, kLong), {4, 4}); }, "not implemented for 'Long'");
+  refused(
+      [&] {
+        at::upsample_nearest2d_backward(x, {2, 2}, {1, 2, 1, 1});
+      },
+      "output.size(2) = 2 but got grad_output.size(2) = 3");
+  expect_error<c10::NotImplementedError>(
+      [&] {
+        at::upsample_linear1d(blank({1, 1, 2}, kByte), {4}, false);
+      },
+      "not implemented for 'Byte'");
+  expect_error<c10::NotImplementedError>(
+      [&] {
+        at::upsample_nearest2d(blank({1, 1, 2, 2}, kLong), {4, 4});
+      },
+      "not implemented for 'Long'");
   // Scales beyond all bounds, and none.
   for (const double scale : {1e-300, 1e300, 0.0, -1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
     at::upsample_nearest2d(x, {4, 4}, scale, scale);
@@ -291,9 +324,13 @@ TEST(GridSampler, PaddingAndOtherModes) {
   expect_close(at::grid_sampler_2d(x, grid, 0, 2, false), {1, 1, 2.5, 4, 3});
   expect_close(at::grid_sampler_2d(x, grid, 1, 2, false), {1, 1, 3, 4, 3});
   expect_close(at::grid_sampler_2d(x, grid, 2, 1, false), {1, 1, 2.5, 4, 4});
-  expect_close(at::grid_sampler_3d(x.view({1, 1, 1, 1, 4}), tensor_of({-0.75, 0, 0, 0, 0, 0}, {1, 1, 1, 2, 3}, kDouble), 0, 0, false), {1, 2.5});
+  expect_close(at::grid_sampler_3d(x.view({1, 1, 1, 1, 4}), tensor_of({-0.75, 0, 0, 0, 0, 0}, {1, 1, 1, 2, 3}, kDouble),
+                                   0, 0, false),
+               {1, 2.5});
   const double inf = std::numeric_limits<double>::infinity();
-  expect_close(at::grid_sampler_2d(x, tensor_of({inf, 0, -inf, 0, 1e300, 0, std::nan(""), 0}, {1, 1, 4, 2}, kDouble), 1, 0, false), {0, 0, 0, 0});
+  expect_close(at::grid_sampler_2d(x, tensor_of({inf, 0, -inf, 0, 1e300, 0, std::nan(""), 0}, {1, 1, 4, 2}, kDouble), 1,
+                                   0, false),
+               {0, 0, 0, 0});
 }
 
 TEST(GridSampler, MaskedGradients) {
@@ -307,24 +344,49 @@ TEST(GridSampler, MaskedGradients) {
 TEST(GridSampler, BadArguments) {
   const Tensor x = sample({1, 2, 3, 3}), grid = sample({1, 2, 2, 2});
   const auto refused = [](const auto& f, const std::string& text) { expect_error<c10::Error>(f, text); };
-  refused([&] { at::grid_sampler(x, sample({1, 2, 2, 3}), 0, 0, false); }, "expected grid to have size 2 in last dimension");
-  refused([&] { at::grid_sampler(x, sample({2, 2, 2, 2}), 0, 0, false); }, "expected grid and input to have same batch size");
+  refused(
+      [&] {
+        at::grid_sampler(x, sample({1, 2, 2, 3}), 0, 0, false);
+      },
+      "expected grid to have size 2 in last dimension");
+  refused(
+      [&] {
+        at::grid_sampler(x, sample({2, 2, 2, 2}), 0, 0, false);
+      },
+      "expected grid and input to have same batch size");
   refused([&] { at::grid_sampler(x, grid.to(kDouble), 0, 0, false); }, "expected scalar type");
   refused([&] { at::grid_sampler(blank({1, 2, 0, 3}), grid, 0, 0, false); }, "non-empty spatial dimensions");
   refused([&] { at::grid_sampler(x, grid, 3, 0, false); }, "interpolation_mode 3");
   refused([&] { at::grid_sampler(x, grid, 0, -1, false); }, "padding_mode -1");
-  refused([&] { at::grid_sampler(sample({1, 1, 2, 2, 2}), sample({1, 1, 1, 1, 3}), 2, 0, false); }, "bicubic interpolation only supports 4D input");
+  refused(
+      [&] {
+        at::grid_sampler(sample({1, 1, 2, 2, 2}), sample({1, 1, 1, 1, 3}), 2, 0, false);
+      },
+      "bicubic interpolation only supports 4D input");
   refused([&] { at::grid_sampler(sample({2, 2, 2}), grid, 0, 0, false); }, "expected 4D or 5D input");
-  expect_error<c10::NotImplementedError>([&] { at::grid_sampler(blank({1, 1, 2, 2}, kLong), blank({1, 1, 1, 2}, kLong), 0, 0, false); }, "'Long'");
+  expect_error<c10::NotImplementedError>(
+      [&] {
+        at::grid_sampler(blank({1, 1, 2, 2}, kLong), blank({1, 1, 1, 2}, kLong), 0, 0, false);
+      },
+      "'Long'");
 }
 
 TEST(AffineGrid, PlacesOfAnImage) {
   const Tensor theta = tensor_of({2, 0, 1, 0, 1, 0}, {1, 2, 3}, kDouble);
   expect_close(at::affine_grid_generator(theta, {1, 1, 2, 2}, true), {-1, -1, 3, -1, -1, 1, 3, 1});
   expect_close(at::affine_grid_generator(theta, {1, 1, 2, 2}, false), {0, -0.5, 2, -0.5, 0, 0.5, 2, 0.5});
-  EXPECT_EQ(sizes(at::affine_grid_generator(sample({2, 3, 4}), {2, 1, 2, 3, 4}, false)), (std::vector<int64_t>{2, 2, 3, 4, 3}));
-  expect_error<c10::Error>([&] { at::affine_grid_generator(theta, {1, 1, 2}, true); }, "4d (spatial) or 5d (volumetric)");
-  expect_error<c10::Error>([&] { at::affine_grid_generator(theta, {2, 1, 2, 2}, true); }, "Expected a batch of 2D affine matrices");
+  EXPECT_EQ(sizes(at::affine_grid_generator(sample({2, 3, 4}), {2, 1, 2, 3, 4}, false)),
+            (std::vector<int64_t>{2, 2, 3, 4, 3}));
+  expect_error<c10::Error>(
+      [&] {
+        at::affine_grid_generator(theta, {1, 1, 2}, true);
+      },
+      "4d (spatial) or 5d (volumetric)");
+  expect_error<c10::Error>(
+      [&] {
+        at::affine_grid_generator(theta, {2, 1, 2, 2}, true);
+      },
+      "Expected a batch of 2D affine matrices");
 }
 
 }  // namespace
