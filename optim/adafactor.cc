@@ -17,14 +17,20 @@ namespace {
 
 double epsilon_of(at::ScalarType dtype) {
   switch (dtype) {
-    case at::kDouble: return std::numeric_limits<double>::epsilon();
-    case at::kHalf: return std::ldexp(1.0, -10);
-    case at::kBFloat16: return std::ldexp(1.0, -7);
-    default: return std::numeric_limits<float>::epsilon();
+    case at::kDouble:
+      return std::numeric_limits<double>::epsilon();
+    case at::kHalf:
+      return std::ldexp(1.0, -10);
+    case at::kBFloat16:
+      return std::ldexp(1.0, -7);
+    default:
+      return std::numeric_limits<float>::epsilon();
   }
 }
 
-double norm_of(const at::Tensor& t) { return at::item(at::norm(t)).toDouble(); }
+double norm_of(const at::Tensor& t) {
+  return at::item(at::norm(t)).toDouble();
+}
 
 // Means of the squares over one dimension, which stays with size 1.
 at::Tensor mean_squares(const at::Tensor& grad, int64_t dim) {
@@ -85,8 +91,8 @@ void Adafactor::update(StepLists& lists, const AdafactorOptions& options) {
     const double weight = std::pow(counts[i], options.beta2_decay());
     const double eps1 = std::get<0>(options.eps()).value_or(epsilon_of(param.scalar_type()));
     const double root = std::sqrt(static_cast<double>(param.numel()));
-    const double alpha = std::max(std::get<1>(options.eps()), norm_of(param) / root) *
-                         std::min(options.lr(), 1 / std::sqrt(counts[i]));
+    const double alpha =
+        std::max(std::get<1>(options.eps()), norm_of(param) / root) * std::min(options.lr(), 1 / std::sqrt(counts[i]));
     if (options.weight_decay() != 0) at::mul_(param, 1 - options.lr() * options.weight_decay());
     at::Tensor estimate;
     if (grad.dim() > 1) {

@@ -5,8 +5,9 @@
 
 namespace torch::optim {
 
-/// Settings of Adafactor: `eps` are the least second moment (none: the dtype's epsilon) and the least scale of a parameter, `d`
-/// clips the root mean square of an update. ValueError unless lr, eps, weight_decay >= 0, beta2_decay <= 0 and d >= 1.
+/// Settings of Adafactor: `eps` are the least second moment (none: the dtype's epsilon) and the least scale of a
+/// parameter, `d` clips the root mean square of an update. ValueError unless lr, eps, weight_decay >= 0, beta2_decay <=
+/// 0 and d >= 1.
 struct AdafactorOptions : public LrOptions<AdafactorOptions> {
   AdafactorOptions(double lr = 1e-2) : LrOptions(lr) {}
   TORCH_ARG(double, beta2_decay) = -0.8;

@@ -17,7 +17,9 @@ void AdamaxOptions::visit(FieldVisitor& visitor) {
   visitor("capturable", capturable_);
 }
 
-void AdamaxOptions::check() const { BetasOptions::check(); }
+void AdamaxOptions::check() const {
+  BetasOptions::check();
+}
 
 void AdamaxParamState::visit(FieldVisitor& visitor) {
   visitor.step("step", step_);

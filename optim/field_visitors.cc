@@ -20,7 +20,7 @@ bool is_tensor_kind(FieldVisitor::Kind kind) {
 
 // Settings that came later than their optimizers: older files do not have them.
 bool came_later(std::string_view name) {
-  constexpr std::string_view kNames[] = {"maximize",   "foreach",       "fused",
+  constexpr std::string_view kNames[] = {"maximize",   "foreach",        "fused",
                                          "capturable", "differentiable", "decoupled_weight_decay"};
   return name.starts_with('_') || std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
@@ -46,8 +46,8 @@ bool FieldLoader::field(const char* name, Kind kind, IValue& value) {
     value = present ? tensors(name, kind, found) : IValue();
     return true;
   }
-  TORCH_CHECK_VALUE(present || (kind == Kind::kValue && (!strict_ || came_later(name))), "load_state_dict: ", path_, name,
-                    " is missing");
+  TORCH_CHECK_VALUE(present || (kind == Kind::kValue && (!strict_ || came_later(name))), "load_state_dict: ", path_,
+                    name, " is missing");
   if (present) value = found;
   return present;
 }

@@ -17,7 +17,8 @@ class FieldSaver : public FieldVisitor {
   bool field(const char* name, Kind kind, c10::IValue& value) override;
 };
 
-/// Reads fields. Tensors are copied; those of a parameter's sizes must fit `like`, whose layout, dtype and device they take.
+/// Reads fields. Tensors are copied; those of a parameter's sizes must fit `like`, whose layout, dtype and device they
+/// take.
 class FieldLoader : public FieldVisitor {
  public:
   /// `path` is where the part stands, for messages. With `strict` every field must be there, but for those that

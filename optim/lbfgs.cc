@@ -22,8 +22,12 @@ LBFGSOptions with_max_eval(LBFGSOptions options) {
   return options;
 }
 
-double value_of(const at::Tensor& t) { return at::item(t).toDouble(); }
-double largest(const at::Tensor& t) { return t.numel() == 0 ? 0 : value_of(at::max(at::abs(t))); }
+double value_of(const at::Tensor& t) {
+  return at::item(t).toDouble();
+}
+double largest(const at::Tensor& t) {
+  return t.numel() == 0 ? 0 : value_of(at::max(at::abs(t)));
+}
 
 // As the dtype of the vectors holds it: steps and slopes are numbers of that precision.
 double in_dtype(const at::Tensor& like, double value) {
@@ -191,7 +195,8 @@ at::Tensor LBFGS::iterate(const LossClosure& closure) {
       std::vector<at::Tensor> start;
       for (const at::Tensor& param : params()) start.push_back(at::clone(param));
       const LinePoint from{0, loss, slope, flat_grad};
-      const LinePoint found = strong_wolfe([&](double t) { return evaluate(closure, start, d, t); }, from, d, state.t(), &here);
+      const LinePoint found =
+          strong_wolfe([&](double t) { return evaluate(closure, start, d, t); }, from, d, state.t(), &here);
       state.t(found.t);
       loss = found.loss;
       flat_grad = found.grad;

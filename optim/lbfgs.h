@@ -10,9 +10,9 @@
 
 namespace torch::optim {
 
-/// Settings of LBFGS. `max_iter` iterations and `max_eval` calls of the closure (by default a quarter more than iterations)
-/// a step at most; it ends where no gradient element is larger than `tolerance_grad`, or the parameters or the loss change
-/// by `tolerance_change` at most. `line_search_fn` is nothing or "strong_wolfe".
+/// Settings of LBFGS. `max_iter` iterations and `max_eval` calls of the closure (by default a quarter more than
+/// iterations) a step at most; it ends where no gradient element is larger than `tolerance_grad`, or the parameters or
+/// the loss change by `tolerance_change` at most. `line_search_fn` is nothing or "strong_wolfe".
 struct LBFGSOptions : public LrOptions<LBFGSOptions> {
   LBFGSOptions(double lr = 1) : LrOptions(lr) {}
   TORCH_ARG(int64_t, max_iter) = 20;
@@ -47,9 +47,9 @@ struct LBFGSParamState : public OptimizerCloneableParamState<LBFGSParamState> {
   friend bool operator==(const LBFGSParamState& a, const LBFGSParamState& b) { return same_fields(a, b); }
 };
 
-/// The quasi-Newton method of Broyden, Fletcher, Goldfarb and Shanno with limited memory. It needs a closure, which it calls
-/// several times a step, and returns the loss of the first call. One group of parameters (else ValueError), complex ones as
-/// pairs of reals.
+/// The quasi-Newton method of Broyden, Fletcher, Goldfarb and Shanno with limited memory. It needs a closure, which it
+/// calls several times a step, and returns the loss of the first call. One group of parameters (else ValueError),
+/// complex ones as pairs of reals.
 ///
 ///   torch::optim::LBFGS lbfgs(net->parameters(), torch::optim::LBFGSOptions(1).line_search_fn("strong_wolfe"));
 ///   lbfgs.step([&] {

@@ -13,8 +13,9 @@ struct LinePoint {
   at::Tensor grad;
 };
 
-/// A place that meets the strong Wolfe conditions, or the best of 25 (Nocedal and Wright, Numerical Optimization, algorithms
-/// 3.5 and 3.6, with cubic interpolation). `from` is the place at 0, `t` the first one to try; `evaluations` counts calls.
+/// A place that meets the strong Wolfe conditions, or the best of 25 (Nocedal and Wright, Numerical Optimization,
+/// algorithms 3.5 and 3.6, with cubic interpolation). `from` is the place at 0, `t` the first one to try; `evaluations`
+/// counts calls.
 LinePoint strong_wolfe(const std::function<LinePoint(double)>& evaluate, const LinePoint& from,
                        const at::Tensor& direction, double t, int64_t* evaluations);
 

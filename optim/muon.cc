@@ -60,11 +60,13 @@ void MuonOptions::check() const {
 
 void MuonOptions::check_parameter(const at::Tensor& parameter) const {
   OptimizerOptions::check_parameter(parameter);
-  TORCH_CHECK_VALUE(parameter.dim() == 2, "Muon only supports 2D parameters whereas we found a parameter with size: ",
-                    parameter.sizes());
+  TORCH_CHECK_VALUE(parameter.dim() == 2,
+                    "Muon only supports 2D parameters whereas we found a parameter with size: ", parameter.sizes());
 }
 
-void MuonParamState::visit(FieldVisitor& visitor) { visitor("momentum_buffer", momentum_buffer_); }
+void MuonParamState::visit(FieldVisitor& visitor) {
+  visitor("momentum_buffer", momentum_buffer_);
+}
 
 void Muon::update(StepLists& lists, const MuonOptions& options) {
   for (const at::Tensor& param : lists.params) {

@@ -5,9 +5,9 @@
 
 namespace torch::optim {
 
-/// Settings of Muon. `adjust_lr_fn` scales the rate with a matrix of A x B: "original" (the default) by sqrt(max(1, A / B)),
-/// "match_rms_adamw" by 0.2 sqrt(max(A, B)), "spectral_unclamped" by sqrt(A / B). ValueError for another one, for negative
-/// lr, momentum, weight_decay, and for 100 ns_steps or more.
+/// Settings of Muon. `adjust_lr_fn` scales the rate with a matrix of A x B: "original" (the default) by sqrt(max(1, A /
+/// B)), "match_rms_adamw" by 0.2 sqrt(max(A, B)), "spectral_unclamped" by sqrt(A / B). ValueError for another one, for
+/// negative lr, momentum, weight_decay, and for 100 ns_steps or more.
 struct MuonOptions : public LrOptions<MuonOptions> {
   MuonOptions(double lr = 1e-3) : LrOptions(lr) {}
   TORCH_ARG(double, weight_decay) = 0.1;

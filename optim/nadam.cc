@@ -46,8 +46,7 @@ void NAdam::update(StepLists& lists, const NAdamOptions& options) {
   const double lr = options.lr(), decay = options.weight_decay();
   list_states(lists);
   const auto params = as_reals(lists.params);
-  const auto grads =
-      step_gradients(lists, params, options.maximize(), options.decoupled_weight_decay() ? 0 : decay);
+  const auto grads = step_gradients(lists, params, options.maximize(), options.decoupled_weight_decay() ? 0 : decay);
   const auto averages = as_reals(take(lists, 0, &NAdamParamState::exp_avg));
   const auto squares = as_reals(take(lists, 1, &NAdamParamState::exp_avg_sq));
   if (options.decoupled_weight_decay()) at::_foreach_mul_(params, 1 - lr * decay);
@@ -67,8 +66,7 @@ void NAdam::update(StepLists& lists, const NAdamOptions& options) {
     of_gradient.push_back(-lr * (1 - mu) / (1 - products[i]));
     of_average.push_back(-lr * next / (1 - products[i] * next));
   }
-  const auto denominators =
-      at::_foreach_add(at::_foreach_sqrt(at::_foreach_div(squares, corrections)), options.eps());
+  const auto denominators = at::_foreach_add(at::_foreach_sqrt(at::_foreach_div(squares, corrections)), options.eps());
   at::_foreach_addcdiv_(params, grads, denominators, of_gradient);
   at::_foreach_addcdiv_(params, averages, denominators, of_average);
   for (size_t i = 0; i < counts.size(); ++i) state_at(lists, i).mu_product(products[i]);

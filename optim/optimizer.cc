@@ -150,7 +150,8 @@ void Optimizer::add_param_group(const OptimizerParamGroup& param_group) {
     group.options().check_parameter(p);
     TORCH_CHECK_TYPE(p.is_floating_point() || p.is_complex(), "can't optimize a Tensor of type ",
                      c10::toString(p.scalar_type()), ": expected a floating-point or complex one");
-    TORCH_CHECK_VALUE(!elsewhere.count(p.unsafeGetTensorImpl()), "some parameters appear in more than one parameter group");
+    TORCH_CHECK_VALUE(!elsewhere.count(p.unsafeGetTensorImpl()),
+                      "some parameters appear in more than one parameter group");
     if (here.insert(p.unsafeGetTensorImpl()).second) {
       kept.push_back(p);
       if (!group.param_names_.empty()) names.push_back(group.param_names_[i]);
@@ -218,27 +219,33 @@ size_t Optimizer::add_hook(Moment moment, std::function<void(Optimizer&, StateDi
 }
 
 size_t Optimizer::register_step_pre_hook(StepHook hook) {
-  return add_hook(Moment::kBeforeStep, [hook = std::move(hook)](Optimizer& o, StateDict*) { hook(o); }, false);
+  return add_hook(
+      Moment::kBeforeStep, [hook = std::move(hook)](Optimizer& o, StateDict*) { hook(o); }, false);
 }
 
 size_t Optimizer::register_step_post_hook(StepHook hook) {
-  return add_hook(Moment::kAfterStep, [hook = std::move(hook)](Optimizer& o, StateDict*) { hook(o); }, false);
+  return add_hook(
+      Moment::kAfterStep, [hook = std::move(hook)](Optimizer& o, StateDict*) { hook(o); }, false);
 }
 
 size_t Optimizer::register_state_dict_pre_hook(StateDictPreHook hook, bool prepend) {
-  return add_hook(Moment::kBeforeState, [hook = std::move(hook)](Optimizer& o, StateDict*) { hook(o); }, prepend);
+  return add_hook(
+      Moment::kBeforeState, [hook = std::move(hook)](Optimizer& o, StateDict*) { hook(o); }, prepend);
 }
 
 size_t Optimizer::register_state_dict_post_hook(StateDictPostHook hook, bool prepend) {
-  return add_hook(Moment::kAfterState, [hook = std::move(hook)](Optimizer& o, StateDict* d) { hook(o, *d); }, prepend);
+  return add_hook(
+      Moment::kAfterState, [hook = std::move(hook)](Optimizer& o, StateDict* d) { hook(o, *d); }, prepend);
 }
 
 size_t Optimizer::register_load_state_dict_pre_hook(LoadStateDictPreHook hook, bool prepend) {
-  return add_hook(Moment::kBeforeLoad, [hook = std::move(hook)](Optimizer& o, StateDict* d) { hook(o, *d); }, prepend);
+  return add_hook(
+      Moment::kBeforeLoad, [hook = std::move(hook)](Optimizer& o, StateDict* d) { hook(o, *d); }, prepend);
 }
 
 size_t Optimizer::register_load_state_dict_post_hook(LoadStateDictPostHook hook, bool prepend) {
-  return add_hook(Moment::kAfterLoad, [hook = std::move(hook)](Optimizer& o, StateDict*) { hook(o); }, prepend);
+  return add_hook(
+      Moment::kAfterLoad, [hook = std::move(hook)](Optimizer& o, StateDict*) { hook(o); }, prepend);
 }
 
 void Optimizer::remove_hook(size_t id) {
@@ -254,9 +261,15 @@ void Optimizer::call_hooks(Moment moment, StateDict* dict) {
   }
 }
 
-size_t register_optimizer_step_pre_hook(Optimizer::StepHook hook) { return global_hooks().add(true, std::move(hook)); }
-size_t register_optimizer_step_post_hook(Optimizer::StepHook hook) { return global_hooks().add(false, std::move(hook)); }
-void remove_optimizer_step_hook(size_t id) { global_hooks().remove(id); }
+size_t register_optimizer_step_pre_hook(Optimizer::StepHook hook) {
+  return global_hooks().add(true, std::move(hook));
+}
+size_t register_optimizer_step_post_hook(Optimizer::StepHook hook) {
+  return global_hooks().add(false, std::move(hook));
+}
+void remove_optimizer_step_hook(size_t id) {
+  global_hooks().remove(id);
+}
 
 // --- steps ---
 

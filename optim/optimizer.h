@@ -175,17 +175,18 @@ struct RowGradient {
 ///     optimizer.step();
 ///   }
 ///
-/// Parameters are dense floating-point or complex leaf tensors on any device (complex ones are stepped as pairs of reals); a
-/// parameter without a gradient is left alone. A step is one operator for all parameters of a group on one device, such as
-/// at::_fused_adam_; on the CPU it updates them in place in one pass over each, in parallel, and its result does not depend
-/// on the number of threads.
+/// Parameters are dense floating-point or complex leaf tensors on any device (complex ones are stepped as pairs of
+/// reals); a parameter without a gradient is left alone. A step is one operator for all parameters of a group on one
+/// device, such as at::_fused_adam_; on the CPU it updates them in place in one pass over each, in parallel, and its
+/// result does not depend on the number of threads.
 ///
 /// Errors: a non-leaf parameter, one that is in two groups, and settings out of range throw when the group is added. A
 /// parameter listed twice in one group is kept once, with a warning.
 ///
-/// Settings that all optimizers of PyTorch have, where they have them: `maximize` climbs. With `differentiable` steps are
-/// recorded by autograd: parameters may be no leaves, and what a step starts from is left as it was. `foreach`, `fused` and
-/// `capturable` are accepted: a step is one operator on lists in any case. What Python refuses together is refused.
+/// Settings that all optimizers of PyTorch have, where they have them: `maximize` climbs. With `differentiable` steps
+/// are recorded by autograd: parameters may be no leaves, and what a step starts from is left as it was. `foreach`,
+/// `fused` and `capturable` are accepted: a step is one operator on lists in any case. What Python refuses together is
+/// refused.
 ///
 /// An optimizer of one's own overrides step() and calls run_step() in it, so that hooks and closures work.
 class Optimizer {
@@ -234,20 +235,20 @@ class Optimizer {
   StateMap& state() noexcept { return state_; }
   const StateMap& state() const noexcept { return state_; }
 
-  /// All state and settings, as Python's: {"state": {number: {…}}, "param_groups": [{…, "params": numbers}]}. Parameters are
-  /// numbered in the order of the groups.
+  /// All state and settings, as Python's: {"state": {number: {…}}, "param_groups": [{…, "params": numbers}]}.
+  /// Parameters are numbered in the order of the groups.
   StateDict state_dict() const;
-  /// Takes over what state_dict() gave, here or in Python, in an optimizer of the same class over as many parameters. Group
-  /// settings are restored; those that the dict does not have stay. Tensors are copied, in the dtype and on the device of
-  /// their parameter. Everything is checked first: after a ValueError nothing has changed.
+  /// Takes over what state_dict() gave, here or in Python, in an optimizer of the same class over as many parameters.
+  /// Group settings are restored; those that the dict does not have stay. Tensors are copied, in the dtype and on the
+  /// device of their parameter. Everything is checked first: after a ValueError nothing has changed.
   void load_state_dict(const StateDict& dict);
 
   /// To and from an archive, by default what state_dict() gives. Linked with //utils/serialize:optimizer_archive.
   virtual void save(torch::serialize::OutputArchive& archive) const;
   virtual void load(torch::serialize::InputArchive& archive);
 
-  /// Called before and after every step, state_dict() and load_state_dict(), in order of registration; `prepend` puts one in
-  /// front. The number returned removes the hook. Hooks that get the dict may change it (a copy of its dicts).
+  /// Called before and after every step, state_dict() and load_state_dict(), in order of registration; `prepend` puts
+  /// one in front. The number returned removes the hook. Hooks that get the dict may change it (a copy of its dicts).
   size_t register_step_pre_hook(StepHook hook);
   size_t register_step_post_hook(StepHook hook);
   size_t register_state_dict_pre_hook(StateDictPreHook hook, bool prepend = false);
@@ -265,8 +266,8 @@ class Optimizer {
   /// The same where `update` calls the closure itself; its result is returned.
   at::Tensor run_whole_step(const std::function<at::Tensor()>& update);
 
-  /// What add_row_gradient() gave for a parameter, rows in order, each once; undefined indices: nothing. A sparse gradient
-  /// of the parameter itself would come out here too.
+  /// What add_row_gradient() gave for a parameter, rows in order, each once; undefined indices: nothing. A sparse
+  /// gradient of the parameter itself would come out here too.
   RowGradient row_gradient(const at::Tensor& parameter) const;
   bool has_row_gradients() const noexcept { return !row_gradients_.empty(); }
 

@@ -55,7 +55,9 @@ GenericDict fields_of(const T& object) {
   return saver.dict;
 }
 
-std::string path(const char* head, const std::string& index) { return c10::str(head, '.', index, '.'); }
+std::string path(const char* head, const std::string& index) {
+  return c10::str(head, '.', index, '.');
+}
 
 // Dicts and lists of its own around the same tensors.
 IValue copy_of_containers(const IValue& value) {
@@ -80,8 +82,12 @@ IValue required(const IValue& whole, const std::string& name, const std::string&
 
 }  // namespace
 
-bool same_fields(const OptimizerOptions& a, const OptimizerOptions& b) { return same(a, b); }
-bool same_fields(const OptimizerParamState& a, const OptimizerParamState& b) { return same(a, b); }
+bool same_fields(const OptimizerOptions& a, const OptimizerOptions& b) {
+  return same(a, b);
+}
+bool same_fields(const OptimizerParamState& a, const OptimizerParamState& b) {
+  return same(a, b);
+}
 
 // Defined where archives are (//utils/serialize), so that a program without archives links none.
 namespace detail {
@@ -118,13 +124,25 @@ void read_fields(const torch::serialize::InputArchive& archive, T& object) {
 
 }  // namespace
 
-void OptimizerParamState::serialize(torch::serialize::InputArchive& archive) { read_fields(archive, *this); }
-void OptimizerParamState::serialize(torch::serialize::OutputArchive& archive) const { write_fields(archive, *this); }
-void OptimizerOptions::serialize(torch::serialize::InputArchive& archive) { read_fields(archive, *this); }
-void OptimizerOptions::serialize(torch::serialize::OutputArchive& archive) const { write_fields(archive, *this); }
+void OptimizerParamState::serialize(torch::serialize::InputArchive& archive) {
+  read_fields(archive, *this);
+}
+void OptimizerParamState::serialize(torch::serialize::OutputArchive& archive) const {
+  write_fields(archive, *this);
+}
+void OptimizerOptions::serialize(torch::serialize::InputArchive& archive) {
+  read_fields(archive, *this);
+}
+void OptimizerOptions::serialize(torch::serialize::OutputArchive& archive) const {
+  write_fields(archive, *this);
+}
 
-void Optimizer::save(torch::serialize::OutputArchive& archive) const { write(archive, state_dict()); }
-void Optimizer::load(torch::serialize::InputArchive& archive) { load_state_dict(read(archive, this)); }
+void Optimizer::save(torch::serialize::OutputArchive& archive) const {
+  write(archive, state_dict());
+}
+void Optimizer::load(torch::serialize::InputArchive& archive) {
+  load_state_dict(read(archive, this));
+}
 
 StateDict Optimizer::state_dict() const {
   Optimizer& self = const_cast<Optimizer&>(*this);  // for hooks
@@ -186,6 +204,7 @@ void Optimizer::load_state_dict(const StateDict& given) {
       group.options().visit(loader);
       group.options().check();
     }
+    group.set_extras({});
     for (const std::string& name : names_of_parts(stored)) {
       if (loader.used().count(name) != 0 || name == "params" || name == "param_names") continue;
       group.set_extra(name, required(stored, name, here));
@@ -209,7 +228,8 @@ void Optimizer::load_state_dict(const StateDict& given) {
     TORCH_CHECK_VALUE(used.count(number) != 0, "load_state_dict: state.", number, " is of no parameter");
   }
   for (const std::string& name : names_of_parts(dict.tree())) {
-    TORCH_CHECK_VALUE(name == "state" || name == "param_groups", "load_state_dict: this optimizer has no place for ", name);
+    TORCH_CHECK_VALUE(name == "state" || name == "param_groups", "load_state_dict: this optimizer has no place for ",
+                      name);
   }
   state_ = std::move(fresh);
   param_groups_ = std::move(fresh_groups);

@@ -65,12 +65,13 @@ class StepOptions : public LrOptions<Derived> {
  protected:
   void check_fused(const std::optional<bool>& fused) const {
     TORCH_CHECK(!fused.value_or(false) || !differentiable_, "`fused` does not support `differentiable`");
-    TORCH_CHECK(!fused.value_or(false) || !foreach_.value_or(false), "`fused` and `foreach` cannot be `True` together.");
+    TORCH_CHECK(!fused.value_or(false) || !foreach_.value_or(false),
+                "`fused` and `foreach` cannot be `True` together.");
   }
 };
 
-/// The settings of Adam and of what was made from it. ValueError unless eps >= 0, weight_decay >= 0 and both betas lie in
-/// [0, 1).
+/// The settings of Adam and of what was made from it. ValueError unless eps >= 0, weight_decay >= 0 and both betas lie
+/// in [0, 1).
 template <class Derived>
 class BetasOptions : public StepOptions<Derived> {
  public:

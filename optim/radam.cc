@@ -18,7 +18,9 @@ void RAdamOptions::visit(FieldVisitor& visitor) {
   visitor("differentiable", differentiable_);
 }
 
-void RAdamOptions::check() const { BetasOptions::check(); }
+void RAdamOptions::check() const {
+  BetasOptions::check();
+}
 
 void RAdamParamState::visit(FieldVisitor& visitor) {
   visitor.step("step", step_);
@@ -31,8 +33,7 @@ void RAdam::update(StepLists& lists, const RAdamOptions& options) {
   const double lr = options.lr(), decay = options.weight_decay();
   list_states(lists);
   const auto params = as_reals(lists.params);
-  const auto grads =
-      step_gradients(lists, params, options.maximize(), options.decoupled_weight_decay() ? 0 : decay);
+  const auto grads = step_gradients(lists, params, options.maximize(), options.decoupled_weight_decay() ? 0 : decay);
   const auto averages = as_reals(take(lists, 0, &RAdamParamState::exp_avg));
   const auto squares = as_reals(take(lists, 1, &RAdamParamState::exp_avg_sq));
   if (options.decoupled_weight_decay()) at::_foreach_mul_(params, 1 - lr * decay);

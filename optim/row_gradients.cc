@@ -14,7 +14,8 @@ void Optimizer::add_row_gradient(RowGradient gradient) {
   TORCH_CHECK_VALUE(p.defined() && p.dim() > 0, "add_row_gradient: expected a parameter with rows");
   TORCH_CHECK_TYPE(gradient.indices.defined() && gradient.indices.scalar_type() == at::kLong,
                    "add_row_gradient: expected indices of type Long");
-  if (gradient.indices.dim() == 2 && gradient.indices.size(0) == 1) gradient.indices = at::select(gradient.indices, 0, 0);
+  if (gradient.indices.dim() == 2 && gradient.indices.size(0) == 1)
+    gradient.indices = at::select(gradient.indices, 0, 0);
   TORCH_CHECK_VALUE(gradient.indices.dim() == 1, "add_row_gradient: expected indices of one dimension, but got ",
                     gradient.indices.sizes());
   std::vector<int64_t> expected = p.sizes().vec();
@@ -46,7 +47,10 @@ RowGradient Optimizer::row_gradient(const at::Tensor& parameter) const {
   std::sort(unique.begin(), unique.end());
   unique.erase(std::unique(unique.begin(), unique.end()), unique.end());
   TORCH_CHECK_INDEX(unique.empty() || (unique.front() >= 0 && unique.back() < parameter.size(0)),
-                    "a row gradient's index ", unique.empty() ? 0 : unique.front() < 0 ? unique.front() : unique.back(),
+                    "a row gradient's index ",
+                    unique.empty()       ? 0
+                    : unique.front() < 0 ? unique.front()
+                                         : unique.back(),
                     " is out of bounds for a parameter of ", parameter.size(0), " rows");
   const at::TensorOptions longs = at::TensorOptions().dtype(at::kLong);
   at::Tensor sorted = at::empty({static_cast<int64_t>(unique.size())}, longs), places = at::empty({count}, longs);

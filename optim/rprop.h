@@ -5,8 +5,8 @@
 
 namespace torch::optim {
 
-/// Settings of Rprop: `etas` are the factors of a step after a gradient changed its sign and after it did not, `step_sizes`
-/// the least and the most. ValueError unless 0 < etas[0] < 1 < etas[1].
+/// Settings of Rprop: `etas` are the factors of a step after a gradient changed its sign and after it did not,
+/// `step_sizes` the least and the most. ValueError unless 0 < etas[0] < 1 < etas[1].
 struct RpropOptions : public StepOptions<RpropOptions> {
   RpropOptions(double lr = 1e-2) : StepOptions(lr) {}
   TORCH_ARG(FieldVisitor::Betas, etas) = std::make_tuple(0.5, 1.2);

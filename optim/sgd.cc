@@ -27,7 +27,9 @@ void SGDOptions::check() const {
   check_fused(fused_);
 }
 
-void SGDParamState::visit(FieldVisitor& visitor) { visitor("momentum_buffer", momentum_buffer_); }
+void SGDParamState::visit(FieldVisitor& visitor) {
+  visitor("momentum_buffer", momentum_buffer_);
+}
 
 void SGD::update(StepLists& lists, const SGDOptions& options) {
   const auto step = [&](const StepLists& some, const std::vector<at::Tensor>& buffers, bool first) {

@@ -149,7 +149,9 @@ IValue StateDict::at(std::string_view path) const {
   return value;
 }
 
-double StateDict::number(std::string_view path) const { return checked_number(at(path), path); }
+double StateDict::number(std::string_view path) const {
+  return checked_number(at(path), path);
+}
 
 int64_t StateDict::integer(std::string_view path) const {
   const double value = number(path);
@@ -164,9 +166,9 @@ void StateDict::set(std::string_view path, IValue value) {
   const IValue parent = dot == std::string_view::npos ? tree_ : at(path.substr(0, dot));
   if (parent.isList()) {
     int64_t number = 0;
-    TORCH_CHECK_VALUE(number_of_name(name, &number) && number >= 0 &&
-                          number < static_cast<int64_t>(parent.toListRef().size()),
-                      "the state dict has no ", path);
+    TORCH_CHECK_VALUE(
+        number_of_name(name, &number) && number >= 0 && number < static_cast<int64_t>(parent.toListRef().size()),
+        "the state dict has no ", path);
     parent.toList().set(static_cast<size_t>(number), std::move(value));
     return;
   }
@@ -186,7 +188,9 @@ bool StateDict::erase(std::string_view path) {
   return parent.toGenericDict().erase(key) == 1;
 }
 
-StateDict StateDict::clone() const { return StateDict(tree_.deepcopy()); }
+StateDict StateDict::clone() const {
+  return StateDict(tree_.deepcopy());
+}
 
 // --- numbers in files ---
 
@@ -304,9 +308,7 @@ void FieldVisitor::operator()(const char* name, at::Tensor& value, Kind kind) {
   if (!field(name, kind, v)) return;
   TORCH_CHECK_VALUE(v.isNone() || v.isTensor() || (kind == Kind::kTensor && (v.isInt() || v.isDouble())),
                     "load_state_dict: ", name, " is no tensor but ", v.tag_name());
-  value = v.isNone()     ? at::Tensor()
-          : v.isTensor() ? v.toTensor()
-                         : scalar_tensor(v.toDouble(), default_scalar_dtype());
+  value = v.isNone() ? at::Tensor() : v.isTensor() ? v.toTensor() : scalar_tensor(v.toDouble(), default_scalar_dtype());
 }
 
 void FieldVisitor::operator()(const char* name, std::deque<at::Tensor>& value) {

@@ -14,9 +14,9 @@
 namespace torch::optim {
 
 /// What an optimizer or a schedule remembers: nested dicts and lists under the names that Python's state_dict() has,
-/// {"state": {0: {"step": …, "exp_avg": …}}, "param_groups": [{"lr": …, "params": [0, 1]}]}. A dotted path names a place in
-/// it: "state.0.exp_avg", "param_groups.0.lr". Copies share the dicts, and tensors share their data with the optimizer:
-/// write or clone() them before the next step.
+/// {"state": {0: {"step": ..., "exp_avg": ...}}, "param_groups": [{"lr": ..., "params": [0, 1]}]}. A dotted path names
+/// a place in it: "state.0.exp_avg", "param_groups.0.lr". Copies share the dicts, and tensors share their data with the
+/// optimizer: write or clone() them before the next step.
 class StateDict {
  public:
   StateDict();
@@ -47,22 +47,24 @@ class StateDict {
   c10::IValue tree_;
 };
 
-/// The part of a dict or of a list that has this name or number; false where there is none. A dict may have its numbers as
-/// texts.
+/// The part of a dict or of a list that has this name or number; false where there is none. A dict may have its numbers
+/// as texts.
 bool find_part(const c10::IValue& whole, std::string_view name, c10::IValue* part);
 /// Names of a dict, numbers of a list.
 std::vector<std::string> names_of_parts(const c10::IValue& whole);
 
-/// A number of steps, epochs or the like that a file holds as `name`, also as a tensor of one element: throws ValueError
-/// unless it is a whole number from 0 to 2^53.
+/// A number of steps, epochs or the like that a file holds as `name`, also as a tensor of one element: throws
+/// ValueError unless it is a whole number from 0 to 2^53.
 int64_t checked_count(const c10::IValue& value, std::string_view name);
 /// A real number, also as a tensor of one element; ValueError for something else.
 double checked_number(const c10::IValue& value, std::string_view name);
 /// The number after `count`; the last one there is stays.
-inline int64_t next_count(int64_t count) { return count == INT64_MAX ? count : count + 1; }
+inline int64_t next_count(int64_t count) {
+  return count == INT64_MAX ? count : count + 1;
+}
 
-/// Walks over the fields of an options or state object, under Python's names. One walk, written once for each class, serves
-/// saving, loading and comparing.
+/// Walks over the fields of an options or state object, under Python's names. One walk, written once for each class,
+/// serves saving, loading and comparing.
 ///
 ///   void visit(FieldVisitor& visitor) override {
 ///     visitor("lr", lr_);
@@ -71,11 +73,11 @@ inline int64_t next_count(int64_t count) { return count == INT64_MAX ? count : c
 class FieldVisitor {
  public:
   enum class Kind : uint8_t {
-    kValue,       ///< numbers, flags, texts, tuples of them
-    kLikeParam,   ///< a tensor of the parameter's sizes
-    kTensor,      ///< a tensor of other sizes, or a list of tensors
-    kStep,        ///< a number of steps; Python has it as a tensor
-    kNumber,      ///< a number that Python has as a tensor of the default dtype
+    kValue,      ///< numbers, flags, texts, tuples of them
+    kLikeParam,  ///< a tensor of the parameter's sizes
+    kTensor,     ///< a tensor of other sizes, or a list of tensors
+    kStep,       ///< a number of steps; Python has it as a tensor
+    kNumber,     ///< a number that Python has as a tensor of the default dtype
   };
   using Betas = std::tuple<double, double>;
   using Coefficients = std::tuple<double, double, double>;

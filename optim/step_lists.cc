@@ -123,6 +123,8 @@ void refuse_sparse_gradient(const char* optimizer) {
                   : "");
 }
 
-at::Tensor detail::copy_of(const at::Tensor& tensor) { return at::clone(tensor); }
+at::Tensor detail::copy_of(const at::Tensor& tensor) {
+  return at::clone(tensor);
+}
 
 }  // namespace torch::optim

@@ -23,8 +23,8 @@ struct StepLists {
   std::vector<double> next_counts() const;
 };
 
-/// The lists of a step, device by device. Their memory is used again by the next step; what they refer to is let go with the
-/// Step.
+/// The lists of a step, device by device. Their memory is used again by the next step; what they refer to is let go
+/// with the Step.
 class StepScratch {
  public:
   class Step {

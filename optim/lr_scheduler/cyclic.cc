@@ -54,12 +54,14 @@ void set_momentum(OptimizerOptions& options, double value) {
 
 std::vector<double> one_a_group(const char* name, const Optimizer& optimizer, const std::vector<double>& values) {
   const size_t groups = optimizer.param_groups().size();
-  TORCH_CHECK_VALUE(values.size() == 1 || values.size() == groups, name, " must have the same length as optimizer.param_groups. ",
-                    name, " has ", values.size(), " values, param_groups has ", groups, ".");
+  TORCH_CHECK_VALUE(values.size() == 1 || values.size() == groups, name,
+                    " must have the same length as optimizer.param_groups. ", name, " has ", values.size(),
+                    " values, param_groups has ", groups, ".");
   return values.size() == groups ? values : std::vector<double>(groups, values[0]);
 }
 
-void prepare_momenta(Optimizer& optimizer, const std::vector<double>& base, const std::vector<double>& most, bool resumed) {
+void prepare_momenta(Optimizer& optimizer, const std::vector<double>& base, const std::vector<double>& most,
+                     bool resumed) {
   TORCH_CHECK_VALUE(has_momentum(optimizer.defaults()),
                     "optimizer must support momentum or beta1 with `cycle_momentum` option enabled");
   const std::vector<double> bases = one_a_group("base_momentum", optimizer, base);
@@ -80,14 +82,16 @@ double extra_number(const OptimizerParamGroup& group, const std::string& name) {
 }
 
 CyclicLR::CyclicLR(Optimizer& optimizer, CyclicLROptions options)
-    : EpochScheduler([&]() -> Optimizer& {
-        // The base rates are the initial ones.
-        const std::vector<double> base = one_a_group("base_lr", optimizer, options.base_lr());
-        for (size_t g = 0; g < base.size() && options.last_epoch() == -1; ++g) {
-          optimizer.param_groups()[g].options().set_lr(base[g]);
-        }
-        return optimizer;
-      }(), options.last_epoch()),
+    : EpochScheduler(
+          [&]() -> Optimizer& {
+            // The base rates are the initial ones.
+            const std::vector<double> base = one_a_group("base_lr", optimizer, options.base_lr());
+            for (size_t g = 0; g < base.size() && options.last_epoch() == -1; ++g) {
+              optimizer.param_groups()[g].options().set_lr(base[g]);
+            }
+            return optimizer;
+          }(),
+          options.last_epoch()),
       options_(std::move(options)) {
   base_lrs_ = one_a_group("base_lr", optimizer, options_.base_lr());
   options_.max_lr(one_a_group("max_lr", optimizer, options_.max_lr()));
@@ -97,12 +101,14 @@ CyclicLR::CyclicLR(Optimizer& optimizer, CyclicLROptions options)
   total_size_ = up + down;
   step_ratio_ = up / total_size_;
   if (!options_.scale_fn()) {
-    TORCH_CHECK_VALUE(options_.mode() == "triangular" || options_.mode() == "triangular2" || options_.mode() == "exp_range",
-                      "mode is invalid and scale_fn is None");
+    TORCH_CHECK_VALUE(
+        options_.mode() == "triangular" || options_.mode() == "triangular2" || options_.mode() == "exp_range",
+        "mode is invalid and scale_fn is None");
     options_.scale_mode(options_.mode() == "exp_range" ? "iterations" : "cycle");
   }
   TORCH_CHECK_VALUE(options_.scale_mode() == "cycle" || options_.scale_mode() == "iterations",
-                    "CyclicLR: expected a scale_mode of \"cycle\" or \"iterations\", but got \"", options_.scale_mode(), '"');
+                    "CyclicLR: expected a scale_mode of \"cycle\" or \"iterations\", but got \"", options_.scale_mode(),
+                    '"');
   if (options_.cycle_momentum()) {
     options_.base_momentum(one_a_group("base_momentum", optimizer, options_.base_momentum()));
     options_.max_momentum(one_a_group("max_momentum", optimizer, options_.max_momentum()));
@@ -166,24 +172,27 @@ void CyclicLR::check_state() const {
   EpochScheduler::check_state();
   const size_t groups = base_lrs_.size();
   TORCH_CHECK_VALUE(options_.max_lr().size() == groups &&
-                        (!options_.cycle_momentum() || (options_.base_momentum().size() == groups &&
-                                                        options_.max_momentum().size() == groups)),
+                        (!options_.cycle_momentum() ||
+                         (options_.base_momentum().size() == groups && options_.max_momentum().size() == groups)),
                     "load_state_dict: the state is not one for ", groups, " parameter groups");
-  TORCH_CHECK_VALUE(total_size_ > 0 && step_ratio_ > 0 && step_ratio_ <= 1, "load_state_dict: total_size is ", total_size_);
+  TORCH_CHECK_VALUE(total_size_ > 0 && step_ratio_ > 0 && step_ratio_ <= 1, "load_state_dict: total_size is ",
+                    total_size_);
 }
 
 OneCycleLR::OneCycleLR(Optimizer& optimizer, OneCycleLROptions options)
-    : EpochScheduler([&]() -> Optimizer& {
-        const std::vector<double> most = one_a_group("max_lr", optimizer, options.max_lr());
-        for (size_t g = 0; g < most.size() && options.last_epoch() == -1; ++g) {
-          OptimizerParamGroup& group = optimizer.param_groups()[g];
-          const double initial = most[g] / options.div_factor();
-          group.set_extra("initial_lr", c10::IValue(initial));
-          group.set_extra("max_lr", c10::IValue(most[g]));
-          group.set_extra("min_lr", c10::IValue(initial / options.final_div_factor()));
-        }
-        return optimizer;
-      }(), options.last_epoch()),
+    : EpochScheduler(
+          [&]() -> Optimizer& {
+            const std::vector<double> most = one_a_group("max_lr", optimizer, options.max_lr());
+            for (size_t g = 0; g < most.size() && options.last_epoch() == -1; ++g) {
+              OptimizerParamGroup& group = optimizer.param_groups()[g];
+              const double initial = most[g] / options.div_factor();
+              group.set_extra("initial_lr", c10::IValue(initial));
+              group.set_extra("max_lr", c10::IValue(most[g]));
+              group.set_extra("min_lr", c10::IValue(initial / options.final_div_factor()));
+            }
+            return optimizer;
+          }(),
+          options.last_epoch()),
       options_(std::move(options)) {
   if (options_.total_steps().has_value()) {
     total_steps_ = *options_.total_steps();
@@ -216,8 +225,8 @@ OneCycleLR::OneCycleLR(Optimizer& optimizer, OneCycleLROptions options)
 }
 
 double OneCycleLR::annealed(size_t group, int64_t epoch, std::string Phase::*from, std::string Phase::*to) const {
-  TORCH_CHECK_VALUE(epoch <= total_steps_, "Tried to step ", epoch,
-                    " times. The specified number of total steps is ", total_steps_);
+  TORCH_CHECK_VALUE(epoch <= total_steps_, "Tried to step ", epoch, " times. The specified number of total steps is ",
+                    total_steps_);
   const double t = static_cast<double>(epoch);
   const OptimizerParamGroup& g = optimizer_.param_groups()[group];
   double begin = 0;
@@ -273,7 +282,8 @@ void OneCycleLR::read_phases(const c10::IValue& value) {
       TORCH_CHECK_VALUE(v.isString(), "load_state_dict: ", name, " is no text");
       return v.toStringRef();
     };
-    read.push_back({part.number("end_step"), text("start_lr"), text("end_lr"), text("start_momentum"), text("end_momentum")});
+    read.push_back(
+        {part.number("end_step"), text("start_lr"), text("end_lr"), text("start_momentum"), text("end_momentum")});
   }
   TORCH_CHECK_VALUE(!read.empty(), "load_state_dict: _schedule_phases is empty");
   phases_ = std::move(read);

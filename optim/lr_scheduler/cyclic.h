@@ -13,8 +13,8 @@
 namespace torch::optim {
 
 /// Settings of CyclicLR. Lists have one number, or one for each group. `mode` is "triangular", "triangular2" (half the
-/// height each cycle) or "exp_range" (gamma^iteration); a `scale_fn` of the cycle or of the iteration (`scale_mode` "cycle",
-/// "iterations") stands for any of them.
+/// height each cycle) or "exp_range" (gamma^iteration); a `scale_fn` of the cycle or of the iteration (`scale_mode`
+/// "cycle", "iterations") stands for any of them.
 struct CyclicLROptions {
   CyclicLROptions(double base_lr, double max_lr) : base_lr_{base_lr}, max_lr_{max_lr} {}
   CyclicLROptions(std::vector<double> base_lr, std::vector<double> max_lr)
@@ -70,8 +70,8 @@ struct OneCycleLROptions {
   TORCH_ARG(int64_t, last_epoch) = -1;
 };
 
-/// From max_lr / div_factor up to max_lr in the first part of all steps, then down to a final_div_factor-th of where it began
-/// (Smith and Topin, 2018). Stepped after every batch; a step past the last one is a ValueError.
+/// From max_lr / div_factor up to max_lr in the first part of all steps, then down to a final_div_factor-th of where it
+/// began (Smith and Topin, 2018). Stepped after every batch; a step past the last one is a ValueError.
 class OneCycleLR : public EpochScheduler {
  public:
   OneCycleLR(Optimizer& optimizer, OneCycleLROptions options);

@@ -9,8 +9,8 @@
 
 namespace torch::optim {
 
-/// Changes the learning rates of an optimizer's groups from step to step. The optimizer must outlive it. Call step() after
-/// the optimizer's own, once an epoch or once an update as the schedule means it.
+/// Changes the learning rates of an optimizer's groups from step to step. The optimizer must outlive it. Call step()
+/// after the optimizer's own, once an epoch or once an update as the schedule means it.
 ///
 /// A schedule of one's own overrides get_lrs(), which gives the rates that the next step() sets.
 class LRScheduler {
@@ -26,8 +26,8 @@ class LRScheduler {
   /// Where the schedule stands and its settings, under Python's names, without the optimizer's rates, which its own
   /// state_dict holds.
   virtual StateDict state_dict() const;
-  /// Takes that over, also from Python; ValueError for a state of another kind of schedule or number of groups, and then
-  /// nothing has changed.
+  /// Takes that over, also from Python; ValueError for a state of another kind of schedule or number of groups, and
+  /// then nothing has changed.
   virtual void load_state_dict(const StateDict& dict);
 
   /// For schedules that are made of others. From the first epoch on: sets what the schedule begins with ...
@@ -55,9 +55,9 @@ class LRScheduler {
   std::vector<double> last_lr_;
 };
 
-/// The schedules of the Python interface. Epoch 0 is set by the constructor; step() moves on to the next epoch, from the
-/// rates in force, so that several schedules on one optimizer multiply. `last_epoch` goes on after that epoch: groups must
-/// have their "initial_lr" then (OptimizerParamGroup::set_extra, or a loaded state), else ValueError.
+/// The schedules of the Python interface. Epoch 0 is set by the constructor; step() moves on to the next epoch, from
+/// the rates in force, so that several schedules on one optimizer multiply. `last_epoch` goes on after that epoch:
+/// groups must have their "initial_lr" then (OptimizerParamGroup::set_extra, or a loaded state), else ValueError.
 class EpochScheduler : public LRScheduler {
  public:
   explicit EpochScheduler(Optimizer& optimizer, int64_t last_epoch = -1);

@@ -14,9 +14,10 @@ void set_momentum(OptimizerOptions& options, double value);
 /// One number a group, from a list of one or of one a group; ValueError for another number of them.
 std::vector<double> one_a_group(const char* name, const Optimizer& optimizer, const std::vector<double>& values);
 
-/// Sets up the groups' momenta for a schedule that moves them between "base_momentum" and "max_momentum", where they begin
-/// unless it is resumed. ValueError for an optimizer that has none.
-void prepare_momenta(Optimizer& optimizer, const std::vector<double>& base, const std::vector<double>& most, bool resumed);
+/// Sets up the groups' momenta for a schedule that moves them between "base_momentum" and "max_momentum", where they
+/// begin unless it is resumed. ValueError for an optimizer that has none.
+void prepare_momenta(Optimizer& optimizer, const std::vector<double>& base, const std::vector<double>& most,
+                     bool resumed);
 
 /// A number among what else stands in a group.
 double extra_number(const OptimizerParamGroup& group, const std::string& name);

@@ -8,9 +8,10 @@
 
 namespace torch::optim {
 
-ReduceLROnPlateauScheduler::ReduceLROnPlateauScheduler(
-    Optimizer& optimizer, SchedulerMode mode, float factor, int patience, double threshold, ThresholdMode threshold_mode,
-    int cooldown, const std::vector<float>& min_lr, double eps, bool verbose)
+ReduceLROnPlateauScheduler::ReduceLROnPlateauScheduler(Optimizer& optimizer, SchedulerMode mode, float factor,
+                                                       int patience, double threshold, ThresholdMode threshold_mode,
+                                                       int cooldown, const std::vector<float>& min_lr, double eps,
+                                                       bool verbose)
     : optimizer_(optimizer),
       mode_(mode),
       factor_(factor),
@@ -29,8 +30,9 @@ ReduceLROnPlateauScheduler::ReduceLROnPlateauScheduler(
   } else if (min_lrs_.size() == 1) {
     min_lrs_.assign(groups, float(min_lrs_[0]));
   }
-  TORCH_CHECK_VALUE(min_lrs_.size() == groups, "Number of learning rates not equal to the number of param groups: expected ",
-                    groups, ", but got ", min_lrs_.size());
+  TORCH_CHECK_VALUE(min_lrs_.size() == groups,
+                    "Number of learning rates not equal to the number of param groups: expected ", groups, ", but got ",
+                    min_lrs_.size());
 }
 
 bool ReduceLROnPlateauScheduler::is_better(double metric) const {
@@ -96,9 +98,10 @@ void ReduceLROnPlateauScheduler::visit(FieldVisitor& visitor) {
   visitor("cooldown_counter", cooldown_left_);
   visitor("num_bad_epochs", bad_epochs_);
   TORCH_CHECK_VALUE(mode == "min" || mode == "max", "mode ", mode, " is unknown!");
-  TORCH_CHECK_VALUE(threshold_mode == "rel" || threshold_mode == "abs", "threshold mode ", threshold_mode, " is unknown!");
-  TORCH_CHECK_VALUE(least.size() == optimizer_.param_groups().size(), "load_state_dict: the state is for ", least.size(),
-                    " parameter groups, but the optimizer has ", optimizer_.param_groups().size());
+  TORCH_CHECK_VALUE(threshold_mode == "rel" || threshold_mode == "abs", "threshold mode ", threshold_mode,
+                    " is unknown!");
+  TORCH_CHECK_VALUE(least.size() == optimizer_.param_groups().size(), "load_state_dict: the state is for ",
+                    least.size(), " parameter groups, but the optimizer has ", optimizer_.param_groups().size());
   for (const int64_t count : {last_epoch_, cooldown_left_, bad_epochs_, patience, cooldown}) {
     TORCH_CHECK_VALUE(count >= 0 && count <= INT32_MAX, "load_state_dict: a count is ", count);
   }

@@ -27,7 +27,9 @@ void visit_lambdas(FieldVisitor& visitor, size_t count) {
   visitor("lr_lambdas", value);
 }
 
-double as_double(int64_t value) { return static_cast<double>(value); }
+double as_double(int64_t value) {
+  return static_cast<double>(value);
+}
 
 }  // namespace
 
@@ -86,7 +88,8 @@ void MultiStepLR::visit(FieldVisitor& visitor) {
   // How often each is there.
   c10::Dict<c10::IValue, c10::IValue> counts;
   for (const int64_t m : milestones_) {
-    counts.insert_or_assign(c10::IValue(m), c10::IValue(int64_t{std::count(milestones_.begin(), milestones_.end(), m)}));
+    counts.insert_or_assign(c10::IValue(m),
+                            c10::IValue(int64_t{std::count(milestones_.begin(), milestones_.end(), m)}));
   }
   c10::IValue value(counts);
   visitor("milestones", value);
@@ -109,7 +112,9 @@ ExponentialLR::ExponentialLR(Optimizer& optimizer, double gamma, int64_t last_ep
   begin();
 }
 
-double ExponentialLR::next_lr(size_t, int64_t, double lr) const { return initial_ ? lr : lr * gamma_; }
+double ExponentialLR::next_lr(size_t, int64_t, double lr) const {
+  return initial_ ? lr : lr * gamma_;
+}
 
 double ExponentialLR::lr_at(size_t group, int64_t epoch, double) const {
   return base_lrs_[group] * std::pow(gamma_, as_double(epoch));
@@ -122,8 +127,8 @@ void ExponentialLR::visit(FieldVisitor& visitor) {
 
 ConstantLR::ConstantLR(Optimizer& optimizer, double factor, int64_t total_iters, int64_t last_epoch)
     : EpochScheduler(optimizer, last_epoch), factor_(factor), total_iters_(total_iters) {
-  TORCH_CHECK_VALUE(factor > 0 && factor <= 1, "Constant multiplicative factor expected to be between 0 and 1, but got ",
-                    factor);
+  TORCH_CHECK_VALUE(factor > 0 && factor <= 1,
+                    "Constant multiplicative factor expected to be between 0 and 1, but got ", factor);
   begin();
 }
 
@@ -142,7 +147,8 @@ void ConstantLR::visit(FieldVisitor& visitor) {
   EpochScheduler::visit(visitor);
 }
 
-LinearLR::LinearLR(Optimizer& optimizer, double start_factor, double end_factor, int64_t total_iters, int64_t last_epoch)
+LinearLR::LinearLR(Optimizer& optimizer, double start_factor, double end_factor, int64_t total_iters,
+                   int64_t last_epoch)
     : EpochScheduler(optimizer, last_epoch),
       start_factor_(start_factor),
       end_factor_(end_factor),
@@ -165,7 +171,8 @@ double LinearLR::next_lr(size_t, int64_t epoch, double lr) const {
 
 double LinearLR::lr_at(size_t group, int64_t epoch, double) const {
   const double slope = end_factor_ - start_factor_;
-  return base_lrs_[group] * (start_factor_ + slope * as_double(std::min(total_iters_, epoch)) / as_double(total_iters_));
+  return base_lrs_[group] *
+         (start_factor_ + slope * as_double(std::min(total_iters_, epoch)) / as_double(total_iters_));
 }
 
 void LinearLR::visit(FieldVisitor& visitor) {
@@ -188,8 +195,7 @@ double PolynomialLR::next_lr(size_t, int64_t epoch, double lr) const {
 }
 
 double PolynomialLR::lr_at(size_t group, int64_t epoch, double) const {
-  return base_lrs_[group] *
-         std::pow(1 - as_double(std::min(total_iters_, epoch)) / as_double(total_iters_), power_);
+  return base_lrs_[group] * std::pow(1 - as_double(std::min(total_iters_, epoch)) / as_double(total_iters_), power_);
 }
 
 void PolynomialLR::visit(FieldVisitor& visitor) {

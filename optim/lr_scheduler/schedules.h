@@ -57,7 +57,8 @@ class ConstantLR : public EpochScheduler {
   int64_t total_iters_;
 };
 
-/// The factor moves evenly from `start_factor` (in (0, 1]) at 0 to `end_factor` (in [0, 1]) at `total_iters`, and stays.
+/// The factor moves evenly from `start_factor` (in (0, 1]) at 0 to `end_factor` (in [0, 1]) at `total_iters`, and
+/// stays.
 class LinearLR : public EpochScheduler {
  public:
   LinearLR(Optimizer& optimizer, double start_factor = 1.0 / 3, double end_factor = 1.0, int64_t total_iters = 5,
@@ -117,8 +118,8 @@ class PolynomialLR : public EpochScheduler {
   double power_;
 };
 
-/// lr_t = eta_min + (lr_0 - eta_min) * (1 + cos(pi * t / T_max)) / 2 (Loshchilov and Hutter, 2017); it goes up again after
-/// T_max.
+/// lr_t = eta_min + (lr_0 - eta_min) * (1 + cos(pi * t / T_max)) / 2 (Loshchilov and Hutter, 2017); it goes up again
+/// after T_max.
 class CosineAnnealingLR : public EpochScheduler {
  public:
   CosineAnnealingLR(Optimizer& optimizer, int64_t T_max, double eta_min = 0, int64_t last_epoch = -1);
@@ -133,8 +134,8 @@ class CosineAnnealingLR : public EpochScheduler {
   double eta_min_;
 };
 
-/// Cosine annealing that begins again after T_0 epochs, then T_0 * T_mult, then T_0 * T_mult^2 ... step(epoch) goes to any
-/// epoch, also between two.
+/// Cosine annealing that begins again after T_0 epochs, then T_0 * T_mult, then T_0 * T_mult^2 ... step(epoch) goes to
+/// any epoch, also between two.
 class CosineAnnealingWarmRestarts : public EpochScheduler {
  public:
   CosineAnnealingWarmRestarts(Optimizer& optimizer, int64_t T_0, int64_t T_mult = 1, double eta_min = 0,

@@ -36,8 +36,9 @@ void load_schedulers(const StateDict& dict, const Schedulers& schedulers) {
 }
 
 Optimizer& optimizer_of(const Schedulers& schedulers) {
-  TORCH_CHECK_VALUE(!schedulers.empty(), "ChainedScheduler expects at least one scheduler to be chained, but got no "
-                                         "scheduler.");
+  TORCH_CHECK_VALUE(!schedulers.empty(),
+                    "ChainedScheduler expects at least one scheduler to be chained, but got no "
+                    "scheduler.");
   TORCH_CHECK_VALUE(schedulers[0] != nullptr, "ChainedScheduler: a scheduler is null");
   return const_cast<Optimizer&>(schedulers[0]->optimizer());
 }
@@ -100,7 +101,9 @@ void SequentialLR::visit(FieldVisitor& visitor) {
   visitor("_last_lr", last_lr_);
 }
 
-StateDict SequentialLR::state_dict() const { return with_schedulers(LRScheduler::state_dict(), schedulers_); }
+StateDict SequentialLR::state_dict() const {
+  return with_schedulers(LRScheduler::state_dict(), schedulers_);
+}
 
 void SequentialLR::load_state_dict(const StateDict& dict) {
   const StateDict before = LRScheduler::state_dict();
@@ -142,9 +145,13 @@ void ChainedScheduler::back_up() {
   for (const auto& s : schedulers_) s->back_up();
 }
 
-void ChainedScheduler::visit(FieldVisitor& visitor) { visitor("_last_lr", last_lr_); }
+void ChainedScheduler::visit(FieldVisitor& visitor) {
+  visitor("_last_lr", last_lr_);
+}
 
-StateDict ChainedScheduler::state_dict() const { return with_schedulers(LRScheduler::state_dict(), schedulers_); }
+StateDict ChainedScheduler::state_dict() const {
+  return with_schedulers(LRScheduler::state_dict(), schedulers_);
+}
 
 void ChainedScheduler::load_state_dict(const StateDict& dict) {
   load_schedulers(dict, schedulers_);

@@ -7,7 +7,8 @@
 
 namespace torch::optim {
 
-/// Runs one schedule after another: number i from milestones[i-1] on. Each begins at its epoch 0, from the initial rates.
+/// Runs one schedule after another: number i from milestones[i-1] on. Each begins at its epoch 0, from the initial
+/// rates.
 ///
 ///   auto warm_up = std::make_shared<LinearLR>(optimizer, 0.01, 1.0, 100);
 ///   auto decay = std::make_shared<CosineAnnealingLR>(optimizer, 1900);
@@ -37,7 +38,8 @@ class SequentialLR : public LRScheduler {
 
 /// Steps several schedules of one optimizer together: their factors multiply.
 ///
-///   ChainedScheduler schedule({std::make_shared<ConstantLR>(optimizer), std::make_shared<ExponentialLR>(optimizer, 0.9)});
+///   ChainedScheduler schedule({std::make_shared<ConstantLR>(optimizer), std::make_shared<ExponentialLR>(optimizer,
+///   0.9)});
 class ChainedScheduler : public LRScheduler {
  public:
   explicit ChainedScheduler(std::vector<std::shared_ptr<LRScheduler>> schedulers);

@@ -4,9 +4,9 @@
 
 namespace torch::optim {
 
-/// Multiplies the rates by `gamma` after every `step_size` steps, counted as libtorch counts: the call number step_size + 1
-/// is the first that changes anything. With `last_epoch` it counts as Python does, where the call number step_size is that;
-/// -1: from the beginning.
+/// Multiplies the rates by `gamma` after every `step_size` steps, counted as libtorch counts: the call number step_size
+/// + 1 is the first that changes anything. With `last_epoch` it counts as Python does, where the call number step_size
+/// is that; -1: from the beginning.
 class StepLR : public EpochScheduler {
  public:
   StepLR(Optimizer& optimizer, unsigned step_size, double gamma = 0.1);

@@ -8,12 +8,15 @@
 
 namespace torch::optim {
 
-SWALR::SWALR(Optimizer& optimizer, double swa_lr, int64_t anneal_epochs, std::string anneal_strategy, int64_t last_epoch)
+SWALR::SWALR(Optimizer& optimizer, double swa_lr, int64_t anneal_epochs, std::string anneal_strategy,
+             int64_t last_epoch)
     : SWALR(optimizer, std::vector<double>{swa_lr}, anneal_epochs, std::move(anneal_strategy), last_epoch) {}
 
-SWALR::SWALR(Optimizer& optimizer, const std::vector<double>& swa_lr, int64_t anneal_epochs, std::string anneal_strategy,
-             int64_t last_epoch)
-    : EpochScheduler(optimizer, last_epoch), anneal_epochs_(anneal_epochs), anneal_strategy_(std::move(anneal_strategy)) {
+SWALR::SWALR(Optimizer& optimizer, const std::vector<double>& swa_lr, int64_t anneal_epochs,
+             std::string anneal_strategy, int64_t last_epoch)
+    : EpochScheduler(optimizer, last_epoch),
+      anneal_epochs_(anneal_epochs),
+      anneal_strategy_(std::move(anneal_strategy)) {
   TORCH_CHECK_VALUE(anneal_strategy_ == "cos" || anneal_strategy_ == "linear",
                     "anneal_strategy must by one of 'cos' or 'linear', instead got ", anneal_strategy_);
   TORCH_CHECK_VALUE(anneal_epochs >= 0, "anneal_epochs must be equal or greater than 0, got ", anneal_epochs);

@@ -7,8 +7,8 @@
 
 namespace torch::optim {
 
-/// Moves the rates to `swa_lr` (one, or one a group) in `anneal_epochs` epochs, by "cos" or "linear", and leaves them there:
-/// for the last part of a training whose weights are averaged (AveragedModel).
+/// Moves the rates to `swa_lr` (one, or one a group) in `anneal_epochs` epochs, by "cos" or "linear", and leaves them
+/// there: for the last part of a training whose weights are averaged (AveragedModel).
 class SWALR : public EpochScheduler {
  public:
   SWALR(Optimizer& optimizer, double swa_lr, int64_t anneal_epochs = 10, std::string anneal_strategy = "cos",

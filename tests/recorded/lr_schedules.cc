@@ -116,7 +116,8 @@ class ScheduleCase {
     optimizer_ = make_optimizer(c.at("optimizer"), c.at("optimizer_config"), params, configs);
     for (size_t g = 0; g < params.size(); ++g) {
       const Json& group = c.at("groups")[g];
-      if (has(group, "initial_lr")) optimizer_->param_groups()[g].set_extra("initial_lr", value_of(group.at("initial_lr")));
+      if (has(group, "initial_lr"))
+        optimizer_->param_groups()[g].set_extra("initial_lr", value_of(group.at("initial_lr")));
     }
   }
 

@@ -44,14 +44,13 @@ class OptimizerCase {
     if (!sparse) {
       for (const Json& g : case_.at("gradients")) gradients.push_back(check_.recordings().tensor(g));
     }
-    const int64_t steps =
-        sparse ? static_cast<int64_t>(case_.at("sparse_gradients").size()) : gradients.at(0).size(0);
+    const int64_t steps = sparse ? static_cast<int64_t>(case_.at("sparse_gradients").size()) : gradients.at(0).size(0);
     for (int64_t t = 0; t < steps; ++t) {
       for (size_t j = 0; j < params_.size(); ++j) {
         if (sparse) {
           const Json& g = case_.at("sparse_gradients")[static_cast<size_t>(t)];
-          optimizer_->add_row_gradient({params_[j], check_.recordings().tensor(g.at("indices")),
-                                        check_.recordings().tensor(g.at("values"))});
+          optimizer_->add_row_gradient(
+              {params_[j], check_.recordings().tensor(g.at("indices")), check_.recordings().tensor(g.at("values"))});
         } else {
           params_[j].mutable_grad() = without_gradient(t, j) ? Tensor() : at::clone(at::select(gradients[j], 0, t));
         }

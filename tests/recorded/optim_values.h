@@ -14,8 +14,8 @@ namespace recorded {
 // Numbers, flags, texts, null and lists of them.
 c10::IValue value_of(const Json& recorded);
 
-// The class of Python's name with the settings of `config`, and one group for each of `groups`, which may have a "config"
-// of its own. Null where there is no such class.
+// The class of Python's name with the settings of `config`, and one group for each of `groups`, which may have a
+// "config" of its own. Null where there is no such class.
 std::unique_ptr<torch::optim::Optimizer> make_optimizer(const std::string& name, const Json& config,
                                                         const std::vector<std::vector<at::Tensor>>& params,
                                                         const std::vector<Json>& group_configs);

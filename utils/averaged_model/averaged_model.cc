@@ -11,7 +11,9 @@
 namespace torch::optim {
 namespace {
 
-bool is_real(const at::Tensor& t) { return t.is_floating_point() || t.is_complex(); }
+bool is_real(const at::Tensor& t) {
+  return t.is_floating_point() || t.is_complex();
+}
 
 // average + (current - average) * weight. Integers lose their fractions.
 at::Tensor towards(const at::Tensor& average, const at::Tensor& current, double weight) {
@@ -42,7 +44,9 @@ double checked_decay(double decay) {
   return decay;
 }
 
-double part_of_mean(int64_t count) { return 1 / static_cast<double>(count + 1); }
+double part_of_mean(int64_t count) {
+  return 1 / static_cast<double>(count + 1);
+}
 
 std::vector<at::Tensor> averaged_tensors(const nn::Module& module, bool use_buffers) {
   std::vector<at::Tensor> all = module.parameters();
@@ -68,7 +72,9 @@ AverageFunction get_swa_avg_fn() {
   };
 }
 
-MultiAverageFunction get_swa_multi_avg_fn() { return each_towards(part_of_mean); }
+MultiAverageFunction get_swa_multi_avg_fn() {
+  return each_towards(part_of_mean);
+}
 
 AverageFunction get_ema_avg_fn(double decay) {
   const double weight = 1 - checked_decay(decay);

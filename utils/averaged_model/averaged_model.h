@@ -48,10 +48,8 @@ class AveragedModule : public nn::Module {
   // `use_buffers`, else copied. ValueError for a model with other parameters.
   void update_parameters(const nn::Module& model);
   template <class Holder>
-    requires requires(const Holder& h) { *h; }
-  void update_parameters(const Holder& model) {
-    update_parameters(static_cast<const nn::Module&>(*model));
-  }
+  requires requires(const Holder& h) { *h; }
+  void update_parameters(const Holder& model) { update_parameters(static_cast<const nn::Module&>(*model)); }
 
   at::Tensor n_averaged;
 
@@ -139,7 +137,8 @@ void update_bn(Loader&& loader, Model& model, std::optional<c10::Device> device 
     } else {
       return *model;
     }
-  }();
+  }
+  ();
   detail::BatchNormUpdate update(module);
   if (!update.needed()) return;
   const c10::AutoGradMode no_grad(false);

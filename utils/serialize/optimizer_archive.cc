@@ -7,7 +7,9 @@
 namespace torch::optim::detail {
 
 // What optim/optimizer.cc refers to weakly.
-void write_state(serialize::OutputArchive& archive, const StateDict& state) { serialize::write_state(archive, state); }
+void write_state(serialize::OutputArchive& archive, const StateDict& state) {
+  serialize::write_state(archive, state);
+}
 
 namespace {
 
@@ -45,7 +47,8 @@ bool read_old_states(const serialize::InputArchive& archive, GenericDict& states
   for (const OldList& old : kOldLists) {
     std::vector<at::Tensor> list;
     if (!read_old_list(archive, old.name, list)) continue;
-    for (size_t i = 0; i < list.size(); ++i) state(static_cast<int64_t>(i)).insert(c10::IValue(old.field), c10::IValue(list[i]));
+    for (size_t i = 0; i < list.size(); ++i)
+      state(static_cast<int64_t>(i)).insert(c10::IValue(old.field), c10::IValue(list[i]));
     // RMSprop did not count.
     for (size_t i = 0; i < list.size() && std::string_view(old.field) == "square_avg"; ++i) {
       state(static_cast<int64_t>(i)).insert(c10::IValue("step"), c10::IValue(0));
@@ -69,7 +72,9 @@ bool read_old_states(const serialize::InputArchive& archive, GenericDict& states
 StateDict read_state(const serialize::InputArchive& archive, const Optimizer* optimizer) {
   GenericDict states;
   if (optimizer == nullptr || !read_old_states(archive, states)) return serialize::read_state(archive);
-  TORCH_WARN("this optimizer was saved in the old serialization format of libtorch before 1.5, without settings: save it again");
+  TORCH_WARN(
+      "this optimizer was saved in the old serialization format of libtorch before 1.5, without settings: save it "
+      "again");
   StateDict dict = optimizer->state_dict();
   dict.set("state", c10::IValue(states));
   return dict;
@@ -168,7 +173,9 @@ c10::IValue read_tree(const InputArchive& archive, int depth) {
 
 }  // namespace
 
-optim::StateDict read_state(const InputArchive& archive) { return optim::StateDict(read_tree(archive, 0)); }
+optim::StateDict read_state(const InputArchive& archive) {
+  return optim::StateDict(read_tree(archive, 0));
+}
 
 OutputArchive& operator<<(OutputArchive& archive, const optim::Optimizer& optimizer) {
   optimizer.save(archive);

@@ -9,7 +9,10 @@
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/reduce/ops.h"
 #include "c10/testing/message_of.h"
+#include "optim/adafactor.h"
+#include "optim/adagrad.h"
 #include "optim/adam.h"
+#include "optim/lbfgs.h"
 #include "optim/sgd.h"
 
 // An optimizer as programs for libtorch write theirs.
@@ -168,6 +171,124 @@ TEST(OptimizerArchive, SavesAndLoads) {
   torch::load(again, stream);
   EXPECT_EQ(static_cast<SGDOptions&>(again.param_groups()[0].options()).momentum(), 0.9);
   EXPECT_EQ(again.state().size(), 1u);
+}
+
+// All of `a` is in `b`, which may know more settings: dicts and lists by their parts, tensors by values.
+void expect_same(const c10::IValue& a, const c10::IValue& b, const std::string& what) {
+  const std::vector<std::string> names = names_of_parts(a);
+  if (!names.empty()) {
+    EXPECT_LE(names.size(), names_of_parts(b).size()) << what;
+    for (const std::string& name : names) {
+      c10::IValue x, y;
+      find_part(a, name, &x);
+      ASSERT_TRUE(find_part(b, name, &y)) << what << "." << name;
+      expect_same(x, y, what + "." + name);
+    }
+    return;
+  }
+  if (a.isTensor()) {
+    EXPECT_TRUE(b.isTensor() && at::equal(a.toTensor(), b.toTensor())) << what;
+  } else if (a.isInt() || a.isDouble()) {
+    EXPECT_EQ(a.toDouble(), b.toDouble()) << what;
+  } else if (!a.isGenericDict() && !a.isList() && !a.isTuple()) {
+    EXPECT_TRUE(a == b) << what;
+  }
+}
+
+std::vector<at::Tensor> parameters_of_fixture() {
+  std::vector<at::Tensor> params;
+  for (const std::vector<int64_t>& sizes :
+       std::vector<std::vector<int64_t>>{{4, 1, 3, 3}, {4}, {4}, {4}, {10, 64}, {10}}) {
+    params.push_back(at::ones(sizes).set_requires_grad(true));
+    params.back().mutable_grad() = at::ones(sizes);
+  }
+  return params;
+}
+
+TEST(OptimizerArchive, ReadsThoseOfPython) {
+  for (const char* version : {"1.13.1", "2.2.2", "2.7.1", "2.15.0"}) {
+    const std::string path =
+        c10::str("utils/pickle/testdata/save/optimizer_sgd_momentum_groups@", version, ".pt");
+    const std::vector<at::Tensor> params = parameters_of_fixture();
+    SGD sgd({OptimizerParamGroup({params[0], params[1]}),
+             OptimizerParamGroup(std::vector<at::Tensor>(params.begin() + 2, params.end()))},
+            SGDOptions(1));
+    torch::load(sgd, path);
+    c10::IValue stored;
+    torch::load(stored, path);
+    const StateDict dict = sgd.state_dict();
+    expect_same(stored, dict.tree(), version);
+    EXPECT_EQ(dict.number("param_groups.1.weight_decay"), 0.1);
+    EXPECT_EQ(dict.tensor("state.4.momentum_buffer").numel(), 640);
+    sgd.step();
+    Adam adam({OptimizerParamGroup({params[0], params[1]}),
+               OptimizerParamGroup(std::vector<at::Tensor>(params.begin() + 2, params.end()))});
+    EXPECT_THROW(torch::load(adam, path), c10::ValueError);
+    EXPECT_TRUE(adam.state().empty());
+  }
+}
+
+TEST(OptimizerArchive, WritesWhatPythonWrites) {
+  const std::vector<at::Tensor> params = {parameter(3)};
+  Adam adam(params, AdamOptions(0.5));
+  adam.step();
+  std::stringstream stream;
+  torch::save(adam, stream);
+  c10::IValue value;
+  torch::load(value, stream);
+  const StateDict dict(value);
+  EXPECT_EQ(names_of_parts(value), (std::vector<std::string>{"state", "param_groups"}));
+  EXPECT_EQ(dict.tensor("state.0.step").scalar_type(), at::kFloat);
+  EXPECT_TRUE(dict.at("state").toGenericDict().contains(c10::IValue(int64_t{0}))) << "numbers are the keys";
+  EXPECT_TRUE(dict.at("param_groups").isList());
+  EXPECT_TRUE(dict.at("param_groups.0.betas").isTuple());
+  EXPECT_TRUE(dict.at("param_groups.0.foreach").isNone());
+  expect_same(adam.state_dict().tree(), value, "adam");
+}
+
+TEST(OptimizerArchive, SafetensorsHoldStatesUnderDottedNames) {
+  const std::vector<at::Tensor> params = {parameter(3), parameter(4)};
+  Adafactor adafactor(params, AdafactorOptions(0.5));
+  LBFGS lbfgs(params, LBFGSOptions(0.1).max_iter(4));
+  adafactor.step();
+  const auto closure = [&] {
+    const at::Tensor loss = at::full({}, 2.0);
+    for (const at::Tensor& p : params) p.mutable_grad() = at::full({2}, 2.0);
+    return loss;
+  };
+  lbfgs.step(closure);
+  const auto through_file = [](const Optimizer& from, Optimizer& to) {
+    torch::serialize::OutputArchive out;
+    out << from;
+    const std::string bytes = out.use_format("safetensors").to_bytes();
+    torch::serialize::InputArchive in;
+    in.load_from(bytes.data(), bytes.size());
+    in >> to;
+  };
+  Adafactor again({parameter(0), parameter(0)}, AdafactorOptions(1));
+  through_file(adafactor, again);
+  expect_same(adafactor.state_dict().tree(), again.state_dict().tree(), "adafactor");
+  LBFGS other({parameter(0), parameter(0)}, LBFGSOptions(1));
+  through_file(lbfgs, other);
+  expect_same(lbfgs.state_dict().tree(), other.state_dict().tree(), "lbfgs");
+}
+
+TEST(OptimizerArchive, ReadsWhatLibtorchWroteBefore15) {
+  torch::serialize::OutputArchive out;
+  const auto list = [&](const std::string& name, const at::Tensor& tensor) {
+    out.write(name + "/size", at::full({}, 1, at::kLong));
+    out.write(name + "/0", tensor, /*is_buffer=*/true);
+  };
+  list("step_buffers", at::full({}, 7, at::kLong));
+  list("sum_buffers", at::full({2}, 9.0));
+  const std::string bytes = out.to_bytes();
+  const std::vector<at::Tensor> params = {parameter(3), parameter(4)};
+  Adagrad adagrad(params, AdagradOptions(0.25));
+  torch::load(adagrad, bytes.data(), bytes.size());
+  const StateDict dict = adagrad.state_dict();
+  EXPECT_EQ(dict.integer("state.0.step"), 7);
+  EXPECT_TRUE(at::equal(dict.tensor("state.0.sum"), at::full({2}, 9.0)));
+  EXPECT_EQ(dict.number("param_groups.0.lr"), 0.25);
 }
 
 }  // namespace
