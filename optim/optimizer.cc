@@ -285,7 +285,7 @@ at::Tensor Optimizer::run_whole_step(const std::function<at::Tensor()>& update) 
 }
 
 at::Tensor Optimizer::run_step(const LossClosure& closure, const std::function<void(OptimizerParamGroup&)>& update) {
-  return run_whole_step([&] {
+  const auto whole = [&] {
     at::Tensor loss;
     if (closure) {
       c10::AutoGradMode with_grad(true);
@@ -296,7 +296,8 @@ at::Tensor Optimizer::run_step(const LossClosure& closure, const std::function<v
       update(group);
     }
     return loss;
-  });
+  };
+  return run_whole_step(std::ref(whole));  // by reference: a copy would be allocated
 }
 
 }  // namespace torch::optim
