@@ -1,5 +1,5 @@
-// torch::nn::init: fills of parameters. Each works in place, outside autograd, and returns its argument. Random ones draw
-// from `generator`, by default the device's, the numbers that PyTorch draws for the same seed.
+// torch::nn::init: fills of parameters. Each works in place, outside autograd, and returns its argument. Random ones
+// draw from `generator`, by default the device's, the numbers that PyTorch draws for the same seed.
 //
 //   torch::nn::init::trunc_normal_(net->weight, 0.0, 0.02);
 #pragma once
@@ -31,8 +31,8 @@ double calculate_gain(NonlinearityType nonlinearity, double param = 0.01);
 Tensor constant_(Tensor tensor, at::Scalar value);
 Tensor ones_(Tensor tensor);
 Tensor zeros_(Tensor tensor);
-// The identity of convolutions: 3, 4 or 5 dimensions; with groups, that of each group. Throws c10::ValueError for another
-// number of dimensions, or unless groups divide the first.
+// The identity of convolutions: 3, 4 or 5 dimensions; with groups, that of each group. Throws c10::ValueError unless
+// groups divide the first size.
 Tensor dirac_(Tensor tensor, int64_t groups = 1);
 // The identity matrix: 2 dimensions.
 Tensor eye_(Tensor matrix);

@@ -32,11 +32,13 @@ Tensor trunc_normal_(Tensor tensor, double mean, double std, double a, double b,
   if (SkipGuard::is_active()) return tensor;
   TORCH_CHECK_VALUE(a <= b, "trunc_normal_: expected a <= b, but got a=", a, " and b=", b);
   if (mean < a - 2 * std || mean > b + 2 * std) {
-    TORCH_WARN("mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect.");
+    TORCH_WARN(
+        "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect.");
   }
   if (tensor.numel() == 0) return tensor;
   at::normal_(tensor, mean, std, generator);
-  // What lies outside is drawn anew, all elements at once, as PyTorch does; after so many rounds the interval is a rare one.
+  // What lies outside is drawn anew, all elements at once, as PyTorch does; after so many rounds the interval is a rare
+  // one.
   constexpr int kRounds = 100;
   for (int round = 1;; ++round) {
     const Tensor outside = at::logical_or(at::lt(tensor, a), at::gt(tensor, b));

@@ -64,7 +64,8 @@ void LazyConv3dImpl::pretty_print(std::ostream& stream) const {
   print(stream, "torch::nn::LazyConv3d");
 }
 
-at::Tensor LazyConvTranspose1dImpl::forward(const at::Tensor& input, const std::optional<c10::IntArrayRef>& output_size) {
+at::Tensor LazyConvTranspose1dImpl::forward(const at::Tensor& input,
+                                            const std::optional<c10::IntArrayRef>& output_size) {
   initialize(input);
   return ConvTranspose1dImpl::forward(input, output_size);
 }
@@ -73,7 +74,8 @@ void LazyConvTranspose1dImpl::pretty_print(std::ostream& stream) const {
   print(stream, "torch::nn::LazyConvTranspose1d");
 }
 
-at::Tensor LazyConvTranspose2dImpl::forward(const at::Tensor& input, const std::optional<c10::IntArrayRef>& output_size) {
+at::Tensor LazyConvTranspose2dImpl::forward(const at::Tensor& input,
+                                            const std::optional<c10::IntArrayRef>& output_size) {
   initialize(input);
   return ConvTranspose2dImpl::forward(input, output_size);
 }
@@ -82,7 +84,8 @@ void LazyConvTranspose2dImpl::pretty_print(std::ostream& stream) const {
   print(stream, "torch::nn::LazyConvTranspose2d");
 }
 
-at::Tensor LazyConvTranspose3dImpl::forward(const at::Tensor& input, const std::optional<c10::IntArrayRef>& output_size) {
+at::Tensor LazyConvTranspose3dImpl::forward(const at::Tensor& input,
+                                            const std::optional<c10::IntArrayRef>& output_size) {
   initialize(input);
   return ConvTranspose3dImpl::forward(input, output_size);
 }

@@ -5,10 +5,11 @@
 //   net->forward(torch::zeros({1, 3, 8, 8}));      // the first batch gives all sizes
 //   torch::optim::SGD optimizer(net->parameters(), 0.1);
 //
-// Before the first forward parameters and running statistics are undefined: parameters(), buffers() and their named forms throw;
-// to(), train(), zero_grad() and apply() may be used, and what to() said holds for the tensors that are made. state_dict() leaves
-// them out. load_state_dict() with tensors of them gives them their sizes; without, they stay as they are. The first forward
-// draws the initial values as the layer that it then is: it prints like that, is cloned as that, and is one (LazyLinear a Linear).
+// Before the first forward parameters and running statistics are undefined: parameters(), buffers() and their named
+// forms throw; to(), train(), zero_grad() and apply() may be used, and what to() said holds for the tensors that are
+// made. state_dict() leaves them out. load_state_dict() with tensors of them gives them their sizes; without, they stay
+// as they are. The first forward draws the initial values as the layer that it then is: it prints like that, is cloned
+// as that, and is one (LazyLinear a Linear).
 #pragma once
 
 #include <cstdint>
@@ -66,8 +67,8 @@ struct LazyInstanceNormOptions : InstanceNormOptions {
 
 namespace detail {
 
-// What lazy layers share: `Base` is the layer that `Derived` becomes. The classes below say where the unknown size is; their
-// constructors call reset().
+// What lazy layers share: `Base` is the layer that `Derived` becomes. The classes below say where the unknown size is;
+// their constructors call reset().
 template <typename Derived, typename Base>
 class LazyImpl : public Base {
  public:
@@ -244,8 +245,7 @@ class LazyConv3dImpl : public detail::LazyConvImpl<3, LazyConv3dImpl, Conv3dImpl
 };
 TORCH_MODULE(LazyConv3d);
 
-class LazyConvTranspose1dImpl
-    : public detail::LazyConvImpl<1, LazyConvTranspose1dImpl, ConvTranspose1dImpl, true> {
+class LazyConvTranspose1dImpl : public detail::LazyConvImpl<1, LazyConvTranspose1dImpl, ConvTranspose1dImpl, true> {
  public:
   LazyConvTranspose1dImpl(int64_t out_channels, ExpandingArray<1> kernel_size)
       : LazyConvTranspose1dImpl(LazyConvTranspose1dOptions(out_channels, kernel_size)) {}
@@ -255,8 +255,7 @@ class LazyConvTranspose1dImpl
 };
 TORCH_MODULE(LazyConvTranspose1d);
 
-class LazyConvTranspose2dImpl
-    : public detail::LazyConvImpl<2, LazyConvTranspose2dImpl, ConvTranspose2dImpl, true> {
+class LazyConvTranspose2dImpl : public detail::LazyConvImpl<2, LazyConvTranspose2dImpl, ConvTranspose2dImpl, true> {
  public:
   LazyConvTranspose2dImpl(int64_t out_channels, ExpandingArray<2> kernel_size)
       : LazyConvTranspose2dImpl(LazyConvTranspose2dOptions(out_channels, kernel_size)) {}
@@ -266,8 +265,7 @@ class LazyConvTranspose2dImpl
 };
 TORCH_MODULE(LazyConvTranspose2d);
 
-class LazyConvTranspose3dImpl
-    : public detail::LazyConvImpl<3, LazyConvTranspose3dImpl, ConvTranspose3dImpl, true> {
+class LazyConvTranspose3dImpl : public detail::LazyConvImpl<3, LazyConvTranspose3dImpl, ConvTranspose3dImpl, true> {
  public:
   LazyConvTranspose3dImpl(int64_t out_channels, ExpandingArray<3> kernel_size)
       : LazyConvTranspose3dImpl(LazyConvTranspose3dOptions(out_channels, kernel_size)) {}

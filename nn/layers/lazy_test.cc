@@ -85,8 +85,9 @@ TEST(Lazy, TakesItsSizesFromAState) {
 }
 
 TEST(Lazy, RefusesInputsOfOtherRanks) {
-  EXPECT_NE(message_of([] { LazyConv2d(2, 3)(at::ones({3, 3})); })
-                .find("Expected 3D (unbatched) or 4D (batched) input to LazyConv2d, but got input of size: [3, 3]"),
+  EXPECT_NE(message_of([] {
+              LazyConv2d(2, 3)(at::ones({3, 3}));
+            }).find("Expected 3D (unbatched) or 4D (batched) input to LazyConv2d, but got input of size: [3, 3]"),
             std::string::npos);
   EXPECT_ANY_THROW(LazyBatchNorm2d()(at::ones({3, 3})));
   EXPECT_ANY_THROW(LazyLinear(2)(at::ones({})));

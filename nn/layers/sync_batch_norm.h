@@ -15,8 +15,9 @@ class SyncBatchNormImpl : public BatchNormImplBase<0, SyncBatchNormImpl> {
   SyncBatchNormImpl(int64_t num_features) : BatchNormImplBase(BatchNormOptions(num_features)) {}
   void pretty_print(std::ostream& stream) const override { print(stream, "torch::nn::SyncBatchNorm"); }
 
-  // The module with a SyncBatchNorm, of the same tensors, in the place of each BatchNorm in it; a BatchNorm itself becomes one.
-  // Modules call what they call: a container's children are replaced, but a member that holds a BatchNorm goes on holding it.
+  // The module with a SyncBatchNorm, of the same tensors, in the place of each BatchNorm in it; a BatchNorm itself
+  // becomes one. Modules call what they call: a container's children are replaced, but a member that holds a BatchNorm
+  // goes on holding it.
   static std::shared_ptr<Module> convert_sync_batchnorm(const std::shared_ptr<Module>& module);
 
  protected:

@@ -49,8 +49,8 @@ class Cloning {
   using Kind = OrderedDict<std::string, at::Tensor> Module::*;
   static const at::Tensor* shared(const Module& copy, Kind kind, const std::string& name);
   void tensors(Module& copy, Kind kind, const std::optional<c10::Device>& device) const;
-  // What reset() made that is computed in the original (computed_tensor.h) is taken off the copy; what it is computed from is
-  // put there.
+  // What reset() made that is computed in the original (computed_tensor.h) is taken off the copy; what it is computed
+  // from is put there.
   void adopt_computed(Module& copy, const std::optional<c10::Device>& device) const;
 
   const Module& original_;

@@ -32,8 +32,8 @@ at::Tensor* registered(Module& module, const std::string& name) {
 
 bool has_no_member(const Module& module, const std::string& name) {
   const ModuleHooks* const hooks = detail::hooks_of(module);
-  return hooks != nullptr && std::find(hooks->without_member.begin(), hooks->without_member.end(), name) !=
-                                 hooks->without_member.end();
+  return hooks != nullptr &&
+         std::find(hooks->without_member.begin(), hooks->without_member.end(), name) != hooks->without_member.end();
 }
 
 // Null for a tensor that was registered without one.

@@ -1,11 +1,12 @@
-// Members of modules that are computed from other tensors before each call: what weight norm, parametrizations and pruning
-// are made of (nn/utils).
+// Members of modules that are computed from other tensors before each call: what weight norm, parametrizations and
+// pruning are made of (nn/utils).
 //
-// compute_tensor(m, "weight", rule) takes the parameter "weight" off the module's list. From then on rule->compute(m, "weight")
-// is put in the member `weight` before each call of the module, after its forward pre-hooks. Calls are those that hooks see:
-// `linear(x)` or call_module(), not `linear->forward(x)`, which uses what the member holds. Between calls the member holds what
-// the last call, or refresh_tensor(), put there: to(), load_state_dict() and the optimizer's step change only what it is
-// computed from. A module with computed members is called by one thread at a time. A clone has the rules and what they need.
+// compute_tensor(m, "weight", rule) takes the parameter "weight" off the module's list. From then on rule->compute(m,
+// "weight") is put in the member `weight` before each call of the module, after its forward pre-hooks. Calls are those
+// that hooks see: `linear(x)` or call_module(), not `linear->forward(x)`, which uses what the member holds. Between
+// calls the member holds what the last call, or refresh_tensor(), put there: to(), load_state_dict() and the
+// optimizer's step change only what it is computed from. A module with computed members is called by one thread at a
+// time. A clone has the rules and what they need.
 //
 // The class must say where its members are, with TORCH_MODULE_TENSORS (module.h): all layers do.
 #pragma once
@@ -33,9 +34,7 @@ class ModuleRef {
   template <typename M>
   ModuleRef(const ModuleHolder<M>& holder) : module_(const_cast<Module*>(static_cast<const Module*>(holder.get()))) {}
   template <typename M>
-  requires std::is_base_of_v<Module, M> ModuleRef(const std::shared_ptr<M>& module) : module_(module.get()) {
-    check();
-  }
+  requires std::is_base_of_v<Module, M> ModuleRef(const std::shared_ptr<M>& module) : module_(module.get()) { check(); }
   Module& operator*() const { return *module_; }
   Module* operator->() const { return module_; }
 
@@ -54,8 +53,8 @@ concept ModuleHandle = detail::is_module_holder<M> || requires(const M& m) {
 // The member that holds `name`. Throws where the class does not say it.
 at::Tensor& tensor_member(Module& module, const std::string& name);
 
-// Takes the parameter or buffer off the module and computes it from now on. Gives what was registered. Throws where there is
-// none, where it is computed already, or where its member is not known. The member is left as it is.
+// Takes the parameter or buffer off the module and computes it from now on. Gives what was registered. Throws where
+// there is none, where it is computed already, or where its member is not known. The member is left as it is.
 at::Tensor compute_tensor(Module& module, const std::string& name, std::shared_ptr<const TensorRule> rule);
 // The rule of a member; null: it is not computed.
 std::shared_ptr<const TensorRule> rule_of(const Module& module, const std::string& name);

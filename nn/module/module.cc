@@ -131,8 +131,9 @@ void Module::collect(OrderedDict<std::string, at::Tensor> Module::*tensors, bool
   std::unordered_set<const c10::TensorImpl*> seen;
   const auto add = [&](const std::string& prefix, const Module& m) {
     TORCH_CHECK(!m.has_uninitialized_params(), "the parameters of ", prefix.empty() ? "a" : prefix + ", a", " ",
-                detail::class_name(m), ", are not initialized: their sizes come from the first forward. Call the module "
-                "with a batch before its parameters are listed or given to an optimizer");
+                detail::class_name(m),
+                ", are not initialized: their sizes come from the first forward. Call the module with a batch before "
+                "its parameters are listed or given to an optimizer");
     for (const auto& item : m.*tensors) {
       const at::Tensor& t = item.value();
       if (!t.defined() || (remove_duplicate && !seen.insert(t.unsafeGetTensorImpl()).second)) continue;
@@ -140,7 +141,8 @@ void Module::collect(OrderedDict<std::string, at::Tensor> Module::*tensors, bool
     }
   };
   add(prefix, *this);
-  if (recurse) visit_children(prefix, [&](const std::string& name, const std::shared_ptr<Module>& m) { add(name, *m); });
+  if (!recurse) return;
+  visit_children(prefix, [&](const std::string& name, const std::shared_ptr<Module>& m) { add(name, *m); });
 }
 
 OrderedDict<std::string, at::Tensor> Module::named_parameters(bool recurse, bool remove_duplicate) const {

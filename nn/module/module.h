@@ -179,7 +179,8 @@ class Module : public std::enable_shared_from_this<Module> {
     set_submodule(target, std::shared_ptr<Module>(holder.ptr()), strict);
   }
 
-  // Whether tensors of this module get their sizes only from its first call (nn/layers/lazy.h): they cannot be listed before.
+  // Whether tensors of this module get their sizes only from its first call (nn/layers/lazy.h): they cannot be listed
+  // before.
   virtual bool has_uninitialized_params() const { return false; }
 
   // Writes (reads) parameters, buffers and children under their names. Linked with //utils/serialize.
@@ -188,8 +189,8 @@ class Module : public std::enable_shared_from_this<Module> {
   // Whether save and load handle this module; others are skipped with their parent.
   virtual bool is_serializable() const;
 
-  // Writes the one-line form; `<<` adds the children, indented. The default is the name, and extra_repr() in parentheses
-  // where it is not empty.
+  // Writes the one-line form; `<<` adds the children, indented. The default is the name, and extra_repr() in
+  // parentheses where it is not empty.
   virtual void pretty_print(std::ostream& stream) const;
   virtual std::string extra_repr() const { return {}; }
 
@@ -280,12 +281,13 @@ class Module : public std::enable_shared_from_this<Module> {
   virtual unsigned int _forward_num_required_args();
   virtual std::vector<AnyValue> _forward_populate_default_args(std::vector<AnyValue>&& arguments);
   // Where the member stands that holds the parameter or buffer `name`; null: nobody said. What puts another tensor in a
-  // parameter's place (nn/utils: weight_norm, parametrize, prune, functional_call) writes it there. A class says it with
-  // TORCH_MODULE_TENSORS(weight, bias), below; all layers do.
+  // parameter's place (nn/utils: weight_norm, parametrize, prune, functional_call) writes it there. A class says it
+  // with TORCH_MODULE_TENSORS(weight, bias), below; all layers do.
   virtual at::Tensor* tensor_member(const std::string& name);
   // What to() does with this module's own tensors.
   virtual void convert(const std::optional<c10::Device>& device, const std::optional<Dtype>& dtype, bool non_blocking);
-  // Where has_uninitialized_params(): gives the tensors the sizes of those that are about to be loaded, if there are any.
+  // Where has_uninitialized_params(): gives the tensors the sizes of those that are about to be loaded, if there are
+  // any.
   virtual void initialize_from(const StateDict& /*state*/, const std::string& /*prefix*/) {}
   // A child is about to be replaced or, by set_submodule(), added: for containers that know their children in other ways too.
   virtual void on_set_child(const std::string& /*name*/, const std::shared_ptr<Module>& /*module*/) {}

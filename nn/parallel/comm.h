@@ -18,9 +18,8 @@ namespace torch::autograd {
 // Splits a tensor along `dim` and moves the parts to devices: of the sizes `chunk_sizes`, or of equal ones (the last is
 // smaller); there may be fewer parts than devices. With `unsqueeze_scalars` the parts are results of a dimension less.
 struct Scatter : public Node {
-  explicit Scatter(std::vector<at::Device> devices,
-                   std::optional<std::vector<int64_t>> chunk_sizes = std::nullopt, int64_t dim = 0,
-                   bool unsqueeze_scalars = false);
+  explicit Scatter(std::vector<at::Device> devices, std::optional<std::vector<int64_t>> chunk_sizes = std::nullopt,
+                   int64_t dim = 0, bool unsqueeze_scalars = false);
 
   // One tensor.
   variable_list apply(variable_list&& inputs) override;

@@ -55,7 +55,8 @@ void replicate_grad_edges(Module& module, const std::vector<std::shared_ptr<Modu
 std::vector<at::Device> all_devices() {
   const auto type = at::getAccelerator();
   const int count = type.has_value() ? at::accelerator::deviceCount() : 0;
-  TORCH_CHECK(count > 0, "data_parallel: expected at least one device of an accelerator to be available; name the "
+  TORCH_CHECK(count > 0,
+              "data_parallel: expected at least one device of an accelerator to be available; name the "
               "devices to use others");
   std::vector<at::Device> devices;
   for (int i = 0; i < count; ++i) devices.emplace_back(*type, static_cast<c10::DeviceIndex>(i));

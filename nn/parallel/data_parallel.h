@@ -3,8 +3,8 @@
 //   torch::Tensor y = torch::nn::parallel::data_parallel(net, x);      // on all devices of the accelerator
 //   loss(y).backward();                                                // gradients are in net's parameters
 //
-// Devices are those given, or all of the accelerator. Modules are cloned, so they are Cloneable. Each replica runs in a thread
-// of its own, with the caller's gradient mode, autocast state and so on.
+// Devices are those given, or all of the accelerator. Modules are cloned, so they are Cloneable. Each replica runs in a
+// thread of its own, with the caller's gradient mode, autocast state and so on.
 #pragma once
 
 #include <functional>
@@ -36,8 +36,8 @@ at::Tensor moved(const at::Tensor& t, const at::Device& device);
 
 // A clone of the module on each device. What the clones compute has derivatives for the module's own parameters.
 template <typename M>
-requires std::is_base_of_v<Module, M>
-std::vector<std::shared_ptr<M>> replicate(const std::shared_ptr<M>& module, const std::vector<at::Device>& devices) {
+requires std::is_base_of_v<Module, M> std::vector<std::shared_ptr<M>> replicate(
+    const std::shared_ptr<M>& module, const std::vector<at::Device>& devices) {
   std::vector<std::shared_ptr<M>> replicas;
   std::vector<std::shared_ptr<Module>> bases;
   for (const at::Device& device : devices) {
@@ -54,8 +54,8 @@ std::vector<ModuleHolder<M>> replicate(const ModuleHolder<M>& module, const std:
   return replicas;
 }
 
-// Calls modules[i] with inputs[i], all at the same time; results are moved to devices[i], or to the input's device. Throws
-// what a module throws.
+// Calls modules[i] with inputs[i], all at the same time; results are moved to devices[i], or to the input's device.
+// Throws what a module throws.
 template <typename ModuleType>
 std::vector<at::Tensor> parallel_apply(std::vector<ModuleType>& modules, const std::vector<at::Tensor>& inputs,
                                        const std::optional<std::vector<at::Device>>& devices = std::nullopt) {

@@ -24,7 +24,8 @@ void clip_grads_with_norm_(const std::vector<at::Tensor>& parameters, double max
 // Throws where the norm is not finite and error_if_nonfinite is set, before anything is scaled.
 double clip_grad_norm_(const std::vector<at::Tensor>& parameters, double max_norm, double norm_type = 2.0,
                        bool error_if_nonfinite = false);
-double clip_grad_norm_(const at::Tensor& parameter, double max_norm, double norm_type = 2.0, bool error_if_nonfinite = false);
+double clip_grad_norm_(const at::Tensor& parameter, double max_norm, double norm_type = 2.0,
+                       bool error_if_nonfinite = false);
 
 // Cuts every element of every gradient to [-clip_value, clip_value], in place.
 void clip_grad_value_(const std::vector<at::Tensor>& parameters, double clip_value);

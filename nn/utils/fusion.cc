@@ -18,8 +18,8 @@ using at::Tensor;
 std::pair<Tensor, Tensor> fused(const Tensor& w, const Tensor& b, const Tensor& mean, const Tensor& var, double eps,
                                 const Tensor& bn_w, const Tensor& bn_b, int64_t rows) {
   TORCH_CHECK(mean.defined() && var.defined(), "fusion: the batch norm has no running statistics");
-  TORCH_CHECK(w.dim() > rows && mean.sizes() == at::IntArrayRef(w.size(rows)),
-              "fusion: the batch norm has ", mean.sizes(), " channels, but the weight ", w.sizes());
+  TORCH_CHECK(w.dim() > rows && mean.sizes() == at::IntArrayRef(w.size(rows)), "fusion: the batch norm has ",
+              mean.sizes(), " channels, but the weight ", w.sizes());
   c10::NoGradGuard no_grad;
   Tensor scale = at::rsqrt(at::add(var, eps));
   if (bn_w.defined()) scale = at::mul(scale, bn_w);

@@ -12,8 +12,8 @@
 
 namespace torch::nn::utils {
 
-// Weight and bias of a convolution followed by the batch norm of these statistics; undefined: a bias of zeros, a weight of
-// ones. `transpose`: of a transposed convolution of one group.
+// Weight and bias of a convolution followed by the batch norm of these statistics; undefined: a bias of zeros, a weight
+// of ones. `transpose`: of a transposed convolution of one group.
 std::pair<at::Tensor, at::Tensor> fuse_conv_bn_weights(const at::Tensor& conv_w, const at::Tensor& conv_b,
                                                        const at::Tensor& bn_rm, const at::Tensor& bn_rv, double bn_eps,
                                                        const at::Tensor& bn_w, const at::Tensor& bn_b,

@@ -6,8 +6,8 @@
 
 namespace torch::nn::utils {
 
-// Converts the weights of all Conv2d and ConvTranspose2d (Conv3d and ConvTranspose3d) in the module, in place. Gradients that are
-// there keep their format. Returns the module.
+// Converts the weights of all Conv2d and ConvTranspose2d (Conv3d and ConvTranspose3d) in the module, in place.
+// Gradients that are there keep their format. Returns the module.
 void convert_conv2d_weight_memory_format(Module& module, c10::MemoryFormat memory_format);
 template <ModuleHandle M>
 M convert_conv2d_weight_memory_format(M module, c10::MemoryFormat memory_format) {

@@ -1,5 +1,5 @@
-// What changes a module's tensors: normalization, parametrizations, pruning, fusion, calls with other parameters. Numbers are
-// compared with PyTorch's in //tests/recorded; here is what holds around them.
+// What changes a module's tensors: normalization, parametrizations, pruning, fusion, calls with other parameters.
+// Numbers are compared with PyTorch's in //tests/recorded; here is what holds around them.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -53,7 +53,8 @@ TEST(WeightNorm, IsComputedBeforeEachCall) {
   }
   const Tensor after = linear(x);
   EXPECT_TRUE(close(at::sub(after, linear->bias), at::mul(at::sub(before, linear->bias), 2)));
-  EXPECT_TRUE(says([&] { utils::weight_norm(linear); }, "Cannot register two weight_norm hooks on the same parameter weight"));
+  EXPECT_TRUE(
+      says([&] { utils::weight_norm(linear); }, "Cannot register two weight_norm hooks on the same parameter weight"));
   utils::remove_weight_norm(linear);
   EXPECT_EQ(linear->named_parameters().keys(), (std::vector<std::string>{"bias", "weight"}));
   EXPECT_TRUE(linear->weight.is_leaf() && linear->weight.requires_grad());
@@ -192,7 +193,8 @@ TEST(Parametrize, RefusesWhatDoesNotFit) {
   EXPECT_THROW(parametrize::register_parametrization(linear, "weight", std::make_shared<CastImpl>()), c10::ValueError);
   EXPECT_EQ(linear->named_parameters().keys(), (std::vector<std::string>{"weight", "bias"}));
   auto own = std::make_shared<OwnTensorImpl>();
-  EXPECT_TRUE(says([&] { parametrize::register_parametrization(own, "w", Square()); }, "add TORCH_MODULE_TENSORS(w, ..) to the class"));
+  EXPECT_TRUE(says([&] { parametrize::register_parametrization(own, "w", Square()); },
+                   "add TORCH_MODULE_TENSORS(w, ..) to the class"));
   EXPECT_EQ(own->parameters().size(), 1u);
   EXPECT_THROW(parametrize::remove_parametrizations(linear, "weight"), c10::ValueError);
 }
@@ -291,7 +293,7 @@ TEST(Prune, AMethodOfOnesOwn) {
   Linear linear(2, 2);
   prune::apply(linear, "weight", std::make_shared<EverySecond>());
   EXPECT_TRUE(close(linear->get_buffer("weight_mask"), at::reshape(at::arange(1.0, -1.0, -1.0), {2})  // 1, 0
-                        .repeat({2, 1})));
+                                                           .repeat({2, 1})));
 }
 
 TEST(Fusion, OnlyInEvaluation) {
@@ -369,7 +371,9 @@ TEST(FunctionalCall, TiedNamesAndStrictness) {
 }
 
 TEST(PackPaddedSequence, RefusesEmptyTensorsFirst) {
-  EXPECT_EQ(message_of([] { utils::rnn::pack_padded_sequence(at::empty({0, 0}), at::empty({0})); }),
+  EXPECT_EQ(message_of([] {
+              utils::rnn::pack_padded_sequence(at::empty({0, 0}), at::empty({0}));
+            }),
             "Cannot pack empty tensors.");
 }
 

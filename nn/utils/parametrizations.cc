@@ -116,10 +116,10 @@ Tensor turned(const Tensor& t) {
 
 bool is_orthogonal(const Tensor& q) {
   const Tensor product = at::matmul(at::adjoint(q), q);
-  const double eps = 10 * static_cast<double>(q.size(-2)) *
-                     (q.scalar_type() == at::kFloat || q.scalar_type() == at::kComplexFloat
-                          ? std::numeric_limits<float>::epsilon()
-                          : std::numeric_limits<double>::epsilon());
+  const double eps =
+      10 * static_cast<double>(q.size(-2)) *
+      (q.scalar_type() == at::kFloat || q.scalar_type() == at::kComplexFloat ? std::numeric_limits<float>::epsilon()
+                                                                             : std::numeric_limits<double>::epsilon());
   return at::allclose(product, at::expand(at::eye(q.size(-1), q.options()), product.sizes()), 1e-5, eps);
 }
 
@@ -130,7 +130,8 @@ Tensor OrthogonalImpl::mapped(const Tensor& x) const {
   const int64_t n = x.size(-2), k = x.size(-1);
   if (map_ == OrthogonalMap::kHouseholder) {
     const Tensor a = at::tril(x, -1);
-    const Tensor tau = at::div(at::ones({}, a.options()), at::mul(at::add(at::sum(at::mul(a, a), at::IntArrayRef{-2}), 1), 0.5));
+    const Tensor tau =
+        at::div(at::ones({}, a.options()), at::mul(at::add(at::sum(at::mul(a, a), at::IntArrayRef{-2}), 1), 0.5));
     const Tensor signs = at::to(at::to(at::detach(at::diagonal(x, 0, -2, -1)), at::kInt), x.scalar_type());
     return at::mul(d::householder_product(a, tau), at::unsqueeze(signs, -2));
   }

@@ -23,9 +23,9 @@ M weight_norm(M module, const std::string& name = "weight", std::optional<int64_
   return module;
 }
 
-// `weight` = original / sigma: sigma, its largest singular value as a matrix of rows `dim` (1 for transposed convolutions,
-// else 0, unless given), is approached by 15 iterations at once and n_power_iterations each time in training, from the
-// buffers _u and _v. Throws c10::ValueError for n_power_iterations below 1.
+// `weight` = original / sigma: sigma, its largest singular value as a matrix of rows `dim` (1 for transposed
+// convolutions, else 0, unless given), is approached by 15 iterations at once and n_power_iterations each time in
+// training, from the buffers _u and _v. Throws c10::ValueError for n_power_iterations below 1.
 void spectral_norm(Module& module, const std::string& name = "weight", int64_t n_power_iterations = 1,
                    double eps = 1e-12, std::optional<int64_t> dim = std::nullopt);
 template <ModuleHandle M>
@@ -35,12 +35,12 @@ M spectral_norm(M module, const std::string& name = "weight", int64_t n_power_it
   return module;
 }
 
-// `weight`, of at least two dimensions, the last two a matrix (or a batch of them), is orthogonal: Q^H Q = 1, or Q Q^H = 1 where
-// it has more columns than rows. orthogonal_map: "matrix_exp" of a skew matrix, "cayley" (1 - A/2)^-1 (1 + A/2), or
-// "householder" reflections; by default matrix_exp for square or complex matrices, else householder. With use_trivialization the
-// map's result is multiplied by a fixed orthogonal matrix `base`, so that any orthogonal matrix can be assigned; without, cayley
-// and matrix_exp take no assignment. Each call costs time as n^3.
-// Throws c10::ValueError for another map, for householder of complex matrices, and for tensors of fewer than two dimensions.
+// `weight`, of at least two dimensions, the last two a matrix (or a batch of them), is orthogonal: Q^H Q = 1, or Q Q^H
+// = 1 where it has more columns than rows. orthogonal_map: "matrix_exp" of a skew matrix, "cayley" (1 - A/2)^-1 (1 +
+// A/2), or "householder" reflections; by default matrix_exp for square or complex matrices, else householder. With
+// use_trivialization the map's result is multiplied by a fixed orthogonal matrix `base`, so that any orthogonal matrix
+// can be assigned; without, cayley and matrix_exp take no assignment. Each call costs time as n^3. Throws
+// c10::ValueError for another map, for householder of complex matrices, and for tensors of fewer than two dimensions.
 void orthogonal(Module& module, const std::string& name = "weight",
                 std::optional<std::string> orthogonal_map = std::nullopt, bool use_trivialization = true);
 template <ModuleHandle M>

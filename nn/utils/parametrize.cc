@@ -100,14 +100,15 @@ void ParametrizationListImpl::add_child_module(const Parametrization& p) {
   parametrizations_.push_back(p);
 }
 
-// What the parametrizations make `value` of. `tolerant`: one without a right_inverse, or that has none for its settings,
-// takes the value itself.
+// What the parametrizations make `value` of. `tolerant`: one without a right_inverse, or that has none for its
+// settings, takes the value itself.
 Tensors ParametrizationListImpl::inverse(at::Tensor value, bool tolerant, bool& several) const {
   Tensors values = {std::move(value)};
   for (size_t i = parametrizations_.size(); i-- > 0;) {
     const Parametrization& p = parametrizations_[i];
     if (p.right_inverse == nullptr) {
-      TORCH_CHECK(tolerant, "parametrization ", nn::detail::class_name(*p.module), " does not implement right_inverse.");
+      TORCH_CHECK(tolerant, "parametrization ", nn::detail::class_name(*p.module),
+                  " does not implement right_inverse.");
       continue;
     }
     try {
@@ -117,8 +118,10 @@ Tensors ParametrizationListImpl::inverse(at::Tensor value, bool tolerant, bool& 
       continue;
     }
     several = !p.gives_one;
-    TORCH_CHECK_VALUE(!several || i == 0, "'right_inverse' must return a tensor where another parametrization comes "
-                      "before; ", nn::detail::class_name(*p.module), " gave ", values.size());
+    TORCH_CHECK_VALUE(!several || i == 0,
+                      "'right_inverse' must return a tensor where another parametrization comes "
+                      "before; ",
+                      nn::detail::class_name(*p.module), " gave ", values.size());
     for (const at::Tensor& t : values) {
       TORCH_CHECK_VALUE(t.defined(), "'right_inverse' must return a Tensor or a sequence of tensors, but ",
                         nn::detail::class_name(*p.module), " gave an undefined one");
@@ -245,7 +248,8 @@ void register_parametrization(ModuleRef module, const std::string& name, const P
     return;
   }
   const bool is_parameter = ModuleAccess::parameters(m).contains(name);
-  const at::Tensor* original = is_parameter ? ModuleAccess::parameters(m).find(name) : ModuleAccess::buffers(m).find(name);
+  const at::Tensor* original =
+      is_parameter ? ModuleAccess::parameters(m).find(name) : ModuleAccess::buffers(m).find(name);
   TORCH_CHECK_VALUE(original != nullptr && original->defined(), "Module '", m,
                     "' does not have a parameter, a buffer, or a parametrized element with name '", name, "'");
   tensor_member(m, name);
@@ -306,16 +310,18 @@ void assign(ModuleRef module, const std::string& name, const at::Tensor& value) 
 }
 
 void transfer_parametrizations_and_params(ModuleRef from, ModuleRef to, const std::string& name) {
-  TORCH_CHECK(is_parametrized(from, name), "transfer_parametrizations_and_params: the first module has no "
-              "parametrization", name.empty() ? "" : " on " + name);
+  TORCH_CHECK(is_parametrized(from, name),
+              "transfer_parametrizations_and_params: the first module has no "
+              "parametrization",
+              name.empty() ? "" : " on " + name);
   const std::vector<std::string> names = name.empty() ? dict_of(*from)->keys() : std::vector<std::string>{name};
   for (const std::string& one : names) {
     const ParametrizationList list = parametrizations(from, one);
     for (const Parametrization& p : list.ptr()->parametrizations()) register_parametrization(to, one, p, true);
     const ParametrizationList target = parametrizations(to, one);
-    TORCH_CHECK_VALUE(target->ntensors() == list.ptr()->ntensors(),
-                      "transfer_parametrizations_and_params: '", one, "' has ", list.ptr()->ntensors(),
-                      " originals in the first module and ", target->ntensors(), " in the other");
+    TORCH_CHECK_VALUE(target->ntensors() == list.ptr()->ntensors(), "transfer_parametrizations_and_params: '", one,
+                      "' has ", list.ptr()->ntensors(), " originals in the first module and ", target->ntensors(),
+                      " in the other");
     c10::NoGradGuard no_grad;
     for (size_t i = 0; i < target.ptr()->ntensors(); ++i) {
       target.ptr()->original(i).set_data(at::clone(at::detach(list.ptr()->original(i))));

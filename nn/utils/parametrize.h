@@ -8,14 +8,16 @@
 //
 //   torch::nn::Linear linear(3, 3);
 //   torch::nn::utils::parametrize::register_parametrization(linear, "weight", Symmetric());
-//   linear(x);                            // its weight is symmetric; the trained one is parametrizations.weight.original
+//   linear(x);                            // its weight is symmetric; the trained one is
+//   parametrizations.weight.original
 //
-// A parametrization is a module with forward(Tensor), or forward(Tensor, Tensor ..) where its right_inverse gives as many, and
-// perhaps right_inverse(Tensor), which gives a tensor or several that forward makes the argument of. It should be Cloneable if the
-// module is to be cloned. Several on one name are applied one after the other, each registered after those before.
+// A parametrization is a module with forward(Tensor), or forward(Tensor, Tensor ..) where its right_inverse gives as
+// many, and perhaps right_inverse(Tensor), which gives a tensor or several that forward makes the argument of. It
+// should be Cloneable if the module is to be cloned. Several on one name are applied one after the other, each
+// registered after those before.
 //
-// The tensor is put in the module's member before each call: nn/module/computed_tensor.h says what a call is, and what holds
-// between calls. get() computes it at any time.
+// The tensor is put in the module's member before each call: nn/module/computed_tensor.h says what a call is, and what
+// holds between calls. get() computes it at any time.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +50,7 @@ struct Parametrization {
     Parametrization p;
     p.module = std::move(module);
     p.forward = &call_forward<M>;
-    if constexpr (requires(M& m, const at::Tensor& t) { m.right_inverse(t); }) {
+    if constexpr (requires(M & m, const at::Tensor& t) { m.right_inverse(t); }) {
       p.right_inverse = &call_right_inverse<M>;
       p.gives_one = std::is_same_v<std::decay_t<decltype(std::declval<M&>().right_inverse(at::Tensor()))>, at::Tensor>;
     }
@@ -97,8 +99,8 @@ class ParametrizationListImpl : public Cloneable<ParametrizationListImpl> {
   using Tensors = std::vector<at::Tensor>;
 
   ParametrizationListImpl() = default;
-  // Throws c10::ValueError where a right_inverse, or (unless `unsafe`) the parametrized tensor, has another dtype or other
-  // sizes than the tensor it is for.
+  // Throws c10::ValueError where a right_inverse, or (unless `unsafe`) the parametrized tensor, has another dtype or
+  // other sizes than the tensor it is for.
   ParametrizationListImpl(std::vector<Parametrization> parametrizations, at::Tensor original, bool is_parameter,
                           bool unsafe = false);
 
@@ -144,21 +146,21 @@ class ParametrizationListImpl : public Cloneable<ParametrizationListImpl> {
 };
 TORCH_MODULE(ParametrizationList);
 
-// Puts `parametrization` on the parameter, buffer or parametrized tensor `name` of the module. Its right_inverse gives the first
-// originals; without one these are the tensor itself, which an optimizer that has it goes on training. Throws c10::ValueError
-// where the module has no such tensor, and where the result has another dtype or other sizes; with `unsafe` these are not looked
-// at.
+// Puts `parametrization` on the parameter, buffer or parametrized tensor `name` of the module. Its right_inverse gives
+// the first originals; without one these are the tensor itself, which an optimizer that has it goes on training. Throws
+// c10::ValueError where the module has no such tensor, and where the result has another dtype or other sizes; with
+// `unsafe` these are not looked at.
 void register_parametrization(ModuleRef module, const std::string& name, const Parametrization& parametrization,
                               bool unsafe = false);
 template <typename P>
 requires(!std::is_same_v<P, Parametrization>) void register_parametrization(ModuleRef module, const std::string& name,
-                                                                           const P& parametrization,
-                                                                           bool unsafe = false) {
+                                                                            const P& parametrization,
+                                                                            bool unsafe = false) {
   register_parametrization(module, name, Parametrization::of(parametrization), unsafe);
 }
 
-// Takes all parametrizations off `name`: it is a parameter or buffer of its present value again, or, with leave_parametrized
-// false, of the value of the original (which must be one tensor).
+// Takes all parametrizations off `name`: it is a parameter or buffer of its present value again, or, with
+// leave_parametrized false, of the value of the original (which must be one tensor).
 void remove_parametrizations(ModuleRef module, const std::string& name, bool leave_parametrized = true);
 
 // Whether `name`, or, empty, anything in the module is parametrized.
@@ -170,11 +172,12 @@ at::Tensor get(ModuleRef module, const std::string& name);
 // Makes the originals such that the parametrized tensor is `value` (Python's `module.weight = value`).
 void assign(ModuleRef module, const std::string& name, const at::Tensor& value);
 
-// Puts the parametrizations of `from` on `to` as well, with copies of its originals: of all tensors, or of one. The modules of
-// the parametrizations are shared.
+// Puts the parametrizations of `from` on `to` as well, with copies of its originals: of all tensors, or of one. The
+// modules of the parametrizations are shared.
 void transfer_parametrizations_and_params(ModuleRef from, ModuleRef to, const std::string& name = std::string());
 
-// While one lives in this thread, a parametrized tensor is computed once and kept: for a network that uses one several times.
+// While one lives in this thread, a parametrized tensor is computed once and kept: for a network that uses one several
+// times.
 //
 //   {
 //     torch::nn::utils::parametrize::CachedGuard cached;

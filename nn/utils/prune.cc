@@ -78,15 +78,16 @@ Tensor pruned_or_plain(Module& m, const std::string& name) {
 }  // namespace
 
 void Amount::check() const {
-  TORCH_CHECK_VALUE(is_fraction_ ? fraction_ >= 0 && fraction_ <= 1 : count_ >= 0, "amount=",
-                    is_fraction_ ? c10::str(fraction_) : c10::str(count_),
+  TORCH_CHECK_VALUE(is_fraction_ ? fraction_ >= 0 && fraction_ <= 1 : count_ >= 0,
+                    "amount=", is_fraction_ ? c10::str(fraction_) : c10::str(count_),
                     " should either be a float in the range [0.0, 1.0] or a non-negative integer");
 }
 
 int64_t Amount::of(int64_t size) const {
   check();
   if (is_fraction_) return std::llrint(fraction_ * static_cast<double>(size));
-  TORCH_CHECK_VALUE(count_ <= size, "amount=", count_, " should be smaller than the number of parameters to prune=", size);
+  TORCH_CHECK_VALUE(count_ <= size, "amount=", count_,
+                    " should be smaller than the number of parameters to prune=", size);
   return count_;
 }
 
@@ -152,8 +153,10 @@ RandomStructured::RandomStructured(Amount amount, int64_t dim) : amount_(amount)
   amount_.check();
 }
 Tensor RandomStructured::compute_mask(const Tensor& t, const Tensor& default_mask) const {
-  TORCH_CHECK_VALUE(t.dim() > 1, "Structured pruning can only be applied to multidimensional tensors. Found tensor of "
-                    "shape ", t.sizes(), " with ", t.dim(), " dims");
+  TORCH_CHECK_VALUE(t.dim() > 1,
+                    "Structured pruning can only be applied to multidimensional tensors. Found tensor of "
+                    "shape ",
+                    t.sizes(), " with ", t.dim(), " dims");
   const int64_t dim = wrapped(dim_, t), size = t.size(dim), n = amount_.of(size);
   if (n == 0) return default_mask;
   const Tensor chance = at::rand({size});
@@ -166,8 +169,10 @@ LnStructured::LnStructured(Amount amount, double n, int64_t dim) : amount_(amoun
   amount_.check();
 }
 Tensor LnStructured::compute_mask(const Tensor& t, const Tensor& default_mask) const {
-  TORCH_CHECK_VALUE(t.dim() > 1, "Structured pruning can only be applied to multidimensional tensors. Found tensor of "
-                    "shape ", t.sizes(), " with ", t.dim(), " dims");
+  TORCH_CHECK_VALUE(t.dim() > 1,
+                    "Structured pruning can only be applied to multidimensional tensors. Found tensor of "
+                    "shape ",
+                    t.sizes(), " with ", t.dim(), " dims");
   const int64_t dim = wrapped(dim_, t), size = t.size(dim), n = amount_.of(size);
   if (n == 0) return default_mask;
   const Tensor norm = at::norm(t, std::optional<at::Scalar>(n_), all_but(dim, t));
@@ -256,7 +261,8 @@ void global_unstructured(const ModuleParameters& parameters, const BasePruningMe
     masks.push_back(at::reshape(mask != nullptr ? *mask : at::ones_like(value), {-1}));
   }
   // The container leaves what is pruned already alone; the method is only borrowed.
-  PruningContainer container({std::shared_ptr<const BasePruningMethod>(std::shared_ptr<const BasePruningMethod>(), &method)});
+  PruningContainer container(
+      {std::shared_ptr<const BasePruningMethod>(std::shared_ptr<const BasePruningMethod>(), &method)});
   const Tensor mask = container.compute_mask(at::cat(scores), at::cat(masks));
   int64_t start = 0;
   for (const auto& [module, name] : parameters) {

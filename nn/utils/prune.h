@@ -5,11 +5,12 @@
 //   prune::ln_structured(conv, "weight", 2, 2.0, 0);     // and the two weakest output channels
 //   prune::remove(linear, "weight");                     // for good: a parameter again
 //
-// The parameter `name` becomes `name_orig`, the mask is the buffer `name_mask`, and `name` is their product, computed before each
-// call of the module (nn/module/computed_tensor.h says what a call is). Pruning again prunes among what is left.
+// The parameter `name` becomes `name_orig`, the mask is the buffer `name_mask`, and `name` is their product, computed
+// before each call of the module (nn/module/computed_tensor.h says what a call is). Pruning again prunes among what is
+// left.
 //
-// Amounts are a number of elements (or channels), or a fraction of them between 0 and 1. Throws c10::ValueError for another
-// fraction, a negative number, or more than there are.
+// Amounts are a number of elements (or channels), or a fraction of them between 0 and 1. Throws c10::ValueError for
+// another fraction, a negative number, or more than there are.
 #pragma once
 
 #include <cstdint>
@@ -130,8 +131,8 @@ class CustomFromMask : public BasePruningMethod {
   at::Tensor mask_;
 };
 
-// Prunes a parameter by a method. The elements' importance is their value, or that of `importance_scores`, of the parameter's
-// sizes. Throws, with the module unchanged, where the method does.
+// Prunes a parameter by a method. The elements' importance is their value, or that of `importance_scores`, of the
+// parameter's sizes. Throws, with the module unchanged, where the method does.
 void apply(ModuleRef module, const std::string& name, std::shared_ptr<const BasePruningMethod> method,
            const at::Tensor& importance_scores = {});
 

@@ -10,8 +10,8 @@
 
 namespace torch::nn::utils {
 
-// A module whose parameters are not initialized, for those that are loaded anyway: neither the time is spent nor are random
-// numbers drawn.
+// A module whose parameters are not initialized, for those that are loaded anyway: neither the time is spent nor are
+// random numbers drawn.
 //
 //   auto fc = torch::nn::utils::skip_init<torch::nn::Linear>(4096, 4096);
 //   fc->load_state_dict(state);

@@ -58,8 +58,8 @@ void replace(Module& module, const Tensors& tensors, bool tie_weights, bool stri
       const at::Tensor* const given = tensors.find(named.path);
       if (given == nullptr) continue;
       const auto [there, fresh] = of_tied.try_emplace(named.tensor, named.path, *given);
-      TORCH_CHECK_VALUE(fresh || there->second.second.is_same(*given), "functional_call got multiple values for keys ['",
-                        there->second.first, "', '", named.path,
+      TORCH_CHECK_VALUE(fresh || there->second.second.is_same(*given),
+                        "functional_call got multiple values for keys ['", there->second.first, "', '", named.path,
                         "'], which are tied. Consider using tie_weights=false");
     }
   }

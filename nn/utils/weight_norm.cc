@@ -19,8 +19,8 @@ namespace detail {
 at::Tensor as_matrix(const at::Tensor& weight, int64_t dim) {
   at::Tensor rows_first = weight;
   if (dim < 0) dim += weight.dim();
-  TORCH_CHECK_INDEX(dim >= 0 && dim < weight.dim(), "spectral_norm: dim ", dim, " is out of range for a weight of sizes ",
-                    weight.sizes());
+  TORCH_CHECK_INDEX(dim >= 0 && dim < weight.dim(), "spectral_norm: dim ", dim,
+                    " is out of range for a weight of sizes ", weight.sizes());
   if (dim != 0) {
     std::vector<int64_t> order = {dim};
     for (int64_t d = 0; d < weight.dim(); ++d) {

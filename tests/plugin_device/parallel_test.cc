@@ -104,7 +104,9 @@ TEST(Parallel, RethrowsAndChecksCounts) {
   }
   std::vector<torch::nn::Linear> modules = {torch::nn::Linear(1, 1)};
   EXPECT_EQ(message_of([&] { parallel::parallel_apply(modules, {}); }), "Must have as many inputs as modules");
-  EXPECT_EQ(message_of([&] { parallel::parallel_apply(modules, {torch::ones({1, 1})}, std::vector<Device>{}); }),
+  EXPECT_EQ(message_of([&] {
+              parallel::parallel_apply(modules, {torch::ones({1, 1})}, std::vector<Device>{});
+            }),
             "Must have as many devices as modules");
   // Threads have the caller's modes.
   const torch::NoGradGuard no_grad;

@@ -31,8 +31,8 @@ const std::vector<Family>& families() {
        replay_nn_utils,
        {"base", "then", "state", "state_dict_keys", "parameter_names", "weight", "output", "grad_parameters",
         "state_after", "removed", "original_after_assignment", "weight_after_assignment", "cached_is_same",
-        "is_parametrized", "mask", "value", "is_pruned", "removed_keys", "masks", "total_norm", "after", "vector", "back",
-        "packed", "padded", "padded_lengths", "unpacked", "unpadded", "fused", "strides_before", "strides_after",
+        "is_parametrized", "mask", "value", "is_pruned", "removed_keys", "masks", "total_norm", "after", "vector",
+        "back", "packed", "padded", "padded_lengths", "unpacked", "unpadded", "fused", "strides_before", "strides_after",
         "gradients", "given_after"},
        // What has such a name and is given.
        [](const Json& one, const std::string& field) {

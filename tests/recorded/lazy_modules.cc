@@ -1,10 +1,10 @@
 // Lazy layers, SyncBatchNorm and containers, as recorded.
+#include "aten/ops/creation/ops.h"
 #include "nn/layers/layers.h"
 #include "nn/module/module_dict.h"
 #include "nn/module/module_list.h"
 #include "nn/module/parameter_containers.h"
 #include "nn/module/sequential.h"
-#include "aten/ops/creation/ops.h"
 #include "tests/recorded/modules.h"
 
 namespace recorded {
@@ -88,7 +88,8 @@ nn::LazyInstanceNormOptions instance_norm_options(const Json& c) {
 Built build_lazy(const std::string& name, const Json& c) {
   if (name == "SyncBatchNorm") return plain(nn::SyncBatchNorm(batch_norm_options(c)));
   if (name == "LazyLinear")
-    return plain(nn::LazyLinear(nn::LazyLinearOptions(integer_of(c, "out_features", 1)).bias(flag_of(c, "bias", true))));
+    return plain(
+        nn::LazyLinear(nn::LazyLinearOptions(integer_of(c, "out_features", 1)).bias(flag_of(c, "bias", true))));
   if (name == "LazyConv1d") return lazy_conv<1, nn::LazyConv1d>(c);
   if (name == "LazyConv2d") return lazy_conv<2, nn::LazyConv2d>(c);
   if (name == "LazyConv3d") return lazy_conv<3, nn::LazyConv3d>(c);
@@ -114,7 +115,8 @@ std::shared_ptr<nn::Module> build_container(const std::string& id) {
   if (name == "Sequential nested") {
     nn::Linear first(2, 2);
     nn::Sequential inner(nn::BatchNorm1d(2), nn::ReLU());
-    return nn::Sequential(nn::Sequential(first, inner), nn::Dropout(0.1), nn::Linear(nn::LinearOptions(2, 1).bias(false)))
+    return nn::Sequential(nn::Sequential(first, inner), nn::Dropout(0.1),
+                          nn::Linear(nn::LinearOptions(2, 1).bias(false)))
         .ptr();
   }
   if (name == "Sequential empty") return nn::Sequential().ptr();
@@ -134,8 +136,7 @@ std::shared_ptr<nn::Module> build_container(const std::string& id) {
   if (name == "ModuleDict") {
     return nn::ModuleDict(Modules{{"conv", nn::Conv2d(1, 2, 3).ptr()}, {"pool", nn::MaxPool2d(2).ptr()}}).ptr();
   }
-  if (name == "ParameterList")
-    return nn::ParameterList(parameter(at::ones({2, 3})), parameter(at::zeros({4}))).ptr();
+  if (name == "ParameterList") return nn::ParameterList(parameter(at::ones({2, 3})), parameter(at::zeros({4}))).ptr();
   if (name == "ParameterDict") {
     nn::ParameterDict dict;
     dict->insert("left", parameter(at::ones({2})));

@@ -96,7 +96,6 @@ void check_gradients(Check& check, const Tensor& result, const nn::Module& m, co
   check.gradients({result}, leaves.tensors, leaves.names, leaves.recorded);
 }
 
-
 std::optional<int64_t> dim_of(const Json& kwargs, std::optional<int64_t> otherwise) {
   if (!kwargs.contains("dim")) return otherwise;
   return kwargs.at("dim").is_null() ? std::nullopt : std::optional<int64_t>(kwargs.at("dim").get<int64_t>());
@@ -380,7 +379,8 @@ void replay_fuse(const Json& one, Check& check, const Layer& layer) {
     if constexpr (std::is_same_v<Layer, nn::Linear>) {
       return utils::fuse_linear_bn_eval(layer, norm);
     } else {
-      const bool transpose = one.at("module").at("class").template get<std::string>().find("Transpose") != std::string::npos;
+      const bool transpose =
+          one.at("module").at("class").template get<std::string>().find("Transpose") != std::string::npos;
       return utils::fuse_conv_bn_eval(layer, norm, transpose);
     }
   }();
@@ -405,7 +405,7 @@ void replay_formats(const Json& one, Check& check) {
   nn::Sequential net = module.find("Transpose") != std::string::npos
                            ? nn::Sequential(nn::ConvTranspose2d(3, 4, 2), nn::ReLU())
                        : module.find("3d") != std::string::npos ? nn::Sequential(nn::Conv3d(3, 4, 2), nn::ReLU())
-                                                                 : nn::Sequential(nn::Conv2d(3, 4, 2), nn::ReLU());
+                                                                : nn::Sequential(nn::Conv2d(3, 4, 2), nn::ReLU());
   const auto strides = [&] {
     Json all = Json::array();
     for (const Tensor& p : net->parameters()) all.push_back(p.strides().vec());
