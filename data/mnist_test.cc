@@ -92,14 +92,15 @@ TEST(MNIST, SaysWhatIsWrong) {
   write_file(labels, idx(2049, {3}, pixels(3)));
   EXPECT_EQ(message(root), images + " holds 2 images, but " + labels + " holds 3 labels");
   write_file(labels, idx(2051, {2}, pixels(2)));
-  EXPECT_EQ(message(root),
-            labels + " is not an IDX file of bytes in 1 dimension(s): expected magic number 2049, but got 2051");
+  EXPECT_EQ(
+      message(root),
+      labels + " is not an IDX file of bytes in 1 dimension(s): expected magic number 2049, but got 2051 (byte 0)");
   write_file(labels, "abc");
-  EXPECT_EQ(message(root), labels + " is too short to be an IDX file of 1 dimension(s)");
+  EXPECT_EQ(message(root), labels + " is too short to be an IDX file of 1 dimension(s) (byte 3)");
   write_file(images, idx(2051, {2, 2, 2}, pixels(9)));
-  EXPECT_EQ(message(root), images + " is longer than its header says (8 bytes of data)");
+  EXPECT_EQ(message(root), images + " is longer than its header says, 8 bytes of data (byte 24)");
   write_file(images, idx(2051, {2, 2, 2}, pixels(7)));
-  EXPECT_EQ(message(root), images + " is too short: its header promises 8 bytes of data, but it has 7");
+  EXPECT_EQ(message(root), images + " is too short: its header promises 8 bytes of data, but it has 7 (byte 23)");
   write_file(images, idx(2051, {0xffffffff, 0xffffffff, 0xffffffff}, pixels(7)));
   EXPECT_NE(message(root).find("more than this reader takes"), std::string::npos) << message(root);
   EXPECT_NE(message(root + "/nowhere").find("Error opening"), std::string::npos);

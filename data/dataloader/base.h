@@ -66,7 +66,8 @@ class DataLoaderBase {
   /// Place and order, so that a pass can go on in another process.
   void save(serialize::OutputArchive& archive) const {
     detail::LoaderState state = state_;
-    for (const auto& [number, request] : pending_) state.requests.emplace_back(number, detail::encode_request(request));
+    for (const auto& [sequence_number, one] : pending_)
+      state.requests.emplace_back(one.first, detail::encode_request(one.second));
     for (const auto& [number, request] : resumed_) state.requests.emplace_back(number, detail::encode_request(request));
     detail::write_state(archive, state, options_.generator);
     detail::write_nested(archive, "source", [this](serialize::OutputArchive& nested) { save_source(nested); });
@@ -93,7 +94,9 @@ class DataLoaderBase {
   };
   struct Job : Sequenced {
     Job() = default;
-    Job(BatchRequest r, size_t number) : Sequenced(number), batch_request(std::move(r)) {}
+    Job(size_t sequence_number, size_t number, BatchRequest r)
+        : Sequenced(sequence_number), number(number), batch_request(std::move(r)) {}
+    size_t number = 0;                          // of the batch, in the pass
     std::optional<BatchRequest> batch_request;  // none: the worker's life ends
   };
   struct Result : Sequenced {
@@ -126,11 +129,9 @@ class DataLoaderBase {
     }
     resume_ = false;
     if (options_.workers == 0) return;
-    const size_t first = resumed_.empty() ? state_.next_number : resumed_.front().first;
+    next_sequence_number_ = 0;
     if (options_.enforce_ordering) {
-      auto ordered = std::make_unique<detail::sequencers::OrderedSequencer<Result>>(options_.max_jobs);
-      ordered->next_sequence_number_ = first;
-      sequencer_ = std::move(ordered);
+      sequencer_ = std::make_unique<detail::sequencers::OrderedSequencer<Result>>(options_.max_jobs);
     } else {
       sequencer_ = std::make_unique<detail::sequencers::NoSequencer<Result>>();
     }
@@ -153,7 +154,7 @@ class DataLoaderBase {
       Result result(job.sequence_number);
       result.exception = failed;
       try {
-        if (!failed) result.batch = make_batch(dataset, std::move(*job.batch_request), job.sequence_number, true);
+        if (!failed) result.batch = make_batch(dataset, std::move(*job.batch_request), job.number, true);
       } catch (...) {
         result.exception = std::current_exception();
       }
@@ -221,8 +222,9 @@ class DataLoaderBase {
     for (; count > 0; --count) {
       std::optional<Numbered> request = next_request();
       if (!request) return;
-      pending_.emplace(request->first, request->second);
-      shuttle_->push_job(Job(std::move(request->second), request->first));
+      const size_t sequence_number = next_sequence_number_++;
+      pending_.emplace(sequence_number, *request);
+      shuttle_->push_job(Job(sequence_number, request->first, std::move(request->second)));
     }
   }
 
@@ -261,7 +263,8 @@ class DataLoaderBase {
   std::unique_ptr<detail::sequencers::Sequencer<Result>> sequencer_;
   std::vector<std::thread> workers_;
   detail::LoaderState state_;
-  std::map<size_t, BatchRequest> pending_;  // handed to workers and not delivered
+  size_t next_sequence_number_ = 0;
+  std::map<size_t, Numbered> pending_;      // by sequence number: handed to workers and not delivered
   std::deque<Numbered> resumed_;            // from load(), not yet handed on
   bool resume_ = false;
   bool joined_ = false;

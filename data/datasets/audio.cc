@@ -85,11 +85,11 @@ Audio read_audio(const std::string& path, int64_t frame_offset, int64_t num_fram
   const int64_t wanted = num_frames < 0 ? all - frame_offset : std::min(num_frames, all - frame_offset);
   if (frame_offset > 0) sound.seek_frame(frame_offset);
   // In pieces, since the header may promise more than there is.
-  constexpr int64_t kPiece = 1 << 16;
+  const int64_t piece = std::max<int64_t>((1 << 16) / channels, 1);
   std::vector<float> interleaved;
   int64_t frames = 0;
   while (frames < wanted) {
-    const int64_t count = std::min(wanted - frames, kPiece);
+    const int64_t count = std::min(wanted - frames, piece);
     interleaved.resize(static_cast<size_t>((frames + count) * channels));
     const int64_t got = sound.read_frames(interleaved.data() + frames * channels, count);
     frames += got;

@@ -237,6 +237,7 @@ class ChunkDataset final : public StatefulDataset<ChunkDataset<ChunkReader, Chun
   void preload() {
     bool more_chunks = true;
     while (more_chunks) {
+      std::exception_ptr thrown;  // handed over when this thread is done with it
       try {
         more_chunks = false;  // should the sampler throw
         const std::optional<std::vector<size_t>> chunks = next_chunks();
@@ -250,8 +251,9 @@ class ChunkDataset final : public StatefulDataset<ChunkDataset<ChunkReader, Chun
         if (preprocessing_policy_) preprocessing_policy_(data);
         if (!data.empty()) buffer_->add_chunk_data(std::move(data));
       } catch (...) {
-        buffer_->add_chunk_data(std::current_exception());
+        thrown = std::current_exception();
       }
+      if (thrown) buffer_->add_chunk_data(std::move(thrown));
     }
     std::lock_guard<std::mutex> lock(sampler_mutex_);
     if (--running_ == 0) buffer_->stop();

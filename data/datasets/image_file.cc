@@ -30,11 +30,10 @@ struct Failure {
   serialize::throw_format_error(c10::str(name, ": damaged ", format, " image, at byte ", offset, ": ", text));
 }
 
-void check_pixels(const std::string& name, const char* format, uint64_t width, uint64_t height, uint64_t most) {
-  if (width == 0 || height == 0 || height > most / width)
-    serialize::throw_format_error(
-        c10::str(name, ": a ", format, " image that claims ", width, " x ", height,
-                 " pixels (in its header, at byte 0), more than a file of its length can hold"));
+[[noreturn]] void throw_too_large(const std::string& name, const char* format, uint64_t width, uint64_t height) {
+  serialize::throw_format_error(
+      c10::str(name, ": a ", format, " image that claims ", width, " x ", height,
+               " pixels (in its header, at byte 0), more than a file of its length can hold"));
 }
 
 // [H, W, C] to [C, H, W].
@@ -78,7 +77,9 @@ class JpegReader {
       serialize::throw_format_error(
           c10::str(name_, ": arithmetic-coded JPEG images are not read (byte ", offset(), ")"));
     // A Huffman code is at least one bit, and each block of 64 pixels has one.
-    check_pixels(name_, "JPEG", info_.image_width, info_.image_height, (uint64_t{bytes_.size()} + 1) * 8 * 64);
+    const uint64_t pixels_most = (uint64_t{bytes_.size()} + 1) * 8 * 64;
+    if (uint64_t{info_.image_width} * info_.image_height > pixels_most)
+      throw_too_large(name_, "JPEG", info_.image_width, info_.image_height);
     const bool gray = mode == ImageMode::kGray || (mode == ImageMode::kUnchanged && info_.num_components == 1);
     const bool cmyk = info_.num_components == 4;
     info_.out_color_space = cmyk ? JCS_CMYK : gray ? JCS_GRAYSCALE : JCS_RGB;
@@ -164,9 +165,10 @@ class PngReader {
 
   at::Tensor read(ImageMode mode) {
     check(header());
-    // Deflate makes at most 1032 bytes of one, and a pixel may be one bit.
-    check_pixels(name_, "PNG", png_get_image_width(png_, info_), png_get_image_height(png_, info_),
-                 (uint64_t{bytes_.size()} + 1) * 1032 * 8);
+    // Deflate makes at most 1032 bytes of one.
+    const uint64_t bytes_most = (uint64_t{bytes_.size()} + 1) * 1032;
+    if (png_get_image_height(png_, info_) > bytes_most / std::max<uint64_t>(png_get_rowbytes(png_, info_), 1))
+      throw_too_large(name_, "PNG", png_get_image_width(png_, info_), png_get_image_height(png_, info_));
     check(transforms(mode));
     const size_t height = png_get_image_height(png_, info_), width = png_get_image_width(png_, info_),
                  stride = png_get_rowbytes(png_, info_);

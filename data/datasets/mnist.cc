@@ -17,12 +17,19 @@
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/view/ops.h"
 #include "c10/util/exception.h"
+#include "utils/serialize/file_error.h"
 
 namespace torch::data::datasets {
 
 namespace {
 
 constexpr uint64_t kMaxBytes = uint64_t{4} << 30;
+
+// `offset`: where in the (unpacked) file.
+template <class... Parts>
+void check_format(bool ok, uint64_t offset, const Parts&... parts) {
+  if (!ok) serialize::throw_format_error(c10::str(parts..., " (byte ", offset, ")"));
+}
 
 // zlib's reader passes plain files through unchanged.
 class GzipReader {
@@ -61,10 +68,11 @@ class GzipReader {
       int code = Z_OK;
       const char* const text = gzerror(file_, &code);
       // A stream that ends in its middle reads as Z_BUF_ERROR at its end.
-      TORCH_CHECK(got >= 0 && (code == Z_OK || code == Z_STREAM_END), "Error reading ", path_, ": ",
-                  code == Z_ERRNO ? std::strerror(errno) : text);
+      check_format(got >= 0 && (code == Z_OK || code == Z_STREAM_END), at_, "Error reading ", path_, ": ",
+                   code == Z_ERRNO ? std::strerror(errno) : text);
       if (got == 0) break;
       done += static_cast<size_t>(got);
+      at_ += static_cast<size_t>(got);
     }
     return done;
   }
@@ -72,6 +80,7 @@ class GzipReader {
  private:
   std::string path_;
   gzFile file_ = nullptr;
+  uint64_t at_ = 0;
 };
 
 class GrowingBlock {
@@ -101,12 +110,13 @@ uint32_t big_endian(const unsigned char* p) {
 at::Tensor read_idx(GzipReader& file, int dims) {
   std::array<unsigned char, 4 + 4 * 8> header{};
   const size_t header_size = 4 + 4 * static_cast<size_t>(dims);
-  TORCH_CHECK(file.read(header.data(), header_size) == header_size, file.path(), " is too short to be an IDX file of ",
-              dims, " dimension(s)");
+  const size_t header_there = file.read(header.data(), header_size);
+  check_format(header_there == header_size, header_there, file.path(), " is too short to be an IDX file of ", dims,
+               " dimension(s)");
   const uint32_t magic = big_endian(header.data());
   const uint32_t expected_magic = 0x0800u + static_cast<uint32_t>(dims);
-  TORCH_CHECK(magic == expected_magic, file.path(), " is not an IDX file of bytes in ", dims,
-              " dimension(s): expected magic number ", expected_magic, ", but got ", magic);
+  check_format(magic == expected_magic, 0, file.path(), " is not an IDX file of bytes in ", dims,
+               " dimension(s): expected magic number ", expected_magic, ", but got ", magic);
   std::vector<int64_t> sizes;
   uint64_t total = 1;
   for (int d = 0; d < dims; ++d) {
@@ -114,8 +124,8 @@ at::Tensor read_idx(GzipReader& file, int dims) {
     sizes.push_back(size);
     // Each factor is below 2^32 and the product so far at most kMaxBytes = 2^32: no overflow.
     total *= size;
-    TORCH_CHECK(total <= kMaxBytes, file.path(), " says that it holds ", sizes, " bytes, more than this reader takes (",
-                kMaxBytes, ")");
+    check_format(total <= kMaxBytes, 4 + 4 * static_cast<uint64_t>(d), file.path(), " says that it holds ", sizes,
+                 " bytes, more than this reader takes, ", kMaxBytes);
   }
   // Memory grows with what was read, so that a header that promises too much costs nothing; and it becomes the
   // tensor's, so that nothing is there twice: the C library moves large blocks without copying them.
@@ -127,11 +137,12 @@ at::Tensor read_idx(GzipReader& file, int dims) {
     data.grow(room);
     const size_t got = file.read(data.bytes() + have, room - have);
     have += got;
-    TORCH_CHECK(have == room, file.path(), " is too short: its header promises ", total, " bytes of data, but it has ",
-                have);
+    check_format(have == room, header_size + have, file.path(), " is too short: its header promises ", total,
+                 " bytes of data, but it has ", have);
   }
   unsigned char extra;
-  TORCH_CHECK(file.read(&extra, 1) == 0, file.path(), " is longer than its header says (", total, " bytes of data)");
+  check_format(file.read(&extra, 1) == 0, header_size + total, file.path(), " is longer than its header says, ", total,
+               " bytes of data");
   if (total == 0) return at::empty(sizes, at::kByte);
   return at::from_blob(data.release(), sizes, [](void* block) { std::free(block); }, at::TensorOptions(at::kByte));
 }

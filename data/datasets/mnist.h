@@ -12,9 +12,9 @@ namespace torch::data::datasets {
 /// dimensions, the sizes, the data), plain or compressed with gzip; a file that is not at `path` is looked for at
 /// `path`.gz. Returns a uint8 tensor of `dims` dimensions.
 ///
-/// Errors (c10::Error, with the path): the file cannot be opened or read, has another magic number, is shorter or
-/// longer than its sizes say. Memory grows with the data that is really there, never with the sizes alone; at most 4
-/// GiB.
+/// Errors: c10::Error for a file that cannot be opened; serialize::FormatError, with the path and the offset, for one
+/// that cannot be unpacked, has another magic number, is shorter or longer than its sizes say. Memory grows with the
+/// data that is really there, never with the sizes alone; at most 4 GiB.
 at::Tensor read_idx(const std::string& path, int dims);
 
 /// The MNIST handwritten digits (or any other set of that format) from a folder with {train,t10k}-images-idx3-ubyte and

@@ -33,7 +33,8 @@ void open(const std::string& path, InputArchive* archive) {
       throw_format_error("this is no checkpoint");
     }
     if (version != kVersion) {
-      throw_format_error(c10::str("this is a checkpoint of version ", version, "; version ", kVersion, " is read here"));
+      throw_format_error(
+          c10::str("this is a checkpoint of version ", version, "; version ", kVersion, " is read here"));
     }
   } catch (FormatError& e) {
     e.add_context(c10::str("checkpoint ", path));
@@ -65,14 +66,50 @@ void check_same(const InputArchive& stored, const std::vector<std::pair<std::str
   for (const auto& [name, tensor] : tensors) {
     c10::ScalarType dtype;
     std::vector<int64_t> sizes;
-    TORCH_CHECK_VALUE(stored.describe(name, &dtype, &sizes), "the checkpoint has no tensor \"", name, "\" of the model");
-    TORCH_CHECK_VALUE(tensor.sizes() == c10::IntArrayRef(sizes) && tensor.scalar_type() == dtype, "the model's \"", name,
-                      "\" is ", c10::toString(tensor.scalar_type()), tensor.sizes(), ", the checkpoint's ",
+    TORCH_CHECK_VALUE(stored.describe(name, &dtype, &sizes), "the checkpoint has no tensor \"", name,
+                      "\" of the model");
+    TORCH_CHECK_VALUE(tensor.sizes() == c10::IntArrayRef(sizes) && tensor.scalar_type() == dtype, "the model's \"",
+                      name, "\" is ", c10::toString(tensor.scalar_type()), tensor.sizes(), ", the checkpoint's ",
                       c10::toString(dtype), c10::IntArrayRef(sizes));
     unexpected.erase(name);
   }
   TORCH_CHECK_VALUE(unexpected.empty(), "the checkpoint's tensor \"", *unexpected.begin(), "\" is none of the model's");
 }
+
+// Loads the data's place, and puts it back where it was unless keep() is called.
+class DataPlace {
+ public:
+  explicit DataPlace(const Checkpoint& checkpoint) : checkpoint_(checkpoint) {
+    if (!checkpoint.load_data) return;
+    OutputArchive before;
+    checkpoint.save_data(before);
+    before_ = before.to_bytes();
+    loaded_ = true;
+  }
+  ~DataPlace() {
+    if (!loaded_) return;
+    try {
+      InputArchive before;
+      before.load_from(before_.data(), before_.size());
+      checkpoint_.load_data(before);
+    } catch (...) {  // what it saved itself; the exception on its way says what is wrong
+    }
+  }
+  DataPlace(const DataPlace&) = delete;
+  DataPlace& operator=(const DataPlace&) = delete;
+
+  void load(const InputArchive& archive) {
+    if (!loaded_) return;
+    InputArchive data = part(archive, "data");
+    checkpoint_.load_data(data);
+  }
+  void keep() { loaded_ = false; }
+
+ private:
+  const Checkpoint& checkpoint_;
+  std::string before_;
+  bool loaded_ = false;
+};
 
 }  // namespace
 
@@ -103,6 +140,11 @@ void save_checkpoint(const Checkpoint& checkpoint, const std::string& path) {
     OutputArchive generator;
     generator.write("state", checkpoint.generator.get_state());
     archive.write("generator", generator);
+  }
+  if (checkpoint.save_data) {
+    OutputArchive data;
+    checkpoint.save_data(data);
+    archive.write("data", data);
   }
   archive.save_with_checksum(path);
 }
@@ -144,7 +186,9 @@ void load_checkpoint(Checkpoint& checkpoint, const std::string& path) {
   optim::StateDict optimizer, scheduler;
   if (checkpoint.optimizer != nullptr) optimizer = read_state(part(archive, "optimizer"));
   if (checkpoint.scheduler != nullptr) scheduler = read_state(part(archive, "scheduler"));
-  // ... then the two that check themselves before they change, the cheap one being put back should the other throw ...
+  // ... then those that check themselves before they change, the cheap ones being put back should another throw ...
+  DataPlace data(checkpoint);
+  data.load(archive);
   optim::StateDict scheduler_before;
   if (checkpoint.scheduler != nullptr) {
     scheduler_before = checkpoint.scheduler->state_dict();
@@ -159,6 +203,7 @@ void load_checkpoint(Checkpoint& checkpoint, const std::string& path) {
     }
   }
   // ... and last what cannot fail any more.
+  data.keep();
   const at::NoGradGuard no_grad;
   for (size_t i = 0; i < targets.size(); ++i) at::copy_(targets[i].second, sources[i].second);
   if (random.defined()) checkpoint.generator.set_state(random);

@@ -182,6 +182,51 @@ TEST(Checkpoint, DamageIsSeen) {
   expect_refused<FormatError>(run, path, "has no checksum");
 }
 
+// What a data loader is to a checkpoint.
+struct Place {
+  int64_t at = 0;
+  int64_t end = 100;
+};
+OutputArchive& operator<<(OutputArchive& archive, const Place& place) {
+  archive.write("at", place.at);
+  return archive;
+}
+InputArchive& operator>>(InputArchive& archive, Place& place) {
+  archive.read("at", place.at);
+  TORCH_CHECK_VALUE(place.at <= place.end, "the data end at ", place.end);
+  return archive;
+}
+
+TEST(Checkpoint, KeepsThePlaceInTheData) {
+  const std::string path = fresh_folder() + "/c";
+  TrainingRun run;
+  Place place{7};
+  run.checkpoint.set_data(place);
+  save_checkpoint(run.checkpoint, path);
+  place.at = 1;
+  load_checkpoint(run.checkpoint, path);
+  EXPECT_EQ(place.at, 7);
+  // What refuses the data leaves them where they were, and so does what fails later.
+  Place shorter{2, 5};
+  run.checkpoint.set_data(shorter);
+  EXPECT_THROW(load_checkpoint(run.checkpoint, path), c10::ValueError);
+  EXPECT_EQ(shorter.at, 2);
+  TrainingRun other(6);
+  optim::SGD sgd(other.model->parameters(), 0.1);
+  Place kept{3};
+  Checkpoint wrong;
+  wrong.set_data(kept);
+  wrong.optimizer = &sgd;
+  EXPECT_THROW(load_checkpoint(wrong, path), c10::Error);
+  EXPECT_EQ(kept.at, 3);
+  // Without a place there is none to go to.
+  TrainingRun plain;
+  save_checkpoint(plain.checkpoint, path);
+  plain.checkpoint.set_data(kept);
+  EXPECT_THROW(load_checkpoint(plain.checkpoint, path), c10::ValueError);
+  EXPECT_EQ(kept.at, 3);
+}
+
 // Killed at random moments while it saves: what is there is one whole checkpoint, whose weights all say the same step.
 TEST(Checkpoint, SurvivesKills) {
   const std::string path = fresh_folder() + "/c";
