@@ -19,8 +19,9 @@ bool can_enable(c10::DeviceType type, c10::ScalarType dtype) {
   }
   const bool supported = dtype == c10::kBFloat16 || dtype == c10::kHalf;
   if (type == c10::DeviceType::CPU && !supported) {
-    TORCH_WARN("In CPU autocast, but the target dtype is not supported. Disabling autocast.\n"
-               "CPU Autocast only supports dtype of torch.bfloat16, torch.float16 currently.");
+    TORCH_WARN(
+        "In CPU autocast, but the target dtype is not supported. Disabling autocast.\n"
+        "CPU Autocast only supports dtype of torch.bfloat16, torch.float16 currently.");
   }
   return supported || type != c10::DeviceType::CPU;
 }

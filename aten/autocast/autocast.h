@@ -7,9 +7,9 @@
 
 namespace torch::amp {
 
-/// A region of mixed precision for one type of device, until the end of the scope: operators that lose nothing by it compute
-/// in `dtype` (BFloat16 on the CPU, Half on CUDA), those that need Float in Float; what is wanted is said by the tables of
-/// operators. Weights stay as they are, and so do their gradients:
+/// A region of mixed precision for one type of device, until the end of the scope: operators that lose nothing by it
+/// compute in `dtype` (BFloat16 on the CPU, Half on CUDA), those that need Float in Float; what is wanted is said by
+/// the tables of operators. Weights stay as they are, and so do their gradients:
 ///
 ///   torch::optim::SGD opt(model->parameters(), 0.1);
 ///   {
@@ -19,13 +19,13 @@ namespace torch::amp {
 ///   loss.backward();
 ///   opt.step();
 ///
-/// Regions nest; `enabled` = false makes one in which nothing is cast. Casts of weights are kept until the outermost region
-/// ends, if `cache_enabled`. On the CPU, BFloat16 and Half are supported; with another type, or for CUDA without such a
-/// device, the region is not enabled and a warning says so. Throws c10::Error for devices that have no autocast.
+/// Regions nest; `enabled` = false makes one in which nothing is cast. Casts of weights are kept until the outermost
+/// region ends, if `cache_enabled`. On the CPU, BFloat16 and Half are supported; with another type, or for CUDA without
+/// such a device, the region is not enabled and a warning says so. Throws c10::Error for devices that have no autocast.
 class autocast {
  public:
-  explicit autocast(c10::DeviceType device_type, std::optional<c10::ScalarType> dtype = std::nullopt, bool enabled = true,
-                    std::optional<bool> cache_enabled = std::nullopt);
+  explicit autocast(c10::DeviceType device_type, std::optional<c10::ScalarType> dtype = std::nullopt,
+                    bool enabled = true, std::optional<bool> cache_enabled = std::nullopt);
   /// By the device's name, "cpu" or "cuda".
   explicit autocast(const std::string& device_type, std::optional<c10::ScalarType> dtype = std::nullopt,
                     bool enabled = true, std::optional<bool> cache_enabled = std::nullopt);
@@ -44,7 +44,9 @@ class autocast {
 using AutocastGuard = autocast;
 
 /// Whether a region can be made for the type of device.
-inline bool is_autocast_available(c10::DeviceType device_type) { return at::autocast::is_autocast_available(device_type); }
+inline bool is_autocast_available(c10::DeviceType device_type) {
+  return at::autocast::is_autocast_available(device_type);
+}
 
 }  // namespace torch::amp
 

@@ -7,9 +7,10 @@
 #include "aten/core/tensor.h"
 #include "c10/core/dispatch_key_set.h"
 
-/// The state of autocast: in a region that is enabled for a type of device, operators with a policy (the field `autocast` of
-/// the tables of operators) cast their tensor arguments there, e.g. those of matrix products to BFloat16. What the state is
-/// made of holds for the calling thread; at::ThreadLocalState carries it to others. torch::amp::autocast is the guard:
+/// The state of autocast: in a region that is enabled for a type of device, operators with a policy (the field
+/// `autocast` of the tables of operators) cast their tensor arguments there, e.g. those of matrix products to BFloat16.
+/// What the state is made of holds for the calling thread; at::ThreadLocalState carries it to others.
+/// torch::amp::autocast is the guard:
 ///
 ///   {
 ///     torch::autocast region(torch::kCPU);              // BFloat16
@@ -35,9 +36,9 @@ ScalarType get_lower_precision_fp_from_device_type(DeviceType device_type);
 int increment_nesting();
 int decrement_nesting();
 
-/// Whether casts of weights (Float leaves that require a gradient, no views) to the region's type are kept and used again,
-/// until clear_cache(), which whoever leaves the outermost region calls. A cast is not used again once its weight was written
-/// to, nor across a change of torch::NoGradGuard.
+/// Whether casts of weights (Float leaves that require a gradient, no views) to the region's type are kept and used
+/// again, until clear_cache(), which whoever leaves the outermost region calls. A cast is not used again once its
+/// weight was written to, nor across a change of torch::NoGradGuard.
 bool is_autocast_cache_enabled();
 void set_autocast_cache_enabled(bool enabled);
 void clear_cache();
@@ -49,21 +50,37 @@ std::optional<Tensor> cached_cast(ScalarType to_type, const std::optional<Tensor
 std::vector<Tensor> cached_cast(ScalarType to_type, TensorList arg, DeviceType device_type = DeviceType::CUDA);
 /// Other arguments, as they are.
 template <class T>
-  requires(!std::is_convertible_v<T, Tensor> && !std::is_convertible_v<T, TensorList>)
-T cached_cast(ScalarType, T arg, DeviceType = DeviceType::CUDA) {
+requires(!std::is_convertible_v<T, Tensor> && !std::is_convertible_v<T, TensorList>) T
+    cached_cast(ScalarType, T arg, DeviceType = DeviceType::CUDA) {
   return arg;
 }
 
 bool is_autocast_eligible(const Tensor& tensor, DeviceType device_type);
 
 // The names of earlier versions, of the CPU and of CUDA.
-inline bool is_enabled() { return is_autocast_enabled(DeviceType::CUDA); }
-inline void set_enabled(bool enabled) { set_autocast_enabled(DeviceType::CUDA, enabled); }
-inline ScalarType get_autocast_gpu_dtype() { return get_autocast_dtype(DeviceType::CUDA); }
-inline void set_autocast_gpu_dtype(ScalarType dtype) { set_autocast_dtype(DeviceType::CUDA, dtype); }
-inline bool is_cpu_enabled() { return is_autocast_enabled(DeviceType::CPU); }
-inline void set_cpu_enabled(bool enabled) { set_autocast_enabled(DeviceType::CPU, enabled); }
-inline ScalarType get_autocast_cpu_dtype() { return get_autocast_dtype(DeviceType::CPU); }
-inline void set_autocast_cpu_dtype(ScalarType dtype) { set_autocast_dtype(DeviceType::CPU, dtype); }
+inline bool is_enabled() {
+  return is_autocast_enabled(DeviceType::CUDA);
+}
+inline void set_enabled(bool enabled) {
+  set_autocast_enabled(DeviceType::CUDA, enabled);
+}
+inline ScalarType get_autocast_gpu_dtype() {
+  return get_autocast_dtype(DeviceType::CUDA);
+}
+inline void set_autocast_gpu_dtype(ScalarType dtype) {
+  set_autocast_dtype(DeviceType::CUDA, dtype);
+}
+inline bool is_cpu_enabled() {
+  return is_autocast_enabled(DeviceType::CPU);
+}
+inline void set_cpu_enabled(bool enabled) {
+  set_autocast_enabled(DeviceType::CPU, enabled);
+}
+inline ScalarType get_autocast_cpu_dtype() {
+  return get_autocast_dtype(DeviceType::CPU);
+}
+inline void set_autocast_cpu_dtype(ScalarType dtype) {
+  set_autocast_dtype(DeviceType::CPU, dtype);
+}
 
 }  // namespace at::autocast

@@ -18,7 +18,9 @@
 namespace at::autocast {
 namespace {
 
-Tensor ones(ScalarType type = kFloat) { return at::ones({2, 2}, TensorOptions(type)); }
+Tensor ones(ScalarType type = kFloat) {
+  return at::ones({2, 2}, TensorOptions(type));
+}
 
 struct Warnings final : c10::WarningHandler {
   void process(const c10::Warning& warning) override { texts.push_back(warning.msg()); }

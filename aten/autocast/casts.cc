@@ -92,13 +92,23 @@ std::vector<Tensor> cached_cast(ScalarType to_type, TensorList arg, DeviceType d
 Casts::Casts(DeviceType device, ScalarType type)
     : below_(get_autocast_dispatch_key_from_device_type(device)), device_(device), type_(type) {}
 
-Casts Casts::lower_precision(DeviceType device) { return Casts(device, get_autocast_dtype(device)); }
+Casts Casts::lower_precision(DeviceType device) {
+  return Casts(device, get_autocast_dtype(device));
+}
 
-Tensor Casts::operator()(const Tensor& t) const { return cached_cast(type_, t, device_); }
-std::optional<Tensor> Casts::operator()(const std::optional<Tensor>& t) const { return cached_cast(type_, t, device_); }
-std::vector<Tensor> Casts::operator()(TensorList tensors) const { return cached_cast(type_, tensors, device_); }
+Tensor Casts::operator()(const Tensor& t) const {
+  return cached_cast(type_, t, device_);
+}
+std::optional<Tensor> Casts::operator()(const std::optional<Tensor>& t) const {
+  return cached_cast(type_, t, device_);
+}
+std::vector<Tensor> Casts::operator()(TensorList tensors) const {
+  return cached_cast(type_, tensors, device_);
+}
 
-ScalarType Casts::type_for(const Tensor& first) const { return is_cast(first, device_) ? type_ : first.scalar_type(); }
+ScalarType Casts::type_for(const Tensor& first) const {
+  return is_cast(first, device_) ? type_ : first.scalar_type();
+}
 
 std::optional<ScalarType> Casts::or_type(std::optional<ScalarType> given, const Tensor& first) const {
   if (given.has_value() || !is_cast(first, device_)) return given;

@@ -9,14 +9,15 @@
 // What the kernels of the autocast layer are made of; programs use aten/autocast/autocast_mode.h.
 namespace at::autocast {
 
-/// One call in an autocast region of `device`: the type its tensors are cast to. While it lives, calls skip that region.
+/// One call in an autocast region of `device`: the type its tensors are cast to. While it lives, calls skip that
+/// region.
 class Casts {
  public:
   /// To the region's type; casts of weights are kept (cached_cast).
   static Casts lower_precision(DeviceType device);
   static Casts to_float(DeviceType device) { return Casts(device, kFloat); }
-  /// To the widest type among the tensors that autocast would cast: the region's, or Float. Throws c10::Error for Half in a
-  /// region of BFloat16 and the other way round.
+  /// To the widest type among the tensors that autocast would cast: the region's, or Float. Throws c10::Error for Half
+  /// in a region of BFloat16 and the other way round.
   template <class... T>
   static Casts widest(DeviceType device, const T&... tensors) {
     Widest widest(device);

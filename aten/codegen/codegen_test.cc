@@ -175,9 +175,10 @@ TEST(Table, RulesForBatchesAutocastAndDistributedTensors) {
     return "op { schema: \"f.o(Tensor x, *, ScalarType? dtype=None) -> Tensor\" kernel { key: CPU function: \"f\" } " +
            lines + " }";
   };
-  for (const char* lines : {"batch: \"auto_element_wise\"", "batch: \"batch::f\"", "batch: \"at::f(x, dtype)\"",
-                            "autocast { cpu: \"LOWER_PRECISION_FP\" }", "autocast { cpu: \"FP32\" cuda: \"FP32_SET_OPT_DTYPE\" }",
-                            "sharding: \"auto_replicate\"", "sharding: \"rule\"", "decomposition: \"core::f\""}) {
+  for (const char* lines :
+       {"batch: \"auto_element_wise\"", "batch: \"batch::f\"", "batch: \"at::f(x, dtype)\"",
+        "autocast { cpu: \"LOWER_PRECISION_FP\" }", "autocast { cpu: \"FP32\" cuda: \"FP32_SET_OPT_DTYPE\" }",
+        "sharding: \"auto_replicate\"", "sharding: \"rule\"", "decomposition: \"core::f\""}) {
     EXPECT_EQ(table_of(with(lines)).operators.size(), 1u) << lines;
   }
   const auto problem = [&](const std::string& lines) {

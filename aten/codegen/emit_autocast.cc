@@ -8,7 +8,8 @@ namespace {
 
 // What a kernel starts with, by its policy: `casts` then holds the arguments' type.
 const char* opening(const std::string& policy) {
-  if (policy == "LOWER_PRECISION_FP") return "  const autocast::Casts casts = autocast::Casts::lower_precision($device$);\n";
+  if (policy == "LOWER_PRECISION_FP")
+    return "  const autocast::Casts casts = autocast::Casts::lower_precision($device$);\n";
   if (policy == "PROMOTE") return "  const autocast::Casts casts = autocast::Casts::widest($device$$tensors$);\n";
   return "  const autocast::Casts casts = autocast::Casts::to_float($device$);\n";
 }
@@ -32,8 +33,14 @@ std::string arguments(const Operator& op, bool cast, const std::string& dtype) {
 
 std::string kernel(const Table& table, const Operator& op, const std::string& policy, const char* device) {
   const Signature& signature = op.main.signature;
-  Values values{{"id", op.main.identifier()}, {"name", quoted(op.main.schema.name())}, {"result", signature.result},
-                {"parameters", signature.parameters()}, {"device", "kCPU"}, {"key", device}, {"tensors", ""}, {"first", ""}};
+  Values values{{"id", op.main.identifier()},
+                {"name", quoted(op.main.schema.name())},
+                {"result", signature.result},
+                {"parameters", signature.parameters()},
+                {"device", "kCPU"},
+                {"key", device},
+                {"tensors", ""},
+                {"first", ""}};
   if (device != std::string("CPU")) values["device"] = "kCUDA";
   for (const Param& param : signature.params) {
     if (!is_cast(param)) continue;
@@ -56,20 +63,24 @@ std::string kernel(const Table& table, const Operator& op, const std::string& po
 }
 
 void declare(const Operator& op, std::string* out) {
-  *out += print("[[gnu::weak]] extern c10::Operator<$result$($types$)> $id$;\n",
-                {{"result", op.main.signature.result}, {"types", op.main.signature.types()}, {"id", op.main.identifier()}});
+  *out +=
+      print("[[gnu::weak]] extern c10::Operator<$result$($types$)> $id$;\n",
+            {{"result", op.main.signature.result}, {"types", op.main.signature.types()}, {"id", op.main.identifier()}});
 }
 
 }  // namespace
 
-bool has_autocast_kernel(const Operator& op) { return op.entry.has_autocast() && op.has_kernel(); }
+bool has_autocast_kernel(const Operator& op) {
+  return op.entry.has_autocast() && op.has_kernel();
+}
 
 std::string emit_autocast(const Table& table) {
   std::string declarations, kernels, objects;
   for (const Operator& op : table.operators) {
     if (!has_autocast_kernel(op)) continue;
     declare(op, &declarations);
-    Values values{{"id", op.main.identifier()}, {"result", op.main.signature.result}, {"types", op.main.signature.types()}};
+    Values values{
+        {"id", op.main.identifier()}, {"result", op.main.signature.result}, {"types", op.main.signature.types()}};
     std::string set;
     const auto add = [&](const std::string& policy, const char* device) {
       if (policy.empty()) return;
@@ -82,15 +93,18 @@ std::string emit_autocast(const Table& table) {
     add(op.entry.autocast().cpu(), "CPU");
     add(op.entry.autocast().cuda(), "CUDA");
     values["set"] = set;
-    objects += print("constinit Kernels<$result$ (*)($types$)> $id$ = Kernels<$result$ (*)($types$)>()$set$;\n", values);
+    objects +=
+        print("constinit Kernels<$result$ (*)($types$)> $id$ = Kernels<$result$ (*)($types$)>()$set$;\n", values);
   }
-  std::string out = file_header(table) + "#include <array>\n#include <tuple>\n#include <vector>\n\n#include \"aten/autocast/casts.h\"\n"
-                    "#include \"aten/core/tensor.h\"\n#include \"c10/dispatch/more_kernels.h\"\n#include \"c10/value/list.h\"\n";
+  std::string out =
+      file_header(table) +
+      "#include <array>\n#include <tuple>\n#include <vector>\n\n#include \"aten/autocast/casts.h\"\n"
+      "#include \"aten/core/tensor.h\"\n#include \"c10/dispatch/more_kernels.h\"\n#include \"c10/value/list.h\"\n";
   out += "\nnamespace at::operators {\n" + declarations + "}  // namespace at::operators\n";
   out += "\nnamespace at::autocast_kernels {\n\ntemplate <class F>\nusing Kernels = c10::detail::TypedKernels<F>;\n";
   out += "\nnamespace {\n" + kernels + "}  // namespace\n\n" + objects + "\n";
-  return out + "// What brings this file along.\nextern const char linked_" + table.family + ";\nconst char linked_" + table.family +
-         " = 0;\n\n}  // namespace at::autocast_kernels\n";
+  return out + "// What brings this file along.\nextern const char linked_" + table.family + ";\nconst char linked_" +
+         table.family + " = 0;\n\n}  // namespace at::autocast_kernels\n";
 }
 
 }  // namespace kindling::codegen

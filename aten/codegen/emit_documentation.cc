@@ -73,9 +73,11 @@ std::string emit_facts(const std::vector<Table>& tables) {
       for (const Variant* variant : op.variants()) {
         if (variant->form == Form::kOut) continue;
         const bool main = variant == &op.main;
-        out += "{" + quoted(variant->schema.qualified_name()) + ", " + quoted(table.family) + ", Gradient::" +
-               enumerator(gradient_of(op, *variant)) + ", Gradient::" + enumerator(forward_of(op, *variant)) + ", " + quoted(main ? op.entry.autocast().cpu() : "") +
-               ", " + quoted(main ? op.entry.autocast().cuda() : "") + "},\n";
+        out += "{" + quoted(variant->schema.qualified_name()) + ", " + quoted(table.family) +
+               ", Gradient::" + enumerator(gradient_of(op, *variant)) +
+               ", Gradient::" + enumerator(forward_of(op, *variant)) + ", " +
+               quoted(main ? op.entry.autocast().cpu() : "") + ", " + quoted(main ? op.entry.autocast().cuda() : "") +
+               "},\n";
       }
     }
   }

@@ -355,7 +355,10 @@ class OperatorEmitter {
     }
     const bool autocast = has_autocast_kernel(op_) && &variant == &op_.main;
     if (autocast) {
-      out_ += print("namespace autocast_kernels {\n[[gnu::weak]] extern c10::detail::TypedKernels<$result$ (*)($types$)> $id$;\n}\n", values);
+      out_ += print(
+          "namespace autocast_kernels {\n[[gnu::weak]] extern c10::detail::TypedKernels<$result$ (*)($types$)> "
+          "$id$;\n}\n",
+          values);
     }
     values["layers"] = autocast ? print(", &autocast_kernels::$id$", values) : "";
     values["kernels"] = slots.kernels;

@@ -1,6 +1,7 @@
 // Reads operator tables and writes the files made from them.
 //
-//   generate --table=aten/ops/binary/ops.textproto [--functions=F] [--documented_functions=F] [--operator_declarations=F] [--kernel_declarations=F] [--operators=F]
+//   generate --table=aten/ops/binary/ops.textproto [--functions=F] [--documented_functions=F]
+//   [--operator_declarations=F] [--kernel_declarations=F] [--operators=F]
 //            [--registry=F] [--derivatives=F] [--forward=F] [--autocast=F]
 //            [--examples=F] [--evidence=F ...]
 //   generate [--methods=F] [--factories=F] [--operator_families=F] [--documentation=F] [--facts=F] [--special=F]
@@ -66,9 +67,15 @@ int run(const std::vector<std::string>& arguments) {
     tables.push_back(*std::move(table));
   }
   const std::map<std::string, std::function<std::string(const Table&)>> per_table{
-      {"functions", emit_functions},   {"documented_functions", [&](const Table& table) { return emit_documented_functions(table, evidence); }},
-      {"examples", emit_examples},     {"operator_declarations", emit_operator_declarations}, {"kernel_declarations", emit_kernel_declarations}, {"operators", emit_operators},
-      {"registry", emit_registry},     {"derivatives", emit_derivatives}, {"forward", emit_forward},
+      {"functions", emit_functions},
+      {"documented_functions", [&](const Table& table) { return emit_documented_functions(table, evidence); }},
+      {"examples", emit_examples},
+      {"operator_declarations", emit_operator_declarations},
+      {"kernel_declarations", emit_kernel_declarations},
+      {"operators", emit_operators},
+      {"registry", emit_registry},
+      {"derivatives", emit_derivatives},
+      {"forward", emit_forward},
       {"autocast", emit_autocast},
   };
   const std::map<std::string, std::function<std::string(const std::vector<Table>&)>> over_all{

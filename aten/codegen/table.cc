@@ -123,7 +123,8 @@ std::string rule_problem(const char* field, const std::string& rule, std::initia
 
 std::string autocast_problem(const Operator& op, const std::string& policy) {
   if (policy.empty()) return "";
-  if (!is_one_of(policy, {"LOWER_PRECISION_FP", "FP32", "FP32_SET_OPT_DTYPE", "FP32_APPEND_DTYPE", "PROMOTE", "BANNED"})) {
+  if (!is_one_of(policy,
+                 {"LOWER_PRECISION_FP", "FP32", "FP32_SET_OPT_DTYPE", "FP32_APPEND_DTYPE", "PROMOTE", "BANNED"})) {
     return "autocast is the unknown policy '" + policy + "'";
   }
   if (op.main.form != Form::kFunctional) return "autocast of a form that writes to its arguments";

@@ -38,6 +38,7 @@ std::vector<at::Tensor> custom_fwd::operator()(const std::vector<at::Tensor>& ar
 }
 
 custom_bwd::custom_bwd(torch::autograd::AutogradContext* ctx, c10::DeviceType device_type)
-    : as_forward_(device_type, static_cast<c10::ScalarType>(noted(ctx, kType).toInt()), noted(ctx, kEnabled).toBool()) {}
+    : as_forward_(device_type, static_cast<c10::ScalarType>(noted(ctx, kType).toInt()), noted(ctx, kEnabled).toBool()) {
+}
 
 }  // namespace torch::amp

@@ -8,9 +8,9 @@
 
 namespace torch::amp {
 
-/// Held in the forward of a torch::autograd::Function, for what autocast does there. With `cast_inputs`, where autocast is
-/// enabled: arguments passed through the object are cast to that type, and autocast is off until the end of the scope. Without
-/// it, forward runs as it is called. Either way backward learns of it by custom_bwd:
+/// Held in the forward of a torch::autograd::Function, for what autocast does there. With `cast_inputs`, where autocast
+/// is enabled: arguments passed through the object are cast to that type, and autocast is off until the end of the
+/// scope. Without it, forward runs as it is called. Either way backward learns of it by custom_bwd:
 ///
 ///   struct Twice : torch::autograd::Function<Twice> {
 ///     static torch::Tensor forward(torch::autograd::AutogradContext* ctx, torch::Tensor x) {
@@ -18,7 +18,8 @@ namespace torch::amp {
 ///       x = region(x);
 ///       return x * 2;
 ///     }
-///     static torch::autograd::variable_list backward(torch::autograd::AutogradContext* ctx, torch::autograd::variable_list g) {
+///     static torch::autograd::variable_list backward(torch::autograd::AutogradContext* ctx,
+///                                                    torch::autograd::variable_list g) {
 ///       torch::amp::custom_bwd region(ctx, torch::kCPU);
 ///       return {g[0] * 2};
 ///     }

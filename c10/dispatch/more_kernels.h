@@ -15,8 +15,8 @@ struct MoreKernels {
   inline ErasedFunction& function(DispatchKey key);
 };
 
-// With functions of the operator's type. Those of a layer are constants that the operator object names by a weak symbol, so
-// that the layer is linked for the operators that a program calls.
+// With functions of the operator's type. Those of a layer are constants that the operator object names by a weak
+// symbol, so that the layer is linked for the operators that a program calls.
 template <class Function>
 struct TypedKernels : MoreKernels {
   Function functions[kCount] = {};

@@ -81,7 +81,9 @@ bool has_autograd_names(MoreKernels& more) {
   return false;
 }
 
-bool has_slots(const MoreKernels* more) { return more != nullptr && load(more->has_slots); }
+bool has_slots(const MoreKernels* more) {
+  return more != nullptr && load(more->has_slots);
+}
 
 // The function of all backends; null where it is boxed or each backend has its own.
 ErasedFunction any_function(const OperatorBase& op) {

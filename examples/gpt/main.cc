@@ -27,7 +27,8 @@ ABSL_FLAG(int64_t, batch, 16, "pieces of text a step");
 ABSL_FLAG(int64_t, steps, 3600, "training steps");
 ABSL_FLAG(double, learning_rate, 2.5e-3, "the highest learning rate; a cosine lowers it to a tenth");
 ABSL_FLAG(int64_t, warmup, 100, "steps in which the learning rate rises to --learning_rate");
-ABSL_FLAG(std::string, dtype, "float32", "what products are computed in: float32, or bf16 (autocast; weights stay float32)");
+ABSL_FLAG(std::string, dtype, "float32",
+          "what products are computed in: float32, or bf16 (autocast; weights stay float32)");
 ABSL_FLAG(double, dropout, 0.0, "part of the activations that is dropped while training");
 ABSL_FLAG(uint64_t, seed, 1337, "of all random numbers");
 ABSL_FLAG(int64_t, threads, 0, "threads to compute with (0: one for each core)");

@@ -48,7 +48,9 @@ std::string exact(double v) {
   std::snprintf(text, sizeof text, "%a", v);
   return text;
 }
-std::string exact(const std::string& v) { return v; }
+std::string exact(const std::string& v) {
+  return v;
+}
 std::string exact(int64_t v) { return std::to_string(v); }
 std::string exact(uint64_t v) { return std::to_string(v); }
 

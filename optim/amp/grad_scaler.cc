@@ -20,7 +20,9 @@ bool has_device(c10::DeviceType type) {
   return c10::impl::hasDeviceGuardImpl(type) && c10::impl::getDeviceGuardImpl(type)->deviceCount() > 0;
 }
 
-bool is_set(const Tensor& found_inf) { return at::item(found_inf).toDouble() != 0; }
+bool is_set(const Tensor& found_inf) {
+  return at::item(found_inf).toDouble() != 0;
+}
 
 // What of a gradient is multiplied.
 Tensor values_of(Tensor& grad) {
@@ -56,9 +58,10 @@ void GradScaler::make_scale(c10::Device device) {
 }
 
 void GradScaler::check_scale(const char* call) const {
-  TORCH_CHECK(scale_.defined(), "Attempted ", call,
-              " but _scale is None.  This may indicate your script did not use scaler.scale(loss or outputs) earlier in "
-              "the iteration.");
+  TORCH_CHECK(
+      scale_.defined(), "Attempted ", call,
+      " but _scale is None.  This may indicate your script did not use scaler.scale(loss or outputs) earlier in "
+      "the iteration.");
 }
 
 Tensor GradScaler::scale_on(c10::Device device) const {

@@ -17,9 +17,9 @@ class Optimizer;
 
 namespace torch::amp {
 
-/// Keeps the gradients of Half within its range: scales the loss, and so all gradients, divides the gradients by the scale
-/// before a step, and leaves the step out where one of them is infinite or not a number. The scale is then made smaller;
-/// after `growth_interval` steps without one it is made larger.
+/// Keeps the gradients of Half within its range: scales the loss, and so all gradients, divides the gradients by the
+/// scale before a step, and leaves the step out where one of them is infinite or not a number. The scale is then made
+/// smaller; after `growth_interval` steps without one it is made larger.
 ///
 ///   torch::amp::GradScaler scaler(torch::kCPU);
 ///   for (auto& batch : *loader) {
@@ -30,17 +30,18 @@ namespace torch::amp {
 ///       loss = torch::mse_loss(model->forward(batch.data), batch.target);
 ///     }
 ///     scaler.scale(loss).backward();
-///     scaler.unscale_(opt);                                                // only to look at gradients or to clip them
+///     scaler.unscale_(opt);  // only to look at gradients, or to clip them
 ///     torch::nn::utils::clip_grad_norm_(model->parameters(), 1.0);
 ///     scaler.step(opt);
 ///     scaler.update();
 ///   }
 ///
-/// Several losses and optimizers may share one: each loss is scaled, each optimizer stepped, then update() is called once.
-/// Not enabled, all calls do what the program would do without it. Throws c10::Error for calls in another order.
+/// Several losses and optimizers may share one: each loss is scaled, each optimizer stepped, then update() is called
+/// once. Not enabled, all calls do what the program would do without it. Throws c10::Error for calls in another order.
 class GradScaler {
  public:
-  /// growth_factor must be above 1, backoff_factor below 1. Where there is no such device it is not enabled, with a warning.
+  /// growth_factor must be above 1, backoff_factor below 1. Where there is no such device it is not enabled, with a
+  /// warning.
   explicit GradScaler(c10::DeviceType device = c10::DeviceType::CUDA, double init_scale = 65536.0,
                       double growth_factor = 2.0, double backoff_factor = 0.5, int64_t growth_interval = 2000,
                       bool enabled = true);
@@ -49,11 +50,12 @@ class GradScaler {
   at::Tensor scale(const at::Tensor& outputs);
   std::vector<at::Tensor> scale(at::TensorList outputs);
 
-  /// Divides the gradients of the optimizer's parameters by the scale; at most once between two update(). step() does it where
-  /// it was not done. ValueError for Half gradients: the parameters should be Float.
+  /// Divides the gradients of the optimizer's parameters by the scale; at most once between two update(). step() does
+  /// it where it was not done. ValueError for Half gradients: the parameters should be Float.
   void unscale_(torch::optim::Optimizer& optimizer);
 
-  /// optimizer.step(), unless a gradient is infinite or not a number. Its result; undefined where the step was left out.
+  /// optimizer.step(), unless a gradient is infinite or not a number. Its result; undefined where the step was left
+  /// out.
   at::Tensor step(torch::optim::Optimizer& optimizer);
 
   /// The scale of the next iteration: as the gradients since the last call ask for, or `new_scale`.
@@ -73,16 +75,16 @@ class GradScaler {
   /// The number of steps since the scale changed.
   int64_t growth_tracker() const;
 
-  /// "scale", "growth_factor", "backoff_factor", "growth_interval", "_growth_tracker", as Python's; empty where not enabled.
-  /// To be saved after update().
+  /// "scale", "growth_factor", "backoff_factor", "growth_interval", "_growth_tracker", as Python's; empty where not
+  /// enabled. To be saved after update().
   c10::Dict<std::string, c10::IValue> state_dict() const;
   /// Throws c10::Error for an empty one, which one that was not enabled gave, and where an entry is missing.
   void load_state_dict(const c10::Dict<std::string, c10::IValue>& state);
 
  private:
   enum class Stage { kReady, kUnscaled, kStepped };
-  // Of one optimizer since the last update(): what it has done, and a Float for each device, not 0 where a gradient is not
-  // finite.
+  // Of one optimizer since the last update(): what it has done, and a Float for each device, not 0 where a gradient is
+  // not finite.
   struct OptimizerState {
     Stage stage = Stage::kReady;
     std::unordered_map<c10::Device, at::Tensor> found_inf;

@@ -25,12 +25,19 @@ using c10::IValue;
 // --- names of dtypes and devices ---
 
 const std::map<std::string, at::ScalarType>& dtypes() {
-  static const std::map<std::string, at::ScalarType> all = {
-      {"float32", at::kFloat},        {"float64", at::kDouble},         {"float16", at::kHalf},
-      {"bfloat16", at::kBFloat16},    {"complex32", at::kComplexHalf},  {"complex64", at::kComplexFloat},
-      {"complex128", at::kComplexDouble}, {"bool", at::kBool},          {"uint8", at::kByte},
-      {"int8", at::kChar},            {"int16", at::kShort},            {"int32", at::kInt},
-      {"int64", at::kLong}};
+  static const std::map<std::string, at::ScalarType> all = {{"float32", at::kFloat},
+                                                            {"float64", at::kDouble},
+                                                            {"float16", at::kHalf},
+                                                            {"bfloat16", at::kBFloat16},
+                                                            {"complex32", at::kComplexHalf},
+                                                            {"complex64", at::kComplexFloat},
+                                                            {"complex128", at::kComplexDouble},
+                                                            {"bool", at::kBool},
+                                                            {"uint8", at::kByte},
+                                                            {"int8", at::kChar},
+                                                            {"int16", at::kShort},
+                                                            {"int32", at::kInt},
+                                                            {"int64", at::kLong}};
   return all;
 }
 
@@ -41,7 +48,9 @@ std::string name_of(at::ScalarType type) {
   return c10::toString(type);
 }
 
-c10::DeviceType device_of(const Json& one) { return one.at("device") == "cuda" ? at::kCUDA : at::kCPU; }
+c10::DeviceType device_of(const Json& one) {
+  return one.at("device") == "cuda" ? at::kCUDA : at::kCPU;
+}
 
 // --- tensors of a CUDA device that is not there: sizes and dtypes, computed as for meta tensors ---
 
@@ -79,7 +88,9 @@ class ShapeOnly final : public at::WrapperTensorImpl {
   static Tensor meta_of(const Tensor& t) {
     if (!t.defined()) return t;
     if (const auto* wrapper = at::wrapper_of<ShapeOnly>(t)) return wrapper->meta_;
-    return t.is_meta() ? t : at::empty_strided(t.sizes(), t.strides(), at::TensorOptions(t.scalar_type()).device(at::kMeta));
+    return t.is_meta()
+               ? t
+               : at::empty_strided(t.sizes(), t.strides(), at::TensorOptions(t.scalar_type()).device(at::kMeta));
   }
 
   Tensor meta_;
@@ -103,12 +114,19 @@ struct FactoriesOfShapes final : at::DispatchMode {
 
 // PyTorch's own that are no operators here: library-specific ones and those behind its recurrent layers.
 const std::set<std::string>& absent_operators() {
-  static const std::set<std::string> names = {
-      "_addmm_activation",      "_convolution.deprecated",      "_native_multi_head_attention",
-      "mkldnn_rnn_layer",       "_grid_sampler_2d_cpu_fallback", "_lu_with_info",
-      "linalg_matrix_sqrth",    "_scaled_dot_product_flash_attention", "_thnn_fused_gru_cell",
-      "_thnn_fused_lstm_cell",  "cudnn_convolution",            "cudnn_convolution_transpose",
-      "_cudnn_rnn"};
+  static const std::set<std::string> names = {"_addmm_activation",
+                                              "_convolution.deprecated",
+                                              "_native_multi_head_attention",
+                                              "mkldnn_rnn_layer",
+                                              "_grid_sampler_2d_cpu_fallback",
+                                              "_lu_with_info",
+                                              "linalg_matrix_sqrth",
+                                              "_scaled_dot_product_flash_attention",
+                                              "_thnn_fused_gru_cell",
+                                              "_thnn_fused_lstm_cell",
+                                              "cudnn_convolution",
+                                              "cudnn_convolution_transpose",
+                                              "_cudnn_rnn"};
   return names;
 }
 
@@ -147,12 +165,22 @@ void replay_policy(const Json& one, Check& check) {
 
 // Calls that are no operators: compositions that only Python has.
 const std::set<std::string>& uncalled() {
-  static const std::set<std::string> names = {
-      "nn.functional.linear_cross_entropy", "nn.functional.local_response_norm",
-      "nn.functional.multilabel_soft_margin_loss", "nn.functional.max_unpool1d", "nn.functional.softsign",
-      "nn.functional.tanhshrink", "nn.functional.triplet_margin_with_distance_loss", "__rdiv__", "__rmod__", "__rpow__",
-      "svd_lowrank", "pca_lowrank", "nn.functional.multi_head_attention_forward", "hash_tensor",
-      "nn.functional.gaussian_nll_loss", "linalg.polar"};
+  static const std::set<std::string> names = {"nn.functional.linear_cross_entropy",
+                                              "nn.functional.local_response_norm",
+                                              "nn.functional.multilabel_soft_margin_loss",
+                                              "nn.functional.max_unpool1d",
+                                              "nn.functional.softsign",
+                                              "nn.functional.tanhshrink",
+                                              "nn.functional.triplet_margin_with_distance_loss",
+                                              "__rdiv__",
+                                              "__rmod__",
+                                              "__rpow__",
+                                              "svd_lowrank",
+                                              "pca_lowrank",
+                                              "nn.functional.multi_head_attention_forward",
+                                              "hash_tensor",
+                                              "nn.functional.gaussian_nll_loss",
+                                              "linalg.polar"};
   return names;
 }
 
@@ -164,38 +192,50 @@ void collect(const IValue& value, Json& names) {
   }
 }
 
-// Operators that take arguments of different dtypes here and not in PyTorch: parameters of norms may be wider than the input,
-// vectors' products promote.
+// Operators that take arguments of different dtypes here and not in PyTorch: parameters of norms may be wider than the
+// input, vectors' products promote.
 const std::set<std::string>& mixes_more() {
-  static const std::set<std::string> names = {
-      "cross", "linalg.cross", "native_batch_norm", "native_group_norm", "native_layer_norm", "nn.functional.batch_norm",
-      "nn.functional.bilinear", "nn.functional.group_norm", "nn.functional.instance_norm", "nn.functional.layer_norm"};
+  static const std::set<std::string> names = {"cross",
+                                              "linalg.cross",
+                                              "native_batch_norm",
+                                              "native_group_norm",
+                                              "native_layer_norm",
+                                              "nn.functional.batch_norm",
+                                              "nn.functional.bilinear",
+                                              "nn.functional.group_norm",
+                                              "nn.functional.instance_norm",
+                                              "nn.functional.layer_norm"};
   return names;
 }
 
 // Where another dtype or an error comes out for reasons that are not autocast's.
 const std::set<std::string>& differs() {
   static const std::set<std::string> rows = {
-      "cuda complex low", "cuda complex mixed",      // both parts are of one of Half, Float and Double here, also in shape only
-      "cuda ldexp low",                              // the power of two is Float in such a region
-      "cuda heaviside mixed",                        // these refuse to mix dtypes in shape only too, as they do on the CPU
+      "cuda complex low",
+      "cuda complex mixed",    // both parts are of one of Half, Float and Double here, also in shape only
+      "cuda ldexp low",        // the power of two is Float in such a region
+      "cuda heaviside mixed",  // these refuse to mix dtypes in shape only too, as they do on the CPU
       "cuda _softmax_backward_data mixed",
-      "cuda index_copy mixed", "cuda index_add mixed", "cuda put mixed", "cuda nn.functional.embedding_bag mixed",
+      "cuda index_copy mixed",
+      "cuda index_add mixed",
+      "cuda put mixed",
+      "cuda nn.functional.embedding_bag mixed",
       "cuda torch.ops.aten._scaled_dot_product_flash_attention_for_cpu mixed",
-      "cpu _softmax_backward_data low",              // the gradient has the dtype that is given as the input's
+      "cpu _softmax_backward_data low",  // the gradient has the dtype that is given as the input's
       "cuda _softmax_backward_data low",
-      "cuda native_group_norm mixed",                // statistics are those of the CPU: Float beside wider parameters
-      "cuda native_batch_norm low",                  // and of the input's dtype beside narrow ones
+      "cuda native_group_norm mixed",  // statistics are those of the CPU: Float beside wider parameters
+      "cuda native_batch_norm low",    // and of the input's dtype beside narrow ones
   };
   return rows;
 }
 
-// An operator whose result's shape depends on values, or that has no form for shapes alone; some take memory by themselves.
+// An operator whose result's shape depends on values, or that has no form for shapes alone; some take memory by
+// themselves.
 bool needs_values(const Json& result) {
   if (!result.is_object()) return false;
   const std::string message = result.at("message");
-  for (const char* part : {"from the 'Meta' backend", "cannot be called on meta tensors", "Cannot copy out of meta tensor",
-                           "Cannot allocate on device cuda", "without storage"}) {
+  for (const char* part : {"from the 'Meta' backend", "cannot be called on meta tensors",
+                           "Cannot copy out of meta tensor", "Cannot allocate on device cuda", "without storage"}) {
     if (message.find(part) != std::string::npos) return true;
   }
   return false;
@@ -209,8 +249,8 @@ const std::set<std::string>& keeps_float32() {
 
 // What stands in the recording for errors that are c10::Error and the kinds of it here.
 bool is_error(const std::string& kind) {
-  static const std::set<std::string> kinds = {"RuntimeError", "ValueError", "TypeError", "IndexError", "AssertionError",
-                                              "NotImplementedError"};
+  static const std::set<std::string> kinds = {"RuntimeError", "ValueError",     "TypeError",
+                                              "IndexError",   "AssertionError", "NotImplementedError"};
   return kinds.count(kind) == 1;
 }
 
@@ -246,7 +286,8 @@ class ResultDtypes {
  private:
   // As the recording did it: without asking for the device.
   struct Enabled {
-    Enabled(c10::DeviceType device, at::ScalarType type) : device(device), before(at::autocast::get_autocast_dtype(device)) {
+    Enabled(c10::DeviceType device, at::ScalarType type)
+        : device(device), before(at::autocast::get_autocast_dtype(device)) {
       at::autocast::set_autocast_dtype(device, type);
       at::autocast::set_autocast_enabled(device, true);
     }
@@ -294,7 +335,9 @@ void replay_result_dtypes(const Json& one, Check& check) {
       if (needs_values(got)) continue;
       if (differs().count(one.at("device").get<std::string>() + " " + name + " " + mix)) continue;
       // Where PyTorch has no kernel for the dtype, or refuses to mix dtypes, there may be a result here.
-      if (recorded.is_object() && got.is_array() && (recorded.at("error") == "NotImplementedError" || mixes_more().count(name))) continue;
+      if (recorded.is_object() && got.is_array() &&
+          (recorded.at("error") == "NotImplementedError" || mixes_more().count(name)))
+        continue;
       if (keeps_float32().count(name) && mix == "float32" && got == Json::array({"float32"})) continue;
       const bool same = recorded.is_object() ? got.is_object() && is_error(recorded.at("error")) : got == recorded;
       check.expect(same, mix + " gives " + got.dump() + ", recorded " + recorded.dump());
@@ -315,7 +358,8 @@ torch::nn::Sequential model_of(const std::string& name) {
   return nullptr;
 }
 
-void compare_model(const Json& one, Check& check, torch::nn::Module& model, const std::function<Tensor(const Tensor&)>& forward,
+void compare_model(const Json& one, Check& check, torch::nn::Module& model,
+                   const std::function<Tensor(const Tensor&)>& forward,
                    const std::function<std::string(const std::string&)>& name_in_python) {
   Tensor y, loss;
   {
@@ -323,12 +367,13 @@ void compare_model(const Json& one, Check& check, torch::nn::Module& model, cons
     y = forward(check.recordings().tensor(one.at("input")));
     loss = at::mse_loss(y, at::zeros_like(y));
   }
-  // Numbers of 16 bits are rounded in other orders. A gradient that is zero but for rounding, such as that of a bias before a
-  // norm, has the error of the others.
+  // Numbers of 16 bits are rounded in other orders. A gradient that is zero but for rounding, such as that of a bias
+  // before a norm, has the error of the others.
   const double steps = one.at("autocast_dtype") == "bfloat16" ? 8e-3 : 1e-3;
   const auto compare = [&](const std::string& what, const Tensor& got, const Json& recorded, double size) {
     const Tensor wanted = check.recordings().tensor(recorded);
-    check.expect(got.scalar_type() == wanted.scalar_type() && at::allclose(got, wanted, 4 * steps, 2 * steps * size), what + " differs");
+    check.expect(got.scalar_type() == wanted.scalar_type() && at::allclose(got, wanted, 4 * steps, 2 * steps * size),
+                 what + " differs");
   };
   compare("output", y, one.at("output"), 1);
   compare("loss", loss, one.at("loss"), 0);
@@ -351,13 +396,16 @@ void replay_model(const Json& one, Check& check) {
   const std::string name = one.at("model");
   const auto same = [](const std::string& key) { return key; };
   if (name == "encoder layer") {
-    torch::nn::TransformerEncoderLayer layer(torch::nn::TransformerEncoderLayerOptions(4, 2).dim_feedforward(6).dropout(0.0));
+    torch::nn::TransformerEncoderLayer layer(
+        torch::nn::TransformerEncoderLayerOptions(4, 2).dim_feedforward(6).dropout(0.0));
     // Sequences first: the layer has no batch_first in C++.
-    compare_model(one, check, *layer, [&](const Tensor& x) { return layer->forward(x.transpose(0, 1)).transpose(0, 1); }, same);
+    compare_model(
+        one, check, *layer, [&](const Tensor& x) { return layer->forward(x.transpose(0, 1)).transpose(0, 1); }, same);
     return;
   }
   torch::nn::Sequential model = model_of(name);
-  compare_model(one, check, *model, [&](const Tensor& x) { return model->forward(x); }, same);
+  compare_model(
+      one, check, *model, [&](const Tensor& x) { return model->forward(x); }, same);
 }
 
 // --- regions ---
@@ -380,7 +428,8 @@ struct Cast : torch::autograd::Function<Cast> {
                      {name_of(x.scalar_type()), at::autocast::is_autocast_enabled(at::kCPU)}});
     return x * 2;
   }
-  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* ctx, torch::autograd::variable_list g) {
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* ctx,
+                                                 torch::autograd::variable_list g) {
     torch::amp::custom_bwd region(ctx, at::kCPU);
     seen->push_back({"custom_bwd: autocast enabled inside", at::autocast::is_autocast_enabled(at::kCPU)});
     return {g[0] * 2};
@@ -393,9 +442,11 @@ struct Keep : torch::autograd::Function<Keep> {
     seen->push_back({"custom_fwd(): autocast enabled inside", at::autocast::is_autocast_enabled(at::kCPU)});
     return x * 1;
   }
-  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* ctx, torch::autograd::variable_list g) {
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* ctx,
+                                                 torch::autograd::variable_list g) {
     torch::amp::custom_bwd region(ctx, at::kCPU);
-    seen->push_back({"custom_bwd() after custom_fwd(): autocast enabled inside", at::autocast::is_autocast_enabled(at::kCPU)});
+    seen->push_back(
+        {"custom_bwd() after custom_fwd(): autocast enabled inside", at::autocast::is_autocast_enabled(at::kCPU)});
     return {g[0]};
   }
 };
@@ -565,7 +616,8 @@ void replay_scaler(const Json& one, Check& check) {
     Check::Scope scope(check, "step " + std::to_string(n++));
     const Recordings& recorded = check.recordings();
     opt.zero_grad();
-    const Tensor loss = at::sum(p * recorded.tensor(step.at("gradients")[0])) + at::sum(q * recorded.tensor(step.at("gradients")[1]));
+    const Tensor loss =
+        at::sum(p * recorded.tensor(step.at("gradients")[0])) + at::sum(q * recorded.tensor(step.at("gradients")[1]));
     scaler.scale(loss).backward();
     if (has(step, "spoiled")) q.mutable_grad()[1] = step.at("spoiled") == "inf" ? INFINITY : NAN;
     if (step.at("unscale_first")) {
@@ -582,8 +634,10 @@ void replay_scaler(const Json& one, Check& check) {
   }
   Json state = Json::object();
   for (const auto& entry : scaler.state_dict()) {
-    if (entry.value().isInt()) state[entry.key()] = entry.value().toInt();
-    else state[entry.key()] = entry.value().toDouble();
+    if (entry.value().isInt())
+      state[entry.key()] = entry.value().toInt();
+    else
+      state[entry.key()] = entry.value().toDouble();
   }
   check.equal("state_dict", state, one.at("state_dict"));
 }
@@ -603,15 +657,16 @@ void replay_scaler_api(const Json& one, Check& check) {
       {"get_backoff_factor", [&](const Json& r) { check.number("get_backoff_factor", s.get_backoff_factor(), r); }},
       {"get_growth_interval", [&](const Json& r) { check.equal("get_growth_interval", s.get_growth_interval(), r); }},
       {"is_enabled", [&](const Json& r) { check.equal("is_enabled", s.is_enabled(), r); }},
-      {"update(4.0); get_scale",
-       [&](const Json& r) {
+      {"update(4.0); get_scale", [&](const Json& r) {
          s.update(4.0);
          check.number("update(4.0); get_scale", s.get_scale(), r);
        }}};
   for (const Json& row : one.at("rows")) {
     const auto f = rows.find(row[0]);
-    if (f != rows.end()) f->second(row[1]);
-    else check.fail("no such statement: " + row[0].get<std::string>());
+    if (f != rows.end())
+      f->second(row[1]);
+    else
+      check.fail("no such statement: " + row[0].get<std::string>());
   }
   Tensor p = at::zeros({1}).set_requires_grad(true);
   torch::optim::SGD opt({p}, 0.1);

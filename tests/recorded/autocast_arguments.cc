@@ -37,8 +37,10 @@ class Reader {
         at_ = end + 1;
       }
       IValue value = read_value();
-      if (name.empty()) by_place.push_back(std::move(value));
-      else by_name[name] = std::move(value);
+      if (name.empty())
+        by_place.push_back(std::move(value));
+      else
+        by_name[name] = std::move(value);
       skip_spaces();
       if (at_ < text_.size()) take(',');
     }
@@ -48,7 +50,9 @@ class Reader {
   std::map<std::string, IValue> by_name;
 
  private:
-  [[noreturn]] void fail() const { throw std::runtime_error("autocast_calls.cc: " + text_ + " at " + text_.substr(at_)); }
+  [[noreturn]] void fail() const {
+    throw std::runtime_error("autocast_calls.cc: " + text_ + " at " + text_.substr(at_));
+  }
   void skip_spaces() {
     while (at_ < text_.size() && text_[at_] == ' ') ++at_;
   }
@@ -111,20 +115,29 @@ class Reader {
   }
 
   IValue plain(const std::string& word) const {
-    static const std::map<std::string, at::ScalarType> types = {
-        {"bfloat16", at::kBFloat16}, {"float16", at::kHalf},         {"float32", at::kFloat},
-        {"float64", at::kDouble},    {"bool", at::kBool},            {"uint8", at::kByte},
-        {"int8", at::kChar},         {"int16", at::kShort},          {"int32", at::kInt},
-        {"int64", at::kLong},        {"complex32", at::kComplexHalf}, {"complex64", at::kComplexFloat},
-        {"complex128", at::kComplexDouble}};
+    static const std::map<std::string, at::ScalarType> types = {{"bfloat16", at::kBFloat16},
+                                                                {"float16", at::kHalf},
+                                                                {"float32", at::kFloat},
+                                                                {"float64", at::kDouble},
+                                                                {"bool", at::kBool},
+                                                                {"uint8", at::kByte},
+                                                                {"int8", at::kChar},
+                                                                {"int16", at::kShort},
+                                                                {"int32", at::kInt},
+                                                                {"int64", at::kLong},
+                                                                {"complex32", at::kComplexHalf},
+                                                                {"complex64", at::kComplexFloat},
+                                                                {"complex128", at::kComplexDouble}};
     if (word == "None") return {};
     if (word == "True" || word == "False") return IValue(word == "True");
     if (const auto type = types.find(word); type != types.end()) return IValue(type->second);
     if (word == "inf") return IValue(INFINITY);
     char* stop = nullptr;
     IValue value;
-    if (word.find_first_of(".e") == std::string::npos) value = static_cast<int64_t>(std::strtoll(word.c_str(), &stop, 10));
-    else value = std::strtod(word.c_str(), &stop);
+    if (word.find_first_of(".e") == std::string::npos)
+      value = static_cast<int64_t>(std::strtoll(word.c_str(), &stop, 10));
+    else
+      value = std::strtod(word.c_str(), &stop);
     if (word.empty() || *stop != 0) fail();
     return value;
   }
@@ -179,7 +192,9 @@ std::string name_of(const AutocastCall& call) {
 
 }  // namespace
 
-bool gives_first_result(const AutocastCall& call) { return call.call.rfind(kFirst, 0) == 0; }
+bool gives_first_result(const AutocastCall& call) {
+  return call.call.rfind(kFirst, 0) == 0;
+}
 
 std::optional<c10::OperatorHandle> operator_of(const AutocastCall& call) {
   const std::string name = name_of(call);

@@ -1,6 +1,7 @@
-// Calls of the operators whose result dtypes under autocast are recorded, by the names of the recording: the operator and its
-// arguments, missing ones by the schema's defaults. p(2,3) is a tensor of numbers in (0.3, 1.7), u in (-0.8, 0.8), d in
-// (-1.5, 1.5), u01 in (0.1, 0.9), g in (1.2, 2.4), i(2;0;5) integers in [0, 5), b(2) booleans, {..} a list of tensors.
+// Calls of the operators whose result dtypes under autocast are recorded, by the names of the recording: the operator
+// and its arguments, missing ones by the schema's defaults. p(2,3) is a tensor of numbers in (0.3, 1.7), u in
+// (-0.8, 0.8), d in (-1.5, 1.5), u01 in (0.1, 0.9), g in (1.2, 2.4), i(2;0;5) integers in [0, 5), b(2) booleans,
+// {..} a list of tensors.
 #include "tests/recorded/autocast_calls.h"
 
 namespace recorded {
@@ -183,10 +184,14 @@ const std::vector<AutocastCall>& autocast_calls() {
     {"nn.functional.leaky_relu", 1, "leaky_relu: d(3,4), 0.1"},
     {"nn.functional.avg_pool2d", 1, "avg_pool2d: d(1,2,4,5), [2,3], [2,1], [1,1]"},
     {"nn.functional.fractional_max_pool2d", 1, "first of fractional_max_pool2d: p(1,2,6,6), [2,2], [3,3], n01(1,2,2)"},
-    {"nn.functional.fractional_max_pool3d", 1, "first of fractional_max_pool3d: p(1,2,6,6,6), [2,2,2], [3,3,3], n01(1,2,3)"},
+    {"nn.functional.fractional_max_pool3d", 1,
+     "first of fractional_max_pool3d: "
+     "p(1,2,6,6,6), [2,2,2], [3,3,3], n01(1,2,3)"},
     {"nn.functional.max_pool1d", 1, "max_pool1d_with_indices: p(2,3,4), [2]"},
     {"nn.functional.max_pool2d", 1, "max_pool2d_with_indices: p(2,3,4,4), [2]"},
-    {"max_pool2d_with_indices_backward", 1, "max_pool2d_with_indices_backward: n01(1,1,1,1), p(1,1,2,2), [2,2], [2,2], [0,0], [1,1], False, i(1,1,1,1;0;4)"},
+    {"max_pool2d_with_indices_backward", 1,
+     "max_pool2d_with_indices_backward: "
+     "n01(1,1,1,1), p(1,1,2,2), [2,2], [2,2], [0,0], [1,1], False, i(1,1,1,1;0;4)"},
     {"nn.functional.max_pool3d", 1, "max_pool3d_with_indices: p(2,3,4,4,4), [2]"},
     {"nn.functional.max_unpool2d", 1, "max_unpool2d: d(1,1,2,1), r(1,1,2,1;0;7), [4,4]"},
     {"nn.functional.max_unpool3d", 1, "max_unpool3d: d(1,1,1,2,1), r(1,1,1,2,1;0;7), [2,2,2], [2,2,2], [0,0,0]"},
@@ -200,7 +205,9 @@ const std::vector<AutocastCall>& autocast_calls() {
     {"nn.functional.selu", 1, "selu: d(3,4)"},
     {"torch.ops.aten._safe_softmax.default", 1, "_safe_softmax: p(2,3), 1"},
     {"nn.functional.scaled_dot_product_attention", 3, "scaled_dot_product_attention: p(2,3), p(2,3), p(2,3)"},
-    {"torch.ops.aten._scaled_dot_product_flash_attention_for_cpu", 3, "_scaled_dot_product_flash_attention_for_cpu: p(1,2,3,4), p(1,2,3,4), p(1,2,3,4)"},
+    {"torch.ops.aten._scaled_dot_product_flash_attention_for_cpu", 3,
+     "_scaled_dot_product_flash_attention_for_cpu: "
+     "p(1,2,3,4), p(1,2,3,4), p(1,2,3,4)"},
     {"nn.functional.silu", 1, "silu: d(3,4)"},
     {"nn.functional.hardsigmoid", 1, "hardsigmoid: d(3,4)"},
     {"nn.functional.logsigmoid", 1, "log_sigmoid: p(2,3)"},
@@ -381,7 +388,7 @@ const std::vector<AutocastCall>& autocast_calls() {
     {"tril", 1, "tril: d(2,3,3), -1"},
     {"triu", 1, "triu: d(3,4), 1"},
     {"kron", 2, "kron: p(2,3), p(2,3)"},
-    {"inner", 2, "inner: p(), p(4)"},
+    {"inner", 2, "inner: p(4), p(4)"},
     {"tensordot", 2, "tensordot: p(3,2), p(3,2), [0], [0]"},
     {"logcumsumexp", 1, "logcumsumexp: d(2,4), 1"},
     {"sigmoid", 1, "sigmoid: d(3,4)"},

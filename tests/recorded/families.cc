@@ -14,6 +14,10 @@ const std::vector<Family>& families() {
         "base_seeds", "indices", "result", "type", "log"},
        // A sampler's indices are given.
        [](const Json& one, const std::string& field) { return field == "indices" && has(one, "sampler"); }},
+      {"amp",
+       replay_amp,
+       {"operators", "dtype", "rows", "output", "loss", "grad_parameters", "unscaled", "scale", "growth_tracker",
+        "parameters", "state_dict", "errors"}},
       {"nn_modules",
        replay_nn_modules,
        {"then", "state_dict_keys", "parameters", "buffers", "outputs", "grad_inputs", "grad_parameters",

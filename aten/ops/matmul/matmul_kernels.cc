@@ -77,6 +77,7 @@ Tensor inner(const Tensor& self, const Tensor& other) {
   if (self.dim() == 0 || other.dim() == 0) return at::mul(self, other);
   TORCH_CHECK(self.size(-1) == other.size(-1),
               "inner() the last dimension must match on both input tensors but got shapes ", self.sizes(), " and ", other.sizes());
+  if (self.dim() == 1 && other.dim() == 1) return at::dot(self, other);
   const int64_t first[] = {self.dim() - 1}, second[] = {other.dim() - 1};
   return at::tensordot(self, other, first, second);
 }
