@@ -36,7 +36,6 @@ Tensor values_of(Tensor& grad) {
 GradScaler::GradScaler(c10::DeviceType device, double init_scale, double growth_factor, double backoff_factor,
                        int64_t growth_interval, bool enabled)
     : enabled_(enabled),
-      device_(device),
       init_scale_(init_scale),
       growth_factor_(growth_factor),
       backoff_factor_(backoff_factor),

@@ -96,7 +96,6 @@ class GradScaler {
   void unscale(torch::optim::Optimizer& optimizer, OptimizerState& state) const;
 
   bool enabled_;
-  c10::DeviceType device_;
   double init_scale_, growth_factor_, backoff_factor_;
   int64_t growth_interval_;
   int64_t init_growth_tracker_ = 0;
