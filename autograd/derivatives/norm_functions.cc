@@ -101,6 +101,66 @@ std::tuple<Tensor, Tensor, Tensor> batch_norm_grad(
   return {gx, gw, gb};
 }
 
+namespace {
+
+// The groups of [N, C, *] as rows of a matrix, normalised in the statistics' dtype as functions of the input.
+struct NormalizedGroups {
+  Tensor xhat, scale;
+
+  NormalizedGroups(const Tensor& input, int64_t num_groups, double eps) {
+    const ScalarType type = isReducedFloatingType(input.scalar_type()) ? kFloat : input.scalar_type();
+    const DimVector rows = {input.size(0) * num_groups, input.numel() / (input.size(0) * num_groups)};
+    const Tensor x = at::reshape(cast(input, type), rows), centered = at::sub(x, at::mean(x, IntArrayRef{1}, true));
+    scale = at::rsqrt(at::add(at::mean(at::mul(centered, centered), IntArrayRef{1}, true), Scalar(eps)));
+    xhat = at::mul(centered, scale);
+  }
+  // What of `g`, the gradient or tangent of xhat, the statistics leave to the input.
+  Tensor through_statistics(const Tensor& g) const {
+    const Tensor rows = at::reshape(g, xhat.sizes());
+    const Tensor rest = at::add(at::mean(rows, IntArrayRef{1}, true), at::mul(xhat, at::mean(at::mul(rows, xhat), IntArrayRef{1}, true)));
+    return at::reshape(at::mul(scale, at::sub(rows, rest)), g.sizes());
+  }
+};
+
+}  // namespace
+
+std::tuple<Tensor, Tensor, Tensor> group_norm_grad(
+    const Tensor& grad, const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& mean, const Tensor& rstd,
+    int64_t num_groups, double eps, std::array<bool, 3> mask) {
+  if (!grad.defined()) return {};
+  mask[1] = mask[1] && weight.defined();
+  mask[2] = mask[2] && bias.defined();
+  if (!is_differentiated() || input.numel() == 0) {
+    return at::_fused_group_norm_backward(grad, input, optional_of(weight), mean, rstd, num_groups, mask);
+  }
+  const NormalizedGroups n(input, num_groups, eps);
+  const Tensor g = cast(grad, mean.scalar_type());
+  DimVector others;
+  for (int64_t d = 0; d < input.dim(); ++d) {
+    if (d != 1) others.push_back(d);
+  }
+  Tensor gx, gw, gb;
+  if (mask[0]) gx = cast(n.through_statistics(weight.defined() ? at::mul(g, by_channel(cast(weight, g.scalar_type()), input)) : g), input.scalar_type());
+  if (mask[1]) gw = cast(at::reshape(at::sum(at::mul(g, at::reshape(n.xhat, input.sizes())), others), weight.sizes()), weight.scalar_type());
+  if (mask[2]) gb = cast(at::reshape(at::sum(g, others), bias.sizes()), bias.scalar_type());
+  return {gx, gw, gb};
+}
+
+Tensor group_norm_input_tangent(
+    const Tensor& t, const Tensor& input, const std::optional<Tensor>& weight, int64_t num_groups, double eps) {
+  if (input.numel() == 0) return t;
+  const NormalizedGroups n(input, num_groups, eps);
+  const Tensor tangent = n.through_statistics(cast(t, n.xhat.scalar_type()));
+  const bool scaled = weight.has_value() && weight->defined();
+  return cast(scaled ? at::mul(tangent, by_channel(cast(*weight, tangent.scalar_type()), input)) : tangent, input.scalar_type());
+}
+
+Tensor group_norm_weight_tangent(const Tensor& t, const Tensor& input, int64_t num_groups, double eps) {
+  if (input.numel() == 0) return input;
+  const NormalizedGroups n(input, num_groups, eps);
+  return cast(at::mul(at::reshape(n.xhat, input.sizes()), by_channel(cast(t, n.xhat.scalar_type()), input)), input.scalar_type());
+}
+
 Tensor batch_norm_input_tangent(
     const Tensor& t, const Tensor& input, const std::optional<Tensor>& weight, const Tensor& mean, const Tensor& invstd, bool training,
     double eps) {

@@ -21,11 +21,21 @@ std::tuple<Tensor, Tensor, Tensor> batch_norm_grad(
     const Tensor& grad, const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& mean, const Tensor& invstd,
     bool training, double eps, std::array<bool, 3> mask);
 
-// What the tangents of its input and weight give its result.
+// The same of group normalisation.
+std::tuple<Tensor, Tensor, Tensor> group_norm_grad(
+    const Tensor& grad, const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& mean, const Tensor& rstd,
+    int64_t num_groups, double eps, std::array<bool, 3> mask);
+
+// What the tangents of batch normalisation's input and weight give its result.
 Tensor batch_norm_input_tangent(
     const Tensor& t, const Tensor& input, const std::optional<Tensor>& weight, const Tensor& mean, const Tensor& invstd, bool training,
     double eps);
 Tensor batch_norm_weight_tangent(
     const Tensor& t, const Tensor& input, const Tensor& mean, const Tensor& invstd, bool training, double eps);
+
+// The same of group normalisation.
+Tensor group_norm_input_tangent(
+    const Tensor& t, const Tensor& input, const std::optional<Tensor>& weight, int64_t num_groups, double eps);
+Tensor group_norm_weight_tangent(const Tensor& t, const Tensor& input, int64_t num_groups, double eps);
 
 }  // namespace torch::autograd::generated

@@ -181,6 +181,9 @@ Tensor instance_norm(const Tensor& input, const std::optional<Tensor>& weight, c
   check_channels("instance_norm", "bias", bias, channels);
   check_running("running_mean", running_mean, input);
   check_running("running_var", running_var, input);
+  if (use_input_stats && !given(running_mean) && !given(running_var) && input.numel() != 0) {
+    return std::get<0>(at::_fused_group_norm(input, weight, bias, channels, eps));
+  }
   const std::optional<Tensor> mean = for_all(running_mean);
   const std::optional<Tensor> var = for_all(running_var);
   DimVector sizes(input.sizes().begin(), input.sizes().end());
@@ -259,7 +262,6 @@ Tensor& renorm_inplace(Tensor& self, const Scalar& p, int64_t dim, const Scalar&
 Tensor group_norm(const Tensor& input, int64_t num_groups, const std::optional<Tensor>& weight,
                   const std::optional<Tensor>& bias, double eps, bool) {
   TORCH_CHECK(input.dim() >= 2, "group_norm: expected input of at least 2 dimensions, but got sizes ", input.sizes());
-  const int64_t batch = input.size(0);
   const int64_t channels = input.size(1);
   TORCH_CHECK(num_groups > 0, "Expected num groups to be greater than 0, got ", num_groups);
   TORCH_CHECK(channels % num_groups == 0,
@@ -268,11 +270,7 @@ Tensor group_norm(const Tensor& input, int64_t num_groups, const std::optional<T
   check_channels("group_norm", "weight", weight, channels);
   check_channels("group_norm", "bias", bias, channels);
   if (input.numel() == 0) return at::clone(input, std::nullopt);
-  // A group is a row.
-  const int64_t row = input.numel() / (batch * num_groups);
-  const Tensor rows = at::reshape(widened(input), {batch * num_groups, row});
-  const Tensor normalized = at::reshape(at::layer_norm(rows, {row}, std::nullopt, std::nullopt, eps), input.sizes());
-  return narrowed(affine(normalized, weight, bias), input.scalar_type());
+  return std::get<0>(at::_fused_group_norm(input, weight, bias, num_groups, eps));
 }
 
 }  // namespace at::native

@@ -13,6 +13,7 @@
 #include "aten/cpu/support/visit_dtype.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/dense/dense.h"
+#include "aten/ops/norm/channel_layout.h"
 #include "aten/ops/norm/channels.h"
 #include "aten/ops/norm/kernels.h"
 #include "aten/ops/reduce/reduction.h"
@@ -20,10 +21,6 @@
 
 namespace at::native {
 namespace {
-
-constexpr int64_t kGrain = 16384;  // elements worth a thread
-
-ScalarType statistics_dtype(ScalarType type) { return isReducedFloatingType(type) ? ScalarType::Float : type; }
 
 // How the elements of dense memory belong to channels: `runs` runs of `run` elements of one channel, the channels in
 // turn, or, where `run` is 1, rows of one element of each channel.
@@ -33,44 +30,10 @@ struct Channels {
   bool rows() const { return run == 1; }
 };
 
-// Whether the channels are the innermost dimension of dense memory.
-bool channels_innermost(const Tensor& t) {
-  int64_t expected = t.size(1);
-  if (t.stride(1) != 1 && t.size(1) != 1) return false;
-  for (int64_t d = t.dim() - 1; d >= 0; --d) {
-    if (d == 1) continue;
-    if (t.size(d) != 1 && t.stride(d) != expected) return false;
-    expected *= t.size(d);
-  }
-  return true;
-}
-
 Channels channels_of(const Tensor& t, bool innermost) {
   Channels c{t.size(1), t.size(1) == 0 ? 0 : t.numel() / t.size(1), 1};
   if (!innermost && t.size(0) != 0) c.run = c.count / t.size(0);
   return c;
-}
-
-// A tensor of `like`'s sizes and dtype in the layout that is walked.
-Tensor walked(const Tensor& like, ScalarType dtype, bool innermost) {
-  if (!innermost) return empty_contiguous(like.sizes(), dtype, like.device());
-  DimVector strides(static_cast<size_t>(like.dim()), 1);
-  int64_t next = like.size(1);
-  for (int64_t d = like.dim() - 1; d >= 0; --d) {
-    if (d == 1) continue;
-    strides[static_cast<size_t>(d)] = next;
-    next *= like.size(d);
-  }
-  return empty_with_strides(like.sizes(), strides, dtype, like.device());
-}
-bool is_walked(const Tensor& t, bool innermost) {
-  return innermost ? channels_innermost(t) && is_aligned(t) : is_dense(t);
-}
-// `t` itself where it has that layout, else a copy.
-Tensor as_walked(const Tensor& t, ScalarType dtype, bool innermost) {
-  if (t.scalar_type() == dtype && is_walked(t, innermost)) return t;
-  Tensor copy = walked(t, dtype, innermost);
-  return at::copy_(copy, t);
 }
 
 // Numbers of the channels in the compute type, repeated so that short rows make longer ones.
@@ -108,15 +71,6 @@ void for_pieces(const Channels& c, const F& f) {
   at::parallel_for(0, c.runs(), std::max<int64_t>(1, kGrain / c.run), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) f(i * c.run, i % c.channels, c.run);
   });
-}
-
-std::vector<double> numbers_of(const Tensor& t) {
-  const Tensor wide = dense(t, ScalarType::Double);
-  const double* data = static_cast<const double*>(wide.const_data_ptr());
-  return std::vector<double>(data, data + wide.numel());
-}
-std::vector<double> numbers_or(const std::optional<Tensor>& t, int64_t channels, double otherwise) {
-  return given(t) ? numbers_of(*t) : std::vector<double>(static_cast<size_t>(channels), otherwise);
 }
 
 void write_numbers(const std::vector<double>& numbers, Tensor& out) {
