@@ -21,10 +21,14 @@ void add_rows(bench::Program& p) {
     return [guard = inference(), a = at::ones({8}), b = at::ones({8})] { return at::add(a, b); };
   });
   p.call("add_out", [] {
-    return [guard = inference(), a = at::ones({8}), b = at::ones({8}), out = at::empty({8})]() mutable { at::add_out(out, a, b); };
+    return [guard = inference(), a = at::ones({8}), b = at::ones({8}), out = at::empty({8})]() mutable {
+      at::add_out(out, a, b);
+    };
   });
   p.call("add_in_place", [] {
-    return [guard = std::make_shared<c10::NoGradGuard>(), a = at::ones({8}), b = at::ones({8})]() mutable { at::add_(a, b); };
+    return [guard = std::make_shared<c10::NoGradGuard>(), a = at::ones({8}), b = at::ones({8})]() mutable {
+      at::add_(a, b);
+    };
   });
   p.call("add_recording", [] {
     at::Tensor a = at::ones({8});

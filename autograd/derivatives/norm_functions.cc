@@ -117,16 +117,17 @@ struct NormalizedGroups {
   // What of `g`, the gradient or tangent of xhat, the statistics leave to the input.
   Tensor through_statistics(const Tensor& g) const {
     const Tensor rows = at::reshape(g, xhat.sizes());
-    const Tensor rest = at::add(at::mean(rows, IntArrayRef{1}, true), at::mul(xhat, at::mean(at::mul(rows, xhat), IntArrayRef{1}, true)));
+    const Tensor rest = at::add(at::mean(rows, IntArrayRef{1}, true),
+                                at::mul(xhat, at::mean(at::mul(rows, xhat), IntArrayRef{1}, true)));
     return at::reshape(at::mul(scale, at::sub(rows, rest)), g.sizes());
   }
 };
 
 }  // namespace
 
-std::tuple<Tensor, Tensor, Tensor> group_norm_grad(
-    const Tensor& grad, const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& mean, const Tensor& rstd,
-    int64_t num_groups, double eps, std::array<bool, 3> mask) {
+std::tuple<Tensor, Tensor, Tensor> group_norm_grad(const Tensor& grad, const Tensor& input, const Tensor& weight,
+                                                   const Tensor& bias, const Tensor& mean, const Tensor& rstd,
+                                                   int64_t num_groups, double eps, std::array<bool, 3> mask) {
   if (!grad.defined()) return {};
   mask[1] = mask[1] && weight.defined();
   mask[2] = mask[2] && bias.defined();
@@ -140,8 +141,12 @@ std::tuple<Tensor, Tensor, Tensor> group_norm_grad(
     if (d != 1) others.push_back(d);
   }
   Tensor gx, gw, gb;
-  if (mask[0]) gx = cast(n.through_statistics(weight.defined() ? at::mul(g, by_channel(cast(weight, g.scalar_type()), input)) : g), input.scalar_type());
-  if (mask[1]) gw = cast(at::reshape(at::sum(at::mul(g, at::reshape(n.xhat, input.sizes())), others), weight.sizes()), weight.scalar_type());
+  if (mask[0])
+    gx = cast(n.through_statistics(weight.defined() ? at::mul(g, by_channel(cast(weight, g.scalar_type()), input)) : g),
+              input.scalar_type());
+  if (mask[1])
+    gw = cast(at::reshape(at::sum(at::mul(g, at::reshape(n.xhat, input.sizes())), others), weight.sizes()),
+              weight.scalar_type());
   if (mask[2]) gb = cast(at::reshape(at::sum(g, others), bias.sizes()), bias.scalar_type());
   return {gx, gw, gb};
 }
@@ -152,13 +157,15 @@ Tensor group_norm_input_tangent(
   const NormalizedGroups n(input, num_groups, eps);
   const Tensor tangent = n.through_statistics(cast(t, n.xhat.scalar_type()));
   const bool scaled = weight.has_value() && weight->defined();
-  return cast(scaled ? at::mul(tangent, by_channel(cast(*weight, tangent.scalar_type()), input)) : tangent, input.scalar_type());
+  return cast(scaled ? at::mul(tangent, by_channel(cast(*weight, tangent.scalar_type()), input)) : tangent,
+              input.scalar_type());
 }
 
 Tensor group_norm_weight_tangent(const Tensor& t, const Tensor& input, int64_t num_groups, double eps) {
   if (input.numel() == 0) return input;
   const NormalizedGroups n(input, num_groups, eps);
-  return cast(at::mul(at::reshape(n.xhat, input.sizes()), by_channel(cast(t, n.xhat.scalar_type()), input)), input.scalar_type());
+  return cast(at::mul(at::reshape(n.xhat, input.sizes()), by_channel(cast(t, n.xhat.scalar_type()), input)),
+              input.scalar_type());
 }
 
 Tensor batch_norm_input_tangent(

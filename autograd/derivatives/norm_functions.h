@@ -22,9 +22,9 @@ std::tuple<Tensor, Tensor, Tensor> batch_norm_grad(
     bool training, double eps, std::array<bool, 3> mask);
 
 // The same of group normalisation.
-std::tuple<Tensor, Tensor, Tensor> group_norm_grad(
-    const Tensor& grad, const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& mean, const Tensor& rstd,
-    int64_t num_groups, double eps, std::array<bool, 3> mask);
+std::tuple<Tensor, Tensor, Tensor> group_norm_grad(const Tensor& grad, const Tensor& input, const Tensor& weight,
+                                                   const Tensor& bias, const Tensor& mean, const Tensor& rstd,
+                                                   int64_t num_groups, double eps, std::array<bool, 3> mask);
 
 // What the tangents of batch normalisation's input and weight give its result.
 Tensor batch_norm_input_tangent(

@@ -13,7 +13,8 @@
 
 extern char** environ;
 
-extern "C" [[gnu::noinline]] void torch_benchmark_counted_region(const std::function<void(int64_t)>* loop, int64_t number) {
+extern "C" [[gnu::noinline]] void torch_benchmark_counted_region(const std::function<void(int64_t)>* loop,
+                                                                 int64_t number) {
   (*loop)(number);
   asm volatile("" : : : "memory");  // a call, not a jump: the region ends where this function returns
 }
@@ -123,7 +124,8 @@ FunctionCounts::FunctionCounts(std::vector<FunctionCount> counts) {
   for (const FunctionCount& c : counts) by_name[c.function] += c.count;
   for (const auto& [name, count] : by_name)
     if (count != 0) counts_.push_back({count, name});
-  std::stable_sort(counts_.begin(), counts_.end(), [](const FunctionCount& a, const FunctionCount& b) { return a.count > b.count; });
+  std::stable_sort(counts_.begin(), counts_.end(),
+                   [](const FunctionCount& a, const FunctionCount& b) { return a.count > b.count; });
 }
 
 int64_t FunctionCounts::sum() const {
@@ -166,16 +168,19 @@ std::string FunctionCounts::str(int lines) const {
 }
 
 std::string CallgrindStats::str() const {
-  return "<torch::utils::benchmark::CallgrindStats>\n" + task_spec_.title() + "\n  Instructions: " + std::to_string(counts()) + " (" +
-         std::to_string(counts() / number_per_run_) + " per run)\n  " + std::to_string(number_per_run_) + " runs, " +
-         std::to_string(task_spec_.num_threads) + (task_spec_.num_threads == 1 ? " thread" : " threads");
+  return "<torch::utils::benchmark::CallgrindStats>\n" + task_spec_.title() +
+         "\n  Instructions: " + std::to_string(counts()) + " (" + std::to_string(counts() / number_per_run_) +
+         " per run)\n  " + std::to_string(number_per_run_) + " runs, " + std::to_string(task_spec_.num_threads) +
+         (task_spec_.num_threads == 1 ? " thread" : " threads");
 }
 
 namespace internal {
 
 bool counts_only() { return wanted_call() != 0; }
 
-void counted_region(const std::function<void(int64_t)>& loop, int64_t number) { torch_benchmark_counted_region(&loop, number); }
+void counted_region(const std::function<void(int64_t)>& loop, int64_t number) {
+  torch_benchmark_counted_region(&loop, number);
+}
 
 CallgrindStats collect(const std::function<void(int64_t)>& run, int64_t number, const TaskSpec& task_spec) {
   static int64_t calls = 0;
@@ -190,16 +195,20 @@ CallgrindStats collect(const std::function<void(int64_t)>& run, int64_t number, 
   if (status == kMissing) throw std::runtime_error("collect_callgrind: valgrind is not installed");
   const std::string text = read_file(folder.path + "/counts");
   const std::string log = read_file(folder.path + "/log");
-  if (status != kReached) throw std::runtime_error("collect_callgrind: the program ended with " + std::to_string(status) + " under valgrind:" + last_lines(log, 12));
+  if (status != kReached)
+    throw std::runtime_error("collect_callgrind: the program ended with " + std::to_string(status) +
+                             " under valgrind:" + last_lines(log, 12));
   FunctionCounts counts = parse_callgrind(text);
-  if (counts.sum() == 0) throw std::runtime_error("collect_callgrind: the statement was not reached under valgrind:" + last_lines(log, 12));
+  if (counts.sum() == 0)
+    throw std::runtime_error("collect_callgrind: the statement was not reached under valgrind:" + last_lines(log, 12));
   return CallgrindStats(task_spec, number, std::move(counts));
 }
 
-// Lines of costs follow "fn=(id) name", of which the name stands at its first use only. The line after "calls=" is what the
-// called function cost, which is counted where its own lines stand.
+// Lines of costs follow "fn=(id) name", of which the name stands at its first use only. The line after "calls=" is what
+// the called function cost, which is counted where its own lines stand.
 FunctionCounts parse_callgrind(const std::string& text) {
-  if (text.find("events: Ir") == std::string::npos) throw std::runtime_error("callgrind's output has no instruction counts");
+  if (text.find("events: Ir") == std::string::npos)
+    throw std::runtime_error("callgrind's output has no instruction counts");
   std::map<std::string, std::string> names;
   std::vector<FunctionCount> counts;
   const auto name_of = [&](const std::string& field) {
@@ -221,9 +230,11 @@ FunctionCounts parse_callgrind(const std::string& text) {
       name_of(line.substr(4));
     } else if (line.rfind("calls=", 0) == 0) {
       after_calls = true;
-    } else if (!line.empty() && (line[0] == '+' || line[0] == '-' || line[0] == '*' || (line[0] >= '0' && line[0] <= '9'))) {
+    } else if (!line.empty() &&
+               (line[0] == '+' || line[0] == '-' || line[0] == '*' || (line[0] >= '0' && line[0] <= '9'))) {
       const size_t space = line.find(' ');
-      if (!after_calls && !counts.empty() && space != std::string::npos) counts.back().count += std::strtoll(line.c_str() + space + 1, nullptr, 10);
+      if (!after_calls && !counts.empty() && space != std::string::npos)
+        counts.back().count += std::strtoll(line.c_str() + space + 1, nullptr, 10);
       after_calls = false;
     }
   }

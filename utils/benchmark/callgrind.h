@@ -64,7 +64,8 @@ bool counts_only();
 /// What callgrind counts. Not inlined, so that it has a name.
 void counted_region(const std::function<void(int64_t)>& loop, int64_t number);
 CallgrindStats collect(const std::function<void(int64_t)>& run, int64_t number, const TaskSpec& task_spec);
-/// Each function's own instructions in the text that callgrind writes. Throws std::runtime_error if it is another format.
+/// Each function's own instructions in the text that callgrind writes. Throws std::runtime_error if it is another
+/// format.
 FunctionCounts parse_callgrind(const std::string& text);
 
 }  // namespace internal

@@ -39,7 +39,9 @@ const char* unit_name(const std::string& unit) {
 
 }  // namespace
 
-void Compare::extend_results(const std::vector<Measurement>& results) { results_.insert(results_.end(), results.begin(), results.end()); }
+void Compare::extend_results(const std::vector<Measurement>& results) {
+  results_.insert(results_.end(), results.begin(), results.end());
+}
 
 std::string Compare::table(const std::vector<const Measurement*>& results) const {
   std::vector<std::string> columns;
@@ -54,7 +56,8 @@ std::string Compare::table(const std::vector<const Measurement*>& results) const
     envs = envs || !t.env.empty();
   }
   std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.threads < b.threads; });
-  std::vector<std::vector<const Measurement*>> cells(rows.size(), std::vector<const Measurement*>(columns.size(), nullptr));
+  std::vector<std::vector<const Measurement*>> cells(rows.size(),
+                                                     std::vector<const Measurement*>(columns.size(), nullptr));
   for (const Measurement* m : results) {
     const TaskSpec& t = m->task_spec();
     cells[place_of(&rows, Row{t.num_threads, t.env, m->as_row_name()})][place_of(&columns, t.description)] = m;
@@ -89,7 +92,8 @@ std::string Compare::table(const std::vector<const Measurement*>& results) const
   }
   size_t total = first + 2;
   for (size_t w : widths) total += w + 5;
-  const std::string label = results[0]->task_spec().label.empty() ? results[0]->task_spec().stmt : results[0]->task_spec().label;
+  const std::string label =
+      results[0]->task_spec().label.empty() ? results[0]->task_spec().stmt : results[0]->task_spec().label;
   std::string line = " " + label + " ";
   const size_t dashes = total > line.size() + 2 ? total - line.size() - 2 : 0;
   std::string s = "[" + std::string(dashes / 2, '-') + line + std::string(dashes - dashes / 2, '-') + "]\n";
@@ -103,7 +107,8 @@ std::string Compare::table(const std::vector<const Measurement*>& results) const
       const std::string head = std::to_string(threads) + " threads: ";
       s += head + std::string(total > head.size() ? total - head.size() : 0, '-') + "\n";
     }
-    std::string name = "      " + (envs && !rows[r].env.empty() ? "(" + rows[r].env + ") " : std::string()) + rows[r].name;
+    std::string name =
+        "      " + (envs && !rows[r].env.empty() ? "(" + rows[r].env + ") " : std::string()) + rows[r].name;
     s += name + std::string(first + 2 - name.size(), ' ');
     for (size_t c = 0; c < columns.size(); ++c) {
       s += "|  ";
@@ -113,7 +118,8 @@ std::string Compare::table(const std::vector<const Measurement*>& results) const
       double best = 1e300;
       for (size_t k = 0; k < (color_ == Color::kRows ? columns.size() : rows.size()); ++k) {
         const Measurement* other = color_ == Color::kRows ? cells[r][k] : cells[k][c];
-        if (other != nullptr && (color_ == Color::kRows || rows[k].threads == threads)) best = std::min(best, other->median());
+        if (other != nullptr && (color_ == Color::kRows || rows[k].threads == threads))
+          best = std::min(best, other->median());
       }
       const char* color = m == nullptr || color_ == Color::kNone ? "" : color_of(m->median(), best);
       s += color + text + (*color != 0 ? "\033[0m" : "") + "  ";

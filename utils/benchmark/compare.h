@@ -5,7 +5,8 @@
 
 #include "utils/benchmark/timer.h"
 
-// Measurements side by side: a table for each label, a row for each sub_label, threads and env, a column for each description.
+// Measurements side by side: a table for each label, a row for each sub_label, threads and env, a column for each
+// description.
 
 namespace torch::utils::benchmark {
 

@@ -33,7 +33,9 @@ void add_rows(bench::Program& p) {
   });
   p.row("generate", {}, [] {
     torch::manual_seed(1);
-    return [model = gpt::Gpt{gpt::ModelOptions()}]() mutable { return gpt::generate(model, "To be", 20, gpt::SamplingSettings()); };
+    return [model = gpt::Gpt{gpt::ModelOptions()}]() mutable {
+      return gpt::generate(model, "To be", 20, gpt::SamplingSettings());
+    };
   });
 }
 

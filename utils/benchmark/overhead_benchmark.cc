@@ -59,7 +59,8 @@ void add_gradients(bench::Program& p) {
 
 void add_modules(bench::Program& p) {
   p.call("linear_module", [] {
-    return [guard = inference(), linear = torch::nn::Linear(8, 8), x = at::ones({8, 8})]() mutable { return linear(x); };
+    return
+        [guard = inference(), linear = torch::nn::Linear(8, 8), x = at::ones({8, 8})]() mutable { return linear(x); };
   });
   // What is left of a call when the module does nothing.
   p.call("identity_module", [] {

@@ -39,7 +39,8 @@ bool parse(int argc, char** argv, Arguments* to) {
       for (const char* p = value.c_str(); *p != 0;) {
         char* end;
         to->threads.push_back(static_cast<int>(std::strtol(p, &end, 10)));
-        if (end == p || to->threads.back() < 1) return std::fprintf(stderr, "--threads=%s: expected counts such as 1,2\n", value.c_str()), false;
+        if (end == p || to->threads.back() < 1)
+          return std::fprintf(stderr, "--threads=%s: expected counts such as 1,2\n", value.c_str()), false;
         p = *end == ',' ? end + 1 : end;
       }
     } else if (std::strcmp(argv[i], "--callgrind") == 0) {
@@ -62,20 +63,25 @@ struct Result {
   Measurement time;
 };
 
-std::string json_of(const std::string& name, const std::map<int, Roofline>& rooflines, const std::vector<Result>& results) {
+std::string json_of(const std::string& name, const std::map<int, Roofline>& rooflines,
+                    const std::vector<Result>& results) {
   char text[512];
   std::string s = "{\"program\": \"" + name + "\", \"rooflines\": {";
   const char* between = "";
   for (const auto& [threads, r] : rooflines) {
-    std::snprintf(text, sizeof(text), "%s\"%d\": {\"flops\": %.6g, \"bytes\": %.6g}", between, threads, r.flops, r.bytes);
+    std::snprintf(text, sizeof(text), "%s\"%d\": {\"flops\": %.6g, \"bytes\": %.6g}", between, threads, r.flops,
+                  r.bytes);
     s += text;
     between = ", ";
   }
   s += "}, \"rows\": [";
   between = "";
   for (const Result& r : results) {
-    std::snprintf(text, sizeof(text), "%s\n{\"name\": \"%s\", \"threads\": %d, \"bytes\": %.17g, \"flops\": %.17g, \"median\": %.9g, \"min\": %.9g, \"iqr\": %.9g}",
-                  between, r.row->c_str(), r.time.task_spec().num_threads, r.work.bytes, r.work.flops, r.time.median(), r.time.min(), r.time.iqr());
+    std::snprintf(text, sizeof(text),
+                  "%s\n{\"name\": \"%s\", \"threads\": %d, \"bytes\": %.17g, \"flops\": %.17g, \"median\": %.9g, "
+                  "\"min\": %.9g, \"iqr\": %.9g}",
+                  between, r.row->c_str(), r.time.task_spec().num_threads, r.work.bytes, r.work.flops, r.time.median(),
+                  r.time.min(), r.time.iqr());
     s += text;
     between = ",";
   }
@@ -89,8 +95,8 @@ void print_table(const std::vector<Result>& results, const std::map<int, Rooflin
   for (const Result& r : results) {
     const int threads = r.time.task_spec().num_threads;
     const auto [unit, scale] = select_unit(r.time.median());
-    std::printf("%-34s %7d %9.2f %-2s %9.2f %-2s %7.1f%%", r.row->c_str(), threads, r.time.median() / scale, unit, r.time.min() / scale, unit,
-                100 * r.time.iqr() / r.time.median());
+    std::printf("%-34s %7d %9.2f %-2s %9.2f %-2s %7.1f%%", r.row->c_str(), threads, r.time.median() / scale, unit,
+                r.time.min() / scale, unit, 100 * r.time.iqr() / r.time.median());
     const auto roof = rooflines.find(threads);
     const double floor = roof == rooflines.end() ? 0 : roof->second.floor(r.work.bytes, r.work.flops);
     if (floor > 0) std::printf(" %9.0f%%", 100 * floor / r.time.min());
@@ -112,7 +118,8 @@ int Program::run(int argc, char** argv) {
   if (!arguments.callgrind && !arguments.list) {
     for (int threads : arguments.threads) {
       const Roofline r = rooflines[threads] = measure_roofline(threads);
-      std::printf("%s: %d thread%s: multiply-adds %.1f GFLOP/s, copies %.1f GB/s\n", name_.c_str(), threads, threads == 1 ? "" : "s", r.flops * 1e-9, r.bytes * 1e-9);
+      std::printf("%s: %d thread%s: multiply-adds %.1f GFLOP/s, copies %.1f GB/s\n", name_.c_str(), threads,
+                  threads == 1 ? "" : "s", r.flops * 1e-9, r.bytes * 1e-9);
     }
   }
   for (const Row& row : rows_) {

@@ -7,8 +7,8 @@
 
 #include "utils/benchmark/timer.h"
 
-// A program of benchmarks: rows with what they must move and compute, timed with one and two threads beside the roofline of
-// the same run.
+// A program of benchmarks: rows with what they must move and compute, timed with one and two threads beside the
+// roofline of the same run.
 //
 //   void softmax(bench::Program& p) {
 //     p.row("softmax", {.bytes = 2 * 4 * n}, [] {
@@ -19,8 +19,8 @@
 
 namespace torch::utils::benchmark {
 
-/// What a run cannot do without: each operand read once, each result written once, the multiply-adds of the definition (two
-/// each). Zero where a row is about something else.
+/// What a run cannot do without: each operand read once, each result written once, the multiply-adds of the definition
+/// (two each). Zero where a row is about something else.
 struct Work {
   double bytes = 0, flops = 0;
 };
@@ -32,7 +32,9 @@ class Program {
   /// `make()` gives the statement, with what it works on.
   template <class Make>
   void row(std::string name, Work work, Make make) {
-    rows_.push_back({std::move(name), work, [make = std::move(make)](const TimerOptions& o) { return std::make_unique<Timer>(make(), o); }, true});
+    rows_.push_back({std::move(name), work,
+                     [make = std::move(make)](const TimerOptions& o) { return std::make_unique<Timer>(make(), o); },
+                     true});
   }
   /// For calls so short that threads play no part.
   template <class Make>
@@ -41,8 +43,9 @@ class Program {
     rows_.back().threads = false;
   }
 
-  /// Measures and prints. Arguments: --filter=REGEX, --threads=1,2, --min_time=SECONDS a row (0.2), --json=FILE for the times
-  /// as one JSON object, --processor_time for the time of all threads on processors, --callgrind for instructions a run instead of times, --list. Returns main's result.
+  /// Measures and prints. Arguments: --filter=REGEX, --threads=1,2, --min_time=SECONDS a row (0.2), --json=FILE for the
+  /// times as one JSON object, --processor_time for the time of all threads on processors, --callgrind for instructions
+  /// a run instead of times, --list. Returns main's result.
   int run(int argc, char** argv);
 
  private:

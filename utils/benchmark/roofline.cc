@@ -43,7 +43,8 @@ typedef float Lanes8 __attribute__((vector_size(32)));
 // Past the caches: what is written need not be read first.
 [[gnu::target("avx2")]] void stream(const char* from, char* to, size_t n) {
   for (size_t i = 0; i < n; i += 32)
-    _mm256_stream_si256(reinterpret_cast<__m256i*>(to + i), _mm256_load_si256(reinterpret_cast<const __m256i*>(from + i)));
+    _mm256_stream_si256(reinterpret_cast<__m256i*>(to + i),
+                        _mm256_load_si256(reinterpret_cast<const __m256i*>(from + i)));
   _mm_sfence();
 }
 
@@ -82,7 +83,8 @@ Roofline measure_roofline(int threads) {
     r.flops = threads * 100000.0 * 12 * (wide ? 16 : 8) * 2 / seconds;
   }
   constexpr size_t kBytes = size_t{64} << 20;
-  const std::unique_ptr<char, decltype(&std::free)> from(static_cast<char*>(std::aligned_alloc(4096, kBytes)), std::free);
+  const std::unique_ptr<char, decltype(&std::free)> from(static_cast<char*>(std::aligned_alloc(4096, kBytes)),
+                                                         std::free);
   const std::unique_ptr<char, decltype(&std::free)> to(static_cast<char*>(std::aligned_alloc(4096, kBytes)), std::free);
   std::memset(from.get(), 1, kBytes);
   std::memset(to.get(), 2, kBytes);

@@ -66,7 +66,9 @@ std::string TaskSpec::title() const {
 
 Measurement::Measurement(int64_t number_per_run, std::vector<double> raw_times, TaskSpec task_spec)
     : number_per_run_(number_per_run), raw_times_(std::move(raw_times)), task_spec_(std::move(task_spec)) {
-  if (number_per_run < 1) throw std::invalid_argument("Measurement: number_per_run must be positive, but got " + std::to_string(number_per_run));
+  if (number_per_run < 1)
+    throw std::invalid_argument("Measurement: number_per_run must be positive, but got " +
+                                std::to_string(number_per_run));
   for (double t : raw_times_) times_.push_back(t / static_cast<double>(number_per_run));
   std::sort(times_.begin(), times_.end());
 }
@@ -92,14 +94,19 @@ double Measurement::mean() const {
 int Measurement::significant_figures() const {
   // The upper end of the deviation of the median that quartiles of so many times speak for.
   const double count = static_cast<double>(std::max<size_t>(times_.size(), 1));
-  const double deviation = std::max({1.645 * (iqr() / 1.349) / std::sqrt(count), median() * 1e-4, 1e-9 / static_cast<double>(number_per_run_)});
+  const double deviation = std::max(
+      {1.645 * (iqr() / 1.349) / std::sqrt(count), median() * 1e-4, 1e-9 / static_cast<double>(number_per_run_)});
   if (!(deviation > 0) || !(median() > 0)) return 1;
   return std::max(1, static_cast<int>(std::floor(std::log10(median() / deviation))) + 1);
 }
 
-bool Measurement::meets_confidence(double threshold) const { return times_.size() >= 3 && iqr() / median() < threshold; }
+bool Measurement::meets_confidence(double threshold) const {
+  return times_.size() >= 3 && iqr() / median() < threshold;
+}
 bool Measurement::has_warnings() const { return times_.size() > 1 && iqr() / median() >= kWarningShare; }
-std::string Measurement::as_row_name() const { return task_spec_.sub_label.empty() ? task_spec_.stmt : task_spec_.sub_label; }
+std::string Measurement::as_row_name() const {
+  return task_spec_.sub_label.empty() ? task_spec_.stmt : task_spec_.sub_label;
+}
 
 std::string Measurement::str() const {
   std::string s = "<torch::utils::benchmark::Measurement>\n" + title() + "\n";
@@ -111,14 +118,16 @@ std::string Measurement::str() const {
     s += "  " + in_unit(median()) + " " + unit + "\n";
   } else {
     s += "  Median: " + in_unit(median()) + " " + unit + "\n";
-    if (n > 2) s += "  IQR:    " + in_unit(iqr()) + " " + unit + " (" + in_unit(quantile(0.25)) + " to " + in_unit(quantile(0.75)) + ")\n";
+    if (n > 2)
+      s += "  IQR:    " + in_unit(iqr()) + " " + unit + " (" + in_unit(quantile(0.25)) + " to " +
+           in_unit(quantile(0.75)) + ")\n";
   }
   s += "  " + std::to_string(n) + (n == 1 ? " measurement, " : " measurements, ") + std::to_string(number_per_run_) +
        (n == 1 ? " runs, " : " runs per measurement, ") + std::to_string(task_spec_.num_threads) +
        (task_spec_.num_threads == 1 ? " thread" : " threads");
   if (has_warnings()) {
-    s += "\n  WARNING: Interquartile range is " + format("%.1f", iqr() / median() * 100) + "% of the median measurement.\n" +
-         "           This suggests significant environmental influence.";
+    s += "\n  WARNING: Interquartile range is " + format("%.1f", iqr() / median() * 100) +
+         "% of the median measurement.\n" + "           This suggests significant environmental influence.";
   }
   return s;
 }
@@ -126,7 +135,8 @@ std::string Measurement::str() const {
 std::vector<Measurement> Measurement::merge(const std::vector<Measurement>& measurements) {
   std::vector<Measurement> merged;
   for (const Measurement& m : measurements) {
-    const auto same = std::find_if(merged.begin(), merged.end(), [&](const Measurement& k) { return k.task_spec_ == m.task_spec_; });
+    const auto same =
+        std::find_if(merged.begin(), merged.end(), [&](const Measurement& k) { return k.task_spec_ == m.task_spec_; });
     if (same == merged.end()) {
       merged.push_back(m);
       continue;
@@ -144,8 +154,10 @@ std::pair<const char*, double> select_unit(double seconds) {
   return seconds < 1 ? std::pair{"ms", 1e-3} : std::pair{"s", 1.0};
 }
 
-Timer::Timer(std::function<void(int64_t)> loop, TimerOptions options, Loop) : loop_(std::move(loop)), options_(std::move(options)) {
-  if (options_.num_threads < 1) throw std::invalid_argument("Timer: num_threads must be positive, but got " + std::to_string(options_.num_threads));
+Timer::Timer(std::function<void(int64_t)> loop, TimerOptions options, Loop)
+    : loop_(std::move(loop)), options_(std::move(options)) {
+  if (options_.num_threads < 1)
+    throw std::invalid_argument("Timer: num_threads must be positive, but got " + std::to_string(options_.num_threads));
 }
 
 double Timer::seconds_of(int64_t number) {
@@ -155,7 +167,8 @@ double Timer::seconds_of(int64_t number) {
 }
 
 Measurement Timer::timeit(int64_t number) {
-  if (number < 1) throw std::invalid_argument("Timer::timeit: number must be positive, but got " + std::to_string(number));
+  if (number < 1)
+    throw std::invalid_argument("Timer::timeit: number must be positive, but got " + std::to_string(number));
   if (internal::counts_only()) number = 1;
   const ThreadsGuard threads(options_.num_threads);
   if (options_.setup) options_.setup();
@@ -173,7 +186,8 @@ int64_t Timer::block_size(double min_run_time) {
   }
 }
 
-Measurement Timer::measure(double min_run_time, double max_run_time, double threshold, const std::function<void(int64_t, double)>& callback) {
+Measurement Timer::measure(double min_run_time, double max_run_time, double threshold,
+                           const std::function<void(int64_t, double)>& callback) {
   const ThreadsGuard threads(options_.num_threads);
   if (options_.setup) options_.setup();
   if (internal::counts_only()) return Measurement(1, {seconds_of(1)}, options_);
@@ -184,7 +198,8 @@ Measurement Timer::measure(double min_run_time, double max_run_time, double thre
     total += times.back();
     if (callback) callback(number, times.back());
     if (total >= max_run_time) break;
-    if (total >= min_run_time && (threshold <= 0 || Measurement(number, times, options_).meets_confidence(threshold))) break;
+    if (total >= min_run_time && (threshold <= 0 || Measurement(number, times, options_).meets_confidence(threshold)))
+      break;
   }
   return Measurement(number, std::move(times), options_);
 }
@@ -193,12 +208,14 @@ Measurement Timer::blocked_autorange(double min_run_time, const std::function<vo
   return measure(min_run_time, std::numeric_limits<double>::infinity(), 0, callback);
 }
 
-Measurement Timer::adaptive_autorange(double threshold, double min_run_time, double max_run_time, const std::function<void(int64_t, double)>& callback) {
+Measurement Timer::adaptive_autorange(double threshold, double min_run_time, double max_run_time,
+                                      const std::function<void(int64_t, double)>& callback) {
   return measure(min_run_time, max_run_time, threshold, callback);
 }
 
 CallgrindStats Timer::collect_callgrind(int64_t number) {
-  if (number < 1) throw std::invalid_argument("Timer::collect_callgrind: number must be positive, but got " + std::to_string(number));
+  if (number < 1)
+    throw std::invalid_argument("Timer::collect_callgrind: number must be positive, but got " + std::to_string(number));
   const ThreadsGuard threads(options_.num_threads);
   return internal::collect(
       [&](int64_t n) {

@@ -15,8 +15,9 @@
 //   std::vector<bench::Measurement> results;
 //   for (int threads : {1, 2}) {
 //     bench::TimerOptions options;
-//     options.label = "softmax", options.sub_label = "1 Mi", options.description = "along the last", options.num_threads = threads;
-//     results.push_back(bench::Timer([&] { return at::softmax(x, -1); }, options).blocked_autorange());
+//     options.label = "softmax", options.sub_label = "1 Mi", options.description = "along the last",
+//     options.num_threads = threads; results.push_back(bench::Timer([&] { return at::softmax(x, -1); },
+//     options).blocked_autorange());
 //   }
 //   bench::Compare(results).print();    // utils/benchmark/compare.h
 
@@ -42,8 +43,8 @@ struct TaskSpec {
   friend bool operator==(const TaskSpec&, const TaskSpec&) = default;
 };
 
-/// Seconds since some moment: of the clock on the wall, and of this process on processors, all threads together. The latter
-/// says more about one thread on a machine that does other things too.
+/// Seconds since some moment: of the clock on the wall, and of this process on processors, all threads together. The
+/// latter says more about one thread on a machine that does other things too.
 double wall_time();
 double processor_time();
 
@@ -55,7 +56,8 @@ struct TimerOptions : TaskSpec {
 /// The times of one task. Statistics are of seconds for one run of the statement.
 class Measurement {
  public:
-  /// `raw_times` are seconds for `number_per_run` runs each. Throws std::invalid_argument if number_per_run is not positive.
+  /// `raw_times` are seconds for `number_per_run` runs each. Throws std::invalid_argument if number_per_run is not
+  /// positive.
   Measurement(int64_t number_per_run, std::vector<double> raw_times, TaskSpec task_spec);
 
   int64_t number_per_run() const { return number_per_run_; }
@@ -97,8 +99,8 @@ std::pair<const char*, double> select_unit(double seconds);
 
 class CallgrindStats;
 
-/// Measures a statement: anything callable without arguments. What it returns is computed, however little it is used. The
-/// statement runs without anything between its runs, so that calls of nanoseconds can be measured.
+/// Measures a statement: anything callable without arguments. What it returns is computed, however little it is used.
+/// The statement runs without anything between its runs, so that calls of nanoseconds can be measured.
 class Timer {
  public:
   template <class F, class = std::enable_if_t<std::is_invocable_v<F&>>>
@@ -118,19 +120,22 @@ class Timer {
   /// The seconds of `number` runs after one uncounted hundredth of them, as one measurement.
   Measurement timeit(int64_t number = 1000000);
 
-  /// Blocks of runs until min_run_time seconds of them are counted. A block is so long that reading the clock costs less
-  /// than a ten-thousandth of it, and at least a thousandth of min_run_time. `callback(number, seconds)` after each block.
+  /// Blocks of runs until min_run_time seconds of them are counted. A block is so long that reading the clock costs
+  /// less than a ten-thousandth of it, and at least a thousandth of min_run_time. `callback(number, seconds)` after
+  /// each block.
   Measurement blocked_autorange(double min_run_time = 0.2, const std::function<void(int64_t, double)>& callback = {});
 
-  /// The same until the IQR is below `threshold` of the median, for at least min_run_time and at most max_run_time seconds.
+  /// The same until the IQR is below `threshold` of the median, for at least min_run_time and at most max_run_time
+  /// seconds.
   Measurement adaptive_autorange(double threshold = 0.1, double min_run_time = 0.01, double max_run_time = 10.0,
                                  const std::function<void(int64_t, double)>& callback = {});
 
-  /// How many instructions the calling thread executes in `number` runs, by function, as valgrind's callgrind counts them: the same number on a
-  /// busy machine as on an idle one. The program starts itself once more under valgrind, with the same arguments and no
-  /// input, and there runs up to this call; what Timers measure on the way takes one run of each statement. So the calls
-  /// before must come in the same order every time. Throws std::runtime_error, with the last lines that the second program
-  /// wrote, if valgrind is not installed or the statement was not reached. Processors look poorer under valgrind (AVX2).
+  /// How many instructions the calling thread executes in `number` runs, by function, as valgrind's callgrind counts
+  /// them: the same number on a busy machine as on an idle one. The program starts itself once more under valgrind,
+  /// with the same arguments and no input, and there runs up to this call; what Timers measure on the way takes one run
+  /// of each statement. So the calls before must come in the same order every time. Throws std::runtime_error, with the
+  /// last lines that the second program wrote, if valgrind is not installed or the statement was not reached.
+  /// Processors look poorer under valgrind (AVX2).
   CallgrindStats collect_callgrind(int64_t number = 100);
 
  private:
@@ -138,7 +143,8 @@ class Timer {
   Timer(std::function<void(int64_t)> loop, TimerOptions options, Loop);
   double seconds_of(int64_t number);
   int64_t block_size(double min_run_time);
-  Measurement measure(double min_run_time, double max_run_time, double threshold, const std::function<void(int64_t, double)>& callback);
+  Measurement measure(double min_run_time, double max_run_time, double threshold,
+                      const std::function<void(int64_t, double)>& callback);
 
   std::function<void(int64_t)> loop_;
   TimerOptions options_;

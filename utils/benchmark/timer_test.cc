@@ -1,4 +1,5 @@
-// Medians, quartiles, tables and instruction counts. Times themselves are only held against bounds that no machine misses.
+// Medians, quartiles, tables and instruction counts. Times themselves are only held against bounds that no machine
+// misses.
 #include "utils/benchmark/timer.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +28,8 @@ using torch::utils::benchmark::TaskSpec;
 using torch::utils::benchmark::Timer;
 using torch::utils::benchmark::TimerOptions;
 
-TaskSpec task(const char* label, const char* sub_label, const char* description, int threads = 1, const char* env = "") {
+TaskSpec task(const char* label, const char* sub_label, const char* description, int threads = 1,
+              const char* env = "") {
   TaskSpec t;
   t.label = label, t.sub_label = sub_label, t.description = description, t.num_threads = threads, t.env = env;
   return t;
@@ -47,7 +49,8 @@ TEST(Measurement, StatisticsAreForOneRun) {
             "  5 measurements, 10 runs per measurement, 2 threads\n"
             "  WARNING: Interquartile range is 75.0% of the median measurement.\n"
             "           This suggests significant environmental influence.");
-  EXPECT_EQ(Measurement(3, {6e-3}, TaskSpec()).str(), "<torch::utils::benchmark::Measurement>\nstmt\n  2.00 ms\n  1 measurement, 3 runs, 1 thread");
+  EXPECT_EQ(Measurement(3, {6e-3}, TaskSpec()).str(),
+            "<torch::utils::benchmark::Measurement>\nstmt\n  2.00 ms\n  1 measurement, 3 runs, 1 thread");
   EXPECT_DOUBLE_EQ(Measurement(1, {1, 2, 3, 4}, TaskSpec()).median(), 2.5);
   EXPECT_DOUBLE_EQ(Measurement(1, {1, 2, 3, 4}, TaskSpec()).iqr(), 1.5);
   EXPECT_TRUE(std::isnan(Measurement(1, {}, TaskSpec()).median()));
@@ -55,8 +58,9 @@ TEST(Measurement, StatisticsAreForOneRun) {
 }
 
 TEST(Measurement, MergesEqualTasks) {
-  const auto merged = Measurement::merge({Measurement(10, {10}, task("a", "", "")), Measurement(1, {7}, task("b", "", "")),
-                                          Measurement(2, {6}, task("a", "", "")), Measurement(1, {9}, task("a", "", "", 2))});
+  const auto merged =
+      Measurement::merge({Measurement(10, {10}, task("a", "", "")), Measurement(1, {7}, task("b", "", "")),
+                          Measurement(2, {6}, task("a", "", "")), Measurement(1, {9}, task("a", "", "", 2))});
   ASSERT_EQ(merged.size(), 3u);
   EXPECT_EQ(merged[0].times(), (std::vector<double>{1, 3}));
   EXPECT_EQ(merged[1].times(), std::vector<double>{7});
@@ -65,7 +69,8 @@ TEST(Measurement, MergesEqualTasks) {
 
 TEST(Measurement, FiguresThatTheSpreadSupports) {
   EXPECT_EQ(Measurement(1000, {1, 1, 1, 1}, TaskSpec()).significant_figures(), 5);
-  EXPECT_EQ(Measurement(1, {1, 1.1, 1.2, 1.3}, TaskSpec()).significant_figures(), 1 + static_cast<int>(std::log10(1.15 / (1.645 * 0.15 / 1.349 / 2))));
+  EXPECT_EQ(Measurement(1, {1, 1.1, 1.2, 1.3}, TaskSpec()).significant_figures(),
+            1 + static_cast<int>(std::log10(1.15 / (1.645 * 0.15 / 1.349 / 2))));
 }
 
 TEST(Timer, TimesWhatSleeps) {
@@ -74,7 +79,8 @@ TEST(Timer, TimesWhatSleeps) {
   const int threads = at::get_num_threads();
   int seen = 0, runs = 0, set_up = 0;
   options.setup = [&] { ++set_up; };
-  Timer timer([&] { std::this_thread::sleep_for(std::chrono::milliseconds(2)), seen = at::get_num_threads(), ++runs; }, options);
+  Timer timer([&] { std::this_thread::sleep_for(std::chrono::milliseconds(2)), seen = at::get_num_threads(), ++runs; },
+              options);
   const Measurement one = timer.timeit(5);
   EXPECT_EQ(one.number_per_run(), 5);
   EXPECT_EQ(one.times().size(), 1u);
@@ -94,7 +100,8 @@ TEST(Timer, TimesWhatSleeps) {
   EXPECT_LE(timer.adaptive_autorange(1e-9, 0.01, 0.03).times().size(), 15u);
   EXPECT_THROW(timer.timeit(0), std::invalid_argument);
   options.timer = torch::utils::benchmark::processor_time;
-  EXPECT_LT(Timer([] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }, options).timeit(1).median(), 0.01);
+  EXPECT_LT(Timer([] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }, options).timeit(1).median(),
+            0.01);
   options.num_threads = 0;
   EXPECT_THROW(Timer([] {}, options), std::invalid_argument);
 }
@@ -108,8 +115,9 @@ TEST(Timer, BlocksOfShortStatementsAreLong) {
 }
 
 TEST(Compare, Table) {
-  Compare c({Measurement(1, {1e-6}, task("x", "a", "one")), Measurement(1, {1.14e-6}, task("x", "a", "two")), Measurement(1, {3e-6}, task("x", "bb", "one")),
-             Measurement(1, {2e-6}, task("x", "bb", "two")), Measurement(1, {123.4e-6}, task("x", "bb", "two", 2)), Measurement(1, {9e-3}, task("y", "", "one"))});
+  Compare c({Measurement(1, {1e-6}, task("x", "a", "one")), Measurement(1, {1.14e-6}, task("x", "a", "two")),
+             Measurement(1, {3e-6}, task("x", "bb", "one")), Measurement(1, {2e-6}, task("x", "bb", "two")),
+             Measurement(1, {123.4e-6}, task("x", "bb", "two", 2)), Measurement(1, {9e-3}, task("y", "", "one"))});
   EXPECT_EQ(c.str(),
             "[----------- x ------------]\n"
             "          |  one  |   two   \n"
@@ -128,10 +136,12 @@ TEST(Compare, Table) {
 
 TEST(Compare, DigitsWarningsAndColors) {
   const std::vector<double> spread = {1e-6, 1.5e-6, 2e-6, 2.5e-6};
-  Compare c({Measurement(1, spread, task("x", "a", "one")), Measurement(1, {4e-6}, task("x", "b", "one")), Measurement(1, {4e-6}, task("x", "b", "one", 1, "new"))});
+  Compare c({Measurement(1, spread, task("x", "a", "one")), Measurement(1, {4e-6}, task("x", "b", "one")),
+             Measurement(1, {4e-6}, task("x", "b", "one", 1, "new"))});
   c.highlight_warnings();
   EXPECT_NE(c.str().find("1.8 (! 43%)"), std::string::npos) << c.str();
-  EXPECT_NE(c.str().find("(! XX%) Measurement has high variance, where XX is the IQR / median * 100."), std::string::npos);
+  EXPECT_NE(c.str().find("(! XX%) Measurement has high variance, where XX is the IQR / median * 100."),
+            std::string::npos);
   EXPECT_NE(c.str().find("(new) b"), std::string::npos);
   c.trim_significant_figures();
   EXPECT_NE(c.str().find(" 2 (! 43%)"), std::string::npos) << c.str();
@@ -144,14 +154,16 @@ TEST(Compare, DigitsWarningsAndColors) {
 
 TEST(Callgrind, ReadsItsFiles) {
   const FunctionCounts counts = torch::utils::benchmark::internal::parse_callgrind(
-      "# callgrind format\nversion: 1\npositions: line\nevents: Ir\n\nfn=(1) main\n1 3\n+2 4\ncfn=(2) f(int)\ncalls=2 7\n* 100\n4 1\n"
+      "# callgrind format\nversion: 1\npositions: line\nevents: Ir\n\nfn=(1) main\n1 3\n+2 4\ncfn=(2) f(int)\ncalls=2 "
+      "7\n* 100\n4 1\n"
       "\nfn=(2)\n7 90\n* 10\n\nfn=(3) g\ncfn=(1)\ncalls=1 1\n3 50\n9 2\ntotals: 110\n");
   ASSERT_EQ(counts.counts().size(), 3u);
   EXPECT_EQ(counts.counts()[0], (torch::utils::benchmark::FunctionCount{100, "f(int)"}));
   EXPECT_EQ(counts.counts()[1], (torch::utils::benchmark::FunctionCount{8, "main"}));
   EXPECT_EQ(counts.counts()[2], (torch::utils::benchmark::FunctionCount{2, "g"}));
   EXPECT_EQ(counts.sum(), 110);
-  EXPECT_EQ(counts.minus(FunctionCounts({{8, "main"}, {3, "h"}})).str(), "         100  f(int)\n           2  g\n          -3  h\nTotal: 99\n");
+  EXPECT_EQ(counts.minus(FunctionCounts({{8, "main"}, {3, "h"}})).str(),
+            "         100  f(int)\n           2  g\n          -3  h\nTotal: 99\n");
   EXPECT_EQ(counts.filter([](const std::string& s) { return s == "g"; }).sum(), 2);
   EXPECT_EQ(counts.transform([](const std::string&) { return "all"; }).str(1), "         110  all\nTotal: 110\n");
   EXPECT_THROW(torch::utils::benchmark::internal::parse_callgrind("events: Cycles\n"), std::runtime_error);
@@ -170,10 +182,12 @@ TEST(Callgrind, CountsWhatAStatementExecutes) {
     EXPECT_THROW(small.collect_callgrind(10), std::runtime_error);
     return;
   }
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || (defined(__has_feature) && (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer)))
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || \
+    (defined(__has_feature) && (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer)))
   GTEST_SKIP() << "valgrind and sanitizers exclude each other";
 #endif
-  const CallgrindStats a = small.collect_callgrind(10), b = large.collect_callgrind(10), again = small.collect_callgrind(10);
+  const CallgrindStats a = small.collect_callgrind(10), b = large.collect_callgrind(10),
+                       again = small.collect_callgrind(10);
   EXPECT_EQ(a.counts(), again.counts());
   EXPECT_GE(a.counts(), 10 * 10);
   EXPECT_GE(b.counts() - a.counts(), 10 * 90 / 2);

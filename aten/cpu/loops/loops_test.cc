@@ -106,8 +106,10 @@ TEST_P(EveryIsa, FloatFunctionsAreWithinTheirUlps) {
 
 TEST_P(EveryIsa, PowersAreWithinTheirUlpsAndAsInTheCLibraryAtTheEnds) {
   const float infinity = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
-  const std::vector<float> ends = {0.0f, -0.0f, 1, -1, 2, -2, 3, -3, 0.5f, -0.5f, 2.5f, -2.5f, 1e-45f, -1e-45f, 1e-38f, 3e38f, -3e38f,
-                                   16777215.0f, 16777216.0f, -8388609.0f, 0x1.8p23f, 150, -150, 1e30f, -1e30f, infinity, -infinity, nan};
+  const std::vector<float> ends = {0.0f,   -0.0f, 1,      -1,          2,           -2,          3,
+                                   -3,     0.5f,  -0.5f,  2.5f,        -2.5f,       1e-45f,      -1e-45f,
+                                   1e-38f, 3e38f, -3e38f, 16777215.0f, 16777216.0f, -8388609.0f, 0x1.8p23f,
+                                   150,    -150,  1e30f,  -1e30f,      infinity,    -infinity,   nan};
   std::vector<float> x, y;
   for (float a : ends)
     for (float b : ends) x.push_back(a), y.push_back(b);
@@ -118,14 +120,17 @@ TEST_P(EveryIsa, PowersAreWithinTheirUlpsAndAsInTheCLibraryAtTheEnds) {
     x.push_back(1 + bases[i] * 0x1p-12f), y.push_back(exponents[i] * 100);
   }
   std::vector<float> z(x.size());
-  char* data[] = {reinterpret_cast<char*>(z.data()), reinterpret_cast<char*>(x.data()), reinterpret_cast<char*>(y.data())};
+  char* data[] = {reinterpret_cast<char*>(z.data()), reinterpret_cast<char*>(x.data()),
+                  reinterpret_cast<char*>(y.data())};
   find_loop(loops::pow, c10::ScalarType::Float)(data, static_cast<int64_t>(x.size()), nullptr);
   for (size_t i = 0; i < x.size(); ++i) {
     const double exact = std::pow(static_cast<double>(x[i]), static_cast<double>(y[i]));
     const float rounded = static_cast<float>(exact);
     if (std::isnan(rounded) || std::isinf(rounded) || rounded == 0 || i < specials) {
       if (std::isnan(rounded)) EXPECT_TRUE(std::isnan(z[i])) << x[i] << "^" << y[i] << " = " << z[i];
-      else if (std::isinf(rounded) || rounded == 0) EXPECT_TRUE(z[i] == rounded && std::signbit(z[i]) == std::signbit(rounded)) << x[i] << "^" << y[i] << " = " << z[i];
+      else if (std::isinf(rounded) || rounded == 0)
+        EXPECT_TRUE(z[i] == rounded && std::signbit(z[i]) == std::signbit(rounded))
+            << x[i] << "^" << y[i] << " = " << z[i];
     }
     if (std::isfinite(rounded)) EXPECT_LE(ulps(z[i], exact), 0.6) << x[i] << "^" << y[i] << " = " << z[i];
   }

@@ -1,5 +1,5 @@
-// a ^ b. In float32 as 2^(b log2 a) in double precision, where rounding to float does what overflow, underflow and subnormal
-// results need: within 0.6 units of the last place.
+// a ^ b. In float32 as 2^(b log2 a) in double precision, where rounding to float does what overflow, underflow and
+// subnormal results need: within 0.6 units of the last place.
 #include <cmath>
 #include <cstdint>
 #include <type_traits>
@@ -34,19 +34,21 @@ HWY_INLINE V series(D d, V x, double first, C... rest) {
 // log2(m 2^e) for m = 1 + f in [sqrt(1/2), sqrt(2)): 2 / ln 2 times the series of artanh(f / (2 + f)), cut below 2e-12.
 HWY_INLINE hn::Vec<PowDouble> log2_of_parts(PowDouble d, hn::Vec<PowDouble> f, hn::Vec<PowDouble> e) {
   const auto s = hn::Div(f, hn::Add(f, hn::Set(d, 2.0)));
-  const auto p = series(d, hn::Mul(s, s), 2.8853900817779268, 0.96179669392597560, 0.57707801635558536, 0.41219858311113240,
-                        0.32059889797532520, 0.26230818925253880, 0.22195308321368668);
+  const auto p = series(d, hn::Mul(s, s), 2.8853900817779268, 0.96179669392597560, 0.57707801635558536,
+                        0.41219858311113240, 0.32059889797532520, 0.26230818925253880, 0.22195308321368668);
   return hn::MulAdd(s, p, e);
 }
 
 // 2^t for |t| <= 200, whose relative error is below 3e-10.
 HWY_INLINE hn::Vec<PowDouble> exp2_of(PowDouble d, hn::Vec<PowDouble> t) {
   const hn::RebindToUnsigned<PowDouble> du;
-  const auto magic = hn::Set(d, 6755399441055744.0);  // 1.5 * 2^52: adding it leaves the nearest integer in the last bits
+  const auto magic =
+      hn::Set(d, 6755399441055744.0);  // 1.5 * 2^52: adding it leaves the nearest integer in the last bits
   const auto shifted = hn::Add(t, magic);
   const auto f = hn::Sub(t, hn::Sub(shifted, magic));
-  const auto p = series(d, f, 1.0, 0.69314718055994531, 0.24022650695910072, 0.055504108664821580, 0.0096181291076284772,
-                        0.0013333558146428443, 0.00015403530393381610, 1.5252733804059841e-05, 1.3215486790144309e-06);
+  const auto p =
+      series(d, f, 1.0, 0.69314718055994531, 0.24022650695910072, 0.055504108664821580, 0.0096181291076284772,
+             0.0013333558146428443, 0.00015403530393381610, 1.5252733804059841e-05, 1.3215486790144309e-06);
   return hn::BitCast(d, hn::Add(hn::BitCast(du, p), hn::ShiftLeft<52>(hn::BitCast(du, shifted))));
 }
 
@@ -99,7 +101,8 @@ void pow_float(char* const* data, int64_t n, const void*) {
   float* out = reinterpret_cast<float*>(data[0]);
   const float* a = reinterpret_cast<const float*>(data[1]);
   const float* b = reinterpret_cast<const float*>(data[2]);
-  for (int64_t i = 0; i < n; ++i) out[i] = static_cast<float>(std::pow(static_cast<double>(a[i]), static_cast<double>(b[i])));
+  for (int64_t i = 0; i < n; ++i)
+    out[i] = static_cast<float>(std::pow(static_cast<double>(a[i]), static_cast<double>(b[i])));
 }
 #endif
 
@@ -147,8 +150,12 @@ void int_pow(char* const* data, int64_t n, const void*) {
 
 namespace loops {
 
-constinit const ElementOp pow = {AT_ISA_TABLE(pow_float), baseline_table<ElementLoop>(pow_double), baseline_table<ElementLoop>(int_pow<int32_t>),
-                                 baseline_table<ElementLoop>(int_pow<int64_t>), complex_table<op::Pow, float>(), complex_table<op::Pow, double>()};
+constinit const ElementOp pow = {AT_ISA_TABLE(pow_float),
+                                 baseline_table<ElementLoop>(pow_double),
+                                 baseline_table<ElementLoop>(int_pow<int32_t>),
+                                 baseline_table<ElementLoop>(int_pow<int64_t>),
+                                 complex_table<op::Pow, float>(),
+                                 complex_table<op::Pow, double>()};
 
 }  // namespace loops
 }  // namespace at::cpu

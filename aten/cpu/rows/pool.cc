@@ -61,7 +61,8 @@ HWY_INLINE void store_places(D d, hn::Vec<Places<D>> places, int64_t* to) {
 }
 
 template <class D>
-HWY_INLINE void take_greater(D d, hn::Vec<D> value, hn::Vec<Places<D>> place, hn::Vec<D>* max, hn::Vec<Places<D>>* best) {
+HWY_INLINE void take_greater(D d, hn::Vec<D> value, hn::Vec<Places<D>> place, hn::Vec<D>* max,
+                             hn::Vec<Places<D>>* best) {
   const auto better = hn::Or(hn::Gt(value, *max), hn::IsNaN(value));
   *max = hn::IfThenElse(better, value, *max);
   *best = hn::IfThenElse(hn::RebindMask(Places<D>(), better), place, *best);
@@ -69,7 +70,8 @@ HWY_INLINE void take_greater(D d, hn::Vec<D> value, hn::Vec<Places<D>> place, hn
 
 // Outputs x to x + Lanes(d) - 1, whose windows lie inside the row.
 template <class D, class T>
-HWY_INLINE void max_block(D d, const T* plane, const int64_t* row_starts, int64_t rows, const PoolColumns& c, int64_t x, T* out, int64_t* index) {
+HWY_INLINE void max_block(D d, const T* plane, const int64_t* row_starts, int64_t rows, const PoolColumns& c, int64_t x,
+                          T* out, int64_t* index) {
   const Places<D> di;
   using I = hn::TFromD<Places<D>>;
   const auto steps = hn::Mul(hn::Iota(di, 0), hn::Set(di, static_cast<I>(c.stride)));
@@ -78,7 +80,8 @@ HWY_INLINE void max_block(D d, const T* plane, const int64_t* row_starts, int64_
   for (int64_t i = 0; i < rows; ++i) {
     int64_t at = row_starts[i] + x * c.stride - c.padding;
     for (int64_t k = 0; k < c.kernel; ++k, at += c.dilation)
-      take_greater(d, load_strided(d, plane + at, c.stride), hn::Add(steps, hn::Set(di, static_cast<I>(at))), &max, &best);
+      take_greater(d, load_strided(d, plane + at, c.stride), hn::Add(steps, hn::Set(di, static_cast<I>(at))), &max,
+                   &best);
   }
   hn::StoreU(max, d, out + x);
   store_places(d, best, index + x);
@@ -86,14 +89,16 @@ HWY_INLINE void max_block(D d, const T* plane, const int64_t* row_starts, int64_
 
 // The outputs [*begin, *end) whose windows lie inside the row.
 HWY_INLINE void inner_columns(const PoolColumns& c, int64_t* begin, int64_t* end) {
-  const int64_t first = (c.padding + c.stride - 1) / c.stride, room = c.in - 1 - (c.kernel - 1) * c.dilation + c.padding;
+  const int64_t first = (c.padding + c.stride - 1) / c.stride,
+                room = c.in - 1 - (c.kernel - 1) * c.dilation + c.padding;
   *begin = first < c.out ? first : c.out;
   *end = room < 0 ? 0 : room / c.stride + 1;
   if (*end > c.out) *end = c.out;
   if (*end < *begin) *end = *begin;
 }
 
-// f(d, x) for vectors that cover [begin, end), the last one overlapping the one before; the first x for which there was none.
+// f(d, x) for vectors that cover [begin, end), the last one overlapping the one before; the first x for which there was
+// none.
 template <class T, class F>
 HWY_INLINE int64_t cover(int64_t begin, int64_t end, const F& f) {
   const auto by = [&](auto d) HWY_ATTR {
@@ -118,7 +123,8 @@ template <class T>
 void max_row(const T* plane, const int64_t* row_starts, int64_t rows, const PoolColumns& c, T* out, int64_t* index) {
   int64_t begin, end;
   inner_columns(c, &begin, &end);
-  const int64_t done = cover<T>(begin, end, [&](auto d, int64_t x) HWY_ATTR { max_block(d, plane, row_starts, rows, c, x, out, index); });
+  const int64_t done = cover<T>(
+      begin, end, [&](auto d, int64_t x) HWY_ATTR { max_block(d, plane, row_starts, rows, c, x, out, index); });
   for (int64_t x = 0; x < c.out; ++x) {
     if (x == begin) x = done;
     if (x >= c.out) break;
@@ -146,7 +152,8 @@ void max_pixel(const T* image, const int64_t* places, int64_t count, int64_t cha
     auto max = hn::Set(d, -std::numeric_limits<T>::infinity());
     auto best = hn::Set(di, static_cast<I>(places[0]));
     for (int64_t i = 0; i < count; ++i)
-      take_greater(d, hn::LoadU(d, image + places[i] * channels + j), hn::Set(di, static_cast<I>(places[i])), &max, &best);
+      take_greater(d, hn::LoadU(d, image + places[i] * channels + j), hn::Set(di, static_cast<I>(places[i])), &max,
+                   &best);
     hn::StoreU(max, d, out + j);
     store_places(d, best, index + j);
   });
@@ -164,7 +171,8 @@ void max_pixel(const T* image, const int64_t* places, int64_t count, int64_t cha
 
 // to[j] = finish(sum of from[starts[i] + j] over i)
 template <class T, class F>
-HWY_INLINE void sum_lines(const T* from, const int64_t* starts, int64_t scale, int64_t count, int64_t n, T* to, const F& finish) {
+HWY_INLINE void sum_lines(const T* from, const int64_t* starts, int64_t scale, int64_t count, int64_t n, T* to,
+                          const F& finish) {
   const int64_t done = cover<T>(0, n, [&](auto d, int64_t j) HWY_ATTR {
     auto sum = hn::Zero(d);
     for (int64_t i = 0; i < count; ++i) sum = hn::Add(sum, hn::LoadU(d, from + starts[i] * scale + j));
@@ -185,7 +193,8 @@ void sum_rows(const T* plane, const int64_t* row_starts, int64_t rows, int64_t n
 
 template <class T>
 void avg_pixel(const T* image, const int64_t* places, int64_t count, int64_t channels, T divisor, T* out) {
-  sum_lines(image, places, channels, count, channels, out, [divisor](auto d, auto v) HWY_ATTR { return hn::Div(v, hn::Set(d, divisor)); });
+  sum_lines(image, places, channels, count, channels, out,
+            [divisor](auto d, auto v) HWY_ATTR { return hn::Div(v, hn::Set(d, divisor)); });
 }
 
 template <class T>
@@ -244,7 +253,8 @@ const PoolTable<T>& pool_table() {
 }  // namespace
 
 template <class T>
-void max_pool_row(const T* plane, const int64_t* row_starts, int64_t rows, const PoolColumns& c, T* out, int64_t* index) {
+void max_pool_row(const T* plane, const int64_t* row_starts, int64_t rows, const PoolColumns& c, T* out,
+                  int64_t* index) {
   pool_table<T>().max_row(plane, row_starts, rows, c, out, index);
 }
 template <class T>

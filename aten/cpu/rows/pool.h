@@ -1,6 +1,6 @@
 #pragma once
-// What pooling does to memory, for float and double. A row is one line of outputs of a plane, a pixel one output of each of
-// `channels` neighbouring channels. Nothing here allocates or starts threads.
+// What pooling does to memory, for float and double. A row is one line of outputs of a plane, a pixel one output of
+// each of `channels` neighbouring channels. Nothing here allocates or starts threads.
 
 #include <cstdint>
 
@@ -11,11 +11,12 @@ struct PoolColumns {
   int64_t in, out, kernel, stride, padding, dilation;
 };
 
-// The maximum over `rows` input rows, which begin at plane[row_starts[i]], and where in the plane it lies. Of equal values the
-// first counts, in the order of rows, then columns; a NaN wins over everything, the last one over others. A plane must have
-// fewer than 2^31 elements. Windows must not be empty.
+// The maximum over `rows` input rows, which begin at plane[row_starts[i]], and where in the plane it lies. Of equal
+// values the first counts, in the order of rows, then columns; a NaN wins over everything, the last one over others. A
+// plane must have fewer than 2^31 elements. Windows must not be empty.
 template <class T>
-void max_pool_row(const T* plane, const int64_t* row_starts, int64_t rows, const PoolColumns& c, T* out, int64_t* index);
+void max_pool_row(const T* plane, const int64_t* row_starts, int64_t rows, const PoolColumns& c, T* out,
+                  int64_t* index);
 
 // The same for one output of `channels` channels: place i of the window is image[places[i] * channels ...].
 template <class T>

@@ -1,5 +1,5 @@
-// embedding_bag: rows of a table, summed, averaged or maximized over bags of indices; by composition where a gradient is
-// recorded.
+// embedding_bag: rows of a table, summed, averaged or maximized over bags of indices; by composition where a gradient
+// is recorded.
 #include <algorithm>
 #include <vector>
 
@@ -122,19 +122,22 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag_padding(const Tensor& w
     cpu::visit_float_double(weight.scalar_type(), "embedding_bag", [&](auto tag) {
       using T = typename decltype(tag)::type;
       T* to = result.data_ptr<T>();
-      at::parallel_for(0, bags, 32768 / (width * (count / std::max<int64_t>(bags, 1) + 1) + 1) + 1, [&](int64_t begin, int64_t end) {
-        for (int64_t b = begin; b < end; ++b) {
-          std::vector<int64_t> places;
-          for (int64_t i = start[b]; i < end_of(b); ++i)
-            if (counts[i]) places.push_back(index[i]);
-          if (mode == kMax) {
-            take_greatest(table.data_ptr<T>(), places, width, to + b * width, max_indices.data_ptr<int64_t>() + b * width);
-          } else {
-            const T divisor = static_cast<T>(mode == kMean ? std::max<int64_t>(size[b], 1) : 1);
-            cpu::avg_pool_pixel<T>(table.data_ptr<T>(), places.data(), static_cast<int64_t>(places.size()), width, divisor, to + b * width);
-          }
-        }
-      });
+      at::parallel_for(
+          0, bags, 32768 / (width * (count / std::max<int64_t>(bags, 1) + 1) + 1) + 1, [&](int64_t begin, int64_t end) {
+            for (int64_t b = begin; b < end; ++b) {
+              std::vector<int64_t> places;
+              for (int64_t i = start[b]; i < end_of(b); ++i)
+                if (counts[i]) places.push_back(index[i]);
+              if (mode == kMax) {
+                take_greatest(table.data_ptr<T>(), places, width, to + b * width,
+                              max_indices.data_ptr<int64_t>() + b * width);
+              } else {
+                const T divisor = static_cast<T>(mode == kMean ? std::max<int64_t>(size[b], 1) : 1);
+                cpu::avg_pool_pixel<T>(table.data_ptr<T>(), places.data(), static_cast<int64_t>(places.size()), width,
+                                       divisor, to + b * width);
+              }
+            }
+          });
     });
     return {result, bag_of, sizes, max_indices};
   }

@@ -312,10 +312,12 @@ TEST(EmbeddingBag, SumsMeansAndMaxima) {
     const Tensor weight = tensor_of(table, {kRows, kWidth}, t);
     const Tensor index = tensor_of(indices, {10}, ScalarType::Long), start = tensor_of(offsets, {5}, ScalarType::Long);
     for (int64_t mode : {0, 1, 2}) {
-      const auto [result, bag_of, sizes, best] = at::embedding_bag(weight, index, start, false, mode, false, {}, false, 5);
+      const auto [result, bag_of, sizes, best] =
+          at::embedding_bag(weight, index, start, false, mode, false, {}, false, 5);
       const std::vector<double> got = values(result), counted = values(sizes), rows = values(best);
       for (size_t b = 0; b < 5; ++b) {
-        const size_t begin = static_cast<size_t>(offsets[b]), end = b + 1 < 5 ? static_cast<size_t>(offsets[b + 1]) : 10;
+        const size_t begin = static_cast<size_t>(offsets[b]),
+                     end = b + 1 < 5 ? static_cast<size_t>(offsets[b + 1]) : 10;
         for (int64_t k = 0; k < kWidth; ++k) {
           double sum = 0, max = 0, row = 0;
           int count = 0;

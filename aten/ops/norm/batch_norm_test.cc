@@ -286,14 +286,18 @@ TEST(GroupNorm, MatchesTheDefinition) {
 // Every layout and dtype, short and long channels, against the definition; gradients against those in double.
 TEST(GroupNorm, LayoutsAndDtypesWithGradients) {
   for (const auto& sizes : {std::vector<int64_t>{3, 12}, {2, 12, 5}, {2, 12, 9, 11}, {1, 12, 40, 37}}) {
-    const Tensor exact = values(sizes, kDouble), w = values({12}, kDouble), b = values({12}, kDouble), g = at::sin(at::mul(exact, 3.0));
+    const Tensor exact = values(sizes, kDouble), w = values({12}, kDouble), b = values({12}, kDouble),
+                 g = at::sin(at::mul(exact, 3.0));
     const auto [y, mean, rstd] = at::_fused_group_norm(exact, w, b, 3, kEps);
     const auto [gx, gw, gb] = at::_fused_group_norm_backward(g, exact, w, mean, rstd, 3, {true, true, true});
     check(exact, y, w, b, 3 * sizes[0], [](int64_t n, int64_t c) { return n * 3 + c / 4; }, 1e-10);
     // The gradient of sum(g y) along x, by difference.
     const Tensor step = at::mul(at::cos(at::mul(exact, 5.0)), 1e-5);
-    const auto total = [&](const Tensor& x) { return testing::values(at::sum(at::mul(g, at::group_norm(x, 3, w, b, kEps))))[0]; };
-    EXPECT_NEAR((total(at::add(exact, step)) - total(at::sub(exact, step))) / 2, testing::values(at::sum(at::mul(gx, step)))[0], 1e-9);
+    const auto total = [&](const Tensor& x) {
+      return testing::values(at::sum(at::mul(g, at::group_norm(x, 3, w, b, kEps))))[0];
+    };
+    EXPECT_NEAR((total(at::add(exact, step)) - total(at::sub(exact, step))) / 2,
+                testing::values(at::sum(at::mul(gx, step)))[0], 1e-9);
     const auto near = [&](const Tensor& got, const Tensor& want, double tolerance) {
       ASSERT_EQ(got.sizes(), want.sizes());
       const std::vector<double> a = testing::values(got), c = testing::values(want);
@@ -305,7 +309,8 @@ TEST(GroupNorm, LayoutsAndDtypesWithGradients) {
       const double tolerance = type == kDouble ? 1e-12 : type == kFloat ? 1e-5 : type == kHalf ? 4e-3 : 3e-2;
       for (const bool last : {false, true}) {
         if (last && sizes.size() != 4) continue;
-        const Tensor x = at::to(last ? at::clone(exact, MemoryFormat::ChannelsLast) : exact, type), grad = at::to(g, type);
+        const Tensor x = at::to(last ? at::clone(exact, MemoryFormat::ChannelsLast) : exact, type),
+                     grad = at::to(g, type);
         const Tensor wt = at::to(w, type);
         const auto [out, m, r] = at::_fused_group_norm(x, wt, at::to(b, type), 3, kEps);
         near(out, y, tolerance);
@@ -314,7 +319,8 @@ TEST(GroupNorm, LayoutsAndDtypesWithGradients) {
         near(hx, gx, tolerance);
         near(hw, gw, tolerance);
         near(hb, gb, tolerance);
-        near(at::instance_norm(x, wt, {}, {}, {}, true, 0.1, kEps, false), at::group_norm(exact, 12, w, {}, kEps), tolerance * (sizes.size() == 2 ? 0 : 1) + 1e-12);
+        near(at::instance_norm(x, wt, {}, {}, {}, true, 0.1, kEps, false), at::group_norm(exact, 12, w, {}, kEps),
+             tolerance * (sizes.size() == 2 ? 0 : 1) + 1e-12);
       }
     }
   }

@@ -1,6 +1,6 @@
 #pragma once
-// The layouts that normalisation by channel walks: contiguous channels ([N, C, *] as it is) or contiguous positions (channels
-// last, and [N, C]).
+// The layouts that normalisation by channel walks: contiguous channels ([N, C, *] as it is) or contiguous positions
+// (channels last, and [N, C]).
 
 #include <vector>
 

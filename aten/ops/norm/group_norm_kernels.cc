@@ -1,5 +1,5 @@
-// Normalisation by groups of neighbouring channels of each sample, and its gradients, over memory of contiguous channels or
-// of contiguous positions (channels last).
+// Normalisation by groups of neighbouring channels of each sample, and its gradients, over memory of contiguous
+// channels or of contiguous positions (channels last).
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -27,8 +27,8 @@ struct Groups {
   bool innermost;                              // the channels are
   int64_t wide() const { return channels / groups; }
   int64_t count() const { return wide() * positions; }
-  // Of a sample whose channels are innermost: fixed pieces of positions, whose sums are added in order, so that no result
-  // depends on the number of threads.
+  // Of a sample whose channels are innermost: fixed pieces of positions, whose sums are added in order, so that no
+  // result depends on the number of threads.
   int64_t pieces() const { return std::clamp<int64_t>(channels * positions / (4 * kGrain), 1, 16); }
 };
 
@@ -39,12 +39,15 @@ Groups groups_of(const Tensor& input, int64_t groups) {
 }
 
 void check_groups(const char* op, const Tensor& input, int64_t groups) {
-  TORCH_CHECK(groups > 0 && input.size(1) % groups == 0, op, ": expected num_groups to divide the ", input.size(1), " channels, got ", groups);
+  TORCH_CHECK(groups > 0 && input.size(1) % groups == 0, op, ": expected num_groups to divide the ", input.size(1),
+              " channels, got ", groups);
 }
 
 int64_t tasks_of(int64_t elements) { return std::max<int64_t>(1, kGrain / std::max<int64_t>(elements, 1)); }
 
-double reciprocal_deviation(double variance, double eps) { return 1 / std::sqrt((variance > 0 || variance != variance ? variance : 0) + eps); }
+double reciprocal_deviation(double variance, double eps) {
+  return 1 / std::sqrt((variance > 0 || variance != variance ? variance : 0) + eps);
+}
 
 struct Moments {
   double mean, rstd;
@@ -54,7 +57,8 @@ struct Moments {
 template <class T>
 Moments moments_of_run(const T* x, int64_t n, double eps) {
   using C = typename cpu::ComputeType<T>::type;
-  const double count = static_cast<double>(n), mean = cpu::row_sum<T>(x, n) / count, center = static_cast<double>(static_cast<C>(mean));
+  const double count = static_cast<double>(n), mean = cpu::row_sum<T>(x, n) / count,
+               center = static_cast<double>(static_cast<C>(mean));
   const double off = mean - center;
   return {mean, reciprocal_deviation(cpu::row_square_sum<T>(x, n, center) / count - off * off, eps)};
 }
@@ -64,7 +68,8 @@ template <class F>
 void for_pieces(const Groups& g, const F& f) {
   const int64_t pieces = g.pieces();
   at::parallel_for(0, g.batch * pieces, tasks_of(g.channels * g.positions / pieces), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) f(i, i / pieces, g.positions * (i % pieces) / pieces, g.positions * (i % pieces + 1) / pieces);
+    for (int64_t i = begin; i < end; ++i)
+      f(i, i / pieces, g.positions * (i % pieces) / pieces, g.positions * (i % pieces + 1) / pieces);
   });
 }
 
@@ -73,7 +78,8 @@ std::vector<double> by_group(const Groups& g, const std::vector<double>& parts) 
   std::vector<double> sums(static_cast<size_t>(g.batch * g.groups));
   for (int64_t i = 0; i < g.batch * g.pieces(); ++i)
     for (int64_t c = 0; c < g.channels; ++c)
-      sums[static_cast<size_t>(i / g.pieces() * g.groups + c / g.wide())] += parts[static_cast<size_t>(i * g.channels + c)];
+      sums[static_cast<size_t>(i / g.pieces() * g.groups + c / g.wide())] +=
+          parts[static_cast<size_t>(i * g.channels + c)];
   return sums;
 }
 
@@ -83,7 +89,8 @@ std::vector<Moments> moments_of_pixels(const Groups& g, const T* x, double eps) 
   const int64_t row = g.channels * static_cast<int64_t>(sizeof(T));
   std::vector<double> parts(static_cast<size_t>(g.batch * g.pieces() * g.channels));
   for_pieces(g, [&](int64_t i, int64_t n, int64_t first, int64_t last) {
-    cpu::column_sum<T>(x + (n * g.positions + first) * g.channels, row, last - first, g.channels, parts.data() + i * g.channels);
+    cpu::column_sum<T>(x + (n * g.positions + first) * g.channels, row, last - first, g.channels,
+                       parts.data() + i * g.channels);
   });
   std::vector<double> mean = by_group(g, parts);
   const double count = static_cast<double>(g.count());
@@ -91,8 +98,10 @@ std::vector<Moments> moments_of_pixels(const Groups& g, const T* x, double eps) 
   std::fill(parts.begin(), parts.end(), 0.0);
   for_pieces(g, [&](int64_t i, int64_t n, int64_t first, int64_t last) {
     std::vector<C> center(static_cast<size_t>(g.channels));
-    for (int64_t c = 0; c < g.channels; ++c) center[static_cast<size_t>(c)] = static_cast<C>(mean[static_cast<size_t>(n * g.groups + c / g.wide())]);
-    cpu::column_square_sum<T>(x + (n * g.positions + first) * g.channels, row, last - first, g.channels, center.data(), parts.data() + i * g.channels);
+    for (int64_t c = 0; c < g.channels; ++c)
+      center[static_cast<size_t>(c)] = static_cast<C>(mean[static_cast<size_t>(n * g.groups + c / g.wide())]);
+    cpu::column_square_sum<T>(x + (n * g.positions + first) * g.channels, row, last - first, g.channels, center.data(),
+                              parts.data() + i * g.channels);
   });
   const std::vector<double> squares = by_group(g, parts);
   std::vector<Moments> moments;
@@ -106,8 +115,8 @@ std::vector<Moments> moments_of_pixels(const Groups& g, const T* x, double eps) 
 // Channels of fewer positions are rows with numbers for each element.
 constexpr int64_t kShortRun = 8;
 
-// Calls f(first element, elements, numbers for them) over `positions` of all channels in memory order; numbers(c) are those of a
-// channel, a struct of kFields numbers of the compute type.
+// Calls f(first element, elements, numbers for them) over `positions` of all channels in memory order; numbers(c) are
+// those of a channel, a struct of kFields numbers of the compute type.
 template <class C, int kFields>
 class Rows {
  public:
@@ -125,8 +134,8 @@ class Rows {
 };
 
 template <class T>
-void normalize(const Groups& g, const T* x, T* y, const std::vector<double>& w, const std::vector<double>& b, double eps, std::vector<double>* mean,
-               std::vector<double>* rstd) {
+void normalize(const Groups& g, const T* x, T* y, const std::vector<double>& w, const std::vector<double>& b,
+               double eps, std::vector<double>* mean, std::vector<double>* rstd) {
   using C = typename cpu::ComputeType<T>::type;
   if (g.innermost) {
     const std::vector<Moments> moments = moments_of_pixels(g, x, eps);
@@ -169,7 +178,8 @@ void write_numbers(const std::vector<double>& numbers, Tensor& out) {
     using W = typename decltype(tag)::type;
     using Wide = typename cpu::ComputeType<W>::type;
     DenseOut to(out);
-    std::transform(numbers.begin(), numbers.end(), to.data<W>(), [](double v) { return static_cast<W>(static_cast<Wide>(v)); });
+    std::transform(numbers.begin(), numbers.end(), to.data<W>(),
+                   [](double v) { return static_cast<W>(static_cast<Wide>(v)); });
     to.commit();
   });
 }
@@ -188,8 +198,8 @@ Sums gradient_sums(const Groups& g, const T* grad, const T* x, const std::vector
     at::parallel_for(0, g.batch * g.channels, tasks_of(g.positions), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const size_t at = static_cast<size_t>(i);
-        cpu::gradient_sums_run<T>(grad + i * g.positions, x + i * g.positions, g.positions, static_cast<C>(mean[static_cast<size_t>(i / g.wide())]),
-                                  &sums.g[at], &sums.gx[at]);
+        cpu::gradient_sums_run<T>(grad + i * g.positions, x + i * g.positions, g.positions,
+                                  static_cast<C>(mean[static_cast<size_t>(i / g.wide())]), &sums.g[at], &sums.gx[at]);
       }
     });
     return sums;
@@ -197,12 +207,15 @@ Sums gradient_sums(const Groups& g, const T* grad, const T* x, const std::vector
   std::vector<double> part_g(static_cast<size_t>(g.batch * g.pieces() * g.channels)), part_gx(part_g);
   for_pieces(g, [&](int64_t i, int64_t n, int64_t first, int64_t last) {
     std::vector<C> center(static_cast<size_t>(g.channels));
-    for (int64_t c = 0; c < g.channels; ++c) center[static_cast<size_t>(c)] = static_cast<C>(mean[static_cast<size_t>(n * g.groups + c / g.wide())]);
+    for (int64_t c = 0; c < g.channels; ++c)
+      center[static_cast<size_t>(c)] = static_cast<C>(mean[static_cast<size_t>(n * g.groups + c / g.wide())]);
     const int64_t at = (n * g.positions + first) * g.channels;
-    cpu::gradient_sums_rows<T>(grad + at, x + at, last - first, g.channels, center.data(), part_g.data() + i * g.channels, part_gx.data() + i * g.channels);
+    cpu::gradient_sums_rows<T>(grad + at, x + at, last - first, g.channels, center.data(),
+                               part_g.data() + i * g.channels, part_gx.data() + i * g.channels);
   });
   for (size_t i = 0; i < part_g.size(); ++i) {
-    const size_t at = i / static_cast<size_t>(g.pieces() * g.channels) * static_cast<size_t>(g.channels) + i % static_cast<size_t>(g.channels);
+    const size_t at = i / static_cast<size_t>(g.pieces() * g.channels) * static_cast<size_t>(g.channels) +
+                      i % static_cast<size_t>(g.channels);
     sums.g[at] += part_g[i];
     sums.gx[at] += part_gx[i];
   }
@@ -210,8 +223,8 @@ Sums gradient_sums(const Groups& g, const T* grad, const T* x, const std::vector
 }
 
 template <class T>
-void input_gradient(const Groups& g, const T* grad, const T* x, T* to, const Sums& sums, const std::vector<double>& mean, const std::vector<double>& rstd,
-                    const std::vector<double>& w) {
+void input_gradient(const Groups& g, const T* grad, const T* x, T* to, const Sums& sums,
+                    const std::vector<double>& mean, const std::vector<double>& rstd, const std::vector<double>& w) {
   using C = typename cpu::ComputeType<T>::type;
   // What each group's statistics take off: a constant, and a multiple of the distance from the mean.
   std::vector<double> offset(mean.size()), slope(mean.size());
@@ -240,7 +253,8 @@ void input_gradient(const Groups& g, const T* grad, const T* x, T* to, const Sum
         cpu::gradient_row<T>(grad + at, x + at, to + at, width, {rows[0], rows[1], rows[2], rows[3]});
       }
     };
-    if (g.innermost) return for_pieces(g, [&](int64_t, int64_t n, int64_t first, int64_t last) { image(n, first, last); });
+    if (g.innermost)
+      return for_pieces(g, [&](int64_t, int64_t n, int64_t first, int64_t last) { image(n, first, last); });
     return at::parallel_for(0, g.batch, tasks_of(width), [&](int64_t begin, int64_t end) {
       for (int64_t n = begin; n < end; ++n) image(n, 0, 1);
     });
@@ -250,24 +264,25 @@ void input_gradient(const Groups& g, const T* grad, const T* x, T* to, const Sum
       const size_t i = static_cast<size_t>(run / g.wide());
       const double scale = rstd[i] * w[static_cast<size_t>(run % g.channels)];
       const int64_t at = run * g.positions;
-      cpu::gradient_run<T>(grad + at, x + at, to + at, g.positions,
-                           {static_cast<C>(mean[i]), static_cast<C>(scale), static_cast<C>(offset[i]), static_cast<C>(slope[i])});
+      cpu::gradient_run<T>(
+          grad + at, x + at, to + at, g.positions,
+          {static_cast<C>(mean[i]), static_cast<C>(scale), static_cast<C>(offset[i]), static_cast<C>(slope[i])});
     }
   });
 }
 
 }  // namespace
 
-std::array<TensorSpec, 3> fused_group_norm_meta(const Tensor& input, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias,
-                                                int64_t num_groups, double) {
+std::array<TensorSpec, 3> fused_group_norm_meta(const Tensor& input, const std::optional<Tensor>& weight,
+                                                const std::optional<Tensor>& bias, int64_t num_groups, double) {
   check_normalized_by_channel("group_norm", input, weight, bias);
   check_groups("group_norm", input, num_groups);
   const TensorSpec numbers{{input.size(0), num_groups}, {}, statistics_dtype(input.scalar_type()), input.device()};
   return {pointwise::result_spec({input}, input.scalar_type()), numbers, numbers};
 }
 
-void fused_group_norm_cpu(const Tensor& input, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias, int64_t num_groups, double eps,
-                          Tensor& out, Tensor& mean, Tensor& rstd) {
+void fused_group_norm_cpu(const Tensor& input, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias,
+                          int64_t num_groups, double eps, Tensor& out, Tensor& mean, Tensor& rstd) {
   const Groups g = groups_of(input, num_groups);
   const double nothing = std::nan("");
   std::vector<double> mu(static_cast<size_t>(g.batch * g.groups), nothing), r(mu);
@@ -277,7 +292,8 @@ void fused_group_norm_cpu(const Tensor& input, const std::optional<Tensor>& weig
     const Tensor y = is_walked(out, g.innermost) ? out : walked(out, out.scalar_type(), g.innermost);
     cpu::visit_floating(input.scalar_type(), "group_norm", [&](auto tag) {
       using T = typename decltype(tag)::type;
-      normalize(g, static_cast<const T*>(x.const_data_ptr()), static_cast<T*>(y.mutable_data_ptr()), w, b, eps, &mu, &r);
+      normalize(g, static_cast<const T*>(x.const_data_ptr()), static_cast<T*>(y.mutable_data_ptr()), w, b, eps, &mu,
+                &r);
     });
     if (!y.is_same(out)) at::copy_(out, y);
   }
@@ -286,15 +302,17 @@ void fused_group_norm_cpu(const Tensor& input, const std::optional<Tensor>& weig
 }
 
 // Gradients that output_mask leaves out are undefined. Without values: what Meta tensors give.
-std::tuple<Tensor, Tensor, Tensor> fused_group_norm_backward_meta(const Tensor& grad_out, const Tensor& input, const std::optional<Tensor>& weight,
-                                                                  const Tensor& mean, const Tensor& rstd, int64_t num_groups,
-                                                                  std::array<bool, 3> output_mask) {
+std::tuple<Tensor, Tensor, Tensor> fused_group_norm_backward_meta(const Tensor& grad_out, const Tensor& input,
+                                                                  const std::optional<Tensor>& weight,
+                                                                  const Tensor& mean, const Tensor& rstd,
+                                                                  int64_t num_groups, std::array<bool, 3> output_mask) {
   check_normalized_by_channel("group_norm_backward", input, weight, std::nullopt);
   check_groups("group_norm_backward", input, num_groups);
-  TORCH_CHECK(grad_out.sizes() == input.sizes(), "group_norm_backward(): expected grad_out of size ", input.sizes(), ", but got ", grad_out.sizes());
+  TORCH_CHECK(grad_out.sizes() == input.sizes(), "group_norm_backward(): expected grad_out of size ", input.sizes(),
+              ", but got ", grad_out.sizes());
   const int64_t groups = input.size(0) * num_groups;
-  TORCH_CHECK(mean.numel() == groups && rstd.numel() == groups, "group_norm_backward(): expected mean and rstd of ", groups, " elements, but got ",
-              mean.numel(), " and ", rstd.numel());
+  TORCH_CHECK(mean.numel() == groups && rstd.numel() == groups, "group_norm_backward(): expected mean and rstd of ",
+              groups, " elements, but got ", mean.numel(), " and ", rstd.numel());
   structured::check_one_device(grad_out, input, weight, mean, rstd);
   const ScalarType of_weight = given(weight) ? weight->scalar_type() : statistics_dtype(input.scalar_type());
   Tensor gx, gw, gb;
@@ -304,9 +322,10 @@ std::tuple<Tensor, Tensor, Tensor> fused_group_norm_backward_meta(const Tensor& 
   return {gx, gw, gb};
 }
 
-std::tuple<Tensor, Tensor, Tensor> fused_group_norm_backward_cpu(const Tensor& grad_out, const Tensor& input, const std::optional<Tensor>& weight,
-                                                                 const Tensor& mean, const Tensor& rstd, int64_t num_groups,
-                                                                 std::array<bool, 3> output_mask) {
+std::tuple<Tensor, Tensor, Tensor> fused_group_norm_backward_cpu(const Tensor& grad_out, const Tensor& input,
+                                                                 const std::optional<Tensor>& weight,
+                                                                 const Tensor& mean, const Tensor& rstd,
+                                                                 int64_t num_groups, std::array<bool, 3> output_mask) {
   auto [gx, gw, gb] = fused_group_norm_backward_meta(grad_out, input, weight, mean, rstd, num_groups, output_mask);
   const Groups g = groups_of(input, num_groups);
   const ScalarType type = input.scalar_type();

@@ -126,7 +126,8 @@ void spread_columns(AverageScratch<T>& s) {
   const int64_t outputs = static_cast<int64_t>(s.columns.size()), inputs = static_cast<int64_t>(s.line.size());
   if (s.a.columns && s.a.columns->stride == 1) {
     for (int64_t k = 0; k < s.a.columns->kernel; ++k) {
-      const int64_t shift = k - s.a.columns->padding, begin = std::max<int64_t>(0, -shift), end = std::min(outputs, inputs - shift);
+      const int64_t shift = k - s.a.columns->padding, begin = std::max<int64_t>(0, -shift),
+                    end = std::min(outputs, inputs - shift);
       if (begin < end) cpu::pool_add<T>(s.share.data() + begin, s.line.data() + begin + shift, end - begin);
     }
     return;
@@ -144,7 +145,8 @@ void spread_plane(const T* grad, AverageScratch<T>& s, T* plane) {
     for (size_t x = 0; x < s.share.size(); ++x) s.share[x] = grad[first + static_cast<int64_t>(x)] / s.divisors[x];
     spread_columns(s);
     for (int64_t i = wz.begin; i < wz.end; ++i)
-      for (int64_t j = wy.begin; j < wy.end; ++j) cpu::pool_add<T>(s.line.data(), plane + (i * g.in[1] + j) * g.in[2], g.in[2]);
+      for (int64_t j = wy.begin; j < wy.end; ++j)
+        cpu::pool_add<T>(s.line.data(), plane + (i * g.in[1] + j) * g.in[2], g.in[2]);
   });
 }
 
@@ -156,21 +158,37 @@ void average_pixels(const Averaging& a, const Tensor& self, Tensor& out) {
   const int64_t channels = self.size(1);
   const T* in = x.data_ptr<T>();
   T* result = to.data_ptr<T>();
-  at::parallel_for(0, self.size(0) * g.out[1], planes_a_task(channels * g.inputs() / std::max<int64_t>(g.out[1], 1)), [&](int64_t begin, int64_t end) {
-    std::vector<int64_t> places;
-    for (int64_t row = begin; row < end; ++row) {
-      const int64_t n = row / g.out[1];
-      const Window wz{0, 1, 1}, wy = a.find(g, 1, row % g.out[1]);
-      for (int64_t column = 0; column < g.out[2]; ++column) {
-        const Window wx = a.find(g, 2, column);
-        places.clear();
-        for (int64_t j = wy.begin; j < wy.end; ++j)
-          for (int64_t k = wx.begin; k < wx.end; ++k) places.push_back(j * g.in[2] + k);
-        cpu::avg_pool_pixel<T>(in + n * g.inputs() * channels, places.data(), static_cast<int64_t>(places.size()), channels,
-                               static_cast<T>(a.count(wz, wy, wx)), result + (row * g.out[2] + column) * channels);
+  if (const int64_t whole = count_of_whole_planes(a); whole != 0) {
+    at::parallel_for(0, self.size(0), planes_a_task(channels * g.inputs()), [&](int64_t begin, int64_t end) {
+      for (int64_t n = begin; n < end; ++n) {
+        std::vector<double> sums(static_cast<size_t>(channels));
+        cpu::column_sum<T>(in + n * g.inputs() * channels, channels * static_cast<int64_t>(sizeof(T)), g.inputs(),
+                           channels, sums.data());
+        for (int64_t c = 0; c < channels; ++c)
+          result[n * channels + c] = static_cast<T>(sums[static_cast<size_t>(c)] / static_cast<double>(whole));
       }
-    }
-  });
+    });
+    if (!to.is_same(out)) at::copy_(out, to);
+    return;
+  }
+  at::parallel_for(0, self.size(0) * g.out[1], planes_a_task(channels * g.inputs() / std::max<int64_t>(g.out[1], 1)),
+                   [&](int64_t begin, int64_t end) {
+                     std::vector<int64_t> places;
+                     for (int64_t row = begin; row < end; ++row) {
+                       const int64_t n = row / g.out[1];
+                       const Window wz{0, 1, 1}, wy = a.find(g, 1, row % g.out[1]);
+                       for (int64_t column = 0; column < g.out[2]; ++column) {
+                         const Window wx = a.find(g, 2, column);
+                         places.clear();
+                         for (int64_t j = wy.begin; j < wy.end; ++j)
+                           for (int64_t k = wx.begin; k < wx.end; ++k) places.push_back(j * g.in[2] + k);
+                         cpu::avg_pool_pixel<T>(in + n * g.inputs() * channels, places.data(),
+                                                static_cast<int64_t>(places.size()), channels,
+                                                static_cast<T>(a.count(wz, wy, wx)),
+                                                result + (row * g.out[2] + column) * channels);
+                       }
+                     }
+                   });
   if (!to.is_same(out)) at::copy_(out, to);
 }
 
@@ -192,7 +210,8 @@ void spread_pixels(const Averaging& a, const Tensor& grad_output, Tensor& out) {
         const T* from = grad + (n * g.outputs() + place) * channels;
         for (int64_t c = 0; c < channels; ++c) share[static_cast<size_t>(c)] = from[c] / count;
         for (int64_t j = wy.begin; j < wy.end; ++j)
-          for (int64_t k = wx.begin; k < wx.end; ++k) cpu::pool_add<T>(share.data(), image + (j * g.in[2] + k) * channels, channels);
+          for (int64_t k = wx.begin; k < wx.end; ++k)
+            cpu::pool_add<T>(share.data(), image + (j * g.in[2] + k) * channels, channels);
       }
     }
   });
@@ -217,7 +236,8 @@ void average(const char* op, const Averaging& a, const Tensor& self, Tensor& out
     const int64_t inputs = g.inputs(), outputs = g.outputs(), whole = count_of_whole_planes(a);
     at::parallel_for(0, g.planes, planes_a_task(inputs), [&](int64_t begin, int64_t end) {
       if (whole != 0) {
-        for (int64_t p = begin; p < end; ++p) result[p] = static_cast<T>(cpu::row_sum<T>(in + p * inputs, inputs) / static_cast<double>(whole));
+        for (int64_t p = begin; p < end; ++p)
+          result[p] = static_cast<T>(cpu::row_sum<T>(in + p * inputs, inputs) / static_cast<double>(whole));
         return;
       }
       AverageScratch<Sum<T>> scratch(a);
@@ -259,10 +279,12 @@ void average_backward(const char* op, const Averaging& a, const Tensor& grad_out
   to.commit();
 }
 
-void pool_forward(const char* op, const PoolGeometry& g, const Tensor& self, bool count_padding, int64_t divisor, Find find, Tensor& out) {
+void pool_forward(const char* op, const PoolGeometry& g, const Tensor& self, bool count_padding, int64_t divisor,
+                  Find find, Tensor& out) {
   average(op, Averaging{g, pool_columns(g), count_padding, divisor, find}, self, out);
 }
-void pool_backward(const char* op, const PoolGeometry& g, const Tensor& grad_output, const Tensor& self, bool count_padding, int64_t divisor, Find find, Tensor& out) {
+void pool_backward(const char* op, const PoolGeometry& g, const Tensor& grad_output, const Tensor& self,
+                   bool count_padding, int64_t divisor, Find find, Tensor& out) {
   const std::optional<cpu::PoolColumns> columns = find == window_of ? pool_columns(g) : std::nullopt;
   average_backward(op, Averaging{g, columns, count_padding, divisor, find}, grad_output, self, out);
 }
@@ -288,10 +310,13 @@ TensorSpec backward_spec(const char* op, const PoolGeometry& g, const Tensor& gr
   TORCH_CHECK(grad_output.sizes() == IntArrayRef(g.result), op, ": expected grad_output of size ", IntArrayRef(g.result), ", but got ", grad_output.sizes());
   TORCH_CHECK(grad_output.scalar_type() == self.scalar_type(), op, ": expected grad_output of type ", toString(self.scalar_type()),
               ", but got ", toString(grad_output.scalar_type()));
-  return {DimVector(self.sizes().begin(), self.sizes().end()), pooled_strides(g, self, self.sizes()), self.scalar_type(), self.device()};
+  return {DimVector(self.sizes().begin(), self.sizes().end()), pooled_strides(g, self, self.sizes()),
+          self.scalar_type(), self.device()};
 }
 
-TensorSpec forward_spec(const PoolGeometry& g, const Tensor& self) { return {g.result, pooled_strides(g, self, g.result), self.scalar_type(), self.device()}; }
+TensorSpec forward_spec(const PoolGeometry& g, const Tensor& self) {
+  return {g.result, pooled_strides(g, self, g.result), self.scalar_type(), self.device()};
+}
 
 DimVector pooled_sizes(const char* op, const Tensor& grad_output, const Tensor& self, int dims) {
   TORCH_CHECK(grad_output.dim() == self.dim() && self.dim() >= dims, op, ": grad_output must have ", self.dim(), " dimensions, but has ", grad_output.dim());
@@ -304,39 +329,49 @@ TensorSpec avg_pool2d_meta(const Tensor& self, IntArrayRef kernel_size, IntArray
   return forward_spec(average_geometry("avg_pool2d", 2, self, kernel_size, stride, padding, ceil_mode, divisor_override), self);
 }
 void avg_pool2d_cpu(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override, Tensor& out) {
-  pool_forward("avg_pool2d", average_geometry("avg_pool2d", 2, self, kernel_size, stride, padding, ceil_mode, divisor_override), self, count_include_pad, divisor_override.value_or(0), window_of, out);
+  pool_forward("avg_pool2d",
+               average_geometry("avg_pool2d", 2, self, kernel_size, stride, padding, ceil_mode, divisor_override), self,
+               count_include_pad, divisor_override.value_or(0), window_of, out);
 }
 TensorSpec avg_pool3d_meta(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, bool ceil_mode, bool, std::optional<int64_t> divisor_override) {
   return forward_spec(average_geometry("avg_pool3d", 3, self, kernel_size, stride, padding, ceil_mode, divisor_override), self);
 }
 void avg_pool3d_cpu(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override, Tensor& out) {
-  pool_forward("avg_pool3d", average_geometry("avg_pool3d", 3, self, kernel_size, stride, padding, ceil_mode, divisor_override), self, count_include_pad, divisor_override.value_or(0), window_of, out);
+  pool_forward("avg_pool3d",
+               average_geometry("avg_pool3d", 3, self, kernel_size, stride, padding, ceil_mode, divisor_override), self,
+               count_include_pad, divisor_override.value_or(0), window_of, out);
 }
 
 TensorSpec avg_pool2d_backward_meta(const Tensor& grad_output, const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, bool ceil_mode, bool, std::optional<int64_t> divisor_override) {
   return backward_spec("avg_pool2d_backward", average_geometry("avg_pool2d", 2, self, kernel_size, stride, padding, ceil_mode, divisor_override), grad_output, self);
 }
 void avg_pool2d_backward_cpu(const Tensor& grad_output, const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override, Tensor& out) {
-  pool_backward("avg_pool2d_backward", average_geometry("avg_pool2d", 2, self, kernel_size, stride, padding, ceil_mode, divisor_override), grad_output, self, count_include_pad, divisor_override.value_or(0), window_of, out);
+  pool_backward("avg_pool2d_backward",
+                average_geometry("avg_pool2d", 2, self, kernel_size, stride, padding, ceil_mode, divisor_override),
+                grad_output, self, count_include_pad, divisor_override.value_or(0), window_of, out);
 }
 TensorSpec avg_pool3d_backward_meta(const Tensor& grad_output, const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, bool ceil_mode, bool, std::optional<int64_t> divisor_override) {
   return backward_spec("avg_pool3d_backward", average_geometry("avg_pool3d", 3, self, kernel_size, stride, padding, ceil_mode, divisor_override), grad_output, self);
 }
 void avg_pool3d_backward_cpu(const Tensor& grad_output, const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override, Tensor& out) {
-  pool_backward("avg_pool3d_backward", average_geometry("avg_pool3d", 3, self, kernel_size, stride, padding, ceil_mode, divisor_override), grad_output, self, count_include_pad, divisor_override.value_or(0), window_of, out);
+  pool_backward("avg_pool3d_backward",
+                average_geometry("avg_pool3d", 3, self, kernel_size, stride, padding, ceil_mode, divisor_override),
+                grad_output, self, count_include_pad, divisor_override.value_or(0), window_of, out);
 }
 
 TensorSpec adaptive_avg_pool2d_meta(const Tensor& self, IntArrayRef output_size) {
   return forward_spec(adaptive_average_geometry("adaptive_avg_pool2d", 2, self, output_size), self);
 }
 void adaptive_avg_pool2d_cpu(const Tensor& self, IntArrayRef output_size, Tensor& out) {
-  adaptive_forward("adaptive_avg_pool2d", adaptive_average_geometry("adaptive_avg_pool2d", 2, self, output_size), self, out);
+  adaptive_forward("adaptive_avg_pool2d", adaptive_average_geometry("adaptive_avg_pool2d", 2, self, output_size), self,
+                   out);
 }
 TensorSpec adaptive_avg_pool3d_meta(const Tensor& self, IntArrayRef output_size) {
   return forward_spec(adaptive_average_geometry("adaptive_avg_pool3d", 3, self, output_size), self);
 }
 void adaptive_avg_pool3d_cpu(const Tensor& self, IntArrayRef output_size, Tensor& out) {
-  adaptive_forward("adaptive_avg_pool3d", adaptive_average_geometry("adaptive_avg_pool3d", 3, self, output_size), self, out);
+  adaptive_forward("adaptive_avg_pool3d", adaptive_average_geometry("adaptive_avg_pool3d", 3, self, output_size), self,
+                   out);
 }
 
 TensorSpec adaptive_avg_pool2d_backward_meta(const Tensor& grad_output, const Tensor& self) {
@@ -345,7 +380,8 @@ TensorSpec adaptive_avg_pool2d_backward_meta(const Tensor& grad_output, const Te
 }
 void adaptive_avg_pool2d_backward_cpu(const Tensor& grad_output, const Tensor& self, Tensor& out) {
   const DimVector sizes = pooled_sizes("adaptive_avg_pool2d_backward", grad_output, self, 2);
-  pool_backward("adaptive_avg_pool2d_backward", adaptive_average_geometry("adaptive_avg_pool2d", 2, self, sizes), grad_output, self, false, 0, adaptive_window_of, out);
+  pool_backward("adaptive_avg_pool2d_backward", adaptive_average_geometry("adaptive_avg_pool2d", 2, self, sizes),
+                grad_output, self, false, 0, adaptive_window_of, out);
 }
 TensorSpec adaptive_avg_pool3d_backward_meta(const Tensor& grad_output, const Tensor& self) {
   const DimVector sizes = pooled_sizes("adaptive_avg_pool3d_backward", grad_output, self, 3);
@@ -353,7 +389,8 @@ TensorSpec adaptive_avg_pool3d_backward_meta(const Tensor& grad_output, const Te
 }
 void adaptive_avg_pool3d_backward_cpu(const Tensor& grad_output, const Tensor& self, Tensor& out) {
   const DimVector sizes = pooled_sizes("adaptive_avg_pool3d_backward", grad_output, self, 3);
-  pool_backward("adaptive_avg_pool3d_backward", adaptive_average_geometry("adaptive_avg_pool3d", 3, self, sizes), grad_output, self, false, 0, adaptive_window_of, out);
+  pool_backward("adaptive_avg_pool3d_backward", adaptive_average_geometry("adaptive_avg_pool3d", 3, self, sizes),
+                grad_output, self, false, 0, adaptive_window_of, out);
 }
 
 }  // namespace at::native

@@ -72,7 +72,8 @@ void max_plane(const PoolGeometry& g, const T* in, T* out, int64_t* indices, con
 
 // The same by lines of outputs.
 template <class T, class Find>
-void max_plane_rows(const PoolGeometry& g, const cpu::PoolColumns& columns, const T* in, T* out, int64_t* indices, const Find& find) {
+void max_plane_rows(const PoolGeometry& g, const cpu::PoolColumns& columns, const T* in, T* out, int64_t* indices,
+                    const Find& find) {
   std::vector<int64_t> rows;
   for (int64_t z = 0; z < g.out[0]; ++z) {
     const Window wz = find(g, 0, z);
@@ -82,7 +83,8 @@ void max_plane_rows(const PoolGeometry& g, const cpu::PoolColumns& columns, cons
       for (int64_t i = wz.begin; i < wz.end; i += wz.step)
         for (int64_t j = wy.begin; j < wy.end; j += wy.step) rows.push_back((i * g.in[1] + j) * g.in[2]);
       const int64_t count = static_cast<int64_t>(rows.size());
-      if (count == 0) rows.push_back((std::min(wz.begin, g.in[0] - 1) * g.in[1] + std::min(wy.begin, g.in[1] - 1)) * g.in[2]);
+      if (count == 0)
+        rows.push_back((std::min(wz.begin, g.in[0] - 1) * g.in[1] + std::min(wy.begin, g.in[1] - 1)) * g.in[2]);
       cpu::max_pool_row<T>(in, rows.data(), count, columns, out, indices);
     }
   }
@@ -124,8 +126,8 @@ void max_pixels(const PoolGeometry& g, const Tensor& self, Tensor& out, Tensor& 
 }
 
 template <class Find>
-void max_forward(const char* op, const PoolGeometry& g, const std::optional<cpu::PoolColumns>& columns, const Tensor& self, Tensor& out,
-                 Tensor& indices, const Find& find) {
+void max_forward(const char* op, const PoolGeometry& g, const std::optional<cpu::PoolColumns>& columns,
+                 const Tensor& self, Tensor& out, Tensor& indices, const Find& find) {
   if (out.numel() == 0) return;
   if (pools_pixels(g, self) && g.inputs() < (int64_t{1} << 31)) {
     if (self.scalar_type() == kFloat) return max_pixels<float>(g, self, out, indices, find);
@@ -170,7 +172,8 @@ std::array<TensorSpec, 2> max_specs(const char* op, const PoolGeometry& g, const
   TORCH_CHECK_NOT_IMPLEMENTED(!self.is_complex() && self.scalar_type() != kBool, "\"", op, "\" not implemented for '",
                               toString(self.scalar_type()), "'");
   const DimVector strides = pooled_strides(g, self, g.result);
-  return {TensorSpec{g.result, strides, self.scalar_type(), self.device()}, TensorSpec{g.result, strides, kLong, self.device()}};
+  return {TensorSpec{g.result, strides, self.scalar_type(), self.device()},
+          TensorSpec{g.result, strides, kLong, self.device()}};
 }
 
 // The gradient of pooling channels last.
@@ -193,7 +196,8 @@ void scatter_pixels(const char* op, const PoolGeometry& g, const Tensor& from, c
         const int64_t at = (task / parts * outputs + i) * channels + first;
         for (int64_t j = 0; j < width; ++j) {
           const int64_t place = index[at + j];
-          TORCH_CHECK(place >= 0 && place < inputs, op, ": index ", place, " is out of range for a plane of ", inputs, " elements");
+          TORCH_CHECK(place >= 0 && place < inputs, op, ": index ", place, " is out of range for a plane of ", inputs,
+                      " elements");
           image[place * channels + j] += in[at + j];
         }
       }
@@ -232,10 +236,12 @@ TensorSpec max_backward_spec(const char* op, const PoolGeometry& g, const Tensor
   TORCH_CHECK(indices.scalar_type() == kLong, op, ": expected indices of type Long, but got ", toString(indices.scalar_type()));
   TORCH_CHECK(grad_output.scalar_type() == self.scalar_type(), op, ": expected grad_output of type ", toString(self.scalar_type()),
               ", but got ", toString(grad_output.scalar_type()));
-  return {DimVector(self.sizes().begin(), self.sizes().end()), pooled_strides(g, self, self.sizes()), self.scalar_type(), self.device()};
+  return {DimVector(self.sizes().begin(), self.sizes().end()), pooled_strides(g, self, self.sizes()),
+          self.scalar_type(), self.device()};
 }
 
-void max_backward(const char* op, const PoolGeometry& g, const Tensor& grad_output, const Tensor& self, const Tensor& indices, Tensor& out) {
+void max_backward(const char* op, const PoolGeometry& g, const Tensor& grad_output, const Tensor& self,
+                  const Tensor& indices, Tensor& out) {
   if (pools_pixels(g, self) && self.numel() != 0) {
     if (self.scalar_type() == kFloat) return scatter_pixels<float>(op, g, grad_output, indices, out);
     if (self.scalar_type() == kDouble) return scatter_pixels<double>(op, g, grad_output, indices, out);

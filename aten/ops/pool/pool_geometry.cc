@@ -127,7 +127,9 @@ Tensor pixels_of(const Tensor& t, ScalarType dtype) {
 }
 
 Tensor pixels_for(const Tensor& out) {
-  return are_pixels(out) ? out : empty_with_strides(out.sizes(), strides_of_format(out.sizes(), MemoryFormat::ChannelsLast), out.scalar_type());
+  return are_pixels(out) ? out
+                         : empty_with_strides(out.sizes(), strides_of_format(out.sizes(), MemoryFormat::ChannelsLast),
+                                              out.scalar_type());
 }
 
 std::optional<cpu::PoolColumns> pool_columns(const PoolGeometry& g) {

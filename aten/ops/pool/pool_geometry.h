@@ -31,12 +31,13 @@ PoolGeometry pool_geometry(const char* op, int dims, const Tensor& self, IntArra
 /// For adaptive pooling: only planes, in, out and result.
 PoolGeometry adaptive_geometry(const char* op, int dims, const Tensor& self, IntArrayRef output_size);
 
-/// Whether pooling walks memory pixel by pixel: two pooled dimensions of a tensor whose channels are innermost. Its results and
-/// gradients are laid out so, too.
+/// Whether pooling walks memory pixel by pixel: two pooled dimensions of a tensor whose channels are innermost. Its
+/// results and gradients are laid out so, too.
 bool pools_pixels(const PoolGeometry& g, const TensorBase& self);
 /// The strides of a result or gradient of such sizes: empty where contiguous.
 DimVector pooled_strides(const PoolGeometry& g, const TensorBase& self, IntArrayRef sizes);
-/// `t` itself where it has the layout of channels last in that order and may be read by a pointer, else a copy that has.
+/// `t` itself where it has the layout of channels last in that order and may be read by a pointer, else a copy that
+/// has.
 Tensor pixels_of(const Tensor& t, ScalarType dtype);
 /// Where a kernel writes pixels: `out` itself where it is laid out so, else a temporary, to be copied.
 Tensor pixels_for(const Tensor& out);

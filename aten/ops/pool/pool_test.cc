@@ -138,18 +138,24 @@ TEST(Pool, ChannelsLast) {
         expect_same(got, want, what);
         if (channels > 1) EXPECT_TRUE(got.is_contiguous(MemoryFormat::ChannelsLast)) << what;
       };
-      const auto a = at::max_pool2d_with_indices(last, {3, 2}, {2, 2}, {1, 1}), b = at::max_pool2d_with_indices(x, {3, 2}, {2, 2}, {1, 1});
+      const auto a = at::max_pool2d_with_indices(last, {3, 2}, {2, 2}, {1, 1}),
+                 b = at::max_pool2d_with_indices(x, {3, 2}, {2, 2}, {1, 1});
       same(std::get<0>(a), std::get<0>(b), "max_pool2d");
       same(std::get<1>(a), std::get<1>(b), "places");
       const Tensor g = random_tensor(std::get<0>(b).sizes().vec(), t);
       same(at::max_pool2d_with_indices_backward(g, last, {3, 2}, {2, 2}, {1, 1}, 1, false, std::get<1>(a)),
-           at::max_pool2d_with_indices_backward(g, x, {3, 2}, {2, 2}, {1, 1}, 1, false, std::get<1>(b)), "its gradient");
+           at::max_pool2d_with_indices_backward(g, x, {3, 2}, {2, 2}, {1, 1}, 1, false, std::get<1>(b)),
+           "its gradient");
       same(at::avg_pool2d(last, 3, 2, 1), at::avg_pool2d(x, 3, 2, 1), "avg_pool2d");
       const Tensor h = random_tensor(at::avg_pool2d(x, 3, 2, 1).sizes().vec(), t);
-      same(at::avg_pool2d_backward(h, last, 3, 2, 1, false, true, std::nullopt), at::avg_pool2d_backward(h, x, 3, 2, 1, false, true, std::nullopt), "its gradient");
+      same(at::avg_pool2d_backward(h, last, 3, 2, 1, false, true, std::nullopt),
+           at::avg_pool2d_backward(h, x, 3, 2, 1, false, true, std::nullopt), "its gradient");
       same(at::adaptive_avg_pool2d(last, {4, 5}), at::adaptive_avg_pool2d(x, {4, 5}), "adaptive_avg_pool2d");
-      same(at::adaptive_avg_pool2d(last, {3, 11}), at::adaptive_avg_pool2d(x, {3, 11}), "adaptive_avg_pool2d of even windows");
-      same(std::get<0>(at::adaptive_max_pool2d(last, {3, 1})), std::get<0>(at::adaptive_max_pool2d(x, {3, 1})), "adaptive_max_pool2d");
+      same(at::adaptive_avg_pool2d(last, {3, 11}), at::adaptive_avg_pool2d(x, {3, 11}),
+           "adaptive_avg_pool2d of even windows");
+      same(at::adaptive_avg_pool2d(last, {1, 1}), at::adaptive_avg_pool2d(x, {1, 1}), "adaptive_avg_pool2d of all");
+      same(std::get<0>(at::adaptive_max_pool2d(last, {3, 1})), std::get<0>(at::adaptive_max_pool2d(x, {3, 1})),
+           "adaptive_max_pool2d");
       Tensor out = at::empty(at::avg_pool2d(x, 2).sizes(), TensorOptions().dtype(t));
       expect_same(at::avg_pool2d_out(out, last, 2), at::avg_pool2d(x, 2), "out");
     }
@@ -160,16 +166,19 @@ TEST(Pool, ChannelsLast) {
 TEST(Pool, TheFirstOfEqualMaximaAndTheLastNan) {
   std::vector<double> v(2 * 6 * 40);
   for (size_t i = 0; i < v.size(); ++i) v[i] = static_cast<double>(i * 7 % 3);
-  for (size_t i = 0; i < v.size(); i += 11) v[i] = i % 2 == 0 ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity();
+  for (size_t i = 0; i < v.size(); i += 11)
+    v[i] = i % 2 == 0 ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity();
   for (size_t i = 40; i < 120; ++i) v[i] = -std::numeric_limits<double>::infinity();
   for (ScalarType t : {kFloat, kDouble}) {
     const Tensor x = at::testing::tensor_of(v, {1, 2, 6, 40}, t);
     for (bool last : {false, true}) {
-      const auto [y, places] = at::max_pool2d_with_indices(last ? at::clone(x, MemoryFormat::ChannelsLast) : x, {2, 3}, {2, 1}, {1, 1});
+      const auto [y, places] =
+          at::max_pool2d_with_indices(last ? at::clone(x, MemoryFormat::ChannelsLast) : x, {2, 3}, {2, 1}, {1, 1});
       const std::vector<double> got = at::testing::values(y), at = at::testing::values(places);
       const int64_t oh = y.size(2), ow = y.size(3);
       for (size_t o = 0; o < got.size(); ++o) {
-        const int64_t plane = static_cast<int64_t>(o) / (oh * ow), i = static_cast<int64_t>(o) / ow % oh, j = static_cast<int64_t>(o) % ow;
+        const int64_t plane = static_cast<int64_t>(o) / (oh * ow), i = static_cast<int64_t>(o) / ow % oh,
+                      j = static_cast<int64_t>(o) % ow;
         double max = -std::numeric_limits<double>::infinity();
         int64_t best = -1;
         for (int64_t r = i * 2 - 1; r < i * 2 + 1; ++r)
