@@ -107,10 +107,10 @@ class InputArchive {
   // From a file that save_with_checksum() wrote; any damage is a FormatError.
   void load_verified(const std::string& path);
 
-  // read() throws Error "No such serialized tensor 'zz'" (or submodule, value; of an IValue, "The archive does not have a
-  // field with name 'zz'") where the key is absent; try_read() returns false. Into a defined tensor the data is copied, after its sizes were seen to be the same (else a
-  // ValueError); an undefined one becomes the stored tensor. Numbers and texts throw TypeError where another kind is
-  // stored.
+  // read() throws Error "No such serialized tensor 'zz'" (or submodule, value; of an IValue, "The archive does not
+  // have a field with name 'zz'") where the key is absent; try_read() returns false. Into a defined tensor the data
+  // is copied, after its sizes were seen to be the same (else a ValueError); an undefined one becomes the stored
+  // tensor. Numbers and texts throw TypeError where another kind is stored.
   bool try_read(const std::string& key, at::Tensor& value, bool is_buffer = false) const;
   bool try_read(const std::string& key, c10::IValue& value) const;
   bool try_read(const std::string& key, int64_t& value) const;

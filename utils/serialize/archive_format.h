@@ -51,9 +51,9 @@ class ArchiveReader {
   // What is directly here, in the order of writing where the format keeps it, else sorted. With `recursive`, all
   // tensors and values below instead, by dotted names, as they stand in the file.
   virtual std::vector<ArchiveKey> keys(bool recursive) const = 0;
-  // These are false (null) where there is no such entry. A tensor is where open() put it; it may be a view of the file.
-  // `is_buffer` is what the reader expects; a format that stores it may refuse another answer. A list or dict is made anew
-  // for each call: nothing else refers to it.
+  // These are false (null) where there is no such entry. A tensor is where open() put it; it may be a view of the
+  // file. `is_buffer` is what the reader expects; a format that stores it may refuse another answer. A list or dict
+  // is made anew for each call: nothing else refers to it.
   virtual bool read(const std::string& key, at::Tensor& tensor, bool is_buffer) const = 0;
   virtual bool read(const std::string& key, c10::IValue& value) const = 0;
   // A list of numbers, without a value of 16 bytes for each of them. TypeError for a value of another kind.
@@ -71,9 +71,9 @@ class ArchiveFormat {
   virtual std::string_view name() const = 0;
   // Whether a file with these bytes is meant to be of this format.
   virtual bool recognises(std::string_view bytes) const = 0;
-  // The file's root. Checks the file's structure; with `verify`, all its bytes against a checksum (FormatError without
-  // one). `device` is where tensors go: without it, where the file says they were, else the CPU. A format may leave them
-  // on the CPU.
+  // The file's root. Checks the file's structure; with `verify`, all its bytes against a checksum (FormatError
+  // without one). `device` is where tensors go: without it, where the file says they were, else the CPU. A format may
+  // leave them on the CPU.
   virtual std::shared_ptr<const ArchiveReader> open(std::shared_ptr<FileBytes> bytes, bool verify,
                                                     std::optional<c10::Device> device) const = 0;
   // Throws ValueError for a key that is there twice, TypeError for what the format does not have.
@@ -83,8 +83,8 @@ class ArchiveFormat {
   ~ArchiveFormat() = default;
 };
 
-// All formats: the first one is written unless another is asked for; the last one reads a file that none recognises (to say
-// what is wrong with it).
+// All formats: the first one is written unless another is asked for; the last one reads a file that none recognises
+// (to say what is wrong with it).
 const std::vector<const ArchiveFormat*>& archive_formats();
 
 }  // namespace torch::serialize

@@ -13,7 +13,7 @@
 
 #include "utils/serialize/file_error.h"
 #include "utils/serialize/utf8.h"
-#include "utils/tensorboard/event.pb.h"
+#include "utils/tensorboard/event.h"
 #include "utils/tensorboard/record.h"
 
 namespace torch::utils::tensorboard {
@@ -26,11 +26,13 @@ double now() {
   return std::chrono::duration<double>(since_1970).count();
 }
 
+}  // namespace
+
 void make_folders(const std::string& path) {
   for (size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
     const std::string part = path.substr(0, end);
-    TORCH_CHECK(::mkdir(part.c_str(), 0777) == 0 || errno == EEXIST, "SummaryWriter: cannot make the folder ", part, ": ",
-                std::strerror(errno));
+    TORCH_CHECK(::mkdir(part.c_str(), 0777) == 0 || errno == EEXIST, "SummaryWriter: cannot make the folder ", part,
+                ": ", std::strerror(errno));
     if (end == std::string::npos) return;
   }
 }
@@ -42,7 +44,6 @@ kindling::tensorboard::Event event_at(int64_t step, double wall_time) {
   return event;
 }
 
-// Protobuf strings are UTF-8; a model's text may be any bytes.
 std::string printable(std::string_view text) {
   std::string out;
   while (!text.empty()) {
@@ -53,9 +54,19 @@ std::string printable(std::string_view text) {
   return out;
 }
 
-}  // namespace
+kindling::tensorboard::Summary::Value* value_of(kindling::tensorboard::Event& event, std::string_view tag,
+                                                std::string_view plugin, std::string content) {
+  auto* value = event.mutable_summary()->add_value();
+  value->set_tag(printable(tag));
+  if (!plugin.empty()) {
+    auto* data = value->mutable_metadata()->mutable_plugin_data();
+    data->set_plugin_name(std::string(plugin));
+    data->set_content(std::move(content));
+  }
+  return value;
+}
 
-SummaryWriter::SummaryWriter(const std::string& log_dir, int64_t purge_step) {
+SummaryWriter::SummaryWriter(const std::string& log_dir, int64_t purge_step) : folder_(log_dir) {
   TORCH_CHECK(!log_dir.empty(), "SummaryWriter: the folder's name is empty");
   serialize::check_path(log_dir);
   make_folders(log_dir);
@@ -95,6 +106,7 @@ void SummaryWriter::add(std::string_view serialized) {
 }
 
 void SummaryWriter::flush() {
+  for (const auto& [name, writer] : below_) writer->flush();
   size_t done = 0;
   while (done < buffer_.size()) {
     const ssize_t n = ::write(fd_, buffer_.data() + done, buffer_.size() - done);
@@ -111,18 +123,24 @@ void SummaryWriter::flush() {
 
 void SummaryWriter::add_scalar(std::string_view tag, double value, int64_t step, double wall_time) {
   kindling::tensorboard::Event event = event_at(step, wall_time);
-  auto* v = event.mutable_summary()->add_value();
-  v->set_tag(printable(tag));
-  v->set_simple_value(static_cast<float>(value));
+  value_of(event, tag)->set_simple_value(static_cast<float>(value));
   add(event.SerializeAsString());
+}
+
+void SummaryWriter::add_scalars(const std::string& main_tag, const std::map<std::string, double>& values, int64_t step,
+                                double wall_time) {
+  for (const auto& [tag, value] : values) {
+    std::unique_ptr<SummaryWriter>& writer = below_[main_tag + "/" + tag];
+    std::string folder = main_tag + "_" + tag;
+    std::replace(folder.begin(), folder.end(), '/', '_');
+    if (writer == nullptr) writer = std::make_unique<SummaryWriter>(folder_ + "/" + folder);
+    writer->add_scalar(main_tag, value, step, wall_time);
+  }
 }
 
 void SummaryWriter::add_text(std::string_view tag, std::string_view text, int64_t step, double wall_time) {
   kindling::tensorboard::Event event = event_at(step, wall_time);
-  auto* v = event.mutable_summary()->add_value();
-  v->set_tag(printable(tag) + "/text_summary");
-  v->mutable_metadata()->mutable_plugin_data()->set_plugin_name("text");
-  auto* tensor = v->mutable_tensor();
+  auto* tensor = value_of(event, std::string(tag) + "/text_summary", "text")->mutable_tensor();
   tensor->set_dtype(kindling::tensorboard::Tensor::STRING);
   tensor->mutable_shape()->add_dim()->set_size(1);
   tensor->add_string_val(printable(text));
@@ -143,9 +161,7 @@ void SummaryWriter::add_histogram(std::string_view tag, c10::ArrayRef<double> va
   }
   if (count == 0) low = high = 0;
   kindling::tensorboard::Event event = event_at(step, wall_time);
-  auto* v = event.mutable_summary()->add_value();
-  v->set_tag(printable(tag));
-  auto* h = v->mutable_histogram();
+  auto* h = value_of(event, tag)->mutable_histogram();
   h->set_min(low);
   h->set_max(high);
   h->set_num(count);

@@ -12,24 +12,14 @@
 #include "c10/testing/files.h"
 #include "utils/tensorboard/event.pb.h"
 #include "utils/tensorboard/record.h"
+#include "utils/tensorboard/testing.h"
 
 namespace torch::utils::tensorboard {
 namespace {
 
 using c10::testing::fresh_folder;
 using kindling::tensorboard::Event;
-
-std::vector<Event> events_of(const std::string& path) {
-  const std::string text = c10::testing::read_file(path);
-  std::string_view rest = text, payload;
-  std::vector<Event> out;
-  while (next_record(rest, &payload)) {
-    Event event;
-    EXPECT_TRUE(event.ParseFromArray(payload.data(), static_cast<int>(payload.size())));
-    out.push_back(event);
-  }
-  return out;
-}
+using testing::events_of;
 
 TEST(Record, ReadsBackAndSeesDamage) {
   std::string file;
