@@ -3,6 +3,7 @@
 #include <absl/flags/flag.h>
 #include <torch/torch.h>
 
+#include <cmath>
 #include <cstdarg>
 #include <exception>
 
@@ -51,6 +52,10 @@ void Run::draw(const std::string& file, const std::string& title, const std::vec
     chart.series.back().name = tag;
   }
   write_svg(path(file), chart);
+}
+
+double cosine(int64_t step, int64_t steps) {
+  return 0.5 * (1 + std::cos(3.14159265358979 * static_cast<double>(step) / static_cast<double>(steps)));
 }
 
 std::string format(const char* pattern, ...) {

@@ -39,6 +39,9 @@ class Run {
   std::map<std::string, torch::utils::plot::Series> curves_;
 };
 
+// Half a cosine, from 1 before the first step to 0 after the last: what a learning rate is multiplied with.
+double cosine(int64_t step, int64_t steps);
+
 // Text as printf would print it.
 [[gnu::format(printf, 1, 2)]] std::string format(const char* pattern, ...);
 
