@@ -73,7 +73,8 @@ class Alphabet {
 struct CharRnnImpl : torch::nn::Module {
   CharRnnImpl(int64_t letters, int64_t hidden, int64_t layers)
       : embedding(register_module("embedding", torch::nn::Embedding(letters, 64))),
-        lstm(register_module("lstm", torch::nn::LSTM(torch::nn::LSTMOptions(64, hidden).num_layers(layers).batch_first(true)))),
+        lstm(register_module("lstm",
+                             torch::nn::LSTM(torch::nn::LSTMOptions(64, hidden).num_layers(layers).batch_first(true)))),
         scores(register_module("scores", torch::nn::Linear(hidden, letters))) {}
 
   std::tuple<torch::Tensor, State> forward(const torch::Tensor& x, const std::optional<State>& before) {
@@ -148,10 +149,12 @@ std::string write(CharRnn& model, const Alphabet& alphabet) {
 
 std::string read_text() {
   const std::string flag = absl::GetFlag(FLAGS_text);
-  const std::string path = flag.empty() ? examples::runfile("examples/gpt/repository_text.txt") : examples::user_path(flag);
+  const std::string path =
+      flag.empty() ? examples::runfile("examples/gpt/repository_text.txt") : examples::user_path(flag);
   std::ifstream file(path, std::ios::binary);
   std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (text.empty()) throw std::runtime_error("there is no text in " + (path.empty() ? "the repository: --text=FILE" : path));
+  if (text.empty())
+    throw std::runtime_error("there is no text in " + (path.empty() ? "the repository: --text=FILE" : path));
   return text;
 }
 
@@ -194,7 +197,8 @@ void train() {
   run.draw("loss.svg", "cross entropy a letter", {"loss/train", "loss/validation"});
   const std::string written = write(model, alphabet);
   run.events().add_text("written", written, steps);
-  std::printf("validation loss %.3f, %.2f bits a letter\n----\n%s\n", validation, validation / std::log(2.0), written.c_str());
+  std::printf("validation loss %.3f, %.2f bits a letter\n----\n%s\n", validation, validation / std::log(2.0),
+              written.c_str());
 }
 
 }  // namespace

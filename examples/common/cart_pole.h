@@ -26,8 +26,8 @@ class CartPole {
     constexpr double kGravity = 9.8, kCart = 1.0, kPole = 0.1, kHalfLength = 0.5, kForce = 10, kSeconds = 0.02;
     const double push = action == 1 ? kForce : -kForce, sine = std::sin(state_[2]), cosine = std::cos(state_[2]);
     const double pull = (push + kPole * kHalfLength * state_[3] * state_[3] * sine) / (kCart + kPole);
-    const double turn = (kGravity * sine - cosine * pull) /
-                        (kHalfLength * (4.0 / 3.0 - kPole * cosine * cosine / (kCart + kPole)));
+    const double turn =
+        (kGravity * sine - cosine * pull) / (kHalfLength * (4.0 / 3.0 - kPole * cosine * cosine / (kCart + kPole)));
     const double speed_up = pull - kPole * kHalfLength * turn * cosine / (kCart + kPole);
     state_[0] += kSeconds * state_[1];
     state_[1] += kSeconds * speed_up;
@@ -46,9 +46,7 @@ class CartPole {
 
  private:
   // Position, speed, angle, turning speed.
-  torch::Tensor observe() const {
-    return torch::tensor({state_[0], state_[1], state_[2], state_[3]}, torch::kFloat);
-  }
+  torch::Tensor observe() const { return torch::tensor({state_[0], state_[1], state_[2], state_[3]}, torch::kFloat); }
 
   double state_[kObservations] = {};
   int64_t steps_ = 0;

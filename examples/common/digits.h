@@ -30,8 +30,8 @@ struct DigitSets {
 Digits draw_digits(int64_t count, uint64_t seed);
 
 // MNIST from the folder --data. Without training files all but the last tenth of the test files is to train on and the
-// rest to test on; without either 9,000 and 1,000 are drawn. Of the training images at most --images are taken (0: all).
-// Prints which they are.
+// rest to test on; without either 9,000 and 1,000 are drawn. Of the training images at most --images are taken (0:
+// all). Prints which they are.
 DigitSets load_digits();
 
 }  // namespace examples

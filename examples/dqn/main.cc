@@ -31,8 +31,8 @@ constexpr double kDiscount = 0.99, kFollow = 0.01, kSolved = 475;
 // Observations [N, 4] -> what each push is worth [N, 2].
 struct ValuesImpl : nn::SequentialImpl {
   explicit ValuesImpl(int64_t hidden)
-      : nn::SequentialImpl(nn::Linear(CartPole::kObservations, hidden), nn::ReLU(), nn::Linear(hidden, hidden), nn::ReLU(),
-                           nn::Linear(hidden, CartPole::kActions)) {}
+      : nn::SequentialImpl(nn::Linear(CartPole::kObservations, hidden), nn::ReLU(), nn::Linear(hidden, hidden),
+                           nn::ReLU(), nn::Linear(hidden, CartPole::kActions)) {}
 };
 TORCH_MODULE(Values);
 
@@ -136,7 +136,8 @@ void train() {
   torch::Tensor observation = cart.reset();
   double trial = 0;
   for (int64_t step = 1; step <= steps; ++step) {
-    const double random = std::max(0.05, 1 - static_cast<double>(step) / static_cast<double>(absl::GetFlag(FLAGS_explore)));
+    const double random =
+        std::max(0.05, 1 - static_cast<double>(step) / static_cast<double>(absl::GetFlag(FLAGS_explore)));
     const bool at_random = torch::rand({1}).item<double>() < random;
     const int64_t action =
         at_random ? torch::randint(CartPole::kActions, {1}).item<int64_t>() : best_push(values, observation);
@@ -161,14 +162,15 @@ void train() {
       run.scalar("loss", loss.item<double>(), step);
       if (trial >= CartPole::kMaxSteps) break;
     }
-    progress.update(step, examples::format("up for %.0f of %lld steps", trial, static_cast<long long>(CartPole::kMaxSteps)));
+    progress.update(step,
+                    examples::format("up for %.0f of %lld steps", trial, static_cast<long long>(CartPole::kMaxSteps)));
   }
   progress.finish();
   run.draw("steps.svg", "steps that the pole stays up", {"steps/training", "steps/trial"});
   draw_trial(run, slow);
   trial = evaluate(slow, absl::GetFlag(FLAGS_trials));
-  std::printf("%s: up for %.1f steps in the mean of %lld fresh trials\n", trial >= kSolved ? "solved" : "not solved", trial,
-              static_cast<long long>(absl::GetFlag(FLAGS_trials)));
+  std::printf("%s: up for %.1f steps in the mean of %lld fresh trials\n", trial >= kSolved ? "solved" : "not solved",
+              trial, static_cast<long long>(absl::GetFlag(FLAGS_trials)));
 }
 
 }  // namespace

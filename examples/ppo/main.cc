@@ -45,7 +45,9 @@ struct ActorCriticImpl : nn::Module {
   }
 
   // Logarithms of the probabilities of the pushes [N, 2].
-  torch::Tensor policy(const torch::Tensor& observations) { return torch::log_softmax(actor->forward(observations), -1); }
+  torch::Tensor policy(const torch::Tensor& observations) {
+    return torch::log_softmax(actor->forward(observations), -1);
+  }
   // The discounted steps that are left [N].
   torch::Tensor value(const torch::Tensor& observations) { return critic->forward(observations).squeeze(-1); }
 
@@ -153,15 +155,18 @@ double evaluate(ActorCritic& model, int64_t trials) {
 }
 
 void train() {
-  for (const auto* flag : {&FLAGS_rounds, &FLAGS_carts, &FLAGS_pushes, &FLAGS_epochs, &FLAGS_batch, &FLAGS_hidden, &FLAGS_trials}) {
+  for (const auto* flag :
+       {&FLAGS_rounds, &FLAGS_carts, &FLAGS_pushes, &FLAGS_epochs, &FLAGS_batch, &FLAGS_hidden, &FLAGS_trials}) {
     examples::check_flag(flag->Name().data(), static_cast<double>(absl::GetFlag(*flag)), 1, 1e6);
   }
   examples::Run run("ppo");
   ActorCritic model(absl::GetFlag(FLAGS_hidden));
-  torch::optim::Adam optimizer(model->parameters(), torch::optim::AdamOptions(absl::GetFlag(FLAGS_learning_rate)).eps(1e-5));
+  torch::optim::Adam optimizer(model->parameters(),
+                               torch::optim::AdamOptions(absl::GetFlag(FLAGS_learning_rate)).eps(1e-5));
   Carts carts(absl::GetFlag(FLAGS_carts), run);
 
-  const int64_t rounds = absl::GetFlag(FLAGS_rounds), a_round = absl::GetFlag(FLAGS_carts) * absl::GetFlag(FLAGS_pushes);
+  const int64_t rounds = absl::GetFlag(FLAGS_rounds),
+                a_round = absl::GetFlag(FLAGS_carts) * absl::GetFlag(FLAGS_pushes);
   torch::utils::Progress progress(rounds, stdout, 0, std::max<int64_t>(1, rounds / 20));
   double trial = 0;
   for (int64_t i = 1; i <= rounds; ++i) {
@@ -180,17 +185,19 @@ void train() {
       run.scalar("steps/trial", trial, i * a_round);
       if (trial >= CartPole::kMaxSteps) break;
     }
-    progress.update(i, examples::format("up for %.0f of %lld steps", trial, static_cast<long long>(CartPole::kMaxSteps)));
+    progress.update(i,
+                    examples::format("up for %.0f of %lld steps", trial, static_cast<long long>(CartPole::kMaxSteps)));
   }
   progress.finish();
   run.draw("steps.svg", "steps that the pole stays up", {"steps/training", "steps/trial"});
   trial = evaluate(model, absl::GetFlag(FLAGS_trials));
-  std::printf("%s: up for %.1f steps in the mean of %lld fresh trials\n", trial >= kSolved ? "solved" : "not solved", trial,
-              static_cast<long long>(absl::GetFlag(FLAGS_trials)));
+  std::printf("%s: up for %.1f steps in the mean of %lld fresh trials\n", trial >= kSolved ? "solved" : "not solved",
+              trial, static_cast<long long>(absl::GetFlag(FLAGS_trials)));
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  return examples::run_program(argc, argv, "Learns to balance a pole on a cart by proximal policy optimisation.", train);
+  return examples::run_program(argc, argv, "Learns to balance a pole on a cart by proximal policy optimisation.",
+                               train);
 }

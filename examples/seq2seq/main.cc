@@ -47,16 +47,33 @@ Date make_date(std::mt19937_64& random, bool for_test) {
   } while (((year + 3 * month + day) % 5 == 0) != for_test);
   const char* name = kMonths[month];
   const std::string abbreviation(name, 3);
-  const char* ending = day % 10 == 1 && day != 11 ? "st" : day % 10 == 2 && day != 12 ? "nd" : day % 10 == 3 && day != 13 ? "rd" : "th";
+  const char* ending = day % 10 == 1 && day != 11   ? "st"
+                       : day % 10 == 2 && day != 12 ? "nd"
+                       : day % 10 == 3 && day != 13 ? "rd"
+                                                    : "th";
   std::string written;
   switch (random() % 7) {
-    case 0: written = examples::format("%s %d, %d", name, day, year); break;
-    case 1: written = examples::format("%d %s %d", day, name, year); break;
-    case 2: written = examples::format("%s %d%s, %d", name, day, ending, year); break;
-    case 3: written = examples::format("%d. %s %d", day, abbreviation.c_str(), year); break;
-    case 4: written = examples::format("%d/%d/%d", day, month + 1, year); break;
-    case 5: written = examples::format("%d, %s %d", year, abbreviation.c_str(), day); break;
-    default: written = examples::format("%02d.%02d.%02d", day, month + 1, year); break;
+    case 0:
+      written = examples::format("%s %d, %d", name, day, year);
+      break;
+    case 1:
+      written = examples::format("%d %s %d", day, name, year);
+      break;
+    case 2:
+      written = examples::format("%s %d%s, %d", name, day, ending, year);
+      break;
+    case 3:
+      written = examples::format("%d. %s %d", day, abbreviation.c_str(), year);
+      break;
+    case 4:
+      written = examples::format("%d/%d/%d", day, month + 1, year);
+      break;
+    case 5:
+      written = examples::format("%d, %s %d", year, abbreviation.c_str(), day);
+      break;
+    default:
+      written = examples::format("%02d.%02d.%02d", day, month + 1, year);
+      break;
   }
   return {written, examples::format("%04d-%02d-%02d", year, month + 1, day)};
 }
@@ -114,8 +131,8 @@ struct DecoderImpl : nn::Module {
         cell(register_module("cell", nn::GRUCell(32 + 2 * hidden, hidden))),
         scores(register_module("scores", nn::Linear(3 * hidden, kLetterCount))) {}
 
-  // Scores of the letters [N, T, letters] and what each was written for [N, T, S]. With `target` the letter before is the
-  // right one, without the one that was written.
+  // Scores of the letters [N, T, letters] and what each was written for [N, T, S]. With `target` the letter before is
+  // the right one, without the one that was written.
   std::tuple<torch::Tensor, torch::Tensor> forward(const torch::Tensor& read, const torch::Tensor& padding,
                                                    const torch::Tensor& target = {}) {
     const torch::Tensor keys = key->forward(read);
@@ -146,7 +163,8 @@ struct TranslatorImpl : nn::Module {
       : encoder(register_module("encoder", Encoder(hidden))), decoder(register_module("decoder", Decoder(hidden))) {}
 
   std::tuple<torch::Tensor, torch::Tensor> forward(const Batch& batch, bool teach) {
-    return decoder->forward(encoder->forward(batch.source, batch.lengths), batch.source == 0, teach ? batch.target : torch::Tensor());
+    return decoder->forward(encoder->forward(batch.source, batch.lengths), batch.source == 0,
+                            teach ? batch.target : torch::Tensor());
   }
 
   Encoder encoder;

@@ -1,5 +1,6 @@
-// A variational autoencoder of digits (Kingma and Welling, https://arxiv.org/abs/1312.6114): each image becomes a normal
-// distribution over a few numbers, from which the image is drawn again; from numbers drawn at random it draws new digits.
+// A variational autoencoder of digits (Kingma and Welling, https://arxiv.org/abs/1312.6114): each image becomes a
+// normal distribution over a few numbers, from which the image is drawn again; from numbers drawn at random it draws
+// new digits.
 //
 //   ./bazelw run //examples/vae [-- --data=DIR]
 #include <absl/flags/flag.h>

@@ -3,8 +3,9 @@
 //
 //   ./bazelw run //examples/word_embeddings [-- --text=FILE]
 //
-// Without a text the program makes sentences of a small world up, in which the right answers are known: it counts how many
-// analogies ("france" is to "paris" as "japan" to what?) the vectors solve. With a text it prints nearest neighbours.
+// Without a text the program makes sentences of a small world up, in which the right answers are known: it counts how
+// many analogies ("france" is to "paris" as "japan" to what?) the vectors solve. With a text it prints nearest
+// neighbours.
 #include <absl/flags/flag.h>
 #include <torch/torch.h>
 
@@ -41,9 +42,9 @@ namespace F = torch::nn::functional;
 // Words that differ from those of their column in the same way: country, capital, language, dish.
 const std::vector<std::string> kKinds = {"country", "capital", "language", "dish"};
 const std::vector<std::vector<std::string>> kWorld = {
-    {"france", "paris", "french", "crepes"},      {"japan", "tokyo", "japanese", "sushi"},
-    {"italy", "rome", "italian", "risotto"},      {"spain", "madrid", "spanish", "paella"},
-    {"greece", "athens", "greek", "moussaka"},    {"poland", "warsaw", "polish", "pierogi"},
+    {"france", "paris", "french", "crepes"},         {"japan", "tokyo", "japanese", "sushi"},
+    {"italy", "rome", "italian", "risotto"},         {"spain", "madrid", "spanish", "paella"},
+    {"greece", "athens", "greek", "moussaka"},       {"poland", "warsaw", "polish", "pierogi"},
     {"hungary", "budapest", "hungarian", "goulash"}, {"korea", "seoul", "korean", "kimchi"},
     {"sweden", "stockholm", "swedish", "gravlax"},   {"turkey", "ankara", "turkish", "baklava"},
 };
@@ -51,14 +52,14 @@ const std::vector<std::vector<std::string>> kWorld = {
 // Sentences in which 0 to 3 stand for a country, its capital, language and dish.
 std::string make_text(int64_t sentences) {
   static const std::vector<std::string> patterns = {
-      "the streets of 1 are full of cars",          "in 0 people speak 2",
-      "the train stops in 1 near the station",      "she learned 2 at school before moving to 0",
-      "we ate 3 with our friends in 0",             "the cook in 1 makes the best 3",
-      "the king of 0 signed a treaty",              "he wrote the letter in 2 words",
-      "they served hot 3 on a plate",               "the army of 0 crossed the border",
-      "the mayor of 1 opened a bridge",             "the grammar of 2 has many verbs",
-      "a bowl of 3 with salt tastes good",          "most 2 songs come from 0",
-      "the museum in 1 shows the history of 0",     "the recipe of 3 was told in 2",
+      "the streets of 1 are full of cars",      "in 0 people speak 2",
+      "the train stops in 1 near the station",  "she learned 2 at school before moving to 0",
+      "we ate 3 with our friends in 0",         "the cook in 1 makes the best 3",
+      "the king of 0 signed a treaty",          "he wrote the letter in 2 words",
+      "they served hot 3 on a plate",           "the army of 0 crossed the border",
+      "the mayor of 1 opened a bridge",         "the grammar of 2 has many verbs",
+      "a bowl of 3 with salt tastes good",      "most 2 songs come from 0",
+      "the museum in 1 shows the history of 0", "the recipe of 3 was told in 2",
   };
   std::mt19937_64 random(1);
   std::string text;
@@ -105,7 +106,8 @@ struct Corpus {
     for (const std::string& w : all) {
       if (const auto it = numbers.find(w); it != numbers.end()) ids.push_back(it->second);
     }
-    if (static_cast<int64_t>(ids.size()) <= 2 * absl::GetFlag(FLAGS_window)) throw std::runtime_error("the text is too short");
+    if (static_cast<int64_t>(ids.size()) <= 2 * absl::GetFlag(FLAGS_window))
+      throw std::runtime_error("the text is too short");
     text_ids = torch::tensor(ids);
     frequencies = torch::tensor(counts).pow(0.75).to(torch::kFloat);
   }
@@ -141,8 +143,10 @@ torch::Tensor loss_of(SkipGram& model, const Corpus& corpus) {
   const torch::Tensor words = corpus.text_ids.index_select(0, places);
   const torch::Tensor near = corpus.text_ids.take(places.unsqueeze(1) + offsets);
   const torch::Tensor random =
-      torch::multinomial(corpus.frequencies, batch * absl::GetFlag(FLAGS_negatives), /*replacement=*/true).view({batch, -1});
-  return -(F::logsigmoid(model->forward(words, near)).sum(1) + F::logsigmoid(-model->forward(words, random)).sum(1)).mean();
+      torch::multinomial(corpus.frequencies, batch * absl::GetFlag(FLAGS_negatives), /*replacement=*/true)
+          .view({batch, -1});
+  return -(F::logsigmoid(model->forward(words, near)).sum(1) + F::logsigmoid(-model->forward(words, random)).sum(1))
+              .mean();
 }
 
 // The `count` words whose vectors [N, D] of length 1 point most in the direction of `vector`.
@@ -228,7 +232,8 @@ void show_neighbours(examples::Run& run, const torch::Tensor& vectors, const Cor
     std::printf("%-12s", frequent[i].c_str());
     const int64_t count = std::min<int64_t>(6, vectors.size(0));
     for (const int64_t other : nearest(vectors, vectors[corpus.numbers.at(frequent[i])], count)) {
-      if (corpus.words[static_cast<size_t>(other)] != frequent[i]) std::printf(" %s", corpus.words[static_cast<size_t>(other)].c_str());
+      if (corpus.words[static_cast<size_t>(other)] != frequent[i])
+        std::printf(" %s", corpus.words[static_cast<size_t>(other)].c_str());
     }
     std::printf("\n");
   }
@@ -241,7 +246,8 @@ std::string read_text(const std::string& path) {
 }
 
 void train() {
-  for (const auto* flag : {&FLAGS_sentences, &FLAGS_width, &FLAGS_window, &FLAGS_negatives, &FLAGS_batch, &FLAGS_steps}) {
+  for (const auto* flag :
+       {&FLAGS_sentences, &FLAGS_width, &FLAGS_window, &FLAGS_negatives, &FLAGS_batch, &FLAGS_steps}) {
     examples::check_flag(flag->Name().data(), static_cast<double>(absl::GetFlag(*flag)), 1, 1e7);
   }
   const std::string path = absl::GetFlag(FLAGS_text);

@@ -20,8 +20,8 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 // Runs the example with its output in a new folder, which `folder` then is. The files must be there, as what they say.
-std::string run_example(const std::string& name, std::vector<std::string> arguments, const std::vector<std::string>& files,
-                        std::string* folder = nullptr) {
+std::string run_example(const std::string& name, std::vector<std::string> arguments,
+                        const std::vector<std::string>& files, std::string* folder = nullptr) {
   const std::string out = fresh_folder();
   arguments.insert(arguments.begin(), {data_file("examples/" + name + "/" + name), "--threads=1", "--out=run"});
   const Outcome o = run(arguments, {out, 0, 0, false});
@@ -46,15 +46,17 @@ TEST(CharRnn, LearnsATextByHeart) {
   std::string text;
   for (int i = 0; i < 200; ++i) text += "the cat sat on the mat. ";
   c10::testing::write_file(folder + "/text", text);
-  const std::string out =
-      run_example("char_rnn", {"--text=" + folder + "/text", "--hidden=48", "--batch=8", "--piece=16", "--steps=150", "--prompt=the c", "--temperature=0.1", "--length=40"},
-                  {"loss.svg"});
+  const std::string out = run_example("char_rnn",
+                                      {"--text=" + folder + "/text", "--hidden=48", "--batch=8", "--piece=16",
+                                       "--steps=150", "--prompt=the c", "--temperature=0.1", "--length=40"},
+                                      {"loss.svg"});
   EXPECT_LT(number_after(out, "validation loss "), 0.3);
   EXPECT_THAT(out, HasSubstr("----\nthe cat sat on the mat. the "));
 }
 
 TEST(Vae, Draws) {
-  const std::string out = run_example("vae", {"--epochs=2", "--images=1000", "--hidden=128"}, {"samples.png", "reconstructions.png", "bound.svg"});
+  const std::string out = run_example("vae", {"--epochs=2", "--images=1000", "--hidden=128"},
+                                      {"samples.png", "reconstructions.png", "bound.svg"});
   EXPECT_THAT(out, HasSubstr("drawn digits"));
   EXPECT_LT(number_after(out, "test bound "), 250);  // grey noise: 543
 }
@@ -65,7 +67,9 @@ TEST(WordEmbeddings, SolvesAnalogies) {
 }
 
 TEST(Dqn, KeepsThePoleUpLonger) {
-  const std::string out = run_example("dqn", {"--steps=3000", "--explore=1000", "--hidden=64", "--batch=64", "--trials=20"}, {"steps.svg", "trial.svg"});
+  const std::string out =
+      run_example("dqn", {"--steps=3000", "--explore=1000", "--hidden=64", "--batch=64", "--trials=20"},
+                  {"steps.svg", "trial.svg"});
   EXPECT_GT(number_after(out, "solved: up for "), 50);  // always to one side: 9
 }
 
@@ -75,14 +79,53 @@ TEST(Ppo, KeepsThePoleUpLonger) {
 }
 
 TEST(Seq2Seq, WritesDates) {
-  const std::string out = run_example("seq2seq", {"--steps=60", "--hidden=48", "--batch=32", "--test=50"}, {"attention.svg", "loss.svg"});
+  const std::string out =
+      run_example("seq2seq", {"--steps=60", "--hidden=48", "--batch=32", "--test=50"}, {"attention.svg", "loss.svg"});
   EXPECT_LT(number_after(out, "60/60 loss "), 1.5);  // by chance: 3.7
+}
+
+TEST(TransferLearning, IsAheadOfANewNet) {
+  std::string folder;
+  const std::string out =
+      run_example("transfer_learning", {"--epochs=1", "--images=2000", "--few=5", "--head_steps=30", "--all_steps=10"},
+                  {"accuracy.svg"}, &folder);
+  EXPECT_GT(number_after(out, "transferred "), 60);
+  EXPECT_GT(read_file(folder + "/run/zero_to_four.pt").size(), 400000u);
+}
+
+TEST(TransformerClassifier, Reads) {
+  const std::string out =
+      run_example("transformer_classifier", {"--steps=60", "--width=32", "--layers=1", "--test=200"}, {"accuracy.svg"});
+  EXPECT_GT(number_after(out, "transformer "), 52);
+  EXPECT_THAT(out, HasSubstr("\n+ "));
+}
+
+TEST(Vit, ReadsDigits) {
+  const std::string out = run_example("vit", {"--epochs=3", "--batch=25", "--images=1500", "--width=32", "--layers=1"},
+                                      {"attention.png", "loss.svg"});
+  EXPECT_GT(number_after(out, "left\n"), 25);  // by chance: 10
+}
+
+TEST(Dcgan, Draws) {
+  const std::string out =
+      run_example("dcgan", {"--epochs=1", "--reader_epochs=3", "--batch=25", "--images=1000", "--channels=8"},
+                  {"samples.png", "loss.svg"});
+  EXPECT_GT(number_after(out, "of real digits "), 5);
+  EXPECT_GE(number_after(out, "readability "), 1);
 }
 
 TEST(AllExamples, SayWhatIsWrong) {
   const std::vector<std::pair<std::string, std::string>> bad = {
-      {"char_rnn", "--hidden=0"}, {"vae", "--epochs=0"},      {"word_embeddings", "--window=0"},
-      {"dqn", "--memory=0"},      {"ppo", "--carts=-1"},      {"seq2seq", "--batch=0"},
+      {"char_rnn", "--hidden=0"},
+      {"vae", "--epochs=0"},
+      {"word_embeddings", "--window=0"},
+      {"dqn", "--memory=0"},
+      {"ppo", "--carts=-1"},
+      {"seq2seq", "--batch=0"},
+      {"vit", "--layers=0"},
+      {"dcgan", "--noise=0"},
+      {"transfer_learning", "--few=0"},
+      {"transformer_classifier", "--steps=0"},
   };
   for (const auto& [name, flag] : bad) {
     const Outcome o = run({data_file("examples/" + name + "/" + name), flag}, {fresh_folder(), 0, 0, false});

@@ -59,8 +59,8 @@ std::string to_svg(const HeatMap& map) {
     for (size_t j = 0; j < columns; ++j) {
       const double v = map.values[i][j];
       if (!svg::is_drawn(v, v)) continue;
-      svg::append(out, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"", left + static_cast<int>(j) * map.cell, y,
-                  map.cell, map.cell);
+      svg::append(out, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"",
+                  left + static_cast<int>(j) * map.cell, y, map.cell, map.cell);
       append_colour(out, (v - range.low) / (range.high - range.low));
       svg::append(out, "\"><title>%.4g</title></rect>\n", v);
     }
@@ -70,11 +70,13 @@ std::string to_svg(const HeatMap& map) {
     svg::append(out, "<text transform=\"translate(%d %d) rotate(-90)\" text-anchor=\"end\">", x, bottom + 6);
     out += svg::escaped(map.column_labels[j]) + "</text>\n";
   }
-  svg::append(out, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"none\" stroke=\"black\"/>\n</svg>\n", left, kTop,
-              right - left, bottom - kTop);
+  svg::append(out, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"none\" stroke=\"black\"/>\n</svg>\n",
+              left, kTop, right - left, bottom - kTop);
   return out;
 }
 
-void write_svg(const std::string& path, const HeatMap& map) { svg::write(path, to_svg(map)); }
+void write_svg(const std::string& path, const HeatMap& map) {
+  svg::write(path, to_svg(map));
+}
 
 }  // namespace torch::utils::plot

@@ -51,7 +51,9 @@ Decoded decode(const std::string& png) {
   EXPECT_EQ(at, png.size());
   uLongf size = 1 << 20;
   std::string rows(size, '\0');
-  EXPECT_EQ(uncompress(reinterpret_cast<Bytef*>(rows.data()), &size, reinterpret_cast<const Bytef*>(data.data()), data.size()), Z_OK);
+  EXPECT_EQ(uncompress(reinterpret_cast<Bytef*>(rows.data()), &size, reinterpret_cast<const Bytef*>(data.data()),
+                       data.size()),
+            Z_OK);
   return {number(header, 0), number(header, 4), header.substr(8), rows.substr(0, size)};
 }
 

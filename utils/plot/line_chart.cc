@@ -21,7 +21,8 @@ std::string to_svg(const LineChart& chart) {
   frame.draw(out, chart.title, chart.x_label, chart.y_label);
   for (size_t k = 0; k < chart.series.size(); ++k) {
     const Series& s = chart.series[k];
-    svg::append(out, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"1.5\" stroke-linecap=\"round\" d=\"", svg::colour(k));
+    svg::append(out, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"1.5\" stroke-linecap=\"round\" d=\"",
+                svg::colour(k));
     bool pen_down = false;
     for (size_t i = 0; i < s.x.size(); ++i) {
       const bool drawn = svg::is_drawn(s.x[i], s.y[i]);
@@ -36,6 +37,8 @@ std::string to_svg(const LineChart& chart) {
   return out;
 }
 
-void write_svg(const std::string& path, const LineChart& chart) { svg::write(path, to_svg(chart)); }
+void write_svg(const std::string& path, const LineChart& chart) {
+  svg::write(path, to_svg(chart));
+}
 
 }  // namespace torch::utils::plot

@@ -35,6 +35,8 @@ std::string to_svg(const ScatterChart& chart) {
   return out;
 }
 
-void write_svg(const std::string& path, const ScatterChart& chart) { svg::write(path, to_svg(chart)); }
+void write_svg(const std::string& path, const ScatterChart& chart) {
+  svg::write(path, to_svg(chart));
+}
 
 }  // namespace torch::utils::plot
