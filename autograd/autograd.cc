@@ -27,9 +27,9 @@ edge_list edges_of(const variable_list& tensors) {
   edges.reserve(tensors.size());
   for (size_t i = 0; i < tensors.size(); ++i) {
     TORCH_CHECK(tensors[i].defined(), "element ", i, " of tensors is undefined");
-    TORCH_CHECK(
-        requires_grad(tensors[i]), "element ", i, " of tensors does not require grad and does not have a grad_fn");
-    edges.push_back(gradient_edge(tensors[i]));
+    const Edge edge = requires_grad(tensors[i]) ? gradient_edge(tensors[i]) : Edge();
+    TORCH_CHECK(edge.is_valid(), "element ", i, " of tensors does not require grad and does not have a grad_fn");
+    edges.push_back(edge);
   }
   return edges;
 }
@@ -51,8 +51,9 @@ edge_list ends_of(const variable_list& inputs, const char* what) {
   edge_list ends;
   ends.reserve(inputs.size());
   for (const at::Tensor& input : inputs) {
-    TORCH_CHECK(requires_grad(input), "One of the differentiated Tensors ", what);
-    ends.push_back(gradient_edge(input));
+    const Edge edge = requires_grad(input) ? gradient_edge(input) : Edge();
+    TORCH_CHECK(edge.is_valid(), "One of the differentiated Tensors ", what);
+    ends.push_back(edge);
   }
   return ends;
 }

@@ -40,8 +40,6 @@ std::string emit_factories(const std::vector<Table>& tables);
 std::string emit_operator_families(const std::vector<Table>& tables);
 // torch/special.h and the like: the operators special_f are f of namespace torch::special.
 std::string emit_group(const std::vector<Table>& tables, const std::string& group);
-// ATen/CPUFunctions.h and the like: at::cpu::f, at::native::f ...
-std::string emit_backend_functions(const std::vector<Table>& tables);
 // ATen/MetaFunctions.h: at::meta::f.
 std::string emit_meta_functions(const std::vector<Table>& tables);
 // docs/operators.md.

@@ -59,21 +59,6 @@ std::string emit_group(const std::vector<Table>& tables, const std::string& grou
                {{"group", group}, {"functions", functions}});
 }
 
-std::string emit_backend_functions(const std::vector<Table>& tables) {
-  std::set<std::string> families, all;
-  for_each_function(tables, [&](const std::string& family, const Operator& op, const Variant& variant) {
-    families.insert(family);
-    all.insert(variant.form == Form::kOut ? op.main.schema.name() + "_out" : variant.schema.name());
-  });
-  std::string out = start("at::f under the names of namespaces that say where a kernel comes from", families);
-  for (const char* name : {"cpu", "compositeexplicitautograd", "compositeimplicitautograd", "native"}) {
-    out += print("\nnamespace at::$name$ {\n", {{"name", name}});
-    for (const std::string& function : all) out += "using at::" + function + ";\n";
-    out += "}\n";
-  }
-  return out;
-}
-
 std::string emit_meta_functions(const std::vector<Table>& tables) {
   std::set<std::string> families;
   std::string functions;

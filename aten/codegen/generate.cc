@@ -5,7 +5,7 @@
 //            [--registry=F] [--derivatives=F] [--forward=F] [--autocast=F]
 //            [--examples=F] [--evidence=F ...]
 //   generate [--methods=F] [--factories=F] [--operator_families=F] [--documentation=F] [--facts=F] [--special=F]
-//            [--fft=F] [--linalg=F] [--backend_functions=F] [--meta_functions=F] --table=T1 --table=T2 ... [--evidence=F ...]
+//            [--fft=F] [--linalg=F] [--meta_functions=F] --table=T1 --table=T2 ... [--evidence=F ...]
 //
 // A table's family is the name of its folder.
 
@@ -87,7 +87,6 @@ int run(const std::vector<std::string>& arguments) {
       {"special", [](const std::vector<Table>& all) { return emit_group(all, "special"); }},
       {"fft", [](const std::vector<Table>& all) { return emit_group(all, "fft"); }},
       {"linalg", [](const std::vector<Table>& all) { return emit_group(all, "linalg"); }},
-      {"backend_functions", emit_backend_functions},
       {"meta_functions", emit_meta_functions},
   };
   for (const auto& [key, path] : outputs) {

@@ -83,7 +83,11 @@ void AutogradMeta::operator delete(void* p, size_t bytes) noexcept {
 bool AutogradMeta::requires_grad(const c10::TensorImpl& self) const {
   if (self.has_own_autograd_key()) return true;
   // A view takes part where its base does, one made without gradients too; what is computed with such a view leads nowhere.
-  if (self.is_view()) return self.base()->has_own_autograd_key() && is_differentiable_type(self.dtype());
+  // One of the same bits in another dtype has no derivative.
+  if (self.is_view()) {
+    return self.base()->has_own_autograd_key() && is_differentiable_type(self.dtype()) &&
+           c10::toRealValueType(self.dtype()) == c10::toRealValueType(self.base()->dtype());
+  }
   return self.is_inference() && requires_grad_;
 }
 

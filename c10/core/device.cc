@@ -23,10 +23,9 @@ std::string_view name_of(DeviceType type) {
   return kNames[static_cast<size_t>(type)];
 }
 
-// In PyTorch's order.
+// In PyTorch's order; the last one is privateuseone, which a program may have renamed.
 constexpr const char* kNamesInErrors =
-    "cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, maia, xla, lazy, vulkan, mps, meta, hpu, mtia, "
-    "privateuseone";
+    "cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, maia, xla, lazy, vulkan, mps, meta, hpu, mtia, ";
 
 bool is_name(std::string_view text) {
   for (const char c : text) {
@@ -100,7 +99,7 @@ Device::Device(const std::string& text) : type_(DeviceType::CPU) {
       return;
     }
   }
-  TORCH_CHECK(false, "Expected one of ", kNamesInErrors, " device type at start of device string: ", text);
+  TORCH_CHECK(false, "Expected one of ", kNamesInErrors, name_of(DeviceType::PrivateUse1), " device type at start of device string: ", text);
 }
 
 std::string Device::str() const {

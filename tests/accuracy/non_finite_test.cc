@@ -257,6 +257,8 @@ TEST(Moments, OfEqualElementsAreExact) {
         EXPECT_EQ(at::item(at::max(at::abs(at::layer_norm(row, {n})))).toDouble(), 0);
         EXPECT_EQ(at::item(at::max(at::abs(at::batch_norm(at::reshape(column, {n, 130, 1}), {}, {}, {}, {}, true, 0.1, 1e-5, false)))).toDouble(), 0);
         EXPECT_EQ(at::item(at::max(at::abs(at::group_norm(row, 1)))).toDouble(), 0);
+        const Tensor pixels = at::clone(at::expand(at::reshape(row, {3, n, 1, 1}), {3, n, 2, 3}), MemoryFormat::ChannelsLast);
+        EXPECT_EQ(at::item(at::max(at::abs(at::group_norm(pixels, 1)))).toDouble(), 0);
       }
     }
   }

@@ -193,7 +193,7 @@ TEST(BadArguments, Modules) {
       {"Conv2d groups", [] { nn::Conv2d(nn::Conv2dOptions(3, 4, 3).groups(2)); }},
       {"Conv2d no groups", [] { nn::Conv2d(nn::Conv2dOptions(3, 4, 3).groups(0)); }},
       {"Conv2d padding", [] { nn::Conv2d(nn::Conv2dOptions(1, 1, 3).padding(-1))(torch::ones({1, 1, 5, 5})); }},
-      {"Conv2d dilation", [] { nn::Conv2d(nn::Conv2dOptions(1, 1, 3).dilation(-1)); }},
+      {"Conv2d dilation", [] { nn::Conv2d(nn::Conv2dOptions(1, 1, 3).dilation(-1))(torch::ones({1, 1, 5, 5})); }},
       {"Conv2d input rank", [] { nn::Conv2d(1, 1, 3)(torch::ones({5})); }},
       {"Conv2d input channels", [] { nn::Conv2d(2, 1, 3)(torch::ones({1, 3, 5, 5})); }},
       {"Conv2d input too small", [] { nn::Conv2d(1, 1, 3)(torch::ones({1, 1, 2, 2})); }},

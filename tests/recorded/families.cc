@@ -4,7 +4,6 @@ namespace recorded {
 
 const std::vector<Family>& families() {
   static const std::vector<Family> all = {
-      {"amp", replay_amp, {"operators", "dtype", "rows", "output", "loss", "grad_parameters", "unscaled", "scale", "growth_tracker", "parameters", "state_dict", "errors"}},
       {"nn_functional", replay_nn_functional, {"then", "outputs", "grad_inputs", "changed"}},
       {"lr_schedules", replay_lr_schedules, {"lrs", "momenta", "state_dict_after_9", "bad_cooldown_best"}},
       {"init", replay_init, {"result", "then", "value"}},

@@ -24,7 +24,6 @@ void replay_amp(const Json& one, Check& check);
 void replay_nn_functional(const Json& one, Check& check);
 void replay_lr_schedules(const Json& one, Check& check);
 void replay_data(const Json& one, Check& check);
-void replay_nn_modules(const Json& one, Check& check);
 void replay_optim(const Json& one, Check& check);
 void replay_init(const Json& one, Check& check);
 void replay_nn_modules(const Json& one, Check& check);

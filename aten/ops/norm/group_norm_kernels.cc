@@ -53,14 +53,27 @@ struct Moments {
   double mean, rstd;
 };
 
+// Whether the mean's own rounding shows beside the deviation, so that it is to be found again from the distances.
+bool is_nearly_constant(double squares, double mean, double count) {
+  return squares != 0 && squares < mean * mean * count * 0x1p-20;
+}
+
 // Squares are of the distance from the rounded mean, whose own distance from the mean is taken off.
 template <class T>
 Moments moments_of_run(const T* x, int64_t n, double eps) {
   using C = typename cpu::ComputeType<T>::type;
-  const double count = static_cast<double>(n), mean = cpu::row_sum<T>(x, n) / count,
-               center = static_cast<double>(static_cast<C>(mean));
+  const double count = static_cast<double>(n);
+  double mean = cpu::row_sum<T>(x, n) / count, center = static_cast<double>(static_cast<C>(mean));
+  double squares = cpu::row_square_sum<T>(x, n, center);
+  if (is_nearly_constant(squares, mean, count)) {
+    double rest = 0;
+    for (int64_t i = 0; i < n; ++i) rest += static_cast<double>(x[i]) - center;
+    mean = center + rest / count;
+    center = static_cast<double>(static_cast<C>(mean));
+    squares = cpu::row_square_sum<T>(x, n, center);
+  }
   const double off = mean - center;
-  return {mean, reciprocal_deviation(cpu::row_square_sum<T>(x, n, center) / count - off * off, eps)};
+  return {mean, reciprocal_deviation(squares / count - off * off, eps)};
 }
 
 // f(image, first position, last position) for all pieces of all images, in parallel.
@@ -103,9 +116,23 @@ std::vector<Moments> moments_of_pixels(const Groups& g, const T* x, double eps) 
     cpu::column_square_sum<T>(x + (n * g.positions + first) * g.channels, row, last - first, g.channels, center.data(),
                               parts.data() + i * g.channels);
   });
-  const std::vector<double> squares = by_group(g, parts);
+  std::vector<double> squares = by_group(g, parts);
   std::vector<Moments> moments;
   for (size_t i = 0; i < mean.size(); ++i) {
+    if (is_nearly_constant(squares[i], mean[i], count)) {
+      const int64_t n = static_cast<int64_t>(i) / g.groups, c = static_cast<int64_t>(i) % g.groups * g.wide();
+      const T* const from = x + n * g.positions * g.channels + c;
+      const auto over_group = [&](const auto& f) {
+        double sum = 0;
+        for (int64_t p = 0; p < g.positions; ++p)
+          for (int64_t k = 0; k < g.wide(); ++k) sum += f(static_cast<double>(from[p * g.channels + k]));
+        return sum;
+      };
+      double center = static_cast<double>(static_cast<C>(mean[i]));
+      mean[i] = center + over_group([&](double v) { return v - center; }) / count;
+      center = static_cast<double>(static_cast<C>(mean[i]));
+      squares[i] = over_group([&](double v) { return (v - center) * (v - center); });
+    }
     const double off = mean[i] - static_cast<double>(static_cast<C>(mean[i]));
     moments.push_back({mean[i], reciprocal_deviation(squares[i] / count - off * off, eps)});
   }

@@ -136,7 +136,9 @@ TEST(Pool, ChannelsLast) {
       const Tensor x = random_tensor({2, channels, 9, 11}, t), last = at::clone(x, MemoryFormat::ChannelsLast);
       const auto same = [&](const Tensor& got, const Tensor& want, const char* what) {
         expect_same(got, want, what);
-        if (channels > 1) EXPECT_TRUE(got.is_contiguous(MemoryFormat::ChannelsLast)) << what;
+        // Pictures of one pixel lie the same in both.
+        if (channels > 1 && got.size(2) * got.size(3) > 1)
+          EXPECT_TRUE(got.is_contiguous(MemoryFormat::ChannelsLast)) << what;
       };
       const auto a = at::max_pool2d_with_indices(last, {3, 2}, {2, 2}, {1, 1}),
                  b = at::max_pool2d_with_indices(x, {3, 2}, {2, 2}, {1, 1});
