@@ -118,7 +118,6 @@ const std::set<std::string>& absent_operators() {
                                               "_convolution.deprecated",
                                               "_native_multi_head_attention",
                                               "mkldnn_rnn_layer",
-                                              "_grid_sampler_2d_cpu_fallback",
                                               "_lu_with_info",
                                               "linalg_matrix_sqrth",
                                               "_scaled_dot_product_flash_attention",
@@ -214,6 +213,8 @@ const std::set<std::string>& differs() {
       "cuda complex low",
       "cuda complex mixed",    // both parts are of one of Half, Float and Double here, also in shape only
       "cuda ldexp low",        // the power of two is Float in such a region
+      "cuda grid_sampler_2d mixed",  // the next ones refuse to mix dtypes in shape only too
+      "cuda grid_sampler_3d mixed",
       "cuda heaviside mixed",  // these refuse to mix dtypes in shape only too, as they do on the CPU
       "cuda _softmax_backward_data mixed",
       "cuda index_copy mixed",
