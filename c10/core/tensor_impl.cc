@@ -169,10 +169,23 @@ void TensorImpl::set_autograd_meta(AutogradMetaInterface* meta) {
   delete before;
 }
 
+namespace {
+// Whether the elements lie without gaps, the dimensions from the innermost on; those of size 1 do not matter.
+bool is_dense_in_order(const TensorImpl& t, std::initializer_list<size_t> order) {
+  int64_t expected = 1;
+  for (size_t d : order) {
+    if (t.sizes()[d] == 1) continue;
+    if (t.strides()[d] != expected) return false;
+    expected *= t.sizes()[d];
+  }
+  return true;
+}
+}  // namespace
+
 bool TensorImpl::is_contiguous(MemoryFormat format) const {
   switch (format) {
-    case MemoryFormat::ChannelsLast: return dim_ == 4 && is_channels_last_strides_2d(sizes(), strides());
-    case MemoryFormat::ChannelsLast3d: return dim_ == 5 && is_channels_last_strides_3d(sizes(), strides());
+    case MemoryFormat::ChannelsLast: return dim_ == 4 && is_dense_in_order(*this, {1, 3, 2, 0});
+    case MemoryFormat::ChannelsLast3d: return dim_ == 5 && is_dense_in_order(*this, {1, 4, 3, 2, 0});
     default: return contiguous_;
   }
 }

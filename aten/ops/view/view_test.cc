@@ -207,6 +207,14 @@ TEST(Creation, ChecksSizesBeforeItAllocates) {
   EXPECT_EQ(at::scalar_tensor(3).scalar_type(), kFloat);
   const Tensor last = at::empty({2, 3, 4, 5}, {}, MemoryFormat::ChannelsLast);
   EXPECT_TRUE(last.is_contiguous(MemoryFormat::ChannelsLast));
+  // Not with gaps; sizes of 1 do not matter.
+  EXPECT_FALSE(at::slice(last, 3, 0, 4).is_contiguous(MemoryFormat::ChannelsLast));
+  EXPECT_FALSE(at::slice(last, 0, 0, 2, 1).slice(2, 0, 3).is_contiguous(MemoryFormat::ChannelsLast));
+  EXPECT_TRUE(at::empty({2, 1, 4, 5}).is_contiguous(MemoryFormat::ChannelsLast));
+  EXPECT_TRUE(at::empty({2, 3, 1, 1}).is_contiguous(MemoryFormat::ChannelsLast));
+  EXPECT_FALSE(at::empty({2, 3, 1, 2}).is_contiguous(MemoryFormat::ChannelsLast));
+  EXPECT_FALSE(at::empty({2, 3, 4, 5, 6}).slice(4, 0, 2).is_contiguous(MemoryFormat::ChannelsLast3d));
+  EXPECT_EQ(at::contiguous(at::slice(last, 3, 0, 4), MemoryFormat::ChannelsLast).stride(0), 3 * 4 * 4);
   EXPECT_EQ(at::empty_like(last).strides(), last.strides());
   EXPECT_TRUE(at::zeros_like(last, {}, MemoryFormat::Contiguous).is_contiguous());
 }
