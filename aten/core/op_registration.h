@@ -10,7 +10,7 @@
 #include "aten/core/library.h"
 
 // Tests of operators get gtest's matchers along with the calls by handle.
-#if defined(GTEST_INCLUDE_GTEST_GTEST_H_) && __has_include(<gmock/gmock.h>)
+#if (defined(GTEST_INCLUDE_GTEST_GTEST_H_) || defined(GOOGLETEST_INCLUDE_GTEST_GTEST_H_)) && __has_include(<gmock/gmock.h>)
 #include <gmock/gmock.h>
 #endif
 
