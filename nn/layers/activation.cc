@@ -234,4 +234,33 @@ void HardswishImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, options.inplace() ? "torch::nn::Hardswish(inplace=true)" : "torch::nn::Hardswish()");
 }
 
+template class Cloneable<ELUImpl>;
+template class Cloneable<SELUImpl>;
+template class Cloneable<HardshrinkImpl>;
+template class Cloneable<HardtanhImpl>;
+template class Cloneable<LeakyReLUImpl>;
+template class Cloneable<LogSigmoidImpl>;
+template class Cloneable<SoftmaxImpl>;
+template class Cloneable<SoftminImpl>;
+template class Cloneable<LogSoftmaxImpl>;
+template class Cloneable<HardsigmoidImpl>;
+template class Cloneable<HardswishImpl>;
+template class Cloneable<Softmax2dImpl>;
+template class Cloneable<ReLUImpl>;
+template class Cloneable<ReLU6Impl>;
+template class Cloneable<RReLUImpl>;
+template class Cloneable<CELUImpl>;
+template class Cloneable<GLUImpl>;
+template class Cloneable<GELUImpl>;
+template class Cloneable<SiLUImpl>;
+template class Cloneable<MishImpl>;
+template class Cloneable<SigmoidImpl>;
+template class Cloneable<SoftplusImpl>;
+template class Cloneable<SoftshrinkImpl>;
+template class Cloneable<SoftsignImpl>;
+template class Cloneable<TanhImpl>;
+template class Cloneable<TanhshrinkImpl>;
+template class Cloneable<ThresholdImpl>;
+template class Cloneable<PReLUImpl>;
+
 }  // namespace torch::nn

@@ -15,7 +15,7 @@ class ELUImpl : public detail::OptionsLayer<ELUImpl, ELUOptions> {
   at::Tensor forward(at::Tensor input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(ELU);
+TORCH_COMPILED_MODULE(ELU);
 
 class SELUImpl : public detail::OptionsLayer<SELUImpl, SELUOptions> {
  public:
@@ -23,7 +23,7 @@ class SELUImpl : public detail::OptionsLayer<SELUImpl, SELUOptions> {
   at::Tensor forward(at::Tensor input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(SELU);
+TORCH_COMPILED_MODULE(SELU);
 
 class HardshrinkImpl : public detail::OptionsLayer<HardshrinkImpl, HardshrinkOptions> {
  public:
@@ -31,7 +31,7 @@ class HardshrinkImpl : public detail::OptionsLayer<HardshrinkImpl, HardshrinkOpt
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(Hardshrink);
+TORCH_COMPILED_MODULE(Hardshrink);
 
 // Throws c10::Error where max_val is not above min_val.
 class HardtanhImpl : public detail::OptionsLayer<HardtanhImpl, HardtanhOptions> {
@@ -41,7 +41,7 @@ class HardtanhImpl : public detail::OptionsLayer<HardtanhImpl, HardtanhOptions> 
   at::Tensor forward(at::Tensor input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(Hardtanh);
+TORCH_COMPILED_MODULE(Hardtanh);
 
 class LeakyReLUImpl : public detail::OptionsLayer<LeakyReLUImpl, LeakyReLUOptions> {
  public:
@@ -49,14 +49,14 @@ class LeakyReLUImpl : public detail::OptionsLayer<LeakyReLUImpl, LeakyReLUOption
   at::Tensor forward(at::Tensor input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(LeakyReLU);
+TORCH_COMPILED_MODULE(LeakyReLU);
 
 class LogSigmoidImpl : public detail::StatelessLayer<LogSigmoidImpl> {
  public:
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(LogSigmoid);
+TORCH_COMPILED_MODULE(LogSigmoid);
 
 class SoftmaxImpl : public detail::OptionsLayer<SoftmaxImpl, SoftmaxOptions> {
  public:
@@ -64,7 +64,7 @@ class SoftmaxImpl : public detail::OptionsLayer<SoftmaxImpl, SoftmaxOptions> {
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(Softmax);
+TORCH_COMPILED_MODULE(Softmax);
 
 class SoftminImpl : public detail::OptionsLayer<SoftminImpl, SoftminOptions> {
  public:
@@ -72,7 +72,7 @@ class SoftminImpl : public detail::OptionsLayer<SoftminImpl, SoftminOptions> {
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(Softmin);
+TORCH_COMPILED_MODULE(Softmin);
 
 class LogSoftmaxImpl : public detail::OptionsLayer<LogSoftmaxImpl, LogSoftmaxOptions> {
  public:
@@ -80,7 +80,7 @@ class LogSoftmaxImpl : public detail::OptionsLayer<LogSoftmaxImpl, LogSoftmaxOpt
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(LogSoftmax);
+TORCH_COMPILED_MODULE(LogSoftmax);
 
 class HardsigmoidImpl : public detail::OptionsLayer<HardsigmoidImpl, HardsigmoidOptions> {
  public:
@@ -88,7 +88,7 @@ class HardsigmoidImpl : public detail::OptionsLayer<HardsigmoidImpl, Hardsigmoid
   at::Tensor forward(at::Tensor input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(Hardsigmoid);
+TORCH_COMPILED_MODULE(Hardsigmoid);
 
 class HardswishImpl : public detail::OptionsLayer<HardswishImpl, HardswishOptions> {
  public:
@@ -96,14 +96,14 @@ class HardswishImpl : public detail::OptionsLayer<HardswishImpl, HardswishOption
   at::Tensor forward(at::Tensor input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(Hardswish);
+TORCH_COMPILED_MODULE(Hardswish);
 
 class Softmax2dImpl : public detail::StatelessLayer<Softmax2dImpl> {
  public:
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(Softmax2d);
+TORCH_COMPILED_MODULE(Softmax2d);
 
 class ReLUImpl : public detail::OptionsLayer<ReLUImpl, ReLUOptions> {
  public:
@@ -111,7 +111,7 @@ class ReLUImpl : public detail::OptionsLayer<ReLUImpl, ReLUOptions> {
   at::Tensor forward(at::Tensor input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(ReLU);
+TORCH_COMPILED_MODULE(ReLU);
 
 class ReLU6Impl : public detail::OptionsLayer<ReLU6Impl, ReLU6Options> {
  public:
@@ -119,7 +119,7 @@ class ReLU6Impl : public detail::OptionsLayer<ReLU6Impl, ReLU6Options> {
   at::Tensor forward(at::Tensor input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(ReLU6);
+TORCH_COMPILED_MODULE(ReLU6);
 
 class RReLUImpl : public detail::OptionsLayer<RReLUImpl, RReLUOptions> {
  public:
@@ -127,7 +127,7 @@ class RReLUImpl : public detail::OptionsLayer<RReLUImpl, RReLUOptions> {
   at::Tensor forward(at::Tensor input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(RReLU);
+TORCH_COMPILED_MODULE(RReLU);
 
 class CELUImpl : public detail::OptionsLayer<CELUImpl, CELUOptions> {
  public:
@@ -135,7 +135,7 @@ class CELUImpl : public detail::OptionsLayer<CELUImpl, CELUOptions> {
   at::Tensor forward(at::Tensor input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(CELU);
+TORCH_COMPILED_MODULE(CELU);
 
 class GLUImpl : public detail::OptionsLayer<GLUImpl, GLUOptions> {
  public:
@@ -143,7 +143,7 @@ class GLUImpl : public detail::OptionsLayer<GLUImpl, GLUOptions> {
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(GLU);
+TORCH_COMPILED_MODULE(GLU);
 
 class GELUImpl : public detail::OptionsLayer<GELUImpl, GELUOptions> {
  public:
@@ -151,28 +151,28 @@ class GELUImpl : public detail::OptionsLayer<GELUImpl, GELUOptions> {
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(GELU);
+TORCH_COMPILED_MODULE(GELU);
 
 class SiLUImpl : public detail::StatelessLayer<SiLUImpl> {
  public:
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(SiLU);
+TORCH_COMPILED_MODULE(SiLU);
 
 class MishImpl : public detail::StatelessLayer<MishImpl> {
  public:
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(Mish);
+TORCH_COMPILED_MODULE(Mish);
 
 class SigmoidImpl : public detail::StatelessLayer<SigmoidImpl> {
  public:
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(Sigmoid);
+TORCH_COMPILED_MODULE(Sigmoid);
 
 class SoftplusImpl : public detail::OptionsLayer<SoftplusImpl, SoftplusOptions> {
  public:
@@ -180,7 +180,7 @@ class SoftplusImpl : public detail::OptionsLayer<SoftplusImpl, SoftplusOptions> 
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(Softplus);
+TORCH_COMPILED_MODULE(Softplus);
 
 class SoftshrinkImpl : public detail::OptionsLayer<SoftshrinkImpl, SoftshrinkOptions> {
  public:
@@ -188,28 +188,28 @@ class SoftshrinkImpl : public detail::OptionsLayer<SoftshrinkImpl, SoftshrinkOpt
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(Softshrink);
+TORCH_COMPILED_MODULE(Softshrink);
 
 class SoftsignImpl : public detail::StatelessLayer<SoftsignImpl> {
  public:
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(Softsign);
+TORCH_COMPILED_MODULE(Softsign);
 
 class TanhImpl : public detail::StatelessLayer<TanhImpl> {
  public:
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(Tanh);
+TORCH_COMPILED_MODULE(Tanh);
 
 class TanhshrinkImpl : public detail::StatelessLayer<TanhshrinkImpl> {
  public:
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(Tanhshrink);
+TORCH_COMPILED_MODULE(Tanhshrink);
 
 class ThresholdImpl : public detail::OptionsLayer<ThresholdImpl, ThresholdOptions> {
  public:
@@ -217,7 +217,7 @@ class ThresholdImpl : public detail::OptionsLayer<ThresholdImpl, ThresholdOption
   at::Tensor forward(at::Tensor input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(Threshold);
+TORCH_COMPILED_MODULE(Threshold);
 
 // Member: weight [num_parameters], at first `init`.
 class PReLUImpl : public Cloneable<PReLUImpl> {
@@ -233,6 +233,6 @@ class PReLUImpl : public Cloneable<PReLUImpl> {
  protected:
   TORCH_MODULE_TENSORS(weight)
 };
-TORCH_MODULE(PReLU);
+TORCH_COMPILED_MODULE(PReLU);
 
 }  // namespace torch::nn

@@ -113,4 +113,6 @@ at::Tensor AdaptiveLogSoftmaxWithLossImpl::predict(const at::Tensor& input) {
   return at::argmax(log_prob(input), 1);
 }
 
+template class Cloneable<AdaptiveLogSoftmaxWithLossImpl>;
+
 }  // namespace torch::nn

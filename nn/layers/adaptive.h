@@ -49,6 +49,6 @@ class AdaptiveLogSoftmaxWithLossImpl : public Cloneable<AdaptiveLogSoftmaxWithLo
  private:
   at::Tensor cluster(int64_t i, const at::Tensor& input);
 };
-TORCH_MODULE(AdaptiveLogSoftmaxWithLoss);
+TORCH_COMPILED_MODULE(AdaptiveLogSoftmaxWithLoss);
 
 }  // namespace torch::nn

@@ -77,4 +77,6 @@ std::tuple<at::Tensor, at::Tensor> MultiheadAttentionImpl::forward(const at::Ten
   return {at::transpose(output, 0, 1), weights};
 }
 
+template class Cloneable<MultiheadAttentionImpl>;
+
 }  // namespace torch::nn

@@ -45,6 +45,6 @@ class MultiheadAttentionImpl : public Cloneable<MultiheadAttentionImpl> {
   FORWARD_HAS_DEFAULT_ARGS({3, AnyValue(at::Tensor())}, {4, AnyValue(true)}, {5, AnyValue(at::Tensor())},
                            {6, AnyValue(true)})
 };
-TORCH_MODULE(MultiheadAttention);
+TORCH_COMPILED_MODULE(MultiheadAttention);
 
 }  // namespace torch::nn

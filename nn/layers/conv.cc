@@ -184,4 +184,11 @@ at::Tensor ConvTranspose3dImpl::forward(const at::Tensor& input, const std::opti
   return F::conv_transpose3d(input, weight, transposed_call(input, output_size));
 }
 
+template class Cloneable<Conv1dImpl>;
+template class Cloneable<Conv2dImpl>;
+template class Cloneable<Conv3dImpl>;
+template class Cloneable<ConvTranspose1dImpl>;
+template class Cloneable<ConvTranspose2dImpl>;
+template class Cloneable<ConvTranspose3dImpl>;
+
 }  // namespace torch::nn

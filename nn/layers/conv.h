@@ -107,7 +107,7 @@ class Conv1dImpl : public ConvNdImpl<1, Conv1dImpl> {
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override { print(stream, "torch::nn::Conv1d"); }
 };
-TORCH_MODULE(Conv1d);
+TORCH_COMPILED_MODULE(Conv1d);
 
 // Input [N, C, H, W] or [C, H, W].
 class Conv2dImpl : public ConvNdImpl<2, Conv2dImpl> {
@@ -120,7 +120,7 @@ class Conv2dImpl : public ConvNdImpl<2, Conv2dImpl> {
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override { print(stream, "torch::nn::Conv2d"); }
 };
-TORCH_MODULE(Conv2d);
+TORCH_COMPILED_MODULE(Conv2d);
 
 // Input [N, C, D, H, W] or [C, D, H, W].
 class Conv3dImpl : public ConvNdImpl<3, Conv3dImpl> {
@@ -133,7 +133,7 @@ class Conv3dImpl : public ConvNdImpl<3, Conv3dImpl> {
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override { print(stream, "torch::nn::Conv3d"); }
 };
-TORCH_MODULE(Conv3d);
+TORCH_COMPILED_MODULE(Conv3d);
 
 // Input [N, C, L] or [C, L]; with an output size the output has this size, which has to be one of the `stride` many
 // that a convolution makes the input of.
@@ -151,7 +151,7 @@ class ConvTranspose1dImpl : public ConvTransposeNdImpl<1, ConvTranspose1dImpl> {
  protected:
   FORWARD_HAS_DEFAULT_ARGS({1, AnyValue(std::optional<c10::IntArrayRef>())})
 };
-TORCH_MODULE(ConvTranspose1d);
+TORCH_COMPILED_MODULE(ConvTranspose1d);
 
 // Input [N, C, H, W] or [C, H, W].
 class ConvTranspose2dImpl : public ConvTransposeNdImpl<2, ConvTranspose2dImpl> {
@@ -168,7 +168,7 @@ class ConvTranspose2dImpl : public ConvTransposeNdImpl<2, ConvTranspose2dImpl> {
  protected:
   FORWARD_HAS_DEFAULT_ARGS({1, AnyValue(std::optional<c10::IntArrayRef>())})
 };
-TORCH_MODULE(ConvTranspose2d);
+TORCH_COMPILED_MODULE(ConvTranspose2d);
 
 // Input [N, C, D, H, W] or [C, D, H, W].
 class ConvTranspose3dImpl : public ConvTransposeNdImpl<3, ConvTranspose3dImpl> {
@@ -185,6 +185,6 @@ class ConvTranspose3dImpl : public ConvTransposeNdImpl<3, ConvTranspose3dImpl> {
  protected:
   FORWARD_HAS_DEFAULT_ARGS({1, AnyValue(std::optional<c10::IntArrayRef>())})
 };
-TORCH_MODULE(ConvTranspose3d);
+TORCH_COMPILED_MODULE(ConvTranspose3d);
 
 }  // namespace torch::nn

@@ -19,4 +19,7 @@ void PairwiseDistanceImpl::pretty_print(std::ostream& stream) const {
                                     ", keepdim=", options.keepdim() ? "true" : "false", ")"));
 }
 
+template class Cloneable<CosineSimilarityImpl>;
+template class Cloneable<PairwiseDistanceImpl>;
+
 }  // namespace torch::nn

@@ -14,7 +14,7 @@ class CosineSimilarityImpl : public detail::OptionsLayer<CosineSimilarityImpl, C
   at::Tensor forward(const at::Tensor& x1, const at::Tensor& x2);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(CosineSimilarity);
+TORCH_COMPILED_MODULE(CosineSimilarity);
 
 class PairwiseDistanceImpl : public detail::OptionsLayer<PairwiseDistanceImpl, PairwiseDistanceOptions> {
  public:
@@ -22,6 +22,6 @@ class PairwiseDistanceImpl : public detail::OptionsLayer<PairwiseDistanceImpl, P
   at::Tensor forward(const at::Tensor& x1, const at::Tensor& x2);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(PairwiseDistance);
+TORCH_COMPILED_MODULE(PairwiseDistance);
 
 }  // namespace torch::nn

@@ -61,4 +61,11 @@ void FeatureAlphaDropoutImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, text_of("FeatureAlphaDropout", options));
 }
 
+template class Cloneable<DropoutImpl>;
+template class Cloneable<Dropout1dImpl>;
+template class Cloneable<Dropout2dImpl>;
+template class Cloneable<Dropout3dImpl>;
+template class Cloneable<AlphaDropoutImpl>;
+template class Cloneable<FeatureAlphaDropoutImpl>;
+
 }  // namespace torch::nn

@@ -31,7 +31,7 @@ class DropoutImpl : public detail::_DropoutNd<DropoutImpl> {
   at::Tensor forward(at::Tensor input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(Dropout);
+TORCH_COMPILED_MODULE(Dropout);
 
 // Zeroes channels of [N, C, L] or [C, L].
 class Dropout1dImpl : public detail::_DropoutNd<Dropout1dImpl> {
@@ -40,7 +40,7 @@ class Dropout1dImpl : public detail::_DropoutNd<Dropout1dImpl> {
   at::Tensor forward(at::Tensor input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(Dropout1d);
+TORCH_COMPILED_MODULE(Dropout1d);
 
 // Zeroes channels of [N, C, H, W].
 class Dropout2dImpl : public detail::_DropoutNd<Dropout2dImpl> {
@@ -49,7 +49,7 @@ class Dropout2dImpl : public detail::_DropoutNd<Dropout2dImpl> {
   at::Tensor forward(at::Tensor input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(Dropout2d);
+TORCH_COMPILED_MODULE(Dropout2d);
 
 class Dropout3dImpl : public detail::_DropoutNd<Dropout3dImpl> {
  public:
@@ -57,7 +57,7 @@ class Dropout3dImpl : public detail::_DropoutNd<Dropout3dImpl> {
   at::Tensor forward(at::Tensor input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(Dropout3d);
+TORCH_COMPILED_MODULE(Dropout3d);
 
 class AlphaDropoutImpl : public detail::_DropoutNd<AlphaDropoutImpl> {
  public:
@@ -65,7 +65,7 @@ class AlphaDropoutImpl : public detail::_DropoutNd<AlphaDropoutImpl> {
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(AlphaDropout);
+TORCH_COMPILED_MODULE(AlphaDropout);
 
 class FeatureAlphaDropoutImpl : public detail::_DropoutNd<FeatureAlphaDropoutImpl> {
  public:
@@ -73,6 +73,6 @@ class FeatureAlphaDropoutImpl : public detail::_DropoutNd<FeatureAlphaDropoutImp
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(FeatureAlphaDropout);
+TORCH_COMPILED_MODULE(FeatureAlphaDropout);
 
 }  // namespace torch::nn

@@ -149,4 +149,7 @@ EmbeddingBag EmbeddingBag::from_pretrained(const at::Tensor& embeddings,
   return bag;
 }
 
+template class Cloneable<EmbeddingImpl>;
+template class Cloneable<EmbeddingBagImpl>;
+
 }  // namespace torch::nn

@@ -28,6 +28,7 @@ class EmbeddingImpl : public Cloneable<EmbeddingImpl> {
   TORCH_MODULE_TENSORS(weight)
 };
 
+extern template class Cloneable<EmbeddingImpl>;
 class Embedding : public ModuleHolder<EmbeddingImpl> {
  public:
   using ModuleHolder<EmbeddingImpl>::ModuleHolder;
@@ -59,6 +60,7 @@ class EmbeddingBagImpl : public Cloneable<EmbeddingBagImpl> {
   FORWARD_HAS_DEFAULT_ARGS({1, AnyValue(at::Tensor())}, {2, AnyValue(at::Tensor())})
 };
 
+extern template class Cloneable<EmbeddingBagImpl>;
 class EmbeddingBag : public ModuleHolder<EmbeddingBagImpl> {
  public:
   using ModuleHolder<EmbeddingBagImpl>::ModuleHolder;

@@ -22,4 +22,7 @@ void UnfoldImpl::pretty_print(std::ostream& stream) const {
                             ", padding=", options.padding(), ", stride=", options.stride(), ")"));
 }
 
+template class Cloneable<FoldImpl>;
+template class Cloneable<UnfoldImpl>;
+
 }  // namespace torch::nn

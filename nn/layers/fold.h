@@ -16,7 +16,7 @@ class FoldImpl : public detail::OptionsLayer<FoldImpl, FoldOptions> {
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(Fold);
+TORCH_COMPILED_MODULE(Fold);
 
 // The windows of an image as columns: [N, C, H, W] -> [N, C * kernel elements, L].
 class UnfoldImpl : public detail::OptionsLayer<UnfoldImpl, UnfoldOptions> {
@@ -26,6 +26,6 @@ class UnfoldImpl : public detail::OptionsLayer<UnfoldImpl, UnfoldOptions> {
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(Unfold);
+TORCH_COMPILED_MODULE(Unfold);
 
 }  // namespace torch::nn

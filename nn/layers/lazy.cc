@@ -148,4 +148,18 @@ void LazyInstanceNorm3dImpl::pretty_print(std::ostream& stream) const {
   print(stream, "torch::nn::LazyInstanceNorm3d");
 }
 
+template class detail::LazyImpl<LazyLinearImpl, LinearImpl>;
+template class detail::LazyImpl<LazyConv1dImpl, Conv1dImpl>;
+template class detail::LazyImpl<LazyConv2dImpl, Conv2dImpl>;
+template class detail::LazyImpl<LazyConv3dImpl, Conv3dImpl>;
+template class detail::LazyImpl<LazyConvTranspose1dImpl, ConvTranspose1dImpl>;
+template class detail::LazyImpl<LazyConvTranspose2dImpl, ConvTranspose2dImpl>;
+template class detail::LazyImpl<LazyConvTranspose3dImpl, ConvTranspose3dImpl>;
+template class detail::LazyImpl<LazyBatchNorm1dImpl, BatchNorm1dImpl>;
+template class detail::LazyImpl<LazyBatchNorm2dImpl, BatchNorm2dImpl>;
+template class detail::LazyImpl<LazyBatchNorm3dImpl, BatchNorm3dImpl>;
+template class detail::LazyImpl<LazyInstanceNorm1dImpl, InstanceNorm1dImpl>;
+template class detail::LazyImpl<LazyInstanceNorm2dImpl, InstanceNorm2dImpl>;
+template class detail::LazyImpl<LazyInstanceNorm3dImpl, InstanceNorm3dImpl>;
+
 }  // namespace torch::nn

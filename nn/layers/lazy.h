@@ -82,14 +82,7 @@ class LazyImpl : public Base {
     reserve_names();
   }
 
-  std::shared_ptr<Module> clone(const std::optional<c10::Device>& device = std::nullopt) const override {
-    if (!has_uninitialized_params()) return Base::clone(device);
-    const Cloning cloning(*this);
-    if (auto made = cloning.made()) return made;
-    auto copy = std::make_shared<Derived>(static_cast<const Derived&>(*this));
-    if (device.has_value()) copy->device_ = device;
-    return cloning.finish(std::move(copy));
-  }
+  std::shared_ptr<Module> clone(const std::optional<c10::Device>& device = std::nullopt) const override;
 
  protected:
   virtual void reserve_names() = 0;
@@ -132,6 +125,17 @@ class LazyImpl : public Base {
   std::optional<c10::Device> device_;
   std::optional<Dtype> dtype_;
 };
+
+// Not inline, as Cloneable's.
+template <typename Derived, typename Base>
+std::shared_ptr<Module> LazyImpl<Derived, Base>::clone(const std::optional<c10::Device>& device) const {
+  if (!has_uninitialized_params()) return Base::clone(device);
+  const Cloning cloning(*this);
+  if (auto made = cloning.made()) return made;
+  auto copy = std::make_shared<Derived>(static_cast<const Derived&>(*this));
+  if (device.has_value()) copy->device_ = device;
+  return cloning.finish(std::move(copy));
+}
 
 int64_t size_in(const StateDict& state, const std::string& name, int64_t dim);
 void check_lazy_input(const at::Tensor& input, int64_t dims, const char* layer);
@@ -210,6 +214,7 @@ class LazyLinearImpl : public detail::LazyImpl<LazyLinearImpl, LinearImpl> {
   int64_t input_size_of(const at::Tensor& input) const override;
   int64_t input_size_in(const StateDict& state, const std::string& prefix) const override;
 };
+extern template class detail::LazyImpl<LazyLinearImpl, LinearImpl>;
 TORCH_MODULE(LazyLinear);
 
 // Conv1d whose in_channels is the input's: [N, C, L] or [C, L].
@@ -221,6 +226,7 @@ class LazyConv1dImpl : public detail::LazyConvImpl<1, LazyConv1dImpl, Conv1dImpl
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 };
+extern template class detail::LazyImpl<LazyConv1dImpl, Conv1dImpl>;
 TORCH_MODULE(LazyConv1d);
 
 // Conv2d whose in_channels is the input's: [N, C, H, W] or [C, H, W].
@@ -232,6 +238,7 @@ class LazyConv2dImpl : public detail::LazyConvImpl<2, LazyConv2dImpl, Conv2dImpl
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 };
+extern template class detail::LazyImpl<LazyConv2dImpl, Conv2dImpl>;
 TORCH_MODULE(LazyConv2d);
 
 // Conv3d whose in_channels is the input's: [N, C, D, H, W] or [C, D, H, W].
@@ -243,6 +250,7 @@ class LazyConv3dImpl : public detail::LazyConvImpl<3, LazyConv3dImpl, Conv3dImpl
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 };
+extern template class detail::LazyImpl<LazyConv3dImpl, Conv3dImpl>;
 TORCH_MODULE(LazyConv3d);
 
 class LazyConvTranspose1dImpl : public detail::LazyConvImpl<1, LazyConvTranspose1dImpl, ConvTranspose1dImpl, true> {
@@ -253,6 +261,7 @@ class LazyConvTranspose1dImpl : public detail::LazyConvImpl<1, LazyConvTranspose
   at::Tensor forward(const at::Tensor& input, const std::optional<c10::IntArrayRef>& output_size = std::nullopt);
   void pretty_print(std::ostream& stream) const override;
 };
+extern template class detail::LazyImpl<LazyConvTranspose1dImpl, ConvTranspose1dImpl>;
 TORCH_MODULE(LazyConvTranspose1d);
 
 class LazyConvTranspose2dImpl : public detail::LazyConvImpl<2, LazyConvTranspose2dImpl, ConvTranspose2dImpl, true> {
@@ -263,6 +272,7 @@ class LazyConvTranspose2dImpl : public detail::LazyConvImpl<2, LazyConvTranspose
   at::Tensor forward(const at::Tensor& input, const std::optional<c10::IntArrayRef>& output_size = std::nullopt);
   void pretty_print(std::ostream& stream) const override;
 };
+extern template class detail::LazyImpl<LazyConvTranspose2dImpl, ConvTranspose2dImpl>;
 TORCH_MODULE(LazyConvTranspose2d);
 
 class LazyConvTranspose3dImpl : public detail::LazyConvImpl<3, LazyConvTranspose3dImpl, ConvTranspose3dImpl, true> {
@@ -273,6 +283,7 @@ class LazyConvTranspose3dImpl : public detail::LazyConvImpl<3, LazyConvTranspose
   at::Tensor forward(const at::Tensor& input, const std::optional<c10::IntArrayRef>& output_size = std::nullopt);
   void pretty_print(std::ostream& stream) const override;
 };
+extern template class detail::LazyImpl<LazyConvTranspose3dImpl, ConvTranspose3dImpl>;
 TORCH_MODULE(LazyConvTranspose3d);
 
 class LazyBatchNorm1dImpl : public detail::LazyNormImpl<LazyBatchNorm1dImpl, BatchNorm1dImpl> {
@@ -281,6 +292,7 @@ class LazyBatchNorm1dImpl : public detail::LazyNormImpl<LazyBatchNorm1dImpl, Bat
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 };
+extern template class detail::LazyImpl<LazyBatchNorm1dImpl, BatchNorm1dImpl>;
 TORCH_MODULE(LazyBatchNorm1d);
 
 class LazyBatchNorm2dImpl : public detail::LazyNormImpl<LazyBatchNorm2dImpl, BatchNorm2dImpl> {
@@ -289,6 +301,7 @@ class LazyBatchNorm2dImpl : public detail::LazyNormImpl<LazyBatchNorm2dImpl, Bat
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 };
+extern template class detail::LazyImpl<LazyBatchNorm2dImpl, BatchNorm2dImpl>;
 TORCH_MODULE(LazyBatchNorm2d);
 
 class LazyBatchNorm3dImpl : public detail::LazyNormImpl<LazyBatchNorm3dImpl, BatchNorm3dImpl> {
@@ -297,6 +310,7 @@ class LazyBatchNorm3dImpl : public detail::LazyNormImpl<LazyBatchNorm3dImpl, Bat
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 };
+extern template class detail::LazyImpl<LazyBatchNorm3dImpl, BatchNorm3dImpl>;
 TORCH_MODULE(LazyBatchNorm3d);
 
 class LazyInstanceNorm1dImpl : public detail::LazyNormImpl<LazyInstanceNorm1dImpl, InstanceNorm1dImpl> {
@@ -308,6 +322,7 @@ class LazyInstanceNorm1dImpl : public detail::LazyNormImpl<LazyInstanceNorm1dImp
  protected:
   int64_t features_dim(const at::Tensor& input) const override { return input.dim() - 1 - 1; }
 };
+extern template class detail::LazyImpl<LazyInstanceNorm1dImpl, InstanceNorm1dImpl>;
 TORCH_MODULE(LazyInstanceNorm1d);
 
 class LazyInstanceNorm2dImpl : public detail::LazyNormImpl<LazyInstanceNorm2dImpl, InstanceNorm2dImpl> {
@@ -319,6 +334,7 @@ class LazyInstanceNorm2dImpl : public detail::LazyNormImpl<LazyInstanceNorm2dImp
  protected:
   int64_t features_dim(const at::Tensor& input) const override { return input.dim() - 2 - 1; }
 };
+extern template class detail::LazyImpl<LazyInstanceNorm2dImpl, InstanceNorm2dImpl>;
 TORCH_MODULE(LazyInstanceNorm2d);
 
 class LazyInstanceNorm3dImpl : public detail::LazyNormImpl<LazyInstanceNorm3dImpl, InstanceNorm3dImpl> {
@@ -330,6 +346,7 @@ class LazyInstanceNorm3dImpl : public detail::LazyNormImpl<LazyInstanceNorm3dImp
  protected:
   int64_t features_dim(const at::Tensor& input) const override { return input.dim() - 3 - 1; }
 };
+extern template class detail::LazyImpl<LazyInstanceNorm3dImpl, InstanceNorm3dImpl>;
 TORCH_MODULE(LazyInstanceNorm3d);
 
 }  // namespace torch::nn

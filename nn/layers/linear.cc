@@ -106,4 +106,10 @@ void UnflattenImpl::pretty_print(std::ostream& stream) const {
                                     c10::Join(", ", options.sizes()), "})"));
 }
 
+template class Cloneable<IdentityImpl>;
+template class Cloneable<LinearImpl>;
+template class Cloneable<BilinearImpl>;
+template class Cloneable<FlattenImpl>;
+template class Cloneable<UnflattenImpl>;
+
 }  // namespace torch::nn

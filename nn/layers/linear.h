@@ -16,7 +16,7 @@ class IdentityImpl : public detail::StatelessLayer<IdentityImpl> {
   at::Tensor forward(const at::Tensor& input) { return input; }
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(Identity);
+TORCH_COMPILED_MODULE(Identity);
 
 // y = x weight^T + bias; x [*, in_features], weight [out_features, in_features], bias [out_features].
 // Both start uniform within 1 / sqrt(in_features).
@@ -36,7 +36,7 @@ class LinearImpl : public Cloneable<LinearImpl> {
  protected:
   TORCH_MODULE_TENSORS(weight, bias)
 };
-TORCH_MODULE(Linear);
+TORCH_COMPILED_MODULE(Linear);
 
 // y[k] = x1 weight[k] x2^T + bias[k]
 class BilinearImpl : public Cloneable<BilinearImpl> {
@@ -56,7 +56,7 @@ class BilinearImpl : public Cloneable<BilinearImpl> {
  protected:
   TORCH_MODULE_TENSORS(weight, bias)
 };
-TORCH_MODULE(Bilinear);
+TORCH_COMPILED_MODULE(Bilinear);
 
 // Joins the dimensions start_dim ... end_dim.
 class FlattenImpl : public detail::OptionsLayer<FlattenImpl, FlattenOptions> {
@@ -65,7 +65,7 @@ class FlattenImpl : public detail::OptionsLayer<FlattenImpl, FlattenOptions> {
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(Flatten);
+TORCH_COMPILED_MODULE(Flatten);
 
 // Splits dimension `dim` into `sizes`.
 class UnflattenImpl : public detail::OptionsLayer<UnflattenImpl, UnflattenOptions> {
@@ -77,6 +77,6 @@ class UnflattenImpl : public detail::OptionsLayer<UnflattenImpl, UnflattenOption
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(Unflatten);
+TORCH_COMPILED_MODULE(Unflatten);
 
 }  // namespace torch::nn

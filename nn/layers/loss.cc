@@ -194,4 +194,27 @@ void CTCLossImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, c10::str("torch::nn::CTCLoss()"));
 }
 
+template class Cloneable<L1LossImpl>;
+template class Cloneable<MSELossImpl>;
+template class Cloneable<SmoothL1LossImpl>;
+template class Cloneable<HuberLossImpl>;
+template class Cloneable<KLDivLossImpl>;
+template class Cloneable<HingeEmbeddingLossImpl>;
+template class Cloneable<MultiLabelMarginLossImpl>;
+template class Cloneable<SoftMarginLossImpl>;
+template class Cloneable<PoissonNLLLossImpl>;
+template class Cloneable<BCELossImpl>;
+template class Cloneable<NLLLossImpl>;
+template class Cloneable<CrossEntropyLossImpl>;
+template class Cloneable<LinearCrossEntropyLossImpl>;
+template class Cloneable<BCEWithLogitsLossImpl>;
+template class Cloneable<MultiLabelSoftMarginLossImpl>;
+template class Cloneable<MultiMarginLossImpl>;
+template class Cloneable<CosineEmbeddingLossImpl>;
+template class Cloneable<MarginRankingLossImpl>;
+template class Cloneable<TripletMarginLossImpl>;
+template class Cloneable<TripletMarginWithDistanceLossImpl>;
+template class Cloneable<GaussianNLLLossImpl>;
+template class Cloneable<CTCLossImpl>;
+
 }  // namespace torch::nn

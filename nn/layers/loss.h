@@ -19,7 +19,7 @@ class L1LossImpl : public detail::OptionsLayer<L1LossImpl, L1LossOptions> {
   at::Tensor forward(const at::Tensor& input, const at::Tensor& target);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(L1Loss);
+TORCH_COMPILED_MODULE(L1Loss);
 
 class MSELossImpl : public detail::OptionsLayer<MSELossImpl, MSELossOptions> {
  public:
@@ -27,7 +27,7 @@ class MSELossImpl : public detail::OptionsLayer<MSELossImpl, MSELossOptions> {
   at::Tensor forward(const at::Tensor& input, const at::Tensor& target);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(MSELoss);
+TORCH_COMPILED_MODULE(MSELoss);
 
 class SmoothL1LossImpl : public detail::OptionsLayer<SmoothL1LossImpl, SmoothL1LossOptions> {
  public:
@@ -35,7 +35,7 @@ class SmoothL1LossImpl : public detail::OptionsLayer<SmoothL1LossImpl, SmoothL1L
   at::Tensor forward(const at::Tensor& input, const at::Tensor& target);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(SmoothL1Loss);
+TORCH_COMPILED_MODULE(SmoothL1Loss);
 
 class HuberLossImpl : public detail::OptionsLayer<HuberLossImpl, HuberLossOptions> {
  public:
@@ -43,7 +43,7 @@ class HuberLossImpl : public detail::OptionsLayer<HuberLossImpl, HuberLossOption
   at::Tensor forward(const at::Tensor& input, const at::Tensor& target);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(HuberLoss);
+TORCH_COMPILED_MODULE(HuberLoss);
 
 class KLDivLossImpl : public detail::OptionsLayer<KLDivLossImpl, KLDivLossOptions> {
  public:
@@ -51,7 +51,7 @@ class KLDivLossImpl : public detail::OptionsLayer<KLDivLossImpl, KLDivLossOption
   at::Tensor forward(const at::Tensor& input, const at::Tensor& target);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(KLDivLoss);
+TORCH_COMPILED_MODULE(KLDivLoss);
 
 class HingeEmbeddingLossImpl : public detail::OptionsLayer<HingeEmbeddingLossImpl, HingeEmbeddingLossOptions> {
  public:
@@ -59,7 +59,7 @@ class HingeEmbeddingLossImpl : public detail::OptionsLayer<HingeEmbeddingLossImp
   at::Tensor forward(const at::Tensor& input, const at::Tensor& target);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(HingeEmbeddingLoss);
+TORCH_COMPILED_MODULE(HingeEmbeddingLoss);
 
 class MultiLabelMarginLossImpl : public detail::OptionsLayer<MultiLabelMarginLossImpl, MultiLabelMarginLossOptions> {
  public:
@@ -67,7 +67,7 @@ class MultiLabelMarginLossImpl : public detail::OptionsLayer<MultiLabelMarginLos
   at::Tensor forward(const at::Tensor& input, const at::Tensor& target);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(MultiLabelMarginLoss);
+TORCH_COMPILED_MODULE(MultiLabelMarginLoss);
 
 class SoftMarginLossImpl : public detail::OptionsLayer<SoftMarginLossImpl, SoftMarginLossOptions> {
  public:
@@ -75,7 +75,7 @@ class SoftMarginLossImpl : public detail::OptionsLayer<SoftMarginLossImpl, SoftM
   at::Tensor forward(const at::Tensor& input, const at::Tensor& target);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(SoftMarginLoss);
+TORCH_COMPILED_MODULE(SoftMarginLoss);
 
 class PoissonNLLLossImpl : public detail::OptionsLayer<PoissonNLLLossImpl, PoissonNLLLossOptions> {
  public:
@@ -83,7 +83,7 @@ class PoissonNLLLossImpl : public detail::OptionsLayer<PoissonNLLLossImpl, Poiss
   at::Tensor forward(const at::Tensor& input, const at::Tensor& target);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(PoissonNLLLoss);
+TORCH_COMPILED_MODULE(PoissonNLLLoss);
 
 class BCELossImpl : public detail::WeightedLoss<BCELossImpl, BCELossOptions> {
  public:
@@ -91,7 +91,7 @@ class BCELossImpl : public detail::WeightedLoss<BCELossImpl, BCELossOptions> {
   at::Tensor forward(const at::Tensor& input, const at::Tensor& target);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(BCELoss);
+TORCH_COMPILED_MODULE(BCELoss);
 
 class NLLLossImpl : public detail::WeightedLoss<NLLLossImpl, NLLLossOptions> {
  public:
@@ -99,7 +99,7 @@ class NLLLossImpl : public detail::WeightedLoss<NLLLossImpl, NLLLossOptions> {
   at::Tensor forward(const at::Tensor& input, const at::Tensor& target);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(NLLLoss);
+TORCH_COMPILED_MODULE(NLLLoss);
 
 class CrossEntropyLossImpl : public detail::WeightedLoss<CrossEntropyLossImpl, CrossEntropyLossOptions> {
  public:
@@ -107,7 +107,7 @@ class CrossEntropyLossImpl : public detail::WeightedLoss<CrossEntropyLossImpl, C
   at::Tensor forward(const at::Tensor& input, const at::Tensor& target);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(CrossEntropyLoss);
+TORCH_COMPILED_MODULE(CrossEntropyLoss);
 
 // The last layer of a classifier and its loss: `linear` maps [*, in_features] to logits of num_classes, which are compared with
 // classes [*].
@@ -124,7 +124,7 @@ class LinearCrossEntropyLossImpl : public Cloneable<LinearCrossEntropyLossImpl> 
   Linear linear = nullptr;
   at::Tensor weight;  // of the classes; a buffer
 };
-TORCH_MODULE(LinearCrossEntropyLoss);
+TORCH_COMPILED_MODULE(LinearCrossEntropyLoss);
 
 class BCEWithLogitsLossImpl : public Cloneable<BCEWithLogitsLossImpl> {
  public:
@@ -140,7 +140,7 @@ class BCEWithLogitsLossImpl : public Cloneable<BCEWithLogitsLossImpl> {
  protected:
   TORCH_MODULE_TENSORS(weight, pos_weight)
 };
-TORCH_MODULE(BCEWithLogitsLoss);
+TORCH_COMPILED_MODULE(BCEWithLogitsLoss);
 
 class MultiLabelSoftMarginLossImpl : public detail::WeightedLoss<MultiLabelSoftMarginLossImpl, MultiLabelSoftMarginLossOptions> {
  public:
@@ -148,7 +148,7 @@ class MultiLabelSoftMarginLossImpl : public detail::WeightedLoss<MultiLabelSoftM
   at::Tensor forward(const at::Tensor& input, const at::Tensor& target);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(MultiLabelSoftMarginLoss);
+TORCH_COMPILED_MODULE(MultiLabelSoftMarginLoss);
 
 class MultiMarginLossImpl : public detail::WeightedLoss<MultiMarginLossImpl, MultiMarginLossOptions> {
  public:
@@ -156,7 +156,7 @@ class MultiMarginLossImpl : public detail::WeightedLoss<MultiMarginLossImpl, Mul
   at::Tensor forward(const at::Tensor& input, const at::Tensor& target);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(MultiMarginLoss);
+TORCH_COMPILED_MODULE(MultiMarginLoss);
 
 class CosineEmbeddingLossImpl : public detail::OptionsLayer<CosineEmbeddingLossImpl, CosineEmbeddingLossOptions> {
  public:
@@ -164,7 +164,7 @@ class CosineEmbeddingLossImpl : public detail::OptionsLayer<CosineEmbeddingLossI
   at::Tensor forward(const at::Tensor& input1, const at::Tensor& input2, const at::Tensor& target);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(CosineEmbeddingLoss);
+TORCH_COMPILED_MODULE(CosineEmbeddingLoss);
 
 class MarginRankingLossImpl : public detail::OptionsLayer<MarginRankingLossImpl, MarginRankingLossOptions> {
  public:
@@ -172,7 +172,7 @@ class MarginRankingLossImpl : public detail::OptionsLayer<MarginRankingLossImpl,
   at::Tensor forward(const at::Tensor& input1, const at::Tensor& input2, const at::Tensor& target);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(MarginRankingLoss);
+TORCH_COMPILED_MODULE(MarginRankingLoss);
 
 class TripletMarginLossImpl : public detail::OptionsLayer<TripletMarginLossImpl, TripletMarginLossOptions> {
  public:
@@ -180,7 +180,7 @@ class TripletMarginLossImpl : public detail::OptionsLayer<TripletMarginLossImpl,
   at::Tensor forward(const at::Tensor& anchor, const at::Tensor& positive, const at::Tensor& negative);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(TripletMarginLoss);
+TORCH_COMPILED_MODULE(TripletMarginLoss);
 
 class TripletMarginWithDistanceLossImpl
     : public detail::OptionsLayer<TripletMarginWithDistanceLossImpl, TripletMarginWithDistanceLossOptions> {
@@ -189,7 +189,7 @@ class TripletMarginWithDistanceLossImpl
   at::Tensor forward(const at::Tensor& anchor, const at::Tensor& positive, const at::Tensor& negative);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(TripletMarginWithDistanceLoss);
+TORCH_COMPILED_MODULE(TripletMarginWithDistanceLoss);
 
 class GaussianNLLLossImpl : public detail::OptionsLayer<GaussianNLLLossImpl, GaussianNLLLossOptions> {
  public:
@@ -197,7 +197,7 @@ class GaussianNLLLossImpl : public detail::OptionsLayer<GaussianNLLLossImpl, Gau
   at::Tensor forward(const at::Tensor& input, const at::Tensor& target, const at::Tensor& var);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(GaussianNLLLoss);
+TORCH_COMPILED_MODULE(GaussianNLLLoss);
 
 class CTCLossImpl : public detail::OptionsLayer<CTCLossImpl, CTCLossOptions> {
  public:
@@ -206,6 +206,6 @@ class CTCLossImpl : public detail::OptionsLayer<CTCLossImpl, CTCLossOptions> {
                      const at::Tensor& target_lengths);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(CTCLoss);
+TORCH_COMPILED_MODULE(CTCLoss);
 
 }  // namespace torch::nn

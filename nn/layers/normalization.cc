@@ -218,4 +218,16 @@ void CrossMapLRN2dImpl::pretty_print(std::ostream& stream) const {
                                     ", beta=", options.beta(), ", k=", options.k(), ")"));
 }
 
+template class Cloneable<LayerNormImpl>;
+template class Cloneable<GroupNormImpl>;
+template class Cloneable<BatchNorm1dImpl>;
+template class Cloneable<BatchNorm2dImpl>;
+template class Cloneable<BatchNorm3dImpl>;
+template class Cloneable<InstanceNorm1dImpl>;
+template class Cloneable<InstanceNorm2dImpl>;
+template class Cloneable<InstanceNorm3dImpl>;
+template class Cloneable<RMSNormImpl>;
+template class Cloneable<LocalResponseNormImpl>;
+template class Cloneable<CrossMapLRN2dImpl>;
+
 }  // namespace torch::nn

@@ -27,7 +27,7 @@ class LayerNormImpl : public Cloneable<LayerNormImpl> {
  protected:
   TORCH_MODULE_TENSORS(weight, bias)
 };
-TORCH_MODULE(LayerNorm);
+TORCH_COMPILED_MODULE(LayerNorm);
 
 // Over num_groups groups of the channels of [N, num_channels, *]. Members: weight, bias [num_channels].
 class GroupNormImpl : public Cloneable<GroupNormImpl> {
@@ -46,7 +46,7 @@ class GroupNormImpl : public Cloneable<GroupNormImpl> {
  protected:
   TORCH_MODULE_TENSORS(weight, bias)
 };
-TORCH_MODULE(GroupNorm);
+TORCH_COMPILED_MODULE(GroupNorm);
 
 namespace detail {
 
@@ -148,7 +148,7 @@ class BatchNorm1dImpl : public BatchNormImplBase<1, BatchNorm1dImpl> {
  protected:
   void _check_input_dim(const at::Tensor& input) override { expect_dim(input, 2, 3); }
 };
-TORCH_MODULE(BatchNorm1d);
+TORCH_COMPILED_MODULE(BatchNorm1d);
 
 // Input [N, C, H, W].
 class BatchNorm2dImpl : public BatchNormImplBase<2, BatchNorm2dImpl> {
@@ -160,7 +160,7 @@ class BatchNorm2dImpl : public BatchNormImplBase<2, BatchNorm2dImpl> {
  protected:
   void _check_input_dim(const at::Tensor& input) override { expect_dim(input, 4, 0); }
 };
-TORCH_MODULE(BatchNorm2d);
+TORCH_COMPILED_MODULE(BatchNorm2d);
 
 // Input [N, C, D, H, W].
 class BatchNorm3dImpl : public BatchNormImplBase<3, BatchNorm3dImpl> {
@@ -172,7 +172,7 @@ class BatchNorm3dImpl : public BatchNormImplBase<3, BatchNorm3dImpl> {
  protected:
   void _check_input_dim(const at::Tensor& input) override { expect_dim(input, 5, 0); }
 };
-TORCH_MODULE(BatchNorm3d);
+TORCH_COMPILED_MODULE(BatchNorm3d);
 
 // Each channel of each sample by itself. Input [N, C, L] or [C, L].
 class InstanceNorm1dImpl : public InstanceNormImpl<1, InstanceNorm1dImpl> {
@@ -184,7 +184,7 @@ class InstanceNorm1dImpl : public InstanceNormImpl<1, InstanceNorm1dImpl> {
  protected:
   void _check_input_dim(const at::Tensor& input) override { expect_dim(input, 2, 3); }
 };
-TORCH_MODULE(InstanceNorm1d);
+TORCH_COMPILED_MODULE(InstanceNorm1d);
 
 // Input [N, C, H, W] or [C, H, W].
 class InstanceNorm2dImpl : public InstanceNormImpl<2, InstanceNorm2dImpl> {
@@ -196,7 +196,7 @@ class InstanceNorm2dImpl : public InstanceNormImpl<2, InstanceNorm2dImpl> {
  protected:
   void _check_input_dim(const at::Tensor& input) override { expect_dim(input, 3, 4); }
 };
-TORCH_MODULE(InstanceNorm2d);
+TORCH_COMPILED_MODULE(InstanceNorm2d);
 
 // Input [N, C, D, H, W] or [C, D, H, W].
 class InstanceNorm3dImpl : public InstanceNormImpl<3, InstanceNorm3dImpl> {
@@ -208,7 +208,7 @@ class InstanceNorm3dImpl : public InstanceNormImpl<3, InstanceNorm3dImpl> {
  protected:
   void _check_input_dim(const at::Tensor& input) override { expect_dim(input, 4, 5); }
 };
-TORCH_MODULE(InstanceNorm3d);
+TORCH_COMPILED_MODULE(InstanceNorm3d);
 
 // x / sqrt(mean(x^2) + eps) over the last dimensions, of sizes normalized_shape. Member: weight (ones) of that shape.
 class RMSNormImpl : public Cloneable<RMSNormImpl> {
@@ -226,7 +226,7 @@ class RMSNormImpl : public Cloneable<RMSNormImpl> {
  protected:
   TORCH_MODULE_TENSORS(weight)
 };
-TORCH_MODULE(RMSNorm);
+TORCH_COMPILED_MODULE(RMSNorm);
 
 // functional::local_response_norm. Input [N, C, *].
 class LocalResponseNormImpl : public Cloneable<LocalResponseNormImpl> {
@@ -239,7 +239,7 @@ class LocalResponseNormImpl : public Cloneable<LocalResponseNormImpl> {
 
   LocalResponseNormOptions options;
 };
-TORCH_MODULE(LocalResponseNorm);
+TORCH_COMPILED_MODULE(LocalResponseNorm);
 
 // The same with as many channels before as after each (an even `size` takes one less), and, as in PyTorch, with channel
 // 0 once more from channel (size + 1) / 2 on. Input [N, C, H, W].
@@ -253,7 +253,7 @@ class CrossMapLRN2dImpl : public Cloneable<CrossMapLRN2dImpl> {
 
   CrossMapLRN2dOptions options;
 };
-TORCH_MODULE(CrossMapLRN2d);
+TORCH_COMPILED_MODULE(CrossMapLRN2d);
 
 namespace functions {
 

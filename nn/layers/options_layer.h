@@ -1,7 +1,6 @@
 // What layers share that have no parameters.
 #pragma once
 
-#include <concepts>
 #include <utility>
 
 #include "nn/module/cloneable.h"
@@ -20,8 +19,9 @@ class StatelessLayer : public Cloneable<Derived> {
 template <typename Derived, typename Options>
 class OptionsLayer : public StatelessLayer<Derived> {
  public:
+  // The compiler's own trait: a constraint of the library's costs a millisecond a layer.
   template <typename... Args>
-  requires std::constructible_from<Options, Args...>
+  requires(__is_constructible(Options, Args...))
   explicit OptionsLayer(Args&&... args) : options(std::forward<Args>(args)...) {}
 
   Options options;

@@ -24,3 +24,23 @@ void print_padding(std::ostream& stream, const char* name, int dims, c10::IntArr
 }
 
 }  // namespace torch::nn::detail
+
+namespace torch::nn {
+
+template class Cloneable<ReflectionPad1dImpl>;
+template class Cloneable<ReflectionPad2dImpl>;
+template class Cloneable<ReflectionPad3dImpl>;
+template class Cloneable<ReplicationPad1dImpl>;
+template class Cloneable<ReplicationPad2dImpl>;
+template class Cloneable<ReplicationPad3dImpl>;
+template class Cloneable<CircularPad1dImpl>;
+template class Cloneable<CircularPad2dImpl>;
+template class Cloneable<CircularPad3dImpl>;
+template class Cloneable<ZeroPad1dImpl>;
+template class Cloneable<ZeroPad2dImpl>;
+template class Cloneable<ZeroPad3dImpl>;
+template class Cloneable<ConstantPad1dImpl>;
+template class Cloneable<ConstantPad2dImpl>;
+template class Cloneable<ConstantPad3dImpl>;
+
+}  // namespace torch::nn

@@ -35,19 +35,19 @@ class ReflectionPad1dImpl : public ReflectionPadImpl<1, ReflectionPad1dImpl> {
  public:
   using ReflectionPadImpl<1, ReflectionPad1dImpl>::ReflectionPadImpl;
 };
-TORCH_MODULE(ReflectionPad1d);
+TORCH_COMPILED_MODULE(ReflectionPad1d);
 
 class ReflectionPad2dImpl : public ReflectionPadImpl<2, ReflectionPad2dImpl> {
  public:
   using ReflectionPadImpl<2, ReflectionPad2dImpl>::ReflectionPadImpl;
 };
-TORCH_MODULE(ReflectionPad2d);
+TORCH_COMPILED_MODULE(ReflectionPad2d);
 
 class ReflectionPad3dImpl : public ReflectionPadImpl<3, ReflectionPad3dImpl> {
  public:
   using ReflectionPadImpl<3, ReflectionPad3dImpl>::ReflectionPadImpl;
 };
-TORCH_MODULE(ReflectionPad3d);
+TORCH_COMPILED_MODULE(ReflectionPad3d);
 
 template <size_t D, typename Derived>
 class ReplicationPadImpl : public detail::OptionsLayer<Derived, ReplicationPadOptions<D>> {
@@ -68,19 +68,19 @@ class ReplicationPad1dImpl : public ReplicationPadImpl<1, ReplicationPad1dImpl> 
  public:
   using ReplicationPadImpl<1, ReplicationPad1dImpl>::ReplicationPadImpl;
 };
-TORCH_MODULE(ReplicationPad1d);
+TORCH_COMPILED_MODULE(ReplicationPad1d);
 
 class ReplicationPad2dImpl : public ReplicationPadImpl<2, ReplicationPad2dImpl> {
  public:
   using ReplicationPadImpl<2, ReplicationPad2dImpl>::ReplicationPadImpl;
 };
-TORCH_MODULE(ReplicationPad2d);
+TORCH_COMPILED_MODULE(ReplicationPad2d);
 
 class ReplicationPad3dImpl : public ReplicationPadImpl<3, ReplicationPad3dImpl> {
  public:
   using ReplicationPadImpl<3, ReplicationPad3dImpl>::ReplicationPadImpl;
 };
-TORCH_MODULE(ReplicationPad3d);
+TORCH_COMPILED_MODULE(ReplicationPad3d);
 
 template <size_t D, typename Derived>
 class CircularPadImpl : public detail::OptionsLayer<Derived, CircularPadOptions<D>> {
@@ -100,19 +100,19 @@ class CircularPad1dImpl : public CircularPadImpl<1, CircularPad1dImpl> {
  public:
   using CircularPadImpl<1, CircularPad1dImpl>::CircularPadImpl;
 };
-TORCH_MODULE(CircularPad1d);
+TORCH_COMPILED_MODULE(CircularPad1d);
 
 class CircularPad2dImpl : public CircularPadImpl<2, CircularPad2dImpl> {
  public:
   using CircularPadImpl<2, CircularPad2dImpl>::CircularPadImpl;
 };
-TORCH_MODULE(CircularPad2d);
+TORCH_COMPILED_MODULE(CircularPad2d);
 
 class CircularPad3dImpl : public CircularPadImpl<3, CircularPad3dImpl> {
  public:
   using CircularPadImpl<3, CircularPad3dImpl>::CircularPadImpl;
 };
-TORCH_MODULE(CircularPad3d);
+TORCH_COMPILED_MODULE(CircularPad3d);
 
 template <size_t D, typename Derived>
 class ZeroPadImpl : public detail::OptionsLayer<Derived, ZeroPadOptions<D>> {
@@ -132,19 +132,19 @@ class ZeroPad1dImpl : public ZeroPadImpl<1, ZeroPad1dImpl> {
  public:
   using ZeroPadImpl<1, ZeroPad1dImpl>::ZeroPadImpl;
 };
-TORCH_MODULE(ZeroPad1d);
+TORCH_COMPILED_MODULE(ZeroPad1d);
 
 class ZeroPad2dImpl : public ZeroPadImpl<2, ZeroPad2dImpl> {
  public:
   using ZeroPadImpl<2, ZeroPad2dImpl>::ZeroPadImpl;
 };
-TORCH_MODULE(ZeroPad2d);
+TORCH_COMPILED_MODULE(ZeroPad2d);
 
 class ZeroPad3dImpl : public ZeroPadImpl<3, ZeroPad3dImpl> {
  public:
   using ZeroPadImpl<3, ZeroPad3dImpl>::ZeroPadImpl;
 };
-TORCH_MODULE(ZeroPad3d);
+TORCH_COMPILED_MODULE(ZeroPad3d);
 
 template <size_t D, typename Derived>
 class ConstantPadImpl : public detail::OptionsLayer<Derived, ConstantPadOptions<D>> {
@@ -166,18 +166,18 @@ class ConstantPad1dImpl : public ConstantPadImpl<1, ConstantPad1dImpl> {
  public:
   using ConstantPadImpl<1, ConstantPad1dImpl>::ConstantPadImpl;
 };
-TORCH_MODULE(ConstantPad1d);
+TORCH_COMPILED_MODULE(ConstantPad1d);
 
 class ConstantPad2dImpl : public ConstantPadImpl<2, ConstantPad2dImpl> {
  public:
   using ConstantPadImpl<2, ConstantPad2dImpl>::ConstantPadImpl;
 };
-TORCH_MODULE(ConstantPad2d);
+TORCH_COMPILED_MODULE(ConstantPad2d);
 
 class ConstantPad3dImpl : public ConstantPadImpl<3, ConstantPad3dImpl> {
  public:
   using ConstantPadImpl<3, ConstantPad3dImpl>::ConstantPadImpl;
 };
-TORCH_MODULE(ConstantPad3d);
+TORCH_COMPILED_MODULE(ConstantPad3d);
 
 }  // namespace torch::nn

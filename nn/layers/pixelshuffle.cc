@@ -25,4 +25,8 @@ void ChannelShuffleImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, c10::str("torch::nn::ChannelShuffle(groups=", options.groups(), ")"));
 }
 
+template class Cloneable<PixelShuffleImpl>;
+template class Cloneable<PixelUnshuffleImpl>;
+template class Cloneable<ChannelShuffleImpl>;
+
 }  // namespace torch::nn

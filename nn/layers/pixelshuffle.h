@@ -14,7 +14,7 @@ class PixelShuffleImpl : public detail::OptionsLayer<PixelShuffleImpl, PixelShuf
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(PixelShuffle);
+TORCH_COMPILED_MODULE(PixelShuffle);
 
 class PixelUnshuffleImpl : public detail::OptionsLayer<PixelUnshuffleImpl, PixelUnshuffleOptions> {
  public:
@@ -22,7 +22,7 @@ class PixelUnshuffleImpl : public detail::OptionsLayer<PixelUnshuffleImpl, Pixel
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(PixelUnshuffle);
+TORCH_COMPILED_MODULE(PixelUnshuffle);
 
 class ChannelShuffleImpl : public detail::OptionsLayer<ChannelShuffleImpl, ChannelShuffleOptions> {
  public:
@@ -30,6 +30,6 @@ class ChannelShuffleImpl : public detail::OptionsLayer<ChannelShuffleImpl, Chann
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(ChannelShuffle);
+TORCH_COMPILED_MODULE(ChannelShuffle);
 
 }  // namespace torch::nn

@@ -239,4 +239,25 @@ void LPPool3dImpl::pretty_print(std::ostream& stream) const {
   print_lp(stream, "LPPool3d", options);
 }
 
+template class Cloneable<AvgPool1dImpl>;
+template class Cloneable<AvgPool2dImpl>;
+template class Cloneable<AvgPool3dImpl>;
+template class Cloneable<MaxPool1dImpl>;
+template class Cloneable<MaxPool2dImpl>;
+template class Cloneable<MaxPool3dImpl>;
+template class Cloneable<AdaptiveAvgPool1dImpl>;
+template class Cloneable<AdaptiveAvgPool2dImpl>;
+template class Cloneable<AdaptiveAvgPool3dImpl>;
+template class Cloneable<AdaptiveMaxPool1dImpl>;
+template class Cloneable<AdaptiveMaxPool2dImpl>;
+template class Cloneable<AdaptiveMaxPool3dImpl>;
+template class Cloneable<MaxUnpool1dImpl>;
+template class Cloneable<MaxUnpool2dImpl>;
+template class Cloneable<MaxUnpool3dImpl>;
+template class Cloneable<FractionalMaxPool2dImpl>;
+template class Cloneable<FractionalMaxPool3dImpl>;
+template class Cloneable<LPPool1dImpl>;
+template class Cloneable<LPPool2dImpl>;
+template class Cloneable<LPPool3dImpl>;
+
 }  // namespace torch::nn

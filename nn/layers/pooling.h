@@ -36,7 +36,7 @@ class AvgPool1dImpl : public AvgPoolImpl<1, AvgPool1dImpl> {
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(AvgPool1d);
+TORCH_COMPILED_MODULE(AvgPool1d);
 
 class AvgPool2dImpl : public AvgPoolImpl<2, AvgPool2dImpl> {
  public:
@@ -45,7 +45,7 @@ class AvgPool2dImpl : public AvgPoolImpl<2, AvgPool2dImpl> {
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(AvgPool2d);
+TORCH_COMPILED_MODULE(AvgPool2d);
 
 class AvgPool3dImpl : public AvgPoolImpl<3, AvgPool3dImpl> {
  public:
@@ -54,7 +54,7 @@ class AvgPool3dImpl : public AvgPoolImpl<3, AvgPool3dImpl> {
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(AvgPool3d);
+TORCH_COMPILED_MODULE(AvgPool3d);
 
 // Maxima of windows. With indices, also where each was found.
 class MaxPool1dImpl : public MaxPoolImpl<1, MaxPool1dImpl> {
@@ -65,7 +65,7 @@ class MaxPool1dImpl : public MaxPoolImpl<1, MaxPool1dImpl> {
   std::tuple<at::Tensor, at::Tensor> forward_with_indices(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(MaxPool1d);
+TORCH_COMPILED_MODULE(MaxPool1d);
 
 class MaxPool2dImpl : public MaxPoolImpl<2, MaxPool2dImpl> {
  public:
@@ -75,7 +75,7 @@ class MaxPool2dImpl : public MaxPoolImpl<2, MaxPool2dImpl> {
   std::tuple<at::Tensor, at::Tensor> forward_with_indices(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(MaxPool2d);
+TORCH_COMPILED_MODULE(MaxPool2d);
 
 class MaxPool3dImpl : public MaxPoolImpl<3, MaxPool3dImpl> {
  public:
@@ -85,7 +85,7 @@ class MaxPool3dImpl : public MaxPoolImpl<3, MaxPool3dImpl> {
   std::tuple<at::Tensor, at::Tensor> forward_with_indices(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(MaxPool3d);
+TORCH_COMPILED_MODULE(MaxPool3d);
 
 // Means of windows that give the output size.
 class AdaptiveAvgPool1dImpl : public AdaptiveAvgPoolImpl<1, ExpandingArray<1>, AdaptiveAvgPool1dImpl> {
@@ -95,7 +95,7 @@ class AdaptiveAvgPool1dImpl : public AdaptiveAvgPoolImpl<1, ExpandingArray<1>, A
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(AdaptiveAvgPool1d);
+TORCH_COMPILED_MODULE(AdaptiveAvgPool1d);
 
 class AdaptiveAvgPool2dImpl : public AdaptiveAvgPoolImpl<2, ExpandingArrayWithOptionalElem<2>, AdaptiveAvgPool2dImpl> {
  public:
@@ -104,7 +104,7 @@ class AdaptiveAvgPool2dImpl : public AdaptiveAvgPoolImpl<2, ExpandingArrayWithOp
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(AdaptiveAvgPool2d);
+TORCH_COMPILED_MODULE(AdaptiveAvgPool2d);
 
 class AdaptiveAvgPool3dImpl : public AdaptiveAvgPoolImpl<3, ExpandingArrayWithOptionalElem<3>, AdaptiveAvgPool3dImpl> {
  public:
@@ -113,7 +113,7 @@ class AdaptiveAvgPool3dImpl : public AdaptiveAvgPoolImpl<3, ExpandingArrayWithOp
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(AdaptiveAvgPool3d);
+TORCH_COMPILED_MODULE(AdaptiveAvgPool3d);
 
 // Maxima of windows that give the output size. With indices, also where each was found.
 class AdaptiveMaxPool1dImpl : public AdaptiveMaxPoolImpl<1, ExpandingArray<1>, AdaptiveMaxPool1dImpl> {
@@ -124,7 +124,7 @@ class AdaptiveMaxPool1dImpl : public AdaptiveMaxPoolImpl<1, ExpandingArray<1>, A
   std::tuple<at::Tensor, at::Tensor> forward_with_indices(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(AdaptiveMaxPool1d);
+TORCH_COMPILED_MODULE(AdaptiveMaxPool1d);
 
 class AdaptiveMaxPool2dImpl : public AdaptiveMaxPoolImpl<2, ExpandingArrayWithOptionalElem<2>, AdaptiveMaxPool2dImpl> {
  public:
@@ -134,7 +134,7 @@ class AdaptiveMaxPool2dImpl : public AdaptiveMaxPoolImpl<2, ExpandingArrayWithOp
   std::tuple<at::Tensor, at::Tensor> forward_with_indices(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(AdaptiveMaxPool2d);
+TORCH_COMPILED_MODULE(AdaptiveMaxPool2d);
 
 class AdaptiveMaxPool3dImpl : public AdaptiveMaxPoolImpl<3, ExpandingArrayWithOptionalElem<3>, AdaptiveMaxPool3dImpl> {
  public:
@@ -144,7 +144,7 @@ class AdaptiveMaxPool3dImpl : public AdaptiveMaxPoolImpl<3, ExpandingArrayWithOp
   std::tuple<at::Tensor, at::Tensor> forward_with_indices(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(AdaptiveMaxPool3d);
+TORCH_COMPILED_MODULE(AdaptiveMaxPool3d);
 
 // The opposite of MaxPool: what it took, put where it was found.
 class MaxUnpool1dImpl : public MaxUnpoolImpl<1, MaxUnpool1dImpl> {
@@ -158,7 +158,7 @@ class MaxUnpool1dImpl : public MaxUnpoolImpl<1, MaxUnpool1dImpl> {
  protected:
   FORWARD_HAS_DEFAULT_ARGS({2, AnyValue(std::optional<std::vector<int64_t>>())})
 };
-TORCH_MODULE(MaxUnpool1d);
+TORCH_COMPILED_MODULE(MaxUnpool1d);
 
 class MaxUnpool2dImpl : public MaxUnpoolImpl<2, MaxUnpool2dImpl> {
  public:
@@ -171,7 +171,7 @@ class MaxUnpool2dImpl : public MaxUnpoolImpl<2, MaxUnpool2dImpl> {
  protected:
   FORWARD_HAS_DEFAULT_ARGS({2, AnyValue(std::optional<std::vector<int64_t>>())})
 };
-TORCH_MODULE(MaxUnpool2d);
+TORCH_COMPILED_MODULE(MaxUnpool2d);
 
 class MaxUnpool3dImpl : public MaxUnpoolImpl<3, MaxUnpool3dImpl> {
  public:
@@ -184,7 +184,7 @@ class MaxUnpool3dImpl : public MaxUnpoolImpl<3, MaxUnpool3dImpl> {
  protected:
   FORWARD_HAS_DEFAULT_ARGS({2, AnyValue(std::optional<std::vector<int64_t>>())})
 };
-TORCH_MODULE(MaxUnpool3d);
+TORCH_COMPILED_MODULE(MaxUnpool3d);
 
 // Maxima of windows at random places, for an output of given size or ratio.
 class FractionalMaxPool2dImpl : public Cloneable<FractionalMaxPool2dImpl> {
@@ -204,7 +204,7 @@ class FractionalMaxPool2dImpl : public Cloneable<FractionalMaxPool2dImpl> {
  protected:
   TORCH_MODULE_TENSORS(_random_samples)
 };
-TORCH_MODULE(FractionalMaxPool2d);
+TORCH_COMPILED_MODULE(FractionalMaxPool2d);
 
 class FractionalMaxPool3dImpl : public Cloneable<FractionalMaxPool3dImpl> {
  public:
@@ -223,7 +223,7 @@ class FractionalMaxPool3dImpl : public Cloneable<FractionalMaxPool3dImpl> {
  protected:
   TORCH_MODULE_TENSORS(_random_samples)
 };
-TORCH_MODULE(FractionalMaxPool3d);
+TORCH_COMPILED_MODULE(FractionalMaxPool3d);
 
 // (sum of x^norm_type over a window)^(1 / norm_type)
 class LPPool1dImpl : public LPPoolImpl<1, LPPool1dImpl> {
@@ -233,7 +233,7 @@ class LPPool1dImpl : public LPPoolImpl<1, LPPool1dImpl> {
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(LPPool1d);
+TORCH_COMPILED_MODULE(LPPool1d);
 
 class LPPool2dImpl : public LPPoolImpl<2, LPPool2dImpl> {
  public:
@@ -242,7 +242,7 @@ class LPPool2dImpl : public LPPoolImpl<2, LPPool2dImpl> {
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(LPPool2d);
+TORCH_COMPILED_MODULE(LPPool2d);
 
 class LPPool3dImpl : public LPPoolImpl<3, LPPool3dImpl> {
  public:
@@ -251,6 +251,6 @@ class LPPool3dImpl : public LPPoolImpl<3, LPPool3dImpl> {
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(LPPool3d);
+TORCH_COMPILED_MODULE(LPPool3d);
 
 }  // namespace torch::nn

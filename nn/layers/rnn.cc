@@ -383,4 +383,11 @@ at::Tensor GRUCellImpl::forward(const at::Tensor& input, const at::Tensor& hx) {
   return detail::unbatched(input, at::gru_cell(x, h, weight_ih, weight_hh, if_defined(bias_ih), if_defined(bias_hh)));
 }
 
+template class Cloneable<RNNImpl>;
+template class Cloneable<LSTMImpl>;
+template class Cloneable<GRUImpl>;
+template class Cloneable<RNNCellImpl>;
+template class Cloneable<LSTMCellImpl>;
+template class Cloneable<GRUCellImpl>;
+
 }  // namespace torch::nn

@@ -115,7 +115,7 @@ class RNNImpl : public detail::RNNImplBase<RNNImpl> {
  protected:
   FORWARD_HAS_DEFAULT_ARGS({1, AnyValue(at::Tensor())})
 };
-TORCH_MODULE(RNN);
+TORCH_COMPILED_MODULE(RNN);
 
 // i, f, o = sigmoid(..), g = tanh(..) of W_ih x_t + b_ih + W_hh h_(t-1) + b_hh; c_t = f c_(t-1) + i g; h_t = o
 // tanh(c_t), with proj_size W_hr (o tanh(c_t)). Sizes as RNN's; the states are (h [.., proj_size or hidden_size], c
@@ -135,7 +135,7 @@ class LSTMImpl : public detail::RNNImplBase<LSTMImpl> {
  protected:
   FORWARD_HAS_DEFAULT_ARGS({1, AnyValue(std::optional<States>())})
 };
-TORCH_MODULE(LSTM);
+TORCH_COMPILED_MODULE(LSTM);
 
 // r, z = sigmoid(W_ih x_t + b_ih + W_hh h_(t-1) + b_hh); n = tanh(W_in x_t + b_in + r (W_hn h_(t-1) + b_hn));
 // h_t = (1 - z) n + z h_(t-1). Sizes as RNN's.
@@ -152,7 +152,7 @@ class GRUImpl : public detail::RNNImplBase<GRUImpl> {
  protected:
   FORWARD_HAS_DEFAULT_ARGS({1, AnyValue(at::Tensor())})
 };
-TORCH_MODULE(GRU);
+TORCH_COMPILED_MODULE(GRU);
 
 // One step of an RNN: input [batch, input_size] or [input_size], state [batch, hidden_size] or [hidden_size], zeros
 // where undefined; gives the new state.
@@ -168,7 +168,7 @@ class RNNCellImpl : public detail::RNNCellImplBase<RNNCellImpl> {
   FORWARD_HAS_DEFAULT_ARGS({1, AnyValue(at::Tensor())})
   std::string get_nonlinearity_str() const override;
 };
-TORCH_MODULE(RNNCell);
+TORCH_COMPILED_MODULE(RNNCell);
 
 // One step of an LSTM: gives the new (h, c).
 class LSTMCellImpl : public detail::RNNCellImplBase<LSTMCellImpl> {
@@ -184,7 +184,7 @@ class LSTMCellImpl : public detail::RNNCellImplBase<LSTMCellImpl> {
  protected:
   FORWARD_HAS_DEFAULT_ARGS({1, AnyValue(std::optional<States>())})
 };
-TORCH_MODULE(LSTMCell);
+TORCH_COMPILED_MODULE(LSTMCell);
 
 // One step of a GRU.
 class GRUCellImpl : public detail::RNNCellImplBase<GRUCellImpl> {
@@ -198,6 +198,6 @@ class GRUCellImpl : public detail::RNNCellImplBase<GRUCellImpl> {
  protected:
   FORWARD_HAS_DEFAULT_ARGS({1, AnyValue(at::Tensor())})
 };
-TORCH_MODULE(GRUCell);
+TORCH_COMPILED_MODULE(GRUCell);
 
 }  // namespace torch::nn

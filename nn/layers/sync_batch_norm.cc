@@ -40,4 +40,6 @@ std::shared_ptr<Module> SyncBatchNormImpl::convert_sync_batchnorm(const std::sha
   return module;
 }
 
+template class Cloneable<SyncBatchNormImpl>;
+
 }  // namespace torch::nn

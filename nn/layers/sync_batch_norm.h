@@ -24,6 +24,7 @@ class SyncBatchNormImpl : public BatchNormImplBase<0, SyncBatchNormImpl> {
   void _check_input_dim(const at::Tensor& input) override;
 };
 
+extern template class Cloneable<SyncBatchNormImpl>;
 class SyncBatchNorm : public ModuleHolder<SyncBatchNormImpl> {
  public:
   using ModuleHolder<SyncBatchNormImpl>::ModuleHolder;

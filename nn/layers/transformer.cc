@@ -255,4 +255,10 @@ at::Tensor TransformerImpl::generate_square_subsequent_mask(int64_t sz) {
   return at::triu(at::full({sz, sz}, -std::numeric_limits<double>::infinity()), 1);
 }
 
+template class Cloneable<TransformerEncoderLayerImpl>;
+template class Cloneable<TransformerDecoderLayerImpl>;
+template class Cloneable<TransformerEncoderImpl>;
+template class Cloneable<TransformerDecoderImpl>;
+template class Cloneable<TransformerImpl>;
+
 }  // namespace torch::nn

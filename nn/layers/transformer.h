@@ -39,7 +39,7 @@ class TransformerEncoderLayerImpl : public Cloneable<TransformerEncoderLayerImpl
  protected:
   FORWARD_HAS_DEFAULT_ARGS({1, AnyValue(at::Tensor())}, {2, AnyValue(at::Tensor())})
 };
-TORCH_MODULE(TransformerEncoderLayer);
+TORCH_COMPILED_MODULE(TransformerEncoderLayer);
 
 // The same with attention of `tgt` to `memory`, the encoder's output, in between.
 class TransformerDecoderLayerImpl : public Cloneable<TransformerDecoderLayerImpl> {
@@ -70,7 +70,7 @@ class TransformerDecoderLayerImpl : public Cloneable<TransformerDecoderLayerImpl
   FORWARD_HAS_DEFAULT_ARGS({2, AnyValue(at::Tensor())}, {3, AnyValue(at::Tensor())}, {4, AnyValue(at::Tensor())},
                            {5, AnyValue(at::Tensor())})
 };
-TORCH_MODULE(TransformerDecoderLayer);
+TORCH_COMPILED_MODULE(TransformerDecoderLayer);
 
 // `num_layers` copies of a layer; `norm`, a module of one tensor, comes last where there is one.
 struct TransformerEncoderOptions {
@@ -111,7 +111,7 @@ class TransformerEncoderImpl : public Cloneable<TransformerEncoderImpl> {
  protected:
   FORWARD_HAS_DEFAULT_ARGS({1, AnyValue(at::Tensor())}, {2, AnyValue(at::Tensor())})
 };
-TORCH_MODULE(TransformerEncoder);
+TORCH_COMPILED_MODULE(TransformerEncoder);
 
 class TransformerDecoderImpl : public Cloneable<TransformerDecoderImpl> {
  public:
@@ -132,7 +132,7 @@ class TransformerDecoderImpl : public Cloneable<TransformerDecoderImpl> {
   FORWARD_HAS_DEFAULT_ARGS({2, AnyValue(at::Tensor())}, {3, AnyValue(at::Tensor())}, {4, AnyValue(at::Tensor())},
                            {5, AnyValue(at::Tensor())})
 };
-TORCH_MODULE(TransformerDecoder);
+TORCH_COMPILED_MODULE(TransformerDecoder);
 
 // `custom_encoder` and `custom_decoder`, modules with the forwards of TransformerEncoder and TransformerDecoder, stand
 // in their place.
@@ -181,6 +181,6 @@ class TransformerImpl : public Cloneable<TransformerImpl> {
   FORWARD_HAS_DEFAULT_ARGS({2, AnyValue(at::Tensor())}, {3, AnyValue(at::Tensor())}, {4, AnyValue(at::Tensor())},
                            {5, AnyValue(at::Tensor())}, {6, AnyValue(at::Tensor())}, {7, AnyValue(at::Tensor())})
 };
-TORCH_MODULE(Transformer);
+TORCH_COMPILED_MODULE(Transformer);
 
 }  // namespace torch::nn

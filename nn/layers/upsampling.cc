@@ -39,4 +39,8 @@ void UpsamplingBilinear2dImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, text_of("UpsamplingBilinear2d", options, "kBilinear"));
 }
 
+template class Cloneable<UpsampleImpl>;
+template class Cloneable<UpsamplingNearest2dImpl>;
+template class Cloneable<UpsamplingBilinear2dImpl>;
+
 }  // namespace torch::nn

@@ -17,7 +17,7 @@ class UpsampleImpl : public detail::OptionsLayer<UpsampleImpl, UpsampleOptions> 
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(Upsample);
+TORCH_COMPILED_MODULE(Upsample);
 
 // Upsample of images [N, C, H, W], nearest neighbour.
 class UpsamplingNearest2dImpl : public detail::OptionsLayer<UpsamplingNearest2dImpl, UpsamplingNearest2dOptions> {
@@ -26,7 +26,7 @@ class UpsamplingNearest2dImpl : public detail::OptionsLayer<UpsamplingNearest2dI
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(UpsamplingNearest2d);
+TORCH_COMPILED_MODULE(UpsamplingNearest2d);
 
 // Upsample of images [N, C, H, W], bilinear with aligned corners.
 class UpsamplingBilinear2dImpl : public detail::OptionsLayer<UpsamplingBilinear2dImpl, UpsamplingBilinear2dOptions> {
@@ -35,6 +35,6 @@ class UpsamplingBilinear2dImpl : public detail::OptionsLayer<UpsamplingBilinear2
   at::Tensor forward(const at::Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_MODULE(UpsamplingBilinear2d);
+TORCH_COMPILED_MODULE(UpsamplingBilinear2d);
 
 }  // namespace torch::nn

@@ -25,7 +25,7 @@ class AnyValue {
   }
   template <typename X>
   requires(!std::is_same_v<std::decay_t<X>, AnyValue>) explicit AnyValue(X&& value)
-      : content_(std::make_unique<Holder<std::decay_t<X>>>(std::forward<X>(value))) {}
+      : content_(new Holder<std::decay_t<X>>(std::forward<X>(value))) {}
 
   // Null where the value has another type.
   template <typename X>
@@ -52,7 +52,7 @@ class AnyValue {
     template <typename Y>
     explicit Holder(Y&& v) : value(std::forward<Y>(v)) {}
     const std::type_info& type() const noexcept override { return typeid(X); }
-    std::unique_ptr<Placeholder> clone() const override { return std::make_unique<Holder>(value); }
+    std::unique_ptr<Placeholder> clone() const override { return std::unique_ptr<Placeholder>(new Holder(value)); }
     X value;
   };
 

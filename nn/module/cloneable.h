@@ -71,30 +71,43 @@ class Cloneable : public virtual Module {
 
   // A copy of the module with copies of all tensors, on `device` if given; what is shared in it is shared in the copy. Throws
   // where reset() does not register what the module has. reset() assigns to members what registration returns.
-  std::shared_ptr<Module> clone(const std::optional<c10::Device>& device = std::nullopt) const override {
-    c10::NoGradGuard no_grad;
-    const detail::Cloning cloning(*this);
-    if (auto made = cloning.made()) return made;
-    auto copy = std::make_shared<Derived>(static_cast<const Derived&>(*this));
-    {
-      const detail::Cloning::Resetting resetting(cloning, *copy);
-      copy->reset();
-    }
-    cloning.tensors(*copy, device);
-    for (const auto& child : children_) {
-      const auto& fresh = copy->children_[child.key()];
-      if (fresh != nullptr && child.value() != nullptr) fresh->clone_(*child.value(), device);
-    }
-    return cloning.finish(copy);
-  }
+  std::shared_ptr<Module> clone(const std::optional<c10::Device>& device = std::nullopt) const override;
 
  private:
-  void clone_(Module& other, const std::optional<c10::Device>& device) final {
-    // Derived's own assignment would need a static cast through a virtual base, so it goes by a dynamic one.
-    auto clone = std::dynamic_pointer_cast<Derived>(other.clone(device));
-    if (clone == nullptr) detail::clone_type_error();
-    static_cast<Derived&>(*this) = *clone;
-  }
+  void clone_(Module& other, const std::optional<c10::Device>& device) final;
 };
 
+// Not inline, so that they are compiled once where a module's source holds them (TORCH_COMPILED_MODULE).
+template <typename Derived>
+std::shared_ptr<Module> Cloneable<Derived>::clone(const std::optional<c10::Device>& device) const {
+  c10::NoGradGuard no_grad;
+  const detail::Cloning cloning(*this);
+  if (auto made = cloning.made()) return made;
+  auto copy = std::make_shared<Derived>(static_cast<const Derived&>(*this));
+  {
+    const detail::Cloning::Resetting resetting(cloning, *copy);
+    copy->reset();
+  }
+  cloning.tensors(*copy, device);
+  for (const auto& child : children_) {
+    const auto& fresh = copy->children_[child.key()];
+    if (fresh != nullptr && child.value() != nullptr) fresh->clone_(*child.value(), device);
+  }
+  return cloning.finish(copy);
+}
+
+template <typename Derived>
+void Cloneable<Derived>::clone_(Module& other, const std::optional<c10::Device>& device) {
+  // Derived's own assignment would need a static cast through a virtual base, so it goes by a dynamic one.
+  auto clone = std::dynamic_pointer_cast<Derived>(other.clone(device));
+  if (clone == nullptr) detail::clone_type_error();
+  static_cast<Derived&>(*this) = *clone;
+}
+
 }  // namespace torch::nn
+
+// What TORCH_MODULE makes, in namespace torch::nn, for a module whose source holds `template class Cloneable<NameImpl>;`. A
+// program that includes the header neither compiles its clone() again nor, before it names the holder, the holder.
+#define TORCH_COMPILED_MODULE(Name)            \
+  extern template class Cloneable<Name##Impl>; \
+  using Name = ModuleHolder<Name##Impl>

@@ -6,4 +6,6 @@ void FunctionalImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, "torch::nn::Functional()");
 }
 
+template class Cloneable<FunctionalImpl>;
+
 }  // namespace torch::nn

@@ -33,6 +33,6 @@ class FunctionalImpl : public Cloneable<FunctionalImpl> {
  private:
   Function function_;
 };
-TORCH_MODULE(Functional);
+TORCH_COMPILED_MODULE(Functional);
 
 }  // namespace torch::nn

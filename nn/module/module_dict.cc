@@ -36,4 +36,6 @@ void ModuleDictImpl::update(const std::vector<std::pair<std::string, std::shared
   }
 }
 
+template class Cloneable<ModuleDictImpl>;
+
 }  // namespace torch::nn

@@ -57,6 +57,6 @@ class ModuleDictImpl : public Cloneable<ModuleDictImpl> {
   ConstIterator begin() const { return children_.begin(); }
   ConstIterator end() const { return children_.end(); }
 };
-TORCH_MODULE(ModuleDict);
+TORCH_COMPILED_MODULE(ModuleDict);
 
 }  // namespace torch::nn

@@ -45,6 +45,7 @@ template <typename Contained>
 class ModuleHolder : detail::ModuleHolderIndicator {
  public:
   using ContainedType = Contained;
+  using Impl = Contained;
 
   ModuleHolder() : impl_(construct()) {
     static_assert(std::is_default_constructible_v<Contained>,
@@ -57,6 +58,17 @@ class ModuleHolder : detail::ModuleHolderIndicator {
              sizeof...(Tail) == 0)) explicit ModuleHolder(Head&& head, Tail&&... tail)
       : impl_(std::make_shared<Contained>(std::forward<Head>(head), std::forward<Tail>(tail)...)) {}
   ModuleHolder(std::shared_ptr<Contained> module) : impl_(std::move(module)) {}
+  // Written out, so that declaring a holder does not make the compiler weigh every constructor of std::shared_ptr.
+  ModuleHolder(const ModuleHolder& other) : impl_(other.impl_) {}
+  ModuleHolder(ModuleHolder&& other) noexcept : impl_(std::move(other.impl_)) {}
+  ModuleHolder& operator=(const ModuleHolder& other) {
+    impl_ = other.impl_;
+    return *this;
+  }
+  ModuleHolder& operator=(ModuleHolder&& other) noexcept {
+    impl_ = std::move(other.impl_);
+    return *this;
+  }
 
   explicit operator bool() const noexcept { return !is_empty(); }
   bool is_empty() const noexcept { return impl_ == nullptr; }

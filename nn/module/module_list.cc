@@ -53,4 +53,6 @@ std::shared_ptr<Module> ModuleListImpl::ptr(size_t index) const {
   return modules_[index];
 }
 
+template class Cloneable<ModuleListImpl>;
+
 }  // namespace torch::nn

@@ -89,6 +89,6 @@ class ModuleListImpl : public Cloneable<ModuleListImpl> {
  private:
   std::vector<std::shared_ptr<Module>> modules_;
 };
-TORCH_MODULE(ModuleList);
+TORCH_COMPILED_MODULE(ModuleList);
 
 }  // namespace torch::nn

@@ -88,4 +88,7 @@ void ParameterDictImpl::update(const OrderedDict<std::string, at::Tensor>& param
   for (const auto& p : parameters) parameters_[p.key()] = p.value();
 }
 
+template class Cloneable<ParameterListImpl>;
+template class Cloneable<ParameterDictImpl>;
+
 }  // namespace torch::nn

@@ -57,7 +57,7 @@ class ParameterListImpl : public Cloneable<ParameterListImpl> {
   static const at::Tensor& value_of(const at::Tensor& t) { return t; }
   static const at::Tensor& value_of(const OrderedDict<std::string, at::Tensor>::Item& item) { return item.value(); }
 };
-TORCH_MODULE(ParameterList);
+TORCH_COMPILED_MODULE(ParameterList);
 
 class ParameterDictImpl : public Cloneable<ParameterDictImpl> {
  public:
@@ -104,6 +104,6 @@ class ParameterDictImpl : public Cloneable<ParameterDictImpl> {
  protected:
   at::Tensor* tensor_member(const std::string& name) override { return parameters_.find(name); }
 };
-TORCH_MODULE(ParameterDict);
+TORCH_COMPILED_MODULE(ParameterDict);
 
 }  // namespace torch::nn

@@ -125,4 +125,6 @@ AnyValue SequentialImpl::run(std::vector<AnyValue>&& values, size_t first) {
   return result;
 }
 
+template class Cloneable<SequentialImpl>;
+
 }  // namespace torch::nn

@@ -213,3 +213,9 @@ void orthogonal(Module& module, const std::string& name, std::optional<std::stri
 }
 
 }  // namespace torch::nn::utils::parametrizations
+
+namespace torch::nn {
+template class Cloneable<utils::parametrizations::WeightNormImpl>;
+template class Cloneable<utils::parametrizations::SpectralNormImpl>;
+template class Cloneable<utils::parametrizations::OrthogonalImpl>;
+}  // namespace torch::nn

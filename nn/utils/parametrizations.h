@@ -108,3 +108,9 @@ class OrthogonalImpl : public Cloneable<OrthogonalImpl> {
 TORCH_MODULE(Orthogonal);
 
 }  // namespace torch::nn::utils::parametrizations
+
+namespace torch::nn {
+extern template class Cloneable<utils::parametrizations::WeightNormImpl>;
+extern template class Cloneable<utils::parametrizations::SpectralNormImpl>;
+extern template class Cloneable<utils::parametrizations::OrthogonalImpl>;
+}  // namespace torch::nn
