@@ -133,6 +133,13 @@ at::Tensor TransformerDecoderLayerImpl::forward(at::Tensor tgt, const at::Tensor
   return residual(x, norm3, first, [&](const at::Tensor& y) { return dropout3(feed_forward(*this, y)); });
 }
 
+TransformerEncoderOptions::TransformerEncoderOptions(const TransformerEncoderLayerOptions& encoder_layer_options,
+                                                     int64_t num_layers)
+    : TransformerEncoderOptions(TransformerEncoderLayer(encoder_layer_options), num_layers) {}
+TransformerDecoderOptions::TransformerDecoderOptions(const TransformerDecoderLayerOptions& decoder_layer_options,
+                                                     int64_t num_layers)
+    : TransformerDecoderOptions(TransformerDecoderLayer(decoder_layer_options), num_layers) {}
+
 TransformerEncoderImpl::TransformerEncoderImpl(TransformerEncoderOptions options_) : options(std::move(options_)) {
   reset();
 }

@@ -76,8 +76,7 @@ TORCH_COMPILED_MODULE(TransformerDecoderLayer);
 struct TransformerEncoderOptions {
   TransformerEncoderOptions(TransformerEncoderLayer encoder_layer, int64_t num_layers)
       : encoder_layer_(std::move(encoder_layer)), num_layers_(num_layers) {}
-  TransformerEncoderOptions(const TransformerEncoderLayerOptions& encoder_layer_options, int64_t num_layers)
-      : TransformerEncoderOptions(TransformerEncoderLayer(encoder_layer_options), num_layers) {}
+  TransformerEncoderOptions(const TransformerEncoderLayerOptions& encoder_layer_options, int64_t num_layers);
   TORCH_ARG(TransformerEncoderLayer, encoder_layer) = nullptr;
   TORCH_ARG(int64_t, num_layers);
   TORCH_ARG(AnyModule, norm);
@@ -86,8 +85,7 @@ struct TransformerEncoderOptions {
 struct TransformerDecoderOptions {
   TransformerDecoderOptions(TransformerDecoderLayer decoder_layer, int64_t num_layers)
       : decoder_layer_(std::move(decoder_layer)), num_layers_(num_layers) {}
-  TransformerDecoderOptions(const TransformerDecoderLayerOptions& decoder_layer_options, int64_t num_layers)
-      : TransformerDecoderOptions(TransformerDecoderLayer(decoder_layer_options), num_layers) {}
+  TransformerDecoderOptions(const TransformerDecoderLayerOptions& decoder_layer_options, int64_t num_layers);
   TORCH_ARG(TransformerDecoderLayer, decoder_layer) = nullptr;
   TORCH_ARG(int64_t, num_layers);
   TORCH_ARG(AnyModule, norm);

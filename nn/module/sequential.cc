@@ -125,6 +125,10 @@ AnyValue SequentialImpl::run(std::vector<AnyValue>&& values, size_t first) {
   return result;
 }
 
+Sequential::Sequential() : ModuleHolder() {}
+Sequential::Sequential(std::initializer_list<NamedAnyModule> modules)
+    : ModuleHolder(std::make_shared<SequentialImpl>(modules)) {}
+
 template class Cloneable<SequentialImpl>;
 
 }  // namespace torch::nn

@@ -157,8 +157,8 @@ extern template class Cloneable<SequentialImpl>;
 class Sequential : public ModuleHolder<SequentialImpl> {
  public:
   using ModuleHolder<SequentialImpl>::ModuleHolder;
-  Sequential() : ModuleHolder() {}
-  Sequential(std::initializer_list<NamedAnyModule> modules) : ModuleHolder(std::make_shared<SequentialImpl>(modules)) {}
+  Sequential();
+  Sequential(std::initializer_list<NamedAnyModule> modules);
   using Impl = SequentialImpl;
 };
 
