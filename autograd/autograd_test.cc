@@ -245,9 +245,25 @@ TEST(InPlace, OnAViewChangesTheBase) {
   Tensor row = at::select(base, 0, 0);
   row.mul_(5);
   EXPECT_EQ(base.grad_fn()->name(), "CopySlices");
+  EXPECT_EQ(row.grad_fn()->name(), "AsStridedBackward0");
   at::sum(at::mul(base, base)).backward();
   // 2 * 15 * 5 in the first row, 2 * 3 in the second.
   EXPECT_EQ(numbers(x.grad()), (List{150, 150, 6, 6}));
+}
+
+// The base's history holds a product that keeps the view; the view's leads through the base.
+TEST(InPlace, OnAViewThatTheBasesHistoryKeeps) {
+  Tensor x = leaf({2, 2}, 3.0);
+  c10::weak_intrusive_ptr<c10::TensorImpl> kept;
+  {
+    Tensor base = at::clone(x);
+    Tensor row = at::select(base, 0, 0);
+    at::select(base, 0, 1).copy_(at::mul(row, row));
+    row.copy_(leaf({2}, 1.0));
+    EXPECT_EQ(row.grad_fn()->name(), "AsStridedBackward0");
+    kept = c10::weak_intrusive_ptr<c10::TensorImpl>(row.getIntrusivePtr());
+  }
+  EXPECT_TRUE(kept.expired());
 }
 
 TEST(InPlace, OfTheBaseIsSeenByItsViews) {
@@ -614,6 +630,20 @@ TEST(Anomaly, TheReportNamesTheForwardCalls) {
   ASSERT_GE(handler.texts.size(), 2u);
   EXPECT_EQ(handler.texts[1].find("Previous calculation was induced by PowBackward"), 0u)
       << handler.texts[1];
+}
+
+TEST(Backward, WithCreateGraphWarnsOfCycles) {
+  CollectingHandler handler;
+  const c10::WarningUtils::WarningHandlerGuard guard(&handler);
+  const c10::WarningUtils::WarnAlways always(true);
+  Tensor x = leaf({2}, 3.0);
+  grad({at::sum(at::mul(x, x))}, {x}, {}, true, /*create_graph=*/true);
+  EXPECT_EQ(handler.texts.size(), 0u);
+  at::sum(at::mul(x, x)).backward({}, std::nullopt, /*create_graph=*/true);
+  backward({at::sum(at::mul(x, x))}, {}, std::nullopt, /*create_graph=*/true);
+  ASSERT_EQ(handler.texts.size(), 2u);
+  EXPECT_EQ(handler.texts[1].find("Using backward() with create_graph=True will create a reference cycle"), 0u);
+  x.mutable_grad() = Tensor();
 }
 
 struct CountingHooks final : SavedVariableHooks {

@@ -159,5 +159,57 @@ TEST(CustomFunction, OnlyWhatThePassNeeds) {
   EXPECT_EQ(Wanted::seen, (std::vector<bool>{true, false, true}));
 }
 
+struct Pair : Function<Pair> {
+  static variable_list forward(AutogradContext* ctx, const Tensor& x, bool materialize) {
+    ctx->set_materialize_grads(materialize);
+    const Tensor count = at::ones({2}, at::kLong), marked = at::add(x, 1);
+    ctx->mark_non_differentiable({marked});
+    return {count, marked, at::add(x, 2)};
+  }
+  static variable_list backward(AutogradContext*, variable_list grads) {
+    seen = grads;
+    return {grads[2], Tensor()};
+  }
+  static inline variable_list seen;
+};
+
+TEST(CustomFunction, GradientsOfResultsWithoutOneAreZeros) {
+  Tensor x = leaf_of({1, 2});
+  at::sum(Pair::apply(x, true)[2]).backward();
+  ASSERT_TRUE(Pair::seen[0].defined() && Pair::seen[1].defined());
+  EXPECT_EQ(Pair::seen[0].scalar_type(), at::kLong);
+  EXPECT_EQ(numbers(Pair::seen[1]), (List{0, 0}));
+  at::sum(Pair::apply(x, false)[2]).backward();
+  EXPECT_FALSE(Pair::seen[0].defined() || Pair::seen[1].defined());
+  EXPECT_TRUE(Pair::seen[2].defined());
+}
+
+struct ExpInPlace : Function<ExpInPlace> {
+  static Tensor forward(AutogradContext* ctx, Tensor x) {
+    at::exp_(x);
+    ctx->mark_dirty({x});
+    ctx->save_for_backward({x});
+    return x;
+  }
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    return {at::mul(grads[0], ctx->get_saved_variables()[0])};
+  }
+};
+
+// The view becomes a part of its base, and what backward keeps of it no part of a cycle.
+TEST(CustomFunction, InPlaceOnAView) {
+  Tensor x = leaf_of({0, 1});
+  c10::weak_intrusive_ptr<Node> node;
+  {
+    Tensor base = at::mul(x, 1);
+    Tensor view = ExpInPlace::apply(at::slice(base, 0, 0, 1));
+    EXPECT_EQ(view.grad_fn()->name(), "AsStridedBackward0");
+    node = c10::weak_intrusive_ptr<Node>(base.grad_fn()->next_edge(1).function);
+    at::sum(at::mul(base, 3)).backward();
+    EXPECT_EQ(numbers(x.grad()), (List{3, 3}));
+  }
+  EXPECT_TRUE(node.expired());
+}
+
 }  // namespace
 }  // namespace torch::autograd

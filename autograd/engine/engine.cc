@@ -86,7 +86,16 @@ C10_NOINLINE void run_elsewhere(const Request& request, Frame* outer) {
   if (error) std::rethrow_exception(error);
 }
 
+[[gnu::cold]] C10_NOINLINE void warn_of_cycles() {
+  TORCH_WARN_ONCE(
+      "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which "
+      "can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you have to use "
+      "this function, make sure to reset the .grad fields of your parameters to None after use to break the cycle and avoid "
+      "the leak.");
+}
+
 void run_pass(const Request& request) {
+  if (C10_UNLIKELY(request.create_graph) && request.accumulate_grad) warn_of_cycles();
   check_roots(request.roots, request.count);
   Frame* const outer = current_frame;
   if (C10_LIKELY(outer == nullptr)) return run_here(request, nullptr, 0);

@@ -65,9 +65,11 @@ void apply_copy_slices(GenericNode& node, const at::Tensor* grad, at::Tensor* ou
 
 constexpr NodeKind kCopySlices{"CopySlices", apply_copy_slices, GenericNode::drop_extra<grad_ops::ViewGeometry>};
 
-// After `view` became the result of a node: its base is now the result of writing it there.
+// After `view` became the result of a node: its base is now the result of writing it there, and the view a part of that
+// base, by a node that is made when it is asked for.
 void rebase_base(const at::Tensor& view) {
-  const at::Tensor base(view.unsafeGetTensorImpl()->base());
+  c10::TensorImpl& impl = *view.unsafeGetTensorImpl();
+  const at::Tensor base(impl.base());
   GenericNode::Ptr node = GenericNode::make(
       kCopySlices, {.edges = 2, .saved = 0, .results = 1, .extra_bytes = sizeof(grad_ops::ViewGeometry)});
   node->set_edge(0, base);
@@ -75,7 +77,9 @@ void rebase_base(const at::Tensor& view) {
   node->emplace_extra<grad_ops::ViewGeometry>(grad_ops::ViewGeometry::of(base, view));
   node->set_result_metadata(0, base);
   break_cycles(*base.unsafeGetTensorImpl(), *node);
+  break_cycles(impl, *node);
   attach(*base.unsafeGetTensorImpl(), NodePtr(std::move(node)), 0);
+  impl.set_view_version(impl.version() - 1);
 }
 
 }  // namespace

@@ -123,6 +123,17 @@ bool CustomNode::needs(size_t argument) const {
   return task_should_compute_output(edge);
 }
 
+// A result is kept without its history. One that is a modified view has another node by now: its base's part.
+void CustomNode::save(const at::Tensor& t, const variable_list& outputs) {
+  SavedVariable& saved = ctx_.saved_variables_.emplace_back();
+  if (!t.defined()) return;
+  for (uint32_t i = static_cast<uint32_t>(outputs.size()); i-- > 0;) {
+    if (!outputs[i].is_same(t) || ctx_.non_differentiable_.count(t.unsafeGetTensorImpl()) != 0) continue;
+    return saved.save_output(t, i);
+  }
+  saved.save(t);
+}
+
 variable_list CustomNode::finish(variable_list outputs) {
   TensorImplSet given;
   for (const at::Tensor& t : inputs_) given.insert(t.unsafeGetTensorImpl());
@@ -139,7 +150,8 @@ variable_list CustomNode::finish(variable_list outputs) {
         (c10::isFloatingType(out.scalar_type()) || c10::isComplexType(out.scalar_type()));
     const bool is_input = impl != nullptr && given.count(impl) != 0;
     if (!differentiable) {
-      add_input_metadata(undefined_input());
+      // Its gradient is zeros where backward asks for defined ones.
+      out.defined() ? add_input_metadata(out) : add_input_metadata(undefined_input());
       if (is_input && requires_grad(out)) out = at::Tensor(impl->shallow_copy());
       continue;
     }
@@ -164,10 +176,7 @@ variable_list CustomNode::finish(variable_list outputs) {
       "Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified "
       "inplace must all be outputs of the Function.");
   if (recorded_) {
-    for (const at::Tensor& t : ctx_.to_save_) {
-      const bool is_output = t.defined() && grad_fn(t).get() == this;
-      ctx_.saved_variables_.emplace_back(t, is_output);
-    }
+    for (const at::Tensor& t : ctx_.to_save_) save(t, outputs);
   }
   ctx_.to_save_.clear();
   if (has_tangents()) set_tangents(outputs);

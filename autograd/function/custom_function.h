@@ -128,6 +128,7 @@ class CustomNode : public Node {
  private:
   void note_tangents();
   void set_tangents(const variable_list& outputs);
+  void save(const at::Tensor& t, const variable_list& outputs);
 
   AutogradContext ctx_;
   std::vector<bool> is_tensor_;  // by argument, lists flattened
