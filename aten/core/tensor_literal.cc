@@ -26,7 +26,7 @@ using c10::ScalarType;
 
 // An empty list is a tensor of no elements of the default dtype.
 TensorDataContainer::TensorDataContainer()
-    : type_(TensorDataContainerType::InitList), scalar_type_(floating()), sizes_{0} {}
+    : type_(TensorDataContainerType::InitList), scalar_type_(c10::get_default_dtype_as_scalartype()), sizes_{0} {}
 
 TensorDataContainer::TensorDataContainer(std::initializer_list<TensorDataContainer> list)
     : type_(TensorDataContainerType::InitList), scalar_type_(list.begin()->scalar_type()), list_(list) {
@@ -68,11 +68,13 @@ const Tensor& TensorDataContainer::tensor() const {
   return tensor_;
 }
 
-ScalarType TensorDataContainer::element_type(ScalarType dtype) {
-  if (dtype == ScalarType::Int) return ScalarType::Long;
-  if (dtype == ScalarType::Float || dtype == ScalarType::Double) return floating();
-  return dtype;
+namespace {
+ScalarType tensor_type(ScalarType element) {
+  if (element == ScalarType::Int) return ScalarType::Long;
+  if (element == ScalarType::Float || element == ScalarType::Double) return c10::get_default_dtype_as_scalartype();
+  return element;
 }
+}  // namespace
 
 void TensorDataContainer::write(Tensor& flat, int64_t& position) const {
   if (is_scalar()) {
@@ -84,7 +86,7 @@ void TensorDataContainer::write(Tensor& flat, int64_t& position) const {
 }
 
 Tensor TensorDataContainer::convert_to_tensor(c10::TensorOptions options) const {
-  const ScalarType dtype = options.has_dtype() ? options.scalar_type() : scalar_type_;
+  const ScalarType dtype = options.has_dtype() ? options.scalar_type() : tensor_type(scalar_type_);
   Tensor result = at::empty_contiguous(sizes_, dtype);
   if (is_tensor()) {
     TORCH_CHECK(c10::isComplexType(dtype) || !c10::isComplexType(scalar_type_),

@@ -48,13 +48,13 @@ namespace torch::detail {
 
 enum class TensorDataContainerType { Scalar, InitList, Tensor };
 
-// What torch::tensor takes: a number, nested braces of numbers, or a flat sequence (vector, ArrayRef). Knows its sizes and
-// its element type: int and int64_t count as Long, float and double as the default dtype, others as themselves.
+// What torch::tensor takes: a number, nested braces of numbers of one type, or a flat sequence (vector, ArrayRef). Knows
+// its sizes and its element type; the tensor of int is Long and that of float or double of the default dtype.
 class TensorDataContainer {
  public:
   TensorDataContainer();
   TensorDataContainer(bool value) : TensorDataContainer(c10::Scalar(value), c10::ScalarType::Bool) {}
-  TensorDataContainer(int value) : TensorDataContainer(c10::Scalar(value), c10::ScalarType::Long) {}
+  TensorDataContainer(int value) : TensorDataContainer(c10::Scalar(value), c10::ScalarType::Int) {}
   TensorDataContainer(int64_t value) : TensorDataContainer(c10::Scalar(value), c10::ScalarType::Long) {}
   TensorDataContainer(uint8_t value) : TensorDataContainer(c10::Scalar(value), c10::ScalarType::Byte) {}
   TensorDataContainer(int8_t value) : TensorDataContainer(c10::Scalar(value), c10::ScalarType::Char) {}
@@ -62,8 +62,8 @@ class TensorDataContainer {
   TensorDataContainer(uint16_t value) : TensorDataContainer(c10::Scalar(value), c10::ScalarType::UInt16) {}
   TensorDataContainer(uint32_t value) : TensorDataContainer(c10::Scalar(value), c10::ScalarType::UInt32) {}
   TensorDataContainer(uint64_t value) : TensorDataContainer(c10::Scalar(value), c10::ScalarType::UInt64) {}
-  TensorDataContainer(float value) : TensorDataContainer(c10::Scalar(value), floating()) {}
-  TensorDataContainer(double value) : TensorDataContainer(c10::Scalar(value), floating()) {}
+  TensorDataContainer(float value) : TensorDataContainer(c10::Scalar(value), c10::ScalarType::Float) {}
+  TensorDataContainer(double value) : TensorDataContainer(c10::Scalar(value), c10::ScalarType::Double) {}
   TensorDataContainer(c10::Half value) : TensorDataContainer(c10::Scalar(value), c10::ScalarType::Half) {}
   TensorDataContainer(c10::BFloat16 value) : TensorDataContainer(c10::Scalar(value), c10::ScalarType::BFloat16) {}
   TensorDataContainer(c10::complex<float> value)
@@ -75,7 +75,7 @@ class TensorDataContainer {
   template <class T>
   TensorDataContainer(c10::ArrayRef<T> values)
       : type_(TensorDataContainerType::Tensor),
-        scalar_type_(element_type(c10::CppTypeToScalarType<T>::value)),
+        scalar_type_(c10::CppTypeToScalarType<T>::value),
         tensor_(at::detail::tensor_of(values.data(), c10::CppTypeToScalarType<T>::value, values.size(), scalar_type_)) {
     sizes_.push_back(static_cast<int64_t>(values.size()));
   }
@@ -93,15 +93,13 @@ class TensorDataContainer {
   const std::vector<int64_t>& sizes() const { return sizes_; }
   c10::ScalarType scalar_type() const { return scalar_type_; }
 
-  // The tensor, of options.dtype() where it is set.
+  // The tensor, of options.dtype() where it is set: else Long for Int, the default dtype for Float and Double.
   at::Tensor convert_to_tensor(c10::TensorOptions options) const;
 
  private:
   TensorDataContainer(const c10::Scalar& scalar, c10::ScalarType dtype)
       : type_(TensorDataContainerType::Scalar), scalar_type_(dtype), scalar_(scalar) {}
 
-  static c10::ScalarType floating() { return c10::get_default_dtype_as_scalartype(); }
-  static c10::ScalarType element_type(c10::ScalarType dtype);
   void write(at::Tensor& flat, int64_t& position) const;
 
   TensorDataContainerType type_;

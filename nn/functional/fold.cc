@@ -11,8 +11,7 @@ Tensor fold(const Tensor& input, const FoldFuncOptions& o) {
 }
 
 Tensor unfold(const Tensor& input, const UnfoldFuncOptions& o) {
-  TORCH_CHECK(input.dim() == 3 || input.dim() == 4,
-              "Input Error: Only unbatched (3D) or batched (4D) input Tensors are supported (got ", input.dim(), "D)");
+  TORCH_CHECK(input.dim() == 4, "Input Error: Only 4D input Tensors are supported (got ", input.dim(), "D)");
   return at::im2col(input, *o.kernel_size(), *o.dilation(), *o.padding(), *o.stride());
 }
 

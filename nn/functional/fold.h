@@ -10,7 +10,7 @@ using at::Tensor;
 
 // [N, C * kernel elements, L] or without N: the sums of the windows at their places in [N, C, *output_size].
 Tensor fold(const Tensor& input, const FoldFuncOptions& options);
-// [N, C, H, W] or [C, H, W] -> [N, C * kernel elements, L], L the number of windows.
+// [N, C, H, W] -> [N, C * kernel elements, L], L the number of windows. Throws for an image without N; at::im2col takes it.
 Tensor unfold(const Tensor& input, const UnfoldFuncOptions& options);
 
 }  // namespace torch::nn::functional

@@ -203,6 +203,14 @@ TEST(AdaptiveLogSoftmaxWithLoss, ProbabilitiesAndErrors) {
   EXPECT_THROW(AdaptiveLogSoftmaxWithLoss(AdaptiveLogSoftmaxWithLossOptions(8, 10, {8, 4})), c10::Error);
 }
 
+TEST(Unfold, WantsABatch) {
+  Unfold m(UnfoldOptions({2, 3}));
+  EXPECT_EQ(message_of([&] { m(at::ones({1, 5, 2})); }), "Input Error: Only 4D input Tensors are supported (got 3D)");
+  EXPECT_EQ(message_of([&] { m(at::ones({1, 2, 2, 2})); }),
+            "Given input with spatial size (2, 2), kernel_size=(2, 3), dilation=(1, 1), padding=(0, 0), calculated shape of "
+            "the array of sliding blocks as (1, 0), but its components must be at least one.");
+}
+
 TEST(Losses, WithADistanceOrAVariance) {
   const Tensor a = at::zeros({2, 3}), p = at::ones({2, 3}), n = at::full({2, 3}, 3.0);
   const auto manhattan = [](const Tensor& x, const Tensor& y) { return at::sum(at::abs(at::sub(x, y)), {1}); };

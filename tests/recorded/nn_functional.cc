@@ -403,10 +403,17 @@ const std::map<std::string, Function>& others() {
       {"pad", CALL(F::pad(a.tensor(0), pad_options(a)))},
       {"fold",
        CALL(F::fold(a.tensor(0), F::FoldFuncOptions(a.array<2>(1), a.array<2>(2)).stride(a.array<2>("stride", 1))))},
-      {"unfold", CALL(F::unfold(a.tensor(0), F::UnfoldFuncOptions(a.array<2>(1))
-                                                 .dilation(a.array<2>("dilation", 1))
-                                                 .padding(a.array<2>("padding", 0))
-                                                 .stride(a.array<2>("stride", 1))))},
+      {"unfold",
+       [](const Arguments& a) -> Tensors {
+         const auto options = F::UnfoldFuncOptions(a.array<2>(1))
+                                  .dilation(a.array<2>("dilation", 1))
+                                  .padding(a.array<2>("padding", 0))
+                                  .stride(a.array<2>("stride", 1));
+         if (a.tensor(0).dim() == 4) return {F::unfold(a.tensor(0), options)};
+         // Python's function takes an image without a batch too.
+         return {at::im2col(a.tensor(0), *options.kernel_size(), *options.dilation(), *options.padding(),
+                                   *options.stride())};
+       }},
       {"linear", CALL(F::linear(a.tensor(0), a.tensor(1), a.tensor(2)))},
       {"bilinear", CALL(F::bilinear(a.tensor(0), a.tensor(1), a.tensor(2), a.tensor(3)))},
       {"grouped_mm", CALL(F::grouped_mm(a.tensor(0), a.tensor(1), a.tensor("offs")))},

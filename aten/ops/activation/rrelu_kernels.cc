@@ -40,12 +40,9 @@ Tensor rrelu_with_noise_cpu(const Tensor& self, Tensor& noise, const Scalar& low
                             std::optional<Generator> generator) {
   Tensor factor = rrelu_with_noise_meta(self, noise, lower, upper, training, std::nullopt);
   if (training) {
-    const auto in_dtype = [&](double x) {
-      alignas(16) char element[16];
-      pointwise::store_element(x, self.scalar_type(), element);
-      return pointwise::load_element(element, self.scalar_type()).toDouble();
-    };
-    const double low = in_dtype(lower.toDouble()), high = in_dtype(upper.toDouble());
+    // As single numbers for all narrower dtypes too.
+    const bool wide = self.scalar_type() == ScalarType::Double;
+    const double low = wide ? lower.toDouble() : lower.toFloat(), high = wide ? upper.toDouble() : upper.toFloat();
     const Tensor inputs = dense(at::to(self, ScalarType::Double));
     const double* x = inputs.data_ptr<double>();
     Draws draws(generator);

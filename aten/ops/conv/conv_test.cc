@@ -149,7 +149,9 @@ TEST(Conv, UnfoldingAndFolding) {
   for (size_t i = 0; i < xs.size(); ++i) right += xs[i] * f[i];
   EXPECT_NEAR(std::abs(left - right), 0, 1e-10);
   EXPECT_EQ(at::im2col(at::select(x, 0, 0), {2, 3}, {1, 1}, {0, 0}, {1, 1}).dim(), 2);
-  KINDLING_EXPECT_ERROR(at::im2col(x, {9, 9}, {1, 1}, {0, 0}, {1, 1}), "sliding blocks is too small");
+  KINDLING_EXPECT_ERROR(at::im2col(x, {9, 9}, {1, 1}, {0, 0}, {3, 1}),
+                        "kernel_size=(9, 9), dilation=(1, 1), padding=(0, 0), calculated shape of the array of sliding blocks "
+                        "as (-1, -2), but its components must be at least one.");
   KINDLING_EXPECT_ERROR(at::col2im(y, {4, 4}, {2, 3}, {2, 1}, {1, 1}, {1, 2}), "expected size of input's dimension 2 to match the calculated number of sliding blocks");
 }
 

@@ -1,11 +1,13 @@
 // im2col, which lays the windows of a picture side by side, and col2im, which adds them up again.
 #include <cstring>
+#include <string>
 
 #include "aten/core/tensor.h"
 #include "aten/cpu/support/visit_dtype.h"
 #include "aten/ops/conv/kernels.h"
 #include "aten/ops/dense/dense.h"
 #include "c10/parallel/parallel.h"
+#include "c10/util/string_util.h"
 
 namespace at::native {
 namespace {
@@ -24,20 +26,30 @@ void read_pair(const char* op, const char* name, IntArrayRef values, bool positi
   }
 }
 
+std::string pair_text(const int64_t* pair) { return c10::str("(", pair[0], ", ", pair[1], ")"); }
+
 Windows check(const char* op, IntArrayRef picture, IntArrayRef kernel_size, IntArrayRef dilation, IntArrayRef padding, IntArrayRef stride) {
   Windows w;
   read_pair(op, "kernel_size", kernel_size, true, w.kernel);
   read_pair(op, "dilation", dilation, true, w.dilation);
   read_pair(op, "padding", padding, false, w.padding);
   read_pair(op, "stride", stride, true, w.stride);
+  bool some = true;
   for (int i = 0; i < 2; ++i) {
     w.size[i] = picture[i];
-    const __int128 room = __int128{picture[i]} + __int128{2} * w.padding[i] - __int128{w.dilation[i]} * (w.kernel[i] - 1) - 1;
-    TORCH_CHECK(picture[i] > 0 && room >= 0 && room < (__int128{1} << 62), op, ": Given input with spatial size (", picture[0], ", ", picture[1], "), kernel_size=",
-                kernel_size, ", dilation=", dilation, ", padding=", padding,
-                ", calculated shape of the array of sliding blocks is too small: at least one in each direction is needed");
-    w.count[i] = static_cast<int64_t>(room) / w.stride[i] + 1;
+    const __int128 room =
+        __int128{picture[i]} + __int128{2} * w.padding[i] - __int128{w.dilation[i]} * (w.kernel[i] - 1) - 1;
+    TORCH_CHECK(room < (__int128{1} << 62) && room > -(__int128{1} << 62), op,
+                ": the number of sliding blocks overflows for kernel_size=", kernel_size, ", dilation=", dilation,
+                ", padding=", padding);
+    const int64_t r = static_cast<int64_t>(room);
+    // Rounded down, also where it is negative.
+    w.count[i] = (r >= 0 ? r / w.stride[i] : -((w.stride[i] - 1 - r) / w.stride[i])) + 1;
+    some = some && picture[i] > 0 && w.count[i] > 0;
   }
+  TORCH_CHECK(some, "Given input with spatial size ", pair_text(w.size), ", kernel_size=", pair_text(w.kernel), ", dilation=",
+              pair_text(w.dilation), ", padding=", pair_text(w.padding), ", calculated shape of the array of sliding blocks as ",
+              pair_text(w.count), ", but its components must be at least one.");
   int64_t product;
   TORCH_CHECK(!__builtin_mul_overflow(w.kernel[0], w.kernel[1], &product) && !__builtin_mul_overflow(w.count[0], w.count[1], &product), op,
               ": the number of sliding blocks or of their places overflows for kernel_size=", kernel_size);

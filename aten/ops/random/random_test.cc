@@ -292,6 +292,10 @@ TEST_F(Random, PoissonAndBinomial) {
 TEST_F(Random, RandomizedRectifier) {
   expect(at::rrelu(list({-1, 2, -3}), .1, .3, true), {-0.1116309, 2, -0.3377461});
   expect(at::rrelu(list({-1, 2}), .1, .3, false), {-0.2, 2});
+  // The bounds are not rounded to a narrow dtype.
+  at::manual_seed(42);
+  expect(at::rrelu(list({-1, -1, -1, -1}, ScalarType::BFloat16), .01, .3, true),
+         {-0.02685546875, -0.0281982421875, -0.0458984375, -0.0252685546875});
 }
 
 TEST_F(Random, FillsInTheOrderOfTheMemory) {
