@@ -1,5 +1,8 @@
-// Connectionist temporal classification (Graves et al. 2006) by composition: the forward variables of all sequences of
-// the batch step together, in logarithms.
+// Connectionist temporal classification (Graves et al. 2006), in logarithms, each sequence of the batch by itself.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
 #include <vector>
 
 #include "aten/core/reduction.h"
@@ -8,118 +11,155 @@
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/dense/dense.h"
-#include "aten/ops/index/ops.h"
-#include "aten/ops/join/ops.h"
 #include "aten/ops/loss/kernels.h"
 #include "aten/ops/loss/ops.h"
 #include "aten/ops/pointwise/ops.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
-#include "c10/core/grad_mode.h"
+#include "c10/parallel/parallel.h"
 
 namespace at::native {
 namespace {
 
-// The logarithm of an impossible path: finite, so that gradients through it are zero and not NaN.
-constexpr double kNever = -1e30;
+constexpr char kChecking[] = " (while checking arguments for ctc_loss_allocate_outputs)";
 
-Tensor of_lengths(IntArrayRef lengths, Device device) {
-  Tensor t = at::empty({static_cast<int64_t>(lengths.size())}, TensorOptions().dtype(kLong));
-  std::copy(lengths.begin(), lengths.end(), t.data_ptr<int64_t>());
-  return at::to(t, device, kLong);
+// Of log_probs [steps][batch][classes]; the paths of a batch go through at most `states` states.
+struct Shape {
+  int64_t steps, batch, classes, states;
+};
+
+void check_lengths(const char* name, IntArrayRef lengths, int64_t batch, int64_t most) {
+  TORCH_CHECK(static_cast<int64_t>(lengths.size()) == batch, name, " must be of size batch_size");
+  for (const int64_t n : lengths) {
+    TORCH_CHECK(n >= 0, "Expected ", name, " to have value at least 0, but got value ", n, kChecking);
+    TORCH_CHECK(n <= most, "Expected ", name, " to have value at most ", most, ", but got value ", n, kChecking);
+  }
 }
 
-// -log p(target) of each sequence; inf where there is no path.
-Tensor losses(const Tensor& log_probs, const Tensor& targets, IntArrayRef input_lengths, IntArrayRef target_lengths,
-              int64_t blank) {
-  const int64_t steps = log_probs.size(0), batch = log_probs.size(1), classes = log_probs.size(2);
-  TORCH_CHECK(isFloatingType(log_probs.scalar_type()), "ctc_loss: expected log_probs of a floating-point dtype, got ",
-              log_probs.scalar_type());
-  TORCH_CHECK(isIntegralType(targets.scalar_type(), false), "targets must be integral");
-  TORCH_CHECK(blank >= 0 && blank < classes, "blank must be in label range");
-  TORCH_CHECK(static_cast<int64_t>(input_lengths.size()) == batch, "input_lengths must be of size batch_size");
-  TORCH_CHECK(static_cast<int64_t>(target_lengths.size()) == batch, "target_lengths must be of size batch_size");
-  TORCH_CHECK(targets.dim() == 1 || targets.dim() == 2, "targets must be 1D or 2D, got ", targets.dim(), "D");
+void check_targets(const Tensor& targets, IntArrayRef lengths, int64_t batch) {
+  TORCH_CHECK(
+      targets.scalar_type() == kLong || targets.scalar_type() == kInt,
+      "Expected tensor for argument #2 'targets' to have one of the following scalar types: Long, Int; but got ",
+      toString(targets.scalar_type()), " instead", kChecking);
+  TORCH_CHECK(targets.dim() == 1 || targets.dim() == 2, "Expected 1 to 2 dimensions, but got ", targets.dim(),
+              "-dimensional tensor for argument #2 'targets'", kChecking);
   int64_t longest = 0, total = 0;
-  for (int64_t b = 0; b < batch; ++b) {
-    const int64_t in = input_lengths[static_cast<size_t>(b)], out = target_lengths[static_cast<size_t>(b)];
-    TORCH_CHECK(in >= 0 && in <= steps, "Expected input_lengths to have value at most ", steps, ", but got value ", in);
-    TORCH_CHECK(out >= 0 && out <= targets.numel(), "Expected target_lengths to have value at least 0 and at most ",
-                targets.numel(), ", but got value ", out);
-    longest = out > longest ? out : longest;
-    total += out;
-  }
+  for (const int64_t n : lengths) longest = std::max(longest, n), total += n;
   const int64_t rows = targets.dim() == 2 ? batch : total;
   TORCH_CHECK(targets.size(0) == rows, "Expected tensor to have size ", rows, " at dimension 0, but got size ",
-              targets.size(0), " for argument 'targets'");
+              targets.size(0), " for argument #2 'targets'", kChecking);
   TORCH_CHECK(targets.dim() != 2 || targets.size(1) >= longest, "Expected tensor to have size at least ", longest,
-              " at dimension 1, but got size ", targets.size(1), " for argument 'targets'");
-  // Labels with blanks between and around them, [batch, 2 longest + 1]; and whether the path may skip the blank before
-  // one.
-  const int64_t width = 2 * longest + 1;
-  const Tensor flat = dense(at::to(at::to(targets, Device(DeviceType::CPU), kLong), kLong));
-  Tensor labels = at::full({batch, width}, Scalar(blank), TensorOptions().dtype(kLong));
-  Tensor may_skip = at::zeros({batch, width}, TensorOptions().dtype(kBool));
-  int64_t start = 0;
-  for (int64_t b = 0; b < batch; ++b) {
-    const int64_t* from = flat.data_ptr<int64_t>() + (targets.dim() == 2 ? b * targets.size(1) : start);
-    const int64_t length = target_lengths[static_cast<size_t>(b)];
-    for (int64_t i = 0; i < length; ++i) {
-      TORCH_CHECK(from[i] >= 0 && from[i] < classes, "ctc_loss: expected targets in [0, ", classes, "), but got ",
-                  from[i]);
-      labels.data_ptr<int64_t>()[b * width + 2 * i + 1] = from[i];
-      may_skip.data_ptr<bool>()[b * width + 2 * i + 1] = i > 0 && from[i] != from[i - 1];
-    }
-    start += length;
-  }
-  const Device device = log_probs.device();
-  labels = at::to(labels, device, kLong);
-  may_skip = at::to(may_skip, device, kBool);
-  const Tensor never = at::scalar_tensor(Scalar(kNever), log_probs.options());
-  // log_probs of the labels, [steps, batch, width].
-  const Tensor emitted = at::gather(log_probs, 2, at::expand(at::unsqueeze(labels, 0), {steps, batch, width}));
-  const Tensor places = at::arange(Scalar(width), TensorOptions().dtype(kLong).device(device));
-  const Tensor ends = at::unsqueeze(of_lengths(input_lengths, device), 1);
-  const Tensor start_at = at::expand(at::lt(places, Scalar(2)), {batch, width});
-  // Before the first step, so that an input of length 0 has the empty path only.
-  Tensor alpha =
-      at::where(at::expand(at::eq(places, Scalar(0)), {batch, width}), at::zeros({}, log_probs.options()), never);
-  const auto shifted = [&](const Tensor& t, int64_t by) {
-    if (width <= by) return at::expand(never, {batch, width});
-    return at::cat({at::expand(never, {batch, by}), at::narrow(t, 1, 0, width - by)}, 1);
-  };
-  for (int64_t step = 0; step < steps; ++step) {
-    const Tensor now = at::select(emitted, 0, step);
-    Tensor next;
-    if (step == 0) {
-      next = at::where(start_at, now, never);
-    } else {
-      const Tensor skipped = at::where(may_skip, shifted(alpha, 2), never);
-      next = at::add(at::logsumexp(at::stack({alpha, shifted(alpha, 1), skipped}), IntArrayRef{0}), now);
-    }
-    alpha = at::where(at::gt(ends, Scalar(step)), next, alpha);
-  }
-  // The path ends with the last label or the blank after it.
-  const Tensor last = at::unsqueeze(at::mul(of_lengths(target_lengths, device), Scalar(2)), 1);
-  const Tensor final_blank = at::gather(alpha, 1, last);
-  const Tensor before = at::gather(alpha, 1, at::clamp_min(at::sub(last, Scalar(1)), Scalar(0)));
-  const Tensor final_label = at::where(at::gt(last, Scalar(0)), before, never);
-  const Tensor loss = at::neg(at::logsumexp(at::cat({final_blank, final_label}, 1), IntArrayRef{1}));
-  return at::masked_fill(loss, at::gt(loss, Scalar(-kNever / 2)), Scalar(std::numeric_limits<double>::infinity()));
+              " at dimension 1, but got size ", targets.size(1), " for argument #2 'targets'", kChecking);
 }
 
-// A number that is 0 for each sequence and has the gradient exp(log_probs) at the steps that count. Added to a loss it
-// takes the gradient of the probabilities' sum out: PyTorch's is that of what a log_softmax has made log_probs of.
-Tensor normalizer(const Tensor& log_probs, IntArrayRef input_lengths) {
-  const ScalarType type = log_probs.scalar_type();
-  const Tensor wide = type == kDouble ? log_probs : at::to(log_probs, kFloat);
-  const Tensor sums = at::sum(at::exp(at::clamp_max(wide, Scalar(80))), IntArrayRef{2});
-  const Tensor steps =
-      at::unsqueeze(at::arange(Scalar(log_probs.size(0)), TensorOptions().dtype(kLong).device(log_probs.device())), 1);
-  const Tensor beyond = at::ge(steps, of_lengths(input_lengths, log_probs.device()));
-  const Tensor mass = at::sum(at::masked_fill(sums, beyond, Scalar(0)), IntArrayRef{0});
-  return at::to(at::sub(mass, at::detach(mass)), type);
+Shape check(const Tensor& log_probs, const Tensor& targets, IntArrayRef input_lengths, IntArrayRef target_lengths,
+            int64_t blank) {
+  TORCH_CHECK_NOT_IMPLEMENTED(log_probs.scalar_type() == kFloat || log_probs.scalar_type() == kDouble,
+                              "\"ctc_loss_cpu\" not implemented for '", toString(log_probs.scalar_type()), "'");
+  TORCH_CHECK(log_probs.dim() == 3, "Expected 3-dimensional tensor, but got ", log_probs.dim(),
+              "-dimensional tensor for argument #1 'log_probs'", kChecking);
+  TORCH_CHECK(log_probs.numel() > 0, "log_probs tensor must not be empty");
+  const int64_t steps = log_probs.size(0), batch = log_probs.size(1), classes = log_probs.size(2);
+  TORCH_CHECK(blank >= 0 && blank < classes, "blank must be in label range");
+  check_lengths("input_lengths", input_lengths, batch, steps);
+  check_lengths("target_lengths", target_lengths, batch, targets.numel());
+  check_targets(targets, target_lengths, batch);
+  return {steps, batch, classes, 2 * *std::max_element(target_lengths.begin(), target_lengths.end()) + 1};
+}
+
+// What a path goes through: the labels with blanks between and around them.
+struct States {
+  std::vector<int64_t> labels;
+  int64_t steps;
+  int64_t count() const { return static_cast<int64_t>(labels.size()); }
+  int64_t label(int64_t s) const { return labels[static_cast<size_t>(s)]; }
+  // Whether a path may go from state s - 2 to s, past the blank: not between equal labels, which the blank keeps apart.
+  bool may_skip_to(int64_t s) const { return s >= 2 && s % 2 == 1 && label(s) != label(s - 2); }
+  // The states at a step that can be reached from the start and from which the end can be.
+  int64_t first(int64_t step) const { return std::max<int64_t>(0, count() - 2 * (steps - step)); }
+  int64_t end(int64_t step) const { return std::min<int64_t>(count(), 2 * step + 2); }
+};
+
+std::vector<States> states_of(const Shape& shape, const Tensor& targets, IntArrayRef input_lengths,
+                              IntArrayRef target_lengths, int64_t blank) {
+  const Tensor flat = dense(targets, kLong);
+  const auto* row = static_cast<const int64_t*>(flat.const_data_ptr());
+  std::vector<States> all;
+  for (size_t b = 0; b < target_lengths.size(); ++b) {
+    const int64_t length = target_lengths[b];
+    States s{std::vector<int64_t>(static_cast<size_t>(2 * length + 1), blank), input_lengths[b]};
+    for (int64_t i = 0; i < length; ++i) {
+      TORCH_CHECK(row[i] >= 0 && row[i] < shape.classes, "ctc_loss: expected targets in [0, ", shape.classes,
+                  "), but got ", row[i]);
+      s.labels[static_cast<size_t>(2 * i + 1)] = row[i];
+    }
+    row += targets.dim() == 2 ? targets.size(1) : length;
+    all.push_back(std::move(s));
+  }
+  return all;
+}
+
+template <class T>
+constexpr T kNever = -std::numeric_limits<T>::infinity();
+
+// log(exp(a) + exp(b) + exp(c)).
+template <class T>
+T log_sum(T a, T b, T c = kNever<T>) {
+  const T m = std::max(a, std::max(b, c));
+  return m == kNever<T> ? m : m + std::log(std::exp(a - m) + std::exp(b - m) + std::exp(c - m));
+}
+
+// Fills alpha [steps][width] of one sequence: the logarithm of the probability of being in a state at a step, over all
+// ways to there. Returns minus the logarithm of the probability of all ways to the end.
+template <class T>
+T forward(const States& s, const T* log_probs, int64_t stride, int64_t width, T* alpha) {
+  const int64_t n = s.count();
+  if (s.steps == 0) return n == 1 ? T(0) : -kNever<T>;
+  for (int64_t i = s.first(0); i < s.end(0); ++i) alpha[i] = log_probs[s.label(i)];
+  for (int64_t t = 1; t < s.steps; ++t) {
+    const T* before = alpha;
+    alpha += width, log_probs += stride;
+    for (int64_t i = s.first(t); i < s.end(t); ++i) {
+      const T one = i >= 1 ? before[i - 1] : kNever<T>, two = s.may_skip_to(i) ? before[i - 2] : kNever<T>;
+      alpha[i] = log_sum(before[i], one, two) + log_probs[s.label(i)];
+    }
+  }
+  // The path ends with the last label or the blank after it.
+  return -log_sum(alpha[n - 1], n >= 2 ? alpha[n - 2] : kNever<T>);
+}
+
+// The gradient of one sequence for what a log_softmax has made log_probs of: at each step the probabilities of the
+// classes less those of the states that spell them, given that the path gets to the end.
+template <class T>
+void backward(const States& s, const T* log_probs, int64_t stride, int64_t classes, int64_t width, const T* alpha,
+              T loss, T grad, T* result) {
+  const int64_t n = s.count();
+  std::vector<T> beta(static_cast<size_t>(n) + 2, kNever<T>), after(beta);  // two more that no path gets to
+  for (int64_t t = s.steps - 1; t >= 0; --t) {
+    const T *p = log_probs + t * stride, *a = alpha + t * width;
+    T* g = result + t * stride;
+    for (int64_t c = 0; c < classes; ++c) g[c] = std::exp(p[c]) * grad;
+    std::swap(beta, after);
+    std::fill(beta.begin(), beta.end(), kNever<T>);
+    for (int64_t i = s.first(t); i < s.end(t); ++i) {
+      const auto at = static_cast<size_t>(i);
+      const T two = i + 2 < n && s.may_skip_to(i + 2) ? after[at + 2] : kNever<T>;
+      const T rest = t == s.steps - 1 ? T(0) : log_sum(after[at], after[at + 1], two);
+      if (a[i] == kNever<T> || rest == kNever<T>) continue;
+      beta[at] = rest + p[s.label(i)];
+      g[s.label(i)] -= std::exp(a[i] + rest + loss) * grad;
+    }
+  }
+}
+
+// Calls f(sequence, T()) for each sequence of the batch, some at once.
+template <class F>
+void each_sequence(const Shape& shape, ScalarType type, const F& f) {
+  const int64_t grain = std::max<int64_t>(1, 2048 / (shape.steps * shape.states));
+  at::parallel_for(0, shape.batch, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t b = begin; b < end; ++b) type == kFloat ? f(b, float()) : f(b, double());
+  });
 }
 
 std::vector<int64_t> lengths_of(const char* name, const Tensor& t) {
@@ -128,37 +168,109 @@ std::vector<int64_t> lengths_of(const char* name, const Tensor& t) {
   return std::vector<int64_t>(c.data_ptr<int64_t>(), c.data_ptr<int64_t>() + c.numel());
 }
 
+Tensor of_lengths(IntArrayRef lengths, Device device) {
+  Tensor t = at::empty({static_cast<int64_t>(lengths.size())}, TensorOptions().dtype(kLong));
+  std::copy(lengths.begin(), lengths.end(), t.data_ptr<int64_t>());
+  return at::to(t, device, kLong);
+}
+
 }  // namespace
+
+std::array<TensorSpec, 2> _ctc_loss_meta(const Tensor& log_probs, const Tensor& targets, IntArrayRef input_lengths,
+                                         IntArrayRef target_lengths, int64_t blank, bool) {
+  const Shape s = check(log_probs, targets, input_lengths, target_lengths, blank);
+  return {TensorSpec{{s.batch}, {}, log_probs.scalar_type(), log_probs.device()},
+          TensorSpec{{s.batch, s.steps, s.states}, {}, log_probs.scalar_type(), log_probs.device()}};
+}
+
+void _ctc_loss_cpu(const Tensor& log_probs, const Tensor& targets, IntArrayRef input_lengths,
+                   IntArrayRef target_lengths, int64_t blank, bool, Tensor& losses, Tensor& log_alpha) {
+  const Shape shape = check(log_probs, targets, input_lengths, target_lengths, blank);
+  const std::vector<States> states = states_of(shape, targets, input_lengths, target_lengths, blank);
+  const Tensor p = dense(log_probs);
+  DenseOut loss(losses), alpha(log_alpha);
+  each_sequence(shape, log_probs.scalar_type(), [&]<class T>(int64_t b, T) {
+    const int64_t size = shape.steps * shape.states;
+    T* a = alpha.data<T>() + b * size;
+    std::fill(a, a + size, kNever<T>);
+    loss.data<T>()[b] =
+        forward(states[static_cast<size_t>(b)], static_cast<const T*>(p.const_data_ptr()) + b * shape.classes,
+                shape.batch * shape.classes, shape.states, a);
+  });
+  loss.commit();
+  alpha.commit();
+}
+
+TensorSpec _ctc_loss_backward_meta(const Tensor& grad, const Tensor& log_probs, const Tensor& targets,
+                                   IntArrayRef input_lengths, IntArrayRef target_lengths, const Tensor& losses,
+                                   const Tensor& log_alpha, int64_t blank, bool) {
+  const Shape s = check(log_probs, targets, input_lengths, target_lengths, blank);
+  for (const auto& [name, t] : {std::pair("grad", &grad), std::pair("neg_log_likelihood", &losses)})
+    TORCH_CHECK(t->sizes() == IntArrayRef{s.batch}, "_ctc_loss_backward: expected ", name, " of size [", s.batch,
+                "], but got ", t->sizes());
+  TORCH_CHECK((log_alpha.sizes() == IntArrayRef{s.batch, s.steps, s.states}),
+              "_ctc_loss_backward: expected log_alpha of size [", s.batch, ", ", s.steps, ", ", s.states, "], but got ",
+              log_alpha.sizes());
+  return {
+      DimVector(log_probs.sizes().begin(), log_probs.sizes().end()), {}, log_probs.scalar_type(), log_probs.device()};
+}
+
+void _ctc_loss_backward_cpu(const Tensor& grad, const Tensor& log_probs, const Tensor& targets,
+                            IntArrayRef input_lengths, IntArrayRef target_lengths, const Tensor& losses,
+                            const Tensor& log_alpha, int64_t blank, bool zero_infinity, Tensor& out) {
+  const Shape shape = check(log_probs, targets, input_lengths, target_lengths, blank);
+  const std::vector<States> states = states_of(shape, targets, input_lengths, target_lengths, blank);
+  const ScalarType type = log_probs.scalar_type();
+  const Tensor p = dense(log_probs), g = dense(grad, type), loss = dense(losses, type), alpha = dense(log_alpha, type);
+  DenseOut result(out);
+  result.clear();
+  each_sequence(shape, type, [&]<class T>(int64_t b, T) {
+    const States& s = states[static_cast<size_t>(b)];
+    const int64_t stride = shape.batch * shape.classes, start = b * shape.classes;
+    const auto of = [](const Tensor& t) { return static_cast<const T*>(t.const_data_ptr()); };
+    T* to = result.data<T>() + start;
+    if (of(loss)[b] != -kNever<T>) {
+      backward(s, of(p) + start, stride, shape.classes, shape.states, of(alpha) + b * shape.steps * shape.states,
+               of(loss)[b], of(g)[b], to);
+    } else if (!zero_infinity) {
+      for (int64_t t = 0; t < s.steps; ++t)
+        std::fill_n(to + t * stride, shape.classes, std::numeric_limits<T>::quiet_NaN());
+    }
+  });
+  result.commit();
+}
+
+std::tuple<Tensor, Tensor> _ctc_loss_tensor(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
+                                            const Tensor& target_lengths, int64_t blank, bool zero_infinity) {
+  return at::_ctc_loss(log_probs, targets, lengths_of("input_lengths", input_lengths),
+                       lengths_of("target_lengths", target_lengths), blank, zero_infinity);
+}
+
+Tensor _ctc_loss_backward_tensor(const Tensor& grad, const Tensor& log_probs, const Tensor& targets,
+                                 const Tensor& input_lengths, const Tensor& target_lengths, const Tensor& losses,
+                                 const Tensor& log_alpha, int64_t blank, bool zero_infinity) {
+  return at::_ctc_loss_backward(grad, log_probs, targets, lengths_of("input_lengths", input_lengths),
+                                lengths_of("target_lengths", target_lengths), losses, log_alpha, blank, zero_infinity);
+}
 
 Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, IntArrayRef input_lengths, IntArrayRef target_lengths,
                 int64_t blank, int64_t reduction, bool zero_infinity) {
   TORCH_CHECK(reduction >= Reduction::None && reduction <= Reduction::Sum, reduction,
               " is not a valid value for reduction");
-  TORCH_CHECK(log_probs.dim() == 2 || log_probs.dim() == 3, "ctc_loss: expected log_probs of 2 or 3 dimensions, got ",
-              log_probs.dim());
-  const bool batched = log_probs.dim() == 3;
-  const Tensor batch = batched ? log_probs : at::unsqueeze(log_probs, 1);
-  Tensor loss = losses(batch, batched || targets.dim() == 2 ? targets : at::unsqueeze(targets, 0), input_lengths,
-                       target_lengths, blank);
-  const Tensor impossible = at::isinf(loss);
-  if (GradMode::is_enabled() && log_probs.requires_grad()) {
-    const Tensor sums = normalizer(batch, input_lengths);
-    // Where no path exists PyTorch's gradient is not a number: 0 sqrt(0) is 0 and has such a gradient.
-    const Tensor root = at::sqrt(at::masked_fill(sums, at::eq(impossible, Scalar(false)), Scalar(1)));
-    const Tensor undefined = at::mul(root, Scalar(0));
-    loss = at::add(loss, at::where(impossible, zero_infinity ? at::detach(undefined) : undefined, sums));
-  }
-  if (zero_infinity) loss = at::masked_fill(loss, impossible, Scalar(0));
-  if (reduction == Reduction::Mean) {
-    const Tensor lengths = at::to(at::clamp_min(of_lengths(target_lengths, loss.device()), Scalar(1)), loss.scalar_type());
-    return at::mean(at::div(loss, lengths));
-  }
+  const bool batched = log_probs.dim() != 2;
+  Tensor loss = std::get<0>(at::_ctc_loss(batched ? log_probs : at::unsqueeze(log_probs, 1),
+                                          batched || targets.dim() == 2 ? targets : at::unsqueeze(targets, 0),
+                                          input_lengths, target_lengths, blank, zero_infinity));
+  if (zero_infinity) loss = at::where(at::isinf(loss), at::zeros({}, loss.options()), loss);
+  if (reduction == Reduction::Mean)
+    return at::mean(at::div(loss, at::clamp_min(of_lengths(target_lengths, loss.device()), Scalar(1))));
   if (reduction == Reduction::Sum) return at::sum(loss);
   return batched ? loss : at::squeeze(loss, 0);
 }
+
 Tensor ctc_loss_tensor(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
                        const Tensor& target_lengths, int64_t blank, int64_t reduction, bool zero_infinity) {
-  return at::ctc_loss(log_probs, targets, lengths_of("input_lengths", input_lengths),
+  return at::ctc_loss(log_probs, at::to(targets, kLong), lengths_of("input_lengths", input_lengths),
                       lengths_of("target_lengths", target_lengths), blank, reduction, zero_infinity);
 }
 

@@ -1,8 +1,10 @@
+#include <algorithm>
 #include <cmath>
 
 #include "aten/core/reduction.h"
 #include "aten/ops/loss/ops.h"
 #include "aten/ops/softmax/ops.h"
+#include "aten/ops/view/ops.h"
 #include "aten/testing/testing.h"
 
 namespace at::testing {
@@ -93,6 +95,128 @@ TEST(Loss, Pointwise) {
   expect_close(at::cosine_similarity(row, ones, 0), {1, 1, 1});
   expect_close(at::cosine_similarity(ones, tensor_of({2}, {}), -1), {1, 1, 1, 1, 1});
   expect_close(at::cosine_similarity(tensor_of({1, 2}, {2}), tensor_of({3}, {1, 1, 1}), 2), {3 / std::sqrt(10.0)});
+}
+
+// Over all paths of 4 steps through 3 classes, one after the other: minus the logarithm of the probability of those
+// that spell `target`, and its gradient for what a log_softmax has made log_probs of.
+std::vector<double> ctc_by_paths(const std::vector<double>& log_probs, const std::vector<int64_t>& target,
+                                 int64_t blank, int64_t steps, std::vector<double>& gradient) {
+  double all = 0;
+  std::vector<double> through(12);
+  for (int path = 0; path < std::pow(3, steps); ++path) {
+    std::vector<int64_t> at_step, spelled;
+    double p = 1;
+    for (int64_t t = 0, rest = path; t < steps; ++t, rest /= 3) {
+      const int64_t c = rest % 3;
+      if (c != blank && (t == 0 || at_step.back() != c)) spelled.push_back(c);
+      at_step.push_back(c);
+      p *= std::exp(log_probs[static_cast<size_t>(t * 3 + c)]);
+    }
+    if (spelled != target) continue;
+    all += p;
+    for (int64_t t = 0; t < steps; ++t) through[static_cast<size_t>(t * 3 + at_step[static_cast<size_t>(t)])] += p;
+  }
+  gradient.assign(12, 0);
+  for (size_t i = 0; i < static_cast<size_t>(steps) * 3; ++i) gradient[i] = std::exp(log_probs[i]) - through[i] / all;
+  return {-std::log(all)};
+}
+
+TEST(Loss, CtcIsTheSumOverAllPaths) {
+  struct Case {
+    std::vector<int64_t> target;
+    int64_t blank, steps;
+  };
+  const std::vector<Case> cases = {{{1, 2}, 0, 4},    {{1, 1}, 0, 4}, {{2}, 0, 2},   {{}, 0, 3},
+                                   {{0, 1, 0}, 2, 4}, {{0, 0}, 1, 3}, {{2, 1}, 0, 2}};
+  for (const ScalarType type : {kFloat, kDouble}) {
+    for (const Tensor& x : layouts(at::log_softmax(sample({4, 1, 3}, type, 31), 2))) {
+      for (const Case& c : cases) {
+        const auto length = static_cast<int64_t>(c.target.size());
+        const Tensor targets =
+            indices_of(c.target.empty() ? std::vector<int64_t>{1} : c.target, {1, std::max<int64_t>(1, length)});
+        std::vector<double> gradient;
+        const auto want = ctc_by_paths(values(x), c.target, c.blank, c.steps, gradient);
+        const auto [loss, alpha] = at::_ctc_loss(x, targets, {c.steps}, IntArrayRef{length}, c.blank);
+        expect_close(loss, want, 1e-5);
+        EXPECT_EQ(alpha.sizes(), IntArrayRef({1, 4, 2 * length + 1}));
+        for (double& g : gradient) g *= 3;
+        expect_close(at::_ctc_loss_backward(tensor_of({3}, {1}, type), x, targets, {c.steps}, IntArrayRef{length}, loss,
+                                            alpha, c.blank),
+                     gradient, 1e-4, 1e-5);
+      }
+    }
+  }
+}
+
+TEST(Loss, CtcOfABatch) {
+  const Tensor x = at::log_softmax(sample({5, 3, 4}, kDouble, 32), 2), in = indices_of({5, 3, 2}, {3}),
+               out = indices_of({2, 1, 2}, {3});
+  const Tensor rows = indices_of({1, 2, 3, 0, 2, 2}, {3, 2}), row = indices_of({1, 2, 3, 2, 2}, {5});
+  // The last needs three steps: 2, blank, 2.
+  const auto each = values(at::ctc_loss(x, rows, in, out, 0, Reduction::None));
+  EXPECT_EQ(each[2], INFINITY);
+  expect_close(at::ctc_loss(x, row, {5, 3, 2}, {2, 1, 2}, 0, Reduction::None), each, 1e-12);
+  expect_close(at::ctc_loss(x, rows, in, out, 0, Reduction::None, true), {each[0], each[1], 0}, 1e-12);
+  expect_close(at::ctc_loss(x, rows, in, out, 0, Reduction::Sum, true), {each[0] + each[1]}, 1e-12);
+  expect_close(at::ctc_loss(x, rows, in, out, 0, Reduction::Mean, true), {(each[0] / 2 + each[1]) / 3}, 1e-12);
+  for (const bool zero_infinity : {false, true}) {
+    const auto [loss, alpha] = at::_ctc_loss(x, rows, in, out, 0, zero_infinity);
+    const auto g =
+        values(at::_ctc_loss_backward(tensor_of({1}, {3}, kDouble), x, rows, in, out, loss, alpha, 0, zero_infinity));
+    for (size_t i = 0; i < g.size(); ++i) {
+      const size_t step = i / 12, sequence = i / 4 % 3;
+      EXPECT_EQ(std::isnan(g[i]), sequence == 2 && step < 2 && !zero_infinity) << i;
+      if (sequence == 1 && step >= 3) EXPECT_EQ(g[i], 0) << i;
+    }
+  }
+  // An impossible label is not a number nowhere.
+  const Tensor sure = tensor_of({-INFINITY, 0, -INFINITY, 0}, {2, 1, 2});
+  const auto [loss, alpha] = at::_ctc_loss(sure, indices_of({1}, {1, 1}), {2}, {1});
+  expect_close(loss, {0});
+  expect_close(at::_ctc_loss_backward(tensor_of({1}, {1}), sure, indices_of({1}, {1, 1}), {2}, {1}, loss, alpha, 0),
+               {0, 0, 0, 0});
+  EXPECT_EQ(at::ctc_loss(at::select(x, 1, 0), indices_of({1, 2}, {2}), indices_of({5}, {}), indices_of({2}, {}), 0,
+                         Reduction::None)
+                .dim(),
+            0);
+}
+
+TEST(Loss, CtcBadArguments) {
+  const Tensor x = at::log_softmax(sample({4, 2, 3}), 2), rows = indices_of({1, 1, 1, 1}, {2, 2});
+  const auto loss = [&](const Tensor& log_probs, const Tensor& targets, std::vector<int64_t> in,
+                        std::vector<int64_t> out,
+                        int64_t blank = 0) { return [=] { at::ctc_loss(log_probs, targets, in, out, blank); }; };
+  const std::string where = " (while checking arguments for ctc_loss_allocate_outputs)";
+  expect_error<Error>(loss(x, rows, {4, 4}, {2, 2}, 3), "blank must be in label range");
+  expect_error<Error>(loss(x, rows, {5, 4}, {2, 2}),
+                      "Expected input_lengths to have value at most 4, but got value 5" + where);
+  expect_error<Error>(loss(x, rows, {-1, 4}, {2, 2}),
+                      "Expected input_lengths to have value at least 0, but got value -1" + where);
+  expect_error<Error>(loss(x, rows, {4, 4}, {2, -1}),
+                      "Expected target_lengths to have value at least 0, but got value -1" + where);
+  expect_error<Error>(loss(x, rows, {4}, {2, 2}), "input_lengths must be of size batch_size");
+  expect_error<Error>(loss(x, rows, {4, 4}, {2}), "target_lengths must be of size batch_size");
+  expect_error<Error>(loss(x, rows, {4, 4}, {2, 3}),
+                      "size at least 3 at dimension 1, but got size 2 for argument #2 'targets'" + where);
+  expect_error<Error>(loss(x, indices_of({1, 1, 1}, {3}), {4, 4}, {2, 2}),
+                      "size 4 at dimension 0, but got size 3 for argument #2 'targets'" + where);
+  expect_error<Error>(loss(x, indices_of({1, 1, 1, 1}, {2, 2, 1}), {4, 4}, {2, 2}),
+                      "Expected 1 to 2 dimensions, but got 3-dimensional tensor");
+  expect_error<Error>(loss(x, indices_of({3, 3, 3, 3}, {2, 2}), {4, 4}, {2, 2}), "expected targets in [0, 3), but got 3");
+  expect_error<Error>(loss(x, sample({2, 2}), {4, 4}, {2, 2}), "scalar types: Long, Int; but got Float");
+  expect_error<Error>(loss(sample({0, 2, 3}), rows, {0, 0}, {2, 2}), "log_probs tensor must not be empty");
+  expect_error<Error>(loss(sample({3}), rows, {0, 0}, {2, 2}),
+                      "Expected 3-dimensional tensor, but got 1-dimensional tensor");
+  expect_error<NotImplementedError>(loss(sample({4, 2, 3}, kHalf), rows, {4, 4}, {2, 2}),
+                                    "\"ctc_loss_cpu\" not implemented for 'Half'");
+  expect_error<Error>([&] { at::ctc_loss(x, rows, sample({2}), indices_of({2, 2}, {2})); },
+                      "input_lengths must be integral");
+  const auto [losses, alpha] = at::_ctc_loss(x, rows, {4, 4}, {2, 2});
+  expect_error<Error>(
+      [&] {
+        at::_ctc_loss_backward(losses, x, rows, {4, 4}, {2, 1}, losses, at::select(alpha, 0, 0), 0);
+      },
+      "expected log_alpha of size [2, 4, 5]");
 }
 
 TEST(Loss, BadArguments) {
