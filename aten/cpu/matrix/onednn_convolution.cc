@@ -5,12 +5,20 @@
 #include "aten/cpu/matrix/internal.h"
 #include "aten/cpu/matrix/onednn_primitives.h"
 #include "c10/parallel/parallel.h"
+#include "c10/util/exception.h"
 
 namespace at::matrix::internal {
 namespace {
 
-int64_t padding_behind(const Convolution& c, int d) {
+// What the windows reach into behind the input; negative where they leave some of it out.
+int64_t reach_behind(const Convolution& c, int d) {
   return (c.output[d] - 1) * c.stride[d] + (c.kernel[d] - 1) * c.dilation[d] + 1 - c.input[d] - c.padding[d];
+}
+
+// oneDNN rounds the number of windows down, so that less than a stride may be left out.
+int64_t padding_behind(const Convolution& c, int d) {
+  const int64_t reach = reach_behind(c, d);
+  return reach < 0 ? 0 : reach;
 }
 
 const char* refusal(const Convolution& c) {
@@ -19,8 +27,8 @@ const char* refusal(const Convolution& c) {
   constexpr int64_t kLargest = int64_t{1} << 31;
   double work = static_cast<double>(c.batch) * static_cast<double>(c.out_channels) * static_cast<double>(c.in_channels / c.groups);
   for (int d = 0; d < 3; ++d) {
-    const int64_t behind = padding_behind(c, d);
-    if (behind < 0) return "the windows do not reach the end of the input";
+    const int64_t behind = reach_behind(c, d);
+    if (behind <= -c.stride[d]) return "the windows leave out a stride of the input or more";
     if (c.input[d] >= kLargest || c.output[d] >= kLargest || behind >= kLargest) return "a size of 2^31 or more";
     work *= static_cast<double>(c.output[d] * c.kernel[d]);
   }
@@ -30,11 +38,27 @@ const char* refusal(const Convolution& c) {
   return nullptr;
 }
 
+// Whether Winograd's algorithm is expected to be faster: tiles of 4 x 4 outputs from a fourth of the multiplications, for
+// which each call transforms the weights. That costs as much as some 290 output places take directly, and a tiled place 0.38 of
+// a direct one (measured with AVX-512, for which alone oneDNN has it). Its rounding errors are up to ten times those of
+// the direct sums, 5e-7 of the sum of the terms' magnitudes.
+bool prefers_winograd(const Convolution& c) {
+  if (c.type != Type::kFloat32 || c.dims != 2 || c.groups != 1 || c.in_channels < 32 || c.out_channels < 32) return false;
+  double places = static_cast<double>(c.batch), tiled = places;
+  for (int d = 1; d < 3; ++d) {
+    if (c.kernel[d] != 3 || c.stride[d] != 1 || c.dilation[d] != 1) return false;
+    places *= static_cast<double>(c.output[d]);
+    tiled *= static_cast<double>((c.output[d] + 3) / 4 * 4);
+  }
+  return 0.38 * tiled + 290 < 0.9 * places;
+}
+
 enum Kind : int64_t { kForward = 2, kForwardWithBias, kBackwardInput, kBackwardWeight };
 
 struct Problem {
   const Convolution* c;
   Kind kind;
+  dnnl_alg_kind_t algorithm;
 };
 
 // Layouts of the three tensors as callers have them and as oneDNN may choose them.
@@ -85,13 +109,13 @@ std::unique_ptr<Primitive> make(const void* context) {
   dnnl_convolution_desc_t d;
   dnnl_status_t status;
   if (p.kind == kBackwardInput) {
-    status = dnnl_dilated_convolution_backward_data_desc_init(&d, dnnl_convolution_auto, &l.any_input, &l.any_weight,
+    status = dnnl_dilated_convolution_backward_data_desc_init(&d, p.algorithm, &l.any_input, &l.any_weight,
                                                               &l.any_output, l.stride, l.dilation, l.padding, l.behind);
   } else if (p.kind == kBackwardWeight) {
-    status = dnnl_dilated_convolution_backward_weights_desc_init(&d, dnnl_convolution_auto, &l.any_input, &l.any_weight,
+    status = dnnl_dilated_convolution_backward_weights_desc_init(&d, p.algorithm, &l.any_input, &l.any_weight,
                                                                  nullptr, &l.any_output, l.stride, l.dilation, l.padding, l.behind);
   } else {
-    status = dnnl_dilated_convolution_forward_desc_init(&d, dnnl_forward_training, dnnl_convolution_auto, &l.any_input,
+    status = dnnl_dilated_convolution_forward_desc_init(&d, dnnl_forward_training, p.algorithm, &l.any_input,
                                                         &l.any_weight, p.kind == kForwardWithBias ? &l.bias : nullptr,
                                                         &l.any_output, l.stride, l.dilation, l.padding, l.behind);
   }
@@ -100,7 +124,7 @@ std::unique_ptr<Primitive> make(const void* context) {
   dnnl_primitive_desc_t hint = nullptr, descriptor = nullptr;
   if (p.kind == kBackwardInput || p.kind == kBackwardWeight) {
     dnnl_convolution_desc_t forward;
-    status = dnnl_dilated_convolution_forward_desc_init(&forward, dnnl_forward_training, dnnl_convolution_auto, &l.any_input,
+    status = dnnl_dilated_convolution_forward_desc_init(&forward, dnnl_forward_training, p.algorithm, &l.any_input,
                                                         &l.any_weight, nullptr, &l.any_output, l.stride, l.dilation, l.padding, l.behind);
     if (status == dnnl_success)
       status = dnnl_primitive_desc_create(&hint, &forward, onednn_attributes(), onednn_engine(), nullptr);
@@ -129,24 +153,36 @@ std::unique_ptr<Primitive> make(const void* context) {
   return nullptr;
 }
 
-std::shared_ptr<const Primitive> primitive_for(const Convolution& c, Kind kind) {
-  PrimitiveKey key = {kind, static_cast<int64_t>(c.type), c.dims, c.batch, c.groups, c.in_channels, c.out_channels, at::get_num_threads()};
+std::shared_ptr<const Primitive> primitive_for(const Convolution& c, Kind kind, dnnl_alg_kind_t algorithm) {
+  PrimitiveKey key = {kind,         static_cast<int64_t>(c.type), algorithm, c.dims, c.batch, c.groups, c.in_channels,
+                      c.out_channels, at::get_num_threads()};
   for (int d = 3 - c.dims; d < 3; ++d)
     key.insert(key.end(), {c.input[d], c.kernel[d], c.output[d], c.stride[d], c.dilation[d], c.padding[d]});
-  const Problem problem{&c, kind};
+  const Problem problem{&c, kind, algorithm};
   return cached_primitive(key, make, &problem);
 }
 
 void* mutable_(const void* p) { return const_cast<void*>(p); }
 
 // False where oneDNN has no such primitive.
-bool run(const Convolution& c, Kind kind, std::initializer_list<Primitive::Value> values) {
+bool run_by(dnnl_alg_kind_t algorithm, const Convolution& c, Kind kind, std::initializer_list<Primitive::Value> values) {
   return with_memory_errors([&] {
     at::internal::ThreadLease lease;
-    const auto primitive = primitive_for(c, kind);
+    const auto primitive = primitive_for(c, kind, algorithm);
     if (primitive != nullptr) primitive->execute(values);
     return primitive != nullptr;
   });
+}
+
+bool run(const Convolution& c, Kind kind, std::initializer_list<Primitive::Value> values) {
+  if (prefers_winograd(c)) {
+    try {
+      if (run_by(dnnl_convolution_winograd, c, kind, values)) return true;
+    } catch (const c10::OutOfMemoryError&) {
+      // The direct algorithm needs no transformed tiles.
+    }
+  }
+  return run_by(dnnl_convolution_auto, c, kind, values);
 }
 
 bool forward(const Convolution& c, const void* input, const void* weight, const void* bias, void* output) {
