@@ -291,6 +291,7 @@ namespace {
 
 constexpr const ConvolutionCandidate* kCandidates[] = {
 #if KINDLING_HAVE_ONEDNN
+    &internal::kFlatConvolution,
     &internal::kOneDnnConvolution,
 #endif
     &internal::kUnfoldingConvolution,

@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "aten/cpu/isa.h"
 #include "c10/memory/cpu_allocator.h"
 #include "c10/parallel/parallel.h"
 #include "c10/util/bfloat16.h"
@@ -145,6 +146,14 @@ std::vector<Named> cases() {
       {"3d dilated groups", sized({.dims = 3, .batch = 2, .groups = 2, .in_channels = 2, .out_channels = 4, .input = {5, 6, 7}, .kernel = {2, 2, 2}, .dilation = {2, 1, 3}})},
       {"padding wider than the window", sized({.batch = 1, .in_channels = 2, .out_channels = 2, .input = {1, 3, 3}, .kernel = {1, 2, 2}, .padding = {0, 3, 3}})},
       {"more than a piece", sized({.batch = 1, .in_channels = 40, .out_channels = 2, .input = {1, 30, 40}, .kernel = {1, 5, 5}, .padding = {0, 2, 2}})},
+      {"few places", sized({.batch = 1, .in_channels = 24, .out_channels = 45, .input = {1, 7, 7}, .kernel = {1, 3, 3}, .padding = {0, 1, 1}})},
+      {"few places of two images, strided", sized({.batch = 2, .in_channels = 20, .out_channels = 29, .input = {1, 17, 19}, .kernel = {1, 3, 2}, .stride = {1, 2, 3}, .padding = {0, 1, 0}})},
+      {"few places, windows dilated over the stride", sized({.batch = 1, .in_channels = 16, .out_channels = 20, .input = {1, 21, 26}, .kernel = {1, 3, 3}, .stride = {1, 2, 2}, .dilation = {1, 3, 2}, .padding = {0, 4, 1}})},
+      {"few places, 1x1 strided", sized({.batch = 1, .in_channels = 70, .out_channels = 16, .input = {1, 13, 12}, .stride = {1, 2, 2}})},
+      {"few places, 1d", sized({.dims = 1, .batch = 2, .in_channels = 33, .out_channels = 10, .input = {1, 1, 40}, .kernel = {1, 1, 3}, .padding = {0, 0, 1}})},
+      {"few channels", sized({.batch = 2, .in_channels = 3, .out_channels = 18, .input = {1, 70, 75}, .kernel = {1, 7, 7}, .stride = {1, 2, 2}, .padding = {0, 3, 3}})},
+      {"tiles of 4 x 4", sized({.batch = 1, .in_channels = 32, .out_channels = 32, .input = {1, 30, 31}, .kernel = {1, 3, 3}, .padding = {0, 1, 1}})},
+      {"tiles of 4 x 4, padded at one side", sized({.batch = 3, .in_channels = 48, .out_channels = 32, .input = {1, 20, 22}, .kernel = {1, 3, 3}, .padding = {0, 1, 0}})},
       {"empty batch", sized({.batch = 0, .in_channels = 2, .out_channels = 2, .input = {1, 3, 3}, .kernel = {1, 2, 2}})},
       {"no input channels", sized({.batch = 2, .in_channels = 0, .out_channels = 2, .input = {1, 3, 3}, .kernel = {1, 2, 2}})},
       {"no input but padding", sized({.batch = 2, .in_channels = 2, .out_channels = 2, .input = {1, 0, 3}, .kernel = {1, 2, 2}, .padding = {0, 2, 2}})},
@@ -188,6 +197,14 @@ TEST(Convolution, NeedsLittleMemoryWhereLittleIsLeft) {
   expect_near(got.output, expected.output, 10, "output");
   expect_near(got.grad_input, expected.grad_input, 10, "gradient of the input");
   expect_near(got.grad_weight, expected.grad_weight, 1000, "gradient of the weight");
+}
+
+TEST(Convolution, NarrowerVectorsDoNotChangeTheResult) {
+  for (at::cpu::Isa isa : {at::cpu::Isa::kAvx2, at::cpu::Isa::kSse4, at::cpu::Isa::kBaseline}) {
+    at::cpu::limit_isa(isa);
+    for (const Named& n : cases()) check<float>(n.c, n.name);
+  }
+  at::cpu::limit_isa(at::cpu::Isa::kAvx512);
 }
 
 TEST(Convolution, ThreadsDoNotChangeTheResult) {
