@@ -150,6 +150,24 @@ TEST(Image, ResizeValues) {
             (at::IntArrayRef{2, 3, 2, 2}));
 }
 
+TEST(Image, ResizeOfOtherDtypes) {
+  using I = Interpolation;
+  const int64_t large = (int64_t{1} << 40) + 1;
+  const Tensor mask = at::tensor(std::vector<int64_t>{large, 2, 3, large + 2}).view({1, 2, 2});
+  for (const I which : {I::kNearest, I::kNearestExact}) {
+    const Tensor twice = F::resize(mask, {4, 4}, which);
+    EXPECT_EQ(twice.scalar_type(), at::kLong);
+    EXPECT_EQ(twice.data_ptr<int64_t>()[1], large);
+    EXPECT_EQ(twice.data_ptr<int64_t>()[15], large + 2);
+    EXPECT_EQ(F::resize(mask.to(at::kBool), {4, 4}, which).scalar_type(), at::kBool);
+  }
+  const Tensor half = F::resize(ramp(1, 4).to(at::kHalf), {1, 2}, I::kBilinear, std::nullopt, false);
+  EXPECT_EQ(half.scalar_type(), at::kHalf);
+  expect_near(half.to(at::kFloat), {0.5f, 2.5f});
+  EXPECT_EQ(F::resize(at::zeros({0, 3, 4, 4}), {2, 2}).sizes(), (at::IntArrayRef{0, 3, 2, 2}));
+  EXPECT_EQ(F::resize(at::ones({4, 6}), {2, 3}).sizes(), (at::IntArrayRef{2, 3}));
+}
+
 // Pillow's results for the same pixels: its filters are those of antialias.
 TEST(Image, ResizeAsPillow) {
   using I = Interpolation;
