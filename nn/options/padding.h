@@ -11,38 +11,34 @@
 
 namespace torch::nn {
 
+namespace detail {
 template <size_t D>
-struct ReflectionPadOptions {
-  ReflectionPadOptions(ExpandingArray<D * 2> padding) : padding_(padding) {}
+struct PaddingOptions {
+  PaddingOptions(ExpandingArray<D * 2> padding) : padding_(padding) {}
   TORCH_ARG(ExpandingArray<D * 2>, padding);
 };
+}  // namespace detail
+
+template <size_t D>
+using ReflectionPadOptions = detail::PaddingOptions<D>;
 using ReflectionPad1dOptions = ReflectionPadOptions<1>;
 using ReflectionPad2dOptions = ReflectionPadOptions<2>;
 using ReflectionPad3dOptions = ReflectionPadOptions<3>;
 
 template <size_t D>
-struct ReplicationPadOptions {
-  ReplicationPadOptions(ExpandingArray<D * 2> padding) : padding_(padding) {}
-  TORCH_ARG(ExpandingArray<D * 2>, padding);
-};
+using ReplicationPadOptions = detail::PaddingOptions<D>;
 using ReplicationPad1dOptions = ReplicationPadOptions<1>;
 using ReplicationPad2dOptions = ReplicationPadOptions<2>;
 using ReplicationPad3dOptions = ReplicationPadOptions<3>;
 
 template <size_t D>
-struct CircularPadOptions {
-  CircularPadOptions(ExpandingArray<D * 2> padding) : padding_(padding) {}
-  TORCH_ARG(ExpandingArray<D * 2>, padding);
-};
+using CircularPadOptions = detail::PaddingOptions<D>;
 using CircularPad1dOptions = CircularPadOptions<1>;
 using CircularPad2dOptions = CircularPadOptions<2>;
 using CircularPad3dOptions = CircularPadOptions<3>;
 
 template <size_t D>
-struct ZeroPadOptions {
-  ZeroPadOptions(ExpandingArray<D * 2> padding) : padding_(padding) {}
-  TORCH_ARG(ExpandingArray<D * 2>, padding);
-};
+using ZeroPadOptions = detail::PaddingOptions<D>;
 using ZeroPad1dOptions = ZeroPadOptions<1>;
 using ZeroPad2dOptions = ZeroPadOptions<2>;
 using ZeroPad3dOptions = ZeroPadOptions<3>;
