@@ -60,7 +60,7 @@ void Adagrad::update(StepLists& lists, const AdagradOptions& options) {
   scratch_.list_counts(lists);
   take(lists, 0, &AdagradParamState::sum, options.initial_accumulator_value());
   at::_fused_adagrad_(lists.params, lists.grads, lists.state[0], lists.counts, options.lr(), options.lr_decay(),
-                      options.weight_decay(), options.eps(), options.maximize());
+                      options.weight_decay(), options.eps(), options.maximize(), grad_scale_, found_inf_);
 }
 
 void Adagrad::update_rows(const RowGradient& rows, const AdagradOptions& options) {

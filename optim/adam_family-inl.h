@@ -22,8 +22,8 @@ void AdamFamily<Options, State>::update(StepLists& lists, const Options& options
   const FusedAdam step = options.decoupled_weight_decay() ? static_cast<FusedAdam>(at::_fused_adamw_)
                                                           : static_cast<FusedAdam>(at::_fused_adam_);
   step(lists.params, lists.grads, lists.state[0], lists.state[1], lists.state[2], lists.counts, options.lr(), beta1,
-       beta2, options.weight_decay(), options.eps(), options.amsgrad(), options.maximize(),
-       /*grad_scale=*/std::nullopt, /*found_inf=*/std::nullopt);
+       beta2, options.weight_decay(), options.eps(), options.amsgrad(), options.maximize(), this->grad_scale_,
+       this->found_inf_);
 }
 
 }  // namespace torch::optim

@@ -175,6 +175,15 @@ void Optimizer::add_parameters(const std::vector<at::Tensor>& parameters) {
   first.insert(first.end(), checked.begin(), checked.end());
 }
 
+void Optimizer::set_amp_scaling(std::optional<at::Tensor> grad_scale, std::optional<at::Tensor> found_inf) {
+  grad_scale_ = std::move(grad_scale);
+  found_inf_ = std::move(found_inf);
+}
+
+bool Optimizer::found_inf() const {
+  return found_inf_.has_value() && at::item(*found_inf_).toDouble() != 0;
+}
+
 void Optimizer::zero_grad(bool set_to_none) {
   row_gradients_.clear();
   for (OptimizerParamGroup& group : param_groups_) {

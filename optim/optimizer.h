@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -218,6 +219,12 @@ class Optimizer {
   /// optimizers that Python gives sparse gradients to: SGD, Adagrad, SparseAdam; others throw in step().
   void add_row_gradient(RowGradient gradient);
 
+  /// Whether step() takes set_amp_scaling(): optimizers that are `fused`. torch::amp::GradScaler asks.
+  virtual bool step_supports_amp_scaling() const { return false; }
+  /// For the steps until the next call: gradients are divided by `grad_scale`, and where `found_inf` is not 0 nothing
+  /// is updated. Tensors of one element; Python sets them as attributes of these names.
+  void set_amp_scaling(std::optional<at::Tensor> grad_scale, std::optional<at::Tensor> found_inf);
+
   /// Drops the gradients, or with `set_to_none` false fills them with zeros and detaches them.
   void zero_grad(bool set_to_none = true);
 
@@ -279,9 +286,13 @@ class Optimizer {
     return static_cast<T&>(*slot);
   }
 
+  /// Whether set_amp_scaling() said that nothing is to be updated.
+  bool found_inf() const;
+
   StateMap state_;
   std::vector<OptimizerParamGroup> param_groups_;
   std::unique_ptr<OptimizerOptions> defaults_;
+  std::optional<at::Tensor> grad_scale_, found_inf_;
 
  private:
   enum class Moment : uint8_t { kBeforeStep, kAfterStep, kBeforeState, kAfterState, kBeforeLoad, kAfterLoad };

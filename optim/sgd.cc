@@ -35,7 +35,7 @@ void SGD::update(StepLists& lists, const SGDOptions& options) {
   const auto step = [&](const StepLists& some, const std::vector<at::Tensor>& buffers, bool first) {
     if (some.params.empty()) return;
     at::_fused_sgd_(some.params, some.grads, buffers, options.weight_decay(), options.momentum(), options.lr(),
-                    options.dampening(), options.nesterov(), options.maximize(), first);
+                    options.dampening(), options.nesterov(), options.maximize(), first, grad_scale_, found_inf_);
   };
   if (options.momentum() == 0) return step(lists, {}, false);
   // Parameters without a buffer take their first step.
@@ -60,7 +60,7 @@ void SGD::update(StepLists& lists, const SGDOptions& options) {
   lists.params.resize(kept);
   lists.grads.resize(kept);
   step(first, first.state[0], true);
-  for (size_t i = 0; i < first.params.size(); ++i) {
+  for (size_t i = 0; i < first.params.size() && !found_inf(); ++i) {
     state_of<SGDParamState>(first.params[i]).momentum_buffer(first.state[0][i]);
   }
   step(lists, lists.state[0], false);

@@ -105,6 +105,14 @@ class ListOptimizer : public Optimizer {
     });
   }
 
+  bool step_supports_amp_scaling() const override {
+    if constexpr (requires(const Options& options) { options.fused(); }) {
+      return static_cast<const Options&>(defaults()).fused().value_or(false);
+    } else {
+      return false;
+    }
+  }
+
  protected:
   /// For messages.
   virtual const char* name() const = 0;
@@ -146,6 +154,7 @@ class ListOptimizer : public Optimizer {
     for (StepLists& lists : scratch_.list(params, name())) {
       lists.recorded = options.records_steps();
       update(lists, options);
+      if (found_inf()) continue;
       // Counted only now, when nothing can throw any more for a bad gradient.
       for (int64_t* counter : lists.counters) *counter = next_count(*counter);
     }

@@ -81,15 +81,15 @@ std::vector<Tensor> GradScaler::scale(at::TensorList outputs) {
   return scaled;
 }
 
-void GradScaler::unscale(torch::optim::Optimizer& optimizer, OptimizerState& state) const {
+void GradScaler::unscale(torch::optim::Optimizer& optimizer, OptimizerState& state, const Tensor& inverse,
+                         bool allow_half) const {
   const c10::NoGradGuard no_grad;
-  const Tensor inverse = at::to(at::reciprocal(at::to(scale_, at::kDouble)), at::kFloat);
   std::unordered_map<c10::Device, std::vector<Tensor>> by_device;
   for (auto& group : optimizer.param_groups()) {
     for (Tensor& param : group.params()) {
       Tensor& grad = param.mutable_grad();
       if (!grad.defined()) continue;
-      TORCH_CHECK_VALUE(grad.scalar_type() != at::kHalf, "Attempting to unscale FP16 gradients.");
+      TORCH_CHECK_VALUE(allow_half || grad.scalar_type() != at::kHalf, "Attempting to unscale FP16 gradients.");
       by_device[grad.device()].push_back(values_of(grad));
     }
   }
@@ -107,8 +107,28 @@ void GradScaler::unscale_(torch::optim::Optimizer& optimizer) {
   TORCH_CHECK(state.stage != Stage::kUnscaled,
               "unscale_() has already been called on this optimizer since the last update().");
   TORCH_CHECK(state.stage != Stage::kStepped, "unscale_() is being called after step().");
-  unscale(optimizer, state);
+  unscale(optimizer, state, at::to(at::reciprocal(at::to(scale_, at::kDouble)), at::kFloat), /*allow_half=*/false);
   state.stage = Stage::kUnscaled;
+}
+
+void GradScaler::add_found(const OptimizerState& state, Tensor& found) const {
+  for (const auto& [device, one] : state.found_inf) {
+    const Tensor here = at::to(one, scale_.options());
+    found = found.defined() ? at::add(found, here) : here;
+  }
+}
+
+Tensor GradScaler::step_fused(torch::optim::Optimizer& optimizer, OptimizerState& state) const {
+  if (state.stage == Stage::kReady) unscale(optimizer, state, at::ones_like(scale_), /*allow_half=*/true);
+  struct Scaling {
+    torch::optim::Optimizer& of;
+    ~Scaling() { of.set_amp_scaling(std::nullopt, std::nullopt); }
+  } const scaling{optimizer};
+  Tensor found;
+  add_found(state, found);
+  optimizer.set_amp_scaling(state.stage == Stage::kUnscaled ? std::nullopt : std::optional(scale_),
+                            found.defined() ? std::optional(found) : std::nullopt);
+  return optimizer.step();
 }
 
 Tensor GradScaler::step(torch::optim::Optimizer& optimizer) {
@@ -116,6 +136,11 @@ Tensor GradScaler::step(torch::optim::Optimizer& optimizer) {
   check_scale("step");
   OptimizerState& state = optimizers_[&optimizer];
   TORCH_CHECK(state.stage != Stage::kStepped, "step() has already been called since the last update().");
+  if (optimizer.step_supports_amp_scaling()) {
+    Tensor result = step_fused(optimizer, state);
+    state.stage = Stage::kStepped;
+    return result;
+  }
   if (state.stage == Stage::kReady) unscale_(optimizer);
   TORCH_CHECK(!state.found_inf.empty(), "No inf checks were recorded for this optimizer.");
   bool finite = true;
@@ -133,12 +158,7 @@ void GradScaler::update(std::optional<double> new_scale) {
     at::fill_(scale_, *new_scale);
   } else {
     Tensor found;
-    for (const auto& [optimizer, state] : optimizers_) {
-      for (const auto& [device, one] : state.found_inf) {
-        const Tensor here = at::to(one, scale_.options());
-        found = found.defined() ? at::add(found, here) : here;
-      }
-    }
+    for (const auto& [optimizer, state] : optimizers_) add_found(state, found);
     TORCH_CHECK(found.defined(), "No inf checks were recorded prior to update.");
     at::_amp_update_scale_(scale_, growth_tracker_, found, growth_factor_, backoff_factor_, growth_interval_);
   }

@@ -55,7 +55,8 @@ class GradScaler {
   void unscale_(torch::optim::Optimizer& optimizer);
 
   /// optimizer.step(), unless a gradient is infinite or not a number. Its result; undefined where the step was left
-  /// out.
+  /// out. A `fused` optimizer is always stepped: it is given scale and finding and acts on them itself
+  /// (Optimizer::set_amp_scaling), and without unscale_() the gradients may be Half.
   at::Tensor step(torch::optim::Optimizer& optimizer);
 
   /// The scale of the next iteration: as the gradients since the last call ask for, or `new_scale`.
@@ -93,7 +94,11 @@ class GradScaler {
   void make_scale(c10::Device device);
   void check_scale(const char* call) const;
   at::Tensor scale_on(c10::Device device) const;
-  void unscale(torch::optim::Optimizer& optimizer, OptimizerState& state) const;
+  void unscale(torch::optim::Optimizer& optimizer, OptimizerState& state, const at::Tensor& inverse,
+               bool allow_half) const;
+  // Adds what was found on each device to `found`, on that of the scale.
+  void add_found(const OptimizerState& state, at::Tensor& found) const;
+  at::Tensor step_fused(torch::optim::Optimizer& optimizer, OptimizerState& state) const;
 
   bool enabled_;
   double init_scale_, growth_factor_, backoff_factor_;

@@ -59,6 +59,56 @@ TEST(GradScaler, AnInfinityLeavesTheStepOutAndShrinksTheScale) {
   EXPECT_LT(p.item<float>(), 1);
 }
 
+// A fused optimizer divides and looks by itself, with the same results.
+template <class Make>
+void expect_same_fused(const Make& make) {
+  Tensor p = parameter({1, 2}), q = parameter({1, 2});
+  auto plain = make(p, false), fused = make(q, true);
+  int steps = 0;
+  fused.register_step_post_hook([&](torch::optim::Optimizer&) { ++steps; });
+  GradScaler scaler(kCPU, 4.0), other(kCPU, 4.0);
+  for (int i = 0; i < 6; ++i) {
+    plain.zero_grad();
+    fused.zero_grad();
+    scaler.scale((p * p).sum()).backward();
+    other.scale((q * q).sum()).backward();
+    if (i == 0 || i == 3) p.mutable_grad()[1] = INFINITY, q.mutable_grad()[1] = INFINITY;
+    if (i == 4) scaler.unscale_(plain), other.unscale_(fused);
+    scaler.step(plain);
+    other.step(fused);
+    scaler.update();
+    other.update();
+    EXPECT_EQ(scaler.get_scale(), other.get_scale());
+    EXPECT_TRUE(at::allclose(p, q)) << i << p << q;
+  }
+  EXPECT_LT(p[0].item<float>(), 1);
+  EXPECT_EQ(steps, 6) << "steps that leave all as it is are steps too";
+  const auto loss = (q * q).sum();
+  fused.zero_grad();
+  loss.backward();
+  plain.zero_grad();
+  (p * p).sum().backward();
+  plain.step();
+  fused.step();
+  EXPECT_TRUE(at::allclose(p, q)) << "the scale is forgotten after a step";
+}
+
+TEST(GradScaler, FusedOptimizersScaleThemselves) {
+  using namespace torch::optim;
+  expect_same_fused([](Tensor p, bool fused) { return Adam({p}, AdamOptions(0.1).fused(fused)); });
+  expect_same_fused([](Tensor p, bool fused) { return AdamW({p}, AdamWOptions(0.1).amsgrad(true).fused(fused)); });
+  expect_same_fused([](Tensor p, bool fused) { return SGD({p}, SGDOptions(0.1).fused(fused)); });
+  expect_same_fused([](Tensor p, bool fused) { return SGD({p}, SGDOptions(0.1).momentum(0.9).fused(fused)); });
+  expect_same_fused([](Tensor p, bool fused) { return Adagrad({p}, AdagradOptions(0.1).lr_decay(0.1).fused(fused)); });
+  Tensor p = parameter({1}, at::kHalf);
+  Adam adam({p}, AdamOptions(0.1).fused(true));
+  GradScaler scaler(kCPU, 4.0);
+  scaler.scale(p.sum()).backward();
+  scaler.step(adam);
+  EXPECT_NEAR(p.item<float>(), 0.9, 1e-3) << "gradients in half";
+  EXPECT_FALSE(Adam({p}, AdamOptions(0.1)).step_supports_amp_scaling());
+}
+
 TEST(GradScaler, TrainsInHalf) {
   at::manual_seed(1);
   Tensor w = at::randn({8, 8}).set_requires_grad(true);
