@@ -125,7 +125,7 @@ struct ClassifierImpl : nn::Module {
       : embedding(register_module("embedding", nn::Embedding(kWords, width))),
         encoder(register_module("encoder", nn::TransformerEncoder(layer(width, heads), layers))),
         scores(register_module("scores", nn::Linear(width, 2))),
-        places(register_parameter("places", torch::randn({kLength, 1, width}) * 0.02)) {}
+        places(register_parameter("places", torch::randn({kLength, 1, width}))) {}
 
   static nn::TransformerEncoderLayer layer(int64_t width, int64_t heads) {
     return nn::TransformerEncoderLayer(nn::TransformerEncoderLayerOptions(width, heads)
