@@ -316,17 +316,19 @@ const char* attempt(const Convolution& c, const ConvolutionCandidate& candidate,
 // The first candidate that takes `c` and for which `run` is true.
 template <class F>
 void choose(const Convolution& c, const char* what, const F& run) {
-  const char* reason = nullptr;
+  const char *reason = nullptr, *refused = nullptr;  // why the candidate before did not do it, and its name
   for (const ConvolutionCandidate* candidate : kCandidates) {
     const char* const refusal = attempt(c, *candidate, run);
     const bool done = refusal == nullptr;
     if (done && verbose()) {
-      std::fprintf(stderr, "matrix: convolution %s %lldx%lld -> %lld groups %lld: %s%s%s%s\n", what,
+      std::fprintf(stderr, "matrix: convolution %s %lldx%lld -> %lld groups %lld: %s%s%s%s%s%s\n", what,
                    static_cast<long long>(c.batch), static_cast<long long>(c.in_channels), static_cast<long long>(c.out_channels),
-                   static_cast<long long>(c.groups), candidate->name, reason ? " (onednn: " : "", reason ? reason : "", reason ? ")" : "");
+                   static_cast<long long>(c.groups), candidate->name, reason ? " (" : "", reason ? refused : "",
+                   reason ? ": " : "", reason ? reason : "", reason ? ")" : "");
     }
     if (done) return;
     reason = refusal;
+    refused = candidate->name;
   }
 }
 

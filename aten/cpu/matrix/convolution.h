@@ -4,8 +4,9 @@
 
 #include "aten/cpu/matrix/gemm.h"
 
-// Convolution in one to three spatial dimensions on dense memory, channels first: oneDNN first, then our own (unfolding
-// into a matrix a piece at a time, then a product). The definition is the cross-correlation
+// Convolution in one to three spatial dimensions on dense memory, channels first: where the weights or the result outweigh
+// the work, one that reads and writes them where they lie; then oneDNN, then our own (unfolding into a matrix a piece at a
+// time, then a product). The definition is the cross-correlation
 //
 //   output[n, o, x] = bias[o] + sum_{i, k} weight[o, i, k] * input[n, group(o) * inputs + i, x * stride - padding + k * dilation]
 //

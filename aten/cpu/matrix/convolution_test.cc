@@ -72,7 +72,7 @@ void for_each_term(const Convolution& c, const F& f) {
 
 template <class T>
 bool same(const std::vector<T>& got, const std::vector<double>& want, const std::vector<double>& size, const std::string& what) {
-  const double tolerance = std::is_same_v<T, double> ? 1e-12 : std::is_same_v<T, float> ? 1e-5 : std::is_same_v<T, c10::Half> ? 2e-3 : 1.6e-2;
+  const double tolerance = std::is_same_v<T, double> ? 1e-12 : std::is_same_v<T, float> ? 4e-6 : std::is_same_v<T, c10::Half> ? 2e-3 : 1.6e-2;
   for (size_t i = 0; i < want.size(); ++i) {
     if (!(std::abs(static_cast<double>(got[i]) - want[i]) <= tolerance * (size[i] + 0.01))) {
       ADD_FAILURE() << what << " at " << i << ": got " << static_cast<double>(got[i]) << ", expected " << want[i];
