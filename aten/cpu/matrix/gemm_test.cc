@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "aten/cpu/isa.h"
+#include "aten/cpu/matrix/packed.h"
 #include "aten/cpu/matrix/primitive_cache.h"
 #include "c10/parallel/parallel.h"
 #include "c10/util/bfloat16.h"
@@ -252,6 +253,58 @@ TEST(Gemm, EveryInstructionSet) {
       check<float>({.m = s[0], .n = s[1], .k = s[2]}, "builtin");
       check<float>({.m = s[0], .n = s[1], .k = s[2], .a = kColumns, .b = kColumns, .beta = 2, .add = 2}, "builtin");
       check<double>({.m = s[0], .n = s[1], .k = s[2], .a = kStrided}, "builtin");
+    }
+  }
+}
+
+// A packed matrix gives what a product does, in rows of an output that is wider, and the same bits for a row by itself.
+template <class T>
+void packed_products(int64_t n, int64_t k, Layout layout) {
+  constexpr int64_t kMost = 75, kBeside = 3;
+  const Geometry of_b(layout, k, n);
+  const std::vector<T> b = random_values<T>(of_b.span), a = random_values<T>(kMost * (k + kBeside));
+  const std::vector<T> bias = random_values<T>(n), c0 = random_values<T>(kMost * (n + kBeside));
+  const PackedMatrix packed(TypeOf<T>::value, n, k, {b.data(), of_b.row, of_b.col});
+  EXPECT_EQ(packed.n(), n);
+  EXPECT_EQ(packed.k(), k);
+  const auto at = [](const std::vector<T>& v, int64_t i) { return static_cast<double>(v[static_cast<size_t>(i)]); };
+  std::vector<T> alone(static_cast<size_t>(n));
+  for (const int64_t m : {1, 2, 5, 10, 11, 16, 32, 61, 75}) {
+    for (const int added : {0, 1, 2}) {  // nothing, a row, the result itself
+      std::vector<T> c = c0;
+      const T* add = added == 0 ? nullptr : added == 1 ? bias.data() : c.data();
+      packed.multiply(m, a.data(), k + kBeside, c.data(), n + kBeside, add, added == 1 ? 0 : n + kBeside);
+      for (int64_t i = 0; i < kMost; ++i) {
+        for (int64_t j = 0; j < n + kBeside; ++j) {
+          const int64_t place = i * (n + kBeside) + j;
+          if (i >= m || j >= n) {
+            ASSERT_EQ(at(c, place), at(c0, place)) << "written beside the result";
+            continue;
+          }
+          double sum = added == 0 ? 0 : added == 1 ? at(bias, j) : at(c0, place), size = std::abs(sum);
+          for (int64_t l = 0; l < k; ++l) {
+            const double term = at(a, i * (k + kBeside) + l) * at(b, l * of_b.row + j * of_b.col);
+            sum += term;
+            size += std::abs(term);
+          }
+          ASSERT_NEAR(at(c, place), sum, TypeOf<T>::tolerance * size) << m << " x " << n << " x " << k;
+        }
+      }
+      if (added == 2) continue;
+      packed.multiply(1, a.data() + (m - 1) * (k + kBeside), k + kBeside, alone.data(), n, add, 0);
+      for (int64_t j = 0; j < n; ++j) ASSERT_EQ(at(alone, j), at(c, (m - 1) * (n + kBeside) + j));
+    }
+  }
+}
+
+TEST(PackedMatrix, IsTheProductForEveryInstructionSet) {
+  for (const cpu::Isa isa : {cpu::Isa::kBaseline, cpu::Isa::kSse4, cpu::Isa::kAvx2, cpu::Isa::kAvx512}) {
+    cpu::limit_isa(isa);
+    for (const Layout layout : {kRows, kColumns, kStrided}) {
+      packed_products<float>(33, 7, layout);
+      packed_products<float>(64, 260, layout);
+      packed_products<double>(5, 600, layout);
+      packed_products<double>(1, 1, layout);
     }
   }
 }

@@ -1,0 +1,212 @@
+// The register tile of float32 and float64 products and the packing of its panels, for sources compiled once a target.
+// Include after hwy/highway.h.
+
+#if defined(ATEN_CPU_MATRIX_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ATEN_CPU_MATRIX_TILE_INL_H_
+#undef ATEN_CPU_MATRIX_TILE_INL_H_
+#else
+#define ATEN_CPU_MATRIX_TILE_INL_H_
+#endif
+
+#include <cstdint>
+
+#include "hwy/cache_control.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace at::matrix::internal {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// The register tile: kRows x 2 vectors of accumulators, two vectors of B and one of A must fit the register file.
+// Small binaries have two tiles instead of six.
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+inline constexpr int kRows = 14, kMiddleRows = KINDLING_FEW_TILES ? 14 : 8, kFewRows = 4;
+#else
+inline constexpr int kRows = 6, kMiddleRows = KINDLING_FEW_TILES ? 6 : 4, kFewRows = 2;
+#endif
+
+template <class T>
+struct Tile {
+  const T* a;  // packed panel: kRows values for each k
+  const T* b;  // packed panel: kVectors vectors for each k
+  int64_t k;
+  T* c;
+  int64_t c_row;
+  const T* add;  // null: nothing
+  int64_t add_row;
+  T alpha, beta;
+  int64_t rows, columns;  // of the tile that exist
+};
+
+template <class T, int kTileRows, int kVectors>
+HWY_NOINLINE void RunTile(const Tile<T>& t) {
+  const hn::ScalableTag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  using V = hn::Vec<decltype(d)>;
+  V sum[kTileRows][kVectors];
+#pragma GCC unroll 16
+  for (int r = 0; r < kTileRows; ++r)
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::Zero(d);
+  const T* HWY_RESTRICT a = t.a;
+  const T* HWY_RESTRICT b = t.b;
+  for (int64_t r = 0; r < t.rows; ++r) {
+    hwy::Prefetch(t.c + r * t.c_row);
+    hwy::Prefetch(t.c + r * t.c_row + t.columns - 1);
+  }
+  for (int64_t k = t.k; k > 0; --k) {
+    V row[kVectors];
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) row[v] = hn::Load(d, b + v * lanes);
+#pragma GCC unroll 16
+    for (int r = 0; r < kTileRows; ++r) {
+      const V x = hn::Set(d, a[r]);
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::MulAdd(x, row[v], sum[r][v]);
+    }
+    a += kTileRows;
+    b += kVectors * lanes;
+  }
+  const V alpha = hn::Set(d, t.alpha), beta = hn::Set(d, t.beta);
+  const bool whole = t.columns == kVectors * lanes;
+#pragma GCC unroll 16
+  for (int r = 0; r < kTileRows; ++r) {
+    if (r >= t.rows) break;
+    T* c = t.c + r * t.c_row;
+    const T* add = t.add == nullptr ? nullptr : t.add + r * t.add_row;
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) {
+      V value = hn::Mul(alpha, sum[r][v]);
+      if (whole) {
+        if (add != nullptr) value = hn::MulAdd(beta, hn::LoadU(d, add + v * lanes), value);
+        hn::StoreU(value, d, c + v * lanes);
+      } else {
+        const int64_t left = t.columns - v * lanes;
+        if (left <= 0) break;
+        HWY_ALIGN T buffer[HWY_MAX_BYTES / sizeof(T)];
+        const int64_t count = left < lanes ? left : lanes;
+        hn::Store(value, d, buffer);
+        for (int64_t j = 0; j < count; ++j)
+          c[v * lanes + j] = add != nullptr ? t.beta * add[v * lanes + j] + buffer[j] : buffer[j];
+      }
+    }
+  }
+}
+
+// The width of a panel of B with `valid` columns: one vector or two.
+HWY_INLINE int64_t PanelWidth(int64_t valid, int64_t lanes) {
+  return KINDLING_FEW_TILES || valid > lanes ? 2 * lanes : lanes;
+}
+
+// dst[k][0..width) = src(0..valid, k), the rest zero; `step` is along the panel, `depth_step` along k.
+template <class T>
+void PackPanel(const T* src, int64_t step, int64_t depth_step, int64_t valid, int64_t width, int64_t depth,
+               T* HWY_RESTRICT dst) {
+  const hn::ScalableTag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  if (step == 1) {
+    for (int64_t k = 0; k < depth; ++k, src += depth_step, dst += width) {
+      int64_t i = 0;
+      for (; i + lanes <= valid; i += lanes) hn::StoreU(hn::LoadU(d, src + i), d, dst + i);
+      for (; i < valid; ++i) dst[i] = src[i];
+      for (; i < width; ++i) dst[i] = 0;
+    }
+    return;
+  }
+  int64_t i = 0;
+#if HWY_TARGET != HWY_SCALAR
+  if constexpr (sizeof(T) == 4) {
+    if (depth_step == 1) {
+      // Blocks of 4 x 4 are turned in registers.
+      const hn::FixedTag<T, 4> d4;
+      for (; i + 4 <= valid; i += 4) {
+        const T* s0 = src + i * step;
+        const T* s1 = s0 + step;
+        const T* s2 = s1 + step;
+        const T* s3 = s2 + step;
+        T* out = dst + i;
+        int64_t k = 0;
+        for (; k + 4 <= depth; k += 4, out += 4 * width) {
+          const auto r0 = hn::LoadU(d4, s0 + k), r1 = hn::LoadU(d4, s1 + k);
+          const auto r2 = hn::LoadU(d4, s2 + k), r3 = hn::LoadU(d4, s3 + k);
+          const auto even_low = hn::InterleaveLower(d4, r0, r2), odd_low = hn::InterleaveLower(d4, r1, r3);
+          const auto even_high = hn::InterleaveUpper(d4, r0, r2), odd_high = hn::InterleaveUpper(d4, r1, r3);
+          hn::StoreU(hn::InterleaveLower(d4, even_low, odd_low), d4, out);
+          hn::StoreU(hn::InterleaveUpper(d4, even_low, odd_low), d4, out + width);
+          hn::StoreU(hn::InterleaveLower(d4, even_high, odd_high), d4, out + 2 * width);
+          hn::StoreU(hn::InterleaveUpper(d4, even_high, odd_high), d4, out + 3 * width);
+        }
+        for (; k < depth; ++k, out += width) out[0] = s0[k], out[1] = s1[k], out[2] = s2[k], out[3] = s3[k];
+      }
+      const hn::FixedTag<T, 2> d2;
+      for (; i + 2 <= valid; i += 2) {
+        const T* s0 = src + i * step;
+        const T* s1 = s0 + step;
+        T* out = dst + i;
+        int64_t k = 0;
+        for (; k + 4 <= depth; k += 4, out += 4 * width) {
+          const auto r0 = hn::LoadU(d4, s0 + k), r1 = hn::LoadU(d4, s1 + k);
+          const auto low = hn::InterleaveLower(d4, r0, r1), high = hn::InterleaveUpper(d4, r0, r1);
+          hn::StoreU(hn::LowerHalf(d2, low), d2, out);
+          hn::StoreU(hn::UpperHalf(d2, low), d2, out + width);
+          hn::StoreU(hn::LowerHalf(d2, high), d2, out + 2 * width);
+          hn::StoreU(hn::UpperHalf(d2, high), d2, out + 3 * width);
+        }
+        for (; k < depth; ++k, out += width) out[0] = s0[k], out[1] = s1[k];
+      }
+    }
+  }
+#endif
+  // Four lines at a time, so that a store fills more than one element of a cache line.
+  for (; i + 4 <= valid; i += 4) {
+    const T* s0 = src + i * step;
+    const T* s1 = s0 + step;
+    const T* s2 = s1 + step;
+    const T* s3 = s2 + step;
+    T* out = dst + i;
+    for (int64_t k = 0; k < depth; ++k, out += width) {
+      out[0] = s0[k * depth_step];
+      out[1] = s1[k * depth_step];
+      out[2] = s2[k * depth_step];
+      out[3] = s3[k * depth_step];
+    }
+  }
+  for (; i < width; ++i) {
+    T* out = dst + i;
+    if (i < valid) {
+      const T* s = src + i * step;
+      for (int64_t k = 0; k < depth; ++k) out[k * width] = s[k * depth_step];
+    } else {
+      for (int64_t k = 0; k < depth; ++k) out[k * width] = 0;
+    }
+  }
+}
+
+// Packs all panels of a block of B whose rows are contiguous, several panels side by side, so that memory is read in
+// long runs.
+template <class T>
+void PackRows(const T* src, int64_t row, int64_t columns, int64_t width, int64_t depth, T* HWY_RESTRICT dst) {
+  const hn::ScalableTag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t strip = 16 * width;
+  for (int64_t j0 = 0; j0 < columns; j0 += strip) {
+    const int64_t whole = HWY_MIN(strip, columns - j0) / width;
+    for (int64_t k = 0; k < depth; ++k) {
+      const T* from = src + k * row + j0;
+      T* to = dst + j0 * depth + k * width;
+      for (int64_t p = 0; p < whole; ++p, from += width, to += width * depth)
+        for (int64_t v = 0; v < width; v += lanes) hn::StoreU(hn::LoadU(d, from + v), d, to + v);
+    }
+    const int64_t rest = j0 + whole * width;
+    if (rest < columns && rest < j0 + strip) {
+      const int64_t valid = columns - rest;
+      PackPanel<T>(src + rest, 1, row, valid, PanelWidth(valid, lanes), depth, dst + rest * depth);
+    }
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace at::matrix::internal
+HWY_AFTER_NAMESPACE();
+
+#endif  // the toggle of the target
