@@ -1,8 +1,9 @@
 // One layer of a recurrent network in one direction: forward and its gradient.
 //
-// The sums of the input are one product for all steps. Each step adds the product of the hidden state and runs its
+// The weights are laid out once for the products of all steps. The sums of the input are one product for all steps,
+// or, where the weights stay in the cache, each step's own. Each step adds the product of the hidden state and runs its
 // cells, row by row. The gradient goes through the steps backwards; the gradients of input and weights are products
-// over all steps again.
+// over all steps.
 #include "aten/ops/rnn/rnn_layer.h"
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include "aten/core/structured.h"
 #include "aten/core/tensor_spec.h"
 #include "aten/cpu/matrix/gemm.h"
+#include "aten/cpu/matrix/packed.h"
 #include "aten/cpu/rows/recurrent.h"
 #include "aten/cpu/rows/rows.h"
 #include "aten/cpu/support/visit_dtype.h"
@@ -36,7 +38,8 @@ constexpr double kWorthThreads = 2.0 * 64 * 64 * 64;  // multiply-adds
 // Samples that run together. The weights are read for each block and step, so that blocks are larger where they come
 // from afar.
 constexpr int64_t kBlock = 16, kLargeBlock = 32;
-constexpr int64_t kNearBytes = 3 << 19;
+constexpr int64_t kNearBytes = 7 << 18;
+constexpr int64_t kPackedBlock = 8, kLargestBlock = 60;
 constexpr int64_t kStepsWorthACopy = 8;
 
 const char* name_of(CellKind kind) {
@@ -114,32 +117,55 @@ void copy_rows(T* to, const T* from, int64_t rows, int64_t width) {
   if (rows * width > 0) std::memcpy(to, from, static_cast<size_t>(rows * width) * sizeof(T));
 }
 
-// c[m, n] = a[m, k] b[k, n] + add, all dense but for b, which may be given transposed.
-struct StepProduct {
-  matrix::Gemm g;
-  StepProduct(matrix::Type type, int64_t n, int64_t k, const void* b, bool b_transposed) {
-    g.type = type;
-    g.n = n, g.k = k;
-    g.a.row = k;
-    g.b = b_transposed ? matrix::Operand{b, 1, k} : matrix::Operand{b, n, 1};
-    g.c_row = n;
+// c[m, n] = a[m, k] b[k, n] + add, all dense but for b, which may be given transposed. Over several steps of more than
+// a row b is laid out once (`packed`), as float and double allow.
+class StepProduct {
+ public:
+  StepProduct(matrix::Type type, int64_t n, int64_t k, const void* b, bool b_transposed, bool packed) {
+    const matrix::Operand operand = b_transposed ? matrix::Operand{b, 1, k} : matrix::Operand{b, n, 1};
+    if (packed && b != nullptr && n > 0 && k > 0) {
+      packed_.emplace(type, n, k, operand);
+      return;
+    }
+    g_.type = type;
+    g_.n = n, g_.k = k;
+    g_.a.row = k;
+    g_.b = operand;
+    g_.c_row = n;
   }
-  void operator()(int64_t m, const void* a, void* c, const void* add, int64_t add_row) {
+  void operator()(int64_t m, const void* a, void* c, const void* add, int64_t add_row) const {
+    if (packed_.has_value()) return packed_->multiply(m, a, packed_->k(), c, packed_->n(), add, add_row);
+    matrix::Gemm g = g_;
     g.m = m;
     g.a.data = a;
     g.c = c;
     g.add = add == nullptr ? matrix::Operand{} : matrix::Operand{add, add_row, 1};
     matrix::gemm(g);
   }
+
+ private:
+  matrix::Gemm g_;
+  std::optional<matrix::PackedMatrix> packed_;
 };
 
-// f(first sample, how many) for blocks of samples. The blocks do not depend on the number of threads.
+bool uses_packed(const RnnLayer& l, ScalarType dtype) {
+  return (dtype == kFloat || dtype == kDouble) && l.batch > 1 && l.steps >= kStepsWorthACopy;
+}
+
+// Whether the weights of input and state stay in the cache from step to step.
+bool are_near(const RnnLayer& l, ScalarType dtype) {
+  return l.input > 0 && l.gates * (l.state + l.input) * static_cast<int64_t>(elementSize(dtype)) <= kNearBytes;
+}
+
+// f(first sample, how many) for blocks of samples. No result depends on the blocks of packed products; the others'
+// blocks do not depend on the number of threads.
 template <class F>
-void for_blocks(const RnnLayer& l, int64_t itemsize, const F& f) {
+void for_blocks(const RnnLayer& l, int64_t itemsize, bool packed, const F& f) {
   if (l.batch == 0) return;
-  const int64_t size = l.gates * l.state * itemsize <= kNearBytes ? kBlock : kLargeBlock,
-                blocks = at::divup(l.batch, size);
-  const int64_t rows = at::divup(l.batch, blocks);
+  const int64_t threads = at::in_parallel_region() ? 1 : at::get_num_threads();
+  const int64_t near = l.gates * l.state * itemsize <= kNearBytes ? kBlock : kLargeBlock;
+  const int64_t size = packed ? std::clamp(at::divup(l.batch, threads), kPackedBlock, kLargestBlock) : near;
+  const int64_t blocks = at::divup(l.batch, size), rows = at::divup(l.batch, blocks);
   const double work = static_cast<double>(l.rows) * static_cast<double>(l.gates) * static_cast<double>(l.state);
   at::parallel_for(0, blocks, work < kWorthThreads ? blocks : 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
@@ -165,43 +191,57 @@ Tensor input_bias(const RnnLayer& l, const std::optional<Tensor>& b_ih, const st
 
 template <class T>
 struct ForwardMemory {
+  const T *input, *bias;  // what the sums of the input are made of, where that is not done for all steps before
   T *output, *gates, *cells;
+  bool gates_of_step;  // `gates` are one step's
   T *h, *c, *sums,
       *unprojected;  // of one step: the running states, a GRU's sums of the hidden state, states to be projected
 };
 
+struct ForwardProducts {
+  StepProduct with_input, with_state, with_projection;
+};
+
 // All steps for `samples` samples from `first` on.
 template <class T>
-void run_block(const RnnLayer& l, const Steps& steps, int64_t first, int64_t samples, StepProduct recurrent,
-               StepProduct projection, const T* b_hh, const ForwardMemory<T>& m) {
+void run_block(const RnnLayer& l, const Steps& steps, int64_t first, int64_t samples, const ForwardProducts& products,
+               const T* b_hh, const ForwardMemory<T>& m) {
   const int64_t n = l.hidden;
   T *state = m.h + first * l.state, *cell = m.c != nullptr ? m.c + first * n : nullptr;
   T* sums = m.sums != nullptr ? m.sums + first * l.gates : nullptr;
   T* full = m.unprojected != nullptr ? m.unprojected + first * n : nullptr;
+  int64_t count_before = 0;
   for (int64_t order = 0; order < l.steps; ++order) {
     const Steps::Step s = steps.part(order, first, samples);
     if (s.count == 0) continue;
-    T *gates = m.gates + s.first * l.gates, *out = m.output + s.first * l.state;
-    T* kept = m.cells != nullptr ? m.cells + s.first * n : nullptr;
+    // Between steps of the same rows the states are not copied: they are read where the step before left them.
+    const bool starts = count_before != s.count;
+    const bool ends = order + 1 == l.steps || steps.part(order + 1, first, samples).count != s.count;
+    count_before = s.count;
+    T *gates = m.gates + (m.gates_of_step ? first : s.first) * l.gates, *out = m.output + s.first * l.state;
+    T* c = m.cells != nullptr ? m.cells + s.first * n : cell;
+    const T* c_before = m.cells != nullptr && !starts ? m.cells + s.before * n : cell;
+    const T* h_before = starts ? state : m.output + s.before * l.state;
+    if (m.input != nullptr) products.with_input(s.count, m.input + s.first * l.input, gates, m.bias, 0);
     if (sums != nullptr) {
-      recurrent(s.count, state, sums, b_hh, 0);
+      products.with_state(s.count, h_before, sums, b_hh, 0);
     } else {
-      recurrent(s.count, state, gates, gates, l.gates);
+      products.with_state(s.count, h_before, gates, gates, l.gates);
     }
     for_rows(s.count, n, [&](int64_t i) {
       T *row = gates + i * l.gates, *h = out + i * l.state;
       if (l.kind == CellKind::kLstm) {
-        T* c = cell + i * n;
-        cpu::lstm_row<T>(row, c, c, full != nullptr ? full + i * n : h, n);
-        if (kept != nullptr) copy_rows(kept + i * n, c, 1, n);
+        cpu::lstm_row<T>(row, c_before + i * n, c + i * n, full != nullptr ? full + i * n : h, n);
       } else if (l.kind == CellKind::kGru) {
-        cpu::gru_row<T>(row, sums + i * l.gates, state + i * n, h, kept != nullptr ? kept + i * n : nullptr, n);
+        cpu::gru_row<T>(row, sums + i * l.gates, h_before + i * n, h, c != nullptr ? c + i * n : nullptr, n);
       } else {
         cpu::rnn_row<T>(row, h, n, l.kind == CellKind::kRelu);
       }
     });
-    if (full != nullptr) projection(s.count, full, out, nullptr, 0);
+    if (full != nullptr) products.with_projection(s.count, full, out, nullptr, 0);
+    if (!ends) continue;
     copy_rows(state, out, s.count, l.state);
+    if (cell != nullptr && c != cell) copy_rows(cell, c, s.count, n);
   }
 }
 
@@ -290,34 +330,42 @@ void rnn_layer_cpu(const Tensor& input, const Tensor& hx, const std::optional<Te
   DenseOut out(output), h(hy), c(cy), g(gates), of_cells(cells);
   at::copy_(h.tensor(), hx);
   if (is_given(cx)) at::copy_(c.tensor(), *cx);
-  Tensor sums = kept ? g.tensor() : scratch({l.rows, l.gates}, input);
+  const ScalarType dtype = input.scalar_type();
+  const bool packed = uses_packed(l, dtype), by_step = packed && are_near(l, dtype);
+  Tensor sums = kept ? g.tensor() : scratch({by_step ? l.batch : l.rows, l.gates}, input);
   const Tensor bias = input_bias(l, b_ih, b_hh), transposed = at::t(w_ih);
-  if (bias.defined()) {
+  if (!by_step && bias.defined()) {
     at::addmm_out(sums, bias, input, transposed);
-  } else {
+  } else if (!by_step) {
     at::mm_out(sums, input, transposed);
   }
-  // Over many steps the product with a copy of the weights, columns first, is faster by more than the copy costs.
-  const bool copied = l.steps >= kStepsWorthACopy && l.batch > 1;
+  const Tensor x = by_step ? dense(input) : Tensor(), from_input = by_step ? dense(w_ih) : Tensor();
+  // Where they are not packed, a copy of the weights, columns first, is faster by more than the copy costs.
+  const bool copied = !packed && l.steps >= kStepsWorthACopy && l.batch > 1;
   const Tensor recurrent = copied ? at::clone(at::t(w_hh), MemoryFormat::Contiguous) : dense(w_hh);
   const Tensor projection = dense_or_none(w_hr), second = dense_or_none(b_hh);
   const Tensor of_hidden = l.kind == CellKind::kGru ? scratch({l.batch, l.gates}, input) : Tensor();
   const Tensor unprojected = projection.defined() ? scratch({l.batch, l.hidden}, input) : Tensor();
   const Steps steps(batch_sizes, reverse);
-  cpu::visit_floating(input.scalar_type(), name_of(l.kind), [&](auto tag) {
+  cpu::visit_floating(dtype, name_of(l.kind), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const ForwardMemory<T> memory{out.data<T>(),
+    const ForwardMemory<T> memory{data_of<T>(x),
+                                  by_step ? data_of<T>(bias) : nullptr,
+                                  out.data<T>(),
                                   memory_of<T>(sums),
                                   kept ? of_cells.data<T>() : nullptr,
+                                  by_step && !kept,
                                   h.data<T>(),
                                   is_given(cx) ? c.data<T>() : nullptr,
                                   memory_of<T>(of_hidden),
                                   memory_of<T>(unprojected)};
-    const matrix::Type type = matrix_type(input.scalar_type());
-    const StepProduct with_state(type, l.gates, l.state, data_of<T>(recurrent), !copied);
-    const StepProduct with_projection(type, l.state, l.hidden, data_of<T>(projection), true);
-    for_blocks(l, sizeof(T), [&](int64_t first, int64_t samples) {
-      run_block<T>(l, steps, first, samples, with_state, with_projection, data_of<T>(second), memory);
+    const matrix::Type type = matrix_type(dtype);
+    const ForwardProducts products{
+        StepProduct(type, l.gates, l.input, data_of<T>(from_input), true, true),
+        StepProduct(type, l.gates, l.state, data_of<T>(recurrent), !copied, packed),
+        StepProduct(type, l.state, l.hidden, data_of<T>(projection), true, packed)};
+    for_blocks(l, sizeof(T), packed, [&](int64_t first, int64_t samples) {
+      run_block<T>(l, steps, first, samples, products, data_of<T>(second), memory);
     });
   });
   for (DenseOut* result : {&out, &h, &c, &g, &of_cells}) result->commit();
@@ -331,6 +379,7 @@ template <class T>
 struct BackwardMemory {
   const T *output, *cells, *gates, *hx, *cx, *grad_output;
   T *grad_h, *grad_c, *grad_gates, *grad_recurrent, *grad_projected, *unprojected;
+  bool to_hx;  // whether grad_h is wanted
 };
 
 template <class T>
@@ -341,8 +390,8 @@ void add_rows(T* to, const T* a, const T* b, int64_t count) {
 }
 
 template <class T>
-void run_block_backward(const RnnLayer& l, const Steps& steps, int64_t first, int64_t samples, StepProduct recurrent,
-                        StepProduct projection, const BackwardMemory<T>& m) {
+void run_block_backward(const RnnLayer& l, const Steps& steps, int64_t first, int64_t samples,
+                        const StepProduct& with_state, const StepProduct& with_projection, const BackwardMemory<T>& m) {
   const int64_t n = l.hidden;
   const bool gru = l.kind == CellKind::kGru;
   T *grad_h = m.grad_h + first * l.state, *grad_c = m.grad_c != nullptr ? m.grad_c + first * n : nullptr;
@@ -355,7 +404,7 @@ void run_block_backward(const RnnLayer& l, const Steps& steps, int64_t first, in
     if (full != nullptr) {
       T* projected = m.grad_projected + s.first * l.state;
       add_rows(projected, grad_h, of_output, s.count * l.state);
-      projection(s.count, projected, full, nullptr, 0);
+      with_projection(s.count, projected, full, nullptr, 0);
     }
     for_rows(s.count, n, [&](int64_t i) {
       const int64_t row = s.first + i, at = i * l.gates;
@@ -374,7 +423,7 @@ void run_block_backward(const RnnLayer& l, const Steps& steps, int64_t first, in
         cpu::rnn_row_backward<T>(m.output + row * n, grad_h + i * n, g2, gates + at, n, l.kind == CellKind::kRelu);
       }
     });
-    recurrent(s.count, sums, grad_h, gru ? grad_h : nullptr, l.state);
+    if (order > 0 || m.to_hx) with_state(s.count, sums, grad_h, gru ? grad_h : nullptr, l.state);
   }
 }
 
@@ -387,6 +436,12 @@ void fill_states_before(const RnnLayer& l, const Steps& steps, const T* output, 
     copy_rows(row, output + s.before * l.state, s.before_count, l.state);
     copy_rows(row + s.before_count * l.state, hx + s.before_count * l.state, s.count - s.before_count, l.state);
   }
+}
+
+// grads^T of, as (of^T grads)^T where `of` is the narrower: the first matrix of a product is read against its rows.
+Tensor weight_gradient(const Tensor& grads, const Tensor& of) {
+  if (of.size(1) >= grads.size(1)) return at::mm(at::t(grads), of);
+  return at::contiguous(at::t(at::mm(at::t(of), grads)));
 }
 
 Tensor or_zeros(const std::optional<Tensor>& grad, IntArrayRef sizes, const Tensor& like) {
@@ -431,6 +486,7 @@ RnnLayerGradients rnn_layer_backward_cpu(const std::optional<Tensor>& grad_outpu
   Tensor before = output_mask[4] ? scratch({l.rows, l.state}, input) : Tensor();
   const Tensor of_step = projected ? scratch({l.batch, l.hidden}, input) : Tensor();
   Tensor unprojected = projected && output_mask[7] ? scratch({l.rows, l.hidden}, input) : Tensor();
+  const bool packed = uses_packed(l, input.scalar_type());
   cpu::visit_floating(input.scalar_type(), op, [&](auto tag) {
     using T = typename decltype(tag)::type;
     const BackwardMemory<T> memory{data_of<T>(out),
@@ -444,12 +500,13 @@ RnnLayerGradients rnn_layer_backward_cpu(const std::optional<Tensor>& grad_outpu
                                    memory_of<T>(grad_gates),
                                    memory_of<T>(grad_recurrent),
                                    memory_of<T>(grad_projected),
-                                   memory_of<T>(of_step)};
+                                   memory_of<T>(of_step),
+                                   output_mask[1]};
     const matrix::Type type = matrix_type(input.scalar_type());
-    const StepProduct with_weights(type, l.state, l.gates, data_of<T>(recurrent), false);
-    const StepProduct with_projection(type, l.hidden, l.state, data_of<T>(projection), false);
-    for_blocks(l, sizeof(T), [&](int64_t first, int64_t samples) {
-      run_block_backward<T>(l, steps, first, samples, with_weights, with_projection, memory);
+    const StepProduct with_state(type, l.state, l.gates, data_of<T>(recurrent), false, packed);
+    const StepProduct with_projection(type, l.hidden, l.state, data_of<T>(projection), false, packed);
+    for_blocks(l, sizeof(T), packed, [&](int64_t first, int64_t samples) {
+      run_block_backward<T>(l, steps, first, samples, with_state, with_projection, memory);
     });
     if (before.defined()) fill_states_before<T>(l, steps, memory.output, memory.hx, memory_of<T>(before));
     if (!unprojected.defined()) return;
@@ -463,14 +520,14 @@ RnnLayerGradients rnn_layer_backward_cpu(const std::optional<Tensor>& grad_outpu
   if (output_mask[0]) std::get<0>(r) = at::mm(grad_gates, w_ih);
   if (output_mask[1]) std::get<1>(r) = grad_h;
   if (output_mask[2] && is_given(cx)) std::get<2>(r) = grad_c;
-  if (output_mask[3]) std::get<3>(r) = at::mm(at::t(grad_gates), input);
-  if (output_mask[4]) std::get<4>(r) = at::mm(at::t(grad_recurrent), before);
+  if (output_mask[3]) std::get<3>(r) = weight_gradient(grad_gates, input);
+  if (output_mask[4]) std::get<4>(r) = weight_gradient(grad_recurrent, before);
   if (output_mask[5] && is_given(b_ih)) std::get<5>(r) = at::sum(grad_gates, IntArrayRef{0});
   if (output_mask[6] && is_given(b_hh)) {
     const Tensor& same = std::get<5>(r);
     std::get<6>(r) = same.defined() && !gru ? at::clone(same) : at::sum(grad_recurrent, IntArrayRef{0});
   }
-  if (unprojected.defined()) std::get<7>(r) = at::mm(at::t(grad_projected), unprojected);
+  if (unprojected.defined()) std::get<7>(r) = weight_gradient(grad_projected, unprojected);
   return r;
 }
 

@@ -120,41 +120,92 @@ TEST(Rnn, CellsAreTheirFormulas) {
   }
 }
 
-// Both directions of a layer with lengths 4, 2, 1, with and without a projection, against one sample at a time.
+// Both directions of a layer on packed sequences, with and without a projection, against one sample at a time.
+void check_packed_sequences(const std::vector<int64_t>& lengths, const std::vector<int64_t>& batches, int64_t state,
+                            bool biased) {
+  const int64_t batch = static_cast<int64_t>(lengths.size()), out = state != 0 ? state : 5;
+  Weights f = weights(4, 3, 5, ScalarType::Double, state);
+  if (!biased) f.b_ih = f.b_hh = Tensor();
+  Weights b = f;
+  b.w_ih = small(f.w_ih.sizes(), ScalarType::Double, 11);
+  std::vector<Tensor> params;
+  for (const Weights& w : {f, b}) {
+    for (const Tensor& t : w.list()) {
+      if (t.defined()) params.push_back(t);
+    }
+  }
+  const Tensor x = small({lengths[0], batch, 3}, ScalarType::Double, 1),
+               h0 = small({2, batch, out}, ScalarType::Double, 2), c0 = small({2, batch, 5}, ScalarType::Double, 9);
+  const auto [data, batch_sizes] = at::_pack_padded_sequence(x, counts(lengths), false);
+  EXPECT_EQ(elements<int64_t>(batch_sizes), batches);
+  const auto [y, h, c] = at::lstm(data, batch_sizes, {h0, c0}, params, biased, 1, 0.0, false, true);
+  const auto [padded, counted] = at::_pad_packed_sequence(y, batch_sizes, false, 0, 0);
+  EXPECT_EQ(elements<int64_t>(counted), lengths);
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    for (int64_t d = 0; d < 2; ++d) {
+      const auto sample_of = [&](const Tensor& t) {
+        return values(at::select(at::select(t, 0, d), 0, static_cast<int64_t>(i)));
+      };
+      std::vector<double> hi = sample_of(h0), ci = sample_of(c0);
+      for (int64_t k = 0; k < lengths[i]; ++k) {
+        const int64_t t = d == 0 ? k : lengths[i] - 1 - k;
+        plain_step("lstm", d == 0 ? f : b, values(at::select(at::select(x, 0, t), 0, static_cast<int64_t>(i))), &hi,
+                   &ci);
+        const Tensor row = at::select(at::select(padded, 0, t), 0, static_cast<int64_t>(i));
+        expect_close(at::narrow(row, 0, d * out, out), hi, 1e-12, 1e-12);
+      }
+      expect_close(tensor_of(sample_of(h), {out}, ScalarType::Double), hi, 1e-12, 1e-12);
+      expect_close(tensor_of(sample_of(c), {5}, ScalarType::Double), ci, 1e-12, 1e-12);
+    }
+  }
+}
+
 TEST(Rnn, PackedSequencesRunEachForItself) {
   for (const int64_t state : {0, 2}) {
-    const std::vector<int64_t> lengths{4, 2, 1};
-    const int64_t out = state != 0 ? state : 5;
-    const Weights f = weights(4, 3, 5, ScalarType::Double, state);
-    Weights b = f;
-    b.w_ih = small(f.w_ih.sizes(), ScalarType::Double, 11);
-    std::vector<Tensor> params = f.list();
-    for (const Tensor& t : b.list()) params.push_back(t);
-    const Tensor x = small({4, 3, 3}, ScalarType::Double, 1), h0 = small({2, 3, out}, ScalarType::Double, 2);
-    const Tensor c0 = small({2, 3, 5}, ScalarType::Double, 9);
-    const Tensor of_samples = counts(lengths);
-    const auto [data, batch_sizes] = at::_pack_padded_sequence(x, of_samples, false);
-    EXPECT_EQ(elements<int64_t>(batch_sizes), (std::vector<int64_t>{3, 2, 1, 1}));
-    const auto [y, h, c] = at::lstm(data, batch_sizes, {h0, c0}, params, true, 1, 0.0, false, true);
-    const auto [padded, counted] = at::_pad_packed_sequence(y, batch_sizes, false, 0, 0);
-    EXPECT_EQ(elements<int64_t>(counted), lengths);
-    for (size_t i = 0; i < 3; ++i) {
-      for (int64_t d = 0; d < 2; ++d) {
-        const auto sample_of = [&](const Tensor& t) {
-          return values(at::select(at::select(t, 0, d), 0, static_cast<int64_t>(i)));
-        };
-        std::vector<double> hi = sample_of(h0), ci = sample_of(c0);
-        for (int64_t k = 0; k < lengths[i]; ++k) {
-          const int64_t t = d == 0 ? k : lengths[i] - 1 - k;
-          plain_step("lstm", d == 0 ? f : b, values(at::select(at::select(x, 0, t), 0, static_cast<int64_t>(i))), &hi,
-                     &ci);
-          const Tensor row = at::select(at::select(padded, 0, t), 0, static_cast<int64_t>(i));
-          expect_close(at::narrow(row, 0, d * out, out), hi, 1e-12, 1e-12);
+    for (const bool biased : {true, false}) {
+      check_packed_sequences({4, 2, 1}, {3, 2, 1, 1}, state, biased);
+      check_packed_sequences({10, 10, 7, 1}, {4, 3, 3, 3, 3, 3, 3, 2, 2, 2}, state, biased);
+    }
+  }
+}
+
+// The weights of the hidden state a quarter as large, so that differences do not grow from step to step.
+Weights calm(Weights w, ScalarType dtype) {
+  std::vector<double> v = values(w.w_hh);
+  for (double& x : v) x *= 0.25;
+  w.w_hh = tensor_of(v, w.w_hh.sizes(), dtype);
+  return w;
+}
+
+// Over many steps the weights are laid out first; a sample's result does not depend on those beside it or on threads.
+TEST(Rnn, LongBatchesRunEachSampleForItself) {
+  for (const ScalarType dtype : {ScalarType::Float, ScalarType::Double, ScalarType::BFloat16}) {
+    const double rtol = dtype == ScalarType::Double ? 1e-12 : dtype == ScalarType::Float ? 1e-5 : 5e-2;
+    const Weights l = calm(weights(4, 3, 21, dtype), dtype), g = calm(weights(3, 3, 21, dtype), dtype),
+                  r = calm(weights(1, 3, 21, dtype), dtype);
+    const Tensor x = small({12, 19, 3}, dtype, 1), h0 = small({1, 19, 21}, dtype, 2), c0 = small({1, 19, 21}, dtype, 8);
+    const auto run = [&](const Tensor& in, const Tensor& h, const Tensor& c) {
+      return std::vector<Tensor>{std::get<0>(at::lstm(in, {h, c}, l.list(), true, 1, 0.0, false, false, false)),
+                                 std::get<0>(at::gru(in, h, g.list(), true, 1, 0.0, false, false, false)),
+                                 std::get<0>(at::rnn_tanh(in, h, r.list(), true, 1, 0.0, false, false, false)),
+                                 std::get<0>(at::rnn_relu(in, h, r.list(), true, 1, 0.0, false, false, false))};
+    };
+    const std::vector<Tensor> all = run(x, h0, c0);
+    const char* kinds[] = {"lstm", "gru", "tanh", "relu"};
+    const Weights* of_kind[] = {&l, &g, &r, &r};
+    for (size_t kind = 0; kind < 4; ++kind) {
+      for (const int64_t i : {0, 18}) {
+        std::vector<double> h = rows_of(at::select(h0, 0, 0))[static_cast<size_t>(i)],
+                            c = rows_of(at::select(c0, 0, 0))[static_cast<size_t>(i)];
+        for (int64_t t = 0; t < 12; ++t) {
+          plain_step(kinds[kind], *of_kind[kind], values(at::select(at::select(x, 0, t), 0, i)), &h, &c);
+          expect_close(at::select(at::select(all[kind], 0, t), 0, i), h, rtol, rtol);
         }
-        expect_close(tensor_of(sample_of(h), {out}, ScalarType::Double), hi, 1e-12, 1e-12);
-        expect_close(tensor_of(sample_of(c), {5}, ScalarType::Double), ci, 1e-12, 1e-12);
       }
     }
+    if (dtype == ScalarType::BFloat16) continue;
+    const std::vector<Tensor> part = run(at::narrow(x, 1, 7, 2), at::narrow(h0, 1, 7, 2), at::narrow(c0, 1, 7, 2));
+    for (size_t kind = 0; kind < 4; ++kind) expect_close(part[kind], at::narrow(all[kind], 1, 7, 2), 0, 0);
   }
 }
 
