@@ -102,12 +102,11 @@ TensorSpec result_spec(Inputs inputs, ScalarType dtype) {
     if (IntArrayRef(spec.sizes) == sizes) continue;
     const size_t a = spec.sizes.size(), b = sizes.size(), rank = a > b ? a : b;
     DimVector merged(rank, 1);
-    for (size_t i = 0; i < rank; ++i) {
-      const size_t back = rank - i;
+    for (size_t back = 1; back <= rank; ++back) {
       const int64_t x = back <= a ? spec.sizes[a - back] : 1, y = back <= b ? sizes[b - back] : 1;
       TORCH_CHECK(x == y || x == 1 || y == 1, "The size of tensor a (", x, ") must match the size of tensor b (", y,
-                  ") at non-singleton dimension ", i);
-      merged[i] = x == 1 ? y : x;
+                  ") at non-singleton dimension ", rank - back);
+      merged[rank - back] = x == 1 ? y : x;
     }
     spec.sizes = std::move(merged);
   }

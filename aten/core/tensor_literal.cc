@@ -32,7 +32,7 @@ TensorDataContainer::TensorDataContainer(std::initializer_list<TensorDataContain
     : type_(TensorDataContainerType::InitList), scalar_type_(list.begin()->scalar_type()), list_(list) {
   const TensorDataContainer& first = *list.begin();
   for (const TensorDataContainer& element : list) {
-    TORCH_CHECK(
+    TORCH_CHECK_VALUE(
         element.sizes() == first.sizes(),
         "Expected all sub-lists to have sizes: ", c10::Join(" ", first.sizes()), " (e.g. ", first,
         "), but got sub-list ", element, " with sizes: ", c10::Join(" ", element.sizes()));

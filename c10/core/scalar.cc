@@ -40,7 +40,7 @@ void Scalar::overflow(ScalarType type) {
     default:
       prefix = "c10::", name = toString(type);
   }
-  C10_THROW_ERROR(ValueError, str("value cannot be converted to type ", prefix, name, " without overflow"));
+  C10_THROW_ERROR(Error, str("value cannot be converted to type ", prefix, name, " without overflow"));
 }
 
 Float8_e5m2 Scalar::toFloat8_e5m2() const {

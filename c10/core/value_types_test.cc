@@ -72,7 +72,7 @@ std::string overflow_of(Scalar s) {
   try {
     s.to<X>();
   } catch (const std::runtime_error& e) {
-    return dynamic_cast<const c10::ValueError&>(e).msg();
+    return dynamic_cast<const c10::Error&>(e).msg();
   }
   return "";
 }
@@ -140,10 +140,10 @@ TEST(Scalar, UnsignedBeyondInt64) {
   EXPECT_EQ(Scalar(kMost).toFloat(), 18446744073709551616.0f);
   EXPECT_TRUE(big.toBool());
   EXPECT_EQ(big.toComplexDouble(), complex<double>(9223372036854775813.0, 0));
-  EXPECT_THROW(big.toLong(), ValueError);
-  EXPECT_THROW(big.toUInt16(), ValueError);
-  EXPECT_THROW(big.toByte(), ValueError);
-  EXPECT_THROW(big.toHalf(), ValueError);
+  EXPECT_THROW(big.toLong(), Error);
+  EXPECT_THROW(big.toUInt16(), Error);
+  EXPECT_THROW(big.toByte(), Error);
+  EXPECT_THROW(big.toHalf(), Error);
   EXPECT_EQ(str(big), "9223372036854775813");
   EXPECT_EQ((-big).toLong(), 9223372036854775803);
   EXPECT_TRUE(big.equal(kBig));
@@ -154,13 +154,13 @@ TEST(Scalar, UnsignedBeyondInt64) {
   EXPECT_FALSE(big.equal(true));
   EXPECT_EQ(big.conj().toUInt64(), kBig);
   EXPECT_EQ(Scalar(1e19).toUInt64(), 10000000000000000000u);
-  EXPECT_THROW(Scalar(2e19).toUInt64(), ValueError);
-  EXPECT_THROW(Scalar(-1.0).toUInt64(), ValueError);
+  EXPECT_THROW(Scalar(2e19).toUInt64(), Error);
+  EXPECT_THROW(Scalar(-1.0).toUInt64(), Error);
   // A negative integer wraps where its magnitude fits.
   EXPECT_EQ(Scalar(-1).toUInt16(), 65535);
   EXPECT_EQ(Scalar(-65535).toUInt16(), 1);
-  EXPECT_THROW(Scalar(-65536).toUInt16(), ValueError);
-  EXPECT_THROW(Scalar(70000).toUInt16(), ValueError);
+  EXPECT_THROW(Scalar(-65536).toUInt16(), Error);
+  EXPECT_THROW(Scalar(70000).toUInt16(), Error);
   EXPECT_EQ(Scalar(4294967295).toUInt32(), 4294967295u);
 }
 
@@ -171,14 +171,14 @@ TEST(Scalar, FloatsOfEightBits) {
   EXPECT_EQ(static_cast<float>(Scalar(0.5).toFloat8_e8m0fnu()), 0.5f);
   EXPECT_TRUE(std::isinf(static_cast<float>(Scalar(INFINITY).toFloat8_e5m2())));
   EXPECT_TRUE(std::isnan(static_cast<float>(Scalar(NAN).toFloat8_e4m3fn())));
-  EXPECT_THROW(Scalar(449.0).toFloat8_e4m3fn(), ValueError);
-  EXPECT_THROW(Scalar(INFINITY).toFloat8_e4m3fn(), ValueError);
-  EXPECT_THROW(Scalar(-1.0).toFloat8_e8m0fnu(), ValueError);
-  EXPECT_THROW(Scalar(0.0).toFloat8_e8m0fnu(), ValueError);
+  EXPECT_THROW(Scalar(449.0).toFloat8_e4m3fn(), Error);
+  EXPECT_THROW(Scalar(INFINITY).toFloat8_e4m3fn(), Error);
+  EXPECT_THROW(Scalar(-1.0).toFloat8_e8m0fnu(), Error);
+  EXPECT_THROW(Scalar(0.0).toFloat8_e8m0fnu(), Error);
   try {
     Scalar(1e6).toFloat8_e4m3fnuz();
     FAIL();
-  } catch (const ValueError& error) {
+  } catch (const Error& error) {
     EXPECT_EQ(error.msg(), "value cannot be converted to type c10::Float8_e4m3fnuz without overflow");
   }
 }

@@ -26,6 +26,8 @@ Tensor hardshrink(const Tensor& input, const HardshrinkFuncOptions& options) {
   return at::hardshrink(input, options.lambda());
 }
 Tensor hardtanh(Tensor input, const HardtanhFuncOptions& options) {
+  TORCH_CHECK_VALUE(options.min_val() <= options.max_val(), "min_val cannot be greater than max_val, but got ",
+                    options.min_val(), " and ", options.max_val());
   return options.inplace() ? at::hardtanh_(input, options.min_val(), options.max_val())
                            : at::hardtanh(input, options.min_val(), options.max_val());
 }

@@ -141,8 +141,12 @@ std::tuple<Tensor, Tensor> batched(const Tensor& query, const Tensor& key, const
   }
   const int64_t source = k.size(1);
   if (key_padding.defined()) {
-    TORCH_CHECK(key_padding.dim() == 2 && key_padding.size(0) == batch && key_padding.size(1) == source,
-                "expecting key_padding_mask shape of [", batch, ", ", source, "], but got ", key_padding.sizes());
+    TORCH_CHECK(key_padding.dim() == 2, "expecting key_padding_mask shape of [", batch, ", ", source, "], but got ",
+                key_padding.sizes());
+    TORCH_CHECK(key_padding.size(0) == batch, "Expected key_padding_mask.size(0) to be ", batch, ", but got ",
+                key_padding.size(0));
+    TORCH_CHECK(key_padding.size(1) == source, "Expected key_padding_mask.size(1) to be ", source, ", but got ",
+                key_padding.size(1));
     const Tensor by_row = at::reshape(
         at::expand(at::view(key_padding, {batch, 1, 1, source}), {batch, o.num_heads(), 1, source}), {rows, 1, source});
     mask = mask.defined() ? at::add(mask, by_row) : by_row;

@@ -7,7 +7,7 @@ namespace torch::nn::functional {
 namespace {
 
 void check_probability(double p) {
-  TORCH_CHECK(p >= 0. && p <= 1., "dropout probability has to be between 0 and 1, but got ", p);
+  TORCH_CHECK_VALUE(p >= 0. && p <= 1., "dropout probability has to be between 0 and 1, but got ", p);
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ namespace {
 // The indices in one row and where the bags start.
 std::pair<Tensor, Tensor> bags_of(const Tensor& input, const Tensor& offsets) {
   if (input.dim() == 2) {
-    TORCH_CHECK(!offsets.defined(),
+    TORCH_CHECK_VALUE(!offsets.defined(),
                 "If input is 2D, then offsets has to be null, as input is treated is a mini-batch of fixed length "
                 "sequences. However, found offsets of type Tensor");
     // A step of 0 would never end; without columns all bags start at 0.
@@ -44,9 +44,9 @@ std::pair<Tensor, Tensor> bags_of(const Tensor& input, const Tensor& offsets) {
                                              : at::arange(0, input.numel(), input.size(1), like.device(input.device()));
     return {at::reshape(input, {-1}), starts};
   }
-  TORCH_CHECK(input.dim() == 1, "input has to be 1D or 2D Tensor, but got Tensor of dimension ", input.dim());
-  TORCH_CHECK(offsets.defined(), "offsets has to be a 1D Tensor but got null");
-  TORCH_CHECK(offsets.dim() == 1, "offsets has to be a 1D Tensor");
+  TORCH_CHECK_VALUE(input.dim() == 1, "input has to be 1D or 2D Tensor, but got Tensor of dimension ", input.dim());
+  TORCH_CHECK_VALUE(offsets.defined(), "offsets has to be a 1D Tensor but got null");
+  TORCH_CHECK_VALUE(offsets.dim() == 1, "offsets has to be a 1D Tensor");
   return {input, offsets};
 }
 
@@ -66,7 +66,7 @@ Tensor embedding_bag(const Tensor& input, const Tensor& weight, const EmbeddingB
     TORCH_CHECK(!options.scale_grad_by_freq(), "max mode does not support scaling the gradient by the frequency");
     TORCH_CHECK(!options.sparse(), "max mode does not support sparse weights");
   }
-  TORCH_CHECK(!samples.defined() || mode == 0,
+  TORCH_CHECK_NOT_IMPLEMENTED(!samples.defined() || mode == 0,
               "embedding_bag: per_sample_weights was not null. per_sample_weights is only supported for mode='kSum' "
               "(got mode='",
               enumtype::get_enum_name(options.mode()), "').");

@@ -83,7 +83,7 @@ Tensor kl_div(const Tensor& input, const Tensor& target, const KLDivFuncOptions&
 }
 
 Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, const BinaryCrossEntropyFuncOptions& options) {
-  TORCH_CHECK(target.sizes() == input.sizes(), "Using a target size (", target.sizes(),
+  TORCH_CHECK_VALUE(target.sizes() == input.sizes(), "Using a target size (", target.sizes(),
               ") that is different to the input size (", input.sizes(),
               ") is deprecated. Please ensure they have the same size.");
   return at::binary_cross_entropy(input, target, if_defined(options.weight()), reduction_get_enum(options.reduction()));
@@ -91,7 +91,7 @@ Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, const Bin
 
 Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& target,
                                         const BinaryCrossEntropyWithLogitsFuncOptions& options) {
-  TORCH_CHECK(target.sizes() == input.sizes(), "Target size (", target.sizes(), ") must be the same as input size (",
+  TORCH_CHECK_VALUE(target.sizes() == input.sizes(), "Target size (", target.sizes(), ") must be the same as input size (",
               input.sizes(), ")");
   return at::binary_cross_entropy_with_logits(input, target, if_defined(options.weight()),
                                               if_defined(options.pos_weight()),
@@ -99,8 +99,8 @@ Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& targe
 }
 
 Tensor nll_loss(const Tensor& input, const Tensor& target, const NLLLossFuncOptions& options) {
-  TORCH_CHECK(input.dim() >= 2 || target.dim() == 0, "Expected 2 or more dimensions (got ", input.dim(), ")");
-  TORCH_CHECK(input.dim() < 2 || input.size(0) == target.size(0), "Expected input batch_size (", input.size(0),
+  TORCH_CHECK_VALUE(input.dim() >= 2 || target.dim() == 0, "Expected 2 or more dimensions (got ", input.dim(), ")");
+  TORCH_CHECK_VALUE(input.dim() < 2 || input.size(0) == target.size(0), "Expected input batch_size (", input.size(0),
               ") to match target batch_size (", target.size(0), ").");
   return at::nll_loss_nd(input, target, if_defined(options.weight()), reduction_get_enum(options.reduction()),
                          options.ignore_index());
@@ -125,8 +125,8 @@ Tensor hinge_embedding_loss(const Tensor& input, const Tensor& target, const Hin
 }
 
 Tensor multi_margin_loss(const Tensor& input, const Tensor& target, const MultiMarginLossFuncOptions& options) {
-  TORCH_CHECK(options.p() == 1 || options.p() == 2, "only p == 1 and p == 2 supported");
-  TORCH_CHECK(!options.weight().defined() || options.weight().dim() == 1, "weight must be one-dimensional");
+  TORCH_CHECK_VALUE(options.p() == 1 || options.p() == 2, "only p == 1 and p == 2 supported");
+  TORCH_CHECK_VALUE(!options.weight().defined() || options.weight().dim() == 1, "weight must be one-dimensional");
   return at::multi_margin_loss(input, target, options.p(), options.margin(), if_defined(options.weight()),
                                reduction_get_enum(options.reduction()));
 }

@@ -29,7 +29,7 @@ Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor&
   if (options.training()) {
     int64_t values = input.size(0);
     for (int64_t d = 2; d < input.dim(); ++d) values *= input.size(d);
-    TORCH_CHECK(values != 1, "Expected more than 1 value per channel when training, got input size ", input.sizes());
+    TORCH_CHECK_VALUE(values != 1, "Expected more than 1 value per channel when training, got input size ", input.sizes());
   }
   return at::batch_norm(input, if_defined(options.weight()), if_defined(options.bias()), if_defined(running_mean),
                         if_defined(running_var), options.training(), options.momentum(), options.eps(),
@@ -54,7 +54,7 @@ Tensor rms_norm(const Tensor& input, const RMSNormFuncOptions& options) {
 }
 
 Tensor local_response_norm(const Tensor& input, const LocalResponseNormFuncOptions& options) {
-  TORCH_CHECK(input.dim() >= 3, "Expected 3D or higher dimensionality input (got ", input.dim(), " dimensions)");
+  TORCH_CHECK_VALUE(input.dim() >= 3, "Expected 3D or higher dimensionality input (got ", input.dim(), " dimensions)");
   const int64_t size = options.size();
   TORCH_CHECK(size > 0, "local_response_norm: size must be positive, but got ", size);
   if (input.numel() == 0) return input;

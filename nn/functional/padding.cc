@@ -11,6 +11,7 @@ Tensor pad(const Tensor& input, const PadFuncOptions& options) {
   const std::string_view mode = std::holds_alternative<enumtype::kReflect>(options.mode())     ? "reflect"
                                 : std::holds_alternative<enumtype::kReplicate>(options.mode()) ? "replicate"
                                                                                                : "circular";
+  TORCH_CHECK(options.value() == 0, "Padding mode \"", mode, "\" doesn't take in value argument");
   return at::pad(input, options.pad(), mode, std::nullopt);
 }
 

@@ -16,7 +16,7 @@ namespace {
 template <size_t D>
 std::array<int64_t, D> full_size(const Tensor& input, const ExpandingArrayWithOptionalElem<D>& wanted) {
   TORCH_CHECK(input.dim() > static_cast<int64_t>(D), "Input must have at least ", D + 1, " dimensions, but got ",
-              input.dim());
+              input.dim(), ": ", input.sizes());
   std::array<int64_t, D> out;
   for (size_t i = 0; i < D; ++i)
     out[i] = (*wanted)[i].value_or(input.size(static_cast<int64_t>(i) - static_cast<int64_t>(D)));
@@ -100,13 +100,13 @@ std::array<int64_t, D> unpool_size(const Tensor& input, const MaxUnpoolFuncOptio
   if (!o.output_size().has_value()) return usual;
   std::vector<int64_t> wanted = *o.output_size();
   if (wanted.size() == D + 2) wanted.erase(wanted.begin(), wanted.begin() + 2);
-  TORCH_CHECK(wanted.size() == D, "output_size should be a sequence containing ", D, " or ", D + 2,
+  TORCH_CHECK_VALUE(wanted.size() == D, "output_size should be a sequence containing ", D, " or ", D + 2,
               " elements, but it has a length of '", wanted.size(), "'");
   std::array<int64_t, D> size;
   for (size_t d = 0; d < D; ++d) {
     const int64_t low = usual[d] - (*o.stride())[d];
     const int64_t high = usual[d] + (*o.stride())[d];
-    TORCH_CHECK(low < wanted[d] && wanted[d] < high, "invalid output_size ", c10::IntArrayRef(wanted), " (dim ", d,
+    TORCH_CHECK_VALUE(low < wanted[d] && wanted[d] < high, "invalid output_size ", c10::IntArrayRef(wanted), " (dim ", d,
                 " must be between ", low, " and ", high, ")");
     size[d] = wanted[d];
   }
@@ -131,7 +131,7 @@ namespace {
 template <size_t D, typename Pool>
 std::tuple<Tensor, Tensor> fractional_max_pool(const Tensor& input, const FractionalMaxPoolOptions<D>& o,
                                                const Pool& pool) {
-  TORCH_CHECK(o.output_size().has_value() || o.output_ratio().has_value(), "fractional_max_pool", D,
+  TORCH_CHECK_VALUE(o.output_size().has_value() || o.output_ratio().has_value(), "fractional_max_pool", D,
               "d requires specifying either an output_size or an output_ratio");
   constexpr int64_t dims = static_cast<int64_t>(D);
   TORCH_CHECK(input.dim() == dims + 1 || input.dim() == dims + 2, "fractional_max_pool", D, "d: expected an input of ",

@@ -117,7 +117,7 @@ Tensor zeros_(Tensor tensor) {
 Tensor dirac_(Tensor tensor, int64_t groups) {
   c10::NoGradGuard no_grad;
   if (SkipGuard::is_active()) return tensor;
-  TORCH_CHECK(tensor.dim() >= 3 && tensor.dim() <= 5, "Only tensors with 3, 4, or 5 dimensions are supported");
+  TORCH_CHECK_VALUE(tensor.dim() >= 3 && tensor.dim() <= 5, "Only tensors with 3, 4, or 5 dimensions are supported");
   TORCH_CHECK_VALUE(groups > 0 && tensor.size(0) % groups == 0, "dim 0 must be divisible by groups");
   const int64_t of_group = tensor.size(0) / groups;
   const int64_t channels = std::min(of_group, tensor.size(1));
@@ -141,7 +141,7 @@ Tensor dirac_(Tensor tensor, int64_t groups) {
 Tensor eye_(Tensor matrix) {
   c10::NoGradGuard no_grad;
   if (SkipGuard::is_active()) return matrix;
-  TORCH_CHECK(matrix.dim() == 2, "Only tensors with 2 dimensions are supported");
+  TORCH_CHECK_VALUE(matrix.dim() == 2, "Only tensors with 2 dimensions are supported");
   return at::eye_out(matrix, matrix.size(0), matrix.size(1));
 }
 
@@ -160,7 +160,7 @@ Tensor uniform_(Tensor tensor, double low, double high, std::optional<at::Genera
 Tensor orthogonal_(Tensor tensor, double gain, std::optional<at::Generator> generator) {
   c10::NoGradGuard no_grad;
   if (SkipGuard::is_active()) return tensor;
-  TORCH_CHECK(tensor.dim() >= 2, "Only tensors with 2 or more dimensions are supported");
+  TORCH_CHECK_VALUE(tensor.dim() >= 2, "Only tensors with 2 or more dimensions are supported");
   const auto rows = static_cast<size_t>(tensor.size(0));
   const auto columns = rows == 0 ? 0 : static_cast<size_t>(tensor.numel()) / rows;
   Tensor drawn = at::empty({static_cast<int64_t>(rows), static_cast<int64_t>(columns)},
@@ -189,7 +189,7 @@ Tensor orthogonal_(Tensor tensor, double gain, std::optional<at::Generator> gene
 Tensor sparse_(Tensor tensor, double sparsity, double std, std::optional<at::Generator> generator) {
   c10::NoGradGuard no_grad;
   if (SkipGuard::is_active()) return tensor;
-  TORCH_CHECK(tensor.dim() == 2, "Only tensors with 2 dimensions are supported");
+  TORCH_CHECK_VALUE(tensor.dim() == 2, "Only tensors with 2 dimensions are supported");
   const int64_t rows = tensor.size(0);
   const int64_t columns = tensor.size(1);
   const auto zeros = static_cast<int64_t>(std::ceil(sparsity * static_cast<double>(rows)));
@@ -226,7 +226,7 @@ Tensor xavier_uniform_(Tensor tensor, double gain, std::optional<at::Generator> 
 }
 
 std::tuple<int64_t, int64_t> _calculate_fan_in_and_fan_out(const Tensor& tensor) {
-  TORCH_CHECK(tensor.dim() >= 2, "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions");
+  TORCH_CHECK_VALUE(tensor.dim() >= 2, "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions");
   int64_t kernel = 1;
   for (int64_t d = 2; d < tensor.dim(); ++d) kernel *= tensor.size(d);
   return {tensor.size(1) * kernel, tensor.size(0) * kernel};

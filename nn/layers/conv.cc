@@ -17,9 +17,9 @@ void ConvNdBase<D>::make_parameters() {
   const int64_t in = options.in_channels();
   const int64_t out = options.out_channels();
   const int64_t groups = options.groups();
-  TORCH_CHECK(in > 0 && groups > 0 && out > 0, "in_channels, groups and out_channels must be a positive integer.");
-  TORCH_CHECK(in % groups == 0, "in_channels must be divisible by groups");
-  TORCH_CHECK(out % groups == 0, "out_channels must be divisible by groups");
+  TORCH_CHECK_VALUE(in > 0 && groups > 0 && out > 0, "in_channels, groups and out_channels must be a positive integer.");
+  TORCH_CHECK_VALUE(in % groups == 0, "in_channels must be divisible by groups");
+  TORCH_CHECK_VALUE(out % groups == 0, "out_channels must be divisible by groups");
   for (const int64_t k : *options.kernel_size())
     TORCH_CHECK(k > 0, "kernel_size must be positive, but got ", options.kernel_size());
 
@@ -27,7 +27,7 @@ void ConvNdBase<D>::make_parameters() {
   pads.assign(2 * D, 0);
   if (std::holds_alternative<enumtype::kSame>(options.padding())) {
     for (const int64_t s : *options.stride()) {
-      TORCH_CHECK(s == 1, "padding='same' is not supported for strided convolutions");
+      TORCH_CHECK_VALUE(s == 1, "padding='same' is not supported for strided convolutions");
     }
     for (size_t i = 0; i < D; ++i) {
       const int64_t total = (*options.dilation())[D - 1 - i] * ((*options.kernel_size())[D - 1 - i] - 1);
@@ -112,7 +112,7 @@ std::vector<int64_t> ConvNdBase<D>::output_padding_for(const at::Tensor& input,
   TORCH_CHECK(input.dim() == static_cast<int64_t>(D + leading), "ConvTranspose", D, "d: expected an input of ", D + 1,
               " or ", D + 2, " dimensions, but got sizes ", input.sizes());
   if (wanted.size() == D + leading) wanted = wanted.slice(leading);
-  TORCH_CHECK(wanted.size() == D, "output_size must have ", D, " or ", D + leading, " elements (got ",
+  TORCH_CHECK_VALUE(wanted.size() == D, "output_size must have ", D, " or ", D + leading, " elements (got ",
               output_size->size(), ")");
   const c10::IntArrayRef sizes = input.sizes().slice(leading);
   const auto& padding = *std::get<ExpandingArray<D>>(options.padding());
@@ -123,9 +123,9 @@ std::vector<int64_t> ConvNdBase<D>::output_padding_for(const at::Tensor& input,
     high.push_back(low[d] + (*options.stride())[d] - 1);
   }
   for (size_t d = 0; d < D; ++d) {
-    TORCH_CHECK(wanted[d] >= low[d] && wanted[d] <= high[d], "requested an output size of ", wanted,
+    TORCH_CHECK_VALUE(wanted[d] >= low[d] && wanted[d] <= high[d], "requested an output size of ", wanted,
                 ", but valid sizes range from ", c10::IntArrayRef(low), " to ", c10::IntArrayRef(high),
-                " (for an input of ", sizes, ")");
+                      " (for an input of ", sizes, ")");
     extra.push_back(wanted[d] - low[d]);
   }
   return extra;
@@ -134,8 +134,8 @@ std::vector<int64_t> ConvNdBase<D>::output_padding_for(const at::Tensor& input,
 template <size_t D>
 F::ConvTransposeFuncOptions<D> ConvNdBase<D>::transposed_call(
     const at::Tensor& input, const std::optional<c10::IntArrayRef>& output_size) const {
-  TORCH_CHECK(std::holds_alternative<enumtype::kZeros>(options.padding_mode()),
-              "Only `zeros` padding mode is supported for ConvTranspose", D, "d");
+  TORCH_CHECK_VALUE(std::holds_alternative<enumtype::kZeros>(options.padding_mode()),
+                    "Only `zeros` padding mode is supported for ConvTranspose", D, "d");
   return F::ConvTransposeFuncOptions<D>()
       .bias(bias)
       .stride(options.stride())

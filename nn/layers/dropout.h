@@ -16,7 +16,7 @@ class _DropoutNd : public Cloneable<Derived> {
   explicit _DropoutNd(const DropoutOptions& options_ = {}) : options(options_) { reset(); }
   // Throws where p is outside [0, 1].
   void reset() override {
-    TORCH_CHECK(options.p() >= 0. && options.p() <= 1., "dropout probability has to be between 0 and 1, but got ",
+    TORCH_CHECK_VALUE(options.p() >= 0. && options.p() <= 1., "dropout probability has to be between 0 and 1, but got ",
                 options.p());
   }
 

@@ -109,8 +109,8 @@ void NormState::make_state(int64_t n, bool affine, bool track_running_stats) {
 
 void NormState::expect_dim(const at::Tensor& input, int64_t dim, int64_t or_dim) {
   const bool fits = input.dim() == dim || (or_dim != 0 && input.dim() == or_dim);
-  if (or_dim == 0) TORCH_CHECK(fits, "expected ", dim, "D input (got ", input.dim(), "D input)");
-  TORCH_CHECK(fits, "expected ", dim, "D or ", or_dim, "D input (got ", input.dim(), "D input)");
+  if (or_dim == 0) TORCH_CHECK_VALUE(fits, "expected ", dim, "D input (got ", input.dim(), "D input)");
+  TORCH_CHECK_VALUE(fits, "expected ", dim, "D or ", or_dim, "D input (got ", input.dim(), "D input)");
 }
 
 void NormState::reset_running_stats() {

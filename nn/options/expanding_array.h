@@ -21,7 +21,7 @@ class ExpandingArray {
   ExpandingArray(const std::vector<X>& v) : ExpandingArray(c10::ArrayRef<X>(v)) {}
   // Throws where the number of values is not D.
   ExpandingArray(c10::ArrayRef<X> values) {
-    TORCH_CHECK(values.size() == D, "Expected ", D, " values, but instead got ", values.size());
+    TORCH_CHECK(values.size() == D, "Expected ", D, " values, but instead got ", values.size(), ": ", values);
     for (size_t i = 0; i < D; ++i) values_[i] = values[i];
   }
   // One value, D times. Also from numbers that convert to X.
@@ -54,7 +54,7 @@ class ExpandingArrayWithOptionalElem : public ExpandingArray<D, std::optional<X>
       : ExpandingArrayWithOptionalElem(c10::ArrayRef<X>(list)) {}
   ExpandingArrayWithOptionalElem(const std::vector<X>& v) : ExpandingArrayWithOptionalElem(c10::ArrayRef<X>(v)) {}
   ExpandingArrayWithOptionalElem(c10::ArrayRef<X> values) : Base() {
-    TORCH_CHECK(values.size() == D, "Expected ", D, " values, but instead got ", values.size());
+    TORCH_CHECK(values.size() == D, "Expected ", D, " values, but instead got ", values.size(), ": ", values);
     for (size_t i = 0; i < D; ++i) this->values_[i] = values[i];
   }
   ExpandingArrayWithOptionalElem(X one) : Base() { this->values_.fill(one); }

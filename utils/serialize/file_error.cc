@@ -11,8 +11,9 @@ void throw_format_error(std::string message) {
 }
 
 void throw_io_error(const char* action, const std::string& path) {
-  const char* reason = std::strerror(errno);
-  throw IoError(c10::SourceLocation{__func__, __FILE__, __LINE__}, c10::str(action, " failed for ", path, ": ", reason));
+  const int number = errno;
+  const char* reason = std::strerror(number);
+  throw IoError(c10::SourceLocation{__func__, __FILE__, __LINE__}, c10::str(action, " failed for ", path, ": ", reason, " (errno ", number, ")"));
 }
 
 void check_path(const std::string& path) {

@@ -18,7 +18,7 @@ class IoError : public c10::Error {
 };
 
 [[noreturn]] void throw_format_error(std::string message);
-// Builds the message from `errno`: "open failed for /a/b: No such file or directory".
+// Builds the message from `errno`: "open failed for /a/b: No such file or directory (errno 2)".
 [[noreturn]] void throw_io_error(const char* action, const std::string& path);
 // Throws IoError for a path that the operating system would take for a shorter one: it ends paths at a NUL.
 void check_path(const std::string& path);

@@ -153,7 +153,7 @@ void gather(void* dst, const void* src, const int64_t* index, const GatherGeomet
       } else {
         for (; i < n && static_cast<uint64_t>(at[i * is]) < size; ++i) to[i * ds] = from[i * ss + at[i * is] * step];
       }
-      TORCH_CHECK_INDEX(i == n, "index ", at[i * is], " is out of bounds for dimension ", g.dim, " with size ", g.size);
+      TORCH_CHECK(i == n, "index ", at[i * is], " is out of bounds for dimension ", g.dim, " with size ", g.size);
     });
   });
 }

@@ -81,10 +81,10 @@ void check_alpha(ScalarType result, const Scalar& alpha) {
               "For non-complex input tensors, argument alpha must not be a complex number.");
 }
 void check_not_bool(bool self_is_bool, bool other_is_bool) {
-  TORCH_CHECK(!self_is_bool || !other_is_bool,
+  TORCH_CHECK_NOT_IMPLEMENTED(!self_is_bool || !other_is_bool,
               "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator "
               "instead.");
-  TORCH_CHECK(!self_is_bool && !other_is_bool,
+  TORCH_CHECK_NOT_IMPLEMENTED(!self_is_bool && !other_is_bool,
               "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the "
               "`~` or `logical_not()` operator instead.");
 }
@@ -251,12 +251,18 @@ void div_scalar_mode_cpu(const Tensor& self, const Scalar& other, std::optional<
 }
 TensorSpec real_arithmetic_meta(const Tensor& self, const Tensor& other) {
   TensorSpec spec = arithmetic_spec(self, other);
-  TORCH_CHECK(!isComplexType(spec.dtype), "the operation is not supported for complex tensors, got ", spec.dtype);
+  TORCH_CHECK_NOT_IMPLEMENTED(!isComplexType(spec.dtype), "the operation is not supported for complex tensors, got ", spec.dtype);
+  return spec;
+}
+TensorSpec extremum_meta(const Tensor& self, const Tensor& other) {
+  TensorSpec spec = arithmetic_spec(self, other);
+  TORCH_CHECK_TYPE(!isComplexType(spec.dtype), "maximum, minimum, fmax and fmin are not implemented for complex tensors, got ",
+                   spec.dtype);
   return spec;
 }
 TensorSpec real_arithmetic_scalar_meta(const Tensor& self, const Scalar& other) {
   TensorSpec spec = arithmetic_spec(self, other);
-  TORCH_CHECK(!isComplexType(spec.dtype), "the operation is not supported for complex tensors, got ", spec.dtype);
+  TORCH_CHECK_NOT_IMPLEMENTED(!isComplexType(spec.dtype), "the operation is not supported for complex tensors, got ", spec.dtype);
   return spec;
 }
 TensorSpec real_arithmetic_from_scalar_meta(const Scalar& self, const Tensor& other) {
@@ -391,7 +397,7 @@ Tensor& ldexp_(Tensor& self, const Tensor& other) {
 
 TensorSpec floating_meta(const Tensor& self, const Tensor& other) {
   TensorSpec spec = floating_spec(self, other);
-  TORCH_CHECK(!isComplexType(spec.dtype), "the operation is not supported for complex tensors, got ", spec.dtype);
+  TORCH_CHECK_NOT_IMPLEMENTED(!isComplexType(spec.dtype), "the operation is not supported for complex tensors, got ", spec.dtype);
   return spec;
 }
 void atan2_cpu(const Tensor& self, const Tensor& other, Tensor& out) {

@@ -61,7 +61,7 @@ void compare(const char* name, const cpu::ElementOp& op, const Input& a, const I
   pointwise::run_predicate(name, op, dtype, out, {a, number});
 }
 void check_ordered(ScalarType type) {
-  TORCH_CHECK(!isComplexType(type), "comparison of complex numbers by order is not supported");
+  TORCH_CHECK_NOT_IMPLEMENTED(!isComplexType(type), "comparison of complex numbers by order is not supported");
 }
 // The loops of bits take the dtype's width, so that shifts of narrow types computed in 32 bits end where theirs end.
 void bits(const char* name, const cpu::ElementOp& op, const Input& a, const Input& b, Tensor& out) {

@@ -18,7 +18,7 @@ bool has_complex_type(ScalarType dtype) {
 // The result of complex and polar: the broadcast shape, the complex dtype of two equal real ones.
 TensorSpec complex_spec(const char* name, const Tensor& a, const Tensor& b) {
   const ScalarType dtype = a.scalar_type();
-  TORCH_CHECK(has_complex_type(dtype) && has_complex_type(b.scalar_type()),
+  TORCH_CHECK_NOT_IMPLEMENTED(has_complex_type(dtype) && has_complex_type(b.scalar_type()),
               "Expected both inputs to be Half, Float or Double tensors but got ", toString(dtype), " and ",
               toString(b.scalar_type()));
   TORCH_CHECK(

@@ -17,10 +17,10 @@ Tensor block_diag(TensorList tensors) {
   int64_t rows = 0;
   int64_t cols = 0;
   TypePromotion promotion;
-  for (const Tensor& tensor : tensors) {
-    TORCH_CHECK(
-        tensor.dim() <= 2, "torch.block_diag: Input tensors must have 2 or fewer dimensions. Got a tensor with ",
-        tensor.dim(), " dimensions");
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const Tensor& tensor = tensors[i];
+    TORCH_CHECK(tensor.dim() <= 2, "torch.block_diag: Input tensors must have 2 or fewer dimensions. Input ", i, " has ",
+                tensor.dim(), " dimensions");
     rows += tensor.dim() == 2 ? tensor.size(0) : 1;
     cols += tensor.dim() == 0 ? 1 : tensor.size(-1);
     promotion.add_tensor(tensor.scalar_type(), tensor.dim() == 0 ? 1 : tensor.dim(), false);
@@ -51,7 +51,8 @@ std::vector<Tensor> meshgrid_indexing(TensorList tensors, std::string_view index
   DimVector shape;
   for (const Tensor& tensor : inputs) {
     TORCH_CHECK(
-        tensor.dim() <= 1, "torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: ", tensor.dim(), "D");
+        tensor.dim() <= 1, "torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got one of sizes ", tensor.sizes(), " (",
+        tensor.dim(), "D)");
     TORCH_CHECK(
         tensor.scalar_type() == inputs[0].scalar_type(), "torch.meshgrid expects all tensors to have the same dtype");
     TORCH_CHECK(tensor.device() == inputs[0].device(), "torch.meshgrid expects all tensors to have the same device");

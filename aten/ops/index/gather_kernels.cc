@@ -29,7 +29,7 @@ Tensor long_index(const Tensor& index) {
 }
 
 void check_index_shape(const char* op, const Tensor& self, const Tensor& index) {
-  TORCH_CHECK_INDEX(
+  TORCH_CHECK(
       index.scalar_type() == ScalarType::Long || index.scalar_type() == ScalarType::Int, op, "(): Expected dtype int32/int64 for index");
   TORCH_CHECK(
       index.numel() == 0 || rank_of(index) == rank_of(self), "Index tensor must have the same number of dimensions as input tensor");
@@ -42,7 +42,8 @@ TensorSpec scatter_spec(const char* op, const Tensor& self, int64_t dim, const T
   }
   if (index.numel() != 0) {
     check_index_shape(op, self, index);
-    check_index_range(long_index(index), dim, size_at(self, dim), false);
+    const std::optional<int64_t> outside = index_outside(long_index(index), size_at(self, dim));
+    TORCH_CHECK(!outside, "index ", *outside, " is out of bounds for dimension ", dim, " with size ", size_at(self, dim));
     if (src) TORCH_CHECK(rank_of(*src) == rank_of(index), "Index tensor must have the same number of dimensions as src tensor");
     for (int64_t d = 0; d < rank_of(index); ++d) {
       TORCH_CHECK(

@@ -48,6 +48,12 @@ void check_index_range(const Tensor& index, int64_t dim, int64_t size, bool nega
   }
 }
 
+std::optional<int64_t> index_outside(const Tensor& index, int64_t size) {
+  int64_t value = 0;
+  if (index.is_cpu() && index.numel() > 0 && out_of_range(index, 0, size, value)) return value;
+  return std::nullopt;
+}
+
 void check_index_in_self(const Tensor& index, int64_t size) {
   int64_t value = 0;
   if (index.is_cpu() && index.numel() > 0 && out_of_range(index, 0, size, value)) {

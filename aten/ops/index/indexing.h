@@ -17,6 +17,8 @@ Tensor dense_index(const char* op, const Tensor& index);
 // Throws IndexError "index 5 is out of bounds for dimension 0 with size 3" if an element is outside [0, size), or, with
 // `negative`, [-size, size). Any layout.
 void check_index_range(const Tensor& index, int64_t dim, int64_t size, bool negative);
+// An element outside [0, size), if there is one.
+std::optional<int64_t> index_outside(const Tensor& index, int64_t size);
 // The same with the text "index out of range in self".
 void check_index_in_self(const Tensor& index, int64_t size);
 

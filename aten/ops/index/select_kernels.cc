@@ -17,9 +17,9 @@ int64_t size_at(const Tensor& t, int64_t d) { return t.dim() == 0 ? 1 : t.sizes(
 
 void check_vector(const char* op, const Tensor& index) {
   TORCH_CHECK_INDEX(index.dim() <= 1, op, "(): Index is supposed to be a vector, but got dim: ", index.dim());
-  TORCH_CHECK_INDEX(
+  TORCH_CHECK(
       index.scalar_type() == ScalarType::Long || index.scalar_type() == ScalarType::Int, op,
-      "(): Expected dtype int32/int64 for index");
+      "(): Expected dtype int32/int64 for index but got: ", toString(index.scalar_type()));
 }
 
 // The slices that `index` names along dim of dense tensors of the sizes of `place`.
@@ -48,9 +48,13 @@ void check_source(const char* op, const Tensor& self, int64_t dim, const Tensor&
       source.dim() == self.dim() || source.dim() == 0 || self.dim() == 0, op,
       "(): When source and destination are not scalars, their dimensionality must match. Source dimensionality (", source.dim(),
       "), destination dimensionality (", self.dim(), ")");
-  TORCH_CHECK_INDEX(
-      index.numel() == size_at(source, source.dim() == 0 ? 0 : dim), op, "(): Number of indices (", index.numel(),
-      ") should be equal to source.size(dim): (", size_at(source, source.dim() == 0 ? 0 : dim), ") for dim: ", dim);
+  const int64_t slices = size_at(source, source.dim() == 0 ? 0 : dim);
+  if (std::string_view(op) == "index_add") {
+    TORCH_CHECK(index.numel() == slices, op, "(): Number of indices (", index.numel(),
+                ") should be equal to source.size(dim): (", slices, "), for dim: ", dim);
+  }
+  TORCH_CHECK_INDEX(index.numel() == slices, op, "(): Number of indices (", index.numel(),
+                    ") should be equal to source.size(dim) (", slices, ")");
   if (source.dim() == self.dim()) {
     for (int64_t d = 0; d < self.dim(); ++d) {
       TORCH_CHECK(
@@ -64,7 +68,9 @@ void check_source(const char* op, const Tensor& self, int64_t dim, const Tensor&
         "(): Source/destination tensor must have same slice shapes. Destination slice shape: ", self.sizes(), " at dimension ", dim,
         " and source slice shape: ", source.sizes(), " at dimension 0.");
   }
-  check_index_in_self(index.scalar_type() == ScalarType::Long ? index : dense(index, ScalarType::Long), size_at(self, dim));
+  const std::optional<int64_t> outside =
+      index_outside(index.scalar_type() == ScalarType::Long ? index : dense(index, ScalarType::Long), size_at(self, dim));
+  TORCH_CHECK_INDEX(!outside, op, "(): index ", *outside, " is out of bounds for dimension ", dim, " with size ", size_at(self, dim));
 }
 
 TensorSpec sourced_spec(const char* op, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {

@@ -44,7 +44,7 @@ void copy_blocks(char* to, int64_t pitch, const char* from, int64_t outer, int64
 }  // namespace
 
 TensorSpec cat_meta(TensorList tensors, int64_t dim) {
-  TORCH_CHECK(!tensors.empty(), "torch.cat(): expected a non-empty list of Tensors");
+  TORCH_CHECK_VALUE(!tensors.empty(), "torch.cat(): expected a non-empty list of Tensors");
   const Tensor* first = nullptr;
   for (size_t i = 0; i < tensors.size(); ++i) {
     TORCH_CHECK(tensors[i].defined(), "torch.cat(): tensor ", i, " is undefined");
@@ -165,9 +165,13 @@ Tensor pad_sequence(TensorList sequences, bool batch_first, double padding_value
   int64_t longest = 0;
   for (const Tensor& s : sequences) {
     TORCH_CHECK(s.dim() > 0, "pad_sequence(): expected sequences of at least one dimension");
-    TORCH_CHECK(
-        s.sizes().slice(1) == sequences[0].sizes().slice(1), "pad_sequence(): trailing dimensions of all sequences must match, got ",
-        sequences[0].sizes(), " and ", s.sizes());
+    TORCH_CHECK(s.dim() == sequences[0].dim(), "pad_sequence(): all sequences must have the same number of dimensions, got ",
+                sequences[0].sizes(), " and ", s.sizes());
+    for (int64_t d = s.dim() - 1; d > 0; --d) {
+      TORCH_CHECK(s.size(d) == sequences[0].size(d), "The size of tensor a (", sequences[0].size(d),
+                  ") must match the size of tensor b (", s.size(d), ") at non-singleton dimension ", d,
+                  ": pad_sequence() pads the first dimension only");
+    }
     longest = std::max(longest, s.sizes()[0]);
   }
   std::vector<Tensor> rows;

@@ -76,9 +76,11 @@ Tensor huber_loss(const Tensor& self, const Tensor& target, int64_t reduction, d
 // -w (t log x + (1 - t) log(1 - x)), logarithms no lower than -100.
 Tensor binary_cross_entropy(
     const Tensor& self, const Tensor& given_target, const std::optional<Tensor>& weight, int64_t reduction) {
-  TORCH_CHECK(
+  TORCH_CHECK_VALUE(
       same_but_for_ones(self.sizes(), given_target.sizes()), "Using a target size (", given_target.sizes(), ") that is different to the input size (",
       self.sizes(), ") is deprecated. Please ensure they have the same size.");
+  TORCH_CHECK(given_target.scalar_type() == self.scalar_type(), "Found dtype ", given_target.scalar_type(), " but expected ",
+              self.scalar_type());
   const Tensor target =
       self.sizes() == given_target.sizes() ? given_target : at::reshape(given_target, self.sizes());
   TORCH_CHECK(

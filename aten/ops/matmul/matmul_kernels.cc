@@ -167,8 +167,8 @@ Tensor chain_matmul(TensorList matrices) {
   const size_t n = matrices.size();
   if (n == 1) return at::clone(matrices[0], std::nullopt);
   for (size_t i = 0; i + 1 < n; ++i)
-    TORCH_CHECK(matrices[i].size(1) == matrices[i + 1].size(0), "mat1 and mat2 shapes cannot be multiplied (", matrices[i].size(0),
-                "x", matrices[i].size(1), " and ", matrices[i + 1].size(0), "x", matrices[i + 1].size(1), ")");
+    TORCH_CHECK(matrices[i].size(1) == matrices[i + 1].size(0), "multi_dot(): tensors ", i, " and ", i + 1, " with shapes ",
+                matrices[i].sizes(), " and ", matrices[i + 1].sizes(), " cannot be multiplied");
   // The cheapest order, by the classic recurrence over intervals (Cormen et al., "Introduction to Algorithms", 15.2).
   std::vector<std::vector<double>> cost(n, std::vector<double>(n, 0));
   std::vector<std::vector<size_t>> split(n, std::vector<size_t>(n, 0));
@@ -193,7 +193,8 @@ Tensor cross(const Tensor& self, const Tensor& other, std::optional<int64_t> dim
   int64_t d = -1;
   if (dim.has_value()) {
     d = maybe_wrap_dim(*dim, self.dim());
-    TORCH_CHECK(self.dim() > 0 && self.size(d) == 3 && other.size(d) == 3, "dimension ", *dim, " does not have size 3");
+    TORCH_CHECK(self.dim() > 0 && self.size(d) == 3 && other.size(d) == 3, "linalg.cross: inputs dimension ", *dim,
+                " must have length 3. Got ", self.dim() > 0 ? self.size(d) : 1, " and ", other.dim() > 0 ? other.size(d) : 1);
   } else {
     KD_WARN_DEPRECATION_ONCE(
         "Using torch.cross without specifying the dim arg is deprecated. Please either pass the dim explicitly or simply use "

@@ -261,7 +261,8 @@ Tensor& renorm_inplace(Tensor& self, const Scalar& p, int64_t dim, const Scalar&
 
 Tensor group_norm(const Tensor& input, int64_t num_groups, const std::optional<Tensor>& weight,
                   const std::optional<Tensor>& bias, double eps, bool) {
-  TORCH_CHECK(input.dim() >= 2, "group_norm: expected input of at least 2 dimensions, but got sizes ", input.sizes());
+  TORCH_CHECK(input.dim() >= 2, "Expected at least 2 dimensions for input tensor but received ", input.dim(),
+              ": group_norm got sizes ", input.sizes());
   const int64_t channels = input.size(1);
   TORCH_CHECK(num_groups > 0, "Expected num groups to be greater than 0, got ", num_groups);
   TORCH_CHECK(channels % num_groups == 0,

@@ -251,6 +251,13 @@ void max_backward(const char* op, const PoolGeometry& g, const Tensor& grad_outp
 
 DimVector pooled_sizes(const Tensor& t, int dims) { return DimVector(t.sizes().end() - dims, t.sizes().end()); }
 
+// Pictures without channels have no maxima.
+void check_channels(const char* op, int dims, const Tensor& self) {
+  const int64_t d = self.dim() - dims - 1;
+  TORCH_CHECK(d < 0 || self.size(d) > 0, op, "(): Expected input to have non-zero size for non-batch dimensions, but input has sizes ",
+              self.sizes(), " with dimension ", d, " being empty");
+}
+
 }  // namespace
 
 std::array<TensorSpec, 2> max_pool2d_with_indices_meta(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride,
@@ -296,6 +303,7 @@ void max_pool3d_with_indices_backward_cpu(const Tensor& grad_output, const Tenso
 }
 
 std::array<TensorSpec, 2> adaptive_max_pool2d_meta(const Tensor& self, IntArrayRef output_size) {
+  check_channels("adaptive_max_pool2d", 2, self);
   return max_specs("adaptive_max_pool2d", adaptive_geometry("adaptive_max_pool2d", 2, self, output_size), self);
 }
 void adaptive_max_pool2d_cpu(const Tensor& self, IntArrayRef output_size, Tensor& out, Tensor& indices) {
@@ -303,6 +311,7 @@ void adaptive_max_pool2d_cpu(const Tensor& self, IntArrayRef output_size, Tensor
   max_forward("adaptive_max_pool2d", g, adaptive_columns(g), self, out, indices, adaptive_window_of);
 }
 std::array<TensorSpec, 2> adaptive_max_pool3d_meta(const Tensor& self, IntArrayRef output_size) {
+  check_channels("adaptive_max_pool3d", 3, self);
   return max_specs("adaptive_max_pool3d", adaptive_geometry("adaptive_max_pool3d", 3, self, output_size), self);
 }
 void adaptive_max_pool3d_cpu(const Tensor& self, IntArrayRef output_size, Tensor& out, Tensor& indices) {

@@ -65,8 +65,8 @@ PoolGeometry pool_geometry(const char* op, int dims, const Tensor& self, IntArra
     TORCH_CHECK(g.stride[d] > 0, op, ": stride should be greater than zero, but got ", stride);
     TORCH_CHECK(g.dilation[d] > 0, op, ": dilation should be greater than zero, but got ", dilation);
     TORCH_CHECK(g.padding[d] >= 0, "pad must be non-negative, but got pad: ", g.padding[d]);
-    TORCH_CHECK(g.padding[d] <= g.kernel[d] / 2, "pad should be at most half of kernel size, but got pad=", g.padding[d],
-                " and kernel_size=", g.kernel[d]);
+    TORCH_CHECK(g.padding[d] <= g.kernel[d] / 2, "pad should be at most half of effective kernel size, but got pad=", g.padding[d],
+                ", kernel_size=", g.kernel[d], " and dilation=", g.dilation[d]);
     const __int128 reach = __int128{g.dilation[d]} * (g.kernel[d] - 1) + 1;
     const __int128 room = __int128{g.in[d]} + __int128{2} * g.padding[d] - reach + (ceil_mode ? g.stride[d] - 1 : 0);
     __int128 out = room >= 0 ? room / g.stride[d] + 1 : 0;

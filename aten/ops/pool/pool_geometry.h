@@ -23,7 +23,7 @@ struct PoolGeometry {
 };
 
 /// For max_poolNd and avg_poolNd. An empty stride means the kernel's. Throws in the documented wording: "max_pool2d:
-/// kernel_size must either be a single int, or a tuple of two ints", "pad should be at most half of kernel size, but got pad=2
+/// kernel_size must either be a single int, or a tuple of two ints", "pad should be at most half of effective kernel size, but got pad=2
 /// and kernel_size=2", "Given input size: (2x5x5). Calculated output size: (2x0x0). Output size is too small" and others.
 PoolGeometry pool_geometry(const char* op, int dims, const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride,
                            IntArrayRef padding, IntArrayRef dilation, bool ceil_mode);

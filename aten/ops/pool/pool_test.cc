@@ -292,7 +292,7 @@ TEST(Pool, BadArguments) {
   const Tensor x = r({1, 2, 5, 5});
   KINDLING_EXPECT_ERROR(at::max_pool2d(r({5}), 2), "max_pool2d: Expected 3D or 4D (batch mode) tensor");
   KINDLING_EXPECT_ERROR(at::max_pool2d(x, 0), "stride should not be zero");
-  KINDLING_EXPECT_ERROR(at::max_pool2d(x, 2, 2, 2), "pad should be at most half of kernel size, but got pad=2 and kernel_size=2");
+  KINDLING_EXPECT_ERROR(at::max_pool2d(x, 2, 2, 2), "pad should be at most half of effective kernel size, but got pad=2, kernel_size=2 and dilation=1");
   KINDLING_EXPECT_ERROR(at::max_pool2d(x, 2, 0), "stride should not be zero");
   KINDLING_EXPECT_ERROR(at::max_pool2d(x, 7), "Given input size: (2x5x5). Calculated output size: (2x0x0). Output size is too small");
   KINDLING_EXPECT_ERROR(at::max_pool2d(x, 2, 2, 0, 0), "dilation should be greater than zero");

@@ -16,9 +16,10 @@ Tensor repeat(const Tensor& self, IntArrayRef repeats) {
               "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor");
   DimVector apart, together, result;
   for (int64_t d = 0; d < rank; ++d) {
-    TORCH_CHECK(repeats[d] >= 0, "Trying to create tensor with negative dimension ", repeats[d]);
     const int64_t own = d - (rank - self.dim());
     const int64_t size = own < 0 ? 1 : self.sizes()[own];
+    TORCH_CHECK(repeats[d] >= 0, "Trying to create tensor with negative dimension ", __int128{repeats[d]} * size < INT64_MIN ? INT64_MIN : repeats[d] * size,
+                ": repeat by ", repeats);
     apart.push_back(1);
     apart.push_back(size);
     together.push_back(repeats[d]);

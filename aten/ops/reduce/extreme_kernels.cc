@@ -13,9 +13,8 @@ void check_ordered(const char* op, const Tensor& self) {
 }
 
 void check_some_elements(const char* op, const Tensor& self) {
-  TORCH_CHECK_INDEX(
-      self.numel() > 0, op, "(): Expected reduction dim to be specified for input.numel() == 0. ",
-      "Specify the reduction dim with the 'dim' argument.");
+  TORCH_CHECK(self.numel() > 0, op, "(): Expected reduction dim to be specified for input.numel() == 0. ",
+              "Specify the reduction dim with the 'dim' argument.");
 }
 
 TensorSpec total_spec(const char* op, const Tensor& self) {
@@ -51,7 +50,7 @@ TensorSpec arg_spec(const char* op, const Tensor& self, std::optional<int64_t> d
   if (dim) {
     check_nonempty_dims(op, self, mask);
   } else {
-    check_some_elements(op, self);
+    TORCH_CHECK_INDEX(self.numel() > 0, op, "(): Expected reduction dim to be specified for input.numel() == 0.");
   }
   return {reduced_sizes(self, mask, keepdim), {}, ScalarType::Long, self.device()};
 }

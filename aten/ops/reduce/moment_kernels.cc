@@ -10,7 +10,7 @@ namespace at::native {
 namespace {
 
 TensorSpec variance_spec(const char* op, const Tensor& self, OptionalIntArrayRef dim, bool keepdim) {
-  TORCH_CHECK(
+  TORCH_CHECK_NOT_IMPLEMENTED(
       isFloatingType(self.scalar_type()) || isComplexType(self.scalar_type()),
       op, " only support floating point and complex dtypes");
   return {

@@ -47,7 +47,7 @@ DimMask all_dims(const Tensor& self) { return make_dim_mask(std::nullopt, self.d
 
 void check_mean_dtype(const Tensor& self, std::optional<ScalarType> dtype) {
   const ScalarType type = dtype.value_or(self.scalar_type());
-  TORCH_CHECK(
+  TORCH_CHECK_NOT_IMPLEMENTED(
       isFloatingType(type) || isComplexType(type), "mean(): could not infer output dtype. ", dtype ? "Optional" : "Input",
       " dtype must be either a floating point or complex dtype. Got: ", toString(type));
 }

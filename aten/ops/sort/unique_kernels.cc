@@ -198,7 +198,9 @@ Tensor isin_of_scalar(const Scalar& element, const Tensor& test_elements, bool a
 
 Tensor bincount_cpu(const Tensor& self, const std::optional<Tensor>& weights, int64_t minlength) {
   TORCH_CHECK(minlength >= 0, "minlength should be >= 0");
-  TORCH_CHECK(self.dim() == 1 && isIntegralType(self.scalar_type(), false), "bincount only supports 1-d non-negative integral inputs.");
+  TORCH_CHECK_NOT_IMPLEMENTED(isIntegralType(self.scalar_type(), false), "\"bincount\" not implemented for '",
+                              toString(self.scalar_type()), "'");
+  TORCH_CHECK(self.dim() == 1, "bincount only supports 1-d non-negative integral inputs.");
   const bool weighted = weights && weights->defined();
   TORCH_CHECK(
       !weighted || (weights->dim() == 1 && weights->size(0) == self.size(0)), "weights should be 1-d and have the same length as input");

@@ -28,7 +28,7 @@ TensorSpec angle_meta(const Tensor& self) {
   return result_spec({self}, toRealValueType(pointwise::to_floating(self.scalar_type())));
 }
 TensorSpec neg_meta(const Tensor& self) {
-  TORCH_CHECK(self.scalar_type() != ScalarType::Bool,
+  TORCH_CHECK_NOT_IMPLEMENTED(self.scalar_type() != ScalarType::Bool,
               "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` "
               "or `logical_not()` operator instead.");
   return unary_same_meta(self);
@@ -243,7 +243,7 @@ void round_decimals_cpu(const Tensor& self, int64_t decimals, Tensor& out) {
 
 Tensor conj(const Tensor& self) { return self.is_complex() ? at::_conj_physical(self) : self; }
 Tensor positive(const Tensor& self) {
-  TORCH_CHECK(self.scalar_type() != ScalarType::Bool, "The `+` operator, on a bool tensor is not supported.");
+  TORCH_CHECK_NOT_IMPLEMENTED(self.scalar_type() != ScalarType::Bool, "The `+` operator, on a bool tensor is not supported.");
   return self;
 }
 

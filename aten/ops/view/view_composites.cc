@@ -90,7 +90,16 @@ Tensor ravel(const Tensor& self) {
 Tensor unflatten(const Tensor& self, int64_t dim, IntArrayRef sizes) {
   dim = maybe_wrap_dim(dim, self.dim());
   TORCH_CHECK(!sizes.empty(), "unflatten: sizes must be non-empty");
-  const DimVector pieces = infer_shape(sizes, self.dim() == 0 ? 1 : self.size(dim));
+  const int64_t size = self.dim() == 0 ? 1 : self.size(dim);
+  int64_t product = 1;
+  bool inferred = false, overflow = false;
+  for (int64_t n : sizes) {
+    inferred = inferred || n == -1;
+    if (n != -1) overflow = overflow || __builtin_mul_overflow(product, n, &product);
+  }
+  TORCH_CHECK(inferred || (product == size && !overflow), "unflatten: Provided sizes ", sizes,
+              " don't multiply up to the size of dim ", dim, " (", size, ") in the input tensor");
+  const DimVector pieces = infer_shape(sizes, size);
   DimVector shape;
   for (int64_t d = 0; d < dim; ++d) shape.push_back(self.size(d));
   for (int64_t piece : pieces) shape.push_back(piece);
@@ -210,7 +219,7 @@ Tensor real(const Tensor& self) {
 }
 
 Tensor imag(const Tensor& self) {
-  TORCH_CHECK(self.is_complex(), "imag is not implemented for tensors with non-complex dtypes.");
+  TORCH_CHECK_TYPE(self.is_complex(), "imag is not implemented for tensors with non-complex dtypes.");
   return at::select(at::view_as_real(self), -1, 1);
 }
 

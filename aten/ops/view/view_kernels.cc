@@ -143,7 +143,7 @@ Tensor view_dtype(const Tensor& self, ScalarType dtype) {
 }
 
 Tensor view_as_real(const Tensor& self) {
-  TORCH_CHECK(self.is_complex(), "view_as_real is only supported for complex tensors");
+  TORCH_CHECK_TYPE(self.is_complex(), "view_as_real is only supported for complex tensors");
   DimVector sizes = copy_of(self.sizes());
   DimVector strides = copy_of(self.strides());
   for (auto& stride : strides) stride *= 2;
@@ -154,7 +154,7 @@ Tensor view_as_real(const Tensor& self) {
 
 Tensor view_as_complex(const Tensor& self) {
   const ScalarType dtype = self.scalar_type();
-  TORCH_CHECK(dtype == ScalarType::Half || dtype == ScalarType::Float || dtype == ScalarType::Double,
+  TORCH_CHECK_NOT_IMPLEMENTED(dtype == ScalarType::Half || dtype == ScalarType::Float || dtype == ScalarType::Double,
               "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: ",
               toString(dtype));
   TORCH_CHECK(self.dim() != 0, "Input tensor must have one or more dimensions");
