@@ -30,29 +30,6 @@ T named(const std::map<std::string, T>& names, const Json& value, const char* wh
   return found->second;
 }
 
-ScalarType dtype_of(const Json& value) {
-  static const std::map<std::string, ScalarType> types = {{"uint8", ScalarType::Byte},
-                                                          {"int8", ScalarType::Char},
-                                                          {"int16", ScalarType::Short},
-                                                          {"int32", ScalarType::Int},
-                                                          {"int64", ScalarType::Long},
-                                                          {"float16", ScalarType::Half},
-                                                          {"float32", ScalarType::Float},
-                                                          {"float64", ScalarType::Double},
-                                                          {"complex32", ScalarType::ComplexHalf},
-                                                          {"complex64", ScalarType::ComplexFloat},
-                                                          {"complex128", ScalarType::ComplexDouble},
-                                                          {"bool", ScalarType::Bool},
-                                                          {"bfloat16", ScalarType::BFloat16},
-                                                          {"uint16", ScalarType::UInt16},
-                                                          {"uint32", ScalarType::UInt32},
-                                                          {"uint64", ScalarType::UInt64},
-                                                          {"float8_e5m2", ScalarType::Float8_e5m2},
-                                                          {"float8_e4m3fn", ScalarType::Float8_e4m3fn},
-                                                          {"float8_e8m0fnu", ScalarType::Float8_e8m0fnu}};
-  return named(types, value, "dtype");
-}
-
 IValue memory_format(const Json& value) {
   static const std::map<std::string, c10::MemoryFormat> formats = {{"contiguous_format", c10::MemoryFormat::Contiguous},
                                                                   {"preserve_format", c10::MemoryFormat::Preserve},
@@ -73,6 +50,32 @@ std::vector<int64_t> integers(const Json& value) {
 }
 
 }  // namespace
+
+ScalarType dtype_of(const Json& value) {
+  static const std::map<std::string, ScalarType> types = {{"uint8", ScalarType::Byte},
+                                                          {"int8", ScalarType::Char},
+                                                          {"int16", ScalarType::Short},
+                                                          {"int32", ScalarType::Int},
+                                                          {"int64", ScalarType::Long},
+                                                          {"float16", ScalarType::Half},
+                                                          {"float32", ScalarType::Float},
+                                                          {"float64", ScalarType::Double},
+                                                          {"complex32", ScalarType::ComplexHalf},
+                                                          {"complex64", ScalarType::ComplexFloat},
+                                                          {"complex128", ScalarType::ComplexDouble},
+                                                          {"bool", ScalarType::Bool},
+                                                          {"bfloat16", ScalarType::BFloat16},
+                                                          {"quint8", ScalarType::QUInt8},
+                                                          {"qint8", ScalarType::QInt8},
+                                                          {"qint32", ScalarType::QInt32},
+                                                          {"uint16", ScalarType::UInt16},
+                                                          {"uint32", ScalarType::UInt32},
+                                                          {"uint64", ScalarType::UInt64},
+                                                          {"float8_e5m2", ScalarType::Float8_e5m2},
+                                                          {"float8_e4m3fn", ScalarType::Float8_e4m3fn},
+                                                          {"float8_e8m0fnu", ScalarType::Float8_e8m0fnu}};
+  return named(types, value, "dtype");
+}
 
 bool is_marked(const Json& value, const char* name) {
   const auto found = value.find(name);

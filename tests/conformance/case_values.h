@@ -28,6 +28,8 @@ int64_t integer(const Json& value);
 uint64_t seed(const Json& value);
 // A number, also one that JSON cannot hold.
 double number(const Json& value);
+// The type of that name, "float32"; throws BadSet for any other.
+at::ScalarType dtype_of(const Json& name);
 // A member of an object; throws BadSet where it is missing.
 const Json& member(const Json& object, const char* name);
 

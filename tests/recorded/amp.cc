@@ -590,7 +590,7 @@ void compare_errors(const std::map<std::string, std::function<void()>>& calls, c
   }
 }
 
-void replay_errors(const Json& one, Check& check) {
+void replay_scaler_errors(const Json& one, Check& check) {
   compare_errors({{"autocast(cpu, dtype=int32)", [] { torch::autocast region(at::kCPU, at::kInt); }},
                   {"autocast(nowhere)", [] { torch::autocast region("nowhere"); }}},
                  one.at("rows"), check);
@@ -702,7 +702,7 @@ void replay_amp(const Json& one, Check& check) {
   if (kind == "result dtypes") return replay_result_dtypes(one, check);
   if (kind == "model") return replay_model(one, check);
   if (kind == "states") return replay_states(one, check);
-  if (kind == "errors") return replay_errors(one, check);
+  if (kind == "errors") return replay_scaler_errors(one, check);
   if (kind == "GradScaler") return replay_scaler(one, check);
   if (kind == "GradScaler api") return replay_scaler_api(one, check);
   check.fail("no such kind of case: " + kind);

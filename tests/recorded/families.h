@@ -20,11 +20,18 @@ struct Family {
 
 const std::vector<Family>& families();
 
+// Whether a case of "errors" is one that C++ refuses before the program runs, or its message has numbers next to those
+// that are recorded.
+bool mentions_other_numbers(const Json& one);
+
 void replay_amp(const Json& one, Check& check);
+void replay_errors(const Json& one, Check& check);
 void replay_nn_functional(const Json& one, Check& check);
 void replay_lr_schedules(const Json& one, Check& check);
 void replay_data(const Json& one, Check& check);
 void replay_optim(const Json& one, Check& check);
+void replay_printing(const Json& one, Check& check);
+void replay_autograd(const Json& one, Check& check);
 void replay_init(const Json& one, Check& check);
 void replay_nn_modules(const Json& one, Check& check);
 void replay_nn_utils(const Json& one, Check& check);

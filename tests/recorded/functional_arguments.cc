@@ -7,9 +7,13 @@
 namespace recorded {
 
 Arguments::Arguments(const Json& one, const Recordings& recordings)
-    : args_(one.at("args")), kwargs_(member_or_empty(one, "kwargs")) {
+    : Arguments(one.at("args"), member_or_empty(one, "kwargs"),
+                [&](const Json& v) { return recordings.tensor(v); }) {}
+
+Arguments::Arguments(const Json& args, const Json& kwargs, const std::function<at::Tensor(const Json&)>& tensor)
+    : args_(args), kwargs_(kwargs) {
   for (size_t i = 0; i < args_.size(); ++i)
-    places_.push_back(take(args_[i], "argument " + std::to_string(i), recordings));
+    places_.push_back(take(args_[i], "argument " + std::to_string(i), tensor));
   // Named ones are in Python's order, which an object here has lost.
   std::vector<std::string> names{"weight", "bias", "q_proj_weight", "k_proj_weight", "v_proj_weight"};
   const std::set<std::string> first(names.begin(), names.end());
@@ -17,13 +21,14 @@ Arguments::Arguments(const Json& one, const Recordings& recordings)
     if (first.count(name) == 0) names.push_back(name);
   }
   for (const std::string& name : names) {
-    if (kwargs_.contains(name)) names_[name] = take(kwargs_.at(name), name, recordings);
+    if (kwargs_.contains(name)) names_[name] = take(kwargs_.at(name), name, tensor);
   }
 }
 
-at::Tensor Arguments::take(const Json& v, const std::string& name, const Recordings& recordings) {
+at::Tensor Arguments::take(const Json& v, const std::string& name,
+                           const std::function<at::Tensor(const Json&)>& tensor) {
   if (!conformance::is_tensor(v)) return {};
-  at::Tensor t = recordings.tensor(v);
+  at::Tensor t = tensor(v);
   if (conformance::is_marked(v, "requires_grad")) {
     leaves_.push_back(t = at::clone(t).set_requires_grad(true));
     leaf_names_.push_back(name);

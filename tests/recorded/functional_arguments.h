@@ -1,6 +1,7 @@
 // The arguments of a recorded call of a function, by place and by name.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -14,6 +15,8 @@ namespace recorded {
 class Arguments {
  public:
   Arguments(const Json& one, const Recordings& recordings);
+  // Of a call whose tensors `tensor` knows.
+  Arguments(const Json& args, const Json& kwargs, const std::function<at::Tensor(const Json&)>& tensor);
 
   const Json& value(size_t place) const { return args_.at(place); }
   const Json& value(const std::string& name) const { return kwargs_.at(name); }
@@ -58,7 +61,7 @@ class Arguments {
     if (all.size() == 1) all.assign(D, all[0]);
     return torch::ExpandingArray<D>(all);
   }
-  at::Tensor take(const Json& v, const std::string& name, const Recordings& recordings);
+  at::Tensor take(const Json& v, const std::string& name, const std::function<at::Tensor(const Json&)>& tensor);
 
   const Json& args_;
   const Json& kwargs_;
@@ -67,5 +70,9 @@ class Arguments {
   std::vector<at::Tensor> leaves_;
   std::vector<std::string> leaf_names_;
 };
+
+// A function of torch.nn.functional; null for a name that is not known here.
+using Function = std::vector<at::Tensor> (*)(const Arguments&);
+Function functional(const std::string& name);
 
 }  // namespace recorded

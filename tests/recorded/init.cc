@@ -5,12 +5,15 @@
 #include "aten/ops/view/ops.h"
 #include "c10/core/cpu_generator.h"
 #include "tests/recorded/families.h"
+#include "tests/recorded/named_calls.h"
 
 namespace recorded {
 namespace {
 
 namespace init = torch::nn::init;
 using at::Tensor;
+
+}  // namespace
 
 init::NonlinearityType nonlinearity_of(const std::string& name) {
   static const std::vector<std::pair<std::string, init::NonlinearityType>> all = {
@@ -33,6 +36,8 @@ init::NonlinearityType nonlinearity_of(const std::string& name) {
   throw std::runtime_error("no nonlinearity " + name);
 }
 
+namespace {
+
 init::FanModeType mode_of(const Json& k) {
   if (text_of(k, "mode", "fan_in") == "fan_out") return torch::kFanOut;
   return torch::kFanIn;
@@ -50,7 +55,9 @@ Tensor zeros(const Json& one) {
   return at::zeros(size, at::TensorOptions(dtype));
 }
 
-void fill(const std::string& f, Tensor t, const Json& k) {
+}  // namespace
+
+void initialize(const std::string& f, Tensor t, const Json& k) {
   const auto number = [&](const char* name, double otherwise) { return number_of(k, name, otherwise); };
   if (f == "uniform_") return (void)init::uniform_(t, number("a", 0), number("b", 1));
   if (f == "normal_") return (void)init::normal_(t, number("mean", 0), number("std", 1));
@@ -71,8 +78,6 @@ void fill(const std::string& f, Tensor t, const Json& k) {
   throw std::runtime_error("no function " + f);
 }
 
-}  // namespace
-
 void replay_init(const Json& one, Check& check) {
   const std::string f = one.at("function");
   if (f == "calculate_gain") {
@@ -83,7 +88,7 @@ void replay_init(const Json& one, Check& check) {
   }
   Tensor t = zeros(one);
   at::manual_seed(one.at("seed").get<uint64_t>());
-  fill(f, t, one.at("kwargs"));
+  initialize(f, t, one.at("kwargs"));
   check.tensor("result", t, one.at("result"));
   check.then(one.at("then"));
 }

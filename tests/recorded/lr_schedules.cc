@@ -12,6 +12,7 @@
 #include "optim/lr_scheduler/swa_lr.h"
 #include "optim/sgd.h"
 #include "tests/recorded/families.h"
+#include "tests/recorded/named_calls.h"
 #include "tests/recorded/optim_values.h"
 
 namespace recorded {
@@ -38,6 +39,8 @@ std::vector<LambdaLR::Lambda> formulas(const Json& texts, size_t groups) {
 std::vector<double> numbers(const Json& v) {
   return v.is_array() ? v.get<std::vector<double>>() : std::vector<double>{v.get<double>()};
 }
+
+}  // namespace
 
 std::shared_ptr<LRScheduler> make_schedule(Optimizer& o, const Json& s) {
   const std::string name = s.at("scheduler");
@@ -102,6 +105,21 @@ std::shared_ptr<LRScheduler> make_schedule(Optimizer& o, const Json& s) {
   }
   return nullptr;
 }
+
+std::shared_ptr<ReduceLROnPlateauScheduler> make_plateau_schedule(Optimizer& o, const Json& c) {
+  using Plateau = ReduceLROnPlateauScheduler;
+  std::vector<float> least;
+  if (has(c, "min_lr")) {
+    for (const double lr : numbers(c.at("min_lr"))) least.push_back(static_cast<float>(lr));
+  }
+  return std::make_shared<Plateau>(
+      o, text_of(c, "mode", "min") == "min" ? Plateau::min : Plateau::max, static_cast<float>(number_of(c, "factor", 0.1)),
+      static_cast<int>(integer_of(c, "patience", 10)), number_of(c, "threshold", 1e-4),
+      text_of(c, "threshold_mode", "rel") == "rel" ? Plateau::rel : Plateau::abs,
+      static_cast<int>(integer_of(c, "cooldown", 0)), least, number_of(c, "eps", 1e-8));
+}
+
+namespace {
 
 class ScheduleCase {
  public:
@@ -168,17 +186,8 @@ class ScheduleCase {
   }
 
   void replay_plateau() {
-    using Plateau = ReduceLROnPlateauScheduler;
-    const Json& c = case_.at("config");
-    std::vector<float> least;
-    if (has(c, "min_lr")) {
-      for (const double lr : numbers(c.at("min_lr"))) least.push_back(static_cast<float>(lr));
-    }
-    Plateau plateau(*optimizer_, text_of(c, "mode", "min") == "min" ? Plateau::min : Plateau::max,
-                    static_cast<float>(number_of(c, "factor", 0.1)), static_cast<int>(integer_of(c, "patience", 10)),
-                    number_of(c, "threshold", 1e-4),
-                    text_of(c, "threshold_mode", "rel") == "rel" ? Plateau::rel : Plateau::abs,
-                    static_cast<int>(integer_of(c, "cooldown", 0)), least, number_of(c, "eps", 1e-8));
+    const auto made = make_plateau_schedule(*optimizer_, case_.at("config"));
+    ReduceLROnPlateauScheduler& plateau = *made;
     check_rates(rates(), 0);
     for (size_t t = 0; t < case_.at("metrics").size(); ++t) {
       plateau.step(case_.at("metrics")[t].get<float>());

@@ -19,14 +19,16 @@ namespace {
 
 template <size_t D, typename Holder>
 Built conv_transpose(const Json& c) {
-  Holder holder(nn::ConvTransposeOptions<D>(integer_of(c, "in_channels", 0), integer_of(c, "out_channels", 0),
-                                            array_of<D>(c.at("kernel_size")))
-                    .stride(array_of<D>(c, "stride", 1))
-                    .padding(array_of<D>(c, "padding", 0))
-                    .output_padding(array_of<D>(c, "output_padding", 0))
-                    .groups(integer_of(c, "groups", 1))
-                    .bias(flag_of(c, "bias", true))
-                    .dilation(array_of<D>(c, "dilation", 1)));
+  auto options = nn::ConvTransposeOptions<D>(integer_of(c, "in_channels", 0), integer_of(c, "out_channels", 0),
+                                             array_of<D>(c.at("kernel_size")))
+                     .stride(array_of<D>(c, "stride", 1))
+                     .padding(array_of<D>(c, "padding", 0))
+                     .output_padding(array_of<D>(c, "output_padding", 0))
+                     .groups(integer_of(c, "groups", 1))
+                     .bias(flag_of(c, "bias", true))
+                     .dilation(array_of<D>(c, "dilation", 1));
+  if (text_of(c, "padding_mode", "zeros") == "reflect") options.padding_mode(torch::kReflect);
+  Holder holder(options);
   return {holder.ptr(), [holder](const Call& call) mutable -> Tensors {
             if (!has(*call.kwargs, "output_size")) return {holder->forward(call.inputs.at(0))};
             const std::vector<int64_t> size = integers(call.kwargs->at("output_size"));

@@ -15,7 +15,6 @@ namespace {
 namespace F = torch::nn::functional;
 using at::Tensor;
 using Tensors = std::vector<Tensor>;
-using Function = Tensors (*)(const Arguments&);
 
 template <typename Options>
 Options reduced(const Arguments& a, Options options) {
@@ -33,8 +32,8 @@ typename torch::nn::functional::ConvFuncOptions<D> conv_options(const Arguments&
       .stride(a.array<D>("stride", 1))
       .dilation(a.array<D>("dilation", 1))
       .groups(a.integer("groups", 1));
-  const Json& padding = a.value("padding");
-  if (padding.is_string()) {
+  if (a.given("padding") && a.value("padding").is_string()) {
+    const Json& padding = a.value("padding");
     if (padding == "same") return o.padding(torch::kSame);
     return o.padding(torch::kValid);
   }
@@ -114,7 +113,7 @@ F::InterpolateFuncOptions interpolate_options(const Arguments& a) {
   const size_t dims = static_cast<size_t>(a.tensor(0).dim()) - 2;
   if (a.given("size")) {
     std::vector<int64_t> size = integers(a.value("size"));
-    if (size.size() == 1) size.assign(dims, size[0]);
+    if (!a.value("size").is_array()) size.assign(dims, size[0]);
     o.size(size);
   }
   if (a.given("scale_factor")) {
@@ -147,7 +146,7 @@ F::GridSampleFuncOptions grid_options(const Arguments& a) {
 }
 F::PadFuncOptions pad_options(const Arguments& a) {
   F::PadFuncOptions o(integers(a.value(1)));
-  o.value(a.number("value", 0));
+  if (a.given("value")) o.value(a.number("value", 0));
   const std::string mode = a.text("mode", "constant");
   if (mode == "reflect") return o.mode(torch::kReflect);
   if (mode == "replicate") return o.mode(torch::kReplicate);
@@ -463,18 +462,18 @@ const std::map<std::string, Function>& others() {
 #undef CALL
 #undef POOLS
 
-Function function_of(const std::string& name) {
+}  // namespace
+
+Function functional(const std::string& name) {
   for (const auto* group : {&activations(), &losses(), &others()}) {
     if (const auto found = group->find(name); found != group->end()) return found->second;
   }
   return nullptr;
 }
 
-}  // namespace
-
 void replay_nn_functional(const Json& one, Check& check) {
   const std::string call = one.at("call");
-  const Function function = function_of(call.substr(call.rfind('.') + 1));
+  const Function function = functional(call.substr(call.rfind('.') + 1));
   if (function == nullptr) return check.skip("no function " + call + " here");
   const Arguments arguments(one, check.recordings());
   if (one.contains("seed")) at::manual_seed(one.at("seed").get<uint64_t>());
