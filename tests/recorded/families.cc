@@ -10,6 +10,9 @@ const std::vector<Family>& families() {
        {"type", "numbers"},
        // There is no message, or the planted number stands in it.
        [](const Json& one, const std::string& field) { return field == "numbers" && mentions_other_numbers(one); }},
+      {"special", replay_special, {"outputs", "grad_inputs"}},
+      {"spectral", replay_spectral, {"outputs", "grad_inputs"}},
+      {"windows", replay_windows, {"outputs"}},
       {"lr_schedules", replay_lr_schedules, {"lrs", "momenta", "state_dict_after_9", "bad_cooldown_best"}},
       {"printing",
        replay_printing,

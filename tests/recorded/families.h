@@ -35,5 +35,8 @@ void replay_autograd(const Json& one, Check& check);
 void replay_init(const Json& one, Check& check);
 void replay_nn_modules(const Json& one, Check& check);
 void replay_nn_utils(const Json& one, Check& check);
+void replay_special(const Json& one, Check& check);
+void replay_spectral(const Json& one, Check& check);
+void replay_windows(const Json& one, Check& check);
 
 }  // namespace recorded

@@ -18,6 +18,7 @@ class Arguments {
   // Of a call whose tensors `tensor` knows.
   Arguments(const Json& args, const Json& kwargs, const std::function<at::Tensor(const Json&)>& tensor);
 
+  size_t count() const { return args_.size(); }
   const Json& value(size_t place) const { return args_.at(place); }
   const Json& value(const std::string& name) const { return kwargs_.at(name); }
   // There and not null.

@@ -31,7 +31,9 @@ double weight(int64_t i, int64_t k) {
 void change_first(Tensor& t) {
   if (t.numel() == 0) return;
   Tensor first = at::select(at::reshape(t, {-1}), 0, 0);
-  const Tensor other = t.scalar_type() == at::kBool ? at::eq(first, false) : at::add(at::nan_to_num(first), 1);
+  Tensor other = t.scalar_type() == at::kBool ? at::eq(first, false) : at::add(at::nan_to_num(first), 1);
+  // 1 is lost in a large number of few digits.
+  if (c10::isReducedFloatingType(t.scalar_type())) other = at::add(other, at::abs(other));
   Tensor flat = at::clone(at::reshape(t, {-1}));
   flat.select(0, 0).copy_(other);
   t = at::reshape(flat, t.sizes());

@@ -164,7 +164,7 @@ double zeta(double s, double q) {
     if (q == std::floor(q)) return kInf;
     if (s != std::floor(s)) return kNan;
   }
-  if (q == kInf) return 0;
+  if (q == kInf) return kNan;
   return static_cast<double>(hurwitz(s, q));
 }
 
@@ -218,6 +218,9 @@ double upper_gamma(double a, double x) {
   return static_cast<double>(x < a + 1 ? 1 - lower_series(a, x) : upper_fraction(a, x));
 }
 
+// Beyond it exp overflows in double.
+constexpr Real kLargestExponent = 709.782712893383973096L;
+
 double bessel_i(int order, double x, bool scaled) {
   if (std::isnan(x)) return x;
   const Real a = std::fabs(static_cast<Real>(x));
@@ -226,7 +229,9 @@ double bessel_i(int order, double x, bool scaled) {
     value = bessel_i_series(order, a);
     if (scaled) value *= std::exp(-a);
   } else if (std::isinf(x)) {
-    value = scaled ? 0 : kInf;
+    value = scaled ? 0 : kNan;
+  } else if (!scaled && a > kLargestExponent) {
+    value = kInf;
   } else {
     value = bessel_i_asymptotic(order, a);
     if (!scaled) value *= std::exp(a);
@@ -243,10 +248,11 @@ double bessel_k(int order, double x, bool scaled) {
 }
 
 double bessel_j(int order, double x) {
+  if (std::isinf(x)) return kNan;
   return order == 0 ? ::j0(x) : ::j1(x);
 }
 double bessel_y(int order, double x) {
-  if (x < 0) return kNan;
+  if (x < 0 || x == kInf) return kNan;
   return order == 0 ? ::y0(x) : ::y1(x);
 }
 
@@ -293,8 +299,7 @@ double airy_oscillating(double x) {
 }  // namespace
 
 double airy_ai(double x) {
-  if (std::isnan(x)) return x;
-  if (std::isinf(x)) return 0;
+  if (std::isnan(x) || std::isinf(x)) return kNan;
   if (x > 1) {
     const Real a = x, zeta = 2 * a * std::sqrt(a) / 3;
     return static_cast<double>(std::sqrt(a / 3) / kPi * bessel_k_integral(1.0L / 3, zeta) * std::exp(-zeta));

@@ -3,7 +3,8 @@
 #include <cstdint>
 
 // Special functions of real numbers, one value at a time. Computed in extended precision and rounded: the error is
-// below one unit of the last place of double unless said otherwise. NaN gives NaN.
+// below one unit of the last place of double unless said otherwise. NaN gives NaN, and so does infinity where a function
+// oscillates or is made of factors that overflow: Airy's, Bessel's J, Y and unscaled I, zeta in q.
 
 namespace at::cpu::special {
 
@@ -17,7 +18,7 @@ double zeta(double s, double q);
 double lower_gamma(double a, double x);
 double upper_gamma(double a, double x);
 
-/// Modified Bessel functions of the first kind; `scaled` by exp(-|x|).
+/// Modified Bessel functions of the first kind; `scaled` by exp(-|x|), else infinite where exp(|x|) overflows.
 double bessel_i(int order, double x, bool scaled);
 /// Of the second kind, orders 0 and 1; `scaled` by exp(x). inf at 0, NaN below.
 double bessel_k(int order, double x, bool scaled);
