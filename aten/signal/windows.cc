@@ -16,10 +16,12 @@ using at::TensorOptions;
 
 // The numbers value(n) for n < M, with the span N = M - 1 or M.
 struct Window {
-  Window(const char* name, int64_t M, bool sym, TensorOptions options) : size(M), span(sym || M == 1 ? M - 1 : M), options(options) {
+  Window(const char* name, int64_t M, bool sym, TensorOptions options)
+      : size(M), span(sym || M == 1 ? M - 1 : M), options(options) {
     TORCH_CHECK_VALUE(M >= 0, name, " requires non-negative window length, got M=", M);
     type = options.has_dtype() ? c10::typeMetaToScalarType(options.dtype()) : c10::get_default_dtype_as_scalartype();
-    TORCH_CHECK_VALUE(type == at::kFloat || type == at::kDouble, name, " expects float32 or float64 dtypes, got: ", type);
+    TORCH_CHECK_VALUE(type == at::kFloat || type == at::kDouble, name,
+                      " expects float32 or float64 dtypes, got: ", type);
   }
 
   template <class Value>

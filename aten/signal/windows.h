@@ -7,9 +7,10 @@
 
 namespace torch::signal::windows {
 
-// Each is a vector of M numbers: float32 or float64 as `options` say, without a dtype the default one; empty where M is 0.
-// `sym`: symmetric, with N = M - 1; else periodic, the first M numbers of the symmetric window of M + 1, with N = M.
-// `requires_grad` of the options has no effect. All throw ValueError for a negative M and for another dtype. For example:
+// Each is a vector of M numbers: float32 or float64 as `options` say, without a dtype the default one; empty where M is
+// 0. `sym`: symmetric, with N = M - 1; else periodic, the first M numbers of the symmetric window of M + 1, with N = M.
+// `requires_grad` of the options has no effect. All throw ValueError for a negative M and for another dtype. For
+// example:
 //
 //   torch::Tensor s = torch::stft(x, 512, 128, 512, torch::signal::windows::hann(512, /*sym=*/false), ...);
 
@@ -19,8 +20,8 @@ at::Tensor bartlett(int64_t M, bool sym = true, at::TensorOptions options = {});
 at::Tensor blackman(int64_t M, bool sym = true, at::TensorOptions options = {});
 /// sin(pi (n + 0.5) / (N + 1)).
 at::Tensor cosine(int64_t M, bool sym = true, at::TensorOptions options = {});
-/// exp(-|n - center| / tau); the center is N / 2 unless given, which a symmetric window refuses. Throws ValueError unless
-/// tau > 0.
+/// exp(-|n - center| / tau); the center is N / 2 unless given, which a symmetric window refuses. Throws ValueError
+/// unless tau > 0.
 at::Tensor exponential(int64_t M, std::optional<double> center = std::nullopt, double tau = 1, bool sym = true,
                        at::TensorOptions options = {});
 /// exp(-((n - N / 2) / std)^2 / 2). Throws ValueError unless std > 0.

@@ -93,7 +93,8 @@ struct Butterfly {
         const int turn = j * k % R;
         const int fold = turn <= kHalf ? turn : R - turn;
         const auto cosine = hn::Set(d, static_cast<T>(Cosines<R>::c[fold - 1]));
-        const auto sine = hn::Set(d, static_cast<T>(turn <= kHalf ? Cosines<R>::s[fold - 1] : -Cosines<R>::s[fold - 1]));
+        const auto sine =
+            hn::Set(d, static_cast<T>(turn <= kHalf ? Cosines<R>::s[fold - 1] : -Cosines<R>::s[fold - 1]));
         c = {hn::MulAdd(sum[j - 1].re, cosine, c.re), hn::MulAdd(sum[j - 1].im, cosine, c.im)};
         s = {hn::MulAdd(difference[j - 1].re, sine, s.re), hn::MulAdd(difference[j - 1].im, sine, s.im)};
       }

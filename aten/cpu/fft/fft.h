@@ -1,5 +1,6 @@
 #pragma once
-// Fourier transforms of lines of numbers, float and double, of any length. Plans (factors and roots of unity) are cached.
+// Fourier transforms of lines of numbers, float and double, of any length. Plans (factors and roots of unity) are
+// cached.
 
 #include <cstddef>
 #include <cstdint>
@@ -29,8 +30,8 @@ struct Lines {
   int64_t in_step = 1, out_step = 1;                            ///< from one number of a line to the next
 };
 
-/// Transforms all lines, shared out over threads. `out` may be `in` where both have the same strides; else they must not
-/// overlap. T is float or double; complex numbers are pairs of T.
+/// Transforms all lines, shared out over threads. `out` may be `in` where both have the same strides; else they must
+/// not overlap. T is float or double; complex numbers are pairs of T.
 template <class T>
 void transform(const Transform& what, const Lines& lines, const T* in, T* out);
 
@@ -43,7 +44,8 @@ struct PlanCacheStats {
 };
 PlanCacheStats plan_cache_stats();
 
-/// Bounds the bytes of the plans that are kept; what was used longest ago goes first. 64 MiB at the start, 0 keeps none.
+/// Bounds the bytes of the plans that are kept; what was used longest ago goes first. 64 MiB at the start, 0 keeps
+/// none.
 void set_plan_cache_limit(size_t bytes);
 
 }  // namespace at::cpu::fft

@@ -1,4 +1,5 @@
-// The kernels of kernels.h. Included once an instruction set by a source a dtype, which ends with ATEN_CPU_FFT_KERNELS(T).
+// The kernels of kernels.h. Included once an instruction set by a source a dtype, which ends with
+// ATEN_CPU_FFT_KERNELS(T).
 #if defined(KINDLING_ATEN_CPU_FFT_KERNELS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KINDLING_ATEN_CPU_FFT_KERNELS_INL_H_
 #undef KINDLING_ATEN_CPU_FFT_KERNELS_INL_H_
@@ -66,7 +67,8 @@ HWY_INLINE void scatter_runs(const T* parts, size_t lanes, size_t s, size_t i, T
   T* start = to + i + s * static_cast<size_t>(R - 1) * (i / s);
   for (size_t first = 0; first < lanes; first += run, start += run * static_cast<size_t>(R)) {
     for (int k = 0; k < R; ++k) {
-      std::memcpy(start + run * static_cast<size_t>(k), parts + static_cast<size_t>(k) * lanes + first, run * sizeof(T));
+      std::memcpy(start + run * static_cast<size_t>(k), parts + static_cast<size_t>(k) * lanes + first,
+                  run * sizeof(T));
     }
   }
 }
@@ -154,14 +156,22 @@ void radix_pass(const Pass<T>& pass, size_t width, Split<T> from, Split<T> to) {
 template <class T>
 void one_pass(const Pass<T>& pass, size_t width, Split<T> from, Split<T> to) {
   switch (pass.radix) {
-    case 2: return radix_pass<2>(pass, width, from, to);
-    case 3: return radix_pass<3>(pass, width, from, to);
-    case 4: return radix_pass<4>(pass, width, from, to);
-    case 5: return radix_pass<5>(pass, width, from, to);
-    case 7: return radix_pass<7>(pass, width, from, to);
-    case 8: return radix_pass<8>(pass, width, from, to);
-    case 11: return radix_pass<11>(pass, width, from, to);
-    default: return radix_pass<13>(pass, width, from, to);
+    case 2:
+      return radix_pass<2>(pass, width, from, to);
+    case 3:
+      return radix_pass<3>(pass, width, from, to);
+    case 4:
+      return radix_pass<4>(pass, width, from, to);
+    case 5:
+      return radix_pass<5>(pass, width, from, to);
+    case 7:
+      return radix_pass<7>(pass, width, from, to);
+    case 8:
+      return radix_pass<8>(pass, width, from, to);
+    case 11:
+      return radix_pass<11>(pass, width, from, to);
+    default:
+      return radix_pass<13>(pass, width, from, to);
   }
 }
 

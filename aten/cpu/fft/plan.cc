@@ -55,8 +55,8 @@ class Roots {
   std::vector<Number> fine_, coarse_;
 };
 
-// The passes' factors: fours first, whose results can be stored interleaved, then eights, then odd ones. Empty where n has a
-// prime factor above kLargestRadix.
+// The passes' factors: fours first, whose results can be stored interleaved, then eights, then odd ones. Empty where n
+// has a prime factor above kLargestRadix.
 std::vector<int> factors(size_t n) {
   std::vector<int> odd, all;
   int twos = 0;
@@ -139,7 +139,8 @@ void add_chirp(Plan<T>& plan) {
     square = (square + 2 * j + 1) % (2 * n);
   }
   std::vector<T> other_re(length), other_im(length);
-  const Split<T> spectrum = run_plan<T>(*plan.convolution, 1, {re.data(), im.data()}, {other_re.data(), other_im.data()});
+  const Split<T> spectrum =
+      run_plan<T>(*plan.convolution, 1, {re.data(), im.data()}, {other_re.data(), other_im.data()});
   plan.chirp_spectrum.assign(spectrum.re, spectrum.re + length);
   plan.chirp_spectrum.insert(plan.chirp_spectrum.end(), spectrum.im, spectrum.im + length);
 }
@@ -245,7 +246,11 @@ template struct Plan<double>;
 template std::shared_ptr<const Plan<float>> find_plan(size_t, bool);
 template std::shared_ptr<const Plan<double>> find_plan(size_t, bool);
 
-PlanCacheStats plan_cache_stats() { return cache().stats(); }
-void set_plan_cache_limit(size_t bytes) { cache().set_limit(bytes); }
+PlanCacheStats plan_cache_stats() {
+  return cache().stats();
+}
+void set_plan_cache_limit(size_t bytes) {
+  cache().set_limit(bytes);
+}
 
 }  // namespace at::cpu::fft

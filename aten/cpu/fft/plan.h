@@ -1,6 +1,6 @@
 #pragma once
-// How a line of n numbers is transformed: passes of small transforms (Stockham's order, which needs no bit reversal), or
-// Bluestein's convolution where n has a large prime factor.
+// How a line of n numbers is transformed: passes of small transforms (Stockham's order, which needs no bit reversal),
+// or Bluestein's convolution where n has a large prime factor.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,10 +15,10 @@ inline constexpr size_t kLanes = 64 / sizeof(T);
 
 inline constexpr int kLargestRadix = 13;
 
-// One pass over n = radix * m * s numbers: for p < m and q < s, out[q + s (radix p + k)] = w(p k) * the small transform of
-// in[q + s (p + m j)] over j. `roots` are w(p k) = exp(-2 pi i p k / (radix m)) as (real, imaginary), k = 1 ... radix - 1 for
-// each p; `spread` has them once for each of the s * m numbers i = q + s p, all real parts of k = 1, then all imaginary
-// ones, then k = 2, where s is less than a vector.
+// One pass over n = radix * m * s numbers: for p < m and q < s, out[q + s (radix p + k)] = w(p k) * the small transform
+// of in[q + s (p + m j)] over j. `roots` are w(p k) = exp(-2 pi i p k / (radix m)) as (real, imaginary), k = 1 ...
+// radix - 1 for each p; `spread` has them once for each of the s * m numbers i = q + s p, all real parts of k = 1, then
+// all imaginary ones, then k = 2, where s is less than a vector.
 template <class T>
 struct Pass {
   int radix = 1;

@@ -136,7 +136,12 @@ TEST(FftOpsTest, OutIsResizedAndMayHaveAnyStrides) {
   Tensor self = at::clone(x);
   at::_fft_c2c_out(self, self, {1}, 0, true);
   expect_equal(self, defined(x, 1, true));
-  expect_error<Error>([&] { Tensor real = blank({0}); at::fft_fft_out(real, x); }, "can't be cast");
+  expect_error<Error>(
+      [&] {
+        Tensor real = blank({0});
+        at::fft_fft_out(real, x);
+      },
+      "can't be cast");
 }
 
 TEST(FftOpsTest, FrequenciesAndShifts) {
@@ -145,9 +150,9 @@ TEST(FftOpsTest, FrequenciesAndShifts) {
   EXPECT_EQ(values(at::fft_rfftfreq(1)), (std::vector<double>{0}));
   const Tensor x = sample({3, 4});
   expect_close(at::fft_ifftshift(at::fft_fftshift(x)), x);
-  expect_close(at::fft_fftshift(x, IntArrayRef{0}), {values(x)[8], values(x)[9], values(x)[10], values(x)[11],
-                                                     values(x)[0], values(x)[1], values(x)[2], values(x)[3],
-                                                     values(x)[4], values(x)[5], values(x)[6], values(x)[7]});
+  expect_close(at::fft_fftshift(x, IntArrayRef{0}),
+               {values(x)[8], values(x)[9], values(x)[10], values(x)[11], values(x)[0], values(x)[1], values(x)[2],
+                values(x)[3], values(x)[4], values(x)[5], values(x)[6], values(x)[7]});
 }
 
 TEST(FftOpsTest, ShortTimeTransformAndBack) {
@@ -160,7 +165,8 @@ TEST(FftOpsTest, ShortTimeTransformAndBack) {
     const int64_t start = center ? 12 - 4 : 12;
     const Tensor piece = at::mul(at::narrow(at::select(x, 0, 1), 0, start, 8), window);
     expect_equal(at::select(at::select(s, 0, 1), 1, 4), at::narrow(defined(piece, 0, true), 0, 0, 5));
-    const Tensor back = at::istft(s, 8, 3, 8, window, center, false, true, center ? std::optional<int64_t>(30) : std::nullopt);
+    const Tensor back =
+        at::istft(s, 8, 3, 8, window, center, false, true, center ? std::optional<int64_t>(30) : std::nullopt);
     const int64_t length = center ? 30 : 29;
     expect_close(at::narrow(back, 1, 0, length), at::narrow(x, 1, 0, length), 1e-10, 1e-10);
   }
@@ -170,7 +176,8 @@ TEST(FftOpsTest, ShortTimeTransformAndBack) {
   expect_equal(at::istft(s, 6, 2, 4, std::nullopt, true, true, false, std::nullopt, true), z);
   EXPECT_EQ(sizes(at::stft(x, 8, 2, 8, window, false, std::nullopt, false)), (std::vector<int64_t>{2, 5, 12, 2}));
   // Frames begin with the window: one of 4 numbers needs 2 more on both sides.
-  EXPECT_EQ(sizes(at::stft(x, 8, 2, 4, std::nullopt, false, std::nullopt, true, true)), (std::vector<int64_t>{2, 5, 14}));
+  EXPECT_EQ(sizes(at::stft(x, 8, 2, 4, std::nullopt, false, std::nullopt, true, true)),
+            (std::vector<int64_t>{2, 5, 14}));
 }
 
 TEST(FftOpsTest, BadArguments) {
@@ -185,10 +192,16 @@ TEST(FftOpsTest, BadArguments) {
   expect_error<TypeError>([&] { at::fft_rfftn(z); }, "rfftn expects a real-valued input tensor, but got ComplexDouble");
   expect_error<Error>([&] { at::fft_rfftn(x, {}, IntArrayRef{}); }, "rfftn must transform at least one axis");
   expect_error<Error>([&] { at::fft_fftn(x, {}, IntArrayRef{0, -3}); }, "FFT dims must be unique");
-  expect_error<Error>([&] { at::fft_fftn(x, IntArrayRef{3}, IntArrayRef{0, 1}); },
-                      "When given, dim and shape arguments must have the same length");
-  expect_error<Error>([&] { at::fft_fftn(x, IntArrayRef{3, 3, 3, 3}); },
-                      "Got shape with 4 values but input tensor only has 3 dimensions.");
+  expect_error<Error>(
+      [&] {
+        at::fft_fftn(x, IntArrayRef{3}, IntArrayRef{0, 1});
+      },
+      "When given, dim and shape arguments must have the same length");
+  expect_error<Error>(
+      [&] {
+        at::fft_fftn(x, IntArrayRef{3, 3, 3, 3});
+      },
+      "Got shape with 4 values but input tensor only has 3 dimensions.");
   expect_error<Error>([&] { at::_fft_c2c(x, {0}, 0, true); }, "Only supports complex dtypes, but found: Float");
   expect_error<TypeError>([&] { at::_fft_r2c(z, {0}, 0, true); }, "Only supports floating-point dtypes");
   expect_error<Error>([&] { at::_fft_c2r(z, {0}, 0, 8); }, "a last_dim_size of 8 needs 5 numbers in dimension 0");
@@ -199,17 +212,28 @@ TEST(FftOpsTest, BadArguments) {
   expect_error<Error>([&] { at::fft_rfftfreq(-1); }, "negative dimension -1");
   const Tensor signal = sample({20});
   expect_error<Error>([&] { at::stft(signal, 8); }, "requires the return_complex parameter");
-  expect_error<Error>([&] { at::stft(signal, 8, 0, {}, {}, false, std::nullopt, true); }, "expected hop_length > 0, but got hop_length=0");
-  expect_error<Error>([&] { at::stft(signal, 80, {}, {}, {}, false, std::nullopt, true); }, "expected 0 < n_fft < 20, but got n_fft=80");
-  expect_error<Error>([&] { at::stft(signal, 8, {}, 9, {}, false, std::nullopt, true); }, "expected 0 < win_length <= n_fft");
-  expect_error<Error>([&] { at::stft(signal, 8, {}, {}, blank({7}), false, std::nullopt, true); }, "but got window with size [7]");
+  expect_error<Error>([&] { at::stft(signal, 8, 0, {}, {}, false, std::nullopt, true); },
+                      "expected hop_length > 0, but got hop_length=0");
+  expect_error<Error>([&] { at::stft(signal, 80, {}, {}, {}, false, std::nullopt, true); },
+                      "expected 0 < n_fft < 20, but got n_fft=80");
+  expect_error<Error>([&] { at::stft(signal, 8, {}, 9, {}, false, std::nullopt, true); },
+                      "expected 0 < win_length <= n_fft");
+  expect_error<Error>([&] { at::stft(signal, 8, {}, {}, blank({7}), false, std::nullopt, true); },
+                      "but got window with size [7]");
   expect_error<NotImplementedError>([&] { at::stft(sample({20}, kLong), 8, {}, {}, {}, false, std::nullopt, true); },
                                     "expected a tensor of floating point or complex values");
   expect_error<TypeError>([&] { at::istft(sample({5, 6}), 8); }, "istft requires a complex-valued input tensor");
-  expect_error<Error>([&] { at::istft(complex_sample({4, 6}), 8); }, "to match n_fft / 2 + 1 when onesided=True, but got 4");
+  expect_error<Error>(
+      [&] {
+        at::istft(complex_sample({4, 6}), 8);
+      },
+      "to match n_fft / 2 + 1 when onesided=True, but got 4");
   expect_error<Error>([&] { at::istft(complex_sample({5, 6}), 8, 9); }, "expected 0 < hop_length <= win_length");
-  expect_error<Error>([&] { at::istft(complex_sample({5, 6}), 8, 2, 8, at::zeros({8}, blank({1}, kDouble).options())); },
-                      "window overlap add min");
+  expect_error<Error>(
+      [&] {
+        at::istft(complex_sample({5, 6}), 8, 2, 8, at::zeros({8}, blank({1}, kDouble).options()));
+      },
+      "window overlap add min");
 }
 
 }  // namespace

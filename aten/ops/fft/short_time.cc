@@ -57,7 +57,8 @@ Tensor transformed_frames(const Tensor& signal, const Frames& f, const Tensor& w
   return at::_fft_r2c(frames, {2}, norm, onesided);
 }
 
-// Frames [signals, frames, n_fft] added where they overlap: cut into blocks of a hop, block j of frame t falls on place t + j.
+// Frames [signals, frames, n_fft] added where they overlap: cut into blocks of a hop, block j of frame t falls on place
+// t + j.
 Tensor overlap_added(const Tensor& frames, int64_t hop) {
   const int64_t n_fft = frames.size(2), count = frames.size(1), blocks = (n_fft + hop - 1) / hop;
   const Tensor whole = at::constant_pad_nd(frames, {0, blocks * hop - n_fft});
@@ -79,10 +80,10 @@ Tensor stft_center(const Tensor& self, int64_t n_fft, Size hop_length, Size win_
   const Frames f{n_fft, hop_length.value_or(n_fft >> 2), win_length.value_or(n_fft)};
   Tensor input = self;
   const auto call = [&] {
-    return c10::str("stft(torch.", self.scalar_type(), "Tensor", input.sizes(), ", n_fft=", n_fft, ", hop_length=",
-                    f.hop_length, ", win_length=", f.win_length, ", window=", text(window), ", normalized=",
-                    normalized ? 1 : 0, ", onesided=", text(onesided), ", return_complex=", text(return_complex),
-                    ", align_to_window=", text(align_to_window), ")");
+    return c10::str("stft(torch.", self.scalar_type(), "Tensor", input.sizes(), ", n_fft=", n_fft,
+                    ", hop_length=", f.hop_length, ", win_length=", f.win_length, ", window=", text(window),
+                    ", normalized=", normalized ? 1 : 0, ", onesided=", text(onesided),
+                    ", return_complex=", text(return_complex), ", align_to_window=", text(align_to_window), ")");
   };
   const bool complex = self.is_complex() || (windowed && window->is_complex());
   if (!return_complex.value_or(complex)) {
@@ -100,8 +101,8 @@ Tensor stft_center(const Tensor& self, int64_t n_fft, Size hop_length, Size win_
   if (self.dim() == 1) input = at::squeeze(input, 0);
   TORCH_CHECK(n_fft > 0 && n_fft <= length, call(), ": expected 0 < n_fft < ", length, ", but got n_fft=", n_fft);
   TORCH_CHECK(f.hop_length > 0, call(), ": expected hop_length > 0, but got hop_length=", f.hop_length);
-  TORCH_CHECK(f.win_length > 0 && f.win_length <= n_fft, call(), ": expected 0 < win_length <= n_fft, but got win_length=",
-              f.win_length);
+  TORCH_CHECK(f.win_length > 0 && f.win_length <= n_fft, call(),
+              ": expected 0 < win_length <= n_fft, but got win_length=", f.win_length);
   TORCH_CHECK(!windowed || (window->dim() == 1 && window->size(0) == f.win_length), call(),
               ": expected a 1D window tensor of size equal to win_length=", f.win_length, ", but got window with size ",
               windowed ? window->sizes() : IntArrayRef());
@@ -119,8 +120,8 @@ Tensor stft_center(const Tensor& self, int64_t n_fft, Size hop_length, Size win_
 
 Tensor stft(const Tensor& self, int64_t n_fft, Size hop_length, Size win_length, const std::optional<Tensor>& window,
             bool normalized, Flag onesided, Flag return_complex, Flag align_to_window) {
-  return stft_center(self, n_fft, hop_length, win_length, window, false, "constant", normalized, onesided, return_complex,
-                     align_to_window);
+  return stft_center(self, n_fft, hop_length, win_length, window, false, "constant", normalized, onesided,
+                     return_complex, align_to_window);
 }
 
 Tensor istft(const Tensor& self, int64_t n_fft, Size hop_length, Size win_length, const std::optional<Tensor>& window,
@@ -129,22 +130,25 @@ Tensor istft(const Tensor& self, int64_t n_fft, Size hop_length, Size win_length
   const Frames f{n_fft, hop_length.value_or(n_fft >> 2), win_length.value_or(n_fft)};
   const auto call = [&] {
     return c10::str("istft(", self.toString(), self.sizes(), ", n_fft=", n_fft, ", hop_length=", f.hop_length,
-                    ", win_length=", f.win_length, ", window=", text(window), ", center=", center ? 1 : 0, ", normalized=",
-                    normalized ? 1 : 0, ", onesided=", text(onesided), ", length=", text(length), ", return_complex=",
-                    return_complex ? 1 : 0, ") ");
+                    ", win_length=", f.win_length, ", window=", text(window), ", center=", center ? 1 : 0,
+                    ", normalized=", normalized ? 1 : 0, ", onesided=", text(onesided), ", length=", text(length),
+                    ", return_complex=", return_complex ? 1 : 0, ") ");
   };
-  TORCH_CHECK_TYPE(self.is_complex(),
-                   "istft requires a complex-valued input tensor matching the output from stft with return_complex=True.");
+  TORCH_CHECK_TYPE(
+      self.is_complex(),
+      "istft requires a complex-valued input tensor matching the output from stft with return_complex=True.");
   TORCH_CHECK(self.numel() > 0, call(), ": input tensor cannot be empty.");
   TORCH_CHECK(self.dim() == 2 || self.dim() == 3, call(), ": expected a tensor with 3 or 4 dimensions, but got ",
               self.dim() + 1);
   const int64_t frequencies = self.size(-2), frames = self.size(-1);
   const bool half = onesided.value_or(frequencies != n_fft);
   if (half) {
-    TORCH_CHECK(n_fft / 2 + 1 == frequencies, call(), ": expected the frequency dimension (3rd to the last) of the input ",
+    TORCH_CHECK(n_fft / 2 + 1 == frequencies, call(),
+                ": expected the frequency dimension (3rd to the last) of the input ",
                 "tensor to match n_fft / 2 + 1 when onesided=True, but got ", frequencies);
   } else {
-    TORCH_CHECK(n_fft == frequencies, call(), ": expected the frequency dimension (3rd to the last) of the input tensor to ",
+    TORCH_CHECK(n_fft == frequencies, call(),
+                ": expected the frequency dimension (3rd to the last) of the input tensor to ",
                 "match n_fft when onesided=False, but got ", frequencies);
   }
   TORCH_CHECK(0 < f.hop_length && f.hop_length <= f.win_length, call(), ": expected 0 < hop_length <= win_length");
@@ -157,7 +161,8 @@ Tensor istft(const Tensor& self, int64_t n_fft, Size hop_length, Size win_length
     TORCH_CHECK(!windowed || !window->is_complex(), "Complex windows are incompatible with return_complex=False");
   }
 
-  const Tensor w = centered_window(window, f.win_length, n_fft, self.options().dtype(toRealValueType(self.scalar_type())));
+  const Tensor w =
+      centered_window(window, f.win_length, n_fft, self.options().dtype(toRealValueType(self.scalar_type())));
   Tensor input = at::transpose(self.dim() == 2 ? at::unsqueeze(self, 0) : self, 1, 2);
   const int64_t norm = normalized ? kByRoot : kByNumber;
   if (return_complex) {
@@ -181,8 +186,9 @@ Tensor istft(const Tensor& self, int64_t n_fft, Size hop_length, Size win_length
   signal = at::div(signal, weight);
   if (self.dim() == 2) signal = at::squeeze(signal, 0);
   if (end > whole) {
-    TORCH_WARN("The length of signal is shorter than the length parameter. Result is being padded with zeros in the tail. "
-               "Please check your center and hop_length settings.");
+    TORCH_WARN(
+        "The length of signal is shorter than the length parameter. Result is being padded with zeros in the tail. "
+        "Please check your center and hop_length settings.");
     signal = at::constant_pad_nd(signal, {0, end - whole});
   }
   return signal;

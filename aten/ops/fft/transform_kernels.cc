@@ -26,8 +26,8 @@ Dims checked_dims(const char* op, const Tensor& self, IntArrayRef dim, int64_t n
   Dims dims;
   for (int64_t d : dim) {
     const int64_t wrapped = maybe_wrap_dim(d, self.dim(), false);
-    TORCH_CHECK(std::find(dims.begin(), dims.end(), wrapped) == dims.end(), op, "(): FFT dims must be unique, but dimension ",
-                wrapped, " appears more than once");
+    TORCH_CHECK(std::find(dims.begin(), dims.end(), wrapped) == dims.end(), op,
+                "(): FFT dims must be unique, but dimension ", wrapped, " appears more than once");
     TORCH_CHECK(self.size(wrapped) > 0, op, "(): Invalid number of data points (", self.size(wrapped), ") specified");
     dims.push_back(wrapped);
   }
@@ -42,7 +42,8 @@ void check_precision(const Tensor& self) {
 // Those with larger strides first.
 void sort_by_stride(Dims& dims, IntArrayRef strides) {
   for (size_t i = 1; i < dims.size(); ++i) {
-    for (size_t j = i; j > 0 && strides[static_cast<size_t>(dims[j - 1])] < strides[static_cast<size_t>(dims[j])]; --j) {
+    for (size_t j = i; j > 0 && strides[static_cast<size_t>(dims[j - 1])] < strides[static_cast<size_t>(dims[j])];
+         --j) {
       std::swap(dims[j - 1], dims[j]);
     }
   }
@@ -70,9 +71,12 @@ double factor(int64_t normalization, const Tensor& signal, const Dims& dims) {
   double n = 1;
   for (int64_t d : dims) n *= static_cast<double>(signal.size(d));
   switch (static_cast<Norm>(normalization)) {
-    case Norm::kNone: return 1;
-    case Norm::kByRoot: return 1 / std::sqrt(n);
-    default: return 1 / n;
+    case Norm::kNone:
+      return 1;
+    case Norm::kByRoot:
+      return 1 / std::sqrt(n);
+    default:
+      return 1 / n;
   }
 }
 
@@ -164,7 +168,8 @@ Dims real_dims(const char* op, const Tensor& self, IntArrayRef dim, int64_t norm
 }  // namespace
 
 TensorSpec _fft_r2c_meta(const Tensor& self, IntArrayRef dim, int64_t normalization, bool onesided) {
-  TORCH_CHECK_TYPE(isFloatingType(self.scalar_type()), "Only supports floating-point dtypes, but found: ", self.scalar_type());
+  TORCH_CHECK_TYPE(isFloatingType(self.scalar_type()),
+                   "Only supports floating-point dtypes, but found: ", self.scalar_type());
   check_precision(self);
   const Dims dims = real_dims("_fft_r2c", self, dim, normalization);
   Dims sizes = sizes_of(self);

@@ -107,7 +107,8 @@ Shape checked_shape(const Tensor& self, OptionalIntArrayRef s, OptionalIntArrayR
   if (dim) {
     for (int64_t d : *dim) {
       const int64_t wrapped = maybe_wrap_dim(d, rank);
-      TORCH_CHECK(std::find(shape.dims.begin(), shape.dims.end(), wrapped) == shape.dims.end(), "FFT dims must be unique");
+      TORCH_CHECK(std::find(shape.dims.begin(), shape.dims.end(), wrapped) == shape.dims.end(),
+                  "FFT dims must be unique");
       shape.dims.push_back(wrapped);
     }
   }
@@ -129,7 +130,8 @@ Shape checked_shape(const Tensor& self, OptionalIntArrayRef s, OptionalIntArrayR
   return shape;
 }
 
-Tensor complex_over_dims(const Tensor& self, OptionalIntArrayRef s, OptionalIntArrayRef dim, NormName norm, bool forward) {
+Tensor complex_over_dims(const Tensor& self, OptionalIntArrayRef s, OptionalIntArrayRef dim, NormName norm,
+                         bool forward) {
   const Shape shape = checked_shape(self, s, dim);
   const Tensor x = resized(promoted(self, true), shape.dims, shape.sizes);
   return at::_fft_c2c(x, shape.dims, normalization(norm, forward), forward);
@@ -237,8 +239,8 @@ Tensor fft_ihfft2(const Tensor& self, OptionalIntArrayRef s, IntArrayRef dim, No
 namespace {
 
 TensorOptions frequency_options(const char* name, int64_t n, TensorOptions options) {
-  const ScalarType type = options.has_dtype() ? c10::typeMetaToScalarType(options.dtype())
-                                              : c10::get_default_dtype_as_scalartype();
+  const ScalarType type =
+      options.has_dtype() ? c10::typeMetaToScalarType(options.dtype()) : c10::get_default_dtype_as_scalartype();
   TORCH_CHECK(isFloatingType(type) || isComplexType(type), name, " requires a floating point or complex dtype");
   TORCH_CHECK(n >= 0, "Trying to create tensor with negative dimension ", n, ": [", n, "]");
   return options.dtype(type);
