@@ -27,8 +27,8 @@ Tensor fft_c2r_backward(const Tensor& grad, IntArrayRef dim, int64_t normalizati
   const int64_t last = maybe_wrap_dim(dim.back(), grad.dim()), twice = grad.size(last) - half.size(last);
   if (twice <= 0) return half;
   const TensorOptions options = grad.options();
-  const Tensor weights = at::cat({at::ones({1}, options), at::full({twice}, 2, options),
-                                  at::ones({half.size(last) - 1 - twice}, options)});
+  const Tensor weights = at::cat(
+      {at::ones({1}, options), at::full({twice}, 2, options), at::ones({half.size(last) - 1 - twice}, options)});
   DimVector shape(static_cast<size_t>(grad.dim()), 1);
   shape[static_cast<size_t>(last)] = half.size(last);
   return at::mul(half, at::reshape(weights, shape));
