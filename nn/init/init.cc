@@ -226,7 +226,7 @@ Tensor xavier_uniform_(Tensor tensor, double gain, std::optional<at::Generator> 
 }
 
 std::tuple<int64_t, int64_t> _calculate_fan_in_and_fan_out(const Tensor& tensor) {
-  TORCH_CHECK_VALUE(tensor.dim() >= 2, "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions");
+  TORCH_CHECK_VALUE(tensor.dim() >= 2, "Fan in and fan out cannot be computed for tensor with fewer than 2 dimensions");
   int64_t kernel = 1;
   for (int64_t d = 2; d < tensor.dim(); ++d) kernel *= tensor.size(d);
   return {tensor.size(1) * kernel, tensor.size(0) * kernel};

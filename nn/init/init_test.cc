@@ -114,7 +114,7 @@ TEST(Init, Errors) {
   EXPECT_EQ(message_of([] { init::orthogonal_(at::empty({3})); }),
             "Only tensors with 2 or more dimensions are supported");
   EXPECT_EQ(message_of([] { init::xavier_normal_(at::empty({3})); }),
-            "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions");
+            "Fan in and fan out cannot be computed for tensor with fewer than 2 dimensions");
   EXPECT_THROW(init::sparse_(at::empty({3, 3}), 1.5), c10::Error);
 }
 

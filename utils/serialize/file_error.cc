@@ -12,8 +12,8 @@ void throw_format_error(std::string message) {
 
 void throw_io_error(const char* action, const std::string& path) {
   const int number = errno;
-  const char* reason = std::strerror(number);
-  throw IoError(c10::SourceLocation{__func__, __FILE__, __LINE__}, c10::str(action, " failed for ", path, ": ", reason, " (errno ", number, ")"));
+  throw IoError(c10::SourceLocation{__func__, __FILE__, __LINE__},
+                c10::str(action, " failed for ", path, ": ", std::strerror(number), " (errno ", number, ")"));
 }
 
 void check_path(const std::string& path) {

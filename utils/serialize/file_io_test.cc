@@ -76,7 +76,7 @@ TEST(AtomicFile, SaysWhatFailed) {
     AtomicFile file("/no/such/folder/f");
     FAIL();
   } catch (const IoError& e) {
-    EXPECT_THAT(e.msg(), HasSubstr("/no/such/folder/f: No such file or directory"));
+    EXPECT_THAT(e.msg(), HasSubstr("/no/such/folder/f: No such file or directory (errno 2)"));
   }
   EXPECT_THROW(AtomicFile{fresh_folder()}, IoError);
   AtomicFile full(fresh_folder() + "/f");

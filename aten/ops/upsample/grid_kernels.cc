@@ -45,7 +45,7 @@ const char* op_name(int dims) {
 
 Sampling checked_sampling(int dims, const Tensor& input, const Tensor& grid, int64_t interpolation_mode,
                           int64_t padding_mode, bool align_corners) {
-  const char* op = op_name(dims);
+  constexpr const char* op = "grid_sampler";
   TORCH_CHECK(input.dim() == dims + 2 && grid.dim() == dims + 2, op, "(): expected input and grid of ", dims + 2,
               " dimensions, but got input with sizes ", input.sizes(), " and grid with sizes ", grid.sizes());
   TORCH_CHECK(input.device() == grid.device(), op, "(): expected input and grid to be on same device, but input is on ",
