@@ -248,6 +248,21 @@ CppFunction dispatch(c10::DeviceType type, Func&& function) {
   return dispatch(dispatch_key_of(type), std::forward<Func>(function));
 }
 
+}  // namespace torch
+
+namespace c10 {
+/// What a compiler of graphs may assume of an operator's results: nothing, that they are new, or what the schema says.
+enum class AliasAnalysisKind : uint8_t { INTERNAL_SPECIAL_CASE, CONSERVATIVE, FROM_SCHEMA, PURE_FUNCTION };
+}  // namespace c10
+
+namespace torch {
+
+/// A schema read from its text, m.def(torch::schema("f(Tensor x) -> Tensor")). Throws for one that cannot be read. The kind says
+/// to a compiler of graphs what it may assume of aliases; nothing here assumes more than the schema says.
+inline c10::FunctionSchema schema(const char* text, c10::AliasAnalysisKind /*kind*/ = c10::AliasAnalysisKind::FROM_SCHEMA) {
+  return c10::parse_schema(text);
+}
+
 /// What TORCH_LIBRARY and TORCH_LIBRARY_IMPL hand to their blocks. What was registered through it is taken back when it ends,
 /// as when a shared library is closed.
 class Library final {
@@ -267,6 +282,13 @@ class Library final {
     requires std::constructible_from<CppFunction, F>
   Library& def(const std::string& schema, F&& function, const std::vector<at::Tag>& tags = {}) {
     return define(schema, CppFunction(std::forward<F>(function)), tags);
+  }
+  /// The same with a schema that torch::schema made.
+  Library& def(const c10::FunctionSchema& schema, const std::vector<at::Tag>& tags = {}) { return def(schema.str(), tags); }
+  template <class F>
+    requires std::constructible_from<CppFunction, F>
+  Library& def(const c10::FunctionSchema& schema, F&& function, const std::vector<at::Tag>& tags = {}) {
+    return def(schema.str(), std::forward<F>(function), tags);
   }
   /// The kernel of an operator for the block's key, or the one that the function names. For an operator of the tables
   /// (TORCH_LIBRARY_IMPL(aten, CPU, m)) it takes the place of the one there. The operator may be defined later. Throws where

@@ -1,3 +1,4 @@
 #pragma once
 
 #include "aten/aten.h"
+#include "aten/extension/tensor_refs.h"

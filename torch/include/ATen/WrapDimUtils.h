@@ -1,3 +1,3 @@
 #pragma once
 
-#include "aten/core/tensor_base.h"
+#include "aten/extension/wrap_dims.h"

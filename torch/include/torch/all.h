@@ -7,6 +7,7 @@
 #include <torch/data.h>
 #include <torch/fft.h>
 #include <torch/linalg.h>
+#include <torch/mps.h>
 #include <torch/nn.h>
 #include <torch/optim.h>
 #include <torch/serialize.h>
@@ -14,3 +15,4 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 #include <torch/version.h>
+#include <torch/xpu.h>

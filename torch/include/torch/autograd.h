@@ -6,6 +6,7 @@
 #include "autograd/forward_ad.h"
 #include "autograd/function/basic_ops.h"
 #include "autograd/function/custom_function.h"
+#include "autograd/function/graph_building.h"
 #include "autograd/function/not_implemented_fallback.h"
 #include "autograd/functional/functional.h"
 #include "autograd/graph.h"

@@ -1,3 +1,4 @@
 #pragma once
 
 #include "aten/core/tensor.h"
+#include "aten/extension/tensor_refs.h"
