@@ -1,5 +1,7 @@
 #include "tests/recorded/families.h"
 
+#include "tests/recorded/libtorch_text.h"
+
 namespace recorded {
 
 const std::vector<Family>& families() {
@@ -13,6 +15,10 @@ const std::vector<Family>& families() {
       {"special", replay_special, {"outputs", "grad_inputs"}},
       {"spectral", replay_spectral, {"outputs", "grad_inputs"}},
       {"windows", replay_windows, {"outputs"}},
+      {"libtorch_text",
+       replay_libtorch_text,
+       {"text", "parameters", "buffers", "then", "type", "message"},
+       libtorch_text_leaves_out},
       {"lr_schedules", replay_lr_schedules, {"lrs", "momenta", "state_dict_after_9", "bad_cooldown_best"}},
       {"printing",
        replay_printing,

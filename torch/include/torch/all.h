@@ -1,6 +1,7 @@
 #pragma once
 
 #include <ATen/ATen.h>
+#include <c10/core/DispatchKey.h>
 #include <torch/amp.h>
 #include <torch/autograd.h>
 #include <torch/cuda.h>

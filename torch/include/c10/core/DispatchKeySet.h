@@ -1,3 +1,3 @@
 #pragma once
 
-#include "c10/core/dispatch_key_set.h"
+#include "c10/core/dispatch_key_text.h"
