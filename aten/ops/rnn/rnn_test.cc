@@ -8,6 +8,7 @@
 #include "aten/ops/view/ops.h"
 #include "aten/testing/testing.h"
 #include "c10/core/grad_mode.h"
+#include "c10/parallel/parallel.h"
 
 namespace at::testing {
 namespace {
@@ -181,9 +182,9 @@ Weights calm(Weights w, ScalarType dtype) {
 TEST(Rnn, LongBatchesRunEachSampleForItself) {
   for (const ScalarType dtype : {ScalarType::Float, ScalarType::Double, ScalarType::BFloat16}) {
     const double rtol = dtype == ScalarType::Double ? 1e-12 : dtype == ScalarType::Float ? 1e-5 : 5e-2;
-    const Weights l = calm(weights(4, 3, 21, dtype), dtype), g = calm(weights(3, 3, 21, dtype), dtype),
-                  r = calm(weights(1, 3, 21, dtype), dtype);
-    const Tensor x = small({12, 19, 3}, dtype, 1), h0 = small({1, 19, 21}, dtype, 2), c0 = small({1, 19, 21}, dtype, 8);
+    const Weights l = calm(weights(4, 3, 29, dtype), dtype), g = calm(weights(3, 3, 29, dtype), dtype),
+                  r = calm(weights(1, 3, 29, dtype), dtype);
+    const Tensor x = small({12, 19, 3}, dtype, 1), h0 = small({1, 19, 29}, dtype, 2), c0 = small({1, 19, 29}, dtype, 8);
     const auto run = [&](const Tensor& in, const Tensor& h, const Tensor& c) {
       return std::vector<Tensor>{std::get<0>(at::lstm(in, {h, c}, l.list(), true, 1, 0.0, false, false, false)),
                                  std::get<0>(at::gru(in, h, g.list(), true, 1, 0.0, false, false, false)),
@@ -203,6 +204,11 @@ TEST(Rnn, LongBatchesRunEachSampleForItself) {
         }
       }
     }
+    const int threads = at::get_num_threads();
+    at::set_num_threads(threads == 1 ? 3 : 1);
+    const std::vector<Tensor> with_others = run(x, h0, c0);
+    at::set_num_threads(threads);
+    for (size_t kind = 0; kind < 4; ++kind) expect_close(with_others[kind], all[kind], 0, 0);
     if (dtype == ScalarType::BFloat16) continue;
     const std::vector<Tensor> part = run(at::narrow(x, 1, 7, 2), at::narrow(h0, 1, 7, 2), at::narrow(c0, 1, 7, 2));
     for (size_t kind = 0; kind < 4; ++kind) expect_close(part[kind], at::narrow(all[kind], 1, 7, 2), 0, 0);
