@@ -107,9 +107,14 @@ void append_matrix(std::string& out, const Block& block, int64_t rows, int64_t c
     }
     append_scale(out, format, block.precision);
     for (int64_t r = 0; r < rows; ++r) {
-      // As PyTorch prints them: the first row of a slice stands one column before the others, and a scale moves all by one.
-      if (r > 0) out += margin;
-      if (format.scale != 1) out += margin;
+      // As PyTorch prints them: the first row of a slice stands one column before the others, also that of a matrix below
+      // a scale, which moves the rows of a slice by one.
+      if (format.scale != 1) {
+        out += margin;
+        if (r > 0) out += ' ';
+      } else if (r > 0) {
+        out += margin;
+      }
       for (int64_t c = first; c < last; ++c) {
         if (c != first) out += ' ';
         append_element(out, block, r * block.row_stride + c * block.col_stride, format);

@@ -61,6 +61,13 @@ std::string other(const std::string& name) {
   return "";
 }
 
+std::string number_of_digits(double value, int digits) {
+  std::ostringstream stream;
+  stream.precision(digits);
+  stream << value;
+  return stream.str();
+}
+
 class DefaultDtype {
  public:
   explicit DefaultDtype(at::ScalarType type) : before_(c10::get_default_dtype_as_scalartype()) {
@@ -96,9 +103,15 @@ void replay_printing(const Json& one, Check& check) {
   }
   // The recorded form of complex tensors shows their real parts only; both are shown here.
   if (!has(one, "cpp") || t.is_complex()) return;
-  // The recording stream shows numbers that stand alone with all their digits.
+  // The recording stream shows numbers that stand alone with as many digits as they need.
   std::ostringstream stream;
   stream.precision(17);
+  if (t.dim() == 0 && t.is_floating_point()) {
+    const double value = t.item().toDouble();
+    int digits = 1;
+    while (digits < 17 && std::stod(number_of_digits(value, digits)) != value) ++digits;
+    stream.precision(digits);
+  }
   stream << t;
   check.equal("stream form", stream.str(), one.at("cpp"));
 }

@@ -268,8 +268,11 @@ Tensor group_norm(const Tensor& input, int64_t num_groups, const std::optional<T
   TORCH_CHECK(channels % num_groups == 0,
               "Expected number of channels in input to be divisible by num_groups, but got ", "input of shape ",
               input.sizes(), " and num_groups=", num_groups);
-  check_channels("group_norm", "weight", weight, channels);
-  check_channels("group_norm", "bias", bias, channels);
+  for (const auto& [name, t] : {std::pair{"weight", &weight}, {"bias", &bias}}) {
+    TORCH_CHECK(!given(*t) || ((*t)->dim() == 1 && (*t)->numel() == channels), "Expected ", name,
+                " to be a vector of size equal to the number of channels in input, but got ", name, " of shape ",
+                (*t)->sizes(), " and input of shape ", input.sizes());
+  }
   if (input.numel() == 0) return at::clone(input, std::nullopt);
   return std::get<0>(at::_fused_group_norm(input, weight, bias, num_groups, eps));
 }
