@@ -54,7 +54,7 @@ class Scalar {
   // Long, Double, Bool or ComplexDouble; UInt64 for an integer beyond int64.
   constexpr ScalarType type() const { return tag_; }
 
-  // The value as an X. Throws ValueError "value cannot be converted to type {X} without overflow" where the
+  // The value as an X. Throws Error "value cannot be converted to type {X} without overflow" where the
   // integral part does not fit or an imaginary part would be lost. A fraction is cut off; a negative integer wraps into
   // an unsigned type.
   template <typename X>
