@@ -135,7 +135,11 @@ Optimizer::Optimizer(std::vector<at::Tensor> parameters, std::unique_ptr<Optimiz
 
 void Optimizer::add_param_group(const OptimizerParamGroup& param_group) {
   OptimizerParamGroup group(param_group);
-  if (!group.has_options()) group.set_options(defaults_->clone());
+  if (group.has_options()) {
+    inherit_fields(group.options(), *defaults_);
+  } else {
+    group.set_options(defaults_->clone());
+  }
   group.options().check();
   std::unordered_set<const void*> elsewhere, here;
   for (const OptimizerParamGroup& other : param_groups_)

@@ -51,6 +51,8 @@ class OptimizerOptions {
  public:
   virtual ~OptimizerOptions() = default;
   virtual std::unique_ptr<OptimizerOptions> clone() const = 0;
+  /// Options of this class as nobody set them (a learning rate that has no default is 1e-3); null where there are none.
+  virtual std::unique_ptr<OptimizerOptions> unset() const { return nullptr; }
   /// The learning rate, which schedules read and change. Throw NotImplementedError unless overridden.
   virtual double get_lr() const;
   virtual void set_lr(double lr);
@@ -71,13 +73,22 @@ class OptimizerCloneableOptions : public OptimizerOptions {
   std::unique_ptr<OptimizerOptions> clone() const override {
     return std::unique_ptr<OptimizerOptions>(new Derived(static_cast<const Derived&>(*this)));
   }
+  std::unique_ptr<OptimizerOptions> unset() const override {
+    if constexpr (std::is_default_constructible_v<Derived>) return std::make_unique<Derived>();
+    if constexpr (std::is_constructible_v<Derived, double>) return std::make_unique<Derived>(1e-3);
+    return nullptr;
+  }
 };
 
 /// Field by field; tensors by their values.
 bool same_fields(const OptimizerOptions& a, const OptimizerOptions& b);
 bool same_fields(const OptimizerParamState& a, const OptimizerParamState& b);
+/// Fields of `options` that stand as in unset() take the values of `defaults`, which is of the same class (else nothing
+/// happens).
+void inherit_fields(OptimizerOptions& options, const OptimizerOptions& defaults);
 
-/// Parameters that share settings. Without options of its own a group takes the optimizer's.
+/// Parameters that share settings. Without options of its own a group takes the optimizer's; of options that it has,
+/// those take the optimizer's that are as a new object of the class has them.
 class OptimizerParamGroup {
  public:
   using Extras = std::vector<std::pair<std::string, c10::IValue>>;

@@ -1,3 +1,4 @@
+#include <typeinfo>
 #include <unordered_set>
 #include <utility>
 
@@ -24,6 +25,19 @@ class Collector : public FieldVisitor {
   }
 };
 
+// Gives the fields that are `from` the values of `to`, one after another.
+class Replacer : public FieldVisitor {
+ public:
+  Replacer(Collector from, Collector to) : from_(std::move(from.fields)), to_(std::move(to.fields)) {}
+
+ protected:
+  bool field(const char* name, Kind kind, IValue& value) override;
+
+ private:
+  std::vector<std::pair<std::string, IValue>> from_, to_;
+  size_t next_ = 0;
+};
+
 bool same_values(const IValue& a, const IValue& b) {
   if (a.isTensor() && b.isTensor()) {
     const at::Tensor x = a.toTensor(), y = b.toTensor();
@@ -34,6 +48,13 @@ bool same_values(const IValue& a, const IValue& b) {
   bool same = x.size() == y.size();
   for (size_t i = 0; same && i < x.size(); ++i) same = same_values(x[i], y[i]);
   return same;
+}
+
+bool Replacer::field(const char* /*name*/, Kind /*kind*/, IValue& value) {
+  const size_t i = next_++;
+  if (i >= from_.size() || i >= to_.size() || !same_values(value, from_[i].second)) return false;
+  value = to_[i].second;
+  return true;
 }
 
 template <class T>
@@ -87,6 +108,16 @@ bool same_fields(const OptimizerOptions& a, const OptimizerOptions& b) {
 }
 bool same_fields(const OptimizerParamState& a, const OptimizerParamState& b) {
   return same(a, b);
+}
+
+void inherit_fields(OptimizerOptions& options, const OptimizerOptions& defaults) {
+  const std::unique_ptr<OptimizerOptions> unset = options.unset();
+  if (!unset || typeid(options) != typeid(defaults)) return;
+  Collector from, to;
+  unset->visit(from);
+  const_cast<OptimizerOptions&>(defaults).visit(to);
+  Replacer replacer(std::move(from), std::move(to));
+  options.visit(replacer);
 }
 
 // Defined where archives are (//utils/serialize), so that a program without archives links none.

@@ -266,6 +266,30 @@ TEST(Optimizer, GroupsHaveTheirOwnOptions) {
   EXPECT_EQ(sgd.param_groups().size(), 2u);
 }
 
+// What a group's options leave as a new object of their class has it is the optimizer's.
+TEST(Optimizer, OptionsOfGroupsInheritWhatTheyDoNotSet) {
+  std::vector<at::Tensor> params = start(at::kDouble);
+  std::vector<OptimizerParamGroup> groups;
+  groups.emplace_back(std::vector<at::Tensor>{params[0]},
+                      std::make_unique<AdamOptions>(AdamOptions().weight_decay(0.1)));
+  groups.emplace_back(std::vector<at::Tensor>{params[1]},
+                      std::make_unique<AdamOptions>(AdamOptions(1).betas({0.5, 0.6}).eps(1e-3)));
+  Adam adam(groups, AdamOptions(0.01).weight_decay(0.05).betas({0.8, 0.9}).amsgrad(true));
+  EXPECT_EQ(static_cast<AdamOptions&>(adam.param_groups()[0].options()),
+            AdamOptions(0.01).weight_decay(0.1).betas({0.8, 0.9}).amsgrad(true));
+  EXPECT_EQ(static_cast<AdamOptions&>(adam.param_groups()[1].options()),
+            AdamOptions(1).weight_decay(0.05).betas({0.5, 0.6}).eps(1e-3).amsgrad(true));
+  // A rate of 1e-3 counts as not set where the class has no default for it.
+  SGD sgd({params[0]}, SGDOptions(0.1).momentum(0.9).nesterov(true));
+  sgd.add_param_group(OptimizerParamGroup({params[1]}, std::make_unique<SGDOptions>(SGDOptions(1e-3).weight_decay(2))));
+  EXPECT_EQ(static_cast<SGDOptions&>(sgd.param_groups()[1].options()),
+            SGDOptions(0.1).momentum(0.9).nesterov(true).weight_decay(2));
+  static_cast<SGDOptions&>(sgd.defaults()).momentum(0.2).nesterov(false);
+  at::Tensor more = at::zeros({2}).requires_grad_(true);
+  sgd.add_param_group(OptimizerParamGroup({more}, std::make_unique<SGDOptions>(0.7)));
+  EXPECT_EQ(static_cast<SGDOptions&>(sgd.param_groups()[2].options()), SGDOptions(0.7).momentum(0.2));
+}
+
 template <class E, class F>
 std::string message(const F& f) {
   try {
