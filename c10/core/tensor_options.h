@@ -188,6 +188,8 @@ Stream& operator<<(Stream& out, const X& options) {
   std::string text;
   to_text(text, options);
   out << text.c_str();
+  // As libtorch's leaves its stream.
+  if constexpr (requires { out.setf(Stream::boolalpha); }) out.setf(Stream::boolalpha);
   return out;
 }
 

@@ -16,27 +16,32 @@ const char* inplace_text(bool inplace, bool first = false) {
   return !inplace ? "" : first ? "inplace=true" : ", inplace=true";
 }
 
+void put(std::ostream& stream, bool inplace, std::string_view text) {
+  (inplace ? detail::put_text_with_words : detail::put_text)(stream, text);
+}
+
 }  // namespace
 
 at::Tensor ELUImpl::forward(at::Tensor input) {
   return F::elu(std::move(input), options);
 }
 void ELUImpl::pretty_print(std::ostream& stream) const {
-  detail::put_text(stream, c10::str("torch::nn::ELU(alpha=", options.alpha(), inplace_text(options.inplace()), ")"));
+  put(stream, options.inplace(),
+      c10::str("torch::nn::ELU(alpha=", options.alpha(), inplace_text(options.inplace()), ")"));
 }
 
 at::Tensor SELUImpl::forward(at::Tensor input) {
   return F::selu(std::move(input), options);
 }
 void SELUImpl::pretty_print(std::ostream& stream) const {
-  detail::put_text(stream, c10::str("torch::nn::SELU(", inplace_text(options.inplace(), true), ")"));
+  put(stream, options.inplace(), c10::str("torch::nn::SELU(", inplace_text(options.inplace(), true), ")"));
 }
 
 at::Tensor HardshrinkImpl::forward(const at::Tensor& input) {
   return F::hardshrink(input, options);
 }
 void HardshrinkImpl::pretty_print(std::ostream& stream) const {
-  detail::put_text(stream, c10::str("torch::nn::Hardshrink(", options.lambda(), ")"));
+  detail::put_text_with_words(stream, c10::str("torch::nn::Hardshrink(", options.lambda(), ")"));
 }
 
 void HardtanhImpl::reset() {
@@ -46,16 +51,16 @@ at::Tensor HardtanhImpl::forward(at::Tensor input) {
   return F::hardtanh(std::move(input), options);
 }
 void HardtanhImpl::pretty_print(std::ostream& stream) const {
-  detail::put_text(stream, c10::str("torch::nn::Hardtanh(min_val=", options.min_val(), ", max_val=", options.max_val(),
-                                    inplace_text(options.inplace()), ")"));
+  detail::put_text_with_words(stream, c10::str("torch::nn::Hardtanh(min_val=", options.min_val(),
+                                               ", max_val=", options.max_val(), inplace_text(options.inplace()), ")"));
 }
 
 at::Tensor LeakyReLUImpl::forward(at::Tensor input) {
   return F::leaky_relu(std::move(input), options);
 }
 void LeakyReLUImpl::pretty_print(std::ostream& stream) const {
-  detail::put_text(stream, c10::str("torch::nn::LeakyReLU(negative_slope=", options.negative_slope(),
-                                    inplace_text(options.inplace()), ")"));
+  detail::put_text_with_words(stream, c10::str("torch::nn::LeakyReLU(negative_slope=", options.negative_slope(),
+                                               inplace_text(options.inplace()), ")"));
 }
 
 at::Tensor LogSigmoidImpl::forward(const at::Tensor& input) {
@@ -98,14 +103,14 @@ at::Tensor ReLUImpl::forward(at::Tensor input) {
   return F::relu(std::move(input), options);
 }
 void ReLUImpl::pretty_print(std::ostream& stream) const {
-  detail::put_text(stream, c10::str("torch::nn::ReLU(", inplace_text(options.inplace(), true), ")"));
+  put(stream, options.inplace(), c10::str("torch::nn::ReLU(", inplace_text(options.inplace(), true), ")"));
 }
 
 at::Tensor ReLU6Impl::forward(at::Tensor input) {
   return F::relu6(std::move(input), options);
 }
 void ReLU6Impl::pretty_print(std::ostream& stream) const {
-  detail::put_text(stream, c10::str("torch::nn::ReLU6(", inplace_text(options.inplace(), true), ")"));
+  put(stream, options.inplace(), c10::str("torch::nn::ReLU6(", inplace_text(options.inplace(), true), ")"));
 }
 
 at::Tensor RReLUImpl::forward(at::Tensor input) {
@@ -116,15 +121,17 @@ at::Tensor RReLUImpl::forward(at::Tensor input) {
                                         .inplace(options.inplace()));
 }
 void RReLUImpl::pretty_print(std::ostream& stream) const {
-  detail::put_text(stream, c10::str("torch::nn::RReLU(lower=", options.lower(), ", upper=", options.upper(),
-                                    inplace_text(options.inplace()), ")"));
+  put(stream, options.inplace(),
+      c10::str("torch::nn::RReLU(lower=", options.lower(), ", upper=", options.upper(), inplace_text(options.inplace()),
+               ")"));
 }
 
 at::Tensor CELUImpl::forward(at::Tensor input) {
   return F::celu(std::move(input), options);
 }
 void CELUImpl::pretty_print(std::ostream& stream) const {
-  detail::put_text(stream, c10::str("torch::nn::CELU(alpha=", options.alpha(), inplace_text(options.inplace()), ")"));
+  put(stream, options.inplace(),
+      c10::str("torch::nn::CELU(alpha=", options.alpha(), inplace_text(options.inplace()), ")"));
 }
 
 at::Tensor GLUImpl::forward(const at::Tensor& input) {
@@ -202,8 +209,9 @@ at::Tensor ThresholdImpl::forward(at::Tensor input) {
   return F::threshold(std::move(input), options);
 }
 void ThresholdImpl::pretty_print(std::ostream& stream) const {
-  detail::put_text(stream, c10::str("torch::nn::Threshold(threshold=", options.threshold(), ", value=", options.value(),
-                                    inplace_text(options.inplace()), ")"));
+  put(stream, options.inplace(),
+      c10::str("torch::nn::Threshold(threshold=", options.threshold(), ", value=", options.value(),
+               inplace_text(options.inplace()), ")"));
 }
 
 PReLUImpl::PReLUImpl(const PReLUOptions& options_) : options(options_) {
@@ -224,14 +232,15 @@ at::Tensor HardsigmoidImpl::forward(at::Tensor input) {
   return F::hardsigmoid(std::move(input), options);
 }
 void HardsigmoidImpl::pretty_print(std::ostream& stream) const {
-  detail::put_text(stream, options.inplace() ? "torch::nn::Hardsigmoid(inplace=true)" : "torch::nn::Hardsigmoid()");
+  put(stream, options.inplace(),
+      options.inplace() ? "torch::nn::Hardsigmoid(inplace=true)" : "torch::nn::Hardsigmoid()");
 }
 
 at::Tensor HardswishImpl::forward(at::Tensor input) {
   return F::hardswish(std::move(input), options);
 }
 void HardswishImpl::pretty_print(std::ostream& stream) const {
-  detail::put_text(stream, options.inplace() ? "torch::nn::Hardswish(inplace=true)" : "torch::nn::Hardswish()");
+  put(stream, options.inplace(), options.inplace() ? "torch::nn::Hardswish(inplace=true)" : "torch::nn::Hardswish()");
 }
 
 template class Cloneable<ELUImpl>;

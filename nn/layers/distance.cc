@@ -8,15 +8,16 @@ at::Tensor CosineSimilarityImpl::forward(const at::Tensor& x1, const at::Tensor&
   return functional::cosine_similarity(x1, x2, options);
 }
 void CosineSimilarityImpl::pretty_print(std::ostream& stream) const {
-  detail::put_text(stream, c10::str("torch::nn::CosineSimilarity(dim=", options.dim(), ", eps=", options.eps(), ")"));
+  detail::put_text_with_words(
+      stream, c10::str("torch::nn::CosineSimilarity(dim=", options.dim(), ", eps=", options.eps(), ")"));
 }
 
 at::Tensor PairwiseDistanceImpl::forward(const at::Tensor& x1, const at::Tensor& x2) {
   return functional::pairwise_distance(x1, x2, options);
 }
 void PairwiseDistanceImpl::pretty_print(std::ostream& stream) const {
-  detail::put_text(stream, c10::str("torch::nn::PairwiseDistance(p=", options.p(), ", eps=", options.eps(),
-                                    ", keepdim=", options.keepdim() ? "true" : "false", ")"));
+  detail::put_text_with_words(stream, c10::str("torch::nn::PairwiseDistance(p=", options.p(), ", eps=", options.eps(),
+                                               ", keepdim=", options.keepdim() ? "true" : "false", ")"));
 }
 
 template class Cloneable<CosineSimilarityImpl>;

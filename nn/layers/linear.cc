@@ -44,8 +44,9 @@ at::Tensor LinearImpl::forward(const at::Tensor& input) {
 }
 
 void LinearImpl::pretty_print(std::ostream& stream) const {
-  detail::put_text(stream, c10::str("torch::nn::Linear(in_features=", options.in_features(), ", out_features=",
-                                    options.out_features(), ", bias=", options.bias() ? "true" : "false", ")"));
+  detail::put_text_with_words(
+      stream, c10::str("torch::nn::Linear(in_features=", options.in_features(),
+                       ", out_features=", options.out_features(), ", bias=", options.bias() ? "true" : "false", ")"));
 }
 
 BilinearImpl::BilinearImpl(const BilinearOptions& options_) : options(options_) {
@@ -75,9 +76,10 @@ at::Tensor BilinearImpl::forward(const at::Tensor& input1, const at::Tensor& inp
 }
 
 void BilinearImpl::pretty_print(std::ostream& stream) const {
-  detail::put_text(stream, c10::str("torch::nn::Bilinear(in1_features=", options.in1_features(), ", in2_features=",
-                                    options.in2_features(), ", out_features=", options.out_features(),
-                                    ", bias=", options.bias() ? "true" : "false", ")"));
+  detail::put_text_with_words(
+      stream,
+      c10::str("torch::nn::Bilinear(in1_features=", options.in1_features(), ", in2_features=", options.in2_features(),
+               ", out_features=", options.out_features(), ", bias=", options.bias() ? "true" : "false", ")"));
 }
 
 at::Tensor FlattenImpl::forward(const at::Tensor& input) {

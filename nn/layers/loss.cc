@@ -166,8 +166,9 @@ at::Tensor TripletMarginLossImpl::forward(const at::Tensor& anchor, const at::Te
   return F::triplet_margin_loss(anchor, positive, negative, options);
 }
 void TripletMarginLossImpl::pretty_print(std::ostream& stream) const {
-  detail::put_text(stream, c10::str("torch::nn::TripletMarginLoss(margin=", options.margin(), ", p=", options.p(),
-                                    ", eps=", options.eps(), ", swap=", options.swap() ? "true" : "false", ")"));
+  detail::put_text_with_words(stream,
+                              c10::str("torch::nn::TripletMarginLoss(margin=", options.margin(), ", p=", options.p(),
+                                       ", eps=", options.eps(), ", swap=", options.swap() ? "true" : "false", ")"));
 }
 
 at::Tensor TripletMarginWithDistanceLossImpl::forward(const at::Tensor& anchor, const at::Tensor& positive,
@@ -175,8 +176,8 @@ at::Tensor TripletMarginWithDistanceLossImpl::forward(const at::Tensor& anchor, 
   return F::triplet_margin_with_distance_loss(anchor, positive, negative, options);
 }
 void TripletMarginWithDistanceLossImpl::pretty_print(std::ostream& stream) const {
-  detail::put_text(stream, c10::str("torch::nn::TripletMarginWithDistanceLoss(margin=", options.margin(),
-                                    ", swap=", options.swap() ? "true" : "false", ")"));
+  detail::put_text_with_words(stream, c10::str("torch::nn::TripletMarginWithDistanceLoss(margin=", options.margin(),
+                                               ", swap=", options.swap() ? "true" : "false", ")"));
 }
 
 at::Tensor GaussianNLLLossImpl::forward(const at::Tensor& input, const at::Tensor& target, const at::Tensor& var) {

@@ -50,8 +50,9 @@ at::Tensor LayerNormImpl::forward(const at::Tensor& input) {
 }
 
 void LayerNormImpl::pretty_print(std::ostream& stream) const {
-  detail::put_text(stream, c10::str("torch::nn::LayerNorm(", options.normalized_shape(), ", eps=", options.eps(),
-                                    ", elementwise_affine=", yes(options.elementwise_affine()), ")"));
+  detail::put_text_with_words(stream,
+                              c10::str("torch::nn::LayerNorm(", options.normalized_shape(), ", eps=", options.eps(),
+                                       ", elementwise_affine=", yes(options.elementwise_affine()), ")"));
 }
 
 GroupNormImpl::GroupNormImpl(const GroupNormOptions& options_) : options(options_) {
@@ -81,8 +82,9 @@ at::Tensor GroupNormImpl::forward(const at::Tensor& input) {
 }
 
 void GroupNormImpl::pretty_print(std::ostream& stream) const {
-  detail::put_text(stream, c10::str("torch::nn::GroupNorm(", options.num_groups(), ", ", options.num_channels(),
-                                    ", eps=", options.eps(), ", affine=", yes(options.affine()), ")"));
+  detail::put_text_with_words(stream,
+                              c10::str("torch::nn::GroupNorm(", options.num_groups(), ", ", options.num_channels(),
+                                       ", eps=", options.eps(), ", affine=", yes(options.affine()), ")"));
 }
 
 namespace detail {
@@ -152,7 +154,7 @@ at::Tensor BatchNormState::forward(const at::Tensor& input) {
 }
 
 void BatchNormState::print(std::ostream& stream, std::string_view name) const {
-  detail::put_text(
+  detail::put_text_with_words(
       stream,
       c10::str(name, "(", options.num_features(), ", eps=", options.eps(),
                ", momentum=", options.momentum().has_value() ? c10::str(*options.momentum()) : std::string("None"),
@@ -174,9 +176,9 @@ at::Tensor InstanceNormState::normalized(const at::Tensor& input, bool batched) 
 }
 
 void InstanceNormState::print(std::ostream& stream, std::string_view name) const {
-  put_text(stream, c10::str(name, "(", options.num_features(), ", eps=", options.eps(), ", momentum=",
-                            options.momentum(), ", affine=", yes(options.affine()),
-                            ", track_running_stats=", yes(options.track_running_stats()), ")"));
+  put_text_with_words(stream, c10::str(name, "(", options.num_features(), ", eps=", options.eps(),
+                                       ", momentum=", options.momentum(), ", affine=", yes(options.affine()),
+                                       ", track_running_stats=", yes(options.track_running_stats()), ")"));
 }
 
 }  // namespace detail
@@ -206,16 +208,16 @@ at::Tensor LocalResponseNormImpl::forward(const at::Tensor& input) {
   return F::local_response_norm(input, options);
 }
 void LocalResponseNormImpl::pretty_print(std::ostream& stream) const {
-  detail::put_text(stream, c10::str("torch::nn::LocalResponseNorm(", options.size(), ", alpha=", options.alpha(),
-                                    ", beta=", options.beta(), ", k=", options.k(), ")"));
+  detail::put_text_with_words(stream, c10::str("torch::nn::LocalResponseNorm(", options.size(), ", alpha=",
+                                               options.alpha(), ", beta=", options.beta(), ", k=", options.k(), ")"));
 }
 
 at::Tensor CrossMapLRN2dImpl::forward(const at::Tensor& input) {
   return functions::CrossMapLRN2d::apply(input, options.size(), options.alpha(), options.beta(), options.k());
 }
 void CrossMapLRN2dImpl::pretty_print(std::ostream& stream) const {
-  detail::put_text(stream, c10::str("torch::nn::CrossMapLRN2d(", options.size(), ", alpha=", options.alpha(),
-                                    ", beta=", options.beta(), ", k=", options.k(), ")"));
+  detail::put_text_with_words(stream, c10::str("torch::nn::CrossMapLRN2d(", options.size(), ", alpha=", options.alpha(),
+                                               ", beta=", options.beta(), ", k=", options.k(), ")"));
 }
 
 template class Cloneable<LayerNormImpl>;

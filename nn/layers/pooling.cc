@@ -15,9 +15,9 @@ void print_avg(std::ostream& stream, const char* name, const AvgPoolOptions<D>& 
 }
 template <size_t D>
 void print_max(std::ostream& stream, const char* name, const MaxPoolOptions<D>& o) {
-  detail::put_text(stream, c10::str("torch::nn::", name, "(kernel_size=", o.kernel_size(), ", stride=", o.stride(),
-                                    ", padding=", o.padding(), ", dilation=", o.dilation(),
-                                    ", ceil_mode=", o.ceil_mode() ? "true" : "false", ")"));
+  detail::put_text_with_words(stream, c10::str("torch::nn::", name, "(kernel_size=", o.kernel_size(), ", stride=",
+                                               o.stride(), ", padding=", o.padding(), ", dilation=", o.dilation(),
+                                               ", ceil_mode=", o.ceil_mode() ? "true" : "false", ")"));
 }
 template <typename Options>
 void print_adaptive(std::ostream& stream, const char* name, const Options& o) {
@@ -25,14 +25,14 @@ void print_adaptive(std::ostream& stream, const char* name, const Options& o) {
 }
 template <size_t D>
 void print_unpool(std::ostream& stream, const char* name, const MaxUnpoolOptions<D>& o) {
-  detail::put_text(stream, c10::str("torch::nn::", name, "(kernel_size=", o.kernel_size(), ", stride=", o.stride(),
-                                    ", padding=", o.padding(), ")"));
+  detail::put_text_with_words(stream, c10::str("torch::nn::", name, "(kernel_size=", o.kernel_size(),
+                                               ", stride=", o.stride(), ", padding=", o.padding(), ")"));
 }
 template <size_t D>
 void print_lp(std::ostream& stream, const char* name, const LPPoolOptions<D>& o) {
-  detail::put_text(stream, c10::str("torch::nn::", name, "(norm_type=", o.norm_type(), ", kernel_size=",
-                                    o.kernel_size(), ", stride=", o.stride(),
-                                    ", ceil_mode=", o.ceil_mode() ? "true" : "false", ")"));
+  detail::put_text_with_words(
+      stream, c10::str("torch::nn::", name, "(norm_type=", o.norm_type(), ", kernel_size=", o.kernel_size(),
+                       ", stride=", o.stride(), ", ceil_mode=", o.ceil_mode() ? "true" : "false", ")"));
 }
 
 template <size_t D>

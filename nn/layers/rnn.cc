@@ -140,10 +140,10 @@ std::vector<at::Tensor> RNNLayer::all_weights() const {
 void RNNLayer::pretty_print(std::ostream& stream) const {
   const RNNOptionsBase& o = options_base;
   const std::string projection = o.proj_size() > 0 ? c10::str(", proj_size=", o.proj_size()) : "";
-  put_text(stream,
-           c10::str("torch::nn::", class_name(*this), "(input_size=", o.input_size(), ", hidden_size=", o.hidden_size(),
-                    ", num_layers=", o.num_layers(), ", bias=", text(o.bias()), ", batch_first=", text(o.batch_first()),
-                    ", dropout=", o.dropout(), ", bidirectional=", text(o.bidirectional()), projection, ")"));
+  put_text_with_words(stream, c10::str("torch::nn::", class_name(*this), "(input_size=", o.input_size(),
+                                       ", hidden_size=", o.hidden_size(), ", num_layers=", o.num_layers(),
+                                       ", bias=", text(o.bias()), ", batch_first=", text(o.batch_first()), ", dropout=",
+                                       o.dropout(), ", bidirectional=", text(o.bidirectional()), projection, ")"));
 }
 
 void RNNLayer::check_input(const at::Tensor& input) const {

@@ -337,6 +337,8 @@ std::string class_name(const Module& module);
 // Puts text into the stream's buffer as it is. It reaches no formatting code, so that the virtual pretty_print of every
 // module costs a program that prints nothing no stream library.
 void put_text(std::ostream& stream, std::string_view text);
+// The same for a layer whose text in libtorch leaves the stream with boolalpha.
+void put_text_with_words(std::ostream& stream, std::string_view text);
 }  // namespace detail
 
 }  // namespace torch::nn

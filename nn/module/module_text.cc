@@ -8,6 +8,11 @@ void detail::put_text(std::ostream& stream, std::string_view text) {
   stream.rdbuf()->sputn(text.data(), static_cast<std::streamsize>(text.size()));
 }
 
+void detail::put_text_with_words(std::ostream& stream, std::string_view text) {
+  stream.setf(std::ios_base::boolalpha);
+  put_text(stream, text);
+}
+
 void Module::pretty_print(std::ostream& stream) const {
   const std::string extra = extra_repr();
   detail::put_text(stream, extra.empty() ? name() : name() + "(" + extra + ")");
