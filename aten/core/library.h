@@ -43,6 +43,12 @@ struct OperatorKernel {
   virtual ~OperatorKernel() = default;
 };
 
+template <TextStream Stream, SameType<OperatorName> X>
+Stream& operator<<(Stream& out, const X& name) {
+  out << toString(name).c_str();
+  return out;
+}
+
 }  // namespace c10
 
 namespace torch {

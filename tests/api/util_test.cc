@@ -18,6 +18,7 @@
 #include <c10/util/Semaphore.h>
 #include <c10/util/Synchronized.h>
 #include <c10/util/ThreadLocal.h>
+#include <c10/util/TypeCast.h>
 #include <c10/util/TypeIndex.h>
 #include <c10/util/TypeSafeSignMath.h>
 #include <c10/util/Unroll.h>
@@ -38,10 +39,12 @@
 #include <torch/csrc/utils/memory.h>
 #include <torch/csrc/utils/variadic.h>
 #include <torch/detail/static.h>
+#include <torch/library.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <fstream>
+#include <sstream>
 #include <thread>
 #include <variant>
 #include <vector>
@@ -238,6 +241,39 @@ TEST(Util, Types) {
   static_assert(std::is_same_v<torch::detail::return_type_of_forward_t<Module, float>, int>);
   static_assert(std::is_void_v<torch::detail::return_type_of_forward_t<torch::nn::Module>>);
   EXPECT_FALSE((torch::detail::check_not_lvalue_references<int, int&>()));
+}
+
+TEST(Util, NamesOfOperatorsPrint) {
+  std::ostringstream out;
+  out << c10::OperatorName("aten::add", "Tensor") << ' ' << c10::OperatorName("mine::f", "");
+  EXPECT_EQ(out.str(), "aten::add.Tensor mine::f");
+}
+
+TEST(Util, ConversionsKnowTheirRange) {
+  EXPECT_TRUE((c10::overflows<int8_t, int>(1000)));
+  EXPECT_TRUE((c10::overflows<int8_t, int>(-129)));
+  EXPECT_FALSE((c10::overflows<uint8_t, int>(-255)));
+  EXPECT_TRUE((c10::overflows<uint8_t, int>(-256)));
+  EXPECT_TRUE((c10::overflows<uint8_t, int>(-1, /*strict_unsigned=*/true)));
+  EXPECT_TRUE((c10::overflows<int, double>(1e10)));
+  EXPECT_TRUE((c10::overflows<int, double>(NAN)));
+  EXPECT_TRUE((c10::overflows<int, double>(INFINITY)));
+  EXPECT_TRUE((c10::overflows<float, double>(1e300)));
+  EXPECT_FALSE((c10::overflows<float, double>(INFINITY)));
+  EXPECT_TRUE((c10::overflows<c10::Half, float>(1e6f)));
+  EXPECT_TRUE((c10::overflows<float, c10::complex<double>>({1, 2})));
+  EXPECT_FALSE((c10::overflows<float, c10::complex<double>>({1, 0})));
+  EXPECT_TRUE((c10::overflows<c10::complex<float>, c10::complex<double>>({0, 1e300})));
+  EXPECT_FALSE((c10::overflows<bool, int>(5)));
+  EXPECT_EQ(c10::convert<float>(c10::complex<double>(3, 4)), 3);
+  EXPECT_EQ((c10::checked_convert<int8_t, int>(100, "int8_t")), 100);
+  EXPECT_EQ((c10::checked_convert<bool, int>(7, "bool")), true);
+  try {
+    c10::checked_convert<int8_t, int>(1000, "int8_t");
+    ADD_FAILURE();
+  } catch (const std::runtime_error& e) {
+    EXPECT_STREQ(e.what(), "value cannot be converted to type int8_t without overflow");
+  }
 }
 
 TEST(Util, Numbers) {
