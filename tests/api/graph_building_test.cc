@@ -131,11 +131,6 @@ TEST(WrapDims, ListsOfDimensions) {
 }
 
 TEST(Numbers, CastsAndQuotients) {
-  EXPECT_EQ((c10::convert<int, double>(-2.7)), -2);
-  EXPECT_EQ((c10::convert<float>(c10::complex<double>(1.5, 2))), 1.5f);
-  EXPECT_EQ((c10::checked_convert<int8_t, int64_t>(-128, "int8_t")), -128);
-  EXPECT_EQ(message_of([] { c10::checked_convert<int8_t, int64_t>(128, "int8_t"); }),
-            "value cannot be converted to type int8_t without overflow");
   EXPECT_EQ(c10::bit_cast<uint32_t>(1.f), 0x3f800000u);
   EXPECT_TRUE(at::_isnan(c10::Half(std::numeric_limits<float>::quiet_NaN())) && !at::_isnan(3) && !at::_isnan(1.0));
   EXPECT_TRUE(at::_isnan(c10::complex<float>(0, NAN)) && at::_isinf(-INFINITY) && !at::_isinf(7));
