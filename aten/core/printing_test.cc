@@ -30,7 +30,7 @@ TEST(Printing, IntegersShowAllTheirDigits) {
   EXPECT_EQ(to_string(literal(int64_t{-9007199254740993})), "-9007199254740993\n[ CPULongType{} ]");
   EXPECT_EQ(to_string(literal(true)), "1\n[ CPUBoolType{} ]");
   EXPECT_EQ(to_string(literal({1234567, -3})), " 1234567\n      -3\n[ CPULongType{2} ]");
-  EXPECT_EQ(to_string(literal({1, -1000000, int64_t{1000000000000}})),
+  EXPECT_EQ(to_string(literal({int64_t{1}, int64_t{-1000000}, int64_t{1000000000000}})),
             " 1.0000e+00\n-1.0000e+06\n 1.0000e+12\n[ CPULongType{3} ]");
 }
 
