@@ -26,7 +26,8 @@ std::string text_of(const at::Scalar& s) {
   if (s.isIntegral(false)) return std::to_string(s.toLong());
   if (!s.isComplex()) return digits(s.toDouble());
   const c10::complex<double> z = s.toComplexDouble();
-  return digits(z.real()) + digits(z.imag(), "%+.4g") + "i";
+  // Without the signs of zeros, which follow from the order of sums.
+  return digits(z.real() + 0.0) + digits(z.imag() + 0.0, "%+.4g") + "i";
 }
 
 std::string text_of(const at::Tensor& t) { return part(at::detach(t)); }

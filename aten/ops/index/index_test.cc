@@ -238,8 +238,10 @@ TEST(Index, TakeAndPut) {
   }
   expect_close(at::take_along_dim(x, indices_of({1, 0}, {2, 1}), 1), {2, 3});
   expect_close(at::take_along_dim(x, indices_of({-1, -2}, {2, 1}), 1), {2, 3});
-  expect_error<IndexError>([&] { at::take_along_dim(x, indices_of({-3, 0}, {2, 1}), 1); },
-                           device().is_cpu() ? "index -3 is out of bounds" : "is out of bounds");
+  const auto outside = [&] { at::take_along_dim(x, indices_of({-3, 0}, {2, 1}), 1); };
+  // Elsewhere gather finds it.
+  device().is_cpu() ? expect_error<IndexError>(outside, "index -3 is out of bounds")
+                    : expect_error<c10::Error>(outside, "is out of bounds");
   const Tensor narrow = at::to(indices_of({1, 0}, {2, 1}), ScalarType::Int);
   expect_close(at::gather(x, 1, narrow), {2, 3});
   expect_close(at::scatter(x, 1, narrow, Scalar(9)), {1, 9, 9, 4});
