@@ -11,8 +11,6 @@ Tensor fold(const Tensor& input, const FoldFuncOptions& o) {
 }
 
 Tensor unfold(const Tensor& input, const UnfoldFuncOptions& o) {
-  TORCH_CHECK_INDEX(input.dim() >= 3, "Dimension out of range (expected to be in range of [", -input.dim(), ", ",
-                    input.dim() - 1, "], but got ", input.dim(), "): unfold takes a picture or a batch of them");
   TORCH_CHECK(input.dim() == 4, "Input Error: Only 4D input Tensors are supported (got ", input.dim(), "D)");
   return at::im2col(input, *o.kernel_size(), *o.dilation(), *o.padding(), *o.stride());
 }

@@ -91,7 +91,7 @@ const std::vector<AutocastCall>& autocast_calls() {
     {"fmod", 2, "fmod.Tensor: d(2,3), p(3)"},
     {"remainder", 2, "remainder.Tensor: d(2,3), p(3)"},
     {"frac", 1, "frac: d(3,4)"},
-    {"stft", 1, "stft: p(40), 8"},
+    {"stft", 1, "stft: p(40), 8, return_complex=True"},
     {"floor", 1, "floor: d(3,4)"},
     {"flip", 1, "flip: d(2,3), [0,1]"},
     {"fliplr", 1, "fliplr: p(2,3)"},

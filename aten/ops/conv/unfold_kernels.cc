@@ -71,7 +71,9 @@ void for_each_place(const Windows& w, const F& f) {
 
 Windows im2col_windows(const Tensor& self, IntArrayRef kernel_size, IntArrayRef dilation, IntArrayRef padding, IntArrayRef stride) {
   const int64_t rank = self.dim();
-  TORCH_CHECK((rank == 3 || rank == 4) && self.size(rank - 1) > 0 && self.size(rank - 2) > 0 && self.size(rank - 3) > 0,
+  TORCH_CHECK_INDEX(rank >= 3, "Dimension out of range (expected to be in range of [", -rank, ", ", rank - 1,
+                    "], but got ", -3, "): im2col takes an image [C, H, W] or a batch of them");
+  TORCH_CHECK(rank <= 4 && self.size(rank - 1) > 0 && self.size(rank - 2) > 0 && self.size(rank - 3) > 0,
               "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but got: ", self.sizes());
   Windows w = check("im2col", self.sizes().slice(static_cast<size_t>(rank) - 2), kernel_size, dilation, padding, stride);
   w.batch = rank == 4 ? self.size(0) : 1;

@@ -121,6 +121,7 @@ TEST(FftOpsTest, Dtypes) {
   EXPECT_EQ(at::fft_rfft(sample({4}, kDouble)).scalar_type(), kComplexDouble);
   EXPECT_EQ(at::fft_irfft(sample({4}, kInt)).scalar_type(), kFloat);
   EXPECT_EQ(at::fft_fftn(sample({}, kBool)).scalar_type(), kComplexFloat);
+  if (!device().is_cpu()) return;  // Others take them.
   expect_error<NotImplementedError>([] { at::fft_fft(sample({4}, kHalf)); }, "Unsupported dtype Half");
   expect_error<NotImplementedError>([] { at::fft_irfftn(sample({4}, kBFloat16)); }, "Unsupported dtype BFloat16");
 }

@@ -54,6 +54,8 @@ Tensor transformed_frames(const Tensor& signal, const Frames& f, const Tensor& w
   if (window.defined()) frames = at::mul(frames, window);
   const int64_t norm = normalized ? kByRoot : kNone;
   if (frames.is_complex()) return at::_fft_c2c(frames, {2}, norm, true);
+  // As fft_rfft on devices other than the CPU.
+  if (frames.scalar_type() == kBFloat16 && !frames.is_cpu()) frames = at::to(frames, kFloat);
   return at::_fft_r2c(frames, {2}, norm, onesided);
 }
 

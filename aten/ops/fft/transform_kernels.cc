@@ -36,7 +36,7 @@ Dims checked_dims(const char* op, const Tensor& self, IntArrayRef dim, int64_t n
 
 void check_precision(const Tensor& self) {
   const ScalarType type = toRealValueType(self.scalar_type());
-  TORCH_CHECK_NOT_IMPLEMENTED(type == kFloat || type == kDouble, "Unsupported dtype ", self.scalar_type());
+  TORCH_CHECK_NOT_IMPLEMENTED(type == kFloat || type == kDouble || (type == kHalf && !self.is_cpu()), "Unsupported dtype ", self.scalar_type());
 }
 
 // Those with larger strides first.

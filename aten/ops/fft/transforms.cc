@@ -33,8 +33,10 @@ int64_t normalization(NormName norm, bool forward) {
 Tensor promoted(const Tensor& self, bool to_complex) {
   ScalarType type = self.scalar_type();
   if (!isFloatingType(type) && !isComplexType(type)) type = c10::get_default_dtype_as_scalartype();
+  // Other devices transform Half too, and BFloat16 as Float.
+  if (type == kBFloat16 && !self.is_cpu()) type = kFloat;
   const ScalarType real = toRealValueType(type);
-  TORCH_CHECK_NOT_IMPLEMENTED(real == kFloat || real == kDouble, "Unsupported dtype ", type);
+  TORCH_CHECK_NOT_IMPLEMENTED(real == kFloat || real == kDouble || (real == kHalf && !self.is_cpu()), "Unsupported dtype ", type);
   if (to_complex) type = toComplexType(type);
   return type == self.scalar_type() ? self : at::to(self, type);
 }
