@@ -246,19 +246,7 @@ Json PythonInterpreter::call_method(const Json& object, const std::string& name,
   }
   if (name == "__setitem__") {
     const Tensor self = tensor(object);
-    std::vector<at::indexing::TensorIndex> indices;
-    const Json& where = arguments.positional.at(0);
-    for (const Json& one : where.is_array() ? where : Json::array({where})) {
-      if (has_tag(one, "slice")) {
-        const Json& bounds = one.at("slice");
-        const auto bound = [&](size_t i) {
-          return bounds[i].is_null() ? std::optional<int64_t>() : bounds[i].get<int64_t>();
-        };
-        indices.emplace_back(at::indexing::Slice(bound(0), bound(1), bound(2)));
-      } else {
-        indices.emplace_back(one.get<int64_t>());
-      }
-    }
+    const auto indices = tensor_indices(arguments.positional.at(0));
     const Json& v = arguments.positional.at(1);
     if (is_tensor(v)) {
       self.index_put_(indices, tensor(v));
@@ -282,15 +270,7 @@ Json PythonInterpreter::attribute(const Json& object, const std::string& name) {
   throw CompilerRefuses("a value of type " + type_name(object) + " has no member " + name);
 }
 
-Json PythonInterpreter::index(const Json& object, const Json& where) {
-  if (object.is_array()) {
-    if (where.is_number_integer()) return object.at(where.get<size_t>());
-    if (!has_tag(where, "slice")) throw CompilerRefuses("a list is indexed by integers");
-    const Json& stop = where.at("slice").at(1);
-    Json part = Json::array();
-    for (size_t i = 0; i < object.size() && (stop.is_null() || i < stop.get<size_t>()); ++i) part.push_back(object[i]);
-    return part;
-  }
+std::vector<at::indexing::TensorIndex> PythonInterpreter::tensor_indices(const Json& where) {
   std::vector<at::indexing::TensorIndex> indices;
   for (const Json& one : where.is_array() ? where : Json::array({where})) {
     if (has_tag(one, "slice")) {
@@ -313,7 +293,19 @@ Json PythonInterpreter::index(const Json& object, const Json& where) {
       throw CompilerRefuses("a tensor is not indexed by a value of type " + type_name(one));
     }
   }
-  return value(tensor(object).index(indices));
+  return indices;
+}
+
+Json PythonInterpreter::index(const Json& object, const Json& where) {
+  if (object.is_array()) {
+    if (where.is_number_integer()) return object.at(where.get<size_t>());
+    if (!has_tag(where, "slice")) throw CompilerRefuses("a list is indexed by integers");
+    const Json& stop = where.at("slice").at(1);
+    Json part = Json::array();
+    for (size_t i = 0; i < object.size() && (stop.is_null() || i < stop.get<size_t>()); ++i) part.push_back(object[i]);
+    return part;
+  }
+  return value(tensor(object).index(tensor_indices(where)));
 }
 
 Json PythonInterpreter::unary(const std::string& name, const Json& v) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "aten/core/tensor.h"
+#include "aten/core/tensor_indexing.h"
 #include "c10/value/ivalue.h"
 #include "tests/recorded/fields.h"
 #include "tests/recorded/python_syntax.h"
@@ -64,6 +65,7 @@ class PythonInterpreter {
   Json call(const PythonNode& node);
   Json call_method(const Json& object, const std::string& name, const PythonArguments& arguments);
   Json index(const Json& object, const Json& index);
+  std::vector<at::indexing::TensorIndex> tensor_indices(const Json& where);
   Json unary(const std::string& name, const Json& value);
   Json binary(const std::string& name, const Json& left, const Json& right);
   Json numbers(const std::string& name, const Json& left, const Json& right);

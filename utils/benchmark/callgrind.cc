@@ -11,6 +11,8 @@
 #include <map>
 #include <stdexcept>
 
+#include "c10/util/tempfile.h"
+
 extern char** environ;
 
 extern "C" [[gnu::noinline]] void torch_benchmark_counted_region(const std::function<void(int64_t)>* loop,
@@ -59,17 +61,14 @@ std::vector<std::string> own_arguments() {
   return arguments;
 }
 
-// Numbers the files of one process.
+// Removed with what valgrind writes there.
 struct Folder {
-  std::string path;
-  Folder() {
-    const char* base = std::getenv("TMPDIR");
-    path = std::string(base != nullptr && *base != 0 ? base : "/tmp") + "/callgrindXXXXXX";
-    if (mkdtemp(path.data()) == nullptr) throw std::runtime_error("collect_callgrind: cannot make a folder " + path);
-  }
+  c10::TempDir folder = c10::make_tempdir("callgrind");
+  const std::string& path = folder.name;
+
+  Folder() = default;
   ~Folder() {
     for (const char* name : {"/counts", "/log"}) unlink((path + name).c_str());
-    rmdir(path.c_str());
   }
   Folder(const Folder&) = delete;
   Folder& operator=(const Folder&) = delete;

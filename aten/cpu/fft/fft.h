@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "aten/cpu/support/cache_stats.h"
 #include "c10/util/small_vector.h"
 
 namespace at::cpu::fft {
@@ -35,14 +36,7 @@ struct Lines {
 template <class T>
 void transform(const Transform& what, const Lines& lines, const T* in, T* out);
 
-struct PlanCacheStats {
-  size_t bytes = 0;
-  size_t limit = 0;
-  size_t entries = 0;
-  size_t hits = 0;
-  size_t misses = 0;
-};
-PlanCacheStats plan_cache_stats();
+CacheStats plan_cache_stats();
 
 /// Bounds the bytes of the plans that are kept; what was used longest ago goes first. 64 MiB at the start, 0 keeps
 /// none.

@@ -1,15 +1,14 @@
 #include "aten/cpu/fft/plan.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <cmath>
-#include <list>
-#include <map>
-#include <mutex>
-#include <tuple>
 #include <type_traits>
 
 #include "aten/cpu/fft/fft.h"
 #include "aten/cpu/fft/kernels.h"
+#include "aten/cpu/support/byte_cache.h"
 
 namespace at::cpu::fft {
 namespace {
@@ -164,67 +163,21 @@ std::shared_ptr<const Plan<T>> make_plan(size_t n, bool real_roots) {
   return plan;
 }
 
-// The plans used last, of both types.
-class Cache {
- public:
-  template <class T>
-  std::shared_ptr<const Plan<T>> find(size_t n, bool real_roots) {
-    const Key key{n, real_roots, sizeof(T)};
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      const auto found = where_.find(key);
-      if (found != where_.end()) {
-        ++stats_.hits;
-        used_.splice(used_.begin(), used_, found->second);
-        return std::static_pointer_cast<const Plan<T>>(found->second->plan);
-      }
-      ++stats_.misses;
-    }
-    const std::shared_ptr<const Plan<T>> plan = make_plan<T>(n, real_roots);
-    const std::lock_guard<std::mutex> lock(mutex_);
-    const size_t bytes = plan->bytes();
-    if (bytes <= stats_.limit && where_.find(key) == where_.end()) {
-      used_.push_front({key, plan, bytes});
-      where_[key] = used_.begin();
-      stats_.bytes += bytes;
-      shrink();
-    }
-    return plan;
-  }
-  PlanCacheStats stats() {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    stats_.entries = used_.size();
-    return stats_;
-  }
-  void set_limit(size_t bytes) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    stats_.limit = bytes;
-    shrink();
-  }
-
- private:
-  using Key = std::tuple<size_t, bool, size_t>;
-  struct Entry {
-    Key key;
-    std::shared_ptr<const void> plan;
-    size_t bytes;
-  };
-  void shrink() {
-    while (stats_.bytes > stats_.limit) {
-      stats_.bytes -= used_.back().bytes;
-      where_.erase(used_.back().key);
-      used_.pop_back();
-    }
-  }
-
-  std::mutex mutex_;
-  std::list<Entry> used_;
-  std::map<Key, std::list<Entry>::iterator> where_;
-  PlanCacheStats stats_{0, size_t{64} << 20, 0, 0, 0};
+struct Key {
+  size_t n, size_of_number;
+  bool real_roots;
+  bool operator==(const Key&) const = default;
 };
+struct KeyHash {
+  size_t operator()(const Key& key) const { return key.n * 32 + key.size_of_number * 2 + key.real_roots; }
+};
+using Cache = ByteCache<Key, KeyHash>;
 
 Cache& cache() {
-  static Cache* all = new Cache;  // lives on while threads end
+  static Cache* const all = [] {
+    pthread_atfork([] { cache().lock(); }, [] { cache().unlock(); }, [] { cache().unlock(); });
+    return new Cache(size_t{64} << 20);  // lives on while threads end
+  }();
   return *all;
 }
 
@@ -239,14 +192,14 @@ size_t Plan<T>::bytes() const {
 
 template <class T>
 std::shared_ptr<const Plan<T>> find_plan(size_t n, bool real_roots) {
-  return cache().find<T>(n, real_roots);
+  return cache().find<Plan<T>>({n, sizeof(T), real_roots}, [&] { return make_plan<T>(n, real_roots); });
 }
 template struct Plan<float>;
 template struct Plan<double>;
 template std::shared_ptr<const Plan<float>> find_plan(size_t, bool);
 template std::shared_ptr<const Plan<double>> find_plan(size_t, bool);
 
-PlanCacheStats plan_cache_stats() {
+CacheStats plan_cache_stats() {
   return cache().stats();
 }
 void set_plan_cache_limit(size_t bytes) {

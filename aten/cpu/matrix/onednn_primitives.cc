@@ -4,12 +4,10 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <list>
-#include <mutex>
-#include <unordered_map>
 
 #include "aten/cpu/matrix/internal.h"
 #include "aten/cpu/matrix/primitive_cache.h"
+#include "aten/cpu/support/byte_cache.h"
 #include "c10/parallel/parallel.h"
 #include "c10/util/exception.h"
 
@@ -27,44 +25,14 @@ struct KeyHash {
   }
 };
 
-struct Cache {
-  struct Entry {
-    PrimitiveKey key;
-    std::shared_ptr<const Primitive> primitive;
-  };
-  std::mutex mutex;
-  std::list<Entry> entries;  // most recently used first
-  std::unordered_map<PrimitiveKey, std::list<Entry>::iterator, KeyHash> index;
-  PrimitiveCacheStats stats{.limit = 32u << 20};
+using Cache = cpu::ByteCache<PrimitiveKey, KeyHash>;
 
-  void shrink_to(size_t bytes, std::list<Entry>* dropped) {
-    while (!entries.empty() && stats.bytes > bytes) {
-      auto last = std::prev(entries.end());
-      stats.bytes -= last->primitive->bytes();
-      index.erase(last->key);
-      dropped->splice(dropped->end(), entries, last);
-    }
-    stats.entries = entries.size();
-  }
-};
-
-// Never destroyed: threads may still run primitives while the process exits.
-Cache& cache();
-
-// Primitives are made for the threads of their lease, and a forked child has one.
-void empty_in_child() {
-  Cache& c = cache();
-  {
-    std::list<Cache::Entry> dropped;
-    c.shrink_to(0, &dropped);
-  }
-  c.mutex.unlock();
-}
-
+// Never destroyed: threads may still run primitives while the process exits. Primitives are made for the threads of their
+// lease, and a forked child has one.
 Cache& cache() {
   static Cache* const instance = [] {
-    pthread_atfork([] { cache().mutex.lock(); }, [] { cache().mutex.unlock(); }, &empty_in_child);
-    return new Cache;
+    pthread_atfork([] { cache().lock(); }, [] { cache().unlock(); }, [] { cache().clear_and_unlock(); });
+    return new Cache(size_t{32} << 20);
   }();
   return *instance;
 }
@@ -267,35 +235,13 @@ void Primitive::execute(std::initializer_list<Value> values) const {
 
 std::shared_ptr<const Primitive> cached_primitive(const PrimitiveKey& key, std::unique_ptr<Primitive> (*make)(const void*),
                                                   const void* context) {
-  Cache& c = cache();
-  {
-    std::lock_guard<std::mutex> lock(c.mutex);
-    auto found = c.index.find(key);
-    if (found != c.index.end()) {
-      ++c.stats.hits;
-      c.entries.splice(c.entries.begin(), c.entries, found->second);
-      return found->second->primitive;
-    }
-    ++c.stats.misses;
-  }
-  // Made outside the lock: compiling takes milliseconds. Two threads may make the same one; the later is dropped.
-  check_room();
-  std::shared_ptr<const Primitive> made = make(context);
-  if (made == nullptr) return nullptr;
-  std::list<Cache::Entry> dropped;
-  std::lock_guard<std::mutex> lock(c.mutex);
-  if (made->bytes() <= c.stats.limit && c.index.find(key) == c.index.end()) {
-    c.shrink_to(c.stats.limit - made->bytes(), &dropped);
-    c.entries.push_front({key, made});
-    c.index.emplace(key, c.entries.begin());
-    c.stats.bytes += made->bytes();
-    c.stats.entries = c.entries.size();
-  }
-  return made;
+  return cache().find<Primitive>(key, [&]() -> std::shared_ptr<const Primitive> {
+    check_room();
+    return make(context);
+  });
 }
 
 namespace {
-
 
 // Both strides kept as they are: oneDNN takes row-major and transposed matrices without a copy.
 void fix_strides(int64_t rows, int64_t cols, int64_t* row, int64_t* col) {
@@ -357,24 +303,13 @@ void onednn_multiply_bfloat16(const Gemm& given) {
 }  // namespace internal
 
 PrimitiveCacheStats primitive_cache_stats() {
-  internal::Cache& c = internal::cache();
-  std::lock_guard<std::mutex> lock(c.mutex);
-  return c.stats;
+  return internal::cache().stats();
 }
-
 void set_primitive_cache_limit(size_t bytes) {
-  std::list<internal::Cache::Entry> dropped;
-  internal::Cache& c = internal::cache();
-  std::lock_guard<std::mutex> lock(c.mutex);
-  c.stats.limit = bytes;
-  c.shrink_to(bytes, &dropped);
+  internal::cache().set_limit(bytes);
 }
-
 void clear_primitive_cache() {
-  std::list<internal::Cache::Entry> dropped;
-  internal::Cache& c = internal::cache();
-  std::lock_guard<std::mutex> lock(c.mutex);
-  c.shrink_to(0, &dropped);
+  internal::cache().clear();
 }
 
 }  // namespace at::matrix

@@ -2,19 +2,15 @@
 
 #include <cstddef>
 
+#include "aten/cpu/support/cache_stats.h"
+
 // The process-wide cache of prepared oneDNN primitives (compiled kernels and reorderings). In builds without oneDNN it is
 // always empty.
 
 namespace at::matrix {
 
-struct PrimitiveCacheStats {
-  size_t bytes = 0;    ///< estimated: 64 KiB of code and bookkeeping a primitive or reordering
-  size_t limit = 0;
-  size_t entries = 0;
-  size_t hits = 0;
-  size_t misses = 0;
-};
-
+/// Bytes are estimated: 64 KiB of code and bookkeeping a primitive or reordering.
+using PrimitiveCacheStats = cpu::CacheStats;
 PrimitiveCacheStats primitive_cache_stats();
 
 /// Bounds the cache; what was used longest ago goes first. 32 MiB at the start; 0 turns caching off.
