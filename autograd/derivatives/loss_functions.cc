@@ -1,10 +1,12 @@
 #include "autograd/derivatives/loss_functions.h"
 
 #include "aten/core/reduction.h"
+#include "aten/ops/activation/ops.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/pointwise/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
+#include "c10/core/grad_mode.h"
 
 namespace torch::autograd::generated {
 namespace {
@@ -32,6 +34,33 @@ Tensor binary_cross_entropy_target_backward(
   const Tensor difference = at::sub(
       at::clamp_min(at::log1p(at::neg(self)), Scalar(-100)), at::clamp_min(at::log(self), Scalar(-100)));
   return in_shape_of(target, at::mul(per_element(grad, weight, reduction, target.numel()), difference));
+}
+
+// (1 - t) + (1 + (p - 1) t) (s(x) - 1) with the logistic function s; s(x) - t for p = 1
+Tensor binary_cross_entropy_with_logits_backward(
+    const Tensor& grad, const Tensor& self, const Tensor& target, const Tensor& weight, const Tensor& pos_weight,
+    int64_t reduction) {
+  const Tensor g = per_element(grad, weight, reduction, self.numel());
+  if (pos_weight.defined()) {
+    const Tensor factor = at::add(at::mul(at::sub(pos_weight, Scalar(1)), target), Scalar(1));
+    const Tensor below = at::mul(factor, at::sigmoid(at::neg(self)));
+    return at::mul(at::sub(at::rsub(target, Scalar(1)), below), g);
+  }
+  Tensor slope = at::sigmoid(self);
+  if (GradMode::is_enabled() || g.dim() != 0) return at::mul(at::sub(slope, target), g);
+  at::sub_(slope, target);
+  return at::mul_(slope, g);
+}
+
+// -x + (p - 1) log(1 + exp(-x))
+Tensor binary_cross_entropy_with_logits_target_backward(
+    const Tensor& grad, const Tensor& self, const Tensor& target, const Tensor& weight, const Tensor& pos_weight,
+    int64_t reduction) {
+  Tensor slope = at::neg(self);
+  if (pos_weight.defined()) {
+    slope = at::sub(slope, at::mul(at::sub(pos_weight, Scalar(1)), at::log_sigmoid(self)));
+  }
+  return at::mul(slope, per_element(grad, weight, reduction, target.numel()));
 }
 
 }  // namespace torch::autograd::generated

@@ -11,4 +11,11 @@ Tensor binary_cross_entropy_backward(
 Tensor binary_cross_entropy_target_backward(
     const Tensor& grad, const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction);
 
+Tensor binary_cross_entropy_with_logits_backward(
+    const Tensor& grad, const Tensor& self, const Tensor& target, const Tensor& weight, const Tensor& pos_weight,
+    int64_t reduction);
+Tensor binary_cross_entropy_with_logits_target_backward(
+    const Tensor& grad, const Tensor& self, const Tensor& target, const Tensor& weight, const Tensor& pos_weight,
+    int64_t reduction);
+
 }  // namespace torch::autograd::generated

@@ -118,6 +118,21 @@ struct Fn<op::LogSigmoid> : FnShape<1, 0> {
     return m_min(x, X(0.0)) - m_log1p(m_exp(-m_abs(x)));
   }
 };
+template <>
+struct Fn<op::SquaredDifference> : FnShape<2, 0> {
+  template <class X>
+  static HWY_INLINE X run(X a, X b, const X*) {
+    const X difference = a - b;
+    return difference * difference;
+  }
+};
+template <>
+struct Fn<op::LogitCrossEntropy> : FnShape<2, 0> {
+  template <class X>
+  static HWY_INLINE X run(X x, X target, const X*) {
+    return (X(1.0) - target) * x - m_min(x, X(0.0)) + m_log1p(m_exp(-m_abs(x)));
+  }
+};
 
 }  // namespace HWY_NAMESPACE
 }  // namespace at::cpu
@@ -157,6 +172,12 @@ constinit const ElementOp prelu = {AT_ISA_TABLE(FormulaFloat<op::Prelu>::loop), 
 constinit const ElementOp threshold = {AT_ISA_TABLE(FormulaFloat<op::Threshold>::loop), AT_BASELINE_TABLE(FormulaDouble<op::Threshold>::loop),
     {}, {}, {}, {}};
 constinit const ElementOp log_sigmoid = {AT_ISA_TABLE(FormulaFloat<op::LogSigmoid>::loop), AT_BASELINE_TABLE(FormulaDouble<op::LogSigmoid>::loop),
+    {}, {}, {}, {}};
+constinit const ElementOp squared_difference = {
+    AT_ISA_TABLE(FormulaFloat<op::SquaredDifference>::loop), AT_BASELINE_TABLE(FormulaDouble<op::SquaredDifference>::loop),
+    {}, {}, {}, {}};
+constinit const ElementOp logit_cross_entropy = {
+    AT_ISA_TABLE(FormulaFloat<op::LogitCrossEntropy>::loop), AT_BASELINE_TABLE(FormulaDouble<op::LogitCrossEntropy>::loop),
     {}, {}, {}, {}};
 
 }  // namespace at::cpu::loops

@@ -2,7 +2,7 @@
 
 #include "aten/cpu/elementwise.h"
 
-// Activations and their gradients, float and double (silu: complex too). p0, p1, p2 are the context's scalars.
+// Activations, losses and gradients, float and double (silu: complex too). p0, p1, p2 are the context's scalars.
 //
 // gelu and gelu_tanh are x * c with c, the cumulative distribution (or its tanh approximation), good to 2^-23 absolutely; the
 // others are within 4 ULP. Gradients take (gradient, input), sigmoid's and tanh's (gradient, result).
@@ -23,6 +23,8 @@ extern const ElementOp hardshrink;  // p0 = lambda
 extern const ElementOp prelu;  // a > 0 ? a : a * b
 extern const ElementOp threshold;  // x <= p0 ? p1 : x
 extern const ElementOp log_sigmoid;
+extern const ElementOp squared_difference;   // (a - b)^2
+extern const ElementOp logit_cross_entropy;  // (1 - b) a + log(1 + exp(-a))
 extern const ElementOp sigmoid_backward;
 extern const ElementOp tanh_backward;
 extern const ElementOp gelu_backward;

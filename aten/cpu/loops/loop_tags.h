@@ -85,6 +85,8 @@ struct Sigmoid {};
 struct Erf {};
 struct Sinc {};
 struct LogSigmoid {};
+struct SquaredDifference {};
+struct LogitCrossEntropy {};
 struct Gelu {};
 struct GeluTanh {};
 struct Silu {};

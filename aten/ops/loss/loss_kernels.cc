@@ -1,7 +1,14 @@
 // Losses that are compositions of pointwise operators and a reduction.
+#include <numeric>
+#include <vector>
+
+#include "aten/core/empty.h"
 #include "aten/core/reduction.h"
 #include "aten/core/tensor.h"
 #include "aten/core/view.h"
+#include "aten/cpu/loops/activation.h"
+#include "aten/cpu/rows/rows.h"
+#include "aten/cpu/support/visit_dtype.h"
 #include "aten/ops/activation/ops.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
@@ -9,8 +16,10 @@
 #include "aten/ops/loss/ops.h"
 #include "aten/ops/pointwise/ops.h"
 #include "aten/ops/reduce/ops.h"
+#include "aten/ops/shared/arguments.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
+#include "c10/parallel/parallel.h"
 
 namespace at::native {
 namespace {
@@ -21,8 +30,54 @@ Tensor reduced(const Tensor& loss, int64_t reduction) {
   return reduction == Reduction::Mean ? at::mean(loss) : reduction == Reduction::Sum ? at::sum(loss) : loss;
 }
 
+Tensor reduced(double sum, const Tensor& self, int64_t reduction) {
+  const Tensor out = empty_contiguous({}, self.scalar_type());
+  cpu::visit_float_double(self.scalar_type(), "loss", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const double result = reduction == Reduction::Mean ? sum / static_cast<double>(self.numel()) : sum;
+    *static_cast<T*>(out.mutable_data_ptr()) = static_cast<T>(result);
+  });
+  return fresh(out);
+}
+
+template <class T>
+double sum_of(cpu::ElementLoop loop, const Tensor& self, const Tensor& target) {
+  constexpr int64_t kSlice = 2048, kPart = 32 * kSlice;
+  T *const x = static_cast<T*>(self.data_ptr()), *const t = static_cast<T*>(target.data_ptr());
+  const int64_t n = self.numel();
+  std::vector<double> sums(static_cast<size_t>((n + kPart - 1) / kPart));
+  at::parallel_for(0, static_cast<int64_t>(sums.size()), 1, [&](int64_t begin, int64_t end) {
+    alignas(64) T losses[kSlice];
+    for (int64_t part = begin; part < end; ++part) {
+      for (int64_t i = part * kPart, last = std::min(n, i + kPart); i < last; i += kSlice) {
+        const int64_t count = std::min(kSlice, last - i);
+        char* const data[] = {reinterpret_cast<char*>(losses), reinterpret_cast<char*>(x + i),
+                              reinterpret_cast<char*>(t + i)};
+        loop(data, count, nullptr);
+        sums[static_cast<size_t>(part)] += cpu::row_sum(losses, count);
+      }
+    }
+  });
+  return std::accumulate(sums.begin(), sums.end(), 0.0);
+}
+
+// The sum of `op` over the elements, of which a slice at a time stands in the first-level cache; nothing where the losses
+// themselves are wanted, or the tensors differ in shape or dtype or are not plain memory. Parts of fixed length are
+// added in order: no result depends on the number of threads.
+std::optional<double> sum_of_losses(
+    const cpu::ElementOp& op, const Tensor& self, const Tensor& target, int64_t reduction) {
+  const ScalarType dtype = self.scalar_type();
+  if ((reduction != Reduction::Mean && reduction != Reduction::Sum) || target.scalar_type() != dtype ||
+      self.sizes() != target.sizes() || !self.is_contiguous() || !target.is_contiguous()) {
+    return std::nullopt;
+  }
+  if (dtype == ScalarType::Float) return sum_of<float>(cpu::find_loop(op, dtype), self, target);
+  if (dtype == ScalarType::Double) return sum_of<double>(cpu::find_loop(op, dtype), self, target);
+  return std::nullopt;
+}
+
 Tensor weighted(const Tensor& loss, const std::optional<Tensor>& weight) {
-  return weight && weight->defined() ? at::mul(loss, *weight) : loss;
+  return given(weight) ? at::mul(loss, *weight) : loss;
 }
 
 // Whether they differ in dimensions of size 1 at most.
@@ -41,13 +96,20 @@ bool same_but_for_ones(IntArrayRef a, IntArrayRef b) {
 
 Tensor mse_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
   const Tensor difference = at::sub(self, target);
+  TORCH_CHECK_NOT_IMPLEMENTED(!difference.is_complex(), "\"mse_cpu\" not implemented for '",
+                              difference.scalar_type(), "'");
   return reduced(at::mul(difference, difference), reduction);
+}
+
+Tensor mse_loss_cpu(const Tensor& self, const Tensor& target, int64_t reduction) {
+  const std::optional<double> sum = sum_of_losses(cpu::loops::squared_difference, self, target, reduction);
+  return sum ? reduced(*sum, self, reduction) : native::mse_loss(self, target, reduction);
 }
 
 Tensor mse_loss_backward(const Tensor& grad_output, const Tensor& self, const Tensor& target, int64_t reduction) {
   const Tensor difference = at::sub(self, target);
   const double scale = reduction == Reduction::Mean ? 2.0 / static_cast<double>(difference.numel()) : 2.0;
-  return at::mul(at::mul(difference, Scalar(scale)), grad_output);
+  return at::mul(difference, at::mul(grad_output, Scalar(scale)));
 }
 
 Tensor l1_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
@@ -99,11 +161,21 @@ Tensor binary_cross_entropy_with_logits(
   TORCH_CHECK_VALUE(
       self.sizes() == target.sizes(), "Target size (", target.sizes(), ") must be the same as input size (", self.sizes(), ")");
   Tensor soft = at::neg(at::log_sigmoid(self));
-  if (pos_weight && pos_weight->defined()) {
+  if (given(pos_weight)) {
     soft = at::mul(soft, at::add(at::mul(at::sub(*pos_weight, Scalar(1)), target), Scalar(1)));
   }
   const Tensor loss = at::add(at::mul(at::rsub(target, Scalar(1)), self), soft);
   return reduced(weighted(loss, weight), reduction);
+}
+
+Tensor binary_cross_entropy_with_logits_cpu(
+    const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight,
+    const std::optional<Tensor>& pos_weight, int64_t reduction) {
+  if (!given(weight) && !given(pos_weight)) {
+    const std::optional<double> sum = sum_of_losses(cpu::loops::logit_cross_entropy, self, target, reduction);
+    if (sum) return reduced(*sum, self, reduction);
+  }
+  return native::binary_cross_entropy_with_logits(self, target, weight, pos_weight, reduction);
 }
 
 Tensor kl_div(const Tensor& self, const Tensor& target, int64_t reduction, bool log_target) {

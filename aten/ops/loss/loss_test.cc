@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <numeric>
 
 #include "aten/core/reduction.h"
 #include "aten/ops/loss/ops.h"
@@ -95,6 +97,30 @@ TEST(Loss, Pointwise) {
   expect_close(at::cosine_similarity(row, ones, 0), {1, 1, 1});
   expect_close(at::cosine_similarity(ones, tensor_of({2}, {}), -1), {1, 1, 1, 1, 1});
   expect_close(at::cosine_similarity(tensor_of({1, 2}, {2}), tensor_of({3}, {1, 1, 1}), 2), {3 / std::sqrt(10.0)});
+}
+
+// Sums are taken slice by slice where memory allows it: over several parts, the rest of one, and none at all.
+TEST(Loss, SumsOfManyAreThoseOfTheElements) {
+  for (const ScalarType type : {ScalarType::Float, ScalarType::Double, ScalarType::BFloat16}) {
+    for (const int64_t n : {0, 1, 2049, 200001}) {
+      const Tensor x = sample({n}, type, 24), t = sample({n}, type, 25);
+      for (const auto& loss : std::initializer_list<std::function<Tensor(int64_t)>>{
+               [&](int64_t reduction) { return at::mse_loss(x, t, reduction); },
+               [&](int64_t reduction) { return at::binary_cross_entropy_with_logits(x, t, {}, {}, reduction); }}) {
+        const auto each = values(loss(Reduction::None));
+        const double sum = std::accumulate(each.begin(), each.end(), 0.0), tol = 4 * tolerance(type);
+        expect_close(loss(Reduction::Sum), {sum}, tol, tol);
+        const double mean = values(loss(Reduction::Mean))[0];
+        if (n == 0) {
+          EXPECT_TRUE(std::isnan(mean));
+        } else {
+          EXPECT_NEAR(mean, sum / static_cast<double>(n), tol);
+        }
+        EXPECT_EQ(loss(Reduction::Mean).scalar_type(), type);
+        EXPECT_EQ(loss(Reduction::Mean).dim(), 0);
+      }
+    }
+  }
 }
 
 // Over all paths of 4 steps through 3 classes, one after the other: minus the logarithm of the probability of those
