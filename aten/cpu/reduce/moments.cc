@@ -74,39 +74,60 @@ struct MomentsOp {
     }
   }
   static void columns(State* s, const In* x, int64_t row_stride, int64_t rows, int64_t cols, const ReduceParams&) {
-    using C = typename ComputeType<T>::type;
-    constexpr int64_t kRows = 64, kCols = 128;
-    double mean[kCols], square[kCols];
+    for (int64_t j = 0; j < cols; j += kCols) panel(s + j, x + j, row_stride, rows, std::min(kCols, cols - j));
+  }
+
+ private:
+  using C = typename ComputeType<T>::type;
+  static constexpr int64_t kCols = 128, kBlock = 64;
+  static const In* at_row(const In* x, int64_t row_stride, int64_t r) {
+    return reinterpret_cast<const In*>(reinterpret_cast<const char*>(x) + r * row_stride);
+  }
+  // One walk about the means of the first block, or one and a half, block by block, each about its own.
+  static void panel(State* s, const In* x, int64_t row_stride, int64_t rows, int64_t cols) {
+    const int64_t first = std::min(kBlock, rows);
     C center[kCols];
-    for (int64_t j = 0; j < cols; j += kCols) {
-      const int64_t m = std::min(kCols, cols - j);
-      for (int64_t r = 0; r < rows; r += kRows) {
-        const int64_t n = std::min(kRows, rows - r);
-        const char* const block = reinterpret_cast<const char*>(x + j) + r * row_stride;
-        std::fill(mean, mean + m, 0.0);
-        std::fill(square, square + m, 0.0);
-        column_sum(reinterpret_cast<const In*>(block), row_stride, n, m, mean);
-        const double count = static_cast<double>(n);
-        for (int64_t k = 0; k < m; ++k) {
-          mean[k] /= count;
-          center[k] = static_cast<C>(mean[k]);
-        }
-        column_square_sum(reinterpret_cast<const In*>(block), row_stride, n, m, center, square);
-        for (int64_t k = 0; k < m; ++k) {
-          // Taken about the rounded mean; what that added is taken away.
-          const double off = mean[k] - static_cast<double>(center[k]), centred = square[k] - off * off * count;
-          square[k] = centred < 0 ? 0 : centred;  // NaN stays
-        }
-        for (int64_t k = 0; k < m; ++k) {
-          if (nearly_constant(square[k], mean[k], count)) {
-            join_steps(s[j + k], reinterpret_cast<const In*>(block) + k, row_stride, n);
-          } else {
-            s[j + k].join(count, mean[k], square[k]);
-          }
-        }
+    block(s, x, row_stride, first, cols, center);
+    if (rows == first || rest(s, at_row(x, row_stride, first), row_stride, rows - first, cols, center)) return;
+    for (int64_t r = first; r < rows; r += kBlock)
+      block(s, at_row(x, row_stride, r), row_stride, std::min(kBlock, rows - r), cols, center);
+  }
+  // False, and nothing done, where the center is too far from a mean: the difference of two large sums would be left.
+  static bool rest(State* s, const In* x, int64_t row_stride, int64_t rows, int64_t cols, const C* center) {
+    double sum[kCols] = {}, square[kCols] = {};
+    column_moments(x, row_stride, rows, cols, center, sum, square);
+    const double count = static_cast<double>(rows);
+    for (int64_t k = 0; k < cols; ++k) {
+      const double off = sum[k] / count, mean = static_cast<double>(center[k]) + off, all = square[k];
+      square[k] -= off * off * count;
+      if (!(square[k] >= 0.25 * all) || nearly_constant(square[k], mean, count)) return false;
+      sum[k] = mean;
+    }
+    for (int64_t k = 0; k < cols; ++k) s[k].join(count, sum[k], square[k]);
+    return true;
+  }
+  static void block(State* s, const In* x, int64_t row_stride, int64_t rows, int64_t cols, C* center) {
+    double mean[kCols] = {}, square[kCols] = {};
+    column_sum(x, row_stride, rows, cols, mean);
+    const double count = static_cast<double>(rows);
+    for (int64_t k = 0; k < cols; ++k) {
+      mean[k] /= count;
+      center[k] = static_cast<C>(mean[k]);
+    }
+    column_square_sum(x, row_stride, rows, cols, center, square);
+    for (int64_t k = 0; k < cols; ++k) {
+      // Taken about the rounded mean; what that added is taken away.
+      const double off = mean[k] - static_cast<double>(center[k]), centred = square[k] - off * off * count;
+      square[k] = centred < 0 ? 0 : centred;  // NaN stays
+      if (nearly_constant(square[k], mean[k], count)) {
+        join_steps(s[k], x + k, row_stride, rows);
+      } else {
+        s[k].join(count, mean[k], square[k]);
       }
     }
   }
+
+ public:
   static void combine(State& a, const State& b) { a.join(b.count, b.mean, b.square); }
   static void finish(const State& s, char* out0, char* out1, const ReduceParams& params) {
     using C = typename ComputeType<T>::type;

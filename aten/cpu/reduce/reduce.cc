@@ -1,5 +1,6 @@
 #include "aten/cpu/reduce/reduce.h"
 
+#include <bit>
 #include <vector>
 
 #include "aten/cpu/support/strides.h"
@@ -40,7 +41,8 @@ void accumulate_tile(const Plan& plan, void* states, const char* in, int64_t m, 
 // As many outputs as have room, but no more than keep every thread busy: neighbouring outputs that are also neighbours in
 // the input are read together, and want to be many; others do not mind.
 int64_t tile_size(const Plan& plan, int64_t run, int64_t n, int64_t outputs) {
-  int64_t tile = kStateBytes / plan.kernel.state_size;
+  // A power of two: halves of it stay multiples of a vector.
+  int64_t tile = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(kStateBytes / plan.kernel.state_size)));
   const int64_t least = plan.reduced.ndim > 0 && plan.kept.ndim > 0 && plan.reduced.strides[0][0] < plan.kept.strides[0][0] ? 16 : 512;
   while (tile > run && tile > 1) tile /= 2;
   while (tile / 2 >= least && tile * n > 4 * kPieceWork && outputs / tile < 4 * at::get_num_threads()) tile /= 2;

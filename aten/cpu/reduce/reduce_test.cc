@@ -329,6 +329,42 @@ TEST(Reduce, MomentsFarFromZero) {
   EXPECT_NEAR(mean, 10001, 1e-3);
 }
 
+// Columns whose first rows say little about the rest: another mean, nothing but one number, numbers that are no numbers.
+TEST(Reduce, MomentsOfColumnsThatChange) {
+  constexpr int64_t kRows = 1000, kCols = 70;
+  std::vector<float> x(kRows * kCols);
+  std::mt19937 random(5);
+  std::normal_distribution<float> normal;
+  for (int64_t kind = 0; kind < 6; ++kind) {
+    for (int64_t i = 0; i < kRows; ++i) {
+      for (int64_t j = 0; j < kCols; ++j) {
+        const float early = i < 100 ? 1.0f : 0.0f, v = normal(random);
+        const float all[] = {v + 1000 * early, v + 5000, early * 3, 7.1f, 1e4f + v * 1e-3f, early == 0 ? v : 0.0f};
+        x[static_cast<size_t>(i * kCols + j)] = j == 33 ? all[kind] : kind == 0 ? v + static_cast<float>(j) : v;
+      }
+    }
+    std::vector<float> var(kCols), mean(kCols);
+    run(moments_kernel(ScalarType::Float), contiguous({kRows, kCols}), 1, x.data(), var.data(), 4, mean.data(), 4, {});
+    for (int64_t j = 0; j < kCols; ++j) {
+      double sum = 0, square = 0;
+      for (int64_t i = 0; i < kRows; ++i) sum += static_cast<double>(x[static_cast<size_t>(i * kCols + j)]);
+      for (int64_t i = 0; i < kRows; ++i) {
+        const double off = static_cast<double>(x[static_cast<size_t>(i * kCols + j)]) - sum / kRows;
+        square += off * off;
+      }
+      ASSERT_NEAR(var[static_cast<size_t>(j)], square / (kRows - 1), 1e-6 * square / (kRows - 1)) << kind << " " << j;
+      ASSERT_NEAR(mean[static_cast<size_t>(j)], sum / kRows, 1e-7 * (1 + std::fabs(sum / kRows))) << kind << " " << j;
+    }
+  }
+  x[500 * kCols + 3] = std::numeric_limits<float>::quiet_NaN();
+  x[900 * kCols + 4] = std::numeric_limits<float>::infinity();
+  std::vector<float> var(kCols), mean(kCols);
+  run(moments_kernel(ScalarType::Float), contiguous({kRows, kCols}), 1, x.data(), var.data(), 4, mean.data(), 4, {});
+  EXPECT_TRUE(std::isnan(var[3]) && std::isnan(mean[3]) && std::isnan(var[4]));
+  EXPECT_EQ(mean[4], std::numeric_limits<float>::infinity());
+  EXPECT_TRUE(std::isfinite(var[5]) && std::isfinite(mean[5]));
+}
+
 TEST(Reduce, Logical) {
   each_case([&](const Layout& l, unsigned mask) {
     auto x = values<float>(extent(l), 9);

@@ -65,6 +65,11 @@ template <class T>
 void column_square_sum(
     const T* x, int64_t row_stride, int64_t rows, int64_t cols, const typename ComputeType<T>::type* center, double* acc);
 
+// sum[j] += sum_i (x[i][j] - center[j]), square[j] += sum_i (x[i][j] - center[j])^2
+template <class T>
+void column_moments(const T* x, int64_t row_stride, int64_t rows, int64_t cols,
+                    const typename ComputeType<T>::type* center, double* sum, double* square);
+
 // acc[j] = max(acc[j], max_i x[i][j]) and the same with min; NaN wins.
 template <class T>
 void column_max(const T* x, int64_t row_stride, int64_t rows, int64_t cols, typename ComputeType<T>::type* acc);

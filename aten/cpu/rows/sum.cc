@@ -1,4 +1,4 @@
-// row_sum, packed_row_sums, row_square_sum, row_abs_sum, column_sum, column_square_sum.
+// row_sum, packed_row_sums, row_square_sum, row_abs_sum, column_sum, column_square_sum, column_moments.
 #include "aten/cpu/rows/rows.h"
 #include "aten/cpu/rows/tables.h"
 
@@ -22,6 +22,7 @@ struct SumTable {
   double (*abs_sum)(const T*, int64_t);
   void (*columns)(const T*, int64_t, int64_t, int64_t, double*);
   void (*square_columns)(const T*, int64_t, int64_t, int64_t, const typename ComputeType<T>::type*, double*);
+  void (*moments)(const T*, int64_t, int64_t, int64_t, const typename ComputeType<T>::type*, double*, double*);
 };
 using SumTables = FloatingTables<SumTable>;
 }  // namespace at::cpu
@@ -168,9 +169,60 @@ void square_columns_impl(
   mapped_columns(x, row_stride, rows, cols, SquareAbout<Compute<T>>{center}, acc);
 }
 
+// kVectors neighbouring vectors of columns, blocks of 32 rows in the compute type, blocks in double.
+template <int kVectors, class T>
+HWY_INLINE void moments_block(const T* x, int64_t row_stride, int64_t rows, const Compute<T>* center, double* sum,
+                              double* square) {
+  const Tag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  HWY_ALIGN Compute<T> part[HWY_MAX_BYTES / sizeof(Compute<T>)];
+  const char* row = reinterpret_cast<const char*>(x);
+  constexpr int64_t kRows = 32;
+  hn::Vec<Tag<T>> about[kVectors], sums[kVectors], squares[kVectors];
+  for (int k = 0; k < kVectors; ++k) about[k] = hn::LoadU(d, center + k * lanes);
+  for (; rows > 0; rows -= kRows) {
+    for (int k = 0; k < kVectors; ++k) sums[k] = squares[k] = hn::Zero(d);
+    for (int64_t r = rows < kRows ? rows : kRows; r > 0; --r, row += row_stride) {
+      const T* p = reinterpret_cast<const T*>(row);
+      for (int k = 0; k < kVectors; ++k) {
+        const auto v = hn::Sub(load(d, p + k * lanes), about[k]);
+        sums[k] = hn::Add(sums[k], v);
+        squares[k] = hn::MulAdd(v, v, squares[k]);
+      }
+    }
+    for (int k = 0; k < kVectors; ++k) {
+      hn::Store(sums[k], d, part);
+      for (int64_t j = 0; j < lanes; ++j) sum[k * lanes + j] += static_cast<double>(part[j]);
+      hn::Store(squares[k], d, part);
+      for (int64_t j = 0; j < lanes; ++j) square[k * lanes + j] += static_cast<double>(part[j]);
+    }
+  }
+}
+
+template <class T>
+void moments_impl(const T* x, int64_t row_stride, int64_t rows, int64_t cols, const Compute<T>* center, double* sum,
+                  double* square) {
+  const Tag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t j = 0;
+  for (; j + 4 * lanes <= cols; j += 4 * lanes)
+    moments_block<4>(x + j, row_stride, rows, center + j, sum + j, square + j);
+  for (; j + lanes <= cols; j += lanes)
+    moments_block<1>(x + j, row_stride, rows, center + j, sum + j, square + j);
+  for (; j < cols; ++j) {
+    const char* row = reinterpret_cast<const char*>(x + j);
+    for (int64_t r = 0; r < rows; ++r, row += row_stride) {
+      const double v = static_cast<double>(static_cast<Compute<T>>(*reinterpret_cast<const T*>(row)) - center[j]);
+      sum[j] += v;
+      square[j] += v * v;
+    }
+  }
+}
+
 template <class T>
 constexpr SumTable<T> make_sum_table() {
-  return {sum_impl<T>, packed_rows_impl<T>, square_sum_impl<T>, abs_sum_impl<T>, columns_impl<T>, square_columns_impl<T>};
+  return {sum_impl<T>,     packed_rows_impl<T>,    square_sum_impl<T>, abs_sum_impl<T>,
+          columns_impl<T>, square_columns_impl<T>, moments_impl<T>};
 }
 
 const SumTables* sum_tables() {
@@ -220,13 +272,20 @@ void column_square_sum(
   if (rows > 0) sum_table<T>().square_columns(x, row_stride, rows, cols, center, acc);
 }
 
+template <class T>
+void column_moments(const T* x, int64_t row_stride, int64_t rows, int64_t cols,
+                    const typename ComputeType<T>::type* center, double* sum, double* square) {
+  if (rows > 0) sum_table<T>().moments(x, row_stride, rows, cols, center, sum, square);
+}
+
 #define ATEN_CPU_ROWS_SUM(T)                                  \
   template double row_sum(const T*, int64_t);                 \
   template void packed_row_sums(const T*, int64_t, int64_t, double*); \
   template double row_square_sum(const T*, int64_t, double);  \
   template double row_abs_sum(const T*, int64_t);             \
   template void column_sum(const T*, int64_t, int64_t, int64_t, double*); \
-  template void column_square_sum(const T*, int64_t, int64_t, int64_t, const ComputeType<T>::type*, double*);
+  template void column_square_sum(const T*, int64_t, int64_t, int64_t, const ComputeType<T>::type*, double*); \
+  template void column_moments(const T*, int64_t, int64_t, int64_t, const ComputeType<T>::type*, double*, double*);
 ATEN_CPU_ROWS_SUM(float)
 ATEN_CPU_ROWS_SUM(double)
 ATEN_CPU_ROWS_SUM(c10::Half)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "aten/core/empty.h"
@@ -17,6 +18,7 @@
 #include "aten/ops/norm/channel_layout.h"
 #include "aten/ops/norm/channels.h"
 #include "aten/ops/norm/kernels.h"
+#include "aten/ops/reduce/reduction.h"
 #include "c10/parallel/parallel.h"
 
 namespace at::native {
@@ -86,55 +88,26 @@ void for_pieces(const Groups& g, const F& f) {
   });
 }
 
-// The sums by group of [batch * pieces, channels] numbers.
-std::vector<double> by_group(const Groups& g, const std::vector<double>& parts) {
-  std::vector<double> sums(static_cast<size_t>(g.batch * g.groups));
-  for (int64_t i = 0; i < g.batch * g.pieces(); ++i)
-    for (int64_t c = 0; c < g.channels; ++c)
-      sums[static_cast<size_t>(i / g.pieces() * g.groups + c / g.wide())] +=
-          parts[static_cast<size_t>(i * g.channels + c)];
-  return sums;
-}
-
-template <class T>
-std::vector<Moments> moments_of_pixels(const Groups& g, const T* x, double eps) {
-  using C = typename cpu::ComputeType<T>::type;
-  const int64_t row = g.channels * static_cast<int64_t>(sizeof(T));
-  std::vector<double> parts(static_cast<size_t>(g.batch * g.pieces() * g.channels));
-  for_pieces(g, [&](int64_t i, int64_t n, int64_t first, int64_t last) {
-    cpu::column_sum<T>(x + (n * g.positions + first) * g.channels, row, last - first, g.channels,
-                       parts.data() + i * g.channels);
-  });
-  std::vector<double> mean = by_group(g, parts);
-  const double count = static_cast<double>(g.count());
-  for (double& m : mean) m /= count;
-  std::fill(parts.begin(), parts.end(), 0.0);
-  for_pieces(g, [&](int64_t i, int64_t n, int64_t first, int64_t last) {
-    std::vector<C> center(static_cast<size_t>(g.channels));
-    for (int64_t c = 0; c < g.channels; ++c)
-      center[static_cast<size_t>(c)] = static_cast<C>(mean[static_cast<size_t>(n * g.groups + c / g.wide())]);
-    cpu::column_square_sum<T>(x + (n * g.positions + first) * g.channels, row, last - first, g.channels, center.data(),
-                              parts.data() + i * g.channels);
-  });
-  std::vector<double> squares = by_group(g, parts);
+// Of the moments by channel, which count the same elements each.
+std::vector<Moments> moments_of_pixels(const Groups& g, const Tensor& x, double eps) {
+  DimVector positions;
+  for (int64_t d = 2; d < x.dim(); ++d) positions.push_back(d);
+  const Tensor mean = empty_contiguous({g.batch, g.channels}, ScalarType::Double),
+               variance = empty_contiguous({g.batch, g.channels}, ScalarType::Double);
+  cpu::ReduceParams params;
+  params.correction = 0;
+  params.out_type = ScalarType::Double;
+  run_reduction("group_norm", cpu::moments_kernel(x.scalar_type()), x, make_dim_mask(IntArrayRef(positions), x.dim()),
+                variance, mean, params);
+  const double* m = static_cast<const double*>(mean.const_data_ptr());
+  const double* v = static_cast<const double*>(variance.const_data_ptr());
+  const double wide = static_cast<double>(g.wide());
   std::vector<Moments> moments;
-  for (size_t i = 0; i < mean.size(); ++i) {
-    if (is_nearly_constant(squares[i], mean[i], count)) {
-      const int64_t n = static_cast<int64_t>(i) / g.groups, c = static_cast<int64_t>(i) % g.groups * g.wide();
-      const T* const from = x + n * g.positions * g.channels + c;
-      const auto over_group = [&](const auto& f) {
-        double sum = 0;
-        for (int64_t p = 0; p < g.positions; ++p)
-          for (int64_t k = 0; k < g.wide(); ++k) sum += f(static_cast<double>(from[p * g.channels + k]));
-        return sum;
-      };
-      double center = static_cast<double>(static_cast<C>(mean[i]));
-      mean[i] = center + over_group([&](double v) { return v - center; }) / count;
-      center = static_cast<double>(static_cast<C>(mean[i]));
-      squares[i] = over_group([&](double v) { return (v - center) * (v - center); });
-    }
-    const double off = mean[i] - static_cast<double>(static_cast<C>(mean[i]));
-    moments.push_back({mean[i], reciprocal_deviation(squares[i] / count - off * off, eps)});
+  for (int64_t i = 0; i < g.batch * g.groups; ++i, m += g.wide(), v += g.wide()) {
+    const double center = std::accumulate(m, m + g.wide(), 0.0) / wide;
+    double spread = 0;
+    for (int64_t k = 0; k < g.wide(); ++k) spread += v[k] + (m[k] - center) * (m[k] - center);
+    moments.push_back({center, reciprocal_deviation(spread / wide, eps)});
   }
   return moments;
 }
@@ -161,11 +134,12 @@ class Rows {
 };
 
 template <class T>
-void normalize(const Groups& g, const T* x, T* y, const std::vector<double>& w, const std::vector<double>& b,
+void normalize(const Groups& g, const Tensor& input, T* y, const std::vector<double>& w, const std::vector<double>& b,
                double eps, std::vector<double>* mean, std::vector<double>* rstd) {
   using C = typename cpu::ComputeType<T>::type;
+  const T* const x = static_cast<const T*>(input.const_data_ptr());
   if (g.innermost) {
-    const std::vector<Moments> moments = moments_of_pixels(g, x, eps);
+    const std::vector<Moments> moments = moments_of_pixels(g, input, eps);
     for (size_t i = 0; i < moments.size(); ++i) (*mean)[i] = moments[i].mean, (*rstd)[i] = moments[i].rstd;
     for_pieces(g, [&](int64_t, int64_t n, int64_t first, int64_t last) {
       Rows<C, 3> rows(g.channels);
@@ -319,8 +293,7 @@ void fused_group_norm_cpu(const Tensor& input, const std::optional<Tensor>& weig
     const Tensor y = is_walked(out, g.innermost) ? out : walked(out, out.scalar_type(), g.innermost);
     cpu::visit_floating(input.scalar_type(), "group_norm", [&](auto tag) {
       using T = typename decltype(tag)::type;
-      normalize(g, static_cast<const T*>(x.const_data_ptr()), static_cast<T*>(y.mutable_data_ptr()), w, b, eps, &mu,
-                &r);
+      normalize(g, x, static_cast<T*>(y.mutable_data_ptr()), w, b, eps, &mu, &r);
     });
     if (!y.is_same(out)) at::copy_(out, y);
   }
