@@ -10,6 +10,7 @@
 #include "aten/core/result_spec.h"
 #include "aten/core/structured.h"
 #include "aten/core/tensor.h"
+#include "aten/cpu/reduce/reduce.h"
 #include "aten/cpu/rows/batch_norm.h"
 #include "aten/cpu/rows/rows.h"
 #include "aten/cpu/support/visit_dtype.h"
@@ -18,7 +19,6 @@
 #include "aten/ops/norm/channel_layout.h"
 #include "aten/ops/norm/channels.h"
 #include "aten/ops/norm/kernels.h"
-#include "aten/ops/reduce/reduction.h"
 #include "c10/parallel/parallel.h"
 
 namespace at::native {
@@ -88,30 +88,6 @@ void for_pieces(const Groups& g, const F& f) {
   });
 }
 
-// Of the moments by channel, which count the same elements each.
-std::vector<Moments> moments_of_pixels(const Groups& g, const Tensor& x, double eps) {
-  DimVector positions;
-  for (int64_t d = 2; d < x.dim(); ++d) positions.push_back(d);
-  const Tensor mean = empty_contiguous({g.batch, g.channels}, ScalarType::Double),
-               variance = empty_contiguous({g.batch, g.channels}, ScalarType::Double);
-  cpu::ReduceParams params;
-  params.correction = 0;
-  params.out_type = ScalarType::Double;
-  run_reduction("group_norm", cpu::moments_kernel(x.scalar_type()), x, make_dim_mask(IntArrayRef(positions), x.dim()),
-                variance, mean, params);
-  const double* m = static_cast<const double*>(mean.const_data_ptr());
-  const double* v = static_cast<const double*>(variance.const_data_ptr());
-  const double wide = static_cast<double>(g.wide());
-  std::vector<Moments> moments;
-  for (int64_t i = 0; i < g.batch * g.groups; ++i, m += g.wide(), v += g.wide()) {
-    const double center = std::accumulate(m, m + g.wide(), 0.0) / wide;
-    double spread = 0;
-    for (int64_t k = 0; k < g.wide(); ++k) spread += v[k] + (m[k] - center) * (m[k] - center);
-    moments.push_back({center, reciprocal_deviation(spread / wide, eps)});
-  }
-  return moments;
-}
-
 // Channels of fewer positions are rows with numbers for each element.
 constexpr int64_t kShortRun = 8;
 
@@ -133,25 +109,93 @@ class Rows {
   std::vector<C> values_;
 };
 
+// Samples whose channels are innermost, a piece of one's positions at a time.
 template <class T>
-void normalize(const Groups& g, const Tensor& input, T* y, const std::vector<double>& w, const std::vector<double>& b,
+class PixelNorm {
+ public:
+  PixelNorm(const Groups& g, const T* x, T* y, const std::vector<double>& w, const std::vector<double>& b, double eps,
+            double* mean, double* rstd)
+      : g_(g), x_(x), y_(y), w_(w), b_(b), eps_(eps), mean_(mean), rstd_(rstd),
+        kernel_(*cpu::moments_kernel(c10::CppTypeToScalarType<T>::value)),
+        bytes_(g.channels * kernel_.state_size) {
+    params_.correction = 0;
+    params_.out_type = ScalarType::Double;
+  }
+
+  void run() {
+    if (g_.pieces() == 1 || g_.batch >= kManySamples) {
+      // Both walks over a sample while the caches hold it.
+      return at::parallel_for(0, g_.batch, tasks_of(g_.channels * g_.positions), [&](int64_t begin, int64_t end) {
+        std::vector<char> states(static_cast<size_t>(bytes_));
+        for (int64_t n = begin; n < end; ++n) {
+          take(n, 0, g_.positions, states.data());
+          finish(n, states.data());
+          normalize(n, 0, g_.positions);
+        }
+      });
+    }
+    const int64_t pieces = g_.pieces();
+    std::vector<char> states(static_cast<size_t>(g_.batch * pieces * bytes_));
+    for_pieces(g_, [&](int64_t i, int64_t n, int64_t first, int64_t last) {
+      take(n, first, last, states.data() + i * bytes_);
+    });
+    for (int64_t n = 0; n < g_.batch; ++n) {
+      char* const all = states.data() + n * pieces * bytes_;
+      for (int64_t i = 1; i < pieces; ++i) kernel_.combine(all, all + i * bytes_, g_.channels);
+      finish(n, all);
+    }
+    for_pieces(g_, [&](int64_t, int64_t n, int64_t first, int64_t last) { normalize(n, first, last); });
+  }
+
+ private:
+  using C = typename cpu::ComputeType<T>::type;
+  static constexpr int64_t kManySamples = 16;
+
+  void take(int64_t n, int64_t first, int64_t last, char* states) const {
+    const int64_t item = sizeof(T);
+    kernel_.init(states, g_.channels);
+    kernel_.accumulate(states, reinterpret_cast<const char*>(x_ + (n * g_.positions + first) * g_.channels), g_.channels,
+                       item, last - first, g_.channels * item, first, params_);
+  }
+  // From the moments by channel, which count the same elements each, to those by group.
+  void finish(int64_t n, const char* states) const {
+    std::vector<double> means(static_cast<size_t>(g_.channels)), variances(means);
+    kernel_.finish(states, g_.channels, reinterpret_cast<char*>(variances.data()), sizeof(double),
+                   reinterpret_cast<char*>(means.data()), sizeof(double), params_);
+    const double wide = static_cast<double>(g_.wide()), *m = means.data(), *v = variances.data();
+    for (int64_t i = n * g_.groups; i < (n + 1) * g_.groups; ++i, m += g_.wide(), v += g_.wide()) {
+      const double center = std::accumulate(m, m + g_.wide(), 0.0) / wide;
+      double spread = 0;
+      for (int64_t k = 0; k < g_.wide(); ++k) spread += v[k] + (m[k] - center) * (m[k] - center);
+      mean_[i] = center, rstd_[i] = reciprocal_deviation(spread / wide, eps_);
+    }
+  }
+  void normalize(int64_t n, int64_t first, int64_t last) const {
+    Rows<C, 3> rows(g_.channels);
+    for (int64_t c = 0; c < g_.channels; ++c) {
+      const int64_t i = n * g_.groups + c / g_.wide();
+      rows.set(c, mean_[i], rstd_[i] * w_[static_cast<size_t>(c)], b_[static_cast<size_t>(c)]);
+    }
+    for (int64_t i = n * g_.positions + first; i < n * g_.positions + last; ++i)
+      cpu::normalize_row<T>(x_ + i * g_.channels, y_ + i * g_.channels, g_.channels, {rows[0], rows[1], rows[2]});
+  }
+
+  const Groups& g_;
+  const T* const x_;
+  T* const y_;
+  const std::vector<double>&w_, &b_;
+  const double eps_;
+  double *const mean_, *const rstd_;
+  const cpu::ReduceKernel& kernel_;
+  const int64_t bytes_;  // of the states of one sample's channels
+  cpu::ReduceParams params_;
+};
+
+template <class T>
+void normalize(const Groups& g, const T* x, T* y, const std::vector<double>& w, const std::vector<double>& b,
                double eps, std::vector<double>* mean, std::vector<double>* rstd) {
   using C = typename cpu::ComputeType<T>::type;
-  const T* const x = static_cast<const T*>(input.const_data_ptr());
-  if (g.innermost) {
-    const std::vector<Moments> moments = moments_of_pixels(g, input, eps);
-    for (size_t i = 0; i < moments.size(); ++i) (*mean)[i] = moments[i].mean, (*rstd)[i] = moments[i].rstd;
-    for_pieces(g, [&](int64_t, int64_t n, int64_t first, int64_t last) {
-      Rows<C, 3> rows(g.channels);
-      for (int64_t c = 0; c < g.channels; ++c) {
-        const Moments& m = moments[static_cast<size_t>(n * g.groups + c / g.wide())];
-        rows.set(c, m.mean, m.rstd * w[static_cast<size_t>(c)], b[static_cast<size_t>(c)]);
-      }
-      for (int64_t i = n * g.positions + first; i < n * g.positions + last; ++i)
-        cpu::normalize_row<T>(x + i * g.channels, y + i * g.channels, g.channels, {rows[0], rows[1], rows[2]});
-    });
-    return;
-  }
+  if (g.innermost) return PixelNorm<T>(g, x, y, w, b, eps, mean->data(), rstd->data()).run();
   at::parallel_for(0, g.batch * g.groups, tasks_of(g.count()), [&](int64_t begin, int64_t end) {
     Rows<C, 3> rows(g.positions < kShortRun ? g.count() : 0);
     for (int64_t i = begin; i < end; ++i) {
@@ -293,7 +337,8 @@ void fused_group_norm_cpu(const Tensor& input, const std::optional<Tensor>& weig
     const Tensor y = is_walked(out, g.innermost) ? out : walked(out, out.scalar_type(), g.innermost);
     cpu::visit_floating(input.scalar_type(), "group_norm", [&](auto tag) {
       using T = typename decltype(tag)::type;
-      normalize(g, x, static_cast<T*>(y.mutable_data_ptr()), w, b, eps, &mu, &r);
+      normalize(g, static_cast<const T*>(x.const_data_ptr()), static_cast<T*>(y.mutable_data_ptr()), w, b, eps, &mu,
+                &r);
     });
     if (!y.is_same(out)) at::copy_(out, y);
   }
