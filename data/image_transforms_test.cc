@@ -169,6 +169,25 @@ TEST(Image, ResizeOfOtherDtypes) {
 }
 
 // Pillow's results for the same pixels: its filters are those of antialias.
+// Resizing is linear in the image: the gradient is its adjoint.
+TEST(Image, ResizeHasGradients) {
+  using I = Interpolation;
+  for (const I which : {I::kNearest, I::kNearestExact, I::kBilinear, I::kBicubic}) {
+    for (const bool antialias : {false, true}) {
+      for (const auto& size : std::vector<std::vector<int64_t>>{{3, 4}, {9, 13}}) {
+        const auto resized = [&](const Tensor& x) { return F::resize(x, size, which, std::nullopt, antialias); };
+        const Tensor x = at::randn({2, 6, 7}, at::kDouble).requires_grad_(), v = at::randn({2, 6, 7}, at::kDouble);
+        const Tensor y = resized(x), g = at::randn(y.sizes(), at::kDouble);
+        (y * g).sum().backward();
+        ASSERT_TRUE(x.grad().defined());
+        EXPECT_NEAR((x.grad() * v).sum().item<double>(), (resized(v) * g).sum().item<double>(), 1e-12)
+            << static_cast<int>(which) << " " << antialias << " " << size[0];
+        EXPECT_GT(x.grad().abs().sum().item<double>(), 0);
+      }
+    }
+  }
+}
+
 TEST(Image, ResizeAsPillow) {
   using I = Interpolation;
   struct Case {

@@ -22,6 +22,7 @@ constinit c10::Atomic<bool> g_deterministic_warn_only(false);
 constinit c10::Atomic<bool> g_allow_tf32_cudnn(true);
 constinit c10::Atomic<int> g_benchmark_limit(10);
 constinit c10::Atomic<int> g_precision(0);
+constinit c10::Atomic<int> g_float32[3][4] = {};  // by backend and operation
 constinit c10::Atomic<int> g_linalg(0);
 constinit c10::Atomic<int> g_blas(0);
 thread_local bool t_no_tf32 = false;
@@ -137,6 +138,18 @@ void Context::setFloat32MatmulPrecision(std::string_view name) {
   }
   TORCH_WARN(
       name, " is not one of 'highest', 'high', or 'medium'; the current setFloat32MatmulPrecision call has no effect.");
+}
+
+Float32Precision Context::float32Precision(Float32Backend backend, Float32Op op) const {
+  const auto at = [](Float32Backend b, Float32Op o) {
+    return static_cast<Float32Precision>(g_float32[static_cast<size_t>(b)][static_cast<size_t>(o)].load());
+  };
+  Float32Precision precision = at(backend, op);
+  if (precision == Float32Precision::NONE) precision = at(backend, Float32Op::ALL);
+  return precision == Float32Precision::NONE ? at(Float32Backend::GENERIC, Float32Op::ALL) : precision;
+}
+void Context::setFloat32Precision(Float32Backend backend, Float32Op op, Float32Precision precision) {
+  g_float32[static_cast<size_t>(backend)][static_cast<size_t>(op)].store(static_cast<int>(precision));
 }
 
 LinalgBackend Context::linalgPreferredBackend() const { return static_cast<LinalgBackend>(g_linalg.load()); }

@@ -21,6 +21,10 @@ namespace at {
 
 /// The precision of float32 products, as torch.set_float32_matmul_precision names it.
 enum class Float32MatmulPrecision { HIGHEST, HIGH, MEDIUM };
+/// How float32 is computed by which library and operation, as torch.backends.*.fp32_precision names it.
+enum class Float32Backend : int8_t { GENERIC, CUDA, MKLDNN };
+enum class Float32Op : int8_t { ALL, CONV, RNN, MATMUL };
+enum class Float32Precision : int8_t { NONE, IEEE, TF32, BF16 };
 enum class LinalgBackend : int8_t { Default, Cusolver, Magma };
 enum class BlasBackend : int8_t { Default, Cublas, Cublaslt, Ck };
 inline constexpr LinalgBackend kLinalgDefault = LinalgBackend::Default;
@@ -30,7 +34,7 @@ inline constexpr LinalgBackend kLinalgDefault = LinalgBackend::Default;
 /// Those of libraries that this one does not use (cuDNN, cuBLAS, MAGMA, FBGEMM ...) keep their value and change
 /// nothing: results are deterministic and in the dtype's own precision whatever they say. What does something:
 /// defaultGenerator, setFlushDenormal, setDeterministicAlgorithms (for what asks alertNotDeterministic),
-/// lazyInitDevice, and the has* questions.
+/// setFloat32Precision(MKLDNN, CONV, IEEE), lazyInitDevice, and the has* questions.
 class Context {
  public:
   /// The generator that operators draw from on `device` where none is given; torch::manual_seed seeds them all. Throws
@@ -137,6 +141,11 @@ class Context {
   void setFloat32MatmulPrecision(Float32MatmulPrecision precision);
   /// "highest", "high" or "medium"; warns and keeps the value for another text.
   void setFloat32MatmulPrecision(std::string_view name);
+  /// What was set for the operation, else for all operations of the backend, else for GENERIC; NONE unless set.
+  Float32Precision float32Precision(Float32Backend backend, Float32Op op) const;
+  /// IEEE for MKLDNN's CONV keeps convolutions from Winograd's algorithm, whose rounding errors are larger than those of
+  /// plain sums. The other values are kept and change nothing.
+  void setFloat32Precision(Float32Backend backend, Float32Op op, Float32Precision precision);
   LinalgBackend linalgPreferredBackend() const;
   void setLinalgPreferredBackend(LinalgBackend backend);
   BlasBackend blasPreferredBackend();

@@ -33,6 +33,25 @@ TEST(Context, KeepsWhatItIsTold) {
   EXPECT_EQ(context.float32MatmulPrecision(), at::Float32MatmulPrecision::HIGH);
   context.setFloat32MatmulPrecision("highest");
   EXPECT_FALSE(context.allowTF32CuBLAS());
+  {
+    using at::Float32Backend, at::Float32Op, at::Float32Precision;
+    const auto precision = [&] { return context.float32Precision(Float32Backend::MKLDNN, Float32Op::CONV); };
+    EXPECT_EQ(precision(), Float32Precision::NONE);
+    context.setFloat32Precision(Float32Backend::GENERIC, Float32Op::ALL, Float32Precision::TF32);
+    EXPECT_EQ(precision(), Float32Precision::TF32);
+    context.setFloat32Precision(Float32Backend::MKLDNN, Float32Op::CONV, Float32Precision::IEEE);
+    EXPECT_EQ(precision(), Float32Precision::IEEE);
+    const auto image = torch::randn({1, 64, 56, 56}), weight = torch::randn({64, 64, 3, 3});
+    const auto exact = torch::conv2d(image.to(torch::kDouble), weight.to(torch::kDouble), {}, 1, 1);
+    const auto error = [&] {
+      return (torch::conv2d(image, weight, {}, 1, 1).to(torch::kDouble) - exact).abs().max().item<double>();
+    };
+    const double plain = error();
+    context.setFloat32Precision(Float32Backend::MKLDNN, Float32Op::CONV, Float32Precision::NONE);
+    context.setFloat32Precision(Float32Backend::GENERIC, Float32Op::ALL, Float32Precision::NONE);
+    EXPECT_LE(plain, error());
+    EXPECT_LT(plain, 1e-4);
+  }
   EXPECT_EQ(context.qEngine(), at::kNoQEngine);
   EXPECT_EQ(context.supportedQEngines(), std::vector<at::QEngine>{at::kNoQEngine});
   EXPECT_EQ(message_of([&] { context.setQEngine(at::QEngine::FBGEMM); }), "quantized engine FBGEMM is not supported");

@@ -27,6 +27,7 @@ struct Convolution {
   int64_t stride[3] = {1, 1, 1};
   int64_t dilation[3] = {1, 1, 1};
   int64_t padding[3] = {0, 0, 0};  // in front; behind it follows from the sizes
+  bool plain_sums = false;         // no algorithm whose rounding errors are larger than those of the definition
 };
 
 /// Writes output [batch, out_channels, output...] from input [batch, in_channels, input...], weight

@@ -2,6 +2,7 @@
 #include <array>
 #include <tuple>
 
+#include "aten/core/context.h"
 #include "aten/core/empty.h"
 #include "aten/core/tensor.h"
 #include "aten/cpu/matrix/convolution.h"
@@ -92,6 +93,7 @@ Checked check_convolution(const Tensor& input, const Tensor& weight, const Tenso
   c.engine.dims = static_cast<int>(dims);
   c.engine.batch = input.size(0);
   c.engine.groups = groups;
+  c.engine.plain_sums = globalContext().float32Precision(Float32Backend::MKLDNN, Float32Op::CONV) == Float32Precision::IEEE;
   c.engine.in_channels = transposed ? out_channels : in_channels;
   c.engine.out_channels = transposed ? in_channels : out_channels;
   c.result = {input.size(0), out_channels};

@@ -8,6 +8,8 @@
 #include "aten/cpu/fft/fft.h"
 #include "aten/cpu/support/visit_dtype.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/creation/ops.h"
+#include "aten/ops/dense/dense.h"
 #include "aten/ops/fft/kernels.h"
 #include "aten/ops/view/ops.h"
 
@@ -133,6 +135,16 @@ Dims all_but_last(const Dims& dims) {
   return Dims(dims.begin(), dims.end() - 1);
 }
 
+// Runs f(input, result) on copies where foreign memory lies at addresses at which no element may be read; else false.
+template <class F>
+bool by_aligned_copies(const Tensor& self, Tensor& out, const F& f) {
+  if (is_aligned(self) && is_aligned(out)) return false;
+  Tensor result = is_aligned(out) ? out : at::empty_like(out);
+  f(aligned(self), result);
+  if (!result.is_same(out)) at::copy_(out, result);
+  return true;
+}
+
 }  // namespace
 
 TensorSpec _fft_c2c_meta(const Tensor& self, IntArrayRef dim, int64_t normalization, bool) {
@@ -145,6 +157,10 @@ TensorSpec _fft_c2c_meta(const Tensor& self, IntArrayRef dim, int64_t normalizat
 
 void _fft_c2c_cpu(const Tensor& self, IntArrayRef dim, int64_t normalization, bool forward, Tensor& out) {
   if (self.numel() == 0) return;
+  if (by_aligned_copies(
+          self, out, [&](const Tensor& x, Tensor& y) { _fft_c2c_cpu(x, dim, normalization, forward, y); })) {
+    return;
+  }
   Dims dims = checked_dims("_fft_c2c", self, dim, normalization);
   if (dims.empty()) {
     at::copy_(out, self);
@@ -182,6 +198,10 @@ TensorSpec _fft_r2c_meta(const Tensor& self, IntArrayRef dim, int64_t normalizat
 
 void _fft_r2c_cpu(const Tensor& self, IntArrayRef dim, int64_t normalization, bool onesided, Tensor& out) {
   if (self.numel() == 0) return;
+  if (by_aligned_copies(
+          self, out, [&](const Tensor& x, Tensor& y) { _fft_r2c_cpu(x, dim, normalization, onesided, y); })) {
+    return;
+  }
   const Dims dims = real_dims("_fft_r2c", self, dim, normalization), others = all_but_last(dims);
   const int64_t last = dims.back();
   const double scale = factor(normalization, self, dims);
@@ -214,6 +234,10 @@ TensorSpec _fft_c2r_meta(const Tensor& self, IntArrayRef dim, int64_t normalizat
 
 void _fft_c2r_cpu(const Tensor& self, IntArrayRef dim, int64_t normalization, int64_t last_dim_size, Tensor& out) {
   if (self.numel() == 0) return;
+  if (by_aligned_copies(
+          self, out, [&](const Tensor& x, Tensor& y) { _fft_c2r_cpu(x, dim, normalization, last_dim_size, y); })) {
+    return;
+  }
   const Dims dims = real_dims("_fft_c2r", self, dim, normalization), others = all_but_last(dims);
   const int64_t last = dims.back();
   Tensor half = self;

@@ -69,7 +69,7 @@ struct EvenSampler : samplers::Sampler<> {
 };
 struct Stateful : datasets::StatefulDataset<Stateful, std::vector<Example<>>, size_t> {
   size_t c = 0;
-  std::mutex* m = new std::mutex;
+  std::shared_ptr<std::mutex> m = std::make_shared<std::mutex>();
   torch::optional<std::vector<Example<>>> get_batch(size_t b) override {
     std::lock_guard<std::mutex> l(*m);
     if (c >= 4) return torch::nullopt;
