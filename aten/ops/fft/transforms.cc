@@ -248,14 +248,18 @@ TensorOptions frequency_options(const char* name, int64_t n, TensorOptions optio
   return options.dtype(type);
 }
 
-Tensor rolled(const Tensor& self, OptionalIntArrayRef dim, int64_t extra) {
+// By half the size of each dimension.
+Tensor rolled(const Tensor& self, OptionalIntArrayRef dim, bool upwards) {
   DimVector dims, shifts;
   if (dim) {
     for (int64_t d : *dim) dims.push_back(maybe_wrap_dim(d, self.dim()));
   } else {
     for (int64_t d = 0; d < self.dim(); ++d) dims.push_back(d);
   }
-  for (int64_t d : dims) shifts.push_back(((self.dim() == 0 ? 1 : self.size(d)) + extra) / 2);
+  for (int64_t d : dims) {
+    const int64_t size = self.dim() == 0 ? 1 : self.size(d);
+    shifts.push_back(upwards ? size / 2 + size % 2 : size / 2);
+  }
   return at::roll(self, shifts, dims);
 }
 
@@ -263,7 +267,7 @@ Tensor rolled(const Tensor& self, OptionalIntArrayRef dim, int64_t extra) {
 
 Tensor fft_fftfreq(int64_t n, double d, TensorOptions options) {
   options = frequency_options("fftfreq", n, options);
-  const int64_t positive = (n + 1) / 2;
+  const int64_t positive = n / 2 + n % 2;
   const Tensor low = at::arange(0, positive, options), high = at::arange(positive - n, 0, options);
   return at::mul(at::cat({low, high}), 1 / (static_cast<double>(n) * d));
 }
@@ -272,10 +276,10 @@ Tensor fft_rfftfreq(int64_t n, double d, TensorOptions options) {
   return at::mul(at::arange(n / 2 + 1, options), 1 / (static_cast<double>(n) * d));
 }
 Tensor fft_fftshift(const Tensor& self, OptionalIntArrayRef dim) {
-  return rolled(self, dim, 0);
+  return rolled(self, dim, /*upwards=*/false);
 }
 Tensor fft_ifftshift(const Tensor& self, OptionalIntArrayRef dim) {
-  return rolled(self, dim, 1);
+  return rolled(self, dim, /*upwards=*/true);
 }
 
 }  // namespace at::native
