@@ -244,7 +244,7 @@ TEST(InPlace, OnAViewChangesTheBase) {
   Tensor base = at::clone(x);
   Tensor row = at::select(base, 0, 0);
   row.mul_(5);
-  EXPECT_EQ(base.grad_fn()->name(), "CopySlices");
+  EXPECT_EQ(base.grad_fn()->name(), "torch::autograd::CopySlices");
   EXPECT_EQ(row.grad_fn()->name(), "AsStridedBackward0");
   at::sum(at::mul(base, base)).backward();
   // 2 * 15 * 5 in the first row, 2 * 3 in the second.

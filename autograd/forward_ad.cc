@@ -88,9 +88,6 @@ at::Tensor make_dual(const at::Tensor& primal, const at::Tensor& tangent, std::o
       "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. "
       "Tensor is of size ",
       primal.sizes(), " while the given forward gradient is of size ", tangent.sizes(), ".");
-  TORCH_CHECK_TYPE(
-      primal.scalar_type() == tangent.scalar_type(), "Expected tangent to have the dtype of primal, ",
-      c10::toString(primal.scalar_type()), ", but got: ", c10::toString(tangent.scalar_type()));
   at::Tensor dual = at::alias(primal);
   const ForwardScope scope(level);
   if (tangent.strides() == primal.strides()) {

@@ -58,9 +58,8 @@ class dual_level {
 };
 
 // A view of `primal` with `tangent` as its tangent of a level, the last one entered where none is given. The tangent is the one
-// given where it has the primal's strides, else a copy. Throws ValueError where one of the two is neither floating point nor
-// complex, TypeError where their dtypes differ, Error where their sizes differ, where `primal` has a tangent of the level
-// already or `tangent` has one of this level or a further one, outside a dual level, and for a level that this thread is not in.
+// given where it has the primal's strides, else a copy; its dtype may be another one. Throws ValueError where one of the two is
+// neither floating point nor complex, Error where their sizes differ, where `primal` has a tangent of the level already or `tangent` has one of this level or a further one, outside a dual level, and for a level that this thread is not in.
 at::Tensor make_dual(
     const at::Tensor& primal, const at::Tensor& tangent, std::optional<uint64_t> level = std::nullopt);
 // A view of `dual` without a tangent of the level, and its tangent; outside a dual level or without a tangent: `dual` itself and

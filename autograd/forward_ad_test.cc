@@ -98,8 +98,7 @@ TEST(ForwardAD, BadDualsAreRefused) {
   const Tensor whole = at::ones({2}, at::TensorOptions().dtype(at::kLong));
   EXPECT_EQ(message_of<c10::ValueError>([&] { make_dual(whole, x); }), "Expected primal to be floating point or complex, but got: Long");
   EXPECT_EQ(message_of<c10::ValueError>([&] { make_dual(x, whole); }), "Expected tangent to be floating point or complex, but got: Long");
-  EXPECT_EQ(message_of<c10::TypeError>([&] { make_dual(x, at::_to_copy(x, at::kFloat)); }),
-            "Expected tangent to have the dtype of primal, Double, but got: Float");
+  EXPECT_EQ(unpack_dual(make_dual(x, at::_to_copy(x, at::kFloat))).tangent.scalar_type(), at::kFloat);
   EXPECT_EQ(message_of([&] { make_dual(x, tensor_of({1, 2, 3})); }),
             "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. "
             "Tensor is of size [2] while the given forward gradient is of size [3].");

@@ -252,6 +252,19 @@ TEST(SavedTensorHooks, PackAndUnpack) {
   EXPECT_NEAR(numbers(w.grad())[1], 2 * std::exp(8.0), 1e-9);
 }
 
+TEST(SavedTensorHooks, ArgumentsComeByNameThenResults) {
+  std::vector<List> packed;
+  Tensor x = leaf_of({2}), y = leaf_of({3});
+  graph::saved_tensors_hooks hooks(
+      [&](const Tensor& t) {
+        packed.push_back(numbers(t));
+        return t;
+      },
+      [](const Tensor& t) { return t; });
+  at::pow(x, y);  // (self, exponent)
+  EXPECT_EQ(packed, (std::vector<List>{{3}, {2}, {8}}));
+}
+
 TEST(SavedTensorHooks, PackedAsAnything) {
   Tensor x = leaf_of({1, 2});
   Tensor y;

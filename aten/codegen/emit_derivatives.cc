@@ -245,14 +245,16 @@ class DerivativeEmitter {
     }
     edges_ = std::to_string(fixed) + lists;
 
+    // Hooks see what is saved in this order: arguments by name, as PyTorch has them, then results.
     int slot = 0;
-    for (const Param& param : op_.main.signature.params) {
-      const auto used = reader.tensors.find(param.name);
-      if (used == reader.tensors.end()) continue;
+    for (const auto& [name, lines] : reader.tensors) {
+      const auto& params = op_.main.signature.params;
+      const auto param = std::find_if(params.begin(), params.end(), [&](const Param& p) { return p.name == name; });
+      if (param == params.end()) continue;
       Saved saved;
-      saved.name = param.name;
-      saved.list = type_of(param).list;
-      saved.lines = used->second;
+      saved.name = name;
+      saved.list = type_of(*param).list;
+      saved.lines = lines;
       if (!saved.list) saved.slot = std::to_string(slot++);
       saved_.push_back(std::move(saved));
     }

@@ -63,7 +63,8 @@ void apply_copy_slices(GenericNode& node, const at::Tensor* grad, at::Tensor* ou
   if (node.needs(1)) out[1] = geometry.inside(grad[0]);
 }
 
-constexpr NodeKind kCopySlices{"CopySlices", apply_copy_slices, GenericNode::drop_extra<grad_ops::ViewGeometry>};
+constexpr NodeKind kCopySlices{
+    "torch::autograd::CopySlices", apply_copy_slices, GenericNode::drop_extra<grad_ops::ViewGeometry>};
 
 // After `view` became the result of a node: its base is now the result of writing it there, and the view a part of that
 // base, by a node that is made when it is asked for.

@@ -106,8 +106,9 @@ void SavedVariable::save(const at::Tensor& variable) {
   const c10::TensorImpl& impl = *variable.unsafeGetTensorImpl();
   TORCH_CHECK(
       !impl.is_inference(),
-      "Inference tensors cannot be saved for backward. To work around you can make a clone to get a normal tensor and use "
-      "it in autograd.");
+      "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation "
+      "tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use "
+      "`torch.no_grad()` instead of `torch.inference_mode()`.");
   data_ = variable;
   version_ = impl.version();
   flags_ = kDefined;

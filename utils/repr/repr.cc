@@ -274,7 +274,8 @@ std::string repr(const Tensor& tensor, const PrintOptions& options) {
   const bool usual = empty ? type == c10::get_default_dtype_as_scalartype() : is_default_type(type);
   if (!usual) suffixes.push_back("dtype=" + repr(type));
   if (const auto& node = tensor.grad_fn(); node != nullptr) {
-    suffixes.push_back("grad_fn=<" + node->name() + ">");
+    const std::string name = node->name(), own = "torch::autograd::";
+    suffixes.push_back("grad_fn=<" + name.substr(name.rfind(own, 0) == 0 ? own.size() : 0) + ">");
   } else if (tensor.requires_grad()) {
     suffixes.push_back("requires_grad=True");
   }

@@ -223,6 +223,12 @@ TEST(FftOpsTest, BadArguments) {
                       "but got window with size [7]");
   expect_error<NotImplementedError>([&] { at::stft(sample({20}, kLong), 8, {}, {}, {}, false, std::nullopt, true); },
                                     "expected a tensor of floating point or complex values");
+  // Centred frames are cut from the padded signal, whose sizes count.
+  const auto centered = [&](int64_t n_fft, std::optional<int64_t> hop) {
+    return at::stft(signal, n_fft, hop, {}, {}, /*center=*/true, "reflect", false, std::nullopt, true);
+  };
+  expect_error<Error>([&] { centered(8, 0); }, "Tensor[28], n_fft=8, hop_length=0");
+  expect_error<Error>([&] { centered(80, {}); }, "padding (40, 40) at dimension 2 of input [1, 1, 20]");
   expect_error<TypeError>([&] { at::istft(sample({5, 6}), 8); }, "istft requires a complex-valued input tensor");
   expect_error<Error>(
       [&] {

@@ -44,8 +44,13 @@ struct Frames {
   int64_t n_fft, hop_length, win_length;
 };
 
+// Signals of up to two dimensions, padded as a batch of one channel, which messages then name.
 Tensor padded(const Tensor& signal, int64_t amount, std::string_view mode) {
-  return at::squeeze(at::pad(at::unsqueeze(signal, 0), {amount, amount}, mode), 0);
+  Tensor batch = signal;
+  while (batch.dim() < 3) batch = at::unsqueeze(batch, 0);
+  batch = at::pad(batch, {amount, amount}, mode);
+  while (batch.dim() > signal.dim()) batch = at::squeeze(batch, 0);
+  return batch;
 }
 
 // [signals, numbers] to [signals, frames, frequencies].
@@ -85,7 +90,7 @@ Tensor stft_center(const Tensor& self, int64_t n_fft, Size hop_length, Size win_
     return c10::str("stft(torch.", self.scalar_type(), "Tensor", input.sizes(), ", n_fft=", n_fft,
                     ", hop_length=", f.hop_length, ", win_length=", f.win_length, ", window=", text(window),
                     ", normalized=", normalized ? 1 : 0, ", onesided=", text(onesided),
-                    ", return_complex=", text(return_complex), ", align_to_window=", text(align_to_window), ")");
+                    ", return_complex=", text(return_complex), ", align_to_window=", text(align_to_window), ") ");
   };
   const bool complex = self.is_complex() || (windowed && window->is_complex());
   if (!return_complex.value_or(complex)) {
@@ -96,11 +101,9 @@ Tensor stft_center(const Tensor& self, int64_t n_fft, Size hop_length, Size win_
   TORCH_CHECK(!(center && align_to_window.has_value()), "stft align_to_window should only be set when center = false");
   TORCH_CHECK_NOT_IMPLEMENTED(isFloatingType(self.scalar_type()) || self.is_complex(), call(),
                               ": expected a tensor of floating point or complex values");
+  if (center && self.dim() > 0 && self.dim() <= 3) input = padded(input, n_fft / 2, pad_mode);
   TORCH_CHECK(self.dim() == 1 || self.dim() == 2, call(), ": expected a 1D or 2D tensor");
-  if (self.dim() == 1) input = at::unsqueeze(input, 0);
-  if (center) input = padded(input, n_fft / 2, pad_mode);
-  const int64_t length = input.size(1);
-  if (self.dim() == 1) input = at::squeeze(input, 0);
+  const int64_t length = input.size(-1);
   TORCH_CHECK(n_fft > 0 && n_fft <= length, call(), ": expected 0 < n_fft < ", length, ", but got n_fft=", n_fft);
   TORCH_CHECK(f.hop_length > 0, call(), ": expected hop_length > 0, but got hop_length=", f.hop_length);
   TORCH_CHECK(f.win_length > 0 && f.win_length <= n_fft, call(),

@@ -178,11 +178,6 @@ Tensor movedim_int(const Tensor& self, int64_t source, int64_t destination) {
   return at::movedim(self, IntArrayRef(source), IntArrayRef(destination));
 }
 
-Tensor t(const Tensor& self) {
-  TORCH_CHECK(self.dim() <= 2, "t() expects a tensor with <= 2 dimensions, but self is ", self.dim(), "D");
-  return at::transpose(self, 0, self.dim() < 2 ? 0 : 1);
-}
-
 Tensor numpy_t(const Tensor& self) {
   if (self.dim() != 2 && self.dim() != 0) {
     KD_WARN_DEPRECATION_ONCE(
@@ -203,11 +198,6 @@ Tensor swapaxes(const Tensor& self, int64_t axis0, int64_t axis1) {
 
 Tensor& swapaxes_(Tensor& self, int64_t axis0, int64_t axis1) {
   return at::transpose_(self, axis0, axis1);
-}
-
-Tensor& t_(Tensor& self) {
-  TORCH_CHECK(self.dim() <= 2, "t_() expects a tensor with <= 2 dimensions, but self is ", self.dim(), "D");
-  return self.dim() < 2 ? self : at::transpose_(self, 0, 1);
 }
 
 Tensor m_transposed(const Tensor& self) {

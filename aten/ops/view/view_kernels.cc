@@ -188,6 +188,16 @@ Tensor& transpose_(Tensor& self, int64_t dim0, int64_t dim1) {
   return take_geometry(self, transpose(self, dim0, dim1));
 }
 
+Tensor t(const Tensor& self) {
+  TORCH_CHECK(self.dim() <= 2, "t() expects a tensor with <= 2 dimensions, but self is ", self.dim(), "D");
+  return transpose(self, 0, self.dim() < 2 ? 0 : 1);
+}
+
+Tensor& t_(Tensor& self) {
+  TORCH_CHECK(self.dim() <= 2, "t_() expects a tensor with <= 2 dimensions, but self is ", self.dim(), "D");
+  return take_geometry(self, transpose(self, 0, self.dim() < 2 ? 0 : 1));
+}
+
 Tensor permute(const Tensor& self, IntArrayRef dims) {
   const int64_t rank = self.dim();
   TORCH_CHECK(
