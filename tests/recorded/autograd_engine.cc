@@ -1,29 +1,19 @@
-// Scripts about the engine, modes, checkpoints and forward mode.
+// Scripts about the engine, what it records, anomaly mode and forward mode.
 #include "aten/aten.h"
 #include "autograd/autograd.h"
-#include "autograd/checkpoint/checkpoint.h"
 #include "autograd/engine/anomaly_mode.h"
+#include "autograd/engine/generic_node.h"
 #include "autograd/forward_ad.h"
 #include "autograd/graph.h"
-#include "c10/core/cpu_generator.h"
 #include "c10/core/grad_mode.h"
-#include "nn/layers/linear.h"
-#include "nn/layers/normalization.h"
-#include "nn/module/sequential.h"
 #include "tests/recorded/autograd_scripts.h"
 
 namespace recorded {
 namespace {
 
 namespace forward_ad = torch::autograd::forward_ad;
-namespace checkpoints = torch::utils::checkpoint;
 using at::Tensor;
 using torch::autograd::grad;
-
-Tensor doubles(std::initializer_list<double> values) {
-  ScriptRun plain;
-  return plain.leaf(values, false);
-}
 
 void accumulation_and_none(ScriptRun& r) {
   const Tensor x = r.leaf({1, 2});
@@ -124,59 +114,108 @@ void anomaly_nan(ScriptRun& r) {
   r.log(torch::autograd::AnomalyMode::is_enabled());
 }
 
-void checkpoint_counts(ScriptRun& r) {
-  for (const bool reentrant : {true, false}) {
-    int n = 0;
-    const auto f = [&](const Tensor& a) {
-      ++n;
-      return (a * a).exp();
-    };
-    const Tensor x = r.leaf({0.1, 0.2});
-    const Tensor y = checkpoints::checkpoint(f, x, checkpoints::CheckpointOptions().use_reentrant(reentrant));
-    const int before = n;
-    y.sum().backward();
-    const Tensor z = at::clone(at::detach(x)).set_requires_grad(true);
-    (z * z).exp().sum().backward();
-    r.log("reentrant", reentrant, "| calls before backward", before, "| after", n, "| equal to the plain gradient",
-          at::equal(x.grad(), z.grad()));
+void anomaly_warning_text(ScriptRun& r) {
+  CollectedWarnings warnings;
+  const Tensor x = doubles({-1}).set_requires_grad(true);
+  {
+    const torch::autograd::DetectAnomalyGuard detect;
+    (void)caught([&] { x.log().sqrt().sum().backward(); });
   }
+  for (std::string& text : warnings.texts) text.resize(std::min(text.size(), text.find(". Traceback")));
+  r.log(warnings.texts);
 }
 
-void checkpoint_early_stop(ScriptRun& r) {
-  for (const bool early : {true, false}) {
-    std::vector<std::string> trace;
-    const auto f = [&](const Tensor& a) {
-      trace.push_back("start");
-      const Tensor b = a.exp();
-      trace.push_back("middle");
-      const Tensor c = b.sin();
-      trace.push_back("end");
-      return c + 1;
-    };
-    const Tensor x = r.leaf({0.5});
-    Tensor y;
+void views_and_inplace(ScriptRun& r) {
+  const Tensor x = r.leaf({1, 2, 3, 4});
+  const Tensor y = x * 1;
+  Tensor v = at::slice(y, 0, 1, 3);
+  v.mul_(10);
+  r.log(at::detach(y), python_class(*v.grad_fn()), python_class(*y.grad_fn()));
+  y.sum().backward();
+  r.log(x.grad());
+  const Tensor z = (x * 1).view({2, 2});
+  z.select(0, 0).zero_();
+  x.mutable_grad() = Tensor();
+  z.sum().backward();
+  r.log(x.grad(), z.is_view(), z._base().defined());
+  r.log(x.detach()._version(), x.variable_data()._version());
+  const auto u = (x * 1).unbind(0);
+  r.log(caught([&] { Tensor(u[0]).mul_(2); }));
+  Tensor q;
+  {
+    const c10::NoGradGuard no_grad;
+    q = x.view({2, 2});
+  }
+  r.log(caught([&] { q.mul_(2); }));
+}
+
+// Python makes a tensor of a number; C++ has operators of their own for numbers, whose nodes are called MulBackward1.
+Tensor number(double value) {
+  return at::full({}, value, at::TensorOptions(at::kDouble));
+}
+
+void graph_names(ScriptRun& r) {
+  const Tensor x = r.leaf({1, 2, 3, 4});
+  const Tensor y = x.view({2, 2});
+  r.log(x.is_leaf(), y.is_leaf(), x.grad_fn() == nullptr ? "None" : x.grad_fn()->name(), y.grad_fn()->name());
+  const Tensor z = at::matmul(y, y.t()).relu().sum() * number(2) - number(1);
+  std::vector<std::string> names;
+  for (torch::autograd::NodePtr node = z.grad_fn(); node != nullptr;) {
+    names.push_back(node->name());
+    node = node->num_outputs() > 0 ? node->next_edge(0).function : nullptr;
+  }
+  r.log(names);
+  names.clear();
+  for (const auto& edge : (x * number(2) + x.sum() * number(3)).grad_fn()->next_edges())
+    names.push_back(edge.is_valid() ? edge.function->name() : "None");
+  r.log(names);
+  r.log(x.split(2)[1].output_nr(), at::ones({1}).is_leaf(), x.detach().is_leaf(), x.clone().is_leaf());
+}
+
+// A node's tensors by their place: C++ has no names for them.
+void raw_saved_tensors(ScriptRun& r) {
+  using torch::autograd::GenericNode;
+  const auto node_of = [](const Tensor& t) -> GenericNode& { return static_cast<GenericNode&>(*t.grad_fn()); };
+  const Tensor x = r.leaf({1, 2});
+  const Tensor y = x.exp();
+  const Tensor result = node_of(y).saved(0).get();
+  r.log("saved result is the output:", result.is_same(y), result);
+  const Tensor z = x.pow(3);
+  // The exponent is all that is kept beside.
+  r.log(node_of(z).extra<c10::Scalar>().toLong(), node_of(z).saved(0).get());
+  z.sum().backward();
+  r.log(caught([&] { (void)node_of(z).saved(0).get(); }));
+}
+
+void forward_mode_rules(ScriptRun& r) {
+  using forward_ad::make_dual;
+  const auto tangent = [](const Tensor& t) { return forward_ad::unpack_dual(t).tangent; };
+  const Tensor x = r.leaf({1, 2}, false), v = doubles({1, 0.5});
+  Tensor d;
+  {
+    forward_ad::dual_level level;
+    d = make_dual(x, v);
+    const Tensor y = d * d + 1;
+    const auto [primal, along] = forward_ad::unpack_dual(y);
+    r.log(primal, along);
+    r.log(tangent(x), tangent(y.detach()));
+    Tensor w = doubles({0, 0});
+    w.copy_(d);
+    r.log("in place carries the tangent", tangent(w));
+    r.log("view", tangent(at::slice(d, 0, 0, 1)));
+    r.log("integer result", tangent(d > 1));
     {
-      const checkpoints::set_checkpoint_early_stop stop(early);
-      y = checkpoints::checkpoint(f, x);
+      const c10::NoGradGuard no_grad;
+      r.log("no_grad", tangent(d * 2));
     }
-    y.sum().backward();
-    r.log("early stop", early, trace);
+    r.log(caught([&] { make_dual(x, doubles({1, 1, 1})); }));
+    r.log(caught([&] { make_dual(x, at::ones({2})); }));
+    const Tensor whole = at::ones({2}, at::TensorOptions(at::kLong));
+    r.log(caught([&] { make_dual(whole, whole); }));
+    r.log.not_in_cpp("levels nest here");
   }
-}
-
-void checkpoint_nested(ScriptRun& r) {
-  int inner_calls = 0, outer_calls = 0;
-  const auto inner = [&](const Tensor& a) {
-    ++inner_calls;
-    return a.sin();
-  };
-  const auto outer = [&](const Tensor& a) {
-    ++outer_calls;
-    return checkpoints::checkpoint(inner, a * 2).exp();
-  };
-  const Tensor x = r.leaf({0.3});
-  checkpoints::checkpoint(outer, x).sum().backward();
-  r.log("{'outer': " + std::to_string(outer_calls) + ", 'inner': " + std::to_string(inner_calls) + "}", x.grad());
+  r.log(tangent(d));
+  r.log(caught([&] { make_dual(x, v); }));
 }
 
 void forward_over_reverse(ScriptRun& r) {
@@ -188,51 +227,25 @@ void forward_over_reverse(ScriptRun& r) {
   r.log(dual.primal, dual.tangent);
 }
 
-void zero_grad_and_freeze(ScriptRun& r) {
-  namespace nn = torch::nn;
-  at::manual_seed(2);
-  nn::Linear first(2, 2), last(2, 1);
-  nn::Sequential m(first, last);
-  for (Tensor& p : first->parameters()) p.requires_grad_(false);
-  m(at::ones({1, 2})).sum().backward();
-  const auto each = [&](const auto& show) {
-    std::string all;
-    for (const Tensor& p : m->parameters()) all += (all.empty() ? "" : ", ") + show(p);
-    r.log("[" + all + "]");
-  };
-  const auto magnitude = [](const Tensor& p) {
-    return ScriptLog::text(p.grad().defined() ? p.grad().abs().sum() : Tensor());
-  };
-  each([](const Tensor& p) { return ScriptLog::text(!p.grad().defined()); });
-  m->zero_grad(/*set_to_none=*/false);
-  each(magnitude);
-  m->zero_grad(/*set_to_none=*/true);
-  each(magnitude);
-}
-
-void batch_norm_modes(ScriptRun& r) {
-  namespace nn = torch::nn;
-  nn::BatchNorm1d bn(nn::BatchNormOptions(2).momentum(std::nullopt));
-  const Tensor x = at::to(at::reshape(doubles({1, 2, 3, 6}), {2, 2}), at::kFloat);
-  bn(x);
-  bn(x + 1);
-  r.log(bn->running_mean, bn->running_var, bn->num_batches_tracked);
-  bn->eval();
-  r.log("torch.Size(" + c10::str(bn(x).sizes()) + ")");
-  r.log(caught([&] { nn::BatchNorm1d(2)(at::slice(x, 0, 0, 1)); }));
-  r.log(caught([&] { nn::BatchNorm2d(2)(x); }));
-}
-
 }  // namespace
 
 const std::map<std::string, Script>& engine_scripts() {
   static const std::map<std::string, Script> all = {
 #define SCRIPT(name) {#name, name}
-      SCRIPT(accumulation_and_none), SCRIPT(backward_needs_scalar), SCRIPT(second_backward),
-      SCRIPT(backward_inputs),       SCRIPT(is_grads_batched),      SCRIPT(version_errors),
-      SCRIPT(save_on_cpu),           SCRIPT(anomaly_nan),           SCRIPT(checkpoint_counts),
-      SCRIPT(checkpoint_early_stop), SCRIPT(checkpoint_nested),     SCRIPT(forward_over_reverse),
-      SCRIPT(zero_grad_and_freeze),  SCRIPT(batch_norm_modes),
+      SCRIPT(accumulation_and_none),
+      SCRIPT(backward_needs_scalar),
+      SCRIPT(second_backward),
+      SCRIPT(backward_inputs),
+      SCRIPT(is_grads_batched),
+      SCRIPT(version_errors),
+      SCRIPT(save_on_cpu),
+      SCRIPT(anomaly_nan),
+      SCRIPT(anomaly_warning_text),
+      SCRIPT(forward_over_reverse),
+      SCRIPT(forward_mode_rules),
+      SCRIPT(raw_saved_tensors),
+      SCRIPT(views_and_inplace),
+      SCRIPT(graph_names),
 #undef SCRIPT
   };
   return all;

@@ -2,9 +2,6 @@
 #include "aten/aten.h"
 #include "autograd/autograd.h"
 #include "autograd/graph.h"
-#include "nn/layers/activation.h"
-#include "nn/layers/linear.h"
-#include "nn/module/sequential.h"
 #include "tests/recorded/autograd_scripts.h"
 
 namespace recorded {
@@ -130,36 +127,6 @@ void multi_grad_hook(ScriptRun& r) {
   (a * 2 + b * 3).sum().backward();
 }
 
-std::string shape(const Tensor& t) {
-  return c10::str(t.sizes());
-}
-
-void module_hooks_order(ScriptRun& r) {
-  namespace nn = torch::nn;
-  using Tensors = std::vector<Tensor>;
-  nn::Linear linear(2, 2);
-  nn::ReLU relu;
-  nn::Sequential m(linear, relu);
-  const auto says = [&](const char* text) { return [&r, text](nn::Module&, const Tensors&) { r.log(text); }; };
-  const auto said = [&](const char* text) {
-    return [&r, text](nn::Module&, const Tensors&, const Tensors&) { r.log(text); };
-  };
-  const auto sizes = [&](const char* text) {
-    return [&r, text](nn::Module&, const Tensors& gi, const Tensors& go) { r.log(text, shape(gi[0]), shape(go[0])); };
-  };
-  m->register_forward_pre_hook(says("outer forward pre"));
-  m->register_forward_hook(said("outer forward"));
-  linear->register_forward_pre_hook(says("linear forward pre"));
-  linear->register_forward_hook(said("linear forward 1"));
-  linear->register_forward_hook(said("linear forward 2, prepended"), /*prepend=*/true);
-  linear->register_full_backward_hook(sizes("linear backward"));
-  relu->register_full_backward_hook(sizes("relu backward"));
-  m->register_full_backward_pre_hook(
-      [&](nn::Module&, const Tensors& go) { r.log("outer backward pre", shape(go[0])); });
-  m->register_full_backward_hook(sizes("outer backward"));
-  m(at::ones({3, 2}).set_requires_grad(true)).sum().backward();
-}
-
 void saved_tensors_hooks(ScriptRun& r) {
   const Tensor x = r.leaf({1, 2}), w = r.leaf({3, 4});
   Tensor z;
@@ -208,6 +175,18 @@ void saved_tensors_hooks_nested(ScriptRun& r) {
   c.sum().backward();
 }
 
+void saved_tensors_hooks_errors(ScriptRun& r) {
+  const auto same = [](const Tensor& s) { return s; };
+  const Tensor x = r.leaf({1, 2});
+  {
+    graph::saved_tensors_hooks hooks([](Tensor s) { return s.mul_(2); }, same);
+    r.log(caught([&] { x.exp(); }));
+  }
+  r.log.not_in_cpp("an unpack hook that returns a text does not compile");
+  graph::disable_saved_tensors_hooks disabled("not here");
+  r.log(caught([&] { graph::saved_tensors_hooks hooks(same, same); }));
+}
+
 }  // namespace
 
 const std::map<std::string, Script>& hook_scripts() {
@@ -224,9 +203,9 @@ const std::map<std::string, Script>& hook_scripts() {
       SCRIPT(node_hooks_order),
       SCRIPT(node_prehook_replaces),
       SCRIPT(multi_grad_hook),
-      SCRIPT(module_hooks_order),
       SCRIPT(saved_tensors_hooks),
       SCRIPT(saved_tensors_hooks_nested),
+      SCRIPT(saved_tensors_hooks_errors),
 #undef SCRIPT
   };
   return all;

@@ -116,6 +116,19 @@ Json norm(PythonInterpreter& python, PythonArguments a) {
   return call_operator(python, "linalg_matrix_norm", {{c.at("input"), p}, {}});
 }
 
+// Python's stft pads first unless it is told not to; C++ does where center is given.
+Json stft(PythonInterpreter& python, PythonArguments a) {
+  Json c = a.by_name("stft", "input, n_fft, hop_length=, win_length=, window=, center=, pad_mode=, normalized=, "
+                             "onesided=, return_complex=, align_to_window=");
+  PythonArguments all;
+  all.positional = {c.at("input"), c.at("n_fft")};
+  c["center"] = !has(c, "center") || c.at("center").get<bool>();
+  for (const auto& [name, value] : c.items()) {
+    if (name != "input" && name != "n_fft") all.named[name] = value;
+  }
+  return call_operator(python, "stft", all);
+}
+
 }  // namespace
 
 Json call_torch(PythonInterpreter& python, const std::string& path, const PythonArguments& given) {
@@ -129,6 +142,7 @@ Json call_torch(PythonInterpreter& python, const std::string& path, const Python
   if (path == "autograd.grad") return grad(python, a);
   if (path == "tensordot") return tensordot(python, a);
   if (path == "norm") return norm(python, a);
+  if (path == "stft") return stft(python, a);
   if (path == "device") return Json{{"device", c10::Device(first().get<std::string>()).str()}};
   if (path == "Generator") {
     if (a.given("device")) (void)c10::Device(a.named.at("device").get<std::string>());
