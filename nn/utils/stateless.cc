@@ -1,5 +1,6 @@
 #include "nn/utils/stateless.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "c10/util/string_util.h"
@@ -24,7 +25,13 @@ void list(Module& m, const std::string& prefix, std::vector<Named>& all) {
   }
 }
 
-void check_names(const std::vector<Named>& all, const Tensors& tensors, bool tie_weights) {
+std::string listed(const char* which, std::vector<std::string> names) {
+  if (names.empty()) return "";
+  std::sort(names.begin(), names.end());
+  return c10::str("\n\t", which, " key(s): '", c10::Join("', '", names), "'.");
+}
+
+void check_names(const Module& module, const std::vector<Named>& all, const Tensors& tensors, bool tie_weights) {
   std::unordered_map<const c10::TensorImpl*, bool> given;
   std::vector<std::string> missing, unexpected;
   std::unordered_map<std::string, bool> known;
@@ -39,10 +46,8 @@ void check_names(const std::vector<Named>& all, const Tensors& tensors, bool tie
     if (!known.contains(item.key())) unexpected.push_back(item.key());
   }
   if (missing.empty() && unexpected.empty()) return;
-  std::string text = "functional_call: the names are not those of the module.";
-  if (!missing.empty()) text += " Missing key(s): " + c10::Join(", ", missing) + ".";
-  if (!unexpected.empty()) text += " Unexpected key(s): " + c10::Join(", ", unexpected) + ".";
-  TORCH_CHECK(false, text);
+  TORCH_CHECK(false, "Error(s) in reparametrizing for ", nn::detail::class_name(module), ":",
+              listed("Unexpected", unexpected), listed("Missing", missing));
 }
 
 }  // namespace
@@ -50,7 +55,7 @@ void check_names(const std::vector<Named>& all, const Tensors& tensors, bool tie
 void replace(Module& module, const Tensors& tensors, bool tie_weights, bool strict, ReplacedTensors& replaced) {
   std::vector<Named> all;
   list(module, "", all);
-  if (strict) check_names(all, tensors, tie_weights);
+  if (strict) check_names(module, all, tensors, tie_weights);
   // What was given for a tensor, for its other names.
   std::unordered_map<const c10::TensorImpl*, std::pair<std::string, at::Tensor>> of_tied;
   if (tie_weights) {

@@ -289,6 +289,8 @@ std::vector<at::indexing::TensorIndex> PythonInterpreter::tensor_indices(const J
       indices.emplace_back(one.get<bool>());
     } else if (one.is_number_integer()) {
       indices.emplace_back(one.get<int64_t>());
+    } else if (one.is_string()) {
+      throw NotExpressible("TensorIndex takes a text in libtorch, and refuses all but \"...\" with a ValueError");
     } else {
       throw CompilerRefuses("a tensor is not indexed by a value of type " + type_name(one));
     }

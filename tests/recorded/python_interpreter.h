@@ -89,6 +89,8 @@ bool call_tensor_method(PythonInterpreter& python, const at::Tensor& self, const
 Json call_functional(PythonInterpreter& python, const std::string& name, const PythonArguments& arguments);
 Json call_nn(PythonInterpreter& python, const std::string& name, const PythonArguments& arguments);
 Json call_optim(PythonInterpreter& python, const std::string& name, const PythonArguments& arguments);
+// torch.func.functional_call of a layer.
+Json call_functional_call(PythonInterpreter& python, const PythonArguments& arguments);
 // A call of what call_nn or call_optim made; false where `object` is none of it.
 bool call_object(PythonInterpreter& python, const Json& object, const std::string& method,
                  const PythonArguments& arguments, Json& result);

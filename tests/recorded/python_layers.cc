@@ -5,8 +5,10 @@
 #include "aten/ops/matmul/ops.h"
 #include "autograd/autograd.h"
 #include "nn/functional/functional.h"
+#include "nn/layers/linear.h"
 #include "nn/layers/rnn.h"
 #include "nn/utils/rnn.h"
+#include "nn/utils/stateless.h"
 #include "tests/conformance/case_set.h"
 #include "tests/recorded/functional_arguments.h"
 #include "tests/recorded/modules.h"
@@ -220,6 +222,11 @@ void check_texts(const std::string& taker, const Json& named) {
   }
 }
 
+bool is_other_text(const Json& named, const char* option, const std::string& taker) {
+  return has(named, option) && named.at(option).is_string() &&
+         choices(option, taker).count(named.at(option).get<std::string>()) == 0;
+}
+
 std::vector<std::string> names_in(const std::string& signature) {
   std::vector<std::string> names;
   for (size_t at = 0; at < signature.size();) {
@@ -388,6 +395,9 @@ Json call_functional(PythonInterpreter& python, const std::string& name, const P
   const Function function = functional(name);
   if (found == signatures_of_functions().end()) throw NotExpressible("no function F." + name + " here");
   const Json named = a.by_name(name, found->second);
+  // Operators below take any text there, where the options of F have constants.
+  if (name.rfind("conv", 0) == 0 && is_other_text(named, "padding", name)) return call_operator(python, name, a);
+  if (name == "pad" && is_other_text(named, "mode", name)) return call_operator(python, name, a);
   check_texts(name, named);
   // The names of Python's signature stand for the places, too.
   Json places = Json::array();
@@ -406,7 +416,7 @@ Json call_functional(PythonInterpreter& python, const std::string& name, const P
         F::TripletMarginWithDistanceLossFuncOptions().margin(number_of(named, "margin", 1))));
   }
   for (const Json& v : places) {
-    if (v.is_string() && &v == &places[1]) throw CompilerRefuses("F." + name + " takes a tensor, not a text");
+    if (v.is_string() && &v == &places[1] && name != "gelu") throw CompilerRefuses("F." + name + " takes a tensor, not a text");
   }
   const Arguments arguments(places, named, [&](const Json& v) { return python.tensor(v); });
   return values(python, function(arguments));
@@ -435,6 +445,18 @@ Json call_optim(PythonInterpreter& python, const std::string& name, const Python
   Optimizer optimizer = make_optimizer(name, Json(a.named), params, configs);
   if (optimizer == nullptr) throw NotExpressible("no optimizer " + name + " here");
   return python.object(std::move(optimizer));
+}
+
+Json call_functional_call(PythonInterpreter& python, const PythonArguments& a) {
+  const Json c = a.by_name("functional_call", "module, parameter_and_buffer_dicts, args, tie_weights=, strict=");
+  const Layer* layer = python.object_of<Layer>(c.at("module"));
+  const auto linear = layer == nullptr ? nullptr : std::dynamic_pointer_cast<torch::nn::LinearImpl>(layer->built.module);
+  if (linear == nullptr) throw NotExpressible("functional_call of a Linear only");
+  torch::OrderedDict<std::string, Tensor> tensors;
+  for (const auto& [name, value] : c.at("parameter_and_buffer_dicts").at("dict").items())
+    tensors.insert(name, python.tensor(value));
+  const torch::func::FunctionalCallOptions options{flag_of(c, "tie_weights", true), flag_of(c, "strict", false)};
+  return python.value(torch::func::functional_call(linear, tensors, options, python.tensor(c.at("args"))));
 }
 
 bool call_object(PythonInterpreter& python, const Json& object, const std::string& method, const PythonArguments& a,

@@ -109,6 +109,10 @@ class Binder {
     if (v.is_null()) return type.optional;
     if (!type.list) return element(v, type, out);
     if (!v.is_array()) {
+      if (type.kind == TypeKind::TensorType && !type.element_optional && has_tag(v, "tensor")) {
+        out = std::vector<at::Tensor>{python_.tensor(v)};
+        return true;
+      }
       if (type.list_size < 1) return false;
       IValue one;
       if (!element(v, type, one)) return false;

@@ -7,6 +7,7 @@
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/view/ops.h"
+#include "aten/signal/windows.h"
 #include "autograd/autograd.h"
 #include "c10/core/cpu_generator.h"
 #include "c10/core/default_dtype.h"
@@ -15,6 +16,7 @@
 #include "tests/conformance/case_set.h"
 #include "tests/recorded/python_interpreter.h"
 #include "utils/serialize/archive.h"
+#include "utils/testing/assert_close.h"
 
 namespace recorded {
 namespace {
@@ -129,6 +131,43 @@ Json stft(PythonInterpreter& python, PythonArguments a) {
   return call_operator(python, "stft", all);
 }
 
+// torch.signal.windows.
+Json window(PythonInterpreter& python, const std::string& name, const PythonArguments& a) {
+  namespace windows = torch::signal::windows;
+  const auto named = [&](const char* signature) { return a.by_name(name, signature); };
+  if (name == "hann") return python.value(windows::hann(named("M").at("M").get<int64_t>()));
+  if (name == "kaiser") {
+    const Json c = named("M, beta=");
+    return python.value(windows::kaiser(c.at("M").get<int64_t>(), number_of(c, "beta", 12)));
+  }
+  if (name == "gaussian") {
+    const Json c = named("M, std=");
+    return python.value(windows::gaussian(c.at("M").get<int64_t>(), number_of(c, "std", 1)));
+  }
+  throw NotExpressible("no window " + name + " here");
+}
+
+Json assert_close(PythonInterpreter& python, const PythonArguments& a) {
+  const Json c = a.by_name("assert_close", "actual, expected, rtol=, atol=, equal_nan=, check_dtype=");
+  torch::testing::AssertCloseOptions options;
+  if (has(c, "rtol")) options.rtol = c.at("rtol").get<double>();
+  if (has(c, "atol")) options.atol = c.at("atol").get<double>();
+  options.equal_nan = flag_of(c, "equal_nan", false);
+  options.check_dtype = flag_of(c, "check_dtype", true);
+  const Json &actual = c.at("actual"), &expected = c.at("expected");
+  if (!has_tag(actual, "dict")) {
+    torch::testing::assert_close(python.tensor(actual), python.tensor(expected), options);
+    return {};
+  }
+  const auto map_of = [&](const Json& v) {
+    std::map<std::string, Tensor> all;
+    for (const auto& [key, value] : v.at("dict").items()) all[key] = python.tensor(value);
+    return all;
+  };
+  torch::testing::assert_close(map_of(actual), map_of(expected), options);
+  return {};
+}
+
 }  // namespace
 
 Json call_torch(PythonInterpreter& python, const std::string& path, const PythonArguments& given) {
@@ -143,6 +182,9 @@ Json call_torch(PythonInterpreter& python, const std::string& path, const Python
   if (path == "tensordot") return tensordot(python, a);
   if (path == "norm") return norm(python, a);
   if (path == "stft") return stft(python, a);
+  if (path == "testing.assert_close") return assert_close(python, a);
+  if (path == "func.functional_call") return call_functional_call(python, a);
+  if (path.rfind("signal.windows.", 0) == 0) return window(python, path.substr(15), a);
   if (path == "device") return Json{{"device", c10::Device(first().get<std::string>()).str()}};
   if (path == "Generator") {
     if (a.given("device")) (void)c10::Device(a.named.at("device").get<std::string>());
