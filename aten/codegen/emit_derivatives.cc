@@ -132,16 +132,13 @@ class FormulaReader {
   const std::set<std::string>& result_names_;
 };
 
+// "max_pool2d" is MaxPool2D: letters behind a digit are large, too.
 std::string camel_case(const std::string& name) {
   std::string out;
   bool upper = true;
-  for (char c : name) {
-    if (c == '_') {
-      upper = true;
-      continue;
-    }
-    out += upper ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
-    upper = false;
+  for (const char c : name) {
+    if (c != '_') out += upper ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
+    upper = std::isalpha(static_cast<unsigned char>(c)) == 0;
   }
   return out;
 }
@@ -290,7 +287,9 @@ class DerivativeEmitter {
 
   // --- the node ---
   void emit_node() {
-    const std::string name = camel_case(op_.main.schema.name()) + "Backward" + std::to_string(overload_index_);
+    const std::string& own = op_.entry.node();
+    const std::string name =
+        (own.empty() ? camel_case(op_.main.schema.name()) : own) + "Backward" + std::to_string(overload_index_);
     const Values values{
         {"id", op_.main.identifier()}, {"Extra", extra_type()}, {"kind", kind()}, {"name", quoted(name)}};
     const auto of_field = [](const ExtraField& field) { return Values{{"type", field.type}, {"name", field.name}}; };

@@ -126,6 +126,18 @@ TEST(RegisterOperators, KeepsThemAsLongAsItLives) {
   EXPECT_FALSE(c10::Dispatcher::singleton().findSchema({"older_test::add_twice", ""}).has_value());
 }
 
+TEST(Nodes, AreCalledAsPyTorchsAre) {
+  namespace F = torch::nn::functional;
+  const Tensor x = torch::rand({1, 2, 4, 4}, torch::requires_grad());
+  const auto name = [](const Tensor& t) { return t.grad_fn()->name(); };
+  EXPECT_EQ(name(x.log1p()), "Log1PBackward0");
+  EXPECT_EQ(name(F::max_pool2d(x, F::MaxPool2dFuncOptions(2))), "MaxPool2DWithIndicesBackward0");
+  EXPECT_EQ(name(F::layer_norm(x, F::LayerNormFuncOptions({4}))), "NativeLayerNormBackward0");
+  EXPECT_EQ(name(F::prelu(x, torch::ones({1}))), "PreluKernelBackward0");
+  EXPECT_EQ(name(F::nll_loss(x, torch::zeros({1, 4, 4}, torch::kLong))), "NllLoss2DBackward0");
+  EXPECT_EQ(name(x.select(0, 0).select(0, 0).t()), "TBackward0");
+}
+
 TEST(OlderPrograms, HoldNodesInSharedPointersAndMakeVariables) {
   const Tensor x = torch::ones({1}, torch::requires_grad());
   std::shared_ptr<torch::autograd::Node> node = (x * 2).grad_fn();
