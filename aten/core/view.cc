@@ -56,7 +56,7 @@ DimVector infer_shape(IntArrayRef shape, int64_t numel) {
       TORCH_CHECK(inferred == -1, "only one dimension can be inferred");
       inferred = static_cast<int64_t>(d);
     } else {
-      TORCH_CHECK(shape[d] >= 0, "invalid shape dimension ", shape[d]);
+      TORCH_CHECK(shape[d] >= 0, "invalid shape dimension ", shape[d], " at index ", d, " of shape ", shape);
       overflow |= __builtin_mul_overflow(known, shape[d], &known);
     }
   }

@@ -7,7 +7,7 @@ namespace torch::nn::functional {
 Tensor affine_grid(const Tensor& theta, at::IntArrayRef size, bool align_corners) {
   TORCH_CHECK_VALUE(theta.is_floating_point(), "Expected theta to have floating point type, but got ",
                     theta.dtype().name());
-  TORCH_CHECK_VALUE(
+  TORCH_CHECK_NOT_IMPLEMENTED(
       size.size() == 4 || size.size() == 5,
       "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size ", size);
   const int64_t dims = static_cast<int64_t>(size.size()) - 2;

@@ -1,6 +1,7 @@
 // Common mistakes: the call, the kind of error, and the numbers that its message mentions.
 #include <cctype>
 #include <set>
+#include <stdexcept>
 
 #include "c10/core/cpu_generator.h"
 #include "tests/recorded/families.h"
@@ -39,6 +40,10 @@ Outcome run(const std::string& call) {
     return {"_LinAlgError", e.what_without_backtrace()};
   } catch (const c10::Error& e) {
     return {"RuntimeError", e.what_without_backtrace()};
+  } catch (const NotExpressible&) {
+    throw;
+  } catch (const std::runtime_error& e) {
+    return {"RuntimeError", e.what()};
   }
   return {};
 }

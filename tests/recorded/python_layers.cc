@@ -59,7 +59,7 @@ const std::map<std::string, std::string>& signatures_of_functions() {
       {"max_pool1d", max_pool},
       {"max_pool2d", max_pool},
       {"max_pool3d", max_pool},
-      {"avg_pool1d", avg_pool},
+      {"avg_pool1d", "input, kernel_size, stride=, padding=, ceil_mode=, count_include_pad="},
       {"avg_pool2d", avg_pool},
       {"avg_pool3d", avg_pool},
       {"adaptive_avg_pool1d", adaptive},

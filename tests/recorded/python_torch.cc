@@ -268,6 +268,8 @@ bool call_tensor_method(PythonInterpreter& python, const Tensor& self, const std
   } else if (name == "storage_offset") {
     if (!a.positional.empty()) throw CompilerRefuses("storage_offset takes no argument");
     result = self.storage_offset();
+  } else if (name == "backward" && a.positional.size() < 2 && a.named.empty()) {
+    self.backward(a.positional.empty() ? Tensor() : python.tensor(a.positional[0]));
   } else if (name == "apply_") {
     throw CompilerRefuses("apply_ is Python's own");
   } else if (name == "to" && !a.positional.empty() && a.positional[0].is_string()) {

@@ -36,15 +36,15 @@ TensorSpec floating_activation_scalar_meta(const Tensor& self, const Scalar&) { 
 // --- rectifiers ---
 
 TensorSpec relu_meta(const Tensor& self) {
-  TORCH_CHECK(self.scalar_type() != ScalarType::Bool, "Boolean inputs not supported for relu");
-  TORCH_CHECK(!self.is_complex(), "relu is not supported for complex inputs");
+  TORCH_CHECK_NOT_IMPLEMENTED(self.scalar_type() != ScalarType::Bool, "Boolean inputs not supported for relu");
+  TORCH_CHECK_NOT_IMPLEMENTED(!self.is_complex(), "relu is not supported for complex inputs");
   return result_spec({self}, self.scalar_type());
 }
 void relu_cpu(const Tensor& self, Tensor& out) { run("relu", cpu::loops::clamp_min, self, {Scalar(0)}, out); }
 void relu6_cpu(const Tensor& self, Tensor& out) { run("relu6", cpu::loops::clamp, self, {Scalar(0), Scalar(6)}, out); }
 
 TensorSpec hardtanh_meta(const Tensor& self, const Scalar& min_val, const Scalar& max_val) {
-  TORCH_CHECK(self.scalar_type() != ScalarType::Bool, "Bool inputs not supported for hardtanh");
+  TORCH_CHECK_NOT_IMPLEMENTED(self.scalar_type() != ScalarType::Bool, "Bool inputs not supported for hardtanh");
   TORCH_CHECK(!self.is_complex(), "hardtanh is not supported for complex inputs");
   TORCH_CHECK(self.scalar_type() != ScalarType::Byte || (min_val.toDouble() >= 0 && max_val.toDouble() >= 0),
               "Cannot do hardtanh on an unsigned type with negative limits");

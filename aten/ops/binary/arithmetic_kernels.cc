@@ -408,7 +408,7 @@ void copysign_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
 }
 TensorSpec copysign_scalar_meta(const Tensor& self, const Scalar& other) {
   TensorSpec spec = floating_spec(self, other);
-  TORCH_CHECK(!isComplexType(spec.dtype), "copysign is not supported for complex tensors");
+  TORCH_CHECK_NOT_IMPLEMENTED(!isComplexType(spec.dtype), "copysign is not supported for complex tensors");
   return spec;
 }
 void copysign_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) {
@@ -416,7 +416,8 @@ void copysign_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) {
 }
 TensorSpec floating_only_meta(const Tensor& self, const Tensor& other) {
   TensorSpec spec = arithmetic_spec(self, other);
-  TORCH_CHECK(isFloatingType(spec.dtype), "the operation is implemented for floating-point tensors only, got ", spec.dtype);
+  TORCH_CHECK_NOT_IMPLEMENTED(isFloatingType(spec.dtype), "the operation is implemented for floating-point tensors only, got ",
+                              spec.dtype);
   return spec;
 }
 TensorSpec logaddexp_meta(const Tensor& self, const Tensor& other) {
@@ -456,7 +457,8 @@ void xlogy_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) {
   pointwise::run("xlogy", cpu::loops::xlogy, out.scalar_type(), nullptr, out, {self, other});
 }
 TensorSpec heaviside_meta(const Tensor& self, const Tensor& values) {
-  TORCH_CHECK(!self.is_complex() && !values.is_complex(), "heaviside is not yet implemented for complex tensors.");
+  TORCH_CHECK_NOT_IMPLEMENTED(!self.is_complex() && !values.is_complex(),
+                              "heaviside is not yet implemented for complex tensors.");
   TORCH_CHECK(self.scalar_type() == values.scalar_type(),
               "heaviside is not yet implemented for tensors with different dtypes.");
   return arithmetic_spec(self, values);

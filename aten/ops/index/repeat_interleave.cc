@@ -14,8 +14,8 @@ namespace at::native {
 // 0 repeated repeats[0] times, 1 repeated repeats[1] times, ...
 Tensor repeat_interleave_tensor(const Tensor& repeats, std::optional<int64_t> output_size) {
   TORCH_CHECK(repeats.dim() == 1, "repeat_interleave only accept 1D vector as repeat");
-  TORCH_CHECK(repeats.scalar_type() == ScalarType::Long || repeats.scalar_type() == ScalarType::Int,
-              "repeats has to be Long or Int tensor");
+  TORCH_CHECK_NOT_IMPLEMENTED(repeats.scalar_type() == ScalarType::Long || repeats.scalar_type() == ScalarType::Int,
+                              "repeats has to be Long or Int tensor");
   const Tensor counts = dense(at::to(repeats, ScalarType::Long));
   const int64_t* count = counts.data_ptr<int64_t>();
   int64_t total = 0;

@@ -258,7 +258,7 @@ void index_reduce_cpu(
 }
 
 TensorSpec take_meta(const Tensor& self, const Tensor& index) {
-  TORCH_CHECK_INDEX(
+  TORCH_CHECK(
       index.scalar_type() == ScalarType::Long, "take(): Expected a long tensor for index, but got ", toString(index.scalar_type()));
   TORCH_CHECK_INDEX(!(self.numel() == 0 && index.numel() != 0), "take(): tried to take from an empty tensor");
   return {sizes_of(index), {}, self.scalar_type(), self.device()};
@@ -284,7 +284,7 @@ void check_put(const Tensor& self, const Tensor& index, const Tensor& source) {
   TORCH_CHECK(
       self.scalar_type() == source.scalar_type(), "put_(): self and source expected to have the same dtype, but got self.dtype = ",
       toString(self.scalar_type()), " and source.dtype = ", toString(source.scalar_type()));
-  TORCH_CHECK(
+  TORCH_CHECK_INDEX(
       index.numel() == source.numel(), "put_(): Expected source and index to have the same number of elements, but got source.numel() = ",
       source.numel(), ", index.numel() = ", index.numel());
   TORCH_CHECK_INDEX(!(self.numel() == 0 && index.numel() != 0), "put_(): Tried to put elements into an empty tensor");

@@ -74,8 +74,9 @@ Tensor multi_margin_loss(const Tensor& self, const Tensor& target, const Scalar&
   const double power = p.toDouble();
   TORCH_CHECK(power == 1 || power == 2, "multi_margin_loss: only p == 1 and p == 2 supported");
   const Tensor x = as_batch("multi_margin_loss", self);
-  TORCH_CHECK(target.dim() <= 1 && target.numel() == x.size(0), "inconsistent target size, expected ", x.size(0),
-              " but got ", target.sizes());
+  TORCH_CHECK(target.dim() <= 1 && target.numel() == x.size(0),
+              "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). "
+              "Expected target size [", x.size(0), "], but got ", target.sizes(), ". Input has shape ", self.sizes(), ".");
   TORCH_CHECK(target.scalar_type() == kLong, "expected scalar type Long but found ", target.scalar_type());
   const int64_t classes = x.size(1);
   const Tensor y = at::reshape(target, {x.size(0), 1});

@@ -21,7 +21,7 @@ using pointwise::result_spec;
 
 namespace {
 TensorSpec real_spec(const char* name, pointwise::Inputs inputs, ScalarType dtype) {
-  TORCH_CHECK(!isComplexType(dtype), name, " is not supported for complex types");
+  TORCH_CHECK_NOT_IMPLEMENTED(!isComplexType(dtype), name, " is not supported for complex types");
   return result_spec(inputs, dtype);
 }
 }  // namespace
@@ -32,6 +32,8 @@ TensorSpec clamp_meta(const Tensor& self, const std::optional<Scalar>& min, cons
   TORCH_CHECK(min.has_value() || max.has_value(), "torch.clamp: At least one of 'min' or 'max' must not be None");
   const Scalar& low = min.has_value() ? *min : *max;
   const Scalar& high = max.has_value() ? *max : *min;
+  TORCH_CHECK(self.is_complex() || !(low.isComplex() || high.isComplex()),
+              "value cannot be converted to type double without overflow");
   return real_spec("clamp", {self}, promoted_type({self, low, high}));
 }
 namespace {

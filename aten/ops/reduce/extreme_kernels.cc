@@ -43,9 +43,8 @@ TensorSpec extreme_spec(const char* op, const Tensor& self, IntArrayRef dim, boo
 }
 
 TensorSpec arg_spec(const char* op, const Tensor& self, std::optional<int64_t> dim, bool keepdim) {
-  if (isComplexType(self.scalar_type()) || self.scalar_type() == ScalarType::Bool) {
-    throw_not_implemented(op, self.scalar_type());
-  }
+  TORCH_CHECK_TYPE(!self.is_complex(), op, "(): does not support complex input");
+  if (self.scalar_type() == ScalarType::Bool) throw_not_implemented(op, self.scalar_type());
   const DimMask mask = make_dim_mask(dim ? OptionalIntArrayRef(*dim) : OptionalIntArrayRef(), self.dim());
   if (dim) {
     check_nonempty_dims(op, self, mask);

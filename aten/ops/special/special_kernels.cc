@@ -17,7 +17,8 @@ namespace {
 
 TensorSpec real_floating_spec(pointwise::Inputs inputs) {
   const ScalarType type = pointwise::to_floating(pointwise::promoted_type(inputs));
-  TORCH_CHECK(!isComplexType(type), "special functions are not implemented for complex tensors, got ", type);
+  TORCH_CHECK_NOT_IMPLEMENTED(!isComplexType(type), "special functions are not implemented for complex tensors, got ",
+                              type);
   return pointwise::result_spec(inputs, type);
 }
 

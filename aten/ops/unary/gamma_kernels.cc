@@ -39,7 +39,8 @@ constexpr cpu::ElementOp kPolygamma = special::integer_op<Polygamma>(), kMvlgamm
 }  // namespace
 
 TensorSpec unary_float_real_meta(const Tensor& self) {
-  TORCH_CHECK(!self.is_complex(), "the function is not implemented for complex tensors, got ", self.scalar_type());
+  TORCH_CHECK_NOT_IMPLEMENTED(!self.is_complex(), "the function is not implemented for complex tensors, got ",
+                              self.scalar_type());
   return pointwise::result_spec({self}, pointwise::to_floating(self.scalar_type()));
 }
 TensorSpec polygamma_meta(int64_t n, const Tensor& self) {

@@ -34,19 +34,21 @@ TensorSpec neg_meta(const Tensor& self) {
   return unary_same_meta(self);
 }
 TensorSpec sign_meta(const Tensor& self) {
-  TORCH_CHECK(!self.is_complex(), "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.");
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      !self.is_complex(),
+      "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.");
   return unary_same_meta(self);
 }
 TensorSpec signbit_meta(const Tensor& self) {
-  TORCH_CHECK(!self.is_complex(), "signbit is not implemented for complex tensors.");
+  TORCH_CHECK_NOT_IMPLEMENTED(!self.is_complex(), "signbit is not implemented for complex tensors.");
   return predicate_meta(self);
 }
 TensorSpec real_same_meta(const Tensor& self) {
-  TORCH_CHECK(!self.is_complex(), "rounding is not supported for complex inputs, got ", self.scalar_type());
+  TORCH_CHECK_NOT_IMPLEMENTED(!self.is_complex(), "rounding is not supported for complex inputs, got ", self.scalar_type());
   return unary_same_meta(self);
 }
 TensorSpec infinity_meta(const Tensor& self) {
-  TORCH_CHECK(!self.is_complex(), "isposinf and isneginf do not support complex inputs.");
+  TORCH_CHECK_TYPE(!self.is_complex(), "isposinf and isneginf do not support complex inputs.");
   return predicate_meta(self);
 }
 TensorSpec square_meta(const Tensor& self) {
@@ -69,7 +71,8 @@ TensorSpec nan_to_num_meta(const Tensor& self, std::optional<double>, std::optio
   return unary_same_meta(self);
 }
 TensorSpec round_decimals_meta(const Tensor& self, int64_t) {
-  TORCH_CHECK(self.is_floating_point(), "\"round_decimals\" not implemented for '", self.scalar_type(), "'");
+  TORCH_CHECK_NOT_IMPLEMENTED(self.is_floating_point(), "\"round_decimals\" not implemented for '", self.scalar_type(),
+                              "'");
   return unary_same_meta(self);
 }
 TensorSpec logit_meta(const Tensor& self, std::optional<double>) { return unary_float_meta(self); }
