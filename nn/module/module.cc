@@ -201,15 +201,11 @@ void Module::train(bool on) {
 }
 
 void Module::convert(const std::optional<c10::Device>& device, const std::optional<Dtype>& dtype, bool non_blocking) {
-  TORCH_CHECK(!dtype.has_value() || c10::isFloatingType(*dtype) || c10::isComplexType(*dtype),
-              "nn::Module.to only accepts floating point or complex dtypes, but got desired dtype=", *dtype);
   c10::NoGradGuard no_grad;
   const auto converted = [&](const at::Tensor& t) {
-    const bool cast =
-        dtype.has_value() && (c10::isFloatingType(t.scalar_type()) || c10::isComplexType(t.scalar_type()));
     at::TensorOptions options = t.options();
     if (device.has_value()) options = options.device(device);
-    if (cast) options = options.dtype(*dtype);
+    if (dtype.has_value()) options = options.dtype(*dtype);
     return at::to(t, options, non_blocking, /*copy=*/false, std::nullopt);
   };
   for (const auto& child : children_) {

@@ -126,8 +126,8 @@ class Module : public std::enable_shared_from_this<Module> {
   void eval() { train(false); }
   virtual bool is_training() const noexcept { return is_training_; }
 
-  // Moves and converts parameters and buffers in place. A dtype must be floating-point or complex and applies to such
-  // tensors only: counters and indices keep theirs.
+  // Moves and converts parameters and buffers in place, counters and indices too, unlike Python's. Throws for an integral
+  // dtype where a parameter requires gradients.
   virtual void to(c10::Device device, Dtype dtype, bool non_blocking = false);
   virtual void to(Dtype dtype, bool non_blocking = false);
   virtual void to(c10::Device device, bool non_blocking = false);

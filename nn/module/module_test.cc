@@ -145,7 +145,7 @@ TEST(Module, TrainAndEval) {
   EXPECT_TRUE(net->first->is_training());
 }
 
-TEST(Module, ToConvertsFloatingPointOnly) {
+TEST(Module, ToConvertsParametersAndBuffersOfAnyDtype) {
   Net net;
   const at::Tensor handle = net->own;
   net->to(at::kDouble);
@@ -153,9 +153,9 @@ TEST(Module, ToConvertsFloatingPointOnly) {
   EXPECT_EQ(handle.scalar_type(), at::kDouble);
   EXPECT_TRUE(handle.requires_grad());
   EXPECT_EQ(net->first->scale.scalar_type(), at::kDouble);
-  EXPECT_EQ(net->first->count.scalar_type(), at::kLong);
+  EXPECT_EQ(net->first->count.scalar_type(), at::kDouble);
   EXPECT_EQ(message_of([&] { net->to(at::kInt); }),
-            "nn::Module.to only accepts floating point or complex dtypes, but got desired dtype=Int");
+            "data set to a tensor that requires gradients must be floating point or complex dtype");
   net->to(c10::Device(c10::kCPU), at::kFloat);
   EXPECT_EQ(net->own.scalar_type(), at::kFloat);
 }

@@ -82,7 +82,12 @@ class ModuleCase {
       for (const auto& [name, recorded] : member_or_empty(case_, from).items())
         state[name].copy_(check_.recordings().tensor(recorded));
     }
-    built.module->to(run.at("dtype") == "float64" ? at::kDouble : at::kFloat);
+    // Python's Module.to, which leaves integers as they are; C++'s converts them.
+    const at::ScalarType dtype = run.at("dtype") == "float64" ? at::kDouble : at::kFloat;
+    for (at::Tensor t : built.module->parameters()) t.set_data(t.data().to(dtype));
+    for (at::Tensor t : built.module->buffers()) {
+      if (t.is_floating_point()) t.set_data(t.data().to(dtype));
+    }
     built.module->train(training);
     return built;
   }
