@@ -219,21 +219,16 @@ bool InputArchive::describe(const std::string& key, c10::ScalarType* dtype, std:
 }
 
 bool InputArchive::try_read(const std::string& key, at::Tensor& value, bool is_buffer) const {
-  if (value.defined()) {
-    c10::ScalarType dtype;
-    std::vector<int64_t> sizes;
-    if (!describe(key, &dtype, &sizes)) return false;
-    TORCH_CHECK_VALUE(value.sizes() == c10::IntArrayRef(sizes), "archive: '", prefix_, key, "' was stored with sizes ",
-                      c10::IntArrayRef(sizes), ", but is to be read into ", value.sizes());
-  }
   at::Tensor stored;
   if (!reader().read(key, stored, is_buffer)) return false;
   const at::NoGradGuard no_grad;
   if (!value.defined() && device_.has_value() && !is_at(stored, *device_)) {
     value = at::empty_contiguous(stored.sizes(), stored.scalar_type(), *device_);
   }
-  if (value.defined()) {
+  if (value.defined() && value.sizes() == stored.sizes()) {
     at::copy_(value, stored);
+  } else if (value.defined()) {
+    value.set_data(at::to(stored, value.options(), /*non_blocking=*/false, /*copy=*/false, std::nullopt));
   } else {
     value = std::move(stored);
   }

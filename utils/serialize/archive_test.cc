@@ -151,8 +151,10 @@ TEST(Archive, ReadsIntoADefinedTensorInPlace) {
   in.read("t", doubles);
   EXPECT_EQ(doubles.data_ptr<double>()[1], 2);
   at::Tensor other = floats({7, 7});
-  EXPECT_THROW(in.read("t", other), c10::ValueError);
-  EXPECT_EQ(other.data_ptr<float>()[0], 7);
+  const at::Tensor same = other;
+  in.read("t", other);
+  EXPECT_EQ(same.sizes(), c10::IntArrayRef({3}));
+  EXPECT_EQ(same.data_ptr<float>()[2], 3);
 }
 
 TEST(SaveAndLoad, TensorsAndLists) {

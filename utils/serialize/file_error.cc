@@ -10,6 +10,18 @@ void throw_format_error(std::string message) {
   throw FormatError(c10::SourceLocation{__func__, __FILE__, __LINE__}, std::move(message));
 }
 
+void throw_open_error(const std::string& path) {
+  const int number = errno;
+  throw IoError(c10::SourceLocation{__func__, __FILE__, __LINE__},
+                c10::str("open file failed because of errno ", number, " on fopen: ", std::strerror(number), ", file path: ",
+                         path));
+}
+
+void throw_missing_folder(const std::string& folder) {
+  throw IoError(c10::SourceLocation{__func__, __FILE__, __LINE__},
+                c10::str("Parent directory ", folder, " does not exist."));
+}
+
 void throw_io_error(const char* action, const std::string& path) {
   const int number = errno;
   throw IoError(c10::SourceLocation{__func__, __FILE__, __LINE__},

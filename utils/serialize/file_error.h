@@ -20,6 +20,11 @@ class IoError : public c10::Error {
 [[noreturn]] void throw_format_error(std::string message);
 // Builds the message from `errno`: "open failed for /a/b: No such file or directory (errno 2)".
 [[noreturn]] void throw_io_error(const char* action, const std::string& path);
+// The same for a file that is to be read, in libtorch's words: "open file failed because of errno 2 on fopen: No such file or
+// directory, file path: /a/b".
+[[noreturn]] void throw_open_error(const std::string& path);
+// "Parent directory /a does not exist.", of a file that is to be written.
+[[noreturn]] void throw_missing_folder(const std::string& folder);
 // Throws IoError for a path that the operating system would take for a shorter one: it ends paths at a NUL.
 void check_path(const std::string& path);
 

@@ -25,12 +25,12 @@ int open_regular(const std::string& path, struct stat* info) {
   check_path(path);
   // O_NONBLOCK: a FIFO must not hang us before fstat tells what it is.
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) throw_io_error("open", path);
+  if (fd < 0) throw_open_error(path);
   Descriptor guard{fd};
   if (::fstat(fd, info) != 0) throw_io_error("stat", path);
   if (!S_ISREG(info->st_mode)) {
     errno = S_ISDIR(info->st_mode) ? EISDIR : EINVAL;
-    throw_io_error("open", path);
+    throw_open_error(path);
   }
   guard.fd = -1;
   return fd;
@@ -103,6 +103,7 @@ AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
     }
     mode = old.st_mode & 0777;
   }
+  if (::stat(folder_.c_str(), &old) != 0 && errno == ENOENT) throw_missing_folder(folder_);
   fd_ = ::open(folder_.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
   if (fd_ < 0) {
     std::string name = path_ + ".tmp.XXXXXX";

@@ -76,7 +76,13 @@ TEST(AtomicFile, SaysWhatFailed) {
     AtomicFile file("/no/such/folder/f");
     FAIL();
   } catch (const IoError& e) {
-    EXPECT_THAT(e.msg(), HasSubstr("/no/such/folder/f: No such file or directory (errno 2)"));
+    EXPECT_THAT(e.msg(), HasSubstr("Parent directory /no/such/folder does not exist."));
+  }
+  try {
+    read_file("/no/such/file");
+    FAIL();
+  } catch (const IoError& e) {
+    EXPECT_EQ(e.msg(), "open file failed because of errno 2 on fopen: No such file or directory, file path: /no/such/file");
   }
   EXPECT_THROW(AtomicFile{fresh_folder()}, IoError);
   AtomicFile full(fresh_folder() + "/f");

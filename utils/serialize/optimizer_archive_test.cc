@@ -189,7 +189,7 @@ void expect_same(const c10::IValue& a, const c10::IValue& b, const std::string& 
   if (a.isTensor()) {
     EXPECT_TRUE(b.isTensor() && at::equal(a.toTensor(), b.toTensor())) << what;
   } else if (a.isInt() || a.isDouble()) {
-    EXPECT_EQ(a.toDouble(), b.toDouble()) << what;
+    EXPECT_EQ(a.toScalar().toDouble(), b.toScalar().toDouble()) << what;
   } else if (!a.isGenericDict() && !a.isList() && !a.isTuple()) {
     EXPECT_TRUE(a == b) << what;
   }
