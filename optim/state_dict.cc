@@ -199,7 +199,7 @@ double checked_number(const IValue& value, std::string_view name) {
   if (number.isBool()) return number.toBool() ? 1 : 0;
   TORCH_CHECK_VALUE(number.isDouble() || number.isInt(), "load_state_dict: ", name, " is no number but ",
                     value.tag_name());
-  return number.toDouble();
+  return number.toScalar().toDouble();
 }
 
 int64_t checked_count(const IValue& value, std::string_view name) {
@@ -308,7 +308,7 @@ void FieldVisitor::operator()(const char* name, at::Tensor& value, Kind kind) {
   if (!field(name, kind, v)) return;
   TORCH_CHECK_VALUE(v.isNone() || v.isTensor() || (kind == Kind::kTensor && (v.isInt() || v.isDouble())),
                     "load_state_dict: ", name, " is no tensor but ", v.tag_name());
-  value = v.isNone() ? at::Tensor() : v.isTensor() ? v.toTensor() : scalar_tensor(v.toDouble(), default_scalar_dtype());
+  value = v.isNone() ? at::Tensor() : v.isTensor() ? v.toTensor() : scalar_tensor(v.toScalar().toDouble(), default_scalar_dtype());
 }
 
 void FieldVisitor::operator()(const char* name, std::deque<at::Tensor>& value) {

@@ -13,8 +13,10 @@ c10::List<std::optional<Tensor>> optional_tensors_of(const IValue& value) {
 
 // One number stands for a list of one.
 std::vector<double> doubles_of(const IValue& value) {
-  if (value.isDouble() || value.isInt()) return {value.toDouble()};
-  return value.toDoubleVector();
+  if (value.isDouble() || value.isInt()) return {value.toScalar().toDouble()};
+  std::vector<double> numbers;
+  for (const IValue& element : value.toListRef()) numbers.push_back(element.toScalar().toDouble());
+  return numbers;
 }
 
 std::vector<int64_t> integers_of(const IValue& value) {

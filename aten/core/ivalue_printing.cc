@@ -13,10 +13,12 @@
 namespace c10 {
 namespace {
 
-// Integral numbers below 10^10 have no digits after the point, others as many as it takes to read them back.
+// Integral numbers within int64 have no digits after the point nor an exponent, others as many as it takes to read them
+// back.
 void append_number(std::string& out, double value) {
+  const bool integral = std::fabs(value) < 0x1p63 && value == std::trunc(value);
+  if (integral) value += 0.0;  // no negative zero
   char buffer[40];
-  const bool integral = std::fabs(value) < 1e10 && value == std::trunc(value);
   std::snprintf(buffer, sizeof(buffer), integral ? "%.0f." : "%.17g", value);
   out += buffer;
 }

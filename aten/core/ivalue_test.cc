@@ -69,7 +69,9 @@ TEST(IValue, KindsAndTheirTypes) {
 
 TEST(IValue, Conversions) {
   EXPECT_EQ(IValue(std::vector<int64_t>{1, 2}).to<std::vector<int64_t>>(), (std::vector<int64_t>{1, 2}));
-  EXPECT_EQ(IValue(std::vector<int64_t>{1, 2}).toDoubleVector(), (std::vector<double>{1, 2}));
+  EXPECT_EQ(IValue(std::vector<double>{1, 2}).toDoubleVector(), (std::vector<double>{1, 2}));
+  EXPECT_THROW(IValue(std::vector<int64_t>{1, 2}).toDoubleVector(), Error);
+  EXPECT_THROW(IValue(1).toDouble(), Error);
   EXPECT_EQ((IValue(std::array<int64_t, 2>{1, 2}).to<std::array<int64_t, 2>>()), (std::array<int64_t, 2>{1, 2}));
   EXPECT_EQ((IValue(std::map<std::string, int64_t>{{"a", 1}}).to<std::map<std::string, int64_t>>().at("a")), 1);
   EXPECT_EQ((IValue(std::tuple<int64_t, std::string>(1, "a")).to<std::tuple<int64_t, std::string>>()),
@@ -216,10 +218,23 @@ TEST(IValue, Equality) {
   EXPECT_THROW(IValue(x).hash(), Error);
 }
 
+// As libtorch 2.15's.
+TEST(IValue, Hashes) {
+  EXPECT_EQ(IValue(-1).hash().toInt(), -1);
+  EXPECT_EQ(IValue(true).hash().toInt(), 1);
+  EXPECT_EQ(IValue(2.5).hash().toInt(), -9080642332174582316);
+  EXPECT_EQ(IValue("hello world").hash().toInt(), 5577293430985752569);
+  EXPECT_EQ(IValue(std::make_tuple(1, 2)).hash().toInt(), 175247769363);
+  EXPECT_EQ(IValue(std::make_tuple(std::make_tuple(1), 2)).hash().toInt(), 348789858340);
+  EXPECT_EQ(message_of([] { IValue(std::vector<int64_t>{1}).hash(); }), "unhashable type: 'List[int]'");
+}
+
 // What PyTorch 2.15 prints.
 TEST(IValue, Text) {
   EXPECT_EQ(text_of(IValue(2.0)), "2.");
-  EXPECT_EQ(text_of(IValue(-0.0)), "-0.");
+  EXPECT_EQ(text_of(IValue(-0.0)), "0.");
+  EXPECT_EQ(text_of(IValue(1e18)), "1000000000000000000.");
+  EXPECT_EQ(text_of(IValue(1e19)), "1e+19");
   EXPECT_EQ(text_of(IValue(0.1)), "0.10000000000000001");
   EXPECT_EQ(text_of(IValue(1e20)), "1e+20");
   EXPECT_EQ(text_of(IValue(true)), "True");

@@ -298,7 +298,7 @@ class SchemaParser {
       case TypeKind::IntType: return constant(out, {{"Mean", int64_t{1}}, {"Sum", int64_t{2}}}) || number(/*fraction=*/false, out);
       case TypeKind::FloatType:
         if (!number(/*fraction=*/true, out)) return false;
-        *out = IValue(out->toDouble());
+        *out = IValue(out->toScalar().toDouble());
         return true;
       case TypeKind::ComplexType: return complex_literal(out);
       case TypeKind::NumberType: return bool_literal(out) || number(/*fraction=*/true, out);
@@ -356,14 +356,14 @@ class SchemaParser {
   bool complex_literal(IValue* out) {
     IValue part;
     if (!number(/*fraction=*/true, &part)) return false;
-    double real = part.toDouble(), imaginary = 0;
+    double real = part.toScalar().toDouble(), imaginary = 0;
     if (in_.next() == 'j') {
       in_.advance();
       std::swap(real, imaginary);
     } else if (in_.next() == '+' || in_.next() == '-') {
       if (!number(/*fraction=*/true, &part) || in_.next() != 'j') return false;
       in_.advance();
-      imaginary = part.toDouble();
+      imaginary = part.toScalar().toDouble();
     }
     *out = IValue(complex<double>(real, imaginary));
     return true;

@@ -10,6 +10,12 @@ namespace {
 
 constexpr size_t kFewest = 8;
 
+// The key's hash with its bits mixed: numbers are their own, and a slot is the lowest bits.
+size_t mixed_hash(const IValue& key) {
+  uint64_t x = IValue::hash(key) * uint64_t{0x9e3779b97f4a7c15};
+  return x ^ (x >> 32);
+}
+
 // Tensors are the same by identity, as keys.
 bool same_key(const IValue& a, const IValue& b) {
   if (a.tag() != b.tag()) return false;
@@ -40,7 +46,7 @@ void DictImpl::surrender(std::vector<IValue>& into) {
 
 int64_t DictImpl::find(const IValue& key) const {
   if (count == 0) return -1;
-  const size_t hash = IValue::hash(key);
+  const size_t hash = mixed_hash(key);
   for (size_t slot = slot_of(hash); slots_[slot] >= 0; slot = slot_of(slot + 1)) {
     const Entry& entry = entries[static_cast<size_t>(slots_[slot])];
     if (entry.live && entry.hash == hash && same_key(entry.key, key)) return slots_[slot];
@@ -54,7 +60,7 @@ std::pair<int64_t, bool> DictImpl::insert(IValue key, IValue value, bool assign)
     if (assign) entries[static_cast<size_t>(found)].value = std::move(value);
     return {found, false};
   }
-  const size_t hash = IValue::hash(key);
+  const size_t hash = mixed_hash(key);
   if (2 * (entries.size() + 1) > slots_.size()) rehash(2 * (count + 1));
   TORCH_CHECK(entries.size() < size_t{1} << 30, "a dict holds at most 2^30 entries");
   size_t slot = slot_of(hash);

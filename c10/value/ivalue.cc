@@ -71,7 +71,7 @@ TypePtr Tuple::type() const {
 }
 
 size_t Tuple::hash(const Tuple& tuple) {
-  size_t seed = tuple.size();
+  size_t seed = 0;
   for (const IValue& element : tuple.elements()) seed = hash_combine(seed, IValue::hash(element));
   return seed;
 }
@@ -310,12 +310,11 @@ size_t IValue::hash(const IValue& value) {
     case Tag::UInt:
     case Tag::Device: return get_hash(value.payload_.integer);
     case Tag::Double: return get_hash(value.payload_.number);
-    case Tag::ComplexDouble: return get_hash(value.toComplexDouble().real(), value.toComplexDouble().imag());
     case Tag::String: return get_hash(value.toStringRef());
     case Tag::Tensor: return get_hash(reinterpret_cast<uintptr_t>(value.payload_.object));
     case Tag::Tuple: return ivalue::Tuple::hash(value.toTupleRef());
     case Tag::Enum: return get_hash(value.toEnumHolder()->qualifiedClassName(), value.toEnumHolder()->name());
-    default: TORCH_CHECK(false, "Can't hash IValues with tag '", value.tag_name(), "'");
+    default: TORCH_CHECK(false, "unhashable type: '", value.type()->repr_str(), "'");
   }
 }
 

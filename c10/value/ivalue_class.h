@@ -322,11 +322,7 @@ class IValue final {
   }
   int64_t toInt() const { return check(Tag::Int), payload_.integer; }
   uint64_t toUInt() const { return static_cast<uint64_t>(tag_ == Tag::UInt ? payload_.integer : toInt()); }
-  // Also from an integer.
-  double toDouble() const {
-    if (isInt()) return static_cast<double>(payload_.integer);
-    return check(Tag::Double), payload_.number;
-  }
+  double toDouble() const { return check(Tag::Double), payload_.number; }
   bool toBool() const { return check(Tag::Bool), payload_.integer != 0; }
   complex<double> toComplexDouble() const { return held<ivalue::ComplexHolder>(Tag::ComplexDouble).val; }
   SymInt toSymInt() const { return SymInt(toInt()); }
@@ -417,7 +413,7 @@ class IValue final {
   friend bool operator==(const IValue& a, const IValue& b);
   // Throws for lists, dicts and objects, as Python does.
   static size_t hash(const IValue& value);
-  size_t hash() const { return hash(*this); }
+  IValue hash() const { return IValue(static_cast<int64_t>(hash(*this))); }
   // This value and everything in it, each once.
   void getSubValues(std::vector<IValue>& values) const;
   // Calls `visitor` on this value and on what it contains, until it returns true for one; that one's parts are skipped.

@@ -204,8 +204,8 @@ void GradScaler::load_state_dict(const c10::Dict<std::string, c10::IValue>& stat
     TORCH_CHECK(state.contains(name), "The source state dict has no entry \"", name, "\"");
     return state.at(name);
   };
-  const double scale = entry("scale").toDouble(), growth = entry("growth_factor").toDouble(),
-               backoff = entry("backoff_factor").toDouble();
+  const double scale = entry("scale").toScalar().toDouble(), growth = entry("growth_factor").toScalar().toDouble(),
+               backoff = entry("backoff_factor").toScalar().toDouble();
   const int64_t interval = entry("growth_interval").toInt(), tracker = entry("_growth_tracker").toInt();
   init_scale_ = scale, growth_factor_ = growth, backoff_factor_ = backoff;
   growth_interval_ = interval, init_growth_tracker_ = tracker;

@@ -71,7 +71,7 @@ SequentialLR::SequentialLR(Optimizer& optimizer, Schedulers schedulers, std::vec
   // Each has made a first step already, when it was made.
   for (const auto& s : schedulers_) s->back_up();
   for (OptimizerParamGroup& group : optimizer.param_groups()) {
-    if (const c10::IValue* initial = group.extra("initial_lr")) group.options().set_lr(initial->toDouble());
+    if (const c10::IValue* initial = group.extra("initial_lr")) group.options().set_lr(initial->toScalar().toDouble());
   }
   schedulers_[0]->begin();
   last_lr_ = schedulers_[0]->get_last_lr();
@@ -136,7 +136,7 @@ void ChainedScheduler::begin() {
 
 void ChainedScheduler::restart() {
   for (OptimizerParamGroup& group : optimizer_.param_groups()) {
-    if (const c10::IValue* initial = group.extra("initial_lr")) group.options().set_lr(initial->toDouble());
+    if (const c10::IValue* initial = group.extra("initial_lr")) group.options().set_lr(initial->toScalar().toDouble());
   }
   begin();
 }

@@ -114,7 +114,7 @@ void check_tree(Check& check, const std::string& what, const IValue& got, const 
   }
   if (recorded.is_boolean()) return check.equal(what, got.isBool() ? Json(got.toBool()) : Json(), recorded);
   if (!got.isInt() && !got.isDouble()) return check.fail(what + " is no number");
-  check.number(what, got.toDouble(), recorded);
+  check.number(what, got.toScalar().toDouble(), recorded);
 }
 
 }  // namespace recorded

@@ -135,7 +135,7 @@ class Binder {
     if (type.kind == TypeKind::IntType)
       out = list_of([](const IValue& e) { return e.toInt(); });
     else if (type.kind == TypeKind::FloatType)
-      out = list_of([](const IValue& e) { return e.toDouble(); });
+      out = list_of([](const IValue& e) { return e.toScalar().toDouble(); });
     else if (type.kind == TypeKind::BoolType)
       out = list_of([](const IValue& e) { return e.toBool(); });
     else
