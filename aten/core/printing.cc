@@ -1,8 +1,10 @@
 #include "aten/core/printing.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <iostream>
 
 #include "aten/core/empty.h"
@@ -11,14 +13,12 @@
 namespace at {
 namespace {
 
-// The elements of one printed block as doubles, with the imaginary parts of complex ones.
+// The elements of one printed block as doubles: of complex ones, the real parts.
 struct Block {
-  const double* real;
-  const double* imag;  // null for real tensors
+  const double* values;
   int64_t row_stride;
   int64_t col_stride;
-  int digits;     // of an integral value
-  int precision;  // of the scale
+  int digits;  // of an integral value
 };
 
 struct Format {
@@ -59,44 +59,46 @@ Format choose_format(int64_t count, int digits, const At& at) {
   return Format{1, high == 0 ? 7 : high + 6, 4, 'f'};
 }
 
-void append_number(std::string& out, double value, const Format& format, int width, bool force_sign) {
+void append_element(std::string& out, const Block& block, int64_t offset, const Format& format) {
   char text[400];
-  value /= format.scale;
+  const double value = block.values[offset] / format.scale;
+  const int width = format.width;
   if (format.style == 'e') {
-    std::snprintf(text, sizeof(text), force_sign ? "%+*.*e" : "%*.*e", width, format.precision, value);
+    std::snprintf(text, sizeof(text), "%*.*e", width, format.precision, value);
   } else if (format.style == 'f') {
-    std::snprintf(text, sizeof(text), force_sign ? "%+*.*f" : "%*.*f", width, format.precision, value);
+    std::snprintf(text, sizeof(text), "%*.*f", width, format.precision, value);
   } else {
-    std::snprintf(text, sizeof(text), force_sign ? "%+*.*g" : "%*.*g", width, format.precision, value);
+    std::snprintf(text, sizeof(text), "%*.*g", width, format.precision, value);
   }
   out += text;
 }
 
-void append_element(std::string& out, const Block& block, int64_t offset, const Format& format) {
-  append_number(out, block.real[offset], format, format.width, false);
-  if (block.imag == nullptr) return;
-  append_number(out, block.imag[offset], format, 0, true);
-  out += 'j';
+// A number that stands alone, whatever the stream's precision: the fewest digits that read back as the same double, and an
+// exponent below 10^-4 or from 10^16 on.
+std::string floating_text(double value) {
+  char text[40] = {};
+  char* end = std::to_chars(text, text + sizeof(text), value, std::chars_format::scientific).ptr;
+  const char* exponent = std::find(text, end, 'e');
+  if (exponent != end) {
+    const int power = std::atoi(exponent + 1);
+    if (power >= -4 && power < 16) end = std::to_chars(text, text + sizeof(text), value, std::chars_format::fixed).ptr;
+  }
+  return std::string(text, end);
 }
 
-void append_scale(std::string& out, const Format& format, int precision) {
-  if (format.scale == 1) return;
-  append_number(out, format.scale, Format{1, 0, precision, 'g'}, 0, false);
-  out += " *\n";
+void append_scale(std::string& out, const Format& format) {
+  if (format.scale != 1) out += floating_text(format.scale) + " *\n";
 }
 
 Format format_of(const Block& block, int64_t rows, int64_t cols) {
-  const int64_t parts = block.imag == nullptr ? 1 : 2;
-  return choose_format(rows * cols * parts, block.digits, [&](int64_t i) {
-    const double* part = i % parts == 0 ? block.real : block.imag;
-    const int64_t element = i / parts;
-    return part[element / cols * block.row_stride + element % cols * block.col_stride];
+  return choose_format(rows * cols, block.digits, [&](int64_t i) {
+    return block.values[i / cols * block.row_stride + i % cols * block.col_stride];
   });
 }
 
 void append_matrix(std::string& out, const Block& block, int64_t rows, int64_t cols, int64_t line_size, int indent) {
   const Format format = format_of(block, rows, cols);
-  const int64_t cell = format.width + 1 + (block.imag == nullptr ? 0 : format.width + 2);
+  const int64_t cell = format.width + 1;
   const int64_t fit = std::max<int64_t>((line_size - indent) / cell, 1);
   const std::string margin(indent, ' ');
   for (int64_t first = 0; first < cols; first += fit) {
@@ -105,7 +107,7 @@ void append_matrix(std::string& out, const Block& block, int64_t rows, int64_t c
       if (first != 0) out += '\n';
       out += str("Columns ", first + 1, " to ", last);
     }
-    append_scale(out, format, block.precision);
+    append_scale(out, format);
     for (int64_t r = 0; r < rows; ++r) {
       // As PyTorch prints them: the first row of a slice stands one column before the others, also that of a matrix below
       // a scale, which moves the rows of a slice by one.
@@ -137,8 +139,7 @@ std::string integer_text(const Tensor& tensor) {
 
 }  // namespace
 
-std::string to_string(const Tensor& tensor, int64_t line_size, int precision) {
-  precision = std::clamp(precision, 0, 100);
+std::string to_string(const Tensor& tensor, int64_t line_size) {
   if (!tensor.defined()) return "[ Tensor (undefined) ]";
   std::string out;
   std::string kind = str("[ ", tensor.toString(), "{");
@@ -146,37 +147,27 @@ std::string to_string(const Tensor& tensor, int64_t line_size, int precision) {
   kind += "} ]";
   if (tensor.numel() == 0 || tensor.is_meta()) return kind;
 
-  // A contiguous copy in double precision, the imaginary parts apart.
-  const bool complex = tensor.is_complex();
-  std::vector<double> real(tensor.numel());
-  std::vector<double> imag(complex ? tensor.numel() : 0);
+  // A contiguous copy in double precision. As libtorch's stream does, unlike Python's text, it shows of a complex number the
+  // real part alone, and the copy warns of it.
+  Tensor copy = empty_contiguous(tensor.sizes(), ScalarType::Double);
   {
     AutoDispatchBelowAutograd below;
-    Tensor values = empty_contiguous(tensor.sizes(), complex ? ScalarType::ComplexDouble : ScalarType::Double);
-    at::copy_(values, tensor);
-    const double* data = static_cast<const double*>(values.data_ptr());
-    for (size_t i = 0; i < real.size(); ++i) {
-      real[i] = data[complex ? 2 * i : i];
-      if (complex) imag[i] = data[2 * i + 1];
-    }
+    at::copy_(copy, tensor);
   }
+  const double* values = static_cast<const double*>(copy.data_ptr());
   const int64_t rank = tensor.dim();
   // Integers print all of theirs.
   const int digits = isIntegralType(tensor.scalar_type(), /*includeBool=*/true) ? 9 : 6;
   auto block_at = [&](int64_t offset, int64_t row_stride) {
-    return Block{real.data() + offset, complex ? imag.data() + offset : nullptr, row_stride, 1, digits, precision};
+    return Block{values + offset, row_stride, 1, digits};
   };
   if (rank == 0) {
-    if (digits > 6) {
-      out += integer_text(tensor);
-    } else {
-      append_element(out, block_at(0, 1), 0, Format{1, 0, precision, 'g'});
-    }
+    out += digits > 6 ? integer_text(tensor) : floating_text(values[0]);
     out += '\n';
   } else if (rank == 1) {
     const Block block = block_at(0, 1);
     const Format format = format_of(block, tensor.size(0), 1);
-    append_scale(out, format, precision);
+    append_scale(out, format);
     for (int64_t i = 0; i < tensor.size(0); ++i) {
       append_element(out, block, i, format);
       out += '\n';
@@ -208,7 +199,7 @@ std::string to_string(const Tensor& tensor, int64_t line_size, int precision) {
 }
 
 std::ostream& print(std::ostream& stream, const Tensor& tensor, int64_t line_size) {
-  return stream << to_string(tensor, line_size, static_cast<int>(stream.precision()));
+  return stream << to_string(tensor, line_size);
 }
 
 std::ostream& operator<<(std::ostream& stream, const Tensor& tensor) {

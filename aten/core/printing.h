@@ -10,12 +10,12 @@ namespace at {
 
 // A tensor as text: rows of a matrix line by line, slices of more dimensions headed "(1,.,.) = ", and last the kind with the
 // sizes, "[ CPUFloatType{2,3} ]". Numbers that are all integral print without decimals, others with four, with a common
-// scale ("1e-05 *") or in scientific notation where their range asks for it. `line_size`: characters a line may have;
-// wider matrices come in groups of columns. `precision`: significant digits, at most 100, of a floating-point number that stands
-// alone, and of a scale. Complex elements print as "1.0000+2.0000j".
-std::string to_string(const Tensor& tensor, int64_t line_size = 80, int precision = 6);
+// scale ("1e-05 *") or in scientific notation where their range asks for it. A number that stands alone shows all its digits.
+// `line_size`: characters a line may have; wider matrices come in groups of columns. Of complex elements print the real parts,
+// as libtorch's stream has it (torch::repr shows both).
+std::string to_string(const Tensor& tensor, int64_t line_size = 80);
 
-// The same on a stream, whose precision() is that of a number that stands alone.
+// The same on a stream, whatever its precision.
 std::ostream& print(std::ostream& stream, const Tensor& tensor, int64_t line_size);
 std::ostream& operator<<(std::ostream& stream, const Tensor& tensor);
 // On std::cout.

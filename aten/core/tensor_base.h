@@ -100,7 +100,7 @@ class TensorBase {
     if (C10_UNLIKELY(!impl_)) detail::throw_undefined("tensor does not have a device");
     return impl_->device();
   }
-  int64_t get_device() const { return impl().device().index(); }
+  DeviceIndex get_device() const { return impl().device().index(); }
   Layout layout() const { return impl().layout(); }
   TensorOptions options() const { return TensorOptions().dtype(scalar_type()).device(device()).layout(layout()); }
   DispatchKeySet key_set() const { return impl().key_set(); }

@@ -164,8 +164,8 @@ void checkSameGPU(CheckedFrom c, const TensorArg& t1, const TensorArg& t2) {
     TORCH_CHECK(false, message, "but expected ", both ? "them" : "it", " to be on GPU", in(c));
   }
   TORCH_CHECK(t1->get_device() == t2->get_device(), "Expected tensor for ", t1,
-              " to have the same device as tensor for ", t2, "; but device ", t1->get_device(), " does not equal ",
-              t2->get_device(), in(c));
+              " to have the same device as tensor for ", t2, "; but device ", int{t1->get_device()}, " does not equal ",
+              int{t2->get_device()}, in(c));
 }
 
 void checkAllSameGPU(CheckedFrom c, ArrayRef<TensorArg> tensors) { check_all_same(c, tensors, checkSameGPU); }
