@@ -33,7 +33,7 @@ void check_real_range(const char* name, const Scalar& start, const Scalar& end, 
       std::isfinite(first) && std::isfinite(last), "unsupported range: ", first, " -> ", last);
   TORCH_CHECK(
       (stride > 0 && last >= first) || (stride < 0 && last <= first),
-      "upper bound and larger bound inconsistent with step sign");
+      "upper bound and lower bound inconsistent with step sign");
 }
 
 int64_t checked_count(const char* name, double count) {

@@ -19,7 +19,7 @@ namespace {
 void check_mask(const char* op, const Tensor& mask) {
   TORCH_CHECK(
       mask.scalar_type() == ScalarType::Bool || mask.scalar_type() == ScalarType::Byte, op,
-      " only supports boolean masks, but got mask with dtype ", toString(mask.scalar_type()));
+      " only supports boolean masks, but got mask with dtype ", mask.dtype());
   if (mask.scalar_type() == ScalarType::Byte) {
     KD_WARN_DEPRECATION_ONCE(op, " received a mask with dtype torch.uint8, this behavior is now deprecated, please use a mask with "
                              "dtype torch.bool instead.");
@@ -76,7 +76,7 @@ Scalar scalar_value(const Tensor& value) {
 }
 
 TensorSpec fill_spec(const Tensor& self, const Tensor& mask) {
-  check_mask("masked_fill", mask);
+  check_mask("masked_fill_", mask);
   return {broadcast_shapes(self.sizes(), mask.sizes()), {}, self.scalar_type(), self.device()};
 }
 
@@ -208,7 +208,7 @@ Tensor& masked_scatter_inplace(Tensor& self, const Tensor& mask, const Tensor& s
 Tensor masked_select_cpu(const Tensor& self, const Tensor& mask) {
   TORCH_CHECK(
       mask.scalar_type() == ScalarType::Bool || mask.scalar_type() == ScalarType::Byte,
-      "masked_select: expected BoolTensor or ByteTensor for mask");
+      "masked_select: expected BoolTensor for mask");
   if (mask.scalar_type() == ScalarType::Byte) {
     KD_WARN_DEPRECATION_ONCE("masked_select received a mask with dtype torch.uint8, this behavior is now deprecated, please use a "
                              "mask with dtype torch.bool instead.");

@@ -15,11 +15,14 @@ namespace {
 
 int64_t size_at(const Tensor& t, int64_t d) { return t.dim() == 0 ? 1 : t.sizes()[d]; }
 
+bool is_integer_index(const Tensor& index) {
+  return index.scalar_type() == ScalarType::Long || index.scalar_type() == ScalarType::Int;
+}
+
 void check_vector(const char* op, const Tensor& index) {
-  TORCH_CHECK_INDEX(index.dim() <= 1, op, "(): Index is supposed to be a vector, but got dim: ", index.dim());
-  TORCH_CHECK(
-      index.scalar_type() == ScalarType::Long || index.scalar_type() == ScalarType::Int, op,
-      "(): Expected dtype int32/int64 for index but got: ", toString(index.scalar_type()));
+  TORCH_CHECK_INDEX(index.dim() <= 1, op, "(): Index is supposed to be a vector, but got dim: ", index.dim(),
+                    " with type: ", toString(index.scalar_type()), " and size: ", index.sizes());
+  TORCH_CHECK(is_integer_index(index), op, "(): Expected dtype int32/int64 for index but got: ", toString(index.scalar_type()));
 }
 
 // The slices that `index` names along dim of dense tensors of the sizes of `place`.
@@ -41,15 +44,17 @@ Slices make_slices(const Tensor& place, int64_t dim, const Tensor& index) {
 // `source` has the sizes of self but along dim, where it has index's length; a 0-dim source counts as one element.
 void check_source(const char* op, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
   check_vector(op, index);
-  TORCH_CHECK(
-      self.scalar_type() == source.scalar_type(), op, "(): self (", toString(self.scalar_type()), ") and source (",
-      toString(source.scalar_type()), ") must have the same scalar type");
+  const bool adds = std::string_view(op) == "index_add_";
+  TORCH_CHECK(!adds || self.scalar_type() == source.scalar_type(), op, "(): self (", toString(self.scalar_type()),
+              ") and source (", toString(source.scalar_type()), ") must have the same scalar type");
+  TORCH_CHECK(self.scalar_type() == source.scalar_type(), op, "(): self and source expected to have the same dtype, but got (self) ",
+              toString(self.scalar_type()), " and (source) ", toString(source.scalar_type()));
   TORCH_CHECK_INDEX(
       source.dim() == self.dim() || source.dim() == 0 || self.dim() == 0, op,
       "(): When source and destination are not scalars, their dimensionality must match. Source dimensionality (", source.dim(),
       "), destination dimensionality (", self.dim(), ")");
   const int64_t slices = size_at(source, source.dim() == 0 ? 0 : dim);
-  if (std::string_view(op) == "index_add") {
+  if (adds) {
     TORCH_CHECK(index.numel() == slices, op, "(): Number of indices (", index.numel(),
                 ") should be equal to source.size(dim): (", slices, "), for dim: ", dim);
   }
@@ -70,7 +75,7 @@ void check_source(const char* op, const Tensor& self, int64_t dim, const Tensor&
   }
   const std::optional<int64_t> outside =
       index_outside(index.scalar_type() == ScalarType::Long ? index : dense(index, ScalarType::Long), size_at(self, dim));
-  TORCH_CHECK_INDEX(!outside, op, "(): index ", *outside, " is out of bounds for dimension ", dim, " with size ", size_at(self, dim));
+  TORCH_CHECK_INDEX(!outside, adds ? "" : op, adds ? "" : "(): ", "index ", *outside, " is out of bounds for dimension ", dim, " with size ", size_at(self, dim));
 }
 
 TensorSpec sourced_spec(const char* op, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
@@ -152,7 +157,8 @@ Scalar fill_value(const Tensor& value) {
 
 TensorSpec index_select_meta(const Tensor& self, int64_t dim, const Tensor& index) {
   dim = maybe_wrap_dim(dim, self.dim());
-  check_vector("index_select", index);
+  TORCH_CHECK_INDEX(index.dim() <= 1, "index_select(): Index is supposed to be a vector");
+  TORCH_CHECK(is_integer_index(index), "index_select(): Expected dtype int32 or int64 for index");
   DimVector sizes = sizes_of(self);
   if (!sizes.empty()) {
     sizes[static_cast<size_t>(dim)] = index.numel();
@@ -175,7 +181,7 @@ void index_select_cpu(const Tensor& self, int64_t dim, const Tensor& index, Tens
 
 TensorSpec index_add_meta(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const Scalar& alpha) {
   check_alpha(self, alpha);
-  return sourced_spec("index_add", self, dim, index, source);
+  return sourced_spec("index_add_", self, dim, index, source);
 }
 void index_add_cpu(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const Scalar& alpha, Tensor& out) {
   at::copy_(out, self);
@@ -189,7 +195,7 @@ Tensor& index_add_inplace(Tensor& self, int64_t dim, const Tensor& index, const 
 }
 
 TensorSpec index_copy_meta(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
-  return sourced_spec("index_copy", self, dim, index, source);
+  return sourced_spec("index_copy_", self, dim, index, source);
 }
 void index_copy_cpu(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, Tensor& out) {
   at::copy_(out, self);

@@ -29,7 +29,8 @@ char letter_of(int index) { return static_cast<char>(index < 26 ? 'A' + index : 
 constexpr int kEllipsis = -1;
 using Subscripts = std::vector<int>;
 
-Subscripts parse(std::string_view text, const char* where) {
+// `where`: whose subscripts these are; `offset`: where they begin in the equation.
+Subscripts parse(std::string_view text, const std::string& where, size_t offset) {
   Subscripts s;
   bool ellipsis = false;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -43,7 +44,8 @@ Subscripts parse(std::string_view text, const char* where) {
       continue;
     }
     const int index = letter_index(text[i]);
-    TORCH_CHECK(index >= 0, "einsum(): invalid subscript given at index ", i, " in the ", where, ", subscripts must be in [a-zA-Z]");
+    TORCH_CHECK(index >= 0, "einsum(): invalid subscript given at index ", offset + i,
+                " in the equation string, subscripts must be in [a-zA-Z]");
     s.push_back(index);
   }
   return s;
@@ -118,7 +120,7 @@ Tensor einsum(std::string_view equation, TensorList tensors, OptionalIntArrayRef
   std::array<int, kLetters> seen{};
   int64_t covered = 0;
   for (size_t i = 0; i < tensors.size(); ++i) {
-    operands.push_back(parse(texts[i], "left hand side"));
+    operands.push_back(parse(texts[i], c10::str("operand ", i), static_cast<size_t>(texts[i].data() - equation.data())));
     const Subscripts& s = operands.back();
     const bool ellipsis = std::find(s.begin(), s.end(), kEllipsis) != s.end();
     const int64_t named = static_cast<int64_t>(s.size()) - (ellipsis ? 1 : 0);
@@ -137,7 +139,7 @@ Tensor einsum(std::string_view equation, TensorList tensors, OptionalIntArrayRef
     for (int x = 0; x < kLetters; ++x)
       if (seen[static_cast<size_t>(x)] == 1) result.push_back(x);
   } else {
-    result = parse(equation.substr(arrow + 2), "right hand side");
+    result = parse(equation.substr(arrow + 2), "the output", arrow + 2);
     std::array<bool, kLetters> used{};
     for (int x : result) {
       if (x == kEllipsis) continue;
@@ -160,6 +162,11 @@ Tensor einsum(std::string_view equation, TensorList tensors, OptionalIntArrayRef
   for (int x = 0; x < kLetters; ++x)
     if (seen[static_cast<size_t>(x)] > 0 && place[static_cast<size_t>(x)] < 0) place[static_cast<size_t>(x)] = rank++;
 
+  const auto named_at = [&](int64_t p) {
+    const auto found = std::find(place.begin(), place.end(), p);
+    return found == place.end() ? std::string("a dimension of the ellipsis")
+                                : std::string("subscript ") + letter_of(static_cast<int>(found - place.begin()));
+  };
   DimVector sizes(static_cast<size_t>(rank), 1);
   std::vector<Tensor> spread;
   for (size_t i = 0; i < tensors.size(); ++i) {
@@ -167,19 +174,23 @@ Tensor einsum(std::string_view equation, TensorList tensors, OptionalIntArrayRef
     const int64_t named = static_cast<int64_t>(operands[i].size()) - static_cast<int64_t>(std::count(operands[i].begin(), operands[i].end(), kEllipsis));
     const int64_t own = t.dim() - named;
     std::vector<int64_t> at;  // the place of each dimension of t
+    std::vector<int> letters;  // its subscript
     for (int x : operands[i]) {
       if (x == kEllipsis)
         for (int64_t e = 0; e < own; ++e) at.push_back(ellipsis_place + covered - own + e);
       else at.push_back(place[static_cast<size_t>(x)]);
+      letters.resize(at.size(), x);
     }
     // A repeated subscript takes the diagonal.
     for (size_t first = 0; first < at.size(); ++first) {
       for (size_t second = at.size() - 1; second > first; --second) {
         if (at[first] != at[second]) continue;
-        TORCH_CHECK(t.size(static_cast<int64_t>(first)) == t.size(static_cast<int64_t>(second)), "einsum(): a subscript is repeated for operand ", i, " but the sizes don't match, ",
+        TORCH_CHECK(t.size(static_cast<int64_t>(first)) == t.size(static_cast<int64_t>(second)), "einsum(): subscript ", letter_of(letters[first]), " is repeated for operand ", i,
+                    " but the sizes don't match, ",
                     t.size(static_cast<int64_t>(second)), " != ", t.size(static_cast<int64_t>(first)));
         t = at::movedim(at::diagonal(t, 0, static_cast<int64_t>(first), static_cast<int64_t>(second)), -1, static_cast<int64_t>(first));
         at.erase(at.begin() + static_cast<int64_t>(second));
+        letters.erase(letters.begin() + static_cast<int64_t>(second));
       }
     }
     DimVector order(at.size());
@@ -192,7 +203,8 @@ Tensor einsum(std::string_view equation, TensorList tensors, OptionalIntArrayRef
       if (!has[static_cast<size_t>(p)]) t = at::unsqueeze(t, p);
       int64_t& size = sizes[static_cast<size_t>(p)];
       if (t.size(p) == 1 || t.size(p) == size) continue;
-      TORCH_CHECK(size == 1, "einsum(): operands do not broadcast with remapped shapes: operand ", i, " has size ", t.size(p), " where another has ", size);
+      TORCH_CHECK(size == 1, "einsum(): ", named_at(p), " has size ", t.size(p), " for operand ", i,
+                  " which does not broadcast with previously seen size ", size);
       size = t.size(p);
     }
     spread.push_back(t);

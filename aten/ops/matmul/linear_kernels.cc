@@ -18,17 +18,22 @@ TensorSpec linear_meta(const Tensor& input, const Tensor& weight, const std::opt
               "D and ", weight.dim(), "D");
   TORCH_CHECK(weight.dim() <= 2, "linear: weight must be a vector or a matrix, got ", weight.dim(), "-D tensor");
   const int64_t k = input.size(-1);
+  const bool with_bias = bias.has_value() && bias->defined();
   if (weight.size(-1) != k) {
     TORCH_CHECK(weight.dim() == 2, "size mismatch, got input ", input.sizes(), ", weight ", weight.sizes());
-    TORCH_CHECK(false, "mat1 and mat2 shapes cannot be multiplied (", k == 0 ? 0 : input.numel() / k, "x", k, " and ",
+    TORCH_CHECK(false, with_bias ? "addmm" : "mm", ": mat1 and mat2 shapes cannot be multiplied (", k == 0 ? 0 : input.numel() / k, "x", k, " and ",
                 weight.size(1), "x", weight.size(0), ")");
   }
   check_same_device({&input, &weight, bias.has_value() ? &*bias : nullptr});
-  check_same_dtype(input, weight, "m1", "m2");
+  if (with_bias) {
+    check_factors_dtype(input, weight);
+  } else {
+    check_same_dtype(input, weight, "m1", "m2");
+  }
   check_matrix_dtype("linear", input.scalar_type());
   TensorSpec spec = dense_spec(input.sizes().slice(0, static_cast<size_t>(input.dim() - 1)), input);
   if (weight.dim() == 2) spec.sizes.push_back(weight.size(0));
-  if (bias.has_value() && bias->defined()) {
+  if (with_bias) {
     check_same_dtype(*bias, input, "bias", "input");
     check_expands(*bias, spec.sizes);
   }

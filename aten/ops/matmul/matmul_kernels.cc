@@ -99,7 +99,7 @@ Tensor kron(const Tensor& self, const Tensor& other) {
 
 Tensor tensordot(const Tensor& self, const Tensor& other, IntArrayRef dims_self, IntArrayRef dims_other) {
   TORCH_CHECK(dims_self.size() == dims_other.size(), "both dimension lists should have same length");
-  check_same_dtype(self, other, "both inputs", "to tensordot");
+  TORCH_CHECK(self.scalar_type() == other.scalar_type(), "both inputs should have same dtype");
   std::vector<bool> first(static_cast<size_t>(self.dim()) + 1), second(static_cast<size_t>(other.dim()) + 1);
   DimVector contracted_self, contracted_other, kept_self, kept_other, sizes;
   int64_t k = 1, m = 1, n = 1;

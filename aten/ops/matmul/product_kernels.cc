@@ -40,13 +40,11 @@ void product(const Tensor& a, const Tensor& b, const Tensor* add, const Scalar& 
 void product(const Tensor& a, const Tensor& b, Tensor& out) { product(a, b, nullptr, matrix::Factor(0), matrix::Factor(1), out); }
 
 void check_mm(const Tensor& a, const Tensor& b, const char* a_name, const char* b_name, const char* op) {
-  TORCH_CHECK(a.dim() == 2, a_name, " must be a matrix, got ", a.dim(), "-D tensor");
-  TORCH_CHECK(b.dim() == 2, b_name, " must be a matrix, got ", b.dim(), "-D tensor");
-  TORCH_CHECK(a.size(1) == b.size(0), "mat1 and mat2 shapes cannot be multiplied (", a.size(0), "x", a.size(1), " and ",
+  TORCH_CHECK(a.dim() == 2, op, ": ", a_name, " must be a matrix, got ", a.dim(), "-D tensor");
+  TORCH_CHECK(b.dim() == 2, op, ": ", b_name, " must be a matrix, got ", b.dim(), "-D tensor");
+  TORCH_CHECK(a.size(1) == b.size(0), op, ": mat1 and mat2 shapes cannot be multiplied (", a.size(0), "x", a.size(1), " and ",
               b.size(0), "x", b.size(1), ")");
   check_same_device({&a, &b});
-  check_same_dtype(a, b, "m1", "m2");
-  check_matrix_dtype(op, a.scalar_type());
 }
 
 void check_bmm(const Tensor& a, const Tensor& b, const char* op) {
@@ -84,6 +82,8 @@ Tensor row(const Tensor& v) { return make_view(v, {1, v.size(0)}, {v.size(0), v.
 
 TensorSpec mm_meta(const Tensor& self, const Tensor& mat2) {
   check_mm(self, mat2, "self", "mat2", "mm");
+  check_same_dtype(self, mat2, "m1", "m2");
+  check_matrix_dtype("mm", self.scalar_type());
   return dense_spec({self.size(0), mat2.size(1)}, self);
 }
 
@@ -98,7 +98,9 @@ void bmm_cpu(const Tensor& self, const Tensor& mat2, Tensor& out) { product(self
 
 TensorSpec addmm_meta(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha) {
   check_mm(mat1, mat2, "mat1", "mat2", "addmm");
-  check_addend(self, mat1, {mat1.size(0), mat2.size(1)});
+  check_addend(self, mat2, {mat1.size(0), mat2.size(1)});
+  check_factors_dtype(mat1, mat2);
+  check_matrix_dtype("addmm", mat1.scalar_type());
   matrix_factor(beta, mat1.scalar_type());
   matrix_factor(alpha, mat1.scalar_type());
   return dense_spec({mat1.size(0), mat2.size(1)}, mat1);

@@ -158,8 +158,8 @@ void addcdiv_cpu(const Tensor& self, const Tensor& tensor1, const Tensor& tensor
 
 namespace {
 void check_same_dtype(const Tensor& self, const Tensor& other, const char* name) {
-  TORCH_CHECK(self.scalar_type() == other.scalar_type(), "expected dtype ", self.scalar_type(), " for `", name,
-              "` but got dtype ", other.scalar_type());
+  TORCH_CHECK(self.scalar_type() == other.scalar_type(), "expected dtype ", self.dtype(), " for `", name,
+              "` but got dtype ", other.dtype());
 }
 }  // namespace
 

@@ -250,7 +250,7 @@ Tensor randint_like(const Tensor& self, int64_t high, TensorOptions options, std
 }
 
 TensorSpec randperm_meta(int64_t n, std::optional<Generator> generator, TensorOptions options) {
-  TORCH_CHECK(n >= 0, "n must be non-negative, got", n);
+  TORCH_CHECK(n >= 0, "Trying to create tensor with negative dimension ", n, ": [", n, "]");
   const ScalarType dtype = options.has_dtype() ? options.scalar_type() : ScalarType::Long;
   const int digits = digits_of(dtype);
   const Range range = range_of(dtype);

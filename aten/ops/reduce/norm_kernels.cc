@@ -22,7 +22,7 @@ TensorSpec norm_spec(const Tensor& self, const std::optional<Scalar>& p, Optiona
   const ScalarType type = self.scalar_type();
   TORCH_CHECK(
       isFloatingType(type) || isComplexType(type),
-      "norm(): the input must be floating point or complex, but got ", toString(type));
+      "norm(): input dtype should be either floating point or complex. Got ", toString(type), " instead.");
   if (dtype) {
     TORCH_CHECK(
         isFloatingType(*dtype) || isComplexType(*dtype), "norm(): the desired dtype should be floating point or complex, but got ",

@@ -15,7 +15,12 @@ void check_same_device(std::initializer_list<const Tensor*> tensors) {
 
 void check_same_dtype(const Tensor& a, const Tensor& b, const char* a_name, const char* b_name) {
   TORCH_CHECK(a.scalar_type() == b.scalar_type(), "expected ", a_name, " and ", b_name,
-              " to have the same dtype, but got: ", toString(a.scalar_type()), " != ", toString(b.scalar_type()));
+              " to have the same dtype, but got: ", a.dtype(), " != ", b.dtype());
+}
+
+void check_factors_dtype(const Tensor& mat1, const Tensor& mat2) {
+  TORCH_CHECK(mat1.scalar_type() == mat2.scalar_type(), "mat1 and mat2 must have the same dtype, but got ",
+              toString(mat1.scalar_type()), " and ", toString(mat2.scalar_type()));
 }
 
 namespace {
@@ -46,7 +51,7 @@ void check_matrix_dtype(const char* op, ScalarType dtype) {
 
 void check_expands(const Tensor& self, IntArrayRef sizes) {
   const int64_t rank = static_cast<int64_t>(sizes.size());
-  TORCH_CHECK(self.dim() <= rank, "expand(", toString(self.scalar_type()), "Tensor{", self.sizes(), "}, size=", sizes,
+  TORCH_CHECK(self.dim() <= rank, "expand(", self.toString(), "{", self.sizes(), "}, size=", sizes,
               "): the number of sizes provided (", rank,
               ") must be greater or equal to the number of dimensions in the tensor (", self.dim(), ")");
   for (int64_t i = 0; i < self.dim(); ++i) {

@@ -15,8 +15,11 @@ namespace at::native {
 /// are passed over.
 void check_same_device(std::initializer_list<const Tensor*> tensors);
 
-/// Throws "expected m1 and m2 to have the same dtype, but got: Float != Double" (with the given names).
+/// Throws "expected m1 and m2 to have the same dtype, but got: float != double" (with the given names).
 void check_same_dtype(const Tensor& a, const Tensor& b, const char* a_name, const char* b_name);
+
+/// Throws "mat1 and mat2 must have the same dtype, but got Float and Double": of products with an addend.
+void check_factors_dtype(const Tensor& mat1, const Tensor& mat2);
 
 /// Throws NotImplementedError "\"addmm\" not implemented for 'Bool'" unless the matrix engine has the dtype.
 void check_matrix_dtype(const char* op, ScalarType dtype);

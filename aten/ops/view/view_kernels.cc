@@ -72,7 +72,10 @@ Tensor detach(const Tensor& self) {
 
 Tensor& detach_(Tensor& self) {
   self.sizes();  // throws where undefined
-  TORCH_CHECK(!self.is_view(), "Can't detach views in-place. Use detach() instead.");
+  TORCH_CHECK(!self.is_view(), "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
+              "training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() "
+              "cannot be called on these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in "
+              "torch/optim/optimizer.py as the solution.");
   TensorImpl& impl = *self.unsafeGetTensorImpl();
   if (impl.autograd_meta() != nullptr) impl.autograd_meta()->detach(impl);
   return self;
@@ -202,7 +205,7 @@ Tensor permute(const Tensor& self, IntArrayRef dims) {
   const int64_t rank = self.dim();
   TORCH_CHECK(
       static_cast<int64_t>(dims.size()) == rank,
-      "permute: number of dimensions in the tensor input does not match the length of the desired ordering "
+      "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering "
       "of dimensions i.e. input.dim() = ", rank, " is not equal to len(dims) = ", dims.size());
   DimVector sizes(rank);
   DimVector strides(rank);
