@@ -356,6 +356,34 @@ TEST(FromBlob, HasAllForms) {
   EXPECT_THROW(at::for_blob(nullptr, {3}).make_tensor(), c10::Error);
 }
 
+TEST(Loading, ReplacesParametersOfOtherSizes) {
+  torch::nn::Linear small(3, 2), large(4, 5);
+  torch::Tensor handle = large->weight;
+  large->forward(torch::ones({1, 4})).sum().backward();  // an accumulator that expects gradients of the old sizes
+  large->zero_grad();
+  std::stringstream file;
+  torch::save(small, file);
+  torch::load(large, file);
+  EXPECT_TRUE(torch::equal(handle, small->weight));
+  EXPECT_TRUE(handle.requires_grad() && handle.is_leaf());
+  large->forward(torch::ones({1, 3})).sum().backward();
+  EXPECT_EQ(handle.grad().sizes(), torch::IntArrayRef({2, 3}));
+}
+
+TEST(Loading, KeepsTheDtypeOfTheTensorThatIsThere) {
+  std::stringstream file;
+  torch::save(torch::full({2, 2}, 1.5, torch::kDouble), file);
+  torch::Tensor t = torch::zeros({3}), handle = t;
+  torch::load(t, file);
+  EXPECT_EQ(handle.scalar_type(), torch::kFloat);
+  EXPECT_TRUE(torch::equal(handle, torch::full({2, 2}, 1.5)));
+}
+
+TEST(Tensors, GetDeviceIsADeviceIndex) {
+  static_assert(std::is_same_v<decltype(torch::Tensor().get_device()), c10::DeviceIndex>);
+  EXPECT_EQ(torch::ones({1}).get_device(), -1);
+}
+
 TEST(Literals, OfComplexNumbersBecomeNoRealOnes) {
   const c10::complex<float> z(1, 2);
   EXPECT_THROW(at::tensor(z, at::kFloat), c10::NotImplementedError);
