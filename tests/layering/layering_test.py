@@ -2,7 +2,7 @@
 """The order of the libraries, by query over the BUILD files.
 
 c10 < aten < autograd < nn < distributed < torch; autograd < optim < distributed; data and utils above aten (a
-checkpoint knows modules and optimizers). Nothing below torch/ depends on the umbrella, neither c10 nor aten reaches
+checkpoint knows modules and optimizers); autograd < jit. Nothing below torch/ depends on the umbrella, neither c10 nor aten reaches
 Abseil, and CUDA's headers stay in the cuda folders. A second run with a planted violation must fail.
 """
 
@@ -15,13 +15,14 @@ import tempfile
 
 # A folder, and what nothing in it may depend on.
 FORBIDDEN = {
-    "c10": ["aten", "autograd", "nn", "optim", "data", "distributed", "utils", "torch"],
-    "aten": ["autograd", "nn", "optim", "data", "distributed", "utils", "torch"],
-    "autograd": ["nn", "optim", "data", "distributed", "utils", "torch"],
-    "nn": ["optim", "data", "distributed", "torch"],
-    "optim": ["nn", "data", "distributed", "torch"],
+    "c10": ["aten", "autograd", "nn", "optim", "data", "distributed", "utils", "jit", "torch"],
+    "aten": ["autograd", "nn", "optim", "data", "distributed", "utils", "jit", "torch"],
+    "autograd": ["nn", "optim", "data", "distributed", "utils", "jit", "torch"],
+    "nn": ["optim", "data", "distributed", "jit", "torch"],
+    "optim": ["nn", "data", "distributed", "jit", "torch"],
     "data": ["nn", "optim", "distributed", "torch"],
     "utils": ["data", "distributed", "torch"],
+    "jit": ["nn", "optim", "data", "distributed", "utils", "torch"],
     "distributed": ["torch"],
 }
 # Tests and host tools may use what their subject does not.
