@@ -116,12 +116,24 @@ def kd_op_family(name, kernels = None, aliases = [], visibility = ["//visibility
         visibility = ["//aten/ops:__subpackages__"],
         deps = [":headers", ":linked"],
     )
+    # Linked by who refers to at::registry::link_<name>, and with `registry` by everybody who depends on that.
+    kd_cc_library(
+        name = "registration",
+        srcs = ["registry.cc"],
+        visibility = ["//jit/operators:__pkg__"],
+        deps = [":" + name, "//aten/core:boxing", "//c10/dispatch:registry"],
+    )
+    native.genrule(
+        name = "link_registration",
+        outs = ["link_registration.cc"],
+        cmd = "echo 'namespace at::registry { void link_" + name + "(); extern void (*const linked_" + name + ")(); void (*const linked_" + name + ")() = link_" + name + "; }' > $@",
+    )
     kd_cc_library(
         name = "registry",
-        srcs = ["registry.cc"],
+        srcs = ["link_registration.cc"],
         alwayslink = True,
         visibility = visibility,
-        deps = [":" + name, "//aten/core:boxing", "//c10/dispatch:registry"],
+        deps = [":registration"],
     )
     kd_cc_library(
         name = name,
@@ -130,6 +142,22 @@ def kd_op_family(name, kernels = None, aliases = [], visibility = ["//visibility
         strip_include_prefix = "documented",
         visibility = visibility,
         deps = [":headers", ":implementation"],
+    )
+
+def kd_link_all_operators(name):
+    """A library whose function at::registry::link_all_operators() makes all operators callable by name in programs that call it."""
+    native.genrule(
+        name = name + "_source",
+        outs = [name + ".cc"],
+        cmd = "{ echo 'namespace at::registry {'; for f in " + " ".join(OP_FAMILIES) + "; do echo \"void link_$$f();\"; done; " +
+              "echo 'void link_all_operators();'; echo 'void link_all_operators() {'; " +
+              "for f in " + " ".join(OP_FAMILIES) + "; do echo \"  link_$$f();\"; done; echo '}'; echo '}'; } > $@",
+    )
+    kd_cc_library(
+        name = name,
+        srcs = [name + ".cc"],
+        visibility = ["//jit:__subpackages__"],
+        deps = ["//aten/ops/" + family + ":registration" for family in OP_FAMILIES],
     )
 
 def kd_op_kernels(name, deps, copts = [], **kwargs):

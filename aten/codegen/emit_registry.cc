@@ -13,7 +13,9 @@ std::string emit_registry(const Table& table) {
       out += "    {" + quoted(variant->schema.str()) + ", &operators::" + id + ", boxing::boxing_of(operators::" + id + ")},\n";
     }
   }
-  return out + "};\n\nconst c10::OperatorRegistration registration(\"aten\", kOperators);\n\n}  // namespace\n}  // namespace at\n";
+  // A reference to link_<family> brings this file into a program.
+  return out + "};\n\nconst c10::OperatorRegistration registration(\"aten\", kOperators);\n\n}  // namespace\n\n" +
+         "namespace registry {\nvoid link_" + table.family + "();\nvoid link_" + table.family + "() {}\n}  // namespace registry\n}  // namespace at\n";
 }
 
 }  // namespace kindling::codegen

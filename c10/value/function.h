@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <unordered_map>
 
 #include "c10/value/ivalue.h"
 
@@ -10,6 +11,8 @@ class FunctionSchema;
 }
 
 namespace torch::jit {
+
+using Kwargs = std::unordered_map<std::string, c10::IValue>;
 
 class Function {
  public:
@@ -20,10 +23,16 @@ class Function {
   virtual const c10::FunctionSchema& getSchema() const = 0;
   // Replaces the arguments on the stack by the result.
   virtual void run(c10::Stack& stack) = 0;
-  c10::IValue operator()(c10::Stack stack) {
+  // With arguments by their names, where the function takes such.
+  c10::IValue operator()(c10::Stack stack, const Kwargs& kwargs = {}) {
+    if (!kwargs.empty()) place_arguments(stack, kwargs);
     run(stack);
     return stack.empty() ? c10::IValue() : stack.front();
   }
+
+ private:
+  // Puts the named ones behind those on the stack.
+  virtual void place_arguments(c10::Stack&, const Kwargs&) { TORCH_CHECK(false, qualname(), "() takes no arguments by name"); }
 };
 
 }  // namespace torch::jit

@@ -5,7 +5,7 @@
 namespace torch::jit {
 namespace {
 
-constexpr size_t kLinesAround = 3;
+constexpr size_t kLinesAround = 2;
 // Longer lines are cut: a message is for reading.
 constexpr size_t kMostColumns = 400;
 

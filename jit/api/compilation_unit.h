@@ -1,0 +1,69 @@
+// Functions compiled from TorchScript.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "c10/dispatch/function_schema.h"
+#include "c10/value/function.h"
+#include "c10/value/ivalue.h"
+#include "jit/api/qualified_name.h"
+
+namespace torch::jit {
+
+/// Functions that know each other by name.
+///
+///   auto unit = torch::jit::compile("def f(a, b: int):\n  return torch.relu(a) * b\n");
+///   at::Tensor y = unit->run_method("f", x, 3).toTensor();
+///   at::Tensor z = unit->get_function("f")({x, 3}).toTensor();
+///   unit->get_function("f").getSchema().str();   // "f(Tensor a, int b) -> Tensor"
+///
+/// Calls of operators are recorded for gradients as those of C++ are. Functions may be called from several threads; define() may
+/// not run beside other calls.
+///
+/// Errors. c10::Error for names that are not there and for arguments that the schema does not take ("f() Expected a value of type
+/// 'int' for argument 'b' but instead found type 'str'."). ErrorReport for programs that cannot be compiled. std::runtime_error for
+/// what goes wrong while one runs ("The following operation failed in the TorchScript interpreter. ..."), JITException for what
+/// it raises.
+///
+/// Supported: functions; types as annotations and as "# type:" comments (Tensor, int, float, complex, bool, str, Device, Optional,
+/// List, Dict, Tuple, Union, Any, classes of torch::class_); assignments, also of tuples and elements; if, while, for, break,
+/// continue, return, assert, raise, del, `with torch.no_grad()`; all operators, methods and attributes of tensors; lists,
+/// dictionaries, tuples, texts and their methods; comprehensions; isinstance, range, zip, enumerate and the like. Not supported, with
+/// an error that says so: classes, functions in functions, lambda, try, import, f-strings, sets, generators, `*args` of functions.
+struct CompilationUnit {
+  CompilationUnit();
+  explicit CompilationUnit(const std::string& source);
+  ~CompilationUnit();
+  CompilationUnit(CompilationUnit&&) noexcept;
+  CompilationUnit& operator=(CompilationUnit&&) noexcept;
+  CompilationUnit(const CompilationUnit&) = delete;
+  CompilationUnit& operator=(const CompilationUnit&) = delete;
+
+  /// Compiles the functions in `source`, which may call each other and those before. Nothing is defined where one does not
+  /// compile. With `prefix` the functions are found as "prefix.name".
+  std::vector<Function*> define(const std::optional<c10::QualifiedName>& prefix, const std::string& source);
+
+  /// Null where there is none.
+  Function* find_function(const c10::QualifiedName& name) const;
+  /// Throws "Attempted to get undefined function f".
+  Function& get_function(const c10::QualifiedName& name) const;
+  std::vector<Function*> get_functions() const;
+
+  template <class... Types>
+  c10::IValue run_method(const c10::QualifiedName& method_name, Types&&... args) {
+    return get_function(method_name)({c10::IValue(std::forward<Types>(args))...});
+  }
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Compiles functions written in TorchScript.
+std::shared_ptr<CompilationUnit> compile(const std::string& source);
+
+}  // namespace torch::jit

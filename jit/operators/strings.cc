@@ -1,0 +1,201 @@
+// Texts.
+#include <algorithm>
+#include <charconv>
+
+#include "c10/util/exception.h"
+#include "c10/value/list.h"
+#include "jit/operators/operators.h"
+
+namespace torch::jit::detail {
+namespace {
+
+using c10::IValue;
+using c10::Stack;
+
+constexpr std::string_view kBlanks = " \t\n\r\f\v";
+constexpr size_t kMostBytes = size_t{1} << 31;
+
+void len(Stack& s) { s.back() = IValue(static_cast<int64_t>(s.back().toStringRef().size())); }
+void add(Stack& s) {
+  const IValue b = pop(s), a = pop(s);
+  TORCH_CHECK(a.toStringRef().size() + b.toStringRef().size() <= kMostBytes, "a text of more than ", kMostBytes, " bytes");
+  s.emplace_back(a.toStringRef() + b.toStringRef());
+}
+void repeat(Stack& s) {
+  const int64_t times = std::max<int64_t>(pop(s).toInt(), 0);
+  const IValue text = pop(s);
+  const std::string& part = text.toStringRef();
+  TORCH_CHECK(part.empty() || static_cast<size_t>(times) <= kMostBytes / part.size(), "a text of more than ", kMostBytes, " bytes");
+  std::string result;
+  for (int64_t i = 0; i < times && !part.empty(); ++i) result += part;
+  s.emplace_back(std::move(result));
+}
+void get_item(Stack& s) {
+  const int64_t index = pop(s).toInt();
+  const IValue text = pop(s);
+  const auto count = static_cast<int64_t>(text.toStringRef().size());
+  const int64_t at = index < 0 ? index + count : index;
+  TORCH_CHECK_INDEX(at >= 0 && at < count, "string index out of range");
+  s.emplace_back(std::string(1, text.toStringRef()[static_cast<size_t>(at)]));
+}
+void slice(Stack& s) {
+  const int64_t step = pop(s).toInt();
+  const IValue end = pop(s), start = pop(s), text = pop(s);
+  TORCH_CHECK_VALUE(step > 0, "the step of a text's slice is positive, got ", step);
+  const auto count = static_cast<int64_t>(text.toStringRef().size());
+  const auto bound = [&](const IValue& v, int64_t otherwise) {
+    return v.isNone() ? otherwise : std::clamp(v.toInt() < 0 ? v.toInt() + count : v.toInt(), int64_t{0}, count);
+  };
+  std::string result;
+  const int64_t last = bound(end, count);
+  for (int64_t i = bound(start, 0); i < last; i += std::min(step, count)) result += text.toStringRef()[static_cast<size_t>(i)];
+  s.emplace_back(std::move(result));
+}
+void contains(Stack& s) {
+  const IValue part = pop(s), text = pop(s);
+  s.emplace_back(text.toStringRef().find(part.toStringRef()) != std::string::npos);
+}
+void letters(Stack& s) {
+  const IValue text = pop(s);
+  c10::List<std::string> all;
+  for (const char c : text.toStringRef()) all.push_back(std::string(1, c));
+  s.emplace_back(all);
+}
+void join(Stack& s) {
+  const IValue parts = pop(s), between = pop(s);
+  std::string result;
+  for (const IValue& part : parts.toListRef()) {
+    if (&part != parts.toListRef().begin()) result += between.toStringRef();
+    result += part.toStringRef();
+  }
+  s.emplace_back(std::move(result));
+}
+void split(Stack& s) {
+  const int64_t most = pop(s).toInt();
+  const IValue separator = pop(s), value = pop(s);
+  std::string_view text = value.toStringRef();
+  c10::List<std::string> parts;
+  const auto full = [&] { return most >= 0 && static_cast<int64_t>(parts.size()) >= most; };
+  if (separator.isNone()) {
+    while (true) {
+      text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
+      if (text.empty()) break;
+      const size_t end = full() ? text.find_last_not_of(kBlanks) + 1 : std::min(text.find_first_of(kBlanks), text.size());
+      parts.push_back(std::string(text.substr(0, end)));
+      text.remove_prefix(full() && parts.size() > static_cast<size_t>(most) ? text.size() : end);
+    }
+  } else {
+    const std::string& by = separator.toStringRef();
+    TORCH_CHECK_VALUE(!by.empty(), "empty separator");
+    for (size_t at; !full() && (at = text.find(by)) != std::string_view::npos; text.remove_prefix(at + by.size()))
+      parts.push_back(std::string(text.substr(0, at)));
+    parts.push_back(std::string(text));
+  }
+  s.emplace_back(parts);
+}
+template <char from, char to, int by>
+void change_case(Stack& s) {
+  std::string text = s.back().toStringRef();
+  for (char& c : text) {
+    if (c >= from && c <= to) c = static_cast<char>(c + by);
+  }
+  s.back() = IValue(std::move(text));
+}
+void strip_ends(Stack& s, bool left, bool right) {
+  const IValue letters = pop(s), value = pop(s);
+  std::string_view text = value.toStringRef();
+  const std::string_view out = letters.toStringRef();
+  if (left) text.remove_prefix(std::min(text.find_first_not_of(out), text.size()));
+  if (right) text.remove_suffix(text.size() - (text.find_last_not_of(out) + 1));
+  s.emplace_back(std::string(text));
+}
+void strip(Stack& s) { strip_ends(s, true, true); }
+void strip_left(Stack& s) { strip_ends(s, true, false); }
+void strip_right(Stack& s) { strip_ends(s, false, true); }
+void replace(Stack& s) {
+  int64_t most = pop(s).toInt();
+  const IValue with = pop(s), what = pop(s), value = pop(s);
+  const std::string& from = what.toStringRef();
+  TORCH_CHECK_VALUE(!from.empty(), "replace: an empty text to look for");
+  std::string_view text = value.toStringRef();
+  std::string result;
+  for (size_t at; most != 0 && (at = text.find(from)) != std::string_view::npos; text.remove_prefix(at + from.size()), --most) {
+    result += text.substr(0, at);
+    result += with.toStringRef();
+    TORCH_CHECK(result.size() <= kMostBytes, "a text of more than ", kMostBytes, " bytes");
+  }
+  s.emplace_back(result + std::string(text));
+}
+void find(Stack& s) {
+  const IValue part = pop(s), text = pop(s);
+  const size_t at = text.toStringRef().find(part.toStringRef());
+  s.emplace_back(at == std::string::npos ? int64_t{-1} : static_cast<int64_t>(at));
+}
+void starts_with(Stack& s) {
+  const IValue part = pop(s), text = pop(s);
+  s.emplace_back(text.toStringView().starts_with(part.toStringView()));
+}
+void ends_with(Stack& s) {
+  const IValue part = pop(s), text = pop(s);
+  s.emplace_back(text.toStringView().ends_with(part.toStringView()));
+}
+void ord(Stack& s) {
+  TORCH_CHECK_TYPE(s.back().toStringRef().size() == 1, "String for ord() must be 1 character, found: ", s.back().toStringRef().size());
+  s.back() = IValue(static_cast<int64_t>(static_cast<unsigned char>(s.back().toStringRef()[0])));
+}
+void chr(Stack& s) {
+  const int64_t code = s.back().toInt();
+  TORCH_CHECK_VALUE(code >= 0 && code < 256, "chr() arg not in range(256), found: ", code);
+  s.back() = IValue(std::string(1, static_cast<char>(code)));
+}
+void to_text(Stack& s) { s.back() = IValue(text_of(s.back())); }
+template <class T>
+void to_number(Stack& s) {
+  const std::string& text = s.back().toStringRef();
+  const size_t first = std::min(text.find_first_not_of(kBlanks), text.size());
+  const char* begin = text.data() + first + (text.substr(first, 1) == "+" ? 1 : 0);
+  const char* end = text.data() + text.find_last_not_of(kBlanks) + 1;
+  T value{};
+  const auto [last, error] = begin < end ? std::from_chars(begin, end, value) : std::from_chars_result{begin, std::errc::invalid_argument};
+  TORCH_CHECK_VALUE(error == std::errc() && last == end, "invalid literal for a number: '", text, "'");
+  s.back() = IValue(value);
+}
+
+}  // namespace
+
+std::string text_of(const c10::IValue& value) {
+  std::string out;
+  c10::detail::append_value(out, value);
+  return out;
+}
+
+void add_string_operators(BuiltinOperators& all) {
+  const BuiltinOperator operators[] = {
+      {"aten::len.str(str s) -> int", len},
+      {"aten::add.str(str a, str b) -> str", add},
+      {"aten::mul.str(str a, int n) -> str", repeat},
+      {"aten::__getitem__.str(str s, int index) -> str", get_item},
+      {"aten::slice.str(str string, int? start=None, int? end=None, int step=1) -> str", slice},
+      {"aten::__contains__.str(str s, str part) -> bool", contains},
+      {"aten::list(str t) -> str[]", letters},
+      {"aten::join(str self, str[] values) -> str", join},
+      {"aten::split.str(str self, str? separator=None, int max=-1) -> str[]", split},
+      {"aten::upper(str self) -> str", change_case<'a', 'z', 'A' - 'a'>},
+      {"aten::lower(str self) -> str", change_case<'A', 'Z', 'a' - 'A'>},
+      {"aten::strip(str self, str chars=\" \\n\\t\\f\\v\") -> str", strip},
+      {"aten::lstrip(str self, str chars=\" \\n\\t\\f\\v\") -> str", strip_left},
+      {"aten::rstrip(str self, str chars=\" \\n\\t\\f\\v\") -> str", strip_right},
+      {"aten::replace(str self, str old, str new, int max=-1) -> str", replace},
+      {"aten::find(str self, str substr) -> int", find},
+      {"aten::startswith(str self, str substr) -> bool", starts_with},
+      {"aten::endswith(str self, str substr) -> bool", ends_with},
+      {"aten::ord(str string) -> int", ord},
+      {"aten::chr(int i) -> str", chr},
+      {"aten::str(Any elem) -> str", to_text},
+      {"aten::Int.str(str a) -> int", to_number<int64_t>},
+      {"aten::Float.str(str a) -> float", to_number<double>},
+  };
+  all.insert(all.end(), std::begin(operators), std::end(operators));
+}
+
+}  // namespace torch::jit::detail
