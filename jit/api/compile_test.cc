@@ -143,6 +143,11 @@ TEST(Compile, TensorsAsInCpp) {
   }
 }
 
+TEST(Compile, MixedNumbersHaveOneType) {
+  const auto unit = compile("def f(a: int, b: float):\n  return a * b, b - a, a ** 2, max(a, b), a < b, a + 2j\n");
+  EXPECT_EQ(unit->get_function("f").getSchema().str(), "f(int a, float b) -> ((float, float, float, float, bool, complex))");
+}
+
 TEST(Compile, WritesIntoTensors) {
   const Tensor a = at::arange(6).view({2, 3}).clone();
   run("def f(a):\n  a[0] = 1\n  a[:, 1] = a[:, 0]\n  a[a > 3] = 0\n  a[0, 2] += 5\n  a -= 1", {a});
@@ -288,6 +293,8 @@ TEST(Compile, ProgramsThatAreWrongAreRefused) {
       {"a):\n  def g():\n    pass", "\nfunctions inside functions are not supported:\n"},
       {"a, a):\n  pass", "\nduplicate parameter 'a':\n"},
       {"a: int = 'x'):\n  pass", "\nExpected a default value of type int but it is of type str:\n"},
+      {"a: Tuple[int, int] = (1, 2)):\n  pass", "\na default value of type Tuple[int, int] is not supported:\n"},
+      {"a=[1] * 99999999999):\n  pass", "\na default value that is computed is not supported:\n"},
       {"a):\n  return torch.from_file('x')", "\nobject has no attribute from_file:\n"},
   };
   for (const auto& [rest, message] : cases) {
@@ -298,6 +305,56 @@ TEST(Compile, ProgramsThatAreWrongAreRefused) {
   EXPECT_THROW(run("class A:\n  pass\n"), ErrorReport);
   EXPECT_EQ(error_of("def f(a: str):\n  return g(a)\ndef g(a: int):\n  return a\n").substr(0, 105),
             "\n\ng(int a) -> int:\nExpected a value of type 'int' for argument 'a' but instead found type 'str'.\n:\n  File");
+}
+
+// Whatever a program says, compiling it ends with functions or an error of one of these kinds.
+TEST(Mutations, NeverCrashTheCompiler) {
+  const std::string base = R"(
+def g(a: int, b: Optional[List[int]] = None, *, c: Tuple[int, str]) -> int:
+  d, (e, h) = a, c
+  if b is not None and len(b) > 1:
+    return b[0] + d
+  elif isinstance(b, int): pass
+  return len(h) * -a // 2
+def f(x, n: int, y: Dict[str, Tensor]):
+  z = [i * 2 for i in range(n) if i < 3]
+  for k, (v, w) in enumerate(zip(z, [1, 2])):
+    x += v * w - k
+    while x.sum() > 3:
+      x[0, ..., None:2] = y['a'][x > 1] if n else x
+      if n in z: break
+      else: continue
+  with torch.no_grad():
+    z.append(g(n, z, c=(2, "y")))
+  assert n < 9, 'no'
+  del y['b']
+  return torch.cat([x, x.T], dim=0).size(0), {1: z}, torch.max(x, 0).values, x.to(torch.int64), str(z[::-1])
+)";
+  ASSERT_NO_THROW(compile(base));
+  const std::vector<std::string> words = {"None", "1", "1.5", "'a'", "x", "n", "z", "y", "g", "f", "(", ")", "[", "]", "{}", ",", ":", ".", "=",
+                                          "not ", "in", "is", "-", "**", "//", "...", "torch.", ".T", "(x)", "[0]", "int", "List[int]", "\n  ", "return "};
+  uint64_t state = 11;
+  const auto random = [&](size_t n) { return (state = state * 6364136223846793005u + 1442695040888963407u, static_cast<size_t>(state >> 33)) % n; };
+  int accepted = 0;
+  for (int i = 0; i < 3000; ++i) {
+    std::string text = base;
+    for (size_t edits = 1 + random(3); edits > 0; --edits) {
+      const size_t at = random(text.size());
+      if (random(3) == 0) {
+        text.erase(at, 1 + random(6));
+      } else {
+        text.replace(at, random(4), words[random(words.size())]);
+      }
+    }
+    try {
+      compile(text);
+      ++accepted;
+    } catch (const ErrorReport&) {
+    } catch (const c10::Error& error) {
+      EXPECT_NE(std::string(error.what_without_backtrace()).find("already defined"), std::string::npos) << error.what_without_backtrace();
+    }
+  }
+  EXPECT_GT(accepted, 30);
 }
 
 }  // namespace

@@ -21,6 +21,24 @@ using c10::IValue;
 using c10::TypeKind;
 using c10::TypePtr;
 
+// Whether computing it takes no more than writing it does: default values are computed when a program is only compiled.
+bool is_literal(const Expr& node) {
+  const auto all = [](const std::vector<ExprPtr>& items) {
+    return std::all_of(items.begin(), items.end(), [](const ExprPtr& item) { return is_literal(*item); });
+  };
+  if (const auto* list = node.as<ListExpr>()) return all(list->items);
+  if (const auto* tuple = node.as<TupleExpr>()) return all(tuple->items);
+  if (const auto* dict = node.as<DictExpr>()) return all(dict->keys) && all(dict->values);
+  if (const auto* sign = node.as<UnaryExpr>()) return is_literal(*sign->operand);
+  if (const auto* call = node.as<CallExpr>()) {
+    const std::string path = dotted_path(*call->function);
+    return (path == "torch.device" || path == "annotate") && !call->arguments.empty() && is_literal(*call->arguments.back());
+  }
+  return node.kind == Expr::Kind::kName || node.kind == Expr::Kind::kInt || node.kind == Expr::Kind::kFloat ||
+         node.kind == Expr::Kind::kImaginary || node.kind == Expr::Kind::kString || node.kind == Expr::Kind::kConstant ||
+         !dotted_path(node).empty();
+}
+
 // The names that statements assign, in nested blocks, too.
 void collect(const Expr& target, std::vector<std::string>& names) {
   if (const auto* name = target.as<NameExpr>()) names.push_back(name->name);
@@ -89,6 +107,7 @@ std::vector<c10::Argument> FunctionCompiler::parameters(const DefStmt& def) {
 
 // Defaults are values once and for all: they are computed when the function is defined.
 IValue FunctionCompiler::default_value(const Expr& node, const TypePtr& type) {
+  if (!is_literal(node)) throw ErrorReport(node.range, "a default value that is computed is not supported");
   FunctionCompiler inner(scope_, operators_);
   inner.program_ = std::make_shared<Program>();
   inner.program_->name = "defaults";
@@ -101,7 +120,10 @@ IValue FunctionCompiler::default_value(const Expr& node, const TypePtr& type) {
   inner.program_->body.push_back(std::move(step));
   c10::Stack stack;
   run_program(*inner.program_, stack);
-  return stack.at(0);
+  // Schemas cannot write them.
+  if (stack.at(0).isTuple() || stack[0].isGenericDict() || stack[0].isComplexDouble())
+    throw ErrorReport(node.range, "a default value of type ", type->annotation_str(), " is not supported");
+  return stack[0];
 }
 
 bool FunctionCompiler::block(const Block& statements, std::vector<Step>& out) {

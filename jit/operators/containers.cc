@@ -14,7 +14,7 @@ using c10::Stack;
 using List = c10::impl::GenericList;
 using Dict = c10::impl::GenericDict;
 
-constexpr int64_t kMostElements = int64_t{1} << 31;
+constexpr int64_t kMostElements = int64_t{1} << 27;
 
 size_t checked(int64_t index, size_t size) {
   const auto count = static_cast<int64_t>(size);

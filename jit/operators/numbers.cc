@@ -242,7 +242,30 @@ void add_all(BuiltinOperators& all, std::initializer_list<const char*> names, st
 
 }  // namespace
 
+namespace {
+
+// Of numbers of two types: before those of Scalar, which tell less of their results.
+void add_mixed_operators(BuiltinOperators& all) {
+  const std::pair<const char*, Callable::Builtin> of_reals[] = {
+      {"aten::add", add}, {"aten::sub", sub}, {"aten::mul", mul}, {"aten::div", div}, {"aten::pow", power},
+      {"aten::floordiv", floordiv}, {"aten::remainder", remainder}, {"prim::min", smaller_float}, {"prim::max", larger_float}};
+  const std::pair<const char*, Callable::Builtin> of_complex[] = {
+      {"aten::add", add}, {"aten::sub", sub}, {"aten::mul", mul}, {"aten::div", div}, {"aten::pow", power}};
+  const auto put = [&](const auto& operators, const char* a, const char* b, const char* result) {
+    for (const auto& [name, call] : operators) {
+      all.push_back({c10::str(name, ".", a, "_", b, "(", a, " a, ", b, " b) -> ", result), call});
+      all.push_back({c10::str(name, ".", b, "_", a, "(", b, " a, ", a, " b) -> ", result), call});
+    }
+  };
+  put(of_reals, "int", "float", "float");
+  put(of_complex, "int", "complex", "complex");
+  put(of_complex, "float", "complex", "complex");
+}
+
+}  // namespace
+
 void add_number_operators(BuiltinOperators& all) {
+  add_mixed_operators(all);
   const auto order = {"int", "float", "str", "Scalar"};
   add_all(all, {"add", "sub", "mul"}, {add, sub, mul}, {"int", "float", "complex", "Scalar"}, "$ a, $ b", "$");
   add_all(all, {"div"}, {div}, {"int", "float"}, "$ a, $ b", "float");

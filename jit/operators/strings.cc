@@ -13,7 +13,7 @@ using c10::IValue;
 using c10::Stack;
 
 constexpr std::string_view kBlanks = " \t\n\r\f\v";
-constexpr size_t kMostBytes = size_t{1} << 31;
+constexpr size_t kMostBytes = size_t{1} << 28;
 
 void len(Stack& s) { s.back() = IValue(static_cast<int64_t>(s.back().toStringRef().size())); }
 void add(Stack& s) {
