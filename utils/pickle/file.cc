@@ -1,5 +1,7 @@
 #include "utils/pickle/file.h"
 
+#include "utils/pickle/bare_pickle.h"
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -243,3 +245,24 @@ std::string inspect(const std::string& path, size_t limit) {
 }
 
 }  // namespace torch::pickle
+
+namespace torch::jit {
+namespace {
+
+class NoStorages final : public torch::pickle::StorageSource {
+ public:
+  torch::pickle::StorageBytes find(std::string_view, const torch::pickle::Tree& tree, torch::pickle::NodeId at) override {
+    tree.fail(at, "a pickle by itself has no storages");
+  }
+};
+
+}  // namespace
+
+c10::IValue unpickle(const char* data, size_t size) {
+  const std::string bytes(data, size);
+  const torch::pickle::Tree tree = torch::pickle::parse(bytes, {"memory"});
+  NoStorages none;
+  return torch::pickle::to_value(tree, none, {});
+}
+
+}  // namespace torch::jit

@@ -13,6 +13,7 @@
 #include "aten/core/empty.h"
 #include "aten/ops/copy/ops.h"
 #include "c10/core/grad_mode.h"
+#include "utils/pickle/bare_pickle.h"
 #include "utils/pickle/file.h"
 #include "utils/pickle/names.h"
 #include "utils/pickle/testing.h"
@@ -276,6 +277,19 @@ TEST(HostileFiles, AreRefusedByNameAndByte) {
   std::printf("%zu refused, %zu accepted\n", refused, accepted);
   EXPECT_GE(refused, 100u);
   EXPECT_FALSE(fs::exists("/tmp/kindling_owned"));
+}
+
+TEST(BarePickles, ComeBackAsTheyWere) {
+  const c10::List<int64_t> list({1, 2});
+  const IValue value = c10::ivalue::Tuple::create({IValue(2.5), IValue("text"), IValue(list), IValue()});
+  const std::vector<char> bytes = jit::pickle(value);
+  EXPECT_EQ(bytes[0], '\x80');
+  const IValue back = jit::unpickle(bytes.data(), bytes.size());
+  EXPECT_EQ(back.toTupleRef().elements()[0].toDouble(), 2.5);
+  EXPECT_EQ(back.toTupleRef().elements()[2].toIntVector(), (std::vector<int64_t>{1, 2}));
+  EXPECT_TRUE(back.toTupleRef().elements()[3].isNone());
+  EXPECT_THROW(jit::pickle(at::empty_contiguous({2}, c10::kFloat)), c10::NotImplementedError);
+  for (size_t size = 0; size < bytes.size(); ++size) EXPECT_THROW(jit::unpickle(bytes.data(), size), c10::Error);
 }
 
 }  // namespace

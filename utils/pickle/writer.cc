@@ -7,6 +7,7 @@
 #include "aten/core/empty.h"
 #include "aten/ops/copy/ops.h"
 #include "c10/core/grad_mode.h"
+#include "utils/pickle/bare_pickle.h"
 #include "utils/pickle/file.h"
 #include "utils/pickle/names.h"
 #include "utils/pickle/zip.h"
@@ -354,3 +355,14 @@ void save(const IValue& value, const std::string& path, bool ordered) {
 }
 
 }  // namespace torch::pickle
+
+namespace torch::jit {
+
+std::vector<char> pickle(const c10::IValue& value, std::vector<at::Tensor>* /*tensor_table*/) {
+  torch::pickle::Pickler pickler(false);
+  const std::string text = pickler.run(value);
+  TORCH_CHECK_NOT_IMPLEMENTED(pickler.storages().empty(), "torch::jit::pickle: the value holds tensors; torch::pickle_save writes such");
+  return std::vector<char>(text.begin(), text.end());
+}
+
+}  // namespace torch::jit

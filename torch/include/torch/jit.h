@@ -1,0 +1,3 @@
+#pragma once
+
+#include "jit/api/compilation_unit.h"
