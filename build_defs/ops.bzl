@@ -41,7 +41,7 @@ OP_FAMILIES = [
     "view",
 ]
 
-def kd_op_family(name, kernels = None, aliases = [], visibility = ["//visibility:public"]):
+def kd_op_family(name, kernels = None, aliases = [], brings = [], visibility = ["//visibility:public"]):
     """The operators of aten/ops/<name>/ops.textproto.
 
     Makes the public target <name> (header aten/ops/<name>/ops.h, with doc comments); `calls` for kernels of families above, the
@@ -53,6 +53,7 @@ def kd_op_family(name, kernels = None, aliases = [], visibility = ["//visibility
       name: the family, which is the folder's name.
       kernels: the target with the functions that the table names in at::native.
       aliases: the other families whose operators entries name in `alias_of`.
+      brings: what programs that depend on the public target link beside the family.
       visibility: of the public target.
     """
     native.exports_files(["ops.textproto"], visibility = ["//visibility:public"])
@@ -64,14 +65,14 @@ def kd_op_family(name, kernels = None, aliases = [], visibility = ["//visibility
     native.genrule(
         name = "generate_ops",
         srcs = ["ops.textproto", "//docs:accuracy.md", "//docs:operator_dtypes.txt"],
-        outs = ["documented/ops.h", "bare/ops.h", "operators.h", "kernels.h", "ops.cc", "registry.cc", "derivatives.cc", "forward.cc", "autocast.cc", "examples.cc"],
+        outs = ["documented/ops.h", "bare/ops.h", "operators.h", "kernels.h", "ops.cc", "registry.cc", "derivatives.cc", "forward.cc", "autocast.cc", "layers.cc", "examples.cc"],
         cmd = "$(location //aten/codegen:generate) --table=$(location ops.textproto) --documented_functions=$(location documented/ops.h)" +
               " --functions=$(location bare/ops.h)" +
               " --evidence=$(location //docs:accuracy.md) --evidence=$(location //docs:operator_dtypes.txt)" +
               " --examples=$(location examples.cc)" +
               " --operator_declarations=$(location operators.h) --kernel_declarations=$(location kernels.h) --operators=$(location ops.cc)" +
               " --registry=$(location registry.cc) --derivatives=$(location derivatives.cc) --forward=$(location forward.cc)" +
-              " --autocast=$(location autocast.cc)",
+              " --autocast=$(location autocast.cc) --layers=$(location layers.cc)",
         tools = ["//aten/codegen:generate"],
         visibility = ["//autograd/derivatives:__pkg__", "//tests/examples:__pkg__"],
     )
@@ -91,6 +92,7 @@ def kd_op_family(name, kernels = None, aliases = [], visibility = ["//visibility
     kd_cc_library(
         name = "kernel_headers",
         hdrs = ["kernels.h"],
+        visibility = ["//aten:__subpackages__"],
         deps = ["//aten/core:tensor"],
     )
     # Every family writes results with copy_.
@@ -105,7 +107,15 @@ def kd_op_family(name, kernels = None, aliases = [], visibility = ["//visibility
         name = "autocast",
         srcs = ["autocast.cc"],
         visibility = ["//aten/autocast:__pkg__"],
-        deps = [":headers", "//aten/autocast:casts"],
+        deps = [":headers", ":layers", "//aten/autocast:casts"],
+    )
+    # Kernels of other layouts by operator, named by weak symbols on both sides: //aten/sparse and //aten/nested link them.
+    kd_cc_library(
+        name = "layers",
+        srcs = ["layers.cc"],
+        alwayslink = True,
+        visibility = ["//aten:__subpackages__"],
+        deps = ["//aten/core:tensor", "//c10/dispatch:operator"],
     )
     kd_link_only(
         name = "linked",
@@ -113,7 +123,7 @@ def kd_op_family(name, kernels = None, aliases = [], visibility = ["//visibility
     )
     kd_cc_library(
         name = "calls",
-        visibility = ["//aten/ops:__subpackages__"],
+        visibility = ["//aten:__subpackages__", "//autograd:__subpackages__"],
         deps = [":headers", ":linked"],
     )
     # Linked by who refers to at::registry::link_<name>, and with `registry` by everybody who depends on that.
@@ -141,7 +151,7 @@ def kd_op_family(name, kernels = None, aliases = [], visibility = ["//visibility
         include_prefix = "aten/ops/" + name,
         strip_include_prefix = "documented",
         visibility = visibility,
-        deps = [":headers", ":implementation"],
+        deps = [":headers", ":implementation"] + brings,
     )
 
 def kd_link_all_operators(name):

@@ -508,4 +508,27 @@ TEST(Emit, AliasesCallWhatTheyAreAnotherNameOf) {
 }
 
 }  // namespace
+TEST(Layers, KernelsOfLayoutsAreConstantsThatOperatorsNameWeakly) {
+  const Table table = table_of(
+      "op { schema: \"f(Tensor x) -> Tensor\" function: true inplace { schema: \"f_(Tensor(a!) x) -> Tensor(a!)\" "
+      "kernel { key: SPARSE_CPU function: \"f_sparse_\" } } kernel { key: CPU function: \"f_cpu\" } "
+      "kernel { key: SPARSE_CPU function: \"f_sparse\" } kernel { key: NESTED_CPU function: \"f_nested\" } autocast { cpu: \"FP32\" } }"
+      "op { schema: \"g(Tensor x) -> Tensor\" kernel { key: CPU function: \"g_cpu\" } autocast { cpu: \"FP32\" } }");
+  const std::string operators = emit_operators(table), layers = emit_layers(table), autocast = emit_autocast(table);
+  EXPECT_TRUE(contains(operators, ", &layer_kernels::f};"));
+  EXPECT_TRUE(contains(operators, ", &layer_kernels::f_};"));
+  EXPECT_TRUE(contains(operators, ", &autocast_kernels::g};"));
+  EXPECT_TRUE(contains(layers, "[[gnu::weak]] Tensor f_sparse(const Tensor&);"));
+  EXPECT_TRUE(contains(layers, ".set(c10::DispatchKey::SparseCPU, &at::native::f_sparse)"));
+  EXPECT_TRUE(contains(layers, ".set(c10::DispatchKey::NestedTensorCPU, &at::native::f_nested)"));
+  EXPECT_TRUE(contains(layers, ".set(c10::DispatchKey::AutocastCPU, &at::autocast_kernels::f_cpu)"));
+  EXPECT_FALSE(contains(layers, "> g"));
+  EXPECT_FALSE(contains(autocast, "constinit Kernels<Tensor (*)(const Tensor&)> f "));
+  EXPECT_TRUE(contains(autocast, "constinit Kernels<Tensor (*)(const Tensor&)> g "));
+  EXPECT_TRUE(contains(emit_kernel_declarations(table), "Tensor& f_sparse_(Tensor& x);"));
+  EXPECT_TRUE(contains(error_of("op { schema: \"f(Tensor x) -> Tensor\" kernel { key: COMPOSITE function: \"f\" } "
+                                "kernel { key: SPARSE_CPU function: \"s\" } }"),
+                       "an operator that is COMPOSITE never reaches a kernel of a layout"));
+}
+
 }  // namespace kindling::codegen

@@ -75,17 +75,19 @@ bool has_autocast_kernel(const Operator& op) {
 }
 
 std::string emit_autocast(const Table& table) {
-  std::string declarations, kernels, objects;
+  std::string declarations, kernels, named, objects;
   for (const Operator& op : table.operators) {
     if (!has_autocast_kernel(op)) continue;
     declare(op, &declarations);
     Values values{
         {"id", op.main.identifier()}, {"result", op.main.signature.result}, {"types", op.main.signature.types()}};
     std::string set;
+    // With kernels of layouts the constant is that of layers.cc, which names these by weak symbols.
+    const bool shared = !op.main.layout_kernels.empty();
     const auto add = [&](const std::string& policy, const char* device) {
       if (policy.empty()) return;
       if (policy == "FP32_APPEND_DTYPE") declare(*overload_with_dtype(table, op), &declarations);
-      kernels += kernel(table, op, policy, device);
+      (shared ? named : kernels) += kernel(table, op, policy, device);
       values["device"] = device;
       values["suffix"] = device == std::string("CPU") ? "_cpu" : "_cuda";
       set += print(".set(c10::DispatchKey::Autocast$device$, &$id$$suffix$)", values);
@@ -93,6 +95,7 @@ std::string emit_autocast(const Table& table) {
     add(op.entry.autocast().cpu(), "CPU");
     add(op.entry.autocast().cuda(), "CUDA");
     values["set"] = set;
+    if (shared) continue;
     objects +=
         print("constinit Kernels<$result$ (*)($types$)> $id$ = Kernels<$result$ (*)($types$)>()$set$;\n", values);
   }
@@ -102,7 +105,7 @@ std::string emit_autocast(const Table& table) {
       "#include \"aten/core/tensor.h\"\n#include \"c10/dispatch/more_kernels.h\"\n#include \"c10/value/list.h\"\n";
   out += "\nnamespace at::operators {\n" + declarations + "}  // namespace at::operators\n";
   out += "\nnamespace at::autocast_kernels {\n\ntemplate <class F>\nusing Kernels = c10::detail::TypedKernels<F>;\n";
-  out += "\nnamespace {\n" + kernels + "}  // namespace\n\n" + objects + "\n";
+  out += "\nnamespace {\n" + kernels + "}  // namespace\n\n" + named + objects + "\n";
   return out + "// What brings this file along.\nextern const char linked_" + table.family + ";\nconst char linked_" +
          table.family + " = 0;\n\n}  // namespace at::autocast_kernels\n";
 }

@@ -22,6 +22,18 @@ std::string out_name(const Operator& op, size_t i) {
   return op.main.schema.returns().size() == 1 ? "out" : "out" + std::to_string(i);
 }
 
+// Those of other layouts: functions of the form's own type.
+std::string layout_declarations(const Variant& variant) {
+  std::string text;
+  for (const Kernel& kernel : variant.layout_kernels) {
+    text += print("$result$ $kernel$($parameters$);\n",
+                  {{"result", variant.signature.result},
+                   {"kernel", kernel.function()},
+                   {"parameters", variant.signature.parameters()}});
+  }
+  return text;
+}
+
 // What kernels of `variant` are called with. Of a composition beside a CPU kernel each learns which of the two it is.
 std::string declarations(const Variant& variant) {
   std::string text;
@@ -354,13 +366,15 @@ class OperatorEmitter {
       slots.autograd = records ? print("&autograd_kernels::$id$", values) : "";
     }
     const bool autocast = has_autocast_kernel(op_) && &variant == &op_.main;
-    if (autocast) {
+    values["layers"] = "";
+    if (autocast || !variant.layout_kernels.empty()) {
+      values["layer"] = variant.layout_kernels.empty() ? "autocast" : "layer";
       out_ += print(
-          "namespace autocast_kernels {\n[[gnu::weak]] extern c10::detail::TypedKernels<$result$ (*)($types$)> "
+          "namespace $layer$_kernels {\n[[gnu::weak]] extern c10::detail::TypedKernels<$result$ (*)($types$)> "
           "$id$;\n}\n",
           values);
+      values["layers"] = print(", &$layer$_kernels::$id$", values);
     }
-    values["layers"] = autocast ? print(", &autocast_kernels::$id$", values) : "";
     values["kernels"] = slots.kernels;
     values["differentiation"] = kind;
     values["slots"] = slots.initialiser();
@@ -529,6 +543,7 @@ std::string emit_kernel_declarations(const Table& table) {
     std::string text = op.structured() ? structured_declarations(op) : declarations(op.main);
     if (op.inplace) text += declarations(*op.inplace);
     if (op.out) text += declarations(*op.out);
+    for (const Variant* variant : op.variants()) text += layout_declarations(*variant);
     if (!text.empty()) out += "\n// " + op.main.schema.str() + "\n" + text;
   }
   return out + "\n}  // namespace at::native\n";

@@ -2,7 +2,7 @@
 //
 //   generate --table=aten/ops/binary/ops.textproto [--functions=F] [--documented_functions=F]
 //   [--operator_declarations=F] [--kernel_declarations=F] [--operators=F]
-//            [--registry=F] [--derivatives=F] [--forward=F] [--autocast=F]
+//            [--registry=F] [--derivatives=F] [--forward=F] [--autocast=F] [--layers=F]
 //            [--examples=F] [--evidence=F ...]
 //   generate [--methods=F] [--factories=F] [--operator_families=F] [--documentation=F] [--facts=F] [--special=F]
 //            [--fft=F] [--linalg=F] [--meta_functions=F] --table=T1 --table=T2 ... [--evidence=F ...]
@@ -77,6 +77,7 @@ int run(const std::vector<std::string>& arguments) {
       {"derivatives", emit_derivatives},
       {"forward", emit_forward},
       {"autocast", emit_autocast},
+      {"layers", emit_layers},
   };
   const std::map<std::string, std::function<std::string(const std::vector<Table>&)>> over_all{
       {"methods", emit_methods},

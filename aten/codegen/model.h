@@ -42,7 +42,8 @@ struct Variant {
   bool function = false;  // at::name; all have it but those whose method is a hand-written member
   bool method = false;
   bool nondifferentiable = false;
-  std::vector<Kernel> kernels;  // its own ones
+  std::vector<Kernel> kernels;  // its own ones, of strided tensors
+  std::vector<Kernel> layout_kernels;  // and of other layouts
 
   // "add__Tensor" for add_.Tensor: the operator object's name in at::operators.
   std::string identifier() const;
@@ -67,7 +68,7 @@ struct Operator {
   std::string alias_name() const;
   std::string alias_family() const;
   bool composite() const { return alias() || main.composite(); }
-  bool has_kernel() const { return alias() || !main.kernels.empty(); }
+  bool has_kernel() const { return alias() || !main.kernels.empty() || !main.layout_kernels.empty(); }
   bool differentiable(const Variant& variant) const;
   std::vector<const Variant*> variants() const;
 };

@@ -177,17 +177,25 @@ struct Reader {
   }
 
   bool kernels_ok(const std::string& schema, const google::protobuf::RepeatedPtrField<Kernel>& kernels) {
-    std::set<int> keys;
+    std::set<int> keys, layouts;
     for (const Kernel& kernel : kernels) {
       if (kernel.key() == Kernel::UNSPECIFIED) return fail(schema, "a kernel without a key");
       if (kernel.function().empty()) return fail(schema, "a kernel without a function");
-      if (!keys.insert(kernel.key()).second) return fail(schema, "two kernels of the key " + Kernel::Key_Name(kernel.key()));
+      if (!(kernel.key() >= Kernel::SPARSE_CPU ? layouts : keys).insert(kernel.key()).second) return fail(schema, "two kernels of the key " + Kernel::Key_Name(kernel.key()));
     }
     const bool beside_cpu = keys == std::set<int>{Kernel::CPU, Kernel::COMPOSITE};
     if (keys.size() > 1 && keys.count(Kernel::COMPOSITE) && !beside_cpu) {
       return fail(schema, "beside one of COMPOSITE only one of CPU stands");
     }
+    if (keys == std::set<int>{Kernel::COMPOSITE} && !layouts.empty()) {
+      return fail(schema, "an operator that is COMPOSITE never reaches a kernel of a layout");
+    }
     return true;
+  }
+
+  // Those of layouts apart.
+  static void assign(const google::protobuf::RepeatedPtrField<Kernel>& kernels, Variant* variant) {
+    for (const Kernel& kernel : kernels) (kernel.key() >= Kernel::SPARSE_CPU ? variant->layout_kernels : variant->kernels).push_back(kernel);
   }
 
   bool read_variant(const std::string& text, const Op& op, Variant* variant) {
@@ -323,7 +331,7 @@ std::optional<Table> read_table(const std::string& family, const std::string& te
     if (!reader.read_variant(op.schema(), op, &main)) return std::nullopt;
     main.function = op.function() || !op.handwritten_method();
     main.method = op.method() && !op.handwritten_method();
-    main.kernels.assign(op.kernel().begin(), op.kernel().end());
+    Reader::assign(op.kernel(), &main);
     if (!reader.kernels_ok(op.schema(), op.kernel())) return std::nullopt;
     const auto read_form = [&](const VariantEntry& entry, Form form, std::optional<Variant>* out) {
       Variant variant;
@@ -334,7 +342,7 @@ std::optional<Table> read_table(const std::string& family, const std::string& te
       variant.function = true;
       variant.method = entry.method();
       variant.nondifferentiable = entry.nondifferentiable();
-      variant.kernels.assign(entry.kernel().begin(), entry.kernel().end());
+      Reader::assign(entry.kernel(), &variant);
       *out = std::move(variant);
       return true;
     };

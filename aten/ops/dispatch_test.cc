@@ -112,9 +112,12 @@ TEST(Dispatch, TheFunctionForTheCpuTakesPlainCallsOnly) {
     EXPECT_EQ(both(recorded), 2);
     EXPECT_EQ(both.redispatch(DispatchKeySet(DispatchKey::CPU), plain), 1);
     EXPECT_EQ(both.redispatch(DispatchKeySet{DispatchKey::CPU, DispatchKey::ForwardAD}, plain), 2);
-    for (const DispatchKey key : {DispatchKey::CUDA, DispatchKey::SparseCPU, DispatchKey::QuantizedCPU, DispatchKey::PrivateUse1}) {
+    for (const DispatchKey key : {DispatchKey::CUDA, DispatchKey::QuantizedCPU, DispatchKey::PrivateUse1}) {
       EXPECT_EQ(both.redispatch(DispatchKeySet(key), plain), 2) << toString(key);
     }
+    // Other layouts have kernels of their own or none.
+    EXPECT_THROW(both.redispatch(DispatchKeySet(DispatchKey::SparseCPU), plain), c10::NotImplementedError);
+    EXPECT_THROW(both.redispatch(DispatchKeySet(DispatchKey::NestedTensorCPU), plain), c10::NotImplementedError);
     const c10::AutoGradMode off(false);
     EXPECT_EQ(both(recorded), 1);
   };

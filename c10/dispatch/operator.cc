@@ -24,6 +24,8 @@ constexpr int kBackendSlots = 3;
 // Of an operator with one function for all backends: that function. The CPU and Meta may have others in theirs.
 constexpr int kSharedSlot = 1;
 constexpr uint32_t kProfiler = DispatchKeySet(DispatchKey::Profiler).raw();
+// The backends that the function of all backends stands for: tensors of other layouts have kernels of their own or none.
+constexpr DispatchKeySet kAnyBackends = kBackendKeys - sparse_ks - sparse_csr_ks - nested_ks;
 // The key that the function of all backends is kept under.
 constexpr DispatchKey kAnyBackend = DispatchKey::CompositeExplicitAutograd;
 
@@ -232,7 +234,7 @@ bool SlowCall::take(DispatchKey key, uint32_t active) {
   }
   if (slot >= 0 && !has_slots(more)) function_ = load(Slots::of(op_)[slot]);
   if (function_ != nullptr) return true;
-  if (kBackendKeys.has(key)) {
+  if (kAnyBackends.has(key)) {
     function_ = any_function(op_);
     if (function_ != nullptr) return true;
     if (more != nullptr && take(load(more->kernel(kAnyBackend)), active)) return true;

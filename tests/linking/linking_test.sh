@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Reads the symbols of programs that call one operator: add, and mm in a region of autocast.
-#   linking_test.sh PLAIN WITH_DERIVATIVES WITH_AUTOCAST
+#   linking_test.sh PLAIN WITH_DERIVATIVES WITH_AUTOCAST WITH_SPARSE
 set -euo pipefail
 failed=0
 
@@ -16,6 +16,7 @@ expect_absent() {
 "$1"
 "$2"
 "$3"
+"$4"
 
 operators="$(nm -C "$1" | sed -n 's/.* [DdBb] at::operators:://p' | sort | tr '\n' ' ')"
 if [ "$operators" != "add_Tensor " ]; then
@@ -30,10 +31,18 @@ expect_absent "$1" 'at::native::(mul|sub|div|sum|copy)_'
 expect_absent "$2" 'torch::autograd::Engine::(execute|evaluate)|torch::autograd::(backward|run_backward)\('
 expect_absent "$2" 'at::operators::(mm|convolution|softmax|sort|embedding)'
 # Autocast has kernels for mm and none for operators that are not called, and comes with none of them.
-kernels="$(nm -C "$3" | sed -n 's/.* [DdBb] at::autocast_kernels:://p' | sort | tr '\n' ' ')"
+kernels="$(nm -C "$3" | sed -nE 's/.* [DdBbTt] at::autocast_kernels::([a-z]*)(_cpu|_cuda)?(\(.*)?$/\1/p' | sort -u | tr '\n' ' ')"
 if [ "$kernels" != "mm " ]; then
   echo "FAIL: the program calls mm and autocast has kernels of: $kernels"
   failed=1
 fi
 expect_absent "$3" 'at::operators::(linear|bmm|convolution|softmax|cat|layer_norm)'
+# Sparse tensors: their kernels of add, and none of operators that are not called.
+if [ "$(nm -C "$4" | grep -c 'at::native::add_sparse(')" -ne 1 ]; then
+  echo "FAIL: $4 has no kernel of add for sparse tensors"
+  failed=1
+fi
+expect_absent "$4" 'at::native::(mm|div|neg|sum|to_dense)_sparse\('
+expect_absent "$1" '_sparse|SparseTensorImpl'
+expect_absent "$2" '_sparse|SparseTensorImpl'
 exit $failed

@@ -1,0 +1,51 @@
+#include "aten/codegen/emit.h"
+
+// The kernels of layouts that are not strided, one constant an operator.
+namespace kindling::codegen {
+namespace {
+
+const char* key_name(Kernel::Key key) { return key == Kernel::SPARSE_CPU ? "SparseCPU" : "NestedTensorCPU"; }
+
+// A weak declaration of a function of that type.
+std::string declaration(const char* space, const std::string& function, const Variant& variant) {
+  return print("namespace $space$ {\n[[gnu::weak]] $result$ $function$($types$);\n}\n",
+               {{"space", space},
+                {"result", variant.signature.result},
+                {"function", function},
+                {"types", variant.signature.types()}});
+}
+
+}  // namespace
+
+std::string emit_layers(const Table& table) {
+  std::string declarations, objects;
+  for (const Operator& op : table.operators) {
+    for (const Variant* variant : op.variants()) {
+      if (variant->layout_kernels.empty()) continue;
+      std::string set;
+      const auto add = [&](const char* space, const std::string& function, const std::string& key) {
+        declarations += declaration(space, function, *variant);
+        set += "\n    .set(c10::DispatchKey::" + key + ", &" + space + "::" + function + ")";
+      };
+      for (const Kernel& kernel : variant->layout_kernels) add("at::native", kernel.function(), key_name(kernel.key()));
+      if (variant == &op.main && has_autocast_kernel(op)) {
+        const std::string id = variant->identifier();
+        if (!op.entry.autocast().cpu().empty()) add("at::autocast_kernels", id + "_cpu", "AutocastCPU");
+        if (!op.entry.autocast().cuda().empty()) add("at::autocast_kernels", id + "_cuda", "AutocastCUDA");
+      }
+      objects += print("extern Kernels<$result$ (*)($types$)> $id$;\n"
+                       "constinit Kernels<$result$ (*)($types$)> $id$ = Kernels<$result$ (*)($types$)>()$set$;\n",
+                       {{"result", variant->signature.result},
+                        {"types", variant->signature.types()},
+                        {"id", variant->identifier()},
+                        {"set", set}});
+    }
+  }
+  return file_header(table) +
+         "#include <array>\n#include <tuple>\n#include <vector>\n\n#include \"aten/core/tensor.h\"\n"
+         "#include \"c10/dispatch/more_kernels.h\"\n#include \"c10/value/list.h\"\n\n" +
+         declarations + "\nnamespace at::layer_kernels {\n\ntemplate <class F>\nusing Kernels = c10::detail::TypedKernels<F>;\n\n" +
+         objects + "\n}  // namespace at::layer_kernels\n";
+}
+
+}  // namespace kindling::codegen

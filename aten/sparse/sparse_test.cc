@@ -1,0 +1,331 @@
+#include <random>
+#include <string>
+#include <vector>
+
+#include "aten/aten.h"
+#include "aten/sparse/sparse_parts.h"
+#include "autograd/autograd.h"
+#include "autograd/factories.h"
+#include "c10/testing/message_of.h"
+#include "gtest/gtest.h"
+
+namespace {
+
+using at::Tensor;
+using c10::testing::message_of;
+
+Tensor longs(std::vector<int64_t> numbers, at::IntArrayRef sizes) { return torch::tensor(numbers).reshape(sizes); }
+
+// (0, 1): 1 and 3, (2, 0): 2.
+Tensor three() { return at::sparse_coo_tensor(longs({0, 2, 0, 1, 0, 1}, {2, 3}), torch::tensor({1.f, 2.f, 3.f}), {3, 2}); }
+Tensor dense() { return at::arange(6, at::kFloat).reshape({3, 2}); }
+
+void expect_equal(const Tensor& a, const Tensor& b) {
+  ASSERT_EQ(a.sizes(), b.sizes());
+  EXPECT_EQ(a.scalar_type(), b.scalar_type());
+  EXPECT_TRUE(at::allclose(a, b)) << a << b;
+}
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+// A seeded sparse tensor with repeated places, and what it is as a dense one, added up one by one.
+struct Both {
+  Tensor sparse, dense;
+};
+Both random(std::vector<int64_t> sizes, int64_t sparse_dim, int64_t nnz, unsigned seed) {
+  std::mt19937 engine(seed);
+  std::vector<int64_t> indices(static_cast<size_t>(sparse_dim * nnz)), value_sizes{nnz};
+  for (int64_t d = 0; d < sparse_dim; ++d) {
+    for (int64_t i = 0; i < nnz; ++i) indices[d * nnz + i] = static_cast<int64_t>(engine() % sizes[d]);
+  }
+  for (size_t d = static_cast<size_t>(sparse_dim); d < sizes.size(); ++d) value_sizes.push_back(sizes[d]);
+  Tensor values = at::empty(value_sizes, at::kDouble);
+  for (int64_t i = 0; i < values.numel(); ++i) values.data_ptr<double>()[i] = static_cast<double>(engine() % 1000) / 100 - 5;
+  Tensor sum = at::zeros(sizes, at::kDouble);
+  for (int64_t i = 0; i < nnz; ++i) {
+    Tensor place = sum;
+    for (int64_t d = 0; d < sparse_dim; ++d) place = place.select(0, indices[d * nnz + i]);
+    place.add_(values.select(0, i));
+  }
+  return {at::sparse_coo_tensor(longs(indices, {sparse_dim, nnz}), values, sizes), sum};
+}
+
+struct Shape {
+  std::vector<int64_t> sizes;
+  int64_t sparse_dim;
+  int64_t nnz;
+};
+const Shape kShapes[] = {{{5, 4}, 2, 9},    {{5, 4}, 1, 3},   {{7}, 1, 20},     {{3, 4, 5}, 2, 17},
+                         {{3, 4, 5}, 3, 1}, {{4, 0, 2}, 1, 0}, {{2, 3, 2, 2}, 2, 30}, {{6, 6}, 2, 0}};
+
+TEST(Sparse, IsMadeOfItsParts) {
+  const Tensor t = three();
+  EXPECT_EQ(t.layout(), at::kSparse);
+  EXPECT_TRUE(t.is_sparse());
+  EXPECT_EQ(t.numel(), 6);
+  EXPECT_EQ(t._nnz(), 3);
+  EXPECT_EQ(t.sparse_dim(), 2);
+  EXPECT_EQ(t.dense_dim(), 0);
+  EXPECT_FALSE(t.is_coalesced());
+  EXPECT_FALSE(t.is_contiguous());
+  EXPECT_EQ(t.strides(), (std::vector<int64_t>{0, 0}));
+  EXPECT_FALSE(t.has_storage());
+  EXPECT_EQ(t.options().layout(), at::kSparse);
+  expect_equal(t._values(), torch::tensor({1.f, 2.f, 3.f}));
+  const Tensor inferred = at::sparse_coo_tensor(longs({0, 2, 0, 1, 0, 1}, {2, 3}), torch::tensor({1.f, 2.f, 3.f}));
+  EXPECT_EQ(inferred.sizes(), (std::vector<int64_t>{3, 2}));
+  EXPECT_EQ(at::sparse_coo_tensor(longs({}, {2, 0}), at::ones({0, 3})).sizes(), (std::vector<int64_t>{0, 0, 3}));
+  EXPECT_EQ(dense().sparse_dim(), 0);
+  EXPECT_EQ(dense().dense_dim(), 2);
+  // Shared, not copied.
+  Tensor values = at::ones({1});
+  const Tensor shared = at::sparse_coo_tensor(longs({0}, {1, 1}), values, {2});
+  values.fill_(7);
+  EXPECT_EQ(shared._values().item<float>(), 7);
+}
+
+TEST(Sparse, FactoriesTakeTheLayout) {
+  for (const Tensor& t : {at::empty({2, 3}, at::kSparse), at::zeros({2, 3}, at::TensorOptions(at::kSparse).dtype(at::kFloat)),
+                          at::sparse_coo_tensor({2, 3}, at::kFloat)}) {
+    EXPECT_TRUE(t.is_sparse());
+    EXPECT_EQ(t._nnz(), 0);
+    EXPECT_TRUE(t.is_coalesced());
+    expect_equal(t.to_dense(), at::zeros({2, 3}));
+  }
+  EXPECT_EQ(at::empty(5, at::getDeprecatedTypeProperties(at::Backend::SparseCPU, at::kByte).options()).layout(), at::kSparse);
+  const Tensor like = at::zeros_like(three(), at::kDouble);
+  EXPECT_TRUE(like.is_sparse());
+  EXPECT_EQ(like.scalar_type(), at::kDouble);
+  EXPECT_FALSE(at::zeros_like(three(), at::kStrided).is_sparse());
+  EXPECT_EQ(three().new_zeros({4}).sizes(), (std::vector<int64_t>{4}));
+  EXPECT_THROW(at::ones({2}, at::kSparse), c10::NotImplementedError);
+}
+
+TEST(Sparse, PartsThatDoNotFitAreRefused) {
+  const Tensor i = longs({0, 2, 0, 1, 0, 1}, {2, 3}), v = at::ones({3});
+  const auto text = [](const auto& call) { return first_line(message_of(call)); };
+  EXPECT_EQ(text([&] { at::sparse_coo_tensor(i.to(at::kInt), v); }), "expected scalar type Long but found Int");
+  EXPECT_EQ(text([&] { at::sparse_coo_tensor(i.to(at::kInt), v, {3, 2}); }), "indices must be an int64 tensor");
+  EXPECT_EQ(text([&] { at::sparse_coo_tensor(i[0], v); }), "indices must be sparse_dim x nnz, but got: [3]");
+  EXPECT_EQ(text([&] { at::sparse_coo_tensor(i, v, {3}); }),
+            "'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = 1, sparse_dim = 2, dense_dim = 0");
+  EXPECT_EQ(text([&] { at::sparse_coo_tensor(i, at::ones({2})); }),
+            "indices and values must have same nnz, but got nnz from indices: 3, nnz from values: 2");
+  EXPECT_EQ(text([&] { at::sparse_coo_tensor(i, torch::tensor(1.f)); }),
+            "indices and values must have same nnz, but got nnz from indices: 3, nnz from values: 1");
+  EXPECT_EQ(text([&] { at::sparse_coo_tensor(-i, v); }), "found negative index -2 for dim 0");
+  EXPECT_EQ(text([&] { at::sparse_coo_tensor(i, v, at::TensorOptions(at::kStrided)); }),
+            "expected sparse layout, but got layout Strided");
+  EXPECT_THROW(at::sparse_coo_tensor(i, at::ones({3, 2}), {3, 2, 3}), c10::Error);
+  EXPECT_THROW(at::sparse_coo_tensor(i, v, {-3, 2}), c10::Error);
+  EXPECT_THROW(at::sparse_coo_tensor(longs({INT64_MAX - 1, INT64_MAX - 1}, {2, 1}), at::ones({1})), c10::Error);
+}
+
+TEST(Sparse, IndicesOutOfRangeNeverReachMemory) {
+  for (const int64_t bad : {int64_t{-1}, int64_t{5}, INT64_MAX, INT64_MIN}) {
+    const Tensor t = at::sparse_coo_tensor(longs({0, bad}, {1, 2}), at::ones({2}), {5});
+    EXPECT_THROW(t.to_dense(), c10::IndexError);
+    EXPECT_THROW(at::ones({5}) + t, c10::IndexError);
+    EXPECT_THROW(at::ones({5}).add_(t), c10::IndexError);
+    EXPECT_THROW(at::ones({5}).sparse_mask(t), c10::IndexError);
+    EXPECT_THROW(t * at::ones({5}), c10::IndexError);
+    EXPECT_THROW(t * t, c10::IndexError);
+    EXPECT_EQ(t.coalesce()._nnz(), 2);
+    EXPECT_EQ((t + t)._nnz(), 2);
+  }
+  const Tensor matrix = at::sparse_coo_tensor(longs({0, 9, 0, 1}, {2, 2}), at::ones({2}), {2, 2});
+  EXPECT_THROW(at::mm(matrix, at::ones({2, 2})), c10::IndexError);
+  EXPECT_THROW(at::mm(at::ones({2, 2}), matrix), c10::IndexError);
+  EXPECT_THROW(at::mm(matrix, matrix), c10::IndexError);
+}
+
+TEST(Sparse, CoalesceAndToDenseAddWhatIsAtOnePlace) {
+  unsigned seed = 1;
+  for (const Shape& shape : kShapes) {
+    const Both both = random(shape.sizes, shape.sparse_dim, shape.nnz, seed++);
+    expect_equal(both.sparse.to_dense(), both.dense);
+    const Tensor once = both.sparse.coalesce();
+    EXPECT_TRUE(once.is_coalesced());
+    EXPECT_TRUE(once.coalesce().is_same(once));
+    expect_equal(once.to_dense(), both.dense);
+    const Tensor places = at::sparse::flat_places(once.indices(), once.sizes());
+    for (int64_t i = 1; i < places.numel(); ++i) EXPECT_LT(places[i - 1].item<int64_t>(), places[i].item<int64_t>());
+    // There and back.
+    if (both.dense.numel() > 0) expect_equal(both.dense.to_sparse(shape.sparse_dim).to_dense(), both.dense);
+    expect_equal(both.sparse.clone().to_dense(), both.dense);
+    expect_equal(both.sparse.to(at::kFloat).to_dense(), both.dense.to(at::kFloat));
+    expect_equal(both.dense.sparse_mask(once).to_dense(), both.dense);
+  }
+  const Tensor bools = at::sparse_coo_tensor(longs({1, 1}, {1, 2}), torch::tensor({true, true}), {2});
+  expect_equal(bools.to_dense(), torch::tensor({false, true}));
+  expect_equal(bools.coalesce().values(), torch::tensor({true}));
+  expect_equal(torch::tensor(3.f).to_sparse().to_dense(), torch::tensor(3.f));
+  EXPECT_EQ(dense().to_sparse()._nnz(), 5);
+  EXPECT_EQ(dense().to_sparse(1)._nnz(), 3);
+}
+
+TEST(Sparse, SumsAndProductsAreThoseOfDenseTensors) {
+  unsigned seed = 100;
+  for (const Shape& shape : kShapes) {
+    const Both a = random(shape.sizes, shape.sparse_dim, shape.nnz, seed++);
+    const Both b = random(shape.sizes, shape.sparse_dim, shape.nnz + 2 * (a.dense.numel() > 0), seed++);
+    expect_equal((a.sparse + b.sparse).to_dense(), a.dense + b.dense);
+    expect_equal(at::sub(a.sparse, b.sparse.coalesce(), 3).to_dense(), at::sub(a.dense, b.dense, 3));
+    expect_equal(at::add(a.dense, b.sparse, 2), at::add(a.dense, b.dense, 2));
+    expect_equal(a.dense - b.sparse, a.dense - b.dense);
+    expect_equal((a.sparse * b.sparse).to_dense(), a.dense * b.dense);
+    expect_equal((a.sparse * b.dense).to_dense(), a.dense * b.dense);
+    expect_equal((a.dense * b.sparse).to_dense(), a.dense * b.dense);
+    expect_equal((a.sparse * 2.5).to_dense(), a.dense * 2.5);
+    expect_equal((a.sparse / 4).to_dense(), a.dense / 4);
+    expect_equal((-a.sparse).to_dense(), -a.dense);
+    expect_equal(a.sparse.sum(), a.dense.sum());
+    for (int64_t d = 0; d < a.dense.dim(); ++d) {
+      for (const bool keep : {false, true}) {
+        const Tensor sum = a.sparse.sum(std::vector<int64_t>{d}, keep);
+        expect_equal(sum.is_sparse() ? sum.to_dense() : sum, a.dense.sum(std::vector<int64_t>{d}, keep));
+      }
+    }
+    Tensor into = a.dense.clone();
+    into.add_(b.sparse);
+    expect_equal(into, a.dense + b.dense);
+    Tensor strided = a.dense.dim() == 2 ? a.dense.t().contiguous().t() : a.dense.clone();
+    strided.add_(b.sparse);
+    expect_equal(strided, a.dense + b.dense);
+    Tensor sum = a.sparse.clone();
+    sum.add_(b.sparse).mul_(3).sub_(b.sparse).div_(2).neg_();
+    expect_equal(sum.to_dense(), -((a.dense + b.dense) * 3 - b.dense) / 2);
+  }
+  // One by one in step, as long as both are coalesced.
+  const Tensor once = three().coalesce();
+  EXPECT_TRUE((once + once).is_coalesced());
+  EXPECT_EQ((once + once)._nnz(), 2);
+  EXPECT_FALSE((three() + once).is_coalesced());
+  expect_equal(at::add(three(), once, 2)._values(), torch::tensor({9.f, 6.f, 3.f}));
+}
+
+TEST(Sparse, ProductsOfMatrices) {
+  unsigned seed = 300;
+  for (const int64_t nnz : {0, 1, 7, 40}) {
+    const Both a = random({5, 4}, 2, nnz, seed++), b = random({4, 6}, 2, nnz, seed++);
+    expect_equal(at::mm(a.sparse, b.dense), at::mm(a.dense, b.dense));
+    expect_equal(at::mm(a.dense, b.sparse), at::mm(a.dense, b.dense));
+    expect_equal(at::mm(a.sparse, b.sparse).to_dense(), at::mm(a.dense, b.dense));
+    expect_equal(at::_sparse_mm(a.sparse, b.dense), at::mm(a.dense, b.dense));
+    const Tensor c = at::ones({5, 6}, at::kDouble);
+    expect_equal(at::addmm(c, a.sparse, b.dense, 2, 3), at::addmm(c, a.dense, b.dense, 2, 3));
+    expect_equal(at::_sparse_addmm(c, a.sparse, b.dense, 2, 3), at::addmm(c, a.dense, b.dense, 2, 3));
+  }
+  EXPECT_EQ(first_line(message_of([] { at::mm(at::eye(9).to_sparse(), at::ones({3, 2})); })),
+            "addmm: Argument #3 (dense): Expected dim 0 size 9, got 3");
+}
+
+TEST(Sparse, WhatIsNotDefinedIsRefusedByName) {
+  const Tensor t = three();
+  const auto text = [](const auto& call) { return first_line(message_of(call)); };
+  EXPECT_EQ(text([&] { t.indices(); }), "Cannot get indices on an uncoalesced tensor, please call .coalesce() first");
+  EXPECT_EQ(text([&] { t.values(); }), "Cannot get values on an uncoalesced tensor, please call .coalesce() first");
+  EXPECT_EQ(text([&] { dense().coalesce(); }), "coalesce expected sparse coordinate tensor layout but got Strided");
+  EXPECT_EQ(text([&] { dense().indices(); }), "indices expected sparse coordinate tensor layout but got Strided");
+  EXPECT_EQ(text([&] { dense().values(); }), "values expected sparse tensor layout but got Strided");
+  EXPECT_EQ(text([&] { dense().to_sparse(3); }),
+            "dense_to_sparse: sparse_dim argument must be in [0,2] range, but 3 is given");
+  EXPECT_EQ(text([&] { t + dense(); }), "add(sparse, dense) is not supported. Use add(dense, sparse) instead.");
+  EXPECT_EQ(text([&] { t / dense(); }),
+            "Sparse division requires a scalar or zero-dim dense tensor divisor (got shape [3, 2] for divisor)");
+  EXPECT_EQ(text([&] { dense().copy_(t); }),
+            "copy_() between dense and sparse Tensors is not implemented! Found self type = CPUFloatType and src type = SparseCPUFloatType");
+  EXPECT_EQ(text([&] { t.data_ptr(); }),
+            "Cannot access data pointer of Tensor that doesn't have storage (a SparseTensorImpl)");
+  EXPECT_THROW(dense()._nnz(), c10::NotImplementedError);
+  // No kernel: the operator and the backend.
+  const auto refused = [&](const char* op, const auto& call) {
+    try {
+      call();
+      ADD_FAILURE() << op;
+    } catch (const c10::NotImplementedError& error) {
+      const std::string expected = std::string("Could not run '") + op + "' with arguments from the 'SparseCPU' backend";
+      EXPECT_NE(std::string(error.what()).find(expected), std::string::npos) << error.what();
+    }
+  };
+  refused("sigmoid", [&] { t.sigmoid(); });
+  refused("fill_.Scalar", [&] { t.clone().fill_(1); });
+  refused("view", [&] { t.view({6}); });
+  refused("as_strided", [&] { at::as_strided(t, {2}, {1}); });
+  refused("select.int", [&] { t.select(0, 0); });
+  refused("exp_", [&] { t.clone().exp_(); });
+}
+
+TEST(Sparse, WritesAreCounted) {
+  Tensor t = three(), d = dense();
+  const int64_t before = t._version();
+  t.mul_(2);
+  t.zero_();
+  EXPECT_EQ(t._version(), before + 2);
+  EXPECT_EQ(t._nnz(), 0);
+  d.add_(three());
+  EXPECT_EQ(d._version(), 1);
+  Tensor copy = at::zeros({3, 2}, at::kSparse);
+  copy.copy_(three());
+  expect_equal(copy.to_dense(), three().to_dense());
+  EXPECT_THROW(copy.copy_(at::zeros({2}, at::kSparse)), c10::Error);
+}
+
+// --- gradients ---
+TEST(SparseGradients, FlowThroughPartsAndConversions) {
+  const Tensor weight = dense();
+  Tensor values = torch::tensor({1.f, 2.f, 3.f}).requires_grad_();
+  Tensor t = at::sparse_coo_tensor(longs({0, 2, 0, 1, 0, 1}, {2, 3}), values, {3, 2});
+  EXPECT_TRUE(t.requires_grad());
+  (t.to_dense() * weight).sum().backward();
+  expect_equal(values.grad(), torch::tensor({1.f, 4.f, 1.f}));
+
+  values = torch::tensor({1.f, 2.f, 3.f}).requires_grad_();
+  t = at::sparse_coo_tensor(longs({0, 2, 0, 1, 0, 1}, {2, 3}), values, {3, 2}).coalesce();
+  t.values().pow(2).sum().backward();
+  expect_equal(values.grad(), torch::tensor({8.f, 4.f, 8.f}));
+
+  Tensor leaf = dense().requires_grad_();
+  (leaf.to_sparse() * 2).to_dense().pow(2).sum().backward();
+  expect_equal(leaf.grad(), 8 * dense());
+
+  leaf = dense().requires_grad_();
+  leaf.to_sparse(1).values().pow(2).sum().backward();
+  expect_equal(leaf.grad(), 2 * dense());
+
+  leaf = dense().requires_grad_();
+  leaf.sparse_mask(three().coalesce()).to_dense().pow(2).sum().backward();
+  expect_equal(leaf.grad(), torch::tensor({{0.f, 2.f}, {0.f, 0.f}, {8.f, 0.f}}));
+}
+
+TEST(SparseGradients, OfSparseLeaves) {
+  Tensor t = three().requires_grad_();
+  t.to_dense().pow(2).sum().backward();
+  ASSERT_TRUE(t.grad().is_sparse());
+  EXPECT_EQ(t.grad()._nnz(), 2);
+  expect_equal(t.grad().to_dense(), torch::tensor({{0.f, 8.f}, {0.f, 0.f}, {4.f, 0.f}}));
+
+  t = three().coalesce().requires_grad_();
+  Tensor right = dense().t().contiguous().requires_grad_();
+  at::_sparse_mm(t, right).sum().backward();
+  ASSERT_TRUE(t.grad().is_sparse());
+  expect_equal(t.grad().to_dense(), torch::tensor({{0.f, 9.f}, {0.f, 0.f}, {6.f, 0.f}}));
+  expect_equal(right.grad(), torch::tensor({{2.f, 2.f, 2.f}, {4.f, 4.f, 4.f}}));
+
+  t = three().requires_grad_();
+  Tensor d = dense().requires_grad_();
+  (d + t).pow(2).sum().backward();
+  EXPECT_FALSE(t.grad().is_sparse());
+  expect_equal(t.grad(), d.grad());
+}
+
+TEST(SparseGradients, SecondOrder) {
+  Tensor values = torch::tensor({1.f, 2.f, 3.f}).requires_grad_();
+  const Tensor y = at::sparse_coo_tensor(longs({0, 2, 0, 1, 0, 1}, {2, 3}), values, {3, 2}).to_dense().pow(3).sum();
+  const Tensor first = torch::autograd::grad({y}, {values}, {}, true, true)[0];
+  first.sum().backward();
+  // 6 (v0 + v2) for each of the two, twice; 6 v1.
+  expect_equal(values.grad(), torch::tensor({48.f, 12.f, 48.f}));
+}
+
+}  // namespace

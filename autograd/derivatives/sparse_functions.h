@@ -1,0 +1,23 @@
+#pragma once
+// Formulas of sparse tensors, and of operators whose gradient may be one.
+
+#include "aten/core/tensor.h"
+
+namespace torch::autograd::generated {
+using namespace at;
+
+// Of the values that a sparse tensor was made of: the elements of its gradient, sparse or dense, at its places.
+Tensor sparse_constructor_values_grad(const Tensor& grad, const Tensor& indices, IntArrayRef values_size);
+// Of a coalesced sparse tensor by its values.
+Tensor sparse_values_grad(const Tensor& grad, const Tensor& self);
+Tensor to_dense_grad(const Tensor& grad, const Tensor& self, std::optional<bool> masked_grad);
+Tensor to_sparse_grad(const Tensor& grad, const Tensor& self);
+Tensor sparse_mask_grad(const Tensor& grad, const Tensor& self);
+// Of alpha * left @ right, where the gradient of a sparse matrix has its places.
+Tensor sparse_mm_grad_left(const Tensor& grad, const Tensor& left, const Tensor& right, const Scalar& alpha);
+Tensor sparse_mm_grad_right(const Tensor& grad, const Tensor& left, const Tensor& right, const Scalar& alpha);
+
+Tensor embedding_grad(const Tensor& grad, const Tensor& indices, int64_t rows, int64_t padding_idx, bool scale_grad_by_freq,
+                      bool sparse);
+
+}  // namespace torch::autograd::generated
