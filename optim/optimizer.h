@@ -284,8 +284,8 @@ class Optimizer {
   /// The same where `update` calls the closure itself; its result is returned.
   at::Tensor run_whole_step(const std::function<at::Tensor()>& update);
 
-  /// What add_row_gradient() gave for a parameter, rows in order, each once; undefined indices: nothing. A sparse
-  /// gradient of the parameter itself would come out here too.
+  /// What add_row_gradient() gave for a parameter and what its own gradient is where that is sparse, rows in order, each
+  /// once; undefined indices: nothing.
   RowGradient row_gradient(const at::Tensor& parameter) const;
   bool has_row_gradients() const noexcept { return !row_gradients_.empty(); }
 

@@ -10,6 +10,7 @@
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/reduce/ops.h"
+#include "aten/ops/sparse/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
 #include "autograd/autograd.h"
@@ -30,7 +31,7 @@ at::Tensor from_function(at::IntArrayRef sizes, at::ScalarType dtype, const std:
   return at::to(t, dtype);
 }
 
-std::vector<double> values(const at::Tensor& t) {
+std::vector<double> values_of(const at::Tensor& t) {
   const at::Tensor d = at::contiguous(at::to(at::detach(t), at::kDouble));
   return std::vector<double>(d.data_ptr<double>(), d.data_ptr<double>() + d.numel());
 }
@@ -103,7 +104,7 @@ std::vector<Case> all_cases() {
 
 void expect_row(const std::vector<at::Tensor>& params, const double* row, double tolerance, const std::string& what) {
   for (const at::Tensor& p : params)
-    for (double x : values(p)) {
+    for (double x : values_of(p)) {
       ASSERT_NEAR(x, *row, tolerance * std::max(1.0, std::abs(*row))) << what;
       ++row;
     }
@@ -167,7 +168,7 @@ TEST(Traces, StateSavedAndLoadedContinuesWithTheSameBits) {
       set_gradients(others, t);
       other->step();
     }
-    for (size_t k = 0; k < params.size(); ++k) ASSERT_EQ(values(params[k]), values(others[k])) << c.name;
+    for (size_t k = 0; k < params.size(); ++k) ASSERT_EQ(values_of(params[k]), values_of(others[k])) << c.name;
   }
 }
 
@@ -188,7 +189,7 @@ TEST(Fused, ResultDoesNotDependOnThreadsOrOnHowParametersAreCut) {
       }
       std::vector<double> all;
       for (const at::Tensor& p : params)
-        for (double x : values(p)) all.push_back(x);
+        for (double x : values_of(p)) all.push_back(x);
       results.push_back(all);
     }
     EXPECT_EQ(results[0], results[1]) << c.name;
@@ -240,7 +241,7 @@ TEST(Optimizer, ZeroGrad) {
   const at::Tensor kept = params[0].grad();
   sgd.zero_grad(false);
   EXPECT_TRUE(params[0].grad().is_same(kept));
-  for (double x : values(kept)) EXPECT_EQ(x, 0);
+  for (double x : values_of(kept)) EXPECT_EQ(x, 0);
   sgd.zero_grad();
   EXPECT_FALSE(params[0].grad().defined());
 }
@@ -251,11 +252,11 @@ TEST(Optimizer, GroupsHaveTheirOwnOptions) {
   groups.emplace_back(std::vector<at::Tensor>{params[0]});
   groups.emplace_back(std::vector<at::Tensor>{params[1]}, std::make_unique<SGDOptions>(1.0));
   SGD sgd(groups, SGDOptions(0.5));
-  const std::vector<double> a = values(params[0]), b = values(params[1]);
+  const std::vector<double> a = values_of(params[0]), b = values_of(params[1]);
   set_gradients(params, 0);
   sgd.step();
-  EXPECT_NEAR(values(params[0])[1], a[1] - 0.5 * std::cos(1.7), 1e-12);
-  EXPECT_NEAR(values(params[1])[1], b[1] - 1.0 * std::cos(2.7), 1e-12);
+  EXPECT_NEAR(values_of(params[0])[1], a[1] - 0.5 * std::cos(1.7), 1e-12);
+  EXPECT_NEAR(values_of(params[1])[1], b[1] - 1.0 * std::cos(2.7), 1e-12);
   EXPECT_EQ(sgd.param_groups().size(), 2u);
   EXPECT_EQ(static_cast<SGDOptions&>(sgd.param_groups()[0].options()), SGDOptions(0.5));
   EXPECT_FALSE(static_cast<SGDOptions&>(sgd.param_groups()[1].options()) == SGDOptions(0.5));
@@ -332,14 +333,14 @@ TEST(Optimizer, RefusesBadGradientsAndChangesNothing) {
   Adam adam(params, AdamOptions(0.1));
   set_gradients(params, 0);
   adam.step();
-  const std::vector<double> before = values(params[0]);
+  const std::vector<double> before = values_of(params[0]);
   set_gradients(params, 1);
   *const_cast<at::Tensor*>(&params[1].grad()) = at::zeros({4});
   EXPECT_THROW(adam.step(), c10::Error);
-  EXPECT_EQ(values(params[0]), before);
+  EXPECT_EQ(values_of(params[0]), before);
   params[1].mutable_grad() = at::zeros({5}, at::kDouble);
   EXPECT_THROW(adam.step(), c10::Error);
-  EXPECT_EQ(values(params[0]), before);
+  EXPECT_EQ(values_of(params[0]), before);
   EXPECT_EQ(adam.state_dict().integer("state.0.step"), 1);
 }
 
@@ -390,7 +391,7 @@ TEST(Optimizer, ParametersOfAGroupMayLieOnSeveralDevices) {
       params[1].mutable_grad() = at::empty({2, 3}, at::TensorOptions().device(meta));
       optimizer->step();
     }
-    for (size_t k = 0; k < 2; ++k) EXPECT_EQ(values(params[2 * k]), values(alone[k])) << c.name;
+    for (size_t k = 0; k < 2; ++k) EXPECT_EQ(values_of(params[2 * k]), values_of(alone[k])) << c.name;
     params[1].mutable_grad() = at::empty({2}, at::TensorOptions().device(meta));
     EXPECT_THROW(optimizer->step(), c10::Error) << c.name;
     params[0].mutable_grad() = params[1];
@@ -461,7 +462,7 @@ TEST(Optimizer, TheLastStepThereIsStays) {
   state.step(INT64_MAX);
   adam.step();
   EXPECT_EQ(state.step(), INT64_MAX);
-  for (const double x : values(p)) EXPECT_TRUE(std::isfinite(x));
+  for (const double x : values_of(p)) EXPECT_TRUE(std::isfinite(x));
 }
 
 TEST(Optimizer, HooksOfStateDictsMayChangeThem) {
@@ -560,9 +561,9 @@ TEST(Differentiable, AStepIsRecorded) {
         const at::Tensor other = at::clone(at::detach(gradient));
         other.data_ptr<double>()[i] += by;
         const c10::NoGradGuard no_grad;
-        return values(run(other))[0];
+        return values_of(run(other))[0];
       };
-      EXPECT_NEAR(values(derivative)[static_cast<size_t>(i)], (moved(1e-5) - moved(-1e-5)) / 2e-5, tolerance);
+      EXPECT_NEAR(values_of(derivative)[static_cast<size_t>(i)], (moved(1e-5) - moved(-1e-5)) / 2e-5, tolerance);
     }
   };
   const auto with = [](auto options) { return options.differentiable(true); };
@@ -586,6 +587,42 @@ TEST(Differentiable, IsNotFused) {
             "`fused` and `foreach` cannot be `True` together.");
 }
 
+TEST(SparseGradients, AreStepped) {
+  at::Tensor indices = at::zeros({1, 3}, at::kLong);
+  indices.data_ptr<int64_t>()[1] = 2;
+  const auto stepped = [&](auto make) {
+    at::Tensor p = at::ones({4, 2}).requires_grad_(true);
+    auto optimizer = make(p);
+    p.mutable_grad() = at::sparse_coo_tensor(indices, at::ones({3, 2}), {4, 2});
+    optimizer.step();
+    optimizer.step();
+    return values_of(p);
+  };
+  const auto near = [](const std::vector<double>& found, double first, double third) {
+    const std::vector<double> expected{first, first, 1, 1, third, third, 1, 1};
+    for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-4) << i;
+  };
+  // What PyTorch gives for the same.
+  near(stepped([](at::Tensor& p) { return SGD({p}, SGDOptions(0.1)); }), 0.6, 0.8);
+  near(stepped([](at::Tensor& p) { return SGD({p}, SGDOptions(0.1).maximize(true)); }), 1.4, 1.2);
+  near(stepped([](at::Tensor& p) { return SGD({p}, SGDOptions(0.1).momentum(0.9)); }), 0.42, 0.71);
+  near(stepped([](at::Tensor& p) { return Adagrad({p}, AdagradOptions(0.1)); }), 0.8293, 0.8293);
+  near(stepped([](at::Tensor& p) { return SparseAdam({p}, SparseAdamOptions(0.1)); }), 0.8, 0.8);
+  const auto refused = [&](auto make) { return message<c10::Error>([&] { stepped(make); }); };
+  EXPECT_EQ(refused([](at::Tensor& p) { return AdamW({p}, AdamWOptions(0.1)); }),
+            "Adam does not support sparse gradients, please consider SparseAdam instead");
+  EXPECT_EQ(refused([](at::Tensor& p) { return Rprop({p}, RpropOptions(0.1)); }), "Rprop does not support sparse gradients");
+  EXPECT_EQ(refused([](at::Tensor& p) { return SGD({p}, SGDOptions(0.1).weight_decay(0.1)); }),
+            "add(sparse, dense) is not supported. Use add(dense, sparse) instead.");
+  // Zeroed, not dropped: still sparse, without elements.
+  at::Tensor p = at::ones({4, 2}).requires_grad_(true);
+  SGD sgd({p}, SGDOptions(0.1));
+  p.mutable_grad() = at::sparse_coo_tensor(indices, at::ones({3, 2}), {4, 2});
+  sgd.zero_grad(/*set_to_none=*/false);
+  EXPECT_TRUE(p.grad().is_sparse());
+  EXPECT_EQ(at::_nnz(p.grad()), 0);
+}
+
 TEST(RowGradients, StepTheirRowsAlone) {
   at::Tensor p = at::ones({4, 2}).requires_grad_(true);
   SGD sgd({p}, SGDOptions(0.5));
@@ -593,13 +630,13 @@ TEST(RowGradients, StepTheirRowsAlone) {
   indices.data_ptr<int64_t>()[1] = 2;
   sgd.add_row_gradient({p, indices, at::ones({3, 2})});
   sgd.step();
-  EXPECT_EQ(values(p), (std::vector<double>{0, 0, 1, 1, 0.5, 0.5, 1, 1}));
+  EXPECT_EQ(values_of(p), (std::vector<double>{0, 0, 1, 1, 0.5, 0.5, 1, 1}));
   sgd.step();
-  EXPECT_EQ(values(p)[0], 0) << "a row gradient is of one step";
+  EXPECT_EQ(values_of(p)[0], 0) << "a row gradient is of one step";
   sgd.add_row_gradient({p, indices, at::ones({3, 2})});
   sgd.zero_grad();
   sgd.step();
-  EXPECT_EQ(values(p)[0], 0);
+  EXPECT_EQ(values_of(p)[0], 0);
 
   const auto refused = [&](auto& optimizer) {
     optimizer.add_row_gradient({p, indices, at::ones({3, 2})});
@@ -615,7 +652,7 @@ TEST(RowGradients, StepTheirRowsAlone) {
   p.mutable_grad() = at::ones({4, 2});
   EXPECT_EQ(message<c10::Error>([&] { sparse.step(); }),
             "SparseAdam does not support dense gradients, please consider Adam instead");
-  EXPECT_EQ(values(p), (std::vector<double>{0, 0, 1, 1, 0.5, 0.5, 1, 1}));
+  EXPECT_EQ(values_of(p), (std::vector<double>{0, 0, 1, 1, 0.5, 0.5, 1, 1}));
 
   indices.data_ptr<int64_t>()[1] = 4;
   sgd.add_row_gradient({p, indices, at::ones({3, 2})});
@@ -661,7 +698,7 @@ TEST(Lbfgs, MaximizesToo) {
     torch::autograd::backward({height});
     return height;
   });
-  for (const double x : values(p)) EXPECT_NEAR(x, 0.5, 1e-6);
+  for (const double x : values_of(p)) EXPECT_NEAR(x, 0.5, 1e-6);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/index/ops.h"
 #include "aten/ops/join/ops.h"
+#include "aten/ops/sparse/ops.h"
 #include "aten/ops/view/ops.h"
 #include "optim/optimizer.h"
 
@@ -38,6 +39,13 @@ RowGradient Optimizer::row_gradient(const at::Tensor& parameter) const {
     if (!one.parameter.is_same(parameter)) continue;
     indices.push_back(at::to(one.indices, at::Device(at::kCPU)));
     values.push_back(one.values);
+  }
+  if (const at::Tensor& grad = parameter.grad(); grad.defined() && grad.is_sparse()) {
+    TORCH_CHECK(at::sparse_dim(grad) == 1 && grad.sizes() == parameter.sizes(),
+                "optimizer step: expected a sparse gradient of rows of size ", parameter.sizes(), ", but got one of ",
+                at::sparse_dim(grad), " sparse dimensions and size ", grad.sizes());
+    indices.push_back(at::to(at::select(at::_indices(grad), 0, 0), at::Device(at::kCPU)));
+    values.push_back(at::_values(grad));
   }
   if (indices.empty()) return all;
   const at::Tensor listed = at::contiguous(at::cat(indices));

@@ -67,7 +67,7 @@ void SGD::update(StepLists& lists, const SGDOptions& options) {
 }
 
 void SGD::update_rows(const RowGradient& rows, const SGDOptions& options) {
-  TORCH_CHECK(options.weight_decay() == 0, "weight_decay option is not compatible with sparse gradients");
+  TORCH_CHECK(options.weight_decay() == 0, "add(sparse, dense) is not supported. Use add(dense, sparse) instead.");
   at::Tensor param = rows.parameter;
   if (options.momentum() == 0) {
     at::index_add_(param, 0, rows.indices, rows.values, options.maximize() ? options.lr() : -options.lr());

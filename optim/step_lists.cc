@@ -116,11 +116,20 @@ std::vector<at::Tensor> step_gradients(const StepLists& lists, const std::vector
   return grads;
 }
 
+bool any_sparse_gradient(const std::vector<at::Tensor>& params) {
+  for (const at::Tensor& param : params) {
+    const at::Tensor& grad = param.grad();
+    if (grad.defined() && grad.is_sparse()) return true;
+  }
+  return false;
+}
+
 void refuse_sparse_gradient(const char* optimizer) {
-  TORCH_CHECK(false, optimizer, " does not support sparse gradients",
-              std::string_view(optimizer).starts_with("Adam") && std::string_view(optimizer).size() <= 5
-                  ? ", please consider SparseAdam instead"
-                  : "");
+  // AdamW names Adam, as in PyTorch.
+  const std::string_view name(optimizer);
+  const bool adam = name == "Adam" || name == "AdamW";
+  TORCH_CHECK(false, adam ? "Adam" : optimizer, " does not support sparse gradients",
+              adam ? ", please consider SparseAdam instead" : "");
 }
 
 at::Tensor detail::copy_of(const at::Tensor& tensor) {

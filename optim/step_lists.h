@@ -73,10 +73,11 @@ namespace detail {
 at::Tensor copy_of(const at::Tensor& tensor);
 }  // namespace detail
 
+bool any_sparse_gradient(const std::vector<at::Tensor>& params);
 [[noreturn]] void refuse_sparse_gradient(const char* optimizer);
 
 /// An optimizer whose step is a function of lists: all parameters of a group on one device, their gradients and states.
-/// A class derives from it and says update(), and for gradients of rows update_rows().
+/// A class derives from it and says update(), and for gradients of rows, sparse ones among them, update_rows().
 template <class Options, class State>
 class ListOptimizer : public Optimizer {
  public:
@@ -90,7 +91,7 @@ class ListOptimizer : public Optimizer {
   at::Tensor step(LossClosure closure = nullptr) override {
     return run_step(closure, [this](OptimizerParamGroup& group) {
       const Options& options = static_cast<const Options&>(group.options());
-      if (!has_row_gradients()) return update_listed(group.params(), options);
+      if (!has_row_gradients() && !any_sparse_gradient(group.params())) return update_listed(group.params(), options);
       // Of a parameter with a gradient of rows that one counts alone.
       std::vector<at::Tensor> dense;
       for (const at::Tensor& param : group.params()) {

@@ -9,6 +9,7 @@
 
 #include "aten/core/empty.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/sparse/sparse_tensor_impl.h"
 
 namespace at {
 namespace {
@@ -141,6 +142,11 @@ std::string integer_text(const Tensor& tensor) {
 
 std::string to_string(const Tensor& tensor, int64_t line_size) {
   if (!tensor.defined()) return "[ Tensor (undefined) ]";
+  if (tensor.layout() == Layout::Sparse) {
+    const SparseTensorImpl& impl = sparse::impl_of("to_string", tensor);
+    return str("[ ", tensor.toString(), "{}\nindices:\n", to_string(impl.indices(), line_size, precision), "\nvalues:\n",
+               to_string(impl.values(), line_size, precision), "\nsize:\n", tensor.sizes(), "\n]");
+  }
   std::string out;
   std::string kind = str("[ ", tensor.toString(), "{");
   for (int64_t d = 0; d < tensor.dim(); ++d) kind += str(d == 0 ? "" : ",", tensor.size(d));

@@ -328,4 +328,83 @@ TEST(SparseGradients, SecondOrder) {
   expect_equal(values.grad(), torch::tensor({48.f, 12.f, 48.f}));
 }
 
+// The gradient of a table of rows, of which `indices` names some, weighted 0, 1, 2, ...
+Tensor table_gradient(Tensor& weight, const Tensor& indices, bool sparse, int64_t padding = -1) {
+  const Tensor rows = at::embedding(weight, indices, padding, false, sparse);
+  (rows * at::arange(rows.numel(), rows.options()).reshape(rows.sizes())).sum().backward();
+  return weight.grad();
+}
+
+TEST(SparseGradients, OfEmbeddings) {
+  const Tensor indices = longs({1, 2, 1, 4}, {2, 2});
+  for (const int64_t padding : {-1, 1}) {
+    Tensor a = at::ones({5, 2}).requires_grad_(), b = at::ones({5, 2}).requires_grad_();
+    const Tensor grad = table_gradient(a, indices, true, padding);
+    ASSERT_TRUE(grad.is_sparse());
+    EXPECT_EQ(grad._nnz(), padding < 0 ? 4 : 2);
+    EXPECT_EQ(grad.sparse_dim(), 1);
+    expect_equal(grad.to_dense(), table_gradient(b, indices, false, padding));
+    // Twice: the sum.
+    table_gradient(a, indices, true, padding);
+    ASSERT_TRUE(a.grad().is_sparse());
+    expect_equal(a.grad().to_dense(), table_gradient(b, indices, false, padding));
+  }
+  Tensor weight = at::ones({5, 2}).requires_grad_();
+  EXPECT_EQ(first_line(message_of([&] { at::embedding(weight, indices, -1, true, true).sum().backward(); })),
+            "embedding_backward: scale_grad_by_freq not supported with sparse gradients");
+  // Second order.
+  const Tensor y = at::embedding(weight, indices, -1, false, true).pow(3).sum();
+  torch::autograd::grad({y}, {weight}, {}, true, true)[0].to_dense().sum().backward();
+  expect_equal(weight.grad().is_sparse() ? weight.grad().to_dense() : weight.grad(),
+               torch::tensor({{0.f, 0.f}, {12.f, 12.f}, {6.f, 6.f}, {0.f, 0.f}, {6.f, 6.f}}));
+}
+
+TEST(SparseGradients, AddUpWithDenseOnes) {
+  const Tensor indices = longs({1, 2}, {2});
+  const Tensor both = torch::tensor({{2.f, 2.f}, {3.f, 3.f}, {3.f, 3.f}, {2.f, 2.f}, {2.f, 2.f}});
+  const auto sparse = [&](const Tensor& w) { return at::embedding(w, indices, -1, false, true).sum(); };
+  const auto dense_one = [](const Tensor& w) { return (w * 2).sum(); };
+  Tensor w = at::ones({5, 2}).requires_grad_();
+  (sparse(w) + dense_one(w)).backward();
+  expect_equal(w.grad(), both);
+  w = at::ones({5, 2}).requires_grad_();
+  (dense_one(w) + sparse(w)).backward();
+  expect_equal(w.grad(), both);
+  w = at::ones({5, 2}).requires_grad_();
+  sparse(w).backward();
+  dense_one(w).backward();
+  EXPECT_FALSE(w.grad().is_sparse());
+  expect_equal(w.grad(), both);
+  w = at::ones({5, 2}).requires_grad_();
+  dense_one(w).backward();
+  sparse(w).backward();
+  expect_equal(w.grad(), both);
+  // What is inside is not the gradient's alone.
+  w = at::ones({5, 2}).requires_grad_();
+  (sparse(w) + sparse(w)).backward();
+  ASSERT_TRUE(w.grad().is_sparse());
+  expect_equal(w.grad().to_dense(), 2 * (both - 2));
+}
+
+TEST(SparseGradients, OfEmbeddingBags) {
+  const Tensor indices = longs({1, 2, 1, 4}, {4}), offsets = longs({0, 2}, {2});
+  for (const int64_t mode : {0, 1}) {
+    Tensor grads[2];
+    for (const bool sparse : {false, true}) {
+      Tensor weight = at::ones({5, 2}).requires_grad_();
+      const Tensor bags = std::get<0>(at::embedding_bag(weight, indices, offsets, false, mode, sparse));
+      (bags * at::arange(4, at::kFloat).reshape({2, 2})).sum().backward();
+      EXPECT_EQ(weight.grad().is_sparse(), sparse);
+      grads[sparse] = sparse ? weight.grad().to_dense() : weight.grad();
+    }
+    expect_equal(grads[0], grads[1]);
+  }
+}
+
+TEST(Sparse, PrintsItsParts) {
+  EXPECT_EQ(at::to_string(at::sparse_coo_tensor(longs({0, 1, 2, 0}, {2, 2}), torch::tensor({1.5f, 2.f}), {2, 3})),
+            "[ SparseCPUFloatType{}\nindices:\n 0  1\n 2  0\n[ CPULongType{2,2} ]\nvalues:\n 1.5000\n 2.0000\n"
+            "[ CPUFloatType{2} ]\nsize:\n[2, 3]\n]");
+}
+
 }  // namespace

@@ -82,12 +82,13 @@ at::Tensor one(const at::Tensor& t) {
 }
 
 at::Tensor add(const at::Tensor& a, const at::Tensor& b) {
-  return at::add(a, b);
+  // There is a sum of a dense and a sparse tensor, in that order.
+  return C10_UNLIKELY(a.is_sparse() && !b.is_sparse()) ? at::add(b, a) : at::add(a, b);
 }
 
 void add_into(at::Tensor& into, const at::Tensor& t) {
   c10::NoGradGuard no_grad;
-  if (C10_UNLIKELY(hold_more(into, t))) {
+  if (C10_UNLIKELY(hold_more(into, t) || t.is_sparse())) {
     at::add_(into, t);
     return;
   }
@@ -95,6 +96,7 @@ void add_into(at::Tensor& into, const at::Tensor& t) {
 }
 
 bool can_add_into(const at::Tensor& into, const at::Tensor& t) {
+  if (C10_UNLIKELY(into.is_sparse() && !t.is_sparse())) return false;
   return into.key_set().has(c10::DispatchKey::Wrapper) || !t.key_set().has(c10::DispatchKey::Wrapper);
 }
 
@@ -105,14 +107,16 @@ at::Tensor add_reusing(at::Tensor&& a, at::Tensor&& b) {
       return std::move(a);
     }
     if (is_sole_dense(b)) {
+      if (C10_UNLIKELY(a.is_sparse())) return at::add_(b, a);
       at::add_out(b, b, a);
       return std::move(b);
     }
   }
-  return at::add(a, b);
+  return grad_ops::add(a, b);
 }
 
 at::Tensor clone_like(const at::Tensor& t, const at::Tensor& like) {
+  if (C10_UNLIKELY(t.layout() != at::kStrided || t.is_nested())) return at::clone(t);
   if (like.is_non_overlapping_and_dense() && t.sizes() == like.sizes() && !c10::GradMode::is_enabled() && !hold_more(t, like)) {
     at::Tensor copy = at::empty_strided(like.sizes(), like.strides(), t.options());
     at::copy_(copy, t);

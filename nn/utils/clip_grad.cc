@@ -8,6 +8,7 @@
 #include "aten/ops/join/ops.h"
 #include "aten/ops/pointwise/ops.h"
 #include "aten/ops/reduce/ops.h"
+#include "aten/ops/sparse/ops.h"
 #include "c10/core/grad_mode.h"
 
 namespace torch::nn::utils {
@@ -33,7 +34,8 @@ at::Tensor get_total_norm(const std::vector<at::Tensor>& tensors, double norm_ty
   norms.reserve(tensors.size());
   const c10::Device device = tensors[0].device();
   for (const at::Tensor& t : tensors) {
-    at::Tensor norm = at::norm(t, norm_type);
+    // Places that a sparse one names twice count as their sum.
+    at::Tensor norm = at::norm(t.is_sparse() ? at::_values(at::coalesce(t)) : t, norm_type);
     if (t.device() != device) norm = at::to(norm, norm.options().device(device), false, false, std::nullopt);
     norms.push_back(std::move(norm));
   }

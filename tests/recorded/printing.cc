@@ -6,6 +6,7 @@
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
+#include "aten/ops/sparse/ops.h"
 #include "aten/ops/view/ops.h"
 #include "c10/core/default_dtype.h"
 #include "tests/recorded/families.h"
@@ -43,6 +44,12 @@ Tensor tensor_of(const Json& one, Check& check) {
   const std::string name = name_of(one);
   if (has(one, "value") && !one.at("value").contains("sparse_coo"))
     return with_history(name, check.recordings().tensor(one.at("value")));
+  if (has(one, "value")) {
+    const Json& sparse = one.at("value").at("sparse_coo");
+    return at::sparse_coo_tensor(check.recordings().tensor(sparse.at("indices")), check.recordings().tensor(sparse.at("values")),
+                                 sparse.at("size").get<std::vector<int64_t>>(), at::TensorOptions(),
+                                 sparse.at("coalesced").get<bool>());
+  }
   if (name == "meta") return at::empty({2, 3}, at::TensorOptions(at::kFloat).device(at::kMeta));
   if (name.rfind("torch.float8", 0) == 0)
     return at::to(torch::tensor({0.5, -1.5, 2.0}), name == "torch.float8_e5m2" ? at::kFloat8_e5m2 : at::kFloat8_e4m3fn);

@@ -8,6 +8,7 @@
 
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/join/ops.h"
+#include "aten/ops/sparse/ops.h"
 #include "aten/ops/view/ops.h"
 #include "autograd/engine/node.h"
 #include "c10/core/default_dtype.h"
@@ -207,12 +208,14 @@ bool is_default_type(at::ScalarType type) {
 }
 
 // "tensor(...": what follows the elements goes on the line while there is room.
-std::string with_suffixes(std::string text, const std::vector<std::string>& suffixes, int64_t indent, int64_t width) {
+std::string with_suffixes(std::string text, const std::vector<std::string>& suffixes, int64_t indent, int64_t width,
+                          bool new_line = false) {
   const size_t line = text.rfind('\n');
   auto length = static_cast<int64_t>(line == std::string::npos ? text.size() + 2 : text.size() - line + 1);
   for (const std::string& suffix : suffixes) {
     const auto size = static_cast<int64_t>(suffix.size());
-    if (length + size + 2 > width) {
+    if (new_line || length + size + 2 > width) {
+      new_line = false;
       text += ",\n" + std::string(static_cast<size_t>(indent), ' ') + suffix;
       length = indent + size;
     } else {
@@ -259,13 +262,61 @@ std::string repr(const Tensor& tensor) {
   return repr(tensor, get_printoptions());
 }
 
+namespace {
+
+// The elements as nested lists, `indent` characters from the margin.
+std::string elements(const Tensor& tensor, const PrintOptions& options, int64_t indent) {
+  if (tensor.is_meta()) return "...";
+  if (tensor.numel() == 0) return "[]";
+  const Tensor plain = at::resolve_neg(at::resolve_conj(at::to(at::detach(tensor), at::Device(at::kCPU))));
+  return Writer(plain, options).write(indent);
+}
+
+// A part of a sparse tensor: "indices=tensor([[0, 1]])".
+std::string part(const std::string& name, const Tensor& tensor, const PrintOptions& options, int64_t indent) {
+  const std::string prefix = name + "=tensor(";
+  std::string text = prefix + elements(tensor, options, indent + static_cast<int64_t>(prefix.size()));
+  if (tensor.numel() == 0) text += ", size=" + tuple(tensor.sizes());
+  return text + ")";
+}
+
+void add_history(const Tensor& tensor, std::vector<std::string>& suffixes) {
+  if (const auto& node = tensor.grad_fn(); node != nullptr) {
+    const std::string name = node->name(), own = "torch::autograd::";
+    suffixes.push_back("grad_fn=<" + name.substr(name.rfind(own, 0) == 0 ? own.size() : 0) + ">");
+  } else if (tensor.requires_grad()) {
+    suffixes.push_back("requires_grad=True");
+  }
+}
+
+std::string sparse_repr(const Tensor& tensor, const PrintOptions& options, int64_t indent) {
+  const Tensor plain = at::detach(tensor), values = at::_values(plain);
+  std::vector<std::string> suffixes;
+  if (!tensor.is_cpu()) suffixes.push_back("device='" + tensor.device().str() + "'");
+  suffixes.push_back("size=" + tuple(tensor.sizes()));
+  suffixes.push_back("nnz=" + std::to_string(values.size(0)));
+  const bool usual = values.numel() == 0 ? tensor.scalar_type() == c10::get_default_dtype_as_scalartype()
+                                         : is_default_type(tensor.scalar_type());
+  if (!usual) suffixes.push_back("dtype=" + repr(tensor.scalar_type()));
+  suffixes.push_back("layout=" + repr(tensor.layout()));
+  add_history(tensor, suffixes);
+  const std::string margin(static_cast<size_t>(indent), ' ');
+  std::string text = "tensor(" + part("indices", at::_indices(plain), options, indent) + ",\n" + margin;
+  text += part("values", values, options, indent);
+  return with_suffixes(text, suffixes, indent, options.linewidth, /*new_line=*/true);
+}
+
+}  // namespace
+
 std::string repr(const Tensor& tensor, const PrintOptions& options) {
   if (!tensor.defined()) return "None";
-  TORCH_CHECK_NOT_IMPLEMENTED(tensor.layout() == at::kStrided && !at::isQIntType(tensor.scalar_type()),
-                              "repr is implemented for dense tensors only, got layout ", tensor.layout(), " and dtype ",
-                              tensor.scalar_type());
+  const bool sparse = tensor.layout() == at::kSparse;
+  TORCH_CHECK_NOT_IMPLEMENTED((tensor.layout() == at::kStrided || sparse) && !at::isQIntType(tensor.scalar_type()),
+                              "repr is implemented for dense and sparse tensors only, got layout ", tensor.layout(),
+                              " and dtype ", tensor.scalar_type());
   constexpr int64_t indent = 7;  // of "tensor("
   const c10::NoGradGuard no_grad;
+  if (sparse) return sparse_repr(tensor, options, indent);
   const at::ScalarType type = tensor.scalar_type();
   const bool no_data = tensor.is_meta(), empty = tensor.numel() == 0 && !no_data;
   std::vector<std::string> suffixes;
@@ -273,18 +324,8 @@ std::string repr(const Tensor& tensor, const PrintOptions& options) {
   if (no_data || (empty && tensor.dim() != 1)) suffixes.push_back("size=" + tuple(tensor.sizes()));
   const bool usual = empty ? type == c10::get_default_dtype_as_scalartype() : is_default_type(type);
   if (!usual) suffixes.push_back("dtype=" + repr(type));
-  if (const auto& node = tensor.grad_fn(); node != nullptr) {
-    const std::string name = node->name(), own = "torch::autograd::";
-    suffixes.push_back("grad_fn=<" + name.substr(name.rfind(own, 0) == 0 ? own.size() : 0) + ">");
-  } else if (tensor.requires_grad()) {
-    suffixes.push_back("requires_grad=True");
-  }
-  std::string text = no_data ? "..." : "[]";
-  if (!empty && !no_data) {
-    const Tensor plain = at::resolve_neg(at::resolve_conj(at::to(at::detach(tensor), at::Device(at::kCPU))));
-    text = Writer(plain, options).write(indent);
-  }
-  return with_suffixes("tensor(" + text, suffixes, indent, options.linewidth);
+  add_history(tensor, suffixes);
+  return with_suffixes("tensor(" + elements(tensor, options, indent), suffixes, indent, options.linewidth);
 }
 
 std::string repr(at::IntArrayRef sizes) {
@@ -329,6 +370,7 @@ std::string repr(const at::Device& device) {
 }
 
 std::string repr(at::Layout layout) {
+  if (layout == at::kSparse) return "torch.sparse_coo";
   std::string name = c10::str(layout);
   std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
   return "torch." + name;

@@ -39,7 +39,8 @@ struct PrintOptions {
 void set_printoptions(const PrintOptions& options);
 PrintOptions get_printoptions();
 
-/// "tensor([[1., 2.]], dtype=torch.float64, grad_fn=<MulBackward0>)". Dense tensors of any device and dtype; those of
+/// "tensor([[1., 2.]], dtype=torch.float64, grad_fn=<MulBackward0>)". Tensors of any device and dtype, dense or sparse
+/// ("tensor(indices=tensor([[0]]),\n       values=tensor([1.]),\n       size=(2,), nnz=1, layout=torch.sparse_coo)"); those of
 /// other devices are copied to the CPU, those without storage show "...". Throws NotImplementedError for other layouts.
 std::string repr(const at::Tensor& tensor);
 /// With options of its own.

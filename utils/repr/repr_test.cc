@@ -4,6 +4,7 @@
 
 #include "aten/core/tensor_literal.h"
 #include "aten/ops/creation/ops.h"
+#include "aten/ops/sparse/ops.h"
 
 namespace torch {
 namespace {
@@ -37,6 +38,16 @@ TEST(Repr, NothingOfATensorNeedBeThere) {
   none.threshold = 1;
   none.edgeitems = 0;
   EXPECT_EQ(repr(torch::tensor({1, 2, 3}), none), "tensor([...])");
+}
+
+TEST(Repr, SparseTensorsShowTheirParts) {
+  const at::Tensor t = at::sparse_coo_tensor(torch::tensor({{0, 1}, {2, 0}}), torch::tensor({1.5, 2.}), {2, 3});
+  EXPECT_EQ(repr(t), "tensor(indices=tensor([[0, 1],\n                       [2, 0]]),\n       values=tensor([1.5000, 2.0000]),\n"
+                     "       size=(2, 3), nnz=2, layout=torch.sparse_coo)");
+  EXPECT_EQ(repr(at::zeros({2, 3}, at::TensorOptions(at::kSparse).dtype(at::kDouble))),
+            "tensor(indices=tensor([], size=(2, 0)),\n       values=tensor([], size=(0,)),\n"
+            "       size=(2, 3), nnz=0, dtype=torch.float64, layout=torch.sparse_coo)");
+  EXPECT_EQ(repr(at::kSparse), "torch.sparse_coo");
 }
 
 TEST(Repr, NumbersAtTheEndsOfTheirTypes) {
