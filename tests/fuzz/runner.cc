@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "aten/core/tensor.h"
+#include "aten/sparse/sparse_tensor_impl.h"
 #include "c10/memory/cpu_allocator.h"
 #include "c10/memory/small_object.h"
 
@@ -143,24 +144,39 @@ void limit_memory() {
   c10::set_cpu_memory_limit(c10::cpu_memory_stats().reserved_bytes + (int64_t{64} << 20));
 }
 
+namespace {
+
+// What is wrong with the memory of a strided tensor; empty where nothing is.
+std::string memory_problem(const Tensor& t) {
+  int64_t last = t.storage_offset();
+  if (last < 0) return "a result's storage offset is negative";
+  for (int64_t d = 0; d < t.dim(); ++d) {
+    if (t.size(d) < 0 || t.stride(d) < 0) return "a result has a negative size or stride";
+    last += t.numel() == 0 ? 0 : (t.size(d) - 1) * t.stride(d);
+  }
+  if (t.numel() == 0) return "";
+  if (static_cast<size_t>(last + 1) * t.itemsize() > t.storage().nbytes()) return "a result reaches beyond its storage";
+  if (!t.is_meta() && t.storage().nbytes() <= (1 << 20)) {
+    const volatile unsigned char* bytes = static_cast<const unsigned char*>(t.storage().data());
+    for (size_t i = 0; i < t.storage().nbytes(); i += 16) (void)bytes[i];
+    (void)bytes[t.storage().nbytes() - 1];
+  }
+  return "";
+}
+
+}  // namespace
+
 std::string check_results(const c10::Stack& results) {
   std::string problem;
+  const auto check = [&](const Tensor& t) {
+    if (problem.empty()) problem = memory_problem(t);
+  };
   for (const IValue& value : results) {
     each_tensor(value, [&](const Tensor& t) {
-      int64_t last = t.storage_offset();
-      if (last < 0) problem = "a result's storage offset is negative";
-      for (int64_t d = 0; d < t.dim(); ++d) {
-        if (t.size(d) < 0 || t.stride(d) < 0) problem = "a result has a negative size or stride";
-        last += t.numel() == 0 ? 0 : (t.size(d) - 1) * t.stride(d);
-      }
-      if (t.numel() == 0 || !problem.empty()) return;
-      if (static_cast<size_t>(last + 1) * t.itemsize() > t.storage().nbytes()) {
-        problem = "a result reaches beyond its storage";
-      } else if (!t.is_meta() && t.storage().nbytes() <= (1 << 20)) {
-        const volatile unsigned char* bytes = static_cast<const unsigned char*>(t.storage().data());
-        for (size_t i = 0; i < t.storage().nbytes(); i += 16) (void)bytes[i];
-        (void)bytes[t.storage().nbytes() - 1];
-      }
+      if (!t.is_sparse()) return check(t);
+      const at::SparseTensorImpl& parts = at::sparse::impl_of("fuzz", t);
+      check(parts.indices());
+      check(parts.values());
     });
   }
   return problem;

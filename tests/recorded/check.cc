@@ -42,7 +42,9 @@ void Check::number(const std::string& what, double got, const Json& recorded, do
     fail(what + " is " + Json(got).dump() + ", recorded " + recorded.dump());
 }
 
-void Check::tensor(const std::string& what, const Tensor& got, const Json& recorded, double factor) {
+void Check::tensor(const std::string& what, const Tensor& found, const Json& recorded, double factor) {
+  // By its elements, wherever they stand.
+  const Tensor got = found.defined() && found.is_sparse() ? found.to_dense() : found;
   if (recorded.is_null()) return expect(!got.defined(), what + " is defined, recorded is none");
   if (!got.defined()) return fail(what + " is undefined");
   const Tensor wanted =

@@ -93,6 +93,7 @@ int64_t sparse_dim(const Tensor&) { return 0; }
 int64_t dense_dim(const Tensor& self) { return self.dim(); }
 
 Tensor to_dense(const Tensor& self, std::optional<ScalarType> dtype, std::optional<bool> masked_grad) {
+  self.sizes();  // throws where undefined
   if (dtype.has_value() && *dtype != self.scalar_type()) return at::_to_copy(self, TensorOptions().dtype(*dtype));
   return sparse::plain(self);
 }
