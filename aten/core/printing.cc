@@ -144,8 +144,8 @@ std::string to_string(const Tensor& tensor, int64_t line_size) {
   if (!tensor.defined()) return "[ Tensor (undefined) ]";
   if (tensor.layout() == Layout::Sparse) {
     const SparseTensorImpl& impl = sparse::impl_of("to_string", tensor);
-    return str("[ ", tensor.toString(), "{}\nindices:\n", to_string(impl.indices(), line_size, precision), "\nvalues:\n",
-               to_string(impl.values(), line_size, precision), "\nsize:\n", tensor.sizes(), "\n]");
+    return str("[ ", tensor.toString(), "{}\nindices:\n", to_string(impl.indices(), line_size), "\nvalues:\n",
+               to_string(impl.values(), line_size), "\nsize:\n", tensor.sizes(), "\n]");
   }
   std::string out;
   std::string kind = str("[ ", tensor.toString(), "{");

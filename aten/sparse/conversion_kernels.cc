@@ -132,26 +132,6 @@ Tensor to_dense_sparse(const Tensor& self, std::optional<ScalarType> dtype, std:
   return fresh(result);
 }
 
-Tensor to_sparse_dim(const Tensor& self, int64_t sparse_dim) {
-  const int64_t rank = self.dim();
-  TORCH_CHECK(sparse_dim >= 0 && sparse_dim <= rank, "dense_to_sparse: sparse_dim argument must be in [0,", rank,
-              "] range, but ", sparse_dim, " is given");
-  TORCH_CHECK(rank == 0 || sparse_dim > 0, "dense_to_sparse: sparse_dim argument must be in >0 when self.dim()>0");
-  // A place counts where any of its dense elements is not 0; a number without dimensions always does.
-  if (rank == 0) {
-    return sparse::make_sparse({}, at::empty({0, 1}, self.options().dtype(ScalarType::Long)),
-                               at::reshape(at::clone(self), {1}), true);
-  }
-  Tensor named = at::ne(self, 0);
-  if (sparse_dim < rank) {
-    std::vector<int64_t> dense;
-    for (int64_t d = sparse_dim; d < rank; ++d) dense.push_back(d);
-    named = at::any(named, dense);
-  }
-  const Tensor indices = at::contiguous(at::t(at::nonzero(named)));
-  return sparse::make_sparse(self.sizes(), indices, sparse::gather_places(self, indices, sparse_dim), true);
-}
-
 namespace {
 void check_sparse_arguments(std::optional<Layout> layout, OptionalIntArrayRef blocksize, std::optional<int64_t> dense_dim) {
   const Layout to = layout.value_or(Layout::Sparse);
@@ -164,7 +144,7 @@ void check_sparse_arguments(std::optional<Layout> layout, OptionalIntArrayRef bl
 Tensor to_sparse(const Tensor& self, std::optional<Layout> layout, OptionalIntArrayRef blocksize,
                  std::optional<int64_t> dense_dim) {
   check_sparse_arguments(layout, blocksize, dense_dim);
-  return native::to_sparse_dim(self, self.dim());
+  return at::to_sparse(self, self.dim());
 }
 Tensor to_sparse_sparse(const Tensor& self, std::optional<Layout> layout, OptionalIntArrayRef blocksize,
                         std::optional<int64_t> dense_dim) {

@@ -29,9 +29,6 @@ bool has_tag(const Json& v, const char* tag) {
 bool is_tensor(const Json& v) {
   return has_tag(v, "tensor");
 }
-bool is_number(const Json& v) {
-  return v.is_number() || has_tag(v, "float");
-}
 
 const std::map<std::string, std::string>& signatures_of_functions() {
   static const std::string conv = "input, weight, bias=, stride=, padding=, dilation=, groups=";

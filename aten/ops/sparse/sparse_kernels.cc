@@ -3,10 +3,14 @@
 
 #include "aten/core/empty.h"
 #include "aten/core/tensor.h"
+#include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/creation/ops.h"
+#include "aten/ops/index/ops.h"
+#include "aten/ops/reduce/ops.h"
 #include "aten/ops/sparse/kernels.h"
 #include "aten/ops/view/ops.h"
-#include "aten/sparse/sparse_tensor_impl.h"
+#include "aten/sparse/sparse_parts.h"
 
 namespace at::native {
 namespace {
@@ -107,6 +111,26 @@ Tensor indices(const Tensor& self) { return sparse::impl_of("indices", self).ind
 Tensor values(const Tensor& self) {
   TORCH_CHECK(self.layout() != Layout::Strided, "values expected sparse tensor layout but got ", self.layout());
   return sparse::impl_of("values", self).values();
+}
+
+Tensor to_sparse_dim(const Tensor& self, int64_t sparse_dim) {
+  const int64_t rank = self.dim();
+  TORCH_CHECK(sparse_dim >= 0 && sparse_dim <= rank, "dense_to_sparse: sparse_dim argument must be in [0,", rank,
+              "] range, but ", sparse_dim, " is given");
+  TORCH_CHECK(rank == 0 || sparse_dim > 0, "dense_to_sparse: sparse_dim argument must be in >0 when self.dim()>0");
+  // A place counts where any of its dense elements is not 0; a number without dimensions always does.
+  if (rank == 0) {
+    return sparse::make_sparse({}, at::empty({0, 1}, self.options().dtype(ScalarType::Long)),
+                               at::reshape(at::clone(self), {1}), true);
+  }
+  Tensor named = at::ne(self, 0);
+  if (sparse_dim < rank) {
+    std::vector<int64_t> dense;
+    for (int64_t d = sparse_dim; d < rank; ++d) dense.push_back(d);
+    named = at::any(named, dense);
+  }
+  const Tensor indices = at::contiguous(at::t(at::nonzero(named)));
+  return sparse::make_sparse(self.sizes(), indices, sparse::gather_places(self, indices, sparse_dim), true);
 }
 
 }  // namespace at::native
