@@ -158,7 +158,7 @@ void list_slice(Stack& s) {
 bool less(const IValue& a, const IValue& b) {
   if (a.isString()) return a.toStringRef() < b.toStringRef();
   if (a.isBool()) return a.toBool() < b.toBool();
-  return a.isInt() && b.isInt() ? a.toInt() < b.toInt() : a.toDouble() < b.toDouble();
+  return a.isInt() && b.isInt() ? a.toInt() < b.toInt() : a.toScalar().toDouble() < b.toScalar().toDouble();
 }
 List sorted_copy(const List& list, bool reverse) {
   std::vector<IValue> values = list.vec();

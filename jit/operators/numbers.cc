@@ -13,7 +13,7 @@ using c10::IValue;
 using c10::Stack;
 using Complex = c10::complex<double>;
 
-double real(const IValue& v) { return v.isBool() ? (v.toBool() ? 1.0 : 0.0) : v.toDouble(); }
+double real(const IValue& v) { return v.toScalar().toDouble(); }
 Complex to_complex(const IValue& v) { return v.isComplexDouble() ? v.toComplexDouble() : Complex(real(v), 0.0); }
 int64_t integer(const IValue& v) { return v.isBool() ? static_cast<int64_t>(v.toBool()) : v.toInt(); }
 bool is_whole(const IValue& v) { return v.isInt() || v.isBool(); }

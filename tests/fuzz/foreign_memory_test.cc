@@ -15,6 +15,7 @@
 #include "aten/core/from_blob.h"
 #include "aten/core/tensor.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/sparse/sparse_tensor_impl.h"
 #include "c10/core/cpu_generator.h"
 #include "c10/dispatch/registry.h"
 #include "c10/memory/cpu_allocator.h"
@@ -163,6 +164,12 @@ std::string difference(const Tensor& plain, const Tensor& foreign, double larges
   if (plain.defined() != foreign.defined()) return "one is undefined";
   if (!plain.defined() || plain.is_meta()) return "";
   if (plain.sizes() != foreign.sizes() || plain.scalar_type() != foreign.scalar_type()) return "another size or dtype";
+  if (plain.is_sparse() && foreign.is_sparse()) {
+    const at::SparseTensorImpl &x = at::sparse::impl_of("fuzz", plain), &y = at::sparse::impl_of("fuzz", foreign);
+    const std::string text = difference(x.indices(), y.indices(), largest);
+    return text.empty() ? difference(x.values(), y.values(), largest) : text;
+  }
+  if (plain.layout() != foreign.layout()) return "another layout";
   if (plain.numel() == 0) return "";
   // Copied here, byte by byte: the library's own copy is among what is tested.
   std::vector<int64_t> index(static_cast<size_t>(plain.dim()), 0);

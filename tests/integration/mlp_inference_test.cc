@@ -58,7 +58,7 @@ TEST(MlpInference, SaysWhatIsWrong) {
     EXPECT_EQ(lines(o.err), 1) << o.err;
     EXPECT_THAT(o.err, HasSubstr(message));
   };
-  refused({"none.safetensors"}, (folder + "/none.safetensors: No such file").c_str());
+  refused({"none.safetensors"}, ("No such file or directory, file path: " + folder + "/none.safetensors").c_str());
   write_file(folder + "/damaged", read_file(weights()).substr(0, 3000));
   refused({"damaged", "1"}, "bytes of data");
   for (const char* text : {"x", "", "-", ".", "1x", "1e", "1.2.3", "e5"}) refused({weights(), text}, "not a number: ");

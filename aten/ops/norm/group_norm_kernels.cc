@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numeric>
 #include <vector>
 
 #include "aten/core/empty.h"
@@ -164,8 +163,10 @@ class PixelNorm {
                    reinterpret_cast<char*>(means.data()), sizeof(double), params_);
     const double wide = static_cast<double>(g_.wide()), *m = means.data(), *v = variances.data();
     for (int64_t i = n * g_.groups; i < (n + 1) * g_.groups; ++i, m += g_.wide(), v += g_.wide()) {
-      const double center = std::accumulate(m, m + g_.wide(), 0.0) / wide;
-      double spread = 0;
+      // About the first channel's: exact where all are equal.
+      double off = 0, spread = 0;
+      for (int64_t k = 0; k < g_.wide(); ++k) off += m[k] - m[0];
+      const double center = m[0] + off / wide;
       for (int64_t k = 0; k < g_.wide(); ++k) spread += v[k] + (m[k] - center) * (m[k] - center);
       mean_[i] = center, rstd_[i] = reciprocal_deviation(spread / wide, eps_);
     }
