@@ -18,8 +18,8 @@ namespace {
 // Puts arguments by name and defaults behind those on the stack, and looks at the types of all.
 void normalize(const c10::FunctionSchema& schema, c10::Stack& stack, const Kwargs& kwargs) {
   const std::vector<c10::Argument>& arguments = schema.arguments();
-  TORCH_CHECK(stack.size() <= arguments.size(), schema.name(), "() expected at most ", arguments.size(), " argument(s) but received ",
-              stack.size(), " argument(s). Declaration: ", schema.str());
+  TORCH_CHECK(stack.size() <= arguments.size(), schema.name(), "() expected at most ", arguments.size(),
+              " argument(s) but received ", stack.size(), " argument(s). Declaration: ", schema.str());
   size_t used = 0;
   for (size_t i = 0; i < arguments.size(); ++i) {
     const c10::Argument& argument = arguments[i];
@@ -29,8 +29,8 @@ void normalize(const c10::FunctionSchema& schema, c10::Stack& stack, const Kwarg
         ++used;
         stack.push_back(named->second);
       } else {
-        TORCH_CHECK(argument.default_value().has_value(), schema.name(), "() is missing value for argument '", argument.name(),
-                    "'. Declaration: ", schema.str());
+        TORCH_CHECK(argument.default_value().has_value(), schema.name(), "() is missing value for argument '",
+                    argument.name(), "'. Declaration: ", schema.str());
         stack.push_back(*argument.default_value());
         continue;
       }
@@ -39,22 +39,26 @@ void normalize(const c10::FunctionSchema& schema, c10::Stack& stack, const Kwarg
     // An undefined tensor is None.
     if (argument.type()->kind() == c10::TypeKind::TensorType && value.isNone()) continue;
     const c10::TypePtr type = value.type();
-    const bool empty = value.isList() && value.toListRef().empty() && argument.type()->kind() == c10::TypeKind::ListType;
-    TORCH_CHECK(empty || type->isSubtypeOf(argument.type()), schema.name(), "() Expected a value of type '", argument.type()->annotation_str(),
-                "' for argument '", argument.name(), "' but instead found type '", type->annotation_str(), "'.\nPosition: ", i,
-                "\nDeclaration: ", schema.str());
+    const bool empty =
+        value.isList() && value.toListRef().empty() && argument.type()->kind() == c10::TypeKind::ListType;
+    TORCH_CHECK(empty || type->isSubtypeOf(argument.type()), schema.name(), "() Expected a value of type '",
+                argument.type()->annotation_str(), "' for argument '", argument.name(), "' but instead found type '",
+                type->annotation_str(), "'.\nPosition: ", i, "\nDeclaration: ", schema.str());
   }
   if (used == kwargs.size()) return;
   for (const auto& [name, value] : kwargs) {
     const std::optional<int> place = schema.argument_index(name);
-    TORCH_CHECK(place.has_value(), schema.name(), "() expected ", "no argument named '", name, "'. Declaration: ", schema.str());
+    TORCH_CHECK(place.has_value(), schema.name(), "() expected ", "no argument named '", name,
+                "'. Declaration: ", schema.str());
   }
-  TORCH_CHECK(false, schema.name(), "() got an argument twice, by its place and by its name. Declaration: ", schema.str());
+  TORCH_CHECK(false, schema.name(),
+              "() got an argument twice, by its place and by its name. Declaration: ", schema.str());
 }
 
 class ScriptFunction final : public Function {
  public:
-  ScriptFunction(std::string qualname, CompiledFunction compiled) : qualname_(std::move(qualname)), compiled_(std::move(compiled)) {}
+  ScriptFunction(std::string qualname, CompiledFunction compiled)
+      : qualname_(std::move(qualname)), compiled_(std::move(compiled)) {}
   const std::string& name() const override { return compiled_.schema.name(); }
   const std::string& qualname() const override { return qualname_; }
   const c10::FunctionSchema& getSchema() const override { return compiled_.schema; }
@@ -87,7 +91,8 @@ class Definitions final : public FunctionScope {
     for (const StmtPtr& node : source) {
       const auto* def = node->as<DefStmt>();
       if (def == nullptr) throw ErrorReport(node->range, "classes are not supported in programs");
-      TORCH_CHECK(known_.count(prefix_ + def->name) == 0 && defs_.count(def->name) == 0, "method '", def->name, "' already defined.");
+      TORCH_CHECK(known_.count(prefix_ + def->name) == 0 && defs_.count(def->name) == 0, "method '", def->name,
+                  "' already defined.");
       defs_[def->name] = def;
       order_.push_back(def->name);
     }
@@ -125,12 +130,15 @@ class Definitions final : public FunctionScope {
 }  // namespace
 
 CompilationUnit::CompilationUnit() : state_(std::make_unique<State>()) {}
-CompilationUnit::CompilationUnit(const std::string& source) : CompilationUnit() { define(std::nullopt, source); }
+CompilationUnit::CompilationUnit(const std::string& source) : CompilationUnit() {
+  define(std::nullopt, source);
+}
 CompilationUnit::~CompilationUnit() = default;
 CompilationUnit::CompilationUnit(CompilationUnit&&) noexcept = default;
 CompilationUnit& CompilationUnit::operator=(CompilationUnit&&) noexcept = default;
 
-std::vector<Function*> CompilationUnit::define(const std::optional<c10::QualifiedName>& prefix, const std::string& source) {
+std::vector<Function*> CompilationUnit::define(const std::optional<c10::QualifiedName>& prefix,
+                                               const std::string& source) {
   at::registry::link_all_operators();
   const std::string before = prefix.has_value() ? prefix->qualifiedName() + "." : "";
   const Block tree = parse_program(std::make_shared<Source>(source));
@@ -162,6 +170,8 @@ std::vector<Function*> CompilationUnit::get_functions() const {
   return all;
 }
 
-std::shared_ptr<CompilationUnit> compile(const std::string& source) { return std::make_shared<CompilationUnit>(source); }
+std::shared_ptr<CompilationUnit> compile(const std::string& source) {
+  return std::make_shared<CompilationUnit>(source);
+}
 
 }  // namespace torch::jit

@@ -21,19 +21,20 @@ namespace torch::jit {
 ///   at::Tensor z = unit->get_function("f")({x, 3}).toTensor();
 ///   unit->get_function("f").getSchema().str();   // "f(Tensor a, int b) -> Tensor"
 ///
-/// Calls of operators are recorded for gradients as those of C++ are. Functions may be called from several threads; define() may
-/// not run beside other calls.
+/// Calls of operators are recorded for gradients as those of C++ are. Functions may be called from several threads;
+/// define() may not run beside other calls.
 ///
-/// Errors. c10::Error for names that are not there and for arguments that the schema does not take ("f() Expected a value of type
-/// 'int' for argument 'b' but instead found type 'str'."). ErrorReport for programs that cannot be compiled. std::runtime_error for
-/// what goes wrong while one runs ("The following operation failed in the TorchScript interpreter. ..."), JITException for what
-/// it raises.
+/// Errors. c10::Error for names that are not there and for arguments that the schema does not take ("f() Expected a
+/// value of type 'int' for argument 'b' but instead found type 'str'."). ErrorReport for programs that cannot be
+/// compiled. std::runtime_error for what goes wrong while one runs ("The following operation failed in the TorchScript
+/// interpreter. ..."), JITException for what it raises.
 ///
-/// Supported: functions; types as annotations and as "# type:" comments (Tensor, int, float, complex, bool, str, Device, Optional,
-/// List, Dict, Tuple, Union, Any, classes of torch::class_); assignments, also of tuples and elements; if, while, for, break,
-/// continue, return, assert, raise, del, `with torch.no_grad()`; all operators, methods and attributes of tensors; lists,
-/// dictionaries, tuples, texts and their methods; comprehensions; isinstance, range, zip, enumerate and the like. Not supported, with
-/// an error that says so: classes, functions in functions, lambda, try, import, f-strings, sets, generators, `*args` of functions.
+/// Supported: functions; types as annotations and as "# type:" comments (Tensor, int, float, complex, bool, str,
+/// Device, Optional, List, Dict, Tuple, Union, Any, classes of torch::class_); assignments, also of tuples and
+/// elements; if, while, for, break, continue, return, assert, raise, del, `with torch.no_grad()`; all operators,
+/// methods and attributes of tensors; lists, dictionaries, tuples, texts and their methods; comprehensions; isinstance,
+/// range, zip, enumerate and the like. Not supported, with an error that says so: classes, functions in functions,
+/// lambda, try, import, f-strings, sets, generators, `*args` of functions.
 struct CompilationUnit {
   CompilationUnit();
   explicit CompilationUnit(const std::string& source);
@@ -43,8 +44,8 @@ struct CompilationUnit {
   CompilationUnit(const CompilationUnit&) = delete;
   CompilationUnit& operator=(const CompilationUnit&) = delete;
 
-  /// Compiles the functions in `source`, which may call each other and those before. Nothing is defined where one does not
-  /// compile. With `prefix` the functions are found as "prefix.name".
+  /// Compiles the functions in `source`, which may call each other and those before. Nothing is defined where one does
+  /// not compile. With `prefix` the functions are found as "prefix.name".
   std::vector<Function*> define(const std::optional<c10::QualifiedName>& prefix, const std::string& source);
 
   /// Null where there is none.

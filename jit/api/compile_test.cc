@@ -36,27 +36,38 @@ std::string error_of(const std::string& source, std::vector<IValue> arguments = 
 // The body of "def f():" that returns an expression, and how its value prints.
 TEST(Compile, Expressions) {
   const std::pair<const char*, const char*> cases[] = {
-      {"7 // -2, -7 % 3, 7 / 2, 2 ** 3, 6 & 3, 6 | 1, 6 ^ 2, 1 << 3, -8 >> 1, ~5", "(-4, 2, 3.5, 8., 2, 7, 4, 8, -4, -6)"},
-      {"1 + 2.5, 2 * 3j, -(1.5), +2, abs(-3), round(2.5), 7.5 // 2, -7.5 % 2", "(3.5, 0.+6.j, -1.5, 2, 3, 2., 3., 0.5)"},
-      {"1 < 2, 1 < 2 < 3, 1 < 3 < 2, 1 == 1.0, 'a' < 'b', not True, True and False or True", "(True, True, False, True, True, False, True)"},
-      {"max(1, 2), min([3, 1]), max(1, 2.5), sum([1, 2]), sum([1.5, 2.]), any([0, 1]), all([True, False])", "(2, 1, 2.5, 3, 3.5, True, False)"},
-      {"int(2.7), int('3'), float('2.5'), float(2), bool(0), str(1.0), str(2), str(True)", "(2, 3, 2.5, 2., False, 1., 2, True)"},
+      {"7 // -2, -7 % 3, 7 / 2, 2 ** 3, 6 & 3, 6 | 1, 6 ^ 2, 1 << 3, -8 >> 1, ~5",
+       "(-4, 2, 3.5, 8., 2, 7, 4, 8, -4, -6)"},
+      {"1 + 2.5, 2 * 3j, -(1.5), +2, abs(-3), round(2.5), 7.5 // 2, -7.5 % 2",
+       "(3.5, 0.+6.j, -1.5, 2, 3, 2., 3., 0.5)"},
+      {"1 < 2, 1 < 2 < 3, 1 < 3 < 2, 1 == 1.0, 'a' < 'b', not True, True and False or True",
+       "(True, True, False, True, True, False, True)"},
+      {"max(1, 2), min([3, 1]), max(1, 2.5), sum([1, 2]), sum([1.5, 2.]), any([0, 1]), all([True, False])",
+       "(2, 1, 2.5, 3, 3.5, True, False)"},
+      {"int(2.7), int('3'), float('2.5'), float(2), bool(0), str(1.0), str(2), str(True)",
+       "(2, 3, 2.5, 2., False, 1., 2, True)"},
       {"1 if 2 > 3 else 4, (1, 'x')[1], (1, 2, 3)[:-1], len((1, 2)), divmod(7, 2)", "(4, x, (1, 2), 2, (3, 1))"},
       {"'a' + 'b', 'ab' * 2, 'abc'[1:], 'abc'[-1], 'b' in 'abc', len('abc'), 'a,b'.split(','), '-'.join(['a', 'b'])",
        "(ab, abab, bc, c, True, 3, [a, b], a-b)"},
-      {"' a '.strip(), 'aBc'.upper(), 'abab'.replace('a', 'c', 1), 'abc'.find('c'), 'abc'.startswith('ab'), ord('a'), chr(98), list('ab')",
+      {"' a '.strip(), 'aBc'.upper(), 'abab'.replace('a', 'c', 1), 'abc'.find('c'), 'abc'.startswith('ab'), ord('a'), "
+       "chr(98), list('ab')",
        "(a, ABC, cbab, 2, True, 97, b, [a, b])"},
-      {"[1, 2] + [3], [1] * 3, [1, 2, 3][1:], [1, 2, 3][::-1], [1, 2] == [1, 2], 2 in [1, 2], 3 not in [1, 2], sorted([3, 1])",
+      {"[1, 2] + [3], [1] * 3, [1, 2, 3][1:], [1, 2, 3][::-1], [1, 2] == [1, 2], 2 in [1, 2], 3 not in [1, 2], "
+       "sorted([3, 1])",
        "([1, 2, 3], [1, 1, 1], [2, 3], [3, 2, 1], True, True, True, [1, 3])"},
       {"[1, 2, 1].count(1), [1, 2].index(2), list(range(2, 8, 3)), list(reversed([1, 2])), list((1, 2)), len([1])",
        "(2, 1, [2, 5], [2, 1], [1, 2], 1)"},
-      {"[i * 2 for i in range(3)], [i for i in [1, 2, 3] if i > 1], {i: str(i) for i in [1, 2]}", "([0, 2, 4], [2, 3], {1: 1, 2: 2})"},
-      {"[i + j for i, j in zip([1, 2], [3, 4])], [k for k in {'a': 1}], list(enumerate(['x']))", "([4, 6], [a], [(0, x)])"},
+      {"[i * 2 for i in range(3)], [i for i in [1, 2, 3] if i > 1], {i: str(i) for i in [1, 2]}",
+       "([0, 2, 4], [2, 3], {1: 1, 2: 2})"},
+      {"[i + j for i, j in zip([1, 2], [3, 4])], [k for k in {'a': 1}], list(enumerate(['x']))",
+       "([4, 6], [a], [(0, x)])"},
       {"{'a': 1, 'b': 2}['b'], {'a': 1}.get('z', 5), 'a' in {'a': 1}, {'a': 1}.items(), {'a': 1}.keys(), len({'a': 1})",
        "(2, 5, True, [(a, 1)], [a], 1)"},
-      {"None is None, torch.float32, torch.int64, torch.device('cpu').type, annotate(List[int], []), annotate(Optional[int], 3)",
+      {"None is None, torch.float32, torch.int64, torch.device('cpu').type, annotate(List[int], []), "
+       "annotate(Optional[int], 3)",
        "(True, 6, 4, cpu, [], 3)"},
-      {"torch.ones([2]).size(0), torch.zeros(2, 3).shape, torch.ones(2).dtype, torch.ones(2).numel(), torch.ones(3).sum().item()",
+      {"torch.ones([2]).size(0), torch.zeros(2, 3).shape, torch.ones(2).dtype, torch.ones(2).numel(), "
+       "torch.ones(3).sum().item()",
        "(2, [2, 3], 6, 2, 3.)"},
   };
   for (const auto& [expression, value] : cases) {
@@ -72,12 +83,20 @@ TEST(Compile, Expressions) {
 TEST(Compile, Statements) {
   const std::pair<const char*, const char*> cases[] = {
       {"a, (b, c) = 1, (2, 3)\n  d = e = a + b\n  return d, e, c", "(3, 3, 3)"},
-      {"x = [1, 2]\n  x[0] = 5\n  x += [7]\n  x.append(8)\n  x.insert(0, 9)\n  y = x.pop()\n  del x[1]\n  x.reverse()\n  return x, y", "([7, 2, 9], 8)"},
-      {"x = [3, 1]\n  x.sort()\n  y = x.copy()\n  y.extend([4])\n  y.remove(1)\n  x.clear()\n  return x, y", "([], [3, 4])"},
-      {"d: Dict[str, int] = {}\n  d['a'] = 1\n  d['b'] = 2\n  del d['a']\n  n = d.pop('b')\n  return d, n, len(d)", "({}, 2, 0)"},
-      {"x = 0\n  while True:\n    x += 1\n    if x % 2 == 0:\n      continue\n    if x > 6:\n      break\n  return x", "7"},
-      {"x = 0\n  for i in range(10):\n    for j in [1, 2]:\n      if j == 2:\n        break\n      x += i * j\n  return x", "45"},
-      {"x = ''\n  for i, (c, d) in enumerate(zip('abc', [1, 2, 3])):\n    x += c * d + str(i)\n  return x", "a0bb1ccc2"},
+      {"x = [1, 2]\n  x[0] = 5\n  x += [7]\n  x.append(8)\n  x.insert(0, 9)\n  y = x.pop()\n  del x[1]\n  "
+       "x.reverse()\n  return x, y",
+       "([7, 2, 9], 8)"},
+      {"x = [3, 1]\n  x.sort()\n  y = x.copy()\n  y.extend([4])\n  y.remove(1)\n  x.clear()\n  return x, y",
+       "([], [3, 4])"},
+      {"d: Dict[str, int] = {}\n  d['a'] = 1\n  d['b'] = 2\n  del d['a']\n  n = d.pop('b')\n  return d, n, len(d)",
+       "({}, 2, 0)"},
+      {"x = 0\n  while True:\n    x += 1\n    if x % 2 == 0:\n      continue\n    if x > 6:\n      break\n  return x",
+       "7"},
+      {"x = 0\n  for i in range(10):\n    for j in [1, 2]:\n      if j == 2:\n        break\n      x += i * j\n  "
+       "return x",
+       "45"},
+      {"x = ''\n  for i, (c, d) in enumerate(zip('abc', [1, 2, 3])):\n    x += c * d + str(i)\n  return x",
+       "a0bb1ccc2"},
       {"for i in range(5):\n    if i == 3:\n      return i\n  return -1", "3"},
       {"x = 5\n  x //= 2\n  x **= 2\n  y = 7\n  y <<= 1\n  y |= 1\n  return x, y", "(4., 15)"},
       {"x: Optional[int] = None\n  if x is None:\n    x = 3\n  return x + 1", "4"},
@@ -145,7 +164,8 @@ TEST(Compile, TensorsAsInCpp) {
 
 TEST(Compile, MixedNumbersHaveOneType) {
   const auto unit = compile("def f(a: int, b: float):\n  return a * b, b - a, a ** 2, max(a, b), a < b, a + 2j\n");
-  EXPECT_EQ(unit->get_function("f").getSchema().str(), "f(int a, float b) -> ((float, float, float, float, bool, complex))");
+  EXPECT_EQ(unit->get_function("f").getSchema().str(),
+            "f(int a, float b) -> ((float, float, float, float, bool, complex))");
 }
 
 TEST(Compile, WritesIntoTensors) {
@@ -199,14 +219,17 @@ TEST(Compile, TypesAreNarrowed) {
 TEST(Compile, ArgumentsAreChecked) {
   const std::string source = "def f(a: List[int], b: int = 2, *, c: str = 'x'):\n  return a, b, c\n";
   const IValue list = std::vector<int64_t>{1};
-  EXPECT_EQ(compile(source)->get_function("f").getSchema().str(), "f(int[] a, int b=2, *, str c=\"x\") -> ((int[], int, str))");
+  EXPECT_EQ(compile(source)->get_function("f").getSchema().str(),
+            "f(int[] a, int b=2, *, str c=\"x\") -> ((int[], int, str))");
   EXPECT_EQ(text(run(source, {list})), "([1], 2, x)");
   EXPECT_EQ(text(run(source, {list}, {{"c", "y"}, {"b", 3}})), "([1], 3, y)");
   EXPECT_EQ(error_of(source, {3}),
-            "f() Expected a value of type 'List[int]' for argument 'a' but instead found type 'int'.\nPosition: 0\nDeclaration: "
+            "f() Expected a value of type 'List[int]' for argument 'a' but instead found type 'int'.\nPosition: "
+            "0\nDeclaration: "
             "f(int[] a, int b=2, *, str c=\"x\") -> ((int[], int, str))");
   EXPECT_EQ(error_of(source).substr(0, 60), "f() is missing value for argument 'a'. Declaration: f(int[] ");
-  EXPECT_EQ(error_of(source, {list, 2, "x", 4}).substr(0, 60), "f() expected at most 3 argument(s) but received 4 argument(s");
+  EXPECT_EQ(error_of(source, {list, 2, "x", 4}).substr(0, 60),
+            "f() expected at most 3 argument(s) but received 4 argument(s");
   EXPECT_THROW(run(source, {list}, {{"d", 1}}), c10::Error);
   EXPECT_THROW(run(source, {list}, {{"a", list}}), c10::Error);
   EXPECT_THROW(compile(source)->run_method("g"), c10::Error);
@@ -229,9 +252,11 @@ TEST(Compile, UnitsGrow) {
 
 TEST(Compile, RunTimeErrorsShowTheirPlaces) {
   EXPECT_EQ(error_of("def g(a: int):\n  return 5 // a\ndef f(a: int):\n  return g(a)\n", {0}),
-            "The following operation failed in the TorchScript interpreter.\nTraceback of TorchScript (most recent call last):\n"
+            "The following operation failed in the TorchScript interpreter.\nTraceback of TorchScript (most recent "
+            "call last):\n"
             "  File \"<string>\", line 4, in f\n  return 5 // a\ndef f(a: int):\n  return g(a)\n         ~ <--- HERE\n"
-            "  File \"<string>\", line 2, in g\ndef g(a: int):\n  return 5 // a\n         ~~~~~~ <--- HERE\ndef f(a: int):\n  return g(a)\n"
+            "  File \"<string>\", line 2, in g\ndef g(a: int):\n  return 5 // a\n         ~~~~~~ <--- HERE\ndef f(a: "
+            "int):\n  return g(a)\n"
             "RuntimeError: division by 0\n");
   const std::pair<const char*, const char*> cases[] = {
       {"x = [1]\n  return x[1]", "RuntimeError: list index out of range\n"},
@@ -246,7 +271,8 @@ TEST(Compile, RunTimeErrorsShowTheirPlaces) {
   };
   for (const auto& [body, end] : cases) {
     const std::string error = error_of(std::string("def f():\n  ") + body);
-    EXPECT_EQ(error.substr(error.size() - std::min(error.size(), std::string(end).size())), end) << body << "\n" << error;
+    EXPECT_EQ(error.substr(error.size() - std::min(error.size(), std::string(end).size())), end) << body << "\n"
+                                                                                                 << error;
     EXPECT_NE(error.find("<--- HERE"), std::string::npos) << body;
   }
   try {
@@ -259,17 +285,21 @@ TEST(Compile, RunTimeErrorsShowTheirPlaces) {
 }
 
 TEST(Compile, ProgramsThatAreWrongAreRefused) {
-  EXPECT_EQ(error_of("def f(a, b):\n  return a * c\n"),
-            "\nundefined value c:\n  File \"<string>\", line 2\ndef f(a, b):\n  return a * c\n             ~ <--- HERE\n\n");
+  EXPECT_EQ(
+      error_of("def f(a, b):\n  return a * c\n"),
+      "\nundefined value c:\n  File \"<string>\", line 2\ndef f(a, b):\n  return a * c\n             ~ <--- HERE\n\n");
   const std::pair<const char*, const char*> cases[] = {
       {"a, b: int):\n  if a:\n    c = 1\n  return c", "\nc is not defined in the false branch:\n"},
       {"a):\n  if a:\n    c = 1\n  else:\n    c = 'x'\n  return c",
        "\nType mismatch: c is set to type int in the true branch and type str in the false branch:\n"},
       {"a: int):\n  for i in range(a):\n    b = i\n  return b", "\nundefined value b:\n"},
-      {"a: int):\n  if a > 0:\n    a = 'x'\n  return 1", "\nVariable 'a' previously had type int but is now being assigned to a value of type str\n:\n"},
-      {"a: int) -> float:\n  return a", "\nReturn value was annotated as having type float but is actually of type int:\n"},
+      {"a: int):\n  if a > 0:\n    a = 'x'\n  return 1",
+       "\nVariable 'a' previously had type int but is now being assigned to a value of type str\n:\n"},
+      {"a: int) -> float:\n  return a",
+       "\nReturn value was annotated as having type float but is actually of type int:\n"},
       {"a: int):\n  if a:\n    return 1\n  return 'a'",
-       "\nPrevious return statement returned a value of type int but this return statement returns a value of type str:\n"},
+       "\nPrevious return statement returned a value of type int but this return statement returns a value of type "
+       "str:\n"},
       {"a: Foo):\n  return a", "\nUnknown type name 'Foo':\n"},
       {"a):\n  return torch.foo(a)", "\nobject has no attribute foo:\n"},
       {"a: int):\n  return a.foo()", "\n'int' object has no attribute or method 'foo'.:\n"},
@@ -278,16 +308,19 @@ TEST(Compile, ProgramsThatAreWrongAreRefused) {
       {"a):\n  return a(1)", "\ncannot call a value of type 'Tensor':\n"},
       {"a: int):\n  return a[0]", "\n'int' object is not subscriptable:\n"},
       {"a: int):\n  for i in a:\n    pass", "\n'int' object is not iterable:\n"},
-      {"a: int):\n  b: int = 'x'\n  return a", "\nVariable 'b' is annotated with type int but is being assigned to a value of type str:\n"},
+      {"a: int):\n  b: int = 'x'\n  return a",
+       "\nVariable 'b' is annotated with type int but is being assigned to a value of type str:\n"},
       {"a: Tuple[int, str]):\n  x, y, z = a\n  return x", "\nneed 3 values to unpack but found only 2:\n"},
       {"a: Tuple[int, str], b: int):\n  return a[b]",
        "\nCannot index into a Tuple[int, str] with a non-integer literal because we cannot resolve the output type:\n"},
       {"a: int):\n  break", "\nSyntaxError: 'break' outside loop:\n"},
       {"a: int):\n  a.x = 1", "\nTried to set an attribute: x on a non-class: int:\n"},
       {"a: str):\n  if a:\n    return 1", "\nCould not cast value of type str to bool:\n"},
-      {"a: int):\n  x = []\n  x.append(a)", "\n\naten::append.t(t[](a!) self, t(c -> *) el) -> t[](a!):\nCould not match type int to t in argument 'el': "},
+      {"a: int):\n  x = []\n  x.append(a)",
+       "\n\naten::append.t(t[](a!) self, t(c -> *) el) -> t[](a!):\nCould not match type int to t in argument 'el': "},
       {"a):\n  return torch.relu('x')",
-       "\nArguments for call are not valid.\nThe following variants are available:\n  \n  aten::relu(Tensor self) -> Tensor:\n  Expected a value of "
+       "\nArguments for call are not valid.\nThe following variants are available:\n  \n  aten::relu(Tensor self) -> "
+       "Tensor:\n  Expected a value of "
        "type 'Tensor' for argument 'self' but instead found type 'str'.\n"},
       {"a):\n  with a:\n    pass", "\n'with' is supported for torch.no_grad()"},
       {"a):\n  def g():\n    pass", "\nfunctions inside functions are not supported:\n"},
@@ -303,8 +336,9 @@ TEST(Compile, ProgramsThatAreWrongAreRefused) {
     EXPECT_NE(error.find("<--- HERE"), std::string::npos) << rest << error;
   }
   EXPECT_THROW(run("class A:\n  pass\n"), ErrorReport);
-  EXPECT_EQ(error_of("def f(a: str):\n  return g(a)\ndef g(a: int):\n  return a\n").substr(0, 105),
-            "\n\ng(int a) -> int:\nExpected a value of type 'int' for argument 'a' but instead found type 'str'.\n:\n  File");
+  EXPECT_EQ(
+      error_of("def f(a: str):\n  return g(a)\ndef g(a: int):\n  return a\n").substr(0, 105),
+      "\n\ng(int a) -> int:\nExpected a value of type 'int' for argument 'a' but instead found type 'str'.\n:\n  File");
 }
 
 // Whatever a program says, compiling it ends with functions or an error of one of these kinds.
@@ -331,10 +365,14 @@ def f(x, n: int, y: Dict[str, Tensor]):
   return torch.cat([x, x.T], dim=0).size(0), {1: z}, torch.max(x, 0).values, x.to(torch.int64), str(z[::-1])
 )";
   ASSERT_NO_THROW(compile(base));
-  const std::vector<std::string> words = {"None", "1", "1.5", "'a'", "x", "n", "z", "y", "g", "f", "(", ")", "[", "]", "{}", ",", ":", ".", "=",
-                                          "not ", "in", "is", "-", "**", "//", "...", "torch.", ".T", "(x)", "[0]", "int", "List[int]", "\n  ", "return "};
+  const std::vector<std::string> words = {"None", "1",    "1.5", "'a'", "x",         "n",    "z",      "y",   "g",
+                                          "f",    "(",    ")",   "[",   "]",         "{}",   ",",      ":",   ".",
+                                          "=",    "not ", "in",  "is",  "-",         "**",   "//",     "...", "torch.",
+                                          ".T",   "(x)",  "[0]", "int", "List[int]", "\n  ", "return "};
   uint64_t state = 11;
-  const auto random = [&](size_t n) { return (state = state * 6364136223846793005u + 1442695040888963407u, static_cast<size_t>(state >> 33)) % n; };
+  const auto random = [&](size_t n) {
+    return (state = state * 6364136223846793005u + 1442695040888963407u, static_cast<size_t>(state >> 33)) % n;
+  };
   int accepted = 0;
   for (int i = 0; i < 3000; ++i) {
     std::string text = base;
@@ -351,7 +389,8 @@ def f(x, n: int, y: Dict[str, Tensor]):
       ++accepted;
     } catch (const ErrorReport&) {
     } catch (const c10::Error& error) {
-      EXPECT_NE(std::string(error.what_without_backtrace()).find("already defined"), std::string::npos) << error.what_without_backtrace();
+      EXPECT_NE(std::string(error.what_without_backtrace()).find("already defined"), std::string::npos)
+          << error.what_without_backtrace();
     }
   }
   EXPECT_GT(accepted, 30);

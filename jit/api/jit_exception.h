@@ -11,7 +11,9 @@ namespace torch::jit {
 struct JITException : std::runtime_error {
   explicit JITException(const std::string& msg, std::optional<std::string> python_class_name = std::nullopt,
                         std::optional<std::string> original_msg = std::nullopt)
-      : std::runtime_error(msg), python_class_name_(std::move(python_class_name)), original_msg_(std::move(original_msg)) {}
+      : std::runtime_error(msg),
+        python_class_name_(std::move(python_class_name)),
+        original_msg_(std::move(original_msg)) {}
   /// "builtins.ValueError"
   std::optional<std::string> getPythonClassName() const { return python_class_name_; }
   std::optional<std::string> getOriginalMsg() const { return original_msg_; }

@@ -14,17 +14,28 @@ using c10::TypePtr;
 
 const std::map<std::string, TypePtr>& plain_types() {
   static const auto& types = *new std::map<std::string, TypePtr>{
-      {"Tensor", c10::TensorType::get()},          {"torch.Tensor", c10::TensorType::get()},
-      {"int", c10::IntType::get()},                {"float", c10::FloatType::get()},
-      {"complex", c10::ComplexType::get()},        {"bool", c10::BoolType::get()},
-      {"str", c10::StringType::get()},             {"None", c10::NoneType::get()},
-      {"NoneType", c10::NoneType::get()},          {"Any", c10::AnyType::get()},
-      {"any", c10::AnyType::get()},                {"Device", c10::DeviceObjType::get()},
-      {"torch.device", c10::DeviceObjType::get()}, {"number", c10::NumberType::get()},
-      {"Scalar", c10::NumberType::get()},          {"Generator", c10::GeneratorType::get()},
-      {"torch.dtype", c10::IntType::get()},        {"Layout", c10::IntType::get()},
-      {"Storage", c10::StorageType::get()},        {"Stream", c10::StreamObjType::get()},
-      {"list", c10::AnyListType::get()},           {"tuple", c10::AnyTupleType::get()},
+      {"Tensor", c10::TensorType::get()},
+      {"torch.Tensor", c10::TensorType::get()},
+      {"int", c10::IntType::get()},
+      {"float", c10::FloatType::get()},
+      {"complex", c10::ComplexType::get()},
+      {"bool", c10::BoolType::get()},
+      {"str", c10::StringType::get()},
+      {"None", c10::NoneType::get()},
+      {"NoneType", c10::NoneType::get()},
+      {"Any", c10::AnyType::get()},
+      {"any", c10::AnyType::get()},
+      {"Device", c10::DeviceObjType::get()},
+      {"torch.device", c10::DeviceObjType::get()},
+      {"number", c10::NumberType::get()},
+      {"Scalar", c10::NumberType::get()},
+      {"Generator", c10::GeneratorType::get()},
+      {"torch.dtype", c10::IntType::get()},
+      {"Layout", c10::IntType::get()},
+      {"Storage", c10::StorageType::get()},
+      {"Stream", c10::StreamObjType::get()},
+      {"list", c10::AnyListType::get()},
+      {"tuple", c10::AnyTupleType::get()},
   };
   return types;
 }
@@ -51,7 +62,8 @@ TypePtr generic_type(const SubscriptExpr& node) {
   const std::vector<TypePtr> types = parameters(*node.index);
   const auto expect = [&](size_t count) {
     if (types.size() != count)
-      throw ErrorReport(node.range, name, "[...] takes ", count, count == 1 ? " type" : " types", ", got ", types.size());
+      throw ErrorReport(node.range, name, "[...] takes ", count, count == 1 ? " type" : " types", ", got ",
+                        types.size());
   };
   if (name == "Tuple" || name == "tuple") return c10::TupleType::create(types);
   if (name == "Union") return c10::UnionType::create(types);
@@ -85,7 +97,8 @@ TypePtr type_of_annotation(const Expr& node) {
     const auto found = plain_types().find(text->value);
     if (found != plain_types().end()) return found->second;
   }
-  if (const auto* constant = node.as<ConstantExpr>(); constant != nullptr && constant->value == ConstantExpr::Value::kNone)
+  if (const auto* constant = node.as<ConstantExpr>();
+      constant != nullptr && constant->value == ConstantExpr::Value::kNone)
     return c10::NoneType::get();
   if (const auto* subscript = node.as<SubscriptExpr>()) return generic_type(*subscript);
   if (const auto* either = node.as<BinaryExpr>(); either != nullptr && either->op == "|") {
@@ -94,7 +107,8 @@ TypePtr type_of_annotation(const Expr& node) {
     if (right->kind() == c10::TypeKind::NoneType) return c10::OptionalType::create(left);
     return c10::UnionType::create({left, right});
   }
-  if (const auto* empty = node.as<TupleExpr>(); empty != nullptr && empty->items.empty()) return c10::TupleType::create({});
+  if (const auto* empty = node.as<TupleExpr>(); empty != nullptr && empty->items.empty())
+    return c10::TupleType::create({});
   const std::string path = dotted_path(node);
   if (const auto found = plain_types().find(path); found != plain_types().end()) return found->second;
   if (path.rfind("__torch__.torch.classes.", 0) == 0) {

@@ -6,8 +6,8 @@
 
 namespace torch::jit {
 
-/// "Tensor", "Optional[List[int]]", "Dict[str, Tensor]", "Tuple[()]", "int | None", "__torch__.torch.classes.my.Stack" ...
-/// Throws ErrorReport for what is no type.
+/// "Tensor", "Optional[List[int]]", "Dict[str, Tensor]", "Tuple[()]", "int | None", "__torch__.torch.classes.my.Stack"
+/// ... Throws ErrorReport for what is no type.
 c10::TypePtr type_of_annotation(const Expr& annotation);
 
 /// a.b.c, or empty where it is no such path.

@@ -1,4 +1,5 @@
-// Calls: of functions of the program, of what the language knows by name, and of operators by the overload that takes the arguments.
+// Calls: of functions of the program, of what the language knows by name, and of operators by the overload that takes
+// the arguments.
 #include <algorithm>
 
 #include "c10/value/class_type.h"
@@ -14,10 +15,11 @@ using Kind = Operation::Kind;
 
 // Functions of the language that are operators under other names.
 constexpr std::pair<std::string_view, std::string_view> kBuiltinOperators[] = {
-    {"int", "aten::Int"},    {"float", "aten::Float"}, {"bool", "aten::Bool"},     {"complex", "aten::Complex"}, {"str", "aten::str"},
-    {"len", "aten::len"},    {"abs", "aten::abs"},     {"round", "aten::round"},   {"divmod", "aten::divmod"},   {"ord", "aten::ord"},
-    {"chr", "aten::chr"},    {"min", "prim::min"},     {"max", "prim::max"},       {"sum", "aten::sum"},         {"sorted", "aten::sorted"},
-    {"any", "aten::any"},    {"all", "aten::all"},     {"pow", "aten::pow"}};
+    {"int", "aten::Int"},       {"float", "aten::Float"}, {"bool", "aten::Bool"},     {"complex", "aten::Complex"},
+    {"str", "aten::str"},       {"len", "aten::len"},     {"abs", "aten::abs"},       {"round", "aten::round"},
+    {"divmod", "aten::divmod"}, {"ord", "aten::ord"},     {"chr", "aten::chr"},       {"min", "prim::min"},
+    {"max", "prim::max"},       {"sum", "aten::sum"},     {"sorted", "aten::sorted"}, {"any", "aten::any"},
+    {"all", "aten::all"},       {"pow", "aten::pow"}};
 
 TypePtr result_type(const c10::FunctionSchema& schema, const std::vector<TypePtr>& returns) {
   if (returns.empty()) return c10::NoneType::get();
@@ -30,7 +32,9 @@ TypePtr result_type(const c10::FunctionSchema& schema, const std::vector<TypePtr
                                         : c10::TupleType::create(returns);
 }
 
-std::string indented(const std::string& text) { return "  " + text; }
+std::string indented(const std::string& text) {
+  return "  " + text;
+}
 
 }  // namespace
 
@@ -66,7 +70,8 @@ OperationPtr FunctionCompiler::call(const CallExpr& node, const TypePtr& wanted)
     } else if (path.find('.', 6) == std::string::npos) {
       name = "aten::" + path.substr(6);
     }
-    if (name.empty() || operators_.overloads(name).empty()) throw ErrorReport(function.range, "object has no attribute ", attribute->name);
+    if (name.empty() || operators_.overloads(name).empty())
+      throw ErrorReport(function.range, "object has no attribute ", attribute->name);
     std::vector<OperationPtr> positional;
     std::vector<NamedArgument> named;
     arguments(node, positional, named);
@@ -75,7 +80,8 @@ OperationPtr FunctionCompiler::call(const CallExpr& node, const TypePtr& wanted)
   return call_method(*attribute, node);
 }
 
-void FunctionCompiler::arguments(const CallExpr& node, std::vector<OperationPtr>& positional, std::vector<NamedArgument>& named) {
+void FunctionCompiler::arguments(const CallExpr& node, std::vector<OperationPtr>& positional,
+                                 std::vector<NamedArgument>& named) {
   for (const ExprPtr& one : node.arguments) {
     const auto* starred = one->as<StarredExpr>();
     if (starred == nullptr) {
@@ -85,7 +91,8 @@ void FunctionCompiler::arguments(const CallExpr& node, std::vector<OperationPtr>
     const auto* name = starred->value->as<NameExpr>();
     const OperationPtr tuple = expression(*starred->value);
     if (name == nullptr || tuple->type->kind() != TypeKind::TupleType)
-      throw ErrorReport(one->range, "only variables that are tuples can be expanded with '*', got ", tuple->type->annotation_str());
+      throw ErrorReport(one->range, "only variables that are tuples can be expanded with '*', got ",
+                        tuple->type->annotation_str());
     for (size_t i = 0; i < tuple->type->containedTypeSize(); ++i) {
       OperationPtr part = make(Kind::kTupleGet, one->range, tuple->type->containedType(i));
       part->slot = i;
@@ -95,7 +102,8 @@ void FunctionCompiler::arguments(const CallExpr& node, std::vector<OperationPtr>
   }
   for (const Keyword& keyword : node.keywords) {
     const auto same = [&](const NamedArgument& other) { return other.name == keyword.name; };
-    if (std::any_of(named.begin(), named.end(), same)) throw ErrorReport(keyword.range, "keyword argument '", keyword.name, "' is given twice");
+    if (std::any_of(named.begin(), named.end(), same))
+      throw ErrorReport(keyword.range, "keyword argument '", keyword.name, "' is given twice");
     named.push_back({keyword.name, expression(*keyword.value)});
   }
 }
@@ -114,7 +122,8 @@ OperationPtr FunctionCompiler::call_builtin(const std::string& name, const CallE
     return op;
   }
   if (name == "list" || name == "reversed") {
-    if (node.arguments.size() != 1 || !node.keywords.empty()) throw ErrorReport(node.range, name, " takes one argument");
+    if (node.arguments.size() != 1 || !node.keywords.empty())
+      throw ErrorReport(node.range, name, " takes one argument");
     OperationPtr list = iterable(*node.arguments[0]);
     if (name == "list") return operator_call_of("aten::list", node.range, std::move(list));
     return operator_call_of("aten::slice", node.range, std::move(list), none(node.range), none(node.range),
@@ -136,11 +145,13 @@ OperationPtr FunctionCompiler::call_builtin(const std::string& name, const CallE
 }
 
 OperationPtr FunctionCompiler::annotated(const CallExpr& node) {
-  if (node.arguments.size() != 2 || !node.keywords.empty()) throw ErrorReport(node.range, "annotate takes a type and a value");
+  if (node.arguments.size() != 2 || !node.keywords.empty())
+    throw ErrorReport(node.range, "annotate takes a type and a value");
   const TypePtr type = type_of_annotation(*node.arguments[0]);
   OperationPtr value = expression(*node.arguments[1], type);
   if (!value->type->isSubtypeOf(type)) {
-    throw ErrorReport(node.range, "expected an expression of type ", type->annotation_str(), " but found ", value->type->annotation_str());
+    throw ErrorReport(node.range, "expected an expression of type ", type->annotation_str(), " but found ",
+                      value->type->annotation_str());
   }
   OperationPtr op = make(Kind::kConvert, node.range, type);
   op->inputs.push_back(std::move(value));
@@ -149,7 +160,8 @@ OperationPtr FunctionCompiler::annotated(const CallExpr& node) {
 
 OperationPtr FunctionCompiler::range_call(const CallExpr& node) {
   if (node.arguments.empty() || node.arguments.size() > 3 || !node.keywords.empty())
-    throw ErrorReport(node.range, "range expected 1 to 3 arguments, got ", node.arguments.size() + node.keywords.size());
+    throw ErrorReport(node.range, "range expected 1 to 3 arguments, got ",
+                      node.arguments.size() + node.keywords.size());
   OperationPtr op = make(Kind::kRange, node.range, c10::ListType::ofInts());
   std::vector<OperationPtr> given;
   for (const ExprPtr& one : node.arguments) {
@@ -180,21 +192,27 @@ OperationPtr FunctionCompiler::zip_call(const CallExpr& node) {
 
 OperationPtr FunctionCompiler::enumerate_call(const CallExpr& node) {
   const bool named_start = node.keywords.size() == 1 && node.keywords[0].name == "start";
-  if (node.arguments.empty() || node.arguments.size() + node.keywords.size() > 2 || (!node.keywords.empty() && !named_start))
+  if (node.arguments.empty() || node.arguments.size() + node.keywords.size() > 2 ||
+      (!node.keywords.empty() && !named_start))
     throw ErrorReport(node.range, "enumerate takes a list and a start");
   OperationPtr op = make(Kind::kEnumerate, node.range, nullptr);
   op->inputs.push_back(iterable(*node.arguments[0]));
-  const Expr* start = named_start ? node.keywords[0].value.get() : node.arguments.size() > 1 ? node.arguments[1].get() : nullptr;
+  const Expr* start = named_start                 ? node.keywords[0].value.get()
+                      : node.arguments.size() > 1 ? node.arguments[1].get()
+                                                  : nullptr;
   op->inputs.push_back(start == nullptr ? constant(0, c10::IntType::get(), node.range) : expression(*start));
-  if (op->inputs[1]->type->kind() != TypeKind::IntType) throw ErrorReport(node.range, "enumerate starts with an integer");
-  op->type = c10::ListType::create(c10::TupleType::create({c10::IntType::get(), op->inputs[0]->type->containedType(0)}));
+  if (op->inputs[1]->type->kind() != TypeKind::IntType)
+    throw ErrorReport(node.range, "enumerate starts with an integer");
+  op->type =
+      c10::ListType::create(c10::TupleType::create({c10::IntType::get(), op->inputs[0]->type->containedType(0)}));
   return op;
 }
 
 OperationPtr FunctionCompiler::call_method(const AttributeExpr& method, const CallExpr& node) {
   OperationPtr object = expression(*method.object);
   const TypePtr type = object->type;
-  const ErrorReport no_method(method.range, "'", type->annotation_str(), "' object has no attribute or method '", method.name, "'.");
+  const ErrorReport no_method(method.range, "'", type->annotation_str(), "' object has no attribute or method '",
+                              method.name, "'.");
   std::vector<OperationPtr> positional;
   std::vector<NamedArgument> named;
   if (type->kind() == TypeKind::ClassType) {
@@ -209,17 +227,24 @@ OperationPtr FunctionCompiler::call_method(const AttributeExpr& method, const Ca
     std::string why;
     auto match = match_schema(function->getSchema(), types, named_types, Leniency::kConversions, &why);
     if (!match.has_value()) throw ErrorReport(method.range, "\n", function->getSchema().str(), ":\n", why, "\n");
-    OperationPtr op = bound_call(function->getSchema(), std::move(*match), std::move(positional), std::move(named), node.range);
+    OperationPtr op =
+        bound_call(function->getSchema(), std::move(*match), std::move(positional), std::move(named), node.range);
     op->kind = Kind::kCallFunction;
     op->function = function;
     return op;
   }
   std::string name = "aten::" + method.name;
-  if (type->kind() == TypeKind::TensorType && (method.name == "float" || method.name == "double" || method.name == "half" ||
-                                               method.name == "long" || method.name == "int" || method.name == "bool")) {
-    const auto dtype = std::pair(method.name, method.name == "double" ? 7 : method.name == "float" ? 6 : method.name == "half" ? 5
-                                              : method.name == "long" ? 4 : method.name == "int" ? 3 : 11);
-    return operator_call_of("aten::to", method.range, std::move(object), constant(dtype.second, c10::IntType::get(), method.range));
+  if (type->kind() == TypeKind::TensorType &&
+      (method.name == "float" || method.name == "double" || method.name == "half" || method.name == "long" ||
+       method.name == "int" || method.name == "bool")) {
+    const auto dtype = std::pair(method.name, method.name == "double"  ? 7
+                                              : method.name == "float" ? 6
+                                              : method.name == "half"  ? 5
+                                              : method.name == "long"  ? 4
+                                              : method.name == "int"   ? 3
+                                                                       : 11);
+    return operator_call_of("aten::to", method.range, std::move(object),
+                            constant(dtype.second, c10::IntType::get(), method.range));
   }
   if (operators_.overloads(name).empty()) throw no_method;
   positional.push_back(std::move(object));
@@ -238,8 +263,9 @@ OperationPtr FunctionCompiler::converted(OperationPtr value, const ArgumentSourc
   return op;
 }
 
-OperationPtr FunctionCompiler::bound_call(const c10::FunctionSchema& schema, SchemaMatch match, std::vector<OperationPtr> positional,
-                                          std::vector<NamedArgument> named, const SourceRange& range) {
+OperationPtr FunctionCompiler::bound_call(const c10::FunctionSchema& schema, SchemaMatch match,
+                                          std::vector<OperationPtr> positional, std::vector<NamedArgument> named,
+                                          const SourceRange& range) {
   OperationPtr op = make(Kind::kCall, range, result_type(schema, match.returns));
   const size_t places = positional.size();
   for (size_t i = 0; i < match.arguments.size(); ++i) {
@@ -251,14 +277,15 @@ OperationPtr FunctionCompiler::bound_call(const c10::FunctionSchema& schema, Sch
       for (size_t k = source.index; k < places; ++k) rest->inputs.push_back(std::move(positional[k]));
       op->inputs.push_back(std::move(rest));
     } else {
-      op->inputs.push_back(converted(std::move(source.index < places ? positional[source.index] : named[source.index - places].value), source));
+      op->inputs.push_back(converted(
+          std::move(source.index < places ? positional[source.index] : named[source.index - places].value), source));
     }
   }
   return op;
 }
 
-OperationPtr FunctionCompiler::operator_call(const std::string& name, std::vector<OperationPtr> positional, std::vector<NamedArgument> named,
-                                             const SourceRange& range) {
+OperationPtr FunctionCompiler::operator_call(const std::string& name, std::vector<OperationPtr> positional,
+                                             std::vector<NamedArgument> named, const SourceRange& range) {
   const std::vector<Callable>& overloads = operators_.overloads(name);
   std::vector<TypePtr> types;
   for (const OperationPtr& one : positional) types.push_back(one->type);
@@ -295,7 +322,8 @@ OperationPtr FunctionCompiler::call_function(const CompiledFunction& function, c
   std::string why;
   auto match = match_schema(function.schema, types, named_types, Leniency::kConversions, &why);
   if (!match.has_value()) throw ErrorReport(node.function->range, "\n", function.schema.str(), ":\n", why, "\n");
-  OperationPtr op = bound_call(function.schema, std::move(*match), std::move(positional), std::move(named), node.function->range);
+  OperationPtr op =
+      bound_call(function.schema, std::move(*match), std::move(positional), std::move(named), node.function->range);
   op->kind = Kind::kCallFunction;
   op->program = function.program;
   return op;

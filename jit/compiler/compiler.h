@@ -21,8 +21,8 @@ struct CompiledFunction {
 class FunctionScope {
  public:
   virtual ~FunctionScope() = default;
-  /// Compiles it if need be. Null where there is none of that name; throws ErrorReport, which shows `call`, for one that is being
-  /// compiled.
+  /// Compiles it if need be. Null where there is none of that name; throws ErrorReport, which shows `call`, for one
+  /// that is being compiled.
   virtual const CompiledFunction* function(const std::string& name, const SourceRange& call) = 0;
 };
 

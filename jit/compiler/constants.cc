@@ -47,18 +47,22 @@ std::optional<std::pair<c10::IValue, c10::TypePtr>> torch_constant(const std::st
   };
   static const auto& numbers = *new std::map<std::string, double>{
       {"pi", 3.141592653589793}, {"e", 2.718281828459045}, {"inf", __builtin_huge_val()}, {"nan", __builtin_nan("")}};
-  if (const auto found = integers.find(name); found != integers.end()) return std::pair(found->second, c10::TypePtr(c10::IntType::get()));
+  if (const auto found = integers.find(name); found != integers.end())
+    return std::pair(found->second, c10::TypePtr(c10::IntType::get()));
   if (const auto found = numbers.find(name); found != numbers.end())
     return std::pair(c10::IValue(found->second), c10::TypePtr(c10::FloatType::get()));
   return std::nullopt;
 }
 
 std::string attribute_operator(TypeKind kind, const std::string& name) {
-  static const auto& of_tensors = *new std::map<std::string, std::string>{
-      {"dtype", "prim::dtype"},     {"layout", "prim::layout"}, {"device", "prim::device"},   {"requires_grad", "prim::requires_grad"},
-      {"is_cuda", "prim::is_cuda"}, {"shape", "prim::shape"},   {"ndim", "prim::ndim"},       {"T", "aten::numpy_T"},
-      {"mT", "aten::mT"},           {"H", "aten::matrix_H"},    {"mH", "aten::mH"},           {"real", "aten::real"},
-      {"imag", "aten::imag"},       {"data", "aten::detach"}};
+  static const auto& of_tensors =
+      *new std::map<std::string, std::string>{{"dtype", "prim::dtype"},     {"layout", "prim::layout"},
+                                              {"device", "prim::device"},   {"requires_grad", "prim::requires_grad"},
+                                              {"is_cuda", "prim::is_cuda"}, {"shape", "prim::shape"},
+                                              {"ndim", "prim::ndim"},       {"T", "aten::numpy_T"},
+                                              {"mT", "aten::mT"},           {"H", "aten::matrix_H"},
+                                              {"mH", "aten::mH"},           {"real", "aten::real"},
+                                              {"imag", "aten::imag"},       {"data", "aten::detach"}};
   if (kind == TypeKind::TensorType) {
     const auto found = of_tensors.find(name);
     return found == of_tensors.end() ? "" : found->second;
@@ -69,10 +73,10 @@ std::string attribute_operator(TypeKind kind, const std::string& name) {
 
 std::string operator_of_symbol(const std::string& symbol, bool tensors) {
   static const auto& names = *new std::map<std::string, std::string>{
-      {"+", "add"},     {"-", "sub"},     {"*", "mul"},        {"/", "div"},        {"//", "floordiv"}, {"%", "remainder"},
-      {"**", "pow"},    {"@", "matmul"},  {"&", "__and__"},    {"|", "__or__"},     {"^", "__xor__"},   {"<<", "__lshift__"},
-      {">>", "__rshift__"}, {"<", "lt"},  {">", "gt"},         {"<=", "le"},        {">=", "ge"},       {"==", "eq"},
-      {"!=", "ne"}};
+      {"+", "add"},       {"-", "sub"},         {"*", "mul"},         {"/", "div"},     {"//", "floordiv"},
+      {"%", "remainder"}, {"**", "pow"},        {"@", "matmul"},      {"&", "__and__"}, {"|", "__or__"},
+      {"^", "__xor__"},   {"<<", "__lshift__"}, {">>", "__rshift__"}, {"<", "lt"},      {">", "gt"},
+      {"<=", "le"},       {">=", "ge"},         {"==", "eq"},         {"!=", "ne"}};
   const auto found = names.find(symbol);
   if (found == names.end()) return "";
   return tensors && symbol == "//" ? "aten::floor_divide" : "aten::" + found->second;

@@ -23,7 +23,8 @@ void Environment::leave() {
   for (auto& [name, variable] : variables_) variable.depth = std::min(variable.depth, depth_);
 }
 
-Environment Environment::joined(const Environment& before, const Environment& a, const Environment& b, const SourceRange& where) {
+Environment Environment::joined(const Environment& before, const Environment& a, const Environment& b,
+                                const SourceRange& where) {
   Environment result = a;
   for (auto& [name, variable] : result.variables_) {
     const Variable* other = b.find(name);
@@ -34,8 +35,9 @@ Environment Environment::joined(const Environment& before, const Environment& a,
     } else if (variable.undefined.empty()) {
       c10::TypePtr type = unify_types(variable.type, other->type);
       if (type == nullptr) {
-        variable.undefined = c10::str("Type mismatch: ", name, " is set to type ", variable.type->annotation_str(),
-                                      " in the true branch and type ", other->type->annotation_str(), " in the false branch");
+        variable.undefined =
+            c10::str("Type mismatch: ", name, " is set to type ", variable.type->annotation_str(),
+                     " in the true branch and type ", other->type->annotation_str(), " in the false branch");
         variable.where = where;
         type = c10::AnyType::get();
       }

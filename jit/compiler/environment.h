@@ -42,7 +42,8 @@ class Environment {
   /// After a block: its variables belong to the one around it.
   void leave();
   /// What holds behind two branches, of which either was taken at `where`.
-  static Environment joined(const Environment& before, const Environment& a, const Environment& b, const SourceRange& where);
+  static Environment joined(const Environment& before, const Environment& a, const Environment& b,
+                            const SourceRange& where);
   /// What holds behind a loop: what its body defined need not be there, and types are those declared.
   static Environment after_loop(const Environment& before, const Environment& body);
   /// Takes back what is known beyond the declared types of these variables.

@@ -38,7 +38,8 @@ IValue convert(IValue value, const Operation& op);
 
 class Evaluator {
  public:
-  Evaluator(const Program& program, Stack& arguments, int depth) : program_(program), slots_(program.slots), depth_(depth) {
+  Evaluator(const Program& program, Stack& arguments, int depth)
+      : program_(program), slots_(program.slots), depth_(depth) {
     for (size_t i = 0; i < arguments.size(); ++i) slots_[i] = std::move(arguments[i]);
   }
 
@@ -118,7 +119,8 @@ class Evaluator {
       return;
     }
     const c10::ArrayRef<IValue> parts = value.isTuple() ? value.toTupleRef().elementsArrayRef() : value.toListRef();
-    TORCH_CHECK_VALUE(parts.size() == target.parts.size(), "Expected ", target.parts.size(), " elements in a list but found ", parts.size());
+    TORCH_CHECK_VALUE(parts.size() == target.parts.size(), "Expected ", target.parts.size(),
+                      " elements in a list but found ", parts.size());
     for (size_t i = 0; i < parts.size(); ++i) assign(target.parts[i], parts[i]);
   }
 
@@ -126,7 +128,8 @@ class Evaluator {
   template <class F>
   void for_each(const Operation& op, const F& f) {
     if (op.kind == Operation::Kind::kRange) {
-      const int64_t start = value(*op.inputs[0]).toInt(), stop = value(*op.inputs[1]).toInt(), step = value(*op.inputs[2]).toInt();
+      const int64_t start = value(*op.inputs[0]).toInt(), stop = value(*op.inputs[1]).toInt(),
+                    step = value(*op.inputs[2]).toInt();
       TORCH_CHECK_VALUE(step != 0, "range() arg 3 must not be zero");
       int64_t i = start;
       while (step > 0 ? i < stop : i > stop) {
@@ -168,8 +171,9 @@ class Evaluator {
       case Kind::kCallFunction:
         return call(op);
       case Kind::kTuple:
-        return op.type->expectRef<c10::TupleType>().is_named() ? IValue(c10::ivalue::Tuple::createNamed(inputs(op), op.type))
-                                                               : IValue(c10::ivalue::Tuple::create(inputs(op)));
+        return op.type->expectRef<c10::TupleType>().is_named()
+                   ? IValue(c10::ivalue::Tuple::createNamed(inputs(op), op.type))
+                   : IValue(c10::ivalue::Tuple::create(inputs(op)));
       case Kind::kList:
         return list_of(inputs(op), op.type);
       case Kind::kDict:
@@ -286,7 +290,8 @@ class Evaluator {
   IValue comprehension(const Operation& op) {
     const bool is_dict = op.type->kind() == c10::TypeKind::DictType;
     const GenericList list(op.type->containedType(0));
-    const GenericDict dict(is_dict ? op.type->containedType(0) : c10::StringType::get(), is_dict ? op.type->containedType(1) : op.type);
+    const GenericDict dict(is_dict ? op.type->containedType(0) : c10::StringType::get(),
+                           is_dict ? op.type->containedType(1) : op.type);
     for_each(*op.inputs[0], [&](IValue element) {
       assign(op.target, std::move(element));
       if (op.has_condition && !value(*op.inputs.back()).toBool()) return true;
@@ -390,7 +395,9 @@ void run_program(const Program& program, Stack& stack) {
     stack.clear();
     stack.push_back(std::move(result));
   } catch (const Failure& failure) {
-    std::string text = "The following operation failed in the TorchScript interpreter.\nTraceback of TorchScript (most recent call last):\n";
+    std::string text =
+        "The following operation failed in the TorchScript interpreter.\nTraceback of TorchScript (most recent call "
+        "last):\n";
     for (auto place = failure.places.rbegin(); place != failure.places.rend(); ++place) {
       std::string shown = place->first.str();
       const size_t line_end = shown.find('\n');
@@ -399,7 +406,8 @@ void run_program(const Program& program, Stack& stack) {
     }
     text += (failure.python_class.empty() ? "RuntimeError" : failure.python_class) + ": " + failure.message + "\n";
     if (!failure.raised) throw std::runtime_error(text);
-    throw JITException(text, failure.python_class.empty() ? std::optional<std::string>() : failure.python_class, failure.message);
+    throw JITException(text, failure.python_class.empty() ? std::optional<std::string>() : failure.python_class,
+                       failure.message);
   }
 }
 

@@ -59,7 +59,8 @@ OperationPtr FunctionCompiler::expression(const Expr& node, const TypePtr& wante
     case Expr::Kind::kConstant: {
       const ConstantExpr::Value value = node.as<ConstantExpr>()->value;
       if (value == ConstantExpr::Value::kNone) return none(node.range);
-      if (value == ConstantExpr::Value::kEllipsis) throw ErrorReport(node.range, "'...' stands for dimensions of a tensor only");
+      if (value == ConstantExpr::Value::kEllipsis)
+        throw ErrorReport(node.range, "'...' stands for dimensions of a tensor only");
       return constant(value == ConstantExpr::Value::kTrue, c10::BoolType::get(), node.range);
     }
     case Expr::Kind::kList:
@@ -102,7 +103,8 @@ OperationPtr FunctionCompiler::name(const NameExpr& node) {
     throw ErrorReport(node.range, "undefined value ", node.name);
   }
   if (!variable->undefined.empty()) {
-    throw ErrorReport(c10::str("\n", variable->undefined, ":\n", variable->where.str(), "and was used here:\n", node.range.str(), "\n"),
+    throw ErrorReport(c10::str("\n", variable->undefined, ":\n", variable->where.str(), "and was used here:\n",
+                               node.range.str(), "\n"),
                       node.range);
   }
   return load(*variable, node.range);
@@ -118,8 +120,8 @@ OperationPtr FunctionCompiler::list(const ListExpr& node, const TypePtr& wanted)
     const TypePtr& type = items.back()->type;
     const TypePtr both = found == nullptr ? type : unify_types(found, type);
     if (both == nullptr) {
-      throw ErrorReport(item->range, "the elements of a list have one type: found ", found->annotation_str(), " and ", type->annotation_str(),
-                        " (lists of Union are not supported)");
+      throw ErrorReport(item->range, "the elements of a list have one type: found ", found->annotation_str(), " and ",
+                        type->annotation_str(), " (lists of Union are not supported)");
     }
     found = both;
   }
@@ -141,15 +143,16 @@ OperationPtr FunctionCompiler::dict(const DictExpr& node, const TypePtr& wanted)
       const TypePtr& type = op->inputs.back()->type;
       const TypePtr both = types[k] == nullptr ? type : unify_types(types[k], type);
       if (both == nullptr) {
-        throw ErrorReport(part.range, "Dict ", k == 0 ? "keys" : "values", " must have one type: found ", types[k]->annotation_str(), " and ",
-                          type->annotation_str());
+        throw ErrorReport(part.range, "Dict ", k == 0 ? "keys" : "values", " must have one type: found ",
+                          types[k]->annotation_str(), " and ", type->annotation_str());
       }
       types[k] = both;
     }
   }
   for (const size_t k : {0, 1}) {
     const TypePtr hint = wanted_dict == nullptr ? nullptr : wanted_dict->containedType(k);
-    if (types[k] == nullptr) types[k] = hint != nullptr ? hint : k == 0 ? TypePtr(c10::StringType::get()) : TypePtr(c10::TensorType::get());
+    if (types[k] == nullptr)
+      types[k] = hint != nullptr ? hint : k == 0 ? TypePtr(c10::StringType::get()) : TypePtr(c10::TensorType::get());
     if (hint != nullptr && types[k]->isSubtypeOf(hint)) types[k] = hint;
   }
   try {
@@ -184,7 +187,8 @@ OperationPtr FunctionCompiler::attribute(const AttributeExpr& node) {
   OperationPtr object = expression(*node.object);
   const TypePtr type = object->type;
   const auto no_attribute = [&] {
-    return ErrorReport(node.range, "'", type->annotation_str(), "' object has no attribute or method '", node.name, "'.");
+    return ErrorReport(node.range, "'", type->annotation_str(), "' object has no attribute or method '", node.name,
+                       "'.");
   };
   if (const auto* tuple = type->castRaw<c10::TupleType>()) {
     const auto field = std::find(tuple->names().begin(), tuple->names().end(), node.name);
@@ -210,7 +214,8 @@ OperationPtr FunctionCompiler::attribute(const AttributeExpr& node) {
     return op;
   }
   if (type->kind() == TypeKind::EnumType && (node.name == "name" || node.name == "value")) {
-    const TypePtr result = node.name == "name" ? TypePtr(c10::StringType::get()) : type->expectRef<c10::EnumType>().getValueType();
+    const TypePtr result =
+        node.name == "name" ? TypePtr(c10::StringType::get()) : type->expectRef<c10::EnumType>().getValueType();
     OperationPtr op = make(Kind::kMember, node.range, result);
     op->constant = node.name;
     op->inputs.push_back(std::move(object));
@@ -238,7 +243,8 @@ OperationPtr FunctionCompiler::subscript(const SubscriptExpr& node) {
       return step ? constant(1, c10::IntType::get(), node.range) : none(node.range);
     };
     OperationPtr start = bound(slice->start, false), stop = bound(slice->stop, false), step = bound(slice->step, true);
-    return operator_call_of("aten::slice", node.range, std::move(value), std::move(start), std::move(stop), std::move(step));
+    return operator_call_of("aten::slice", node.range, std::move(value), std::move(start), std::move(stop),
+                            std::move(step));
   }
   if (!sequence && type->kind() != TypeKind::DictType)
     throw ErrorReport(node.range, "'", type->annotation_str(), "' object is not subscriptable");
@@ -262,7 +268,8 @@ OperationPtr FunctionCompiler::tuple_part(OperationPtr tuple, const SubscriptExp
     const int64_t start = slice->start == nullptr ? 0 : std::clamp<int64_t>(literal(*slice->start), 0, count);
     const int64_t stop = slice->stop == nullptr ? count : std::clamp<int64_t>(literal(*slice->stop), start, count);
     const auto all = tuple->type->containedTypes();
-    OperationPtr op = make(Kind::kTupleSlice, node.range, c10::TupleType::create({all.begin() + start, all.begin() + std::max(start, stop)}));
+    OperationPtr op = make(Kind::kTupleSlice, node.range,
+                           c10::TupleType::create({all.begin() + start, all.begin() + std::max(start, stop)}));
     op->slot = static_cast<size_t>(start);
     op->end = static_cast<size_t>(std::max(start, stop));
     op->inputs.push_back(std::move(tuple));
@@ -297,7 +304,8 @@ void FunctionCompiler::tensor_indices(const Expr& index, std::vector<OperationPt
     out.push_back(std::move(op));
     return;
   }
-  if (const auto* constant = index.as<ConstantExpr>(); constant != nullptr && constant->value == ConstantExpr::Value::kEllipsis) {
+  if (const auto* constant = index.as<ConstantExpr>();
+      constant != nullptr && constant->value == ConstantExpr::Value::kEllipsis) {
     out.push_back(make(Kind::kEllipsis, index.range, c10::NoneType::get()));
     return;
   }
@@ -312,8 +320,8 @@ void FunctionCompiler::tensor_indices(const Expr& index, std::vector<OperationPt
     case TypeKind::NoneType:
       break;
     default:
-      throw ErrorReport(index.range, "Unsupported operation: indexing tensor with unsupported index type '", value->type->annotation_str(),
-                        "'. Only ints, slices, lists and tensors are supported");
+      throw ErrorReport(index.range, "Unsupported operation: indexing tensor with unsupported index type '",
+                        value->type->annotation_str(), "'. Only ints, slices, lists and tensors are supported");
   }
   out.push_back(std::move(value));
 }
@@ -338,7 +346,8 @@ OperationPtr FunctionCompiler::unary(const UnaryExpr& node) {
   if (node.op == "not") return condition(node).value;
   OperationPtr value = expression(*node.operand);
   if (node.op == "+") return value;
-  if (value->kind == Kind::kConstant && node.op == "-" && (value->type->kind() == TypeKind::IntType || value->type->kind() == TypeKind::FloatType)) {
+  if (value->kind == Kind::kConstant && node.op == "-" &&
+      (value->type->kind() == TypeKind::IntType || value->type->kind() == TypeKind::FloatType)) {
     value->constant = value->constant.isInt() ? IValue(-value->constant.toInt()) : IValue(-value->constant.toDouble());
     value->range = node.range;
     return value;
@@ -346,18 +355,22 @@ OperationPtr FunctionCompiler::unary(const UnaryExpr& node) {
   return operator_call_of(node.op == "-" ? "aten::neg" : "aten::bitwise_not", node.range, std::move(value));
 }
 
-OperationPtr FunctionCompiler::arithmetic(const std::string& op, OperationPtr left, OperationPtr right, const SourceRange& range) {
+OperationPtr FunctionCompiler::arithmetic(const std::string& op, OperationPtr left, OperationPtr right,
+                                          const SourceRange& range) {
   const bool tensors = left->type->kind() == TypeKind::TensorType || right->type->kind() == TypeKind::TensorType;
   const bool number_first = tensors && left->type->kind() != TypeKind::TensorType;
   if (number_first && op == "-") return operator_call_of("aten::rsub", range, std::move(right), std::move(left));
   if (number_first && op == "/")
-    return operator_call_of("aten::mul", range, operator_call_of("aten::reciprocal", range, std::move(right)), std::move(left));
+    return operator_call_of("aten::mul", range, operator_call_of("aten::reciprocal", range, std::move(right)),
+                            std::move(left));
   // The same with its sides exchanged.
-  static const std::pair<const char*, const char*> kMirrored[] = {{"+", "+"},  {"*", "*"},  {"==", "=="}, {"!=", "!="}, {"<", ">"}, {">", "<"},
-                                                                  {"<=", ">="}, {">=", "<="}, {"&", "&"},   {"|", "|"},   {"^", "^"}};
+  static const std::pair<const char*, const char*> kMirrored[] = {{"+", "+"}, {"*", "*"}, {"==", "=="}, {"!=", "!="},
+                                                                  {"<", ">"}, {">", "<"}, {"<=", ">="}, {">=", "<="},
+                                                                  {"&", "&"}, {"|", "|"}, {"^", "^"}};
   if (number_first && left->type->kind() != TypeKind::NoneType) {
     for (const auto& [from, to] : kMirrored) {
-      if (op == from) return operator_call_of(operator_of_symbol(to, tensors), range, std::move(right), std::move(left));
+      if (op == from)
+        return operator_call_of(operator_of_symbol(to, tensors), range, std::move(right), std::move(left));
     }
   }
   return operator_call_of(operator_of_symbol(op, tensors), range, std::move(left), std::move(right));
@@ -384,11 +397,12 @@ OperationPtr FunctionCompiler::chain(const ChainExpr& node) {
       throw ErrorReport(node.range, "'", node.ops[i], "' in a chain of comparisons is not supported");
     for (const ExprPtr* part : {&node.operands[i], &node.operands[i + 1]}) {
       const auto kind = (*part)->kind;
-      if (kind != Expr::Kind::kName && kind != Expr::Kind::kInt && kind != Expr::Kind::kFloat && kind != Expr::Kind::kAttribute &&
-          part == &node.operands[i] && i > 0)
+      if (kind != Expr::Kind::kName && kind != Expr::Kind::kInt && kind != Expr::Kind::kFloat &&
+          kind != Expr::Kind::kAttribute && part == &node.operands[i] && i > 0)
         throw ErrorReport((*part)->range, "in a chain of comparisons only names and numbers stand in the middle");
     }
-    OperationPtr one = truth(arithmetic(node.ops[i], expression(*node.operands[i]), expression(*node.operands[i + 1]), node.range));
+    OperationPtr one =
+        truth(arithmetic(node.ops[i], expression(*node.operands[i]), expression(*node.operands[i + 1]), node.range));
     if (result == nullptr) {
       result = std::move(one);
       continue;
@@ -410,12 +424,13 @@ OperationPtr FunctionCompiler::conditional(const ConditionalExpr& node, const Ty
     variables_ = before;
     return result;
   };
-  if (test.known.has_value()) return branch(*test.known ? *node.value : *node.other, *test.known ? test.if_true : test.if_false);
+  if (test.known.has_value())
+    return branch(*test.known ? *node.value : *node.other, *test.known ? test.if_true : test.if_false);
   OperationPtr value = branch(*node.value, test.if_true), other = branch(*node.other, test.if_false);
   const TypePtr type = unify_types(value->type, other->type);
   if (type == nullptr) {
-    throw ErrorReport(node.range, "if-expression's true branch has type ", value->type->annotation_str(), " but false branch has type ",
-                      other->type->annotation_str());
+    throw ErrorReport(node.range, "if-expression's true branch has type ", value->type->annotation_str(),
+                      " but false branch has type ", other->type->annotation_str());
   }
   OperationPtr op = make(Kind::kConditional, node.range, type);
   op->inputs.push_back(std::move(test.value));
@@ -464,7 +479,9 @@ OperationPtr FunctionCompiler::comprehension(const ComprehensionExpr& node, cons
   return op;
 }
 
-OperationPtr FunctionCompiler::iterable(const Expr& node) { return iterable(expression(node)); }
+OperationPtr FunctionCompiler::iterable(const Expr& node) {
+  return iterable(expression(node));
+}
 
 OperationPtr FunctionCompiler::iterable(OperationPtr value) {
   const SourceRange range = value->range;
@@ -483,7 +500,8 @@ OperationPtr FunctionCompiler::iterable(OperationPtr value) {
         element = element == nullptr ? type : unify_types(element, type);
         if (element == nullptr) throw ErrorReport(range, "a loop over a tuple of several types is not supported");
       }
-      OperationPtr op = make(Kind::kConvert, range, c10::ListType::create(element == nullptr ? c10::TensorType::get() : element));
+      OperationPtr op =
+          make(Kind::kConvert, range, c10::ListType::create(element == nullptr ? c10::TensorType::get() : element));
       op->conversion = Conversion::kTupleToList;
       op->inputs.push_back(std::move(value));
       return op;
@@ -507,12 +525,15 @@ Condition FunctionCompiler::condition(const Expr& node) {
   }
   if (const auto* test = node.as<CallExpr>()) {
     const auto* function = test->function->as<NameExpr>();
-    if (function != nullptr && function->name == "isinstance" && std::as_const(variables_).find("isinstance") == nullptr) return test_of_type(*test);
+    if (function != nullptr && function->name == "isinstance" &&
+        std::as_const(variables_).find("isinstance") == nullptr)
+      return test_of_type(*test);
   }
   const auto* pair = node.as<BinaryExpr>();
   if (pair != nullptr && (pair->op == "is" || pair->op == "is not")) {
     if (auto test = test_of_none(*pair)) return std::move(*test);
-    result.value = operator_call_of(pair->op == "is" ? "aten::__is__" : "aten::__isnot__", node.range, expression(*pair->left), expression(*pair->right));
+    result.value = operator_call_of(pair->op == "is" ? "aten::__is__" : "aten::__isnot__", node.range,
+                                    expression(*pair->left), expression(*pair->right));
     return result;
   }
   if (pair == nullptr || (pair->op != "and" && pair->op != "or")) {
@@ -546,19 +567,22 @@ std::optional<Condition> FunctionCompiler::test_of_none(const BinaryExpr& node) 
   const TypePtr type = value->type;
   const TypePtr nothing = c10::NoneType::get();
   Condition result;
-  if (type->kind() == TypeKind::NoneType || !nothing->isSubtypeOf(type)) result.known = (type->kind() == TypeKind::NoneType) == (node.op == "is");
+  if (type->kind() == TypeKind::NoneType || !nothing->isSubtypeOf(type))
+    result.known = (type->kind() == TypeKind::NoneType) == (node.op == "is");
   if (const auto* name = tested.as<NameExpr>(); name != nullptr && !result.known.has_value()) {
     Refinements& when_none = node.op == "is" ? result.if_true : result.if_false;
     Refinements& otherwise = node.op == "is" ? result.if_false : result.if_true;
     when_none.emplace_back(name->name, nothing);
     if (TypePtr rest = without(type, nothing)) otherwise.emplace_back(name->name, rest);
   }
-  result.value = operator_call_of(node.op == "is" ? "aten::__is__" : "aten::__isnot__", node.range, std::move(value), none(node.range));
+  result.value = operator_call_of(node.op == "is" ? "aten::__is__" : "aten::__isnot__", node.range, std::move(value),
+                                  none(node.range));
   return result;
 }
 
 Condition FunctionCompiler::test_of_type(const CallExpr& node) {
-  if (node.arguments.size() != 2 || !node.keywords.empty()) throw ErrorReport(node.range, "isinstance takes a value and a type");
+  if (node.arguments.size() != 2 || !node.keywords.empty())
+    throw ErrorReport(node.range, "isinstance takes a value and a type");
   OperationPtr value = expression(*node.arguments[0]);
   std::vector<TypePtr> types;
   if (const auto* several = node.arguments[1]->as<TupleExpr>()) {
@@ -570,8 +594,8 @@ Condition FunctionCompiler::test_of_type(const CallExpr& node) {
   const TypePtr type = value->type;
   const TypePtr tested = types.size() == 1 ? types[0] : TypePtr(c10::UnionType::create(types));
   Condition result;
-  const bool mixed = type->kind() == TypeKind::OptionalType || type->kind() == TypeKind::UnionType || type->kind() == TypeKind::AnyType ||
-                     type->kind() == TypeKind::NumberType;
+  const bool mixed = type->kind() == TypeKind::OptionalType || type->kind() == TypeKind::UnionType ||
+                     type->kind() == TypeKind::AnyType || type->kind() == TypeKind::NumberType;
   if (type->isSubtypeOf(tested)) {
     result.known = true;
   } else if (!mixed) {

@@ -32,11 +32,12 @@ bool is_literal(const Expr& node) {
   if (const auto* sign = node.as<UnaryExpr>()) return is_literal(*sign->operand);
   if (const auto* call = node.as<CallExpr>()) {
     const std::string path = dotted_path(*call->function);
-    return (path == "torch.device" || path == "annotate") && !call->arguments.empty() && is_literal(*call->arguments.back());
+    return (path == "torch.device" || path == "annotate") && !call->arguments.empty() &&
+           is_literal(*call->arguments.back());
   }
   return node.kind == Expr::Kind::kName || node.kind == Expr::Kind::kInt || node.kind == Expr::Kind::kFloat ||
-         node.kind == Expr::Kind::kImaginary || node.kind == Expr::Kind::kString || node.kind == Expr::Kind::kConstant ||
-         !dotted_path(node).empty();
+         node.kind == Expr::Kind::kImaginary || node.kind == Expr::Kind::kString ||
+         node.kind == Expr::Kind::kConstant || !dotted_path(node).empty();
 }
 
 // The names that statements assign, in nested blocks, too.
@@ -77,7 +78,8 @@ CompiledFunction FunctionCompiler::compile(const DefStmt& def) {
   if (reaches_end) {
     const TypePtr none = c10::NoneType::get();
     if (declared_result_ != nullptr && !none->isSubtypeOf(declared_result_)) {
-      throw ErrorReport(def.range, "Function was not annotated as having type None, but does not return along all paths");
+      throw ErrorReport(def.range,
+                        "Function was not annotated as having type None, but does not return along all paths");
     }
     result_ = result_ == nullptr ? none : unify_types(result_, none);
     if (result_ == nullptr) throw ErrorReport(def.range, "Function does not return a value along all paths");
@@ -184,7 +186,8 @@ bool FunctionCompiler::statement(const Stmt& node, std::vector<Step>& out) {
     case Stmt::Kind::kBreak:
     case Stmt::Kind::kContinue: {
       const bool is_break = node.kind == Stmt::Kind::kBreak;
-      if (loops_ == 0) throw ErrorReport(node.range, "SyntaxError: '", is_break ? "break" : "continue", "' outside loop");
+      if (loops_ == 0)
+        throw ErrorReport(node.range, "SyntaxError: '", is_break ? "break" : "continue", "' outside loop");
       out.emplace_back(is_break ? Step::Kind::kBreak : Step::Kind::kContinue, node.range);
       return false;
     }
@@ -196,7 +199,8 @@ bool FunctionCompiler::statement(const Stmt& node, std::vector<Step>& out) {
   return true;
 }
 
-size_t FunctionCompiler::define(const std::string& name, const TypePtr& type, const TypePtr& declared, const SourceRange& range) {
+size_t FunctionCompiler::define(const std::string& name, const TypePtr& type, const TypePtr& declared,
+                                const SourceRange& range) {
   Variable* before = variables_.find(name);
   if (before != nullptr && before->undefined.empty() && before->depth < variables_.depth()) {
     if (!type->isSubtypeOf(before->declared)) {
@@ -218,8 +222,9 @@ void FunctionCompiler::assignment(const AssignStmt& node, std::vector<Step>& out
   if (node.value == nullptr) throw ErrorReport(node.range, "a declaration without a value is not supported");
   OperationPtr value = expression(*node.value, declared);
   if (declared != nullptr && !value->type->isSubtypeOf(declared)) {
-    throw ErrorReport(node.targets[0]->range, "Variable '", std::string(node.targets[0]->range.text()), "' is annotated with type ",
-                      declared->annotation_str(), " but is being assigned to a value of type ", value->type->annotation_str());
+    throw ErrorReport(node.targets[0]->range, "Variable '", std::string(node.targets[0]->range.text()),
+                      "' is annotated with type ", declared->annotation_str(),
+                      " but is being assigned to a value of type ", value->type->annotation_str());
   }
   if (node.targets.size() == 1) return assign(*node.targets[0], std::move(value), declared, out);
   // a = b = value: computed once.
@@ -240,18 +245,21 @@ Target FunctionCompiler::target(const Expr& node, const TypePtr& type, const Typ
   }
   const auto* names = node.as<TupleExpr>();
   if (names == nullptr) {
-    if (node.as<StarredExpr>() != nullptr) throw ErrorReport(node.range, "starred names in assignments are not supported");
+    if (node.as<StarredExpr>() != nullptr)
+      throw ErrorReport(node.range, "starred names in assignments are not supported");
     throw ErrorReport(node.range, "only names and tuples of names can be assigned here");
   }
   result.is_tuple = true;
   if (type->kind() == TypeKind::TupleType) {
     if (type->containedTypeSize() != names->items.size())
-      throw ErrorReport(node.range, "need ", names->items.size(), " values to unpack but found only ", type->containedTypeSize());
+      throw ErrorReport(node.range, "need ", names->items.size(), " values to unpack but found only ",
+                        type->containedTypeSize());
   } else if (type->kind() != TypeKind::ListType) {
     throw ErrorReport(node.range, "Provided value of type ", type->annotation_str(), " cannot be used as a tuple");
   }
   for (size_t i = 0; i < names->items.size(); ++i)
-    result.parts.push_back(target(*names->items[i], type->containedType(type->kind() == TypeKind::ListType ? 0 : i), nullptr));
+    result.parts.push_back(
+        target(*names->items[i], type->containedType(type->kind() == TypeKind::ListType ? 0 : i), nullptr));
   return result;
 }
 
@@ -267,11 +275,13 @@ void FunctionCompiler::assign(const Expr& where, OperationPtr value, const TypeP
       step.value->inputs.push_back(std::move(value));
     } else {
       if (subscript->index->as<SliceExpr>() != nullptr) throw ErrorReport(range, "slices of lists cannot be assigned");
-      step.value = operator_call_of("aten::_set_item", range, std::move(container), expression(*subscript->index), std::move(value));
+      step.value = operator_call_of("aten::_set_item", range, std::move(container), expression(*subscript->index),
+                                    std::move(value));
     }
   } else if (const auto* attribute = where.as<AttributeExpr>()) {
     const OperationPtr object = expression(*attribute->object);
-    throw ErrorReport(range, "Tried to set an attribute: ", attribute->name, " on a non-class: ", object->type->annotation_str());
+    throw ErrorReport(range, "Tried to set an attribute: ", attribute->name,
+                      " on a non-class: ", object->type->annotation_str());
   } else {
     step.kind = Step::Kind::kAssign;
     if (where.as<TupleExpr>() != nullptr && value->type->kind() == TypeKind::TensorType)
@@ -286,7 +296,8 @@ void FunctionCompiler::assign(const Expr& where, OperationPtr value, const TypeP
 void FunctionCompiler::augmented(const AugmentedStmt& node, std::vector<Step>& out) {
   OperationPtr left = expression(*node.target);
   OperationPtr right = expression(*node.value);
-  static const std::pair<const char*, const char*> kInPlace[] = {{"+", "add_"}, {"-", "sub_"}, {"*", "mul_"}, {"/", "div_"}};
+  static const std::pair<const char*, const char*> kInPlace[] = {
+      {"+", "add_"}, {"-", "sub_"}, {"*", "mul_"}, {"/", "div_"}};
   const bool in_place = left->type->kind() == TypeKind::TensorType || left->type->kind() == TypeKind::ListType;
   OperationPtr value;
   for (const auto& [op, name] : kInPlace) {
@@ -380,9 +391,12 @@ void FunctionCompiler::assertion(const AssertStmt& node, std::vector<Step>& out)
   Condition test = condition(*node.condition);
   Step step(Step::Kind::kIf, node.range);
   Step raise(Step::Kind::kRaise, node.range);
-  OperationPtr message = node.message == nullptr ? constant("", c10::StringType::get(), node.range) : expression(*node.message);
-  if (message->type->kind() != TypeKind::StringType) message = operator_call_of("aten::str", node.range, std::move(message));
-  raise.value = operator_call_of("aten::add", node.range, constant("AssertionError: ", c10::StringType::get(), node.range), std::move(message));
+  OperationPtr message =
+      node.message == nullptr ? constant("", c10::StringType::get(), node.range) : expression(*node.message);
+  if (message->type->kind() != TypeKind::StringType)
+    message = operator_call_of("aten::str", node.range, std::move(message));
+  raise.value = operator_call_of("aten::add", node.range,
+                                 constant("AssertionError: ", c10::StringType::get(), node.range), std::move(message));
   step.other.push_back(std::move(raise));
   step.value = std::move(test.value);
   variables_.refine(test.if_true);
@@ -391,8 +405,9 @@ void FunctionCompiler::assertion(const AssertStmt& node, std::vector<Step>& out)
 
 void FunctionCompiler::raising(const RaiseStmt& node, std::vector<Step>& out) {
   static const std::set<std::string> kExceptions = {
-      "Exception",    "RuntimeError", "ValueError",        "TypeError",           "IndexError",     "KeyError",
-      "AssertionError", "AttributeError", "NotImplementedError", "ArithmeticError", "ZeroDivisionError", "OverflowError", "StopIteration"};
+      "Exception",         "RuntimeError",   "ValueError",     "TypeError",           "IndexError",
+      "KeyError",          "AssertionError", "AttributeError", "NotImplementedError", "ArithmeticError",
+      "ZeroDivisionError", "OverflowError",  "StopIteration"};
   Step step(Step::Kind::kRaise, node.range);
   const auto* call = node.value->as<CallExpr>();
   const Expr& raised = call == nullptr ? *node.value : *call->function;
@@ -405,7 +420,8 @@ void FunctionCompiler::raising(const RaiseStmt& node, std::vector<Step>& out) {
       throw ErrorReport(call->range, "exceptions with more than one argument are not supported");
     if (!call->arguments.empty()) {
       step.value = expression(*call->arguments[0]);
-      if (step.value->type->kind() != TypeKind::StringType) step.value = operator_call_of("aten::str", node.range, std::move(step.value));
+      if (step.value->type->kind() != TypeKind::StringType)
+        step.value = operator_call_of("aten::str", node.range, std::move(step.value));
     }
   }
   out.push_back(std::move(step));
@@ -421,7 +437,8 @@ void FunctionCompiler::deletion(const DeleteStmt& node, std::vector<Step>& out) 
     const auto* subscript = one->as<SubscriptExpr>();
     if (subscript == nullptr) throw ErrorReport(one->range, "only names and elements can be deleted");
     Step step(Step::Kind::kEvaluate, one->range);
-    step.value = operator_call_of("aten::Delete", one->range, expression(*subscript->value), expression(*subscript->index));
+    step.value =
+        operator_call_of("aten::Delete", one->range, expression(*subscript->value), expression(*subscript->index));
     out.push_back(std::move(step));
   }
 }
@@ -433,7 +450,8 @@ bool FunctionCompiler::with(const WithStmt& node, std::vector<Step>& out) {
     const auto* call = node.contexts[i]->as<CallExpr>();
     const std::string path = call == nullptr ? "" : dotted_path(*call->function);
     if (path != "torch.no_grad" && path != "torch.enable_grad" && path != "torch.set_grad_enabled")
-      throw ErrorReport(range, "'with' is supported for torch.no_grad(), torch.enable_grad() and torch.set_grad_enabled(...) only");
+      throw ErrorReport(
+          range, "'with' is supported for torch.no_grad(), torch.enable_grad() and torch.set_grad_enabled(...) only");
     if (node.targets[i] != nullptr) throw ErrorReport(range, "'as' is not supported here");
     Step step(Step::Kind::kNoGrad, node.range);
     if (path == "torch.set_grad_enabled") {

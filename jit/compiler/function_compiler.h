@@ -54,7 +54,8 @@ class FunctionCompiler {
   bool with(const WithStmt& node, std::vector<Step>& out);
   void check_body(const Block& body, Environment& before, std::vector<Step>& out);
   size_t new_slot() { return program_->slots++; }
-  size_t define(const std::string& name, const c10::TypePtr& type, const c10::TypePtr& declared, const SourceRange& range);
+  size_t define(const std::string& name, const c10::TypePtr& type, const c10::TypePtr& declared,
+                const SourceRange& range);
 
   // --- expressions.cc ---
   OperationPtr expression(const Expr& node, const c10::TypePtr& wanted = nullptr);
@@ -90,8 +91,8 @@ class FunctionCompiler {
   OperationPtr call_function(const CompiledFunction& function, const CallExpr& node);
   void arguments(const CallExpr& node, std::vector<OperationPtr>& positional, std::vector<NamedArgument>& named);
   // A call of the operator by the overload that takes them.
-  OperationPtr operator_call(const std::string& name, std::vector<OperationPtr> positional, std::vector<NamedArgument> named,
-                             const SourceRange& range);
+  OperationPtr operator_call(const std::string& name, std::vector<OperationPtr> positional,
+                             std::vector<NamedArgument> named, const SourceRange& range);
   OperationPtr bound_call(const c10::FunctionSchema& schema, SchemaMatch match, std::vector<OperationPtr> positional,
                           std::vector<NamedArgument> named, const SourceRange& range);
   template <class... T>

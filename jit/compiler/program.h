@@ -31,17 +31,17 @@ using OperationPtr = std::unique_ptr<Operation>;
 struct Operation {
   enum class Kind {
     kConstant,
-    kLoad,           // a variable
-    kCall,           // `callables[0]` of the inputs
-    kCallFunction,   // `function` of the inputs
+    kLoad,          // a variable
+    kCall,          // `callables[0]` of the inputs
+    kCallFunction,  // `function` of the inputs
     kTuple,
     kList,
-    kDict,           // keys and values in turn
-    kTupleGet,       // element `slot` of a tuple
-    kTupleSlice,     // elements `slot` to `end`
-    kAttribute,      // attribute `slot` of an object
-    kMember,         // "name" or "value" (text) of an enum's member
-    kConditional,    // condition, value, other
+    kDict,         // keys and values in turn
+    kTupleGet,     // element `slot` of a tuple
+    kTupleSlice,   // elements `slot` to `end`
+    kAttribute,    // attribute `slot` of an object
+    kMember,       // "name" or "value" (text) of an enum's member
+    kConditional,  // condition, value, other
     kAnd,
     kOr,
     kConvert,
@@ -56,7 +56,8 @@ struct Operation {
     kComprehension,  // list, value[, key][, condition]
     kPrint,
   };
-  Operation(Kind kind, SourceRange range, c10::TypePtr type) : kind(kind), range(std::move(range)), type(std::move(type)) {}
+  Operation(Kind kind, SourceRange range, c10::TypePtr type)
+      : kind(kind), range(std::move(range)), type(std::move(type)) {}
   Kind kind;
   SourceRange range;
   c10::TypePtr type;

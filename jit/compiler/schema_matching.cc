@@ -13,9 +13,12 @@ using c10::TypeKind;
 using c10::TypePtr;
 using Variables = std::map<std::string, TypePtr>;
 
-bool is(const TypePtr& type, TypeKind kind) { return type->kind() == kind; }
+bool is(const TypePtr& type, TypeKind kind) {
+  return type->kind() == kind;
+}
 bool is_number(const TypePtr& type) {
-  return is(type, TypeKind::IntType) || is(type, TypeKind::FloatType) || is(type, TypeKind::ComplexType) || is(type, TypeKind::NumberType);
+  return is(type, TypeKind::IntType) || is(type, TypeKind::FloatType) || is(type, TypeKind::ComplexType) ||
+         is(type, TypeKind::NumberType);
 }
 TypePtr without_optional(const TypePtr& type) {
   return is(type, TypeKind::OptionalType) ? type->expectRef<c10::OptionalType>().getElementType() : type;
@@ -27,9 +30,10 @@ bool bind(const TypePtr& formal, const TypePtr& actual, Variables& variables, st
   if (const auto* variable = formal->castRaw<c10::VarType>()) {
     const auto [entry, fresh] = variables.try_emplace(variable->name(), actual);
     if (fresh || actual->isSubtypeOf(entry->second)) return true;
-    if (TypePtr both = unify_types(entry->second, actual); both != nullptr && both->kind() == TypeKind::OptionalType) return (entry->second = both), true;
-    *why = c10::str("Type variable '", variable->name(), "' previously matched to type ", entry->second->annotation_str(),
-                    " is matched to type ", actual->annotation_str(), ".");
+    if (TypePtr both = unify_types(entry->second, actual); both != nullptr && both->kind() == TypeKind::OptionalType)
+      return (entry->second = both), true;
+    *why = c10::str("Type variable '", variable->name(), "' previously matched to type ",
+                    entry->second->annotation_str(), " is matched to type ", actual->annotation_str(), ".");
     return false;
   }
   if (is(formal, TypeKind::OptionalType)) {
@@ -37,7 +41,8 @@ bool bind(const TypePtr& formal, const TypePtr& actual, Variables& variables, st
   }
   if (is(formal, TypeKind::ListType) && is(actual, TypeKind::TupleType)) {
     TypePtr element;
-    for (const TypePtr& type : actual->containedTypes()) element = element == nullptr ? type : unify_types(element, type);
+    for (const TypePtr& type : actual->containedTypes())
+      element = element == nullptr ? type : unify_types(element, type);
     if (element != nullptr) return bind(formal->containedType(0), element, variables, why);
   }
   if (formal->kind() != actual->kind() || formal->containedTypeSize() != actual->containedTypeSize()) {
@@ -66,7 +71,8 @@ TypePtr resolved(const TypePtr& type, const Variables& variables) {
 
 class Matcher {
  public:
-  Matcher(const c10::FunctionSchema& schema, const std::vector<TypePtr>& positional, const NamedTypes& named, Leniency leniency, std::string* why)
+  Matcher(const c10::FunctionSchema& schema, const std::vector<TypePtr>& positional, const NamedTypes& named,
+          Leniency leniency, std::string* why)
       : schema_(schema), positional_(positional), named_(named), leniency_(leniency), why_(why) {}
 
   std::optional<SchemaMatch> run() {
@@ -76,9 +82,11 @@ class Matcher {
     for (size_t i = 0; i < schema_.arguments().size(); ++i) {
       const Argument& argument = schema_.arguments()[i];
       ArgumentSource source;
-      const auto named = std::find_if(named_.begin(), named_.end(), [&](const auto& one) { return one.first == argument.name(); });
+      const auto named =
+          std::find_if(named_.begin(), named_.end(), [&](const auto& one) { return one.first == argument.name(); });
       const bool by_place = !argument.kwarg_only() && next < positional_.size();
-      if (by_place && named != named_.end()) return no("argument ", argument.name(), " specified twice in schema, ", schema_.str());
+      if (by_place && named != named_.end())
+        return no("argument ", argument.name(), " specified twice in schema, ", schema_.str());
       if (by_place) {
         source.index = next;
         if (is_last_positional(i) && takes_rest(argument, next, &source)) {
@@ -138,15 +146,15 @@ class Matcher {
     TypePtr formal = argument.type();
     if (formal->hasFreeVariables()) {
       if (!bind(formal, actual, variables_, &reason) || (formal = resolved(formal, variables_)) == nullptr) {
-        no("Could not match type ", actual->annotation_str(), " to ", argument.type()->annotation_str(), " in argument '",
-           argument.name(), "': ", reason);
+        no("Could not match type ", actual->annotation_str(), " to ", argument.type()->annotation_str(),
+           " in argument '", argument.name(), "': ", reason);
         return false;
       }
     }
     source->type = formal;
     if (find_conversion(actual, formal, argument.N(), leniency_, source)) return true;
-    no("Expected a value of type '", formal->annotation_str(), "' for argument '", argument.name(), "' but instead found type '",
-       actual->annotation_str(), "'.");
+    no("Expected a value of type '", formal->annotation_str(), "' for argument '", argument.name(),
+       "' but instead found type '", actual->annotation_str(), "'.");
     return false;
   }
 
@@ -179,17 +187,20 @@ bool from_tensor(const TypePtr& target, Conversion* out) {
 
 }  // namespace
 
-bool find_conversion(const TypePtr& from, const TypePtr& to, std::optional<int32_t> size, Leniency leniency, ArgumentSource* out) {
+bool find_conversion(const TypePtr& from, const TypePtr& to, std::optional<int32_t> size, Leniency leniency,
+                     ArgumentSource* out) {
   out->conversion = Conversion::kNone;
   if (from->isSubtypeOf(to)) return true;
   const TypePtr target = without_optional(to);
   if (is(target, TypeKind::ListType)) {
     const TypePtr element = target->containedType(0);
-    if (is(from, TypeKind::ListType)) return is(element, TypeKind::OptionalType) && *from->containedType(0) == *without_optional(element);
+    if (is(from, TypeKind::ListType))
+      return is(element, TypeKind::OptionalType) && *from->containedType(0) == *without_optional(element);
     if (is(from, TypeKind::TupleType)) {
       const auto parts = from->containedTypes();
       out->conversion = Conversion::kTupleToList;
-      return !parts.empty() && std::all_of(parts.begin(), parts.end(), [&](const TypePtr& part) { return part->isSubtypeOf(element); });
+      return !parts.empty() &&
+             std::all_of(parts.begin(), parts.end(), [&](const TypePtr& part) { return part->isSubtypeOf(element); });
     }
     const bool fits = from->isSubtypeOf(element) || (is(from, TypeKind::IntType) && is(element, TypeKind::FloatType));
     out->conversion = Conversion::kRepeat;
@@ -201,14 +212,16 @@ bool find_conversion(const TypePtr& from, const TypePtr& to, std::optional<int32
   if (is(target, TypeKind::FloatType) && (is(from, TypeKind::IntType) || is(from, TypeKind::NumberType)))
     return (out->conversion = Conversion::kToFloat), true;
   if (is(target, TypeKind::ComplexType) && is_number(from)) return (out->conversion = Conversion::kToComplex), true;
-  if (is(target, TypeKind::IntType) && is(from, TypeKind::NumberType)) return (out->conversion = Conversion::kToInt), true;
-  if (is(target, TypeKind::DeviceObjType) && is(from, TypeKind::StringType)) return (out->conversion = Conversion::kToDevice), true;
-  return leniency == Leniency::kNumbersFromTensors && is(from, TypeKind::TensorType) && from_tensor(target, &out->conversion);
+  if (is(target, TypeKind::IntType) && is(from, TypeKind::NumberType))
+    return (out->conversion = Conversion::kToInt), true;
+  if (is(target, TypeKind::DeviceObjType) && is(from, TypeKind::StringType))
+    return (out->conversion = Conversion::kToDevice), true;
+  return leniency == Leniency::kNumbersFromTensors && is(from, TypeKind::TensorType) &&
+         from_tensor(target, &out->conversion);
 }
 
-std::optional<SchemaMatch> match_schema(
-    const c10::FunctionSchema& schema, const std::vector<TypePtr>& positional, const NamedTypes& named, Leniency leniency,
-    std::string* why) {
+std::optional<SchemaMatch> match_schema(const c10::FunctionSchema& schema, const std::vector<TypePtr>& positional,
+                                        const NamedTypes& named, Leniency leniency, std::string* why) {
   return Matcher(schema, positional, named, leniency, why).run();
 }
 

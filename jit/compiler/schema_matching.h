@@ -31,8 +31,8 @@ enum class Leniency : uint8_t { kExact, kConversions, kNumbersFromTensors };
 struct ArgumentSource {
   enum class Kind : uint8_t { kGiven, kRest, kDefault };
   Kind kind = Kind::kDefault;
-  size_t index = 0;       // of what is given, positional arguments first; of kRest, the first
-  c10::TypePtr type;      // what the overload takes here
+  size_t index = 0;   // of what is given, positional arguments first; of kRest, the first
+  c10::TypePtr type;  // what the overload takes here
   Conversion conversion = Conversion::kNone;
   int64_t repeat = 0;
 };
@@ -42,13 +42,13 @@ struct SchemaMatch {
 };
 
 /// Whether a value of type `from` may stand where `to` (a list of `size`, if it is one of fixed size) is wanted.
-bool find_conversion(const c10::TypePtr& from, const c10::TypePtr& to, std::optional<int32_t> size, Leniency leniency, ArgumentSource* out);
+bool find_conversion(const c10::TypePtr& from, const c10::TypePtr& to, std::optional<int32_t> size, Leniency leniency,
+                     ArgumentSource* out);
 
 using NamedTypes = std::vector<std::pair<std::string, c10::TypePtr>>;
 /// Nothing, and the reason in `why`, where the overload does not take them.
-std::optional<SchemaMatch> match_schema(
-    const c10::FunctionSchema& schema, const std::vector<c10::TypePtr>& positional, const NamedTypes& named, Leniency leniency,
-    std::string* why);
+std::optional<SchemaMatch> match_schema(const c10::FunctionSchema& schema, const std::vector<c10::TypePtr>& positional,
+                                        const NamedTypes& named, Leniency leniency, std::string* why);
 
 /// The type of a value that is of either type; null where there is none.
 c10::TypePtr unify_types(const c10::TypePtr& a, const c10::TypePtr& b);

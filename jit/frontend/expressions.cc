@@ -10,10 +10,11 @@ namespace {
 
 using Kind = Token::Kind;
 
-constexpr std::string_view kKeywords[] = {"False", "None",   "True",  "and",   "as",   "assert", "break",    "class", "continue",
-                                          "def",   "del",    "elif",  "else",  "except", "finally", "for",   "from",  "global",
-                                          "if",    "import", "in",    "is",    "lambda", "nonlocal", "not",  "or",    "pass",
-                                          "raise", "return", "try",   "while", "with", "yield",  "async",    "await"};
+constexpr std::string_view kKeywords[] = {"False",   "None",     "True",     "and",    "as",    "assert", "break",
+                                          "class",   "continue", "def",      "del",    "elif",  "else",   "except",
+                                          "finally", "for",      "from",     "global", "if",    "import", "in",
+                                          "is",      "lambda",   "nonlocal", "not",    "or",    "pass",   "raise",
+                                          "return",  "try",      "while",    "with",   "yield", "async",  "await"};
 bool is_keyword(std::string_view text) {
   return std::find(std::begin(kKeywords), std::end(kKeywords), text) != std::end(kKeywords);
 }
@@ -41,7 +42,8 @@ std::string found(const Token& token) {
 }
 
 // From the loosest to the tightest, below comparisons.
-constexpr std::string_view kArithmetic[][5] = {{"|"}, {"^"}, {"&"}, {"<<", ">>"}, {"+", "-"}, {"*", "/", "//", "%", "@"}};
+constexpr std::string_view kArithmetic[][5] = {{"|"},        {"^"},      {"&"},
+                                               {"<<", ">>"}, {"+", "-"}, {"*", "/", "//", "%", "@"}};
 constexpr int kLevels = 6;
 
 int deepest(const std::vector<ExprPtr>& nodes) {
@@ -49,14 +51,18 @@ int deepest(const std::vector<ExprPtr>& nodes) {
   for (const ExprPtr& node : nodes) depth = std::max(depth, node->depth);
   return depth;
 }
-int depth_of(const ExprPtr& node) { return node == nullptr ? 0 : node->depth; }
+int depth_of(const ExprPtr& node) {
+  return node == nullptr ? 0 : node->depth;
+}
 
 }  // namespace
 
 bool ExpressionParser::at(std::string_view text) const {
   return (at(Kind::kSymbol) || at(Kind::kName)) && token().text() == text;
 }
-bool ExpressionParser::at_name() const { return at(Kind::kName) && !is_keyword(token().text()); }
+bool ExpressionParser::at_name() const {
+  return at(Kind::kName) && !is_keyword(token().text());
+}
 
 std::string ExpressionParser::expect_name() {
   if (!at_name()) fail("ident");
@@ -110,7 +116,8 @@ ExprPtr ExpressionParser::expression() {
   expect("else");
   ExprPtr other = expression();
   const int depth = std::max({value->depth, condition->depth, other->depth});
-  return on_top(std::make_unique<ConditionalExpr>(begin.to(last_range()), std::move(condition), std::move(value), std::move(other)),
+  return on_top(std::make_unique<ConditionalExpr>(begin.to(last_range()), std::move(condition), std::move(value),
+                                                  std::move(other)),
                 depth);
 }
 
@@ -168,7 +175,8 @@ ExprPtr ExpressionParser::comparisons() {
   const int depth = deepest(operands);
   const SourceRange range = operands[0]->range.to(last_range());
   if (ops.size() == 1)
-    return on_top(std::make_unique<BinaryExpr>(range, std::move(ops[0]), std::move(operands[0]), std::move(operands[1])), depth);
+    return on_top(
+        std::make_unique<BinaryExpr>(range, std::move(ops[0]), std::move(operands[0]), std::move(operands[1])), depth);
   auto chain = std::make_unique<ChainExpr>(range);
   chain->ops = std::move(ops);
   chain->operands = std::move(operands);
@@ -207,7 +215,8 @@ ExprPtr ExpressionParser::postfix(ExprPtr value) {
       expect("]");
       const int depth = std::max(value->depth, where->depth);
       const SourceRange begin = value->range;
-      value = on_top(std::make_unique<SubscriptExpr>(begin.to(last_range()), std::move(value), std::move(where)), depth);
+      value =
+          on_top(std::make_unique<SubscriptExpr>(begin.to(last_range()), std::move(value), std::move(where)), depth);
     } else {
       return value;
     }
@@ -276,7 +285,8 @@ ExprPtr ExpressionParser::index() {
 ExprPtr ExpressionParser::atom() {
   const SourceRange range = token().range;
   using Value = ConstantExpr::Value;
-  for (const auto& [text, value] : {std::pair{"True", Value::kTrue}, {"False", Value::kFalse}, {"None", Value::kNone}, {"...", Value::kEllipsis}}) {
+  for (const auto& [text, value] :
+       {std::pair{"True", Value::kTrue}, {"False", Value::kFalse}, {"None", Value::kNone}, {"...", Value::kEllipsis}}) {
     if (take(text)) return std::make_unique<ConstantExpr>(range, value);
   }
   if (at("(")) return parenthesis();
@@ -387,7 +397,8 @@ ExprPtr ExpressionParser::comprehension(const SourceRange& begin, ExprPtr key, E
   if (at("for") || at("if")) fail_at(token().range, "comprehensions with several 'for' or 'if' are not supported");
   expect(close);
   node->range = begin.to(last_range());
-  const int depth = std::max({depth_of(node->key), node->value->depth, node->iterable->depth, depth_of(node->condition)});
+  const int depth =
+      std::max({depth_of(node->key), node->value->depth, node->iterable->depth, depth_of(node->condition)});
   return on_top(std::move(node), depth);
 }
 

@@ -11,13 +11,15 @@ using Kind = Token::Kind;
 using c10::detail::TextCursor;
 
 // Longest first.
-constexpr std::string_view kSymbols[] = {"**=", "//=", ">>=", "<<=", "...", "**", "//", ">>", "<<", "<=", ">=", "==", "!=",
-                                         "->",  "+=",  "-=",  "*=",  "/=",  "%=", "@=", "&=", "|=", "^=", ":=", "+",  "-",
-                                         "*",   "/",   "%",   "@",   "&",   "|",  "^",  "~",  "<",  ">",  "(",  ")",  "[",
-                                         "]",   "{",   "}",   ",",   ":",   ".",  "=",  ";",  "!"};
+constexpr std::string_view kSymbols[] = {
+    "**=", "//=", ">>=", "<<=", "...", "**", "//", ">>", "<<", "<=", ">=", "==", "!=", "->", "+=", "-=",
+    "*=",  "/=",  "%=",  "@=",  "&=",  "|=", "^=", ":=", "+",  "-",  "*",  "/",  "%",  "@",  "&",  "|",
+    "^",   "~",   "<",   ">",   "(",   ")",  "[",  "]",  "{",  "}",  ",",  ":",  ".",  "=",  ";",  "!"};
 constexpr std::string_view kTypeComment = "# type:";
 
-bool is_hex(char c) { return TextCursor::is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
+bool is_hex(char c) {
+  return TextCursor::is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
 
 class Lexer {
  public:
@@ -86,7 +88,8 @@ class Lexer {
     } else if (columns < indents_.back()) {
       for (; indents_.size() > 1 && columns < indents_.back(); indents_.pop_back()) add(Kind::kDedent, at_, at_);
       if (columns != indents_.back()) {
-        throw ErrorReport("invalid indent level " + std::to_string(columns) + ":\n" + range(begin, at_).str(), range(begin, at_));
+        throw ErrorReport("invalid indent level " + std::to_string(columns) + ":\n" + range(begin, at_).str(),
+                          range(begin, at_));
       }
     }
   }
@@ -101,7 +104,8 @@ class Lexer {
 
   void skip_blanks() {
     while (true) {
-      if (next() == ' ' || next() == '\t' || next() == '\f' || (next() == '\r' && (next(1) == '\n' || at_ + 1 == text_.size()))) {
+      if (next() == ' ' || next() == '\t' || next() == '\f' ||
+          (next() == '\r' && (next(1) == '\n' || at_ + 1 == text_.size()))) {
         ++at_;
       } else if (next() == '\\' && next(1) == '\n') {
         at_ += 2;
@@ -143,8 +147,9 @@ class Lexer {
       if ((symbol == ")" || symbol == "]" || symbol == "}") && brackets_ > 0) --brackets_;
       return add(Kind::kSymbol, begin, at_);
     }
-    throw ErrorReport("expected a valid token but found '" + std::string(1, c) + "' here:\n" + range(at_, at_ + 1).str(),
-                      range(at_, at_ + 1));
+    throw ErrorReport(
+        "expected a valid token but found '" + std::string(1, c) + "' here:\n" + range(at_, at_ + 1).str(),
+        range(at_, at_ + 1));
   }
 
   void number() {

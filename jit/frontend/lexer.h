@@ -11,11 +11,11 @@ namespace torch::jit {
 
 struct Token {
   enum class Kind {
-    kName,      // also the keywords
-    kNumber,    // as written
-    kString,    // with its quotes
-    kSymbol,    // operators and brackets
-    kNewline,   // the end of a statement
+    kName,     // also the keywords
+    kNumber,   // as written
+    kString,   // with its quotes
+    kSymbol,   // operators and brackets
+    kNewline,  // the end of a statement
     kIndent,
     kDedent,
     kEnd,
@@ -28,9 +28,12 @@ struct Token {
   std::string_view text() const { return range.text(); }
 };
 
-/// The words of source[begin, end). Lines inside brackets are one; the first line's indentation is that of the whole program.
-/// Throws ErrorReport for characters that no word begins with, strings without an end and indentation that fits no line above.
+/// The words of source[begin, end). Lines inside brackets are one; the first line's indentation is that of the whole
+/// program. Throws ErrorReport for characters that no word begins with, strings without an end and indentation that
+/// fits no line above.
 std::vector<Token> lex(const std::shared_ptr<const Source>& source, size_t begin, size_t end);
-inline std::vector<Token> lex(const std::shared_ptr<const Source>& source) { return lex(source, 0, source->text().size()); }
+inline std::vector<Token> lex(const std::shared_ptr<const Source>& source) {
+  return lex(source, 0, source->text().size());
+}
 
 }  // namespace torch::jit

@@ -88,7 +88,8 @@ bool read_number(std::string_view text, NumberLiteral* out) {
   if (error == std::errc::result_out_of_range) {
     // As strtod: what is too large is infinite, what is too small is zero.
     const size_t exponent = text.find_first_of("eE");
-    const bool small = exponent != std::string_view::npos ? text.substr(exponent + 1, 1) == "-" : text.substr(0, 1) == "0";
+    const bool small =
+        exponent != std::string_view::npos ? text.substr(exponent + 1, 1) == "-" : text.substr(0, 1) == "0";
     out->number = small ? 0.0 : __builtin_huge_val();
     return last == end;
   }

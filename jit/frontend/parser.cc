@@ -108,11 +108,12 @@ class Parser final : detail::ExpressionParser {
 
   StmtPtr assignment(const SourceRange& begin) {
     ExprPtr first = expressions();
-    for (const std::string_view op : {"+=", "-=", "*=", "/=", "//=", "%=", "**=", "@=", "&=", "|=", "^=", "<<=", ">>="}) {
+    for (const std::string_view op :
+         {"+=", "-=", "*=", "/=", "//=", "%=", "**=", "@=", "&=", "|=", "^=", "<<=", ">>="}) {
       if (!take(op)) continue;
       ExprPtr value = expressions();
-      return std::make_unique<AugmentedStmt>(begin.to(last_range()), std::move(first), std::string(op.substr(0, op.size() - 1)),
-                                             std::move(value));
+      return std::make_unique<AugmentedStmt>(begin.to(last_range()), std::move(first),
+                                             std::string(op.substr(0, op.size() - 1)), std::move(value));
     }
     if (!at(":") && !at("=")) {
       const SourceRange range = first->range;
@@ -128,7 +129,8 @@ class Parser final : detail::ExpressionParser {
         if (node->value != nullptr) node->targets.push_back(std::move(node->value));
         node->value = expressions();
       }
-      if (at(Kind::kNewline) && token().type_comment.source() != nullptr) node->type = type_of_comment(token().type_comment);
+      if (at(Kind::kNewline) && token().type_comment.source() != nullptr)
+        node->type = type_of_comment(token().type_comment);
     }
     node->range = begin.to(last_range());
     return node;
@@ -249,7 +251,8 @@ class Parser final : detail::ExpressionParser {
     }
     if (take("->")) node->return_type = expression();
     node->range = begin.to(expect(":"));
-    if (at(Kind::kNewline) && token().type_comment.source() != nullptr) signature_of_comment(*node, token().type_comment);
+    if (at(Kind::kNewline) && token().type_comment.source() != nullptr)
+      signature_of_comment(*node, token().type_comment);
     node->body = block();
     return node;
   }

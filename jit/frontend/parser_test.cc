@@ -7,7 +7,9 @@
 namespace torch::jit {
 namespace {
 
-std::shared_ptr<const Source> source(std::string text) { return std::make_shared<Source>(std::move(text)); }
+std::shared_ptr<const Source> source(std::string text) {
+  return std::make_shared<Source>(std::move(text));
+}
 
 std::string dump(const ExprPtr& node);
 std::string dump(const std::vector<ExprPtr>& nodes) {
@@ -29,7 +31,8 @@ std::string dump(const ExprPtr& node) {
   if (const auto* e = node->as<DictExpr>()) return "(dict" + dump(e->keys) + " :" + dump(e->values) + ")";
   if (const auto* e = node->as<AttributeExpr>()) return "(. " + dump(e->object) + " " + e->name + ")";
   if (const auto* e = node->as<SubscriptExpr>()) return "([] " + dump(e->value) + " " + dump(e->index) + ")";
-  if (const auto* e = node->as<SliceExpr>()) return "(: " + dump(e->start) + " " + dump(e->stop) + " " + dump(e->step) + ")";
+  if (const auto* e = node->as<SliceExpr>())
+    return "(: " + dump(e->start) + " " + dump(e->stop) + " " + dump(e->step) + ")";
   if (const auto* e = node->as<StarredExpr>()) return "(* " + dump(e->value) + ")";
   if (const auto* e = node->as<UnaryExpr>()) return "(" + e->op + " " + dump(e->operand) + ")";
   if (const auto* e = node->as<BinaryExpr>()) return "(" + e->op + " " + dump(e->left) + " " + dump(e->right) + ")";
@@ -124,8 +127,9 @@ TEST(Statements, KnowTheirPlaces) {
   const SourceRange& range = branch.body[0]->as<ReturnStmt>()->value->range;
   EXPECT_EQ(range.text(), "a * c");
   EXPECT_EQ(range.line(), 3);
-  EXPECT_EQ(range.str(),
-            "  File \"<string>\", line 3\ndef f(a):\n  if a:\n    return a * c\n           ~~~~~ <--- HERE\n  return 1\n");
+  EXPECT_EQ(
+      range.str(),
+      "  File \"<string>\", line 3\ndef f(a):\n  if a:\n    return a * c\n           ~~~~~ <--- HERE\n  return 1\n");
 }
 
 std::string error_of(const std::string& text) {
@@ -140,7 +144,8 @@ std::string error_of(const std::string& text) {
 TEST(Errors, ShowTheLine) {
   EXPECT_EQ(error_of("def f(a):\n  return (a\n"),
             "expected ) but found 'eof' here:\n  File \"<string>\", line 3\ndef f(a):\n  return (a\n\n~ <--- HERE\n");
-  EXPECT_EQ(error_of("x = 1\n"), "expected def but found 'ident' here:\n  File \"<string>\", line 1\nx = 1\n~ <--- HERE\n");
+  EXPECT_EQ(error_of("x = 1\n"),
+            "expected def but found 'ident' here:\n  File \"<string>\", line 1\nx = 1\n~ <--- HERE\n");
   EXPECT_EQ(error_of("def f(a):\n  return a\n    b = 1\n").substr(0, 36), "expected newline but found 'indent' ");
 }
 
@@ -172,7 +177,8 @@ TEST(Errors, NameWhatTheLanguageHasNot) {
     EXPECT_NE(error.find("<--- HERE"), std::string::npos) << text;
   }
   EXPECT_EQ(error_of("def f(*a):\n  pass").substr(0, 55), "functions with a variable number of arguments are not s");
-  EXPECT_NE(error_of("def f(a):\n  # type: (int, int) -> int\n  pass").find("Number of type annotations"), std::string::npos);
+  EXPECT_NE(error_of("def f(a):\n  # type: (int, int) -> int\n  pass").find("Number of type annotations"),
+            std::string::npos);
 }
 
 TEST(Errors, DepthIsBounded) {
@@ -188,7 +194,8 @@ TEST(Errors, DepthIsBounded) {
         "a" + repeat("[0]", 100000), "a" + repeat(" ** a", 100000), "a" + repeat(" if a else a", 100000)}) {
     EXPECT_EQ(error_of("def f(a):\n  return " + text).substr(0, refused.size()), refused) << text.substr(0, 20);
   }
-  EXPECT_EQ(error_of("def f(a):\n  if a: pass\n" + repeat("  elif a: pass\n", 100000)).substr(0, refused.size()), refused);
+  EXPECT_EQ(error_of("def f(a):\n  if a: pass\n" + repeat("  elif a: pass\n", 100000)).substr(0, refused.size()),
+            refused);
   std::string nested = "def f(a):\n";
   for (size_t i = 1; i < 400; ++i) nested += std::string(i, ' ') + "if a:\n";
   EXPECT_EQ(error_of(nested).substr(0, refused.size()), refused);

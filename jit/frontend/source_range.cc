@@ -13,7 +13,9 @@ size_t line_begin(std::string_view text, size_t at) {
   const size_t newline = at == 0 ? std::string_view::npos : text.rfind('\n', at - 1);
   return newline == std::string_view::npos ? 0 : newline + 1;
 }
-size_t line_end(std::string_view text, size_t at) { return std::min(text.find('\n', at), text.size()); }
+size_t line_end(std::string_view text, size_t at) {
+  return std::min(text.find('\n', at), text.size());
+}
 
 }  // namespace
 
@@ -24,7 +26,8 @@ std::string_view SourceRange::text() const {
 size_t SourceRange::line() const {
   if (source_ == nullptr) return 0;
   const std::string& text = source_->text();
-  return source_->starting_line_no() + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(start_), '\n');
+  return source_->starting_line_no() +
+         std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(start_), '\n');
 }
 
 void SourceRange::highlight(std::string& out) const {

@@ -165,7 +165,10 @@ struct ChainExpr final : Expr {
 struct ConditionalExpr final : Expr {
   static constexpr Kind kKind = Kind::kConditional;
   ConditionalExpr(SourceRange range, ExprPtr condition, ExprPtr value, ExprPtr other)
-      : Expr(kKind, std::move(range)), condition(std::move(condition)), value(std::move(value)), other(std::move(other)) {}
+      : Expr(kKind, std::move(range)),
+        condition(std::move(condition)),
+        value(std::move(value)),
+        other(std::move(other)) {}
   ExprPtr condition;
   ExprPtr value;
   ExprPtr other;

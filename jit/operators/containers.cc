@@ -26,11 +26,15 @@ size_t clamped(int64_t index, size_t size) {
   const auto count = static_cast<int64_t>(size);
   return static_cast<size_t>(std::clamp(index < 0 ? index + count : index, int64_t{0}, count));
 }
-bool equal(const IValue& a, const IValue& b) { return a.is(b) || a == b; }
+bool equal(const IValue& a, const IValue& b) {
+  return a.is(b) || a == b;
+}
 
 // --- lists ---
 
-void list_len(Stack& s) { s.back() = IValue(static_cast<int64_t>(s.back().toListRef().size())); }
+void list_len(Stack& s) {
+  s.back() = IValue(static_cast<int64_t>(s.back().toListRef().size()));
+}
 void list_get(Stack& s) {
   const int64_t index = pop(s).toInt();
   const IValue list = pop(s);
@@ -77,8 +81,12 @@ void list_reverse(Stack& s) {
   const List list = pop(s).toList();
   for (size_t i = 0, j = list.size(); i + 1 < j; ++i) swap(list[i], list[--j]);
 }
-void list_copy(Stack& s) { s.back() = IValue(s.back().toList().copy()); }
-void list_clear(Stack& s) { pop(s).toList().clear(); }
+void list_copy(Stack& s) {
+  s.back() = IValue(s.back().toList().copy());
+}
+void list_clear(Stack& s) {
+  pop(s).toList().clear();
+}
 void list_add(Stack& s) {
   const List b = pop(s).toList();
   const List sum = pop(s).toList().copy();
@@ -89,7 +97,8 @@ void list_repeat(Stack& s) {
   IValue first = pop(s), second = pop(s);
   const int64_t times = std::max<int64_t>((first.isInt() ? first : second).toInt(), 0);
   const List list = (first.isInt() ? second : first).toList();
-  TORCH_CHECK(list.empty() || times <= kMostElements / static_cast<int64_t>(list.size()), "a list of more than ", kMostElements, " elements");
+  TORCH_CHECK(list.empty() || times <= kMostElements / static_cast<int64_t>(list.size()), "a list of more than ",
+              kMostElements, " elements");
   const List result(list.elementType());
   result.reserve(list.size() * static_cast<size_t>(times));
   for (int64_t i = 0; i < times; ++i) result.append(list);
@@ -122,7 +131,8 @@ void list_remove(Stack& s) {
 void list_count(Stack& s) {
   const IValue value = pop(s), list = pop(s);
   const auto elements = list.toListRef();
-  s.emplace_back(static_cast<int64_t>(std::count_if(elements.begin(), elements.end(), [&](const IValue& one) { return equal(one, value); })));
+  s.emplace_back(static_cast<int64_t>(
+      std::count_if(elements.begin(), elements.end(), [&](const IValue& one) { return equal(one, value); })));
 }
 void list_eq(Stack& s) {
   const IValue b = pop(s), a = pop(s);
@@ -163,8 +173,10 @@ bool less(const IValue& a, const IValue& b) {
 List sorted_copy(const List& list, bool reverse) {
   std::vector<IValue> values = list.vec();
   // Not a number is less than nothing: such an order would not do for a sort.
-  for (const IValue& v : values) TORCH_CHECK_VALUE(!v.isDouble() || v.toDouble() == v.toDouble(), "a list with nan cannot be sorted");
-  std::stable_sort(values.begin(), values.end(), [&](const IValue& a, const IValue& b) { return reverse ? less(b, a) : less(a, b); });
+  for (const IValue& v : values)
+    TORCH_CHECK_VALUE(!v.isDouble() || v.toDouble() == v.toDouble(), "a list with nan cannot be sorted");
+  std::stable_sort(values.begin(), values.end(),
+                   [&](const IValue& a, const IValue& b) { return reverse ? less(b, a) : less(a, b); });
   const List result(list.elementType());
   for (IValue& v : values) result.push_back(v);
   return result;
@@ -175,18 +187,26 @@ void list_sort(Stack& s) {
   const List sorted = sorted_copy(list, reverse);
   for (size_t i = 0; i < list.size(); ++i) list.set(i, sorted.get(i));
 }
-void list_sorted(Stack& s) { s.back() = IValue(sorted_copy(s.back().toList(), false)); }
+void list_sorted(Stack& s) {
+  s.back() = IValue(sorted_copy(s.back().toList(), false));
+}
 void list_extreme(Stack& s, bool largest, const char* name) {
   const IValue list = pop(s);
   const auto values = list.toListRef();
   TORCH_CHECK_VALUE(!values.empty(), name, "() arg is an empty sequence");
-  s.push_back(largest ? *std::max_element(values.begin(), values.end(), less) : *std::min_element(values.begin(), values.end(), less));
+  s.push_back(largest ? *std::max_element(values.begin(), values.end(), less)
+                      : *std::min_element(values.begin(), values.end(), less));
 }
-void list_min(Stack& s) { list_extreme(s, false, "min"); }
-void list_max(Stack& s) { list_extreme(s, true, "max"); }
+void list_min(Stack& s) {
+  list_extreme(s, false, "min");
+}
+void list_max(Stack& s) {
+  list_extreme(s, true, "max");
+}
 void sum_of_ints(Stack& s) {
   uint64_t sum = 0;
-  for (const IValue& v : s.back().toListRef()) sum += static_cast<uint64_t>(v.isBool() ? static_cast<int64_t>(v.toBool()) : v.toInt());
+  for (const IValue& v : s.back().toListRef())
+    sum += static_cast<uint64_t>(v.isBool() ? static_cast<int64_t>(v.toBool()) : v.toInt());
   s.back() = IValue(static_cast<int64_t>(sum));
 }
 void sum_of_floats(Stack& s) {
@@ -194,7 +214,9 @@ void sum_of_floats(Stack& s) {
   for (const IValue& v : s.back().toListRef()) sum += v.toDouble();
   s.back() = IValue(sum);
 }
-bool truth(const IValue& v) { return v.isBool() ? v.toBool() : v.isInt() ? v.toInt() != 0 : v.toDouble() != 0; }
+bool truth(const IValue& v) {
+  return v.isBool() ? v.toBool() : v.isInt() ? v.toInt() != 0 : v.toDouble() != 0;
+}
 void list_any(Stack& s) {
   const IValue list = pop(s);
   const auto values = list.toListRef();
@@ -208,7 +230,9 @@ void list_all(Stack& s) {
 
 // --- dictionaries ---
 
-void dict_len(Stack& s) { s.back() = IValue(static_cast<int64_t>(s.back().toGenericDict().size())); }
+void dict_len(Stack& s) {
+  s.back() = IValue(static_cast<int64_t>(s.back().toGenericDict().size()));
+}
 IValue value_of(const Dict& dict, const IValue& key) {
   const auto found = dict.find(key);
   TORCH_CHECK(found != dict.end(), "KeyError: ", text_of(key));
@@ -282,8 +306,12 @@ void dict_update(Stack& s) {
   const Dict dict = pop(s).toGenericDict();
   for (const auto& entry : other) dict.insert_or_assign(entry.key(), entry.value());
 }
-void dict_copy(Stack& s) { s.back() = IValue(s.back().toGenericDict().copy()); }
-void dict_clear(Stack& s) { pop(s).toGenericDict().clear(); }
+void dict_copy(Stack& s) {
+  s.back() = IValue(s.back().toGenericDict().copy());
+}
+void dict_clear(Stack& s) {
+  pop(s).toGenericDict().clear();
+}
 
 }  // namespace
 

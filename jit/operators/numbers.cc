@@ -1,4 +1,5 @@
-// Arithmetic of numbers: the same function for integers, floats and complex numbers, which it tells apart by the values.
+// Arithmetic of numbers: the same function for integers, floats and complex numbers, which it tells apart by the
+// values.
 #include <cmath>
 #include <limits>
 
@@ -13,12 +14,22 @@ using c10::IValue;
 using c10::Stack;
 using Complex = c10::complex<double>;
 
-double real(const IValue& v) { return v.toScalar().toDouble(); }
-Complex to_complex(const IValue& v) { return v.isComplexDouble() ? v.toComplexDouble() : Complex(real(v), 0.0); }
-int64_t integer(const IValue& v) { return v.isBool() ? static_cast<int64_t>(v.toBool()) : v.toInt(); }
-bool is_whole(const IValue& v) { return v.isInt() || v.isBool(); }
+double real(const IValue& v) {
+  return v.toScalar().toDouble();
+}
+Complex to_complex(const IValue& v) {
+  return v.isComplexDouble() ? v.toComplexDouble() : Complex(real(v), 0.0);
+}
+int64_t integer(const IValue& v) {
+  return v.isBool() ? static_cast<int64_t>(v.toBool()) : v.toInt();
+}
+bool is_whole(const IValue& v) {
+  return v.isInt() || v.isBool();
+}
 // Integers wrap around at 64 bits.
-int64_t wrapped(uint64_t v) { return static_cast<int64_t>(v); }
+int64_t wrapped(uint64_t v) {
+  return static_cast<int64_t>(v);
+}
 
 template <class Int, class Real, class Cplx>
 void binary(Stack& stack, const Int& of_integers, const Real& of_reals, const Cplx& of_complex) {
@@ -31,19 +42,29 @@ void binary(Stack& stack, const Int& of_integers, const Real& of_reals, const Cp
     stack.emplace_back(of_reals(real(a), real(b)));
   }
 }
-Complex not_for_complex(Complex, Complex) { TORCH_CHECK_TYPE(false, "complex numbers have no order and no remainder"); }
+Complex not_for_complex(Complex, Complex) {
+  TORCH_CHECK_TYPE(false, "complex numbers have no order and no remainder");
+}
 
 void add(Stack& s) {
-  binary(s, [](uint64_t a, uint64_t b) { return wrapped(a + b); }, [](double a, double b) { return a + b; }, [](Complex a, Complex b) { return a + b; });
+  binary(
+      s, [](uint64_t a, uint64_t b) { return wrapped(a + b); }, [](double a, double b) { return a + b; },
+      [](Complex a, Complex b) { return a + b; });
 }
 void sub(Stack& s) {
-  binary(s, [](uint64_t a, uint64_t b) { return wrapped(a - b); }, [](double a, double b) { return a - b; }, [](Complex a, Complex b) { return a - b; });
+  binary(
+      s, [](uint64_t a, uint64_t b) { return wrapped(a - b); }, [](double a, double b) { return a - b; },
+      [](Complex a, Complex b) { return a - b; });
 }
 void mul(Stack& s) {
-  binary(s, [](uint64_t a, uint64_t b) { return wrapped(a * b); }, [](double a, double b) { return a * b; }, [](Complex a, Complex b) { return a * b; });
+  binary(
+      s, [](uint64_t a, uint64_t b) { return wrapped(a * b); }, [](double a, double b) { return a * b; },
+      [](Complex a, Complex b) { return a * b; });
 }
 void div(Stack& s) {
-  binary(s, [](double a, double b) { return a / b; }, [](double a, double b) { return a / b; }, [](Complex a, Complex b) { return a / b; });
+  binary(
+      s, [](double a, double b) { return a / b; }, [](double a, double b) { return a / b; },
+      [](Complex a, Complex b) { return a / b; });
 }
 int64_t floor_quotient(int64_t a, int64_t b) {
   TORCH_CHECK(b != 0, "division by 0");
@@ -52,12 +73,16 @@ int64_t floor_quotient(int64_t a, int64_t b) {
   return a % b != 0 && (a < 0) != (b < 0) ? quotient - 1 : quotient;
 }
 void floordiv(Stack& s) {
-  binary(s, floor_quotient, [](double a, double b) { return std::floor(a / b); }, not_for_complex);
+  binary(
+      s, floor_quotient, [](double a, double b) { return std::floor(a / b); }, not_for_complex);
 }
 void remainder(Stack& s) {
   binary(
       s,
-      [](int64_t a, int64_t b) { return wrapped(static_cast<uint64_t>(a) - static_cast<uint64_t>(floor_quotient(a, b)) * static_cast<uint64_t>(b)); },
+      [](int64_t a, int64_t b) {
+        return wrapped(static_cast<uint64_t>(a) -
+                       static_cast<uint64_t>(floor_quotient(a, b)) * static_cast<uint64_t>(b));
+      },
       [](double a, double b) {
         const double rest = std::fmod(a, b);
         return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
@@ -70,10 +95,14 @@ void power(Stack& s) {
       [](Complex a, Complex b) { return c10::pow(a, b); });
 }
 void atan2(Stack& s) {
-  binary(s, [](double a, double b) { return std::atan2(a, b); }, [](double a, double b) { return std::atan2(a, b); }, not_for_complex);
+  binary(
+      s, [](double a, double b) { return std::atan2(a, b); }, [](double a, double b) { return std::atan2(a, b); },
+      not_for_complex);
 }
 void fmod(Stack& s) {
-  binary(s, [](double a, double b) { return std::fmod(a, b); }, [](double a, double b) { return std::fmod(a, b); }, not_for_complex);
+  binary(
+      s, [](double a, double b) { return std::fmod(a, b); }, [](double a, double b) { return std::fmod(a, b); },
+      not_for_complex);
 }
 void divmod(Stack& s) {
   Stack copy = s;
@@ -95,10 +124,18 @@ void compare(Stack& stack, const Compare& holds) {
   }
   stack.emplace_back(result);
 }
-void lt(Stack& s) { compare(s, [](const auto& a, const auto& b) { return a < b; }); }
-void le(Stack& s) { compare(s, [](const auto& a, const auto& b) { return a <= b; }); }
-void gt(Stack& s) { compare(s, [](const auto& a, const auto& b) { return a > b; }); }
-void ge(Stack& s) { compare(s, [](const auto& a, const auto& b) { return a >= b; }); }
+void lt(Stack& s) {
+  compare(s, [](const auto& a, const auto& b) { return a < b; });
+}
+void le(Stack& s) {
+  compare(s, [](const auto& a, const auto& b) { return a <= b; });
+}
+void gt(Stack& s) {
+  compare(s, [](const auto& a, const auto& b) { return a > b; });
+}
+void ge(Stack& s) {
+  compare(s, [](const auto& a, const auto& b) { return a >= b; });
+}
 bool equal(const IValue& a, const IValue& b) {
   if (a.isScalar() && b.isScalar() && !a.isComplexDouble() && !b.isComplexDouble())
     return is_whole(a) && is_whole(b) ? integer(a) == integer(b) : real(a) == real(b);
@@ -123,9 +160,15 @@ void bits(Stack& stack, const Op& op) {
     stack.emplace_back(op(a.toInt(), b.toInt()));
   }
 }
-void bit_and(Stack& s) { bits(s, [](int64_t a, int64_t b) { return a & b; }); }
-void bit_or(Stack& s) { bits(s, [](int64_t a, int64_t b) { return a | b; }); }
-void bit_xor(Stack& s) { bits(s, [](int64_t a, int64_t b) { return a ^ b; }); }
+void bit_and(Stack& s) {
+  bits(s, [](int64_t a, int64_t b) { return a & b; });
+}
+void bit_or(Stack& s) {
+  bits(s, [](int64_t a, int64_t b) { return a | b; });
+}
+void bit_xor(Stack& s) {
+  bits(s, [](int64_t a, int64_t b) { return a ^ b; });
+}
 void shift(Stack& stack, bool left) {
   const int64_t by = pop(stack).toInt(), value = pop(stack).toInt();
   TORCH_CHECK(by >= 0, "negative shift count");
@@ -135,8 +178,12 @@ void shift(Stack& stack, bool left) {
     stack.emplace_back(value >> (by > 63 ? 63 : by));
   }
 }
-void left_shift(Stack& s) { shift(s, true); }
-void right_shift(Stack& s) { shift(s, false); }
+void left_shift(Stack& s) {
+  shift(s, true);
+}
+void right_shift(Stack& s) {
+  shift(s, false);
+}
 
 void neg(Stack& s) {
   const IValue v = pop(s);
@@ -148,7 +195,9 @@ void neg(Stack& s) {
     s.emplace_back(-real(v));
   }
 }
-void invert(Stack& s) { s.back() = IValue(~integer(s.back())); }
+void invert(Stack& s) {
+  s.back() = IValue(~integer(s.back()));
+}
 void absolute(Stack& s) {
   const IValue v = pop(s);
   if (v.isInt()) {
@@ -159,7 +208,9 @@ void absolute(Stack& s) {
     s.emplace_back(std::abs(real(v)));
   }
 }
-void logical_not(Stack& s) { s.back() = IValue(!s.back().toBool()); }
+void logical_not(Stack& s) {
+  s.back() = IValue(!s.back().toBool());
+}
 int64_t to_integer(double v, const char* what) {
   TORCH_CHECK_VALUE(v >= -0x1p63 && v < 0x1p63, what, " does not fit into an integer: ", v);
   return static_cast<int64_t>(v);
@@ -170,7 +221,9 @@ void floor(Stack& s) {
 void ceil(Stack& s) {
   if (!s.back().isInt()) s.back() = IValue(to_integer(std::ceil(real(s.back())), "ceil"));
 }
-void round(Stack& s) { s.back() = IValue(std::nearbyint(real(s.back()))); }
+void round(Stack& s) {
+  s.back() = IValue(std::nearbyint(real(s.back())));
+}
 template <double (*f)(double)>
 void of_real(Stack& s) {
   s.back() = IValue(f(real(s.back())));
@@ -179,9 +232,15 @@ template <bool (*f)(double)>
 void test_real(Stack& s) {
   s.back() = IValue(f(real(s.back())));
 }
-bool is_nan(double v) { return std::isnan(v); }
-bool is_inf(double v) { return std::isinf(v); }
-bool is_finite(double v) { return std::isfinite(v); }
+bool is_nan(double v) {
+  return std::isnan(v);
+}
+bool is_inf(double v) {
+  return std::isinf(v);
+}
+bool is_finite(double v) {
+  return std::isfinite(v);
+}
 
 void smaller(Stack& s) {
   const IValue b = pop(s), a = pop(s);
@@ -205,10 +264,14 @@ void to_int(Stack& s) {
   const IValue& v = s.back();
   s.back() = is_whole(v) ? IValue(integer(v)) : IValue(to_integer(std::trunc(real(v)), "int"));
 }
-void to_float(Stack& s) { s.back() = IValue(real(s.back())); }
+void to_float(Stack& s) {
+  s.back() = IValue(real(s.back()));
+}
 void to_bool(Stack& s) {
   const IValue& v = s.back();
-  s.back() = IValue(v.isComplexDouble() ? v.toComplexDouble() != Complex(0.0, 0.0) : is_whole(v) ? integer(v) != 0 : real(v) != 0);
+  s.back() = IValue(v.isComplexDouble() ? v.toComplexDouble() != Complex(0.0, 0.0)
+                    : is_whole(v)       ? integer(v) != 0
+                                        : real(v) != 0);
 }
 void make_complex(Stack& s) {
   const IValue imaginary = pop(s), v = pop(s);
@@ -225,8 +288,9 @@ void different(Stack& s) {
 }
 
 // "aten::add.int(int a, int b) -> int" for each type; the result's is that of the arguments where `result` is empty.
-void add_all(BuiltinOperators& all, std::initializer_list<const char*> names, std::initializer_list<Callable::Builtin> calls,
-             std::initializer_list<const char*> types, const std::string& arguments, const std::string& result) {
+void add_all(BuiltinOperators& all, std::initializer_list<const char*> names,
+             std::initializer_list<Callable::Builtin> calls, std::initializer_list<const char*> types,
+             const std::string& arguments, const std::string& result) {
   for (const char* type : types) {
     const auto with_type = [&](std::string text) {
       for (size_t at; (at = text.find('$')) != std::string::npos;) text.replace(at, 1, type);
@@ -235,7 +299,8 @@ void add_all(BuiltinOperators& all, std::initializer_list<const char*> names, st
     auto call = calls.begin();
     for (const char* name : names) {
       const std::string overload = std::string(type) == "Scalar" ? "" : "." + std::string(type);
-      all.push_back({c10::str("aten::", name, overload, "(", with_type(arguments), ") -> ", with_type(result)), *call++});
+      all.push_back(
+          {c10::str("aten::", name, overload, "(", with_type(arguments), ") -> ", with_type(result)), *call++});
     }
   }
 }
@@ -246,9 +311,15 @@ namespace {
 
 // Of numbers of two types: before those of Scalar, which tell less of their results.
 void add_mixed_operators(BuiltinOperators& all) {
-  const std::pair<const char*, Callable::Builtin> of_reals[] = {
-      {"aten::add", add}, {"aten::sub", sub}, {"aten::mul", mul}, {"aten::div", div}, {"aten::pow", power},
-      {"aten::floordiv", floordiv}, {"aten::remainder", remainder}, {"prim::min", smaller_float}, {"prim::max", larger_float}};
+  const std::pair<const char*, Callable::Builtin> of_reals[] = {{"aten::add", add},
+                                                                {"aten::sub", sub},
+                                                                {"aten::mul", mul},
+                                                                {"aten::div", div},
+                                                                {"aten::pow", power},
+                                                                {"aten::floordiv", floordiv},
+                                                                {"aten::remainder", remainder},
+                                                                {"prim::min", smaller_float},
+                                                                {"prim::max", larger_float}};
   const std::pair<const char*, Callable::Builtin> of_complex[] = {
       {"aten::add", add}, {"aten::sub", sub}, {"aten::mul", mul}, {"aten::div", div}, {"aten::pow", power}};
   const auto put = [&](const auto& operators, const char* a, const char* b, const char* result) {
@@ -276,7 +347,8 @@ void add_number_operators(BuiltinOperators& all) {
   add_all(all, {"fmod", "atan2"}, {fmod, atan2}, {"int", "float", "Scalar"}, "$ a, $ b", "float");
   add_all(all, {"divmod"}, {divmod}, {"int", "float"}, "$ a, $ b", "($, $)");
   add_all(all, {"lt", "le", "gt", "ge"}, {lt, le, gt, ge}, order, "$ a, $ b", "bool");
-  add_all(all, {"eq", "ne"}, {eq, ne}, {"int", "float", "str", "bool", "complex", "Device", "Scalar", "AnyEnumType"}, "$ a, $ b", "bool");
+  add_all(all, {"eq", "ne"}, {eq, ne}, {"int", "float", "str", "bool", "complex", "Device", "Scalar", "AnyEnumType"},
+          "$ a, $ b", "bool");
   add_all(all, {"__and__", "__or__", "__xor__"}, {bit_and, bit_or, bit_xor}, {"int", "bool"}, "$ a, $ b", "$");
   add_all(all, {"__lshift__", "__rshift__"}, {left_shift, right_shift}, {"int"}, "$ a, $ b", "$");
   add_all(all, {"neg"}, {neg}, {"int", "float", "complex", "Scalar"}, "$ a", "$");
@@ -285,10 +357,11 @@ void add_number_operators(BuiltinOperators& all) {
   add_all(all, {"abs"}, {absolute}, {"complex"}, "$ a", "float");
   add_all(all, {"floor", "ceil"}, {floor, ceil}, {"int", "float", "Scalar"}, "$ a", "int");
   add_all(all, {"round", "sqrt", "exp", "log", "sin", "cos", "tan", "tanh"},
-          {round, of_real<std::sqrt>, of_real<std::exp>, of_real<std::log>, of_real<std::sin>, of_real<std::cos>, of_real<std::tan>,
-           of_real<std::tanh>},
+          {round, of_real<std::sqrt>, of_real<std::exp>, of_real<std::log>, of_real<std::sin>, of_real<std::cos>,
+           of_real<std::tan>, of_real<std::tanh>},
           {"int", "float", "Scalar"}, "$ a", "float");
-  add_all(all, {"isnan", "isinf", "isfinite"}, {test_real<is_nan>, test_real<is_inf>, test_real<is_finite>}, {"int", "float"}, "$ a", "bool");
+  add_all(all, {"isnan", "isinf", "isfinite"}, {test_real<is_nan>, test_real<is_inf>, test_real<is_finite>},
+          {"int", "float"}, "$ a", "bool");
   for (const char* type : {"bool", "int", "float", "Scalar"}) {
     all.push_back({c10::str("aten::Int.", type, "(", type, " a) -> int"), to_int});
     all.push_back({c10::str("aten::Float.", type, "(", type, " a) -> float"), to_float});

@@ -31,7 +31,9 @@ const Builtins& builtins() {
 }
 
 // A loaded program could read and write any file with them.
-bool opens_files(const std::string& name) { return name == "aten::from_file" || name == "aten::save"; }
+bool opens_files(const std::string& name) {
+  return name == "aten::from_file" || name == "aten::save";
+}
 
 }  // namespace
 
@@ -57,9 +59,9 @@ const std::vector<Callable>& OperatorTable::overloads(const std::string& name) {
       if (const auto op = c10::Dispatcher::singleton().findSchema(name, overload)) result.emplace_back(*op);
     }
   }
-  std::stable_sort(result.begin() + static_cast<std::ptrdiff_t>(own), result.end(), [](const Callable& a, const Callable& b) {
-    return a.schema().is_mutable() < b.schema().is_mutable();
-  });
+  std::stable_sort(
+      result.begin() + static_cast<std::ptrdiff_t>(own), result.end(),
+      [](const Callable& a, const Callable& b) { return a.schema().is_mutable() < b.schema().is_mutable(); });
   return result;
 }
 

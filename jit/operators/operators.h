@@ -33,8 +33,8 @@ class Callable {
 class OperatorTable {
  public:
   OperatorTable();
-  /// Of "aten::add": the language's own first, then those of the dispatcher that write to no argument, then the others. Empty
-  /// where there is none. Operators that open files are left out.
+  /// Of "aten::add": the language's own first, then those of the dispatcher that write to no argument, then the others.
+  /// Empty where there is none. Operators that open files are left out.
   const std::vector<Callable>& overloads(const std::string& name);
 
  private:

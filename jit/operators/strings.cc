@@ -15,17 +15,21 @@ using c10::Stack;
 constexpr std::string_view kBlanks = " \t\n\r\f\v";
 constexpr size_t kMostBytes = size_t{1} << 28;
 
-void len(Stack& s) { s.back() = IValue(static_cast<int64_t>(s.back().toStringRef().size())); }
+void len(Stack& s) {
+  s.back() = IValue(static_cast<int64_t>(s.back().toStringRef().size()));
+}
 void add(Stack& s) {
   const IValue b = pop(s), a = pop(s);
-  TORCH_CHECK(a.toStringRef().size() + b.toStringRef().size() <= kMostBytes, "a text of more than ", kMostBytes, " bytes");
+  TORCH_CHECK(a.toStringRef().size() + b.toStringRef().size() <= kMostBytes, "a text of more than ", kMostBytes,
+              " bytes");
   s.emplace_back(a.toStringRef() + b.toStringRef());
 }
 void repeat(Stack& s) {
   const int64_t times = std::max<int64_t>(pop(s).toInt(), 0);
   const IValue text = pop(s);
   const std::string& part = text.toStringRef();
-  TORCH_CHECK(part.empty() || static_cast<size_t>(times) <= kMostBytes / part.size(), "a text of more than ", kMostBytes, " bytes");
+  TORCH_CHECK(part.empty() || static_cast<size_t>(times) <= kMostBytes / part.size(), "a text of more than ",
+              kMostBytes, " bytes");
   std::string result;
   for (int64_t i = 0; i < times && !part.empty(); ++i) result += part;
   s.emplace_back(std::move(result));
@@ -48,7 +52,8 @@ void slice(Stack& s) {
   };
   std::string result;
   const int64_t last = bound(end, count);
-  for (int64_t i = bound(start, 0); i < last; i += std::min(step, count)) result += text.toStringRef()[static_cast<size_t>(i)];
+  for (int64_t i = bound(start, 0); i < last; i += std::min(step, count))
+    result += text.toStringRef()[static_cast<size_t>(i)];
   s.emplace_back(std::move(result));
 }
 void contains(Stack& s) {
@@ -80,7 +85,8 @@ void split(Stack& s) {
     while (true) {
       text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
       if (text.empty()) break;
-      const size_t end = full() ? text.find_last_not_of(kBlanks) + 1 : std::min(text.find_first_of(kBlanks), text.size());
+      const size_t end =
+          full() ? text.find_last_not_of(kBlanks) + 1 : std::min(text.find_first_of(kBlanks), text.size());
       parts.push_back(std::string(text.substr(0, end)));
       text.remove_prefix(full() && parts.size() > static_cast<size_t>(most) ? text.size() : end);
     }
@@ -109,9 +115,15 @@ void strip_ends(Stack& s, bool left, bool right) {
   if (right) text.remove_suffix(text.size() - (text.find_last_not_of(out) + 1));
   s.emplace_back(std::string(text));
 }
-void strip(Stack& s) { strip_ends(s, true, true); }
-void strip_left(Stack& s) { strip_ends(s, true, false); }
-void strip_right(Stack& s) { strip_ends(s, false, true); }
+void strip(Stack& s) {
+  strip_ends(s, true, true);
+}
+void strip_left(Stack& s) {
+  strip_ends(s, true, false);
+}
+void strip_right(Stack& s) {
+  strip_ends(s, false, true);
+}
 void replace(Stack& s) {
   int64_t most = pop(s).toInt();
   const IValue with = pop(s), what = pop(s), value = pop(s);
@@ -119,7 +131,8 @@ void replace(Stack& s) {
   TORCH_CHECK_VALUE(!from.empty(), "replace: an empty text to look for");
   std::string_view text = value.toStringRef();
   std::string result;
-  for (size_t at; most != 0 && (at = text.find(from)) != std::string_view::npos; text.remove_prefix(at + from.size()), --most) {
+  for (size_t at; most != 0 && (at = text.find(from)) != std::string_view::npos;
+       text.remove_prefix(at + from.size()), --most) {
     result += text.substr(0, at);
     result += with.toStringRef();
     TORCH_CHECK(result.size() <= kMostBytes, "a text of more than ", kMostBytes, " bytes");
@@ -140,7 +153,8 @@ void ends_with(Stack& s) {
   s.emplace_back(text.toStringView().ends_with(part.toStringView()));
 }
 void ord(Stack& s) {
-  TORCH_CHECK_TYPE(s.back().toStringRef().size() == 1, "String for ord() must be 1 character, found: ", s.back().toStringRef().size());
+  TORCH_CHECK_TYPE(s.back().toStringRef().size() == 1,
+                   "String for ord() must be 1 character, found: ", s.back().toStringRef().size());
   s.back() = IValue(static_cast<int64_t>(static_cast<unsigned char>(s.back().toStringRef()[0])));
 }
 void chr(Stack& s) {
@@ -148,7 +162,9 @@ void chr(Stack& s) {
   TORCH_CHECK_VALUE(code >= 0 && code < 256, "chr() arg not in range(256), found: ", code);
   s.back() = IValue(std::string(1, static_cast<char>(code)));
 }
-void to_text(Stack& s) { s.back() = IValue(text_of(s.back())); }
+void to_text(Stack& s) {
+  s.back() = IValue(text_of(s.back()));
+}
 template <class T>
 void to_number(Stack& s) {
   const std::string& text = s.back().toStringRef();
@@ -156,7 +172,8 @@ void to_number(Stack& s) {
   const char* begin = text.data() + first + (text.substr(first, 1) == "+" ? 1 : 0);
   const char* end = text.data() + text.find_last_not_of(kBlanks) + 1;
   T value{};
-  const auto [last, error] = begin < end ? std::from_chars(begin, end, value) : std::from_chars_result{begin, std::errc::invalid_argument};
+  const auto [last, error] =
+      begin < end ? std::from_chars(begin, end, value) : std::from_chars_result{begin, std::errc::invalid_argument};
   TORCH_CHECK_VALUE(error == std::errc() && last == end, "invalid literal for a number: '", text, "'");
   s.back() = IValue(value);
 }

@@ -72,14 +72,22 @@ void to_int(Stack& s) {
 void to_float(Stack& s) {
   of_tensor(s, [](const Tensor& t) { return at::item(t).toDouble(); });
 }
-void make_device(Stack& s) { s.back() = IValue(c10::Device(s.back().toStringRef())); }
-void device_type(Stack& s) { s.back() = IValue(c10::DeviceTypeName(s.back().toDevice().type(), true)); }
+void make_device(Stack& s) {
+  s.back() = IValue(c10::Device(s.back().toStringRef()));
+}
+void device_type(Stack& s) {
+  s.back() = IValue(c10::DeviceTypeName(s.back().toDevice().type(), true));
+}
 void device_index(Stack& s) {
   const c10::Device d = s.back().toDevice();
   s.back() = d.has_index() ? IValue(static_cast<int64_t>(d.index())) : IValue();
 }
-void grad_enabled(Stack& s) { s.emplace_back(c10::GradMode::is_enabled()); }
-void set_grad_enabled(Stack& s) { c10::GradMode::set_enabled(pop(s).toBool()); }
+void grad_enabled(Stack& s) {
+  s.emplace_back(c10::GradMode::is_enabled());
+}
+void set_grad_enabled(Stack& s) {
+  c10::GradMode::set_enabled(pop(s).toBool());
+}
 
 void make_tensor(const IValue& data, std::vector<int64_t>& sizes, size_t depth, std::vector<c10::Scalar>& numbers) {
   if (!data.isList()) {
@@ -93,7 +101,8 @@ void make_tensor(const IValue& data, std::vector<int64_t>& sizes, size_t depth, 
     TORCH_CHECK_VALUE(numbers.empty(), "expected lists of one depth");
     sizes.push_back(count);
   }
-  TORCH_CHECK_VALUE(sizes[depth] == count, "Expected sequence of length ", sizes[depth], " at dim ", depth, " (got ", count, ")");
+  TORCH_CHECK_VALUE(sizes[depth] == count, "Expected sequence of length ", sizes[depth], " at dim ", depth, " (got ",
+                    count, ")");
   for (const IValue& element : elements) make_tensor(element, sizes, depth + 1, numbers);
 }
 ScalarType type_of(const std::vector<c10::Scalar>& numbers, const IValue& data) {
@@ -153,11 +162,18 @@ void add_tensor_operators(BuiltinOperators& all) {
       {"aten::device(str a) -> Device", make_device},
       {"aten::is_grad_enabled() -> bool", grad_enabled},
       {"aten::set_grad_enabled(bool val) -> ()", set_grad_enabled},
-      {"aten::tensor.float(float t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor", tensor},
-      {"aten::tensor.int(int t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor", tensor},
-      {"aten::tensor.bool(bool t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor", tensor},
-      {"aten::tensor.complex(complex t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor", tensor},
-      {"aten::tensor(t[] data, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor", tensor},
+      {"aten::tensor.float(float t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> "
+       "Tensor",
+       tensor},
+      {"aten::tensor.int(int t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+       tensor},
+      {"aten::tensor.bool(bool t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+       tensor},
+      {"aten::tensor.complex(complex t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> "
+       "Tensor",
+       tensor},
+      {"aten::tensor(t[] data, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+       tensor},
   };
   all.insert(all.end(), std::begin(operators), std::end(operators));
 }
