@@ -4,7 +4,9 @@
 namespace kindling::codegen {
 namespace {
 
-const char* key_name(Kernel::Key key) { return key == Kernel::SPARSE_CPU ? "SparseCPU" : "NestedTensorCPU"; }
+const char* key_name(Kernel::Key key) {
+  return key == Kernel::SPARSE_CPU ? "SparseCPU" : "NestedTensorCPU";
+}
 
 // A weak declaration of a function of that type.
 std::string declaration(const char* space, const std::string& function, const Variant& variant) {
@@ -33,18 +35,20 @@ std::string emit_layers(const Table& table) {
         if (!op.entry.autocast().cpu().empty()) add("at::autocast_kernels", id + "_cpu", "AutocastCPU");
         if (!op.entry.autocast().cuda().empty()) add("at::autocast_kernels", id + "_cuda", "AutocastCUDA");
       }
-      objects += print("extern Kernels<$result$ (*)($types$)> $id$;\n"
-                       "constinit Kernels<$result$ (*)($types$)> $id$ = Kernels<$result$ (*)($types$)>()$set$;\n",
-                       {{"result", variant->signature.result},
-                        {"types", variant->signature.types()},
-                        {"id", variant->identifier()},
-                        {"set", set}});
+      objects += print(
+          "extern Kernels<$result$ (*)($types$)> $id$;\n"
+          "constinit Kernels<$result$ (*)($types$)> $id$ = Kernels<$result$ (*)($types$)>()$set$;\n",
+          {{"result", variant->signature.result},
+           {"types", variant->signature.types()},
+           {"id", variant->identifier()},
+           {"set", set}});
     }
   }
   return file_header(table) +
          "#include <array>\n#include <tuple>\n#include <vector>\n\n#include \"aten/core/tensor.h\"\n"
          "#include \"c10/dispatch/more_kernels.h\"\n#include \"c10/value/list.h\"\n\n" +
-         declarations + "\nnamespace at::layer_kernels {\n\ntemplate <class F>\nusing Kernels = c10::detail::TypedKernels<F>;\n\n" +
+         declarations +
+         "\nnamespace at::layer_kernels {\n\ntemplate <class F>\nusing Kernels = c10::detail::TypedKernels<F>;\n\n" +
          objects + "\n}  // namespace at::layer_kernels\n";
 }
 

@@ -20,9 +20,13 @@
 namespace at::native {
 namespace {
 
-bool is_sparse(const Tensor& t) { return t.layout() == Layout::Sparse; }
+bool is_sparse(const Tensor& t) {
+  return t.layout() == Layout::Sparse;
+}
 
-Tensor as_type(const Tensor& t, ScalarType dtype) { return at::to(t, dtype); }
+Tensor as_type(const Tensor& t, ScalarType dtype) {
+  return at::to(t, dtype);
+}
 
 // The places of both, where they go in step named once; see merged().
 struct Merge {
@@ -82,10 +86,12 @@ Tensor appended(const Tensor& a, const Tensor& b, const Scalar& alpha, ScalarTyp
 }
 
 Tensor add_both_sparse(const Tensor& a, const Tensor& b, const Scalar& alpha) {
-  TORCH_CHECK(a.sizes() == b.sizes(), "add: expected sizes of 'self' and 'other' to match, but ", a.sizes(), " != ", b.sizes());
+  TORCH_CHECK(a.sizes() == b.sizes(), "add: expected sizes of 'self' and 'other' to match, but ", a.sizes(),
+              " != ", b.sizes());
   const SparseTensorImpl &x = sparse::impl_of("add", a), &y = sparse::impl_of("add", b);
-  TORCH_CHECK(x.dense_dim() == y.dense_dim(), "add: expected 'self' and 'other' to have same number of sparse dimensions, but ",
-              x.sparse_dim(), " != ", y.sparse_dim());
+  TORCH_CHECK(x.dense_dim() == y.dense_dim(),
+              "add: expected 'self' and 'other' to have same number of sparse dimensions, but ", x.sparse_dim(),
+              " != ", y.sparse_dim());
   const ScalarType dtype = promoteTypes(a.scalar_type(), b.scalar_type());
   const bool dense_values = x.values().is_contiguous() && y.values().is_contiguous();
   return dense_values ? merged(a, b, alpha, dtype) : appended(a, b, alpha, dtype);
@@ -131,7 +137,8 @@ Tensor& add_sparse_(Tensor& self, const Tensor& other, const Scalar& alpha) {
 Tensor& add_out_sparse(const Tensor& self, const Tensor& other, const Scalar& alpha, Tensor& out) {
   if (out.is_same(self)) return add_sparse_(out, other, alpha);
   const Tensor sum = add_sparse(self, other, alpha);
-  TORCH_CHECK(out.layout() == sum.layout(), "add: expected an output of layout ", sum.layout(), ", but got ", out.layout());
+  TORCH_CHECK(out.layout() == sum.layout(), "add: expected an output of layout ", sum.layout(), ", but got ",
+              out.layout());
   check_cast(sum.scalar_type(), out.scalar_type());
   if (is_sparse(out)) {
     sparse::assign(out, sum);
@@ -144,7 +151,9 @@ Tensor& add_out_sparse(const Tensor& self, const Tensor& other, const Scalar& al
 Tensor sub_sparse(const Tensor& self, const Tensor& other, const Scalar& alpha) {
   return add_sparse(self, other, -alpha);
 }
-Tensor& sub_sparse_(Tensor& self, const Tensor& other, const Scalar& alpha) { return add_sparse_(self, other, -alpha); }
+Tensor& sub_sparse_(Tensor& self, const Tensor& other, const Scalar& alpha) {
+  return add_sparse_(self, other, -alpha);
+}
 
 // --- products ---
 namespace {
@@ -156,8 +165,9 @@ Tensor mul_both_sparse(const Tensor& self, const Tensor& other) {
   const SparseTensorImpl& x = sparse::impl_of("mul", self);
   const Tensor once = sparse::coalesced(other);
   const SparseTensorImpl& y = sparse::impl_of("mul", once);
-  TORCH_CHECK(x.sparse_dim() == y.sparse_dim(), "mul: expected 'self' and 'other' to have same number of sparse dimensions, but ",
-              x.sparse_dim(), " != ", y.sparse_dim());
+  TORCH_CHECK(x.sparse_dim() == y.sparse_dim(),
+              "mul: expected 'self' and 'other' to have same number of sparse dimensions, but ", x.sparse_dim(),
+              " != ", y.sparse_dim());
   const IntArrayRef sizes = sparse::sparse_sizes(self, x);
   const Tensor of_x = sparse::flat_places(x.indices(), sizes), of_y = sparse::flat_places(y.indices(), sizes);
   const int64_t *places = of_x.data_ptr<int64_t>(), *sorted = of_y.data_ptr<int64_t>();
@@ -180,10 +190,11 @@ Tensor mul_by_dense(const Tensor& sparse_one, const Tensor& dense) {
   const SparseTensorImpl& impl = sparse::impl_of("mul", sparse_one);
   if (dense.dim() == 0) return sparse::with_values(sparse_one, at::mul(impl.values(), dense));
   TORCH_CHECK(IntArrayRef(broadcast_shapes(sparse_one.sizes(), dense.sizes())) == sparse_one.sizes(),
-              "mul(sparse, dense): the dense tensor must broadcast to the size of the sparse one, ", sparse_one.sizes(), ", but has size ",
-              dense.sizes());
+              "mul(sparse, dense): the dense tensor must broadcast to the size of the sparse one, ", sparse_one.sizes(),
+              ", but has size ", dense.sizes());
   const Tensor whole = at::expand(dense, sparse_one.sizes());
-  return sparse::with_values(sparse_one, at::mul(impl.values(), sparse::gather_places(whole, impl.indices(), impl.sparse_dim())));
+  return sparse::with_values(sparse_one,
+                             at::mul(impl.values(), sparse::gather_places(whole, impl.indices(), impl.sparse_dim())));
 }
 
 }  // namespace
@@ -209,7 +220,8 @@ Tensor& mul_scalar_sparse_(Tensor& self, const Scalar& other) {
 // --- quotients ---
 Tensor div_sparse(const Tensor& self, const Tensor& other) {
   TORCH_CHECK(is_sparse(self) && !is_sparse(other) && other.dim() == 0,
-              "Sparse division requires a scalar or zero-dim dense tensor divisor (got shape ", other.sizes(), " for divisor)");
+              "Sparse division requires a scalar or zero-dim dense tensor divisor (got shape ", other.sizes(),
+              " for divisor)");
   return sparse::with_values(self, at::div(sparse::impl_of("div", self).values(), other));
 }
 Tensor& div_sparse_(Tensor& self, const Tensor& other) {
@@ -226,7 +238,9 @@ Tensor& div_scalar_sparse_(Tensor& self, const Scalar& other) {
 }
 
 // --- of one tensor ---
-Tensor neg_sparse(const Tensor& self) { return sparse::with_values(self, at::neg(sparse::impl_of("neg", self).values())); }
+Tensor neg_sparse(const Tensor& self) {
+  return sparse::with_values(self, at::neg(sparse::impl_of("neg", self).values()));
+}
 Tensor& neg_sparse_(Tensor& self) {
   sparse::assign(self, neg_sparse(self));
   return self;

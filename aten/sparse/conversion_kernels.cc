@@ -18,7 +18,9 @@
 namespace at::native {
 namespace {
 
-TensorOptions options_like(const Tensor& self, const TensorOptions& options) { return self.options().merge_in(options); }
+TensorOptions options_like(const Tensor& self, const TensorOptions& options) {
+  return self.options().merge_in(options);
+}
 
 // The same elements in memory of their own, in another dtype where that is asked for.
 Tensor copy_of(const Tensor& self, ScalarType dtype) {
@@ -41,7 +43,9 @@ Tensor empty_sparse(IntArrayRef size, TensorOptions options, std::optional<Memor
   TORCH_CHECK(!options.pinned_memory(), "Only dense CPU tensors can be pinned");
   return native::sparse_coo_tensor_size(size, options);
 }
-Tensor zeros_sparse(IntArrayRef size, TensorOptions options) { return empty_sparse(size, options, std::nullopt); }
+Tensor zeros_sparse(IntArrayRef size, TensorOptions options) {
+  return empty_sparse(size, options, std::nullopt);
+}
 
 Tensor empty_like_sparse(const Tensor& self, TensorOptions options, std::optional<MemoryFormat> memory_format) {
   const TensorOptions merged = options_like(self, options);
@@ -63,7 +67,8 @@ Tensor new_zeros_sparse(const Tensor& self, IntArrayRef size, TensorOptions opti
 
 // --- copies ---
 Tensor clone_sparse(const Tensor& self, std::optional<MemoryFormat> memory_format) {
-  TORCH_CHECK(!memory_format.has_value() || *memory_format == MemoryFormat::Preserve || *memory_format == MemoryFormat::Contiguous,
+  TORCH_CHECK(!memory_format.has_value() || *memory_format == MemoryFormat::Preserve ||
+                  *memory_format == MemoryFormat::Contiguous,
               "unsupported memory format option ", *memory_format);
   return copy_of(self, self.scalar_type());
 }
@@ -81,7 +86,8 @@ Tensor& copy_sparse_(Tensor& self, const Tensor& src, bool) {
   TORCH_CHECK(self.layout() == src.layout(),
               "copy_() between dense and sparse Tensors is not implemented! Found self type = ", self.toString(),
               " and src type = ", src.toString());
-  TORCH_CHECK(self.sizes() == src.sizes(), "copy_: expected a sparse tensor of size ", self.sizes(), ", but got ", src.sizes());
+  TORCH_CHECK(self.sizes() == src.sizes(), "copy_: expected a sparse tensor of size ", self.sizes(), ", but got ",
+              src.sizes());
   if (!self.is_same(src)) sparse::assign(self, copy_of(src, self.scalar_type()));
   return self;
 }
@@ -97,15 +103,29 @@ Tensor detach_sparse(const Tensor& self) {
   result.unsafeGetTensorImpl()->set_inference(self.is_inference());
   return result;
 }
-Tensor alias_sparse(const Tensor& self) { return detach_sparse(self); }
+Tensor alias_sparse(const Tensor& self) {
+  return detach_sparse(self);
+}
 
 // --- queries ---
-int64_t sparse_dim_sparse(const Tensor& self) { return sparse::impl_of("sparse_dim", self).sparse_dim(); }
-int64_t dense_dim_sparse(const Tensor& self) { return sparse::impl_of("dense_dim", self).dense_dim(); }
-int64_t nnz_sparse(const Tensor& self) { return sparse::impl_of("_nnz", self).nnz(); }
-bool is_coalesced_sparse(const Tensor& self) { return sparse::impl_of("is_coalesced", self).coalesced(); }
-Tensor _indices_sparse(const Tensor& self) { return sparse::plain(sparse::impl_of("_indices", self).indices()); }
-Tensor _values_sparse(const Tensor& self) { return sparse::plain(sparse::impl_of("_values", self).values()); }
+int64_t sparse_dim_sparse(const Tensor& self) {
+  return sparse::impl_of("sparse_dim", self).sparse_dim();
+}
+int64_t dense_dim_sparse(const Tensor& self) {
+  return sparse::impl_of("dense_dim", self).dense_dim();
+}
+int64_t nnz_sparse(const Tensor& self) {
+  return sparse::impl_of("_nnz", self).nnz();
+}
+bool is_coalesced_sparse(const Tensor& self) {
+  return sparse::impl_of("is_coalesced", self).coalesced();
+}
+Tensor _indices_sparse(const Tensor& self) {
+  return sparse::plain(sparse::impl_of("_indices", self).indices());
+}
+Tensor _values_sparse(const Tensor& self) {
+  return sparse::plain(sparse::impl_of("_values", self).values());
+}
 
 Tensor indices_sparse(const Tensor& self) {
   TORCH_CHECK(sparse::impl_of("indices", self).coalesced(),
@@ -133,11 +153,13 @@ Tensor to_dense_sparse(const Tensor& self, std::optional<ScalarType> dtype, std:
 }
 
 namespace {
-void check_sparse_arguments(std::optional<Layout> layout, OptionalIntArrayRef blocksize, std::optional<int64_t> dense_dim) {
+void check_sparse_arguments(std::optional<Layout> layout, OptionalIntArrayRef blocksize,
+                            std::optional<int64_t> dense_dim) {
   const Layout to = layout.value_or(Layout::Sparse);
   TORCH_CHECK_NOT_IMPLEMENTED(to == Layout::Sparse, "to_sparse: conversion to the layout ", to, " is not implemented");
   TORCH_CHECK(!blocksize.has_value(), "to_sparse: conversion to Sparse does not use the specified blocksize");
-  TORCH_CHECK(!dense_dim.has_value(), "to_sparse: conversion to Sparse does not use the specified number of dense dimensions");
+  TORCH_CHECK(!dense_dim.has_value(),
+              "to_sparse: conversion to Sparse does not use the specified number of dense dimensions");
 }
 }  // namespace
 
@@ -152,14 +174,15 @@ Tensor to_sparse_sparse(const Tensor& self, std::optional<Layout> layout, Option
   return sparse::plain(self);
 }
 Tensor to_sparse_dim_sparse(const Tensor& self, int64_t sparse_dim) {
-  TORCH_CHECK(sparse::impl_of("to_sparse", self).sparse_dim() == sparse_dim,
-              "to_sparse: conversion from Sparse to Sparse with sparse_dim argument !=self.sparse_dim() is not supported");
+  TORCH_CHECK(
+      sparse::impl_of("to_sparse", self).sparse_dim() == sparse_dim,
+      "to_sparse: conversion from Sparse to Sparse with sparse_dim argument !=self.sparse_dim() is not supported");
   return sparse::plain(self);
 }
 
 Tensor sparse_mask_sparse(const Tensor& self, const Tensor& mask) {
-  TORCH_CHECK(self.sizes() == mask.sizes(), "sparse_mask(): operands have incompatible sizes; self has size ", self.sizes(),
-              " but mask has size ", mask.sizes());
+  TORCH_CHECK(self.sizes() == mask.sizes(), "sparse_mask(): operands have incompatible sizes; self has size ",
+              self.sizes(), " but mask has size ", mask.sizes());
   const SparseTensorImpl& places = sparse::impl_of("sparse_mask", mask);
   const Tensor dense = self.layout() == Layout::Sparse ? to_dense_sparse(self, std::nullopt, std::nullopt) : self;
   return sparse::with_values(mask, sparse::gather_places(dense, places.indices(), places.sparse_dim()));

@@ -16,7 +16,9 @@
 namespace at::native {
 namespace {
 
-bool is_sparse(const Tensor& t) { return t.layout() == Layout::Sparse; }
+bool is_sparse(const Tensor& t) {
+  return t.layout() == Layout::Sparse;
+}
 
 void check_matrices(const Tensor& left, const Tensor& right) {
   TORCH_CHECK(left.dim() == 2 && right.dim() == 2, "addmm: matrices expected, got ",
@@ -24,7 +26,8 @@ void check_matrices(const Tensor& left, const Tensor& right) {
   for (const Tensor* t : {&left, &right}) {
     if (!is_sparse(*t)) continue;
     const SparseTensorImpl& impl = sparse::impl_of("addmm", *t);
-    TORCH_CHECK(impl.sparse_dim() == 2, "addmm: expected a sparse matrix of two sparse dimensions, got ", impl.sparse_dim());
+    TORCH_CHECK(impl.sparse_dim() == 2, "addmm: expected a sparse matrix of two sparse dimensions, got ",
+                impl.sparse_dim());
   }
   TORCH_CHECK(left.size(1) == right.size(0), "addmm: Argument #3 (dense): Expected dim 0 size ", left.size(1), ", got ",
               right.size(0));
@@ -74,7 +77,8 @@ Tensor sparse_by_sparse(const Tensor& left, const Tensor& right) {
   const std::vector<Tensor> indices{at::index_select(rows, 0, of_x), at::index_select(columns, 0, of_y)};
   const std::vector<int64_t> sizes{left.size(0), right.size(1)};
   return sparse::coalesced(sparse::make_sparse(
-      sizes, at::stack(indices), at::mul(at::index_select(x.values(), 0, of_x), at::index_select(y.values(), 0, of_y)), false));
+      sizes, at::stack(indices), at::mul(at::index_select(x.values(), 0, of_x), at::index_select(y.values(), 0, of_y)),
+      false));
 }
 
 }  // namespace
@@ -85,7 +89,8 @@ Tensor mm_sparse(const Tensor& self, const Tensor& mat2) {
   return dense_by_sparse(self, mat2);
 }
 
-Tensor addmm_sparse(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha) {
+Tensor addmm_sparse(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta,
+                    const Scalar& alpha) {
   TORCH_CHECK(!is_sparse(self) && !(is_sparse(mat1) && is_sparse(mat2)),
               "addmm: expected a dense 'self' and one dense matrix beside the sparse one");
   check_matrices(mat1, mat2);
@@ -94,8 +99,11 @@ Tensor addmm_sparse(const Tensor& self, const Tensor& mat1, const Tensor& mat2, 
   return at::add(scaled, product);
 }
 
-Tensor _sparse_mm_sparse(const Tensor& sparse_one, const Tensor& dense) { return mm_sparse(sparse_one, dense); }
-Tensor _sparse_addmm_sparse(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha) {
+Tensor _sparse_mm_sparse(const Tensor& sparse_one, const Tensor& dense) {
+  return mm_sparse(sparse_one, dense);
+}
+Tensor _sparse_addmm_sparse(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta,
+                            const Scalar& alpha) {
   return addmm_sparse(self, mat1, mat2, beta, alpha);
 }
 

@@ -89,8 +89,8 @@ Tensor flat_places(const Tensor& indices, IntArrayRef sizes) {
   for (int64_t d = 0; d < indices.size(0); ++d) {
     for (int64_t i = 0; i < nnz; ++i) {
       const int64_t index = data[d * nnz + i];
-      TORCH_CHECK_INDEX(index >= 0 && index < sizes[d], "index ", index, " is out of bounds for dimension ", d, " with size ",
-                        sizes[d]);
+      TORCH_CHECK_INDEX(index >= 0 && index < sizes[d], "index ", index, " is out of bounds for dimension ", d,
+                        " with size ", sizes[d]);
       places[i] = places[i] * sizes[d] + index;
     }
   }
@@ -143,7 +143,8 @@ void assign(Tensor& self, const Tensor& result) {
               " can't be cast to the desired output type ", self.scalar_type());
   const SparseTensorImpl& from = impl_of("copy_", result);
   impl_of("copy_", self)
-      .set_elements(result.sizes(), plain(from.indices()), at::to(plain(from.values()), self.scalar_type()), from.coalesced());
+      .set_elements(result.sizes(), plain(from.indices()), at::to(plain(from.values()), self.scalar_type()),
+                    from.coalesced());
   mark_written(self);
 }
 

@@ -8,8 +8,8 @@
 // What the kernels of sparse tensors share.
 namespace at::sparse {
 
-/// `t`, or where it is not coalesced a tensor of the same elements that is: places in order, each once, values of one place
-/// added (true where one is, for bool).
+/// `t`, or where it is not coalesced a tensor of the same elements that is: places in order, each once, values of one
+/// place added (true where one is, for bool).
 Tensor coalesced(const Tensor& t);
 
 /// The sizes of the sparse dimensions, and of the dense ones.
@@ -20,7 +20,8 @@ inline IntArrayRef dense_sizes(const Tensor& t, const SparseTensorImpl& impl) {
   return t.sizes().slice(static_cast<size_t>(impl.sparse_dim()));
 }
 
-/// The places in a tensor of `sizes` (row-major), int64 of size nnz. Throws IndexError for an index that is out of range.
+/// The places in a tensor of `sizes` (row-major), int64 of size nnz. Throws IndexError for an index that is out of
+/// range.
 Tensor flat_places(const Tensor& indices, IntArrayRef sizes);
 
 /// A tensor like `t` at the same places, with other values: `coalesced` as t.
@@ -36,7 +37,9 @@ Tensor gather_places(const Tensor& self, const Tensor& indices, int64_t sparse_d
 void add_elements(const Tensor& into, const Tensor& t, const Scalar& alpha);
 
 /// A kernel wrote to `t`: counts it.
-inline void mark_written(const Tensor& t) { t.unsafeGetTensorImpl()->bump_version(); }
+inline void mark_written(const Tensor& t) {
+  t.unsafeGetTensorImpl()->bump_version();
+}
 
 /// Makes `self`, a sparse tensor, the same as `result`, of the dtype of self.
 void assign(Tensor& self, const Tensor& result);

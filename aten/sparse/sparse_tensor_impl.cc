@@ -9,16 +9,20 @@ namespace at {
 namespace {
 
 DispatchKeySet sparse_keys(Device device) {
-  TORCH_CHECK_NOT_IMPLEMENTED(device.is_cpu() || device.is_cuda(), "sparse tensors are on the CPU or on CUDA, not on ", device);
+  TORCH_CHECK_NOT_IMPLEMENTED(device.is_cpu() || device.is_cuda(), "sparse tensors are on the CPU or on CUDA, not on ",
+                              device);
   return device.is_cpu() ? DispatchKey::SparseCPU : DispatchKey::SparseCUDA;
 }
 
-DimVector no_strides(IntArrayRef sizes) { return DimVector(sizes.size(), 0); }
+DimVector no_strides(IntArrayRef sizes) {
+  return DimVector(sizes.size(), 0);
+}
 
 }  // namespace
 
 SparseTensorImpl::SparseTensorImpl(IntArrayRef sizes, Tensor indices, Tensor values, bool coalesced)
-    : TensorImpl(sparse_keys(values.device()), values.scalar_type(), values.device(), Layout::Sparse, sizes, no_strides(sizes)),
+    : TensorImpl(sparse_keys(values.device()), values.scalar_type(), values.device(), Layout::Sparse, sizes,
+                 no_strides(sizes)),
       indices_(std::move(indices)),
       values_(std::move(values)),
       coalesced_(coalesced) {
@@ -61,7 +65,9 @@ SparseTensorImpl& impl_of(const char* op, const Tensor& t) {
   return static_cast<SparseTensorImpl&>(*t.unsafeGetTensorImpl());
 }
 
-Tensor plain(const Tensor& t) { return Tensor(t.unsafeGetTensorImpl()->shallow_copy()); }
+Tensor plain(const Tensor& t) {
+  return Tensor(t.unsafeGetTensorImpl()->shallow_copy());
+}
 
 Tensor make_sparse(IntArrayRef sizes, const Tensor& indices, const Tensor& values, bool coalesced) {
   return Tensor(c10::make_intrusive<SparseTensorImpl>(sizes, plain(indices), plain(values), coalesced));

@@ -5,9 +5,10 @@
 
 namespace at {
 
-/// A sparse tensor in coordinates (layout kSparse): `indices`, of int64 and size sparse_dim x nnz, says where the `values` stand,
-/// whose first dimension is nnz and whose others are the last dense_dim dimensions of the tensor. Elements that are not named
-/// are 0. A place may be named several times: its value is the sum, unless `coalesced` says that places are in order, each once.
+/// A sparse tensor in coordinates (layout kSparse): `indices`, of int64 and size sparse_dim x nnz, says where the
+/// `values` stand, whose first dimension is nnz and whose others are the last dense_dim dimensions of the tensor.
+/// Elements that are not named are 0. A place may be named several times: its value is the sum, unless `coalesced` says
+/// that places are in order, each once.
 ///
 /// Such a tensor has sizes, no storage and strides of 0. Indices and values take no part in any recording.
 class SparseTensorImpl final : public c10::TensorImpl {
@@ -41,7 +42,8 @@ class SparseTensorImpl final : public c10::TensorImpl {
 
 namespace sparse {
 
-/// The tensor's class. Throws c10::Error "<op> expected sparse coordinate tensor layout but got Strided" for another layout.
+/// The tensor's class. Throws c10::Error "<op> expected sparse coordinate tensor layout but got Strided" for another
+/// layout.
 SparseTensorImpl& impl_of(const char* op, const Tensor& t);
 
 /// A tensor of these parts, which it shares; no autograd state of theirs comes along.

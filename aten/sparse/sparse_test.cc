@@ -14,11 +14,17 @@ namespace {
 using at::Tensor;
 using c10::testing::message_of;
 
-Tensor longs(std::vector<int64_t> numbers, at::IntArrayRef sizes) { return torch::tensor(numbers).reshape(sizes); }
+Tensor longs(std::vector<int64_t> numbers, at::IntArrayRef sizes) {
+  return torch::tensor(numbers).reshape(sizes);
+}
 
 // (0, 1): 1 and 3, (2, 0): 2.
-Tensor three() { return at::sparse_coo_tensor(longs({0, 2, 0, 1, 0, 1}, {2, 3}), torch::tensor({1.f, 2.f, 3.f}), {3, 2}); }
-Tensor dense() { return at::arange(6, at::kFloat).reshape({3, 2}); }
+Tensor three() {
+  return at::sparse_coo_tensor(longs({0, 2, 0, 1, 0, 1}, {2, 3}), torch::tensor({1.f, 2.f, 3.f}), {3, 2});
+}
+Tensor dense() {
+  return at::arange(6, at::kFloat).reshape({3, 2});
+}
 
 void expect_equal(const Tensor& a, const Tensor& b) {
   ASSERT_EQ(a.sizes(), b.sizes());
@@ -26,7 +32,9 @@ void expect_equal(const Tensor& a, const Tensor& b) {
   EXPECT_TRUE(at::allclose(a, b)) << a << b;
 }
 
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+std::string first_line(const std::string& text) {
+  return text.substr(0, text.find('\n'));
+}
 
 // A seeded sparse tensor with repeated places, and what it is as a dense one, added up one by one.
 struct Both {
@@ -40,7 +48,8 @@ Both random(std::vector<int64_t> sizes, int64_t sparse_dim, int64_t nnz, unsigne
   }
   for (size_t d = static_cast<size_t>(sparse_dim); d < sizes.size(); ++d) value_sizes.push_back(sizes[d]);
   Tensor values = at::empty(value_sizes, at::kDouble);
-  for (int64_t i = 0; i < values.numel(); ++i) values.data_ptr<double>()[i] = static_cast<double>(engine() % 1000) / 100 - 5;
+  for (int64_t i = 0; i < values.numel(); ++i)
+    values.data_ptr<double>()[i] = static_cast<double>(engine() % 1000) / 100 - 5;
   Tensor sum = at::zeros(sizes, at::kDouble);
   for (int64_t i = 0; i < nnz; ++i) {
     Tensor place = sum;
@@ -55,7 +64,7 @@ struct Shape {
   int64_t sparse_dim;
   int64_t nnz;
 };
-const Shape kShapes[] = {{{5, 4}, 2, 9},    {{5, 4}, 1, 3},   {{7}, 1, 20},     {{3, 4, 5}, 2, 17},
+const Shape kShapes[] = {{{5, 4}, 2, 9},    {{5, 4}, 1, 3},    {{7}, 1, 20},          {{3, 4, 5}, 2, 17},
                          {{3, 4, 5}, 3, 1}, {{4, 0, 2}, 1, 0}, {{2, 3, 2, 2}, 2, 30}, {{6, 6}, 2, 0}};
 
 TEST(Sparse, IsMadeOfItsParts) {
@@ -85,14 +94,16 @@ TEST(Sparse, IsMadeOfItsParts) {
 }
 
 TEST(Sparse, FactoriesTakeTheLayout) {
-  for (const Tensor& t : {at::empty({2, 3}, at::kSparse), at::zeros({2, 3}, at::TensorOptions(at::kSparse).dtype(at::kFloat)),
-                          at::sparse_coo_tensor({2, 3}, at::kFloat)}) {
+  for (const Tensor& t :
+       {at::empty({2, 3}, at::kSparse), at::zeros({2, 3}, at::TensorOptions(at::kSparse).dtype(at::kFloat)),
+        at::sparse_coo_tensor({2, 3}, at::kFloat)}) {
     EXPECT_TRUE(t.is_sparse());
     EXPECT_EQ(t._nnz(), 0);
     EXPECT_TRUE(t.is_coalesced());
     expect_equal(t.to_dense(), at::zeros({2, 3}));
   }
-  EXPECT_EQ(at::empty(5, at::getDeprecatedTypeProperties(at::Backend::SparseCPU, at::kByte).options()).layout(), at::kSparse);
+  EXPECT_EQ(at::empty(5, at::getDeprecatedTypeProperties(at::Backend::SparseCPU, at::kByte).options()).layout(),
+            at::kSparse);
   const Tensor like = at::zeros_like(three(), at::kDouble);
   EXPECT_TRUE(like.is_sparse());
   EXPECT_EQ(like.scalar_type(), at::kDouble);
@@ -216,7 +227,9 @@ TEST(Sparse, ProductsOfMatrices) {
     expect_equal(at::addmm(c, a.sparse, b.dense, 2, 3), at::addmm(c, a.dense, b.dense, 2, 3));
     expect_equal(at::_sparse_addmm(c, a.sparse, b.dense, 2, 3), at::addmm(c, a.dense, b.dense, 2, 3));
   }
-  EXPECT_EQ(first_line(message_of([] { at::mm(at::eye(9).to_sparse(), at::ones({3, 2})); })),
+  EXPECT_EQ(first_line(message_of([] {
+              at::mm(at::eye(9).to_sparse(), at::ones({3, 2}));
+            })),
             "addmm: Argument #3 (dense): Expected dim 0 size 9, got 3");
 }
 
@@ -234,7 +247,8 @@ TEST(Sparse, WhatIsNotDefinedIsRefusedByName) {
   EXPECT_EQ(text([&] { t / dense(); }),
             "Sparse division requires a scalar or zero-dim dense tensor divisor (got shape [3, 2] for divisor)");
   EXPECT_EQ(text([&] { dense().copy_(t); }),
-            "copy_() between dense and sparse Tensors is not implemented! Found self type = CPUFloatType and src type = SparseCPUFloatType");
+            "copy_() between dense and sparse Tensors is not implemented! Found self type = CPUFloatType and src type "
+            "= SparseCPUFloatType");
   EXPECT_EQ(text([&] { t.data_ptr(); }),
             "Cannot access data pointer of Tensor that doesn't have storage (a SparseTensorImpl)");
   EXPECT_THROW(dense()._nnz(), c10::NotImplementedError);
@@ -244,7 +258,8 @@ TEST(Sparse, WhatIsNotDefinedIsRefusedByName) {
       call();
       ADD_FAILURE() << op;
     } catch (const c10::NotImplementedError& error) {
-      const std::string expected = std::string("Could not run '") + op + "' with arguments from the 'SparseCPU' backend";
+      const std::string expected =
+          std::string("Could not run '") + op + "' with arguments from the 'SparseCPU' backend";
       EXPECT_NE(std::string(error.what()).find(expected), std::string::npos) << error.what();
     }
   };

@@ -11,7 +11,9 @@
 namespace torch::autograd::generated {
 namespace {
 
-bool is_sparse(const Tensor& t) { return t.layout() == kSparse; }
+bool is_sparse(const Tensor& t) {
+  return t.layout() == kSparse;
+}
 
 }  // namespace
 
@@ -46,7 +48,9 @@ Tensor to_sparse_grad(const Tensor& grad, const Tensor& self) {
   return is_sparse(grad) && !is_sparse(self) ? at::to_dense(grad) : grad;
 }
 
-Tensor sparse_mask_grad(const Tensor& grad, const Tensor& self) { return to_sparse_grad(grad, self); }
+Tensor sparse_mask_grad(const Tensor& grad, const Tensor& self) {
+  return to_sparse_grad(grad, self);
+}
 
 Tensor sparse_mm_grad_left(const Tensor& grad, const Tensor& left, const Tensor& right, const Scalar& alpha) {
   const Tensor right_dense = is_sparse(right) ? at::to_dense(right) : right;
@@ -60,8 +64,8 @@ Tensor sparse_mm_grad_right(const Tensor& grad, const Tensor& left, const Tensor
   return is_sparse(right) ? at::sparse_mask(product, at::coalesce(right.detach())) : product;
 }
 
-Tensor embedding_grad(const Tensor& grad, const Tensor& indices, int64_t rows, int64_t padding_idx, bool scale_grad_by_freq,
-                      bool sparse) {
+Tensor embedding_grad(const Tensor& grad, const Tensor& indices, int64_t rows, int64_t padding_idx,
+                      bool scale_grad_by_freq, bool sparse) {
   if (!sparse) return at::embedding_dense_backward(grad, indices, rows, padding_idx, scale_grad_by_freq);
   TORCH_CHECK(!scale_grad_by_freq, "embedding_backward: scale_grad_by_freq not supported with sparse gradients");
   const int64_t width = grad.size(-1);

@@ -17,7 +17,7 @@ Tensor sparse_mask_grad(const Tensor& grad, const Tensor& self);
 Tensor sparse_mm_grad_left(const Tensor& grad, const Tensor& left, const Tensor& right, const Scalar& alpha);
 Tensor sparse_mm_grad_right(const Tensor& grad, const Tensor& left, const Tensor& right, const Scalar& alpha);
 
-Tensor embedding_grad(const Tensor& grad, const Tensor& indices, int64_t rows, int64_t padding_idx, bool scale_grad_by_freq,
-                      bool sparse);
+Tensor embedding_grad(const Tensor& grad, const Tensor& indices, int64_t rows, int64_t padding_idx,
+                      bool scale_grad_by_freq, bool sparse);
 
 }  // namespace torch::autograd::generated

@@ -178,8 +178,8 @@ void checkpoint_selective(ScriptRun& r) {
     std::string before;
     {
       const at::DispatchModeGuard on(counts);
-      const auto options = CheckpointOptions().context_fn(
-          [&] { return checkpoints::create_selective_checkpoint_contexts(choose); });
+      const auto options =
+          CheckpointOptions().context_fn([&] { return checkpoints::create_selective_checkpoint_contexts(choose); });
       const Tensor y = checkpoints::checkpoint(f, {x, w}, options);
       before = counts.text();
       y.sum().backward();
@@ -194,14 +194,9 @@ void checkpoint_selective(ScriptRun& r) {
 const std::map<std::string, Script>& checkpoint_scripts() {
   static const std::map<std::string, Script> all = {
 #define SCRIPT(name) {#name, name}
-      SCRIPT(checkpoint_counts),
-      SCRIPT(checkpoint_random_state),
-      SCRIPT(checkpoint_sequential),
-      SCRIPT(checkpoint_early_stop),
-      SCRIPT(checkpoint_not_deterministic),
-      SCRIPT(checkpoint_nested),
-      SCRIPT(checkpoint_reentrant_rules),
-      SCRIPT(checkpoint_selective),
+      SCRIPT(checkpoint_counts),          SCRIPT(checkpoint_random_state),      SCRIPT(checkpoint_sequential),
+      SCRIPT(checkpoint_early_stop),      SCRIPT(checkpoint_not_deterministic), SCRIPT(checkpoint_nested),
+      SCRIPT(checkpoint_reentrant_rules), SCRIPT(checkpoint_selective),
 #undef SCRIPT
   };
   return all;

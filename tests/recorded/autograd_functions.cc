@@ -99,8 +99,7 @@ void custom_function_errors(ScriptRun& r) {
   r.log(caught([&] { Wrong::apply(r.leaf({1})).sum().backward(); }));
   r.log(caught([&] { Shape::apply(r.leaf({1, 2})).sum().backward(); }));
   const Tensor x = r.leaf({1, 2});
-  const Tensor g =
-      torch::autograd::grad({Once::apply(x).sum()}, {x}, {}, std::nullopt, /*create_graph=*/true)[0];
+  const Tensor g = torch::autograd::grad({Once::apply(x).sum()}, {x}, {}, std::nullopt, /*create_graph=*/true)[0];
   r.log(caught([&] { g.sum().backward(); }));
 }
 

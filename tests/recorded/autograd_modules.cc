@@ -57,9 +57,8 @@ void module_forward_hook_changes_output(ScriptRun& r) {
   m->register_forward_pre_hook([](nn::Module&, const Tensors& args) { return Tensors{args[0] + 1}; });
   m->register_forward_pre_hook([](nn::Module&, const Tensors& args) { return args[0] * 2; });
   m->register_forward_hook([](nn::Module&, const Tensors&, const Tensor& out) { return out * 10; });
-  m->register_forward_hook([&](nn::Module&, const Tensors& args, const Tensor& out) {
-    r.log("with_kwargs sees", args[0], out);
-  });
+  m->register_forward_hook(
+      [&](nn::Module&, const Tensors& args, const Tensor& out) { r.log("with_kwargs sees", args[0], out); });
   r.log(m(r.leaf({1, 2})));
 }
 
@@ -101,19 +100,14 @@ void global_module_hooks(ScriptRun& r) {
 
 void module_state_dict_hooks(ScriptRun& r) {
   nn::Linear m(nn::LinearOptions(2, 1).bias(false));
-  m->register_state_dict_pre_hook([&](nn::Module&, const std::string& prefix, bool) {
-    r.log("state_dict pre", "'" + prefix + "'");
-  });
-  m->register_state_dict_post_hook([&](nn::Module&, nn::StateDict& state, const std::string&) {
-    r.log("state_dict post", state.keys());
-  });
-  m->register_load_state_dict_pre_hook(
-      [&](nn::Module&, nn::StateDict& state, const std::string&, bool strict, auto&&...) {
-        r.log("load pre", state.keys(), strict);
-      });
-  m->register_load_state_dict_post_hook([&](nn::Module&, nn::IncompatibleKeys& keys) {
-    r.log("load post", keys.missing_keys, keys.unexpected_keys);
-  });
+  m->register_state_dict_pre_hook(
+      [&](nn::Module&, const std::string& prefix, bool) { r.log("state_dict pre", "'" + prefix + "'"); });
+  m->register_state_dict_post_hook(
+      [&](nn::Module&, nn::StateDict& state, const std::string&) { r.log("state_dict post", state.keys()); });
+  m->register_load_state_dict_pre_hook([&](nn::Module&, nn::StateDict& state, const std::string&, bool strict,
+                                           auto&&...) { r.log("load pre", state.keys(), strict); });
+  m->register_load_state_dict_post_hook(
+      [&](nn::Module&, nn::IncompatibleKeys& keys) { r.log("load post", keys.missing_keys, keys.unexpected_keys); });
   nn::Sequential net(m);
   r.log(text(net->load_state_dict(net->state_dict())));
 }

@@ -95,18 +95,19 @@ std::string strides_text(at::IntArrayRef strides) {
 
 void compare_attributes(const Tensor& a, const Tensor& e, const AssertCloseOptions& o, const std::string& place) {
   const auto check = [&](const char* name, bool same, const std::string& got, const std::string& expected) {
-    if (!same) fail(o, c10::str("The values for attribute '", name, "' do not match: ", got, " != ", expected, "."), place);
+    if (!same)
+      fail(o, c10::str("The values for attribute '", name, "' do not match: ", got, " != ", expected, "."), place);
   };
   check("shape", a.sizes() == e.sizes(), repr(a.sizes()), repr(e.sizes()));
   if (o.check_layout) check("layout", a.layout() == e.layout(), repr(a.layout()), repr(e.layout()));
   if (o.check_device) check("device", a.device() == e.device(), a.device().str(), e.device().str());
-  if (o.check_dtype)
-    check("dtype", a.scalar_type() == e.scalar_type(), repr(a.scalar_type()), repr(e.scalar_type()));
+  if (o.check_dtype) check("dtype", a.scalar_type() == e.scalar_type(), repr(a.scalar_type()), repr(e.scalar_type()));
   if (o.check_stride)
     check("stride()", a.strides() == e.strides(), strides_text(a.strides()), strides_text(e.strides()));
 }
 
-// Whole numbers and flags as int64, whose differences are exact; numbers of eight bits as float32, which has arithmetic.
+// Whole numbers and flags as int64, whose differences are exact; numbers of eight bits as float32, which has
+// arithmetic.
 Tensor comparable(const Tensor& t, at::ScalarType type) {
   if (at::isIntegralType(type, /*includeBool=*/true)) type = at::kLong;
   if (c10::isFloat8Type(type)) type = at::kFloat;
@@ -132,9 +133,9 @@ void compare_numbers(const Scalar& a, const Scalar& e, const Tolerances& t, cons
   const std::string absolute = whole ? c10::str(static_cast<int64_t>(difference)) : text(difference);
   const double relative = size == 0 ? INFINITY : difference / size;
   fail(o,
-       "Scalars are not " + std::string(t.exact() ? "equal" : "close") + "!\n\nExpected " + text(e) + " but got " + text(a) +
-           ".\nAbsolute difference: " + absolute + allowed(t, t.atol) + "\nRelative difference: " + text(relative) +
-           allowed(t, t.rtol),
+       "Scalars are not " + std::string(t.exact() ? "equal" : "close") + "!\n\nExpected " + text(e) + " but got " +
+           text(a) + ".\nAbsolute difference: " + absolute + allowed(t, t.atol) +
+           "\nRelative difference: " + text(relative) + allowed(t, t.rtol),
        place);
 }
 
@@ -172,8 +173,8 @@ void compare(const Tensor& actual, const Tensor& expected, const AssertCloseOpti
   char percent[32];
   std::snprintf(percent, sizeof(percent), "%.1f%%", 100.0 * static_cast<double>(bad) / static_cast<double>(total));
   fail(o,
-       c10::str("Tensor-likes are not ", t.exact() ? "equal" : "close", "!\n\nMismatched elements: ", bad, " / ", total, " (",
-                percent, ")\nGreatest absolute difference: ", greatest(at::masked_fill(absolute, close, 0)),
+       c10::str("Tensor-likes are not ", t.exact() ? "equal" : "close", "!\n\nMismatched elements: ", bad, " / ", total,
+                " (", percent, ")\nGreatest absolute difference: ", greatest(at::masked_fill(absolute, close, 0)),
                 allowed(t, t.atol), "\nGreatest relative difference: ", greatest(at::masked_fill(relative, close, 0)),
                 allowed(t, t.rtol)),
        place);

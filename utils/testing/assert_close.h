@@ -18,9 +18,9 @@
 namespace torch::testing {
 
 struct AssertCloseOptions {
-  /// |actual - expected| <= atol + rtol |expected|. Both are given or neither; those of the dtype are, as (rtol, atol), 1e-3 and
-  /// 1e-5 for float16, 1.6e-2 and 1e-5 for bfloat16, 1.3e-6 and 1e-5 for float32, 1e-7 and 1e-7 for float64, the same for
-  /// complex numbers of these parts, and 0 for all others. Of two dtypes the larger ones count.
+  /// |actual - expected| <= atol + rtol |expected|. Both are given or neither; those of the dtype are, as (rtol, atol),
+  /// 1e-3 and 1e-5 for float16, 1.6e-2 and 1e-5 for bfloat16, 1.3e-6 and 1e-5 for float32, 1e-7 and 1e-7 for float64,
+  /// the same for complex numbers of these parts, and 0 for all others. Of two dtypes the larger ones count.
   std::optional<double> rtol = std::nullopt;
   std::optional<double> atol = std::nullopt;
   /// Whether two NaN are equal.
@@ -34,10 +34,10 @@ struct AssertCloseOptions {
   std::function<std::string(const std::string&)> msg = nullptr;
 };
 
-/// Throws Error where `actual` and `expected` are not close: "Tensor-likes are not close!", with how many elements differ, the
-/// greatest absolute and relative difference and where they are; or with the attribute that is not the same. Of tensors
-/// without data (meta) only attributes are compared. Throws ValueError where one of rtol and atol is given without the other,
-/// NotImplementedError for layouts other than strided.
+/// Throws Error where `actual` and `expected` are not close: "Tensor-likes are not close!", with how many elements
+/// differ, the greatest absolute and relative difference and where they are; or with the attribute that is not the
+/// same. Of tensors without data (meta) only attributes are compared. Throws ValueError where one of rtol and atol is
+/// given without the other, NotImplementedError for layouts other than strided.
 void assert_close(const at::Tensor& actual, const at::Tensor& expected, const AssertCloseOptions& options = {});
 /// Numbers of one kind (or of any, unless check_dtype).
 void assert_close(const c10::Scalar& actual, const c10::Scalar& expected, const AssertCloseOptions& options = {});
@@ -64,8 +64,12 @@ Items items_of(const Dict& dict) {
 
 /// Maps of tensors by text (std::map, OrderedDict and the like) with the same keys.
 template <class Dict>
-  requires requires(const Dict& dict) { detail::items_of(dict); typename Dict::Item; } ||
-           requires { typename Dict::mapped_type; }
+requires requires(const Dict& dict) {
+  detail::items_of(dict);
+  typename Dict::Item;
+} || requires {
+  typename Dict::mapped_type;
+}
 void assert_close(const Dict& actual, const Dict& expected, const AssertCloseOptions& options = {}) {
   detail::assert_close(detail::items_of(actual), detail::items_of(expected), options);
 }

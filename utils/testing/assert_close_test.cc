@@ -29,19 +29,23 @@ TEST(AssertClose, TensorsWithinTolerances) {
   assert_close(torch::tensor({INFINITY}), torch::tensor({INFINITY}));
   assert_close(torch::zeros({0}), torch::zeros({0}));
   assert_close(torch::ones({2}), torch::ones({2}, at::kDouble), {.check_dtype = false});
-  EXPECT_EQ(said(torch::tensor({1.0, 8.0}), torch::tensor({1.0, 3.0})),
-            "Tensor-likes are not close!\n\nMismatched elements: 1 / 2 (50.0%)\nGreatest absolute difference: 5.0 at index "
-            "(1,) (up to 1e-05 allowed)\nGreatest relative difference: 1.6666666269302368 at index (1,) (up to 1.3e-06 "
-            "allowed)");
-  EXPECT_EQ(said(torch::tensor({{1.0, std::nan("")}, {3.0, 4.0}}), torch::tensor({{1.0, 2.0}, {3.0, 9.0}}), {.rtol = 0, .atol = 0}),
-            "Tensor-likes are not equal!\n\nMismatched elements: 2 / 4 (50.0%)\nGreatest absolute difference: nan at index "
-            "(0, 1)\nGreatest relative difference: nan at index (0, 1)");
+  EXPECT_EQ(
+      said(torch::tensor({1.0, 8.0}), torch::tensor({1.0, 3.0})),
+      "Tensor-likes are not close!\n\nMismatched elements: 1 / 2 (50.0%)\nGreatest absolute difference: 5.0 at index "
+      "(1,) (up to 1e-05 allowed)\nGreatest relative difference: 1.6666666269302368 at index (1,) (up to 1.3e-06 "
+      "allowed)");
+  EXPECT_EQ(
+      said(torch::tensor({{1.0, std::nan("")}, {3.0, 4.0}}), torch::tensor({{1.0, 2.0}, {3.0, 9.0}}),
+           {.rtol = 0, .atol = 0}),
+      "Tensor-likes are not equal!\n\nMismatched elements: 2 / 4 (50.0%)\nGreatest absolute difference: nan at index "
+      "(0, 1)\nGreatest relative difference: nan at index (0, 1)");
 }
 
 TEST(AssertClose, WholeAndComplexNumbers) {
-  EXPECT_EQ(said(torch::tensor({1, 2, 3}), torch::tensor({1, 3, 3})),
-            "Tensor-likes are not equal!\n\nMismatched elements: 1 / 3 (33.3%)\nGreatest absolute difference: 1 at index "
-            "(1,)\nGreatest relative difference: 0.3333333432674408 at index (1,)");
+  EXPECT_EQ(
+      said(torch::tensor({1, 2, 3}), torch::tensor({1, 3, 3})),
+      "Tensor-likes are not equal!\n\nMismatched elements: 1 / 3 (33.3%)\nGreatest absolute difference: 1 at index "
+      "(1,)\nGreatest relative difference: 0.3333333432674408 at index (1,)");
   const at::TensorOptions bytes(at::kByte);
   EXPECT_NE(said(torch::tensor({1, 2}, bytes), torch::tensor({2, 1}, bytes)).find("difference: 1 at index (0,)"),
             std::string::npos);
@@ -70,10 +74,12 @@ TEST(AssertClose, Numbers) {
   assert_close(1, 1.0, {.check_dtype = false});
   EXPECT_EQ(said(1, 1.0), "The (d)types do not match: int != float.");
   EXPECT_EQ(said(true, false), "Booleans mismatch: True is not False");
-  EXPECT_EQ(said(1, 2), "Scalars are not equal!\n\nExpected 2 but got 1.\nAbsolute difference: 1\nRelative difference: 0.5");
-  EXPECT_EQ(said(torch::tensor(1.0), torch::tensor(1.1)),
-            "Scalars are not close!\n\nExpected 1.100000023841858 but got 1.0.\nAbsolute difference: 0.10000002384185791 (up "
-            "to 1e-05 allowed)\nRelative difference: 0.09090911061310529 (up to 1.3e-06 allowed)");
+  EXPECT_EQ(said(1, 2),
+            "Scalars are not equal!\n\nExpected 2 but got 1.\nAbsolute difference: 1\nRelative difference: 0.5");
+  EXPECT_EQ(
+      said(torch::tensor(1.0), torch::tensor(1.1)),
+      "Scalars are not close!\n\nExpected 1.100000023841858 but got 1.0.\nAbsolute difference: 0.10000002384185791 (up "
+      "to 1e-05 allowed)\nRelative difference: 0.09090911061310529 (up to 1.3e-06 allowed)");
   EXPECT_NE(said(c10::complex<double>(1, 2), c10::complex<double>(1, 3)).find("Expected (1+3j) but got (1+2j)."),
             std::string::npos);
 }
@@ -81,14 +87,18 @@ TEST(AssertClose, Numbers) {
 TEST(AssertClose, ListsAndMaps) {
   const Tensor one = torch::ones({1}), zero = torch::zeros({1});
   assert_close({one, zero}, {one, zero});
-  EXPECT_NE(message_of([&] { assert_close({one, zero}, {one, one}); }).find("\n\nThe failure occurred for item [1]"),
+  EXPECT_NE(message_of([&] {
+              assert_close({one, zero}, {one, one});
+            }).find("\n\nThe failure occurred for item [1]"),
             std::string::npos);
   EXPECT_EQ(message_of([&] { assert_close({one}, {one, one}); }), "The length of the sequences mismatch: 1 != 2");
-  EXPECT_NE(said(Dict{{"x", one}}, Dict{{"x", zero}}).find("difference: inf at index (0,) (up to 1.3e-06 allowed)\n\nThe "
-                                                           "failure occurred for item ['x']"),
+  EXPECT_NE(said(Dict{{"x", one}}, Dict{{"x", zero}})
+                .find("difference: inf at index (0,) (up to 1.3e-06 allowed)\n\nThe "
+                      "failure occurred for item ['x']"),
             std::string::npos);
   EXPECT_EQ(said(Dict{{"a", one}}, Dict{{"b", one}}),
-            "The keys of the mappings do not match:\nMissing keys in the actual mapping: ['b']\nAdditional keys in the actual "
+            "The keys of the mappings do not match:\nMissing keys in the actual mapping: ['b']\nAdditional keys in the "
+            "actual "
             "mapping: ['a']");
   OrderedDict<std::string, Tensor> ordered;
   ordered.insert("x", one);

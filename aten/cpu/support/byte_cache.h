@@ -11,15 +11,15 @@
 
 namespace at::cpu {
 
-/// Values by keys, for threads to share; what was used longest ago goes first. A value has bytes(). Those in use live on
-/// after they are dropped.
+/// Values by keys, for threads to share; what was used longest ago goes first. A value has bytes(). Those in use live
+/// on after they are dropped.
 template <class Key, class Hash>
 class ByteCache {
  public:
   explicit ByteCache(size_t limit) : stats_{.limit = limit} {}
 
-  /// The value of `key`, which is always asked for as a V; where it is not here, what make() returns, which is kept if it
-  /// is not null and not larger than the limit. Two threads may make the same one; the later is not kept.
+  /// The value of `key`, which is always asked for as a V; where it is not here, what make() returns, which is kept if
+  /// it is not null and not larger than the limit. Two threads may make the same one; the later is not kept.
   template <class V, class Make>
   std::shared_ptr<const V> find(const Key& key, const Make& make) {
     {

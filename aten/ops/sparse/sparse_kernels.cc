@@ -24,14 +24,17 @@ void check_parts(const Tensor& indices, const Tensor& values) {
   TORCH_CHECK(indices.dim() == 2, "indices must be sparse_dim x nnz, but got: ", indices.sizes());
   TORCH_CHECK(indices.layout() == Layout::Strided && values.layout() == Layout::Strided,
               "expected indices and values to be dense tensors, but got ", indices.layout(), " and ", values.layout());
-  TORCH_CHECK(indices.size(1) == values.size(0), "indices and values must have same nnz, but got nnz from indices: ",
-              indices.size(1), ", nnz from values: ", values.size(0));
+  TORCH_CHECK(indices.size(1) == values.size(0),
+              "indices and values must have same nnz, but got nnz from indices: ", indices.size(1),
+              ", nnz from values: ", values.size(0));
   TORCH_CHECK(indices.device() == values.device(), "device of indices (", indices.device(),
               ") must match device of values (", values.device(), ")");
 }
 
 // One number is the value of one place.
-Tensor with_nnz(const Tensor& values) { return values.dim() == 0 ? at::reshape(values, {1}) : values; }
+Tensor with_nnz(const Tensor& values) {
+  return values.dim() == 0 ? at::reshape(values, {1}) : values;
+}
 
 // One more than the greatest index of each sparse dimension, then the dense sizes.
 DimVector inferred_size(const Tensor& indices, const Tensor& values) {
@@ -74,8 +77,8 @@ Tensor sparse_coo_tensor_indices(const Tensor& indices, const Tensor& values, Te
   return sparse::make_sparse(sizes, indices, elements, is_coalesced.value_or(false));
 }
 
-Tensor sparse_coo_tensor_indices_size(const Tensor& indices, const Tensor& values, IntArrayRef size, TensorOptions options,
-                                      std::optional<bool> is_coalesced) {
+Tensor sparse_coo_tensor_indices_size(const Tensor& indices, const Tensor& values, IntArrayRef size,
+                                      TensorOptions options, std::optional<bool> is_coalesced) {
   check_sparse_layout(options);
   checked_numel(size);
   const Tensor elements = with_nnz(values);
@@ -87,14 +90,18 @@ Tensor sparse_coo_tensor_indices_size(const Tensor& indices, const Tensor& value
               ", sparse_dim = ", sparse_dim, ", dense_dim = ", dense_dim);
   check_parts(indices, elements);
   const IntArrayRef dense_size = size.slice(static_cast<size_t>(sparse_dim));
-  TORCH_CHECK(elements.sizes().slice(1) == dense_size, "values has incorrect size, expected [", elements.size(0), "] and ",
-              dense_size, ", got ", elements.sizes());
+  TORCH_CHECK(elements.sizes().slice(1) == dense_size, "values has incorrect size, expected [", elements.size(0),
+              "] and ", dense_size, ", got ", elements.sizes());
   return sparse::make_sparse(size, indices, elements, is_coalesced.value_or(false));
 }
 
 // --- strided tensors ---
-int64_t sparse_dim(const Tensor&) { return 0; }
-int64_t dense_dim(const Tensor& self) { return self.dim(); }
+int64_t sparse_dim(const Tensor&) {
+  return 0;
+}
+int64_t dense_dim(const Tensor& self) {
+  return self.dim();
+}
 
 Tensor to_dense(const Tensor& self, std::optional<ScalarType> dtype, std::optional<bool> masked_grad) {
   self.sizes();  // throws where undefined
@@ -106,8 +113,12 @@ Tensor coalesce(const Tensor& self) {
   sparse::impl_of("coalesce", self);
   return self;
 }
-bool is_coalesced(const Tensor& self) { return sparse::impl_of("is_coalesced", self).coalesced(); }
-Tensor indices(const Tensor& self) { return sparse::impl_of("indices", self).indices(); }
+bool is_coalesced(const Tensor& self) {
+  return sparse::impl_of("is_coalesced", self).coalesced();
+}
+Tensor indices(const Tensor& self) {
+  return sparse::impl_of("indices", self).indices();
+}
 Tensor values(const Tensor& self) {
   TORCH_CHECK(self.layout() != Layout::Strided, "values expected sparse tensor layout but got ", self.layout());
   return sparse::impl_of("values", self).values();
