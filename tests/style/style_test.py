@@ -2,10 +2,12 @@
 """The rules of CONTRIBUTING.md that a look at the text of the source files can check.
 
 Each file: at most 1,000 lines, no tabs, no spaces at a line's end, one line feed at its end, `#pragma once` in headers. All
-together: lines of more than 120 columns become fewer. Each rule is tried on a file that breaks it first.
+together: lines of more than 120 columns become fewer. Headers of torch/include outside _OWN_HEADERS of torch/BUILD.bazel hold
+nothing but #include lines, because those are compiled many at a time. Each rule is tried on a file that breaks it first.
 """
 
 import os
+import re
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
@@ -32,7 +34,25 @@ def long_lines(text):
     return sum(len(line) > COLUMNS for line in text.split("\n"))
 
 
+def is_forwarding(text):
+    return all(re.fullmatch(r"#pragma once|#include .*|//.*|", line) for line in text.split("\n"))
+
+
+def forwarding_complaints(build_file, headers):
+    """headers: a pair of path below torch/ and text each."""
+    own = re.search(r'_OWN_HEADERS = \["(.*)%s(.*)" % path for path in \[(.*?)\]', build_file, re.DOTALL)
+    own = {own[1] + path + own[2] for path in re.findall(r'"(.*?)"', own[3])}
+    for path, text in headers:
+        if is_forwarding(text) == (path in own):
+            yield "torch/%s: belongs to _OWN_HEADERS exactly if it has more than #include lines" % path
+
+
 def self_test():
+    build_file = '_OWN_HEADERS = ["include/%s.h" % path for path in [\n    "a/b",\n]]'
+    forwarder, other = "#pragma once\n\n// c\n#include <a>\n", "#pragma once\n\nint f();\n"
+    for headers, wrong in (([("include/a/b.h", other), ("include/a.h", forwarder)], 0), ([("include/a/b.h", forwarder)], 1),
+                           ([("include/a.h", other)], 1)):
+        assert len(list(forwarding_complaints(build_file, headers))) == wrong, headers
     good = "#pragma once\n\nint f();\n"
     assert not list(complaints("a.h", good)) and long_lines(good) == 0
     for path, bad in (("a.h", "int f();\n"), ("a.cc", "int f();"), ("a.cc", "int f();\n\n"), ("a.cc", "\tint f();\n"),
@@ -43,7 +63,7 @@ def self_test():
 
 def main():
     self_test()
-    found, too_long, files = [], 0, 0
+    found, too_long, files, forwarding = [], 0, 0, []
     for folder in FOLDERS:
         for parent, _, names in os.walk(os.path.join(ROOT, folder)):
             for name in names:
@@ -55,6 +75,10 @@ def main():
                 files += 1
                 found += complaints(os.path.relpath(path, ROOT), text)
                 too_long += long_lines(text)
+                if path.startswith(os.path.join(ROOT, "torch", "include")):
+                    forwarding.append((os.path.relpath(path, os.path.join(ROOT, "torch")), text))
+    with open(os.path.join(ROOT, "torch", "BUILD.bazel"), encoding="utf-8") as file:
+        found += forwarding_complaints(file.read(), forwarding)
     if files < 300:
         found.append("only %d source files found" % files)
     if too_long > LONG_LINES:
