@@ -8,6 +8,7 @@
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
+#include "aten/ops/dense/dense.h"
 #include "aten/ops/index/ops.h"
 #include "aten/ops/join/ops.h"
 #include "aten/ops/reduce/kernels.h"
@@ -67,7 +68,7 @@ Tensor spread(const Tensor& values, const std::vector<int64_t>& places) {
 // a + alpha * b of two lists of elements that lie densely: gone through in step, so that sums of coalesced ones are.
 Tensor merged(const Tensor& a, const Tensor& b, const Scalar& alpha, ScalarType dtype) {
   const SparseTensorImpl &x = sparse::impl_of("add", a), &y = sparse::impl_of("add", b);
-  const Tensor ia = at::contiguous(x.indices()), ib = at::contiguous(y.indices());
+  const Tensor ia = dense(x.indices()), ib = dense(y.indices());
   const Merge both = merge(ia, ib);
   const Tensor values =
       at::add(spread(as_type(x.values(), dtype), both.of_a), spread(as_type(y.values(), dtype), both.of_b), alpha);

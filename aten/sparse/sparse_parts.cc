@@ -7,6 +7,7 @@
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
+#include "aten/ops/dense/dense.h"
 #include "aten/ops/index/ops.h"
 #include "aten/ops/view/ops.h"
 
@@ -63,7 +64,7 @@ Tensor coalesced(const Tensor& t) {
   if (impl.coalesced()) return t;
   const int64_t rows = impl.sparse_dim(), nnz = impl.nnz();
   if (nnz < 2) return make_sparse(t.sizes(), impl.indices(), impl.values(), true);
-  const Tensor indices = at::contiguous(impl.indices());
+  const Tensor indices = native::dense(impl.indices());
   const ByPlace by_place{indices.data_ptr<int64_t>(), rows, nnz};
   std::vector<int64_t> order(static_cast<size_t>(nnz));
   std::iota(order.begin(), order.end(), int64_t{0});
@@ -81,7 +82,7 @@ Tensor coalesced(const Tensor& t) {
 }
 
 Tensor flat_places(const Tensor& indices, IntArrayRef sizes) {
-  const Tensor rows = at::contiguous(indices);
+  const Tensor rows = native::dense(indices);
   const int64_t nnz = indices.size(1);
   Tensor result = at::zeros({nnz}, indices.options());
   int64_t* places = result.data_ptr<int64_t>();

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <new>
 
+#include "aten/cpu/matrix/channel_order.h"
 #include "aten/cpu/matrix/convolution_internal.h"
 #include "aten/cpu/matrix/internal.h"
 #include "c10/parallel/parallel.h"
@@ -278,11 +279,11 @@ bool run_backward_weight(const Convolution& c, const void* grad_output, const vo
   return true;
 }
 
-const char* takes_all(const Convolution&) { return nullptr; }
+const char* takes_all(const Convolution&, ConvolutionPart) { return nullptr; }
 
 }  // namespace
 
-constinit const ConvolutionCandidate kUnfoldingConvolution{"unfolding", takes_all, run_forward, run_backward_input,
+constinit const ConvolutionCandidate kUnfoldingConvolution{"unfolding", false, takes_all, run_forward, run_backward_input,
                                                            run_backward_weight};
 
 }  // namespace internal
@@ -292,19 +293,71 @@ namespace {
 constexpr const ConvolutionCandidate* kCandidates[] = {
 #if KINDLING_HAVE_ONEDNN
     &internal::kFlatConvolution,
+    &internal::kWinogradConvolution,
     &internal::kOneDnnConvolution,
 #endif
     &internal::kUnfoldingConvolution,
 };
 
-// Why `candidate` did not do it; null where `run` is true. One that finds no memory leaves the work to the last, which needs
-// least.
-template <class F>
-const char* attempt(const Convolution& c, const ConvolutionCandidate& candidate, const F& run) {
-  if (const char* refusal = candidate.refusal(c)) return refusal;
+// What a convolution reads and writes, of whichever part: the two operands, a bias or null, and the result. Those with
+// channels have their channels and places there.
+struct Operands {
+  struct Operand {
+    const void* data;
+    int64_t channels, places;  // 0: the weights
+    bool is_activation() const { return channels > 0; }
+  };
+  Operand left, right;
+  const void* bias;
+  Operand result;
+};
+
+bool run(const ConvolutionCandidate& k, const Convolution& c, ConvolutionPart part, const void* left, const void* right,
+         const void* bias, void* result) {
+  switch (part) {
+    case ConvolutionPart::kForward: return k.forward(c, left, right, bias, result);
+    case ConvolutionPart::kGradInput: return k.backward_input(c, left, right, result);
+    case ConvolutionPart::kGradWeight: return k.backward_weight(c, left, right, result);
+  }
+  return false;
+}
+
+// The copy of an activation with its channels first.
+class ChannelsFirst {
+ public:
+  ChannelsFirst(const Convolution& c, const Operands::Operand& x)
+      : c_(c), x_(x), scratch_(static_cast<size_t>(c.batch * x.channels * x.places * type_size(c.type)) + 64) {}
+  void read() const { internal::transpose_images(x_.data, c_.batch, x_.places, x_.channels, type_size(c_.type), data()); }
+  void write_back() const {
+    internal::transpose_images(data(), c_.batch, x_.channels, x_.places, type_size(c_.type), const_cast<void*>(x_.data));
+  }
+  void* data() const { return x_.is_activation() ? scratch_.as<void>() : const_cast<void*>(x_.data); }
+
+ private:
+  const Convolution& c_;
+  const Operands::Operand& x_;
+  internal::Scratch scratch_;
+};
+
+bool run(const ConvolutionCandidate& k, const Convolution& c, ConvolutionPart part, const Operands& x) {
+  if (!c.channels_last || k.takes_channels_last)
+    return run(k, c, part, x.left.data, x.right.data, x.bias, const_cast<void*>(x.result.data));
+  Convolution first = c;
+  first.channels_last = false;
+  const ChannelsFirst left(c, x.left), right(c, x.right), result(c, x.result);
+  if (x.left.is_activation()) left.read();
+  if (x.right.is_activation()) right.read();
+  const bool done = run(k, first, part, left.data(), right.data(), x.bias, result.data());
+  if (done && x.result.is_activation()) result.write_back();
+  return done;
+}
+
+// Why `candidate` did not do it; null where it did. One that finds no memory leaves the work to the last, which needs least.
+const char* attempt(const ConvolutionCandidate& candidate, const Convolution& c, ConvolutionPart part, const Operands& x) {
+  if (const char* refusal = candidate.refusal(c, part)) return refusal;
   const bool last = &candidate == *std::rbegin(kCandidates);
   try {
-    return run(candidate) ? nullptr : "no implementation for these sizes";
+    return run(candidate, c, part, x) ? nullptr : "no implementation for these sizes";
   } catch (const c10::OutOfMemoryError&) {
     if (last) throw;
   } catch (const std::bad_alloc&) {  // there was no memory for the error either; now there is again
@@ -313,12 +366,11 @@ const char* attempt(const Convolution& c, const ConvolutionCandidate& candidate,
   return "no memory for its layouts";
 }
 
-// The first candidate that takes `c` and for which `run` is true.
-template <class F>
-void choose(const Convolution& c, const char* what, const F& run) {
+// By the first candidate that can.
+void compute(const Convolution& c, ConvolutionPart part, const char* what, const Operands& x) {
   const char *reason = nullptr, *refused = nullptr;  // why the candidate before did not do it, and its name
   for (const ConvolutionCandidate* candidate : kCandidates) {
-    const char* const refusal = attempt(c, *candidate, run);
+    const char* const refusal = attempt(*candidate, c, part, x);
     const bool done = refusal == nullptr;
     if (done && verbose()) {
       std::fprintf(stderr, "matrix: convolution %s %lldx%lld -> %lld groups %lld: %s%s%s%s%s%s\n", what,
@@ -346,29 +398,35 @@ int convolution_candidate_count() { return sizeof(kCandidates) / sizeof(kCandida
 
 void convolution_forward(const Convolution& c, const void* input, const void* weight, const void* bias, void* output) {
   if (internal::output_count(c) == 0) return;
+  const internal::Sizes s(c);
   if (is_empty(c)) {
     // Nothing is summed: the bias alone.
     Gemm g;
     g.type = c.type;
     g.batch[1] = c.batch;
-    g.m = c.out_channels, g.n = internal::Sizes(c).outputs;
+    g.m = c.channels_last ? s.outputs : c.out_channels, g.n = c.channels_last ? c.out_channels : s.outputs;
     g.c = output, g.c_row = g.n, g.c_batch[1] = g.m * g.n;
-    if (bias != nullptr) g.add = {bias, 1, 0, {0, 0}};
+    if (bias != nullptr) g.add = {bias, c.channels_last ? 0 : 1, c.channels_last ? 1 : 0, {0, 0}};
     return gemm(g);
   }
-  choose(c, "forward", [&](const ConvolutionCandidate& x) { return x.forward(c, input, weight, bias, output); });
+  compute(c, ConvolutionPart::kForward, "forward",
+          {{input, c.in_channels, s.inputs}, {weight, 0, 0}, bias, {output, c.out_channels, s.outputs}});
 }
 
 void convolution_backward_input(const Convolution& c, const void* grad_output, const void* weight, void* grad_input) {
   if (internal::input_count(c) == 0) return;
   if (is_empty(c)) return zero(grad_input, internal::input_count(c), c.type);
-  choose(c, "backward input", [&](const ConvolutionCandidate& x) { return x.backward_input(c, grad_output, weight, grad_input); });
+  const internal::Sizes s(c);
+  compute(c, ConvolutionPart::kGradInput, "backward input",
+          {{grad_output, c.out_channels, s.outputs}, {weight, 0, 0}, nullptr, {grad_input, c.in_channels, s.inputs}});
 }
 
 void convolution_backward_weight(const Convolution& c, const void* grad_output, const void* input, void* grad_weight) {
   if (internal::weight_count(c) == 0) return;
   if (is_empty(c)) return zero(grad_weight, internal::weight_count(c), c.type);
-  choose(c, "backward weight", [&](const ConvolutionCandidate& x) { return x.backward_weight(c, grad_output, input, grad_weight); });
+  const internal::Sizes s(c);
+  compute(c, ConvolutionPart::kGradWeight, "backward weight",
+          {{grad_output, c.out_channels, s.outputs}, {input, c.in_channels, s.inputs}, nullptr, {grad_weight, 0, 0}});
 }
 
 }  // namespace at::matrix

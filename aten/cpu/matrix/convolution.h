@@ -4,9 +4,9 @@
 
 #include "aten/cpu/matrix/gemm.h"
 
-// Convolution in one to three spatial dimensions on dense memory, channels first: where the weights or the result outweigh
-// the work, one that reads and writes them where they lie; then oneDNN, then our own (unfolding into a matrix a piece at a
-// time, then a product). The definition is the cross-correlation
+// Convolution in one to three spatial dimensions on dense memory: where the weights or the result outweigh
+// the work, one that reads and writes them where they lie; Winograd's algorithm for windows of 3 x 3; then oneDNN, then
+// unfolding into a matrix a piece at a time and a product. The definition is the cross-correlation
 //
 //   output[n, o, x] = bias[o] + sum_{i, k} weight[o, i, k] * input[n, group(o) * inputs + i, x * stride - padding + k * dilation]
 //
@@ -27,7 +27,8 @@ struct Convolution {
   int64_t stride[3] = {1, 1, 1};
   int64_t dilation[3] = {1, 1, 1};
   int64_t padding[3] = {0, 0, 0};  // in front; behind it follows from the sizes
-  bool plain_sums = false;         // no algorithm whose rounding errors are larger than those of the definition
+  bool plain_sums = false;         // no algorithm but the definition's: others round a little more and spread NaN and infinity
+  bool channels_last = false;      // input, output and their gradients are [batch, places..., channels]; weights stay as below
 };
 
 /// Writes output [batch, out_channels, output...] from input [batch, in_channels, input...], weight
@@ -40,11 +41,16 @@ void convolution_backward_input(const Convolution& c, const void* grad_output, c
 /// Writes grad_weight.
 void convolution_backward_weight(const Convolution& c, const void* grad_output, const void* input, void* grad_weight);
 
+/// What is computed.
+enum class ConvolutionPart { kForward, kGradInput, kGradWeight };
+
 /// One way to compute convolutions.
 struct ConvolutionCandidate {
   const char* name;
-  /// Null if it takes `c`, else why not.
-  const char* (*refusal)(const Convolution& c);
+  /// Whether it takes channels_last; else it is given copies with the channels first.
+  bool takes_channels_last;
+  /// Null if it takes `part` of `c`, else why not.
+  const char* (*refusal)(const Convolution& c, ConvolutionPart part);
   /// False if it turned out that it cannot.
   bool (*forward)(const Convolution& c, const void* input, const void* weight, const void* bias, void* output);
   bool (*backward_input)(const Convolution& c, const void* grad_output, const void* weight, void* grad_input);

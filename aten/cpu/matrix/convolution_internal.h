@@ -10,6 +10,7 @@ bool is_product(const Convolution& c);
 extern const ConvolutionCandidate kUnfoldingConvolution;
 #if KINDLING_HAVE_ONEDNN
 extern const ConvolutionCandidate kFlatConvolution;
+extern const ConvolutionCandidate kWinogradConvolution;
 extern const ConvolutionCandidate kOneDnnConvolution;
 #endif
 

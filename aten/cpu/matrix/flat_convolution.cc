@@ -63,7 +63,8 @@ void copy_channel(const Axis& y, const Axis& x, const float* from, float* to) {
 
 int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-const char* refusal(const Convolution& c) {
+const char* refusal(const Convolution& c, ConvolutionPart part) {
+  if (part != ConvolutionPart::kForward) return "only forward";
   if (c.type != Type::kFloat32 || c.dims > 2 || c.groups != 1) return "only float32 of one group in up to two dimensions";
   const int64_t places = c.output[1] * c.output[2], window = c.kernel[1] * c.kernel[2];
   const bool few_places = c.batch <= 2 && c.batch * places <= 200 && c.in_channels * window >= 64;
@@ -131,6 +132,6 @@ bool no_gradient(const Convolution&, const void*, const void*, void*) { return f
 
 }  // namespace
 
-constinit const ConvolutionCandidate kFlatConvolution{"flat", refusal, forward, no_gradient, no_gradient};
+constinit const ConvolutionCandidate kFlatConvolution{"flat", false, refusal, forward, no_gradient, no_gradient};
 
 }  // namespace at::matrix::internal

@@ -21,7 +21,7 @@ int64_t padding_behind(const Convolution& c, int d) {
   return reach < 0 ? 0 : reach;
 }
 
-const char* refusal(const Convolution& c) {
+const char* refusal(const Convolution& c, ConvolutionPart) {
   if (c.type != Type::kFloat32 && c.type != Type::kBFloat16) return "only float32 and bfloat16";
   if (c.type == Type::kBFloat16 && !onednn_has_bfloat16()) return "the processor has no AVX-512 for bfloat16";
   constexpr int64_t kLargest = int64_t{1} << 31;
@@ -38,27 +38,11 @@ const char* refusal(const Convolution& c) {
   return nullptr;
 }
 
-// Whether Winograd's algorithm is expected to be faster: tiles of 4 x 4 outputs from a fourth of the multiplications, for
-// which each call transforms the weights. That costs as much as some 290 output places take directly, and a tiled place 0.38 of
-// a direct one (measured with AVX-512, for which alone oneDNN has it). Its rounding errors are larger: in the cases of
-// convolution_test, of random numbers, several times those of the direct sums.
-bool prefers_winograd(const Convolution& c) {
-  if (c.plain_sums || c.type != Type::kFloat32 || c.dims != 2 || c.groups != 1 || c.in_channels < 32 || c.out_channels < 32) return false;
-  double places = static_cast<double>(c.batch), tiled = places;
-  for (int d = 1; d < 3; ++d) {
-    if (c.kernel[d] != 3 || c.stride[d] != 1 || c.dilation[d] != 1) return false;
-    places *= static_cast<double>(c.output[d]);
-    tiled *= static_cast<double>((c.output[d] + 3) / 4 * 4);
-  }
-  return 0.38 * tiled + 290 < 0.9 * places;
-}
-
 enum Kind : int64_t { kForward = 2, kForwardWithBias, kBackwardInput, kBackwardWeight };
 
 struct Problem {
   const Convolution* c;
   Kind kind;
-  dnnl_alg_kind_t algorithm;
 };
 
 // Layouts of the three tensors as callers have them and as oneDNN may choose them.
@@ -66,6 +50,18 @@ struct Layouts {
   dnnl_memory_desc_t input, weight, output, any_input, any_weight, any_output, bias;
   dnnl_dims_t stride, dilation, padding, behind;
 };
+
+void dense_channels_last(Type type, int n, const int64_t* sizes, dnnl_memory_desc_t* plain) {
+  int64_t strides[8];
+  int64_t step = sizes[1];
+  strides[1] = 1;
+  for (int d = n - 1; d >= 2; --d) {
+    strides[d] = step;
+    step *= sizes[d];
+  }
+  strides[0] = step;
+  *plain = onednn_memory(type, n, sizes, strides);
+}
 
 void dense(Type type, int n, const int64_t* sizes, dnnl_memory_desc_t* plain, dnnl_memory_desc_t* any) {
   int64_t strides[8];
@@ -97,6 +93,13 @@ Layouts layouts_of(const Convolution& c) {
   }
   dense(c.type, 2 + c.dims, in, &l.input, &l.any_input);
   dense(c.type, 2 + c.dims, out, &l.output, &l.any_output);
+  if (c.channels_last) {
+    // It computes in this layout about as fast as in its own, and without copies.
+    dense_channels_last(c.type, 2 + c.dims, in, &l.input);
+    dense_channels_last(c.type, 2 + c.dims, out, &l.output);
+    l.any_input = l.input;
+    l.any_output = l.output;
+  }
   dense(c.type, n, w, &l.weight, &l.any_weight);
   dnnl_memory_desc_t unused;
   dense(c.type, 1, &c.out_channels, &l.bias, &unused);
@@ -109,13 +112,13 @@ std::unique_ptr<Primitive> make(const void* context) {
   dnnl_convolution_desc_t d;
   dnnl_status_t status;
   if (p.kind == kBackwardInput) {
-    status = dnnl_dilated_convolution_backward_data_desc_init(&d, p.algorithm, &l.any_input, &l.any_weight,
+    status = dnnl_dilated_convolution_backward_data_desc_init(&d, dnnl_convolution_direct, &l.any_input, &l.any_weight,
                                                               &l.any_output, l.stride, l.dilation, l.padding, l.behind);
   } else if (p.kind == kBackwardWeight) {
-    status = dnnl_dilated_convolution_backward_weights_desc_init(&d, p.algorithm, &l.any_input, &l.any_weight,
+    status = dnnl_dilated_convolution_backward_weights_desc_init(&d, dnnl_convolution_direct, &l.any_input, &l.any_weight,
                                                                  nullptr, &l.any_output, l.stride, l.dilation, l.padding, l.behind);
   } else {
-    status = dnnl_dilated_convolution_forward_desc_init(&d, dnnl_forward_training, p.algorithm, &l.any_input,
+    status = dnnl_dilated_convolution_forward_desc_init(&d, dnnl_forward_training, dnnl_convolution_direct, &l.any_input,
                                                         &l.any_weight, p.kind == kForwardWithBias ? &l.bias : nullptr,
                                                         &l.any_output, l.stride, l.dilation, l.padding, l.behind);
   }
@@ -124,7 +127,7 @@ std::unique_ptr<Primitive> make(const void* context) {
   dnnl_primitive_desc_t hint = nullptr, descriptor = nullptr;
   if (p.kind == kBackwardInput || p.kind == kBackwardWeight) {
     dnnl_convolution_desc_t forward;
-    status = dnnl_dilated_convolution_forward_desc_init(&forward, dnnl_forward_training, p.algorithm, &l.any_input,
+    status = dnnl_dilated_convolution_forward_desc_init(&forward, dnnl_forward_training, dnnl_convolution_direct, &l.any_input,
                                                         &l.any_weight, nullptr, &l.any_output, l.stride, l.dilation, l.padding, l.behind);
     if (status == dnnl_success)
       status = dnnl_primitive_desc_create(&hint, &forward, onednn_attributes(), onednn_engine(), nullptr);
@@ -153,36 +156,24 @@ std::unique_ptr<Primitive> make(const void* context) {
   return nullptr;
 }
 
-std::shared_ptr<const Primitive> primitive_for(const Convolution& c, Kind kind, dnnl_alg_kind_t algorithm) {
-  PrimitiveKey key = {kind,         static_cast<int64_t>(c.type), algorithm, c.dims, c.batch, c.groups, c.in_channels,
-                      c.out_channels, at::get_num_threads()};
+std::shared_ptr<const Primitive> primitive_for(const Convolution& c, Kind kind) {
+  PrimitiveKey key = {kind, static_cast<int64_t>(c.type), c.channels_last, c.dims, c.batch, c.groups, c.in_channels, c.out_channels, at::get_num_threads()};
   for (int d = 3 - c.dims; d < 3; ++d)
     key.insert(key.end(), {c.input[d], c.kernel[d], c.output[d], c.stride[d], c.dilation[d], c.padding[d]});
-  const Problem problem{&c, kind, algorithm};
+  const Problem problem{&c, kind};
   return cached_primitive(key, make, &problem);
 }
 
 void* mutable_(const void* p) { return const_cast<void*>(p); }
 
 // False where oneDNN has no such primitive.
-bool run_by(dnnl_alg_kind_t algorithm, const Convolution& c, Kind kind, std::initializer_list<Primitive::Value> values) {
+bool run(const Convolution& c, Kind kind, std::initializer_list<Primitive::Value> values) {
   return with_memory_errors([&] {
     at::internal::ThreadLease lease;
-    const auto primitive = primitive_for(c, kind, algorithm);
+    const auto primitive = primitive_for(c, kind);
     if (primitive != nullptr) primitive->execute(values);
     return primitive != nullptr;
   });
-}
-
-bool run(const Convolution& c, Kind kind, std::initializer_list<Primitive::Value> values) {
-  if (prefers_winograd(c)) {
-    try {
-      if (run_by(dnnl_convolution_winograd, c, kind, values)) return true;
-    } catch (const c10::OutOfMemoryError&) {
-      // The direct algorithm needs no transformed tiles.
-    }
-  }
-  return run_by(dnnl_convolution_auto, c, kind, values);
 }
 
 bool forward(const Convolution& c, const void* input, const void* weight, const void* bias, void* output) {
@@ -205,6 +196,6 @@ bool backward_weight(const Convolution& c, const void* grad_output, const void* 
 
 }  // namespace
 
-constinit const ConvolutionCandidate kOneDnnConvolution{"onednn", refusal, forward, backward_input, backward_weight};
+constinit const ConvolutionCandidate kOneDnnConvolution{"onednn", true, refusal, forward, backward_input, backward_weight};
 
 }  // namespace at::matrix::internal

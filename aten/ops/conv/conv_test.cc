@@ -9,6 +9,7 @@ namespace {
 
 using namespace at;
 using namespace at::matrix_testing;
+using at::testing::expect_close;
 
 int64_t volume(IntArrayRef sizes, size_t from) {
   int64_t n = 1;
@@ -98,6 +99,58 @@ TEST(Conv, ForwardAndGradientsOfEveryLayout) {
           for (size_t i = 0; i < plain.size(); ++i) plain[i] -= bs[static_cast<int64_t>(i) / volume(out, 2) % c.weight[0]];
           expect_values(std::get<0>(back), out, plain, c.name);
           expect_values(std::get<1>(back), c.weight, gw, c.name);
+        }
+      }
+    }
+  }
+}
+
+// As PyTorch: the result and the gradients have their channels last where the input or the weight has.
+TEST(Conv, ChannelsLastStays) {
+  struct Form {
+    std::vector<int64_t> input, weight;
+    int64_t groups;
+    bool transposed;
+  };
+  const Form forms[] = {
+      {{2, 4, 9, 8}, {6, 4, 3, 3}, 1, false},        {{2, 4, 6, 5}, {6, 2, 3, 2}, 2, false},
+      {{3, 24, 13, 11}, {32, 24, 3, 3}, 1, false},   {{2, 4, 5, 6}, {4, 3, 2, 2}, 1, true},
+      {{2, 16, 7, 7}, {40, 16, 1, 1}, 1, false},     {{1, 3, 4, 5, 6}, {5, 3, 2, 2, 2}, 1, false},
+  };
+  for (const Form& f : forms) {
+    const MemoryFormat last = f.input.size() == 5 ? MemoryFormat::ChannelsLast3d : MemoryFormat::ChannelsLast;
+    for (const ScalarType dtype : {kFloat, kDouble}) {
+      const Tensor x = random_tensor(f.input, dtype), w = random_tensor(f.weight, dtype);
+      const int64_t outputs = f.transposed ? f.weight[1] * f.groups : f.weight[0];
+      const Tensor b = random_tensor({outputs}, dtype);
+      const auto convolved = [&](const Tensor& input, const Tensor& weight) {
+        return at::convolution(input, weight, b, {1}, {1}, {1}, f.transposed, {0}, f.groups);
+      };
+      const Tensor y = convolved(x, w), g = random_tensor(y.sizes().vec(), dtype);
+      const auto gradients = [&](const Tensor& input, const Tensor& weight) {
+        return at::convolution_backward(g, input, weight, IntArrayRef{outputs}, {1}, {1}, {1}, f.transposed, {0}, f.groups, {true, true, true});
+      };
+      const auto [gx, gw, gb] = gradients(x, w);
+      EXPECT_TRUE(y.is_contiguous() && gx.is_contiguous() && gw.is_contiguous());
+      for (const bool input_last : {false, true}) {
+        for (const bool weight_last : {false, true}) {
+          const Tensor input = input_last ? at::clone(x, last) : x, weight = weight_last ? at::clone(w, last) : w;
+          const bool expected = (input.suggest_memory_format() == last || weight.suggest_memory_format() == last) &&
+                                !(dtype == kDouble && f.input.size() == 5);
+          const MemoryFormat format = expected ? last : MemoryFormat::Contiguous;
+          const Tensor got = convolved(input, weight);
+          EXPECT_TRUE(got.is_contiguous(format));
+          const double tolerance = dtype == kDouble ? 1e-12 : 2e-5;
+          expect_close(got, y, tolerance, tolerance);
+          const auto [got_x, got_w, got_b] = gradients(input, weight);
+          EXPECT_TRUE(got_x.is_contiguous(format) && got_w.is_contiguous(format));
+          expect_close(got_x, gx, tolerance, tolerance);
+          expect_close(got_w, gw, 10 * tolerance, 10 * tolerance);
+          expect_close(got_b, gb, 10 * tolerance, 10 * tolerance);
+          // A result that lies otherwise is filled all the same.
+          Tensor out = at::empty_contiguous(y.sizes(), dtype);
+          at::convolution_out(out, input, weight, b, {1}, {1}, {1}, f.transposed, {0}, f.groups);
+          expect_close(out, y, tolerance, tolerance);
         }
       }
     }

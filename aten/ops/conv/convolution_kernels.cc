@@ -139,20 +139,32 @@ Checked check_convolution(const Tensor& input, const Tensor& weight, const Tenso
 
 const Tensor* defined(const std::optional<Tensor>& t) { return t.has_value() && t->defined() ? &*t : nullptr; }
 
+// The memory format of the result and of the gradients: channels last where the input's or the weight's is. PyTorch excepts
+// volumes of double.
+MemoryFormat result_format(const Tensor& input, const Tensor& weight) {
+  if (input.dim() == 5 && input.scalar_type() == ScalarType::Double) return MemoryFormat::Contiguous;
+  const MemoryFormat format = input.suggest_memory_format();
+  return format == MemoryFormat::Contiguous ? weight.suggest_memory_format() : format;
+}
+
 }  // namespace
 
 TensorSpec convolution_meta(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride,
                             IntArrayRef padding, IntArrayRef dilation, bool transposed, IntArrayRef output_padding, int64_t groups) {
   const Checked c = check_convolution(input, weight, defined(bias), stride, padding, dilation, transposed, output_padding, groups);
-  return {c.result, {}, input.scalar_type(), input.device()};
+  const MemoryFormat format = result_format(input, weight);
+  const DimVector strides = format == MemoryFormat::Contiguous ? DimVector() : strides_of_format(c.result, format);
+  return {c.result, strides, input.scalar_type(), input.device()};
 }
 
 void convolution_cpu(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride,
                      IntArrayRef padding, IntArrayRef dilation, bool transposed, IntArrayRef output_padding, int64_t groups, Tensor& out) {
   const Tensor* b = defined(bias);
-  const Checked c = check_convolution(input, weight, b, stride, padding, dilation, transposed, output_padding, groups);
-  const Tensor x = dense(input), w = dense(weight);
-  DenseOut to(out);
+  Checked c = check_convolution(input, weight, b, stride, padding, dilation, transposed, output_padding, groups);
+  const MemoryFormat format = result_format(input, weight);
+  c.engine.channels_last = format != MemoryFormat::Contiguous;
+  const Tensor x = dense(input, format), w = dense(weight);
+  DenseOut to(out, format);
   if (!transposed) {
     const Tensor dense_bias = b == nullptr ? Tensor() : dense(*b);
     matrix::convolution_forward(c.engine, x.data_ptr(), w.data_ptr(), b == nullptr ? nullptr : dense_bias.data_ptr(), to.tensor().data_ptr());
@@ -171,27 +183,35 @@ std::tuple<Tensor, Tensor, Tensor> convolution_backward_cpu(const Tensor& grad_o
                                                             OptionalIntArrayRef bias_sizes, IntArrayRef stride, IntArrayRef padding,
                                                             IntArrayRef dilation, bool transposed, IntArrayRef output_padding,
                                                             int64_t groups, std::array<bool, 3> output_mask) {
-  const Checked c = check_convolution(input, weight, nullptr, stride, padding, dilation, transposed, output_padding, groups);
+  Checked c = check_convolution(input, weight, nullptr, stride, padding, dilation, transposed, output_padding, groups);
   TORCH_CHECK(grad_output.sizes() == IntArrayRef(c.result), "convolution_backward: expected grad_output of size ", IntArrayRef(c.result),
               ", but got ", grad_output.sizes());
   check_same_device({&grad_output, &input});
   TORCH_CHECK(grad_output.scalar_type() == input.scalar_type(), "convolution_backward: expected grad_output of type ",
               toString(input.scalar_type()), ", but got ", toString(grad_output.scalar_type()));
-  const Tensor grad = dense(grad_output);
+  const MemoryFormat format = result_format(input, weight);
+  c.engine.channels_last = format != MemoryFormat::Contiguous;
+  const Tensor grad = dense(grad_output, format);
+  const auto result_like = [&](const Tensor& t) {
+    return format == MemoryFormat::Contiguous ? empty_contiguous(t.sizes(), input.scalar_type())
+                                              : empty_with_strides(t.sizes(), strides_of_format(t.sizes(), format), input.scalar_type());
+  };
   std::tuple<Tensor, Tensor, Tensor> result;
   if (output_mask[0]) {
     const Tensor w = dense(weight);
-    Tensor to = empty_contiguous(input.sizes(), input.scalar_type());
+    Tensor to = result_like(input);
     if (transposed) matrix::convolution_forward(c.engine, grad.data_ptr(), w.data_ptr(), nullptr, to.data_ptr());
     else matrix::convolution_backward_input(c.engine, grad.data_ptr(), w.data_ptr(), to.data_ptr());
     std::get<0>(result) = to;
   }
   if (output_mask[1]) {
-    const Tensor x = dense(input);
-    Tensor to = empty_contiguous(weight.sizes(), input.scalar_type());
+    const Tensor x = dense(input, format);
+    Tensor to = result_like(weight);
+    DenseOut plain(to);
     const Tensor& out = transposed ? x : grad;
     const Tensor& in = transposed ? grad : x;
-    matrix::convolution_backward_weight(c.engine, out.data_ptr(), in.data_ptr(), to.data_ptr());
+    matrix::convolution_backward_weight(c.engine, out.data_ptr(), in.data_ptr(), plain.tensor().data_ptr());
+    plain.commit();
     std::get<1>(result) = to;
   }
   if (output_mask[2]) {

@@ -15,24 +15,31 @@ inline bool is_aligned(const TensorBase& t) {
   return cpu::is_aligned(t.const_data_ptr(), static_cast<int64_t>(t.itemsize()));
 }
 // Whether a kernel may walk a tensor's memory by a pointer to its elements.
-inline bool is_dense(const TensorBase& t) { return t.is_contiguous() && is_aligned(t); }
+inline bool is_dense(const TensorBase& t, MemoryFormat format = MemoryFormat::Contiguous) {
+  return t.is_contiguous(format) && is_aligned(t);
+}
 // `t` itself where it is aligned, else a copy.
 inline Tensor aligned(const Tensor& t) { return is_aligned(t) ? t : at::clone(t); }
 
 // `t` itself where it is dense, else a dense copy.
-inline Tensor dense(const Tensor& t) { return is_dense(t) ? t : at::clone(t, MemoryFormat::Contiguous); }
+inline Tensor dense(const Tensor& t, MemoryFormat format = MemoryFormat::Contiguous) {
+  return is_dense(t, format) ? t : at::clone(t, format);
+}
 
 // The same of another dtype.
-inline Tensor dense(const Tensor& t, ScalarType dtype) {
-  return t.scalar_type() == dtype ? dense(t) : at::_to_copy(t, TensorOptions().dtype(dtype), false, MemoryFormat::Contiguous);
+inline Tensor dense(const Tensor& t, ScalarType dtype, MemoryFormat format = MemoryFormat::Contiguous) {
+  return t.scalar_type() == dtype ? dense(t, format) : at::_to_copy(t, TensorOptions().dtype(dtype), false, format);
 }
 
 // Where a kernel writes a dense result: `out` where it is dense and has the dtype, else a temporary that commit() copies.
 class DenseOut {
  public:
-  explicit DenseOut(Tensor& out) : DenseOut(out, out.scalar_type()) {}
-  DenseOut(Tensor& out, ScalarType dtype) : out_(out) {
-    if (!is_dense(out) || out.scalar_type() != dtype) temporary_ = empty_contiguous(out.sizes(), dtype, out.device());
+  explicit DenseOut(Tensor& out, MemoryFormat format = MemoryFormat::Contiguous) : DenseOut(out, out.scalar_type(), format) {}
+  DenseOut(Tensor& out, ScalarType dtype, MemoryFormat format = MemoryFormat::Contiguous) : out_(out) {
+    if (is_dense(out, format) && out.scalar_type() == dtype) return;
+    temporary_ = format == MemoryFormat::Contiguous
+                     ? empty_contiguous(out.sizes(), dtype, out.device())
+                     : empty_with_strides(out.sizes(), strides_of_format(out.sizes(), format), dtype, out.device());
   }
   Tensor& tensor() { return temporary_.defined() ? temporary_ : out_; }
   template <class T>

@@ -12,6 +12,7 @@
 #include "aten/ops/activation/ops.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/dense/dense.h"
 #include "aten/ops/loss/kernels.h"
 #include "aten/ops/loss/ops.h"
 #include "aten/ops/pointwise/ops.h"
@@ -68,7 +69,7 @@ std::optional<double> sum_of_losses(
     const cpu::ElementOp& op, const Tensor& self, const Tensor& target, int64_t reduction) {
   const ScalarType dtype = self.scalar_type();
   if ((reduction != Reduction::Mean && reduction != Reduction::Sum) || target.scalar_type() != dtype ||
-      self.sizes() != target.sizes() || !self.is_contiguous() || !target.is_contiguous()) {
+      self.sizes() != target.sizes() || !is_dense(self) || !is_dense(target)) {
     return std::nullopt;
   }
   if (dtype == ScalarType::Float) return sum_of<float>(cpu::find_loop(op, dtype), self, target);

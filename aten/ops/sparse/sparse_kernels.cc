@@ -6,6 +6,7 @@
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
+#include "aten/ops/dense/dense.h"
 #include "aten/ops/index/ops.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/sparse/kernels.h"
@@ -38,7 +39,7 @@ Tensor with_nnz(const Tensor& values) {
 
 // One more than the greatest index of each sparse dimension, then the dense sizes.
 DimVector inferred_size(const Tensor& indices, const Tensor& values) {
-  const Tensor rows = at::contiguous(indices);
+  const Tensor rows = dense(indices);
   const int64_t* data = rows.data_ptr<int64_t>();
   const int64_t nnz = indices.size(1);
   DimVector sizes;
