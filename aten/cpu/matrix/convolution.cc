@@ -279,11 +279,35 @@ bool run_backward_weight(const Convolution& c, const void* grad_output, const vo
   return true;
 }
 
+template <class T, class Wide>
+void finish(const Convolution& c, T* output) {
+  const T* const add = static_cast<const T*>(c.add);
+  const Wide alpha = static_cast<Wide>(c.alpha);
+  at::parallel_for(0, output_count(c), int64_t{1} << 15, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      Wide x = static_cast<Wide>(output[i]);
+      if (add != nullptr) x += alpha * static_cast<Wide>(add[i]);
+      output[i] = static_cast<T>(c.relu && x < 0 ? Wide{0} : x);
+    }
+  });
+}
+
 const char* takes_all(const Convolution&, ConvolutionPart) { return nullptr; }
 
 }  // namespace
 
-constinit const ConvolutionCandidate kUnfoldingConvolution{"unfolding", false, takes_all, run_forward, run_backward_input,
+void finish_output(const Convolution& c, void* output) {
+  if (c.add == nullptr && !c.relu) return;
+  switch (c.type) {
+    case Type::kFloat32: return finish<float, float>(c, static_cast<float*>(output));
+    case Type::kFloat64: return finish<double, double>(c, static_cast<double*>(output));
+    case Type::kFloat16: return finish<c10::Half, float>(c, static_cast<c10::Half*>(output));
+    case Type::kBFloat16: return finish<c10::BFloat16, float>(c, static_cast<c10::BFloat16*>(output));
+    default: TORCH_INTERNAL_ASSERT(false, "convolution: only floating types are rectified");
+  }
+}
+
+constinit const ConvolutionCandidate kUnfoldingConvolution{"unfolding", false, false, takes_all, run_forward, run_backward_input,
                                                            run_backward_weight};
 
 }  // namespace internal
@@ -339,7 +363,8 @@ class ChannelsFirst {
   internal::Scratch scratch_;
 };
 
-bool run(const ConvolutionCandidate& k, const Convolution& c, ConvolutionPart part, const Operands& x) {
+// In the order of channels that the candidate takes.
+bool run_in_order(const ConvolutionCandidate& k, const Convolution& c, ConvolutionPart part, const Operands& x) {
   if (!c.channels_last || k.takes_channels_last)
     return run(k, c, part, x.left.data, x.right.data, x.bias, const_cast<void*>(x.result.data));
   Convolution first = c;
@@ -350,6 +375,18 @@ bool run(const ConvolutionCandidate& k, const Convolution& c, ConvolutionPart pa
   const bool done = run(k, first, part, left.data(), right.data(), x.bias, result.data());
   if (done && x.result.is_activation()) result.write_back();
   return done;
+}
+
+bool run(const ConvolutionCandidate& k, const Convolution& c, ConvolutionPart part, const Operands& x) {
+  if (part != ConvolutionPart::kForward || (c.add == nullptr && !c.relu)) return run_in_order(k, c, part, x);
+  // A sum would have to be turned with the result.
+  if (k.takes_relu && (c.add == nullptr || !c.channels_last || k.takes_channels_last)) return run_in_order(k, c, part, x);
+  Convolution plain = c;
+  plain.add = nullptr;
+  plain.relu = false;
+  if (!run_in_order(k, plain, part, x)) return false;
+  internal::finish_output(c, const_cast<void*>(x.result.data));
+  return true;
 }
 
 // Why `candidate` did not do it; null where it did. One that finds no memory leaves the work to the last, which needs least.
@@ -407,7 +444,8 @@ void convolution_forward(const Convolution& c, const void* input, const void* we
     g.m = c.channels_last ? s.outputs : c.out_channels, g.n = c.channels_last ? c.out_channels : s.outputs;
     g.c = output, g.c_row = g.n, g.c_batch[1] = g.m * g.n;
     if (bias != nullptr) g.add = {bias, c.channels_last ? 0 : 1, c.channels_last ? 1 : 0, {0, 0}};
-    return gemm(g);
+    gemm(g);
+    return internal::finish_output(c, output);
   }
   compute(c, ConvolutionPart::kForward, "forward",
           {{input, c.in_channels, s.inputs}, {weight, 0, 0}, bias, {output, c.out_channels, s.outputs}});

@@ -28,6 +28,11 @@ struct Convolution {
   int64_t dilation[3] = {1, 1, 1};
   int64_t padding[3] = {0, 0, 0};  // in front; behind it follows from the sizes
   bool plain_sums = false;         // no algorithm but the definition's: others round a little more and spread NaN and infinity
+  // What convolution_forward does to each sum before it is stored, for floating types: sum + alpha * add, then what is below 0
+  // becomes 0. `add` lies like the output, which it may not overlap.
+  const void* add = nullptr;
+  double alpha = 1;
+  bool relu = false;
   bool channels_last = false;      // input, output and their gradients are [batch, places..., channels]; weights stay as below
 };
 
@@ -49,6 +54,8 @@ struct ConvolutionCandidate {
   const char* name;
   /// Whether it takes channels_last; else it is given copies with the channels first.
   bool takes_channels_last;
+  /// Whether its forward sees to add and relu; else that is done afterwards.
+  bool takes_relu;
   /// Null if it takes `part` of `c`, else why not.
   const char* (*refusal)(const Convolution& c, ConvolutionPart part);
   /// False if it turned out that it cannot.

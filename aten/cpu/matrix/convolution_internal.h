@@ -7,6 +7,9 @@ namespace at::matrix::internal {
 /// A window of one place at stride 1 without padding: the input is its own unfolding, and the convolution a matrix product.
 bool is_product(const Convolution& c);
 
+/// Adds and rectifies as `c` asks, in place.
+void finish_output(const Convolution& c, void* output);
+
 extern const ConvolutionCandidate kUnfoldingConvolution;
 #if KINDLING_HAVE_ONEDNN
 extern const ConvolutionCandidate kFlatConvolution;

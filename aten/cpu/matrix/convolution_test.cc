@@ -28,6 +28,9 @@ constexpr Type kType = std::is_same_v<T, double>        ? Type::kFloat64
                                                         : Type::kInt64;
 
 template <class T>
+constexpr bool is_floating = !std::is_integral_v<T>;
+
+template <class T>
 std::vector<T> random_values(int64_t n) {
   std::vector<T> v(static_cast<size_t>(n) + 1);
   std::uniform_real_distribution<double> uniform(-1, 1);
@@ -123,6 +126,7 @@ void check(Convolution c, const std::string& name) {
   in_order(&grad, c.out_channels, c.output);
   for (auto* v : {&out, &out_size, &biased, &biased_size}) in_order(v, c.out_channels, c.output);
   for (auto* v : {&gi, &gi_size}) in_order(v, c.in_channels, c.input);
+  std::vector<T> added = random_values<T>(out_count);
   for (int i = -1; i < convolution_candidate_count(); ++i) {
     const ConvolutionCandidate* k = i < 0 ? nullptr : convolution_candidate(i);
     if (k != nullptr && (in_count * out_count * weight_count == 0 || (c.channels_last && !k->takes_channels_last))) continue;
@@ -148,6 +152,23 @@ void check(Convolution c, const std::string& name) {
       if (!same(got, out, out_size, c.plain_sums, what + " forward")) return;
       ASSERT_TRUE(forward(bias.data())) << what;
       if (!same(got, biased, biased_size, c.plain_sums, what + " forward with bias")) return;
+    }
+    if (takes(ConvolutionPart::kForward) && is_floating<T> && (k == nullptr || k->takes_relu)) {
+      const Convolution plain = c;
+      c.relu = true;
+      for (const bool with_sum : {false, true}) {
+        c.add = with_sum ? added.data() : nullptr;
+        c.alpha = -0.5;
+        if (!forward(bias.data())) break;
+        std::vector<double> finished = biased, finished_size = biased_size;
+        for (int64_t o = 0; o < out_count; ++o) {
+          if (with_sum) finished[o] += -0.5 * static_cast<double>(added[o]), finished_size[o] += 1;
+          finished[o] = std::max(finished[o], 0.0);
+        }
+        const bool right = same(got, finished, finished_size, c.plain_sums, what + (with_sum ? " forward with sum and relu" : " forward with relu"));
+        if (!right) return;
+      }
+      c = plain;
     }
     if (takes(ConvolutionPart::kGradInput) && grad_input())
       if (!same(got_input, gi, gi_size, c.plain_sums, what + " backward input")) return;

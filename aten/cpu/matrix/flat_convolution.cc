@@ -103,6 +103,8 @@ bool forward(const Convolution& c, const void* input, const void* weight, const 
   flat.weight_channel = flat.window;
   flat.weight_place = 1;
   flat.bias = static_cast<const float*>(bias);
+  flat.alpha = static_cast<float>(c.alpha);
+  flat.relu = c.relu;
   flat.rows = c.out_channels;
   flat.pitch = x.extent;
   flat.height = c.output[1];
@@ -118,6 +120,7 @@ bool forward(const Convolution& c, const void* input, const void* weight, const 
   for (int64_t n = 0; n < c.batch; ++n) {
     const float* const image = static_cast<const float*>(input) + n * c.in_channels * y.input * x.input;
     flat.output = static_cast<float*>(output) + n * c.out_channels * places;
+    if (c.add != nullptr) flat.add = static_cast<const float*>(c.add) + n * c.out_channels * places;
     at::parallel_for(0, c.in_channels, at::divup(kWorthAThread / 4, flat.channel_step), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) copy_channel(y, x, image + i * y.input * x.input, copy + i * flat.channel_step);
     });
@@ -132,6 +135,6 @@ bool no_gradient(const Convolution&, const void*, const void*, void*) { return f
 
 }  // namespace
 
-constinit const ConvolutionCandidate kFlatConvolution{"flat", false, refusal, forward, no_gradient, no_gradient};
+constinit const ConvolutionCandidate kFlatConvolution{"flat", false, true, refusal, forward, no_gradient, no_gradient};
 
 }  // namespace at::matrix::internal

@@ -4,6 +4,7 @@
 #include "aten/cpu/isa_table.h"
 #include "hwy/highway.h"
 #include "hwy/cache_control.h"
+#include "aten/cpu/matrix/finish-inl.h"
 
 #include "aten/cpu/matrix/flat_convolution_tile.h"
 
@@ -79,7 +80,13 @@ HWY_INLINE void StoreTile(const FlatConvolution& c, const Sums& sums, int64_t fi
     const int64_t run = HWY_MIN(c.width - x, count - at);
     const float* from = sums.values + at;
     float* to = c.output + first * image + y * c.width + x;
+    const float* add = c.add == nullptr ? nullptr : c.add + first * image + y * c.width + x;
     for (int64_t r = 0; run > 0 && r < rows; ++r, from += kTileRow, to += image) {
+      if (add != nullptr || c.relu) {
+        StoreFinished(from, run, add, c.alpha, c.relu, to);
+        if (add != nullptr) add += image;
+        continue;
+      }
       int64_t i = 0;
       for (; i + lanes <= run; i += lanes) hn::StoreU(hn::LoadU(d, from + i), d, to + i);
       if (i < run) hn::BlendedStore(hn::LoadU(d, from + i), hn::FirstN(d, static_cast<size_t>(run - i)), d, to + i);

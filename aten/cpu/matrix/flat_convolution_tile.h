@@ -20,6 +20,9 @@ struct FlatConvolution {
   int64_t weight_place = 0;            // and from one window place to the next
   const float* bias = nullptr;         // or null
   float* output = nullptr;             // of one image
+  const float* add = nullptr;          // alpha times this is added to the output, or null
+  float alpha = 1;
+  bool relu = false;                   // what is below 0 becomes 0
   int64_t rows = 0;                    // output channels
   int64_t pitch = 0;                   // of a row of the padded copy
   int64_t height = 0, width = 0;       // of the output

@@ -196,6 +196,7 @@ bool backward_weight(const Convolution& c, const void* grad_output, const void* 
 
 }  // namespace
 
-constinit const ConvolutionCandidate kOneDnnConvolution{"onednn", true, refusal, forward, backward_input, backward_weight};
+// Its own relu makes 0 of NaN, and would hide it.
+constinit const ConvolutionCandidate kOneDnnConvolution{"onednn", true, false, refusal, forward, backward_input, backward_weight};
 
 }  // namespace at::matrix::internal

@@ -89,6 +89,9 @@ bool forward(const Convolution& c, const void* input, const void* weight, const 
   w.weight_row = 9 * c.in_channels;
   w.weight_channel = 9;
   w.bias = static_cast<const float*>(bias);
+  w.add = static_cast<const float*>(c.add);
+  w.alpha = static_cast<float>(c.alpha);
+  w.relu = c.relu;
   w.output = static_cast<float*>(output);
   return run(w);
 }
@@ -137,7 +140,7 @@ bool backward_weight(const Convolution& c, const void* grad_output, const void* 
 
 }  // namespace
 
-constinit const ConvolutionCandidate kWinogradConvolution{"winograd", false,          refusal,
+constinit const ConvolutionCandidate kWinogradConvolution{"winograd", false, true, refusal,
                                                           forward,    backward_input, backward_weight};
 
 }  // namespace at::matrix::internal

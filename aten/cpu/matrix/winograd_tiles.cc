@@ -7,6 +7,7 @@
 // clang-format off
 #include "aten/cpu/isa_table.h"
 #include "hwy/highway.h"
+#include "aten/cpu/matrix/finish-inl.h"
 #include "aten/cpu/matrix/tile-inl.h"
 #include "aten/cpu/matrix/winograd-inl.h"
 // clang-format on
@@ -184,11 +185,14 @@ void StoreOutputs(const WinogradForward& w, int64_t row, int64_t rows, const flo
         hn::StoreInterleaved4(out[i][0], out[i][1], out[i][2], out[i][3], d, strips[i] + 4 * v);
     }
     VisitRuns(s, first, last, [&](int64_t n, int64_t y, int64_t x, int64_t at, int64_t count) {
-      float* const image = w.output + (n * s.rows + row + r) * s.out_height * s.out_width;
       const int64_t left = HWY_MIN(kWinogradTile * count, s.out_width - x * kWinogradTile);
       const int64_t down = HWY_MIN(kWinogradTile, s.out_height - y * kWinogradTile);
-      for (int64_t i = 0; i < down; ++i)
-        CopyRun(strips[i] + 4 * at, left, image + (y * kWinogradTile + i) * s.out_width + x * kWinogradTile);
+      for (int64_t i = 0; i < down; ++i) {
+        const int64_t place = ((n * s.rows + row + r) * s.out_height + y * kWinogradTile + i) * s.out_width + x * kWinogradTile;
+        const float* const sums = strips[i] + 4 * at;
+        if (w.add == nullptr && !w.relu) CopyRun(sums, left, w.output + place);
+        else StoreFinished(sums, left, w.add == nullptr ? nullptr : w.add + place, w.alpha, w.relu, w.output + place);
+      }
     });
   }
 }

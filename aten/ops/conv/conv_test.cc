@@ -1,7 +1,13 @@
 #include "aten/ops/conv/ops.h"
 
+#include <limits>
+
 #include "aten/ops/binary/ops.h"
+#include "aten/ops/creation/ops.h"
 #include "aten/ops/matmul/matrix_test_support.h"
+#include "aten/ops/pointwise/ops.h"
+#include "aten/ops/reduce/ops.h"
+#include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
 #include "gtest/gtest.h"
 
@@ -157,6 +163,45 @@ TEST(Conv, ChannelsLastStays) {
   }
 }
 
+// By every candidate of the engine: Winograd's algorithm, oneDNN, few places, unfolding.
+TEST(Conv, FusedWithReluAndSum) {
+  struct Form {
+    std::vector<int64_t> input, weight;
+    int64_t groups;
+  };
+  const Form forms[] = {{{2, 32, 20, 21}, {32, 32, 3, 3}, 1}, {{2, 4, 6, 5}, {6, 2, 3, 2}, 2}, {{1, 24, 7, 7}, {16, 24, 3, 3}, 1},
+                        {{2, 3, 10}, {4, 3, 3}, 1},           {{0, 3, 7, 8}, {4, 3, 3, 2}, 1}, {{1, 2, 4, 5, 4}, {3, 2, 2, 3, 2}, 1}};
+  for (const Form& f : forms) {
+    for (const ScalarType t : {kFloat, kDouble, kHalf, kBFloat16}) {
+      Tensor x = random_tensor(f.input, t);
+      const Tensor w = random_tensor(f.weight, t), b = random_tensor({f.weight[0]}, t);
+      const double tolerance = t == kDouble ? 1e-12 : t == kFloat ? 1e-5 : t == kHalf ? 2e-2 : 0.1;
+      for (const bool last : {false, true}) {
+        if (last && f.input.size() != 4) continue;
+        if (last) x = at::clone(x, MemoryFormat::ChannelsLast);
+        const Tensor plain = at::convolution(x, w, b, {1}, {1}, {1}, false, {0}, f.groups);
+        const Tensor z = random_tensor(plain.sizes().vec(), t);
+        expect_close(at::cudnn_convolution_relu(x, w, b, {1}, {1}, {1}, f.groups), at::clamp_min(plain, 0), tolerance, tolerance);
+        expect_close(at::cudnn_convolution_relu(x, w, {}, {1}, {1}, {1}, f.groups),
+                     at::clamp_min(at::mkldnn_convolution(x, w, {}, {1}, {1}, {1}, f.groups), 0), tolerance, tolerance);
+        const Tensor sum = at::clamp_min(at::add(plain, z, -1.5), 0);
+        expect_close(at::cudnn_convolution_add_relu(x, w, z, -1.5, b, {1}, {1}, {1}, f.groups), sum, tolerance, tolerance);
+        // The sum may lie where the result goes.
+        Tensor out = at::clone(z);
+        at::cudnn_convolution_add_relu_out(out, x, w, out, -1.5, b, {1}, {1}, {1}, f.groups);
+        expect_close(out, sum, tolerance, tolerance);
+      }
+    }
+  }
+}
+
+TEST(Conv, FusedReluKeepsNan) {
+  for (const std::vector<int64_t>& size : {std::vector<int64_t>{1, 32, 40, 40}, {1, 3, 20, 20}, {1, 24, 7, 7}}) {
+    const Tensor x = at::full(size, std::numeric_limits<double>::quiet_NaN(), kFloat), w = at::full({16, size[1], 3, 3}, 1, kFloat);
+    EXPECT_TRUE(at::all(at::isnan(at::cudnn_convolution_relu(x, w, {}, {1}, {1}, {1}, 1))).item<bool>());
+  }
+}
+
 TEST(Conv, NamedForms) {
   const Tensor x1 = random_tensor({2, 3, 10}), w1 = random_tensor({4, 3, 3}), x2 = random_tensor({2, 3, 7, 8}), w2 = random_tensor({4, 3, 3, 2});
   const Tensor x3 = random_tensor({1, 2, 4, 5, 4}), w3 = random_tensor({3, 2, 2, 3, 2}), bias = random_tensor({4});
@@ -209,6 +254,15 @@ TEST(Conv, UnfoldingAndFolding) {
 }
 
 TEST(Conv, BadArguments) {
+  {
+    const Tensor x = random_tensor({1, 2, 5, 5}), w = random_tensor({3, 2, 3, 3}), z = random_tensor({1, 3, 3, 3});
+    at::testing::expect_error<c10::Error>([&] { at::cudnn_convolution_add_relu(x, w, at::reshape(z, {3, 1, 3, 3}), {}, {}, {1}, {0}, {1}, 1); },
+                              "cudnn_convolution_add_relu: expected z of size [1, 3, 3, 3]");
+    at::testing::expect_error<c10::Error>([&] { at::cudnn_convolution_add_relu(x, w, at::to(z, kDouble), {}, {}, {1}, {0}, {1}, 1); },
+                              "cudnn_convolution_add_relu: expected z of type Float");
+    at::testing::expect_error<c10::NotImplementedError>([&] { at::cudnn_convolution_relu(at::to(x, kLong), at::to(w, kLong), {}, {1}, {0}, {1}, 1); },
+                              "\"cudnn_convolution_relu\" not implemented for 'Long'");
+  }
   auto r = [](std::vector<int64_t> sizes, ScalarType t = kFloat) { return random_tensor(std::move(sizes), t); };
   const Tensor x = r({1, 2, 5, 5}), w = r({3, 2, 2, 2});
   KINDLING_EXPECT_ERROR(at::conv2d(x, r({3, 3, 2, 2})), "Given groups=1, weight of size [3, 3, 2, 2], expected input[1, 2, 5, 5] to have 3 channels, but got 2 channels instead");

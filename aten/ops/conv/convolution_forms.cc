@@ -105,6 +105,11 @@ Tensor convolution_plain(const Tensor& input, const Tensor& weight, const std::o
   return at::convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups);
 }
 
+Tensor mkldnn_convolution(const Tensor& self, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef padding,
+                          IntArrayRef stride, IntArrayRef dilation, int64_t groups) {
+  return at::convolution(self, weight, bias, stride, padding, dilation, false, IntArrayRef{0}, groups);
+}
+
 Tensor convolution_overrideable(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride,
                                 IntArrayRef padding, IntArrayRef dilation, bool transposed, IntArrayRef output_padding, int64_t groups) {
   return at::convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups);

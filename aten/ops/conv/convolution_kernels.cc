@@ -147,6 +147,26 @@ MemoryFormat result_format(const Tensor& input, const Tensor& weight) {
   return format == MemoryFormat::Contiguous ? weight.suggest_memory_format() : format;
 }
 
+void check_rectified(const char* op, const Tensor& self) {
+  TORCH_CHECK_NOT_IMPLEMENTED(self.is_floating_point(), "\"", op, "\" not implemented for '", toString(self.scalar_type()), "'");
+}
+
+// A convolution that is not transposed; `add`, if any, is added as c.engine.alpha says.
+void convolve(Checked& c, const Tensor& input, const Tensor& weight, const Tensor* bias, const Tensor* add, Tensor& out) {
+  const MemoryFormat format = result_format(input, weight);
+  c.engine.channels_last = format != MemoryFormat::Contiguous;
+  const Tensor x = dense(input, format), w = dense(weight), b = bias == nullptr ? Tensor() : dense(*bias);
+  DenseOut to(out, format);
+  Tensor added;
+  if (add != nullptr) {
+    added = dense(*add, format);
+    if (added.is_alias_of(to.tensor())) added = at::clone(added, format);
+    c.engine.add = added.const_data_ptr();
+  }
+  matrix::convolution_forward(c.engine, x.data_ptr(), w.data_ptr(), bias == nullptr ? nullptr : b.data_ptr(), to.tensor().data_ptr());
+  to.commit();
+}
+
 }  // namespace
 
 TensorSpec convolution_meta(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride,
@@ -161,22 +181,56 @@ void convolution_cpu(const Tensor& input, const Tensor& weight, const std::optio
                      IntArrayRef padding, IntArrayRef dilation, bool transposed, IntArrayRef output_padding, int64_t groups, Tensor& out) {
   const Tensor* b = defined(bias);
   Checked c = check_convolution(input, weight, b, stride, padding, dilation, transposed, output_padding, groups);
+  if (!transposed) return convolve(c, input, weight, b, nullptr, out);
   const MemoryFormat format = result_format(input, weight);
   c.engine.channels_last = format != MemoryFormat::Contiguous;
   const Tensor x = dense(input, format), w = dense(weight);
   DenseOut to(out, format);
-  if (!transposed) {
-    const Tensor dense_bias = b == nullptr ? Tensor() : dense(*b);
-    matrix::convolution_forward(c.engine, x.data_ptr(), w.data_ptr(), b == nullptr ? nullptr : dense_bias.data_ptr(), to.tensor().data_ptr());
-  } else {
-    matrix::convolution_backward_input(c.engine, x.data_ptr(), w.data_ptr(), to.tensor().data_ptr());
-    if (b != nullptr) {
-      DimVector shape(static_cast<size_t>(out.dim()), 1);
-      shape[1] = b->size(0);
-      at::add_(to.tensor(), at::reshape(*b, shape), 1);
-    }
+  matrix::convolution_backward_input(c.engine, x.data_ptr(), w.data_ptr(), to.tensor().data_ptr());
+  if (b != nullptr) {
+    DimVector shape(static_cast<size_t>(out.dim()), 1);
+    shape[1] = b->size(0);
+    at::add_(to.tensor(), at::reshape(*b, shape), 1);
   }
   to.commit();
+}
+
+TensorSpec cudnn_convolution_relu_meta(const Tensor& self, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride,
+                                       IntArrayRef padding, IntArrayRef dilation, int64_t groups) {
+  check_rectified("cudnn_convolution_relu", self);
+  return convolution_meta(self, weight, bias, stride, padding, dilation, false, IntArrayRef{0}, groups);
+}
+
+void cudnn_convolution_relu_cpu(const Tensor& self, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride,
+                                IntArrayRef padding, IntArrayRef dilation, int64_t groups, Tensor& out) {
+  const Tensor* b = defined(bias);
+  Checked c = check_convolution(self, weight, b, stride, padding, dilation, false, IntArrayRef{0}, groups);
+  c.engine.relu = true;
+  convolve(c, self, weight, b, nullptr, out);
+}
+
+TensorSpec cudnn_convolution_add_relu_meta(const Tensor& self, const Tensor& weight, const Tensor& z, const std::optional<Scalar>& alpha,
+                                           const std::optional<Tensor>& bias, IntArrayRef stride, IntArrayRef padding,
+                                           IntArrayRef dilation, int64_t groups) {
+  check_rectified("cudnn_convolution_add_relu", self);
+  const TensorSpec spec = convolution_meta(self, weight, bias, stride, padding, dilation, false, IntArrayRef{0}, groups);
+  TORCH_CHECK(z.sizes() == IntArrayRef(spec.sizes), "cudnn_convolution_add_relu: expected z of size ", IntArrayRef(spec.sizes),
+              ", that of the convolution, but got ", z.sizes());
+  check_same_device({&self, &z});
+  TORCH_CHECK(z.scalar_type() == self.scalar_type(), "cudnn_convolution_add_relu: expected z of type ", toString(self.scalar_type()),
+              ", but got ", toString(z.scalar_type()));
+  TORCH_CHECK(!alpha || !alpha->isComplex(), "cudnn_convolution_add_relu: expected a real alpha, but got ", *alpha);
+  return spec;
+}
+
+void cudnn_convolution_add_relu_cpu(const Tensor& self, const Tensor& weight, const Tensor& z, const std::optional<Scalar>& alpha,
+                                    const std::optional<Tensor>& bias, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,
+                                    int64_t groups, Tensor& out) {
+  const Tensor* b = defined(bias);
+  Checked c = check_convolution(self, weight, b, stride, padding, dilation, false, IntArrayRef{0}, groups);
+  c.engine.relu = true;
+  c.engine.alpha = alpha ? alpha->toDouble() : 1;
+  convolve(c, self, weight, b, &z, out);
 }
 
 std::tuple<Tensor, Tensor, Tensor> convolution_backward_cpu(const Tensor& grad_output, const Tensor& input, const Tensor& weight,
