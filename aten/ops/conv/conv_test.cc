@@ -140,7 +140,7 @@ TEST(Conv, ChannelsLastStays) {
       EXPECT_TRUE(y.is_contiguous() && gx.is_contiguous() && gw.is_contiguous());
       for (const bool input_last : {false, true}) {
         for (const bool weight_last : {false, true}) {
-          const Tensor input = input_last ? at::clone(x, last) : x, weight = weight_last ? at::clone(w, last) : w;
+          const Tensor input = input_last ? at::contiguous(x, last) : x, weight = weight_last ? at::contiguous(w, last) : w;
           const bool expected = (input.suggest_memory_format() == last || weight.suggest_memory_format() == last) &&
                                 !(dtype == kDouble && f.input.size() == 5);
           const MemoryFormat format = expected ? last : MemoryFormat::Contiguous;
@@ -154,7 +154,7 @@ TEST(Conv, ChannelsLastStays) {
           expect_close(got_w, gw, 10 * tolerance, 10 * tolerance);
           expect_close(got_b, gb, 10 * tolerance, 10 * tolerance);
           // A result that lies otherwise is filled all the same.
-          Tensor out = at::empty_contiguous(y.sizes(), dtype);
+          Tensor out = at::zeros_like(y);
           at::convolution_out(out, input, weight, b, {1}, {1}, {1}, f.transposed, {0}, f.groups);
           expect_close(out, y, tolerance, tolerance);
         }
