@@ -30,6 +30,12 @@ def _header_aspect_impl(target, ctx):
         # The operators' headers come with comments and without, both behind aten/ops/FAMILY/ops.h, which is compiled.
         own = [path for path in own if "/bare/" not in path and "/documented/" not in path]
 
+        # A source that includes its own header first, as the style test wants it, has compiled that header alone.
+        stems = {src.basename[:-len(".cc")]: None for src in getattr(ctx.rule.files, "srcs", []) if src.basename.endswith(".cc")}
+        sources_do = [path for path in own if path.rsplit("/", 1)[-1][:-len(".h")] in stems]
+        paths += sources_do
+        own = [path for path in own if path not in sources_do]
+
         # Headers that do nothing but include others stand alone if those do: many are compiled at once.
         together = _FORWARDERS_TOGETHER if FORWARDING_HEADERS in ctx.rule.attr.tags else 1
         for first in range(0, len(own), together):

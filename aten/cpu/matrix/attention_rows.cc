@@ -1,11 +1,11 @@
+#include "aten/cpu/matrix/attention_rows.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "aten/cpu/matrix/attention_rows.cc"
 #include "hwy/foreach_target.h"  // keep first
 #include "aten/cpu/isa_table.h"
 #include "hwy/highway.h"
 #include "hwy/contrib/math/math-inl.h"
-
-#include "aten/cpu/matrix/attention_rows.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace at::matrix::internal {

@@ -51,7 +51,8 @@ void visit_unfolded(const Convolution& c, const Sizes& s, int64_t first, int64_t
     for (int64_t k0 = 0; k0 < c.kernel[0]; ++k0) {
       for (int64_t k1 = 0; k1 < c.kernel[1]; ++k1) {
         for (int64_t k2 = 0; k2 < c.kernel[2]; ++k2, ++row) {
-          int64_t o2 = first % c.output[2], o1 = first / c.output[2] % c.output[1], o0 = first / c.output[2] / c.output[1];
+          int64_t o2 = first % c.output[2], o1 = first / c.output[2] % c.output[1],
+                  o0 = first / c.output[2] / c.output[1];
           for (int64_t column = 0; column < count;) {
             const int64_t i0 = o0 * c.stride[0] - c.padding[0] + k0 * c.dilation[0];
             const int64_t i1 = o1 * c.stride[1] - c.padding[1] + k1 * c.dilation[1];
@@ -73,9 +74,8 @@ void visit_unfolded(const Convolution& c, const Sizes& s, int64_t first, int64_t
 
 template <class T>
 void unfold(const Convolution& c, const Sizes& s, const T* input, int64_t first, int64_t count, T* to) {
-  visit_unfolded(c, s, first, count, [&](int64_t row, int64_t column, int64_t at) {
-    to[row * count + column] = at < 0 ? T{} : input[at];
-  });
+  visit_unfolded(c, s, first, count,
+                 [&](int64_t row, int64_t column, int64_t at) { to[row * count + column] = at < 0 ? T{} : input[at]; });
 }
 
 template <class T>
@@ -88,23 +88,37 @@ struct Complex64 {
 struct Complex128 {
   double re, im;
 };
-Complex64 plus(Complex64 x, Complex64 y) { return {x.re + y.re, x.im + y.im}; }
-Complex128 plus(Complex128 x, Complex128 y) { return {x.re + y.re, x.im + y.im}; }
+Complex64 plus(Complex64 x, Complex64 y) {
+  return {x.re + y.re, x.im + y.im};
+}
+Complex128 plus(Complex128 x, Complex128 y) {
+  return {x.re + y.re, x.im + y.im};
+}
 
 template <class F>
 void visit_type(Type type, const F& f) {
   switch (type) {
-    case Type::kFloat32: return f(float{});
-    case Type::kFloat64: return f(double{});
-    case Type::kUint8: return f(uint8_t{});
-    case Type::kInt8: return f(int8_t{});
-    case Type::kInt16: return f(int16_t{});
-    case Type::kInt32: return f(int32_t{});
-    case Type::kInt64: return f(int64_t{});
-    case Type::kComplex64: return f(Complex64{});
-    case Type::kComplex128: return f(Complex128{});
+    case Type::kFloat32:
+      return f(float{});
+    case Type::kFloat64:
+      return f(double{});
+    case Type::kUint8:
+      return f(uint8_t{});
+    case Type::kInt8:
+      return f(int8_t{});
+    case Type::kInt16:
+      return f(int16_t{});
+    case Type::kInt32:
+      return f(int32_t{});
+    case Type::kInt64:
+      return f(int64_t{});
+    case Type::kComplex64:
+      return f(Complex64{});
+    case Type::kComplex128:
+      return f(Complex128{});
     case Type::kFloat16:
-    case Type::kBFloat16: break;
+    case Type::kBFloat16:
+      break;
   }
   TORCH_INTERNAL_ASSERT(false, "half types are converted before");
 }
@@ -224,7 +238,9 @@ class Widened {
   Scratch scratch_;
 };
 
-bool is_half(const Convolution& c) { return c.type == Type::kFloat16 || c.type == Type::kBFloat16; }
+bool is_half(const Convolution& c) {
+  return c.type == Type::kFloat16 || c.type == Type::kBFloat16;
+}
 
 Convolution as_float(const Convolution& c) {
   Convolution wide = c;
@@ -232,9 +248,15 @@ Convolution as_float(const Convolution& c) {
   return wide;
 }
 
-int64_t input_count(const Convolution& c) { return c.batch * c.in_channels * Sizes(c).inputs; }
-int64_t output_count(const Convolution& c) { return c.batch * c.out_channels * Sizes(c).outputs; }
-int64_t weight_count(const Convolution& c) { return c.out_channels * Sizes(c).unfolded; }
+int64_t input_count(const Convolution& c) {
+  return c.batch * c.in_channels * Sizes(c).inputs;
+}
+int64_t output_count(const Convolution& c) {
+  return c.batch * c.out_channels * Sizes(c).outputs;
+}
+int64_t weight_count(const Convolution& c) {
+  return c.out_channels * Sizes(c).unfolded;
+}
 
 bool run_forward(const Convolution& c, const void* input, const void* weight, const void* bias, void* output) {
   if (is_half(c)) {
@@ -246,35 +268,40 @@ bool run_forward(const Convolution& c, const void* input, const void* weight, co
   }
   visit_type(c.type, [&](auto tag) {
     using T = decltype(tag);
-    forward<T>(c, static_cast<const T*>(input), static_cast<const T*>(weight), static_cast<const T*>(bias), static_cast<T*>(output));
+    forward<T>(c, static_cast<const T*>(input), static_cast<const T*>(weight), static_cast<const T*>(bias),
+               static_cast<T*>(output));
   });
   return true;
 }
 
 bool run_backward_input(const Convolution& c, const void* grad_output, const void* weight, void* grad_input) {
   if (is_half(c)) {
-    Widened out(c.type, grad_output, output_count(c)), w(c.type, weight, weight_count(c)), in(c.type, nullptr, input_count(c));
+    Widened out(c.type, grad_output, output_count(c)), w(c.type, weight, weight_count(c)),
+        in(c.type, nullptr, input_count(c));
     convolution_backward_input(as_float(c), out.get(), w.get(), in.get());
     in.narrow_to(c.type, grad_input, input_count(c));
     return true;
   }
   visit_type(c.type, [&](auto tag) {
     using T = decltype(tag);
-    backward_input<T>(c, static_cast<const T*>(grad_output), static_cast<const T*>(weight), static_cast<T*>(grad_input));
+    backward_input<T>(c, static_cast<const T*>(grad_output), static_cast<const T*>(weight),
+                      static_cast<T*>(grad_input));
   });
   return true;
 }
 
 bool run_backward_weight(const Convolution& c, const void* grad_output, const void* input, void* grad_weight) {
   if (is_half(c)) {
-    Widened out(c.type, grad_output, output_count(c)), in(c.type, input, input_count(c)), w(c.type, nullptr, weight_count(c));
+    Widened out(c.type, grad_output, output_count(c)), in(c.type, input, input_count(c)),
+        w(c.type, nullptr, weight_count(c));
     convolution_backward_weight(as_float(c), out.get(), in.get(), w.get());
     w.narrow_to(c.type, grad_weight, weight_count(c));
     return true;
   }
   visit_type(c.type, [&](auto tag) {
     using T = decltype(tag);
-    backward_weight<T>(c, static_cast<const T*>(grad_output), static_cast<const T*>(input), static_cast<T*>(grad_weight));
+    backward_weight<T>(c, static_cast<const T*>(grad_output), static_cast<const T*>(input),
+                       static_cast<T*>(grad_weight));
   });
   return true;
 }
@@ -292,23 +319,30 @@ void finish(const Convolution& c, T* output) {
   });
 }
 
-const char* takes_all(const Convolution&, ConvolutionPart) { return nullptr; }
+const char* takes_all(const Convolution&, ConvolutionPart) {
+  return nullptr;
+}
 
 }  // namespace
 
 void finish_output(const Convolution& c, void* output) {
   if (c.add == nullptr && !c.relu) return;
   switch (c.type) {
-    case Type::kFloat32: return finish<float, float>(c, static_cast<float*>(output));
-    case Type::kFloat64: return finish<double, double>(c, static_cast<double*>(output));
-    case Type::kFloat16: return finish<c10::Half, float>(c, static_cast<c10::Half*>(output));
-    case Type::kBFloat16: return finish<c10::BFloat16, float>(c, static_cast<c10::BFloat16*>(output));
-    default: TORCH_INTERNAL_ASSERT(false, "convolution: only floating types are rectified");
+    case Type::kFloat32:
+      return finish<float, float>(c, static_cast<float*>(output));
+    case Type::kFloat64:
+      return finish<double, double>(c, static_cast<double*>(output));
+    case Type::kFloat16:
+      return finish<c10::Half, float>(c, static_cast<c10::Half*>(output));
+    case Type::kBFloat16:
+      return finish<c10::BFloat16, float>(c, static_cast<c10::BFloat16*>(output));
+    default:
+      TORCH_INTERNAL_ASSERT(false, "convolution: only floating types are rectified");
   }
 }
 
-constinit const ConvolutionCandidate kUnfoldingConvolution{"unfolding", false, false, takes_all, run_forward, run_backward_input,
-                                                           run_backward_weight};
+constinit const ConvolutionCandidate kUnfoldingConvolution{
+    "unfolding", false, false, takes_all, run_forward, run_backward_input, run_backward_weight};
 
 }  // namespace internal
 
@@ -339,9 +373,12 @@ struct Operands {
 bool run(const ConvolutionCandidate& k, const Convolution& c, ConvolutionPart part, const void* left, const void* right,
          const void* bias, void* result) {
   switch (part) {
-    case ConvolutionPart::kForward: return k.forward(c, left, right, bias, result);
-    case ConvolutionPart::kGradInput: return k.backward_input(c, left, right, result);
-    case ConvolutionPart::kGradWeight: return k.backward_weight(c, left, right, result);
+    case ConvolutionPart::kForward:
+      return k.forward(c, left, right, bias, result);
+    case ConvolutionPart::kGradInput:
+      return k.backward_input(c, left, right, result);
+    case ConvolutionPart::kGradWeight:
+      return k.backward_weight(c, left, right, result);
   }
   return false;
 }
@@ -351,9 +388,12 @@ class ChannelsFirst {
  public:
   ChannelsFirst(const Convolution& c, const Operands::Operand& x)
       : c_(c), x_(x), scratch_(static_cast<size_t>(c.batch * x.channels * x.places * type_size(c.type)) + 64) {}
-  void read() const { internal::transpose_images(x_.data, c_.batch, x_.places, x_.channels, type_size(c_.type), data()); }
+  void read() const {
+    internal::transpose_images(x_.data, c_.batch, x_.places, x_.channels, type_size(c_.type), data());
+  }
   void write_back() const {
-    internal::transpose_images(data(), c_.batch, x_.channels, x_.places, type_size(c_.type), const_cast<void*>(x_.data));
+    internal::transpose_images(data(), c_.batch, x_.channels, x_.places, type_size(c_.type),
+                               const_cast<void*>(x_.data));
   }
   void* data() const { return x_.is_activation() ? scratch_.as<void>() : const_cast<void*>(x_.data); }
 
@@ -380,7 +420,8 @@ bool run_in_order(const ConvolutionCandidate& k, const Convolution& c, Convoluti
 bool run(const ConvolutionCandidate& k, const Convolution& c, ConvolutionPart part, const Operands& x) {
   if (part != ConvolutionPart::kForward || (c.add == nullptr && !c.relu)) return run_in_order(k, c, part, x);
   // A sum would have to be turned with the result.
-  if (k.takes_relu && (c.add == nullptr || !c.channels_last || k.takes_channels_last)) return run_in_order(k, c, part, x);
+  if (k.takes_relu && (c.add == nullptr || !c.channels_last || k.takes_channels_last))
+    return run_in_order(k, c, part, x);
   Convolution plain = c;
   plain.add = nullptr;
   plain.relu = false;
@@ -389,8 +430,10 @@ bool run(const ConvolutionCandidate& k, const Convolution& c, ConvolutionPart pa
   return true;
 }
 
-// Why `candidate` did not do it; null where it did. One that finds no memory leaves the work to the last, which needs least.
-const char* attempt(const ConvolutionCandidate& candidate, const Convolution& c, ConvolutionPart part, const Operands& x) {
+// Why `candidate` did not do it; null where it did. One that finds no memory leaves the work to the last, which needs
+// least.
+const char* attempt(const ConvolutionCandidate& candidate, const Convolution& c, ConvolutionPart part,
+                    const Operands& x) {
   if (const char* refusal = candidate.refusal(c, part)) return refusal;
   const bool last = &candidate == *std::rbegin(kCandidates);
   try {
@@ -411,9 +454,10 @@ void compute(const Convolution& c, ConvolutionPart part, const char* what, const
     const bool done = refusal == nullptr;
     if (done && verbose()) {
       std::fprintf(stderr, "matrix: convolution %s %lldx%lld -> %lld groups %lld: %s%s%s%s%s%s\n", what,
-                   static_cast<long long>(c.batch), static_cast<long long>(c.in_channels), static_cast<long long>(c.out_channels),
-                   static_cast<long long>(c.groups), candidate->name, reason ? " (" : "", reason ? refused : "",
-                   reason ? ": " : "", reason ? reason : "", reason ? ")" : "");
+                   static_cast<long long>(c.batch), static_cast<long long>(c.in_channels),
+                   static_cast<long long>(c.out_channels), static_cast<long long>(c.groups), candidate->name,
+                   reason ? " (" : "", reason ? refused : "", reason ? ": " : "", reason ? reason : "",
+                   reason ? ")" : "");
     }
     if (done) return;
     reason = refusal;
@@ -422,7 +466,9 @@ void compute(const Convolution& c, ConvolutionPart part, const char* what, const
 }
 
 // Whether there is nothing to multiply. The output may have elements all the same: of padding alone.
-bool is_empty(const Convolution& c) { return internal::input_count(c) == 0 || internal::output_count(c) == 0; }
+bool is_empty(const Convolution& c) {
+  return internal::input_count(c) == 0 || internal::output_count(c) == 0;
+}
 
 void zero(void* p, int64_t elements, Type type) {
   if (elements > 0) std::memset(p, 0, static_cast<size_t>(elements * type_size(type)));
@@ -430,8 +476,12 @@ void zero(void* p, int64_t elements, Type type) {
 
 }  // namespace
 
-const ConvolutionCandidate* convolution_candidate(int i) { return kCandidates[i]; }
-int convolution_candidate_count() { return sizeof(kCandidates) / sizeof(kCandidates[0]); }
+const ConvolutionCandidate* convolution_candidate(int i) {
+  return kCandidates[i];
+}
+int convolution_candidate_count() {
+  return sizeof(kCandidates) / sizeof(kCandidates[0]);
+}
 
 void convolution_forward(const Convolution& c, const void* input, const void* weight, const void* bias, void* output) {
   if (internal::output_count(c) == 0) return;

@@ -8,7 +8,8 @@
 // the work, one that reads and writes them where they lie; Winograd's algorithm for windows of 3 x 3; then oneDNN, then
 // unfolding into a matrix a piece at a time and a product. The definition is the cross-correlation
 //
-//   output[n, o, x] = bias[o] + sum_{i, k} weight[o, i, k] * input[n, group(o) * inputs + i, x * stride - padding + k * dilation]
+//   output[n, o, x] = bias[o] + sum_{i, k} weight[o, i, k] * input[n, group(o) * inputs + i, x * stride - padding + k *
+//   dilation]
 //
 // A transposed convolution is convolution_backward_input with the roles of input and output exchanged.
 
@@ -16,7 +17,7 @@ namespace at::matrix {
 
 struct Convolution {
   Type type = Type::kFloat32;
-  int dims = 2;             // spatial dimensions, 1 to 3
+  int dims = 2;  // spatial dimensions, 1 to 3
   int64_t batch = 0, groups = 1;
   int64_t in_channels = 0;  // of all groups
   int64_t out_channels = 0;
@@ -27,13 +28,14 @@ struct Convolution {
   int64_t stride[3] = {1, 1, 1};
   int64_t dilation[3] = {1, 1, 1};
   int64_t padding[3] = {0, 0, 0};  // in front; behind it follows from the sizes
-  bool plain_sums = false;         // no algorithm but the definition's: others round a little more and spread NaN and infinity
-  // What convolution_forward does to each sum before it is stored, for floating types: sum + alpha * add, then what is below 0
-  // becomes 0. `add` lies like the output, which it may not overlap.
+  bool plain_sums = false;  // no algorithm but the definition's: others round a little more and spread NaN and infinity
+  // What convolution_forward does to each sum before it is stored, for floating types: sum + alpha * add, then what is
+  // below 0 becomes 0. `add` lies like the output, which it may not overlap.
   const void* add = nullptr;
   double alpha = 1;
   bool relu = false;
-  bool channels_last = false;      // input, output and their gradients are [batch, places..., channels]; weights stay as below
+  bool channels_last =
+      false;  // input, output and their gradients are [batch, places..., channels]; weights stay as below
 };
 
 /// Writes output [batch, out_channels, output...] from input [batch, in_channels, input...], weight

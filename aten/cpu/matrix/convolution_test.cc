@@ -21,11 +21,11 @@ namespace {
 std::mt19937 random_bits(5);
 
 template <class T>
-constexpr Type kType = std::is_same_v<T, double>        ? Type::kFloat64
-                       : std::is_same_v<T, float>       ? Type::kFloat32
-                       : std::is_same_v<T, c10::Half>   ? Type::kFloat16
+constexpr Type kType = std::is_same_v<T, double>          ? Type::kFloat64
+                       : std::is_same_v<T, float>         ? Type::kFloat32
+                       : std::is_same_v<T, c10::Half>     ? Type::kFloat16
                        : std::is_same_v<T, c10::BFloat16> ? Type::kBFloat16
-                                                        : Type::kInt64;
+                                                          : Type::kInt64;
 
 template <class T>
 constexpr bool is_floating = !std::is_integral_v<T>;
@@ -35,8 +35,10 @@ std::vector<T> random_values(int64_t n) {
   std::vector<T> v(static_cast<size_t>(n) + 1);
   std::uniform_real_distribution<double> uniform(-1, 1);
   for (T& x : v) {
-    if constexpr (std::is_integral_v<T>) x = static_cast<T>(random_bits() % 9) - 4;
-    else x = static_cast<T>(static_cast<float>(uniform(random_bits)));
+    if constexpr (std::is_integral_v<T>)
+      x = static_cast<T>(random_bits() % 9) - 4;
+    else
+      x = static_cast<T>(static_cast<float>(uniform(random_bits)));
   }
   return v;
 }
@@ -48,7 +50,9 @@ Convolution sized(Convolution c) {
   return c;
 }
 
-int64_t volume(const int64_t* s) { return s[0] * s[1] * s[2]; }
+int64_t volume(const int64_t* s) {
+  return s[0] * s[1] * s[2];
+}
 
 // Calls f(output index, input index, weight index) for every term.
 template <class F>
@@ -66,7 +70,8 @@ void for_each_term(const Convolution& c, const F& f) {
                     const int64_t iz = z * c.stride[0] - c.padding[0] + kz * c.dilation[0];
                     const int64_t iy = y * c.stride[1] - c.padding[1] + ky * c.dilation[1];
                     const int64_t ix = x * c.stride[2] - c.padding[2] + kx * c.dilation[2];
-                    if (iz < 0 || iy < 0 || ix < 0 || iz >= c.input[0] || iy >= c.input[1] || ix >= c.input[2]) continue;
+                    if (iz < 0 || iy < 0 || ix < 0 || iz >= c.input[0] || iy >= c.input[1] || ix >= c.input[2])
+                      continue;
                     const int64_t channel = o / out_group * in_group + i;
                     f((((n * c.out_channels + o) * c.output[0] + z) * c.output[1] + y) * c.output[2] + x,
                       (((n * c.in_channels + channel) * c.input[0] + iz) * c.input[1] + iy) * c.input[2] + ix,
@@ -75,8 +80,12 @@ void for_each_term(const Convolution& c, const F& f) {
 }
 
 template <class T>
-bool same(const std::vector<T>& got, const std::vector<double>& want, const std::vector<double>& size, bool plain_sums, const std::string& what) {
-  const double tolerance = std::is_same_v<T, double> ? 1e-12 : std::is_same_v<T, float> ? 5e-7 : std::is_same_v<T, c10::Half> ? 2e-3 : 1.6e-2;
+bool same(const std::vector<T>& got, const std::vector<double>& want, const std::vector<double>& size, bool plain_sums,
+          const std::string& what) {
+  const double tolerance = std::is_same_v<T, double>      ? 1e-12
+                           : std::is_same_v<T, float>     ? 5e-7
+                           : std::is_same_v<T, c10::Half> ? 2e-3
+                                                          : 1.6e-2;
   // Winograd's algorithm rounds sums of whole tiles: a border's few terms bear the error of its neighbours' many.
   double largest = 0;
   if (std::is_same_v<T, float> && !plain_sums)
@@ -103,13 +112,16 @@ std::vector<T> turned(const std::vector<T>& v, int64_t batch, int64_t rows, int6
 template <class T>
 void check(Convolution c, const std::string& name) {
   c.type = kType<T>;
-  const int64_t in_count = c.batch * c.in_channels * volume(c.input), out_count = c.batch * c.out_channels * volume(c.output);
+  const int64_t in_count = c.batch * c.in_channels * volume(c.input),
+                out_count = c.batch * c.out_channels * volume(c.output);
   const int64_t weight_count = c.out_channels * (c.in_channels / c.groups) * volume(c.kernel);
   std::vector<T> input = random_values<T>(in_count), grad = random_values<T>(out_count);
   const std::vector<T> weight = random_values<T>(weight_count), bias = random_values<T>(c.out_channels);
-  std::vector<double> out(out_count), out_size(out_count), gi(in_count), gi_size(in_count), gw(weight_count), gw_size(weight_count);
+  std::vector<double> out(out_count), out_size(out_count), gi(in_count), gi_size(in_count), gw(weight_count),
+      gw_size(weight_count);
   for_each_term(c, [&](int64_t o, int64_t i, int64_t w) {
-    const double x = static_cast<double>(input[i]), y = static_cast<double>(weight[w]), g = static_cast<double>(grad[o]);
+    const double x = static_cast<double>(input[i]), y = static_cast<double>(weight[w]),
+                 g = static_cast<double>(grad[o]);
     out[o] += x * y, out_size[o] += std::abs(x * y);
     gi[i] += g * y, gi_size[i] += std::abs(g * y);
     gw[w] += g * x, gw_size[w] += std::abs(g * x);
@@ -129,9 +141,11 @@ void check(Convolution c, const std::string& name) {
   std::vector<T> added = random_values<T>(out_count);
   for (int i = -1; i < convolution_candidate_count(); ++i) {
     const ConvolutionCandidate* k = i < 0 ? nullptr : convolution_candidate(i);
-    if (k != nullptr && (in_count * out_count * weight_count == 0 || (c.channels_last && !k->takes_channels_last))) continue;
+    if (k != nullptr && (in_count * out_count * weight_count == 0 || (c.channels_last && !k->takes_channels_last)))
+      continue;
     const std::string what = name + " by " + (k == nullptr ? "the engine" : k->name);
-    std::vector<T> got(out_count + 1, static_cast<T>(55)), got_input(in_count + 1, static_cast<T>(55)), got_weight(weight_count + 1, static_cast<T>(55));
+    std::vector<T> got(out_count + 1, static_cast<T>(55)), got_input(in_count + 1, static_cast<T>(55)),
+        got_weight(weight_count + 1, static_cast<T>(55));
     const auto takes = [&](ConvolutionPart part) { return k == nullptr || k->refusal(c, part) == nullptr; };
     const auto forward = [&](const T* b) {
       if (k != nullptr) return k->forward(c, input.data(), weight.data(), b, got.data());
@@ -165,7 +179,8 @@ void check(Convolution c, const std::string& name) {
           if (with_sum) finished[o] += -0.5 * static_cast<double>(added[o]), finished_size[o] += 1;
           finished[o] = std::max(finished[o], 0.0);
         }
-        const bool right = same(got, finished, finished_size, c.plain_sums, what + (with_sum ? " forward with sum and relu" : " forward with relu"));
+        const bool right = same(got, finished, finished_size, c.plain_sums,
+                                what + (with_sum ? " forward with sum and relu" : " forward with relu"));
         if (!right) return;
       }
       c = plain;
@@ -188,34 +203,151 @@ struct Named {
 std::vector<Named> cases() {
   return {
       {"3x3", sized({.batch = 2, .in_channels = 3, .out_channels = 5, .input = {1, 9, 11}, .kernel = {1, 3, 3}})},
-      {"3x3 padded", sized({.batch = 2, .in_channels = 16, .out_channels = 32, .input = {1, 8, 8}, .kernel = {1, 3, 3}, .padding = {0, 1, 1}})},
-      {"stride and dilation", sized({.batch = 1, .in_channels = 2, .out_channels = 3, .input = {1, 12, 13}, .kernel = {1, 3, 2}, .stride = {1, 2, 3}, .dilation = {1, 2, 1}, .padding = {0, 2, 1}})},
-      {"windows short of the end", sized({.batch = 1, .in_channels = 2, .out_channels = 2, .input = {1, 8, 8}, .kernel = {1, 3, 3}, .stride = {1, 2, 2}})},
+      {"3x3 padded", sized({.batch = 2,
+                            .in_channels = 16,
+                            .out_channels = 32,
+                            .input = {1, 8, 8},
+                            .kernel = {1, 3, 3},
+                            .padding = {0, 1, 1}})},
+      {"stride and dilation", sized({.batch = 1,
+                                     .in_channels = 2,
+                                     .out_channels = 3,
+                                     .input = {1, 12, 13},
+                                     .kernel = {1, 3, 2},
+                                     .stride = {1, 2, 3},
+                                     .dilation = {1, 2, 1},
+                                     .padding = {0, 2, 1}})},
+      {"windows short of the end", sized({.batch = 1,
+                                          .in_channels = 2,
+                                          .out_channels = 2,
+                                          .input = {1, 8, 8},
+                                          .kernel = {1, 3, 3},
+                                          .stride = {1, 2, 2}})},
       {"1x1", sized({.batch = 3, .in_channels = 7, .out_channels = 9, .input = {1, 5, 5}})},
       {"1x1 of few channels", sized({.batch = 2, .in_channels = 3, .out_channels = 4, .input = {1, 20, 21}})},
-      {"1x1 strided", sized({.batch = 1, .in_channels = 4, .out_channels = 4, .input = {1, 5, 5}, .stride = {1, 2, 2}})},
-      {"groups", sized({.batch = 2, .groups = 2, .in_channels = 4, .out_channels = 6, .input = {1, 7, 7}, .kernel = {1, 3, 3}, .padding = {0, 1, 1}})},
-      {"depthwise", sized({.batch = 2, .groups = 8, .in_channels = 8, .out_channels = 8, .input = {1, 7, 7}, .kernel = {1, 3, 3}, .padding = {0, 1, 1}})},
-      {"depthwise with two outputs a channel", sized({.batch = 1, .groups = 3, .in_channels = 3, .out_channels = 6, .input = {1, 7, 7}, .kernel = {1, 3, 3}})},
-      {"1d", sized({.dims = 1, .batch = 2, .in_channels = 3, .out_channels = 4, .input = {1, 1, 20}, .kernel = {1, 1, 5}, .stride = {1, 1, 2}, .padding = {0, 0, 2}})},
-      {"3d", sized({.dims = 3, .batch = 1, .in_channels = 2, .out_channels = 3, .input = {5, 6, 7}, .kernel = {2, 3, 3}, .stride = {1, 2, 1}, .padding = {1, 1, 0}})},
-      {"3d dilated groups", sized({.dims = 3, .batch = 2, .groups = 2, .in_channels = 2, .out_channels = 4, .input = {5, 6, 7}, .kernel = {2, 2, 2}, .dilation = {2, 1, 3}})},
-      {"padding wider than the window", sized({.batch = 1, .in_channels = 2, .out_channels = 2, .input = {1, 3, 3}, .kernel = {1, 2, 2}, .padding = {0, 3, 3}})},
-      {"more than a piece", sized({.batch = 1, .in_channels = 40, .out_channels = 2, .input = {1, 30, 40}, .kernel = {1, 5, 5}, .padding = {0, 2, 2}})},
-      {"few places", sized({.batch = 1, .in_channels = 24, .out_channels = 45, .input = {1, 7, 7}, .kernel = {1, 3, 3}, .padding = {0, 1, 1}})},
-      {"few places of two images, strided", sized({.batch = 2, .in_channels = 20, .out_channels = 29, .input = {1, 17, 19}, .kernel = {1, 3, 2}, .stride = {1, 2, 3}, .padding = {0, 1, 0}})},
-      {"few places, windows dilated over the stride", sized({.batch = 1, .in_channels = 16, .out_channels = 20, .input = {1, 21, 26}, .kernel = {1, 3, 3}, .stride = {1, 2, 2}, .dilation = {1, 3, 2}, .padding = {0, 4, 1}})},
-      {"few places, 1x1 strided", sized({.batch = 1, .in_channels = 70, .out_channels = 16, .input = {1, 13, 12}, .stride = {1, 2, 2}})},
-      {"few places, 1d", sized({.dims = 1, .batch = 2, .in_channels = 33, .out_channels = 10, .input = {1, 1, 40}, .kernel = {1, 1, 3}, .padding = {0, 0, 1}})},
-      {"few channels", sized({.batch = 2, .in_channels = 3, .out_channels = 18, .input = {1, 70, 75}, .kernel = {1, 7, 7}, .stride = {1, 2, 2}, .padding = {0, 3, 3}})},
-      {"tiles of 4 x 4", sized({.batch = 1, .in_channels = 32, .out_channels = 32, .input = {1, 30, 31}, .kernel = {1, 3, 3}, .padding = {0, 1, 1}})},
-      {"tiles of 4 x 4, padded at one side", sized({.batch = 3, .in_channels = 48, .out_channels = 32, .input = {1, 20, 22}, .kernel = {1, 3, 3}, .padding = {0, 1, 0}})},
-      {"tiles of 4 x 4 over several images, channels past panels", sized({.batch = 5, .in_channels = 37, .out_channels = 43, .input = {1, 13, 10}, .kernel = {1, 3, 3}, .padding = {0, 2, 1}})},
-      {"tiles of 4 x 4 without padding", sized({.batch = 2, .in_channels = 65, .out_channels = 25, .input = {1, 22, 19}, .kernel = {1, 3, 3}})},
-      {"empty batch", sized({.batch = 0, .in_channels = 2, .out_channels = 2, .input = {1, 3, 3}, .kernel = {1, 2, 2}})},
-      {"no input channels", sized({.batch = 2, .in_channels = 0, .out_channels = 2, .input = {1, 3, 3}, .kernel = {1, 2, 2}})},
-      {"no input but padding", sized({.batch = 2, .in_channels = 2, .out_channels = 2, .input = {1, 0, 3}, .kernel = {1, 2, 2}, .padding = {0, 2, 2}})},
-      {"no output channels", sized({.batch = 2, .in_channels = 2, .out_channels = 0, .input = {1, 3, 3}, .kernel = {1, 2, 2}})},
+      {"1x1 strided",
+       sized({.batch = 1, .in_channels = 4, .out_channels = 4, .input = {1, 5, 5}, .stride = {1, 2, 2}})},
+      {"groups", sized({.batch = 2,
+                        .groups = 2,
+                        .in_channels = 4,
+                        .out_channels = 6,
+                        .input = {1, 7, 7},
+                        .kernel = {1, 3, 3},
+                        .padding = {0, 1, 1}})},
+      {"depthwise", sized({.batch = 2,
+                           .groups = 8,
+                           .in_channels = 8,
+                           .out_channels = 8,
+                           .input = {1, 7, 7},
+                           .kernel = {1, 3, 3},
+                           .padding = {0, 1, 1}})},
+      {"depthwise with two outputs a channel",
+       sized({.batch = 1, .groups = 3, .in_channels = 3, .out_channels = 6, .input = {1, 7, 7}, .kernel = {1, 3, 3}})},
+      {"1d", sized({.dims = 1,
+                    .batch = 2,
+                    .in_channels = 3,
+                    .out_channels = 4,
+                    .input = {1, 1, 20},
+                    .kernel = {1, 1, 5},
+                    .stride = {1, 1, 2},
+                    .padding = {0, 0, 2}})},
+      {"3d", sized({.dims = 3,
+                    .batch = 1,
+                    .in_channels = 2,
+                    .out_channels = 3,
+                    .input = {5, 6, 7},
+                    .kernel = {2, 3, 3},
+                    .stride = {1, 2, 1},
+                    .padding = {1, 1, 0}})},
+      {"3d dilated groups", sized({.dims = 3,
+                                   .batch = 2,
+                                   .groups = 2,
+                                   .in_channels = 2,
+                                   .out_channels = 4,
+                                   .input = {5, 6, 7},
+                                   .kernel = {2, 2, 2},
+                                   .dilation = {2, 1, 3}})},
+      {"padding wider than the window", sized({.batch = 1,
+                                               .in_channels = 2,
+                                               .out_channels = 2,
+                                               .input = {1, 3, 3},
+                                               .kernel = {1, 2, 2},
+                                               .padding = {0, 3, 3}})},
+      {"more than a piece", sized({.batch = 1,
+                                   .in_channels = 40,
+                                   .out_channels = 2,
+                                   .input = {1, 30, 40},
+                                   .kernel = {1, 5, 5},
+                                   .padding = {0, 2, 2}})},
+      {"few places", sized({.batch = 1,
+                            .in_channels = 24,
+                            .out_channels = 45,
+                            .input = {1, 7, 7},
+                            .kernel = {1, 3, 3},
+                            .padding = {0, 1, 1}})},
+      {"few places of two images, strided", sized({.batch = 2,
+                                                   .in_channels = 20,
+                                                   .out_channels = 29,
+                                                   .input = {1, 17, 19},
+                                                   .kernel = {1, 3, 2},
+                                                   .stride = {1, 2, 3},
+                                                   .padding = {0, 1, 0}})},
+      {"few places, windows dilated over the stride", sized({.batch = 1,
+                                                             .in_channels = 16,
+                                                             .out_channels = 20,
+                                                             .input = {1, 21, 26},
+                                                             .kernel = {1, 3, 3},
+                                                             .stride = {1, 2, 2},
+                                                             .dilation = {1, 3, 2},
+                                                             .padding = {0, 4, 1}})},
+      {"few places, 1x1 strided",
+       sized({.batch = 1, .in_channels = 70, .out_channels = 16, .input = {1, 13, 12}, .stride = {1, 2, 2}})},
+      {"few places, 1d", sized({.dims = 1,
+                                .batch = 2,
+                                .in_channels = 33,
+                                .out_channels = 10,
+                                .input = {1, 1, 40},
+                                .kernel = {1, 1, 3},
+                                .padding = {0, 0, 1}})},
+      {"few channels", sized({.batch = 2,
+                              .in_channels = 3,
+                              .out_channels = 18,
+                              .input = {1, 70, 75},
+                              .kernel = {1, 7, 7},
+                              .stride = {1, 2, 2},
+                              .padding = {0, 3, 3}})},
+      {"tiles of 4 x 4", sized({.batch = 1,
+                                .in_channels = 32,
+                                .out_channels = 32,
+                                .input = {1, 30, 31},
+                                .kernel = {1, 3, 3},
+                                .padding = {0, 1, 1}})},
+      {"tiles of 4 x 4, padded at one side", sized({.batch = 3,
+                                                    .in_channels = 48,
+                                                    .out_channels = 32,
+                                                    .input = {1, 20, 22},
+                                                    .kernel = {1, 3, 3},
+                                                    .padding = {0, 1, 0}})},
+      {"tiles of 4 x 4 over several images, channels past panels", sized({.batch = 5,
+                                                                          .in_channels = 37,
+                                                                          .out_channels = 43,
+                                                                          .input = {1, 13, 10},
+                                                                          .kernel = {1, 3, 3},
+                                                                          .padding = {0, 2, 1}})},
+      {"tiles of 4 x 4 without padding",
+       sized({.batch = 2, .in_channels = 65, .out_channels = 25, .input = {1, 22, 19}, .kernel = {1, 3, 3}})},
+      {"empty batch",
+       sized({.batch = 0, .in_channels = 2, .out_channels = 2, .input = {1, 3, 3}, .kernel = {1, 2, 2}})},
+      {"no input channels",
+       sized({.batch = 2, .in_channels = 0, .out_channels = 2, .input = {1, 3, 3}, .kernel = {1, 2, 2}})},
+      {"no input but padding", sized({.batch = 2,
+                                      .in_channels = 2,
+                                      .out_channels = 2,
+                                      .input = {1, 0, 3},
+                                      .kernel = {1, 2, 2},
+                                      .padding = {0, 2, 2}})},
+      {"no output channels",
+       sized({.batch = 2, .in_channels = 2, .out_channels = 0, .input = {1, 3, 3}, .kernel = {1, 2, 2}})},
   };
 }
 
@@ -225,17 +357,30 @@ void check_cases(bool plain_sums = false, std::initializer_list<bool> orders = {
     for (const bool channels_last : orders) {
       n.c.plain_sums = plain_sums;
       n.c.channels_last = channels_last;
-      check<T>(n.c, std::string(n.name) + (plain_sums ? " in plain sums" : "") + (channels_last ? ", channels last" : ""));
+      check<T>(n.c,
+               std::string(n.name) + (plain_sums ? " in plain sums" : "") + (channels_last ? ", channels last" : ""));
     }
   }
 }
 
-TEST(Convolution, Float32) { check_cases<float>(); }
-TEST(Convolution, Float32InPlainSums) { check_cases<float>(true, {false}); }
-TEST(Convolution, Float64) { check_cases<double>(); }
-TEST(Convolution, Float16) { check_cases<c10::Half>(); }
-TEST(Convolution, BFloat16) { check_cases<c10::BFloat16>(); }
-TEST(Convolution, Int64) { check_cases<int64_t>(); }
+TEST(Convolution, Float32) {
+  check_cases<float>();
+}
+TEST(Convolution, Float32InPlainSums) {
+  check_cases<float>(true, {false});
+}
+TEST(Convolution, Float64) {
+  check_cases<double>();
+}
+TEST(Convolution, Float16) {
+  check_cases<c10::Half>();
+}
+TEST(Convolution, BFloat16) {
+  check_cases<c10::BFloat16>();
+}
+TEST(Convolution, Int64) {
+  check_cases<int64_t>();
+}
 
 const ConvolutionCandidate* candidate(const std::string& name) {
   for (int i = 0; i < convolution_candidate_count(); ++i)
@@ -246,26 +391,41 @@ const ConvolutionCandidate* candidate(const std::string& name) {
 TEST(Convolution, BlocksOfTilesAreOneResult) {
   const ConvolutionCandidate *winograd = candidate("winograd"), *plain = candidate("unfolding");
   if (winograd == nullptr) GTEST_SKIP() << "not in minimal builds";
-  Convolution c = sized({.batch = 12, .in_channels = 33, .out_channels = 35, .input = {1, 60, 49}, .kernel = {1, 3, 3}, .padding = {0, 1, 1}});
-  const int64_t inputs = c.batch * c.in_channels * volume(c.input), outputs = c.batch * c.out_channels * volume(c.output);
+  Convolution c = sized({.batch = 12,
+                         .in_channels = 33,
+                         .out_channels = 35,
+                         .input = {1, 60, 49},
+                         .kernel = {1, 3, 3},
+                         .padding = {0, 1, 1}});
+  const int64_t inputs = c.batch * c.in_channels * volume(c.input),
+                outputs = c.batch * c.out_channels * volume(c.output);
   const int64_t weights = c.in_channels * c.out_channels * 9;
-  const auto input = random_values<float>(inputs), weight = random_values<float>(weights), grad = random_values<float>(outputs);
+  const auto input = random_values<float>(inputs), weight = random_values<float>(weights),
+             grad = random_values<float>(outputs);
   const auto compare = [&](int64_t count, float tolerance, const auto& run) {
     std::vector<float> got(static_cast<size_t>(count), 55), want(static_cast<size_t>(count));
     ASSERT_TRUE(run(*winograd, got.data()));
     ASSERT_TRUE(run(*plain, want.data()));
     for (size_t i = 0; i < want.size(); ++i) ASSERT_NEAR(got[i], want[i], tolerance) << i;
   };
-  compare(outputs, 1e-4f, [&](const auto& k, float* to) { return k.forward(c, input.data(), weight.data(), nullptr, to); });
+  compare(outputs, 1e-4f,
+          [&](const auto& k, float* to) { return k.forward(c, input.data(), weight.data(), nullptr, to); });
   compare(inputs, 1e-4f, [&](const auto& k, float* to) { return k.backward_input(c, grad.data(), weight.data(), to); });
-  compare(weights, 5e-3f, [&](const auto& k, float* to) { return k.backward_weight(c, grad.data(), input.data(), to); });
+  compare(weights, 5e-3f,
+          [&](const auto& k, float* to) { return k.backward_weight(c, grad.data(), input.data(), to); });
 }
 
 TEST(Convolution, WinogradTakesWhatItIsFor) {
   const ConvolutionCandidate* winograd = candidate("winograd");
   if (winograd == nullptr) GTEST_SKIP() << "not in minimal builds";
-  Convolution c = sized({.batch = 1, .in_channels = 64, .out_channels = 64, .input = {1, 56, 56}, .kernel = {1, 3, 3}, .padding = {0, 1, 1}});
-  for (const ConvolutionPart part : {ConvolutionPart::kForward, ConvolutionPart::kGradInput, ConvolutionPart::kGradWeight}) {
+  Convolution c = sized({.batch = 1,
+                         .in_channels = 64,
+                         .out_channels = 64,
+                         .input = {1, 56, 56},
+                         .kernel = {1, 3, 3},
+                         .padding = {0, 1, 1}});
+  for (const ConvolutionPart part :
+       {ConvolutionPart::kForward, ConvolutionPart::kGradInput, ConvolutionPart::kGradWeight}) {
     EXPECT_EQ(winograd->refusal(c, part), nullptr);
     Convolution few = c;
     few.in_channels = 8;
@@ -273,16 +433,22 @@ TEST(Convolution, WinogradTakesWhatItIsFor) {
     Convolution plain = c;
     plain.plain_sums = true;
     EXPECT_STREQ(winograd->refusal(plain, part), "only plain sums are asked for");
-    Convolution strided = sized([&] { Convolution s = c; s.stride[1] = 2; return s; }());
+    Convolution strided = sized([&] {
+      Convolution s = c;
+      s.stride[1] = 2;
+      return s;
+    }());
     EXPECT_NE(winograd->refusal(strided, part), nullptr);
   }
 }
 
 TEST(Convolution, NeedsLittleMemoryWhereLittleIsLeft) {
-  const Convolution c = sized({.batch = 1, .in_channels = 3, .out_channels = 2, .input = {1, 300, 300}, .kernel = {1, 3, 3}});
+  const Convolution c =
+      sized({.batch = 1, .in_channels = 3, .out_channels = 2, .input = {1, 300, 300}, .kernel = {1, 3, 3}});
   const int64_t inputs = c.in_channels * volume(c.input), weights = c.in_channels * c.out_channels * 9;
   const int64_t outputs = c.out_channels * volume(c.output);
-  const auto input = random_values<float>(inputs), weight = random_values<float>(weights), grad = random_values<float>(outputs);
+  const auto input = random_values<float>(inputs), weight = random_values<float>(weights),
+             grad = random_values<float>(outputs);
   struct Results {
     std::vector<float> output, grad_input, grad_weight;
   };

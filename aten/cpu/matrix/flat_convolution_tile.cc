@@ -1,3 +1,5 @@
+#include "aten/cpu/matrix/flat_convolution_tile.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "aten/cpu/matrix/flat_convolution_tile.cc"
 #include "hwy/foreach_target.h"  // keep first
@@ -5,8 +7,6 @@
 #include "hwy/highway.h"
 #include "hwy/cache_control.h"
 #include "aten/cpu/matrix/finish-inl.h"
-
-#include "aten/cpu/matrix/flat_convolution_tile.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace at::matrix::internal {

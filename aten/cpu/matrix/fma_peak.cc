@@ -1,3 +1,5 @@
+#include "aten/cpu/matrix/fma_peak.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "aten/cpu/matrix/fma_peak.cc"
 #include "hwy/foreach_target.h"  // keep first
@@ -7,7 +9,6 @@
 #include <chrono>
 #include <vector>
 
-#include "aten/cpu/matrix/fma_peak.h"
 #include "c10/parallel/parallel.h"
 
 HWY_BEFORE_NAMESPACE();

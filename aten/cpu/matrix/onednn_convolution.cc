@@ -25,7 +25,8 @@ const char* refusal(const Convolution& c, ConvolutionPart) {
   if (c.type != Type::kFloat32 && c.type != Type::kBFloat16) return "only float32 and bfloat16";
   if (c.type == Type::kBFloat16 && !onednn_has_bfloat16()) return "the processor has no AVX-512 for bfloat16";
   constexpr int64_t kLargest = int64_t{1} << 31;
-  double work = static_cast<double>(c.batch) * static_cast<double>(c.out_channels) * static_cast<double>(c.in_channels / c.groups);
+  double work = static_cast<double>(c.batch) * static_cast<double>(c.out_channels) *
+                static_cast<double>(c.in_channels / c.groups);
   for (int d = 0; d < 3; ++d) {
     const int64_t behind = reach_behind(c, d);
     if (behind <= -c.stride[d]) return "the windows leave out a stride of the input or more";
@@ -33,7 +34,8 @@ const char* refusal(const Convolution& c, ConvolutionPart) {
     work *= static_cast<double>(c.output[d] * c.kernel[d]);
   }
   if (work < 2048) return "too small for its cost a call";
-  // Its layouts fill channels up to 16: several times the tensors' memory, read and written, where the product needs none.
+  // Its layouts fill channels up to 16: several times the tensors' memory, read and written, where the product needs
+  // none.
   if (is_product(c) && c.in_channels < 8 && c.out_channels < 8) return "a product of few channels";
   return nullptr;
 }
@@ -115,20 +117,22 @@ std::unique_ptr<Primitive> make(const void* context) {
     status = dnnl_dilated_convolution_backward_data_desc_init(&d, dnnl_convolution_direct, &l.any_input, &l.any_weight,
                                                               &l.any_output, l.stride, l.dilation, l.padding, l.behind);
   } else if (p.kind == kBackwardWeight) {
-    status = dnnl_dilated_convolution_backward_weights_desc_init(&d, dnnl_convolution_direct, &l.any_input, &l.any_weight,
-                                                                 nullptr, &l.any_output, l.stride, l.dilation, l.padding, l.behind);
+    status = dnnl_dilated_convolution_backward_weights_desc_init(&d, dnnl_convolution_direct, &l.any_input,
+                                                                 &l.any_weight, nullptr, &l.any_output, l.stride,
+                                                                 l.dilation, l.padding, l.behind);
   } else {
-    status = dnnl_dilated_convolution_forward_desc_init(&d, dnnl_forward_training, dnnl_convolution_direct, &l.any_input,
-                                                        &l.any_weight, p.kind == kForwardWithBias ? &l.bias : nullptr,
-                                                        &l.any_output, l.stride, l.dilation, l.padding, l.behind);
+    status = dnnl_dilated_convolution_forward_desc_init(
+        &d, dnnl_forward_training, dnnl_convolution_direct, &l.any_input, &l.any_weight,
+        p.kind == kForwardWithBias ? &l.bias : nullptr, &l.any_output, l.stride, l.dilation, l.padding, l.behind);
   }
   if (status == dnnl_unimplemented || status == dnnl_invalid_arguments) return nullptr;
   onednn_check(status, "convolution");
   dnnl_primitive_desc_t hint = nullptr, descriptor = nullptr;
   if (p.kind == kBackwardInput || p.kind == kBackwardWeight) {
     dnnl_convolution_desc_t forward;
-    status = dnnl_dilated_convolution_forward_desc_init(&forward, dnnl_forward_training, dnnl_convolution_direct, &l.any_input,
-                                                        &l.any_weight, nullptr, &l.any_output, l.stride, l.dilation, l.padding, l.behind);
+    status = dnnl_dilated_convolution_forward_desc_init(&forward, dnnl_forward_training, dnnl_convolution_direct,
+                                                        &l.any_input, &l.any_weight, nullptr, &l.any_output, l.stride,
+                                                        l.dilation, l.padding, l.behind);
     if (status == dnnl_success)
       status = dnnl_primitive_desc_create(&hint, &forward, onednn_attributes(), onednn_engine(), nullptr);
     if (status == dnnl_unimplemented || status == dnnl_invalid_arguments) return nullptr;
@@ -142,29 +146,38 @@ std::unique_ptr<Primitive> make(const void* context) {
   switch (p.kind) {
     case kForward:
       return std::make_unique<Primitive>(
-          descriptor, List{{DNNL_ARG_SRC, l.input, false}, {DNNL_ARG_WEIGHTS, l.weight, false}, {DNNL_ARG_DST, l.output, true}});
+          descriptor,
+          List{{DNNL_ARG_SRC, l.input, false}, {DNNL_ARG_WEIGHTS, l.weight, false}, {DNNL_ARG_DST, l.output, true}});
     case kForwardWithBias:
-      return std::make_unique<Primitive>(descriptor, List{{DNNL_ARG_SRC, l.input, false}, {DNNL_ARG_WEIGHTS, l.weight, false},
-                                                          {DNNL_ARG_BIAS, l.bias, false}, {DNNL_ARG_DST, l.output, true}});
+      return std::make_unique<Primitive>(descriptor, List{{DNNL_ARG_SRC, l.input, false},
+                                                          {DNNL_ARG_WEIGHTS, l.weight, false},
+                                                          {DNNL_ARG_BIAS, l.bias, false},
+                                                          {DNNL_ARG_DST, l.output, true}});
     case kBackwardInput:
       return std::make_unique<Primitive>(descriptor, List{{DNNL_ARG_DIFF_DST, l.output, false},
-                                                          {DNNL_ARG_WEIGHTS, l.weight, false}, {DNNL_ARG_DIFF_SRC, l.input, true}});
+                                                          {DNNL_ARG_WEIGHTS, l.weight, false},
+                                                          {DNNL_ARG_DIFF_SRC, l.input, true}});
     case kBackwardWeight:
-      return std::make_unique<Primitive>(descriptor, List{{DNNL_ARG_DIFF_DST, l.output, false}, {DNNL_ARG_SRC, l.input, false},
+      return std::make_unique<Primitive>(descriptor, List{{DNNL_ARG_DIFF_DST, l.output, false},
+                                                          {DNNL_ARG_SRC, l.input, false},
                                                           {DNNL_ARG_DIFF_WEIGHTS, l.weight, true}});
   }
   return nullptr;
 }
 
 std::shared_ptr<const Primitive> primitive_for(const Convolution& c, Kind kind) {
-  PrimitiveKey key = {kind, static_cast<int64_t>(c.type), c.channels_last, c.dims, c.batch, c.groups, c.in_channels, c.out_channels, at::get_num_threads()};
+  PrimitiveKey key = {
+      kind,           static_cast<int64_t>(c.type), c.channels_last, c.dims, c.batch, c.groups, c.in_channels,
+      c.out_channels, at::get_num_threads()};
   for (int d = 3 - c.dims; d < 3; ++d)
     key.insert(key.end(), {c.input[d], c.kernel[d], c.output[d], c.stride[d], c.dilation[d], c.padding[d]});
   const Problem problem{&c, kind};
   return cached_primitive(key, make, &problem);
 }
 
-void* mutable_(const void* p) { return const_cast<void*>(p); }
+void* mutable_(const void* p) {
+  return const_cast<void*>(p);
+}
 
 // False where oneDNN has no such primitive.
 bool run(const Convolution& c, Kind kind, std::initializer_list<Primitive::Value> values) {
@@ -178,25 +191,34 @@ bool run(const Convolution& c, Kind kind, std::initializer_list<Primitive::Value
 
 bool forward(const Convolution& c, const void* input, const void* weight, const void* bias, void* output) {
   if (bias == nullptr) {
-    return run(c, kForward, {{DNNL_ARG_SRC, mutable_(input)}, {DNNL_ARG_WEIGHTS, mutable_(weight)}, {DNNL_ARG_DST, output}});
+    return run(c, kForward,
+               {{DNNL_ARG_SRC, mutable_(input)}, {DNNL_ARG_WEIGHTS, mutable_(weight)}, {DNNL_ARG_DST, output}});
   }
   return run(c, kForwardWithBias,
-             {{DNNL_ARG_SRC, mutable_(input)}, {DNNL_ARG_WEIGHTS, mutable_(weight)}, {DNNL_ARG_BIAS, mutable_(bias)}, {DNNL_ARG_DST, output}});
+             {{DNNL_ARG_SRC, mutable_(input)},
+              {DNNL_ARG_WEIGHTS, mutable_(weight)},
+              {DNNL_ARG_BIAS, mutable_(bias)},
+              {DNNL_ARG_DST, output}});
 }
 
 bool backward_input(const Convolution& c, const void* grad_output, const void* weight, void* grad_input) {
   return run(c, kBackwardInput,
-             {{DNNL_ARG_DIFF_DST, mutable_(grad_output)}, {DNNL_ARG_WEIGHTS, mutable_(weight)}, {DNNL_ARG_DIFF_SRC, grad_input}});
+             {{DNNL_ARG_DIFF_DST, mutable_(grad_output)},
+              {DNNL_ARG_WEIGHTS, mutable_(weight)},
+              {DNNL_ARG_DIFF_SRC, grad_input}});
 }
 
 bool backward_weight(const Convolution& c, const void* grad_output, const void* input, void* grad_weight) {
   return run(c, kBackwardWeight,
-             {{DNNL_ARG_DIFF_DST, mutable_(grad_output)}, {DNNL_ARG_SRC, mutable_(input)}, {DNNL_ARG_DIFF_WEIGHTS, grad_weight}});
+             {{DNNL_ARG_DIFF_DST, mutable_(grad_output)},
+              {DNNL_ARG_SRC, mutable_(input)},
+              {DNNL_ARG_DIFF_WEIGHTS, grad_weight}});
 }
 
 }  // namespace
 
 // Its own relu makes 0 of NaN, and would hide it.
-constinit const ConvolutionCandidate kOneDnnConvolution{"onednn", true, false, refusal, forward, backward_input, backward_weight};
+constinit const ConvolutionCandidate kOneDnnConvolution{"onednn", true,           false,          refusal,
+                                                        forward,  backward_input, backward_weight};
 
 }  // namespace at::matrix::internal

@@ -35,7 +35,7 @@ struct WinogradForward {
   float* output = nullptr;                     // [batch, rows, out_height, out_width]
   const float* add = nullptr;                  // alpha times this is added to the output, or null
   float alpha = 1;
-  bool relu = false;                           // what is below 0 becomes 0
+  bool relu = false;  // what is below 0 becomes 0
   int64_t first_tile = 0, tiles = 0;
   float* transformed = nullptr;  // winograd_transformed_floats
 };

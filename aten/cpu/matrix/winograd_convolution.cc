@@ -140,7 +140,7 @@ bool backward_weight(const Convolution& c, const void* grad_output, const void* 
 
 }  // namespace
 
-constinit const ConvolutionCandidate kWinogradConvolution{"winograd", false, true, refusal,
+constinit const ConvolutionCandidate kWinogradConvolution{"winograd", false,          true,           refusal,
                                                           forward,    backward_input, backward_weight};
 
 }  // namespace at::matrix::internal

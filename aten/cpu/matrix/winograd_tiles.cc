@@ -188,10 +188,13 @@ void StoreOutputs(const WinogradForward& w, int64_t row, int64_t rows, const flo
       const int64_t left = HWY_MIN(kWinogradTile * count, s.out_width - x * kWinogradTile);
       const int64_t down = HWY_MIN(kWinogradTile, s.out_height - y * kWinogradTile);
       for (int64_t i = 0; i < down; ++i) {
-        const int64_t place = ((n * s.rows + row + r) * s.out_height + y * kWinogradTile + i) * s.out_width + x * kWinogradTile;
+        const int64_t place =
+            ((n * s.rows + row + r) * s.out_height + y * kWinogradTile + i) * s.out_width + x * kWinogradTile;
         const float* const sums = strips[i] + 4 * at;
-        if (w.add == nullptr && !w.relu) CopyRun(sums, left, w.output + place);
-        else StoreFinished(sums, left, w.add == nullptr ? nullptr : w.add + place, w.alpha, w.relu, w.output + place);
+        if (w.add == nullptr && !w.relu)
+          CopyRun(sums, left, w.output + place);
+        else
+          StoreFinished(sums, left, w.add == nullptr ? nullptr : w.add + place, w.alpha, w.relu, w.output + place);
       }
     });
   }

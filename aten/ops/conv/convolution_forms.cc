@@ -3,8 +3,8 @@
 #include "aten/core/tensor.h"
 #include "aten/ops/conv/kernels.h"
 #include "aten/ops/conv/ops.h"
-#include "aten/ops/shared/matrix_support.h"
 #include "aten/ops/padding/ops.h"
+#include "aten/ops/shared/matrix_support.h"
 #include "aten/ops/view/ops.h"
 
 namespace at::native {
@@ -19,28 +19,33 @@ Tensor with_batch(const char* name, const Tensor& input, int64_t dims, const F& 
   return at::squeeze(f(at::unsqueeze(input, 0)), 0);
 }
 
-Tensor forward(const char* name, int64_t dims, const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias,
-               IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, int64_t groups) {
+Tensor forward(const char* name, int64_t dims, const Tensor& input, const Tensor& weight,
+               const std::optional<Tensor>& bias, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,
+               int64_t groups) {
   return with_batch(name, input, dims, [&](const Tensor& x) {
     return at::convolution(x, weight, bias, stride, padding, dilation, false, IntArrayRef{0}, groups);
   });
 }
 
-Tensor transposed(const char* name, int64_t dims, const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias,
-                  IntArrayRef stride, IntArrayRef padding, IntArrayRef output_padding, int64_t groups, IntArrayRef dilation) {
+Tensor transposed(const char* name, int64_t dims, const Tensor& input, const Tensor& weight,
+                  const std::optional<Tensor>& bias, IntArrayRef stride, IntArrayRef padding,
+                  IntArrayRef output_padding, int64_t groups, IntArrayRef dilation) {
   return with_batch(name, input, dims, [&](const Tensor& x) {
     return at::convolution(x, weight, bias, stride, padding, dilation, true, output_padding, groups);
   });
 }
 
-Tensor padded(const char* name, int64_t dims, const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias,
-              IntArrayRef stride, std::string_view padding, IntArrayRef dilation, int64_t groups) {
+Tensor padded(const char* name, int64_t dims, const Tensor& input, const Tensor& weight,
+              const std::optional<Tensor>& bias, IntArrayRef stride, std::string_view padding, IntArrayRef dilation,
+              int64_t groups) {
   if (padding == "valid") return forward(name, dims, input, weight, bias, stride, IntArrayRef{0}, dilation, groups);
   TORCH_CHECK(padding == "same", "Invalid padding string: '", padding, "'");
-  TORCH_CHECK(weight.dim() == dims + 2, "Expected ", dims + 2, "-dimensional weight for ", name, ", but got weight of size ", weight.sizes());
+  TORCH_CHECK(weight.dim() == dims + 2, "Expected ", dims + 2, "-dimensional weight for ", name,
+              ", but got weight of size ", weight.sizes());
   for (int64_t s : stride) TORCH_CHECK(s == 1, "padding='same' is not supported for strided convolutions");
-  TORCH_CHECK(dilation.size() == 1 || dilation.size() == static_cast<size_t>(dims), "expected dilation to be a single integer value or a list of ",
-              dims, " values to match the convolution dimensions, but got dilation=", dilation);
+  TORCH_CHECK(dilation.size() == 1 || dilation.size() == static_cast<size_t>(dims),
+              "expected dilation to be a single integer value or a list of ", dims,
+              " values to match the convolution dimensions, but got dilation=", dilation);
   return with_batch(name, input, dims, [&](const Tensor& x) {
     // What an odd total leaves over goes behind.
     DimVector front(static_cast<size_t>(dims)), extra(static_cast<size_t>(2 * dims), 0);
@@ -60,16 +65,16 @@ Tensor padded(const char* name, int64_t dims, const Tensor& input, const Tensor&
 
 }  // namespace
 
-Tensor conv1d(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride, IntArrayRef padding,
-              IntArrayRef dilation, int64_t groups) {
+Tensor conv1d(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride,
+              IntArrayRef padding, IntArrayRef dilation, int64_t groups) {
   return forward("conv1d", 1, input, weight, bias, stride, padding, dilation, groups);
 }
-Tensor conv2d(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride, IntArrayRef padding,
-              IntArrayRef dilation, int64_t groups) {
+Tensor conv2d(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride,
+              IntArrayRef padding, IntArrayRef dilation, int64_t groups) {
   return forward("conv2d", 2, input, weight, bias, stride, padding, dilation, groups);
 }
-Tensor conv3d(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride, IntArrayRef padding,
-              IntArrayRef dilation, int64_t groups) {
+Tensor conv3d(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride,
+              IntArrayRef padding, IntArrayRef dilation, int64_t groups) {
   return forward("conv3d", 3, input, weight, bias, stride, padding, dilation, groups);
 }
 
@@ -86,16 +91,19 @@ Tensor conv3d_padding(const Tensor& input, const Tensor& weight, const std::opti
   return padded("conv3d", 3, input, weight, bias, stride, padding, dilation, groups);
 }
 
-Tensor conv_transpose1d(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride,
-                        IntArrayRef padding, IntArrayRef output_padding, int64_t groups, IntArrayRef dilation) {
+Tensor conv_transpose1d(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias,
+                        IntArrayRef stride, IntArrayRef padding, IntArrayRef output_padding, int64_t groups,
+                        IntArrayRef dilation) {
   return transposed("conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups, dilation);
 }
-Tensor conv_transpose2d(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride,
-                        IntArrayRef padding, IntArrayRef output_padding, int64_t groups, IntArrayRef dilation) {
+Tensor conv_transpose2d(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias,
+                        IntArrayRef stride, IntArrayRef padding, IntArrayRef output_padding, int64_t groups,
+                        IntArrayRef dilation) {
   return transposed("conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups, dilation);
 }
-Tensor conv_transpose3d(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride,
-                        IntArrayRef padding, IntArrayRef output_padding, int64_t groups, IntArrayRef dilation) {
+Tensor conv_transpose3d(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias,
+                        IntArrayRef stride, IntArrayRef padding, IntArrayRef output_padding, int64_t groups,
+                        IntArrayRef dilation) {
   return transposed("conv_transpose3d", 3, input, weight, bias, stride, padding, output_padding, groups, dilation);
 }
 
@@ -105,13 +113,14 @@ Tensor convolution_plain(const Tensor& input, const Tensor& weight, const std::o
   return at::convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups);
 }
 
-Tensor mkldnn_convolution(const Tensor& self, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef padding,
-                          IntArrayRef stride, IntArrayRef dilation, int64_t groups) {
+Tensor mkldnn_convolution(const Tensor& self, const Tensor& weight, const std::optional<Tensor>& bias,
+                          IntArrayRef padding, IntArrayRef stride, IntArrayRef dilation, int64_t groups) {
   return at::convolution(self, weight, bias, stride, padding, dilation, false, IntArrayRef{0}, groups);
 }
 
-Tensor convolution_overrideable(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride,
-                                IntArrayRef padding, IntArrayRef dilation, bool transposed, IntArrayRef output_padding, int64_t groups) {
+Tensor convolution_overrideable(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias,
+                                IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, bool transposed,
+                                IntArrayRef output_padding, int64_t groups) {
   return at::convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups);
 }
 
@@ -119,8 +128,8 @@ Tensor conv_tbc(const Tensor& self, const Tensor& weight, const Tensor& bias, in
   TORCH_CHECK(self.dim() == 3, "Input must have 3 dims: time, batch, in_channel.");
   TORCH_CHECK(weight.dim() == 3, "Weight tensor must have 3 dims: kernel_width, in_channels, out_channels.");
   TORCH_CHECK(bias.dim() == 1, "Bias must be 1-D");
-  const Tensor result = at::convolution(at::permute(self, {1, 2, 0}), at::permute(weight, {2, 1, 0}), bias, IntArrayRef{1},
-                                        IntArrayRef{pad}, IntArrayRef{1}, false, IntArrayRef{0}, 1);
+  const Tensor result = at::convolution(at::permute(self, {1, 2, 0}), at::permute(weight, {2, 1, 0}), bias,
+                                        IntArrayRef{1}, IntArrayRef{pad}, IntArrayRef{1}, false, IntArrayRef{0}, 1);
   return at::permute(result, {2, 0, 1});
 }
 
