@@ -531,4 +531,21 @@ TEST(Layers, KernelsOfLayoutsAreConstantsThatOperatorsNameWeakly) {
                        "an operator that is COMPOSITE never reaches a kernel of a layout"));
 }
 
+TEST(Layers, ACompositionHasAFunctionOfItsOwnForNestedTensors) {
+  const std::string composed = "op { schema: \"f(Tensor x) -> Tensor\" kernel { key: COMPOSITE function: \"f\" } ";
+  const Table table = table_of(composed +
+                               "kernel { key: NESTED_COMPOSITE function: \"f_nested\" } }"
+                               "op { schema: \"g(Tensor x) -> Tensor\" kernel { key: COMPOSITE function: \"g\" } }");
+  const std::string operators = emit_operators(table), layers = emit_layers(table);
+  EXPECT_TRUE(contains(layers, ".set(c10::DispatchKey::NestedTensorCPU, &at::native::f_nested)"));
+  EXPECT_TRUE(contains(layers, ".set(c10::DispatchKey::AutogradNestedTensor, &at::native::f_nested)"));
+  EXPECT_TRUE(contains(operators, "> f = [] {"));
+  EXPECT_TRUE(contains(operators, "op.passed_keys &= ~c10::DispatchKeySet(c10::DispatchKey::NestedTensorCPU).raw();"));
+  EXPECT_TRUE(contains(operators, "> g{\"g\""));
+  EXPECT_TRUE(contains(error_of(composed + "kernel { key: NESTED_CPU function: \"n\" } }"), "below autograd"));
+  EXPECT_TRUE(contains(error_of("op { schema: \"f(Tensor x) -> Tensor\" kernel { key: NESTED_CPU function: \"n\" } "
+                                "kernel { key: NESTED_COMPOSITE function: \"m\" } }"),
+                       "two kernels for nested tensors"));
+}
+
 }  // namespace kindling::codegen

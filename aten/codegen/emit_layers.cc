@@ -4,8 +4,10 @@
 namespace kindling::codegen {
 namespace {
 
-const char* key_name(Kernel::Key key) {
-  return key == Kernel::SPARSE_CPU ? "SparseCPU" : "NestedTensorCPU";
+std::vector<const char*> key_names(Kernel::Key key) {
+  if (key == Kernel::SPARSE_CPU) return {"SparseCPU"};
+  if (key == Kernel::NESTED_CPU) return {"NestedTensorCPU"};
+  return {"NestedTensorCPU", "AutogradNestedTensor"};
 }
 
 // A weak declaration of a function of that type.
@@ -25,15 +27,19 @@ std::string emit_layers(const Table& table) {
     for (const Variant* variant : op.variants()) {
       if (variant->layout_kernels.empty()) continue;
       std::string set;
-      const auto add = [&](const char* space, const std::string& function, const std::string& key) {
+      const auto add = [&](const char* space, const std::string& function, const std::vector<const char*>& keys) {
         declarations += declaration(space, function, *variant);
-        set += "\n    .set(c10::DispatchKey::" + key + ", &" + space + "::" + function + ")";
+        for (const char* key : keys) {
+          set += std::string("\n    .set(c10::DispatchKey::") + key + ", &" + space + "::" + function + ")";
+        }
       };
-      for (const Kernel& kernel : variant->layout_kernels) add("at::native", kernel.function(), key_name(kernel.key()));
+      for (const Kernel& kernel : variant->layout_kernels) {
+        add("at::native", kernel.function(), key_names(kernel.key()));
+      }
       if (variant == &op.main && has_autocast_kernel(op)) {
         const std::string id = variant->identifier();
-        if (!op.entry.autocast().cpu().empty()) add("at::autocast_kernels", id + "_cpu", "AutocastCPU");
-        if (!op.entry.autocast().cuda().empty()) add("at::autocast_kernels", id + "_cuda", "AutocastCUDA");
+        if (!op.entry.autocast().cpu().empty()) add("at::autocast_kernels", id + "_cpu", {"AutocastCPU"});
+        if (!op.entry.autocast().cuda().empty()) add("at::autocast_kernels", id + "_cuda", {"AutocastCUDA"});
       }
       objects += print(
           "extern Kernels<$result$ (*)($types$)> $id$;\n"

@@ -378,9 +378,20 @@ class OperatorEmitter {
     values["kernels"] = slots.kernels;
     values["differentiation"] = kind;
     values["slots"] = slots.initialiser();
+    // One that is composed of others passes nested tensors on to these, unless it has a function of its own for them.
+    const std::vector<Kernel>& layouts = variant.layout_kernels;
+    const bool takes_nested = std::any_of(layouts.begin(), layouts.end(), [](const Kernel& kernel) {
+      return kernel.key() == Kernel::NESTED_COMPOSITE;
+    });
     out_ += print(
-        "namespace operators {\nconstinit c10::Operator<$result$($types$)> $id${$name$, $family$,\n"
-        "    c10::Kernels::$kernels$, c10::Differentiation::$differentiation$, $slots$$layers$};\n}\n",
+        takes_nested && slots.kernels == "kComposite"
+            ? "namespace operators {\nconstinit c10::Operator<$result$($types$)> $id$ = [] {\n"
+              "  c10::Operator<$result$($types$)> op{$name$, $family$,\n"
+              "    c10::Kernels::$kernels$, c10::Differentiation::$differentiation$, $slots$$layers$};\n"
+              "  op.passed_keys &= ~c10::DispatchKeySet(c10::DispatchKey::NestedTensorCPU).raw();\n"
+              "  return op;\n}();\n}\n"
+            : "namespace operators {\nconstinit c10::Operator<$result$($types$)> $id${$name$, $family$,\n"
+              "    c10::Kernels::$kernels$, c10::Differentiation::$differentiation$, $slots$$layers$};\n}\n",
         values);
     if (variant.function) emit_function(variant, values);
     if (variant.method) emit_method(variant, values);

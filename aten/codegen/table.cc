@@ -187,8 +187,12 @@ struct Reader {
     if (keys.size() > 1 && keys.count(Kernel::COMPOSITE) && !beside_cpu) {
       return fail(schema, "beside one of COMPOSITE only one of CPU stands");
     }
-    if (keys == std::set<int>{Kernel::COMPOSITE} && !layouts.empty()) {
-      return fail(schema, "an operator that is COMPOSITE never reaches a kernel of a layout");
+    if (layouts.count(Kernel::NESTED_CPU) && layouts.count(Kernel::NESTED_COMPOSITE)) {
+      return fail(schema, "two kernels for nested tensors");
+    }
+    const bool below_autograd = layouts.count(Kernel::SPARSE_CPU) || layouts.count(Kernel::NESTED_CPU);
+    if (keys == std::set<int>{Kernel::COMPOSITE} && below_autograd) {
+      return fail(schema, "an operator that is COMPOSITE never reaches a kernel of a layout below autograd");
     }
     return true;
   }
