@@ -8,6 +8,7 @@
 #include <iostream>
 
 #include "aten/core/empty.h"
+#include "aten/nested/nested_tensor_impl.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/sparse/sparse_tensor_impl.h"
 
@@ -146,6 +147,13 @@ std::string to_string(const Tensor& tensor, int64_t line_size) {
     const SparseTensorImpl& impl = sparse::impl_of("to_string", tensor);
     return str("[ ", tensor.toString(), "{}\nindices:\n", to_string(impl.indices(), line_size), "\nvalues:\n",
                to_string(impl.values(), line_size), "\nsize:\n", tensor.sizes(), "\n]");
+  }
+  if (tensor.is_nested()) {
+    std::string parts;
+    for (const Tensor& part : nested::impl_of("to_string", tensor).parts()) {
+      parts += (parts.empty() ? "" : ",\n") + to_string(part, line_size);
+    }
+    return "nested_tensor([\n" + parts + "\n])";
   }
   std::string out;
   std::string kind = str("[ ", tensor.toString(), "{");

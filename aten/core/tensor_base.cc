@@ -15,6 +15,11 @@ void throw_wrong_dtype(ScalarType expected, ScalarType found) {
   __builtin_unreachable();
 }
 
+void throw_irregular_dim(int64_t dim) {
+  TORCH_CHECK(false, "Given dimension ", dim, " is irregular and does not have a size.");
+  __builtin_unreachable();
+}
+
 void throw_dim_out_of_range(int64_t dim, int64_t rank) {
   TORCH_CHECK_INDEX(rank > 0, "Dimension specified as ", dim, " but tensor has no dimensions");
   TORCH_CHECK_INDEX(

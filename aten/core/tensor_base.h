@@ -32,6 +32,7 @@ namespace detail {
 // Cold paths of TensorBase's checks.
 [[noreturn]] void throw_undefined(const char* what);
 [[noreturn]] void throw_wrong_dtype(ScalarType expected, ScalarType found);
+[[noreturn]] void throw_irregular_dim(int64_t dim);
 [[noreturn]] void throw_dim_out_of_range(int64_t dim, int64_t rank);
 [[noreturn]] void throw_wrong_accessor_dim(int64_t expected, int64_t found);
 [[noreturn]] void throw_too_large_for_int32();
@@ -71,7 +72,12 @@ class TensorBase {
   int64_t ndimension() const { return dim(); }
   IntArrayRef sizes() const { return impl().sizes(); }
   IntArrayRef strides() const { return impl().strides(); }
-  int64_t size(int64_t d) const { return impl().size(maybe_wrap_dim(d, impl().dim(), false)); }
+  // Throws where the parts of a nested tensor differ in that size, which is -1 in sizes().
+  int64_t size(int64_t d) const {
+    const int64_t wrapped = maybe_wrap_dim(d, impl().dim(), false), size = impl_->size(wrapped);
+    if (C10_UNLIKELY(size < 0)) detail::throw_irregular_dim(wrapped);
+    return size;
+  }
   int64_t stride(int64_t d) const { return impl().stride(maybe_wrap_dim(d, impl().dim(), false)); }
   int64_t numel() const { return impl_ ? impl_->numel() : 0; }
   int64_t storage_offset() const { return impl().storage_offset(); }

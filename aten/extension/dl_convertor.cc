@@ -76,8 +76,8 @@ void fill(const Tensor& src, int64_t* sizes, int64_t* strides, DLTensor& out) {
 
 template <class Managed>
 Managed* export_tensor(const Tensor& src) {
-  TORCH_CHECK_BUFFER(src.layout() == kStrided, "toDLPack: expected a strided tensor, but got one of layout ",
-                     src.layout());
+  TORCH_CHECK_BUFFER(src.layout() == kStrided && !src.is_nested(), "toDLPack: expected a strided tensor, but got ",
+                     src.is_nested() ? "a nested one, of layout " : "one of layout ", src.layout());
   auto out = std::make_unique<Exported<Managed>>();
   out->handle = src;
   out->sizes = src.sizes().vec();

@@ -235,6 +235,13 @@ void TensorImpl::set_sizes_and_strides(IntArrayRef sizes, IntArrayRef strides) {
   update_numel_and_contiguity();
 }
 
+void TensorImpl::set_irregular_sizes(IntArrayRef sizes, int64_t numel, bool contiguous) {
+  const SmallVector<int64_t, kInlineDims> strides(sizes.size(), 0);
+  set_sizes_and_strides(sizes, strides);
+  numel_ = numel;
+  contiguous_ = contiguous;
+}
+
 void TensorImpl::set_sizes_contiguous(IntArrayRef sizes) {
   SmallVector<int64_t, kInlineDims> new_sizes(sizes.begin(), sizes.end());
   const int64_t dim = static_cast<int64_t>(new_sizes.size());

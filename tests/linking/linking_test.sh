@@ -43,6 +43,6 @@ if [ "$(nm -C "$4" | grep -c 'at::native::add_sparse(')" -ne 1 ]; then
   failed=1
 fi
 expect_absent "$4" 'at::native::(mm|div|neg|sum|to_dense)_sparse\('
-expect_absent "$1" '_sparse|SparseTensorImpl'
-expect_absent "$2" '_sparse|SparseTensorImpl'
+expect_absent "$1" '_sparse|SparseTensorImpl|_nested|NestedTensorImpl'
+expect_absent "$2" '_sparse|SparseTensorImpl|_nested|NestedTensorImpl'
 exit $failed

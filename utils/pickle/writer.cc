@@ -196,6 +196,7 @@ void Pickler::write_storage(const c10::Storage& storage, ScalarType dtype, bool 
 void Pickler::write_tensor(const at::Tensor& tensor) {
   const ScalarType dtype = tensor.scalar_type();
   TORCH_CHECK_TYPE(!is_quantized(dtype), "pickle: quantized tensors cannot be saved");
+  TORCH_CHECK_TYPE(!tensor.is_nested(), "pickle: nested tensors cannot be saved");
   if (tensor.device().is_meta()) {
     write_global("torch._utils", "_rebuild_meta_tensor_no_storage");
     out_ += '(';

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <vector>
 
+#include "aten/nested/nested_tensor_impl.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/join/ops.h"
 #include "aten/ops/sparse/ops.h"
@@ -306,10 +307,23 @@ std::string sparse_repr(const Tensor& tensor, const PrintOptions& options, int64
   return with_suffixes(text, suffixes, indent, options.linewidth, /*new_line=*/true);
 }
 
+std::string nested_repr(const Tensor& tensor, const PrintOptions& options) {
+  std::string text;
+  for (Tensor& part : at::nested::impl_of("repr", tensor).parts()) {
+    part.set_requires_grad(tensor.requires_grad());
+    text += text.empty() ? "  " : ",\n  ";
+    for (const char c : repr(part, options)) text += c == '\n' ? "\n  " : std::string(1, c);
+  }
+  std::vector<std::string> suffixes;
+  add_history(tensor, suffixes);
+  return "nested_tensor([\n" + text + "\n]" + (suffixes.empty() ? "" : ", " + suffixes[0]) + ")";
+}
+
 }  // namespace
 
 std::string repr(const Tensor& tensor, const PrintOptions& options) {
   if (!tensor.defined()) return "None";
+  if (tensor.is_nested()) return nested_repr(tensor, options);
   const bool sparse = tensor.layout() == at::kSparse;
   TORCH_CHECK_NOT_IMPLEMENTED((tensor.layout() == at::kStrided || sparse) && !at::isQIntType(tensor.scalar_type()),
                               "repr is implemented for dense and sparse tensors only, got layout ", tensor.layout(),

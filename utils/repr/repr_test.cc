@@ -5,6 +5,8 @@
 #include "aten/core/tensor_literal.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/sparse/ops.h"
+#include "autograd/factories.h"
+#include "autograd/nested.h"
 
 namespace torch {
 namespace {
@@ -48,6 +50,14 @@ TEST(Repr, SparseTensorsShowTheirParts) {
             "tensor(indices=tensor([], size=(2, 0)),\n       values=tensor([], size=(0,)),\n"
             "       size=(2, 3), nnz=0, dtype=torch.float64, layout=torch.sparse_coo)");
   EXPECT_EQ(repr(at::kSparse), "torch.sparse_coo");
+}
+
+TEST(Repr, NestedTensorsShowTheirParts) {
+  const at::Tensor t = torch::nested::nested_tensor({torch::tensor({{1., 2.}, {3., 4.}}), torch::tensor({{5., 6.}})});
+  EXPECT_EQ(repr(t), "nested_tensor([\n  tensor([[1., 2.],\n          [3., 4.]]),\n  tensor([[5., 6.]])\n])");
+  const at::Tensor leaf = torch::nested::nested_tensor({torch::tensor({1.})}, at::TensorOptions().requires_grad(true));
+  EXPECT_EQ(repr(leaf), "nested_tensor([\n  tensor([1.], requires_grad=True)\n], requires_grad=True)");
+  EXPECT_EQ(repr(torch::nested::nested_tensor(std::vector<at::Tensor>())), "nested_tensor([\n\n])");
 }
 
 TEST(Repr, NumbersAtTheEndsOfTheirTypes) {

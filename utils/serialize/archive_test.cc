@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "aten/core/empty.h"
+#include "aten/ops/nested/ops.h"
 #include "c10/testing/files.h"
 #include "utils/pickle/file.h"
 #include "utils/serialize/archive_format.h"
@@ -368,6 +369,15 @@ TEST(Pickles, ValuesThereAndBack) {
   EXPECT_EQ(items.get(2499).toDoubleVector(), (std::vector<double>{1.5}));
   EXPECT_EQ(items.get(0).toTensor().data_ptr<float>()[2], 3);
   EXPECT_THROW(pickle_save(c10::IValue(c10::Stream(c10::Stream::DEFAULT, c10::Device(c10::kCPU)))), c10::TypeError);
+}
+
+TEST(Pickles, NestedTensorsAreRefused) {
+  const at::Tensor nested = at::_nested_tensor_from_tensor_list({floats({1, 2}), floats({3})});
+  EXPECT_THROW(pickle_save(c10::IValue(nested)), c10::TypeError);
+  OutputArchive out;
+  out.write("t", nested);
+  EXPECT_THROW(out.to_bytes(), c10::TypeError);
+  EXPECT_THROW(safetensors::save_file({{"t", nested}}, fresh_folder() + "/t.safetensors"), c10::TypeError);
 }
 
 TEST(Pickles, NestingTakesNoStack) {

@@ -267,6 +267,7 @@ bool PickleArchive::describe(const std::string& key, c10::ScalarType* dtype, std
 
 // The same tensor apart from gradients, as it stands in a state dict.
 IValue detached(const at::Tensor& tensor) {
+  TORCH_CHECK_TYPE(!tensor.is_nested(), "pickle: nested tensors cannot be saved");
   const c10::TensorImpl& t = *tensor.unsafeGetTensorImpl();
   return IValue(at::Tensor(
       at::TensorImpl::strided(t.storage(), t.dtype(), t.device(), t.sizes(), t.strides(), t.storage_offset())));

@@ -70,6 +70,7 @@ std::vector<int64_t> sizes_of(const Header& header, const TensorInfo& info) {
 LayoutView layout_of(const std::string& name, const at::Tensor& tensor) {
   TORCH_CHECK_VALUE(tensor.defined(), "safetensors: tensor \"", name, "\" is undefined");
   TORCH_CHECK_VALUE(!tensor.is_meta(), "safetensors: tensor \"", name, "\" is on the meta device and has no data");
+  TORCH_CHECK_TYPE(!tensor.is_nested(), "safetensors: tensor \"", name, "\" is nested, which the format does not have");
   LayoutView layout{name, tensor.sizes(), Dtype::F64, false};
   if (tensor.scalar_type() == ScalarType::ComplexDouble) {
     layout.pairs = true;

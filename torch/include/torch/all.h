@@ -10,6 +10,7 @@
 #include <torch/jit.h>
 #include <torch/linalg.h>
 #include <torch/mps.h>
+#include <torch/nested.h>
 #include <torch/nn.h>
 #include <torch/optim.h>
 #include <torch/serialize.h>
