@@ -5,6 +5,7 @@
 
 #include "aten/core/empty.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/nested/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
 #include "c10/core/cpu_generator.h"
@@ -82,7 +83,9 @@ bool is_marked(const Json& value, const char* name) {
   return found != value.end() && found->is_boolean() && found->get<bool>();
 }
 
-bool is_tensor(const Json& value) { return value.is_object() && value.contains("tensor"); }
+bool is_tensor(const Json& value) {
+  return value.is_object() && (value.contains("tensor") || value.contains("nested"));
+}
 
 const Json& member(const Json& object, const char* name) {
   if (!object.is_object()) throw BadSet("expected an object");
@@ -113,6 +116,15 @@ double number(const Json& value) {
 }
 
 Tensor CaseValues::recorded(const Json& value) const {
+  if (value.is_object() && value.contains("nested")) {
+    std::vector<Tensor> parts;
+    for (const Json& part : array(value.at("nested"))) {
+      if (part.is_object() && part.contains("nested")) throw BadSet("a part of a nested tensor is nested");
+      parts.push_back(recorded(part));
+      if (parts.back().dim() != parts[0].dim()) throw BadSet("parts of a nested tensor have different ranks");
+    }
+    return at::_nested_tensor_from_tensor_list(parts);
+  }
   const ScalarType dtype = dtype_of(member(value, "dtype"));
   const std::vector<int64_t> sizes = integers(member(value, "size"));
   const std::string& key = text(member(value, "tensor"));
@@ -172,7 +184,7 @@ Tensor CaseValues::input(const Json& value, bool keep_layout) {
 }
 
 Tensor CaseValues::laid_out(const Tensor& t) const {
-  if (layout_ == Layout::kRecorded || t.dim() == 0) return t;
+  if (layout_ == Layout::kRecorded || t.dim() == 0 || t.is_nested()) return t;
   if (layout_ == Layout::kTransposed && t.dim() < 2) return t;
   Tensor other = empty_like_in(t, layout_, t.device());
   if (layout_ == Layout::kStrided) {

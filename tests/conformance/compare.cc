@@ -59,12 +59,26 @@ std::optional<Mismatch> kind_difference(const Tensor& got, const Tensor& expecte
   if (got.scalar_type() != expected.scalar_type()) {
     return Mismatch{"", -1, std::string("dtype ") + c10::toString(got.scalar_type()), c10::toString(expected.scalar_type())};
   }
+  if (got.is_nested() != expected.is_nested()) {
+    const auto kind = [](const Tensor& t) { return t.is_nested() ? "a nested tensor" : "a dense one"; };
+    return Mismatch{"", -1, kind(got), kind(expected)};
+  }
+  if (got.is_nested() && !at::is_same_size(got, expected)) {
+    return Mismatch{"", -1, "parts of other sizes", shape_text(expected)};
+  }
   if (got.sizes() != expected.sizes()) return Mismatch{"", -1, "size " + shape_text(got), shape_text(expected)};
   return std::nullopt;
 }
 
 std::optional<Mismatch> difference(const Tensor& got, const Tensor& expected, double factor) {
   if (const auto mismatch = kind_difference(got, expected)) return mismatch;
+  if (got.is_nested()) {
+    const std::vector<Tensor> parts = at::unbind(got), others = at::unbind(expected);
+    for (size_t i = 0; i < parts.size(); ++i) {
+      if (auto mismatch = difference(parts[i], others[i], factor)) return mismatch;
+    }
+    return std::nullopt;
+  }
   double rtol = 0, atol = 0;
   switch (expected.scalar_type()) {
     case ScalarType::Double:

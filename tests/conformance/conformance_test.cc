@@ -20,6 +20,11 @@ const CaseSet& newer() {
   return set;
 }
 
+const CaseSet& nested() {
+  static const CaseSet set("tests/conformance/nested.tar.gz");
+  return set;
+}
+
 using Recording = std::pair<const CaseSet*, std::string>;
 
 std::vector<Recording> all_of(const CaseSet& set) {
@@ -55,8 +60,14 @@ TEST_P(Conformance, OnAPluginDevice) { replay([](Options& o) { o.device = "shado
 INSTANTIATE_TEST_SUITE_P(FirstFamilies, Conformance, testing::ValuesIn(all_of(first_families())), test_name);
 INSTANTIATE_TEST_SUITE_P(Newer, Conformance, testing::ValuesIn(all_of(newer())), test_name);
 
+// Nested tensors: they have one layout, and one device.
+class NestedConformance : public Conformance {};
+TEST_P(NestedConformance, AsRecorded) { replay([](Options&) {}); }
+INSTANTIATE_TEST_SUITE_P(Nested, NestedConformance, testing::ValuesIn(all_of(nested())), test_name);
+
 TEST(ConformanceSet, HasAllOverloads) {
   EXPECT_EQ(first_families().names().size(), 345u);
+  EXPECT_EQ(nested().names().size(), 83u);
   EXPECT_EQ(newer().names().size(), 41u);
 }
 

@@ -15,6 +15,7 @@
 #include "aten/core/from_blob.h"
 #include "aten/core/tensor.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/nested/nested_tensor_impl.h"
 #include "aten/sparse/sparse_tensor_impl.h"
 #include "c10/core/cpu_generator.h"
 #include "c10/dispatch/registry.h"
@@ -168,6 +169,15 @@ std::string difference(const Tensor& plain, const Tensor& foreign, double larges
     const at::SparseTensorImpl &x = at::sparse::impl_of("fuzz", plain), &y = at::sparse::impl_of("fuzz", foreign);
     const std::string text = difference(x.indices(), y.indices(), largest);
     return text.empty() ? difference(x.values(), y.values(), largest) : text;
+  }
+  if (plain.is_nested() && foreign.is_nested()) {
+    const std::vector<Tensor> x = at::nested::impl_of("fuzz", plain).parts();
+    const std::vector<Tensor> y = at::nested::impl_of("fuzz", foreign).parts();
+    if (x.size() != y.size()) return "another number of parts";
+    for (size_t i = 0; i < x.size(); ++i) {
+      if (const std::string text = difference(x[i], y[i], largest); !text.empty()) return text;
+    }
+    return "";
   }
   if (plain.layout() != foreign.layout()) return "another layout";
   if (plain.numel() == 0) return "";

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "aten/core/tensor.h"
+#include "aten/nested/nested_tensor_impl.h"
 #include "aten/sparse/sparse_tensor_impl.h"
 #include "c10/memory/cpu_allocator.h"
 #include "c10/memory/small_object.h"
@@ -173,6 +174,10 @@ std::string check_results(const c10::Stack& results) {
   };
   for (const IValue& value : results) {
     each_tensor(value, [&](const Tensor& t) {
+      if (t.is_nested()) {
+        for (const Tensor& part : at::nested::impl_of("fuzz", t).parts()) check(part);
+        return;
+      }
       if (!t.is_sparse()) return check(t);
       const at::SparseTensorImpl& parts = at::sparse::impl_of("fuzz", t);
       check(parts.indices());
