@@ -208,8 +208,8 @@ class TensorImpl : public intrusive_ptr_target {
     own_version_ = other.own_version_;
   }
   void release_resources() override;
-  // Of a tensor whose parts differ in size: those dimensions have size -1. `numel` counts the elements of all parts;
-  // strides are 0.
+  // Of a tensor whose parts differ in size: those dimensions have size -1. `numel` counts the elements of all parts; strides
+  // are 0.
   void set_irregular_sizes(IntArrayRef sizes, int64_t numel, bool contiguous);
 
  private:
