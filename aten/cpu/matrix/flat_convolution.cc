@@ -1,5 +1,5 @@
-// float32 convolutions of few output places or few input channels, with the weights and the result in the caller's layouts.
-// There oneDNN spends as much time on copies into its own layouts as on the convolution.
+// float32 convolutions of few output places or few input channels, with the weights and the result in the caller's
+// layouts. There oneDNN spends as much time on copies into its own layouts as on the convolution.
 #include <cstring>
 #include <vector>
 
@@ -11,14 +11,15 @@
 namespace at::matrix::internal {
 namespace {
 
-// One dimension of the padded copy. Input places whose distance is a multiple of the stride stand side by side in a part of
-// their own: so neighbouring output places read neighbouring values at every stride.
+// One dimension of the padded copy. Input places whose distance is a multiple of the stride stand side by side in a
+// part of their own: so neighbouring output places read neighbouring values at every stride.
 struct Axis {
   int64_t input, padding, stride, extent;  // extent: of each part
   std::vector<int64_t> parts;              // the remainders by the stride that windows reach
   std::vector<int64_t> part, shift;        // of each window place
 
-  Axis(const Convolution& c, int d) : input(c.input[d]), padding(c.padding[d]), stride(c.stride[d]), extent(c.output[d]) {
+  Axis(const Convolution& c, int d)
+      : input(c.input[d]), padding(c.padding[d]), stride(c.stride[d]), extent(c.output[d]) {
     int64_t farthest = 0;
     for (int64_t k = 0; k < c.kernel[d]; ++k) {
       const int64_t remainder = k * c.dilation[d] % stride;
@@ -56,16 +57,21 @@ void copy_channel(const Axis& y, const Axis& x, const float* from, float* to) {
     for (int64_t q = 0; q < x.count(); ++q)
       for (int64_t i = 0; i < y.extent; ++i, to += x.extent) {
         const int64_t row = y.place(p, i);
-        if (row >= 0 && row < y.input) copy_row(x, q, from + row * x.input, to);
-        else std::memset(to, 0, static_cast<size_t>(x.extent) * sizeof(float));
+        if (row >= 0 && row < y.input)
+          copy_row(x, q, from + row * x.input, to);
+        else
+          std::memset(to, 0, static_cast<size_t>(x.extent) * sizeof(float));
       }
 }
 
-int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+int64_t least(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
 
 const char* refusal(const Convolution& c, ConvolutionPart part) {
   if (part != ConvolutionPart::kForward) return "only forward";
-  if (c.type != Type::kFloat32 || c.dims > 2 || c.groups != 1) return "only float32 of one group in up to two dimensions";
+  if (c.type != Type::kFloat32 || c.dims > 2 || c.groups != 1)
+    return "only float32 of one group in up to two dimensions";
   const int64_t places = c.output[1] * c.output[2], window = c.kernel[1] * c.kernel[2];
   const bool few_places = c.batch <= 2 && c.batch * places <= 200 && c.in_channels * window >= 64;
   const bool few_channels = c.in_channels <= 4 && c.in_channels * window >= 24 && places >= 1024;
@@ -121,9 +127,11 @@ bool forward(const Convolution& c, const void* input, const void* weight, const 
     const float* const image = static_cast<const float*>(input) + n * c.in_channels * y.input * x.input;
     flat.output = static_cast<float*>(output) + n * c.out_channels * places;
     if (c.add != nullptr) flat.add = static_cast<const float*>(c.add) + n * c.out_channels * places;
-    at::parallel_for(0, c.in_channels, at::divup(kWorthAThread / 4, flat.channel_step), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) copy_channel(y, x, image + i * y.input * x.input, copy + i * flat.channel_step);
-    });
+    at::parallel_for(0, c.in_channels, at::divup(kWorthAThread / 4, flat.channel_step),
+                     [&](int64_t begin, int64_t end) {
+                       for (int64_t i = begin; i < end; ++i)
+                         copy_channel(y, x, image + i * y.input * x.input, copy + i * flat.channel_step);
+                     });
     at::parallel_for(0, blocks, grain, [&](int64_t begin, int64_t end) {
       flat_convolution_rows(flat, begin * kFlatRows, least(end * kFlatRows, c.out_channels));
     });
@@ -131,7 +139,9 @@ bool forward(const Convolution& c, const void* input, const void* weight, const 
   return true;
 }
 
-bool no_gradient(const Convolution&, const void*, const void*, void*) { return false; }
+bool no_gradient(const Convolution&, const void*, const void*, void*) {
+  return false;
+}
 
 }  // namespace
 
