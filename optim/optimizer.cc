@@ -221,7 +221,9 @@ const std::vector<at::Tensor>& Optimizer::parameters() const noexcept {
 
 size_t Optimizer::size() const noexcept {
   TORCH_WARN("Optimizer::size() will be removed: use param_groups()");
-  return parameters_of_first(param_groups_).size();
+  size_t count = 0;
+  for (const OptimizerParamGroup& group : param_groups_) count += group.params().size();
+  return count;
 }
 
 // --- hooks ---

@@ -245,7 +245,7 @@ class Optimizer {
   const OptimizerOptions& defaults() const noexcept { return *defaults_; }
   /// The first group's parameters.
   const std::vector<at::Tensor>& parameters() const noexcept;
-  /// How many those are.
+  /// How many parameters all groups have.
   size_t size() const noexcept;
 
   using StateMap = ska::flat_hash_map<void*, std::unique_ptr<OptimizerParamState>>;

@@ -261,9 +261,11 @@ TEST(Optimizer, GroupsHaveTheirOwnOptions) {
   EXPECT_EQ(static_cast<SGDOptions&>(sgd.param_groups()[0].options()), SGDOptions(0.5));
   EXPECT_FALSE(static_cast<SGDOptions&>(sgd.param_groups()[1].options()) == SGDOptions(0.5));
   EXPECT_EQ(sgd.parameters().size(), 1u);
+  EXPECT_EQ(sgd.size(), 2u);
   at::Tensor more = at::zeros({2}).requires_grad_(true);
   sgd.add_parameters({more});
-  EXPECT_EQ(sgd.size(), 2u);
+  EXPECT_EQ(sgd.parameters().size(), 2u);
+  EXPECT_EQ(sgd.size(), 3u);
   EXPECT_EQ(sgd.param_groups().size(), 2u);
 }
 

@@ -1,6 +1,7 @@
 #include "optim/lr_scheduler/reduce_on_plateau.h"
 
 #include <algorithm>
+#include <iostream>
 #include <limits>
 #include <string>
 
@@ -68,7 +69,8 @@ void ReduceLROnPlateauScheduler::reduce_lr(int64_t epoch) {
     const double new_lr = std::max(old_lr * factor_, static_cast<double>(min_lrs_[g]));
     if (old_lr - new_lr > eps_) {
       groups[g].options().set_lr(new_lr);
-      if (verbose_) TORCH_WARN("Epoch ", epoch, ": reducing learning rate of group ", g, " to ", new_lr);
+      if (verbose_)
+        std::cout << "Epoch " << epoch << ": reducing learning rate of group " << g << " to " << new_lr << '\n';
     }
   }
 }
