@@ -57,19 +57,16 @@ const Tensor& Tensor::set_requires_grad(bool requires_grad) const {
       !requires_grad || !impl.is_inference() || c10::InferenceMode::is_enabled(),
       "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
   AutogradMeta& meta = torch::autograd::materialize_meta(*this);
-  if (meta.grad_fn_) {
-    if (!requires_grad) {
-      throw std::runtime_error(
-          "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph "
-          "that doesn't require differentiation use var_no_grad = var.detach().");
-    }
-    return *this;
-  }
-  meta.set_requires_grad(requires_grad, impl);
+  // What was computed goes on requiring one.
+  if (!meta.grad_fn_) meta.set_requires_grad(requires_grad, impl);
   return *this;
 }
 
 Tensor& Tensor::requires_grad_(bool requires_grad) const {
+  TORCH_CHECK(
+      requires_grad || is_leaf(),
+      "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph that "
+      "doesn't require differentiation use var_no_grad = var.detach().");
   set_requires_grad(requires_grad);
   return const_cast<Tensor&>(*this);
 }

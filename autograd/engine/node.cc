@@ -220,8 +220,8 @@ void Node::evaluate(at::Tensor* in, at::Tensor* out) {
 }
 
 void Node::throw_wrong_count(size_t expected, size_t got) const {
-  throw std::runtime_error(c10::str(
-      "function ", name(), " returned an incorrect number of gradients (expected ", expected, ", got ", got, ")"));
+  TORCH_CHECK(
+      false, "function ", name(), " returned an incorrect number of gradients (expected ", expected, ", got ", got, ")");
 }
 
 variable_list Node::operator()(variable_list&& inputs) {

@@ -107,8 +107,8 @@ struct DevicePass {
 C10_NOINLINE void fit_gradient(const Node* node, size_t i, at::Tensor& grad, const InputMetadata& want) {
   const auto refuse = [&](const std::string& why) {
     TORCH_CHECK(
-        false, "Function ", node == nullptr ? std::string("GraphRoot") : node->name(),
-        " returned an invalid gradient at index ", i, " - ", why);
+        false, node == nullptr ? std::string() : "Function " + node->name() + " returned an ",
+        "invalid gradient at index ", i, " - ", why);
   };
   if (!c10::isFloatingType(grad.scalar_type()) && !c10::isComplexType(grad.scalar_type())) {
     refuse(c10::str(
