@@ -186,8 +186,8 @@ void set_item(const Tensor& self, ArrayRef<TensorIndex> indices, const Tensor& v
   if (applied.has_tensors) {
     at::index_put_(applied.view, index_list(applied), source, /*accumulate=*/false);
   } else {
-    TORCH_CHECK(source.dim() <= applied.view.dim(), "expand(", source.toString(), source.sizes(), ", size=", applied.view.sizes(),
-                "): the number of sizes provided (", applied.view.dim(),
+    TORCH_CHECK(source.dim() <= applied.view.dim(), "expand(", source.toString(), "{", source.sizes(),
+                "}, size=", applied.view.sizes(), "): the number of sizes provided (", applied.view.dim(),
                 ") must be greater or equal to the number of dimensions in the tensor (", source.dim(), ")");
     at::copy_(applied.view, source);
   }

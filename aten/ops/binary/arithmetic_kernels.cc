@@ -249,24 +249,55 @@ TensorSpec div_scalar_mode_meta(const Tensor& self, const Scalar& other, std::op
 void div_scalar_mode_cpu(const Tensor& self, const Scalar& other, std::optional<std::string_view> rounding_mode, Tensor& out) {
   div_mode(self, other, rounding_mode, out);
 }
-TensorSpec real_arithmetic_meta(const Tensor& self, const Tensor& other) {
+namespace {
+
+// `name`: as PyTorch's error names the loop.
+template <class TensorOrScalar>
+TensorSpec real_spec(const char* name, const Tensor& self, const TensorOrScalar& other) {
   TensorSpec spec = arithmetic_spec(self, other);
-  TORCH_CHECK_NOT_IMPLEMENTED(!isComplexType(spec.dtype), "the operation is not supported for complex tensors, got ", spec.dtype);
+  TORCH_CHECK_NOT_IMPLEMENTED(!isComplexType(spec.dtype), "\"", name, "\" not implemented for '", spec.dtype, "'");
   return spec;
 }
-TensorSpec extremum_meta(const Tensor& self, const Tensor& other) {
+TensorSpec extremum_spec(const char* name, const Tensor& self, const Tensor& other) {
   TensorSpec spec = arithmetic_spec(self, other);
-  TORCH_CHECK_TYPE(!isComplexType(spec.dtype), "maximum, minimum, fmax and fmin are not implemented for complex tensors, got ",
-                   spec.dtype);
+  TORCH_CHECK_TYPE(!isComplexType(spec.dtype), name, " not implemented for complex tensors.");
   return spec;
 }
-TensorSpec real_arithmetic_scalar_meta(const Tensor& self, const Scalar& other) {
-  TensorSpec spec = arithmetic_spec(self, other);
-  TORCH_CHECK_NOT_IMPLEMENTED(!isComplexType(spec.dtype), "the operation is not supported for complex tensors, got ", spec.dtype);
-  return spec;
+
+}  // namespace
+
+TensorSpec floor_divide_meta(const Tensor& self, const Tensor& other) {
+  return real_spec("div_floor_cpu", self, other);
 }
-TensorSpec real_arithmetic_from_scalar_meta(const Scalar& self, const Tensor& other) {
-  return real_arithmetic_scalar_meta(other, self);
+TensorSpec floor_divide_scalar_meta(const Tensor& self, const Scalar& other) {
+  return real_spec("div_floor_cpu", self, other);
+}
+TensorSpec fmax_meta(const Tensor& self, const Tensor& other) {
+  return extremum_spec("fmax", self, other);
+}
+TensorSpec fmin_meta(const Tensor& self, const Tensor& other) {
+  return extremum_spec("fmin", self, other);
+}
+TensorSpec fmod_meta(const Tensor& self, const Tensor& other) {
+  return real_spec("fmod_cpu", self, other);
+}
+TensorSpec fmod_scalar_meta(const Tensor& self, const Scalar& other) {
+  return real_spec("fmod_cpu", self, other);
+}
+TensorSpec maximum_meta(const Tensor& self, const Tensor& other) {
+  return extremum_spec("maximum", self, other);
+}
+TensorSpec minimum_meta(const Tensor& self, const Tensor& other) {
+  return extremum_spec("minimum", self, other);
+}
+TensorSpec remainder_from_scalar_meta(const Scalar& self, const Tensor& other) {
+  return real_spec("remainder_cpu", other, self);
+}
+TensorSpec remainder_meta(const Tensor& self, const Tensor& other) {
+  return real_spec("remainder_cpu", self, other);
+}
+TensorSpec remainder_scalar_meta(const Tensor& self, const Scalar& other) {
+  return real_spec("remainder_cpu", self, other);
 }
 void floor_divide_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
   divide("floor_divide", cpu::loops::int_floor_divide, cpu::loops::floor_divide, self, other, out);

@@ -60,18 +60,20 @@ void compare(const char* name, const cpu::ElementOp& op, const Input& a, const I
   const Scalar number = rounded(b.number(), dtype);
   pointwise::run_predicate(name, op, dtype, out, {a, number});
 }
-void check_ordered(ScalarType type) {
-  TORCH_CHECK_NOT_IMPLEMENTED(!isComplexType(type), "comparison of complex numbers by order is not supported");
+// `name`: as PyTorch's error names the loop.
+TensorSpec order_spec(const char* name, const Input& a, const Input& b) {
+  const ScalarType type = promoted_type({a, b});
+  TORCH_CHECK_NOT_IMPLEMENTED(!isComplexType(type), "\"", name, "\" not implemented for '", type, "'");
+  return b.tensor() != nullptr ? result_spec({a, b}, ScalarType::Bool) : result_spec({a}, ScalarType::Bool);
 }
 // The loops of bits take the dtype's width, so that shifts of narrow types computed in 32 bits end where theirs end.
 void bits(const char* name, const cpu::ElementOp& op, const Input& a, const Input& b, Tensor& out) {
   const int width = static_cast<int>(out.itemsize() * 8);
   pointwise::run(name, op, out.scalar_type(), &width, out, {a, b});
 }
-TensorSpec integral_spec(const Input& a, const Input& b, bool bool_allowed) {
+TensorSpec integral_spec(const char* name, const Input& a, const Input& b, bool bool_allowed) {
   const ScalarType type = promoted_type({a, b});
-  TORCH_CHECK_NOT_IMPLEMENTED(isIntegralType(type, bool_allowed), "the operation is implemented for integer ",
-                              bool_allowed ? "and bool " : "", "tensors only, got '", type, "'");
+  TORCH_CHECK_NOT_IMPLEMENTED(isIntegralType(type, bool_allowed), "\"", name, "\" not implemented for '", type, "'");
   return result_spec({a, b}, type);
 }
 
@@ -79,14 +81,14 @@ TensorSpec integral_spec(const Input& a, const Input& b, bool bool_allowed) {
 
 TensorSpec equality_meta(const Tensor& self, const Tensor& other) { return result_spec({self, other}, ScalarType::Bool); }
 TensorSpec equality_scalar_meta(const Tensor& self, const Scalar&) { return result_spec({self}, ScalarType::Bool); }
-TensorSpec order_meta(const Tensor& self, const Tensor& other) {
-  check_ordered(promoted_type({self, other}));
-  return equality_meta(self, other);
-}
-TensorSpec order_scalar_meta(const Tensor& self, const Scalar& other) {
-  check_ordered(promoted_type({self, other}));
-  return equality_scalar_meta(self, other);
-}
+TensorSpec ge_meta(const Tensor& self, const Tensor& other) { return order_spec("ge_cpu", self, other); }
+TensorSpec ge_scalar_meta(const Tensor& self, const Scalar& other) { return order_spec("ge_cpu", self, other); }
+TensorSpec gt_meta(const Tensor& self, const Tensor& other) { return order_spec("gt_cpu", self, other); }
+TensorSpec gt_scalar_meta(const Tensor& self, const Scalar& other) { return order_spec("gt_cpu", self, other); }
+TensorSpec le_meta(const Tensor& self, const Tensor& other) { return order_spec("le_cpu", self, other); }
+TensorSpec le_scalar_meta(const Tensor& self, const Scalar& other) { return order_spec("le_cpu", self, other); }
+TensorSpec lt_meta(const Tensor& self, const Tensor& other) { return order_spec("lt_cpu", self, other); }
+TensorSpec lt_scalar_meta(const Tensor& self, const Scalar& other) { return order_spec("lt_cpu", self, other); }
 
 void eq_cpu(const Tensor& self, const Tensor& other, Tensor& out) { compare("eq", cpu::loops::eq, self, other, out); }
 void eq_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) { compare("eq", cpu::loops::eq, self, other, out); }
@@ -105,12 +107,57 @@ void logical_and_cpu(const Tensor& self, const Tensor& other, Tensor& out) { com
 void logical_or_cpu(const Tensor& self, const Tensor& other, Tensor& out) { compare("logical_or", cpu::loops::logical_or, self, other, out); }
 void logical_xor_cpu(const Tensor& self, const Tensor& other, Tensor& out) { compare("logical_xor", cpu::loops::logical_xor, self, other, out); }
 
-TensorSpec bits_meta(const Tensor& self, const Tensor& other) { return integral_spec(self, other, true); }
-TensorSpec bits_scalar_meta(const Tensor& self, const Scalar& other) { return integral_spec(self, other, true); }
-TensorSpec bits_from_scalar_meta(const Scalar& self, const Tensor& other) { return integral_spec(self, other, true); }
-TensorSpec integer_meta(const Tensor& self, const Tensor& other) { return integral_spec(self, other, false); }
-TensorSpec integer_scalar_meta(const Tensor& self, const Scalar& other) { return integral_spec(self, other, false); }
-TensorSpec integer_from_scalar_meta(const Scalar& self, const Tensor& other) { return integral_spec(self, other, false); }
+TensorSpec bitwise_and_from_scalar_meta(const Scalar& self, const Tensor& other) {
+  return integral_spec("bitwise_and_cpu", self, other, true);
+}
+TensorSpec bitwise_and_meta(const Tensor& self, const Tensor& other) {
+  return integral_spec("bitwise_and_cpu", self, other, true);
+}
+TensorSpec bitwise_and_scalar_meta(const Tensor& self, const Scalar& other) {
+  return integral_spec("bitwise_and_cpu", self, other, true);
+}
+TensorSpec bitwise_left_shift_from_scalar_meta(const Scalar& self, const Tensor& other) {
+  return integral_spec("lshift_cpu", self, other, false);
+}
+TensorSpec bitwise_left_shift_meta(const Tensor& self, const Tensor& other) {
+  return integral_spec("lshift_cpu", self, other, false);
+}
+TensorSpec bitwise_left_shift_scalar_meta(const Tensor& self, const Scalar& other) {
+  return integral_spec("lshift_cpu", self, other, false);
+}
+TensorSpec bitwise_or_from_scalar_meta(const Scalar& self, const Tensor& other) {
+  return integral_spec("bitwise_or_cpu", self, other, true);
+}
+TensorSpec bitwise_or_meta(const Tensor& self, const Tensor& other) {
+  return integral_spec("bitwise_or_cpu", self, other, true);
+}
+TensorSpec bitwise_or_scalar_meta(const Tensor& self, const Scalar& other) {
+  return integral_spec("bitwise_or_cpu", self, other, true);
+}
+TensorSpec bitwise_right_shift_from_scalar_meta(const Scalar& self, const Tensor& other) {
+  return integral_spec("rshift_cpu", self, other, false);
+}
+TensorSpec bitwise_right_shift_meta(const Tensor& self, const Tensor& other) {
+  return integral_spec("rshift_cpu", self, other, false);
+}
+TensorSpec bitwise_right_shift_scalar_meta(const Tensor& self, const Scalar& other) {
+  return integral_spec("rshift_cpu", self, other, false);
+}
+TensorSpec bitwise_xor_from_scalar_meta(const Scalar& self, const Tensor& other) {
+  return integral_spec("bitwise_xor_cpu", self, other, true);
+}
+TensorSpec bitwise_xor_meta(const Tensor& self, const Tensor& other) {
+  return integral_spec("bitwise_xor_cpu", self, other, true);
+}
+TensorSpec bitwise_xor_scalar_meta(const Tensor& self, const Scalar& other) {
+  return integral_spec("bitwise_xor_cpu", self, other, true);
+}
+TensorSpec gcd_meta(const Tensor& self, const Tensor& other) {
+  return integral_spec("gcd_cpu", self, other, false);
+}
+TensorSpec lcm_meta(const Tensor& self, const Tensor& other) {
+  return integral_spec("lcm_cpu", self, other, false);
+}
 
 void bitwise_and_cpu(const Tensor& self, const Tensor& other, Tensor& out) { bits("bitwise_and", cpu::loops::bitwise_and, self, other, out); }
 void bitwise_and_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) { bits("bitwise_and", cpu::loops::bitwise_and, self, other, out); }

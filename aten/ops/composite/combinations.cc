@@ -77,8 +77,7 @@ Tensor vander(const Tensor& x, std::optional<int64_t> N, bool increasing) {
 
 Tensor one_hot(const Tensor& self, int64_t num_classes) {
   TORCH_CHECK(
-      self.scalar_type() == ScalarType::Long, "one_hot is only applicable to index tensor of type LongTensor, but got ",
-      toString(self.scalar_type()));
+      self.scalar_type() == ScalarType::Long, "one_hot is only applicable to index tensor of type LongTensor.");
   TORCH_CHECK(
       self.numel() != 0 || num_classes > 0, "Can not infer total number of classes from empty tensor.");
   TORCH_CHECK(self.numel() == 0 || at::item(at::min(self)).toLong() >= 0, "Class values must be non-negative.");

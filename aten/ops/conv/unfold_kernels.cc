@@ -91,7 +91,8 @@ Windows col2im_windows(const Tensor& self, IntArrayRef output_size, IntArrayRef 
   w.batch = rank == 3 ? self.size(0) : 1;
   const int64_t rows = self.size(rank - 2);
   TORCH_CHECK(rows > 0 && rows % w.places() == 0,
-              "Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got input.size(1)=", rows, " and kernel_size=", kernel_size, ".");
+              "Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got input.size(1)=",
+              rows, " and kernel_size=(", c10::Join(", ", kernel_size), ").");
   TORCH_CHECK(self.size(rank - 1) == w.columns(), "Given output_size=", output_size, ", kernel_size=", kernel_size, ", dilation=", dilation, ", padding=", padding,
               ", stride=", stride, ", expected size of input's dimension 2 to match the calculated number of sliding blocks ", w.count[0], " * ", w.count[1], " = ",
               w.columns(), ", but got input.size(2)=", self.size(rank - 1), ".");

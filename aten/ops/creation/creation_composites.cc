@@ -54,7 +54,7 @@ std::vector<Tensor> meshgrid_indexing(TensorList tensors, std::string_view index
         tensor.dim() <= 1, "torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got one of sizes ", tensor.sizes(), " (",
         tensor.dim(), "D)");
     TORCH_CHECK(
-        tensor.scalar_type() == inputs[0].scalar_type(), "torch.meshgrid expects all tensors to have the same dtype");
+        tensor.scalar_type() == inputs[0].scalar_type(), "meshgrid expects all tensors to have the same dtype");
     TORCH_CHECK(tensor.device() == inputs[0].device(), "torch.meshgrid expects all tensors to have the same device");
     shape.push_back(tensor.numel());
   }

@@ -16,7 +16,7 @@ void check_indices(const char* op, const Tensor& indices) {
   TORCH_CHECK(
       indices.scalar_type() == ScalarType::Long || indices.scalar_type() == ScalarType::Int,
       "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got ",
-      toString(indices.scalar_type()), " instead (while checking arguments for ", op, ")");
+      indices.toString(), " instead (while checking arguments for ", op, ")");
 }
 
 std::vector<int64_t> row_offsets(const Tensor& index, int64_t width) {

@@ -48,8 +48,8 @@ TensorSpec scatter_spec(const char* op, const Tensor& self, int64_t dim, const T
     for (int64_t d = 0; d < rank_of(index); ++d) {
       TORCH_CHECK(
           (d == dim || size_at(index, d) <= size_at(self, d)) && (!src || size_at(index, d) <= size_at(*src, d)), "Expected index ",
-          index.sizes(), " to be smaller than self ", self.sizes(), " apart from dimension ", dim,
-          src ? " and to be smaller size than src " : "", src ? src->sizes() : IntArrayRef());
+          index.sizes(), " to be no larger than self ", self.sizes(), " apart from dimension ", dim,
+          src ? " and to be no larger size than src " : "", src ? src->sizes() : IntArrayRef());
     }
   }
   return spec_like(self);
@@ -121,7 +121,7 @@ TensorSpec gather_meta(const Tensor& self, int64_t dim, const Tensor& index, boo
     for (int64_t d = 0; d < rank_of(index); ++d) {
       TORCH_CHECK(
           d == dim || size_at(index, d) <= size_at(self, d), "Size does not match at dimension ", d, " expected index ",
-          index.sizes(), " to be smaller than self ", self.sizes(), " apart from dimension ", dim);
+          index.sizes(), " to be no larger than self ", self.sizes(), " apart from dimension ", dim);
     }
   }
   return {sizes_of(index), {}, self.scalar_type(), self.device()};

@@ -19,7 +19,7 @@ namespace {
 void check_mask(const char* op, const Tensor& mask) {
   TORCH_CHECK(
       mask.scalar_type() == ScalarType::Bool || mask.scalar_type() == ScalarType::Byte, op,
-      " only supports boolean masks, but got mask with dtype ", mask.dtype());
+      " only supports boolean masks, but got mask with dtype ", toString(mask.scalar_type()));
   if (mask.scalar_type() == ScalarType::Byte) {
     KD_WARN_DEPRECATION_ONCE(op, " received a mask with dtype torch.uint8, this behavior is now deprecated, please use a mask with "
                              "dtype torch.bool instead.");
@@ -71,13 +71,13 @@ void fill_masked(const Tensor& self, const Tensor& mask, const Scalar& value) {
 
 Scalar scalar_value(const Tensor& value) {
   TORCH_CHECK(
-      value.dim() == 0, "masked_fill only supports a 0-dimensional value tensor, but got tensor with ", value.dim(), " dimension(s).");
+      value.dim() == 0, "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ", value.dim(), " dimension(s).");
   return at::item(value);
 }
 
 TensorSpec fill_spec(const Tensor& self, const Tensor& mask) {
   check_mask("masked_fill_", mask);
-  return {broadcast_shapes(self.sizes(), mask.sizes()), {}, self.scalar_type(), self.device()};
+  return {broadcast_shapes(mask.sizes(), self.sizes()), {}, self.scalar_type(), self.device()};
 }
 
 void check_inplace_mask(const char* op, const Tensor& self, const Tensor& mask) {
@@ -182,7 +182,7 @@ Tensor& masked_fill_inplace(Tensor& self, const Tensor& mask, const Scalar& valu
 }
 TensorSpec masked_fill_tensor_meta(const Tensor& self, const Tensor& mask, const Tensor& value) {
   TORCH_CHECK(
-      value.dim() == 0, "masked_fill only supports a 0-dimensional value tensor, but got tensor with ", value.dim(), " dimension(s).");
+      value.dim() == 0, "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ", value.dim(), " dimension(s).");
   return fill_spec(self, mask);
 }
 void masked_fill_tensor_cpu(const Tensor& self, const Tensor& mask, const Tensor& value, Tensor& out) {
@@ -194,7 +194,7 @@ Tensor& masked_fill_tensor_inplace(Tensor& self, const Tensor& mask, const Tenso
 
 Tensor masked_scatter_cpu(const Tensor& self, const Tensor& mask, const Tensor& source) {
   check_mask("masked_scatter", mask);
-  const DimVector shape = broadcast_shapes(self.sizes(), mask.sizes());
+  const DimVector shape = broadcast_shapes(mask.sizes(), self.sizes());
   Tensor out = at::clone(at::expand(self, shape), MemoryFormat::Contiguous);
   scatter_masked(out, mask, source);
   return out;
@@ -213,7 +213,7 @@ Tensor masked_select_cpu(const Tensor& self, const Tensor& mask) {
     KD_WARN_DEPRECATION_ONCE("masked_select received a mask with dtype torch.uint8, this behavior is now deprecated, please use a "
                              "mask with dtype torch.bool instead.");
   }
-  const DimVector shape = broadcast_shapes(self.sizes(), mask.sizes());
+  const DimVector shape = broadcast_shapes(mask.sizes(), self.sizes());
   const Tensor x = dense(self.sizes() == IntArrayRef(shape) ? self : at::expand(self, shape)), m = dense_mask(mask, shape);
   Tensor out = empty_contiguous({count_true(m)}, self.scalar_type(), self.device());
   cpu::visit_item_size(static_cast<int64_t>(self.itemsize()), [&](auto tag) {

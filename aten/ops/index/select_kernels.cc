@@ -20,8 +20,12 @@ bool is_integer_index(const Tensor& index) {
 }
 
 void check_vector(const char* op, const Tensor& index) {
+  const bool copies = std::string_view(op) == "index_copy_";
+  TORCH_CHECK_INDEX(!copies || index.dim() <= 1, op, "(): Index should have dimension 1 or 0 (got ", index.dim(), ")");
   TORCH_CHECK_INDEX(index.dim() <= 1, op, "(): Index is supposed to be a vector, but got dim: ", index.dim(),
                     " with type: ", toString(index.scalar_type()), " and size: ", index.sizes());
+  TORCH_CHECK(!copies || index.scalar_type() == ScalarType::Long, op, "(): Expected a long tensor for index, but got ",
+              toString(index.scalar_type()));
   TORCH_CHECK(is_integer_index(index), op, "(): Expected dtype int32/int64 for index but got: ", toString(index.scalar_type()));
 }
 
@@ -41,6 +45,15 @@ Slices make_slices(const Tensor& place, int64_t dim, const Tensor& index) {
   return s;
 }
 
+// The sizes without `dim`, as PyTorch's errors show them.
+std::string slice_shape(const Tensor& t, int64_t dim) {
+  std::string text;
+  for (int64_t d = 0; d < t.dim(); ++d) {
+    if (d != dim) text += (text.empty() ? "" : " ") + std::to_string(t.size(d));
+  }
+  return text;
+}
+
 // `source` has the sizes of self but along dim, where it has index's length; a 0-dim source counts as one element.
 void check_source(const char* op, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
   check_vector(op, index);
@@ -58,24 +71,25 @@ void check_source(const char* op, const Tensor& self, int64_t dim, const Tensor&
     TORCH_CHECK(index.numel() == slices, op, "(): Number of indices (", index.numel(),
                 ") should be equal to source.size(dim): (", slices, "), for dim: ", dim);
   }
+  const std::string own = slice_shape(self, dim), theirs = slice_shape(source, source.dim() == 0 ? 0 : dim);
+  if (adds && source.dim() == self.dim()) {
+    TORCH_CHECK(own == theirs,
+                "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = ", self.sizes(), " source.shape = ", source.sizes());
+  }
+  const bool scalar = self.dim() == 0 || source.dim() == 0;
+  const DimSplit split = split_at_dim(self.sizes(), dim);
+  TORCH_CHECK(own == theirs || (scalar && source.numel() == index.numel() && split.outer * split.inner == 1), op,
+              "(): Source/destination tensor must have same slice shapes. Destination slice shape: ", own,
+              " at dimension ", dim, " and source slice shape: ", theirs, " at dimension 0.");
   TORCH_CHECK_INDEX(index.numel() == slices, op, "(): Number of indices (", index.numel(),
                     ") should be equal to source.size(dim) (", slices, ")");
-  if (source.dim() == self.dim()) {
-    for (int64_t d = 0; d < self.dim(); ++d) {
-      TORCH_CHECK(
-          d == dim || self.sizes()[d] == source.sizes()[d], op, "(): Source/destination tensor must have same slice shapes. ",
-          "Destination slice shape: ", self.sizes(), " at dimension ", dim, " and source slice shape: ", source.sizes(),
-          " at dimension 0.");
-    }
-  } else {
-    TORCH_CHECK(
-        source.numel() == index.numel() && split_at_dim(self.sizes(), dim).outer * split_at_dim(self.sizes(), dim).inner == 1, op,
-        "(): Source/destination tensor must have same slice shapes. Destination slice shape: ", self.sizes(), " at dimension ", dim,
-        " and source slice shape: ", source.sizes(), " at dimension 0.");
-  }
   const std::optional<int64_t> outside =
       index_outside(index.scalar_type() == ScalarType::Long ? index : dense(index, ScalarType::Long), size_at(self, dim));
-  TORCH_CHECK_INDEX(!outside, adds ? "" : op, adds ? "" : "(): ", "index ", *outside, " is out of bounds for dimension ", dim, " with size ", size_at(self, dim));
+  if (!outside) return;
+  const std::string text =
+      str("index ", *outside, " is out of bounds for dimension ", dim, " with size ", size_at(self, dim));
+  TORCH_CHECK(!adds, text);
+  TORCH_CHECK_INDEX(false, op, "(): ", text);
 }
 
 TensorSpec sourced_spec(const char* op, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
@@ -133,7 +147,8 @@ void check_alpha(const Tensor& self, const Scalar& alpha) {
 
 TensorSpec fill_spec(const Tensor& self, int64_t dim, const Tensor& index) {
   dim = maybe_wrap_dim(dim, self.dim());
-  check_vector("index_fill", index);
+  TORCH_CHECK_INDEX(index.scalar_type() == ScalarType::Long, "index_fill_(): Expected dtype int64 for index.");
+  TORCH_CHECK(index.dim() <= 1, "Index has to be a vector/scalar");
   // Negative indices count from the end here.
   check_index_range(dense(index, ScalarType::Long), dim, size_at(self, dim), true);
   return spec_like(self);

@@ -222,6 +222,10 @@ Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, double p, double ep
 Tensor triplet_margin_loss(
     const Tensor& anchor, const Tensor& positive, const Tensor& negative, double margin, double p, double eps, bool swap,
     int64_t reduction) {
+  TORCH_CHECK(
+      anchor.dim() == positive.dim() && positive.dim() == negative.dim(),
+      "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: anchor ",
+      anchor.dim(), "D, positive ", positive.dim(), "D, and negative ", negative.dim(), "D inputs");
   const Tensor near = at::pairwise_distance(anchor, positive, p, eps);
   Tensor far = at::pairwise_distance(anchor, negative, p, eps);
   if (swap) far = at::minimum(far, at::pairwise_distance(positive, negative, p, eps));
@@ -244,6 +248,7 @@ Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double
 
 Tensor cosine_embedding_loss(
     const Tensor& input1, const Tensor& input2, const Tensor& target, double margin, int64_t reduction) {
+  TORCH_CHECK(target.dim() <= 1, "0D or 1D target tensor expected, multi-target not supported");
   const auto floating = [](const Tensor& x) {
     return c10::isIntegralType(x.scalar_type(), true) ? at::to(x, get_default_dtype_as_scalartype()) : x;
   };

@@ -249,7 +249,7 @@ TEST(Loss, BadArguments) {
   const Tensor x = sample({4, 3});
   expect_error<IndexError>([&] { at::nll_loss(x, indices_of({0, 1, 3, 0}, {4})); }, "Target 3 is out of bounds.");
   expect_error<Error>([&] { at::nll_loss(x, indices_of({0, 1}, {2})); }, "size mismatch (got input: [4, 3], target: [2])");
-  expect_error<Error>([&] { at::nll_loss(x, sample({4})); }, "expected scalar type Long but found Float");
+  expect_error<Error>([&] { at::nll_loss(x, sample({4})); }, "expected target dtype to be Long or Byte, but got Float");
   expect_error<Error>([&] { at::nll_loss(x, indices_of({0, 1, 2, 0}, {4}), sample({2})); }, "weight tensor should be defined either for all 3 classes");
   expect_error<Error>([&] { at::cross_entropy_loss(x, indices_of({0, 1, 2, 0}, {4}), {}, Reduction::Mean, -100, 1.5); }, "label_smoothing must be between 0.0 and 1.0. Got: 1.5");
   expect_error<Error>([&] { at::mse_loss(x, x, 7); }, "7 is not a valid value for reduction");

@@ -82,7 +82,7 @@ Tensor multi_margin_loss(const Tensor& self, const Tensor& target, const Scalar&
   const Tensor y = at::reshape(target, {x.size(0), 1});
   if (y.numel() > 0) {
     TORCH_CHECK(at::item(at::all(at::logical_and(at::ge(y, Scalar(0)), at::lt(y, Scalar(classes))))).toBool(),
-                "multi_margin_loss: target out of range");
+                "target out of range");
   }
   Tensor z = at::clamp_min(at::add(at::sub(x, at::gather(x, 1, y)), margin), Scalar(0));
   if (power == 2) z = at::square(z);

@@ -32,8 +32,8 @@ void check_common(const char* op, const Tensor& self, const Tensor& target, cons
   TORCH_CHECK_NOT_IMPLEMENTED(
       isFloatingType(self.scalar_type()), "\"", op, "\" not implemented for '", toString(self.scalar_type()), "'");
   TORCH_CHECK(
-      target.scalar_type() == ScalarType::Long || target.scalar_type() == ScalarType::Byte, "expected scalar type Long but found ",
-      toString(target.scalar_type()));
+      target.scalar_type() == ScalarType::Long || target.scalar_type() == ScalarType::Byte,
+      "expected target dtype to be Long or Byte, but got ", toString(target.scalar_type()));
   TORCH_CHECK(
       !weight || !weight->defined() || (weight->dim() == 1 && weight->numel() == classes), "weight tensor should be defined either for all ",
       classes, " classes or no classes but got weight tensor of shape: ", weight ? weight->sizes() : IntArrayRef());

@@ -97,7 +97,7 @@ TensorSpec bmm_meta(const Tensor& self, const Tensor& mat2) {
 void bmm_cpu(const Tensor& self, const Tensor& mat2, Tensor& out) { product(self, mat2, out); }
 
 TensorSpec addmm_meta(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha) {
-  check_mm(mat1, mat2, "mat1", "mat2", "addmm");
+  check_mm(mat1, mat2, "self", "mat2", "addmm");
   check_addend(self, mat2, {mat1.size(0), mat2.size(1)});
   check_factors_dtype(mat1, mat2);
   check_matrix_dtype("addmm", mat1.scalar_type());

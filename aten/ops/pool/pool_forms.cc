@@ -17,7 +17,8 @@ DimVector second_of_two(const char* op, const char* name, IntArrayRef values, in
 }
 
 void check_one_dimension(const char* op, const Tensor& self) {
-  TORCH_CHECK(self.dim() == 2 || self.dim() == 3, op, ": Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:", self.sizes());
+  TORCH_CHECK(self.dim() == 2 || self.dim() == 3, "Expected 2 to 3 dimensions, but got ", self.dim(),
+              "-dimensional tensor for argument #1 'self' (while checking arguments for ", op, ")");
 }
 
 std::tuple<Tensor, Tensor> narrowed(const std::tuple<Tensor, Tensor>& pair) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 
 #include "aten/core/empty.h"
 #include "aten/ops/dense/dense.h"
@@ -17,13 +18,24 @@ void read_list(const char* op, const char* name, int dims, IntArrayRef values, i
   for (int i = 0; i < dims; ++i) to[3 - dims + i] = values[values.size() == 1 ? 0 : i];
 }
 
+// Says what PyTorch says for each operator and number of dimensions.
 void check_input(const char* op, int dims, const Tensor& self) {
   const int64_t rank = self.dim();
-  TORCH_CHECK(rank == dims + 1 || rank == dims + 2, op, ": Expected ", dims + 1, "D or ", dims + 2,
-              "D (batch mode) tensor with optional 0 dim batch size for input, but got:", self.sizes());
-  for (int64_t d = rank == dims + 2 ? 1 : 0; d < rank; ++d)
-    TORCH_CHECK(self.size(d) > 0, op, ": Expected ", dims + 1, "D or ", dims + 2,
-                "D (batch mode) tensor with optional 0 dim batch size for input, but got:", self.sizes());
+  const bool planes = dims == 2;
+  if (planes && std::string_view(op) == "avg_pool2d") {
+    maybe_wrap_dim(-3, rank);
+  } else {
+    TORCH_CHECK(rank == dims + 1 || rank == dims + 2, "non-empty ", dims + 1, "D or ", dims + 2,
+                "D (batch mode) tensor expected for input");
+  }
+  bool empty = rank > dims + 2;
+  for (int64_t d = rank == dims + 2 ? 1 : 0; d < rank; ++d) {
+    TORCH_CHECK(planes || self.size(d) > 0, op,
+                "(): Expected input to have non-zero size for non-batch dimensions, but input has sizes ", self.sizes(), " with dimension ", d, " being empty");
+    empty |= self.size(d) == 0;
+  }
+  TORCH_CHECK(!empty, "Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:",
+              self.sizes());
 }
 
 // Sizes before the pooled dimensions into the geometry and its result.
@@ -87,9 +99,9 @@ PoolGeometry pool_geometry(const char* op, int dims, const Tensor& self, IntArra
 }
 
 PoolGeometry adaptive_geometry(const char* op, int dims, const Tensor& self, IntArrayRef output_size) {
-  TORCH_CHECK(output_size.size() == static_cast<size_t>(dims) || output_size.size() == 1, op, ": output_size must be ", dims);
+  TORCH_CHECK(output_size.size() == static_cast<size_t>(dims), op, ": output_size must be ", dims);
   TORCH_CHECK(self.dim() == dims + 1 || self.dim() == dims + 2, op, "(): Expected ", dims + 1, "D or ", dims + 2,
-              "D tensor, but got ", self.sizes());
+              "D tensor, but got: ", self.sizes());
   for (int64_t d = self.dim() - dims; d < self.dim(); ++d)
     TORCH_CHECK(self.size(d) > 0, op, "(): Expected input to have non-zero size for non-batch dimensions, but input has sizes ",
                 self.sizes(), " with dimension ", d, " being empty");

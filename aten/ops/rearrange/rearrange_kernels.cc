@@ -10,6 +10,21 @@
 
 namespace at::native {
 
+namespace {
+
+[[noreturn]] void throw_negative_size(const Tensor& self, IntArrayRef repeats, int64_t dim) {
+  DimVector target;
+  for (int64_t d = 0; d < static_cast<int64_t>(repeats.size()); ++d) {
+    const int64_t own = d - (static_cast<int64_t>(repeats.size()) - self.dim());
+    int64_t length;
+    const bool overflows = __builtin_mul_overflow(own < 0 ? 1 : self.size(own), repeats[d], &length);
+    target.push_back(!overflows ? length : repeats[d] < 0 ? INT64_MIN : INT64_MAX);
+  }
+  TORCH_CHECK(false, "Trying to create tensor with negative dimension ", target[dim], ": ", target);
+}
+
+}  // namespace
+
 Tensor repeat(const Tensor& self, IntArrayRef repeats) {
   const int64_t rank = static_cast<int64_t>(repeats.size());
   TORCH_CHECK(rank >= self.dim(),
@@ -18,8 +33,7 @@ Tensor repeat(const Tensor& self, IntArrayRef repeats) {
   for (int64_t d = 0; d < rank; ++d) {
     const int64_t own = d - (rank - self.dim());
     const int64_t size = own < 0 ? 1 : self.sizes()[own];
-    TORCH_CHECK(repeats[d] >= 0, "Trying to create tensor with negative dimension ", __int128{repeats[d]} * size < INT64_MIN ? INT64_MIN : repeats[d] * size,
-                ": repeat by ", repeats);
+    if (repeats[d] < 0) throw_negative_size(self, repeats, d);
     apart.push_back(1);
     apart.push_back(size);
     together.push_back(repeats[d]);

@@ -84,7 +84,7 @@ DimVector with_size(const Tensor& self, int64_t dim, int64_t n, bool keep = true
 
 // Every sort is stable here, whether asked for or not.
 std::array<TensorSpec, 2> sort_meta(const Tensor& self, int64_t dim, bool) {
-  TORCH_CHECK_TYPE(!isComplexType(self.scalar_type()), "Sort does not support complex dtypes, got ", self.scalar_type());
+  TORCH_CHECK_TYPE(!isComplexType(self.scalar_type()), " Sort does not support complex dtypes on CPU");
   dim = maybe_wrap_dim(dim, self.dim());
   return pair_spec(self, with_size(self, dim, size_at(self, dim)));
 }

@@ -139,7 +139,7 @@ TEST(Sort, SearchesAndCounts) {
   expect_close(at::bincount(indices_of({1, 1}, {2}), tensor_of({0.5, 2}, {2}), 3), {0, 2.5, 0});
   expect_close(at::histc(tensor_of({0, 1, 2, 4, 9}, {5}), 4, Scalar(0), Scalar(4)), {1, 1, 1, 1});
   expect_error<Error>([] { at::bincount(indices_of({-1}, {1})); }, "bincount only supports 1-d non-negative integral inputs.");
-  expect_error<Error>([] { at::histc(sample({3}), 0); }, "bins must be > 0");
+  expect_error<Error>([] { at::histc(sample({3}), 0); }, "torch.histogram(): bins must be > 0, but got 0 for dimension 0");
   const double inf = std::numeric_limits<double>::infinity();
   for (ScalarType type : {ScalarType::Float, ScalarType::Double, ScalarType::Half, ScalarType::BFloat16}) {
     for (double special : {kNan, inf, -inf}) {
@@ -168,7 +168,8 @@ TEST(Sort, BadArguments) {
   expect_error<Error>([&] { at::topk(t, -1); }, "selected index k out of range");
   expect_error<Error>([&] { at::kthvalue(t, 0); }, "kthvalue(): selected number k out of range for dimension 0");
   expect_error<IndexError>([&] { at::sort(t, 1); }, "Dimension out of range");
-  expect_error<c10::TypeError>([&] { at::sort(sample({3}, ScalarType::ComplexFloat)); }, "Sort does not support complex dtypes, got ComplexFloat");
+  expect_error<c10::TypeError>([&] { at::sort(sample({3}, ScalarType::ComplexFloat)); },
+                               " Sort does not support complex dtypes on CPU");
 }
 
 }  // namespace

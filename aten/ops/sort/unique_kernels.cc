@@ -232,9 +232,9 @@ Tensor bincount_cpu(const Tensor& self, const std::optional<Tensor>& weights, in
 
 // Equal bins between min and max (those of the data where both are 0); the last bin is closed.
 Tensor histc_cpu(const Tensor& self, int64_t bins, const Scalar& min, const Scalar& max) {
-  TORCH_CHECK(bins > 0, "bins must be > 0");
+  TORCH_CHECK(bins > 0, "torch.histogram(): bins must be > 0, but got ", bins, " for dimension 0");
   TORCH_CHECK_NOT_IMPLEMENTED(
-      isFloatingType(self.scalar_type()), "\"histc\" not implemented for '", toString(self.scalar_type()), "'");
+      isFloatingType(self.scalar_type()), "\"histogram_cpu\" not implemented for '", toString(self.scalar_type()), "'");
   const Tensor x = dense(self);
   Tensor out = empty_contiguous({bins}, self.scalar_type());
   cpu::visit_floating(self.scalar_type(), "histc", [&](auto tag) {
@@ -251,8 +251,8 @@ Tensor histc_cpu(const Tensor& self, int64_t bins, const Scalar& min, const Scal
       }
     }
     if (low == high) low -= 1, high += 1;
-    TORCH_CHECK(std::isfinite(low) && std::isfinite(high), "range of [", low, ", ", high, "] is not finite");
-    TORCH_CHECK(low < high, "max must be larger than min");
+    TORCH_CHECK(std::isfinite(low) && std::isfinite(high), "torch.histc: range of [", low, ", ", high, "] is not finite");
+    TORCH_CHECK(low < high, "torch.histc: max must be larger than min");
     std::vector<int64_t> count(static_cast<size_t>(bins));
     // Every step is rounded to the dtype: that is what decides into which bin an element near an edge falls.
     const auto rounded = [](double v) { return static_cast<double>(static_cast<T>(v)); };

@@ -43,12 +43,32 @@ TensorSpec signbit_meta(const Tensor& self) {
   TORCH_CHECK_NOT_IMPLEMENTED(!self.is_complex(), "signbit is not implemented for complex tensors.");
   return predicate_meta(self);
 }
-TensorSpec real_same_meta(const Tensor& self) {
-  TORCH_CHECK_NOT_IMPLEMENTED(!self.is_complex(), "rounding is not supported for complex inputs, got ", self.scalar_type());
+TensorSpec ceil_meta(const Tensor& self) {
+  TORCH_CHECK_NOT_IMPLEMENTED(!self.is_complex(), "ceil is not supported for complex inputs");
   return unary_same_meta(self);
 }
-TensorSpec infinity_meta(const Tensor& self) {
-  TORCH_CHECK_TYPE(!self.is_complex(), "isposinf and isneginf do not support complex inputs.");
+TensorSpec floor_meta(const Tensor& self) {
+  TORCH_CHECK_NOT_IMPLEMENTED(!self.is_complex(), "floor is not supported for complex inputs");
+  return unary_same_meta(self);
+}
+TensorSpec trunc_meta(const Tensor& self) {
+  TORCH_CHECK_NOT_IMPLEMENTED(!self.is_complex(), "trunc is not supported for complex inputs");
+  return unary_same_meta(self);
+}
+TensorSpec frac_meta(const Tensor& self) {
+  TORCH_CHECK_NOT_IMPLEMENTED(!self.is_complex(), "\"frac_cpu\" not implemented for '", self.scalar_type(), "'");
+  return unary_same_meta(self);
+}
+TensorSpec round_meta(const Tensor& self) {
+  TORCH_CHECK_NOT_IMPLEMENTED(!self.is_complex(), "\"round_vml_cpu\" not implemented for '", self.scalar_type(), "'");
+  return unary_same_meta(self);
+}
+TensorSpec isposinf_meta(const Tensor& self) {
+  TORCH_CHECK_TYPE(!self.is_complex(), "isposinf does not support complex inputs.");
+  return predicate_meta(self);
+}
+TensorSpec isneginf_meta(const Tensor& self) {
+  TORCH_CHECK_TYPE(!self.is_complex(), "isneginf does not support complex inputs.");
   return predicate_meta(self);
 }
 TensorSpec square_meta(const Tensor& self) {

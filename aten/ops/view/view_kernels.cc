@@ -19,7 +19,7 @@ DimVector copy_of(IntArrayRef values) {
 void check_geometry(const char* name, const Tensor& self, IntArrayRef sizes, IntArrayRef strides, int64_t offset) {
   TORCH_CHECK(
       sizes.size() == strides.size(),
-      name, ": mismatch in length of strides and shape: ", strides.size(), " strides for ", sizes.size(), " sizes");
+      "mismatch in length of strides and shape");
   checked_numel(sizes);
   for (int64_t stride : strides) {
     TORCH_CHECK(stride >= 0, name, ": Negative strides are not supported at the moment, got strides: ", strides);
@@ -225,7 +225,7 @@ Tensor expand(const Tensor& self, IntArrayRef size, bool implicit) {
   const int64_t new_rank = static_cast<int64_t>(size.size());
   TORCH_CHECK(
       new_rank >= rank,
-      "expand(", toString(self.scalar_type()), "{", self.sizes(), "}, size=", size,
+      "expand(", self.toString(), "{", self.sizes(), "}, size=", size,
       "): the number of sizes provided (", new_rank,
       ") must be greater or equal to the number of dimensions in the tensor (", rank, ")");
   DimVector sizes = copy_of(size);
