@@ -4,6 +4,7 @@
 #include "nn/functional/activation.h"
 #include "nn/functional/attention.h"
 #include "nn/functional/conv.h"
+#include "nn/functional/detail.h"
 #include "nn/functional/distance.h"
 #include "nn/functional/dropout.h"
 #include "nn/functional/embedding.h"

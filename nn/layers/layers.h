@@ -17,6 +17,7 @@
 #include "nn/layers/pixelshuffle.h"
 #include "nn/layers/pooling.h"
 #include "nn/layers/rnn.h"
+#include "nn/layers/size_lists.h"
 #include "nn/layers/sync_batch_norm.h"
 #include "nn/layers/transformer.h"
 #include "nn/layers/upsampling.h"

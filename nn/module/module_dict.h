@@ -1,6 +1,7 @@
 // ModuleDict: registered modules by name, in order, without a forward of its own.
 #pragma once
 
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <utility>
@@ -49,6 +50,9 @@ class ModuleDictImpl : public Cloneable<ModuleDictImpl> {
   std::shared_ptr<Module> pop(const std::string& key);
   // Adds modules, or replaces those of the same names.
   void update(const std::vector<std::pair<std::string, std::shared_ptr<Module>>>& modules);
+  void update(std::initializer_list<std::pair<std::string, std::shared_ptr<Module>>> modules) {
+    update(std::vector<std::pair<std::string, std::shared_ptr<Module>>>(modules));
+  }
   void update(const OrderedDict<std::string, std::shared_ptr<Module>>& modules) { update(modules.pairs()); }
   void update(const ModuleDictImpl& other) { update(other.items()); }
 

@@ -1,3 +1,5 @@
 #pragma once
 
+#include "aten/core/custom_class.h"
 #include "aten/core/library.h"
+#include "c10/value/custom_class_registry.h"

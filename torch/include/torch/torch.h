@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <iomanip>
 #include <iostream>
 #include <memory>
 #include <sstream>
 
+#include "c10/util/hash.h"
 #include "c10/util/metaprogramming.h"
 #include "c10/util/std_complex.h"
 

@@ -1,0 +1,3 @@
+#pragma once
+
+#include "nn/layers/size_lists.h"
