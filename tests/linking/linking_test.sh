@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Reads the symbols of programs that call one operator: add, and mm in a region of autocast.
-#   linking_test.sh PLAIN WITH_DERIVATIVES WITH_AUTOCAST WITH_SPARSE
+#   linking_test.sh PLAIN WITH_DERIVATIVES WITH_AUTOCAST WITH_SPARSE WITH_NESTED
 set -euo pipefail
 failed=0
 
@@ -17,6 +17,7 @@ expect_absent() {
 "$2"
 "$3"
 "$4"
+"$5"
 
 operators="$(nm -C "$1" | sed -n 's/.* [DdBb] at::operators:://p' | sort | tr '\n' ' ')"
 if [ "$operators" != "add_Tensor " ]; then
@@ -43,6 +44,12 @@ if [ "$(nm -C "$4" | grep -c 'at::native::add_sparse(')" -ne 1 ]; then
   failed=1
 fi
 expect_absent "$4" 'at::native::(mm|div|neg|sum|to_dense)_sparse\('
+# Nested tensors: the same.
+if [ "$(nm -C "$5" | grep -c 'at::native::add_nested(')" -ne 1 ]; then
+  echo "FAIL: $5 has no kernel of add for nested tensors"
+  failed=1
+fi
+expect_absent "$5" 'at::native::(mul|div|neg|sum|linear|softmax)_nested\('
 expect_absent "$1" '_sparse|SparseTensorImpl|_nested|NestedTensorImpl'
 expect_absent "$2" '_sparse|SparseTensorImpl|_nested|NestedTensorImpl'
 exit $failed
