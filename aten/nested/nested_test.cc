@@ -5,6 +5,7 @@
 
 #include "aten/aten.h"
 #include "aten/core/printing.h"
+#include "aten/extension/dl_convertor.h"
 #include "autograd/autograd.h"
 #include "autograd/factories.h"
 #include "autograd/nested.h"
@@ -249,6 +250,7 @@ TEST(Nested, CopiesKeepTheParts) {
     expect_parts(copy.zero_(), {at::zeros_like(one[0]), at::zeros_like(one[1])});
   }
   EXPECT_TRUE(t.contiguous().is_same(t));
+  EXPECT_THROW(at::toDLPack(t), c10::Error);
   EXPECT_FALSE(t.is_same_size(turned));
   EXPECT_FALSE(at::equal(t, turned));
   Tensor copy = t.clone();
