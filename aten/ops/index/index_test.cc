@@ -299,9 +299,13 @@ TEST(Index, BadArguments) {
   expect_error<Error>([&] { at::index_add(x, 0, indices_of({0}, {1}), sample({1, 3})); },
                       "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
                       "[3, 4] source.shape = [1, 3]");
+  expect_error<IndexError>([&] { at::index_add(sample({3}), 0, indices_of({3}, {1}), sample({1})); },
+                           "index out of range in self");
+  expect_error<Error>([&] { at::index_add(x, 0, indices_of({3}, {1}), sample({1, 4})); },
+                      "index 3 is out of bounds for dimension 0 with size 3");
   expect_error<Error>([&] { at::index_copy(x, 1, indices_of({0}, {1}), sample({2, 1})); },
                       "Destination slice shape: 3 at dimension 1 and source slice shape: 2 at dimension 0.");
-  expect_error<IndexError>([&] { at::index_fill(x, 0, at::to(indices_of({0}, {1}), ScalarType::Int), Scalar(1)); },
+  expect_error<IndexError>([&] { at::index_fill(x, 0, sample({1}), Scalar(1)); },
                            "index_fill_(): Expected dtype int64 for index.");
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const Tensor added = at::index_add(tensor_of({1, 2}, {2}), 0, indices_of({0}, {1}), tensor_of({1}, {1}), Scalar(nan));

@@ -1,6 +1,8 @@
 // masked_fill, masked_select, masked_scatter, nonzero and its forms.
 #include <algorithm>
 #include <cstring>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "aten/core/tensor.h"
@@ -19,7 +21,8 @@ namespace {
 void check_mask(const char* op, const Tensor& mask) {
   TORCH_CHECK(
       mask.scalar_type() == ScalarType::Bool || mask.scalar_type() == ScalarType::Byte, op,
-      " only supports boolean masks, but got mask with dtype ", toString(mask.scalar_type()));
+      " only supports boolean masks, but got mask with dtype ",
+      std::string_view(op) == "masked_fill_" ? std::string(mask.dtype().name()) : toString(mask.scalar_type()));
   if (mask.scalar_type() == ScalarType::Byte) {
     KD_WARN_DEPRECATION_ONCE(op, " received a mask with dtype torch.uint8, this behavior is now deprecated, please use a mask with "
                              "dtype torch.bool instead.");

@@ -24,7 +24,7 @@ void check_vector(const char* op, const Tensor& index) {
   TORCH_CHECK_INDEX(!copies || index.dim() <= 1, op, "(): Index should have dimension 1 or 0 (got ", index.dim(), ")");
   TORCH_CHECK_INDEX(index.dim() <= 1, op, "(): Index is supposed to be a vector, but got dim: ", index.dim(),
                     " with type: ", toString(index.scalar_type()), " and size: ", index.sizes());
-  TORCH_CHECK(!copies || index.scalar_type() == ScalarType::Long, op, "(): Expected a long tensor for index, but got ",
+  TORCH_CHECK(!copies || is_integer_index(index), op, "(): Expected a long tensor for index, but got ",
               toString(index.scalar_type()));
   TORCH_CHECK(is_integer_index(index), op, "(): Expected dtype int32/int64 for index but got: ", toString(index.scalar_type()));
 }
@@ -86,6 +86,7 @@ void check_source(const char* op, const Tensor& self, int64_t dim, const Tensor&
   const std::optional<int64_t> outside =
       index_outside(index.scalar_type() == ScalarType::Long ? index : dense(index, ScalarType::Long), size_at(self, dim));
   if (!outside) return;
+  TORCH_CHECK_INDEX(!adds || self.dim() > 1, "index out of range in self");
   const std::string text =
       str("index ", *outside, " is out of bounds for dimension ", dim, " with size ", size_at(self, dim));
   TORCH_CHECK(!adds, text);
@@ -147,7 +148,7 @@ void check_alpha(const Tensor& self, const Scalar& alpha) {
 
 TensorSpec fill_spec(const Tensor& self, int64_t dim, const Tensor& index) {
   dim = maybe_wrap_dim(dim, self.dim());
-  TORCH_CHECK_INDEX(index.scalar_type() == ScalarType::Long, "index_fill_(): Expected dtype int64 for index.");
+  TORCH_CHECK_INDEX(is_integer_index(index), "index_fill_(): Expected dtype int64 for index.");
   TORCH_CHECK(index.dim() <= 1, "Index has to be a vector/scalar");
   // Negative indices count from the end here.
   check_index_range(dense(index, ScalarType::Long), dim, size_at(self, dim), true);

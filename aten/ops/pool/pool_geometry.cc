@@ -101,7 +101,7 @@ PoolGeometry pool_geometry(const char* op, int dims, const Tensor& self, IntArra
 PoolGeometry adaptive_geometry(const char* op, int dims, const Tensor& self, IntArrayRef output_size) {
   TORCH_CHECK(output_size.size() == static_cast<size_t>(dims), op, ": output_size must be ", dims);
   TORCH_CHECK(self.dim() == dims + 1 || self.dim() == dims + 2, op, "(): Expected ", dims + 1, "D or ", dims + 2,
-              "D tensor, but got: ", self.sizes());
+              "D tensor, but got", std::string_view(op).find("max") == std::string_view::npos ? " " : ": ", self.sizes());
   for (int64_t d = self.dim() - dims; d < self.dim(); ++d)
     TORCH_CHECK(self.size(d) > 0, op, "(): Expected input to have non-zero size for non-batch dimensions, but input has sizes ",
                 self.sizes(), " with dimension ", d, " being empty");

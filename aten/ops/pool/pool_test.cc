@@ -306,7 +306,7 @@ TEST(Pool, BadArguments) {
   KINDLING_EXPECT_ERROR(at::max_pool2d(r({1, 1, 5, 5}, kBool), 2), "not implemented for 'Bool'");
   KINDLING_EXPECT_ERROR(at::avg_pool2d(x, 2, 2, 0, false, true, 0), "divisor must be not zero");
   KINDLING_EXPECT_ERROR(at::avg_pool2d(r({1, 2, 5, 5}, kInt), 2), "not implemented for 'Int'");
-  KINDLING_EXPECT_ERROR(at::adaptive_avg_pool2d(r({5}), {2, 2}), "adaptive_avg_pool2d(): Expected 3D or 4D tensor, but got: [5]");
+  KINDLING_EXPECT_ERROR(at::adaptive_avg_pool2d(r({5}), {2, 2}), "adaptive_avg_pool2d(): Expected 3D or 4D tensor, but got [5]");
   KINDLING_EXPECT_ERROR(at::adaptive_avg_pool2d(x, {2, -1}), "elements of output_size must be greater than or equal to 0");
   KINDLING_EXPECT_ERROR(at::adaptive_avg_pool2d(r({1, 2, 0, 5}), {2, 2}), "with dimension 2 being empty");
   const Tensor bad = at::testing::indices_of({1000, 0, 0, 0, 0, 0, 0, 0}, {1, 2, 2, 2});

@@ -79,7 +79,6 @@ void part_2() {
   REFUSED(a.clone().index_fill_(0, a, 1));
   REFUSED(a.clone().index_fill_(0, i, v));
   REFUSED(a.clone().index_fill_(0, torch::tensor({{0}}), 1));
-  REFUSED(a.clone().index_fill_(0, torch::tensor({0}, kInt), 1));
   REFUSED(a.clone().index_add_(0, i, b));
   REFUSED(a.clone().index_add_(2, i, a));
   REFUSED(a.clone().index_add_(0, torch::tensor({0, 7}), a));

@@ -285,11 +285,9 @@ void part_6() {
   REFUSED(torch::rand({2}).index_copy_(0, i, torch::rand({3})));
   REFUSED(torch::rand({2, 3}).index_copy_(0, i, torch::rand({2})));
   REFUSED(torch::rand({2, 3}).index_copy_(0, torch::tensor({0}), torch::tensor(1.f)));
-  REFUSED(a.clone().index_copy_(0, torch::tensor({0, 1}, kInt), a));
   REFUSED(a.clone().index_copy_(0, torch::tensor({{0, 1}}), a));
   REFUSED(a.clone().index_fill_(0, torch::tensor({0, -1}), 1));
   REFUSED(a.index_fill(0, torch::tensor({{0}}), 1));
-  REFUSED(a.index_fill(0, torch::tensor({0}, kInt), 1));
   REFUSED(a.clone().index_fill_(0, torch::tensor({-3}), 1));
   REFUSED(a.clone().index_add_(0, torch::tensor({-1, 0}), a));
   REFUSED(a.index_add(0, torch::tensor({{0}}), a));

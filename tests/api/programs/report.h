@@ -32,6 +32,10 @@ void report(const char* text, F call) {
 
 }  // namespace programs
 
+// A comparison stands for its error.
+#if defined(__clang__)
+#pragma clang diagnostic ignored "-Wunused-comparison"
+#endif
 /// Prints a statement and the error that it throws.
 #define REFUSED(...) programs::report(#__VA_ARGS__, [&] { __VA_ARGS__; })
 /// Prints an expression and its value.
