@@ -54,12 +54,16 @@ void append_quoted(std::string& out, std::string_view text) {
   out += '"';
 }
 
-// What a stream shows, or, with `repr`, an expression that gives the value.
+using Formatter = bool (*)(void* context, std::string& out, const IValue& value);
+
+// What a stream shows, or, with `repr`, an expression that gives the value. `formatter` may write values itself.
 class Printer {
  public:
-  Printer(std::string& out, bool repr) : out_(out), repr_(repr) {}
+  Printer(std::string& out, bool repr, Formatter formatter = nullptr, void* context = nullptr)
+      : out_(out), repr_(repr), formatter_(formatter), context_(context) {}
 
   void print(const IValue& value) {
+    if (formatter_ != nullptr && formatter_(context_, out_, value)) return;
     switch (value.tag()) {
       case IValue::Tag::None: out_ += "None"; break;
       case IValue::Tag::Double: append_number(out_, value.toDouble()); break;
@@ -153,6 +157,8 @@ class Printer {
 
   std::string& out_;
   bool repr_;
+  Formatter formatter_;
+  void* context_;
 };
 
 }  // namespace
@@ -163,6 +169,10 @@ std::string IValue::repr() const {
   std::string out;
   Printer(out, /*repr=*/true).print(*this);
   return out;
+}
+
+void IValue::repr(std::string& out, Formatter formatter, void* context) const {
+  Printer(out, /*repr=*/true, formatter, context).print(*this);
 }
 
 void IValue::dump() const {

@@ -1,6 +1,7 @@
 #include "c10/value/ivalue.h"
 
 #include <array>
+#include <functional>
 #include <map>
 #include <sstream>
 #include <stdexcept>
@@ -255,6 +256,31 @@ TEST(IValue, Text) {
   EXPECT_EQ(text_of(IValue(at::ones({2}))), " 1\n 1\n[ CPUFloatType{2} ]");
   EXPECT_EQ(text_of(IValue(Device("cuda:1"))), "cuda:1");
   EXPECT_THROW(IValue(at::ones({2})).repr(), Error);
+}
+
+// A formatter stands for the values it writes, wherever they are, and only for those.
+TEST(IValue, ReprAsksTheFormatter) {
+  const auto text = [](const IValue& value) {
+    std::ostringstream out;
+    int asked = 0;
+    value.repr(out, [&asked](std::ostream& stream, const IValue& part) {
+      ++asked;
+      if (part.isTensor()) stream << "<" << part.toTensor().numel() << ">";
+      return part.isTensor();
+    });
+    return out.str() + " " + std::to_string(asked);
+  };
+  EXPECT_EQ(text(at::ones({2})), "<2> 1");
+  EXPECT_EQ(text("a"), "\"a\" 1");
+  EXPECT_EQ(text(std::make_tuple(1, at::ones({3}), at::ones({4}), std::string("q"))), "(1, <3>, <4>, \"q\") 5");
+  Dict<std::string, at::Tensor> dict;
+  dict.insert("k", at::ones({5}));
+  EXPECT_EQ(text(dict), "{\"k\": <5>} 3");
+  std::ostringstream out;
+  const std::function<bool(std::ostream&, const IValue&)> none = [](std::ostream&, const IValue&) { return false; };
+  EXPECT_EQ(&IValue(2.5).repr(out, none), &out);
+  EXPECT_EQ(out.str(), "2.5");
+  EXPECT_THROW(IValue(at::ones({2})).repr(out, none), Error);
 }
 
 TEST(IValue, DeepCopiesKeepWhatIsShared) {

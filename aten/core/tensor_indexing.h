@@ -91,6 +91,7 @@ std::ostream& operator<<(std::ostream& stream, const std::vector<TensorIndex>& i
 
 }  // namespace at::indexing
 
-namespace torch::indexing {
-using namespace at::indexing;
+// The same namespace, so that a program with `using namespace torch;` may say `indexing::Slice`.
+namespace torch {
+namespace indexing = at::indexing;
 }

@@ -427,6 +427,20 @@ class IValue final {
   IValue deepcopy(Memo& memo, std::optional<Device> device = std::nullopt) const;
   // As Python's repr would have it: strings in quotes, empty lists with their type. Throws for a tensor or an object.
   std::string repr() const;
+  // The same to a stream. `formatter(stream, value)` is asked first, for this value and for each inside of it, and returns
+  // true where it has written the value itself.
+  template <class Stream, class Formatter>
+  Stream& repr(Stream& stream, Formatter formatter) const {
+    auto ask = [&](std::string& before, const IValue& value) {
+      stream << before;
+      before.clear();
+      return static_cast<bool>(formatter(stream, value));
+    };
+    std::string rest;
+    repr(rest, &call_formatter<decltype(ask)>, &ask);
+    stream << rest;
+    return stream;
+  }
   // Prints with a line end to standard error.
   void dump() const;
 
@@ -483,6 +497,12 @@ class IValue final {
   template <class F>
   static bool call_visitor(const void* context, const IValue& value) {
     return (*static_cast<const F*>(context))(value);
+  }
+  // Appends to `out`. Before each value `formatter(context, out, value)` may take what is in `out`, and write the value itself.
+  void repr(std::string& out, bool (*formatter)(void*, std::string&, const IValue&), void* context) const;
+  template <class F>
+  static bool call_formatter(void* context, std::string& out, const IValue& value) {
+    return (*static_cast<F*>(context))(out, value);
   }
   std::vector<IValue> parts() const;
   bool is_list_of(unsigned element_kind) const;

@@ -77,6 +77,21 @@ TEST(SmallNames, DispatchKeySetsPrint) {
   EXPECT_EQ(c10::toString(torch::ones({1}, torch::requires_grad()).key_set()), "DispatchKeySet(CPU, Autograd)");
 }
 
+TEST(SmallNames, IndexingBesideUsingNamespaceTorch) {
+  using namespace torch;
+  const Tensor x = torch::arange(6);
+  EXPECT_EQ(x.index({indexing::Slice(1, indexing::None, 2)}).sum().item<int64_t>(), 9);
+  EXPECT_EQ(x.index({torch::indexing::TensorIndex(4)}).item<int64_t>(), 4);
+  EXPECT_EQ(x.index({at::indexing::TensorIndex(5)}).item<int64_t>(), 5);
+}
+
+TEST(SmallNames, PseudoInversesAreToldApart) {
+  // Which of the overloads is meant is decided when this is compiled.
+  using Of = torch::Tensor (*)(const torch::Tensor&);
+  const Of call = [](const torch::Tensor& x) { return torch::linalg_pinv(x); };
+  EXPECT_NE(call, nullptr);
+}
+
 TEST(SmallNames, ModuleDictTakesBraces) {
   torch::nn::ModuleDict dict;
   dict->update({{"a", torch::nn::ReLU().ptr()}, {"b", torch::nn::Tanh().ptr()}});

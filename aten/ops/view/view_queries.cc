@@ -93,6 +93,39 @@ bool can_cast(ScalarType from, ScalarType to) {
   return c10::canCast(from, to);
 }
 
+namespace {
+
+void add(c10::TypePromotion& state, const Tensor& tensor) {
+  state.add_tensor(tensor.scalar_type(), tensor.dim(), tensor.unsafeGetTensorImpl()->is_wrapped_number());
+}
+
+}  // namespace
+
+ScalarType result_type_tensor(const Tensor& tensor, const Tensor& other) {
+  c10::TypePromotion state;
+  add(state, tensor);
+  add(state, other);
+  return state.result();
+}
+
+ScalarType result_type_scalar(const Tensor& tensor, const Scalar& other) {
+  c10::TypePromotion state;
+  add(state, tensor);
+  state.add(other);
+  return state.result();
+}
+
+ScalarType result_type_scalar_tensor(const Scalar& scalar, const Tensor& tensor) {
+  return result_type_scalar(tensor, scalar);
+}
+
+ScalarType result_type_scalar_scalar(const Scalar& scalar1, const Scalar& scalar2) {
+  c10::TypePromotion state;
+  state.add(scalar1);
+  state.add(scalar2);
+  return state.result();
+}
+
 ScalarType promote_types(ScalarType a, ScalarType b) {
   return c10::promoteTypes(a, b);
 }

@@ -259,5 +259,17 @@ TEST(Creation, SpacesOfIntegersHaveIntegerEndsAndComplexOnesComplexNumbers) {
   EXPECT_EQ(testing::values(at::logspace(0, 2, 3, 2.0, kComplexFloat)), (std::vector<double>{1, 2, 4}));
 }
 
+TEST(View, ResultTypes) {
+  const Tensor ints = at::zeros({2}, at::kInt), halves = at::zeros({2}, at::kHalf), number = at::zeros({}, at::kDouble);
+  EXPECT_EQ(at::result_type(ints, halves), at::kHalf);
+  EXPECT_EQ(at::result_type(halves, number), at::kHalf);
+  EXPECT_EQ(at::result_type(ints, number), at::kDouble);
+  EXPECT_EQ(at::result_type(ints, at::zeros({}, at::kLong)), at::kInt);
+  EXPECT_EQ(at::result_type(ints, Scalar(1.5)), at::kFloat);
+  EXPECT_EQ(at::result_type(Scalar(2), halves), at::kHalf);
+  EXPECT_EQ(at::result_type(Scalar(2), Scalar(1.5)), at::kFloat);
+  EXPECT_EQ(at::result_type(Scalar(2), Scalar(true)), at::kLong);
+}
+
 }  // namespace
 }  // namespace at
