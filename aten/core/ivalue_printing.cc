@@ -171,7 +171,7 @@ std::string IValue::repr() const {
   return out;
 }
 
-void IValue::repr(std::string& out, Formatter formatter, void* context) const {
+void IValue::append_repr(std::string& out, Formatter formatter, void* context) const {
   Printer(out, /*repr=*/true, formatter, context).print(*this);
 }
 

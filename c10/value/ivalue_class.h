@@ -437,7 +437,7 @@ class IValue final {
       return static_cast<bool>(formatter(stream, value));
     };
     std::string rest;
-    repr(rest, &call_formatter<decltype(ask)>, &ask);
+    append_repr(rest, &call_formatter<decltype(ask)>, &ask);
     stream << rest;
     return stream;
   }
@@ -499,7 +499,7 @@ class IValue final {
     return (*static_cast<const F*>(context))(value);
   }
   // Appends to `out`. Before each value `formatter(context, out, value)` may take what is in `out`, and write the value itself.
-  void repr(std::string& out, bool (*formatter)(void*, std::string&, const IValue&), void* context) const;
+  void append_repr(std::string& out, bool (*formatter)(void*, std::string&, const IValue&), void* context) const;
   template <class F>
   static bool call_formatter(void* context, std::string& out, const IValue& value) {
     return (*static_cast<F*>(context))(out, value);
