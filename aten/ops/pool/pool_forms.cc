@@ -27,43 +27,55 @@ std::tuple<Tensor, Tensor> narrowed(const std::tuple<Tensor, Tensor>& pair) {
 
 }  // namespace
 
-std::tuple<Tensor, Tensor> max_pool1d_with_indices(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,
-                                                   IntArrayRef dilation, bool ceil_mode) {
+std::tuple<Tensor, Tensor> max_pool1d_with_indices(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride,
+                                                   IntArrayRef padding, IntArrayRef dilation, bool ceil_mode) {
   constexpr const char* kName = "max_pool1d";
   check_one_dimension(kName, self);
-  return narrowed(at::max_pool2d_with_indices(at::unsqueeze(self, -2), second_of_two(kName, "kernel_size", kernel_size, 1),
-                                              second_of_two(kName, "stride", stride, 1), second_of_two(kName, "padding", padding, 0),
-                                              second_of_two(kName, "dilation", dilation, 1), ceil_mode));
+  return narrowed(at::max_pool2d_with_indices(
+      at::unsqueeze(self, -2), second_of_two(kName, "kernel_size", kernel_size, 1),
+      second_of_two(kName, "stride", stride, 1), second_of_two(kName, "padding", padding, 0),
+      second_of_two(kName, "dilation", dilation, 1), ceil_mode));
 }
 
-Tensor max_pool1d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, bool ceil_mode) {
+Tensor max_pool1d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,
+                  IntArrayRef dilation, bool ceil_mode) {
+  TORCH_CHECK(self.dim() == 2 || self.dim() == 3,
+              "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:",
+              self.sizes());
   return std::get<0>(at::max_pool1d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode));
 }
-Tensor max_pool2d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, bool ceil_mode) {
+Tensor max_pool2d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,
+                  IntArrayRef dilation, bool ceil_mode) {
   return std::get<0>(at::max_pool2d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode));
 }
-Tensor max_pool3d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, bool ceil_mode) {
+Tensor max_pool3d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,
+                  IntArrayRef dilation, bool ceil_mode) {
   return std::get<0>(at::max_pool3d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode));
 }
 
-Tensor avg_pool1d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, bool ceil_mode, bool count_include_pad) {
+Tensor avg_pool1d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, bool ceil_mode,
+                  bool count_include_pad) {
   constexpr const char* kName = "avg_pool1d";
   check_one_dimension(kName, self);
-  return at::squeeze(at::avg_pool2d(at::unsqueeze(self, -2), second_of_two(kName, "kernel_size", kernel_size, 1),
-                                    second_of_two(kName, "stride", stride, 1), second_of_two(kName, "padding", padding, 0), ceil_mode,
-                                    count_include_pad, std::nullopt), -2);
+  return at::squeeze(
+      at::avg_pool2d(at::unsqueeze(self, -2), second_of_two(kName, "kernel_size", kernel_size, 1),
+                     second_of_two(kName, "stride", stride, 1), second_of_two(kName, "padding", padding, 0), ceil_mode,
+                     count_include_pad, std::nullopt),
+      -2);
 }
 
 Tensor adaptive_avg_pool1d(const Tensor& self, IntArrayRef output_size) {
   constexpr const char* kName = "adaptive_avg_pool1d";
   TORCH_CHECK(self.dim() == 2 || self.dim() == 3, kName, "(): Expected 2D or 3D tensor, but got ", self.sizes());
-  return at::squeeze(at::adaptive_avg_pool2d(at::unsqueeze(self, -2), second_of_two(kName, "output_size", output_size, 1)), -2);
+  return at::squeeze(
+      at::adaptive_avg_pool2d(at::unsqueeze(self, -2), second_of_two(kName, "output_size", output_size, 1)), -2);
 }
 
 std::tuple<Tensor, Tensor> adaptive_max_pool1d(const Tensor& self, IntArrayRef output_size) {
   constexpr const char* kName = "adaptive_max_pool1d";
   TORCH_CHECK(self.dim() == 2 || self.dim() == 3, kName, "(): Expected 2D or 3D tensor, but got ", self.sizes());
-  return narrowed(at::adaptive_max_pool2d(at::unsqueeze(self, -2), second_of_two(kName, "output_size", output_size, 1)));
+  return narrowed(
+      at::adaptive_max_pool2d(at::unsqueeze(self, -2), second_of_two(kName, "output_size", output_size, 1)));
 }
 
 }  // namespace at::native
