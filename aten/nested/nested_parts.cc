@@ -2,29 +2,11 @@
 
 #include <algorithm>
 
-#include "aten/core/empty.h"
 #include "aten/core/view.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
 
 namespace at::nested {
-namespace {
-
-Tensor longs(IntArrayRef sizes, const std::vector<int64_t>& numbers) {
-  const Tensor t = empty_contiguous(sizes, kLong);
-  std::copy(numbers.begin(), numbers.end(), static_cast<int64_t*>(t.data_ptr()));
-  return t;
-}
-
-}  // namespace
-
-Tensor matrix_of(const NestedShape& shape, const std::vector<int64_t>& numbers) {
-  return longs({shape.parts, shape.dims}, numbers);
-}
-
-Tensor vector_of(const std::vector<int64_t>& numbers) {
-  return longs({static_cast<int64_t>(numbers.size())}, numbers);
-}
 
 Tensor in_shape(const Tensor& values, const NestedShape& shape) {
   return at::_nested_view_from_buffer(values, matrix_of(shape, shape.sizes), matrix_of(shape, shape.strides),

@@ -13,10 +13,6 @@ namespace at::nested {
 
 using Shape = std::shared_ptr<const NestedShape>;
 
-/// int64 numbers as a tensor of parts x dims (sizes, strides), or of one dimension (offsets).
-Tensor matrix_of(const NestedShape& shape, const std::vector<int64_t>& numbers);
-Tensor vector_of(const std::vector<int64_t>& numbers);
-
 /// A nested tensor of these elements, a contiguous tensor of one dimension, in that shape. Shares their memory.
 Tensor in_shape(const Tensor& values, const NestedShape& shape);
 /// The same over the elements of the nested `self`.

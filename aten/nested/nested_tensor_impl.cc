@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "aten/core/empty.h"
 #include "c10/util/exception.h"
 
 namespace at {
@@ -131,6 +132,23 @@ void NestedTensorImpl::release_resources() {
 }
 
 namespace nested {
+namespace {
+
+Tensor longs(IntArrayRef sizes, const std::vector<int64_t>& numbers) {
+  const Tensor t = empty_contiguous(sizes, kLong);
+  std::copy(numbers.begin(), numbers.end(), static_cast<int64_t*>(t.data_ptr()));
+  return t;
+}
+
+}  // namespace
+
+Tensor matrix_of(const NestedShape& shape, const std::vector<int64_t>& numbers) {
+  return longs({shape.parts, shape.dims}, numbers);
+}
+
+Tensor vector_of(const std::vector<int64_t>& numbers) {
+  return longs({static_cast<int64_t>(numbers.size())}, numbers);
+}
 
 NestedTensorImpl& impl_of(const char* op, const Tensor& t) {
   TORCH_CHECK(t.is_nested(), op, ": expected a nested tensor, but got a dense one of size ", t.sizes());

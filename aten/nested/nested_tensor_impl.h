@@ -65,7 +65,7 @@ class NestedTensorImpl final : public c10::TensorImpl {
 
 namespace nested {
 
-/// The tensor's class. Throws c10::Error "<op>: expected a nested tensor for argument ..." for another.
+/// The tensor's class. Throws c10::Error "<op>: expected a nested tensor, but got a dense one ..." for another.
 NestedTensorImpl& impl_of(const char* op, const Tensor& t);
 
 /// A nested tensor over the memory of `buffer`, without its autograd state.
@@ -73,6 +73,10 @@ Tensor make_nested(const Tensor& buffer, std::shared_ptr<const NestedShape> shap
 
 /// The shape of parts of these sizes (parts x dims) that lie one after the other.
 std::shared_ptr<const NestedShape> packed_shape(int64_t parts, int64_t dims, std::vector<int64_t> sizes);
+
+/// int64 numbers as a tensor of parts x dims (sizes, strides), or of one dimension (offsets).
+Tensor matrix_of(const NestedShape& shape, const std::vector<int64_t>& numbers);
+Tensor vector_of(const std::vector<int64_t>& numbers);
 
 /// `t` without its autograd state, over the same memory.
 Tensor plain(const Tensor& t);

@@ -21,18 +21,11 @@ Tensor nested_buffer_grad(const Tensor& grad, int64_t numel, const Tensor& neste
     const Tensor values = at::_nested_values(grad);
     if (values.numel() == numel) return values;
   }
-  const Tensor sizes = at::contiguous(nested_size), strides = at::contiguous(nested_strides),
-               starts = at::contiguous(offsets);
-  const int64_t dims = sizes.size(1);
-  Tensor result = at::zeros({numel}, grad.options());
+  const Tensor result = at::zeros({numel}, grad.options());
   const std::vector<Tensor> parts = at::_nested_unbind(grad);
-  for (size_t i = 0; i < parts.size(); ++i) {
-    const int64_t row = static_cast<int64_t>(i) * dims;
-    Tensor place = at::as_strided(result, IntArrayRef(sizes.data_ptr<int64_t>() + row, static_cast<size_t>(dims)),
-                                  IntArrayRef(strides.data_ptr<int64_t>() + row, static_cast<size_t>(dims)),
-                                  starts.data_ptr<int64_t>()[i]);
-    at::add_(place, parts[i]);
-  }
+  std::vector<Tensor> places =
+      at::_nested_unbind(at::_nested_view_from_buffer(result, nested_size, nested_strides, offsets));
+  for (size_t i = 0; i < parts.size(); ++i) at::add_(places[i], parts[i]);
   return result;
 }
 

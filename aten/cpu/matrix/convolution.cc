@@ -4,6 +4,7 @@
 #include <cstring>
 #include <iterator>
 #include <new>
+#include <optional>
 
 #include "aten/cpu/matrix/channel_order.h"
 #include "aten/cpu/matrix/convolution_internal.h"
@@ -357,21 +358,19 @@ constexpr const ConvolutionCandidate* kCandidates[] = {
     &internal::kUnfoldingConvolution,
 };
 
-// What a convolution reads and writes, of whichever part: the two operands, a bias or null, and the result. Those with
-// channels have their channels and places there.
+// What a convolution reads and writes, of whichever part: the two operands, a bias or null, and the result.
 struct Operands {
   struct Operand {
     const void* data;
-    int64_t channels, places;  // 0: the weights
-    bool is_activation() const { return channels > 0; }
+    int64_t channels, places;  // of an activation; 0 of the weights, whose order is always the same
   };
   Operand left, right;
   const void* bias;
   Operand result;
 };
 
-bool run(const ConvolutionCandidate& k, const Convolution& c, ConvolutionPart part, const void* left, const void* right,
-         const void* bias, void* result) {
+bool run_part(const ConvolutionCandidate& k, const Convolution& c, ConvolutionPart part, const void* left,
+              const void* right, const void* bias, void* result) {
   switch (part) {
     case ConvolutionPart::kForward:
       return k.forward(c, left, right, bias, result);
@@ -383,37 +382,38 @@ bool run(const ConvolutionCandidate& k, const Convolution& c, ConvolutionPart pa
   return false;
 }
 
-// The copy of an activation with its channels first.
+// An operand with its channels first: a copy of an activation, the weights themselves.
 class ChannelsFirst {
  public:
-  ChannelsFirst(const Convolution& c, const Operands::Operand& x)
-      : c_(c), x_(x), scratch_(static_cast<size_t>(c.batch * x.channels * x.places * type_size(c.type)) + 64) {}
+  ChannelsFirst(const Convolution& c, const Operands::Operand& x) : c_(c), x_(x) {
+    if (x.channels > 0) copy_.emplace(static_cast<size_t>(c.batch * x.channels * x.places * type_size(c.type)));
+  }
   void read() const {
-    internal::transpose_images(x_.data, c_.batch, x_.places, x_.channels, type_size(c_.type), data());
+    if (copy_) internal::transpose_images(x_.data, c_.batch, x_.places, x_.channels, type_size(c_.type), data());
   }
   void write_back() const {
-    internal::transpose_images(data(), c_.batch, x_.channels, x_.places, type_size(c_.type),
-                               const_cast<void*>(x_.data));
+    void* const to = const_cast<void*>(x_.data);
+    if (copy_) internal::transpose_images(data(), c_.batch, x_.channels, x_.places, type_size(c_.type), to);
   }
-  void* data() const { return x_.is_activation() ? scratch_.as<void>() : const_cast<void*>(x_.data); }
+  void* data() const { return copy_ ? copy_->as<void>() : const_cast<void*>(x_.data); }
 
  private:
   const Convolution& c_;
   const Operands::Operand& x_;
-  internal::Scratch scratch_;
+  std::optional<internal::Scratch> copy_;
 };
 
 // In the order of channels that the candidate takes.
 bool run_in_order(const ConvolutionCandidate& k, const Convolution& c, ConvolutionPart part, const Operands& x) {
   if (!c.channels_last || k.takes_channels_last)
-    return run(k, c, part, x.left.data, x.right.data, x.bias, const_cast<void*>(x.result.data));
+    return run_part(k, c, part, x.left.data, x.right.data, x.bias, const_cast<void*>(x.result.data));
   Convolution first = c;
   first.channels_last = false;
   const ChannelsFirst left(c, x.left), right(c, x.right), result(c, x.result);
-  if (x.left.is_activation()) left.read();
-  if (x.right.is_activation()) right.read();
-  const bool done = run(k, first, part, left.data(), right.data(), x.bias, result.data());
-  if (done && x.result.is_activation()) result.write_back();
+  left.read();
+  right.read();
+  const bool done = run_part(k, first, part, left.data(), right.data(), x.bias, result.data());
+  if (done) result.write_back();
   return done;
 }
 

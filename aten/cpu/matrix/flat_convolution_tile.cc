@@ -72,8 +72,6 @@ HWY_NOINLINE void SumTile(const FlatConvolution& c, int64_t first, int64_t place
 
 // Writes those of `count` sums from flat place `place` on that are output places.
 HWY_INLINE void StoreTile(const FlatConvolution& c, const Sums& sums, int64_t first, int64_t rows, int64_t place, int64_t count) {
-  const hn::ScalableTag<float> d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   const int64_t image = c.height * c.width;
   int64_t y = place / c.pitch, x = place % c.pitch;
   for (int64_t at = 0; at < count; at += c.pitch - x, x = 0, ++y) {
@@ -82,14 +80,8 @@ HWY_INLINE void StoreTile(const FlatConvolution& c, const Sums& sums, int64_t fi
     float* to = c.output + first * image + y * c.width + x;
     const float* add = c.add == nullptr ? nullptr : c.add + first * image + y * c.width + x;
     for (int64_t r = 0; run > 0 && r < rows; ++r, from += kTileRow, to += image) {
-      if (add != nullptr || c.relu) {
-        StoreFinished(from, run, add, c.alpha, c.relu, to);
-        if (add != nullptr) add += image;
-        continue;
-      }
-      int64_t i = 0;
-      for (; i + lanes <= run; i += lanes) hn::StoreU(hn::LoadU(d, from + i), d, to + i);
-      if (i < run) hn::BlendedStore(hn::LoadU(d, from + i), hn::FirstN(d, static_cast<size_t>(run - i)), d, to + i);
+      StoreFinished(from, run, add, c.alpha, c.relu, to);
+      if (add != nullptr) add += image;
     }
   }
 }

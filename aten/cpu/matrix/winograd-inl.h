@@ -1,5 +1,5 @@
 // The transformations of Winograd's algorithm F(4 x 4, 3 x 3), for sources compiled once a target. Include after
-// hwy/highway.h.
+// hwy/highway.h and tile-inl.h.
 //
 // A correlation of 4 outputs with 3 weights is y = A^T [(G g) * (B^T d)] for 6 inputs d (Lavin and Gray, 2015): the
 // product of polynomials, evaluated at 0, 3/4, -3/4, 3/2, -3/2 and infinity. Of all points whose powers are exact in
@@ -14,6 +14,8 @@
 #endif
 
 #include <cstdint>
+
+#include "aten/cpu/matrix/winograd.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace at::matrix::internal {
@@ -34,6 +36,44 @@ HWY_INLINE FloatVector Constant(float x) {
   return hn::Set(FloatTag(), x);
 }
 
+HWY_INLINE int64_t FloatLanes() {
+  return static_cast<int64_t>(hn::Lanes(FloatTag()));
+}
+HWY_INLINE int64_t WholeVectors(int64_t count) {
+  return (count + FloatLanes() - 1) / FloatLanes() * FloatLanes();
+}
+
+// The right factors of the products are cut into panels of two vectors, the last one of one or two (PanelWidth).
+HWY_INLINE int64_t WidePanel() {
+  return 2 * FloatLanes();
+}
+HWY_INLINE int64_t CountWidePanels(int64_t columns) {
+  return (columns + WidePanel() - 1) / WidePanel();
+}
+HWY_INLINE int64_t WidthOfPanel(int64_t columns, int64_t panel) {
+  return PanelWidth(columns - panel * WidePanel(), FloatLanes());
+}
+
+// Floats of a cache line.
+inline constexpr int64_t kLine = 16;
+// Steps between the 36 factors of a panel, and between their products. The odd line keeps them out of each other's
+// cache sets; vectors that are stored into a left factor may reach beyond its rows.
+HWY_INLINE int64_t RightStep(int64_t depth, int64_t width) {
+  return depth * width + kLine;
+}
+HWY_INLINE int64_t LeftStep(int64_t depth) {
+  return (depth * kRows + WidePanel()) / kLine * kLine + kLine;
+}
+HWY_INLINE int64_t ProductStep() {
+  return kRows * WidePanel() + kLine;
+}
+
+// The values at a point and at the one of the other sign, from the even and the odd terms.
+HWY_INLINE void AtBothSigns(FloatVector even, FloatVector odd, FloatVector* to) {
+  to[0] = hn::Add(even, odd);
+  to[1] = hn::Sub(even, odd);
+}
+
 // B^T d, of 6 inputs.
 struct OfInput {
   static constexpr int kFrom = 6, kTo = 6;
@@ -43,10 +83,8 @@ struct OfInput {
     const FloatVector even_b = hn::NegMulAdd(Constant(kA2), d[2], d[4]);
     const FloatVector odd_b = hn::Mul(Constant(kPointB), hn::NegMulAdd(Constant(kA2), d[1], d[3]));
     to[0] = hn::MulAdd(Constant(kProduct), d[0], hn::NegMulAdd(Constant(kSum), d[2], d[4]));
-    to[1] = hn::Add(even_a, odd_a);
-    to[2] = hn::Sub(even_a, odd_a);
-    to[3] = hn::Add(even_b, odd_b);
-    to[4] = hn::Sub(even_b, odd_b);
+    AtBothSigns(even_a, odd_a, to + 1);
+    AtBothSigns(even_b, odd_b, to + 3);
     to[5] = hn::MulAdd(Constant(kProduct), d[1], hn::NegMulAdd(Constant(kSum), d[3], d[5]));
   }
 };
@@ -60,10 +98,8 @@ struct OfWeights {
     const FloatVector even_b = hn::MulAdd(Constant(kB2 * kScaleB), g[2], hn::Mul(Constant(kScaleB), g[0]));
     const FloatVector odd_b = hn::Mul(Constant(kPointB * kScaleB), g[1]);
     to[0] = hn::Mul(Constant(kScale0), g[0]);
-    to[1] = hn::Add(even_a, odd_a);
-    to[2] = hn::Sub(even_a, odd_a);
-    to[3] = hn::Add(even_b, odd_b);
-    to[4] = hn::Sub(even_b, odd_b);
+    AtBothSigns(even_a, odd_a, to + 1);
+    AtBothSigns(even_b, odd_b, to + 3);
     to[5] = g[2];
   }
 };
@@ -90,10 +126,8 @@ struct OfOutputGradient {
     const FloatVector even_b = hn::MulAdd(Constant(kB2), y[2], y[0]);
     const FloatVector odd_b = hn::MulAdd(Constant(kB3), y[3], hn::Mul(Constant(kPointB), y[1]));
     to[0] = y[0];
-    to[1] = hn::Add(even_a, odd_a);
-    to[2] = hn::Sub(even_a, odd_a);
-    to[3] = hn::Add(even_b, odd_b);
-    to[4] = hn::Sub(even_b, odd_b);
+    AtBothSigns(even_a, odd_a, to + 1);
+    AtBothSigns(even_b, odd_b, to + 3);
     to[5] = y[3];
   }
 };
@@ -151,11 +185,30 @@ HWY_INLINE int64_t CountPanels(int64_t rows) {
   return panels;
 }
 
-// The product of a panel of `height` rows with one of one or two vectors.
-HWY_INLINE void MultiplyPanels(const Tile<float>& t, int64_t height, bool two) {
-  if (height == kRows) return two ? RunTile<float, kRows, 2>(t) : RunTile<float, kRows, 1>(t);
-  if (height == kMiddleRows) return two ? RunTile<float, kMiddleRows, 2>(t) : RunTile<float, kMiddleRows, 1>(t);
-  two ? RunTile<float, kFewRows, 2>(t) : RunTile<float, kFewRows, 1>(t);
+// The 36 products of a panel of left factors, of whose `height` rows the first `rows` count, with one of right factors.
+HWY_INLINE void MultiplyPanels(const float* left, const float* right, int64_t depth, int64_t height, int64_t rows,
+                               int64_t width, float* products) {
+  const bool two = width == WidePanel();
+  Tile<float> t;
+  t.k = depth;
+  t.c_row = width;
+  t.add = nullptr;
+  t.add_row = 0;
+  t.alpha = t.beta = 1;
+  t.rows = rows;
+  t.columns = width;
+  for (int64_t i = 0; i < kWinogradProducts; ++i) {
+    t.a = left + i * LeftStep(depth);
+    t.b = right + i * RightStep(depth, width);
+    t.c = products + i * ProductStep();
+    if (height == kRows) {
+      two ? RunTile<float, kRows, 2>(t) : RunTile<float, kRows, 1>(t);
+    } else if (height == kMiddleRows) {
+      two ? RunTile<float, kMiddleRows, 2>(t) : RunTile<float, kMiddleRows, 1>(t);
+    } else {
+      two ? RunTile<float, kFewRows, 2>(t) : RunTile<float, kFewRows, 1>(t);
+    }
+  }
 }
 
 }  // namespace HWY_NAMESPACE

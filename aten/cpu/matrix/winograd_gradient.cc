@@ -11,43 +11,19 @@
 #include "aten/cpu/matrix/winograd-inl.h"
 // clang-format on
 
-#include "aten/cpu/matrix/winograd.h"
-
 HWY_BEFORE_NAMESPACE();
 namespace at::matrix::internal {
 namespace HWY_NAMESPACE {
 
-inline int64_t ChannelLanes() {
-  return static_cast<int64_t>(hn::Lanes(FloatTag()));
-}
-inline int64_t ChannelPanel() {
-  return 2 * ChannelLanes();
-}
-inline int64_t ChannelPanels(int64_t channels) {
-  return (channels + ChannelPanel() - 1) / ChannelPanel();
-}
-inline int64_t Whole(int64_t count) {
-  return (count + ChannelLanes() - 1) / ChannelLanes() * ChannelLanes();
-}
-
-// Steps between the 36 factors of a panel. The odd cache line keeps them out of each other's cache sets.
-inline constexpr int64_t kOddLine = 16;
-inline int64_t InputStep(int64_t tiles) {
-  return tiles * ChannelPanel() + kOddLine;
-}
-inline int64_t GradStep(int64_t tiles) {
-  return (tiles * kRows + 2 * ChannelLanes()) / kOddLine * kOddLine + kOddLine;
-}
-
 int64_t GradientInputFloats(const WinogradShape& s, int64_t tile_rows) {
-  return ChannelPanels(s.channels) * kWinogradProducts * InputStep(tile_rows * s.tiles_x());
+  return CountWidePanels(s.channels) * kWinogradProducts * RightStep(tile_rows * s.tiles_x(), WidePanel());
 }
 int64_t GradientOutputFloats(const WinogradShape& s, int64_t tile_rows) {
-  return CountPanels(s.rows) * kWinogradProducts * GradStep(tile_rows * s.tiles_x());
+  return CountPanels(s.rows) * kWinogradProducts * LeftStep(tile_rows * s.tiles_x());
 }
 
 inline int64_t StageWidth() {
-  return HWY_MAX(ChannelPanel(), Whole(kRows));
+  return HWY_MAX(WidePanel(), WholeVectors(kRows));
 }
 inline int64_t StageFloats(const WinogradShape& s) {
   return 6 * (s.tiles_x() * kWinogradTile + 2) * StageWidth();
@@ -74,7 +50,7 @@ void TransformInputRow(const WinogradGradient& w, int64_t image, int64_t tile_ro
                        int64_t width, float* stage, int64_t step, float* to) {
   const FloatTag d;
   const WinogradShape& s = w.shape;
-  const int64_t lanes = ChannelLanes(), columns = s.tiles_x() * kWinogradTile + 2;
+  const int64_t lanes = FloatLanes(), columns = s.tiles_x() * kWinogradTile + 2;
   Stage(w.input + (image * s.channels + channel) * s.height * s.width, s.height, s.width, channels, width,
         tile_row * kWinogradTile - s.top, -s.left, 6, columns, stage);
   for (int64_t x = 0; x < s.tiles_x(); ++x) {
@@ -95,7 +71,7 @@ void TransformGradRow(const WinogradGradient& w, int64_t image, int64_t tile_row
                       int64_t height, float* stage, int64_t step, float* to) {
   const FloatTag d;
   const WinogradShape& s = w.shape;
-  const int64_t lanes = ChannelLanes(), columns = s.tiles_x() * kWinogradTile, width = Whole(height);
+  const int64_t lanes = FloatLanes(), columns = s.tiles_x() * kWinogradTile, width = WholeVectors(height);
   Stage(w.grad_output + (image * s.rows + row) * s.out_height * s.out_width, s.out_height, s.out_width, rows, width,
         tile_row * kWinogradTile, 0, 4, columns, stage);
   HWY_ALIGN float last[kWinogradProducts * (kRows + 2 * HWY_MAX_BYTES / sizeof(float))];
@@ -126,40 +102,32 @@ inline int64_t FirstRow(int64_t rows, int64_t panel) {
   return row;
 }
 
-inline int64_t PanelWidthAt(int64_t channels, int64_t panel) {
-  return PanelWidth(channels - panel * ChannelPanel(), ChannelLanes());
-}
-
 // Units: each panel of input channels, then each of output channels, and of each the rows of tiles.
 void GradientTransform(const WinogradGradient& w, float* stage, int64_t begin, int64_t end) {
   const WinogradShape& s = w.shape;
-  const int64_t across = s.tiles_x(), tiles = w.tile_rows * across, input_panels = ChannelPanels(s.channels);
+  const int64_t across = s.tiles_x(), tiles = w.tile_rows * across, input_panels = CountWidePanels(s.channels);
   for (int64_t unit = begin; unit < end; ++unit) {
     const int64_t panel = unit / w.tile_rows, r = unit % w.tile_rows;
     const int64_t image = (w.first_row + r) / s.tiles_y(), tile_row = (w.first_row + r) % s.tiles_y();
     if (panel < input_panels) {
-      const int64_t channel = panel * ChannelPanel(), width = PanelWidthAt(s.channels, panel);
-      TransformInputRow(w, image, tile_row, channel, HWY_MIN(width, s.channels - channel), width, stage,
-                        InputStep(tiles),
-                        w.transformed_input + panel * kWinogradProducts * InputStep(tiles) + r * across * width);
+      const int64_t channel = panel * WidePanel(), width = WidthOfPanel(s.channels, panel);
+      TransformInputRow(
+          w, image, tile_row, channel, HWY_MIN(width, s.channels - channel), width, stage, RightStep(tiles, width),
+          w.transformed_input + panel * kWinogradProducts * RightStep(tiles, WidePanel()) + r * across * width);
     } else {
       const int64_t row_panel = panel - input_panels, row = FirstRow(s.rows, row_panel),
                     height = PanelHeight(s.rows - row);
-      TransformGradRow(w, image, tile_row, row, HWY_MIN(height, s.rows - row), height, stage, GradStep(tiles),
-                       w.transformed_grad + row_panel * kWinogradProducts * GradStep(tiles) + r * across * height);
+      TransformGradRow(w, image, tile_row, row, HWY_MIN(height, s.rows - row), height, stage, LeftStep(tiles),
+                       w.transformed_grad + row_panel * kWinogradProducts * LeftStep(tiles) + r * across * height);
     }
   }
-}
-
-inline int64_t GradientProductStep() {
-  return kRows * ChannelPanel() + kOddLine;
 }
 
 // The weights' gradients of a panel of output and one of input channels, from their 36 products [height][width].
 void StoreWeightGradient(const WinogradGradient& w, int64_t row, int64_t rows, int64_t channel, int64_t width,
                          const float* products) {
   const FloatTag d;
-  const int64_t lanes = ChannelLanes(), channels = w.shape.channels;
+  const int64_t lanes = FloatLanes(), channels = w.shape.channels;
   HWY_ALIGN float turned[9 * HWY_MAX_BYTES / sizeof(float)], dense[9 * HWY_MAX_BYTES / sizeof(float)];
   for (int64_t r = 0; r < rows; ++r) {
     for (int64_t v = 0; v < width && channel + v < channels; v += lanes) {
@@ -167,7 +135,7 @@ void StoreWeightGradient(const WinogradGradient& w, int64_t row, int64_t rows, i
       FloatVector out[3][3];
       TransformTiles<ToWeightGradient>(
           [&](int i, FloatVector* values) {
-            for (int j = 0; j < 6; ++j) values[j] = hn::Load(d, from + (i * 6 + j) * GradientProductStep());
+            for (int j = 0; j < 6; ++j) values[j] = hn::Load(d, from + (i * 6 + j) * ProductStep());
           },
           [&](int i, int j, FloatVector value) { out[i][j] = value; });
       // Columns of [channel][3], and of them [channel][3][3].
@@ -190,37 +158,27 @@ void StoreWeightGradient(const WinogradGradient& w, int64_t row, int64_t rows, i
 // Units: the panels of input channels of each panel of output channels.
 void GradientMultiply(const WinogradGradient& w, float* products, int64_t begin, int64_t end) {
   const WinogradShape& s = w.shape;
-  const int64_t tiles = w.tile_rows * s.tiles_x(), input_panels = ChannelPanels(s.channels);
+  const int64_t tiles = w.tile_rows * s.tiles_x(), input_panels = CountWidePanels(s.channels);
   for (int64_t unit = begin; unit < end; ++unit) {
     const int64_t row_panel = unit / input_panels, panel = unit % input_panels;
     const int64_t row = FirstRow(s.rows, row_panel), height = PanelHeight(s.rows - row),
-                  width = PanelWidthAt(s.channels, panel);
-    Tile<float> t;
-    t.k = tiles;
-    t.c_row = width;
-    t.add = nullptr;
-    t.add_row = 0;
-    t.alpha = t.beta = 1;
-    t.rows = HWY_MIN(height, s.rows - row);
-    t.columns = width;
-    for (int64_t i = 0; i < kWinogradProducts; ++i) {
-      t.a = w.transformed_grad + (row_panel * kWinogradProducts + i) * GradStep(tiles);
-      t.b = w.transformed_input + (panel * kWinogradProducts + i) * InputStep(tiles);
-      t.c = products + i * GradientProductStep();
-      MultiplyPanels(t, height, width == ChannelPanel());
-    }
-    StoreWeightGradient(w, row, t.rows, panel * ChannelPanel(), width, products);
+                  width = WidthOfPanel(s.channels, panel);
+    const int64_t rows = HWY_MIN(height, s.rows - row);
+    MultiplyPanels(w.transformed_grad + row_panel * kWinogradProducts * LeftStep(tiles),
+                   w.transformed_input + panel * kWinogradProducts * RightStep(tiles, WidePanel()), tiles, height, rows,
+                   width, products);
+    StoreWeightGradient(w, row, rows, panel * WidePanel(), width, products);
   }
 }
 
 int64_t GradientTransformUnits(const WinogradGradient& w) {
-  return (ChannelPanels(w.shape.channels) + CountPanels(w.shape.rows)) * w.tile_rows;
+  return (CountWidePanels(w.shape.channels) + CountPanels(w.shape.rows)) * w.tile_rows;
 }
 int64_t GradientUnits(const WinogradGradient& w) {
-  return ChannelPanels(w.shape.channels) * CountPanels(w.shape.rows);
+  return CountWidePanels(w.shape.channels) * CountPanels(w.shape.rows);
 }
 int64_t GradientScratchFloats() {
-  return kWinogradProducts * GradientProductStep();
+  return kWinogradProducts * ProductStep();
 }
 
 }  // namespace HWY_NAMESPACE

@@ -12,33 +12,12 @@
 #include "aten/cpu/matrix/winograd-inl.h"
 // clang-format on
 
-#include "aten/cpu/matrix/winograd.h"
-
 HWY_BEFORE_NAMESPACE();
 namespace at::matrix::internal {
 namespace HWY_NAMESPACE {
 
-inline int64_t TileLanes() {
-  return static_cast<int64_t>(hn::Lanes(FloatTag()));
-}
-inline int64_t TilePanel() {
-  return 2 * TileLanes();
-}
-inline int64_t PanelsOf(int64_t tiles) {
-  return (tiles + TilePanel() - 1) / TilePanel();
-}
-
-// Steps between the 36 factors of a panel. The odd cache line keeps them out of each other's cache sets.
-inline constexpr int64_t kOdd = 16;
-inline int64_t RightStep(int64_t channels, int64_t width) {
-  return channels * width + kOdd;
-}
-inline int64_t LeftStep(int64_t channels) {
-  return (channels * kRows + 2 * TileLanes()) / kOdd * kOdd + kOdd;
-}
-
 inline int64_t TransformedFloats(const WinogradShape& s, int64_t tiles) {
-  return PanelsOf(tiles) * kWinogradProducts * RightStep(s.channels, TilePanel());
+  return CountWidePanels(tiles) * kWinogradProducts * RightStep(s.channels, WidePanel());
 }
 
 // Calls f(image, tile row, tile column, at, count) for the runs of tiles [first, last) in one row of tiles.
@@ -58,7 +37,7 @@ HWY_INLINE void VisitRuns(const WinogradShape& s, int64_t first, int64_t last, c
 // to[i] = row[at + i] for i in [0, count), 0 outside the row's `width` values.
 HWY_INLINE void CopyPadded(const float* row, int64_t width, int64_t at, int64_t count, float* to) {
   const FloatTag d;
-  const int64_t lanes = TileLanes();
+  const int64_t lanes = FloatLanes();
   int64_t i = 0;
   for (; i < count && at + i < 0; ++i) to[i] = 0;
   const int64_t end = HWY_MIN(count, width - at), begin = i;
@@ -71,20 +50,11 @@ HWY_INLINE void CopyPadded(const float* row, int64_t width, int64_t at, int64_t 
   for (; i < count; ++i) to[i] = 0;
 }
 
-HWY_INLINE void CopyRun(const float* from, int64_t count, float* to) {
-  const FloatTag d;
-  const int64_t lanes = TileLanes();
-  int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) hn::StoreU(hn::LoadU(d, from + i), d, to + i);
-  if (i < count && count >= lanes) return hn::StoreU(hn::LoadU(d, from + count - lanes), d, to + count - lanes);
-  for (; i < count; ++i) to[i] = from[i];
-}
-
 // A panel's inputs of one channel, the six rows of its tiles: the first four columns of all tiles side by side, and
 // then the last two.
 struct Strips {
   static constexpr size_t kMost = 2 * HWY_MAX_BYTES / sizeof(float);
-  HWY_ALIGN float four[6][4 * kMost + 16];
+  HWY_ALIGN float four[6][4 * kMost + kLine];
   HWY_ALIGN float two[6][2 * kMost];
 
   HWY_INLINE void Fill(const WinogradForward& w, int64_t channel, int64_t first, int64_t last) {
@@ -115,12 +85,12 @@ struct Strips {
 
 void TransformInput(const WinogradForward& w, int64_t begin, int64_t end) {
   const FloatTag d;
-  const int64_t lanes = TileLanes(), panel = TilePanel(), channels = w.shape.channels;
+  const int64_t lanes = FloatLanes(), panel = WidePanel(), channels = w.shape.channels;
   Strips strips;
   for (int64_t unit = begin; unit < end; ++unit) {
     const int64_t p = unit / channels, channel = unit % channels;
     const int64_t left = HWY_MIN(panel, w.tiles - p * panel), first = w.first_tile + p * panel;
-    const int64_t width = left > lanes ? panel : lanes, step = RightStep(channels, width);
+    const int64_t width = WidthOfPanel(w.tiles, p), step = RightStep(channels, width);
     strips.Fill(w, channel, first, first + left);
     float* const panel_out = w.transformed + p * kWinogradProducts * RightStep(channels, panel) + channel * width;
     for (int64_t v = 0; v < width; v += lanes) {
@@ -140,7 +110,7 @@ void TransformInput(const WinogradForward& w, int64_t begin, int64_t end) {
 // A panel of rows: left factors [k][height] for each product.
 void TransformWeights(const WinogradForward& w, int64_t row, int64_t height, float* turned_block, float* to) {
   const FloatTag d;
-  const int64_t lanes = TileLanes(), channels = w.shape.channels, width = (height + lanes - 1) / lanes * lanes,
+  const int64_t lanes = FloatLanes(), channels = w.shape.channels, width = WholeVectors(height),
                 step = LeftStep(channels);
   const int64_t valid = HWY_MIN(height, w.shape.rows - row);
   const float* const from = w.weight + row * w.weight_row;
@@ -165,12 +135,12 @@ void TransformWeights(const WinogradForward& w, int64_t row, int64_t height, flo
 }
 
 // The outputs of a panel of tiles in some rows, from their 36 products [height][width].
-void StoreOutputs(const WinogradForward& w, int64_t row, int64_t rows, const float* products, int64_t step,
-                  int64_t width, int64_t first, int64_t last) {
+void StoreOutputs(const WinogradForward& w, int64_t row, int64_t rows, const float* products, int64_t width,
+                  int64_t first, int64_t last) {
   const FloatTag d;
-  const int64_t lanes = TileLanes();
+  const int64_t lanes = FloatLanes();
   const WinogradShape& s = w.shape;
-  HWY_ALIGN float strips[4][4 * Strips::kMost];
+  HWY_ALIGN float strips[4][4 * Strips::kMost + kLine];
   for (int64_t r = 0; r < rows; ++r) {
     const FloatVector bias = Constant(w.bias == nullptr ? 0 : w.bias[row + r]);
     for (int64_t v = 0; v < width; v += lanes) {
@@ -178,7 +148,7 @@ void StoreOutputs(const WinogradForward& w, int64_t row, int64_t rows, const flo
       FloatVector out[4][4];
       TransformTiles<ToOutput>(
           [&](int i, FloatVector* values) {
-            for (int j = 0; j < 6; ++j) values[j] = hn::Load(d, from + (i * 6 + j) * step);
+            for (int j = 0; j < 6; ++j) values[j] = hn::Load(d, from + (i * 6 + j) * ProductStep());
           },
           [&](int i, int j, FloatVector value) { out[i][j] = hn::Add(value, bias); });
       for (int i = 0; i < 4; ++i)
@@ -191,35 +161,30 @@ void StoreOutputs(const WinogradForward& w, int64_t row, int64_t rows, const flo
         const int64_t place =
             ((n * s.rows + row + r) * s.out_height + y * kWinogradTile + i) * s.out_width + x * kWinogradTile;
         const float* const sums = strips[i] + 4 * at;
-        if (w.add == nullptr && !w.relu)
-          CopyRun(sums, left, w.output + place);
-        else
-          StoreFinished(sums, left, w.add == nullptr ? nullptr : w.add + place, w.alpha, w.relu, w.output + place);
+        StoreFinished(sums, left, w.add == nullptr ? nullptr : w.add + place, w.alpha, w.relu, w.output + place);
       }
     });
   }
 }
 
-// Floats of the parts of a product's scratch memory: the weights turned and transformed, and the products.
+// Floats of the parts of a product's scratch memory, besides the products: the weights turned, and transformed.
 inline int64_t TurnedFloats(int64_t channels) {
-  return channels * 9 * ((kRows + TileLanes() - 1) / TileLanes() * TileLanes()) + kOdd;
+  return (channels * 9 * WholeVectors(kRows) + kLine - 1) / kLine * kLine;
 }
 inline int64_t WeightFloats(int64_t channels) {
   return kWinogradProducts * LeftStep(channels);
 }
-inline int64_t ProductStep() {
-  return kRows * TilePanel() + kOdd;
-}
 
-inline int64_t ProductScratchFloats(int64_t channels) {
-  return TurnedFloats(channels) + WeightFloats(channels) + kWinogradProducts * ProductStep();
+int64_t ProductFloats(const WinogradShape& s) {
+  return TurnedFloats(s.channels) + WeightFloats(s.channels) + kWinogradProducts * ProductStep();
 }
 
 // Units go panel of rows by panel of rows, through the tiles for each.
 void Multiply(const WinogradForward& w, float* scratch, int64_t begin, int64_t end) {
-  const int64_t lanes = TileLanes(), panel = TilePanel(), panels = PanelsOf(w.tiles), channels = w.shape.channels;
+  const int64_t panel = WidePanel(), panels = CountWidePanels(w.tiles),
+                channels = w.shape.channels;
   float* const turned_block = scratch;
-  float* const weights = turned_block + (TurnedFloats(channels) + kOdd - 1) / kOdd * kOdd;
+  float* const weights = turned_block + TurnedFloats(channels);
   float* const products = weights + WeightFloats(channels);
   int64_t row = 0, row_panel = 0, transformed = -1;
   for (int64_t unit = begin; unit < end; ++unit) {
@@ -227,36 +192,21 @@ void Multiply(const WinogradForward& w, float* scratch, int64_t begin, int64_t e
     const int64_t height = PanelHeight(w.shape.rows - row), p = unit % panels;
     if (transformed != row_panel) TransformWeights(w, row, height, turned_block, weights);
     transformed = row_panel;
-    const int64_t left = HWY_MIN(panel, w.tiles - p * panel), width = left > lanes ? panel : lanes;
-    Tile<float> t;
-    t.k = channels;
-    t.c_row = width;
-    t.add = nullptr;
-    t.add_row = 0;
-    t.alpha = t.beta = 1;
-    t.rows = HWY_MIN(height, w.shape.rows - row);
-    t.columns = width;
-    for (int64_t i = 0; i < kWinogradProducts; ++i) {
-      t.a = weights + i * LeftStep(channels);
-      t.b = w.transformed + p * kWinogradProducts * RightStep(channels, panel) + i * RightStep(channels, width);
-      t.c = products + i * ProductStep();
-      MultiplyPanels(t, height, width == panel);
-    }
+    const int64_t left = HWY_MIN(panel, w.tiles - p * panel), width = WidthOfPanel(w.tiles, p);
+    const int64_t rows = HWY_MIN(height, w.shape.rows - row);
+    MultiplyPanels(weights, w.transformed + p * kWinogradProducts * RightStep(channels, panel), channels, height, rows,
+                   width, products);
     const int64_t first = w.first_tile + p * panel;
-    StoreOutputs(w, row, t.rows, products, ProductStep(), width, first, first + left);
+    StoreOutputs(w, row, rows, products, width, first, first + left);
   }
 }
 
 int64_t InputUnits(const WinogradForward& w) {
-  return PanelsOf(w.tiles) * w.shape.channels;
+  return CountWidePanels(w.tiles) * w.shape.channels;
 }
 int64_t ProductUnits(const WinogradForward& w) {
-  return PanelsOf(w.tiles) * CountPanels(w.shape.rows);
+  return CountWidePanels(w.tiles) * CountPanels(w.shape.rows);
 }
-int64_t ProductFloats(const WinogradShape& s) {
-  return ProductScratchFloats(s.channels) + kOdd;
-}
-
 }  // namespace HWY_NAMESPACE
 }  // namespace at::matrix::internal
 HWY_AFTER_NAMESPACE();
@@ -268,7 +218,7 @@ int64_t winograd_transformed_floats(const WinogradShape& shape, int64_t tiles) {
   return AT_ISA_FUNCTION(TransformedFloats)(shape, tiles);
 }
 int64_t winograd_panel() {
-  return AT_ISA_FUNCTION(TilePanel)();
+  return AT_ISA_FUNCTION(WidePanel)();
 }
 int64_t winograd_input_units(const WinogradForward& w) {
   return AT_ISA_FUNCTION(InputUnits)(w);

@@ -272,9 +272,7 @@ std::tuple<Tensor, Tensor, Tensor> convolution_backward_cpu(const Tensor& grad_o
   c.engine.channels_last = format != MemoryFormat::Contiguous;
   const Tensor grad = dense(grad_output, format);
   const auto result_like = [&](const Tensor& t) {
-    return format == MemoryFormat::Contiguous
-               ? empty_contiguous(t.sizes(), input.scalar_type())
-               : empty_with_strides(t.sizes(), strides_of_format(t.sizes(), format), input.scalar_type());
+    return empty_dense(t.sizes(), input.scalar_type(), input.device(), format);
   };
   std::tuple<Tensor, Tensor, Tensor> result;
   if (output_mask[0]) {

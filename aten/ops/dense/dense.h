@@ -31,15 +31,18 @@ inline Tensor dense(const Tensor& t, ScalarType dtype, MemoryFormat format = Mem
   return t.scalar_type() == dtype ? dense(t, format) : at::_to_copy(t, TensorOptions().dtype(dtype), false, format);
 }
 
+// An uninitialised tensor without gaps.
+inline Tensor empty_dense(IntArrayRef sizes, ScalarType dtype, Device device, MemoryFormat format) {
+  if (format == MemoryFormat::Contiguous) return empty_contiguous(sizes, dtype, device);
+  return empty_with_strides(sizes, strides_of_format(sizes, format), dtype, device);
+}
+
 // Where a kernel writes a dense result: `out` where it is dense and has the dtype, else a temporary that commit() copies.
 class DenseOut {
  public:
   explicit DenseOut(Tensor& out, MemoryFormat format = MemoryFormat::Contiguous) : DenseOut(out, out.scalar_type(), format) {}
   DenseOut(Tensor& out, ScalarType dtype, MemoryFormat format = MemoryFormat::Contiguous) : out_(out) {
-    if (is_dense(out, format) && out.scalar_type() == dtype) return;
-    temporary_ = format == MemoryFormat::Contiguous
-                     ? empty_contiguous(out.sizes(), dtype, out.device())
-                     : empty_with_strides(out.sizes(), strides_of_format(out.sizes(), format), dtype, out.device());
+    if (!is_dense(out, format) || out.scalar_type() != dtype) temporary_ = empty_dense(out.sizes(), dtype, out.device(), format);
   }
   Tensor& tensor() { return temporary_.defined() ? temporary_ : out_; }
   template <class T>

@@ -5,6 +5,7 @@
 #include "aten/core/empty.h"
 #include "aten/nested/nested_tensor_impl.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/dense/dense.h"
 #include "aten/ops/nested/kernels.h"
 #include "aten/ops/nested/ops.h"
 #include "aten/ops/reduce/ops.h"
@@ -30,9 +31,9 @@ std::vector<int64_t> numbers_of(const char* op, const char* argument, const Tens
   TORCH_CHECK(t.layout() == Layout::Strided && t.device().is_cpu() && t.scalar_type() == kLong && t.dim() == dims, op,
               ": expected ", argument, " to be an int64 tensor of ", dims, " dimension(s) on the CPU, but got a ",
               t.toString(), " of size ", t.sizes());
-  const Tensor dense = at::contiguous(t);
-  const int64_t* const data = dense.data_ptr<int64_t>();
-  const std::vector<int64_t> numbers(data, data + dense.numel());
+  const Tensor values = dense(t);
+  const int64_t* const data = values.data_ptr<int64_t>();
+  const std::vector<int64_t> numbers(data, data + values.numel());
   for (const int64_t n : numbers) TORCH_CHECK(n >= 0, op, ": ", argument, " has a negative number, ", n);
   return numbers;
 }
@@ -126,11 +127,7 @@ Tensor _nested_view_from_buffer_copy(const Tensor& self, const Tensor& nested_si
 std::tuple<Tensor, Tensor> _nested_compute_contiguous_strides_offsets(const Tensor& nested_size) {
   NestedShape given = shape_of("_nested_compute_contiguous_strides_offsets", nested_size);
   const auto shape = nested::packed_shape(given.parts, given.dims, std::move(given.sizes));
-  const Tensor strides = empty_contiguous({shape->parts, shape->dims}, kLong);
-  const Tensor offsets = empty_contiguous({shape->parts}, kLong);
-  std::copy(shape->strides.begin(), shape->strides.end(), strides.data_ptr<int64_t>());
-  std::copy(shape->offsets.begin(), shape->offsets.end(), offsets.data_ptr<int64_t>());
-  return {strides, offsets};
+  return {nested::matrix_of(*shape, shape->strides), nested::vector_of(shape->offsets)};
 }
 
 Tensor _nested_from_padded(const Tensor& padded, const Tensor& cpu_nested_shape_example, bool fuse_transform_0213) {

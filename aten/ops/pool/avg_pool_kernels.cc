@@ -154,10 +154,11 @@ void spread_plane(const T* grad, AverageScratch<T>& s, T* plane) {
 template <class T>
 void average_pixels(const Averaging& a, const Tensor& self, Tensor& out) {
   const PoolGeometry& g = a.g;
-  const Tensor x = pixels_of(self, self.scalar_type()), to = pixels_for(out);
+  const Tensor x = dense(self, MemoryFormat::ChannelsLast);
+  DenseOut to(out, MemoryFormat::ChannelsLast);
   const int64_t channels = self.size(1);
   const T* in = x.data_ptr<T>();
-  T* result = to.data_ptr<T>();
+  T* result = to.data<T>();
   if (const int64_t whole = count_of_whole_planes(a); whole != 0) {
     at::parallel_for(0, self.size(0), planes_a_task(channels * g.inputs()), [&](int64_t begin, int64_t end) {
       for (int64_t n = begin; n < end; ++n) {
@@ -168,7 +169,7 @@ void average_pixels(const Averaging& a, const Tensor& self, Tensor& out) {
           result[n * channels + c] = static_cast<T>(sums[static_cast<size_t>(c)] / static_cast<double>(whole));
       }
     });
-    if (!to.is_same(out)) at::copy_(out, to);
+    to.commit();
     return;
   }
   at::parallel_for(0, self.size(0) * g.out[1], planes_a_task(channels * g.inputs() / std::max<int64_t>(g.out[1], 1)),
@@ -189,16 +190,17 @@ void average_pixels(const Averaging& a, const Tensor& self, Tensor& out) {
                        }
                      }
                    });
-  if (!to.is_same(out)) at::copy_(out, to);
+  to.commit();
 }
 
 template <class T>
 void spread_pixels(const Averaging& a, const Tensor& grad_output, Tensor& out) {
   const PoolGeometry& g = a.g;
-  const Tensor x = pixels_of(grad_output, grad_output.scalar_type()), to = pixels_for(out);
+  const Tensor x = dense(grad_output, MemoryFormat::ChannelsLast);
+  DenseOut to(out, MemoryFormat::ChannelsLast);
   const int64_t channels = out.size(1);
   const T* grad = x.data_ptr<T>();
-  T* result = to.data_ptr<T>();
+  T* result = to.data<T>();
   at::parallel_for(0, out.size(0), 1, [&](int64_t begin, int64_t end) {
     std::vector<T> share(static_cast<size_t>(channels));
     for (int64_t n = begin; n < end; ++n) {
@@ -215,7 +217,7 @@ void spread_pixels(const Averaging& a, const Tensor& grad_output, Tensor& out) {
       }
     }
   });
-  if (!to.is_same(out)) at::copy_(out, to);
+  to.commit();
 }
 
 void average(const char* op, const Averaging& a, const Tensor& self, Tensor& out) {

@@ -102,11 +102,12 @@ void for_image_rows(const PoolGeometry& g, int64_t images, int64_t channels, con
 // Channels last: all channels of a pixel at once.
 template <class T, class Find>
 void max_pixels(const PoolGeometry& g, const Tensor& self, Tensor& out, Tensor& indices, const Find& find) {
-  const Tensor x = pixels_of(self, self.scalar_type()), values = pixels_for(out), places = pixels_for(indices);
+  const Tensor x = dense(self, MemoryFormat::ChannelsLast);
+  DenseOut values(out, MemoryFormat::ChannelsLast), places(indices, MemoryFormat::ChannelsLast);
   const int64_t channels = self.size(1);
   const T* in = x.data_ptr<T>();
-  T* result = values.data_ptr<T>();
-  int64_t* index = places.data_ptr<int64_t>();
+  T* result = values.data<T>();
+  int64_t* index = places.data<int64_t>();
   for_image_rows(g, self.size(0), channels, [&](int64_t n, int64_t y) {
     const Window wy = find(g, 1, y);
     std::vector<int64_t> window;
@@ -121,8 +122,8 @@ void max_pixels(const PoolGeometry& g, const Tensor& self, Tensor& out, Tensor& 
       cpu::max_pool_pixel<T>(in + n * g.inputs() * channels, window.data(), count, channels, result + to, index + to);
     }
   });
-  if (!values.is_same(out)) at::copy_(out, values);
-  if (!places.is_same(indices)) at::copy_(indices, places);
+  values.commit();
+  places.commit();
 }
 
 template <class Find>
@@ -179,11 +180,12 @@ std::array<TensorSpec, 2> max_specs(const char* op, const PoolGeometry& g, const
 // The gradient of pooling channels last.
 template <class T>
 void scatter_pixels(const char* op, const PoolGeometry& g, const Tensor& from, const Tensor& indices, Tensor& out) {
-  const Tensor x = pixels_of(from, from.scalar_type()), places = pixels_of(indices, kLong), to = pixels_for(out);
+  const Tensor x = dense(from, MemoryFormat::ChannelsLast), places = dense(indices, kLong, MemoryFormat::ChannelsLast);
+  DenseOut to(out, MemoryFormat::ChannelsLast);
   const int64_t channels = out.size(1), inputs = g.inputs(), outputs = g.outputs();
   const T* in = x.data_ptr<T>();
   const int64_t* index = places.data_ptr<int64_t>();
-  T* result = to.data_ptr<T>();
+  T* result = to.data<T>();
   // A task has all pixels of some channels of an image.
   constexpr int64_t kWidth = 16;
   const int64_t parts = at::divup(channels, kWidth);
@@ -203,7 +205,7 @@ void scatter_pixels(const char* op, const PoolGeometry& g, const Tensor& from, c
       }
     }
   });
-  if (!to.is_same(out)) at::copy_(out, to);
+  to.commit();
 }
 
 // to[plane][index] += from, for pooling's gradient (sums) and unpooling (assigns).

@@ -126,24 +126,6 @@ DimVector pooled_strides(const PoolGeometry& g, const TensorBase& self, IntArray
   return pools_pixels(g, self) ? strides_of_format(sizes, MemoryFormat::ChannelsLast) : DimVector();
 }
 
-namespace {
-bool are_pixels(const Tensor& t) {
-  return t.strides() == IntArrayRef(strides_of_format(t.sizes(), MemoryFormat::ChannelsLast)) && is_aligned(t);
-}
-}  // namespace
-
-Tensor pixels_of(const Tensor& t, ScalarType dtype) {
-  if (t.scalar_type() == dtype && are_pixels(t)) return t;
-  Tensor copy = empty_with_strides(t.sizes(), strides_of_format(t.sizes(), MemoryFormat::ChannelsLast), dtype);
-  return at::copy_(copy, t);
-}
-
-Tensor pixels_for(const Tensor& out) {
-  return are_pixels(out) ? out
-                         : empty_with_strides(out.sizes(), strides_of_format(out.sizes(), MemoryFormat::ChannelsLast),
-                                              out.scalar_type());
-}
-
 std::optional<cpu::PoolColumns> pool_columns(const PoolGeometry& g) {
   if (g.inputs() >= (int64_t{1} << 31)) return std::nullopt;
   return cpu::PoolColumns{g.in[2], g.out[2], g.kernel[2], g.stride[2], g.padding[2], g.dilation[2]};

@@ -36,12 +36,6 @@ PoolGeometry adaptive_geometry(const char* op, int dims, const Tensor& self, Int
 bool pools_pixels(const PoolGeometry& g, const TensorBase& self);
 /// The strides of a result or gradient of such sizes: empty where contiguous.
 DimVector pooled_strides(const PoolGeometry& g, const TensorBase& self, IntArrayRef sizes);
-/// `t` itself where it has the layout of channels last in that order and may be read by a pointer, else a copy that
-/// has.
-Tensor pixels_of(const Tensor& t, ScalarType dtype);
-/// Where a kernel writes pixels: `out` itself where it is laid out so, else a temporary, to be copied.
-Tensor pixels_for(const Tensor& out);
-
 /// The innermost windows, where all of them are kernel columns in steps of `stride`.
 std::optional<cpu::PoolColumns> pool_columns(const PoolGeometry& g);
 std::optional<cpu::PoolColumns> adaptive_columns(const PoolGeometry& g);
