@@ -26,10 +26,9 @@ std::string out_name(const Operator& op, size_t i) {
 std::string layout_declarations(const Variant& variant) {
   std::string text;
   for (const Kernel& kernel : variant.layout_kernels) {
-    text += print("$result$ $kernel$($parameters$);\n",
-                  {{"result", variant.signature.result},
-                   {"kernel", kernel.function()},
-                   {"parameters", variant.signature.parameters()}});
+    text += print("$result$ $kernel$($parameters$);\n", {{"result", variant.signature.result},
+                                                         {"kernel", kernel.function()},
+                                                         {"parameters", variant.signature.parameters()}});
   }
   return text;
 }
@@ -56,9 +55,9 @@ std::string structured_declarations(const Operator& op) {
                 {"parameters", op.main.signature.parameters()},
                 {"outs", outs},
                 {"count", std::to_string(results)}};
-  std::string text = print(results == 1 ? "TensorSpec $meta$($parameters$);\n"
-                                        : "std::array<TensorSpec, $count$> $meta$($parameters$);\n",
-                           values);
+  std::string text = print(
+      results == 1 ? "TensorSpec $meta$($parameters$);\n" : "std::array<TensorSpec, $count$> $meta$($parameters$);\n",
+      values);
   for (const Kernel& kernel : op.main.kernels) {
     values["kernel"] = kernel.function();
     text += print("void $kernel$($parameters$$outs$);\n", values);
@@ -380,18 +379,13 @@ class OperatorEmitter {
     values["slots"] = slots.initialiser();
     // One that is composed of others passes nested tensors on to these, unless it has a function of its own for them.
     const std::vector<Kernel>& layouts = variant.layout_kernels;
-    const bool takes_nested = std::any_of(layouts.begin(), layouts.end(), [](const Kernel& kernel) {
-      return kernel.key() == Kernel::NESTED_COMPOSITE;
-    });
+    const bool takes_nested = std::any_of(
+        layouts.begin(), layouts.end(), [](const Kernel& kernel) { return kernel.key() == Kernel::NESTED_COMPOSITE; });
+    values["taken"] =
+        takes_nested && slots.kernels == "kComposite" ? ", c10::DispatchKeySet(c10::DispatchKey::NestedTensorCPU)" : "";
     out_ += print(
-        takes_nested && slots.kernels == "kComposite"
-            ? "namespace operators {\nconstinit c10::Operator<$result$($types$)> $id$ = [] {\n"
-              "  c10::Operator<$result$($types$)> op{$name$, $family$,\n"
-              "    c10::Kernels::$kernels$, c10::Differentiation::$differentiation$, $slots$$layers$};\n"
-              "  op.passed_keys &= ~c10::DispatchKeySet(c10::DispatchKey::NestedTensorCPU).raw();\n"
-              "  return op;\n}();\n}\n"
-            : "namespace operators {\nconstinit c10::Operator<$result$($types$)> $id${$name$, $family$,\n"
-              "    c10::Kernels::$kernels$, c10::Differentiation::$differentiation$, $slots$$layers$};\n}\n",
+        "namespace operators {\nconstinit c10::Operator<$result$($types$)> $id${$name$, $family$,\n"
+        "    c10::Kernels::$kernels$, c10::Differentiation::$differentiation$, $slots$$layers$$taken$};\n}\n",
         values);
     if (variant.function) emit_function(variant, values);
     if (variant.method) emit_method(variant, values);
@@ -501,7 +495,8 @@ std::string list_header(const Table& table) {
 // `comment(name)` stands above the first function of that name.
 template <class F>
 std::string functions_with(const Table& table, const F& comment) {
-  std::string out = file_header(table) + "#pragma once\n\n#include \"aten/core/tensor.h\"\n" + list_header(table) + "\nnamespace at {\n";
+  std::string out = file_header(table) + "#pragma once\n\n#include \"aten/core/tensor.h\"\n" + list_header(table) +
+                    "\nnamespace at {\n";
   std::set<std::string> described;
   for (const Operator& op : table.operators) {
     for (const Variant* variant : op.variants()) {
@@ -547,9 +542,10 @@ std::string emit_operator_declarations(const Table& table) {
 }
 
 std::string emit_kernel_declarations(const Table& table) {
-  std::string out = file_header(table) +
-                    "#pragma once\n\n#include <array>\n\n#include \"aten/core/tensor.h\"\n#include \"aten/core/tensor_spec.h\"\n" +
-                    list_header(table) + "\nnamespace at::native {\n";
+  std::string out =
+      file_header(table) +
+      "#pragma once\n\n#include <array>\n\n#include \"aten/core/tensor.h\"\n#include \"aten/core/tensor_spec.h\"\n" +
+      list_header(table) + "\nnamespace at::native {\n";
   for (const Operator& op : table.operators) {
     std::string text = op.structured() ? structured_declarations(op) : declarations(op.main);
     if (op.inplace) text += declarations(*op.inplace);

@@ -91,10 +91,10 @@ struct OperatorBase {
   detail::MoreKernels* more;
 
   constexpr OperatorBase(const char* op_name, const char* op_family, Kernels kind, Differentiation derivative,
-                         detail::MoreKernels* layers)
+                         detail::MoreKernels* layers, DispatchKeySet taken_keys)
       : name(op_name),
         family(op_family),
-        passed_keys(detail::passed_keys(kind, derivative)),
+        passed_keys(detail::passed_keys(kind, derivative) & ~taken_keys.raw()),
         kernels(kind),
         differentiation(derivative),
         more(layers) {}
@@ -221,9 +221,10 @@ class Operator<R(A...)> : public OperatorBase {
     Function forward = nullptr;
   };
 
+  // `taken_keys`: keys that operators of this kind pass on, but for which `layers` has a function.
   constexpr Operator(const char* op_name, const char* op_family, Kernels kernels, Differentiation differentiation,
-                     Functions functions, detail::MoreKernels* layers = nullptr)
-      : OperatorBase(op_name, op_family, kernels, differentiation, layers),
+                     Functions functions, detail::MoreKernels* layers = nullptr, DispatchKeySet taken_keys = {})
+      : OperatorBase(op_name, op_family, kernels, differentiation, layers, taken_keys),
         slots_{functions.cpu, functions.cuda, functions.meta, functions.autograd, functions.forward} {}
 
   C10_ALWAYS_INLINE R operator()(A... args) const {
