@@ -5,7 +5,7 @@ source_root="$(cd "$(dirname "$(readlink -f "$0")")/../.." && pwd)"
 scratch="$(mktemp -d "${TEST_TMPDIR:-/tmp}/bazelw.XXXXXX")"
 trap 'rm -rf "$scratch"' EXIT
 mkdir -p "$scratch/tree/build_defs" "$scratch/bin"
-sed "s|/etc/os-release|$scratch/os-release|g" "$source_root/bazelw" > "$scratch/tree/bazelw"
+sed "s|/etc/os-release|$scratch/os-release|g; s|/dev/shm|$scratch/shm|g" "$source_root/bazelw" > "$scratch/tree/bazelw"
 chmod +x "$scratch/tree/bazelw"
 printf '# list\nbazel-bootstrap  # Bazel\nclang-19\nlibhwy-dev # why\n' > "$scratch/tree/build_defs/debian_packages.txt"
 
@@ -13,6 +13,8 @@ fake() {
   printf '#!/usr/bin/env bash\n%s\n' "$2" > "$scratch/bin/$1"
   chmod +x "$scratch/bin/$1"
 }
+# Free memory for files, as $scratch/df has it.
+fake df 'cat "'"$scratch"'/df"'
 # Knows the packages in $scratch/installed; fails, as the real one does, where it is asked for another.
 fake dpkg-query 'shift 3; rc=0; for p in "$@"; do if grep -qx "$p" "'"$scratch"'/installed"; then echo "$p installed"; else rc=1; fi; done; exit $rc'
 fake apt-get 'echo "apt-get $*" >> "'"$scratch"'/log"; [ ! -t 0 ] && read -r line && echo "read input" >> "'"$scratch"'/log"
@@ -52,6 +54,22 @@ printf 'bazel-bootstrap\nclang-19\nlibhwy-dev\n' > "$scratch/installed"
 run test //... --flag=x
 expect "everything is there" 0 "^bazel test //... --flag=x in $scratch/tree$"
 refuse "everything is there" "apt-get"
+
+mkdir "$scratch/shm"
+printf 'Type Avail\ntmpfs 4194304\n' > "$scratch/df"
+for command in build test run coverage; do
+  run "$command" //c10 --sandbox_base=/x
+  expect "$command with files in memory" 0 "^bazel $command --sandbox_base=$scratch/shm //c10 --sandbox_base=/x in "
+done
+run query //c10
+expect "a command without sandboxes" 0 "^bazel query //c10 in "
+printf 'Type Avail\ntmpfs 4194303\n' > "$scratch/df"
+run test //c10
+expect "little memory for files" 0 "^bazel test //c10 in "
+printf 'Type Avail\next4 9999999\n' > "$scratch/df"
+run test //c10
+expect "no files in memory" 0 "^bazel test //c10 in "
+rm -r "$scratch/shm" "$scratch/df"
 
 printf 'clang-19\n' > "$scratch/installed"
 run build //c10

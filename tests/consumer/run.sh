@@ -2,8 +2,8 @@
 # Builds and runs the programs of this workspace. Arguments go to Bazel.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
-bazel build "$@" //...
+../../bazelw build "$@" //...
 for program in one_operator layers umbrella; do
   "bazel-bin/$program"
 done
-bazel shutdown
+../../bazelw shutdown

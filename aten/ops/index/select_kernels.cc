@@ -45,12 +45,19 @@ Slices make_slices(const Tensor& place, int64_t dim, const Tensor& index) {
   return s;
 }
 
-// The sizes without `dim`, as PyTorch's errors show them.
-std::string slice_shape(const Tensor& t, int64_t dim) {
-  std::string text;
+// The sizes without `dim`.
+DimVector slice_shape(const Tensor& t, int64_t dim) {
+  DimVector shape;
   for (int64_t d = 0; d < t.dim(); ++d) {
-    if (d != dim) text += (text.empty() ? "" : " ") + std::to_string(t.size(d));
+    if (d != dim) shape.push_back(t.sizes()[d]);
   }
+  return shape;
+}
+
+// As PyTorch's errors show them.
+std::string shape_text(const DimVector& shape) {
+  std::string text;
+  for (const int64_t size : shape) text += (text.empty() ? "" : " ") + std::to_string(size);
   return text;
 }
 
@@ -71,16 +78,15 @@ void check_source(const char* op, const Tensor& self, int64_t dim, const Tensor&
     TORCH_CHECK(index.numel() == slices, op, "(): Number of indices (", index.numel(),
                 ") should be equal to source.size(dim): (", slices, "), for dim: ", dim);
   }
-  const std::string own = slice_shape(self, dim), theirs = slice_shape(source, source.dim() == 0 ? 0 : dim);
-  if (adds && source.dim() == self.dim()) {
-    TORCH_CHECK(own == theirs,
-                "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = ", self.sizes(), " source.shape = ", source.sizes());
-  }
+  const DimVector own = slice_shape(self, dim), theirs = slice_shape(source, source.dim() == 0 ? 0 : dim);
+  TORCH_CHECK(!adds || source.dim() != self.dim() || own == theirs,
+              "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = ",
+              self.sizes(), " source.shape = ", source.sizes());
   const bool scalar = self.dim() == 0 || source.dim() == 0;
   const DimSplit split = split_at_dim(self.sizes(), dim);
   TORCH_CHECK(own == theirs || (scalar && source.numel() == index.numel() && split.outer * split.inner == 1), op,
-              "(): Source/destination tensor must have same slice shapes. Destination slice shape: ", own,
-              " at dimension ", dim, " and source slice shape: ", theirs, " at dimension 0.");
+              "(): Source/destination tensor must have same slice shapes. Destination slice shape: ",
+              shape_text(own), " at dimension ", dim, " and source slice shape: ", shape_text(theirs), " at dimension 0.");
   TORCH_CHECK_INDEX(index.numel() == slices, op, "(): Number of indices (", index.numel(),
                     ") should be equal to source.size(dim) (", slices, ")");
   const std::optional<int64_t> outside =

@@ -31,7 +31,8 @@ void check_input(const char* op, int dims, const Tensor& self) {
   bool empty = rank > dims + 2;
   for (int64_t d = rank == dims + 2 ? 1 : 0; d < rank; ++d) {
     TORCH_CHECK(planes || self.size(d) > 0, op,
-                "(): Expected input to have non-zero size for non-batch dimensions, but input has sizes ", self.sizes(), " with dimension ", d, " being empty");
+                "(): Expected input to have non-zero size for non-batch dimensions, but input has sizes ", self.sizes(),
+                " with dimension ", d, " being empty");
     empty |= self.size(d) == 0;
   }
   TORCH_CHECK(!empty, "Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:",
