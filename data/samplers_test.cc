@@ -121,6 +121,22 @@ TEST(DistributedSamplers, CoverTheDataset) {
       }
 }
 
+// As libtorch's: see its order of 10 samples in epoch 3, of 7 for three ranks in epoch 0.
+TEST(DistributedSamplers, TheOrderIsLibtorchs) {
+  DistributedRandomSampler a(10, 2, 1), b(7, 3, 2), c(7, 3, 2, false), d(7, 3, 0, false);
+  EXPECT_EQ(rest(a, 10), (Batch{8, 4, 7, 6, 3}));
+  EXPECT_EQ(a.index(), 10u);
+  a.set_epoch(3);
+  a.reset(std::nullopt);
+  EXPECT_EQ(a.index(), 5u);
+  EXPECT_EQ(rest(a, 10), (Batch{6, 9, 7, 0, 4}));
+  a.reset(7);
+  EXPECT_EQ(rest(a, 10), (Batch{2, 6, 4, 0}));
+  EXPECT_EQ(rest(b, 10), (Batch{1, 3, 0}));
+  EXPECT_EQ(rest(c, 10), (Batch{3, 4}));
+  EXPECT_EQ(rest(d, 10), (Batch{0, 2}));
+}
+
 TEST(DistributedSamplers, TheEpochDecidesTheOrder) {
   DistributedRandomSampler a(50, 2, 0), b(50, 2, 0);
   EXPECT_EQ(rest(a, 10), rest(b, 10));

@@ -23,7 +23,7 @@ bool same_type(const c10::Argument& declared, const c10::TypePtr& actual) {
   return *declared.type() == *c10::detail::without_schema_names(actual);
 }
 
-// "name(Tensor _0, int _1) -> Tensor" from the types of a function.
+// "name(Tensor _0, int _1) -> Tensor _0" from the types of a function.
 std::string inferred_schema(const std::string& name, const FunctionTypes& types) {
   std::string text = name + "(";
   for (size_t i = 0; i < types.arguments.size(); ++i) {
@@ -31,7 +31,9 @@ std::string inferred_schema(const std::string& name, const FunctionTypes& types)
   }
   text += ") -> ";
   if (types.results.size() != 1) text += "(";
-  for (size_t i = 0; i < types.results.size(); ++i) text += (i > 0 ? ", " : "") + text_of(*types.results[i]);
+  for (size_t i = 0; i < types.results.size(); ++i) {
+    text += (i > 0 ? ", " : "") + text_of(*types.results[i]) + " _" + std::to_string(i);
+  }
   return types.results.size() != 1 ? text + ")" : text;
 }
 

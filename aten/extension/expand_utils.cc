@@ -24,11 +24,6 @@ std::vector<int64_t> infer_size(IntArrayRef a, IntArrayRef b) {
   const DimVector sizes = broadcast_shapes(a, b);
   return {sizes.begin(), sizes.end()};
 }
-DimVector infer_size_dv(IntArrayRef shape, int64_t numel) { return infer_shape(shape, numel); }
-std::vector<int64_t> infer_size(IntArrayRef shape, int64_t numel) {
-  const DimVector sizes = infer_shape(shape, numel);
-  return {sizes.begin(), sizes.end()};
-}
 
 bool is_expandable_to(IntArrayRef shape, IntArrayRef desired) {
   if (shape.size() > desired.size()) return false;

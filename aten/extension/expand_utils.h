@@ -18,9 +18,6 @@ namespace at {
 /// non-singleton dimension 0".
 std::vector<int64_t> infer_size(IntArrayRef a, IntArrayRef b);
 DimVector infer_size_dimvector(IntArrayRef a, IntArrayRef b);
-/// `shape` with its -1 replaced by what is left of numel elements. Throws "shape '[3]' is invalid for input of size 2".
-std::vector<int64_t> infer_size(IntArrayRef shape, int64_t numel);
-DimVector infer_size_dv(IntArrayRef shape, int64_t numel);
 
 /// Whether the first shape broadcasts to the second.
 bool is_expandable_to(IntArrayRef shape, IntArrayRef desired);

@@ -93,15 +93,25 @@ void TensorIteratorBase::cast_outputs() const {
   }
 }
 
-TensorIterator TensorIterator::binary_op(Tensor& out, const Tensor& a, const Tensor& b) {
+namespace {
+
+// Inputs of one dtype, which outputs of another are given by a copy.
+TensorIteratorConfig promoting(const Tensor& out) {
   return TensorIteratorConfig()
       .add_output(out)
-      .add_input(a)
-      .add_input(b)
       .promote_inputs_to_common_dtype(true)
       .cast_common_dtype_to_outputs(true)
-      .enforce_safe_casting_to_output(true)
-      .build();
+      .enforce_safe_casting_to_output(true);
+}
+
+}  // namespace
+
+TensorIterator TensorIterator::borrowing_binary_op(const Tensor& out, const Tensor& a, const Tensor& b) {
+  return promoting(out).add_input(a).add_input(b).build();
+}
+
+TensorIterator TensorIterator::binary_float_op(Tensor& out, const Tensor& a, const Tensor& b) {
+  return promoting(out).promote_integer_inputs_to_float(true).add_input(a).add_input(b).build();
 }
 
 TensorIterator TensorIterator::comparison_op(Tensor& out, const Tensor& a, const Tensor& b) {
@@ -115,16 +125,14 @@ TensorIterator TensorIterator::comparison_op(Tensor& out, const Tensor& a, const
 }
 
 TensorIterator TensorIterator::unary_op(Tensor& out, const Tensor& a) {
-  return TensorIteratorConfig()
-      .add_output(out)
-      .add_input(a)
-      .promote_inputs_to_common_dtype(true)
-      .cast_common_dtype_to_outputs(true)
-      .enforce_safe_casting_to_output(true)
-      .build();
+  return promoting(out).add_input(a).build();
 }
 
-TensorIterator TensorIterator::nullary_op(Tensor& out) {
+TensorIterator TensorIterator::unary_float_op(Tensor& out, const Tensor& a) {
+  return promoting(out).promote_integer_inputs_to_float(true).add_input(a).build();
+}
+
+TensorIterator TensorIterator::borrowing_nullary_op(const Tensor& out) {
   return TensorIteratorConfig().check_all_same_dtype(false).add_output(out).resize_outputs(false).build();
 }
 

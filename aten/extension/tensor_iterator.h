@@ -92,10 +92,17 @@ class TensorIteratorBase {
 class TensorIterator final : public TensorIteratorBase {
  public:
   /// Promotes, and writes results of the common dtype into an output of another. Comparisons give bool.
-  static TensorIterator binary_op(Tensor& out, const Tensor& a, const Tensor& b);
+  /// The forms named float make integers and bool the default dtype.
+  static TensorIterator binary_op(Tensor& out, const Tensor& a, const Tensor& b) {
+    return borrowing_binary_op(out, a, b);
+  }
+  static TensorIterator borrowing_binary_op(const Tensor& out, const Tensor& a, const Tensor& b);
+  static TensorIterator binary_float_op(Tensor& out, const Tensor& a, const Tensor& b);
   static TensorIterator comparison_op(Tensor& out, const Tensor& a, const Tensor& b);
   static TensorIterator unary_op(Tensor& out, const Tensor& a);
-  static TensorIterator nullary_op(Tensor& out);
+  static TensorIterator unary_float_op(Tensor& out, const Tensor& a);
+  static TensorIterator nullary_op(Tensor& out) { return borrowing_nullary_op(out); }
+  static TensorIterator borrowing_nullary_op(const Tensor& out);
 };
 
 /// How an iterator is made; each call returns the same object. Outputs come before inputs.

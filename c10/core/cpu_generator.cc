@@ -152,9 +152,8 @@ void CPUGeneratorImpl::set_state(const c10::TensorImpl& new_state) {
 
 void CPUGeneratorImpl::restore(const uint8_t* data, size_t size) {
   constexpr size_t kFull = sizeof(StateBytes) + sizeof(FloatCache);
-  TORCH_CHECK(size == kFull || size == sizeof(StateBytes), "Expected either a CPUGeneratorImplStateLegacy of size ",
-              sizeof(StateBytes), " or a CPUGeneratorImplState of size ", kFull,
-              " but found the input RNG state size to be ", size);
+  TORCH_CHECK(size == kFull || size == sizeof(StateBytes), "Expected a CPUGeneratorImplState of size ",
+              kFull, " but found the input RNG state size to be ", size);
   StateBytes state;
   std::memcpy(&state, data, sizeof(state));
   std::array<uint32_t, mt19937::kWords> words;

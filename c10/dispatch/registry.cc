@@ -300,8 +300,8 @@ std::optional<OperatorHandle> Dispatcher::findSchema(const OperatorName& name) {
 
 OperatorHandle Dispatcher::findSchemaOrThrow(std::string_view name, std::string_view overload_name) {
   const std::optional<OperatorHandle> handle = findSchema(name, overload_name);
-  TORCH_CHECK(handle.has_value(), "no operator named ", name, overload_name.empty() ? "" : ".", overload_name,
-              " is linked; operators of a table come with //aten/ops:registry");
+  TORCH_CHECK(handle.has_value(), "Could not find schema for ", name, overload_name.empty() ? "" : ".", overload_name,
+              ".", name.substr(0, 6) == "aten::" ? " Operators of a table come with //aten/ops:registry." : "");
   return *handle;
 }
 

@@ -161,7 +161,7 @@ class Dispatcher {
   std::optional<OperatorHandle> findSchema(const OperatorName& name);
   std::optional<OperatorHandle> findOp(const OperatorName& name) { return findSchema(name); }
   std::optional<OperatorHandle> findSchema(std::string_view name, std::string_view overload_name);
-  /// Throws Error where there is none: "no operator named aten::foo is linked; ...".
+  /// Throws Error where there is none: "Could not find schema for aten::foo. ...".
   OperatorHandle findSchemaOrThrow(std::string_view name, std::string_view overload_name);
   /// The names ("aten::add.Tensor") in alphabetical order.
   std::vector<std::string> getAllOpNames();

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <mutex>
 #include <numeric>
+#include <random>
 
 #include "aten/ops/creation/ops.h"
 #include "c10/core/cpu_generator.h"
@@ -250,6 +251,17 @@ size_t DistributedSampler<BatchRequest>::local_sample_count() const {
 
 template class DistributedSampler<std::vector<size_t>>;
 
+namespace {
+
+// How many of a rank's `count` samples, which begin at `first`, had been given.
+size_t read_index(serialize::InputArchive& archive, size_t first, size_t count) {
+  const size_t index = read_number(archive, "sample_index_", first + count);
+  TORCH_CHECK_VALUE(index >= first, "loading a sampler: sample_index_ is ", index, ", expected at least ", first);
+  return index - first;
+}
+
+}  // namespace
+
 DistributedRandomSampler::DistributedRandomSampler(size_t size, size_t num_replicas, size_t rank, bool allow_duplicates)
     : DistributedSampler(size, num_replicas, rank, allow_duplicates) {
   reset(size_);
@@ -265,10 +277,17 @@ void DistributedRandomSampler::populate_indices() {
   const size_t count = local_sample_count();
   const size_t total = count * num_replicas_;
   TORCH_CHECK_VALUE(total < (size_t{1} << 32), "DistributedRandomSampler: expected a size below 2^32, but got ", size_);
-  at::CPUGeneratorImpl generator(epoch_);
-  const std::vector<int64_t> all = random_order(static_cast<int64_t>(total), generator);
-  indices_.resize(count);
-  for (size_t i = 0; i < count; ++i) indices_[i] = static_cast<size_t>(all[rank_ + i * num_replicas_]) % size_;
+  // libtorch's numbers: std::shuffle by the epoch, of which each rank has a contiguous part.
+  std::vector<size_t> all(total);
+  for (size_t i = 0; i < total; ++i) all[i] = i % size_;
+  std::mt19937 random(static_cast<std::mt19937::result_type>(epoch_));
+  std::shuffle(all.begin(), all.end(), random);
+  const auto first = all.begin() + static_cast<std::ptrdiff_t>(rank_ * count);
+  indices_.assign(first, first + static_cast<std::ptrdiff_t>(count));
+}
+
+size_t DistributedRandomSampler::index() const noexcept {
+  return rank_ * indices_.size() + index_;
 }
 
 std::optional<std::vector<size_t>> DistributedRandomSampler::next(size_t batch_size) {
@@ -276,13 +295,13 @@ std::optional<std::vector<size_t>> DistributedRandomSampler::next(size_t batch_s
 }
 
 void DistributedRandomSampler::save(serialize::OutputArchive& archive) const {
-  write_number(archive, "sample_index_", index_);
+  write_number(archive, "sample_index_", index());
   write_number(archive, "epoch_", epoch_);
 }
 
 void DistributedRandomSampler::load(serialize::InputArchive& archive) {
   const size_t epoch = read_number(archive, "epoch_", INT64_MAX);
-  const size_t index = read_number(archive, "sample_index_", indices_.size());
+  const size_t index = read_index(archive, rank_ * indices_.size(), indices_.size());
   set_epoch(epoch);
   populate_indices();
   index_ = index;
@@ -312,10 +331,13 @@ std::optional<std::vector<size_t>> DistributedSequentialSampler::next(size_t bat
 }
 
 void DistributedSequentialSampler::save(serialize::OutputArchive& archive) const {
-  write_number(archive, "sample_index_", index_);
+  write_number(archive, "sample_index_", index());
 }
 void DistributedSequentialSampler::load(serialize::InputArchive& archive) {
-  index_ = read_number(archive, "sample_index_", indices_.size());
+  index_ = read_index(archive, rank_ * indices_.size(), indices_.size());
+}
+size_t DistributedSequentialSampler::index() const noexcept {
+  return rank_ * indices_.size() + index_;
 }
 
 }  // namespace torch::data::samplers

@@ -129,7 +129,8 @@ class DistributedRandomSampler : public DistributedSampler<> {
   std::optional<std::vector<size_t>> next(size_t batch_size) override;
   void save(serialize::OutputArchive& archive) const override;
   void load(serialize::InputArchive& archive) override;
-  size_t index() const noexcept { return index_; }
+  /// The place of the next sample in the order of all ranks.
+  size_t index() const noexcept;
 
  private:
   void populate_indices();
@@ -147,7 +148,8 @@ class DistributedSequentialSampler : public DistributedSampler<> {
   std::optional<std::vector<size_t>> next(size_t batch_size) override;
   void save(serialize::OutputArchive& archive) const override;
   void load(serialize::InputArchive& archive) override;
-  size_t index() const noexcept { return index_; }
+  /// The place of the next sample in the order of all ranks.
+  size_t index() const noexcept;
 
  private:
   void populate_indices();

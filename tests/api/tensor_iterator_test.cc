@@ -111,6 +111,25 @@ TEST(TensorIterator, Forms) {
   EXPECT_EQ(visited, 12);
 }
 
+TEST(TensorIterator, FormsThatMakeIntegersFloat) {
+  const torch::Tensor a = torch::tensor({1, 2}), b = torch::tensor({4, 4}, torch::kInt);
+  torch::Tensor out;
+  auto divided = at::TensorIterator::binary_float_op(out, a, b);
+  at::native::cpu_kernel(divided, [](float x, float y) -> float { return x / y; });
+  EXPECT_TRUE(torch::equal(divided.output(), torch::tensor({0.25f, 0.5f})));
+  torch::Tensor whole = torch::empty({2}, torch::kLong);
+  EXPECT_THROW(at::TensorIterator::binary_float_op(whole, a, b), c10::Error);
+  auto halved = at::TensorIterator::unary_float_op(out, a);
+  at::native::cpu_kernel(halved, [](float x) -> float { return x / 2; });
+  EXPECT_TRUE(torch::equal(halved.output(), torch::tensor({0.5f, 1.f})));
+  auto sums = at::TensorIterator::borrowing_binary_op(whole, a, b);
+  at::native::cpu_kernel(sums, [](int64_t x, int64_t y) -> int64_t { return x + y; });
+  EXPECT_TRUE(torch::equal(whole, torch::tensor({5, 6})));
+  auto filled = at::TensorIterator::borrowing_nullary_op(whole);
+  at::native::cpu_kernel(filled, []() -> int64_t { return 7; });
+  EXPECT_TRUE(torch::equal(whole, torch::tensor({7, 7})));
+}
+
 TEST(TensorIterator, VectorKernels) {
   using Vec = at::vec::Vectorized<float>;
   torch::Tensor a = torch::rand({1003}), b = torch::rand({1003}), out;

@@ -1,4 +1,4 @@
-// max_pool_row, max_pool_pixel, pool_sum_rows, pool_sum_columns, avg_pool_pixel, pool_add.
+// What pool.h declares.
 #include "aten/cpu/rows/pool.h"
 
 #include <limits>
@@ -25,6 +25,7 @@ struct PoolTable {
   void (*sum_columns)(const T*, const PoolColumns&, const T*, T*);
   void (*avg_pixel)(const T*, const int64_t*, int64_t, int64_t, T, T*);
   void (*add)(const T*, T*, int64_t);
+  void (*spread_columns)(const T*, const PoolColumns&, T*);
 };
 using PoolTables = RealTables<PoolTable>;
 }  // namespace at::cpu
@@ -54,22 +55,30 @@ HWY_INLINE hn::Vec<D> load_strided(D d, const hn::TFromD<D>* p, int64_t stride) 
 
 template <class D>
 HWY_INLINE void store_places(D d, hn::Vec<Places<D>> places, int64_t* to) {
-  using I = hn::TFromD<Places<D>>;
-  HWY_ALIGN I buffer[HWY_MAX_BYTES / sizeof(I)];
-  hn::Store(places, Places<D>(), buffer);
-  for (size_t i = 0; i < hn::Lanes(d); ++i) to[i] = buffer[i];
+  const Places<D> di;
+  if constexpr (sizeof(hn::TFromD<D>) == 8) {
+    hn::StoreU(places, di, to);
+  } else {
+#if HWY_TARGET == HWY_SCALAR
+    *to = hn::GetLane(places);
+#else
+    const hn::RepartitionToWide<Places<D>> wide;
+    const hn::Half<Places<D>> half;
+    hn::StoreU(hn::PromoteTo(wide, hn::LowerHalf(half, places)), wide, to);
+    hn::StoreU(hn::PromoteTo(wide, hn::UpperHalf(half, places)), wide, to + hn::Lanes(wide));
+#endif
+  }
 }
 
-template <class D>
-HWY_INLINE void take_greater(D d, hn::Vec<D> value, hn::Vec<Places<D>> place, hn::Vec<D>* max,
-                             hn::Vec<Places<D>>* best) {
+template <bool kPlaces, class D>
+HWY_INLINE void take_greater(D, hn::Vec<D> value, hn::Vec<Places<D>> place, hn::Vec<D>* max, hn::Vec<Places<D>>* best) {
   const auto better = hn::Or(hn::Gt(value, *max), hn::IsNaN(value));
   *max = hn::IfThenElse(better, value, *max);
-  *best = hn::IfThenElse(hn::RebindMask(Places<D>(), better), place, *best);
+  if constexpr (kPlaces) *best = hn::IfThenElse(hn::RebindMask(Places<D>(), better), place, *best);
 }
 
 // Outputs x to x + Lanes(d) - 1, whose windows lie inside the row.
-template <class D, class T>
+template <bool kPlaces, class D, class T>
 HWY_INLINE void max_block(D d, const T* plane, const int64_t* row_starts, int64_t rows, const PoolColumns& c, int64_t x,
                           T* out, int64_t* index) {
   const Places<D> di;
@@ -80,11 +89,11 @@ HWY_INLINE void max_block(D d, const T* plane, const int64_t* row_starts, int64_
   for (int64_t i = 0; i < rows; ++i) {
     int64_t at = row_starts[i] + x * c.stride - c.padding;
     for (int64_t k = 0; k < c.kernel; ++k, at += c.dilation)
-      take_greater(d, load_strided(d, plane + at, c.stride), hn::Add(steps, hn::Set(di, static_cast<I>(at))), &max,
-                   &best);
+      take_greater<kPlaces>(d, load_strided(d, plane + at, c.stride), hn::Add(steps, hn::Set(di, static_cast<I>(at))),
+                            &max, &best);
   }
   hn::StoreU(max, d, out + x);
-  store_places(d, best, index + x);
+  if constexpr (kPlaces) store_places(d, best, index + x);
 }
 
 // The outputs [*begin, *end) whose windows lie inside the row.
@@ -119,12 +128,13 @@ HWY_INLINE int64_t cover(int64_t begin, int64_t end, const F& f) {
 #endif
 }
 
-template <class T>
-void max_row(const T* plane, const int64_t* row_starts, int64_t rows, const PoolColumns& c, T* out, int64_t* index) {
+template <bool kPlaces, class T>
+void max_row_of(const T* plane, const int64_t* row_starts, int64_t rows, const PoolColumns& c, T* out, int64_t* index) {
   int64_t begin, end;
   inner_columns(c, &begin, &end);
-  const int64_t done = cover<T>(
-      begin, end, [&](auto d, int64_t x) HWY_ATTR { max_block(d, plane, row_starts, rows, c, x, out, index); });
+  const int64_t done = cover<T>(begin, end, [&](auto d, int64_t x) HWY_ATTR {
+    max_block<kPlaces>(d, plane, row_starts, rows, c, x, out, index);
+  });
   for (int64_t x = 0; x < c.out; ++x) {
     if (x == begin) x = done;
     if (x >= c.out) break;
@@ -140,22 +150,28 @@ void max_row(const T* plane, const int64_t* row_starts, int64_t rows, const Pool
       }
     }
     out[x] = max;
-    index[x] = best;
+    if constexpr (kPlaces) index[x] = best;
   }
 }
 
 template <class T>
-void max_pixel(const T* image, const int64_t* places, int64_t count, int64_t channels, T* out, int64_t* index) {
+void max_row(const T* plane, const int64_t* row_starts, int64_t rows, const PoolColumns& c, T* out, int64_t* index) {
+  index != nullptr ? max_row_of<true>(plane, row_starts, rows, c, out, index)
+                   : max_row_of<false>(plane, row_starts, rows, c, out, index);
+}
+
+template <bool kPlaces, class T>
+void max_pixel_of(const T* image, const int64_t* places, int64_t count, int64_t channels, T* out, int64_t* index) {
   const int64_t done = cover<T>(0, channels, [&](auto d, int64_t j) HWY_ATTR {
     const Places<decltype(d)> di;
     using I = hn::TFromD<decltype(di)>;
     auto max = hn::Set(d, -std::numeric_limits<T>::infinity());
     auto best = hn::Set(di, static_cast<I>(places[0]));
     for (int64_t i = 0; i < count; ++i)
-      take_greater(d, hn::LoadU(d, image + places[i] * channels + j), hn::Set(di, static_cast<I>(places[i])), &max,
-                   &best);
+      take_greater<kPlaces>(d, hn::LoadU(d, image + places[i] * channels + j), hn::Set(di, static_cast<I>(places[i])),
+                            &max, &best);
     hn::StoreU(max, d, out + j);
-    store_places(d, best, index + j);
+    if constexpr (kPlaces) store_places(d, best, index + j);
   });
   for (int64_t j = done; j < channels; ++j) {
     T max = -std::numeric_limits<T>::infinity();
@@ -165,8 +181,14 @@ void max_pixel(const T* image, const int64_t* places, int64_t count, int64_t cha
       if (value > max || value != value) max = value, best = places[i];
     }
     out[j] = max;
-    index[j] = best;
+    if constexpr (kPlaces) index[j] = best;
   }
+}
+
+template <class T>
+void max_pixel(const T* image, const int64_t* places, int64_t count, int64_t channels, T* out, int64_t* index) {
+  index != nullptr ? max_pixel_of<true>(image, places, count, channels, out, index)
+                   : max_pixel_of<false>(image, places, count, channels, out, index);
 }
 
 // to[j] = finish(sum of from[starts[i] + j] over i)
@@ -228,9 +250,51 @@ void add_lines(const T* from, T* to, int64_t n) {
   for (; j < n; ++j) to[j] += from[j];
 }
 
+// The outputs [*begin, *end) whose windows have an input at `place`.
+HWY_INLINE void outputs_with(const PoolColumns& c, int64_t place, int64_t* begin, int64_t* end) {
+  const int64_t shift = place * c.dilation - c.padding;
+  *begin = shift < 0 ? (-shift + c.stride - 1) / c.stride : 0;
+  *end = c.in - shift <= 0 ? 0 : (c.in - shift - 1) / c.stride + 1;
+  if (*end > c.out) *end = c.out;
+}
+
+template <class T>
+void spread_columns(const T* share, const PoolColumns& c, T* line) {
+  for (int64_t k = 0; k < c.kernel; ++k) {
+    int64_t x, end;
+    outputs_with(c, k, &x, &end);
+    const int64_t shift = k * c.dilation - c.padding;
+    if (c.stride == 1) {
+      if (x < end) add_lines(share + x, line + x + shift, end - x);
+      continue;
+    }
+#if HWY_TARGET != HWY_SCALAR
+    // Two places of each window at once: they are neighbours, as are the windows.
+    if (c.stride == 2 && c.dilation == 1 && k + 1 < c.kernel) {
+      int64_t first, last;
+      outputs_with(c, k + 1, &first, &last);
+      for (; first < last && first < x; ++first) line[first * 2 + shift + 1] += share[first];
+      const hn::ScalableTag<T> d;
+      const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+      for (; x + lanes <= (end < last ? end : last); x += lanes) {
+        hn::Vec<decltype(d)> even, odd;
+        const auto v = hn::LoadU(d, share + x);
+        hn::LoadInterleaved2(d, line + x * 2 + shift, even, odd);
+        hn::StoreInterleaved2(hn::Add(even, v), hn::Add(odd, v), d, line + x * 2 + shift);
+      }
+      for (first = x; first < last; ++first) line[first * 2 + shift + 1] += share[first];
+      for (; x < end; ++x) line[x * 2 + shift] += share[x];
+      ++k;
+      continue;
+    }
+#endif
+    for (; x < end; ++x) line[x * c.stride + shift] += share[x];
+  }
+}
+
 template <class T>
 constexpr PoolTable<T> pool_entries() {
-  return {max_row<T>, max_pixel<T>, sum_rows<T>, sum_columns<T>, avg_pixel<T>, add_lines<T>};
+  return {max_row<T>, max_pixel<T>, sum_rows<T>, sum_columns<T>, avg_pixel<T>, add_lines<T>, spread_columns<T>};
 }
 
 const PoolTables* pool_tables() {
@@ -277,14 +341,19 @@ template <class T>
 void pool_add(const T* from, T* to, int64_t n) {
   pool_table<T>().add(from, to, n);
 }
+template <class T>
+void pool_spread_columns(const T* share, const PoolColumns& c, T* line) {
+  pool_table<T>().spread_columns(share, c, line);
+}
 
-#define ATEN_CPU_ROWS_POOL(T)                                                                          \
-  template void max_pool_row(const T*, const int64_t*, int64_t, const PoolColumns&, T*, int64_t*);     \
-  template void max_pool_pixel(const T*, const int64_t*, int64_t, int64_t, T*, int64_t*);              \
-  template void pool_sum_rows(const T*, const int64_t*, int64_t, int64_t, T*);                         \
-  template void pool_sum_columns(const T*, const PoolColumns&, const T*, T*);                          \
-  template void avg_pool_pixel(const T*, const int64_t*, int64_t, int64_t, T, T*);                     \
-  template void pool_add(const T*, T*, int64_t);
+#define ATEN_CPU_ROWS_POOL(T)                                                                      \
+  template void max_pool_row(const T*, const int64_t*, int64_t, const PoolColumns&, T*, int64_t*); \
+  template void max_pool_pixel(const T*, const int64_t*, int64_t, int64_t, T*, int64_t*);          \
+  template void pool_sum_rows(const T*, const int64_t*, int64_t, int64_t, T*);                     \
+  template void pool_sum_columns(const T*, const PoolColumns&, const T*, T*);                      \
+  template void avg_pool_pixel(const T*, const int64_t*, int64_t, int64_t, T, T*);                 \
+  template void pool_add(const T*, T*, int64_t);                                                   \
+  template void pool_spread_columns(const T*, const PoolColumns&, T*);
 ATEN_CPU_ROWS_POOL(float)
 ATEN_CPU_ROWS_POOL(double)
 #undef ATEN_CPU_ROWS_POOL

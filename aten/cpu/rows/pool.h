@@ -13,7 +13,7 @@ struct PoolColumns {
 
 // The maximum over `rows` input rows, which begin at plane[row_starts[i]], and where in the plane it lies. Of equal
 // values the first counts, in the order of rows, then columns; a NaN wins over everything, the last one over others. A
-// plane must have fewer than 2^31 elements. Windows must not be empty.
+// plane must have fewer than 2^31 elements. Windows must not be empty. Without `index` only the maxima are written.
 template <class T>
 void max_pool_row(const T* plane, const int64_t* row_starts, int64_t rows, const PoolColumns& c, T* out,
                   int64_t* index);
@@ -37,5 +37,9 @@ void avg_pool_pixel(const T* image, const int64_t* places, int64_t count, int64_
 // to[j] += from[j]
 template <class T>
 void pool_add(const T* from, T* to, int64_t n);
+
+// Adds share[x] to each input of the line that the window of x covers.
+template <class T>
+void pool_spread_columns(const T* share, const PoolColumns& c, T* line);
 
 }  // namespace at::cpu

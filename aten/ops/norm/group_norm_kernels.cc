@@ -23,6 +23,9 @@
 namespace at::native {
 namespace {
 
+// So many tasks keep all threads busy.
+constexpr int64_t kMany = 16;
+
 struct Groups {
   int64_t batch, channels, groups, positions;  // positions: elements of one channel of one sample
   bool innermost;                              // the channels are
@@ -31,6 +34,7 @@ struct Groups {
   // Of a sample whose channels are innermost: fixed pieces of positions, whose sums are added in order, so that no
   // result depends on the number of threads.
   int64_t pieces() const { return std::clamp<int64_t>(channels * positions / (4 * kGrain), 1, 16); }
+  bool by_sample() const { return pieces() == 1 || batch >= kMany; }
 };
 
 Groups groups_of(const Tensor& input, int64_t groups) {
@@ -44,7 +48,9 @@ void check_groups(const char* op, const Tensor& input, int64_t groups) {
               " channels, got ", groups);
 }
 
-int64_t tasks_of(int64_t elements) { return std::max<int64_t>(1, kGrain / std::max<int64_t>(elements, 1)); }
+int64_t tasks_of(int64_t elements) {
+  return std::max<int64_t>(1, kGrain / std::max<int64_t>(elements, 1));
+}
 
 double reciprocal_deviation(double variance, double eps) {
   return 1 / std::sqrt((variance > 0 || variance != variance ? variance : 0) + eps);
@@ -114,7 +120,14 @@ class PixelNorm {
  public:
   PixelNorm(const Groups& g, const T* x, T* y, const std::vector<double>& w, const std::vector<double>& b, double eps,
             double* mean, double* rstd)
-      : g_(g), x_(x), y_(y), w_(w), b_(b), eps_(eps), mean_(mean), rstd_(rstd),
+      : g_(g),
+        x_(x),
+        y_(y),
+        w_(w),
+        b_(b),
+        eps_(eps),
+        mean_(mean),
+        rstd_(rstd),
         kernel_(*cpu::moments_kernel(c10::CppTypeToScalarType<T>::value)),
         bytes_(g.channels * kernel_.state_size) {
     params_.correction = 0;
@@ -122,7 +135,7 @@ class PixelNorm {
   }
 
   void run() {
-    if (g_.pieces() == 1 || g_.batch >= kManySamples) {
+    if (g_.by_sample()) {
       // Both walks over a sample while the caches hold it.
       return at::parallel_for(0, g_.batch, tasks_of(g_.channels * g_.positions), [&](int64_t begin, int64_t end) {
         std::vector<char> states(static_cast<size_t>(bytes_));
@@ -148,13 +161,12 @@ class PixelNorm {
 
  private:
   using C = typename cpu::ComputeType<T>::type;
-  static constexpr int64_t kManySamples = 16;
 
   void take(int64_t n, int64_t first, int64_t last, char* states) const {
     const int64_t item = sizeof(T);
     kernel_.init(states, g_.channels);
-    kernel_.accumulate(states, reinterpret_cast<const char*>(x_ + (n * g_.positions + first) * g_.channels), g_.channels,
-                       item, last - first, g_.channels * item, first, params_);
+    kernel_.accumulate(states, reinterpret_cast<const char*>(x_ + (n * g_.positions + first) * g_.channels),
+                       g_.channels, item, last - first, g_.channels * item, first, params_);
   }
   // From the moments by channel, which count the same elements each, to those by group.
   void finish(int64_t n, const char* states) const {
@@ -232,90 +244,152 @@ void write_numbers(const std::vector<double>& numbers, Tensor& out) {
 
 // The gradient's sums, and those of it times the distance from the mean, of every channel of every sample.
 struct Sums {
+  explicit Sums(size_t n) : g(n), gx(n) {}
   std::vector<double> g, gx;
 };
 
+// Finds these sums and, where `to` is not null, the gradient of the input. Both read all of grad and x: where there are
+// many groups, or samples, one after the other for each of them, while the caches hold it.
 template <class T>
-Sums gradient_sums(const Groups& g, const T* grad, const T* x, const std::vector<double>& mean) {
-  using C = typename cpu::ComputeType<T>::type;
-  const size_t all = static_cast<size_t>(g.batch * g.channels);
-  Sums sums{std::vector<double>(all), std::vector<double>(all)};
-  if (!g.innermost) {
-    at::parallel_for(0, g.batch * g.channels, tasks_of(g.positions), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const size_t at = static_cast<size_t>(i);
-        cpu::gradient_sums_run<T>(grad + i * g.positions, x + i * g.positions, g.positions,
-                                  static_cast<C>(mean[static_cast<size_t>(i / g.wide())]), &sums.g[at], &sums.gx[at]);
-      }
-    });
-    return sums;
-  }
-  std::vector<double> part_g(static_cast<size_t>(g.batch * g.pieces() * g.channels)), part_gx(part_g);
-  for_pieces(g, [&](int64_t i, int64_t n, int64_t first, int64_t last) {
-    std::vector<C> center(static_cast<size_t>(g.channels));
-    for (int64_t c = 0; c < g.channels; ++c)
-      center[static_cast<size_t>(c)] = static_cast<C>(mean[static_cast<size_t>(n * g.groups + c / g.wide())]);
-    const int64_t at = (n * g.positions + first) * g.channels;
-    cpu::gradient_sums_rows<T>(grad + at, x + at, last - first, g.channels, center.data(),
-                               part_g.data() + i * g.channels, part_gx.data() + i * g.channels);
-  });
-  for (size_t i = 0; i < part_g.size(); ++i) {
-    const size_t at = i / static_cast<size_t>(g.pieces() * g.channels) * static_cast<size_t>(g.channels) +
-                      i % static_cast<size_t>(g.channels);
-    sums.g[at] += part_g[i];
-    sums.gx[at] += part_gx[i];
-  }
-  return sums;
-}
+class Gradient {
+ public:
+  Gradient(const Groups& g, const T* grad, const T* x, T* to, const std::vector<double>& mean,
+           const std::vector<double>& rstd, const std::vector<double>& w)
+      : g_(g),
+        grad_(grad),
+        x_(x),
+        to_(to),
+        mean_(mean),
+        rstd_(rstd),
+        w_(w),
+        sums_(static_cast<size_t>(g.batch * g.channels)) {}
 
-template <class T>
-void input_gradient(const Groups& g, const T* grad, const T* x, T* to, const Sums& sums,
-                    const std::vector<double>& mean, const std::vector<double>& rstd, const std::vector<double>& w) {
-  using C = typename cpu::ComputeType<T>::type;
-  // What each group's statistics take off: a constant, and a multiple of the distance from the mean.
-  std::vector<double> offset(mean.size()), slope(mean.size());
-  for (size_t i = 0; i < mean.size(); ++i) {
-    double all = 0, tilted = 0;
-    for (size_t k = 0; k < static_cast<size_t>(g.wide()); ++k) {
-      const size_t at = i * static_cast<size_t>(g.wide()) + k;
-      all += w[at % static_cast<size_t>(g.channels)] * sums.g[at];
-      tilted += w[at % static_cast<size_t>(g.channels)] * sums.gx[at];
+  Sums run() {
+    if (g_.innermost) {
+      by_pieces();
+    } else if (g_.positions < kShortRun) {
+      at::parallel_for(0, g_.batch, tasks_of(g_.channels * g_.positions), [&](int64_t begin, int64_t end) {
+        for (int64_t n = begin; n < end; ++n) {
+          for (int64_t c = 0; c < g_.channels; ++c) take_run(n * g_.channels + c);
+          write_rows(n, 0, 1);
+        }
+      });
+    } else if (g_.batch * g_.groups >= kMany) {
+      at::parallel_for(0, g_.batch * g_.groups, tasks_of(g_.count()), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          for (int64_t k = 0; k < g_.wide(); ++k) take_run(i * g_.wide() + k);
+          write_runs(i * g_.wide(), (i + 1) * g_.wide());
+        }
+      });
+    } else {
+      const int64_t runs = g_.batch * g_.channels, grain = tasks_of(g_.positions);
+      at::parallel_for(0, runs, grain, [&](int64_t begin, int64_t end) {
+        for (int64_t run = begin; run < end; ++run) take_run(run);
+      });
+      at::parallel_for(0, runs, grain, [&](int64_t begin, int64_t end) { write_runs(begin, end); });
     }
-    const double count = static_cast<double>(g.count());
-    offset[i] = rstd[i] * all / count;
-    slope[i] = rstd[i] * rstd[i] * rstd[i] * tilted / count;
+    return std::move(sums_);
   }
-  if (g.innermost || g.positions < kShortRun) {
-    const int64_t width = g.innermost ? g.channels : g.channels * g.positions;
-    const auto image = [&](int64_t n, int64_t first, int64_t last) {
-      Rows<C, 4> rows(width);
-      for (int64_t k = 0; k < width; ++k) {
-        const int64_t c = g.innermost ? k : k / g.positions;
-        const size_t i = static_cast<size_t>(n * g.groups + c / g.wide());
-        rows.set(k, mean[i], rstd[i] * w[static_cast<size_t>(c)], offset[i], slope[i]);
+
+ private:
+  using C = typename cpu::ComputeType<T>::type;
+
+  // What a group's statistics take off: a constant, and a multiple of the distance from the mean.
+  struct Tilt {
+    double offset = 0, slope = 0;
+  };
+
+  Tilt tilt_of(int64_t group) const {
+    double all = 0, tilted = 0;
+    for (int64_t run = group * g_.wide(); run < (group + 1) * g_.wide(); ++run) {
+      const size_t at = static_cast<size_t>(run);
+      all += w_[static_cast<size_t>(run % g_.channels)] * sums_.g[at];
+      tilted += w_[static_cast<size_t>(run % g_.channels)] * sums_.gx[at];
+    }
+    const double rstd = rstd_[static_cast<size_t>(group)], count = static_cast<double>(g_.count());
+    return {rstd * all / count, rstd * rstd * rstd * tilted / count};
+  }
+
+  // One channel of one sample, whose positions are neighbours.
+  void take_run(int64_t run) {
+    const size_t at = static_cast<size_t>(run);
+    cpu::gradient_sums_run<T>(grad_ + run * g_.positions, x_ + run * g_.positions, g_.positions,
+                              static_cast<C>(mean_[static_cast<size_t>(run / g_.wide())]), &sums_.g[at], &sums_.gx[at]);
+  }
+
+  void write_runs(int64_t begin, int64_t end) const {
+    if (to_ == nullptr) return;
+    Tilt tilt;
+    for (int64_t run = begin; run < end; ++run) {
+      const int64_t group = run / g_.wide(), at = run * g_.positions;
+      if (run == begin || run % g_.wide() == 0) tilt = tilt_of(group);
+      const size_t i = static_cast<size_t>(group);
+      const double scale = rstd_[i] * w_[static_cast<size_t>(run % g_.channels)];
+      cpu::gradient_run<T>(
+          grad_ + at, x_ + at, to_ + at, g_.positions,
+          {static_cast<C>(mean_[i]), static_cast<C>(scale), static_cast<C>(tilt.offset), static_cast<C>(tilt.slope)});
+    }
+  }
+
+  // Rows [first, last) of sample n: positions where the channels are innermost, else the whole sample is one.
+  void write_rows(int64_t n, int64_t first, int64_t last) const {
+    if (to_ == nullptr) return;
+    const int64_t width = g_.innermost ? g_.channels : g_.channels * g_.positions, each = width / g_.channels;
+    Rows<C, 4> rows(width);
+    for (int64_t group = n * g_.groups; group < (n + 1) * g_.groups; ++group) {
+      const Tilt tilt = tilt_of(group);
+      const size_t i = static_cast<size_t>(group);
+      const int64_t begin = group % g_.groups * g_.wide() * each;
+      for (int64_t k = begin; k < begin + g_.wide() * each; ++k) {
+        rows.set(k, mean_[i], rstd_[i] * w_[static_cast<size_t>(k / each)], tilt.offset, tilt.slope);
       }
-      for (int64_t p = first; p < last; ++p) {
-        const int64_t at = n * g.channels * g.positions + p * width;
-        cpu::gradient_row<T>(grad + at, x + at, to + at, width, {rows[0], rows[1], rows[2], rows[3]});
+    }
+    for (int64_t p = first; p < last; ++p) {
+      const int64_t at = n * g_.channels * g_.positions + p * width;
+      cpu::gradient_row<T>(grad_ + at, x_ + at, to_ + at, width, {rows[0], rows[1], rows[2], rows[3]});
+    }
+  }
+
+  void by_pieces() {
+    const int64_t pieces = g_.pieces(), channels = g_.channels;
+    std::vector<double> part_g(static_cast<size_t>(g_.batch * pieces * channels)), part_gx(part_g);
+    const auto take = [&](int64_t i, int64_t n, int64_t first, int64_t last) {
+      std::vector<C> center(static_cast<size_t>(channels));
+      for (int64_t c = 0; c < channels; ++c)
+        center[static_cast<size_t>(c)] = static_cast<C>(mean_[static_cast<size_t>(n * g_.groups + c / g_.wide())]);
+      const int64_t at = (n * g_.positions + first) * channels;
+      cpu::gradient_sums_rows<T>(grad_ + at, x_ + at, last - first, channels, center.data(),
+                                 part_g.data() + i * channels, part_gx.data() + i * channels);
+    };
+    const auto add = [&](int64_t n) {
+      for (int64_t k = 0; k < pieces * channels; ++k) {
+        const size_t from = static_cast<size_t>(n * pieces * channels + k),
+                     at = static_cast<size_t>(n * channels + k % channels);
+        sums_.g[at] += part_g[from];
+        sums_.gx[at] += part_gx[from];
       }
     };
-    if (g.innermost)
-      return for_pieces(g, [&](int64_t, int64_t n, int64_t first, int64_t last) { image(n, first, last); });
-    return at::parallel_for(0, g.batch, tasks_of(width), [&](int64_t begin, int64_t end) {
-      for (int64_t n = begin; n < end; ++n) image(n, 0, 1);
-    });
-  }
-  at::parallel_for(0, g.batch * g.channels, tasks_of(g.positions), [&](int64_t begin, int64_t end) {
-    for (int64_t run = begin; run < end; ++run) {
-      const size_t i = static_cast<size_t>(run / g.wide());
-      const double scale = rstd[i] * w[static_cast<size_t>(run % g.channels)];
-      const int64_t at = run * g.positions;
-      cpu::gradient_run<T>(
-          grad + at, x + at, to + at, g.positions,
-          {static_cast<C>(mean[i]), static_cast<C>(scale), static_cast<C>(offset[i]), static_cast<C>(slope[i])});
+    if (g_.by_sample()) {
+      return at::parallel_for(0, g_.batch, tasks_of(channels * g_.positions), [&](int64_t begin, int64_t end) {
+        for (int64_t n = begin; n < end; ++n) {
+          for (int64_t i = 0; i < pieces; ++i)
+            take(n * pieces + i, n, g_.positions * i / pieces, g_.positions * (i + 1) / pieces);
+          add(n);
+          write_rows(n, 0, g_.positions);
+        }
+      });
     }
-  });
-}
+    for_pieces(g_, take);
+    for (int64_t n = 0; n < g_.batch; ++n) add(n);
+    for_pieces(g_, [&](int64_t, int64_t n, int64_t first, int64_t last) { write_rows(n, first, last); });
+  }
+
+  const Groups& g_;
+  const T *const grad_, *const x_;
+  T* const to_;
+  const std::vector<double>&mean_, &rstd_, &w_;
+  Sums sums_;
+};
 
 }  // namespace
 
@@ -382,12 +456,12 @@ std::tuple<Tensor, Tensor, Tensor> fused_group_norm_backward_cpu(const Tensor& g
     cpu::visit_floating(type, "group_norm_backward", [&, &gx = gx](auto tag) {
       using T = typename decltype(tag)::type;
       const T *gp = static_cast<const T*>(grad.const_data_ptr()), *xp = static_cast<const T*>(x.const_data_ptr());
-      const Sums sums = gradient_sums(g, gp, xp, mu);
+      T* const to = gx.defined() ? static_cast<T*>(gx.mutable_data_ptr()) : nullptr;
+      const Sums sums = Gradient<T>(g, gp, xp, to, mu, r, w).run();
       for (size_t i = 0; i < sums.g.size(); ++i) {
         of_bias[i % of_bias.size()] += sums.g[i];
         of_weight[i % of_bias.size()] += sums.gx[i] * r[i / static_cast<size_t>(g.wide())];
       }
-      if (gx.defined()) input_gradient(g, gp, xp, static_cast<T*>(gx.mutable_data_ptr()), sums, mu, r, w);
     });
   }
   if (gw.defined()) write_numbers(of_weight, gw);

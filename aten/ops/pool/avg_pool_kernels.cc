@@ -123,15 +123,7 @@ void average_plane(const T* plane, AverageScratch<T>& s, T* out) {
 template <class T>
 void spread_columns(AverageScratch<T>& s) {
   std::fill(s.line.begin(), s.line.end(), T(0));
-  const int64_t outputs = static_cast<int64_t>(s.columns.size()), inputs = static_cast<int64_t>(s.line.size());
-  if (s.a.columns && s.a.columns->stride == 1) {
-    for (int64_t k = 0; k < s.a.columns->kernel; ++k) {
-      const int64_t shift = k - s.a.columns->padding, begin = std::max<int64_t>(0, -shift),
-                    end = std::min(outputs, inputs - shift);
-      if (begin < end) cpu::pool_add<T>(s.share.data() + begin, s.line.data() + begin + shift, end - begin);
-    }
-    return;
-  }
+  if (s.a.columns) return cpu::pool_spread_columns<T>(s.share.data(), *s.a.columns, s.line.data());
   for (size_t x = 0; x < s.columns.size(); ++x)
     for (int64_t k = s.columns[x].begin; k < s.columns[x].end; ++k) s.line[static_cast<size_t>(k)] += s.share[x];
 }

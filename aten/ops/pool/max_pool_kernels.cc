@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "aten/core/empty.h"
 #include "aten/core/tensor.h"
 #include "aten/cpu/rows/pool.h"
 #include "aten/cpu/rows/rows.h"
@@ -42,7 +43,8 @@ bool is_nan(T x) {
   return !(x == x);
 }
 
-// Of equal values the first counts; a NaN wins over everything, the last one over others.
+// Of equal values the first counts; a NaN wins over everything, the last one over others. `indices` may be null, here and
+// below.
 template <class T, class Find>
 void max_plane(const PoolGeometry& g, const T* in, T* out, int64_t* indices, const Find& find) {
   for (int64_t z = 0; z < g.out[0]; ++z) {
@@ -64,7 +66,7 @@ void max_plane(const PoolGeometry& g, const T* in, T* out, int64_t* indices, con
           }
         }
         *out++ = max;
-        *indices++ = best;
+        if (indices != nullptr) *indices++ = best;
       }
     }
   }
@@ -77,7 +79,7 @@ void max_plane_rows(const PoolGeometry& g, const cpu::PoolColumns& columns, cons
   std::vector<int64_t> rows;
   for (int64_t z = 0; z < g.out[0]; ++z) {
     const Window wz = find(g, 0, z);
-    for (int64_t y = 0; y < g.out[1]; ++y, out += g.out[2], indices += g.out[2]) {
+    for (int64_t y = 0; y < g.out[1]; ++y, out += g.out[2]) {
       const Window wy = find(g, 1, y);
       rows.clear();
       for (int64_t i = wz.begin; i < wz.end; i += wz.step)
@@ -86,6 +88,7 @@ void max_plane_rows(const PoolGeometry& g, const cpu::PoolColumns& columns, cons
       if (count == 0)
         rows.push_back((std::min(wz.begin, g.in[0] - 1) * g.in[1] + std::min(wy.begin, g.in[1] - 1)) * g.in[2]);
       cpu::max_pool_row<T>(in, rows.data(), count, columns, out, indices);
+      if (indices != nullptr) indices += g.out[2];
     }
   }
 }
@@ -101,13 +104,15 @@ void for_image_rows(const PoolGeometry& g, int64_t images, int64_t channels, con
 
 // Channels last: all channels of a pixel at once.
 template <class T, class Find>
-void max_pixels(const PoolGeometry& g, const Tensor& self, Tensor& out, Tensor& indices, const Find& find) {
+void max_pixels(const PoolGeometry& g, const Tensor& self, Tensor& out, Tensor* indices, const Find& find) {
   const Tensor x = dense(self, MemoryFormat::ChannelsLast);
-  DenseOut values(out, MemoryFormat::ChannelsLast), places(indices, MemoryFormat::ChannelsLast);
+  DenseOut values(out, MemoryFormat::ChannelsLast);
+  std::optional<DenseOut> places;
+  if (indices != nullptr) places.emplace(*indices, MemoryFormat::ChannelsLast);
   const int64_t channels = self.size(1);
   const T* in = x.data_ptr<T>();
   T* result = values.data<T>();
-  int64_t* index = places.data<int64_t>();
+  int64_t* index = places ? places->data<int64_t>() : nullptr;
   for_image_rows(g, self.size(0), channels, [&](int64_t n, int64_t y) {
     const Window wy = find(g, 1, y);
     std::vector<int64_t> window;
@@ -119,35 +124,38 @@ void max_pixels(const PoolGeometry& g, const Tensor& self, Tensor& out, Tensor& 
       const int64_t count = static_cast<int64_t>(window.size());
       if (count == 0) window.push_back(std::min(wy.begin, g.in[1] - 1) * g.in[2] + std::min(wx.begin, g.in[2] - 1));
       const int64_t to = ((n * g.out[1] + y) * g.out[2] + column) * channels;
-      cpu::max_pool_pixel<T>(in + n * g.inputs() * channels, window.data(), count, channels, result + to, index + to);
+      cpu::max_pool_pixel<T>(in + n * g.inputs() * channels, window.data(), count, channels, result + to,
+                             index == nullptr ? nullptr : index + to);
     }
   });
   values.commit();
-  places.commit();
+  if (places) places->commit();
 }
 
 template <class Find>
 void max_forward(const char* op, const PoolGeometry& g, const std::optional<cpu::PoolColumns>& columns,
-                 const Tensor& self, Tensor& out, Tensor& indices, const Find& find) {
+                 const Tensor& self, Tensor& out, Tensor* indices, const Find& find) {
   if (out.numel() == 0) return;
   if (pools_pixels(g, self) && g.inputs() < (int64_t{1} << 31)) {
     if (self.scalar_type() == kFloat) return max_pixels<float>(g, self, out, indices, find);
     if (self.scalar_type() == kDouble) return max_pixels<double>(g, self, out, indices, find);
   }
   const Tensor x = dense(self);
-  DenseOut to(out), at_index(indices);
+  DenseOut to(out);
+  std::optional<DenseOut> at_index;
+  if (indices != nullptr) at_index.emplace(*indices);
   cpu::visit_real(self.scalar_type(), op, [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* in = x.data_ptr<T>();
     T* result = to.data<T>();
-    int64_t* index = at_index.data<int64_t>();
+    int64_t* index = at_index ? at_index->data<int64_t>() : nullptr;
     at::parallel_for(0, g.planes, planes_a_task(g.inputs()), [&](int64_t begin, int64_t end) {
       constexpr bool kNarrow = std::is_same_v<T, c10::Half> || std::is_same_v<T, c10::BFloat16>;
       [[maybe_unused]] std::vector<float> wide(kNarrow && columns ? static_cast<size_t>(g.inputs() + g.outputs()) : 0);
       for (int64_t p = begin; p < end; ++p) {
         const T* plane = in + p * g.inputs();
         T* maxima = result + p * g.outputs();
-        int64_t* places = index + p * g.outputs();
+        int64_t* places = index == nullptr ? nullptr : index + p * g.outputs();
         if constexpr (kNarrow) {
           if (columns) {
             cpu::convert_row(plane, wide.data(), g.inputs());
@@ -166,7 +174,7 @@ void max_forward(const char* op, const PoolGeometry& g, const std::optional<cpu:
     });
   });
   to.commit();
-  at_index.commit();
+  if (at_index) at_index->commit();
 }
 
 std::array<TensorSpec, 2> max_specs(const char* op, const PoolGeometry& g, const Tensor& self) {
@@ -251,6 +259,15 @@ void max_backward(const char* op, const PoolGeometry& g, const Tensor& grad_outp
   scatter(op, grad_output, indices, g.planes, g.outputs(), g.inputs(), false, out);
 }
 
+// Only the maxima.
+Tensor max_values(const char* op, int dims, const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride,
+                  IntArrayRef padding, IntArrayRef dilation, bool ceil_mode) {
+  const PoolGeometry g = pool_geometry(op, dims, self, kernel_size, stride, padding, dilation, ceil_mode);
+  Tensor out = empty_spec(max_specs(op, g, self)[0]);
+  max_forward(op, g, pool_columns(g), self, out, nullptr, window_of);
+  return fresh(out);
+}
+
 DimVector pooled_sizes(const Tensor& t, int dims) { return DimVector(t.sizes().end() - dims, t.sizes().end()); }
 
 // Pictures without channels have no maxima.
@@ -262,6 +279,10 @@ void check_channels(const char* op, int dims, const Tensor& self) {
 
 }  // namespace
 
+Tensor max_pool2d_cpu(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,
+                      IntArrayRef dilation, bool ceil_mode) {
+  return max_values("max_pool2d", 2, self, kernel_size, stride, padding, dilation, ceil_mode);
+}
 std::array<TensorSpec, 2> max_pool2d_with_indices_meta(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride,
                                                        IntArrayRef padding, IntArrayRef dilation, bool ceil_mode) {
   return max_specs("max_pool2d", pool_geometry("max_pool2d", 2, self, kernel_size, stride, padding, dilation, ceil_mode), self);
@@ -269,9 +290,13 @@ std::array<TensorSpec, 2> max_pool2d_with_indices_meta(const Tensor& self, IntAr
 void max_pool2d_with_indices_cpu(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,
                                  IntArrayRef dilation, bool ceil_mode, Tensor& out, Tensor& indices) {
   const PoolGeometry g = pool_geometry("max_pool2d", 2, self, kernel_size, stride, padding, dilation, ceil_mode);
-  max_forward("max_pool2d", g, pool_columns(g), self, out, indices, window_of);
+  max_forward("max_pool2d", g, pool_columns(g), self, out, &indices, window_of);
 }
 
+Tensor max_pool3d_cpu(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,
+                      IntArrayRef dilation, bool ceil_mode) {
+  return max_values("max_pool3d", 3, self, kernel_size, stride, padding, dilation, ceil_mode);
+}
 std::array<TensorSpec, 2> max_pool3d_with_indices_meta(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride,
                                                        IntArrayRef padding, IntArrayRef dilation, bool ceil_mode) {
   return max_specs("max_pool3d", pool_geometry("max_pool3d", 3, self, kernel_size, stride, padding, dilation, ceil_mode), self);
@@ -279,7 +304,7 @@ std::array<TensorSpec, 2> max_pool3d_with_indices_meta(const Tensor& self, IntAr
 void max_pool3d_with_indices_cpu(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,
                                  IntArrayRef dilation, bool ceil_mode, Tensor& out, Tensor& indices) {
   const PoolGeometry g = pool_geometry("max_pool3d", 3, self, kernel_size, stride, padding, dilation, ceil_mode);
-  max_forward("max_pool3d", g, pool_columns(g), self, out, indices, window_of);
+  max_forward("max_pool3d", g, pool_columns(g), self, out, &indices, window_of);
 }
 
 TensorSpec max_pool2d_with_indices_backward_meta(const Tensor& grad_output, const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride,
@@ -310,7 +335,7 @@ std::array<TensorSpec, 2> adaptive_max_pool2d_meta(const Tensor& self, IntArrayR
 }
 void adaptive_max_pool2d_cpu(const Tensor& self, IntArrayRef output_size, Tensor& out, Tensor& indices) {
   const PoolGeometry g = adaptive_geometry("adaptive_max_pool2d", 2, self, output_size);
-  max_forward("adaptive_max_pool2d", g, adaptive_columns(g), self, out, indices, adaptive_window_of);
+  max_forward("adaptive_max_pool2d", g, adaptive_columns(g), self, out, &indices, adaptive_window_of);
 }
 std::array<TensorSpec, 2> adaptive_max_pool3d_meta(const Tensor& self, IntArrayRef output_size) {
   check_channels("adaptive_max_pool3d", 3, self);
@@ -318,7 +343,7 @@ std::array<TensorSpec, 2> adaptive_max_pool3d_meta(const Tensor& self, IntArrayR
 }
 void adaptive_max_pool3d_cpu(const Tensor& self, IntArrayRef output_size, Tensor& out, Tensor& indices) {
   const PoolGeometry g = adaptive_geometry("adaptive_max_pool3d", 3, self, output_size);
-  max_forward("adaptive_max_pool3d", g, adaptive_columns(g), self, out, indices, adaptive_window_of);
+  max_forward("adaptive_max_pool3d", g, adaptive_columns(g), self, out, &indices, adaptive_window_of);
 }
 
 TensorSpec adaptive_max_pool2d_backward_meta(const Tensor& grad_output, const Tensor& self, const Tensor& indices) {

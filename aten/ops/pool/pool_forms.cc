@@ -42,7 +42,12 @@ Tensor max_pool1d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef strid
   TORCH_CHECK(self.dim() == 2 || self.dim() == 3,
               "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:",
               self.sizes());
-  return std::get<0>(at::max_pool1d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode));
+  constexpr const char* kName = "max_pool1d";
+  return at::squeeze(
+      at::max_pool2d(at::unsqueeze(self, -2), second_of_two(kName, "kernel_size", kernel_size, 1),
+                     second_of_two(kName, "stride", stride, 1), second_of_two(kName, "padding", padding, 0),
+                     second_of_two(kName, "dilation", dilation, 1), ceil_mode),
+      -2);
 }
 Tensor max_pool2d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,
                   IntArrayRef dilation, bool ceil_mode) {
