@@ -282,12 +282,12 @@ void DistributedRandomSampler::populate_indices() {
   for (size_t i = 0; i < total; ++i) all[i] = i % size_;
   std::mt19937 random(static_cast<std::mt19937::result_type>(epoch_));
   std::shuffle(all.begin(), all.end(), random);
-  const auto first = all.begin() + static_cast<std::ptrdiff_t>(rank_ * count);
+  const auto first = all.begin() + static_cast<std::ptrdiff_t>(first_sample());
   indices_.assign(first, first + static_cast<std::ptrdiff_t>(count));
 }
 
 size_t DistributedRandomSampler::index() const noexcept {
-  return rank_ * indices_.size() + index_;
+  return first_sample() + index_;
 }
 
 std::optional<std::vector<size_t>> DistributedRandomSampler::next(size_t batch_size) {
@@ -301,7 +301,7 @@ void DistributedRandomSampler::save(serialize::OutputArchive& archive) const {
 
 void DistributedRandomSampler::load(serialize::InputArchive& archive) {
   const size_t epoch = read_number(archive, "epoch_", INT64_MAX);
-  const size_t index = read_index(archive, rank_ * indices_.size(), indices_.size());
+  const size_t index = read_index(archive, first_sample(), indices_.size());
   set_epoch(epoch);
   populate_indices();
   index_ = index;
@@ -323,7 +323,7 @@ void DistributedSequentialSampler::reset(std::optional<size_t> new_size) {
 
 void DistributedSequentialSampler::populate_indices() {
   indices_.resize(local_sample_count());
-  for (size_t i = 0; i < indices_.size(); ++i) indices_[i] = (rank_ * indices_.size() + i) % size_;
+  for (size_t i = 0; i < indices_.size(); ++i) indices_[i] = (first_sample() + i) % size_;
 }
 
 std::optional<std::vector<size_t>> DistributedSequentialSampler::next(size_t batch_size) {
@@ -334,10 +334,10 @@ void DistributedSequentialSampler::save(serialize::OutputArchive& archive) const
   write_number(archive, "sample_index_", index());
 }
 void DistributedSequentialSampler::load(serialize::InputArchive& archive) {
-  index_ = read_index(archive, rank_ * indices_.size(), indices_.size());
+  index_ = read_index(archive, first_sample(), indices_.size());
 }
 size_t DistributedSequentialSampler::index() const noexcept {
-  return rank_ * indices_.size() + index_;
+  return first_sample() + index_;
 }
 
 }  // namespace torch::data::samplers

@@ -109,8 +109,9 @@ class DistributedSampler : public Sampler<BatchRequest> {
   size_t epoch() const { return epoch_; }
 
  protected:
-  /// The samples of this rank.
+  /// The samples of this rank, and where the first one stands in the order of all ranks.
   size_t local_sample_count() const;
+  size_t first_sample() const { return rank_ * local_sample_count(); }
 
   size_t size_;
   size_t num_replicas_;

@@ -63,6 +63,10 @@ for command in build test run coverage; do
 done
 run query //c10
 expect "a command without sandboxes" 0 "^bazel query //c10 in "
+echo 'build --sandbox_base=/y' > "$scratch/tree/user.bazelrc"
+run test //c10
+expect "another place by user.bazelrc" 0 "^bazel test //c10 in "
+rm "$scratch/tree/user.bazelrc"
 printf 'Type Avail\ntmpfs 4194303\n' > "$scratch/df"
 run test //c10
 expect "little memory for files" 0 "^bazel test //c10 in "
