@@ -63,12 +63,13 @@ def kd_cc_benchmark(name, copts = [], deps = [], **kwargs):
     )
 
 def kd_script_test(name, script, data = [], args = [], tags = [], **kwargs):
-    """A test that is a script with a #! line. It may look at the source tree: it runs outside the sandbox, on this machine."""
+    """A test that is a script with a #! line. It may look at the source tree, which Bazel does not see: it runs outside the
+    sandbox, on this machine, and every time."""
     native.sh_test(
         name = name,
         srcs = [script],
         data = data,
         args = args,
-        tags = tags + ["local", "no-sandbox", "no-cache"],
+        tags = tags + ["local", "no-sandbox", "external"],
         **kwargs
     )

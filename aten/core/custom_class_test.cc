@@ -114,7 +114,8 @@ TEST(CustomClass, ObjectsAreMadeByInitAndCopiedByTheirState) {
 TEST(CustomClass, OperatorsTakeAndGiveThem) {
   const auto handle = [](const char* name) { return c10::Dispatcher::singleton().findSchemaOrThrow(name, ""); };
   EXPECT_EQ(handle("classes::total").schema().str(),
-            "classes::total(__torch__.torch.classes.classes.Stack _0, __torch__.torch.classes.classes.Counter _1) -> int _0");
+            "classes::total(__torch__.torch.classes.classes.Stack _0, __torch__.torch.classes.classes.Counter _1) -> "
+            "int _0");
   c10::Stack stack{torch::make_custom_class<Stack>(std::vector<std::string>{"a"}), torch::make_custom_class<Counter>(3)};
   handle("classes::total").callBoxed(stack);
   EXPECT_EQ(stack[0].toInt(), 4);

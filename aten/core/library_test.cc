@@ -39,7 +39,8 @@ TEST(Library, DefinedOperatorsAreCalledByName) {
 }
 
 TEST(Library, TypesAreInferredFromTheFunction) {
-  EXPECT_EQ(find("mine::describe").schema().str(), "mine::describe(Tensor _0, str _1, int? _2, int[] _3) -> (Tensor _0, int _1)");
+  EXPECT_EQ(find("mine::describe").schema().str(),
+            "mine::describe(Tensor _0, str _1, int? _2, int[] _3) -> (Tensor _0, int _1)");
   c10::Stack stack{at::ones({2}), "abc", c10::IValue(), c10::IValue(std::vector<int64_t>{1, 2})};
   find("mine::describe").callBoxed(stack);
   ASSERT_EQ(stack.size(), 2u);

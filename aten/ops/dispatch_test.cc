@@ -181,8 +181,8 @@ TEST(Dispatch, BoxedErrorsNameTheOperatorAndTheArgument) {
   EXPECT_EQ(message_of([&] { add.callBoxed(stack); }), "add.Tensor(): missing argument 'other'");
   stack = {a, a, 1, 2};
   EXPECT_EQ(message_of([&] { add.callBoxed(stack); }), "add.Tensor(): expected at most 3 arguments, got 4");
-  EXPECT_NE(message_of([&] { dispatcher.findSchemaOrThrow("aten::nothing", "x"); }).find("Could not find schema for aten::nothing.x."),
-            std::string::npos);
+  const std::string nothing = message_of([&] { dispatcher.findSchemaOrThrow("aten::nothing", "x"); });
+  EXPECT_NE(nothing.find("Could not find schema for aten::nothing.x."), std::string::npos);
 }
 
 }  // namespace

@@ -86,7 +86,8 @@ void check_source(const char* op, const Tensor& self, int64_t dim, const Tensor&
   const DimSplit split = split_at_dim(self.sizes(), dim);
   TORCH_CHECK(own == theirs || (scalar && source.numel() == index.numel() && split.outer * split.inner == 1), op,
               "(): Source/destination tensor must have same slice shapes. Destination slice shape: ",
-              shape_text(own), " at dimension ", dim, " and source slice shape: ", shape_text(theirs), " at dimension 0.");
+              shape_text(own), " at dimension ", dim, " and source slice shape: ", shape_text(theirs),
+              " at dimension 0.");
   TORCH_CHECK_INDEX(index.numel() == slices, op, "(): Number of indices (", index.numel(),
                     ") should be equal to source.size(dim) (", slices, ")");
   const std::optional<int64_t> outside =

@@ -43,8 +43,8 @@ bool is_nan(T x) {
   return !(x == x);
 }
 
-// Of equal values the first counts; a NaN wins over everything, the last one over others. `indices` may be null, here and
-// below.
+// Of equal values the first counts; a NaN wins over everything, the last one over others. `indices` may be null, here
+// and below.
 template <class T, class Find>
 void max_plane(const PoolGeometry& g, const T* in, T* out, int64_t* indices, const Find& find) {
   for (int64_t z = 0; z < g.out[0]; ++z) {

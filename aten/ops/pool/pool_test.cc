@@ -192,7 +192,8 @@ TEST(Pool, TheFirstOfEqualMaximaAndTheLastNan) {
             if (best < 0 || value > max || std::isnan(value)) max = value, best = r * 40 + c;
           }
         EXPECT_EQ(at[o], static_cast<double>(best)) << o;
-        for (const double value : {got[o], alone[o]}) EXPECT_TRUE(std::isnan(max) ? std::isnan(value) : value == max) << o;
+        for (const double value : {got[o], alone[o]})
+          EXPECT_TRUE(std::isnan(max) ? std::isnan(value) : value == max) << o;
       }
     }
   }
