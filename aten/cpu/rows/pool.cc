@@ -1,6 +1,7 @@
 // What pool.h declares.
 #include "aten/cpu/rows/pool.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "aten/cpu/rows/tables.h"
@@ -25,7 +26,9 @@ struct PoolTable {
   void (*sum_columns)(const T*, const PoolColumns&, const T*, T*);
   void (*avg_pixel)(const T*, const int64_t*, int64_t, int64_t, T, T*);
   void (*add)(const T*, T*, int64_t);
+  void (*divide)(const T*, const T*, T*, int64_t);
   void (*spread_columns)(const T*, const PoolColumns&, T*);
+  bool (*spread_maxima)(const T*, const int64_t*, const int64_t*, int64_t, int64_t, int64_t, T*);
 };
 using PoolTables = RealTables<PoolTable>;
 }  // namespace at::cpu
@@ -70,6 +73,24 @@ HWY_INLINE void store_places(D d, hn::Vec<Places<D>> places, int64_t* to) {
   }
 }
 
+#if HWY_TARGET != HWY_SCALAR
+template <class D>
+HWY_INLINE hn::Vec<Places<D>> load_places(D d, const int64_t* p) {
+  const Places<D> di;
+  if constexpr (sizeof(hn::TFromD<D>) == 8) {
+    return hn::LoadU(di, p);
+  } else {
+    const hn::RebindToUnsigned<D> du;
+    const hn::RepartitionToWide<decltype(du)> wide;
+    const hn::Half<decltype(du)> half;
+    const auto* at = reinterpret_cast<const uint64_t*>(p);
+    const auto low = hn::TruncateTo(half, hn::LoadU(wide, at)),
+               high = hn::TruncateTo(half, hn::LoadU(wide, at + hn::Lanes(wide)));
+    return hn::BitCast(di, hn::Combine(du, high, low));
+  }
+}
+#endif
+
 template <bool kPlaces, class D>
 HWY_INLINE void take_greater(D, hn::Vec<D> value, hn::Vec<Places<D>> place, hn::Vec<D>* max, hn::Vec<Places<D>>* best) {
   const auto better = hn::Or(hn::Gt(value, *max), hn::IsNaN(value));
@@ -77,10 +98,48 @@ HWY_INLINE void take_greater(D, hn::Vec<D> value, hn::Vec<Places<D>> place, hn::
   if constexpr (kPlaces) *best = hn::IfThenElse(hn::RebindMask(Places<D>(), better), place, *best);
 }
 
+#if HWY_TARGET != HWY_SCALAR
+// The maxima of outputs x to x + Lanes(d) - 1 for stride 2 without dilation: the rows' first, so that every second
+// column is picked out of their maxima only.
+template <class D, class T>
+HWY_INLINE void max_block_of_stride_2(D d, const T* plane, const int64_t* row_starts, int64_t rows,
+                                      const PoolColumns& c, int64_t x, T* out) {
+  const Places<D> di;
+  const auto lowest = hn::Set(d, -std::numeric_limits<T>::infinity());
+  const auto none = hn::Zero(di);
+  hn::Vec<Places<D>> unused = none;
+  auto max = lowest;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t k = 0; k < c.kernel; k += 2) {
+    const bool both = k + 1 < c.kernel;
+    // A last column alone: nothing behind it is read.
+    const int64_t apart = both ? lanes : lanes - 1;
+    auto low = lowest, high = lowest;
+    for (int64_t i = 0; i < rows; ++i) {
+      const T* at = plane + row_starts[i] + x * 2 - c.padding + k;
+      take_greater<false>(d, hn::LoadU(d, at), none, &low, &unused);
+      take_greater<false>(d, hn::LoadU(d, at + apart), none, &high, &unused);
+    }
+    if (both) {
+      take_greater<false>(d, hn::ConcatEven(d, high, low), none, &max, &unused);
+      take_greater<false>(d, hn::ConcatOdd(d, high, low), none, &max, &unused);
+    } else {
+      const auto every_second = hn::ConcatUpperLower(d, hn::ConcatOdd(d, high, high), hn::ConcatEven(d, low, low));
+      take_greater<false>(d, every_second, none, &max, &unused);
+    }
+  }
+  hn::StoreU(max, d, out + x);
+}
+#endif
+
 // Outputs x to x + Lanes(d) - 1, whose windows lie inside the row.
 template <bool kPlaces, class D, class T>
 HWY_INLINE void max_block(D d, const T* plane, const int64_t* row_starts, int64_t rows, const PoolColumns& c, int64_t x,
                           T* out, int64_t* index) {
+#if HWY_TARGET != HWY_SCALAR
+  if (!kPlaces && c.stride == 2 && c.dilation == 1)
+    return max_block_of_stride_2(d, plane, row_starts, rows, c, x, out);
+#endif
   const Places<D> di;
   using I = hn::TFromD<Places<D>>;
   const auto steps = hn::Mul(hn::Iota(di, 0), hn::Set(di, static_cast<I>(c.stride)));
@@ -219,15 +278,16 @@ void avg_pixel(const T* image, const int64_t* places, int64_t count, int64_t cha
             [divisor](auto d, auto v) HWY_ATTR { return hn::Div(v, hn::Set(d, divisor)); });
 }
 
-template <class T>
-void sum_columns(const T* sums, const PoolColumns& c, const T* divisors, T* out) {
+template <bool kDivide, class T>
+HWY_INLINE void sum_columns_of(const T* sums, const PoolColumns& c, const T* divisors, T* out) {
   int64_t begin, end;
   inner_columns(c, &begin, &end);
   const int64_t done = cover<T>(begin, end, [&](auto d, int64_t x) HWY_ATTR {
     auto sum = hn::Zero(d);
     for (int64_t k = 0; k < c.kernel; ++k)
       sum = hn::Add(sum, load_strided(d, sums + x * c.stride - c.padding + k * c.dilation, c.stride));
-    hn::StoreU(hn::Div(sum, hn::LoadU(d, divisors + x)), d, out + x);
+    if constexpr (kDivide) sum = hn::Div(sum, hn::LoadU(d, divisors + x));
+    hn::StoreU(sum, d, out + x);
   });
   for (int64_t x = 0; x < c.out; ++x) {
     if (x == begin) x = done;
@@ -237,8 +297,13 @@ void sum_columns(const T* sums, const PoolColumns& c, const T* divisors, T* out)
       const int64_t at = x * c.stride - c.padding + k * c.dilation;
       if (at >= 0 && at < c.in) sum += sums[at];
     }
-    out[x] = sum / divisors[x];
+    out[x] = kDivide ? sum / divisors[x] : sum;
   }
+}
+
+template <class T>
+void sum_columns(const T* sums, const PoolColumns& c, const T* divisors, T* out) {
+  sum_columns_of<true>(sums, c, divisors, out);
 }
 
 template <class T>
@@ -250,51 +315,103 @@ void add_lines(const T* from, T* to, int64_t n) {
   for (; j < n; ++j) to[j] += from[j];
 }
 
+template <class T>
+void divide_lines(const T* from, const T* divisors, T* to, int64_t n) {
+  const int64_t done = cover<T>(0, n, [&](auto d, int64_t j) HWY_ATTR {
+    hn::StoreU(hn::Div(hn::LoadU(d, from + j), hn::LoadU(d, divisors + j)), d, to + j);
+  });
+  for (int64_t j = done; j < n; ++j) to[j] = from[j] / divisors[j];
+}
+
 // The outputs [*begin, *end) whose windows have an input at `place`.
 HWY_INLINE void outputs_with(const PoolColumns& c, int64_t place, int64_t* begin, int64_t* end) {
-  const int64_t shift = place * c.dilation - c.padding;
+  const int64_t shift = place - c.padding;
   *begin = shift < 0 ? (-shift + c.stride - 1) / c.stride : 0;
   *end = c.in - shift <= 0 ? 0 : (c.in - shift - 1) / c.stride + 1;
   if (*end > c.out) *end = c.out;
 }
 
+#if HWY_TARGET != HWY_SCALAR
+// Adds the shares to the inputs at `place` and the one after it of all windows of stride 2: they are neighbours, as are
+// the windows.
+template <class T>
+HWY_INLINE void spread_pairs(const T* share, const PoolColumns& c, int64_t place, T* line) {
+  int64_t x, end, next, last;
+  outputs_with(c, place, &x, &end);
+  outputs_with(c, place + 1, &next, &last);
+  T* to = line + place - c.padding;
+  for (; next < last && next < x; ++next) to[next * 2 + 1] += share[next];
+  const hn::ScalableTag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (; x + lanes <= (end < last ? end : last); x += lanes) {
+    hn::Vec<decltype(d)> even, odd;
+    const auto v = hn::LoadU(d, share + x);
+    hn::LoadInterleaved2(d, to + x * 2, even, odd);
+    hn::StoreInterleaved2(hn::Add(even, v), hn::Add(odd, v), d, to + x * 2);
+  }
+  for (next = x; next < last; ++next) to[next * 2 + 1] += share[next];
+  for (; x < end; ++x) to[x * 2] += share[x];
+}
+#endif
+
 template <class T>
 void spread_columns(const T* share, const PoolColumns& c, T* line) {
+  if (c.stride == 1) {
+    // The windows over an input are neighbours as well, and those that do not exist have shares of zero.
+    const PoolColumns over{c.in + c.kernel - 1, c.in, c.kernel, 1, 0, 1};
+    return sum_columns_of<false, T>(share + c.padding - (c.kernel - 1), over, nullptr, line);
+  }
+  std::fill_n(line, c.in, T(0));
   for (int64_t k = 0; k < c.kernel; ++k) {
-    int64_t x, end;
-    outputs_with(c, k, &x, &end);
-    const int64_t shift = k * c.dilation - c.padding;
-    if (c.stride == 1) {
-      if (x < end) add_lines(share + x, line + x + shift, end - x);
-      continue;
-    }
 #if HWY_TARGET != HWY_SCALAR
-    // Two places of each window at once: they are neighbours, as are the windows.
-    if (c.stride == 2 && c.dilation == 1 && k + 1 < c.kernel) {
-      int64_t first, last;
-      outputs_with(c, k + 1, &first, &last);
-      for (; first < last && first < x; ++first) line[first * 2 + shift + 1] += share[first];
-      const hn::ScalableTag<T> d;
-      const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-      for (; x + lanes <= (end < last ? end : last); x += lanes) {
-        hn::Vec<decltype(d)> even, odd;
-        const auto v = hn::LoadU(d, share + x);
-        hn::LoadInterleaved2(d, line + x * 2 + shift, even, odd);
-        hn::StoreInterleaved2(hn::Add(even, v), hn::Add(odd, v), d, line + x * 2 + shift);
-      }
-      for (first = x; first < last; ++first) line[first * 2 + shift + 1] += share[first];
-      for (; x < end; ++x) line[x * 2 + shift] += share[x];
+    if (c.stride == 2 && k + 1 < c.kernel) {
+      spread_pairs(share, c, k, line);
       ++k;
       continue;
     }
 #endif
-    for (; x < end; ++x) line[x * c.stride + shift] += share[x];
+    int64_t x, end;
+    outputs_with(c, k, &x, &end);
+    for (T* to = line + k - c.padding; x < end; ++x) to[x * c.stride] += share[x];
   }
 }
 
 template <class T>
+bool spread_maxima(const T* grad, const int64_t* index, const int64_t* places, int64_t count, int64_t channels,
+                   int64_t step, T* image) {
+  bool all = true;
+  int64_t j = 0;
+#if HWY_TARGET != HWY_SCALAR
+  const hn::ScalableTag<T> d;
+  const Places<decltype(d)> di;
+  using I = hn::TFromD<decltype(di)>;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (; j + lanes <= channels; j += lanes) {
+    const auto best = load_places(d, index + j);
+    const auto g = hn::LoadU(d, grad + j);
+    auto left = hn::Not(hn::Zero(di));
+    for (int64_t i = 0; i < count; ++i) {
+      const auto here = hn::Eq(best, hn::Set(di, static_cast<I>(places[i])));
+      T* to = image + places[i] * step + j;
+      hn::StoreU(hn::Add(hn::LoadU(d, to), hn::IfThenElseZero(hn::RebindMask(d, here), g)), d, to);
+      left = hn::IfThenZeroElse(here, left);
+    }
+    all = all && hn::AllTrue(di, hn::Eq(left, hn::Zero(di)));
+  }
+#endif
+  for (; j < channels; ++j) {
+    bool found = false;
+    for (int64_t i = 0; i < count && !found; ++i) found = index[j] == places[i];
+    if (found) image[index[j] * step + j] += grad[j];
+    all = all && found;
+  }
+  return all;
+}
+
+template <class T>
 constexpr PoolTable<T> pool_entries() {
-  return {max_row<T>, max_pixel<T>, sum_rows<T>, sum_columns<T>, avg_pixel<T>, add_lines<T>, spread_columns<T>};
+  return {max_row<T>,   max_pixel<T>,    sum_rows<T>,       sum_columns<T>,  avg_pixel<T>,
+          add_lines<T>, divide_lines<T>, spread_columns<T>, spread_maxima<T>};
 }
 
 const PoolTables* pool_tables() {
@@ -342,8 +459,17 @@ void pool_add(const T* from, T* to, int64_t n) {
   pool_table<T>().add(from, to, n);
 }
 template <class T>
+void pool_divide(const T* from, const T* divisors, T* to, int64_t n) {
+  pool_table<T>().divide(from, divisors, to, n);
+}
+template <class T>
 void pool_spread_columns(const T* share, const PoolColumns& c, T* line) {
   pool_table<T>().spread_columns(share, c, line);
+}
+template <class T>
+bool pool_spread_maxima(const T* grad, const int64_t* index, const int64_t* places, int64_t count, int64_t channels,
+                        int64_t step, T* image) {
+  return pool_table<T>().spread_maxima(grad, index, places, count, channels, step, image);
 }
 
 #define ATEN_CPU_ROWS_POOL(T)                                                                      \
@@ -353,7 +479,9 @@ void pool_spread_columns(const T* share, const PoolColumns& c, T* line) {
   template void pool_sum_columns(const T*, const PoolColumns&, const T*, T*);                      \
   template void avg_pool_pixel(const T*, const int64_t*, int64_t, int64_t, T, T*);                 \
   template void pool_add(const T*, T*, int64_t);                                                   \
-  template void pool_spread_columns(const T*, const PoolColumns&, T*);
+  template void pool_divide(const T*, const T*, T*, int64_t);                                      \
+  template void pool_spread_columns(const T*, const PoolColumns&, T*);                             \
+  template bool pool_spread_maxima(const T*, const int64_t*, const int64_t*, int64_t, int64_t, int64_t, T*);
 ATEN_CPU_ROWS_POOL(float)
 ATEN_CPU_ROWS_POOL(double)
 #undef ATEN_CPU_ROWS_POOL

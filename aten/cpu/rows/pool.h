@@ -38,8 +38,19 @@ void avg_pool_pixel(const T* image, const int64_t* places, int64_t count, int64_
 template <class T>
 void pool_add(const T* from, T* to, int64_t n);
 
-// Adds share[x] to each input of the line that the window of x covers.
+// to[j] = from[j] / divisors[j]
+template <class T>
+void pool_divide(const T* from, const T* divisors, T* to, int64_t n);
+
+// line[k] = sum of share[x] over the windows x that cover input k, without dilation. There must be kernel - 1 zeros
+// before the shares and behind them.
 template <class T>
 void pool_spread_columns(const T* share, const PoolColumns& c, T* line);
+
+// image[index[j] * step + j] += grad[j] for the channels j whose index[j] is among the `count` places, and whether all
+// were. Places and indices lie in [0, 2^31).
+template <class T>
+bool pool_spread_maxima(const T* grad, const int64_t* index, const int64_t* places, int64_t count, int64_t channels,
+                        int64_t step, T* image);
 
 }  // namespace at::cpu

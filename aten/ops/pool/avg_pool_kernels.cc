@@ -58,30 +58,28 @@ struct Averaging {
   }
 };
 
-// f(output row, its first place, the windows in depth and height) for each line of outputs of a plane.
-template <class F>
-void for_each_row(const Averaging& a, const F& f) {
-  const PoolGeometry& g = a.g;
-  for (int64_t z = 0; z < g.out[0]; ++z) {
-    const Window wz = a.find(g, 0, z);
-    for (int64_t y = 0; y < g.out[1]; ++y) f((z * g.out[1] + y) * g.out[2], wz, a.find(g, 1, y));
-  }
-}
-
-// Work space of a thread.
+// Work space of a thread: lines of some rows of outputs. What one pass stores at one alignment the next one reads at
+// another, which waits for the stores unless other rows lie between.
 template <class T>
 struct AverageScratch {
   const Averaging& a;
+  // Rows of outputs that are worked on together, and where in a line the inputs or shares begin.
+  const int64_t block, margin, stride;
   std::vector<int64_t> rows;
   std::vector<Window> columns;
-  std::vector<T> line, share, divisors;
+  std::vector<T> lines, line, divisors;
   // What the divisors stand for: inputs in depth and height, and with padding.
   int64_t inside = -1, padded = -1;
 
   explicit AverageScratch(const Averaging& averaging)
-      : a(averaging), line(static_cast<size_t>(a.g.in[2])), share(static_cast<size_t>(a.g.out[2])), divisors(share) {
+      : a(averaging), block(std::clamp<int64_t>(4096 / std::max(a.g.in[2], a.g.out[2]), 1, 16)),
+        margin(a.columns ? a.columns->kernel - 1 : 0), stride(std::max(a.g.in[2], a.g.out[2]) + 2 * margin),
+        lines(static_cast<size_t>(block * stride)), line(static_cast<size_t>(a.g.in[2])),
+        divisors(static_cast<size_t>(a.g.out[2])) {
     for (int64_t x = 0; x < a.g.out[2]; ++x) columns.push_back(a.find(a.g, 2, x));
   }
+
+  T* line_of(int64_t row) { return lines.data() + row % block * stride + margin; }
 
   void divide_by_counts(const Window& wz, const Window& wy) {
     if (inside == length(wz) * length(wy) && padded == wz.padded * wy.padded) return;
@@ -100,46 +98,86 @@ int64_t count_of_whole_planes(const Averaging& a) {
   return a.count(w[0], w[1], w[2]);
 }
 
+// first(row, its windows in depth and height) for a block of rows of outputs of a plane, then second(..) for them, and
+// so on for all blocks.
+template <class T, class F, class G>
+void for_each_row(const AverageScratch<T>& s, const F& first, const G& second) {
+  const PoolGeometry& g = s.a.g;
+  for (int64_t z = 0; z < g.out[0]; ++z) {
+    const Window wz = s.a.find(g, 0, z);
+    for (int64_t y = 0; y < g.out[1]; y += s.block) {
+      const int64_t end = std::min(y + s.block, g.out[1]);
+      for (int64_t i = y; i < end; ++i) first(z * g.out[1] + i, wz, s.a.find(g, 1, i));
+      for (int64_t i = y; i < end; ++i) second(z * g.out[1] + i, wz, s.a.find(g, 1, i));
+    }
+  }
+}
+
 // The input rows of a line of outputs are added up first, then their columns.
 template <class T>
 void average_plane(const T* plane, AverageScratch<T>& s, T* out) {
   const PoolGeometry& g = s.a.g;
-  for_each_row(s.a, [&](int64_t first, const Window& wz, const Window& wy) {
+  const auto sum_rows = [&](int64_t row, const Window& wz, const Window& wy) {
     s.rows.clear();
     for (int64_t i = wz.begin; i < wz.end; ++i)
       for (int64_t j = wy.begin; j < wy.end; ++j) s.rows.push_back((i * g.in[1] + j) * g.in[2]);
-    cpu::pool_sum_rows<T>(plane, s.rows.data(), static_cast<int64_t>(s.rows.size()), g.in[2], s.line.data());
+    cpu::pool_sum_rows<T>(plane, s.rows.data(), static_cast<int64_t>(s.rows.size()), g.in[2], s.line_of(row));
+  };
+  const auto sum_columns = [&](int64_t row, const Window& wz, const Window& wy) {
     s.divide_by_counts(wz, wy);
-    if (s.a.columns) return cpu::pool_sum_columns<T>(s.line.data(), *s.a.columns, s.divisors.data(), out + first);
+    const T* sums = s.line_of(row);
+    T* to = out + row * g.out[2];
+    if (s.a.columns) return cpu::pool_sum_columns<T>(sums, *s.a.columns, s.divisors.data(), to);
     for (size_t x = 0; x < s.columns.size(); ++x) {
       T sum = 0;
-      for (int64_t k = s.columns[x].begin; k < s.columns[x].end; ++k) sum += s.line[static_cast<size_t>(k)];
-      out[first + static_cast<int64_t>(x)] = sum / s.divisors[x];
+      for (int64_t k = s.columns[x].begin; k < s.columns[x].end; ++k) sum += sums[k];
+      to[x] = sum / s.divisors[x];
     }
-  });
+  };
+  for_each_row(s, sum_rows, sum_columns);
 }
 
 // line[k] = the sum of the shares of the windows over k.
 template <class T>
-void spread_columns(AverageScratch<T>& s) {
+void spread_columns(const T* share, AverageScratch<T>& s) {
+  if (s.a.columns) return cpu::pool_spread_columns<T>(share, *s.a.columns, s.line.data());
   std::fill(s.line.begin(), s.line.end(), T(0));
-  if (s.a.columns) return cpu::pool_spread_columns<T>(s.share.data(), *s.a.columns, s.line.data());
   for (size_t x = 0; x < s.columns.size(); ++x)
-    for (int64_t k = s.columns[x].begin; k < s.columns[x].end; ++k) s.line[static_cast<size_t>(k)] += s.share[x];
+    for (int64_t k = s.columns[x].begin; k < s.columns[x].end; ++k) s.line[static_cast<size_t>(k)] += share[x];
 }
 
 template <class T>
 void spread_plane(const T* grad, AverageScratch<T>& s, T* plane) {
   const PoolGeometry& g = s.a.g;
-  std::fill_n(plane, g.inputs(), T(0));
-  for_each_row(s.a, [&](int64_t first, const Window& wz, const Window& wy) {
+  // The rows of each depth that hold sums so far. Windows come in the order of their rows: the first one over a row
+  // stores, others add.
+  std::vector<int64_t> written(static_cast<size_t>(g.in[0]));
+  const auto zero_until = [&](int64_t depth, int64_t row) {
+    int64_t& done = written[static_cast<size_t>(depth)];
+    if (row <= done) return;
+    std::fill_n(plane + (depth * g.in[1] + done) * g.in[2], (row - done) * g.in[2], T(0));
+    done = row;
+  };
+  const auto share = [&](int64_t row, const Window& wz, const Window& wy) {
     s.divide_by_counts(wz, wy);
-    for (size_t x = 0; x < s.share.size(); ++x) s.share[x] = grad[first + static_cast<int64_t>(x)] / s.divisors[x];
-    spread_columns(s);
-    for (int64_t i = wz.begin; i < wz.end; ++i)
-      for (int64_t j = wy.begin; j < wy.end; ++j)
-        cpu::pool_add<T>(s.line.data(), plane + (i * g.in[1] + j) * g.in[2], g.in[2]);
-  });
+    cpu::pool_divide<T>(grad + row * g.out[2], s.divisors.data(), s.line_of(row), g.out[2]);
+  };
+  const auto spread = [&](int64_t row, const Window& wz, const Window& wy) {
+    if (length(wz) * length(wy) == 0) return;
+    spread_columns(static_cast<const T*>(s.line_of(row)), s);
+    for (int64_t i = wz.begin; i < wz.end; ++i) {
+      zero_until(i, wy.begin);
+      int64_t& done = written[static_cast<size_t>(i)];
+      for (int64_t j = wy.begin; j < wy.end; ++j) {
+        T* to = plane + (i * g.in[1] + j) * g.in[2];
+        if (j < done) cpu::pool_add<T>(s.line.data(), to, g.in[2]);
+        else std::copy(s.line.begin(), s.line.end(), to);
+      }
+      done = std::max(done, wy.end);
+    }
+  };
+  for_each_row(s, share, spread);
+  for (int64_t i = 0; i < g.in[0]; ++i) zero_until(i, g.in[1]);
 }
 
 // Channels last: all channels of a pixel at once.
@@ -197,16 +235,27 @@ void spread_pixels(const Averaging& a, const Tensor& grad_output, Tensor& out) {
     std::vector<T> share(static_cast<size_t>(channels));
     for (int64_t n = begin; n < end; ++n) {
       T* image = result + n * g.inputs() * channels;
-      std::fill_n(image, g.inputs() * channels, T(0));
-      for (int64_t place = 0; place < g.outputs(); ++place) {
-        const Window wz{0, 1, 1}, wy = a.find(g, 1, place / g.out[2]), wx = a.find(g, 2, place % g.out[2]);
-        const T count = static_cast<T>(a.count(wz, wy, wx));
-        const T* from = grad + (n * g.outputs() + place) * channels;
-        for (int64_t c = 0; c < channels; ++c) share[static_cast<size_t>(c)] = from[c] / count;
-        for (int64_t j = wy.begin; j < wy.end; ++j)
-          for (int64_t k = wx.begin; k < wx.end; ++k)
-            cpu::pool_add<T>(share.data(), image + (j * g.in[2] + k) * channels, channels);
+      int64_t zeroed = 0;
+      const auto zero_until = [&](int64_t row) {
+        if (row <= zeroed) return;
+        std::fill_n(image + zeroed * g.in[2] * channels, (row - zeroed) * g.in[2] * channels, T(0));
+        zeroed = row;
+      };
+      const Window wz{0, 1, 1};
+      for (int64_t y = 0; y < g.out[1]; ++y) {
+        const Window wy = a.find(g, 1, y);
+        zero_until(wy.end);
+        for (int64_t column = 0; column < g.out[2]; ++column) {
+          const Window wx = a.find(g, 2, column);
+          const int64_t first = 0;
+          cpu::avg_pool_pixel<T>(grad + ((n * g.out[1] + y) * g.out[2] + column) * channels, &first, 1, channels,
+                                 static_cast<T>(a.count(wz, wy, wx)), share.data());
+          for (int64_t j = wy.begin; j < wy.end; ++j)
+            for (int64_t k = wx.begin; k < wx.end; ++k)
+              cpu::pool_add<T>(share.data(), image + (j * g.in[2] + k) * channels, channels);
+        }
       }
+      zero_until(g.in[1]);
     }
   });
   to.commit();

@@ -31,7 +31,8 @@ Window window_of(const PoolGeometry& g, int d, int64_t place) {
   int64_t begin = place * g.stride[d] - g.padding[d];
   const int64_t reach = begin + (g.kernel[d] - 1) * g.dilation[d] + 1;
   if (begin < 0) begin += (-begin + g.dilation[d] - 1) / g.dilation[d] * g.dilation[d];
-  return {begin, reach < g.in[d] ? reach : g.in[d], g.dilation[d]};
+  // A longer step would reach nothing either, and could not be added to a place.
+  return {begin, reach < g.in[d] ? reach : g.in[d], std::min(g.dilation[d], g.in[d])};
 }
 
 Window adaptive_window_of(const PoolGeometry& g, int d, int64_t place) {
@@ -185,32 +186,63 @@ std::array<TensorSpec, 2> max_specs(const char* op, const PoolGeometry& g, const
           TensorSpec{g.result, strides, kLong, self.device()}};
 }
 
-// The gradient of pooling channels last.
-template <class T>
-void scatter_pixels(const char* op, const PoolGeometry& g, const Tensor& from, const Tensor& indices, Tensor& out) {
+void check_places(const char* op, const int64_t* index, int64_t count, int64_t elements) {
+  bool bad = false;
+  for (int64_t i = 0; i < count; ++i) bad |= static_cast<uint64_t>(index[i]) >= static_cast<uint64_t>(elements);
+  if (!bad) return;
+  for (int64_t i = 0; i < count; ++i)
+    TORCH_CHECK(index[i] >= 0 && index[i] < elements, op, ": index ", index[i], " is out of range for a plane of ",
+                elements, " elements");
+}
+
+// The gradient of pooling channels last. Places are looked for in their windows, where pooling finds them; those of a
+// caller's own may lie anywhere in the plane.
+template <class T, class Find>
+void scatter_pixels(const char* op, const PoolGeometry& g, const Tensor& from, const Tensor& indices, Tensor& out,
+                    const Find& find) {
   const Tensor x = dense(from, MemoryFormat::ChannelsLast), places = dense(indices, kLong, MemoryFormat::ChannelsLast);
   DenseOut to(out, MemoryFormat::ChannelsLast);
-  const int64_t channels = out.size(1), inputs = g.inputs(), outputs = g.outputs();
+  const int64_t channels = out.size(1), images = out.size(0);
   const T* in = x.data_ptr<T>();
   const int64_t* index = places.data_ptr<int64_t>();
   T* result = to.data<T>();
-  // A task has all pixels of some channels of an image.
+  // A task has all pixels of an image, or of some of its channels where there are few images.
   constexpr int64_t kWidth = 16;
-  const int64_t parts = at::divup(channels, kWidth);
-  at::parallel_for(0, out.size(0) * parts, planes_a_task(inputs * kWidth), [&](int64_t begin, int64_t end) {
-    for (int64_t task = begin; task < end; ++task) {
-      const int64_t first = task % parts * kWidth, width = std::min(kWidth, channels - first);
-      T* image = result + task / parts * inputs * channels + first;
-      for (int64_t i = 0; i < inputs; ++i) std::fill_n(image + i * channels, width, T(0));
-      for (int64_t i = 0; i < outputs; ++i) {
-        const int64_t at = (task / parts * outputs + i) * channels + first;
-        for (int64_t j = 0; j < width; ++j) {
-          const int64_t place = index[at + j];
-          TORCH_CHECK(place >= 0 && place < inputs, op, ": index ", place, " is out of range for a plane of ", inputs,
-                      " elements");
-          image[place * channels + j] += in[at + j];
-        }
+  const int64_t width_of_task = images >= at::get_num_threads() ? channels : kWidth,
+                parts = at::divup(channels, width_of_task);
+  const auto scatter_part = [&](int64_t n, int64_t first, int64_t width) {
+    T* image = result + n * g.inputs() * channels + first;
+    int64_t zeroed = 0;
+    const auto zero_until = [&](int64_t row) {
+      for (; zeroed < row; ++zeroed)
+        for (int64_t k = 0; k < g.in[2]; ++k) std::fill_n(image + (zeroed * g.in[2] + k) * channels, width, T(0));
+    };
+    std::vector<int64_t> window;
+    for (int64_t y = 0; y < g.out[1]; ++y) {
+      const Window wy = find(g, 1, y);
+      zero_until(wy.end);
+      for (int64_t column = 0; column < g.out[2]; ++column) {
+        const Window wx = find(g, 2, column);
+        window.clear();
+        for (int64_t j = wy.begin; j < wy.end; j += wy.step)
+          for (int64_t k = wx.begin; k < wx.end; k += wx.step) window.push_back(j * g.in[2] + k);
+        const int64_t at = ((n * g.out[1] + y) * g.out[2] + column) * channels + first;
+        check_places(op, index + at, width, g.inputs());
+        if (cpu::pool_spread_maxima<T>(in + at, index + at, window.data(), static_cast<int64_t>(window.size()), width,
+                                       channels, image))
+          continue;
+        zero_until(g.in[1]);
+        for (int64_t j = 0; j < width; ++j)
+          if (std::find(window.begin(), window.end(), index[at + j]) == window.end())
+            image[index[at + j] * channels + j] += in[at + j];
       }
+    }
+    zero_until(g.in[1]);
+  };
+  at::parallel_for(0, images * parts, planes_a_task(g.inputs() * width_of_task), [&](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t first = task % parts * width_of_task;
+      scatter_part(task / parts, first, std::min(width_of_task, channels - first));
     }
   });
   to.commit();
@@ -228,12 +260,14 @@ void scatter(const char* op, const Tensor& from, const Tensor& indices, int64_t 
     at::parallel_for(0, planes, planes_a_task(targets), [&](int64_t begin, int64_t end) {
       for (int64_t p = begin; p < end; ++p) {
         T* plane = result + p * targets;
-        for (int64_t i = 0; i < targets; ++i) plane[i] = T(0);
-        for (int64_t i = 0; i < sources; ++i) {
-          const int64_t place = at_index[p * sources + i];
-          TORCH_CHECK(place >= 0 && place < targets, op, ": index ", place, " is out of range for a plane of ", targets, " elements");
-          plane[place] = assign ? in[p * sources + i] : static_cast<T>(plane[place] + in[p * sources + i]);
-        }
+        const T* values = in + p * sources;
+        const int64_t* places = at_index + p * sources;
+        check_places(op, places, sources, targets);
+        std::fill_n(plane, targets, T(0));
+        if (assign)
+          for (int64_t i = 0; i < sources; ++i) plane[places[i]] = values[i];
+        else
+          for (int64_t i = 0; i < sources; ++i) plane[places[i]] = static_cast<T>(plane[places[i]] + values[i]);
       }
     });
   });
@@ -250,11 +284,12 @@ TensorSpec max_backward_spec(const char* op, const PoolGeometry& g, const Tensor
           self.scalar_type(), self.device()};
 }
 
+template <class Find>
 void max_backward(const char* op, const PoolGeometry& g, const Tensor& grad_output, const Tensor& self,
-                  const Tensor& indices, Tensor& out) {
-  if (pools_pixels(g, self) && self.numel() != 0) {
-    if (self.scalar_type() == kFloat) return scatter_pixels<float>(op, g, grad_output, indices, out);
-    if (self.scalar_type() == kDouble) return scatter_pixels<double>(op, g, grad_output, indices, out);
+                  const Tensor& indices, Tensor& out, const Find& find) {
+  if (pools_pixels(g, self) && self.numel() != 0 && g.inputs() < (int64_t{1} << 31)) {
+    if (self.scalar_type() == kFloat) return scatter_pixels<float>(op, g, grad_output, indices, out, find);
+    if (self.scalar_type() == kDouble) return scatter_pixels<double>(op, g, grad_output, indices, out, find);
   }
   scatter(op, grad_output, indices, g.planes, g.outputs(), g.inputs(), false, out);
 }
@@ -315,7 +350,7 @@ TensorSpec max_pool2d_with_indices_backward_meta(const Tensor& grad_output, cons
 void max_pool2d_with_indices_backward_cpu(const Tensor& grad_output, const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride,
                                           IntArrayRef padding, IntArrayRef dilation, bool ceil_mode, const Tensor& indices, Tensor& out) {
   const PoolGeometry g = pool_geometry("max_pool2d", 2, self, kernel_size, stride, padding, dilation, ceil_mode);
-  max_backward("max_pool2d_backward", g, grad_output, self, indices, out);
+  max_backward("max_pool2d_backward", g, grad_output, self, indices, out, window_of);
 }
 
 TensorSpec max_pool3d_with_indices_backward_meta(const Tensor& grad_output, const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride,
@@ -326,7 +361,7 @@ TensorSpec max_pool3d_with_indices_backward_meta(const Tensor& grad_output, cons
 void max_pool3d_with_indices_backward_cpu(const Tensor& grad_output, const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride,
                                           IntArrayRef padding, IntArrayRef dilation, bool ceil_mode, const Tensor& indices, Tensor& out) {
   const PoolGeometry g = pool_geometry("max_pool3d", 3, self, kernel_size, stride, padding, dilation, ceil_mode);
-  max_backward("max_pool3d_backward", g, grad_output, self, indices, out);
+  max_backward("max_pool3d_backward", g, grad_output, self, indices, out, window_of);
 }
 
 std::array<TensorSpec, 2> adaptive_max_pool2d_meta(const Tensor& self, IntArrayRef output_size) {
@@ -353,7 +388,7 @@ TensorSpec adaptive_max_pool2d_backward_meta(const Tensor& grad_output, const Te
 }
 void adaptive_max_pool2d_backward_cpu(const Tensor& grad_output, const Tensor& self, const Tensor& indices, Tensor& out) {
   const PoolGeometry g = adaptive_geometry("adaptive_max_pool2d", 2, self, pooled_sizes(grad_output, 2));
-  max_backward("adaptive_max_pool2d_backward", g, grad_output, self, indices, out);
+  max_backward("adaptive_max_pool2d_backward", g, grad_output, self, indices, out, adaptive_window_of);
 }
 TensorSpec adaptive_max_pool3d_backward_meta(const Tensor& grad_output, const Tensor& self, const Tensor& indices) {
   TORCH_CHECK(grad_output.dim() == self.dim(), "adaptive_max_pool3d_backward: grad_output must have ", self.dim(), " dimensions, but has ", grad_output.dim());
@@ -362,7 +397,7 @@ TensorSpec adaptive_max_pool3d_backward_meta(const Tensor& grad_output, const Te
 }
 void adaptive_max_pool3d_backward_cpu(const Tensor& grad_output, const Tensor& self, const Tensor& indices, Tensor& out) {
   const PoolGeometry g = adaptive_geometry("adaptive_max_pool3d", 3, self, pooled_sizes(grad_output, 3));
-  max_backward("adaptive_max_pool3d_backward", g, grad_output, self, indices, out);
+  max_backward("adaptive_max_pool3d_backward", g, grad_output, self, indices, out, adaptive_window_of);
 }
 
 namespace {

@@ -3,8 +3,10 @@
 #include <cmath>
 #include <limits>
 
-#include "aten/ops/matmul/matrix_test_support.h"
+#include "aten/ops/binary/ops.h"
 #include "aten/ops/creation/ops.h"
+#include "aten/ops/matmul/matrix_test_support.h"
+#include "aten/ops/reduce/ops.h"
 #include "aten/ops/view/ops.h"
 #include "gtest/gtest.h"
 
@@ -30,6 +32,9 @@ const Case kCases[] = {
     {{1, 2, 7, 40}, {3}, {1}, {1}, {1}},
     {{2, 1, 9, 80}, {2, 5}, {2, 3}, {1, 2}, {2, 3}, true},
     {{1, 1, 4, 33}, {2}, {}, {0}, {1}},
+    {{1, 1, 6, 37}, {4, 5}, {1}, {1, 2}, {1}},
+    {{1, 2, 40, 36}, {3}, {2}, {1}, {1}},
+    {{1, 1, 20, 41}, {2}, {3}, {0}, {1}},
 };
 
 int64_t pick(const std::vector<int64_t>& v, int d) { return v[v.size() == 1 ? 0 : d]; }
@@ -149,6 +154,15 @@ TEST(Pool, ChannelsLast) {
       same(at::max_pool2d_with_indices_backward(g, last, {3, 2}, {2, 2}, {1, 1}, 1, false, std::get<1>(a)),
            at::max_pool2d_with_indices_backward(g, x, {3, 2}, {2, 2}, {1, 1}, 1, false, std::get<1>(b)),
            "its gradient");
+      // Places of the caller's own lie outside of the windows, too.
+      const Tensor anywhere = at::remainder(at::mul(at::add(std::get<1>(b), 7), 31), 99),
+                   anywhere_last = at::clone(anywhere, MemoryFormat::ChannelsLast);
+      same(at::max_pool2d_with_indices_backward(g, last, {3, 2}, {2, 2}, {1, 1}, 1, false, anywhere_last),
+           at::max_pool2d_with_indices_backward(g, x, {3, 2}, {2, 2}, {1, 1}, 1, false, anywhere), "other places");
+      const Tensor outside = at::full_like(anywhere_last, 99);
+      KINDLING_EXPECT_ERROR(
+          at::max_pool2d_with_indices_backward(g, last, {3, 2}, {2, 2}, {1, 1}, 1, false, outside),
+          "index 99 is out of range for a plane of 99 elements");
       same(at::avg_pool2d(last, 3, 2, 1), at::avg_pool2d(x, 3, 2, 1), "avg_pool2d");
       const Tensor h = random_tensor(at::avg_pool2d(x, 3, 2, 1).sizes().vec(), t);
       same(at::avg_pool2d_backward(h, last, 3, 2, 1, false, true, std::nullopt),
@@ -240,6 +254,22 @@ TEST(Pool, OneAndThreeDimensions) {
   const auto q = at::max_pool2d_with_indices(at::squeeze(y, -1), {2, 3});
   expect_same(at::squeeze(at::max_pool3d_with_indices_backward(grad, y, {2, 3, 1}, {2, 3, 1}, {0}, {1}, false, std::get<1>(p)), -1),
               at::max_pool2d_with_indices_backward(at::squeeze(grad, -1), at::squeeze(y, -1), {2, 3}, {2, 3}, {0}, {1}, false, std::get<1>(q)), "gradient");
+}
+
+// Windows that overlap in depth, that leave gaps, and planes that no window reaches.
+TEST(Pool, GradientOfAverageInThreeDimensions) {
+  for (const std::vector<int64_t>& stride : std::vector<std::vector<int64_t>>{{1, 1, 1}, {2, 1, 2}, {4, 5, 3}}) {
+    const Tensor x = random_tensor({2, 6, 12, 37}, kDouble);
+    const Tensor y = at::avg_pool3d(x, 3, stride, 1), g = random_tensor(y.sizes().vec(), kDouble);
+    const Tensor back = at::avg_pool3d_backward(g, x, 3, stride, 1, false, true, std::nullopt);
+    EXPECT_NEAR(values(at::sum(at::mul(g, y)))[0].real(), values(at::sum(at::mul(back, x)))[0].real(), 1e-9);
+    // What one output is the mean of, and nothing else, has its gradient.
+    Tensor one = at::zeros_like(y);
+    one.data_ptr<double>()[y.numel() - 1] = 27;
+    const Tensor at_corner = at::avg_pool3d_backward(one, x, 3, stride, 1, false, true, std::nullopt);
+    EXPECT_EQ(values(at::sum(at_corner))[0].real(), values(at::count_nonzero(at_corner))[0].real());
+    EXPECT_GT(values(at::count_nonzero(at_corner))[0].real(), 0);
+  }
 }
 
 // Windows of 2 in 5 places and 3 outputs: steps of 1.5 from the sample on, the last at the end.
