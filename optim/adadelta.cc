@@ -4,6 +4,8 @@
 
 namespace torch::optim {
 
+TORCH_OPTIM_CLASSES_OF(, Adadelta)
+
 void AdadeltaOptions::visit(FieldVisitor& visitor) {
   visitor("lr", lr_);
   visitor("rho", rho_);

@@ -27,6 +27,7 @@ struct AdadeltaParamState : public OptimizerCloneableParamState<AdadeltaParamSta
   void visit(FieldVisitor& visitor) override;
   friend bool operator==(const AdadeltaParamState& a, const AdadeltaParamState& b) { return same_fields(a, b); }
 };
+TORCH_OPTIM_CLASSES_OF(extern, Adadelta)
 
 /// Adadelta (Zeiler, 2012): steps in the ratio of the running sizes of past steps and of gradients,
 ///   v = rho v + (1 - rho) g^2,  d = sqrt(u + eps) / sqrt(v + eps) g,  u = rho u + (1 - rho) d^2,  p -= lr d.

@@ -13,6 +13,8 @@
 #include "aten/ops/unary/ops.h"
 
 namespace torch::optim {
+
+TORCH_OPTIM_CLASSES_OF(, Adafactor)
 namespace {
 
 double epsilon_of(at::ScalarType dtype) {

@@ -32,6 +32,7 @@ struct AdafactorParamState : public OptimizerCloneableParamState<AdafactorParamS
   void visit(FieldVisitor& visitor) override;
   friend bool operator==(const AdafactorParamState& a, const AdafactorParamState& b) { return same_fields(a, b); }
 };
+TORCH_OPTIM_CLASSES_OF(extern, Adafactor)
 
 /// Adafactor (Shazeer and Stern, 2018): of matrices only the means of squared gradients by row and by column are kept.
 /// Complex parameters are refused.

@@ -8,6 +8,8 @@
 
 namespace torch::optim {
 
+TORCH_OPTIM_CLASSES_OF(, Adagrad)
+
 void AdagradOptions::visit(FieldVisitor& visitor) {
   visitor("lr", lr_);
   visitor("lr_decay", lr_decay_);

@@ -27,6 +27,7 @@ struct AdagradParamState : public OptimizerCloneableParamState<AdagradParamState
   void visit(FieldVisitor& visitor) override;
   friend bool operator==(const AdagradParamState& a, const AdagradParamState& b) { return same_fields(a, b); }
 };
+TORCH_OPTIM_CLASSES_OF(extern, Adagrad)
 
 /// Adagrad; the rate of step t is lr / (1 + (t - 1) * lr_decay) (formula: at::_fused_adagrad_). The states of the
 /// constructor's parameters are there from the beginning.

@@ -4,6 +4,8 @@
 
 namespace torch::optim {
 
+TORCH_OPTIM_CLASSES_OF(, Adam)
+
 template class AdamFamily<AdamOptions, AdamParamState>;
 
 }  // namespace torch::optim

@@ -9,6 +9,7 @@ struct AdamOptions : public AdamFamilyOptions<AdamOptions> {
 };
 
 struct AdamParamState : public AdamFamilyParamState<AdamParamState> {};
+TORCH_OPTIM_CLASSES_OF(extern, Adam)
 
 /// Adam, with weight decay as part of the gradient (formula: at::_fused_adam_).
 ///

@@ -23,6 +23,7 @@ struct AdamaxParamState : public OptimizerCloneableParamState<AdamaxParamState> 
   void visit(FieldVisitor& visitor) override;
   friend bool operator==(const AdamaxParamState& a, const AdamaxParamState& b) { return same_fields(a, b); }
 };
+TORCH_OPTIM_CLASSES_OF(extern, Adamax)
 
 /// Adamax: Adam with the largest gradient in place of the root mean square (Kingma and Ba, 2014),
 ///   m = beta1 m + (1 - beta1) g,  u = max(beta2 u, |g| + eps),  p -= lr / (1 - beta1^t) m / u.

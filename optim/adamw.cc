@@ -4,6 +4,8 @@
 
 namespace torch::optim {
 
+TORCH_OPTIM_CLASSES_OF(, AdamW)
+
 template class AdamFamily<AdamWOptions, AdamWParamState>;
 
 }  // namespace torch::optim

@@ -9,6 +9,7 @@ struct AdamWOptions : public AdamFamilyOptions<AdamWOptions> {
 };
 
 struct AdamWParamState : public AdamFamilyParamState<AdamWParamState> {};
+TORCH_OPTIM_CLASSES_OF(extern, AdamW)
 
 /// Adam with decoupled weight decay (formula: at::_fused_adamw_).
 ///

@@ -7,6 +7,8 @@
 #include "c10/core/default_dtype.h"
 
 namespace torch::optim {
+
+TORCH_OPTIM_CLASSES_OF(, ASGD)
 namespace {
 
 // As a tensor of the default dtype holds it.

@@ -29,6 +29,7 @@ struct ASGDParamState : public OptimizerCloneableParamState<ASGDParamState> {
   void visit(FieldVisitor& visitor) override;
   friend bool operator==(const ASGDParamState& a, const ASGDParamState& b) { return same_fields(a, b); }
 };
+TORCH_OPTIM_CLASSES_OF(extern, ASGD)
 
 /// Averaged stochastic gradient descent (Polyak and Juditsky, 1992): p = (1 - lambd eta) p - eta g with a decaying rate
 /// eta = lr / (1 + lambd lr t)^alpha. `ax` of the state is the average of the parameters since step t0.

@@ -15,6 +15,8 @@
 #include "optim/step_lists.h"
 
 namespace torch::optim {
+
+TORCH_OPTIM_CLASSES_OF(, LBFGS)
 namespace {
 
 LBFGSOptions with_max_eval(LBFGSOptions options) {

@@ -46,6 +46,7 @@ struct LBFGSParamState : public OptimizerCloneableParamState<LBFGSParamState> {
   void visit(FieldVisitor& visitor) override;
   friend bool operator==(const LBFGSParamState& a, const LBFGSParamState& b) { return same_fields(a, b); }
 };
+TORCH_OPTIM_CLASSES_OF(extern, LBFGS)
 
 /// The quasi-Newton method of Broyden, Fletcher, Goldfarb and Shanno with limited memory. It needs a closure, which it
 /// calls several times a step, and returns the loss of the first call. One group of parameters (else ValueError),

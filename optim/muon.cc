@@ -12,6 +12,8 @@
 #include "aten/ops/view/ops.h"
 
 namespace torch::optim {
+
+TORCH_OPTIM_CLASSES_OF(, Muon)
 namespace {
 
 // The orthogonal matrix next to `grad`, roughly: singular values come near 1.

@@ -31,6 +31,7 @@ struct MuonParamState : public OptimizerCloneableParamState<MuonParamState> {
   void visit(FieldVisitor& visitor) override;
   friend bool operator==(const MuonParamState& a, const MuonParamState& b) { return same_fields(a, b); }
 };
+TORCH_OPTIM_CLASSES_OF(extern, Muon)
 
 /// Muon (Jordan et al., 2024): steps along the momentum made orthogonal by a Newton-Schulz iteration in bfloat16. For
 /// the matrices of hidden layers: parameters of other than two dimensions are a ValueError.

@@ -6,6 +6,8 @@
 #include "c10/core/default_dtype.h"
 
 namespace torch::optim {
+
+TORCH_OPTIM_CLASSES_OF(, NAdam)
 namespace {
 
 // The product as a tensor of the default dtype computes it.

@@ -26,6 +26,7 @@ struct NAdamParamState : public OptimizerCloneableParamState<NAdamParamState> {
   void visit(FieldVisitor& visitor) override;
   friend bool operator==(const NAdamParamState& a, const NAdamParamState& b) { return same_fields(a, b); }
 };
+TORCH_OPTIM_CLASSES_OF(extern, NAdam)
 
 /// Adam with Nesterov's momentum (Dozat, 2016); its momentum grows with mu_t = beta1 (1 - 0.96^(t momentum_decay) / 2).
 class NAdam : public ListOptimizer<NAdamOptions, NAdamParamState> {

@@ -41,10 +41,14 @@ class OptimizerParamState {
 template <class Derived>
 class OptimizerCloneableParamState : public OptimizerParamState {
  public:
-  std::unique_ptr<OptimizerParamState> clone() const override {
-    return std::unique_ptr<OptimizerParamState>(new Derived(static_cast<const Derived&>(*this)));
-  }
+  std::unique_ptr<OptimizerParamState> clone() const override;
 };
+
+// Outside of the class, where declaring it compiled elsewhere (TORCH_OPTIM_CLASSES_OF) keeps programs from compiling it.
+template <class Derived>
+std::unique_ptr<OptimizerParamState> OptimizerCloneableParamState<Derived>::clone() const {
+  return std::unique_ptr<OptimizerParamState>(new Derived(static_cast<const Derived&>(*this)));
+}
 
 /// The settings of a parameter group. Derive from OptimizerCloneableOptions.
 class OptimizerOptions {
@@ -70,15 +74,20 @@ class OptimizerOptions {
 template <class Derived>
 class OptimizerCloneableOptions : public OptimizerOptions {
  public:
-  std::unique_ptr<OptimizerOptions> clone() const override {
-    return std::unique_ptr<OptimizerOptions>(new Derived(static_cast<const Derived&>(*this)));
-  }
-  std::unique_ptr<OptimizerOptions> unset() const override {
-    if constexpr (std::is_default_constructible_v<Derived>) return std::make_unique<Derived>();
-    if constexpr (std::is_constructible_v<Derived, double>) return std::make_unique<Derived>(1e-3);
-    return nullptr;
-  }
+  std::unique_ptr<OptimizerOptions> clone() const override;
+  std::unique_ptr<OptimizerOptions> unset() const override;
 };
+
+template <class Derived>
+std::unique_ptr<OptimizerOptions> OptimizerCloneableOptions<Derived>::clone() const {
+  return std::unique_ptr<OptimizerOptions>(new Derived(static_cast<const Derived&>(*this)));
+}
+template <class Derived>
+std::unique_ptr<OptimizerOptions> OptimizerCloneableOptions<Derived>::unset() const {
+  if constexpr (std::is_default_constructible_v<Derived>) return std::make_unique<Derived>();
+  if constexpr (std::is_constructible_v<Derived, double>) return std::make_unique<Derived>(1e-3);
+  return nullptr;
+}
 
 /// Field by field; tensors by their values.
 bool same_fields(const OptimizerOptions& a, const OptimizerOptions& b);

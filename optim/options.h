@@ -33,6 +33,11 @@ namespace torch::optim {
  protected:                                \
   T name##_ /* NOLINT */
 
+// What copies the settings and the state of an optimizer is compiled with the optimizer, not with each program.
+#define TORCH_OPTIM_CLASSES_OF(external, name)                       \
+  external template class OptimizerCloneableOptions<name##Options>; \
+  external template class OptimizerCloneableParamState<name##ParamState>;
+
 /// A learning rate.
 template <class Derived>
 class LrOptions : public OptimizerCloneableOptions<Derived> {

@@ -6,6 +6,8 @@
 
 namespace torch::optim {
 
+TORCH_OPTIM_CLASSES_OF(, RAdam)
+
 void RAdamOptions::visit(FieldVisitor& visitor) {
   visitor("lr", lr_);
   visitor("betas", betas_);

@@ -24,6 +24,7 @@ struct RAdamParamState : public OptimizerCloneableParamState<RAdamParamState> {
   void visit(FieldVisitor& visitor) override;
   friend bool operator==(const RAdamParamState& a, const RAdamParamState& b) { return same_fields(a, b); }
 };
+TORCH_OPTIM_CLASSES_OF(extern, RAdam)
 
 /// Rectified Adam (Liu et al., 2019): plain momentum while too few gradients were seen to know their variance.
 class RAdam : public ListOptimizer<RAdamOptions, RAdamParamState> {

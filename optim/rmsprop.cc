@@ -4,6 +4,8 @@
 
 namespace torch::optim {
 
+TORCH_OPTIM_CLASSES_OF(, RMSprop)
+
 void RMSpropOptions::visit(FieldVisitor& visitor) {
   visitor("lr", lr_);
   visitor("momentum", momentum_);

@@ -30,6 +30,7 @@ struct RMSpropParamState : public OptimizerCloneableParamState<RMSpropParamState
   void visit(FieldVisitor& visitor) override;
   friend bool operator==(const RMSpropParamState& a, const RMSpropParamState& b) { return same_fields(a, b); }
 };
+TORCH_OPTIM_CLASSES_OF(extern, RMSprop)
 
 /// RMSprop, optionally centred and with momentum (formula: at::_fused_rmsprop_).
 class RMSprop : public ListOptimizer<RMSpropOptions, RMSpropParamState> {

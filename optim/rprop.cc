@@ -7,6 +7,8 @@
 
 namespace torch::optim {
 
+TORCH_OPTIM_CLASSES_OF(, Rprop)
+
 void RpropOptions::visit(FieldVisitor& visitor) {
   visitor("lr", lr_);
   visitor("etas", etas_);

@@ -27,6 +27,7 @@ struct RpropParamState : public OptimizerCloneableParamState<RpropParamState> {
   void visit(FieldVisitor& visitor) override;
   friend bool operator==(const RpropParamState& a, const RpropParamState& b) { return same_fields(a, b); }
 };
+TORCH_OPTIM_CLASSES_OF(extern, Rprop)
 
 /// Resilient propagation (Riedmiller and Braun, 1993): each element has a step of its own, of which only the sign comes
 /// from the gradient. For full batches.

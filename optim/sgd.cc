@@ -6,6 +6,8 @@
 
 namespace torch::optim {
 
+TORCH_OPTIM_CLASSES_OF(, SGD)
+
 void SGDOptions::visit(FieldVisitor& visitor) {
   visitor("lr", lr_);
   visitor("momentum", momentum_);

@@ -27,6 +27,7 @@ struct SGDParamState : public OptimizerCloneableParamState<SGDParamState> {
   void visit(FieldVisitor& visitor) override;
   friend bool operator==(const SGDParamState& a, const SGDParamState& b) { return same_fields(a, b); }
 };
+TORCH_OPTIM_CLASSES_OF(extern, SGD)
 
 /// Stochastic gradient descent with momentum (formula: at::_fused_sgd_).
 ///

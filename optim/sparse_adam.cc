@@ -8,6 +8,8 @@
 
 namespace torch::optim {
 
+TORCH_OPTIM_CLASSES_OF(, SparseAdam)
+
 void SparseAdamOptions::visit(FieldVisitor& visitor) {
   visitor("lr", lr_);
   visitor("betas", betas_);

@@ -26,6 +26,7 @@ struct SparseAdamParamState : public OptimizerCloneableParamState<SparseAdamPara
   void visit(FieldVisitor& visitor) override;
   friend bool operator==(const SparseAdamParamState& a, const SparseAdamParamState& b) { return same_fields(a, b); }
 };
+TORCH_OPTIM_CLASSES_OF(extern, SparseAdam)
 
 /// Adam for gradients of some rows (Optimizer::add_row_gradient): rows without a gradient keep their values and their
 /// moments. A dense gradient throws.

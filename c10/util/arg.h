@@ -9,10 +9,12 @@
 ///     TORCH_ARG(bool, bias) = true;
 ///   };
 ///   LinearOptions().bias(false).bias()   // false
+///
+/// Both setters assign by moving: assigning variants and lists by copying would cost each program time to compile.
 #define TORCH_ARG(T, name)                          \
  public:                                            \
   inline auto name(const T& new_##name)->decltype(*this) { \
-    this->name##_ = new_##name;                     \
+    this->name##_ = static_cast<T>(new_##name);     \
     return *this;                                   \
   }                                                 \
   inline auto name(T&& new_##name)->decltype(*this) { \

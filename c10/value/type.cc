@@ -108,6 +108,15 @@ void to_text(std::string& out, const Type& type) { out += type.written(TypeStyle
 
 namespace detail {
 
+template <class Derived, TypeKind kKind>
+std::shared_ptr<Derived> PlainType<Derived, kKind>::get() {
+  static Derived& instance = *new Derived;
+  return std::shared_ptr<Derived>(std::shared_ptr<void>(), &instance);
+}
+#define KD_PLAIN_TYPE_(name, text, annotation) template class PlainType<name, TypeKind::name>;
+KD_FORALL_PLAIN_TYPES(KD_PLAIN_TYPE_)
+#undef KD_PLAIN_TYPE_
+
 TypePtr without_schema_names(const TypePtr& type) {
   switch (type->kind()) {
     case TypeKind::ScalarTypeType:

@@ -184,10 +184,7 @@ template <class Derived, TypeKind kKind>
 class PlainType : public Type {
  public:
   static constexpr TypeKind Kind = kKind;
-  static std::shared_ptr<Derived> get() {
-    static Derived& instance = *new Derived;
-    return std::shared_ptr<Derived>(std::shared_ptr<void>(), &instance);
-  }
+  static std::shared_ptr<Derived> get();
 
  protected:
   PlainType(const char* text, const char* annotation) : Type(kKind, /*permanent=*/true), text_(text), annotation_(annotation) {}
@@ -214,40 +211,44 @@ class SingleElementType : public Type {
 
 }  // namespace detail
 
-#define KD_PLAIN_TYPE_(name, text, annotation)                                    \
-  class name final : public detail::PlainType<name, TypeKind::name> {             \
-    friend class detail::PlainType<name, TypeKind::name>;                         \
-    name() : PlainType(text, annotation) {}                                       \
-  };
-KD_PLAIN_TYPE_(AnyType, "Any", "Any")
-KD_PLAIN_TYPE_(AnyEnumType, "AnyEnumType", "AnyEnumType")
-KD_PLAIN_TYPE_(TensorType, "Tensor", "Tensor")
-KD_PLAIN_TYPE_(StorageType, "Storage", "Storage")
-KD_PLAIN_TYPE_(NumberType, "Scalar", "number")
-KD_PLAIN_TYPE_(FloatType, "float", "float")
-KD_PLAIN_TYPE_(ComplexType, "complex", "complex")
-KD_PLAIN_TYPE_(IntType, "int", "int")
-KD_PLAIN_TYPE_(NoneType, "NoneType", "NoneType")
-KD_PLAIN_TYPE_(StringType, "str", "str")
-KD_PLAIN_TYPE_(GeneratorType, "Generator", "Generator")
-KD_PLAIN_TYPE_(QuantizerType, "Quantizer", "Quantizer")
-KD_PLAIN_TYPE_(BoolType, "bool", "bool")
-KD_PLAIN_TYPE_(DeviceObjType, "Device", "Device")
-KD_PLAIN_TYPE_(StreamObjType, "Stream", "Stream")
-KD_PLAIN_TYPE_(FunctionType, "Function", "Function")
-KD_PLAIN_TYPE_(PyObjectType, "PyObject", "PyObject")
-KD_PLAIN_TYPE_(CapsuleType, "Capsule", "Capsule")
-KD_PLAIN_TYPE_(QSchemeType, "QScheme", "QScheme")
-KD_PLAIN_TYPE_(ScalarTypeType, "ScalarType", "ScalarType")
-KD_PLAIN_TYPE_(LayoutType, "Layout", "Layout")
-KD_PLAIN_TYPE_(MemoryFormatType, "MemoryFormat", "MemoryFormat")
-KD_PLAIN_TYPE_(AnyListType, "list", "list")
-KD_PLAIN_TYPE_(AnyTupleType, "tuple", "tuple")
-KD_PLAIN_TYPE_(AnyClassType, "AnyClassType", "AnyClassType")
-KD_PLAIN_TYPE_(SymIntType, "SymInt", "int")
-KD_PLAIN_TYPE_(SymFloatType, "SymFloat", "float")
-KD_PLAIN_TYPE_(SymBoolType, "SymBool", "bool")
-KD_PLAIN_TYPE_(DimnameType, "Dimname", "str")
+#define KD_FORALL_PLAIN_TYPES(_)                      \
+  _(AnyType, "Any", "Any")                            \
+  _(AnyEnumType, "AnyEnumType", "AnyEnumType")        \
+  _(TensorType, "Tensor", "Tensor")                   \
+  _(StorageType, "Storage", "Storage")                \
+  _(NumberType, "Scalar", "number")                   \
+  _(FloatType, "float", "float")                      \
+  _(ComplexType, "complex", "complex")                \
+  _(IntType, "int", "int")                            \
+  _(NoneType, "NoneType", "NoneType")                 \
+  _(StringType, "str", "str")                         \
+  _(GeneratorType, "Generator", "Generator")          \
+  _(QuantizerType, "Quantizer", "Quantizer")          \
+  _(BoolType, "bool", "bool")                         \
+  _(DeviceObjType, "Device", "Device")                \
+  _(StreamObjType, "Stream", "Stream")                \
+  _(FunctionType, "Function", "Function")             \
+  _(PyObjectType, "PyObject", "PyObject")             \
+  _(CapsuleType, "Capsule", "Capsule")                \
+  _(QSchemeType, "QScheme", "QScheme")                \
+  _(ScalarTypeType, "ScalarType", "ScalarType")       \
+  _(LayoutType, "Layout", "Layout")                   \
+  _(MemoryFormatType, "MemoryFormat", "MemoryFormat") \
+  _(AnyListType, "list", "list")                      \
+  _(AnyTupleType, "tuple", "tuple")                   \
+  _(AnyClassType, "AnyClassType", "AnyClassType")     \
+  _(SymIntType, "SymInt", "int")                      \
+  _(SymFloatType, "SymFloat", "float")                \
+  _(SymBoolType, "SymBool", "bool")                   \
+  _(DimnameType, "Dimname", "str")
+
+#define KD_PLAIN_TYPE_(name, text, annotation)                        \
+  class name final : public detail::PlainType<name, TypeKind::name> { \
+    friend class detail::PlainType<name, TypeKind::name>;             \
+    name() : PlainType(text, annotation) {}                           \
+  };                                                                  \
+  extern template class detail::PlainType<name, TypeKind::name>;
+KD_FORALL_PLAIN_TYPES(KD_PLAIN_TYPE_)
 #undef KD_PLAIN_TYPE_
 
 // T[]

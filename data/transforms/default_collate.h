@@ -119,7 +119,8 @@ struct DefaultCollate<std::map<std::string, T>> {
   static Result apply(std::vector<std::map<std::string, T>> batch) {
     Result result;
     if (batch.empty()) return result;
-    for (const auto& [key, unused] : std::map<std::string, T>(batch[0])) {
+    for (const auto& first : std::map<std::string, T>(batch[0])) {
+      const std::string& key = first.first;
       for (const auto& each : batch)
         if (each.count(key) == 0) throw_missing_key(key);
       result.emplace(key, collate_field<T>(batch, [&](auto& e) -> T& { return e.at(key); }));

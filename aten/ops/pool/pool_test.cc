@@ -264,8 +264,9 @@ TEST(Pool, GradientOfAverageInThreeDimensions) {
     const Tensor back = at::avg_pool3d_backward(g, x, 3, stride, 1, false, true, std::nullopt);
     EXPECT_NEAR(values(at::sum(at::mul(g, y)))[0].real(), values(at::sum(at::mul(back, x)))[0].real(), 1e-9);
     // What one output is the mean of, and nothing else, has its gradient.
-    Tensor one = at::zeros_like(y);
-    one.data_ptr<double>()[y.numel() - 1] = 27;
+    std::vector<double> last(static_cast<size_t>(y.numel()));
+    last.back() = 27;
+    const Tensor one = testing::tensor_of(last, y.sizes(), kDouble);
     const Tensor at_corner = at::avg_pool3d_backward(one, x, 3, stride, 1, false, true, std::nullopt);
     EXPECT_EQ(values(at::sum(at_corner))[0].real(), values(at::count_nonzero(at_corner))[0].real());
     EXPECT_GT(values(at::count_nonzero(at_corner))[0].real(), 0);
