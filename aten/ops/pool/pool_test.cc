@@ -266,7 +266,7 @@ TEST(Pool, GradientOfAverageInThreeDimensions) {
     // What one output is the mean of, and nothing else, has its gradient.
     std::vector<double> last(static_cast<size_t>(y.numel()));
     last.back() = 27;
-    const Tensor one = testing::tensor_of(last, y.sizes(), kDouble);
+    const Tensor one = at::testing::tensor_of(last, y.sizes(), kDouble);
     const Tensor at_corner = at::avg_pool3d_backward(one, x, 3, stride, 1, false, true, std::nullopt);
     EXPECT_EQ(values(at::sum(at_corner))[0].real(), values(at::count_nonzero(at_corner))[0].real());
     EXPECT_GT(values(at::count_nonzero(at_corner))[0].real(), 0);
