@@ -110,6 +110,8 @@ HWY_AFTER_NAMESPACE();
 
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "aten/cpu/isa_table.h"
 #include "c10/util/exception.h"
 
@@ -121,6 +123,9 @@ constexpr auto kStreamBytes = AT_ISA_TABLE(stream_bytes);
 }  // namespace
 
 constinit detail::FindStep detail::find_rare_step = nullptr;
+
+// The most last-level cache that a processor has for each of its cores.
+constexpr int64_t kCacheOfCore = int64_t{16} << 20;
 
 ConvertRun find_common_step(c10::ScalarType to, c10::ScalarType from) { return kFindStep.get()(to, from); }
 
@@ -282,7 +287,9 @@ void stream_fence() { hwy::FlushStream(); }
 int64_t stream_threshold_bytes() {
   static const int64_t threshold = [] {
     const long cache = ::sysconf(_SC_LEVEL3_CACHE_SIZE);
-    return cache > 0 ? static_cast<int64_t>(cache) / 2 : int64_t{16} << 20;
+    // A virtual machine is told of the whole cache of a processor of which it has only a few cores.
+    const int64_t share = kCacheOfCore * std::max(::sysconf(_SC_NPROCESSORS_ONLN), 1L);
+    return std::min(cache > 0 ? int64_t{cache} : 2 * kCacheOfCore, share) / 2;
   }();
   return threshold;
 }

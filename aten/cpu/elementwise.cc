@@ -11,6 +11,8 @@ namespace at::cpu {
 namespace {
 
 constexpr int64_t kBufferBytes = 4096;
+// At a time what goes past the caches: few enough for the processor to read on while it is written.
+constexpr int64_t kStreamedBytes = 2048;
 // Shorter innermost runs are gathered several at a time.
 constexpr int64_t kShortRun = 256;
 
@@ -275,7 +277,7 @@ void elementwise(ElementLoop loop, const void* context, const ElementArg* args, 
     widest = widest > a.item_size ? widest : a.item_size;
     widest = widest > a.compute_size ? widest : a.compute_size;
   }
-  plan.chunk = kBufferBytes / widest;
+  plan.chunk = (plan.any_streams ? kStreamedBytes : kBufferBytes) / widest;
 
   if (numel <= grain) {
     run_range(plan, 0, numel);
@@ -299,8 +301,8 @@ void elementwise_contiguous(ElementLoop loop, const void* context, char* const* 
       loop(at, end - begin, context);
       return;
     }
-    alignas(64) char buffer[kBufferBytes];
-    const int64_t chunk = kBufferBytes / item_sizes[0];
+    alignas(64) char buffer[kStreamedBytes];
+    const int64_t chunk = kStreamedBytes / item_sizes[0];
     for (int64_t i = begin; i < end; i += chunk) {
       const int64_t m = end - i < chunk ? end - i : chunk;
       at[0] = buffer;

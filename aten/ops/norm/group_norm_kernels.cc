@@ -12,6 +12,7 @@
 #include "aten/cpu/reduce/reduce.h"
 #include "aten/cpu/rows/batch_norm.h"
 #include "aten/cpu/rows/rows.h"
+#include "aten/cpu/streamed_rows.h"
 #include "aten/cpu/support/visit_dtype.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/dense/dense.h"
@@ -211,6 +212,7 @@ void normalize(const Groups& g, const T* x, T* y, const std::vector<double>& w, 
   if (g.innermost) return PixelNorm<T>(g, x, y, w, b, eps, mean->data(), rstd->data()).run();
   at::parallel_for(0, g.batch * g.groups, tasks_of(g.count()), [&](int64_t begin, int64_t end) {
     Rows<C, 3> rows(g.positions < kShortRun ? g.count() : 0);
+    cpu::StreamedRows<T> results(g.positions, g.batch * g.channels * g.positions * static_cast<int64_t>(sizeof(T)));
     for (int64_t i = begin; i < end; ++i) {
       const T* from = x + i * g.count();
       T* to = y + i * g.count();
@@ -220,8 +222,10 @@ void normalize(const Groups& g, const T* x, T* y, const std::vector<double>& w, 
         const size_t c = static_cast<size_t>(i % g.groups * g.wide() + k);
         const double scale = m.rstd * w[c];
         if (g.positions >= kShortRun) {
-          cpu::normalize_run<T>(from + k * g.positions, to + k * g.positions, g.positions,
+          T* const run = to + k * g.positions;
+          cpu::normalize_run<T>(from + k * g.positions, results.begin(run), g.positions,
                                 {static_cast<C>(m.mean), static_cast<C>(scale), static_cast<C>(b[c])});
+          results.end(run, g.positions);
         } else {
           for (int64_t p = 0; p < g.positions; ++p) rows.set(k * g.positions + p, m.mean, scale, b[c]);
         }
@@ -319,6 +323,7 @@ class Gradient {
 
   void write_runs(int64_t begin, int64_t end) const {
     if (to_ == nullptr) return;
+    cpu::StreamedRows<T> results(g_.positions, g_.batch * g_.channels * g_.positions * static_cast<int64_t>(sizeof(T)));
     Tilt tilt;
     for (int64_t run = begin; run < end; ++run) {
       const int64_t group = run / g_.wide(), at = run * g_.positions;
@@ -326,8 +331,9 @@ class Gradient {
       const size_t i = static_cast<size_t>(group);
       const double scale = rstd_[i] * w_[static_cast<size_t>(run % g_.channels)];
       cpu::gradient_run<T>(
-          grad_ + at, x_ + at, to_ + at, g_.positions,
+          grad_ + at, x_ + at, results.begin(to_ + at), g_.positions,
           {static_cast<C>(mean_[i]), static_cast<C>(scale), static_cast<C>(tilt.offset), static_cast<C>(tilt.slope)});
+      results.end(to_ + at, g_.positions);
     }
   }
 

@@ -7,6 +7,7 @@
 
 #include "aten/core/tensor.h"
 #include "aten/cpu/rows/rows.h"
+#include "aten/cpu/streamed_rows.h"
 #include "aten/cpu/support/visit_dtype.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
@@ -111,14 +112,17 @@ void fused_layer_norm_cpu(const Tensor& input, IntArrayRef normalized_shape, con
     C *mp = m.data<C>(), *rp = r.data<C>();
     at::parallel_for(0, s.rows, std::max<int64_t>(1, kGrain / std::max<int64_t>(s.width, 1)), [&](int64_t begin, int64_t end) {
       [[maybe_unused]] std::vector<float> wide(sizeof(T) == 2 ? static_cast<size_t>(s.width) : 0);
+      cpu::StreamedRows<T> results(s.width, s.rows * s.width * static_cast<int64_t>(sizeof(T)));
       for (int64_t i = begin; i < end; ++i) {
+        T* const yi = results.begin(to + i * s.width);
         if constexpr (sizeof(T) == 2) {
           cpu::convert_row(from + i * s.width, wide.data(), s.width);
           cpu::layer_norm_row<float>(wide.data(), wp, bp, wide.data(), s.width, eps, mp + i, rp + i);
-          cpu::convert_row(wide.data(), to + i * s.width, s.width);
+          cpu::convert_row(wide.data(), yi, s.width);
         } else {
-          cpu::layer_norm_row<T>(from + i * s.width, wp, bp, to + i * s.width, s.width, eps, mp + i, rp + i);
+          cpu::layer_norm_row<T>(from + i * s.width, wp, bp, yi, s.width, eps, mp + i, rp + i);
         }
+        results.end(to + i * s.width, s.width);
       }
     });
   });
@@ -169,6 +173,7 @@ std::tuple<Tensor, Tensor, Tensor> native_layer_norm_backward_cpu(
     C* gbp = want_bias ? static_cast<C*>(gb_parts.mutable_data_ptr()) : nullptr;
     const auto rows = [&](int64_t piece, int64_t begin, int64_t end) {
       [[maybe_unused]] std::vector<float> wide(sizeof(T) == 2 ? static_cast<size_t>(3 * s.width) : 0);
+      cpu::StreamedRows<T> results(s.width, s.rows * s.width * static_cast<int64_t>(sizeof(T)));
       for (int64_t i = begin; i < end; ++i) {
         const C *gi, *xi;
         C* gxi;
@@ -177,7 +182,7 @@ std::tuple<Tensor, Tensor, Tensor> native_layer_norm_backward_cpu(
           cpu::convert_row(xp + i * s.width, wide.data() + s.width, s.width);
           gi = wide.data(), xi = wide.data() + s.width, gxi = wide.data() + 2 * s.width;
         } else {
-          gi = gp + i * s.width, xi = xp + i * s.width, gxi = gxp ? gxp + i * s.width : nullptr;
+          gi = gp + i * s.width, xi = xp + i * s.width, gxi = gxp ? results.begin(gxp + i * s.width) : nullptr;
         }
         if (gwp || gbp) {
           cpu::layer_norm_weight_row<C>(
@@ -185,7 +190,8 @@ std::tuple<Tensor, Tensor, Tensor> native_layer_norm_backward_cpu(
         }
         if (gxp) {
           cpu::layer_norm_backward_row<C>(gi, xi, wp, gxi, s.width, mp[i], rp[i]);
-          if constexpr (sizeof(T) == 2) cpu::convert_row(gxi, gxp + i * s.width, s.width);
+          if constexpr (sizeof(T) == 2) cpu::convert_row(gxi, results.begin(gxp + i * s.width), s.width);
+          results.end(gxp + i * s.width, s.width);
         }
       }
     };

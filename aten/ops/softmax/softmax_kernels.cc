@@ -4,6 +4,7 @@
 
 #include "aten/core/tensor.h"
 #include "aten/cpu/rows/rows.h"
+#include "aten/cpu/streamed_rows.h"
 #include "aten/cpu/support/visit_dtype.h"
 #include "aten/ops/dense/dense.h"
 #include "aten/ops/softmax/kernels.h"
@@ -13,6 +14,7 @@ namespace at::native {
 namespace {
 
 constexpr int64_t kGrain = 16384;       // elements worth a thread
+constexpr int64_t kElementsTogether = 1024;  // of short rows
 constexpr int64_t kColumnBlock = 64;    // columns that one task takes where the dimension is not the innermost
 
 TensorSpec softmax_spec(const char* op, const Tensor& self, int64_t dim, ScalarType type) {
@@ -36,22 +38,33 @@ void for_column_blocks(const DimSplit& s, const F& f) {
 }
 
 template <class T>
+int64_t result_bytes(const DimSplit& s) {
+  return s.outer * s.size * s.inner * static_cast<int64_t>(sizeof(T));
+}
+
+template <class T>
 void forward(const T* x, T* y, const DimSplit& s, bool log) {
   constexpr bool kNarrow = sizeof(T) == 2;
   if (s.inner == 1) {
+    // Short rows are done several at a time.
+    const int64_t together = kNarrow || log ? 1 : std::max<int64_t>(1, kElementsTogether / s.size);
     at::parallel_for(0, s.outer, std::max<int64_t>(1, kGrain / s.size), [&](int64_t begin, int64_t end) {
-      if constexpr (!kNarrow) {
-        if (!log) return cpu::softmax_rows(x + begin * s.size, y + begin * s.size, end - begin, s.size);
-      }
       [[maybe_unused]] std::vector<float> wide(kNarrow ? static_cast<size_t>(s.size) : 0);
-      for (int64_t i = begin; i < end; ++i) {
+      cpu::StreamedRows<T> results(together * s.size, result_bytes<T>(s));
+      for (int64_t i = begin; i < end; i += together) {
+        const int64_t rows = std::min(together, end - i);
+        const T* const from = x + i * s.size;
+        T* const to = results.begin(y + i * s.size);
         if constexpr (kNarrow) {
-          cpu::convert_row(x + i * s.size, wide.data(), s.size);
+          cpu::convert_row(from, wide.data(), s.size);
           (log ? cpu::log_softmax_row<float> : cpu::softmax_row<float>)(wide.data(), wide.data(), s.size);
-          cpu::convert_row(wide.data(), y + i * s.size, s.size);
+          cpu::convert_row(wide.data(), to, s.size);
+        } else if (log) {
+          cpu::log_softmax_row(from, to, s.size);
         } else {
-          cpu::log_softmax_row(x + i * s.size, y + i * s.size, s.size);
+          cpu::softmax_rows(from, to, rows, s.size);
         }
+        results.end(y + i * s.size, rows * s.size);
       }
     });
     return;
@@ -75,17 +88,20 @@ void backward(const T* g, const T* y, T* gx, const DimSplit& s, bool log) {
     at::parallel_for(0, s.outer, std::max<int64_t>(1, kGrain / s.size), [&](int64_t begin, int64_t end) {
       const auto n = static_cast<size_t>(s.size);
       [[maybe_unused]] std::vector<float> wide(kNarrow ? 2 * n : 0);
+      cpu::StreamedRows<T> results(s.size, result_bytes<T>(s));
       for (int64_t i = begin; i < end; ++i) {
         const int64_t at = i * s.size;
+        T* const to = results.begin(gx + at);
         if constexpr (kNarrow) {
           cpu::convert_row(g + at, wide.data(), s.size);
           cpu::convert_row(y + at, wide.data() + n, s.size);
           (log ? cpu::log_softmax_backward_row<float> : cpu::softmax_backward_row<float>)(
               wide.data(), wide.data() + n, wide.data(), s.size);
-          cpu::convert_row(wide.data(), gx + at, s.size);
+          cpu::convert_row(wide.data(), to, s.size);
         } else {
-          (log ? cpu::log_softmax_backward_row<T> : cpu::softmax_backward_row<T>)(g + at, y + at, gx + at, s.size);
+          (log ? cpu::log_softmax_backward_row<T> : cpu::softmax_backward_row<T>)(g + at, y + at, to, s.size);
         }
+        results.end(gx + at, s.size);
       }
     });
     return;

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "aten/cpu/cast.h"
+
+namespace at::cpu {
+
+/// Where a thread computes the rows of a result, which go past the caches if the result is too large for them:
+///
+///   StreamedRows<float> rows(width, bytes_of_the_result);
+///   float* at = rows.begin(to);   // compute the row there
+///   rows.end(to, width);
+template <class T>
+class StreamedRows {
+ public:
+  /// Rows of at most `width` elements.
+  StreamedRows(int64_t width, int64_t result_bytes)
+      : streams_(result_bytes >= stream_threshold_bytes() && width <= kWidest),
+        buffer_(streams_ ? static_cast<size_t>(width) : 0) {}
+  StreamedRows(const StreamedRows&) = delete;
+  StreamedRows& operator=(const StreamedRows&) = delete;
+  ~StreamedRows() {
+    if (streams_) stream_fence();
+  }
+
+  T* begin(T* to) { return streams_ ? buffer_.data() : to; }
+  void end(T* to, int64_t n) {
+    if (streams_) stream_copy(to, buffer_.data(), n * static_cast<int64_t>(sizeof(T)));
+  }
+
+ private:
+  // Wider rows would leave the first-level cache on their way.
+  static constexpr int64_t kWidest = int64_t{16384} / static_cast<int64_t>(sizeof(T));
+  const bool streams_;
+  std::vector<T> buffer_;
+};
+
+}  // namespace at::cpu
