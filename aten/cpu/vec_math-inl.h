@@ -46,15 +46,43 @@ HWY_INLINE V exp_tail(D d, V r) {
   return hn::Mul(hn::Mul(r, r), p);
 }
 
+/// x - n ln 2.
+template <class D, class V>
+HWY_INLINE V subtract_ln2(D d, V x, V n) {
+  return hn::NegMulAdd(n, hn::Set(d, -2.12194440e-4f), hn::NegMulAdd(n, hn::Set(d, 0.693359375f), x));
+}
+
 /// x = n ln 2 + r.
 template <class D, class V, class VI>
 HWY_INLINE V reduce_ln2(D d, V x, VI& n) {
   n = hn::NearestInt(hn::Mul(x, hn::Set(d, 1.4426950408889634f)));
-  const V nf = hn::ConvertTo(d, n);
-  V r = hn::NegMulAdd(nf, hn::Set(d, 0.693359375f), x);
-  return hn::NegMulAdd(nf, hn::Set(d, -2.12194440e-4f), r);
+  return subtract_ln2(d, x, hn::ConvertTo(d, n));
 }
 
+#if HWY_TARGET == HWY_AVX3
+// y 2^n for whole numbers n, rounded once.
+HWY_INLINE hn::Vec512<float> times_power_of_two(hn::Vec512<float> y, hn::Vec512<float> n) {
+  return hn::Vec512<float>{_mm512_scalef_ps(y.raw, n.raw)};
+}
+HWY_INLINE hn::Vec256<float> times_power_of_two(hn::Vec256<float> y, hn::Vec256<float> n) {
+  return hn::Vec256<float>{_mm256_scalef_ps(y.raw, n.raw)};
+}
+template <size_t N>
+HWY_INLINE hn::Vec128<float, N> times_power_of_two(hn::Vec128<float, N> y, hn::Vec128<float, N> n) {
+  return hn::Vec128<float, N>{_mm_scalef_ps(y.raw, n.raw)};
+}
+
+template <class D, class V>
+HWY_INLINE V exp(D d, V x) {
+  // Of a NaN and a number x86 takes the second argument.
+  const V bounded = hn::Min(hn::Set(d, 89.0f), hn::Max(hn::Set(d, -104.0f), x));
+  // Numbers of this size have no fraction.
+  const V whole = hn::Set(d, 0x1.8p23f);
+  const V n = hn::Sub(hn::MulAdd(bounded, hn::Set(d, 1.4426950408889634f), whole), whole);
+  const V r = subtract_ln2(d, bounded, n);
+  return times_power_of_two(hn::Add(hn::Set(d, 1.0f), hn::Add(r, exp_tail(d, r))), n);
+}
+#else
 template <class D, class V>
 HWY_INLINE V exp(D d, V x) {
   const hn::RebindToSigned<D> di;
@@ -67,6 +95,7 @@ HWY_INLINE V exp(D d, V x) {
   const V result = hn::Mul(hn::Mul(y, power_of_two(d, half)), power_of_two(d, hn::Sub(n, half)));
   return hn::IfThenElse(hn::IsNaN(x), x, result);
 }
+#endif
 
 template <class D, class V>
 HWY_INLINE V expm1(D d, V x) {

@@ -6,6 +6,7 @@
 #include "aten/cpu/isa_table.h"
 #include "hwy/highway.h"
 #include "hwy/contrib/math/math-inl.h"
+#include "aten/cpu/vec_math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace at::matrix::internal {
@@ -19,7 +20,8 @@ HWY_INLINE T Infinity() {
 
 template <class D, class V>
 HWY_INLINE V ExpOrNan(D d, V x) {
-  return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(d, x));
+  if constexpr (sizeof(hn::TFromD<D>) == 4) return cpu::HWY_NAMESPACE::vm::exp(d, x);
+  else return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(d, x));
 }
 
 // The `left` values at p, then `fill`.

@@ -10,6 +10,7 @@
 #include "hwy/highway.h"
 #include "hwy/contrib/math/math-inl.h"
 #include "aten/cpu/rows/rows-inl.h"
+#include "aten/cpu/vec_math-inl.h"
 // clang-format on
 
 #ifndef ATEN_CPU_ROWS_SOFTMAX_ONCE_
@@ -36,7 +37,8 @@ namespace HWY_NAMESPACE {
 
 template <class D, class V>
 HWY_INLINE V exp_keeping_nan(D d, V v) {
-  return hn::IfThenElse(hn::IsNaN(v), v, hn::Exp(d, v));
+  if constexpr (sizeof(hn::TFromD<D>) == 4) return vm::exp(d, v);
+  else return hn::IfThenElse(hn::IsNaN(v), v, hn::Exp(d, v));
 }
 
 // out[i] = f(load) over the row; `load(p)` reads p at the place being computed, the tail padded with zeros.
@@ -118,7 +120,8 @@ void softmax_impl(const T* x, T* y, int64_t n) {
     const int64_t end = n - i < 16 * kSumBlock ? n : i + 16 * kSumBlock;
     auto s0 = hn::Zero(d), s1 = s0;
     for (; i + 2 * lanes <= end; i += 2 * lanes) {
-      const auto e0 = hn::Exp(d, hn::Sub(load(d, x + i), shift)), e1 = hn::Exp(d, hn::Sub(load(d, x + i + lanes), shift));
+      const auto e0 = exp_keeping_nan(d, hn::Sub(load(d, x + i), shift)),
+                 e1 = exp_keeping_nan(d, hn::Sub(load(d, x + i + lanes), shift));
       s0 = hn::Add(s0, e0);
       s1 = hn::Add(s1, e1);
       store(d, e0, y + i);
@@ -127,7 +130,7 @@ void softmax_impl(const T* x, T* y, int64_t n) {
     for (; i < end; i += lanes) {
       const bool whole = i + lanes <= end;
       const auto v = whole ? load(d, x + i) : load_part(d, x + i, end - i, -std::numeric_limits<C>::infinity());
-      const auto e = hn::Exp(d, hn::Sub(v, shift));
+      const auto e = exp_keeping_nan(d, hn::Sub(v, shift));
       s0 = hn::Add(s0, e);
       if (whole) {
         store(d, e, y + i);
@@ -149,7 +152,7 @@ HWY_INLINE V short_row_softmax(D d, V v, hn::Mask<D> part) {
   const V low = hn::Set(d, -std::numeric_limits<C>::infinity());
   const V filled = hn::IfThenElse(part, v, low);
   const V m = hn::MaxOfLanes(d, filled);
-  const V e = hn::Exp(d, hn::Sub(filled, m));
+  const V e = exp_keeping_nan(d, hn::Sub(filled, m));
   const C total = lane_sum(d, e);
   const bool finite = hn::AllFalse(d, hn::IsNaN(filled)) && std::isfinite(hn::GetLane(m));
   const C scale = finite ? static_cast<C>(1 / static_cast<double>(total)) : std::numeric_limits<C>::quiet_NaN();
