@@ -31,14 +31,18 @@ Tensor minus(const Tensor& a, const Tensor& b) {
   return a.defined() ? at::sub(a, b) : at::neg(b);
 }
 
-Tensor diagonal_of(const Tensor& t) { return at::diagonal(t, 0, -2, -1); }
+Tensor diagonal_of(const Tensor& t) {
+  return at::diagonal(t, 0, -2, -1);
+}
 
 // The strict lower triangle and half of the diagonal.
 Tensor half_lower(const Tensor& t) {
   return at::add(at::tril(t, -1), at::diag_embed(at::mul(diagonal_of(t), Scalar(0.5))));
 }
 
-Tensor unit(const Tensor& like, int64_t n) { return at::eye(n, n, like.options()); }
+Tensor unit(const Tensor& like, int64_t n) {
+  return at::eye(n, n, like.options());
+}
 
 // values[j] - values[i] at (i, j), 1 on the diagonal.
 Tensor gaps(const Tensor& values) {
@@ -46,23 +50,31 @@ Tensor gaps(const Tensor& values) {
   return at::add(differences, unit(values, values.size(-1)));
 }
 
-Tensor without_diagonal(const Tensor& t) { return at::sub(t, at::diag_embed(diagonal_of(t))); }
+Tensor without_diagonal(const Tensor& t) {
+  return at::sub(t, at::diag_embed(diagonal_of(t)));
+}
 
-Tensor scale_columns(const Tensor& t, const Tensor& factors) { return at::mul(t, at::unsqueeze(factors, -2)); }
-Tensor scale_rows(const Tensor& t, const Tensor& factors) { return at::mul(t, at::unsqueeze(factors, -1)); }
+Tensor scale_columns(const Tensor& t, const Tensor& factors) {
+  return at::mul(t, at::unsqueeze(factors, -2));
+}
+Tensor scale_rows(const Tensor& t, const Tensor& factors) {
+  return at::mul(t, at::unsqueeze(factors, -1));
+}
 
 // Complex vectors are given but for a phase; a loss that depends on it has no derivative.
 void check_phase(const char* what, const char* vectors, const Tensor& phase) {
   if (!phase.is_complex() || phase.numel() == 0) return;
   const Tensor largest = at::amax(at::reshape(at::abs(at::imag(phase)), {-1}), IntArrayRef{0});
-  TORCH_CHECK(largest.is_meta() || at::item(largest).toDouble() <= 1e-2, what, ": The ", vectors,
-              " in the complex case are specified up to multiplication by e^{i phi}. The specified loss function depends on "
-              "this quantity, so it is ill-defined.");
+  TORCH_CHECK(
+      largest.is_meta() || at::item(largest).toDouble() <= 1e-2, what, ": The ", vectors,
+      " in the complex case are specified up to multiplication by e^{i phi}. The specified loss function depends on "
+      "this quantity, so it is ill-defined.");
 }
 
 // X with A^H X = B, or X A^H = B. The factors serve where that is not differentiated again.
 Tensor adjoint_solution(const Tensor& A, const Tensor& LU, const Tensor& pivots, const Tensor& B, bool left) {
-  return GradMode::is_enabled() ? at::linalg_solve(adjoint(A), B, left) : at::linalg_lu_solve(LU, pivots, B, left, true);
+  return GradMode::is_enabled() ? at::linalg_solve(adjoint(A), B, left)
+                                : at::linalg_lu_solve(LU, pivots, B, left, true);
 }
 
 }  // namespace
@@ -72,9 +84,9 @@ Tensor linalg_inv_grad(const Tensor& grad, const Tensor& inverse) {
   return at::neg(at::matmul(turned, at::matmul(grad, turned)));
 }
 
-std::tuple<Tensor, Tensor> linalg_solve_grad(
-    const Tensor& grad, const Tensor& A, IntArrayRef b_sizes, const Tensor& result, const Tensor& LU, const Tensor& pivots,
-    bool left, std::array<bool, 2> mask) {
+std::tuple<Tensor, Tensor> linalg_solve_grad(const Tensor& grad, const Tensor& A, IntArrayRef b_sizes,
+                                             const Tensor& result, const Tensor& LU, const Tensor& pivots, bool left,
+                                             std::array<bool, 2> mask) {
   const int64_t rank = static_cast<int64_t>(b_sizes.size());
   const bool vector = rank == 1 || (A.dim() - 1 == rank && b_sizes == A.sizes().slice(0, static_cast<size_t>(rank)));
   const Tensor X = vector ? at::unsqueeze(result, -1) : result;
@@ -98,8 +110,8 @@ Tensor products_of_others(const Tensor& t) {
 
 }  // namespace
 
-// The gradient is that of the matrix of cofactors; with A = U S V^H singular it is made of the products of all but one of the
-// singular values.
+// The gradient is that of the matrix of cofactors; with A = U S V^H singular it is made of the products of all but one
+// of the singular values.
 Tensor linalg_det_grad(const Tensor& grad, const Tensor& det, const Tensor& A, const Tensor& LU, const Tensor& pivots) {
   if (A.numel() == 0) return at::zeros_like(A);
   const bool singular = !A.is_meta() && at::item(at::any(at::eq(diagonal_of(LU), Scalar(0)))).toBool();
@@ -113,8 +125,8 @@ Tensor linalg_det_grad(const Tensor& grad, const Tensor& det, const Tensor& A, c
   return adjoint_solution(A, LU, pivots, at::mul(scale, unit(A, A.size(-1))), true);
 }
 
-Tensor linalg_slogdet_grad(
-    const Tensor& grad_sign, const Tensor& grad_log, const Tensor& A, const Tensor& sign, const Tensor& LU, const Tensor& pivots) {
+Tensor linalg_slogdet_grad(const Tensor& grad_sign, const Tensor& grad_log, const Tensor& A, const Tensor& sign,
+                           const Tensor& LU, const Tensor& pivots) {
   Tensor scale = grad_log;
   if (A.is_complex()) {
     Tensor imaginary;
@@ -170,7 +182,8 @@ Tensor linalg_cholesky_grad(const Tensor& grad, const Tensor& factor, bool upper
   const Tensor L = upper ? adjoint(factor) : factor, grad_l = upper ? adjoint(grad) : grad;
   const Tensor phi = half_lower(at::matmul(adjoint(L), grad_l));
   const Tensor both = at::mul(at::add(phi, adjoint(phi)), Scalar(0.5));
-  return at::linalg_solve_triangular(L, at::linalg_solve_triangular(adjoint(L), both, true, true, false), false, false, false);
+  return at::linalg_solve_triangular(L, at::linalg_solve_triangular(adjoint(L), both, true, true, false), false, false,
+                                     false);
 }
 
 namespace {
@@ -183,8 +196,8 @@ Tensor factor_grad(const Tensor& grad_product, const Tensor& factor, bool upper)
 
 }  // namespace
 
-std::tuple<Tensor, Tensor> cholesky_solve_grad(
-    const Tensor& grad, IntArrayRef b_sizes, const Tensor& factor, bool upper, const Tensor& result, std::array<bool, 2> mask) {
+std::tuple<Tensor, Tensor> cholesky_solve_grad(const Tensor& grad, IntArrayRef b_sizes, const Tensor& factor,
+                                               bool upper, const Tensor& result, std::array<bool, 2> mask) {
   const Tensor grad_b = at::cholesky_solve(grad, factor, upper);
   Tensor first, second;
   if (mask[0]) first = at::sum_to_size(grad_b, b_sizes);
@@ -199,9 +212,9 @@ Tensor cholesky_inverse_grad(const Tensor& grad, const Tensor& factor, bool uppe
   return factor_grad(at::neg(at::matmul(inverse, at::matmul(grad, inverse))), factor, upper);
 }
 
-std::tuple<Tensor, Tensor> linalg_solve_triangular_grad(
-    const Tensor& grad, const Tensor& A, IntArrayRef b_sizes, const Tensor& result, bool upper, bool left, bool unitriangular,
-    std::array<bool, 2> mask) {
+std::tuple<Tensor, Tensor> linalg_solve_triangular_grad(const Tensor& grad, const Tensor& A, IntArrayRef b_sizes,
+                                                        const Tensor& result, bool upper, bool left, bool unitriangular,
+                                                        std::array<bool, 2> mask) {
   const Tensor grad_b = at::linalg_solve_triangular(adjoint(A), grad, !upper, left, unitriangular);
   Tensor grad_a;
   if (mask[0]) {
@@ -228,8 +241,10 @@ Tensor tall_qr_grad(const Tensor& grad_q, const Tensor& grad_r, const Tensor& Q,
 
 }  // namespace
 
-Tensor linalg_qr_grad(const Tensor& grad_q, const Tensor& grad_r, const Tensor& Q, const Tensor& R, std::string_view mode) {
-  TORCH_CHECK(mode != "r", "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use "
+Tensor linalg_qr_grad(const Tensor& grad_q, const Tensor& grad_r, const Tensor& Q, const Tensor& R,
+                      std::string_view mode) {
+  TORCH_CHECK(mode != "r",
+              "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use "
               "linalg.qr(A, mode='reduced') if you are going to require its derivatives.");
   const int64_t m = Q.size(-2), n = R.size(-1);
   TORCH_CHECK(mode == "reduced" || m <= n,
@@ -246,7 +261,8 @@ Tensor linalg_qr_grad(const Tensor& grad_q, const Tensor& grad_r, const Tensor& 
   return at::cat({tall_qr_grad(grad_all, grad_first, Q, first), grad_others}, -1);
 }
 
-Tensor linalg_eigh_grad(const Tensor& grad_values, const Tensor& grad_vectors, const Tensor& values, const Tensor& vectors) {
+Tensor linalg_eigh_grad(const Tensor& grad_values, const Tensor& grad_vectors, const Tensor& values,
+                        const Tensor& vectors) {
   if (!grad_values.defined() && !grad_vectors.defined()) return {};
   TORCH_CHECK(vectors.dim() >= 2, "linalg_eigh: a gradient needs the eigenvectors, compute_v must be true");
   if (!grad_vectors.defined()) return at::matmul(scale_columns(vectors, grad_values), adjoint(vectors));
@@ -257,8 +273,8 @@ Tensor linalg_eigh_grad(const Tensor& grad_values, const Tensor& grad_vectors, c
   return at::matmul(vectors, at::matmul(inner, adjoint(vectors)));
 }
 
-Tensor linalg_eig_grad(
-    const Tensor& grad_values, const Tensor& grad_vectors, const Tensor& values, const Tensor& vectors, bool real) {
+Tensor linalg_eig_grad(const Tensor& grad_values, const Tensor& grad_vectors, const Tensor& values,
+                       const Tensor& vectors, bool real) {
   if (!grad_values.defined() && !grad_vectors.defined()) return {};
   const Tensor turned = adjoint(vectors);
   Tensor inner;
@@ -273,10 +289,10 @@ Tensor linalg_eig_grad(
   return real ? at::real(result) : result;
 }
 
-// With U^H dU and V^H dV antihermitian: U (skew(U^H gU) / E S + S skew(V^H gV) / E + gS) V^H, E[i][j] = S[j]^2 - S[i]^2, and
-// what lies outside the spaces of U and V.
-Tensor linalg_svd_grad(
-    const Tensor& grad_u_in, const Tensor& grad_s, const Tensor& grad_vh_in, const Tensor& U_in, const Tensor& S, const Tensor& Vh_in) {
+// With U^H dU and V^H dV antihermitian: U (skew(U^H gU) / E S + S skew(V^H gV) / E + gS) V^H, E[i][j] = S[j]^2 -
+// S[i]^2, and what lies outside the spaces of U and V.
+Tensor linalg_svd_grad(const Tensor& grad_u_in, const Tensor& grad_s, const Tensor& grad_vh_in, const Tensor& U_in,
+                       const Tensor& S, const Tensor& Vh_in) {
   if (!grad_u_in.defined() && !grad_s.defined() && !grad_vh_in.defined()) return {};
   TORCH_CHECK(U_in.dim() >= 2, "linalg_svd: a gradient needs the singular vectors, compute_uv must be true");
   const int64_t k = S.size(-1), m = U_in.size(-2), n = Vh_in.size(-1);
@@ -288,7 +304,8 @@ Tensor linalg_svd_grad(
   const Tensor of_u = grad_u.defined() ? skew(at::matmul(adjoint(U), grad_u)) : Tensor();
   const Tensor of_v = grad_vh.defined() ? skew(at::matmul(Vh, adjoint(grad_vh))) : Tensor();
   check_phase("svd_backward", "singular vectors", diagonal_of(plus(of_u, of_v)));
-  Tensor inner = plus(of_u.defined() ? scale_columns(of_u, S) : Tensor(), of_v.defined() ? scale_rows(of_v, S) : Tensor());
+  Tensor inner =
+      plus(of_u.defined() ? scale_columns(of_u, S) : Tensor(), of_v.defined() ? scale_rows(of_v, S) : Tensor());
   inner = at::div(without_diagonal(inner), gaps(at::square(S)));
   if (U.is_complex() && of_u.defined()) {
     inner = at::add(inner, at::diag_embed(at::div(diagonal_of(of_u), at::mul(S, Scalar(2)))));
@@ -307,21 +324,23 @@ Tensor linalg_svd_grad(
   return result;
 }
 
-std::tuple<Tensor, Tensor> linalg_lstsq_grad(
-    const Tensor& grad, const Tensor& grad_residuals, const Tensor& A, const Tensor& B, const Tensor& solution,
-    std::array<bool, 2> mask) {
-  const bool vector = B.dim() == 1 || (A.dim() - 1 == B.dim() && B.sizes() == A.sizes().slice(0, static_cast<size_t>(B.dim())));
+std::tuple<Tensor, Tensor> linalg_lstsq_grad(const Tensor& grad, const Tensor& grad_residuals, const Tensor& A,
+                                             const Tensor& B, const Tensor& solution, std::array<bool, 2> mask) {
+  const bool vector =
+      B.dim() == 1 || (A.dim() - 1 == B.dim() && B.sizes() == A.sizes().slice(0, static_cast<size_t>(B.dim())));
   const auto matrix = [&](const Tensor& t) { return vector ? at::unsqueeze(t, -1) : t; };
   const Tensor right = matrix(B), X = matrix(solution);
   Tensor grad_a, grad_b;
   if (grad.defined()) {
-    const Tensor pinv = at::linalg_pinv(A, std::optional<double>(), std::optional<double>(), false), grad_x = matrix(grad);
+    const Tensor pinv = at::linalg_pinv(A, std::optional<double>(), std::optional<double>(), false),
+                 grad_x = matrix(grad);
     if (mask[0]) grad_a = linalg_pinv_grad(at::matmul(grad_x, adjoint(right)), pinv, A);
     if (mask[1]) grad_b = at::matmul(adjoint(pinv), grad_x);
   }
   if (grad_residuals.defined() && grad_residuals.numel() != 0) {
     const Tensor off = at::sub(at::matmul(A, X), right);
-    const Tensor scaled = at::mul(off, at::mul(at::unsqueeze(vector ? at::unsqueeze(grad_residuals, -1) : grad_residuals, -2), Scalar(2)));
+    const Tensor scaled = at::mul(
+        off, at::mul(at::unsqueeze(vector ? at::unsqueeze(grad_residuals, -1) : grad_residuals, -2), Scalar(2)));
     if (mask[0]) grad_a = plus(grad_a, at::matmul(scaled, adjoint(X)));
     if (mask[1]) grad_b = minus(grad_b, scaled);
   }

@@ -7,8 +7,8 @@
 
 #include "c10/util/complex.h"
 
-// Factorizations of one matrix in column-major order: element (i, j) lies at a[i + j * lda]. T is float, double or a complex
-// number of these. What LAPACK returns as `info` is the result: 0, or which pivot, minor or iteration failed.
+// Factorizations of one matrix in column-major order: element (i, j) lies at a[i + j * lda]. T is float, double or a
+// complex number of these. What LAPACK returns as `info` is the result: 0, or which pivot, minor or iteration failed.
 
 namespace at::cpu::lapack {
 
@@ -76,7 +76,8 @@ template <class T>
 int orgqr(int m, int n, int k, T* a, int lda, const T* tau, Workspace<T>& w);
 /// `trans` 'N' or 'C'.
 template <class T>
-int ormqr(char side, char trans, int m, int n, int k, const T* a, int lda, const T* tau, T* c, int ldc, Workspace<T>& w);
+int ormqr(char side, char trans, int m, int n, int k, const T* a, int lda, const T* tau, T* c, int ldc,
+          Workspace<T>& w);
 /// Eigenvalues of a symmetric or Hermitian matrix; with `vectors` a becomes the eigenvectors.
 template <class T>
 int syevd(bool vectors, char uplo, int n, T* a, int lda, Real<T>* values, Workspace<T>& w);

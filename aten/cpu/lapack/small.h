@@ -6,7 +6,8 @@
 
 #include "aten/cpu/lapack/lapack.h"
 
-// Loops for matrices of a few rows, where a call of LAPACK costs more than the arithmetic. Arguments and results as there.
+// Loops for matrices of a few rows, where a call of LAPACK costs more than the arithmetic. Arguments and results as
+// there.
 
 namespace at::cpu::lapack {
 
@@ -71,7 +72,8 @@ void small_lu_solve(char trans, int n, int nrhs, const T* a, int lda, const int*
   const auto exchange = [&](int i) {
     const int other = pivots[i] - 1;
     if (other == i) return;
-    for (int c = 0; c < nrhs; ++c) std::swap(b[i + static_cast<int64_t>(c) * ldb], b[other + static_cast<int64_t>(c) * ldb]);
+    for (int c = 0; c < nrhs; ++c)
+      std::swap(b[i + static_cast<int64_t>(c) * ldb], b[other + static_cast<int64_t>(c) * ldb]);
   };
   if (trans == 'N') {
     for (int i = 0; i < n; ++i) exchange(i);

@@ -20,7 +20,9 @@ using namespace linalg;
 
 namespace {
 
-TensorSpec ints(DimVector sizes, const Tensor& like) { return rows(std::move(sizes), kInt, like); }
+TensorSpec ints(DimVector sizes, const Tensor& like) {
+  return rows(std::move(sizes), kInt, like);
+}
 
 // The outputs of a factorization: `lu` holds the copy of A that becomes the factors.
 class LuOut {
@@ -43,12 +45,15 @@ class LuOut {
   DenseOut pivots_, info_;
 };
 
-Tensor scratch_info(const Tensor& a) { return empty_contiguous(batch_of(a.sizes()), kInt); }
+Tensor scratch_info(const Tensor& a) {
+  return empty_contiguous(batch_of(a.sizes()), kInt);
+}
 
 }  // namespace
 
 std::array<TensorSpec, 3> linalg_lu_factor_ex_meta(const Tensor& A, bool pivot, bool) {
-  TORCH_CHECK(A.dim() >= 2, "torch.lu_factor: Expected tensor with 2 or more dimensions. Got size: ", A.sizes(), " instead");
+  TORCH_CHECK(A.dim() >= 2, "torch.lu_factor: Expected tensor with 2 or more dimensions. Got size: ", A.sizes(),
+              " instead");
   check_lapack_dtype(A, "lu_cpu");
   TORCH_CHECK(pivot || !A.is_cpu(), "linalg.lu_factor: LU without pivoting is not implemented on the CPU");
   const DimVector batch = batch_of(A.sizes());
@@ -75,15 +80,16 @@ std::tuple<Tensor, Tensor, Tensor> linalg_lu(const Tensor& A, bool pivot) {
 }
 
 std::array<TensorSpec, 3> lu_unpack_meta(const Tensor& LU, const Tensor& pivots, bool unpack_data, bool unpack_pivots) {
-  TORCH_CHECK(LU.dim() >= 2, "torch.lu_unpack: Expected tensor with 2 or more dimensions. Got size: ", LU.sizes(), " instead");
+  TORCH_CHECK(LU.dim() >= 2, "torch.lu_unpack: Expected tensor with 2 or more dimensions. Got size: ", LU.sizes(),
+              " instead");
   const DimVector batch = batch_of(LU.sizes());
   const int64_t m = LU.size(-2), n = LU.size(-1), k = std::min(m, n);
   if (unpack_pivots) {
     TORCH_CHECK(pivots.scalar_type() == kInt,
                 "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.");
     const DimVector expected = with(batch, {k});
-    TORCH_CHECK_VALUE(pivots.sizes() == IntArrayRef(expected), "Expected LU_pivots to have shape ", IntArrayRef(expected),
-                      " but got ", pivots.sizes(), " instead.");
+    TORCH_CHECK_VALUE(pivots.sizes() == IntArrayRef(expected), "Expected LU_pivots to have shape ",
+                      IntArrayRef(expected), " but got ", pivots.sizes(), " instead.");
   }
   const ScalarType type = LU.scalar_type();
   return {unpack_pivots ? rows(with(batch, {m, m}), type, LU) : nothing(type, LU),
@@ -116,7 +122,8 @@ void write_permutations(const Tensor& pivots, int64_t m, const Tensor& P) {
 
 }  // namespace
 
-void lu_unpack_cpu(const Tensor& LU, const Tensor& pivots, bool unpack_data, bool unpack_pivots, Tensor& P, Tensor& L, Tensor& U) {
+void lu_unpack_cpu(const Tensor& LU, const Tensor& pivots, bool unpack_data, bool unpack_pivots, Tensor& P, Tensor& L,
+                   Tensor& U) {
   const int64_t m = LU.size(-2), k = std::min(m, LU.size(-1));
   if (unpack_pivots) write_permutations(pivots, m, P);
   if (!unpack_data) return;
@@ -147,17 +154,20 @@ DimVector check_lu_system(const Tensor& LU, const Tensor& pivots, const Tensor& 
 void check_pivots(const Tensor& pivots, int64_t n) {
   const auto* p = static_cast<const int*>(pivots.const_data_ptr());
   for (int64_t i = 0; i < pivots.numel(); ++i) {
-    TORCH_CHECK(p[i] >= 1, "Pivots given to lu_solve must all be greater or equal to 1. "
-                           "Did you properly pass the result of lu_factor?");
-    TORCH_CHECK(p[i] <= n, "Pivots given to lu_solve must all be smaller or equal to LU.size(-2). "
-                           "Did you properly pass the result of lu_factor?");
+    TORCH_CHECK(p[i] >= 1,
+                "Pivots given to lu_solve must all be greater or equal to 1. "
+                "Did you properly pass the result of lu_factor?");
+    TORCH_CHECK(p[i] <= n,
+                "Pivots given to lu_solve must all be smaller or equal to LU.size(-2). "
+                "Did you properly pass the result of lu_factor?");
   }
 }
 
 // result = op(A)^-1 B or B op(A)^-1. With the matrix on the right the adjoint system is solved.
 void solve_with(const Tensor& lu, const Tensor& pivots, const Tensor& B, bool left, bool adjoint, Tensor& result) {
   if (!left) {
-    const Tensor solution = column_copy(at::adjoint(B), with(batch_of(result.sizes()), {result.size(-1), result.size(-2)}));
+    const Tensor solution =
+        column_copy(at::adjoint(B), with(batch_of(result.sizes()), {result.size(-1), result.size(-2)}));
     solve_lu(lu, pivots, adjoint ? 'N' : 'C', solution);
     at::copy_(result, at::adjoint(solution));
     return;
@@ -210,7 +220,8 @@ std::array<TensorSpec, 4> _linalg_solve_ex_meta(const Tensor& A, const Tensor& B
   const ScalarType type = A.scalar_type();
   const TensorSpec result = vector ? rows(with(batch, {right.size(-2)}), type, A)
                                    : columns(with(batch, {right.size(-2), right.size(-1)}), type, A);
-  return {result, columns(with(own, {A.size(-2), A.size(-1)}), type, A), ints(with(own, {A.size(-1)}), A), ints(own, A)};
+  return {result, columns(with(own, {A.size(-2), A.size(-1)}), type, A), ints(with(own, {A.size(-1)}), A),
+          ints(own, A)};
 }
 
 void _linalg_solve_ex_cpu(const Tensor& A, const Tensor& B, bool left, bool check_errors, Tensor& result, Tensor& LU,
@@ -225,7 +236,8 @@ void _linalg_solve_ex_cpu(const Tensor& A, const Tensor& B, bool left, bool chec
     const int64_t n = A.size(-1);
     const bool alone = IntArrayRef(batch) == IntArrayRef(batch_of(A.sizes()));
     solve_with(alone ? factors.lu() : column_copy(factors.lu(), with(batch, {n, n})),
-               alone ? factors.pivots() : dense(at::expand(factors.pivots(), with(batch, {n}))), right, left, false, target);
+               alone ? factors.pivots() : dense(at::expand(factors.pivots(), with(batch, {n}))), right, left, false,
+               target);
   }
   factors.commit();
 }
@@ -314,7 +326,9 @@ void _linalg_det_cpu(const Tensor& A, Tensor& result, Tensor& LU, Tensor& pivots
   factors.commit();
 }
 
-Tensor linalg_det(const Tensor& A) { return std::get<0>(at::_linalg_det(A)); }
+Tensor linalg_det(const Tensor& A) {
+  return std::get<0>(at::_linalg_det(A));
+}
 
 std::array<TensorSpec, 4> _linalg_slogdet_meta(const Tensor& A) {
   check_square(A, "linalg.slogdet");

@@ -47,8 +47,8 @@ void check_matrix(const Tensor& t, const char* op, const char* name) {
 
 void check_square(const Tensor& t, const char* op, const char* name) {
   check_matrix(t, op, name);
-  TORCH_CHECK(t.size(-1) == t.size(-2), op, ": ", name, " must be batches of square matrices, but they are ", t.size(-2), " by ",
-              t.size(-1), " matrices");
+  TORCH_CHECK(t.size(-1) == t.size(-2), op, ": ", name, " must be batches of square matrices, but they are ",
+              t.size(-2), " by ", t.size(-1), " matrices");
 }
 
 void check_floating(const Tensor& t, const char* op, bool low) {
@@ -57,13 +57,14 @@ void check_floating(const Tensor& t, const char* op, bool low) {
                               ": Expected a floating point or complex tensor as input. Got ", type);
   if (low) return;
   const ScalarType real = toRealValueType(type);
-  TORCH_CHECK_NOT_IMPLEMENTED(real == kFloat || real == kDouble, op, ": Low precision dtypes not supported. Got ", type);
+  TORCH_CHECK_NOT_IMPLEMENTED(real == kFloat || real == kDouble, op, ": Low precision dtypes not supported. Got ",
+                              type);
 }
 
 void check_lapack_dtype(const Tensor& t, const char* kernel) {
   const ScalarType type = t.scalar_type();
-  TORCH_CHECK_NOT_IMPLEMENTED(type == kFloat || type == kDouble || type == kComplexFloat || type == kComplexDouble, "\"", kernel,
-                              "\" not implemented for '", toString(type), "'");
+  TORCH_CHECK_NOT_IMPLEMENTED(type == kFloat || type == kDouble || type == kComplexFloat || type == kComplexDouble,
+                              "\"", kernel, "\" not implemented for '", toString(type), "'");
 }
 
 void check_same(const char* op, const Tensor& a, const char* a_name, const Tensor& b, const char* b_name) {
@@ -109,23 +110,28 @@ void check_info(const Tensor& info, const char* op, Failure what) {
     case Failure::kSolve:
       TORCH_CHECK_LINALG(false, op, where, "The solver failed because the input matrix is singular.");
     case Failure::kCholesky:
-      TORCH_CHECK_LINALG(false, op, where,
-                         "The factorization could not be completed because the input is not positive-definite (the leading "
-                         "minor of order ", code, " is not positive-definite).");
+      TORCH_CHECK_LINALG(
+          false, op, where,
+          "The factorization could not be completed because the input is not positive-definite (the leading "
+          "minor of order ",
+          code, " is not positive-definite).");
     case Failure::kSvd:
       TORCH_CHECK_LINALG(code != -4, op, where,
                          "The algorithm failed to converge because the input matrix contained non-finite values.");
       TORCH_CHECK_LINALG(false, op, where,
                          "The algorithm failed to converge because the input matrix is ill-conditioned or has too many "
-                         "repeated singular values (error code: ", code, ").");
+                         "repeated singular values (error code: ",
+                         code, ").");
     case Failure::kEigen:
       TORCH_CHECK_LINALG(false, op, where,
                          "The algorithm failed to converge because the input matrix is ill-conditioned or has too many "
-                         "repeated eigenvalues (error code: ", code, ").");
+                         "repeated eigenvalues (error code: ",
+                         code, ").");
     case Failure::kLu:
-      TORCH_CHECK(false, op, where, "U[", code, ",", code,
-                  "] is zero and using it on lu_solve would result in a division by zero. If you still want to perform the "
-                  "factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)");
+      TORCH_CHECK(
+          false, op, where, "U[", code, ",", code,
+          "] is zero and using it on lu_solve would result in a division by zero. If you still want to perform the "
+          "factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)");
     case Failure::kLdl:
       TORCH_CHECK_LINALG(false, op, where, "D[", code, ",", code,
                          "] is zero and using it on ldl_solve would result in a division by zero. To keep the factors, "
@@ -149,7 +155,8 @@ void factor_lu(const Tensor& lu, const Tensor& pivots, const Tensor& info) {
     int* const all_pivots = static_cast<int*>(pivots.mutable_data_ptr());
     int* const codes = static_cast<int*>(info.mutable_data_ptr());
     for_matrices(a.count, cubic(a.rows, a.columns), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) codes[i] = cpu::lapack::getrf(a.rows, a.columns, a[i], a.ld, all_pivots + i * few);
+      for (int64_t i = begin; i < end; ++i)
+        codes[i] = cpu::lapack::getrf(a.rows, a.columns, a[i], a.ld, all_pivots + i * few);
     });
   });
 }

@@ -46,17 +46,23 @@ bool is_vector_system(const Tensor& a, const Tensor& b);
 
 /// What a number other than 0 in `info` says.
 enum class Failure : uint8_t { kInverse, kSolve, kCholesky, kSvd, kEigen, kLu, kLdl };
-/// Throws c10::LinAlgError (of an LU factorization c10::Error) for the first matrix that failed, with its place in the batch.
+/// Throws c10::LinAlgError (of an LU factorization c10::Error) for the first matrix that failed, with its place in the
+/// batch.
 void check_info(const Tensor& info, const char* op, Failure what);
 
 template <class F>
 void visit_lapack(ScalarType type, F&& f) {
   switch (type) {
-    case ScalarType::Float: return f(cpu::TypeTag<float>{});
-    case ScalarType::Double: return f(cpu::TypeTag<double>{});
-    case ScalarType::ComplexFloat: return f(cpu::TypeTag<c10::complex<float>>{});
-    case ScalarType::ComplexDouble: return f(cpu::TypeTag<c10::complex<double>>{});
-    default: TORCH_CHECK_NOT_IMPLEMENTED(false, "linalg: not implemented for '", toString(type), "'");
+    case ScalarType::Float:
+      return f(cpu::TypeTag<float>{});
+    case ScalarType::Double:
+      return f(cpu::TypeTag<double>{});
+    case ScalarType::ComplexFloat:
+      return f(cpu::TypeTag<c10::complex<float>>{});
+    case ScalarType::ComplexDouble:
+      return f(cpu::TypeTag<c10::complex<double>>{});
+    default:
+      TORCH_CHECK_NOT_IMPLEMENTED(false, "linalg: not implemented for '", toString(type), "'");
   }
 }
 
@@ -85,7 +91,9 @@ struct Matrices {
 /// An unwritten tensor with column-major matrices, and a copy of `t`, broadcast to `sizes`, in one.
 Tensor empty_columns(IntArrayRef sizes, ScalarType dtype);
 Tensor column_copy(const Tensor& t, IntArrayRef sizes);
-inline Tensor column_copy(const Tensor& t) { return column_copy(t, t.sizes()); }
+inline Tensor column_copy(const Tensor& t) {
+  return column_copy(t, t.sizes());
+}
 
 /// Where a kernel writes column-major matrices: `out` where it has them, else a temporary that commit() copies.
 class ColumnsOut {

@@ -28,9 +28,11 @@ void check_norm_dtype(const Tensor& self, std::optional<ScalarType> dtype, const
   check_floating(self, op);
   if (!dtype) return;
   const ScalarType type = self.scalar_type();
-  TORCH_CHECK(isFloatingType(*dtype) || isComplexType(*dtype), op, ": dtype should be floating point or complex, but got ", *dtype);
-  TORCH_CHECK(isComplexType(type) == isComplexType(*dtype), op, ": dtype should be ", isComplexType(type) ? "complex" : "real",
-              " for ", isComplexType(type) ? "complex" : "real", " inputs, but got ", *dtype);
+  TORCH_CHECK(isFloatingType(*dtype) || isComplexType(*dtype), op,
+              ": dtype should be floating point or complex, but got ", *dtype);
+  TORCH_CHECK(isComplexType(type) == isComplexType(*dtype), op, ": dtype should be ",
+              isComplexType(type) ? "complex" : "real", " for ", isComplexType(type) ? "complex" : "real",
+              " inputs, but got ", *dtype);
   TORCH_CHECK(promoteTypes(type, *dtype) == *dtype, op, ": the dtype of the input (", type,
               ") should be convertible without narrowing to the specified dtype (", *dtype, ")");
 }
@@ -48,15 +50,16 @@ void check_identity(const Tensor& self, double ord, OptionalIntArrayRef dim) {
     return;
   }
   for (int64_t d : *dim) {
-    TORCH_CHECK(self.dim() == 0 || self.size(d) != 0, "linalg.vector_norm cannot compute the ", ord, " norm on the dimension ", d,
+    TORCH_CHECK(self.dim() == 0 || self.size(d) != 0, "linalg.vector_norm cannot compute the ", ord,
+                " norm on the dimension ", d,
                 "because this dimension is empty and the operation does not have an identity");
   }
 }
 
 }  // namespace
 
-Tensor linalg_vector_norm(
-    const Tensor& self, const Scalar& ord, OptionalIntArrayRef dim, bool keepdim, std::optional<ScalarType> dtype) {
+Tensor linalg_vector_norm(const Tensor& self, const Scalar& ord, OptionalIntArrayRef dim, bool keepdim,
+                          std::optional<ScalarType> dtype) {
   check_norm_dtype(self, dtype, "linalg.vector_norm");
   TORCH_CHECK(!ord.isComplex(), "linalg.vector_norm: Expected a non-complex scalar as the order of norm.");
   check_identity(self, ord.toDouble(), dim);
@@ -101,8 +104,8 @@ Tensor keep(Tensor t, const MatrixDims& dims, bool keepdim) {
 
 }  // namespace
 
-Tensor linalg_matrix_norm(
-    const Tensor& self, const Scalar& ord, IntArrayRef dim, bool keepdim, std::optional<ScalarType> dtype) {
+Tensor linalg_matrix_norm(const Tensor& self, const Scalar& ord, IntArrayRef dim, bool keepdim,
+                          std::optional<ScalarType> dtype) {
   const double order = ord.toDouble(), size = std::abs(order);
   TORCH_CHECK(size == 1 || size == 2 || size == kInfinity, "linalg.matrix_norm: Order ", order, " not supported.");
   const MatrixDims dims = check_matrix_norm(self, dim, dtype, size != 2);
@@ -114,11 +117,12 @@ Tensor linalg_matrix_norm(
   return keep(extreme(at::squeeze(sums, summed), kept > summed ? kept - 1 : kept, order > 0, false), dims, keepdim);
 }
 
-Tensor linalg_matrix_norm_str(
-    const Tensor& self, std::string_view ord, IntArrayRef dim, bool keepdim, std::optional<ScalarType> dtype) {
+Tensor linalg_matrix_norm_str(const Tensor& self, std::string_view ord, IntArrayRef dim, bool keepdim,
+                              std::optional<ScalarType> dtype) {
   const MatrixDims dims = check_matrix_norm(self, dim, dtype, ord != "nuc");
   TORCH_CHECK(ord == "fro" || ord == "nuc", "linalg.matrix_norm: Order ", ord, " not supported.");
-  if (ord == "fro") return at::linalg_vector_norm(self, Scalar(2), IntArrayRef{dims.rows, dims.columns}, keepdim, dtype);
+  if (ord == "fro")
+    return at::linalg_vector_norm(self, Scalar(2), IntArrayRef{dims.rows, dims.columns}, keepdim, dtype);
   return keep(at::sum(singular_values(in_dtype(self, dtype), dims), IntArrayRef{-1}), dims, keepdim);
 }
 
@@ -127,7 +131,8 @@ namespace {
 // Whether linalg_norm takes a matrix norm.
 bool is_matrix_norm(const Tensor& self, bool has_order, OptionalIntArrayRef dim) {
   if (dim.has_value()) {
-    TORCH_CHECK(dim->size() == 1 || dim->size() == 2, "linalg.norm: If dim is specified, it must be of length 1 or 2. Got ", *dim);
+    TORCH_CHECK(dim->size() == 1 || dim->size() == 2,
+                "linalg.norm: If dim is specified, it must be of length 1 or 2. Got ", *dim);
     return has_order && dim->size() == 2;
   }
   TORCH_CHECK(!has_order || self.dim() == 1 || self.dim() == 2,
@@ -145,7 +150,8 @@ Tensor linalg_norm(const Tensor& self, const std::optional<Scalar>& ord, Optiona
   return at::linalg_vector_norm(self, ord.value_or(Scalar(2)), dim, keepdim, dtype);
 }
 
-Tensor linalg_norm_str(const Tensor& self, std::string_view ord, OptionalIntArrayRef dim, bool keepdim, std::optional<ScalarType> dtype) {
+Tensor linalg_norm_str(const Tensor& self, std::string_view ord, OptionalIntArrayRef dim, bool keepdim,
+                       std::optional<ScalarType> dtype) {
   is_matrix_norm(self, true, dim);
   return at::linalg_matrix_norm(self, ord, dim.has_value() ? *dim : IntArrayRef{0, 1}, keepdim, dtype);
 }
@@ -171,7 +177,8 @@ Tensor condition_by_inverse(const Tensor& self, const Ord& ord) {
   const auto [inverse, info] = at::linalg_inv_ex(self, false);
   const Tensor singular = at::unsqueeze(at::unsqueeze(at::gt(info, Scalar(0)), -1), -1);
   const Tensor inverses = at::where(singular, at::full({}, Scalar(kInfinity), self.options()), inverse);
-  return at::mul(at::linalg_matrix_norm(self, ord, IntArrayRef{-2, -1}), at::linalg_matrix_norm(inverses, ord, IntArrayRef{-2, -1}));
+  return at::mul(at::linalg_matrix_norm(self, ord, IntArrayRef{-2, -1}),
+                 at::linalg_matrix_norm(inverses, ord, IntArrayRef{-2, -1}));
 }
 
 }  // namespace
@@ -203,9 +210,12 @@ Tensor linalg_cond_str(const Tensor& self, std::string_view p) {
 namespace {
 
 double epsilon_of(const Tensor& t) {
-  return toRealValueType(t.scalar_type()) == kFloat ? std::numeric_limits<float>::epsilon() : std::numeric_limits<double>::epsilon();
+  return toRealValueType(t.scalar_type()) == kFloat ? std::numeric_limits<float>::epsilon()
+                                                    : std::numeric_limits<double>::epsilon();
 }
-double default_rtol(const Tensor& t) { return epsilon_of(t) * static_cast<double>(std::max(t.size(-1), t.size(-2))); }
+double default_rtol(const Tensor& t) {
+  return epsilon_of(t) * static_cast<double>(std::max(t.size(-1), t.size(-2)));
+}
 
 void check_tolerance(const Tensor& t, const char* op, const char* name) {
   TORCH_CHECK(!t.is_complex(), op, ": ", name, " tensor of complex type is not supported. Got ", t.scalar_type());
@@ -215,7 +225,8 @@ void check_tolerance(const Tensor& t, const char* op, const char* name) {
 struct Tolerances {
   Tensor atol, rtol;
 };
-Tolerances tolerances(const Tensor& t, const std::optional<Tensor>& atol, const std::optional<Tensor>& rtol, const char* op) {
+Tolerances tolerances(const Tensor& t, const std::optional<Tensor>& atol, const std::optional<Tensor>& rtol,
+                      const char* op) {
   const TensorOptions reals = t.options().dtype(kDouble);
   const bool has_atol = atol.has_value() && atol->defined(), has_rtol = rtol.has_value() && rtol->defined();
   if (has_atol) check_tolerance(*atol, op, "atol");
@@ -259,13 +270,14 @@ std::optional<Tensor> rank_of_nothing(const Tensor& input) {
 
 }  // namespace
 
-Tensor linalg_matrix_rank_tensors(
-    const Tensor& input, const std::optional<Tensor>& atol, const std::optional<Tensor>& rtol, bool hermitian) {
+Tensor linalg_matrix_rank_tensors(const Tensor& input, const std::optional<Tensor>& atol,
+                                  const std::optional<Tensor>& rtol, bool hermitian) {
   if (const std::optional<Tensor> none = rank_of_nothing(input)) return *none;
   return rank_of(input, tolerances(input, atol, rtol, "torch.linalg.matrix_rank"), hermitian);
 }
 
-Tensor linalg_matrix_rank_floats(const Tensor& self, std::optional<double> atol, std::optional<double> rtol, bool hermitian) {
+Tensor linalg_matrix_rank_floats(const Tensor& self, std::optional<double> atol, std::optional<double> rtol,
+                                 bool hermitian) {
   if (const std::optional<Tensor> none = rank_of_nothing(self)) return *none;
   return rank_of(self, tolerances(self, atol, rtol), hermitian);
 }
@@ -303,8 +315,8 @@ void check_pinv(const Tensor& A) {
 
 }  // namespace
 
-Tensor linalg_pinv_tensors(
-    const Tensor& self, const std::optional<Tensor>& atol, const std::optional<Tensor>& rtol, bool hermitian) {
+Tensor linalg_pinv_tensors(const Tensor& self, const std::optional<Tensor>& atol, const std::optional<Tensor>& rtol,
+                           bool hermitian) {
   check_pinv(self);
   return pinv_of(self, tolerances(self, atol, rtol, "torch.linalg.pinv"), hermitian);
 }
@@ -325,6 +337,8 @@ Tensor linalg_pinv_rcond(const Tensor& self, const Tensor& rcond, bool hermitian
                          std::optional<Tensor>(rcond), hermitian);
 }
 
-Tensor pinverse(const Tensor& self, double rcond) { return at::linalg_pinv(self, rcond, false); }
+Tensor pinverse(const Tensor& self, double rcond) {
+  return at::linalg_pinv(self, rcond, false);
+}
 
 }  // namespace at::native

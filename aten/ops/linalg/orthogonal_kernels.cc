@@ -116,16 +116,19 @@ namespace {
 void check_reflectors(const Tensor& input, const Tensor& tau) {
   constexpr const char* op = "torch.linalg.householder_product";
   TORCH_CHECK(input.dim() >= 2, op, ": input must have at least 2 dimensions.");
-  TORCH_CHECK(input.size(-2) >= input.size(-1), op, ": input.shape[-2] must be greater than or equal to input.shape[-1]");
+  TORCH_CHECK(input.size(-2) >= input.size(-1), op,
+              ": input.shape[-2] must be greater than or equal to input.shape[-1]");
   TORCH_CHECK(tau.dim() >= 1 && input.size(-1) >= tau.size(-1), op,
               ": input.shape[-1] must be greater than or equal to tau.shape[-1]");
   TORCH_CHECK(input.dim() - tau.dim() == 1, op,
               ": Expected tau to have one dimension less than input, but got tau.ndim equal to ", tau.dim(),
               " and input.ndim is equal to ", input.dim());
-  TORCH_CHECK(batch_of(tau.sizes(), 1) == batch_of(input.sizes()), op, ": Expected batch dimensions of tau to be equal to "
-              "input.shape[:-2], but got ", IntArrayRef(batch_of(tau.sizes(), 1)));
-  TORCH_CHECK(tau.scalar_type() == input.scalar_type(), op, ": tau dtype ", tau.scalar_type(), " does not match input dtype ",
-              input.scalar_type());
+  TORCH_CHECK(batch_of(tau.sizes(), 1) == batch_of(input.sizes()), op,
+              ": Expected batch dimensions of tau to be equal to "
+              "input.shape[:-2], but got ",
+              IntArrayRef(batch_of(tau.sizes(), 1)));
+  TORCH_CHECK(tau.scalar_type() == input.scalar_type(), op, ": tau dtype ", tau.scalar_type(),
+              " does not match input dtype ", input.scalar_type());
   check_lapack_dtype(input, "orgqr_cpu");
 }
 
@@ -185,16 +188,17 @@ void check_ormqr(const Tensor& input, const Tensor& tau, const Tensor& other, bo
               ": Expected tau to have one dimension less than input, but got tau.ndim equal to ", tau.dim(),
               " and input.ndim is equal to ", input.dim());
   TORCH_CHECK(input.dim() == other.dim(), op,
-              ": Expected other to have the same number of dimensions as input, but got other.ndim equal to ", other.dim(),
-              " and input.ndim is equal to ", input.dim());
+              ": Expected other to have the same number of dimensions as input, but got other.ndim equal to ",
+              other.dim(), " and input.ndim is equal to ", input.dim());
   TORCH_CHECK(batch_of(tau.sizes(), 1) == batch_of(input.sizes()), op,
               ": Expected batch dimensions of tau to be equal to input.shape[:-2], but got ",
               IntArrayRef(batch_of(tau.sizes(), 1)));
   TORCH_CHECK(batch_of(other.sizes()) == batch_of(input.sizes()), op,
               ": Expected batch dimensions of other to be equal to input.shape[:-2], but got ",
               IntArrayRef(batch_of(other.sizes())));
-  TORCH_CHECK(tau.scalar_type() == input.scalar_type(), op, ": Expected input and tau to have the same dtype, but input has dtype",
-              input.scalar_type(), " and tau has dtype ", tau.scalar_type());
+  TORCH_CHECK(tau.scalar_type() == input.scalar_type(), op,
+              ": Expected input and tau to have the same dtype, but input has dtype", input.scalar_type(),
+              " and tau has dtype ", tau.scalar_type());
   TORCH_CHECK(other.scalar_type() == input.scalar_type(), op,
               ": Expected input and other to have the same dtype, but input has dtype", input.scalar_type(),
               " and other has dtype ", other.scalar_type());
@@ -215,7 +219,8 @@ Tensor ormqr_cpu(const Tensor& input, const Tensor& tau, const Tensor& other, bo
     for_matrices(a.count, static_cast<double>(c.rows) * c.columns * k, [&](int64_t begin, int64_t end) {
       cpu::lapack::Workspace<T> w;
       for (int64_t i = begin; i < end; ++i) {
-        cpu::lapack::ormqr(left ? 'L' : 'R', transpose ? 'C' : 'N', c.rows, c.columns, k, a[i], a.ld, scale + i * k, c[i], c.ld, w);
+        cpu::lapack::ormqr(left ? 'L' : 'R', transpose ? 'C' : 'N', c.rows, c.columns, k, a[i], a.ld, scale + i * k,
+                           c[i], c.ld, w);
       }
     });
   });

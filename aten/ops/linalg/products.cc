@@ -44,7 +44,8 @@ Tensor linalg_matrix_power(const Tensor& self, int64_t n) {
 
 namespace {
 
-// The polynomial sum of x^k / k! for k <= degree, which is one less than a multiple of four: four powers, then Horner's rule.
+// The polynomial sum of x^k / k! for k <= degree, which is one less than a multiple of four: four powers, then Horner's
+// rule.
 Tensor exponential_series(const Tensor& x, int64_t degree) {
   const Tensor square = at::matmul(x, x), cube = at::matmul(square, x), fourth = at::matmul(square, square);
   const Tensor unit = at::eye(x.size(-1), x.size(-1), x.options());
@@ -88,7 +89,8 @@ void linalg_matrix_exp_cpu(const Tensor& self, Tensor& out) {
     const Tensor index = at::empty({static_cast<int64_t>(members.size())}, TensorOptions().dtype(kLong));
     std::copy(members.begin(), members.end(), static_cast<int64_t*>(index.mutable_data_ptr()));
     const Tensor some = groups.size() == 1 ? x : at::index_select(x, 0, index);
-    Tensor power = exponential_series(at::mul(some, Scalar(std::ldexp(1.0, static_cast<int>(-halvings)))), fine ? 19 : 11);
+    Tensor power =
+        exponential_series(at::mul(some, Scalar(std::ldexp(1.0, static_cast<int>(-halvings)))), fine ? 19 : 11);
     for (int64_t i = 0; i < halvings; ++i) power = at::matmul(power, power);
     if (result.defined()) {
       at::index_copy_(result, 0, index, power);
@@ -103,7 +105,8 @@ Tensor linalg_multi_dot(TensorList tensors) {
   const size_t n = tensors.size();
   TORCH_CHECK(n >= 2, "multi_dot(): expected at least 2 tensors but got ", n);
   const auto check_end = [](const Tensor& t, const char* which) {
-    TORCH_CHECK(t.dim() == 1 || t.dim() == 2, "multi_dot(): the ", which, " tensor must be 1D or 2D but got ", t.dim(), "D");
+    TORCH_CHECK(t.dim() == 1 || t.dim() == 2, "multi_dot(): the ", which, " tensor must be 1D or 2D but got ", t.dim(),
+                "D");
   };
   check_end(tensors[0], "first");
   check_end(tensors[n - 1], "last");
@@ -111,16 +114,18 @@ Tensor linalg_multi_dot(TensorList tensors) {
   for (size_t i = 0; i < n; ++i) {
     const Tensor& t = tensors[i];
     TORCH_CHECK(i == 0 || i + 1 == n || t.dim() == 2, "multi_dot(): tensor ", i, " must be 2D but got ", t.dim(), "D");
-    TORCH_CHECK(t.device() == tensors[0].device(), "multi_dot(): all tensors must be on the same device but tensor 0 is on ",
-                tensors[0].device(), " and tensor ", i, " on ", t.device());
-    TORCH_CHECK(t.scalar_type() == tensors[0].scalar_type(), "multi_dot(): all tensors must have be the same dtype but tensor 0 is ",
-                tensors[0].dtype(), " and tensor ", i, " ", t.dtype());
+    TORCH_CHECK(t.device() == tensors[0].device(),
+                "multi_dot(): all tensors must be on the same device but tensor 0 is on ", tensors[0].device(),
+                " and tensor ", i, " on ", t.device());
+    TORCH_CHECK(t.scalar_type() == tensors[0].scalar_type(),
+                "multi_dot(): all tensors must have be the same dtype but tensor 0 is ", tensors[0].dtype(),
+                " and tensor ", i, " ", t.dtype());
   }
   if (tensors[0].dim() == 1) matrices[0] = at::unsqueeze(tensors[0], 0);
   if (tensors[n - 1].dim() == 1) matrices[n - 1] = at::unsqueeze(tensors[n - 1], -1);
   for (size_t i = 0; i + 1 < n; ++i) {
-    TORCH_CHECK(matrices[i].size(-1) == matrices[i + 1].size(0), "multi_dot(): tensors ", i, " and ", i + 1, " with shapes ",
-                tensors[i].sizes(), " and ", tensors[i + 1].sizes(), " cannot be multiplied");
+    TORCH_CHECK(matrices[i].size(-1) == matrices[i + 1].size(0), "multi_dot(): tensors ", i, " and ", i + 1,
+                " with shapes ", tensors[i].sizes(), " and ", tensors[i + 1].sizes(), " cannot be multiplied");
   }
   Tensor product = multiply_chain(matrices);
   if (tensors[0].dim() == 1) product = at::squeeze(product, 0);
@@ -130,8 +135,8 @@ Tensor linalg_multi_dot(TensorList tensors) {
 Tensor linalg_cross(const Tensor& self, const Tensor& other, int64_t dim) {
   TORCH_CHECK(self.dim() == other.dim(), "linalg.cross: inputs must have the same number of dimensions.");
   const int64_t d = maybe_wrap_dim(dim, self.dim(), false);
-  TORCH_CHECK(self.size(d) == 3 && other.size(d) == 3, "linalg.cross: inputs dimension ", dim, " must have length 3. Got ",
-              self.size(d), " and ", other.size(d));
+  TORCH_CHECK(self.size(d) == 3 && other.size(d) == 3, "linalg.cross: inputs dimension ", dim,
+              " must have length 3. Got ", self.size(d), " and ", other.size(d));
   return at::cross(self, other, d);
 }
 
@@ -165,7 +170,8 @@ Tensor linalg_tensorinv(const Tensor& self, int64_t ind) {
   const int64_t split = std::min(ind, self.dim());
   const IntArrayRef first = sizes.slice(0, static_cast<size_t>(split)), last = sizes.slice(static_cast<size_t>(split));
   const int64_t m = product(first), n = product(last);
-  TORCH_CHECK(m == n, "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got ", n,
+  TORCH_CHECK(m == n,
+              "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got ", n,
               " != ", m);
   DimVector turned(last.begin(), last.end());
   turned.insert(turned.end(), first.begin(), first.end());
@@ -187,7 +193,8 @@ Tensor linalg_tensorsolve(const Tensor& self, const Tensor& other, OptionalIntAr
   const DimVector unknowns(sizes.begin() + static_cast<std::ptrdiff_t>(split), sizes.end());
   const int64_t m = product(IntArrayRef(sizes).slice(0, split)), n = product(unknowns);
   TORCH_CHECK(m == n,
-              "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but got ",
+              "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
+              "prod(self.shape[:other.ndim]), but got ",
               n, " != ", m);
   return at::reshape(at::linalg_solve(at::reshape(moved, {m, n}), at::reshape(other, {-1})), unknowns);
 }

@@ -48,7 +48,8 @@ std::array<TensorSpec, 2> _linalg_eigh_meta(const Tensor& A, std::string_view UP
           compute_v ? columns(DimVector(A.sizes().begin(), A.sizes().end()), type, A) : nothing(type, A)};
 }
 
-void _linalg_eigh_cpu(const Tensor& A, std::string_view UPLO, bool compute_v, Tensor& eigenvalues, Tensor& eigenvectors) {
+void _linalg_eigh_cpu(const Tensor& A, std::string_view UPLO, bool compute_v, Tensor& eigenvalues,
+                      Tensor& eigenvectors) {
   const char uplo = reads_upper(UPLO) ? 'U' : 'L';
   if (A.numel() == 0) return;
   Tensor work = compute_v ? Tensor() : column_copy(A);
@@ -93,7 +94,8 @@ ScalarType complex_type(const Tensor& self, const char* kernel) {
 // Values [.., n] and, where defined, vectors of column-major complex matrices.
 void eigen_into(const Tensor& self, const char* op, const Tensor& values, const Tensor& vectors) {
   if (self.numel() == 0) return;
-  TORCH_CHECK(at::item(at::all(at::isfinite(self))).toBool(), "torch.", op, ": input tensor should not contain infs or NaNs.");
+  TORCH_CHECK(at::item(at::all(at::isfinite(self))).toBool(), "torch.", op,
+              ": input tensor should not contain infs or NaNs.");
   const Tensor work = column_copy(self), info = empty_contiguous(batch_of(self.sizes()), kInt);
   visit_lapack(self.scalar_type(), [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -171,8 +173,8 @@ std::array<TensorSpec, 3> _linalg_svd_meta(const Tensor& A, bool full_matrices, 
           columns(with(batch, {full_matrices ? n : k, n}), type, A)};
 }
 
-void _linalg_svd_cpu(const Tensor& A, bool full_matrices, bool compute_uv, std::optional<std::string_view>, Tensor& U, Tensor& S,
-                     Tensor& Vh) {
+void _linalg_svd_cpu(const Tensor& A, bool full_matrices, bool compute_uv, std::optional<std::string_view>, Tensor& U,
+                     Tensor& S, Tensor& Vh) {
   if (A.numel() == 0) {
     if (compute_uv) set_identity(U), set_identity(Vh);
     return;
@@ -183,7 +185,8 @@ void _linalg_svd_cpu(const Tensor& A, bool full_matrices, bool compute_uv, std::
   visit_lapack(A.scalar_type(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     const Matrices<T> a(work);
-    const int k = std::min(a.rows, a.columns), u_columns = full_matrices ? a.rows : k, v_rows = full_matrices ? a.columns : k;
+    const int k = std::min(a.rows, a.columns), u_columns = full_matrices ? a.rows : k,
+              v_rows = full_matrices ? a.columns : k;
     auto* const value = values.data<cpu::lapack::Real<T>>();
     T* const u = static_cast<T*>(left.tensor().mutable_data_ptr());
     T* const v = static_cast<T*>(right.tensor().mutable_data_ptr());
@@ -206,7 +209,8 @@ void _linalg_svd_cpu(const Tensor& A, bool full_matrices, bool compute_uv, std::
   right.commit();
 }
 
-std::tuple<Tensor, Tensor, Tensor> linalg_svd(const Tensor& A, bool full_matrices, std::optional<std::string_view> driver) {
+std::tuple<Tensor, Tensor, Tensor> linalg_svd(const Tensor& A, bool full_matrices,
+                                              std::optional<std::string_view> driver) {
   return at::_linalg_svd(A, full_matrices, true, driver);
 }
 
@@ -215,7 +219,8 @@ Tensor linalg_svdvals(const Tensor& A, std::optional<std::string_view> driver) {
 }
 
 std::tuple<Tensor, Tensor, Tensor> svd(const Tensor& self, bool some, bool compute_uv) {
-  TORCH_CHECK(self.dim() >= 2, "linalg.svd: input should have at least 2 dimensions, but has ", self.dim(), " dimensions instead");
+  TORCH_CHECK(self.dim() >= 2, "linalg.svd: input should have at least 2 dimensions, but has ", self.dim(),
+              " dimensions instead");
   if (compute_uv) {
     auto [U, S, Vh] = at::linalg_svd(self, !some);
     return {std::move(U), std::move(S), at::adjoint(Vh)};
@@ -234,7 +239,8 @@ Driver parse_driver(const std::optional<std::string_view>& driver) {
   if (!driver || *driver == "gelsy") return Driver::kGelsy;
   if (*driver == "gels") return Driver::kGels;
   if (*driver == "gelsd") return Driver::kGelsd;
-  TORCH_CHECK(*driver == "gelss", "torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)");
+  TORCH_CHECK(*driver == "gelss",
+              "torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)");
   return Driver::kGelss;
 }
 
@@ -245,9 +251,11 @@ void check_lstsq(const Tensor& input, const Tensor& other, bool vector) {
   const int64_t difference = input.dim() - other.dim();
   TORCH_CHECK(difference >= 0 && difference <= 1, op,
               ": input.dim() must be greater or equal to other.dim() and (input.dim() - other.dim()) <= 1");
-  TORCH_CHECK(input.size(-2) == other.size(vector ? -1 : -2), op, ": input.size(-2) should match other.size(", vector ? -1 : -2, ")");
-  TORCH_CHECK(input.scalar_type() == other.scalar_type(), op, ": Expected input and other to have the same dtype, but got input's dtype ",
-              input.scalar_type(), " and other's dtype ", other.scalar_type());
+  TORCH_CHECK(input.size(-2) == other.size(vector ? -1 : -2), op, ": input.size(-2) should match other.size(",
+              vector ? -1 : -2, ")");
+  TORCH_CHECK(input.scalar_type() == other.scalar_type(), op,
+              ": Expected input and other to have the same dtype, but got input's dtype ", input.scalar_type(),
+              " and other's dtype ", other.scalar_type());
 }
 
 struct LeastSquares {
@@ -261,15 +269,20 @@ struct LeastSquares {
     const Matrices<T> left(a), right(b);
     const int m = left.rows, n = left.columns, k = std::min(m, n);
     const R limit = static_cast<R>(rcond);
-    int *const ranks = static_cast<int*>(rank.mutable_data_ptr()), *const code = static_cast<int*>(info.mutable_data_ptr());
+    int *const ranks = static_cast<int*>(rank.mutable_data_ptr()), *const code =
+                                                                       static_cast<int*>(info.mutable_data_ptr());
     R* const s = static_cast<R*>(values.mutable_data_ptr());
     for_matrices(left.count, 4 * cubic(m, n), [&](int64_t begin, int64_t end) {
       cpu::lapack::Workspace<T> w;
       for (int64_t i = begin; i < end; ++i) {
         T *x = left[i], *y = right[i];
         switch (driver) {
-          case Driver::kGels: code[i] = cpu::lapack::gels(m, n, right.columns, x, left.ld, y, right.ld, w); break;
-          case Driver::kGelsy: code[i] = cpu::lapack::gelsy(m, n, right.columns, x, left.ld, y, right.ld, limit, ranks + i, w); break;
+          case Driver::kGels:
+            code[i] = cpu::lapack::gels(m, n, right.columns, x, left.ld, y, right.ld, w);
+            break;
+          case Driver::kGelsy:
+            code[i] = cpu::lapack::gelsy(m, n, right.columns, x, left.ld, y, right.ld, limit, ranks + i, w);
+            break;
           case Driver::kGelsd:
             code[i] = cpu::lapack::gelsd(m, n, right.columns, x, left.ld, y, right.ld, s + i * k, limit, ranks + i, w);
             break;
@@ -284,8 +297,9 @@ struct LeastSquares {
 
 }  // namespace
 
-std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq_cpu(
-    const Tensor& self, const Tensor& b, std::optional<double> rcond, std::optional<std::string_view> driver_name) {
+std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq_cpu(const Tensor& self, const Tensor& b,
+                                                            std::optional<double> rcond,
+                                                            std::optional<std::string_view> driver_name) {
   const bool vector = self.dim() >= 2 && b.dim() >= 1 && is_vector_system(self, b);
   check_lstsq(self, b, vector);
   const Driver driver = parse_driver(driver_name);
@@ -294,15 +308,20 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq_cpu(
   const Tensor right = vector ? at::unsqueeze(b, -1) : b;
   const int64_t m = self.size(-2), n = self.size(-1), k = std::min(m, n), nrhs = right.size(-1);
   const DimVector batch = broadcast_shapes(batch_of(self.sizes()), batch_of(right.sizes()));
-  const double epsilon = real == kFloat ? std::numeric_limits<float>::epsilon() : std::numeric_limits<double>::epsilon();
+  const double epsilon =
+      real == kFloat ? std::numeric_limits<float>::epsilon() : std::numeric_limits<double>::epsilon();
   // LAPACK finds the right-hand sides where it leaves the solutions: in as many rows as the larger size.
   const Tensor both = empty_columns(with(batch, {std::max(m, n), nrhs}), type);
   at::zero_(const_cast<Tensor&>(both));
   Tensor top = at::narrow(both, -2, 0, m);
   at::copy_(top, right);
   const TensorOptions reals = self.options().dtype(real);
-  const LeastSquares problem{column_copy(self, with(batch, {m, n})), both, at::zeros(batch, TensorOptions().dtype(kInt)),
-                             at::zeros(with(batch, {k}), reals), at::zeros(batch, TensorOptions().dtype(kInt)), driver,
+  const LeastSquares problem{column_copy(self, with(batch, {m, n})),
+                             both,
+                             at::zeros(batch, TensorOptions().dtype(kInt)),
+                             at::zeros(with(batch, {k}), reals),
+                             at::zeros(batch, TensorOptions().dtype(kInt)),
+                             driver,
                              rcond.value_or(epsilon * static_cast<double>(std::max(m, n)))};
   if (k > 0 && product(batch) > 0) {
     visit_lapack(type, [&](auto tag) { problem.solve<typename decltype(tag)::type>(); });
@@ -312,7 +331,8 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq_cpu(
   Tensor solution = at::narrow(both, -2, 0, n);
   if (vector) solution = at::squeeze(solution, -1);
   const bool has_values = driver == Driver::kGelsd || driver == Driver::kGelss;
-  Tensor residuals = at::empty({0}, reals), rank = at::empty({0}, self.options().dtype(kLong)), values = at::empty({0}, reals);
+  Tensor residuals = at::empty({0}, reals), rank = at::empty({0}, self.options().dtype(kLong)),
+         values = at::empty({0}, reals);
   if (driver != Driver::kGels) rank = at::_to_copy(problem.rank, TensorOptions().dtype(kLong));
   if (has_values) values = problem.values;
   const bool full_rank = driver == Driver::kGels || at::item(at::all(at::eq(problem.rank, Scalar(n)))).toBool();

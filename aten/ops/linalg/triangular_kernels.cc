@@ -52,8 +52,8 @@ namespace {
 
 // What cholesky_solve, triangular_solve and ldl_solve ask of a system.
 void check_old_system(const Tensor& b, const Tensor& A, const char* op) {
-  TORCH_CHECK(A.size(-1) == A.size(-2), "A must be batches of square matrices, but they are ", A.size(-2), " by ", A.size(-1),
-              " matrices");
+  TORCH_CHECK(A.size(-1) == A.size(-2), "A must be batches of square matrices, but they are ", A.size(-2), " by ",
+              A.size(-1), " matrices");
   TORCH_CHECK(A.size(-1) == b.size(-2), "Incompatible matrix sizes for ", op, ": each A matrix is ", A.size(-1), " by ",
               A.size(-1), " but each b matrix is ", b.size(-2), " by ", b.size(-1));
   TORCH_CHECK(A.scalar_type() == b.scalar_type(), "Expected b and A to have the same dtype, but found b of type ",
@@ -130,7 +130,8 @@ TensorSpec linalg_solve_triangular_meta(const Tensor& A, const Tensor& B, bool, 
   return system_spec(A, B);
 }
 
-void linalg_solve_triangular_cpu(const Tensor& A, const Tensor& B, bool upper, bool left, bool unitriangular, Tensor& result) {
+void linalg_solve_triangular_cpu(const Tensor& A, const Tensor& B, bool upper, bool left, bool unitriangular,
+                                 Tensor& result) {
   if (result.numel() == 0) return;
   const int64_t n = A.size(-1);
   const Tensor factor = column_copy(A, with(batch_of(result.sizes()), {n, n}));
@@ -140,17 +141,18 @@ void linalg_solve_triangular_cpu(const Tensor& A, const Tensor& B, bool upper, b
     const Matrices<typename decltype(tag)::type> a(factor), x(out.tensor());
     for_matrices(a.count, static_cast<double>(n) * x.rows * x.columns, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        cpu::lapack::trsm(left ? 'L' : 'R', upper ? 'U' : 'L', 'N', unitriangular ? 'U' : 'N', x.rows, x.columns, a[i], a.ld,
-                          x[i], x.ld);
+        cpu::lapack::trsm(left ? 'L' : 'R', upper ? 'U' : 'L', 'N', unitriangular ? 'U' : 'N', x.rows, x.columns, a[i],
+                          a.ld, x[i], x.ld);
       }
     });
   });
   out.commit();
 }
 
-std::tuple<Tensor, Tensor> triangular_solve(const Tensor& self, const Tensor& A, bool upper, bool transpose, bool unitriangular) {
-  TORCH_CHECK(self.dim() >= 2, "torch.triangular_solve: Expected b to have at least 2 dimensions, but it has ", self.dim(),
-              " dimensions instead");
+std::tuple<Tensor, Tensor> triangular_solve(const Tensor& self, const Tensor& A, bool upper, bool transpose,
+                                            bool unitriangular) {
+  TORCH_CHECK(self.dim() >= 2, "torch.triangular_solve: Expected b to have at least 2 dimensions, but it has ",
+              self.dim(), " dimensions instead");
   TORCH_CHECK(A.dim() >= 2, "torch.triangular_solve: Expected A to have at least 2 dimensions, but it has ", A.dim(),
               " dimensions instead");
   check_old_system(self, A, "triangular_solve");
@@ -169,7 +171,8 @@ std::array<TensorSpec, 3> linalg_ldl_factor_ex_meta(const Tensor& self, bool, bo
           rows(batch_of(self.sizes(), 1), kInt, self), rows(batch_of(self.sizes()), kInt, self)};
 }
 
-void linalg_ldl_factor_ex_cpu(const Tensor& self, bool hermitian, bool check_errors, Tensor& LD, Tensor& pivots, Tensor& info) {
+void linalg_ldl_factor_ex_cpu(const Tensor& self, bool hermitian, bool check_errors, Tensor& LD, Tensor& pivots,
+                              Tensor& info) {
   ColumnsOut out(LD);
   DenseOut order(pivots), codes(info);
   at::copy_(out.tensor(), at::tril(self));
@@ -201,11 +204,12 @@ TensorSpec linalg_ldl_solve_meta(const Tensor& LD, const Tensor& pivots, const T
   check_square(LD, "torch.linalg.ldl_solve");
   check_floating(LD, "torch.linalg.ldl_solve");
   check_matrix(B, "torch.linalg.ldl_solve", "B");
-  TORCH_CHECK(pivots.sizes() == IntArrayRef(batch_of(LD.sizes(), 1)),
-              "torch.linalg.ldl_solve: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape ",
-              pivots.sizes(), " instead");
-  TORCH_CHECK(isIntegralType(pivots.scalar_type(), false), "torch.linalg.ldl_solve: Expected pivots to be integers. Got ",
-              pivots.scalar_type());
+  TORCH_CHECK(
+      pivots.sizes() == IntArrayRef(batch_of(LD.sizes(), 1)),
+      "torch.linalg.ldl_solve: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape ",
+      pivots.sizes(), " instead");
+  TORCH_CHECK(isIntegralType(pivots.scalar_type(), false),
+              "torch.linalg.ldl_solve: Expected pivots to be integers. Got ", pivots.scalar_type());
   check_old_system(B, LD, "torch.linalg.ldl_solve");
   check_lapack_dtype(LD, "ldl_solve_kernel_cpu");
   return system_spec(LD, B);

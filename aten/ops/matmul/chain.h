@@ -4,7 +4,8 @@
 
 namespace at::native {
 
-/// The product of matrices whose sizes fit, in the order that takes the fewest multiplications. Defined in //aten/ops/matmul.
+/// The product of matrices whose sizes fit, in the order that takes the fewest multiplications. Defined in
+/// //aten/ops/matmul.
 Tensor multiply_chain(TensorList matrices);
 
 }  // namespace at::native
