@@ -35,11 +35,6 @@ Tensor diagonal_of(const Tensor& t) {
   return at::diagonal(t, 0, -2, -1);
 }
 
-// The strict lower triangle and half of the diagonal.
-Tensor half_lower(const Tensor& t) {
-  return at::add(at::tril(t, -1), at::diag_embed(at::mul(diagonal_of(t), Scalar(0.5))));
-}
-
 Tensor unit(const Tensor& like, int64_t n) {
   return at::eye(n, n, like.options());
 }
@@ -71,10 +66,11 @@ void check_phase(const char* what, const char* vectors, const Tensor& phase) {
       "this quantity, so it is ill-defined.");
 }
 
-// X with A^H X = B, or X A^H = B. The factors serve where that is not differentiated again.
-Tensor adjoint_solution(const Tensor& A, const Tensor& LU, const Tensor& pivots, const Tensor& B, bool left) {
-  return GradMode::is_enabled() ? at::linalg_solve(adjoint(A), B, left)
-                                : at::linalg_lu_solve(LU, pivots, B, left, true);
+// X with A^H X = B, or X A^H = B. The factors serve where that is not differentiated again; `transposed`: those of A^T.
+Tensor adjoint_solution(const Tensor& A, const Tensor& LU, const Tensor& pivots, const Tensor& B, bool left,
+                        bool transposed = false) {
+  if (GradMode::is_enabled()) return at::linalg_solve(adjoint(A), B, left);
+  return at::linalg_lu_solve(LU, pivots, B, left, !transposed);
 }
 
 }  // namespace
@@ -122,7 +118,7 @@ Tensor linalg_det_grad(const Tensor& grad, const Tensor& det, const Tensor& A, c
     return at::matmul(scale_columns(U, others), Vh);
   }
   const Tensor scale = at::unsqueeze(at::unsqueeze(at::mul(grad, at::conj(det)), -1), -1);
-  return adjoint_solution(A, LU, pivots, at::mul(scale, unit(A, A.size(-1))), true);
+  return adjoint_solution(A, LU, pivots, at::mul(scale, unit(A, A.size(-1))), true, !A.is_complex());
 }
 
 Tensor linalg_slogdet_grad(const Tensor& grad_sign, const Tensor& grad_log, const Tensor& A, const Tensor& sign,
@@ -137,7 +133,7 @@ Tensor linalg_slogdet_grad(const Tensor& grad_sign, const Tensor& grad_log, cons
   }
   if (!scale.defined()) return {};
   const Tensor right = at::mul(at::unsqueeze(at::unsqueeze(scale, -1), -1), unit(A, A.size(-1)));
-  return adjoint_solution(A, LU, pivots, right, true);
+  return adjoint_solution(A, LU, pivots, right, true, !A.is_complex());
 }
 
 // Of A = P L U with more columns than rows the others are L^-1 P^T A, with more rows P^T A U^-1.
@@ -180,8 +176,8 @@ Tensor lu_unpack_grad(const Tensor& grad_l, const Tensor& grad_u, IntArrayRef si
 
 Tensor linalg_cholesky_grad(const Tensor& grad, const Tensor& factor, bool upper) {
   const Tensor L = upper ? adjoint(factor) : factor, grad_l = upper ? adjoint(grad) : grad;
-  const Tensor phi = half_lower(at::matmul(adjoint(L), grad_l));
-  const Tensor both = at::mul(at::add(phi, adjoint(phi)), Scalar(0.5));
+  const Tensor phi = at::matmul(adjoint(L), grad_l);
+  const Tensor both = at::mul(at::add(at::tril(phi), adjoint(at::tril(phi, -1))), Scalar(0.5));
   return at::linalg_solve_triangular(L, at::linalg_solve_triangular(adjoint(L), both, true, true, false), false, false,
                                      false);
 }

@@ -1,5 +1,6 @@
 #include "aten/cpu/lapack/lapack.h"
 
+#include <random>
 #include <vector>
 
 #include "aten/cpu/lapack/small.h"
@@ -11,11 +12,9 @@ using namespace at::cpu::lapack;
 
 template <class T>
 T number(int seed) {
-  // Not sines of multiples: matrices of these are singular.
-  const auto fraction = [](int n) {
-    return static_cast<double>((static_cast<unsigned>(n) + 1) * 2654435761u >> 8) / (1 << 23) - 1;
-  };
-  const double re = fraction(2 * seed), im = fraction(2 * seed + 1);
+  std::mt19937 bits(static_cast<unsigned>(seed));
+  std::uniform_real_distribution<double> uniform(-1, 1);
+  const double re = uniform(bits), im = uniform(bits);
   if constexpr (is_complex<T>) {
     return {static_cast<Real<T>>(re), static_cast<Real<T>>(im)};
   } else {

@@ -178,7 +178,7 @@ TEST(LinalgProductsTest, NormsThatDoNotExist) {
   expect_error<Error>([] { at::linalg_norm(sample({3, 3, 3}), 2); }, "the input must be 1D or 2D. Got 3D.");
   expect_error<Error>(
       [] {
-        at::linalg_norm(sample({3, 3, 3}), {}, IntArrayRef{0, 1, 2});
+        at::linalg_norm(sample({3, 3, 3}), std::nullopt, IntArrayRef{0, 1, 2});
       },
       "it must be of length 1 or 2. Got [0, 1, 2]");
 }

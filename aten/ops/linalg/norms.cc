@@ -175,10 +175,9 @@ template <class Ord>
 Tensor condition_by_inverse(const Tensor& self, const Ord& ord) {
   if (self.numel() == 0) return zero_conditions(self);
   const auto [inverse, info] = at::linalg_inv_ex(self, false);
-  const Tensor singular = at::unsqueeze(at::unsqueeze(at::gt(info, Scalar(0)), -1), -1);
-  const Tensor inverses = at::where(singular, at::full({}, Scalar(kInfinity), self.options()), inverse);
-  return at::mul(at::linalg_matrix_norm(self, ord, IntArrayRef{-2, -1}),
-                 at::linalg_matrix_norm(inverses, ord, IntArrayRef{-2, -1}));
+  const Tensor norm = at::linalg_matrix_norm(self, ord, IntArrayRef{-2, -1});
+  const Tensor product = at::mul(norm, at::linalg_matrix_norm(inverse, ord, IntArrayRef{-2, -1}));
+  return at::where(at::gt(info, Scalar(0)), at::full({}, Scalar(kInfinity), product.options()), product);
 }
 
 }  // namespace

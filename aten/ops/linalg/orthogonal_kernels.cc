@@ -167,8 +167,11 @@ Tensor linalg_householder_product_cpu(const Tensor& input, const Tensor& tau) {
 
 Tensor linalg_householder_product(const Tensor& input, const Tensor& tau) {
   check_reflectors(input, tau);
-  const Tensor unit = at::expand(at::eye(input.size(-2), input.size(-1), input.options()), input.sizes());
-  if (tau.size(-1) == 0) return at::clone(unit);
+  // From the argument, so that the result of no reflectors is recorded, too.
+  Tensor unit = at::clone(input);
+  at::zero_(unit);
+  Tensor diagonal = at::diagonal(unit, 0, -2, -1);
+  at::fill_(diagonal, Scalar(1));
   return reflect_all(input, tau, false, unit);
 }
 

@@ -28,7 +28,13 @@ using namespace linalg;
 
 Tensor linalg_matrix_power(const Tensor& self, int64_t n) {
   check_square(self, "linalg.matrix_power");
-  if (n == 0) return at::clone(at::expand(at::eye(self.size(-1), self.size(-1), self.options()), self.sizes()));
+  if (n == 0) {
+    Tensor power = at::clone(self);
+    at::zero_(power);
+    Tensor diagonal = at::diagonal(power, 0, -2, -1);
+    at::fill_(diagonal, Scalar(1));
+    return power;
+  }
   Tensor square = n < 0 ? at::linalg_inv(self) : self;
   // As an unsigned number the least integer has an absolute value, too.
   uint64_t left = n < 0 ? uint64_t{0} - static_cast<uint64_t>(n) : static_cast<uint64_t>(n);
