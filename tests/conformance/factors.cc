@@ -42,8 +42,11 @@ std::optional<Mismatch> svd_difference(const Tensor& A, const Tensor& U, const T
 
 std::optional<Mismatch> eigh_difference(const Tensor& A, bool upper, const Tensor& L, const Tensor& V) {
   if (auto mismatch = orthonormal_difference(V)) return mismatch;
-  const Tensor half = upper ? at::triu(A) : at::tril(A), other = upper ? at::triu(A, 1) : at::tril(A, -1);
-  return difference(at::matmul(at::add(half, at::adjoint(other)), V), scaled(V, L), factor(A));
+  // Of the diagonal only the real parts count.
+  const Tensor half = upper ? at::triu(A, 1) : at::tril(A, -1), diagonal = at::diagonal(A, 0, -2, -1);
+  const Tensor reals = at::mul(at::add(diagonal, at::conj(diagonal)), at::Scalar(0.5));
+  const Tensor whole = at::add(at::add(half, at::adjoint(half)), at::diag_embed(reals));
+  return difference(at::matmul(whole, V), scaled(V, L), factor(A));
 }
 
 }  // namespace
