@@ -448,4 +448,20 @@ TEST(LinalgTest, SingularValues) {
   }
 }
 
+TEST(LinalgTest, PolarFactorsAndRoots) {
+  for (ScalarType type : kTypes) {
+    const Tensor A = numbers({2, 5, 3}, type), B = positive({2, 4, 4}, type);
+    const auto [U, H] = at::linalg_polar(A);
+    expect_orthonormal(U);
+    expect_near(at::matmul(U, H), A);
+    expect_near(H, at::clone(at::adjoint(H)));
+    const Tensor root = at::linalg_matrix_sqrth(B);
+    expect_near(at::matmul(root, root), B);
+  }
+  expect_error<Error>([] { at::linalg_polar(numbers({2, 3})); },
+                      "linalg.polar: input must have at least as many rows as columns, but got 2 by 3 matrices");
+  expect_error<Error>([] { at::linalg_matrix_sqrth(numbers({2, 3})); },
+                      "linalg.matrix_sqrth: A must be batches of square matrices, but they are 2 by 3 matrices");
+}
+
 }  // namespace

@@ -67,6 +67,12 @@ Tensor linalg_vector_norm(const Tensor& self, const Scalar& ord, OptionalIntArra
   return at::norm(x, ord, dim.has_value() ? *dim : IntArrayRef(), keepdim);
 }
 
+Tensor linalg_powsum(const Tensor& self, const Scalar& ord, OptionalIntArrayRef dim, bool keepdim,
+                     std::optional<ScalarType> dtype) {
+  check_norm_dtype(self, dtype, "linalg._powsum");
+  return at::sum(at::pow(at::abs(in_dtype(self, dtype)), ord), dim, keepdim);
+}
+
 namespace {
 
 struct MatrixDims {

@@ -9,6 +9,8 @@
 #include "aten/ops/linalg/kernels.h"
 #include "aten/ops/linalg/matrices.h"
 #include "aten/ops/linalg/ops.h"
+#include "aten/ops/matmul/ops.h"
+#include "aten/ops/pointwise/ops.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
@@ -229,6 +231,23 @@ std::tuple<Tensor, Tensor, Tensor> svd(const Tensor& self, bool some, bool compu
   const DimVector batch = batch_of(self.sizes());
   return {at::zeros(with(batch, {self.size(-2), self.size(-2)}), self.options()), std::move(S),
           at::zeros(with(batch, {self.size(-1), self.size(-1)}), self.options())};
+}
+
+std::tuple<Tensor, Tensor> linalg_polar(const Tensor& A) {
+  check_matrix(A, "linalg.polar");
+  check_floating(A, "linalg.polar");
+  TORCH_CHECK(A.size(-2) >= A.size(-1), "linalg.polar: input must have at least as many rows as columns, but got ",
+              A.size(-2), " by ", A.size(-1), " matrices");
+  const auto [U, S, Vh] = at::linalg_svd(A, false);
+  return {at::matmul(U, Vh), at::matmul(at::mul(at::adjoint(Vh), at::unsqueeze(S, -2)), Vh)};
+}
+
+Tensor linalg_matrix_sqrth(const Tensor& self) {
+  check_square(self, "linalg.matrix_sqrth");
+  check_floating(self, "linalg.matrix_sqrth", false);
+  const auto [L, V] = at::linalg_eigh(self);
+  const Tensor roots = at::sqrt(at::clamp(L, Scalar(0)));
+  return at::matmul(at::mul(V, at::unsqueeze(roots, -2)), at::adjoint(V));
 }
 
 namespace {
