@@ -356,6 +356,15 @@ Tensor linalg_pinv_grad(const Tensor& grad, const Tensor& pinv, const Tensor& A)
   return at::add(inner, at::add(outside_rows, outside_columns));
 }
 
+// From dX X + X dX = dA.
+Tensor linalg_matrix_sqrth_grad(const Tensor& grad, const Tensor& root) {
+  const auto [values, vectors] = at::linalg_eigh(root);
+  const Tensor turned = adjoint(vectors), even = at::mul(at::add(grad, adjoint(grad)), Scalar(0.5));
+  const Tensor sums = at::add(at::unsqueeze(values, -1), at::unsqueeze(values, -2));
+  const Tensor inner = at::div(at::matmul(turned, at::matmul(even, vectors)), sums);
+  return at::matmul(vectors, at::matmul(inner, turned));
+}
+
 Tensor matrix_exp_change(const Tensor& A, const Tensor& B) {
   const int64_t n = A.size(-1);
   const Tensor upper = at::cat({A, B}, -1), lower = at::cat({at::zeros_like(A), A}, -1);

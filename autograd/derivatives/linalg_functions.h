@@ -40,6 +40,8 @@ Tensor linalg_svd_grad(const Tensor& grad_u, const Tensor& grad_s, const Tensor&
 std::tuple<Tensor, Tensor> linalg_lstsq_grad(const Tensor& grad, const Tensor& grad_residuals, const Tensor& A,
                                              const Tensor& B, const Tensor& solution, std::array<bool, 2> mask);
 Tensor linalg_pinv_grad(const Tensor& grad, const Tensor& pinv, const Tensor& A);
+/// Of the positive-semidefinite square root of a Hermitian matrix.
+Tensor linalg_matrix_sqrth_grad(const Tensor& grad, const Tensor& root);
 /// The upper right block of the exponential of [[A, B], [0, A]]: how exp(A) changes with A in direction B.
 Tensor matrix_exp_change(const Tensor& A, const Tensor& B);
 

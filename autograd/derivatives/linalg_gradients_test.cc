@@ -74,6 +74,13 @@ std::vector<Case> cases() {
          return List{L, weighted(V)};
        },
        {{3, 3}}},
+      {"matrix_sqrth", [](const List& v) { return List{at::linalg_matrix_sqrth(hermitian(v[0]))}; }, {{2, 3, 3}}},
+      {"polar",
+       [](const List& v) {
+         const auto [U, H] = at::linalg_polar(v[0]);
+         return List{U, H};
+       },
+       {{4, 2}}},
       {"eigvals", [](const List& v) { return List{at::linalg_eigvals(v[0])}; }, {{3, 3}}},
       {"eig", [](const List& v) { return List{at::abs(std::get<1>(at::linalg_eig(v[0])))}; }, {{3, 3}}},
       {"svdvals", [](const List& v) { return List{at::linalg_svdvals(v[0])}; }, {{2, 4, 3}}},
