@@ -43,6 +43,16 @@ inline Real<T> modulus(T x) {
   }
 }
 
+// What pivots are compared by: |x|, of complex numbers |re| + |im|.
+template <class T>
+inline Real<T> magnitude(T x) {
+  if constexpr (is_complex<T>) {
+    return std::abs(x.real()) + std::abs(x.imag());
+  } else {
+    return std::abs(x);
+  }
+}
+
 /// Has LAPACK compute in the calling thread: batches are shared out over the threads of at::parallel_for.
 void use_one_thread();
 

@@ -13,16 +13,6 @@ namespace at::cpu::lapack {
 
 inline constexpr int kSmall = 8;
 
-// What pivots are compared by: |x|, of complex numbers |re| + |im|.
-template <class T>
-inline Real<T> magnitude(T x) {
-  if constexpr (is_complex<T>) {
-    return std::abs(x.real()) + std::abs(x.imag());
-  } else {
-    return std::abs(x);
-  }
-}
-
 template <class T>
 int small_lu(int m, int n, T* a, int lda, int* pivots) {
   int info = 0;

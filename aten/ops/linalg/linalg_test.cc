@@ -458,10 +458,16 @@ TEST(LinalgTest, PolarFactorsAndRoots) {
     const Tensor root = at::linalg_matrix_sqrth(B);
     expect_near(at::matmul(root, root), B);
   }
-  expect_error<Error>([] { at::linalg_polar(numbers({2, 3})); },
-                      "linalg.polar: input must have at least as many rows as columns, but got 2 by 3 matrices");
-  expect_error<Error>([] { at::linalg_matrix_sqrth(numbers({2, 3})); },
-                      "linalg.matrix_sqrth: A must be batches of square matrices, but they are 2 by 3 matrices");
+  expect_error<Error>(
+      [] {
+        at::linalg_polar(numbers({2, 3}));
+      },
+      "linalg.polar: input must have at least as many rows as columns, but got 2 by 3 matrices");
+  expect_error<Error>(
+      [] {
+        at::linalg_matrix_sqrth(numbers({2, 3}));
+      },
+      "linalg.matrix_sqrth: A must be batches of square matrices, but they are 2 by 3 matrices");
 }
 
 }  // namespace

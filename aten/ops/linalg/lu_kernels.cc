@@ -62,9 +62,15 @@ std::array<TensorSpec, 3> linalg_lu_factor_ex_meta(const Tensor& A, bool pivot, 
 }
 
 void linalg_lu_factor_ex_cpu(const Tensor& A, bool, bool check_errors, Tensor& LU, Tensor& pivots, Tensor& info) {
-  LuOut factors(A, LU, pivots, info);
-  if (check_errors) check_info(factors.info(), "torch.linalg.lu_factor_ex", Failure::kLu);
-  factors.commit();
+  if (check_errors) {
+    const auto [factor, exchanges, failures] = at::linalg_lu_factor_ex(A, true, false);
+    check_info(failures, "torch.linalg.lu_factor_ex", Failure::kLu);
+    at::copy_(LU, factor);
+    at::copy_(pivots, exchanges);
+    at::copy_(info, failures);
+    return;
+  }
+  LuOut(A, LU, pivots, info).commit();
 }
 
 std::tuple<Tensor, Tensor> linalg_lu_factor(const Tensor& A, bool pivot) {
@@ -226,11 +232,19 @@ std::array<TensorSpec, 4> _linalg_solve_ex_meta(const Tensor& A, const Tensor& B
 
 void _linalg_solve_ex_cpu(const Tensor& A, const Tensor& B, bool left, bool check_errors, Tensor& result, Tensor& LU,
                           Tensor& pivots, Tensor& info) {
+  if (check_errors) {
+    const auto [solution, factor, exchanges, failures] = at::_linalg_solve_ex(A, B, left, false);
+    check_info(failures, "torch.linalg.solve_ex", Failure::kSolve);
+    at::copy_(result, solution);
+    at::copy_(LU, factor);
+    at::copy_(pivots, exchanges);
+    at::copy_(info, failures);
+    return;
+  }
   const bool vector = is_vector_system(A, B);
   const Tensor right = vector ? at::unsqueeze(B, -1) : B;
   Tensor target = vector ? at::unsqueeze(result, -1) : result;
   LuOut factors(A, LU, pivots, info);
-  if (check_errors) check_info(factors.info(), "torch.linalg.solve_ex", Failure::kSolve);
   if (result.numel() != 0) {
     const DimVector batch = batch_of(target.sizes());
     const int64_t n = A.size(-1);
@@ -261,10 +275,10 @@ std::array<TensorSpec, 2> linalg_inv_ex_meta(const Tensor& A, bool) {
 
 void linalg_inv_ex_cpu(const Tensor& A, bool check_errors, Tensor& inverse, Tensor& info) {
   const Tensor lu = column_copy(A), pivots = empty_contiguous(batch_of(A.sizes(), 1), kInt);
-  DenseOut codes(info);
-  factor_lu(lu, pivots, codes.tensor());
-  if (check_errors) check_info(codes.tensor(), "linalg.inv_ex", Failure::kInverse);
-  codes.commit();
+  const Tensor codes = scratch_info(A);
+  factor_lu(lu, pivots, codes);
+  if (check_errors) check_info(codes, "linalg.inv_ex", Failure::kInverse);
+  at::copy_(info, codes);
   ColumnsOut out(inverse);
   at::zero_(out.tensor());
   Tensor diagonal = at::diagonal(out.tensor(), 0, -2, -1);

@@ -1,5 +1,8 @@
 #include "aten/ops/linalg/matrices.h"
 
+#include <cmath>
+#include <string>
+
 #include "aten/core/view.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/reduce/ops.h"
@@ -146,6 +149,22 @@ Tensor empty_columns(IntArrayRef sizes, ScalarType dtype) {
 Tensor column_copy(const Tensor& t, IntArrayRef sizes) {
   Tensor copy = empty_columns(sizes, t.scalar_type());
   return at::copy_(copy, t);
+}
+
+Tensor finite_info(const Tensor& columns, int code) {
+  const Tensor info = empty_contiguous(batch_of(columns.sizes()), kInt);
+  visit_lapack(columns.scalar_type(), [&](auto tag) {
+    const Matrices<typename decltype(tag)::type> a(columns);
+    int* const codes = static_cast<int*>(info.mutable_data_ptr());
+    const int64_t size = int64_t{a.rows} * a.columns;
+    for_matrices(a.count, static_cast<double>(size), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const auto is_finite = [](auto x) { return std::isfinite(cpu::lapack::magnitude(x)); };
+        codes[i] = std::all_of(a[i], a[i] + size, is_finite) ? 0 : code;
+      }
+    });
+  });
+  return info;
 }
 
 void factor_lu(const Tensor& lu, const Tensor& pivots, const Tensor& info) {

@@ -128,6 +128,9 @@ inline double cubic(int64_t m, int64_t n) {
   return a * b * std::min(a, b);
 }
 
+/// For each matrix 0, or `code` where it has elements that are not finite: iterations that meet them may never end.
+Tensor finite_info(const Tensor& columns, int code);
+
 /// LU factors of column-major matrices in place. `pivots` [.., min(m, n)] and `info` [..] are contiguous int tensors.
 void factor_lu(const Tensor& lu, const Tensor& pivots, const Tensor& info);
 /// b = op(A)^-1 b in place, with the factors of A, which have the batch of b; `trans` 'N', 'T' or 'C'.

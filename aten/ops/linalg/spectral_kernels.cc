@@ -54,11 +54,12 @@ void _linalg_eigh_cpu(const Tensor& A, std::string_view UPLO, bool compute_v, Te
                       Tensor& eigenvectors) {
   const char uplo = reads_upper(UPLO) ? 'U' : 'L';
   if (A.numel() == 0) return;
+  const Tensor info = finite_info(column_copy(uplo == 'U' ? at::triu(A) : at::tril(A)), 1);
+  check_info(info, "linalg.eigh", Failure::kEigen);
   Tensor work = compute_v ? Tensor() : column_copy(A);
   ColumnsOut out(compute_v ? eigenvectors : work);
   if (compute_v) at::copy_(out.tensor(), A);
   DenseOut values(eigenvalues);
-  const Tensor info = empty_contiguous(batch_of(A.sizes()), kInt);
   visit_lapack(A.scalar_type(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     const Matrices<T> a(out.tensor());
@@ -181,7 +182,8 @@ void _linalg_svd_cpu(const Tensor& A, bool full_matrices, bool compute_uv, std::
     if (compute_uv) set_identity(U), set_identity(Vh);
     return;
   }
-  const Tensor work = column_copy(A), info = empty_contiguous(batch_of(A.sizes()), kInt);
+  const Tensor work = column_copy(A), info = finite_info(work, -4);
+  check_info(info, "linalg.svd", Failure::kSvd);
   DenseOut values(S);
   ColumnsOut left(U), right(Vh);
   visit_lapack(A.scalar_type(), [&](auto tag) {
@@ -343,6 +345,10 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq_cpu(const Tensor& self, 
                              driver,
                              rcond.value_or(epsilon * static_cast<double>(std::max(m, n)))};
   if (k > 0 && product(batch) > 0) {
+    if (driver == Driver::kGelsd || driver == Driver::kGelss) {
+      check_info(finite_info(problem.a, -4), "torch.linalg.lstsq", Failure::kSvd);
+      check_info(finite_info(problem.b, -4), "torch.linalg.lstsq", Failure::kSvd);
+    }
     visit_lapack(type, [&](auto tag) { problem.solve<typename decltype(tag)::type>(); });
     TORCH_CHECK_LINALG(at::item(at::all(at::eq(problem.info, Scalar(0)))).toBool() || driver == Driver::kGels,
                        "torch.linalg.lstsq: the singular values did not converge");

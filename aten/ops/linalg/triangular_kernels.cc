@@ -21,6 +21,13 @@ std::array<TensorSpec, 2> linalg_cholesky_ex_meta(const Tensor& self, bool, bool
 }
 
 void linalg_cholesky_ex_cpu(const Tensor& self, bool upper, bool check_errors, Tensor& L, Tensor& info) {
+  if (check_errors) {
+    const auto [factor, failures] = at::linalg_cholesky_ex(self, upper, false);
+    check_info(failures, "linalg.cholesky_ex", Failure::kCholesky);
+    at::copy_(L, factor);
+    at::copy_(info, failures);
+    return;
+  }
   ColumnsOut out(L);
   DenseOut codes(info);
   at::copy_(out.tensor(), upper ? at::triu(self) : at::tril(self));
@@ -31,7 +38,6 @@ void linalg_cholesky_ex_cpu(const Tensor& self, bool upper, bool check_errors, T
       for (int64_t i = begin; i < end; ++i) code[i] = cpu::lapack::potrf(upper ? 'U' : 'L', a.rows, a[i], a.ld);
     });
   });
-  if (check_errors) check_info(codes.tensor(), "linalg.cholesky_ex", Failure::kCholesky);
   codes.commit();
   out.commit();
 }
@@ -98,18 +104,39 @@ TensorSpec cholesky_inverse_meta(const Tensor& self, bool) {
   return columns(DimVector(self.sizes().begin(), self.sizes().end()), self.scalar_type(), self);
 }
 
+namespace {
+
+// The place, from 1 on, of the first zero on the diagonal of each matrix, or 0.
+Tensor zero_on_diagonal(const Tensor& columns) {
+  const Tensor info = empty_contiguous(batch_of(columns.sizes()), kInt);
+  visit_lapack(columns.scalar_type(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const Matrices<T> a(columns);
+    int* const codes = static_cast<int*>(info.mutable_data_ptr());
+    for (int64_t i = 0; i < a.count; ++i) {
+      codes[i] = 0;
+      for (int64_t k = a.rows; k-- > 0;) {
+        if (a[i][k + k * a.ld] == T(0)) codes[i] = static_cast<int>(k + 1);
+      }
+    }
+  });
+  return info;
+}
+
+}  // namespace
+
 void cholesky_inverse_cpu(const Tensor& self, bool upper, Tensor& result) {
+  const Tensor factor = column_copy(self), info = zero_on_diagonal(factor);
+  check_info(info, "cholesky_inverse", Failure::kInverse);
   ColumnsOut out(result);
-  at::copy_(out.tensor(), self);
-  const Tensor info = empty_contiguous(batch_of(self.sizes()), kInt);
+  at::copy_(out.tensor(), factor);
   visit_lapack(self.scalar_type(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     const Matrices<T> a(out.tensor());
-    int* const code = static_cast<int*>(info.mutable_data_ptr());
     for_matrices(a.count, cubic(a.rows, a.rows), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         T* const x = a[i];
-        code[i] = cpu::lapack::potri(upper ? 'U' : 'L', a.rows, x, a.ld);
+        cpu::lapack::potri(upper ? 'U' : 'L', a.rows, x, a.ld);
         for (int64_t c = 0; c < a.columns; ++c) {
           for (int64_t r = c + 1; r < a.rows; ++r) {
             T &below = x[r + c * a.ld], &above = x[c + r * a.ld];
@@ -119,7 +146,6 @@ void cholesky_inverse_cpu(const Tensor& self, bool upper, Tensor& result) {
       }
     });
   });
-  check_info(info, "cholesky_inverse", Failure::kInverse);
   out.commit();
 }
 
@@ -173,6 +199,14 @@ std::array<TensorSpec, 3> linalg_ldl_factor_ex_meta(const Tensor& self, bool, bo
 
 void linalg_ldl_factor_ex_cpu(const Tensor& self, bool hermitian, bool check_errors, Tensor& LD, Tensor& pivots,
                               Tensor& info) {
+  if (check_errors) {
+    const auto [factor, exchanges, failures] = at::linalg_ldl_factor_ex(self, hermitian, false);
+    check_info(failures, "torch.linalg.ldl_factor_ex", Failure::kLdl);
+    at::copy_(LD, factor);
+    at::copy_(pivots, exchanges);
+    at::copy_(info, failures);
+    return;
+  }
   ColumnsOut out(LD);
   DenseOut order(pivots), codes(info);
   at::copy_(out.tensor(), at::tril(self));
@@ -188,7 +222,6 @@ void linalg_ldl_factor_ex_cpu(const Tensor& self, bool hermitian, bool check_err
       }
     });
   });
-  if (check_errors) check_info(codes.tensor(), "torch.linalg.ldl_factor_ex", Failure::kLdl);
   codes.commit();
   order.commit();
   out.commit();
