@@ -91,6 +91,14 @@ def declare_system_libraries(is_missing = _always):
         system_library(name = "system_jpeg", package = "libjpeg62-turbo-dev", header = "jpeglib.h", parts = {"jpeg": ["-ljpeg"]})
     if is_missing("system_json"):
         system_library(name = "system_json", package = "nlohmann-json3-dev", header = "nlohmann/json.hpp", parts = {"json": []})
+    if is_missing("system_lapack"):
+        # Needed at run time only by programs that call it: the linker leaves it out of the others.
+        system_library(
+            name = "system_lapack",
+            package = "libopenblas-dev",
+            header = "openblas_config.h",
+            parts = {"lapack": ["-Wl,--push-state,--as-needed", "-lopenblas", "-Wl,--pop-state"]},
+        )
     if is_missing("system_libzip"):
         system_library(name = "system_libzip", package = "libzip-dev", header = "zip.h", parts = {"libzip": ["-lzip"]})
     if is_missing("system_onednn"):

@@ -68,7 +68,7 @@ class Context {
   static bool hasMKL() { return false; }
   static bool hasMKLDNN();
   static bool hasOpenMP();
-  static bool hasLAPACK() { return false; }
+  static bool hasLAPACK() { return true; }
   static bool hasKleidiAI() { return false; }
   static bool hasMAGMA() { return false; }
   static bool hasCUDA() { return has(c10::DeviceType::CUDA); }

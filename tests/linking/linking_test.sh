@@ -31,6 +31,11 @@ expect_absent "$1" 'at::native::(mul|sub|div|sum|copy)_'
 # backward, and no operator that add's derivatives do not reach.
 expect_absent "$2" 'torch::autograd::Engine::(execute|evaluate)|torch::autograd::(backward|run_backward)\('
 expect_absent "$2" 'at::operators::(mm|convolution|softmax|sort|embedding)'
+# LAPACK is on its link line, too, and the program starts without it.
+if readelf -d "$2" | grep -q 'NEEDED.*\(blas\|lapack\)'; then
+  echo "FAIL: $2 calls no operator of linalg and needs LAPACK"
+  failed=1
+fi
 # Autocast has kernels for mm and none for operators that are not called, and comes with none of them.
 kernels="$(nm -C "$3" | sed -nE 's/.* [DdBbTt] at::autocast_kernels::([a-z]*)(_cpu|_cuda)?(\(.*)?$/\1/p' | sort -u | tr '\n' ' ')"
 if [ "$kernels" != "mm " ]; then

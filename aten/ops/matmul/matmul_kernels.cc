@@ -6,6 +6,7 @@
 #include "aten/core/view.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/matmul/chain.h"
 #include "aten/ops/matmul/kernels.h"
 #include "aten/ops/shared/matrix_support.h"
 #include "aten/ops/matmul/ops.h"
@@ -159,16 +160,8 @@ Tensor chain(TensorList matrices, const std::vector<std::vector<size_t>>& split,
 
 }  // namespace
 
-Tensor chain_matmul(TensorList matrices) {
-  KD_WARN_DEPRECATION_ONCE("torch.chain_matmul is deprecated and will be removed in a future release. Use torch.linalg.multi_dot "
-                           "instead, which accepts a list of two or more tensors rather than multiple parameters.");
-  TORCH_CHECK(!matrices.empty(), "chain_matmul(): Expected one or more matrices");
-  for (const Tensor& m : matrices) TORCH_CHECK(m.dim() == 2, "Tensor dimension is ", m.dim(), ", expected 2 instead.");
+Tensor multiply_chain(TensorList matrices) {
   const size_t n = matrices.size();
-  if (n == 1) return at::clone(matrices[0], std::nullopt);
-  for (size_t i = 0; i + 1 < n; ++i)
-    TORCH_CHECK(matrices[i].size(1) == matrices[i + 1].size(0), "multi_dot(): tensors ", i, " and ", i + 1, " with shapes ",
-                matrices[i].sizes(), " and ", matrices[i + 1].sizes(), " cannot be multiplied");
   // The cheapest order, by the classic recurrence over intervals (Cormen et al., "Introduction to Algorithms", 15.2).
   std::vector<std::vector<double>> cost(n, std::vector<double>(n, 0));
   std::vector<std::vector<size_t>> split(n, std::vector<size_t>(n, 0));
@@ -184,6 +177,19 @@ Tensor chain_matmul(TensorList matrices) {
     }
   }
   return chain(matrices, split, 0, n - 1);
+}
+
+Tensor chain_matmul(TensorList matrices) {
+  KD_WARN_DEPRECATION_ONCE("torch.chain_matmul is deprecated and will be removed in a future release. Use torch.linalg.multi_dot "
+                           "instead, which accepts a list of two or more tensors rather than multiple parameters.");
+  TORCH_CHECK(!matrices.empty(), "chain_matmul(): Expected one or more matrices");
+  for (const Tensor& m : matrices) TORCH_CHECK(m.dim() == 2, "Tensor dimension is ", m.dim(), ", expected 2 instead.");
+  const size_t n = matrices.size();
+  if (n == 1) return at::clone(matrices[0], std::nullopt);
+  for (size_t i = 0; i + 1 < n; ++i)
+    TORCH_CHECK(matrices[i].size(1) == matrices[i + 1].size(0), "multi_dot(): tensors ", i, " and ", i + 1, " with shapes ",
+                matrices[i].sizes(), " and ", matrices[i + 1].sizes(), " cannot be multiplied");
+  return multiply_chain(matrices);
 }
 
 Tensor cross(const Tensor& self, const Tensor& other, std::optional<int64_t> dim) {

@@ -91,7 +91,8 @@ void run() {
       SGD e(std::vector<torch::Tensor>{torch::ones(1)}, .1);
       e.step();
     });
-    auto& st = Adam({p}).state();
+    Adam unused({p});
+    auto& st = unused.state();
     std::cout << st.size() << "\n";
     Adam ad({p}, AdamOptions(.1));
     (p * p).sum().backward();
