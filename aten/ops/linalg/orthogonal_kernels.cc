@@ -74,7 +74,9 @@ void linalg_qr_cpu(const Tensor& A, std::string_view mode, Tensor& Q, Tensor& R)
   const int64_t m = A.size(-2), n = A.size(-1), few = std::min(m, n), k = R.size(-2);
   const Tensor qr = column_copy(A), tau = empty_contiguous(with(batch_of(A.sizes()), {few}), A.scalar_type());
   factor_qr(qr, tau);
-  const Tensor triangle = at::triu(at::narrow(qr, -2, 0, few));
+  const Tensor triangle = at::zeros(R.sizes(), R.options());
+  Tensor upper = at::narrow(triangle, -2, 0, few);
+  at::copy_(upper, at::triu(at::narrow(qr, -2, 0, few)));
   // Everything is computed before R is written.
   if (what.q) {
     ColumnsOut out(Q);
@@ -89,9 +91,7 @@ void linalg_qr_cpu(const Tensor& A, std::string_view mode, Tensor& Q, Tensor& R)
     }
     out.commit();
   }
-  at::zero_(R);
-  Tensor upper = at::narrow(R, -2, 0, few);
-  at::copy_(upper, triangle);
+  at::copy_(R, triangle);
 }
 
 std::tuple<Tensor, Tensor> qr(const Tensor& self, bool some) {
