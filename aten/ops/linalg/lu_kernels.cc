@@ -106,9 +106,9 @@ std::array<TensorSpec, 3> lu_unpack_meta(const Tensor& LU, const Tensor& pivots,
 namespace {
 
 // Where the row exchanges take each row, as matrices of 0 and 1.
-void write_permutations(const Tensor& pivots, int64_t m, const Tensor& P) {
-  const Tensor from = dense(pivots), marks = at::zeros(P.sizes(), TensorOptions().dtype(kByte));
-  const int64_t k = pivots.size(-1), count = m == 0 ? 0 : P.numel() / (m * m);
+Tensor permutations(const Tensor& pivots, int64_t m, IntArrayRef sizes) {
+  const Tensor from = dense(pivots), marks = at::zeros(sizes, TensorOptions().dtype(kByte));
+  const int64_t k = pivots.size(-1), count = m == 0 ? 0 : marks.numel() / (m * m);
   const int* all = static_cast<const int*>(from.const_data_ptr());
   auto* mark = static_cast<uint8_t*>(marks.mutable_data_ptr());
   std::vector<int64_t> order(static_cast<size_t>(m));
@@ -122,8 +122,7 @@ void write_permutations(const Tensor& pivots, int64_t m, const Tensor& P) {
     }
     for (int64_t r = 0; r < m; ++r) mark[order[static_cast<size_t>(r)] * m + r] = 1;
   }
-  Tensor target = P;
-  at::copy_(target, marks);
+  return marks;
 }
 
 }  // namespace
@@ -131,12 +130,19 @@ void write_permutations(const Tensor& pivots, int64_t m, const Tensor& P) {
 void lu_unpack_cpu(const Tensor& LU, const Tensor& pivots, bool unpack_data, bool unpack_pivots, Tensor& P, Tensor& L,
                    Tensor& U) {
   const int64_t m = LU.size(-2), k = std::min(m, LU.size(-1));
-  if (unpack_pivots) write_permutations(pivots, m, P);
+  // Everything is computed before anything is written.
+  Tensor marks, lower, upper;
+  if (unpack_pivots) marks = permutations(pivots, m, P.sizes());
+  if (unpack_data) {
+    lower = at::tril(at::narrow(LU, -1, 0, k), -1);
+    upper = at::triu(at::narrow(LU, -2, 0, k));
+    Tensor diagonal = at::diagonal(lower, 0, -2, -1);
+    at::fill_(diagonal, Scalar(1));
+  }
+  if (unpack_pivots) at::copy_(P, marks);
   if (!unpack_data) return;
-  at::copy_(L, at::tril(at::narrow(LU, -1, 0, k), -1));
-  Tensor diagonal = at::diagonal(L, 0, -2, -1);
-  at::fill_(diagonal, Scalar(1));
-  at::copy_(U, at::triu(at::narrow(LU, -2, 0, k)));
+  at::copy_(L, lower);
+  at::copy_(U, upper);
 }
 
 namespace {

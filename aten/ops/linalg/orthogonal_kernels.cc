@@ -74,21 +74,24 @@ void linalg_qr_cpu(const Tensor& A, std::string_view mode, Tensor& Q, Tensor& R)
   const int64_t m = A.size(-2), n = A.size(-1), few = std::min(m, n), k = R.size(-2);
   const Tensor qr = column_copy(A), tau = empty_contiguous(with(batch_of(A.sizes()), {few}), A.scalar_type());
   factor_qr(qr, tau);
-  at::zero_(R);
-  Tensor upper = at::narrow(R, -2, 0, few);
+  const Tensor triangle = at::zeros(R.sizes(), R.options());
+  Tensor upper = at::narrow(triangle, -2, 0, few);
   at::copy_(upper, at::triu(at::narrow(qr, -2, 0, few)));
-  if (!what.q) return;
-  ColumnsOut out(Q);
-  if (few < k) at::zero_(out.tensor());
-  Tensor reflectors = at::narrow(out.tensor(), -1, 0, few);
-  at::copy_(reflectors, at::narrow(qr, -1, 0, few));
-  if (few == 0) {
-    Tensor diagonal = at::diagonal(out.tensor(), 0, -2, -1);
-    at::fill_(diagonal, Scalar(1));
-  } else {
-    form_q(out.tensor(), tau);
+  // Everything is computed before R is written.
+  if (what.q) {
+    ColumnsOut out(Q);
+    if (few < k) at::zero_(out.tensor());
+    Tensor reflectors = at::narrow(out.tensor(), -1, 0, few);
+    at::copy_(reflectors, at::narrow(qr, -1, 0, few));
+    if (few == 0) {
+      Tensor diagonal = at::diagonal(out.tensor(), 0, -2, -1);
+      at::fill_(diagonal, Scalar(1));
+    } else {
+      form_q(out.tensor(), tau);
+    }
+    out.commit();
   }
-  out.commit();
+  at::copy_(R, triangle);
 }
 
 std::tuple<Tensor, Tensor> qr(const Tensor& self, bool some) {
