@@ -12,7 +12,7 @@
 // OpenBLAS has them, other libraries do not.
 extern "C" __attribute__((weak)) void openblas_set_num_threads(int threads);
 
-// What OpenBLAS, compiled as Fortran, asks of its compiler's run-time library: a // b, filled with blanks. Programs that
+// What OpenBLAS, compiled as Fortran, asks of its compiler's library: a // b, filled with blanks. Programs that
 // are linked fully statically need no such library then.
 extern "C" __attribute__((weak)) void _gfortran_concat_string(size_t size, char* to, size_t a_size, const char* a,
                                                               size_t b_size, const char* b);

@@ -106,12 +106,11 @@ std::array<TensorSpec, 2> geqrf_meta(const Tensor& self) {
 }
 
 void geqrf_cpu(const Tensor& self, Tensor& a, Tensor& tau) {
-  ColumnsOut out(a);
-  DenseOut scales(tau);
-  at::copy_(out.tensor(), self);
-  factor_qr(out.tensor(), scales.tensor());
-  out.commit();
-  scales.commit();
+  // The two results may share memory: everything is computed before one is written.
+  const Tensor qr = column_copy(self), scales = empty_contiguous(tau.sizes(), self.scalar_type());
+  factor_qr(qr, scales);
+  at::copy_(a, qr);
+  at::copy_(tau, scales);
 }
 
 namespace {
