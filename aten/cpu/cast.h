@@ -63,7 +63,8 @@ void fill_run(void* dst, const void* item, int64_t n, int64_t item_size);
 void stream_copy(void* dst, const void* src, int64_t bytes);
 /// Orders streamed stores before what follows.
 void stream_fence();
-/// Results of at least so many bytes are written past the caches: half of the last-level cache.
+/// Results of at least so many bytes are written past the caches: half of the last-level cache, at most 8 MiB for each
+/// processor that is online.
 int64_t stream_threshold_bytes();
 
 }  // namespace at::cpu

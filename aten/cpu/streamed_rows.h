@@ -9,15 +9,15 @@ namespace at::cpu {
 
 /// Where a thread computes the rows of a result, which go past the caches if the result is too large for them:
 ///
-///   StreamedRows<float> rows(width, bytes_of_the_result);
+///   StreamedRows<float> rows(width, elements_of_the_result);
 ///   float* at = rows.begin(to);   // compute the row there
 ///   rows.end(to, width);
 template <class T>
 class StreamedRows {
  public:
   /// Rows of at most `width` elements.
-  StreamedRows(int64_t width, int64_t result_bytes)
-      : streams_(result_bytes >= stream_threshold_bytes() && width <= kWidest),
+  StreamedRows(int64_t width, int64_t elements)
+      : streams_(elements * kItem >= stream_threshold_bytes() && width * kItem <= kWidest),
         buffer_(streams_ ? static_cast<size_t>(width) : 0) {}
   StreamedRows(const StreamedRows&) = delete;
   StreamedRows& operator=(const StreamedRows&) = delete;
@@ -27,12 +27,13 @@ class StreamedRows {
 
   T* begin(T* to) { return streams_ ? buffer_.data() : to; }
   void end(T* to, int64_t n) {
-    if (streams_) stream_copy(to, buffer_.data(), n * static_cast<int64_t>(sizeof(T)));
+    if (streams_) stream_copy(to, buffer_.data(), n * kItem);
   }
 
  private:
-  // Wider rows would leave the first-level cache on their way.
-  static constexpr int64_t kWidest = int64_t{16384} / static_cast<int64_t>(sizeof(T));
+  static constexpr int64_t kItem = sizeof(T);
+  // Bytes; wider rows would leave the first-level cache on their way.
+  static constexpr int64_t kWidest = 16384;
   const bool streams_;
   std::vector<T> buffer_;
 };

@@ -1,4 +1,5 @@
-// Elementary functions on vectors of float, for sources compiled once a target. Include after hwy/highway.h.
+// Elementary functions on vectors of float, exp of double too, for sources compiled once a target. Include after
+// hwy/highway.h.
 //
 // Errors against the exact value over the whole range, in units of the last place (held by loops_test and, for the operators,
 // by //tests/accuracy): exp 1, expm1 2, log 1, log1p 2, tanh 3, sigmoid 2, erf 2, sin and cos 2. Special values as in C's library: exp(-inf) = 0, log(0) = -inf,
@@ -13,6 +14,8 @@
 
 #include <cmath>
 #include <cstdint>
+
+#include "hwy/contrib/math/math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace at::cpu {
@@ -96,6 +99,12 @@ HWY_INLINE V exp(D d, V x) {
   return hn::IfThenElse(hn::IsNaN(x), x, result);
 }
 #endif
+
+template <class D, class V>
+  requires(sizeof(hn::TFromD<D>) == 8)
+HWY_INLINE V exp(D d, V x) {
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(d, x));
+}
 
 template <class D, class V>
 HWY_INLINE V expm1(D d, V x) {

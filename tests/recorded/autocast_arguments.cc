@@ -3,7 +3,10 @@
 #include <map>
 #include <stdexcept>
 
+#include "aten/ops/binary/ops.h"
+#include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
+#include "aten/ops/view/ops.h"
 #include "tests/recorded/autocast_calls.h"
 
 namespace recorded {
@@ -152,7 +155,7 @@ class Reader {
       return IValue(made_(at::full({}, value, at::TensorOptions(at::kFloat)), true));
     }
     const std::vector<int64_t> sizes = read_integers(')');
-    if (kind == "i" || kind == "r") {
+    if (kind == "i" || kind == "i32" || kind == "r") {
       take(';');
       const int64_t low = read_integers(')')[0];
       take(';');
@@ -161,7 +164,7 @@ class Reader {
       Tensor t = at::empty(sizes, at::TensorOptions(at::kLong));
       for (int64_t i = 0; i < t.numel(); ++i)
         t.data_ptr<int64_t>()[i] = kind == "r" ? low + i * high : low + i % std::max<int64_t>(1, high - low);
-      return IValue(t);
+      return IValue(kind == "i32" ? at::to(t, at::kInt) : t);
     }
     take(')');
     if (kind == "b") {
@@ -175,6 +178,7 @@ class Reader {
       const double place = std::fmod(static_cast<double>(i + 1) * 0.618, 1.0);
       t.data_ptr<float>()[i] = static_cast<float>(range.low + (range.high - range.low) * place);
     }
+    if (kind == "s") t = at::add(at::mul(t, at::transpose(t, 0, 1)), at::mul(at::eye(sizes[0]), 4));
     return IValue(made_(t, kind != "n01"));
   }
 

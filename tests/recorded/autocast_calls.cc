@@ -1,7 +1,7 @@
 // Calls of the operators whose result dtypes under autocast are recorded, by the names of the recording: the operator
 // and its arguments, missing ones by the schema's defaults. p(2,3) is a tensor of numbers in (0.3, 1.7), u in
-// (-0.8, 0.8), d in (-1.5, 1.5), u01 in (0.1, 0.9), g in (1.2, 2.4), i(2;0;5) integers in [0, 5), b(2) booleans,
-// {..} a list of tensors.
+// (-0.8, 0.8), d in (-1.5, 1.5), u01 in (0.1, 0.9), g in (1.2, 2.4), s(3,3) a positive definite matrix, i(2;0;5) and
+// i32(2;0;5) integers in [0, 5), b(2) booleans, {..} a list of tensors.
 #include "tests/recorded/autocast_calls.h"
 
 namespace recorded {
@@ -115,9 +115,9 @@ const std::vector<AutocastCall>& autocast_calls() {
     {"logaddexp2", 2, "logaddexp2: d(2,3), d(3)"},
     {"logical_not", 1, "logical_not: p(2,3)"},
     {"lt", 2, "lt.Tensor: p(2,3), p(2,3)"},
-    {"lu_unpack", 1, "lu_unpack: p(3,3), i(3;1;3)"},
+    {"lu_unpack", 1, "lu_unpack: p(3,3), i32(3;1;3)"},
     {"lu", 1, "_lu_with_info: p(3,3)"},
-    {"lu_solve", 2, "lu_solve: p(2,2), p(2,2), i(2;1;2)"},
+    {"lu_solve", 2, "lu_solve: p(2,2), p(2,2), i32(2;1;2)"},
     {"masked_fill", 1, "masked_fill.Scalar: d(2,3), b(2,3), 1.5"},
     {"masked_scatter", 2, "masked_scatter: d(2,3), b(2,3), d(6)"},
     {"masked_select", 1, "masked_select: d(2,3), b(2,3)"},
@@ -470,19 +470,19 @@ const std::vector<AutocastCall>& autocast_calls() {
     {"fft.fftshift", 1, "fft_fftshift: p(4,4)"},
     {"fft.ifftshift", 1, "fft_ifftshift: p(4,4)"},
     {"linalg.cross", 2, "linalg_cross: p(4,3), p(4,3)"},
-    {"linalg.det", 1, "linalg_det: p(3,3)"},
+    {"linalg.det", 1, "linalg_det: p(0,0)"},
     {"linalg.diagonal", 1, "linalg_diagonal: p(3,3)"},
-    {"linalg.matrix_sqrth", 1, "linalg_matrix_sqrth: p(3,3)"},
-    {"linalg.cholesky", 1, "linalg_cholesky: p(3,3)"},
-    {"linalg.cholesky_ex", 1, "linalg_cholesky_ex: p(3,3)"},
+    {"linalg.matrix_sqrth", 1, "linalg_matrix_sqrth: s(3,3)"},
+    {"linalg.cholesky", 1, "linalg_cholesky: s(3,3)"},
+    {"linalg.cholesky_ex", 1, "linalg_cholesky_ex: s(3,3)"},
     {"linalg.vecdot", 2, "linalg_vecdot: p(4,3), p(4,3)"},
     {"linalg.cond", 1, "linalg_cond: p(3,3)"},
     {"linalg.householder_product", 2, "linalg_householder_product: p(3,3), p(3)"},
     {"linalg.ldl_factor", 1, "linalg_ldl_factor: p(3,3)"},
     {"linalg.ldl_factor_ex", 1, "linalg_ldl_factor_ex: p(3,3)"},
-    {"linalg.ldl_solve", 2, "linalg_ldl_solve: p(3,3), i(3;1;3), p(3,3)"},
+    {"linalg.ldl_solve", 2, "linalg_ldl_solve: p(3,3), i32(3;1;3), p(3,3)"},
     {"linalg.lstsq", 2, "linalg_lstsq: p(3,3), p(3,3)"},
-    {"linalg.matrix_power", 1, "linalg_matrix_power: p(3,3), 2"},
+    {"linalg.matrix_power", 1, "linalg_matrix_power: p(3,3), 0"},
     {"linalg.multi_dot", 2, "linalg_multi_dot: {p(3,3), p(3,3)}"},
     {"linalg.norm", 1, "linalg_norm: p(3,3)"},
     {"linalg.matrix_norm", 1, "linalg_matrix_norm.str_ord: p(3,3)"},
@@ -493,7 +493,7 @@ const std::vector<AutocastCall>& autocast_calls() {
     {"linalg.lu_factor", 1, "linalg_lu_factor: p(3,3)"},
     {"linalg.lu_factor_ex", 1, "linalg_lu_factor_ex: p(3,3)"},
     {"linalg.lu", 1, "linalg_lu: p(3,3)"},
-    {"linalg.lu_solve", 2, "linalg_lu_solve: p(3,3), i(3;1;3), p(3,3)"},
+    {"linalg.lu_solve", 2, "linalg_lu_solve: p(3,3), i32(3;1;3), p(3,3)"},
     {"linalg.inv", 1, "linalg_inv: p(3,3)"},
     {"linalg.inv_ex", 1, "linalg_inv_ex: p(3,3)"},
     {"linalg.solve", 2, "linalg_solve: p(3,3), p(3,3)"},
@@ -503,7 +503,7 @@ const std::vector<AutocastCall>& autocast_calls() {
     {"linalg.pinv", 1, "linalg_pinv.atol_rtol_float: p(3,3)"},
     {"linalg.svd", 1, "linalg_svd: p(3,3)"},
     {"linalg.svdvals", 1, "linalg_svdvals: p(3,3)"},
-    {"linalg.tensorinv", 1, "linalg_tensorinv: p(4,2,2)"},
+    {"linalg.tensorinv", 1, "linalg_tensorinv: p(2,2,4), 2"},
     {"linalg.tensorsolve", 2, "linalg_tensorsolve: p(2,2,4), p(2,2)"},
     {"special.i0e", 1, "special_i0e: d(3,4)"},
     {"special.i1", 1, "special_i1: d(3,4)"},

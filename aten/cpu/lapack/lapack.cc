@@ -61,283 +61,6 @@ int with_work(Workspace<T>& w, const F& f) {
   return f(room(w.numbers, static_cast<size_t>(size)), size);
 }
 
-}  // namespace
-
-#define KD_LAPACK_CALLS(p, T)                                                                                          \
-  template <>                                                                                                          \
-  int getrf(int m, int n, T* a, int lda, int* pivots) {                                                                \
-    if (std::max(m, n) <= kSmall) return small_lu(m, n, a, lda, pivots);                                               \
-    int info = 0;                                                                                                      \
-    p##getrf_(&m, &n, a, &lda, pivots, &info);                                                                         \
-    return info;                                                                                                       \
-  }                                                                                                                    \
-  template <>                                                                                                          \
-  int getrs(char trans, int n, int nrhs, const T* a, int lda, const int* pivots, T* b, int ldb) {                      \
-    if (n <= kSmall) return small_lu_solve(trans, n, nrhs, a, lda, pivots, b, ldb), 0;                                 \
-    int info = 0;                                                                                                      \
-    p##getrs_(&trans, &n, &nrhs, a, &lda, pivots, b, &ldb, &info, 1);                                                  \
-    return info;                                                                                                       \
-  }                                                                                                                    \
-  template <>                                                                                                          \
-  int potrf(char uplo, int n, T* a, int lda) {                                                                         \
-    if (n <= kSmall) return small_cholesky(uplo, n, a, lda);                                                           \
-    int info = 0;                                                                                                      \
-    p##potrf_(&uplo, &n, a, &lda, &info, 1);                                                                           \
-    return info;                                                                                                       \
-  }                                                                                                                    \
-  template <>                                                                                                          \
-  int potrs(char uplo, int n, int nrhs, const T* a, int lda, T* b, int ldb) {                                          \
-    const bool lower = uplo == 'L';                                                                                    \
-    trsm('L', uplo, lower ? 'N' : 'C', 'N', n, nrhs, a, lda, b, ldb);                                                  \
-    trsm('L', uplo, lower ? 'C' : 'N', 'N', n, nrhs, a, lda, b, ldb);                                                  \
-    return 0;                                                                                                          \
-  }                                                                                                                    \
-  template <>                                                                                                          \
-  int potri(char uplo, int n, T* a, int lda) {                                                                         \
-    int info = 0;                                                                                                      \
-    p##potri_(&uplo, &n, a, &lda, &info, 1);                                                                           \
-    return info;                                                                                                       \
-  }                                                                                                                    \
-  template <>                                                                                                          \
-  void trsm(char side, char uplo, char trans, char diag, int m, int n, const T* a, int lda, T* b, int ldb) {           \
-    if (side == 'L' && m <= kSmall) {                                                                                  \
-      small_triangular_solve(uplo, trans, diag, m, n, a, lda, b, ldb);                                                 \
-      return;                                                                                                          \
-    }                                                                                                                  \
-    const T one(1);                                                                                                    \
-    p##trsm_(&side, &uplo, &trans, &diag, &m, &n, &one, a, &lda, b, &ldb, 1, 1, 1, 1);                                 \
-  }                                                                                                                    \
-  template <>                                                                                                          \
-  int geqrf(int m, int n, T* a, int lda, T* tau, Workspace<T>& w) {                                                    \
-    return with_work(w, [&](T* work, int lwork) {                                                                      \
-      int info = 0;                                                                                                    \
-      p##geqrf_(&m, &n, a, &lda, tau, work, &lwork, &info);                                                            \
-      return info;                                                                                                     \
-    });                                                                                                                \
-  }                                                                                                                    \
-  template <>                                                                                                          \
-  int gels(int m, int n, int nrhs, T* a, int lda, T* b, int ldb, Workspace<T>& w) {                                    \
-    const char trans = 'N';                                                                                            \
-    return with_work(w, [&](T* work, int lwork) {                                                                      \
-      int info = 0;                                                                                                    \
-      p##gels_(&trans, &m, &n, &nrhs, a, &lda, b, &ldb, work, &lwork, &info, 1);                                       \
-      return info;                                                                                                     \
-    });                                                                                                                \
-  }
-
-#define KD_LAPACK_REAL_CALLS(p, T)                                                                                     \
-  KD_LAPACK_CALLS(p, T)                                                                                                \
-  template <>                                                                                                          \
-  int orgqr(int m, int n, int k, T* a, int lda, const T* tau, Workspace<T>& w) {                                       \
-    return with_work(w, [&](T* work, int lwork) {                                                                      \
-      int info = 0;                                                                                                    \
-      p##orgqr_(&m, &n, &k, a, &lda, tau, work, &lwork, &info);                                                        \
-      return info;                                                                                                     \
-    });                                                                                                                \
-  }                                                                                                                    \
-  template <>                                                                                                          \
-  int ormqr(char side, char trans, int m, int n, int k, const T* a, int lda, const T* tau, T* c, int ldc,              \
-            Workspace<T>& w) {                                                                                         \
-    if (trans == 'C') trans = 'T';                                                                                     \
-    return with_work(w, [&](T* work, int lwork) {                                                                      \
-      int info = 0;                                                                                                    \
-      p##ormqr_(&side, &trans, &m, &n, &k, a, &lda, tau, c, &ldc, work, &lwork, &info, 1, 1);                          \
-      return info;                                                                                                     \
-    });                                                                                                                \
-  }                                                                                                                    \
-  template <>                                                                                                          \
-  int syevd(bool vectors, char uplo, int n, T* a, int lda, T* values, Workspace<T>& w) {                               \
-    const char job = vectors ? 'V' : 'N';                                                                              \
-    T best{};                                                                                                          \
-    int lwork = -1, liwork = -1, best_integers = 1, info = 0;                                                          \
-    p##syevd_(&job, &uplo, &n, a, &lda, values, &best, &lwork, &best_integers, &liwork, &info, 1, 1);                  \
-    if (info != 0) return info;                                                                                        \
-    lwork = asked(best), liwork = std::max(1, best_integers);                                                          \
-    p##syevd_(&job, &uplo, &n, a, &lda, values, room(w.numbers, extent(lwork)), &lwork,                                \
-              room(w.integers, extent(liwork)), &liwork, &info, 1, 1);                                                 \
-    return info;                                                                                                       \
-  }                                                                                                                    \
-  template <>                                                                                                          \
-  int geev(int n, T* a, int lda, c10::complex<T>* values, c10::complex<T>* vectors, int ldv, Workspace<T>& w) {        \
-    const char none = 'N', right = vectors != nullptr ? 'V' : 'N';                                                     \
-    const size_t rows = extent(n);                                                                                     \
-    T* parts = room(w.reals, rows * (vectors != nullptr ? rows + 2 : 2));                                              \
-    T *re = parts, *im = parts + rows, *vr = vectors != nullptr ? parts + 2 * rows : nullptr;                          \
-    const int one = 1, ldvr = std::max(n, 1);                                                                          \
-    T unused{};                                                                                                        \
-    const int info = with_work(w, [&](T* work, int lwork) {                                                            \
-      int status = 0;                                                                                                  \
-      p##geev_(&none, &right, &n, a, &lda, re, im, &unused, &one, vr != nullptr ? vr : &unused,                        \
-               vr != nullptr ? &ldvr : &one, work, &lwork, &status, 1, 1);                                             \
-      return status;                                                                                                   \
-    });                                                                                                                \
-    for (int j = 0; j < n; ++j) values[j] = {re[j], im[j]};                                                            \
-    if (vectors != nullptr) unpack_pairs(n, im, vr, vectors, ldv);                                                     \
-    return info;                                                                                                       \
-  }                                                                                                                    \
-  template <>                                                                                                          \
-  int gesdd(char job, int m, int n, T* a, int lda, T* s, T* u, int ldu, T* vt, int ldvt, Workspace<T>& w) {            \
-    int* integers = room(w.integers, 8 * extent(std::min(m, n)));                                                      \
-    return with_work(w, [&](T* work, int lwork) {                                                                      \
-      int info = 0;                                                                                                    \
-      p##gesdd_(&job, &m, &n, a, &lda, s, u, &ldu, vt, &ldvt, work, &lwork, integers, &info, 1);                       \
-      return info;                                                                                                     \
-    });                                                                                                                \
-  }                                                                                                                    \
-  template <>                                                                                                          \
-  int gelsy(int m, int n, int nrhs, T* a, int lda, T* b, int ldb, T rcond, int* rank, Workspace<T>& w) {               \
-    int* order = room(w.integers, extent(n));                                                                          \
-    std::fill_n(order, n, 0);                                                                                          \
-    return with_work(w, [&](T* work, int lwork) {                                                                      \
-      int info = 0;                                                                                                    \
-      p##gelsy_(&m, &n, &nrhs, a, &lda, b, &ldb, order, &rcond, rank, work, &lwork, &info);                            \
-      return info;                                                                                                     \
-    });                                                                                                                \
-  }                                                                                                                    \
-  template <>                                                                                                          \
-  int gelsd(int m, int n, int nrhs, T* a, int lda, T* b, int ldb, T* s, T rcond, int* rank, Workspace<T>& w) {         \
-    T best{};                                                                                                          \
-    int lwork = -1, integers = 1, info = 0;                                                                            \
-    p##gelsd_(&m, &n, &nrhs, a, &lda, b, &ldb, s, &rcond, rank, &best, &lwork, &integers, &info);                      \
-    if (info != 0) return info;                                                                                        \
-    lwork = asked(best);                                                                                               \
-    p##gelsd_(&m, &n, &nrhs, a, &lda, b, &ldb, s, &rcond, rank, room(w.numbers, extent(lwork)), &lwork,                \
-              room(w.integers, extent(integers)), &info);                                                              \
-    return info;                                                                                                       \
-  }                                                                                                                    \
-  template <>                                                                                                          \
-  int gelss(int m, int n, int nrhs, T* a, int lda, T* b, int ldb, T* s, T rcond, int* rank, Workspace<T>& w) {         \
-    return with_work(w, [&](T* work, int lwork) {                                                                      \
-      int info = 0;                                                                                                    \
-      p##gelss_(&m, &n, &nrhs, a, &lda, b, &ldb, s, &rcond, rank, work, &lwork, &info);                                \
-      return info;                                                                                                     \
-    });                                                                                                                \
-  }                                                                                                                    \
-  template <>                                                                                                          \
-  int sytrf(bool, int n, T* a, int lda, int* pivots, Workspace<T>& w) {                                                \
-    const char uplo = 'L';                                                                                             \
-    return with_work(w, [&](T* work, int lwork) {                                                                      \
-      int info = 0;                                                                                                    \
-      p##sytrf_(&uplo, &n, a, &lda, pivots, work, &lwork, &info, 1);                                                   \
-      return info;                                                                                                     \
-    });                                                                                                                \
-  }                                                                                                                    \
-  template <>                                                                                                          \
-  int sytrs(bool, int n, int nrhs, const T* a, int lda, const int* pivots, T* b, int ldb) {                            \
-    const char uplo = 'L';                                                                                             \
-    int info = 0;                                                                                                      \
-    p##sytrs_(&uplo, &n, &nrhs, a, &lda, pivots, b, &ldb, &info, 1);                                                   \
-    return info;                                                                                                       \
-  }
-
-#define KD_LAPACK_COMPLEX_CALLS(p, T, R)                                                                               \
-  KD_LAPACK_CALLS(p, T)                                                                                                \
-  template <>                                                                                                          \
-  int orgqr(int m, int n, int k, T* a, int lda, const T* tau, Workspace<T>& w) {                                       \
-    return with_work(w, [&](T* work, int lwork) {                                                                      \
-      int info = 0;                                                                                                    \
-      p##ungqr_(&m, &n, &k, a, &lda, tau, work, &lwork, &info);                                                        \
-      return info;                                                                                                     \
-    });                                                                                                                \
-  }                                                                                                                    \
-  template <>                                                                                                          \
-  int ormqr(char side, char trans, int m, int n, int k, const T* a, int lda, const T* tau, T* c, int ldc,              \
-            Workspace<T>& w) {                                                                                         \
-    return with_work(w, [&](T* work, int lwork) {                                                                      \
-      int info = 0;                                                                                                    \
-      p##unmqr_(&side, &trans, &m, &n, &k, a, &lda, tau, c, &ldc, work, &lwork, &info, 1, 1);                          \
-      return info;                                                                                                     \
-    });                                                                                                                \
-  }                                                                                                                    \
-  template <>                                                                                                          \
-  int syevd(bool vectors, char uplo, int n, T* a, int lda, R* values, Workspace<T>& w) {                               \
-    const char job = vectors ? 'V' : 'N';                                                                              \
-    T best{};                                                                                                          \
-    R best_reals{};                                                                                                    \
-    int lwork = -1, lrwork = -1, liwork = -1, best_integers = 1, info = 0;                                             \
-    p##heevd_(&job, &uplo, &n, a, &lda, values, &best, &lwork, &best_reals, &lrwork, &best_integers, &liwork, &info, 1,\
-              1);                                                                                                      \
-    if (info != 0) return info;                                                                                        \
-    lwork = asked(best), lrwork = asked(best_reals), liwork = std::max(1, best_integers);                              \
-    p##heevd_(&job, &uplo, &n, a, &lda, values, room(w.numbers, extent(lwork)), &lwork, room(w.reals, extent(lrwork)), \
-              &lrwork, room(w.integers, extent(liwork)), &liwork, &info, 1, 1);                                        \
-    return info;                                                                                                       \
-  }                                                                                                                    \
-  template <>                                                                                                          \
-  int geev(int n, T* a, int lda, T* values, T* vectors, int ldv, Workspace<T>& w) {                                    \
-    const char none = 'N', right = vectors != nullptr ? 'V' : 'N';                                                     \
-    R* reals = room(w.reals, 2 * extent(n));                                                                           \
-    const int one = 1;                                                                                                 \
-    T unused{};                                                                                                        \
-    return with_work(w, [&](T* work, int lwork) {                                                                      \
-      int info = 0;                                                                                                    \
-      p##geev_(&none, &right, &n, a, &lda, values, &unused, &one, vectors != nullptr ? vectors : &unused,              \
-               vectors != nullptr ? &ldv : &one, work, &lwork, reals, &info, 1, 1);                                    \
-      return info;                                                                                                     \
-    });                                                                                                                \
-  }                                                                                                                    \
-  template <>                                                                                                          \
-  int gesdd(char job, int m, int n, T* a, int lda, R* s, T* u, int ldu, T* vt, int ldvt, Workspace<T>& w) {            \
-    const size_t few = extent(std::min(m, n)), many = extent(std::max(m, n));                                          \
-    int* integers = room(w.integers, 8 * few);                                                                         \
-    R* reals = room(w.reals, job == 'N' ? 7 * few : few * std::max(5 * few + 7, 2 * many + 2 * few + 1));              \
-    return with_work(w, [&](T* work, int lwork) {                                                                      \
-      int info = 0;                                                                                                    \
-      p##gesdd_(&job, &m, &n, a, &lda, s, u, &ldu, vt, &ldvt, work, &lwork, reals, integers, &info, 1);                \
-      return info;                                                                                                     \
-    });                                                                                                                \
-  }                                                                                                                    \
-  template <>                                                                                                          \
-  int gelsy(int m, int n, int nrhs, T* a, int lda, T* b, int ldb, R rcond, int* rank, Workspace<T>& w) {               \
-    int* order = room(w.integers, extent(n));                                                                          \
-    std::fill_n(order, n, 0);                                                                                          \
-    R* reals = room(w.reals, 2 * extent(n));                                                                           \
-    return with_work(w, [&](T* work, int lwork) {                                                                      \
-      int info = 0;                                                                                                    \
-      p##gelsy_(&m, &n, &nrhs, a, &lda, b, &ldb, order, &rcond, rank, work, &lwork, reals, &info);                     \
-      return info;                                                                                                     \
-    });                                                                                                                \
-  }                                                                                                                    \
-  template <>                                                                                                          \
-  int gelsd(int m, int n, int nrhs, T* a, int lda, T* b, int ldb, R* s, R rcond, int* rank, Workspace<T>& w) {         \
-    T best{};                                                                                                          \
-    R best_reals{};                                                                                                    \
-    int lwork = -1, integers = 1, info = 0;                                                                            \
-    p##gelsd_(&m, &n, &nrhs, a, &lda, b, &ldb, s, &rcond, rank, &best, &lwork, &best_reals, &integers, &info);         \
-    if (info != 0) return info;                                                                                        \
-    lwork = asked(best);                                                                                               \
-    p##gelsd_(&m, &n, &nrhs, a, &lda, b, &ldb, s, &rcond, rank, room(w.numbers, extent(lwork)), &lwork,                \
-              room(w.reals, extent(asked(best_reals))), room(w.integers, extent(integers)), &info);                    \
-    return info;                                                                                                       \
-  }                                                                                                                    \
-  template <>                                                                                                          \
-  int gelss(int m, int n, int nrhs, T* a, int lda, T* b, int ldb, R* s, R rcond, int* rank, Workspace<T>& w) {         \
-    R* reals = room(w.reals, 5 * extent(std::min(m, n)));                                                              \
-    return with_work(w, [&](T* work, int lwork) {                                                                      \
-      int info = 0;                                                                                                    \
-      p##gelss_(&m, &n, &nrhs, a, &lda, b, &ldb, s, &rcond, rank, work, &lwork, reals, &info);                         \
-      return info;                                                                                                     \
-    });                                                                                                                \
-  }                                                                                                                    \
-  template <>                                                                                                          \
-  int sytrf(bool hermitian, int n, T* a, int lda, int* pivots, Workspace<T>& w) {                                      \
-    const char uplo = 'L';                                                                                             \
-    return with_work(w, [&](T* work, int lwork) {                                                                      \
-      int info = 0;                                                                                                    \
-      (hermitian ? p##hetrf_ : p##sytrf_)(&uplo, &n, a, &lda, pivots, work, &lwork, &info, 1);                         \
-      return info;                                                                                                     \
-    });                                                                                                                \
-  }                                                                                                                    \
-  template <>                                                                                                          \
-  int sytrs(bool hermitian, int n, int nrhs, const T* a, int lda, const int* pivots, T* b, int ldb) {                  \
-    const char uplo = 'L';                                                                                             \
-    int info = 0;                                                                                                      \
-    (hermitian ? p##hetrs_ : p##sytrs_)(&uplo, &n, &nrhs, a, &lda, pivots, b, &ldb, &info, 1);                         \
-    return info;                                                                                                       \
-  }
-
-namespace {
-
 // Real routines give two conjugate eigenvectors as one column of real and one of imaginary parts.
 template <class T>
 void unpack_pairs(int n, const T* im, const T* vr, c10::complex<T>* vectors, int ldv) {
@@ -355,22 +78,255 @@ void unpack_pairs(int n, const T* im, const T* vr, c10::complex<T>* vectors, int
 
 }  // namespace
 
-using ComplexFloat = c10::complex<float>;
-using ComplexDouble = c10::complex<double>;
+template <class T>
+int getrf(int m, int n, T* a, int lda, int* pivots) {
+  if (std::max(m, n) <= kSmall) return small_lu(m, n, a, lda, pivots);
+  int info = 0;
+  Routines<T>::getrf(&m, &n, a, &lda, pivots, &info);
+  return info;
+}
 
-// trsm before potrs, which calls it.
-template <>
-void trsm(char, char, char, char, int, int, const float*, int, float*, int);
-template <>
-void trsm(char, char, char, char, int, int, const double*, int, double*, int);
-template <>
-void trsm(char, char, char, char, int, int, const ComplexFloat*, int, ComplexFloat*, int);
-template <>
-void trsm(char, char, char, char, int, int, const ComplexDouble*, int, ComplexDouble*, int);
+template <class T>
+int getrs(char trans, int n, int nrhs, const T* a, int lda, const int* pivots, T* b, int ldb) {
+  if (n <= kSmall) return small_lu_solve(trans, n, nrhs, a, lda, pivots, b, ldb), 0;
+  int info = 0;
+  Routines<T>::getrs(&trans, &n, &nrhs, a, &lda, pivots, b, &ldb, &info, 1);
+  return info;
+}
 
-KD_LAPACK_REAL_CALLS(s, float)
-KD_LAPACK_REAL_CALLS(d, double)
-KD_LAPACK_COMPLEX_CALLS(c, ComplexFloat, float)
-KD_LAPACK_COMPLEX_CALLS(z, ComplexDouble, double)
+template <class T>
+int potrf(char uplo, int n, T* a, int lda) {
+  if (n <= kSmall) return small_cholesky(uplo, n, a, lda);
+  int info = 0;
+  Routines<T>::potrf(&uplo, &n, a, &lda, &info, 1);
+  return info;
+}
+
+template <class T>
+void potrs(char uplo, int n, int nrhs, const T* a, int lda, T* b, int ldb) {
+  const bool lower = uplo == 'L';
+  trsm('L', uplo, lower ? 'N' : 'C', 'N', n, nrhs, a, lda, b, ldb);
+  trsm('L', uplo, lower ? 'C' : 'N', 'N', n, nrhs, a, lda, b, ldb);
+}
+
+template <class T>
+int potri(char uplo, int n, T* a, int lda) {
+  int info = 0;
+  Routines<T>::potri(&uplo, &n, a, &lda, &info, 1);
+  return info;
+}
+
+template <class T>
+void trsm(char side, char uplo, char trans, char diag, int m, int n, const T* a, int lda, T* b, int ldb) {
+  if (side == 'L' && m <= kSmall) return small_triangular_solve(uplo, trans, diag, m, n, a, lda, b, ldb);
+  const T one(1);
+  Routines<T>::trsm(&side, &uplo, &trans, &diag, &m, &n, &one, a, &lda, b, &ldb, 1, 1, 1, 1);
+}
+
+template <class T>
+int geqrf(int m, int n, T* a, int lda, T* tau, Workspace<T>& w) {
+  return with_work(w, [&](T* work, int lwork) {
+    int info = 0;
+    Routines<T>::geqrf(&m, &n, a, &lda, tau, work, &lwork, &info);
+    return info;
+  });
+}
+
+template <class T>
+int orgqr(int m, int n, int k, T* a, int lda, const T* tau, Workspace<T>& w) {
+  return with_work(w, [&](T* work, int lwork) {
+    int info = 0;
+    Routines<T>::orgqr(&m, &n, &k, a, &lda, tau, work, &lwork, &info);
+    return info;
+  });
+}
+
+template <class T>
+int ormqr(char side, char trans, int m, int n, int k, const T* a, int lda, const T* tau, T* c, int ldc,
+          Workspace<T>& w) {
+  if (trans == 'C' && !is_complex<T>) trans = 'T';
+  return with_work(w, [&](T* work, int lwork) {
+    int info = 0;
+    Routines<T>::ormqr(&side, &trans, &m, &n, &k, a, &lda, tau, c, &ldc, work, &lwork, &info, 1, 1);
+    return info;
+  });
+}
+
+template <class T>
+int syevd(bool vectors, char uplo, int n, T* a, int lda, Real<T>* values, Workspace<T>& w) {
+  const char job = vectors ? 'V' : 'N';
+  const auto call = [&](T* work, int lwork, [[maybe_unused]] Real<T>* reals, [[maybe_unused]] int lreals,
+                        int* integers, int lintegers) {
+    int info = 0;
+    if constexpr (is_complex<T>) {
+      Routines<T>::syevd(&job, &uplo, &n, a, &lda, values, work, &lwork, reals, &lreals, integers, &lintegers, &info,
+                         1, 1);
+    } else {
+      Routines<T>::syevd(&job, &uplo, &n, a, &lda, values, work, &lwork, integers, &lintegers, &info, 1, 1);
+    }
+    return info;
+  };
+  T best{};
+  Real<T> reals{};
+  int integers = 1;
+  if (const int info = call(&best, -1, &reals, -1, &integers, -1); info != 0) return info;
+  const int lwork = asked(best), lreals = asked(reals), lintegers = std::max(1, integers);
+  return call(room(w.numbers, extent(lwork)), lwork, room(w.reals, extent(lreals)), lreals,
+              room(w.integers, extent(lintegers)), lintegers);
+}
+
+template <class T>
+int geev(int n, T* a, int lda, c10::complex<Real<T>>* values, c10::complex<Real<T>>* vectors, int ldv,
+         Workspace<T>& w) {
+  const char none = 'N', right = vectors != nullptr ? 'V' : 'N';
+  const size_t rows = extent(n);
+  const int one = 1;
+  T unused{};
+  if constexpr (is_complex<T>) {
+    Real<T>* const reals = room(w.reals, 2 * rows);
+    return with_work(w, [&](T* work, int lwork) {
+      int info = 0;
+      Routines<T>::geev(&none, &right, &n, a, &lda, values, &unused, &one, vectors != nullptr ? vectors : &unused,
+                        vectors != nullptr ? &ldv : &one, work, &lwork, reals, &info, 1, 1);
+      return info;
+    });
+  } else {
+    T* const parts = room(w.reals, rows * (vectors != nullptr ? rows + 2 : 2));
+    T *const re = parts, *const im = parts + rows, *const vr = vectors != nullptr ? parts + 2 * rows : &unused;
+    const int ldvr = vectors != nullptr ? static_cast<int>(rows) : 1;
+    const int info = with_work(w, [&](T* work, int lwork) {
+      int status = 0;
+      Routines<T>::geev(&none, &right, &n, a, &lda, re, im, &unused, &one, vr, &ldvr, work, &lwork, &status, 1, 1);
+      return status;
+    });
+    for (int j = 0; j < n; ++j) values[j] = {re[j], im[j]};
+    if (vectors != nullptr) unpack_pairs(n, im, vr, vectors, ldv);
+    return info;
+  }
+}
+
+template <class T>
+int gesdd(char job, int m, int n, T* a, int lda, Real<T>* s, T* u, int ldu, T* vt, int ldvt, Workspace<T>& w) {
+  const size_t few = extent(std::min(m, n)), many = extent(std::max(m, n));
+  int* const integers = room(w.integers, 8 * few);
+  [[maybe_unused]] Real<T>* reals = nullptr;
+  if constexpr (is_complex<T>) {
+    reals = room(w.reals, job == 'N' ? 7 * few : few * std::max(5 * few + 7, 2 * many + 2 * few + 1));
+  }
+  return with_work(w, [&](T* work, int lwork) {
+    int info = 0;
+    if constexpr (is_complex<T>) {
+      Routines<T>::gesdd(&job, &m, &n, a, &lda, s, u, &ldu, vt, &ldvt, work, &lwork, reals, integers, &info, 1);
+    } else {
+      Routines<T>::gesdd(&job, &m, &n, a, &lda, s, u, &ldu, vt, &ldvt, work, &lwork, integers, &info, 1);
+    }
+    return info;
+  });
+}
+
+template <class T>
+int gels(int m, int n, int nrhs, T* a, int lda, T* b, int ldb, Workspace<T>& w) {
+  const char trans = 'N';
+  return with_work(w, [&](T* work, int lwork) {
+    int info = 0;
+    Routines<T>::gels(&trans, &m, &n, &nrhs, a, &lda, b, &ldb, work, &lwork, &info, 1);
+    return info;
+  });
+}
+
+template <class T>
+int gelsy(int m, int n, int nrhs, T* a, int lda, T* b, int ldb, Real<T> rcond, int* rank, Workspace<T>& w) {
+  int* const order = room(w.integers, extent(n));
+  std::fill_n(order, n, 0);
+  [[maybe_unused]] Real<T>* const reals = room(w.reals, is_complex<T> ? 2 * extent(n) : 0);
+  return with_work(w, [&](T* work, int lwork) {
+    int info = 0;
+    if constexpr (is_complex<T>) {
+      Routines<T>::gelsy(&m, &n, &nrhs, a, &lda, b, &ldb, order, &rcond, rank, work, &lwork, reals, &info);
+    } else {
+      Routines<T>::gelsy(&m, &n, &nrhs, a, &lda, b, &ldb, order, &rcond, rank, work, &lwork, &info);
+    }
+    return info;
+  });
+}
+
+template <class T>
+int gelsd(int m, int n, int nrhs, T* a, int lda, T* b, int ldb, Real<T>* s, Real<T> rcond, int* rank,
+          Workspace<T>& w) {
+  const auto call = [&](T* work, int lwork, [[maybe_unused]] Real<T>* reals, int* integers) {
+    int info = 0;
+    if constexpr (is_complex<T>) {
+      Routines<T>::gelsd(&m, &n, &nrhs, a, &lda, b, &ldb, s, &rcond, rank, work, &lwork, reals, integers, &info);
+    } else {
+      Routines<T>::gelsd(&m, &n, &nrhs, a, &lda, b, &ldb, s, &rcond, rank, work, &lwork, integers, &info);
+    }
+    return info;
+  };
+  T best{};
+  Real<T> reals{};
+  int integers = 1;
+  if (const int info = call(&best, -1, &reals, &integers); info != 0) return info;
+  const int lwork = asked(best);
+  return call(room(w.numbers, extent(lwork)), lwork, room(w.reals, extent(asked(reals))),
+              room(w.integers, extent(integers)));
+}
+
+template <class T>
+int gelss(int m, int n, int nrhs, T* a, int lda, T* b, int ldb, Real<T>* s, Real<T> rcond, int* rank,
+          Workspace<T>& w) {
+  [[maybe_unused]] Real<T>* const reals = room(w.reals, is_complex<T> ? 5 * extent(std::min(m, n)) : 0);
+  return with_work(w, [&](T* work, int lwork) {
+    int info = 0;
+    if constexpr (is_complex<T>) {
+      Routines<T>::gelss(&m, &n, &nrhs, a, &lda, b, &ldb, s, &rcond, rank, work, &lwork, reals, &info);
+    } else {
+      Routines<T>::gelss(&m, &n, &nrhs, a, &lda, b, &ldb, s, &rcond, rank, work, &lwork, &info);
+    }
+    return info;
+  });
+}
+
+template <class T>
+int sytrf(bool hermitian, int n, T* a, int lda, int* pivots, Workspace<T>& w) {
+  const char uplo = 'L';
+  return with_work(w, [&](T* work, int lwork) {
+    int info = 0;
+    (hermitian ? Routines<T>::hetrf : Routines<T>::sytrf)(&uplo, &n, a, &lda, pivots, work, &lwork, &info, 1);
+    return info;
+  });
+}
+
+template <class T>
+int sytrs(bool hermitian, int n, int nrhs, const T* a, int lda, const int* pivots, T* b, int ldb) {
+  const char uplo = 'L';
+  int info = 0;
+  (hermitian ? Routines<T>::hetrs : Routines<T>::sytrs)(&uplo, &n, &nrhs, a, &lda, pivots, b, &ldb, &info, 1);
+  return info;
+}
+
+#define KD_LAPACK_OF(T)                                                                                            \
+  template int getrf(int, int, T*, int, int*);                                                                     \
+  template int getrs(char, int, int, const T*, int, const int*, T*, int);                                          \
+  template int potrf(char, int, T*, int);                                                                          \
+  template void potrs(char, int, int, const T*, int, T*, int);                                                     \
+  template int potri(char, int, T*, int);                                                                          \
+  template void trsm(char, char, char, char, int, int, const T*, int, T*, int);                                    \
+  template int geqrf(int, int, T*, int, T*, Workspace<T>&);                                                        \
+  template int orgqr(int, int, int, T*, int, const T*, Workspace<T>&);                                             \
+  template int ormqr(char, char, int, int, int, const T*, int, const T*, T*, int, Workspace<T>&);                  \
+  template int syevd(bool, char, int, T*, int, Real<T>*, Workspace<T>&);                                           \
+  template int geev(int, T*, int, c10::complex<Real<T>>*, c10::complex<Real<T>>*, int, Workspace<T>&);             \
+  template int gesdd(char, int, int, T*, int, Real<T>*, T*, int, T*, int, Workspace<T>&);                          \
+  template int gels(int, int, int, T*, int, T*, int, Workspace<T>&);                                               \
+  template int gelsy(int, int, int, T*, int, T*, int, Real<T>, int*, Workspace<T>&);                               \
+  template int gelsd(int, int, int, T*, int, T*, int, Real<T>*, Real<T>, int*, Workspace<T>&);                     \
+  template int gelss(int, int, int, T*, int, T*, int, Real<T>*, Real<T>, int*, Workspace<T>&);                     \
+  template int sytrf(bool, int, T*, int, int*, Workspace<T>&);                                                     \
+  template int sytrs(bool, int, int, const T*, int, const int*, T*, int);
+KD_LAPACK_OF(float)
+KD_LAPACK_OF(double)
+KD_LAPACK_OF(c10::complex<float>)
+KD_LAPACK_OF(c10::complex<double>)
+#undef KD_LAPACK_OF
 
 }  // namespace at::cpu::lapack

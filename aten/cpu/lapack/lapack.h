@@ -74,7 +74,7 @@ int getrs(char trans, int n, int nrhs, const T* a, int lda, const int* pivots, T
 template <class T>
 int potrf(char uplo, int n, T* a, int lda);
 template <class T>
-int potrs(char uplo, int n, int nrhs, const T* a, int lda, T* b, int ldb);
+void potrs(char uplo, int n, int nrhs, const T* a, int lda, T* b, int ldb);
 template <class T>
 int potri(char uplo, int n, T* a, int lda);
 /// b = op(a)^-1 b with `side` 'L', b op(a)^-1 with 'R'; b is m x n.

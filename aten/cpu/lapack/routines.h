@@ -11,8 +11,6 @@
   void p##getrs_(const char* trans, const int* n, const int* nrhs, const T* a, const int* lda, const int* ipiv, T* b,  \
                  const int* ldb, int* info, size_t);                                                                   \
   void p##potrf_(const char* uplo, const int* n, T* a, const int* lda, int* info, size_t);                             \
-  void p##potrs_(const char* uplo, const int* n, const int* nrhs, const T* a, const int* lda, T* b, const int* ldb,    \
-                 int* info, size_t);                                                                                   \
   void p##potri_(const char* uplo, const int* n, T* a, const int* lda, int* info, size_t);                             \
   void p##trsm_(const char* side, const char* uplo, const char* trans, const char* diag, const int* m, const int* n,   \
                 const T* alpha, const T* a, const int* lda, T* b, const int* ldb, size_t, size_t, size_t, size_t);     \
@@ -87,3 +85,45 @@ KD_LAPACK_COMPLEX_ROUTINES(z, c10::complex<double>, double)
 #if defined(__clang__)
 #pragma clang diagnostic pop
 #endif
+
+namespace at::cpu::lapack {
+
+/// The routines by the type of the elements. Unitary and Hermitian ones of complex matrices go by the names of the
+/// orthogonal and symmetric ones, which real matrices have.
+template <class T>
+struct Routines;
+
+#define KD_LAPACK_TABLE(p, T, orthogonal, symmetric)   \
+  template <>                                          \
+  struct Routines<T> {                                 \
+    static constexpr auto getrf = p##getrf_;           \
+    static constexpr auto getrs = p##getrs_;           \
+    static constexpr auto potrf = p##potrf_;           \
+    static constexpr auto potri = p##potri_;           \
+    static constexpr auto trsm = p##trsm_;             \
+    static constexpr auto geqrf = p##geqrf_;           \
+    static constexpr auto geev = p##geev_;             \
+    static constexpr auto gesdd = p##gesdd_;           \
+    static constexpr auto gels = p##gels_;             \
+    static constexpr auto gelsy = p##gelsy_;           \
+    static constexpr auto gelsd = p##gelsd_;           \
+    static constexpr auto gelss = p##gelss_;           \
+    static constexpr auto sytrf = p##sytrf_;           \
+    static constexpr auto sytrs = p##sytrs_;           \
+    static constexpr auto orgqr = p##orthogonal##gqr_; \
+    static constexpr auto ormqr = p##orthogonal##mqr_; \
+    static constexpr auto syevd = p##symmetric##evd_;  \
+    static constexpr auto hetrf = p##symmetric##trf_;  \
+    static constexpr auto hetrs = p##symmetric##trs_;  \
+  };
+KD_LAPACK_TABLE(s, float, or, sy)
+KD_LAPACK_TABLE(d, double, or, sy)
+KD_LAPACK_TABLE(c, c10::complex<float>, un, he)
+KD_LAPACK_TABLE(z, c10::complex<double>, un, he)
+#undef KD_LAPACK_TABLE
+
+}  // namespace at::cpu::lapack
+
+#undef KD_LAPACK_ROUTINES
+#undef KD_LAPACK_REAL_ROUTINES
+#undef KD_LAPACK_COMPLEX_ROUTINES

@@ -5,23 +5,17 @@
 #include "hwy/foreach_target.h"  // keep first
 #include "aten/cpu/isa_table.h"
 #include "hwy/highway.h"
-#include "hwy/contrib/math/math-inl.h"
 #include "aten/cpu/vec_math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace at::matrix::internal {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
+namespace vm = cpu::HWY_NAMESPACE::vm;
 
 template <class T>
 HWY_INLINE T Infinity() {
   return static_cast<T>(__builtin_inf());
-}
-
-template <class D, class V>
-HWY_INLINE V ExpOrNan(D d, V x) {
-  if constexpr (sizeof(hn::TFromD<D>) == 4) return cpu::HWY_NAMESPACE::vm::exp(d, x);
-  else return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(d, x));
 }
 
 // The `left` values at p, then `fill`.
@@ -48,12 +42,12 @@ T ExpRow(T* row, int64_t cols, T shift) {
   auto sum = hn::Zero(d);
   int64_t j = 0;
   for (; j + lanes <= cols; j += lanes) {
-    const auto e = ExpOrNan(d, hn::Sub(hn::LoadU(d, row + j), s));
+    const auto e = vm::exp(d, hn::Sub(hn::LoadU(d, row + j), s));
     hn::StoreU(e, d, row + j);
     sum = hn::Add(sum, e);
   }
   if (j < cols) {
-    const auto e = ExpOrNan(d, hn::Sub(LoadTail(d, row + j, cols - j, -Infinity<T>()), s));
+    const auto e = vm::exp(d, hn::Sub(LoadTail(d, row + j, cols - j, -Infinity<T>()), s));
     StoreTail(d, e, row + j, cols - j);
     sum = hn::Add(sum, e);
   }
@@ -74,7 +68,7 @@ T MaxRow(const T* row, int64_t cols) {
 template <class T>
 T ExpOne(T x) {
   const hn::ScalableTag<T> d;
-  return hn::GetLane(ExpOrNan(d, hn::Set(d, x)));
+  return hn::GetLane(vm::exp(d, hn::Set(d, x)));
 }
 
 template <class T>

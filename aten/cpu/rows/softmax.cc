@@ -8,7 +8,6 @@
 // clang-format off
 #include "aten/cpu/isa_table.h"
 #include "hwy/highway.h"
-#include "hwy/contrib/math/math-inl.h"
 #include "aten/cpu/rows/rows-inl.h"
 #include "aten/cpu/vec_math-inl.h"
 // clang-format on
@@ -34,12 +33,6 @@ using SoftmaxTables = RealTables<SoftmaxTable>;
 HWY_BEFORE_NAMESPACE();
 namespace at::cpu {
 namespace HWY_NAMESPACE {
-
-template <class D, class V>
-HWY_INLINE V exp_keeping_nan(D d, V v) {
-  if constexpr (sizeof(hn::TFromD<D>) == 4) return vm::exp(d, v);
-  else return hn::IfThenElse(hn::IsNaN(v), v, hn::Exp(d, v));
-}
 
 // out[i] = f(load) over the row; `load(p)` reads p at the place being computed, the tail padded with zeros.
 template <class T, class F>
@@ -99,7 +92,7 @@ HWY_NOINLINE double exp_sum_impl(const T* x, int64_t n, Compute<T> shift) {
     auto sum = hn::Zero(d);
     for (; i < end; i += lanes) {
       const auto v = i + lanes <= end ? load(d, x + i) : load_part(d, x + i, end - i, -std::numeric_limits<Compute<T>>::infinity());
-      sum = hn::Add(sum, exp_keeping_nan(d, hn::Sub(v, s)));
+      sum = hn::Add(sum, vm::exp(d, hn::Sub(v, s)));
     }
     i = end;
     total += static_cast<double>(lane_sum(d, sum));
@@ -120,8 +113,8 @@ void softmax_impl(const T* x, T* y, int64_t n) {
     const int64_t end = n - i < 16 * kSumBlock ? n : i + 16 * kSumBlock;
     auto s0 = hn::Zero(d), s1 = s0;
     for (; i + 2 * lanes <= end; i += 2 * lanes) {
-      const auto e0 = exp_keeping_nan(d, hn::Sub(load(d, x + i), shift)),
-                 e1 = exp_keeping_nan(d, hn::Sub(load(d, x + i + lanes), shift));
+      const auto e0 = vm::exp(d, hn::Sub(load(d, x + i), shift));
+      const auto e1 = vm::exp(d, hn::Sub(load(d, x + i + lanes), shift));
       s0 = hn::Add(s0, e0);
       s1 = hn::Add(s1, e1);
       store(d, e0, y + i);
@@ -130,7 +123,7 @@ void softmax_impl(const T* x, T* y, int64_t n) {
     for (; i < end; i += lanes) {
       const bool whole = i + lanes <= end;
       const auto v = whole ? load(d, x + i) : load_part(d, x + i, end - i, -std::numeric_limits<C>::infinity());
-      const auto e = exp_keeping_nan(d, hn::Sub(v, shift));
+      const auto e = vm::exp(d, hn::Sub(v, shift));
       s0 = hn::Add(s0, e);
       if (whole) {
         store(d, e, y + i);
@@ -152,7 +145,7 @@ HWY_INLINE V short_row_softmax(D d, V v, hn::Mask<D> part) {
   const V low = hn::Set(d, -std::numeric_limits<C>::infinity());
   const V filled = hn::IfThenElse(part, v, low);
   const V m = hn::MaxOfLanes(d, filled);
-  const V e = exp_keeping_nan(d, hn::Sub(filled, m));
+  const V e = vm::exp(d, hn::Sub(filled, m));
   const C total = lane_sum(d, e);
   const bool finite = hn::AllFalse(d, hn::IsNaN(filled)) && std::isfinite(hn::GetLane(m));
   const C scale = finite ? static_cast<C>(1 / static_cast<double>(total)) : std::numeric_limits<C>::quiet_NaN();
@@ -224,7 +217,7 @@ void log_softmax_backward_impl(const T* g, const T* y, T* gx, int64_t n) {
   const Tag<T> d;
   const double total = block_sum(g, n, Compute<T>{0}, [](auto, auto v) HWY_ATTR { return v; });
   const auto sum = hn::Set(d, static_cast<Compute<T>>(total));
-  map_row(gx, n, [&](const auto& at) HWY_ATTR { return hn::NegMulAdd(exp_keeping_nan(d, at(y)), sum, at(g)); });
+  map_row(gx, n, [&](const auto& at) HWY_ATTR { return hn::NegMulAdd(vm::exp(d, at(y)), sum, at(g)); });
 }
 
 // One vector of columns at a time; `at(row)` loads it, `put(row, v)` stores the result.
@@ -244,7 +237,7 @@ HWY_INLINE void softmax_column_vector(int64_t rows, bool log, const At& at, cons
   m = hn::IfThenElse(bad, hn::Set(d, std::numeric_limits<C>::quiet_NaN()), m);
   auto sum = hn::Zero(d), part = sum;
   for (int64_t r = 0; r < rows; ++r) {
-    part = hn::Add(part, exp_keeping_nan(d, hn::Sub(at(r), m)));
+    part = hn::Add(part, vm::exp(d, hn::Sub(at(r), m)));
     if ((r & 63) == 63) {
       sum = hn::Add(sum, part);
       part = hn::Zero(d);
@@ -256,7 +249,7 @@ HWY_INLINE void softmax_column_vector(int64_t rows, bool log, const At& at, cons
     for (int64_t r = 0; r < rows; ++r) put(r, hn::Sub(hn::Sub(at(r), m), log_sum));
   } else {
     const auto scale = hn::Div(hn::Set(d, C{1}), sum);
-    for (int64_t r = 0; r < rows; ++r) put(r, hn::Mul(exp_keeping_nan(d, hn::Sub(at(r), m)), scale));
+    for (int64_t r = 0; r < rows; ++r) put(r, hn::Mul(vm::exp(d, hn::Sub(at(r), m)), scale));
   }
 }
 
@@ -293,7 +286,7 @@ HWY_INLINE void softmax_backward_column_vector(int64_t rows, bool log, const At&
   sum = hn::Add(sum, part);
   for (int64_t r = 0; r < rows; ++r) {
     const auto g = at(r, true), y = at(r, false);
-    put(r, log ? hn::NegMulAdd(exp_keeping_nan(d, y), sum, g) : hn::Mul(hn::Sub(g, sum), y));
+    put(r, log ? hn::NegMulAdd(vm::exp(d, y), sum, g) : hn::Mul(hn::Sub(g, sum), y));
   }
 }
 

@@ -214,6 +214,15 @@ TEST(LinalgTest, SingularMatricesNameTheirPlace) {
   EXPECT_EQ(values(std::get<1>(at::linalg_cholesky_ex(both))), (std::vector<double>{0, 1}));
 }
 
+TEST(LinalgTest, DeterminantsOfNothing) {
+  for (const ScalarType type : {ScalarType::Double, ScalarType::BFloat16}) {
+    const Tensor ones = at::linalg_det(blank({2, 0, 0}, type));
+    EXPECT_EQ(ones.scalar_type(), type);
+    expect_close(ones, {1, 1});
+  }
+  expect_close(at::linalg_det(blank({0, 3, 3})), std::vector<double>());
+}
+
 TEST(LinalgTest, ArgumentsThatDoNotFit) {
   const Tensor ints = indices_of({1, 2, 3, 4}, {2, 2}), square = regular({3, 3}), wide = numbers({2, 3});
   expect_error<Error>([&] { at::linalg_inv(numbers({3})); },

@@ -63,12 +63,9 @@ std::array<TensorSpec, 3> linalg_lu_factor_ex_meta(const Tensor& A, bool pivot, 
 
 void linalg_lu_factor_ex_cpu(const Tensor& A, bool, bool check_errors, Tensor& LU, Tensor& pivots, Tensor& info) {
   if (check_errors) {
-    const auto [factor, exchanges, failures] = at::linalg_lu_factor_ex(A, true, false);
-    check_info(failures, "torch.linalg.lu_factor_ex", Failure::kLu);
-    at::copy_(LU, factor);
-    at::copy_(pivots, exchanges);
-    at::copy_(info, failures);
-    return;
+    const auto all = at::linalg_lu_factor_ex(A, true, false);
+    check_info(std::get<2>(all), "torch.linalg.lu_factor_ex", Failure::kLu);
+    return write_all(all, LU, pivots, info);
   }
   LuOut(A, LU, pivots, info).commit();
 }
@@ -239,13 +236,9 @@ std::array<TensorSpec, 4> _linalg_solve_ex_meta(const Tensor& A, const Tensor& B
 void _linalg_solve_ex_cpu(const Tensor& A, const Tensor& B, bool left, bool check_errors, Tensor& result, Tensor& LU,
                           Tensor& pivots, Tensor& info) {
   if (check_errors) {
-    const auto [solution, factor, exchanges, failures] = at::_linalg_solve_ex(A, B, left, false);
-    check_info(failures, "torch.linalg.solve_ex", Failure::kSolve);
-    at::copy_(result, solution);
-    at::copy_(LU, factor);
-    at::copy_(pivots, exchanges);
-    at::copy_(info, failures);
-    return;
+    const auto all = at::_linalg_solve_ex(A, B, left, false);
+    check_info(std::get<3>(all), "torch.linalg.solve_ex", Failure::kSolve);
+    return write_all(all, result, LU, pivots, info);
   }
   const bool vector = is_vector_system(A, B);
   const Tensor right = vector ? at::unsqueeze(B, -1) : B;
@@ -326,7 +319,7 @@ std::array<TensorSpec, 2> factor_specs(const Tensor& A) {
 std::array<TensorSpec, 3> _linalg_det_meta(const Tensor& A) {
   check_square(A, "linalg.det");
   check_floating(A, "linalg.det");
-  check_lapack_dtype(A, "lu_cpu");
+  if (A.numel() != 0) check_lapack_dtype(A, "lu_cpu");
   const auto [lu, pivots] = factor_specs(A);
   return {rows(batch_of(A.sizes()), A.scalar_type(), A), lu, pivots};
 }
@@ -341,6 +334,8 @@ Tensor factored(const Tensor& A) {
 }  // namespace
 
 void _linalg_det_cpu(const Tensor& A, Tensor& result, Tensor& LU, Tensor& pivots) {
+  // The product of no numbers, in any dtype.
+  if (A.numel() == 0) return at::fill_(result, Scalar(1)), void();
   Tensor info = scratch_info(A);
   LuOut factors(factored(A), LU, pivots, info);
   DenseOut out(result);

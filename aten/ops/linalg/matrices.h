@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <initializer_list>
+#include <tuple>
 #include <utility>
 
 #include "aten/core/empty.h"
@@ -49,6 +50,12 @@ enum class Failure : uint8_t { kInverse, kSolve, kCholesky, kSvd, kEigen, kLu, k
 /// Throws c10::LinAlgError (of an LU factorization c10::Error) for the first matrix that failed, with its place in the
 /// batch.
 void check_info(const Tensor& info, const char* op, Failure what);
+
+/// Copies results that were computed and checked apart from where they go.
+template <class Results, class... Outs>
+void write_all(const Results& results, Outs&... outs) {
+  std::apply([&](const auto&... from) { (at::copy_(outs, from), ...); }, results);
+}
 
 template <class F>
 void visit_lapack(ScalarType type, F&& f) {

@@ -109,8 +109,7 @@ void geqrf_cpu(const Tensor& self, Tensor& a, Tensor& tau) {
   // The two results may share memory: everything is computed before one is written.
   const Tensor qr = column_copy(self), scales = empty_contiguous(tau.sizes(), self.scalar_type());
   factor_qr(qr, scales);
-  at::copy_(a, qr);
-  at::copy_(tau, scales);
+  write_all(std::tie(qr, scales), a, tau);
 }
 
 namespace {

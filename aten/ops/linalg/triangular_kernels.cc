@@ -22,11 +22,9 @@ std::array<TensorSpec, 2> linalg_cholesky_ex_meta(const Tensor& self, bool, bool
 
 void linalg_cholesky_ex_cpu(const Tensor& self, bool upper, bool check_errors, Tensor& L, Tensor& info) {
   if (check_errors) {
-    const auto [factor, failures] = at::linalg_cholesky_ex(self, upper, false);
-    check_info(failures, "linalg.cholesky_ex", Failure::kCholesky);
-    at::copy_(L, factor);
-    at::copy_(info, failures);
-    return;
+    const auto all = at::linalg_cholesky_ex(self, upper, false);
+    check_info(std::get<1>(all), "linalg.cholesky_ex", Failure::kCholesky);
+    return write_all(all, L, info);
   }
   ColumnsOut out(L);
   DenseOut codes(info);
@@ -200,12 +198,9 @@ std::array<TensorSpec, 3> linalg_ldl_factor_ex_meta(const Tensor& self, bool, bo
 void linalg_ldl_factor_ex_cpu(const Tensor& self, bool hermitian, bool check_errors, Tensor& LD, Tensor& pivots,
                               Tensor& info) {
   if (check_errors) {
-    const auto [factor, exchanges, failures] = at::linalg_ldl_factor_ex(self, hermitian, false);
-    check_info(failures, "torch.linalg.ldl_factor_ex", Failure::kLdl);
-    at::copy_(LD, factor);
-    at::copy_(pivots, exchanges);
-    at::copy_(info, failures);
-    return;
+    const auto all = at::linalg_ldl_factor_ex(self, hermitian, false);
+    check_info(std::get<2>(all), "torch.linalg.ldl_factor_ex", Failure::kLdl);
+    return write_all(all, LD, pivots, info);
   }
   ColumnsOut out(LD);
   DenseOut order(pivots), codes(info);

@@ -32,6 +32,7 @@ struct Groups {
   bool innermost;                              // the channels are
   int64_t wide() const { return channels / groups; }
   int64_t count() const { return wide() * positions; }
+  int64_t elements() const { return batch * channels * positions; }
   // Of a sample whose channels are innermost: fixed pieces of positions, whose sums are added in order, so that no
   // result depends on the number of threads.
   int64_t pieces() const { return std::clamp<int64_t>(channels * positions / (4 * kGrain), 1, 16); }
@@ -212,7 +213,7 @@ void normalize(const Groups& g, const T* x, T* y, const std::vector<double>& w, 
   if (g.innermost) return PixelNorm<T>(g, x, y, w, b, eps, mean->data(), rstd->data()).run();
   at::parallel_for(0, g.batch * g.groups, tasks_of(g.count()), [&](int64_t begin, int64_t end) {
     Rows<C, 3> rows(g.positions < kShortRun ? g.count() : 0);
-    cpu::StreamedRows<T> results(g.positions, g.batch * g.channels * g.positions * static_cast<int64_t>(sizeof(T)));
+    cpu::StreamedRows<T> results(g.positions, g.elements());
     for (int64_t i = begin; i < end; ++i) {
       const T* from = x + i * g.count();
       T* to = y + i * g.count();
@@ -323,7 +324,7 @@ class Gradient {
 
   void write_runs(int64_t begin, int64_t end) const {
     if (to_ == nullptr) return;
-    cpu::StreamedRows<T> results(g_.positions, g_.batch * g_.channels * g_.positions * static_cast<int64_t>(sizeof(T)));
+    cpu::StreamedRows<T> results(g_.positions, g_.elements());
     Tilt tilt;
     for (int64_t run = begin; run < end; ++run) {
       const int64_t group = run / g_.wide(), at = run * g_.positions;

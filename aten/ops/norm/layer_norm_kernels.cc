@@ -112,7 +112,7 @@ void fused_layer_norm_cpu(const Tensor& input, IntArrayRef normalized_shape, con
     C *mp = m.data<C>(), *rp = r.data<C>();
     at::parallel_for(0, s.rows, std::max<int64_t>(1, kGrain / std::max<int64_t>(s.width, 1)), [&](int64_t begin, int64_t end) {
       [[maybe_unused]] std::vector<float> wide(sizeof(T) == 2 ? static_cast<size_t>(s.width) : 0);
-      cpu::StreamedRows<T> results(s.width, s.rows * s.width * static_cast<int64_t>(sizeof(T)));
+      cpu::StreamedRows<T> results(s.width, s.rows * s.width);
       for (int64_t i = begin; i < end; ++i) {
         T* const yi = results.begin(to + i * s.width);
         if constexpr (sizeof(T) == 2) {
@@ -173,7 +173,7 @@ std::tuple<Tensor, Tensor, Tensor> native_layer_norm_backward_cpu(
     C* gbp = want_bias ? static_cast<C*>(gb_parts.mutable_data_ptr()) : nullptr;
     const auto rows = [&](int64_t piece, int64_t begin, int64_t end) {
       [[maybe_unused]] std::vector<float> wide(sizeof(T) == 2 ? static_cast<size_t>(3 * s.width) : 0);
-      cpu::StreamedRows<T> results(s.width, s.rows * s.width * static_cast<int64_t>(sizeof(T)));
+      cpu::StreamedRows<T> results(s.width, s.rows * s.width);
       for (int64_t i = begin; i < end; ++i) {
         const C *gi, *xi;
         C* gxi;

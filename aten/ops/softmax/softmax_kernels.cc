@@ -38,11 +38,6 @@ void for_column_blocks(const DimSplit& s, const F& f) {
 }
 
 template <class T>
-int64_t result_bytes(const DimSplit& s) {
-  return s.outer * s.size * s.inner * static_cast<int64_t>(sizeof(T));
-}
-
-template <class T>
 void forward(const T* x, T* y, const DimSplit& s, bool log) {
   constexpr bool kNarrow = sizeof(T) == 2;
   if (s.inner == 1) {
@@ -50,7 +45,7 @@ void forward(const T* x, T* y, const DimSplit& s, bool log) {
     const int64_t together = kNarrow || log ? 1 : std::max<int64_t>(1, kElementsTogether / s.size);
     at::parallel_for(0, s.outer, std::max<int64_t>(1, kGrain / s.size), [&](int64_t begin, int64_t end) {
       [[maybe_unused]] std::vector<float> wide(kNarrow ? static_cast<size_t>(s.size) : 0);
-      cpu::StreamedRows<T> results(together * s.size, result_bytes<T>(s));
+      cpu::StreamedRows<T> results(together * s.size, s.outer * s.size);
       for (int64_t i = begin; i < end; i += together) {
         const int64_t rows = std::min(together, end - i);
         const T* const from = x + i * s.size;
@@ -88,7 +83,7 @@ void backward(const T* g, const T* y, T* gx, const DimSplit& s, bool log) {
     at::parallel_for(0, s.outer, std::max<int64_t>(1, kGrain / s.size), [&](int64_t begin, int64_t end) {
       const auto n = static_cast<size_t>(s.size);
       [[maybe_unused]] std::vector<float> wide(kNarrow ? 2 * n : 0);
-      cpu::StreamedRows<T> results(s.size, result_bytes<T>(s));
+      cpu::StreamedRows<T> results(s.size, s.outer * s.size);
       for (int64_t i = begin; i < end; ++i) {
         const int64_t at = i * s.size;
         T* const to = results.begin(gx + at);
