@@ -82,9 +82,8 @@ template <class T, class F>
 HWY_INLINE void for_lanes(int64_t n, const F& f) {
   const Tag<T> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) f(Lane<T>{d, i, 0});
-  if (i < n) f(Lane<T>{d, i, n - i});
+  // One call of `f`, which is inlined: a second for the last lanes would double what is compiled.
+  for (int64_t i = 0; i < n; i += lanes) f(Lane<T>{d, i, n - i < lanes ? n - i : 0});
 }
 
 template <class D, class V>
@@ -187,9 +186,64 @@ void rnn_backward(const T* h, const T* grad_h1, const T* grad_h2, T* grad_gates,
       });
 }
 
+// Rows of 16-bit numbers where much is computed of each: in pieces of float, by the functions of float, since those take seconds
+// to compile for every instruction set.
+constexpr int64_t kPiece = 256;
+
+template <class T>
+void widen(const T* from, float* to, int64_t n) {
+  for_lanes<T>(n, [=](Lane<T> l) HWY_ATTR { Lane<float>{l.d, l.i, l.left}.put(l.get(from), to); });
+}
+template <class T>
+void round_to(const float* from, T* to, int64_t n) {
+  for_lanes<T>(n, [=](Lane<T> l) HWY_ATTR { l.put(Lane<float>{l.d, l.i, l.left}.get(from), to); });
+}
+// `count` rows, `n` apart there and `m` apart here.
+template <class T>
+void widen_rows(const T* from, int64_t n, float* to, int64_t m, int count) {
+  for (int k = 0; k < count; ++k) widen(from + k * n, to + k * m, m);
+}
+template <class T>
+void round_rows(const float* from, int64_t m, T* to, int64_t n, int count) {
+  for (int k = 0; k < count; ++k) round_to(from + k * m, to + k * n, m);
+}
+
+template <class T>
+void lstm_by_pieces(T* gates, const T* c_prev, T* c, T* h, int64_t n) {
+  float g[4 * kPiece], before[kPiece], cell[kPiece], hidden[kPiece];
+  for (int64_t i = 0; i < n; i += kPiece) {
+    const int64_t m = n - i < kPiece ? n - i : kPiece;
+    widen_rows(gates + i, n, g, m, 4);
+    widen(c_prev + i, before, m);
+    lstm<float>(g, before, cell, hidden, m);
+    round_rows(g, m, gates + i, n, 4);
+    round_to(cell, c + i, m);
+    round_to(hidden, h + i, m);
+  }
+}
+
+template <class T>
+void gru_by_pieces(T* gates, const T* recurrent, const T* h_prev, T* h, T* kept, int64_t n) {
+  float g[3 * kPiece], r[3 * kPiece], before[kPiece], hidden[kPiece], from_hidden[kPiece];
+  for (int64_t i = 0; i < n; i += kPiece) {
+    const int64_t m = n - i < kPiece ? n - i : kPiece;
+    widen_rows(gates + i, n, g, m, 3);
+    widen_rows(recurrent + i, n, r, m, 3);
+    widen(h_prev + i, before, m);
+    gru<float>(g, r, before, hidden, from_hidden, m);
+    round_rows(g, m, gates + i, n, 3);
+    round_to(hidden, h + i, m);
+    if (kept != nullptr) round_to(from_hidden, kept + i, m);
+  }
+}
+
 template <class T>
 constexpr RecurrentTable<T> recurrent_entries() {
-  return {lstm<T>, lstm_hidden<T>, lstm_backward<T>, gru<T>, gru_backward<T>, rnn<T>, rnn_backward<T>};
+  if constexpr (sizeof(T) == 2) {
+    return {lstm_by_pieces<T>, lstm_hidden<T>, lstm_backward<T>, gru_by_pieces<T>, gru_backward<T>, rnn<T>, rnn_backward<T>};
+  } else {
+    return {lstm<T>, lstm_hidden<T>, lstm_backward<T>, gru<T>, gru_backward<T>, rnn<T>, rnn_backward<T>};
+  }
 }
 
 const RecurrentTables* recurrent_tables() {
