@@ -109,7 +109,8 @@ def kd_op_family(name, kernels = None, aliases = [], brings = [], visibility = [
         visibility = ["//aten/autocast:__pkg__"],
         deps = [":headers", ":layers", "//aten/autocast:casts"],
     )
-    # Kernels of other layouts by operator, named by weak symbols on both sides: //aten/sparse and //aten/nested link them.
+    # Kernels of other layouts by operator, named by weak symbols on both sides: //aten/sparse, //aten/nested and //aten/quantized link
+    # them.
     kd_cc_library(
         name = "layers",
         srcs = ["layers.cc"],

@@ -507,12 +507,26 @@ TEST(Emit, AliasesCallWhatTheyAreAnotherNameOf) {
   EXPECT_TRUE(contains(error_of("op { schema: \"f(Tensor x) -> Tensor\" alias_of: \"g\" }"), "not in this table"));
 }
 
+TEST(Emit, CopiesOfViewsCloneWhatTheViewGives) {
+  const std::string text = emit_operators(table_of(R"pb(
+    op { schema: "t(Tensor(a) self) -> Tensor(a)" kernel { key: ANY function: "t" } }
+    op { schema: "t_copy(Tensor self) -> Tensor" copy_of: "t"
+         out { schema: "t_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)" } })pb"));
+  EXPECT_TRUE(contains(text, "  return copied(at::t(self));\n"));
+  EXPECT_TRUE(contains(text, "structured::assign_out(\"t_copy\", out, copied(at::t(self)));"));
+  EXPECT_TRUE(contains(error_of("op { schema: \"f(Tensor x) -> Tensor\" copy_of: \"g\" }"), "not in this table"));
+  EXPECT_TRUE(contains(error_of("op { schema: \"t(Tensor(a) x) -> Tensor(a)\" kernel { key: ANY function: \"t\" } }"
+                                "op { schema: \"f(Tensor x) -> Tensor\" copy_of: \"t\" nondifferentiable: true }"),
+                       "a copy of a view has no kernel"));
+}
+
 }  // namespace
 TEST(Layers, KernelsOfLayoutsAreConstantsThatOperatorsNameWeakly) {
   const Table table = table_of(
       "op { schema: \"f(Tensor x) -> Tensor\" function: true inplace { schema: \"f_(Tensor(a!) x) -> Tensor(a!)\" "
       "kernel { key: SPARSE_CPU function: \"f_sparse_\" } } kernel { key: CPU function: \"f_cpu\" } "
-      "kernel { key: SPARSE_CPU function: \"f_sparse\" } kernel { key: NESTED_CPU function: \"f_nested\" } autocast { cpu: \"FP32\" } }"
+      "kernel { key: SPARSE_CPU function: \"f_sparse\" } kernel { key: NESTED_CPU function: \"f_nested\" } kernel { key: QUANTIZED_CPU function: \"f_quantized\" } "
+      "autocast { cpu: \"FP32\" } }"
       "op { schema: \"g(Tensor x) -> Tensor\" kernel { key: CPU function: \"g_cpu\" } autocast { cpu: \"FP32\" } }");
   const std::string operators = emit_operators(table), layers = emit_layers(table), autocast = emit_autocast(table);
   EXPECT_TRUE(contains(operators, ", &layer_kernels::f};"));
@@ -520,7 +534,9 @@ TEST(Layers, KernelsOfLayoutsAreConstantsThatOperatorsNameWeakly) {
   EXPECT_TRUE(contains(operators, ", &autocast_kernels::g};"));
   EXPECT_TRUE(contains(layers, "[[gnu::weak]] Tensor f_sparse(const Tensor&);"));
   EXPECT_TRUE(contains(layers, ".set(c10::DispatchKey::SparseCPU, &at::native::f_sparse)"));
+  EXPECT_TRUE(contains(layers, ".set(c10::DispatchKey::SparseCsrCPU, &at::native::f_sparse)"));
   EXPECT_TRUE(contains(layers, ".set(c10::DispatchKey::NestedTensorCPU, &at::native::f_nested)"));
+  EXPECT_TRUE(contains(layers, ".set(c10::DispatchKey::QuantizedCPU, &at::native::f_quantized)"));
   EXPECT_TRUE(contains(layers, ".set(c10::DispatchKey::AutocastCPU, &at::autocast_kernels::f_cpu)"));
   EXPECT_FALSE(contains(layers, "> g"));
   EXPECT_FALSE(contains(autocast, "constinit Kernels<Tensor (*)(const Tensor&)> f "));

@@ -63,6 +63,9 @@ std::string doc_comment(const Table& table, const std::string& name, const Evide
   const std::string start = "///";
   if (!said.kernel) return filled("Declared only: a call throws NotImplementedError.", start);
   if (said.alias) return filled("Another name of `" + said.first->alias_name() + "`.", start);
+  if (said.documented == nullptr && said.first->copies()) {
+    return filled("What `" + said.first->entry.copy_of() + "` gives, in memory of its own. Throws as that does.", start);
+  }
   if (foreach_name(name) && said.documented == nullptr) {
     return filled("`" + subject_of(name) + "` of each tensor of the lists in one pass over all of them. A number serves all, a list of numbers has one for each.", start);
   }
@@ -87,7 +90,7 @@ std::string doc_comment(const Table& table, const std::string& name, const Evide
 std::string undocumented(const Table& table) {
   for (const Operator& op : table.operators) {
     const std::string& name = name_of(op);
-    if (name[0] == '_' || !op.has_kernel() || op.alias()) continue;
+    if (name[0] == '_' || !op.has_kernel() || op.alias() || op.copies()) continue;
     const Said said = said_of(table, name);
     if (said.documented == nullptr) return "operator \"" + op.entry.schema() + "\": doc is missing";
     if (said.documented->entry.example_size() == 0) return "operator \"" + said.documented->entry.schema() + "\": an example is missing";

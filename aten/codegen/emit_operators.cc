@@ -201,7 +201,7 @@ class OperatorEmitter {
     std::string commit;
     for (size_t i = 0; i < outs.size(); ++i) {
       values["out"] = outs[i];
-      values["target"] = single ? "target" : "target" + std::to_string(i);
+      values["target"] = single ? "written" : "written" + std::to_string(i);
       values["spec"] = single ? "spec" : "specs[" + std::to_string(i) + "]";
       body += print(
           "  structured::Target $target$($name$, $out$, $spec$, structured::overlap($out$$inputs$), $in_place$, "
@@ -225,7 +225,7 @@ class OperatorEmitter {
   }
 
   // The out= and in-place forms of an operator whose kernel returns its results.
-  std::string assign_from(const Variant& variant, const Kernel& kernel) const {
+  std::string assign_from(const Variant& variant, const std::string& call) const {
     const bool in_place = variant.form == Form::kInplace;
     std::vector<std::string> outs;
     for (const Param& param : variant.signature.params) {
@@ -234,7 +234,7 @@ class OperatorEmitter {
     const bool returns = variant.signature.result != "void";
     Values values{{"form", in_place ? "inplace" : "out"},
                   {"name", quoted(variant.schema.name())},
-                  {"call", call_of(op_.main, kernel, main_arguments(variant))},
+                  {"call", call},
                   {"outs", result_of_moves(outs)},
                   {"return", returns ? "return " : ""}};
     if (outs.size() == 1) return print("  $return$structured::assign_$form$($name$, $outs$, $call$);\n", values);
@@ -291,6 +291,14 @@ class OperatorEmitter {
       slots.fill("&" + variant.identifier() + "_alias", "kComposite");
       return slots;
     }
+    if (op_.copies()) {
+      const std::string call =
+          "copied(at::" + op_.entry.copy_of() + "(" + main_arguments(variant) + "))";
+      adapter(variant, "_copied",
+              variant.form == Form::kOut ? assign_from(variant, call) : "  return " + call + ";\n");
+      slots.fill("&" + variant.identifier() + "_copied", "kComposite");
+      return slots;
+    }
     const auto everywhere = [&](const Kernel& kernel, const char* kind) {
       std::string slot;
       use(variant, kernel, &slot, "_any");
@@ -324,7 +332,7 @@ class OperatorEmitter {
       slots.meta = "&" + variant.identifier() + "_meta";
     } else if (&variant != &op_.main) {
       const auto derive = [&](const Kernel& kernel, const std::string& suffix) {
-        adapter(variant, suffix, assign_from(variant, kernel));
+        adapter(variant, suffix, assign_from(variant, call_of(op_.main, kernel, main_arguments(variant))));
         return "&" + variant.identifier() + suffix;
       };
       if (const Kernel* kernel = op_.main.kernel(Kernel::COMPOSITE)) {
@@ -567,8 +575,17 @@ std::string emit_operators(const Table& table) {
   for (const Operator& op : table.operators) {
     if (!op.alias_family().empty()) included.insert(op.alias_family() + "/ops");
   }
+  const bool copies =
+      std::any_of(table.operators.begin(), table.operators.end(), [](const Operator& op) { return op.copies(); });
+  if (copies) included.insert("copy/ops");
   for (const std::string& header : included) out += "#include \"aten/ops/" + header + ".h\"\n";
   out += "\nnamespace at {\n";
+  if (copies) {
+    out += "\n// Views as contiguous tensors of their own.\n"
+           "static Tensor copied(const Tensor& view) {\n  return at::clone(view, MemoryFormat::Contiguous);\n}\n"
+           "[[maybe_unused]] static std::vector<Tensor> copied(std::vector<Tensor> views) {\n"
+           "  for (Tensor& view : views) view = copied(view);\n  return views;\n}\n";
+  }
   for (const Operator& op : table.operators) {
     out += "\n// " + op.main.schema.str() + "\n" + OperatorEmitter(table, op).emit();
   }

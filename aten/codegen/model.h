@@ -67,8 +67,10 @@ struct Operator {
   // The name and the family ("" for its own) of what it is an alias of.
   std::string alias_name() const;
   std::string alias_family() const;
-  bool composite() const { return alias() || main.composite(); }
-  bool has_kernel() const { return alias() || !main.kernels.empty() || !main.layout_kernels.empty(); }
+  // Whether it copies what another one gives.
+  bool copies() const { return !entry.copy_of().empty(); }
+  bool composite() const { return alias() || copies() || main.composite(); }
+  bool has_kernel() const { return alias() || copies() || !main.kernels.empty() || !main.layout_kernels.empty(); }
   bool differentiable(const Variant& variant) const;
   std::vector<const Variant*> variants() const;
 };

@@ -167,6 +167,11 @@ std::string rules_problem(const Operator& op) {
   return rule_problem("decomposition", entry.decomposition(), {});
 }
 
+// Whether an entry that stands for another one says what only that one may say.
+bool has_rules_of_its_own(const Operator& op) {
+  return !op.main.kernels.empty() || op.structured() || op.entry.derivative_size() > 0 || op.entry.nondifferentiable();
+}
+
 struct Reader {
   std::string* error;
   std::set<std::string> names;
@@ -190,7 +195,8 @@ struct Reader {
     if (layouts.count(Kernel::NESTED_CPU) && layouts.count(Kernel::NESTED_COMPOSITE)) {
       return fail(schema, "two kernels for nested tensors");
     }
-    const bool below_autograd = layouts.count(Kernel::SPARSE_CPU) || layouts.count(Kernel::NESTED_CPU);
+    const bool below_autograd =
+        layouts.count(Kernel::SPARSE_CPU) || layouts.count(Kernel::NESTED_CPU) || layouts.count(Kernel::QUANTIZED_CPU);
     if (keys == std::set<int>{Kernel::COMPOSITE} && below_autograd) {
       return fail(schema, "an operator that is COMPOSITE never reaches a kernel of a layout below autograd");
     }
@@ -395,8 +401,12 @@ std::optional<Table> read_table(const std::string& family, const std::string& te
       reader.fail(op.schema(), "derivatives of an operator that is nondifferentiable or COMPOSITE are never used");
       return std::nullopt;
     }
-    if (result.alias() && (!main.kernels.empty() || result.structured() || op.derivative_size() > 0 || op.nondifferentiable())) {
+    if (result.alias() && has_rules_of_its_own(result)) {
       reader.fail(op.schema(), "an alias has no kernel and no derivative of its own");
+      return std::nullopt;
+    }
+    if (result.copies() && (result.alias() || has_rules_of_its_own(result))) {
+      reader.fail(op.schema(), "a copy of a view has no kernel and no derivative of its own");
       return std::nullopt;
     }
     table.operators.push_back(std::move(result));
@@ -407,6 +417,16 @@ std::optional<Table> read_table(const std::string& family, const std::string& te
     if (!appends || overload_with_dtype(table, op) != nullptr) continue;
     reader.fail(op.entry.schema(), "autocast is FP32_APPEND_DTYPE, but no overload has the same arguments and a dtype");
     return std::nullopt;
+  }
+  for (const Operator& op : table.operators) {
+    if (!op.copies()) continue;
+    const bool found = std::any_of(table.operators.begin(), table.operators.end(), [&](const Operator& other) {
+      return other.main.schema.name() == op.entry.copy_of();
+    });
+    if (!found) {
+      reader.fail(op.entry.schema(), "a copy of '" + op.entry.copy_of() + "', which is not in this table");
+      return std::nullopt;
+    }
   }
   for (const Operator& op : table.operators) {
     if (!op.alias() || !op.alias_family().empty()) continue;

@@ -10,6 +10,8 @@
 #include "aten/core/empty.h"
 #include "aten/nested/nested_tensor_impl.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/quantized/quantized_tensor_impl.h"
+#include "aten/sparse/compressed_tensor_impl.h"
 #include "aten/sparse/sparse_tensor_impl.h"
 
 namespace at {
@@ -139,6 +141,50 @@ std::string integer_text(const Tensor& tensor) {
   return str(*static_cast<const int64_t*>(value.data_ptr()));
 }
 
+// A contiguous copy of `from` as doubles.
+Tensor doubles_of(const Tensor& from) {
+  Tensor copy = empty_contiguous(from.sizes(), ScalarType::Double);
+  AutoDispatchBelowAutograd below;
+  at::copy_(copy, from);
+  return copy;
+}
+
+// The numbers that a quantized tensor stands for.
+Tensor numbers_of(const Tensor& tensor) {
+  const Quantizer& quantizer = quantized::impl_of("to_string", tensor).quantizer();
+  const Tensor numbers = doubles_of(quantized::integers("to_string", tensor));
+  double* const values = static_cast<double*>(numbers.data_ptr());
+  const auto set = [&](int64_t i, double scale, double zero_point) {
+    values[i] = static_cast<float>(values[i] - zero_point) * static_cast<float>(scale);
+  };
+  if (quantizer.per_tensor()) {
+    for (int64_t i = 0; i < tensor.numel(); ++i) set(i, quantizer.scale, static_cast<double>(quantizer.zero_point));
+    return numbers;
+  }
+  TORCH_CHECK(quantizer.axis >= 0 && quantizer.axis < tensor.dim(), "to_string: the channels of a quantized tensor are "
+              "those of dimension ", quantizer.axis, ", which it does not have");
+  const Tensor scales = doubles_of(quantizer.scales), zeros = doubles_of(quantizer.zero_points);
+  int64_t inner = 1;
+  for (int64_t d = quantizer.axis + 1; d < tensor.dim(); ++d) inner *= tensor.size(d);
+  for (int64_t i = 0; i < tensor.numel(); ++i) {
+    const int64_t channel = i / inner % scales.numel();
+    set(i, static_cast<const double*>(scales.data_ptr())[channel],
+        static_cast<const double*>(zeros.data_ptr())[channel]);
+  }
+  return numbers;
+}
+
+std::string quantizer_text(const Tensor& tensor, int64_t line_size) {
+  const Quantizer& quantizer = quantized::impl_of("to_string", tensor).quantizer();
+  if (quantizer.per_tensor()) {
+    return str(", qscheme: per_tensor_affine, scale: ", quantizer.scale, ", zero_point: ", quantizer.zero_point);
+  }
+  const char* const name =
+      quantizer.scheme == kPerChannelAffine ? "per_channel_affine" : "per_channel_affine_float_qparams";
+  return str(", qscheme: ", name, ", scales: ", to_string(quantizer.scales, line_size), ", zero_points: ",
+             to_string(quantizer.zero_points, line_size), ", axis: ", quantizer.axis);
+}
+
 }  // namespace
 
 std::string to_string(const Tensor& tensor, int64_t line_size) {
@@ -147,6 +193,14 @@ std::string to_string(const Tensor& tensor, int64_t line_size) {
     const SparseTensorImpl& impl = sparse::impl_of("to_string", tensor);
     return str("[ ", tensor.toString(), "{}\nindices:\n", to_string(impl.indices(), line_size), "\nvalues:\n",
                to_string(impl.values(), line_size), "\nsize:\n", tensor.sizes(), "\n]");
+  }
+  if (sparse::is_compressed(tensor)) {
+    const SparseCsrTensorImpl& impl = sparse::compressed_impl_of("to_string", tensor);
+    const bool rows = sparse::by_rows(tensor.layout());
+    return str("[ ", tensor.toString(), "{}\n", rows ? "crow_indices:\n" : "ccol_indices:\n",
+               to_string(impl.compressed(), line_size), rows ? "\ncol_indices:\n" : "\nrow_indices:\n",
+               to_string(impl.plain(), line_size), "\nvalues:\n", to_string(impl.values(), line_size), "\nsize:\n",
+               tensor.sizes(), "\n]");
   }
   if (tensor.is_nested()) {
     std::string parts;
@@ -158,16 +212,14 @@ std::string to_string(const Tensor& tensor, int64_t line_size) {
   std::string out;
   std::string kind = str("[ ", tensor.toString(), "{");
   for (int64_t d = 0; d < tensor.dim(); ++d) kind += str(d == 0 ? "" : ",", tensor.size(d));
-  kind += "} ]";
+  kind += "}";
+  if (tensor.is_quantized()) kind += quantizer_text(tensor, line_size);
+  kind += " ]";
   if (tensor.numel() == 0 || tensor.is_meta()) return kind;
 
   // A contiguous copy in double precision. As libtorch's stream does, unlike Python's text, it shows of a complex number the
   // real part alone, and the copy warns of it.
-  Tensor copy = empty_contiguous(tensor.sizes(), ScalarType::Double);
-  {
-    AutoDispatchBelowAutograd below;
-    at::copy_(copy, tensor);
-  }
+  const Tensor copy = tensor.is_quantized() ? numbers_of(tensor) : doubles_of(tensor);
   const double* values = static_cast<const double*>(copy.data_ptr());
   const int64_t rank = tensor.dim();
   // Integers print all of theirs.

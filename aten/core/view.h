@@ -21,6 +21,15 @@ inline Tensor tracked_view(const TensorBase& self, intrusive_ptr<TensorImpl> imp
   }
   return Tensor(std::move(impl));
 }
+
+// Of the kind that `source` is: a quantized tensor's views have its quantizer.
+inline intrusive_ptr<TensorImpl> of_its_kind(const TensorImpl& source, IntArrayRef sizes, IntArrayRef strides,
+                                             int64_t storage_offset) {
+  auto impl = source.shallow_copy();
+  impl->set_storage_offset(storage_offset);
+  impl->set_sizes_and_strides(sizes, strides);
+  return impl;
+}
 }  // namespace detail
 
 // A tensor over the storage of `self` with another geometry (strides and storage_offset in elements; not checked here). It is
@@ -33,6 +42,9 @@ inline Tensor make_view(
     ScalarType dtype,
     bool multi_output = false) {
   const TensorImpl& source = *self.unsafeGetTensorImpl();
+  if (C10_UNLIKELY(isQIntType(dtype)) && dtype == source.dtype()) {
+    return detail::tracked_view(self, detail::of_its_kind(source, sizes, strides, storage_offset), multi_output);
+  }
   return detail::tracked_view(
       self, TensorImpl::strided(source.storage(), dtype, source.device(), sizes, strides, storage_offset), multi_output);
 }
@@ -44,6 +56,11 @@ inline Tensor make_view(const TensorBase& self, IntArrayRef sizes, IntArrayRef s
 // The elements of a contiguous `self` in another shape of as many elements (not checked).
 inline Tensor make_contiguous_view(const TensorBase& self, IntArrayRef sizes) {
   const TensorImpl& source = *self.unsafeGetTensorImpl();
+  if (C10_UNLIKELY(isQIntType(source.dtype()))) {
+    auto impl = source.shallow_copy();
+    impl->set_sizes_contiguous(sizes);
+    return detail::tracked_view(self, std::move(impl), false);
+  }
   auto impl = TensorImpl::contiguous(source.storage(), source.dtype(), source.device(), sizes);
   impl->set_storage_offset(source.storage_offset());
   return detail::tracked_view(self, std::move(impl), false);

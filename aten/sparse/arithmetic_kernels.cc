@@ -1,4 +1,4 @@
-// Sparse tensors: sums, products and quotients.
+// Sparse tensors: sums, products and quotients, element by element.
 #include <algorithm>
 #include <vector>
 
@@ -11,18 +11,34 @@
 #include "aten/ops/dense/dense.h"
 #include "aten/ops/index/ops.h"
 #include "aten/ops/join/ops.h"
-#include "aten/ops/reduce/kernels.h"
-#include "aten/ops/reduce/ops.h"
-#include "aten/ops/unary/kernels.h"
-#include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
+#include "aten/sparse/compressed_parts.h"
 #include "aten/sparse/sparse_parts.h"
 
 namespace at::native {
 namespace {
 
 bool is_sparse(const Tensor& t) {
-  return t.layout() == Layout::Sparse;
+  return t.layout() != Layout::Strided;
+}
+
+// The result in the layout of two compressed tensors, of their blocks, with indices of their dtype.
+Tensor compressed_as(const char* op, const Tensor& a, const Tensor& b, const Tensor& coordinates) {
+  const SparseCsrTensorImpl &x = sparse::compressed_impl_of(op, a), &y = sparse::compressed_impl_of(op, b);
+  const Tensor result = sparse::compress(op, sparse::coalesced(coordinates), a.layout(), x.block());
+  return sparse::with_index_type(result, promoteTypes(x.plain().scalar_type(), y.plain().scalar_type()));
+}
+
+// Whether two tensors of one size are compressed alike.
+bool are_compressed(const char* op, const Tensor& a, const Tensor& b) {
+  if (!sparse::is_compressed(a) && !sparse::is_compressed(b)) return false;
+  TORCH_CHECK(a.layout() == b.layout(), op, ": expected 'self' and 'other' to have the same layout, but got ",
+              a.layout(), " and ", b.layout());
+  TORCH_CHECK(a.sizes() == b.sizes(), op, ": expected sizes of 'self' and 'other' to match, but ", a.sizes(),
+              " != ", b.sizes());
+  TORCH_CHECK(sparse::compressed_impl_of(op, a).block() == sparse::compressed_impl_of(op, b).block(), op,
+              ": expected 'self' and 'other' to have blocks of one size");
+  return true;
 }
 
 Tensor as_type(const Tensor& t, ScalarType dtype) {
@@ -50,28 +66,13 @@ Merge merge(const Tensor& a, const Tensor& b) {
   return result;
 }
 
-// Rows of `values` where `places` names one, zeros elsewhere.
-Tensor spread(const Tensor& values, const std::vector<int64_t>& places) {
-  std::vector<int64_t> from, to;
-  for (size_t i = 0; i < places.size(); ++i) {
-    if (places[i] < 0) continue;
-    from.push_back(places[i]);
-    to.push_back(static_cast<int64_t>(i));
-  }
-  DimVector sizes(values.sizes().begin(), values.sizes().end());
-  sizes[0] = static_cast<int64_t>(places.size());
-  Tensor result = at::zeros(sizes, values.options());
-  at::index_copy_(result, 0, sparse::long_tensor(to), at::index_select(values, 0, sparse::long_tensor(from)));
-  return result;
-}
-
 // a + alpha * b of two lists of elements that lie densely: gone through in step, so that sums of coalesced ones are.
 Tensor merged(const Tensor& a, const Tensor& b, const Scalar& alpha, ScalarType dtype) {
   const SparseTensorImpl &x = sparse::impl_of("add", a), &y = sparse::impl_of("add", b);
   const Tensor ia = dense(x.indices()), ib = dense(y.indices());
   const Merge both = merge(ia, ib);
-  const Tensor values =
-      at::add(spread(as_type(x.values(), dtype), both.of_a), spread(as_type(y.values(), dtype), both.of_b), alpha);
+  const Tensor values = at::add(sparse::spread(as_type(x.values(), dtype), both.of_a),
+                                sparse::spread(as_type(y.values(), dtype), both.of_b), alpha);
   std::vector<int64_t> columns(both.of_a.size());
   for (size_t i = 0; i < columns.size(); ++i) columns[i] = both.of_a[i] >= 0 ? both.of_a[i] : x.nnz() + both.of_b[i];
   const std::vector<Tensor> lists{ia, ib};
@@ -87,6 +88,9 @@ Tensor appended(const Tensor& a, const Tensor& b, const Scalar& alpha, ScalarTyp
 }
 
 Tensor add_both_sparse(const Tensor& a, const Tensor& b, const Scalar& alpha) {
+  if (are_compressed("add", a, b)) {
+    return compressed_as("add", a, b, add_both_sparse(sparse::coordinates(a), sparse::coordinates(b), alpha));
+  }
   TORCH_CHECK(a.sizes() == b.sizes(), "add: expected sizes of 'self' and 'other' to match, but ", a.sizes(),
               " != ", b.sizes());
   const SparseTensorImpl &x = sparse::impl_of("add", a), &y = sparse::impl_of("add", b);
@@ -112,11 +116,15 @@ void check_cast(ScalarType from, ScalarType to) {
 
 Tensor add_sparse(const Tensor& self, const Tensor& other, const Scalar& alpha) {
   if (is_sparse(self) && is_sparse(other)) return add_both_sparse(self, other, alpha);
+  if (sparse::is_compressed(self)) {
+    check_same_size_as_dense(other, self);
+    return at::add(at::mul(other, alpha), self);
+  }
   TORCH_CHECK(!is_sparse(self), "add(sparse, dense) is not supported. Use add(dense, sparse) instead.");
   check_same_size_as_dense(self, other);
   const ScalarType dtype = promoteTypes(self.scalar_type(), other.scalar_type());
   const Tensor result = at::_to_copy(self, TensorOptions().dtype(dtype), false, MemoryFormat::Contiguous);
-  sparse::add_elements(result, other, alpha);
+  sparse::add_elements(result, sparse::in_coordinates(other), alpha);
   return fresh(result);
 }
 
@@ -129,7 +137,7 @@ Tensor& add_sparse_(Tensor& self, const Tensor& other, const Scalar& alpha) {
   check_same_size_as_dense(self, other);
   check_cast(promoteTypes(self.scalar_type(), other.scalar_type()), self.scalar_type());
   if (self.is_contiguous()) {
-    sparse::add_elements(self, other, alpha);
+    sparse::add_elements(self, sparse::in_coordinates(other), alpha);
     return self;
   }
   return at::copy_(self, add_sparse(self, other, alpha));
@@ -137,16 +145,7 @@ Tensor& add_sparse_(Tensor& self, const Tensor& other, const Scalar& alpha) {
 
 Tensor& add_out_sparse(const Tensor& self, const Tensor& other, const Scalar& alpha, Tensor& out) {
   if (out.is_same(self)) return add_sparse_(out, other, alpha);
-  const Tensor sum = add_sparse(self, other, alpha);
-  TORCH_CHECK(out.layout() == sum.layout(), "add: expected an output of layout ", sum.layout(), ", but got ",
-              out.layout());
-  check_cast(sum.scalar_type(), out.scalar_type());
-  if (is_sparse(out)) {
-    sparse::assign(out, sum);
-    return out;
-  }
-  resize_output(out, sum.sizes());
-  return at::copy_(out, sum);
+  return sparse::write_out("add", out, add_sparse(self, other, alpha));
 }
 
 Tensor sub_sparse(const Tensor& self, const Tensor& other, const Scalar& alpha) {
@@ -155,47 +154,57 @@ Tensor sub_sparse(const Tensor& self, const Tensor& other, const Scalar& alpha) 
 Tensor& sub_sparse_(Tensor& self, const Tensor& other, const Scalar& alpha) {
   return add_sparse_(self, other, -alpha);
 }
+Tensor& sub_out_sparse(const Tensor& self, const Tensor& other, const Scalar& alpha, Tensor& out) {
+  return add_out_sparse(self, other, -alpha, out);
+}
 
 // --- products ---
 namespace {
 
-// The product at the places of `self` that `other` names, too.
+// The product at the places that both name. Of one that is not coalesced all elements stay, with products of 0 where
+// the other has none; of two such the one with less elements.
 Tensor mul_both_sparse(const Tensor& self, const Tensor& other) {
-  TORCH_CHECK(self.sizes() == other.sizes(), "mul: expected 'self' and 'other' to have same sizes, but ", self.sizes(),
-              " != ", other.sizes());
-  const SparseTensorImpl& x = sparse::impl_of("mul", self);
-  const Tensor once = sparse::coalesced(other);
-  const SparseTensorImpl& y = sparse::impl_of("mul", once);
-  TORCH_CHECK(x.sparse_dim() == y.sparse_dim(),
-              "mul: expected 'self' and 'other' to have same number of sparse dimensions, but ", x.sparse_dim(),
-              " != ", y.sparse_dim());
-  const IntArrayRef sizes = sparse::sparse_sizes(self, x);
-  const Tensor of_x = sparse::flat_places(x.indices(), sizes), of_y = sparse::flat_places(y.indices(), sizes);
-  const int64_t *places = of_x.data_ptr<int64_t>(), *sorted = of_y.data_ptr<int64_t>();
+  if (are_compressed("mul", self, other)) {
+    return compressed_as("mul", self, other, mul_both_sparse(sparse::coordinates(self), sparse::coordinates(other)));
+  }
+  const SparseTensorImpl &a = sparse::impl_of("mul", self), &b = sparse::impl_of("mul", other);
+  TORCH_CHECK(self.dim() == other.dim() && a.sparse_dim() == b.sparse_dim() &&
+                  sparse::sparse_sizes(self, a) == sparse::sparse_sizes(other, b),
+              "sparse_binary_op_intersection_cpu(): expects sparse inputs with equal dimensionality, number of sparse "
+              "dimensions, and shape of sparse dimensions");
+  const bool keeps_other = !b.coalesced() && (a.coalesced() || a.nnz() >= b.nnz());
+  const Tensor &kept = keeps_other ? other : self, once = sparse::coalesced(keeps_other ? self : other);
+  const SparseTensorImpl &x = sparse::impl_of("mul", kept), &y = sparse::impl_of("mul", once);
+  const std::vector<int64_t> found = sparse::find_places(once, sparse::places_of(kept));
+  const DimVector sizes = broadcast_shapes(self.sizes(), other.sizes());
+  if (!x.coalesced()) {
+    return sparse::make_sparse(sizes, x.indices(), at::mul(x.values(), sparse::spread(y.values(), found)), false);
+  }
   std::vector<int64_t> from_x, from_y;
-  for (int64_t i = 0; i < x.nnz(); ++i) {
-    const int64_t* const found = std::lower_bound(sorted, sorted + y.nnz(), places[i]);
-    if (found == sorted + y.nnz() || *found != places[i]) continue;
-    from_x.push_back(i);
-    from_y.push_back(found - sorted);
+  for (size_t i = 0; i < found.size(); ++i) {
+    if (found[i] < 0) continue;
+    from_x.push_back(static_cast<int64_t>(i));
+    from_y.push_back(found[i]);
   }
   const Tensor chosen = sparse::long_tensor(from_x);
   return sparse::make_sparse(
-      self.sizes(), at::index_select(x.indices(), 1, chosen),
+      sizes, at::index_select(x.indices(), 1, chosen),
       at::mul(at::index_select(x.values(), 0, chosen), at::index_select(y.values(), 0, sparse::long_tensor(from_y))),
-      x.coalesced());
+      true);
 }
 
 // By one number, or by the elements of a dense tensor at the places.
 Tensor mul_by_dense(const Tensor& sparse_one, const Tensor& dense) {
-  const SparseTensorImpl& impl = sparse::impl_of("mul", sparse_one);
-  if (dense.dim() == 0) return sparse::with_values(sparse_one, at::mul(impl.values(), dense));
+  const Tensor& values = sparse::values_of(sparse_one);
+  if (dense.dim() == 0) return sparse::with_values(sparse_one, at::mul(values, dense));
   TORCH_CHECK(IntArrayRef(broadcast_shapes(sparse_one.sizes(), dense.sizes())) == sparse_one.sizes(),
               "mul(sparse, dense): the dense tensor must broadcast to the size of the sparse one, ", sparse_one.sizes(),
               ", but has size ", dense.sizes());
-  const Tensor whole = at::expand(dense, sparse_one.sizes());
-  return sparse::with_values(sparse_one,
-                             at::mul(impl.values(), sparse::gather_places(whole, impl.indices(), impl.sparse_dim())));
+  const Tensor in_places = sparse::in_coordinates(sparse_one);
+  const SparseTensorImpl& impl = sparse::impl_of("mul", in_places);
+  const Tensor factors = sparse::gather_expanded(dense, in_places.sizes(), impl.indices());
+  if (!sparse::is_compressed(sparse_one)) return sparse::with_values(sparse_one, at::mul(values, factors));
+  return sparse::with_values(sparse_one, sparse::values_from_elements(sparse_one, at::mul(impl.values(), factors)));
 }
 
 }  // namespace
@@ -206,12 +215,14 @@ Tensor mul_sparse(const Tensor& self, const Tensor& other) {
 }
 Tensor& mul_sparse_(Tensor& self, const Tensor& other) {
   TORCH_CHECK(is_sparse(self), "mul_: a dense tensor cannot be multiplied by a sparse one in place");
-  const Tensor product = mul_sparse(self, other);
-  sparse::assign(self, product);
+  sparse::assign(self, mul_sparse(self, other));
   return self;
 }
+Tensor& mul_out_sparse(const Tensor& self, const Tensor& other, Tensor& out) {
+  return sparse::write_out("mul", out, mul_sparse(self, other));
+}
 Tensor mul_scalar_sparse(const Tensor& self, const Scalar& other) {
-  return sparse::with_values(self, at::mul(sparse::impl_of("mul", self).values(), other));
+  return sparse::with_values(self, at::mul(sparse::values_of(self), other));
 }
 Tensor& mul_scalar_sparse_(Tensor& self, const Scalar& other) {
   sparse::assign(self, mul_scalar_sparse(self, other));
@@ -219,68 +230,72 @@ Tensor& mul_scalar_sparse_(Tensor& self, const Scalar& other) {
 }
 
 // --- quotients ---
-Tensor div_sparse(const Tensor& self, const Tensor& other) {
+namespace {
+
+void check_divisor(const Tensor& self, const Tensor& other) {
   TORCH_CHECK(is_sparse(self) && !is_sparse(other) && other.dim() == 0,
               "Sparse division requires a scalar or zero-dim dense tensor divisor (got shape ", other.sizes(),
               " for divisor)");
-  return sparse::with_values(self, at::div(sparse::impl_of("div", self).values(), other));
+}
+
+// Quotients that are rounded are not those of the parts of a sum.
+Tensor named_once(const Tensor& t) {
+  return t.layout() == Layout::Sparse ? sparse::coalesced(t) : t;
+}
+
+}  // namespace
+
+Tensor div_sparse(const Tensor& self, const Tensor& other) {
+  check_divisor(self, other);
+  return sparse::with_values(self, at::div(sparse::values_of(self), other));
 }
 Tensor& div_sparse_(Tensor& self, const Tensor& other) {
-  const Tensor quotient = div_sparse(self, other);
-  sparse::assign(self, quotient);
+  sparse::assign(self, div_sparse(self, other));
   return self;
 }
+Tensor& div_out_sparse(const Tensor& self, const Tensor& other, Tensor& out) {
+  return sparse::write_out("div", out, div_sparse(self, other));
+}
+Tensor div_mode_sparse(const Tensor& self, const Tensor& other, std::optional<std::string_view> rounding_mode) {
+  check_divisor(self, other);
+  const Tensor elements = rounding_mode.has_value() ? named_once(self) : self;
+  return sparse::with_values(elements, at::div(sparse::values_of(elements), other, rounding_mode));
+}
+Tensor& div_mode_sparse_(Tensor& self, const Tensor& other, std::optional<std::string_view> rounding_mode) {
+  sparse::assign(self, div_mode_sparse(self, other, rounding_mode));
+  return self;
+}
+Tensor& div_mode_out_sparse(const Tensor& self, const Tensor& other, std::optional<std::string_view> rounding_mode,
+                            Tensor& out) {
+  return sparse::write_out("div", out, div_mode_sparse(self, other, rounding_mode));
+}
 Tensor div_scalar_sparse(const Tensor& self, const Scalar& other) {
-  return sparse::with_values(self, at::div(sparse::impl_of("div", self).values(), other));
+  return sparse::with_values(self, at::div(sparse::values_of(self), other));
 }
 Tensor& div_scalar_sparse_(Tensor& self, const Scalar& other) {
   sparse::assign(self, div_scalar_sparse(self, other));
   return self;
 }
 
-// --- of one tensor ---
-Tensor neg_sparse(const Tensor& self) {
-  return sparse::with_values(self, at::neg(sparse::impl_of("neg", self).values()));
+Tensor floor_divide_sparse(const Tensor& self, const Tensor& other) {
+  check_divisor(self, other);
+  const Tensor elements = named_once(self);
+  return sparse::with_values(elements, at::floor_divide(sparse::values_of(elements), other));
 }
-Tensor& neg_sparse_(Tensor& self) {
-  sparse::assign(self, neg_sparse(self));
+Tensor& floor_divide_sparse_(Tensor& self, const Tensor& other) {
+  sparse::assign(self, floor_divide_sparse(self, other));
   return self;
 }
-
-Tensor sum_sparse(const Tensor& self, std::optional<ScalarType> dtype) {
-  return at::sum(sparse::impl_of("sum", self).values(), dtype);
+Tensor& floor_divide_out_sparse(const Tensor& self, const Tensor& other, Tensor& out) {
+  return sparse::write_out("floor_divide", out, floor_divide_sparse(self, other));
 }
-
-Tensor sum_dim_sparse(const Tensor& self, OptionalIntArrayRef dim, bool keepdim, std::optional<ScalarType> dtype) {
-  const SparseTensorImpl& impl = sparse::impl_of("sum", self);
-  std::vector<bool> summed(static_cast<size_t>(self.dim()), !dim.has_value() || dim->empty());
-  for (const int64_t d : dim.value_or(IntArrayRef())) {
-    const int64_t wrapped = maybe_wrap_dim(d, self.dim());
-    TORCH_CHECK(self.dim() == 0 || !summed[wrapped], "dim ", wrapped, " appears multiple times in the list of dims");
-    if (self.dim() > 0) summed[wrapped] = true;
-  }
-  DimVector sizes;
-  std::vector<int64_t> kept_rows, dense;
-  for (int64_t d = 0; d < self.dim(); ++d) {
-    if (!summed[d]) sizes.push_back(self.size(d));
-    if (summed[d] && keepdim) sizes.push_back(1);
-    if (d < impl.sparse_dim() && !summed[d]) kept_rows.push_back(d);
-    if (d >= impl.sparse_dim() && summed[d]) dense.push_back(d - impl.sparse_dim() + 1);
-  }
-  Tensor values = dtype.has_value() ? at::to(impl.values(), *dtype) : impl.values();
-  if (!dense.empty()) values = at::sum(values, dense, keepdim);
-  const bool no_row_is_left = kept_rows.empty();
-  if (no_row_is_left && !keepdim) return at::sum(values, IntArrayRef({0}));
-  Tensor indices = impl.indices();
-  std::vector<Tensor> rows;
-  for (int64_t d = 0; d < impl.sparse_dim(); ++d) {
-    if (!summed[d]) rows.push_back(at::select(indices, 0, d));
-    if (summed[d] && keepdim) rows.push_back(at::zeros({impl.nnz()}, indices.options()));
-  }
-  indices = at::stack(rows);
-  const bool all_rows = kept_rows.size() == static_cast<size_t>(impl.sparse_dim());
-  const Tensor parts = sparse::make_sparse(sizes, indices, values, all_rows && impl.coalesced());
-  return sparse::coalesced(parts);
+Tensor floor_divide_scalar_sparse(const Tensor& self, const Scalar& other) {
+  const Tensor elements = named_once(self);
+  return sparse::with_values(elements, at::floor_divide(sparse::values_of(elements), other));
+}
+Tensor& floor_divide_scalar_sparse_(Tensor& self, const Scalar& other) {
+  sparse::assign(self, floor_divide_scalar_sparse(self, other));
+  return self;
 }
 
 }  // namespace at::native

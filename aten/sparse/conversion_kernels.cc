@@ -1,4 +1,6 @@
 // Sparse tensors: what is asked of them, and copies to and from dense ones.
+#include <array>
+#include <string>
 #include <vector>
 
 #include "aten/core/empty.h"
@@ -13,6 +15,7 @@
 #include "aten/ops/sparse/ops.h"
 #include "aten/ops/view/kernels.h"
 #include "aten/ops/view/ops.h"
+#include "aten/sparse/compressed_parts.h"
 #include "aten/sparse/sparse_parts.h"
 
 namespace at::native {
@@ -24,16 +27,38 @@ TensorOptions options_like(const Tensor& self, const TensorOptions& options) {
 
 // The same elements in memory of their own, in another dtype where that is asked for.
 Tensor copy_of(const Tensor& self, ScalarType dtype) {
+  if (sparse::is_compressed(self)) {
+    const SparseCsrTensorImpl& impl = sparse::compressed_impl_of("clone", self);
+    return sparse::make_compressed(self.layout(), self.sizes(), at::clone(impl.compressed()), at::clone(impl.plain()),
+                                   at::_to_copy(impl.values(), TensorOptions().dtype(dtype)));
+  }
   const SparseTensorImpl& impl = sparse::impl_of("clone", self);
   return sparse::make_sparse(self.sizes(), at::clone(impl.indices()),
                              at::_to_copy(impl.values(), TensorOptions().dtype(dtype)), impl.coalesced());
 }
 
-Tensor without_elements(const Tensor& self, const Tensor& indices, const Tensor& values, ScalarType dtype) {
-  DimVector sizes(values.sizes().begin(), values.sizes().end());
+// A tensor of the size and layout of `self` that stores nothing.
+Tensor without_elements(const Tensor& self, ScalarType dtype) {
+  if (sparse::is_compressed(self)) {
+    const SparseCsrTensorImpl& impl = sparse::compressed_impl_of("empty_like", self);
+    return sparse::empty_compressed(self.layout(), self.sizes(), impl.block(), impl.dense_dim(),
+                                    impl.plain().scalar_type(), self.options().dtype(dtype));
+  }
+  const SparseTensorImpl& impl = sparse::impl_of("empty_like", self);
+  DimVector sizes(impl.values().sizes().begin(), impl.values().sizes().end());
   sizes[0] = 0;
-  return sparse::make_sparse(self.sizes(), at::empty({indices.size(0), 0}, indices.options()),
-                             at::empty(sizes, values.options().dtype(dtype)), true);
+  return sparse::make_sparse(self.sizes(), at::empty({impl.sparse_dim(), 0}, impl.indices().options()),
+                             at::empty(sizes, impl.values().options().dtype(dtype)), true);
+}
+
+// A compressed tensor that stores nothing.
+Tensor empty_lines(const char* name, IntArrayRef size, const TensorOptions& options) {
+  c10::checked_numel(size);
+  TORCH_CHECK(!SparseCsrTensorImpl::is_blocked(options.layout()), name,
+              "_sparse_compressed expected sparse compressed (non-block) tensor layout but got ", options.layout());
+  TORCH_CHECK(size.size() >= 2, "torch.", name,
+              ": Only batched sparse compressed (non-block) tensors are supported, but got size ", size);
+  return sparse::empty_compressed(options.layout(), size, {1, 1}, 0, ScalarType::Long, options);
 }
 
 }  // namespace
@@ -41,22 +66,23 @@ Tensor without_elements(const Tensor& self, const Tensor& indices, const Tensor&
 // --- factories ---
 Tensor empty_sparse(IntArrayRef size, TensorOptions options, std::optional<MemoryFormat>) {
   TORCH_CHECK(!options.pinned_memory(), "Only dense CPU tensors can be pinned");
-  return native::sparse_coo_tensor_size(size, options);
+  if (!sparse::is_compressed(options.layout())) return native::sparse_coo_tensor_size(size, options);
+  return empty_lines("empty", size, options);
 }
 Tensor zeros_sparse(IntArrayRef size, TensorOptions options) {
+  if (sparse::is_compressed(options.layout())) return empty_lines("zeros", size, options);
   return empty_sparse(size, options, std::nullopt);
 }
 
 Tensor empty_like_sparse(const Tensor& self, TensorOptions options, std::optional<MemoryFormat> memory_format) {
   const TensorOptions merged = options_like(self, options);
-  if (merged.layout() == Layout::Strided) return at::empty(self.sizes(), merged, memory_format);
-  const SparseTensorImpl& impl = sparse::impl_of("empty_like", self);
-  return without_elements(self, impl.indices(), impl.values(), merged.scalar_type());
+  if (merged.layout() == self.layout()) return without_elements(self, merged.scalar_type());
+  return at::empty(self.sizes(), merged, merged.layout() == Layout::Strided ? memory_format : std::nullopt);
 }
-Tensor zeros_like_sparse(const Tensor& self, TensorOptions options, std::optional<MemoryFormat> memory_format) {
+Tensor zeros_like_sparse(const Tensor& self, TensorOptions options, std::optional<MemoryFormat>) {
   const TensorOptions merged = options_like(self, options);
-  if (merged.layout() == Layout::Strided) return at::zeros(self.sizes(), merged);
-  return empty_like_sparse(self, options, memory_format);
+  if (merged.layout() == self.layout()) return without_elements(self, merged.scalar_type());
+  return at::zeros(self.sizes(), merged);
 }
 Tensor new_empty_sparse(const Tensor& self, IntArrayRef size, TensorOptions options) {
   return at::empty(size, options_like(self, options));
@@ -83,18 +109,26 @@ Tensor _to_copy_sparse(const Tensor& self, TensorOptions options, bool, std::opt
 }
 
 Tensor& copy_sparse_(Tensor& self, const Tensor& src, bool) {
-  TORCH_CHECK(self.layout() == src.layout(),
-              "copy_() between dense and sparse Tensors is not implemented! Found self type = ", self.toString(),
-              " and src type = ", src.toString());
+  if (self.layout() != src.layout()) {
+    TORCH_CHECK(
+        !sparse::is_compressed(self) || src.layout() == Layout::Strided,
+        "torch.copy_: copy of sparse compressed tensors having different layouts is not supported. self layout is ",
+        self.layout(), " and src layout is ", src.layout());
+    TORCH_CHECK(false,
+                "copy_() between dense and sparse Tensors is not implemented! Found self type = ", self.toString(),
+                " and src type = ", src.toString());
+  }
   TORCH_CHECK(self.sizes() == src.sizes(), "copy_: expected a sparse tensor of size ", self.sizes(), ", but got ",
               src.sizes());
   if (!self.is_same(src)) sparse::assign(self, copy_of(src, self.scalar_type()));
   return self;
 }
+Tensor& copy_sparse_to_sparse_sparse_(Tensor& self, const Tensor& src, bool non_blocking) {
+  return copy_sparse_(self, src, non_blocking);
+}
 
 Tensor& zero_sparse_(Tensor& self) {
-  const SparseTensorImpl& impl = sparse::impl_of("zero_", self);
-  sparse::assign(self, without_elements(self, impl.indices(), impl.values(), self.scalar_type()));
+  sparse::assign(self, without_elements(self, self.scalar_type()));
   return self;
 }
 
@@ -109,16 +143,23 @@ Tensor alias_sparse(const Tensor& self) {
 
 // --- queries ---
 int64_t sparse_dim_sparse(const Tensor& self) {
-  return sparse::impl_of("sparse_dim", self).sparse_dim();
+  return sparse::is_compressed(self) ? 2 : sparse::impl_of("sparse_dim", self).sparse_dim();
 }
 int64_t dense_dim_sparse(const Tensor& self) {
-  return sparse::impl_of("dense_dim", self).dense_dim();
+  return sparse::is_compressed(self) ? sparse::compressed_impl_of("dense_dim", self).dense_dim()
+                                     : sparse::impl_of("dense_dim", self).dense_dim();
 }
 int64_t nnz_sparse(const Tensor& self) {
-  return sparse::impl_of("_nnz", self).nnz();
+  return sparse::is_compressed(self) ? sparse::compressed_impl_of("_nnz", self).nnz()
+                                     : sparse::impl_of("_nnz", self).nnz();
 }
 bool is_coalesced_sparse(const Tensor& self) {
   return sparse::impl_of("is_coalesced", self).coalesced();
+}
+Tensor& _coalesced_sparse_(Tensor& self, bool coalesced) {
+  sparse::impl_of("_coalesced_", self).set_coalesced(coalesced);
+  sparse::mark_written(self);
+  return self;
 }
 Tensor _indices_sparse(const Tensor& self) {
   return sparse::plain(sparse::impl_of("_indices", self).indices());
@@ -127,65 +168,148 @@ Tensor _values_sparse(const Tensor& self) {
   return sparse::plain(sparse::impl_of("_values", self).values());
 }
 
+namespace {
+// The pointers or the indices of a tensor whose rows, or columns, are compressed.
+Tensor part(const char* name, const Tensor& self, bool rows, bool pointers) {
+  TORCH_CHECK(sparse::is_compressed(self) && sparse::by_rows(self.layout()) == rows, name, " expected sparse ",
+              rows ? "row" : "column", " compressed tensor layout but got ", self.layout());
+  const SparseCsrTensorImpl& impl = sparse::compressed_impl_of(name, self);
+  return sparse::plain(pointers ? impl.compressed() : impl.plain());
+}
+}  // namespace
+
+Tensor crow_indices_sparse(const Tensor& self) {
+  return part("crow_indices", self, true, true);
+}
+Tensor col_indices_sparse(const Tensor& self) {
+  return part("col_indices", self, true, false);
+}
+Tensor ccol_indices_sparse(const Tensor& self) {
+  return part("ccol_indices", self, false, true);
+}
+Tensor row_indices_sparse(const Tensor& self) {
+  return part("row_indices", self, false, false);
+}
+
 Tensor indices_sparse(const Tensor& self) {
   TORCH_CHECK(sparse::impl_of("indices", self).coalesced(),
               "Cannot get indices on an uncoalesced tensor, please call .coalesce() first");
   return _indices_sparse(self);
 }
 Tensor values_sparse(const Tensor& self) {
+  if (sparse::is_compressed(self)) return sparse::plain(sparse::values_of(self));
   TORCH_CHECK(sparse::impl_of("values", self).coalesced(),
               "Cannot get values on an uncoalesced tensor, please call .coalesce() first");
   return _values_sparse(self);
 }
 
 Tensor coalesce_sparse(const Tensor& self) {
-  const Tensor result = sparse::coalesced(self);
+  const SparseTensorImpl& impl = sparse::impl_of("coalesce", self);
   // Where the call is recorded the result gets a history of its own.
-  return result.is_same(self) && self.requires_grad() ? sparse::plain(self) : result;
+  if (impl.coalesced()) return self.requires_grad() ? sparse::plain(self) : self;
+  const Tensor result = sparse::coalesced(self);
+  return impl.nnz() < 2 ? copy_of(result, self.scalar_type()) : result;
+}
+
+Tensor _coalesce_sparse(const Tensor& self) {
+  return coalesce_sparse(self);
 }
 
 // --- to and from dense ---
 Tensor to_dense_sparse(const Tensor& self, std::optional<ScalarType> dtype, std::optional<bool>) {
   TORCH_CHECK(!dtype.has_value(), "dtype argument is not supported by sparse_to_dense");
   const Tensor result = at::zeros(self.sizes(), self.options().layout(Layout::Strided));
-  sparse::add_elements(result, self, 1);
+  sparse::add_elements(result, sparse::in_coordinates(self), 1);
   return fresh(result);
 }
 
 namespace {
-void check_sparse_arguments(std::optional<Layout> layout, OptionalIntArrayRef blocksize,
-                            std::optional<int64_t> dense_dim) {
-  const Layout to = layout.value_or(Layout::Sparse);
-  TORCH_CHECK_NOT_IMPLEMENTED(to == Layout::Sparse, "to_sparse: conversion to the layout ", to, " is not implemented");
-  TORCH_CHECK(!blocksize.has_value(), "to_sparse: conversion to Sparse does not use the specified blocksize");
-  TORCH_CHECK(!dense_dim.has_value(),
-              "to_sparse: conversion to Sparse does not use the specified number of dense dimensions");
+
+std::array<int64_t, 2> block_of(const char* op, const Tensor& self, Layout to, OptionalIntArrayRef blocksize) {
+  if (!SparseCsrTensorImpl::is_blocked(to)) {
+    TORCH_CHECK(!blocksize.has_value(), op, ": conversion from ", self.layout(), " to ", to,
+                " with blocksize argument given is not supported");
+    return {1, 1};
+  }
+  if (!blocksize.has_value() && SparseCsrTensorImpl::is_blocked(self.layout())) {
+    return sparse::compressed_impl_of(op, self).block();
+  }
+  TORCH_CHECK(blocksize.has_value(), op, ": conversion from ", self.layout(), " to ", to,
+              " without blocksize argument given is not supported");
+  TORCH_CHECK(blocksize->size() == 2, op, ": blocksize needs to be a tuple of size 2, but got ", blocksize->size());
+  TORCH_CHECK((*blocksize)[0] > 0 && (*blocksize)[1] > 0, op, ": blocksize needs to be positive, but got ", *blocksize);
+  return {(*blocksize)[0], (*blocksize)[1]};
 }
+
+// `self`, strided or sparse, in a sparse layout.
+Tensor converted(const char* name, const Tensor& self, Layout to, OptionalIntArrayRef blocksize,
+                 std::optional<int64_t> dense_dim) {
+  // As PyTorch calls the conversion in its texts.
+  const char* from = self.layout() == Layout::Strided  ? "dense_"
+                     : self.layout() == to             ? ""
+                     : self.layout() == Layout::Sparse ? "coo_"
+                                                       : "sparse_compressed_";
+  const std::string called = std::string(from) + name;
+  const char* op = called.c_str();
+  TORCH_CHECK(to == Layout::Sparse || sparse::is_compressed(to), op, ": conversion from ", self.layout(), " to ", to,
+              " is not supported");
+  const std::array<int64_t, 2> block = block_of(op, self, to, blocksize);
+  if (self.layout() != Layout::Strided) {
+    TORCH_CHECK(!dense_dim.has_value() || *dense_dim == at::dense_dim(self), op, ": conversion from ", self.layout(),
+                " to ", to, " with dense_dim argument !=self.dense_dim() is not supported");
+    if (to == self.layout() && to == Layout::Sparse) return sparse::plain(self);
+    if (to == self.layout() && sparse::compressed_impl_of(op, self).block() == block) {
+      return copy_of(self, self.scalar_type());
+    }
+    if (to == Layout::Sparse) return sparse::coordinates(self);
+    if (sparse::is_compressed(self)) return sparse::to_compressed(op, self, to, block);
+    const int64_t sparse_dim = sparse::impl_of(op, self).sparse_dim();
+    TORCH_CHECK(sparse_dim == 2, op, ": conversion from ", self.layout(), " to ", to,
+                " for input tensors with sparse_dim()!=2 is not supported");
+    return sparse::compress(op, sparse::coalesced(self), to, block);
+  }
+  const int64_t rank = self.dim(), dense = dense_dim.value_or(0), least = to == Layout::Sparse ? 0 : 2;
+  TORCH_CHECK(rank >= least, op, ": expected a tensor of at least ", least, " dimensions, but got ", rank);
+  TORCH_CHECK(dense >= 0 && dense <= rank - least, op, ": dense_dim argument must be in [0,", rank - least,
+              "] range, but ", dense, " is given");
+  const Tensor elements = at::to_sparse(self, rank - dense);
+  return to == Layout::Sparse ? elements : sparse::compress(op, elements, to, block);
+}
+
 }  // namespace
 
 Tensor to_sparse(const Tensor& self, std::optional<Layout> layout, OptionalIntArrayRef blocksize,
                  std::optional<int64_t> dense_dim) {
-  check_sparse_arguments(layout, blocksize, dense_dim);
-  return at::to_sparse(self, self.dim());
+  return converted("to_sparse", self, layout.value_or(Layout::Sparse), blocksize, dense_dim);
 }
 Tensor to_sparse_sparse(const Tensor& self, std::optional<Layout> layout, OptionalIntArrayRef blocksize,
                         std::optional<int64_t> dense_dim) {
-  check_sparse_arguments(layout, blocksize, dense_dim);
-  return sparse::plain(self);
+  return native::to_sparse(self, layout, blocksize, dense_dim);
 }
 Tensor to_sparse_dim_sparse(const Tensor& self, int64_t sparse_dim) {
-  TORCH_CHECK(
-      sparse::impl_of("to_sparse", self).sparse_dim() == sparse_dim,
-      "to_sparse: conversion from Sparse to Sparse with sparse_dim argument !=self.sparse_dim() is not supported");
-  return sparse::plain(self);
+  TORCH_CHECK(at::sparse_dim(self) == sparse_dim, "to_sparse: conversion from ", self.layout(),
+              " to Sparse with sparse_dim argument !=self.sparse_dim() is not supported");
+  return converted("to_sparse", self, Layout::Sparse, std::nullopt, std::nullopt);
 }
-
-Tensor sparse_mask_sparse(const Tensor& self, const Tensor& mask) {
-  TORCH_CHECK(self.sizes() == mask.sizes(), "sparse_mask(): operands have incompatible sizes; self has size ",
-              self.sizes(), " but mask has size ", mask.sizes());
-  const SparseTensorImpl& places = sparse::impl_of("sparse_mask", mask);
-  const Tensor dense = self.layout() == Layout::Sparse ? to_dense_sparse(self, std::nullopt, std::nullopt) : self;
-  return sparse::with_values(mask, sparse::gather_places(dense, places.indices(), places.sparse_dim()));
-}
+#define TO_COMPRESSED(name, Name)                                                              \
+  Tensor to_sparse_##name(const Tensor& self, std::optional<int64_t> dense_dim) {              \
+    return converted("to_sparse_" #name, self, Layout::Sparse##Name, std::nullopt, dense_dim); \
+  }                                                                                            \
+  Tensor to_sparse_##name##_sparse(const Tensor& self, std::optional<int64_t> dense_dim) {     \
+    return native::to_sparse_##name(self, dense_dim);                                          \
+  }
+#define TO_BLOCKS(name, Name)                                                                                     \
+  Tensor to_sparse_##name(const Tensor& self, IntArrayRef blocksize, std::optional<int64_t> dense_dim) {          \
+    return converted("to_sparse_" #name, self, Layout::Sparse##Name, blocksize, dense_dim);                       \
+  }                                                                                                               \
+  Tensor to_sparse_##name##_sparse(const Tensor& self, IntArrayRef blocksize, std::optional<int64_t> dense_dim) { \
+    return native::to_sparse_##name(self, blocksize, dense_dim);                                                  \
+  }
+TO_COMPRESSED(csr, Csr)
+TO_COMPRESSED(csc, Csc)
+TO_BLOCKS(bsr, Bsr)
+TO_BLOCKS(bsc, Bsc)
+#undef TO_COMPRESSED
+#undef TO_BLOCKS
 
 }  // namespace at::native

@@ -1,102 +1,196 @@
-// Products of matrices of which one is sparse.
+// Products of matrices and vectors of which one is sparse.
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
+#include "aten/core/empty.h"
+#include "aten/core/view.h"
+#include "aten/cpu/support/visit_dtype.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
+#include "aten/ops/dense/dense.h"
 #include "aten/ops/index/ops.h"
 #include "aten/ops/join/ops.h"
+#include "aten/ops/linalg/kernels.h"
 #include "aten/ops/matmul/kernels.h"
 #include "aten/ops/matmul/ops.h"
 #include "aten/ops/sparse/kernels.h"
+#include "aten/ops/sparse/ops.h"
 #include "aten/ops/view/ops.h"
+#include "aten/sparse/compressed_parts.h"
+#include "aten/sparse/csr_rows.h"
 #include "aten/sparse/sparse_parts.h"
 
 namespace at::native {
 namespace {
 
 bool is_sparse(const Tensor& t) {
-  return t.layout() == Layout::Sparse;
+  return t.layout() != Layout::Strided;
+}
+
+void check_same_type(const Tensor& left, const Tensor& right) {
+  TORCH_CHECK(left.scalar_type() == right.scalar_type(), "expected scalar type ", left.scalar_type(), " but found ",
+              right.scalar_type());
 }
 
 void check_matrices(const Tensor& left, const Tensor& right) {
   TORCH_CHECK(left.dim() == 2 && right.dim() == 2, "addmm: matrices expected, got ",
               left.dim() != 2 ? left.dim() : right.dim(), "D tensor");
   for (const Tensor* t : {&left, &right}) {
-    if (!is_sparse(*t)) continue;
+    if (t->layout() != Layout::Sparse) continue;
     const SparseTensorImpl& impl = sparse::impl_of("addmm", *t);
     TORCH_CHECK(impl.sparse_dim() == 2, "addmm: expected a sparse matrix of two sparse dimensions, got ",
                 impl.sparse_dim());
   }
-  TORCH_CHECK(left.size(1) == right.size(0), "addmm: Argument #3 (dense): Expected dim 0 size ", left.size(1), ", got ",
-              right.size(0));
-  TORCH_CHECK(left.scalar_type() == right.scalar_type(), "expected scalar type ", left.scalar_type(), " but found ",
-              right.scalar_type());
+  if (left.layout() == Layout::Sparse) {
+    TORCH_CHECK(left.size(1) == right.size(0), "addmm: Argument #3 (dense): Expected dim 0 size ", left.size(1),
+                ", got ", right.size(0));
+  }
+  TORCH_CHECK(left.size(1) == right.size(0), "addmm: mat1 and mat2 shapes cannot be multiplied (", left.size(0), "x",
+              left.size(1), " and ", right.size(0), "x", right.size(1), ")");
+  check_same_type(left, right);
 }
 
-// Row or column numbers of the elements, each in its range.
-Tensor line(const char* op, const Tensor& t, int64_t dim) {
-  const SparseTensorImpl& impl = sparse::impl_of(op, t);
-  return sparse::flat_places(at::slice(impl.indices(), 0, dim, dim + 1), t.sizes().slice(static_cast<size_t>(dim), 1));
-}
-
-// Row i of the product gathers rows of `right`, weighted by the elements of row i.
-Tensor sparse_by_dense(const Tensor& left, const Tensor& right) {
-  const SparseTensorImpl& impl = sparse::impl_of("mm", left);
-  Tensor result = at::zeros({left.size(0), right.size(1)}, right.options());
-  const Tensor rows = line("mm", left, 0), columns = line("mm", left, 1);
-  const Tensor weighted = at::mul(at::index_select(right, 0, columns), at::unsqueeze(impl.values(), 1));
-  return at::index_add_(result, 0, rows, weighted);
+// As columns x rows, contiguous.
+Tensor flipped(const Tensor& dense) {
+  return at::clone(at::transpose(dense, -2, -1), MemoryFormat::Contiguous);
 }
 
 Tensor dense_by_sparse(const Tensor& left, const Tensor& right) {
-  const SparseTensorImpl& impl = sparse::impl_of("mm", right);
-  Tensor result = at::zeros({left.size(0), right.size(1)}, left.options());
-  const Tensor rows = line("mm", right, 0), columns = line("mm", right, 1);
-  const Tensor weighted = at::mul(at::index_select(left, 1, rows), impl.values());
-  return at::index_add_(result, 1, columns, weighted);
+  const sparse::Rows columns = sparse::rows_of("mm", right, true);
+  return fresh(flipped(sparse::times_dense("addmm_sparse_dense", columns, flipped(left))));
 }
 
-// All pairs of an element (i, k) and one (k, j), and their sums by (i, j).
+// The elements of the product at places that a row of the left and the rows of the right that it names have together.
+// In coordinates they are in order; those of a compressed one stand in each row as they come up, as PyTorch has them.
 Tensor sparse_by_sparse(const Tensor& left, const Tensor& right) {
-  const Tensor a = sparse::coalesced(left), b = sparse::coalesced(right);
+  const bool compressed = sparse::is_compressed(left) || sparse::is_compressed(right);
+  const Tensor a = sparse::coalesced(sparse::in_coordinates(left)),
+               b = sparse::coalesced(sparse::in_coordinates(right));
   const SparseTensorImpl &x = sparse::impl_of("mm", a), &y = sparse::impl_of("mm", b);
-  const Tensor rows = line("mm", a, 0), inner = line("mm", a, 1), outer = line("mm", b, 0), columns = line("mm", b, 1);
-  const int64_t *k_of_x = inner.data_ptr<int64_t>(), *k_of_y = outer.data_ptr<int64_t>();
-  std::vector<int64_t> from_x, from_y;
-  for (int64_t i = 0; i < x.nnz(); ++i) {
-    // Coalesced: the rows of b are in order.
-    const int64_t* row = std::lower_bound(k_of_y, k_of_y + y.nnz(), k_of_x[i]);
-    for (; row != k_of_y + y.nnz() && *row == k_of_x[i]; ++row) {
-      from_x.push_back(i);
-      from_y.push_back(row - k_of_y);
+  sparse::places_of(a);  // throw for an index out of range
+  sparse::places_of(b);
+  const Tensor x_index = dense(x.indices()), y_index = dense(y.indices()), x_values = dense(x.values()),
+               y_values = dense(y.values());
+  const int64_t *row = x_index.const_data_ptr<int64_t>(), *inner = row + x.nnz(),
+                *outer = y_index.const_data_ptr<int64_t>(), *column = outer + y.nnz();
+  // Row by row: products of an element of a and one of b, by the column that they add to.
+  struct Term {
+    int64_t column, number, of_x, of_y;
+  };
+  std::vector<Term> line;
+  std::vector<int64_t> rows, columns, from_x, from_y, to, firsts, order, slot;
+  for (int64_t i = 0; i < x.nnz();) {
+    const int64_t current = row[i];
+    line.clear();
+    for (; i < x.nnz() && row[i] == current; ++i) {
+      for (const int64_t* k = std::lower_bound(outer, column, inner[i]); k != column && *k == inner[i]; ++k) {
+        line.push_back({column[k - outer], static_cast<int64_t>(line.size()), i, k - outer});
+      }
+    }
+    std::sort(line.begin(), line.end(), [](const Term& p, const Term& q) {
+      return p.column != q.column ? p.column < q.column : p.number < q.number;
+    });
+    // The first term of each column, and the place of that column among those of the row.
+    firsts.clear();
+    for (size_t k = 0; k < line.size(); ++k) {
+      if (k == 0 || line[k - 1].column != line[k].column) firsts.push_back(static_cast<int64_t>(k));
+    }
+    order.resize(firsts.size());
+    std::iota(order.begin(), order.end(), int64_t{0});
+    if (compressed) {
+      std::sort(order.begin(), order.end(),
+                [&](int64_t p, int64_t q) { return line[firsts[p]].number < line[firsts[q]].number; });
+    }
+    slot.resize(order.size());
+    for (const int64_t group : order) {
+      slot[group] = static_cast<int64_t>(rows.size());
+      rows.push_back(current);
+      columns.push_back(line[firsts[group]].column);
+    }
+    for (size_t k = 0, group = 0; k < line.size(); ++k) {
+      if (k > 0 && line[k - 1].column != line[k].column) ++group;
+      from_x.push_back(line[k].of_x);
+      from_y.push_back(line[k].of_y);
+      to.push_back(slot[group]);
     }
   }
-  const Tensor of_x = sparse::long_tensor(from_x), of_y = sparse::long_tensor(from_y);
-  const std::vector<Tensor> indices{at::index_select(rows, 0, of_x), at::index_select(columns, 0, of_y)};
-  const std::vector<int64_t> sizes{left.size(0), right.size(1)};
-  return sparse::coalesced(sparse::make_sparse(
-      sizes, at::stack(indices), at::mul(at::index_select(x.values(), 0, of_x), at::index_select(y.values(), 0, of_y)),
-      false));
+  const Tensor values = at::zeros({static_cast<int64_t>(rows.size())}, x_values.options());
+  cpu::visit_all(left.scalar_type(), "sparse_matmul", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T *of_x = static_cast<const T*>(x_values.const_data_ptr()),
+            *of_y = static_cast<const T*>(y_values.const_data_ptr());
+    T* sums = static_cast<T*>(values.mutable_data_ptr());
+    for (size_t k = 0; k < to.size(); ++k) {
+      sums[to[k]] = sparse::plus(sums[to[k]], sparse::times(of_x[from_x[k]], of_y[from_y[k]]));
+    }
+  });
+  const DimVector sizes{left.size(0), right.size(1)};
+  if (!compressed) {
+    const std::vector<Tensor> indices{sparse::long_tensor(rows), sparse::long_tensor(columns)};
+    return sparse::make_sparse(sizes, at::stack(indices), values, true);
+  }
+  const Tensor pointers = at::_convert_indices_from_coo_to_csr(sparse::long_tensor(rows), sizes[0]);
+  return sparse::make_compressed(Layout::SparseCsr, sizes, pointers, sparse::long_tensor(columns), values);
+}
+
+// beta * self + alpha * product; self is not read where beta is 0.
+Tensor combined(const Tensor& self, const Tensor& product, const Scalar& beta, const Scalar& alpha) {
+  const Tensor scaled = alpha.equal(1) ? product : at::mul(product, alpha);
+  if (is_sparse(self)) {
+    TORCH_CHECK(is_sparse(product), "addmm: expected a dense 'self' beside a dense product");
+    if (beta.equal(0) && self.sizes() == product.sizes()) return scaled;
+    return at::add(beta.equal(1) ? self : at::mul(self, beta), scaled);
+  }
+  const Tensor added = at::expand(self, product.sizes());
+  if (beta.equal(0)) return is_sparse(scaled) ? at::to_dense(scaled) : scaled;
+  return at::add(beta.equal(1) ? added : at::mul(added, beta), scaled);
+}
+
+// Writes into a dense argument of the right size.
+Tensor& replace(Tensor& self, const Tensor& result) {
+  if (is_sparse(self)) {
+    sparse::assign(self, result);
+    return self;
+  }
+  TORCH_CHECK(self.sizes() == result.sizes(), "the output of size ", self.sizes(), " does not fit a result of size ",
+              result.sizes());
+  return at::copy_(self, result);
 }
 
 }  // namespace
 
 Tensor mm_sparse(const Tensor& self, const Tensor& mat2) {
   check_matrices(self, mat2);
-  if (is_sparse(self)) return is_sparse(mat2) ? sparse_by_sparse(self, mat2) : sparse_by_dense(self, mat2);
-  return dense_by_sparse(self, mat2);
+  if (!is_sparse(self)) return dense_by_sparse(self, mat2);
+  if (is_sparse(mat2)) return sparse_by_sparse(self, mat2);
+  return fresh(sparse::times_dense("addmm_sparse_dense", sparse::rows_of("mm", self), mat2));
+}
+Tensor& mm_out_sparse(const Tensor& self, const Tensor& mat2, Tensor& out) {
+  const Tensor product = mm_sparse(self, mat2);
+  if (sparse::is_compressed(out) && is_sparse(product)) {
+    return sparse::write_out(
+        "mm", out, sparse::to_compressed("mm", product, out.layout(), sparse::compressed_impl_of("mm", out).block()));
+  }
+  return sparse::write_out("mm", out, product);
 }
 
 Tensor addmm_sparse(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta,
                     const Scalar& alpha) {
-  TORCH_CHECK(!is_sparse(self) && !(is_sparse(mat1) && is_sparse(mat2)),
-              "addmm: expected a dense 'self' and one dense matrix beside the sparse one");
+  if (!is_sparse(mat1) && !is_sparse(mat2)) {
+    TORCH_CHECK(false, "addmm: expected a dense 'self' beside two dense matrices");
+  }
   check_matrices(mat1, mat2);
-  const Tensor product = at::mul(mm_sparse(mat1, mat2), alpha);
-  const Tensor scaled = at::mul(at::expand(self, product.sizes()), beta);
-  return at::add(scaled, product);
+  check_same_type(mat1, self);
+  return combined(self, mm_sparse(mat1, mat2), beta, alpha);
+}
+Tensor& addmm_sparse_(Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha) {
+  return replace(self, addmm_sparse(self, mat1, mat2, beta, alpha));
+}
+Tensor& addmm_out_sparse(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta,
+                         const Scalar& alpha, Tensor& out) {
+  return sparse::write_out("addmm", out, addmm_sparse(self, mat1, mat2, beta, alpha));
 }
 
 Tensor _sparse_mm_sparse(const Tensor& sparse_one, const Tensor& dense) {
@@ -105,6 +199,198 @@ Tensor _sparse_mm_sparse(const Tensor& sparse_one, const Tensor& dense) {
 Tensor _sparse_addmm_sparse(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta,
                             const Scalar& alpha) {
   return addmm_sparse(self, mat1, mat2, beta, alpha);
+}
+Tensor _sparse_sparse_matmul_sparse(const Tensor& self, const Tensor& other) {
+  TORCH_CHECK(is_sparse(self) && is_sparse(other), "sparse_matmul: expected two sparse matrices, but got layouts ",
+              self.layout(), " and ", other.layout());
+  check_matrices(self, other);
+  return sparse_by_sparse(self, other);
+}
+
+Tensor mv_sparse(const Tensor& self, const Tensor& vec) {
+  TORCH_CHECK(self.dim() == 2 && vec.dim() == 1,
+              "mv: two tensor dim should be 2 and 1, but got SparseTensor Dim: ", self.dim(),
+              "Tensor Dim: ", vec.dim());
+  TORCH_CHECK(!is_sparse(vec), "mv: expected a dense vector, but got one of layout ", vec.layout());
+  TORCH_CHECK(vec.size(0) == self.size(1), "mv: expected self.size(-1) == vec.size(-1)");
+  check_same_type(self, vec);
+  const Tensor product = sparse::times_dense("addmv_sparse", sparse::rows_of("mv", self), at::unsqueeze(vec, 1));
+  return fresh(at::reshape(product, {self.size(0)}));
+}
+Tensor& mv_out_sparse(const Tensor& self, const Tensor& vec, Tensor& out) {
+  return sparse::write_out("mv", out, mv_sparse(self, vec));
+}
+Tensor addmv_sparse(const Tensor& self, const Tensor& mat, const Tensor& vec, const Scalar& beta, const Scalar& alpha) {
+  TORCH_CHECK(!is_sparse(self), "addmv: expected a dense 'self', but got layout ", self.layout());
+  const Tensor product = mv_sparse(mat, vec);
+  check_same_type(mat, self);
+  return combined(self, product, beta, alpha);
+}
+Tensor& addmv_sparse_(Tensor& self, const Tensor& mat, const Tensor& vec, const Scalar& beta, const Scalar& alpha) {
+  return replace(self, addmv_sparse(self, mat, vec, beta, alpha));
+}
+Tensor& addmv_out_sparse(const Tensor& self, const Tensor& mat, const Tensor& vec, const Scalar& beta,
+                         const Scalar& alpha, Tensor& out) {
+  return sparse::write_out("addmv", out, addmv_sparse(self, mat, vec, beta, alpha));
+}
+
+// The matrices of a batch are the blocks of one.
+Tensor bmm_sparse(const Tensor& self, const Tensor& mat2) {
+  TORCH_CHECK(self.dim() == 3 && mat2.dim() == 3,
+              "bmm_sparse: Tensor 'self' and 'mat2' must have 3 dimensions, but got ", self.dim(), " and ", mat2.dim());
+  TORCH_CHECK(self.size(0) == mat2.size(0), "bmm_sparse: 'self.size(0)' and 'mat2.size(0)' must match");
+  TORCH_CHECK(self.size(2) == mat2.size(1), "bmm_sparse: 'self.size(2)' and 'mat2.size(1)' must match");
+  TORCH_CHECK(is_sparse(self) != is_sparse(mat2), "bmm: expected one sparse and one dense tensor");
+  check_same_type(self, mat2);
+  const int64_t batch = self.size(0), rows = self.size(1), columns = mat2.size(2);
+  if (is_sparse(self)) {
+    const Tensor right = at::reshape(mat2, {batch * mat2.size(1), columns});
+    return fresh(
+        at::reshape(sparse::times_dense("bmm_sparse", sparse::rows_of("bmm", self), right), {batch, rows, columns}));
+  }
+  const Tensor left = at::reshape(flipped(self), {batch * self.size(2), rows});
+  const Tensor product = sparse::times_dense("bmm_sparse", sparse::rows_of("bmm", mat2, true), left);
+  return fresh(flipped(at::reshape(product, {batch, columns, rows})));
+}
+Tensor& bmm_out_sparse(const Tensor& self, const Tensor& mat2, Tensor& out) {
+  return sparse::write_out("bmm", out, bmm_sparse(self, mat2));
+}
+
+// --- sparse results of a dense factor ---
+namespace {
+
+void check_hybrid(const char* op, const Tensor& mat1, const Tensor& mat2) {
+  TORCH_CHECK(mat1.layout() == Layout::Sparse, op,
+              ": expected 'mat1' to be a sparse tensor in coordinates, but got layout ", mat1.layout());
+  TORCH_CHECK(mat1.dim() == 2 && sparse::impl_of(op, mat1).sparse_dim() == 2, op,
+              ": Argument #2: matrix expected, got ", mat1.dim(), "D tensor");
+  TORCH_CHECK(!is_sparse(mat2) && mat2.dim() == 2, op, ": Argument #3: matrix expected, got ", mat2.dim(), "D tensor");
+  TORCH_CHECK(mat1.size(1) == mat2.size(0), op, ": Argument #3: Expected dim 0 size ", mat1.size(1), ", got ",
+              mat2.size(0));
+  check_same_type(mat1, mat2);
+}
+
+// The rows of a product that have elements, and their numbers.
+struct StoredRows {
+  Tensor numbers, rows;
+};
+StoredRows stored_rows(const char* op, const Tensor& mat1, const Tensor& mat2) {
+  const Tensor once = sparse::coalesced(mat1);
+  const SparseTensorImpl& impl = sparse::impl_of(op, once);
+  sparse::places_of(once);
+  const Tensor indices = dense(impl.indices());
+  const int64_t *row = indices.const_data_ptr<int64_t>(), nnz = impl.nnz();
+  std::vector<int64_t> numbers, pointers;
+  for (int64_t i = 0; i < nnz; ++i) {
+    if (i > 0 && row[i] == row[i - 1]) continue;
+    numbers.push_back(row[i]);
+    pointers.push_back(i);
+  }
+  pointers.push_back(nnz);
+  const sparse::Rows rows{static_cast<int64_t>(numbers.size()), mat1.size(1), sparse::long_tensor(pointers),
+                          dense(at::select(indices, 0, 1)), dense(impl.values())};
+  return {sparse::long_tensor(numbers), sparse::times_dense(op, rows, mat2)};
+}
+
+}  // namespace
+
+Tensor hspmm_sparse(const Tensor& mat1, const Tensor& mat2) {
+  check_hybrid("hspmm", mat1, mat2);
+  const StoredRows product = stored_rows("hspmm", mat1, mat2);
+  return sparse::make_sparse(IntArrayRef({mat1.size(0), mat2.size(1)}), at::unsqueeze(product.numbers, 0), product.rows,
+                             true);
+}
+Tensor& hspmm_out_sparse(const Tensor& mat1, const Tensor& mat2, Tensor& out) {
+  return sparse::write_out("hspmm", out, hspmm_sparse(mat1, mat2));
+}
+
+Tensor sspaddmm_sparse(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta,
+                       const Scalar& alpha) {
+  check_hybrid("sspaddmm", mat1, mat2);
+  TORCH_CHECK(self.layout() == Layout::Sparse && sparse::impl_of("sspaddmm", self).sparse_dim() == 2 && self.dim() == 2,
+              "sspaddmm: Argument #1: expected a sparse matrix, got layout ", self.layout(), " and ", self.dim(),
+              " dimensions");
+  TORCH_CHECK(self.size(0) == mat1.size(0) && self.size(1) == mat2.size(1), "sspaddmm: Argument #1: Expected size ",
+              mat1.size(0), "x", mat2.size(1), ", got ", self.size(0), "x", self.size(1));
+  check_same_type(mat1, self);
+  const StoredRows product = stored_rows("sspaddmm", mat1, mat2);
+  const int64_t count = product.numbers.numel(), columns = mat2.size(1);
+  const TensorOptions options = product.numbers.options();
+  const std::vector<Tensor> index{
+      at::reshape(at::expand(at::unsqueeze(product.numbers, 1), {count, columns}), {-1}),
+      at::reshape(at::expand(at::unsqueeze(at::arange(columns, options), 0), {count, columns}), {-1})};
+  const SparseTensorImpl& impl = sparse::impl_of("sspaddmm", self);
+  const std::vector<Tensor> indices{impl.indices(), at::stack(index)},
+      values{at::mul(impl.values(), beta), at::mul(at::reshape(product.rows, {-1}), alpha)};
+  return sparse::make_sparse(self.sizes(), at::cat(indices, 1), at::cat(values, 0), false);
+}
+Tensor& sspaddmm_out_sparse(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta,
+                            const Scalar& alpha, Tensor& out) {
+  return sparse::write_out("sspaddmm", out, sspaddmm_sparse(self, mat1, mat2, beta, alpha));
+}
+Tensor smm_sparse(const Tensor& self, const Tensor& mat2) {
+  check_hybrid("smm", self, mat2);
+  const Tensor none = sparse::make_sparse(IntArrayRef({self.size(0), mat2.size(1)}),
+                                          at::empty({2, 0}, TensorOptions().dtype(ScalarType::Long)),
+                                          at::empty({0}, mat2.options()), true);
+  return sspaddmm_sparse(none, self, mat2, 0, 1);
+}
+
+// --- triangular systems ---
+Tensor linalg_solve_triangular_sparse(const Tensor& A, const Tensor& B, bool upper, bool left, bool unitriangular) {
+  TORCH_CHECK(is_sparse(A) && !is_sparse(B),
+              "linalg.solve_triangular: expected a dense right-hand side beside a sparse matrix");
+  TORCH_CHECK(A.dim() == 2 && A.size(0) == A.size(1),
+              "linalg.solve_triangular: A must be a square sparse matrix, but has size ", A.sizes());
+  TORCH_CHECK(B.dim() == 2 && B.size(left ? 0 : 1) == A.size(0),
+              "linalg.solve_triangular: Incompatible shapes of A and B for the equation ", left ? "AX = B" : "XA = B",
+              " (", A.size(0), "x", A.size(1), " and ", B.sizes(), ")");
+  check_same_type(A, B);
+  if (!left) {
+    // The transposed system.
+    return at::transpose(
+        linalg_solve_triangular_sparse(at::transpose(A, 0, 1), at::transpose(B, 0, 1), !upper, true, unitriangular), 0,
+        1);
+  }
+  const sparse::Rows rows = sparse::rows_of("linalg.solve_triangular", A);
+  Tensor result = at::clone(B, MemoryFormat::Contiguous);
+  const int64_t n = rows.rows, columns = B.size(1);
+  const auto solve = [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* values = static_cast<const T*>(rows.values.const_data_ptr());
+    T* x = static_cast<T*>(result.mutable_data_ptr());
+    for (int64_t step = 0; step < n && columns > 0; ++step) {
+      const int64_t i = upper ? n - 1 - step : step;
+      T diagonal = T(unitriangular ? 1 : 0);
+      for (int64_t k = rows.begin()[i]; k < rows.begin()[i + 1]; ++k) {
+        const int64_t j = rows.place()[k];
+        if (j == i) {
+          if (!unitriangular) diagonal = diagonal + values[k];
+        } else if ((j > i) == upper) {
+          for (int64_t c = 0; c < columns; ++c)
+            x[i * columns + c] = x[i * columns + c] - values[k] * x[j * columns + c];
+        }
+      }
+      for (int64_t c = 0; c < columns; ++c) x[i * columns + c] = x[i * columns + c] / diagonal;
+    }
+  };
+  switch (A.scalar_type()) {
+    case ScalarType::Float:
+      solve(cpu::TypeTag<float>{});
+      break;
+    case ScalarType::Double:
+      solve(cpu::TypeTag<double>{});
+      break;
+    case ScalarType::ComplexFloat:
+      solve(cpu::TypeTag<c10::complex<float>>{});
+      break;
+    case ScalarType::ComplexDouble:
+      solve(cpu::TypeTag<c10::complex<double>>{});
+      break;
+    default:
+      TORCH_CHECK_NOT_IMPLEMENTED(false, "\"triangular_solve\" not implemented for '", A.scalar_type(), "'");
+  }
+  return fresh(result);
 }
 
 }  // namespace at::native

@@ -9,7 +9,9 @@
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/dense/dense.h"
 #include "aten/ops/index/ops.h"
+#include "aten/ops/join/ops.h"
 #include "aten/ops/view/ops.h"
+#include "aten/sparse/compressed_parts.h"
 
 namespace at::sparse {
 namespace {
@@ -81,6 +83,38 @@ Tensor coalesced(const Tensor& t) {
                      count == nnz ? sorted : summed(sorted, long_tensor(groups), count), true);
 }
 
+void check_coordinates(const Tensor& indices, const Tensor& values, IntArrayRef size, bool coalesced) {
+  TORCH_CHECK(indices.dim() == 2, "indices must be sparse_dim x nnz, but got: ", indices.sizes());
+  TORCH_CHECK(indices.scalar_type() == ScalarType::Long, "indices must be an int64 tensor");
+  TORCH_CHECK(indices.layout() == Layout::Strided && values.layout() == Layout::Strided,
+              "expected indices and values to be dense tensors, but got ", indices.layout(), " and ", values.layout());
+  TORCH_CHECK(values.dim() > 0, "values must have a dimension of the size of nnz, but got a tensor without dimensions");
+  const int64_t sparse_dim = indices.size(0), dense_dim = values.dim() - 1;
+  TORCH_CHECK(static_cast<int64_t>(size.size()) == sparse_dim + dense_dim,
+              "'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = ", size.size(),
+              ", sparse_dim = ", sparse_dim, ", dense_dim = ", dense_dim);
+  DimVector expected{indices.size(1)};
+  for (int64_t d = sparse_dim; d < sparse_dim + dense_dim; ++d) expected.push_back(size[d]);
+  TORCH_CHECK(values.sizes() == IntArrayRef(expected), "values has incorrect size, expected ", IntArrayRef(expected),
+              ", got ", values.sizes());
+  const Tensor rows = native::dense(indices);
+  const int64_t* data = rows.const_data_ptr<int64_t>();
+  const int64_t nnz = indices.size(1);
+  for (int64_t d = 0; d < sparse_dim && nnz > 0; ++d) {
+    const auto [least, most] = std::minmax_element(data + d * nnz, data + (d + 1) * nnz);
+    TORCH_CHECK(*least >= 0, "found negative index ", *least, " for dim ", d);
+    TORCH_CHECK(*most < size[d], "size is inconsistent with indices: for dim ", d, ", size is ", size[d],
+                " but found index ", *most);
+  }
+  if (!coalesced) return;
+  for (int64_t i = 1; i < nnz; ++i) {
+    int64_t d = 0;
+    while (d < sparse_dim && data[d * nnz + i - 1] == data[d * nnz + i]) ++d;
+    TORCH_CHECK(d < sparse_dim && data[d * nnz + i - 1] < data[d * nnz + i],
+                "cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor");
+  }
+}
+
 Tensor flat_places(const Tensor& indices, IntArrayRef sizes) {
   const Tensor rows = native::dense(indices);
   const int64_t nnz = indices.size(1);
@@ -98,9 +132,54 @@ Tensor flat_places(const Tensor& indices, IntArrayRef sizes) {
   return fresh(result);
 }
 
+const Tensor& values_of(const Tensor& t) {
+  if (is_compressed(t)) return compressed_impl_of("values", t).values();
+  return impl_of("values", t).values();
+}
+
 Tensor with_values(const Tensor& t, const Tensor& values) {
+  if (is_compressed(t)) {
+    const SparseCsrTensorImpl& impl = compressed_impl_of("with_values", t);
+    return make_compressed(t.layout(), t.sizes(), impl.compressed(), impl.plain(), values);
+  }
   const SparseTensorImpl& impl = impl_of("with_values", t);
   return make_sparse(t.sizes(), impl.indices(), values, impl.coalesced());
+}
+
+Tensor places_of(const Tensor& t) {
+  const SparseTensorImpl& impl = impl_of("places_of", t);
+  return flat_places(impl.indices(), sparse_sizes(t, impl));
+}
+
+std::vector<int64_t> find_places(const Tensor& t, const Tensor& places) {
+  const Tensor own = places_of(t);
+  const int64_t *begin = own.const_data_ptr<int64_t>(), *end = begin + own.numel();
+  const int64_t* wanted = places.const_data_ptr<int64_t>();
+  std::vector<int64_t> found(static_cast<size_t>(places.numel()));
+  for (size_t i = 0; i < found.size(); ++i) {
+    const int64_t* at = std::lower_bound(begin, end, wanted[i]);
+    found[i] = at != end && *at == wanted[i] ? at - begin : -1;
+  }
+  return found;
+}
+
+Tensor spread(const Tensor& values, const std::vector<int64_t>& rows) {
+  std::vector<int64_t> from, to;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i] < 0) continue;
+    from.push_back(rows[i]);
+    to.push_back(static_cast<int64_t>(i));
+  }
+  if (from.size() == rows.size()) return at::index_select(values, 0, long_tensor(from));
+  DimVector sizes(values.sizes().begin(), values.sizes().end());
+  sizes[0] = static_cast<int64_t>(rows.size());
+  Tensor result = at::zeros(sizes, values.options());
+  at::index_copy_(result, 0, long_tensor(to), at::index_select(values, 0, long_tensor(from)));
+  return result;
+}
+
+Tensor in_coordinates(const Tensor& t) {
+  return is_compressed(t) ? coordinates(t) : t;
 }
 
 namespace {
@@ -120,6 +199,24 @@ Tensor flattened(const Tensor& dense, int64_t sparse_dim) {
 
 Tensor gather_places(const Tensor& self, const Tensor& indices, int64_t sparse_dim) {
   return at::index_select(flattened(self, sparse_dim), 0, flat_places(indices, self.sizes()));
+}
+
+Tensor gather_expanded(const Tensor& self, IntArrayRef sizes, const Tensor& indices) {
+  const int64_t sparse_dim = indices.size(0), rank = static_cast<int64_t>(sizes.size()), lead = rank - self.dim();
+  flat_places(indices, sizes);  // throws for an index out of range
+  // Of the sparse dimensions those that self has, at the index of the element or the only one there is.
+  DimVector own;
+  std::vector<Tensor> rows;
+  for (int64_t d = lead; d < sparse_dim; ++d) {
+    own.push_back(self.size(d - lead));
+    const Tensor row = at::select(indices, 0, d);
+    rows.push_back(own.back() == sizes[d] ? row : at::zeros_like(row));
+  }
+  DimVector shape{indices.size(1)};
+  shape.append(sizes.begin() + sparse_dim, sizes.end());
+  if (rows.empty()) return at::expand(self, shape);
+  const Tensor found = gather_places(self, at::stack(rows), static_cast<int64_t>(own.size()));
+  return at::expand(found, shape);
 }
 
 void add_elements(const Tensor& into, const Tensor& t, const Scalar& alpha) {
@@ -142,11 +239,31 @@ void add_elements(const Tensor& into, const Tensor& t, const Scalar& alpha) {
 void assign(Tensor& self, const Tensor& result) {
   TORCH_CHECK(canCast(result.scalar_type(), self.scalar_type()), "result type ", result.scalar_type(),
               " can't be cast to the desired output type ", self.scalar_type());
-  const SparseTensorImpl& from = impl_of("copy_", result);
-  impl_of("copy_", self)
-      .set_elements(result.sizes(), plain(from.indices()), at::to(plain(from.values()), self.scalar_type()),
-                    from.coalesced());
+  TORCH_CHECK(self.layout() == result.layout(), "expected a tensor of the layout ", result.layout(), ", but got ",
+              self.layout());
+  const Tensor values = at::to(plain(values_of(result)), self.scalar_type());
+  if (is_compressed(self)) {
+    const SparseCsrTensorImpl& from = compressed_impl_of("copy_", result);
+    compressed_impl_of("copy_", self)
+        .set_elements(result.sizes(), plain(from.compressed()), plain(from.plain()), values);
+  } else {
+    const SparseTensorImpl& from = impl_of("copy_", result);
+    impl_of("copy_", self).set_elements(result.sizes(), plain(from.indices()), values, from.coalesced());
+  }
   mark_written(self);
+}
+
+Tensor& write_out(const char* op, Tensor& out, const Tensor& result) {
+  TORCH_CHECK(out.layout() == result.layout(), op, ": expected an output of layout ", result.layout(), ", but got ",
+              out.layout());
+  if (out.layout() != Layout::Strided) {
+    assign(out, result);
+    return out;
+  }
+  TORCH_CHECK(canCast(result.scalar_type(), out.scalar_type()), "result type ", result.scalar_type(),
+              " can't be cast to the desired output type ", out.scalar_type());
+  resize_output(out, result.sizes());
+  return at::copy_(out, result);
 }
 
 }  // namespace at::sparse

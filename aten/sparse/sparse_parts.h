@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "aten/core/tensor.h"
+#include "aten/sparse/compressed_tensor_impl.h"
 #include "aten/sparse/sparse_tensor_impl.h"
 
 // What the kernels of sparse tensors share.
@@ -20,18 +21,39 @@ inline IntArrayRef dense_sizes(const Tensor& t, const SparseTensorImpl& impl) {
   return t.sizes().slice(static_cast<size_t>(impl.sparse_dim()));
 }
 
+/// Throws c10::Error, in PyTorch's words, for parts that do not make a tensor of that size.
+void check_coordinates(const Tensor& indices, const Tensor& values, IntArrayRef size, bool coalesced);
+
 /// The places in a tensor of `sizes` (row-major), int64 of size nnz. Throws IndexError for an index that is out of
 /// range.
 Tensor flat_places(const Tensor& indices, IntArrayRef sizes);
 
-/// A tensor like `t` at the same places, with other values: `coalesced` as t.
+/// The values of a sparse tensor of any layout.
+const Tensor& values_of(const Tensor& t);
+
+/// A tensor like `t`, of any sparse layout, at the same places, with other values: `coalesced` as t.
 Tensor with_values(const Tensor& t, const Tensor& values);
+
+/// flat_places of the elements of a tensor in coordinates.
+Tensor places_of(const Tensor& t);
+
+/// The number of the element of coalesced `t` that stands at each of `places` (as flat_places gives them); -1: none.
+std::vector<int64_t> find_places(const Tensor& t, const Tensor& places);
+
+/// Rows of `values` where `rows` names one, zeros where it says -1.
+Tensor spread(const Tensor& values, const std::vector<int64_t>& rows);
+
+/// A sparse tensor of any layout in coordinates: itself, or a copy.
+Tensor in_coordinates(const Tensor& t);
 
 /// int64 numbers as a tensor, of one dimension or of `rows` rows.
 Tensor long_tensor(const std::vector<int64_t>& numbers);
 
 /// The elements of dense `self` that stand where `indices` says: nnz x dense sizes.
 Tensor gather_places(const Tensor& self, const Tensor& indices, int64_t sparse_dim);
+
+/// The same of `self` as it broadcasts to `sizes`, without a tensor of that size: places x the dense sizes.
+Tensor gather_expanded(const Tensor& self, IntArrayRef sizes, const Tensor& indices);
 
 /// Adds alpha times the elements of the sparse `t` to the dense contiguous `into` of its size, which counts the write.
 void add_elements(const Tensor& into, const Tensor& t, const Scalar& alpha);
@@ -41,7 +63,11 @@ inline void mark_written(const Tensor& t) {
   t.unsafeGetTensorImpl()->bump_version();
 }
 
-/// Makes `self`, a sparse tensor, the same as `result`, of the dtype of self.
+/// Makes `self`, a sparse tensor, the same as `result`, of the dtype of self. Throws c10::Error for another layout.
 void assign(Tensor& self, const Tensor& result);
+
+/// Writes a result into `out`: a sparse one into a tensor of its layout, a dense one into a dense tensor, which is
+/// resized.
+Tensor& write_out(const char* op, Tensor& out, const Tensor& result);
 
 }  // namespace at::sparse

@@ -267,7 +267,6 @@ TEST(Sparse, WhatIsNotDefinedIsRefusedByName) {
   refused("fill_.Scalar", [&] { t.clone().fill_(1); });
   refused("view", [&] { t.view({6}); });
   refused("as_strided", [&] { at::as_strided(t, {2}, {1}); });
-  refused("select.int", [&] { t.select(0, 0); });
   refused("exp_", [&] { t.clone().exp_(); });
 }
 

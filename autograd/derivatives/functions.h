@@ -18,6 +18,7 @@
 #include "aten/ops/padding/ops.h"
 #include "aten/ops/pointwise/ops.h"
 #include "aten/ops/pool/ops.h"
+#include "aten/ops/random/ops.h"
 #include "aten/ops/rearrange/ops.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/rnn/ops.h"

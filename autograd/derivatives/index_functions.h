@@ -1,6 +1,7 @@
 #pragma once
 // Formulas of indexing and joining.
 
+#include <optional>
 #include <string_view>
 #include <tuple>
 #include <vector>
@@ -41,6 +42,11 @@ Tensor scatter_value_reduce_backward(
 std::tuple<Tensor, Tensor> scatter_reduce_backward(
     const Tensor& grad, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, std::string_view reduce,
     bool include_self, const Tensor& result);
+
+// `data`'s gradient of segment_reduce: each element's share of what its segment got.
+Tensor segment_reduce_grad(const Tensor& grad, const Tensor& result, const Tensor& data, std::string_view reduce,
+                           const std::optional<Tensor>& lengths, const std::optional<Tensor>& offsets, int64_t axis,
+                           const std::optional<Scalar>& initial);
 
 // The pieces of grad that belong to the concatenated tensors.
 std::vector<Tensor> cat_backward(const Tensor& grad, const std::vector<DimVector>& sizes, int64_t dim);

@@ -5,14 +5,26 @@
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/index/ops.h"
 #include "aten/ops/matmul/ops.h"
+#include "aten/ops/reduce/ops.h"
 #include "aten/ops/sparse/ops.h"
+#include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
 
 namespace torch::autograd::generated {
 namespace {
 
 bool is_sparse(const Tensor& t) {
-  return t.layout() == kSparse;
+  return t.layout() != kStrided;
+}
+
+// Without a history, and where it is in coordinates with each place named once: what a gradient has places of.
+Tensor places_of(const Tensor& t) {
+  return t.layout() == kSparse ? at::coalesce(t.detach()) : t.detach();
+}
+
+Tensor adjoint_of(const Tensor& t) {
+  const Tensor transposed = at::transpose(t, 0, 1);
+  return t.is_complex() ? at::conj_physical(transposed) : transposed;
 }
 
 }  // namespace
@@ -35,17 +47,30 @@ Tensor sparse_constructor_values_grad(const Tensor& grad, const Tensor& indices,
 }
 
 Tensor sparse_values_grad(const Tensor& grad, const Tensor& self) {
-  return at::sparse_coo_tensor(at::_indices(self), grad, self.sizes(), TensorOptions(), true);
+  if (self.layout() == kSparse)
+    return at::sparse_coo_tensor(at::_indices(self), grad, self.sizes(), TensorOptions(), true);
+  const bool rows = self.layout() == kSparseCsr || self.layout() == kSparseBsr;
+  return at::_sparse_compressed_tensor_unsafe(rows ? at::crow_indices(self) : at::ccol_indices(self),
+                                              rows ? at::col_indices(self) : at::row_indices(self), grad, self.sizes(),
+                                              TensorOptions().layout(self.layout()));
 }
 
 Tensor to_dense_grad(const Tensor& grad, const Tensor& self, std::optional<bool> masked_grad) {
   if (!is_sparse(self)) return grad;
-  if (masked_grad.value_or(true)) return at::sparse_mask(grad, at::coalesce(self.detach()));
-  return at::to_sparse(grad, at::sparse_dim(self));
+  if (masked_grad.value_or(true)) return at::sparse_mask(grad, places_of(self));
+  if (self.layout() == kSparse) return at::to_sparse(grad, at::sparse_dim(self));
+  const bool blocked = self.layout() == kSparseBsr || self.layout() == kSparseBsc;
+  if (!blocked) return at::to_sparse(grad, self.layout(), OptionalIntArrayRef(), at::dense_dim(self));
+  const std::vector<int64_t> block{at::values(self).size(-2 - at::dense_dim(self)),
+                                   at::values(self).size(-1 - at::dense_dim(self))};
+  return at::to_sparse(grad, self.layout(), IntArrayRef(block), at::dense_dim(self));
 }
 
 Tensor to_sparse_grad(const Tensor& grad, const Tensor& self) {
-  return is_sparse(grad) && !is_sparse(self) ? at::to_dense(grad) : grad;
+  if (grad.layout() == self.layout()) return grad;
+  if (!is_sparse(self)) return at::to_dense(grad);
+  // Converted from one sparse layout to another: the places stay.
+  return at::sparse_mask(is_sparse(grad) && grad.layout() != kSparse ? at::to_sparse(grad) : grad, places_of(self));
 }
 
 Tensor sparse_mask_grad(const Tensor& grad, const Tensor& self) {
@@ -53,15 +78,47 @@ Tensor sparse_mask_grad(const Tensor& grad, const Tensor& self) {
 }
 
 Tensor sparse_mm_grad_left(const Tensor& grad, const Tensor& left, const Tensor& right, const Scalar& alpha) {
-  const Tensor right_dense = is_sparse(right) ? at::to_dense(right) : right;
-  const Tensor product = at::mul(at::mm(is_sparse(grad) ? at::to_dense(grad) : grad, at::t(right_dense)), alpha);
-  return is_sparse(left) ? at::sparse_mask(product, at::coalesce(left.detach())) : product;
+  const Tensor product = at::mul(at::mm(grad, adjoint_of(right)), alpha);
+  return is_sparse(left) ? at::sparse_mask(product, places_of(left)) : product;
 }
 
 Tensor sparse_mm_grad_right(const Tensor& grad, const Tensor& left, const Tensor& right, const Scalar& alpha) {
-  const Tensor left_dense = is_sparse(left) ? at::to_dense(left) : left;
-  const Tensor product = at::mul(at::mm(at::t(left_dense), is_sparse(grad) ? at::to_dense(grad) : grad), alpha);
-  return is_sparse(right) ? at::sparse_mask(product, at::coalesce(right.detach())) : product;
+  const Tensor product = at::mul(at::mm(adjoint_of(left), grad), alpha);
+  return is_sparse(right) ? at::sparse_mask(product, places_of(right)) : product;
+}
+
+Tensor sampled_grad_left(const Tensor& grad, const Tensor& self, const Tensor& right, const Scalar& alpha) {
+  return at::mul(at::mm(at::sparse_mask(grad, self.detach()), adjoint_of(right)), alpha);
+}
+
+Tensor sampled_grad_right(const Tensor& grad, const Tensor& self, const Tensor& left, const Scalar& alpha) {
+  return at::mul(at::mm(adjoint_of(left), at::sparse_mask(grad, self.detach())), alpha);
+}
+
+Tensor compressed_values_grad(const Tensor& grad, const Tensor& result) {
+  return at::values(at::sparse_mask(grad, result.detach()));
+}
+
+Tensor spdiags_grad(const Tensor& grad, const Tensor& offsets, IntArrayRef sizes) {
+  // The diagonals' own elements, numbered, say where each stands in the matrix.
+  int64_t numel = 1;
+  for (const int64_t size : sizes) numel *= size;
+  const Tensor numbers = at::reshape(at::arange(numel, TensorOptions().dtype(kLong)), sizes);
+  const Tensor places = at::_spdiags(numbers, offsets, grad.sizes());
+  const Tensor elements = at::_values(at::sparse_mask(grad, places));
+  const Tensor zeros = at::zeros({numel}, grad.options().layout(kStrided));
+  return at::reshape(at::index_add(zeros, 0, at::_values(places), elements), sizes);
+}
+
+Tensor sparse_broadcast_grad(const Tensor& grad, IntArrayRef sizes) {
+  const int64_t lead = grad.dim() - static_cast<int64_t>(sizes.size());
+  std::vector<int64_t> added, grown;
+  for (int64_t d = 0; d < lead; ++d) added.push_back(d);
+  Tensor result = added.empty() ? grad : at::sum(grad, added);
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] == 1 && grad.size(static_cast<int64_t>(d) + lead) != 1) grown.push_back(static_cast<int64_t>(d));
+  }
+  return grown.empty() ? result : at::sum(result, grown, true);
 }
 
 Tensor embedding_grad(const Tensor& grad, const Tensor& indices, int64_t rows, int64_t padding_idx,

@@ -17,6 +17,14 @@ Tensor sparse_mask_grad(const Tensor& grad, const Tensor& self);
 Tensor sparse_mm_grad_left(const Tensor& grad, const Tensor& left, const Tensor& right, const Scalar& alpha);
 Tensor sparse_mm_grad_right(const Tensor& grad, const Tensor& left, const Tensor& right, const Scalar& alpha);
 
+// Of alpha * mat1 @ mat2 at the places of the CSR matrix `self`.
+Tensor sampled_grad_left(const Tensor& grad, const Tensor& self, const Tensor& right, const Scalar& alpha);
+Tensor sampled_grad_right(const Tensor& grad, const Tensor& self, const Tensor& left, const Scalar& alpha);
+// Of the values that the compressed tensor `result` was made of.
+Tensor compressed_values_grad(const Tensor& grad, const Tensor& result);
+Tensor spdiags_grad(const Tensor& grad, const Tensor& offsets, IntArrayRef sizes);
+Tensor sparse_broadcast_grad(const Tensor& grad, IntArrayRef sizes);
+
 Tensor embedding_grad(const Tensor& grad, const Tensor& indices, int64_t rows, int64_t padding_idx,
                       bool scale_grad_by_freq, bool sparse);
 

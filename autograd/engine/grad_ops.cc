@@ -57,6 +57,10 @@ bool may_overlap(const Geometry& g) {
   return false;
 }
 
+bool is_sparse(const at::Tensor& t) {
+  return t.layout() != at::kStrided;
+}
+
 // `grad`'s values in memory laid out by sizes and strides of `g`.
 at::Tensor laid_out(const at::Tensor& grad, const Geometry& g) {
   if (grad.strides().equals(at::IntArrayRef(g.strides.data(), g.strides.size()))) return grad;
@@ -84,12 +88,12 @@ at::Tensor one(const at::Tensor& t) {
 
 at::Tensor add(const at::Tensor& a, const at::Tensor& b) {
   // There is a sum of a dense and a sparse tensor, in that order.
-  return C10_UNLIKELY(a.is_sparse() && !b.is_sparse()) ? at::add(b, a) : at::add(a, b);
+  return C10_UNLIKELY(is_sparse(a) && !is_sparse(b)) ? at::add(b, a) : at::add(a, b);
 }
 
 void add_into(at::Tensor& into, const at::Tensor& t) {
   c10::NoGradGuard no_grad;
-  if (C10_UNLIKELY(hold_more(into, t) || t.is_sparse())) {
+  if (C10_UNLIKELY(hold_more(into, t) || is_sparse(t))) {
     at::add_(into, t);
     return;
   }
@@ -97,7 +101,7 @@ void add_into(at::Tensor& into, const at::Tensor& t) {
 }
 
 bool can_add_into(const at::Tensor& into, const at::Tensor& t) {
-  if (C10_UNLIKELY(into.is_sparse() && !t.is_sparse())) return false;
+  if (C10_UNLIKELY(is_sparse(into) && !is_sparse(t))) return false;
   return into.key_set().has(c10::DispatchKey::Wrapper) || !t.key_set().has(c10::DispatchKey::Wrapper);
 }
 
@@ -108,7 +112,7 @@ at::Tensor add_reusing(at::Tensor&& a, at::Tensor&& b) {
       return std::move(a);
     }
     if (is_sole_dense(b)) {
-      if (C10_UNLIKELY(a.is_sparse())) return at::add_(b, a);
+      if (C10_UNLIKELY(is_sparse(a))) return at::add_(b, a);
       at::add_out(b, b, a);
       return std::move(b);
     }

@@ -42,6 +42,19 @@ void check_views(const std::string& name, const FunctionSchema& schema) {
   }
 }
 
+// Undefined gradients, with a warning.
+struct WarnNotImplemented : public Node {
+  WarnNotImplemented(std::string forward_fn, edge_list&& next_edges)
+      : Node(std::move(next_edges)), name(std::move(forward_fn)) {}
+  variable_list apply(variable_list&&) override {
+    TORCH_WARN_ONCE(name, ": an autograd kernel was not registered to the Autograd key(s) but we are trying to "
+                    "backprop through it. The gradients of its arguments are undefined.");
+    return variable_list(num_outputs());
+  }
+  std::string name;
+};
+
+template <class NodeType>
 void record_not_implemented(const c10::OperatorHandle& op, c10::DispatchKeySet keys, c10::Stack* stack) {
   const FunctionSchema& schema = op.schema();
   const std::string name = op.operator_name().name;
@@ -51,7 +64,7 @@ void record_not_implemented(const c10::OperatorHandle& op, c10::DispatchKeySet k
   for (size_t i = first; i < stack->size(); ++i)
     for_each_tensor((*stack)[i], [&](const at::Tensor& t) { inputs.push_back(t); });
   const bool record = c10::GradMode::is_enabled() && requires_grad(inputs);
-  c10::intrusive_ptr<NotImplemented> node;
+  c10::intrusive_ptr<NodeType> node;
   if (record) {
     for (size_t i = 0; i < schema.arguments().size(); ++i) {
       if (!schema.arguments()[i].is_write()) continue;
@@ -59,7 +72,7 @@ void record_not_implemented(const c10::OperatorHandle& op, c10::DispatchKeySet k
         if (requires_grad(static_cast<const at::TensorBase&>(t))) check_inplace(t, true);
       });
     }
-    node = c10::make_intrusive<NotImplemented>(name, collect_next_edges(inputs));
+    node = c10::make_intrusive<NodeType>(name, collect_next_edges(inputs));
   }
   {
     const c10::AutoDispatchBelowAutograd below;
@@ -85,7 +98,11 @@ void record_not_implemented(const c10::OperatorHandle& op, c10::DispatchKeySet k
 }  // namespace
 
 torch::CppFunction autogradNotImplementedFallback() {
-  return torch::CppFunction::makeFromBoxedFunction<&record_not_implemented>();
+  return torch::CppFunction::makeFromBoxedFunction<&record_not_implemented<NotImplemented>>();
+}
+
+torch::CppFunction basicAutogradNotImplementedFallback() {
+  return torch::CppFunction::makeFromBoxedFunction<&record_not_implemented<WarnNotImplemented>>();
 }
 
 torch::CppFunction autogradNotImplementedInplaceOrViewFallback() { return torch::CppFunction::makeFallthrough(); }

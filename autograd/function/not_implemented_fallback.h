@@ -16,6 +16,9 @@ namespace torch::autograd {
 /// The schema may have one result with an alias annotation that is not written to, of the first argument: else c10::Error.
 torch::CppFunction autogradNotImplementedFallback();
 
+/// The same, but backward gives undefined gradients and warns.
+torch::CppFunction basicAutogradNotImplementedFallback();
+
 /// For the ADInplaceOrView key. Views and versions are kept by the kernels here, so this passes calls on.
 torch::CppFunction autogradNotImplementedInplaceOrViewFallback();
 

@@ -6,10 +6,13 @@
 #include "aten/core/empty.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/nested/ops.h"
+#include "aten/ops/quantized/ops.h"
+#include "aten/ops/sparse/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
 #include "c10/core/cpu_generator.h"
 #include "c10/core/grad_mode.h"
+#include "c10/dispatch/registry.h"
 
 namespace conformance {
 namespace {
@@ -37,6 +40,16 @@ IValue memory_format(const Json& value) {
                                                                   {"channels_last", c10::MemoryFormat::ChannelsLast},
                                                                   {"channels_last_3d", c10::MemoryFormat::ChannelsLast3d}};
   return IValue(static_cast<int64_t>(named(formats, value, "memory format")));
+}
+
+c10::Layout layout_of(const Json& value) {
+  static const std::map<std::string, c10::Layout> layouts = {{"strided", c10::kStrided},      {"coo", c10::kSparse},
+                                                             {"sparse_coo", c10::kSparse},    {"csr", c10::kSparseCsr},
+                                                             {"sparse_csr", c10::kSparseCsr}, {"csc", c10::kSparseCsc},
+                                                             {"sparse_csc", c10::kSparseCsc}, {"bsr", c10::kSparseBsr},
+                                                             {"sparse_bsr", c10::kSparseBsr}, {"bsc", c10::kSparseBsc},
+                                                             {"sparse_bsc", c10::kSparseBsc}};
+  return named(layouts, value, "layout");
 }
 
 const Json& array(const Json& value) {
@@ -84,7 +97,8 @@ bool is_marked(const Json& value, const char* name) {
 }
 
 bool is_tensor(const Json& value) {
-  return value.is_object() && (value.contains("tensor") || value.contains("nested"));
+  return value.is_object() && (value.contains("tensor") || value.contains("nested") || value.contains("sparse") ||
+                               value.contains("quantized"));
 }
 
 const Json& member(const Json& object, const char* name) {
@@ -115,6 +129,25 @@ double number(const Json& value) {
   return value.get<double>();
 }
 
+Tensor CaseValues::sparse_of(const Json& value, const std::function<Tensor(const char*)>& part) {
+  const c10::Layout layout = layout_of(value.at("sparse"));
+  const std::vector<int64_t> sizes = integers(member(value, "size"));
+  const Tensor values = part("values");
+  const at::NoGradGuard no_grad;
+  try {
+    if (layout == c10::kSparse) {
+      const Tensor indices = part("indices");
+      at::_validate_sparse_coo_tensor_args(indices, values, sizes, is_marked(value, "coalesced"));
+      return at::_sparse_coo_tensor_unsafe(indices, values, sizes, {}, is_marked(value, "coalesced"));
+    }
+    const Tensor compressed = part("compressed"), plain = part("plain");
+    // Not all that PyTorch gives is sorted in its lines.
+    return at::_sparse_compressed_tensor_unsafe(compressed, plain, values, sizes, at::TensorOptions().layout(layout));
+  } catch (const c10::Error& e) {
+    throw BadSet(std::string("a sparse tensor whose parts do not fit: ") + e.what_without_backtrace());
+  }
+}
+
 Tensor CaseValues::recorded(const Json& value) const {
   if (value.is_object() && value.contains("nested")) {
     std::vector<Tensor> parts;
@@ -125,6 +158,10 @@ Tensor CaseValues::recorded(const Json& value) const {
     }
     return at::_nested_tensor_from_tensor_list(parts);
   }
+  if (value.is_object() && value.contains("sparse")) {
+    return sparse_of(value, [&](const char* name) { return recorded(member(value, name)); });
+  }
+  if (value.is_object() && value.contains("quantized")) return quantized(value);
   const ScalarType dtype = dtype_of(member(value, "dtype"));
   const std::vector<int64_t> sizes = integers(member(value, "size"));
   const std::string& key = text(member(value, "tensor"));
@@ -169,8 +206,66 @@ Tensor CaseValues::recorded(const Json& value) const {
   return t;
 }
 
+Tensor CaseValues::quantized(const Json& value) const {
+  const Json& integers = member(value, "ints");
+  if (!integers.is_object() || !integers.contains("tensor")) {
+    throw BadSet("the integers of a quantized tensor are no tensor");
+  }
+  const Tensor whole = recorded(integers);
+  Tensor t;
+  try {
+    t = value.contains("scales") ? at::_make_per_channel_quantized_tensor(whole, recorded(member(value, "scales")),
+                                                                          recorded(member(value, "zero_points")),
+                                                                          integer(member(value, "axis")))
+                                 : at::_make_per_tensor_quantized_tensor(whole, number(member(value, "scale")),
+                                                                         integer(member(value, "zero_point")));
+  } catch (const c10::Error& e) {
+    throw BadSet(std::string("a quantized tensor: ") + e.what_without_backtrace());
+  }
+  if (t.scalar_type() != dtype_of(value.at("quantized"))) {
+    throw BadSet("a quantized tensor of another dtype than its integers");
+  }
+  return t;
+}
+
+// What a call of an operator returns: something that each library makes in its own way.
+IValue CaseValues::made(const Json& value) const {
+  const std::string& name = text(value.at("call"));
+  const size_t dot = name.find('.');
+  const std::string overload = dot == std::string::npos ? "" : name.substr(dot + 1);
+  const auto op = c10::Dispatcher::singleton().findSchema(name.substr(0, dot), overload);
+  if (!op) throw BadSet("there is no operator " + name);
+  const Json &args = array(member(value, "args")), &kwargs = member(value, "kwargs");
+  CaseValues values(blobs_, layout_, device_);
+  c10::Stack stack;
+  for (size_t i = 0; i < op->schema().arguments().size(); ++i) {
+    const c10::Argument& argument = op->schema().arguments()[i];
+    const Json* given = nullptr;
+    if (i < args.size()) {
+      given = &args[i];
+    } else if (kwargs.is_object() && kwargs.contains(argument.name())) {
+      given = &kwargs.at(argument.name());
+    }
+    if (given == nullptr && !argument.default_value()) {
+      throw BadSet("argument '" + argument.name() + "' of " + name + " is missing");
+    }
+    stack.push_back(given != nullptr ? values.argument(*given, argument.shape(), true) : *argument.default_value());
+  }
+  const at::NoGradGuard no_grad;
+  op->callBoxed(stack);
+  if (stack.size() != 1) throw BadSet(name + " has not one result");
+  return stack[0];
+}
+
 Tensor CaseValues::input(const Json& value, bool keep_layout) {
-  Tensor t = recorded(value);
+  const bool is_sparse = value.is_object() && value.contains("sparse");
+  // The parts of a sparse tensor lie in one way or another, it itself does not.
+  Tensor t = is_sparse ? sparse_of(value,
+                                   [&](const char* name) {
+                                     const Tensor part = recorded(member(value, name));
+                                     return keep_layout ? part : laid_out(part);
+                                   })
+                       : recorded(value);
   const at::NoGradGuard no_grad;
   if (device_.type() != c10::DeviceType::CPU) t = at::to(t, t.options().device(device_));
   if (!keep_layout) t = laid_out(t);
@@ -184,7 +279,8 @@ Tensor CaseValues::input(const Json& value, bool keep_layout) {
 }
 
 Tensor CaseValues::laid_out(const Tensor& t) const {
-  if (layout_ == Layout::kRecorded || t.dim() == 0 || t.is_nested()) return t;
+  if (layout_ == Layout::kRecorded || t.dim() == 0) return t;
+  if (t.is_nested() || t.is_quantized() || t.layout() != c10::kStrided) return t;
   if (layout_ == Layout::kTransposed && t.dim() < 2) return t;
   Tensor other = empty_like_in(t, layout_, t.device());
   if (layout_ == Layout::kStrided) {
@@ -216,7 +312,9 @@ Tensor empty_like_in(const Tensor& t, Layout layout, c10::Device device) {
 
 IValue CaseValues::argument(const Json& value, const c10::ArgumentShape& type, bool keep_layout) {
   if (!type.list || value.is_null()) return element(value, type, keep_layout);
-  return list(value.is_array() ? value : Json::array({value}), type, keep_layout);
+  // Python takes one number for each element of a list of fixed length.
+  const size_t length = static_cast<size_t>(std::max<int64_t>(type.list_size, 1));
+  return list(value.is_array() ? value : Json(Json::array_t(length, value)), type, keep_layout);
 }
 
 IValue CaseValues::list(const Json& value, c10::ArgumentShape type, bool keep_layout) {
@@ -237,10 +335,13 @@ IValue CaseValues::list(const Json& value, c10::ArgumentShape type, bool keep_la
 
 IValue CaseValues::element(const Json& value, const c10::ArgumentShape& type, bool keep_layout) {
   if (value.is_null()) return IValue();
+  if (value.is_object() && value.contains("call")) return made(value);
   if (is_tensor(value)) {
     if (type.kind == TypeKind::TensorType) return IValue(input(value, keep_layout));
     // Python passes a tensor of one element where a number is expected.
     const Tensor t = recorded(value);
+    // Marked as one that requires a gradient it has none: the number is apart from it.
+    if (is_marked(value, "requires_grad")) differentiable_.push_back(at::detach(t).set_requires_grad(true));
     if (t.numel() != 1) throw BadSet("a tensor where " + std::string(c10::typeKindToString(type.kind)) + " is expected");
     if (type.kind == TypeKind::IntType) return IValue(t.item().toLong());
     if (type.kind == TypeKind::FloatType) return IValue(t.item().toDouble());
@@ -266,8 +367,7 @@ IValue CaseValues::element(const Json& value, const c10::ArgumentShape& type, bo
       return IValue(device_);
     }
     if (value.contains("layout")) {
-      if (text(value.at("layout")) != "strided") throw BadSet("a layout other than strided");
-      return IValue(static_cast<int64_t>(c10::Layout::Strided));
+      return IValue(static_cast<int64_t>(layout_of(value.at("layout"))));
     }
     if (value.contains("memory_format")) return memory_format(value.at("memory_format"));
     if (value.contains("generator")) {

@@ -1,6 +1,7 @@
 // Turns the recorded values of one case into what an operator takes.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -54,7 +55,11 @@ class CaseValues {
   const std::vector<at::Tensor>& differentiable() const { return differentiable_; }
 
  private:
+  at::Tensor quantized(const Json& value) const;
+  c10::IValue made(const Json& value) const;
   at::Tensor input(const Json& value, bool keep_layout);
+  // A sparse tensor of the parts that `part` gives by name; recorded ones are checked.
+  static at::Tensor sparse_of(const Json& value, const std::function<at::Tensor(const char*)>& part);
   at::Tensor laid_out(const at::Tensor& t) const;
   c10::IValue list(const Json& value, c10::ArgumentShape type, bool keep_layout);
   c10::IValue element(const Json& value, const c10::ArgumentShape& type, bool keep_layout);

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/quantized/ops.h"
+#include "aten/ops/sparse/ops.h"
 #include "aten/ops/view/ops.h"
 
 namespace conformance {
@@ -45,6 +47,19 @@ struct Lines {
   }
 };
 
+// Indices and values, in coordinates of each place once.
+std::vector<Tensor> sparse_parts(const Tensor& t) {
+  const Tensor plain = at::detach(t);
+  if (t.layout() == c10::kSparse) {
+    const Tensor once = at::coalesce(plain);
+    return {at::indices(once), at::values(once)};
+  }
+  if (t.layout() == c10::kSparseCsr || t.layout() == c10::kSparseBsr) {
+    return {at::crow_indices(plain), at::col_indices(plain), at::values(plain)};
+  }
+  return {at::ccol_indices(plain), at::row_indices(plain), at::values(plain)};
+}
+
 bool equal(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
 }  // namespace
@@ -63,6 +78,9 @@ std::optional<Mismatch> kind_difference(const Tensor& got, const Tensor& expecte
     const auto kind = [](const Tensor& t) { return t.is_nested() ? "a nested tensor" : "a dense one"; };
     return Mismatch{"", -1, kind(got), kind(expected)};
   }
+  if (got.layout() != expected.layout()) {
+    return Mismatch{"", -1, std::string("layout ") + c10::toString(got.layout()), c10::toString(expected.layout())};
+  }
   if (got.is_nested() && !at::is_same_size(got, expected)) {
     return Mismatch{"", -1, "parts of other sizes", shape_text(expected)};
   }
@@ -70,12 +88,57 @@ std::optional<Mismatch> kind_difference(const Tensor& got, const Tensor& expecte
   return std::nullopt;
 }
 
-std::optional<Mismatch> difference(const Tensor& got, const Tensor& expected, double factor) {
+namespace {
+
+std::optional<Mismatch> quantizer_difference(const Tensor& got, const Tensor& expected) {
+  const auto other = [](const char* what, const std::string& a, const std::string& e) {
+    return Mismatch{"", -1, std::string(what) + " " + a, e};
+  };
+  if (got.qscheme() != expected.qscheme()) {
+    const auto number = [](const Tensor& t) { return std::to_string(static_cast<int>(t.qscheme())); };
+    return other("scheme", number(got), number(expected));
+  }
+  if (expected.qscheme() == c10::kPerTensorAffine) {
+    const double a = got.q_scale(), e = expected.q_scale();
+    if (!close(a, e, 1e-7, 0)) return other("scale", number_text(a), number_text(e));
+    if (got.q_zero_point() == expected.q_zero_point()) return std::nullopt;
+    return other("zero point", std::to_string(got.q_zero_point()), std::to_string(expected.q_zero_point()));
+  }
+  if (got.q_per_channel_axis() != expected.q_per_channel_axis()) {
+    return other("axis", std::to_string(got.q_per_channel_axis()), std::to_string(expected.q_per_channel_axis()));
+  }
+  if (auto mismatch = difference(got.q_per_channel_scales(), expected.q_per_channel_scales())) return mismatch;
+  return difference(got.q_per_channel_zero_points(), expected.q_per_channel_zero_points());
+}
+
+}  // namespace
+
+std::optional<Mismatch> difference(const Tensor& got, const Tensor& expected, double factor, int64_t slack) {
   if (const auto mismatch = kind_difference(got, expected)) return mismatch;
+  if (got.is_quantized()) {
+    if (auto mismatch = quantizer_difference(got, expected)) return mismatch;
+    const Tensor a = values_of(at::int_repr(got), ScalarType::Long);
+    const Tensor e = values_of(at::int_repr(expected), ScalarType::Long);
+    const int64_t *x = a.data_ptr<int64_t>(), *y = e.data_ptr<int64_t>();
+    for (int64_t i = 0; i < a.numel(); ++i) {
+      if (std::abs(x[i] - y[i]) > slack) return Mismatch{"", i, std::to_string(x[i]), std::to_string(y[i])};
+    }
+    return std::nullopt;
+  }
   if (got.is_nested()) {
     const std::vector<Tensor> parts = at::unbind(got), others = at::unbind(expected);
     for (size_t i = 0; i < parts.size(); ++i) {
-      if (auto mismatch = difference(parts[i], others[i], factor)) return mismatch;
+      if (auto mismatch = difference(parts[i], others[i], factor, slack)) return mismatch;
+    }
+    return std::nullopt;
+  }
+  if (got.layout() != c10::kStrided) {
+    const std::vector<Tensor> parts = sparse_parts(got), others = sparse_parts(expected);
+    for (size_t i = 0; i < parts.size(); ++i) {
+      if (auto mismatch = difference(parts[i], others[i], factor)) {
+        mismatch->got += i + 1 < parts.size() ? " (indices)" : " (values)";
+        return mismatch;
+      }
     }
     return std::nullopt;
   }

@@ -24,8 +24,10 @@ struct Mismatch {
 // | bfloat16             | 1.6e-2 | 1e-2 |
 // | float16, complex32   | 1e-3   | 1e-3 |
 // times `factor`; |got - expected| <= atol + rtol |expected|, NaN equals NaN, and infinities are equal. Complex numbers are
-// compared part by part. Integers and booleans are equal.
-std::optional<Mismatch> difference(const at::Tensor& got, const at::Tensor& expected, double factor = 1);
+// compared part by part. Integers and booleans are equal; those of quantized tensors differ by at most `slack`, and
+// their quantizers are equal.
+std::optional<Mismatch> difference(const at::Tensor& got, const at::Tensor& expected, double factor = 1,
+                                   int64_t slack = 0);
 
 // The same of dtypes and sizes only.
 std::optional<Mismatch> kind_difference(const at::Tensor& got, const at::Tensor& expected);

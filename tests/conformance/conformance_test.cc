@@ -25,6 +25,16 @@ const CaseSet& nested() {
   return set;
 }
 
+const CaseSet& quantized() {
+  static const CaseSet set("tests/conformance/quantized.tar.gz");
+  return set;
+}
+
+const CaseSet& sparse() {
+  static const CaseSet set("tests/conformance/sparse.tar.gz");
+  return set;
+}
+
 using Recording = std::pair<const CaseSet*, std::string>;
 
 std::vector<Recording> all_of(const CaseSet& set) {
@@ -36,6 +46,8 @@ std::vector<Recording> all_of(const CaseSet& set) {
 std::string test_name(const testing::TestParamInfo<Recording>& info) {
   std::string name = info.param.second;
   std::replace(name.begin(), name.end(), '@', '_');
+  // Two marks, since some operators have a name as that of another namespace's: quantized_batch_norm.
+  if (const size_t dot = name.find('.'); dot != std::string::npos) name.replace(dot, 1, "__");
   return name;
 }
 
@@ -61,14 +73,25 @@ INSTANTIATE_TEST_SUITE_P(FirstFamilies, Conformance, testing::ValuesIn(all_of(fi
 INSTANTIATE_TEST_SUITE_P(Newer, Conformance, testing::ValuesIn(all_of(newer())), test_name);
 
 // Nested tensors: they have one layout, and one device.
-class NestedConformance : public Conformance {};
-TEST_P(NestedConformance, AsRecorded) { replay([](Options&) {}); }
-INSTANTIATE_TEST_SUITE_P(Nested, NestedConformance, testing::ValuesIn(all_of(nested())), test_name);
+class PlainConformance : public Conformance {};
+TEST_P(PlainConformance, AsRecorded) { replay([](Options&) {}); }
+INSTANTIATE_TEST_SUITE_P(Nested, PlainConformance, testing::ValuesIn(all_of(nested())), test_name);
+
+// Quantized tensors, too, and the operators of torch.ops.quantized.
+INSTANTIATE_TEST_SUITE_P(Quantized, PlainConformance, testing::ValuesIn(all_of(quantized())), test_name);
+
+// Sparse tensors have one device; their parts lie in several ways.
+class SparseConformance : public Conformance {};
+TEST_P(SparseConformance, AsRecorded) { replay([](Options&) {}); }
+TEST_P(SparseConformance, Layouts) { replay([](Options& o) { o.layouts = true; }); }
+INSTANTIATE_TEST_SUITE_P(Sparse, SparseConformance, testing::ValuesIn(all_of(sparse())), test_name);
 
 TEST(ConformanceSet, HasAllOverloads) {
   EXPECT_EQ(first_families().names().size(), 345u);
   EXPECT_EQ(nested().names().size(), 83u);
+  EXPECT_EQ(quantized().names().size(), 191u);
   EXPECT_EQ(newer().names().size(), 41u);
+  EXPECT_EQ(sparse().names().size(), 249u);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
 #include "autograd/autograd.h"
+#include "c10/core/cpu_generator.h"
 #include "c10/core/grad_mode.h"
 #include "tests/conformance/compare.h"
 
@@ -378,6 +379,90 @@ bool largest_modulus(const Recorded& v) {
   return true;
 }
 
+// The distribution function of Gamma(a, 1) or of Beta(a, b), by the midpoint rule over a variable that smooths the end
+// at 0.
+double gamma_or_beta_below(double a, double b, bool beta, double x) {
+  constexpr int kPieces = 20000;
+  const double power = std::max(1.0, 3 / a),
+               log_norm = beta ? std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) : -std::lgamma(a);
+  double sum = 0;
+  for (int i = 0; i < kPieces; ++i) {
+    const double u = (i + 0.5) / kPieces, t = x * std::pow(u, power);
+    const double rest = beta ? (b - 1) * std::log1p(-t) : -t;
+    sum += std::exp((a - 1) * std::log(t) + rest + log_norm) * x * power * std::pow(u, power - 1);
+  }
+  return sum / kPieces;
+}
+
+// How numbers of gamma and Dirichlet distributions change with their parameters. PyTorch approximates it, to 1e-3 at
+// worst. Right is what the difference quotient of the distribution function says over the density.
+bool coarse_reparameterization(const Recorded& v) {
+  const bool beta = v.name == "_dirichlet_grad", of_samples = v.name == "_standard_gamma" && v.gradient == 0;
+  if (!(v.gradient < 0 && (beta || v.name == "_standard_gamma_grad")) && !of_samples) return false;
+  if (v.got.sizes() != v.expected.sizes() || v.got.scalar_type() != v.expected.scalar_type()) return false;
+  const at::NoGradGuard no_grad;
+  const Tensor alpha = real_values(v.args[beta ? 1 : 0].toTensor());
+  Tensor x, total;
+  if (of_samples) {
+    const uint64_t seed = v.args.size() > 1 && v.args[1].isGenerator()
+                              ? v.args[1].toGenerator().current_seed()
+                              : at::detail::getDefaultCPUGenerator().current_seed();
+    c10::Stack stack{IValue(at::detach(v.args[0].toTensor()))};
+    const at::Generator fresh = at::make_generator<at::CPUGeneratorImpl>(seed);
+    stack.emplace_back(IValue::Tag::Generator, fresh.getIntrusivePtr());
+    v.op.callBoxed(stack);
+    x = real_values(stack[0].toTensor());
+  } else {
+    x = real_values(v.args[beta ? 0 : 1].toTensor());
+  }
+  if (beta) total = real_values(v.args[2].toTensor());
+  if (alpha.sizes() != v.got.sizes() || x.sizes() != v.got.sizes()) return false;
+  const Tensor got = real_values(v.got), expected = real_values(v.expected);
+  for (int64_t i = 0; i < x.numel(); ++i) {
+    constexpr double kStep = 1e-3;
+    const double a = alpha.data_ptr<double>()[i], at = x.data_ptr<double>()[i],
+                 sum = beta ? total.data_ptr<double>()[i] : 0;
+    const auto below = [&](double by) { return gamma_or_beta_below(a + by, sum - a, beta, at); };
+    const double change = (8 * (below(kStep) - below(-kStep)) - (below(2 * kStep) - below(-2 * kStep))) / (12 * kStep);
+    const double density =
+        std::exp((a - 1) * std::log(at) +
+                 (beta ? (sum - a - 1) * std::log1p(-at) + std::lgamma(sum) - std::lgamma(a) - std::lgamma(sum - a)
+                       : -at - std::lgamma(a)));
+    double right = -change / density / (beta ? 1 - at : 1);
+    if (of_samples) right *= real_values(v.cotangent).data_ptr<double>()[i];
+    const double near = std::fabs(right) + 1e-9;
+    if (!(std::fabs(got.data_ptr<double>()[i] - right) <= 1e-5 * near &&
+          std::fabs(expected.data_ptr<double>()[i] - right) <= 1e-3 * near))
+      return false;
+  }
+  return true;
+}
+
+// _compute_linear_combination of complex numbers. PyTorch steps through the coefficients as if they were real: of each
+// row it reads the parts of the first numbers one after the other.
+bool misread_coefficients(const Recorded& v) {
+  if (v.name != "_compute_linear_combination" || v.gradient >= 0 || !v.expected.is_complex()) return false;
+  const Tensor input = wide_values(v.args[0].toTensor()), coefficients = wide_values(v.args[1].toTensor());
+  if (v.got.sizes() != v.expected.sizes() || v.got.scalar_type() != v.expected.scalar_type()) return false;
+  const int64_t rows = coefficients.size(0), n = input.size(0), width = input.numel() / n;
+  const Tensor right = at::clone(wide_values(v.expected)), misread = at::clone(right);
+  const auto* parts = static_cast<const double*>(coefficients.const_data_ptr());
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t k = 0; k < width; ++k) {
+      std::complex<double> sum = 0, wrong = 0;
+      for (int64_t j = 0; j < n; ++j) {
+        const std::complex<double> x = element(input, j * width + k);
+        sum += element(coefficients, i * n + j) * x;
+        wrong += parts[2 * i * n + j] * x;
+      }
+      static_cast<std::complex<double>*>(right.data_ptr())[i * width + k] = sum;
+      static_cast<std::complex<double>*>(misread.data_ptr())[i * width + k] = wrong;
+    }
+  }
+  const ScalarType type = v.expected.scalar_type();
+  return !difference(v.expected, at::to(misread, type), 10) && !difference(v.got, at::to(right, type), 10);
+}
+
 }  // namespace
 
 bool recorder_erred(const Recorded& given) {
@@ -394,7 +479,7 @@ bool recorder_erred(const Recorded& given) {
   const Recorded v{given.name, given.op, args, given.result, given.gradient, cotangent, got, given.expected};
   return scatter_into_strides(v) || complex_dot(v) || rounded_sums(v) || complex_powers(v) || sqrt_of_zero(v) ||
          normalized(v) || overflowing_quotient(v) || clamp_at_bound(v) || coarse_bessel(v) || unfilled_normal(v) ||
-         rounded_differences(v) || largest_modulus(v);
+         rounded_differences(v) || largest_modulus(v) || coarse_reparameterization(v) || misread_coefficients(v);
 }
 
 }  // namespace conformance

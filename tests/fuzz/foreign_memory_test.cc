@@ -16,6 +16,7 @@
 #include "aten/core/tensor.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/nested/nested_tensor_impl.h"
+#include "aten/sparse/compressed_tensor_impl.h"
 #include "aten/sparse/sparse_tensor_impl.h"
 #include "c10/core/cpu_generator.h"
 #include "c10/dispatch/registry.h"
@@ -168,6 +169,13 @@ std::string difference(const Tensor& plain, const Tensor& foreign, double larges
   if (plain.is_sparse() && foreign.is_sparse()) {
     const at::SparseTensorImpl &x = at::sparse::impl_of("fuzz", plain), &y = at::sparse::impl_of("fuzz", foreign);
     const std::string text = difference(x.indices(), y.indices(), largest);
+    return text.empty() ? difference(x.values(), y.values(), largest) : text;
+  }
+  if (at::sparse::is_compressed(plain) && plain.layout() == foreign.layout()) {
+    const at::SparseCsrTensorImpl& x = at::sparse::compressed_impl_of("fuzz", plain);
+    const at::SparseCsrTensorImpl& y = at::sparse::compressed_impl_of("fuzz", foreign);
+    std::string text = difference(x.compressed(), y.compressed(), largest);
+    if (text.empty()) text = difference(x.plain(), y.plain(), largest);
     return text.empty() ? difference(x.values(), y.values(), largest) : text;
   }
   if (plain.is_nested() && foreign.is_nested()) {

@@ -13,6 +13,7 @@
 
 #include "aten/core/tensor.h"
 #include "aten/nested/nested_tensor_impl.h"
+#include "aten/sparse/compressed_tensor_impl.h"
 #include "aten/sparse/sparse_tensor_impl.h"
 #include "c10/memory/cpu_allocator.h"
 #include "c10/memory/small_object.h"
@@ -98,7 +99,9 @@ Snapshot::Snapshot(const c10::FunctionSchema& schema, const c10::Stack& argument
     const c10::Argument& argument = schema.arguments()[i];
     // set_ makes the source's storage larger where it does not reach as far as is asked for.
     const bool grown = schema.base_name() == "set_" && argument.name() == "source";
-    const bool anyway = grown || std::any_of(std::begin(kWrittenAnyway), std::end(kWrittenAnyway), [&](const char* name) { return argument.name() == name; });
+    // This one changes its weight, as PyTorch's does.
+    const bool saturated = schema.base_name() == "_saturate_weight_to_fp16";
+    const bool anyway = grown || saturated || std::any_of(std::begin(kWrittenAnyway), std::end(kWrittenAnyway), [&](const char* name) { return argument.name() == name; });
     add(argument, arguments[i], argument.is_write() || anyway, anyway && has_out);
   }
 }
@@ -176,6 +179,13 @@ std::string check_results(const c10::Stack& results) {
     each_tensor(value, [&](const Tensor& t) {
       if (t.is_nested()) {
         for (const Tensor& part : at::nested::impl_of("fuzz", t).parts()) check(part);
+        return;
+      }
+      if (at::sparse::is_compressed(t)) {
+        const at::SparseCsrTensorImpl& parts = at::sparse::compressed_impl_of("fuzz", t);
+        check(parts.compressed());
+        check(parts.plain());
+        check(parts.values());
         return;
       }
       if (!t.is_sparse()) return check(t);

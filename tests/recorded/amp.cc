@@ -114,10 +114,7 @@ struct FactoriesOfShapes final : at::DispatchMode {
 
 // PyTorch's own that are no operators here: library-specific ones and those behind its recurrent layers.
 const std::set<std::string>& absent_operators() {
-  static const std::set<std::string> names = {"_addmm_activation",
-                                              "_convolution.deprecated",
-                                              "_native_multi_head_attention",
-                                              "mkldnn_rnn_layer",
+  static const std::set<std::string> names = {"mkldnn_rnn_layer",
                                               "_lu_with_info",
                                               "_scaled_dot_product_flash_attention",
                                               "_thnn_fused_gru_cell",
@@ -193,7 +190,9 @@ void collect(const IValue& value, Json& names) {
 // Operators that take arguments of different dtypes here and not in PyTorch: parameters of norms may be wider than the
 // input, vectors' products promote.
 const std::set<std::string>& mixes_more() {
-  static const std::set<std::string> names = {"cross",
+  static const std::set<std::string> names = {"_batch_norm_with_update",
+                                              "_native_batch_norm_legit",
+                                              "cross",
                                               "linalg.cross",
                                               "native_batch_norm",
                                               "native_group_norm",
@@ -227,6 +226,9 @@ const std::set<std::string>& differs() {
       "cuda native_group_norm mixed",  // statistics are those of the CPU: Float beside wider parameters
       "cuda linalg.cross mixed",       // promotes here
       "cuda native_batch_norm low",    // and of the input's dtype beside narrow ones
+      "cuda _native_batch_norm_legit low",
+      "cuda _batch_norm_with_update low",
+      "cuda torch.ops.aten._safe_softmax.default low",  // made of softmax, which computes in Float in such a region
   };
   return rows;
 }

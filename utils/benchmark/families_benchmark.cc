@@ -80,11 +80,35 @@ void add_rows(bench::Program& p) {
   });
 }
 
+// A sparse matrix by rows, of `per_row` elements in each around its diagonal, so that each row of the other factor is
+// read from memory once.
+constexpr int64_t kLines = 1 << 17, kPerRow = 8;
+at::Tensor band() {
+  const at::Tensor first = torch::arange(kLines).clamp_max(kLines - kPerRow).unsqueeze(1);
+  return torch::sparse_csr_tensor(torch::arange(kLines + 1) * kPerRow, (first + torch::arange(kPerRow)).reshape({-1}),
+                                  torch::rand({kLines * kPerRow}), {kLines, kLines}, torch::kFloat);
+}
+// `columns` of both dense matrices, and the elements with int64 places.
+bench::Work band_product(int64_t columns) { return {.bytes = kLines * (8.0 * columns + 12.0 * kPerRow)}; }
+
+void add_sparse_rows(bench::Program& p) {
+  p.row("csr_times_dense", band_product(128), [] {
+    return [a = band(), b = torch::rand({kLines, 128})] { return at::mm(a, b); };
+  });
+  p.row("csr_times_narrow", band_product(16), [] {
+    return [a = band(), b = torch::rand({kLines, 16})] { return at::mm(a, b); };
+  });
+  p.row("csr_times_vector", band_product(1), [] {
+    return [a = band(), b = torch::rand({kLines})] { return at::mv(a, b); };
+  });
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const c10::InferenceMode guard;
   bench::Program program("families");
   add_rows(program);
+  add_sparse_rows(program);
   return program.run(argc, argv);
 }

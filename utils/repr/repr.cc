@@ -9,6 +9,7 @@
 #include "aten/nested/nested_tensor_impl.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/join/ops.h"
+#include "aten/ops/quantized/ops.h"
 #include "aten/ops/sparse/ops.h"
 #include "aten/ops/view/ops.h"
 #include "autograd/engine/node.h"
@@ -319,18 +320,52 @@ std::string nested_repr(const Tensor& tensor, const PrintOptions& options) {
   return "nested_tensor([\n" + text + "\n]" + (suffixes.empty() ? "" : ", " + suffixes[0]) + ")";
 }
 
+// "dtype=torch.quint8", "quantization_scheme=torch.per_tensor_affine", "scale=0.5", "zero_point=10"
+void add_quantizer(const Tensor& tensor, std::vector<std::string>& suffixes) {
+  suffixes.push_back("dtype=" + repr(tensor.scalar_type()));
+  const bool per_tensor = tensor.qscheme() == c10::kPerTensorAffine;
+  const char* const name = per_tensor                                       ? "per_tensor_affine"
+                           : tensor.qscheme() == c10::kPerChannelAffine ? "per_channel_affine"
+                                                                            : "per_channel_affine_float_qparams";
+  suffixes.push_back(std::string("quantization_scheme=torch.") + name);
+  if (per_tensor) {
+    std::string scale = number(tensor.q_scale(), "%.*g", 17);
+    for (int digits = 1; digits < 17; ++digits) {
+      const std::string shorter = number(tensor.q_scale(), "%.*g", digits);
+      if (std::stod(shorter) == tensor.q_scale()) {
+        scale = shorter;
+        break;
+      }
+    }
+    if (scale.find_first_not_of("-0123456789") == std::string::npos) scale += ".0";
+    suffixes.push_back("scale=" + scale);
+    suffixes.push_back("zero_point=" + std::to_string(tensor.q_zero_point()));
+  } else {
+    suffixes.push_back("scale=" + repr(tensor.q_per_channel_scales()));
+    suffixes.push_back("zero_point=" + repr(tensor.q_per_channel_zero_points()));
+    suffixes.push_back("axis=" + std::to_string(tensor.q_per_channel_axis()));
+  }
+}
+
 }  // namespace
 
 std::string repr(const Tensor& tensor, const PrintOptions& options) {
   if (!tensor.defined()) return "None";
   if (tensor.is_nested()) return nested_repr(tensor, options);
   const bool sparse = tensor.layout() == at::kSparse;
-  TORCH_CHECK_NOT_IMPLEMENTED((tensor.layout() == at::kStrided || sparse) && !at::isQIntType(tensor.scalar_type()),
+  const bool quantized = tensor.key_set().has(c10::DispatchKey::QuantizedCPU);
+  TORCH_CHECK_NOT_IMPLEMENTED((tensor.layout() == at::kStrided || sparse) && tensor.is_quantized() == quantized,
                               "repr is implemented for dense and sparse tensors only, got layout ", tensor.layout(),
                               " and dtype ", tensor.scalar_type());
   constexpr int64_t indent = 7;  // of "tensor("
   const c10::NoGradGuard no_grad;
   if (sparse) return sparse_repr(tensor, options, indent);
+  if (quantized) {
+    std::vector<std::string> suffixes{"size=" + tuple(tensor.sizes())};
+    add_quantizer(tensor, suffixes);
+    return with_suffixes("tensor(" + elements(at::dequantize(tensor), options, indent), suffixes, indent,
+                         options.linewidth);
+  }
   const at::ScalarType type = tensor.scalar_type();
   const bool no_data = tensor.is_meta(), empty = tensor.numel() == 0 && !no_data;
   std::vector<std::string> suffixes;

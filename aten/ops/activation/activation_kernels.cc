@@ -8,7 +8,9 @@
 #include "aten/cpu/pointwise.h"
 #include "aten/ops/activation/kernels.h"
 #include "aten/ops/activation/ops.h"
+#include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/pointwise/ops.h"
 
 namespace at::native {
 
@@ -207,6 +209,22 @@ void glu_cpu(const Tensor& self, int64_t dim, Tensor& out) {
       make_view(self, out.sizes(), self.strides(), self.storage_offset() + out.sizes()[d] * self.strides()[d]);
   pointwise::run("glu", cpu::loops::sigmoid, out.scalar_type(), nullptr, out, {b});
   pointwise::run("glu", cpu::loops::mul, out.scalar_type(), nullptr, out, {a, out});
+}
+
+// --- of others ---
+
+Tensor add_relu_tensor(const Tensor& self, const Tensor& other, const Scalar& alpha) {
+  return at::relu(at::add(self, other, alpha));
+}
+Tensor add_relu_scalar(const Tensor& self, const Scalar& other, const Scalar& alpha) {
+  return at::relu(at::add(self, other, alpha));
+}
+
+// prelu with a weight that broadcasts to self.
+Tensor prelu_kernel(const Tensor& self, const Tensor& weight) {
+  TORCH_CHECK(self.scalar_type() == weight.scalar_type(), "prelu: Type promoting not supported. Got ",
+              self.scalar_type(), " and ", weight.scalar_type());
+  return at::where(at::gt(self, Scalar(0)), self, at::mul(weight, self));
 }
 
 }  // namespace at::native

@@ -63,6 +63,21 @@ Tensor padded(const char* name, int64_t dims, const Tensor& input, const Tensor&
   });
 }
 
+void check_kernel_size(const char* name, const Tensor& weight, IntArrayRef kernel_size, int64_t dims) {
+  TORCH_CHECK(weight.dim() == dims + 2, name, ": expected a weight of ", dims + 2, " dimensions, but got ",
+              weight.sizes());
+  for (int64_t d = 0; d < dims; ++d) {
+    TORCH_CHECK(!kernel_size.empty() && kernel_size[kernel_size.size() == 1 ? 0 : d] == weight.size(2 + d), name,
+                ": expected kernel_size to be that of a weight of size ", weight.sizes(), ", but got ", kernel_size);
+  }
+}
+
+Tensor of_kernel(const char* name, int64_t dims, const Tensor& self, const Tensor& weight, IntArrayRef kernel_size,
+                 const std::optional<Tensor>& bias, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation) {
+  check_kernel_size(name, weight, kernel_size, dims);
+  return forward(name, dims, self, weight, bias, stride, padding, dilation, 1);
+}
+
 }  // namespace
 
 Tensor conv1d(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride,
@@ -111,6 +126,60 @@ Tensor convolution_plain(const Tensor& input, const Tensor& weight, const std::o
                          IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, bool transposed,
                          IntArrayRef output_padding, int64_t groups, bool, bool, bool, bool) {
   return at::convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups);
+}
+
+Tensor convolution_deprecated(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias,
+                              IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, bool transposed,
+                              IntArrayRef output_padding, int64_t groups, bool, bool, bool) {
+  return at::convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups);
+}
+
+Tensor convolution_mode(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias,
+                        IntArrayRef stride, std::string_view padding, IntArrayRef dilation, int64_t groups) {
+  TORCH_CHECK(input.dim() >= 3 && input.dim() <= 5,
+              "_convolution_mode: expected an input of 3 to 5 dimensions, but got ", input.sizes());
+  return padded("_convolution_mode", input.dim() - 2, input, weight, bias, stride, padding, dilation, groups);
+}
+
+// --- by the names of PyTorch's own kernels, without groups ---
+
+Tensor thnn_conv2d(const Tensor& self, const Tensor& weight, IntArrayRef kernel_size, const std::optional<Tensor>& bias,
+                   IntArrayRef stride, IntArrayRef padding) {
+  return of_kernel("thnn_conv2d", 2, self, weight, kernel_size, bias, stride, padding, IntArrayRef{1});
+}
+Tensor slow_conv2d_forward(const Tensor& self, const Tensor& weight, IntArrayRef kernel_size,
+                           const std::optional<Tensor>& bias, IntArrayRef stride, IntArrayRef padding) {
+  return of_kernel("_slow_conv2d_forward", 2, self, weight, kernel_size, bias, stride, padding, IntArrayRef{1});
+}
+Tensor slow_conv3d(const Tensor& self, const Tensor& weight, IntArrayRef kernel_size, const std::optional<Tensor>& bias,
+                   IntArrayRef stride, IntArrayRef padding) {
+  return of_kernel("slow_conv3d", 3, self, weight, kernel_size, bias, stride, padding, IntArrayRef{1});
+}
+Tensor slow_conv3d_forward(const Tensor& self, const Tensor& weight, IntArrayRef kernel_size,
+                           const std::optional<Tensor>& bias, IntArrayRef stride, IntArrayRef padding) {
+  return of_kernel("slow_conv3d_forward", 3, self, weight, kernel_size, bias, stride, padding, IntArrayRef{1});
+}
+Tensor slow_conv_dilated2d(const Tensor& self, const Tensor& weight, IntArrayRef kernel_size,
+                           const std::optional<Tensor>& bias, IntArrayRef stride, IntArrayRef padding,
+                           IntArrayRef dilation) {
+  return of_kernel("slow_conv_dilated2d", 2, self, weight, kernel_size, bias, stride, padding, dilation);
+}
+Tensor slow_conv_dilated3d(const Tensor& self, const Tensor& weight, IntArrayRef kernel_size,
+                           const std::optional<Tensor>& bias, IntArrayRef stride, IntArrayRef padding,
+                           IntArrayRef dilation) {
+  return of_kernel("slow_conv_dilated3d", 3, self, weight, kernel_size, bias, stride, padding, dilation);
+}
+Tensor slow_conv_transpose2d(const Tensor& self, const Tensor& weight, IntArrayRef kernel_size,
+                             const std::optional<Tensor>& bias, IntArrayRef stride, IntArrayRef padding,
+                             IntArrayRef output_padding, IntArrayRef dilation) {
+  check_kernel_size("slow_conv_transpose2d", weight, kernel_size, 2);
+  return transposed("slow_conv_transpose2d", 2, self, weight, bias, stride, padding, output_padding, 1, dilation);
+}
+Tensor slow_conv_transpose3d(const Tensor& self, const Tensor& weight, IntArrayRef kernel_size,
+                             const std::optional<Tensor>& bias, IntArrayRef stride, IntArrayRef padding,
+                             IntArrayRef output_padding, IntArrayRef dilation) {
+  check_kernel_size("slow_conv_transpose3d", weight, kernel_size, 3);
+  return transposed("slow_conv_transpose3d", 3, self, weight, bias, stride, padding, output_padding, 1, dilation);
 }
 
 Tensor mkldnn_convolution(const Tensor& self, const Tensor& weight, const std::optional<Tensor>& bias,

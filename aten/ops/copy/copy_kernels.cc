@@ -188,6 +188,35 @@ Tensor to_other(const Tensor& self, const Tensor& other, bool non_blocking, bool
   return to_options(self, TensorOptions().device(other.device()).dtype(other.scalar_type()), non_blocking, copy,
                     memory_format);
 }
+Tensor cast_byte(const Tensor& self, bool non_blocking) {
+  return at::to(self, kByte, non_blocking);
+}
+Tensor cast_char(const Tensor& self, bool non_blocking) {
+  return at::to(self, kChar, non_blocking);
+}
+Tensor cast_double(const Tensor& self, bool non_blocking) {
+  return at::to(self, kDouble, non_blocking);
+}
+Tensor cast_float(const Tensor& self, bool non_blocking) {
+  return at::to(self, kFloat, non_blocking);
+}
+Tensor cast_int(const Tensor& self, bool non_blocking) {
+  return at::to(self, kInt, non_blocking);
+}
+Tensor cast_long(const Tensor& self, bool non_blocking) {
+  return at::to(self, kLong, non_blocking);
+}
+Tensor cast_short(const Tensor& self, bool non_blocking) {
+  return at::to(self, kShort, non_blocking);
+}
+Tensor cast_half(const Tensor& self, bool non_blocking) {
+  return at::to(self, kHalf, non_blocking);
+}
+
+Tensor chalf(const Tensor& self, std::optional<MemoryFormat> memory_format) {
+  return at::to(self, kComplexHalf, false, false, memory_format);
+}
+
 Tensor type_as(const Tensor& self, const Tensor& other) { return to_other(self, other, false, false, std::nullopt); }
 
 Tensor& fill_scalar_meta_(Tensor& self, const Scalar& value) {

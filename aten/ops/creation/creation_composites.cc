@@ -164,4 +164,20 @@ Tensor kaiser_window(int64_t window_length, TensorOptions options) {
   return kaiser_window_periodic(window_length, true, options);
 }
 
+Tensor dim_arange(const Tensor& like, int64_t dim) {
+  return at::arange(Scalar(like.size(dim)), like.options().dtype(ScalarType::Long));
+}
+
+Tensor select_backward(const Tensor& grad_output, IntArrayRef input_sizes, int64_t dim, int64_t index) {
+  return at::select_scatter(at::zeros(input_sizes, grad_output.options()), grad_output, dim, index);
+}
+Tensor slice_backward(const Tensor& grad_output, IntArrayRef input_sizes, int64_t dim, int64_t start, int64_t end,
+                      int64_t step) {
+  return at::slice_scatter(at::zeros(input_sizes, grad_output.options()), grad_output, dim, start, end, step);
+}
+Tensor diagonal_backward(const Tensor& grad_output, IntArrayRef input_sizes, int64_t offset, int64_t dim1,
+                         int64_t dim2) {
+  return at::diagonal_scatter(at::zeros(input_sizes, grad_output.options()), grad_output, offset, dim1, dim2);
+}
+
 }  // namespace at::native

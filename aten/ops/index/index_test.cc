@@ -350,4 +350,53 @@ TEST(EmbeddingBag, SumsMeansAndMaxima) {
   }
 }
 
+TEST(Index, ReducesSegments) {
+  const Tensor data = tensor_of({1, 2, 3, 4, 5, 6, 7, 8}, {4, 2});
+  const Tensor lengths = indices_of({1, 0, 3}, {3}), offsets = indices_of({0, 1, 1, 4}, {4});
+  const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
+  const std::vector<std::pair<const char*, std::vector<double>>> expected = {{"sum", {1, 2, 0, 0, 15, 18}},
+                                                                             {"mean", {1, 2, nan, nan, 5, 6}},
+                                                                             {"max", {1, 2, -inf, -inf, 7, 8}},
+                                                                             {"min", {1, 2, inf, inf, 3, 4}},
+                                                                             {"prod", {1, 2, 1, 1, 105, 192}}};
+  for (const auto& [reduce, want] : expected) {
+    for (const Tensor& x : layouts(data)) {
+      expect_close(at::segment_reduce(x, reduce, lengths), want);
+      expect_close(at::segment_reduce(x, reduce, std::nullopt, std::nullopt, offsets), want);
+    }
+  }
+  expect_close(at::segment_reduce(data, "mean", lengths, {}, {}, 0, false, Scalar(3)), {4, 5, 3, 3, 6, 7});
+  // Each row by itself.
+  const Tensor rows = at::segment_reduce(data, "sum", indices_of({2, 0, 0, 2, 1, 1, 0, 2}, {4, 2}), {}, {}, 1);
+  expect_close(rows, {3, 0, 0, 7, 5, 6, 0, 15});
+  expect_error<Error>([&] { at::segment_reduce(data, "sum", indices_of({1, 1}, {2})); },
+                      "sum to data.size(lengths.dim()-1)");
+  expect_close(at::segment_reduce(data, "sum", indices_of({1, 1}, {2}), {}, {}, 0, /*unsafe=*/true), {1, 2, 3, 4});
+  expect_error<Error>([&] { at::segment_reduce(data, "sum", indices_of({9}, {1}), {}, {}, 0, true); }, "at most");
+  expect_error<Error>([&] { at::segment_reduce(data, "sum", indices_of({-1, 5}, {2})); }, "negative value");
+  expect_error<Error>([&] { at::segment_reduce(data, "sum", {}, {}, indices_of({0, 9}, {2})); }, "do not decrease");
+  expect_error<Error>([&] { at::segment_reduce(data, "sum"); }, "Either lengths or offsets must be defined");
+  expect_error<Error>([&] { at::segment_reduce(data, "median", lengths); }, "unsupported reduction");
+  expect_error<NotImplementedError>([&] { at::segment_reduce(indices_of({1}, {1}), "sum", indices_of({1}, {1})); },
+                                    "for 'Long'");
+}
+
+TEST(Index, MaskedIndicesMayLieOutside) {
+  const Tensor x = tensor_of({1, 2, 3}, {3}), index = indices_of({0, 7, -9}, {3});
+  const Tensor mask = tensor_of({1, 0, 1}, {3}, ScalarType::Bool);
+  expect_close(at::_unsafe_masked_index(x, mask, list({index}), Scalar(-1)), {1, -1, 1});
+  expect_close(at::_unsafe_masked_index_put_accumulate(x, mask, list({index}), tensor_of({10, 20, 30}, {3})),
+               {41, 2, 3});
+  expect_error<Error>([&] { at::_unsafe_masked_index(x, index, list({index}), Scalar(0)); }, "expected a bool mask");
+  expect_error<IndexError>([&] { at::_unsafe_index(x, list({index})); }, "out of bounds");
+}
+
+TEST(Index, PrunesRows) {
+  const auto [kept, places] =
+      at::_rowwise_prune(tensor_of({1, 2, 3, 4, 5, 6}, {3, 2}), tensor_of({1, 0, 1}, {3}, ScalarType::Bool), kInt);
+  expect_close(kept, {1, 2, 5, 6});
+  EXPECT_EQ(elements<int32_t>(places), (std::vector<int32_t>{0, -1, 1}));
+  expect_error<Error>([] { at::_rowwise_prune(blank({3, 2}), blank({3}), kInt); }, "should be of type bool");
+}
+
 }  // namespace at::testing

@@ -3,10 +3,14 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "aten/core/view.h"
 #include "aten/ops/binary/ops.h"
+#include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
+#include "aten/ops/join/ops.h"
 #include "aten/ops/linalg/kernels.h"
 #include "aten/ops/linalg/matrices.h"
 #include "aten/ops/linalg/ops.h"
@@ -344,6 +348,31 @@ Tensor linalg_pinv_rcond(const Tensor& self, const Tensor& rcond, bool hermitian
 
 Tensor pinverse(const Tensor& self, double rcond) {
   return at::linalg_pinv(self, rcond, false);
+}
+
+// Throws where a function of that name found that one of its matrices cannot be worked with; `info` has a number for
+// each.
+void linalg_check_errors(const Tensor& info, std::string_view api_name, bool is_matrix) {
+  TORCH_CHECK(info.scalar_type() == kInt, "_linalg_check_errors: expected info of dtype Int, but got ",
+              info.scalar_type());
+  static constexpr std::pair<std::string_view, Failure> kFailures[] = {
+      {"inv", Failure::kInverse}, {"cholesky", Failure::kCholesky}, {"svd", Failure::kSvd},
+      {"eig", Failure::kEigen},   {"lu_factor", Failure::kLu},      {"ldl", Failure::kLdl},
+      {"solve", Failure::kSolve}};
+  for (const auto& [part, failure] : kFailures) {
+    if (api_name.find(part) == std::string_view::npos) continue;
+    check_info(is_matrix ? at::reshape(info, {}) : info, std::string(api_name).c_str(), failure);
+    return;
+  }
+  TORCH_CHECK(!at::item(at::any(at::ne(info, Scalar(0)))).toBool(), api_name, ": a matrix could not be worked with");
+}
+
+// The gradient of matrix_exp(self) for that of its result.
+Tensor matrix_exp_backward(const Tensor& self, const Tensor& grad) {
+  const int64_t n = self.size(-1);
+  const Tensor a = at::adjoint(self);
+  const Tensor rows = at::cat({at::cat({a, grad}, -1), at::cat({at::zeros_like(a), a}, -1)}, -2);
+  return at::narrow(at::narrow(at::linalg_matrix_exp(rows), -2, 0, n), -1, n, n);
 }
 
 }  // namespace at::native

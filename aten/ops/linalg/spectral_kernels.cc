@@ -369,4 +369,24 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq_cpu(const Tensor& self, 
   return {at::clone(solution), std::move(residuals), std::move(rank), std::move(values)};
 }
 
+std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq_meta(const Tensor& self, const Tensor& b, std::optional<double>,
+                                                             std::optional<std::string_view> driver_name) {
+  const bool vector = self.dim() >= 2 && b.dim() >= 1 && is_vector_system(self, b);
+  check_lstsq(self, b, vector);
+  const Driver driver = parse_driver(driver_name);
+  const ScalarType real = toRealValueType(self.scalar_type());
+  TORCH_CHECK(real == kFloat || real == kDouble, "This function doesn't handle types other than float and double");
+  const int64_t m = self.size(-2), n = self.size(-1);
+  const IntArrayRef right = b.sizes();
+  const DimVector batch = broadcast_shapes(batch_of(self.sizes()), vector ? batch_of(right, 1) : batch_of(right));
+  DimVector solution = with(batch, {n}), residuals = batch;
+  if (!vector) solution.push_back(b.size(-1)), residuals.push_back(b.size(-1));
+  if (m <= n || driver == Driver::kGelsy) residuals = {0};
+  const bool has_values = driver == Driver::kGelsd || driver == Driver::kGelss;
+  const TensorOptions reals = self.options().dtype(real);
+  return {at::empty(solution, self.options()), at::empty(residuals, reals),
+          at::empty(driver == Driver::kGels ? DimVector{0} : batch, self.options().dtype(kLong)),
+          at::empty(has_values ? with(batch, {std::min(m, n)}) : DimVector{0}, reals)};
+}
+
 }  // namespace at::native

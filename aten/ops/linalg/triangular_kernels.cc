@@ -1,4 +1,5 @@
 // Cholesky and L D L^H factorizations, triangular systems.
+#include "aten/core/empty.h"
 #include "aten/core/view.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/creation/ops.h"
@@ -181,7 +182,9 @@ std::tuple<Tensor, Tensor> triangular_solve(const Tensor& self, const Tensor& A,
               " dimensions instead");
   check_old_system(self, A, "triangular_solve");
   const DimVector batch = broadcast_shapes(batch_of(self.sizes()), batch_of(A.sizes()));
-  Tensor coefficients = at::clone(at::expand(A, with(batch, {A.size(-2), A.size(-1)})));
+  // Of a sparse matrix no copy is made.
+  Tensor coefficients = A.layout() == Layout::Strided ? at::clone(at::expand(A, with(batch, {A.size(-2), A.size(-1)})))
+                                                      : empty_contiguous({0}, A.scalar_type());
   Tensor solution = transpose ? at::linalg_solve_triangular(at::transpose(A, -2, -1), self, !upper, true, unitriangular)
                               : at::linalg_solve_triangular(A, self, upper, true, unitriangular);
   return {std::move(solution), std::move(coefficients)};

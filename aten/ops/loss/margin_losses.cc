@@ -54,6 +54,10 @@ Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t
   return at::norm(differences, Scalar(p), IntArrayRef{-1});
 }
 
+Tensor euclidean_dist(const Tensor& x1, const Tensor& x2) {
+  return at::cdist(x1, x2, 2, std::nullopt);
+}
+
 // The distances of all pairs of rows, i < j.
 Tensor pdist(const Tensor& self, double p) {
   TORCH_CHECK(self.dim() == 2, "pdist only supports 2D tensors, got: ", self.dim(), "D");

@@ -8,9 +8,10 @@
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/matmul/chain.h"
 #include "aten/ops/matmul/kernels.h"
-#include "aten/ops/shared/matrix_support.h"
 #include "aten/ops/matmul/ops.h"
 #include "aten/ops/rearrange/ops.h"
+#include "aten/ops/reduce/ops.h"
+#include "aten/ops/shared/matrix_support.h"
 #include "aten/ops/view/ops.h"
 #include "c10/util/safe_numerics.h"
 
@@ -212,6 +213,42 @@ Tensor cross(const Tensor& self, const Tensor& other, std::optional<int64_t> dim
   const Tensor a = at::expand(self, sizes, false), b = at::expand(other, sizes, false);
   auto turned = [d](const Tensor& t, int64_t by) { return at::roll(t, IntArrayRef{by}, IntArrayRef{d}); };
   return at::sub(at::mul(turned(a, -1), turned(b, -2)), at::mul(turned(a, -2), turned(b, -1)));
+}
+
+namespace {
+
+// With new dimensions of size 1 at the places `dims` of the result.
+Tensor expanded(Tensor t, IntArrayRef dims) {
+  for (int64_t d : dims) t = at::unsqueeze(t, d);
+  return t;
+}
+
+}  // namespace
+
+// The product of the three, broadcast together after each got its new dimensions, summed over `sumdim`.
+Tensor trilinear(const Tensor& i1, const Tensor& i2, const Tensor& i3, IntArrayRef expand1, IntArrayRef expand2,
+                 IntArrayRef expand3, IntArrayRef sumdim, int64_t unroll_dim) {
+  const int64_t rank = i1.dim() + static_cast<int64_t>(expand1.size());
+  TORCH_CHECK(i2.dim() + static_cast<int64_t>(expand2.size()) == rank &&
+                  i3.dim() + static_cast<int64_t>(expand3.size()) == rank,
+              "_trilinear: expected as many dimensions of all three with the expanded ones, but got ", i1.sizes(), ", ",
+              i2.sizes(), " and ", i3.sizes());
+  TORCH_CHECK(unroll_dim >= 0 && unroll_dim < rank, "_trilinear: unroll_dim must be in [0, ", rank - 1, "], but got ",
+              unroll_dim);
+  const Tensor product = at::mul(at::mul(expanded(i1, expand1), expanded(i2, expand2)), expanded(i3, expand3));
+  return sumdim.empty() ? product : at::sum(product, sumdim, false, product.scalar_type());
+}
+
+// coefficients [m, n] times input [n, ...] along its first dimension.
+Tensor compute_linear_combination(const Tensor& input, const Tensor& coefficients) {
+  TORCH_CHECK(input.dim() >= 1 && input.numel() > 0,
+              "_compute_linear_combination: expected an input of at least one dimension ",
+              "with elements, but got sizes ", input.sizes());
+  TORCH_CHECK(coefficients.dim() == 2 && coefficients.size(1) == input.size(0),
+              "_compute_linear_combination: expected coefficients of ", input.size(0), " columns, but got sizes ",
+              coefficients.sizes());
+  const DimVector sizes = joined(IntArrayRef{coefficients.size(0)}, input.sizes().slice(1));
+  return at::reshape(at::mm(coefficients, at::reshape(input, {input.size(0), -1})), sizes);
 }
 
 }  // namespace at::native

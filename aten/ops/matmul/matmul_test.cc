@@ -10,7 +10,8 @@ namespace {
 using namespace at;
 using namespace at::matrix_testing;
 
-constexpr ScalarType kTypes[] = {kFloat, kDouble, kHalf, kBFloat16, kByte, kChar, kShort, kInt, kLong, kComplexFloat, kComplexDouble};
+constexpr ScalarType kTypes[] = {kFloat, kDouble, kHalf, kBFloat16,     kByte,         kChar,
+                                 kShort, kInt,    kLong, kComplexFloat, kComplexDouble};
 
 // a [b, m, k] times b [b, k, n] in the order of the result.
 std::vector<Number> product(const Tensor& a, const Tensor& b) {
@@ -36,7 +37,8 @@ std::vector<Number> wrapped(std::vector<Number> v, ScalarType t) {
 struct Sizes {
   int64_t m, n, k;
 };
-constexpr Sizes kSizes[] = {{1, 1, 1}, {2, 3, 4}, {5, 1, 3}, {1, 5, 3}, {0, 3, 2}, {3, 0, 2}, {3, 2, 0}, {17, 33, 9}, {70, 65, 66}};
+constexpr Sizes kSizes[] = {{1, 1, 1}, {2, 3, 4}, {5, 1, 3},   {1, 5, 3},   {0, 3, 2},
+                            {3, 0, 2}, {3, 2, 0}, {17, 33, 9}, {70, 65, 66}};
 
 TEST(Matmul, MmOfEveryDtypeLayoutAndSize) {
   for (ScalarType t : kTypes)
@@ -54,7 +56,8 @@ TEST(Matmul, BmmOfEveryDtypeAndLayout) {
   for (ScalarType t : kTypes)
     for (const Sizes& s : kSizes)
       for (Arrangement a : {Arrangement::kContiguous, Arrangement::kTransposed, Arrangement::kExpanded}) {
-        const Tensor x = random_tensor({3, s.m, s.k}, t, a), y = random_tensor({3, s.k, s.n}, t, Arrangement::kTransposed);
+        const Tensor x = random_tensor({3, s.m, s.k}, t, a),
+                     y = random_tensor({3, s.k, s.n}, t, Arrangement::kTransposed);
         expect_values(at::bmm(x, y), {3, s.m, s.n}, wrapped(product(x, y), t), toString(t));
       }
 }
@@ -123,21 +126,24 @@ TEST(Matmul, VectorForms) {
     if (t == kByte || t == kChar) continue;
     for (Arrangement l : {Arrangement::kContiguous, Arrangement::kStrided}) {
       for (int64_t k : {0, 1, 7, 100}) {
-        const Tensor m = random_tensor({9, k}, t, l), v = random_tensor({k}, t, l), w = random_tensor({9}, t, l), u = random_tensor({k}, t);
+        const Tensor m = random_tensor({9, k}, t, l), v = random_tensor({k}, t, l), w = random_tensor({9}, t, l),
+                     u = random_tensor({k}, t);
         const std::vector<Number> p = product(m, at::unsqueeze(v, 1));
         expect_values(at::mv(m, v), {9}, p, "mv");
         std::vector<Number> sum = p, e = values(w);
         for (size_t i = 0; i < 9; ++i) sum[i] = 2.0 * p[i] + 3.0 * e[i];
         expect_values(at::addmv(w, m, v, 3, 2), {9}, sum, "addmv");
         Number inner = 0, conjugated = 0;
-        for (int64_t i = 0; i < k; ++i) inner += values(v)[i] * values(u)[i], conjugated += std::conj(values(v)[i]) * values(u)[i];
+        for (int64_t i = 0; i < k; ++i)
+          inner += values(v)[i] * values(u)[i], conjugated += std::conj(values(v)[i]) * values(u)[i];
         expect_values(at::dot(v, u), {}, {inner}, "dot");
         expect_values(at::vdot(v, u), {}, {conjugated}, "vdot");
       }
     }
     const Tensor x = random_tensor({3}, t), y = random_tensor({4}, t), s = random_tensor({3, 4}, t);
     std::vector<Number> outer, sum;
-    for (int i = 0; i < 12; ++i) outer.push_back(values(x)[i / 4] * values(y)[i % 4]), sum.push_back(2.0 * outer.back() + 3.0 * values(s)[i]);
+    for (int i = 0; i < 12; ++i)
+      outer.push_back(values(x)[i / 4] * values(y)[i % 4]), sum.push_back(2.0 * outer.back() + 3.0 * values(s)[i]);
     expect_values(at::outer(x, y), {3, 4}, outer, "outer");
     expect_values(at::ger(x, y), {3, 4}, outer, "ger");
     expect_values(at::addr(s, x, y, 3, 2), {3, 4}, sum, "addr");
@@ -154,10 +160,22 @@ TEST(Matmul, MatmulOfEveryRank) {
   struct Case {
     std::vector<int64_t> a, b, result;
   };
-  const Case cases[] = {{{3}, {3}, {}}, {{2, 3}, {3}, {2}}, {{3}, {3, 2}, {2}}, {{2, 3}, {3, 4}, {2, 4}}, {{5, 2, 3}, {3}, {5, 2}},
-                        {{5, 2, 3}, {3, 4}, {5, 2, 4}}, {{3}, {5, 3, 4}, {5, 4}}, {{2, 3}, {5, 3, 4}, {5, 2, 4}}, {{5, 2, 3}, {5, 3, 4}, {5, 2, 4}},
-                        {{1, 2, 3}, {5, 3, 4}, {5, 2, 4}}, {{6, 1, 2, 3}, {5, 3, 4}, {6, 5, 2, 4}}, {{2, 2, 2, 3}, {2, 2, 3, 2}, {2, 2, 2, 2}},
-                        {{0, 2, 3}, {3, 4}, {0, 2, 4}}, {{2, 0, 3}, {2, 3, 4}, {2, 0, 4}}, {{2, 2, 0}, {2, 0, 4}, {2, 2, 4}}, {{3, 2, 3, 4}, {4}, {3, 2, 3}}};
+  const Case cases[] = {{{3}, {3}, {}},
+                        {{2, 3}, {3}, {2}},
+                        {{3}, {3, 2}, {2}},
+                        {{2, 3}, {3, 4}, {2, 4}},
+                        {{5, 2, 3}, {3}, {5, 2}},
+                        {{5, 2, 3}, {3, 4}, {5, 2, 4}},
+                        {{3}, {5, 3, 4}, {5, 4}},
+                        {{2, 3}, {5, 3, 4}, {5, 2, 4}},
+                        {{5, 2, 3}, {5, 3, 4}, {5, 2, 4}},
+                        {{1, 2, 3}, {5, 3, 4}, {5, 2, 4}},
+                        {{6, 1, 2, 3}, {5, 3, 4}, {6, 5, 2, 4}},
+                        {{2, 2, 2, 3}, {2, 2, 3, 2}, {2, 2, 2, 2}},
+                        {{0, 2, 3}, {3, 4}, {0, 2, 4}},
+                        {{2, 0, 3}, {2, 3, 4}, {2, 0, 4}},
+                        {{2, 2, 0}, {2, 0, 4}, {2, 2, 4}},
+                        {{3, 2, 3, 4}, {4}, {3, 2, 3}}};
   for (const Case& c : cases) {
     for (Arrangement l : kLayouts) {
       const Tensor a = random_tensor(c.a, kDouble, l), b = random_tensor(c.b, kDouble, l);
@@ -176,10 +194,13 @@ TEST(Matmul, MatmulOfEveryRank) {
 
 TEST(Matmul, LinearOfEveryRankLayoutAndBias) {
   for (ScalarType t : {kFloat, kDouble, kHalf, kBFloat16, kLong}) {
-    for (const std::vector<int64_t>& sizes : std::vector<std::vector<int64_t>>{{5}, {3, 5}, {2, 3, 5}, {2, 2, 3, 5}, {0, 5}, {2, 0, 5}}) {
-      for (Arrangement l : {Arrangement::kContiguous, Arrangement::kTransposed, Arrangement::kStrided, Arrangement::kExpanded}) {
+    for (const std::vector<int64_t>& sizes :
+         std::vector<std::vector<int64_t>>{{5}, {3, 5}, {2, 3, 5}, {2, 2, 3, 5}, {0, 5}, {2, 0, 5}}) {
+      for (Arrangement l :
+           {Arrangement::kContiguous, Arrangement::kTransposed, Arrangement::kStrided, Arrangement::kExpanded}) {
         if (l == Arrangement::kExpanded && sizes.size() < 2) continue;
-        const Tensor x = random_tensor(sizes, t, l), w = random_tensor({6, 5}, t, l == Arrangement::kExpanded ? Arrangement::kContiguous : l);
+        const Tensor x = random_tensor(sizes, t, l),
+                     w = random_tensor({6, 5}, t, l == Arrangement::kExpanded ? Arrangement::kContiguous : l);
         const Tensor want = at::matmul(x, at::t(w));
         expect_same(at::linear(x, w), want, "linear");
         for (const std::vector<int64_t>& bias_sizes : std::vector<std::vector<int64_t>>{{6}, {1}, {}}) {
@@ -187,11 +208,13 @@ TEST(Matmul, LinearOfEveryRankLayoutAndBias) {
           if (isIntegralType(t, false) || t == kFloat || t == kDouble) {
             expect_same(at::linear(x, w, bias), at::add(want, bias), "linear with bias");
           } else {
-            const Tensor wide = at::add(at::matmul(at::to(x, kDouble), at::t(at::to(w, kDouble))), at::to(bias, kDouble));
+            const Tensor wide =
+                at::add(at::matmul(at::to(x, kDouble), at::t(at::to(w, kDouble))), at::to(bias, kDouble));
             expect_same(at::linear(x, w, bias), wide, "linear with bias");
           }
         }
-        Tensor out = random_tensor(std::vector<int64_t>(want.sizes().begin(), want.sizes().end()), t, Arrangement::kStrided);
+        Tensor out =
+            random_tensor(std::vector<int64_t>(want.sizes().begin(), want.sizes().end()), t, Arrangement::kStrided);
         at::linear_out(out, x, w);
         expect_same(out, want, "linear_out");
         const Tensor v = random_tensor({5}, t);
@@ -211,7 +234,8 @@ TEST(Matmul, Compositions) {
       for (int p = 0; p < 3; ++p)
         for (int q = 0; q < 4; ++q) want[i * 5 + j] += x[(i * 3 + p) * 4 + q] * y[(q * 3 + p) * 5 + j];
   expect_values(at::tensordot(a, b, {1, 2}, {1, 0}), {2, 5}, want, "tensordot");
-  expect_same(at::tensordot(a, b, {-2, -1}, {1, 0}), at::tensordot(a, b, {1, 2}, {1, 0}), "tensordot with negative dims");
+  expect_same(at::tensordot(a, b, {-2, -1}, {1, 0}), at::tensordot(a, b, {1, 2}, {1, 0}),
+              "tensordot with negative dims");
 
   const Tensor u = random_tensor({2, 4}, kDouble), v = random_tensor({3, 4}, kDouble);
   expect_same(at::inner(u, v), at::mm(u, at::t(v)), "inner");
@@ -224,23 +248,28 @@ TEST(Matmul, Compositions) {
     for (int j = 0; j < 4; ++j) blocks.push_back(values(left)[i / 3 * 2 + j / 2] * values(right)[i % 3 * 2 + j % 2]);
   expect_values(at::kron(left, right), {6, 4}, blocks, "kron");
 
-  const Tensor m[] = {random_tensor({3, 7}, kDouble), random_tensor({7, 2}, kDouble), random_tensor({2, 9}, kDouble), random_tensor({9, 4}, kDouble)};
+  const Tensor m[] = {random_tensor({3, 7}, kDouble), random_tensor({7, 2}, kDouble), random_tensor({2, 9}, kDouble),
+                      random_tensor({9, 4}, kDouble)};
   expect_same(at::chain_matmul(m), at::mm(at::mm(at::mm(m[0], m[1]), m[2]), m[3]), "chain_matmul");
 
-  const Tensor i1 = random_tensor({5, 3}, kDouble), i2 = random_tensor({5, 4}, kDouble), w = random_tensor({2, 3, 4}, kDouble), bias = random_tensor({2}, kDouble);
+  const Tensor i1 = random_tensor({5, 3}, kDouble), i2 = random_tensor({5, 4}, kDouble),
+               w = random_tensor({2, 3, 4}, kDouble), bias = random_tensor({2}, kDouble);
   std::vector<Number> bl(10);
   for (int n = 0; n < 5; ++n)
     for (int o = 0; o < 2; ++o) {
       bl[n * 2 + o] = values(bias)[o];
       for (int p = 0; p < 3; ++p)
-        for (int q = 0; q < 4; ++q) bl[n * 2 + o] += values(i1)[n * 3 + p] * values(w)[(o * 3 + p) * 4 + q] * values(i2)[n * 4 + q];
+        for (int q = 0; q < 4; ++q)
+          bl[n * 2 + o] += values(i1)[n * 3 + p] * values(w)[(o * 3 + p) * 4 + q] * values(i2)[n * 4 + q];
     }
   expect_values(at::bilinear(i1, i2, w, bias), {5, 2}, bl, "bilinear");
 }
 
 TEST(Matmul, Einsum) {
-  const Tensor a = random_tensor({2, 3}, kDouble), b = random_tensor({3, 4}, kDouble), c = random_tensor({4, 5}, kDouble), s = random_tensor({3, 3}, kDouble);
-  const Tensor p = random_tensor({2, 2, 3}, kDouble), q = random_tensor({2, 3, 4}, kDouble), v = random_tensor({3}, kDouble);
+  const Tensor a = random_tensor({2, 3}, kDouble), b = random_tensor({3, 4}, kDouble),
+               c = random_tensor({4, 5}, kDouble), s = random_tensor({3, 3}, kDouble);
+  const Tensor p = random_tensor({2, 2, 3}, kDouble), q = random_tensor({2, 3, 4}, kDouble),
+               v = random_tensor({3}, kDouble);
   expect_same(at::einsum("ij,jk->ik", {a, b}), at::mm(a, b), "mm");
   expect_same(at::einsum("ij, jk", {a, b}), at::mm(a, b), "implicit result");
   expect_same(at::einsum("ij,jk->ki", {a, b}), at::t(at::mm(a, b)), "transposed result");
@@ -264,7 +293,8 @@ TEST(Matmul, Einsum) {
   KINDLING_EXPECT_ERROR(at::einsum("i->i", {a}), "does not match the number of dimensions");
   KINDLING_EXPECT_ERROR(at::einsum("ij->ik", {a}), "output subscript k does not appear");
   KINDLING_EXPECT_ERROR(at::einsum("ij->ii", {a}), "appears more than once in the output");
-  KINDLING_EXPECT_ERROR(at::einsum("i1->i", {a}), "invalid subscript given at index 1 in the equation string, subscripts must be in [a-zA-Z]");
+  KINDLING_EXPECT_ERROR(at::einsum("i1->i", {a}),
+                        "invalid subscript given at index 1 in the equation string, subscripts must be in [a-zA-Z]");
   KINDLING_EXPECT_ERROR(at::einsum("ij,jk->ik", {a, c}), "which does not broadcast with previously seen size");
   KINDLING_EXPECT_ERROR(at::einsum("ii->i", {a}), "subscript i is repeated for operand 0 but the sizes don't match");
   KINDLING_EXPECT_ERROR(at::einsum("i.j->i", {a}), "found '.' for operand 0 that is not part of any ellipsis");
@@ -275,14 +305,18 @@ TEST(Matmul, BadArguments) {
   KINDLING_EXPECT_ERROR(at::mm(r({2, 3}), r({2, 3})), "mm: mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)");
   KINDLING_EXPECT_ERROR(at::mm(r({2}), r({2, 3})), "self must be a matrix");
   KINDLING_EXPECT_ERROR(at::mm(r({2, 3}), r({3})), "mat2 must be a matrix");
-  KINDLING_EXPECT_ERROR(at::mm(r({2, 3}), r({3, 2}, kDouble)), "expected m1 and m2 to have the same dtype, but got: float != double");
+  KINDLING_EXPECT_ERROR(at::mm(r({2, 3}), r({3, 2}, kDouble)),
+                        "expected m1 and m2 to have the same dtype, but got: float != double");
   KINDLING_EXPECT_ERROR(at::mm(r({2, 2}, kBool), r({2, 2}, kBool)), "not implemented for 'Bool'");
   KINDLING_EXPECT_ERROR(at::bmm(r({2, 3}), r({2, 3})), "batch1 must be a 3D tensor");
   KINDLING_EXPECT_ERROR(at::bmm(r({2, 3, 4}), r({2, 3})), "batch2 must be a 3D tensor");
-  KINDLING_EXPECT_ERROR(at::bmm(r({2, 3, 4}), r({3, 4, 4})), "Expected size for first two dimensions of batch2 tensor to be: [2, 4] but got: [3, 4].");
+  KINDLING_EXPECT_ERROR(at::bmm(r({2, 3, 4}), r({3, 4, 4})),
+                        "Expected size for first two dimensions of batch2 tensor to be: [2, 4] but got: [3, 4].");
   KINDLING_EXPECT_ERROR(at::addmm(r({5}), r({2, 3}), r({3, 4})),
-                        "The expanded size of the tensor (4) must match the existing size (5) at non-singleton dimension 1.  Target sizes: [2, 4].  Tensor sizes: [5]");
-  KINDLING_EXPECT_ERROR(at::addmm(r({2, 2, 2}), r({2, 3}), r({3, 4})), "must be greater or equal to the number of dimensions");
+                        "The expanded size of the tensor (4) must match the existing size (5) at non-singleton "
+                        "dimension 1.  Target sizes: [2, 4].  Tensor sizes: [5]");
+  KINDLING_EXPECT_ERROR(at::addmm(r({2, 2, 2}), r({2, 3}), r({3, 4})),
+                        "must be greater or equal to the number of dimensions");
   KINDLING_EXPECT_ERROR(at::addmm(r({4}, kDouble), r({2, 3}), r({3, 4})), "self and mat2 must have the same dtype");
   KINDLING_EXPECT_ERROR(at::dot(r({2}), r({3})), "inconsistent tensor size, expected tensor [2] and src [3]");
   KINDLING_EXPECT_ERROR(at::dot(r({2, 2}), r({3})), "1D tensors expected, but got 2D and 1D tensors");
@@ -292,19 +326,29 @@ TEST(Matmul, BadArguments) {
   KINDLING_EXPECT_ERROR(at::addmv(r({3}), r({2, 3}), r({3})), "size mismatch");
   KINDLING_EXPECT_ERROR(at::addr(r({3}), r({2, 2}), r({4})), "addr: Expected 1-D argument vec1, but got 2-D");
   KINDLING_EXPECT_ERROR(at::outer(r({2, 2}), r({2})), "outer: Expected 1-D argument self, but got 2-D");
-  KINDLING_EXPECT_ERROR(at::matmul(r({}), r({2})), "both arguments to matmul need to be at least 1D, but they are 0D and 1D");
-  KINDLING_EXPECT_ERROR(at::matmul(r({2, 3, 4}), r({3, 4, 4})), "The size of tensor a (2) must match the size of tensor b (3) at non-singleton dimension 0");
-  KINDLING_EXPECT_ERROR(at::matmul(r({2, 2, 3}), r({2, 2})), "mm: mat1 and mat2 shapes cannot be multiplied (4x3 and 2x2)");
-  KINDLING_EXPECT_ERROR(at::linear(r({2, 3}), r({4, 2})), "mm: mat1 and mat2 shapes cannot be multiplied (2x3 and 2x4)");
-  KINDLING_EXPECT_ERROR(at::linear(r({2, 3}), r({4, 3}), r({5})), "The expanded size of the tensor (4) must match the existing size (5)");
-  KINDLING_EXPECT_ERROR(at::tensordot(r({2, 3}), r({2, 3}), {1}, {0}), "contracted dimensions need to match, but first has size 3 in dim 1 and second has size 2 in dim 0");
-  KINDLING_EXPECT_ERROR(at::inner(r({2, 3}), r({2, 4})), "inner() the last dimension must match on both input tensors but got shapes [2, 3] and [2, 4]");
+  KINDLING_EXPECT_ERROR(at::matmul(r({}), r({2})),
+                        "both arguments to matmul need to be at least 1D, but they are 0D and 1D");
+  KINDLING_EXPECT_ERROR(at::matmul(r({2, 3, 4}), r({3, 4, 4})),
+                        "The size of tensor a (2) must match the size of tensor b (3) at non-singleton dimension 0");
+  KINDLING_EXPECT_ERROR(at::matmul(r({2, 2, 3}), r({2, 2})),
+                        "mm: mat1 and mat2 shapes cannot be multiplied (4x3 and 2x2)");
+  KINDLING_EXPECT_ERROR(at::linear(r({2, 3}), r({4, 2})),
+                        "mm: mat1 and mat2 shapes cannot be multiplied (2x3 and 2x4)");
+  KINDLING_EXPECT_ERROR(at::linear(r({2, 3}), r({4, 3}), r({5})),
+                        "The expanded size of the tensor (4) must match the existing size (5)");
+  KINDLING_EXPECT_ERROR(
+      at::tensordot(r({2, 3}), r({2, 3}), {1}, {0}),
+      "contracted dimensions need to match, but first has size 3 in dim 1 and second has size 2 in dim 0");
+  KINDLING_EXPECT_ERROR(at::inner(r({2, 3}), r({2, 4})),
+                        "inner() the last dimension must match on both input tensors but got shapes [2, 3] and [2, 4]");
   KINDLING_EXPECT_ERROR(at::addmm(r({4}), r({2, 3}), r({3, 4}), c10::complex<double>(0, 1)), "");
-  KINDLING_EXPECT_ERROR(at::mm(r({2, 3}), at::to(r({3, 2}), Device(DeviceType::Meta), kFloat)), "Expected all tensors to be on the same device");
+  KINDLING_EXPECT_ERROR(at::mm(r({2, 3}), at::to(r({3, 2}), Device(DeviceType::Meta), kFloat)),
+                        "Expected all tensors to be on the same device");
 }
 
 TEST(Matmul, MetaTensorsHaveTheShape) {
-  const Tensor a = at::to(random_tensor({2, 3}), Device(DeviceType::Meta), kFloat), b = at::to(random_tensor({3, 4}), Device(DeviceType::Meta), kFloat);
+  const Tensor a = at::to(random_tensor({2, 3}), Device(DeviceType::Meta), kFloat),
+               b = at::to(random_tensor({3, 4}), Device(DeviceType::Meta), kFloat);
   const Tensor c = at::mm(a, b);
   EXPECT_TRUE(c.is_meta());
   EXPECT_EQ(c.sizes(), IntArrayRef({2, 4}));

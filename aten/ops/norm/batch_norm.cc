@@ -158,6 +158,30 @@ std::tuple<Tensor&, Tensor&, Tensor&> native_batch_norm_out(const Tensor& input,
   return outs;
 }
 
+// The mean and the biased variance of each channel, towards which the running statistics move.
+std::tuple<Tensor, Tensor> batch_norm_update_stats(const Tensor& input, const std::optional<Tensor>& running_mean,
+                                                   const std::optional<Tensor>& running_var, double momentum) {
+  check_normalized_by_channel("batch_norm_update_stats", input, std::nullopt, std::nullopt);
+  check_running("running_mean", running_mean, input);
+  check_running("running_var", running_var, input);
+  c10::NoGradGuard no_grad;
+  DimVector others;
+  for (int64_t d = 0; d < input.dim(); ++d) {
+    if (d != 1) others.push_back(d);
+  }
+  const auto [var, mean] = at::var_mean(widened(input), IntArrayRef(others), Scalar(0), false);
+  const double count = input.size(1) == 0 ? 0 : static_cast<double>(input.numel() / input.size(1));
+  const Tensor new_mean = moved_towards(running_mean, mean, momentum, 1);
+  const Tensor new_var = moved_towards(running_var, var, momentum, count / (count - 1));
+  const ScalarType type = public_statistics_dtype(input, {running_mean, running_var});
+  std::tuple<Tensor, Tensor> results(narrowed(mean, type), narrowed(var, type));
+  // Written last, so that they stay as they are where anything before fails.
+  Tensor target;
+  if (new_mean.defined()) at::copy_(target = *running_mean, new_mean);
+  if (new_var.defined()) at::copy_(target = *running_var, new_var);
+  return results;
+}
+
 Tensor batch_norm(const Tensor& input, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias,
                   const std::optional<Tensor>& running_mean, const std::optional<Tensor>& running_var, bool training,
                   double momentum, double eps, bool) {

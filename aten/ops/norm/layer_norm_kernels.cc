@@ -222,23 +222,51 @@ Tensor layer_norm(
   return std::get<0>(at::_fused_layer_norm(input, normalized_shape, weight, bias, eps));
 }
 
-// x / sqrt(mean(x^2) + eps) * weight over the last dimensions; eps defaults to the dtype's epsilon.
-Tensor rms_norm(
-    const Tensor& input, IntArrayRef normalized_shape, const std::optional<Tensor>& weight, std::optional<double> eps) {
+namespace {
+
+double epsilon_of(ScalarType type) {
+  switch (toRealValueType(type)) {
+    case ScalarType::Double:
+      return std::numeric_limits<double>::epsilon();
+    case ScalarType::Half:
+      return 0x1p-10;
+    case ScalarType::BFloat16:
+      return 0x1p-7;
+    default:
+      return static_cast<double>(std::numeric_limits<float>::epsilon());
+  }
+}
+
+// x / sqrt(mean(x^2) + eps) * weight over the last dimensions, and 1 / sqrt(mean(x^2) + eps), which 16-bit types have
+// in float.
+std::tuple<Tensor, Tensor> normalized_by_square(const Tensor& input, IntArrayRef normalized_shape,
+                                                const std::optional<Tensor>& weight, double eps) {
   check_normalized("rms_norm", input, normalized_shape, /*complex=*/true);
   check_affine("rms_norm", "weight", weight, normalized_shape);
-  const ScalarType type = input.scalar_type(), real = toRealValueType(type);
-  const double e =
-      eps.value_or(real == ScalarType::Double     ? std::numeric_limits<double>::epsilon()
-                   : real == ScalarType::Half     ? 0x1p-10
-                   : real == ScalarType::BFloat16 ? 0x1p-7
-                                                  : static_cast<double>(std::numeric_limits<float>::epsilon()));
+  const ScalarType type = input.scalar_type();
   DimVector dims;
   for (size_t d = 0; d < normalized_shape.size(); ++d) dims.push_back(-1 - static_cast<int64_t>(d));
   const Tensor x = statistics_dtype(type) == type ? input : at::_to_copy(input, TensorOptions().dtype(ScalarType::Float));
-  Tensor y = at::mul(x, at::rsqrt(at::add(at::mean(at::mul(x, x), dims, true), Scalar(e))));
+  const Tensor rstd = at::rsqrt(at::add(at::mean(at::mul(x, x), dims, true), Scalar(eps)));
+  Tensor y = at::mul(x, rstd);
   if (weight && weight->defined()) y = at::mul(y, *weight);
-  return y.scalar_type() == type ? y : at::_to_copy(y, TensorOptions().dtype(type));
+  return {y.scalar_type() == type ? y : at::_to_copy(y, TensorOptions().dtype(type)), rstd};
+}
+
+}  // namespace
+
+// Without eps: the epsilon of the dtype that it computes in.
+std::tuple<Tensor, Tensor> fused_rms_norm(const Tensor& input, IntArrayRef normalized_shape,
+                                          const std::optional<Tensor>& weight, std::optional<double> eps) {
+  return normalized_by_square(input, normalized_shape, weight,
+                              eps.value_or(epsilon_of(statistics_dtype(input.scalar_type()))));
+}
+
+// Without eps: the epsilon of the input's dtype.
+Tensor rms_norm(const Tensor& input, IntArrayRef normalized_shape, const std::optional<Tensor>& weight,
+                std::optional<double> eps) {
+  return std::get<0>(
+      normalized_by_square(input, normalized_shape, weight, eps.value_or(epsilon_of(input.scalar_type()))));
 }
 
 }  // namespace at::native

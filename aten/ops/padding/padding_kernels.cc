@@ -240,8 +240,18 @@ void replication_pad3d_backward_cpu(const Tensor& grad_output, const Tensor& sel
 
 namespace {
 
+void check_pairs(const Tensor& self, IntArrayRef pad) {
+  TORCH_CHECK(pad.size() % 2 == 0, "Padding length must be divisible by 2");
+  TORCH_CHECK(static_cast<int64_t>(pad.size()) <= self.dim() * 2,
+              "Padding length should be less than or equal to two times the input dimension but got padding length ",
+              pad.size(), " and input of dimension ", self.dim());
+}
+
+}  // namespace
+
 // Joins the end of each padded dimension, as it is after cropping, before it and its beginning behind it.
 Tensor pad_circular(const Tensor& self, IntArrayRef pad) {
+  check_pairs(self, pad);
   Tensor t = self;
   const int64_t dims = static_cast<int64_t>(pad.size() / 2);
   for (int64_t i = 0; i < dims; ++i) {
@@ -260,12 +270,14 @@ Tensor pad_circular(const Tensor& self, IntArrayRef pad) {
   return t;
 }
 
-}  // namespace
+Tensor pad_enum(const Tensor& self, IntArrayRef pad, int64_t mode, std::optional<double> value) {
+  static constexpr const char* kModes[] = {"reflect", "replicate", "circular", "constant"};
+  TORCH_CHECK(mode >= 0 && mode < 4, "Unrecognised padding mode ", mode);
+  return at::pad(self, pad, kModes[mode], value);
+}
 
 Tensor pad(const Tensor& self, IntArrayRef pad, std::string_view mode, std::optional<double> value) {
-  TORCH_CHECK(pad.size() % 2 == 0, "Padding length must be divisible by 2");
-  TORCH_CHECK(static_cast<int64_t>(pad.size()) <= self.dim() * 2, "Padding length should be less than or equal to two times the input dimension but got padding length ",
-              pad.size(), " and input of dimension ", self.dim());
+  check_pairs(self, pad);
   if (mode == "constant") return at::constant_pad_nd(self, pad, value.has_value() ? Scalar(*value) : Scalar(0));
   TORCH_CHECK(!value.has_value() || *value == 0, "Padding mode \"", mode, "\" doesn't take in value argument");
   const size_t dims = pad.size() / 2;

@@ -249,6 +249,36 @@ Tensor randint_like(const Tensor& self, int64_t high, TensorOptions options, std
   return randint_like_low(self, 0, high, options, memory_format);
 }
 
+Tensor rand_like_generator(const Tensor& self, std::optional<Generator> generator, TensorOptions options,
+                           std::optional<MemoryFormat> memory_format) {
+  Tensor result = at::empty_like(self, options, memory_format);
+  return fresh(at::uniform_(result, 0, 1, std::move(generator)));
+}
+Tensor randn_like_generator(const Tensor& self, std::optional<Generator> generator, TensorOptions options,
+                            std::optional<MemoryFormat> memory_format) {
+  Tensor result = at::empty_like(self, options, memory_format);
+  return fresh(at::normal_(result, 0, 1, std::move(generator)));
+}
+Tensor randint_like_low_generator(const Tensor& self, int64_t low, int64_t high, std::optional<Generator> generator,
+                                  TensorOptions options, std::optional<MemoryFormat> memory_format) {
+  Tensor result = at::empty_like(self, options, memory_format);
+  return fresh(at::random_(result, low, high, std::move(generator)));
+}
+Tensor randint_like_generator(const Tensor& self, int64_t high, std::optional<Generator> generator,
+                              TensorOptions options, std::optional<MemoryFormat> memory_format) {
+  return randint_like_low_generator(self, 0, high, std::move(generator), options, memory_format);
+}
+Tensor randint_like_tensor_generator(const Tensor& self, const Tensor& high, std::optional<Generator> generator,
+                                     TensorOptions options, std::optional<MemoryFormat> memory_format) {
+  TORCH_CHECK(high.numel() == 1 && high.dim() == 0 && high.is_cpu(),
+              "high must be a scalar tensor and on CPU, but got sizes ", high.sizes(), " on ", high.device());
+  return randint_like_low_generator(self, 0, at::item(high).toLong(), std::move(generator), options, memory_format);
+}
+Tensor randint_like_tensor(const Tensor& self, const Tensor& high, TensorOptions options,
+                           std::optional<MemoryFormat> memory_format) {
+  return randint_like_tensor_generator(self, high, std::nullopt, options, memory_format);
+}
+
 TensorSpec randperm_meta(int64_t n, std::optional<Generator> generator, TensorOptions options) {
   TORCH_CHECK(n >= 0, "Trying to create tensor with negative dimension ", n, ": [", n, "]");
   const ScalarType dtype = options.has_dtype() ? options.scalar_type() : ScalarType::Long;

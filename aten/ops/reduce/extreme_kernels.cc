@@ -3,6 +3,7 @@
 
 #include "aten/core/tensor.h"
 #include "aten/ops/reduce/kernels.h"
+#include "aten/ops/reduce/ops.h"
 #include "aten/ops/reduce/reduction.h"
 
 namespace at::native {
@@ -119,6 +120,13 @@ TensorSpec argmin_meta(const Tensor& self, std::optional<int64_t> dim, bool keep
 void argmin_cpu(const Tensor& self, std::optional<int64_t> dim, bool, Tensor& out) {
   const DimMask mask = make_dim_mask(dim ? OptionalIntArrayRef(*dim) : OptionalIntArrayRef(), self.dim());
   run_reduction("argmin", cpu::argmin_kernel(self.scalar_type()), self, mask, Tensor(), out, {});
+}
+
+std::tuple<Tensor, Tensor> aminmax_of_all(const Tensor& self) {
+  return at::aminmax(self);
+}
+std::tuple<Tensor, Tensor> aminmax_of_dim(const Tensor& self, int64_t dim, bool keepdim) {
+  return at::aminmax(self, dim, keepdim);
 }
 
 }  // namespace at::native

@@ -2,6 +2,7 @@
 #include "aten/core/tensor.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/reduce/kernels.h"
+#include "aten/ops/reduce/ops.h"
 #include "aten/ops/reduce/reduction.h"
 
 namespace at::native {
@@ -68,6 +69,17 @@ TensorSpec count_nonzero_dims_meta(const Tensor& self, IntArrayRef dim) {
 void count_nonzero_dims_cpu(const Tensor& self, IntArrayRef dim, Tensor& out) {
   run_reduction(
       "count_nonzero", cpu::count_nonzero_kernel(self.scalar_type()), self, make_dim_mask(dim, self.dim()), out, Tensor(), {});
+}
+
+Tensor is_all_true(const Tensor& self) {
+  TORCH_CHECK(self.scalar_type() == ScalarType::Bool, "_is_all_true: expected a bool tensor, but got ",
+              self.scalar_type());
+  return at::all(self);
+}
+Tensor is_any_true(const Tensor& self) {
+  TORCH_CHECK(self.scalar_type() == ScalarType::Bool, "_is_any_true: expected a bool tensor, but got ",
+              self.scalar_type());
+  return at::any(self);
 }
 
 }  // namespace at::native

@@ -209,4 +209,17 @@ std::tuple<Tensor, std::vector<Tensor>> histogramdd_tensors(const Tensor& self, 
   return run(self, nullptr, bins, range, weight, density);
 }
 
+// The two results of histogramdd, each by itself.
+std::vector<Tensor> histogramdd_bin_edges(const Tensor& self, IntArrayRef bins, std::optional<ArrayRef<double>> range,
+                                          const std::optional<Tensor>& weight, bool density) {
+  return std::get<1>(run(self, &bins, {}, range, weight, density));
+}
+Tensor histogramdd_from_counts(const Tensor& self, IntArrayRef bins, std::optional<ArrayRef<double>> range,
+                               const std::optional<Tensor>& weight, bool density) {
+  return std::get<0>(run(self, &bins, {}, range, weight, density));
+}
+Tensor histogramdd_from_edges(const Tensor& self, TensorList bins, const std::optional<Tensor>& weight, bool density) {
+  return std::get<0>(run(self, nullptr, bins, std::nullopt, weight, density));
+}
+
 }  // namespace at::native

@@ -264,6 +264,10 @@ void round_decimals_cpu(const Tensor& self, int64_t decimals, Tensor& out) {
   pointwise::run("round_decimals", cpu::loops::round_decimals, out.scalar_type(), params.get(), out, {self});
 }
 
+Tensor conj_of_complex(const Tensor& self) {
+  TORCH_CHECK(self.is_complex(), "_conj: expected a complex tensor, but got one of dtype ", self.scalar_type());
+  return at::_conj_physical(self);
+}
 Tensor conj(const Tensor& self) { return self.is_complex() ? at::_conj_physical(self) : self; }
 Tensor positive(const Tensor& self) {
   TORCH_CHECK_NOT_IMPLEMENTED(self.scalar_type() != ScalarType::Bool, "The `+` operator, on a bool tensor is not supported.");

@@ -303,6 +303,24 @@ Tensor reshape_alias_copy(const Tensor& self, IntArrayRef size, IntArrayRef stri
   return at::clone(at::as_strided(self, size, stride), MemoryFormat::Contiguous);
 }
 
+Tensor view_copy(const Tensor& self, IntArrayRef size) {
+  return at::clone(at::reshape(self, size), MemoryFormat::Contiguous);
+}
+
+// The view that autograd takes for a tensor of its own.
+Tensor unsafe_view(const Tensor& self, IntArrayRef size) {
+  return at::view(self, size);
+}
+
+Tensor reshape_from_tensor(const Tensor& self, const Tensor& shape) {
+  TORCH_CHECK(shape.dim() == 1 && shape.scalar_type() == ScalarType::Long,
+              "_reshape_from_tensor: expected a shape that is a vector of int64, but got one of sizes ", shape.sizes(),
+              " and dtype ", shape.scalar_type());
+  DimVector sizes;
+  for (const Tensor& size : at::unbind(shape)) sizes.push_back(at::item(size).toLong());
+  return at::reshape(self, sizes);
+}
+
 // What `self` was a slice of: the tensor of src's sizes in self's storage.
 Tensor slice_inverse(
     const Tensor& self, const Tensor& src, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end,

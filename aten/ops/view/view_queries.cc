@@ -74,6 +74,22 @@ int64_t stride_int(const Tensor& self, int64_t dim) {
   return self.stride(dim);
 }
 
+int64_t dim(const Tensor& self) {
+  return self.dim();
+}
+
+int64_t get_device(const Tensor& self) {
+  return self.get_device();
+}
+
+bool is_contiguous(const Tensor& self) {
+  return self.is_contiguous();
+}
+
+bool is_contiguous_format(const Tensor& self, MemoryFormat memory_format) {
+  return self.is_contiguous(memory_format);
+}
+
 int64_t numel(const Tensor& self) {
   return self.numel();
 }

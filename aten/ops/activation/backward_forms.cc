@@ -1,0 +1,89 @@
+// The gradients of activations as operators of their own, by composition.
+#include <vector>
+
+#include "aten/core/tensor.h"
+#include "aten/ops/activation/kernels.h"
+#include "aten/ops/activation/ops.h"
+#include "aten/ops/binary/ops.h"
+#include "aten/ops/join/ops.h"
+#include "aten/ops/pointwise/ops.h"
+#include "aten/ops/unary/ops.h"
+#include "aten/ops/view/ops.h"
+
+namespace at::native {
+namespace {
+
+Tensor both(const Tensor& a, const Tensor& b) {
+  return at::logical_and(a, b);
+}
+Tensor or_zero(const Tensor& where, const Tensor& grad) {
+  return at::where(where, grad, Scalar(0));
+}
+Tensor times(const Tensor& a, double factor) {
+  return at::mul(a, Scalar(factor));
+}
+
+}  // namespace
+
+Tensor elu_backward(const Tensor& grad_output, const Scalar& alpha, const Scalar& scale, const Scalar& input_scale,
+                    bool is_result, const Tensor& self_or_result) {
+  const double slope = alpha.toDouble() * scale.toDouble(), inner = input_scale.toDouble();
+  TORCH_CHECK(!is_result || alpha.toDouble() >= 0,
+              "In-place elu backward calculation is triggered with a negative slope which is not supported.");
+  const Tensor below = is_result ? at::mul(times(grad_output, inner), at::add(self_or_result, Scalar(slope)))
+                                 : at::mul(times(grad_output, inner * slope), at::exp(times(self_or_result, inner)));
+  return at::where(at::le(self_or_result, Scalar(0)), below, at::mul(grad_output, scale));
+}
+
+Tensor hardshrink_backward(const Tensor& grad_out, const Tensor& self, const Scalar& lambd) {
+  return or_zero(at::logical_not(both(at::ge(self, Scalar(-lambd.toDouble())), at::le(self, lambd))), grad_out);
+}
+Tensor softshrink_backward(const Tensor& grad_output, const Tensor& self, const Scalar& lambd) {
+  return native::hardshrink_backward(grad_output, self, lambd);
+}
+
+Tensor hardsigmoid_backward(const Tensor& grad_output, const Tensor& self) {
+  return or_zero(both(at::gt(self, Scalar(-3)), at::lt(self, Scalar(3))), times(grad_output, 1.0 / 6));
+}
+Tensor hardtanh_backward(const Tensor& grad_output, const Tensor& self, const Scalar& min_val, const Scalar& max_val) {
+  return or_zero(both(at::gt(self, min_val), at::lt(self, max_val)), grad_output);
+}
+Tensor hardswish_backward(const Tensor& grad_output, const Tensor& self) {
+  const Tensor inside = at::mul(grad_output, at::add(times(self, 1.0 / 3), Scalar(0.5)));
+  return or_zero(at::ge(self, Scalar(-3)), at::where(at::le(self, Scalar(3)), inside, grad_output));
+}
+
+Tensor leaky_relu_backward(const Tensor& grad_output, const Tensor& self, const Scalar& negative_slope,
+                           bool self_is_result) {
+  TORCH_CHECK(!self_is_result || negative_slope.toDouble() >= 0,
+              "In-place leakyReLu backward calculation is triggered with a negative slope which is not supported.");
+  return at::where(at::gt(self, Scalar(0)), grad_output, at::mul(grad_output, negative_slope));
+}
+Tensor rrelu_with_noise_backward(const Tensor& grad_output, const Tensor& self, const Tensor& noise,
+                                 const Scalar& lower, const Scalar& upper, bool training, bool self_is_result) {
+  const double low = lower.toDouble(), high = upper.toDouble();
+  if (training && high - low > 1e-6) return at::mul(grad_output, noise);
+  return native::leaky_relu_backward(grad_output, self, Scalar((low + high) / 2), self_is_result);
+}
+
+Tensor log_sigmoid_backward(const Tensor& grad_output, const Tensor& self, const Tensor&) {
+  return at::mul(grad_output, at::sigmoid(at::neg(self)));
+}
+Tensor softplus_backward(const Tensor& grad_output, const Tensor& self, const Scalar& beta, const Scalar& threshold) {
+  const Tensor scaled = at::mul(self, beta);
+  return at::where(at::gt(scaled, threshold), grad_output, at::mul(grad_output, at::sigmoid(scaled)));
+}
+Tensor mish_backward(const Tensor& grad_output, const Tensor& self) {
+  const Tensor t = at::tanh(at::softplus(self));
+  const Tensor rest = at::mul(at::mul(self, at::sigmoid(self)), at::rsub(at::mul(t, t), Scalar(1)));
+  return at::mul(grad_output, at::add(t, rest));
+}
+Tensor glu_backward(const Tensor& grad_output, const Tensor& self, int64_t dim) {
+  const std::vector<Tensor> halves = at::chunk(self, 2, dim);
+  TORCH_CHECK(halves.size() == 2 && halves[0].sizes() == halves[1].sizes(),
+              "Halving dimension must be even, but got sizes ", self.sizes());
+  const Tensor gate = at::sigmoid(halves[1]), first = at::mul(grad_output, gate);
+  return at::cat({first, at::mul(at::mul(first, halves[0]), at::rsub(gate, Scalar(1)))}, dim);
+}
+
+}  // namespace at::native

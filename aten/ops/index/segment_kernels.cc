@@ -1,0 +1,173 @@
+// segment_reduce.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string_view>
+#include <vector>
+
+#include "aten/core/tensor.h"
+#include "aten/core/tensor_spec.h"
+#include "aten/core/view.h"
+#include "aten/cpu/rows/rows.h"
+#include "aten/cpu/support/visit_dtype.h"
+#include "aten/ops/dense/dense.h"
+#include "aten/ops/index/kernels.h"
+#include "c10/parallel/parallel.h"
+
+namespace at::native {
+namespace {
+
+enum class Reduce { kSum, kMean, kMax, kMin, kProd };
+
+Reduce reduce_of(std::string_view name) {
+  if (name == "sum") return Reduce::kSum;
+  if (name == "mean") return Reduce::kMean;
+  if (name == "max") return Reduce::kMax;
+  if (name == "min") return Reduce::kMin;
+  TORCH_CHECK(name == "prod", "segment_reduce(): unsupported reduction given! ", name);
+  return Reduce::kProd;
+}
+
+bool given(const std::optional<Tensor>& t) {
+  return t.has_value() && t->defined();
+}
+
+// The first element of a segment.
+double start_of(Reduce reduce) {
+  switch (reduce) {
+    case Reduce::kMax:
+      return -std::numeric_limits<double>::infinity();
+    case Reduce::kMin:
+      return std::numeric_limits<double>::infinity();
+    case Reduce::kProd:
+      return 1;
+    default:
+      return 0;
+  }
+}
+
+template <class C>
+C joined(Reduce reduce, C a, C b) {
+  switch (reduce) {
+    case Reduce::kMax:
+      return std::isnan(a) || a > b ? a : b;
+    case Reduce::kMin:
+      return std::isnan(a) || a < b ? a : b;
+    case Reduce::kProd:
+      return a * b;
+    default:
+      return a + b;
+  }
+}
+
+// Where the segments of each row of [rows, size] begin and the last ends; checked.
+std::vector<int64_t> bounds_of(const std::optional<Tensor>& lengths, const std::optional<Tensor>& offsets, int64_t rows,
+                               int64_t segments, int64_t size, bool unsafe) {
+  const Tensor numbers = dense(given(lengths) ? *lengths : *offsets, ScalarType::Long);
+  const int64_t* from = numbers.const_data_ptr<int64_t>();
+  std::vector<int64_t> bounds;
+  bounds.reserve(static_cast<size_t>(rows * (segments + 1)));
+  for (int64_t r = 0; r < rows; ++r) {
+    int64_t at = 0;
+    if (given(lengths)) {
+      bounds.push_back(0);
+      for (int64_t s = 0; s < segments; ++s) {
+        const int64_t length = *from++;
+        TORCH_CHECK(length >= 0, "lengths contains negative value!");
+        TORCH_CHECK(length <= size - at, "segment_reduce(): Expected all rows of lengths along axis to sum to at most ",
+                    "data.size(lengths.dim()-1) = ", size);
+        bounds.push_back(at += length);
+      }
+    } else {
+      for (int64_t s = 0; s <= segments; ++s) {
+        const int64_t next = *from++;
+        TORCH_CHECK(next >= at && next <= size,
+                    "segment_reduce(): Expected offsets that do not decrease, from 0 to at most ", size, ", but got ",
+                    next, " after ", at);
+        bounds.push_back(at = next);
+      }
+    }
+    TORCH_CHECK(
+        unsafe || at == size || !given(lengths),
+        "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when !unsafe.");
+  }
+  return bounds;
+}
+
+}  // namespace
+
+TensorSpec segment_reduce_meta(const Tensor& data, std::string_view reduce, const std::optional<Tensor>& lengths,
+                               const std::optional<Tensor>& indices, const std::optional<Tensor>& offsets, int64_t axis,
+                               bool, const std::optional<Scalar>& initial) {
+  reduce_of(reduce);
+  axis = maybe_wrap_dim(axis, data.dim());
+  TORCH_CHECK(!given(indices), "segment_reduce(): indices based reduction is not supported yet.");
+  TORCH_CHECK(given(lengths) != given(offsets),
+              "segment_reduce(): Either lengths or offsets must be defined, and not both.");
+  TORCH_CHECK_NOT_IMPLEMENTED(isFloatingType(data.scalar_type()), "\"segment_reduce\" not implemented for '",
+                              data.scalar_type(), "'");
+  TORCH_CHECK(!initial.has_value() || !initial->isComplex(), "segment_reduce(): expected initial to be real");
+  TORCH_CHECK(data.dim() > 0 && data.numel() > 0, "segment_reduce(): expected data with elements, but got sizes ",
+              data.sizes());
+  const char* const name = given(lengths) ? "lengths" : "offsets";
+  const Tensor& ends = given(lengths) ? *lengths : *offsets;
+  TORCH_CHECK(ends.scalar_type() == ScalarType::Long || ends.scalar_type() == ScalarType::Int,
+              "segment_reduce(): expected ", name, " of dtype Int or Long, but got ", ends.scalar_type());
+  TORCH_CHECK(ends.dim() == axis + 1, "segment_reduce(): Expected axis to be the last dimension of ", name, " but got ",
+              axis, ".");
+  const auto last = static_cast<size_t>(axis);
+  TORCH_CHECK(ends.sizes().slice(0, last) == data.sizes().slice(0, last), "segment_reduce(): expected ", name,
+              " with the sizes of data before dimension ", axis, ", but got ", ends.sizes(), " and ", data.sizes());
+  TORCH_CHECK(given(lengths) || ends.size(axis) >= 1, "segment_reduce(): expected at least one offset");
+  DimVector sizes(data.sizes().begin(), data.sizes().end());
+  sizes[last] = ends.size(axis) - (given(lengths) ? 0 : 1);
+  return {sizes, {}, data.scalar_type(), data.device()};
+}
+
+void segment_reduce_cpu(const Tensor& data, std::string_view reduce, const std::optional<Tensor>& lengths,
+                        const std::optional<Tensor>&, const std::optional<Tensor>& offsets, int64_t axis, bool unsafe,
+                        const std::optional<Scalar>& initial, Tensor& out) {
+  axis = maybe_wrap_dim(axis, data.dim());
+  const Reduce kind = reduce_of(reduce);
+  const DimSplit s = split_at_dim(data.sizes(), axis);
+  const int64_t segments = out.size(axis);
+  const std::vector<int64_t> bounds = bounds_of(lengths, offsets, s.outer, segments, s.size, unsafe);
+  if (out.numel() == 0) return;
+  const Tensor x = dense(data);
+  DenseOut y(out);
+  cpu::visit_floating(data.scalar_type(), "segment_reduce", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using C = typename cpu::ComputeType<T>::type;
+    const C start = static_cast<C>(initial.has_value() ? initial->toDouble() : start_of(kind));
+    const T* from = static_cast<const T*>(x.const_data_ptr());
+    T* to = y.data<T>();
+    const int64_t work = s.inner * (s.size / std::max<int64_t>(segments, 1) + 1);
+    at::parallel_for(0, s.outer * segments, std::max<int64_t>(1, 16384 / work), [&](int64_t begin, int64_t end) {
+      std::vector<C> sums(static_cast<size_t>(s.inner));
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t row = i / segments;
+        const auto at = static_cast<size_t>(row * (segments + 1) + i % segments);
+        const int64_t length = bounds[at + 1] - bounds[at];
+        std::fill(sums.begin(), sums.end(), start);
+        for (int64_t k = bounds[at]; k < bounds[at + 1]; ++k) {
+          const T* const line = from + (row * s.size + k) * s.inner;
+          for (int64_t j = 0; j < s.inner; ++j) {
+            C& sum = sums[static_cast<size_t>(j)];
+            sum = joined(kind, static_cast<C>(line[j]), sum);
+          }
+        }
+        for (int64_t j = 0; j < s.inner; ++j) {
+          C sum = sums[static_cast<size_t>(j)];
+          if (kind == Reduce::kMean) {
+            if (length > 0) sum /= static_cast<C>(length);
+            if (length == 0 && !initial.has_value()) sum = std::numeric_limits<C>::quiet_NaN();
+          }
+          to[i * s.inner + j] = static_cast<T>(sum);
+        }
+      }
+    });
+  });
+  y.commit();
+}
+
+}  // namespace at::native

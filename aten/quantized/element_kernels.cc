@@ -1,0 +1,164 @@
+// Quantized tensors: functions of each element, and reductions.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "aten/ops/activation/kernels.h"
+#include "aten/ops/activation/ops.h"
+#include "aten/ops/pointwise/kernels.h"
+#include "aten/ops/pointwise/ops.h"
+#include "aten/ops/reduce/kernels.h"
+#include "aten/ops/reduce/ops.h"
+#include "aten/ops/unary/kernels.h"
+#include "aten/ops/unary/ops.h"
+#include "aten/ops/view/ops.h"
+#include "aten/quantized/quantized_parts.h"
+#include "c10/parallel/parallel.h"
+
+namespace at::native {
+namespace {
+
+using quantized::on_integers;
+using quantized::on_numbers;
+
+// Numbers in [0, 1) (or [-1, 1)) in all integers of the dtype.
+QuantizerPtr of_unit_interval(ScalarType dtype) {
+  if (dtype == kQInt32) return quantized::per_tensor(1.0 / 4294967296.0, 0);
+  return quantized::per_tensor(1.0 / 256, dtype == kQInt8 ? -128 : 0);
+}
+QuantizerPtr of_symmetric_interval(ScalarType dtype) {
+  if (dtype == kQInt32) return quantized::per_tensor(1.0 / 2147483648.0, 0);
+  return quantized::per_tensor(1.0 / 128, dtype == kQInt8 ? 0 : 128);
+}
+
+// f of the numbers. Integers of 32 bits show the last digit of a float: the C library's function gives them.
+template <class F>
+Tensor precisely(const char* op, const Tensor& self, QuantizerPtr to, float (*exact)(float), const F& f) {
+  quantized::uniform(op, self);
+  return on_numbers(op, self, std::move(to), [&](const Tensor& x) {
+    if (self.scalar_type() != kQInt32) return f(x);
+    const Tensor result = at::contiguous(x);
+    float* const values = result.data_ptr<float>();
+    at::parallel_for(0, result.numel(), 1024, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) values[i] = exact(values[i]);
+    });
+    return result;
+  });
+}
+
+float logistic(float x) {
+  return 1 / (1 + std::exp(-x));
+}
+float hyperbolic_tangent(float x) {
+  return std::tanh(x);
+}
+
+// Between numbers, rounded to integers.
+Tensor between(const char* op, const Tensor& self, const std::optional<Scalar>& min, const std::optional<Scalar>& max) {
+  const Quantizer& quantizer = quantized::uniform(op, self);
+  TORCH_CHECK(min.has_value() || max.has_value(), "Both min and max is None");
+  const auto bound = [&](const std::optional<Scalar>& number) {
+    return number.has_value()
+               ? std::optional<Scalar>(quantized::quantize_one(op, *number, self.scalar_type(), quantizer))
+               : std::nullopt;
+  };
+  return on_integers(op, self, [&](const Tensor& q) { return at::clamp(q, bound(min), bound(max)); });
+}
+
+}  // namespace
+
+Tensor relu_quantized(const Tensor& self) {
+  return between("relu", self, Scalar(0.0), std::nullopt);
+}
+Tensor relu6_quantized(const Tensor& self) {
+  return between("relu6", self, Scalar(0.0), Scalar(6.0));
+}
+Tensor hardtanh_quantized(const Tensor& self, const Scalar& min_val, const Scalar& max_val) {
+  return between("hardtanh", self, min_val, max_val);
+}
+Tensor clamp_quantized(const Tensor& self, const std::optional<Scalar>& min, const std::optional<Scalar>& max) {
+  return between("clamp", self, min, max);
+}
+Tensor hardsigmoid_quantized(const Tensor& self) {
+  quantized::uniform("hardsigmoid", self);
+  return on_numbers("hardsigmoid", self, of_unit_interval(self.scalar_type()),
+                    [](const Tensor& x) { return at::hardsigmoid(x); });
+}
+Tensor sigmoid_quantized(const Tensor& self) {
+  return precisely("sigmoid", self, of_unit_interval(self.scalar_type()), &logistic,
+                   [](const Tensor& x) { return at::sigmoid(x); });
+}
+Tensor tanh_quantized(const Tensor& self) {
+  return precisely("tanh", self, of_symmetric_interval(self.scalar_type()), &hyperbolic_tangent,
+                   [](const Tensor& x) { return at::tanh(x); });
+}
+Tensor leaky_relu_quantized(const Tensor& self, const Scalar& negative_slope) {
+  quantized::uniform("leaky_relu", self);
+  return on_numbers("leaky_relu", self, [&](const Tensor& x) { return at::leaky_relu(x, negative_slope); });
+}
+Tensor gelu_quantized(const Tensor& self, std::string_view approximate) {
+  const Quantizer& quantizer = quantized::uniform("gelu", self);
+  // The result's scale is a float.
+  return on_numbers("gelu", self, quantized::per_tensor(static_cast<float>(quantizer.scale), quantizer.zero_point),
+                    [&](const Tensor& x) { return at::gelu(x, approximate); });
+}
+Tensor threshold_quantized(const Tensor& self, const Scalar& threshold, const Scalar& value) {
+  quantized::uniform("threshold", self);
+  return on_numbers("threshold", self, [&](const Tensor& x) { return at::threshold(x, threshold, value); });
+}
+
+Tensor& relu_quantized_(Tensor& self) {
+  return quantized::assign("relu_", self, relu_quantized(self));
+}
+Tensor& relu6_quantized_(Tensor& self) {
+  return quantized::assign("relu6_", self, relu6_quantized(self));
+}
+Tensor& hardtanh_quantized_(Tensor& self, const Scalar& min_val, const Scalar& max_val) {
+  return quantized::assign("hardtanh_", self, hardtanh_quantized(self, min_val, max_val));
+}
+Tensor& hardsigmoid_quantized_(Tensor& self) {
+  return quantized::assign("hardsigmoid_", self, hardsigmoid_quantized(self));
+}
+Tensor& leaky_relu_quantized_(Tensor& self, const Scalar& negative_slope) {
+  return quantized::assign("leaky_relu_", self, leaky_relu_quantized(self, negative_slope));
+}
+Tensor& gelu_quantized_(Tensor& self, std::string_view approximate) {
+  return quantized::assign("gelu_", self, gelu_quantized(self, approximate));
+}
+
+// --- reductions ---
+Tensor max_quantized(const Tensor& self) {
+  quantized::uniform("max", self);
+  return on_integers("max", self, [](const Tensor& q) { return at::max(q); });
+}
+Tensor min_quantized(const Tensor& self) {
+  quantized::uniform("min", self);
+  return on_integers("min", self, [](const Tensor& q) { return at::min(q); });
+}
+namespace {
+// Of the innermost dimensions: those that the others' elements lie around.
+bool are_innermost(const Tensor& self, OptionalIntArrayRef dim) {
+  if (!self.is_contiguous()) return false;
+  if (!dim.has_value() || dim->empty()) return true;
+  std::vector<bool> reduced(static_cast<size_t>(std::max<int64_t>(self.dim(), 1)));
+  for (const int64_t d : *dim) reduced[static_cast<size_t>(maybe_wrap_dim(d, self.dim()))] = true;
+  return std::is_sorted(reduced.begin(), reduced.end());
+}
+}  // namespace
+Tensor mean_dim_quantized(const Tensor& self, OptionalIntArrayRef dim, bool keepdim, std::optional<ScalarType> dtype) {
+  quantized::uniform("mean", self);
+  TORCH_CHECK(!dtype.has_value() || *dtype == self.scalar_type(), "mean: a quantized tensor keeps its dtype");
+  // The mean of the integers is rounded where they lie together, else that of the distances from the zero point; the
+  // two differ in halves.
+  if (are_innermost(self, dim)) {
+    return quantized::on_whole_numbers("mean", self,
+                                       [&](const Tensor& q) { return at::round(at::mean(q, dim, keepdim)); });
+  }
+  return on_numbers("mean", self, [&](const Tensor& x) { return at::mean(x, dim, keepdim); });
+}
+Tensor mean_quantized(const Tensor& self, std::optional<ScalarType> dtype) {
+  return mean_dim_quantized(self, std::nullopt, false, dtype);
+}
+
+}  // namespace at::native

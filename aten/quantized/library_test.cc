@@ -1,0 +1,171 @@
+// torch.ops.quantized and torch.ops.quantized_decomposed, called by name.
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "aten/aten.h"
+#include "aten/quantized/packed_weights.h"
+#include "aten/testing/testing.h"
+#include "c10/dispatch/registry.h"
+#include "gtest/gtest.h"
+
+namespace {
+
+using at::Tensor;
+using at::testing::expect_close;
+using at::testing::expect_error;
+using at::testing::sample;
+using at::testing::tensor_of;
+using c10::IValue;
+using Numbers = std::vector<double>;
+
+Numbers numbers_of(const Tensor& t) {
+  return at::testing::values(t);
+}
+using Ints = std::vector<int64_t>;
+
+c10::Stack call_all(const std::string& name, const std::string& overload, c10::Stack stack) {
+  c10::Dispatcher::singleton().findSchemaOrThrow(name, overload).callBoxed(stack);
+  return stack;
+}
+template <class... A>
+IValue call(const std::string& name, A... arguments) {
+  const size_t dot = name.find('.');
+  return call_all("quantized::" + name.substr(0, dot), dot == std::string::npos ? "" : name.substr(dot + 1),
+                  c10::Stack{IValue(arguments)...})[0];
+}
+
+Tensor quantized(const Tensor& x, double scale = 0.05, int64_t zero_point = 60, at::ScalarType dtype = at::kQUInt8) {
+  return at::quantize_per_tensor(x, scale, zero_point, dtype);
+}
+Tensor channels(const Tensor& w, int64_t axis = 0) {
+  Numbers scales;
+  for (int64_t i = 0; i < w.size(axis); ++i) scales.push_back(0.02 + 0.01 * static_cast<double>(i));
+  const int64_t n = w.size(axis);
+  return at::quantize_per_channel(w, tensor_of(scales, {n}, at::kDouble), at::zeros({n}, at::kLong), axis, at::kQInt8);
+}
+
+// At most one integer from the float computation of the same numbers.
+void expect_near(const IValue& got, const Tensor& numbers) {
+  const Tensor q = got.toTensor(),
+               expected = at::quantize_per_tensor(numbers, q.q_scale(), q.q_zero_point(), at::kQUInt8);
+  ASSERT_EQ(q.sizes(), expected.sizes());
+  EXPECT_LE(numbers_of((q.int_repr().to(at::kLong) - expected.int_repr().to(at::kLong)).abs().max())[0], 1);
+}
+
+TEST(QuantizedOperators, ComputeWithNumbers) {
+  const Tensor a = quantized(sample({2, 3, 4})), b = quantized(sample({2, 3, 4}, at::kFloat, 2), 0.1, 30);
+  const Tensor x = a.dequantize(), y = b.dequantize();
+  expect_near(call("add", a, b, 0.1, 40), x + y);
+  expect_near(call("add_relu", a, b, 0.1, 40), at::relu(x + y));
+  expect_near(call("mul", a, b, 0.1, 40), x * y);
+  expect_near(call("mul_relu", a, b, 0.1, 40), at::relu(x * y));
+  for (const double number : {0.5, -1.25, 2.0, 100.0, -100.0, 0.0}) {
+    const Tensor sum = call("add.Scalar", a, number).toTensor(), product = call("mul.Scalar", a, number).toTensor();
+    expect_close(sum.dequantize(), x + number, 0, std::max(0.03, sum.q_scale()));
+    expect_close(product.dequantize(), x * number, 1e-5, 1e-5);
+    EXPECT_GE(numbers_of(call("add_relu.Scalar", a, number).toTensor().dequantize().min())[0], 0);
+    EXPECT_GE(numbers_of(call("mul_scalar_relu", a, number).toTensor().dequantize().min())[0], 0);
+  }
+  expect_near(call("cat", std::vector<Tensor>{a, b}, 1, 0.1, 40), at::cat({x, y}, 1));
+  expect_near(call("matmul", a, b.transpose(1, 2), 0.1, 40), at::matmul(x, y.transpose(1, 2)));
+  expect_near(call("softmax", a, -1, 1.0 / 256, 0), at::softmax(x, -1));
+  expect_near(call("hardswish", a, 0.1, 40), at::hardswish(x));
+  expect_near(call("elu", a, 0.1, 40, 1.0, 1.0, 1.0), at::elu(x));
+  expect_near(call("layer_norm", a, Ints{4}, IValue(), IValue(), 1e-5, 0.1, 40), at::layer_norm(x, {4}));
+  expect_near(call("instance_norm", a, IValue(), IValue(), 1e-5, 0.1, 40), at::group_norm(x, 3));
+  const Tensor mean = tensor_of({0.1, 0.2, 0.3}, {3}), var = tensor_of({1, 2, 3}, {3});
+  expect_near(call("batch_norm1d", a, IValue(), IValue(), mean, var, 1e-5, 0.1, 40),
+              (x - mean.reshape({3, 1})) / (var.reshape({3, 1}) + 1e-5).sqrt());
+}
+
+TEST(QuantizedLayers, AreProductsOfIntegers) {
+  const Tensor w = sample({5, 4}, at::kFloat, 3), bias = sample({5}, at::kFloat, 4), x = sample({2, 3, 4});
+  const Tensor q = quantized(x);
+  for (const Tensor& weight : {quantized(w, 0.02, 0, at::kQInt8), channels(w)}) {
+    const IValue packed = call("linear_prepack", weight, bias);
+    EXPECT_TRUE(at::equal(call_all("quantized::linear_unpack", "", {packed})[0].toTensor(), weight));
+    const Tensor expected = at::linear(q.dequantize(), weight.dequantize(), bias);
+    expect_near(call("linear", q, packed, 0.1, 100), expected);
+    expect_near(call("linear_relu", q, packed, 0.1, 100), at::relu(expected));
+    const Tensor numbers = call("linear_dynamic", x, packed, false).toTensor();
+    const Tensor own = at::quantize_per_tensor_dynamic(x, at::kQUInt8, false).dequantize();
+    expect_close(numbers, at::linear(own, weight.dequantize(), bias), 1e-4, 1e-4);
+    EXPECT_EQ(call("linear_with_input_q_dq_qweight_dq_output_fp32", x, 0.05, 60, packed).toTensor().sizes(),
+              numbers.sizes());
+  }
+  // Many columns: sums beyond what float32 holds exactly.
+  const Tensor wide = at::ones({1, 3000}), heavy = quantized(wide, 1.0 / 127, 0, at::kQInt8);
+  expect_near(call("linear", quantized(wide, 1.0 / 255, 0), call("linear_prepack", heavy, IValue()), 16.0, 0),
+              at::full({1, 1}, 3000.0));
+}
+
+TEST(QuantizedLayers, Convolve) {
+  for (const int64_t dims : {1, 2, 3}) {
+    const std::string name = "conv" + std::to_string(dims) + "d", overload = dims > 1 ? ".new" : "";
+    at::DimVector size{2, 4}, kernel{6, 2};
+    for (int64_t d = 0; d < dims; ++d) size.push_back(5 - d), kernel.push_back(2);
+    const Tensor q = quantized(sample(size)), w = sample(kernel, at::kFloat, 5), bias = sample({6}, at::kFloat, 6);
+    const Ints stride(dims, 2), padding(dims, 1), dilation(dims, 1), none(dims, 0);
+    for (const Tensor& weight : {quantized(w, 0.02, 0, at::kQInt8), channels(w)}) {
+      const IValue packed = call(name + "_prepack", weight, bias, stride, padding, dilation, 2);
+      const Tensor expected =
+          at::convolution(q.dequantize(), weight.dequantize(), bias, stride, padding, dilation, false, none, 2);
+      expect_near(call(name + overload, q, packed, 0.1, 100), expected);
+      expect_near(call(name + "_relu" + overload, q, packed, 0.1, 100), at::relu(expected));
+      EXPECT_EQ(call(name + "_dynamic", sample(size), packed, true).toTensor().sizes(), expected.sizes());
+      EXPECT_EQ(call(name + "_groups", packed).toInt(), 2);
+    }
+    at::DimVector back{4, 3};
+    for (int64_t d = 0; d < dims; ++d) back.push_back(2);
+    const Tensor weight = quantized(sample(back, at::kFloat, 7), 0.02, 0, at::kQInt8);
+    const std::string transposed = "conv_transpose" + std::to_string(dims) + "d";
+    const IValue packed = call(transposed + "_prepack", weight, bias, stride, padding, none, dilation, 2);
+    expect_near(call(transposed, q, packed, 0.1, 100),
+                at::convolution(q.dequantize(), weight.dequantize(), bias, stride, padding, dilation, true, none, 2));
+  }
+}
+
+TEST(QuantizedLayers, LookUpVectors) {
+  const Tensor table = at::quantize_per_channel(sample({5, 4}), tensor_of({0.01, 0.02, 0.03, 0.04, 0.05}, {5}),
+                                                tensor_of({100, 90, 80, 70.5, 60}, {5}), 0, at::kQUInt8);
+  const Tensor numbers = table.dequantize(), indices = tensor_of({0, 4, 2, 2}, {4}, at::kLong);
+  const IValue packed = call("embedding_bag_prepack", table);
+  expect_close(call("embedding_byte", packed, indices, false).toTensor(), numbers.index_select(0, indices));
+  expect_close(call("embedding_bag_byte", packed, indices, tensor_of({0, 1}, {2}, at::kLong), false, 0, false, IValue(),
+                    IValue(), false)
+                   .toTensor(),
+               at::stack({numbers[0], numbers[4] + numbers[2] * 2}));
+}
+
+TEST(QuantizedLayers, RefuseBadWeights) {
+  const Tensor w = sample({3, 4}), q = quantized(sample({2, 3}));
+  expect_error<c10::Error>([&] { call("linear_prepack", quantized(w), IValue()); }, "dtype QInt8");
+  const IValue packed = call("linear_prepack", quantized(w, 0.1, 0, at::kQInt8), IValue());
+  expect_error<c10::Error>([&] { call("linear", q, packed, 0.1, 0); }, "4 columns");
+  expect_error<c10::NotImplementedError>([&] { call("linear", w, packed, 0.1, 0); }, "Could not run");
+  expect_error<c10::Error>([&] { call("linear_prepack", quantized(w, 0.1, 0, at::kQInt8), w); },
+                           "bias should be a vector");
+}
+
+TEST(DecomposedOperators, QuantizeIntoDenseIntegers) {
+  const auto decomposed = [](const std::string& name, const std::string& overload, c10::Stack stack) {
+    return call_all("quantized_decomposed::" + name, overload, std::move(stack));
+  };
+  const Tensor x = tensor_of({-1, 0.26, 100}, {3});
+  const IValue q = decomposed("quantize_per_tensor", "", {x, 0.5, 1, -128, 127, at::kChar})[0];
+  EXPECT_EQ(numbers_of(q.toTensor()), (Numbers{-1, 2, 127}));
+  EXPECT_EQ(q.toTensor().scalar_type(), at::kChar);
+  EXPECT_EQ(numbers_of(decomposed("dequantize_per_tensor", "", {q, 0.5, 1, -128, 127, at::kChar})[0].toTensor()),
+            (Numbers{-1, 0.5, 63}));
+  const c10::Stack chosen =
+      decomposed("choose_qparams", "tensor", {tensor_of({-1, 1.55}, {2}), 0, 255, 1e-6, at::kByte});
+  EXPECT_NEAR(numbers_of(chosen[0].toTensor())[0], 0.01, 1e-8);
+  EXPECT_EQ(numbers_of(chosen[1].toTensor())[0], 100);
+  const IValue rows = decomposed("quantize_per_channel", "",
+                                 {x.reshape({3, 1}), tensor_of({1, 0.25, 50}, {3}),
+                                  tensor_of({0, 1, 2}, {3}, at::kLong), 0, -128, 127, at::kChar})[0];
+  EXPECT_EQ(numbers_of(rows.toTensor()), (Numbers{-1, 2, 4}));
+}
+
+}  // namespace

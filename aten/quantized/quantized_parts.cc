@@ -1,0 +1,261 @@
+#include "aten/quantized/quantized_parts.h"
+
+#include <algorithm>
+
+#include "aten/core/structured.h"
+#include "aten/ops/copy/ops.h"
+#include "aten/ops/dense/dense.h"
+#include "aten/ops/reduce/ops.h"
+#include "c10/parallel/parallel.h"
+
+namespace at::quantized {
+namespace {
+
+constexpr int64_t kGrain = 16384;
+
+template <class F>
+void visit_integers(const char* op, ScalarType quantized, F&& f) {
+  switch (integers_of(op, quantized)) {
+    case ScalarType::Byte:
+      return f(uint8_t{});
+    case ScalarType::Char:
+      return f(int8_t{});
+    default:
+      return f(int32_t{});
+  }
+}
+
+// Runs of elements that one scale and one zero point are for: f(begin, end, scale, zero_point). Zero points are floats
+// with kPerChannelAffineFloatQParams only.
+template <class F>
+void for_each_run(IntArrayRef sizes, const Quantizer& quantizer, const F& f) {
+  int64_t numel = 1;
+  for (const int64_t size : sizes) numel *= size;
+  if (quantizer.per_tensor()) {
+    at::parallel_for(0, numel, kGrain, [&](int64_t begin, int64_t end) {
+      f(begin, end, static_cast<float>(quantizer.scale), static_cast<float>(quantizer.zero_point));
+    });
+    return;
+  }
+  const native::DimSplit split = native::split_at_dim(sizes, quantizer.axis);
+  const Tensor scales = native::dense(quantizer.scales, kFloat), zeros = native::dense(quantizer.zero_points, kFloat);
+  const float *const scale = scales.data_ptr<float>(), *const zero = zeros.data_ptr<float>();
+  at::parallel_for(0, split.outer * split.size, 1 + kGrain / (split.inner + 1), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      f(i * split.inner, (i + 1) * split.inner, scale[i % split.size], zero[i % split.size]);
+    }
+  });
+}
+
+void check_axis(const char* op, const Quantizer& quantizer, IntArrayRef sizes) {
+  if (quantizer.per_tensor()) return;
+  TORCH_CHECK(quantizer.axis >= 0 && quantizer.axis < static_cast<int64_t>(sizes.size()), op,
+              ": channel axis out of range in per channel affine quantization. Got: ", quantizer.axis,
+              " Expected: [0, ", sizes.size(), ")");
+  TORCH_CHECK(quantizer.scales.numel() == sizes[static_cast<size_t>(quantizer.axis)], op,
+              ": length of scales must equal to channel, expected ", sizes[static_cast<size_t>(quantizer.axis)],
+              " got, ", quantizer.scales.numel());
+}
+
+// Contiguous on both sides.
+void quantize_memory(const char* op, IntArrayRef sizes, const float* x, void* out, ScalarType quantized,
+                     const Quantizer& quantizer) {
+  const Range range = range_of(op, quantized);
+  const bool float_zeros = quantizer.scheme == kPerChannelAffineFloatQParams;
+  visit_integers(op, quantized, [&](auto tag) {
+    using T = decltype(tag);
+    T* const q = static_cast<T*>(out);
+    for_each_run(sizes, quantizer, [&](int64_t begin, int64_t end, float scale, float zero) {
+      const float inverse = 1.0f / scale;
+      if (float_zeros) {
+        for (int64_t i = begin; i < end; ++i) {
+          q[i] = static_cast<T>(quantize_one(x[i] * inverse + zero, 1.0f, 0, range));
+        }
+        return;
+      }
+      const auto zero_point = static_cast<int64_t>(zero);
+      for (int64_t i = begin; i < end; ++i) q[i] = static_cast<T>(quantize_one(x[i], inverse, zero_point, range));
+    });
+  });
+}
+
+}  // namespace
+
+Range range_of(const char* op, ScalarType quantized) {
+  switch (integers_of(op, quantized)) {
+    case ScalarType::Byte:
+      return {0, 255};
+    case ScalarType::Char:
+      return {-128, 127};
+    default:
+      return {std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()};
+  }
+}
+
+QuantizerPtr per_tensor(double scale, int64_t zero_point) {
+  auto quantizer = std::make_shared<Quantizer>();
+  quantizer->scale = scale;
+  quantizer->zero_point = zero_point;
+  return quantizer;
+}
+
+QuantizerPtr per_channel(const char* op, const Tensor& scales, const Tensor& zero_points, int64_t axis) {
+  TORCH_CHECK(scales.dim() == 1, "scale tensor must have dimension 1");
+  TORCH_CHECK(zero_points.dim() == 1, "zero_points tensor must have dimension 1");
+  TORCH_CHECK(scales.numel() == zero_points.numel(), "number of elements in scales and zero_points must match");
+  TORCH_CHECK(isFloatingType(scales.scalar_type()), op, ": expected scales of a floating-point dtype, but got ",
+              scales.scalar_type());
+  TORCH_CHECK(!zero_points.is_complex() && zero_points.layout() == Layout::Strided && !zero_points.is_quantized(), op,
+              ": expected dense zero_points of integers or floats, but got ", zero_points.toString());
+  auto quantizer = std::make_shared<Quantizer>();
+  const bool floats = isFloatingType(zero_points.scalar_type());
+  quantizer->scheme = floats ? kPerChannelAffineFloatQParams : kPerChannelAffine;
+  const auto copy = [](const Tensor& t, ScalarType dtype) {
+    return native::dense(at::_to_copy(t, TensorOptions().dtype(dtype), false, MemoryFormat::Contiguous));
+  };
+  quantizer->scales = copy(scales, floats ? kFloat : kDouble);
+  quantizer->zero_points = copy(zero_points, floats ? kFloat : kLong);
+  quantizer->axis = axis;
+  return quantizer;
+}
+
+int64_t quantize_one(const char* op, const Scalar& x, ScalarType quantized, const Quantizer& quantizer) {
+  TORCH_CHECK(quantizer.per_tensor(), op, ": only per tensor affine quantized tensors are supported");
+  return quantize_one(x.toFloat(), 1.0f / static_cast<float>(quantizer.scale), quantizer.zero_point,
+                      range_of(op, quantized));
+}
+
+void quantize_into(const char* op, const Tensor& target, const Tensor& numbers) {
+  const QTensorImpl& impl = impl_of(op, target);
+  check_axis(op, impl.quantizer(), target.sizes());
+  TORCH_CHECK(numbers.scalar_type() == kFloat, op, ": expected numbers of dtype Float, but got ",
+              numbers.scalar_type());
+  const Tensor x = native::dense(numbers);
+  Tensor whole = integers(op, target);
+  native::DenseOut out(whole);
+  quantize_memory(op, target.sizes(), x.data_ptr<float>(), out.tensor().mutable_data_ptr(), target.scalar_type(),
+                  impl.quantizer());
+  out.commit();
+}
+
+Tensor quantize(const char* op, const Tensor& numbers, ScalarType quantized, QuantizerPtr quantizer) {
+  const ScalarType dtype = integers_of(op, quantized);
+  const DimVector strides = strides_like(numbers);
+  const Tensor result =
+      make_quantized(empty_with_strides(numbers.sizes(), strides, dtype, numbers.device()), std::move(quantizer));
+  const Quantizer& own = impl_of(op, result).quantizer();
+  const bool in_order = own.per_tensor() && numbers.scalar_type() == kFloat && native::is_aligned(numbers) &&
+                        numbers.is_non_overlapping_and_dense();
+  if (in_order) {  // element by element, whatever the order
+    quantize_memory(op, numbers.numel(), numbers.data_ptr<float>(), result.mutable_data_ptr(), quantized, own);
+  } else {
+    quantize_into(op, result, numbers);
+  }
+  return fresh(result);
+}
+
+Tensor dequantize(const char* op, const Tensor& t) {
+  const QTensorImpl& impl = impl_of(op, t);
+  const Quantizer& quantizer = impl.quantizer();
+  check_axis(op, quantizer, t.sizes());
+  const Tensor whole = integers(op, t);
+  const bool in_order = quantizer.per_tensor() && native::is_aligned(whole) && whole.is_non_overlapping_and_dense();
+  const Tensor q = in_order ? whole : native::dense(whole);
+  const Tensor result =
+      in_order ? empty_with_strides(t.sizes(), t.strides(), kFloat) : empty_contiguous(t.sizes(), kFloat);
+  float* const out = result.data_ptr<float>();
+  const bool float_zeros = quantizer.scheme == kPerChannelAffineFloatQParams;
+  visit_integers(op, t.scalar_type(), [&](auto tag) {
+    using T = decltype(tag);
+    const T* const in = static_cast<const T*>(q.const_data_ptr());
+    for_each_run(t.sizes(), quantizer, [&](int64_t begin, int64_t end, float scale, float zero) {
+      if (float_zeros) {
+        for (int64_t i = begin; i < end; ++i) out[i] = (static_cast<float>(in[i]) - zero) * scale;
+        return;
+      }
+      const auto zero_point = static_cast<int64_t>(zero);
+      for (int64_t i = begin; i < end; ++i) {
+        out[i] = static_cast<float>(static_cast<int64_t>(in[i]) - zero_point) * scale;
+      }
+    });
+  });
+  return fresh(result);
+}
+
+Tensor empty_like(const char* op, const Tensor& t) {
+  const Tensor whole = integers(op, t);
+  return make_quantized(empty_with_strides(t.sizes(), strides_like(whole), whole.scalar_type(), t.device()),
+                        impl_of(op, t).shared_quantizer());
+}
+
+const Quantizer& uniform(const char* op, const Tensor& t) {
+  const Quantizer& quantizer = impl_of(op, t).quantizer();
+  TORCH_CHECK(quantizer.per_tensor(), op, ": only per tensor affine quantized tensors are supported");
+  return quantizer;
+}
+
+Tensor& assign(const char* op, Tensor& self, const Tensor& result) {
+  QTensorImpl& impl = impl_of(op, self);
+  TORCH_CHECK(self.sizes() == result.sizes(), op, ": a result of size ", result.sizes(),
+              " does not fit the tensor of size ", self.sizes());
+  impl.set_quantizer(impl_of(op, result).shared_quantizer());
+  Tensor target = integers(op, self);
+  at::copy_(target, integers(op, result));
+  structured::mark_written(self);
+  return self;
+}
+
+Tensor as_floats(const Tensor& integers) {
+  const ScalarType dtype = integers.scalar_type() == kInt ? kDouble : kFloat;
+  return at::_to_copy(integers, TensorOptions().dtype(dtype), false, MemoryFormat::Preserve);
+}
+Tensor from_floats(const Tensor& whole, ScalarType integers) {
+  return at::_to_copy(whole, TensorOptions().dtype(integers), false, MemoryFormat::Preserve);
+}
+
+ChosenParameters choose_parameters(float least, float most, Range range, bool symmetric, bool float_scale) {
+  const auto low = static_cast<double>(range.least), high = static_cast<double>(range.most);
+  double from = least, to = most;
+  const bool both_sides = from < 0 && to > 0;
+  if (symmetric && both_sides) {
+    const double steps_below = std::floor((high - low) / 2) + 1, steps_above = std::floor((high - low) / 2);
+    const double widest = std::max(std::abs(from / steps_below), std::abs(to / steps_above));
+    from = static_cast<float>(-widest * steps_below);
+    to = static_cast<float>(widest * steps_above);
+  }
+  from = std::min(from, 0.0);
+  to = std::max(to, 0.0);
+  double scale = (to - from) / (high - low);
+  // Of numbers that are all zero, or so small that a step has no inverse.
+  if (static_cast<float>(scale) == 0.0f || std::isinf(1.0f / static_cast<float>(scale))) scale = 0.1;
+  constexpr double kSmallestScale = 6.1e-5;
+  if (scale < kSmallestScale) {
+    const double wider = kSmallestScale / scale;
+    scale = kSmallestScale;
+    if (from == 0) {
+      to = scale * (high - low);
+    } else if (to == 0) {
+      from = -scale * (high - low);
+    } else {
+      from *= wider;
+      to *= wider;
+    }
+  }
+  if (float_scale) scale = static_cast<float>(scale);
+  // The end whose rounding error is the smaller one decides.
+  const double error_low = std::abs(low) + std::abs(from / scale), error_high = std::abs(high) + std::abs(to / scale);
+  double zero = error_low < error_high ? low - from / scale : high - to / scale;
+  if (symmetric && both_sides) zero = (low + high) / 2;
+  if (zero < low) return {scale, range.least};
+  if (zero > high) return {scale, range.most};
+  return {scale, static_cast<int64_t>(std::nearbyint(zero))};
+}
+
+std::pair<float, float> extremes(const Tensor& numbers) {
+  if (numbers.numel() == 0) return {0, 0};
+  const Tensor x = native::dense(numbers, kFloat);
+  const auto [least, most] = at::aminmax(x);
+  return {*static_cast<const float*>(least.const_data_ptr()), *static_cast<const float*>(most.const_data_ptr())};
+}
+
+}  // namespace at::quantized

@@ -1,0 +1,86 @@
+#pragma once
+// What kernels of quantized tensors are made of.
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <utility>
+
+#include "aten/core/empty.h"
+#include "aten/quantized/quantized_tensor_impl.h"
+
+namespace at::quantized {
+
+/// The least and the greatest integer of a quantized dtype.
+struct Range {
+  int64_t least = 0, most = 0;
+};
+Range range_of(const char* op, ScalarType quantized);
+
+QuantizerPtr per_tensor(double scale, int64_t zero_point);
+/// Checks them as quantize_per_channel does and keeps copies: doubles and int64, or floats where `zero_points` are.
+QuantizerPtr per_channel(const char* op, const Tensor& scales, const Tensor& zero_points, int64_t axis);
+
+/// One number: nearbyint(x / scale) + zero_point within the range; NaN gives its least.
+inline int64_t quantize_one(float x, float inverse_scale, int64_t zero_point, Range range) {
+  const float shifted = std::nearbyint(x * inverse_scale) + static_cast<float>(zero_point);
+  if (!(shifted > static_cast<float>(range.least))) return range.least;
+  return shifted >= static_cast<float>(range.most) ? range.most : static_cast<int64_t>(shifted);
+}
+int64_t quantize_one(const char* op, const Scalar& x, ScalarType quantized, const Quantizer& quantizer);
+
+/// Float numbers as integers, as a new quantized tensor in the memory order of `numbers`.
+Tensor quantize(const char* op, const Tensor& numbers, ScalarType quantized, QuantizerPtr quantizer);
+/// The same into the memory of a quantized tensor of the same size.
+void quantize_into(const char* op, const Tensor& target, const Tensor& numbers);
+/// The numbers, float.
+Tensor dequantize(const char* op, const Tensor& t);
+
+/// A new quantized tensor like `t` (its memory order where it is dense) that shares the quantizer; unwritten.
+Tensor empty_like(const char* op, const Tensor& t);
+
+/// `t` of one scale and zero point. Throws c10::Error "<op>: only per tensor affine ...".
+const Quantizer& uniform(const char* op, const Tensor& t);
+
+/// f of the integers gives integers that stand for the result, with the quantizer of `t`.
+template <class F>
+Tensor on_integers(const char* op, const Tensor& t, const F& f) {
+  return make_quantized(f(integers(op, t)), impl_of(op, t).shared_quantizer());
+}
+/// f of the integers as floats (doubles for qint32) gives whole numbers; the same.
+template <class F>
+Tensor on_whole_numbers(const char* op, const Tensor& t, const F& f);
+/// f of the numbers gives numbers, which are quantized as `t` is, or by `to`.
+template <class F>
+Tensor on_numbers(const char* op, const Tensor& t, QuantizerPtr to, const F& f) {
+  return quantize(op, f(dequantize(op, t)), t.scalar_type(), std::move(to));
+}
+template <class F>
+Tensor on_numbers(const char* op, const Tensor& t, const F& f) {
+  return on_numbers(op, t, impl_of(op, t).shared_quantizer(), f);
+}
+
+/// Gives `self` the elements and the quantizer of a result of its size and dtype.
+Tensor& assign(const char* op, Tensor& self, const Tensor& result);
+
+/// Integers of another dtype, and back: whole numbers within the range of `quantized`.
+Tensor as_floats(const Tensor& integers);
+Tensor from_floats(const Tensor& whole, ScalarType integers);
+
+template <class F>
+Tensor on_whole_numbers(const char* op, const Tensor& t, const F& f) {
+  return on_integers(op, t, [&](const Tensor& q) { return from_floats(f(as_floats(q)), q.scalar_type()); });
+}
+
+/// What range observers choose: a scale and a zero point for numbers within [least, most], which 0 is added to.
+struct ChosenParameters {
+  double scale = 1;
+  int64_t zero_point = 0;
+};
+/// `symmetric`: the zero point is in the middle; `float_scale`: it is chosen for the scale as a float.
+ChosenParameters choose_parameters(float least, float most, Range range, bool symmetric = false,
+                                   bool float_scale = false);
+/// The least and the greatest of float numbers; 0 and 0 where there are none.
+std::pair<float, float> extremes(const Tensor& numbers);
+
+}  // namespace at::quantized
