@@ -271,4 +271,22 @@ Tensor empty_compressed(Layout layout, IntArrayRef sizes, std::array<int64_t, 2>
                          at::empty(value_sizes, strided));
 }
 
+std::array<int64_t, 2> block_of(const char* op, const Tensor& self, Layout to, OptionalIntArrayRef blocksize) {
+  TORCH_CHECK(to == Layout::Sparse || is_compressed(to), op, ": conversion from ", self.layout(), " to ", to,
+              " is not supported");
+  if (!SparseCsrTensorImpl::is_blocked(to)) {
+    TORCH_CHECK(!blocksize.has_value(), op, ": conversion from ", self.layout(), " to ", to,
+                " with blocksize argument given is not supported");
+    return {1, 1};
+  }
+  if (!blocksize.has_value() && SparseCsrTensorImpl::is_blocked(self.layout())) {
+    return compressed_impl_of(op, self).block();
+  }
+  TORCH_CHECK(blocksize.has_value(), op, ": conversion from ", self.layout(), " to ", to,
+              " without blocksize argument given is not supported");
+  TORCH_CHECK(blocksize->size() == 2, op, ": blocksize needs to be a tuple of size 2, but got ", blocksize->size());
+  TORCH_CHECK((*blocksize)[0] > 0 && (*blocksize)[1] > 0, op, ": blocksize needs to be positive, but got ", *blocksize);
+  return {(*blocksize)[0], (*blocksize)[1]};
+}
+
 }  // namespace at::sparse

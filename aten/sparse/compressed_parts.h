@@ -46,6 +46,10 @@ Tensor coordinates(const Tensor& t);
 /// do not divide them.
 Tensor compress(const char* op, const Tensor& coordinates, Layout layout, std::array<int64_t, 2> block = {1, 1});
 
+/// The blocks of `self` in the layout `to`: of one element where that has none, else `blocksize`, else those that `self` has.
+/// Throws c10::Error for a layout that is not sparse, and where a size of blocks is missing, useless or not positive.
+std::array<int64_t, 2> block_of(const char* op, const Tensor& self, Layout to, OptionalIntArrayRef blocksize);
+
 /// `t` in another compressed layout; itself where it has it already, and the blocks.
 Tensor to_compressed(const char* op, const Tensor& t, Layout layout, std::array<int64_t, 2> block = {1, 1});
 

@@ -225,91 +225,48 @@ Tensor to_dense_sparse(const Tensor& self, std::optional<ScalarType> dtype, std:
 
 namespace {
 
-std::array<int64_t, 2> block_of(const char* op, const Tensor& self, Layout to, OptionalIntArrayRef blocksize) {
-  if (!SparseCsrTensorImpl::is_blocked(to)) {
-    TORCH_CHECK(!blocksize.has_value(), op, ": conversion from ", self.layout(), " to ", to,
-                " with blocksize argument given is not supported");
-    return {1, 1};
-  }
-  if (!blocksize.has_value() && SparseCsrTensorImpl::is_blocked(self.layout())) {
-    return sparse::compressed_impl_of(op, self).block();
-  }
-  TORCH_CHECK(blocksize.has_value(), op, ": conversion from ", self.layout(), " to ", to,
-              " without blocksize argument given is not supported");
-  TORCH_CHECK(blocksize->size() == 2, op, ": blocksize needs to be a tuple of size 2, but got ", blocksize->size());
-  TORCH_CHECK((*blocksize)[0] > 0 && (*blocksize)[1] > 0, op, ": blocksize needs to be positive, but got ", *blocksize);
-  return {(*blocksize)[0], (*blocksize)[1]};
-}
-
-// `self`, strided or sparse, in a sparse layout.
+// `self`, which is sparse, in another sparse layout.
 Tensor converted(const char* name, const Tensor& self, Layout to, OptionalIntArrayRef blocksize,
                  std::optional<int64_t> dense_dim) {
   // As PyTorch calls the conversion in its texts.
-  const char* from = self.layout() == Layout::Strided  ? "dense_"
-                     : self.layout() == to             ? ""
-                     : self.layout() == Layout::Sparse ? "coo_"
-                                                       : "sparse_compressed_";
+  const char* from = self.layout() == to ? "" : self.layout() == Layout::Sparse ? "coo_" : "sparse_compressed_";
   const std::string called = std::string(from) + name;
   const char* op = called.c_str();
-  TORCH_CHECK(to == Layout::Sparse || sparse::is_compressed(to), op, ": conversion from ", self.layout(), " to ", to,
-              " is not supported");
-  const std::array<int64_t, 2> block = block_of(op, self, to, blocksize);
-  if (self.layout() != Layout::Strided) {
-    TORCH_CHECK(!dense_dim.has_value() || *dense_dim == at::dense_dim(self), op, ": conversion from ", self.layout(),
-                " to ", to, " with dense_dim argument !=self.dense_dim() is not supported");
-    if (to == self.layout() && to == Layout::Sparse) return sparse::plain(self);
-    if (to == self.layout() && sparse::compressed_impl_of(op, self).block() == block) {
-      return copy_of(self, self.scalar_type());
-    }
-    if (to == Layout::Sparse) return sparse::coordinates(self);
-    if (sparse::is_compressed(self)) return sparse::to_compressed(op, self, to, block);
-    const int64_t sparse_dim = sparse::impl_of(op, self).sparse_dim();
-    TORCH_CHECK(sparse_dim == 2, op, ": conversion from ", self.layout(), " to ", to,
-                " for input tensors with sparse_dim()!=2 is not supported");
-    return sparse::compress(op, sparse::coalesced(self), to, block);
-  }
-  const int64_t rank = self.dim(), dense = dense_dim.value_or(0), least = to == Layout::Sparse ? 0 : 2;
-  TORCH_CHECK(rank >= least, op, ": expected a tensor of at least ", least, " dimensions, but got ", rank);
-  TORCH_CHECK(dense >= 0 && dense <= rank - least, op, ": dense_dim argument must be in [0,", rank - least,
-              "] range, but ", dense, " is given");
-  const Tensor elements = at::to_sparse(self, rank - dense);
-  return to == Layout::Sparse ? elements : sparse::compress(op, elements, to, block);
+  const std::array<int64_t, 2> block = sparse::block_of(op, self, to, blocksize);
+  TORCH_CHECK(!dense_dim.has_value() || *dense_dim == at::dense_dim(self), op, ": conversion from ", self.layout(), " to ", to,
+              " with dense_dim argument !=self.dense_dim() is not supported");
+  if (to == self.layout() && to == Layout::Sparse) return sparse::plain(self);
+  if (to == self.layout() && sparse::compressed_impl_of(op, self).block() == block) return copy_of(self, self.scalar_type());
+  if (to == Layout::Sparse) return sparse::coordinates(self);
+  if (sparse::is_compressed(self)) return sparse::to_compressed(op, self, to, block);
+  const int64_t sparse_dim = sparse::impl_of(op, self).sparse_dim();
+  TORCH_CHECK(sparse_dim == 2, op, ": conversion from ", self.layout(), " to ", to,
+              " for input tensors with sparse_dim()!=2 is not supported");
+  return sparse::compress(op, sparse::coalesced(self), to, block);
 }
 
 }  // namespace
 
-Tensor to_sparse(const Tensor& self, std::optional<Layout> layout, OptionalIntArrayRef blocksize,
-                 std::optional<int64_t> dense_dim) {
-  return converted("to_sparse", self, layout.value_or(Layout::Sparse), blocksize, dense_dim);
-}
 Tensor to_sparse_sparse(const Tensor& self, std::optional<Layout> layout, OptionalIntArrayRef blocksize,
                         std::optional<int64_t> dense_dim) {
-  return native::to_sparse(self, layout, blocksize, dense_dim);
+  return converted("to_sparse", self, layout.value_or(Layout::Sparse), blocksize, dense_dim);
 }
 Tensor to_sparse_dim_sparse(const Tensor& self, int64_t sparse_dim) {
   TORCH_CHECK(at::sparse_dim(self) == sparse_dim, "to_sparse: conversion from ", self.layout(),
               " to Sparse with sparse_dim argument !=self.sparse_dim() is not supported");
   return converted("to_sparse", self, Layout::Sparse, std::nullopt, std::nullopt);
 }
-#define TO_COMPRESSED(name, Name)                                                              \
-  Tensor to_sparse_##name(const Tensor& self, std::optional<int64_t> dense_dim) {              \
-    return converted("to_sparse_" #name, self, Layout::Sparse##Name, std::nullopt, dense_dim); \
-  }                                                                                            \
-  Tensor to_sparse_##name##_sparse(const Tensor& self, std::optional<int64_t> dense_dim) {     \
-    return native::to_sparse_##name(self, dense_dim);                                          \
-  }
-#define TO_BLOCKS(name, Name)                                                                                     \
-  Tensor to_sparse_##name(const Tensor& self, IntArrayRef blocksize, std::optional<int64_t> dense_dim) {          \
-    return converted("to_sparse_" #name, self, Layout::Sparse##Name, blocksize, dense_dim);                       \
-  }                                                                                                               \
-  Tensor to_sparse_##name##_sparse(const Tensor& self, IntArrayRef blocksize, std::optional<int64_t> dense_dim) { \
-    return native::to_sparse_##name(self, blocksize, dense_dim);                                                  \
-  }
-TO_COMPRESSED(csr, Csr)
-TO_COMPRESSED(csc, Csc)
-TO_BLOCKS(bsr, Bsr)
-TO_BLOCKS(bsc, Bsc)
-#undef TO_COMPRESSED
-#undef TO_BLOCKS
+Tensor to_sparse_csr_sparse(const Tensor& self, std::optional<int64_t> dense_dim) {
+  return converted("to_sparse_csr", self, Layout::SparseCsr, std::nullopt, dense_dim);
+}
+Tensor to_sparse_csc_sparse(const Tensor& self, std::optional<int64_t> dense_dim) {
+  return converted("to_sparse_csc", self, Layout::SparseCsc, std::nullopt, dense_dim);
+}
+Tensor to_sparse_bsr_sparse(const Tensor& self, IntArrayRef blocksize, std::optional<int64_t> dense_dim) {
+  return converted("to_sparse_bsr", self, Layout::SparseBsr, blocksize, dense_dim);
+}
+Tensor to_sparse_bsc_sparse(const Tensor& self, IntArrayRef blocksize, std::optional<int64_t> dense_dim) {
+  return converted("to_sparse_bsc", self, Layout::SparseBsc, blocksize, dense_dim);
+}
 
 }  // namespace at::native

@@ -211,40 +211,4 @@ std::tuple<Tensor, Tensor> _sparse_mm_reduce_impl_backward_sparse(const Tensor& 
   return {of_self, of_weight};
 }
 
-// --- diagonals ---
-Tensor _spdiags_cpu(const Tensor& diagonals, const Tensor& offsets, IntArrayRef shape, std::optional<Layout> layout) {
-  const Tensor lines = diagonals.dim() == 1 ? at::unsqueeze(diagonals, 0) : diagonals;
-  TORCH_CHECK(lines.dim() == 2, "Diagonals must be vector or matrix");
-  TORCH_CHECK(shape.size() == 2, "Output shape must be 2d");
-  TORCH_CHECK(offsets.dim() <= 1, "Offsets must be scalar or vector");
-  TORCH_CHECK(lines.size(0) == offsets.numel(), "Number of diagonals (", lines.size(0),
-              ") does not match the number of offsets (", offsets.numel(), ")");
-  TORCH_CHECK(offsets.scalar_type() == ScalarType::Long, "Offset Tensor must have dtype Long but got ",
-              offsets.scalar_type());
-  const Layout to = layout.value_or(Layout::Sparse);
-  TORCH_CHECK(to == Layout::Sparse || to == Layout::SparseCsr || to == Layout::SparseCsc,
-              "Only output layouts (Sparse, SparseCsc, SparseCsr) are supported, got ", to);
-  c10::checked_numel(shape);
-  const Tensor by = dense(at::reshape(offsets, {-1}));
-  const int64_t width = lines.size(1);
-  std::vector<int64_t> seen(by.const_data_ptr<int64_t>(), by.const_data_ptr<int64_t>() + by.numel()), row, column, from;
-  const std::vector<int64_t> offset = seen;
-  std::sort(seen.begin(), seen.end());
-  TORCH_CHECK(std::adjacent_find(seen.begin(), seen.end()) == seen.end(), "Offset tensor contains duplicate values");
-  for (size_t d = 0; d < offset.size(); ++d) {
-    // An offset beyond the matrix has no places.
-    if (offset[d] >= shape[1] || offset[d] <= -shape[0]) continue;
-    const int64_t begin = std::max<int64_t>(0, offset[d]), end = std::min({shape[1], shape[0] + offset[d], width});
-    for (int64_t j = begin; j < end; ++j) {
-      row.push_back(j - offset[d]);
-      column.push_back(j);
-      from.push_back(static_cast<int64_t>(d) * width + j);
-    }
-  }
-  const std::vector<Tensor> indices{sparse::long_tensor(row), sparse::long_tensor(column)};
-  const Tensor values = at::index_select(at::reshape(lines, {-1}), 0, sparse::long_tensor(from));
-  const Tensor result = sparse::make_sparse(shape, at::stack(indices), values, false);
-  return to == Layout::Sparse ? result : sparse::compress("spdiags", sparse::coalesced(result), to);
-}
-
 }  // namespace at::native

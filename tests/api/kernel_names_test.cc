@@ -324,7 +324,7 @@ TEST(KernelNames, GraphHelpers) {
   const at::Tensor copy = utils::clone_obey_contract(gradient, variable);
   EXPECT_TRUE(utils::obeys_layout_contract(copy, variable) && at::equal(copy, gradient));
   EXPECT_TRUE(utils::obeys_layout_contract(torch::zeros({3, 2}), torch::zeros({1}).expand({3, 2})));
-  EXPECT_EQ(message_of([&] { y.set_requires_grad(false); }), utils::requires_grad_leaf_error(false));
+  EXPECT_EQ(message_of([&] { y.requires_grad_(false); }), utils::requires_grad_leaf_error(false));
 
   struct Collect : c10::WarningHandler {
     using c10::WarningHandler::process;
