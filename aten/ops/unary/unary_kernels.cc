@@ -268,6 +268,7 @@ Tensor conj_of_complex(const Tensor& self) {
   TORCH_CHECK(self.is_complex(), "_conj: expected a complex tensor, but got one of dtype ", self.scalar_type());
   return at::_conj_physical(self);
 }
+Tensor neg_view(const Tensor& self) { return at::neg(self); }
 Tensor conj(const Tensor& self) { return self.is_complex() ? at::_conj_physical(self) : self; }
 Tensor positive(const Tensor& self) {
   TORCH_CHECK_NOT_IMPLEMENTED(self.scalar_type() != ScalarType::Bool, "The `+` operator, on a bool tensor is not supported.");
