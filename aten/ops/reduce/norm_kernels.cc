@@ -78,6 +78,7 @@ void norm_dim_dtype_cpu(const Tensor& self, const std::optional<Scalar>& p, IntA
   run_norm(self, p, dim, out);
 }
 
+Tensor frobenius_norm_all(const Tensor& self) { return at::norm(self, Scalar(2)); }
 Tensor frobenius_norm(const Tensor& self, IntArrayRef dim, bool keepdim) {
   TORCH_CHECK(dim.size() <= 2, "Expected at most 2 dimensions, but got ", dim.size(), " dimensions instead.");
   return at::norm(self, Scalar(2), dim, keepdim);
