@@ -85,7 +85,7 @@ ConvertRun find_step(c10::ScalarType to, c10::ScalarType from) {
   }
 }
 
-void stream_bytes(char* dst, const char* src, int64_t bytes) {
+void stream_bytes(char* dst, const char* src, int64_t bytes, const void* const* next, int count) {
   namespace hn = hwy::HWY_NAMESPACE;
   const hn::ScalableTag<uint8_t> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -97,6 +97,7 @@ void stream_bytes(char* dst, const char* src, int64_t bytes) {
   std::memcpy(dst, src, static_cast<size_t>(head));
   int64_t i = head;
   for (; i + lanes <= bytes; i += lanes) {
+    for (int k = 0; k < count; ++k) __builtin_prefetch(static_cast<const char*>(next[k]) + i);
     hn::Stream(hn::LoadU(d, reinterpret_cast<const uint8_t*>(src + i)), d, reinterpret_cast<uint8_t*>(dst + i));
   }
   std::memcpy(dst + i, src + i, static_cast<size_t>(bytes - i));
@@ -278,8 +279,8 @@ void fill_run(void* dst, const void* item, int64_t n, int64_t item_size) {
   }
 }
 
-void stream_copy(void* dst, const void* src, int64_t bytes) {
-  kStreamBytes.get()(static_cast<char*>(dst), static_cast<const char*>(src), bytes);
+void stream_copy(void* dst, const void* src, int64_t bytes, const void* const* next, int count) {
+  kStreamBytes.get()(static_cast<char*>(dst), static_cast<const char*>(src), bytes, next, count);
 }
 
 void stream_fence() { hwy::FlushStream(); }

@@ -59,8 +59,10 @@ void copy_run(void* dst, int64_t dst_stride, const void* src, int64_t src_stride
 /// dst[i] (contiguous) = *item.
 void fill_run(void* dst, const void* item, int64_t n, int64_t item_size);
 
-/// Like memcpy, past the caches. For results that nobody finds in a cache anyway; followed by stream_fence().
-void stream_copy(void* dst, const void* src, int64_t bytes);
+/// Like memcpy, past the caches. For results that nobody finds in a cache anyway; followed by stream_fence(). Meanwhile
+/// the `bytes` bytes at each of next[0 .. count), which the caller reads later, are prefetched: otherwise nothing is read
+/// while a piece is written. They may lie beyond the end of what they belong to.
+void stream_copy(void* dst, const void* src, int64_t bytes, const void* const* next = nullptr, int count = 0);
 /// Orders streamed stores before what follows.
 void stream_fence();
 /// Results of at least so many bytes are written past the caches: half of the last-level cache, at most 8 MiB for each

@@ -11,8 +11,9 @@ namespace at::cpu {
 namespace {
 
 constexpr int64_t kBufferBytes = 4096;
-// At a time what goes past the caches: few enough for the processor to read on while it is written.
-constexpr int64_t kStreamedBytes = 2048;
+// At a time what goes past the caches, and how far ahead of it what is read is prefetched meanwhile.
+constexpr int64_t kStreamedBytes = 512;
+constexpr int64_t kBytesAhead = 4096;
 // Shorter innermost runs are gathered several at a time.
 constexpr int64_t kShortRun = 256;
 
@@ -89,9 +90,7 @@ void load_run(const ArgPlan& a, const char* data, int64_t stride, int64_t n, cha
 }
 
 void store_run(const ArgPlan& a, const char* from, char* raw, char* data, int64_t stride, int64_t n) {
-  if (a.streams) {
-    stream_copy(data, from, n * a.item_size);
-  } else if (!a.converts) {
+  if (!a.converts) {
     scatter_run(data, stride, from, n, a.item_size);
   } else if (stride == a.item_size && a.aligned) {
     convert(a.from_compute, data, from, n);
@@ -100,6 +99,20 @@ void store_run(const ArgPlan& a, const char* from, char* raw, char* data, int64_
     scatter_run(data, stride, raw, n, a.item_size);
   }
 }
+
+// What is read soon, for stream_copy.
+class Ahead {
+ public:
+  void add(const char* read_now) { at_[count_++] = read_now + kBytesAhead; }
+  void stream(char* to, const char* from, int64_t bytes) {
+    stream_copy(to, from, bytes, at_, count_);
+    count_ = 0;
+  }
+
+ private:
+  const void* at_[kMaxOperands];
+  int count_ = 0;
+};
 
 void run_rows(const Plan& plan, Buffers& buffers, int64_t begin, int64_t end) {
   const LoopNest& nest = plan.nest;
@@ -120,18 +133,24 @@ void run_rows(const Plan& plan, Buffers& buffers, int64_t begin, int64_t end) {
       for (int64_t i = 0; i < n; i += plan.chunk) {
         const int64_t m = n - i < plan.chunk ? n - i : plan.chunk;
         char* data[kMaxOperands];
+        Ahead ahead;
         for (int k = 0; k < count; ++k) {
           const ArgPlan& a = plan.args[k];
           const int64_t stride = nest.byte_stride(k, 0);
           char* at = cursor.data(k) + i * stride;
           data[k] = a.run_direct ? at : buffers.compute[k];
+          if (plan.any_streams && k >= plan.outputs && stride == a.item_size) ahead.add(at);
           if (k >= plan.outputs && !a.run_direct && stride != 0) load_run(a, at, stride, m, buffers.raw, data[k]);
         }
         plan.loop(data, m, plan.context);
         for (int k = 0; k < plan.outputs; ++k) {
+          const ArgPlan& a = plan.args[k];
           const int64_t stride = nest.byte_stride(k, 0);
-          if (!plan.args[k].run_direct) {
-            store_run(plan.args[k], data[k], buffers.raw, cursor.data(k) + i * stride, stride, m);
+          char* to = cursor.data(k) + i * stride;
+          if (a.streams) {
+            ahead.stream(to, data[k], m * a.item_size);
+          } else if (!a.run_direct) {
+            store_run(a, data[k], buffers.raw, to, stride, m);
           }
         }
       }
@@ -147,8 +166,10 @@ void run_flat(const Plan& plan, Buffers& buffers, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; i += plan.chunk) {
     const int64_t m = end - i < plan.chunk ? end - i : plan.chunk;
     char* data[kMaxOperands];
+    Ahead ahead;
     for (int k = 0; k < count; ++k) {
       const ArgPlan& a = plan.args[k];
+      if (plan.any_streams && k >= plan.outputs && a.contiguous) ahead.add(nest.data(k) + i * a.item_size);
       if (a.flat_direct) {
         data[k] = nest.data(k) + i * a.item_size;
         continue;
@@ -171,7 +192,12 @@ void run_flat(const Plan& plan, Buffers& buffers, int64_t begin, int64_t end) {
       const ArgPlan& a = plan.args[k];
       if (a.flat_direct) continue;
       if (a.contiguous) {
-        store_run(a, data[k], buffers.raw, nest.data(k) + i * a.item_size, a.item_size, m);
+        char* to = nest.data(k) + i * a.item_size;
+        if (a.streams) {
+          ahead.stream(to, data[k], m * a.item_size);
+        } else {
+          store_run(a, data[k], buffers.raw, to, a.item_size, m);
+        }
         continue;
       }
       const char* raw = data[k];
@@ -306,9 +332,13 @@ void elementwise_contiguous(ElementLoop loop, const void* context, char* const* 
     for (int64_t i = begin; i < end; i += chunk) {
       const int64_t m = end - i < chunk ? end - i : chunk;
       at[0] = buffer;
-      for (int k = 1; k < count; ++k) at[k] = data[k] + i * item_sizes[k];
+      Ahead ahead;
+      for (int k = 1; k < count; ++k) {
+        at[k] = data[k] + i * item_sizes[k];
+        ahead.add(at[k]);
+      }
       loop(at, m, context);
-      stream_copy(data[0] + i * item_sizes[0], buffer, m * item_sizes[0]);
+      ahead.stream(data[0] + i * item_sizes[0], buffer, m * item_sizes[0]);
     }
     stream_fence();
   });

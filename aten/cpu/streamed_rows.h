@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <vector>
 
 #include "aten/cpu/cast.h"
@@ -11,7 +12,7 @@ namespace at::cpu {
 ///
 ///   StreamedRows<float> rows(width, elements_of_the_result);
 ///   float* at = rows.begin(to);   // compute the row there
-///   rows.end(to, width);
+///   rows.end(to, width, {from + width});  // the row that is read next
 template <class T>
 class StreamedRows {
  public:
@@ -26,8 +27,8 @@ class StreamedRows {
   }
 
   T* begin(T* to) { return streams_ ? buffer_.data() : to; }
-  void end(T* to, int64_t n) {
-    if (streams_) stream_copy(to, buffer_.data(), n * kItem);
+  void end(T* to, int64_t n, std::initializer_list<const void*> next) {
+    if (streams_) stream_copy(to, buffer_.data(), n * kItem, next.begin(), static_cast<int>(next.size()));
   }
 
  private:

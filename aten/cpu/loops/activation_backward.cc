@@ -28,7 +28,8 @@ template <>
 struct Fn<op::GeluBackward> : FnShape<2, 0> {
   template <class X>
   static HWY_INLINE X run(X g, X x, const X*) {
-    const X cdf = X(0.5) * (X(1.0) + m_erf(x * X(0.70710678118654752440)));
+    const X tail = m_normal_tail(m_abs(x));
+    const X cdf = pick(x < X(0.0), tail, X(1.0) - tail);
     const X pdf = X(0.39894228040143267794) * m_exp(X(-0.5) * x * x);
     return g * (cdf + x * pdf);
   }

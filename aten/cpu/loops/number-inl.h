@@ -19,43 +19,50 @@ namespace HWY_NAMESPACE {
 
 using FloatTag = hn::ScalableTag<float>;
 
+// Two vectors: formulas are long chains of instructions that wait for each other, so that a processor finds too little to do
+// in one of them.
 struct VecFloat {
-  hn::Vec<FloatTag> v;
+  hn::Vec<FloatTag> v, w;
   VecFloat() = default;
-  HWY_INLINE explicit VecFloat(hn::Vec<FloatTag> x) : v(x) {}
-  HWY_INLINE explicit VecFloat(double x) : v(hn::Set(FloatTag(), static_cast<float>(x))) {}
+  HWY_INLINE VecFloat(hn::Vec<FloatTag> x, hn::Vec<FloatTag> y) : v(x), w(y) {}
+  HWY_INLINE explicit VecFloat(double x) : v(hn::Set(FloatTag(), static_cast<float>(x))), w(v) {}
 };
 struct MaskFloat {
-  hn::Mask<FloatTag> m;
+  hn::Mask<FloatTag> m, n;
 };
 
-HWY_INLINE VecFloat operator+(VecFloat a, VecFloat b) { return VecFloat(hn::Add(a.v, b.v)); }
-HWY_INLINE VecFloat operator-(VecFloat a, VecFloat b) { return VecFloat(hn::Sub(a.v, b.v)); }
-HWY_INLINE VecFloat operator*(VecFloat a, VecFloat b) { return VecFloat(hn::Mul(a.v, b.v)); }
-HWY_INLINE VecFloat operator/(VecFloat a, VecFloat b) { return VecFloat(hn::Div(a.v, b.v)); }
-HWY_INLINE VecFloat operator-(VecFloat a) { return VecFloat(hn::Neg(a.v)); }
-HWY_INLINE MaskFloat operator<(VecFloat a, VecFloat b) { return {hn::Lt(a.v, b.v)}; }
-HWY_INLINE MaskFloat operator>(VecFloat a, VecFloat b) { return {hn::Gt(a.v, b.v)}; }
-HWY_INLINE MaskFloat operator<=(VecFloat a, VecFloat b) { return {hn::Le(a.v, b.v)}; }
-HWY_INLINE MaskFloat operator>=(VecFloat a, VecFloat b) { return {hn::Ge(a.v, b.v)}; }
-HWY_INLINE MaskFloat operator==(VecFloat a, VecFloat b) { return {hn::Eq(a.v, b.v)}; }
-HWY_INLINE VecFloat pick(MaskFloat m, VecFloat yes, VecFloat no) { return VecFloat(hn::IfThenElse(m.m, yes.v, no.v)); }
+HWY_INLINE VecFloat operator+(VecFloat a, VecFloat b) { return {hn::Add(a.v, b.v), hn::Add(a.w, b.w)}; }
+HWY_INLINE VecFloat operator-(VecFloat a, VecFloat b) { return {hn::Sub(a.v, b.v), hn::Sub(a.w, b.w)}; }
+HWY_INLINE VecFloat operator*(VecFloat a, VecFloat b) { return {hn::Mul(a.v, b.v), hn::Mul(a.w, b.w)}; }
+HWY_INLINE VecFloat operator/(VecFloat a, VecFloat b) { return {hn::Div(a.v, b.v), hn::Div(a.w, b.w)}; }
+HWY_INLINE VecFloat operator-(VecFloat a) { return {hn::Neg(a.v), hn::Neg(a.w)}; }
+HWY_INLINE MaskFloat operator<(VecFloat a, VecFloat b) { return {hn::Lt(a.v, b.v), hn::Lt(a.w, b.w)}; }
+HWY_INLINE MaskFloat operator>(VecFloat a, VecFloat b) { return {hn::Gt(a.v, b.v), hn::Gt(a.w, b.w)}; }
+HWY_INLINE MaskFloat operator<=(VecFloat a, VecFloat b) { return {hn::Le(a.v, b.v), hn::Le(a.w, b.w)}; }
+HWY_INLINE MaskFloat operator>=(VecFloat a, VecFloat b) { return {hn::Ge(a.v, b.v), hn::Ge(a.w, b.w)}; }
+HWY_INLINE MaskFloat operator==(VecFloat a, VecFloat b) { return {hn::Eq(a.v, b.v), hn::Eq(a.w, b.w)}; }
+HWY_INLINE VecFloat pick(MaskFloat m, VecFloat yes, VecFloat no) {
+  return {hn::IfThenElse(m.m, yes.v, no.v), hn::IfThenElse(m.n, yes.w, no.w)};
+}
 HWY_INLINE double pick(bool m, double yes, double no) { return m ? yes : no; }
 
-HWY_INLINE VecFloat m_abs(VecFloat x) { return VecFloat(hn::Abs(x.v)); }
-HWY_INLINE VecFloat m_sqrt(VecFloat x) { return VecFloat(hn::Sqrt(x.v)); }
-HWY_INLINE VecFloat m_exp(VecFloat x) { return VecFloat(vm::exp(FloatTag(), x.v)); }
-HWY_INLINE VecFloat m_expm1(VecFloat x) { return VecFloat(vm::expm1(FloatTag(), x.v)); }
-HWY_INLINE VecFloat m_log(VecFloat x) { return VecFloat(vm::log(FloatTag(), x.v)); }
-HWY_INLINE VecFloat m_log1p(VecFloat x) { return VecFloat(vm::log1p(FloatTag(), x.v)); }
-HWY_INLINE VecFloat m_sin(VecFloat x) { return VecFloat(vm::sin(FloatTag(), x.v)); }
-HWY_INLINE VecFloat m_cos(VecFloat x) { return VecFloat(vm::cos(FloatTag(), x.v)); }
-HWY_INLINE VecFloat m_tanh(VecFloat x) { return VecFloat(vm::tanh(FloatTag(), x.v)); }
-HWY_INLINE VecFloat m_erf(VecFloat x) { return VecFloat(vm::erf(FloatTag(), x.v)); }
+HWY_INLINE VecFloat m_abs(VecFloat x) { return {hn::Abs(x.v), hn::Abs(x.w)}; }
+HWY_INLINE VecFloat m_sqrt(VecFloat x) { return {hn::Sqrt(x.v), hn::Sqrt(x.w)}; }
+HWY_INLINE VecFloat m_exp(VecFloat x) { return {vm::exp(FloatTag(), x.v), vm::exp(FloatTag(), x.w)}; }
+HWY_INLINE VecFloat m_expm1(VecFloat x) { return {vm::expm1(FloatTag(), x.v), vm::expm1(FloatTag(), x.w)}; }
+HWY_INLINE VecFloat m_log(VecFloat x) { return {vm::log(FloatTag(), x.v), vm::log(FloatTag(), x.w)}; }
+HWY_INLINE VecFloat m_log1p(VecFloat x) { return {vm::log1p(FloatTag(), x.v), vm::log1p(FloatTag(), x.w)}; }
+HWY_INLINE VecFloat m_sin(VecFloat x) { return {vm::sin(FloatTag(), x.v), vm::sin(FloatTag(), x.w)}; }
+HWY_INLINE VecFloat m_cos(VecFloat x) { return {vm::cos(FloatTag(), x.v), vm::cos(FloatTag(), x.w)}; }
+HWY_INLINE VecFloat m_tanh(VecFloat x) { return {vm::tanh(FloatTag(), x.v), vm::tanh(FloatTag(), x.w)}; }
+HWY_INLINE VecFloat m_erf(VecFloat x) { return {vm::erf(FloatTag(), x.v), vm::erf(FloatTag(), x.w)}; }
+HWY_INLINE VecFloat m_normal_tail(VecFloat t) {
+  return {vm::normal_tail(FloatTag(), t.v), vm::normal_tail(FloatTag(), t.w)};
+}
 
-HWY_INLINE VecFloat m_log2(VecFloat x) { return VecFloat(vm::log2(FloatTag(), x.v)); }
-HWY_INLINE VecFloat m_log10(VecFloat x) { return VecFloat(vm::log10(FloatTag(), x.v)); }
-HWY_INLINE VecFloat m_exp2(VecFloat x) { return VecFloat(vm::exp2(FloatTag(), x.v)); }
+HWY_INLINE VecFloat m_log2(VecFloat x) { return {vm::log2(FloatTag(), x.v), vm::log2(FloatTag(), x.w)}; }
+HWY_INLINE VecFloat m_log10(VecFloat x) { return {vm::log10(FloatTag(), x.v), vm::log10(FloatTag(), x.w)}; }
+HWY_INLINE VecFloat m_exp2(VecFloat x) { return {vm::exp2(FloatTag(), x.v), vm::exp2(FloatTag(), x.w)}; }
 
 HWY_INLINE double m_log2(double x) { return std::log2(x); }
 HWY_INLINE double m_log10(double x) { return std::log10(x); }
@@ -70,6 +77,7 @@ HWY_INLINE double m_sin(double x) { return std::sin(x); }
 HWY_INLINE double m_cos(double x) { return std::cos(x); }
 HWY_INLINE double m_tanh(double x) { return std::tanh(x); }
 HWY_INLINE double m_erf(double x) { return std::erf(x); }
+HWY_INLINE double m_normal_tail(double t) { return 0.5 * std::erfc(t * 0.70710678118654752440); }
 
 /// min and max that keep a NaN of x.
 template <class X>
@@ -98,19 +106,21 @@ struct FormulaFloat {
     const FloatTag d;
     const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
     VecFloat p[F::kParams + 1];
-    for (int i = 0; i < F::kParams; ++i) p[i] = VecFloat(hn::Set(d, static_cast<const float*>(context)[i]));
+    for (int i = 0; i < F::kParams; ++i) p[i] = VecFloat(static_cast<double>(static_cast<const float*>(context)[i]));
     float* out = reinterpret_cast<float*>(data[0]);
     const float* a = reinterpret_cast<const float*>(data[1]);
     const float* b = F::kInputs > 1 ? reinterpret_cast<const float*>(data[2]) : a;
     const float* c = F::kInputs > 2 ? reinterpret_cast<const float*>(data[3]) : a;
-    int64_t i = 0;
-    while (i < n) {
+    for (int64_t i = 0; i < n; i += 2 * lanes) {
       const int64_t m = n - i;
-      const bool whole = m >= lanes;
-      VecFloat result;
-      const auto load = [&](const float* p) HWY_ATTR {
-        return VecFloat(whole ? hn::LoadU(d, p + i) : load_first(d, p + i, m));
+      const bool whole = m >= 2 * lanes;
+      const auto load = [&](const float* from) HWY_ATTR {
+        from += i;
+        if (HWY_LIKELY(whole)) return VecFloat(hn::LoadU(d, from), hn::LoadU(d, from + lanes));
+        if (m < lanes) return VecFloat(load_first(d, from, m), hn::Set(d, 1.0f));
+        return VecFloat(hn::LoadU(d, from), load_first(d, from + lanes, m - lanes));
       };
+      VecFloat result;
       if constexpr (F::kInputs == 1) {
         result = F::run(load(a), p);
       } else if constexpr (F::kInputs == 2) {
@@ -118,12 +128,15 @@ struct FormulaFloat {
       } else {
         result = F::run(load(a), load(b), load(c), p);
       }
-      if (whole) {
+      if (HWY_LIKELY(whole)) {
         hn::StoreU(result.v, d, out + i);
-      } else {
+        hn::StoreU(result.w, d, out + i + lanes);
+      } else if (m < lanes) {
         store_first(result.v, d, out + i, m);
+      } else {
+        hn::StoreU(result.v, d, out + i);
+        store_first(result.w, d, out + i + lanes, m - lanes);
       }
-      i += lanes;
     }
   }
 };

@@ -113,6 +113,9 @@ void softmax_impl(const T* x, T* y, int64_t n) {
     const int64_t end = n - i < 16 * kSumBlock ? n : i + 16 * kSumBlock;
     auto s0 = hn::Zero(d), s1 = s0;
     for (; i + 2 * lanes <= end; i += 2 * lanes) {
+      // The next row, as this is the loop with the least to do for memory.
+      __builtin_prefetch(x + n + i);
+      __builtin_prefetch(x + n + i + lanes);
       const auto e0 = vm::exp(d, hn::Sub(load(d, x + i), shift));
       const auto e1 = vm::exp(d, hn::Sub(load(d, x + i + lanes), shift));
       s0 = hn::Add(s0, e0);

@@ -226,7 +226,7 @@ void normalize(const Groups& g, const T* x, T* y, const std::vector<double>& w, 
           T* const run = to + k * g.positions;
           cpu::normalize_run<T>(from + k * g.positions, results.begin(run), g.positions,
                                 {static_cast<C>(m.mean), static_cast<C>(scale), static_cast<C>(b[c])});
-          results.end(run, g.positions);
+          results.end(run, g.positions, {from + (k + 1) * g.positions});
         } else {
           for (int64_t p = 0; p < g.positions; ++p) rows.set(k * g.positions + p, m.mean, scale, b[c]);
         }
@@ -334,7 +334,7 @@ class Gradient {
       cpu::gradient_run<T>(
           grad_ + at, x_ + at, results.begin(to_ + at), g_.positions,
           {static_cast<C>(mean_[i]), static_cast<C>(scale), static_cast<C>(tilt.offset), static_cast<C>(tilt.slope)});
-      results.end(to_ + at, g_.positions);
+      results.end(to_ + at, g_.positions, {grad_ + at + g_.positions, x_ + at + g_.positions});
     }
   }
 

@@ -122,7 +122,7 @@ void fused_layer_norm_cpu(const Tensor& input, IntArrayRef normalized_shape, con
         } else {
           cpu::layer_norm_row<T>(from + i * s.width, wp, bp, yi, s.width, eps, mp + i, rp + i);
         }
-        results.end(to + i * s.width, s.width);
+        results.end(to + i * s.width, s.width, {from + (i + 1) * s.width});
       }
     });
   });
@@ -191,7 +191,7 @@ std::tuple<Tensor, Tensor, Tensor> native_layer_norm_backward_cpu(
         if (gxp) {
           cpu::layer_norm_backward_row<C>(gi, xi, wp, gxi, s.width, mp[i], rp[i]);
           if constexpr (sizeof(T) == 2) cpu::convert_row(gxi, results.begin(gxp + i * s.width), s.width);
-          results.end(gxp + i * s.width, s.width);
+          results.end(gxp + i * s.width, s.width, {gp + (i + 1) * s.width, xp + (i + 1) * s.width});
         }
       }
     };

@@ -59,7 +59,7 @@ void forward(const T* x, T* y, const DimSplit& s, bool log) {
         } else {
           cpu::softmax_rows(from, to, rows, s.size);
         }
-        results.end(y + i * s.size, rows * s.size);
+        results.end(y + i * s.size, rows * s.size, {from + rows * s.size});
       }
     });
     return;
@@ -96,7 +96,7 @@ void backward(const T* g, const T* y, T* gx, const DimSplit& s, bool log) {
         } else {
           (log ? cpu::log_softmax_backward_row<T> : cpu::softmax_backward_row<T>)(g + at, y + at, to, s.size);
         }
-        results.end(gx + at, s.size);
+        results.end(gx + at, s.size, {g + at + s.size, y + at + s.size});
       }
     });
     return;
