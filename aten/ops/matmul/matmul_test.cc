@@ -346,6 +346,20 @@ TEST(Matmul, BadArguments) {
                         "Expected all tensors to be on the same device");
 }
 
+// Sums of many products are made of parts.
+TEST(Matmul, LongDotProducts) {
+  for (const int64_t n : {int64_t{1} << 19, (int64_t{1} << 19) + 3}) {
+    for (const ScalarType type : {kFloat, kBFloat16, kLong, kComplexDouble}) {
+      const Tensor a = at::select(random_tensor({n, 2}, type), 1, 1), b = random_tensor({n}, type);
+      const std::vector<Number> x = values(a), y = values(b);
+      Number want = 0;
+      for (size_t i = 0; i < x.size(); ++i) want += x[i] * y[i];
+      const double error = 50 * tolerance_of(type);
+      EXPECT_LE(std::abs(values(at::dot(a, b))[0] - want), error * (1 + std::abs(want))) << n << " " << type;
+    }
+  }
+}
+
 TEST(Matmul, MetaTensorsHaveTheShape) {
   const Tensor a = at::to(random_tensor({2, 3}), Device(DeviceType::Meta), kFloat),
                b = at::to(random_tensor({3, 4}), Device(DeviceType::Meta), kFloat);

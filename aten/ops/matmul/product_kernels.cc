@@ -1,4 +1,5 @@
 // mm, bmm, addmm, baddbmm, addbmm, addmv, mv, dot, vdot, addr: one call of the matrix engine each.
+#include "aten/core/empty.h"
 #include "aten/core/tensor.h"
 #include "aten/core/view.h"
 #include "aten/cpu/support/boolean.h"
@@ -183,7 +184,20 @@ TensorSpec dot_meta(const Tensor& self, const Tensor& tensor) {
 
 void dot_cpu(const Tensor& self, const Tensor& tensor, Tensor& out) {
   Tensor result = make_view(out, {1, 1}, {1, 1}, out.storage_offset());
-  product(row(self), column(tensor), result);
+  // Long sums are made of parts, which threads share: a float32 to which ones are added stays at 2^24.
+  constexpr int64_t kPart = int64_t{1} << 18;
+  const int64_t parts = self.numel() / kPart, first = parts * kPart, rest = self.numel() - first;
+  if (parts < 2) return product(row(self), column(tensor), result);
+  const int64_t x = self.stride(0), y = tensor.stride(0), at = self.storage_offset(), along = tensor.storage_offset();
+  Tensor sums = empty_contiguous({parts}, out.scalar_type()), ones = empty_contiguous({parts}, out.scalar_type());
+  at::fill_(ones, 1);
+  Tensor each = make_view(sums, {parts, 1, 1}, {1, 1, 1}, 0);
+  product(make_view(self, {parts, 1, kPart}, {kPart * x, x, x}, at),
+          make_view(tensor, {parts, kPart, 1}, {kPart * y, y, y}, along), each);
+  product(row(sums), column(ones), result);
+  if (rest == 0) return;
+  product(make_view(self, {1, rest}, {x, x}, at + first * x),
+          make_view(tensor, {rest, 1}, {y, y}, along + first * y), &result, matrix::Factor(1), matrix::Factor(1), result);
 }
 
 TensorSpec vdot_meta(const Tensor& self, const Tensor& other) {
