@@ -32,8 +32,8 @@ std::array<TensorSpec, 2> pair_spec(const Tensor& self, DimVector sizes) {
   return {TensorSpec{std::move(sizes), {}, self.scalar_type(), self.device()}, std::move(indices)};
 }
 
-// Runs choose(row, stride, n, scratch, order) -> m for every row of self along dim, and writes the m chosen elements and their
-// positions to the rows of values and indices, which have m elements.
+// Runs choose(row, stride, n, scratch, order) for every row of self along dim, and writes the elements at the first m positions
+// of `order`, and these positions, to the rows of values and indices, which have m elements.
 template <class F>
 void for_chosen(const Tensor& self, int64_t dim, Tensor& values, Tensor& indices, int64_t m, const F& choose) {
   if (self.numel() == 0) return;
@@ -47,11 +47,11 @@ void for_chosen(const Tensor& self, int64_t dim, Tensor& values, Tensor& indices
   const int64_t rows = m == 0 ? 0 : s.outer * s.inner;
   at::parallel_for(0, rows, std::max<int64_t>(1, 4096 / std::max<int64_t>(s.size, 1)), [&](int64_t begin, int64_t end) {
     cpu::SortScratch scratch;
-    std::vector<int64_t> order(static_cast<size_t>(std::max(s.size, m)));
+    std::vector<int64_t> order;
     for (int64_t r = begin; r < end; ++r) {
       const int64_t o = r / s.inner, k = r % s.inner;
       const char* row = data + (o * s.size * s.inner + k) * item;
-      choose(row, s.inner, s.size, scratch, order.data());
+      choose(row, s.inner, s.size, scratch, order);
       const int64_t to = o * m * s.inner + k;
       cpu::visit_item_size(item, [&](auto tag) {
         using T = typename decltype(tag)::type;
@@ -64,6 +64,18 @@ void for_chosen(const Tensor& self, int64_t dim, Tensor& values, Tensor& indices
   });
   v.commit();
   i.commit();
+}
+
+// order[0..m) = where the m first elements of the sorted row are.
+void find_first(ScalarType type, const char* row, int64_t stride, int64_t n, int64_t m, bool descending, cpu::SortScratch& scratch,
+                std::vector<int64_t>& order) {
+  const bool few = m * 8 <= n;
+  order.resize(static_cast<size_t>(few ? m : n));
+  if (few) {
+    cpu::topk_row(type, row, stride, n, m, descending, scratch, order.data());
+  } else {
+    cpu::sort_row(type, row, stride, n, descending, scratch, order.data());
+  }
 }
 
 int64_t size_at(const Tensor& self, int64_t dim) { return self.dim() == 0 ? 1 : self.sizes()[dim]; }
@@ -93,8 +105,8 @@ void sort_cpu(const Tensor& self, int64_t dim, bool descending, Tensor& values, 
   const ScalarType type = self.scalar_type();
   for_chosen(
       self, dim, values, indices, size_at(self, dim),
-      [&](const char* row, int64_t stride, int64_t n, cpu::SortScratch& scratch, int64_t* order) {
-        cpu::sort_row(type, row, stride, n, descending, scratch, order);
+      [&](const char* row, int64_t stride, int64_t n, cpu::SortScratch& scratch, std::vector<int64_t>& order) {
+        find_first(type, row, stride, n, n, descending, scratch, order);
       });
 }
 std::array<TensorSpec, 2> sort_stable_meta(const Tensor& self, std::optional<bool>, int64_t dim, bool descending) {
@@ -121,12 +133,9 @@ void topk_cpu(const Tensor& self, int64_t k, int64_t dim, bool largest, bool, Te
   if (self.dim() == 0) k = 1;  // the result has one element whatever k is
   const ScalarType type = self.scalar_type();
   for_chosen(
-      self, dim, values, indices, k, [&](const char* row, int64_t stride, int64_t n, cpu::SortScratch& scratch, int64_t* order) {
-        if (k * 8 > n) {
-          cpu::sort_row(type, row, stride, n, largest, scratch, order);
-        } else {
-          cpu::topk_row(type, row, stride, n, k, largest, scratch, order);
-        }
+      self, dim, values, indices, k,
+      [&](const char* row, int64_t stride, int64_t n, cpu::SortScratch& scratch, std::vector<int64_t>& order) {
+        find_first(type, row, stride, n, k, largest, scratch, order);
       });
 }
 
@@ -142,9 +151,10 @@ void kthvalue_cpu(const Tensor& self, int64_t k, int64_t dim, bool, Tensor& valu
   dim = maybe_wrap_dim(dim, self.dim());
   const ScalarType type = self.scalar_type();
   for_chosen(
-      self, dim, values, indices, 1, [&](const char* row, int64_t stride, int64_t n, cpu::SortScratch& scratch, int64_t* order) {
-        cpu::sort_row(type, row, stride, n, false, scratch, order);
-        order[0] = order[k - 1];
+      self, dim, values, indices, 1,
+      [&](const char* row, int64_t stride, int64_t n, cpu::SortScratch& scratch, std::vector<int64_t>& order) {
+        find_first(type, row, stride, n, k, false, scratch, order);
+        order[0] = order[static_cast<size_t>(k - 1)];
       });
 }
 

@@ -64,7 +64,7 @@ TEST(Sort, NanIsLargestAndZerosAreEqual) {
   EXPECT_TRUE(std::signbit(values(std::get<0>(at::sort(t)))[1]));
 }
 
-TEST(Sort, TopkIsTheHeadOfTheSort) {
+TEST(Sort, TopkIsTheHeadOfTheSortAndKthvalueItsEnd) {
   for (ScalarType type : kTypes) {
     for (int64_t n : {1, 10, 5000}) {
       const Tensor t = sample({2, n}, type, 32);
@@ -77,6 +77,15 @@ TEST(Sort, TopkIsTheHeadOfTheSort) {
             const auto order = plain_order(row, largest);
             for (int64_t j = 0; j < k; ++j) ASSERT_EQ(iv[static_cast<size_t>(r * k + j)], order[static_cast<size_t>(j)]);
           }
+        }
+        if (k == 0) continue;
+        const auto [kth, place] = at::kthvalue(t, k, 1);
+        for (int64_t r = 0; r < 2; ++r) {
+          const auto tv = values(t);
+          const std::vector<double> row(tv.begin() + r * n, tv.begin() + (r + 1) * n);
+          const double position = values(place)[static_cast<size_t>(r)];
+          ASSERT_EQ(position, plain_order(row, false)[static_cast<size_t>(k - 1)]);
+          ASSERT_EQ(values(kth)[static_cast<size_t>(r)], row[static_cast<size_t>(position)]);
         }
       }
     }
