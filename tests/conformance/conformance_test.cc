@@ -72,19 +72,14 @@ TEST_P(Conformance, OnAPluginDevice) { replay([](Options& o) { o.device = "shado
 INSTANTIATE_TEST_SUITE_P(FirstFamilies, Conformance, testing::ValuesIn(all_of(first_families())), test_name);
 INSTANTIATE_TEST_SUITE_P(Newer, Conformance, testing::ValuesIn(all_of(newer())), test_name);
 
-// Nested tensors: they have one layout, and one device.
-class PlainConformance : public Conformance {};
-TEST_P(PlainConformance, AsRecorded) { replay([](Options&) {}); }
-INSTANTIATE_TEST_SUITE_P(Nested, PlainConformance, testing::ValuesIn(all_of(nested())), test_name);
-
-// Quantized tensors, too, and the operators of torch.ops.quantized.
-INSTANTIATE_TEST_SUITE_P(Quantized, PlainConformance, testing::ValuesIn(all_of(quantized())), test_name);
-
-// Sparse tensors have one device; their parts lie in several ways.
-class SparseConformance : public Conformance {};
-TEST_P(SparseConformance, AsRecorded) { replay([](Options&) {}); }
-TEST_P(SparseConformance, Layouts) { replay([](Options& o) { o.layouts = true; }); }
-INSTANTIATE_TEST_SUITE_P(Sparse, SparseConformance, testing::ValuesIn(all_of(sparse())), test_name);
+// Nested, quantized (with the operators of torch.ops.quantized) and sparse tensors have one device. Their parts, and the dense
+// tensors beside them, lie in several ways.
+class OnTheCpu : public Conformance {};
+TEST_P(OnTheCpu, AsRecorded) { replay([](Options&) {}); }
+TEST_P(OnTheCpu, Layouts) { replay([](Options& o) { o.layouts = true; }); }
+INSTANTIATE_TEST_SUITE_P(Nested, OnTheCpu, testing::ValuesIn(all_of(nested())), test_name);
+INSTANTIATE_TEST_SUITE_P(Quantized, OnTheCpu, testing::ValuesIn(all_of(quantized())), test_name);
+INSTANTIATE_TEST_SUITE_P(Sparse, OnTheCpu, testing::ValuesIn(all_of(sparse())), test_name);
 
 TEST(ConformanceSet, HasAllOverloads) {
   EXPECT_EQ(first_families().names().size(), 345u);
