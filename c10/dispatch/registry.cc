@@ -92,6 +92,7 @@ struct Dispatcher::State {
   std::recursive_mutex mutex;  // listeners may ask for operators
   std::unordered_map<std::string, std::unique_ptr<OperatorEntry>> entries;
   std::vector<std::unique_ptr<OperatorEntry>> retired;
+  std::list<OwnText> texts;  // of removed operators, too
   std::list<WaitingKernel> kernels;
   std::map<DispatchKey, std::vector<std::shared_ptr<const BoxedKernel>>> fallbacks;
   std::list<std::unique_ptr<OpRegistrationListener>> listeners;
@@ -205,7 +206,7 @@ RegistrationHandleRAII Dispatcher::define(std::string ns, std::string schema, st
   const std::lock_guard lock(state_->mutex);
   const std::string name = full_name(ns, schema);
   state_->check_is_new(name);  // before what lives as long as the program is made
-  auto& text = *new OwnText{schema.substr(0, schema.find('(')), std::move(ns), std::move(schema)};
+  auto& text = state_->texts.emplace_back(OwnText{schema.substr(0, schema.find('(')), std::move(ns), std::move(schema)});
   auto* op = new UntypedOperator(text.name.c_str(), text.ns.c_str(), Kernels::kPerBackend, Differentiation::kNone, {});
   auto entry = std::make_unique<OperatorEntry>(text.ns, text.schema.c_str(), op);
   entry->tags = std::move(tags);
