@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
@@ -11,24 +10,12 @@
 #include "aten/ops/pointwise/ops.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/unary/ops.h"
+#include "c10/core/epsilon.h"
 
 namespace torch::optim {
 
 TORCH_OPTIM_CLASSES_OF(, Adafactor)
 namespace {
-
-double epsilon_of(at::ScalarType dtype) {
-  switch (dtype) {
-    case at::kDouble:
-      return std::numeric_limits<double>::epsilon();
-    case at::kHalf:
-      return std::ldexp(1.0, -10);
-    case at::kBFloat16:
-      return std::ldexp(1.0, -7);
-    default:
-      return std::numeric_limits<float>::epsilon();
-  }
-}
 
 double norm_of(const at::Tensor& t) {
   return at::item(at::norm(t)).toDouble();
@@ -91,7 +78,7 @@ void Adafactor::update(StepLists& lists, const AdafactorOptions& options) {
     const at::Tensor& grad = grads[i];
     AdafactorParamState& state = state_at(lists, i);
     const double weight = std::pow(counts[i], options.beta2_decay());
-    const double eps1 = std::get<0>(options.eps()).value_or(epsilon_of(param.scalar_type()));
+    const double eps1 = std::get<0>(options.eps()).value_or(at::epsilon_of(param.scalar_type()));
     const double root = std::sqrt(static_cast<double>(param.numel()));
     const double alpha =
         std::max(std::get<1>(options.eps()), norm_of(param) / root) * std::min(options.lr(), 1 / std::sqrt(counts[i]));

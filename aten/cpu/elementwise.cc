@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "aten/cpu/cast.h"
+#include "aten/cpu/streamed_rows.h"
 #include "aten/cpu/support/alignment.h"
 #include "c10/parallel/parallel.h"
 #include "c10/util/exception.h"
@@ -11,9 +12,6 @@ namespace at::cpu {
 namespace {
 
 constexpr int64_t kBufferBytes = 4096;
-// At a time what goes past the caches, and how far ahead of it what is read is prefetched meanwhile.
-constexpr int64_t kStreamedBytes = 512;
-constexpr int64_t kBytesAhead = 4096;
 // Shorter innermost runs are gathered several at a time.
 constexpr int64_t kShortRun = 256;
 
@@ -89,8 +87,10 @@ void load_run(const ArgPlan& a, const char* data, int64_t stride, int64_t n, cha
   }
 }
 
-void store_run(const ArgPlan& a, const char* from, char* raw, char* data, int64_t stride, int64_t n) {
-  if (!a.converts) {
+void store_run(const ArgPlan& a, const char* from, char* raw, char* data, int64_t stride, int64_t n, StreamedPiece& piece) {
+  if (a.streams) {
+    piece.write(data, from, n * a.item_size);
+  } else if (!a.converts) {
     scatter_run(data, stride, from, n, a.item_size);
   } else if (stride == a.item_size && a.aligned) {
     convert(a.from_compute, data, from, n);
@@ -99,20 +99,6 @@ void store_run(const ArgPlan& a, const char* from, char* raw, char* data, int64_
     scatter_run(data, stride, raw, n, a.item_size);
   }
 }
-
-// What is read soon, for stream_copy.
-class Ahead {
- public:
-  void add(const char* read_now) { at_[count_++] = read_now + kBytesAhead; }
-  void stream(char* to, const char* from, int64_t bytes) {
-    stream_copy(to, from, bytes, at_, count_);
-    count_ = 0;
-  }
-
- private:
-  const void* at_[kMaxOperands];
-  int count_ = 0;
-};
 
 void run_rows(const Plan& plan, Buffers& buffers, int64_t begin, int64_t end) {
   const LoopNest& nest = plan.nest;
@@ -133,24 +119,20 @@ void run_rows(const Plan& plan, Buffers& buffers, int64_t begin, int64_t end) {
       for (int64_t i = 0; i < n; i += plan.chunk) {
         const int64_t m = n - i < plan.chunk ? n - i : plan.chunk;
         char* data[kMaxOperands];
-        Ahead ahead;
+        StreamedPiece piece;
         for (int k = 0; k < count; ++k) {
           const ArgPlan& a = plan.args[k];
           const int64_t stride = nest.byte_stride(k, 0);
           char* at = cursor.data(k) + i * stride;
           data[k] = a.run_direct ? at : buffers.compute[k];
-          if (plan.any_streams && k >= plan.outputs && stride == a.item_size) ahead.add(at);
+          if (plan.any_streams && k >= plan.outputs && stride == a.item_size) piece.reads(at);
           if (k >= plan.outputs && !a.run_direct && stride != 0) load_run(a, at, stride, m, buffers.raw, data[k]);
         }
         plan.loop(data, m, plan.context);
         for (int k = 0; k < plan.outputs; ++k) {
-          const ArgPlan& a = plan.args[k];
           const int64_t stride = nest.byte_stride(k, 0);
-          char* to = cursor.data(k) + i * stride;
-          if (a.streams) {
-            ahead.stream(to, data[k], m * a.item_size);
-          } else if (!a.run_direct) {
-            store_run(a, data[k], buffers.raw, to, stride, m);
+          if (!plan.args[k].run_direct) {
+            store_run(plan.args[k], data[k], buffers.raw, cursor.data(k) + i * stride, stride, m, piece);
           }
         }
       }
@@ -166,10 +148,10 @@ void run_flat(const Plan& plan, Buffers& buffers, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; i += plan.chunk) {
     const int64_t m = end - i < plan.chunk ? end - i : plan.chunk;
     char* data[kMaxOperands];
-    Ahead ahead;
+    StreamedPiece piece;
     for (int k = 0; k < count; ++k) {
       const ArgPlan& a = plan.args[k];
-      if (plan.any_streams && k >= plan.outputs && a.contiguous) ahead.add(nest.data(k) + i * a.item_size);
+      if (plan.any_streams && k >= plan.outputs && a.contiguous) piece.reads(nest.data(k) + i * a.item_size);
       if (a.flat_direct) {
         data[k] = nest.data(k) + i * a.item_size;
         continue;
@@ -192,12 +174,7 @@ void run_flat(const Plan& plan, Buffers& buffers, int64_t begin, int64_t end) {
       const ArgPlan& a = plan.args[k];
       if (a.flat_direct) continue;
       if (a.contiguous) {
-        char* to = nest.data(k) + i * a.item_size;
-        if (a.streams) {
-          ahead.stream(to, data[k], m * a.item_size);
-        } else {
-          store_run(a, data[k], buffers.raw, to, a.item_size, m);
-        }
+        store_run(a, data[k], buffers.raw, nest.data(k) + i * a.item_size, a.item_size, m, piece);
         continue;
       }
       const char* raw = data[k];
@@ -303,7 +280,7 @@ void elementwise(ElementLoop loop, const void* context, const ElementArg* args, 
     widest = widest > a.item_size ? widest : a.item_size;
     widest = widest > a.compute_size ? widest : a.compute_size;
   }
-  plan.chunk = (plan.any_streams ? kStreamedBytes : kBufferBytes) / widest;
+  plan.chunk = (plan.any_streams ? StreamedPiece::kBytes : kBufferBytes) / widest;
 
   if (numel <= grain) {
     run_range(plan, 0, numel);
@@ -327,18 +304,18 @@ void elementwise_contiguous(ElementLoop loop, const void* context, char* const* 
       loop(at, end - begin, context);
       return;
     }
-    alignas(64) char buffer[kStreamedBytes];
-    const int64_t chunk = kStreamedBytes / item_sizes[0];
+    alignas(64) char buffer[StreamedPiece::kBytes];
+    const int64_t chunk = StreamedPiece::kBytes / item_sizes[0];
     for (int64_t i = begin; i < end; i += chunk) {
       const int64_t m = end - i < chunk ? end - i : chunk;
       at[0] = buffer;
-      Ahead ahead;
+      StreamedPiece piece;
       for (int k = 1; k < count; ++k) {
         at[k] = data[k] + i * item_sizes[k];
-        ahead.add(at[k]);
+        piece.reads(at[k]);
       }
       loop(at, m, context);
-      ahead.stream(data[0] + i * item_sizes[0], buffer, m * item_sizes[0]);
+      piece.write(data[0] + i * item_sizes[0], buffer, m * item_sizes[0]);
     }
     stream_fence();
   });

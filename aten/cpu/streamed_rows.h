@@ -5,8 +5,29 @@
 #include <vector>
 
 #include "aten/cpu/cast.h"
+#include "aten/cpu/strided_loop.h"
 
 namespace at::cpu {
+
+/// A piece of an element-wise result on its way past the caches. The piece is short enough for the stores to wait in the
+/// processor while the next one is computed, and what is read kAhead bytes later is prefetched meanwhile: otherwise the times
+/// of reading, computing and writing add up.
+class StreamedPiece {
+ public:
+  static constexpr int64_t kBytes = 512;
+
+  /// An input, contiguous from `at` on.
+  void reads(const char* at) { next_[count_++] = at + kAhead; }
+  void write(char* to, const char* from, int64_t bytes) {
+    stream_copy(to, from, bytes, next_, count_);
+    count_ = 0;
+  }
+
+ private:
+  static constexpr int64_t kAhead = 4096;
+  const void* next_[kMaxOperands];
+  int count_ = 0;
+};
 
 /// Where a thread computes the rows of a result, which go past the caches if the result is too large for them:
 ///

@@ -246,7 +246,7 @@ ChosenParameters choose_parameters(float least, float most, Range range, bool sy
   const double error_low = std::abs(low) + std::abs(from / scale), error_high = std::abs(high) + std::abs(to / scale);
   double zero = error_low < error_high ? low - from / scale : high - to / scale;
   if (symmetric && both_sides) zero = (low + high) / 2;
-  if (zero < low) return {scale, range.least};
+  if (!(zero >= low)) return {scale, range.least};  // NaN, too
   if (zero > high) return {scale, range.most};
   return {scale, static_cast<int64_t>(std::nearbyint(zero))};
 }

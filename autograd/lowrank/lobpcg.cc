@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include "aten/ops/binary/ops.h"
@@ -19,7 +18,7 @@
 #include "aten/ops/view/ops.h"
 #include "autograd/function/custom_function.h"
 #include "autograd/lowrank/lowrank.h"
-#include "autograd/lowrank/products.h"
+#include "c10/core/epsilon.h"
 #include "c10/core/grad_mode.h"
 #include "c10/util/exception.h"
 
@@ -30,6 +29,9 @@ using at::Tensor;
 
 Tensor transposed(const Tensor& a) {
   return at::transpose(a, -2, -1);
+}
+Tensor symmetric(const Tensor& a) {
+  return at::mul(at::add(a, transposed(a)), at::Scalar(0.5));
 }
 Tensor column_norms(const Tensor& a) {
   return at::linalg_vector_norm(a, 2, {0});
@@ -42,27 +44,27 @@ class Search {
          const LOBPCGOptions& options)
       : a_(a),
         k_(k),
-        largest_(options.largest().value_or(true)),
-        epsilon_(a.scalar_type() == at::kFloat ? std::numeric_limits<float>::epsilon()
-                                               : std::numeric_limits<double>::epsilon()),
+        largest_(options.largest()),
+        epsilon_(at::epsilon_of(a.scalar_type())),
         tol_(options.tol().value_or(std::sqrt(epsilon_))),
-        most_(options.niter().value_or(-1)),
+        most_(options.niter() < 0 ? 1000 * a.size(0) : options.niter()),
         tracker_(options.tracker()) {
     if (b) b_ = *b;
     if (preconditioner) preconditioner_ = *preconditioner;
-    if (most_ < 0) most_ = 1000 * a.size(0);
   }
 
   // The first k eigenvalues and eigenvectors, from the columns of `start`.
   std::pair<Tensor, Tensor> run(const Tensor& start) {
     const int64_t n = start.size(1);
     const double scale = at::linalg_vector_norm(start).item<double>();
-    const double a_norm = at::linalg_vector_norm(detail::product(a_, start)).item<double>() / scale;
+    const double a_norm = at::linalg_vector_norm(at::matmul(a_, start)).item<double>() / scale;
     const double b_norm = b_.defined() ? at::linalg_vector_norm(times_b(start)).item<double>() / scale : 1;
     Tensor x = orthonormal(start, {}, true), p, ap, e;
     TORCH_CHECK_VALUE(x.size(1) == n, "lobpcg: the columns of X are linearly dependent");
-    Tensor ax = detail::product(a_, x);
-    std::tie(e, x, ax) = rotate(x, ax, ends(at::matmul(transposed(x), ax), n));
+    const auto [first, turn] = ends(at::matmul(transposed(x), at::matmul(a_, x)), n);
+    e = first;
+    x = at::matmul(x, turn);
+    Tensor ax = at::matmul(a_, x);
     for (int64_t iteration = 0;; ++iteration) {
       const Tensor residual = at::sub(ax, at::mul(times_b(x), e));
       const Tensor bound =
@@ -75,10 +77,10 @@ class Search {
       if (converged >= k_ || iteration >= most_) break;
 
       Tensor w = at::index_select(residual, 1, at::view(at::nonzero(open), {-1}));
-      if (preconditioner_.defined()) w = detail::product(preconditioner_, w);
+      if (preconditioner_.defined()) w = at::matmul(preconditioner_, w);
       w = orthonormal(w, p.defined() ? at::cat({x, p}, 1) : x, true);
       if (w.size(1) == 0) break;
-      const Tensor aw = detail::product(a_, w);
+      const Tensor aw = at::matmul(a_, w);
       const Tensor s = p.defined() ? at::cat({x, p, w}, 1) : at::cat({x, w}, 1);
       const Tensor as = p.defined() ? at::cat({ax, ap, aw}, 1) : at::cat({ax, aw}, 1);
       const auto [values, z] = ends(at::matmul(transposed(s), as), n);
@@ -88,7 +90,7 @@ class Search {
       step = orthonormal(step, z, false);
       e = values;
       x = at::matmul(s, z);
-      ax = detail::product(a_, x);
+      ax = at::matmul(a_, x);
       p = at::matmul(s, step);
       ap = at::matmul(as, step);
     }
@@ -96,18 +98,13 @@ class Search {
   }
 
  private:
-  Tensor times_b(const Tensor& x) const { return b_.defined() ? detail::product(b_, x) : x; }
+  Tensor times_b(const Tensor& x) const { return b_.defined() ? at::matmul(b_, x) : x; }
 
   // The n eigenvalues of a small symmetric matrix at the end that is wanted, and their vectors.
   std::pair<Tensor, Tensor> ends(const Tensor& h, int64_t n) const {
-    auto [values, vectors] = at::linalg_eigh(at::mul(at::add(h, transposed(h)), at::Scalar(0.5)));
+    auto [values, vectors] = at::linalg_eigh(symmetric(h));
     if (largest_) values = at::flip(values, {0}), vectors = at::flip(vectors, {1});
     return {values.narrow(0, 0, n), vectors.narrow(1, 0, n)};
-  }
-
-  static std::tuple<Tensor, Tensor, Tensor> rotate(const Tensor& x, const Tensor& ax,
-                                                   const std::pair<Tensor, Tensor>& pairs) {
-    return {pairs.first, at::matmul(x, pairs.second), at::matmul(ax, pairs.second)};
   }
 
   // An orthonormal basis of what the columns of s span beside those of `others`, which are orthonormal, in B's inner
@@ -136,7 +133,7 @@ class Search {
   const int64_t k_;
   const bool largest_;
   const double epsilon_, tol_;
-  int64_t most_;
+  const int64_t most_;
   const std::function<void(const LOBPCGState&)>& tracker_;
 };
 
@@ -164,8 +161,7 @@ struct Eigenpairs : autograd::Function<Eigenpairs> {
       left = left.defined() ? at::sub(left, part) : at::neg(part);
     }
     if (!left.defined()) return {Tensor(), Tensor(), Tensor()};
-    const Tensor grad = at::matmul(left, transposed(x));
-    return {at::mul(at::add(grad, transposed(grad)), at::Scalar(0.5)), Tensor(), Tensor()};
+    return {symmetric(at::matmul(left, transposed(x))), Tensor(), Tensor()};
   }
 };
 
@@ -188,7 +184,7 @@ std::tuple<Tensor, Tensor> lobpcg(const Tensor& A, const LOBPCGOptions& options)
   TORCH_CHECK(A.scalar_type() == at::kFloat || A.scalar_type() == at::kDouble,
               "lobpcg: A must be float or double, but is ", A.scalar_type());
   TORCH_CHECK(A.layout() == at::kStrided || A.dim() == 2, "lobpcg: there are no batches of sparse A");
-  const std::string method = options.method().value_or("ortho");
+  const std::string& method = options.method();
   TORCH_CHECK_VALUE(method == "ortho" || method == "basic", "lobpcg: expected method 'ortho' or 'basic', but got '",
                     method, "'");
   const int64_t m = A.size(-1);

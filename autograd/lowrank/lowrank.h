@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "aten/core/tensor.h"
+#include "c10/util/arg.h"
 
 // A few singular values or eigenvalues of large matrices, found from products with the matrix alone. Matrices may be
 // sparse.
@@ -44,47 +45,27 @@ struct LOBPCGState {
 };
 
 struct LOBPCGOptions {
-  LOBPCGOptions() {}
   /// How many eigenpairs; the number of columns of X, else 1.
-  LOBPCGOptions& k(std::optional<int64_t> value) { return k_ = value, *this; }
+  TORCH_ARG(std::optional<int64_t>, k);
   /// The symmetric positive definite matrices B of A x = e B x, of A's sizes; the identity where it is absent.
-  LOBPCGOptions& B(std::optional<at::Tensor> value) { return B_ = std::move(value), *this; }
+  TORCH_ARG(std::optional<at::Tensor>, B);
   /// Where to begin: (..., m, n), n >= k linearly independent columns. Absent: random numbers of the default generator.
-  LOBPCGOptions& X(std::optional<at::Tensor> value) { return X_ = std::move(value), *this; }
+  TORCH_ARG(std::optional<at::Tensor>, X);
   /// The number of random columns to begin with, k where it is absent.
-  LOBPCGOptions& n(std::optional<int64_t> value) { return n_ = value, *this; }
+  TORCH_ARG(std::optional<int64_t>, n);
   /// A preconditioner, close to the inverse of A (for the smallest eigenvalues), of A's sizes.
-  LOBPCGOptions& iK(std::optional<at::Tensor> value) { return iK_ = std::move(value), *this; }
-  /// The most iterations; absent or negative: until convergence, at most 1,000 * m.
-  LOBPCGOptions& niter(std::optional<int64_t> value) { return niter_ = value, *this; }
+  TORCH_ARG(std::optional<at::Tensor>, iK);
+  /// The most iterations; negative: until convergence, at most 1,000 * m.
+  TORCH_ARG(int64_t, niter) = -1;
   /// A pair has converged where |A x - e B x| <= tol |x| (|A| + |e| |B|); the square root of the dtype's epsilon where
-  /// absent.
-  LOBPCGOptions& tol(std::optional<double> value) { return tol_ = value, *this; }
-  /// The largest eigenvalues (the default) or the smallest.
-  LOBPCGOptions& largest(std::optional<bool> value) { return largest_ = value, *this; }
-  /// "ortho" (the default) or "basic". Both name the one method that there is: the basis is orthonormal at every step.
-  LOBPCGOptions& method(std::optional<std::string> value) { return method_ = std::move(value), *this; }
+  /// it is absent.
+  TORCH_ARG(std::optional<double>, tol);
+  /// The largest eigenvalues, or the smallest.
+  TORCH_ARG(bool, largest) = true;
+  /// "ortho" or "basic". Both name the one method that there is: the basis is orthonormal at every step.
+  TORCH_ARG(std::string, method) = "ortho";
   /// Called after every iteration of every matrix; what it throws ends the search.
-  LOBPCGOptions& tracker(std::function<void(const LOBPCGState&)> value) { return tracker_ = std::move(value), *this; }
-
-  const std::optional<int64_t>& k() const { return k_; }
-  const std::optional<at::Tensor>& B() const { return B_; }
-  const std::optional<at::Tensor>& X() const { return X_; }
-  const std::optional<int64_t>& n() const { return n_; }
-  const std::optional<at::Tensor>& iK() const { return iK_; }
-  const std::optional<int64_t>& niter() const { return niter_; }
-  const std::optional<double>& tol() const { return tol_; }
-  const std::optional<bool>& largest() const { return largest_; }
-  const std::optional<std::string>& method() const { return method_; }
-  const std::function<void(const LOBPCGState&)>& tracker() const { return tracker_; }
-
- private:
-  std::optional<int64_t> k_, n_, niter_;
-  std::optional<at::Tensor> B_, X_, iK_;
-  std::optional<double> tol_;
-  std::optional<bool> largest_;
-  std::optional<std::string> method_;
-  std::function<void(const LOBPCGState&)> tracker_;
+  TORCH_ARG(std::function<void(const LOBPCGState&)>, tracker);
 };
 
 /// The k largest (or smallest) eigenvalues E (..., k), sorted from the end that was asked for, and their eigenvectors

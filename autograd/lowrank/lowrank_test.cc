@@ -83,6 +83,15 @@ TEST(SvdLowrank, OfMatricesOfLowRank) {
       }
     }
   }
+  // Less a matrix, one row or one for each of a batch.
+  for (const Tensor& m : {sample({2, 4, 5}), sample({4, 5}), sample({1, 5})}) {
+    for (const Tensor& a : {sample({2, 4, 5}), sample({2, 5, 4}).transpose(1, 2)}) {
+      EXPECT_TRUE(at::allclose(rebuilt(svd_lowrank(a, 4, 4, m)), at::sub(a, m)));
+    }
+    const Tensor tall = at::transpose(m, -2, -1).contiguous();
+    if (m.size(-2) > 1)
+      EXPECT_TRUE(at::allclose(rebuilt(svd_lowrank(sample({2, 5, 4}), 4, 4, tall)), at::sub(sample({2, 5, 4}), tall)));
+  }
   const auto whole = svd_lowrank(sample({4, 3}));  // q is 6
   EXPECT_EQ(std::get<0>(whole).sizes(), at::IntArrayRef({4, 3}));
   EXPECT_TRUE(at::allclose(rebuilt(whole), sample({4, 3})));
@@ -162,7 +171,7 @@ TEST(Lobpcg, GeneralisedAndPreconditioned) {
   const Tensor exact = at::linalg_eigvalsh(at::matmul(at::matmul(inverse_root, a), inverse_root.t()));
   EXPECT_TRUE(at::allclose(e, exact.narrow(0, 0, 2), 1e-7, 0)) << e << exact.narrow(0, 0, 2);
 
-  const auto iterations = [&](const std::optional<Tensor>& preconditioner, std::optional<int64_t> most = std::nullopt) {
+  const auto iterations = [&](const std::optional<Tensor>& preconditioner, int64_t most = -1) {
     at::manual_seed(0);
     int64_t count = 0;
     const auto [values, vectors] = lobpcg(

@@ -1,6 +1,5 @@
 #include "nn/utils/parametrizations.h"
 
-#include <limits>
 
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
@@ -13,6 +12,7 @@
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
+#include "c10/core/epsilon.h"
 #include "c10/core/grad_mode.h"
 #include "nn/module/module_access.h"
 #include "nn/utils/orthogonal_maps.h"
@@ -116,10 +116,7 @@ Tensor turned(const Tensor& t) {
 
 bool is_orthogonal(const Tensor& q) {
   const Tensor product = at::matmul(at::adjoint(q), q);
-  const double eps =
-      10 * static_cast<double>(q.size(-2)) *
-      (q.scalar_type() == at::kFloat || q.scalar_type() == at::kComplexFloat ? std::numeric_limits<float>::epsilon()
-                                                                             : std::numeric_limits<double>::epsilon());
+  const double eps = 10 * static_cast<double>(q.size(-2)) * at::epsilon_of(q.scalar_type());
   return at::allclose(product, at::expand(at::eye(q.size(-1), q.options()), product.sizes()), 1e-5, eps);
 }
 

@@ -186,6 +186,32 @@ TEST_P(EveryIsa, GeluAgreesWithItsDefinition) {
   }
 }
 
+TEST_P(EveryIsa, GeluAtTheEndsOfItsDomain) {
+  const std::vector<double> x = {0.0, 100.5, 3e38, INFINITY, -9.0, -200.0, -3e38, -INFINITY, NAN};
+  const auto gelu = [&](auto number, c10::ScalarType type) {
+    using T = decltype(number);
+    std::vector<T> in(x.begin(), x.end()), out(x.size());
+    char* data[] = {reinterpret_cast<char*>(out.data()), reinterpret_cast<char*>(in.data())};
+    find_loop(loops::gelu, type)(data, static_cast<int64_t>(x.size()), nullptr);
+    for (size_t i = 0; i < 4; ++i) EXPECT_EQ(out[i], in[i]);
+    for (size_t i = 4; i < 7; ++i) EXPECT_NEAR(out[i], 0, 1e-17) << in[i];
+    EXPECT_TRUE(std::isnan(out[7]) && std::isnan(out[8]));
+  };
+  gelu(0.0f, c10::ScalarType::Float);
+  gelu(0.0, c10::ScalarType::Double);
+}
+
+TEST_P(EveryIsa, FormulasOfEveryLengthStayInside) {
+  for (int n = 0; n < 70; ++n) {
+    std::vector<float> x(n), out(n + 1, -7.0f);
+    for (int i = 0; i < n; ++i) x[i] = 0.125f * static_cast<float>(i);
+    char* data[] = {reinterpret_cast<char*>(out.data()), reinterpret_cast<char*>(x.data())};
+    find_loop(loops::erf, c10::ScalarType::Float)(data, n, nullptr);
+    for (int i = 0; i < n; ++i) EXPECT_NEAR(out[i], std::erf(x[i]), 3e-7) << i << " of " << n;
+    EXPECT_EQ(out[n], -7.0f);
+  }
+}
+
 TEST(IntegerLoops, DivisionModesAndExtremes) {
   constexpr int32_t low = std::numeric_limits<int32_t>::min();
   int32_t a[] = {7, -7, 7, -7, low, 6}, b[] = {2, 2, -2, -2, -1, 3}, y[6];

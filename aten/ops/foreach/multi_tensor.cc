@@ -7,6 +7,7 @@
 #include "aten/core/structured.h"
 #include "aten/cpu/cast.h"
 #include "aten/cpu/pointwise.h"
+#include "aten/cpu/streamed_rows.h"
 #include "c10/parallel/parallel.h"
 
 namespace at::foreach {
@@ -116,7 +117,7 @@ struct Plan {
 };
 
 void run_part(const Plan& plan, const Plan::Part& part, int64_t begin, int64_t n, char (*buffers)[kBufferBytes]) {
-  const int64_t chunk = kBufferBytes / plan.compute_size;
+  const int64_t chunk = (plan.streams ? cpu::StreamedPiece::kBytes : kBufferBytes) / plan.compute_size;
   if (!plan.converts && !plan.has_number && !plan.streams) {
     char* data[1 + kMaxInputs];
     for (int k = 0; k < plan.operands; ++k) data[k] = part.data[k] + begin * plan.item_size[k];
@@ -131,18 +132,20 @@ void run_part(const Plan& plan, const Plan::Part& part, int64_t begin, int64_t n
   for (int64_t i = 0; i < n; i += chunk) {
     const int64_t m = n - i < chunk ? n - i : chunk;
     char* data[1 + kMaxInputs];
+    cpu::StreamedPiece piece;
     for (int k = 0; k < plan.operands; ++k) {
       char* at = part.data[k] == nullptr ? nullptr : part.data[k] + (begin + i) * plan.item_size[k];
       const bool direct = at != nullptr && !plan.converts && !(k == 0 && plan.streams);
       data[k] = direct ? at : buffers[k];
       if (k > 0 && at != nullptr && !direct) cpu::convert(plan.to_compute[k], data[k], at, m);
+      if (k > 0 && at != nullptr) piece.reads(at);
     }
     plan.loop(data, m, part.parameter);
     char* to = part.data[0] + (begin + i) * plan.item_size[0];
     if (plan.converts) {
       cpu::convert(plan.to_compute[0], to, data[0], m);
     } else if (plan.streams) {
-      cpu::stream_copy(to, data[0], m * plan.item_size[0]);
+      piece.write(to, data[0], m * plan.item_size[0]);
     }
   }
 }

@@ -19,6 +19,7 @@
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
+#include "c10/core/epsilon.h"
 
 namespace at::native {
 
@@ -218,12 +219,8 @@ Tensor linalg_cond_str(const Tensor& self, std::string_view p) {
 
 namespace {
 
-double epsilon_of(const Tensor& t) {
-  return toRealValueType(t.scalar_type()) == kFloat ? std::numeric_limits<float>::epsilon()
-                                                    : std::numeric_limits<double>::epsilon();
-}
 double default_rtol(const Tensor& t) {
-  return epsilon_of(t) * static_cast<double>(std::max(t.size(-1), t.size(-2)));
+  return epsilon_of(t.scalar_type()) * static_cast<double>(std::max(t.size(-1), t.size(-2)));
 }
 
 void check_tolerance(const Tensor& t, const char* op, const char* name) {

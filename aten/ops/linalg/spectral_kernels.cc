@@ -1,6 +1,5 @@
 // Eigenvalues, singular values, least squares.
 #include <cctype>
-#include <limits>
 #include <optional>
 
 #include "aten/core/view.h"
@@ -14,6 +13,7 @@
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
+#include "c10/core/epsilon.h"
 #include "c10/core/grad_mode.h"
 
 namespace at::native {
@@ -329,8 +329,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq_cpu(const Tensor& self, 
   const Tensor right = vector ? at::unsqueeze(b, -1) : b;
   const int64_t m = self.size(-2), n = self.size(-1), k = std::min(m, n), nrhs = right.size(-1);
   const DimVector batch = broadcast_shapes(batch_of(self.sizes()), batch_of(right.sizes()));
-  const double epsilon =
-      real == kFloat ? std::numeric_limits<float>::epsilon() : std::numeric_limits<double>::epsilon();
+  const double epsilon = epsilon_of(real);
   // LAPACK finds the right-hand sides where it leaves the solutions: in as many rows as the larger size.
   const Tensor both = empty_columns(with(batch, {std::max(m, n), nrhs}), type);
   at::zero_(const_cast<Tensor&>(both));

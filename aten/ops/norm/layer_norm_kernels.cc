@@ -1,7 +1,6 @@
 // layer_norm, its fused kernel and its backward, rms_norm.
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -18,6 +17,7 @@
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
+#include "c10/core/epsilon.h"
 #include "c10/parallel/parallel.h"
 
 namespace at::native {
@@ -223,19 +223,6 @@ Tensor layer_norm(
 }
 
 namespace {
-
-double epsilon_of(ScalarType type) {
-  switch (toRealValueType(type)) {
-    case ScalarType::Double:
-      return std::numeric_limits<double>::epsilon();
-    case ScalarType::Half:
-      return 0x1p-10;
-    case ScalarType::BFloat16:
-      return 0x1p-7;
-    default:
-      return static_cast<double>(std::numeric_limits<float>::epsilon());
-  }
-}
 
 // x / sqrt(mean(x^2) + eps) * weight over the last dimensions, and 1 / sqrt(mean(x^2) + eps), which 16-bit types have
 // in float.

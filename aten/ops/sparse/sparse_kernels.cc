@@ -111,9 +111,9 @@ Tensor _sparse_coo_tensor_unsafe(const Tensor& indices, const Tensor& values, In
 
 namespace {
 void check_dims(int64_t sparse_dim, int64_t dense_dim, IntArrayRef size) {
-  TORCH_CHECK(sparse_dim >= 0 && dense_dim >= 0 && sparse_dim + dense_dim == static_cast<int64_t>(size.size()),
-              "number of dimensions must be sparse_dim (", sparse_dim, ") + dense_dim (", dense_dim, "), but got ",
-              size.size());
+  const int64_t dims = static_cast<int64_t>(size.size());
+  TORCH_CHECK(sparse_dim >= 0 && sparse_dim <= dims && dense_dim == dims - sparse_dim,
+              "number of dimensions must be sparse_dim (", sparse_dim, ") + dense_dim (", dense_dim, "), but got ", dims);
 }
 }  // namespace
 
