@@ -48,7 +48,7 @@ class StreamedRows {
   }
 
   T* begin(T* to) { return streams_ ? buffer_.data() : to; }
-  void end(T* to, int64_t n, std::initializer_list<const void*> next) {
+  void end(T* to, int64_t n, std::initializer_list<const void*> next = {}) {
     if (streams_) stream_copy(to, buffer_.data(), n * kItem, next.begin(), static_cast<int>(next.size()));
   }
 

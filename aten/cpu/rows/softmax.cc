@@ -81,6 +81,12 @@ HWY_INLINE void fill_nan(T* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] = nan;
 }
 
+// Rows are mostly taken one after the other, and memory has nothing to do while exponentials are computed.
+template <class T>
+HWY_INLINE void prefetch_next_row(const T* x, int64_t n, int64_t i) {
+  __builtin_prefetch(x + n + i);
+}
+
 template <class T>
 HWY_NOINLINE double exp_sum_impl(const T* x, int64_t n, Compute<T> shift) {
   const Tag<T> d;
@@ -91,6 +97,7 @@ HWY_NOINLINE double exp_sum_impl(const T* x, int64_t n, Compute<T> shift) {
     const int64_t end = n - i < kSumBlock ? n : i + kSumBlock;
     auto sum = hn::Zero(d);
     for (; i < end; i += lanes) {
+      prefetch_next_row(x, n, i);
       const auto v = i + lanes <= end ? load(d, x + i) : load_part(d, x + i, end - i, -std::numeric_limits<Compute<T>>::infinity());
       sum = hn::Add(sum, vm::exp(d, hn::Sub(v, s)));
     }
@@ -113,9 +120,8 @@ void softmax_impl(const T* x, T* y, int64_t n) {
     const int64_t end = n - i < 16 * kSumBlock ? n : i + 16 * kSumBlock;
     auto s0 = hn::Zero(d), s1 = s0;
     for (; i + 2 * lanes <= end; i += 2 * lanes) {
-      // The next row, as this is the loop with the least to do for memory.
-      __builtin_prefetch(x + n + i);
-      __builtin_prefetch(x + n + i + lanes);
+      prefetch_next_row(x, n, i);
+      prefetch_next_row(x, n, i + lanes);
       const auto e0 = vm::exp(d, hn::Sub(load(d, x + i), shift));
       const auto e1 = vm::exp(d, hn::Sub(load(d, x + i + lanes), shift));
       s0 = hn::Add(s0, e0);

@@ -59,7 +59,11 @@ void forward(const T* x, T* y, const DimSplit& s, bool log) {
         } else {
           cpu::softmax_rows(from, to, rows, s.size);
         }
-        results.end(y + i * s.size, rows * s.size, {from + rows * s.size});
+        if constexpr (kNarrow) {
+          results.end(y + i * s.size, s.size, {from + s.size});
+        } else {
+          results.end(y + i * s.size, rows * s.size);  // the rows have prefetched the next one
+        }
       }
     });
     return;
