@@ -70,7 +70,7 @@ TEST(SvdLowrank, DrawsAsPyTorchDoes) {
 
 TEST(SvdLowrank, OfMatricesOfLowRank) {
   for (const at::ScalarType type : {at::kDouble, at::kComplexDouble}) {
-    for (const std::vector<int64_t> batch : {std::vector<int64_t>{}, {3}, {2, 2}}) {
+    for (const std::vector<int64_t>& batch : {std::vector<int64_t>{}, {3}, {2, 2}}) {
       for (const auto [m, n] : {std::pair<int64_t, int64_t>{9, 7}, {7, 9}}) {
         std::vector<int64_t> left = batch, right = batch;
         left.insert(left.end(), {m, 3}), right.insert(right.end(), {3, n});
