@@ -65,6 +65,8 @@ std::string print(const char* text, const Values& values);
 // The texts with `separator` between them.
 std::string joined(const std::vector<std::string>& texts, const char* separator = ", ");
 std::string file_header(const Table& table);
+// The line that includes what defines c10::List, where the text names it: that header is as long as the tensor's.
+std::string list_header(const std::string& text);
 std::string quoted(const std::string& text);
 // The parameters without self, as a method has them.
 Signature method_signature(const Signature& signature);

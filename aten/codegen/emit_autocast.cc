@@ -102,7 +102,8 @@ std::string emit_autocast(const Table& table) {
   std::string out =
       file_header(table) +
       "#include <array>\n#include <tuple>\n#include <vector>\n\n#include \"aten/autocast/casts.h\"\n"
-      "#include \"aten/core/tensor.h\"\n#include \"c10/dispatch/more_kernels.h\"\n#include \"c10/value/list.h\"\n";
+      "#include \"aten/core/tensor.h\"\n#include \"c10/dispatch/more_kernels.h\"\n" +
+      list_header(declarations + kernels + objects);
   out += "\nnamespace at::operators {\n" + declarations + "}  // namespace at::operators\n";
   out += "\nnamespace at::autocast_kernels {\n\ntemplate <class F>\nusing Kernels = c10::detail::TypedKernels<F>;\n";
   out += "\nnamespace {\n" + kernels + "}  // namespace\n\n" + named + objects + "\n";

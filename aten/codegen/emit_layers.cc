@@ -53,8 +53,8 @@ std::string emit_layers(const Table& table) {
   }
   return file_header(table) +
          "#include <array>\n#include <tuple>\n#include <vector>\n\n#include \"aten/core/tensor.h\"\n"
-         "#include \"c10/dispatch/more_kernels.h\"\n#include \"c10/value/list.h\"\n\n" +
-         declarations +
+         "#include \"c10/dispatch/more_kernels.h\"\n" +
+         list_header(declarations + objects) + "\n" + declarations +
          "\nnamespace at::layer_kernels {\n\ntemplate <class F>\nusing Kernels = c10::detail::TypedKernels<F>;\n\n" +
          objects + "\n}  // namespace at::layer_kernels\n";
 }

@@ -455,6 +455,10 @@ std::string file_header(const Table& table) {
   return "// Generated from aten/ops/" + table.family + "/ops.textproto by aten/codegen.\n";
 }
 
+std::string list_header(const std::string& text) {
+  return text.find("c10::List<") != std::string::npos ? "#include \"c10/value/list.h\"\n" : "";
+}
+
 std::string print(const char* text, const Values& values) {
   std::string out;
   {
@@ -490,20 +494,19 @@ Signature method_signature(const Signature& signature) {
 
 namespace {
 
-// What defines c10::List, for the families that take one.
-std::string list_header(const Table& table) {
+// The types of all arguments of the family.
+std::string all_types(const Table& table) {
+  std::string types;
   for (const Operator& op : table.operators) {
-    for (const Variant* variant : op.variants()) {
-      if (variant->signature.types().find("c10::List") != std::string::npos) return "#include \"c10/value/list.h\"\n";
-    }
+    for (const Variant* variant : op.variants()) types += variant->signature.types();
   }
-  return "";
+  return types;
 }
 
 // `comment(name)` stands above the first function of that name.
 template <class F>
 std::string functions_with(const Table& table, const F& comment) {
-  std::string out = file_header(table) + "#pragma once\n\n#include \"aten/core/tensor.h\"\n" + list_header(table) +
+  std::string out = file_header(table) + "#pragma once\n\n#include \"aten/core/tensor.h\"\n" + list_header(all_types(table)) +
                     "\nnamespace at {\n";
   std::set<std::string> described;
   for (const Operator& op : table.operators) {
@@ -539,7 +542,7 @@ std::string emit_documented_functions(const Table& table, const Evidence& eviden
 std::string emit_operator_declarations(const Table& table) {
   std::string out = file_header(table) +
                     "#pragma once\n\n#include \"aten/core/tensor.h\"\n#include \"c10/dispatch/operator.h\"\n" +
-                    list_header(table) + "\nnamespace at::operators {\n\n";
+                    list_header(all_types(table)) + "\nnamespace at::operators {\n\n";
   for (const Operator& op : table.operators) {
     for (const Variant* variant : op.variants()) {
       out += "extern c10::Operator<" + variant->signature.result + "(" + variant->signature.types() + ")> " +
@@ -553,7 +556,7 @@ std::string emit_kernel_declarations(const Table& table) {
   std::string out =
       file_header(table) +
       "#pragma once\n\n#include <array>\n\n#include \"aten/core/tensor.h\"\n#include \"aten/core/tensor_spec.h\"\n" +
-      list_header(table) + "\nnamespace at::native {\n";
+      list_header(all_types(table)) + "\nnamespace at::native {\n";
   for (const Operator& op : table.operators) {
     std::string text = op.structured() ? structured_declarations(op) : declarations(op.main);
     if (op.inplace) text += declarations(*op.inplace);
