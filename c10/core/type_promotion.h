@@ -54,8 +54,9 @@ class TypePromotion {
     if (higher == ScalarType::Undefined) return lower;
     if (lower == ScalarType::Undefined || higher == lower || isComplexType(higher)) return higher;
     if (isFloatingType(higher)) return isComplexType(lower) ? toComplexType(higher) : higher;
+    if (isComplexType(lower)) return lower;  // of unsigned integers, too, which promoteTypes does not take
     // Bool takes anything from below; an integer type only a higher kind.
-    if (higher == kBool || isFloatingType(lower) || isComplexType(lower)) return promoteTypes(higher, lower);
+    if (higher == kBool || isFloatingType(lower)) return promoteTypes(higher, lower);
     return higher;
   }
 

@@ -130,6 +130,20 @@ TEST(Plateau, GoesAsRecorded) {
   EXPECT_THROW(loaded.load_state_dict(StateDict()), c10::ValueError);
 }
 
+TEST(Plateau, RatesAreDoubles) {
+  using Plateau = ReduceLROnPlateauScheduler;
+  // 0.015 - 0.005 is not above eps; the float next to 0.005 would be below it.
+  SGD o({at::zeros({1})}, SGDOptions(0.015));
+  Plateau schedule(o, Plateau::min, 0.15, 0, 0.05, Plateau::rel, 0, {0.005}, 0.01);
+  schedule.step(1), schedule.step(2);
+  EXPECT_EQ(lr(o, 0), 0.015);
+  SGD other({at::zeros({1})}, SGDOptions(1));
+  const std::vector<float> least = {0.5f};
+  Plateau of_floats(other, Plateau::min, 0.1f, 0, 1e-4, Plateau::rel, 0, least);
+  of_floats.step(1), of_floats.step(2);
+  EXPECT_EQ(lr(other, 0), 0.5);
+}
+
 TEST(Schedules, RefuseBadSettingsAndStates) {
   auto o = optimizer();
   EXPECT_THROW(StepLR(*o, 0), c10::ValueError);

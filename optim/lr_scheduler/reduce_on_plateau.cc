@@ -4,14 +4,15 @@
 #include <iostream>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "optim/field_visitors.h"
 
 namespace torch::optim {
 
-ReduceLROnPlateauScheduler::ReduceLROnPlateauScheduler(Optimizer& optimizer, SchedulerMode mode, float factor,
+ReduceLROnPlateauScheduler::ReduceLROnPlateauScheduler(Optimizer& optimizer, SchedulerMode mode, double factor,
                                                        int patience, double threshold, ThresholdMode threshold_mode,
-                                                       int cooldown, const std::vector<float>& min_lr, double eps,
+                                                       int cooldown, std::vector<double> min_lr, double eps,
                                                        bool verbose)
     : optimizer_(optimizer),
       mode_(mode),
@@ -20,16 +21,16 @@ ReduceLROnPlateauScheduler::ReduceLROnPlateauScheduler(Optimizer& optimizer, Sch
       threshold_(threshold),
       threshold_mode_(threshold_mode),
       cooldown_(cooldown),
-      min_lrs_(min_lr),
+      min_lrs_(std::move(min_lr)),
       eps_(eps),
       verbose_(verbose),
       best_(mode == min ? std::numeric_limits<double>::infinity() : -std::numeric_limits<double>::infinity()) {
-  TORCH_CHECK_VALUE(factor < 1.0f, "Factor should be < 1.0, but got ", factor);
+  TORCH_CHECK_VALUE(factor < 1.0, "Factor should be < 1.0, but got ", factor);
   const size_t groups = optimizer.param_groups().size();
   if (min_lrs_.empty()) {
-    min_lrs_.assign(groups, 0.0f);
+    min_lrs_.assign(groups, 0.0);
   } else if (min_lrs_.size() == 1) {
-    min_lrs_.assign(groups, float(min_lrs_[0]));
+    min_lrs_.assign(groups, double(min_lrs_[0]));
   }
   TORCH_CHECK_VALUE(min_lrs_.size() == groups,
                     "Number of learning rates not equal to the number of param groups: expected ", groups, ", but got ",
@@ -41,7 +42,7 @@ bool ReduceLROnPlateauScheduler::is_better(double metric) const {
   return metric > (threshold_mode_ == rel ? best_ * (threshold_ + 1) : best_ + threshold_);
 }
 
-void ReduceLROnPlateauScheduler::step(float metric) {
+void ReduceLROnPlateauScheduler::step(double metric) {
   ++last_epoch_;
   if (is_better(metric)) {
     best_ = metric;
@@ -66,7 +67,7 @@ void ReduceLROnPlateauScheduler::reduce_lr(int64_t epoch) {
               " parameter groups, but the optimizer has ", groups.size());
   for (size_t g = 0; g < groups.size(); ++g) {
     const double old_lr = groups[g].options().get_lr();
-    const double new_lr = std::max(old_lr * factor_, static_cast<double>(min_lrs_[g]));
+    const double new_lr = std::max(old_lr * factor_, min_lrs_[g]);
     if (old_lr - new_lr > eps_) {
       groups[g].options().set_lr(new_lr);
       if (verbose_)
@@ -82,8 +83,8 @@ std::vector<double> ReduceLROnPlateauScheduler::get_last_lr() const {
 }
 
 void ReduceLROnPlateauScheduler::visit(FieldVisitor& visitor) {
-  double factor = static_cast<double>(factor_);
-  std::vector<double> least(min_lrs_.begin(), min_lrs_.end()), last = get_last_lr();
+  double factor = factor_;
+  std::vector<double> least = min_lrs_, last = get_last_lr();
   int64_t patience = patience_, cooldown = cooldown_;
   std::string mode = mode_ == min ? "min" : "max", threshold_mode = threshold_mode_ == rel ? "rel" : "abs";
   visitor("factor", factor);
@@ -107,8 +108,8 @@ void ReduceLROnPlateauScheduler::visit(FieldVisitor& visitor) {
   for (const int64_t count : {last_epoch_, cooldown_left_, bad_epochs_, patience, cooldown}) {
     TORCH_CHECK_VALUE(count >= 0 && count <= INT32_MAX, "load_state_dict: a count is ", count);
   }
-  factor_ = static_cast<float>(factor);
-  min_lrs_.assign(least.begin(), least.end());
+  factor_ = factor;
+  min_lrs_ = std::move(least);
   patience_ = static_cast<int>(patience);
   cooldown_ = static_cast<int>(cooldown);
   mode_ = mode == "min" ? min : max;

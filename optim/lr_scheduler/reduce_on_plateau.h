@@ -1,5 +1,6 @@
 #pragma once
 
+#include <type_traits>
 #include <vector>
 
 #include "optim/optimizer.h"
@@ -10,6 +11,7 @@ namespace torch::optim {
 /// `cooldown` steps before it counts again. Better means below best * (1 - threshold) (`rel`) or best - threshold (`abs`) in
 /// mode `min`, above in mode `max`. A rate never falls below its `min_lr`, and is left alone where it would change by
 /// no more than `eps`. `min_lr` is empty, one number, or one a group. With `verbose` it warns when it changes a rate.
+/// All numbers are doubles, as Python's are, so that a rate stops at the least one that was asked for and not beside it.
 class ReduceLROnPlateauScheduler {
  public:
   enum SchedulerMode { min, max };
@@ -18,17 +20,32 @@ class ReduceLROnPlateauScheduler {
   ReduceLROnPlateauScheduler(
       Optimizer& optimizer,
       SchedulerMode mode = min,
-      float factor = 0.1f,
+      double factor = 0.1,
       int patience = 10,
       double threshold = 1e-4,
       ThresholdMode threshold_mode = rel,
       int cooldown = 0,
-      const std::vector<float>& min_lr = std::vector<float>(),
+      std::vector<double> min_lr = {},
       double eps = 1e-8,
       bool verbose = false);
+  /// With a vector of floats for `min_lr`.
+  template <class T, std::enable_if_t<std::is_same_v<T, float>, int> = 0>
+  ReduceLROnPlateauScheduler(
+      Optimizer& optimizer,
+      SchedulerMode mode,
+      double factor,
+      int patience,
+      double threshold,
+      ThresholdMode threshold_mode,
+      int cooldown,
+      const std::vector<T>& min_lr,
+      double eps = 1e-8,
+      bool verbose = false)
+      : ReduceLROnPlateauScheduler(optimizer, mode, factor, patience, threshold, threshold_mode, cooldown,
+                                   std::vector<double>(min_lr.begin(), min_lr.end()), eps, verbose) {}
   virtual ~ReduceLROnPlateauScheduler() = default;
 
-  void step(float metric);
+  void step(double metric);
 
   double best() const { return best_; }
   int64_t num_bad_epochs() const { return bad_epochs_; }
@@ -48,12 +65,12 @@ class ReduceLROnPlateauScheduler {
 
   Optimizer& optimizer_;
   SchedulerMode mode_;
-  float factor_;
+  double factor_;
   int patience_;
   double threshold_;
   ThresholdMode threshold_mode_;
   int cooldown_;
-  std::vector<float> min_lrs_;
+  std::vector<double> min_lrs_;
   double eps_;
   bool verbose_;
   double best_;

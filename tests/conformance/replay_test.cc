@@ -14,12 +14,16 @@
 #include "aten/core/tensor.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/rearrange/ops.h"
+#include "aten/ops/unary/ops.h"
+#include "aten/ops/view/ops.h"
 #include "c10/core/cpu_generator.h"
 #include "c10/dispatch/registry.h"
 #include "c10/memory/allocator.h"
 #include "nlohmann/json.hpp"
 #include "tests/conformance/case_set.h"
 #include "tests/conformance/compare.h"
+#include "tests/conformance/factors.h"
 #include "tests/layers/pass_through.h"
 #include "utils/serialize/safetensors.h"
 
@@ -285,6 +289,34 @@ TEST(Compare, Tolerances) {
   EXPECT_TRUE(difference(values({1e38}), values({INFINITY})));
 }
 
+TEST(Compare, EigenvaluesInAnyOrder) {
+  const auto matrix = [](std::vector<double> v) { return at::view(values(v, ScalarType::Double), {2, 2}); };
+  const auto complex = [](std::vector<double> real, std::vector<double> imaginary) {
+    return at::complex(values(real, ScalarType::Double), values(imaginary, ScalarType::Double));
+  };
+  const Tensor turn = matrix({0, 2, -2, 0}), recorded = complex({0, 0}, {2, -2}), other_order = complex({0, 0}, {-2, 2});
+  // Columns (1, i) and (1, -i), divided by their length.
+  const double h = std::sqrt(0.5);
+  const Tensor vectors = at::complex(matrix({h, h, 0, 0}), matrix({0, 0, h, -h}));
+  bool another_order = false;
+  const auto wrong = [&](const char* rule, const Tensor& l, const Tensor& v) {
+    std::vector<Tensor> got = {l}, expected = {recorded};
+    if (v.defined()) got.push_back(v), expected.push_back(vectors);
+    another_order = false;
+    return factors_difference(rule, "linalg_eig", got, expected, {turn}, another_order).has_value();
+  };
+  EXPECT_FALSE(wrong("complex_set", recorded, {}));
+  EXPECT_FALSE(another_order);
+  EXPECT_FALSE(wrong("complex_set", other_order, {}));
+  EXPECT_TRUE(another_order);
+  EXPECT_TRUE(wrong("complex_set", complex({0, 0}, {2, 2}), {})) << "the same twice";
+  EXPECT_FALSE(wrong("eig", recorded, vectors));
+  EXPECT_FALSE(wrong("eig", recorded, at::neg(vectors))) << "another phase";
+  EXPECT_FALSE(wrong("eig", other_order, at::flip(vectors, {1})));
+  EXPECT_TRUE(wrong("eig", other_order, vectors)) << "vectors of the other value";
+  EXPECT_TRUE(wrong("eig", recorded, at::mul(vectors, at::Scalar(2)))) << "another length";
+}
+
 TEST(Compare, IndicesThatMayNameAnyOfEqualElements) {
   const Tensor source = values({5, 7, 7, 1, 7});
   const auto longs = [](std::vector<double> v) { return values(v, ScalarType::Long); };
@@ -511,14 +543,18 @@ TEST_F(RecorderErrors, GradientOfClampAtABound) {
 }
 
 TEST_F(RecorderErrors, CoarseBesselFunction) {
-  const auto bessel = [&](double off) {
-    return passes("special_bessel_j0", Json::array({reference("a", {1}, "float64")}),
-                  {{"a", values({5.5}, ScalarType::Double)}, {"out", values({::j0(5.5) + off}, ScalarType::Double)}},
+  const auto bessel = [&](const char* name, double recorded) {
+    return passes(name, Json::array({reference("a", {1}, "float64")}),
+                  {{"a", values({5.5}, ScalarType::Double)}, {"out", values({recorded}, ScalarType::Double)}},
                   reference("out", {1}, "float64"));
   };
-  EXPECT_TRUE(bessel(0));
-  EXPECT_TRUE(bessel(1.9e-7));
-  EXPECT_FALSE(bessel(2.1e-7));
+  const std::pair<const char*, double> at[] = {{"special_bessel_j0", ::j0(5.5)}, {"special_bessel_j1", ::j1(5.5)},
+                                               {"special_bessel_y0", ::y0(5.5)}, {"special_bessel_y1", ::y1(5.5)}};
+  for (const auto& [name, value] : at) {
+    EXPECT_TRUE(bessel(name, value)) << name;
+    EXPECT_TRUE(bessel(name, value + 8.8e-7)) << name;
+    EXPECT_FALSE(bessel(name, value + 1e-6)) << name;
+  }
 }
 
 TEST_F(RecorderErrors, NormalIntoNothing) {

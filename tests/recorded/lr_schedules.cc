@@ -108,15 +108,13 @@ std::shared_ptr<LRScheduler> make_schedule(Optimizer& o, const Json& s) {
 
 std::shared_ptr<ReduceLROnPlateauScheduler> make_plateau_schedule(Optimizer& o, const Json& c) {
   using Plateau = ReduceLROnPlateauScheduler;
-  std::vector<float> least;
-  if (has(c, "min_lr")) {
-    for (const double lr : numbers(c.at("min_lr"))) least.push_back(static_cast<float>(lr));
-  }
+  std::vector<double> least;
+  if (has(c, "min_lr")) least = numbers(c.at("min_lr"));
   return std::make_shared<Plateau>(
-      o, text_of(c, "mode", "min") == "min" ? Plateau::min : Plateau::max, static_cast<float>(number_of(c, "factor", 0.1)),
+      o, text_of(c, "mode", "min") == "min" ? Plateau::min : Plateau::max, number_of(c, "factor", 0.1),
       static_cast<int>(integer_of(c, "patience", 10)), number_of(c, "threshold", 1e-4),
       text_of(c, "threshold_mode", "rel") == "rel" ? Plateau::rel : Plateau::abs,
-      static_cast<int>(integer_of(c, "cooldown", 0)), least, number_of(c, "eps", 1e-8));
+      static_cast<int>(integer_of(c, "cooldown", 0)), std::move(least), number_of(c, "eps", 1e-8));
 }
 
 namespace {
@@ -190,7 +188,7 @@ class ScheduleCase {
     ReduceLROnPlateauScheduler& plateau = *made;
     check_rates(rates(), 0);
     for (size_t t = 0; t < case_.at("metrics").size(); ++t) {
-      plateau.step(case_.at("metrics")[t].get<float>());
+      plateau.step(case_.at("metrics")[t].get<double>());
       check_rates(rates(), t + 1);
       const Json& recorded = case_.at("bad_cooldown_best")[t];
       check_.equal("bad epochs", plateau.num_bad_epochs(), recorded.at(0));

@@ -76,7 +76,9 @@ Tensor trapezoid_dx(const Tensor& y, const Scalar& dx, int64_t dim) {
   dim = maybe_wrap_dim(dim, y.dim());
   if (y.size(dim) == 0) return zero_area(y, dim);
   TORCH_CHECK(y.scalar_type() != ScalarType::Bool, "trapezoid: received a bool input for `y`");
-  return at::mul(at::sum(neighbours(y, dim), IntArrayRef(dim)), Scalar(dx.toDouble() / 2));
+  // All values count whole but the first and the last.
+  const Tensor ends = at::add(at::select(y, dim, 0), at::select(y, dim, -1));
+  return at::mul(at::sub(at::sum(y, IntArrayRef(dim)), at::mul(ends, Scalar(0.5))), dx);
 }
 Tensor trapz_dx(const Tensor& y, double dx, int64_t dim) { return at::trapezoid(y, Scalar(dx), dim); }
 

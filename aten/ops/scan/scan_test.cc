@@ -62,6 +62,8 @@ TEST(Scan, Others) {
   expect_close(at::diff(t, 2), {-2, -1});
   expect_close(at::trapezoid(t, Scalar(2)), {15});
   expect_close(at::cumulative_trapezoid(t), {2, 5, 7.5});
+  // As PyTorch rounds: the sum less half of both ends.
+  expect_close(at::trapezoid(tensor_of({4.938, 0.5005, 7.84, -6.355, -5.367}, {5}, ScalarType::Half), Scalar(2)), {3.5390625});
   // Sample points broadcast with y: a number, or one column, has no spacings.
   const Tensor y = tensor_of({1, 3, 3, 2}, {2, 2}), points = tensor_of({0, 2, 1, 5}, {2, 2});
   expect_close(at::trapezoid(y, points), {4, 10});

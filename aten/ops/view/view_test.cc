@@ -269,6 +269,9 @@ TEST(View, ResultTypes) {
   EXPECT_EQ(at::result_type(Scalar(2), halves), at::kHalf);
   EXPECT_EQ(at::result_type(Scalar(2), Scalar(1.5)), at::kFloat);
   EXPECT_EQ(at::result_type(Scalar(2), Scalar(true)), at::kLong);
+  const Tensor unsigned_ints = at::zeros({2}, c10::kUInt16);
+  EXPECT_EQ(at::result_type(unsigned_ints, Scalar(c10::complex<double>(0, 1))), at::kComplexFloat);
+  EXPECT_EQ(at::result_type(unsigned_ints, at::zeros({}, at::kComplexDouble)), at::kComplexDouble);
 }
 
 }  // namespace
