@@ -314,6 +314,9 @@ TEST(LinalgTest, MatricesWithoutElements) {
   EXPECT_EQ(sizes(at::linalg_matrix_exp(batch)), (std::vector<int64_t>{0, 3, 3}));
   EXPECT_EQ(sizes(at::linalg_pinv(blank({2, 0, 3}, kDouble), 1e-3)), (std::vector<int64_t>{2, 3, 0}));
   EXPECT_EQ(values(at::linalg_matrix_rank(blank({2, 0, 3}, kDouble), 1e-3)), (std::vector<double>{0, 0}));
+  // Factors of nothing that would have 2^80 elements.
+  EXPECT_THROW(at::linalg_svd(blank({0, int64_t{1} << 40}, kDouble)), c10::Error);
+  EXPECT_THROW(at::linalg_svd(blank({2, 3, 0, int64_t{1} << 40}, kDouble)), c10::Error);
 }
 
 TEST(LinalgTest, OutMayHaveAnyStridesAndBeTheInput) {

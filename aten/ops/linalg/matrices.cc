@@ -23,12 +23,13 @@ DimVector column_strides(IntArrayRef sizes) {
   DimVector strides(sizes.size(), 1);
   const size_t n = sizes.size();
   if (n < 2) return strides;
-  int64_t stride = std::max<int64_t>(sizes[n - 2], 1);
-  strides[n - 1] = stride;
-  stride *= std::max<int64_t>(sizes[n - 1], 1);
+  strides[n - 1] = std::max<int64_t>(sizes[n - 2], 1);
+  int64_t stride = strides[n - 1];
   for (size_t d = n - 2; d-- > 0;) {
+    const size_t faster = d + 3 == n ? n - 1 : d + 1;
+    TORCH_CHECK(!__builtin_mul_overflow(stride, std::max<int64_t>(sizes[faster], 1), &stride),
+                "the strides of a tensor of sizes ", sizes, " overflow int64");
     strides[d] = stride;
-    stride *= std::max<int64_t>(sizes[d], 1);
   }
   return strides;
 }
