@@ -45,9 +45,9 @@ def kd_op_family(name, kernels = None, aliases = [], brings = [], visibility = [
     """The operators of aten/ops/<name>/ops.textproto.
 
     Makes the public target <name> (header aten/ops/<name>/ops.h, with doc comments); `calls` for kernels of families above, the
-    same header without comments, so that a new one rebuilds the family and its users only; `autocast`, the kernels of that layer; `headers`, those declarations without
-    anything to link, for the family's own kernels; `registry`, which makes the operators callable by name; and `derivatives.cc`
-    and `forward.cc` for //autograd/derivatives.
+    same header without comments, so that a new one rebuilds the family and its users only; `headers`, those declarations without
+    anything to link, for the family's own kernels; `registry`, which makes the operators callable by name; and `derivatives.cc` and
+    `forward.cc` for //autograd/derivatives, `autocast.cc` for //aten/autocast, `layers.cc` for //aten/ops:layers.
 
     Args:
       name: the family, which is the folder's name.
@@ -74,7 +74,7 @@ def kd_op_family(name, kernels = None, aliases = [], brings = [], visibility = [
               " --registry=$(location registry.cc) --derivatives=$(location derivatives.cc) --forward=$(location forward.cc)" +
               " --autocast=$(location autocast.cc) --layers=$(location layers.cc)",
         tools = ["//aten/codegen:generate"],
-        visibility = ["//autograd/derivatives:__pkg__", "//tests/examples:__pkg__"],
+        visibility = ["//aten/autocast:__pkg__", "//aten/ops:__pkg__", "//autograd/derivatives:__pkg__", "//tests/examples:__pkg__"],
     )
     kd_cc_library(
         name = "bare_ops",
@@ -101,22 +101,6 @@ def kd_op_family(name, kernels = None, aliases = [], brings = [], visibility = [
         srcs = ["ops.cc"],
         deps = [":headers", ":kernel_headers", "//aten/core:structured"] + ["//aten/ops/" + family + ":calls" for family in aliases] +
                ([kernels] if kernels else []) + (["//aten/ops/copy:calls"] if name != "copy" else []),
-    )
-    # Names operators by weak symbols, and is linked by who switches autocast on: //aten/autocast.
-    kd_cc_library(
-        name = "autocast",
-        srcs = ["autocast.cc"],
-        visibility = ["//aten/autocast:__pkg__"],
-        deps = [":headers", ":layers", "//aten/autocast:casts"],
-    )
-    # Kernels of other layouts by operator, named by weak symbols on both sides: //aten/sparse, //aten/nested and //aten/quantized link
-    # them.
-    kd_cc_library(
-        name = "layers",
-        srcs = ["layers.cc"],
-        alwayslink = True,
-        visibility = ["//aten:__subpackages__"],
-        deps = ["//aten/core:tensor", "//c10/dispatch:operator"],
     )
     kd_link_only(
         name = "linked",
@@ -154,6 +138,27 @@ def kd_op_family(name, kernels = None, aliases = [], brings = [], visibility = [
         visibility = visibility,
         deps = [":headers", ":implementation"] + brings,
     )
+
+def kd_joined_sources(name, generated, count):
+    """Makes the sources <name>_0.cc, ... of what all families generated under one name, each of several families: what such a file
+    includes takes longer to compile than what it says.
+
+    Args:
+      name: of the sources.
+      generated: the families' file, `derivatives.cc` for example.
+      count: how many sources there shall be.
+
+    Returns:
+      The labels of the sources.
+    """
+    for i in range(count):
+        native.genrule(
+            name = name + "_source_" + str(i),
+            srcs = ["//aten/ops/" + family + ":" + generated for family in OP_FAMILIES[i::count]],
+            outs = [name + "_" + str(i) + ".cc"],
+            cmd = "cat $(SRCS) > $@",
+        )
+    return [":" + name + "_" + str(i) + ".cc" for i in range(count)]
 
 def kd_link_all_operators(name):
     """A library whose function at::registry::link_all_operators() makes all operators callable by name in programs that call it."""

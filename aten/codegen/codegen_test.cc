@@ -539,8 +539,8 @@ TEST(Layers, KernelsOfLayoutsAreConstantsThatOperatorsNameWeakly) {
   EXPECT_TRUE(contains(layers, ".set(c10::DispatchKey::QuantizedCPU, &at::native::f_quantized)"));
   EXPECT_TRUE(contains(layers, ".set(c10::DispatchKey::AutocastCPU, &at::autocast_kernels::f_cpu)"));
   EXPECT_FALSE(contains(layers, "> g"));
-  EXPECT_FALSE(contains(autocast, "constinit Kernels<Tensor (*)(const Tensor&)> f "));
-  EXPECT_TRUE(contains(autocast, "constinit Kernels<Tensor (*)(const Tensor&)> g "));
+  EXPECT_FALSE(contains(autocast, "constinit c10::detail::TypedKernels<Tensor (*)(const Tensor&)> f "));
+  EXPECT_TRUE(contains(autocast, "constinit c10::detail::TypedKernels<Tensor (*)(const Tensor&)> g "));
   EXPECT_TRUE(contains(emit_kernel_declarations(table), "Tensor& f_sparse_(Tensor& x);"));
   EXPECT_TRUE(contains(error_of("op { schema: \"f(Tensor x) -> Tensor\" kernel { key: COMPOSITE function: \"f\" } "
                                 "kernel { key: SPARSE_CPU function: \"s\" } }"),

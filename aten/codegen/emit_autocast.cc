@@ -97,7 +97,7 @@ std::string emit_autocast(const Table& table) {
     values["set"] = set;
     if (shared) continue;
     objects +=
-        print("constinit Kernels<$result$ (*)($types$)> $id$ = Kernels<$result$ (*)($types$)>()$set$;\n", values);
+        print("constinit c10::detail::TypedKernels<$result$ (*)($types$)> $id$ = c10::detail::TypedKernels<$result$ (*)($types$)>()$set$;\n", values);
   }
   std::string out =
       file_header(table) +
@@ -105,10 +105,9 @@ std::string emit_autocast(const Table& table) {
       "#include \"aten/core/tensor.h\"\n#include \"c10/dispatch/more_kernels.h\"\n" +
       list_header(declarations + kernels + objects);
   out += "\nnamespace at::operators {\n" + declarations + "}  // namespace at::operators\n";
-  out += "\nnamespace at::autocast_kernels {\n\ntemplate <class F>\nusing Kernels = c10::detail::TypedKernels<F>;\n";
+  out += "\nnamespace at::autocast_kernels {\n";
   out += "\nnamespace {\n" + kernels + "}  // namespace\n\n" + named + objects + "\n";
-  return out + "// What brings this file along.\nextern const char linked_" + table.family + ";\nconst char linked_" +
-         table.family + " = 0;\n\n}  // namespace at::autocast_kernels\n";
+  return out + "}  // namespace at::autocast_kernels\n";
 }
 
 }  // namespace kindling::codegen

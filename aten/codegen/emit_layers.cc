@@ -43,8 +43,8 @@ std::string emit_layers(const Table& table) {
         if (!op.entry.autocast().cuda().empty()) add("at::autocast_kernels", id + "_cuda", {"AutocastCUDA"});
       }
       objects += print(
-          "extern Kernels<$result$ (*)($types$)> $id$;\n"
-          "constinit Kernels<$result$ (*)($types$)> $id$ = Kernels<$result$ (*)($types$)>()$set$;\n",
+          "extern c10::detail::TypedKernels<$result$ (*)($types$)> $id$;\n"
+          "constinit c10::detail::TypedKernels<$result$ (*)($types$)> $id$ = c10::detail::TypedKernels<$result$ (*)($types$)>()$set$;\n",
           {{"result", variant->signature.result},
            {"types", variant->signature.types()},
            {"id", variant->identifier()},
@@ -55,7 +55,7 @@ std::string emit_layers(const Table& table) {
          "#include <array>\n#include <tuple>\n#include <vector>\n\n#include \"aten/core/tensor.h\"\n"
          "#include \"c10/dispatch/more_kernels.h\"\n" +
          list_header(declarations + objects) + "\n" + declarations +
-         "\nnamespace at::layer_kernels {\n\ntemplate <class F>\nusing Kernels = c10::detail::TypedKernels<F>;\n\n" +
+         "\nnamespace at::layer_kernels {\n\n" +
          objects + "\n}  // namespace at::layer_kernels\n";
 }
 
