@@ -136,18 +136,24 @@ Tensor pow_grad_self(const Tensor& grad, const Tensor& self, const Tensor& expon
   return drop_where(at::eq(exponent, Scalar(0)), rule);
 }
 
+namespace {
+
+// Where 0^exponent is constant.
+Tensor is_not_negative(const Tensor& exponent) {
+  if (!exponent.is_complex()) return at::ge(exponent, Scalar(0));
+  return at::logical_and(at::ge(at::real(exponent), Scalar(0)), at::eq(at::imag(exponent), Scalar(0)));
+}
+
+}  // namespace
+
 Tensor pow_grad_exponent(const Tensor& grad, const Tensor& self, const Tensor& exponent, const Tensor& result) {
-  // 0^e = 0 for every e >= 0 with positive real part: constant.
-  const Tensor flat = at::logical_and(
-      at::eq(self, Scalar(0)),
-      at::ge(exponent.is_complex() ? at::real(exponent) : exponent, Scalar(0)));
-  return drop_where(flat, mul_grad(grad, at::mul(result, at::log(at::masked_fill(self, at::eq(self, Scalar(0)), Scalar(1))))));
+  const Tensor flat = at::logical_and(at::eq(self, Scalar(0)), is_not_negative(exponent));
+  return drop_where(flat, mul_grad(grad, at::mul(result, at::log(at::masked_fill(self, flat, Scalar(1))))));
 }
 
 Tensor pow_grad_exponent(const Tensor& grad, const Scalar& self, const Tensor& exponent, const Tensor& result) {
   if (is_zero(self)) {
-    const Tensor flat = at::ge(exponent.is_complex() ? at::real(exponent) : exponent, Scalar(0));
-    return drop_where(flat, at::mul(grad, Scalar(-std::numeric_limits<double>::infinity())));
+    return drop_where(is_not_negative(exponent), mul_grad(grad, at::mul(result, Scalar(-std::numeric_limits<double>::infinity()))));
   }
   if (self.isComplex() || exponent.is_complex() || self.toDouble() < 0) {
     const c10::complex<double> base = self.toComplexDouble();
@@ -169,20 +175,31 @@ Tensor minimum_grad(const Tensor& grad, const Tensor& self, const Tensor& other)
       at::where(at::eq(self, other), times(grad, 0.5), grad), at::gt(self, other), Scalar(0));
 }
 
+namespace {
+
+// Equal elements share the gradient; it is self's where other is NaN.
+Tensor extremum_grad(const Tensor& grad, const Tensor& self, const Tensor& other, const Tensor& is_self, bool of_self) {
+  const Tensor shared = at::where(at::eq(self, other), times(grad, 0.5), grad), taken = at::logical_or(is_self, at::isnan(other));
+  if (of_self) return keep_where(taken, shared);
+  return drop_where(at::logical_and(taken, at::ne(self, other)), shared);
+}
+
+}  // namespace
+
 Tensor fmax_grad(const Tensor& grad, const Tensor& self, const Tensor& other) {
-  return keep_where(at::logical_or(at::ge(self, other), at::isnan(other)), grad);
+  return extremum_grad(grad, self, other, at::ge(self, other), true);
 }
 
 Tensor fmax_grad_other(const Tensor& grad, const Tensor& self, const Tensor& other) {
-  return drop_where(at::logical_or(at::ge(self, other), at::isnan(other)), grad);
+  return extremum_grad(grad, self, other, at::ge(self, other), false);
 }
 
 Tensor fmin_grad(const Tensor& grad, const Tensor& self, const Tensor& other) {
-  return keep_where(at::logical_or(at::le(self, other), at::isnan(other)), grad);
+  return extremum_grad(grad, self, other, at::le(self, other), true);
 }
 
 Tensor fmin_grad_other(const Tensor& grad, const Tensor& self, const Tensor& other) {
-  return drop_where(at::logical_or(at::le(self, other), at::isnan(other)), grad);
+  return extremum_grad(grad, self, other, at::le(self, other), false);
 }
 
 namespace {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <type_traits>
 #include <utility>
 
 #include "aten/cpu/lapack/lapack.h"
@@ -38,6 +40,15 @@ int small_lu(int m, int n, T* a, int lda, int* pivots) {
   return info;
 }
 
+// A complex number over 0 is NaN, as LAPACK has it, and not the infinity of C++.
+template <class T>
+T over_pivot(const T& x, const T& pivot) {
+  if constexpr (!std::is_same_v<T, Real<T>>) {
+    if (pivot == T(0)) return T(std::numeric_limits<Real<T>>::quiet_NaN(), std::numeric_limits<Real<T>>::quiet_NaN());
+  }
+  return x / pivot;
+}
+
 // b = op(a)^-1 b. op(a)(i, j) is a(i, j), or with 'T' a(j, i), with 'C' its conjugate.
 template <class T>
 void small_triangular_solve(char uplo, char trans, char diag, int n, int nrhs, const T* a, int lda, T* b, int ldb) {
@@ -52,7 +63,7 @@ void small_triangular_solve(char uplo, char trans, char diag, int n, int nrhs, c
       const int i = forward ? step : n - 1 - step;
       T sum = x[i];
       for (int j = forward ? 0 : i + 1; j < (forward ? i : n); ++j) sum -= op(i, j) * x[j];
-      x[i] = diag == 'U' ? sum : sum / op(i, i);
+      x[i] = diag == 'U' ? sum : over_pivot(sum, op(i, i));
     }
   }
 }

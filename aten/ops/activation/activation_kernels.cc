@@ -48,11 +48,13 @@ void relu6_cpu(const Tensor& self, Tensor& out) { run("relu6", cpu::loops::clamp
 TensorSpec hardtanh_meta(const Tensor& self, const Scalar& min_val, const Scalar& max_val) {
   TORCH_CHECK_NOT_IMPLEMENTED(self.scalar_type() != ScalarType::Bool, "Bool inputs not supported for hardtanh");
   TORCH_CHECK(!self.is_complex(), "hardtanh is not supported for complex inputs");
-  TORCH_CHECK(self.scalar_type() != ScalarType::Byte || (min_val.toDouble() >= 0 && max_val.toDouble() >= 0),
-              "Cannot do hardtanh on an unsigned type with negative limits");
   return result_spec({self}, self.scalar_type());
 }
 void hardtanh_cpu(const Tensor& self, const Scalar& min_val, const Scalar& max_val, Tensor& out) {
+  if (isIntegralType(self.scalar_type(), false)) {
+    at::clamp_out(out, self, Scalar(min_val.toLong()), Scalar(max_val.toLong()));
+    return;
+  }
   run("hardtanh", cpu::loops::clamp, self, {min_val, max_val}, out);
 }
 

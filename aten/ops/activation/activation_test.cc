@@ -72,6 +72,13 @@ TEST(Activation, NanPropagates) {
   }
 }
 
+TEST(Activation, LimitsOfIntegers) {
+  const Tensor bytes = tensor_of({0, 1, 2, 200}, {4}, ScalarType::Byte);
+  at::testing::expect_close(at::hardtanh(bytes, -0.5, 0.5), {0, 0, 0, 0});
+  at::testing::expect_close(at::hardtanh(bytes, -300, 2.9), {0, 1, 2, 2});
+  at::testing::expect_error<c10::Error>([&] { at::hardtanh(bytes, -5.5, -1); }, "Clamp max value -1 is outside the representable range of Byte");
+}
+
 TEST(Activation, ThresholdOfIntegers) {
   for (ScalarType type : {ScalarType::Byte, ScalarType::Int, ScalarType::Long}) {
     const Tensor y = at::threshold(tensor_of({1, 2, 3, 4}, {4}, type), 2, 9);

@@ -154,8 +154,8 @@ void div_mode(const Tensor& self, const Input& other, std::optional<std::string_
   switch (rounding_of(mode)) {
     case Rounding::kNone: return pointwise::run("div", cpu::loops::div, out.scalar_type(), nullptr, out, {self, other});
     case Rounding::kTrunc:
-      // The quotient is rounded to the dtype before it is truncated, also to one that is computed in float.
-      if (isReducedFloatingType(out.scalar_type())) {
+      // The quotient of two tensors is rounded to the dtype before it is truncated, also to one that is computed in float.
+      if (isReducedFloatingType(out.scalar_type()) && other.tensor() != nullptr && other.tensor()->numel() != 1) {
         pointwise::run("div", cpu::loops::div, out.scalar_type(), nullptr, out, {self, other});
         return pointwise::run("trunc", cpu::loops::trunc, out.scalar_type(), nullptr, out, {out});
       }

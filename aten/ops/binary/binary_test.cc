@@ -19,6 +19,7 @@ using at::Scalar;
 using at::ScalarType;
 using at::Tensor;
 using at::testing::blank;
+using at::testing::expect_close;
 using at::testing::tensor_of;
 using at::testing::values;
 
@@ -89,6 +90,27 @@ TEST(Binary, EveryOperatorInEveryDtypeAndLayout) {
       check(x, tensor_of({3}, {}, type));
     }
   }
+}
+
+TEST(Binary, TruncatedQuotientsOf16Bits) {
+  // 10.98, which is 11 in bfloat16: a quotient by one number is not rounded before it is truncated, that of two tensors is.
+  const Tensor x = tensor_of({-7.9375, -7.9375}, {2}, ScalarType::BFloat16);
+  const double divisor = -0.72265625;
+  expect_close(at::div(x, Scalar(divisor), "trunc"), {10, 10});
+  expect_close(at::div(x, tensor_of({divisor}, {}, ScalarType::BFloat16), "trunc"), {10, 10});
+  expect_close(at::div(x, tensor_of({divisor}, {1}, ScalarType::BFloat16), "trunc"), {10, 10});
+  expect_close(at::div(x, tensor_of({divisor, divisor}, {2}, ScalarType::BFloat16), "trunc"), {11, 11});
+}
+
+TEST(Binary, NumbersBeyondNarrowIntegersWrap) {
+  const Tensor x = tensor_of({255, 100}, {2}, ScalarType::Byte);
+  expect_close(at::floor_divide(x, Scalar(504)), {1, 0});
+  expect_close(at::div(x, Scalar(-3), "floor"), {1, 0});
+  expect_close(at::remainder(x, Scalar(504)), {7, 100});
+  expect_close(at::fmod(x, Scalar(-3)), {2, 100});
+  expect_close(at::to(at::gt(x, Scalar(504)), ScalarType::Int), {1, 0});
+  expect_close(at::add(x, Scalar(504)), {247, 92});
+  EXPECT_THROW(at::floor_divide(x, Scalar(256)), c10::Error);
 }
 
 TEST(Binary, ResultTypesPromote) {

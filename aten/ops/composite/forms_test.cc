@@ -162,6 +162,11 @@ TEST(Forms, ProductsAndDistances) {
   expect_close(at::_compute_linear_combination(a, sample({4, 2})), at::mm(sample({4, 2}), a));
   const Tensor w = sample({4, 3, 3});
   expect_close(at::_trilinear(a, w, b, {1, 3}, {0}, {1, 2}, {2, 3}), at::bilinear(a, b, w), 1e-4, 1e-4);
+  // Two products and a sum of 16-bit numbers are rounded once.
+  const auto half = [](const Tensor& t) { return at::to(t, kBFloat16); };
+  const auto single = [&](const Tensor& t) { return at::to(half(t), kFloat); };
+  expect_close(at::_trilinear(half(a), half(w), half(b), {1, 3}, {0}, {1, 2}, {2, 3}),
+               half(at::bilinear(single(a), single(b), single(w))), 4e-3, 0);
   expect_close(at::_addmm_activation(sample({2}), a, sample({3, 2})),
                at::relu(at::addmm(sample({2}), a, sample({3, 2}))));
   expect_close(at::_addmm_activation(sample({2}), a, sample({3, 2}), 1, 1, true),

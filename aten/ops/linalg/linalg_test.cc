@@ -185,6 +185,8 @@ TEST(LinalgTest, LdlFactors) {
 }
 
 TEST(LinalgTest, SingularMatricesNameTheirPlace) {
+  const auto [inverse, info] = at::linalg_inv_ex(at::zeros({2, 2}, blank({}).options().dtype(kComplexDouble)));
+  EXPECT_EQ(at::sum(at::isnan(inverse)).item<int64_t>(), 4);
   const Tensor good = unit(3, blank({}, kDouble)), bad = at::zeros({3, 3}, good.options());
   const Tensor both = at::clone(at::expand(good, {2, 3, 3}));
   Tensor second = at::select(both, 0, 1);

@@ -235,6 +235,12 @@ Tensor trilinear(const Tensor& i1, const Tensor& i2, const Tensor& i3, IntArrayR
               i2.sizes(), " and ", i3.sizes());
   TORCH_CHECK(unroll_dim >= 0 && unroll_dim < rank, "_trilinear: unroll_dim must be in [0, ", rank - 1, "], but got ",
               unroll_dim);
+  // Two products and a sum are rounded once.
+  const ScalarType type = i1.scalar_type();
+  if (isReducedFloatingType(type) && i2.scalar_type() == type && i3.scalar_type() == type) {
+    const auto wide = [](const Tensor& t) { return at::to(t, kFloat); };
+    return at::to(trilinear(wide(i1), wide(i2), wide(i3), expand1, expand2, expand3, sumdim, unroll_dim), type);
+  }
   const Tensor product = at::mul(at::mul(expanded(i1, expand1), expanded(i2, expand2)), expanded(i3, expand3));
   return sumdim.empty() ? product : at::sum(product, sumdim, false, product.scalar_type());
 }

@@ -39,14 +39,16 @@ float rounded(double value, ScalarType dtype) {
   return static_cast<float>(value);
 }
 
-// The largest number of a 16-bit dtype below `x`, which is one.
-float below(float x, ScalarType dtype) {
-  const auto lower = [x]<class T>(T number) {
+// From where on numbers are `to` or more once they are converted to the dtype.
+float reaching(float to, ScalarType dtype) {
+  const auto threshold = [to]<class T>(T number) {
     const uint16_t bits = number.x;
-    number.x = static_cast<uint16_t>(x > 0 ? bits - 1 : x < 0 ? bits + 1 : 0x8001);
-    return static_cast<float>(number);
+    number.x = static_cast<uint16_t>(to > 0 ? bits - 1 : to < 0 ? bits + 1 : 0x8001);
+    // Half way between two numbers, which float has, is rounded to one of them.
+    const float middle = (static_cast<float>(number) + to) / 2;
+    return static_cast<float>(T(middle)) == to ? middle : std::nextafter(middle, to);
   };
-  return dtype == ScalarType::Half ? lower(Half(x)) : lower(BFloat16(x));
+  return dtype == ScalarType::Half ? threshold(Half(to)) : dtype == ScalarType::BFloat16 ? threshold(BFloat16(to)) : to;
 }
 
 void uniform_floats(Draws& draws, float* out, int64_t n, float low, float width) {
@@ -57,17 +59,20 @@ void uniform_floats(Draws& draws, float* out, int64_t n, float low, float width)
 
 void uniform_fill(Draws& draws, const Tensor& self, double from, double to) {
   const ScalarType dtype = toRealValueType(self.scalar_type());
+  // Rounding may make `to` of a number below it: that counts as `from`.
   if (dtype == ScalarType::Double) {
-    fill_each_in_memory_order<double>(self, [&] { return std::fma(draws.uniform(), to - from, from); });
+    fill_each_in_memory_order<double>(self, [&] {
+      const double x = std::fma(draws.uniform(), to - from, from);
+      return x < to ? x : from;
+    });
     return;
   }
-  const float low = rounded(from, dtype), width = rounded(rounded(to, dtype) - low, dtype);
-  const bool narrow = (dtype == ScalarType::Half || dtype == ScalarType::BFloat16) && width > 0;
-  const float most = narrow ? below(rounded(to, dtype), dtype) : std::numeric_limits<float>::infinity();
+  const float low = rounded(from, dtype), high = rounded(to, dtype), width = rounded(high - low, dtype);
+  const float limit = reaching(high, dtype);
+  const bool may_reach = std::fma(1 - 0x1p-24f, width, low) >= limit;
   fill_in_memory_order<float>(self, [&](float* out, int64_t n) {
     uniform_floats(draws, out, n, low, width);
-    // `to` itself, to which the conversion may round, is no result.
-    for (int64_t i = 0; narrow && i < n; ++i) out[i] = std::min(out[i], most);
+    for (int64_t i = 0; may_reach && i < n; ++i) out[i] = out[i] < limit ? out[i] : low;
   });
 }
 

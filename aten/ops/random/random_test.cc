@@ -75,6 +75,29 @@ TEST_F(Random, UniformNumbersOf16BitsStayBelowTheirEnd) {
   }
 }
 
+// A number that rounding makes `to` is `from`, as PyTorch counts them from the same seed.
+TEST_F(Random, UniformNumbersThatAreRoundedToTheEnd) {
+  struct Row {
+    ScalarType type;
+    double from, to;
+    int64_t count_of_from;
+    double sum;
+  };
+  const Row rows[] = {{ScalarType::BFloat16, 0, 1, 4, 1000.643346786499}, {ScalarType::BFloat16, 1, 3, 7, 4001.2109375},
+                      {ScalarType::BFloat16, -1, 0, 3, -995.3320503234863}, {ScalarType::Half, -5, -1, 1, -5981.26953125},
+                      {ScalarType::Half, 1, 3, 3, 4003.390625}, {ScalarType::Float, 1, 1 + 0x1p-22, 966, 2000.0001232624054}};
+  for (const Row& row : rows) {
+    at::manual_seed(3);
+    Tensor t = blank({2000}, row.type);
+    at::uniform_(t, row.from, row.to);
+    int64_t count = 0;
+    double sum = 0;
+    for (const double v : values(t)) count += v == row.from, sum += v;
+    EXPECT_EQ(count, row.count_of_from) << at::toString(row.type) << " " << row.from;
+    EXPECT_NEAR(sum, row.sum, 1e-9) << at::toString(row.type) << " " << row.from;
+  }
+}
+
 TEST_F(Random, UniformPartsOfComplexNumbers) {
   Tensor z = blank({2}, ScalarType::ComplexFloat);
   at::uniform_(z);

@@ -122,6 +122,9 @@ TEST(Sort, UniqueInItsForms) {
   expect_close(c, {3, 1, 3, 2, 1});
   expect_close(ci, {0, 1, 2, 3, 4, 4});
   expect_close(cc, {1, 1, 1, 1, 2});
+  const auto [slices, no_inverse, no_counts] = at::unique_consecutive(tensor_of({1, 1, 2}, {3}), false, false, 0);
+  expect_close(slices, {1, 2});
+  EXPECT_EQ(no_inverse.numel() + no_counts.numel(), 0);
   const Tensor rows = tensor_of({2, 1, 0, 5, 2, 1}, {3, 2});
   const auto [r, ri, rc] = at::unique_dim(rows, 0, true, true, true);
   expect_close(r, {0, 5, 2, 1});
@@ -147,6 +150,8 @@ TEST(Sort, SearchesAndCounts) {
   expect_close(at::bincount(indices_of({1, 3, 1}, {3})), {0, 2, 0, 1});
   expect_close(at::bincount(indices_of({1, 1}, {2}), tensor_of({0.5, 2}, {2}), 3), {0, 2.5, 0});
   expect_close(at::histc(tensor_of({0, 1, 2, 4, 9}, {5}), 4, Scalar(0), Scalar(4)), {1, 1, 1, 1});
+  // (-6.3125 + 10) * 100 / 10, each step rounded, is 36.75.
+  EXPECT_EQ(testing::values(at::histc(tensor_of({-6.3125}, {1}, kBFloat16), 100, Scalar(-10), Scalar(0)))[36], 1);
   expect_error<Error>([] { at::bincount(indices_of({-1}, {1})); }, "bincount only supports 1-d non-negative integral inputs.");
   expect_error<Error>([] { at::histc(sample({3}), 0); }, "torch.histogram(): bins must be > 0, but got 0 for dimension 0");
   const double inf = std::numeric_limits<double>::infinity();

@@ -157,7 +157,8 @@ Triple unique_dim_consecutive(const Tensor& self, int64_t dim, bool, bool) {
   return unique_slices(self, dim, false);
 }
 Triple unique_consecutive(const Tensor& self, bool return_inverse, bool return_counts, std::optional<int64_t> dim) {
-  if (dim) return unique_slices(self, *dim, false);
+  // Slices of a vector are its elements (with -1 all three results are made, as PyTorch does).
+  if (dim && !(*dim == 0 && self.dim() == 1)) return unique_slices(self, *dim, false);
   const Tensor x = dense(self);
   return unique_elements(x, given_order(x.numel()), self.sizes(), return_inverse, return_counts);
 }
@@ -262,8 +263,10 @@ Tensor histc_cpu(const Tensor& self, int64_t bins, const Scalar& min, const Scal
     for (int64_t i = 0; i < x.numel(); ++i) {
       const double v = static_cast<double>(p[i]);
       if (!(v >= low && v <= high)) continue;
-      const double place = measurable ? rounded(rounded(rounded(v - first) / width) * number)
-                                      : (v / 2 - low / 2) / (high / 2 - low / 2) * static_cast<double>(bins);
+      const double scaled = rounded(rounded(v - first) * number);
+      const double place = measurable && std::isfinite(scaled)
+                               ? rounded(scaled / width)
+                               : (v / 2 - low / 2) / (high / 2 - low / 2) * static_cast<double>(bins);
       const bool inside = place >= 0 && place < static_cast<double>(bins);
       ++count[static_cast<size_t>(inside ? static_cast<int64_t>(place) : place < 0 ? 0 : bins - 1)];
     }
