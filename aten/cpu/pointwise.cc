@@ -213,26 +213,6 @@ void run_cyclic(cpu::ElementLoop loop, const void* context, char* const* data, c
 
 }  // namespace
 
-// A number takes part as an element of the tensor beside it would: one beyond the narrow integers of that wraps.
-void store_input(const Scalar& number, ScalarType compute, const Inputs& inputs, void* to) {
-  store_number(number, compute, to);
-  if (compute != ScalarType::Int) return;
-  int32_t v;
-  std::memcpy(&v, to, sizeof(v));
-  for (const Input& in : inputs) {
-    if (in.tensor() == nullptr) continue;
-    switch (in.tensor()->scalar_type()) {
-      case ScalarType::Byte: v = static_cast<uint8_t>(v); break;
-      case ScalarType::Char: v = static_cast<int8_t>(v); break;
-      case ScalarType::Short: v = static_cast<int16_t>(v); break;
-      case ScalarType::UInt16: v = static_cast<uint16_t>(v); break;
-      default: break;
-    }
-    break;
-  }
-  std::memcpy(to, &v, sizeof(v));
-}
-
 void run_loop(cpu::ElementLoop loop, const void* context, const ScalarType* computes, const TensorBase& out, Inputs inputs) {
   const int count = static_cast<int>(inputs.size()) + 1;
   const TensorImpl& result = *out.unsafeGetTensorImpl();
@@ -255,7 +235,7 @@ void run_loop(cpu::ElementLoop loop, const void* context, const ScalarType* comp
     alignas(16) char number[16];
     const void* item = nullptr;
     if (in.tensor() == nullptr) {
-      store_input(in.number(), computes[k], inputs, number);
+      store_number(in.number(), computes[k], number);
       item = number;
     } else {
       const TensorImpl& t = *in.tensor()->unsafeGetTensorImpl();
@@ -296,7 +276,7 @@ void run_loop(cpu::ElementLoop loop, const void* context, const ScalarType* comp
     if (in.tensor() != nullptr) {
       args[k] = {operand_of(*in.tensor()), in.tensor()->scalar_type(), computes[k]};
     } else {
-      store_input(in.number(), computes[k], inputs, numbers[k]);
+      store_number(in.number(), computes[k], numbers[k]);
       args[k] = {{numbers[k], nullptr, nullptr, 0, static_cast<int64_t>(elementSize(computes[k]))}, computes[k], computes[k]};
     }
     ++k;

@@ -108,11 +108,14 @@ void subtract_scaled(const Input& a, const Input& b, const Scalar& alpha, Tensor
   }
 }
 
+// A number as an element of the dtype, beyond which it wraps; a tensor as it is.
+Tensor as_tensor(const Input& in, ScalarType type) {
+  return in.tensor() != nullptr ? Tensor(in.tensor()->getIntrusivePtr()) : at::to(wrapped_scalar_tensor(in.number()), type);
+}
+
 // Whether a divisor is zero, once it has the result's type.
-bool has_zero(const Input& divisor, ScalarType type) {
-  const Tensor t = divisor.tensor() != nullptr ? Tensor(divisor.tensor()->getIntrusivePtr()) : wrapped_scalar_tensor(divisor.number());
-  const Tensor same = t.scalar_type() == type ? t : at::to(t, type);
-  const Tensor divisors = dense(same);
+bool has_zero(const Tensor& divisor, ScalarType type) {
+  const Tensor divisors = dense(divisor.scalar_type() == type ? divisor : at::to(divisor, type));
   return cpu::visit_real(type, "division", [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* values = divisors.data_ptr<T>();
@@ -124,9 +127,10 @@ bool has_zero(const Input& divisor, ScalarType type) {
 
 // Integers by an integer loop, the others by a floating one. A zero divisor is looked for before anything is written.
 void divide_integers(const char* name, const cpu::ElementOp& op, const Input& a, const Input& b, Tensor& out) {
-  TORCH_CHECK(out.numel() == 0 || !has_zero(b, out.scalar_type()), "ZeroDivisionError");
+  const Tensor x = as_tensor(a, out.scalar_type()), y = as_tensor(b, out.scalar_type());
+  TORCH_CHECK(out.numel() == 0 || !has_zero(y, out.scalar_type()), "ZeroDivisionError");
   const cpu::DivisionContext context;
-  pointwise::run(name, op, out.scalar_type(), &context, out, {a, b});
+  pointwise::run(name, op, out.scalar_type(), &context, out, {x, y});
 }
 void divide(const char* name, const cpu::ElementOp& of_integers, const cpu::ElementOp& of_floats, const Input& a,
             const Input& b, Tensor& out) {
