@@ -859,13 +859,7 @@ TEST(Backward, ManyNodesAndSharedOnes) {
 
 // Equal elements share the gradient; of a NaN and a number it is the number's, of two NaNs the first one's.
 TEST(Grad, EqualElementsOfFminAndFmax) {
-  const auto of = [](std::initializer_list<double> v) {
-    Tensor t = at::reshape(at::stack({at::full({}, v.begin()[0], at::kDouble), at::full({}, v.begin()[1], at::kDouble),
-                                      at::full({}, v.begin()[2], at::kDouble), at::full({}, v.begin()[3], at::kDouble)}), {4});
-    t.set_requires_grad(true);
-    return t;
-  };
-  const Tensor a = of({1, NAN, NAN, 2}), b = of({1, NAN, 1, NAN});
+  const Tensor a = test::leaf_of({1, NAN, NAN, 2}), b = test::leaf_of({1, NAN, 1, NAN});
   for (const Tensor& extremum : {at::fmin(a, b), at::fmax(a, b)}) {
     const std::vector<Tensor> grads = grad({at::sum(extremum)}, {a, b});
     EXPECT_EQ(numbers(grads[0]), (List{0.5, 1, 0, 1}));
@@ -875,8 +869,7 @@ TEST(Grad, EqualElementsOfFminAndFmax) {
 
 // 0^e is constant for real e >= 0 alone.
 TEST(Grad, OfExponentsOfZero) {
-  Tensor e = at::sub(counted({3}), at::Scalar(1)).detach();
-  e.set_requires_grad(true);
+  const Tensor e = test::leaf_of({-1, 0, 1});
   const List expected = {-INFINITY, 0, 0};
   EXPECT_EQ(numbers(grad({at::sum(at::pow(at::Scalar(0.0), e))}, {e})[0]), expected);
   EXPECT_EQ(numbers(grad({at::sum(at::pow(at::zeros({3}, at::kDouble), e))}, {e})[0]), expected);

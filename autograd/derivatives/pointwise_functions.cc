@@ -165,41 +165,38 @@ Tensor pow_grad_exponent(const Tensor& grad, const Scalar& self, const Tensor& e
   return mul_grad(grad, times(result, std::log(self.toDouble())));
 }
 
-Tensor maximum_grad(const Tensor& grad, const Tensor& self, const Tensor& other) {
-  return at::masked_fill(
-      at::where(at::eq(self, other), times(grad, 0.5), grad), at::lt(self, other), Scalar(0));
-}
-
-Tensor minimum_grad(const Tensor& grad, const Tensor& self, const Tensor& other) {
-  return at::masked_fill(
-      at::where(at::eq(self, other), times(grad, 0.5), grad), at::gt(self, other), Scalar(0));
-}
-
 namespace {
 
-// Equal elements share the gradient; it is self's where other is NaN.
-Tensor extremum_grad(const Tensor& grad, const Tensor& self, const Tensor& other, const Tensor& is_self, bool of_self) {
-  const Tensor shared = at::where(at::eq(self, other), times(grad, 0.5), grad), taken = at::logical_or(is_self, at::isnan(other));
-  if (of_self) return keep_where(taken, shared);
-  return drop_where(at::logical_and(taken, at::ne(self, other)), shared);
+// Equal elements have half of the gradient each.
+Tensor shared_by_equals(const Tensor& grad, const Tensor& self, const Tensor& other) {
+  return at::where(at::eq(self, other), times(grad, 0.5), grad);
 }
 
 }  // namespace
 
+Tensor maximum_grad(const Tensor& grad, const Tensor& self, const Tensor& other) {
+  return drop_where(at::lt(self, other), shared_by_equals(grad, self, other));
+}
+
+Tensor minimum_grad(const Tensor& grad, const Tensor& self, const Tensor& other) {
+  return drop_where(at::gt(self, other), shared_by_equals(grad, self, other));
+}
+
+// Where other is NaN the result is self, NaN or not.
 Tensor fmax_grad(const Tensor& grad, const Tensor& self, const Tensor& other) {
-  return extremum_grad(grad, self, other, at::ge(self, other), true);
+  return keep_where(at::logical_or(at::ge(self, other), at::isnan(other)), shared_by_equals(grad, self, other));
 }
 
 Tensor fmax_grad_other(const Tensor& grad, const Tensor& self, const Tensor& other) {
-  return extremum_grad(grad, self, other, at::ge(self, other), false);
+  return drop_where(at::logical_or(at::gt(self, other), at::isnan(other)), shared_by_equals(grad, self, other));
 }
 
 Tensor fmin_grad(const Tensor& grad, const Tensor& self, const Tensor& other) {
-  return extremum_grad(grad, self, other, at::le(self, other), true);
+  return keep_where(at::logical_or(at::le(self, other), at::isnan(other)), shared_by_equals(grad, self, other));
 }
 
 Tensor fmin_grad_other(const Tensor& grad, const Tensor& self, const Tensor& other) {
-  return extremum_grad(grad, self, other, at::le(self, other), false);
+  return drop_where(at::logical_or(at::lt(self, other), at::isnan(other)), shared_by_equals(grad, self, other));
 }
 
 namespace {

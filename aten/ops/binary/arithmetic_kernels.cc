@@ -8,6 +8,7 @@
 #include "aten/cpu/loops/loops.h"
 #include "aten/cpu/pointwise.h"
 #include "aten/cpu/support/visit_dtype.h"
+#include "aten/ops/binary/as_element.h"
 #include "aten/ops/binary/kernels.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
@@ -108,11 +109,6 @@ void subtract_scaled(const Input& a, const Input& b, const Scalar& alpha, Tensor
   }
 }
 
-// A number as an element of the dtype, beyond which it wraps; a tensor as it is.
-Tensor as_tensor(const Input& in, ScalarType type) {
-  return in.tensor() != nullptr ? Tensor(in.tensor()->getIntrusivePtr()) : at::to(wrapped_scalar_tensor(in.number()), type);
-}
-
 // Whether a divisor is zero, once it has the result's type.
 bool has_zero(const Tensor& divisor, ScalarType type) {
   const Tensor divisors = dense(divisor.scalar_type() == type ? divisor : at::to(divisor, type));
@@ -127,10 +123,13 @@ bool has_zero(const Tensor& divisor, ScalarType type) {
 
 // Integers by an integer loop, the others by a floating one. A zero divisor is looked for before anything is written.
 void divide_integers(const char* name, const cpu::ElementOp& op, const Input& a, const Input& b, Tensor& out) {
-  const Tensor x = as_tensor(a, out.scalar_type()), y = as_tensor(b, out.scalar_type());
-  TORCH_CHECK(out.numel() == 0 || !has_zero(y, out.scalar_type()), "ZeroDivisionError");
+  const ScalarType type = out.scalar_type();
+  const Scalar x = a.tensor() != nullptr ? Scalar() : as_element(a.number(), type);
+  const Scalar y = b.tensor() != nullptr ? Scalar() : as_element(b.number(), type);
+  const bool zero = b.tensor() != nullptr ? has_zero(Tensor(b.tensor()->getIntrusivePtr()), type) : y.equal(0);
+  TORCH_CHECK(out.numel() == 0 || !zero, "ZeroDivisionError");
   const cpu::DivisionContext context;
-  pointwise::run(name, op, out.scalar_type(), &context, out, {x, y});
+  pointwise::run(name, op, type, &context, out, {a.tensor() != nullptr ? a : Input(x), b.tensor() != nullptr ? b : Input(y)});
 }
 void divide(const char* name, const cpu::ElementOp& of_integers, const cpu::ElementOp& of_floats, const Input& a,
             const Input& b, Tensor& out) {

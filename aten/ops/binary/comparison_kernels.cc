@@ -1,10 +1,10 @@
 // Comparisons, logic and bits: shape rules and CPU kernels.
 #include "aten/core/tensor.h"
 #include "aten/core/tensor_spec.h"
-#include "aten/cpu/cast.h"
 #include "aten/cpu/loops/integer.h"
 #include "aten/cpu/loops/loops.h"
 #include "aten/cpu/pointwise.h"
+#include "aten/ops/binary/as_element.h"
 #include "aten/ops/binary/kernels.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
@@ -18,46 +18,13 @@ using pointwise::result_spec;
 
 namespace {
 
-// A number as an element of the dtype would be.
-Scalar rounded(const Scalar& number, ScalarType dtype) {
-  if (dtype == ScalarType::Half) return static_cast<float>(Half(static_cast<float>(number.toDouble())));
-  if (dtype == ScalarType::BFloat16) return static_cast<float>(BFloat16(static_cast<float>(number.toDouble())));
-  if (isFloat8Type(dtype)) {
-    const float value = static_cast<float>(number.toDouble());
-    uint8_t code;
-    float nearest;
-    cpu::convert(cpu::find_conversion(dtype, ScalarType::Float), &code, &value, 1);
-    cpu::convert(cpu::find_conversion(ScalarType::Float, dtype), &nearest, &code, 1);
-    return nearest;
-  }
-  if (isIntegralType(dtype, false) && number.isIntegral(true)) {
-    const int64_t n = number.isUnsigned() ? static_cast<int64_t>(number.toUInt64()) : number.toLong();
-    switch (dtype) {
-      case ScalarType::Byte: return int64_t{static_cast<uint8_t>(n)};
-      case ScalarType::Char: return int64_t{static_cast<int8_t>(n)};
-      case ScalarType::Short: return int64_t{static_cast<int16_t>(n)};
-      case ScalarType::Int: return int64_t{static_cast<int32_t>(n)};
-      case ScalarType::UInt16:
-        return static_cast<uint16_t>(n);
-      case ScalarType::UInt32:
-        return static_cast<uint32_t>(n);
-      case ScalarType::UInt64:
-        return static_cast<uint64_t>(n);
-      case ScalarType::Long:
-        return n;
-      default: return number;
-    }
-  }
-  return number;
-}
-
 void compare(const char* name, const cpu::ElementOp& op, const Input& a, const Input& b, Tensor& out) {
   const ScalarType dtype = promoted_type({a, b});
   if (b.tensor() != nullptr) {
     pointwise::run_predicate(name, op, dtype, out, {a, b});
     return;
   }
-  const Scalar number = rounded(b.number(), dtype);
+  const Scalar number = as_element(b.number(), dtype);
   pointwise::run_predicate(name, op, dtype, out, {a, number});
 }
 // `name`: as PyTorch's error names the loop.

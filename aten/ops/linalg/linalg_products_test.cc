@@ -230,6 +230,13 @@ TEST(LinalgProductsTest, Exponentials) {
   }
   expect_near(at::linalg_matrix_exp(at::zeros({2, 2}, blank({}).options())), at::eye(2, 2, blank({}).options()));
   EXPECT_EQ(at::linalg_matrix_exp(sample({2, 2}, kBFloat16)).scalar_type(), kBFloat16);
+  // Many squarings: small matrices are computed in double, larger ones keep to the rounding of their largest element.
+  for (const int64_t n : {5, 40}) {
+    const Tensor x = at::mul(sample({n, n}, kFloat), Scalar(60.0 / static_cast<double>(n)));
+    const Tensor exact = at::linalg_matrix_exp(at::to(x, kDouble)), error = at::abs(at::sub(at::to(at::linalg_matrix_exp(x), kDouble), exact));
+    const Tensor bound = n == 5 ? at::mul(at::abs(exact), Scalar(0x1p-23)) : at::mul(at::amax(at::abs(exact)), Scalar(4e-6));
+    EXPECT_TRUE(at::all(at::le(error, bound)).item<bool>()) << n;
+  }
   expect_error<NotImplementedError>(
       [] {
         at::linalg_matrix_exp(sample({2, 2}, kInt));
