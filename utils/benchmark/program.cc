@@ -1,5 +1,6 @@
 #include "utils/benchmark/program.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -18,6 +19,12 @@ struct Arguments {
   std::vector<int> threads = {1, 2};
   double min_time = 0.2;
   bool callgrind = false, list = false, processor_time = false;
+};
+
+struct Result {
+  const std::string* row;
+  Work work;
+  Measurement time;
 };
 
 bool value_of(const char* argument, const char* name, std::string* value) {
@@ -57,12 +64,6 @@ bool parse(int argc, char** argv, Arguments* to) {
   return true;
 }
 
-struct Result {
-  const std::string* row;
-  Work work;
-  Measurement time;
-};
-
 std::string json_of(const std::string& name, const std::map<int, Roofline>& rooflines,
                     const std::vector<Result>& results) {
   char text[512];
@@ -78,11 +79,11 @@ std::string json_of(const std::string& name, const std::map<int, Roofline>& roof
   between = "";
   for (const Result& r : results) {
     std::snprintf(text, sizeof(text),
-                  "%s\n{\"name\": \"%s\", \"threads\": %d, \"bytes\": %.17g, \"flops\": %.17g, \"median\": %.9g, "
-                  "\"min\": %.9g, \"iqr\": %.9g}",
-                  between, r.row->c_str(), r.time.task_spec().num_threads, r.work.bytes, r.work.flops, r.time.median(),
-                  r.time.min(), r.time.iqr());
-    s += text;
+                  "\"threads\": %d, \"bytes\": %.17g, \"flops\": %.17g, \"median\": %.9g, \"min\": %.9g, "
+                  "\"iqr\": %.9g}",
+                  r.time.task_spec().num_threads, r.work.bytes, r.work.flops, r.time.median(), r.time.min(),
+                  r.time.iqr());
+    s.append(between).append("\n{\"name\": \"").append(*r.row).append("\", ").append(text);
     between = ",";
   }
   return s + "]}\n";
@@ -113,31 +114,49 @@ int Program::run(int argc, char** argv) {
   Arguments arguments;
   if (!parse(argc, argv, &arguments)) return 2;
   const std::regex filter(arguments.filter);
+  std::vector<const Row*> rows;
+  for (const Row& row : rows_)
+    if (std::regex_search(row.name, filter)) rows.push_back(&row);
+  if (arguments.list) {
+    std::string section;
+    for (const Row* row : rows) {
+      if (row->section != section) std::printf("# %s\n", row->section.c_str());
+      section = row->section;
+      std::printf("%s\n", row->name.c_str());
+    }
+    return 0;
+  }
   std::map<int, Roofline> rooflines;
   std::vector<Result> results;
-  for (const Row& row : rows_) {
-    if (!std::regex_search(row.name, filter)) continue;
-    if (arguments.list) {
-      std::printf("%s\n", row.name.c_str());
-      continue;
-    }
-    const std::vector<int> one = {1};
-    for (int threads : row.threads ? arguments.threads : one) {
-      TimerOptions options;
-      options.label = name_, options.sub_label = row.name, options.num_threads = threads;
-      if (arguments.processor_time) options.timer = processor_time;
-      const std::unique_ptr<Timer> timer = row.make(options);
-      if (arguments.callgrind) {
-        if (threads != arguments.threads.front()) continue;
-        std::printf("%s\n", timer->collect_callgrind(100).str().c_str());
-      } else {
-        results.push_back({&row.name, row.work, timer->blocked_autorange(arguments.min_time)});
+  bool failed = false;
+  const auto measure = [&](const Row& row, int threads) {
+    TimerOptions options;
+    options.label = name_, options.sub_label = row.name, options.num_threads = threads;
+    if (arguments.processor_time) options.timer = processor_time;
+    Work work;
+    const std::unique_ptr<Timer> timer = row.make(options, &work);
+    if (arguments.callgrind) std::printf("%s\n", timer->collect_callgrind(100).str().c_str());
+    else results.push_back({&row.name, work, timer->blocked_autorange(arguments.min_time)});
+    std::fflush(stdout);
+  };
+  // One number of threads after the other, and the rooflines last: once a process has had a second thread, counting
+  // references is atomic and every call slower.
+  for (int threads : arguments.threads) {
+    for (const Row* row : rows) {
+      const int first = arguments.threads.front();
+      if (threads != first && (!row->threads || arguments.callgrind)) continue;
+      try {
+        measure(*row, row->threads ? threads : 1);
+      } catch (const std::exception& e) {
+        const std::string what = e.what();
+        std::fprintf(stderr, "%s: %s\n", row->name.c_str(), what.substr(0, what.find('\n')).c_str());
+        failed = true;
       }
-      std::fflush(stdout);
     }
   }
-  // After the rows: once a process has had a second thread, counting references is atomic and every call slower.
-  if (!arguments.callgrind && !arguments.list) {
+  // The names lie in the order of the rows.
+  std::stable_sort(results.begin(), results.end(), [](const Result& a, const Result& b) { return a.row < b.row; });
+  if (!arguments.callgrind) {
     for (int threads : arguments.threads) {
       const Roofline r = rooflines[threads] = measure_roofline(threads);
       std::printf("%s: %d thread%s: multiply-adds %.1f GFLOP/s, copies %.1f GB/s\n", name_.c_str(), threads,
@@ -151,7 +170,7 @@ int Program::run(int argc, char** argv) {
     std::fputs(json_of(name_, rooflines, results).c_str(), file);
     std::fclose(file);
   }
-  return 0;
+  return failed ? 1 : 0;
 }
 
 }  // namespace torch::utils::benchmark

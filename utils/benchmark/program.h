@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "utils/benchmark/timer.h"
@@ -29,12 +30,24 @@ class Program {
  public:
   explicit Program(std::string name) : name_(std::move(name)) {}
 
+  /// What the rows from here on have in common.
+  void section(std::string title) { section_ = std::move(title); }
+
   /// `make()` gives the statement, with what it works on.
   template <class Make>
   void row(std::string name, Work work, Make make) {
-    rows_.push_back({std::move(name), work,
-                     [make = std::move(make)](const TimerOptions& o) { return std::make_unique<Timer>(make(), o); },
-                     true});
+    row(std::move(name), [work, make = std::move(make)] { return std::pair(make(), work); });
+  }
+  /// For work that is known once the statement is made: `make()` gives both.
+  template <class Make>
+  void row(std::string name, Make make) {
+    rows_.push_back({std::move(name),
+                     [make = std::move(make)](const TimerOptions& o, Work* work) {
+                       auto made = make();
+                       *work = made.second;
+                       return std::make_unique<Timer>(std::move(made.first), o);
+                     },
+                     true, section_});
   }
   /// For calls so short that threads play no part.
   template <class Make>
@@ -45,17 +58,17 @@ class Program {
 
   /// Measures and prints. Arguments: --filter=REGEX, --threads=1,2, --min_time=SECONDS a row (0.2), --json=FILE for the
   /// times as one JSON object, --processor_time for the time of all threads on processors, --callgrind for instructions
-  /// a run instead of times, --list. Returns main's result.
+  /// a run instead of times, --list for the names, below those of their sections. Returns main's result.
   int run(int argc, char** argv);
 
  private:
   struct Row {
     std::string name;
-    Work work;
-    std::function<std::unique_ptr<Timer>(const TimerOptions&)> make;
+    std::function<std::unique_ptr<Timer>(const TimerOptions&, Work*)> make;
     bool threads;
+    std::string section;
   };
-  std::string name_;
+  std::string name_, section_;
   std::vector<Row> rows_;
 };
 
