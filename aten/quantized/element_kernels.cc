@@ -7,7 +7,6 @@
 #include "aten/ops/activation/kernels.h"
 #include "aten/ops/activation/ops.h"
 #include "aten/ops/pointwise/kernels.h"
-#include "aten/ops/pointwise/ops.h"
 #include "aten/ops/reduce/kernels.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/unary/kernels.h"
@@ -58,12 +57,11 @@ float hyperbolic_tangent(float x) {
 Tensor between(const char* op, const Tensor& self, const std::optional<Scalar>& min, const std::optional<Scalar>& max) {
   const Quantizer& quantizer = quantized::uniform(op, self);
   TORCH_CHECK(min.has_value() || max.has_value(), "Both min and max is None");
-  const auto bound = [&](const std::optional<Scalar>& number) {
-    return number.has_value()
-               ? std::optional<Scalar>(quantized::quantize_one(op, *number, self.scalar_type(), quantizer))
-               : std::nullopt;
+  const quantized::Range range = quantized::range_of(op, self.scalar_type());
+  const auto bound = [&](const std::optional<Scalar>& number, int64_t otherwise) {
+    return number.has_value() ? quantized::quantize_one(op, *number, self.scalar_type(), quantizer) : otherwise;
   };
-  return on_integers(op, self, [&](const Tensor& q) { return at::clamp(q, bound(min), bound(max)); });
+  return quantized::clamped(op, self, bound(min, range.least), bound(max, range.most));
 }
 
 }  // namespace

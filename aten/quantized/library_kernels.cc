@@ -51,12 +51,18 @@ Tensor rectified(const Tensor& x, Relu relu) {
 template <Relu R>
 Tensor add(const Tensor& qa, const Tensor& qb, double scale, int64_t zero_point) {
   check_same("quantized::add", qa, qb);
+  const Tensor sum = combined("quantized::add", qa, qb, {.multiply = false, .rectified = R == Relu::kYes},
+                              per_tensor(scale, zero_point));
+  if (sum.defined()) return sum;
   return to_scale("quantized::add", qa, scale, zero_point,
                   [&](const Tensor& a) { return rectified(at::add(a, dequantize("quantized::add", qb)), R); });
 }
 template <Relu R>
 Tensor mul(const Tensor& qa, const Tensor& qb, double scale, int64_t zero_point) {
   check_same("quantized::mul", qa, qb);
+  const Tensor product = combined("quantized::mul", qa, qb, {.multiply = true, .rectified = R == Relu::kYes},
+                                  per_tensor(scale, zero_point));
+  if (product.defined()) return product;
   return to_scale("quantized::mul", qa, scale, zero_point,
                   [&](const Tensor& a) { return rectified(at::mul(a, dequantize("quantized::mul", qb)), R); });
 }

@@ -53,6 +53,25 @@ void expect_near(const IValue& got, const Tensor& numbers) {
   EXPECT_LE(numbers_of((q.int_repr().to(at::kLong) - expected.int_repr().to(at::kLong)).abs().max())[0], 1);
 }
 
+// Vectors, what is left over, other orders of memory, halves to even.
+TEST(Arithmetic, AddsAndMultipliesAllElementsAlike) {
+  for (const at::ScalarType dtype : {at::kQUInt8, at::kQInt8, at::kQInt32}) {
+    Numbers x, y, sums, products;
+    for (int i = 0; i < 70; ++i) x.push_back((i % 23 - 11) * 0.5), y.push_back((i % 17 - 8) * 0.5);
+    for (size_t i = 0; i < 70; ++i) {
+      sums.push_back(std::nearbyint(x[i] + y[i]) + 40);
+      products.push_back(std::max(std::nearbyint(x[i] * y[i]), 0.0) + 40);
+    }
+    const Tensor a = quantized(tensor_of(x, {7, 10}), 0.5, 30, dtype);
+    const Tensor b = quantized(tensor_of(y, {7, 10}), 0.5, 25, dtype);
+    EXPECT_EQ(numbers_of(call("add", a, b, 1.0, int64_t{40}).toTensor().int_repr()), sums);
+    EXPECT_EQ(numbers_of(call("mul_relu", a, b, 1.0, int64_t{40}).toTensor().int_repr()), products);
+    EXPECT_EQ(numbers_of(call("add", a.t(), b.t(), 1.0, int64_t{40}).toTensor().t().int_repr()), sums);
+    const Tensor turned = quantized(tensor_of(y, {7, 10}).t().contiguous(), 0.5, 25, dtype).t();
+    EXPECT_EQ(numbers_of(call("add", a, turned, 1.0, int64_t{40}).toTensor().int_repr()), sums);
+  }
+}
+
 TEST(QuantizedOperators, ComputeWithNumbers) {
   const Tensor a = quantized(sample({2, 3, 4})), b = quantized(sample({2, 3, 4}, at::kFloat, 2), 0.1, 30);
   const Tensor x = a.dequantize(), y = b.dequantize();

@@ -1,17 +1,17 @@
 #include "aten/quantized/quantized_parts.h"
 
 #include <algorithm>
+#include <cmath>
+#include <vector>
 
 #include "aten/core/structured.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/dense/dense.h"
-#include "aten/ops/reduce/ops.h"
+#include "aten/quantized/element_loops.h"
 #include "c10/parallel/parallel.h"
 
 namespace at::quantized {
 namespace {
-
-constexpr int64_t kGrain = 16384;
 
 template <class F>
 void visit_integers(const char* op, ScalarType quantized, F&& f) {
@@ -25,26 +25,18 @@ void visit_integers(const char* op, ScalarType quantized, F&& f) {
   }
 }
 
-// Runs of elements that one scale and one zero point are for: f(begin, end, scale, zero_point). Zero points are floats
-// with kPerChannelAffineFloatQParams only.
+// Calls f(begin, end, steps) on runs of all elements.
 template <class F>
-void for_each_run(IntArrayRef sizes, const Quantizer& quantizer, const F& f) {
+void for_each_of(IntArrayRef sizes, const Quantizer& quantizer, const F& f) {
   int64_t numel = 1;
   for (const int64_t size : sizes) numel *= size;
   if (quantizer.per_tensor()) {
-    at::parallel_for(0, numel, kGrain, [&](int64_t begin, int64_t end) {
-      f(begin, end, static_cast<float>(quantizer.scale), static_cast<float>(quantizer.zero_point));
-    });
-    return;
+    const auto scale = static_cast<float>(quantizer.scale), zero = static_cast<float>(quantizer.zero_point);
+    return for_each_run(native::DimSplit{1, 1, numel}, &scale, &zero, f);
   }
   const native::DimSplit split = native::split_at_dim(sizes, quantizer.axis);
   const Tensor scales = native::dense(quantizer.scales, kFloat), zeros = native::dense(quantizer.zero_points, kFloat);
-  const float *const scale = scales.data_ptr<float>(), *const zero = zeros.data_ptr<float>();
-  at::parallel_for(0, split.outer * split.size, 1 + kGrain / (split.inner + 1), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      f(i * split.inner, (i + 1) * split.inner, scale[i % split.size], zero[i % split.size]);
-    }
-  });
+  for_each_run(split, scales.data_ptr<float>(), zeros.data_ptr<float>(), f);
 }
 
 void check_axis(const char* op, const Quantizer& quantizer, IntArrayRef sizes) {
@@ -60,21 +52,12 @@ void check_axis(const char* op, const Quantizer& quantizer, IntArrayRef sizes) {
 // Contiguous on both sides.
 void quantize_memory(const char* op, IntArrayRef sizes, const float* x, void* out, ScalarType quantized,
                      const Quantizer& quantizer) {
-  const Range range = range_of(op, quantized);
-  const bool float_zeros = quantizer.scheme == kPerChannelAffineFloatQParams;
+  const bool whole = quantizer.scheme != kPerChannelAffineFloatQParams;
   visit_integers(op, quantized, [&](auto tag) {
     using T = decltype(tag);
     T* const q = static_cast<T*>(out);
-    for_each_run(sizes, quantizer, [&](int64_t begin, int64_t end, float scale, float zero) {
-      const float inverse = 1.0f / scale;
-      if (float_zeros) {
-        for (int64_t i = begin; i < end; ++i) {
-          q[i] = static_cast<T>(quantize_one(x[i] * inverse + zero, 1.0f, 0, range));
-        }
-        return;
-      }
-      const auto zero_point = static_cast<int64_t>(zero);
-      for (int64_t i = begin; i < end; ++i) q[i] = static_cast<T>(quantize_one(x[i], inverse, zero_point, range));
+    for_each_of(sizes, quantizer, [&](int64_t begin, int64_t end, const Steps& steps) {
+      quantize_run(x + begin, q + begin, end - begin, steps, whole);
     });
   });
 }
@@ -164,19 +147,12 @@ Tensor dequantize(const char* op, const Tensor& t) {
   const Tensor result =
       in_order ? empty_with_strides(t.sizes(), t.strides(), kFloat) : empty_contiguous(t.sizes(), kFloat);
   float* const out = result.data_ptr<float>();
-  const bool float_zeros = quantizer.scheme == kPerChannelAffineFloatQParams;
+  const bool exact = quantizer.scheme != kPerChannelAffineFloatQParams;
   visit_integers(op, t.scalar_type(), [&](auto tag) {
     using T = decltype(tag);
     const T* const in = static_cast<const T*>(q.const_data_ptr());
-    for_each_run(t.sizes(), quantizer, [&](int64_t begin, int64_t end, float scale, float zero) {
-      if (float_zeros) {
-        for (int64_t i = begin; i < end; ++i) out[i] = (static_cast<float>(in[i]) - zero) * scale;
-        return;
-      }
-      const auto zero_point = static_cast<int64_t>(zero);
-      for (int64_t i = begin; i < end; ++i) {
-        out[i] = static_cast<float>(static_cast<int64_t>(in[i]) - zero_point) * scale;
-      }
+    for_each_of(t.sizes(), quantizer, [&](int64_t begin, int64_t end, const Steps& steps) {
+      dequantize_run(in + begin, out + begin, end - begin, steps, exact);
     });
   });
   return fresh(result);
@@ -192,6 +168,46 @@ const Quantizer& uniform(const char* op, const Tensor& t) {
   const Quantizer& quantizer = impl_of(op, t).quantizer();
   TORCH_CHECK(quantizer.per_tensor(), op, ": only per tensor affine quantized tensors are supported");
   return quantizer;
+}
+
+Tensor combined(const char* op, const Tensor& a, const Tensor& b, Combination how, QuantizerPtr to) {
+  const Quantizer &x = uniform(op, a), &y = uniform(op, b);
+  const Tensor qa = integers(op, a), qb = integers(op, b);
+  const auto near = [](const Quantizer& q) { return std::abs(static_cast<float>(q.zero_point)) <= kNear; };
+  if (qa.itemsize() != 1 || qa.sizes() != qb.sizes() || qa.strides() != qb.strides() ||
+      !qa.is_non_overlapping_and_dense() || !near(x) || !near(y) || !near(*to)) {
+    return Tensor();
+  }
+  how.scale_a = static_cast<float>(x.scale), how.zero_a = static_cast<float>(x.zero_point);
+  how.scale_b = static_cast<float>(y.scale), how.zero_b = static_cast<float>(y.zero_point);
+  how.scale = static_cast<float>(to->scale), how.zero = static_cast<float>(to->zero_point);
+  const Tensor result = empty_with_strides(qa.sizes(), qa.strides(), qa.scalar_type());
+  const auto run = [&](auto tag) {
+    using T = decltype(tag);
+    const T* const p = static_cast<const T*>(qa.const_data_ptr());
+    const T* const q = static_cast<const T*>(qb.const_data_ptr());
+    T* const out = static_cast<T*>(result.mutable_data_ptr());
+    at::parallel_for(0, qa.numel(), 2 * kGrain, [&](int64_t begin, int64_t end) {
+      combine_run(p + begin, q + begin, out + begin, end - begin, how);
+    });
+  };
+  qa.scalar_type() == ScalarType::Byte ? run(uint8_t{}) : run(int8_t{});
+  return fresh(make_quantized(result, std::move(to)));
+}
+
+Tensor clamped(const char* op, const Tensor& t, int64_t least, int64_t most) {
+  const Tensor whole = integers(op, t);
+  const Tensor q = whole.is_non_overlapping_and_dense() && native::is_aligned(whole) ? whole : native::dense(whole);
+  const Tensor result = empty_with_strides(q.sizes(), q.strides(), q.scalar_type());
+  visit_integers(op, t.scalar_type(), [&](auto tag) {
+    using T = decltype(tag);
+    const T* const in = static_cast<const T*>(q.const_data_ptr());
+    T* const out = static_cast<T*>(result.mutable_data_ptr());
+    at::parallel_for(0, q.numel(), 4 * kGrain, [&](int64_t begin, int64_t end) {
+      clamp_run(in + begin, out + begin, end - begin, static_cast<T>(least), static_cast<T>(most));
+    });
+  });
+  return fresh(make_quantized(result, impl_of(op, t).shared_quantizer()));
 }
 
 Tensor& assign(const char* op, Tensor& self, const Tensor& result) {
@@ -254,8 +270,21 @@ ChosenParameters choose_parameters(float least, float most, Range range, bool sy
 std::pair<float, float> extremes(const Tensor& numbers) {
   if (numbers.numel() == 0) return {0, 0};
   const Tensor x = native::dense(numbers, kFloat);
-  const auto [least, most] = at::aminmax(x);
-  return {*static_cast<const float*>(least.const_data_ptr()), *static_cast<const float*>(most.const_data_ptr())};
+  const float* const data = x.const_data_ptr<float>();
+  const int64_t n = x.numel(), parts = std::clamp<int64_t>(n / kGrain, 1, int64_t{4} * get_num_threads());
+  std::vector<std::pair<float, float>> ends(static_cast<size_t>(parts));
+  at::parallel_for(0, parts, 1, [&](int64_t first, int64_t last) {
+    for (int64_t p = first; p < last; ++p) {
+      const int64_t begin = n / parts * p, end = p + 1 == parts ? n : begin + n / parts;
+      extremes_run(data + begin, end - begin, &ends[p].first, &ends[p].second);
+    }
+  });
+  auto [least, most] = ends[0];
+  for (const auto& [low, high] : ends) {
+    if (low < least || std::isnan(low)) least = low;
+    if (high > most || std::isnan(high)) most = high;
+  }
+  return {least, most};
 }
 
 }  // namespace at::quantized

@@ -1,13 +1,18 @@
 #pragma once
 // What kernels of quantized tensors are made of.
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <utility>
+#include <vector>
 
 #include "aten/core/empty.h"
+#include "aten/ops/dense/dense.h"
+#include "aten/quantized/element_loops.h"
 #include "aten/quantized/quantized_tensor_impl.h"
+#include "c10/parallel/parallel.h"
 
 namespace at::quantized {
 
@@ -28,6 +33,42 @@ inline int64_t quantize_one(float x, float inverse_scale, int64_t zero_point, Ra
   return shifted >= static_cast<float>(range.most) ? range.most : static_cast<int64_t>(shifted);
 }
 int64_t quantize_one(const char* op, const Scalar& x, ScalarType quantized, const Quantizer& quantizer);
+
+/// Elements that are worth a thread.
+constexpr int64_t kGrain = 16384;
+
+/// Calls f(begin, end, steps) in parallel on runs of elements whose channels, along split.size, have these scales and
+/// zero points.
+template <class F>
+void for_each_run(const native::DimSplit& split, const float* scales, const float* zeros, const F& f) {
+  constexpr int64_t kNarrow = 32, kPeriod = 1024;
+  const int64_t numel = split.outer * split.size * split.inner;
+  if (split.inner >= kNarrow || split.outer * split.size == 1) {
+    at::parallel_for(0, numel, kGrain, [&](int64_t begin, int64_t end) {
+      while (begin < end) {
+        const int64_t run = begin / split.inner, stop = std::min(end, (run + 1) * split.inner);
+        f(begin, stop, Steps{scales + run % split.size, zeros + run % split.size});
+        begin = stop;
+      }
+    });
+    return;
+  }
+  // Channels that lie close together: a scale and a zero point for each element, some periods of them.
+  const int64_t period = split.size * split.inner, repeats = std::min(split.outer, 1 + kPeriod / (period + 1));
+  std::vector<float> own_scales, own_zeros;
+  for (int64_t run = 0; run < repeats * split.size; ++run) {
+    own_scales.insert(own_scales.end(), static_cast<size_t>(split.inner), scales[run % split.size]);
+    own_zeros.insert(own_zeros.end(), static_cast<size_t>(split.inner), zeros[run % split.size]);
+  }
+  const int64_t length = static_cast<int64_t>(own_scales.size());
+  at::parallel_for(0, numel, kGrain, [&](int64_t begin, int64_t end) {
+    while (begin < end) {
+      const int64_t at = begin % length, stop = std::min(end, begin - at + length);
+      f(begin, stop, Steps{own_scales.data() + at, own_zeros.data() + at, true});
+      begin = stop;
+    }
+  });
+}
 
 /// Float numbers as integers, as a new quantized tensor in the memory order of `numbers`.
 Tensor quantize(const char* op, const Tensor& numbers, ScalarType quantized, QuantizerPtr quantizer);
@@ -59,6 +100,13 @@ template <class F>
 Tensor on_numbers(const char* op, const Tensor& t, const F& f) {
   return on_numbers(op, t, impl_of(op, t).shared_quantizer(), f);
 }
+
+/// The sum or the product of two tensors of one 8-bit dtype, in `how` that names no scales yet, by the scale and zero
+/// point `to`. Undefined where they do not lie in memory alike, or zero points are far away.
+Tensor combined(const char* op, const Tensor& a, const Tensor& b, Combination how, QuantizerPtr to);
+
+/// Integers within [least, most], numbers of their dtype, with the quantizer of `t`.
+Tensor clamped(const char* op, const Tensor& t, int64_t least, int64_t most);
 
 /// Gives `self` the elements and the quantizer of a result of its size and dtype.
 Tensor& assign(const char* op, Tensor& self, const Tensor& result);

@@ -34,6 +34,51 @@ Tensor per_channel(int64_t axis = 0) {
                                   tensor_of({1, 0}, {2}, at::kLong), axis, at::kQInt8);
 }
 
+// Long enough for whole vectors and for what is left over; by the rule itself.
+TEST(Quantize, TreatsAllElementsOfARowAlike) {
+  Numbers x;
+  for (int i = 0; i < 77; ++i) x.push_back((i - 38) * 0.25 * (i % 5 + 1));
+  x[70] = NAN, x[71] = INFINITY, x[72] = -INFINITY;
+  const auto round_one = [](double v, double scale, double zero, double least, double most) {
+    const double q = std::nearbyint(v / scale) + zero;
+    return std::isnan(q) ? least : std::min(std::max(q, least), most);
+  };
+  for (const at::ScalarType dtype : {at::kQUInt8, at::kQInt8}) {
+    const double least = dtype == at::kQUInt8 ? 0 : -128, most = least + 255;
+    for (const double zero : {3.0, -1000.0, 20000000.0}) {
+      Numbers expected, numbers;
+      for (const double v : x) {
+        expected.push_back(round_one(v, 0.5, zero, least, most));
+        numbers.push_back(static_cast<float>(expected.back() - zero) * 0.5);
+      }
+      const Tensor none = at::zeros({77}, dtype == at::kQUInt8 ? at::kByte : at::kChar);
+      Tensor q = at::_make_per_tensor_quantized_tensor(none, 0.5, static_cast<int64_t>(zero));
+      q.copy_(tensor_of(x, {77}));
+      EXPECT_EQ(integers(q), expected);
+      EXPECT_EQ(numbers_of(q.dequantize()), numbers);
+    }
+    // A channel each of seven, side by side, and of eleven.
+    for (const int64_t axis : {int64_t{0}, int64_t{1}}) {
+      const int64_t channels = axis == 0 ? 11 : 7;
+      Numbers scales, zeros, expected;
+      for (int64_t c = 0; c < channels; ++c) {
+        scales.push_back(0.25 * static_cast<double>(1 << c % 3));
+        zeros.push_back(static_cast<double>(c));
+      }
+      for (int64_t i = 0; i < 77; ++i) {
+        const auto c = static_cast<size_t>(axis == 0 ? i / 7 : i % 7);
+        expected.push_back(round_one(x[static_cast<size_t>(i)], scales[c], zeros[c], least, most));
+      }
+      const Tensor q = at::quantize_per_channel(tensor_of(x, {11, 7}), tensor_of(scales, {channels}),
+                                                tensor_of(zeros, {channels}, at::kLong), axis, dtype);
+      EXPECT_EQ(integers(q), expected);
+    }
+  }
+  // Differences of 32-bit integers from their zero point are exact before they are floats.
+  const Tensor far = per_tensor({16777217, -2147483648.0, 5}, {3}, 1, 16777216, at::kInt);
+  EXPECT_EQ(numbers_of(far.dequantize()), (Numbers{1, -2164260864.0, -16777211}));
+}
+
 TEST(Quantize, RoundsToTheNearestIntegerWithinTheRange) {
   const Tensor x = tensor_of({-1000, -0.25, 0.25, 0.75, 0.3, 1000, NAN}, {7});
   const Numbers expected[] = {

@@ -1,8 +1,10 @@
 // Fake quantization: numbers moved to the nearest ones that integers would stand for.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <vector>
 
 #include "aten/core/structured.h"
 #include "aten/core/tensor.h"
@@ -15,12 +17,11 @@
 #include "aten/ops/quantized/ops.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/view/ops.h"
+#include "aten/quantized/quantized_parts.h"
 #include "c10/parallel/parallel.h"
 
 namespace at::native {
 namespace {
-
-constexpr int64_t kGrain = 16384;
 
 TensorSpec spec_of(const Tensor& self, ScalarType dtype) {
   TensorSpec spec;
@@ -46,55 +47,32 @@ void check_single(const char* op, const char* name, const Tensor& t) {
   TORCH_CHECK(t.numel() == 1, op, ": expected ", name, " with 1 element, but got ", t.numel());
 }
 
-// The numbers that `self` is dense with, as [outer][channels][inner] with one scale and zero point a channel.
+// The channels of numbers that are dense: a scale and a zero point each.
 struct Channels {
   DimSplit split;
   const float* scales;
   const float* zero_points;
 };
 
-// The arithmetic's type: half and bfloat16 are computed in float.
-template <class T>
-using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
-
-// f(i, x, scale, zero_point) for each element; double numbers with float scales.
-template <class T, class F>
-void for_each(const Channels& channels, const T* x, const F& f) {
-  const DimSplit& split = channels.split;
-  const int64_t all = split.outer * split.size * split.inner;
-  at::parallel_for(0, all, kGrain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end;) {
-      const int64_t run = i / split.inner, stop = std::min(end, (run + 1) * split.inner);
-      const float scale = channels.scales[run % split.size], zero = channels.zero_points[run % split.size];
-      for (; i < stop; ++i) f(i, static_cast<Wide<T>>(x[i]), scale, zero);
-    }
-  });
-}
-
-// How far a number lies, in integers: nearbyint(x / scale) + zero_point.
-template <class W>
-W position(W x, float scale, float zero_point) {
-  return std::nearbyint(x * static_cast<W>(1.0f / scale)) + static_cast<W>(zero_point);
-}
-
 void fake_quantize(const char* op, const Tensor& self, const Channels& channels, int64_t quant_min, int64_t quant_max,
                    Tensor& output, Tensor* mask) {
-  const Tensor x = dense(self);
-  DenseOut out(output);
+  // Half and bfloat16 are computed in float.
+  const ScalarType wide = self.scalar_type() == kDouble ? kDouble : kFloat;
+  const Tensor x = dense(self, wide);
+  DenseOut out(output, wide);
   std::optional<DenseOut> inside;
   if (mask != nullptr) inside.emplace(*mask);
   bool* const within = mask != nullptr ? inside->data<bool>() : nullptr;
-  cpu::visit_floating(self.scalar_type(), op, [&](auto tag) {
+  cpu::visit_float_double(wide, op, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    using W = Wide<T>;
+    const T* const from = x.const_data_ptr<T>();
     T* const y = out.data<T>();
-    const W least = static_cast<W>(quant_min), most = static_cast<W>(quant_max);
-    for_each(channels, static_cast<const T*>(x.const_data_ptr()), [&](int64_t i, W value, float scale, float zero) {
-      const W q = position(value, scale, zero);
-      const W kept = q > least ? (q < most ? q : most) : least;
-      y[i] = static_cast<T>((kept - static_cast<W>(zero)) * static_cast<W>(scale));
-      if (within != nullptr) within[i] = q >= least && q <= most;
-    });
+    quantized::for_each_run(channels.split, channels.scales, channels.zero_points,
+                            [&](int64_t begin, int64_t end, const quantized::Steps& steps) {
+                              quantized::fake_quantize_run(
+                                  from + begin, y + begin, within != nullptr ? within + begin : nullptr, end - begin,
+                                  steps, static_cast<T>(quant_min), static_cast<T>(quant_max));
+                            });
   });
   out.commit();
   if (inside) inside->commit();
@@ -155,26 +133,31 @@ LearnableGradients learnable_gradients(const char* op, const Tensor& grad, const
     T *const out = dx.data_ptr<T>(), *const scale_out = ds.data_ptr<T>(), *const zero_out = dz.data_ptr<T>();
     const float *const s = scales.data_ptr<float>(), *const z = zeros.data_ptr<float>();
     const T least = static_cast<T>(quant_min), most = static_cast<T>(quant_max);
-    // A channel's sums are one thread's, so that they do not depend on how many there are.
-    at::parallel_for(0, split.size, 1 + kGrain / (split.outer * split.inner + 1), [&](int64_t begin, int64_t end) {
-      for (int64_t c = begin; c < end; ++c) {
-        double scale_sum = 0, zero_sum = 0;
+    // Sums are those of a channel's parts, in order, so that they do not depend on how many threads there are.
+    constexpr int64_t kPart = int64_t{4} * quantized::kGrain;
+    const int64_t parts = split.size == 1 ? (split.inner + kPart - 1) / kPart : 1, tasks = split.size * parts;
+    std::vector<double> scale_sums(static_cast<size_t>(tasks)), zero_sums(scale_sums.size());
+    const int64_t grain = 1 + quantized::kGrain / (split.outer * split.inner + 1);
+    at::parallel_for(0, tasks, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t task = begin; task < end; ++task) {
+        const int64_t c = task / parts, first = task % parts * kPart,
+                      n = parts == 1 ? split.inner : std::min(kPart, split.inner - first);
         for (int64_t o = 0; o < split.outer; ++o) {
-          for (int64_t i = (o * split.size + c) * split.inner, last = i + split.inner; i < last; ++i) {
-            const T q = position(px[i], s[c], z[c]);
-            const bool inside = q >= least && q <= most;
-            out[i] = pg[i] * static_cast<T>(inside);
-            const T kept = q > least ? (q < most ? q : most) : least;
-            const T distance = kept - static_cast<T>(z[c]);
-            scale_sum += static_cast<double>(
-                pg[i] * (inside ? (distance * static_cast<T>(s[c]) - px[i]) * static_cast<T>(1.0f / s[c]) : distance));
-            if (!inside) zero_sum -= static_cast<double>(pg[i]) * static_cast<double>(s[c]);
-          }
+          const int64_t i = (o * split.size + c) * split.inner + first;
+          quantized::fake_quantize_backward_run(px + i, pg + i, out + i, n, s[c], z[c], least, most, &scale_sums[task],
+                                                &zero_sums[task]);
         }
-        scale_out[c] = static_cast<T>(scale_sum * grad_factor);
-        zero_out[c] = static_cast<T>(zero_sum * grad_factor);
       }
     });
+    for (int64_t c = 0; c < split.size; ++c) {
+      double scale_sum = 0, zero_sum = 0;
+      for (int64_t task = c * parts; task < (c + 1) * parts; ++task) {
+        scale_sum += scale_sums[task];
+        zero_sum += zero_sums[task];
+      }
+      scale_out[c] = static_cast<T>(scale_sum * grad_factor);
+      zero_out[c] = static_cast<T>(zero_sum * grad_factor);
+    }
   });
   return {at::to(dx, dtype), at::to(ds, scale.scalar_type()), at::to(dz, zero_point.scalar_type())};
 }

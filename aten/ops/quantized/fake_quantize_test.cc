@@ -51,6 +51,24 @@ TEST(FakeQuantize, MovesNumbersToTheNearestOnesOfTheRange) {
   EXPECT_EQ(values(std::get<1>(off)), (Numbers{1, 1}));
 }
 
+// Long enough for whole vectors and for what is left over.
+TEST(FakeQuantize, TreatsAllElementsOfARowAlike) {
+  for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
+    Numbers x, scales, zeros, expected, mask;
+    for (int64_t i = 0; i < 63; ++i) x.push_back(static_cast<double>(i * 37 % 63 - 31) * 0.125);
+    for (int64_t c = 0; c < 9; ++c) scales.push_back(c % 2 == 0 ? 0.25 : 0.5), zeros.push_back(static_cast<double>(c));
+    for (size_t i = 0; i < 63; ++i) {
+      const double q = std::nearbyint(x[i] / scales[i % 9]) + zeros[i % 9];
+      expected.push_back((std::min(std::max(q, 0.0), 12.0) - zeros[i % 9]) * scales[i % 9]);
+      mask.push_back(q >= 0 && q <= 12 ? 1 : 0);
+    }
+    const auto [y, inside] = at::fake_quantize_per_channel_affine_cachemask(
+        tensor_of(x, {7, 9}, dtype), tensor_of(scales, {9}), tensor_of(zeros, {9}, at::kInt), 1, 0, 12);
+    EXPECT_EQ(values(y), expected);
+    EXPECT_EQ(values(inside), mask);
+  }
+}
+
 TEST(FakeQuantize, TakesAScaleAndAZeroPointAChannel) {
   const Tensor x = tensor_of({0.3, 0.3, -0.3, 9, 0.3, 0.3}, {2, 3, 1});
   const Tensor scale = tensor_of({0.5, 0.25, 0.1}, {3}), zero = tensor_of({0, 1, 2}, {3}, at::kInt);
