@@ -1,9 +1,13 @@
 // Sparse tensors: sums, products and quotients, element by element.
 #include <algorithm>
+#include <optional>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "aten/core/empty.h"
 #include "aten/core/view.h"
+#include "aten/cpu/support/visit_dtype.h"
 #include "aten/ops/binary/kernels.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
@@ -13,7 +17,9 @@
 #include "aten/ops/join/ops.h"
 #include "aten/ops/view/ops.h"
 #include "aten/sparse/compressed_parts.h"
+#include "aten/sparse/order.h"
 #include "aten/sparse/sparse_parts.h"
+#include "c10/parallel/parallel.h"
 
 namespace at::native {
 namespace {
@@ -45,39 +51,129 @@ Tensor as_type(const Tensor& t, ScalarType dtype) {
   return at::to(t, dtype);
 }
 
-// The places of both, where they go in step named once; see merged().
-struct Merge {
-  std::vector<int64_t> of_a, of_b;  // the element of each result, -1: none
+// Where the elements of two lists stand, as rows that can be gone through in step.
+struct Lists {
+  int64_t rows = 0;
+  Tensor begin_a, places_a, begin_b, places_b;
+
+  sparse::Merged merge(bool common) const {
+    return sparse::merge_rows(rows, begin_a.const_data_ptr<int64_t>(), places_a.const_data_ptr<int64_t>(),
+                              begin_b.const_data_ptr<int64_t>(), places_b.const_data_ptr<int64_t>(), common);
+  }
 };
 
-Merge merge(const Tensor& a, const Tensor& b) {
-  const int64_t rows = a.size(0), na = a.size(1), nb = b.size(1);
-  const int64_t *ia = a.data_ptr<int64_t>(), *ib = b.data_ptr<int64_t>();
-  Merge result;
-  for (int64_t i = 0, j = 0; i < na || j < nb;) {
-    int order = i == na ? 1 : j == nb ? -1 : 0;
-    for (int64_t d = 0; order == 0 && d < rows && i < na && j < nb; ++d) {
-      const int64_t x = ia[d * na + i], y = ib[d * nb + j];
-      if (x != y) order = x < y ? -1 : 1;
-    }
-    result.of_a.push_back(order <= 0 ? i++ : -1);
-    result.of_b.push_back(order >= 0 ? j++ : -1);
+// Of tensors in coordinates, by a number for each place. Where both are in order a row for each thread, else one.
+Lists lists_of(std::pair<Tensor, Tensor> keys, bool in_order) {
+  Lists lists{1, Tensor(), std::move(keys.first), Tensor(), std::move(keys.second)};
+  const int64_t na = lists.places_a.numel(), nb = lists.places_b.numel();
+  const int64_t* places = lists.places_a.const_data_ptr<int64_t>();
+  if (in_order) lists.rows = std::clamp<int64_t>(na / 16384, 1, get_num_threads());
+  std::vector<int64_t> begin_a, begin_b;
+  for (int64_t row = 0; row < lists.rows; ++row) {
+    const int64_t at = na / lists.rows * row;
+    const int64_t* other = lists.places_b.const_data_ptr<int64_t>();
+    begin_a.push_back(at);
+    begin_b.push_back(row == 0 ? 0 : std::lower_bound(other, other + nb, places[at]) - other);
+  }
+  begin_a.push_back(na);
+  begin_b.push_back(nb);
+  lists.begin_a = sparse::long_tensor(begin_a), lists.begin_b = sparse::long_tensor(begin_b);
+  return lists;
+}
+
+// Whether places of a tensor in coordinates have a number each.
+bool are_countable(const Tensor& t) {
+  int64_t numel = 1;
+  for (const int64_t size : sparse::sparse_sizes(t, sparse::impl_of("add", t))) {
+    if (__builtin_mul_overflow(numel, size, &numel)) return false;
+  }
+  return true;
+}
+
+// Of compressed matrices without blocks that name no place twice; none of others.
+std::optional<Lists> lists_of_lines(const char* op, const Tensor& a, const Tensor& b) {
+  const SparseCsrTensorImpl &x = sparse::compressed_impl_of(op, a), &y = sparse::compressed_impl_of(op, b);
+  if (x.batch_dim() != 0 || y.batch_dim() != 0 || x.block_dim() != 0) return std::nullopt;
+  const sparse::Lines p = sparse::lines_of(a), q = sparse::lines_of(b);
+  if (!sparse::go_up(p.count, p.pointers(0), p.places(0)) || !sparse::go_up(q.count, q.pointers(0), q.places(0))) {
+    return std::nullopt;
+  }
+  return Lists{p.count, p.compressed, p.plain, q.compressed, q.plain};
+}
+
+// The numbers that `of_a` chooses of a's, else those that `of_b` chooses of b's.
+Tensor chosen(const Tensor& a, const Tensor& b, const sparse::Merged& merged) {
+  const int64_t n = merged.of_a.numel(), dims = a.dim() == 2 ? a.size(0) : 1, na = a.size(-1), nb = b.size(-1);
+  Tensor result = empty_contiguous(a.dim() == 2 ? IntArrayRef({dims, n}) : IntArrayRef(n), ScalarType::Long);
+  const int64_t *x = a.const_data_ptr<int64_t>(), *y = b.const_data_ptr<int64_t>();
+  const int64_t *of_a = merged.of_a.const_data_ptr<int64_t>(), *of_b = merged.of_b.const_data_ptr<int64_t>();
+  int64_t* out = result.mutable_data_ptr<int64_t>();
+  for (int64_t d = 0; d < dims; ++d, x += na, y += nb, out += n) {
+    at::parallel_for(0, n, internal::GRAIN_SIZE, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        // An address is chosen, not a way: which list it is cannot be foreseen.
+        const int64_t* from = of_a[i] >= 0 ? x + of_a[i] : y + of_b[i];
+        out[i] = *from;
+      }
+    });
   }
   return result;
+}
+
+// a + alpha * b, where there is no element of one it is 0. Numbers with a 0 before them, so that -1 names it.
+template <class T>
+Tensor sums(const Tensor& a, const Tensor& b, const sparse::Merged& merged, const Scalar& alpha) {
+  using A = std::conditional_t<std::is_same_v<T, c10::Half> || std::is_same_v<T, c10::BFloat16>, float, T>;
+  const int64_t n = merged.of_a.numel();
+  const auto with_zero = [](const Tensor& values, A factor) {
+    const Tensor from = dense(values);
+    const T* x = static_cast<const T*>(from.const_data_ptr());
+    std::vector<A> result(static_cast<size_t>(from.numel()) + 1);
+    for (int64_t i = 0; i < from.numel(); ++i) result[i + 1] = static_cast<A>(x[i]) * factor;
+    return result;
+  };
+  const std::vector<A> of_x = with_zero(a, A(1)), of_y = with_zero(b, alpha.to<A>());
+  const int64_t *of_a = merged.of_a.const_data_ptr<int64_t>(), *of_b = merged.of_b.const_data_ptr<int64_t>();
+  Tensor result = empty_contiguous({n}, a.scalar_type());
+  T* out = static_cast<T*>(result.mutable_data_ptr());
+  at::parallel_for(0, n, internal::GRAIN_SIZE, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) out[i] = static_cast<T>(of_x[of_a[i] + 1] + of_y[of_b[i] + 1]);
+  });
+  return result;
+}
+
+std::vector<int64_t> as_vector(const Tensor& numbers) {
+  const int64_t* from = numbers.const_data_ptr<int64_t>();
+  return {from, from + numbers.numel()};
+}
+
+// The values a + alpha * b of dtype `dtype`.
+Tensor merged_values(const Tensor& a, const Tensor& b, const sparse::Merged& merged, const Scalar& alpha,
+                     ScalarType dtype) {
+  const Tensor x = as_type(a, dtype), y = as_type(b, dtype);
+  if (a.dim() == 1 && isFloatingType(dtype) && !alpha.isComplex() && !alpha.isBoolean()) {
+    return cpu::visit_floating(dtype, "add", [&](auto tag) {
+      return sums<typename decltype(tag)::type>(x, y, merged, alpha);
+    });
+  }
+  return at::add(sparse::spread(x, as_vector(merged.of_a)), sparse::spread(y, as_vector(merged.of_b)), alpha);
 }
 
 // a + alpha * b of two lists of elements that lie densely: gone through in step, so that sums of coalesced ones are.
 Tensor merged(const Tensor& a, const Tensor& b, const Scalar& alpha, ScalarType dtype) {
   const SparseTensorImpl &x = sparse::impl_of("add", a), &y = sparse::impl_of("add", b);
-  const Tensor ia = dense(x.indices()), ib = dense(y.indices());
-  const Merge both = merge(ia, ib);
-  const Tensor values = at::add(sparse::spread(as_type(x.values(), dtype), both.of_a),
-                                sparse::spread(as_type(y.values(), dtype), both.of_b), alpha);
-  std::vector<int64_t> columns(both.of_a.size());
-  for (size_t i = 0; i < columns.size(); ++i) columns[i] = both.of_a[i] >= 0 ? both.of_a[i] : x.nnz() + both.of_b[i];
-  const std::vector<Tensor> lists{ia, ib};
-  return sparse::make_sparse(a.sizes(), at::index_select(at::cat(lists, 1), 1, sparse::long_tensor(columns)), values,
-                             x.coalesced() && y.coalesced());
+  const bool coalesced = x.coalesced() && y.coalesced();
+  const sparse::Merged both = lists_of(sparse::common_keys(x.indices(), y.indices()), coalesced).merge(false);
+  return sparse::make_sparse(a.sizes(), chosen(dense(x.indices()), dense(y.indices()), both),
+                             merged_values(x.values(), y.values(), both, alpha, dtype), coalesced);
+}
+
+// A compressed tensor of the lines of a and b with these places and values.
+Tensor with_lines(const char* op, const Tensor& a, const Tensor& b, const Tensor& pointers, const Tensor& places,
+                  const Tensor& values) {
+  const SparseCsrTensorImpl &x = sparse::compressed_impl_of(op, a), &y = sparse::compressed_impl_of(op, b);
+  return sparse::with_index_type(sparse::make_compressed(a.layout(), a.sizes(), pointers, places, values),
+                                 promoteTypes(x.plain().scalar_type(), y.plain().scalar_type()));
 }
 
 Tensor appended(const Tensor& a, const Tensor& b, const Scalar& alpha, ScalarType dtype) {
@@ -88,7 +184,13 @@ Tensor appended(const Tensor& a, const Tensor& b, const Scalar& alpha, ScalarTyp
 }
 
 Tensor add_both_sparse(const Tensor& a, const Tensor& b, const Scalar& alpha) {
+  const ScalarType dtype = promoteTypes(a.scalar_type(), b.scalar_type());
   if (are_compressed("add", a, b)) {
+    if (const std::optional<Lists> lists = lists_of_lines("add", a, b)) {
+      const sparse::Merged both = lists->merge(false);
+      return with_lines("add", a, b, both.pointers, chosen(lists->places_a, lists->places_b, both),
+                        merged_values(sparse::values_of(a), sparse::values_of(b), both, alpha, dtype));
+    }
     return compressed_as("add", a, b, add_both_sparse(sparse::coordinates(a), sparse::coordinates(b), alpha));
   }
   TORCH_CHECK(a.sizes() == b.sizes(), "add: expected sizes of 'self' and 'other' to match, but ", a.sizes(),
@@ -97,7 +199,6 @@ Tensor add_both_sparse(const Tensor& a, const Tensor& b, const Scalar& alpha) {
   TORCH_CHECK(x.dense_dim() == y.dense_dim(),
               "add: expected 'self' and 'other' to have same number of sparse dimensions, but ", x.sparse_dim(),
               " != ", y.sparse_dim());
-  const ScalarType dtype = promoteTypes(a.scalar_type(), b.scalar_type());
   const bool dense_values = x.values().is_contiguous() && y.values().is_contiguous();
   return dense_values ? merged(a, b, alpha, dtype) : appended(a, b, alpha, dtype);
 }
@@ -124,7 +225,7 @@ Tensor add_sparse(const Tensor& self, const Tensor& other, const Scalar& alpha) 
   check_same_size_as_dense(self, other);
   const ScalarType dtype = promoteTypes(self.scalar_type(), other.scalar_type());
   const Tensor result = at::_to_copy(self, TensorOptions().dtype(dtype), false, MemoryFormat::Contiguous);
-  sparse::add_elements(result, sparse::in_coordinates(other), alpha);
+  sparse::add_elements(result, other, alpha);
   return fresh(result);
 }
 
@@ -137,7 +238,7 @@ Tensor& add_sparse_(Tensor& self, const Tensor& other, const Scalar& alpha) {
   check_same_size_as_dense(self, other);
   check_cast(promoteTypes(self.scalar_type(), other.scalar_type()), self.scalar_type());
   if (self.is_contiguous()) {
-    sparse::add_elements(self, sparse::in_coordinates(other), alpha);
+    sparse::add_elements(self, other, alpha);
     return self;
   }
   return at::copy_(self, add_sparse(self, other, alpha));
@@ -161,10 +262,20 @@ Tensor& sub_out_sparse(const Tensor& self, const Tensor& other, const Scalar& al
 // --- products ---
 namespace {
 
+// Products of the elements that stand at one place.
+Tensor product_of(const Tensor& a, const Tensor& b, const sparse::Merged& common) {
+  return at::mul(at::index_select(a, 0, common.of_a), at::index_select(b, 0, common.of_b));
+}
+
 // The product at the places that both name. Of one that is not coalesced all elements stay, with products of 0 where
 // the other has none; of two such the one with less elements.
 Tensor mul_both_sparse(const Tensor& self, const Tensor& other) {
   if (are_compressed("mul", self, other)) {
+    if (const std::optional<Lists> lists = lists_of_lines("mul", self, other)) {
+      const sparse::Merged both = lists->merge(true);
+      return with_lines("mul", self, other, both.pointers, at::index_select(lists->places_a, 0, both.of_a),
+                        product_of(sparse::values_of(self), sparse::values_of(other), both));
+    }
     return compressed_as("mul", self, other, mul_both_sparse(sparse::coordinates(self), sparse::coordinates(other)));
   }
   const SparseTensorImpl &a = sparse::impl_of("mul", self), &b = sparse::impl_of("mul", other);
@@ -172,11 +283,16 @@ Tensor mul_both_sparse(const Tensor& self, const Tensor& other) {
                   sparse::sparse_sizes(self, a) == sparse::sparse_sizes(other, b),
               "sparse_binary_op_intersection_cpu(): expects sparse inputs with equal dimensionality, number of sparse "
               "dimensions, and shape of sparse dimensions");
+  const DimVector sizes = broadcast_shapes(self.sizes(), other.sizes());
+  if (a.coalesced() && b.coalesced() && are_countable(self)) {
+    const sparse::Merged both = lists_of({sparse::places_of(self), sparse::places_of(other)}, true).merge(true);
+    return sparse::make_sparse(sizes, at::index_select(a.indices(), 1, both.of_a),
+                               product_of(a.values(), b.values(), both), true);
+  }
   const bool keeps_other = !b.coalesced() && (a.coalesced() || a.nnz() >= b.nnz());
   const Tensor &kept = keeps_other ? other : self, once = sparse::coalesced(keeps_other ? self : other);
   const SparseTensorImpl &x = sparse::impl_of("mul", kept), &y = sparse::impl_of("mul", once);
   const std::vector<int64_t> found = sparse::find_places(once, sparse::places_of(kept));
-  const DimVector sizes = broadcast_shapes(self.sizes(), other.sizes());
   if (!x.coalesced()) {
     return sparse::make_sparse(sizes, x.indices(), at::mul(x.values(), sparse::spread(y.values(), found)), false);
   }

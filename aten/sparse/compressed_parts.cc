@@ -1,7 +1,9 @@
 #include "aten/sparse/compressed_parts.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
+#include <type_traits>
 
 #include "aten/core/empty.h"
 #include "aten/ops/copy/ops.h"
@@ -27,6 +29,7 @@ const char* plain_name(bool rows) {
   return rows ? "col_indices" : "row_indices";
 }
 
+// Without places: pointers only.
 template <class Index>
 void check_indices_of(bool rows, const Index* pointers, const Index* places, int64_t count, int64_t width, int64_t nnz,
                       bool sorted) {
@@ -34,15 +37,35 @@ void check_indices_of(bool rows, const Index* pointers, const Index* places, int
   const char *lines = rows ? "nrows" : "ncols", *others = rows ? "ncols" : "nrows";
   TORCH_CHECK(pointers[0] == 0, "`", compressed, "[..., 0] == 0` is not satisfied.");
   TORCH_CHECK(pointers[count] == nnz, "`", compressed, "[..., -1] == nnz` is not satisfied.");
+  // All that is looked for shows in a sign, or is counted; a loop that finds the place follows where there is one.
+  Index signs = 0;
+  int64_t longest = 0;
   for (int64_t i = 0; i < count; ++i) {
+    const auto length = static_cast<Index>(static_cast<std::make_unsigned_t<Index>>(pointers[i + 1]) -
+                                           static_cast<std::make_unsigned_t<Index>>(pointers[i]));
+    signs |= pointers[i + 1] | length;
+    longest = std::max<int64_t>(longest, length);
+  }
+  for (int64_t i = 0; (signs < 0 || (sorted && longest > width)) && i < count; ++i) {
     const int64_t length = static_cast<int64_t>(pointers[i + 1]) - static_cast<int64_t>(pointers[i]);
     TORCH_CHECK(pointers[i] >= 0 && length >= 0 && (!sorted || length <= width) && pointers[i + 1] <= nnz,
                 "`0 <= ", compressed, "[..., 1:] - ", compressed, "[..., :-1] <= ", others, "` is not satisfied.");
   }
+  if (places == nullptr) return;
+  const auto last = static_cast<Index>(std::min<int64_t>(width - 1, std::numeric_limits<Index>::max()));
+  signs = 0;
   for (int64_t k = 0; k < nnz; ++k) {
+    signs |= places[k] | static_cast<Index>(static_cast<std::make_unsigned_t<Index>>(last) -
+                                            static_cast<std::make_unsigned_t<Index>>(places[k]));
+  }
+  for (int64_t k = 0; signs < 0 && k < nnz; ++k) {
     TORCH_CHECK(places[k] >= 0 && places[k] < width, "`0 <= ", plain, " < ", others, "` is not satisfied.");
   }
+  int64_t falls = 0;
   for (int64_t i = 0; sorted && i < count; ++i) {
+    for (int64_t k = pointers[i] + 1; k < pointers[i + 1]; ++k) falls |= places[k] <= places[k - 1] ? 1 : 0;
+  }
+  for (int64_t i = 0; falls != 0 && i < count; ++i) {
     for (int64_t k = pointers[i] + 1; k < pointers[i + 1]; ++k) {
       TORCH_CHECK(places[k - 1] < places[k], "`", plain, "[..., ", compressed, "[..., i - 1]:", compressed,
                   "[..., i]] for all i = 1, ..., ", lines,
@@ -91,6 +114,13 @@ void check_indices(bool rows, const Tensor& compressed, const Tensor& plain, int
   } else {
     check(int64_t{});
   }
+}
+
+void check_pointers(bool rows, const Tensor& compressed, int64_t count, int64_t width, int64_t nnz) {
+  TORCH_CHECK(compressed.dim() == 1 && compressed.size(0) == count + 1, compressed_name(rows),
+              ".shape[-1] must be equal to the number of ", rows ? "row" : "column", "s + 1 (=", count + 1,
+              "), but got ", compressed.size(-1));
+  check_indices_of<int64_t>(rows, compressed.const_data_ptr<int64_t>(), nullptr, count, width, nnz, false);
 }
 
 Lines lines_of(const Tensor& t) {

@@ -31,6 +31,9 @@ Lines lines_of(const Tensor& t);
 void check_indices(bool rows, const Tensor& compressed, const Tensor& plain, int64_t count, int64_t width, int64_t nnz,
                    bool sorted);
 
+/// Throws c10::Error for the first of those invariants, that is where pointers break one.
+void check_pointers(bool rows, const Tensor& compressed, int64_t count, int64_t width, int64_t nnz);
+
 /// Of each element, block elements one by one, the place in batch x rows x columns (row-major): int64.
 Tensor element_places(const Tensor& t);
 /// The values of these elements: elements x dense sizes, over the memory of t where it can be.

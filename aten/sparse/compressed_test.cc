@@ -314,6 +314,53 @@ TEST(Compressed, Products) {
   }
 }
 
+// Enough elements for several threads.
+TEST(Compressed, MergesInStepWithAnyNumberOfThreads) {
+  const Tensor x = holes({300, 200}), y = holes({300, 200}, 2);
+  const int before = at::get_num_threads();
+  for (const int threads : {1, 3}) {
+    at::set_num_threads(threads);
+    for (const Layout layout : {at::kSparse, at::kSparseCsr, at::kSparseCsc}) {
+      const Tensor a = in_layout(x, layout), b = in_layout(y, layout);
+      expect_equal(at::sub(a, b, 3).to_dense(), x - 3 * y);
+      expect_equal((a * b).to_dense(), x * y);
+      expect_equal(at::add(a.to(at::kFloat), b.to(at::kHalf)).to_dense(), x.to(at::kFloat) + y.to(at::kHalf));
+      EXPECT_EQ(at::add(a, b)._nnz(), a._nnz() + b._nnz() - (a * b)._nnz());
+      expect_equal(at::mm(a, b.transpose(0, 1)).to_dense(), at::mm(x, y.t()));
+      EXPECT_TRUE(layout != at::kSparse || at::add(a, b).is_coalesced());
+    }
+  }
+  at::set_num_threads(before);
+}
+
+// Places of 32 and of 64 bits, rows longer than what is looked through at a time, columns that leave a rest.
+TEST(Compressed, ProductsOfEachWidthOfIndices) {
+  const Tensor x = holes({9, 1500});
+  for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
+    const Tensor csr = in_layout(x.to(dtype), at::kSparseCsr);
+    for (const at::ScalarType index : {at::kInt, at::kLong}) {
+      const Tensor a = at::sparse_csr_tensor(csr.crow_indices().to(index), csr.col_indices().to(index), csr.values(),
+                                             csr.sizes(), csr.options());
+      for (const int64_t columns : {1, 2, 5, 16, 23, 70, 150}) {
+        const Tensor right = (holes({1500, columns}, 3) / 4).to(dtype);
+        expect_equal(at::mm(a, right), at::mm(x.to(dtype), right));
+      }
+      expect_equal(at::mv(a, holes({1500}, 2).to(dtype)), at::mv(x.to(dtype), holes({1500}, 2).to(dtype)));
+    }
+  }
+  // Nothing is read at places that are out of range, in any row.
+  for (const int64_t bad : {int64_t{-1}, int64_t{4}, INT64_MAX, INT64_MIN}) {
+    const Tensor a = at::_sparse_csr_tensor_unsafe(longs({0, 1, 3}), longs({0, 1, bad}), at::ones({3}), {2, 4},
+                                                   at::TensorOptions().dtype(at::kFloat).layout(at::kSparseCsr));
+    const std::string message = text([&] { at::mv(a, at::ones({4})); });
+    EXPECT_EQ(message, "`0 <= col_indices < ncols` is not satisfied.");
+    EXPECT_EQ(text([&] { at::mm(a, at::ones({4, 20})); }), message);
+  }
+  const Tensor falls = at::_sparse_csr_tensor_unsafe(longs({0, 4, 3}), longs({0, 1, 2}), at::ones({3}), {2, 4},
+                                                     at::TensorOptions().dtype(at::kFloat).layout(at::kSparseCsr));
+  EXPECT_THROW(at::mv(falls, at::ones({4})), c10::Error);
+}
+
 TEST(Compressed, Reductions) {
   const Tensor x = holes({4, 6});
   const Tensor csr = x.to_sparse_csr();

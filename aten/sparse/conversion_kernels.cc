@@ -219,7 +219,7 @@ Tensor _coalesce_sparse(const Tensor& self) {
 Tensor to_dense_sparse(const Tensor& self, std::optional<ScalarType> dtype, std::optional<bool>) {
   TORCH_CHECK(!dtype.has_value(), "dtype argument is not supported by sparse_to_dense");
   const Tensor result = at::zeros(self.sizes(), self.options().layout(Layout::Strided));
-  sparse::add_elements(result, sparse::in_coordinates(self), 1);
+  sparse::add_elements(result, self, 1);
   return fresh(result);
 }
 

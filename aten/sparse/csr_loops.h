@@ -2,14 +2,27 @@
 
 #include <cstdint>
 
+// Loops of sparse matrices by rows, chosen for the processor. T: float or double; Index: int32_t or int64_t.
 namespace at::sparse {
 
-/// Rows [first, end) of the product of a sparse matrix by rows with a dense one of `columns` columns, row-major: row i
-/// of `out` is the sum of values[k] times row places[k] of `dense` for k in [pointers[i], pointers[i + 1]). Chosen for
-/// the processor.
-void multiply_rows(const int64_t* pointers, const int64_t* places, const float* values, const float* dense,
-                   int64_t columns, int64_t first, int64_t end, float* out);
-void multiply_rows(const int64_t* pointers, const int64_t* places, const double* values, const double* dense,
-                   int64_t columns, int64_t first, int64_t end, double* out);
+/// A sparse matrix by rows, by its memory: row i has values[k] at places[k] for k in [pointers[i], pointers[i + 1]).
+template <class T, class Index>
+struct RowsMemory {
+  const int64_t* pointers;
+  const Index* places;
+  const T* values;
+};
+
+/// Rows [first, end) of the product with a dense matrix of `height` rows and `columns` columns, row-major. False, with
+/// rows that are not all written, where a place is not in [0, height).
+template <class T, class Index>
+bool multiply_rows(const RowsMemory<T, Index>& a, const T* dense, int64_t height, int64_t columns, int64_t first,
+                   int64_t end, T* out);
+
+/// Of each element k of rows [first, end), at (i, j), the product of rows i of `left` and j of `right`, of `inner`
+/// elements: out[k]. Places are in range.
+template <class T>
+void multiply_sampled(const int64_t* pointers, const int64_t* places, const T* left, const T* right, int64_t inner,
+                      int64_t first, int64_t end, T* out);
 
 }  // namespace at::sparse

@@ -1,5 +1,8 @@
 #include "aten/sparse/csr_rows.h"
 
+#include <algorithm>
+#include <atomic>
+#include <bit>
 #include <numeric>
 #include <vector>
 
@@ -12,6 +15,7 @@
 #include "aten/ops/view/ops.h"
 #include "aten/sparse/compressed_parts.h"
 #include "aten/sparse/csr_loops.h"
+#include "aten/sparse/order.h"
 #include "aten/sparse/sparse_parts.h"
 
 namespace at::sparse {
@@ -67,15 +71,28 @@ struct Accumulator<int32_t> {
 
 constexpr int64_t kTile = 64;  // columns of the product that are summed up at a time
 
+// Of float or double numbers, places as they are. False where one is out of range.
+template <class T, class Index>
+bool multiply_as_is(const Rows& a, const T* dense, int64_t columns, T* out) {
+  const RowsMemory<T, Index> memory{a.begin(), static_cast<const Index*>(a.places.const_data_ptr()),
+                                    static_cast<const T*>(a.values.const_data_ptr())};
+  std::atomic<bool> good{true};
+  for_rows(a, columns, [&](int64_t first, int64_t end) {
+    if (!multiply_rows(memory, dense, a.columns, columns, first, end, out)) good = false;
+  });
+  return good;
+}
+
 template <class T>
 void multiply(const Rows& a, const T* dense, int64_t columns, T* out) {
   using A = typename Accumulator<T>::type;
   const int64_t *begin = a.begin(), *place = a.place();
   const T* values = static_cast<const T*>(a.values.const_data_ptr());
+  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
+    multiply_as_is<T, int64_t>(a, dense, columns, out);
+    return;
+  }
   for_rows(a, columns, [&](int64_t first, int64_t end) {
-    if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
-      return multiply_rows(begin, place, values, dense, columns, first, end, out);
-    }
     for (int64_t i = first; i < end; ++i) {
       T* row = out + i * columns;
       for (int64_t from = 0; from < columns; from += kTile) {
@@ -121,6 +138,7 @@ Rows rows_of(const char* op, const Tensor& t, bool transposed) {
     std::vector<int64_t> which;
     for (int64_t d = 0; d < batch; ++d) which.push_back(d);
     which.push_back(dim);
+    if (batch == 0) return flat_places(at::slice(impl.indices(), 0, dim, dim + 1), sizes);
     return flat_places(at::index_select(impl.indices(), 0, long_tensor(which)), sizes);
   };
   return grouped(matrices * t.size(row), matrices * t.size(column), numbers(row), numbers(column), impl.values());
@@ -139,6 +157,138 @@ Tensor times_dense(const char* op, const Rows& a, const Tensor& dense) {
     } else {
       multiply(a, static_cast<const T*>(right.const_data_ptr()), columns, static_cast<T*>(result.mutable_data_ptr()));
     }
+  });
+  return result;
+}
+
+Tensor times_dense(const char* op, const Tensor& sparse, const Tensor& dense) {
+  const ScalarType type = dense.scalar_type();
+  if (sparse.layout() != Layout::SparseCsr || sparse.dim() != 2 ||
+      (type != ScalarType::Float && type != ScalarType::Double)) {
+    return times_dense(op, rows_of(op, sparse), dense);
+  }
+  // Places are looked through where they are used.
+  const SparseCsrTensorImpl& impl = compressed_impl_of(op, sparse);
+  const int64_t columns = dense.size(1);
+  const Rows a{sparse.size(0), sparse.size(1), native::dense(impl.compressed(), ScalarType::Long),
+               native::dense(impl.plain()), native::dense(impl.values())};
+  check_pointers(true, a.pointers, a.rows, a.columns, a.nnz());
+  Tensor result = empty_contiguous({a.rows, columns}, type);
+  const Tensor right = native::dense(dense);
+  const bool narrow = a.places.scalar_type() == ScalarType::Int;
+  bool good = true;
+  cpu::visit_float_double(type, op, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* from = right.const_data_ptr<T>();
+    T* to = result.mutable_data_ptr<T>();
+    good = narrow ? multiply_as_is<T, int32_t>(a, from, columns, to) : multiply_as_is<T, int64_t>(a, from, columns, to);
+  });
+  if (!good) lines_of(sparse);  // throws, and says what is wrong
+  return result;
+}
+
+Rows ordered_rows(const char* op, const Tensor& t) {
+  Rows rows = rows_of(op, t);
+  return go_up(rows.rows, rows.begin(), rows.place()) ? rows : rows_of(op, coalesced(in_coordinates(t)));
+}
+
+namespace {
+
+// The columns that a product may have, where they are few among many: by number.
+struct Columns {
+  std::vector<int64_t> used;  // in order; none: all
+  Tensor number;              // of each element of the right factor
+  int64_t count;
+};
+Columns columns_of(const Rows& b) {
+  if (b.columns / 4 <= b.nnz() + 1024) return {{}, b.places, b.columns};
+  const Order order = order_of(b.place(), b.nnz(), b.columns);
+  Columns columns{{}, empty_contiguous({b.nnz()}, ScalarType::Long), order.groups()};
+  int64_t* number = columns.number.mutable_data_ptr<int64_t>();
+  for (int64_t g = 0; g < order.groups(); ++g) {
+    columns.used.push_back(b.place()[order.numbers[order.starts[g]]]);
+    for (int64_t i = order.starts[g]; i < order.starts[g + 1]; ++i) number[order.numbers[i]] = g;
+  }
+  return columns;
+}
+
+// A row's columns in order; `marks` has a bit for each column, all 0 before and after.
+void sort_columns(int64_t* columns, int64_t n, std::vector<uint64_t>& marks) {
+  if (static_cast<int64_t>(marks.size()) > 4 * n) {
+    std::sort(columns, columns + n);
+    return;
+  }
+  for (int64_t j = 0; j < n; ++j) marks[columns[j] / 64] |= uint64_t{1} << columns[j] % 64;
+  for (size_t word = 0; word < marks.size(); ++word) {
+    uint64_t left = marks[word];
+    for (; left != 0; left &= left - 1) {
+      *columns++ = static_cast<int64_t>(word) * 64 + std::countr_zero(left);
+    }
+    marks[word] = 0;
+  }
+}
+
+}  // namespace
+
+Rows times_sparse(const char* op, const Rows& a, const Rows& b, bool in_order) {
+  TORCH_INTERNAL_ASSERT(a.columns == b.rows && a.values.scalar_type() == b.values.scalar_type());
+  const Columns columns = columns_of(b);
+  const int64_t *begin_a = a.begin(), *inner = a.place(), *begin_b = b.begin();
+  const int64_t* outer = columns.number.const_data_ptr<int64_t>();
+  const int64_t work = 1 + b.nnz() / std::max<int64_t>(b.rows, 1);
+  Rows result{a.rows, b.columns, empty_contiguous({a.rows + 1}, ScalarType::Long), Tensor(), Tensor()};
+  int64_t* pointers = result.pointers.mutable_data_ptr<int64_t>();
+  // How many places each row has. `seen` has the last row that a column was named in.
+  pointers[0] = 0;
+  for_rows(a, work, [&](int64_t first, int64_t end) {
+    std::vector<int64_t> seen(static_cast<size_t>(columns.count), -1);
+    for (int64_t i = first; i < end; ++i) {
+      int64_t count = 0;
+      for (int64_t k = begin_a[i]; k < begin_a[i + 1]; ++k) {
+        for (int64_t l = begin_b[inner[k]]; l < begin_b[inner[k] + 1]; ++l) {
+          count += seen[outer[l]] != i;
+          seen[outer[l]] = i;
+        }
+      }
+      pointers[i + 1] = count;
+    }
+  });
+  std::partial_sum(pointers, pointers + a.rows + 1, pointers);
+  result.places = empty_contiguous({pointers[a.rows]}, ScalarType::Long);
+  result.values = empty_contiguous({pointers[a.rows]}, a.values.scalar_type());
+  int64_t* places = result.places.mutable_data_ptr<int64_t>();
+  cpu::visit_all(a.values.scalar_type(), op, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T *of_a = static_cast<const T*>(a.values.const_data_ptr()),
+            *of_b = static_cast<const T*>(b.values.const_data_ptr());
+    T* values = static_cast<T*>(result.values.mutable_data_ptr());
+    for_rows(a, work, [&](int64_t first, int64_t end) {
+      std::vector<int64_t> seen(static_cast<size_t>(columns.count), -1);
+      std::vector<T> sums(seen.size());
+      std::vector<uint64_t> marks(in_order ? seen.size() / 64 + 1 : 0);
+      for (int64_t i = first; i < end; ++i) {
+        int64_t *const to = places + pointers[i], *next = to;
+        for (int64_t k = begin_a[i]; k < begin_a[i + 1]; ++k) {
+          const T weight = of_a[k];
+          for (int64_t l = begin_b[inner[k]]; l < begin_b[inner[k] + 1]; ++l) {
+            const int64_t column = outer[l];
+            const T term = times(weight, of_b[l]);
+            if (seen[column] != i) {
+              seen[column] = i;
+              sums[column] = plus(T{}, term);
+              *next++ = column;
+            } else {
+              sums[column] = plus(sums[column], term);
+            }
+          }
+        }
+        if (in_order) sort_columns(to, next - to, marks);
+        for (int64_t j = 0; j < next - to; ++j) {
+          values[pointers[i] + j] = sums[to[j]];
+          if (!columns.used.empty()) to[j] = columns.used[to[j]];
+        }
+      }
+    });
   });
   return result;
 }

@@ -28,6 +28,16 @@ Rows rows_of(const char* op, const Tensor& t, bool transposed = false);
 /// The dense product with a contiguous matrix of a.columns rows and a's dtype: a.rows x its columns.
 Tensor times_dense(const char* op, const Rows& a, const Tensor& dense);
 
+/// The dense product of a sparse matrix of any layout, or a batch of them one below the other, with such a matrix.
+Tensor times_dense(const char* op, const Tensor& sparse, const Tensor& dense);
+
+/// The product of two sparse matrices by rows. `in_order`: places go up in each row; else they stand as they come up,
+/// an element of a after the other.
+Rows times_sparse(const char* op, const Rows& a, const Rows& b, bool in_order);
+
+/// A sparse matrix of any layout, of which places go up in each row: each place stands there once.
+Rows ordered_rows(const char* op, const Tensor& t);
+
 /// Sums and products as the dtype has them: integers wrap around.
 template <class T>
 T plus(T a, T b) {

@@ -20,6 +20,7 @@
 #include "aten/ops/view/ops.h"
 #include "aten/sparse/compressed_parts.h"
 #include "aten/sparse/csr_rows.h"
+#include "aten/sparse/order.h"
 #include "aten/sparse/sparse_parts.h"
 
 namespace at::native {
@@ -62,77 +63,81 @@ Tensor dense_by_sparse(const Tensor& left, const Tensor& right) {
   return fresh(flipped(sparse::times_dense("addmm_sparse_dense", columns, flipped(left))));
 }
 
+// Whether most rows of a matrix in coordinates have no element: nothing is made for each of them then.
+bool is_mostly_empty(const Tensor& t) {
+  return t.size(0) / 4 > sparse::impl_of("mm", t).nnz() + 1024;
+}
+
+// What one row of indices names, in order, each once, and of each index its number among these.
+struct Named {
+  std::vector<int64_t> indices, numbers;
+};
+Named named(const Tensor& row) {
+  const int64_t* own = row.const_data_ptr<int64_t>();
+  const sparse::Order order = sparse::order_of(at::unsqueeze(row, 0));
+  Named result{{}, std::vector<int64_t>(order.numbers.size())};
+  for (int64_t g = 0; g < order.groups(); ++g) {
+    result.indices.push_back(own[order.numbers[order.starts[g]]]);
+    for (int64_t i = order.starts[g]; i < order.starts[g + 1]; ++i) result.numbers[order.numbers[i]] = g;
+  }
+  return result;
+}
+
+Tensor sparse_by_sparse(const Tensor& left, const Tensor& right);
+
+// The same of matrices in coordinates of which only those rows are looked at that have elements.
+Tensor few_by_few(const Tensor& left, const Tensor& right) {
+  sparse::places_of(left);  // throw for an index out of range
+  sparse::places_of(right);
+  const SparseTensorImpl &x = sparse::impl_of("mm", left), &y = sparse::impl_of("mm", right);
+  const auto row = [](const Tensor& indices, int64_t dim) { return dense(at::select(indices, 0, dim)); };
+  const Named rows = named(row(x.indices(), 0)), inner = named(row(y.indices(), 0));
+  // Elements of the left that meet none of the right have a row there that is empty.
+  const Tensor of_left = row(x.indices(), 1);
+  const int64_t none = static_cast<int64_t>(inner.indices.size());
+  std::vector<int64_t> met;
+  for (int64_t k = 0; k < x.nnz(); ++k) {
+    const int64_t index = of_left.const_data_ptr<int64_t>()[k];
+    const auto at = std::lower_bound(inner.indices.begin(), inner.indices.end(), index);
+    met.push_back(at != inner.indices.end() && *at == index ? at - inner.indices.begin() : none);
+  }
+  const std::vector<Tensor> left_indices{sparse::long_tensor(rows.numbers), sparse::long_tensor(met)},
+      right_indices{sparse::long_tensor(inner.numbers), at::select(y.indices(), 0, 1)};
+  const int64_t count = static_cast<int64_t>(rows.indices.size());
+  const Tensor product = sparse_by_sparse(
+      sparse::make_sparse(IntArrayRef({count, none + 1}), at::stack(left_indices), x.values(), false),
+      sparse::make_sparse(IntArrayRef({none + 1, right.size(1)}), at::stack(right_indices), y.values(), false));
+  const SparseTensorImpl& impl = sparse::impl_of("mm", product);
+  const std::vector<Tensor> indices{
+      at::index_select(sparse::long_tensor(rows.indices), 0, at::select(impl.indices(), 0, 0)),
+      at::select(impl.indices(), 0, 1)};
+  return sparse::make_sparse(IntArrayRef({left.size(0), right.size(1)}), at::stack(indices), impl.values(), true);
+}
+
 // The elements of the product at places that a row of the left and the rows of the right that it names have together.
 // In coordinates they are in order; those of a compressed one stand in each row as they come up, as PyTorch has them.
 Tensor sparse_by_sparse(const Tensor& left, const Tensor& right) {
   const bool compressed = sparse::is_compressed(left) || sparse::is_compressed(right);
-  const Tensor a = sparse::coalesced(sparse::in_coordinates(left)),
-               b = sparse::coalesced(sparse::in_coordinates(right));
-  const SparseTensorImpl &x = sparse::impl_of("mm", a), &y = sparse::impl_of("mm", b);
-  sparse::places_of(a);  // throw for an index out of range
-  sparse::places_of(b);
-  const Tensor x_index = dense(x.indices()), y_index = dense(y.indices()), x_values = dense(x.values()),
-               y_values = dense(y.values());
-  const int64_t *row = x_index.const_data_ptr<int64_t>(), *inner = row + x.nnz(),
-                *outer = y_index.const_data_ptr<int64_t>(), *column = outer + y.nnz();
-  // Row by row: products of an element of a and one of b, by the column that they add to.
-  struct Term {
-    int64_t column, number, of_x, of_y;
-  };
-  std::vector<Term> line;
-  std::vector<int64_t> rows, columns, from_x, from_y, to, firsts, order, slot;
-  for (int64_t i = 0; i < x.nnz();) {
-    const int64_t current = row[i];
-    line.clear();
-    for (; i < x.nnz() && row[i] == current; ++i) {
-      for (const int64_t* k = std::lower_bound(outer, column, inner[i]); k != column && *k == inner[i]; ++k) {
-        line.push_back({column[k - outer], static_cast<int64_t>(line.size()), i, k - outer});
-      }
-    }
-    std::sort(line.begin(), line.end(), [](const Term& p, const Term& q) {
-      return p.column != q.column ? p.column < q.column : p.number < q.number;
-    });
-    // The first term of each column, and the place of that column among those of the row.
-    firsts.clear();
-    for (size_t k = 0; k < line.size(); ++k) {
-      if (k == 0 || line[k - 1].column != line[k].column) firsts.push_back(static_cast<int64_t>(k));
-    }
-    order.resize(firsts.size());
-    std::iota(order.begin(), order.end(), int64_t{0});
-    if (compressed) {
-      std::sort(order.begin(), order.end(),
-                [&](int64_t p, int64_t q) { return line[firsts[p]].number < line[firsts[q]].number; });
-    }
-    slot.resize(order.size());
-    for (const int64_t group : order) {
-      slot[group] = static_cast<int64_t>(rows.size());
-      rows.push_back(current);
-      columns.push_back(line[firsts[group]].column);
-    }
-    for (size_t k = 0, group = 0; k < line.size(); ++k) {
-      if (k > 0 && line[k - 1].column != line[k].column) ++group;
-      from_x.push_back(line[k].of_x);
-      from_y.push_back(line[k].of_y);
-      to.push_back(slot[group]);
-    }
+  const bool few = right.layout() == Layout::Sparse && is_mostly_empty(right);
+  if (!compressed && (few || is_mostly_empty(left))) return few_by_few(left, right);
+  if (few) {
+    const Tensor product = few_by_few(sparse::in_coordinates(left), right);
+    return sparse::compress("mm", product, Layout::SparseCsr);
   }
-  const Tensor values = at::zeros({static_cast<int64_t>(rows.size())}, x_values.options());
-  cpu::visit_all(left.scalar_type(), "sparse_matmul", [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    const T *of_x = static_cast<const T*>(x_values.const_data_ptr()),
-            *of_y = static_cast<const T*>(y_values.const_data_ptr());
-    T* sums = static_cast<T*>(values.mutable_data_ptr());
-    for (size_t k = 0; k < to.size(); ++k) {
-      sums[to[k]] = sparse::plus(sums[to[k]], sparse::times(of_x[from_x[k]], of_y[from_y[k]]));
-    }
-  });
+  const sparse::Rows product = sparse::times_sparse("sparse_matmul", sparse::ordered_rows("mm", left),
+                                                    sparse::ordered_rows("mm", right), !compressed);
   const DimVector sizes{left.size(0), right.size(1)};
-  if (!compressed) {
-    const std::vector<Tensor> indices{sparse::long_tensor(rows), sparse::long_tensor(columns)};
-    return sparse::make_sparse(sizes, at::stack(indices), values, true);
+  if (compressed) {
+    return sparse::make_compressed(Layout::SparseCsr, sizes, product.pointers, product.places, product.values);
   }
-  const Tensor pointers = at::_convert_indices_from_coo_to_csr(sparse::long_tensor(rows), sizes[0]);
-  return sparse::make_compressed(Layout::SparseCsr, sizes, pointers, sparse::long_tensor(columns), values);
+  const int64_t nnz = product.nnz();
+  Tensor indices = empty_contiguous({2, nnz}, ScalarType::Long);
+  int64_t* row = indices.mutable_data_ptr<int64_t>();
+  for (int64_t i = 0; i < product.rows; ++i) {
+    std::fill(row + product.begin()[i], row + product.begin()[i + 1], i);
+  }
+  std::copy_n(product.place(), nnz, row + nnz);
+  return sparse::make_sparse(sizes, indices, product.values, true);
 }
 
 // beta * self + alpha * product; self is not read where beta is 0.
@@ -165,7 +170,7 @@ Tensor mm_sparse(const Tensor& self, const Tensor& mat2) {
   check_matrices(self, mat2);
   if (!is_sparse(self)) return dense_by_sparse(self, mat2);
   if (is_sparse(mat2)) return sparse_by_sparse(self, mat2);
-  return fresh(sparse::times_dense("addmm_sparse_dense", sparse::rows_of("mm", self), mat2));
+  return fresh(sparse::times_dense("addmm_sparse_dense", self, mat2));
 }
 Tensor& mm_out_sparse(const Tensor& self, const Tensor& mat2, Tensor& out) {
   const Tensor product = mm_sparse(self, mat2);
@@ -214,7 +219,7 @@ Tensor mv_sparse(const Tensor& self, const Tensor& vec) {
   TORCH_CHECK(!is_sparse(vec), "mv: expected a dense vector, but got one of layout ", vec.layout());
   TORCH_CHECK(vec.size(0) == self.size(1), "mv: expected self.size(-1) == vec.size(-1)");
   check_same_type(self, vec);
-  const Tensor product = sparse::times_dense("addmv_sparse", sparse::rows_of("mv", self), at::unsqueeze(vec, 1));
+  const Tensor product = sparse::times_dense("addmv_sparse", self, at::unsqueeze(vec, 1));
   return fresh(at::reshape(product, {self.size(0)}));
 }
 Tensor& mv_out_sparse(const Tensor& self, const Tensor& vec, Tensor& out) {

@@ -16,6 +16,7 @@
 #include "aten/ops/sparse/ops.h"
 #include "aten/ops/view/ops.h"
 #include "aten/sparse/compressed_parts.h"
+#include "aten/sparse/csr_loops.h"
 #include "aten/sparse/csr_rows.h"
 #include "aten/sparse/sparse_parts.h"
 
@@ -32,6 +33,9 @@ Tensor row_products(const char* op, const sparse::Rows& a, const Tensor& left, c
     const T *x = static_cast<const T*>(left.const_data_ptr()), *y = static_cast<const T*>(right.const_data_ptr());
     T* out = static_cast<T*>(result.mutable_data_ptr());
     sparse::for_rows(a, inner, [&](int64_t first, int64_t end) {
+      if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
+        return sparse::multiply_sampled(a.begin(), a.place(), x, y, inner, first, end, out);
+      }
       for (int64_t i = first; i < end; ++i) {
         for (int64_t k = a.begin()[i]; k < a.begin()[i + 1]; ++k) {
           const T *p = x + i * inner, *q = y + a.place()[k] * inner;
@@ -72,8 +76,8 @@ Tensor sparse_sampled_addmm_sparse(const Tensor& self, const Tensor& mat1, const
   TORCH_CHECK(self.size(1) == mat2.size(1), "sampled_addmm: self.shape[-1] must match mat2.shape[-1]");
   const Tensor products = row_products("sampled_addmm", sparse::rows_of("sampled_addmm", self), dense(mat1),
                                        dense(at::transpose(mat2, 0, 1)));
-  const Tensor scaled = at::mul(products, alpha);
-  return sparse::with_values(self, beta.equal(0) ? scaled : at::add(scaled, at::mul(sparse::values_of(self), beta)));
+  const Tensor scaled = alpha.equal(1) ? products : at::mul(products, alpha);
+  return sparse::with_values(self, beta.equal(0) ? scaled : at::add(scaled, sparse::values_of(self), beta));
 }
 Tensor& sparse_sampled_addmm_out_sparse(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta,
                                         const Scalar& alpha, Tensor& out) {

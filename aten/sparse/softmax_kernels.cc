@@ -8,11 +8,13 @@
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/dense/dense.h"
+#include "aten/ops/index/ops.h"
 #include "aten/ops/softmax/ops.h"
 #include "aten/ops/sparse/kernels.h"
 #include "aten/ops/sparse/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
+#include "aten/sparse/order.h"
 #include "aten/sparse/sparse_parts.h"
 
 namespace at::native {
@@ -26,16 +28,16 @@ struct Pools {
 
 Pools pools(const Tensor& t, int64_t dim) {
   const SparseTensorImpl& impl = sparse::impl_of("softmax", t);
-  Tensor others = at::clone(impl.indices(), MemoryFormat::Contiguous);
-  DimVector sizes(t.sizes().begin(), t.sizes().end());
-  Tensor row = at::select(others, 0, dim);
-  at::zero_(row);
-  const int64_t nnz = impl.nnz();
-  const Tensor lines = sparse::make_sparse(
-      {nnz == 0 ? 0 : INT64_MAX}, at::unsqueeze(sparse::flat_places(others, sizes), 0), at::zeros({nnz}), false);
-  const Tensor distinct = sparse::coalesced(lines);
-  const std::vector<int64_t> number = sparse::find_places(distinct, sparse::places_of(lines));
-  return {number, sparse::impl_of("softmax", distinct).nnz()};
+  std::vector<int64_t> rows;
+  for (int64_t d = 0; d < impl.sparse_dim(); ++d) {
+    if (d != dim) rows.push_back(d);
+  }
+  const sparse::Order order = sparse::order_of(at::index_select(impl.indices(), 0, sparse::long_tensor(rows)));
+  Pools result{std::vector<int64_t>(order.numbers.size()), order.groups()};
+  for (int64_t g = 0; g < result.count; ++g) {
+    for (int64_t i = order.starts[g]; i < order.starts[g + 1]; ++i) result.of[order.numbers[i]] = g;
+  }
+  return result;
 }
 
 // Calls f(first, pool) for each element and dense position: their numbers in values, and among pools x positions.
@@ -74,10 +76,16 @@ Tensor softmax(const char* op, const Tensor& self, int64_t dim, bool half_to_flo
     const Pools by = pools(elements, dim);
     std::vector<T> most(static_cast<size_t>(by.count * width), -std::numeric_limits<T>::infinity()), sum(most.size());
     each(by, width, [&](int64_t i, int64_t p) { most[p] = x[i] > most[p] || std::isnan(x[i]) ? x[i] : most[p]; });
-    each(by, width, [&](int64_t i, int64_t p) { sum[p] += std::exp(x[i] - most[p]); });
-    each(by, width, [&](int64_t i, int64_t p) {
-      x[i] = log ? x[i] - most[p] - std::log(sum[p]) : std::exp(x[i] - most[p]) / sum[p];
-    });
+    each(by, width, [&](int64_t i, int64_t p) { x[i] -= most[p]; });
+    const Tensor powers = log ? at::exp(result) : at::exp_(result);
+    const T* e = powers.const_data_ptr<T>();
+    each(by, width, [&](int64_t i, int64_t p) { sum[p] += e[i]; });
+    if (log) {
+      for (T& total : sum) total = std::log(total);
+      each(by, width, [&](int64_t i, int64_t p) { x[i] -= sum[p]; });
+    } else {
+      each(by, width, [&](int64_t i, int64_t p) { x[i] /= sum[p]; });
+    }
   });
   return sparse::with_values(elements, at::to(result, type));
 }
@@ -108,9 +116,15 @@ Tensor softmax_backward(const char* op, const Tensor& grad_output, const Tensor&
     const T* y = y_values.const_data_ptr<T>();
     const Pools by = pools(elements, dim);
     std::vector<T> sum(static_cast<size_t>(by.count * width));
-    each(by, width, [&](int64_t i, int64_t p) { sum[p] += log ? g[i] : g[i] * y[i]; });
-    each(by, width,
-         [&](int64_t i, int64_t p) { g[i] = log ? g[i] - std::exp(y[i]) * sum[p] : y[i] * (g[i] - sum[p]); });
+    if (log) {
+      const Tensor powers = at::exp(y_values);
+      const T* e = powers.const_data_ptr<T>();
+      each(by, width, [&](int64_t i, int64_t p) { sum[p] += g[i]; });
+      each(by, width, [&](int64_t i, int64_t p) { g[i] -= e[i] * sum[p]; });
+    } else {
+      each(by, width, [&](int64_t i, int64_t p) { sum[p] += g[i] * y[i]; });
+      each(by, width, [&](int64_t i, int64_t p) { g[i] = y[i] * (g[i] - sum[p]); });
+    }
   });
   return sparse::with_values(elements, at::to(result, type));
 }

@@ -1,7 +1,6 @@
 #include "aten/sparse/sparse_parts.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "aten/core/empty.h"
 #include "aten/ops/binary/ops.h"
@@ -12,30 +11,11 @@
 #include "aten/ops/join/ops.h"
 #include "aten/ops/view/ops.h"
 #include "aten/sparse/compressed_parts.h"
+#include "aten/sparse/order.h"
+#include "c10/parallel/parallel.h"
 
 namespace at::sparse {
 namespace {
-
-// The order of columns of `indices` (rows x nnz, row-major), first row first, those of one place as they stand.
-struct ByPlace {
-  const int64_t* indices;
-  int64_t rows;
-  int64_t nnz;
-
-  bool same(int64_t a, int64_t b) const {
-    for (int64_t d = 0; d < rows; ++d) {
-      if (indices[d * nnz + a] != indices[d * nnz + b]) return false;
-    }
-    return true;
-  }
-  bool operator()(int64_t a, int64_t b) const {
-    for (int64_t d = 0; d < rows; ++d) {
-      const int64_t x = indices[d * nnz + a], y = indices[d * nnz + b];
-      if (x != y) return x < y;
-    }
-    return a < b;
-  }
-};
 
 // The sum of rows of `values` by group.
 Tensor summed(const Tensor& values, const Tensor& groups, int64_t count) {
@@ -53,6 +33,29 @@ Tensor summed(const Tensor& values, const Tensor& groups, int64_t count) {
   return at::_to_copy(counts, TensorOptions().dtype(ScalarType::Bool));
 }
 
+// Of each group of numbers the sum of their rows of `values`, in order; the type adds as the others do.
+template <class T>
+Tensor group_sums(const Tensor& values, const Order& order) {
+  const Tensor from = native::dense(values);
+  const int64_t groups = order.groups(), width = values.numel() / values.size(0);
+  DimVector sizes(values.sizes().begin(), values.sizes().end());
+  sizes[0] = groups;
+  Tensor result = empty_contiguous(sizes, values.scalar_type());
+  const T* rows = static_cast<const T*>(from.const_data_ptr());
+  T* out = static_cast<T*>(result.mutable_data_ptr());
+  at::parallel_for(0, groups, 1 + internal::GRAIN_SIZE / (width + 1), [&](int64_t begin, int64_t end) {
+    for (int64_t g = begin; g < end; ++g) {
+      T* sum = out + g * width;
+      std::copy_n(rows + order.numbers[order.starts[g]] * width, width, sum);
+      for (int64_t i = order.starts[g] + 1; i < order.starts[g + 1]; ++i) {
+        const T* row = rows + order.numbers[i] * width;
+        for (int64_t j = 0; j < width; ++j) sum[j] += row[j];
+      }
+    }
+  });
+  return result;
+}
+
 }  // namespace
 
 Tensor long_tensor(const std::vector<int64_t>& numbers) {
@@ -66,21 +69,32 @@ Tensor coalesced(const Tensor& t) {
   if (impl.coalesced()) return t;
   const int64_t rows = impl.sparse_dim(), nnz = impl.nnz();
   if (nnz < 2) return make_sparse(t.sizes(), impl.indices(), impl.values(), true);
-  const Tensor indices = native::dense(impl.indices());
-  const ByPlace by_place{indices.data_ptr<int64_t>(), rows, nnz};
-  std::vector<int64_t> order(static_cast<size_t>(nnz));
-  std::iota(order.begin(), order.end(), int64_t{0});
-  std::sort(order.begin(), order.end(), by_place);
-  // The number of each place, and its first element.
-  std::vector<int64_t> groups(order.size()), firsts;
-  for (size_t i = 0; i < order.size(); ++i) {
-    if (i == 0 || !by_place.same(order[i - 1], order[i])) firsts.push_back(order[i]);
-    groups[i] = static_cast<int64_t>(firsts.size()) - 1;
+  const Order order = order_of(impl.indices());
+  const int64_t count = order.groups();
+  if (order.as_they_stand && count == nnz) {
+    return make_sparse(t.sizes(), at::clone(impl.indices(), MemoryFormat::Contiguous), at::clone(impl.values()), true);
   }
-  const Tensor sorted = at::index_select(impl.values(), 0, long_tensor(order));
-  const int64_t count = static_cast<int64_t>(firsts.size());
-  return make_sparse(t.sizes(), at::index_select(indices, 1, long_tensor(firsts)),
-                     count == nnz ? sorted : summed(sorted, long_tensor(groups), count), true);
+  const Tensor from = native::dense(impl.indices());
+  Tensor indices = empty_contiguous({rows, count}, ScalarType::Long);
+  const int64_t* source = from.const_data_ptr<int64_t>();
+  int64_t* out = indices.mutable_data_ptr<int64_t>();
+  for (int64_t d = 0; d < rows; ++d) {
+    for (int64_t g = 0; g < count; ++g) out[d * count + g] = source[d * nnz + order.numbers[order.starts[g]]];
+  }
+  const ScalarType type = impl.values().scalar_type();
+  if (count < nnz && type == ScalarType::Float) {
+    return make_sparse(t.sizes(), indices, group_sums<float>(impl.values(), order), true);
+  }
+  if (count < nnz && type == ScalarType::Double) {
+    return make_sparse(t.sizes(), indices, group_sums<double>(impl.values(), order), true);
+  }
+  const Tensor sorted = at::index_select(impl.values(), 0, long_tensor(order.numbers));
+  if (count == nnz) return make_sparse(t.sizes(), indices, sorted, true);
+  std::vector<int64_t> groups(order.numbers.size());
+  for (int64_t g = 0; g < count; ++g) {
+    std::fill(groups.begin() + order.starts[g], groups.begin() + order.starts[g + 1], g);
+  }
+  return make_sparse(t.sizes(), indices, summed(sorted, long_tensor(groups), count), true);
 }
 
 void check_coordinates(const Tensor& indices, const Tensor& values, IntArrayRef size, bool coalesced) {
@@ -117,19 +131,30 @@ void check_coordinates(const Tensor& indices, const Tensor& values, IntArrayRef 
 
 Tensor flat_places(const Tensor& indices, IntArrayRef sizes) {
   const Tensor rows = native::dense(indices);
-  const int64_t nnz = indices.size(1);
-  Tensor result = at::zeros({nnz}, indices.options());
-  int64_t* places = result.data_ptr<int64_t>();
-  const int64_t* data = rows.data_ptr<int64_t>();
-  for (int64_t d = 0; d < indices.size(0); ++d) {
+  const int64_t dims = indices.size(0), nnz = indices.size(1);
+  if (dims == 0) return at::zeros({nnz}, indices.options());
+  Tensor result = empty_contiguous({nnz}, ScalarType::Long);
+  int64_t* places = result.mutable_data_ptr<int64_t>();
+  const int64_t* data = rows.const_data_ptr<int64_t>();
+  for (int64_t d = 0; d < dims; ++d) {
+    const int64_t* row = data + d * nnz;
+    const int64_t size = sizes[d], last = size - 1;
+    // An index out of range, or its distance from the last one, shows its sign.
+    int64_t signs = 0;
     for (int64_t i = 0; i < nnz; ++i) {
-      const int64_t index = data[d * nnz + i];
-      TORCH_CHECK_INDEX(index >= 0 && index < sizes[d], "index ", index, " is out of bounds for dimension ", d,
-                        " with size ", sizes[d]);
-      places[i] = places[i] * sizes[d] + index;
+      signs |= row[i] | static_cast<int64_t>(static_cast<uint64_t>(last) - static_cast<uint64_t>(row[i]));
+    }
+    for (int64_t i = 0; signs < 0 && i < nnz; ++i) {
+      TORCH_CHECK_INDEX(row[i] >= 0 && row[i] < size, "index ", row[i], " is out of bounds for dimension ", d,
+                        " with size ", size);
+    }
+    if (d == 0) {
+      std::copy_n(row, nnz, places);
+    } else {
+      for (int64_t i = 0; i < nnz; ++i) places[i] = places[i] * size + row[i];
     }
   }
-  return fresh(result);
+  return result;
 }
 
 const Tensor& values_of(const Tensor& t) {
@@ -156,9 +181,18 @@ std::vector<int64_t> find_places(const Tensor& t, const Tensor& places) {
   const int64_t *begin = own.const_data_ptr<int64_t>(), *end = begin + own.numel();
   const int64_t* wanted = places.const_data_ptr<int64_t>();
   std::vector<int64_t> found(static_cast<size_t>(places.numel()));
+  // From where the last one was: places mostly go up, too.
+  const int64_t* at = begin;
   for (size_t i = 0; i < found.size(); ++i) {
-    const int64_t* at = std::lower_bound(begin, end, wanted[i]);
-    found[i] = at != end && *at == wanted[i] ? at - begin : -1;
+    const int64_t place = wanted[i];
+    if (at != begin && at[-1] >= place) at = begin;
+    int64_t step = 1;
+    while (step < end - at && at[step] < place) {
+      at += step;
+      step *= 2;
+    }
+    at = std::lower_bound(at, at + std::min(step + 1, end - at), place);
+    found[i] = at != end && *at == place ? at - begin : -1;
   }
   return found;
 }
@@ -195,6 +229,16 @@ Tensor flattened(const Tensor& dense, int64_t sparse_dim) {
   }
   return at::reshape(dense, sizes);
 }
+
+template <class T>
+void add_at(const Tensor& into, const Tensor& places, const Tensor& values) {
+  const Tensor from = native::dense(values);
+  const int64_t n = places.numel();
+  const int64_t* place = places.const_data_ptr<int64_t>();
+  const T* value = from.const_data_ptr<T>();
+  T* out = into.mutable_data_ptr<T>();
+  for (int64_t i = 0; i < n; ++i) out[place[i]] += value[i];
+}
 }  // namespace
 
 Tensor gather_places(const Tensor& self, const Tensor& indices, int64_t sparse_dim) {
@@ -220,20 +264,30 @@ Tensor gather_expanded(const Tensor& self, IntArrayRef sizes, const Tensor& indi
 }
 
 void add_elements(const Tensor& into, const Tensor& t, const Scalar& alpha) {
-  const SparseTensorImpl& impl = impl_of("add", t);
-  const Tensor places = flat_places(impl.indices(), t.sizes());
-  if (into.scalar_type() == ScalarType::Bool) {
+  const ScalarType type = into.scalar_type();
+  if (is_compressed(t) && (type == ScalarType::Bool || compressed_impl_of("add", t).dense_dim() != 0)) {
+    return add_elements(into, coordinates(t), alpha);
+  }
+  if (type == ScalarType::Bool) {
     // A sum of bools is their or.
     const Tensor once = coalesced(t);
     const SparseTensorImpl& parts = impl_of("add", once);
-    Tensor flat = flattened(into, impl.sparse_dim());
+    Tensor flat = flattened(into, parts.sparse_dim());
     const Tensor at_places = flat_places(parts.indices(), t.sizes());
     const Tensor sum = at::add(at::index_select(flat, 0, at_places), parts.values(), alpha);
     at::index_copy_(flat, 0, at_places, sum);
     return;
   }
-  Tensor flat = flattened(into, impl.sparse_dim());
-  at::index_add_(flat, 0, places, at::to(impl.values(), into.scalar_type()), alpha);
+  const Tensor places = is_compressed(t) ? element_places(t) : places_of(t);
+  const Tensor values = at::to(is_compressed(t) ? element_values(t) : impl_of("add", t).values(), type);
+  if (values.dim() == 1 && alpha.equal(1) && native::is_aligned(into) &&
+      (type == ScalarType::Float || type == ScalarType::Double)) {
+    type == ScalarType::Float ? add_at<float>(into, places, values) : add_at<double>(into, places, values);
+    mark_written(into);
+    return;
+  }
+  Tensor flat = flattened(into, into.dim() - (values.dim() - 1));
+  at::index_add_(flat, 0, places, values, alpha);
 }
 
 void assign(Tensor& self, const Tensor& result) {

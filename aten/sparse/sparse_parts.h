@@ -55,7 +55,8 @@ Tensor gather_places(const Tensor& self, const Tensor& indices, int64_t sparse_d
 /// The same of `self` as it broadcasts to `sizes`, without a tensor of that size: places x the dense sizes.
 Tensor gather_expanded(const Tensor& self, IntArrayRef sizes, const Tensor& indices);
 
-/// Adds alpha times the elements of the sparse `t` to the dense contiguous `into` of its size, which counts the write.
+/// Adds alpha times the elements of the sparse `t`, of any layout, to the dense contiguous `into` of its size, which
+/// counts the write.
 void add_elements(const Tensor& into, const Tensor& t, const Scalar& alpha);
 
 /// A kernel wrote to `t`: counts it.

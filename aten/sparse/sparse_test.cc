@@ -1,8 +1,10 @@
+#include <algorithm>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "aten/aten.h"
+#include "aten/sparse/order.h"
 #include "aten/sparse/sparse_parts.h"
 #include "autograd/autograd.h"
 #include "autograd/factories.h"
@@ -213,6 +215,32 @@ TEST(Sparse, SumsAndProductsAreThoseOfDenseTensors) {
   EXPECT_EQ((once + once)._nnz(), 2);
   EXPECT_FALSE((three() + once).is_coalesced());
   expect_equal(at::add(three(), once, 2)._values(), torch::tensor({9.f, 6.f, 3.f}));
+}
+
+// Ranges that fit a word beside the numbers, and those that do not.
+TEST(Sparse, OrderIsStable) {
+  for (const int64_t range : {int64_t{3}, int64_t{5000}, int64_t{1} << 40, INT64_MAX}) {
+    std::mt19937_64 engine(7);
+    std::vector<int64_t> keys(3000);
+    const uint64_t step = static_cast<uint64_t>(range) / 2000 + 1;
+    for (int64_t& key : keys) key = static_cast<int64_t>(engine() % 2000 * step % static_cast<uint64_t>(range));
+    const at::sparse::Order order = at::sparse::order_of(keys.data(), 3000, range);
+    std::vector<int64_t> expected(keys.size());
+    for (size_t i = 0; i < expected.size(); ++i) expected[i] = static_cast<int64_t>(i);
+    std::stable_sort(expected.begin(), expected.end(), [&](int64_t i, int64_t j) { return keys[i] < keys[j]; });
+    EXPECT_EQ(order.numbers, expected);
+    int64_t groups = 0;
+    for (size_t i = 0; i < 3000; ++i) groups += i == 0 || keys[expected[i]] != keys[expected[i - 1]];
+    EXPECT_EQ(order.groups(), groups);
+    EXPECT_EQ(order.starts.back(), 3000);
+    std::sort(keys.begin(), keys.end());
+    EXPECT_TRUE(at::sparse::order_of(keys.data(), 3000, range).as_they_stand);
+  }
+  // Indices that make no keys of 64 bits.
+  const Tensor wide = longs({INT64_MAX, INT64_MIN, INT64_MAX, 0, 2, 1, 1, -3}, {2, 4});
+  EXPECT_EQ(at::sparse::order_of(wide).numbers, (std::vector<int64_t>{1, 3, 2, 0}));
+  const auto [a, b] = at::sparse::common_keys(wide, longs({INT64_MAX, 0, 1, -3}, {2, 2}));
+  EXPECT_TRUE(at::equal(b, a.index_select(0, longs({2, 3}, {2}))));
 }
 
 TEST(Sparse, ProductsOfMatrices) {

@@ -17,6 +17,7 @@
 #include "aten/ops/view/kernels.h"
 #include "aten/ops/view/ops.h"
 #include "aten/sparse/compressed_parts.h"
+#include "aten/sparse/order.h"
 #include "aten/sparse/sparse_parts.h"
 
 namespace at::native {
@@ -296,10 +297,8 @@ Tensor index_select_sparse(const Tensor& self, int64_t dim, const Tensor& index)
   // Elements by their index, then those of each wanted one.
   const Tensor row = index_row(impl, dim);
   const int64_t *own = row.const_data_ptr<int64_t>(), *want = wanted.const_data_ptr<int64_t>();
-  std::vector<int64_t> order(static_cast<size_t>(impl.nnz()));
-  for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(i);
-  std::sort(order.begin(), order.end(),
-            [&](int64_t a, int64_t b) { return own[a] != own[b] ? own[a] < own[b] : a < b; });
+  sparse::flat_places(at::unsqueeze(row, 0), IntArrayRef(size));  // throws for an index out of range
+  const std::vector<int64_t> order = sparse::order_of(own, impl.nnz(), size).numbers;
   std::vector<int64_t> chosen, place;
   for (int64_t j = 0; j < count; ++j) {
     const int64_t at = want[j] < 0 ? want[j] + size : want[j];
