@@ -18,6 +18,7 @@
 namespace at::native {
 namespace {
 
+using quantized::on_each_number;
 using quantized::on_integers;
 using quantized::on_numbers;
 
@@ -35,7 +36,7 @@ QuantizerPtr of_symmetric_interval(ScalarType dtype) {
 template <class F>
 Tensor precisely(const char* op, const Tensor& self, QuantizerPtr to, float (*exact)(float), const F& f) {
   quantized::uniform(op, self);
-  return on_numbers(op, self, std::move(to), [&](const Tensor& x) {
+  return on_each_number(op, self, std::move(to), [&](const Tensor& x) {
     if (self.scalar_type() != kQInt32) return f(x);
     const Tensor result = at::contiguous(x);
     float* const values = result.data_ptr<float>();
@@ -80,8 +81,8 @@ Tensor clamp_quantized(const Tensor& self, const std::optional<Scalar>& min, con
 }
 Tensor hardsigmoid_quantized(const Tensor& self) {
   quantized::uniform("hardsigmoid", self);
-  return on_numbers("hardsigmoid", self, of_unit_interval(self.scalar_type()),
-                    [](const Tensor& x) { return at::hardsigmoid(x); });
+  return on_each_number("hardsigmoid", self, of_unit_interval(self.scalar_type()),
+                        [](const Tensor& x) { return at::hardsigmoid(x); });
 }
 Tensor sigmoid_quantized(const Tensor& self) {
   return precisely("sigmoid", self, of_unit_interval(self.scalar_type()), &logistic,
@@ -93,17 +94,17 @@ Tensor tanh_quantized(const Tensor& self) {
 }
 Tensor leaky_relu_quantized(const Tensor& self, const Scalar& negative_slope) {
   quantized::uniform("leaky_relu", self);
-  return on_numbers("leaky_relu", self, [&](const Tensor& x) { return at::leaky_relu(x, negative_slope); });
+  return on_each_number("leaky_relu", self, [&](const Tensor& x) { return at::leaky_relu(x, negative_slope); });
 }
 Tensor gelu_quantized(const Tensor& self, std::string_view approximate) {
   const Quantizer& quantizer = quantized::uniform("gelu", self);
   // The result's scale is a float.
-  return on_numbers("gelu", self, quantized::per_tensor(static_cast<float>(quantizer.scale), quantizer.zero_point),
-                    [&](const Tensor& x) { return at::gelu(x, approximate); });
+  return on_each_number("gelu", self, quantized::per_tensor(static_cast<float>(quantizer.scale), quantizer.zero_point),
+                        [&](const Tensor& x) { return at::gelu(x, approximate); });
 }
 Tensor threshold_quantized(const Tensor& self, const Scalar& threshold, const Scalar& value) {
   quantized::uniform("threshold", self);
-  return on_numbers("threshold", self, [&](const Tensor& x) { return at::threshold(x, threshold, value); });
+  return on_each_number("threshold", self, [&](const Tensor& x) { return at::threshold(x, threshold, value); });
 }
 
 Tensor& relu_quantized_(Tensor& self) {
@@ -143,6 +144,24 @@ bool are_innermost(const Tensor& self, OptionalIntArrayRef dim) {
   for (const int64_t d : *dim) reduced[static_cast<size_t>(maybe_wrap_dim(d, self.dim()))] = true;
   return std::is_sorted(reduced.begin(), reduced.end());
 }
+
+// The rounded means of the innermost 8-bit integers, of `count` each: their sums are exact.
+Tensor means_of_rows(const Tensor& q, int64_t count, IntArrayRef sizes) {
+  Tensor result = empty_contiguous(sizes, q.scalar_type());
+  const auto run = [&](auto tag) {
+    using T = decltype(tag);
+    const T* const in = static_cast<const T*>(q.const_data_ptr());
+    T* const out = static_cast<T*>(result.mutable_data_ptr());
+    at::parallel_for(0, q.numel() / count, 1 + 4 * quantized::kGrain / count, [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        const double sum = static_cast<double>(quantized::sum_run(in + row * count, count));
+        out[row] = static_cast<T>(std::nearbyint(static_cast<float>(sum / static_cast<double>(count))));
+      }
+    });
+  };
+  q.scalar_type() == kByte ? run(uint8_t{}) : run(int8_t{});
+  return fresh(result);
+}
 }  // namespace
 Tensor mean_dim_quantized(const Tensor& self, OptionalIntArrayRef dim, bool keepdim, std::optional<ScalarType> dtype) {
   quantized::uniform("mean", self);
@@ -150,6 +169,19 @@ Tensor mean_dim_quantized(const Tensor& self, OptionalIntArrayRef dim, bool keep
   // The mean of the integers is rounded where they lie together, else that of the distances from the zero point; the
   // two differ in halves.
   if (are_innermost(self, dim)) {
+    const Tensor q = quantized::integers("mean", self);
+    DimVector sizes;
+    int64_t count = 1;
+    for (int64_t d = 0; d < self.dim(); ++d) {
+      const bool reduced = !dim.has_value() || dim->empty() ||
+                           std::any_of(dim->begin(), dim->end(),
+                                       [&](int64_t named) { return maybe_wrap_dim(named, self.dim()) == d; });
+      if (reduced) count *= self.size(d);
+      if (!reduced || keepdim) sizes.push_back(reduced ? 1 : self.size(d));
+    }
+    if (q.itemsize() == 1 && q.numel() > 0) {
+      return on_integers("mean", self, [&](const Tensor& own) { return means_of_rows(own, count, sizes); });
+    }
     return quantized::on_whole_numbers("mean", self,
                                        [&](const Tensor& q) { return at::round(at::mean(q, dim, keepdim)); });
   }

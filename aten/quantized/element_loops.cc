@@ -131,6 +131,56 @@ HWY_INLINE void combine(const T* a, const T* b, T* q, int64_t n, const Combinati
 }
 
 template <class T>
+HWY_INLINE void line(const T* q, T* out, int64_t n, const Steps& lines, float zero_in, float zero_out) {
+  with_steps(lines, [&](const Steps& own) INLINED {
+    for_each<float>(n, [&](auto d, int64_t i) INLINED {
+      const auto distance = hn::Sub(load_integers(d, q + i), hn::Set(d, zero_in));
+      const auto result = hn::Add(hn::Mul(scales(d, own, i), distance), zeros(d, own, i));
+      store_rounded(d, result, hn::Set(d, zero_out), out + i);
+    });
+  });
+}
+
+// A part of the table of 16 bytes after the other: a byte of another part has its upper bit set, and finds 0.
+void look_up(const uint8_t* q, uint8_t* out, int64_t n, const uint8_t* table) {
+  int64_t i = 0;
+#if HWY_TARGET != HWY_EMU128 && HWY_TARGET != HWY_SCALAR
+  const hn::ScalableTag<uint8_t> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  constexpr int kParts = 16;
+  hn::Vec<decltype(d)> parts[kParts];
+  for (int p = 0; p < kParts; ++p) parts[p] = hn::LoadDup128(d, table + 16 * p);
+  for (; i + lanes <= n; i += lanes) {
+    const auto bytes = hn::LoadU(d, q + i);
+    auto found = hn::Zero(d);
+    for (int p = 0; p < kParts; ++p) {
+      const auto own = hn::Xor(bytes, hn::Set(d, static_cast<uint8_t>(16 * p)));
+      found = hn::Or(found, hn::TableLookupBytesOr0(parts[p], hn::SaturatedAdd(own, hn::Set(d, uint8_t{0x70}))));
+    }
+    hn::StoreU(found, d, out + i);
+  }
+#endif
+  for (; i < n; ++i) out[i] = table[q[i]];
+}
+
+// Of bytes whose bits `flip` are turned around.
+int64_t sum_of_bytes(const uint8_t* q, int64_t n, uint8_t flip) {
+  const hn::ScalableTag<uint8_t> d;
+  const hn::RepartitionToWide<hn::RepartitionToWide<hn::RepartitionToWide<decltype(d)>>> wide;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  auto first = hn::Zero(wide), second = hn::Zero(wide);
+  const auto flips = hn::Set(d, flip);
+  int64_t i = 0;
+  for (; i + 2 * lanes <= n; i += 2 * lanes) {
+    first = hn::Add(first, hn::SumsOf8(hn::Xor(hn::LoadU(d, q + i), flips)));
+    second = hn::Add(second, hn::SumsOf8(hn::Xor(hn::LoadU(d, q + i + lanes), flips)));
+  }
+  auto total = static_cast<int64_t>(hn::GetLane(hn::SumOfLanes(wide, hn::Add(first, second))));
+  for (; i < n; ++i) total += q[i] ^ flip;
+  return total;
+}
+
+template <class T>
 HWY_INLINE void clamp(const T* q, T* out, int64_t n, T least, T most) {
   for_each<T>(n, [&](auto d, int64_t i) INLINED {
     hn::StoreU(hn::Min(hn::Max(hn::LoadU(d, q + i), hn::Set(d, least)), hn::Set(d, most)), d, out + i);
@@ -190,6 +240,12 @@ OF_INTEGERS(int32_t, i32)
 #undef OF_INTEGERS
 void dequantize_exactly_i32(const int32_t* q, float* x, int64_t n, const Steps& steps) {
   dequantize_exactly(q, x, n, steps);
+}
+void line_u8(const uint8_t* q, uint8_t* out, int64_t n, const Steps& lines, float zero_in, float zero_out) {
+  line(q, out, n, lines, zero_in, zero_out);
+}
+void line_i8(const int8_t* q, int8_t* out, int64_t n, const Steps& lines, float zero_in, float zero_out) {
+  line(q, out, n, lines, zero_in, zero_out);
 }
 void combine_u8(const uint8_t* a, const uint8_t* b, uint8_t* q, int64_t n, const Combination& how) {
   combine(a, b, q, n, how);
@@ -263,6 +319,26 @@ void combine_run<uint8_t>(const uint8_t* a, const uint8_t* b, uint8_t* q, int64_
 template <>
 void combine_run<int8_t>(const int8_t* a, const int8_t* b, int8_t* q, int64_t n, const Combination& how) {
   AT_ISA_FUNCTION(combine_i8)(a, b, q, n, how);
+}
+
+template <>
+void line_run<uint8_t>(const uint8_t* q, uint8_t* out, int64_t n, const Steps& lines, float zero_in, float zero_out) {
+  AT_ISA_FUNCTION(line_u8)(q, out, n, lines, zero_in, zero_out);
+}
+template <>
+void line_run<int8_t>(const int8_t* q, int8_t* out, int64_t n, const Steps& lines, float zero_in, float zero_out) {
+  AT_ISA_FUNCTION(line_i8)(q, out, n, lines, zero_in, zero_out);
+}
+
+void look_up_run(const uint8_t* q, uint8_t* out, int64_t n, const uint8_t* table) {
+  AT_ISA_FUNCTION(look_up)(q, out, n, table);
+}
+
+int64_t sum_run(const uint8_t* q, int64_t n) {
+  return AT_ISA_FUNCTION(sum_of_bytes)(q, n, 0);
+}
+int64_t sum_run(const int8_t* q, int64_t n) {
+  return AT_ISA_FUNCTION(sum_of_bytes)(reinterpret_cast<const uint8_t*>(q), n, 128) - 128 * n;
 }
 
 void extremes_run(const float* x, int64_t n, float* least, float* most) {

@@ -37,6 +37,18 @@ struct Combination {
 template <class T>
 void combine_run(const T* a, const T* b, T* q, int64_t n, const Combination& how);
 
+/// nearbyint(slope * (q - zero_in) + offset) + zero_out, saturated; slopes and offsets are the scales and the zeros of
+/// `lines`, zero points near. T: of 8 bits.
+template <class T>
+void line_run(const T* q, T* out, int64_t n, const Steps& lines, float zero_in, float zero_out);
+
+/// table[q[i]], of 256 bytes.
+void look_up_run(const uint8_t* q, uint8_t* out, int64_t n, const uint8_t* table);
+
+/// The sum of integers of 8 bits.
+int64_t sum_run(const uint8_t* q, int64_t n);
+int64_t sum_run(const int8_t* q, int64_t n);
+
 /// Integers within [least, most].
 template <class T>
 void clamp_run(const T* q, T* out, int64_t n, T least, T most);

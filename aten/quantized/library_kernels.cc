@@ -41,6 +41,13 @@ Tensor to_scale(const char* op, const Tensor& x, double scale, int64_t zero_poin
   return on_numbers(op, x, per_tensor(scale, zero_point), f);
 }
 
+// The same of a function that works element by element.
+template <class F>
+Tensor each_to_scale(const char* op, const Tensor& x, double scale, int64_t zero_point, const F& f) {
+  uniform(op, x);
+  return on_each_number(op, x, per_tensor(scale, zero_point), f);
+}
+
 // --- arithmetic ---
 enum class Relu { kNo, kYes };
 
@@ -133,13 +140,14 @@ Tensor cat(const std::vector<Tensor>& qx, int64_t dim, std::optional<double> sca
   const char* const op = "quantized::cat";
   TORCH_CHECK(!qx.empty(), op, ": expected a non-empty list of Tensors");
   const Quantizer& first = uniform(op, qx[0]);
-  std::vector<Tensor> numbers;
+  const QuantizerPtr to = per_tensor(scale.value_or(first.scale), zero_point.value_or(first.zero_point));
+  std::vector<Tensor> parts;
   for (const Tensor& t : qx) {
     check_same(op, qx[0], t);
-    numbers.push_back(dequantize(op, t));
+    const Tensor same = on_each_number(op, t, to, [](const Tensor& x) { return rectified(x, R); });
+    parts.push_back(integers(op, same));
   }
-  return quantize(op, rectified(at::cat(numbers, dim), R), qx[0].scalar_type(),
-                  per_tensor(scale.value_or(first.scale), zero_point.value_or(first.zero_point)));
+  return fresh(make_quantized(at::cat(parts, dim), to));
 }
 
 Tensor matmul(const Tensor& qa, const Tensor& qb, double scale, int64_t zero_point) {
@@ -156,10 +164,10 @@ Tensor matmul(const Tensor& qa, const Tensor& qb, double scale, int64_t zero_poi
 
 // --- activations ---
 Tensor sigmoid(const Tensor& qx, double scale, int64_t zero_point) {
-  return to_scale("quantized::sigmoid", qx, scale, zero_point, [](const Tensor& x) { return at::sigmoid(x); });
+  return each_to_scale("quantized::sigmoid", qx, scale, zero_point, [](const Tensor& x) { return at::sigmoid(x); });
 }
 Tensor hardswish(const Tensor& qx, double scale, int64_t zero_point) {
-  return to_scale("quantized::hardswish", qx, scale, zero_point, [](const Tensor& x) { return at::hardswish(x); });
+  return each_to_scale("quantized::hardswish", qx, scale, zero_point, [](const Tensor& x) { return at::hardswish(x); });
 }
 Tensor softmax(const Tensor& qx, int64_t dim, double scale, int64_t zero_point) {
   return to_scale("quantized::softmax", qx, scale, zero_point, [&](const Tensor& x) { return at::softmax(x, dim); });
@@ -171,17 +179,17 @@ Tensor prelu(const Tensor& qx, const Tensor& weight, double scale, int64_t zero_
   });
 }
 Tensor celu(const Tensor& qx, double scale, int64_t zero_point, const Scalar& alpha) {
-  return to_scale("quantized::celu", qx, scale, zero_point, [&](const Tensor& x) { return at::celu(x, alpha); });
+  return each_to_scale("quantized::celu", qx, scale, zero_point, [&](const Tensor& x) { return at::celu(x, alpha); });
 }
 Tensor elu(const Tensor& qx, double scale, int64_t zero_point, const Scalar& alpha, const Scalar& positive_scale,
            const Scalar& input_scale) {
-  return to_scale("quantized::elu", qx, scale, zero_point,
-                  [&](const Tensor& x) { return at::elu(x, alpha, positive_scale, input_scale); });
+  return each_to_scale("quantized::elu", qx, scale, zero_point,
+                       [&](const Tensor& x) { return at::elu(x, alpha, positive_scale, input_scale); });
 }
 Tensor leaky_relu(const Tensor& qx, const Scalar& negative_slope, bool inplace, double scale, int64_t zero_point) {
   if (inplace) TORCH_WARN_ONCE("inplace=True is not supported for quantized::leaky_relu yet");
-  return to_scale("quantized::leaky_relu", qx, scale, zero_point,
-                  [&](const Tensor& x) { return at::leaky_relu(x, negative_slope); });
+  return each_to_scale("quantized::leaky_relu", qx, scale, zero_point,
+                       [&](const Tensor& x) { return at::leaky_relu(x, negative_slope); });
 }
 Tensor threshold(const Tensor& qx, const Scalar& threshold, const Scalar& value) {
   return at::threshold(qx, threshold, value);

@@ -62,6 +62,11 @@ void quantize_memory(const char* op, IntArrayRef sizes, const float* x, void* ou
   });
 }
 
+// `t` where each element stands once and none between them, else a copy.
+Tensor without_gaps(const Tensor& t) {
+  return t.is_non_overlapping_and_dense() && native::is_aligned(t) ? t : native::dense(t);
+}
+
 }  // namespace
 
 Range range_of(const char* op, ScalarType quantized) {
@@ -195,9 +200,47 @@ Tensor combined(const char* op, const Tensor& a, const Tensor& b, Combination ho
   return fresh(make_quantized(result, std::move(to)));
 }
 
+Tensor all_integers(const char* op, const Tensor& t) {
+  const ScalarType dtype = integers_of(op, t.scalar_type());
+  const Tensor all = empty_contiguous({256}, dtype);
+  auto* bits = static_cast<uint8_t*>(all.mutable_data_ptr());
+  for (int i = 0; i < 256; ++i) bits[i] = static_cast<uint8_t>(i);
+  return make_quantized(all, impl_of(op, t).shared_quantizer());
+}
+
+Tensor looked_up(const char* op, const Tensor& t, const Tensor& table) {
+  const Tensor q = without_gaps(integers(op, t)), found = integers(op, table);
+  const Tensor result = empty_with_strides(q.sizes(), q.strides(), found.scalar_type());
+  const auto *in = static_cast<const uint8_t*>(q.const_data_ptr()),
+             *by_bits = static_cast<const uint8_t*>(found.const_data_ptr());
+  auto* out = static_cast<uint8_t*>(result.mutable_data_ptr());
+  at::parallel_for(0, q.numel(), 4 * kGrain, [&](int64_t begin, int64_t end) {
+    look_up_run(in + begin, out + begin, end - begin, by_bits);
+  });
+  return fresh(make_quantized(result, impl_of(op, table).shared_quantizer()));
+}
+
+Tensor on_lines(const char* op, const Tensor& t, const native::DimSplit& split, const Tensor& slopes,
+                const Tensor& offsets, QuantizerPtr to) {
+  const auto zero_in = static_cast<float>(uniform(op, t).zero_point), zero_out = static_cast<float>(to->zero_point);
+  if (t.itemsize() != 1 || std::abs(zero_in) > kNear || std::abs(zero_out) > kNear) return Tensor();
+  const Tensor q = integers(op, t), slope = native::dense(slopes, kFloat), offset = native::dense(offsets, kFloat);
+  const Tensor result = empty_with_strides(q.sizes(), q.strides(), q.scalar_type());
+  const auto run = [&](auto tag) {
+    using T = decltype(tag);
+    const T* const in = static_cast<const T*>(q.const_data_ptr());
+    T* const out = static_cast<T*>(result.mutable_data_ptr());
+    for_each_run(split, slope.const_data_ptr<float>(), offset.const_data_ptr<float>(),
+                 [&](int64_t begin, int64_t end, const Steps& lines) {
+                   line_run(in + begin, out + begin, end - begin, lines, zero_in, zero_out);
+                 });
+  };
+  q.scalar_type() == ScalarType::Byte ? run(uint8_t{}) : run(int8_t{});
+  return fresh(make_quantized(result, std::move(to)));
+}
+
 Tensor clamped(const char* op, const Tensor& t, int64_t least, int64_t most) {
-  const Tensor whole = integers(op, t);
-  const Tensor q = whole.is_non_overlapping_and_dense() && native::is_aligned(whole) ? whole : native::dense(whole);
+  const Tensor q = without_gaps(integers(op, t));
   const Tensor result = empty_with_strides(q.sizes(), q.strides(), q.scalar_type());
   visit_integers(op, t.scalar_type(), [&](auto tag) {
     using T = decltype(tag);
@@ -222,10 +265,14 @@ Tensor& assign(const char* op, Tensor& self, const Tensor& result) {
 }
 
 Tensor as_floats(const Tensor& integers) {
-  const ScalarType dtype = integers.scalar_type() == kInt ? kDouble : kFloat;
-  return at::_to_copy(integers, TensorOptions().dtype(dtype), false, MemoryFormat::Preserve);
+  if (integers.itemsize() == 1) return dequantize("as_floats", make_quantized(integers, per_tensor(1, 0)));
+  return at::_to_copy(integers, TensorOptions().dtype(kDouble), false, MemoryFormat::Preserve);
 }
 Tensor from_floats(const Tensor& whole, ScalarType integers) {
+  if (whole.scalar_type() == kFloat && elementSize(integers) == 1) {
+    const char* const op = "from_floats";
+    return quantized::integers(op, quantize(op, whole, quantized_of(op, integers), per_tensor(1, 0)));
+  }
   return at::_to_copy(whole, TensorOptions().dtype(integers), false, MemoryFormat::Preserve);
 }
 

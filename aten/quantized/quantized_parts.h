@@ -108,6 +108,29 @@ Tensor combined(const char* op, const Tensor& a, const Tensor& b, Combination ho
 /// Integers within [least, most], numbers of their dtype, with the quantizer of `t`.
 Tensor clamped(const char* op, const Tensor& t, int64_t least, int64_t most);
 
+/// A tensor of all 256 integers of t's 8-bit dtype, in the order of their bits, with its quantizer; and the elements of
+/// such a `table` at the integers of `t`.
+Tensor all_integers(const char* op, const Tensor& t);
+Tensor looked_up(const char* op, const Tensor& t, const Tensor& table);
+
+/// As on_numbers, for an f that works element by element: it is called once for each of 8-bit integers.
+template <class F>
+Tensor on_each_number(const char* op, const Tensor& t, QuantizerPtr to, const F& f) {
+  if (t.itemsize() != 1 || t.numel() < 1024 || !impl_of(op, t).quantizer().per_tensor()) {
+    return on_numbers(op, t, std::move(to), f);
+  }
+  return looked_up(op, t, on_numbers(op, all_integers(op, t), std::move(to), f));
+}
+template <class F>
+Tensor on_each_number(const char* op, const Tensor& t, const F& f) {
+  return on_each_number(op, t, impl_of(op, t).shared_quantizer(), f);
+}
+
+/// Of each channel, that is a part of split.size, the integers slope * (q - zero point) + offset in steps of `to`.
+/// Undefined for integers of 32 bits and where zero points are far away. `q` is dense in the order of `split`.
+Tensor on_lines(const char* op, const Tensor& t, const native::DimSplit& split, const Tensor& slopes,
+                const Tensor& offsets, QuantizerPtr to);
+
 /// Gives `self` the elements and the quantizer of a result of its size and dtype.
 Tensor& assign(const char* op, Tensor& self, const Tensor& result);
 

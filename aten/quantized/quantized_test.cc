@@ -79,6 +79,48 @@ TEST(Quantize, TreatsAllElementsOfARowAlike) {
   EXPECT_EQ(numbers_of(far.dequantize()), (Numbers{1, -2164260864.0, -16777211}));
 }
 
+// Of many integers a function is called once for each of 256; of few for each element.
+TEST(Quantize, FunctionsOfManyElementsAreThoseOfFew) {
+  Numbers x;
+  for (int i = 0; i < 1500; ++i) x.push_back((i % 300 - 150) * 0.05);
+  for (const at::ScalarType dtype : {at::kQUInt8, at::kQInt8}) {
+    const Tensor q = at::quantize_per_tensor(tensor_of(x, {30, 50}), 0.05, 5, dtype);
+    const auto check = [&](const auto& f) {
+      const Tensor whole = f(q), turned = f(q.t());
+      EXPECT_EQ(integers(turned.t()), integers(whole));
+      Numbers rows;
+      for (int64_t r = 0; r < 30; ++r) {
+        for (const double v : integers(f(q.slice(0, r, r + 1)))) rows.push_back(v);
+      }
+      EXPECT_EQ(integers(whole), rows);
+    };
+    check([](const Tensor& t) { return at::sigmoid(t); });
+    check([](const Tensor& t) { return at::tanh(t); });
+    check([](const Tensor& t) { return at::hardsigmoid(t); });
+    check([](const Tensor& t) { return at::leaky_relu(t, 0.3); });
+    check([](const Tensor& t) { return at::gelu(t); });
+    check([](const Tensor& t) { return at::threshold(t, 0.5, 2); });
+    check([](const Tensor& t) { return at::hardtanh(t, -1, 2); });
+    // Sums are exact; strided ones are taken as numbers.
+    double sum = 0, row_sum = 0;
+    for (const double v : integers(q)) sum += v;
+    for (const double v : integers(q.select(0, 29))) row_sum += v;
+    EXPECT_EQ(integers(q.mean()), Numbers{std::nearbyint(sum / 1500)});
+    const Tensor means = q.mean({1}, true);
+    EXPECT_EQ(means.sizes(), at::IntArrayRef({30, 1}));
+    EXPECT_EQ(integers(means)[29], std::nearbyint(row_sum / 50));
+    // Channels first, last, and with gaps.
+    const Tensor image = q.reshape({2, 3, 10, 25}), wide = at::cat({image, image}, 3);
+    const Tensor w = tensor_of({1, -2, 0.5}, {3}), b = tensor_of({0.5, 0, -1}, {3}), v = tensor_of({1, 4, 2}, {3});
+    const auto norm = [&](const Tensor& t) { return at::quantized_batch_norm(t, w, b, b, v, 1e-5, 0.07, 9); };
+    const Tensor expected = norm(wide.slice(3, 0, 25));
+    EXPECT_EQ(integers(norm(image)), integers(expected));
+    EXPECT_EQ(integers(norm(image.contiguous(at::MemoryFormat::ChannelsLast)).contiguous()), integers(expected));
+    const Tensor larger = at::upsample_nearest2d(image, {20, 50});
+    EXPECT_EQ(integers(larger.slice(2, 0, 20, 2).slice(3, 1, 50, 2)), integers(image));
+  }
+}
+
 TEST(Quantize, RoundsToTheNearestIntegerWithinTheRange) {
   const Tensor x = tensor_of({-1000, -0.25, 0.25, 0.75, 0.3, 1000, NAN}, {7});
   const Numbers expected[] = {

@@ -7,6 +7,7 @@
 #include "aten/core/structured.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/dense/dense.h"
 #include "aten/ops/index/kernels.h"
 #include "aten/ops/index/ops.h"
 #include "aten/ops/join/kernels.h"
@@ -35,6 +36,12 @@ namespace {
 using quantized::on_integers;
 using quantized::on_whole_numbers;
 
+// Integers less a zero point, as floats (doubles for those of 32 bits).
+Tensor distances_from(const Tensor& whole, int64_t zero_point) {
+  if (whole.itemsize() != 1) return at::sub(quantized::as_floats(whole), Scalar(zero_point));
+  return quantized::dequantize("pooling", quantized::make_quantized(whole, quantized::per_tensor(1, zero_point)));
+}
+
 // A pooling f of numbers, of the integers. What lies between two integers is rounded as their distances from the zero
 // point are (where channels come last), or as the integers are: that differs in halves.
 template <class F>
@@ -42,11 +49,20 @@ Tensor averaged(const char* op, const Tensor& self, bool from_zero, const F& f) 
   const Quantizer& quantizer = quantized::uniform(op, self);
   const quantized::Range range = quantized::range_of(op, self.scalar_type());
   const Scalar zero(quantizer.zero_point);
-  return on_whole_numbers(op, self, [&](const Tensor& q) {
+  return on_integers(op, self, [&](const Tensor& whole) {
     // Elements beyond the edge are zeros, that is distances of 0.
-    Tensor result = f(at::sub(q, zero));
+    Tensor result = f(distances_from(whole, quantizer.zero_point));
     result = from_zero ? at::add(at::round(result), zero) : at::round(at::add(result, zero));
-    return at::clamp(result, Scalar(range.least), Scalar(range.most));
+    return quantized::from_floats(at::clamp(result, Scalar(range.least), Scalar(range.most)), whole.scalar_type());
+  });
+}
+
+// f moves elements, and looks at none: those of 8 bits are taken as they are.
+template <class F>
+Tensor moved(const char* op, const Tensor& self, const F& f) {
+  if (self.itemsize() != 1) return on_whole_numbers(op, self, f);
+  return on_integers(op, self, [&](const Tensor& q) {
+    return q.scalar_type() == kByte ? f(q) : at::view(f(at::view(q, kByte)), q.scalar_type());
   });
 }
 
@@ -210,20 +226,20 @@ Tensor max_pool2d_quantized(const Tensor& self, IntArrayRef kernel_size, IntArra
 Tensor upsample_nearest2d_quantized(const Tensor& self, IntArrayRef output_size, std::optional<double> scales_h,
                                     std::optional<double> scales_w) {
   quantized::uniform("upsample_nearest2d", self);
-  return on_whole_numbers("upsample_nearest2d", self,
+  return moved("upsample_nearest2d", self,
                           [&](const Tensor& q) { return at::upsample_nearest2d(q, output_size, scales_h, scales_w); });
 }
 Tensor _upsample_nearest_exact2d_quantized(const Tensor& self, IntArrayRef output_size, std::optional<double> scales_h,
                                            std::optional<double> scales_w) {
   quantized::uniform("_upsample_nearest_exact2d", self);
-  return on_whole_numbers("_upsample_nearest_exact2d", self, [&](const Tensor& q) {
+  return moved("_upsample_nearest_exact2d", self, [&](const Tensor& q) {
     return at::_upsample_nearest_exact2d(q, output_size, scales_h, scales_w);
   });
 }
 Tensor upsample_nearest3d_quantized(const Tensor& self, IntArrayRef output_size, std::optional<double> scales_d,
                                     std::optional<double> scales_h, std::optional<double> scales_w) {
   quantized::uniform("upsample_nearest3d", self);
-  return on_whole_numbers("upsample_nearest3d", self, [&](const Tensor& q) {
+  return moved("upsample_nearest3d", self, [&](const Tensor& q) {
     return at::upsample_nearest3d(q, output_size, scales_d, scales_h, scales_w);
   });
 }
@@ -325,6 +341,16 @@ Tensor quantized_batch_norm(const Tensor& input, const std::optional<Tensor>& we
   const auto scale_in = static_cast<float>(quantizer.scale), scale_out = static_cast<float>(output_scale);
   const Tensor alpha = at::reshape(at::mul(slope, Scalar(scale_in / scale_out)), broadcast);
   const Tensor beta = at::reshape(at::div(offset, Scalar(scale_out)), broadcast);
+  // Channels first, or last.
+  const bool first = input.is_contiguous(), last = input.is_contiguous(MemoryFormat::ChannelsLast) ||
+                                                   input.is_contiguous(MemoryFormat::ChannelsLast3d);
+  if (input.numel() > 0 && (first || last) && is_aligned(quantized::integers(op, input))) {
+    const DimSplit split =
+        first ? split_at_dim(input.sizes(), 1) : DimSplit{input.numel() / channels, channels, 1};
+    const Tensor result = quantized::on_lines(op, input, split, at::reshape(alpha, {-1}), at::reshape(beta, {-1}),
+                                              quantized::per_tensor(output_scale, output_zero_point));
+    if (result.defined()) return result;
+  }
   const Tensor distances = at::sub(quantized::as_floats(quantized::integers(op, input)), Scalar(quantizer.zero_point));
   const Tensor result = at::add(at::mul(alpha, distances), beta);
   // In steps of the result's scale already.
