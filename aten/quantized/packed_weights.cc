@@ -1,19 +1,16 @@
 #include "aten/quantized/packed_weights.h"
 
 #include <algorithm>
-#include <cmath>
+#include <memory>
 #include <utility>
 
-#include "aten/ops/binary/ops.h"
-#include "aten/ops/conv/ops.h"
+#include "aten/ops/conv/kernels.h"
 #include "aten/ops/copy/ops.h"
-#include "aten/ops/creation/ops.h"
 #include "aten/ops/dense/dense.h"
-#include "aten/ops/matmul/ops.h"
-#include "aten/ops/unary/ops.h"
+#include "aten/ops/rearrange/ops.h"
 #include "aten/ops/view/ops.h"
 #include "aten/quantized/quantized_parts.h"
-#include "c10/parallel/parallel.h"
+#include "c10/util/safe_numerics.h"
 
 namespace at::quantized {
 namespace {
@@ -33,134 +30,156 @@ std::optional<Tensor> checked_bias(const char* op, const std::optional<Tensor>& 
   return at::detach(*bias);
 }
 
-// The integers less their zero points, double; `axis` is the dimension that channels must be quantized along.
-Tensor distances_of(const char* op, const Tensor& weight, int64_t axis) {
-  const Quantizer& quantizer = impl_of(op, weight).quantizer();
-  const Tensor q = at::to(integers(op, weight), kDouble);
-  if (quantizer.per_tensor()) return at::sub(q, Scalar(quantizer.zero_point));
-  TORCH_CHECK(quantizer.axis == axis, op, ": expected a weight that is quantized along dimension ", axis,
-              ", but it is ", quantizer.axis);
-  DimVector shape(static_cast<size_t>(weight.dim()), 1);
-  shape[static_cast<size_t>(axis)] = quantizer.zero_points.numel();
-  return at::sub(q, at::reshape(at::to(quantizer.zero_points, kDouble), shape));
+// The parameters of a weight's channels, in order: one for all, or one each.
+std::vector<int32_t> zero_points_of(const Quantizer& quantizer) {
+  if (quantizer.per_tensor()) return {static_cast<int32_t>(quantizer.zero_point)};
+  const Tensor all = native::dense(quantizer.zero_points, kInt);
+  return std::vector<int32_t>(all.data_ptr<int32_t>(), all.data_ptr<int32_t>() + all.numel());
+}
+std::vector<float> floats_of(const Tensor& t) {
+  const Tensor all = native::dense(t, kFloat);
+  return std::vector<float>(all.data_ptr<float>(), all.data_ptr<float>() + all.numel());
 }
 
-Tensor scales_of(const char* op, const Tensor& weight) {
-  const Quantizer& quantizer = impl_of(op, weight).quantizer();
-  if (quantizer.per_tensor()) return at::full(IntArrayRef(), Scalar(quantizer.scale), TensorOptions().dtype(kDouble));
-  return quantizer.scales;
-}
-
-// The integers of an input, less its zero point. Products of those with weights and sums of `depth` of them are whole
-// numbers below 2^53, which double holds exactly.
-Tensor input_distances(const char* op, const Tensor& x) {
-  const Quantizer& quantizer = uniform(op, x);
-  return at::sub(at::to(integers(op, x), kDouble), Scalar(quantizer.zero_point));
-}
-
-// One scale a channel.
-std::vector<float> scales_of_channels(const Tensor& scales, int64_t channels) {
-  const Tensor all = native::dense(scales, kFloat);
-  const float* const own = all.data_ptr<float>();
-  std::vector<float> result(static_cast<size_t>(channels), own[0]);
-  if (all.numel() > 1) std::copy(own, own + channels, result.begin());
-  return result;
-}
-
-std::vector<float> bias_of(const std::optional<Tensor>& bias, int64_t channels) {
-  if (!bias.has_value()) return std::vector<float>(static_cast<size_t>(channels));
-  const Tensor values = native::dense(*bias, kFloat);
-  return std::vector<float>(values.data_ptr<float>(), values.data_ptr<float>() + channels);
-}
-
-// f(i, channel) for each sum, whose channels are dimension `dim`.
-template <class F>
-void for_each_sum(const Tensor& sums, int64_t dim, const F& f) {
-  const native::DimSplit split = native::split_at_dim(sums.sizes(), dim);
-  at::parallel_for(0, split.outer * split.size, 1 + 16384 / (split.inner + 1), [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      for (int64_t i = row * split.inner; i < (row + 1) * split.inner; ++i) f(i, static_cast<size_t>(row % split.size));
-    }
-  });
-}
-
-// Sums in steps of the scales as numbers.
-Tensor as_numbers(const char* op, const Tensor& sums, const Tensor& x, const Tensor& scales,
-                  const std::optional<Tensor>& bias, int64_t dim) {
-  const Tensor whole = native::dense(sums);
-  const Tensor result = empty_contiguous(sums.sizes(), kFloat);
-  const std::vector<float> steps = scales_of_channels(scales, sums.size(dim)), offsets = bias_of(bias, sums.size(dim));
-  const auto input_scale = static_cast<float>(uniform(op, x).scale);
-  const double* const from = whole.data_ptr<double>();
-  float* const to = result.data_ptr<float>();
-  for_each_sum(sums, dim,
-               [&](int64_t i, size_t c) { to[i] = static_cast<float>(from[i]) * input_scale * steps[c] + offsets[c]; });
-  return fresh(result);
-}
-
-// The same in the integers of another scale. What is rounded includes the zero point, which decides between the two
-// neighbours of a half.
-Tensor requantized(const char* op, const Tensor& sums, const Tensor& x, const Tensor& scales,
-                   const std::optional<Tensor>& bias, int64_t dim, double scale, int64_t zero_point, bool relu) {
+void check_input(const char* op, const Tensor& x) {
+  uniform(op, x);
   TORCH_CHECK(x.scalar_type() == kQUInt8, op, ": expected an input of dtype QUInt8, but got ", x.scalar_type());
-  const Range range = range_of(op, x.scalar_type());
+}
+
+// How sums of products become integers. PyTorch has two ways, which differ where a number lies between two integers.
+enum class Rounding {
+  kSums,     // a bias in units of the sums, one factor, and the zero point after rounding: its products with FBGEMM
+  kNumbers,  // numbers, to which the zero point is added before rounding: its convolutions with oneDNN
+};
+
+// PyTorch hands scales to oneDNN as their inverses, which are rounded to float, and gets them back so.
+float inverted_twice(double scale) {
+  return 1 / static_cast<float>(1 / scale);
+}
+
+// What a result of `packed` is computed with, and arrays of that.
+struct Factors {
+  std::vector<float> before, factor;
+  matrix::IntegerResult result;
+};
+
+Factors to_integers(const char* op, const PackedWeight& packed, const Tensor& x, Rounding rounding, double scale,
+                    int64_t zero_point, bool relu, const Tensor& to) {
+  const Range range = range_of(op, kQUInt8);
   TORCH_CHECK(zero_point >= range.least && zero_point <= range.most, op, ": expected an output_zero_point within [",
               range.least, ", ", range.most, "], but got ", zero_point);
-  const Tensor whole = native::dense(sums);
-  const Tensor result = empty_contiguous(sums.sizes(), integers_of(op, x.scalar_type()));
-  const std::vector<float> steps = scales_of_channels(scales, sums.size(dim)), offsets = bias_of(bias, sums.size(dim));
-  const auto input_scale = static_cast<float>(uniform(op, x).scale), output_scale = static_cast<float>(scale);
-  const auto least = static_cast<float>(relu ? zero_point : range.least), most = static_cast<float>(range.most),
-             zero = static_cast<float>(zero_point);
-  const double* const from = whole.data_ptr<double>();
-  uint8_t* const to = result.data_ptr<uint8_t>();
-  for_each_sum(sums, dim, [&](int64_t i, size_t c) {
-    const float number = static_cast<float>(from[i]) * input_scale * steps[c] + offsets[c];
-    const float q = std::nearbyint(number / output_scale + zero);
-    to[i] = static_cast<uint8_t>(q > least ? (q < most ? q : most) : least);
-  });
-  return fresh(make_quantized(result, per_tensor(scale, zero_point)));
+  const Quantizer& quantizer = uniform(op, x);
+  const size_t channels = packed.scales().size();
+  Factors f;
+  f.result.to = matrix::IntegerResult::To::kIntegers;
+  f.result.data = to.data_ptr<uint8_t>();
+  f.result.least = static_cast<int32_t>(relu ? zero_point : range.least);
+  f.result.most = static_cast<int32_t>(range.most);
+  if (rounding == Rounding::kNumbers) {
+    f.result.factor = packed.scales().data();
+    f.result.after = packed.bias().data();
+    f.result.scale = inverted_twice(quantizer.scale);
+    f.result.inverse = 1 / inverted_twice(scale);
+    f.result.shift = static_cast<float>(zero_point);
+  } else {
+    f.before.resize(channels);
+    f.factor.resize(channels);
+    f.result.zero_point = static_cast<int32_t>(zero_point);
+    for (size_t c = 0; c < channels; ++c) {
+      const float step = static_cast<float>(quantizer.scale) * packed.scales()[c];
+      f.before[c] = packed.uniform() ? packed.bias()[c] : packed.bias()[c] / step;
+      f.factor[c] = step / static_cast<float>(scale);
+      if (packed.uniform()) f.result.unit = 1 / step;
+    }
+    f.result.before = f.before.data();
+    f.result.factor = f.factor.data();
+  }
+  return f;
 }
 
 }  // namespace
 
-LinearPackedParams::LinearPackedParams(Tensor weight_, std::optional<Tensor> bias_) : weight(std::move(weight_)) {
-  const char* const op = "quantized::linear_prepack";
-  TORCH_CHECK(weight.dim() == 2, "The weight tensor for quantized::linear_prepack should be 2-dimensional.");
-  check_weight(op, weight);
-  bias = checked_bias(op, bias_, weight.size(0));
-  distances = at::contiguous(at::transpose(distances_of(op, weight, 0), 0, 1));
-  scales = scales_of(op, weight);
+PackedWeight::PackedWeight(const char* op, const matrix::Convolution& shape, const Tensor& weight, int64_t axis,
+                           const Tensor& integers, const std::optional<Tensor>& bias) {
+  const Quantizer& quantizer = impl_of(op, weight).quantizer();
+  const auto channels = static_cast<size_t>(shape.out_channels);
+  TORCH_CHECK(quantizer.per_tensor() || quantizer.axis == axis, op,
+              ": expected a weight that is quantized along dimension ", axis, ", but it is ", quantizer.axis);
+  uniform_ = quantizer.per_tensor();
+  scales_ = uniform_ ? std::vector<float>(channels, static_cast<float>(quantizer.scale)) : floats_of(quantizer.scales);
+  bias_ = bias.has_value() ? floats_of(*bias) : std::vector<float>(channels);
+  std::vector<int32_t> zero_points = zero_points_of(quantizer);
+  symmetric_ = std::all_of(zero_points.begin(), zero_points.end(), [](int32_t zero) { return zero == 0; });
+  const Tensor own = native::dense(integers);
+  integers_ = std::make_unique<matrix::IntegerWeights>(
+      shape, std::shared_ptr<const int8_t>(own.data_ptr<int8_t>(), [own](const int8_t*) {}), std::move(zero_points));
 }
 
-Tensor LinearPackedParams::sums(const char* op, const Tensor& x) const {
+LinearPackedParams::LinearPackedParams(const Tensor& weight_, const std::optional<Tensor>& bias_) {
+  const char* const op = "quantized::linear_prepack";
+  TORCH_CHECK(weight_.dim() == 2, "The weight tensor for quantized::linear_prepack should be 2-dimensional.");
+  check_weight(op, weight_);
+  weight = at::clone(weight_);
+  bias = checked_bias(op, bias_, weight.size(0));
+  matrix::Convolution shape;
+  shape.dims = 1;
+  shape.out_channels = weight.size(0);
+  shape.in_channels = weight.size(1);
+  packed_.emplace(op, shape, weight, 0, integers(op, weight), bias);
+}
+
+Tensor LinearPackedParams::bytes_of(const char* op, const Tensor& x) const {
+  check_input(op, x);
   TORCH_CHECK(x.dim() >= 1, "The dimension of input should be larger than 0.");
-  TORCH_CHECK(x.size(-1) == distances.size(0), op, ": expected an input of ", distances.size(0),
+  TORCH_CHECK(x.size(-1) == weight.size(1), op, ": expected an input of ", weight.size(1),
               " columns, as the weight has, but got ", x.size(-1));
-  return at::matmul(input_distances(op, x), distances);
+  return native::dense(integers(op, x));
 }
+
 Tensor LinearPackedParams::apply(const char* op, const Tensor& x) const {
-  return as_numbers(op, sums(op, x), x, scales, bias, x.dim() - 1);
+  const Tensor bytes = bytes_of(op, x);
+  DimVector sizes(x.sizes().begin(), x.sizes().end());
+  sizes.back() = weight.size(0);
+  const Tensor result = empty_contiguous(sizes, kFloat);
+  const Quantizer& quantizer = uniform(op, x);
+  std::vector<float> steps = packed_->scales();
+  for (float& step : steps) step *= static_cast<float>(quantizer.scale);
+  matrix::IntegerResult to;
+  to.to = matrix::IntegerResult::To::kNumbers;
+  to.data = result.data_ptr<float>();
+  to.factor = steps.data();
+  to.after = packed_->bias().data();
+  packed_->integers().multiply(c10::multiply_integers(x.sizes().slice(0, x.sizes().size() - 1)),
+                               bytes.data_ptr<uint8_t>(), static_cast<int32_t>(quantizer.zero_point), to);
+  return fresh(result);
 }
+
 Tensor LinearPackedParams::apply(const char* op, const Tensor& x, double scale, int64_t zero_point, bool relu) const {
-  return requantized(op, sums(op, x), x, scales, bias, x.dim() - 1, scale, zero_point, relu);
+  const Tensor bytes = bytes_of(op, x);
+  DimVector sizes(x.sizes().begin(), x.sizes().end());
+  sizes.back() = weight.size(0);
+  const Tensor result = empty_contiguous(sizes, kByte);
+  const Factors to = to_integers(op, *packed_, x, Rounding::kSums, scale, zero_point, relu, result);
+  packed_->integers().multiply(c10::multiply_integers(x.sizes().slice(0, x.sizes().size() - 1)),
+                               bytes.data_ptr<uint8_t>(), static_cast<int32_t>(uniform(op, x).zero_point), to.result);
+  return fresh(make_quantized(result, per_tensor(scale, zero_point)));
 }
 
 template <int Dims>
-ConvPackedParams<Dims>::ConvPackedParams(Tensor weight_, std::optional<Tensor> bias_, std::vector<int64_t> stride_,
-                                         std::vector<int64_t> padding_, std::vector<int64_t> output_padding_,
-                                         std::vector<int64_t> dilation_, int64_t groups_, bool transposed_)
-    : weight(std::move(weight_)),
-      stride(std::move(stride_)),
+ConvPackedParams<Dims>::ConvPackedParams(const Tensor& weight_, const std::optional<Tensor>& bias_,
+                                         std::vector<int64_t> stride_, std::vector<int64_t> padding_,
+                                         std::vector<int64_t> output_padding_, std::vector<int64_t> dilation_,
+                                         int64_t groups_, bool transposed_)
+    : stride(std::move(stride_)),
       padding(std::move(padding_)),
       output_padding(std::move(output_padding_)),
       dilation(std::move(dilation_)),
       groups(groups_),
       transposed(transposed_) {
   const char* const op = transposed ? "quantized::conv_transpose_prepack" : "quantized::conv_prepack";
-  const int64_t dims = weight.dim() - 2;
+  const int64_t dims = weight_.dim() - 2;
   TORCH_CHECK(Dims == 3 ? dims == 3 : dims == 1 || dims == 2, op, ": Weights are expected to have ", Dims + 2,
-              " dimensions, but got ", weight.dim());
+              " dimensions, but got ", weight_.dim());
   const auto check = [&](const char* name, const std::vector<int64_t>& values) {
     TORCH_CHECK(static_cast<int64_t>(values.size()) == dims, op, ": ", name, " should contain ", dims, " elements for ",
                 dims, "D convolution, but has ", values.size());
@@ -170,28 +189,81 @@ ConvPackedParams<Dims>::ConvPackedParams(Tensor weight_, std::optional<Tensor> b
   check("dilation", dilation);
   if (transposed) check("output_padding", output_padding);
   if (!transposed) output_padding.assign(static_cast<size_t>(dims), 0);
-  TORCH_CHECK(groups > 0 && weight.size(0) % groups == 0, op, ": ", weight.size(0),
+  TORCH_CHECK(groups > 0 && weight_.size(0) % groups == 0, op, ": ", weight_.size(0),
               " channels of the weight do not divide into ", groups, " groups");
-  check_weight(op, weight);
-  TORCH_CHECK_NOT_IMPLEMENTED(!transposed || impl_of(op, weight).quantizer().per_tensor() || groups == 1, op,
+  check_weight(op, weight_);
+  TORCH_CHECK_NOT_IMPLEMENTED(!transposed || impl_of(op, weight_).quantizer().per_tensor() || groups == 1, op,
                               ": a transposed weight of several groups is quantized per tensor only");
-  bias = checked_bias(op, bias_, transposed ? weight.size(1) * groups : weight.size(0));
-  distances = distances_of(op, weight, transposed ? 1 : 0);
-  scales = scales_of(op, weight);
+  weight = at::clone(weight_);
+  matrix::Convolution shape;
+  shape.dims = static_cast<int>(dims);
+  shape.groups = groups;
+  shape.in_channels = transposed ? weight.size(0) : weight.size(1) * groups;
+  shape.out_channels = transposed ? weight.size(1) * groups : weight.size(0);
+  for (int64_t i = 0; i < dims; ++i) shape.kernel[3 - dims + i] = weight.size(2 + i);
+  bias = checked_bias(op, bias_, shape.out_channels);
+  Tensor q = integers(op, weight);
+  if (transposed) {
+    // What a convolution of the spread input needs: [in, out / groups, ...] becomes [out, in / groups, ...], windows
+    // turned.
+    DimVector split{groups, weight.size(0) / groups}, joined{shape.out_channels, weight.size(0) / groups}, turned;
+    for (int64_t i = 1; i < weight.dim(); ++i) split.push_back(weight.size(i));
+    for (int64_t i = 2; i < weight.dim(); ++i) joined.push_back(weight.size(i)), turned.push_back(i + 1);
+    q = at::reshape(at::transpose(at::flip(at::reshape(q, split), turned), 1, 2), joined);
+  }
+  packed_.emplace(op, shape, weight, transposed ? 1 : 0, q, bias);
 }
 
 template <int Dims>
 Tensor ConvPackedParams<Dims>::apply(const char* op, const Tensor& x, double scale, int64_t zero_point,
                                      bool relu) const {
+  check_input(op, x);
   TORCH_CHECK(x.dim() == weight.dim(), op, ": expected an input of ", weight.dim(), " dimensions, but got ", x.dim());
   const int64_t channels = transposed ? weight.size(0) : weight.size(1) * groups;
   TORCH_CHECK(x.size(1) == channels, op, ": Given groups=", groups, ", weight of size ", weight.sizes(),
               ", expected an input (qx) of size ", x.sizes(), " to have ", channels, " channels, but it has ",
               x.size(1));
-  const Tensor sums = at::convolution(input_distances(op, x), distances, std::nullopt, stride, padding, dilation,
-                                      transposed, output_padding, groups);
-  // Fast algorithms come near the whole numbers.
-  return requantized(op, at::round(sums), x, scales, bias, 1, scale, zero_point, relu);
+  const Tensor bytes = integers(op, x);
+  const TensorSpec spec = native::convolution_meta(bytes, at::view(integers(op, weight), kByte), std::nullopt, stride,
+                                                   padding, dilation, transposed, output_padding, groups);
+  // Channels innermost, and back.
+  DimVector inner{0}, outer{0, x.dim() - 1}, sizes{spec.sizes[0]};
+  for (int64_t i = 2; i < x.dim(); ++i) {
+    inner.push_back(i);
+    outer.push_back(i - 1);
+    sizes.push_back(spec.sizes[static_cast<size_t>(i)]);
+  }
+  inner.push_back(1);
+  sizes.push_back(spec.sizes[1]);
+  const Tensor input = native::dense(at::permute(bytes, inner)), result = empty_contiguous(sizes, kByte);
+
+  matrix::Convolution c;
+  int64_t spread[3] = {1, 1, 1};
+  bool padded_behind = false;
+  c.dims = static_cast<int>(x.dim() - 2);
+  c.batch = x.size(0);
+  c.groups = groups;
+  c.in_channels = channels;
+  c.out_channels = spec.sizes[1];
+  for (int i = 0; i < c.dims; ++i) {
+    const int d = 3 - c.dims + i;
+    const auto at = static_cast<size_t>(i);
+    c.input[d] = x.size(2 + i);
+    c.output[d] = spec.sizes[2 + at];
+    c.kernel[d] = weight.size(2 + i);
+    c.dilation[d] = dilation[at];
+    c.stride[d] = transposed ? 1 : stride[at];
+    c.padding[d] = transposed ? dilation[at] * (c.kernel[d] - 1) - padding[at] : padding[at];
+    if (transposed) spread[d] = stride[at];
+    padded_behind = padded_behind || output_padding[at] != 0;
+  }
+  constexpr int64_t kMostGroups = 100;
+  const Rounding rounding =
+      packed_->symmetric() && groups <= kMostGroups && !padded_behind ? Rounding::kNumbers : Rounding::kSums;
+  const Factors to = to_integers(op, *packed_, x, rounding, scale, zero_point, relu, result);
+  packed_->integers().convolve(c, input.data_ptr<uint8_t>(), static_cast<int32_t>(uniform(op, x).zero_point), to.result,
+                               transposed ? spread : nullptr);
+  return fresh(make_quantized(at::permute(result, outer), per_tensor(scale, zero_point)));
 }
 
 template struct ConvPackedParams<2>;

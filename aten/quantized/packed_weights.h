@@ -1,6 +1,7 @@
 #pragma once
 // The weights of torch.ops.quantized's layers, as its operators hold them: torch classes of the namespace quantized.
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -8,12 +9,34 @@
 
 #include "aten/core/custom_class.h"
 #include "aten/core/tensor.h"
+#include "aten/cpu/matrix/integer.h"
 
 namespace at::quantized {
 
+/// The integers of a weight for products, and what the channels of the result are multiplied with and shifted by.
+class PackedWeight {
+ public:
+  /// `weight` is [out_channels, in_channels / groups, kernel...] of `shape`; its channels may be quantized along
+  /// `axis`.
+  PackedWeight(const char* op, const matrix::Convolution& shape, const Tensor& weight, int64_t axis,
+               const Tensor& integers, const std::optional<Tensor>& bias);
+
+  const matrix::IntegerWeights& integers() const { return *integers_; }
+  /// Whether all zero points are 0, and whether there is one scale for all channels.
+  bool symmetric() const { return symmetric_; }
+  bool uniform() const { return uniform_; }
+  const std::vector<float>& scales() const { return scales_; }
+  const std::vector<float>& bias() const { return bias_; }
+
+ private:
+  std::unique_ptr<matrix::IntegerWeights> integers_;
+  std::vector<float> scales_, bias_;
+  bool symmetric_, uniform_;
+};
+
 /// The weight [out, in] of a linear layer, and its bias.
 struct LinearPackedParams final : torch::CustomClassHolder {
-  LinearPackedParams(Tensor weight, std::optional<Tensor> bias);
+  LinearPackedParams(const Tensor& weight, const std::optional<Tensor>& bias);
 
   /// input x weight + bias of a quantized input of one scale, as float numbers.
   Tensor apply(const char* op, const Tensor& x) const;
@@ -23,22 +46,21 @@ struct LinearPackedParams final : torch::CustomClassHolder {
 
   Tensor weight;
   std::optional<Tensor> bias;
-  /// The weight's integers, less their zero points: [in, out], double.
-  Tensor distances;
-  /// One a row of the weight, or one for all; double.
-  Tensor scales;
 
  private:
-  Tensor sums(const char* op, const Tensor& x) const;
+  Tensor bytes_of(const char* op, const Tensor& x) const;
+  std::optional<PackedWeight> packed_;
 };
 
 /// A convolution's weight [out, in / groups, ...] ([in, out / groups, ...] where transposed), bias and geometry.
 /// `Dims`: 2 for one and two dimensions, 3 for three.
 template <int Dims>
 struct ConvPackedParams final : torch::CustomClassHolder {
-  ConvPackedParams(Tensor weight, std::optional<Tensor> bias, std::vector<int64_t> stride, std::vector<int64_t> padding,
-                   std::vector<int64_t> output_padding, std::vector<int64_t> dilation, int64_t groups, bool transposed);
+  ConvPackedParams(const Tensor& weight, const std::optional<Tensor>& bias, std::vector<int64_t> stride,
+                   std::vector<int64_t> padding, std::vector<int64_t> output_padding, std::vector<int64_t> dilation,
+                   int64_t groups, bool transposed);
 
+  /// The result's channels are its innermost dimension.
   Tensor apply(const char* op, const Tensor& x, double scale, int64_t zero_point, bool relu) const;
   std::tuple<Tensor, std::optional<Tensor>> unpack() const { return {weight, bias}; }
 
@@ -47,8 +69,9 @@ struct ConvPackedParams final : torch::CustomClassHolder {
   std::vector<int64_t> stride, padding, output_padding, dilation;
   int64_t groups;
   bool transposed;
-  Tensor distances;
-  Tensor scales;
+
+ private:
+  std::optional<PackedWeight> packed_;
 };
 using Conv2dPackedParams = ConvPackedParams<2>;
 using Conv3dPackedParams = ConvPackedParams<3>;

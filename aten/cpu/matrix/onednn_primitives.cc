@@ -121,7 +121,20 @@ bool onednn_has_bfloat16() {
   return has;
 }
 
-dnnl_data_type_t onednn_type(Type type) { return type == Type::kFloat32 ? dnnl_f32 : dnnl_bf16; }
+dnnl_data_type_t onednn_type(Type type) {
+  switch (type) {
+    case Type::kFloat32:
+      return dnnl_f32;
+    case Type::kUint8:
+      return dnnl_u8;
+    case Type::kInt8:
+      return dnnl_s8;
+    case Type::kInt32:
+      return dnnl_s32;
+    default:
+      return dnnl_bf16;
+  }
+}
 
 dnnl_memory_desc_t onednn_memory(Type type, int dims, const int64_t* sizes, const int64_t* strides) {
   dnnl_memory_desc_t layout;
@@ -187,6 +200,25 @@ Primitive::~Primitive() {
   for (const Slot& s : slots_)
     if (s.reorder != nullptr) dnnl_primitive_destroy(s.reorder);
   if (primitive_ != nullptr) dnnl_primitive_destroy(primitive_);
+}
+
+const dnnl_memory_desc_t& Primitive::layout(int argument) const {
+  size_t i = 0;
+  while (slots_[i].index != argument) ++i;
+  return slots_[i].caller;
+}
+
+void onednn_reorder(const dnnl_memory_desc_t& from, void* data, const dnnl_memory_desc_t& to, void* result) {
+  const dnnl_primitive_t reorder = make_reorder(from, to);
+  try {
+    const Memory source(from, data), target(to, result);
+    run_reorder(reorder, source.get(), target.get());
+    onednn_check(dnnl_stream_wait(thread_stream()), "wait");
+  } catch (...) {
+    dnnl_primitive_destroy(reorder);
+    throw;
+  }
+  dnnl_primitive_destroy(reorder);
 }
 
 void Primitive::execute(std::initializer_list<Value> values) const {

@@ -67,6 +67,8 @@ class Primitive {
   void execute(std::initializer_list<Value> values) const;
   /// An estimate of what keeping it costs.
   size_t bytes() const { return bytes_; }
+  /// The caller's layout of an argument.
+  const dnnl_memory_desc_t& layout(int argument) const;
 
  private:
   struct Slot {
@@ -92,6 +94,9 @@ const_dnnl_primitive_attr_t onednn_attributes();
 
 /// The primitive's own layout of an argument.
 dnnl_memory_desc_t onednn_query(const_dnnl_primitive_desc_t descriptor, int argument);
+
+/// Copies a tensor from one layout to another.
+void onednn_reorder(const dnnl_memory_desc_t& from, void* data, const dnnl_memory_desc_t& to, void* result);
 
 /// bfloat16 product of one batch entry; strides as the oneDNN candidate accepts them.
 void onednn_multiply_bfloat16(const Gemm& g);

@@ -1,10 +1,11 @@
 // Products of integers, of 8-bit floats, and of numbers with weights that are stored as integers.
-#include <algorithm>
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "aten/core/structured.h"
 #include "aten/core/tensor.h"
+#include "aten/cpu/matrix/integer.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
@@ -127,22 +128,26 @@ TensorSpec _int_mm_meta(const Tensor& self, const Tensor& mat2) {
 }
 
 void _int_mm_cpu(const Tensor& self, const Tensor& mat2, Tensor& out) {
-  // Sums of so many products of bytes are exact in float32.
-  constexpr int64_t kExact = (1 << 24) / (128 * 128);
-  const int64_t depth = self.size(1);
-  if (depth == 0) {
-    at::zero_(out);
-    return;
-  }
-  for (int64_t k = 0; k < depth; k += kExact) {
-    const int64_t end = std::min(depth, k + kExact);
-    const Tensor part = at::mm(as_float(at::slice(self, 1, k, end)), as_float(at::slice(mat2, 0, k, end)));
-    if (k == 0) {
-      at::copy_(out, part);
-    } else {
-      at::add_(out, at::to(part, kInt));
-    }
-  }
+  const int64_t rows = self.size(0), depth = self.size(1);
+  const Tensor from = dense(self), weight = dense(at::t(mat2));
+  // The first factor as bytes around 128.
+  const Tensor bytes = empty_contiguous(from.sizes(), kByte);
+  const auto* const signed_bytes = reinterpret_cast<const uint8_t*>(from.data_ptr<int8_t>());
+  uint8_t* const shifted = bytes.data_ptr<uint8_t>();
+  at::parallel_for(0, from.numel(), 8 * at::internal::GRAIN_SIZE, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) shifted[i] = signed_bytes[i] ^ 0x80;
+  });
+  matrix::Convolution shape;
+  shape.dims = 1;
+  shape.in_channels = depth;
+  shape.out_channels = mat2.size(1);
+  const matrix::IntegerWeights weights(
+      shape, std::shared_ptr<const int8_t>(weight.data_ptr<int8_t>(), [](const int8_t*) {}), {0});
+  DenseOut to(out);
+  matrix::IntegerResult result;
+  result.data = to.data<int32_t>();
+  weights.multiply(rows, shifted, 128, result);
+  to.commit();
 }
 
 TensorSpec _weight_int8pack_mm_meta(const Tensor& self, const Tensor& mat2, const Tensor& scales) {

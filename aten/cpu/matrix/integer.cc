@@ -1,0 +1,337 @@
+#include "aten/cpu/matrix/integer.h"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <utility>
+
+#include "aten/cpu/matrix/integer_internal.h"
+#include "aten/cpu/matrix/integer_tiles.h"
+#include "aten/cpu/matrix/internal.h"
+#include "c10/parallel/parallel.h"
+
+namespace at::matrix {
+namespace {
+
+using internal::Scratch;
+
+// The sums of one unit of work stay in the second level of the cache until they are finished.
+constexpr int64_t kUnitBytes = 384 * 1024;
+// Products below which a unit is not worth another thread.
+constexpr double kUnitWork = 1 << 18;
+
+int64_t places(const int64_t* sizes) {
+  return sizes[0] * sizes[1] * sizes[2];
+}
+int64_t depth_of(const Convolution& c) {
+  return c.in_channels / c.groups * places(c.kernel);
+}
+int first_dim(const Convolution& c) {
+  return 3 - c.dims;
+}
+
+// Equal pieces of at most `most`.
+int64_t even_piece(int64_t count, int64_t most) {
+  return at::divup(count, at::divup(count, std::max<int64_t>(1, most)));
+}
+
+// Places of the input that `count` windows in a row reach over.
+int64_t reach(const Convolution& c, int d, int64_t count) {
+  return (count - 1) * c.stride[d] + (c.kernel[d] - 1) * c.dilation[d] + 1;
+}
+
+// Whether the windows keep to the input as it lies.
+bool within(const Convolution& c, const int64_t* spread) {
+  for (int d = first_dim(c); d < 3; ++d) {
+    if (c.padding[d] != 0 || (spread != nullptr && spread[d] != 1) || reach(c, d, c.output[d]) > c.input[d]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Whole images [image, image + images), or windows [begin, end) along the first dimension of one.
+struct Unit {
+  int64_t image = 0, images = 1, begin = 0, end = 0;
+};
+
+// Copies what the windows of a unit reach over, zero points where that is no place of the input.
+void copy_reached(const Convolution& c, const int64_t* spread, const Unit& u, const uint8_t* input, int32_t zero_point,
+                  const int64_t* sizes, uint8_t* to) {
+  const int f = first_dim(c);
+  const int64_t channels = c.in_channels;
+  // Where place i of the copy lies in the input; -1: nowhere.
+  const auto source = [&](int d, int64_t i) -> int64_t {
+    const int64_t at = i - c.padding[d] + (d == f ? u.begin * c.stride[d] : 0),
+                  step = spread == nullptr ? 1 : spread[d];
+    return at < 0 || at % step != 0 || at / step >= c.input[d] ? -1 : at / step;
+  };
+  const auto fill = [&](int64_t count) {
+    std::memset(to, zero_point, static_cast<size_t>(count * channels));
+    to += count * channels;
+  };
+  const bool dense = spread == nullptr || spread[2] == 1;
+  // A row's part that is copied.
+  const int64_t shift = f == 2 ? u.begin * c.stride[2] : 0;
+  const int64_t front = std::clamp<int64_t>(c.padding[2] - shift, 0, sizes[2]);
+  const int64_t back = std::clamp<int64_t>(c.input[2] + c.padding[2] - shift, front, sizes[2]);
+  for (int64_t n = u.image; n < u.image + u.images; ++n) {
+    for (int64_t z = 0; z < sizes[0]; ++z) {
+      const int64_t from_z = f == 0 ? source(0, z) : 0;
+      for (int64_t y = 0; y < sizes[1]; ++y) {
+        const int64_t from_y = f <= 1 ? source(1, y) : 0;
+        if (from_z < 0 || from_y < 0) {
+          fill(sizes[2]);
+          continue;
+        }
+        const uint8_t* const row = input + ((n * c.input[0] + from_z) * c.input[1] + from_y) * c.input[2] * channels;
+        if (dense) {
+          fill(front);
+          std::memcpy(to, row + (front - c.padding[2] + shift) * channels,
+                      static_cast<size_t>((back - front) * channels));
+          to += (back - front) * channels;
+          fill(sizes[2] - back);
+          continue;
+        }
+        for (int64_t x = 0; x < sizes[2]; ++x) {
+          const int64_t from = source(2, x);
+          if (from < 0) {
+            fill(1);
+          } else {
+            std::memcpy(to, row + from * channels, static_cast<size_t>(channels));
+            to += channels;
+          }
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+struct IntegerWeights::State {
+  Convolution shape;
+  std::shared_ptr<const int8_t> weight;
+  std::vector<int32_t> zero_points;
+  std::vector<int32_t> sums;  // of a channel's weights
+  bool shifted = false;       // whether a zero point is not 0
+#if KINDLING_HAVE_ONEDNN
+  std::unique_ptr<internal::OneDnnIntegerWeights> onednn;
+#endif
+  std::mutex mutex;
+  std::unique_ptr<Scratch> shorts;
+
+  int32_t zero_point(int64_t channel) const {
+    return zero_points[zero_points.size() == 1 ? 0 : static_cast<size_t>(channel)];
+  }
+  bool by_onednn() const {
+    return !shifted && integers_by_onednn();
+  }
+
+  // Groups one after the other; within a row the places of the window, and their channels innermost.
+  const int16_t* packed() {
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (shorts != nullptr) return shorts->as<int16_t>();
+    const int64_t channels = shape.in_channels / shape.groups, window = places(shape.kernel), depth = channels * window,
+                  outputs = shape.out_channels / shape.groups, size = internal::packed_shorts(outputs, depth);
+    auto made = std::make_unique<Scratch>(static_cast<size_t>(size * shape.groups) * sizeof(int16_t));
+    std::vector<int16_t> rows(static_cast<size_t>(outputs * depth));
+    for (int64_t g = 0; g < shape.groups; ++g) {
+      for (int64_t o = 0; o < outputs; ++o) {
+        const int8_t* const from = weight.get() + (g * outputs + o) * depth;
+        int16_t* const to = rows.data() + o * depth;
+        const int32_t zero = zero_point(g * outputs + o);
+        for (int64_t i = 0; i < channels; ++i) {
+          for (int64_t p = 0; p < window; ++p) to[p * channels + i] = static_cast<int16_t>(from[i * window + p] - zero);
+        }
+      }
+      internal::pack_shorts(outputs, depth, rows.data(), made->as<int16_t>() + g * size);
+    }
+    shorts = std::move(made);
+    return shorts->as<int16_t>();
+  }
+
+  // The same sums of differences to the zero point, by products of 16 bits. `c` has no padding.
+  void sum_shorts(const Convolution& c, const uint8_t* input, int32_t zero_point, int32_t* sums) {
+    const int64_t channels = c.in_channels / c.groups, depth = depth_of(c),
+                  row = std::max<int64_t>(2, (depth + 1) / 2 * 2), outputs = c.out_channels / c.groups,
+                  size = internal::packed_shorts(outputs, depth), rows = c.batch * places(c.output),
+                  block = std::clamp<int64_t>(65536 / row, 12, rows + 12);
+    const int16_t* const weights = packed();
+    const Scratch scratch(static_cast<size_t>(block * row) * sizeof(int16_t));
+    int16_t* const unfolded = scratch.as<int16_t>();
+    for (int64_t first = 0; first < rows; first += block) {
+      const int64_t count = std::min(block, rows - first);
+      for (int64_t g = 0; g < c.groups; ++g) {
+        for (int64_t r = 0; r < count; ++r) {
+          int16_t* to = unfolded + r * row;
+          to[row - 1] = 0;
+          const int64_t place = first + r, x = place % c.output[2] * c.stride[2],
+                        y = place / c.output[2] % c.output[1] * c.stride[1],
+                        z = place / (c.output[2] * c.output[1]) % c.output[0] * c.stride[0],
+                        n = place / places(c.output);
+          for (int64_t kz = 0; kz < c.kernel[0]; ++kz) {
+            for (int64_t ky = 0; ky < c.kernel[1]; ++ky) {
+              for (int64_t kx = 0; kx < c.kernel[2]; ++kx, to += channels) {
+                const int64_t from =
+                    ((n * c.input[0] + z + kz * c.dilation[0]) * c.input[1] + y + ky * c.dilation[1]) * c.input[2] + x +
+                    kx * c.dilation[2];
+                const uint8_t* const values = input + from * c.in_channels + g * channels;
+                for (int64_t i = 0; i < channels; ++i) to[i] = static_cast<int16_t>(values[i] - zero_point);
+              }
+            }
+          }
+        }
+        internal::multiply_shorts(count, outputs, depth, unfolded, row, weights + g * size,
+                                  sums + first * c.out_channels + g * outputs, c.out_channels);
+      }
+    }
+  }
+
+  // A part of a convolution without padding: sums, and what becomes of them. Its first row of the result is `first`.
+  // `c` is a product of so many rows where `product`.
+  void run(const Convolution& c, bool product, const uint8_t* input, int32_t zero_point, const IntegerResult& result,
+           const int32_t* corrections, int64_t first, int threads) {
+    const int64_t rows = product ? c.batch : c.batch * places(c.output), channels = c.out_channels;
+    const bool direct = result.to == IntegerResult::To::kSums;
+    const Scratch scratch(direct ? 64 : static_cast<size_t>(rows * channels) * sizeof(int32_t));
+    int32_t* const sums = direct ? static_cast<int32_t*>(result.data) + first * channels : scratch.as<int32_t>();
+    bool done = false;
+#if KINDLING_HAVE_ONEDNN
+    if (by_onednn() && depth_of(c) > 0) {
+      const at::internal::ThreadLease lease(threads);
+      done = product ? onednn->multiply(c, rows, input, sums, lease.num_threads())
+                     : onednn->convolve(c, input, sums, lease.num_threads());
+    }
+#endif
+    if (!done) {
+      corrections = nullptr;
+      sum_shorts(c, input, zero_point, sums);
+    }
+    if (direct && corrections == nullptr) return;
+    at::parallel_for(0, rows, 1 + 65536 / channels, [&](int64_t begin, int64_t end) {
+      internal::finish_sums(result, corrections, channels, first + begin, end - begin, sums + begin * channels);
+    });
+  }
+
+  // What the zero point of the input adds to each channel's sum.
+  std::vector<int32_t> corrections(int32_t zero_point) const {
+    if (zero_point == 0) return {};
+    std::vector<int32_t> result(sums.size());
+    for (size_t i = 0; i < sums.size(); ++i) {
+      result[i] = static_cast<int32_t>(static_cast<uint32_t>(zero_point) * static_cast<uint32_t>(sums[i]));
+    }
+    return result;
+  }
+};
+
+#if !KINDLING_HAVE_ONEDNN
+bool integers_by_onednn() {
+  return false;
+}
+#endif
+
+IntegerWeights::IntegerWeights(const Convolution& shape, std::shared_ptr<const int8_t> weight,
+                               std::vector<int32_t> zero_points)
+    : state_(std::make_unique<State>()) {
+  State& s = *state_;
+  s.shape = shape;
+  s.weight = std::move(weight);
+  s.zero_points = std::move(zero_points);
+  if (s.zero_points.empty()) s.zero_points = {0};
+  const int64_t depth = depth_of(shape);
+  s.sums.resize(static_cast<size_t>(shape.out_channels));
+  for (int64_t o = 0; o < shape.out_channels; ++o) {
+    uint32_t sum = 0;
+    for (int64_t i = 0; i < depth; ++i) sum += static_cast<uint32_t>(s.weight.get()[o * depth + i]);
+    s.sums[static_cast<size_t>(o)] = static_cast<int32_t>(sum);
+    s.shifted |= s.zero_point(o) != 0;
+  }
+#if KINDLING_HAVE_ONEDNN
+  s.onednn = std::make_unique<internal::OneDnnIntegerWeights>(s.weight);
+#endif
+}
+
+IntegerWeights::~IntegerWeights() = default;
+
+void IntegerWeights::multiply(int64_t rows, const uint8_t* input, int32_t zero_point,
+                              const IntegerResult& result) const {
+  State& s = *state_;
+  const int64_t n = s.shape.out_channels, k = s.shape.in_channels;
+  if (rows == 0 || n == 0) return;
+  const std::vector<int32_t> corrections = s.corrections(zero_point);
+  const int64_t piece = even_piece(rows, std::max<int64_t>(16, kUnitBytes / (4 * n))), pieces = at::divup(rows, piece);
+  const bool alone = pieces < at::get_num_threads();
+  const bool worth = static_cast<double>(rows) * static_cast<double>(n) * static_cast<double>(k) > 2 * kUnitWork;
+  const auto run = [&](int64_t begin, int64_t end, int threads) {
+    for (int64_t i = begin; i < end; ++i) {
+      Convolution c;
+      c.dims = 1;
+      c.in_channels = k;
+      c.out_channels = n;
+      c.batch = std::min(piece, rows - i * piece);
+      s.run(c, true, input + i * piece * k, zero_point, result, corrections.empty() ? nullptr : corrections.data(),
+            i * piece, threads);
+    }
+  };
+  // Few pieces: each by all threads.
+  if (alone) return run(0, pieces, worth ? 0 : 1);
+  at::parallel_for(0, pieces, 1, [&](int64_t begin, int64_t end) { run(begin, end, 1); });
+}
+
+void IntegerWeights::convolve(const Convolution& given, const uint8_t* input, int32_t zero_point,
+                              const IntegerResult& result, const int64_t* spread) const {
+  State& s = *state_;
+  Convolution c = given;
+  const int f = first_dim(c);
+  const int64_t inner = places(c.output) / std::max<int64_t>(1, c.output[f]), all = c.output[f] * inner;
+  if (c.batch == 0 || all == 0 || c.out_channels == 0) return;
+  const bool as_it_lies = within(c, spread);
+  if (as_it_lies && c.groups == 1 && places(c.kernel) == 1 && places(c.stride) == 1) {
+    return multiply(c.batch * all, input, zero_point, result);
+  }
+  const std::vector<int32_t> corrections = s.corrections(zero_point);
+  const int threads = at::get_num_threads();
+  const double work =
+      static_cast<double>(c.batch * all) * static_cast<double>(c.out_channels) * static_cast<double>(depth_of(c));
+  const int64_t wanted = work < threads * kUnitWork ? 1 : threads, image_bytes = all * c.out_channels * 4;
+  // Several images to a unit, or several units to an image.
+  int64_t images = 1, strip = c.output[f];
+  if (image_bytes <= kUnitBytes && c.batch >= wanted) {
+    images = even_piece(c.batch, std::min(kUnitBytes / image_bytes, at::divup(c.batch, wanted)));
+  } else {
+    strip = even_piece(strip, std::min(kUnitBytes / (inner * c.out_channels * 4), at::divup(c.batch * strip, wanted)));
+  }
+  const int64_t strips = at::divup(c.output[f], strip), units = at::divup(c.batch, images) * strips;
+  at::parallel_for(0, units, wanted == 1 ? units : 1, [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i) {
+      Unit u;
+      u.image = i / strips * images;
+      u.images = std::min(images, c.batch - u.image);
+      u.begin = i % strips * strip;
+      u.end = std::min(u.begin + strip, c.output[f]);
+      Convolution part = c;
+      part.batch = u.images;
+      part.output[f] = u.end - u.begin;
+      const int64_t row = (u.image * c.output[f] + u.begin) * inner;
+      const int32_t* const own = corrections.empty() ? nullptr : corrections.data();
+      if (as_it_lies) {
+        // Images are whole, or it is one, of which places in front and behind are left out.
+        const int64_t step = places(c.input) / c.input[f] * c.in_channels;
+        if (strips > 1) part.input[f] = reach(c, f, part.output[f]);
+        s.run(part, false, input + (u.image * c.input[f] + u.begin * c.stride[f]) * step, zero_point, result, own, row,
+              1);
+        continue;
+      }
+      for (int d = f; d < 3; ++d) {
+        part.input[d] = reach(c, d, part.output[d]);
+        part.padding[d] = 0;
+      }
+      const Scratch reached(static_cast<size_t>(part.batch * places(part.input) * c.in_channels) + 64);
+      copy_reached(c, spread, u, input, zero_point, part.input, reached.as<uint8_t>());
+      s.run(part, false, reached.as<uint8_t>(), zero_point, result, own, row, 1);
+    }
+  });
+}
+
+}  // namespace at::matrix

@@ -1,0 +1,197 @@
+#include "aten/cpu/matrix/integer_tiles.h"
+
+#include <cstring>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "aten/cpu/matrix/integer_tiles.cc"
+#include "hwy/foreach_target.h"  // keep first
+#include "aten/cpu/isa_table.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace at::matrix::internal {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Accumulators of kTall x 2 vectors, two vectors of weights and one of input must fit the register file.
+#if HWY_TARGET <= HWY_AVX3
+inline constexpr int kTall = 12;
+#else
+inline constexpr int kTall = 5;
+#endif
+
+// Columns of a panel: two vectors of sums.
+HWY_INLINE int64_t PanelWidth() {
+  return 2 * static_cast<int64_t>(hn::Lanes(hn::ScalableTag<int32_t>()));
+}
+
+int64_t PackedShorts(int64_t n, int64_t k) {
+  const int64_t width = PanelWidth();
+  return (n + width - 1) / width * width * ((k + 1) / 2 * 2);
+}
+
+// Panel by panel; within one for each pair of the inner dimension the pairs of its columns.
+void PackShorts(int64_t n, int64_t k, const int16_t* b, int16_t* packed) {
+  const int64_t width = PanelWidth();
+  for (int64_t column = 0; column < n; column += width) {
+    for (int64_t i = 0; i < k; i += 2) {
+      for (int64_t c = column; c < column + width; ++c, packed += 2) {
+        packed[0] = c < n ? b[c * k + i] : int16_t{0};
+        packed[1] = c < n && i + 1 < k ? b[c * k + i + 1] : int16_t{0};
+      }
+    }
+  }
+}
+
+template <int kRows>
+HWY_NOINLINE void SumTile(int64_t pairs, const int16_t* a, int64_t a_row, const int16_t* b, int32_t* to, int64_t to_row,
+                          int64_t columns) {
+  const hn::ScalableTag<int32_t> d;
+  const hn::Repartition<int16_t, decltype(d)> d16;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  using V = hn::Vec<decltype(d)>;
+  // The second of each is for instruction sets that add up halves of the products.
+  V sum[kRows][2], rest[kRows][2];
+#pragma GCC unroll 12
+  for (int r = 0; r < kRows; ++r)
+#pragma GCC unroll 2
+    for (int v = 0; v < 2; ++v) sum[r][v] = rest[r][v] = hn::Zero(d);
+  for (int64_t p = 0; p < pairs; ++p, a += 2, b += 4 * lanes) {
+    const auto b0 = hn::LoadU(d16, b), b1 = hn::LoadU(d16, b + 2 * lanes);
+#pragma GCC unroll 12
+    for (int r = 0; r < kRows; ++r) {
+      int32_t pair;
+      std::memcpy(&pair, a + r * a_row, sizeof(pair));
+      const auto x = hn::BitCast(d16, hn::Set(d, pair));
+      sum[r][0] = hn::ReorderWidenMulAccumulate(d, x, b0, sum[r][0], rest[r][0]);
+      sum[r][1] = hn::ReorderWidenMulAccumulate(d, x, b1, sum[r][1], rest[r][1]);
+    }
+  }
+  HWY_ALIGN int32_t buffer[2 * HWY_MAX_BYTES / sizeof(int32_t)];
+#pragma GCC unroll 12
+  for (int r = 0; r < kRows; ++r, to += to_row) {
+    int32_t* const row = columns == 2 * lanes ? to : buffer;
+    hn::StoreU(hn::RearrangeToOddPlusEven(sum[r][0], rest[r][0]), d, row);
+    hn::StoreU(hn::RearrangeToOddPlusEven(sum[r][1], rest[r][1]), d, row + lanes);
+    if (row == buffer) std::memcpy(to, buffer, static_cast<size_t>(columns) * sizeof(int32_t));
+  }
+}
+
+void MultiplyShorts(int64_t m, int64_t n, int64_t k, const int16_t* a, int64_t a_row, const int16_t* packed,
+                    int32_t* sums, int64_t sums_row) {
+  const int64_t width = PanelWidth(), pairs = (k + 1) / 2;
+  for (int64_t column = 0; column < n; column += width, packed += width * pairs * 2) {
+    const int64_t columns = HWY_MIN(width, n - column);
+    int64_t i = 0;
+    for (; i + kTall <= m; i += kTall) {
+      SumTile<kTall>(pairs, a + i * a_row, a_row, packed, sums + i * sums_row + column, sums_row, columns);
+    }
+    for (; i + 2 <= m; i += 2) {
+      SumTile<2>(pairs, a + i * a_row, a_row, packed, sums + i * sums_row + column, sums_row, columns);
+    }
+    if (i < m) SumTile<1>(pairs, a + i * a_row, a_row, packed, sums + i * sums_row + column, sums_row, columns);
+  }
+}
+
+// What becomes of a vector of sums of channels [c, c + lanes). All that it needs lies in registers or in arrays of its own, so
+// that the bytes it writes change nothing that it reads.
+template <class D>
+struct Finisher {
+  using DI = hn::Rebind<int32_t, D>;
+  using V = hn::Vec<D>;
+  using VI = hn::Vec<DI>;
+
+  Finisher(D, const IntegerResult& r, const int32_t* subtracted)
+      : corrections(subtracted),
+        before(r.before),
+        factor(r.factor),
+        after(r.after),
+        unit(hn::Set(d, r.unit)),
+        scale(hn::Set(d, r.scale)),
+        inverse(hn::Set(d, r.inverse)),
+        shift(hn::Set(d, r.shift)),
+        least(hn::Set(d, static_cast<float>(r.least - r.zero_point))),
+        most(hn::Set(d, static_cast<float>(r.most - r.zero_point))),
+        zero_point(hn::Set(di, r.zero_point)) {}
+
+  HWY_INLINE VI Sum(const int32_t* sums, int64_t c) const {
+    const VI sum = hn::LoadU(di, sums + c);
+    return corrections == nullptr ? sum : hn::Sub(sum, hn::LoadU(di, corrections + c));
+  }
+  HWY_INLINE void Finish(const int32_t* sums, int64_t c, int32_t* to) const { hn::StoreU(Sum(sums, c), di, to); }
+  HWY_INLINE void Finish(const int32_t* sums, int64_t c, float* to) const {
+    const V sum = hn::ConvertTo(d, Sum(sums, c));
+    hn::StoreU(hn::MulAdd(sum, hn::LoadU(d, factor + c), hn::LoadU(d, after + c)), d, to);
+  }
+  HWY_INLINE void Finish(const int32_t* sums, int64_t c, uint8_t* to) const {
+    V x = hn::ConvertTo(d, Sum(sums, c));
+    if (before != nullptr) x = hn::MulAdd(hn::LoadU(d, before + c), unit, x);
+    x = hn::Mul(hn::Mul(x, scale), hn::LoadU(d, factor + c));
+    if (after != nullptr) x = hn::Add(hn::Mul(hn::Add(x, hn::LoadU(d, after + c)), inverse), shift);
+    // Sums with 1.5 * 2^23 are rounded to whole numbers, which their lowest bits are.
+    const VI rounded = hn::BitCast(di, hn::Add(hn::Min(hn::Max(x, least), most), hn::Set(d, 12582912.0f)));
+    const hn::Rebind<uint32_t, D> du;
+    const hn::Rebind<uint8_t, D> d8;
+    hn::StoreU(hn::TruncateTo(d8, hn::BitCast(du, hn::Add(rounded, zero_point))), d8, to);
+  }
+
+  D d;
+  DI di;
+  const int32_t* corrections;
+  const float *before, *factor, *after;
+  V unit, scale, inverse, shift, least, most;
+  VI zero_point;
+};
+
+template <class T>
+void FinishRows(const IntegerResult& result, const int32_t* corrections, int64_t channels, int64_t rows,
+                const int32_t* sums, T* to) {
+  const hn::ScalableTag<float> d;
+  const hn::CappedTag<float, 1> one;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const Finisher<decltype(d)> whole(d, result, corrections);
+  const Finisher<decltype(one)> single(one, result, corrections);
+  for (int64_t row = 0; row < rows; ++row, sums += channels, to += channels) {
+    int64_t c = 0;
+    for (; c + lanes <= channels; c += lanes) whole.Finish(sums, c, to + c);
+    for (; c < channels; ++c) single.Finish(sums, c, to + c);
+  }
+}
+
+void FinishSums(const IntegerResult& result, const int32_t* corrections, int64_t channels, int64_t first, int64_t rows,
+                const int32_t* sums) {
+  const auto run = [&](auto* to) { FinishRows(result, corrections, channels, rows, sums, to + first * channels); };
+  switch (result.to) {
+    case IntegerResult::To::kSums:
+      return run(static_cast<int32_t*>(result.data));
+    case IntegerResult::To::kNumbers:
+      return run(static_cast<float*>(result.data));
+    case IntegerResult::To::kIntegers:
+      return run(static_cast<uint8_t*>(result.data));
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace at::matrix::internal
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace at::matrix::internal {
+
+int64_t packed_shorts(int64_t n, int64_t k) {
+  return AT_ISA_FUNCTION(PackedShorts)(n, k);
+}
+void pack_shorts(int64_t n, int64_t k, const int16_t* b, int16_t* packed) {
+  AT_ISA_FUNCTION(PackShorts)(n, k, b, packed);
+}
+void multiply_shorts(int64_t m, int64_t n, int64_t k, const int16_t* a, int64_t a_row, const int16_t* packed,
+                     int32_t* sums, int64_t sums_row) {
+  AT_ISA_FUNCTION(MultiplyShorts)(m, n, k, a, a_row, packed, sums, sums_row);
+}
+void finish_sums(const IntegerResult& result, const int32_t* corrections, int64_t channels, int64_t first, int64_t rows,
+                 const int32_t* sums) {
+  AT_ISA_FUNCTION(FinishSums)(result, corrections, channels, first, rows, sums);
+}
+
+}  // namespace at::matrix::internal
+#endif
