@@ -12,6 +12,7 @@
 
 #include "aten/core/empty.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/quantized/quantized_tensor_impl.h"
 #include "c10/core/grad_mode.h"
 #include "utils/pickle/bare_pickle.h"
 #include "utils/pickle/file.h"
@@ -51,12 +52,14 @@ class Comparison {
   explicit Comparison(const std::string& tensors) {
     if (fs::exists(tensors)) file_.emplace(tensors);
   }
-  // Integers beyond 64 bits, sparse and quantized tensors: what is not supported.
+  // Integers beyond 64 bits and sparse tensors: what is not supported.
   void compare(const json& want, const IValue& got, const std::string& at);
   static bool unsupported(const json& want);
 
  private:
   void tensor(const json& want, const IValue& got, const std::string& at);
+  void numbers(const json& want, const at::Tensor& got, const std::string& at);
+  void quantized(const json& want, const IValue& got, const std::string& at);
   void items(const json& want, const std::vector<IValue>& got, const std::string& at);
 
   std::optional<safetensors::File> file_;
@@ -75,9 +78,7 @@ bool Comparison::unsupported(const json& want) {
       }
       return errno != 0;
     }
-    if (want.contains("dtype") && want.contains("size") && (want.contains("layout") || want.contains("qscheme")))
-      return true;
-    if (want.contains("dtype") && !want.contains("tensor") && want.contains("int_repr")) return true;
+    if (want.contains("dtype") && want.contains("size") && want.contains("layout")) return true;
   }
   if (want.is_structured()) {
     for (const auto& item : want) {
@@ -112,13 +113,35 @@ void Comparison::tensor(const json& want, const IValue& got, const std::string& 
       EXPECT_EQ(found->second, t.storage().data()) << at << ": memory is not shared";
     }
   }
-  if (!want.contains("tensor") || want["tensor"].is_null()) return;
+  if (want.contains("tensor") && !want["tensor"].is_null()) numbers(want, t, at);
+}
+
+void Comparison::numbers(const json& want, const at::Tensor& t, const std::string& at) {
   const c10::NoGradGuard no_grad;
   at::Tensor rows = at::empty_contiguous(t.sizes(), t.scalar_type());
   at::copy_(rows, t);
   const at::Tensor wanted = file_->get(want["tensor"].get<std::string>());
   ASSERT_EQ(rows.nbytes(), wanted.nbytes()) << at;
   if (rows.nbytes() > 0) EXPECT_EQ(std::memcmp(rows.data_ptr(), wanted.data_ptr(), rows.nbytes()), 0) << at;
+}
+
+void Comparison::quantized(const json& want, const IValue& got, const std::string& at) {
+  ASSERT_TRUE(got.isTensor() && got.toTensor().is_quantized()) << at;
+  const at::Tensor t = got.toTensor();
+  EXPECT_EQ(name_of_dtype(t.scalar_type()), want["dtype"].get<std::string>()) << at;
+  EXPECT_EQ(t.sizes().vec(), want["size"].get<std::vector<int64_t>>()) << at;
+  numbers(want["int_repr"], at::quantized::integers("test", t), at);
+  const at::Quantizer& quantizer = at::quantized::impl_of("test", t).quantizer();
+  if (want["qscheme"] == "per_tensor_affine") {
+    ASSERT_TRUE(quantizer.per_tensor()) << at;
+    EXPECT_EQ(quantizer.scale, want["scale"].get<double>()) << at;
+    EXPECT_EQ(quantizer.zero_point, want["zero_point"].get<int64_t>()) << at;
+  } else {
+    ASSERT_EQ(quantizer.scheme, c10::kPerChannelAffine) << at;
+    EXPECT_EQ(quantizer.axis, want["axis"].get<int64_t>()) << at;
+    numbers(want["scales"], quantizer.scales, at);
+    numbers(want["zero_points"], quantizer.zero_points, at);
+  }
 }
 
 void Comparison::compare(const json& want, const IValue& got, const std::string& at) {
@@ -139,6 +162,8 @@ void Comparison::compare(const json& want, const IValue& got, const std::string&
   } else if (want.is_array()) {
     ASSERT_TRUE(got.isList()) << at;
     items(want, got.toListRef().vec(), at);
+  } else if (want.contains("qscheme")) {
+    quantized(want, got, at);
   } else if (want.contains("tensor") || want.contains("same_as")) {
     tensor(want, got, at);
   } else if (want.contains("float")) {
@@ -268,8 +293,7 @@ TEST(HostileFiles, AreRefusedByNameAndByte) {
     ok ? ++accepted : ++refused;
     if (expect == "refuse") EXPECT_FALSE(ok) << name << ": " << entry["why"];
     if (expect == "accept" && !ok) {
-      EXPECT_THAT(message, ::testing::AnyOf(::testing::HasSubstr("quantized tensors are not supported"),
-                                            ::testing::HasSubstr("sparse tensors are not supported"),
+      EXPECT_THAT(message, ::testing::AnyOf(::testing::HasSubstr("sparse tensors are not supported"),
                                             ::testing::HasSubstr("beyond 64 bits")))
           << name;
     }

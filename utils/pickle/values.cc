@@ -1,10 +1,12 @@
 #include "utils/pickle/values.h"
 
+#include <cmath>
 #include <cstring>
 #include <utility>
 
 #include "aten/core/empty.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/quantized/quantized_tensor_impl.h"
 #include "autograd/engine/autograd_meta.h"
 #include "c10/core/grad_mode.h"
 #include "c10/core/layout.h"
@@ -189,6 +191,10 @@ class Builder {
   IValue constant(NodeId id) const;
   std::string encoded(NodeId id) const;
   IValue tensor(NodeId id, const Call& call);
+  at::Tensor quantized(NodeId id, const std::vector<NodeId>& args);
+  at::QuantizerPtr quantizer(NodeId id, ScalarType dtype, const std::vector<int64_t>& sizes) const;
+  // Numbers of a list or a tensor of one dimension, as a tensor of their own.
+  at::Tensor numbers(NodeId id, const char* what, ScalarType dtype) const;
   at::Tensor with_bits(NodeId id, at::Tensor tensor, NodeId metadata) const;
   at::Tensor with_grad(NodeId id, at::Tensor tensor, bool requires_grad) const;
   void check_hooks(NodeId id) const;
@@ -341,7 +347,12 @@ void Builder::visit_call(NodeId id) {
   states_[id] = State::kOpen;
   left_.push_back({id, true});
   switch (call.callable->function) {
-    case Function::kQuantized: tree_.unsupported(id, "quantized tensors are not supported");
+    case Function::kQuantized:
+      // Scales and zero points of channels.
+      for (const NodeId item : tree_[args[4]].items) {
+        if (tree_[item].kind == NodeKind::kCall || tree_[item].kind == NodeKind::kList) need(item);
+      }
+      return;
     case Function::kSparse: tree_.unsupported(id, "sparse tensors are not supported");
     case Function::kNested: tree_.unsupported(id, "nested tensors are not supported");
     case Function::kOrderedDict:
@@ -680,6 +691,8 @@ IValue Builder::tensor(NodeId id, const Call& outer) {
       check_hooks(args[2]);
       // The tensor itself may be used elsewhere, without gradients.
       const at::Tensor from = data.toTensor();
+      if (from.is_quantized())
+        return with_grad(id, at::Tensor(from.unsafeGetTensorImpl()->shallow_copy()), requires_grad);
       Storages::Geometry geometry{from.storage_offset(), from.sizes().vec(), from.strides().vec()};
       at::Tensor own =
           from.device().is_meta()
@@ -702,8 +715,114 @@ IValue Builder::tensor(NodeId id, const Call& outer) {
       const c10::Device device = storages_.place(id, std::string(text_of(tree_, args[2], "a device").substr(0, 100)));
       return with_grad(id, storages_.moved(id, data.toTensor(), device), boolean_of(tree_, args[3], "requires_grad"));
     }
+    case Function::kQuantized:
+      return quantized(id, args);
     default: tree_.fail(id, "no tensor");
   }
+}
+
+at::Tensor Builder::quantized(NodeId id, const std::vector<NodeId>& args) {
+  Storages::Geometry geometry;
+  geometry.offset = integer_of(tree_, args[1], "the storage offset");
+  geometry.sizes = integers_of(tree_, args[2], "the sizes");
+  geometry.strides = integers_of(tree_, args[3], "the strides");
+  const NodeId from = persistent(args[0]);
+  const ScalarType dtype = storages_.dtype_of(from);
+  if (!is_quantized(dtype)) {
+    tree_.fail(args[0], c10::str("a quantized tensor over a storage of dtype ", name_of_dtype(dtype)));
+  }
+  if (dtype == ScalarType::QUInt4x2 || dtype == ScalarType::QUInt2x4) {
+    tree_.unsupported(id, c10::str("quantized tensors of dtype ", name_of_dtype(dtype), " are not supported"));
+  }
+  if (boolean_of(tree_, args[5], "requires_grad")) tree_.fail(id, "quantized tensors cannot require gradients");
+  check_hooks(args[6]);
+  const c10::Storage storage = storages_.get(from, dtype);
+  if (!storage.device().is_cpu()) tree_.unsupported(id, "quantized tensors on other devices than the CPU");
+  const at::Tensor integers =
+      storages_.tensor(id, storage, at::quantized::integers_of("torch::pickle", dtype), geometry);
+  return at::quantized::make_quantized(integers, quantizer(args[4], dtype, geometry.sizes));
+}
+
+at::QuantizerPtr Builder::quantizer(NodeId id, ScalarType dtype, const std::vector<int64_t>& sizes) const {
+  const Node& node = tree_[id];
+  if (node.kind != NodeKind::kTuple || node.items.empty()) tree_.fail(id, "the quantizer of a tensor is no tuple");
+  const Node& scheme = tree_[node.items[0]];
+  auto made = std::make_shared<at::Quantizer>();
+  const auto is = [&](std::string_view name, size_t items) {
+    if (scheme.kind != NodeKind::kGlobal || scheme.module() != "torch" || scheme.name() != name) return false;
+    if (node.items.size() != items) tree_.fail(id, c10::str(name, " with ", node.items.size() - 1, " parameters"));
+    return true;
+  };
+  const auto check_zero_point = [&](int64_t zero_point, NodeId at) {
+    const bool fits = dtype == ScalarType::QUInt8  ? zero_point >= 0 && zero_point <= 255
+                      : dtype == ScalarType::QInt8 ? zero_point >= -128 && zero_point <= 127
+                                                   : zero_point >= INT32_MIN && zero_point <= INT32_MAX;
+    if (!fits) tree_.fail(at, c10::str("the zero point ", zero_point, " is none of ", name_of_dtype(dtype)));
+  };
+  if (is("per_tensor_affine", 3)) {
+    if (tree_[node.items[1]].kind != NodeKind::kFloat) tree_.fail(node.items[1], "the scale of a tensor is no float");
+    made->scheme = c10::kPerTensorAffine;
+    made->scale = tree_[node.items[1]].number;
+    made->zero_point = integer_of(tree_, node.items[2], "the zero point");
+    if (!(made->scale > 0) || !std::isfinite(made->scale)) tree_.fail(node.items[1], "a scale that is not above zero");
+    check_zero_point(made->zero_point, node.items[2]);
+    return made;
+  }
+  const bool floats = is("per_channel_affine_float_qparams", 4);
+  if (!floats && !is("per_channel_affine", 4)) tree_.fail(node.items[0], "an unknown scheme of quantization");
+  made->scheme = floats ? c10::kPerChannelAffineFloatQParams : c10::kPerChannelAffine;
+  made->scales = numbers(node.items[1], "scales", floats ? ScalarType::Float : ScalarType::Double);
+  made->zero_points = numbers(node.items[2], "zero points", floats ? ScalarType::Float : ScalarType::Long);
+  made->axis = integer_of(tree_, node.items[3], "the axis of the channels");
+  if (made->axis < 0 || made->axis >= static_cast<int64_t>(sizes.size())) {
+    tree_.fail(node.items[3],
+               c10::str("the channels of a tensor of ", sizes.size(), " dimensions are along ", made->axis));
+  }
+  const int64_t channels = sizes[static_cast<size_t>(made->axis)];
+  if (made->scales.numel() != channels || made->zero_points.numel() != channels) {
+    tree_.fail(id, c10::str(made->scales.numel(), " scales and ", made->zero_points.numel(), " zero points for ",
+                            channels, " channels"));
+  }
+  for (int64_t i = 0; !floats && i < channels; ++i) {
+    check_zero_point(made->zero_points.data_ptr<int64_t>()[i], node.items[2]);
+  }
+  return made;
+}
+
+at::Tensor Builder::numbers(NodeId id, const char* what, ScalarType dtype) const {
+  const Node& node = tree_[id];
+  const bool floating = dtype != ScalarType::Long;
+  if (node.kind == NodeKind::kList) {
+    at::Tensor made = at::empty_contiguous({static_cast<int64_t>(node.items.size())}, dtype);
+    for (size_t i = 0; i < node.items.size(); ++i) {
+      const NodeId item = node.items[i];
+      if (tree_[item].kind != NodeKind::kFloat || !floating) {
+        const int64_t number = integer_of(tree_, item, what);
+        if (dtype == ScalarType::Long) made.data_ptr<int64_t>()[i] = number;
+        if (dtype == ScalarType::Double) made.data_ptr<double>()[i] = static_cast<double>(number);
+        if (dtype == ScalarType::Float) made.data_ptr<float>()[i] = static_cast<float>(number);
+      } else if (dtype == ScalarType::Double) {
+        made.data_ptr<double>()[i] = tree_[item].number;
+      } else {
+        made.data_ptr<float>()[i] = static_cast<float>(tree_[item].number);
+      }
+    }
+    return made;
+  }
+  if (node.kind != NodeKind::kCall || !value(id, id).isTensor()) tree_.fail(id, c10::str(what, " that are no tensor"));
+  const at::Tensor given = value(id, id).toTensor();
+  const ScalarType type = given.scalar_type();
+  if (given.dim() != 1 || !given.device().is_cpu())
+    tree_.fail(id, c10::str(what, " that are no tensor of one dimension"));
+  const bool known = floating ? type == ScalarType::Double || type == ScalarType::Float
+                              : type == ScalarType::Long || type == ScalarType::Int;
+  if (!known) tree_.fail(id, c10::str(what, " of dtype ", name_of_dtype(type)));
+  if (given.nbytes() > given.storage().nbytes())
+    tree_.unsupported(id, c10::str(what, " that are larger than their storage"));
+  const c10::NoGradGuard no_grad;
+  at::Tensor made = at::empty_contiguous(given.sizes(), dtype);
+  at::copy_(made, given);
+  return made;
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "aten/core/empty.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/quantized/quantized_tensor_impl.h"
 #include "c10/core/grad_mode.h"
 #include "utils/pickle/bare_pickle.h"
 #include "utils/pickle/file.h"
@@ -67,6 +68,7 @@ class Pickler {
   void write_global(std::string_view module, std::string_view name);
   void write_ints(c10::IntArrayRef values);
   void write_tensor(const at::Tensor& tensor);
+  void write_quantizer(const at::Quantizer& quantizer);
   void write_storage(const c10::Storage& storage, ScalarType dtype, bool untyped);
   void write_hooks() {
     write_global("collections", "OrderedDict");
@@ -195,7 +197,9 @@ void Pickler::write_storage(const c10::Storage& storage, ScalarType dtype, bool 
 
 void Pickler::write_tensor(const at::Tensor& tensor) {
   const ScalarType dtype = tensor.scalar_type();
-  TORCH_CHECK_TYPE(!is_quantized(dtype), "pickle: quantized tensors cannot be saved");
+  const bool quantized = tensor.key_set().has(c10::DispatchKey::QuantizedCPU);
+  TORCH_CHECK_TYPE(is_quantized(dtype) == quantized, "pickle: a tensor of dtype ", dtype,
+                   " without a quantizer cannot be saved");
   TORCH_CHECK_TYPE(!tensor.is_nested(), "pickle: nested tensors cannot be saved");
   if (tensor.device().is_meta()) {
     write_global("torch._utils", "_rebuild_meta_tensor_no_storage");
@@ -208,16 +212,33 @@ void Pickler::write_tensor(const at::Tensor& tensor) {
     return;
   }
   const bool v3 = storage_class_of(dtype).empty();
-  write_global("torch._utils", v3 ? "_rebuild_tensor_v3" : "_rebuild_tensor_v2");
+  write_global("torch._utils", quantized ? "_rebuild_qtensor" : v3 ? "_rebuild_tensor_v3" : "_rebuild_tensor_v2");
   out_ += '(';
   write_storage(tensor.storage(), dtype, v3);
   write_int(tensor.storage_offset());
   write_ints(tensor.sizes());
   write_ints(tensor.strides());
+  if (quantized) write_quantizer(at::quantized::impl_of("pickle", tensor).quantizer());
   write_bool(tensor.requires_grad());
   write_hooks();
   if (v3) write_global("torch", name_of_dtype(dtype));
   out_ += "tR";
+}
+
+void Pickler::write_quantizer(const at::Quantizer& quantizer) {
+  out_ += '(';
+  if (quantizer.per_tensor()) {
+    write_global("torch", "per_tensor_affine");
+    write_double(quantizer.scale);
+    write_int(quantizer.zero_point);
+  } else {
+    write_global("torch", quantizer.scheme == c10::kPerChannelAffine ? "per_channel_affine"
+                                                                     : "per_channel_affine_float_qparams");
+    write(IValue(quantizer.scales));
+    write(IValue(quantizer.zero_points));
+    write_int(quantizer.axis);
+  }
+  out_ += 't';
 }
 
 // Whether writing it takes no further steps.
