@@ -34,28 +34,6 @@ double inverse_erf(double y) {
   return std::copysign(x, y);
 }
 
-// Reflection below 1/2, recurrence up to 6, then the asymptotic series (Abramowitz and Stegun 6.3.6, 6.3.7, 6.3.18).
-double digamma_of(double x) {
-  if (x == 0) return std::copysign(std::numeric_limits<double>::infinity(), -x);
-  if (x < 0 && x == std::floor(x)) return std::numeric_limits<double>::quiet_NaN();
-  double sum = 0;
-  if (x < 0.5) {
-    return digamma_of(1 - x) - kPi / std::tan(kPi * std::remainder(x, 1.0));
-  }
-  for (; x < 10; x += 1) sum -= 1 / x;
-  const double z = 1 / (x * x);
-  const double series = z * (1.0 / 12 - z * (1.0 / 120 - z * (1.0 / 252 - z * (1.0 / 240 - z * (1.0 / 132 - z * 691.0 / 32760)))));
-  return sum + std::log(x) - 0.5 / x - series;
-}
-
-// Not std::lgamma, which writes a global.
-struct Lgamma {
-  static double run(double x) {
-    int sign;
-    return ::lgamma_r(x, &sign);
-  }
-};
-struct Digamma { static double run(double x) { return digamma_of(x); } };
 struct RealAngle { static double run(double x) { return std::isnan(x) ? x : x < 0 ? kPi : 0.0; } };
 struct Tan { static double run(double x) { return std::tan(x); } };
 struct Asin { static double run(double x) { return std::asin(x); } };
@@ -215,8 +193,6 @@ constinit const ElementOp cosh = complex_unary_op<Cosh, op::Cosh>();
 constinit const ElementOp asinh = complex_unary_op<Asinh, op::Asinh>();
 constinit const ElementOp acosh = complex_unary_op<Acosh, op::Acosh>();
 constinit const ElementOp atanh = complex_unary_op<Atanh, op::Atanh>();
-constinit const ElementOp lgamma = unary_op<Lgamma>();
-constinit const ElementOp digamma = unary_op<Digamma>();
 constinit const ElementOp real_angle = unary_op<RealAngle>();
 constinit const ElementOp erfc = unary_op<Erfc>();
 constinit const ElementOp erfinv = unary_op<Erfinv>();

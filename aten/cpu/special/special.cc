@@ -67,6 +67,7 @@ Real hurwitz(Real s, Real q) {
 
 // The power series: every term has one sign.
 Real bessel_i_series(int order, Real x) {
+  if (x == 0) return order == 0 ? 1 : 0;
   const Real z = x * x / 4;
   Real term = order == 0 ? 1 : x / 2, sum = term;
   for (int k = 1; k < 1000; ++k) {
@@ -242,7 +243,7 @@ double bessel_i(int order, double x, bool scaled) {
 double bessel_k(int order, double x, bool scaled) {
   if (std::isnan(x) || x < 0) return kNan;
   if (x == 0) return kInf;
-  if (x == kInf) return 0;
+  if (x == kInf || (!scaled && x > 750)) return 0;
   if (x < 1) return static_cast<double>(bessel_k_series(order, x) * (scaled ? std::exp(static_cast<Real>(x)) : 1));
   return static_cast<double>(bessel_k_integral(order, x) * (scaled ? 1 : std::exp(-static_cast<Real>(x))));
 }
@@ -300,6 +301,7 @@ double airy_oscillating(double x) {
 
 double airy_ai(double x) {
   if (std::isnan(x) || std::isinf(x)) return kNan;
+  if (x > 108) return 0;
   if (x > 1) {
     const Real a = x, zeta = 2 * a * std::sqrt(a) / 3;
     return static_cast<double>(std::sqrt(a / 3) / kPi * bessel_k_integral(1.0L / 3, zeta) * std::exp(-zeta));
@@ -352,6 +354,22 @@ double normal_quantile(double p) {
     if (std::fabs(step) <= 1e-18L * std::fabs(x)) break;
   }
   return static_cast<double>(upper ? -x : x);
+}
+
+double entropy(double x) {
+  return x > 0 ? -x * std::log(x) : x == 0 ? 0.0 : std::isnan(x) ? x : -kInf;
+}
+double x_log1p_y(double x, double y) {
+  return std::isnan(y) ? y : x == 0 ? 0.0 : x * std::log1p(y);
+}
+
+double multivariate_log_gamma(int64_t p, double x) {
+  double sum = 0.25 * static_cast<double>(p) * static_cast<double>(p - 1) * 1.14472988584940017414;
+  for (int64_t j = 0; j < p; ++j) {
+    int sign;
+    sum += ::lgamma_r(x - 0.5 * static_cast<double>(j), &sign);
+  }
+  return sum;
 }
 
 namespace {

@@ -37,6 +37,12 @@ double normal_cdf(double x);
 double log_normal_cdf(double x);
 double normal_quantile(double p);
 
+/// -x log x, 0 at 0 and -inf below; x log(1 + y), 0 where x is 0 and y a number.
+double entropy(double x);
+double x_log1p_y(double x, double y);
+/// log of the multivariate gamma function of dimension p: p (p - 1) / 4 log(pi) + sum of log gamma(x - j / 2).
+double multivariate_log_gamma(int64_t p, double x);
+
 /// Orthogonal polynomials of degree n by their recurrences; 0 for negative n, NaN beyond 2^20.
 double chebyshev_t(double x, int64_t n);
 double chebyshev_u(double x, int64_t n);
