@@ -11,6 +11,7 @@
 #include "aten/ops/dense/dense.h"
 #include "aten/ops/index/ops.h"
 #include "aten/ops/view/ops.h"
+#include "aten/sparse/order.h"
 #include "aten/sparse/sparse_parts.h"
 
 namespace at::sparse {
@@ -44,7 +45,9 @@ void check_indices_of(bool rows, const Index* pointers, const Index* places, int
     const auto length = static_cast<Index>(static_cast<std::make_unsigned_t<Index>>(pointers[i + 1]) -
                                            static_cast<std::make_unsigned_t<Index>>(pointers[i]));
     signs |= pointers[i + 1] | length;
-    longest = std::max<int64_t>(longest, length);
+  }
+  for (int64_t i = 0; sorted && i < count; ++i) {
+    longest = std::max(longest, static_cast<int64_t>(pointers[i + 1]) - static_cast<int64_t>(pointers[i]));
   }
   for (int64_t i = 0; (signs < 0 || (sorted && longest > width)) && i < count; ++i) {
     const int64_t length = static_cast<int64_t>(pointers[i + 1]) - static_cast<int64_t>(pointers[i]);
@@ -180,8 +183,34 @@ Tensor values_from_elements(const Tensor& t, const Tensor& elements) {
   return at::reshape(elements, compressed_impl_of("values_from_elements", t).values().sizes());
 }
 
+namespace {
+
+// Of one matrix without blocks: its lines, element by element, and its places.
+Tensor matrix_coordinates(const Tensor& t) {
+  const Lines lines = lines_of(t);
+  const bool by_row = by_rows(t.layout());
+  Tensor indices = empty_contiguous({2, lines.nnz}, ScalarType::Long);
+  int64_t *rows = indices.mutable_data_ptr<int64_t>(), *columns = rows + lines.nnz;
+  int64_t *line = by_row ? rows : columns, *place = by_row ? columns : rows;
+  const int64_t* pointers = lines.pointers(0);
+  for (int64_t i = 0; i < lines.count; ++i) std::fill(line + pointers[i], line + pointers[i + 1], i);
+  std::copy_n(lines.places(0), lines.nnz, place);
+  bool coalesced = by_row && go_up(lines.count, pointers, lines.places(0));
+  if (!by_row) {
+    // Columns, one after the other, are rows only where each row is in one column.
+    coalesced = true;
+    for (int64_t i = 1; i < lines.nnz && coalesced; ++i) {
+      coalesced = rows[i - 1] < rows[i] || (rows[i - 1] == rows[i] && columns[i - 1] < columns[i]);
+    }
+  }
+  return make_sparse(t.sizes(), indices, element_values(t), coalesced);
+}
+
+}  // namespace
+
 Tensor coordinates(const Tensor& t) {
   const SparseCsrTensorImpl& impl = compressed_impl_of("to_sparse", t);
+  if (impl.batch_dim() == 0 && impl.block_dim() == 0) return matrix_coordinates(t);
   const Tensor flat = element_places(t);
   const int64_t dims = impl.batch_dim() + 2, count = flat.numel();
   Tensor indices = empty_contiguous({dims, count}, ScalarType::Long);

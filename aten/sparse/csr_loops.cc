@@ -41,69 +41,6 @@ HWY_INLINE bool are_in_range(const Index* places, int64_t n, int64_t height) {
   return good;
 }
 
-// The elements of `dense` at the next places.
-template <class D, class Index, class T = hn::TFromD<D>>
-HWY_INLINE hn::Vec<D> gather(D d, const T* dense, const Index* places) {
-  const hn::RebindToSigned<D> di;
-  if constexpr (sizeof(T) == sizeof(Index)) {
-    return hn::GatherIndex(d, dense, hn::LoadU(di, places));
-  } else if constexpr (sizeof(T) == 8) {
-    return hn::GatherIndex(d, dense, hn::PromoteTo(di, hn::LoadU(hn::Rebind<int32_t, D>(), places)));
-  } else {
-    const hn::RepartitionToWide<decltype(di)> wide;
-    const auto low = hn::LoadU(wide, places), high = hn::LoadU(wide, places + hn::Lanes(wide));
-    return hn::GatherIndex(d, dense, hn::ConcatEven(di, hn::BitCast(di, high), hn::BitCast(di, low)));
-  }
-}
-
-// values[k] * dense[places[k]] for n elements. Places fit 32 bits where T does not have more.
-template <class T, class Index>
-HWY_INLINE void weigh(const Index* places, const T* values, const T* dense, int64_t n, bool narrow, T* products) {
-  const hn::ScalableTag<T> d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  int64_t k = 0;
-  if (narrow) {
-    for (; k + lanes <= n; k += lanes) {
-      // What the next chunk reads.
-      constexpr int64_t kLine = 64;
-      for (int64_t byte = 0; byte < lanes * static_cast<int64_t>(sizeof(T)); byte += kLine) {
-        __builtin_prefetch(reinterpret_cast<const char*>(values + k + kChunk) + byte);
-      }
-      for (int64_t byte = 0; byte < lanes * static_cast<int64_t>(sizeof(Index)); byte += kLine) {
-        __builtin_prefetch(reinterpret_cast<const char*>(places + k + kChunk) + byte);
-      }
-      hn::StoreU(hn::Mul(hn::LoadU(d, values + k), gather(d, dense, places + k)), d, products + k);
-    }
-  }
-  for (; k < n; ++k) products[k] = values[k] * dense[places[k]];
-}
-
-template <class T>
-HWY_INLINE T sum(const T* x, int64_t n) {
-  const hn::ScalableTag<T> d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  T a{0};
-  int64_t k = 0;
-  if (n >= 2 * lanes) {
-    auto first = hn::LoadU(d, x), second = hn::LoadU(d, x + lanes);
-    for (k = 2 * lanes; k + 2 * lanes <= n; k += 2 * lanes) {
-      first = hn::Add(first, hn::LoadU(d, x + k));
-      second = hn::Add(second, hn::LoadU(d, x + k + lanes));
-    }
-    if (k + lanes <= n) first = hn::Add(first, hn::LoadU(d, x + k)), k += lanes;
-    a = hn::GetLane(hn::SumOfLanes(d, hn::Add(first, second)));
-  }
-  if (k + 4 <= n) {
-    const hn::CappedTag<T, 4> four;
-    const int64_t step = static_cast<int64_t>(hn::Lanes(four));
-    auto rest = hn::LoadU(four, x + k);
-    for (k += step; k + step <= n; k += step) rest = hn::Add(rest, hn::LoadU(four, x + k));
-    a += hn::GetLane(hn::SumOfLanes(four, rest));
-  }
-  for (; k < n; ++k) a += x[k];
-  return a;
-}
-
 // Calls f(row, end, elements) for runs of rows of at most kChunk elements, or of one row, whose places are in range.
 template <class T, class Index, class F>
 HWY_INLINE bool for_chunks(const RowsMemory<T, Index>& a, int64_t height, int64_t first, int64_t end, const F& f) {
@@ -119,29 +56,36 @@ HWY_INLINE bool for_chunks(const RowsMemory<T, Index>& a, int64_t height, int64_
   return true;
 }
 
+// A row's product with a vector: four sums of one lane each, which do not wait for each other. Gathers are no faster:
+// they are made of such loads.
+template <class T, class Index>
+HWY_INLINE T dot_row(const Index* places, const T* values, const T* dense, int64_t n) {
+  const hn::CappedTag<T, 1> d;
+  auto a = hn::Zero(d), b = hn::Zero(d), c = hn::Zero(d), e = hn::Zero(d);
+  int64_t k = 0;
+  for (; k + 4 <= n; k += 4) {
+    a = hn::MulAdd(hn::LoadU(d, values + k), hn::LoadU(d, dense + places[k]), a);
+    b = hn::MulAdd(hn::LoadU(d, values + k + 1), hn::LoadU(d, dense + places[k + 1]), b);
+    c = hn::MulAdd(hn::LoadU(d, values + k + 2), hn::LoadU(d, dense + places[k + 2]), c);
+    e = hn::MulAdd(hn::LoadU(d, values + k + 3), hn::LoadU(d, dense + places[k + 3]), e);
+  }
+  for (; k < n; ++k) a = hn::MulAdd(hn::LoadU(d, values + k), hn::LoadU(d, dense + places[k]), a);
+  return hn::GetLane(hn::Add(hn::Add(a, b), hn::Add(c, e)));
+}
+
 template <class T, class Index>
 HWY_INLINE bool multiply_vector(const RowsMemory<T, Index>& a, const T* dense, int64_t height, int64_t first,
                                 int64_t end, T* out) {
-  T products[kChunk];
-  const bool narrow = height <= INT32_MAX || sizeof(T) == 8;
   return for_chunks(a, height, first, end, [&](int64_t row, int64_t stop) HWY_ATTR {
-    const int64_t begin = a.pointers[row], n = a.pointers[stop] - begin;
-    if (n > kChunk) {  // one row
-      T total{0};
-      for (int64_t k = 0; k < n; k += kChunk) {
-        const int64_t part = std::min(kChunk, n - k);
-        weigh(a.places + begin + k, a.values + begin + k, dense, part, narrow, products);
-        total += sum(products, part);
-      }
-      out[row] = total;
-      return;
-    }
-    weigh(a.places + begin, a.values + begin, dense, n, narrow, products);
-    const T* next = products;
     for (; row < stop; ++row) {
-      const int64_t length = a.pointers[row + 1] - a.pointers[row];
-      out[row] = sum(next, length);
-      next += length;
+      const int64_t from = a.pointers[row], length = a.pointers[row + 1] - from;
+      // What the next chunk reads.
+      constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(Index));
+      for (int64_t k = 0; k < length; k += kLine) {
+        __builtin_prefetch(a.values + from + kChunk + k);
+        __builtin_prefetch(a.places + from + kChunk + k);
+      }
+      out[row] = dot_row(a.places + from, a.values + from, dense, length);
     }
   });
 }
@@ -256,6 +200,52 @@ HWY_INLINE void sampled(const int64_t* pointers, const int64_t* places, const T*
   }
 }
 
+// The columns of one vector of a row.
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE void reduce_tile(D d, const int64_t* places, const T* values, int64_t n, int64_t number, const T* dense,
+                            int64_t columns, int64_t column, bool greatest, T* out, int64_t* from) {
+  const hn::RebindToSigned<D> di;
+  using Number = hn::TFromD<decltype(di)>;
+  auto best = hn::Mul(hn::Set(d, values[0]), hn::LoadU(d, dense + places[0] * columns + column));
+  auto chosen = hn::Zero(di);
+  for (int64_t k = 1; k < n; ++k) {
+    const auto product = hn::Mul(hn::Set(d, values[k]), hn::LoadU(d, dense + places[k] * columns + column));
+    const auto better = greatest ? hn::Gt(product, best) : hn::Lt(product, best);
+    const auto taken = hn::Or(better, hn::Ne(product, product));
+    best = hn::IfThenElse(taken, product, best);
+    chosen = hn::IfThenElse(hn::RebindMask(di, taken), hn::Set(di, static_cast<Number>(k)), chosen);
+  }
+  hn::StoreU(best, d, out + column);
+  Number numbers[hn::MaxLanes(d)];
+  hn::StoreU(chosen, di, numbers);
+  for (size_t j = 0; j < hn::Lanes(d); ++j) from[column + static_cast<int64_t>(j)] = number + numbers[j];
+}
+
+template <class T>
+HWY_INLINE void reduce(const RowsMemory<T, int64_t>& a, const T* dense, int64_t columns, bool greatest, int64_t first,
+                       int64_t end, T* out, int64_t* from) {
+  const hn::ScalableTag<T> d;
+  const hn::CappedTag<T, 1> one;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t i = first; i < end; ++i) {
+    const int64_t begin = a.pointers[i], n = a.pointers[i + 1] - begin;
+    T* to = out + i * columns;
+    int64_t* numbers = from + i * columns;
+    if (n == 0) {
+      std::fill_n(to, columns, T{0});
+      std::fill_n(numbers, columns, int64_t{-1});
+      continue;
+    }
+    const int64_t* p = a.places + begin;
+    const T* w = a.values + begin;
+    int64_t j = 0;
+    for (; j + lanes <= columns; j += lanes) {
+      reduce_tile(d, p, w, n, begin, dense, columns, j, greatest, to, numbers);
+    }
+    for (; j < columns; ++j) reduce_tile(one, p, w, n, begin, dense, columns, j, greatest, to, numbers);
+  }
+}
+
 // A function of its own for each type.
 #define OF_TYPES(T, Index, name)                                                                                    \
   bool multiply_##name(const RowsMemory<T, Index>& a, const T* dense, int64_t height, int64_t columns,              \
@@ -274,6 +264,15 @@ void sampled_f32(const int64_t* pointers, const int64_t* places, const float* le
 void sampled_f64(const int64_t* pointers, const int64_t* places, const double* left, const double* right,
                  int64_t inner, int64_t first, int64_t end, double* out) {
   sampled(pointers, places, left, right, inner, first, end, out);
+}
+
+void reduce_f32(const RowsMemory<float, int64_t>& a, const float* dense, int64_t columns, bool greatest, int64_t first,
+                int64_t end, float* out, int64_t* from) {
+  reduce(a, dense, columns, greatest, first, end, out, from);
+}
+void reduce_f64(const RowsMemory<double, int64_t>& a, const double* dense, int64_t columns, bool greatest,
+                int64_t first, int64_t end, double* out, int64_t* from) {
+  reduce(a, dense, columns, greatest, first, end, out, from);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -304,6 +303,17 @@ template <>
 void multiply_sampled<double>(const int64_t* pointers, const int64_t* places, const double* left, const double* right,
                               int64_t inner, int64_t first, int64_t end, double* out) {
   AT_ISA_FUNCTION(sampled_f64)(pointers, places, left, right, inner, first, end, out);
+}
+
+template <>
+void reduce_rows<float>(const RowsMemory<float, int64_t>& a, const float* dense, int64_t columns, bool greatest,
+                        int64_t first, int64_t end, float* out, int64_t* from) {
+  AT_ISA_FUNCTION(reduce_f32)(a, dense, columns, greatest, first, end, out, from);
+}
+template <>
+void reduce_rows<double>(const RowsMemory<double, int64_t>& a, const double* dense, int64_t columns, bool greatest,
+                         int64_t first, int64_t end, double* out, int64_t* from) {
+  AT_ISA_FUNCTION(reduce_f64)(a, dense, columns, greatest, first, end, out, from);
 }
 
 }  // namespace at::sparse

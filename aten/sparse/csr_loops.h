@@ -25,4 +25,11 @@ template <class T>
 void multiply_sampled(const int64_t* pointers, const int64_t* places, const T* left, const T* right, int64_t inner,
                       int64_t first, int64_t end, T* out);
 
+/// Rows [first, end) of what is the greatest product of an element and its row of a dense matrix, `greatest`, or the
+/// least one, and of which element it is: 0 and -1 in rows without elements. NaN is greater and less than all. Places
+/// are in range.
+template <class T>
+void reduce_rows(const RowsMemory<T, int64_t>& a, const T* dense, int64_t columns, bool greatest, int64_t first,
+                 int64_t end, T* out, int64_t* from);
+
 }  // namespace at::sparse

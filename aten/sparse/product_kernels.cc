@@ -142,6 +142,14 @@ Tensor sparse_by_sparse(const Tensor& left, const Tensor& right) {
 
 // beta * self + alpha * product; self is not read where beta is 0.
 Tensor combined(const Tensor& self, const Tensor& product, const Scalar& beta, const Scalar& alpha) {
+  if (!is_sparse(self) && !is_sparse(product) && product.is_floating_point() && !alpha.isComplex() &&
+      !beta.isComplex()) {
+    // Nobody else has the product.
+    const Tensor added = at::expand(self, product.sizes());
+    Tensor sum = product;
+    if (!alpha.equal(1)) at::mul_(sum, alpha);
+    return fresh(beta.equal(0) ? sum : at::add_(sum, added, beta));
+  }
   const Tensor scaled = alpha.equal(1) ? product : at::mul(product, alpha);
   if (is_sparse(self)) {
     TORCH_CHECK(is_sparse(product), "addmm: expected a dense 'self' beside a dense product");

@@ -18,6 +18,7 @@
 #include "aten/sparse/compressed_parts.h"
 #include "aten/sparse/csr_rows.h"
 #include "aten/sparse/sparse_parts.h"
+#include "c10/parallel/parallel.h"
 
 namespace at::native {
 namespace {
@@ -184,7 +185,75 @@ Tensor reduce_csr(const char* op, const Tensor& self, IntArrayRef dim, bool keep
 
 }  // namespace
 
+namespace {
+
+// The sums of each row: a place where there is an element.
+template <class T>
+Tensor row_sums(const Tensor& self, const Tensor& source) {
+  const sparse::Lines lines = sparse::lines_of(self);
+  const int64_t* begin = lines.pointers(0);
+  Tensor pointers = empty_contiguous({lines.count + 1}, ScalarType::Long);
+  int64_t* next = pointers.mutable_data_ptr<int64_t>();
+  next[0] = 0;
+  for (int64_t i = 0; i < lines.count; ++i) next[i + 1] = next[i] + (begin[i + 1] > begin[i]);
+  Tensor sums = empty_contiguous({next[lines.count]}, source.scalar_type());
+  const T* x = static_cast<const T*>(source.const_data_ptr());
+  T* out = static_cast<T*>(sums.mutable_data_ptr());
+  at::parallel_for(0, lines.count, 1 + internal::GRAIN_SIZE / (1 + lines.nnz / (lines.count + 1)),
+                   [&](int64_t first, int64_t end) {
+                     for (int64_t i = first; i < end; ++i) {
+                       if (begin[i + 1] == begin[i]) continue;
+                       T sum = x[begin[i]];
+                       for (int64_t k = begin[i] + 1; k < begin[i + 1]; ++k) sum = sparse::plus(sum, x[k]);
+                       out[next[i]] = sum;
+                     }
+                   });
+  const ScalarType index = sparse::compressed_impl_of("_sparse_csr_sum", self).plain().scalar_type();
+  return sparse::make_compressed(Layout::SparseCsr, {self.size(0), 1}, at::to(pointers, index),
+                                 at::zeros(sums.sizes(), TensorOptions().dtype(index)), sums);
+}
+
+// The sums of each column that has an element; columns are few enough to have a sum each.
+template <class T>
+Tensor column_sums(const Tensor& self, const Tensor& source) {
+  const sparse::Lines lines = sparse::lines_of(self);
+  const int64_t* column = lines.places(0);
+  std::vector<T> sums(static_cast<size_t>(lines.width));
+  std::vector<uint8_t> named(sums.size());
+  const T* x = static_cast<const T*>(source.const_data_ptr());
+  for (int64_t k = 0; k < lines.nnz; ++k) {
+    sums[column[k]] = sparse::plus(sums[column[k]], x[k]);
+    named[column[k]] = 1;
+  }
+  std::vector<int64_t> places;
+  for (int64_t j = 0; j < lines.width; ++j) {
+    if (named[j] != 0) places.push_back(j);
+  }
+  const int64_t count = static_cast<int64_t>(places.size());
+  Tensor result = empty_contiguous({count}, source.scalar_type());
+  T* out = static_cast<T*>(result.mutable_data_ptr());
+  for (int64_t j = 0; j < count; ++j) out[j] = sums[places[j]];
+  const ScalarType index = sparse::compressed_impl_of("_sparse_csr_sum", self).plain().scalar_type();
+  return sparse::make_compressed(Layout::SparseCsr, {1, self.size(1)}, at::to(sparse::long_tensor({0, count}), index),
+                                 at::to(sparse::long_tensor(places), index), result);
+}
+
+}  // namespace
+
 Tensor _sparse_csr_sum_sparse(const Tensor& self, IntArrayRef dim, bool keepdim, std::optional<ScalarType> dtype) {
+  const ScalarType type = sum_type(self, dtype);
+  if (self.layout() == Layout::SparseCsr && self.dim() == 2 && keepdim && dim.size() == 1 &&
+      (type == ScalarType::Float || type == ScalarType::Double || type == ScalarType::Long)) {
+    const bool rows = maybe_wrap_dim(dim[0], 2) == 1;
+    const Tensor source = dense(sparse::values_of(self), type);
+    if (rows || self.size(1) <= 4 * source.numel() + 1024) {
+      const auto sums = [&](auto tag) {
+        using T = decltype(tag);
+        return rows ? row_sums<T>(self, source) : column_sums<T>(self, source);
+      };
+      return type == ScalarType::Float ? sums(float{}) : type == ScalarType::Double ? sums(double{}) : sums(int64_t{});
+    }
+  }
   return reduce_csr("_sparse_csr_sum", self, dim, keepdim, sum_type(self, dtype),
                     [](const Tensor& source, const Tensor& group, int64_t count) {
                       Tensor sums = at::zeros({count}, source.options());

@@ -131,6 +131,18 @@ std::tuple<Tensor, Tensor> _sparse_mm_reduce_impl_sparse(const Tensor& self, con
     T* out = static_cast<T*>(result.mutable_data_ptr());
     int64_t* from = static_cast<int64_t*>(argument.mutable_data_ptr());
     sparse::for_rows(a, columns, [&](int64_t first, int64_t end) {
+      if constexpr (std::is_same_v<T, Wide<T>>) {
+        const sparse::RowsMemory<T, int64_t> memory{a.begin(), a.place(), weight};
+        if (chosen) {
+          return sparse::reduce_rows(memory, y, columns, kind == Reduce::kMost, first, end, out, from);
+        }
+        sparse::multiply_rows(memory, y, a.columns, columns, first, end, out);
+        for (int64_t i = first; kind == Reduce::kMean && i < end; ++i) {
+          const T factor = T{1} / static_cast<T>(std::max<int64_t>(a.begin()[i + 1] - a.begin()[i], 1));
+          for (int64_t j = i * columns; j < (i + 1) * columns; ++j) out[j] *= factor;
+        }
+        return;
+      }
       std::vector<Wide<T>> row(static_cast<size_t>(columns));
       for (int64_t i = first; i < end; ++i) {
         std::fill(row.begin(), row.end(), Wide<T>{0});

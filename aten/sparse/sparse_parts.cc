@@ -230,6 +230,24 @@ Tensor flattened(const Tensor& dense, int64_t sparse_dim) {
   return at::reshape(dense, sizes);
 }
 
+// Of one matrix by rows; false for others.
+template <class T>
+bool add_rows(const Tensor& into, const Tensor& t) {
+  if (t.layout() != Layout::SparseCsr || t.dim() != 2) return false;
+  const Lines lines = lines_of(t);
+  const Tensor values = native::dense(values_of(t), into.scalar_type());
+  const T* value = values.const_data_ptr<T>();
+  const int64_t *begin = lines.pointers(0), *place = lines.places(0), columns = t.size(1);
+  T* out = into.mutable_data_ptr<T>();
+  at::parallel_for(0, lines.count, 1 + internal::GRAIN_SIZE / (1 + lines.nnz / (lines.count + 1)),
+                   [&](int64_t first, int64_t end) {
+                     for (int64_t i = first; i < end; ++i) {
+                       for (int64_t k = begin[i]; k < begin[i + 1]; ++k) out[i * columns + place[k]] += value[k];
+                     }
+                   });
+  return true;
+}
+
 template <class T>
 void add_at(const Tensor& into, const Tensor& places, const Tensor& values) {
   const Tensor from = native::dense(values);
@@ -277,6 +295,10 @@ void add_elements(const Tensor& into, const Tensor& t, const Scalar& alpha) {
     const Tensor sum = at::add(at::index_select(flat, 0, at_places), parts.values(), alpha);
     at::index_copy_(flat, 0, at_places, sum);
     return;
+  }
+  if (alpha.equal(1) && native::is_aligned(into)) {
+    if (type == ScalarType::Float && add_rows<float>(into, t)) return mark_written(into);
+    if (type == ScalarType::Double && add_rows<double>(into, t)) return mark_written(into);
   }
   const Tensor places = is_compressed(t) ? element_places(t) : places_of(t);
   const Tensor values = at::to(is_compressed(t) ? element_values(t) : impl_of("add", t).values(), type);

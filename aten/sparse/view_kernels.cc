@@ -289,25 +289,48 @@ Tensor index_select_sparse(const Tensor& self, int64_t dim, const Tensor& index)
                     "index_select() argument index must be 1-D strided (non-sparse) long-tensor.");
   dim = maybe_wrap_dim(dim, self.dim());
   const Tensor wanted = dense(at::reshape(index, {-1}));
-  const int64_t size = self.size(dim), count = wanted.numel();
+  const int64_t *want = wanted.const_data_ptr<int64_t>(), size = self.size(dim), count = wanted.numel();
   if (dim >= impl.sparse_dim()) {
     return sparse::make_sparse(with_size(self, dim, count), impl.indices(),
                                at::index_select(impl.values(), dim - impl.sparse_dim() + 1, wanted), impl.coalesced());
   }
+  std::vector<int64_t> places;
+  for (int64_t j = 0; j < count; ++j) {
+    places.push_back(want[j] < 0 ? want[j] + size : want[j]);
+    TORCH_CHECK_INDEX(places.back() >= 0 && places.back() < size, "index_select(): index contains ", want[j],
+                      " that is out of range for tensor of size ", self.sizes(), " at dimension ", dim);
+  }
   // Elements by their index, then those of each wanted one.
   const Tensor row = index_row(impl, dim);
-  const int64_t *own = row.const_data_ptr<int64_t>(), *want = wanted.const_data_ptr<int64_t>();
+  const int64_t* own = row.const_data_ptr<int64_t>();
   sparse::flat_places(at::unsqueeze(row, 0), IntArrayRef(size));  // throws for an index out of range
-  const std::vector<int64_t> order = sparse::order_of(own, impl.nnz(), size).numbers;
   std::vector<int64_t> chosen, place;
-  for (int64_t j = 0; j < count; ++j) {
-    const int64_t at = want[j] < 0 ? want[j] + size : want[j];
-    TORCH_CHECK_INDEX(at >= 0 && at < size, "index_select(): index contains ", want[j],
-                      " that is out of range for tensor of size ", self.sizes(), " at dimension ", dim);
-    auto k = std::lower_bound(order.begin(), order.end(), at, [&](int64_t i, int64_t value) { return own[i] < value; });
-    for (; k != order.end() && own[*k] == at; ++k) {
-      chosen.push_back(*k);
-      place.push_back(j);
+  if (size <= 4 * impl.nnz() + 1024) {
+    // Where those of each index begin, and those that are wanted at all.
+    std::vector<int64_t> begin(static_cast<size_t>(size) + 1);
+    std::vector<uint8_t> wanted_at(static_cast<size_t>(size));
+    for (const int64_t at : places) wanted_at[at] = 1;
+    for (int64_t i = 0; i < impl.nnz(); ++i) begin[own[i] + 1] += wanted_at[own[i]];
+    for (int64_t at = 0; at < size; ++at) begin[at + 1] += begin[at];
+    std::vector<int64_t> elements(static_cast<size_t>(begin[size])), next(begin.begin(), begin.end() - 1);
+    for (int64_t i = 0; i < impl.nnz(); ++i) {
+      if (wanted_at[own[i]] != 0) elements[next[own[i]]++] = i;
+    }
+    for (int64_t j = 0; j < count; ++j) {
+      const int64_t from = begin[places[j]], to = begin[places[j] + 1];
+      chosen.insert(chosen.end(), elements.begin() + from, elements.begin() + to);
+      place.insert(place.end(), static_cast<size_t>(to - from), j);
+    }
+  } else {
+    const sparse::Order order = sparse::order_of(own, impl.nnz(), size);
+    const std::vector<int64_t>& numbers = order.numbers;
+    for (int64_t j = 0; j < count; ++j) {
+      auto k = std::lower_bound(numbers.begin(), numbers.end(), places[j],
+                                [&](int64_t i, int64_t value) { return own[i] < value; });
+      for (; k != numbers.end() && own[*k] == places[j]; ++k) {
+        chosen.push_back(*k);
+        place.push_back(j);
+      }
     }
   }
   // Of a first dimension that is gone through in order the elements stay in order.
@@ -343,14 +366,9 @@ Tensor cat_sparse(TensorList tensors, int64_t dim) {
   for (const Tensor& t : tensors) {
     const SparseTensorImpl& impl = sparse::impl_of("cat", t);
     Tensor own = at::to(impl.values(), type);
-    if (dim < sparse_dim) {
-      Tensor moved = at::clone(impl.indices(), MemoryFormat::Contiguous);
-      Tensor row = at::select(moved, 0, dim);
-      at::add_(row, offset);
-      indices.push_back(moved);
-    } else {
+    indices.push_back(impl.indices());
+    if (dim >= sparse_dim) {
       // Each element has zeros where the other tensors are.
-      indices.push_back(impl.indices());
       const int64_t d = dim - sparse_dim + 1;
       DimVector sizes(own.sizes().begin(), own.sizes().end());
       sizes[d] = total;
@@ -362,10 +380,19 @@ Tensor cat_sparse(TensorList tensors, int64_t dim) {
     values.push_back(own);
     offset += t.size(dim);
   }
+  const Tensor all = at::cat(indices, 1);
+  if (dim < sparse_dim) {
+    // Each index is counted from where its tensor begins.
+    int64_t* row = all.mutable_data_ptr<int64_t>() + dim * all.size(1);
+    offset = 0;
+    for (size_t i = 0; i < tensors.size(); row += indices[i].size(1), offset += tensors[i].size(dim), ++i) {
+      for (int64_t k = 0; offset != 0 && k < indices[i].size(1); ++k) row[k] += offset;
+    }
+  }
   const DimVector sizes = with_size(first, dim, total);
   c10::checked_numel(sizes);
   const bool coalesced = tensors.size() == 1 && sparse::impl_of("cat", first).coalesced();
-  return sparse::make_sparse(sizes, at::cat(indices, 1), at::cat(values, 0), coalesced);
+  return sparse::make_sparse(sizes, all, at::cat(values, 0), coalesced);
 }
 
 Tensor stack_sparse(TensorList tensors, int64_t dim) {

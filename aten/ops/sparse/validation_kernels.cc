@@ -1,4 +1,5 @@
 // What the parts of a sparse tensor must be, and index lists of one layout as those of another.
+#include <algorithm>
 #include <array>
 
 #include "aten/core/context.h"
@@ -177,16 +178,26 @@ TensorSpec convert_coo_to_csr_meta(const Tensor& self, int64_t size, bool out_in
 void convert_coo_to_csr_cpu(const Tensor& self, int64_t size, bool, Tensor& out) {
   const Tensor rows = dense(self, ScalarType::Long);
   DenseOut result(out);
-  result.clear();
   with_index(out.scalar_type(), [&]<class Index>(Index) {
     Index* pointers = result.data<Index>();
     const int64_t* row = rows.const_data_ptr<int64_t>();
-    for (int64_t i = 0; i < rows.numel(); ++i) {
+    const int64_t n = rows.numel();
+    // In order a row begins where its number, or a greater one, comes first.
+    int64_t next = 0, i = 0;
+    for (; i < n && row[i] >= next - 1 && row[i] >= 0 && row[i] < size; ++i) {
+      while (next <= row[i]) pointers[next++] = static_cast<Index>(i);
+    }
+    if (i == n) {
+      std::fill(pointers + next, pointers + size + 1, static_cast<Index>(n));
+      return;
+    }
+    result.clear();
+    for (i = 0; i < n; ++i) {
       TORCH_CHECK_INDEX(row[i] >= 0 && row[i] < size, "_convert_indices_from_coo_to_csr: index ", row[i],
                         " is out of bounds for size ", size);
       ++pointers[row[i] + 1];
     }
-    for (int64_t i = 0; i < size; ++i) pointers[i + 1] = static_cast<Index>(pointers[i + 1] + pointers[i]);
+    for (i = 0; i < size; ++i) pointers[i + 1] = static_cast<Index>(pointers[i + 1] + pointers[i]);
   });
   result.commit();
 }
