@@ -50,9 +50,70 @@ bool within(const Convolution& c, const int64_t* spread) {
   return true;
 }
 
+int32_t product(int32_t a, int32_t b) {
+  return static_cast<int32_t>(static_cast<uint32_t>(a) * static_cast<uint32_t>(b));
+}
+
 // Whole images [image, image + images), or windows [begin, end) along the first dimension of one.
 struct Unit {
   int64_t image = 0, images = 1, begin = 0, end = 0;
+};
+
+// What the zero point of the input adds to the sums of each channel, where padding is a byte of 0: that of the weights
+// that lie on places of the input.
+struct Borders {
+  // Of each window along a dimension, which kind it is, and of a kind, which of its places [first, second) lie within.
+  std::vector<int32_t> kinds[3];
+  std::vector<std::pair<int64_t, int64_t>> within[3];
+  std::vector<int32_t> corrections;  // [kinds..., channels]
+
+  void find(const Convolution& c) {
+    for (int d = 0; d < 3; ++d) {
+      for (int64_t o = 0; o < c.output[d]; ++o) {
+        const int64_t behind = c.padding[d] - o * c.stride[d], left = behind + c.input[d];
+        const int64_t begin = behind <= 0 ? 0 : std::min(c.kernel[d], at::divup(behind, c.dilation[d]));
+        const int64_t end = left <= 0 ? begin : std::clamp(at::divup(left, c.dilation[d]), begin, c.kernel[d]);
+        const std::pair<int64_t, int64_t> places{begin, end};
+        const auto found = std::find(within[d].begin(), within[d].end(), places);
+        kinds[d].push_back(static_cast<int32_t>(found - within[d].begin()));
+        if (found == within[d].end()) within[d].push_back(places);
+      }
+    }
+  }
+  // `sums` of the weights of each place of the window: [places, channels].
+  void correct(const Convolution& c, const std::vector<int32_t>& sums, int32_t zero_point) {
+    const auto channels = static_cast<size_t>(c.out_channels);
+    corrections.assign(within[0].size() * within[1].size() * within[2].size() * channels, 0);
+    int32_t* to = corrections.data();
+    for (const auto& z : within[0]) {
+      for (const auto& y : within[1]) {
+        for (const auto& x : within[2]) {
+          for (int64_t kz = z.first; kz < z.second; ++kz) {
+            for (int64_t ky = y.first; ky < y.second; ++ky) {
+              for (int64_t kx = x.first; kx < x.second; ++kx) {
+                const int32_t* const from = sums.data() + ((kz * c.kernel[1] + ky) * c.kernel[2] + kx) * c.out_channels;
+                for (size_t i = 0; i < channels; ++i) to[i] += from[i];
+              }
+            }
+          }
+          for (size_t i = 0; i < channels; ++i) to[i] = product(zero_point, to[i]);
+          to += channels;
+        }
+      }
+    }
+  }
+  // f(corrections, count) for the windows of a row, in order.
+  template <class F>
+  void for_each_run(int64_t z, int64_t y, int64_t channels, const F& f) const {
+    const auto row =
+        (kinds[0][static_cast<size_t>(z)] * within[1].size() + kinds[1][static_cast<size_t>(y)]) * within[2].size();
+    const std::vector<int32_t>& x = kinds[2];
+    for (size_t begin = 0, end = 0; begin < x.size(); begin = end) {
+      while (end < x.size() && x[end] == x[begin]) ++end;
+      f(corrections.data() + static_cast<int64_t>(row + static_cast<size_t>(x[begin])) * channels,
+        static_cast<int64_t>(end - begin));
+    }
+  }
 };
 
 // Copies what the windows of a unit reach over, zero points where that is no place of the input.
@@ -120,6 +181,7 @@ struct IntegerWeights::State {
 #endif
   std::mutex mutex;
   std::unique_ptr<Scratch> shorts;
+  std::vector<int32_t> place_sums;
 
   int32_t zero_point(int64_t channel) const {
     return zero_points[zero_points.size() == 1 ? 0 : static_cast<size_t>(channel)];
@@ -150,6 +212,63 @@ struct IntegerWeights::State {
     shorts = std::move(made);
     return shorts->as<int16_t>();
   }
+
+#if KINDLING_HAVE_ONEDNN
+  // Of the weights of each place of the window: [places, channels].
+  const std::vector<int32_t>& sums_of_places() {
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (!place_sums.empty()) return place_sums;
+    const int64_t window = places(shape.kernel), channels = shape.in_channels / shape.groups;
+    std::vector<int32_t> made(static_cast<size_t>(window * shape.out_channels));
+    for (int64_t o = 0; o < shape.out_channels; ++o) {
+      for (int64_t i = 0; i < channels; ++i) {
+        const int8_t* const from = weight.get() + (o * channels + i) * window;
+        for (int64_t p = 0; p < window; ++p) made[static_cast<size_t>(p * shape.out_channels + o)] += from[p];
+      }
+    }
+    place_sums = std::move(made);
+    return place_sums;
+  }
+
+  // A unit of a padded convolution by oneDNN, which pads with bytes of 0. False where it has no such primitive.
+  bool run_padded(const Convolution& c, const Unit& u, const uint8_t* input, const IntegerResult& result,
+                  const Borders& borders) {
+    const int f = first_dim(c);
+    Convolution part = c;
+    part.batch = u.images;
+    part.output[f] = u.end - u.begin;
+    const int64_t front = u.begin * c.stride[f] - c.padding[f], begin = std::max<int64_t>(front, 0),
+                  end = u.images > 1 ? c.input[f] : std::min(front + reach(c, f, part.output[f]), c.input[f]);
+    if (begin >= end) return false;
+    part.padding[f] = begin - front;
+    part.input[f] = end - begin;
+    const int64_t inner = places(c.output) / c.output[f], channels = c.out_channels,
+                  rows = part.batch * part.output[f] * inner, row = (u.image * c.output[f] + u.begin) * inner,
+                  step = places(c.input) / c.input[f] * c.in_channels;
+    const bool direct = result.to == IntegerResult::To::kSums;
+    const Scratch scratch(direct ? 64 : static_cast<size_t>(rows * channels) * sizeof(int32_t));
+    int32_t* sums = direct ? static_cast<int32_t*>(result.data) + row * channels : scratch.as<int32_t>();
+    {
+      const at::internal::ThreadLease lease(1);
+      if (!onednn->convolve(part, input + (u.image * c.input[f] + begin) * step, sums, 1)) return false;
+    }
+    if (borders.corrections.empty()) {
+      if (!direct) internal::finish_sums(result, nullptr, channels, row, rows, sums);
+      return true;
+    }
+    int64_t next = row;
+    for (int64_t i = 0; i < rows / c.output[2]; ++i) {
+      // The row's place within its image.
+      const int64_t line = (f < 2 ? u.begin * (inner / c.output[2]) : 0) + i, z = line / c.output[1] % c.output[0];
+      borders.for_each_run(z, line % c.output[1], channels, [&](const int32_t* corrections, int64_t count) {
+        internal::finish_sums(result, corrections, channels, next, count, sums);
+        next += count;
+        sums += count * channels;
+      });
+    }
+    return true;
+  }
+#endif
 
   // The same sums of differences to the zero point, by products of 16 bits. `c` has no padding.
   void sum_shorts(const Convolution& c, const uint8_t* input, int32_t zero_point, int32_t* sums) {
@@ -219,7 +338,7 @@ struct IntegerWeights::State {
     if (zero_point == 0) return {};
     std::vector<int32_t> result(sums.size());
     for (size_t i = 0; i < sums.size(); ++i) {
-      result[i] = static_cast<int32_t>(static_cast<uint32_t>(zero_point) * static_cast<uint32_t>(sums[i]));
+      result[i] = product(zero_point, sums[i]);
     }
     return result;
   }
@@ -291,6 +410,15 @@ void IntegerWeights::convolve(const Convolution& given, const uint8_t* input, in
     return multiply(c.batch * all, input, zero_point, result);
   }
   const std::vector<int32_t> corrections = s.corrections(zero_point);
+  Borders borders;
+#if KINDLING_HAVE_ONEDNN
+  bool padded = !as_it_lies && s.by_onednn() && depth_of(c) > 0;
+  for (int d = f; d < 3; ++d) padded = padded && c.padding[d] >= 0 && (spread == nullptr || spread[d] == 1);
+  if (padded && zero_point != 0) {
+    borders.find(c);
+    borders.correct(c, s.sums_of_places(), zero_point);
+  }
+#endif
   const int threads = at::get_num_threads();
   const double work =
       static_cast<double>(c.batch * all) * static_cast<double>(c.out_channels) * static_cast<double>(depth_of(c));
@@ -323,6 +451,9 @@ void IntegerWeights::convolve(const Convolution& given, const uint8_t* input, in
               1);
         continue;
       }
+#if KINDLING_HAVE_ONEDNN
+      if (padded && s.run_padded(c, u, input, result, borders)) continue;
+#endif
       for (int d = f; d < 3; ++d) {
         part.input[d] = reach(c, d, part.output[d]);
         part.padding[d] = 0;

@@ -18,6 +18,7 @@ class OneDnnIntegerWeights {
   /// Writes sums, [rows, out_channels] of a window of one place, or else [batch, places..., out_channels], from
   /// `threads` threads, which the caller leases. False where oneDNN has no such primitive.
   bool multiply(const Convolution& c, int64_t rows, const uint8_t* input, int32_t* sums, int threads);
+  /// Padding is a byte of 0.
   bool convolve(const Convolution& c, const uint8_t* input, int32_t* sums, int threads);
 
  private:

@@ -93,9 +93,9 @@ void MultiplyShorts(int64_t m, int64_t n, int64_t k, const int16_t* a, int64_t a
   }
 }
 
-// What becomes of a vector of sums of channels [c, c + lanes). All that it needs lies in registers or in arrays of its own, so
-// that the bytes it writes change nothing that it reads.
-template <class D>
+// What becomes of a vector of sums of channels [c, c + lanes). All that it needs lies in registers or in arrays of its
+// own, so that the bytes it writes change nothing that it reads.
+template <class D, bool kCorrected, bool kBefore, bool kAfter>
 struct Finisher {
   using DI = hn::Rebind<int32_t, D>;
   using V = hn::Vec<D>;
@@ -116,7 +116,7 @@ struct Finisher {
 
   HWY_INLINE VI Sum(const int32_t* sums, int64_t c) const {
     const VI sum = hn::LoadU(di, sums + c);
-    return corrections == nullptr ? sum : hn::Sub(sum, hn::LoadU(di, corrections + c));
+    return kCorrected ? hn::Sub(sum, hn::LoadU(di, corrections + c)) : sum;
   }
   HWY_INLINE void Finish(const int32_t* sums, int64_t c, int32_t* to) const { hn::StoreU(Sum(sums, c), di, to); }
   HWY_INLINE void Finish(const int32_t* sums, int64_t c, float* to) const {
@@ -125,9 +125,9 @@ struct Finisher {
   }
   HWY_INLINE void Finish(const int32_t* sums, int64_t c, uint8_t* to) const {
     V x = hn::ConvertTo(d, Sum(sums, c));
-    if (before != nullptr) x = hn::MulAdd(hn::LoadU(d, before + c), unit, x);
+    if (kBefore) x = hn::MulAdd(hn::LoadU(d, before + c), unit, x);
     x = hn::Mul(hn::Mul(x, scale), hn::LoadU(d, factor + c));
-    if (after != nullptr) x = hn::Add(hn::Mul(hn::Add(x, hn::LoadU(d, after + c)), inverse), shift);
+    if (kAfter) x = hn::Add(hn::Mul(hn::Add(x, hn::LoadU(d, after + c)), inverse), shift);
     // Sums with 1.5 * 2^23 are rounded to whole numbers, which their lowest bits are.
     const VI rounded = hn::BitCast(di, hn::Add(hn::Min(hn::Max(x, least), most), hn::Set(d, 12582912.0f)));
     const hn::Rebind<uint32_t, D> du;
@@ -143,14 +143,14 @@ struct Finisher {
   VI zero_point;
 };
 
-template <class T>
+template <bool kCorrected, bool kBefore, bool kAfter, class T>
 void FinishRows(const IntegerResult& result, const int32_t* corrections, int64_t channels, int64_t rows,
                 const int32_t* sums, T* to) {
   const hn::ScalableTag<float> d;
   const hn::CappedTag<float, 1> one;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  const Finisher<decltype(d)> whole(d, result, corrections);
-  const Finisher<decltype(one)> single(one, result, corrections);
+  const Finisher<decltype(d), kCorrected, kBefore, kAfter> whole(d, result, corrections);
+  const Finisher<decltype(one), kCorrected, kBefore, kAfter> single(one, result, corrections);
   for (int64_t row = 0; row < rows; ++row, sums += channels, to += channels) {
     int64_t c = 0;
     for (; c + lanes <= channels; c += lanes) whole.Finish(sums, c, to + c);
@@ -158,17 +158,34 @@ void FinishRows(const IntegerResult& result, const int32_t* corrections, int64_t
   }
 }
 
+template <bool kBefore, bool kAfter, class T>
+HWY_INLINE void FinishCorrected(const IntegerResult& result, const int32_t* corrections, int64_t channels, int64_t rows,
+                                const int32_t* sums, T* to) {
+  if (corrections == nullptr) {
+    FinishRows<false, kBefore, kAfter>(result, corrections, channels, rows, sums, to);
+  } else {
+    FinishRows<true, kBefore, kAfter>(result, corrections, channels, rows, sums, to);
+  }
+}
+
 void FinishSums(const IntegerResult& result, const int32_t* corrections, int64_t channels, int64_t first, int64_t rows,
                 const int32_t* sums) {
-  const auto run = [&](auto* to) { FinishRows(result, corrections, channels, rows, sums, to + first * channels); };
-  switch (result.to) {
-    case IntegerResult::To::kSums:
-      return run(static_cast<int32_t*>(result.data));
-    case IntegerResult::To::kNumbers:
-      return run(static_cast<float*>(result.data));
-    case IntegerResult::To::kIntegers:
-      return run(static_cast<uint8_t*>(result.data));
+  const int64_t begin = first * channels;
+  if (result.to == IntegerResult::To::kSums) {
+    return FinishCorrected<false, false>(result, corrections, channels, rows, sums,
+                                         static_cast<int32_t*>(result.data) + begin);
   }
+  if (result.to == IntegerResult::To::kNumbers) {
+    return FinishCorrected<false, true>(result, corrections, channels, rows, sums,
+                                        static_cast<float*>(result.data) + begin);
+  }
+  uint8_t* const to = static_cast<uint8_t*>(result.data) + begin;
+  if (result.before == nullptr) {
+    if (result.after == nullptr) return FinishCorrected<false, false>(result, corrections, channels, rows, sums, to);
+    return FinishCorrected<false, true>(result, corrections, channels, rows, sums, to);
+  }
+  if (result.after == nullptr) return FinishCorrected<true, false>(result, corrections, channels, rows, sums, to);
+  FinishCorrected<true, true>(result, corrections, channels, rows, sums, to);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -1,4 +1,5 @@
 // Sums of products of bytes with signed bytes by oneDNN.
+#include <algorithm>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -80,15 +81,19 @@ dnnl_status_t describe(const Problem& p, const Descriptors& d, dnnl_primitive_de
     return dnnl_primitive_desc_create(descriptor, &product, onednn_attributes(), onednn_engine(), nullptr);
   }
   const Convolution& c = *p.c;
-  dnnl_dims_t stride, dilation, none = {0, 0, 0};
+  dnnl_dims_t stride, dilation, front, behind;
   for (int i = 0; i < c.dims; ++i) {
-    stride[i] = c.stride[3 - c.dims + i];
-    dilation[i] = c.dilation[3 - c.dims + i] - 1;
+    const int d = 3 - c.dims + i;
+    stride[i] = c.stride[d];
+    dilation[i] = c.dilation[d] - 1;
+    front[i] = c.padding[d];
+    const int64_t reach = (c.output[d] - 1) * c.stride[d] + (c.kernel[d] - 1) * c.dilation[d] + 1;
+    behind[i] = std::max<int64_t>(0, reach - c.padding[d] - c.input[d]);
   }
   dnnl_convolution_desc_t convolution;
   const dnnl_status_t status = dnnl_dilated_convolution_forward_desc_init(
       &convolution, dnnl_forward_inference, dnnl_convolution_direct, &d.input, &d.any_weight, nullptr, &d.sums, stride,
-      dilation, none, none);
+      dilation, front, behind);
   if (status != dnnl_success) return status;
   return dnnl_primitive_desc_create(descriptor, &convolution, onednn_attributes(), onednn_engine(), nullptr);
 }
@@ -154,7 +159,7 @@ bool OneDnnIntegerWeights::convolve(const Convolution& c, const uint8_t* input, 
   PrimitiveKey key = {kIntegerConvolution, c.dims, c.batch, c.groups, c.in_channels, c.out_channels, threads};
   for (int d = 3 - c.dims; d < 3; ++d) {
     if (c.input[d] >= kLargest || c.output[d] >= kLargest) return false;
-    key.insert(key.end(), {c.input[d], c.kernel[d], c.output[d], c.stride[d], c.dilation[d]});
+    key.insert(key.end(), {c.input[d], c.kernel[d], c.output[d], c.stride[d], c.dilation[d], c.padding[d]});
   }
   return layouts_->run({&c, 0, kIntegerConvolution}, key, input, sums);
 }
