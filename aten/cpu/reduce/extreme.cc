@@ -34,14 +34,15 @@ template <bool kMax, class T>
 Compared<T> row_extreme(const T* x, int64_t n) {
   if constexpr (kIsFloating<T>) {
     return kMax ? row_max(x, n) : row_min(x, n);
-  } else {
-    using C = Compared<T>;
-    C best = neutral<C, kMax>();
+  } else if constexpr (std::is_same_v<T, Boolean>) {
+    uint8_t best = neutral<uint8_t, kMax>();
     for (int64_t i = 0; i < n; ++i) {
-      const C v = static_cast<C>(x[i]);
+      const uint8_t v = static_cast<uint8_t>(x[i]);
       best = kMax ? std::max(best, v) : std::min(best, v);
     }
     return best;
+  } else {
+    return integer_row_extreme(x, n, kMax);
   }
 }
 
@@ -75,6 +76,8 @@ struct ExtremeOp {
       } else {
         column_min(x, row_stride, rows, cols, &s->value);
       }
+    } else if constexpr (!std::is_same_v<T, Boolean>) {
+      integer_column_extreme(x, row_stride, rows, cols, kMax, &s->value);
     } else {
       C* best = &s->value;
       for (int64_t r = 0; r < rows; ++r) {
@@ -114,10 +117,10 @@ struct ArgOp {
       const C v = row_extreme<kMax>(x + i, m);
       if (s.position >= 0 && !better<kMax>(v, s.value)) continue;
       int64_t k = 0;
-      if (v == v) {
-        while (!(static_cast<C>(widen(x[i + k])) == v)) ++k;
+      if constexpr (kIsFloating<T>) {
+        k = row_find(x + i, m, v);
       } else {
-        while (!is_nan(x[i + k])) ++k;
+        while (!(static_cast<C>(widen(x[i + k])) == v)) ++k;
       }
       s = {v, position + i + k};
     }
@@ -131,6 +134,42 @@ struct ArgOp {
     if (out1) *reinterpret_cast<int64_t*>(out1) = s.position;
   }
 };
+
+// Both at once: the least and the greatest.
+template <class T>
+struct MinMaxOp {
+  using In = T;
+  using C = Compared<T>;
+  struct State {
+    C least = neutral<C, false>(), greatest = neutral<C, true>();
+  };
+  static constexpr bool kOrdered = false, kRows = true, kColumns = false;
+
+  static void take(State& s, C least, C greatest) {
+    if (better<false>(least, s.least)) s.least = least;
+    if (better<true>(greatest, s.greatest)) s.greatest = greatest;
+  }
+  static void step(State& s, In x, int64_t, const ReduceParams&) {
+    const C v = static_cast<C>(widen(x));
+    take(s, v, v);
+  }
+  // Blocks that the first-level cache holds for the second pass.
+  static void row(State& s, const In* x, int64_t n, int64_t, const ReduceParams&) {
+    constexpr int64_t kBlock = 8192 / static_cast<int64_t>(sizeof(In));
+    for (int64_t i = 0; i < n; i += kBlock) {
+      const int64_t m = std::min(kBlock, n - i);
+      take(s, row_extreme<false>(x + i, m), row_extreme<true>(x + i, m));
+    }
+  }
+  static void columns(State*, const In*, int64_t, int64_t, int64_t, const ReduceParams&) {}
+  static void combine(State& a, const State& b) { take(a, b.least, b.greatest); }
+  static void finish(const State& s, char* out0, char* out1, const ReduceParams&) {
+    if (out0) put<T>(out0, s.least);
+    if (out1) put<T>(out1, s.greatest);
+  }
+};
+template <bool, class T>
+using MinMaxOpOf = MinMaxOp<T>;
 
 template <template <bool, class> class Op, bool kMax>
 const ReduceKernel* find(c10::ScalarType type) {
@@ -155,5 +194,7 @@ const ReduceKernel* max_kernel(c10::ScalarType type) { return find<ExtremeOp, tr
 const ReduceKernel* min_kernel(c10::ScalarType type) { return find<ExtremeOp, false>(type); }
 const ReduceKernel* argmax_kernel(c10::ScalarType type) { return find<ArgOp, true>(type); }
 const ReduceKernel* argmin_kernel(c10::ScalarType type) { return find<ArgOp, false>(type); }
+
+const ReduceKernel* minmax_kernel(c10::ScalarType type) { return find<MinMaxOpOf, true>(type); }
 
 }  // namespace at::cpu

@@ -33,7 +33,7 @@ struct NormOp {
     double value = kKind == NormKind::kNegInf ? std::numeric_limits<double>::infinity() : 0.0;
   };
   static constexpr bool kOrdered = false, kColumns = false;
-  static constexpr bool kRows = kIsFloating<T> && (kKind == NormKind::kOne || kKind == NormKind::kTwo);
+  static constexpr bool kRows = kIsFloating<T> && kKind != NormKind::kZero && kKind != NormKind::kNegInf;
 
   static void join(State& s, double v) {
     if constexpr (kKind == NormKind::kInf) {
@@ -44,6 +44,12 @@ struct NormOp {
       s.value += v;
     }
   }
+  // Small whole exponents by multiplications.
+  static double power(double a, double p) {
+    if (p == 3) return a * a * a;
+    if (p == 4) return (a * a) * (a * a);
+    return std::pow(a, p);
+  }
   static void step(State& s, In x, int64_t, const ReduceParams& params) {
     const double a = magnitude(x);
     if constexpr (kKind == NormKind::kZero) {
@@ -51,13 +57,30 @@ struct NormOp {
     } else if constexpr (kKind == NormKind::kTwo) {
       join(s, a * a);
     } else if constexpr (kKind == NormKind::kPower) {
-      join(s, std::pow(a, params.p));
+      join(s, power(a, params.p));
     } else {
       join(s, a);
     }
   }
-  static void row(State& s, const In* x, int64_t n, int64_t, const ReduceParams&) {
-    s.value += kKind == NormKind::kOne ? row_abs_sum(x, n) : row_square_sum(x, n, 0);
+  static void row(State& s, const In* x, int64_t n, int64_t position, const ReduceParams& params) {
+    if constexpr (!kRows) {
+      return;
+    } else if constexpr (kKind == NormKind::kOne) {
+      s.value += row_abs_sum(x, n);
+    } else if constexpr (kKind == NormKind::kTwo) {
+      s.value += row_square_sum(x, n, 0);
+    } else if constexpr (kKind == NormKind::kInf) {
+      constexpr int64_t kBlock = 2048;
+      for (int64_t i = 0; i < n; i += kBlock) {
+        const int64_t m = std::min(kBlock, n - i);
+        join(s, static_cast<double>(row_max(x + i, m)));
+        join(s, -static_cast<double>(row_min(x + i, m)));
+      }
+    } else if (params.p > 2 && params.p <= 16 && params.p == static_cast<int>(params.p)) {
+      s.value += row_power_sum(x, n, static_cast<int>(params.p));
+    } else {
+      for (int64_t i = 0; i < n; ++i) step(s, x[i], position + i, params);
+    }
   }
   static void columns(State*, const In*, int64_t, int64_t, int64_t, const ReduceParams&) {}
   static void combine(State& a, const State& b) { join(a, b.value); }
@@ -76,8 +99,9 @@ struct LogSumExpOp {
   struct State {
     double top = -std::numeric_limits<double>::infinity(), sum = 0;
   };
-  static constexpr bool kOrdered = false, kColumns = false;
+  static constexpr bool kOrdered = false;
   static constexpr bool kRows = std::is_same_v<T, float> || std::is_same_v<T, double>;
+  static constexpr bool kColumns = kRows;
 
   static void join(State& s, double top, double sum) {
     if (sum == 0) return;
@@ -103,7 +127,30 @@ struct LogSumExpOp {
       join(s, static_cast<double>(top), std::isfinite(top) ? row_exp_sum(x, n, top) : 1.0);
     }
   }
-  static void columns(State*, const In*, int64_t, int64_t, int64_t, const ReduceParams&) {}
+  // Blocks of rows that stay in the cache: their greatest elements first, then the sums of exponentials below those.
+  static void columns(State* s, const In* x, int64_t row_stride, int64_t rows, int64_t cols, const ReduceParams&) {
+    if constexpr (kColumns) {
+      constexpr int64_t kBlock = 128, kCols = 256;
+      In top[kCols], shift[kCols];
+      double sum[kCols];
+      for (int64_t j = 0; j < cols; j += kCols) {
+        const int64_t n = std::min(kCols, cols - j);
+        for (int64_t r = 0; r < rows; r += kBlock) {
+          const int64_t m = std::min(kBlock, rows - r);
+          const In* from = reinterpret_cast<const In*>(reinterpret_cast<const char*>(x + j) + r * row_stride);
+          std::fill(top, top + n, -std::numeric_limits<In>::infinity());
+          column_max(from, row_stride, m, n, top);
+          for (int64_t k = 0; k < n; ++k) shift[k] = std::isfinite(top[k]) ? top[k] : In(0);
+          std::fill(sum, sum + n, 0.0);
+          column_exp_sum(from, row_stride, m, n, shift, sum);
+          for (int64_t k = 0; k < n; ++k) {
+            if (top[k] == -std::numeric_limits<In>::infinity()) continue;
+            join(s[j + k], static_cast<double>(top[k]), std::isfinite(top[k]) ? sum[k] : 1.0);
+          }
+        }
+      }
+    }
+  }
   static void combine(State& a, const State& b) { join(a, b.top, b.sum); }
   static void finish(const State& s, char* out0, char*, const ReduceParams& params) {
     store_result(s.sum == 0 ? -std::numeric_limits<double>::infinity() : s.top + std::log(s.sum), params.out_type, out0);

@@ -10,7 +10,7 @@ struct ProdOp {
   struct State {
     A value = A(1);
   };
-  static constexpr bool kOrdered = false, kRows = !c10::is_complex_v<T>, kColumns = false;
+  static constexpr bool kOrdered = false, kRows = !c10::is_complex_v<T>, kColumns = kIsFloating<T>;
 
   static A times(A a, A b) {
     if constexpr (std::is_same_v<A, int64_t>) {
@@ -28,6 +28,10 @@ struct ProdOp {
   }
   static void step(State& s, In x, int64_t, const ReduceParams&) { s.value = times(s.value, accumulated(x)); }
   static void row(State& s, const In* x, int64_t n, int64_t, const ReduceParams&) {
+    if constexpr (kIsFloating<T>) {
+      s.value = times(s.value, row_product(x, n));
+      return;
+    }
     A lane[8];
     for (A& v : lane) v = A(1);
     int64_t i = 0;
@@ -37,7 +41,10 @@ struct ProdOp {
     for (; i < n; ++i) lane[0] = times(lane[0], accumulated(x[i]));
     for (A v : lane) s.value = times(s.value, v);
   }
-  static void columns(State*, const In*, int64_t, int64_t, int64_t, const ReduceParams&) {}
+  static void columns(State* s, const In* x, int64_t row_stride, int64_t rows, int64_t cols, const ReduceParams&) {
+    static_assert(sizeof(State) == sizeof(A));
+    if constexpr (kColumns) column_product(x, row_stride, rows, cols, &s->value);
+  }
   static void combine(State& a, const State& b) { a.value = times(a.value, b.value); }
   static void finish(const State& s, char* out0, char*, const ReduceParams& params) {
     store_result(s.value, params.out_type, out0);

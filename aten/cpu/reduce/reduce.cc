@@ -12,6 +12,7 @@ namespace {
 constexpr int64_t kStateBytes = 16384;   // states of one tile, on the stack
 constexpr int64_t kPieceWork = 65536;    // elements that are worth a piece of their own
 constexpr int64_t kMaxPieces = 32;       // pieces of a reduction that is split over its inputs
+constexpr int64_t kFewRows = 255;        // and at most so many of rows of memory
 constexpr int64_t kFewOutputs = 2048;    // at most so many outputs are computed piecewise
 
 struct Plan {
@@ -139,7 +140,9 @@ void reduce(const ReduceKernel& kernel, const ReduceArgs& args, const ReducePara
   const int64_t tile = plan.tile = tile_size(plan, run, n, outputs);
   const int64_t tiles = outputs / run * ((run + tile - 1) / tile);
 
-  if (outputs <= kFewOutputs && n > 1 && tiles * kPieceWork < outputs * n && outputs * n >= 4 * kPieceWork) {
+  // Whole rows of memory are shared out row by row while there are enough of them.
+  const bool rows = plan.reduced.ndim == 1 && plan.kept.ndim > 0 && plan.reduced.strides[0][0] < plan.kept.strides[0][0];
+  if (outputs <= (rows ? kFewRows : kFewOutputs) && n > 1 && tiles * kPieceWork < outputs * n && outputs * n >= 4 * kPieceWork) {
     int split = plan.reduced.ndim - 1;
     // The outermost dimension keeps each piece's memory together; where it is short, the longest one.
     if (!kernel.ordered && plan.reduced.sizes[split] < 8) {

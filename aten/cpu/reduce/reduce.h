@@ -60,6 +60,8 @@ const ReduceKernel* prod_kernel(c10::ScalarType type);
 // Results have the element type; NaN wins.
 const ReduceKernel* max_kernel(c10::ScalarType type);
 const ReduceKernel* min_kernel(c10::ScalarType type);
+// First result: the least element, second: the greatest, in the element type; NaN wins.
+const ReduceKernel* minmax_kernel(c10::ScalarType type);
 // First result: the value, in the element type; second: int64 position of its first occurrence; NaN wins.
 const ReduceKernel* argmax_kernel(c10::ScalarType type);
 const ReduceKernel* argmin_kernel(c10::ScalarType type);

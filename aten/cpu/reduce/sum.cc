@@ -29,9 +29,9 @@ struct SumOp {
   using In = T;
   using State = S;
   static constexpr bool kOrdered = false;
-  static constexpr bool kRows = kIsFloating<T> && !kSkipNan;
+  static constexpr bool kRows = kIsFloating<T>;
   static constexpr bool kColumns = kRows;
-  static constexpr bool kPlain = kRows && sizeof(State) == sizeof(double);  // the states are an array of double
+  static constexpr bool kPlain = kRows && !kSkipNan && sizeof(State) == sizeof(double);  // the states are an array of double
 
   static void step(State& s, In x, int64_t, const ReduceParams&) {
     if constexpr (kSkipNan) {
@@ -46,7 +46,9 @@ struct SumOp {
       s.add(static_cast<int64_t>(x));
     }
   }
-  static void row(State& s, const In* x, int64_t n, int64_t, const ReduceParams&) { s.add(row_sum(x, n)); }
+  static void row(State& s, const In* x, int64_t n, int64_t, const ReduceParams&) {
+    s.add(kSkipNan ? row_nansum(x, n) : row_sum(x, n));
+  }
   static void packed_rows(State* s, const In* x, int64_t rows, int64_t n)
     requires(kPlain)
   {
@@ -64,7 +66,11 @@ struct SumOp {
         for (int64_t r = 0; r < rows; r += 32) {
           std::fill(part, part + m, 0.0);
           const In* from = reinterpret_cast<const In*>(reinterpret_cast<const char*>(x + j) + r * row_stride);
-          column_sum(from, row_stride, std::min<int64_t>(32, rows - r), m, part);
+          if constexpr (kSkipNan) {
+            column_nansum(from, row_stride, std::min<int64_t>(32, rows - r), m, part);
+          } else {
+            column_sum(from, row_stride, std::min<int64_t>(32, rows - r), m, part);
+          }
           for (int64_t k = 0; k < m; ++k) s[j + k].add(part[k]);
         }
       }

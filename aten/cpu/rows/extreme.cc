@@ -1,4 +1,4 @@
-// row_max, row_min, column_max, column_min.
+// row_max, row_min, column_max, column_min, row_find and the extremes of integers.
 #include "aten/cpu/rows/rows.h"
 #include "aten/cpu/rows/tables.h"
 
@@ -21,6 +21,19 @@ struct ExtremeTable {
   C (*min)(const T*, int64_t);
   void (*column_max)(const T*, int64_t, int64_t, int64_t, C*);
   void (*column_min)(const T*, int64_t, int64_t, int64_t, C*);
+  int64_t (*find)(const T*, int64_t, C);
+};
+template <class T>
+struct IntegerTable {
+  T (*row)(const T*, int64_t, bool);
+  void (*columns)(const T*, int64_t, int64_t, int64_t, bool, T*);
+};
+struct IntegerTables {
+  IntegerTable<uint8_t> u8;
+  IntegerTable<int8_t> i8;
+  IntegerTable<int16_t> i16;
+  IntegerTable<int32_t> i32;
+  IntegerTable<int64_t> i64;
 };
 using ExtremeTables = FloatingTables<ExtremeTable>;
 }  // namespace at::cpu
@@ -95,8 +108,77 @@ void column_extreme_impl(const T* x, int64_t row_stride, int64_t rows, int64_t c
 }
 
 template <class T>
+int64_t find_impl(const T* x, int64_t n, Compute<T> v) {
+  const Tag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto wanted = hn::Set(d, v);
+  const bool nan = v != v;
+  const auto found = [&](auto u) HWY_ATTR { return nan ? hn::IsNaN(u) : hn::Eq(u, wanted); };
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    const auto hits = found(load(d, x + i));
+    if (!hn::AllFalse(d, hits)) return i + hn::FindFirstTrue(d, hits);
+  }
+  for (; i < n; ++i) {
+    const Compute<T> u = static_cast<Compute<T>>(x[i]);
+    if (nan ? u != u : u == v) return i;
+  }
+  return n;
+}
+
+template <class T>
 constexpr ExtremeTable<T> make_extreme_table() {
-  return {extreme_impl<true, T>, extreme_impl<false, T>, column_extreme_impl<true, T>, column_extreme_impl<false, T>};
+  return {extreme_impl<true, T>, extreme_impl<false, T>, column_extreme_impl<true, T>, column_extreme_impl<false, T>, find_impl<T>};
+}
+
+template <bool kMax, class T>
+T integer_row(const T* x, int64_t n) {
+  const hn::ScalableTag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  T best = kMax ? std::numeric_limits<T>::lowest() : std::numeric_limits<T>::max();
+  int64_t i = 0;
+  if (n >= 4 * lanes) {
+    auto a0 = hn::Set(d, best), a1 = a0, a2 = a0, a3 = a0;
+    for (; i + 4 * lanes <= n; i += 4 * lanes) {
+      a0 = pick<kMax>(a0, hn::LoadU(d, x + i));
+      a1 = pick<kMax>(a1, hn::LoadU(d, x + i + lanes));
+      a2 = pick<kMax>(a2, hn::LoadU(d, x + i + 2 * lanes));
+      a3 = pick<kMax>(a3, hn::LoadU(d, x + i + 3 * lanes));
+    }
+    HWY_ALIGN T part[HWY_MAX_BYTES / sizeof(T)];
+    hn::Store(pick<kMax>(pick<kMax>(a0, a1), pick<kMax>(a2, a3)), d, part);
+    for (int64_t k = 0; k < lanes; ++k) best = (kMax ? part[k] > best : part[k] < best) ? part[k] : best;
+  }
+  for (; i < n; ++i) best = (kMax ? x[i] > best : x[i] < best) ? x[i] : best;
+  return best;
+}
+template <bool kMax, class T>
+void integer_columns(const T* x, int64_t row_stride, int64_t rows, int64_t cols, T* acc) {
+  const hn::ScalableTag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t r = 0; r < rows; ++r) {
+    const T* row = reinterpret_cast<const T*>(reinterpret_cast<const char*>(x) + r * row_stride);
+    int64_t j = 0;
+    for (; j + lanes <= cols; j += lanes) hn::StoreU(pick<kMax>(hn::LoadU(d, acc + j), hn::LoadU(d, row + j)), d, acc + j);
+    for (; j < cols; ++j) acc[j] = (kMax ? row[j] > acc[j] : row[j] < acc[j]) ? row[j] : acc[j];
+  }
+}
+template <class T>
+T integer_row_impl(const T* x, int64_t n, bool greatest) {
+  return greatest ? integer_row<true>(x, n) : integer_row<false>(x, n);
+}
+template <class T>
+void integer_columns_impl(const T* x, int64_t row_stride, int64_t rows, int64_t cols, bool greatest, T* acc) {
+  greatest ? integer_columns<true>(x, row_stride, rows, cols, acc) : integer_columns<false>(x, row_stride, rows, cols, acc);
+}
+template <class T>
+constexpr IntegerTable<T> make_integer_table() {
+  return {integer_row_impl<T>, integer_columns_impl<T>};
+}
+const IntegerTables* integer_tables() {
+  static constexpr IntegerTables tables{make_integer_table<uint8_t>(), make_integer_table<int8_t>(), make_integer_table<int16_t>(),
+                                        make_integer_table<int32_t>(), make_integer_table<int64_t>()};
+  return &tables;
 }
 
 const ExtremeTables* extreme_tables() {
@@ -136,9 +218,31 @@ void column_min(const T* x, int64_t row_stride, int64_t rows, int64_t cols, type
   extreme_table<T>().column_min(x, row_stride, rows, cols, acc);
 }
 
+template <class T>
+int64_t row_find(const T* x, int64_t n, typename ComputeType<T>::type v) {
+  return extreme_table<T>().find(x, n, v);
+}
+
+#define ATEN_CPU_ROWS_INTEGER(T, field)                                                                                \
+  template <>                                                                                                          \
+  T integer_row_extreme(const T* x, int64_t n, bool greatest) {                                                        \
+    return AT_ISA_FUNCTION(integer_tables)()->field.row(x, n, greatest);                                               \
+  }                                                                                                                    \
+  template <>                                                                                                          \
+  void integer_column_extreme(const T* x, int64_t row_stride, int64_t rows, int64_t cols, bool greatest, T* acc) {     \
+    AT_ISA_FUNCTION(integer_tables)()->field.columns(x, row_stride, rows, cols, greatest, acc);                        \
+  }
+ATEN_CPU_ROWS_INTEGER(uint8_t, u8)
+ATEN_CPU_ROWS_INTEGER(int8_t, i8)
+ATEN_CPU_ROWS_INTEGER(int16_t, i16)
+ATEN_CPU_ROWS_INTEGER(int32_t, i32)
+ATEN_CPU_ROWS_INTEGER(int64_t, i64)
+#undef ATEN_CPU_ROWS_INTEGER
+
 #define ATEN_CPU_ROWS_EXTREME(T)                                                                   \
   template ComputeType<T>::type row_max(const T*, int64_t);                                        \
   template ComputeType<T>::type row_min(const T*, int64_t);                                        \
+  template int64_t row_find(const T*, int64_t, typename ComputeType<T>::type);                     \
   template void column_max(const T*, int64_t, int64_t, int64_t, typename ComputeType<T>::type*);   \
   template void column_min(const T*, int64_t, int64_t, int64_t, typename ComputeType<T>::type*);
 ATEN_CPU_ROWS_EXTREME(float)

@@ -40,11 +40,32 @@ double row_square_sum(const T* x, int64_t n, double shift);
 template <class T>
 double row_abs_sum(const T* x, int64_t n);
 
+// The same of the elements that are numbers.
+template <class T>
+double row_nansum(const T* x, int64_t n);
+
+// In double: the product of the elements, and sum_i |x[i]|^exponent, exponent > 0.
+template <class T>
+double row_product(const T* x, int64_t n);
+template <class T>
+double row_power_sum(const T* x, int64_t n, int exponent);
+
 // max_i or min_i x[i]; NaN if any element is NaN; -inf (max) or inf (min) for n = 0.
 template <class T>
 typename ComputeType<T>::type row_max(const T* x, int64_t n);
 template <class T>
 typename ComputeType<T>::type row_min(const T* x, int64_t n);
+
+// The least i with x[i] == v, or where v is NaN that of the first NaN; n if there is none.
+template <class T>
+int64_t row_find(const T* x, int64_t n, typename ComputeType<T>::type v);
+
+// The greatest (least) of integers of at most 64 bits, the type's least (greatest) for none; acc[j] with column j of rows that
+// start row_stride bytes after each other.
+template <class T>
+T integer_row_extreme(const T* x, int64_t n, bool greatest);
+template <class T>
+void integer_column_extreme(const T* x, int64_t row_stride, int64_t rows, int64_t cols, bool greatest, T* acc);
 
 // 16-bit rows to float32 and back, to nearest even.
 void convert_row(const c10::Half* x, float* y, int64_t n);
@@ -59,6 +80,14 @@ double row_exp_sum(const T* x, int64_t n, typename ComputeType<T>::type shift);
 // acc[j] += sum_i x[i][j], row i starting i * row_stride bytes after x.
 template <class T>
 void column_sum(const T* x, int64_t row_stride, int64_t rows, int64_t cols, double* acc);
+// The same of the elements that are numbers, and acc[j] *= prod_i x[i][j].
+template <class T>
+void column_nansum(const T* x, int64_t row_stride, int64_t rows, int64_t cols, double* acc);
+template <class T>
+void column_product(const T* x, int64_t row_stride, int64_t rows, int64_t cols, double* acc);
+// acc[j] += sum_i exp(x[i][j] - shift[j]), float and double.
+template <class T>
+void column_exp_sum(const T* x, int64_t row_stride, int64_t rows, int64_t cols, const typename ComputeType<T>::type* shift, double* acc);
 
 // acc[j] += sum_i (x[i][j] - center[j])^2
 template <class T>

@@ -18,6 +18,7 @@ namespace at::cpu {
 template <class T>
 struct SoftmaxTable {
   double (*exp_sum)(const T*, int64_t, typename ComputeType<T>::type);
+  void (*exp_sum_columns)(const T*, int64_t, int64_t, int64_t, const typename ComputeType<T>::type*, double*);
   void (*softmax)(const T*, T*, int64_t);
   void (*softmax_rows)(const T*, T*, int64_t, int64_t);
   void (*log_softmax)(const T*, T*, int64_t);
@@ -319,8 +320,35 @@ void softmax_backward_columns_impl(const T* g, const T* y, T* gx, int64_t stride
 }
 
 template <class T>
+void exp_sum_columns_impl(const T* x, int64_t row_stride, int64_t rows, int64_t cols, const Compute<T>* shift, double* acc) {
+  const Tag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  HWY_ALIGN Compute<T> part[HWY_MAX_BYTES / sizeof(Compute<T>)];
+  for (int64_t j = 0; j < cols; j += lanes) {
+    const int64_t n = cols - j < lanes ? cols - j : lanes;
+    const auto about = n == lanes ? load(d, shift + j) : load_part(d, shift + j, n, T{0});
+    const char* row = reinterpret_cast<const char*>(x + j);
+    for (int64_t left = rows; left > 0; left -= 64) {
+      auto sum = hn::Zero(d), other = sum;
+      for (int64_t r = left < 64 ? left : 64; r > 0; --r, row += row_stride) {
+        const T* p = reinterpret_cast<const T*>(row);
+        const auto v = vm::exp(d, hn::Sub(n == lanes ? load(d, p) : load_part(d, p, n, T{0}), about));
+        if (r % 2 == 0) {
+          sum = hn::Add(sum, v);
+        } else {
+          other = hn::Add(other, v);
+        }
+      }
+      hn::Store(hn::Add(sum, other), d, part);
+      for (int64_t k = 0; k < n; ++k) acc[j + k] += static_cast<double>(part[k]);
+    }
+  }
+}
+
+template <class T>
 constexpr SoftmaxTable<T> make_softmax_table() {
   return {exp_sum_impl<T>,
+          exp_sum_columns_impl<T>,
           softmax_impl<T>,
           softmax_rows_impl<T>,
           log_softmax_impl<T>,
@@ -354,6 +382,10 @@ double row_exp_sum(const T* x, int64_t n, typename ComputeType<T>::type shift) {
   return softmax_table<T>().exp_sum(x, n, shift);
 }
 template <class T>
+void column_exp_sum(const T* x, int64_t row_stride, int64_t rows, int64_t cols, const typename ComputeType<T>::type* shift, double* acc) {
+  softmax_table<T>().exp_sum_columns(x, row_stride, rows, cols, shift, acc);
+}
+template <class T>
 void softmax_row(const T* x, T* y, int64_t n) {
   softmax_table<T>().softmax(x, y, n);
 }
@@ -384,6 +416,7 @@ void softmax_backward_columns(const T* g, const T* y, T* gx, int64_t stride, int
 
 #define ATEN_CPU_ROWS_SOFTMAX(T)                                             \
   template double row_exp_sum(const T*, int64_t, ComputeType<T>::type);      \
+  template void column_exp_sum(const T*, int64_t, int64_t, int64_t, const ComputeType<T>::type*, double*); \
   template void softmax_row(const T*, T*, int64_t);                          \
   template void softmax_rows(const T*, T*, int64_t, int64_t);                \
   template void log_softmax_row(const T*, T*, int64_t);                      \

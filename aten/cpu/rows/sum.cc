@@ -1,4 +1,4 @@
-// row_sum, packed_row_sums, row_square_sum, row_abs_sum, column_sum, column_square_sum, column_moments.
+// row_sum, row_nansum, row_product, row_power_sum, packed_row_sums, row_square_sum, row_abs_sum, column_sum, column_square_sum, column_moments.
 #include "aten/cpu/rows/rows.h"
 #include "aten/cpu/rows/tables.h"
 
@@ -20,6 +20,11 @@ struct SumTable {
   void (*packed_rows)(const T*, int64_t, int64_t, double*);
   double (*square_sum)(const T*, int64_t, double);
   double (*abs_sum)(const T*, int64_t);
+  double (*nansum)(const T*, int64_t);
+  double (*product)(const T*, int64_t);
+  double (*power_sum)(const T*, int64_t, int);
+  void (*nan_columns)(const T*, int64_t, int64_t, int64_t, double*);
+  void (*product_columns)(const T*, int64_t, int64_t, int64_t, double*);
   void (*columns)(const T*, int64_t, int64_t, int64_t, double*);
   void (*square_columns)(const T*, int64_t, int64_t, int64_t, const typename ComputeType<T>::type*, double*);
   void (*moments)(const T*, int64_t, int64_t, int64_t, const typename ComputeType<T>::type*, double*, double*);
@@ -94,6 +99,103 @@ double abs_sum_impl(const T* x, int64_t n) {
   return block_sum(x, n, Compute<T>{0}, [](auto, auto v) HWY_ATTR { return hn::Abs(v); });
 }
 
+template <class D>
+HWY_INLINE hn::Vec<D> zero_for_nan(D d, hn::Vec<D> v) {
+  return hn::IfThenZeroElse(hn::IsNaN(v), v);
+}
+template <class T>
+double nansum_impl(const T* x, int64_t n) {
+  return block_sum(x, n, Compute<T>{0}, [](auto d, auto v) HWY_ATTR { return zero_for_nan(d, v); });
+}
+
+using Doubles = hn::ScalableTag<double>;
+template <class T>
+HWY_INLINE hn::Vec<Doubles> load_doubles(const T* p) {
+  const Doubles d;
+  if constexpr (std::is_same_v<T, double>) {
+    return hn::LoadU(d, p);
+  } else {
+    return hn::PromoteTo(d, load(hn::Rebind<float, Doubles>(), p));
+  }
+}
+
+// The elements in double, joined over many lanes; join(start, start) == start.
+template <class T, class Map, class Join>
+HWY_INLINE double fold_doubles(const T* x, int64_t n, double start, const Map& map, const Join& join) {
+  const Doubles d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  auto a0 = hn::Set(d, start), a1 = a0, a2 = a0, a3 = a0;
+  int64_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    a0 = join(a0, map(load_doubles(x + i)));
+    a1 = join(a1, map(load_doubles(x + i + lanes)));
+    a2 = join(a2, map(load_doubles(x + i + 2 * lanes)));
+    a3 = join(a3, map(load_doubles(x + i + 3 * lanes)));
+  }
+  for (; i + lanes <= n; i += lanes) a0 = join(a0, map(load_doubles(x + i)));
+  HWY_ALIGN double part[HWY_MAX_BYTES / sizeof(double)];
+  if (i < n) {
+    const auto fill = hn::Set(d, start);
+    hn::Store(fill, d, part);
+    const int64_t m = n - i;
+    for (int64_t k = 0; k < m; ++k) part[k] = static_cast<double>(static_cast<Compute<T>>(x[i + k]));
+    a1 = join(a1, hn::IfThenElse(hn::FirstN(d, static_cast<size_t>(m)), map(hn::Load(d, part)), fill));
+  }
+  hn::Store(join(join(a0, a1), join(a2, a3)), d, part);
+  double result = part[0];
+  for (int64_t k = 1; k < lanes; ++k) {
+    result = hn::GetLane(join(hn::Set(d, result), hn::Set(d, part[k])));
+  }
+  return result;
+}
+
+template <class T>
+double product_impl(const T* x, int64_t n) {
+  return fold_doubles(x, n, 1.0, [](auto v) HWY_ATTR { return v; }, [](auto a, auto b) HWY_ATTR { return hn::Mul(a, b); });
+}
+
+template <class T>
+double power_sum_impl(const T* x, int64_t n, int exponent) {
+  const auto add = [](auto a, auto b) HWY_ATTR { return hn::Add(a, b); };
+  if (exponent == 3) {
+    return fold_doubles(x, n, 0.0, [](auto v) HWY_ATTR { return hn::Abs(hn::Mul(hn::Mul(v, v), v)); }, add);
+  }
+  return fold_doubles(x, n, 0.0, [exponent](auto v) HWY_ATTR {
+    auto base = hn::Abs(v), power = base;
+    for (int rest = exponent - 1; rest > 0; rest /= 2) {
+      if (rest % 2 == 1) power = hn::Mul(power, base);
+      base = hn::Mul(base, base);
+    }
+    return power;
+  }, add);
+}
+
+template <int kVectors, class T>
+HWY_INLINE void product_block(const T* x, int64_t row_stride, int64_t rows, double* acc) {
+  const Doubles d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  hn::Vec<Doubles> products[kVectors];
+  for (int k = 0; k < kVectors; ++k) products[k] = hn::LoadU(d, acc + k * lanes);
+  const char* row = reinterpret_cast<const char*>(x);
+  for (int64_t r = 0; r < rows; ++r, row += row_stride) {
+    for (int k = 0; k < kVectors; ++k) products[k] = hn::Mul(products[k], load_doubles(reinterpret_cast<const T*>(row) + k * lanes));
+  }
+  for (int k = 0; k < kVectors; ++k) hn::StoreU(products[k], d, acc + k * lanes);
+}
+template <class T>
+void product_columns_impl(const T* x, int64_t row_stride, int64_t rows, int64_t cols, double* acc) {
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(Doubles()));
+  int64_t j = 0;
+  for (; j + 4 * lanes <= cols; j += 4 * lanes) product_block<4>(x + j, row_stride, rows, acc + j);
+  for (; j + lanes <= cols; j += lanes) product_block<1>(x + j, row_stride, rows, acc + j);
+  for (; j < cols; ++j) {
+    const char* row = reinterpret_cast<const char*>(x + j);
+    for (int64_t r = 0; r < rows; ++r, row += row_stride) {
+      acc[j] *= static_cast<double>(static_cast<Compute<T>>(*reinterpret_cast<const T*>(row)));
+    }
+  }
+}
+
 // What of a column's elements is added, of a vector of neighbouring columns or of one.
 struct Itself {
   template <class D>
@@ -103,6 +205,16 @@ struct Itself {
   template <class C>
   HWY_INLINE double number(C v, int64_t) const {
     return static_cast<double>(v);
+  }
+};
+struct ItselfOrZero {
+  template <class D>
+  HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> v, int64_t) const {
+    return zero_for_nan(d, v);
+  }
+  template <class C>
+  HWY_INLINE double number(C v, int64_t) const {
+    return v == v ? static_cast<double>(v) : 0.0;
   }
 };
 template <class C>
@@ -164,6 +276,10 @@ void columns_impl(const T* x, int64_t row_stride, int64_t rows, int64_t cols, do
   mapped_columns(x, row_stride, rows, cols, Itself(), acc);
 }
 template <class T>
+void nan_columns_impl(const T* x, int64_t row_stride, int64_t rows, int64_t cols, double* acc) {
+  mapped_columns(x, row_stride, rows, cols, ItselfOrZero(), acc);
+}
+template <class T>
 void square_columns_impl(
     const T* x, int64_t row_stride, int64_t rows, int64_t cols, const Compute<T>* center, double* acc) {
   mapped_columns(x, row_stride, rows, cols, SquareAbout<Compute<T>>{center}, acc);
@@ -222,6 +338,7 @@ void moments_impl(const T* x, int64_t row_stride, int64_t rows, int64_t cols, co
 template <class T>
 constexpr SumTable<T> make_sum_table() {
   return {sum_impl<T>,     packed_rows_impl<T>,    square_sum_impl<T>, abs_sum_impl<T>,
+          nansum_impl<T>,  product_impl<T>,        power_sum_impl<T>,  nan_columns_impl<T>, product_columns_impl<T>,
           columns_impl<T>, square_columns_impl<T>, moments_impl<T>};
 }
 
@@ -262,6 +379,26 @@ double row_abs_sum(const T* x, int64_t n) {
   return sum_table<T>().abs_sum(x, n);
 }
 template <class T>
+double row_nansum(const T* x, int64_t n) {
+  return sum_table<T>().nansum(x, n);
+}
+template <class T>
+double row_product(const T* x, int64_t n) {
+  return sum_table<T>().product(x, n);
+}
+template <class T>
+double row_power_sum(const T* x, int64_t n, int exponent) {
+  return sum_table<T>().power_sum(x, n, exponent);
+}
+template <class T>
+void column_nansum(const T* x, int64_t row_stride, int64_t rows, int64_t cols, double* acc) {
+  if (rows > 0) sum_table<T>().nan_columns(x, row_stride, rows, cols, acc);
+}
+template <class T>
+void column_product(const T* x, int64_t row_stride, int64_t rows, int64_t cols, double* acc) {
+  if (rows > 0) sum_table<T>().product_columns(x, row_stride, rows, cols, acc);
+}
+template <class T>
 void column_sum(const T* x, int64_t row_stride, int64_t rows, int64_t cols, double* acc) {
   if (rows > 0) sum_table<T>().columns(x, row_stride, rows, cols, acc);
 }
@@ -283,6 +420,11 @@ void column_moments(const T* x, int64_t row_stride, int64_t rows, int64_t cols,
   template void packed_row_sums(const T*, int64_t, int64_t, double*); \
   template double row_square_sum(const T*, int64_t, double);  \
   template double row_abs_sum(const T*, int64_t);             \
+  template double row_nansum(const T*, int64_t);              \
+  template double row_product(const T*, int64_t);             \
+  template double row_power_sum(const T*, int64_t, int);      \
+  template void column_nansum(const T*, int64_t, int64_t, int64_t, double*);  \
+  template void column_product(const T*, int64_t, int64_t, int64_t, double*); \
   template void column_sum(const T*, int64_t, int64_t, int64_t, double*); \
   template void column_square_sum(const T*, int64_t, int64_t, int64_t, const ComputeType<T>::type*, double*); \
   template void column_moments(const T*, int64_t, int64_t, int64_t, const ComputeType<T>::type*, double*, double*);

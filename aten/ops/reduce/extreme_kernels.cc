@@ -103,6 +103,11 @@ std::array<TensorSpec, 2> aminmax_meta(const Tensor& self, std::optional<int64_t
 }
 void aminmax_cpu(const Tensor& self, std::optional<int64_t> dim, bool, Tensor& min, Tensor& max) {
   const DimMask mask = make_dim_mask(dim ? OptionalIntArrayRef(*dim) : OptionalIntArrayRef(), self.dim());
+  // One pass where elements that are reduced together are neighbours.
+  if (self.is_contiguous() && (!dim || self.dim() <= 1 || maybe_wrap_dim(*dim, self.dim()) == self.dim() - 1)) {
+    run_reduction("aminmax", cpu::minmax_kernel(self.scalar_type()), self, mask, min, max, {});
+    return;
+  }
   run_reduction("aminmax", cpu::min_kernel(self.scalar_type()), self, mask, min, Tensor(), {});
   run_reduction("aminmax", cpu::max_kernel(self.scalar_type()), self, mask, max, Tensor(), {});
 }
