@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <type_traits>
 
 #include "aten/cpu/support/visit_dtype.h"
@@ -159,7 +160,105 @@ void topk_entries(const T* x, int64_t stride, int64_t n, int64_t k, bool largest
   for (int64_t j = 0; j < k; ++j) order[j] = static_cast<int64_t>(position_of(best[j]));
 }
 
+// First by a sample, between two elements of which the k-th is likely to be, then by the digits, highest first: the elements of
+// the digit that holds the k-th go on to the next one.
+template <class T>
+int64_t kth_entry(const T* x, int64_t stride, int64_t n, int64_t k, SortScratch& scratch) {
+  using K = decltype(key_of(T()));
+  constexpr int kWidth = sizeof(T) <= 2 ? 16 : 8 * static_cast<int>(sizeof(K)), kDigit = 11;
+  constexpr int64_t kShort = 128, kManyKeys = 1 << 16, kMost = 0xffffffff;
+  // Of a long row most of the memory is never touched.
+  std::unique_ptr<K[]> many;
+  if (n > kManyKeys) many = std::make_unique_for_overwrite<K[]>(static_cast<size_t>(n) + 1);
+  const size_t words = (static_cast<size_t>(std::min(n, kManyKeys)) + 1) * sizeof(K) / sizeof(uint64_t) + 1;
+  if (scratch.keys.size() < words) scratch.keys.resize(words);
+  K* keys = many ? many.get() : reinterpret_cast<K*>(scratch.keys.data());
+  const auto key_of_x = [&](int64_t i) { return static_cast<K>(key_of(x[i * stride])); };
+  int64_t count = n;
+  bool in_keys = false;  // where the candidates are
+  if (n > kShort) {
+    constexpr int64_t kSamples = 512;
+    const int64_t samples = n < 8192 ? 64 : kSamples, margin = n < 8192 ? 10 : 36, place = k * samples / n;
+    K sample[kSamples];
+    for (int64_t i = 0; i < samples; ++i) sample[i] = key_of_x(i * (n / samples));
+    std::sort(sample, sample + samples);
+    const K low = place >= margin ? sample[place - margin] : K(0);
+    const K high = place + margin < samples ? sample[place + margin] : static_cast<K>(~K(0));
+    int64_t below = 0, kept = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      const K key = key_of_x(i);
+      keys[kept] = key;
+      below += key < low;
+      kept += (key >= low) & (key <= high);
+    }
+    if (k >= below && k < below + kept) {
+      k -= below;
+      count = kept;
+      in_keys = true;
+    }
+  } else {
+    for (int64_t i = 0; i < n; ++i) keys[i] = key_of_x(i);
+    in_keys = true;
+  }
+  constexpr int64_t kDigits = int64_t{1} << kDigit;
+  if (scratch.other.size() < kDigits) scratch.other.resize(kDigits);
+  uint32_t* even = reinterpret_cast<uint32_t*>(scratch.other.data());
+  int shift = kWidth;
+  while (count > 4 * kShort && count <= kMost && shift > 0) {
+    const int next = shift > kDigit ? shift - kDigit : 0;
+    const K mask = static_cast<K>((uint64_t{1} << (shift - next)) - 1);
+    // Two tables, as neighbours are often alike.
+    uint32_t* odd = count > kDigits ? even + kDigits : even;
+    std::fill_n(even, count > kDigits ? 2 * kDigits : kDigits, 0);
+    const auto key_at = [&](int64_t i) { return in_keys ? keys[i] : key_of_x(i); };
+    int64_t i = 0;
+    for (; i + 2 <= count; i += 2) {
+      ++even[key_at(i) >> next & mask];
+      ++odd[key_at(i + 1) >> next & mask];
+    }
+    if (i < count) ++even[key_at(i) >> next & mask];
+    K digit = 0;
+    for (int64_t before = 0;; ++digit) {
+      const int64_t here = int64_t{even[digit]} + (odd != even ? odd[digit] : 0);
+      if (k < before + here) {
+        k -= before;
+        break;
+      }
+      before += here;
+    }
+    int64_t kept = 0;
+    for (i = 0; i < count; ++i) {
+      const K key = key_at(i);
+      keys[kept] = key;
+      kept += (key >> next & mask) == digit;
+    }
+    count = kept;
+    shift = next;
+    in_keys = true;
+  }
+  if (!in_keys) {
+    for (int64_t i = 0; i < n; ++i) keys[i] = key_of_x(i);
+  }
+  K found = keys[0];
+  int64_t nth = k;  // of the elements equal to it
+  if (shift > 0) {
+    std::nth_element(keys, keys + k, keys + count);
+    found = keys[k];
+    nth -= std::count_if(keys, keys + k, [found](K key) { return key < found; });
+  }
+  int64_t i = 0;
+  while (key_of(x[i * stride]) != found || nth-- > 0) ++i;
+  return i;
+}
+
 }  // namespace
+
+int64_t kth_row(c10::ScalarType type, const void* x, int64_t stride, int64_t n, int64_t k, SortScratch& scratch) {
+  return visit_real(type, "kthvalue", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    return kth_entry(static_cast<const T*>(x), stride, n, k, scratch);
+  });
+}
 
 void sort_row(c10::ScalarType type, const void* x, int64_t stride, int64_t n, bool descending, SortScratch& scratch, int64_t* order) {
   if (n == 0) return;

@@ -22,4 +22,7 @@ void sort_row(c10::ScalarType type, const void* x, int64_t stride, int64_t n, bo
 void topk_row(c10::ScalarType type, const void* x, int64_t stride, int64_t n, int64_t k, bool largest, SortScratch& scratch,
               int64_t* order);
 
+// The position of the element with k elements before it in ascending order, 0 <= k < n; equal elements stay in their order.
+int64_t kth_row(c10::ScalarType type, const void* x, int64_t stride, int64_t n, int64_t k, SortScratch& scratch);
+
 }  // namespace at::cpu

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "aten/core/tensor.h"
+#include "aten/cpu/sort/sort.h"
 #include "aten/cpu/support/strides.h"
 #include "aten/cpu/support/visit_dtype.h"
 #include "aten/ops/binary/ops.h"
@@ -18,7 +19,13 @@
 namespace at::native {
 namespace {
 
-// Calls f(input row, its stride, value place, index place) for every row along `dim`; strides in elements of T.
+// What the rows of one thread share.
+struct Scratch {
+  cpu::SortScratch sort;
+  std::vector<int64_t> order;
+};
+
+// Calls f(input row, its stride and length, scratch, value place, index place) for every row along `dim`; strides in elements of T.
 template <class T, class F>
 void for_rows(const Tensor& self, int64_t dim, const Tensor& values, const Tensor& indices, const F& f) {
   if (C10_UNLIKELY(!is_aligned(self) || !is_aligned(values) || !is_aligned(indices))) {
@@ -30,6 +37,10 @@ void for_rows(const Tensor& self, int64_t dim, const Tensor& values, const Tenso
     return;
   }
   const int64_t rank = self.dim();
+  // Elements far from each other are brought together at once.
+  if (rank > 1 && self.strides()[dim] > 16 && self.sizes()[dim] > 1 && self.numel() > 4096) {
+    return for_rows<T>(at::transpose(at::clone(at::transpose(self, dim, -1), MemoryFormat::Contiguous), dim, -1), dim, values, indices, f);
+  }
   const bool kept = values.dim() == rank;
   cpu::StridedDims<3> dims;
   int64_t at = values.dim() - 1;
@@ -48,7 +59,7 @@ void for_rows(const Tensor& self, int64_t dim, const Tensor& values, const Tenso
   const int64_t grain = std::max<int64_t>(1, 8192 / std::max<int64_t>(n, 1));
   at::parallel_for(0, dims.numel(), grain, [&](int64_t begin, int64_t end) {
     cpu::StridedWalk<3> walk(dims, 0, begin);
-    std::vector<int64_t> scratch(static_cast<size_t>(n));
+    Scratch scratch;
     for (int64_t i = begin; i < end; ++i, walk.next()) {
       f(in + walk.offset[0], stride, n, scratch, value + walk.offset[1], index + walk.offset[2]);
     }
@@ -66,50 +77,39 @@ bool is_nan(T x) {
 
 // The lower median: element (n - 1) / 2 in order. NaN, where there is one, is the median; with `skip_nan` NaNs are left out.
 template <class T>
-void median_row(const T* x, int64_t stride, int64_t n, std::vector<int64_t>& order, bool skip_nan, T* value, int64_t* index) {
-  int64_t count = 0;
-  for (int64_t i = 0; i < n; ++i) {
-    if (is_nan(x[i * stride])) {
-      if (skip_nan) continue;
+void median_row(ScalarType type, const T* x, int64_t stride, int64_t n, Scratch& scratch, bool skip_nan, T* value, int64_t* index) {
+  int64_t count = n;
+  if constexpr (!cpu::kIsIntegral<T>) {
+    for (int64_t i = 0; i < n; ++i) count -= x[i * stride] != x[i * stride];
+    if (count < n && !skip_nan) {
+      int64_t i = 0;
+      while (!is_nan(x[i * stride])) ++i;
       *value = x[i * stride];
       *index = i;
       return;
     }
-    order[static_cast<size_t>(count++)] = i;
   }
-  if (count == 0) {
-    *value = x[0];
-    *index = 0;
-    return;
-  }
-  const auto middle = order.begin() + (count - 1) / 2;
-  std::nth_element(order.begin(), middle, order.begin() + count, [&](int64_t a, int64_t b) {
-    return x[a * stride] < x[b * stride] || (!(x[b * stride] < x[a * stride]) && a < b);
-  });
-  *index = *middle;
-  *value = x[*middle * stride];
+  // NaNs come last in order.
+  *index = count == 0 ? 0 : cpu::kth_row(type, x, stride, n, (count - 1) / 2, scratch.sort);
+  *value = x[*index * stride];
 }
 
 // The most frequent value, the smallest of them; the index is that of its last occurrence.
 template <class T>
-void mode_row(const T* x, int64_t stride, int64_t n, std::vector<int64_t>& order, T* value, int64_t* index) {
-  for (int64_t i = 0; i < n; ++i) order[static_cast<size_t>(i)] = i;
-  const auto less = [&](int64_t a, int64_t b) {
-    const T u = x[a * stride], v = x[b * stride];
-    if (is_nan(u) || is_nan(v)) return is_nan(u) == is_nan(v) ? a < b : is_nan(v);
-    return u < v || (!(v < u) && a < b);
-  };
-  std::sort(order.begin(), order.end(), less);
+void mode_row(ScalarType type, const T* x, int64_t stride, int64_t n, Scratch& scratch, T* value, int64_t* index) {
+  scratch.order.resize(static_cast<size_t>(n));
+  int64_t* order = scratch.order.data();
+  cpu::sort_row(type, x, stride, n, false, scratch.sort, order);
   int64_t best = 0, best_count = 0, run = 0;
   for (int64_t i = 0; i < n; ++i) {
-    const bool same = i > 0 && x[order[static_cast<size_t>(i)] * stride] == x[order[static_cast<size_t>(i - 1)] * stride];
+    const bool same = i > 0 && x[order[i] * stride] == x[order[i - 1] * stride];
     run = same ? run + 1 : 1;
     if (run > best_count) {
       best_count = run;
       best = i;
     }
   }
-  *index = order[static_cast<size_t>(best)];
+  *index = order[best];
   *value = x[*index * stride];
 }
 
@@ -125,8 +125,8 @@ void median_dim(const Tensor& self, int64_t dim, bool skip_nan, Tensor& values, 
   dim = maybe_wrap_dim(dim, self.dim());
   cpu::visit_real(self.scalar_type(), "median", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    for_rows<T>(self, dim, values, indices, [&](const T* x, int64_t stride, int64_t n, std::vector<int64_t>& order, T* v, int64_t* i) {
-      median_row(x, stride, n, order, skip_nan, v, i);
+    for_rows<T>(self, dim, values, indices, [&](const T* x, int64_t stride, int64_t n, Scratch& scratch, T* v, int64_t* i) {
+      median_row(self.scalar_type(), x, stride, n, scratch, skip_nan, v, i);
     });
   });
 }
@@ -151,9 +151,9 @@ void median_all(const Tensor& self, bool skip_nan, Tensor& out) {
       return;
     }
     const Tensor x = dense(self);
-    std::vector<int64_t> order(static_cast<size_t>(x.numel()));
+    Scratch scratch;
     int64_t index = 0;
-    median_row(static_cast<const T*>(x.const_data_ptr()), 1, x.numel(), order, skip_nan, result, &index);
+    median_row(self.scalar_type(), static_cast<const T*>(x.const_data_ptr()), 1, x.numel(), scratch, skip_nan, result, &index);
   });
   value.commit();
 }
@@ -184,8 +184,8 @@ void mode_cpu(const Tensor& self, int64_t dim, bool, Tensor& values, Tensor& ind
   dim = maybe_wrap_dim(dim, self.dim());
   cpu::visit_real(self.scalar_type(), "mode", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    for_rows<T>(self, dim, values, indices, [&](const T* x, int64_t stride, int64_t n, std::vector<int64_t>& order, T* v, int64_t* i) {
-      mode_row(x, stride, n, order, v, i);
+    for_rows<T>(self, dim, values, indices, [&](const T* x, int64_t stride, int64_t n, Scratch& scratch, T* v, int64_t* i) {
+      mode_row(self.scalar_type(), x, stride, n, scratch, v, i);
     });
   });
 }

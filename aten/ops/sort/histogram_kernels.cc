@@ -8,6 +8,7 @@
 
 #include "aten/core/empty.h"
 #include "aten/core/tensor.h"
+#include "aten/cpu/rows/rows.h"
 #include "aten/cpu/support/visit_dtype.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/dense/dense.h"
@@ -47,10 +48,14 @@ std::vector<Tensor> equal_bins(const Tensor& points, IntArrayRef bins, std::opti
       high = (*range)[static_cast<size_t>(2 * d + 1)];
     } else if (n > 0) {
       low = high = static_cast<double>(x[d]);
-      for (int64_t i = 1; i < n; ++i) {
+      if (dims == 1) {
+        low = static_cast<double>(cpu::row_min(x, n));
+        high = static_cast<double>(cpu::row_max(x, n));
+      }
+      for (int64_t i = 1; dims > 1 && i < n; ++i) {
         const auto v = static_cast<double>(x[i * dims + d]);
-        if (v < low || std::isnan(v)) low = v;
-        if (v > high || std::isnan(v)) high = v;
+        low = v < low || v != v ? v : low;
+        high = v > high || v != v ? v : high;
       }
     }
     TORCH_CHECK(std::isfinite(low) && std::isfinite(high), "torch.histogramdd: dimension ", d, "'s range [", low, ", ",
@@ -69,7 +74,7 @@ std::vector<Tensor> equal_bins(const Tensor& points, IntArrayRef bins, std::opti
 }
 
 template <class T>
-Tensor counted(const Tensor& points, const std::vector<Tensor>& edges, const Tensor& weights, bool density) {
+Tensor counted(const Tensor& points, const std::vector<Tensor>& edges, bool equal, const Tensor& weights, bool density) {
   const int64_t n = points.size(0), dims = points.size(1);
   DimVector sizes;
   int64_t total = 1;
@@ -82,19 +87,39 @@ Tensor counted(const Tensor& points, const std::vector<Tensor>& edges, const Ten
   std::memset(sums, 0, totals.nbytes());
   const T* x = points.data_ptr<T>();
   const T* w = weights.defined() ? weights.data_ptr<T>() : nullptr;
+  struct Axis {
+    const T* edges;
+    int64_t bins;
+    double low, scale;  // bins a unit, where all are equal
+  };
+  std::vector<Axis> axes;
+  for (const Tensor& e : edges) {
+    const T* first = e.data_ptr<T>();
+    const int64_t bins = e.size(0) - 1;
+    const double low = static_cast<double>(first[0]), scale = static_cast<double>(bins) / (static_cast<double>(first[bins]) - low);
+    axes.push_back({first, bins, low, scale});
+    equal = equal && std::isfinite(scale) && scale > 0;
+  }
   for (int64_t i = 0; i < n; ++i) {
     int64_t bin = 0;
-    for (int64_t d = 0; d < dims && bin >= 0; ++d) {
-      const T* begin = edges[static_cast<size_t>(d)].data_ptr<T>();
-      const T* end = begin + sizes[static_cast<size_t>(d)] + 1;
+    for (int64_t d = 0; d < dims; ++d) {
+      const Axis& axis = axes[static_cast<size_t>(d)];
       const T v = x[i * dims + d];
-      if (!(v >= begin[0] && v <= end[-1])) {
+      if (!(v >= axis.edges[0] && v <= axis.edges[axis.bins])) {
         bin = -1;
         break;
       }
-      const int64_t place =
-          std::min<int64_t>(std::upper_bound(begin, end, v) - begin - 1, sizes[static_cast<size_t>(d)] - 1);
-      bin = bin * sizes[static_cast<size_t>(d)] + place;
+      int64_t place;
+      if (equal) {
+        // About there; the edges decide.
+        place = std::min(static_cast<int64_t>((static_cast<double>(v) - axis.low) * axis.scale), axis.bins - 1);
+        while (v < axis.edges[place]) --place;
+        while (place + 1 < axis.bins && v >= axis.edges[place + 1]) ++place;
+      } else {
+        const T* end = axis.edges + axis.bins + 1;
+        place = std::min<int64_t>(std::upper_bound(axis.edges, end, v) - axis.edges - 1, axis.bins - 1);
+      }
+      bin = bin * axis.bins + place;
     }
     if (bin >= 0) sums[bin] += w != nullptr ? static_cast<double>(w[i]) : 1.0;
   }
@@ -159,7 +184,7 @@ std::tuple<Tensor, std::vector<Tensor>> run(const Tensor& self, const IntArrayRe
   cpu::visit_floating(self.scalar_type(), "histogramdd", [&](auto tag) {
     using T = typename decltype(tag)::type;
     if (bins != nullptr) edges = equal_bins<T>(points, *bins, range);
-    hist = counted<T>(points, edges, weights, density);
+    hist = counted<T>(points, edges, bins != nullptr, weights, density);
   });
   return {hist, edges};
 }

@@ -153,8 +153,8 @@ void kthvalue_cpu(const Tensor& self, int64_t k, int64_t dim, bool, Tensor& valu
   for_chosen(
       self, dim, values, indices, 1,
       [&](const char* row, int64_t stride, int64_t n, cpu::SortScratch& scratch, std::vector<int64_t>& order) {
-        find_first(type, row, stride, n, k, false, scratch, order);
-        order[0] = order[static_cast<size_t>(k - 1)];
+        order.resize(1);
+        order[0] = cpu::kth_row(type, row, stride, n, k - 1, scratch);
       });
 }
 

@@ -111,6 +111,45 @@ TEST(Sort, Relatives) {
   expect_close(std::get<0>(at::sort(tensor_of({4}, {}))), {4});
 }
 
+// Long rows, of which few values are many times.
+TEST(Sort, ElementsOfLongRows) {
+  for (const ScalarType type : {ScalarType::Float, ScalarType::Double, ScalarType::BFloat16, ScalarType::Long, ScalarType::Int,
+                                ScalarType::Short, ScalarType::Byte}) {
+    std::vector<double> numbers;
+    for (int64_t i = 0; i < 5000; ++i) numbers.push_back(static_cast<double>(i * i % 101));
+    const Tensor t = tensor_of(numbers, {5000}, type);
+    const auto order = plain_order(numbers, false);
+    for (const int64_t k : {1, 2, 77, 2500, 4999, 5000}) {
+      const auto [kth, place] = at::kthvalue(t, k);
+      EXPECT_EQ(values(place)[0], static_cast<double>(order[static_cast<size_t>(k - 1)]));
+      EXPECT_EQ(values(kth)[0], numbers[static_cast<size_t>(order[static_cast<size_t>(k - 1)])]);
+    }
+    const auto [v, inverse, counts] = at::_unique2(t, true, true, true);
+    const auto of = values(v), at = values(inverse), many = values(counts);
+    EXPECT_TRUE(std::is_sorted(of.begin(), of.end()));
+    EXPECT_EQ(std::accumulate(many.begin(), many.end(), 0.0), 5000);
+    for (size_t i = 0; i < numbers.size(); ++i) ASSERT_EQ(of[static_cast<size_t>(at[i])], numbers[i]);
+    const auto [c, ci, cc] = at::unique_consecutive(t, true, true);
+    const auto groups = values(c), group = values(ci);
+    for (size_t i = 0; i < numbers.size(); ++i) ASSERT_EQ(groups[static_cast<size_t>(group[i])], numbers[i]);
+    EXPECT_EQ(values(cc).size(), groups.size());
+  }
+}
+
+// Bins of equal width are found by arithmetic, and are those of the edges.
+TEST(Sort, HistogramsOfEqualBinsFollowTheEdges) {
+  for (const ScalarType type : {ScalarType::Float, ScalarType::Double}) {
+    const Tensor x = sample({4000}, type, 7);
+    const auto [counts, edges] = at::histogram(x, 37);
+    const auto [by_edges, same] = at::histogram(x, edges);
+    expect_close(counts, by_edges, 0, 0);
+    // The edges themselves open their bins, but for the last.
+    const auto [of_edges, again] = at::histogram(edges, edges);
+    const double range[] = {values(edges).front(), values(edges).back()};
+    expect_close(std::get<0>(at::histogram(edges, 37, ArrayRef<double>(range))), of_edges, 0, 0);
+  }
+}
+
 TEST(Sort, UniqueInItsForms) {
   const Tensor t = tensor_of({3, 1, 3, 2, 1, 1}, {2, 3});
   const auto [v, inverse, counts] = at::_unique2(t, true, true, true);

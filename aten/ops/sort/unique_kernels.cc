@@ -2,10 +2,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <string_view>
 #include <vector>
 
+#include "aten/core/empty.h"
 #include "aten/core/tensor.h"
+#include "aten/cpu/rows/rows.h"
 #include "aten/cpu/sort/sort.h"
 #include "aten/cpu/support/visit_dtype.h"
 #include "aten/ops/copy/ops.h"
@@ -78,11 +81,98 @@ Triple unique_elements(const Tensor& x, const std::vector<int64_t>& order, IntAr
   });
 }
 
+// Of all elements in their own order.
+Triple unique_neighbours(const Tensor& x, IntArrayRef inverse_sizes, bool inverse, bool counts) {
+  return cpu::visit_all(type_of_bits(x.scalar_type()), "unique", [&](auto tag) -> Triple {
+    using T = typename decltype(tag)::type;
+    const T* p = static_cast<const T*>(x.const_data_ptr());
+    const int64_t n = x.numel();
+    Tensor values = empty_contiguous({n}, x.scalar_type());
+    T* to = static_cast<T*>(values.mutable_data_ptr());
+    int64_t groups = 0;
+    for (int64_t i = 0; i + 1 < n; ++i) {
+      to[groups] = p[i];
+      groups += !(p[i] == p[i + 1]);
+    }
+    if (n > 0) to[groups++] = p[n - 1];
+    Tensor group_of = long_tensor(inverse ? inverse_sizes : IntArrayRef{0}), length = long_tensor({counts ? groups : 0});
+    if (inverse) {
+      int64_t g = 0;
+      for (int64_t i = 0; i < n; ++i) {
+        longs(group_of)[i] = g;
+        if (i + 1 < n) g += !(p[i] == p[i + 1]);
+      }
+    }
+    if (counts) {
+      int64_t g = 0, first = 0;
+      for (int64_t i = 1; i <= n; ++i) {
+        if (i < n && p[i - 1] == p[i]) continue;
+        longs(length)[g++] = i - first;
+        first = i;
+      }
+    }
+    // Memory for many more elements than there are is given back.
+    if (groups < n / 2) {
+      Tensor few = empty_contiguous({groups}, x.scalar_type());
+      std::copy(to, to + groups, static_cast<T*>(few.mutable_data_ptr()));
+      values = few;
+    } else if (groups < n) {
+      resize_output(values, {groups});
+    }
+    return {values, group_of, length};
+  });
+}
+
+// Of integers of a range that is not much longer than the tensor, counted one by one; no value else.
+template <class T>
+std::optional<Triple> unique_counted(const Tensor& x, IntArrayRef inverse_sizes, bool inverse, bool counts) {
+  const T* p = static_cast<const T*>(x.const_data_ptr());
+  const int64_t n = x.numel();
+  const T least = cpu::integer_row_extreme(p, n, false), greatest = cpu::integer_row_extreme(p, n, true);
+  const uint64_t range = static_cast<uint64_t>(static_cast<int64_t>(greatest)) - static_cast<uint64_t>(static_cast<int64_t>(least));
+  if (range >= static_cast<uint64_t>(n)) return std::nullopt;
+  const auto place = [least](T v) { return static_cast<uint64_t>(static_cast<int64_t>(v)) - static_cast<uint64_t>(static_cast<int64_t>(least)); };
+  std::vector<int64_t> count(static_cast<size_t>(range) + 1);
+  if (counts) {
+    for (int64_t i = 0; i < n; ++i) ++count[place(p[i])];
+  } else {
+    for (int64_t i = 0; i < n; ++i) count[place(p[i])] = 1;
+  }
+  int64_t groups = 0;
+  for (const int64_t c : count) groups += c != 0;
+  Tensor values = empty_contiguous({groups}, x.scalar_type()), length = long_tensor({counts ? groups : 0});
+  int64_t g = 0;
+  for (size_t i = 0; i < count.size(); ++i) {
+    if (count[i] == 0) continue;
+    static_cast<T*>(values.mutable_data_ptr())[g] = static_cast<T>(static_cast<uint64_t>(static_cast<int64_t>(least)) + i);
+    if (counts) longs(length)[g] = count[i];
+    count[i] = g++;
+  }
+  Tensor group_of = long_tensor(inverse ? inverse_sizes : IntArrayRef{0});
+  if (inverse) {
+    int64_t* to = longs(group_of);
+    for (int64_t i = 0; i < n; ++i) to[i] = count[place(p[i])];
+  }
+  return Triple{values, group_of, length};
+}
+
 std::vector<int64_t> sorted_order(const Tensor& x) {
   std::vector<int64_t> order(static_cast<size_t>(x.numel()));
   cpu::SortScratch scratch;
   cpu::sort_row(x.scalar_type(), x.const_data_ptr(), 1, x.numel(), false, scratch, order.data());
   return order;
+}
+
+Triple unique_sorted(const Tensor& x, IntArrayRef inverse_sizes, bool inverse, bool counts) {
+  std::optional<Triple> counted;
+  if (x.numel() > 256) {
+    if (x.scalar_type() == ScalarType::Long) counted = unique_counted<int64_t>(x, inverse_sizes, inverse, counts);
+    if (x.scalar_type() == ScalarType::Int) counted = unique_counted<int32_t>(x, inverse_sizes, inverse, counts);
+    if (x.scalar_type() == ScalarType::Short) counted = unique_counted<int16_t>(x, inverse_sizes, inverse, counts);
+    if (x.scalar_type() == ScalarType::Char) counted = unique_counted<int8_t>(x, inverse_sizes, inverse, counts);
+    if (x.scalar_type() == ScalarType::Byte) counted = unique_counted<uint8_t>(x, inverse_sizes, inverse, counts);
+  }
+  return counted ? *counted : unique_elements(x, sorted_order(x), inverse_sizes, inverse, counts);
 }
 
 std::vector<int64_t> given_order(int64_t n) {
@@ -142,13 +232,13 @@ void check_real(const char* op, const Tensor& t) {
 std::tuple<Tensor, Tensor> _unique(const Tensor& self, bool, bool return_inverse) {
   check_real("unique", self);
   const Tensor x = dense(self);
-  auto [values, inverse, counts] = unique_elements(x, sorted_order(x), self.sizes(), return_inverse, false);
+  auto [values, inverse, counts] = unique_sorted(x, self.sizes(), return_inverse, false);
   return {values, inverse};
 }
 Triple _unique2(const Tensor& self, bool, bool return_inverse, bool return_counts) {
   check_real("unique", self);
   const Tensor x = dense(self);
-  return unique_elements(x, sorted_order(x), self.sizes(), return_inverse, return_counts);
+  return unique_sorted(x, self.sizes(), return_inverse, return_counts);
 }
 Triple unique_dim(const Tensor& self, int64_t dim, bool, bool, bool) {
   return unique_slices(self, dim, true);
@@ -160,7 +250,7 @@ Triple unique_consecutive(const Tensor& self, bool return_inverse, bool return_c
   // Slices of a vector are its elements (with -1 all three results are made, as PyTorch does).
   if (dim && !(*dim == 0 && self.dim() == 1)) return unique_slices(self, *dim, false);
   const Tensor x = dense(self);
-  return unique_elements(x, given_order(x.numel()), self.sizes(), return_inverse, return_counts);
+  return unique_neighbours(x, self.sizes(), return_inverse, return_counts);
 }
 
 // Sorted test elements are searched.
@@ -207,16 +297,31 @@ Tensor bincount_cpu(const Tensor& self, const std::optional<Tensor>& weights, in
       !weighted || (weights->dim() == 1 && weights->size(0) == self.size(0)), "weights should be 1-d and have the same length as input");
   const Tensor x = dense(self, ScalarType::Long);
   const int64_t* p = longs(x);
+  const int64_t n = x.numel();
   int64_t length = minlength;
-  for (int64_t i = 0; i < x.numel(); ++i) {
-    TORCH_CHECK(p[i] >= 0, "bincount only supports 1-d non-negative integral inputs.");
-    TORCH_CHECK(p[i] < std::numeric_limits<int64_t>::max() / 8, "bincount(): value ", p[i], " is too large");
-    length = std::max(length, p[i] + 1);
+  if (n > 0) {
+    const int64_t least = cpu::integer_row_extreme(p, n, false), greatest = cpu::integer_row_extreme(p, n, true);
+    TORCH_CHECK(least >= 0, "bincount only supports 1-d non-negative integral inputs.");
+    TORCH_CHECK(greatest < std::numeric_limits<int64_t>::max() / 8, "bincount(): value ", greatest, " is too large");
+    length = std::max(length, greatest + 1);
   }
   if (!weighted) {
     Tensor out = long_tensor({length});
     std::fill_n(longs(out), length, 0);
-    for (int64_t i = 0; i < x.numel(); ++i) ++longs(out)[p[i]];
+    // Two tables where they are small: the next number often is the same one.
+    constexpr int64_t kSmall = 2048;
+    int64_t* count = longs(out);
+    if (length > kSmall || n < kSmall) {
+      for (int64_t i = 0; i < n; ++i) ++count[p[i]];
+      return out;
+    }
+    int64_t odd[kSmall] = {}, i = 0;
+    for (; i + 2 <= n; i += 2) {
+      ++count[p[i]];
+      ++odd[p[i + 1]];
+    }
+    if (i < n) ++count[p[i]];
+    for (int64_t k = 0; k < length; ++k) count[k] += odd[k];
     return out;
   }
   const ScalarType type = weights->scalar_type() == ScalarType::Float ? ScalarType::Float : ScalarType::Double;
@@ -226,7 +331,8 @@ Tensor bincount_cpu(const Tensor& self, const std::optional<Tensor>& weights, in
     using T = typename decltype(tag)::type;
     T* to = static_cast<T*>(out.mutable_data_ptr());
     std::fill_n(to, length, T(0));
-    for (int64_t i = 0; i < x.numel(); ++i) to[p[i]] += static_cast<const T*>(w.const_data_ptr())[i];
+    const T* from = static_cast<const T*>(w.const_data_ptr());
+    for (int64_t i = 0; i < n; ++i) to[p[i]] += from[i];
   });
   return out;
 }
@@ -281,18 +387,43 @@ namespace {
 // is above v. NaN is larger than all.
 template <class T>
 int64_t place_of(const T* row, const int64_t* order, int64_t n, T v, bool right) {
-  int64_t low = 0, high = n;
-  while (low < high) {
-    const int64_t middle = low + (high - low) / 2;
-    const T m = row[order ? order[middle] : middle];
-    const bool before = right ? !(m > v) : !(m >= v);
-    if (before) {
-      low = middle + 1;
-    } else {
-      high = middle;
+  if (n == 0) return 0;
+  const auto before = [&](int64_t i) {
+    const T m = row[order ? order[i] : i];
+    return right ? !(m > v) : !(m >= v);
+  };
+  // No branch depends on an element, so that the processor has many searches under way.
+  int64_t low = 0;
+  for (int64_t length = n; length > 1;) {
+    const int64_t half = length / 2;
+    low += half & -static_cast<int64_t>(before(low + half - 1));
+    length -= half;
+  }
+  return low + before(low);
+}
+
+// The places of a few values, step by step together: their searches do not wait for each other.
+template <bool kRight, class T>
+void places_of(const T* row, int64_t n, const T* values, int64_t count, int64_t* to) {
+  constexpr int kTogether = 8;
+  int64_t i = 0;
+  for (; n > 0 && i + kTogether <= count; i += kTogether) {
+    const T* low[kTogether];
+    for (int k = 0; k < kTogether; ++k) low[k] = row;
+    const auto moved = [&](int k, int64_t half, int64_t step) {
+      const T m = low[k][half];
+      const bool before = kRight ? !(m > values[i + k]) : !(m >= values[i + k]);
+      low[k] += step & -static_cast<int64_t>(before);
+    };
+    for (int64_t length = n; length > 1; length -= length / 2) {
+      for (int k = 0; k < kTogether; ++k) moved(k, length / 2 - 1, length / 2);
+    }
+    for (int k = 0; k < kTogether; ++k) {
+      moved(k, 0, 1);
+      to[i + k] = low[k] - row;
     }
   }
-  return low;
+  for (; i < count; ++i) to[i] = place_of(row, nullptr, n, values[i], kRight);
 }
 
 bool right_side(bool right, std::optional<std::string_view> side) {
@@ -342,9 +473,13 @@ Tensor searchsorted_cpu(
     using T = typename decltype(tag)::type;
     const T *row = static_cast<const T*>(rows.const_data_ptr()), *v = static_cast<const T*>(x.const_data_ptr());
     at::parallel_for(0, x.numel(), 2048, [&](int64_t begin, int64_t end) {
+      int64_t* to = longs(out);
+      if (one_row && !order.defined()) {
+        return (from_right ? places_of<true, T> : places_of<false, T>)(row, n, v + begin, end - begin, to + begin);
+      }
       for (int64_t i = begin; i < end; ++i) {
         const int64_t at = one_row ? 0 : i / width * n;
-        longs(out)[i] = place_of(row + at, order.defined() ? longs(order) + at : nullptr, n, v[i], from_right);
+        to[i] = place_of(row + at, order.defined() ? longs(order) + at : nullptr, n, v[i], from_right);
       }
     });
   });
