@@ -4,6 +4,7 @@
 
 #include "aten/cpu/cast.h"
 #include "aten/cpu/elementwise.h"
+#include "aten/cpu/streamed_rows.h"
 #include "c10/parallel/parallel.h"
 
 namespace at::cpu {
@@ -19,7 +20,12 @@ void copy_bytes(char* dst, const char* src, int64_t bytes) {
   }
   at::parallel_for(0, bytes, kGrain, [&](int64_t begin, int64_t end) {
     if (streams) {
-      stream_copy(dst + begin, src + begin, end - begin);
+      constexpr int64_t kPiece = 1024;
+      for (int64_t i = begin; i < end; i += kPiece) {
+        StreamedPiece piece;
+        piece.reads(src + i + kPiece);
+        piece.write(dst + i, src + i, end - i < kPiece ? end - i : kPiece);
+      }
       stream_fence();
     } else {
       std::memcpy(dst + begin, src + begin, static_cast<size_t>(end - begin));
@@ -36,34 +42,107 @@ void copy_loop(char** data, const int64_t* strides, int64_t n, const void* conte
   }
 }
 
+// Four elements of 4 bytes or two of 8 in a register.
+using Quad = uint32_t __attribute__((vector_size(16)));
+using Pair = uint64_t __attribute__((vector_size(16)));
+template <class V>
+V load_vector(const char* p) {
+  V v;
+  std::memcpy(&v, p, sizeof(v));
+  return v;
+}
+template <class V>
+void store_vector(char* p, V v) {
+  std::memcpy(p, &v, sizeof(v));
+}
+
+// A block of kRows x kColumns where the source runs along the rows and the destination along the columns.
+template <class T>
+struct Block {
+  static constexpr int64_t kRows = 8, kColumns = 8;
+  static void transpose(char* dst, int64_t dst_row, const char* src, int64_t src_column) {
+    T block[kColumns][kRows];
+    for (int64_t j = 0; j < kColumns; ++j) std::memcpy(block[j], src + j * src_column, sizeof(block[j]));
+    for (int64_t i = 0; i < kRows; ++i) {
+      T line[kColumns];
+      for (int64_t j = 0; j < kColumns; ++j) line[j] = block[j][i];
+      std::memcpy(dst + i * dst_row, line, sizeof(line));
+    }
+  }
+};
+template <>
+struct Block<uint32_t> {
+  static constexpr int64_t kRows = 4, kColumns = 4;
+  static void transpose(char* dst, int64_t dst_row, const char* src, int64_t src_column) {
+    const Quad a = load_vector<Quad>(src), b = load_vector<Quad>(src + src_column);
+    const Quad c = load_vector<Quad>(src + 2 * src_column), d = load_vector<Quad>(src + 3 * src_column);
+    const Quad ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5), ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+    const Quad cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5), cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+    store_vector(dst, __builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5));
+    store_vector(dst + dst_row, __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7));
+    store_vector(dst + 2 * dst_row, __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5));
+    store_vector(dst + 3 * dst_row, __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7));
+  }
+};
+template <>
+struct Block<uint64_t> {
+  static constexpr int64_t kRows = 2, kColumns = 2;
+  static void transpose(char* dst, int64_t dst_row, const char* src, int64_t src_column) {
+    const Pair a = load_vector<Pair>(src), b = load_vector<Pair>(src + src_column);
+    store_vector(dst, __builtin_shufflevector(a, b, 0, 2));
+    store_vector(dst + dst_row, __builtin_shufflevector(a, b, 1, 3));
+  }
+};
+
+// kColumns columns, or kRows rows, that are dense: the elements of a few runs in turn, or the other way round.
+template <class T, int kCount>
+void interleave(char* dst, const char* src, int64_t src_run, int64_t length) {
+  for (int64_t i = 0; i < length; ++i) {
+    T line[kCount];
+    for (int k = 0; k < kCount; ++k) std::memcpy(&line[k], src + k * src_run + i * static_cast<int64_t>(sizeof(T)), sizeof(T));
+    std::memcpy(dst + i * static_cast<int64_t>(sizeof(line)), line, sizeof(line));
+  }
+}
+template <class T, int kCount>
+void deinterleave(char* dst, int64_t dst_run, const char* src, int64_t length) {
+  for (int64_t i = 0; i < length; ++i) {
+    T line[kCount];
+    std::memcpy(line, src + i * static_cast<int64_t>(sizeof(line)), sizeof(line));
+    for (int k = 0; k < kCount; ++k) std::memcpy(dst + k * dst_run + i * static_cast<int64_t>(sizeof(T)), &line[k], sizeof(T));
+  }
+}
+
 // A tile of rows x columns where the source runs along the rows and the destination along the columns.
 template <class T>
 void transpose_tile(char* dst, int64_t dst_row, const char* src, int64_t src_column, int64_t rows, int64_t columns) {
-  constexpr int64_t kBlock = 8;
-  int64_t r = 0;
-  for (; r + kBlock <= rows; r += kBlock) {
-    int64_t c = 0;
-    for (; c + kBlock <= columns; c += kBlock) {
-      T block[kBlock][kBlock];
-      for (int64_t j = 0; j < kBlock; ++j) {
-        std::memcpy(block[j], src + (c + j) * src_column + r * static_cast<int64_t>(sizeof(T)), sizeof(block[j]));
-      }
-      for (int64_t i = 0; i < kBlock; ++i) {
-        T line[kBlock];
-        for (int64_t j = 0; j < kBlock; ++j) line[j] = block[j][i];
-        std::memcpy(dst + (r + i) * dst_row + c * static_cast<int64_t>(sizeof(T)), line, sizeof(line));
-      }
-    }
-    for (; c < columns; ++c) {
-      for (int64_t i = 0; i < kBlock; ++i) {
-        std::memcpy(dst + (r + i) * dst_row + c * static_cast<int64_t>(sizeof(T)),
-                    src + c * src_column + (r + i) * static_cast<int64_t>(sizeof(T)), sizeof(T));
+  constexpr int64_t kItem = static_cast<int64_t>(sizeof(T));
+  if (columns <= 4 && dst_row == columns * kItem) {
+    if (columns == 2) return interleave<T, 2>(dst, src, src_column, rows);
+    if (columns == 3) return interleave<T, 3>(dst, src, src_column, rows);
+    if (columns == 4) return interleave<T, 4>(dst, src, src_column, rows);
+  }
+  if (rows <= 4 && src_column == rows * kItem) {
+    if (rows == 2) return deinterleave<T, 2>(dst, dst_row, src, columns);
+    if (rows == 3) return deinterleave<T, 3>(dst, dst_row, src, columns);
+    if (rows == 4) return deinterleave<T, 4>(dst, dst_row, src, columns);
+  }
+  // Strips of the source's lines.
+  constexpr int64_t kRows = Block<T>::kRows, kColumns = Block<T>::kColumns, kLine = kItem < 64 ? 64 / kItem : 1;
+  constexpr int64_t kStrip = kLine > kRows ? kLine : kRows;
+  const int64_t whole_rows = rows / kRows * kRows, whole_columns = columns / kColumns * kColumns;
+  for (int64_t strip = 0; strip < whole_rows; strip += kStrip) {
+    const int64_t end = whole_rows - strip < kStrip ? whole_rows : strip + kStrip;
+    for (int64_t c = 0; c < whole_columns; c += kColumns) {
+      for (int64_t r = strip; r < end; r += kRows) {
+        Block<T>::transpose(dst + r * dst_row + c * kItem, dst_row, src + c * src_column + r * kItem, src_column);
       }
     }
   }
-  for (; r < rows; ++r) {
-    copy_run(dst + r * dst_row, sizeof(T), src + r * static_cast<int64_t>(sizeof(T)), src_column, columns, sizeof(T));
+  for (int64_t r = 0; r < whole_rows && whole_columns < columns; ++r) {
+    copy_run(dst + r * dst_row + whole_columns * kItem, kItem, src + whole_columns * src_column + r * kItem, src_column,
+             columns - whole_columns, kItem);
   }
+  for (int64_t r = whole_rows; r < rows; ++r) copy_run(dst + r * dst_row, kItem, src + r * kItem, src_column, columns, kItem);
 }
 
 struct Item16 {
@@ -84,9 +163,9 @@ void transpose_tile(int64_t item, char* dst, int64_t dst_row, const char* src, i
 // The dimension along which the source is contiguous while the destination is along dimension 0, or -1.
 int transposed_dimension(const LoopNest& nest, int64_t item) {
   if (nest.dim() < 2 || nest.byte_stride(0, 0) != item || nest.byte_stride(1, 0) == item) return -1;
-  if (nest.byte_stride(1, 0) == 0 || nest.size(0) < 4) return -1;
+  if (nest.byte_stride(1, 0) == 0) return -1;
   for (int d = 1; d < nest.dim(); ++d) {
-    if (nest.byte_stride(1, d) == item && nest.size(d) >= 4) return d;
+    if (nest.byte_stride(1, d) == item && nest.size(d) >= 2 && nest.size(0) * nest.size(d) >= 16) return d;
   }
   return -1;
 }
@@ -94,17 +173,20 @@ int transposed_dimension(const LoopNest& nest, int64_t item) {
 void copy_transposed(const LoopNest& nest, int row_dim, int64_t item) {
   constexpr int64_t kTile = 64;
   const int64_t columns = nest.size(0), rows = nest.size(row_dim);
-  const int64_t column_tiles = (columns + kTile - 1) / kTile, row_tiles = (rows + kTile - 1) / kTile;
+  // Tiles of a short side are longer.
+  const int64_t tile_columns = rows <= 4 ? 16 * kTile : kTile, tile_rows = columns <= 4 ? 16 * kTile : kTile;
+  const int64_t column_tiles = (columns + tile_columns - 1) / tile_columns, row_tiles = (rows + tile_rows - 1) / tile_rows;
   int64_t outer = 1;
   for (int d = 1; d < nest.dim(); ++d) outer *= d == row_dim ? 1 : nest.size(d);
   const int64_t tiles = outer * column_tiles * row_tiles;
-  const int64_t grain = 1 + kPointwiseGrain / (kTile * kTile);
+  const int64_t least = (columns < tile_columns ? columns : tile_columns) * (rows < tile_rows ? rows : tile_rows);
+  const int64_t grain = 1 + kPointwiseGrain / least;
   at::parallel_for(0, tiles, grain, [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; ++t) {
       int64_t rest = t / (column_tiles * row_tiles);
       const int64_t tile = t % (column_tiles * row_tiles);
       // Down the destination's rows first: the source's lines are then read whole.
-      const int64_t c = tile % column_tiles * kTile, r = tile / column_tiles * kTile;
+      const int64_t c = tile % column_tiles * tile_columns, r = tile / column_tiles * tile_rows;
       char* dst = nest.data(0) + c * item + r * nest.byte_stride(0, row_dim);
       const char* src = nest.data(1) + c * nest.byte_stride(1, 0) + r * item;
       for (int d = 1; d < nest.dim(); ++d) {
@@ -115,7 +197,7 @@ void copy_transposed(const LoopNest& nest, int row_dim, int64_t item) {
         src += i * nest.byte_stride(1, d);
       }
       transpose_tile(item, dst, nest.byte_stride(0, row_dim), src, nest.byte_stride(1, 0),
-                     rows - r < kTile ? rows - r : kTile, columns - c < kTile ? columns - c : kTile);
+                     rows - r < tile_rows ? rows - r : tile_rows, columns - c < tile_columns ? columns - c : tile_columns);
     }
   });
 }
@@ -150,6 +232,7 @@ void copy(const Operand& dst, c10::ScalarType dst_dtype, const Operand& src, c10
 }
 
 namespace {
+constexpr int64_t kLong = 1 << 20;
 struct FillContext {
   const void* item;
   int64_t size;
@@ -158,7 +241,7 @@ struct FillContext {
 void fill_loop(char** data, const int64_t* strides, int64_t n, const void* context) {
   const FillContext& c = *static_cast<const FillContext*>(context);
   if (strides[0] == c.size) {
-    if (c.zero) {
+    if (c.zero && n * c.size < kLong) {  // it is slower than plain stores where the caches end
       std::memset(data[0], 0, static_cast<size_t>(n * c.size));
     } else {
       fill_run(data[0], c.item, n, c.size);
