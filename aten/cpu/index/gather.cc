@@ -10,6 +10,7 @@ namespace at::cpu {
 namespace {
 
 constexpr int64_t kBlock = 16;              // indices checked together
+constexpr int64_t kFar = 1024;              // bytes between places that share no lines
 constexpr int64_t kAheadBytes = 256 << 10;  // longest row that is asked for ahead of its use
 
 // The index space split in `dim` (one run) and the other dimensions, of which the innermost by index's layout is a run too.
@@ -112,9 +113,22 @@ void scatter_typed(T* dst, const T* src, const int64_t* index, const GatherGeome
     const int64_t* at = index + io;
     const T* from = src + so;
     T* to = dst + dof;
-    for (int64_t i = 0; i < n; ++i) {
-      const int64_t k = at[i * is];
-      T& place = to[i * ds + k * step];
+    if (is == 0 && ds == 1 && ss == 1) {  // a slice to one place
+      T* row = to + at[0] * step;
+      for (int64_t i = 0; i < n; ++i) row[i] = combined<kOp>(row[i], from[i]);
+      return;
+    }
+    int64_t i = 0;
+    if (step * static_cast<int64_t>(sizeof(T)) >= kFar) {
+      // The places are far from each other: those of a few elements later are asked for meanwhile.
+      for (; i + kBlock < n; ++i) {
+        __builtin_prefetch(to + (i + kBlock) * ds + at[(i + kBlock) * is] * step, 1);
+        T& place = to[i * ds + at[i * is] * step];
+        place = combined<kOp>(place, from[i * ss]);
+      }
+    }
+    for (; i < n; ++i) {
+      T& place = to[i * ds + at[i * is] * step];
       place = combined<kOp>(place, from[i * ss]);
     }
   });

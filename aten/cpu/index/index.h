@@ -27,6 +27,9 @@ void take_slices(void* dense, const void* place, const SliceGeometry& g, int64_t
 // place[o * outer_stride + offsets[i] + k] = dense[o][i][k], later i win.
 void put_slices(void* place, const void* dense, const SliceGeometry& g, int64_t item_size);
 
+// place[o * outer_stride + offsets[i] + k] = *item
+void fill_slices(void* place, const void* item, const SliceGeometry& g, int64_t item_size);
+
 // place[...] += alpha * dense[o][i][k] in the order of i; bool: logical or. For integer types alpha is truncated.
 void add_slices(void* place, const void* dense, const SliceGeometry& g, c10::ScalarType type, double alpha_re, double alpha_im,
                 int64_t alpha_integer);

@@ -1,8 +1,9 @@
-// take_slices, put_slices, add_slices.
+// take_slices, put_slices, fill_slices, add_slices.
 #include <algorithm>
 #include <cstring>
 #include <vector>
 
+#include "aten/cpu/cast.h"
 #include "aten/cpu/index/index.h"
 #include "aten/cpu/sort/sort.h"
 #include "aten/cpu/support/visit_dtype.h"
@@ -147,9 +148,18 @@ void put_slices(void* place, const void* dense, const SliceGeometry& g, int64_t 
     if (to - from == 1) {
       visit_item_size(item_size, [&](auto tag) {
         using T = typename decltype(tag)::type;
-        for (int64_t k = 0; k < n; ++k) {
+        T* place = reinterpret_cast<T*>(base);
+        int64_t k = 0;
+        if (order == nullptr) {
+          constexpr int64_t kAhead = 16;
+          for (; k + kAhead < n; ++k) {
+            __builtin_prefetch(place + g.offsets[k + kAhead], 1);
+            place[g.offsets[k]] = *reinterpret_cast<const T*>(source + k * step);
+          }
+        }
+        for (; k < n; ++k) {
           const int64_t i = order != nullptr ? order[k] : k;
-          reinterpret_cast<T*>(base)[g.offsets[i]] = *reinterpret_cast<const T*>(source + i * step);
+          place[g.offsets[i]] = *reinterpret_cast<const T*>(source + i * step);
         }
       });
       return;
@@ -159,6 +169,14 @@ void put_slices(void* place, const void* dense, const SliceGeometry& g, int64_t 
       const int64_t i = order != nullptr ? order[k] : k;
       std::memcpy(base + g.offsets[i] * item_size, source + i * step, bytes);
     }
+  });
+}
+
+void fill_slices(void* place, const void* item, const SliceGeometry& g, int64_t item_size) {
+  if (g.outer == 0 || g.count == 0 || g.inner == 0) return;
+  for_disjoint_parts(g, item_size, [&](int64_t o, const int64_t* order, int64_t n, int64_t from, int64_t to) {
+    char* base = static_cast<char*>(place) + (o * g.outer_stride + from) * item_size;
+    for (int64_t k = 0; k < n; ++k) fill_run(base + g.offsets[order != nullptr ? order[k] : k] * item_size, item, to - from, item_size);
   });
 }
 

@@ -136,12 +136,7 @@ void fill_into(const Tensor& self, int64_t dim, const Tensor& index, const Scala
   const ScalarBytes bytes = scalar_bytes(value, self.scalar_type());
   const auto item = static_cast<int64_t>(self.itemsize());
   on_slices(self, dim, apart_from(self, index), [&](void* data, const cpu::SliceGeometry& g) {
-    for (int64_t o = 0; o < g.outer; ++o) {
-      for (int64_t i = 0; i < g.count; ++i) {
-        char* to = static_cast<char*>(data) + (o * g.outer_stride + g.offsets[i]) * item;
-        for (int64_t k = 0; k < g.inner; ++k) std::memcpy(to + k * item, bytes.bytes, static_cast<size_t>(item));
-      }
-    }
+    cpu::fill_slices(data, bytes.bytes, g, item);
   });
 }
 
@@ -265,9 +260,10 @@ TensorSpec index_reduce_meta(
       "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got ", reduce, ".");
   return sourced_spec("index_reduce", self, dim, index, source);
 }
-void index_reduce_cpu(
-    const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, std::string_view reduce, bool include_self,
-    Tensor& out) {
+namespace {
+void reduce_into(
+    Tensor& out, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, std::string_view reduce,
+    bool include_self) {
   dim = maybe_wrap_dim(dim, self.dim());
   Tensor spread = dense(index, ScalarType::Long);
   Tensor from = source;
@@ -283,7 +279,20 @@ void index_reduce_cpu(
     spread = at::reshape(spread, IntArrayRef());
     from = at::reshape(source, IntArrayRef());
   }
-  at::copy_(out, at::scatter_reduce(self, dim, spread, from, reduce, include_self));
+  at::scatter_reduce_out(out, self, dim, spread, from, reduce, include_self);
+}
+}  // namespace
+void index_reduce_cpu(
+    const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, std::string_view reduce, bool include_self,
+    Tensor& out) {
+  reduce_into(out, self, dim, index, source, reduce, include_self);
+}
+Tensor& index_reduce_inplace(
+    Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, std::string_view reduce, bool include_self) {
+  index_reduce_meta(self, dim, index, source, reduce, include_self);
+  structured::check_no_internal_overlap(self);
+  reduce_into(self, self, dim, apart_from(self, index), apart_from(self, source), reduce, include_self);
+  return self;
 }
 
 TensorSpec take_meta(const Tensor& self, const Tensor& index) {
@@ -295,16 +304,17 @@ TensorSpec take_meta(const Tensor& self, const Tensor& index) {
 
 namespace {
 
-// Offsets of flat indices, negative ones from the end.
-std::vector<int64_t> flat_offsets(const Tensor& index, int64_t n) {
+// Offsets of flat indices, negative ones from the end; the indices themselves where none is negative.
+const int64_t* flat_offsets(const Tensor& index, int64_t n, std::vector<int64_t>& offsets) {
   const auto* p = static_cast<const int64_t*>(index.const_data_ptr());
-  std::vector<int64_t> offsets(static_cast<size_t>(index.numel()));
+  if (cpu::find_out_of_range(p, index.numel(), 1, 0, n) < 0) return p;
+  offsets.resize(static_cast<size_t>(index.numel()));
   for (size_t i = 0; i < offsets.size(); ++i) {
     TORCH_CHECK_INDEX(
         p[i] >= -n && p[i] < n, "out of range: tried to access index ", p[i], " on a tensor of ", n, " elements.");
     offsets[i] = p[i] < 0 ? p[i] + n : p[i];
   }
-  return offsets;
+  return offsets.data();
 }
 
 void check_put(const Tensor& self, const Tensor& index, const Tensor& source) {
@@ -320,10 +330,12 @@ void check_put(const Tensor& self, const Tensor& index, const Tensor& source) {
 }
 
 void put_into(const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate) {
-  const std::vector<int64_t> offsets = flat_offsets(dense(apart_from(self, index)), self.numel());
+  std::vector<int64_t> wrapped;
+  const Tensor places = dense(apart_from(self, index));
+  const int64_t* offsets = flat_offsets(places, self.numel(), wrapped);
   const Tensor from = dense(apart_from(self, source));
   DenseInPlace work(self);
-  const cpu::SliceGeometry g{1, 0, 1, offsets.data(), index.numel()};
+  const cpu::SliceGeometry g{1, 0, 1, offsets, index.numel()};
   if (accumulate) {
     cpu::add_slices(work.tensor().mutable_data_ptr(), from.const_data_ptr(), g, self.scalar_type(), 1, 0, 1);
   } else {
@@ -337,10 +349,12 @@ void put_into(const Tensor& self, const Tensor& index, const Tensor& source, boo
 void take_cpu(const Tensor& self, const Tensor& index, Tensor& out) {
   if (index.numel() == 0) return;
   const Tensor x = dense(self);
-  const std::vector<int64_t> offsets = flat_offsets(dense(index), x.numel());
+  std::vector<int64_t> wrapped;
+  const Tensor places = dense(index);
+  const int64_t* offsets = flat_offsets(places, x.numel(), wrapped);
   DenseOut y(out);
   cpu::take_slices(
-      y.tensor().mutable_data_ptr(), x.const_data_ptr(), {1, 0, 1, offsets.data(), index.numel()}, static_cast<int64_t>(x.itemsize()));
+      y.tensor().mutable_data_ptr(), x.const_data_ptr(), {1, 0, 1, offsets, index.numel()}, static_cast<int64_t>(x.itemsize()));
   y.commit();
 }
 
