@@ -2,6 +2,8 @@
 #include "aten/core/empty.h"
 #include "aten/core/tensor.h"
 #include "aten/core/view.h"
+#include "aten/cpu/loops/loops.h"
+#include "aten/cpu/pointwise.h"
 #include "aten/cpu/support/boolean.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
@@ -235,6 +237,11 @@ void addr_cpu(const Tensor& self, const Tensor& vec1, const Tensor& vec2, const 
   auto in_dtype = [&](const Tensor& t) { return t.scalar_type() == dtype ? t : at::_to_copy(t, TensorOptions().dtype(dtype)); };
   const Tensor add = in_dtype(self), x = in_dtype(vec1), y = in_dtype(vec2);
   if (dtype != kBool) {
+    if ((dtype == kFloat || dtype == kDouble) && beta.toComplexDouble() == c10::complex<double>(1) && !alpha.isComplex()) {
+      const pointwise::Params params(dtype, {alpha});
+      pointwise::run("addr", cpu::loops::addcmul, dtype, params.get(), out, {add, column(x), row(y)});
+      return;
+    }
     // A factor of 0 does not hide a NaN, as it does in the products of matrices.
     if (alpha.toComplexDouble() == c10::complex<double>(0)) return product(at::mul(column(x), alpha), row(y), &add, beta, 1, out);
     return product(column(x), row(y), &add, beta, alpha, out);
