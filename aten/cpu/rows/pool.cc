@@ -187,11 +187,56 @@ HWY_INLINE int64_t cover(int64_t begin, int64_t end, const F& f) {
 #endif
 }
 
+#if HWY_TARGET != HWY_SCALAR
+// Output x, whose window has at least a vector's columns: the columns' maxima first, then theirs. Of equal ones the first
+// counts, of NaNs the last.
+template <bool kPlaces, class T>
+HWY_INLINE void max_window(const T* plane, const int64_t* row_starts, int64_t rows, const PoolColumns& c, int64_t x, T* out,
+                           int64_t* index) {
+  const hn::CappedTag<T, 8> d;
+  const Places<decltype(d)> di;
+  using I = hn::TFromD<decltype(di)>;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d)), first = x * c.stride - c.padding;
+  auto max = hn::Set(d, -std::numeric_limits<T>::infinity());
+  const auto steps = hn::Iota(di, 0);
+  auto best = hn::Add(steps, hn::Set(di, static_cast<I>(row_starts[0] + first)));
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t k = 0; k < c.kernel; k += lanes) {
+      const int64_t at = row_starts[i] + first + (k + lanes <= c.kernel ? k : c.kernel - lanes);
+      take_greater<kPlaces>(d, hn::LoadU(d, plane + at), hn::Add(steps, hn::Set(di, static_cast<I>(at))), &max, &best);
+    }
+  }
+  const auto nan = hn::IsNaN(max);
+  if (HWY_LIKELY(hn::AllFalse(d, nan))) {
+    const auto greatest = hn::MaxOfLanes(d, max);
+    out[x] = hn::GetLane(greatest);
+    if constexpr (kPlaces) {
+      const auto others = hn::Set(di, std::numeric_limits<I>::max());
+      index[x] = static_cast<int64_t>(hn::GetLane(hn::MinOfLanes(di, hn::IfThenElse(hn::RebindMask(di, hn::Eq(max, greatest)), best, others))));
+    }
+  } else {
+    out[x] = std::numeric_limits<T>::quiet_NaN();
+    if constexpr (kPlaces) {
+      const auto last = hn::MaxOfLanes(di, hn::IfThenElse(hn::RebindMask(di, nan), best, hn::Set(di, I{-1})));
+      index[x] = static_cast<int64_t>(hn::GetLane(last));
+    }
+  }
+}
+#endif
+
 template <bool kPlaces, class T>
 void max_row_of(const T* plane, const int64_t* row_starts, int64_t rows, const PoolColumns& c, T* out, int64_t* index) {
   int64_t begin, end;
   inner_columns(c, &begin, &end);
-  const int64_t done = cover<T>(begin, end, [&](auto d, int64_t x) HWY_ATTR {
+#if HWY_TARGET != HWY_SCALAR
+  const bool wide = c.dilation == 1 && c.stride > 2 && c.kernel >= static_cast<int64_t>(hn::Lanes(hn::CappedTag<T, 8>()));
+  if (wide) {
+    for (int64_t x = begin; x < end; ++x) max_window<kPlaces>(plane, row_starts, rows, c, x, out, index);
+  }
+#else
+  const bool wide = false;
+#endif
+  const int64_t done = wide ? end : cover<T>(begin, end, [&](auto d, int64_t x) HWY_ATTR {
     max_block<kPlaces>(d, plane, row_starts, rows, c, x, out, index);
   });
   for (int64_t x = 0; x < c.out; ++x) {

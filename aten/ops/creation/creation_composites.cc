@@ -75,6 +75,8 @@ std::vector<Tensor> meshgrid(TensorList tensors) {
 
 namespace {
 
+constexpr double kTwoPi = 6.283185307179586476925286766559;
+
 // f(i) of a window of `length` points; a periodic one is the longer symmetric one without its last point.
 template <class F>
 Tensor window(const char* name, int64_t length, bool periodic, const TensorOptions& options, const F& f) {
@@ -90,7 +92,30 @@ Tensor window(const char* name, int64_t length, bool periodic, const TensorOptio
   return result;
 }
 
-constexpr double kTwoPi = 6.283185307179586476925286766559;
+
+// f(cosine) at the points of a whole turn. In float, blocks of them come from one by the sum of angles.
+template <class F>
+Tensor cosine_window(const char* name, int64_t length, bool periodic, const TensorOptions& options, const F& f) {
+  constexpr int64_t kBlock = 64;
+  if (options.scalar_type() != ScalarType::Float || length < kBlock || !options.device().is_cpu()) {
+    return window(name, length, periodic, options, [&](double t) { return f(std::cos(kTwoPi * t)); });
+  }
+  const double step = kTwoPi / static_cast<double>(periodic ? length : length - 1);
+  double cosines[kBlock], sines[kBlock];
+  for (int64_t k = 0; k < kBlock; ++k) {
+    cosines[k] = std::cos(step * static_cast<double>(k));
+    sines[k] = std::sin(step * static_cast<double>(k));
+  }
+  Tensor result = empty_contiguous({length}, ScalarType::Float, options.device());
+  float* to = result.data_ptr<float>();
+  for (int64_t i = 0; i < length; i += kBlock) {
+    const double c = std::cos(step * static_cast<double>(i)), s = std::sin(step * static_cast<double>(i));
+    float block[kBlock];
+    for (int64_t k = 0; k < kBlock; ++k) block[k] = static_cast<float>(f(c * cosines[k] - s * sines[k]));
+    std::copy(block, block + std::min(kBlock, length - i), to + i);
+  }
+  return result;
+}
 
 // The modified Bessel function of order zero by its power series, which converges for every argument.
 double bessel_i0(double x) {
@@ -106,8 +131,7 @@ double bessel_i0(double x) {
 }  // namespace
 
 Tensor hamming_window_alpha_beta(int64_t window_length, bool periodic, double alpha, double beta, TensorOptions options) {
-  return window("hamming_window", window_length, periodic, options,
-                [=](double t) { return alpha - beta * std::cos(kTwoPi * t); });
+  return cosine_window("hamming_window", window_length, periodic, options, [=](double c) { return alpha - beta * c; });
 }
 
 Tensor hamming_window_alpha(int64_t window_length, bool periodic, double alpha, TensorOptions options) {
@@ -131,9 +155,9 @@ Tensor hann_window(int64_t window_length, TensorOptions options) {
 }
 
 Tensor blackman_window_periodic(int64_t window_length, bool periodic, TensorOptions options) {
-  return window("blackman_window", window_length, periodic, options, [](double t) {
-    return 0.42 - 0.5 * std::cos(kTwoPi * t) + 0.08 * std::cos(2 * kTwoPi * t);
-  });
+  // cos(2 t) = 2 cos(t)^2 - 1
+  return cosine_window("blackman_window", window_length, periodic, options,
+                       [](double c) { return 0.42 - 0.5 * c + 0.08 * (2 * c * c - 1); });
 }
 
 Tensor blackman_window(int64_t window_length, TensorOptions options) {

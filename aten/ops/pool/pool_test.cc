@@ -213,6 +213,34 @@ TEST(Pool, TheFirstOfEqualMaximaAndTheLastNan) {
   }
 }
 
+// Windows as wide as a vector and wider.
+TEST(Pool, WideWindows) {
+  for (const ScalarType type : {ScalarType::Float, ScalarType::Double}) {
+    for (const int64_t kernel : {8, 11, 20}) {
+      std::vector<double> numbers;
+      for (int64_t i = 0; i < 60 * 60; ++i) numbers.push_back(static_cast<double>(i * 7919 % 50));  // with equal ones
+      numbers[61 * 2] = numbers[61 * 3] = std::numeric_limits<double>::quiet_NaN();
+      numbers[59] = -std::numeric_limits<double>::infinity();
+      const auto [max, place] = at::max_pool2d_with_indices(at::testing::tensor_of(numbers, {1, 60, 60}, type), {kernel, kernel}, {kernel, kernel});
+      const std::vector<double> m = at::testing::values(max), at = at::testing::values(place);
+      const int64_t out = (60 - kernel) / kernel + 1;
+      for (int64_t y = 0; y < out; ++y) {
+        for (int64_t x = 0; x < out; ++x) {
+          int64_t best = y * kernel * 60 + x * kernel;
+          for (int64_t i = 0; i < kernel * kernel; ++i) {
+            const int64_t here = (y * kernel + i / kernel) * 60 + x * kernel + i % kernel;
+            const double v = numbers[static_cast<size_t>(here)];
+            if (v > numbers[static_cast<size_t>(best)] || v != v) best = here;
+          }
+          ASSERT_EQ(at[static_cast<size_t>(y * out + x)], static_cast<double>(best));
+          const double v = numbers[static_cast<size_t>(best)], got = m[static_cast<size_t>(y * out + x)];
+          ASSERT_TRUE(got == v || (got != got && v != v));
+        }
+      }
+    }
+  }
+}
+
 TEST(Pool, AdaptiveForms) {
   for (const std::vector<int64_t>& out : std::vector<std::vector<int64_t>>{{1, 1}, {2, 3}, {5, 7}, {6, 9}, {0, 2}}) {
     const Tensor x = random_tensor({2, 3, 5, 7}, kDouble, Arrangement::kTransposed);

@@ -6,6 +6,8 @@
 
 #include "aten/core/empty.h"
 #include "aten/core/tensor.h"
+#include "aten/cpu/rows/rows.h"
+#include "aten/cpu/support/visit_dtype.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
@@ -102,39 +104,44 @@ Tensor native_dropout_backward(const Tensor& grad_output, const Tensor& mask, do
 namespace {
 
 // Running sums left to right in T, over the total; the last is 1.
-template <class T>
-void cumulative(const T* weights, int64_t n, std::vector<T>& sums) {
-  T sum = 0;
-  for (int64_t i = 0; i < n; ++i) sums[static_cast<size_t>(i)] = sum += weights[i];
-  for (T& s : sums) s /= sum;
-  sums[static_cast<size_t>(n) - 1] = 1;
+template <int kRows, class T>
+void cumulative(const T* weights, int64_t n, T* sums) {
+  // The additions of one row need not wait for those of another.
+  T sum[kRows] = {};
+  for (int64_t i = 0; i < n; ++i) {
+    for (int r = 0; r < kRows; ++r) sums[r * n + i] = sum[r] += weights[r * n + i];
+  }
+  for (int r = 0; r < kRows; ++r) {
+    for (int64_t i = 0; i < n; ++i) sums[r * n + i] /= sum[r];
+    sums[(r + 1) * n - 1] = 1;
+  }
 }
 
 template <class T>
 void with_replacement(Draws& draws, const T* weights, int64_t rows, int64_t n, int64_t samples, int64_t* out) {
-  std::vector<T> sums(static_cast<size_t>(n));
-  for (int64_t r = 0; r < rows; ++r) {
-    cumulative(weights + r * n, n, sums);
-    for (int64_t s = 0; s < samples; ++s) {
-      const double u = draws.uniform();
-      const auto found = std::lower_bound(sums.begin(), sums.end(), u,
-                                          [](T sum, double value) { return static_cast<double>(sum) < value; });
-      *out++ = found - sums.begin();
+  constexpr int64_t kTogether = 4;
+  std::vector<T> sums(static_cast<size_t>(kTogether * n));
+  for (int64_t r = 0; r < rows;) {
+    const int64_t some = rows - r >= kTogether ? kTogether : 1;
+    some == kTogether ? cumulative<kTogether>(weights + r * n, n, sums.data()) : cumulative<1>(weights + r * n, n, sums.data());
+    for (int64_t k = 0; k < some; ++k) {
+      const T *first = sums.data() + k * n, *last = first + n;
+      for (int64_t s = 0; s < samples; ++s) {
+        const double u = draws.uniform();
+        const T* found = std::lower_bound(first, last, u, [](T sum, double value) { return static_cast<double>(sum) < value; });
+        *out++ = found - first;
+      }
     }
+    r += some;
   }
 }
 
-void check_weights(const Tensor& weights) {
-  const double* w = weights.data_ptr<double>();
-  const int64_t n = weights.size(-1), rows = weights.numel() / n;
-  for (int64_t r = 0; r < rows; ++r) {
-    double sum = 0;
-    for (int64_t i = 0; i < n; ++i) {
-      const double x = w[r * n + i];
-      TORCH_CHECK(std::isfinite(x) && x >= 0, "probability tensor contains either `inf`, `nan` or element < 0");
-      sum += x;
-    }
-    TORCH_CHECK(sum > 0, "invalid multinomial distribution (sum of probabilities <= 0)");
+template <class T>
+void check_weights(const T* w, int64_t rows, int64_t n) {
+  for (int64_t r = 0; r < rows; ++r, w += n) {
+    const T greatest = cpu::row_max(w, n);
+    TORCH_CHECK(std::isfinite(greatest) && cpu::row_min(w, n) >= 0, "probability tensor contains either `inf`, `nan` or element < 0");
+    TORCH_CHECK(greatest > 0, "invalid multinomial distribution (sum of probabilities <= 0)");
   }
 }
 
@@ -160,18 +167,18 @@ void multinomial_cpu(const Tensor& self, int64_t num_samples, bool replacement, 
   Tensor result = is_dense(target) ? target : empty_contiguous(target.sizes(), ScalarType::Long);
   const int64_t n = self.size(-1);
   const int64_t rows = self.dim() == 2 ? self.size(0) : 1;
-  const Tensor exact = dense(at::to(self, ScalarType::Double));
-  check_weights(exact);
+  const Tensor weights = dense(self.scalar_type() == ScalarType::Double ? self : at::to(self, ScalarType::Float));
   int64_t* out = result.data_ptr<int64_t>();
-
-  if (replacement && num_samples > 1) {
+  const bool draws_all = replacement && num_samples > 1;
+  cpu::visit_float_double(weights.scalar_type(), "multinomial", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* w = weights.data_ptr<T>();
+    check_weights(w, rows, n);
+    if (!draws_all) return;
     Draws draws(generator);
-    if (self.scalar_type() == ScalarType::Double) {
-      with_replacement(draws, exact.data_ptr<double>(), rows, n, num_samples, out);
-    } else {
-      const Tensor weights = dense(at::to(self, ScalarType::Float));
-      with_replacement(draws, weights.data_ptr<float>(), rows, n, num_samples, out);
-    }
+    with_replacement(draws, w, rows, n, num_samples, out);
+  });
+  if (draws_all) {
     if (!result.is_same(target)) at::copy_(target, result);
     return;
   }

@@ -298,22 +298,31 @@ void logcumsumexp_cpu(const Tensor& self, int64_t dim, Tensor& out) {
     using T = typename decltype(tag)::type;
     const T* from = static_cast<const T*>(x.const_data_ptr());
     T* to = y.data<T>();
-    for_rows(s, [&](int64_t at) {
-      double top = -std::numeric_limits<double>::infinity(), sum = 0;
-      for (int64_t k = 0; k < s.size; ++k) {
-        const double v = static_cast<double>(from[at + k * s.inner]);
-        if (v == -std::numeric_limits<double>::infinity()) {
-          // adds nothing
-        } else if (v == top) {
-          sum += 1;
-        } else if (v < top) {
-          sum += std::exp(v - top);
-        } else {
-          sum = (sum == 0 ? 0 : sum * std::exp(top - v)) + 1;
-          top = v;
+    const auto add = [](double v, double& top, double& sum) {
+      if (v == -std::numeric_limits<double>::infinity()) {
+        // adds nothing
+      } else if (v == top) {
+        sum += 1;
+      } else if (v < top) {
+        sum += std::exp(v - top);
+      } else {
+        sum = (sum == 0 ? 0 : sum * std::exp(top - v)) + 1;
+        top = v;
+      }
+      return static_cast<T>(static_cast<typename std::conditional_t<sizeof(T) == 8, double, float>>(
+          sum == 0 ? top : top + std::log(sum)));
+    };
+    // Neighbouring columns side by side.
+    const int64_t blocks = (s.inner + kColumns - 1) / kColumns, work = s.size * std::min(s.inner, kColumns);
+    at::parallel_for(0, s.outer * blocks, std::max<int64_t>(1, kGrain / (8 * work)), [&](int64_t begin, int64_t end) {
+      for (int64_t b = begin; b < end; ++b) {
+        const int64_t first = b % blocks * kColumns, cols = std::min(kColumns, s.inner - first);
+        double top[kColumns], sum[kColumns];
+        std::fill(top, top + cols, -std::numeric_limits<double>::infinity());
+        std::fill(sum, sum + cols, 0.0);
+        for (int64_t k = 0, at = b / blocks * s.size * s.inner + first; k < s.size; ++k, at += s.inner) {
+          for (int64_t j = 0; j < cols; ++j) to[at + j] = add(static_cast<double>(from[at + j]), top[j], sum[j]);
         }
-        to[at + k * s.inner] = static_cast<T>(static_cast<typename std::conditional_t<sizeof(T) == 8, double, float>>(
-            sum == 0 ? top : top + std::log(sum)));
       }
     });
   });
