@@ -181,9 +181,17 @@ int64_t kth_entry(const T* x, int64_t stride, int64_t n, int64_t k, SortScratch&
     const int64_t samples = n < 8192 ? 64 : kSamples, margin = n < 8192 ? 10 : 36, place = k * samples / n;
     K sample[kSamples];
     for (int64_t i = 0; i < samples; ++i) sample[i] = key_of_x(i * (n / samples));
-    std::sort(sample, sample + samples);
-    const K low = place >= margin ? sample[place - margin] : K(0);
-    const K high = place + margin < samples ? sample[place + margin] : static_cast<K>(~K(0));
+    K low = 0, high = static_cast<K>(~K(0));
+    K* end = sample + samples;
+    if (place + margin < samples) {
+      std::nth_element(sample, sample + place + margin, end);
+      high = sample[place + margin];
+      end = sample + place + margin;
+    }
+    if (place >= margin) {
+      std::nth_element(sample, sample + place - margin, end);
+      low = sample[place - margin];
+    }
     int64_t below = 0, kept = 0;
     for (int64_t i = 0; i < n; ++i) {
       const K key = key_of_x(i);

@@ -279,6 +279,26 @@ void reduce_into(
     spread = at::reshape(spread, IntArrayRef());
     from = at::reshape(source, IntArrayRef());
   }
+  // The index is checked already, and every slice goes to one place.
+  if (include_self && reduce != "mean" && self.dim() > 0 && !self.is_complex() && is_aligned(out)) {
+    if (!out.is_same(self)) at::copy_(out, self);
+    if (from.numel() == 0) return;
+    const Tensor places = dense(index, ScalarType::Long), values = aligned(from);
+    DimVector steps(static_cast<size_t>(self.dim()), 0);
+    steps[static_cast<size_t>(dim)] = 1;
+    cpu::GatherGeometry g;
+    g.ndim = static_cast<int>(self.dim());
+    g.dim = static_cast<int>(dim);
+    g.sizes = values.sizes().data();
+    g.index_strides = steps.data();
+    g.dst_strides = out.strides().data();
+    g.src_strides = values.strides().data();
+    g.size = size_at(self, dim);
+    cpu::scatter(
+        out.mutable_data_ptr(), values.const_data_ptr(), static_cast<const int64_t*>(places.const_data_ptr()), g, out.scalar_type(),
+        reduce == "prod" ? cpu::ScatterOp::kMultiply : reduce == "amax" ? cpu::ScatterOp::kMax : cpu::ScatterOp::kMin);
+    return;
+  }
   at::scatter_reduce_out(out, self, dim, spread, from, reduce, include_self);
 }
 }  // namespace
