@@ -1,5 +1,10 @@
 // Losses that are compositions of pointwise operators and a reduction.
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+#include <limits>
 #include <numeric>
+#include <optional>
 #include <vector>
 
 #include "aten/core/empty.h"
@@ -7,6 +12,9 @@
 #include "aten/core/tensor.h"
 #include "aten/core/view.h"
 #include "aten/cpu/loops/activation.h"
+#include "aten/cpu/loops/loss.h"
+#include "aten/cpu/pointwise.h"
+#include "aten/cpu/rows/distance.h"
 #include "aten/cpu/rows/rows.h"
 #include "aten/cpu/support/visit_dtype.h"
 #include "aten/ops/activation/ops.h"
@@ -42,7 +50,7 @@ Tensor reduced(double sum, const Tensor& self, int64_t reduction) {
 }
 
 template <class T>
-double sum_of(cpu::ElementLoop loop, const Tensor& self, const Tensor& target) {
+double sum_of(cpu::ElementLoop loop, const void* params, const Tensor& self, const Tensor& target) {
   constexpr int64_t kSlice = 2048, kPart = 32 * kSlice;
   T *const x = static_cast<T*>(self.data_ptr()), *const t = static_cast<T*>(target.data_ptr());
   const int64_t n = self.numel();
@@ -54,7 +62,7 @@ double sum_of(cpu::ElementLoop loop, const Tensor& self, const Tensor& target) {
         const int64_t count = std::min(kSlice, last - i);
         char* const data[] = {reinterpret_cast<char*>(losses), reinterpret_cast<char*>(x + i),
                               reinterpret_cast<char*>(t + i)};
-        loop(data, count, nullptr);
+        loop(data, count, params);
         sums[static_cast<size_t>(part)] += cpu::row_sum(losses, count);
       }
     }
@@ -66,15 +74,29 @@ double sum_of(cpu::ElementLoop loop, const Tensor& self, const Tensor& target) {
 // themselves are wanted, or the tensors differ in shape or dtype or are not plain memory. Parts of fixed length are
 // added in order: no result depends on the number of threads.
 std::optional<double> sum_of_losses(
-    const cpu::ElementOp& op, const Tensor& self, const Tensor& target, int64_t reduction) {
+    const cpu::ElementOp& op, const Tensor& self, const Tensor& target, int64_t reduction, const void* params = nullptr) {
   const ScalarType dtype = self.scalar_type();
   if ((reduction != Reduction::Mean && reduction != Reduction::Sum) || target.scalar_type() != dtype ||
       self.sizes() != target.sizes() || !is_dense(self) || !is_dense(target)) {
     return std::nullopt;
   }
-  if (dtype == ScalarType::Float) return sum_of<float>(cpu::find_loop(op, dtype), self, target);
-  if (dtype == ScalarType::Double) return sum_of<double>(cpu::find_loop(op, dtype), self, target);
+  if (dtype == ScalarType::Float) return sum_of<float>(cpu::find_loop(op, dtype), params, self, target);
+  if (dtype == ScalarType::Double) return sum_of<double>(cpu::find_loop(op, dtype), params, self, target);
   return std::nullopt;
+}
+
+// The losses by `op`, reduced, in one pass; an undefined tensor where they are more than that.
+Tensor losses(const cpu::ElementOp& op, const Tensor& self, const Tensor& target, int64_t reduction,
+              std::initializer_list<Scalar> numbers = {}) {
+  const pointwise::Params params(cpu::compute_type(self.scalar_type()), numbers);
+  if (reduction == Reduction::None && isFloatingType(self.scalar_type()) && !c10::isFloat8Type(self.scalar_type()) &&
+      target.scalar_type() == self.scalar_type() && self.sizes() == target.sizes() && is_dense(self) && is_dense(target)) {
+    const Tensor out = empty_contiguous(self.sizes(), self.scalar_type());
+    pointwise::run("loss", op, self.scalar_type(), params.get(), out, {self, target});
+    return fresh(out);
+  }
+  const std::optional<double> sum = sum_of_losses(op, self, target, reduction, params.get());
+  return sum ? reduced(*sum, self, reduction) : Tensor();
 }
 
 Tensor weighted(const Tensor& loss, const std::optional<Tensor>& weight) {
@@ -117,6 +139,11 @@ Tensor l1_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
   return reduced(at::abs(at::sub(self, target)), reduction);
 }
 
+Tensor l1_loss_cpu(const Tensor& self, const Tensor& target, int64_t reduction) {
+  const Tensor loss = losses(cpu::loops::absolute_difference, self, target, reduction);
+  return loss.defined() ? loss : native::l1_loss(self, target, reduction);
+}
+
 // |d| < beta: d^2 / (2 beta), else |d| - beta / 2
 Tensor smooth_l1_loss(const Tensor& self, const Tensor& target, int64_t reduction, double beta) {
   TORCH_CHECK(beta >= 0, "smooth_l1_loss does not support negative values for beta.");
@@ -127,6 +154,54 @@ Tensor smooth_l1_loss(const Tensor& self, const Tensor& target, int64_t reductio
   return reduced(loss, reduction);
 }
 
+Tensor smooth_l1_loss_cpu(const Tensor& self, const Tensor& target, int64_t reduction, double beta) {
+  if (!(beta > 0)) return native::smooth_l1_loss(self, target, reduction, beta);
+  const Tensor loss = losses(cpu::loops::smooth_l1, self, target, reduction, {beta, 0.5 / beta, 0.5 * beta});
+  return loss.defined() ? loss : native::smooth_l1_loss(self, target, reduction, beta);
+}
+
+namespace {
+
+// grad_output times the slope of a loss of d = self - target: inner d, but no more than `outer` beyond `bound`.
+Tensor clamped_slope(const Tensor& grad_output, const Tensor& self, const Tensor& target, double bound, double outer, double inner) {
+  const Tensor d = at::sub(self, target);
+  const Tensor slope = at::where(at::gt(d, Scalar(bound)), Scalar(outer),
+                                 at::where(at::lt(d, Scalar(-bound)), Scalar(-outer), at::mul(d, Scalar(inner))));
+  return at::mul(grad_output, at::to(slope, d.scalar_type()));
+}
+Tensor clamped_slope_cpu(const Tensor& grad_output, const Tensor& self, const Tensor& target, double bound, double outer, double inner) {
+  const ScalarType dtype = self.scalar_type();
+  if (!isFloatingType(dtype) || c10::isFloat8Type(dtype) || target.scalar_type() != dtype || grad_output.scalar_type() != dtype ||
+      self.sizes() != target.sizes() || (grad_output.numel() != 1 && grad_output.sizes() != self.sizes()) ||
+      grad_output.dim() > self.dim()) {
+    return clamped_slope(grad_output, self, target, bound, outer, inner);
+  }
+  const pointwise::Params params(cpu::compute_type(dtype), {bound, outer, inner});
+  const Tensor out = fresh(empty_with_strides(self.sizes(), strides_like(self), dtype));
+  pointwise::run("loss_backward", cpu::loops::clamped_difference, dtype, params.get(), out, {grad_output, self, target});
+  return out;
+}
+double share(const Tensor& self, const Tensor& target, int64_t reduction) {
+  if (reduction != Reduction::Mean) return 1;
+  if (self.sizes() == target.sizes()) return 1.0 / static_cast<double>(self.numel());
+  int64_t count = 1;
+  for (const int64_t size : broadcast_shapes(self.sizes(), target.sizes())) count *= size;
+  return 1.0 / static_cast<double>(count);
+}
+
+}  // namespace
+
+Tensor smooth_l1_loss_backward(
+    const Tensor& grad_output, const Tensor& self, const Tensor& target, int64_t reduction, double beta, bool on_cpu) {
+  const double outer = share(self, target, reduction);
+  return (on_cpu ? clamped_slope_cpu : clamped_slope)(grad_output, self, target, beta, outer, beta > 0 ? outer / beta : 0.0);
+}
+Tensor huber_loss_backward(
+    const Tensor& grad_output, const Tensor& self, const Tensor& target, int64_t reduction, double delta, bool on_cpu) {
+  const double inner = share(self, target, reduction);
+  return (on_cpu ? clamped_slope_cpu : clamped_slope)(grad_output, self, target, delta, inner * delta, inner);
+}
+
 // |d| <= delta: d^2 / 2, else delta (|d| - delta / 2)
 Tensor huber_loss(const Tensor& self, const Tensor& target, int64_t reduction, double delta) {
   TORCH_CHECK(delta > 0, "huber_loss does not support non-positive values for delta.");
@@ -134,6 +209,12 @@ Tensor huber_loss(const Tensor& self, const Tensor& target, int64_t reduction, d
   const Tensor loss = at::where(
       at::le(a, Scalar(delta)), at::mul(at::mul(d, d), Scalar(0.5)), at::mul(at::sub(a, Scalar(0.5 * delta)), Scalar(delta)));
   return reduced(loss, reduction);
+}
+
+Tensor huber_loss_cpu(const Tensor& self, const Tensor& target, int64_t reduction, double delta) {
+  if (!(delta > 0)) return native::huber_loss(self, target, reduction, delta);
+  const Tensor loss = losses(cpu::loops::huber, self, target, reduction, {delta, 0.5 * delta});
+  return loss.defined() ? loss : native::huber_loss(self, target, reduction, delta);
 }
 
 // -w (t log x + (1 - t) log(1 - x)), logarithms no lower than -100.
@@ -185,6 +266,11 @@ Tensor kl_div(const Tensor& self, const Tensor& target, int64_t reduction, bool 
   return reduced(loss, reduction);
 }
 
+Tensor kl_div_cpu(const Tensor& self, const Tensor& target, int64_t reduction, bool log_target) {
+  const Tensor loss = losses(log_target ? cpu::loops::divergence_of_logs : cpu::loops::divergence, self, target, reduction);
+  return loss.defined() ? loss : native::kl_div(self, target, reduction, log_target);
+}
+
 Tensor margin_ranking_loss(
     const Tensor& input1, const Tensor& input2, const Tensor& target, double margin, int64_t reduction) {
   const Tensor gap = at::mul(at::neg(target), at::sub(input1, input2));
@@ -200,6 +286,11 @@ Tensor hinge_embedding_loss(const Tensor& self, const Tensor& target, double mar
 
 Tensor soft_margin_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
   return reduced(at::neg(at::log_sigmoid(at::mul(self, target))), reduction);
+}
+
+Tensor soft_margin_loss_cpu(const Tensor& self, const Tensor& target, int64_t reduction) {
+  const Tensor loss = losses(cpu::loops::soft_margin, self, target, reduction);
+  return loss.defined() ? loss : native::soft_margin_loss(self, target, reduction);
 }
 
 Tensor poisson_nll_loss(
@@ -244,6 +335,39 @@ Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double
     return at::div(wide, at::add(norm, lift));
   };
   return at::sum(at::mul(direction(x1), direction(x2)), IntArrayRef(dim));
+}
+
+// One pass over rows of memory.
+Tensor cosine_similarity_cpu(const Tensor& x1, const Tensor& x2, int64_t dim, double eps) {
+  const ScalarType dtype = x1.scalar_type();
+  if (x1.dim() == 0 || (dim != -1 && dim != x1.dim() - 1) || x2.scalar_type() != dtype || x1.sizes() != x2.sizes() ||
+      (dtype != ScalarType::Float && dtype != ScalarType::Double) || !is_dense(x1) || !is_dense(x2) || x1.size(-1) == 0) {
+    return native::cosine_similarity(x1, x2, dim, eps);
+  }
+  const int64_t n = x1.size(-1), rows = x1.numel() / n;
+  const Tensor out = empty_contiguous(x1.sizes().slice(0, static_cast<size_t>(x1.dim() - 1)), dtype);
+  cpu::visit_float_double(dtype, "cosine_similarity", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T *x = static_cast<const T*>(x1.const_data_ptr()), *y = static_cast<const T*>(x2.const_data_ptr());
+    T* to = static_cast<T*>(out.mutable_data_ptr());
+    at::parallel_for(0, rows, std::max<int64_t>(1, 32768 / n), [&](int64_t begin, int64_t end) {
+      for (int64_t r = begin; r < end; ++r) {
+        double sums[3];
+        cpu::row_products(x + r * n, y + r * n, n, sums);
+        // Squares beyond the type's numbers, or below its normal ones, are those of double.
+        constexpr double kLeast = static_cast<double>(std::numeric_limits<T>::min()) * 1e8;
+        if (!(std::isfinite(sums[0]) && std::isfinite(sums[1]) && std::isfinite(sums[2]) && sums[1] > kLeast && sums[2] > kLeast)) {
+          sums[0] = sums[1] = sums[2] = 0;
+          for (int64_t i = r * n; i < (r + 1) * n; ++i) {
+            const double a = static_cast<double>(x[i]), b = static_cast<double>(y[i]);
+            sums[0] += a * b, sums[1] += a * a, sums[2] += b * b;
+          }
+        }
+        to[r] = static_cast<T>(sums[0] / (std::max(std::sqrt(sums[1]), eps) * std::max(std::sqrt(sums[2]), eps)));
+      }
+    });
+  });
+  return fresh(out);
 }
 
 Tensor cosine_embedding_loss(

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <numeric>
 
 #include "aten/core/reduction.h"
@@ -11,6 +12,8 @@
 
 namespace at::testing {
 namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 TEST(Loss, NllForwardAndBackward) {
   for (ScalarType type : {ScalarType::Float, ScalarType::Double, ScalarType::BFloat16}) {
@@ -99,6 +102,66 @@ TEST(Loss, Pointwise) {
   expect_close(at::cosine_similarity(tensor_of({1, 2}, {2}), tensor_of({3}, {1, 1, 1}), 2), {3 / std::sqrt(10.0)});
 }
 
+TEST(Loss, SlopesOfClampedLosses) {
+  for (const ScalarType type : {ScalarType::Float, ScalarType::Double, ScalarType::Half}) {
+    const Tensor x = tensor_of({1, 2, 4, -4, kNan}, {5}, type), y = tensor_of({1.5, 2, 1, 1, 0}, {5}, type);
+    const Tensor one = tensor_of({1}, {}, type), each = tensor_of({1, 2, 3, 4, 5}, {5}, type);
+    expect_close(at::smooth_l1_loss_backward(one, x, y, Reduction::Sum, 2), {-0.25, 0, 1, -1, kNan});
+    expect_close(at::smooth_l1_loss_backward(each, x, y, Reduction::None, 2), {-0.25, 0, 3, -4, kNan});
+    expect_close(at::smooth_l1_loss_backward(one, x, y, Reduction::Sum, 0), {-1, 0, 1, -1, kNan});
+    expect_close(at::huber_loss_backward(one, x, y, Reduction::Mean, 2), {-0.1, 0, 0.4, -0.4, kNan}, 1e-3);
+    expect_close(at::huber_loss_backward(one, x, tensor_of({1}, {}, type), Reduction::Sum, 2), {0, 1, 2, -2, kNan});
+  }
+}
+
+// Against differences of doubles, whatever the distances are made of.
+TEST(Loss, DistancesOfEveryNorm) {
+  for (const ScalarType type : {ScalarType::Float, ScalarType::Double}) {
+    for (const int64_t width : {1, 5, 40, 300}) {
+      const Tensor x = sample({2, 30, width}, type, 31), y = sample({1, 67, width}, type, 32);
+      const auto xv = values(x), yv = values(y);
+      for (const double p : {0.0, 1.0, 2.0, 3.0, 2.5, std::numeric_limits<double>::infinity()}) {
+        const auto distance = [&](const double* a, const double* b) {
+          double sum = 0;
+          for (int64_t k = 0; k < width; ++k) {
+            const double d = std::fabs(a[k] - b[k]);
+            sum = p == 0 ? sum + (d != 0) : std::isinf(p) ? std::max(sum, d) : sum + std::pow(d, p);
+          }
+          return p == 0 || std::isinf(p) ? sum : std::pow(sum, 1 / p);
+        };
+        std::vector<double> pairs, own;
+        for (int64_t i = 0; i < 60; ++i) {
+          for (int64_t j = 0; j < 67; ++j) pairs.push_back(distance(&xv[static_cast<size_t>(i * width)], &yv[static_cast<size_t>(j * width)]));
+        }
+        for (int64_t i = 0; i < 67; ++i) {
+          for (int64_t j = i + 1; j < 67; ++j) own.push_back(distance(&yv[static_cast<size_t>(i * width)], &yv[static_cast<size_t>(j * width)]));
+        }
+        const double tol = type == ScalarType::Float ? 3e-6 : 1e-13;
+        for (const auto& mode : {std::optional<int64_t>(), std::optional<int64_t>(1), std::optional<int64_t>(2)}) {
+          expect_close(at::cdist(x, y, p, mode), pairs, tol, tol);
+        }
+        expect_close(at::pdist(at::select(y, 0, 0), p), own, tol, tol);
+      }
+    }
+  }
+  // Near neighbours far from zero, and numbers that are none.
+  std::vector<double> far(40 * 32, 100), near = far;
+  for (size_t i = 0; i < 40; ++i) near[i * 32] = 100.5, far[i * 32 + 1] = 100 + static_cast<double>(i);
+  const auto distances = values(at::cdist(tensor_of(far, {40, 32}), tensor_of(near, {40, 32})));
+  for (size_t i = 0; i < 40; ++i) EXPECT_NEAR(distances[i * 40], std::hypot(0.5, static_cast<double>(i)), 1e-4);
+  far[0] = kNan, near[0] = std::numeric_limits<double>::infinity();
+  const auto special = values(at::cdist(tensor_of(far, {40, 32}), tensor_of(near, {40, 32})));
+  EXPECT_TRUE(std::isnan(special[0]) && std::isnan(special[1]) && std::isinf(special[40]) && std::isfinite(special[41]));
+}
+
+TEST(Loss, MultilabelMarginByHand) {
+  // Targets 2 and 0 of four classes; what follows the -1 does not count.
+  const Tensor x = tensor_of({0, 0.5, 1, -1}, {1, 4}), t = indices_of({2, 0, -1, 1}, {1, 4});
+  const auto [loss, is_target] = at::multilabel_margin_loss_forward(x, t, Reduction::Sum);
+  expect_close(loss, {(0.5 + 0 + 1.5 + 0) / 4});
+  expect_close(is_target, {1, 0, 1, 0});
+}
+
 // Sums are taken slice by slice where memory allows it: over several parts, the rest of one, and none at all.
 TEST(Loss, SumsOfManyAreThoseOfTheElements) {
   for (const ScalarType type : {ScalarType::Float, ScalarType::Double, ScalarType::BFloat16}) {
@@ -106,6 +169,11 @@ TEST(Loss, SumsOfManyAreThoseOfTheElements) {
       const Tensor x = sample({n}, type, 24), t = sample({n}, type, 25);
       for (const auto& loss : std::initializer_list<std::function<Tensor(int64_t)>>{
                [&](int64_t reduction) { return at::mse_loss(x, t, reduction); },
+               [&](int64_t reduction) { return at::l1_loss(x, t, reduction); },
+               [&](int64_t reduction) { return at::smooth_l1_loss(x, t, reduction, 0.5); },
+               [&](int64_t reduction) { return at::huber_loss(x, t, reduction, 0.5); },
+               [&](int64_t reduction) { return at::soft_margin_loss(x, t, reduction); },
+               [&](int64_t reduction) { return at::kl_div(x, t, reduction, true); },
                [&](int64_t reduction) { return at::binary_cross_entropy_with_logits(x, t, {}, {}, reduction); }}) {
         const auto each = values(loss(Reduction::None));
         const double sum = std::accumulate(each.begin(), each.end(), 0.0), tol = 4 * tolerance(type);

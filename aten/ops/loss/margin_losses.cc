@@ -1,11 +1,15 @@
-// Distances and the losses of margins, by composition: differentiable through what they call.
-#include <limits>
+// The losses of margins, by composition: differentiable through what they call.
+#include <algorithm>
+#include <vector>
 
 #include "aten/core/reduction.h"
 #include "aten/core/tensor.h"
+#include "aten/cpu/rows/rows.h"
+#include "aten/cpu/support/visit_dtype.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
+#include "aten/ops/dense/dense.h"
 #include "aten/ops/index/ops.h"
 #include "aten/ops/loss/kernels.h"
 #include "aten/ops/loss/ops.h"
@@ -14,6 +18,7 @@
 #include "aten/ops/scan/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
+#include "c10/parallel/parallel.h"
 
 namespace at::native {
 namespace {
@@ -34,42 +39,6 @@ Tensor as_batch(const char* op, const Tensor& self) {
 }
 
 }  // namespace
-
-// ||x1[i] - x2[j]||_p for all pairs of rows.
-Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t> compute_mode) {
-  TORCH_CHECK(isFloatingType(x1.scalar_type()),
-              "cdist only supports floating-point dtypes, X1 got: ", x1.scalar_type());
-  TORCH_CHECK(isFloatingType(x2.scalar_type()),
-              "cdist only supports floating-point dtypes, X2 got: ", x2.scalar_type());
-  TORCH_CHECK(x1.dim() >= 2, "cdist only supports at least 2D tensors, X1 got: ", x1.dim(), "D");
-  TORCH_CHECK(x2.dim() >= 2, "cdist only supports at least 2D tensors, X2 got: ", x2.dim(), "D");
-  TORCH_CHECK(x1.size(-1) == x2.size(-1), "X1 and X2 must have the same number of columns. X1: ", x1.size(-1),
-              " X2: ", x2.size(-1));
-  TORCH_CHECK(p >= 0, "cdist only supports non-negative p values");
-  TORCH_CHECK(!compute_mode.has_value() || (*compute_mode >= 0 && *compute_mode <= 2),
-              "possible modes: None, 1, 2, but was: ", compute_mode.value_or(0));
-  const Tensor differences = at::sub(at::unsqueeze(x1, -2), at::unsqueeze(x2, -3));
-  // Of no columns all distances are zero, whatever the norm.
-  if (x1.size(-1) == 0) return at::sum(differences, IntArrayRef{-1});
-  return at::norm(differences, Scalar(p), IntArrayRef{-1});
-}
-
-Tensor euclidean_dist(const Tensor& x1, const Tensor& x2) {
-  return at::cdist(x1, x2, 2, std::nullopt);
-}
-
-// The distances of all pairs of rows, i < j.
-Tensor pdist(const Tensor& self, double p) {
-  TORCH_CHECK(self.dim() == 2, "pdist only supports 2D tensors, got: ", self.dim(), "D");
-  TORCH_CHECK(isFloatingType(self.scalar_type()), "pdist only supports floating-point dtypes");
-  TORCH_CHECK(p >= 0, "pdist only supports non-negative p values");
-  const int64_t n = self.size(0);
-  const Tensor pairs = at::triu_indices(n, n, 1, TensorOptions(kLong).device(self.device()));
-  const Tensor differences =
-      at::sub(at::index_select(self, 0, at::select(pairs, 0, 0)), at::index_select(self, 0, at::select(pairs, 0, 1)));
-  if (self.size(1) == 0 || n <= 1) return at::sum(differences, IntArrayRef{1});
-  return at::norm(differences, Scalar(p), IntArrayRef{1});
-}
 
 // sum over i != y of max(0, margin - x[y] + x[i])^p weight[y] / C
 Tensor multi_margin_loss(const Tensor& self, const Tensor& target, const Scalar& p, const Scalar& margin,
@@ -100,8 +69,56 @@ Tensor multi_margin_loss(const Tensor& self, const Tensor& target, const Scalar&
   return self.dim() < 2 && reduction == Reduction::None ? at::reshape(result, target.sizes()) : result;
 }
 
+namespace {
+
+// One row: what its targets are, and its loss.
+template <class T>
+double multilabel_row(const T* x, const int64_t* y, int64_t classes, T* is_target, T* others, T* terms) {
+  std::fill(is_target, is_target + classes, T(0));
+  int64_t targets = 0;
+  for (; targets < classes && y[targets] >= 0; ++targets) is_target[y[targets]] = T(1);
+  int64_t count = 0;
+  for (int64_t i = 0; i < classes; ++i) {
+    others[count] = x[i];
+    count += is_target[i] == T(0);
+  }
+  double sum = 0;
+  for (int64_t j = 0; j < targets; ++j) {
+    const T base = T(1) - x[y[j]];
+    // z < 0 is 0; NaN stays.
+    for (int64_t i = 0; i < count; ++i) {
+      const T z = base + others[i];
+      terms[i] = z < T(0) ? T(0) : z;
+    }
+    sum += cpu::row_sum(terms, count);
+  }
+  return sum / static_cast<double>(classes);
+}
+
+std::tuple<Tensor, Tensor> multilabel_margin_loss_on_cpu(const Tensor& self, const Tensor& x, const Tensor& target, int64_t reduction) {
+  const int64_t rows = x.size(0), classes = x.size(1);
+  const Tensor from = dense(x), y = dense(target);
+  const Tensor is_target = empty_contiguous(self.sizes(), self.scalar_type());
+  const Tensor loss = empty_contiguous({rows}, self.scalar_type());
+  cpu::visit_float_double(self.scalar_type(), "multilabel_margin_loss", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    at::parallel_for(0, rows, std::max<int64_t>(1, 8192 / std::max<int64_t>(classes * classes, 1)), [&](int64_t begin, int64_t end) {
+      std::vector<T> scratch(static_cast<size_t>(2 * classes));
+      for (int64_t r = begin; r < end; ++r) {
+        static_cast<T*>(loss.mutable_data_ptr())[r] = static_cast<T>(multilabel_row(
+            static_cast<const T*>(from.const_data_ptr()) + r * classes, static_cast<const int64_t*>(y.const_data_ptr()) + r * classes,
+            classes, static_cast<T*>(is_target.mutable_data_ptr()) + r * classes, scratch.data(), scratch.data() + classes));
+      }
+    });
+  });
+  const Tensor result = reduced(loss, reduction);
+  return {self.dim() < 2 && reduction == Reduction::None ? at::reshape(result, {}) : result, is_target};
+}
+
+}  // namespace
+
 // sum over targets j (up to the first -1) and i that are none of max(0, 1 - x[j] + x[i]) / C
-std::tuple<Tensor, Tensor> multilabel_margin_loss_forward(const Tensor& self, const Tensor& target, int64_t reduction) {
+std::tuple<Tensor, Tensor> multilabel_margin_loss_forward(const Tensor& self, const Tensor& target, int64_t reduction, bool on_cpu) {
   const Tensor x = as_batch("multilabel_margin_loss", self);
   TORCH_CHECK(target.sizes() == self.sizes(), "inconsistent target size: ", target.sizes(),
               " for input of size: ", self.sizes());
@@ -111,6 +128,9 @@ std::tuple<Tensor, Tensor> multilabel_margin_loss_forward(const Tensor& self, co
   if (y.numel() > 0) {
     TORCH_CHECK(at::item(at::all(at::logical_and(at::ge(y, Scalar(-1)), at::lt(y, Scalar(classes))))).toBool(),
                 "multilabel_margin_loss: target is out of range");
+  }
+  if (on_cpu && (x.scalar_type() == ScalarType::Float || x.scalar_type() == ScalarType::Double) && x.numel() > 0) {
+    return multilabel_margin_loss_on_cpu(self, x, y, reduction);
   }
   const auto number = [&](const Tensor& mask) { return at::to(mask, x.scalar_type()); };
   // 1 up to the first -1 of each row.
