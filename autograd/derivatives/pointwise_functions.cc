@@ -210,12 +210,24 @@ Tensor inverse_square_radius(const Tensor& self, const Tensor& other) {
 
 }  // namespace
 
+// grad times factor / (self^2 + other^2), 0 at the origin.
+static Tensor over_square_radius(const Tensor& grad, const Tensor& factor, const Tensor& self, const Tensor& other) {
+  Tensor result = at::mul(grad, factor);
+  if (GradMode::is_enabled() || self.sizes() != other.sizes() || self.scalar_type() != other.scalar_type() ||
+      result.sizes() != self.sizes() || result.scalar_type() != self.scalar_type()) {
+    return at::mul(result, inverse_square_radius(self, other));
+  }
+  const Tensor square = at::addcmul(at::mul(self, self), other, other);
+  at::div_(result, square);
+  return at::masked_fill_(result, at::eq(square, Scalar(0)), Scalar(0));
+}
+
 Tensor atan2_grad_self(const Tensor& grad, const Tensor& self, const Tensor& other) {
-  return at::mul(grad, at::mul(other, inverse_square_radius(self, other)));
+  return over_square_radius(grad, other, self, other);
 }
 
 Tensor atan2_grad_other(const Tensor& grad, const Tensor& self, const Tensor& other) {
-  return at::neg(at::mul(grad, at::mul(self, inverse_square_radius(self, other))));
+  return over_square_radius(at::neg(grad), self, self, other);
 }
 
 Tensor hypot_grad(const Tensor& grad, const Tensor& side, const Tensor& result) {
@@ -501,13 +513,7 @@ Tensor shrink_grad(const Tensor& grad, const Tensor& self, const Scalar& lambd) 
 
 Tensor elu_grad(
     const Tensor& grad, const Tensor& self, const Scalar& alpha, const Scalar& scale, const Scalar& input_scale) {
-  const double slope = scale.toDouble();
-  const double inner = input_scale.toDouble();
-  const double left = slope * alpha.toDouble() * inner;
-  const Tensor positive = at::gt(self, Scalar(0));
-  // The exponential of the positive side is never used and must not overflow.
-  const Tensor decay = at::exp(times(at::masked_fill(self, positive, Scalar(0)), inner));
-  return at::where(positive, times(grad, slope), at::mul(grad, times(decay, left)));
+  return at::elu_backward(grad, alpha, scale, input_scale, false, self);
 }
 
 Tensor selu_grad(const Tensor& grad, const Tensor& self) {
@@ -519,12 +525,11 @@ Tensor celu_grad(const Tensor& grad, const Tensor& self, const Scalar& alpha) {
 }
 
 Tensor leaky_relu_grad(const Tensor& grad, const Tensor& self, const Scalar& negative_slope) {
-  return at::where(at::gt(self, Scalar(0)), grad, at::mul(grad, negative_slope));
+  return at::leaky_relu_backward(grad, self, negative_slope, false);
 }
 
 Tensor hardswish_grad(const Tensor& grad, const Tensor& self) {
-  const Tensor middle = at::mul(grad, plus(times(self, 1.0 / 3.0), 0.5));
-  return drop_where(at::le(self, Scalar(-3)), at::where(at::ge(self, Scalar(3)), grad, middle));
+  return at::hardswish_backward(grad, self);
 }
 
 Tensor hardsigmoid_grad(const Tensor& grad, const Tensor& self) {
@@ -532,8 +537,7 @@ Tensor hardsigmoid_grad(const Tensor& grad, const Tensor& self) {
 }
 
 Tensor softplus_grad(const Tensor& grad, const Tensor& self, const Scalar& beta, const Scalar& threshold) {
-  const Tensor scaled = at::mul(self, beta);
-  return at::where(at::gt(scaled, threshold), grad, at::mul(grad, at::sigmoid(scaled)));
+  return at::softplus_backward(grad, self, beta, threshold);
 }
 
 Tensor mish_grad(const Tensor& grad, const Tensor& self) {

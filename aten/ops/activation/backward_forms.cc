@@ -1,7 +1,11 @@
 // The gradients of activations as operators of their own, by composition.
+#include <initializer_list>
 #include <vector>
 
+#include "aten/core/empty.h"
 #include "aten/core/tensor.h"
+#include "aten/cpu/loops/loss.h"
+#include "aten/cpu/pointwise.h"
 #include "aten/ops/activation/kernels.h"
 #include "aten/ops/activation/ops.h"
 #include "aten/ops/binary/ops.h"
@@ -23,13 +27,28 @@ Tensor times(const Tensor& a, double factor) {
   return at::mul(a, Scalar(factor));
 }
 
+// One pass where a kernel takes the tensors as they are; undefined for others.
+Tensor in_one_pass(bool on_cpu, const char* name, const cpu::ElementOp& op, const Tensor& grad, const Tensor& self,
+                   std::initializer_list<Scalar> numbers) {
+  const ScalarType dtype = self.scalar_type();
+  if (!on_cpu || grad.scalar_type() != dtype || !isFloatingType(dtype) || c10::isFloat8Type(dtype)) return {};
+  if (grad.sizes() != self.sizes()) return {};
+  const pointwise::Params params(cpu::compute_type(dtype), numbers);
+  const Tensor out = fresh(empty_with_strides(self.sizes(), strides_like(self), dtype));
+  pointwise::run(name, op, dtype, params.get(), out, {grad, self});
+  return out;
+}
+
 }  // namespace
 
 Tensor elu_backward(const Tensor& grad_output, const Scalar& alpha, const Scalar& scale, const Scalar& input_scale,
-                    bool is_result, const Tensor& self_or_result) {
+                    bool is_result, const Tensor& self_or_result, bool on_cpu) {
   const double slope = alpha.toDouble() * scale.toDouble(), inner = input_scale.toDouble();
   TORCH_CHECK(!is_result || alpha.toDouble() >= 0,
               "In-place elu backward calculation is triggered with a negative slope which is not supported.");
+  const Tensor fused = in_one_pass(on_cpu, "elu_backward", is_result ? cpu::loops::elu_result_backward : cpu::loops::elu_backward,
+                                   grad_output, self_or_result, {scale, is_result ? inner : inner * slope, is_result ? slope : inner});
+  if (fused.defined()) return fused;
   const Tensor below = is_result ? at::mul(times(grad_output, inner), at::add(self_or_result, Scalar(slope)))
                                  : at::mul(times(grad_output, inner * slope), at::exp(times(self_or_result, inner)));
   return at::where(at::le(self_or_result, Scalar(0)), below, at::mul(grad_output, scale));
@@ -48,28 +67,34 @@ Tensor hardsigmoid_backward(const Tensor& grad_output, const Tensor& self) {
 Tensor hardtanh_backward(const Tensor& grad_output, const Tensor& self, const Scalar& min_val, const Scalar& max_val) {
   return or_zero(both(at::gt(self, min_val), at::lt(self, max_val)), grad_output);
 }
-Tensor hardswish_backward(const Tensor& grad_output, const Tensor& self) {
+Tensor hardswish_backward(const Tensor& grad_output, const Tensor& self, bool on_cpu) {
+  const Tensor fused = in_one_pass(on_cpu, "hardswish_backward", cpu::loops::hardswish_backward, grad_output, self, {});
+  if (fused.defined()) return fused;
   const Tensor inside = at::mul(grad_output, at::add(times(self, 1.0 / 3), Scalar(0.5)));
-  return or_zero(at::ge(self, Scalar(-3)), at::where(at::le(self, Scalar(3)), inside, grad_output));
+  return at::where(at::le(self, Scalar(-3)), Scalar(0), at::where(at::lt(self, Scalar(3)), inside, grad_output));
 }
 
 Tensor leaky_relu_backward(const Tensor& grad_output, const Tensor& self, const Scalar& negative_slope,
-                           bool self_is_result) {
+                           bool self_is_result, bool on_cpu) {
   TORCH_CHECK(!self_is_result || negative_slope.toDouble() >= 0,
               "In-place leakyReLu backward calculation is triggered with a negative slope which is not supported.");
+  const Tensor fused = in_one_pass(on_cpu, "leaky_relu_backward", cpu::loops::leaky_relu_backward, grad_output, self, {negative_slope});
+  if (fused.defined()) return fused;
   return at::where(at::gt(self, Scalar(0)), grad_output, at::mul(grad_output, negative_slope));
 }
 Tensor rrelu_with_noise_backward(const Tensor& grad_output, const Tensor& self, const Tensor& noise,
                                  const Scalar& lower, const Scalar& upper, bool training, bool self_is_result) {
   const double low = lower.toDouble(), high = upper.toDouble();
   if (training && high - low > 1e-6) return at::mul(grad_output, noise);
-  return native::leaky_relu_backward(grad_output, self, Scalar((low + high) / 2), self_is_result);
+  return at::leaky_relu_backward(grad_output, self, Scalar((low + high) / 2), self_is_result);
 }
 
 Tensor log_sigmoid_backward(const Tensor& grad_output, const Tensor& self, const Tensor&) {
   return at::mul(grad_output, at::sigmoid(at::neg(self)));
 }
-Tensor softplus_backward(const Tensor& grad_output, const Tensor& self, const Scalar& beta, const Scalar& threshold) {
+Tensor softplus_backward(const Tensor& grad_output, const Tensor& self, const Scalar& beta, const Scalar& threshold, bool on_cpu) {
+  const Tensor fused = in_one_pass(on_cpu, "softplus_backward", cpu::loops::softplus_backward, grad_output, self, {beta, threshold});
+  if (fused.defined()) return fused;
   const Tensor scaled = at::mul(self, beta);
   return at::where(at::gt(scaled, threshold), grad_output, at::mul(grad_output, at::sigmoid(scaled)));
 }
