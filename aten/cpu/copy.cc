@@ -99,7 +99,8 @@ template <class T, int kCount>
 void interleave(char* dst, const char* src, int64_t src_run, int64_t length) {
   for (int64_t i = 0; i < length; ++i) {
     T line[kCount];
-    for (int k = 0; k < kCount; ++k) std::memcpy(&line[k], src + k * src_run + i * static_cast<int64_t>(sizeof(T)), sizeof(T));
+    for (int k = 0; k < kCount; ++k)
+      std::memcpy(&line[k], src + k * src_run + i * static_cast<int64_t>(sizeof(T)), sizeof(T));
     std::memcpy(dst + i * static_cast<int64_t>(sizeof(line)), line, sizeof(line));
   }
 }
@@ -108,7 +109,8 @@ void deinterleave(char* dst, int64_t dst_run, const char* src, int64_t length) {
   for (int64_t i = 0; i < length; ++i) {
     T line[kCount];
     std::memcpy(line, src + i * static_cast<int64_t>(sizeof(line)), sizeof(line));
-    for (int k = 0; k < kCount; ++k) std::memcpy(dst + k * dst_run + i * static_cast<int64_t>(sizeof(T)), &line[k], sizeof(T));
+    for (int k = 0; k < kCount; ++k)
+      std::memcpy(dst + k * dst_run + i * static_cast<int64_t>(sizeof(T)), &line[k], sizeof(T));
   }
 }
 
@@ -142,7 +144,8 @@ void transpose_tile(char* dst, int64_t dst_row, const char* src, int64_t src_col
     copy_run(dst + r * dst_row + whole_columns * kItem, kItem, src + whole_columns * src_column + r * kItem, src_column,
              columns - whole_columns, kItem);
   }
-  for (int64_t r = whole_rows; r < rows; ++r) copy_run(dst + r * dst_row, kItem, src + r * kItem, src_column, columns, kItem);
+  for (int64_t r = whole_rows; r < rows; ++r)
+    copy_run(dst + r * dst_row, kItem, src + r * kItem, src_column, columns, kItem);
 }
 
 struct Item16 {
@@ -175,7 +178,8 @@ void copy_transposed(const LoopNest& nest, int row_dim, int64_t item) {
   const int64_t columns = nest.size(0), rows = nest.size(row_dim);
   // Tiles of a short side are longer.
   const int64_t tile_columns = rows <= 4 ? 16 * kTile : kTile, tile_rows = columns <= 4 ? 16 * kTile : kTile;
-  const int64_t column_tiles = (columns + tile_columns - 1) / tile_columns, row_tiles = (rows + tile_rows - 1) / tile_rows;
+  const int64_t column_tiles = (columns + tile_columns - 1) / tile_columns,
+                row_tiles = (rows + tile_rows - 1) / tile_rows;
   int64_t outer = 1;
   for (int d = 1; d < nest.dim(); ++d) outer *= d == row_dim ? 1 : nest.size(d);
   const int64_t tiles = outer * column_tiles * row_tiles;
@@ -197,7 +201,8 @@ void copy_transposed(const LoopNest& nest, int row_dim, int64_t item) {
         src += i * nest.byte_stride(1, d);
       }
       transpose_tile(item, dst, nest.byte_stride(0, row_dim), src, nest.byte_stride(1, 0),
-                     rows - r < tile_rows ? rows - r : tile_rows, columns - c < tile_columns ? columns - c : tile_columns);
+                     rows - r < tile_rows ? rows - r : tile_rows,
+                     columns - c < tile_columns ? columns - c : tile_columns);
     }
   });
 }

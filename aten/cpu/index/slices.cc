@@ -176,7 +176,8 @@ void fill_slices(void* place, const void* item, const SliceGeometry& g, int64_t 
   if (g.outer == 0 || g.count == 0 || g.inner == 0) return;
   for_disjoint_parts(g, item_size, [&](int64_t o, const int64_t* order, int64_t n, int64_t from, int64_t to) {
     char* base = static_cast<char*>(place) + (o * g.outer_stride + from) * item_size;
-    for (int64_t k = 0; k < n; ++k) fill_run(base + g.offsets[order != nullptr ? order[k] : k] * item_size, item, to - from, item_size);
+    for (int64_t k = 0; k < n; ++k)
+      fill_run(base + g.offsets[order != nullptr ? order[k] : k] * item_size, item, to - from, item_size);
   });
 }
 

@@ -141,8 +141,10 @@ void reduce(const ReduceKernel& kernel, const ReduceArgs& args, const ReducePara
   const int64_t tiles = outputs / run * ((run + tile - 1) / tile);
 
   // Whole rows of memory are shared out row by row while there are enough of them.
-  const bool rows = plan.reduced.ndim == 1 && plan.kept.ndim > 0 && plan.reduced.strides[0][0] < plan.kept.strides[0][0];
-  if (outputs <= (rows ? kFewRows : kFewOutputs) && n > 1 && tiles * kPieceWork < outputs * n && outputs * n >= 4 * kPieceWork) {
+  const bool rows =
+      plan.reduced.ndim == 1 && plan.kept.ndim > 0 && plan.reduced.strides[0][0] < plan.kept.strides[0][0];
+  if (outputs <= (rows ? kFewRows : kFewOutputs) && n > 1 && tiles * kPieceWork < outputs * n &&
+      outputs * n >= 4 * kPieceWork) {
     int split = plan.reduced.ndim - 1;
     // The outermost dimension keeps each piece's memory together; where it is short, the longest one.
     if (!kernel.ordered && plan.reduced.sizes[split] < 8) {

@@ -31,7 +31,8 @@ struct SumOp {
   static constexpr bool kOrdered = false;
   static constexpr bool kRows = kIsFloating<T>;
   static constexpr bool kColumns = kRows;
-  static constexpr bool kPlain = kRows && !kSkipNan && sizeof(State) == sizeof(double);  // the states are an array of double
+  static constexpr bool kPlain =
+      kRows && !kSkipNan && sizeof(State) == sizeof(double);  // the states are an array of double
 
   static void step(State& s, In x, int64_t, const ReduceParams&) {
     if constexpr (kSkipNan) {

@@ -56,14 +56,15 @@ HWY_INLINE hn::Vec<D> total(D d, hn::Vec<D> a, hn::Vec<D> b) {
 
 // kRows rows of x against two vectors of columns, packed[k] after packed[k - 1].
 template <Kind kKind, int kRows, class T>
-HWY_INLINE void distance_tile(const T* HWY_RESTRICT x, const T* HWY_RESTRICT packed, int64_t width, const DistanceNorm& norm, T* out,
-                              int64_t out_stride) {
+HWY_INLINE void distance_tile(const T* HWY_RESTRICT x, const T* HWY_RESTRICT packed, int64_t width,
+                              const DistanceNorm& norm, T* out, int64_t out_stride) {
   const hn::ScalableTag<T> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   constexpr int64_t kBlock = 256;
   for (int64_t from = 0; from == 0 || from < width; from += kBlock) {
     const int64_t end = width - from < kBlock ? width : from + kBlock;
-    hn::Vec<decltype(d)> low0 = hn::Zero(d), high0 = low0, low1 = low0, high1 = low0, low2 = low0, high2 = low0, low3 = low0, high3 = low0;
+    hn::Vec<decltype(d)> low0 = hn::Zero(d), high0 = low0, low1 = low0, high1 = low0, low2 = low0, high2 = low0,
+                         low3 = low0, high3 = low0;
     for (int64_t k = from; k < end; ++k) {
       const auto low = hn::LoadU(d, packed + 2 * lanes * k), high = hn::LoadU(d, packed + 2 * lanes * k + lanes);
       const auto step = [&](int row, auto& a, auto& b) HWY_ATTR {
@@ -95,8 +96,8 @@ HWY_INLINE void distance_tile(const T* HWY_RESTRICT x, const T* HWY_RESTRICT pac
 }
 
 template <Kind kKind, class T>
-void distances_of(const T* x, int64_t x_rows, const T* y, int64_t y_rows, int64_t width, const DistanceNorm& norm, T* packed, T* out,
-                  int64_t out_stride) {
+void distances_of(const T* x, int64_t x_rows, const T* y, int64_t y_rows, int64_t width, const DistanceNorm& norm,
+                  T* packed, T* out, int64_t out_stride) {
   const hn::ScalableTag<T> d;
   const int64_t panel = 2 * static_cast<int64_t>(hn::Lanes(d));
   static_assert(2 * hn::MaxLanes(hn::ScalableTag<T>()) <= kDistancePanel);
@@ -125,8 +126,8 @@ void distances_of(const T* x, int64_t x_rows, const T* y, int64_t y_rows, int64_
 }
 
 template <class T>
-void distances_impl(const T* x, int64_t x_rows, const T* y, int64_t y_rows, int64_t width, const DistanceNorm& norm, T* packed,
-                    T* out, int64_t out_stride) {
+void distances_impl(const T* x, int64_t x_rows, const T* y, int64_t y_rows, int64_t width, const DistanceNorm& norm,
+                    T* packed, T* out, int64_t out_stride) {
   switch (norm.kind) {
     case Kind::kZero: return distances_of<Kind::kZero>(x, x_rows, y, y_rows, width, norm, packed, out, out_stride);
     case Kind::kOne: return distances_of<Kind::kOne>(x, x_rows, y, y_rows, width, norm, packed, out, out_stride);
@@ -192,16 +193,20 @@ void products_impl(const T* x, const T* y, int64_t n, double* out) {
   }
 }
 
-void distances_float(const float* x, int64_t x_rows, const float* y, int64_t y_rows, int64_t width, const DistanceNorm& norm,
-                     float* packed, float* out, int64_t out_stride) {
+void distances_float(const float* x, int64_t x_rows, const float* y, int64_t y_rows, int64_t width,
+                     const DistanceNorm& norm, float* packed, float* out, int64_t out_stride) {
   distances_impl(x, x_rows, y, y_rows, width, norm, packed, out, out_stride);
 }
-void distances_double(const double* x, int64_t x_rows, const double* y, int64_t y_rows, int64_t width, const DistanceNorm& norm,
-                      double* packed, double* out, int64_t out_stride) {
+void distances_double(const double* x, int64_t x_rows, const double* y, int64_t y_rows, int64_t width,
+                      const DistanceNorm& norm, double* packed, double* out, int64_t out_stride) {
   distances_impl(x, x_rows, y, y_rows, width, norm, packed, out, out_stride);
 }
-bool from_products_float(float* row, int64_t n, float x2, const float* y2) { return from_products_impl(row, n, x2, y2); }
-bool from_products_double(double* row, int64_t n, double x2, const double* y2) { return from_products_impl(row, n, x2, y2); }
+bool from_products_float(float* row, int64_t n, float x2, const float* y2) {
+  return from_products_impl(row, n, x2, y2);
+}
+bool from_products_double(double* row, int64_t n, double x2, const double* y2) {
+  return from_products_impl(row, n, x2, y2);
+}
 void products_float(const float* x, const float* y, int64_t n, double* out) { products_impl(x, y, n, out); }
 void products_double(const double* x, const double* y, int64_t n, double* out) { products_impl(x, y, n, out); }
 
@@ -212,7 +217,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace at::cpu {
 
-DistanceNorm::DistanceNorm(double exponent) : kind(Kind::kPower), whole(static_cast<int>(exponent < 17 ? exponent : 0)), p(exponent) {
+DistanceNorm::DistanceNorm(double exponent)
+    : kind(Kind::kPower), whole(static_cast<int>(exponent < 17 ? exponent : 0)), p(exponent) {
   if (exponent == 0) {
     kind = Kind::kZero;
   } else if (exponent == 1) {
@@ -227,13 +233,13 @@ DistanceNorm::DistanceNorm(double exponent) : kind(Kind::kPower), whole(static_c
 }
 
 template <>
-void distances(const float* x, int64_t x_rows, const float* y, int64_t y_rows, int64_t width, const DistanceNorm& norm, float* packed,
-               float* out, int64_t out_stride) {
+void distances(const float* x, int64_t x_rows, const float* y, int64_t y_rows, int64_t width, const DistanceNorm& norm,
+               float* packed, float* out, int64_t out_stride) {
   AT_ISA_FUNCTION(distances_float)(x, x_rows, y, y_rows, width, norm, packed, out, out_stride);
 }
 template <>
-void distances(const double* x, int64_t x_rows, const double* y, int64_t y_rows, int64_t width, const DistanceNorm& norm,
-               double* packed, double* out, int64_t out_stride) {
+void distances(const double* x, int64_t x_rows, const double* y, int64_t y_rows, int64_t width,
+               const DistanceNorm& norm, double* packed, double* out, int64_t out_stride) {
   AT_ISA_FUNCTION(distances_double)(x, x_rows, y, y_rows, width, norm, packed, out, out_stride);
 }
 template <>

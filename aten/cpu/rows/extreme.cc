@@ -128,7 +128,8 @@ int64_t find_impl(const T* x, int64_t n, Compute<T> v) {
 
 template <class T>
 constexpr ExtremeTable<T> make_extreme_table() {
-  return {extreme_impl<true, T>, extreme_impl<false, T>, column_extreme_impl<true, T>, column_extreme_impl<false, T>, find_impl<T>};
+  return {extreme_impl<true, T>, extreme_impl<false, T>, column_extreme_impl<true, T>, column_extreme_impl<false, T>,
+          find_impl<T>};
 }
 
 template <bool kMax, class T>
@@ -159,7 +160,8 @@ void integer_columns(const T* x, int64_t row_stride, int64_t rows, int64_t cols,
   for (int64_t r = 0; r < rows; ++r) {
     const T* row = reinterpret_cast<const T*>(reinterpret_cast<const char*>(x) + r * row_stride);
     int64_t j = 0;
-    for (; j + lanes <= cols; j += lanes) hn::StoreU(pick<kMax>(hn::LoadU(d, acc + j), hn::LoadU(d, row + j)), d, acc + j);
+    for (; j + lanes <= cols; j += lanes)
+      hn::StoreU(pick<kMax>(hn::LoadU(d, acc + j), hn::LoadU(d, row + j)), d, acc + j);
     for (; j < cols; ++j) acc[j] = (kMax ? row[j] > acc[j] : row[j] < acc[j]) ? row[j] : acc[j];
   }
 }
@@ -169,15 +171,17 @@ T integer_row_impl(const T* x, int64_t n, bool greatest) {
 }
 template <class T>
 void integer_columns_impl(const T* x, int64_t row_stride, int64_t rows, int64_t cols, bool greatest, T* acc) {
-  greatest ? integer_columns<true>(x, row_stride, rows, cols, acc) : integer_columns<false>(x, row_stride, rows, cols, acc);
+  greatest ? integer_columns<true>(x, row_stride, rows, cols, acc)
+           : integer_columns<false>(x, row_stride, rows, cols, acc);
 }
 template <class T>
 constexpr IntegerTable<T> make_integer_table() {
   return {integer_row_impl<T>, integer_columns_impl<T>};
 }
 const IntegerTables* integer_tables() {
-  static constexpr IntegerTables tables{make_integer_table<uint8_t>(), make_integer_table<int8_t>(), make_integer_table<int16_t>(),
-                                        make_integer_table<int32_t>(), make_integer_table<int64_t>()};
+  static constexpr IntegerTables tables{make_integer_table<uint8_t>(), make_integer_table<int8_t>(),
+                                        make_integer_table<int16_t>(), make_integer_table<int32_t>(),
+                                        make_integer_table<int64_t>()};
   return &tables;
 }
 

@@ -188,11 +188,11 @@ HWY_INLINE int64_t cover(int64_t begin, int64_t end, const F& f) {
 }
 
 #if HWY_TARGET != HWY_SCALAR
-// Output x, whose window has at least a vector's columns: the columns' maxima first, then theirs. Of equal ones the first
-// counts, of NaNs the last.
+// Output x, whose window has at least a vector's columns: the columns' maxima first, then theirs. Of equal ones the
+// first counts, of NaNs the last.
 template <bool kPlaces, class T>
-HWY_INLINE void max_window(const T* plane, const int64_t* row_starts, int64_t rows, const PoolColumns& c, int64_t x, T* out,
-                           int64_t* index) {
+HWY_INLINE void max_window(const T* plane, const int64_t* row_starts, int64_t rows, const PoolColumns& c, int64_t x,
+                           T* out, int64_t* index) {
   const hn::CappedTag<T, 8> d;
   const Places<decltype(d)> di;
   using I = hn::TFromD<decltype(di)>;
@@ -212,7 +212,8 @@ HWY_INLINE void max_window(const T* plane, const int64_t* row_starts, int64_t ro
     out[x] = hn::GetLane(greatest);
     if constexpr (kPlaces) {
       const auto others = hn::Set(di, std::numeric_limits<I>::max());
-      index[x] = static_cast<int64_t>(hn::GetLane(hn::MinOfLanes(di, hn::IfThenElse(hn::RebindMask(di, hn::Eq(max, greatest)), best, others))));
+      index[x] = static_cast<int64_t>(
+          hn::GetLane(hn::MinOfLanes(di, hn::IfThenElse(hn::RebindMask(di, hn::Eq(max, greatest)), best, others))));
     }
   } else {
     out[x] = std::numeric_limits<T>::quiet_NaN();
@@ -229,7 +230,8 @@ void max_row_of(const T* plane, const int64_t* row_starts, int64_t rows, const P
   int64_t begin, end;
   inner_columns(c, &begin, &end);
 #if HWY_TARGET != HWY_SCALAR
-  const bool wide = c.dilation == 1 && c.stride > 2 && c.kernel >= static_cast<int64_t>(hn::Lanes(hn::CappedTag<T, 8>()));
+  const bool wide =
+      c.dilation == 1 && c.stride > 2 && c.kernel >= static_cast<int64_t>(hn::Lanes(hn::CappedTag<T, 8>()));
   if (wide) {
     for (int64_t x = begin; x < end; ++x) max_window<kPlaces>(plane, row_starts, rows, c, x, out, index);
   }

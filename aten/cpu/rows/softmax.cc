@@ -320,7 +320,8 @@ void softmax_backward_columns_impl(const T* g, const T* y, T* gx, int64_t stride
 }
 
 template <class T>
-void exp_sum_columns_impl(const T* x, int64_t row_stride, int64_t rows, int64_t cols, const Compute<T>* shift, double* acc) {
+void exp_sum_columns_impl(const T* x, int64_t row_stride, int64_t rows, int64_t cols, const Compute<T>* shift,
+                          double* acc) {
   const Tag<T> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   HWY_ALIGN Compute<T> part[HWY_MAX_BYTES / sizeof(Compute<T>)];
@@ -382,7 +383,8 @@ double row_exp_sum(const T* x, int64_t n, typename ComputeType<T>::type shift) {
   return softmax_table<T>().exp_sum(x, n, shift);
 }
 template <class T>
-void column_exp_sum(const T* x, int64_t row_stride, int64_t rows, int64_t cols, const typename ComputeType<T>::type* shift, double* acc) {
+void column_exp_sum(const T* x, int64_t row_stride, int64_t rows, int64_t cols,
+                    const typename ComputeType<T>::type* shift, double* acc) {
   softmax_table<T>().exp_sum_columns(x, row_stride, rows, cols, shift, acc);
 }
 template <class T>

@@ -1,4 +1,5 @@
-// row_sum, row_nansum, row_product, row_power_sum, packed_row_sums, row_square_sum, row_abs_sum, column_sum, column_square_sum, column_moments.
+// row_sum, row_nansum, row_product, row_power_sum, packed_row_sums, row_square_sum, row_abs_sum, column_sum,
+// column_square_sum, column_moments.
 #include "aten/cpu/rows/rows.h"
 #include "aten/cpu/rows/tables.h"
 
@@ -151,7 +152,8 @@ HWY_INLINE double fold_doubles(const T* x, int64_t n, double start, const Map& m
 
 template <class T>
 double product_impl(const T* x, int64_t n) {
-  return fold_doubles(x, n, 1.0, [](auto v) HWY_ATTR { return v; }, [](auto a, auto b) HWY_ATTR { return hn::Mul(a, b); });
+  return fold_doubles(
+      x, n, 1.0, [](auto v) HWY_ATTR { return v; }, [](auto a, auto b) HWY_ATTR { return hn::Mul(a, b); });
 }
 
 template <class T>
@@ -178,7 +180,8 @@ HWY_INLINE void product_block(const T* x, int64_t row_stride, int64_t rows, doub
   for (int k = 0; k < kVectors; ++k) products[k] = hn::LoadU(d, acc + k * lanes);
   const char* row = reinterpret_cast<const char*>(x);
   for (int64_t r = 0; r < rows; ++r, row += row_stride) {
-    for (int k = 0; k < kVectors; ++k) products[k] = hn::Mul(products[k], load_doubles(reinterpret_cast<const T*>(row) + k * lanes));
+    for (int k = 0; k < kVectors; ++k)
+      products[k] = hn::Mul(products[k], load_doubles(reinterpret_cast<const T*>(row) + k * lanes));
   }
   for (int k = 0; k < kVectors; ++k) hn::StoreU(products[k], d, acc + k * lanes);
 }

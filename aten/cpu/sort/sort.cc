@@ -160,8 +160,8 @@ void topk_entries(const T* x, int64_t stride, int64_t n, int64_t k, bool largest
   for (int64_t j = 0; j < k; ++j) order[j] = static_cast<int64_t>(position_of(best[j]));
 }
 
-// First by a sample, between two elements of which the k-th is likely to be, then by the digits, highest first: the elements of
-// the digit that holds the k-th go on to the next one.
+// First by a sample, between two elements of which the k-th is likely to be, then by the digits, highest first: the
+// elements of the digit that holds the k-th go on to the next one.
 template <class T>
 int64_t kth_entry(const T* x, int64_t stride, int64_t n, int64_t k, SortScratch& scratch) {
   using K = decltype(key_of(T()));

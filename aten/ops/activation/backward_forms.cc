@@ -46,8 +46,9 @@ Tensor elu_backward(const Tensor& grad_output, const Scalar& alpha, const Scalar
   const double slope = alpha.toDouble() * scale.toDouble(), inner = input_scale.toDouble();
   TORCH_CHECK(!is_result || alpha.toDouble() >= 0,
               "In-place elu backward calculation is triggered with a negative slope which is not supported.");
-  const Tensor fused = in_one_pass(on_cpu, "elu_backward", is_result ? cpu::loops::elu_result_backward : cpu::loops::elu_backward,
-                                   grad_output, self_or_result, {scale, is_result ? inner : inner * slope, is_result ? slope : inner});
+  const Tensor fused =
+      in_one_pass(on_cpu, "elu_backward", is_result ? cpu::loops::elu_result_backward : cpu::loops::elu_backward,
+                  grad_output, self_or_result, {scale, is_result ? inner : inner * slope, is_result ? slope : inner});
   if (fused.defined()) return fused;
   const Tensor below = is_result ? at::mul(times(grad_output, inner), at::add(self_or_result, Scalar(slope)))
                                  : at::mul(times(grad_output, inner * slope), at::exp(times(self_or_result, inner)));
@@ -78,7 +79,8 @@ Tensor leaky_relu_backward(const Tensor& grad_output, const Tensor& self, const 
                            bool self_is_result, bool on_cpu) {
   TORCH_CHECK(!self_is_result || negative_slope.toDouble() >= 0,
               "In-place leakyReLu backward calculation is triggered with a negative slope which is not supported.");
-  const Tensor fused = in_one_pass(on_cpu, "leaky_relu_backward", cpu::loops::leaky_relu_backward, grad_output, self, {negative_slope});
+  const Tensor fused =
+      in_one_pass(on_cpu, "leaky_relu_backward", cpu::loops::leaky_relu_backward, grad_output, self, {negative_slope});
   if (fused.defined()) return fused;
   return at::where(at::gt(self, Scalar(0)), grad_output, at::mul(grad_output, negative_slope));
 }
@@ -92,8 +94,10 @@ Tensor rrelu_with_noise_backward(const Tensor& grad_output, const Tensor& self, 
 Tensor log_sigmoid_backward(const Tensor& grad_output, const Tensor& self, const Tensor&) {
   return at::mul(grad_output, at::sigmoid(at::neg(self)));
 }
-Tensor softplus_backward(const Tensor& grad_output, const Tensor& self, const Scalar& beta, const Scalar& threshold, bool on_cpu) {
-  const Tensor fused = in_one_pass(on_cpu, "softplus_backward", cpu::loops::softplus_backward, grad_output, self, {beta, threshold});
+Tensor softplus_backward(const Tensor& grad_output, const Tensor& self, const Scalar& beta, const Scalar& threshold,
+                         bool on_cpu) {
+  const Tensor fused =
+      in_one_pass(on_cpu, "softplus_backward", cpu::loops::softplus_backward, grad_output, self, {beta, threshold});
   if (fused.defined()) return fused;
   const Tensor scaled = at::mul(self, beta);
   return at::where(at::gt(scaled, threshold), grad_output, at::mul(grad_output, at::sigmoid(scaled)));

@@ -44,19 +44,23 @@ Tensor shaped(Tensor values, const Tensor& self, const Tensor& q, std::optional<
   return q.dim() == 0 ? at::squeeze(values, 0) : values;
 }
 
-// One quantile needs the one or two elements between which its rank falls, in no order of the others. x is [rows, elements].
+// One quantile needs the one or two elements between which its rank falls, in no order of the others. x is [rows,
+// elements].
 Tensor one_of_rows(const Tensor& self, const Tensor& x, const Tensor& q, std::optional<int64_t> dim, bool keepdim,
                    std::string_view interpolation) {
   const auto last = static_cast<double>(x.size(1) - 1);
   const double share = at::item(q).toDouble();
   // Rounded as the dtype's product is.
-  double rank = x.scalar_type() == kFloat ? static_cast<double>(static_cast<float>(share) * static_cast<float>(last)) : share * last;
+  double rank = x.scalar_type() == kFloat ? static_cast<double>(static_cast<float>(share) * static_cast<float>(last))
+                                          : share * last;
   rank = std::min(rank, last);
   if (interpolation == "lower") rank = std::floor(rank);
   if (interpolation == "higher") rank = std::ceil(rank);
   if (interpolation == "nearest") rank = std::nearbyint(rank);
   const double low = std::floor(rank), high = std::ceil(rank);
-  const auto element = [&](double place) { return std::get<0>(at::kthvalue(x, static_cast<int64_t>(place) + 1, 1, true)); };
+  const auto element = [&](double place) {
+    return std::get<0>(at::kthvalue(x, static_cast<int64_t>(place) + 1, 1, true));
+  };
   Tensor values = element(low);
   if (interpolation == "linear" && high > low) values = at::lerp(values, element(high), Scalar(rank - low));
   if (interpolation == "midpoint" && high > low) values = at::lerp(values, element(high), Scalar(0.5));
@@ -66,8 +70,8 @@ Tensor one_of_rows(const Tensor& self, const Tensor& x, const Tensor& q, std::op
   return shaped(values, self, q, dim, keepdim);
 }
 
-// The quantiles q of self along dim: elements between which a rank falls are joined as `interpolation` says. `constant`: q is
-// one number that nobody differentiates by.
+// The quantiles q of self along dim: elements between which a rank falls are joined as `interpolation` says.
+// `constant`: q is one number that nobody differentiates by.
 Tensor quantiles(const Tensor& self, const Tensor& q, std::optional<int64_t> dim, bool keepdim,
                  std::string_view interpolation, bool ignore_nan, bool constant = false) {
   TORCH_CHECK(self.numel() > 0, "quantile() input tensor must be non-empty");

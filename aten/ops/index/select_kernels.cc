@@ -26,7 +26,8 @@ void check_vector(const char* op, const Tensor& index) {
                     " with type: ", toString(index.scalar_type()), " and size: ", index.sizes());
   TORCH_CHECK(!copies || is_integer_index(index), op, "(): Expected a long tensor for index, but got ",
               toString(index.scalar_type()));
-  TORCH_CHECK(is_integer_index(index), op, "(): Expected dtype int32/int64 for index but got: ", toString(index.scalar_type()));
+  TORCH_CHECK(is_integer_index(index), op,
+              "(): Expected dtype int32/int64 for index but got: ", toString(index.scalar_type()));
 }
 
 // The slices that `index` names along dim of dense tensors of the sizes of `place`.
@@ -67,12 +68,13 @@ void check_source(const char* op, const Tensor& self, int64_t dim, const Tensor&
   const bool adds = std::string_view(op) == "index_add_";
   TORCH_CHECK(!adds || self.scalar_type() == source.scalar_type(), op, "(): self (", toString(self.scalar_type()),
               ") and source (", toString(source.scalar_type()), ") must have the same scalar type");
-  TORCH_CHECK(self.scalar_type() == source.scalar_type(), op, "(): self and source expected to have the same dtype, but got (self) ",
-              toString(self.scalar_type()), " and (source) ", toString(source.scalar_type()));
+  TORCH_CHECK(self.scalar_type() == source.scalar_type(), op,
+              "(): self and source expected to have the same dtype, but got (self) ", toString(self.scalar_type()),
+              " and (source) ", toString(source.scalar_type()));
   TORCH_CHECK_INDEX(
       source.dim() == self.dim() || source.dim() == 0 || self.dim() == 0, op,
-      "(): When source and destination are not scalars, their dimensionality must match. Source dimensionality (", source.dim(),
-      "), destination dimensionality (", self.dim(), ")");
+      "(): When source and destination are not scalars, their dimensionality must match. Source dimensionality (",
+      source.dim(), "), destination dimensionality (", self.dim(), ")");
   const int64_t slices = size_at(source, source.dim() == 0 ? 0 : dim);
   if (adds) {
     TORCH_CHECK(index.numel() == slices, op, "(): Number of indices (", index.numel(),
@@ -90,8 +92,8 @@ void check_source(const char* op, const Tensor& self, int64_t dim, const Tensor&
               " at dimension 0.");
   TORCH_CHECK_INDEX(index.numel() == slices, op, "(): Number of indices (", index.numel(),
                     ") should be equal to source.size(dim) (", slices, ")");
-  const std::optional<int64_t> outside =
-      index_outside(index.scalar_type() == ScalarType::Long ? index : dense(index, ScalarType::Long), size_at(self, dim));
+  const std::optional<int64_t> outside = index_outside(
+      index.scalar_type() == ScalarType::Long ? index : dense(index, ScalarType::Long), size_at(self, dim));
   if (!outside) return;
   TORCH_CHECK_INDEX(!adds || self.dim() > 1, "index out of range in self");
   const std::string text =
@@ -141,8 +143,8 @@ void fill_into(const Tensor& self, int64_t dim, const Tensor& index, const Scala
 }
 
 void check_alpha(const Tensor& self, const Scalar& alpha) {
-  TORCH_CHECK(
-      isComplexType(self.scalar_type()) || !alpha.isComplex(), "For non-complex input tensors, argument alpha must not be a complex number.");
+  TORCH_CHECK(isComplexType(self.scalar_type()) || !alpha.isComplex(),
+              "For non-complex input tensors, argument alpha must not be a complex number.");
   TORCH_CHECK(
       !isIntegralType(self.scalar_type(), true) || (!alpha.isFloatingPoint() && !alpha.isComplex()),
       "For integral input tensors, argument alpha must not be a floating point number.");
@@ -166,8 +168,8 @@ Tensor wrapped_index(const Tensor& self, int64_t dim, const Tensor& index) {
 }
 
 Scalar fill_value(const Tensor& value) {
-  TORCH_CHECK(
-      value.dim() == 0, "index_fill_ only supports a 0-dimensional value tensor, but got tensor with ", value.dim(), " dimension(s).");
+  TORCH_CHECK(value.dim() == 0, "index_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
+              value.dim(), " dimension(s).");
   return at::item(value);
 }
 
@@ -181,7 +183,8 @@ TensorSpec index_select_meta(const Tensor& self, int64_t dim, const Tensor& inde
   if (!sizes.empty()) {
     sizes[static_cast<size_t>(dim)] = index.numel();
   } else {
-    TORCH_CHECK_INDEX(index.numel() == 1, "index_select(): Index to scalar can have only 1 value, got ", index.numel(), " value(s)");
+    TORCH_CHECK_INDEX(index.numel() == 1, "index_select(): Index to scalar can have only 1 value, got ", index.numel(),
+                      " value(s)");
   }
   return {std::move(sizes), {}, self.scalar_type(), self.device()};
 }
@@ -197,11 +200,13 @@ void index_select_cpu(const Tensor& self, int64_t dim, const Tensor& index, Tens
   y.commit();
 }
 
-TensorSpec index_add_meta(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const Scalar& alpha) {
+TensorSpec index_add_meta(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
+                          const Scalar& alpha) {
   check_alpha(self, alpha);
   return sourced_spec("index_add_", self, dim, index, source);
 }
-void index_add_cpu(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const Scalar& alpha, Tensor& out) {
+void index_add_cpu(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const Scalar& alpha,
+                   Tensor& out) {
   at::copy_(out, self);
   add_into(out, dim, index, source, alpha);
 }
@@ -241,8 +246,8 @@ Tensor& index_fill_inplace(Tensor& self, int64_t dim, const Tensor& index, const
   return self;
 }
 TensorSpec index_fill_tensor_meta(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& value) {
-  TORCH_CHECK(
-      value.dim() == 0, "index_fill_ only supports a 0-dimensional value tensor, but got tensor with ", value.dim(), " dimension(s).");
+  TORCH_CHECK(value.dim() == 0, "index_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
+              value.dim(), " dimension(s).");
   return fill_spec(self, dim, index);
 }
 void index_fill_tensor_cpu(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& value, Tensor& out) {
@@ -294,17 +299,18 @@ void reduce_into(
     g.dst_strides = out.strides().data();
     g.src_strides = values.strides().data();
     g.size = size_at(self, dim);
-    cpu::scatter(
-        out.mutable_data_ptr(), values.const_data_ptr(), static_cast<const int64_t*>(places.const_data_ptr()), g, out.scalar_type(),
-        reduce == "prod" ? cpu::ScatterOp::kMultiply : reduce == "amax" ? cpu::ScatterOp::kMax : cpu::ScatterOp::kMin);
+    cpu::scatter(out.mutable_data_ptr(), values.const_data_ptr(), static_cast<const int64_t*>(places.const_data_ptr()),
+                 g, out.scalar_type(),
+                 reduce == "prod"   ? cpu::ScatterOp::kMultiply
+                 : reduce == "amax" ? cpu::ScatterOp::kMax
+                                    : cpu::ScatterOp::kMin);
     return;
   }
   at::scatter_reduce_out(out, self, dim, spread, from, reduce, include_self);
 }
 }  // namespace
-void index_reduce_cpu(
-    const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, std::string_view reduce, bool include_self,
-    Tensor& out) {
+void index_reduce_cpu(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
+                      std::string_view reduce, bool include_self, Tensor& out) {
   reduce_into(out, self, dim, index, source, reduce, include_self);
 }
 Tensor& index_reduce_inplace(
@@ -316,8 +322,8 @@ Tensor& index_reduce_inplace(
 }
 
 TensorSpec take_meta(const Tensor& self, const Tensor& index) {
-  TORCH_CHECK(
-      index.scalar_type() == ScalarType::Long, "take(): Expected a long tensor for index, but got ", toString(index.scalar_type()));
+  TORCH_CHECK(index.scalar_type() == ScalarType::Long, "take(): Expected a long tensor for index, but got ",
+              toString(index.scalar_type()));
   TORCH_CHECK_INDEX(!(self.numel() == 0 && index.numel() != 0), "take(): tried to take from an empty tensor");
   return {sizes_of(index), {}, self.scalar_type(), self.device()};
 }
@@ -338,14 +344,14 @@ const int64_t* flat_offsets(const Tensor& index, int64_t n, std::vector<int64_t>
 }
 
 void check_put(const Tensor& self, const Tensor& index, const Tensor& source) {
-  TORCH_CHECK_INDEX(
-      index.scalar_type() == ScalarType::Long, "put_(): Expected a long tensor for index, but got ", toString(index.scalar_type()));
-  TORCH_CHECK(
-      self.scalar_type() == source.scalar_type(), "put_(): self and source expected to have the same dtype, but got self.dtype = ",
-      toString(self.scalar_type()), " and source.dtype = ", toString(source.scalar_type()));
-  TORCH_CHECK_INDEX(
-      index.numel() == source.numel(), "put_(): Expected source and index to have the same number of elements, but got source.numel() = ",
-      source.numel(), ", index.numel() = ", index.numel());
+  TORCH_CHECK_INDEX(index.scalar_type() == ScalarType::Long, "put_(): Expected a long tensor for index, but got ",
+                    toString(index.scalar_type()));
+  TORCH_CHECK(self.scalar_type() == source.scalar_type(),
+              "put_(): self and source expected to have the same dtype, but got self.dtype = ",
+              toString(self.scalar_type()), " and source.dtype = ", toString(source.scalar_type()));
+  TORCH_CHECK_INDEX(index.numel() == source.numel(),
+                    "put_(): Expected source and index to have the same number of elements, but got source.numel() = ",
+                    source.numel(), ", index.numel() = ", index.numel());
   TORCH_CHECK_INDEX(!(self.numel() == 0 && index.numel() != 0), "put_(): Tried to put elements into an empty tensor");
 }
 
@@ -373,8 +379,8 @@ void take_cpu(const Tensor& self, const Tensor& index, Tensor& out) {
   const Tensor places = dense(index);
   const int64_t* offsets = flat_offsets(places, x.numel(), wrapped);
   DenseOut y(out);
-  cpu::take_slices(
-      y.tensor().mutable_data_ptr(), x.const_data_ptr(), {1, 0, 1, offsets, index.numel()}, static_cast<int64_t>(x.itemsize()));
+  cpu::take_slices(y.tensor().mutable_data_ptr(), x.const_data_ptr(), {1, 0, 1, offsets, index.numel()},
+                   static_cast<int64_t>(x.itemsize()));
   y.commit();
 }
 

@@ -53,12 +53,14 @@ void pair_distances(const T* x, int64_t n, const T* y, int64_t m, int64_t width,
   });
 }
 
-// The same from the matrix product of the two, which `out` holds; where the product loses digits the differences are formed.
+// The same from the matrix product of the two, which `out` holds; where the product loses digits the differences are
+// formed.
 template <class T>
 void product_distances(const T* x, int64_t n, const T* y, int64_t m, int64_t width, T* out) {
   const cpu::DistanceNorm two(2);
   std::vector<T> squares(static_cast<size_t>(m));
-  for (int64_t j = 0; j < m; ++j) squares[static_cast<size_t>(j)] = static_cast<T>(cpu::row_square_sum(y + j * width, width, 0));
+  for (int64_t j = 0; j < m; ++j)
+    squares[static_cast<size_t>(j)] = static_cast<T>(cpu::row_square_sum(y + j * width, width, 0));
   at::parallel_for(0, n, std::max<int64_t>(1, 32768 / m), [&](int64_t begin, int64_t end) {
     std::vector<T> packed;
     for (int64_t i = begin; i < end; ++i) {
@@ -128,8 +130,10 @@ Tensor cdist_cpu(const Tensor& x1, const Tensor& x2, double p, std::optional<int
   const Tensor a = batched(x1), b = batched(x2);
   sizes.push_back(n);
   sizes.push_back(m);
-  const bool by_product = p == 2 && width >= 24 && (compute_mode.value_or(0) == 1 || (compute_mode.value_or(0) == 0 && (n > 25 || m > 25)));
-  const Tensor out = by_product ? dense(at::matmul(a, at::transpose(b, -2, -1))) : fresh(empty_contiguous(sizes, x1.scalar_type()));
+  const bool by_product =
+      p == 2 && width >= 24 && (compute_mode.value_or(0) == 1 || (compute_mode.value_or(0) == 0 && (n > 25 || m > 25)));
+  const Tensor out =
+      by_product ? dense(at::matmul(a, at::transpose(b, -2, -1))) : fresh(empty_contiguous(sizes, x1.scalar_type()));
   cpu::visit_float_double(x1.scalar_type(), "cdist", [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T *x = static_cast<const T*>(a.const_data_ptr()), *y = static_cast<const T*>(b.const_data_ptr());
@@ -173,24 +177,28 @@ Tensor pdist_cpu(const Tensor& self, double p) {
     const T* rows = static_cast<const T*>(x.const_data_ptr());
     T* to = static_cast<T*>(out.mutable_data_ptr());
     constexpr int64_t kRows = kBlock;
-    at::parallel_for(0, (n + kRows - 1) / kRows, std::max<int64_t>(1, 65536 / (kRows * n * width)), [&](int64_t begin, int64_t end) {
-      std::vector<T> packed(static_cast<size_t>(cpu::kDistancePanel * width)), block(static_cast<size_t>(kRows * kColumns));
-      for (int64_t first = begin * kRows, stop = std::min(n, end * kRows); first < stop; first += kRows) {
-        const int64_t height = std::min(kRows, stop - first);
-        for (int64_t j = first; j < n; j += kColumns) {
-          const int64_t breadth = std::min(kColumns, n - j);
-          cpu::distances(rows + first * width, height, rows + j * width, breadth, width, norm, packed.data(), block.data(), kColumns);
-          for (int64_t i = first; i < first + height; ++i) {
-            // Row i begins after those before it: n - 1, n - 2, ... distances.
-            T* row = to + i * (2 * n - i - 1) / 2 - (i + 1);
-            const int64_t from = std::max(j, i + 1), last = j + breadth;
-            if (from >= last) continue;
-            std::copy(block.data() + (i - first) * kColumns + (from - j), block.data() + (i - first) * kColumns + breadth, row + from);
-            if (norm.needs_root()) take_roots(row + from, last - from, p);
+    at::parallel_for(
+        0, (n + kRows - 1) / kRows, std::max<int64_t>(1, 65536 / (kRows * n * width)), [&](int64_t begin, int64_t end) {
+          std::vector<T> packed(static_cast<size_t>(cpu::kDistancePanel * width)),
+              block(static_cast<size_t>(kRows * kColumns));
+          for (int64_t first = begin * kRows, stop = std::min(n, end * kRows); first < stop; first += kRows) {
+            const int64_t height = std::min(kRows, stop - first);
+            for (int64_t j = first; j < n; j += kColumns) {
+              const int64_t breadth = std::min(kColumns, n - j);
+              cpu::distances(rows + first * width, height, rows + j * width, breadth, width, norm, packed.data(),
+                             block.data(), kColumns);
+              for (int64_t i = first; i < first + height; ++i) {
+                // Row i begins after those before it: n - 1, n - 2, ... distances.
+                T* row = to + i * (2 * n - i - 1) / 2 - (i + 1);
+                const int64_t from = std::max(j, i + 1), last = j + breadth;
+                if (from >= last) continue;
+                std::copy(block.data() + (i - first) * kColumns + (from - j),
+                          block.data() + (i - first) * kColumns + breadth, row + from);
+                if (norm.needs_root()) take_roots(row + from, last - from, p);
+              }
+            }
           }
-        }
-      }
-    });
+        });
   });
   return fresh(out);
 }

@@ -73,8 +73,8 @@ double sum_of(cpu::ElementLoop loop, const void* params, const Tensor& self, con
 // The sum of `op` over the elements, of which a slice at a time stands in the first-level cache; nothing where the losses
 // themselves are wanted, or the tensors differ in shape or dtype or are not plain memory. Parts of fixed length are
 // added in order: no result depends on the number of threads.
-std::optional<double> sum_of_losses(
-    const cpu::ElementOp& op, const Tensor& self, const Tensor& target, int64_t reduction, const void* params = nullptr) {
+std::optional<double> sum_of_losses(const cpu::ElementOp& op, const Tensor& self, const Tensor& target,
+                                    int64_t reduction, const void* params = nullptr) {
   const ScalarType dtype = self.scalar_type();
   if ((reduction != Reduction::Mean && reduction != Reduction::Sum) || target.scalar_type() != dtype ||
       self.sizes() != target.sizes() || !is_dense(self) || !is_dense(target)) {
@@ -90,7 +90,8 @@ Tensor losses(const cpu::ElementOp& op, const Tensor& self, const Tensor& target
               std::initializer_list<Scalar> numbers = {}) {
   const pointwise::Params params(cpu::compute_type(self.scalar_type()), numbers);
   if (reduction == Reduction::None && isFloatingType(self.scalar_type()) && !c10::isFloat8Type(self.scalar_type()) &&
-      target.scalar_type() == self.scalar_type() && self.sizes() == target.sizes() && is_dense(self) && is_dense(target)) {
+      target.scalar_type() == self.scalar_type() && self.sizes() == target.sizes() && is_dense(self) &&
+      is_dense(target)) {
     const Tensor out = empty_contiguous(self.sizes(), self.scalar_type());
     pointwise::run("loss", op, self.scalar_type(), params.get(), out, {self, target});
     return fresh(out);
@@ -163,22 +164,25 @@ Tensor smooth_l1_loss_cpu(const Tensor& self, const Tensor& target, int64_t redu
 namespace {
 
 // grad_output times the slope of a loss of d = self - target: inner d, but no more than `outer` beyond `bound`.
-Tensor clamped_slope(const Tensor& grad_output, const Tensor& self, const Tensor& target, double bound, double outer, double inner) {
+Tensor clamped_slope(const Tensor& grad_output, const Tensor& self, const Tensor& target, double bound, double outer,
+                     double inner) {
   const Tensor d = at::sub(self, target);
   const Tensor slope = at::where(at::gt(d, Scalar(bound)), Scalar(outer),
                                  at::where(at::lt(d, Scalar(-bound)), Scalar(-outer), at::mul(d, Scalar(inner))));
   return at::mul(grad_output, at::to(slope, d.scalar_type()));
 }
-Tensor clamped_slope_cpu(const Tensor& grad_output, const Tensor& self, const Tensor& target, double bound, double outer, double inner) {
+Tensor clamped_slope_cpu(const Tensor& grad_output, const Tensor& self, const Tensor& target, double bound,
+                         double outer, double inner) {
   const ScalarType dtype = self.scalar_type();
-  if (!isFloatingType(dtype) || c10::isFloat8Type(dtype) || target.scalar_type() != dtype || grad_output.scalar_type() != dtype ||
-      self.sizes() != target.sizes() || (grad_output.numel() != 1 && grad_output.sizes() != self.sizes()) ||
-      grad_output.dim() > self.dim()) {
+  if (!isFloatingType(dtype) || c10::isFloat8Type(dtype) || target.scalar_type() != dtype ||
+      grad_output.scalar_type() != dtype || self.sizes() != target.sizes() ||
+      (grad_output.numel() != 1 && grad_output.sizes() != self.sizes()) || grad_output.dim() > self.dim()) {
     return clamped_slope(grad_output, self, target, bound, outer, inner);
   }
   const pointwise::Params params(cpu::compute_type(dtype), {bound, outer, inner});
   const Tensor out = fresh(empty_with_strides(self.sizes(), strides_like(self), dtype));
-  pointwise::run("loss_backward", cpu::loops::clamped_difference, dtype, params.get(), out, {grad_output, self, target});
+  pointwise::run("loss_backward", cpu::loops::clamped_difference, dtype, params.get(), out,
+                 {grad_output, self, target});
   return out;
 }
 double share(const Tensor& self, const Tensor& target, int64_t reduction) {
@@ -194,7 +198,8 @@ double share(const Tensor& self, const Tensor& target, int64_t reduction) {
 Tensor smooth_l1_loss_backward(
     const Tensor& grad_output, const Tensor& self, const Tensor& target, int64_t reduction, double beta, bool on_cpu) {
   const double outer = share(self, target, reduction);
-  return (on_cpu ? clamped_slope_cpu : clamped_slope)(grad_output, self, target, beta, outer, beta > 0 ? outer / beta : 0.0);
+  return (on_cpu ? clamped_slope_cpu : clamped_slope)(grad_output, self, target, beta, outer,
+                                                      beta > 0 ? outer / beta : 0.0);
 }
 Tensor huber_loss_backward(
     const Tensor& grad_output, const Tensor& self, const Tensor& target, int64_t reduction, double delta, bool on_cpu) {
@@ -267,7 +272,8 @@ Tensor kl_div(const Tensor& self, const Tensor& target, int64_t reduction, bool 
 }
 
 Tensor kl_div_cpu(const Tensor& self, const Tensor& target, int64_t reduction, bool log_target) {
-  const Tensor loss = losses(log_target ? cpu::loops::divergence_of_logs : cpu::loops::divergence, self, target, reduction);
+  const Tensor loss =
+      losses(log_target ? cpu::loops::divergence_of_logs : cpu::loops::divergence, self, target, reduction);
   return loss.defined() ? loss : native::kl_div(self, target, reduction, log_target);
 }
 
@@ -341,7 +347,8 @@ Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double
 Tensor cosine_similarity_cpu(const Tensor& x1, const Tensor& x2, int64_t dim, double eps) {
   const ScalarType dtype = x1.scalar_type();
   if (x1.dim() == 0 || (dim != -1 && dim != x1.dim() - 1) || x2.scalar_type() != dtype || x1.sizes() != x2.sizes() ||
-      (dtype != ScalarType::Float && dtype != ScalarType::Double) || !is_dense(x1) || !is_dense(x2) || x1.size(-1) == 0) {
+      (dtype != ScalarType::Float && dtype != ScalarType::Double) || !is_dense(x1) || !is_dense(x2) ||
+      x1.size(-1) == 0) {
     return native::cosine_similarity(x1, x2, dim, eps);
   }
   const int64_t n = x1.size(-1), rows = x1.numel() / n;
@@ -356,7 +363,8 @@ Tensor cosine_similarity_cpu(const Tensor& x1, const Tensor& x2, int64_t dim, do
         cpu::row_products(x + r * n, y + r * n, n, sums);
         // Squares beyond the type's numbers, or below its normal ones, are those of double.
         constexpr double kLeast = static_cast<double>(std::numeric_limits<T>::min()) * 1e8;
-        if (!(std::isfinite(sums[0]) && std::isfinite(sums[1]) && std::isfinite(sums[2]) && sums[1] > kLeast && sums[2] > kLeast)) {
+        if (!(std::isfinite(sums[0]) && std::isfinite(sums[1]) && std::isfinite(sums[2]) && sums[1] > kLeast &&
+              sums[2] > kLeast)) {
           sums[0] = sums[1] = sums[2] = 0;
           for (int64_t i = r * n; i < (r + 1) * n; ++i) {
             const double a = static_cast<double>(x[i]), b = static_cast<double>(y[i]);

@@ -131,10 +131,12 @@ TEST(Loss, DistancesOfEveryNorm) {
         };
         std::vector<double> pairs, own;
         for (int64_t i = 0; i < 60; ++i) {
-          for (int64_t j = 0; j < 67; ++j) pairs.push_back(distance(&xv[static_cast<size_t>(i * width)], &yv[static_cast<size_t>(j * width)]));
+          for (int64_t j = 0; j < 67; ++j)
+            pairs.push_back(distance(&xv[static_cast<size_t>(i * width)], &yv[static_cast<size_t>(j * width)]));
         }
         for (int64_t i = 0; i < 67; ++i) {
-          for (int64_t j = i + 1; j < 67; ++j) own.push_back(distance(&yv[static_cast<size_t>(i * width)], &yv[static_cast<size_t>(j * width)]));
+          for (int64_t j = i + 1; j < 67; ++j)
+            own.push_back(distance(&yv[static_cast<size_t>(i * width)], &yv[static_cast<size_t>(j * width)]));
         }
         const double tol = type == ScalarType::Float ? 3e-6 : 1e-13;
         for (const auto& mode : {std::optional<int64_t>(), std::optional<int64_t>(1), std::optional<int64_t>(2)}) {
@@ -151,7 +153,8 @@ TEST(Loss, DistancesOfEveryNorm) {
   for (size_t i = 0; i < 40; ++i) EXPECT_NEAR(distances[i * 40], std::hypot(0.5, static_cast<double>(i)), 1e-4);
   far[0] = kNan, near[0] = std::numeric_limits<double>::infinity();
   const auto special = values(at::cdist(tensor_of(far, {40, 32}), tensor_of(near, {40, 32})));
-  EXPECT_TRUE(std::isnan(special[0]) && std::isnan(special[1]) && std::isinf(special[40]) && std::isfinite(special[41]));
+  EXPECT_TRUE(std::isnan(special[0]) && std::isnan(special[1]) && std::isinf(special[40]) &&
+              std::isfinite(special[41]));
 }
 
 TEST(Loss, MultilabelMarginByHand) {

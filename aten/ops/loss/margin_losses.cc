@@ -95,21 +95,24 @@ double multilabel_row(const T* x, const int64_t* y, int64_t classes, T* is_targe
   return sum / static_cast<double>(classes);
 }
 
-std::tuple<Tensor, Tensor> multilabel_margin_loss_on_cpu(const Tensor& self, const Tensor& x, const Tensor& target, int64_t reduction) {
+std::tuple<Tensor, Tensor> multilabel_margin_loss_on_cpu(const Tensor& self, const Tensor& x, const Tensor& target,
+                                                         int64_t reduction) {
   const int64_t rows = x.size(0), classes = x.size(1);
   const Tensor from = dense(x), y = dense(target);
   const Tensor is_target = empty_contiguous(self.sizes(), self.scalar_type());
   const Tensor loss = empty_contiguous({rows}, self.scalar_type());
   cpu::visit_float_double(self.scalar_type(), "multilabel_margin_loss", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    at::parallel_for(0, rows, std::max<int64_t>(1, 8192 / std::max<int64_t>(classes * classes, 1)), [&](int64_t begin, int64_t end) {
-      std::vector<T> scratch(static_cast<size_t>(2 * classes));
-      for (int64_t r = begin; r < end; ++r) {
-        static_cast<T*>(loss.mutable_data_ptr())[r] = static_cast<T>(multilabel_row(
-            static_cast<const T*>(from.const_data_ptr()) + r * classes, static_cast<const int64_t*>(y.const_data_ptr()) + r * classes,
-            classes, static_cast<T*>(is_target.mutable_data_ptr()) + r * classes, scratch.data(), scratch.data() + classes));
-      }
-    });
+    at::parallel_for(
+        0, rows, std::max<int64_t>(1, 8192 / std::max<int64_t>(classes * classes, 1)), [&](int64_t begin, int64_t end) {
+          std::vector<T> scratch(static_cast<size_t>(2 * classes));
+          for (int64_t r = begin; r < end; ++r) {
+            static_cast<T*>(loss.mutable_data_ptr())[r] = static_cast<T>(multilabel_row(
+                static_cast<const T*>(from.const_data_ptr()) + r * classes,
+                static_cast<const int64_t*>(y.const_data_ptr()) + r * classes, classes,
+                static_cast<T*>(is_target.mutable_data_ptr()) + r * classes, scratch.data(), scratch.data() + classes));
+          }
+        });
   });
   const Tensor result = reduced(loss, reduction);
   return {self.dim() < 2 && reduction == Reduction::None ? at::reshape(result, {}) : result, is_target};
@@ -118,7 +121,8 @@ std::tuple<Tensor, Tensor> multilabel_margin_loss_on_cpu(const Tensor& self, con
 }  // namespace
 
 // sum over targets j (up to the first -1) and i that are none of max(0, 1 - x[j] + x[i]) / C
-std::tuple<Tensor, Tensor> multilabel_margin_loss_forward(const Tensor& self, const Tensor& target, int64_t reduction, bool on_cpu) {
+std::tuple<Tensor, Tensor> multilabel_margin_loss_forward(const Tensor& self, const Tensor& target, int64_t reduction,
+                                                          bool on_cpu) {
   const Tensor x = as_batch("multilabel_margin_loss", self);
   TORCH_CHECK(target.sizes() == self.sizes(), "inconsistent target size: ", target.sizes(),
               " for input of size: ", self.sizes());

@@ -12,8 +12,8 @@ namespace at::native {
 namespace {
 
 bool are_plain(const Tensor& a, const Tensor& b) {
-  return a.scalar_type() == b.scalar_type() && (a.scalar_type() == kFloat || a.scalar_type() == kDouble) && is_dense(a) &&
-         is_dense(b) && a.numel() > 0 && b.numel() > 0;
+  return a.scalar_type() == b.scalar_type() && (a.scalar_type() == kFloat || a.scalar_type() == kDouble) &&
+         is_dense(a) && is_dense(b) && a.numel() > 0 && b.numel() > 0;
 }
 
 }  // namespace
@@ -21,7 +21,8 @@ bool are_plain(const Tensor& a, const Tensor& b) {
 Tensor kron_cpu(const Tensor& self, const Tensor& other) {
   int64_t rows, columns;
   if (!are_plain(self, other) || self.dim() != 2 || other.dim() != 2 ||
-      __builtin_mul_overflow(self.size(0), other.size(0), &rows) || __builtin_mul_overflow(self.size(1), other.size(1), &columns)) {
+      __builtin_mul_overflow(self.size(0), other.size(0), &rows) ||
+      __builtin_mul_overflow(self.size(1), other.size(1), &columns)) {
     return native::kron(self, other);
   }
   const int64_t n = self.size(1), height = other.size(0), width = other.size(1);

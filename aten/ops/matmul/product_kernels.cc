@@ -17,7 +17,8 @@ namespace at::native {
 namespace {
 
 // C = alpha * A * B + beta * add, where `add` (or null) broadcasts to the result.
-void product(const Tensor& a, const Tensor& b, const Tensor* add, matrix::Factor beta, matrix::Factor alpha, Tensor& out) {
+void product(const Tensor& a, const Tensor& b, const Tensor* add, matrix::Factor beta, matrix::Factor alpha,
+             Tensor& out) {
   const IntArrayRef sizes = out.sizes(), strides = out.strides();
   const size_t rank = sizes.size();
   matrix::Gemm g;
@@ -37,16 +38,19 @@ void product(const Tensor& a, const Tensor& b, const Tensor* add, matrix::Factor
   if (add != nullptr) g.add = broadcast_operand(*add, sizes);
   matrix::gemm(g);
 }
-void product(const Tensor& a, const Tensor& b, const Tensor* add, const Scalar& beta, const Scalar& alpha, Tensor& out) {
+void product(const Tensor& a, const Tensor& b, const Tensor* add, const Scalar& beta, const Scalar& alpha,
+             Tensor& out) {
   product(a, b, add, matrix_factor(beta, out.scalar_type()), matrix_factor(alpha, out.scalar_type()), out);
 }
-void product(const Tensor& a, const Tensor& b, Tensor& out) { product(a, b, nullptr, matrix::Factor(0), matrix::Factor(1), out); }
+void product(const Tensor& a, const Tensor& b, Tensor& out) {
+  product(a, b, nullptr, matrix::Factor(0), matrix::Factor(1), out);
+}
 
 void check_mm(const Tensor& a, const Tensor& b, const char* a_name, const char* b_name, const char* op) {
   TORCH_CHECK(a.dim() == 2, op, ": ", a_name, " must be a matrix, got ", a.dim(), "-D tensor");
   TORCH_CHECK(b.dim() == 2, op, ": ", b_name, " must be a matrix, got ", b.dim(), "-D tensor");
-  TORCH_CHECK(a.size(1) == b.size(0), op, ": mat1 and mat2 shapes cannot be multiplied (", a.size(0), "x", a.size(1), " and ",
-              b.size(0), "x", b.size(1), ")");
+  TORCH_CHECK(a.size(1) == b.size(0), op, ": mat1 and mat2 shapes cannot be multiplied (", a.size(0), "x", a.size(1),
+              " and ", b.size(0), "x", b.size(1), ")");
   check_same_device({&a, &b});
 }
 
@@ -74,7 +78,8 @@ void check_vectors(const Tensor& a, const Tensor& b, const char* op) {
   TORCH_CHECK(a.scalar_type() == b.scalar_type(), op, " : expected both vectors to have same dtype, but found ",
               toString(a.scalar_type()), " and ", toString(b.scalar_type()));
   TORCH_CHECK(a.numel() == b.numel(), "inconsistent tensor size, expected tensor ", a.sizes(), " and src ", b.sizes(),
-              " to have the same number of elements, but got ", a.numel(), " and ", b.numel(), " elements respectively");
+              " to have the same number of elements, but got ", a.numel(), " and ", b.numel(),
+              " elements respectively");
   check_matrix_dtype(op, a.scalar_type());
 }
 
@@ -99,7 +104,8 @@ TensorSpec bmm_meta(const Tensor& self, const Tensor& mat2) {
 
 void bmm_cpu(const Tensor& self, const Tensor& mat2, Tensor& out) { product(self, mat2, out); }
 
-TensorSpec addmm_meta(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha) {
+TensorSpec addmm_meta(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta,
+                      const Scalar& alpha) {
   check_mm(mat1, mat2, "self", "mat2", "addmm");
   check_addend(self, mat2, {mat1.size(0), mat2.size(1)});
   check_factors_dtype(mat1, mat2);
@@ -109,11 +115,13 @@ TensorSpec addmm_meta(const Tensor& self, const Tensor& mat1, const Tensor& mat2
   return dense_spec({mat1.size(0), mat2.size(1)}, mat1);
 }
 
-void addmm_cpu(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha, Tensor& out) {
+void addmm_cpu(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha,
+               Tensor& out) {
   product(mat1, mat2, &self, beta, alpha, out);
 }
 
-TensorSpec baddbmm_meta(const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta, const Scalar& alpha) {
+TensorSpec baddbmm_meta(const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta,
+                        const Scalar& alpha) {
   check_bmm(batch1, batch2, "baddbmm");
   const int64_t sizes[] = {batch1.size(0), batch1.size(1), batch2.size(2)};
   check_addend(self, batch1, sizes);
@@ -122,11 +130,13 @@ TensorSpec baddbmm_meta(const Tensor& self, const Tensor& batch1, const Tensor& 
   return dense_spec(sizes, batch1);
 }
 
-void baddbmm_cpu(const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta, const Scalar& alpha, Tensor& out) {
+void baddbmm_cpu(const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta,
+                 const Scalar& alpha, Tensor& out) {
   product(batch1, batch2, &self, beta, alpha, out);
 }
 
-TensorSpec addbmm_meta(const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta, const Scalar& alpha) {
+TensorSpec addbmm_meta(const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta,
+                       const Scalar& alpha) {
   check_bmm(batch1, batch2, "addbmm");
   const int64_t sizes[] = {batch1.size(1), batch2.size(2)};
   check_addend(self, batch1, sizes);
@@ -136,17 +146,21 @@ TensorSpec addbmm_meta(const Tensor& self, const Tensor& batch1, const Tensor& b
 }
 
 // One product, whose inner dimension is the batches' one after the other, so that the sum is rounded once.
-void addbmm_cpu(const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta, const Scalar& alpha, Tensor& out) {
+void addbmm_cpu(const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta, const Scalar& alpha,
+                Tensor& out) {
   const int64_t inner = batch1.size(0) * batch1.size(2);
-  const Tensor a = at::reshape(at::transpose(batch1, 0, 1), {batch1.size(1), inner}), b = at::reshape(batch2, {inner, batch2.size(2)});
+  const Tensor a = at::reshape(at::transpose(batch1, 0, 1), {batch1.size(1), inner}),
+               b = at::reshape(batch2, {inner, batch2.size(2)});
   product(a, b, &self, beta, alpha, out);
 }
 
-TensorSpec addmv_meta(const Tensor& self, const Tensor& mat, const Tensor& vec, const Scalar& beta, const Scalar& alpha) {
-  TORCH_CHECK(mat.dim() == 2 && vec.dim() == 1 && self.dim() <= 1, "vector + matrix @ vector expected, got ", self.dim(), ", ",
-              mat.dim(), ", ", vec.dim());
-  TORCH_CHECK(mat.size(1) == vec.size(0) && (self.numel() == mat.size(0) || self.numel() == 1), "size mismatch, got input (",
-              self.numel(), "), mat (", mat.size(0), "x", mat.size(1), "), vec (", vec.size(0), ")");
+TensorSpec addmv_meta(const Tensor& self, const Tensor& mat, const Tensor& vec, const Scalar& beta,
+                      const Scalar& alpha) {
+  TORCH_CHECK(mat.dim() == 2 && vec.dim() == 1 && self.dim() <= 1, "vector + matrix @ vector expected, got ",
+              self.dim(), ", ", mat.dim(), ", ", vec.dim());
+  TORCH_CHECK(mat.size(1) == vec.size(0) && (self.numel() == mat.size(0) || self.numel() == 1),
+              "size mismatch, got input (", self.numel(), "), mat (", mat.size(0), "x", mat.size(1), "), vec (",
+              vec.size(0), ")");
   check_same_device({&self, &mat, &vec});
   check_same_dtype(mat, vec, "mat", "vec");
   check_same_dtype(self, mat, "input", "mat");
@@ -157,16 +171,18 @@ TensorSpec addmv_meta(const Tensor& self, const Tensor& mat, const Tensor& vec, 
   return dense_spec(rows, mat);
 }
 
-void addmv_cpu(const Tensor& self, const Tensor& mat, const Tensor& vec, const Scalar& beta, const Scalar& alpha, Tensor& out) {
+void addmv_cpu(const Tensor& self, const Tensor& mat, const Tensor& vec, const Scalar& beta, const Scalar& alpha,
+               Tensor& out) {
   Tensor result = column(out);
   const Tensor add = self.dim() == 0 ? make_view(self, {1, 1}, {1, 1}, self.storage_offset()) : column(self);
   product(mat, column(vec), &add, beta, alpha, result);
 }
 
 TensorSpec mv_meta(const Tensor& self, const Tensor& vec) {
-  TORCH_CHECK(self.dim() == 2 && vec.dim() == 1, "vector + matrix @ vector expected, got 1, ", self.dim(), ", ", vec.dim());
-  TORCH_CHECK(self.size(1) == vec.size(0), "size mismatch, got input (", self.size(0), "), mat (", self.size(0), "x", self.size(1),
-              "), vec (", vec.size(0), ")");
+  TORCH_CHECK(self.dim() == 2 && vec.dim() == 1, "vector + matrix @ vector expected, got 1, ", self.dim(), ", ",
+              vec.dim());
+  TORCH_CHECK(self.size(1) == vec.size(0), "size mismatch, got input (", self.size(0), "), mat (", self.size(0), "x",
+              self.size(1), "), vec (", vec.size(0), ")");
   check_same_device({&self, &vec});
   check_same_dtype(self, vec, "mat", "vec");
   check_matrix_dtype("mv", self.scalar_type());
@@ -198,8 +214,8 @@ void dot_cpu(const Tensor& self, const Tensor& tensor, Tensor& out) {
           make_view(tensor, {parts, kPart, 1}, {kPart * y, y, y}, along), each);
   product(row(sums), column(ones), result);
   if (rest == 0) return;
-  product(make_view(self, {1, rest}, {x, x}, at + first * x),
-          make_view(tensor, {rest, 1}, {y, y}, along + first * y), &result, matrix::Factor(1), matrix::Factor(1), result);
+  product(make_view(self, {1, rest}, {x, x}, at + first * x), make_view(tensor, {rest, 1}, {y, y}, along + first * y),
+          &result, matrix::Factor(1), matrix::Factor(1), result);
 }
 
 TensorSpec vdot_meta(const Tensor& self, const Tensor& other) {
@@ -211,7 +227,8 @@ void vdot_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
   dot_cpu(self.is_complex() ? at::conj_physical(self) : self, other, out);
 }
 
-TensorSpec addr_meta(const Tensor& self, const Tensor& vec1, const Tensor& vec2, const Scalar& beta, const Scalar& alpha) {
+TensorSpec addr_meta(const Tensor& self, const Tensor& vec1, const Tensor& vec2, const Scalar& beta,
+                     const Scalar& alpha) {
   TORCH_CHECK(vec1.dim() == 1, "addr: Expected 1-D argument vec1, but got ", vec1.dim(), "-D");
   TORCH_CHECK(vec2.dim() == 1, "addr: Expected 1-D argument vec2, but got ", vec2.dim(), "-D");
   const int64_t sizes[] = {vec1.size(0), vec2.size(0)};
@@ -232,18 +249,23 @@ TensorSpec addr_meta(const Tensor& self, const Tensor& vec1, const Tensor& vec2,
   return spec;
 }
 
-void addr_cpu(const Tensor& self, const Tensor& vec1, const Tensor& vec2, const Scalar& beta, const Scalar& alpha, Tensor& out) {
+void addr_cpu(const Tensor& self, const Tensor& vec1, const Tensor& vec2, const Scalar& beta, const Scalar& alpha,
+              Tensor& out) {
   const ScalarType dtype = out.scalar_type();
-  auto in_dtype = [&](const Tensor& t) { return t.scalar_type() == dtype ? t : at::_to_copy(t, TensorOptions().dtype(dtype)); };
+  auto in_dtype = [&](const Tensor& t) {
+    return t.scalar_type() == dtype ? t : at::_to_copy(t, TensorOptions().dtype(dtype));
+  };
   const Tensor add = in_dtype(self), x = in_dtype(vec1), y = in_dtype(vec2);
   if (dtype != kBool) {
-    if ((dtype == kFloat || dtype == kDouble) && beta.toComplexDouble() == c10::complex<double>(1) && !alpha.isComplex()) {
+    if ((dtype == kFloat || dtype == kDouble) && beta.toComplexDouble() == c10::complex<double>(1) &&
+        !alpha.isComplex()) {
       const pointwise::Params params(dtype, {alpha});
       pointwise::run("addr", cpu::loops::addcmul, dtype, params.get(), out, {add, column(x), row(y)});
       return;
     }
     // A factor of 0 does not hide a NaN, as it does in the products of matrices.
-    if (alpha.toComplexDouble() == c10::complex<double>(0)) return product(at::mul(column(x), alpha), row(y), &add, beta, 1, out);
+    if (alpha.toComplexDouble() == c10::complex<double>(0))
+      return product(at::mul(column(x), alpha), row(y), &add, beta, 1, out);
     return product(column(x), row(y), &add, beta, alpha, out);
   }
   const matrix::Operand s = broadcast_operand(add, out.sizes());
@@ -252,7 +274,8 @@ void addr_cpu(const Tensor& self, const Tensor& vec1, const Tensor& vec2, const 
   for (int64_t i = 0; i < out.size(0); ++i) {
     for (int64_t j = 0; j < out.size(1); ++j) {
       const bool added = use_self && static_cast<const cpu::Boolean*>(s.data)[i * s.row + j * s.col];
-      const bool multiplied = use_product && x.data_ptr<cpu::Boolean>()[i * x.stride(0)] && y.data_ptr<cpu::Boolean>()[j * y.stride(0)];
+      const bool multiplied =
+          use_product && x.data_ptr<cpu::Boolean>()[i * x.stride(0)] && y.data_ptr<cpu::Boolean>()[j * y.stride(0)];
       to[i * out.stride(0) + j * out.stride(1)] = added || multiplied;
     }
   }

@@ -221,7 +221,8 @@ TEST(Pool, WideWindows) {
       for (int64_t i = 0; i < 60 * 60; ++i) numbers.push_back(static_cast<double>(i * 7919 % 50));  // with equal ones
       numbers[61 * 2] = numbers[61 * 3] = std::numeric_limits<double>::quiet_NaN();
       numbers[59] = -std::numeric_limits<double>::infinity();
-      const auto [max, place] = at::max_pool2d_with_indices(at::testing::tensor_of(numbers, {1, 60, 60}, type), {kernel, kernel}, {kernel, kernel});
+      const auto [max, place] = at::max_pool2d_with_indices(at::testing::tensor_of(numbers, {1, 60, 60}, type),
+                                                            {kernel, kernel}, {kernel, kernel});
       const std::vector<double> m = at::testing::values(max), at = at::testing::values(place);
       const int64_t out = (60 - kernel) / kernel + 1;
       for (int64_t y = 0; y < out; ++y) {

@@ -123,12 +123,14 @@ void with_replacement(Draws& draws, const T* weights, int64_t rows, int64_t n, i
   std::vector<T> sums(static_cast<size_t>(kTogether * n));
   for (int64_t r = 0; r < rows;) {
     const int64_t some = rows - r >= kTogether ? kTogether : 1;
-    some == kTogether ? cumulative<kTogether>(weights + r * n, n, sums.data()) : cumulative<1>(weights + r * n, n, sums.data());
+    some == kTogether ? cumulative<kTogether>(weights + r * n, n, sums.data())
+                      : cumulative<1>(weights + r * n, n, sums.data());
     for (int64_t k = 0; k < some; ++k) {
       const T *first = sums.data() + k * n, *last = first + n;
       for (int64_t s = 0; s < samples; ++s) {
         const double u = draws.uniform();
-        const T* found = std::lower_bound(first, last, u, [](T sum, double value) { return static_cast<double>(sum) < value; });
+        const T* found =
+            std::lower_bound(first, last, u, [](T sum, double value) { return static_cast<double>(sum) < value; });
         *out++ = found - first;
       }
     }
@@ -140,7 +142,8 @@ template <class T>
 void check_weights(const T* w, int64_t rows, int64_t n) {
   for (int64_t r = 0; r < rows; ++r, w += n) {
     const T greatest = cpu::row_max(w, n);
-    TORCH_CHECK(std::isfinite(greatest) && cpu::row_min(w, n) >= 0, "probability tensor contains either `inf`, `nan` or element < 0");
+    TORCH_CHECK(std::isfinite(greatest) && cpu::row_min(w, n) >= 0,
+                "probability tensor contains either `inf`, `nan` or element < 0");
     TORCH_CHECK(greatest > 0, "invalid multinomial distribution (sum of probabilities <= 0)");
   }
 }

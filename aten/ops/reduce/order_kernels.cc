@@ -25,7 +25,8 @@ struct Scratch {
   std::vector<int64_t> order;
 };
 
-// Calls f(input row, its stride and length, scratch, value place, index place) for every row along `dim`; strides in elements of T.
+// Calls f(input row, its stride and length, scratch, value place, index place) for every row along `dim`; strides in
+// elements of T.
 template <class T, class F>
 void for_rows(const Tensor& self, int64_t dim, const Tensor& values, const Tensor& indices, const F& f) {
   if (C10_UNLIKELY(!is_aligned(self) || !is_aligned(values) || !is_aligned(indices))) {
@@ -39,7 +40,8 @@ void for_rows(const Tensor& self, int64_t dim, const Tensor& values, const Tenso
   const int64_t rank = self.dim();
   // Elements far from each other are brought together at once.
   if (rank > 1 && self.strides()[dim] > 16 && self.sizes()[dim] > 1 && self.numel() > 4096) {
-    return for_rows<T>(at::transpose(at::clone(at::transpose(self, dim, -1), MemoryFormat::Contiguous), dim, -1), dim, values, indices, f);
+    return for_rows<T>(at::transpose(at::clone(at::transpose(self, dim, -1), MemoryFormat::Contiguous), dim, -1), dim,
+                       values, indices, f);
   }
   const bool kept = values.dim() == rank;
   cpu::StridedDims<3> dims;
@@ -77,7 +79,8 @@ bool is_nan(T x) {
 
 // The lower median: element (n - 1) / 2 in order. NaN, where there is one, is the median; with `skip_nan` NaNs are left out.
 template <class T>
-void median_row(ScalarType type, const T* x, int64_t stride, int64_t n, Scratch& scratch, bool skip_nan, T* value, int64_t* index) {
+void median_row(ScalarType type, const T* x, int64_t stride, int64_t n, Scratch& scratch, bool skip_nan, T* value,
+                int64_t* index) {
   int64_t count = n;
   if constexpr (!cpu::kIsIntegral<T>) {
     for (int64_t i = 0; i < n; ++i) count -= x[i * stride] != x[i * stride];
@@ -125,9 +128,10 @@ void median_dim(const Tensor& self, int64_t dim, bool skip_nan, Tensor& values, 
   dim = maybe_wrap_dim(dim, self.dim());
   cpu::visit_real(self.scalar_type(), "median", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    for_rows<T>(self, dim, values, indices, [&](const T* x, int64_t stride, int64_t n, Scratch& scratch, T* v, int64_t* i) {
-      median_row(self.scalar_type(), x, stride, n, scratch, skip_nan, v, i);
-    });
+    for_rows<T>(self, dim, values, indices,
+                [&](const T* x, int64_t stride, int64_t n, Scratch& scratch, T* v, int64_t* i) {
+                  median_row(self.scalar_type(), x, stride, n, scratch, skip_nan, v, i);
+                });
   });
 }
 
@@ -153,7 +157,8 @@ void median_all(const Tensor& self, bool skip_nan, Tensor& out) {
     const Tensor x = dense(self);
     Scratch scratch;
     int64_t index = 0;
-    median_row(self.scalar_type(), static_cast<const T*>(x.const_data_ptr()), 1, x.numel(), scratch, skip_nan, result, &index);
+    median_row(self.scalar_type(), static_cast<const T*>(x.const_data_ptr()), 1, x.numel(), scratch, skip_nan, result,
+               &index);
   });
   value.commit();
 }
@@ -184,9 +189,10 @@ void mode_cpu(const Tensor& self, int64_t dim, bool, Tensor& values, Tensor& ind
   dim = maybe_wrap_dim(dim, self.dim());
   cpu::visit_real(self.scalar_type(), "mode", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    for_rows<T>(self, dim, values, indices, [&](const T* x, int64_t stride, int64_t n, Scratch& scratch, T* v, int64_t* i) {
-      mode_row(self.scalar_type(), x, stride, n, scratch, v, i);
-    });
+    for_rows<T>(self, dim, values, indices,
+                [&](const T* x, int64_t stride, int64_t n, Scratch& scratch, T* v, int64_t* i) {
+                  mode_row(self.scalar_type(), x, stride, n, scratch, v, i);
+                });
   });
 }
 

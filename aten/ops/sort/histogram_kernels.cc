@@ -74,7 +74,8 @@ std::vector<Tensor> equal_bins(const Tensor& points, IntArrayRef bins, std::opti
 }
 
 template <class T>
-Tensor counted(const Tensor& points, const std::vector<Tensor>& edges, bool equal, const Tensor& weights, bool density) {
+Tensor counted(const Tensor& points, const std::vector<Tensor>& edges, bool equal, const Tensor& weights,
+               bool density) {
   const int64_t n = points.size(0), dims = points.size(1);
   DimVector sizes;
   int64_t total = 1;
@@ -96,7 +97,8 @@ Tensor counted(const Tensor& points, const std::vector<Tensor>& edges, bool equa
   for (const Tensor& e : edges) {
     const T* first = e.data_ptr<T>();
     const int64_t bins = e.size(0) - 1;
-    const double low = static_cast<double>(first[0]), scale = static_cast<double>(bins) / (static_cast<double>(first[bins]) - low);
+    const double low = static_cast<double>(first[0]),
+                 scale = static_cast<double>(bins) / (static_cast<double>(first[bins]) - low);
     axes.push_back({first, bins, low, scale});
     equal = equal && std::isfinite(scale) && scale > 0;
   }

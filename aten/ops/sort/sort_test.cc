@@ -113,8 +113,8 @@ TEST(Sort, Relatives) {
 
 // Long rows, of which few values are many times.
 TEST(Sort, ElementsOfLongRows) {
-  for (const ScalarType type : {ScalarType::Float, ScalarType::Double, ScalarType::BFloat16, ScalarType::Long, ScalarType::Int,
-                                ScalarType::Short, ScalarType::Byte}) {
+  for (const ScalarType type : {ScalarType::Float, ScalarType::Double, ScalarType::BFloat16, ScalarType::Long,
+                                ScalarType::Int, ScalarType::Short, ScalarType::Byte}) {
     std::vector<double> numbers;
     for (int64_t i = 0; i < 5000; ++i) numbers.push_back(static_cast<double>(i * i % 101));
     const Tensor t = tensor_of(numbers, {5000}, type);

@@ -69,15 +69,16 @@ ScalarType type_of_bits(ScalarType type) {
 }
 
 // Of all elements. `order` lists them so that equal ones are neighbours.
-Triple unique_elements(const Tensor& x, const std::vector<int64_t>& order, IntArrayRef inverse_sizes, bool inverse, bool counts) {
+Triple unique_elements(const Tensor& x, const std::vector<int64_t>& order, IntArrayRef inverse_sizes, bool inverse,
+                       bool counts) {
   return cpu::visit_all(type_of_bits(x.scalar_type()), "unique", [&](auto tag) -> Triple {
     using T = typename decltype(tag)::type;
     const T* p = static_cast<const T*>(x.const_data_ptr());
     const Groups g = group(order, [&](int64_t a, int64_t b) { return p[a] == p[b]; });
     Tensor values = empty_contiguous({static_cast<int64_t>(g.first.size())}, x.scalar_type());
     for (size_t i = 0; i < g.first.size(); ++i) static_cast<T*>(values.mutable_data_ptr())[i] = p[g.first[i]];
-    return {
-        values, inverse ? to_tensor(g.group_of, inverse_sizes) : long_tensor({0}), counts ? to_tensor(g.count) : long_tensor({0})};
+    return {values, inverse ? to_tensor(g.group_of, inverse_sizes) : long_tensor({0}),
+            counts ? to_tensor(g.count) : long_tensor({0})};
   });
 }
 
@@ -95,7 +96,8 @@ Triple unique_neighbours(const Tensor& x, IntArrayRef inverse_sizes, bool invers
       groups += !(p[i] == p[i + 1]);
     }
     if (n > 0) to[groups++] = p[n - 1];
-    Tensor group_of = long_tensor(inverse ? inverse_sizes : IntArrayRef{0}), length = long_tensor({counts ? groups : 0});
+    Tensor group_of = long_tensor(inverse ? inverse_sizes : IntArrayRef{0}),
+           length = long_tensor({counts ? groups : 0});
     if (inverse) {
       int64_t g = 0;
       for (int64_t i = 0; i < n; ++i) {
@@ -129,9 +131,12 @@ std::optional<Triple> unique_counted(const Tensor& x, IntArrayRef inverse_sizes,
   const T* p = static_cast<const T*>(x.const_data_ptr());
   const int64_t n = x.numel();
   const T least = cpu::integer_row_extreme(p, n, false), greatest = cpu::integer_row_extreme(p, n, true);
-  const uint64_t range = static_cast<uint64_t>(static_cast<int64_t>(greatest)) - static_cast<uint64_t>(static_cast<int64_t>(least));
+  const uint64_t range =
+      static_cast<uint64_t>(static_cast<int64_t>(greatest)) - static_cast<uint64_t>(static_cast<int64_t>(least));
   if (range >= static_cast<uint64_t>(n)) return std::nullopt;
-  const auto place = [least](T v) { return static_cast<uint64_t>(static_cast<int64_t>(v)) - static_cast<uint64_t>(static_cast<int64_t>(least)); };
+  const auto place = [least](T v) {
+    return static_cast<uint64_t>(static_cast<int64_t>(v)) - static_cast<uint64_t>(static_cast<int64_t>(least));
+  };
   std::vector<int64_t> count(static_cast<size_t>(range) + 1);
   if (counts) {
     for (int64_t i = 0; i < n; ++i) ++count[place(p[i])];
@@ -144,7 +149,8 @@ std::optional<Triple> unique_counted(const Tensor& x, IntArrayRef inverse_sizes,
   int64_t g = 0;
   for (size_t i = 0; i < count.size(); ++i) {
     if (count[i] == 0) continue;
-    static_cast<T*>(values.mutable_data_ptr())[g] = static_cast<T>(static_cast<uint64_t>(static_cast<int64_t>(least)) + i);
+    static_cast<T*>(values.mutable_data_ptr())[g] =
+        static_cast<T>(static_cast<uint64_t>(static_cast<int64_t>(least)) + i);
     if (counts) longs(length)[g] = count[i];
     count[i] = g++;
   }
@@ -181,7 +187,8 @@ std::vector<int64_t> given_order(int64_t n) {
   return order;
 }
 
-// Of the slices along dim, which are compared in the order they have with dim exchanged with the first dimension; the inverse and the counts are made in any case.
+// Of the slices along dim, which are compared in the order they have with dim exchanged with the first dimension; the
+// inverse and the counts are made in any case.
 Triple unique_slices(const Tensor& self, int64_t dim, bool sort) {
   if (self.scalar_type() == ScalarType::UInt16 || self.scalar_type() == ScalarType::UInt32) {
     auto [values, inverse, counts] = unique_slices(at::to(self, ScalarType::UInt64), dim, sort);
@@ -213,7 +220,8 @@ Triple unique_slices(const Tensor& self, int64_t dim, bool sort) {
         return !std::lexicographical_compare(y, y + width, x, x + width, less) && a < b;
       });
     }
-    const Groups g = group(order, [&](int64_t a, int64_t b) { return std::equal(p + a * width, p + (a + 1) * width, p + b * width); });
+    const Groups g = group(
+        order, [&](int64_t a, int64_t b) { return std::equal(p + a * width, p + (a + 1) * width, p + b * width); });
     Tensor values = at::index_select(moved, 0, to_tensor(g.first));
     if (self.dim() > 0) values = at::transpose(values, 0, dim);
     return {values, to_tensor(g.group_of), to_tensor(g.count)};
@@ -293,8 +301,8 @@ Tensor bincount_cpu(const Tensor& self, const std::optional<Tensor>& weights, in
                               toString(self.scalar_type()), "'");
   TORCH_CHECK(self.dim() == 1, "bincount only supports 1-d non-negative integral inputs.");
   const bool weighted = weights && weights->defined();
-  TORCH_CHECK(
-      !weighted || (weights->dim() == 1 && weights->size(0) == self.size(0)), "weights should be 1-d and have the same length as input");
+  TORCH_CHECK(!weighted || (weights->dim() == 1 && weights->size(0) == self.size(0)),
+              "weights should be 1-d and have the same length as input");
   const Tensor x = dense(self, ScalarType::Long);
   const int64_t* p = longs(x);
   const int64_t n = x.numel();
@@ -358,12 +366,14 @@ Tensor histc_cpu(const Tensor& self, int64_t bins, const Scalar& min, const Scal
       }
     }
     if (low == high) low -= 1, high += 1;
-    TORCH_CHECK(std::isfinite(low) && std::isfinite(high), "torch.histc: range of [", low, ", ", high, "] is not finite");
+    TORCH_CHECK(std::isfinite(low) && std::isfinite(high), "torch.histc: range of [", low, ", ", high,
+                "] is not finite");
     TORCH_CHECK(low < high, "torch.histc: max must be larger than min");
     std::vector<int64_t> count(static_cast<size_t>(bins));
     // Every step is rounded to the dtype: that is what decides into which bin an element near an edge falls.
     const auto rounded = [](double v) { return static_cast<double>(static_cast<T>(v)); };
-    const double first = rounded(low), width = rounded(rounded(high) - first), number = rounded(static_cast<double>(bins));
+    const double first = rounded(low), width = rounded(rounded(high) - first),
+                 number = rounded(static_cast<double>(bins));
     // A range that the dtype rounds to nothing or to infinity is measured in double.
     const bool measurable = width > 0 && std::isfinite(width) && std::isfinite(number);
     for (int64_t i = 0; i < x.numel(); ++i) {
@@ -376,15 +386,16 @@ Tensor histc_cpu(const Tensor& self, int64_t bins, const Scalar& min, const Scal
       const bool inside = place >= 0 && place < static_cast<double>(bins);
       ++count[static_cast<size_t>(inside ? static_cast<int64_t>(place) : place < 0 ? 0 : bins - 1)];
     }
-    for (int64_t i = 0; i < bins; ++i) static_cast<T*>(out.mutable_data_ptr())[i] = static_cast<T>(static_cast<float>(count[static_cast<size_t>(i)]));
+    for (int64_t i = 0; i < bins; ++i)
+      static_cast<T*>(out.mutable_data_ptr())[i] = static_cast<T>(static_cast<float>(count[static_cast<size_t>(i)]));
   });
   return out;
 }
 
 namespace {
 
-// The first place of `row` (n elements, read through `order` where there is one) whose element is not below v, or with `right`
-// is above v. NaN is larger than all.
+// The first place of `row` (n elements, read through `order` where there is one) whose element is not below v, or with
+// `right` is above v. NaN is larger than all.
 template <class T>
 int64_t place_of(const T* row, const int64_t* order, int64_t n, T v, bool right) {
   if (n == 0) return 0;
@@ -428,8 +439,10 @@ void places_of(const T* row, int64_t n, const T* values, int64_t count, int64_t*
 
 bool right_side(bool right, std::optional<std::string_view> side) {
   if (!side) return right;
-  TORCH_CHECK(*side == "left" || *side == "right", "torch.searchsorted(): side can only be 'left' or 'right' but got ", *side);
-  TORCH_CHECK(!(right && *side == "left"), "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True");
+  TORCH_CHECK(*side == "left" || *side == "right", "torch.searchsorted(): side can only be 'left' or 'right' but got ",
+              *side);
+  TORCH_CHECK(!(right && *side == "left"),
+              "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True");
   return *side == "right";
 }
 
@@ -440,26 +453,29 @@ Tensor searchsorted_cpu(
     const std::optional<Tensor>& sorter) {
   const bool from_right = right_side(right, side);
   const bool one_row = sorted_sequence.dim() == 1;
-  TORCH_CHECK(sorted_sequence.dim() > 0, "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1");
-  TORCH_CHECK(
-      one_row || (self.dim() == sorted_sequence.dim() &&
-                  self.sizes().slice(0, static_cast<size_t>(self.dim()) - 1) ==
-                      sorted_sequence.sizes().slice(0, static_cast<size_t>(self.dim()) - 1)),
-      "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input value "
-      "tensor must match, but we got boundaries tensor ",
-      sorted_sequence.sizes(), " and input value tensor ", self.sizes());
+  TORCH_CHECK(sorted_sequence.dim() > 0,
+              "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1");
+  TORCH_CHECK(one_row || (self.dim() == sorted_sequence.dim() &&
+                          self.sizes().slice(0, static_cast<size_t>(self.dim()) - 1) ==
+                              sorted_sequence.sizes().slice(0, static_cast<size_t>(self.dim()) - 1)),
+              "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries "
+              "tensor and input value "
+              "tensor must match, but we got boundaries tensor ",
+              sorted_sequence.sizes(), " and input value tensor ", self.sizes());
   check_real("searchsorted", sorted_sequence);
   check_real("searchsorted", self);
   TypePromotion promotion;
-  for (const Tensor* t : {&sorted_sequence, &self}) promotion.add_tensor(t->scalar_type(), t->dim(), t->unsafeGetTensorImpl()->is_wrapped_number());
+  for (const Tensor* t : {&sorted_sequence, &self})
+    promotion.add_tensor(t->scalar_type(), t->dim(), t->unsafeGetTensorImpl()->is_wrapped_number());
   const ScalarType common = promotion.result();
   Tensor order;
   const int64_t n = sorted_sequence.sizes().back();
   if (sorter && sorter->defined()) {
-    TORCH_CHECK(
-        sorter->sizes() == sorted_sequence.sizes(), "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor ",
-        sorted_sequence.sizes(), "and got sorter tensor ", sorter->sizes());
-    TORCH_CHECK(sorter->scalar_type() == ScalarType::Long, "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype ",
+    TORCH_CHECK(sorter->sizes() == sorted_sequence.sizes(),
+                "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor ",
+                sorted_sequence.sizes(), "and got sorter tensor ", sorter->sizes());
+    TORCH_CHECK(sorter->scalar_type() == ScalarType::Long,
+                "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype ",
                 toString(sorter->scalar_type()));
     order = dense(*sorter);
     for (int64_t i = 0; i < order.numel(); ++i) {
