@@ -26,7 +26,8 @@ double digamma_of(double x) {
   double sum = 0;
   for (; x < 10; x += 1) sum -= 1 / x;
   const double z = 1 / (x * x);
-  const double series = z * (1.0 / 12 - z * (1.0 / 120 - z * (1.0 / 252 - z * (1.0 / 240 - z * (1.0 / 132 - z * 691.0 / 32760)))));
+  const double series =
+      z * (1.0 / 12 - z * (1.0 / 120 - z * (1.0 / 252 - z * (1.0 / 240 - z * (1.0 / 132 - z * 691.0 / 32760)))));
   return sum + std::log(x) - 0.5 / x - series;
 }
 
@@ -69,7 +70,8 @@ namespace at::cpu::special {
 namespace {
 
 constexpr ElementOp kLgamma = AT_WIDE_OP(LgammaLoops);
-constexpr ElementOp kDigamma = {AT_ISA_TABLE(DigammaLoops::floats), AT_ISA_TABLE(DigammaLoops::wide_doubles), {}, {}, {}, {}};
+constexpr ElementOp kDigamma = {AT_ISA_TABLE(DigammaLoops::floats),
+                                AT_ISA_TABLE(DigammaLoops::wide_doubles), {}, {}, {}, {}};
 
 }  // namespace
 }  // namespace at::cpu::special

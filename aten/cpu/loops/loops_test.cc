@@ -52,6 +52,21 @@ struct Case {
 
 double exact_sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 double exact_rsqrt(double x) { return 1 / std::sqrt(x); }
+double exact_sinc(double x) {
+  const double r = std::remainder(x, 2.0);
+  return x == 0 ? 1 : std::sin(M_PI * (std::fabs(r) <= 0.5 ? r : std::copysign(1, r) - r)) / (M_PI * x);
+}
+// By bisection.
+double exact_erfinv(double y) {
+  if (!(std::fabs(y) < 1)) return std::fabs(y) == 1 ? y * std::numeric_limits<double>::infinity() : std::nan("");
+  double low = 0, high = 6;
+  for (int i = 0; i < 200; ++i) {
+    const double x = (low + high) / 2;
+    const bool below = std::fabs(y) < 0.5 ? std::erf(x) < std::fabs(y) : std::erfc(x) > 1 - std::fabs(y);
+    (below ? low : high) = x;
+  }
+  return std::copysign(low, y);
+}
 double exact_reciprocal(double x) { return 1 / x; }
 double exact_square(double x) { return x * x; }
 
@@ -81,8 +96,18 @@ TEST_P(EveryIsa, FloatFunctionsAreWithinTheirUlps) {
       {"rsqrt", &loops::rsqrt, exact_rsqrt, 0, 100, 1.5},
       {"reciprocal", &loops::reciprocal, exact_reciprocal, -3, 3, 0.51},
       {"square", &loops::square, exact_square, -3, 3, 0.51},
-      {"tan", &loops::tan, std::tan, -3, 3, 0.51},
+      {"tan", &loops::tan, std::tan, -3, 3, 0.55},
       {"asinh", &loops::asinh, std::asinh, -3, 3, 0.51},
+      {"acosh", &loops::acosh, std::acosh, 0.9, 5, 0.51},
+      {"atanh", &loops::atanh, std::atanh, -1.1, 1.1, 0.51},
+      {"sinh", &loops::sinh, std::sinh, -90, 90, 0.51},
+      {"cosh", &loops::cosh, std::cosh, -90, 90, 0.51},
+      {"asin", &loops::asin, std::asin, -1.1, 1.1, 2.5},
+      {"acos", &loops::acos, std::acos, -1.1, 1.1, 2},
+      {"atan", &loops::atan, std::atan, -3, 3, 2},
+      {"erfc", &loops::erfc, std::erfc, -4, 10, 0.75},
+      {"erfinv", &loops::erfinv, exact_erfinv, -1, 1, 2},
+      {"sinc", &loops::sinc, exact_sinc, -5, 5, 0.51},
       {"ceil", &loops::ceil, std::ceil, -3, 3, 0},
       {"floor", &loops::floor, std::floor, -3, 3, 0},
       {"round", &loops::round, std::nearbyint, -3, 3, 0},
