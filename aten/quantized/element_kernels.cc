@@ -172,14 +172,18 @@ Tensor mean_dim_quantized(const Tensor& self, OptionalIntArrayRef dim, bool keep
     const Tensor q = quantized::integers("mean", self);
     DimVector sizes;
     int64_t count = 1;
+    size_t reduced_dims = 0;
     for (int64_t d = 0; d < self.dim(); ++d) {
       const bool reduced = !dim.has_value() || dim->empty() ||
                            std::any_of(dim->begin(), dim->end(),
                                        [&](int64_t named) { return maybe_wrap_dim(named, self.dim()) == d; });
       if (reduced) count *= self.size(d);
+      reduced_dims += reduced;
       if (!reduced || keepdim) sizes.push_back(reduced ? 1 : self.size(d));
     }
-    if (q.itemsize() == 1 && q.numel() > 0) {
+    // Of a dimension that is named twice the mean below tells.
+    const bool once = !dim.has_value() || dim->empty() || dim->size() == reduced_dims;
+    if (q.itemsize() == 1 && q.numel() > 0 && once) {
       return on_integers("mean", self, [&](const Tensor& own) { return means_of_rows(own, count, sizes); });
     }
     return quantized::on_whole_numbers("mean", self,

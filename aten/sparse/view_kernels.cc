@@ -386,7 +386,9 @@ Tensor cat_sparse(TensorList tensors, int64_t dim) {
     int64_t* row = all.mutable_data_ptr<int64_t>() + dim * all.size(1);
     offset = 0;
     for (size_t i = 0; i < tensors.size(); row += indices[i].size(1), offset += tensors[i].size(dim), ++i) {
-      for (int64_t k = 0; offset != 0 && k < indices[i].size(1); ++k) row[k] += offset;
+      for (int64_t k = 0; offset != 0 && k < indices[i].size(1); ++k) {
+        row[k] = static_cast<int64_t>(static_cast<uint64_t>(row[k]) + static_cast<uint64_t>(offset));
+      }
     }
   }
   const DimVector sizes = with_size(first, dim, total);
