@@ -33,7 +33,10 @@ struct AiryAi : Plain<1> {
   HWY_INLINE Wide run(Wide x) const {
     const WideMask near = abs(x + 2.0) <= 3.0;
     Wide y;
-    if (any(near)) y = less(x, fit::kAiryFirst) * less(x, fit::kAirySecond) * polynomial(fit::kAiryNear, centered(x, -5, 1));
+    if (any(near)) {
+      const Wide u = centered(x, -5, 1);
+      y = less(x, fit::kAiryFirst) * less(x, fit::kAirySecond) * polynomial(fit::kAiryNear, u);
+    }
     if (HWY_UNLIKELY(!all(near))) {
       const Wide a = abs(x), root = sqrt(a), zeta = a * root * (2.0 / 3), inverse = 1.0 / zeta;
       const Wide scale = 1.0 / sqrt(root * 3.14159265358979323846);  // 1 / (sqrt(pi) |x|^(1/4))
@@ -81,13 +84,15 @@ struct AiryAiTwin : AiryAi {
       Twin far;
       if (any(falls)) {
         const Twin u = centered(inverse, 0, 0.53033008588991064);
-        far = scaled(exp(-pick(falls, zeta, Twin(0.0))) * polynomial(fit::kAiryFarTwin, fit::kAiryFarTwinRest, u) /
-                         polynomial(fit::kAiryFarTwinUnder, fit::kAiryFarTwinUnderRest, u), 0.5);
+        const Twin series = polynomial(fit::kAiryFarTwin, fit::kAiryFarTwinRest, u) /
+                            polynomial(fit::kAiryFarTwinUnder, fit::kAiryFarTwinUnderRest, u);
+        far = scaled(exp(-pick(falls, zeta, Twin(0.0))) * series, 0.5);
       }
       if (!all(falls)) {
         const Twin u = centered(inverse * inverse, 0, 0.018);
         Wide n;
-        const Twin r = reduce_quarters(zeta, 0.5, n) + polynomial(fit::kAiryPhaseTwin, fit::kAiryPhaseTwinRest, u) * inverse;
+        const Twin phase = polynomial(fit::kAiryPhaseTwin, fit::kAiryPhaseTwinRest, u) * inverse;
+        const Twin r = reduce_quarters(zeta, 0.5, n) + phase;
         far = pick(falls, far, polynomial(fit::kAiryModulusTwin, fit::kAiryModulusTwinRest, u) * cosine(r, n, 0));
       }
       y = pick(near, y, far / scale);

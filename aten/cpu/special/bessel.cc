@@ -76,7 +76,8 @@ struct BesselY : Plain<1> {
 template <int order>
 HWY_INLINE Twin bessel_j_near(Wide x, Twin z, Twin u) {
   if (order == 0) {
-    return (z - Twin(fit::kJ0First)) * (z - Twin(fit::kJ0Second)) * polynomial(fit::kJ0NearTwin, fit::kJ0NearTwinRest, u);
+    return (z - Twin(fit::kJ0First)) * (z - Twin(fit::kJ0Second)) *
+           polynomial(fit::kJ0NearTwin, fit::kJ0NearTwinRest, u);
   }
   return Twin(x) * (z - Twin(fit::kJ1First)) * (z - Twin(fit::kJ1Second)) *
          polynomial(fit::kJ1NearTwin, fit::kJ1NearTwinRest, u);
@@ -117,7 +118,8 @@ struct BesselYTwin : BesselY<order> {
     const WideMask near = x <= 8.0;
     Twin y;
     if (any(near)) {
-      const Twin z = exact_product(x, x), u = centered(z, 0, 64), j = log(Twin(x * 0.5)) * bessel_j_near<order>(x, z, u);
+      const Twin z = exact_product(x, x), u = centered(z, 0, 64);
+      const Twin j = log(Twin(x * 0.5)) * bessel_j_near<order>(x, z, u);
       if (order == 0) {
         y = j * Twin(fit::kTwoOverPiTwin) + polynomial(fit::kY0NearTwin, fit::kY0NearTwinRest, u);
       } else {

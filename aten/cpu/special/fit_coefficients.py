@@ -2,8 +2,8 @@
 """Polynomials and rational functions near the special functions: makes coefficients.h.
 
 Needs mpmath. Each is the interpolation at the Chebyshev points of its interval, which errs by little more than the best
-approximation; the error printed beside it is the largest relative one on a fine grid. The variable is u = (2 t - a - b) / (b - a)
-for t in [a, b], or t itself where a fit says so.
+approximation; the error printed beside it is the largest relative one on a fine grid. The variable is
+u = (2 t - a - b) / (b - a) for t in [a, b], or t itself where a fit says so.
     python3 fit_coefficients.py > coefficients.h
 """
 import textwrap
@@ -12,6 +12,10 @@ from mpmath import *
 
 mp.dps = 60
 tiny = mpf("1e-28")
+
+
+def note(text):
+    print(textwrap.fill(text, 120, initial_indent="// ", subsequent_indent="// "))
 
 
 def chebyshev_points(n):
@@ -45,7 +49,7 @@ def declare(name, c):
 
 
 def twins(name, c, points, values):
-    """The low coefficients as sums of two doubles, and, as doubles, those whose terms are below 2^-10 of the sum together."""
+    """The low coefficients as sums of two doubles; as doubles those whose terms together are below 2^-10 of the sum."""
     count = len(c)
     while count > 1 and all(
         fsum(abs(c[j] * t**j) for j in range(count - 1, len(c))) < abs(v) / 1024 for t, v in zip(points, values)
@@ -53,7 +57,8 @@ def twins(name, c, points, values):
         count -= 1
     count = min(count, len(c) - 1)
     pairs = ["{%r, %r}" % (float(x), float(x - mpf(float(x)))) for x in c[:count]]
-    print(textwrap.fill("inline constexpr double %s[][2] = {%s};" % (name, ", ".join(pairs)), 120, subsequent_indent="    "))
+    text = "inline constexpr double %s[][2] = {%s};" % (name, ", ".join(pairs))
+    print(textwrap.fill(text, 120, subsequent_indent="    "))
     declare(name + "Rest", c[count:])
 
 
@@ -119,19 +124,30 @@ print(
 namespace at::cpu::special::fit {
 """
 )
-print("// exp(r); the logarithm of (1 + s) / (1 - s) is 2 s + s^3 P(s^2); sin r = r P(r^2), cos r = P(r^2), sin(pi r) = r P(r^2).")
+note(
+    "exp(r); the logarithm of (1 + s) / (1 - s) is 2 s + s^3 P(s^2); sin r = r P(r^2), cos r = P(r^2), sin(pi r) "
+    "= r P(r^2)."
+)
 fit("kExp", exp, -log(2) / 2, log(2) / 2, 10, raw=True)
-fit("kLog", of_square(lambda s: (log((1 + s) / (1 - s)) / s - 2) / s**2 if s > 1e-8 else mpf(2) / 3), 0, mpf("0.0295"), 6, raw=True)
+def log_rest(s):
+    return (log((1 + s) / (1 - s)) / s - 2) / s**2 if s > 1e-8 else mpf(2) / 3
+
+
+fit("kLog", of_square(log_rest), 0, mpf("0.0295"), 6, raw=True)
 fit("kSin", of_square(lambda r: sin(r) / r), 0, mpf("0.69"), 7, raw=True)
 fit("kCos", of_square(cos), 0, mpf("0.69"), 7, raw=True)
 fit("kSinPi", of_square(lambda r: sin(pi * r) / r), 0, 0.25, 8, raw=True)
 
-print("\n// Modified Bessel functions: I0(x), I1(x) / x by x^2, and sqrt(x) exp(-x) I(x) by 1 / x.")
+print()
+note("Modified Bessel functions: I0(x), I1(x) / x by x^2, and sqrt(x) exp(-x) I(x) by 1 / x.")
 fit("kI0Near", of_square(lambda x: besseli(0, x)), 0, 64, 14, raw=True)
 fit("kI1Near", of_square(lambda x: besseli(1, x) / x), 0, 64, 13, raw=True)
 for n in (0, 1):
     fit("kI%dFar" % n, of_inverse(lambda x: besseli(n, x) * exp(-x) * sqrt(x)), 0, 0.125, 10)
-print("// The same to 2; K0(x) + log(x / 2) I0(x) and (K1(x) - 1 / x - log(x / 2) I1(x)) / x by x^2; sqrt(x) exp(x) K(x) by 1 / x.")
+note(
+    "The same to 2; K0(x) + log(x / 2) I0(x) and (K1(x) - 1 / x - log(x / 2) I1(x)) / x by x^2; sqrt(x) exp(x) "
+    "K(x) by 1 / x."
+)
 fit("kI0Small", of_square(lambda x: besseli(0, x)), 0, 4, 7, raw=True)
 fit("kI1Small", of_square(lambda x: besseli(1, x) / x), 0, 4, 7, raw=True)
 fit("kK0Near", of_square(lambda x: besselk(0, x) + log(x / 2) * besseli(0, x)), 0, 4, 8, raw=True)
@@ -139,9 +155,12 @@ fit("kK1Near", of_square(lambda x: (besselk(1, x) - 1 / x - log(x / 2) * besseli
 for n in (0, 1):
     fit("kK%dFar" % n, of_inverse(lambda x: besselk(n, x) * exp(x) * sqrt(x)), 0, 0.5, 13)
 
-print("\n// Bessel functions: the squares of the zeros below 8, J0 and J1 / x divided by x^2 less each of them, the rest of Y0")
-print("// and of Y1 / x beside the logarithm, and from 8 on the modulus times sqrt(pi x / 2) and x times the phase less")
-print("// x - (2 n + 1) pi / 4, all by x^2 or its inverse.")
+print()
+note(
+    "Bessel functions: the squares of the zeros below 8, J0 and J1 / x divided by x^2 less each of them, the rest "
+    "of Y0 and of Y1 / x beside the logarithm, and from 8 on the modulus times sqrt(pi x / 2) and x times the "
+    "phase less x - (2 n + 1) pi / 4, all by x^2 or its inverse."
+)
 for n in (0, 1):
     r = [besseljzero(n, k) ** 2 for k in (1, 2)]
     split("kJ%dFirst" % n, r[0])
@@ -149,28 +168,61 @@ for n in (0, 1):
     fit("kJ%dNear" % n, of_square(lambda x: besselj(n, x) / x**n / ((x * x - r[0]) * (x * x - r[1]))), 0, 64, 14)
 fit("kY0Near", of_square(lambda x: bessely(0, x) - 2 / pi * log(x / 2) * besselj(0, x)), 0, 64, 17)
 fit("kY1Near", of_square(lambda x: (bessely(1, x) - 2 / pi * (log(x / 2) * besselj(1, x) - 1 / x)) / x), 0, 64, 16)
-for n in (0, 1):
-    fit("kModulus%d" % n, of_inverse_square(lambda x: sqrt(besselj(n, x) ** 2 + bessely(n, x) ** 2) * sqrt(pi * x / 2)), 0, mpf(1) / 64, 7)
-    fit("kPhase%d" % n, of_inverse_square(lambda x: x * turns(atan2(bessely(n, x), besselj(n, x)) - x + (2 * n + 1) * pi / 4)), 0, mpf(1) / 64, 12)
 
-print("\n// Airy's function: beyond 1 times 2 sqrt(pi) x^(1/4) exp(z) by 1 / z, z = 2/3 |x|^(3/2); to -5 divided by x less each of")
-print("// two zeros; below, modulus times sqrt(pi) |x|^(1/4) and z times the phase less z + pi / 4 by 1 / z^2.")
+
+def modulus(n):
+    return of_inverse_square(lambda x: hypot(besselj(n, x), bessely(n, x)) * sqrt(pi * x / 2))
+
+
+def phase(n):
+    return of_inverse_square(lambda x: x * turns(atan2(bessely(n, x), besselj(n, x)) - x + (2 * n + 1) * pi / 4))
+
+
+for n in (0, 1):
+    fit("kModulus%d" % n, modulus(n), 0, mpf(1) / 64, 7)
+    fit("kPhase%d" % n, phase(n), 0, mpf(1) / 64, 12)
+
+print()
+note(
+    "Airy's function: beyond 1 times 2 sqrt(pi) x^(1/4) exp(z) by 1 / z, z = 2/3 |x|^(3/2); to -5 divided by x "
+    "less each of two zeros; below, modulus times sqrt(pi) |x|^(1/4) and z times the phase less z + pi / 4 by 1 / "
+    "z^2."
+)
 
 
 def argument(z):
     return (1.5 * z) ** (mpf(2) / 3)
 
 
-fit("kAiryFar", of_inverse(lambda z: 2 * sqrt(pi) * argument(z) ** 0.25 * exp(z) * airyai(argument(z))), 0, 1.5, 6, 6)
+@of_inverse
+def airy_far(z):
+    return 2 * sqrt(pi) * argument(z) ** 0.25 * exp(z) * airyai(argument(z))
+
+
+@of_inverse_square
+def airy_modulus(z):
+    return hypot(airyai(-argument(z)), airybi(-argument(z))) * sqrt(pi) * argument(z) ** 0.25
+
+
+@of_inverse_square
+def airy_phase(z):
+    return z * turns(atan2(airyai(-argument(z)), airybi(-argument(z))) - z - pi / 4)
+
+
+fit("kAiryFar", airy_far, 0, 1.5, 6, 6)
 zeros = [airyaizero(1), airyaizero(2)]
 split("kAiryFirst", zeros[0])
 split("kAirySecond", zeros[1])
 fit("kAiryNear", lambda x: airyai(x) / ((x - zeros[0]) * (x - zeros[1])), -5, 1, 22)
 end = 1 / (2 * mpf(5) ** 1.5 / 3) ** 2
-fit("kAiryModulus", of_inverse_square(lambda z: hypot(airyai(-argument(z)), airybi(-argument(z))) * sqrt(pi) * argument(z) ** 0.25), 0, end, 7)
-fit("kAiryPhase", of_inverse_square(lambda z: z * turns(atan2(airyai(-argument(z)), airybi(-argument(z))) - z - pi / 4)), 0, end, 12)
+fit("kAiryModulus", airy_modulus, 0, end, 7)
+fit("kAiryPhase", airy_phase, 0, end, 12)
 
-print("\n// exp(x^2) erfc(x) / t by t = 4 / (4 + x). (ndtr(x) - 1/2) / x by x^2. The quantile of 1/2 + d divided by d, by d^2; that of exp(-r^2), negated, by r.")
+print()
+note(
+    "exp(x^2) erfc(x) / t by t = 4 / (4 + x). (ndtr(x) - 1/2) / x by x^2. The quantile of 1/2 + d divided by d, "
+    "by d^2; that of exp(-r^2), negated, by r."
+)
 
 
 def scaled_erfc(x):
@@ -200,16 +252,26 @@ fit("kQuantileNear", of_square(lambda d: sqrt(2) * erfinv(2 * d) / d), 0, 0.1806
 fit("kQuantileTail", tail_quantile, 1.5, 4.5, 5, 5)
 fit("kQuantileFar", tail_quantile, 4.5, 10.25, 5, 5)
 
-print("\n// log gamma(1 + y) / (y (y - 1)) and psi(1 + y) / (y less its zero); Stirling's rests, x (log gamma(x) - (x - 1/2) log x +")
-print("// x - log(2 pi) / 2) and x^2 (log x - 1 / (2x) - psi(x)), by 1 / x^2.")
+print()
+note(
+    "log gamma(1 + y) / (y (y - 1)) and psi(1 + y) / (y less its zero); Stirling's rests, x (log gamma(x) - (x - "
+    "1/2) log x + x - log(2 pi) / 2) and x^2 (log x - 1 / (2x) - psi(x)), by 1 / x^2."
+)
 fit("kLogGammaNear", lambda y: loggamma(1 + y) / (y * (y - 1)), tiny, 1 - tiny, 5, 5)
-fit("kLogGammaFar", of_inverse_square(lambda x: x * (loggamma(x) - (x - 0.5) * log(x) + x - log(2 * pi) / 2)), 0, mpf(1) / 9, 7)
+fit(
+    "kLogGammaFar",
+    of_inverse_square(lambda x: x * (loggamma(x) - (x - 0.5) * log(x) + x - log(2 * pi) / 2)),
+    0,
+    mpf(1) / 9,
+    7,
+)
 zero = findroot(digamma, 1.46) - 1
 split("kDigammaZero", zero)
 fit("kDigammaNear", lambda y: digamma(1 + y) / (y - zero), 0, 1, 5, 5)
 fit("kDigammaFar", of_inverse_square(lambda x: x * x * (log(x) - 1 / (2 * x) - digamma(x))), 0, mpf(1) / 9, 12)
 
-print("\n// For double, to some 1e-18, with the coefficients that matter as sums of two doubles.")
+print()
+note("For double, to some 1e-18, with the coefficients that matter as sums of two doubles.")
 
 
 def twin(name, *arguments, **options):
@@ -234,15 +296,15 @@ for n in (0, 1):
     twin("kK%dFar" % n, of_inverse(lambda x: besselk(n, x) * exp(x) * sqrt(x)), 0, 0.5, 26)
     r = [besseljzero(n, k) ** 2 for k in (1, 2)]
     twin("kJ%dNear" % n, of_square(lambda x: besselj(n, x) / x**n / ((x * x - r[0]) * (x * x - r[1]))), 0, 64, 16)
-    twin("kModulus%d" % n, of_inverse_square(lambda x: sqrt(besselj(n, x) ** 2 + bessely(n, x) ** 2) * sqrt(pi * x / 2)), 0, mpf(1) / 64, 12)
-    twin("kPhase%d" % n, of_inverse_square(lambda x: x * turns(atan2(bessely(n, x), besselj(n, x)) - x + (2 * n + 1) * pi / 4)), 0, mpf(1) / 64, 14)
+    twin("kModulus%d" % n, modulus(n), 0, mpf(1) / 64, 12)
+    twin("kPhase%d" % n, phase(n), 0, mpf(1) / 64, 14)
 twin("kY0Near", of_square(lambda x: bessely(0, x) - 2 / pi * log(x / 2) * besselj(0, x)), 0, 64, 18)
 twin("kY1Near", of_square(lambda x: (bessely(1, x) - 2 / pi * (log(x / 2) * besselj(1, x) - 1 / x)) / x), 0, 64, 17)
 twin("kAiryNear", lambda x: airyai(x) / ((x - zeros[0]) * (x - zeros[1])), -5, 2, 34)
 far_end = 1 / (2 * mpf(2) ** 1.5 / 3)
-twin("kAiryFar", of_inverse(lambda z: 2 * sqrt(pi) * argument(z) ** 0.25 * exp(z) * airyai(argument(z))), 0, far_end, 9, 9)
-twin("kAiryModulus", of_inverse_square(lambda z: hypot(airyai(-argument(z)), airybi(-argument(z))) * sqrt(pi) * argument(z) ** 0.25), 0, end, 13)
-twin("kAiryPhase", of_inverse_square(lambda z: z * turns(atan2(airyai(-argument(z)), airybi(-argument(z))) - z - pi / 4)), 0, end, 15)
+twin("kAiryFar", airy_far, 0, far_end, 9, 9)
+twin("kAiryModulus", airy_modulus, 0, end, 13)
+twin("kAiryPhase", airy_phase, 0, end, 15)
 twin("kScaledErfc", lambda t: scaled_erfc(4 * (1 / max(t, mpf("1e-14")) - 1)) / max(t, mpf("1e-14")), 0, 1, 26)
 twin("kQuantileNear", of_square(lambda d: sqrt(2) * erfinv(2 * d) / d), 0, 0.180625, 9, 9)
 twin("kQuantileTail", tail_quantile, 1.5, 4.5, 9, 9)

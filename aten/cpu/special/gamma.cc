@@ -62,7 +62,12 @@ struct Zeta : Plain<2> {
   HWY_INLINE Wide run(Wide s, Wide q) const {
     const WideMask good = usual(s, q);
     s = pick(good, s, 2.0);
-    return hurwitz(s, pick(good, q, 1.0), [s](Wide x) HWY_ATTR { return exp(-s * log(x)); });
+    // Terms that underflow are 0, so that large s end.
+    const auto power = [s](Wide x) HWY_ATTR {
+      const Wide exponent = s * log(x);
+      return pick(exponent < 700.0, exp(-exponent), 0.0);
+    };
+    return hurwitz(s, pick(good, q, 1.0), power);
   }
 };
 
@@ -73,7 +78,8 @@ struct Polygamma {
   static constexpr int kInputs = 1;
   int64_t order;
   double factor;  // (-1)^(n + 1) n!
-  explicit Polygamma(const void* context) : order(*static_cast<const int64_t*>(context)), factor(order % 2 == 1 ? 1 : -1) {
+  explicit Polygamma(const void* context)
+      : order(*static_cast<const int64_t*>(context)), factor(order % 2 == 1 ? 1 : -1) {
     for (int64_t k = 2; k <= order && k <= kMostOrder; ++k) factor *= static_cast<double>(k);
   }
   double one(double x) const { return polygamma(order, x); }
@@ -116,8 +122,8 @@ struct Mvlgamma {
   }
 };
 
-// The regularized incomplete gamma functions by the series of the lower one to x = a + 1, by the continued fraction of the
-// upper one beyond.
+// The regularized incomplete gamma functions by the series of the lower one to x = a + 1, by the continued fraction of
+// the upper one beyond.
 template <bool upper>
 struct IncompleteGamma : Plain<2> {
   double one(double a, double x) const { return upper ? upper_gamma(a, x) : lower_gamma(a, x); }

@@ -102,7 +102,8 @@ struct BesselKTwin : BesselK<order, scaled> {
     if (any(near)) {
       const Twin z = exact_product(x, x), l = log(Twin(x * 0.5));
       if (order == 0) {
-        y = polynomial(fit::kK0NearTwin, fit::kK0NearTwinRest, z) - l * polynomial(fit::kI0SmallTwin, fit::kI0SmallTwinRest, z);
+        y = polynomial(fit::kK0NearTwin, fit::kK0NearTwinRest, z) -
+            l * polynomial(fit::kI0SmallTwin, fit::kI0SmallTwinRest, z);
       } else {
         y = Twin(1.0) / Twin(x) + Twin(x) * (l * polynomial(fit::kI1SmallTwin, fit::kI1SmallTwinRest, z) +
                                              polynomial(fit::kK1NearTwin, fit::kK1NearTwinRest, z));

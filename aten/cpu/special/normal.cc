@@ -152,8 +152,8 @@ struct NdtriTwin : Ndtri {
       }
       if (!all(middle | near)) {
         const Twin w = centered(r, 10.25, 27.5);
-        tail = pick(middle, tail, polynomial(fit::kQuantileFartherTwin, fit::kQuantileFartherTwinRest, w) /
-                                      polynomial(fit::kQuantileFartherTwinUnder, fit::kQuantileFartherTwinUnderRest, w));
+        const Twin under = polynomial(fit::kQuantileFartherTwinUnder, fit::kQuantileFartherTwinUnderRest, w);
+        tail = pick(middle, tail, polynomial(fit::kQuantileFartherTwin, fit::kQuantileFartherTwinRest, w) / under);
       }
       x = pick(near, x, pick(d.h < 0.0, -tail, tail));
     }
@@ -163,7 +163,8 @@ struct NdtriTwin : Ndtri {
 struct EntrTwin : Entr {
   HWY_INLINE WideMask usual(Wide x) const { return (x <= 0.0) | ((x > 1e-290) & (x < 1e290)); }
   HWY_INLINE Wide run(Wide x) const {
-    return pick(x > 0.0, pick(x == 1.0, -0.0, (Twin(-x) * log(Twin(x))).sum()), pick(x == 0.0, Wide(0.0), Wide(-kInfinity)));
+    const Wide y = pick(x == 1.0, Wide(-0.0), (Twin(-x) * log(Twin(x))).sum());
+    return pick(x > 0.0, y, pick(x == 0.0, Wide(0.0), Wide(-kInfinity)));
   }
 };
 struct Xlog1pyTwin : Xlog1py {

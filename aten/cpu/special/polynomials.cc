@@ -14,7 +14,8 @@ namespace HWY_NAMESPACE {
 namespace {
 
 struct Recurrence {
-  [[maybe_unused]] static constexpr double kEnd = (1 << 20) + 1;  // the least degree that is left to the scalar function
+  // The least degree that is left to the scalar function.
+  [[maybe_unused]] static constexpr double kEnd = (1 << 20) + 1;
 };
 // Each a recurrence: P(0) = 1, P(1) = first(x), P(k + 1) = next(k, x, P(k), P(k - 1)).
 template <int kind>
