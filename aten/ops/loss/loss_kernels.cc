@@ -150,6 +150,7 @@ Tensor smooth_l1_loss(const Tensor& self, const Tensor& target, int64_t reductio
   TORCH_CHECK(beta >= 0, "smooth_l1_loss does not support negative values for beta.");
   if (beta == 0) return at::l1_loss(self, target, reduction);
   const Tensor d = at::sub(self, target), a = at::abs(d);
+  TORCH_CHECK_NOT_IMPLEMENTED(!d.is_complex(), "\"smooth_l1_cpu\" not implemented for '", toString(d.scalar_type()), "'");
   const Tensor loss =
       at::where(at::lt(a, Scalar(beta)), at::mul(at::mul(d, d), Scalar(0.5 / beta)), at::sub(a, Scalar(0.5 * beta)));
   return reduced(loss, reduction);
@@ -211,6 +212,7 @@ Tensor huber_loss_backward(
 Tensor huber_loss(const Tensor& self, const Tensor& target, int64_t reduction, double delta) {
   TORCH_CHECK(delta > 0, "huber_loss does not support non-positive values for delta.");
   const Tensor d = at::sub(self, target), a = at::abs(d);
+  TORCH_CHECK_NOT_IMPLEMENTED(!d.is_complex(), "\"huber_cpu\" not implemented for '", toString(d.scalar_type()), "'");
   const Tensor loss = at::where(
       at::le(a, Scalar(delta)), at::mul(at::mul(d, d), Scalar(0.5)), at::mul(at::sub(a, Scalar(0.5 * delta)), Scalar(delta)));
   return reduced(loss, reduction);
