@@ -323,7 +323,7 @@ HWY_INLINE V cos(D d, V x) {
 template <class D, class V>
 HWY_INLINE hn::Vec<D> to_float(D d, V v) {
 #if HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR
-  const hn::Repartition<double, hn::Twice<D>> wide;
+  const hn::Rebind<double, D> wide;
   alignas(64) double from[hn::MaxLanes(wide)];
   alignas(64) float to[hn::MaxLanes(D())];
   hn::Store(v, wide, from);
@@ -337,11 +337,16 @@ HWY_INLINE hn::Vec<D> to_float(D d, V v) {
 /// f(x...) on the elements as double, for functions whose steps lose too much in float.
 template <class D, class F, class... V>
 HWY_INLINE hn::Vec<D> by_double(D d, F f, V... x) {
+#if HWY_TARGET == HWY_SCALAR
+  const hn::Rebind<double, D> wide;
+  return to_float(d, f(wide, hn::PromoteTo(wide, x)...));
+#else
   const hn::Half<D> half;
   const hn::Repartition<double, D> wide;
   const auto low = to_float(half, f(wide, hn::PromoteTo(wide, hn::LowerHalf(half, x))...));
   const auto high = to_float(half, f(wide, hn::PromoteTo(wide, hn::UpperHalf(half, x))...));
   return hn::Combine(d, high, low);
+#endif
 }
 
 template <class D, class V>

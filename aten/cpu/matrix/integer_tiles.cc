@@ -43,6 +43,22 @@ void PackShorts(int64_t n, int64_t k, const int16_t* b, int16_t* packed) {
   }
 }
 
+#if HWY_TARGET == HWY_SCALAR
+template <int kRows>
+void SumTile(int64_t pairs, const int16_t* a, int64_t a_row, const int16_t* b, int32_t* to, int64_t to_row,
+             int64_t columns) {
+  for (int r = 0; r < kRows; ++r, a += a_row, to += to_row) {
+    for (int64_t c = 0; c < columns; ++c) {
+      uint32_t sum = 0;
+      for (int64_t p = 0; p < pairs; ++p) {
+        const int16_t *const x = a + 2 * p, *const y = b + 4 * p + 2 * c;
+        sum += static_cast<uint32_t>(x[0] * y[0]) + static_cast<uint32_t>(x[1] * y[1]);
+      }
+      to[c] = static_cast<int32_t>(sum);
+    }
+  }
+}
+#else
 template <int kRows>
 HWY_NOINLINE void SumTile(int64_t pairs, const int16_t* a, int64_t a_row, const int16_t* b, int32_t* to, int64_t to_row,
                           int64_t columns) {
@@ -76,6 +92,7 @@ HWY_NOINLINE void SumTile(int64_t pairs, const int16_t* a, int64_t a_row, const 
     if (row == buffer) std::memcpy(to, buffer, static_cast<size_t>(columns) * sizeof(int32_t));
   }
 }
+#endif
 
 void MultiplyShorts(int64_t m, int64_t n, int64_t k, const int16_t* a, int64_t a_row, const int16_t* packed,
                     int32_t* sums, int64_t sums_row) {

@@ -70,7 +70,9 @@ template <size_t n, size_t m>
 HWY_INLINE Twin polynomial(const double (&c)[n][2], const double (&rest)[m], Twin u) {
   Twin y = polynomial(rest, u.h);
   // Unrolled, it is what compilations of a minute are made of.
+#if defined(__clang__)
 #pragma clang loop unroll(disable)
+#endif
   for (size_t k = n; k > 0; --k) {
     const Wide p = y.h * u.h, low = product_less(y.h, u.h, p) + multiply_add(y.h, u.l, y.l * u.h);
     const Twin s = exact_sum(p, c[k - 1][0]);

@@ -170,6 +170,15 @@ HWY_INLINE Wide cosine(Wide r, Wide n, uint64_t shift) {
 HWY_INLINE Wide sin_pi(Wide r) { return r * polynomial(fit::kSinPi, r * r); }
 
 using NarrowTag = hn::ScalableTag<float>;
+
+#if HWY_TARGET == HWY_SCALAR
+// Not called: one lane is slower than the scalar functions.
+HWY_INLINE Wide widen(hn::Vec<NarrowTag> x) {
+  const WideVec v = hn::PromoteTo(WideTag(), x);
+  return {v, v};
+}
+HWY_INLINE hn::Vec<NarrowTag> narrow(Wide x) { return hn::DemoteTo(NarrowTag(), x.v); }
+#else
 using NarrowHalf = hn::Half<NarrowTag>;
 
 HWY_INLINE Wide widen(hn::Vec<NarrowTag> x) {
@@ -180,6 +189,7 @@ HWY_INLINE hn::Vec<NarrowTag> narrow(Wide x) {
   const NarrowHalf half;
   return hn::Combine(NarrowTag(), hn::DemoteTo(half, x.w), hn::DemoteTo(half, x.v));
 }
+#endif
 
 /// How the loop reads and writes elements of T, 2 Lanes(WideTag) at once.
 template <class T>
