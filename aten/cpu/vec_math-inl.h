@@ -2,8 +2,8 @@
 // hwy/highway.h.
 //
 // Errors against the exact value over the whole range, in units of the last place (held by loops_test and, for the operators,
-// by //tests/accuracy): exp 1, expm1 2, log 1, log1p 2, tanh 3, sigmoid 2, erf 2, sin and cos 2, asin 2.5, acos, atan, atan2
-// and erfinv 2; those that go by double one half and a little more. Special values as in C's library: exp(-inf) = 0,
+// by //tests/accuracy): exp 1, expm1 2, log 1, log1p 2, tanh 3, sigmoid 2, erf 2, sin and cos 2, asin and atan2
+// 2.5, acos, atan and erfinv 2. Special values as in C's library: exp(-inf) = 0,
 // log(0) = -inf, log of a negative NaN, NaN stays NaN, the sign of zero is kept by odd functions.
 
 #if defined(ATEN_CPU_VEC_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -28,11 +28,11 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 /// c[0] + c[1] x + ... by Horner's rule.
 template <class D, class V>
-HWY_INLINE V polynomial(D d, V, hn::TFromD<D> last) {
+HWY_INLINE V polynomial(D d, V, float last) {
   return hn::Set(d, last);
 }
 template <class D, class V, class... C>
-HWY_INLINE V polynomial(D d, V x, hn::TFromD<D> first, C... rest) {
+HWY_INLINE V polynomial(D d, V x, float first, C... rest) {
   return hn::MulAdd(polynomial(d, x, rest...), x, hn::Set(d, first));
 }
 
@@ -319,54 +319,6 @@ HWY_INLINE V cos(D d, V x) {
   return with_library_beyond(d, x, sin_quarter(d, x, 1), 12800.0f, [](float v) { return std::cos(v); });
 }
 
-/// Rounded to float, as C does: Highway's emulation takes infinities for the largest number.
-template <class D, class V>
-HWY_INLINE hn::Vec<D> to_float(D d, V v) {
-#if HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR
-  const hn::Rebind<double, D> wide;
-  alignas(64) double from[hn::MaxLanes(wide)];
-  alignas(64) float to[hn::MaxLanes(D())];
-  hn::Store(v, wide, from);
-  for (size_t i = 0; i < hn::Lanes(d); ++i) to[i] = static_cast<float>(from[i]);
-  return hn::Load(d, to);
-#else
-  return hn::DemoteTo(d, v);
-#endif
-}
-
-/// f(x...) on the elements as double, for functions whose steps lose too much in float.
-template <class D, class F, class... V>
-HWY_INLINE hn::Vec<D> by_double(D d, F f, V... x) {
-#if HWY_TARGET == HWY_SCALAR
-  const hn::Rebind<double, D> wide;
-  return to_float(d, f(wide, hn::PromoteTo(wide, x)...));
-#else
-  const hn::Half<D> half;
-  const hn::Repartition<double, D> wide;
-  const auto low = to_float(half, f(wide, hn::PromoteTo(wide, hn::LowerHalf(half, x))...));
-  const auto high = to_float(half, f(wide, hn::PromoteTo(wide, hn::UpperHalf(half, x))...));
-  return hn::Combine(d, high, low);
-#endif
-}
-
-template <class D, class V>
-HWY_INLINE V tan(D d, V x) {
-  const V y = by_double(d, [](auto w, auto v) HWY_ATTR {
-    const auto n = hn::Round(hn::Mul(v, hn::Set(w, 0.63661977236758134)));
-    // pi / 2 in two parts: the first has 33 bits.
-    auto r = hn::Sub(v, hn::Mul(n, hn::Set(w, 0x1.921fb544p0)));
-    r = hn::NegMulAdd(n, hn::Set(w, 0x1.0b4611a626331p-34), r);
-    const auto z = hn::Mul(r, r);
-    const auto p = polynomial(w, z, 0.333333492, 0.133326769, 0.0540586747, 0.0212876219, 0.0108234994, 0.000103481601,
-                              0.00437002955);
-    const auto y = hn::MulAdd(hn::Mul(r, z), p, r);
-    const auto half = hn::Mul(n, hn::Set(w, 0.5));
-    return hn::IfThenElse(hn::Ne(half, hn::Floor(half)), hn::Div(hn::Set(w, -1.0), y), y);
-  }, x);
-  return with_library_beyond(d, x, hn::IfThenElse(hn::Eq(x, hn::Zero(d)), x, y), 12800.0f,
-                             [](float v) { return static_cast<float>(std::tan(static_cast<double>(v))); });
-}
-
 // pi / 2 is kHalfPi less kHalfPiExcess.
 constexpr float kHalfPi = 1.57079637f, kHalfPiExcess = 4.37113883e-8f;
 
@@ -455,157 +407,6 @@ HWY_INLINE V erfinv(D d, V x) {
                            -0.000207961304f, 0.000130611705f);
   const V p = hn::IfThenElse(central, near, far);
   return hn::Mul(x, hn::IfThenElse(hn::Eq(a, one), hn::Set(d, __builtin_inff()), p));
-}
-
-/// sin(pi x) / (pi x): the argument is reduced before it is multiplied.
-template <class D, class V>
-HWY_INLINE V sinc(D d, V x) {
-  return by_double(d, [](auto w, auto v) HWY_ATTR {
-    const auto n = hn::Round(v), r = hn::Sub(v, n), z = hn::Mul(r, r);
-    const auto s = hn::Mul(r, polynomial(w, z, 3.1415926535897931, -5.16771269, 2.55016088, -0.599226475, 0.081939213,
-                                         -0.00685878051));
-    const auto y = hn::Div(s, hn::Mul(v, hn::Set(w, 3.1415926535897931)));
-    const auto half = hn::Mul(n, hn::Set(w, 0.5));
-    const auto signed_y = hn::IfThenElse(hn::Ne(half, hn::Floor(half)), hn::Neg(y), y);
-    return hn::IfThenElse(hn::Eq(v, hn::Zero(w)), hn::Set(w, 1.0), signed_y);
-  }, x);
-}
-
-template <class D, class V>
-HWY_INLINE V logit(D d, V x) {
-  return log(d, hn::Div(x, hn::Sub(hn::Set(d, 1.0f), x)));
-}
-
-/// Highway's logarithm of a double, inf at inf.
-template <class D, class V>
-HWY_INLINE V log_wide(D d, V x) {
-  return hn::IfThenElse(hn::Lt(x, hn::Set(d, __builtin_inf())), hn::Log(d, x), x);
-}
-
-// Below this odd functions are two terms of their series.
-constexpr double kSmall = 0x1p-10;
-
-template <class D, class V>
-HWY_INLINE V asinh(D d, V x) {
-  return by_double(d, [](auto w, auto v) HWY_ATTR {
-    const auto a = hn::Abs(v), square = hn::Mul(v, v);
-    const auto y = log_wide(w, hn::Add(a, hn::Sqrt(hn::Add(square, hn::Set(w, 1.0)))));
-    const auto series = hn::MulAdd(hn::Mul(a, square), hn::Set(w, -1.0 / 6), a);
-    return hn::CopySign(hn::IfThenElse(hn::Lt(a, hn::Set(w, kSmall)), series, y), v);
-  }, x);
-}
-
-template <class D, class V>
-HWY_INLINE V acosh(D d, V x) {
-  return by_double(d, [](auto w, auto v) HWY_ATTR {
-    const auto one = hn::Set(w, 1.0);
-    const auto y = log_wide(w, hn::Add(v, hn::Sqrt(hn::Mul(hn::Sub(v, one), hn::Add(v, one)))));
-    return hn::IfThenElse(hn::Ge(v, one), y, hn::Set(w, __builtin_nan("")));
-  }, x);
-}
-
-template <class D, class V>
-HWY_INLINE V atanh(D d, V x) {
-  return by_double(d, [](auto w, auto v) HWY_ATTR {
-    const auto one = hn::Set(w, 1.0), a = hn::Abs(v);
-    const auto y = hn::Mul(hn::Set(w, 0.5), log_wide(w, hn::Div(hn::Add(one, a), hn::Sub(one, a))));
-    const auto series = hn::MulAdd(hn::Mul(a, hn::Mul(v, v)), hn::Set(w, 1.0 / 3), a);
-    const auto inside = hn::IfThenElse(hn::Le(a, one), y, hn::Set(w, __builtin_nan("")));
-    return hn::CopySign(hn::IfThenElse(hn::Lt(a, hn::Set(w, kSmall)), series, inside), v);
-  }, x);
-}
-
-template <class D, class V>
-HWY_INLINE V sinh(D d, V x) {
-  return by_double(d, [](auto w, auto v) HWY_ATTR {
-    const auto a = hn::Abs(v);
-    const auto e = exp(w, hn::IfThenElse(hn::Gt(a, hn::Set(w, 100.0)), hn::Set(w, 100.0), a));
-    const auto y = hn::Mul(hn::Set(w, 0.5), hn::Sub(e, hn::Div(hn::Set(w, 1.0), e)));
-    const auto series = hn::MulAdd(hn::Mul(a, hn::Mul(v, v)), hn::Set(w, 1.0 / 6), a);
-    return hn::CopySign(hn::IfThenElse(hn::Lt(a, hn::Set(w, kSmall)), series, y), v);
-  }, x);
-}
-
-template <class D, class V>
-HWY_INLINE V cosh(D d, V x) {
-  return by_double(d, [](auto w, auto v) HWY_ATTR {
-    const auto a = hn::Abs(v);
-    const auto e = exp(w, hn::IfThenElse(hn::Gt(a, hn::Set(w, 100.0)), hn::Set(w, 100.0), a));
-    return hn::Mul(hn::Set(w, 0.5), hn::Add(e, hn::Div(hn::Set(w, 1.0), e)));
-  }, x);
-}
-
-/// exp(-x^2) times a polynomial in (x - 3) / (x + 3).
-template <class D, class V>
-HWY_INLINE V erfc(D d, V x) {
-  return by_double(d, [](auto w, auto v) HWY_ATTR {
-    const auto a = hn::Abs(v), three = hn::Set(w, 3.0);
-    const auto bounded = hn::IfThenElse(hn::Gt(a, hn::Set(w, 20.0)), hn::Set(w, 20.0), a);
-    const auto t = hn::Div(hn::Sub(bounded, three), hn::Add(bounded, three));
-    const auto p = polynomial(w, t, 0.179001151947, -0.326233570347, 0.245603748258, -0.150115577317, 0.0716664469358,
-                              -0.0243957314665, 0.00426627582615, 0.000719423558828, -0.00058954559693, 2.62124314079e-05,
-                              5.26738339337e-05);
-    const auto y = hn::Mul(p, exp(w, hn::Neg(hn::Mul(bounded, bounded))));
-    return hn::IfThenElse(hn::Lt(v, hn::Zero(w)), hn::Sub(hn::Set(w, 2.0), y), y);
-  }, x);
-}
-
-template <class D, class V>
-HWY_INLINE V hypot(D d, V x, V y) {
-  const V h = by_double(d, [](auto w, auto a, auto b) HWY_ATTR {
-    return hn::Sqrt(hn::MulAdd(a, a, hn::Mul(b, b)));
-  }, x, y);
-  return hn::IfThenElse(hn::Or(hn::IsInf(x), hn::IsInf(y)), hn::Set(d, __builtin_inff()), h);
-}
-
-/// library(a, b) in the lanes where `inside` is false.
-template <class D, class V, class M, class F>
-HWY_INLINE V with_library_outside(D d, V a, V b, V y, M inside, F library) {
-  if (HWY_LIKELY(hn::AllTrue(d, inside))) return y;
-  alignas(64) float first[hn::MaxLanes(D())], second[hn::MaxLanes(D())], out[hn::MaxLanes(D())], is_inside[hn::MaxLanes(D())];
-  hn::Store(a, d, first);
-  hn::Store(b, d, second);
-  hn::Store(y, d, out);
-  hn::Store(hn::IfThenElseZero(inside, hn::Set(d, 1.0f)), d, is_inside);
-  for (size_t i = 0; i < hn::Lanes(d); ++i) {
-    if (is_inside[i] == 0) out[i] = static_cast<float>(library(static_cast<double>(first[i]), static_cast<double>(second[i])));
-  }
-  return hn::Load(d, out);
-}
-
-/// finish(w, a, b, r) for r = fmod(a, b) as doubles: quotients below 2^28 of floats are cut, and their products, exact.
-template <class D, class V, class Finish, class Library>
-HWY_INLINE V by_fmod(D d, V a, V b, Finish finish, Library library) {
-  const V y = by_double(d, [finish](auto w, auto x, auto z) HWY_ATTR {
-    const auto r = hn::Sub(x, hn::Mul(hn::Trunc(hn::Div(x, z)), z));
-    return finish(w, x, z, hn::CopySign(r, x));
-  }, a, b);
-  // Compared so that NaN, zero divisors and infinities are outside.
-  const V bound = hn::Mul(hn::Abs(b), hn::Set(d, 0x1p28f));
-  const auto inside = hn::And(hn::Lt(hn::Abs(a), bound), hn::Lt(hn::Abs(b), hn::Set(d, 0x1p99f)));
-  return with_library_outside(d, a, b, y, inside, library);
-}
-
-template <class D, class V>
-HWY_INLINE V xlogy(D d, V a, V b) {
-  const V y = hn::IfThenElse(hn::Eq(a, hn::Zero(d)), hn::Zero(d), hn::Mul(a, log(d, b)));
-  return hn::IfThenElse(hn::IsNaN(b), b, y);
-}
-
-/// log(exp(a) + exp(b)).
-template <class D, class V>
-HWY_INLINE V logaddexp(D d, V a, V b) {
-  const V m = hn::IfThenElse(hn::Gt(a, b), a, b);
-  const V y = hn::Add(m, log1p(d, exp(d, hn::Neg(hn::Abs(hn::Sub(a, b))))));
-  return hn::IfThenElse(hn::And(hn::Eq(a, b), hn::IsInf(a)), a, y);
-}
-
-/// log2(2^a + 2^b).
-template <class D, class V>
-HWY_INLINE V logaddexp2(D d, V a, V b) {
-  const V m = hn::IfThenElse(hn::Gt(a, b), a, b);
-  const V log1 = log1p(d, exp2(d, hn::Neg(hn::Abs(hn::Sub(a, b)))));
-  return hn::IfThenElse(hn::And(hn::Eq(a, b), hn::IsInf(a)), a, hn::MulAdd(log1, hn::Set(d, 1.4426950408889634f), m));
 }
 
 /// The number next to a on the way to b.

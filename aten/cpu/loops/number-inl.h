@@ -11,6 +11,7 @@
 #include <cmath>
 
 #include "aten/cpu/loops/loops-inl.h"
+#include "aten/cpu/loops/two_vectors-inl.h"
 #include "aten/cpu/vec_math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -18,32 +19,8 @@ namespace at::cpu {
 namespace HWY_NAMESPACE {
 
 using FloatTag = hn::ScalableTag<float>;
+using VecFloat = TwoVectors<float>;
 
-// Two vectors: formulas are long chains of instructions that wait for each other, so that a processor finds too little to do
-// in one of them.
-struct VecFloat {
-  hn::Vec<FloatTag> v, w;
-  VecFloat() = default;
-  HWY_INLINE VecFloat(hn::Vec<FloatTag> x, hn::Vec<FloatTag> y) : v(x), w(y) {}
-  HWY_INLINE explicit VecFloat(double x) : v(hn::Set(FloatTag(), static_cast<float>(x))), w(v) {}
-};
-struct MaskFloat {
-  hn::Mask<FloatTag> m, n;
-};
-
-HWY_INLINE VecFloat operator+(VecFloat a, VecFloat b) { return {hn::Add(a.v, b.v), hn::Add(a.w, b.w)}; }
-HWY_INLINE VecFloat operator-(VecFloat a, VecFloat b) { return {hn::Sub(a.v, b.v), hn::Sub(a.w, b.w)}; }
-HWY_INLINE VecFloat operator*(VecFloat a, VecFloat b) { return {hn::Mul(a.v, b.v), hn::Mul(a.w, b.w)}; }
-HWY_INLINE VecFloat operator/(VecFloat a, VecFloat b) { return {hn::Div(a.v, b.v), hn::Div(a.w, b.w)}; }
-HWY_INLINE VecFloat operator-(VecFloat a) { return {hn::Neg(a.v), hn::Neg(a.w)}; }
-HWY_INLINE MaskFloat operator<(VecFloat a, VecFloat b) { return {hn::Lt(a.v, b.v), hn::Lt(a.w, b.w)}; }
-HWY_INLINE MaskFloat operator>(VecFloat a, VecFloat b) { return {hn::Gt(a.v, b.v), hn::Gt(a.w, b.w)}; }
-HWY_INLINE MaskFloat operator<=(VecFloat a, VecFloat b) { return {hn::Le(a.v, b.v), hn::Le(a.w, b.w)}; }
-HWY_INLINE MaskFloat operator>=(VecFloat a, VecFloat b) { return {hn::Ge(a.v, b.v), hn::Ge(a.w, b.w)}; }
-HWY_INLINE MaskFloat operator==(VecFloat a, VecFloat b) { return {hn::Eq(a.v, b.v), hn::Eq(a.w, b.w)}; }
-HWY_INLINE VecFloat pick(MaskFloat m, VecFloat yes, VecFloat no) {
-  return {hn::IfThenElse(m.m, yes.v, no.v), hn::IfThenElse(m.n, yes.w, no.w)};
-}
 HWY_INLINE double pick(bool m, double yes, double no) { return m ? yes : no; }
 
 HWY_INLINE VecFloat m_abs(VecFloat x) { return {hn::Abs(x.v), hn::Abs(x.w)}; }

@@ -15,8 +15,6 @@ namespace {
 
 constexpr double kInfinity = __builtin_inf();
 
-constexpr double kMostReduced = 8e5;
-
 struct SphericalJ0 : Plain<1> {
   double one(double x) const { return spherical_bessel_j0(x); }
   HWY_INLINE WideMask usual(Wide x) const { return abs(x) < kMostReduced; }

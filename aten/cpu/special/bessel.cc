@@ -29,8 +29,6 @@ HWY_INLINE Wide bessel_far(Wide a, uint64_t shift) {
   return sqrt(inverse * 0.63661977236758134308) * modulus * cosine(r + phase, n, shift - order);
 }
 
-constexpr double kMostReduced = 8e5;
-
 template <int order>
 struct BesselJ : Plain<1> {
   double one(double x) const { return bessel_j(order, x); }

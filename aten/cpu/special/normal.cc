@@ -15,12 +15,6 @@ namespace {
 
 constexpr double kInfinity = __builtin_inf(), kRootHalf = 0.70710678118654752440;
 
-// exp(a^2) erfc(a) for a >= 0.
-HWY_INLINE Wide erfcx_of(Wide a) {
-  const Wide t = 4.0 / (a + 4.0);
-  return t * polynomial(fit::kScaledErfc, centered(t, 0, 1));
-}
-
 struct Erfcx : Plain<1> {
   double one(double x) const { return scaled_erfc(x); }
   HWY_INLINE WideMask usual(Wide x) const { return x == x; }

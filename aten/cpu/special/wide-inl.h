@@ -17,6 +17,7 @@
 #include <type_traits>
 
 #include "aten/cpu/loops/loops-inl.h"
+#include "aten/cpu/loops/two_vectors-inl.h"
 #include "aten/cpu/special/coefficients.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -26,40 +27,11 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 namespace loops = ::at::cpu::HWY_NAMESPACE;
 
-using WideTag = hn::ScalableTag<double>;
+using Wide = loops::TwoVectors<double>;
+using WideMask = Wide::Mask;
+using WideTag = Wide::Tag;
+using WideVec = Wide::Vec;
 using WideBits = hn::RebindToUnsigned<WideTag>;
-using WideVec = hn::Vec<WideTag>;
-
-// Two vectors: the chains of instructions of one leave a processor idle.
-struct Wide {
-  WideVec v, w;
-  Wide() = default;
-  HWY_INLINE Wide(WideVec x, WideVec y) : v(x), w(y) {}
-  HWY_INLINE Wide(double x) : v(hn::Set(WideTag(), x)), w(v) {}  // NOLINT: constants in formulas
-};
-struct WideMask {
-  hn::Mask<WideTag> v, w;
-};
-
-HWY_INLINE Wide operator+(Wide a, Wide b) { return {hn::Add(a.v, b.v), hn::Add(a.w, b.w)}; }
-HWY_INLINE Wide operator-(Wide a, Wide b) { return {hn::Sub(a.v, b.v), hn::Sub(a.w, b.w)}; }
-HWY_INLINE Wide operator*(Wide a, Wide b) { return {hn::Mul(a.v, b.v), hn::Mul(a.w, b.w)}; }
-HWY_INLINE Wide operator/(Wide a, Wide b) { return {hn::Div(a.v, b.v), hn::Div(a.w, b.w)}; }
-HWY_INLINE Wide operator-(Wide a) { return {hn::Neg(a.v), hn::Neg(a.w)}; }
-HWY_INLINE WideMask operator<(Wide a, Wide b) { return {hn::Lt(a.v, b.v), hn::Lt(a.w, b.w)}; }
-HWY_INLINE WideMask operator>(Wide a, Wide b) { return {hn::Gt(a.v, b.v), hn::Gt(a.w, b.w)}; }
-HWY_INLINE WideMask operator<=(Wide a, Wide b) { return {hn::Le(a.v, b.v), hn::Le(a.w, b.w)}; }
-HWY_INLINE WideMask operator>=(Wide a, Wide b) { return {hn::Ge(a.v, b.v), hn::Ge(a.w, b.w)}; }
-HWY_INLINE WideMask operator==(Wide a, Wide b) { return {hn::Eq(a.v, b.v), hn::Eq(a.w, b.w)}; }
-HWY_INLINE WideMask operator!=(Wide a, Wide b) { return {hn::Ne(a.v, b.v), hn::Ne(a.w, b.w)}; }
-HWY_INLINE WideMask operator&(WideMask a, WideMask b) { return {hn::And(a.v, b.v), hn::And(a.w, b.w)}; }
-HWY_INLINE WideMask operator|(WideMask a, WideMask b) { return {hn::Or(a.v, b.v), hn::Or(a.w, b.w)}; }
-HWY_INLINE WideMask operator!(WideMask a) { return {hn::Not(a.v), hn::Not(a.w)}; }
-HWY_INLINE Wide pick(WideMask m, Wide yes, Wide no) {
-  return {hn::IfThenElse(m.v, yes.v, no.v), hn::IfThenElse(m.w, yes.w, no.w)};
-}
-HWY_INLINE bool all(WideMask m) { return hn::AllTrue(WideTag(), m.v) && hn::AllTrue(WideTag(), m.w); }
-HWY_INLINE bool any(WideMask m) { return !hn::AllFalse(WideTag(), m.v) || !hn::AllFalse(WideTag(), m.w); }
 
 HWY_INLINE Wide multiply_add(Wide a, Wide b, Wide c) { return {hn::MulAdd(a.v, b.v, c.v), hn::MulAdd(a.w, b.w, c.w)}; }
 /// c - a b.
@@ -71,6 +43,8 @@ HWY_INLINE Wide sqrt(Wide x) { return {hn::Sqrt(x.v), hn::Sqrt(x.w)}; }
 HWY_INLINE Wide min(Wide a, Wide b) { return {hn::Min(a.v, b.v), hn::Min(a.w, b.w)}; }
 HWY_INLINE Wide max(Wide a, Wide b) { return {hn::Max(a.v, b.v), hn::Max(a.w, b.w)}; }
 HWY_INLINE Wide round(Wide x) { return {hn::Round(x.v), hn::Round(x.w)}; }
+HWY_INLINE Wide trunc(Wide x) { return {hn::Trunc(x.v), hn::Trunc(x.w)}; }
+HWY_INLINE Wide floor(Wide x) { return {hn::Floor(x.v), hn::Floor(x.w)}; }
 HWY_INLINE Wide copy_sign(Wide x, Wide sign) { return {hn::CopySign(x.v, sign.v), hn::CopySign(x.w, sign.w)}; }
 
 /// c[0] + c[1] x + ..., long ones as the sum of even and odd powers, which do not wait for each other.
@@ -144,7 +118,9 @@ HWY_INLINE Wide log1p(Wide y) {
   return pick(y == 0.0, y, log(u) + (y - (u - 1.0)) / u);
 }
 
-/// a = r + (n + offset) pi / 2, r in [-pi/4, pi/4], for an offset of 0 or 1/2 and |a| up to 8e5; n in the last bits.
+constexpr double kMostReduced = 8e5;
+/// a = r + (n + offset) pi / 2, r in [-pi/4, pi/4], for an offset of 0 or 1/2 and |a| up to kMostReduced; n in the last
+/// bits.
 HWY_INLINE Wide reduce_quarters(Wide a, double offset, Wide& n) {
   n = multiply_add(a, 0.63661977236758134308, -offset) + kShift;
   const Wide m = n - kShift + offset;
@@ -165,6 +141,11 @@ HWY_INLINE WideVec cosine_of(WideVec sine, WideVec cosine, WideVec n, uint64_t s
 HWY_INLINE Wide cosine(Wide r, Wide n, uint64_t shift) {
   const Wide z = r * r, s = r * polynomial(fit::kSin, z), c = polynomial(fit::kCos, z);
   return {cosine_of(s.v, c.v, n.v, shift), cosine_of(s.w, c.w, n.w, shift)};
+}
+/// exp(a^2) erfc(a) for a >= 0.
+HWY_INLINE Wide erfcx_of(Wide a) {
+  const Wide t = 4.0 / (a + 4.0);
+  return t * polynomial(fit::kScaledErfc, centered(t, 0, 1));
 }
 /// sin(pi r) for |r| <= 1/2.
 HWY_INLINE Wide sin_pi(Wide r) { return r * polynomial(fit::kSinPi, r * r); }
