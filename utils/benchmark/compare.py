@@ -56,7 +56,11 @@ def measure(program, arguments):
     """The rows by (name, threads), and the rooflines by threads."""
     with tempfile.NamedTemporaryFile(suffix=".json") as out:
         subprocess.run([program, "--json=" + out.name] + arguments, stdout=subprocess.DEVNULL)
-        results = json.load(open(out.name))
+        try:
+            results = json.load(open(out.name))
+        except ValueError:
+            print("%s did not end: %s" % (program, " ".join(arguments)), flush=True)
+            return {}, {}
     return {(r["name"], r["threads"]): r for r in results["rows"]}, results["rooflines"]
 
 
@@ -122,6 +126,11 @@ def compare_rows(rows, programs, options):
             for key, r in measured.items():
                 times.setdefault(key, {}).setdefault(side, []).append(r["min"])
                 floors.setdefault(key, []).append(floor_of(r, rooflines))
+    # A row that ends a program takes the others of its group with it.
+    if len(rows) > 1 and len({side for sides in times.values() for side in sides}) < len(programs):
+        for row in rows:
+            yield from compare_rows([row], programs, options)
+        return
     for row in rows:
         one = None
         for threads in sorted(t for name, t in times if name == row):

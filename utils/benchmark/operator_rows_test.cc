@@ -47,6 +47,12 @@ TEST(OperatorRows, ARowThatCannotRunFailsTheProgram) {
   }
 }
 
+TEST(OperatorRows, AFilterThatNoRowMatchesIsAnError) {
+  Program program("rows");
+  add_operator_row(program, "sin(rand(4))");
+  EXPECT_EQ(run(program, {"--filter=cos"}), 2);
+}
+
 // Those of small tensors; large ones take minutes.
 TEST(OperatorRows, TheRowsRun) {
   Program program("rows");

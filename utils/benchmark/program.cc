@@ -117,6 +117,7 @@ int Program::run(int argc, char** argv) {
   std::vector<const Row*> rows;
   for (const Row& row : rows_)
     if (std::regex_search(row.name, filter)) rows.push_back(&row);
+  if (rows.empty()) return std::fprintf(stderr, "%s: no row matches %s\n", argv[0], arguments.filter.c_str()), 2;
   if (arguments.list) {
     std::string section;
     for (const Row* row : rows) {

@@ -89,13 +89,13 @@ struct Fn<op::Logit> : FnShape<1, 0> {
     return m_log(x / (X(1.0) - x));
   }
 };
-// Within [eps, 1 - eps].
+// Within [eps, 1 - eps]; 1 less the upper bound is eps again.
 template <>
 struct Fn<op::LogitClamped> : FnShape<1, 1> {
   template <class X>
   static HWY_INLINE X run(X x, const X* eps) {
-    const X one(1.0), low = eps[0], high = one - low, bounded = pick(x < low, low, pick(x > high, high, x));
-    return m_log(bounded / (one - bounded));
+    const X one(1.0), low = eps[0], high = one - low;
+    return m_log(pick(x < low, low / high, pick(x > high, high / low, x / (one - x))));
   }
 };
 

@@ -167,8 +167,93 @@ TEST_P(EveryIsa, PowersAreWithinTheirUlpsAndAsInTheCLibraryAtTheEnds) {
   }
 }
 
+double exact_remainder(double a, double b) {
+  const double r = std::fmod(a, b);
+  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+double exact_floor_divide(double a, double b) {
+  if (b == 0) return a / b;
+  const double r = std::fmod(a, b), q = (a - r) / b - (r != 0 && (b < 0) != (r < 0) ? 1 : 0);
+  return q == 0 ? std::copysign(0.0, a / b) : std::nearbyint(q);
+}
+double exact_logaddexp(double a, double b) {
+  return std::isinf(a) && a == b ? a : std::fmax(a, b) + std::log1p(std::exp(-std::fabs(a - b)));
+}
+double exact_logaddexp2(double a, double b) {
+  return std::isinf(a) && a == b ? a : std::fmax(a, b) + std::log1p(std::exp2(-std::fabs(a - b))) / M_LN2;
+}
+double exact_xlogy(double a, double b) { return std::isnan(b) ? b : a == 0 ? 0 : a * std::log(b); }
+double exact_nextafter(double a, double b) { return std::nextafter(static_cast<float>(a), static_cast<float>(b)); }
+
+TEST_P(EveryIsa, FunctionsOfTwoNumbersAreWithinTheirUlps) {
+  struct BinaryCase {
+    const char* name;
+    const ElementOp* op;
+    double (*exact)(double, double);
+    double max_ulps;
+    bool of_arguments = false;  // in units of the larger argument, at least 1
+  };
+  const BinaryCase cases[] = {
+      {"atan2", &loops::atan2, std::atan2, 2.5},
+      {"hypot", &loops::hypot, std::hypot, 0.55},
+      {"fmod", &loops::fmod, std::fmod, 0},
+      {"remainder", &loops::remainder, exact_remainder, 0.51},
+      {"floor_divide", &loops::floor_divide, exact_floor_divide, 0.51},
+      {"xlogy", &loops::xlogy, exact_xlogy, 2},
+      {"logaddexp", &loops::logaddexp, exact_logaddexp, 2, true},
+      {"logaddexp2", &loops::logaddexp2, exact_logaddexp2, 2.5, true},
+      {"nextafter", &loops::nextafter, exact_nextafter, 0},
+  };
+  const std::vector<float> first = special_and_random(-8, 8);
+  const size_t specials = 21;
+  std::vector<float> x, y;
+  for (size_t i = 0; i < specials; ++i)
+    for (size_t j = 0; j < specials; ++j) x.push_back(first[i]), y.push_back(first[j]);
+  // Numbers of like size, of any sizes, and quotients near whole numbers and beyond 2^28.
+  for (size_t i = specials; i + 7 < first.size(); ++i) {
+    x.push_back(first[i]), y.push_back(first[i + 7]);
+    x.push_back(first[i] * static_cast<float>(i % 50)), y.push_back(first[i]);
+    x.push_back(first[i] * 0x1p27f), y.push_back(first[i + 7]);
+  }
+  std::vector<float> z(x.size());
+  char* data[] = {reinterpret_cast<char*>(z.data()), reinterpret_cast<char*>(x.data()), reinterpret_cast<char*>(y.data())};
+  for (const BinaryCase& c : cases) {
+    find_loop(*c.op, c10::ScalarType::Float)(data, static_cast<int64_t>(x.size()), nullptr);
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double exact = c.exact(x[i], y[i]);
+      double error = ulps(z[i], exact);
+      if (c.of_arguments && std::isfinite(x[i]) && std::isfinite(y[i])) {
+        const float size = std::fmax(1.0f, std::fmax(std::fabs(x[i]), std::fabs(y[i])));
+        error = std::fabs(z[i] - exact) / (static_cast<double>(std::nextafter(size, INFINITY)) - size);
+      }
+      EXPECT_LE(error, c.max_ulps) << c.name << "(" << x[i] << ", " << y[i] << ") = " << z[i] << ", exact " << exact;
+      if (exact == 0) {
+        EXPECT_EQ(std::signbit(z[i]), std::signbit(exact)) << c.name << "(" << x[i] << ", " << y[i] << ")";
+      }
+    }
+  }
+}
+
+TEST_P(EveryIsa, LogitIsPreciseAtItsBounds) {
+  const float eps = 1e-6f;
+  float x[] = {0.25f, -1, 2, 1, 0, NAN, 0.9999f}, y[7];
+  char* data[] = {reinterpret_cast<char*>(y), reinterpret_cast<char*>(x)};
+  find_loop(loops::logit_eps, c10::ScalarType::Float)(data, 7, &eps);
+  const double bound = std::log((1 - static_cast<double>(eps)) / eps);
+  const double expected[] = {std::log(1 / 3.0), -bound, bound, bound, -bound, NAN, std::log(0.9999f / (1 - 0.9999f))};
+  for (int i = 0; i < 7; ++i) EXPECT_LE(ulps(y[i], expected[i]), 2) << x[i];
+  // Of bounds that cross, the lower comes first.
+  const float beyond = 0.6f;
+  float half = 0.5f;
+  char* one[] = {reinterpret_cast<char*>(y), reinterpret_cast<char*>(&half)};
+  find_loop(loops::logit_eps, c10::ScalarType::Float)(one, 1, &beyond);
+  EXPECT_NEAR(y[0], std::log(1.5), 1e-6);
+}
+
 TEST_P(EveryIsa, OddFunctionsKeepTheSignOfZero) {
-  for (const ElementOp* op : {&loops::sin, &loops::tanh, &loops::erf, &loops::expm1, &loops::log1p, &loops::sqrt}) {
+  for (const ElementOp* op : {&loops::sin, &loops::tanh, &loops::erf, &loops::expm1, &loops::log1p, &loops::sqrt,
+                              &loops::tan, &loops::asin, &loops::atan, &loops::sinh, &loops::asinh, &loops::atanh,
+                              &loops::erfinv}) {
     float x = -0.0f, y = 1;
     char* data[] = {reinterpret_cast<char*>(&y), reinterpret_cast<char*>(&x)};
     find_loop(*op, c10::ScalarType::Float)(data, 1, nullptr);

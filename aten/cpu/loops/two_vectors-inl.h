@@ -45,7 +45,8 @@ struct TwoVectors {
   friend HWY_INLINE Mask operator<=(TwoVectors a, TwoVectors b) { return {hn::Le(a.v, b.v), hn::Le(a.w, b.w)}; }
   friend HWY_INLINE Mask operator>=(TwoVectors a, TwoVectors b) { return {hn::Ge(a.v, b.v), hn::Ge(a.w, b.w)}; }
   friend HWY_INLINE Mask operator==(TwoVectors a, TwoVectors b) { return {hn::Eq(a.v, b.v), hn::Eq(a.w, b.w)}; }
-  friend HWY_INLINE Mask operator!=(TwoVectors a, TwoVectors b) { return {hn::Ne(a.v, b.v), hn::Ne(a.w, b.w)}; }
+  // Not hn::Ne, which for some targets does not hold of NaN.
+  friend HWY_INLINE Mask operator!=(TwoVectors a, TwoVectors b) { return !(a == b); }
 };
 
 }  // namespace HWY_NAMESPACE

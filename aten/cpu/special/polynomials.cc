@@ -76,7 +76,7 @@ struct Polynomial : Plain<2> {
   HWY_INLINE Wide run(Wide x, Wide n) const {
     if (shifted) x = x + x - 1.0;
     // The elements of a degree mostly are all: then no step chooses.
-    const Wide degree{hn::Trunc(n.v), hn::Trunc(n.w)};
+    const Wide degree = trunc(n);
     const double first = hn::GetLane(degree.v);
     if (HWY_LIKELY(all(degree == first))) {
       if (!(first >= 1)) return first == 0 ? 1.0 : 0.0;

@@ -99,6 +99,9 @@ std::vector<Loop> all_loops() {
       return std::isnan(n) ? n : f(x, n <= -1 ? -1 : n < 1e18 ? static_cast<int64_t>(n) : int64_t{1} << 60);
     };
   };
+  const auto of_shifted = [of_degree](double (*f)(double, int64_t)) {
+    return [of = of_degree(f)](double x, double n) { return of(x + x - 1, n); };
+  };
   const auto log_gamma = [](double x, double) {
     int sign;
     return ::lgamma_r(x, &sign);
@@ -140,14 +143,19 @@ std::vector<Loop> all_loops() {
       {"lower_gamma", loops::lower_gamma, lower_gamma, {{0, 2}, {0, 30}}, {0, 30}},
       {"upper_gamma", loops::upper_gamma, upper_gamma, {{0, 2}, {0, 30}}, {0, 30}},
       {"lower_gamma", loops::lower_gamma, lower_gamma, {{900, 1100}}, {900, 1100}},
-      {"chebyshev_t", loops::chebyshev_t, of_degree(chebyshev_t), degrees, {-2, 70}, 1, 0, 0},
-      {"chebyshev_u", loops::chebyshev_u, of_degree(chebyshev_u), degrees, {-2, 30}, 0, 0, 0},
-      {"chebyshev_v", loops::chebyshev_v, of_degree(chebyshev_v), degrees, {-2, 30}, 0, 0, 0},
-      {"chebyshev_w", loops::chebyshev_w, of_degree(chebyshev_w), degrees, {-2, 30}, 0, 0, 0},
-      {"hermite_h", loops::hermite_h, of_degree(hermite_h), degrees, {-2, 30}, 0, 0, 0},
-      {"hermite_he", loops::hermite_he, of_degree(hermite_he), degrees, {-2, 30}, 0, 0, 0},
-      {"laguerre_l", loops::laguerre_l, of_degree(laguerre_l), degrees, {-2, 30}, 0, 0, 0},
-      {"legendre_p", loops::legendre_p, of_degree(legendre_p), degrees, {12, 12}, 0, 0, 0},
+      // Of double: sums of up to 70 steps, each rounded another way.
+      {"chebyshev_t", loops::chebyshev_t, of_degree(chebyshev_t), degrees, {-2, 70}, 1, 0, 500, 1},
+      {"chebyshev_u", loops::chebyshev_u, of_degree(chebyshev_u), degrees, {-2, 30}, 0, 0, 500, 1},
+      {"chebyshev_v", loops::chebyshev_v, of_degree(chebyshev_v), degrees, {-2, 30}, 0, 0, 500, 1},
+      {"chebyshev_w", loops::chebyshev_w, of_degree(chebyshev_w), degrees, {-2, 30}, 0, 0, 500, 1},
+      {"shifted_chebyshev_t", loops::shifted_chebyshev_t, of_shifted(chebyshev_t), degrees, {-2, 70}, 1, 0, 500, 1},
+      {"shifted_chebyshev_u", loops::shifted_chebyshev_u, of_shifted(chebyshev_u), degrees, {-2, 30}, 0, 0, 500, 1},
+      {"shifted_chebyshev_v", loops::shifted_chebyshev_v, of_shifted(chebyshev_v), degrees, {-2, 30}, 0, 0, 500, 1},
+      {"shifted_chebyshev_w", loops::shifted_chebyshev_w, of_shifted(chebyshev_w), degrees, {-2, 30}, 0, 0, 500, 1},
+      {"hermite_h", loops::hermite_h, of_degree(hermite_h), degrees, {-2, 30}, 0, 0, 500, 1e12},
+      {"hermite_he", loops::hermite_he, of_degree(hermite_he), degrees, {-2, 30}, 0, 0, 500, 1e12},
+      {"laguerre_l", loops::laguerre_l, of_degree(laguerre_l), degrees, {-2, 30}, 0, 0, 500, 1},
+      {"legendre_p", loops::legendre_p, of_degree(legendre_p), degrees, {12, 12}, 0, 0, 500, 1},
   };
 }
 

@@ -15,7 +15,7 @@ namespace at::cpu::special {
 namespace HWY_NAMESPACE {
 
 /// Where the functions here are right; elsewhere double goes one element at a time.
-constexpr bool kHasTwins = kHasVectors && HWY_TARGET != HWY_SSE4;
+constexpr bool kHasTwins = kHasVectors && HWY_NATIVE_FMA;
 
 // The sum of h and l, which is at most half a unit of the last place of h or little more.
 struct Twin {
