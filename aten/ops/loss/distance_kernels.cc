@@ -1,6 +1,7 @@
 // Distances of rows: vectorised where no gradient is recorded, else by composition, which is differentiable.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "aten/core/empty.h"
@@ -24,10 +25,36 @@
 namespace at::native {
 namespace {
 
-// The root of what distances() leaves without.
+// The distance of two rows in double.
 template <class T>
-void take_roots(T* row, int64_t n, double p) {
-  for (int64_t i = 0; i < n; ++i) row[i] = static_cast<T>(std::pow(static_cast<double>(row[i]), 1 / p));
+T wide_distance(const T* x, const T* y, int64_t width, double p) {
+  double sum = 0;
+  for (int64_t k = 0; k < width; ++k) {
+    const double d = static_cast<double>(x[k] - y[k]);
+    sum += p == 2 ? d * d : std::pow(std::fabs(d), p);
+  }
+  return static_cast<T>(p == 2 ? std::sqrt(sum) : std::pow(sum, 1 / p));
+}
+
+// What distances() left in `row` becomes the distances of x and n rows y. Sums of powers that float does not hold are
+// formed again in double.
+template <class T>
+void finish_row(const T* x, const T* y, int64_t n, int64_t width, const cpu::DistanceNorm& norm, T* row) {
+  const bool is_root = norm.kind == cpu::DistanceNorm::Kind::kTwo;
+  if (!is_root && !norm.needs_root()) return;
+  constexpr T kLeast = std::numeric_limits<T>::min() * T(1 << 24), kMost = std::numeric_limits<T>::max();
+  const T least = is_root ? std::sqrt(kLeast) : kLeast;
+  const auto is_odd = [&](T v) { return (v < least) | (v > kMost); };
+  bool odd = false;
+  for (int64_t j = 0; j < n && sizeof(T) == sizeof(float); ++j) odd |= is_odd(row[j]);
+  if (is_root && !odd) return;
+  for (int64_t j = 0; j < n; ++j) {
+    if (!odd || !is_odd(row[j])) {
+      if (!is_root) row[j] = static_cast<T>(std::pow(static_cast<double>(row[j]), 1 / norm.p));
+    } else if (!std::equal(x, x + width, y + j * width)) {
+      row[j] = wide_distance(x, y + j * width, width, norm.p);
+    }
+  }
 }
 
 bool is_vectorised(const Tensor& x) {
@@ -36,47 +63,81 @@ bool is_vectorised(const Tensor& x) {
 
 constexpr int64_t kBlock = 64;  // rows of a task
 
-// The distances of the rows of one matrix and those of another, n x width and m x width.
+// Two batches of `count` matrices, n x width and m x width.
 template <class T>
-void pair_distances(const T* x, int64_t n, const T* y, int64_t m, int64_t width, double p, T* out) {
+struct Batches {
+  const T *x, *y;
+  int64_t count, n, m, width;
+};
+
+int64_t grain_of(int64_t work) {
+  return std::max<int64_t>(1, 65536 / std::max<int64_t>(1, work));
+}
+
+// The distances of the rows of each matrix and those of its fellow.
+template <class T>
+void pair_distances(const Batches<T>& b, double p, T* out) {
   const cpu::DistanceNorm norm(p);
+  const int64_t n = b.n, m = b.m, width = b.width;
   const int64_t rows = (n + kBlock - 1) / kBlock, columns = (m + cpu::kDistancePanel - 1) / cpu::kDistancePanel;
-  const int64_t work = kBlock * cpu::kDistancePanel * width;
-  at::parallel_for(0, rows * columns, std::max<int64_t>(1, 65536 / work), [&](int64_t begin, int64_t end) {
+  const int64_t grain = grain_of(std::min(n, kBlock) * std::min(m, cpu::kDistancePanel) * width);
+  at::parallel_for(0, b.count * rows * columns, grain, [&](int64_t begin, int64_t end) {
     std::vector<T> packed(static_cast<size_t>(cpu::kDistancePanel * width));
     for (int64_t t = begin; t < end; ++t) {
-      const int64_t i = t / columns * kBlock, j = t % columns * cpu::kDistancePanel;
+      const int64_t batch = t / (rows * columns);
+      const int64_t i = t / columns % rows * kBlock, j = t % columns * cpu::kDistancePanel;
       const int64_t height = std::min(kBlock, n - i), breadth = std::min(cpu::kDistancePanel, m - j);
-      cpu::distances(x + i * width, height, y + j * width, breadth, width, norm, packed.data(), out + i * m + j, m);
-      for (int64_t r = 0; norm.needs_root() && r < height; ++r) take_roots(out + (i + r) * m + j, breadth, p);
+      const T *x = b.x + (batch * n + i) * width, *y = b.y + (batch * m + j) * width;
+      T* to = out + (batch * n + i) * m + j;
+      cpu::distances(x, height, y, breadth, width, norm, packed.data(), to, m);
+      for (int64_t r = 0; r < height; ++r) finish_row(x + r * width, y, breadth, width, norm, to + r * m);
     }
   });
+}
+
+// The squares of rows.
+template <class T>
+std::vector<T> squares_of(const T* x, int64_t rows, int64_t width) {
+  std::vector<T> squares(static_cast<size_t>(rows));
+  at::parallel_for(0, rows, grain_of(width), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      squares[static_cast<size_t>(i)] = static_cast<T>(cpu::row_square_sum(x + i * width, width, 0));
+  });
+  return squares;
 }
 
 // The same from the matrix product of the two, which `out` holds; where the product loses digits the differences are
 // formed.
 template <class T>
-void product_distances(const T* x, int64_t n, const T* y, int64_t m, int64_t width, T* out) {
+void product_distances(const Batches<T>& b, T* out) {
   const cpu::DistanceNorm two(2);
-  std::vector<T> squares(static_cast<size_t>(m));
-  for (int64_t j = 0; j < m; ++j)
-    squares[static_cast<size_t>(j)] = static_cast<T>(cpu::row_square_sum(y + j * width, width, 0));
-  at::parallel_for(0, n, std::max<int64_t>(1, 32768 / m), [&](int64_t begin, int64_t end) {
+  const int64_t m = b.m, width = b.width;
+  const std::vector<T> x_squares = squares_of(b.x, b.count * b.n, width);
+  const std::vector<T> y_squares = squares_of(b.y, b.count * m, width);
+  constexpr int64_t kRun = 64 * cpu::kDistancePanel;
+  const int64_t runs = (m + kRun - 1) / kRun;
+  at::parallel_for(0, b.count * b.n * runs, grain_of(2 * std::min(m, kRun)), [&](int64_t begin, int64_t end) {
     std::vector<T> packed;
-    for (int64_t i = begin; i < end; ++i) {
-      T* row = out + i * m;
-      const T square = static_cast<T>(cpu::row_square_sum(x + i * width, width, 0));
-      if (cpu::distances_from_products(row, m, square, squares.data())) continue;
-      packed.resize(static_cast<size_t>(cpu::kDistancePanel * width));
-      const auto lost = [&](int64_t from, int64_t to) {
-        return std::count_if(row + from, row + to, [](T v) { return v < 0; });
-      };
-      for (int64_t j = 0; j < m; j += cpu::kDistancePanel) {
-        const int64_t end_of_panel = std::min(m, j + cpu::kDistancePanel), count = lost(j, end_of_panel);
-        for (int64_t k = j; count > 0 && k < end_of_panel; ++k) {
-          if (row[k] < 0) cpu::distances(x + i * width, 1, y + k * width, 1, width, two, packed.data(), row + k, 1);
+    for (int64_t t = begin; t < end; ++t) {
+      const int64_t i = t / runs, first = i / b.n * m, from = t % runs * kRun, n = std::min(kRun, m - from);
+      const T *x = b.x + i * width, *y = b.y + (first + from) * width;
+      T* row = out + i * m + from;
+      const bool all = cpu::distances_from_products(row, n, x_squares[static_cast<size_t>(i)],
+                                                    y_squares.data() + first + from);
+      const auto is_lost = [](T v) { return v < 0; };
+      for (int64_t j = 0; !all && j < n; ++j) {
+        if (!is_lost(row[j])) continue;
+        int64_t count = std::min(cpu::kDistancePanel, n - j);
+        while (!is_lost(row[j + count - 1])) --count;
+        T formed[cpu::kDistancePanel];
+        packed.resize(static_cast<size_t>(cpu::kDistancePanel * width));
+        cpu::distances(x, 1, y + j * width, count, width, two, packed.data(), formed, count);
+        for (int64_t k = 0; k < count; ++k) {
+          if (is_lost(row[j + k])) row[j + k] = formed[k];
         }
+        j += count - 1;
       }
+      finish_row(x, y, n, width, two, row);
     }
   });
 }
@@ -130,20 +191,20 @@ Tensor cdist_cpu(const Tensor& x1, const Tensor& x2, double p, std::optional<int
   const Tensor a = batched(x1), b = batched(x2);
   sizes.push_back(n);
   sizes.push_back(m);
+  // A product of a short side gains nothing.
   const bool by_product =
-      p == 2 && width >= 24 && (compute_mode.value_or(0) == 1 || (compute_mode.value_or(0) == 0 && (n > 25 || m > 25)));
+      p == 2 && width >= 24 && (compute_mode.value_or(0) == 1 || (compute_mode.value_or(0) == 0 && n > 25 && m > 25));
   const Tensor out =
       by_product ? dense(at::matmul(a, at::transpose(b, -2, -1))) : fresh(empty_contiguous(sizes, x1.scalar_type()));
   cpu::visit_float_double(x1.scalar_type(), "cdist", [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T *x = static_cast<const T*>(a.const_data_ptr()), *y = static_cast<const T*>(b.const_data_ptr());
     T* to = static_cast<T*>(out.mutable_data_ptr());
-    for (int64_t i = 0; i < count; ++i, x += n * width, y += m * width, to += n * m) {
-      if (by_product) {
-        product_distances(x, n, y, m, width, to);
-      } else {
-        pair_distances(x, n, y, m, width, p, to);
-      }
+    const Batches<T> pairs{x, y, count, n, m, width};
+    if (by_product) {
+      product_distances(pairs, to);
+    } else {
+      pair_distances(pairs, p, to);
     }
   });
   return out;
@@ -194,7 +255,7 @@ Tensor pdist_cpu(const Tensor& self, double p) {
                 if (from >= last) continue;
                 std::copy(block.data() + (i - first) * kColumns + (from - j),
                           block.data() + (i - first) * kColumns + breadth, row + from);
-                if (norm.needs_root()) take_roots(row + from, last - from, p);
+                finish_row(rows + i * width, rows + from * width, last - from, width, norm, row + from);
               }
             }
           }

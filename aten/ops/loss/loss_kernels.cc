@@ -26,6 +26,7 @@
 #include "aten/ops/pointwise/ops.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/shared/arguments.h"
+#include "aten/ops/shared/one_pass.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
 #include "c10/parallel/parallel.h"
@@ -88,16 +89,16 @@ std::optional<double> sum_of_losses(const cpu::ElementOp& op, const Tensor& self
 // The losses by `op`, reduced, in one pass; an undefined tensor where they are more than that.
 Tensor losses(const cpu::ElementOp& op, const Tensor& self, const Tensor& target, int64_t reduction,
               std::initializer_list<Scalar> numbers = {}) {
+  if (!are_alike(self, target) || self.sizes() != target.sizes()) return {};
+  if (reduction == Reduction::None) return one_pass("loss", op, self, {self, target}, numbers);
   const pointwise::Params params(cpu::compute_type(self.scalar_type()), numbers);
-  if (reduction == Reduction::None && isFloatingType(self.scalar_type()) && !c10::isFloat8Type(self.scalar_type()) &&
-      target.scalar_type() == self.scalar_type() && self.sizes() == target.sizes() && is_dense(self) &&
-      is_dense(target)) {
-    const Tensor out = empty_contiguous(self.sizes(), self.scalar_type());
-    pointwise::run("loss", op, self.scalar_type(), params.get(), out, {self, target});
-    return fresh(out);
-  }
   const std::optional<double> sum = sum_of_losses(op, self, target, reduction, params.get());
   return sum ? reduced(*sum, self, reduction) : Tensor();
+}
+
+void check_real(const char* name, const Tensor& self, const Tensor& target) {
+  TORCH_CHECK_NOT_IMPLEMENTED(!self.is_complex() && !target.is_complex(), "\"", name, "\" not implemented for '",
+                              at::result_type(self, target), "'");
 }
 
 Tensor weighted(const Tensor& loss, const std::optional<Tensor>& weight) {
@@ -119,9 +120,8 @@ bool same_but_for_ones(IntArrayRef a, IntArrayRef b) {
 }  // namespace
 
 Tensor mse_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
+  check_real("mse_cpu", self, target);
   const Tensor difference = at::sub(self, target);
-  TORCH_CHECK_NOT_IMPLEMENTED(!difference.is_complex(), "\"mse_cpu\" not implemented for '",
-                              difference.scalar_type(), "'");
   return reduced(at::mul(difference, difference), reduction);
 }
 
@@ -148,9 +148,9 @@ Tensor l1_loss_cpu(const Tensor& self, const Tensor& target, int64_t reduction) 
 // |d| < beta: d^2 / (2 beta), else |d| - beta / 2
 Tensor smooth_l1_loss(const Tensor& self, const Tensor& target, int64_t reduction, double beta) {
   TORCH_CHECK(beta >= 0, "smooth_l1_loss does not support negative values for beta.");
+  check_real("smooth_l1_cpu", self, target);
   if (beta == 0) return at::l1_loss(self, target, reduction);
   const Tensor d = at::sub(self, target), a = at::abs(d);
-  TORCH_CHECK_NOT_IMPLEMENTED(!d.is_complex(), "\"smooth_l1_cpu\" not implemented for '", toString(d.scalar_type()), "'");
   const Tensor loss =
       at::where(at::lt(a, Scalar(beta)), at::mul(at::mul(d, d), Scalar(0.5 / beta)), at::sub(a, Scalar(0.5 * beta)));
   return reduced(loss, reduction);
@@ -174,17 +174,9 @@ Tensor clamped_slope(const Tensor& grad_output, const Tensor& self, const Tensor
 }
 Tensor clamped_slope_cpu(const Tensor& grad_output, const Tensor& self, const Tensor& target, double bound,
                          double outer, double inner) {
-  const ScalarType dtype = self.scalar_type();
-  if (!isFloatingType(dtype) || c10::isFloat8Type(dtype) || target.scalar_type() != dtype ||
-      grad_output.scalar_type() != dtype || self.sizes() != target.sizes() ||
-      (grad_output.numel() != 1 && grad_output.sizes() != self.sizes()) || grad_output.dim() > self.dim()) {
-    return clamped_slope(grad_output, self, target, bound, outer, inner);
-  }
-  const pointwise::Params params(cpu::compute_type(dtype), {bound, outer, inner});
-  const Tensor out = fresh(empty_with_strides(self.sizes(), strides_like(self), dtype));
-  pointwise::run("loss_backward", cpu::loops::clamped_difference, dtype, params.get(), out,
-                 {grad_output, self, target});
-  return out;
+  const Tensor fused = one_pass("loss_backward", cpu::loops::clamped_difference, self, {grad_output, self, target},
+                                {bound, outer, inner});
+  return fused.defined() ? fused : clamped_slope(grad_output, self, target, bound, outer, inner);
 }
 double share(const Tensor& self, const Tensor& target, int64_t reduction) {
   if (reduction != Reduction::Mean) return 1;
@@ -198,12 +190,14 @@ double share(const Tensor& self, const Tensor& target, int64_t reduction) {
 
 Tensor smooth_l1_loss_backward(
     const Tensor& grad_output, const Tensor& self, const Tensor& target, int64_t reduction, double beta, bool on_cpu) {
+  check_real("smooth_l1_backward_cpu_out", self, target);
   const double outer = share(self, target, reduction);
   return (on_cpu ? clamped_slope_cpu : clamped_slope)(grad_output, self, target, beta, outer,
                                                       beta > 0 ? outer / beta : 0.0);
 }
 Tensor huber_loss_backward(
     const Tensor& grad_output, const Tensor& self, const Tensor& target, int64_t reduction, double delta, bool on_cpu) {
+  check_real("huber_backward_cpu_out", self, target);
   const double inner = share(self, target, reduction);
   return (on_cpu ? clamped_slope_cpu : clamped_slope)(grad_output, self, target, delta, inner * delta, inner);
 }
@@ -211,8 +205,8 @@ Tensor huber_loss_backward(
 // |d| <= delta: d^2 / 2, else delta (|d| - delta / 2)
 Tensor huber_loss(const Tensor& self, const Tensor& target, int64_t reduction, double delta) {
   TORCH_CHECK(delta > 0, "huber_loss does not support non-positive values for delta.");
+  check_real("huber_cpu", self, target);
   const Tensor d = at::sub(self, target), a = at::abs(d);
-  TORCH_CHECK_NOT_IMPLEMENTED(!d.is_complex(), "\"huber_cpu\" not implemented for '", toString(d.scalar_type()), "'");
   const Tensor loss = at::where(
       at::le(a, Scalar(delta)), at::mul(at::mul(d, d), Scalar(0.5)), at::mul(at::sub(a, Scalar(0.5 * delta)), Scalar(delta)));
   return reduced(loss, reduction);
@@ -345,6 +339,25 @@ Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double
   return at::sum(at::mul(direction(x1), direction(x2)), IntArrayRef(dim));
 }
 
+namespace {
+
+// For rows whose squares are beyond the type's numbers or below its normal ones: the product of their directions, in
+// double.
+template <class T>
+T wide_cosine(const T* x, const T* y, int64_t n, double eps) {
+  const auto length = [&](const T* v) {
+    double sum = 0;
+    for (int64_t i = 0; i < n; ++i) sum += static_cast<double>(v[i]) * static_cast<double>(v[i]);
+    return std::max(static_cast<double>(static_cast<T>(std::sqrt(sum))), eps);
+  };
+  const double x_length = length(x), y_length = length(y);
+  double sum = 0;
+  for (int64_t i = 0; i < n; ++i) sum += static_cast<double>(x[i]) / x_length * (static_cast<double>(y[i]) / y_length);
+  return static_cast<T>(sum);
+}
+
+}  // namespace
+
 // One pass over rows of memory.
 Tensor cosine_similarity_cpu(const Tensor& x1, const Tensor& x2, int64_t dim, double eps) {
   const ScalarType dtype = x1.scalar_type();
@@ -363,15 +376,11 @@ Tensor cosine_similarity_cpu(const Tensor& x1, const Tensor& x2, int64_t dim, do
       for (int64_t r = begin; r < end; ++r) {
         double sums[3];
         cpu::row_products(x + r * n, y + r * n, n, sums);
-        // Squares beyond the type's numbers, or below its normal ones, are those of double.
         constexpr double kLeast = static_cast<double>(std::numeric_limits<T>::min()) * 1e8;
         if (!(std::isfinite(sums[0]) && std::isfinite(sums[1]) && std::isfinite(sums[2]) && sums[1] > kLeast &&
               sums[2] > kLeast)) {
-          sums[0] = sums[1] = sums[2] = 0;
-          for (int64_t i = r * n; i < (r + 1) * n; ++i) {
-            const double a = static_cast<double>(x[i]), b = static_cast<double>(y[i]);
-            sums[0] += a * b, sums[1] += a * a, sums[2] += b * b;
-          }
+          to[r] = wide_cosine(x + r * n, y + r * n, n, eps);
+          continue;
         }
         to[r] = static_cast<T>(sums[0] / (std::max(std::sqrt(sums[1]), eps) * std::max(std::sqrt(sums[2]), eps)));
       }

@@ -114,6 +114,22 @@ TEST(Loss, SlopesOfClampedLosses) {
   }
 }
 
+// Bounds that no integer has.
+TEST(Loss, ClampedLossesOfIntegers) {
+  const Tensor x = tensor_of({1, 2, 4}, {3}, ScalarType::Long), y = tensor_of({1, 4, 1}, {3}, ScalarType::Long);
+  for (const int64_t reduction : {Reduction::None, Reduction::Sum}) {
+    const bool each = reduction == Reduction::None;
+    for (const double bound : {double{INFINITY}, 1e30}) {
+      expect_close(at::huber_loss(x, y, reduction, bound), each ? std::vector<double>{0, 2, 4.5} : std::vector{6.5});
+      expect_close(at::smooth_l1_loss(x, y, reduction, bound), each ? std::vector<double>{0, 0, 0} : std::vector{0.0});
+    }
+    expect_close(at::smooth_l1_loss(x, y, reduction, 1e-30), each ? std::vector<double>{0, 2, 3} : std::vector{5.0});
+  }
+  const Tensor one = tensor_of({1}, {}, ScalarType::Long);
+  expect_close(at::huber_loss_backward(one, x, y, Reduction::Sum, INFINITY), {0, -2, 3});
+  expect_close(at::smooth_l1_loss_backward(one, x, y, Reduction::Sum, INFINITY), {0, 0, 0});
+}
+
 // Against differences of doubles, whatever the distances are made of.
 TEST(Loss, DistancesOfEveryNorm) {
   for (const ScalarType type : {ScalarType::Float, ScalarType::Double}) {
@@ -155,6 +171,39 @@ TEST(Loss, DistancesOfEveryNorm) {
   const auto special = values(at::cdist(tensor_of(far, {40, 32}), tensor_of(near, {40, 32})));
   EXPECT_TRUE(std::isnan(special[0]) && std::isnan(special[1]) && std::isinf(special[40]) &&
               std::isfinite(special[41]));
+}
+
+// Of numbers whose powers the dtype does not hold, against double, and against the composition.
+TEST(Loss, DistancesAndAnglesOfExtremeRows) {
+  for (const int64_t width : {3, 40}) {
+    for (const double scale : {1e20, 1e-25, 300.0, 1e-3}) {
+      std::vector<double> xs, ys;
+      for (int64_t i = 0; i < 30 * width; ++i) {
+        xs.push_back(scale * static_cast<double>(i % 7 - i / 40));
+        ys.push_back(scale * static_cast<double>(i % 5 + i / 30));
+      }
+      std::copy(xs.begin(), xs.begin() + width, ys.begin());  // of which the distance is 0
+      const Tensor x = tensor_of(xs, {30, width}), y = tensor_of(ys, {30, width});
+      const Tensor wide_x = tensor_of(values(x), {30, width}, kDouble);
+      const Tensor wide_y = tensor_of(values(y), {30, width}, kDouble);
+      for (const double p : {2.0, 3.0, 2.5, 16.0}) {
+        for (const int64_t mode : {0, 1, 2}) {
+          SCOPED_TRACE(std::to_string(scale) + " " + std::to_string(p) + " " + std::to_string(mode));
+          const Tensor got = at::cdist(x, y, p, mode);
+          EXPECT_EQ(values(got)[0], 0);
+          expect_close(got, at::cdist(wide_x, wide_y, p), 3e-6, 0);
+        }
+        expect_close(at::pdist(x, p), at::pdist(wide_x, p), 3e-6, 0);
+      }
+      expect_close(at::cosine_similarity(x, y, 1, 0), values(at::cosine_similarity(wide_x, wide_y, 1, 0)), 1e-6);
+    }
+  }
+  for (const double scale : {1e200, 1e-200}) {
+    const Tensor x = tensor_of({3 * scale, 4 * scale}, {1, 2}, kDouble), column = at::transpose(x, 0, 1);
+    for (const double eps : {0.0, 1e-8}) {
+      expect_close(at::cosine_similarity(x, x, 1, eps), values(at::cosine_similarity(column, column, 0, eps)));
+    }
+  }
 }
 
 TEST(Loss, MultilabelMarginByHand) {
@@ -323,6 +372,18 @@ TEST(Loss, BadArguments) {
   expect_error<Error>([&] { at::nll_loss(x, sample({4})); }, "expected target dtype to be Long or Byte, but got Float");
   expect_error<Error>([&] { at::nll_loss(x, indices_of({0, 1, 2, 0}, {4}), sample({2})); }, "weight tensor should be defined either for all 3 classes");
   expect_error<Error>([&] { at::cross_entropy_loss(x, indices_of({0, 1, 2, 0}, {4}), {}, Reduction::Mean, -100, 1.5); }, "label_smoothing must be between 0.0 and 1.0. Got: 1.5");
+  const Tensor z = tensor_of({1, 2, 3}, {3}, ScalarType::ComplexFloat), r = tensor_of({1, 2, 3}, {3});
+  const auto refused = [](const char* name) {
+    return "\"" + std::string(name) + "\" not implemented for 'ComplexFloat'";
+  };
+  expect_error<NotImplementedError>([&] { at::mse_loss(r, z); }, refused("mse_cpu"));
+  expect_error<NotImplementedError>([&] { at::huber_loss(z, r); }, refused("huber_cpu"));
+  for (const double beta : {0.0, 1.0}) {
+    expect_error<NotImplementedError>([&] { at::smooth_l1_loss(z, r, 0, beta); }, refused("smooth_l1_cpu"));
+    expect_error<NotImplementedError>([&] { at::smooth_l1_loss_backward(z, z, r, 0, beta); },
+                                      refused("smooth_l1_backward_cpu_out"));
+  }
+  expect_error<NotImplementedError>([&] { at::huber_loss_backward(z, r, z, 0, 1); }, refused("huber_backward_cpu_out"));
   expect_error<Error>([&] { at::mse_loss(x, x, 7); }, "7 is not a valid value for reduction");
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "aten/core/empty.h"
 #include "aten/core/reduction.h"
 #include "aten/core/tensor.h"
 #include "aten/cpu/rows/rows.h"
@@ -99,18 +100,20 @@ std::tuple<Tensor, Tensor> multilabel_margin_loss_on_cpu(const Tensor& self, con
                                                          int64_t reduction) {
   const int64_t rows = x.size(0), classes = x.size(1);
   const Tensor from = dense(x), y = dense(target);
-  const Tensor is_target = empty_contiguous(self.sizes(), self.scalar_type());
-  const Tensor loss = empty_contiguous({rows}, self.scalar_type());
+  const Tensor is_target = fresh(empty_contiguous(self.sizes(), self.scalar_type()));
+  const Tensor loss = fresh(empty_contiguous({rows}, self.scalar_type()));
   cpu::visit_float_double(self.scalar_type(), "multilabel_margin_loss", [&](auto tag) {
     using T = typename decltype(tag)::type;
+    const T* rows_of_x = static_cast<const T*>(from.const_data_ptr());
+    const int64_t* targets = static_cast<const int64_t*>(y.const_data_ptr());
+    T *losses = static_cast<T*>(loss.mutable_data_ptr()), *marks = static_cast<T*>(is_target.mutable_data_ptr());
     at::parallel_for(
         0, rows, std::max<int64_t>(1, 8192 / std::max<int64_t>(classes * classes, 1)), [&](int64_t begin, int64_t end) {
           std::vector<T> scratch(static_cast<size_t>(2 * classes));
           for (int64_t r = begin; r < end; ++r) {
-            static_cast<T*>(loss.mutable_data_ptr())[r] = static_cast<T>(multilabel_row(
-                static_cast<const T*>(from.const_data_ptr()) + r * classes,
-                static_cast<const int64_t*>(y.const_data_ptr()) + r * classes, classes,
-                static_cast<T*>(is_target.mutable_data_ptr()) + r * classes, scratch.data(), scratch.data() + classes));
+            const int64_t at = r * classes;
+            losses[r] = static_cast<T>(multilabel_row(rows_of_x + at, targets + at, classes, marks + at, scratch.data(),
+                                                      scratch.data() + classes));
           }
         });
   });
