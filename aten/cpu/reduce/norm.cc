@@ -45,10 +45,14 @@ struct NormOp {
     }
   }
   // Small whole exponents by multiplications.
+  static bool is_small_whole(double p) { return p > 2 && p <= 16 && p == static_cast<int>(p); }
   static double power(double a, double p) {
-    if (p == 3) return a * a * a;
-    if (p == 4) return (a * a) * (a * a);
-    return std::pow(a, p);
+    if (!is_small_whole(p)) return std::pow(a, p);
+    double power = a;
+    for (int rest = static_cast<int>(p) - 1; rest > 0; rest /= 2, a *= a) {
+      if (rest % 2 == 1) power *= a;
+    }
+    return power;
   }
   static void step(State& s, In x, int64_t, const ReduceParams& params) {
     const double a = magnitude(x);
@@ -76,7 +80,7 @@ struct NormOp {
         join(s, static_cast<double>(row_max(x + i, m)));
         join(s, -static_cast<double>(row_min(x + i, m)));
       }
-    } else if (params.p > 2 && params.p <= 16 && params.p == static_cast<int>(params.p)) {
+    } else if (is_small_whole(params.p)) {
       s.value += row_power_sum(x, n, static_cast<int>(params.p));
     } else {
       for (int64_t i = 0; i < n; ++i) step(s, x[i], position + i, params);

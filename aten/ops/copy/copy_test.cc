@@ -1,5 +1,9 @@
 #include "aten/ops/copy/ops.h"
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "aten/core/tensor.h"
 #include "aten/core/view.h"
 #include "aten/testing/testing.h"
@@ -66,6 +70,37 @@ TEST(Copy, TransposedOfEverySizeAndDtype) {
         Tensor copy = at::clone(t, at::MemoryFormat::Contiguous);
         EXPECT_TRUE(copy.is_contiguous());
         expect_equal(copy, t);
+      }
+    }
+  }
+}
+
+// Two to four rows or columns, of which tiles are long, and tiles' ends, for items of 1, 2, 4, 8 and 16 bytes; into
+// rows with room between them, too.
+TEST(Copy, TransposedOfShortSides) {
+  for (const ScalarType type :
+       {ScalarType::Byte, ScalarType::Short, ScalarType::Float, ScalarType::Double, ScalarType::ComplexDouble}) {
+    for (const int64_t few : {2, 3, 4, 5}) {
+      for (const int64_t many : {7, 16, 63, 1023, 1024, 1030, 2049}) {
+        std::vector<double> numbers;
+        for (int64_t i = 0; i < few * many; ++i) numbers.push_back(static_cast<double>(i * 7919 % 251));
+        for (const auto& [rows, columns] : {std::pair{few, many}, {many, few}}) {
+          const Tensor a = at::testing::tensor_of(numbers, {rows, columns}, type);
+          const Tensor t = at::make_view(a, {columns, rows}, {1, columns}, 0);
+          std::vector<double> want;
+          for (int64_t c = 0; c < columns; ++c) {
+            for (int64_t r = 0; r < rows; ++r) want.push_back(numbers[static_cast<size_t>(r * columns + c)]);
+          }
+          SCOPED_TRACE(std::string(toString(type)) + " " + std::to_string(rows) + " " + std::to_string(columns));
+          ASSERT_EQ(at::testing::values(at::clone(t, at::MemoryFormat::Contiguous)), want);
+          const Tensor wide = at::testing::tensor_of({-1}, {columns, rows + 3}, ScalarType::Double);
+          Tensor all = at::to(wide, type), inner = at::make_view(all, {columns, rows}, {rows + 3, 1}, 1);
+          at::copy_(inner, t);
+          std::vector<double> around = at::testing::values(at::to(wide, type));
+          for (int64_t i = 0; i < columns * rows; ++i)
+            around[static_cast<size_t>(i / rows * (rows + 3) + 1 + i % rows)] = want[static_cast<size_t>(i)];
+          ASSERT_EQ(at::testing::values(all), around);
+        }
       }
     }
   }

@@ -1,10 +1,15 @@
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <numeric>
+#include <string>
 
 #include "aten/core/empty.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/index/ops.h"
+#include "aten/ops/view/ops.h"
 #include "aten/testing/testing.h"
 #include "c10/parallel/parallel.h"
 
@@ -281,6 +286,97 @@ TEST(Index, ScatterReductions) {
   expect_close(at::scatter(x, 0, i, s, "multiply"), {20, 2, 18});
   expect_close(at::scatter(x, 0, i, Scalar(2), "add"), {5, 2, 5});
   expect_close(at::index_reduce(x, 0, i, s, "prod"), {20, 2, 18});
+}
+
+// What index_reduce leaves of one place, whose own element stands first.
+double reduced(const std::string& reduce, const std::vector<double>& v, bool include_self, bool integer) {
+  if (v.size() == 1) return v[0];
+  const auto first = v.begin() + (include_self ? 0 : 1);
+  if (reduce == "amax") return *std::max_element(first, v.end());
+  if (reduce == "amin") return *std::min_element(first, v.end());
+  if (reduce == "prod") return std::accumulate(first, v.end(), 1.0, std::multiplies<>());
+  const double mean = std::accumulate(first, v.end(), 0.0) / static_cast<double>(v.end() - first);
+  return integer ? std::floor(mean) : mean;
+}
+
+TEST(Index, ReducesSlices) {
+  for (const ScalarType type : {kFloat, kDouble, kLong, kChar, kHalf}) {
+    for (const std::vector<int64_t>& shape : std::vector<std::vector<int64_t>>{{9}, {5, 7}, {4, 5, 70}, {6, 300}}) {
+      for (size_t dim = 0; dim < shape.size(); ++dim) {
+        std::vector<int64_t> source_shape = shape;
+        source_shape[dim] = 4;
+        const std::vector<int64_t> places = {3, 0, 3, 3};
+        const Tensor base = sample(shape, type, 31), source = sample(source_shape, type, 32);
+        std::vector<std::vector<double>> met;
+        for (const double v : values(base)) met.push_back({v});
+        const std::vector<double> sv = values(source);
+        for (size_t i = 0; i < sv.size(); ++i) {
+          auto at = coordinates(source_shape, static_cast<int64_t>(i));
+          at[dim] = places[static_cast<size_t>(at[dim])];
+          met[flat(shape, at)].push_back(sv[i]);
+        }
+        const auto d = static_cast<int64_t>(dim);
+        const Tensor index = indices_of(places, {4});
+        for (const std::string reduce : {"amax", "amin", "mean", "prod"}) {
+          for (const bool include_self : {true, false}) {
+            std::vector<double> want;
+            for (const auto& v : met) want.push_back(reduced(reduce, v, include_self, !isFloatingType(type)));
+            SCOPED_TRACE(reduce + " " + toString(type) + " " + std::to_string(dim));
+            const double tol = 8 * tolerance(type);
+            if (type == kChar && reduce == "prod") continue;  // beyond its numbers
+            expect_close(at::index_reduce(base, d, index, source, reduce, include_self), want, tol, tol);
+            for (const Tensor& layout : layouts(source)) {
+              for (Tensor x : layouts(at::clone(base))) {
+                at::index_reduce_(x, d, at::to(index, kInt), layout, reduce, include_self);
+                expect_close(x, want, tol, tol);
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+  // One element, and NaN.
+  Tensor x = tensor_of({1, 5, 3}, {3}), one = tensor_of({4}, {});
+  at::index_reduce_(x, 0, indices_of({0}, {1}), one, "amax");
+  at::index_reduce_(x, 0, indices_of({1}, {}), one, "amin");
+  at::index_reduce_(x, 0, indices_of({2}, {1}), tensor_of({std::nan("")}, {1}), "amin");
+  at::index_reduce_(one, 0, indices_of({0}, {}), tensor_of({6}, {}), "prod");
+  expect_close(x, {4, 4, std::nan("")});
+  expect_close(one, {24});
+}
+
+// Places far from each other, and slices that go to one place.
+TEST(Index, ScattersInPlaceAsPlainLoops) {
+  for (const ScalarType type : {kFloat, kDouble, kLong, kShort}) {
+    for (const std::vector<int64_t>& index_shape : std::vector<std::vector<int64_t>>{{40, 1}, {40, 3}, {3, 300}}) {
+      const std::vector<int64_t> shape = {9, 300};
+      const Tensor base = sample(shape, type, 33), source = sample(index_shape, type, 34);
+      const Tensor spread = random_index(index_shape, 9, 35), index = random_index({index_shape[0], 1}, 9, 36);
+      for (const Tensor& at : {spread, at::expand(index, index_shape)}) {
+        std::vector<double> put = values(base), added = put, greatest = put;
+        const std::vector<double> av = values(at), sv = values(source);
+        for (size_t i = 0; i < sv.size(); ++i) {
+          const size_t to = static_cast<size_t>(av[i]) * 300 + i % static_cast<size_t>(index_shape[1]);
+          put[to] = sv[i];
+          added[to] += sv[i];
+          greatest[to] = std::max(greatest[to], sv[i]);
+        }
+        for (const Tensor& layout : layouts(source)) {
+          for (const bool transposed : {false, true}) {
+            const auto fresh = [&] {
+              return transposed ? at::transpose(at::clone(at::transpose(base, 0, 1), MemoryFormat::Contiguous), 0, 1)
+                                : at::clone(base);
+            };
+            Tensor x = fresh(), y = fresh(), z = fresh();
+            expect_close(at::scatter_(x, 0, at, layout), put, 0, 0);
+            expect_close(at::scatter_add_(y, 0, at, layout), added, 1e-5, 1e-5);
+            expect_close(at::scatter_reduce_(z, 0, at, layout, "amax"), greatest, 0, 0);
+          }
+        }
+      }
+    }
+  }
 }
 
 TEST(Index, BadArguments) {

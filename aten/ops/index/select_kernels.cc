@@ -1,10 +1,12 @@
 // index_select, index_add, index_copy, index_fill, index_reduce, take, put.
-#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "aten/core/tensor.h"
 #include "aten/cpu/index/index.h"
-#include "aten/ops/binary/ops.h"
 #include "aten/ops/index/indexing.h"
 #include "aten/ops/index/kernels.h"
 #include "aten/ops/index/ops.h"
@@ -270,25 +272,14 @@ void reduce_into(
     Tensor& out, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, std::string_view reduce,
     bool include_self) {
   dim = maybe_wrap_dim(dim, self.dim());
-  Tensor spread = dense(index, ScalarType::Long);
-  Tensor from = source;
-  if (self.dim() > 0) {
-    if (source.dim() == 0) {
-      DimVector ones(static_cast<size_t>(self.dim()), 1);
-      from = at::reshape(source, ones);
-    }
-    DimVector shape(static_cast<size_t>(self.dim()), 1);
-    shape[static_cast<size_t>(dim)] = index.numel();
-    spread = at::expand(at::reshape(spread, shape), from.sizes());
-  } else {
-    spread = at::reshape(spread, IntArrayRef());
-    from = at::reshape(source, IntArrayRef());
-  }
+  const Tensor places = dense(index, ScalarType::Long);
+  DimVector shape(static_cast<size_t>(self.dim()), 1);
+  const Tensor from = source.dim() == self.dim() ? source : at::reshape(source, shape);
   // The index is checked already, and every slice goes to one place.
   if (include_self && reduce != "mean" && self.dim() > 0 && !self.is_complex() && is_aligned(out)) {
     if (!out.is_same(self)) at::copy_(out, self);
     if (from.numel() == 0) return;
-    const Tensor places = dense(index, ScalarType::Long), values = aligned(from);
+    const Tensor values = aligned(from);
     DimVector steps(static_cast<size_t>(self.dim()), 0);
     steps[static_cast<size_t>(dim)] = 1;
     cpu::GatherGeometry g;
@@ -306,6 +297,8 @@ void reduce_into(
                                     : cpu::ScatterOp::kMin);
     return;
   }
+  if (self.dim() > 0) shape[static_cast<size_t>(dim)] = index.numel();
+  const Tensor spread = at::expand(at::reshape(places, shape), from.sizes());
   at::scatter_reduce_out(out, self, dim, spread, from, reduce, include_self);
 }
 }  // namespace

@@ -220,10 +220,16 @@ TEST(Pool, WideWindows) {
       std::vector<double> numbers;
       for (int64_t i = 0; i < 60 * 60; ++i) numbers.push_back(static_cast<double>(i * 7919 % 50));  // with equal ones
       numbers[61 * 2] = numbers[61 * 3] = std::numeric_limits<double>::quiet_NaN();
+      // In the ends of windows as well, which vectors read twice.
+      for (const size_t at : {25 * 60 + 7, 25 * 60 + 10, 26 * 60 + 19, 30 * 60 + 39, 40 * 60 + 32})
+        numbers[at] = std::numeric_limits<double>::quiet_NaN();
       numbers[59] = -std::numeric_limits<double>::infinity();
+      for (size_t i = 0; i < 20; ++i) numbers[20 * 60 + 20 + i] = 60;  // the greatest, many times
       const auto [max, place] = at::max_pool2d_with_indices(at::testing::tensor_of(numbers, {1, 60, 60}, type),
                                                             {kernel, kernel}, {kernel, kernel});
       const std::vector<double> m = at::testing::values(max), at = at::testing::values(place);
+      at::testing::expect_close(at::max_pool2d(at::testing::tensor_of(numbers, {1, 60, 60}, type), {kernel, kernel},
+                                               {kernel, kernel}), m, 0, 0);
       const int64_t out = (60 - kernel) / kernel + 1;
       for (int64_t y = 0; y < out; ++y) {
         for (int64_t x = 0; x < out; ++x) {

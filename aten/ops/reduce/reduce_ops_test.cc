@@ -167,6 +167,35 @@ TEST(ReduceOps, ExtremesNameTheFirstAndPropagateNan) {
   expect_close(hi, {3});
 }
 
+TEST(ReduceOps, LeastAndGreatestOfRows) {
+  for (const ScalarType type : {kFloat, kDouble, kHalf, kBFloat16, kLong, kInt, kShort, kChar, kByte, kBool}) {
+    for (const int64_t width : {1, 5, 16, 67, 1025, 9000}) {
+      for (const bool nan : {false, true}) {
+        if (nan && !isFloatingType(type)) continue;
+        const Tensor whole = sample({3, width}, type, 5);
+        std::vector<double> v = values(whole);
+        if (nan) v[static_cast<size_t>(width - 1)] = v[static_cast<size_t>(width + width / 2)] = kNan;
+        const Tensor x = tensor_of(v, {3, width}, type);
+        std::vector<double> least, greatest;
+        for (auto row = v.begin(); row != v.end(); row += width) {
+          const bool has = std::any_of(row, row + width, [](double e) { return e != e; });
+          least.push_back(has ? kNan : *std::min_element(row, row + width));
+          greatest.push_back(has ? kNan : *std::max_element(row, row + width));
+        }
+        for (const Tensor& t : {x, tensor_of(v, {3, width, 1}, type)}) {
+          const auto [low, high] = at::aminmax(t, 1);
+          expect_close(low, least, 0, 0);
+          expect_close(high, greatest, 0, 0);
+        }
+        const auto [low, high] = at::aminmax(x);
+        expect_close(low, at::amin(x), 0, 0);
+        expect_close(high, at::amax(x), 0, 0);
+        expect_close(low, {nan ? kNan : *std::min_element(least.begin(), least.end())}, 0, 0);
+      }
+    }
+  }
+}
+
 TEST(ReduceOps, MedianAndMode) {
   const Tensor t = tensor_of({5, 1, 4, 2, 3, 3, 1, 1, 9, 7}, {2, 5});
   expect_close(at::median(t), {3});
@@ -181,7 +210,12 @@ TEST(ReduceOps, NormsOfEveryOrder) {
   expect_close(at::norm(t, Scalar(0)), {3});
   expect_close(at::norm(t, Scalar(1)), {8});
   expect_close(at::norm(t), {std::sqrt(26.0)});
-  expect_close(at::norm(t, Scalar(3)), {std::cbrt(27.0 + 64 + 1)});
+  for (const double p : {3.0, 4.0, 7.0, 16.0, 17.0, 2.5}) {
+    const double want = std::pow(std::pow(3, p) + std::pow(4, p) + 1, 1 / p);
+    expect_close(at::norm(t, Scalar(p)), {want});
+    for (const Tensor& x : layouts(t)) expect_close(at::norm(x, Scalar(p)), {want});
+    expect_close(at::norm(tensor_of(values(t), {2, 2}, kComplexDouble), Scalar(p)), {want}, 1e-12);
+  }
   expect_close(at::norm(t, Scalar(std::numeric_limits<double>::infinity())), {4});
   expect_close(at::norm(t, Scalar(-std::numeric_limits<double>::infinity())), {0});
   expect_close(at::norm(t, std::optional<Scalar>(1), IntArrayRef(1)), {7, 1});
