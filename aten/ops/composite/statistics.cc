@@ -24,81 +24,60 @@
 namespace at::native {
 namespace {
 
-// values [rows, quantiles] of the rows of self with the reduced dimension last, in the result's shape.
-Tensor shaped(Tensor values, const Tensor& self, const Tensor& q, std::optional<int64_t> dim, bool keepdim) {
-  const int64_t rank = self.dim(), d = dim.has_value() ? maybe_wrap_dim(*dim, rank) : 0;
+// values [rows, quantiles] of the rows of self with the reduced dimension last, in the result's shape; `one`: without a
+// dimension of quantiles.
+Tensor shaped(Tensor values, const Tensor& self, bool one, std::optional<int64_t> dim, bool keepdim) {
+  const int64_t rank = self.dim(), d = dim.has_value() ? maybe_wrap_dim(*dim, rank) : 0, quantiles = values.size(1);
   // The quantiles first, then the dimensions that are left, of which the reduced one has changed places with the last.
   values = at::transpose(values, 0, 1);
   if (dim.has_value() && rank > 0) {
     DimVector sizes(self.sizes().begin(), self.sizes().end());
     std::swap(sizes[static_cast<size_t>(d)], sizes[static_cast<size_t>(rank - 1)]);
     sizes.back() = 1;
-    sizes.insert(sizes.begin(), q.numel());
+    sizes.insert(sizes.begin(), quantiles);
     values = at::transpose(at::reshape(values, sizes), d + 1, rank);
     if (!keepdim) values = at::squeeze(values, d + 1);
   } else {
     DimVector sizes(keepdim ? static_cast<size_t>(rank) + 1 : 1, 1);
-    sizes[0] = q.numel();
+    sizes[0] = quantiles;
     values = at::reshape(values, sizes);
   }
-  return q.dim() == 0 ? at::squeeze(values, 0) : values;
+  return one ? at::squeeze(values, 0) : values;
 }
 
-// One quantile needs the one or two elements between which its rank falls, in no order of the others. x is [rows,
-// elements].
-Tensor one_of_rows(const Tensor& self, const Tensor& x, const Tensor& q, std::optional<int64_t> dim, bool keepdim,
-                   std::string_view interpolation) {
-  const auto last = static_cast<double>(x.size(1) - 1);
-  const double share = at::item(q).toDouble();
-  // Rounded as the dtype's product is.
-  double rank = x.scalar_type() == kFloat ? static_cast<double>(static_cast<float>(share) * static_cast<float>(last))
-                                          : share * last;
-  rank = std::min(rank, last);
-  if (interpolation == "lower") rank = std::floor(rank);
-  if (interpolation == "higher") rank = std::ceil(rank);
-  if (interpolation == "nearest") rank = std::nearbyint(rank);
-  const double low = std::floor(rank), high = std::ceil(rank);
-  const auto element = [&](double place) {
-    return std::get<0>(at::kthvalue(x, static_cast<int64_t>(place) + 1, 1, true));
-  };
-  Tensor values = element(low);
-  if (interpolation == "linear" && high > low) values = at::lerp(values, element(high), Scalar(rank - low));
-  if (interpolation == "midpoint" && high > low) values = at::lerp(values, element(high), Scalar(0.5));
-  // NaN, where there is one, is every quantile.
-  const Tensor has_nan = at::any(at::isnan(x), 1, true);
-  values = at::masked_fill(values, has_nan, Scalar(std::numeric_limits<double>::quiet_NaN()));
-  return shaped(values, self, q, dim, keepdim);
+void check_input(const Tensor& self) {
+  TORCH_CHECK(self.numel() > 0, "quantile() input tensor must be non-empty");
+  TORCH_CHECK(self.scalar_type() == kFloat || self.scalar_type() == kDouble,
+              "quantile() input tensor must be either float or double dtype");
+}
+void check_interpolation(std::string_view interpolation) {
+  TORCH_CHECK(interpolation == "linear" || interpolation == "midpoint" || interpolation == "lower" ||
+                  interpolation == "higher" || interpolation == "nearest",
+              "quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but got ",
+              interpolation);
+}
+
+// [rows, elements]: the reduced dimension last.
+Tensor rows_of(const Tensor& self, std::optional<int64_t> dim) {
+  const int64_t rank = self.dim(), d = dim.has_value() ? maybe_wrap_dim(*dim, rank) : 0;
+  if (!dim.has_value() || rank == 0) return at::reshape(self, {1, self.numel()});
+  return at::reshape(at::transpose(self, d, rank - 1), {-1, self.size(d)});
 }
 
 // The quantiles q of self along dim: elements between which a rank falls are joined as `interpolation` says.
-// `constant`: q is one number that nobody differentiates by.
 Tensor quantiles(const Tensor& self, const Tensor& q, std::optional<int64_t> dim, bool keepdim,
-                 std::string_view interpolation, bool ignore_nan, bool constant = false) {
-  TORCH_CHECK(self.numel() > 0, "quantile() input tensor must be non-empty");
+                 std::string_view interpolation, bool ignore_nan) {
+  check_input(self);
   TORCH_CHECK(q.dim() <= 1, "quantile() q must be a scalar or 1D tensor");
-  TORCH_CHECK(self.scalar_type() == kFloat || self.scalar_type() == kDouble,
-              "quantile() input tensor must be either float or double dtype");
   TORCH_CHECK(self.scalar_type() == q.scalar_type(), "quantile() q tensor must be same dtype as the input tensor");
   TORCH_CHECK(self.device() == q.device(), "quantile() q tensor must be on the same device as the input tensor");
-  const bool linear = interpolation == "linear", midpoint = interpolation == "midpoint";
-  TORCH_CHECK(linear || midpoint || interpolation == "lower" || interpolation == "higher" || interpolation == "nearest",
-              "quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but got ",
-              interpolation);
+  check_interpolation(interpolation);
   if (q.is_cpu()) {
     TORCH_CHECK(at::item(at::all(at::logical_and(at::ge(q, Scalar(0)), at::le(q, Scalar(1))))).toBool(),
                 "quantile() q values must be in the range [0, 1]");
   }
-  const int64_t rank = self.dim(), d = dim.has_value() ? maybe_wrap_dim(*dim, rank) : 0;
-  // The reduced dimension last and in order.
-  Tensor x;
-  if (!dim.has_value() || rank == 0) {
-    x = at::reshape(self, {1, self.numel()});
-  } else {
-    x = at::reshape(at::transpose(self, d, rank - 1), {-1, self.size(d)});
-  }
+  const Tensor x = std::get<0>(at::sort(rows_of(self, dim), 1));
   const int64_t last = x.size(1) - 1;
-  if (constant && !ignore_nan && q.is_cpu()) return one_of_rows(self, x, q, dim, keepdim, interpolation);
-  x = std::get<0>(at::sort(x, 1));
   const Tensor row = at::reshape(q, {1, q.numel()});
   // NaN are sorted last. Ranks [rows, quantiles] within the numbers, or that of the NaN where there is one.
   Tensor ranks;
@@ -114,18 +93,45 @@ Tensor quantiles(const Tensor& self, const Tensor& q, std::optional<int64_t> dim
   if (interpolation == "nearest") ranks = at::round(ranks);
   const Tensor below = at::to(ranks, kLong);
   Tensor values = at::gather(x, 1, below);
-  if (linear || midpoint) {
+  const bool linear = interpolation == "linear";
+  if (linear || interpolation == "midpoint") {
     const Tensor above = at::gather(x, 1, at::to(at::ceil(ranks), kLong));
     values = linear ? at::lerp(values, above, at::sub(ranks, at::to(below, ranks.scalar_type())))
                     : at::lerp(values, above, Scalar(0.5));
   }
-  return shaped(values, self, q, dim, keepdim);
+  return shaped(values, self, q.dim() == 0, dim, keepdim);
 }
 
+// One quantile needs the one or two elements between which its rank falls, in no order of the others.
 Tensor one_quantile(const Tensor& self, double q, std::optional<int64_t> dim, bool keepdim,
                     std::string_view interpolation, bool ignore_nan) {
   TORCH_CHECK(q >= 0 && q <= 1, "quantile() q must be in the range [0, 1] but got ", q);
-  return quantiles(self, at::scalar_tensor(Scalar(q), self.options()), dim, keepdim, interpolation, ignore_nan, true);
+  if (ignore_nan || !self.is_cpu()) {
+    return quantiles(self, at::scalar_tensor(Scalar(q), self.options()), dim, keepdim, interpolation, ignore_nan);
+  }
+  check_input(self);
+  check_interpolation(interpolation);
+  const Tensor x = rows_of(self, dim);
+  const auto last = static_cast<double>(x.size(1) - 1);
+  // Rounded as the dtype's product is.
+  double rank =
+      x.scalar_type() == kFloat ? static_cast<double>(static_cast<float>(q) * static_cast<float>(last)) : q * last;
+  rank = std::min(rank, last);
+  if (interpolation == "lower") rank = std::floor(rank);
+  if (interpolation == "higher") rank = std::ceil(rank);
+  if (interpolation == "nearest") rank = std::nearbyint(rank);
+  const double low = std::floor(rank), high = std::ceil(rank);
+  const auto element = [&](double place) {
+    return std::get<0>(at::kthvalue(x, static_cast<int64_t>(place) + 1, 1, true));
+  };
+  Tensor values = element(low);
+  if (high > low) {
+    values = at::lerp(values, element(high), Scalar(interpolation == "midpoint" ? 0.5 : rank - low));
+  }
+  // NaN, where there is one, is every quantile, and the greatest element.
+  const Tensor has_nan = at::isnan(at::amax(at::detach(x), IntArrayRef{1}, true));
+  values = at::masked_fill(values, has_nan, Scalar(std::numeric_limits<double>::quiet_NaN()));
+  return shaped(values, self, true, dim, keepdim);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <limits>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "aten/core/empty.h"
@@ -76,7 +77,8 @@ Triple unique_elements(const Tensor& x, const std::vector<int64_t>& order, IntAr
     const T* p = static_cast<const T*>(x.const_data_ptr());
     const Groups g = group(order, [&](int64_t a, int64_t b) { return p[a] == p[b]; });
     Tensor values = empty_contiguous({static_cast<int64_t>(g.first.size())}, x.scalar_type());
-    for (size_t i = 0; i < g.first.size(); ++i) static_cast<T*>(values.mutable_data_ptr())[i] = p[g.first[i]];
+    T* to = static_cast<T*>(values.mutable_data_ptr());
+    for (const int64_t first : g.first) *to++ = p[first];
     return {values, inverse ? to_tensor(g.group_of, inverse_sizes) : long_tensor({0}),
             counts ? to_tensor(g.count) : long_tensor({0})};
   });
@@ -99,17 +101,17 @@ Triple unique_neighbours(const Tensor& x, IntArrayRef inverse_sizes, bool invers
     Tensor group_of = long_tensor(inverse ? inverse_sizes : IntArrayRef{0}),
            length = long_tensor({counts ? groups : 0});
     if (inverse) {
-      int64_t g = 0;
+      int64_t *places = longs(group_of), g = 0;
       for (int64_t i = 0; i < n; ++i) {
-        longs(group_of)[i] = g;
+        places[i] = g;
         if (i + 1 < n) g += !(p[i] == p[i + 1]);
       }
     }
     if (counts) {
-      int64_t g = 0, first = 0;
+      int64_t *lengths = longs(length), first = 0;
       for (int64_t i = 1; i <= n; ++i) {
         if (i < n && p[i - 1] == p[i]) continue;
-        longs(length)[g++] = i - first;
+        *lengths++ = i - first;
         first = i;
       }
     }
@@ -146,12 +148,12 @@ std::optional<Triple> unique_counted(const Tensor& x, IntArrayRef inverse_sizes,
   int64_t groups = 0;
   for (const int64_t c : count) groups += c != 0;
   Tensor values = empty_contiguous({groups}, x.scalar_type()), length = long_tensor({counts ? groups : 0});
-  int64_t g = 0;
+  T* numbers = static_cast<T*>(values.mutable_data_ptr());
+  int64_t *lengths = longs(length), g = 0;
   for (size_t i = 0; i < count.size(); ++i) {
     if (count[i] == 0) continue;
-    static_cast<T*>(values.mutable_data_ptr())[g] =
-        static_cast<T>(static_cast<uint64_t>(static_cast<int64_t>(least)) + i);
-    if (counts) longs(length)[g] = count[i];
+    numbers[g] = static_cast<T>(static_cast<uint64_t>(static_cast<int64_t>(least)) + i);
+    if (counts) lengths[g] = count[i];
     count[i] = g++;
   }
   Tensor group_of = long_tensor(inverse ? inverse_sizes : IntArrayRef{0});
@@ -170,15 +172,19 @@ std::vector<int64_t> sorted_order(const Tensor& x) {
 }
 
 Triple unique_sorted(const Tensor& x, IntArrayRef inverse_sizes, bool inverse, bool counts) {
-  std::optional<Triple> counted;
-  if (x.numel() > 256) {
-    if (x.scalar_type() == ScalarType::Long) counted = unique_counted<int64_t>(x, inverse_sizes, inverse, counts);
-    if (x.scalar_type() == ScalarType::Int) counted = unique_counted<int32_t>(x, inverse_sizes, inverse, counts);
-    if (x.scalar_type() == ScalarType::Short) counted = unique_counted<int16_t>(x, inverse_sizes, inverse, counts);
-    if (x.scalar_type() == ScalarType::Char) counted = unique_counted<int8_t>(x, inverse_sizes, inverse, counts);
-    if (x.scalar_type() == ScalarType::Byte) counted = unique_counted<uint8_t>(x, inverse_sizes, inverse, counts);
-  }
-  return counted ? *counted : unique_elements(x, sorted_order(x), inverse_sizes, inverse, counts);
+  const auto counted = [&]() -> std::optional<Triple> {
+    if (x.numel() <= 256) return std::nullopt;
+    switch (x.scalar_type()) {
+      case ScalarType::Long: return unique_counted<int64_t>(x, inverse_sizes, inverse, counts);
+      case ScalarType::Int: return unique_counted<int32_t>(x, inverse_sizes, inverse, counts);
+      case ScalarType::Short: return unique_counted<int16_t>(x, inverse_sizes, inverse, counts);
+      case ScalarType::Char: return unique_counted<int8_t>(x, inverse_sizes, inverse, counts);
+      case ScalarType::Byte: return unique_counted<uint8_t>(x, inverse_sizes, inverse, counts);
+      default: return std::nullopt;
+    }
+  };
+  std::optional<Triple> result = counted();
+  return result ? *std::move(result) : unique_elements(x, sorted_order(x), inverse_sizes, inverse, counts);
 }
 
 std::vector<int64_t> given_order(int64_t n) {
