@@ -54,6 +54,10 @@ int32_t product(int32_t a, int32_t b) {
   return static_cast<int32_t>(static_cast<uint32_t>(a) * static_cast<uint32_t>(b));
 }
 
+int32_t wrapped_sum(int32_t a, int32_t b) {
+  return static_cast<int32_t>(static_cast<uint32_t>(a) + static_cast<uint32_t>(b));
+}
+
 // Whole images [image, image + images), or windows [begin, end) along the first dimension of one.
 struct Unit {
   int64_t image = 0, images = 1, begin = 0, end = 0;
@@ -92,7 +96,7 @@ struct Borders {
             for (int64_t ky = y.first; ky < y.second; ++ky) {
               for (int64_t kx = x.first; kx < x.second; ++kx) {
                 const int32_t* const from = sums.data() + ((kz * c.kernel[1] + ky) * c.kernel[2] + kx) * c.out_channels;
-                for (size_t i = 0; i < channels; ++i) to[i] += from[i];
+                for (size_t i = 0; i < channels; ++i) to[i] = wrapped_sum(to[i], from[i]);
               }
             }
           }
@@ -102,16 +106,15 @@ struct Borders {
       }
     }
   }
-  // f(corrections, count) for the windows of a row, in order.
+  // f(corrections, count) for the windows [first, last) of a row, in order.
   template <class F>
-  void for_each_run(int64_t z, int64_t y, int64_t channels, const F& f) const {
+  void for_each_run(int64_t z, int64_t y, int64_t first, int64_t last, int64_t channels, const F& f) const {
     const auto row =
         (kinds[0][static_cast<size_t>(z)] * within[1].size() + kinds[1][static_cast<size_t>(y)]) * within[2].size();
-    const std::vector<int32_t>& x = kinds[2];
-    for (size_t begin = 0, end = 0; begin < x.size(); begin = end) {
-      while (end < x.size() && x[end] == x[begin]) ++end;
-      f(corrections.data() + static_cast<int64_t>(row + static_cast<size_t>(x[begin])) * channels,
-        static_cast<int64_t>(end - begin));
+    const int32_t* const x = kinds[2].data();
+    for (int64_t begin = first, end = first; begin < last; begin = end) {
+      while (end < last && x[end] == x[begin]) ++end;
+      f(corrections.data() + static_cast<int64_t>(row + static_cast<size_t>(x[begin])) * channels, end - begin);
     }
   }
 };
@@ -174,8 +177,7 @@ struct IntegerWeights::State {
   Convolution shape;
   std::shared_ptr<const int8_t> weight;
   std::vector<int32_t> zero_points;
-  std::vector<int32_t> sums;  // of a channel's weights
-  bool shifted = false;       // whether a zero point is not 0
+  bool shifted = false;  // whether a zero point is not 0
 #if KINDLING_HAVE_ONEDNN
   std::unique_ptr<internal::OneDnnIntegerWeights> onednn;
 #endif
@@ -197,39 +199,61 @@ struct IntegerWeights::State {
     const int64_t channels = shape.in_channels / shape.groups, window = places(shape.kernel), depth = channels * window,
                   outputs = shape.out_channels / shape.groups, size = internal::packed_shorts(outputs, depth);
     auto made = std::make_unique<Scratch>(static_cast<size_t>(size * shape.groups) * sizeof(int16_t));
-    std::vector<int16_t> rows(static_cast<size_t>(outputs * depth));
+    // Some channels at a time: what they are before they are packed stays in the cache.
+    const int64_t panel = internal::packed_columns(), most = std::max<int64_t>(1, outputs);
+    std::vector<int16_t> rows(static_cast<size_t>(std::min(panel, most) * depth));
     for (int64_t g = 0; g < shape.groups; ++g) {
-      for (int64_t o = 0; o < outputs; ++o) {
-        const int8_t* const from = weight.get() + (g * outputs + o) * depth;
-        int16_t* const to = rows.data() + o * depth;
-        const int32_t zero = zero_point(g * outputs + o);
-        for (int64_t i = 0; i < channels; ++i) {
-          for (int64_t p = 0; p < window; ++p) to[p * channels + i] = static_cast<int16_t>(from[i * window + p] - zero);
+      int16_t* packed = made->as<int16_t>() + g * size;
+      for (int64_t first = 0; first < outputs; first += panel) {
+        const int64_t count = std::min(panel, outputs - first);
+        for (int64_t o = 0; o < count; ++o) {
+          const int64_t channel = g * outputs + first + o;
+          const int8_t* const from = weight.get() + channel * depth;
+          int16_t* const to = rows.data() + o * depth;
+          const int32_t zero = zero_point(channel);
+          for (int64_t i = 0; i < channels; ++i) {
+            for (int64_t p = 0; p < window; ++p) {
+              to[p * channels + i] = static_cast<int16_t>(from[i * window + p] - zero);
+            }
+          }
         }
+        internal::pack_shorts(count, depth, rows.data(), packed);
+        packed += internal::packed_shorts(count, depth);
       }
-      internal::pack_shorts(outputs, depth, rows.data(), made->as<int16_t>() + g * size);
     }
     shorts = std::move(made);
     return shorts->as<int16_t>();
   }
 
-#if KINDLING_HAVE_ONEDNN
-  // Of the weights of each place of the window: [places, channels].
+  // Of the weights of each place of the window: [places, channels]. Not summed under the lock, whose holder must wait
+  // for no thread: who comes second throws his away.
   const std::vector<int32_t>& sums_of_places() {
-    const std::lock_guard<std::mutex> lock(mutex);
-    if (!place_sums.empty()) return place_sums;
+    {
+      const std::lock_guard<std::mutex> lock(mutex);
+      if (!place_sums.empty()) return place_sums;
+    }
     const int64_t window = places(shape.kernel), channels = shape.in_channels / shape.groups;
     std::vector<int32_t> made(static_cast<size_t>(window * shape.out_channels));
-    for (int64_t o = 0; o < shape.out_channels; ++o) {
-      for (int64_t i = 0; i < channels; ++i) {
-        const int8_t* const from = weight.get() + (o * channels + i) * window;
-        for (int64_t p = 0; p < window; ++p) made[static_cast<size_t>(p * shape.out_channels + o)] += from[p];
+    at::parallel_for(0, shape.out_channels, 1 + 65536 / (channels * window + 1), [&](int64_t first, int64_t last) {
+      for (int64_t o = first; o < last; ++o) {
+        for (int64_t p = 0; p < window; ++p) {
+          const int8_t* const from = weight.get() + o * channels * window + p;
+          uint32_t sum = 0;
+          if (window == 1) {
+            for (int64_t i = 0; i < channels; ++i) sum += static_cast<uint32_t>(from[i]);
+          } else {
+            for (int64_t i = 0; i < channels; ++i) sum += static_cast<uint32_t>(from[i * window]);
+          }
+          made[static_cast<size_t>(p * shape.out_channels + o)] = static_cast<int32_t>(sum);
+        }
       }
-    }
-    place_sums = std::move(made);
+    });
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (place_sums.empty()) place_sums = std::move(made);
     return place_sums;
   }
 
+#if KINDLING_HAVE_ONEDNN
   // A unit of a padded convolution by oneDNN, which pads with bytes of 0. False where it has no such primitive.
   bool run_padded(const Convolution& c, const Unit& u, const uint8_t* input, const IntegerResult& result,
                   const Borders& borders) {
@@ -256,15 +280,18 @@ struct IntegerWeights::State {
       if (!direct) internal::finish_sums(result, nullptr, channels, row, rows, sums);
       return true;
     }
+    // Rows of windows, of which a strip along the last dimension is a part of one.
+    const int64_t left = f == 2 ? u.begin : 0, right = f == 2 ? u.end : c.output[2], lines = rows / (right - left);
     int64_t next = row;
-    for (int64_t i = 0; i < rows / c.output[2]; ++i) {
+    for (int64_t i = 0; i < lines; ++i) {
       // The row's place within its image.
       const int64_t line = (f < 2 ? u.begin * (inner / c.output[2]) : 0) + i, z = line / c.output[1] % c.output[0];
-      borders.for_each_run(z, line % c.output[1], channels, [&](const int32_t* corrections, int64_t count) {
-        internal::finish_sums(result, corrections, channels, next, count, sums);
-        next += count;
-        sums += count * channels;
-      });
+      borders.for_each_run(z, line % c.output[1], left, right, channels,
+                           [&](const int32_t* corrections, int64_t count) {
+                             internal::finish_sums(result, corrections, channels, next, count, sums);
+                             next += count;
+                             sums += count * channels;
+                           });
     }
     return true;
   }
@@ -333,13 +360,16 @@ struct IntegerWeights::State {
     });
   }
 
-  // What the zero point of the input adds to each channel's sum.
-  std::vector<int32_t> corrections(int32_t zero_point) const {
-    if (zero_point == 0) return {};
-    std::vector<int32_t> result(sums.size());
-    for (size_t i = 0; i < sums.size(); ++i) {
-      result[i] = product(zero_point, sums[i]);
+  // What the zero point of the input adds to each channel's sum by oneDNN.
+  std::vector<int32_t> corrections(int32_t zero_point) {
+    if (zero_point == 0 || !by_onednn()) return {};
+    const std::vector<int32_t>& sums = sums_of_places();
+    const auto channels = static_cast<size_t>(shape.out_channels);
+    std::vector<int32_t> result(channels);
+    for (size_t p = 0; p < sums.size(); p += channels) {
+      for (size_t i = 0; i < channels; ++i) result[i] = wrapped_sum(result[i], sums[p + i]);
     }
+    for (int32_t& sum : result) sum = product(zero_point, sum);
     return result;
   }
 };
@@ -358,14 +388,7 @@ IntegerWeights::IntegerWeights(const Convolution& shape, std::shared_ptr<const i
   s.weight = std::move(weight);
   s.zero_points = std::move(zero_points);
   if (s.zero_points.empty()) s.zero_points = {0};
-  const int64_t depth = depth_of(shape);
-  s.sums.resize(static_cast<size_t>(shape.out_channels));
-  for (int64_t o = 0; o < shape.out_channels; ++o) {
-    uint32_t sum = 0;
-    for (int64_t i = 0; i < depth; ++i) sum += static_cast<uint32_t>(s.weight.get()[o * depth + i]);
-    s.sums[static_cast<size_t>(o)] = static_cast<int32_t>(sum);
-    s.shifted |= s.zero_point(o) != 0;
-  }
+  for (const int32_t zero : s.zero_points) s.shifted |= zero != 0;
 #if KINDLING_HAVE_ONEDNN
   s.onednn = std::make_unique<internal::OneDnnIntegerWeights>(s.weight);
 #endif

@@ -34,15 +34,17 @@ struct IntegerResult {
 class IntegerWeights {
  public:
   /// `weight` is [out_channels, in_channels / groups, kernel...] of `shape`, dense; only those sizes of it and its
-  /// groups are read. From each weight of a channel its zero point is taken: one for all, or one a channel.
+  /// groups are read. From each weight of a channel its zero point is taken, which is a signed byte, too: one for all,
+  /// or one a channel.
   IntegerWeights(const Convolution& shape, std::shared_ptr<const int8_t> weight, std::vector<int32_t> zero_points);
   ~IntegerWeights();
   IntegerWeights(const IntegerWeights&) = delete;
   IntegerWeights& operator=(const IntegerWeights&) = delete;
 
-  /// The convolution of input - zero_point, which is [batch, places..., in_channels], dense. `spread` (three numbers,
-  /// or null) puts the places of the input so far apart, with zero points between; that is what transposed convolutions
-  /// convolve. Padding may be negative. Of `c` type, plain_sums, add, relu and channels_last are not read.
+  /// The convolution of input - zero_point, which is [batch, places..., in_channels], dense. The zero point is a byte,
+  /// 0 to 255: it stands where padding is. `spread` (three numbers, or null) puts the places of the input so far apart,
+  /// with zero points between; that is what transposed convolutions convolve. Padding may be negative. Of `c` type,
+  /// plain_sums, add, relu and channels_last are not read.
   void convolve(const Convolution& c, const uint8_t* input, int32_t zero_point, const IntegerResult& result,
                 const int64_t* spread = nullptr) const;
 

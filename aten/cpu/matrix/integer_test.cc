@@ -114,12 +114,19 @@ void check(const Case& k, const std::string& what) {
   }
 }
 
-// Every way to compute, with one thread and with two.
+// As many threads as there were before.
+struct KeepThreads {
+  ~KeepThreads() { at::set_num_threads(count); }
+  int count = at::get_num_threads();
+};
+
+// Every way to compute, with one thread and with more.
 template <class F>
 void everywhere(const F& f) {
+  const KeepThreads keep;
   for (const at::cpu::Isa best : {at::cpu::Isa::kAvx512, at::cpu::Isa::kAvx2, at::cpu::Isa::kBaseline}) {
     at::cpu::limit_isa(best);
-    for (const int threads : {1, 2}) {
+    for (const int threads : {1, 2, 3}) {
       at::set_num_threads(threads);
       f("isa " + std::to_string(static_cast<int>(best)) + " threads " + std::to_string(threads));
     }
@@ -171,7 +178,9 @@ TEST(Integer, Convolutions) {
   }
   cases.push_back(convolution(2, 3, 1, 8, 9, 6, 1, 1, 1, 0));
   cases.push_back(convolution(2, 0, 1, 8, 9, 6, 1, 1, 1, 0));
-  cases.push_back(convolution(2, 1, 1, 32, 64, 50, 3, 1, 1, 1));  // strips
+  cases.push_back(convolution(1, 1, 1, 32, 64, 1600, 3, 1, 1, 1));  // strips
+  cases.push_back(convolution(2, 1, 1, 32, 64, 50, 3, 1, 1, 1));
+  cases.push_back(convolution(3, 1, 1, 8, 16, 14, 3, 1, 1, 1));
   cases.push_back(convolution(2, 5, 1, 32, 64, 12, 3, 1, 1, 0));  // several images to a unit
   cases.back().c.input[1] += 3;                                   // that no window reaches
   cases.push_back(convolution(2, 2, 1, 4, 3, 6, 3, 1, 1, 1));
@@ -182,6 +191,8 @@ TEST(Integer, Convolutions) {
 }
 
 TEST(Integer, WeightsServeSeveralThreads) {
+  const KeepThreads keep;
+  at::set_num_threads(2);
   const Case k = convolution(2, 2, 1, 8, 16, 9, 3, 1, 1, 1);
   const auto input = bytes<uint8_t>(2 * places(k.c.input) * 8, 1);
   const auto weight = bytes<int8_t>(16 * 8 * 9, 2);

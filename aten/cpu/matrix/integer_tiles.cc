@@ -25,6 +25,10 @@ HWY_INLINE int64_t PanelWidth() {
   return 2 * static_cast<int64_t>(hn::Lanes(hn::ScalableTag<int32_t>()));
 }
 
+int64_t PanelColumns() {
+  return PanelWidth();
+}
+
 int64_t PackedShorts(int64_t n, int64_t k) {
   const int64_t width = PanelWidth();
   return (n + width - 1) / width * width * ((k + 1) / 2 * 2);
@@ -212,6 +216,9 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace at::matrix::internal {
 
+int64_t packed_columns() {
+  return AT_ISA_FUNCTION(PanelColumns)();
+}
 int64_t packed_shorts(int64_t n, int64_t k) {
   return AT_ISA_FUNCTION(PackedShorts)(n, k);
 }

@@ -6,6 +6,8 @@
 
 namespace at::matrix::internal {
 
+/// Columns that are packed together: those of one multiple after the other are packed one behind the other.
+int64_t packed_columns();
 /// How many 16-bit integers n columns of k lie in.
 int64_t packed_shorts(int64_t n, int64_t k);
 /// Packs b[n, k] (row-major: a column of the product is a row).

@@ -2,8 +2,10 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 
 #include "aten/cpu/matrix/internal.h"
 #include "aten/cpu/matrix/primitive_cache.h"
@@ -203,22 +205,20 @@ Primitive::~Primitive() {
 }
 
 const dnnl_memory_desc_t& Primitive::layout(int argument) const {
-  size_t i = 0;
-  while (slots_[i].index != argument) ++i;
-  return slots_[i].caller;
+  const auto slot =
+      std::find_if(slots_.begin(), slots_.end(), [&](const Slot& s) { return s.index == argument; });
+  TORCH_INTERNAL_ASSERT(slot != slots_.end(), "oneDNN: no argument ", argument);
+  return slot->caller;
 }
 
 void onednn_reorder(const dnnl_memory_desc_t& from, void* data, const dnnl_memory_desc_t& to, void* result) {
-  const dnnl_primitive_t reorder = make_reorder(from, to);
-  try {
-    const Memory source(from, data), target(to, result);
-    run_reorder(reorder, source.get(), target.get());
-    onednn_check(dnnl_stream_wait(thread_stream()), "wait");
-  } catch (...) {
-    dnnl_primitive_destroy(reorder);
-    throw;
-  }
-  dnnl_primitive_destroy(reorder);
+  struct Destroy {
+    void operator()(dnnl_primitive_t primitive) const { dnnl_primitive_destroy(primitive); }
+  };
+  const std::unique_ptr<dnnl_primitive, Destroy> reorder(make_reorder(from, to));
+  const Memory source(from, data), target(to, result);
+  run_reorder(reorder.get(), source.get(), target.get());
+  onednn_check(dnnl_stream_wait(thread_stream()), "wait");
 }
 
 void Primitive::execute(std::initializer_list<Value> values) const {
