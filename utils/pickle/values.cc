@@ -1,6 +1,5 @@
 #include "utils/pickle/values.h"
 
-#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -192,7 +191,8 @@ class Builder {
   std::string encoded(NodeId id) const;
   IValue tensor(NodeId id, const Call& call);
   at::Tensor quantized(NodeId id, const std::vector<NodeId>& args);
-  at::QuantizerPtr quantizer(NodeId id, ScalarType dtype, const std::vector<int64_t>& sizes) const;
+  // With any scales and zero points: tensors of such ones can be made, and kernels take them.
+  at::QuantizerPtr quantizer(NodeId id, const std::vector<int64_t>& sizes) const;
   // Numbers of a list or a tensor of one dimension, as a tensor of their own.
   at::Tensor numbers(NodeId id, const char* what, ScalarType dtype) const;
   at::Tensor with_bits(NodeId id, at::Tensor tensor, NodeId metadata) const;
@@ -740,10 +740,10 @@ at::Tensor Builder::quantized(NodeId id, const std::vector<NodeId>& args) {
   if (!storage.device().is_cpu()) tree_.unsupported(id, "quantized tensors on other devices than the CPU");
   const at::Tensor integers =
       storages_.tensor(id, storage, at::quantized::integers_of("torch::pickle", dtype), geometry);
-  return at::quantized::make_quantized(integers, quantizer(args[4], dtype, geometry.sizes));
+  return at::quantized::make_quantized(integers, quantizer(args[4], geometry.sizes));
 }
 
-at::QuantizerPtr Builder::quantizer(NodeId id, ScalarType dtype, const std::vector<int64_t>& sizes) const {
+at::QuantizerPtr Builder::quantizer(NodeId id, const std::vector<int64_t>& sizes) const {
   const Node& node = tree_[id];
   if (node.kind != NodeKind::kTuple || node.items.empty()) tree_.fail(id, "the quantizer of a tensor is no tuple");
   const Node& scheme = tree_[node.items[0]];
@@ -753,19 +753,11 @@ at::QuantizerPtr Builder::quantizer(NodeId id, ScalarType dtype, const std::vect
     if (node.items.size() != items) tree_.fail(id, c10::str(name, " with ", node.items.size() - 1, " parameters"));
     return true;
   };
-  const auto check_zero_point = [&](int64_t zero_point, NodeId at) {
-    const bool fits = dtype == ScalarType::QUInt8  ? zero_point >= 0 && zero_point <= 255
-                      : dtype == ScalarType::QInt8 ? zero_point >= -128 && zero_point <= 127
-                                                   : zero_point >= INT32_MIN && zero_point <= INT32_MAX;
-    if (!fits) tree_.fail(at, c10::str("the zero point ", zero_point, " is none of ", name_of_dtype(dtype)));
-  };
   if (is("per_tensor_affine", 3)) {
     if (tree_[node.items[1]].kind != NodeKind::kFloat) tree_.fail(node.items[1], "the scale of a tensor is no float");
     made->scheme = c10::kPerTensorAffine;
     made->scale = tree_[node.items[1]].number;
     made->zero_point = integer_of(tree_, node.items[2], "the zero point");
-    if (!(made->scale > 0) || !std::isfinite(made->scale)) tree_.fail(node.items[1], "a scale that is not above zero");
-    check_zero_point(made->zero_point, node.items[2]);
     return made;
   }
   const bool floats = is("per_channel_affine_float_qparams", 4);
@@ -782,9 +774,6 @@ at::QuantizerPtr Builder::quantizer(NodeId id, ScalarType dtype, const std::vect
   if (made->scales.numel() != channels || made->zero_points.numel() != channels) {
     tree_.fail(id, c10::str(made->scales.numel(), " scales and ", made->zero_points.numel(), " zero points for ",
                             channels, " channels"));
-  }
-  for (int64_t i = 0; !floats && i < channels; ++i) {
-    check_zero_point(made->zero_points.data_ptr<int64_t>()[i], node.items[2]);
   }
   return made;
 }
