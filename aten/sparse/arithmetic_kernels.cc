@@ -62,7 +62,8 @@ struct Lists {
   }
 };
 
-// Of tensors in coordinates, by a number for each place. Where both are in order a row for each thread, else one.
+// Of tensors in coordinates, by a number for each place. Where both are in order a row for each thread, else one. Who
+// marked them as coalesced may be wrong: rows do not overlap then, either.
 Lists lists_of(std::pair<Tensor, Tensor> keys, bool in_order) {
   Lists lists{1, Tensor(), std::move(keys.first), Tensor(), std::move(keys.second)};
   const int64_t na = lists.places_a.numel(), nb = lists.places_b.numel();
@@ -73,21 +74,12 @@ Lists lists_of(std::pair<Tensor, Tensor> keys, bool in_order) {
     const int64_t at = na / lists.rows * row;
     const int64_t* other = lists.places_b.const_data_ptr<int64_t>();
     begin_a.push_back(at);
-    begin_b.push_back(row == 0 ? 0 : std::lower_bound(other, other + nb, places[at]) - other);
+    begin_b.push_back(row == 0 ? 0 : std::lower_bound(other + begin_b.back(), other + nb, places[at]) - other);
   }
   begin_a.push_back(na);
   begin_b.push_back(nb);
   lists.begin_a = sparse::long_tensor(begin_a), lists.begin_b = sparse::long_tensor(begin_b);
   return lists;
-}
-
-// Whether places of a tensor in coordinates have a number each.
-bool are_countable(const Tensor& t) {
-  int64_t numel = 1;
-  for (const int64_t size : sparse::sparse_sizes(t, sparse::impl_of("add", t))) {
-    if (__builtin_mul_overflow(numel, size, &numel)) return false;
-  }
-  return true;
 }
 
 // Of compressed matrices without blocks that name no place twice; none of others.
@@ -284,7 +276,7 @@ Tensor mul_both_sparse(const Tensor& self, const Tensor& other) {
               "sparse_binary_op_intersection_cpu(): expects sparse inputs with equal dimensionality, number of sparse "
               "dimensions, and shape of sparse dimensions");
   const DimVector sizes = broadcast_shapes(self.sizes(), other.sizes());
-  if (a.coalesced() && b.coalesced() && are_countable(self)) {
+  if (a.coalesced() && b.coalesced()) {
     const sparse::Merged both = lists_of({sparse::places_of(self), sparse::places_of(other)}, true).merge(true);
     return sparse::make_sparse(sizes, at::index_select(a.indices(), 1, both.of_a),
                                product_of(a.values(), b.values(), both), true);
@@ -293,20 +285,7 @@ Tensor mul_both_sparse(const Tensor& self, const Tensor& other) {
   const Tensor &kept = keeps_other ? other : self, once = sparse::coalesced(keeps_other ? self : other);
   const SparseTensorImpl &x = sparse::impl_of("mul", kept), &y = sparse::impl_of("mul", once);
   const std::vector<int64_t> found = sparse::find_places(once, sparse::places_of(kept));
-  if (!x.coalesced()) {
-    return sparse::make_sparse(sizes, x.indices(), at::mul(x.values(), sparse::spread(y.values(), found)), false);
-  }
-  std::vector<int64_t> from_x, from_y;
-  for (size_t i = 0; i < found.size(); ++i) {
-    if (found[i] < 0) continue;
-    from_x.push_back(static_cast<int64_t>(i));
-    from_y.push_back(found[i]);
-  }
-  const Tensor chosen = sparse::long_tensor(from_x);
-  return sparse::make_sparse(
-      sizes, at::index_select(x.indices(), 1, chosen),
-      at::mul(at::index_select(x.values(), 0, chosen), at::index_select(y.values(), 0, sparse::long_tensor(from_y))),
-      true);
+  return sparse::make_sparse(sizes, x.indices(), at::mul(x.values(), sparse::spread(y.values(), found)), false);
 }
 
 // By one number, or by the elements of a dense tensor at the places.

@@ -1,7 +1,6 @@
 #include "aten/sparse/compressed_parts.h"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 #include <type_traits>
 
@@ -11,6 +10,7 @@
 #include "aten/ops/dense/dense.h"
 #include "aten/ops/index/ops.h"
 #include "aten/ops/view/ops.h"
+#include "aten/sparse/csr_loops.h"
 #include "aten/sparse/order.h"
 #include "aten/sparse/sparse_parts.h"
 
@@ -38,7 +38,7 @@ void check_indices_of(bool rows, const Index* pointers, const Index* places, int
   const char *lines = rows ? "nrows" : "ncols", *others = rows ? "ncols" : "nrows";
   TORCH_CHECK(pointers[0] == 0, "`", compressed, "[..., 0] == 0` is not satisfied.");
   TORCH_CHECK(pointers[count] == nnz, "`", compressed, "[..., -1] == nnz` is not satisfied.");
-  // All that is looked for shows in a sign, or is counted; a loop that finds the place follows where there is one.
+  // A fault shows in a sign, or is counted; a loop that finds its place follows where there is one.
   Index signs = 0;
   int64_t longest = 0;
   for (int64_t i = 0; i < count; ++i) {
@@ -55,26 +55,10 @@ void check_indices_of(bool rows, const Index* pointers, const Index* places, int
                 "`0 <= ", compressed, "[..., 1:] - ", compressed, "[..., :-1] <= ", others, "` is not satisfied.");
   }
   if (places == nullptr) return;
-  const auto last = static_cast<Index>(std::min<int64_t>(width - 1, std::numeric_limits<Index>::max()));
-  signs = 0;
-  for (int64_t k = 0; k < nnz; ++k) {
-    signs |= places[k] | static_cast<Index>(static_cast<std::make_unsigned_t<Index>>(last) -
-                                            static_cast<std::make_unsigned_t<Index>>(places[k]));
-  }
-  for (int64_t k = 0; signs < 0 && k < nnz; ++k) {
-    TORCH_CHECK(places[k] >= 0 && places[k] < width, "`0 <= ", plain, " < ", others, "` is not satisfied.");
-  }
-  int64_t falls = 0;
-  for (int64_t i = 0; sorted && i < count; ++i) {
-    for (int64_t k = pointers[i] + 1; k < pointers[i + 1]; ++k) falls |= places[k] <= places[k - 1] ? 1 : 0;
-  }
-  for (int64_t i = 0; falls != 0 && i < count; ++i) {
-    for (int64_t k = pointers[i] + 1; k < pointers[i + 1]; ++k) {
-      TORCH_CHECK(places[k - 1] < places[k], "`", plain, "[..., ", compressed, "[..., i - 1]:", compressed,
-                  "[..., i]] for all i = 1, ..., ", lines,
-                  " are sorted and distinct along the last dimension values` is not satisfied.");
-    }
-  }
+  TORCH_CHECK(are_in_range(places, nnz, width), "`0 <= ", plain, " < ", others, "` is not satisfied.");
+  TORCH_CHECK(!sorted || go_up(count, pointers, places), "`", plain, "[..., ", compressed, "[..., i - 1]:", compressed,
+              "[..., i]] for all i = 1, ..., ", lines,
+              " are sorted and distinct along the last dimension values` is not satisfied.");
 }
 
 Tensor as_long(const Tensor& t) {

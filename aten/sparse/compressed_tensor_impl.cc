@@ -22,8 +22,8 @@ DimVector no_strides(IntArrayRef sizes) {
 
 SparseCsrTensorImpl::SparseCsrTensorImpl(Layout layout, IntArrayRef sizes, Tensor compressed, Tensor plain,
                                          Tensor values)
-    : TensorImpl(compressed_keys(values.device()), values.scalar_type(), values.device(), layout, sizes,
-                 no_strides(sizes)),
+    : TensorImpl(compressed_keys(values.device()), values.scalar_type(), values.device(), layout,
+                 sparse::counted(sizes), no_strides(sizes)),
       compressed_(std::move(compressed)),
       plain_(std::move(plain)),
       values_(std::move(values)) {
@@ -38,7 +38,7 @@ std::array<int64_t, 2> SparseCsrTensorImpl::block() const {
 }
 
 void SparseCsrTensorImpl::set_elements(IntArrayRef sizes, Tensor compressed, Tensor plain, Tensor values) {
-  set_sizes_and_strides(sizes, no_strides(sizes));
+  set_sizes_and_strides(sparse::counted(sizes), no_strides(sizes));
   set_dtype(values.scalar_type());
   compressed_ = std::move(compressed);
   plain_ = std::move(plain);

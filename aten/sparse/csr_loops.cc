@@ -24,10 +24,10 @@ constexpr int64_t kCached = int64_t{1} << 19;
 constexpr int64_t kChunk = 1024;
 
 template <class Index>
-HWY_INLINE bool are_in_range(const Index* places, int64_t n, int64_t height) {
+HWY_INLINE bool in_range(const Index* places, int64_t n, int64_t size) {
   const hn::ScalableTag<Index> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  const Index last = static_cast<Index>(std::min<int64_t>(height - 1, hwy::HighestValue<Index>()));
+  const Index last = static_cast<Index>(std::min<int64_t>(size - 1, hwy::HighestValue<Index>()));
   const auto most = hn::Set(d, last);
   // The sign of a place, or of its distance from the last one, shows.
   auto signs = hn::Zero(d);
@@ -49,7 +49,7 @@ HWY_INLINE bool for_chunks(const RowsMemory<T, Index>& a, int64_t height, int64_
     int64_t stop = first + 1;
     while (stop < end && a.pointers[stop + 1] - begin <= kChunk) ++stop;
     const int64_t n = a.pointers[stop] - begin;
-    if (!are_in_range(a.places + begin, n, height)) return false;
+    if (!in_range(a.places + begin, n, height)) return false;
     f(first, stop);
     first = stop;
   }
@@ -247,6 +247,13 @@ HWY_INLINE void reduce(const RowsMemory<T, int64_t>& a, const T* dense, int64_t 
 }
 
 // A function of its own for each type.
+bool in_range_i32(const int32_t* indices, int64_t n, int64_t size) {
+  return in_range(indices, n, size);
+}
+bool in_range_i64(const int64_t* indices, int64_t n, int64_t size) {
+  return in_range(indices, n, size);
+}
+
 #define OF_TYPES(T, Index, name)                                                                                    \
   bool multiply_##name(const RowsMemory<T, Index>& a, const T* dense, int64_t height, int64_t columns,              \
                        int64_t first, int64_t end, T* out) {                                                        \
@@ -281,6 +288,15 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace at::sparse {
+
+template <>
+bool are_in_range<int32_t>(const int32_t* indices, int64_t n, int64_t size) {
+  return AT_ISA_FUNCTION(in_range_i32)(indices, n, size);
+}
+template <>
+bool are_in_range<int64_t>(const int64_t* indices, int64_t n, int64_t size) {
+  return AT_ISA_FUNCTION(in_range_i64)(indices, n, size);
+}
 
 #define OF_TYPES(T, Index, name)                                                                                \
   template <>                                                                                                   \

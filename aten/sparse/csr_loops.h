@@ -13,6 +13,10 @@ struct RowsMemory {
   const T* values;
 };
 
+/// Whether n indices are in [0, size).
+template <class Index>
+bool are_in_range(const Index* indices, int64_t n, int64_t size);
+
 /// Rows [first, end) of the product with a dense matrix of `height` rows and `columns` columns, row-major. False, with
 /// rows that are not all written, where a place is not in [0, height).
 template <class T, class Index>

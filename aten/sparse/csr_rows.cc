@@ -89,32 +89,33 @@ void multiply(const Rows& a, const T* dense, int64_t columns, T* out) {
   const int64_t *begin = a.begin(), *place = a.place();
   const T* values = static_cast<const T*>(a.values.const_data_ptr());
   if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
-    multiply_as_is<T, int64_t>(a, dense, columns, out);
-    return;
-  }
-  for_rows(a, columns, [&](int64_t first, int64_t end) {
-    for (int64_t i = first; i < end; ++i) {
-      T* row = out + i * columns;
-      for (int64_t from = 0; from < columns; from += kTile) {
-        const int64_t width = std::min(columns - from, kTile);
-        A sum[kTile] = {};
-        if (width == kTile) {
-          for (int64_t k = begin[i]; k < begin[i + 1]; ++k) {
-            const A weight = static_cast<A>(values[k]);
-            const T* other = dense + place[k] * columns + from;
-            for (int64_t j = 0; j < kTile; ++j) sum[j] += weight * static_cast<A>(other[j]);
+    const bool good = multiply_as_is<T, int64_t>(a, dense, columns, out);
+    TORCH_INTERNAL_ASSERT(good, "places of rows are in range");
+  } else {
+    for_rows(a, columns, [&](int64_t first, int64_t end) {
+      for (int64_t i = first; i < end; ++i) {
+        T* row = out + i * columns;
+        for (int64_t from = 0; from < columns; from += kTile) {
+          const int64_t width = std::min(columns - from, kTile);
+          A sum[kTile] = {};
+          if (width == kTile) {
+            for (int64_t k = begin[i]; k < begin[i + 1]; ++k) {
+              const A weight = static_cast<A>(values[k]);
+              const T* other = dense + place[k] * columns + from;
+              for (int64_t j = 0; j < kTile; ++j) sum[j] += weight * static_cast<A>(other[j]);
+            }
+          } else {
+            for (int64_t k = begin[i]; k < begin[i + 1]; ++k) {
+              const A weight = static_cast<A>(values[k]);
+              const T* other = dense + place[k] * columns + from;
+              for (int64_t j = 0; j < width; ++j) sum[j] += weight * static_cast<A>(other[j]);
+            }
           }
-        } else {
-          for (int64_t k = begin[i]; k < begin[i + 1]; ++k) {
-            const A weight = static_cast<A>(values[k]);
-            const T* other = dense + place[k] * columns + from;
-            for (int64_t j = 0; j < width; ++j) sum[j] += weight * static_cast<A>(other[j]);
-          }
+          for (int64_t j = 0; j < width; ++j) row[from + j] = static_cast<T>(sum[j]);
         }
-        for (int64_t j = 0; j < width; ++j) row[from + j] = static_cast<T>(sum[j]);
       }
-    }
-  });
+    });
+  }
 }
 
 }  // namespace

@@ -59,7 +59,8 @@ Order order_of(const int64_t* keys, int64_t n, int64_t range) {
   }
   order.as_they_stand = false;
   const int low = bits_of(n), high = low + bits_of(range);
-  if (high > 64) {
+  constexpr int64_t kFew = 512;  // for which a pass by bits would cost more
+  if (n < kFew || high > 64) {
     std::sort(order.numbers.begin(), order.numbers.end(),
               [&](int64_t i, int64_t j) { return keys[i] != keys[j] ? keys[i] < keys[j] : i < j; });
     find_groups(order, [&](int64_t i, int64_t j) { return keys[order.numbers[i]] == keys[order.numbers[j]]; });
@@ -105,31 +106,10 @@ int64_t keys_of(const std::vector<Tensor>& lists, const std::vector<int64_t*>& k
   return range;
 }
 
-}  // namespace
-
-std::pair<Tensor, Tensor> common_keys(const Tensor& a, const Tensor& b) {
-  const int64_t na = a.size(1), nb = b.size(1);
-  const Tensor of_a = empty_contiguous({na}, ScalarType::Long), of_b = empty_contiguous({nb}, ScalarType::Long);
-  int64_t *x = of_a.mutable_data_ptr<int64_t>(), *y = of_b.mutable_data_ptr<int64_t>();
-  if (keys_of({native::dense(a), native::dense(b)}, {x, y}) >= 0) return {of_a, of_b};
-  const std::vector<Tensor> both{a, b};
-  const Order order = order_of(at::cat(both, 1));
-  for (int64_t g = 0; g < order.groups(); ++g) {
-    for (int64_t i = order.starts[g]; i < order.starts[g + 1]; ++i) {
-      const int64_t number = order.numbers[i];
-      (number < na ? x[number] : y[number - na]) = g;
-    }
-  }
-  return {of_a, of_b};
-}
-
-Order order_of(const Tensor& indices) {
-  const Tensor whole = native::dense(indices);
+// By comparing the columns of contiguous indices.
+Order order_by_rows(const Tensor& indices) {
   const int64_t rows = indices.size(0), n = indices.size(1);
-  const int64_t* data = whole.const_data_ptr<int64_t>();
-  std::vector<int64_t> keys(static_cast<size_t>(n));
-  const int64_t range = keys_of({whole}, {keys.data()});
-  if (range >= 0) return order_of(keys.data(), n, range);
+  const int64_t* data = indices.const_data_ptr<int64_t>();
   Order order;
   order.as_they_stand = false;
   order.numbers.resize(static_cast<size_t>(n));
@@ -149,12 +129,30 @@ Order order_of(const Tensor& indices) {
   return order;
 }
 
-bool go_up(int64_t rows, const int64_t* begin, const int64_t* places) {
-  int64_t falls = 0;
-  for (int64_t i = 0; i < rows; ++i) {
-    for (int64_t k = begin[i] + 1; k < begin[i + 1]; ++k) falls |= places[k] <= places[k - 1] ? 1 : 0;
+}  // namespace
+
+std::pair<Tensor, Tensor> common_keys(const Tensor& a, const Tensor& b) {
+  const int64_t na = a.size(1), nb = b.size(1);
+  const Tensor of_a = empty_contiguous({na}, ScalarType::Long), of_b = empty_contiguous({nb}, ScalarType::Long);
+  int64_t *x = of_a.mutable_data_ptr<int64_t>(), *y = of_b.mutable_data_ptr<int64_t>();
+  if (keys_of({native::dense(a), native::dense(b)}, {x, y}) >= 0) return {of_a, of_b};
+  const std::vector<Tensor> both{a, b};
+  const Order order = order_by_rows(at::cat(both, 1));
+  for (int64_t g = 0; g < order.groups(); ++g) {
+    for (int64_t i = order.starts[g]; i < order.starts[g + 1]; ++i) {
+      const int64_t number = order.numbers[i];
+      (number < na ? x[number] : y[number - na]) = g;
+    }
   }
-  return falls == 0;
+  return {of_a, of_b};
+}
+
+Order order_of(const Tensor& indices) {
+  const Tensor whole = native::dense(indices);
+  const int64_t n = indices.size(1);
+  std::vector<int64_t> keys(static_cast<size_t>(n));
+  const int64_t range = keys_of({whole}, {keys.data()});
+  return range >= 0 ? order_of(keys.data(), n, range) : order_by_rows(whole);
 }
 
 namespace {

@@ -32,11 +32,19 @@ struct Merged {
   Tensor pointers;    // where each row begins, and the number of elements
   Tensor of_a, of_b;  // int64: the number of the element of each result, in the order of places, -1: none
 };
-/// All places of both, or `common`: those that both name.
+/// All places of both, or `common`: those that both name. `begin_a` and `begin_b` never fall; where places do not go
+/// up, elements of one place may stand apart.
 Merged merge_rows(int64_t rows, const int64_t* begin_a, const int64_t* places_a, const int64_t* begin_b,
                   const int64_t* places_b, bool common);
 
 /// Whether places go up in each row, that is stand there once.
-bool go_up(int64_t rows, const int64_t* begin, const int64_t* places);
+template <class Index>
+bool go_up(int64_t rows, const Index* begin, const Index* places) {
+  int64_t falls = 0;
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t k = begin[i] + 1; k < begin[i + 1]; ++k) falls |= places[k] <= places[k - 1] ? 1 : 0;
+  }
+  return falls == 0;
+}
 
 }  // namespace at::sparse

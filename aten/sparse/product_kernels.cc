@@ -1,6 +1,5 @@
 // Products of matrices and vectors of which one is sparse.
 #include <algorithm>
-#include <numeric>
 #include <vector>
 
 #include "aten/core/empty.h"
@@ -87,8 +86,8 @@ Tensor sparse_by_sparse(const Tensor& left, const Tensor& right);
 
 // The same of matrices in coordinates of which only those rows are looked at that have elements.
 Tensor few_by_few(const Tensor& left, const Tensor& right) {
-  sparse::places_of(left);  // throw for an index out of range
-  sparse::places_of(right);
+  sparse::check_places_of(left);
+  sparse::check_places_of(right);
   const SparseTensorImpl &x = sparse::impl_of("mm", left), &y = sparse::impl_of("mm", right);
   const auto row = [](const Tensor& indices, int64_t dim) { return dense(at::select(indices, 0, dim)); };
   const Named rows = named(row(x.indices(), 0)), inner = named(row(y.indices(), 0));
@@ -115,7 +114,8 @@ Tensor few_by_few(const Tensor& left, const Tensor& right) {
 }
 
 // The elements of the product at places that a row of the left and the rows of the right that it names have together.
-// In coordinates they are in order; those of a compressed one stand in each row as they come up, as PyTorch has them.
+// In coordinates they are in order; those of a compressed one stand in each row as they come up, as PyTorch has them,
+// except where the right one has mostly empty rows: they are in order then.
 Tensor sparse_by_sparse(const Tensor& left, const Tensor& right) {
   const bool compressed = sparse::is_compressed(left) || sparse::is_compressed(right);
   const bool few = right.layout() == Layout::Sparse && is_mostly_empty(right);
@@ -290,7 +290,7 @@ struct StoredRows {
 StoredRows stored_rows(const char* op, const Tensor& mat1, const Tensor& mat2) {
   const Tensor once = sparse::coalesced(mat1);
   const SparseTensorImpl& impl = sparse::impl_of(op, once);
-  sparse::places_of(once);
+  sparse::check_places_of(once);
   const Tensor indices = dense(impl.indices());
   const int64_t *row = indices.const_data_ptr<int64_t>(), nnz = impl.nnz();
   std::vector<int64_t> numbers, pointers;

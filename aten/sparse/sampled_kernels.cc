@@ -34,14 +34,15 @@ Tensor row_products(const char* op, const sparse::Rows& a, const Tensor& left, c
     T* out = static_cast<T*>(result.mutable_data_ptr());
     sparse::for_rows(a, inner, [&](int64_t first, int64_t end) {
       if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
-        return sparse::multiply_sampled(a.begin(), a.place(), x, y, inner, first, end, out);
-      }
-      for (int64_t i = first; i < end; ++i) {
-        for (int64_t k = a.begin()[i]; k < a.begin()[i + 1]; ++k) {
-          const T *p = x + i * inner, *q = y + a.place()[k] * inner;
-          A sum{};
-          for (int64_t l = 0; l < inner; ++l) sum = static_cast<A>(sum + static_cast<A>(p[l]) * static_cast<A>(q[l]));
-          out[k] = static_cast<T>(sum);
+        sparse::multiply_sampled(a.begin(), a.place(), x, y, inner, first, end, out);
+      } else {
+        for (int64_t i = first; i < end; ++i) {
+          for (int64_t k = a.begin()[i]; k < a.begin()[i + 1]; ++k) {
+            const T *p = x + i * inner, *q = y + a.place()[k] * inner;
+            A sum{};
+            for (int64_t l = 0; l < inner; ++l) sum = static_cast<A>(sum + static_cast<A>(p[l]) * static_cast<A>(q[l]));
+            out[k] = static_cast<T>(sum);
+          }
         }
       }
     });
@@ -141,29 +142,29 @@ std::tuple<Tensor, Tensor> _sparse_mm_reduce_impl_sparse(const Tensor& self, con
           const T factor = T{1} / static_cast<T>(std::max<int64_t>(a.begin()[i + 1] - a.begin()[i], 1));
           for (int64_t j = i * columns; j < (i + 1) * columns; ++j) out[j] *= factor;
         }
-        return;
-      }
-      std::vector<Wide<T>> row(static_cast<size_t>(columns));
-      for (int64_t i = first; i < end; ++i) {
-        std::fill(row.begin(), row.end(), Wide<T>{0});
-        const int64_t begin = a.begin()[i], count = a.begin()[i + 1] - begin;
-        for (int64_t j = 0; chosen && j < columns; ++j) from[i * columns + j] = -1;
-        for (int64_t k = begin; k < begin + count; ++k) {
-          const T* source = y + a.place()[k] * columns;
-          for (int64_t j = 0; j < columns; ++j) {
-            const Wide<T> product = static_cast<Wide<T>>(weight[k]) * static_cast<Wide<T>>(source[j]);
-            if (!chosen) {
-              row[j] += product;
-            } else if (k == begin || std::isnan(product) ||
-                       (kind == Reduce::kMost ? product > row[j] : product < row[j])) {
-              row[j] = product;
-              from[i * columns + j] = k;
+      } else {
+        std::vector<Wide<T>> row(static_cast<size_t>(columns));
+        for (int64_t i = first; i < end; ++i) {
+          std::fill(row.begin(), row.end(), Wide<T>{0});
+          const int64_t begin = a.begin()[i], count = a.begin()[i + 1] - begin;
+          for (int64_t j = 0; chosen && j < columns; ++j) from[i * columns + j] = -1;
+          for (int64_t k = begin; k < begin + count; ++k) {
+            const T* source = y + a.place()[k] * columns;
+            for (int64_t j = 0; j < columns; ++j) {
+              const Wide<T> product = static_cast<Wide<T>>(weight[k]) * static_cast<Wide<T>>(source[j]);
+              if (!chosen) {
+                row[j] += product;
+              } else if (k == begin || std::isnan(product) ||
+                         (kind == Reduce::kMost ? product > row[j] : product < row[j])) {
+                row[j] = product;
+                from[i * columns + j] = k;
+              }
             }
           }
+          const Wide<T> factor =
+              kind == Reduce::kMean && count > 0 ? Wide<T>{1} / static_cast<Wide<T>>(count) : Wide<T>{1};
+          for (int64_t j = 0; j < columns; ++j) out[i * columns + j] = static_cast<T>(row[j] * factor);
         }
-        const Wide<T> factor =
-            kind == Reduce::kMean && count > 0 ? Wide<T>{1} / static_cast<Wide<T>>(count) : Wide<T>{1};
-        for (int64_t j = 0; j < columns; ++j) out[i * columns + j] = static_cast<T>(row[j] * factor);
       }
     });
   });

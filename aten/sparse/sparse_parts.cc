@@ -11,6 +11,7 @@
 #include "aten/ops/join/ops.h"
 #include "aten/ops/view/ops.h"
 #include "aten/sparse/compressed_parts.h"
+#include "aten/sparse/csr_loops.h"
 #include "aten/sparse/order.h"
 #include "c10/parallel/parallel.h"
 
@@ -129,7 +130,20 @@ void check_coordinates(const Tensor& indices, const Tensor& values, IntArrayRef 
   }
 }
 
+void check_places(const Tensor& indices, IntArrayRef sizes) {
+  const Tensor rows = native::dense(indices);
+  const int64_t dims = indices.size(0), nnz = indices.size(1);
+  const int64_t* row = rows.const_data_ptr<int64_t>();
+  for (int64_t d = 0; d < dims; ++d, row += nnz) {
+    const int64_t size = sizes[d];
+    if (are_in_range(row, nnz, size)) continue;
+    const int64_t bad = *std::find_if(row, row + nnz, [&](int64_t i) { return i < 0 || i >= size; });
+    TORCH_CHECK_INDEX(false, "index ", bad, " is out of bounds for dimension ", d, " with size ", size);
+  }
+}
+
 Tensor flat_places(const Tensor& indices, IntArrayRef sizes) {
+  check_places(indices, sizes);
   const Tensor rows = native::dense(indices);
   const int64_t dims = indices.size(0), nnz = indices.size(1);
   if (dims == 0) return at::zeros({nnz}, indices.options());
@@ -137,17 +151,7 @@ Tensor flat_places(const Tensor& indices, IntArrayRef sizes) {
   int64_t* places = result.mutable_data_ptr<int64_t>();
   const int64_t* data = rows.const_data_ptr<int64_t>();
   for (int64_t d = 0; d < dims; ++d) {
-    const int64_t* row = data + d * nnz;
-    const int64_t size = sizes[d], last = size - 1;
-    // An index out of range, or its distance from the last one, shows its sign.
-    int64_t signs = 0;
-    for (int64_t i = 0; i < nnz; ++i) {
-      signs |= row[i] | static_cast<int64_t>(static_cast<uint64_t>(last) - static_cast<uint64_t>(row[i]));
-    }
-    for (int64_t i = 0; signs < 0 && i < nnz; ++i) {
-      TORCH_CHECK_INDEX(row[i] >= 0 && row[i] < size, "index ", row[i], " is out of bounds for dimension ", d,
-                        " with size ", size);
-    }
+    const int64_t *row = data + d * nnz, size = sizes[d];
     if (d == 0) {
       std::copy_n(row, nnz, places);
     } else {
@@ -169,6 +173,11 @@ Tensor with_values(const Tensor& t, const Tensor& values) {
   }
   const SparseTensorImpl& impl = impl_of("with_values", t);
   return make_sparse(t.sizes(), impl.indices(), values, impl.coalesced());
+}
+
+void check_places_of(const Tensor& t) {
+  const SparseTensorImpl& impl = impl_of("places_of", t);
+  check_places(impl.indices(), sparse_sizes(t, impl));
 }
 
 Tensor places_of(const Tensor& t) {
@@ -265,7 +274,7 @@ Tensor gather_places(const Tensor& self, const Tensor& indices, int64_t sparse_d
 
 Tensor gather_expanded(const Tensor& self, IntArrayRef sizes, const Tensor& indices) {
   const int64_t sparse_dim = indices.size(0), rank = static_cast<int64_t>(sizes.size()), lead = rank - self.dim();
-  flat_places(indices, sizes);  // throws for an index out of range
+  check_places(indices, sizes);
   // Of the sparse dimensions those that self has, at the index of the element or the only one there is.
   DimVector own;
   std::vector<Tensor> rows;

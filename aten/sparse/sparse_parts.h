@@ -24,8 +24,10 @@ inline IntArrayRef dense_sizes(const Tensor& t, const SparseTensorImpl& impl) {
 /// Throws c10::Error, in PyTorch's words, for parts that do not make a tensor of that size.
 void check_coordinates(const Tensor& indices, const Tensor& values, IntArrayRef size, bool coalesced);
 
-/// The places in a tensor of `sizes` (row-major), int64 of size nnz. Throws IndexError for an index that is out of
-/// range.
+/// Throws IndexError for an index that is out of the range of its dimension of `sizes`.
+void check_places(const Tensor& indices, IntArrayRef sizes);
+
+/// The places in a tensor of `sizes` (row-major), int64 of size nnz. Throws IndexError as above.
 Tensor flat_places(const Tensor& indices, IntArrayRef sizes);
 
 /// The values of a sparse tensor of any layout.
@@ -34,7 +36,8 @@ const Tensor& values_of(const Tensor& t);
 /// A tensor like `t`, of any sparse layout, at the same places, with other values: `coalesced` as t.
 Tensor with_values(const Tensor& t, const Tensor& values);
 
-/// flat_places of the elements of a tensor in coordinates.
+/// check_places, and flat_places, of the elements of a tensor in coordinates.
+void check_places_of(const Tensor& t);
 Tensor places_of(const Tensor& t);
 
 /// The number of the element of coalesced `t` that stands at each of `places` (as flat_places gives them); -1: none.

@@ -21,8 +21,8 @@ DimVector no_strides(IntArrayRef sizes) {
 }  // namespace
 
 SparseTensorImpl::SparseTensorImpl(IntArrayRef sizes, Tensor indices, Tensor values, bool coalesced)
-    : TensorImpl(sparse_keys(values.device()), values.scalar_type(), values.device(), Layout::Sparse, sizes,
-                 no_strides(sizes)),
+    : TensorImpl(sparse_keys(values.device()), values.scalar_type(), values.device(), Layout::Sparse,
+                 sparse::counted(sizes), no_strides(sizes)),
       indices_(std::move(indices)),
       values_(std::move(values)),
       coalesced_(coalesced) {
@@ -31,7 +31,7 @@ SparseTensorImpl::SparseTensorImpl(IntArrayRef sizes, Tensor indices, Tensor val
 }
 
 void SparseTensorImpl::set_elements(IntArrayRef sizes, Tensor indices, Tensor values, bool coalesced) {
-  set_sizes_and_strides(sizes, no_strides(sizes));
+  set_sizes_and_strides(sparse::counted(sizes), no_strides(sizes));
   set_dtype(values.scalar_type());
   indices_ = std::move(indices);
   values_ = std::move(values);
@@ -59,6 +59,11 @@ void SparseTensorImpl::release_resources() {
 }
 
 namespace sparse {
+
+IntArrayRef counted(IntArrayRef sizes) {
+  c10::checked_numel(sizes);
+  return sizes;
+}
 
 SparseTensorImpl& impl_of(const char* op, const Tensor& t) {
   TORCH_CHECK(t.layout() == Layout::Sparse, op, " expected sparse coordinate tensor layout but got ", t.layout());

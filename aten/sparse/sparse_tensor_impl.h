@@ -46,6 +46,9 @@ namespace sparse {
 /// layout.
 SparseTensorImpl& impl_of(const char* op, const Tensor& t);
 
+/// `sizes`, whose places int64 counts: elements are told apart by such numbers. Throws c10::Error where it does not.
+IntArrayRef counted(IntArrayRef sizes);
+
 /// A tensor of these parts, which it shares; no autograd state of theirs comes along.
 Tensor make_sparse(IntArrayRef sizes, const Tensor& indices, const Tensor& values, bool coalesced);
 

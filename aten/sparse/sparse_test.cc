@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 #include <random>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "aten/sparse/sparse_parts.h"
 #include "autograd/autograd.h"
 #include "autograd/factories.h"
+#include "c10/parallel/parallel.h"
 #include "c10/testing/message_of.h"
 #include "gtest/gtest.h"
 
@@ -215,6 +217,34 @@ TEST(Sparse, SumsAndProductsAreThoseOfDenseTensors) {
   EXPECT_EQ((once + once)._nnz(), 2);
   EXPECT_FALSE((three() + once).is_coalesced());
   expect_equal(at::add(three(), once, 2)._values(), torch::tensor({9.f, 6.f, 3.f}));
+}
+
+// A mark that is wrong makes no row of a thread reach over others.
+TEST(Sparse, ThreadsShareWhatIsWronglyMarkedAsCoalesced) {
+  const int64_t nnz = 60000;
+  const Tensor down = at::arange(nnz - 1, -1, -1, at::kLong).reshape({1, nnz});
+  const Tensor a = at::sparse_coo_tensor(down, at::ones({nnz}), {nnz})._coalesced_(true);
+  const Tensor b = at::sparse_coo_tensor(down, at::full({nnz}, 2.f), {nnz})._coalesced_(true);
+  const int before = at::get_num_threads();
+  for (const int threads : {1, 2, 3, 5}) {
+    at::set_num_threads(threads);
+    const Tensor sum = a + b;
+    EXPECT_LE(sum._nnz(), 2 * nnz);
+    expect_equal(sum.to_dense(), at::full({nnz}, 3.f));
+    EXPECT_LE((a * b)._nnz(), nnz);
+  }
+  at::set_num_threads(before);
+}
+
+TEST(Sparse, SizesThatCannotBeCountedAreRefused) {
+  const int64_t many = int64_t{1} << 40;
+  const Tensor left = at::sparse_coo_tensor(longs({1, 0}, {2, 1}), at::ones({1}), {many, 1});
+  const Tensor right = at::sparse_coo_tensor(longs({0, 3}, {2, 1}), at::ones({1}), {1, many});
+  for (const auto& make : std::vector<std::function<Tensor()>>{
+           [&] { return at::mm(left, right); },
+           [&] { return at::_sparse_coo_tensor_unsafe(longs({1, 3}, {2, 1}), at::ones({1}), {many, many}); }}) {
+    EXPECT_NE(message_of([&] { make(); }).find("numel: integer multiplication overflow"), std::string::npos);
+  }
 }
 
 // Ranges that fit a word beside the numbers, and those that do not.

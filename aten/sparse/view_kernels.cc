@@ -4,7 +4,6 @@
 
 #include "aten/core/empty.h"
 #include "aten/core/view.h"
-#include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/dense/dense.h"
@@ -202,7 +201,7 @@ Tensor squeeze_dim_sparse(const Tensor& self, int64_t dim) {
     return sparse::make_sparse(sizes, impl.indices(), at::squeeze(impl.values(), dim - impl.sparse_dim() + 1),
                                impl.coalesced());
   }
-  sparse::places_of(self);  // all indices of that dimension are 0
+  sparse::check_places_of(self);  // all indices of that dimension are 0
   std::vector<int64_t> rows;
   for (int64_t d = 0; d < impl.sparse_dim(); ++d) {
     if (d != dim) rows.push_back(d);
@@ -303,7 +302,7 @@ Tensor index_select_sparse(const Tensor& self, int64_t dim, const Tensor& index)
   // Elements by their index, then those of each wanted one.
   const Tensor row = index_row(impl, dim);
   const int64_t* own = row.const_data_ptr<int64_t>();
-  sparse::flat_places(at::unsqueeze(row, 0), IntArrayRef(size));  // throws for an index out of range
+  sparse::check_places(at::unsqueeze(row, 0), IntArrayRef(size));
   std::vector<int64_t> chosen, place;
   if (size <= 4 * impl.nnz() + 1024) {
     // Where those of each index begin, and those that are wanted at all.
