@@ -32,12 +32,7 @@ HWY_INLINE hn::Vec<D> joined(D d, hn::Vec<D> sum, hn::Vec<D> difference, const D
     // A NaN comes in by the first comparison and stays by the second.
     return hn::IfThenElse(hn::Or(hn::IsNaN(a), hn::Gt(a, sum)), a, sum);
   } else if constexpr (kKind == Kind::kWhole) {
-    auto power = a, base = a;
-    for (int rest = norm.whole - 1; rest > 0; rest /= 2) {
-      if (rest % 2 == 1) power = hn::Mul(power, base);
-      base = hn::Mul(base, base);
-    }
-    return hn::Add(sum, power);
+    return hn::Add(sum, whole_power(difference, norm.whole));
   } else if constexpr (std::is_same_v<hn::TFromD<D>, float>) {
     return hn::Add(sum, vm::exp2(d, hn::Mul(hn::Set(d, static_cast<float>(norm.p)), vm::log2(d, a))));
   } else {

@@ -99,6 +99,17 @@ HWY_INLINE hn::TFromD<D> lane_sum(D d, hn::Vec<D> v) {
   return hn::GetLane(hn::SumOfLanes(d, v));
 }
 
+// |v| to the power of a whole number of at least 1, by squares.
+template <class V>
+HWY_INLINE V whole_power(V v, int exponent) {
+  auto base = hn::Abs(v), power = base;
+  for (int rest = exponent - 1; rest > 0; rest /= 2) {
+    if (rest % 2 == 1) power = hn::Mul(power, base);
+    base = hn::Mul(base, base);
+  }
+  return power;
+}
+
 // sum + error, an unevaluated pair: exact addition of doubles (Knuth, TAOCP 2, 4.2.2).
 struct CompensatedSum {
   double sum = 0, error = 0;

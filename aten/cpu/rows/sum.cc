@@ -162,14 +162,7 @@ double power_sum_impl(const T* x, int64_t n, int exponent) {
   if (exponent == 3) {
     return fold_doubles(x, n, 0.0, [](auto v) HWY_ATTR { return hn::Abs(hn::Mul(hn::Mul(v, v), v)); }, add);
   }
-  return fold_doubles(x, n, 0.0, [exponent](auto v) HWY_ATTR {
-    auto base = hn::Abs(v), power = base;
-    for (int rest = exponent - 1; rest > 0; rest /= 2) {
-      if (rest % 2 == 1) power = hn::Mul(power, base);
-      base = hn::Mul(base, base);
-    }
-    return power;
-  }, add);
+  return fold_doubles(x, n, 0.0, [exponent](auto v) HWY_ATTR { return whole_power(v, exponent); }, add);
 }
 
 template <int kVectors, class T>

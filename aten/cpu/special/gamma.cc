@@ -31,21 +31,44 @@ constexpr double kBernoulliRatios[] = {1.0 / 12,
                                        -236364091.0 / 1693824136731743669452800000.0};
 constexpr double kNegligible = 1e-12;
 
+HWY_INLINE Wide high(Wide v) { return v; }
+HWY_INLINE Wide high(Twin v) { return v.h; }
+
+// The sum of power(q), power(q + 1), ... to `end`, or to terms that are negligible: there `finished`. q is the first that
+// is left out.
+template <class V, class Power>
+HWY_INLINE V sum_of_powers(V& q, Wide end, double negligible, const Power& power, WideMask& finished) {
+  V sum = 0.0;
+  WideMask open = high(q) < end;
+  finished = high(q) < -kInfinity;
+  while (any(open)) {
+    const V term = pick(open, power(q), V(0.0));
+    sum = sum + term;
+    // Only where all terms have one sign.
+    const WideMask small = open & (high(q) > 1.0) & (abs(high(term)) * high(q) <= negligible * abs(high(sum)));
+    finished = finished | small;
+    q = pick(open, q + V(1.0), q);
+    open = open & (high(q) < end) & !small;
+  }
+  return sum;
+}
+
+// q to the power of -s, s a whole number of at least 1, by squares.
+template <class V>
+HWY_INLINE V inverse_power(V q, int64_t s) {
+  V square = V(1.0) / q, y = (s & 1) != 0 ? square : V(1.0);
+  for (int64_t bits = s >> 1; bits != 0; bits >>= 1) {
+    square = square * square;
+    if ((bits & 1) != 0) y = y * square;
+  }
+  return y;
+}
+
 // sum over k of (k + q)^-s by Euler and Maclaurin's summation from the first term beyond 8 + s on; power(q) is q^-s.
 template <class Power>
 HWY_INLINE Wide hurwitz(Wide s, Wide q, const Power& power) {
-  const Wide end = s + 8.0;
-  Wide sum = 0.0;
-  WideMask open = q < end, finished = q < -kInfinity;
-  while (any(open)) {
-    const Wide term = pick(open, power(q), 0.0);
-    sum = sum + term;
-    // Only where all terms have one sign.
-    const WideMask small = open & (q > 1.0) & (abs(term) * q <= kNegligible * abs(sum));
-    finished = finished | small;
-    q = pick(open, q + 1.0, q);
-    open = open & (q < end) & !small;
-  }
+  WideMask finished;
+  const Wide sum = sum_of_powers(q, s + 8.0, kNegligible, power, finished);
   if (all(finished)) return sum;
   const Wide p = power(q), inverse = 1.0 / q, square = inverse * inverse;
   Wide rest = q / (s - 1.0) + 0.5, factor = s * inverse;
@@ -90,15 +113,7 @@ struct Polygamma {
   HWY_INLINE Wide run(Wide x) const {
     if (order > kMostOrder) return x;
     if (order == 0) return digamma(x);
-    // To the power of a whole number, by squares.
-    const auto power = [s = order + 1](Wide q) HWY_ATTR {
-      Wide square = 1.0 / q, y = (s & 1) != 0 ? square : Wide(1.0);
-      for (int64_t bits = s >> 1; bits != 0; bits >>= 1) {
-        square = square * square;
-        if ((bits & 1) != 0) y = y * square;
-      }
-      return y;
-    };
+    const auto power = [s = order + 1](Wide q) HWY_ATTR { return inverse_power(q, s); };
     return factor * hurwitz(static_cast<double>(order + 1), pick(usual(x), x, 1.0), power);
   }
 };
@@ -172,17 +187,9 @@ struct IncompleteGamma : Plain<2> {
 // As hurwitz, of double.
 template <class Power>
 HWY_INLINE Wide hurwitz_twin(Wide s, Wide start, const Power& power) {
-  const Wide end = s + 10.0;
-  Twin q = start, sum = 0.0;
-  WideMask open = start < end, finished = start < -kInfinity;
-  while (any(open)) {
-    const Twin term = pick(open, power(q), Twin(0.0));
-    sum = sum + term;
-    const WideMask small = open & (q.h > 1.0) & (abs(term.h) * q.h <= 1e-19 * abs(sum.h));
-    finished = finished | small;
-    q = pick(open, q + Twin(1.0), q);
-    open = open & (q.h < end) & !small;
-  }
+  Twin q = start;
+  WideMask finished;
+  const Twin sum = sum_of_powers(q, s + 10.0, 1e-19, power, finished);
   if (all(finished)) return sum.sum();
   const Twin inverse = Twin(1.0) / q, first = inverse * Twin(s);
   const Wide square = inverse.h * inverse.h;
@@ -212,14 +219,7 @@ struct PolygammaTwin : Polygamma {
   }
   HWY_INLINE Wide run(Wide x) const {
     if (order == 0 || order > kMostExact) return x;
-    const auto power = [s = order + 1](Twin q) HWY_ATTR {
-      Twin square = Twin(1.0) / q, y = (s & 1) != 0 ? square : Twin(1.0);
-      for (int64_t bits = s >> 1; bits != 0; bits >>= 1) {
-        square = square * square;
-        if ((bits & 1) != 0) y = y * square;
-      }
-      return y;
-    };
+    const auto power = [s = order + 1](Twin q) HWY_ATTR { return inverse_power(q, s); };
     return factor * hurwitz_twin(static_cast<double>(order + 1), pick(usual(x), x, 1.0), power);
   }
 };
