@@ -2,6 +2,7 @@
 #include <utility>
 #include <vector>
 
+#include "aten/core/empty.h"
 #include "aten/core/structured.h"
 #include "aten/core/view.h"
 #include "aten/ops/binary/kernels.h"

@@ -2,16 +2,18 @@
 #include <algorithm>
 #include <cmath>
 #include <utility>
-#include <vector>
 
+#include "aten/core/empty.h"
 #include "aten/ops/activation/kernels.h"
 #include "aten/ops/activation/ops.h"
 #include "aten/ops/pointwise/kernels.h"
 #include "aten/ops/reduce/kernels.h"
 #include "aten/ops/reduce/ops.h"
+#include "aten/ops/reduce/reduction.h"
 #include "aten/ops/unary/kernels.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
+#include "aten/quantized/element_loops.h"
 #include "aten/quantized/quantized_parts.h"
 #include "c10/parallel/parallel.h"
 
@@ -137,12 +139,8 @@ Tensor min_quantized(const Tensor& self) {
 }
 namespace {
 // Of the innermost dimensions: those that the others' elements lie around.
-bool are_innermost(const Tensor& self, OptionalIntArrayRef dim) {
-  if (!self.is_contiguous()) return false;
-  if (!dim.has_value() || dim->empty()) return true;
-  std::vector<bool> reduced(static_cast<size_t>(std::max<int64_t>(self.dim(), 1)));
-  for (const int64_t d : *dim) reduced[static_cast<size_t>(maybe_wrap_dim(d, self.dim()))] = true;
-  return std::is_sorted(reduced.begin(), reduced.end());
+bool are_innermost(const Tensor& self, const DimMask& mask) {
+  return self.is_contiguous() && std::is_sorted(mask.reduced, mask.reduced + self.dim());
 }
 
 // The rounded means of the innermost 8-bit integers, of `count` each: their sums are exact.
@@ -168,23 +166,12 @@ Tensor mean_dim_quantized(const Tensor& self, OptionalIntArrayRef dim, bool keep
   TORCH_CHECK(!dtype.has_value() || *dtype == self.scalar_type(), "mean: a quantized tensor keeps its dtype");
   // The mean of the integers is rounded where they lie together, else that of the distances from the zero point; the
   // two differ in halves.
-  if (are_innermost(self, dim)) {
-    const Tensor q = quantized::integers("mean", self);
-    DimVector sizes;
-    int64_t count = 1;
-    size_t reduced_dims = 0;
-    for (int64_t d = 0; d < self.dim(); ++d) {
-      const bool reduced = !dim.has_value() || dim->empty() ||
-                           std::any_of(dim->begin(), dim->end(),
-                                       [&](int64_t named) { return maybe_wrap_dim(named, self.dim()) == d; });
-      if (reduced) count *= self.size(d);
-      reduced_dims += reduced;
-      if (!reduced || keepdim) sizes.push_back(reduced ? 1 : self.size(d));
-    }
-    // Of a dimension that is named twice the mean below tells.
-    const bool once = !dim.has_value() || dim->empty() || dim->size() == reduced_dims;
-    if (q.itemsize() == 1 && q.numel() > 0 && once) {
-      return on_integers("mean", self, [&](const Tensor& own) { return means_of_rows(own, count, sizes); });
+  const DimMask mask = make_dim_mask(dim, self.dim());
+  if (are_innermost(self, mask)) {
+    if (self.itemsize() == 1 && self.numel() > 0) {
+      return on_integers("mean", self, [&](const Tensor& q) {
+        return means_of_rows(q, reduced_count(q, mask), reduced_sizes(q, mask, keepdim));
+      });
     }
     return quantized::on_whole_numbers("mean", self,
                                        [&](const Tensor& q) { return at::round(at::mean(q, dim, keepdim)); });

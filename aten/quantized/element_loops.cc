@@ -291,7 +291,7 @@ template <class T>
 void dequantize_far(const T* q, float* x, int64_t n, const Steps& steps) {
   for (int64_t i = 0; i < n; ++i) {
     const Steps own = steps.from(i);
-    x[i] = static_cast<float>(static_cast<int64_t>(q[i]) - static_cast<int64_t>(*own.zero)) * *own.scale;
+    x[i] = static_cast<float>(static_cast<double>(q[i]) - static_cast<double>(*own.zero)) * *own.scale;
   }
 }
 }  // namespace

@@ -6,12 +6,16 @@
 #include "aten/testing/testing.h"
 #include "c10/dispatch/registry.h"
 #include "c10/parallel/parallel.h"
+#include "c10/testing/message_of.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace {
 
 using at::Tensor;
 using at::testing::tensor_of;
+using c10::testing::message_of;
+using ::testing::HasSubstr;
 using c10::IValue;
 using Numbers = std::vector<double>;
 using Ints = std::vector<int64_t>;
@@ -103,6 +107,32 @@ TEST(QuantizedLayers, ConvolveAsRecorded) {
                      72, 72,  17, 80, 50, 70, 62, 62, 70, 84, 68, 34, 48, 85, 51, 55, 58, 72, 62, 79, 66,
                      64, 61,  60, 72, 56, 0,  39, 22, 58, 47, 78, 81, 72, 68, 15, 32, 64, 68, 79, 23, 70}));
   EXPECT_EQ(call("conv2d", "new", x.slice(0, 0, 0), packed, kScale, kZero).sizes(), (at::IntArrayRef{0, 3, 5, 2}));
+}
+
+TEST(QuantizedLayers, RefuseZeroPointsThatAreNoBytes) {
+  const Tensor bytes = tensor_of({80, 90}, {1, 2}, at::kByte), w = tensor_of({1, 2, 3, 4}, {2, 2}, at::kChar);
+  const auto text = [](const auto& call) { return message_of([&] { call(); }); };
+  const IValue packed = pack("linear_prepack", weight({1, 2, 3, 4}, {2, 2}, -128), IValue());
+  for (const int64_t zero : {int64_t{-1}, int64_t{256}, INT64_MIN}) {
+    const Tensor x = at::_make_per_tensor_quantized_tensor(bytes, kScale, zero);
+    EXPECT_THAT(text([&] { call("linear", "", x, packed, kScale, kZero); }),
+                HasSubstr("quantized::linear: expected a zero point of the input within [0, 255], but got " +
+                          std::to_string(zero)));
+  }
+  const Tensor scales = tensor_of({1, 1}, {2}, at::kDouble);
+  for (const int64_t zero : {int64_t{-129}, int64_t{128}, int64_t{1} << 32}) {
+    const std::string refusal = "quantized::linear_prepack: expected zero points of the weight within [-128, 127], "
+                                "but got " + std::to_string(zero);
+    EXPECT_THAT(text([&] {
+                  pack("linear_prepack", at::_make_per_tensor_quantized_tensor(w, 0.1, zero), IValue());
+                }),
+                HasSubstr(refusal));
+    const Tensor zeros = at::full({2}, zero, at::kLong);
+    EXPECT_THAT(text([&] {
+                  pack("linear_prepack", at::_make_per_channel_quantized_tensor(w, scales, zeros, 0), IValue());
+                }),
+                HasSubstr(refusal));
+  }
 }
 
 TEST(QuantizedLayers, KeepTheirWeights) {

@@ -1,4 +1,5 @@
 // The operators of torch.ops.quantized: kernels.
+#include <cmath>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -19,6 +20,7 @@
 #include "aten/ops/softmax/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
+#include "aten/quantized/element_loops.h"
 #include "aten/quantized/packed_weights.h"
 #include "aten/quantized/quantized_parts.h"
 

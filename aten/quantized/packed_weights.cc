@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "aten/cpu/matrix/integer.h"
 #include "aten/ops/conv/kernels.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/dense/dense.h"
@@ -30,11 +31,23 @@ std::optional<Tensor> checked_bias(const char* op, const std::optional<Tensor>& 
   return at::detach(*bias);
 }
 
+void check_zero_point(const char* op, const char* name, int64_t zero_point, ScalarType quantized) {
+  const Range range = range_of(op, quantized);
+  TORCH_CHECK(zero_point >= range.least && zero_point <= range.most, op, ": expected ", name, " within [", range.least,
+              ", ", range.most, "], but got ", zero_point);
+}
+
 // The parameters of a weight's channels, in order: one for all, or one each.
-std::vector<int32_t> zero_points_of(const Quantizer& quantizer) {
-  if (quantizer.per_tensor()) return {static_cast<int32_t>(quantizer.zero_point)};
-  const Tensor all = native::dense(quantizer.zero_points, kInt);
-  return std::vector<int32_t>(all.data_ptr<int32_t>(), all.data_ptr<int32_t>() + all.numel());
+std::vector<int32_t> zero_points_of(const char* op, const Quantizer& quantizer) {
+  const auto checked = [&](int64_t zero_point) {
+    check_zero_point(op, "zero points of the weight", zero_point, kQInt8);
+    return static_cast<int32_t>(zero_point);
+  };
+  if (quantizer.per_tensor()) return {checked(quantizer.zero_point)};
+  const Tensor all = native::dense(quantizer.zero_points, kLong);
+  std::vector<int32_t> result;
+  for (int64_t i = 0; i < all.numel(); ++i) result.push_back(checked(all.const_data_ptr<int64_t>()[i]));
+  return result;
 }
 std::vector<float> floats_of(const Tensor& t) {
   const Tensor all = native::dense(t, kFloat);
@@ -42,8 +55,9 @@ std::vector<float> floats_of(const Tensor& t) {
 }
 
 void check_input(const char* op, const Tensor& x) {
-  uniform(op, x);
+  const Quantizer& quantizer = uniform(op, x);
   TORCH_CHECK(x.scalar_type() == kQUInt8, op, ": expected an input of dtype QUInt8, but got ", x.scalar_type());
+  check_zero_point(op, "a zero point of the input", quantizer.zero_point, kQUInt8);
 }
 
 // How sums of products become integers. PyTorch has two ways, which differ where a number lies between two integers.
@@ -66,8 +80,7 @@ struct Factors {
 Factors to_integers(const char* op, const PackedWeight& packed, const Tensor& x, Rounding rounding, double scale,
                     int64_t zero_point, bool relu, const Tensor& to) {
   const Range range = range_of(op, kQUInt8);
-  TORCH_CHECK(zero_point >= range.least && zero_point <= range.most, op, ": expected an output_zero_point within [",
-              range.least, ", ", range.most, "], but got ", zero_point);
+  check_zero_point(op, "an output_zero_point", zero_point, kQUInt8);
   const Quantizer& quantizer = uniform(op, x);
   const size_t channels = packed.scales().size();
   Factors f;
@@ -108,12 +121,14 @@ PackedWeight::PackedWeight(const char* op, const matrix::Convolution& shape, con
   uniform_ = quantizer.per_tensor();
   scales_ = uniform_ ? std::vector<float>(channels, static_cast<float>(quantizer.scale)) : floats_of(quantizer.scales);
   bias_ = bias.has_value() ? floats_of(*bias) : std::vector<float>(channels);
-  std::vector<int32_t> zero_points = zero_points_of(quantizer);
+  std::vector<int32_t> zero_points = zero_points_of(op, quantizer);
   symmetric_ = std::all_of(zero_points.begin(), zero_points.end(), [](int32_t zero) { return zero == 0; });
   const Tensor own = native::dense(integers);
   integers_ = std::make_unique<matrix::IntegerWeights>(
       shape, std::shared_ptr<const int8_t>(own.data_ptr<int8_t>(), [own](const int8_t*) {}), std::move(zero_points));
 }
+
+PackedWeight::~PackedWeight() = default;
 
 LinearPackedParams::LinearPackedParams(const Tensor& weight_, const std::optional<Tensor>& bias_) {
   const char* const op = "quantized::linear_prepack";

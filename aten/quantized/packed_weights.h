@@ -9,7 +9,11 @@
 
 #include "aten/core/custom_class.h"
 #include "aten/core/tensor.h"
-#include "aten/cpu/matrix/integer.h"
+
+namespace at::matrix {
+struct Convolution;
+class IntegerWeights;
+}  // namespace at::matrix
 
 namespace at::quantized {
 
@@ -20,6 +24,7 @@ class PackedWeight {
   /// `axis`.
   PackedWeight(const char* op, const matrix::Convolution& shape, const Tensor& weight, int64_t axis,
                const Tensor& integers, const std::optional<Tensor>& bias);
+  ~PackedWeight();
 
   const matrix::IntegerWeights& integers() const { return *integers_; }
   /// Whether all zero points are 0, and whether there is one scale for all channels.

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
+#include "aten/core/empty.h"
 #include "aten/core/structured.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/dense/dense.h"
+#include "aten/quantized/channel_runs.h"
 #include "aten/quantized/element_loops.h"
 #include "c10/parallel/parallel.h"
 

@@ -1,20 +1,20 @@
 #pragma once
 // What kernels of quantized tensors are made of.
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <utility>
-#include <vector>
 
-#include "aten/core/empty.h"
-#include "aten/ops/dense/dense.h"
-#include "aten/quantized/element_loops.h"
+#include "aten/core/tensor.h"
 #include "aten/quantized/quantized_tensor_impl.h"
-#include "c10/parallel/parallel.h"
+
+namespace at::native {
+struct DimSplit;
+}
 
 namespace at::quantized {
+
+struct Combination;
 
 /// The least and the greatest integer of a quantized dtype.
 struct Range {
@@ -36,39 +36,6 @@ int64_t quantize_one(const char* op, const Scalar& x, ScalarType quantized, cons
 
 /// Elements that are worth a thread.
 constexpr int64_t kGrain = 16384;
-
-/// Calls f(begin, end, steps) in parallel on runs of elements whose channels, along split.size, have these scales and
-/// zero points.
-template <class F>
-void for_each_run(const native::DimSplit& split, const float* scales, const float* zeros, const F& f) {
-  constexpr int64_t kNarrow = 32, kPeriod = 1024;
-  const int64_t numel = split.outer * split.size * split.inner;
-  if (split.inner >= kNarrow || split.outer * split.size == 1) {
-    at::parallel_for(0, numel, kGrain, [&](int64_t begin, int64_t end) {
-      while (begin < end) {
-        const int64_t run = begin / split.inner, stop = std::min(end, (run + 1) * split.inner);
-        f(begin, stop, Steps{scales + run % split.size, zeros + run % split.size});
-        begin = stop;
-      }
-    });
-    return;
-  }
-  // Channels that lie close together: a scale and a zero point for each element, some periods of them.
-  const int64_t period = split.size * split.inner, repeats = std::min(split.outer, 1 + kPeriod / (period + 1));
-  std::vector<float> own_scales, own_zeros;
-  for (int64_t run = 0; run < repeats * split.size; ++run) {
-    own_scales.insert(own_scales.end(), static_cast<size_t>(split.inner), scales[run % split.size]);
-    own_zeros.insert(own_zeros.end(), static_cast<size_t>(split.inner), zeros[run % split.size]);
-  }
-  const int64_t length = static_cast<int64_t>(own_scales.size());
-  at::parallel_for(0, numel, kGrain, [&](int64_t begin, int64_t end) {
-    while (begin < end) {
-      const int64_t at = begin % length, stop = std::min(end, begin - at + length);
-      f(begin, stop, Steps{own_scales.data() + at, own_zeros.data() + at, true});
-      begin = stop;
-    }
-  });
-}
 
 /// Float numbers as integers, as a new quantized tensor in the memory order of `numbers`.
 Tensor quantize(const char* op, const Tensor& numbers, ScalarType quantized, QuantizerPtr quantizer);
@@ -127,7 +94,7 @@ Tensor on_each_number(const char* op, const Tensor& t, const F& f) {
 }
 
 /// Of each channel, that is a part of split.size, the integers slope * (q - zero point) + offset in steps of `to`.
-/// Undefined for integers of 32 bits and where zero points are far away. `q` is dense in the order of `split`.
+/// Undefined for integers of 32 bits and where zero points are far away. `t` is dense in the order of `split`.
 Tensor on_lines(const char* op, const Tensor& t, const native::DimSplit& split, const Tensor& slopes,
                 const Tensor& offsets, QuantizerPtr to);
 

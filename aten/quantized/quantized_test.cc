@@ -6,6 +6,7 @@
 #include "aten/aten.h"
 #include "aten/core/printing.h"
 #include "aten/testing/testing.h"
+#include "c10/parallel/parallel.h"
 #include "gtest/gtest.h"
 
 namespace {
@@ -45,7 +46,7 @@ TEST(Quantize, TreatsAllElementsOfARowAlike) {
   };
   for (const at::ScalarType dtype : {at::kQUInt8, at::kQInt8}) {
     const double least = dtype == at::kQUInt8 ? 0 : -128, most = least + 255;
-    for (const double zero : {3.0, -1000.0, 20000000.0}) {
+    for (const double zero : {3.0, -1000.0, 20000000.0, -9223372036854775808.0}) {
       Numbers expected, numbers;
       for (const double v : x) {
         expected.push_back(round_one(v, 0.5, zero, least, most));
@@ -77,6 +78,27 @@ TEST(Quantize, TreatsAllElementsOfARowAlike) {
   // Differences of 32-bit integers from their zero point are exact before they are floats.
   const Tensor far = per_tensor({16777217, -2147483648.0, 5}, {3}, 1, 16777216, at::kInt);
   EXPECT_EQ(numbers_of(far.dequantize()), (Numbers{1, -2164260864.0, -16777211}));
+}
+
+// Channels far apart and side by side, few and many, in the parts of several threads.
+TEST(Quantize, ChannelsLieInAnyWay) {
+  const int before = at::get_num_threads();
+  at::set_num_threads(3);
+  for (const std::vector<int64_t>& sizes :
+       std::vector<std::vector<int64_t>>{{1, 4000, 9}, {20, 2000, 1}, {20000, 3, 1}, {50, 30, 31}, {2, 800, 33}}) {
+    const int64_t channels = sizes[1];
+    const Tensor index = at::arange(channels), scales = at::pow(2, at::remainder(index, 3)).to(at::kFloat) / 4,
+                 zeros = at::remainder(index, 11), x = at::remainder(at::arange(sizes[0] * channels * sizes[2]), 41)
+                                                           .to(at::kFloat)
+                                                           .reshape(sizes);
+    const at::IntArrayRef along{1, channels, 1};
+    const Tensor expected = at::round(x / scales.reshape(along)) + zeros.reshape(along);
+    const Tensor q = at::quantize_per_channel(x, scales, zeros, 1, at::kQUInt8);
+    EXPECT_TRUE(at::equal(q.int_repr(), expected.to(at::kByte))) << x.sizes();
+    const Tensor numbers = (expected - zeros.reshape(along)) * scales.reshape(along);
+    EXPECT_TRUE(at::equal(q.dequantize(), numbers)) << x.sizes();
+  }
+  at::set_num_threads(before);
 }
 
 // Of many integers a function is called once for each of 256; of few for each element.

@@ -2,6 +2,7 @@
 // what a view does to a quantizer of channels.
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "aten/core/structured.h"
 #include "aten/ops/view/kernels.h"

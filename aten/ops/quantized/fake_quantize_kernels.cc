@@ -17,6 +17,7 @@
 #include "aten/ops/quantized/ops.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/view/ops.h"
+#include "aten/quantized/channel_runs.h"
 #include "aten/quantized/quantized_parts.h"
 #include "c10/parallel/parallel.h"
 
