@@ -264,10 +264,10 @@ namespace at::quantized {
 namespace {
 // Whether all whole zero points are near.
 bool is_near(const Steps& steps, int64_t n) {
-  for (int64_t i = 0; i < (steps.each ? n : 1); ++i) {
-    if (!(std::abs(steps.zero[i]) <= kNear)) return false;
-  }
-  return true;
+  const int64_t count = steps.each ? n : 1;
+  int far = 0;  // counted to the end, which takes vectors
+  for (int64_t i = 0; i < count; ++i) far |= std::abs(steps.zero[i]) <= kNear ? 0 : 1;
+  return far == 0;
 }
 }  // namespace
 
