@@ -1,11 +1,14 @@
-// float32 and float64 products with Highway: packed, cache-blocked and register-tiled, after K. Goto and R. van de
-// Geijn, "Anatomy of high-performance matrix multiplication" (2008).
+// Products of float32, float64, int32 and int64 with Highway: packed, cache-blocked and register-tiled, after K. Goto
+// and R. van de Geijn, "Anatomy of high-performance matrix multiplication" (2008).
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "aten/cpu/matrix/builtin_gemm.cc"
 #include "hwy/foreach_target.h"  // keep first
 #include "aten/cpu/isa_table.h"
 #include "hwy/highway.h"
 #include "aten/cpu/matrix/tile-inl.h"
+
+#include <cstring>
+#include <type_traits>
 
 #include "aten/cpu/matrix/internal.h"
 
@@ -17,6 +20,15 @@ namespace hn = hwy::HWY_NAMESPACE;
 inline constexpr int64_t kDepth = 224;       // of a block: panels of A and B and a tile of C share a first cache of 48 KiB
 inline constexpr int64_t kBlockRows = 336;  // a block of A lies in the second cache (a multiple of 14 and of 6)
 inline constexpr int64_t kBlockColumns = 2048;
+
+template <class T>
+HWY_INLINE T FactorOf(const Factor& factor) {
+  if constexpr (std::is_integral_v<T>) {
+    return static_cast<T>(factor.integer);
+  } else {
+    return static_cast<T>(factor.real);
+  }
+}
 
 template <class T>
 using TileFunction = void (*)(const Tile<T>&);
@@ -81,7 +93,7 @@ void ProductIn(const Gemm& g, T* packed_a, T* packed_b, int64_t depth, int64_t b
             } else {
               t.add = add == nullptr ? nullptr : add + row * g.add.row + column;
               t.add_row = g.add.row;
-              t.beta = static_cast<T>(g.beta.real);
+              t.beta = FactorOf<T>(g.beta);
             }
             (two ? ChooseTile<T, 2>(panel) : ChooseTile<T, 1>(panel))(t);
             i += panel;
@@ -98,7 +110,7 @@ void Product(const Gemm& g) {
   const hn::ScalableTag<T> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   const int64_t width = 2 * lanes;
-  const T alpha = static_cast<T>(g.alpha.real);
+  const T alpha = FactorOf<T>(g.alpha);
   const int64_t depth_blocks = (g.k + kDepth - 1) / kDepth;
   const int64_t depth = (g.k + depth_blocks - 1) / depth_blocks;
   const int64_t row_blocks = (g.m + kBlockRows - 1) / kBlockRows;
@@ -138,10 +150,10 @@ void MatrixVector(const T* m, int64_t row, int64_t col, const T* x, int64_t x_st
       int64_t k = 0;
       for (; k + lanes <= depth; k += lanes) {
         const V v = hn::LoadU(d, x + k);
-        s0 = hn::MulAdd(v, hn::LoadU(d, p + k), s0);
-        s1 = hn::MulAdd(v, hn::LoadU(d, p + row + k), s1);
-        s2 = hn::MulAdd(v, hn::LoadU(d, p + 2 * row + k), s2);
-        s3 = hn::MulAdd(v, hn::LoadU(d, p + 3 * row + k), s3);
+        s0 = MultiplyAdd(v, hn::LoadU(d, p + k), s0);
+        s1 = MultiplyAdd(v, hn::LoadU(d, p + row + k), s1);
+        s2 = MultiplyAdd(v, hn::LoadU(d, p + 2 * row + k), s2);
+        s3 = MultiplyAdd(v, hn::LoadU(d, p + 3 * row + k), s3);
       }
       T t0 = hn::GetLane(hn::SumOfLanes(d, s0)), t1 = hn::GetLane(hn::SumOfLanes(d, s1));
       T t2 = hn::GetLane(hn::SumOfLanes(d, s2)), t3 = hn::GetLane(hn::SumOfLanes(d, s3));
@@ -158,12 +170,12 @@ void MatrixVector(const T* m, int64_t row, int64_t col, const T* x, int64_t x_st
       V s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
       int64_t k = 0;
       for (; k + 4 * lanes <= depth; k += 4 * lanes) {
-        s0 = hn::MulAdd(hn::LoadU(d, x + k), hn::LoadU(d, p + k), s0);
-        s1 = hn::MulAdd(hn::LoadU(d, x + k + lanes), hn::LoadU(d, p + k + lanes), s1);
-        s2 = hn::MulAdd(hn::LoadU(d, x + k + 2 * lanes), hn::LoadU(d, p + k + 2 * lanes), s2);
-        s3 = hn::MulAdd(hn::LoadU(d, x + k + 3 * lanes), hn::LoadU(d, p + k + 3 * lanes), s3);
+        s0 = MultiplyAdd(hn::LoadU(d, x + k), hn::LoadU(d, p + k), s0);
+        s1 = MultiplyAdd(hn::LoadU(d, x + k + lanes), hn::LoadU(d, p + k + lanes), s1);
+        s2 = MultiplyAdd(hn::LoadU(d, x + k + 2 * lanes), hn::LoadU(d, p + k + 2 * lanes), s2);
+        s3 = MultiplyAdd(hn::LoadU(d, x + k + 3 * lanes), hn::LoadU(d, p + k + 3 * lanes), s3);
       }
-      for (; k + lanes <= depth; k += lanes) s0 = hn::MulAdd(hn::LoadU(d, x + k), hn::LoadU(d, p + k), s0);
+      for (; k + lanes <= depth; k += lanes) s0 = MultiplyAdd(hn::LoadU(d, x + k), hn::LoadU(d, p + k), s0);
       T sum = hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3))));
       for (; k < depth; ++k) sum += p[k] * x[k];
       finish(i, sum);
@@ -178,10 +190,10 @@ void MatrixVector(const T* m, int64_t row, int64_t col, const T* x, int64_t x_st
       const T* p = m + i;
       for (int64_t k = 0; k < depth; ++k, p += col) {
         const V v = hn::Set(d, x[k * x_step]);
-        s0 = hn::MulAdd(v, hn::LoadU(d, p), s0);
-        s1 = hn::MulAdd(v, hn::LoadU(d, p + lanes), s1);
-        s2 = hn::MulAdd(v, hn::LoadU(d, p + 2 * lanes), s2);
-        s3 = hn::MulAdd(v, hn::LoadU(d, p + 3 * lanes), s3);
+        s0 = MultiplyAdd(v, hn::LoadU(d, p), s0);
+        s1 = MultiplyAdd(v, hn::LoadU(d, p + lanes), s1);
+        s2 = MultiplyAdd(v, hn::LoadU(d, p + 2 * lanes), s2);
+        s3 = MultiplyAdd(v, hn::LoadU(d, p + 3 * lanes), s3);
       }
       hn::Store(s0, d, strip);
       hn::Store(s1, d, strip + lanes);
@@ -192,7 +204,7 @@ void MatrixVector(const T* m, int64_t row, int64_t col, const T* x, int64_t x_st
     for (; i + lanes <= rows; i += lanes) {
       V s0 = hn::Zero(d);
       const T* p = m + i;
-      for (int64_t k = 0; k < depth; ++k, p += col) s0 = hn::MulAdd(hn::Set(d, x[k * x_step]), hn::LoadU(d, p), s0);
+      for (int64_t k = 0; k < depth; ++k, p += col) s0 = MultiplyAdd(hn::Set(d, x[k * x_step]), hn::LoadU(d, p), s0);
       hn::Store(s0, d, strip);
       for (int64_t j = 0; j < lanes; ++j) finish(i + j, strip[j]);
     }
@@ -229,15 +241,15 @@ HWY_INLINE void SmallTile(const Gemm& g, int64_t i, int64_t j, int64_t columns, 
   for (int64_t k = 0; k < g.k; ++k, a += g.a.col, b += g.b.row) {
     const V v = whole ? hn::LoadU(d, b) : hn::MaskedLoad(part, d, b);
 #pragma GCC unroll 8
-    for (int r = 0; r < kTall; ++r) sum[r] = hn::MulAdd(hn::Set(d, a[r * g.a.row]), v, sum[r]);
+    for (int r = 0; r < kTall; ++r) sum[r] = MultiplyAdd(hn::Set(d, a[r * g.a.row]), v, sum[r]);
   }
   const V factor = hn::Set(d, alpha);
 #pragma GCC unroll 8
   for (int r = 0; r < kTall; ++r) {
-    V s = hn::Mul(factor, sum[r]);
+    V s = Multiply(factor, sum[r]);
     if (add != nullptr) {
       const T* p = add + r * g.add.row;
-      s = hn::MulAdd(hn::Set(d, beta), whole ? hn::LoadU(d, p) : hn::MaskedLoad(part, d, p), s);
+      s = MultiplyAdd(hn::Set(d, beta), whole ? hn::LoadU(d, p) : hn::MaskedLoad(part, d, p), s);
     }
     whole ? hn::StoreU(s, d, c + r * g.c_row) : hn::BlendedStore(s, part, d, c + r * g.c_row);
   }
@@ -263,7 +275,7 @@ void SmallProduct(const Gemm& g, T alpha, T beta) {
 // One batch entry (or a part of one) in this thread; c_col is 1 unless n is 1 or m is 1.
 template <class T>
 void Serial(const Gemm& g) {
-  const T alpha = static_cast<T>(g.alpha.real), beta = static_cast<T>(g.beta.real);
+  const T alpha = FactorOf<T>(g.alpha), beta = FactorOf<T>(g.beta);
   const T* a = static_cast<const T*>(g.a.data);
   const T* b = static_cast<const T*>(g.b.data);
   const T* add = static_cast<const T*>(g.add.data);
@@ -280,6 +292,10 @@ void Serial(const Gemm& g) {
 
 void SerialFloat(const Gemm& g) { Serial<float>(g); }
 void SerialDouble(const Gemm& g) { Serial<double>(g); }
+#if !KINDLING_FEW_TILES
+void SerialInt(const Gemm& g) { Serial<uint32_t>(g); }
+void SerialLong(const Gemm& g) { Serial<uint64_t>(g); }
+#endif
 
 }  // namespace HWY_NAMESPACE
 }  // namespace at::matrix::internal
@@ -292,12 +308,27 @@ namespace {
 
 void serial_float(const Gemm& g) { AT_ISA_FUNCTION(SerialFloat)(g); }
 void serial_double(const Gemm& g) { AT_ISA_FUNCTION(SerialDouble)(g); }
+#if !KINDLING_FEW_TILES
+void serial_int(const Gemm& g) { AT_ISA_FUNCTION(SerialInt)(g); }
+void serial_long(const Gemm& g) { AT_ISA_FUNCTION(SerialLong)(g); }
+#endif
 
-const char* refusal(const Gemm& g) {
-  return g.type == Type::kFloat32 || g.type == Type::kFloat64 ? nullptr : "only float32 and float64";
+// The product in one thread; null where there is none.
+void (*serial_of(Type type))(const Gemm&) {
+  switch (type) {
+    case Type::kFloat32: return serial_float;
+    case Type::kFloat64: return serial_double;
+#if !KINDLING_FEW_TILES
+    case Type::kInt32: return serial_int;
+    case Type::kInt64: return serial_long;
+#endif
+    default: return nullptr;
+  }
 }
 
-// Products whose output has no unit stride go by way of a dense copy.
+const char* refusal(const Gemm& g) { return serial_of(g.type) != nullptr ? nullptr : "not of this type"; }
+
+// Products whose output has no unit stride go by way of a dense copy. T has the size of an element.
 template <class T>
 void run_dense(const Gemm& g, void (*run)(const Gemm&)) {
   Scratch scratch(static_cast<size_t>(g.m) * g.n * sizeof(T));
@@ -311,19 +342,19 @@ void run_dense(const Gemm& g, void (*run)(const Gemm&)) {
     entry.c_col = 1;
     run(entry);
     for (int64_t r = 0; r < g.m; ++r)
-      for (int64_t j = 0; j < g.n; ++j) c[r * g.c_row + j * g.c_col] = dense[r * g.n + j];
+      for (int64_t j = 0; j < g.n; ++j) std::memcpy(c + r * g.c_row + j * g.c_col, dense + r * g.n + j, sizeof(T));
   }
 }
 
 void run(const Gemm& given) {
-  const auto serial = given.type == Type::kFloat32 ? serial_float : serial_double;
+  const auto serial = serial_of(given.type);
   const bool adds = given.add.data != nullptr;
   if (given.c_col == 1 && (!adds || (given.add.col == 1 && !given.beta.is_zero()))) return run_in_parts(given, 56, 64, serial);
   Gemm g = given;
   if (g.add.data == nullptr || g.beta.is_zero()) g.add = Operand{};
   const bool vector = g.m == 1 || g.n == 1;
   if (!vector && g.c_col != 1 && g.c_row == 1) g = transposed(g);
-  if (!vector && g.c_col != 1) return g.type == Type::kFloat32 ? run_dense<float>(g, run) : run_dense<double>(g, run);
+  if (!vector && g.c_col != 1) return type_size(g.type) == 4 ? run_dense<uint32_t>(g, run) : run_dense<uint64_t>(g, run);
   if (!vector && g.add.data != nullptr && g.add.col != 1) {
     // The tiles read the addend in vectors: lay it into C first.
     fill_with_addend(g);

@@ -131,6 +131,7 @@ constexpr const Candidate* kCandidates[] = {
 #endif
     &internal::kBuiltinVector,
     &internal::kConverting,
+    &internal::kComplex,
     &internal::kPlain,
 };
 constexpr int kCandidateCount = sizeof(kCandidates) / sizeof(kCandidates[0]);

@@ -163,7 +163,7 @@ bool check(const Problem& p, const char* candidate) {
   return true;
 }
 
-constexpr const char* kAll[] = {"onednn", "builtin", "converting", "plain", nullptr};
+constexpr const char* kAll[] = {"onednn", "builtin", "converting", "complex", "plain", nullptr};
 
 template <class T>
 void check_all(const Problem& p) {
@@ -229,6 +229,7 @@ TEST(Gemm, Batches) {
   batches<c10::BFloat16>();
   batches<c10::Half>();
   batches<int64_t>();
+  batches<int8_t>();
   batches<std::complex<float>>();
 }
 
@@ -236,6 +237,8 @@ TEST(Gemm, LargerThanOneBlock) {
   check_all<float>({.m = 350, .n = 70, .k = 600});
   check_all<float>({.m = 40, .n = 2100, .k = 65, .b = kColumns, .beta = 1, .add = 2});
   check_all<double>({.m = 350, .n = 70, .k = 600, .a = kColumns});
+  check_all<std::complex<float>>({.m = 70, .n = 8200, .k = 3, .beta = 1, .add = 2});
+  check_all<std::complex<float>>({.m = 700, .n = 1100, .k = 2, .b = kStrided});
 }
 
 TEST(Gemm, EverySize) {
@@ -246,6 +249,32 @@ TEST(Gemm, EverySize) {
     }
 }
 
+// Numbers of all sizes: what `name` computes are the bits that plain loops do.
+template <class T>
+void wraps(const char* name, Type type) {
+  if (gemm_with(name, Gemm{.type = type}) != nullptr) return;  // small binaries
+  for (const auto& s : kSizes) {
+    const int64_t m = s[0], n = s[1], k = s[2];
+    std::vector<T> a(static_cast<size_t>(m * k)), b(static_cast<size_t>(k * n)), c(static_cast<size_t>(m * n)), want = c;
+    for (auto* v : {&a, &b}) {
+      for (T& x : *v) x = static_cast<T>((uint64_t{random_bits()} << 32) ^ random_bits());
+    }
+    for (const bool transposed : {false, true}) {
+      Gemm g;
+      g.type = type, g.m = m, g.n = n, g.k = k;
+      g.a = {a.data(), k, 1};
+      g.b = transposed ? Operand{b.data(), 1, k} : Operand{b.data(), n, 1};
+      g.c_row = n;
+      g.alpha = int64_t{-7};
+      g.c = c.data();
+      ASSERT_EQ(gemm_with(name, g), nullptr);
+      g.c = want.data();
+      ASSERT_EQ(gemm_with("plain", g), nullptr);
+      ASSERT_EQ(c, want) << m << " x " << n << " x " << k;
+    }
+  }
+}
+
 TEST(Gemm, EveryInstructionSet) {
   for (const cpu::Isa isa : {cpu::Isa::kBaseline, cpu::Isa::kSse4, cpu::Isa::kAvx2, cpu::Isa::kAvx512}) {
     cpu::limit_isa(isa);
@@ -254,6 +283,10 @@ TEST(Gemm, EveryInstructionSet) {
       check<float>({.m = s[0], .n = s[1], .k = s[2], .a = kColumns, .b = kColumns, .beta = 2, .add = 2}, "builtin");
       check<double>({.m = s[0], .n = s[1], .k = s[2], .a = kStrided}, "builtin");
     }
+    wraps<int32_t>("builtin", Type::kInt32);
+    wraps<int64_t>("builtin", Type::kInt64);
+    wraps<int16_t>("converting", Type::kInt16);
+    wraps<int8_t>("converting", Type::kInt8);
   }
 }
 
@@ -364,9 +397,10 @@ TEST(Gemm, ZeroFactorsDoNotRead) {
 
 TEST(Gemm, CandidatesSayWhyTheyRefuse) {
   Gemm g;
-  g.type = Type::kInt32;
+  g.type = Type::kComplex64;
   g.m = g.n = g.k = 2;
-  EXPECT_STREQ(gemm_with("builtin", g), "only float32 and float64");
+  EXPECT_STREQ(gemm_with("builtin", g), "not of this type");
+  EXPECT_STREQ(gemm_with("complex", g), "small");
   EXPECT_STREQ(gemm_with("nonsense", g), "there is no such candidate");
   EXPECT_EQ(candidate(candidate_count() - 1)->refusal(g), nullptr);
 }

@@ -44,9 +44,10 @@ void run_in_parts(const Gemm& g, int64_t row_unit, int64_t col_unit, void (*seri
 void fill_with_addend(const Gemm& g);
 
 // Candidates.
-extern const Candidate kBuiltinVector;  // float32 and float64 with Highway
+extern const Candidate kBuiltinVector;  // float32, float64, int32 and int64 with Highway
 extern const Candidate kPlain;          // every type, plain loops
-extern const Candidate kConverting;     // float16 and bfloat16 by way of float32
+extern const Candidate kConverting;     // types of one or two bytes by way of wider ones
+extern const Candidate kComplex;        // complex numbers by way of real ones
 #if KINDLING_HAVE_ONEDNN
 extern const Candidate kOneDnn;
 #endif

@@ -90,7 +90,8 @@ void run(const Shape& s, at::matrix::Type type, double peak) {
     if (candidate->refusal(g) != nullptr && !(candidate->name[0] == 'o' && s.m > 1 && type == at::matrix::Type::kFloat32)) continue;
     if (candidate->name[0] == 'p') continue;
     const double t = best_seconds([&] { candidate->run(g); });
-    const double gflops = 2e-9 * static_cast<double>(s.batch * s.m * s.n * s.k) / t;
+    const bool complex = type == at::matrix::Type::kComplex64;
+    const double gflops = (complex ? 8e-9 : 2e-9) * static_cast<double>(s.batch * s.m * s.n * s.k) / t;
     std::printf("  %s %8.1f GFLOP/s %5.1f%% %9.2f us", candidate->name, gflops, 100 * gflops / peak, t * 1e6);
   }
   std::printf("\n");
@@ -108,6 +109,11 @@ int main(int argc, char** argv) {
   for (const Shape& s : kShapes) run(s, at::matrix::Type::kFloat32, peak);
   std::printf("bfloat16 (share of the float32 peak)\n");
   for (const Shape& s : kShapes) run(s, at::matrix::Type::kBFloat16, peak);
+  std::printf("complex64\n");
+  for (const Shape& s : kShapes) run(s, at::matrix::Type::kComplex64, peak);
+  std::printf("int32, int64 (share of the float32 peak)\n");
+  for (const Shape& s : kShapes) run(s, at::matrix::Type::kInt32, peak);
+  for (const Shape& s : kShapes) run(s, at::matrix::Type::kInt64, peak);
   std::printf("float64\n");
   for (const Shape& s : kShapes) run(s, at::matrix::Type::kFloat64, peak64);
   return 0;

@@ -1,4 +1,4 @@
-// The register tile of float32 and float64 products and the packing of its panels, for sources compiled once a target.
+// The register tile of float32, float64, uint32 and uint64 products and the packing of its panels, for sources compiled once a target.
 // Include after hwy/highway.h.
 
 #if defined(ATEN_CPU_MATRIX_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -9,6 +9,7 @@
 #endif
 
 #include <cstdint>
+#include <type_traits>
 
 #include "hwy/cache_control.h"
 
@@ -24,6 +25,35 @@ inline constexpr int kRows = 14, kMiddleRows = KINDLING_FEW_TILES ? 14 : 8, kFew
 #else
 inline constexpr int kRows = 6, kMiddleRows = KINDLING_FEW_TILES ? 6 : 4, kFewRows = 2;
 #endif
+
+template <class V>
+HWY_INLINE V Multiply(V x, V y) {
+  if constexpr (!std::is_same_v<hn::TFromV<V>, uint64_t> || HWY_TARGET <= HWY_AVX3) {
+    return hn::Mul(x, y);
+  } else {
+#if HWY_TARGET == HWY_SCALAR
+    return hn::Set(hn::DFromV<V>(), hn::GetLane(x) * hn::GetLane(y));
+#else
+    // Of the halves: low times low, and what crosses into the upper half.
+    const hn::DFromV<V> d;
+    const hn::Repartition<uint32_t, decltype(d)> halves;
+    const auto low_x = hn::BitCast(halves, x), low_y = hn::BitCast(halves, y);
+    const V crossed = hn::Add(hn::MulEven(hn::BitCast(halves, hn::ShiftRight<32>(x)), low_y),
+                              hn::MulEven(low_x, hn::BitCast(halves, hn::ShiftRight<32>(y))));
+    return hn::Add(hn::MulEven(low_x, low_y), hn::ShiftLeft<32>(crossed));
+#endif
+  }
+}
+
+// x * y + sum
+template <class V>
+HWY_INLINE V MultiplyAdd(V x, V y, V sum) {
+  if constexpr (hwy::IsFloat<hn::TFromV<V>>()) {
+    return hn::MulAdd(x, y, sum);
+  } else {
+    return hn::Add(Multiply(x, y), sum);
+  }
+}
 
 template <class T>
 struct Tile {
@@ -62,7 +92,7 @@ HWY_NOINLINE void RunTile(const Tile<T>& t) {
     for (int r = 0; r < kTileRows; ++r) {
       const V x = hn::Set(d, a[r]);
 #pragma GCC unroll 2
-      for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::MulAdd(x, row[v], sum[r][v]);
+      for (int v = 0; v < kVectors; ++v) sum[r][v] = MultiplyAdd(x, row[v], sum[r][v]);
     }
     a += kTileRows;
     b += kVectors * lanes;
@@ -76,9 +106,9 @@ HWY_NOINLINE void RunTile(const Tile<T>& t) {
     const T* add = t.add == nullptr ? nullptr : t.add + r * t.add_row;
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) {
-      V value = hn::Mul(alpha, sum[r][v]);
+      V value = Multiply(alpha, sum[r][v]);
       if (whole) {
-        if (add != nullptr) value = hn::MulAdd(beta, hn::LoadU(d, add + v * lanes), value);
+        if (add != nullptr) value = MultiplyAdd(beta, hn::LoadU(d, add + v * lanes), value);
         hn::StoreU(value, d, c + v * lanes);
       } else {
         const int64_t left = t.columns - v * lanes;
