@@ -1,5 +1,8 @@
 // Vector norms and logsumexp.
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <type_traits>
 
 #include "aten/cpu/reduce/kernel-inl.h"
 
@@ -72,7 +75,16 @@ struct NormOp {
     } else if constexpr (kKind == NormKind::kOne) {
       s.value += row_abs_sum(x, n);
     } else if constexpr (kKind == NormKind::kTwo) {
-      s.value += row_square_sum(x, n, 0);
+      // Squares that float does not hold are those of double.
+      constexpr double kLeast = double{std::numeric_limits<float>::min()} * (1 << 24);
+      const double sum = row_square_sum(x, n, 0);
+      const bool held = std::is_same_v<In, double> || (sum > kLeast && sum <= std::numeric_limits<float>::max()) ||
+                        (sum == 0 && row_abs_sum(x, n) == 0);
+      if (held) {
+        s.value += sum;
+      } else {
+        for (int64_t i = 0; i < n; ++i) step(s, x[i], position + i, params);
+      }
     } else if constexpr (kKind == NormKind::kInf) {
       constexpr int64_t kBlock = 2048;
       for (int64_t i = 0; i < n; i += kBlock) {

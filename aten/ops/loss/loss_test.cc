@@ -3,9 +3,14 @@
 #include <functional>
 #include <limits>
 #include <numeric>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "aten/core/reduction.h"
+#include "aten/ops/binary/ops.h"
 #include "aten/ops/loss/ops.h"
+#include "aten/ops/reduce/ops.h"
 #include "aten/ops/softmax/ops.h"
 #include "aten/ops/view/ops.h"
 #include "aten/testing/testing.h"
@@ -193,9 +198,13 @@ TEST(Loss, DistancesAndAnglesOfExtremeRows) {
           EXPECT_EQ(values(got)[0], 0);
           expect_close(got, at::cdist(wide_x, wide_y, p), 3e-6, 0);
         }
+        const Tensor differences = at::sub(at::unsqueeze(x, 1), at::unsqueeze(y, 0));
+        expect_close(at::cdist(x, y, p), at::norm(differences, std::optional<Scalar>(p), IntArrayRef(2)), 3e-6, 0);
         expect_close(at::pdist(x, p), at::pdist(wide_x, p), 3e-6, 0);
       }
       expect_close(at::cosine_similarity(x, y, 1, 0), values(at::cosine_similarity(wide_x, wide_y, 1, 0)), 1e-6);
+      const Tensor columns_x = at::transpose(x, 0, 1), columns_y = at::transpose(y, 0, 1);
+      expect_close(at::cosine_similarity(x, y, 1, 0), at::cosine_similarity(columns_x, columns_y, 0, 0), 1e-6);
     }
   }
   for (const double scale : {1e200, 1e-200}) {

@@ -221,6 +221,22 @@ TEST(ReduceOps, NormsOfEveryOrder) {
   expect_close(at::norm(t, std::optional<Scalar>(1), IntArrayRef(1)), {7, 1});
 }
 
+// Of numbers whose squares float does not hold.
+TEST(ReduceOps, NormsOfExtremeNumbers) {
+  for (const ScalarType type : {kFloat, kDouble, kBFloat16}) {
+    for (const double scale : {1e20, 1e-25, 1.0, 0.0}) {
+      for (const int64_t n : {2, 50, 3000}) {
+        const Tensor x = tensor_of({3 * scale, -4 * scale}, {2, n}, type);
+        const double want = scale * 5 * std::sqrt(static_cast<double>(n) / 2);
+        for (const Tensor& t : layouts(x)) {
+          expect_close(at::norm(t, std::optional<Scalar>(2), IntArrayRef(1)), {want, want}, tolerance(type), 0);
+          expect_close(at::norm(t), {want * std::sqrt(2)}, tolerance(type), 0);
+        }
+      }
+    }
+  }
+}
+
 TEST(ReduceOps, OutAndEmpty) {
   const Tensor t = sample({3, 4});
   Tensor out = blank({0}, ScalarType::Float);
