@@ -13,6 +13,7 @@
 #include "aten/cpu/fft/butterflies-inl.h"
 #include "aten/cpu/fft/kernels.h"
 #include "aten/cpu/isa_table.h"
+#include "hwy/cache_control.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace at::cpu::fft {
@@ -262,9 +263,16 @@ void Load(const Memory<const T>& from, size_t width, size_t n, Split<T> to) {
   if (width == 1) return load_line(from.start[0], from, n, 1, to);
   const Tag<T> d;
   const size_t lanes = hn::Lanes(d);
+  // Numbers far apart are fetched in time: processors foresee short steps only.
+  constexpr size_t kAhead = 12;
   if (from.imag == 1 && !from.real && side_by_side(from, width, 2)) {
     for (size_t j = 0; j < n; ++j) {
       const T* at = from.start[0] + static_cast<int64_t>(j) * from.step;
+      if (j + kAhead < n) {
+        const T* next = at + static_cast<int64_t>(kAhead) * from.step;
+        for (size_t l = 0; l < 2 * width; l += kLanes<T>) hwy::Prefetch(next + l);
+        hwy::Prefetch(next + 2 * width - 1);
+      }
       for (size_t l = 0; l < width; l += lanes) {
         hn::Vec<Tag<T>> re, im;
         hn::LoadInterleaved2(d, at + 2 * l, re, im);

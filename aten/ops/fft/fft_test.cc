@@ -9,6 +9,7 @@
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/view/ops.h"
 #include "aten/testing/testing.h"
+#include "c10/parallel/parallel.h"
 
 namespace {
 
@@ -75,6 +76,30 @@ TEST(FftOpsTest, TransformsAlongEachDimensionOfAnyLayout) {
     expect_equal(at::_fft_r2c(x, {2, 0}, 0, true), at::narrow(whole, 0, 0, 2));
     expect_equal(at::_fft_c2r(at::_fft_r2c(x, {2, 0}, 0, true), {2, 0}, 2, 3), x);
   }
+}
+
+// The real one is half computed, and images that the cache holds are transformed one after the other.
+TEST(FftOpsTest, RealNumbersTransformAsComplexOnes) {
+  for (const Tensor& x : layouts(sample({3, 8, 5, 6}, kDouble))) {
+    for (const std::vector<int64_t>& dims : {std::vector<int64_t>{0, 1}, {3, 1}, {2, 3, 1}, {1, 0, 3, 2}, {2}}) {
+      const Tensor z = at::to(x, kComplexDouble), real = at::fft_fftn(x, {}, dims), complex = at::fft_fftn(z, {}, dims);
+      expect_equal(real, complex);
+      EXPECT_EQ(real.strides(), complex.strides());
+      expect_equal(at::fft_ifftn(x, {}, dims, "ortho"), at::fft_ifftn(z, {}, dims, "ortho"));
+    }
+  }
+  const int threads = at::get_num_threads();
+  for (const int count : {1, 3}) {
+    at::set_num_threads(count);
+    for (const Tensor& x : {sample({5, 64, 60}, kDouble), at::transpose(sample({64, 60, 5}, kDouble), 0, 2)}) {
+      const Tensor z = at::fft_fftn(x, {}, {{1, 2}});
+      for (int64_t i = 0; i < 5; ++i) {
+        expect_equal(at::select(z, 0, i), at::_fft_c2c(at::to(at::select(x, 0, i), kComplexDouble), {0, 1}, 0, true), 1e-9);
+      }
+      expect_equal(at::fft_irfft2(at::fft_rfft2(x)), x);
+    }
+  }
+  at::set_num_threads(threads);
 }
 
 TEST(FftOpsTest, TransformedDimensionsAreTheInnermost) {

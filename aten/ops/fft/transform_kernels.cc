@@ -12,6 +12,7 @@
 #include "aten/ops/dense/dense.h"
 #include "aten/ops/fft/kernels.h"
 #include "aten/ops/view/ops.h"
+#include "c10/parallel/parallel.h"
 
 namespace at::native {
 namespace {
@@ -82,49 +83,97 @@ double factor(int64_t normalization, const Tensor& signal, const Dims& dims) {
   }
 }
 
-// Transforms the lines along `dim`; both tensors have equal sizes in other dimensions.
-void transform_dim(const fft::Transform& what, const Tensor& in, int64_t dim, const Tensor& out) {
-  fft::Lines lines;
-  for (int64_t d = 0; d < in.dim(); ++d) {
-    if (d == dim) continue;
-    lines.sizes.push_back(in.size(d));
-    lines.in_strides.push_back(in.stride(d));
-    lines.out_strides.push_back(out.stride(d));
+// A tensor's memory, or a part of it.
+struct View {
+  explicit View(const Tensor& t)
+      : data(static_cast<char*>(const_cast<void*>(t.const_data_ptr()))), sizes(t.sizes().begin(), t.sizes().end()),
+        strides(t.strides().begin(), t.strides().end()), item(static_cast<int64_t>(t.element_size())) {}
+  int64_t size(int64_t dim) const { return sizes[static_cast<size_t>(dim)]; }
+  // Dimension `dim` at index i, of size 1.
+  View at(int64_t dim, int64_t i) const {
+    View v = *this;
+    v.data += i * strides[static_cast<size_t>(dim)] * item;
+    v.sizes[static_cast<size_t>(dim)] = 1;
+    return v;
   }
-  lines.in_step = in.stride(dim), lines.out_step = out.stride(dim);
-  cpu::visit_float_double(toRealValueType(in.scalar_type()), "fft", [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    fft::transform<T>(what, lines, static_cast<const T*>(in.const_data_ptr()), static_cast<T*>(out.data_ptr()));
+
+  char* data;
+  Dims sizes, strides;
+  int64_t item;
+};
+
+// Transforms the lines along `dim`; both views have equal sizes in other dimensions.
+template <class T>
+void transform_dim(const fft::Transform& what, const View& in, int64_t dim, const View& out) {
+  fft::Lines lines;
+  for (size_t d = 0; d < in.sizes.size(); ++d) {
+    if (static_cast<int64_t>(d) == dim) continue;
+    lines.sizes.push_back(in.sizes[d]);
+    lines.in_strides.push_back(in.strides[d]);
+    lines.out_strides.push_back(out.strides[d]);
+  }
+  lines.in_step = in.strides[static_cast<size_t>(dim)], lines.out_step = out.strides[static_cast<size_t>(dim)];
+  fft::transform<T>(what, lines, reinterpret_cast<const T*>(in.data), reinterpret_cast<T*>(out.data));
+}
+
+template <class T>
+void transform_complex(const View& self, const Dims& dims, bool forward, double scale, const View& out) {
+  for (size_t i = dims.size(); i-- > 0;) {
+    const View& from = i + 1 == dims.size() ? self : out;
+    transform_dim<T>({fft::Kind::kComplex, forward, self.size(dims[i]), i == 0 ? scale : 1}, from, dims[i], out);
+  }
+}
+
+// f(self, out, T) for all or, where several dimensions of what the second cache holds are transformed, for one index of
+// the outermost other dimension after the other, so that it is all done to a part before the next.
+template <class F>
+void by_parts(const Tensor& self, const Tensor& out, const Dims& dims, const F& f) {
+  cpu::visit_float_double(toRealValueType(self.scalar_type()), "fft", [&](auto tag) {
+    const View in(self), to(out);
+    int64_t outer = -1;
+    for (int64_t d = 0; d < out.dim(); ++d) {
+      if (std::find(dims.begin(), dims.end(), d) != dims.end()) continue;
+      if (outer < 0 || out.stride(d) > out.stride(outer)) outer = d;
+    }
+    constexpr int64_t kCached = 1 << 20;
+    const int64_t count = outer < 0 ? 1 : out.size(outer);
+    if (dims.size() < 2 || count < 2 || count < at::get_num_threads() || out.numel() / count * to.item > kCached) {
+      return f(in, to, tag);
+    }
+    const int64_t grain = std::max<int64_t>(1, 16384 * count / out.numel());
+    at::parallel_for(0, count, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) f(in.at(outer, i), to.at(outer, i), tag);
+    });
   });
 }
 
-void transform_complex(const Tensor& self, const Dims& dims, bool forward, double scale, const Tensor& out) {
-  for (size_t i = dims.size(); i-- > 0;) {
-    const Tensor& from = i + 1 == dims.size() ? self : out;
-    transform_dim({fft::Kind::kComplex, forward, self.size(dims[i]), i == 0 ? scale : 1}, from, dims[i], out);
-  }
-}
-
-// Numbers n / 2 + 1 ... n - 1 of each line along `dim`, the conjugates of numbers n - k.
+// Numbers n / 2 + 1 ... n - 1 of each line along the last of `dims`, the conjugates of the numbers whose indices along
+// `dims` are n - k, or 0 where k is.
 template <class T>
-void fill_mirrored(const Tensor& out, int64_t dim) {
-  const int64_t n = out.size(dim), step = out.stride(dim), half = n / 2 + 1;
-  Dims at(static_cast<size_t>(out.dim()), 0);
-  auto* line = static_cast<c10::complex<T>*>(out.data_ptr());
-  const int64_t lines = out.numel() / n;
-  for (int64_t l = 0; l < lines; ++l) {
-    for (int64_t k = half; k < n; ++k) {
-      const c10::complex<T> mirrored = line[(n - k) * step];
-      line[k * step] = {mirrored.real(), -mirrored.imag()};
-    }
-    for (int64_t d = out.dim(); d-- > 0;) {
-      if (d == dim) continue;
-      line += out.stride(d);
-      if (++at[static_cast<size_t>(d)] < out.size(d)) break;
-      line -= out.stride(d) * out.size(d);
-      at[static_cast<size_t>(d)] = 0;
-    }
+void fill_mirrored(const View& out, const Dims& dims) {
+  const int64_t last = dims.back(), n = out.size(last), step = out.strides[static_cast<size_t>(last)], half = n / 2 + 1;
+  int64_t lines = 1;
+  for (size_t d = 0; d < out.sizes.size(); ++d) {
+    if (static_cast<int64_t>(d) != last) lines *= out.sizes[d];
   }
+  at::parallel_for(0, lines, std::max<int64_t>(1, 16384 / n), [&](int64_t begin, int64_t end) {
+    for (int64_t l = begin; l < end; ++l) {
+      int64_t to = 0, from = 0, rest = l;
+      for (size_t d = out.sizes.size(); d-- > 0;) {
+        if (static_cast<int64_t>(d) == last) continue;
+        const int64_t size = out.sizes[d], k = rest % size;
+        rest /= size;
+        const bool turned = std::find(dims.begin(), dims.end(), static_cast<int64_t>(d)) != dims.end();
+        to += k * out.strides[d], from += (turned && k > 0 ? size - k : k) * out.strides[d];
+      }
+      const c10::complex<T>* const source = reinterpret_cast<const c10::complex<T>*>(out.data) + from;
+      c10::complex<T>* const line = reinterpret_cast<c10::complex<T>*>(out.data) + to;
+      for (int64_t k = half; k < n; ++k) {
+        const c10::complex<T> mirrored = source[(n - k) * step];
+        line[k * step] = {mirrored.real(), -mirrored.imag()};
+      }
+    }
+  });
 }
 
 Dims sizes_of(const Tensor& self) {
@@ -167,7 +216,10 @@ void _fft_c2c_cpu(const Tensor& self, IntArrayRef dim, int64_t normalization, bo
     return;
   }
   sort_by_stride(dims, self.strides());
-  transform_complex(self, dims, forward, factor(normalization, self, dims), out);
+  const double scale = factor(normalization, self, dims);
+  by_parts(self, out, dims, [&](const View& in, const View& to, auto tag) {
+    transform_complex<typename decltype(tag)::type>(in, dims, forward, scale, to);
+  });
 }
 
 namespace {
@@ -205,15 +257,14 @@ void _fft_r2c_cpu(const Tensor& self, IntArrayRef dim, int64_t normalization, bo
   const Dims dims = real_dims("_fft_r2c", self, dim, normalization), others = all_but_last(dims);
   const int64_t last = dims.back();
   const double scale = factor(normalization, self, dims);
-  transform_dim({fft::Kind::kRealToHalf, true, self.size(last), others.empty() ? scale : 1}, self, last, out);
-  if (!onesided) {
-    if (self.scalar_type() == kFloat) {
-      fill_mirrored<float>(out, last);
-    } else {
-      fill_mirrored<double>(out, last);
-    }
-  }
-  transform_complex(out, others, true, scale, out);
+  by_parts(self, out, dims, [&](const View& in, const View& to, auto tag) {
+    using T = typename decltype(tag)::type;
+    View half = to;
+    half.sizes[static_cast<size_t>(last)] = in.size(last) / 2 + 1;
+    transform_dim<T>({fft::Kind::kRealToHalf, true, in.size(last), others.empty() ? scale : 1}, in, last, half);
+    transform_complex<T>(half, others, true, scale, half);
+    if (!onesided) fill_mirrored<T>(to, dims);
+  });
 }
 
 TensorSpec _fft_c2r_meta(const Tensor& self, IntArrayRef dim, int64_t normalization, int64_t last_dim_size) {
@@ -240,13 +291,15 @@ void _fft_c2r_cpu(const Tensor& self, IntArrayRef dim, int64_t normalization, in
   }
   const Dims dims = real_dims("_fft_c2r", self, dim, normalization), others = all_but_last(dims);
   const int64_t last = dims.back();
-  Tensor half = self;
-  if (!others.empty()) {
-    const TensorSpec spec = result_spec(self, self.strides(), others, sizes_of(self), self.scalar_type());
-    half = at::empty_spec(spec);
-    transform_complex(self, others, false, 1, half);
-  }
-  transform_dim({fft::Kind::kHalfToReal, false, last_dim_size, factor(normalization, out, dims)}, half, last, out);
+  const double scale = factor(normalization, out, dims);
+  // What is transformed along the other dimensions.
+  const Tensor half = others.empty()
+      ? self : at::empty_spec(result_spec(self, self.strides(), others, sizes_of(self), self.scalar_type()));
+  cpu::visit_float_double(out.scalar_type(), "fft", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if (!others.empty()) transform_complex<T>(View(self), others, false, 1, View(half));
+    transform_dim<T>({fft::Kind::kHalfToReal, false, last_dim_size, scale}, View(half), last, View(out));
+  });
 }
 
 }  // namespace at::native

@@ -134,9 +134,14 @@ Shape checked_shape(const Tensor& self, OptionalIntArrayRef s, OptionalIntArrayR
 
 Tensor complex_over_dims(const Tensor& self, OptionalIntArrayRef s, OptionalIntArrayRef dim, NormName norm,
                          bool forward) {
-  const Shape shape = checked_shape(self, s, dim);
-  const Tensor x = resized(promoted(self, true), shape.dims, shape.sizes);
-  return at::_fft_c2c(x, shape.dims, normalization(norm, forward), forward);
+  Shape shape = checked_shape(self, s, dim);
+  const bool real = !self.is_complex() && !shape.dims.empty();
+  const Tensor x = resized(promoted(self, !real), shape.dims, shape.sizes);
+  if (!real) return at::_fft_c2c(x, shape.dims, normalization(norm, forward), forward);
+  // Half of it is enough, along the dimension whose numbers lie closest together.
+  std::stable_sort(shape.dims.begin(), shape.dims.end(), [&](int64_t a, int64_t b) { return x.stride(a) > x.stride(b); });
+  const Tensor y = at::_fft_r2c(x, shape.dims, normalization(norm, forward), false);
+  return forward ? y : at::conj(y);
 }
 
 Shape checked_real_shape(const char* name, const Tensor& self, OptionalIntArrayRef s, OptionalIntArrayRef dim) {
