@@ -180,7 +180,7 @@ int64_t ProductFloats(const WinogradShape& s) {
 }
 
 // Units go panel of rows by panel of rows, through the tiles for each.
-void Multiply(const WinogradForward& w, float* scratch, int64_t begin, int64_t end) {
+void MultiplyTiles(const WinogradForward& w, float* scratch, int64_t begin, int64_t end) {
   const int64_t panel = WidePanel(), panels = CountWidePanels(w.tiles),
                 channels = w.shape.channels;
   float* const turned_block = scratch;
@@ -233,7 +233,7 @@ int64_t winograd_product_scratch_floats(const WinogradShape& shape) {
   return AT_ISA_FUNCTION(ProductFloats)(shape);
 }
 void winograd_multiply(const WinogradForward& w, float* scratch, int64_t begin, int64_t end) {
-  AT_ISA_FUNCTION(Multiply)(w, scratch, begin, end);
+  AT_ISA_FUNCTION(MultiplyTiles)(w, scratch, begin, end);
 }
 
 }  // namespace at::matrix::internal
