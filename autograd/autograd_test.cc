@@ -123,6 +123,17 @@ TEST(Grad, HigherOrder) {
   }
 }
 
+// exp(100) is beyond float.
+TEST(Grad, SecondOrderOfEluWhereItIsLinear) {
+  for (const auto& f : {+[](const Tensor& x) { return at::elu(x); }, +[](const Tensor& x) { return at::celu(x); },
+                        +[](const Tensor& x) { return at::selu(x); }}) {
+    const Tensor x = at::full({2}, 100.0);
+    x.set_requires_grad(true);
+    const Tensor g = grad({at::sum(f(x))}, {x}, {}, true, true)[0];
+    EXPECT_EQ(numbers(grad({at::sum(g)}, {x})[0]), List({0, 0}));
+  }
+}
+
 TEST(Backward, InputsLimitAccumulation) {
   Tensor x = leaf({2}), w = leaf({2});
   Tensor h = at::mul(x, w);

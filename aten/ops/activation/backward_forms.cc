@@ -2,15 +2,15 @@
 #include <initializer_list>
 #include <vector>
 
-#include "aten/core/empty.h"
 #include "aten/core/tensor.h"
 #include "aten/cpu/loops/loss.h"
-#include "aten/cpu/pointwise.h"
 #include "aten/ops/activation/kernels.h"
 #include "aten/ops/activation/ops.h"
 #include "aten/ops/binary/ops.h"
+#include "aten/ops/index/ops.h"
 #include "aten/ops/join/ops.h"
 #include "aten/ops/pointwise/ops.h"
+#include "aten/ops/shared/one_pass.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
 
@@ -27,16 +27,9 @@ Tensor times(const Tensor& a, double factor) {
   return at::mul(a, Scalar(factor));
 }
 
-// One pass where a kernel takes the tensors as they are; undefined for others.
 Tensor in_one_pass(bool on_cpu, const char* name, const cpu::ElementOp& op, const Tensor& grad, const Tensor& self,
                    std::initializer_list<Scalar> numbers) {
-  const ScalarType dtype = self.scalar_type();
-  if (!on_cpu || grad.scalar_type() != dtype || !isFloatingType(dtype) || c10::isFloat8Type(dtype)) return {};
-  if (grad.sizes() != self.sizes()) return {};
-  const pointwise::Params params(cpu::compute_type(dtype), numbers);
-  const Tensor out = fresh(empty_with_strides(self.sizes(), strides_like(self), dtype));
-  pointwise::run(name, op, dtype, params.get(), out, {grad, self});
-  return out;
+  return on_cpu ? one_pass(name, op, self, {grad, self}, numbers) : Tensor();
 }
 
 }  // namespace
@@ -50,9 +43,13 @@ Tensor elu_backward(const Tensor& grad_output, const Scalar& alpha, const Scalar
       in_one_pass(on_cpu, "elu_backward", is_result ? cpu::loops::elu_result_backward : cpu::loops::elu_backward,
                   grad_output, self_or_result, {scale, is_result ? inner : inner * slope, is_result ? slope : inner});
   if (fused.defined()) return fused;
-  const Tensor below = is_result ? at::mul(times(grad_output, inner), at::add(self_or_result, Scalar(slope)))
-                                 : at::mul(times(grad_output, inner * slope), at::exp(times(self_or_result, inner)));
-  return at::where(at::le(self_or_result, Scalar(0)), below, at::mul(grad_output, scale));
+  const auto below = [&] {
+    if (is_result) return at::mul(times(grad_output, inner), at::add(self_or_result, Scalar(slope)));
+    // Exponentials that no element takes must not overflow: their derivative would be 0 times infinity.
+    const Tensor x = at::masked_fill(self_or_result, at::gt(self_or_result, Scalar(0)), Scalar(0));
+    return at::mul(times(grad_output, inner * slope), at::exp(times(x, inner)));
+  };
+  return at::where(at::le(self_or_result, Scalar(0)), below(), at::mul(grad_output, scale));
 }
 
 Tensor hardshrink_backward(const Tensor& grad_out, const Tensor& self, const Scalar& lambd) {
