@@ -77,44 +77,53 @@ namespace {
 
 constexpr double kTwoPi = 6.283185307179586476925286766559;
 
-// f(i) of a window of `length` points; a periodic one is the longer symmetric one without its last point.
-template <class F>
-Tensor window(const char* name, int64_t length, bool periodic, const TensorOptions& options, const F& f) {
+// The length of f's range that a window of `length` points covers: a periodic one is the longer symmetric one without its
+// last point.
+double range_of(const char* name, int64_t length, bool periodic, const TensorOptions& options) {
   TORCH_CHECK(length >= 0, name, " requires non-negative window_length, got window_length=", length);
   const ScalarType dtype = options.scalar_type();
   TORCH_CHECK(isFloatingType(dtype), name, " expects floating point dtypes, got: ", toString(dtype));
-  Tensor values = empty_contiguous({length}, ScalarType::Double);
-  double* data = values.data_ptr<double>();
-  const double last = static_cast<double>(periodic ? length : length - 1);
-  for (int64_t i = 0; i < length; ++i) data[i] = length == 1 ? 1.0 : f(static_cast<double>(i) / last);
-  Tensor result = empty_contiguous({length}, dtype, options.device());
-  at::copy_(result, values);
-  return result;
+  return static_cast<double>(periodic ? length : length - 1);
 }
 
+Tensor placed(const Tensor& values, const TensorOptions& options) {
+  if (values.scalar_type() == options.scalar_type() && options.device().is_cpu()) return values;
+  Tensor result = empty_contiguous(values.sizes(), options.scalar_type(), options.device());
+  return at::copy_(result, values);
+}
+
+// f(0) to f(1) at the points of a window.
+template <class F>
+Tensor window(const char* name, int64_t length, bool periodic, const TensorOptions& options, const F& f) {
+  const double range = range_of(name, length, periodic, options);
+  const Tensor values = empty_contiguous({length}, ScalarType::Double);
+  double* data = values.data_ptr<double>();
+  for (int64_t i = 0; i < length; ++i) data[i] = length == 1 ? 1.0 : f(static_cast<double>(i) / range);
+  return placed(values, options);
+}
 
 // f(cosine) at the points of a whole turn. In float, blocks of them come from one by the sum of angles.
 template <class F>
 Tensor cosine_window(const char* name, int64_t length, bool periodic, const TensorOptions& options, const F& f) {
   constexpr int64_t kBlock = 64;
-  if (options.scalar_type() != ScalarType::Float || length < kBlock || !options.device().is_cpu()) {
+  if (options.scalar_type() != ScalarType::Float || length < kBlock) {
     return window(name, length, periodic, options, [&](double t) { return f(std::cos(kTwoPi * t)); });
   }
-  const double step = kTwoPi / static_cast<double>(periodic ? length : length - 1);
+  const double step = kTwoPi / range_of(name, length, periodic, options);
   double cosines[kBlock], sines[kBlock];
   for (int64_t k = 0; k < kBlock; ++k) {
     cosines[k] = std::cos(step * static_cast<double>(k));
     sines[k] = std::sin(step * static_cast<double>(k));
   }
-  Tensor result = empty_contiguous({length}, ScalarType::Float, options.device());
-  float* to = result.data_ptr<float>();
+  const Tensor values = empty_contiguous({length}, ScalarType::Float);
+  float* to = values.data_ptr<float>();
   for (int64_t i = 0; i < length; i += kBlock) {
     const double c = std::cos(step * static_cast<double>(i)), s = std::sin(step * static_cast<double>(i));
     float block[kBlock];
     for (int64_t k = 0; k < kBlock; ++k) block[k] = static_cast<float>(f(c * cosines[k] - s * sines[k]));
     std::copy(block, block + std::min(kBlock, length - i), to + i);
   }
-  return result;
+  return placed(values, options);
 }
 
 // The modified Bessel function of order zero by its power series, which converges for every argument.
