@@ -89,10 +89,12 @@ void ProductIn(const Gemm& g, T* packed_a, T* packed_b, int64_t depth, int64_t b
             if (k0 != 0) {
               t.add = t.c;
               t.add_row = g.c_row;
+              t.add_col = 1;
               t.beta = 1;
             } else {
-              t.add = add == nullptr ? nullptr : add + row * g.add.row + column;
+              t.add = add == nullptr ? nullptr : add + row * g.add.row + column * g.add.col;
               t.add_row = g.add.row;
+              t.add_col = g.add.col;
               t.beta = FactorOf<T>(g.beta);
             }
             (two ? ChooseTile<T, 2>(panel) : ChooseTile<T, 1>(panel))(t);
@@ -231,7 +233,7 @@ HWY_INLINE void SmallTile(const Gemm& g, int64_t i, int64_t j, int64_t columns, 
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   const T* a = static_cast<const T*>(g.a.data) + i * g.a.row;
   const T* b = static_cast<const T*>(g.b.data) + j;
-  const T* add = g.add.data == nullptr ? nullptr : static_cast<const T*>(g.add.data) + i * g.add.row + j;
+  const T* add = g.add.data == nullptr ? nullptr : static_cast<const T*>(g.add.data) + i * g.add.row + j * g.add.col;
   T* c = static_cast<T*>(g.c) + i * g.c_row + j;
   const auto part = hn::FirstN(d, static_cast<size_t>(columns));
   const bool whole = columns == lanes;
@@ -249,7 +251,8 @@ HWY_INLINE void SmallTile(const Gemm& g, int64_t i, int64_t j, int64_t columns, 
     V s = Multiply(factor, sum[r]);
     if (add != nullptr) {
       const T* p = add + r * g.add.row;
-      s = MultiplyAdd(hn::Set(d, beta), whole ? hn::LoadU(d, p) : hn::MaskedLoad(part, d, p), s);
+      const V more = g.add.col == 0 ? hn::Set(d, *p) : whole ? hn::LoadU(d, p) : hn::MaskedLoad(part, d, p);
+      s = MultiplyAdd(hn::Set(d, beta), more, s);
     }
     whole ? hn::StoreU(s, d, c + r * g.c_row) : hn::BlendedStore(s, part, d, c + r * g.c_row);
   }
@@ -349,14 +352,14 @@ void run_dense(const Gemm& g, void (*run)(const Gemm&)) {
 void run(const Gemm& given) {
   const auto serial = serial_of(given.type);
   const bool adds = given.add.data != nullptr;
-  if (given.c_col == 1 && (!adds || (given.add.col == 1 && !given.beta.is_zero()))) return run_in_parts(given, 56, 64, serial);
+  if (given.c_col == 1 && (!adds || (given.add.col <= 1 && given.add.col >= 0 && !given.beta.is_zero()))) return run_in_parts(given, 56, 64, serial);
   Gemm g = given;
   if (g.add.data == nullptr || g.beta.is_zero()) g.add = Operand{};
   const bool vector = g.m == 1 || g.n == 1;
   if (!vector && g.c_col != 1 && g.c_row == 1) g = transposed(g);
   if (!vector && g.c_col != 1) return type_size(g.type) == 4 ? run_dense<uint32_t>(g, run) : run_dense<uint64_t>(g, run);
-  if (!vector && g.add.data != nullptr && g.add.col != 1) {
-    // The tiles read the addend in vectors: lay it into C first.
+  if (!vector && g.add.data != nullptr && g.add.col != 1 && g.add.col != 0) {
+    // The tiles read the addend in vectors, or one number a row: lay it into C first.
     fill_with_addend(g);
     g.add = Operand{g.c, g.c_row, g.c_col, {g.c_batch[0], g.c_batch[1]}};
     g.beta = 1;

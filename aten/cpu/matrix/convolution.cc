@@ -1,5 +1,6 @@
 #include "aten/cpu/matrix/convolution.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <iterator>
@@ -23,6 +24,14 @@ bool is_product(const Convolution& c) {
   return true;
 }
 
+bool is_product_in_place(const Convolution& c, ConvolutionPart part) {
+  if (!is_product(c) || c.groups != 1 || c.channels_last || c.type != Type::kFloat32) return false;
+  // Each image is a product, for which the weights are packed anew; and few weights are sums of many numbers.
+  const int64_t places = c.input[0] * c.input[1] * c.input[2];
+  if (part == ConvolutionPart::kGradWeight && std::min(c.in_channels, c.out_channels) < 64) return false;
+  return c.batch == 1 || places >= 128;
+}
+
 namespace {
 
 struct Sizes {
@@ -43,27 +52,36 @@ int64_t piece_of(const Convolution& c, const Sizes& s) {
   return piece < s.outputs ? piece : s.outputs;
 }
 
-// Visits what column `place` (an output place) and row (channel, window place) of the unfolded matrix refer to:
-// f(row, column, index into the group's input), or -1 for padding.
+// Visits what columns `first` ... first + count (output places) and each row (channel, window place) of the unfolded
+// matrix refer to, a run of columns at a time: f(row, column, columns, index into the group's input), from which the
+// next ones lie stride[2] apart, or -1 for padding.
 template <class F>
 void visit_unfolded(const Convolution& c, const Sizes& s, int64_t first, int64_t count, const F& f) {
+  const int64_t step = c.stride[2];
   int64_t row = 0;
   for (int64_t channel = 0; channel < s.in_group; ++channel) {
     for (int64_t k0 = 0; k0 < c.kernel[0]; ++k0) {
       for (int64_t k1 = 0; k1 < c.kernel[1]; ++k1) {
         for (int64_t k2 = 0; k2 < c.kernel[2]; ++k2, ++row) {
+          // The windows of a line whose place k2 lies inside.
+          const int64_t shift = k2 * c.dilation[2] - c.padding[2], room = c.input[2] - 1 - shift;
+          const int64_t low = shift < 0 ? at::divup(-shift, step) : 0, high = room < 0 ? 0 : room / step + 1;
           int64_t o2 = first % c.output[2], o1 = first / c.output[2] % c.output[1],
                   o0 = first / c.output[2] / c.output[1];
           for (int64_t column = 0; column < count;) {
             const int64_t i0 = o0 * c.stride[0] - c.padding[0] + k0 * c.dilation[0];
             const int64_t i1 = o1 * c.stride[1] - c.padding[1] + k1 * c.dilation[1];
-            const bool inside = i0 >= 0 && i0 < c.input[0] && i1 >= 0 && i1 < c.input[1];
-            const int64_t base = ((channel * c.input[0] + i0) * c.input[1] + i1) * c.input[2];
-            const int64_t shift = k2 * c.dilation[2] - c.padding[2];
-            for (; o2 < c.output[2] && column < count; ++o2, ++column) {
-              const int64_t i2 = o2 * c.stride[2] + shift;
-              f(row, column, inside && i2 >= 0 && i2 < c.input[2] ? base + i2 : -1);
+            const int64_t end = std::min(c.output[2], o2 + count - column);
+            if (i0 < 0 || i0 >= c.input[0] || i1 < 0 || i1 >= c.input[1]) {
+              f(row, column, end - o2, -1);
+            } else {
+              const int64_t begins = std::clamp(low, o2, end), ends = std::clamp(high, begins, end);
+              const int64_t base = ((channel * c.input[0] + i0) * c.input[1] + i1) * c.input[2] + shift;
+              if (begins > o2) f(row, column, begins - o2, -1);
+              if (ends > begins) f(row, column + begins - o2, ends - begins, base + begins * step);
+              if (end > ends) f(row, column + ends - o2, end - ends, -1);
             }
+            column += end - o2;
             o2 = 0;
             if (++o1 == c.output[1]) o1 = 0, ++o0;
           }
@@ -75,8 +93,17 @@ void visit_unfolded(const Convolution& c, const Sizes& s, int64_t first, int64_t
 
 template <class T>
 void unfold(const Convolution& c, const Sizes& s, const T* input, int64_t first, int64_t count, T* to) {
-  visit_unfolded(c, s, first, count,
-                 [&](int64_t row, int64_t column, int64_t at) { to[row * count + column] = at < 0 ? T{} : input[at]; });
+  const int64_t step = c.stride[2];
+  visit_unfolded(c, s, first, count, [&](int64_t row, int64_t column, int64_t columns, int64_t at) {
+    T* const run = to + row * count + column;
+    if (at < 0) {
+      std::fill(run, run + columns, T{});
+    } else if (step == 1) {
+      std::copy(input + at, input + at + columns, run);
+    } else {
+      for (int64_t i = 0; i < columns; ++i) run[i] = input[at + i * step];
+    }
+  });
 }
 
 template <class T>
@@ -156,12 +183,13 @@ void forward(const Convolution& c, const T* input, const T* weight, const T* bia
 template <class T>
 void backward_input(const Convolution& c, const T* grad_output, const T* weight, T* grad_input) {
   const Sizes s(c);
-  const int64_t piece = piece_of(c, s);
+  const int64_t piece = piece_of(c, s), step = c.stride[2];
+  const bool direct = is_product(c);
   at::parallel_for(0, c.batch * c.groups, 1, [&](int64_t begin, int64_t end) {
-    Scratch scratch(static_cast<size_t>(s.unfolded * piece) * sizeof(T) + 64);
+    Scratch scratch(direct ? 64 : static_cast<size_t>(s.unfolded * piece) * sizeof(T) + 64);
     for (int64_t image = begin; image < end; ++image) {
       T* in = grad_input + image * s.in_group * s.inputs;
-      for (int64_t i = 0; i < s.in_group * s.inputs; ++i) in[i] = T{};
+      if (!direct) std::fill(in, in + s.in_group * s.inputs, T{});
       for (int64_t first = 0; first < s.outputs; first += piece) {
         const int64_t count = s.outputs - first < piece ? s.outputs - first : piece;
         Gemm g;
@@ -170,11 +198,13 @@ void backward_input(const Convolution& c, const T* grad_output, const T* weight,
         g.a = {weight + image % c.groups * s.out_group * s.unfolded, 1, s.unfolded, {0, 0}};
         g.b = {grad_output + image * s.out_group * s.outputs + first, s.outputs, 1, {0, 0}};
         T* columns = scratch.as<T>();
-        g.c = columns;
-        g.c_row = count;
+        g.c = direct ? in + first : columns;
+        g.c_row = direct ? s.inputs : count;
         gemm(g);
-        visit_unfolded(c, s, first, count, [&](int64_t row, int64_t column, int64_t at) {
-          if (at >= 0) in[at] = plus(in[at], columns[row * count + column]);
+        if (direct) continue;
+        visit_unfolded(c, s, first, count, [&](int64_t row, int64_t column, int64_t places, int64_t at) {
+          const T* const run = columns + row * count + column;
+          for (int64_t i = 0; at >= 0 && i < places; ++i) in[at + i * step] = plus(in[at + i * step], run[i]);
         });
       }
     }

@@ -77,6 +77,7 @@ const char* refusal(const Convolution& c, ConvolutionPart part) {
   const bool few_channels = c.in_channels <= 4 && c.in_channels * window >= 24 && places >= 1024;
   if (!few_places && !few_channels) return "neither few places nor few input channels";
   if (c.out_channels < 8) return "few output channels";
+  if (is_product_in_place(c, part)) return "a product of what lies in memory";
   double area = 1, padded = 1;
   for (int d = 1; d < 3; ++d) {
     const int64_t reach = (c.kernel[d] - 1) * c.dilation[d];

@@ -21,7 +21,7 @@ int64_t padding_behind(const Convolution& c, int d) {
   return reach < 0 ? 0 : reach;
 }
 
-const char* refusal(const Convolution& c, ConvolutionPart) {
+const char* refusal(const Convolution& c, ConvolutionPart part) {
   if (c.type != Type::kFloat32 && c.type != Type::kBFloat16) return "only float32 and bfloat16";
   if (c.type == Type::kBFloat16 && !onednn_has_bfloat16()) return "the processor has no AVX-512 for bfloat16";
   constexpr int64_t kLargest = int64_t{1} << 31;
@@ -37,6 +37,7 @@ const char* refusal(const Convolution& c, ConvolutionPart) {
   // Its layouts fill channels up to 16: several times the tensors' memory, read and written, where the product needs
   // none.
   if (is_product(c) && c.in_channels < 8 && c.out_channels < 8) return "a product of few channels";
+  if (is_product_in_place(c, part)) return "a product of what lies in memory";
   return nullptr;
 }
 

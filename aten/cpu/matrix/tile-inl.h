@@ -64,6 +64,7 @@ struct Tile {
   int64_t c_row;
   const T* add;  // null: nothing
   int64_t add_row;
+  int64_t add_col = 1;  // or 0: one number a row
   T alpha, beta;
   int64_t rows, columns;  // of the tile that exist
 };
@@ -108,7 +109,10 @@ HWY_NOINLINE void RunTile(const Tile<T>& t) {
     for (int v = 0; v < kVectors; ++v) {
       V value = Multiply(alpha, sum[r][v]);
       if (whole) {
-        if (add != nullptr) value = MultiplyAdd(beta, hn::LoadU(d, add + v * lanes), value);
+        if (add != nullptr) {
+          const V more = t.add_col == 0 ? hn::Set(d, *add) : hn::LoadU(d, add + v * lanes);
+          value = MultiplyAdd(beta, more, value);
+        }
         hn::StoreU(value, d, c + v * lanes);
       } else {
         const int64_t left = t.columns - v * lanes;
@@ -117,7 +121,7 @@ HWY_NOINLINE void RunTile(const Tile<T>& t) {
         const int64_t count = left < lanes ? left : lanes;
         hn::Store(value, d, buffer);
         for (int64_t j = 0; j < count; ++j)
-          c[v * lanes + j] = add != nullptr ? t.beta * add[v * lanes + j] + buffer[j] : buffer[j];
+          c[v * lanes + j] = add != nullptr ? t.beta * add[(v * lanes + j) * t.add_col] + buffer[j] : buffer[j];
       }
     }
   }
