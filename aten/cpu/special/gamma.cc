@@ -34,8 +34,8 @@ constexpr double kNegligible = 1e-12;
 HWY_INLINE Wide high(Wide v) { return v; }
 HWY_INLINE Wide high(Twin v) { return v.h; }
 
-// The sum of power(q), power(q + 1), ... to `end`, or to terms that are negligible: there `finished`. q is the first that
-// is left out.
+// The sum of power(q), power(q + 1), ... to `end`, or to terms that are negligible: there `finished`. q is the first
+// that is left out.
 template <class V, class Power>
 HWY_INLINE V sum_of_powers(V& q, Wide end, double negligible, const Power& power, WideMask& finished) {
   V sum = 0.0;

@@ -77,9 +77,9 @@ namespace {
 
 constexpr double kTwoPi = 6.283185307179586476925286766559;
 
-// The length of f's range that a window of `length` points covers: a periodic one is the longer symmetric one without its
+// The number of steps from f(0) to f(1): a periodic window of `length` points is the longer symmetric one without its
 // last point.
-double range_of(const char* name, int64_t length, bool periodic, const TensorOptions& options) {
+double steps_of(const char* name, int64_t length, bool periodic, const TensorOptions& options) {
   TORCH_CHECK(length >= 0, name, " requires non-negative window_length, got window_length=", length);
   const ScalarType dtype = options.scalar_type();
   TORCH_CHECK(isFloatingType(dtype), name, " expects floating point dtypes, got: ", toString(dtype));
@@ -95,10 +95,10 @@ Tensor placed(const Tensor& values, const TensorOptions& options) {
 // f(0) to f(1) at the points of a window.
 template <class F>
 Tensor window(const char* name, int64_t length, bool periodic, const TensorOptions& options, const F& f) {
-  const double range = range_of(name, length, periodic, options);
+  const double steps = steps_of(name, length, periodic, options);
   const Tensor values = empty_contiguous({length}, ScalarType::Double);
   double* data = values.data_ptr<double>();
-  for (int64_t i = 0; i < length; ++i) data[i] = length == 1 ? 1.0 : f(static_cast<double>(i) / range);
+  for (int64_t i = 0; i < length; ++i) data[i] = length == 1 ? 1.0 : f(static_cast<double>(i) / steps);
   return placed(values, options);
 }
 
@@ -109,7 +109,7 @@ Tensor cosine_window(const char* name, int64_t length, bool periodic, const Tens
   if (options.scalar_type() != ScalarType::Float || length < kBlock) {
     return window(name, length, periodic, options, [&](double t) { return f(std::cos(kTwoPi * t)); });
   }
-  const double step = kTwoPi / range_of(name, length, periodic, options);
+  const double step = kTwoPi / steps_of(name, length, periodic, options);
   double cosines[kBlock], sines[kBlock];
   for (int64_t k = 0; k < kBlock; ++k) {
     cosines[k] = std::cos(step * static_cast<double>(k));
