@@ -141,6 +141,22 @@ int64_t inside_or_none(int64_t i, int64_t size) {
   return i >= 0 && i < size ? i : -1;
 }
 
+// The element that is nearest to v, halves to the even one, and the one before v: without calls where v is near the
+// input; far from it, or NaN, -2.
+template <class C>
+int64_t nearest(C v, int64_t size) {
+  if (size >= (int64_t{1} << 21)) return whole(std::nearbyint(v), size);
+  if (!(v >= -1 && v <= static_cast<C>(size))) return -2;
+  constexpr C kWholes = std::is_same_v<C, double> ? C(0x1.8p52) : C(0x1.8p23);  // numbers of this size have no fraction
+  return static_cast<int64_t>((v + kWholes) - kWholes);
+}
+template <class C>
+int64_t before(C v, int64_t size) {
+  if (!(v >= -1 && v <= static_cast<C>(size))) return -2;
+  const auto i = static_cast<int64_t>(v);
+  return i - static_cast<int64_t>(static_cast<C>(i) > v);
+}
+
 // Keys' cubic convolution kernel with a = -0.75 and its derivatives, at a distance of either sign.
 template <class C>
 void cubic(C x, C* value, C* slope, C* curve) {
@@ -151,11 +167,11 @@ void cubic(C x, C* value, C* slope, C* curve) {
   *curve = t < 1 ? 6 * (a + 2) * t - 2 * (a + 3) : a * (6 * t - 10);
 }
 
-template <class C>
-AxisTaps<C> axis_taps(const Sampling& s, C grid, int64_t size) {
-  AxisTaps<C> taps{{-1, -1, -1, -1}, {}, {}, {}};
+// kSide taps: one is nearest, two are linear, four cubic.
+template <int kSide, class C>
+void find_taps(const Sampling& s, C grid, int64_t size, AxisTaps<C>& taps) {
   Coordinate<C> c = unnormalized(s, grid, size);
-  if (s.mode == Mode::kBicubic) {
+  if constexpr (kSide == 4) {
     const C left = std::floor(c.at), part = c.at - left;
     for (int k = 0; k < 4; ++k) {
       cubic(part - static_cast<C>(k - 1), &taps.weight[k], &taps.slope[k], &taps.curve[k]);
@@ -163,27 +179,28 @@ AxisTaps<C> axis_taps(const Sampling& s, C grid, int64_t size) {
       const C at = padded(s, Coordinate<C>{left + static_cast<C>(k - 1), 0}, size).at;
       taps.index[k] = inside_or_none(whole(at, size), size);
     }
-    return taps;
+    return;
   }
   c = padded(s, c, size);
-  if (s.mode == Mode::kNearest) {
-    taps.index[0] = inside_or_none(whole(std::nearbyint(c.at), size), size);
-    taps.weight[0] = 1;
-    return taps;
+  if constexpr (kSide == 1) {
+    taps.index[0] = inside_or_none(nearest(c.at, size), size);
+    return;
   }
-  const C left = std::floor(c.at), part = c.at - left;
-  const int64_t i = whole(left, size);
+  const int64_t i = before(c.at, size);
+  const C part = c.at - static_cast<C>(i);
   taps.index[0] = inside_or_none(i, size), taps.index[1] = inside_or_none(i + 1, size);
   taps.weight[0] = 1 - part, taps.weight[1] = part;
   taps.slope[0] = -c.slope, taps.slope[1] = c.slope;
-  return taps;
 }
 
-// The taps of up to kBlock places: tap k of place b reads element index[k * n + b] of a plane, -1 for none.
+// The taps of up to kBlock places: tap k of place b reads element index[k * n + b] of a plane, -1 for none. The places
+// with a tap that reads none are `edges`, where short_index has 0 for it. In planes of 2^31 elements and more all
+// places count as edges.
 template <class C>
 struct Block {
   int n = 0;
-  bool all_inside = true;
+  int edges = 0;
+  std::array<int, kBlock> edge;
   std::array<int64_t, kMostTaps * kBlock> index;
   std::array<int32_t, kMostTaps * kBlock> short_index;
   std::array<C, kMostTaps * kBlock> weight;
@@ -224,64 +241,108 @@ struct TapWeight {
 
 // `grid` points to the numbers of the first of n places, `direction` to those of the direction in which each moves, or
 // is null.
-template <class T>
-void fill_block(const Sampling& s, const T* grid, const T* direction, int n, bool slopes, Block<Compute<T>>& block) {
+template <int kDims, int kSide, class T>
+void fill_taps(const Sampling& s, const T* grid, const T* direction, int n, bool slopes, Block<Compute<T>>& block) {
   using C = Compute<T>;
+  constexpr int kDeep = kDims == 3 ? kSide : 1;
   block.n = n;
-  block.all_inside = s.plane() < (int64_t{1} << 31);
-  const int side = s.mode == Mode::kNearest ? 1 : s.mode == Mode::kBicubic ? 4 : 2;
-  const int deep = s.dims == 3 ? side : 1;
+  block.edges = 0;
+  const bool wide = s.plane() >= (int64_t{1} << 31);
+  AxisTaps<C> axis[3];
+  for (AxisTaps<C>& a : axis) a = {{0, 0, 0, 0}, {1, 1, 1, 1}, {}, {}};
+  C moved[3] = {};
   for (int b = 0; b < n; ++b) {
-    AxisTaps<C> axis[3] = {{}, {}, {{0, 0, 0, 0}, {1, 1, 1, 1}, {}, {}}};
-    C moved[3] = {};
-    for (int d = 0; d < s.dims; ++d) {
-      axis[d] = axis_taps(s, static_cast<C>(grid[b * s.dims + d]), s.size[static_cast<size_t>(d)]);
-      if (direction != nullptr) moved[d] = static_cast<C>(direction[b * s.dims + d]);
+    for (int d = 0; d < kDims; ++d) {
+      find_taps<kSide>(s, static_cast<C>(grid[b * kDims + d]), s.size[static_cast<size_t>(d)], axis[d]);
+      if (direction != nullptr) moved[d] = static_cast<C>(direction[b * kDims + d]);
     }
+    bool all_inside = !wide;
     int k = 0;
-    for (int z = 0; z < deep; ++z) {
-      for (int y = 0; y < side; ++y) {
-        for (int x = 0; x < side; ++x, ++k) {
+    for (int z = 0; z < kDeep; ++z) {
+      for (int y = 0; y < kSide; ++y) {
+        for (int x = 0; x < kSide; ++x, ++k) {
           const size_t at = static_cast<size_t>(k * n + b);
           const int64_t i = axis[0].index[x], j = axis[1].index[y], l = axis[2].index[z];
-          const bool inside = i >= 0 && j >= 0 && l >= 0;
-          block.index[at] = inside ? (l * s.size[1] + j) * s.size[0] + i : -1;
-          block.short_index[at] = static_cast<int32_t>(block.index[at]);
-          block.all_inside = block.all_inside && inside;
-          if (!slopes && direction == nullptr) {
-            block.weight[at] = axis[0].weight[x] * axis[1].weight[y] * axis[2].weight[z];
+          const bool inside = (i | j | l) >= 0;
+          const int64_t place = inside ? (l * s.size[1] + j) * s.size[0] + i : -1;
+          block.index[at] = place;
+          block.short_index[at] = wide || !inside ? 0 : static_cast<int32_t>(place);
+          all_inside = all_inside && inside;
+          if (direction != nullptr) {
+            const int places[3] = {x, y, z};
+            const TapWeight<C> tap(axis, places, moved);
+            block.weight[at] = tap.weight;
+            for (size_t d = 0; d < 3; ++d) block.slope[d][at] = tap.slope[d];
             continue;
           }
-          const int places[3] = {x, y, z};
-          const TapWeight<C> tap(axis, places, direction == nullptr ? nullptr : moved);
-          block.weight[at] = tap.weight;
-          for (size_t d = 0; d < 3; ++d) block.slope[d][at] = tap.slope[d];
+          const C wx = axis[0].weight[x], wy = axis[1].weight[y], wz = axis[2].weight[z];
+          block.weight[at] = wx * wy * wz;
+          if (!slopes) continue;
+          block.slope[0][at] = axis[0].slope[x] * wy * wz;
+          block.slope[1][at] = wx * axis[1].slope[y] * wz;
+          block.slope[2][at] = wx * wy * axis[2].slope[z];
         }
       }
     }
+    block.edge[static_cast<size_t>(block.edges)] = b;
+    block.edges += !all_inside;
   }
 }
 
-// y[b] of one channel
 template <class T>
-void sample_block(const Block<Compute<T>>& block, int taps, const T* plane, T* y) {
+void fill_block(const Sampling& s, const T* grid, const T* direction, int n, bool slopes, Block<Compute<T>>& block) {
+  const auto fill = [&](auto dims, auto side) {
+    fill_taps<decltype(dims)::value, decltype(side)::value>(s, grid, direction, n, slopes, block);
+  };
+  using std::integral_constant;
+  if (s.mode == Mode::kBicubic) return fill(integral_constant<int, 2>{}, integral_constant<int, 4>{});
+  if (s.dims == 2) {
+    if (s.mode == Mode::kNearest) return fill(integral_constant<int, 2>{}, integral_constant<int, 1>{});
+    return fill(integral_constant<int, 2>{}, integral_constant<int, 2>{});
+  }
+  if (s.mode == Mode::kNearest) return fill(integral_constant<int, 3>{}, integral_constant<int, 1>{});
+  fill(integral_constant<int, 3>{}, integral_constant<int, 2>{});
+}
+
+// The sum of one place, wherever its taps are.
+template <class T>
+T sample_edge(const Block<Compute<T>>& block, int taps, const T* plane, int b) {
   using C = Compute<T>;
-  if constexpr (std::is_same_v<T, C>) {
-    if (block.all_inside) {
-      cpu::resample_row<T, T>(
-          plane, {nullptr, nullptr, nullptr, taps, block.n, block.short_index.data(), block.weight.data()}, y);
-      return;
-    }
-  }
-  C sum[kBlock] = {};
+  C sum = 0;
   for (int k = 0; k < taps; ++k) {
-    const size_t first = static_cast<size_t>(k * block.n);
-    for (int b = 0; b < block.n; ++b) {
-      const int64_t i = block.index[first + static_cast<size_t>(b)];
-      sum[b] += block.weight[first + static_cast<size_t>(b)] * (i >= 0 ? static_cast<C>(plane[i]) : C(0));
+    const size_t at = static_cast<size_t>(k * block.n + b);
+    const int64_t i = block.index[at];
+    if (i >= 0) sum += block.weight[at] * static_cast<C>(plane[i]);
+  }
+  return static_cast<T>(sum);
+}
+
+// y[b] of one channel. `copies`: each place has the element that its only tap reads.
+template <class T>
+void sample_block(const Block<Compute<T>>& block, int taps, bool copies, const T* plane, T* y) {
+  using C = Compute<T>;
+  if (block.edges < block.n) {
+    const int32_t* at = block.short_index.data();
+    if (copies) {
+      for (int b = 0; b < block.n; ++b) y[b] = plane[at[b]];
+    } else if constexpr (std::is_same_v<T, C>) {
+      cpu::resample_row<T, T>(plane, {nullptr, nullptr, nullptr, taps, block.n, at, block.weight.data()}, y);
+    } else {
+      C sum[kBlock] = {};
+      for (int k = 0; k < taps; ++k) {
+        const size_t first = static_cast<size_t>(k * block.n);
+        for (int b = 0; b < block.n; ++b) {
+          const size_t tap = first + static_cast<size_t>(b);
+          sum[b] += block.weight[tap] * static_cast<C>(plane[at[tap]]);
+        }
+      }
+      for (int b = 0; b < block.n; ++b) y[b] = static_cast<T>(sum[b]);
     }
   }
-  for (int b = 0; b < block.n; ++b) y[b] = static_cast<T>(sum[b]);
+  for (int e = 0; e < block.edges; ++e) {
+    const int b = block.edge[static_cast<size_t>(e)];
+    y[b] = sample_edge(block, taps, plane, b);
+  }
 }
 
 // f(sample, first place, how many, the block's scratch), all places of all samples in parallel pieces.
@@ -317,12 +378,13 @@ void sample(const Sampling& s, const Tensor& input, const Tensor& grid, const Te
     using T = typename decltype(tag)::type;
     const T *from = static_cast<const T*>(x.const_data_ptr()), *at = static_cast<const T*>(places.const_data_ptr());
     const T* moved = numbers_of<T>(direction);
+    const bool copies = s.mode == Mode::kNearest && moved == nullptr;
     T* y = to.data<T>();
     for_each_block<Compute<T>>(s, [&](int64_t n, int64_t first, int count, Block<Compute<T>>& block) {
       const int64_t place = n * s.places + first;
       fill_block(s, at_place(at, place, s.dims), at_place(moved, place, s.dims), count, false, block);
       for (int64_t c = n * s.channels; c < (n + 1) * s.channels; ++c) {
-        sample_block(block, s.taps(), from + c * s.plane(), y + c * s.places + first);
+        sample_block(block, s.taps(), copies, from + c * s.plane(), y + c * s.places + first);
       }
     });
   });
@@ -348,9 +410,11 @@ void input_gradient(const Sampling& s, const T* grad, const T* grid, const T* di
           const T* g = grad + c * s.places + first;
           C* plane = out + c * s.plane();
           for (int k = 0; k < s.taps(); ++k) {
-            for (int b = 0; b < block.n; ++b) {
-              const size_t at = static_cast<size_t>(k * block.n + b);
-              if (block.index[at] >= 0) plane[block.index[at]] += block.weight[at] * static_cast<C>(g[b]);
+            const size_t tap = static_cast<size_t>(k * count);
+            const int64_t* index = &block.index[tap];
+            const C* weight = &block.weight[tap];
+            for (int b = 0; b < count; ++b) {
+              if (index[b] >= 0) plane[index[b]] += weight[b] * static_cast<C>(g[b]);
             }
           }
         }
@@ -363,24 +427,44 @@ void input_gradient(const Sampling& s, const T* grad, const T* grid, const T* di
 template <class T>
 void grid_gradient(const Sampling& s, const T* grad, const T* x, const T* grid, const T* direction, T* out) {
   using C = Compute<T>;
+  const bool wide = s.plane() >= (int64_t{1} << 31);
   for_each_block<C>(s, [&](int64_t n, int64_t first, int count, Block<C>& block) {
     const int64_t place = n * s.places + first;
     fill_block(s, at_place(grid, place, s.dims), at_place(direction, place, s.dims), count, true, block);
-    C sums[3][kBlock] = {};
-    for (int64_t c = n * s.channels; c < (n + 1) * s.channels; ++c) {
-      const T *g = grad + c * s.places + first, *plane = x + c * s.plane();
+    // What the taps read, multiplied by the gradients, is summed first, then multiplied by the slopes.
+    std::array<C, kMostTaps * kBlock> sums{};
+    const auto value = [&](int64_t c, int64_t i, int b) {
+      return static_cast<C>(x[c * s.plane() + i]) * static_cast<C>(grad[c * s.places + first + b]);
+    };
+    const int64_t last = (n + 1) * s.channels;
+    for (int64_t c = n * s.channels; c < last; ++c) {
+      const bool two = c + 1 < last;  // channels at once
       for (int k = 0; k < s.taps(); ++k) {
-        for (int b = 0; b < count; ++b) {
-          const size_t at = static_cast<size_t>(k * count + b);
-          if (block.index[at] < 0) continue;
-          const C value = static_cast<C>(plane[block.index[at]]) * static_cast<C>(g[b]);
-          for (size_t d = 0; d < static_cast<size_t>(s.dims); ++d) sums[d][b] += block.slope[d][at] * value;
+        const size_t tap = static_cast<size_t>(k * count);
+        const int64_t* index = &block.index[tap];
+        const int32_t* near = &block.short_index[tap];
+        C* sum = &sums[tap];
+        if (wide) {
+          for (int b = 0; b < count; ++b) sum[b] += index[b] >= 0 ? value(c, index[b], b) : C(0);
+        } else if (two) {
+          // Those without an element read the first one, and are not looked at below.
+          for (int b = 0; b < count; ++b) sum[b] += value(c, near[b], b) + value(c + 1, near[b], b);
+        } else {
+          for (int b = 0; b < count; ++b) sum[b] += value(c, near[b], b);
         }
       }
+      if (two && !wide) ++c;
     }
     T* to = out + place * s.dims;
     for (int b = 0; b < count; ++b) {
-      for (int d = 0; d < s.dims; ++d) to[b * s.dims + d] = static_cast<T>(sums[d][b]);
+      for (int d = 0; d < s.dims; ++d) {
+        C total = 0;
+        for (int k = 0; k < s.taps(); ++k) {
+          const size_t at = static_cast<size_t>(k * count + b);
+          if (block.index[at] >= 0) total += block.slope[static_cast<size_t>(d)][at] * sums[at];
+        }
+        to[b * s.dims + d] = static_cast<T>(total);
+      }
     }
   });
 }
@@ -420,6 +504,11 @@ void gradients(const Sampling& s, const Tensor& grad_output, const Tensor& input
     }
     if (mask[1]) {
       DenseOut to(grad_grid);
+      if (s.mode == Mode::kNearest) {  // steps: no slopes, whatever lies there
+        to.clear();
+        to.commit();
+        return;
+      }
       grid_gradient(s, grad, static_cast<const T*>(x.const_data_ptr()), at, numbers_of<T>(direction),
                     to.template data<T>());
       to.commit();

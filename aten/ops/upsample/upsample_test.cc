@@ -333,6 +333,47 @@ TEST(GridSampler, PaddingAndOtherModes) {
                {0, 0, 0, 0});
 }
 
+// Places beyond the input read nothing, whatever lies where the planes begin, and their neighbours in a long row are not
+// touched by that.
+TEST(GridSampler, EdgesBetweenInnerPlaces) {
+  const double inf = std::numeric_limits<double>::infinity(), nan = std::nan("");
+  std::vector<double> at, want, grad;
+  for (int i = 0; i < 200; ++i) {  // in pixels of 0 to 3: 2, far away, 2, NaN
+    at.insert(at.end(), {i % 4 == 1 ? 9.0 : i % 4 == 3 ? nan : 0.25, 0});
+    want.push_back(i % 2 == 0 ? -0.0 : 0);
+    grad.push_back(i % 2 == 0 ? 8 * 2 : 0), grad.push_back(0);
+  }
+  for (const ScalarType type : {kDouble, kFloat, kHalf}) {
+    const Tensor x = tensor_of({inf, 5, -0.0, 8, nan, 5, -0.0, 8, inf, 5, -0.0, 8}, {1, 3, 1, 4}, type);
+    const Tensor grid = tensor_of(at, {1, 200, 1, 2}, type);
+    for (const int64_t mode : {0, 1}) {
+      const Tensor y = at::grid_sampler_2d(x, grid, mode, 0, false);
+      for (int64_t c = 0; c < 3; ++c) expect_close(at::select(y, 1, c).view({200}), want);
+      const auto [to_x, to_grid] =
+          at::grid_sampler_2d_backward(sample({1, 3, 200, 1}, type), x, grid, mode, 0, false, {true, true});
+      for (const int64_t i : {0, 1, 3}) expect_close(at::select(at::select(to_x, 1, 0).view({4}), 0, i), {0});
+      if (mode == 1) expect_close(to_grid.view({400}), std::vector<double>(400));
+    }
+    // Three channels of slope 8 a pixel, two pixels a unit.
+    const Tensor ones = tensor_of(std::vector<double>(600, 1.0), {1, 3, 200, 1}, type);
+    const Tensor to_grid = std::get<1>(at::grid_sampler_2d_backward(ones, x, grid, 0, 0, false, {false, true}));
+    std::vector<double> thrice = grad;
+    for (double& g : thrice) g *= 3;
+    expect_close(to_grid.view({400}), thrice);
+  }
+  // A step has no slope, infinite neighbours or not.
+  const Tensor x = tensor_of({inf, inf, inf, inf}, {1, 1, 2, 2}), grid = tensor_of({0.5, 0.5}, {1, 1, 1, 2});
+  expect_close(std::get<1>(at::grid_sampler_2d_backward(sample({1, 1, 1, 1}), x, grid, 1, 0, false, {false, true})),
+               {0, 0});
+}
+
+// Halves go to the even element, as numbers are rounded.
+TEST(GridSampler, NearestOfHalves) {
+  const Tensor x = tensor_of({1, 2, 3, 4}, {1, 1, 1, 4});
+  const Tensor grid = tensor_of({-1, 0, -0.5, 0, 0, 0, 0.5, 0, 1, 0}, {1, 1, 5, 2});
+  expect_close(at::grid_sampler_2d(x, grid, 1, 0, false), {1, 1, 3, 3, 0});  // -0.5, 0.5, 1.5, 2.5 and 3.5
+}
+
 TEST(GridSampler, MaskedGradients) {
   const Tensor x = sample({1, 2, 3, 3}), grid = sample({1, 2, 2, 2}), g = sample({1, 2, 2, 2}, kFloat, 4);
   const auto both = at::grid_sampler_2d_backward(g, x, grid, 0, 0, false, {true, true});
