@@ -7,9 +7,11 @@
 #include "aten/core/tensor.h"
 #include "aten/cpu/sort/sort.h"
 #include "aten/cpu/support/visit_dtype.h"
+#include "aten/ops/copy/ops.h"
 #include "aten/ops/dense/dense.h"
 #include "aten/ops/sort/kernels.h"
 #include "aten/ops/sort/ops.h"
+#include "aten/ops/view/ops.h"
 #include "c10/parallel/parallel.h"
 
 namespace at::native {
@@ -37,9 +39,15 @@ std::array<TensorSpec, 2> pair_spec(const Tensor& self, DimVector sizes) {
 template <class F>
 void for_chosen(const Tensor& self, int64_t dim, Tensor& values, Tensor& indices, int64_t m, const F& choose) {
   if (self.numel() == 0) return;
-  const Tensor x = dense(self);
+  Tensor x = dense(self);
   DenseOut v(values), i(indices);
   const DimSplit s = split_at_dim(x.sizes(), dim);
+  int64_t step = s.inner;  // between the elements of a row
+  if (s.inner > 16 && s.size > 1 && x.numel() > 4096) {
+    // Elements far from each other are brought together at once.
+    x = at::clone(at::transpose(at::view(x, {s.outer, s.size, s.inner}), 1, 2), MemoryFormat::Contiguous);
+    step = 1;
+  }
   const auto item = static_cast<int64_t>(x.itemsize());
   const auto* data = static_cast<const char*>(x.const_data_ptr());
   auto* value = v.data<char>();
@@ -50,14 +58,14 @@ void for_chosen(const Tensor& self, int64_t dim, Tensor& values, Tensor& indices
     std::vector<int64_t> order;
     for (int64_t r = begin; r < end; ++r) {
       const int64_t o = r / s.inner, k = r % s.inner;
-      const char* row = data + (o * s.size * s.inner + k) * item;
-      choose(row, s.inner, s.size, scratch, order);
+      const char* row = data + (step == 1 ? r * s.size : o * s.size * s.inner + k) * item;
+      choose(row, step, s.size, scratch, order);
       const int64_t to = o * m * s.inner + k;
       cpu::visit_item_size(item, [&](auto tag) {
         using T = typename decltype(tag)::type;
         const T* from = reinterpret_cast<const T*>(row);
         T* out = reinterpret_cast<T*>(value) + to;
-        for (int64_t j = 0; j < m; ++j) out[j * s.inner] = from[order[static_cast<size_t>(j)] * s.inner];
+        for (int64_t j = 0; j < m; ++j) out[j * s.inner] = from[order[static_cast<size_t>(j)] * step];
       });
       for (int64_t j = 0; j < m; ++j) index[to + j * s.inner] = order[static_cast<size_t>(j)];
     }

@@ -4,7 +4,9 @@
 #include <numeric>
 
 #include "aten/core/empty.h"
+#include "aten/ops/copy/ops.h"
 #include "aten/ops/sort/ops.h"
+#include "aten/ops/view/ops.h"
 #include "aten/testing/testing.h"
 
 namespace at::testing {
@@ -137,6 +139,20 @@ TEST(Sort, ElementsOfLongRows) {
 }
 
 // Bins of equal width are found by arithmetic, and are those of the edges.
+// Of rows whose elements lie far apart, as of the same rows where they lie together.
+TEST(Sort, ElementsFarFromEachOther) {
+  for (const ScalarType type : {kFloat, kDouble, ScalarType::Short, kBool}) {
+    const Tensor x = sample({2, 150, 20}, type, 33), rows = at::clone(at::transpose(x, 1, 2), MemoryFormat::Contiguous);
+    const auto same = [](const std::tuple<Tensor, Tensor>& far, const std::tuple<Tensor, Tensor>& near) {
+      expect_close(at::transpose(std::get<0>(far), 1, 2), std::get<0>(near));
+      expect_close(at::transpose(std::get<1>(far), 1, 2), std::get<1>(near));
+    };
+    same(at::sort(x, 1, true), at::sort(rows, 2, true));
+    same(at::topk(x, 7, 1, true, true), at::topk(rows, 7, 2, true, true));
+    same(at::kthvalue(x, 40, 1, true), at::kthvalue(rows, 40, 2, true));
+  }
+}
+
 TEST(Sort, HistogramsOfEqualBinsFollowTheEdges) {
   for (const ScalarType type : {ScalarType::Float, ScalarType::Double}) {
     const Tensor x = sample({4000}, type, 7);
