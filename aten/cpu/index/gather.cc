@@ -10,6 +10,7 @@ namespace at::cpu {
 namespace {
 
 constexpr int64_t kBlock = 16;              // indices checked together
+constexpr int64_t kPage = 512;              // indices of a page
 constexpr int64_t kFar = 1024;              // bytes between places that share no lines
 constexpr int64_t kAheadBytes = 256 << 10;  // longest row that is asked for ahead of its use
 
@@ -82,6 +83,21 @@ void for_runs(const Plan& p, const F& f) {
   });
 }
 
+// Reading at random, the processor does not see the rows coming: while n indices go to one, the next one in memory is asked
+// for in order, if most of its lines will be wanted and the caches hold it.
+struct RowAhead {
+  const char* next;
+  int64_t bytes = 0;  // for a block of indices
+
+  RowAhead(const void* row, int64_t row_bytes, int64_t n) : next(static_cast<const char*>(row) + row_bytes) {
+    if (row_bytes <= kAheadBytes && n * 64 >= row_bytes) bytes = (row_bytes / 64 * kBlock + n - 1) / n * 64;
+  }
+  void ask(int64_t i) const {
+    const char* from = next + i / kBlock * bytes;
+    for (int64_t k = 0; k < bytes; k += 64) __builtin_prefetch(from + k);
+  }
+};
+
 template <ScatterOp kOp, class T>
 inline T combined(T a, T b) {
   if constexpr (kOp == ScatterOp::kAssign) {
@@ -118,6 +134,24 @@ void scatter_typed(T* dst, const T* src, const int64_t* index, const GatherGeome
       for (int64_t i = 0; i < n; ++i) row[i] = combined<kOp>(row[i], from[i]);
       return;
     }
+    if (is == 1 && ds == 0 && ss == 1 && step == 1) {  // within a row
+      const RowAhead ahead(to, g.size * static_cast<int64_t>(sizeof(T)), n);
+      constexpr int64_t kMany = 4;  // numbers that are there before the places are looked at
+      int64_t i = 0;
+      for (; i + kBlock <= n; i += kBlock) {
+        ahead.ask(i);
+        // What is read in order is asked for a page ahead, where the processor, which stops at its end, does not look.
+        for (int64_t k = 0; k < kBlock; k += 8) __builtin_prefetch(at + i + k + kPage);
+        __builtin_prefetch(from + i + kPage);
+        for (int64_t j = i; j < i + kBlock; j += kMany) {
+          T* const place[kMany] = {to + at[j], to + at[j + 1], to + at[j + 2], to + at[j + 3]};
+          const T with[kMany] = {from[j], from[j + 1], from[j + 2], from[j + 3]};
+          for (int64_t k = 0; k < kMany; ++k) *place[k] = combined<kOp>(*place[k], with[k]);
+        }
+      }
+      for (; i < n; ++i) to[at[i]] = combined<kOp>(to[at[i]], from[i]);
+      return;
+    }
     int64_t i = 0;
     if (step * static_cast<int64_t>(sizeof(T)) >= kFar) {
       // The places are far from each other: those of a few elements later are asked for meanwhile.
@@ -149,14 +183,10 @@ void gather(void* dst, const void* src, const int64_t* index, const GatherGeomet
       const auto size = static_cast<uint64_t>(g.size);
       int64_t i = 0;
       if (is == 1 && ds == 1 && ss == 0 && step == 1) {
-        // Reading at random, the processor does not see the rows coming: while one is gathered from, the next one in memory
-        // is asked for in order, if most of its lines will be wanted and the caches hold it.
-        const int64_t row_bytes = g.size * static_cast<int64_t>(sizeof(T));
-        if (row_bytes <= kAheadBytes && n * 64 >= row_bytes) {
-          const char* next = reinterpret_cast<const char*>(from + g.size);
-          const int64_t ahead = (row_bytes / 64 * kBlock + n - 1) / n * 64;  // bytes a block of indices
-          for (; i + kBlock <= n; i += kBlock, next += ahead) {
-            for (int64_t k = 0; k < ahead; k += 64) __builtin_prefetch(next + k);
+        const RowAhead ahead(from, g.size * static_cast<int64_t>(sizeof(T)), n);
+        if (ahead.bytes > 0) {
+          for (; i + kBlock <= n; i += kBlock) {
+            ahead.ask(i);
             bool inside = true;
             for (int64_t k = i; k < i + kBlock; ++k) inside &= static_cast<uint64_t>(at[k]) < size;
             if (!inside) break;

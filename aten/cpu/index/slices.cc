@@ -105,14 +105,24 @@ void add_slice(T* target, const T* source, const T* next_target, const T* next_s
 
 int64_t find_out_of_range(const int64_t* index, int64_t n, int64_t stride, int64_t low, int64_t high) {
   constexpr int64_t kBlock = 1024;
-  const auto range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
+  const auto least = static_cast<uint64_t>(low), most = static_cast<uint64_t>(high) - 1;
   for (int64_t i = 0; i < n; i += kBlock) {
     const int64_t end = std::min(i + kBlock, n);
     uint64_t bad = 0;
-    for (int64_t k = i; k < end; ++k) {
-      bad |= static_cast<uint64_t>(static_cast<uint64_t>(index[k * stride]) - static_cast<uint64_t>(low) >= range);
+    // One of the differences is negative for a number outside; of large ones the other may wrap around.
+    const auto differences = [=](int64_t v) { return (static_cast<uint64_t>(v) - least) | (most - static_cast<uint64_t>(v)); };
+    if (stride == 1) {
+      constexpr int64_t kLine = 8, kPage = 512;  // asked for a page ahead: the processor looks no further than its end
+      int64_t k = i;
+      for (; k + kLine <= end; k += kLine) {
+        __builtin_prefetch(index + k + kPage);
+        for (int64_t j = k; j < k + kLine; ++j) bad |= differences(index[j]);
+      }
+      for (; k < end; ++k) bad |= differences(index[k]);
+    } else {
+      for (int64_t k = i; k < end; ++k) bad |= differences(index[k * stride]);
     }
-    if (!bad) continue;
+    if (static_cast<int64_t>(bad) >= 0) continue;
     for (int64_t k = i; k < end; ++k) {
       if (index[k * stride] < low || index[k * stride] >= high) return k;
     }

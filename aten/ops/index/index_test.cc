@@ -379,6 +379,50 @@ TEST(Index, ScattersInPlaceAsPlainLoops) {
   }
 }
 
+// Long rows, in which places are hit many times.
+TEST(Index, ScattersWithinRowsAsPlainLoops) {
+  const std::vector<int64_t> shape = {3, 5}, index_shape = {3, 75};
+  for (const ScalarType type : {kFloat, kDouble, kLong, kShort}) {
+    const Tensor base = sample(shape, type, 37), source = sample(index_shape, type, 38);
+    const Tensor at = random_index(index_shape, 5, 39);
+    std::vector<double> put = values(base), added = put, greatest = put;
+    const std::vector<double> av = values(at), sv = values(source);
+    for (size_t i = 0; i < sv.size(); ++i) {
+      const size_t to = i / 75 * 5 + static_cast<size_t>(av[i]);
+      put[to] = sv[i];
+      added[to] += sv[i];
+      greatest[to] = std::max(greatest[to], sv[i]);
+    }
+    for (const Tensor& layout : layouts(source)) {
+      Tensor x = at::clone(base), y = at::clone(base), z = at::clone(base);
+      expect_close(at::scatter_(x, 1, at, layout), put, 0, 0);
+      expect_close(at::scatter_add_(y, 1, at, layout), added, 1e-5, 1e-5);
+      expect_close(at::scatter_reduce_(z, 1, at, layout, "amax"), greatest, 0, 0);
+    }
+  }
+}
+
+// Wherever a bad index stands, nothing is written.
+TEST(Index, BadIndicesAreFoundBeforehand) {
+  constexpr int64_t kLeast = std::numeric_limits<int64_t>::min(), kMost = std::numeric_limits<int64_t>::max();
+  const Tensor base = sample({2, 9}), source = sample({2, 75});
+  for (const int64_t bad : {int64_t{9}, int64_t{-1}, kLeast, kLeast + 9, kMost, kMost - 9}) {
+    for (const size_t position : {size_t{0}, size_t{70}, size_t{77}, size_t{149}}) {
+      std::vector<int64_t> numbers(150, 8);
+      numbers[position] = bad;
+      const Tensor dense = indices_of(numbers, {2, 75});
+      const Tensor strided = at::transpose(at::clone(at::transpose(dense, 0, 1), MemoryFormat::Contiguous), 0, 1);
+      for (const Tensor& index : {dense, strided}) {
+        Tensor x = at::clone(base);
+        const std::string message = "index " + std::to_string(bad) + " is out of bounds for dimension 1 with size 9";
+        expect_error<Error>([&] { at::scatter_add_(x, 1, index, source); }, message.c_str());
+        expect_error<Error>([&] { at::scatter_(x, 1, index, source); }, message.c_str());
+        expect_close(x, base);
+      }
+    }
+  }
+}
+
 TEST(Index, BadArguments) {
   const Tensor x = sample({3, 4});
   expect_error<Error>([&] { at::gather(x, 0, indices_of({3}, {1, 1})); }, "index 3 is out of bounds for dimension 0 with size 3");
