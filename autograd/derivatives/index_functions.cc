@@ -101,7 +101,8 @@ Tensor take_backward(const Tensor& grad, IntArrayRef sizes, const Tensor& index)
 }
 
 Tensor index_select_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, const Tensor& index) {
-  return at::index_add(at::zeros(sizes, grad.options()), dim, index, grad);
+  Tensor result = at::zeros(sizes, grad.options());
+  return at::index_add_(result, dim, index, grad);
 }
 
 Tensor index_source_backward(const Tensor& grad, int64_t dim, const Tensor& index, IntArrayRef source_sizes) {
@@ -115,7 +116,8 @@ Tensor index_add_source_backward(
 }
 
 Tensor gather_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, const Tensor& index) {
-  return at::scatter_add(at::zeros(sizes, grad.options()), dim, index, grad);
+  Tensor result = at::zeros(sizes, grad.options());
+  return at::scatter_add_(result, dim, index, grad);
 }
 
 Tensor scatter_src_backward(const Tensor& grad, int64_t dim, const Tensor& index, IntArrayRef src_sizes) {
