@@ -170,7 +170,6 @@ void frexp_run(char* const* data, int64_t n) {
 
 void complex_abs_float(char* const* data, int64_t n, const void*) { complex_to<float, float>(data, n, kAbs); }
 void complex_abs_double(char* const* data, int64_t n, const void*) { complex_to<double, double>(data, n, kAbs); }
-void complex_angle_float(char* const* data, int64_t n, const void*) { complex_to<float, float>(data, n, kAngle); }
 void complex_angle_double(char* const* data, int64_t n, const void*) { complex_to<double, double>(data, n, kAngle); }
 void complex_is_real_float(char* const* data, int64_t n, const void*) { complex_to<bool, float>(data, n, kIsReal); }
 void complex_is_real_double(char* const* data, int64_t n, const void*) { complex_to<bool, double>(data, n, kIsReal); }

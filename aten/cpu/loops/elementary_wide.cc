@@ -96,6 +96,32 @@ struct Hypot : Plain<2> {
   HWY_INLINE Wide run(Wide a, Wide b) const { return sqrt(multiply_add(a, a, b * b)); }
 };
 
+// The angle of the point (x, y), as in C's library at zeros and infinities.
+struct Angle : Plain<2> {
+  double one(double y, double x) const { return std::atan2(y, x); }
+  HWY_INLINE WideMask usual(Wide y, Wide x) const { return (x == x) & (y == y); }
+  HWY_INLINE Wide run(Wide y, Wide x) const {
+    const Wide ay = abs(y), ax = abs(x), large = max(ax, ay), small = min(ax, ay);
+    const Wide t = pick(large == 0.0, 0.0, pick(small == large, 1.0, small / large));
+    const Wide r = t * polynomial(fit::kAtan, t * t), acute = pick(ay > ax, kPi / 2 - r, r);
+    return copy_sign(pick(copy_sign(1.0, x) < 0.0, kPi - acute, acute), y);
+  }
+};
+void angles(float* out, const float* in, int64_t n) {
+  const Angle f;
+  int64_t i = 0;
+  if constexpr (kHasVectors) {
+    const NarrowTag d;
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+    for (; i + lanes <= n; i += lanes) {
+      hn::Vec<NarrowTag> x, y;
+      hn::LoadInterleaved2(d, in + 2 * i, x, y);
+      hn::StoreU(narrow(value(f, widen(y), widen(x))), d, out + i);
+    }
+  }
+  for (; i < n; ++i) out[i] = static_cast<float>(f.one(in[2 * i + 1], in[2 * i]));
+}
+
 // Of floats: quotients below 2^28 are cut, and their products with the divisor, exact.
 struct Fmod : Plain<2> {
   double one(double a, double b) const { return std::fmod(a, b); }
@@ -167,6 +193,8 @@ constexpr ElementOp with_complex(ElementOp op) {
   return op;
 }
 
+void angles_of(float* out, const float* in, int64_t n) { AT_ISA_FUNCTION(angles)(out, in, n); }
+
 constexpr ElementOp kTan = AT_WIDE_OP(TanLoops), kSinc = AT_WIDE_OP(SincLoops), kSinh = AT_WIDE_OP(SinhLoops),
                     kCosh = AT_WIDE_OP(CoshLoops), kAsinh = AT_WIDE_OP(AsinhLoops), kAcosh = AT_WIDE_OP(AcoshLoops),
                     kAtanh = AT_WIDE_OP(AtanhLoops), kErfc = AT_WIDE_OP(ErfcLoops), kHypot = AT_WIDE_OP(HypotLoops),
@@ -175,6 +203,14 @@ constexpr ElementOp kTan = AT_WIDE_OP(TanLoops), kSinc = AT_WIDE_OP(SincLoops), 
 
 }  // namespace
 }  // namespace at::cpu::special
+
+namespace at::cpu {
+
+void complex_angle_float(char* const* data, int64_t n, const void*) {
+  special::angles_of(reinterpret_cast<float*>(data[0]), reinterpret_cast<const float*>(data[1]), n);
+}
+
+}  // namespace at::cpu
 
 namespace at::cpu::loops {
 

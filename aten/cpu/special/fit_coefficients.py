@@ -310,4 +310,32 @@ twin("kQuantileNear", of_square(lambda d: sqrt(2) * erfinv(2 * d) / d), 0, 0.180
 twin("kQuantileTail", tail_quantile, 1.5, 4.5, 9, 9)
 twin("kQuantileFar", tail_quantile, 4.5, 10.25, 8, 8)
 twin("kQuantileFarther", tail_quantile, 10.25, 27.5, 7, 7)
+
+print()
+note(
+    "Elementary functions of double: 2 (exp(r) - 1 - r - r^2 / 2) / r^3; log as above; (sin(r) / r - 1) / r^2 and "
+    "(cos(r) - 1 + r^2 / 2) / r^4 by r^2; (P(t) / t - P'(0)) / t^2 by t^2 to 1.5 for the "
+    "normal distribution P(t) from 0 to t, and its part beyond t divided by w exp(-t^2 / 2), by w = 4 / (4 + t) "
+    "for t to 39."
+)
+
+
+def ratio(f, limit):
+    """f, at zero its limit."""
+    return lambda x: f(x) if abs(x) > tiny else mpf(limit)
+
+
+end = mpf("0.425")
+fit("kExpRest", ratio(lambda r: 2 * (exp(r) - 1 - r - r**2 / 2) / r**3, mpf(1) / 3), -end, end, 9, raw=True)
+fit("kLogFine", of_square(log_rest), 0, mpf("0.02945"), 7, raw=True)
+fit("kSinRest", of_square(lambda r: (sin(r) / r - 1) / r**2), mpf("1e-20"), mpf("0.62"), 6, raw=True)
+fit("kCosRest", of_square(lambda r: (cos(r) - 1 + r**2 / 2) / r**4), mpf("1e-20"), mpf("0.62"), 6, raw=True)
+normal_rest = of_square(lambda t: (erf(t / sqrt(2)) / 2 / t - 1 / sqrt(2 * pi)) / t**2)
+fit("kNormalRest", normal_rest, mpf("1e-20"), mpf("2.26"), 11, raw=True)
+fit("kNormalTail", lambda w: exp((4 / w - 4) ** 2 / 2) * erfc((4 / w - 4) / sqrt(2)) / 2 / w, mpf(4) / 43, 1, 22)
+
+print()
+note("atan(t) / t by t^2, for results of float.")
+fit("kAtan", of_square(lambda t: atan(t) / t), 0, 1, 13, raw=True)
+
 print("\n}  // namespace at::cpu::special::fit")
