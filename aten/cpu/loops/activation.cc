@@ -146,17 +146,17 @@ HWY_AFTER_NAMESPACE();
 
 namespace at::cpu::loops {
 
-constinit const ElementOp gelu = {AT_ISA_TABLE(FormulaFloat<op::Gelu>::loop), AT_BASELINE_TABLE(FormulaDouble<op::Gelu>::loop),
+constinit const ElementOp gelu = {AT_ISA_TABLE(FormulaFloat<op::Gelu>::loop), AT_ISA_TABLE(FormulaWide<op::Gelu>::loop),
     {}, {}, {}, {}};
-constinit const ElementOp gelu_tanh = {AT_ISA_TABLE(FormulaFloat<op::GeluTanh>::loop), AT_BASELINE_TABLE(FormulaDouble<op::GeluTanh>::loop),
+constinit const ElementOp gelu_tanh = {AT_ISA_TABLE(FormulaFloat<op::GeluTanh>::loop), AT_ISA_TABLE(FormulaWide<op::GeluTanh>::loop),
     {}, {}, {}, {}};
-constinit const ElementOp silu = {AT_ISA_TABLE(FormulaFloat<op::Silu>::loop), AT_BASELINE_TABLE(FormulaDouble<op::Silu>::loop),
+constinit const ElementOp silu = {AT_ISA_TABLE(FormulaFloat<op::Silu>::loop), AT_ISA_TABLE(FormulaWide<op::Silu>::loop),
     {}, {}, complex_table<op::Silu, float>(), complex_table<op::Silu, double>()};
-constinit const ElementOp mish = {AT_ISA_TABLE(FormulaFloat<op::Mish>::loop), AT_BASELINE_TABLE(FormulaDouble<op::Mish>::loop),
+constinit const ElementOp mish = {AT_ISA_TABLE(FormulaFloat<op::Mish>::loop), AT_ISA_TABLE(FormulaWide<op::Mish>::loop),
     {}, {}, {}, {}};
-constinit const ElementOp softplus = {AT_ISA_TABLE(FormulaFloat<op::Softplus>::loop), AT_BASELINE_TABLE(FormulaDouble<op::Softplus>::loop),
+constinit const ElementOp softplus = {AT_ISA_TABLE(FormulaFloat<op::Softplus>::loop), AT_ISA_TABLE(FormulaWide<op::Softplus>::loop),
     {}, {}, {}, {}};
-constinit const ElementOp elu = {AT_ISA_TABLE(FormulaFloat<op::Elu>::loop), AT_BASELINE_TABLE(FormulaDouble<op::Elu>::loop),
+constinit const ElementOp elu = {AT_ISA_TABLE(FormulaFloat<op::Elu>::loop), AT_ISA_TABLE(FormulaWide<op::Elu>::loop),
     {}, {}, {}, {}};
 constinit const ElementOp leaky_relu = {AT_ISA_TABLE(FormulaFloat<op::LeakyRelu>::loop), AT_BASELINE_TABLE(FormulaDouble<op::LeakyRelu>::loop),
     {}, {}, {}, {}};
@@ -172,13 +172,13 @@ constinit const ElementOp prelu = {AT_ISA_TABLE(FormulaFloat<op::Prelu>::loop), 
     {}, {}, {}, {}};
 constinit const ElementOp threshold = {AT_ISA_TABLE(FormulaFloat<op::Threshold>::loop), AT_BASELINE_TABLE(FormulaDouble<op::Threshold>::loop),
     {}, {}, {}, {}};
-constinit const ElementOp log_sigmoid = {AT_ISA_TABLE(FormulaFloat<op::LogSigmoid>::loop), AT_BASELINE_TABLE(FormulaDouble<op::LogSigmoid>::loop),
+constinit const ElementOp log_sigmoid = {AT_ISA_TABLE(FormulaFloat<op::LogSigmoid>::loop), AT_ISA_TABLE(FormulaWide<op::LogSigmoid>::loop),
     {}, {}, {}, {}};
 constinit const ElementOp squared_difference = {
     AT_ISA_TABLE(FormulaFloat<op::SquaredDifference>::loop), AT_BASELINE_TABLE(FormulaDouble<op::SquaredDifference>::loop),
     {}, {}, {}, {}};
 constinit const ElementOp logit_cross_entropy = {
-    AT_ISA_TABLE(FormulaFloat<op::LogitCrossEntropy>::loop), AT_BASELINE_TABLE(FormulaDouble<op::LogitCrossEntropy>::loop),
+    AT_ISA_TABLE(FormulaFloat<op::LogitCrossEntropy>::loop), AT_ISA_TABLE(FormulaWide<op::LogitCrossEntropy>::loop),
     {}, {}, {}, {}};
 
 }  // namespace at::cpu::loops

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "aten/cpu/loops/activation.h"
+#include "aten/cpu/loops/complex.h"
 #include "aten/cpu/loops/integer.h"
 #include "gtest/gtest.h"
 
@@ -127,6 +128,116 @@ TEST_P(EveryIsa, FloatFunctionsAreWithinTheirUlps) {
     }
     EXPECT_LE(worst, c.max_ulps) << c.name << "(" << x[where] << ") = " << y[where] << ", exact " << c.exact(x[where]);
   }
+}
+
+// The same for double; below the normal numbers, in units of the smallest one's.
+double ulps(double got, long double exact) {
+  if (std::isnan(exact)) return std::isnan(got) ? 0 : 1e9;
+  const double nearest = static_cast<double>(exact);
+  if (std::isinf(nearest) || std::isinf(got)) return nearest == got ? 0 : 1e9;
+  if (std::isnan(got) || (exact == 0 && std::signbit(got) != std::signbit(exact))) return 1e9;
+  const double magnitude = std::fmax(std::fabs(nearest), std::numeric_limits<double>::min());
+  const double unit = std::nextafter(magnitude, INFINITY) - magnitude;
+  return static_cast<double>(std::fabs(got - exact) / unit);
+}
+long double exact_sigmoid_of_double(long double x) {
+  const long double e = std::exp(-std::fabs(x));
+  return (x < 0 ? e : 1) / (1 + e);
+}
+long double exact_gelu(long double x) { return x * std::erfc(-x / std::sqrt(2.0L)) / 2; }
+long double exact_silu(long double x) { return x * exact_sigmoid_of_double(x); }
+
+TEST_P(EveryIsa, DoubleFunctionsAreWithinTheirUlps) {
+  struct DoubleCase {
+    const char* name;
+    const ElementOp* op;
+    long double (*exact)(long double);
+    double low, high, max_ulps, max_of_the_library;
+  };
+  const DoubleCase cases[] = {
+      {"exp", &loops::exp, std::exp, -750, 712, 0.65, 0.75},
+      {"expm1", &loops::expm1, std::expm1, -5, 5, 0.8, 1},
+      {"log", &loops::log, std::log, 0, 4, 0.65, 0.75},
+      {"log1p", &loops::log1p, std::log1p, -1, 3, 0.65, 1},
+      {"exp2", &loops::exp2, std::exp2, -1080, 1030, 0.65, 0.75},
+      {"log2", &loops::log2, std::log2, 0, 4, 0.75, 0.75},
+      {"log10", &loops::log10, std::log10, 0, 4, 0.75, 2},
+      {"sin", &loops::sin, std::sin, -100, 100, 0.75, 0.75},
+      {"cos", &loops::cos, std::cos, -100, 100, 0.75, 0.75},
+      {"tanh", &loops::tanh, std::tanh, -10, 10, 0.75, 2.25},
+      {"sigmoid", &loops::sigmoid, exact_sigmoid_of_double, -750, 80, 0.75, 2},
+      {"silu", &loops::silu, exact_silu, -700, 80, 3, 3},
+  };
+  std::vector<double> x;
+  for (float f : special_and_random(-1, 1)) x.push_back(f);
+  for (double v : {5e-324, 2.2250738585072014e-308, 1.7976931348623157e308, 709.782, 709.783, 708.4, 745.13, 745.14, 36.7,
+                   22.0, 0.35, 8e5, 1e22}) {
+    x.push_back(v), x.push_back(-v);
+  }
+  std::mt19937_64 rng(11);
+  for (int i = 0; i < 20000; ++i) {
+    const uint64_t bits = rng();
+    double any;
+    std::memcpy(&any, &bits, 8);
+    x.push_back(any);
+  }
+  const size_t shared = x.size();
+  std::vector<double> y;
+  for (const DoubleCase& c : cases) {
+    x.resize(shared);
+    std::uniform_real_distribution<double> uniform(c.low, c.high);
+    for (int i = 0; i < 20000; ++i) x.push_back(uniform(rng));
+    y.assign(x.size(), 0);
+    char* data[] = {reinterpret_cast<char*>(y.data()), reinterpret_cast<char*>(x.data())};
+    find_loop(*c.op, c10::ScalarType::Double)(data, static_cast<int64_t>(x.size()), nullptr);
+    double worst = 0;
+    size_t where = 0;
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double e = c.op == &loops::silu && std::isinf(x[i]) ? 0 : ulps(y[i], c.exact(x[i]));
+      if (e > worst) worst = e, where = i;
+    }
+    // Without fused multiplications it is the C library.
+    const double most = isa() <= Isa::kAvx2 ? c.max_ulps : c.max_of_the_library;
+    EXPECT_LE(worst, most) << c.name << "(" << x[where] << ") = " << y[where];
+  }
+  // In units of the argument.
+  char* data[] = {reinterpret_cast<char*>(y.data()), reinterpret_cast<char*>(x.data())};
+  find_loop(loops::gelu, c10::ScalarType::Double)(data, static_cast<int64_t>(x.size()), nullptr);
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (!(std::fabs(x[i]) < 1e300) || std::fabs(x[i]) < 1e-300) continue;
+    const double a = std::fabs(x[i]), unit = std::nextafter(a, INFINITY) - a;
+    EXPECT_LE(std::fabs(y[i] - exact_gelu(x[i])) / unit, 1.5) << x[i];
+  }
+}
+
+TEST_P(EveryIsa, DoubleFormulasOfEveryLengthStayInside) {
+  for (int n = 0; n < 40; ++n) {
+    std::vector<double> x(n), out(n + 1, -7);
+    for (int i = 0; i < n; ++i) x[i] = 0.125 * i;
+    char* data[] = {reinterpret_cast<char*>(out.data()), reinterpret_cast<char*>(x.data())};
+    find_loop(loops::tanh, c10::ScalarType::Double)(data, n, nullptr);
+    for (int i = 0; i < n; ++i) EXPECT_NEAR(out[i], std::tanh(x[i]), 3e-16) << i << " of " << n;
+    EXPECT_EQ(out[n], -7);
+  }
+}
+
+TEST_P(EveryIsa, AnglesAreRoundedNearlyOnce) {
+  const std::vector<float> part = special_and_random(-2, 2);
+  std::vector<float> z;
+  for (size_t i = 0; i < 21; ++i)
+    for (size_t j = 0; j < 21; ++j) z.push_back(part[i]), z.push_back(part[j]);
+  z.insert(z.end(), part.begin(), part.end());
+  if (z.size() % 2 != 0) z.pop_back();
+  const size_t n = z.size() / 2;
+  std::vector<float> y(n + 1, -7.0f);
+  char* data[] = {reinterpret_cast<char*>(y.data()), reinterpret_cast<char*>(z.data())};
+  complex_angle_float(data, static_cast<int64_t>(n), nullptr);
+  for (size_t i = 0; i < n; ++i) {
+    const double exact = std::atan2(static_cast<double>(z[2 * i + 1]), static_cast<double>(z[2 * i]));
+    EXPECT_LE(ulps(y[i], exact), 0.51) << z[2 * i] << " + i " << z[2 * i + 1];
+    if (exact == 0) EXPECT_EQ(std::signbit(y[i]), std::signbit(exact));
+  }
+  EXPECT_EQ(y[n], -7.0f);
 }
 
 TEST_P(EveryIsa, PowersAreWithinTheirUlpsAndAsInTheCLibraryAtTheEnds) {

@@ -91,9 +91,7 @@ template <>
 struct Fn<op::Sigmoid> : FnShape<1, 0> {
   template <class X>
   static HWY_INLINE X run(X x, const X*) {
-    // Through exp(-|x|), so that neither tail overflows.
-    const X one(1.0), e = m_exp(-m_abs(x));
-    return pick(x < X(0.0), e, one) / (one + e);
+    return m_sigmoid(x);
   }
 };
 
@@ -108,7 +106,7 @@ HWY_AFTER_NAMESPACE();
 
 namespace at::cpu::loops {
 
-#define AT_REAL_MATH(tag) AT_ISA_TABLE(FormulaFloat<op::tag>::loop), AT_BASELINE_TABLE(FormulaDouble<op::tag>::loop), {}, {}
+#define AT_REAL_MATH(tag) AT_ISA_TABLE(FormulaFloat<op::tag>::loop), AT_ISA_TABLE(FormulaWide<op::tag>::loop), {}, {}
 #define AT_COMPLEX_MATH(tag) complex_table<op::tag, float>(), complex_table<op::tag, double>()
 
 constinit const ElementOp exp = {AT_REAL_MATH(Exp), AT_COMPLEX_MATH(Exp)};
@@ -122,7 +120,8 @@ constinit const ElementOp sigmoid = {AT_REAL_MATH(Sigmoid), AT_COMPLEX_MATH(Sigm
 constinit const ElementOp log2 = {AT_REAL_MATH(Log2), AT_COMPLEX_MATH(Log2)};
 constinit const ElementOp log10 = {AT_REAL_MATH(Log10), AT_COMPLEX_MATH(Log10)};
 constinit const ElementOp exp2 = {AT_REAL_MATH(Exp2), AT_COMPLEX_MATH(Exp2)};
-constinit const ElementOp erf = {AT_REAL_MATH(Erf), {}, {}};
+constinit const ElementOp erf = {
+    AT_ISA_TABLE(FormulaFloat<op::Erf>::loop), AT_BASELINE_TABLE(FormulaDouble<op::Erf>::loop), {}, {}, {}, {}};
 
 }  // namespace at::cpu::loops
 

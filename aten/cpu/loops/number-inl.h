@@ -1,5 +1,6 @@
 // One notation for scalars and vectors: formulas written as templates over a number type X run on double (the C library's
-// functions) and on VecFloat (a vector of floats, aten/cpu/vec_math-inl.h). Include after hwy/highway.h.
+// functions), on VecFloat (vectors of float, aten/cpu/vec_math-inl.h) and on VecDouble (double_math-inl.h). Include
+// after hwy/highway.h.
 
 #if defined(ATEN_CPU_NUMBER_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ATEN_CPU_NUMBER_INL_H_
@@ -9,7 +10,9 @@
 #endif
 
 #include <cmath>
+#include <type_traits>
 
+#include "aten/cpu/loops/double_math-inl.h"
 #include "aten/cpu/loops/loops-inl.h"
 #include "aten/cpu/loops/two_vectors-inl.h"
 #include "aten/cpu/vec_math-inl.h"
@@ -33,6 +36,11 @@ HWY_INLINE VecFloat m_sin(VecFloat x) { return {vm::sin(FloatTag(), x.v), vm::si
 HWY_INLINE VecFloat m_cos(VecFloat x) { return {vm::cos(FloatTag(), x.v), vm::cos(FloatTag(), x.w)}; }
 HWY_INLINE VecFloat m_tanh(VecFloat x) { return {vm::tanh(FloatTag(), x.v), vm::tanh(FloatTag(), x.w)}; }
 HWY_INLINE VecFloat m_erf(VecFloat x) { return {vm::erf(FloatTag(), x.v), vm::erf(FloatTag(), x.w)}; }
+HWY_INLINE VecFloat m_sigmoid(VecFloat x) {
+  // Through exp(-|x|), so that neither tail overflows.
+  const VecFloat e = m_exp(-m_abs(x));
+  return pick(x < 0.0, e, 1.0) / (1.0 + e);
+}
 HWY_INLINE VecFloat m_normal_tail(VecFloat t) {
   return {vm::normal_tail(FloatTag(), t.v), vm::normal_tail(FloatTag(), t.w)};
 }
@@ -54,6 +62,10 @@ HWY_INLINE double m_sin(double x) { return std::sin(x); }
 HWY_INLINE double m_cos(double x) { return std::cos(x); }
 HWY_INLINE double m_tanh(double x) { return std::tanh(x); }
 HWY_INLINE double m_erf(double x) { return std::erf(x); }
+HWY_INLINE double m_sigmoid(double x) {
+  const double e = std::exp(-std::fabs(x));
+  return (x < 0 ? e : 1) / (1 + e);
+}
 HWY_INLINE double m_normal_tail(double t) { return 0.5 * std::erfc(t * 0.70710678118654752440); }
 
 /// min and max that keep a NaN of x.
@@ -76,28 +88,29 @@ struct FnShape {
   static constexpr int kParams = params;
 };
 
-template <class Tag>
-struct FormulaFloat {
+template <class Tag, class T>
+struct FormulaVectors {
   static void loop(char* const* data, int64_t n, const void* context) {
     using F = Fn<Tag>;
-    const FloatTag d;
+    using X = TwoVectors<T>;
+    const typename X::Tag d;
     const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-    VecFloat p[F::kParams + 1];
-    for (int i = 0; i < F::kParams; ++i) p[i] = VecFloat(static_cast<double>(static_cast<const float*>(context)[i]));
-    float* out = reinterpret_cast<float*>(data[0]);
-    const float* a = reinterpret_cast<const float*>(data[1]);
-    const float* b = F::kInputs > 1 ? reinterpret_cast<const float*>(data[2]) : a;
-    const float* c = F::kInputs > 2 ? reinterpret_cast<const float*>(data[3]) : a;
+    X p[F::kParams + 1];
+    for (int i = 0; i < F::kParams; ++i) p[i] = X(static_cast<double>(static_cast<const T*>(context)[i]));
+    T* out = reinterpret_cast<T*>(data[0]);
+    const T* a = reinterpret_cast<const T*>(data[1]);
+    const T* b = F::kInputs > 1 ? reinterpret_cast<const T*>(data[2]) : a;
+    const T* c = F::kInputs > 2 ? reinterpret_cast<const T*>(data[3]) : a;
     for (int64_t i = 0; i < n; i += 2 * lanes) {
       const int64_t m = n - i;
       const bool whole = m >= 2 * lanes;
-      const auto load = [&](const float* from) HWY_ATTR {
+      const auto load = [&](const T* from) HWY_ATTR {
         from += i;
-        if (HWY_LIKELY(whole)) return VecFloat(hn::LoadU(d, from), hn::LoadU(d, from + lanes));
-        if (m < lanes) return VecFloat(load_first(d, from, m), hn::Set(d, 1.0f));
-        return VecFloat(hn::LoadU(d, from), load_first(d, from + lanes, m - lanes));
+        if (HWY_LIKELY(whole)) return X(hn::LoadU(d, from), hn::LoadU(d, from + lanes));
+        if (m < lanes) return X(load_first(d, from, m), hn::Set(d, T(1)));
+        return X(hn::LoadU(d, from), load_first(d, from + lanes, m - lanes));
       };
-      VecFloat result;
+      X result;
       if constexpr (F::kInputs == 1) {
         result = F::run(load(a), p);
       } else if constexpr (F::kInputs == 2) {
@@ -119,6 +132,9 @@ struct FormulaFloat {
 };
 
 template <class Tag>
+using FormulaFloat = FormulaVectors<Tag, float>;
+
+template <class Tag>
 struct FormulaDouble {
   static void loop(char* const* data, int64_t n, const void* context) {
     using F = Fn<Tag>;
@@ -138,6 +154,10 @@ struct FormulaDouble {
     }
   }
 };
+
+/// Of formulas whose functions are there for VecDouble.
+template <class Tag>
+using FormulaWide = std::conditional_t<wide::kHasTwins, FormulaVectors<Tag, double>, FormulaDouble<Tag>>;
 
 }  // namespace HWY_NAMESPACE
 }  // namespace at::cpu
