@@ -1,6 +1,8 @@
 // Constant, reflecting, replicating and circular padding. A padded dimension is described by where each of its places comes
 // from; the kernels copy (or, for the gradients, add up) along these tables.
+#include <algorithm>
 #include <array>
+#include <utility>
 #include <vector>
 
 #include "aten/core/empty.h"
@@ -85,15 +87,31 @@ std::vector<int64_t> sources(const Padded& p, int d, Mode mode) {
   return from;
 }
 
+// Where the places of a row come from. Those of [first, last), which may be none, lie together there, too.
+struct RowSources {
+  std::vector<int64_t> width;
+  int64_t first = 0, last = 0;
+
+  explicit RowSources(std::vector<int64_t> from) : width(std::move(from)) {
+    const auto n = static_cast<int64_t>(width.size());
+    const auto goes_on = [&](int64_t i) { return i + 1 < n && width[i + 1] == width[i] + 1; };
+    while (first < n && !goes_on(first)) ++first;
+    for (last = first; goes_on(last); ++last) continue;
+    if (last > first) ++last;
+  }
+};
+
 template <class F>
 void for_each_row(const Padded& p, Mode mode, const F& f) {
   if (p.planes == 0) return;
-  const std::vector<int64_t> depth = sources(p, 0, mode), height = sources(p, 1, mode), width = sources(p, 2, mode);
+  const std::vector<int64_t> depth = sources(p, 0, mode), height = sources(p, 1, mode);
+  const RowSources row(sources(p, 2, mode));
   at::parallel_for(0, p.planes, std::max<int64_t>(1, 32768 / std::max<int64_t>(p.outputs(), 1)), [&](int64_t begin, int64_t end) {
     for (int64_t plane = begin; plane < end; ++plane)
       for (int64_t z = 0; z < p.out[0]; ++z)
         for (int64_t y = 0; y < p.out[1]; ++y)
-          f(plane, plane * p.inputs() + (depth[z] * p.in[1] + height[y]) * p.in[2], plane * p.outputs() + (z * p.out[1] + y) * p.out[2], width);
+          f(plane * p.inputs() + (depth[z] * p.in[1] + height[y]) * p.in[2],
+            plane * p.outputs() + (z * p.out[1] + y) * p.out[2], row);
   });
 }
 
@@ -105,8 +123,11 @@ void pad_by_table(const char* op, int dims, Mode mode, const Tensor& self, IntAr
     using T = typename decltype(tag)::type;
     const T* in = static_cast<const T*>(x.data_ptr());
     T* result = to.template data<T>();
-    for_each_row(p, mode, [&](int64_t, int64_t from, int64_t at, const std::vector<int64_t>& width) {
-      for (int64_t i = 0; i < p.out[2]; ++i) result[at + i] = in[from + width[static_cast<size_t>(i)]];
+    for_each_row(p, mode, [&](int64_t from, int64_t at, const RowSources& row) {
+      T* y = result + at;
+      for (int64_t i = 0; i < row.first; ++i) y[i] = in[from + row.width[i]];
+      if (row.last > row.first) std::copy_n(in + from + row.width[row.first], row.last - row.first, y + row.first);
+      for (int64_t i = row.last; i < p.out[2]; ++i) y[i] = in[from + row.width[i]];
     });
   });
   to.commit();
@@ -122,11 +143,12 @@ void pad_by_table_backward(const char* op, int dims, Mode mode, const Tensor& gr
     using T = typename decltype(tag)::type;
     const T* grad = x.data_ptr<T>();
     T* result = to.data<T>();
-    for_each_row(p, mode, [&](int64_t, int64_t from, int64_t at, const std::vector<int64_t>& width) {
-      for (int64_t i = 0; i < p.out[2]; ++i) {
-        T& sum = result[from + width[static_cast<size_t>(i)]];
-        sum = static_cast<T>(sum + grad[at + i]);
-      }
+    for_each_row(p, mode, [&](int64_t from, int64_t at, const RowSources& row) {
+      const auto add = [](T& sum, T x) { sum = static_cast<T>(sum + x); };
+      for (int64_t i = 0; i < row.first; ++i) add(result[from + row.width[i]], grad[at + i]);
+      T* run = row.last > row.first ? result + from + row.width[row.first] : nullptr;
+      for (int64_t i = row.first; i < row.last; ++i) add(run[i - row.first], grad[at + i]);
+      for (int64_t i = row.last; i < p.out[2]; ++i) add(result[from + row.width[i]], grad[at + i]);
     });
   });
   to.commit();
