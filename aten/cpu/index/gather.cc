@@ -83,8 +83,8 @@ void for_runs(const Plan& p, const F& f) {
   });
 }
 
-// Reading at random, the processor does not see the rows coming: while n indices go to one, the next one in memory is asked
-// for in order, if most of its lines will be wanted and the caches hold it.
+// Reading at random, the processor does not see the rows coming: while n indices go to one, the next one in memory is
+// asked for in order, if most of its lines will be wanted and the caches hold it.
 struct RowAhead {
   const char* next;
   int64_t bytes = 0;  // for a block of indices

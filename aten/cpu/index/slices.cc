@@ -110,7 +110,9 @@ int64_t find_out_of_range(const int64_t* index, int64_t n, int64_t stride, int64
     const int64_t end = std::min(i + kBlock, n);
     uint64_t bad = 0;
     // One of the differences is negative for a number outside; of large ones the other may wrap around.
-    const auto differences = [=](int64_t v) { return (static_cast<uint64_t>(v) - least) | (most - static_cast<uint64_t>(v)); };
+    const auto differences = [=](int64_t v) {
+      return (static_cast<uint64_t>(v) - least) | (most - static_cast<uint64_t>(v));
+    };
     if (stride == 1) {
       constexpr int64_t kLine = 8, kPage = 512;  // asked for a page ahead: the processor looks no further than its end
       int64_t k = i;
