@@ -47,7 +47,7 @@ def kd_op_family(name, kernels = None, aliases = [], brings = [], visibility = [
     Makes the public target <name> (header aten/ops/<name>/ops.h, with doc comments); `calls` for kernels of families above, the
     same header without comments, so that a new one rebuilds the family and its users only; `headers`, those declarations without
     anything to link, for the family's own kernels; `registry`, which makes the operators callable by name; and `derivatives.cc` and
-    `forward.cc` for //autograd/derivatives, `autocast.cc` for //aten/autocast, `layers.cc` for //aten/ops:layers.
+    `forward.cc` for //autograd/derivatives, `autocast.cc` for //aten/autocast, `layers.cc` for //aten/ops:layers, `nested.cc` for //aten/nested.
 
     Args:
       name: the family, which is the folder's name.
@@ -65,16 +65,16 @@ def kd_op_family(name, kernels = None, aliases = [], brings = [], visibility = [
     native.genrule(
         name = "generate_ops",
         srcs = ["ops.textproto", "//docs:accuracy.md", "//docs:operator_dtypes.txt"],
-        outs = ["documented/ops.h", "bare/ops.h", "operators.h", "kernels.h", "ops.cc", "registry.cc", "derivatives.cc", "forward.cc", "autocast.cc", "layers.cc", "examples.cc"],
+        outs = ["documented/ops.h", "bare/ops.h", "operators.h", "kernels.h", "ops.cc", "registry.cc", "derivatives.cc", "forward.cc", "autocast.cc", "layers.cc", "nested.cc", "examples.cc"],
         cmd = "$(location //aten/codegen:generate) --table=$(location ops.textproto) --documented_functions=$(location documented/ops.h)" +
               " --functions=$(location bare/ops.h)" +
               " --evidence=$(location //docs:accuracy.md) --evidence=$(location //docs:operator_dtypes.txt)" +
               " --examples=$(location examples.cc)" +
               " --operator_declarations=$(location operators.h) --kernel_declarations=$(location kernels.h) --operators=$(location ops.cc)" +
               " --registry=$(location registry.cc) --derivatives=$(location derivatives.cc) --forward=$(location forward.cc)" +
-              " --autocast=$(location autocast.cc) --layers=$(location layers.cc)",
+              " --autocast=$(location autocast.cc) --layers=$(location layers.cc) --nested=$(location nested.cc)",
         tools = ["//aten/codegen:generate"],
-        visibility = ["//aten/autocast:__pkg__", "//aten/ops:__pkg__", "//autograd/derivatives:__pkg__", "//tests/examples:__pkg__"],
+        visibility = ["//aten/autocast:__pkg__", "//aten/nested:__pkg__", "//aten/ops:__pkg__", "//autograd/derivatives:__pkg__", "//tests/examples:__pkg__"],
     )
     kd_cc_library(
         name = "bare_ops",

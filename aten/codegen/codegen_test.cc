@@ -547,6 +547,28 @@ TEST(Layers, KernelsOfLayoutsAreConstantsThatOperatorsNameWeakly) {
                        "an operator that is COMPOSITE never reaches a kernel of a layout"));
 }
 
+TEST(Layers, WhatWorksElementByElementHasAFunctionForNestedTensors) {
+  const std::string entry =
+      "op { schema: \"f(Tensor x) -> Tensor\" inplace { schema: \"f_(Tensor(a!) x) -> Tensor(a!)\" } "
+      "out { schema: \"f.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)\" } kernel { key: CPU function: \"f_cpu\" } ";
+  const Table table = table_of(entry + "element_wise: true autocast { cpu: \"FP32\" } }");
+  const std::string layers = emit_layers(table), nested = emit_nested(table), operators = emit_operators(table);
+  EXPECT_TRUE(contains(layers, ".set(c10::DispatchKey::AutogradNestedTensor, &at::nested_kernels::f)"));
+  EXPECT_TRUE(contains(layers, ".set(c10::DispatchKey::NestedTensorCPU, &at::nested_kernels::f_)"));
+  EXPECT_FALSE(contains(layers, "AutogradNestedTensor, &at::nested_kernels::f_)"));
+  EXPECT_FALSE(contains(layers, "f_out"));
+  EXPECT_TRUE(contains(operators, ", &layer_kernels::f};"));
+  EXPECT_TRUE(contains(operators, ", &layer_kernels::f_};"));
+  EXPECT_TRUE(contains(nested, "Tensor f(const Tensor& x) {\n  return nested::element_wise(operators::f, x);\n}"));
+  EXPECT_TRUE(contains(nested, "  return nested::element_wise_in_place(operators::f_, x);"));
+  EXPECT_FALSE(contains(emit_autocast(table), "TypedKernels<Tensor (*)(const Tensor&)> f "));
+  // One with a function of its own, and one that says nothing.
+  const Table others = table_of(entry + "kernel { key: NESTED_COMPOSITE function: \"g\" } element_wise: true }");
+  EXPECT_FALSE(contains(emit_nested(others), "element_wise(operators::f,"));
+  EXPECT_TRUE(contains(emit_nested(others), "element_wise_in_place(operators::f_"));
+  EXPECT_FALSE(contains(emit_nested(table_of(entry + "}")), "operators::f"));
+}
+
 TEST(Layers, ACompositionHasAFunctionOfItsOwnForNestedTensors) {
   const std::string composed = "op { schema: \"f(Tensor x) -> Tensor\" kernel { key: COMPOSITE function: \"f\" } ";
   const Table table = table_of(composed +

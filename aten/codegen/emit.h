@@ -29,6 +29,8 @@ std::string emit_forward(const Table& table);
 std::string emit_autocast(const Table& table);
 // layers.cc: the kernels of layouts as constants that operators name, with autocast's where an operator has both.
 std::string emit_layers(const Table& table);
+// nested.cc: the functions for nested tensors of operators that work element by element.
+std::string emit_nested(const Table& table);
 // Whether autocast.cc has something for the operator.
 bool has_autocast_kernel(const Operator& op);
 // tensor_methods.inc: the declarations of all Tensor methods.

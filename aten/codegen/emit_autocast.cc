@@ -83,7 +83,7 @@ std::string emit_autocast(const Table& table) {
         {"id", op.main.identifier()}, {"result", op.main.signature.result}, {"types", op.main.signature.types()}};
     std::string set;
     // With kernels of layouts the constant is that of layers.cc, which names these by weak symbols.
-    const bool shared = !op.main.layout_kernels.empty();
+    const bool shared = op.has_layers(op.main);
     const auto add = [&](const std::string& policy, const char* device) {
       if (policy.empty()) return;
       if (policy == "FP32_APPEND_DTYPE") declare(*overload_with_dtype(table, op), &declarations);

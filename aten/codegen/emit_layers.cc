@@ -26,7 +26,7 @@ std::string emit_layers(const Table& table) {
   std::string declarations, objects;
   for (const Operator& op : table.operators) {
     for (const Variant* variant : op.variants()) {
-      if (variant->layout_kernels.empty()) continue;
+      if (!op.has_layers(*variant)) continue;
       std::string set;
       const auto add = [&](const char* space, const std::string& function, const std::vector<const char*>& keys) {
         declarations += declaration(space, function, *variant);
@@ -36,6 +36,10 @@ std::string emit_layers(const Table& table) {
       };
       for (const Kernel& kernel : variant->layout_kernels) {
         add("at::native", kernel.function(), key_names(kernel.key()));
+      }
+      if (op.element_wise_for_nested(*variant)) {
+        const Kernel::Key key = variant->form == Form::kInplace ? Kernel::NESTED_CPU : Kernel::NESTED_COMPOSITE;
+        add("at::nested_kernels", variant->identifier(), key_names(key));
       }
       if (variant == &op.main && has_autocast_kernel(op)) {
         const std::string id = variant->identifier();
@@ -57,6 +61,29 @@ std::string emit_layers(const Table& table) {
          list_header(declarations + objects) + "\n" + declarations +
          "\nnamespace at::layer_kernels {\n\n" +
          objects + "\n}  // namespace at::layer_kernels\n";
+}
+
+std::string emit_nested(const Table& table) {
+  std::string declarations, kernels;
+  for (const Operator& op : table.operators) {
+    for (const Variant* variant : op.variants()) {
+      if (!op.element_wise_for_nested(*variant)) continue;
+      const Values values{{"id", variant->identifier()},
+                          {"result", variant->signature.result},
+                          {"types", variant->signature.types()},
+                          {"parameters", variant->signature.parameters()},
+                          {"arguments", variant->signature.arguments()},
+                          {"function", variant->form == Form::kInplace ? "element_wise_in_place" : "element_wise"}};
+      declarations += print("[[gnu::weak]] extern c10::Operator<$result$($types$)> $id$;\n", values);
+      kernels += print(
+          "$result$ $id$($parameters$);\n"
+          "$result$ $id$($parameters$) {\n  return nested::$function$(operators::$id$, $arguments$);\n}\n",
+          values);
+    }
+  }
+  return file_header(table) + "#include <tuple>\n\n#include \"aten/nested/element_wise.h\"\n" +
+         "\nnamespace at::operators {\n" + declarations + "}  // namespace at::operators\n" +
+         "\nnamespace at::nested_kernels {\n" + kernels + "}  // namespace at::nested_kernels\n";
 }
 
 }  // namespace kindling::codegen

@@ -374,8 +374,8 @@ class OperatorEmitter {
     }
     const bool autocast = has_autocast_kernel(op_) && &variant == &op_.main;
     values["layers"] = "";
-    if (autocast || !variant.layout_kernels.empty()) {
-      values["layer"] = variant.layout_kernels.empty() ? "autocast" : "layer";
+    if (autocast || op_.has_layers(variant)) {
+      values["layer"] = op_.has_layers(variant) ? "layer" : "autocast";
       out_ += print(
           "namespace $layer$_kernels {\n[[gnu::weak]] extern c10::detail::TypedKernels<$result$ (*)($types$)> "
           "$id$;\n}\n",

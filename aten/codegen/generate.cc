@@ -3,7 +3,7 @@
 //   generate --table=aten/ops/binary/ops.textproto [--functions=F] [--documented_functions=F]
 //   [--operator_declarations=F] [--kernel_declarations=F] [--operators=F]
 //            [--registry=F] [--derivatives=F] [--forward=F] [--autocast=F] [--layers=F]
-//            [--examples=F] [--evidence=F ...]
+//            [--nested=F] [--examples=F] [--evidence=F ...]
 //   generate [--methods=F] [--factories=F] [--operator_families=F] [--documentation=F] [--facts=F] [--special=F]
 //            [--fft=F] [--linalg=F] [--meta_functions=F] --table=T1 --table=T2 ... [--evidence=F ...]
 //
@@ -78,6 +78,7 @@ int run(const std::vector<std::string>& arguments) {
       {"forward", emit_forward},
       {"autocast", emit_autocast},
       {"layers", emit_layers},
+      {"nested", emit_nested},
   };
   const std::map<std::string, std::function<std::string(const std::vector<Table>&)>> over_all{
       {"methods", emit_methods},

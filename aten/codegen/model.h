@@ -73,6 +73,12 @@ struct Operator {
   bool has_kernel() const { return alias() || copies() || !main.kernels.empty() || !main.layout_kernels.empty(); }
   bool differentiable(const Variant& variant) const;
   std::vector<const Variant*> variants() const;
+  // Whether the form has a function for nested tensors that follows from `element_wise`: it has none of its own.
+  bool element_wise_for_nested(const Variant& variant) const;
+  // Whether layers.cc has a constant for the form.
+  bool has_layers(const Variant& variant) const {
+    return !variant.layout_kernels.empty() || element_wise_for_nested(variant);
+  }
 };
 
 struct Table {

@@ -315,6 +315,13 @@ std::string Operator::alias_family() const {
   return slash == std::string::npos ? "" : entry.alias_of().substr(0, slash);
 }
 
+bool Operator::element_wise_for_nested(const Variant& variant) const {
+  if (!entry.element_wise() || composite() || variant.form == Form::kOut || main.kernels.empty()) return false;
+  return std::none_of(variant.layout_kernels.begin(), variant.layout_kernels.end(), [](const Kernel& kernel) {
+    return kernel.key() == Kernel::NESTED_CPU || kernel.key() == Kernel::NESTED_COMPOSITE;
+  });
+}
+
 std::vector<const Variant*> Operator::variants() const {
   std::vector<const Variant*> all{&main};
   if (inplace) all.push_back(&*inplace);

@@ -1,6 +1,7 @@
 #include "aten/core/tensor_indexing.h"
 
 #include <cstring>
+#include <limits>
 #include <ostream>
 
 #include "aten/core/empty.h"
@@ -126,7 +127,9 @@ Applied apply(const char* method, const Tensor& self, ArrayRef<TensorIndex> indi
     } else if (index.is_slice()) {
       const Slice& slice = index.slice();
       TORCH_CHECK_VALUE(slice.step() > 0, "step must be greater than zero");
-      if (every_slice || slice.start() != 0 || slice.stop() < result.view.size(dim) || slice.step() != 1) {
+      const int64_t size = result.view.sizes()[static_cast<size_t>(dim)];  // -1 where parts differ in it
+      const bool to_end = slice.stop() == std::numeric_limits<int64_t>::max() || (size >= 0 && slice.stop() >= size);
+      if (every_slice || slice.start() != 0 || !to_end || slice.step() != 1) {
         result.view = at::slice(result.view, dim, slice.start(), slice.stop(), slice.step());
       }
       ++dim;

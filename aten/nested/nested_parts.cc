@@ -1,10 +1,14 @@
 #include "aten/nested/nested_parts.h"
 
 #include <algorithm>
+#include <numeric>
 
+#include "aten/core/empty.h"
 #include "aten/core/view.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
+#include "aten/ops/index/ops.h"
+#include "aten/ops/join/ops.h"
 
 namespace at::nested {
 
@@ -17,7 +21,37 @@ Tensor over(const Tensor& self, const NestedShape& shape) {
   return in_shape(at::_nested_values(self), shape);
 }
 
-Tensor joined(const std::vector<Tensor>& parts, const Tensor& like) {
+namespace {
+
+// The places of all parts in the packed dimension, one after the other.
+Tensor places_of(const RaggedStructure& ragged) {
+  const Tensor result = empty_contiguous({ragged.total}, kLong);
+  int64_t* next = static_cast<int64_t*>(result.data_ptr());
+  for (size_t i = 0; i < ragged.begin.size(); ++i) {
+    std::iota(next, next + ragged.length[i], ragged.begin[i]);
+    next += ragged.length[i];
+  }
+  return result;
+}
+
+// Values in which those of the parts, one behind the other along `dim`, stand where `like` has its parts.
+Tensor at_places(const Tensor& packed, const Tensor& like, int64_t dim) {
+  const NestedTensorImpl& impl = impl_of("parts", like);
+  const RaggedStructure& ragged = *impl.jagged().ragged;
+  TORCH_INTERNAL_ASSERT(packed.size(dim) == ragged.total);
+  if (impl.fills_buffer()) return packed;
+  DimVector sizes(packed.sizes().begin(), packed.sizes().end());
+  sizes[static_cast<size_t>(dim)] = impl.buffer().size(impl.jagged().dim - 1);
+  return at::index_add(at::zeros(sizes, packed.options()), dim, places_of(ragged), packed);
+}
+
+}  // namespace
+
+Tensor joined(const std::vector<Tensor>& parts, const Tensor& like, int64_t dim) {
+  if (is_jagged(like)) {
+    if (dim == 0) dim = jagged_of(like).dim;
+    return with_values(at_places(at::cat(parts, dim - 1), like, dim - 1), like, dim);
+  }
   return at::_nested_tensor_from_tensor_list(parts,
                                              parts.empty() ? TensorOptions(like.scalar_type()) : TensorOptions());
 }
@@ -41,20 +75,51 @@ int64_t dim_in_part(const Tensor& self, int64_t dim, const char* what) {
   return wrapped - 1;
 }
 
-std::vector<Tensor> dense_parts(const char* op, const NestedShape& shape, const Tensor& other, bool self_is_nested) {
-  const bool fits = other.dim() == shape.dims + 1 && other.size(0) == shape.parts;
-  TORCH_CHECK(fits, "Expected both self and other to be nested, but got a ",
-              self_is_nested ? "nested self and non-nested other" : "non-nested self and nested other", " of size ",
-              other.sizes(), ", which does not broadcast to the parts, in ", op);
-  std::vector<Tensor> parts = at::unbind(other);
-  for (int64_t i = 0; i < shape.parts; ++i) {
-    const IntArrayRef own = shape.sizes_of(i), given = parts[static_cast<size_t>(i)].sizes();
-    for (size_t d = 0; d < own.size(); ++d) {
-      TORCH_CHECK(given[d] == own[d] || given[d] == 1, op, ": the dense tensor's part ", i, " has size ", given,
-                  ", which does not broadcast to that of the nested one, ", own);
-    }
-  }
-  return parts;
+// --- the jagged layout ---
+const Jagged& jagged_of(const Tensor& t) {
+  TORCH_INTERNAL_ASSERT(is_jagged(t));
+  return impl_of("jagged", t).jagged();
+}
+
+namespace {
+
+std::optional<Tensor> as_size(std::optional<int64_t> length) {
+  if (!length.has_value()) return std::nullopt;
+  return empty_contiguous({*length, 0}, kFloat);
+}
+
+}  // namespace
+
+Tensor with_values(const Tensor& values, const Tensor& like, int64_t dim) {
+  const Jagged& jagged = jagged_of(like);
+  const Tensor& offsets = jagged.ragged->offsets;
+  const std::optional<Tensor> lengths =
+      jagged.ragged->lengths.defined() ? std::optional<Tensor>(jagged.ragged->lengths) : std::nullopt;
+  return at::_nested_view_from_jagged(values, offsets, offsets, lengths, dim == 0 ? jagged.dim : dim,
+                                      as_size(jagged.shortest), as_size(jagged.longest));
+}
+
+std::vector<Tensor> parts_or_empty_one(const Tensor& self) {
+  if (jagged_of(self).ragged->parts() > 0) return at::_nested_unbind(self);
+  return {at::slice(at::_nested_get_values(self), jagged_of(self).dim - 1, 0, 0)};
+}
+
+Tensor packed_values(const Tensor& self) {
+  if (impl_of("values", self).fills_buffer()) return at::_nested_get_values(self);
+  return at::cat(parts_or_empty_one(self), jagged_of(self).dim - 1);
+}
+
+int64_t dense_dim(const char* op, const Tensor& self, int64_t dim) {
+  const int64_t wrapped = maybe_wrap_dim(dim, self.dim());
+  TORCH_CHECK(wrapped != 0, op, "(): not supported for NestedTensor on dim=0");
+  TORCH_CHECK(wrapped != jagged_of(self).dim, op, "(): not supported for NestedTensor on ragged dim");
+  return wrapped;
+}
+
+Tensor offsets_of(const std::vector<int64_t>& lengths) {
+  std::vector<int64_t> places{0};
+  for (const int64_t length : lengths) places.push_back(places.back() + length);
+  return vector_of(places);
 }
 
 }  // namespace at::nested

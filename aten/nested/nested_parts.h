@@ -18,8 +18,10 @@ Tensor in_shape(const Tensor& values, const NestedShape& shape);
 /// The same over the elements of the nested `self`.
 Tensor over(const Tensor& self, const NestedShape& shape);
 
-/// The parts as one nested tensor, a copy; of the dtype of `like` where there are none.
-Tensor joined(const std::vector<Tensor>& parts, const Tensor& like);
+/// The parts as one nested tensor, a copy; of the layout of `like`, and of its dtype where there are none. The parts of
+/// a jagged one are as long as those of `like` along dimension `dim` (0: where that is ragged), whose structure it has,
+/// with zeros where it has holes.
+Tensor joined(const std::vector<Tensor>& parts, const Tensor& like, int64_t dim = 0);
 
 /// `self`, or where it is not packed and alone in its buffer a copy that is.
 Tensor packed(const Tensor& self);
@@ -32,6 +34,30 @@ bool same_places(const NestedShape& a, const NestedShape& b);
 /// Wraps a dimension of the nested tensor and counts it in a part. Throws IndexError out of range, and c10::Error
 /// "<what>" for the first dimension, that of the parts.
 int64_t dim_in_part(const Tensor& self, int64_t dim, const char* what);
+
+// --- the jagged layout ---
+inline bool is_jagged(const Tensor& t) {
+  return t.layout() == Layout::Jagged;
+}
+/// Of a jagged tensor.
+const Jagged& jagged_of(const Tensor& t);
+/// A jagged tensor over these values, which are cut as those of `like` along the dimension before `dim` (0: as there).
+Tensor with_values(const Tensor& values, const Tensor& like, int64_t dim = 0);
+/// f of the values, which are cut as before in the dimension that is number `dim` then.
+template <class F>
+Tensor on_values(const Tensor& self, int64_t dim, const F& f) {
+  return with_values(f(at::_nested_get_values(self)), self, dim);
+}
+/// The parts of a jagged tensor; where it has none an empty one, which no part of joined() shows.
+std::vector<Tensor> parts_or_empty_one(const Tensor& self);
+/// The values of the parts alone, one behind the other.
+Tensor packed_values(const Tensor& self);
+/// Wraps a dimension. Throws IndexError out of range, and c10::Error "<op>(): not supported for NestedTensor on dim=0"
+/// and
+/// "... on ragged dim" for these.
+int64_t dense_dim(const char* op, const Tensor& self, int64_t dim);
+/// Offsets, as int64, of parts of these lengths that lie one behind the other.
+Tensor offsets_of(const std::vector<int64_t>& lengths);
 
 /// The shape of `self` with sizes and strides of each part changed: f(sizes, strides, offset) works on SmallVectors of
 /// them.
@@ -52,23 +78,17 @@ NestedShape changed(const NestedShape& shape, const F& f) {
   return result;
 }
 
-/// f of each part, as a nested tensor.
+/// f of each part, as a nested tensor; of a jagged one with the ragged dimension at the same place.
 template <class F>
 Tensor each_part(const Tensor& self, const F& f) {
   std::vector<Tensor> results;
-  for (const Tensor& part : at::_nested_unbind(self)) results.push_back(f(part));
+  for (const Tensor& part : is_jagged(self) ? parts_or_empty_one(self) : at::_nested_unbind(self)) {
+    results.push_back(f(part));
+  }
   return joined(results, self);
 }
 
-/// f of all elements at once where f works element by element.
-template <class F>
-Tensor each_element(const char* op, const Tensor& self, const F& f) {
-  const NestedTensorImpl& impl = impl_of(op, self);
-  if (!impl.fills_buffer()) return each_part(self, f);
-  return in_shape(f(at::_nested_values(self)), *impl.shape());
-}
-
-/// The same in place, below autograd.
+/// f(part of self) in place, below autograd: of all elements at once where they are alone in the buffer.
 template <class F>
 Tensor& change_elements(const char* op, Tensor& self, const F& f) {
   const NestedTensorImpl& impl = impl_of(op, self);
@@ -78,65 +98,6 @@ Tensor& change_elements(const char* op, Tensor& self, const F& f) {
     return self;
   }
   for (Tensor& part : impl.parts()) f(part);
-  return self;
-}
-
-/// The parts of the dense `other` that go with those of the nested tensor of `shape`: other[i], which has the number of
-/// dimensions of a part and is broadcast to it. Throws c10::Error where it is no such tensor.
-std::vector<Tensor> dense_parts(const char* op, const NestedShape& shape, const Tensor& other, bool self_is_nested);
-
-/// f(a, b), element by element, of two nested tensors of the same sizes, or of a nested and a dense one, in either
-/// order: a 0-dim one, or one of parts x dimensions that broadcast to those of the part.
-template <class F>
-Tensor elements_of_both(const char* op, const Tensor& a, const Tensor& b, const F& f) {
-  if (a.is_nested() && b.is_nested()) {
-    const NestedTensorImpl &x = impl_of(op, a), &y = impl_of(op, b);
-    TORCH_CHECK(same_sizes(*x.shape(), *y.shape()), op, " does not support broadcasting when given a NestedTensor");
-    if (x.fills_buffer() && y.fills_buffer() && same_places(*x.shape(), *y.shape())) {
-      return in_shape(f(at::_nested_values(a), at::_nested_values(b)), *x.shape());
-    }
-    const std::vector<Tensor> left = at::_nested_unbind(a), right = at::_nested_unbind(b);
-    std::vector<Tensor> results;
-    for (size_t i = 0; i < left.size(); ++i) results.push_back(f(left[i], right[i]));
-    return joined(results, a);
-  }
-  const bool nested_first = a.is_nested();
-  const Tensor &nested_one = nested_first ? a : b, &dense = nested_first ? b : a;
-  if (dense.dim() == 0) {
-    return each_element(op, nested_one, [&](const Tensor& t) { return nested_first ? f(t, dense) : f(dense, t); });
-  }
-  const std::vector<Tensor> others = dense_parts(op, *impl_of(op, nested_one).shape(), dense, nested_first);
-  const std::vector<Tensor> parts = at::_nested_unbind(nested_one);
-  std::vector<Tensor> results;
-  for (size_t i = 0; i < parts.size(); ++i)
-    results.push_back(nested_first ? f(parts[i], others[i]) : f(others[i], parts[i]));
-  return joined(results, nested_one);
-}
-
-/// f(part of self, part of other) in place, below autograd; `other` as above.
-template <class F>
-Tensor& change_by_other(const char* op, Tensor& self, const Tensor& other, const F& f) {
-  TORCH_CHECK(self.is_nested(),
-              "Expected both self and other to be nested, but got a non-nested self and nested other");
-  const NestedTensorImpl& x = impl_of(op, self);
-  if (!other.is_nested() && other.dim() == 0) {
-    return change_elements(op, self, [&](Tensor& t) { f(t, other); });
-  }
-  std::vector<Tensor> others;
-  if (other.is_nested()) {
-    const NestedTensorImpl& y = impl_of(op, other);
-    TORCH_CHECK(same_sizes(*x.shape(), *y.shape()), op, " does not support broadcasting when given a NestedTensor");
-    if (x.fills_buffer() && y.fills_buffer() && same_places(*x.shape(), *y.shape())) {
-      Tensor buffer = x.buffer();
-      f(buffer, y.buffer());
-      return self;
-    }
-    others = y.parts();
-  } else {
-    others = dense_parts(op, *x.shape(), other, true);
-  }
-  std::vector<Tensor> parts = x.parts();
-  for (size_t i = 0; i < parts.size(); ++i) f(parts[i], others[i]);
   return self;
 }
 

@@ -1,6 +1,9 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "aten/core/tensor.h"
@@ -34,22 +37,62 @@ struct NestedShape {
   }
 };
 
-/// A nested tensor of the strided layout: parts of different sizes over one buffer, a contiguous tensor of one
-/// dimension. Its first dimension counts the parts, the others are those of each part; a size in which parts differ is
-/// -1 in sizes(), and size(d) throws for it. Storage and version are the buffer's, strides are 0, and the buffer takes
-/// no part in any recording.
+/// How the packed dimension of jagged tensors is cut: part i begins at begin[i] and is length[i] long. Tensors made
+/// with the same tensor of offsets (and of lengths) have the same one, and only they go together in one call.
+struct RaggedStructure {
+  Tensor offsets;  ///< as given, int64 or int32, one more than there are parts
+  Tensor lengths;  ///< as given, or undefined: from each offset to the next
+  std::vector<int64_t> begin, length;
+  int64_t total = 0;         ///< of all lengths
+  int64_t longest = 0;       ///< of them
+  int64_t shortest = 0;      ///< of them
+  int64_t end = 0;           ///< behind the last place of all parts
+  bool has_no_gaps = false;  ///< the parts lie one after the other from 0 on
+  int64_t number = 0;        ///< its name in texts: 1 is "j1"
+
+  RaggedStructure() = default;
+  RaggedStructure(const RaggedStructure&) = delete;
+  RaggedStructure& operator=(const RaggedStructure&) = delete;
+  ~RaggedStructure();
+
+  int64_t parts() const { return static_cast<int64_t>(begin.size()); }
+};
+
+/// What a jagged tensor has beside its values.
+struct Jagged {
+  std::shared_ptr<const RaggedStructure> ragged;
+  int64_t dim = 1;                           ///< the ragged dimension, counted in the nested tensor
+  std::optional<int64_t> shortest, longest;  ///< lengths that the caller gave: no part is shorter or longer
+
+  /// The size of that dimension where the parts are padded.
+  int64_t padded_length() const { return longest.value_or(ragged->longest); }
+};
+
+/// A nested tensor: parts of different sizes as one tensor. Its first dimension counts the parts, the others are those
+/// of each part; a size in which parts differ is -1 in sizes(), and size(d) throws for it. Storage and version are the
+/// buffer's, strides are 0, and the buffer takes no part in any recording.
+///
+/// Of the strided layout the buffer is a contiguous tensor of one dimension, and each part lies anywhere in it. Of the
+/// jagged layout the parts differ in one dimension, the ragged one (its size is always -1); the buffer, the values, are
+/// a tensor of any strides with the dimensions of a part, in which those of all parts lie one behind the other.
 class NestedTensorImpl final : public c10::TensorImpl {
  public:
   /// `shape` lies within `buffer`; not checked.
   NestedTensorImpl(Tensor buffer, std::shared_ptr<const NestedShape> shape);
+  /// The structure lies within the values; not checked.
+  NestedTensorImpl(Tensor values, Jagged jagged);
 
   const Tensor& buffer() const { return buffer_; }
-  const std::shared_ptr<const NestedShape>& shape() const { return shape_; }
+  bool is_jagged() const { return jagged_.ragged != nullptr; }
+  /// Of the jagged layout only.
+  const Jagged& jagged() const { return jagged_; }
+  const std::shared_ptr<const NestedShape>& shape() const;
+  int64_t part_count() const { return is_jagged() ? jagged_.ragged->parts() : shape_->parts; }
   /// Part i over the buffer's memory.
   Tensor part(int64_t i) const;
   std::vector<Tensor> parts() const;
   /// Each element of the buffer is in one part: what is computed element by element may be computed on the buffer.
-  bool fills_buffer() const { return numel() == buffer_.numel() && (is_contiguous() || shape_->is_dense()); }
+  bool fills_buffer() const;
 
   c10::intrusive_ptr<c10::TensorImpl> shallow_copy() const override;
   void shallow_copy_from(const c10::TensorImpl& other) override;
@@ -59,8 +102,12 @@ class NestedTensorImpl final : public c10::TensorImpl {
   void release_resources() override;
 
  private:
+  void set_jagged_sizes();
+
   Tensor buffer_;
-  std::shared_ptr<const NestedShape> shape_;
+  Jagged jagged_;
+  mutable std::mutex mutex_;  // of the next, which is made when it is asked for
+  mutable std::shared_ptr<const NestedShape> shape_;
 };
 
 namespace nested {
@@ -70,6 +117,18 @@ NestedTensorImpl& impl_of(const char* op, const Tensor& t);
 
 /// A nested tensor over the memory of `buffer`, without its autograd state.
 Tensor make_nested(const Tensor& buffer, std::shared_ptr<const NestedShape> shape);
+
+/// The structure of these offsets, and of these lengths or undefined ones. Throws TypeError for another dtype than
+/// int64 and int32, ValueError for tensors that are not of one dimension on the CPU, for negative or decreasing
+/// numbers, and where there are not as many lengths as parts. The numbers are read once.
+std::shared_ptr<const RaggedStructure> ragged_structure(const char* op, const Tensor& offsets, const Tensor& lengths);
+
+/// A jagged tensor over the memory of `values`, without its autograd state. Throws c10::Error where the values are not
+/// dense ones on the CPU, have no such dimension, or do not hold the parts.
+Tensor make_jagged(const char* op, const Tensor& values, Jagged jagged);
+
+/// "(3, j1, 4)", as Python shows the size of a jagged tensor; of others "[3, 4]".
+std::string size_text(const Tensor& t);
 
 /// The shape of parts of these sizes (parts x dims) that lie one after the other.
 std::shared_ptr<const NestedShape> packed_shape(int64_t parts, int64_t dims, std::vector<int64_t> sizes);

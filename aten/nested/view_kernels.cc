@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "aten/core/view.h"
+#include "aten/nested/jagged_views.h"
 #include "aten/nested/nested_parts.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/join/kernels.h"
@@ -66,6 +67,7 @@ std::vector<Tensor> pieces(const Tensor& self, const NestedShape& shape, int64_t
 }  // namespace
 
 Tensor transpose_nested(const Tensor& self, int64_t dim0, int64_t dim1) {
+  if (nested::is_jagged(self)) return nested::transpose_jagged(self, dim0, dim1);
   const int64_t a = nested::dim_in_part(self, dim0, "Nested tensor dimension 0 cannot be transposed");
   const int64_t b = nested::dim_in_part(self, dim1, "Nested tensor dimension 0 cannot be transposed");
   return nested::over(self,
@@ -77,12 +79,14 @@ Tensor transpose_nested(const Tensor& self, int64_t dim0, int64_t dim1) {
 
 Tensor select_nested(const Tensor& self, int64_t dim, int64_t index) {
   const int64_t wrapped = maybe_wrap_dim(dim, self.dim());
-  const NestedShape& shape = shape_of("select", self);
   if (wrapped == 0) {
-    TORCH_CHECK_INDEX(index >= -shape.parts && index < shape.parts, "index ", index,
-                      " is out of bounds for dimension 0 with size ", shape.parts);
-    return at::_nested_unbind(self)[static_cast<size_t>(index < 0 ? index + shape.parts : index)];
+    const int64_t parts = nested::impl_of("select", self).part_count();
+    TORCH_CHECK_INDEX(index >= -parts && index < parts, "index ", index, " is out of bounds for dimension 0 with size ",
+                      parts);
+    return at::_nested_unbind(self)[static_cast<size_t>(index < 0 ? index + parts : index)];
   }
+  if (nested::is_jagged(self)) return nested::select_jagged(self, wrapped, index);
+  const NestedShape& shape = shape_of("select", self);
   const int64_t d = wrapped - 1;
   return nested::over(self, nested::changed(shape, [&](DimVector& sizes, DimVector& strides, int64_t& offset) {
                         TORCH_CHECK_INDEX(index >= -sizes[d] && index < sizes[d], "select(): index ", index,
@@ -95,6 +99,7 @@ Tensor select_nested(const Tensor& self, int64_t dim, int64_t index) {
 }
 
 Tensor squeeze_dims_nested(const Tensor& self, IntArrayRef dim) {
+  if (nested::is_jagged(self)) return nested::squeeze_jagged(self, dim);
   const NestedShape& shape = shape_of("squeeze", self);
   std::vector<bool> gone(static_cast<size_t>(shape.dims), false);
   for (const int64_t one : dim) {
@@ -116,6 +121,7 @@ Tensor squeeze_dim_nested(const Tensor& self, int64_t dim) {
 
 Tensor unsqueeze_nested(const Tensor& self, int64_t dim) {
   const int64_t wrapped = maybe_wrap_dim(dim, self.dim() + 1);
+  if (nested::is_jagged(self)) return nested::unsqueeze_jagged(self, wrapped);
   TORCH_CHECK(wrapped != 0,
               "unsqueeze(): For nested tensors, unsqueezing dimension 0 is not supported; it counts the parts");
   const int64_t d = wrapped - 1;
@@ -129,6 +135,7 @@ Tensor unsqueeze_nested(const Tensor& self, int64_t dim) {
 }
 
 std::vector<Tensor> split_with_sizes_nested(const Tensor& self, IntArrayRef split_sizes, int64_t dim) {
+  if (nested::is_jagged(self)) return nested::split_jagged(self, split_sizes, dim);
   const int64_t d =
       nested::dim_in_part(self, dim, "split_with_sizes for nested tensors is not supported along dimension 0");
   const NestedShape& shape = shape_of("split_with_sizes", self);
@@ -146,6 +153,7 @@ std::vector<Tensor> split_with_sizes_nested(const Tensor& self, IntArrayRef spli
 }
 
 std::vector<Tensor> chunk_nested(const Tensor& self, int64_t chunks, int64_t dim) {
+  if (nested::is_jagged(self)) return nested::chunk_jagged(self, chunks, dim);
   const int64_t d = nested::dim_in_part(self, dim, "Chunk for nested tensors is not supported along dimension 0");
   TORCH_CHECK(chunks > 0, "chunk expects `chunks` to be greater than 0, got: ", chunks);
   const int64_t size = self.size(dim), length = std::max<int64_t>((size + chunks - 1) / chunks, 1);
@@ -155,12 +163,14 @@ std::vector<Tensor> chunk_nested(const Tensor& self, int64_t chunks, int64_t dim
 }
 
 Tensor view_nested(const Tensor& self, IntArrayRef size) {
+  if (nested::is_jagged(self)) return nested::view_jagged(self, size);
   const std::optional<NestedShape> shape = viewed("view", shape_of("view", self), size);
   TORCH_CHECK(shape.has_value(), "view: size ", size,
               " is not compatible with the strides of the parts; use reshape instead");
   return nested::over(self, *shape);
 }
 Tensor reshape_nested(const Tensor& self, IntArrayRef shape) {
+  if (nested::is_jagged(self)) return nested::reshape_jagged(self, shape);
   if (const auto found = viewed("reshape", shape_of("reshape", self), shape)) return nested::over(self, *found);
   const Tensor dense = nested::packed(self);
   return nested::over(dense, *viewed("reshape", shape_of("reshape", dense), shape));
@@ -173,8 +183,11 @@ Tensor cat_nested(TensorList tensors, int64_t dim) {
                 t.sizes());
     TORCH_CHECK(t.dim() == tensors[0].dim(), "cat: expected nested tensors of equal numbers of dimensions, but got ",
                 t.dim(), " and ", tensors[0].dim());
-    parts.push_back(at::_nested_unbind(t));
+    TORCH_CHECK(nested::is_jagged(t) == nested::is_jagged(tensors[0]),
+                "cat: nested tensors of the strided and of the jagged layout do not go together");
+    if (!nested::is_jagged(t)) parts.push_back(at::_nested_unbind(t));
   }
+  if (nested::is_jagged(tensors[0])) return nested::cat_jagged(tensors, dim);
   const int64_t wrapped = maybe_wrap_dim(dim, tensors[0].dim());
   std::vector<Tensor> results;
   if (wrapped == 0) {

@@ -1,6 +1,7 @@
 #pragma once
 // Formulas of nested tensors.
 
+#include <optional>
 #include <vector>
 
 #include "aten/core/tensor.h"
@@ -15,6 +16,13 @@ Tensor nested_buffer_grad(const Tensor& grad, int64_t numel, const Tensor& neste
                           const Tensor& offsets);
 // Of a nested tensor by its buffer.
 Tensor nested_values_grad(const Tensor& grad, const Tensor& self);
+// By its parts.
+Tensor nested_parts_grad(const std::vector<Tensor>& grads, const Tensor& self);
 Tensor to_padded_grad(const Tensor& grad, const Tensor& self);
+// Of values of these sizes that a jagged tensor shows: zero where there is no part.
+Tensor jagged_view_grad(const Tensor& grad, IntArrayRef sizes, const Tensor& offsets,
+                        const std::optional<Tensor>& lengths, int64_t ragged_idx);
+// Of a jagged tensor by its values.
+Tensor jagged_values_grad(const Tensor& grad, const Tensor& self);
 
 }  // namespace torch::autograd::generated

@@ -24,6 +24,7 @@ DispatchKey computeDispatchKey(std::optional<ScalarType> dtype, std::optional<La
     case Layout::SparseCsc:
     case Layout::SparseBsr:
     case Layout::SparseBsc: return choose(DispatchKey::SparseCsrCPU, DispatchKey::SparseCsrCUDA);
+    case Layout::Jagged: return choose(DispatchKey::NestedTensorCPU, DispatchKey::NestedTensorCUDA);
     default: break;
   }
   TORCH_CHECK_NOT_IMPLEMENTED(false, "Kindling has no tensors of the layout ", toString(layout.value_or(Layout::Strided)));

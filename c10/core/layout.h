@@ -8,15 +8,15 @@
 
 namespace c10 {
 
-enum class Layout : int8_t { Strided, Sparse, SparseCsr, Mkldnn, SparseCsc, SparseBsr, SparseBsc, NumOptions };
+enum class Layout : int8_t { Strided, Sparse, SparseCsr, Mkldnn, SparseCsc, SparseBsr, SparseBsc, Jagged, NumOptions };
 
 inline constexpr Layout kStrided = Layout::Strided, kSparse = Layout::Sparse, kSparseCsr = Layout::SparseCsr,
                         kMkldnn = Layout::Mkldnn, kSparseCsc = Layout::SparseCsc, kSparseBsr = Layout::SparseBsr,
-                        kSparseBsc = Layout::SparseBsc;
+                        kSparseBsc = Layout::SparseBsc, kJagged = Layout::Jagged;
 
 constexpr const char* toString(Layout layout) {
-  constexpr const char* kNames[] = {"Strided",   "Sparse",    "SparseCsr", "Mkldnn",
-                                    "SparseCsc", "SparseBsr", "SparseBsc", "Unknown layout"};
+  constexpr const char* kNames[] = {"Strided",   "Sparse",    "SparseCsr", "Mkldnn",        "SparseCsc",
+                                    "SparseBsr", "SparseBsc", "Jagged",    "Unknown layout"};
   return kNames[static_cast<size_t>(layout)];
 }
 inline void to_text(std::string& out, Layout layout) {

@@ -4,10 +4,15 @@
 //   bazel run //tests/fuzz:nested_arguments_test -- --op='arange*'
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "aten/core/tensor.h"
+#include "aten/ops/binary/ops.h"
+#include "aten/ops/copy/ops.h"
+#include "aten/ops/creation/ops.h"
 #include "aten/ops/nested/ops.h"
 #include "aten/ops/view/ops.h"
 #include "c10/core/grad_mode.h"
@@ -27,32 +32,43 @@ constexpr int kCallsEach = 40;
 
 std::string g_ops = "*";
 
-// The slices of `t` as parts, the last one shorter than the others; a tensor that has none is itself.
-Tensor nested(const Tensor& t) {
+// The slices of `t` as parts, the last one shorter than the others; a tensor that has none is itself. Those of a jagged one
+// are equally long.
+Tensor nested(const Tensor& t, bool jagged) {
   if (!t.defined() || !t.is_cpu() || t.layout() != at::kStrided || t.is_quantized() || t.dim() == 0 || t.size(0) == 0)
     return t;
   const at::NoGradGuard no_grad;
   std::vector<Tensor> parts = at::unbind(t);
   if (t.dim() > 1 && t.size(1) > 1) parts.back() = at::slice(parts.back(), 0, 0, t.size(1) - 1);
-  Tensor result = at::_nested_tensor_from_tensor_list(parts);
+  Tensor result;
+  if (jagged && t.dim() > 1) {
+    // One tensor of offsets for all, so that arguments go together.
+    static std::map<std::pair<int64_t, int64_t>, Tensor> offsets;
+    const int64_t count = t.size(0), length = t.size(1);
+    Tensor& places = offsets[{count, length}];
+    if (!places.defined()) places = at::mul(at::arange(count + 1, at::kLong), length);
+    result = at::_nested_view_from_jagged(at::clone(at::flatten(t, 0, 1)), places, places, {}, 1);
+  } else {
+    result = at::_nested_tensor_from_tensor_list(parts);
+  }
   if (t.requires_grad()) result.set_requires_grad(true);
   return result;
 }
 
-IValue nested(const IValue& value) {
-  if (value.isTensor()) return IValue(nested(value.toTensor()));
+IValue nested(const IValue& value, bool jagged) {
+  if (value.isTensor()) return IValue(nested(value.toTensor(), jagged));
   if (!value.isList()) return value;
   c10::impl::GenericList result(value.toList().elementType());
-  for (const IValue& element : value.toListRef()) result.push_back(nested(element));
+  for (const IValue& element : value.toListRef()) result.push_back(nested(element, jagged));
   return IValue(std::move(result));
 }
 
-// Call number `number`: all arguments are nested, or the first, or one of the others.
+// Call number `number`: all arguments are nested, or the first, or one of the others; every third time jagged.
 c10::Stack arguments(const c10::OperatorHandle& op, uint64_t number) {
   c10::Stack stack = generate_call(op.schema(), 1, number, number % 2 == 0 ? Temper::kTame : Temper::kMixed);
   const size_t choice = number / 2 % 4;
   for (size_t i = 0; i < stack.size(); ++i) {
-    if (choice == 0 || i + 1 == choice) stack[i] = nested(stack[i]);
+    if (choice == 0 || i + 1 == choice) stack[i] = nested(stack[i], number % 3 == 0);
   }
   return stack;
 }

@@ -50,11 +50,11 @@ if [ "$(nm -C "$4" | grep -c 'at::native::add_sparse(')" -ne 1 ]; then
 fi
 expect_absent "$4" 'at::native::(mm|div|neg|sum|to_dense)_sparse\('
 # Nested tensors: the same.
-if [ "$(nm -C "$5" | grep -c 'at::native::add_nested(')" -ne 1 ]; then
+if [ "$(nm -C "$5" | grep -c 'at::nested_kernels::add_Tensor(')" -ne 1 ]; then
   echo "FAIL: $5 has no kernel of add for nested tensors"
   failed=1
 fi
-expect_absent "$5" 'at::native::(mul|div|neg|sum|linear|softmax)_nested\('
+expect_absent "$5" 'at::native::(sum|linear|softmax)_nested\(|at::nested_kernels::(mul_Tensor|div_Tensor|neg)\('
 expect_absent "$1" '_sparse|SparseTensorImpl|_nested|NestedTensorImpl'
 expect_absent "$2" '_sparse|SparseTensorImpl|_nested|NestedTensorImpl'
 exit $failed

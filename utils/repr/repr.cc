@@ -308,7 +308,19 @@ std::string sparse_repr(const Tensor& tensor, const PrintOptions& options, int64
   return with_suffixes(text, suffixes, indent, options.linewidth, /*new_line=*/true);
 }
 
+// "NestedTensor(size=(2, j1), offsets=tensor([0, 2, 5]), contiguous=True)"
+std::string jagged_repr(const Tensor& tensor, const PrintOptions& options) {
+  std::vector<std::string> parts{"size=" + at::nested::size_text(tensor)};
+  parts.push_back("offsets=" + repr(at::nested::impl_of("repr", tensor).jagged().ragged->offsets, options));
+  add_history(tensor, parts);
+  parts.push_back(std::string("contiguous=") + (tensor.is_contiguous() ? "True" : "False"));
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : ", ") + part;
+  return "NestedTensor(" + text + ")";
+}
+
 std::string nested_repr(const Tensor& tensor, const PrintOptions& options) {
+  if (tensor.layout() == at::kJagged) return jagged_repr(tensor, options);
   std::string text;
   for (Tensor& part : at::nested::impl_of("repr", tensor).parts()) {
     part.set_requires_grad(tensor.requires_grad());

@@ -58,6 +58,12 @@ TEST(Repr, NestedTensorsShowTheirParts) {
   const at::Tensor leaf = torch::nested::nested_tensor({torch::tensor({1.})}, at::TensorOptions().requires_grad(true));
   EXPECT_EQ(repr(leaf), "nested_tensor([\n  tensor([1.], requires_grad=True)\n], requires_grad=True)");
   EXPECT_EQ(repr(torch::nested::nested_tensor(std::vector<at::Tensor>())), "nested_tensor([\n\n])");
+  // Of the jagged layout their size and where they begin; the ragged dimension has a number.
+  const at::Tensor jagged = torch::nested::nested_tensor({{1., 2.}, {3.}}, torch::kJagged);
+  const std::string text = repr(jagged), behind = ", offsets=tensor([0, 2, 3]), contiguous=True)";
+  EXPECT_EQ(text.substr(0, 23), "NestedTensor(size=(2, j");
+  EXPECT_EQ(text.substr(text.find(')') + 1), behind);
+  EXPECT_EQ(repr(jagged.clone()), text);
 }
 
 TEST(Repr, NumbersAtTheEndsOfTheirTypes) {

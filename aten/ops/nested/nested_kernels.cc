@@ -6,6 +6,7 @@
 #include "aten/nested/nested_tensor_impl.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/dense/dense.h"
+#include "aten/ops/join/ops.h"
 #include "aten/ops/nested/kernels.h"
 #include "aten/ops/nested/ops.h"
 #include "aten/ops/reduce/ops.h"
@@ -197,6 +198,65 @@ Tensor _nested_tensor_from_mask(const Tensor& t, const Tensor& mask, bool mask_c
     shape.sizes.push_back(t.size(2));
   }
   return cut(t, shape);
+}
+
+// --- the jagged layout ---
+namespace {
+
+// A length that came as the size of a tensor.
+std::optional<int64_t> length_in(const char* argument, const std::optional<Tensor>& t) {
+  if (!t.has_value() || !t->defined()) return std::nullopt;
+  TORCH_CHECK_VALUE(t->dim() >= 1, "_nested_view_from_jagged: expected ", argument,
+                    " to be a tensor whose first size is the length, but got one of size ", t->sizes());
+  return t->size(0);
+}
+
+}  // namespace
+
+Tensor _nested_view_from_jagged(const Tensor& self, const Tensor& offsets, const Tensor&,
+                                const std::optional<Tensor>& lengths, int64_t ragged_idx,
+                                const std::optional<Tensor>& min_seqlen, const std::optional<Tensor>& max_seqlen) {
+  const char* const op = "nested_tensor_from_jagged()";
+  return nested::make_jagged(op, self,
+                             {nested::ragged_structure(op, offsets, lengths.value_or(Tensor())), ragged_idx,
+                              length_in("min_seqlen", min_seqlen), length_in("max_seqlen", max_seqlen)});
+}
+
+Tensor _nested_view_from_jagged_copy(const Tensor& self, const Tensor& offsets, const Tensor& dummy,
+                                     const std::optional<Tensor>& lengths, int64_t ragged_idx,
+                                     const std::optional<Tensor>& min_seqlen, const std::optional<Tensor>& max_seqlen) {
+  return at::_nested_view_from_jagged(at::clone(self), offsets, dummy, lengths, ragged_idx, min_seqlen, max_seqlen);
+}
+
+Tensor _nested_get_values_copy(const Tensor& self) {
+  return at::clone(at::_nested_get_values(self));
+}
+
+Tensor _nested_from_padded_tensor(const Tensor& padded, const Tensor& offsets, const Tensor& dummy, int64_t ragged_idx,
+                                  const std::optional<Tensor>& min_seqlen, const std::optional<Tensor>& max_seqlen,
+                                  std::optional<int64_t> sum_S) {
+  const char* const op = "_nested_from_padded_tensor";
+  const auto structure = nested::ragged_structure(op, offsets, Tensor());
+  TORCH_CHECK_INDEX(ragged_idx >= 1 && ragged_idx < padded.dim(), op, ": the ragged dimension ", ragged_idx,
+                    " is out of range for a padded tensor of ", padded.dim(), " dimension(s)");
+  TORCH_CHECK(padded.size(0) == structure->parts(), op, ": offsets for ", structure->parts(),
+              " parts do not go with a padded tensor of size ", padded.sizes());
+  TORCH_CHECK(structure->longest <= padded.size(ragged_idx), op, ": a part of length ", structure->longest,
+              " is longer than the padded tensor, of size ", padded.sizes());
+  TORCH_CHECK(structure->has_no_gaps, op, ": offsets must begin at 0");
+  TORCH_CHECK(!sum_S.has_value() || *sum_S == structure->total, op, ": sum_S is ", sum_S.value_or(0),
+              ", but the parts have ", structure->total, " places");
+  const int64_t dim = ragged_idx - 1;
+  std::vector<Tensor> parts;
+  for (int64_t i = 0; i < structure->parts(); ++i) {
+    parts.push_back(at::slice(at::select(padded, 0, i), dim, 0, structure->length[static_cast<size_t>(i)]));
+  }
+  if (parts.empty()) {
+    DimVector sizes(padded.sizes().begin() + 1, padded.sizes().end());
+    sizes[static_cast<size_t>(dim)] = 0;
+    parts.push_back(at::reshape(padded, sizes));
+  }
+  return at::_nested_view_from_jagged(at::cat(parts, dim), offsets, dummy, {}, ragged_idx, min_seqlen, max_seqlen);
 }
 
 Tensor nested_to_padded_tensor(const Tensor& self, double padding, OptionalIntArrayRef output_size) {
