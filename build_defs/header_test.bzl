@@ -57,7 +57,8 @@ def _header_aspect_impl(target, ctx):
             paths += group
     return [_HeaderObjects(
         objects = depset(objects, transitive = [b.objects for b in below]),
-        paths = depset(paths, transitive = [b.paths for b in below]),
+        # What is linked only passes no headers on; they compile alone all the same.
+        paths = depset(paths, transitive = [b.paths for b in below] if ctx.rule.kind != "kd_link_only" else []),
     )]
 
 _header_aspect = aspect(

@@ -44,8 +44,9 @@ OP_FAMILIES = [
 def kd_op_family(name, kernels = None, aliases = [], brings = [], visibility = ["//visibility:public"]):
     """The operators of aten/ops/<name>/ops.textproto.
 
-    Makes the public target <name> (header aten/ops/<name>/ops.h, with doc comments); `calls` for kernels of families above, the
-    same header without comments, so that a new one rebuilds the family and its users only; `headers`, those declarations without
+    Makes the public target <name> (header aten/ops/<name>/ops.h, with doc comments), which links the kernels and passes on none of
+    their headers; `calls` for kernels of families above, the same header without comments, so that a new one rebuilds the family
+    and its users only; `headers`, those declarations without
     anything to link, for the family's own kernels; `registry`, which makes the operators callable by name; and `derivatives.cc` and
     `forward.cc` for //autograd/derivatives, `autocast.cc` for //aten/autocast, `layers.cc` for //aten/ops:layers, `nested.cc` for //aten/nested.
 
@@ -130,13 +131,17 @@ def kd_op_family(name, kernels = None, aliases = [], brings = [], visibility = [
         visibility = visibility,
         deps = [":registration"],
     )
+    kd_link_only(
+        name = "brought",
+        deps = [":implementation"] + brings,
+    )
     kd_cc_library(
         name = name,
         hdrs = ["documented/ops.h"],
         include_prefix = "aten/ops/" + name,
         strip_include_prefix = "documented",
         visibility = visibility,
-        deps = [":headers", ":implementation"] + brings,
+        deps = [":headers", ":brought"],
     )
 
 def kd_joined_sources(name, generated, count):
