@@ -1,7 +1,10 @@
 #include "aten/cpu/loops/complex.h"
 
+#include <bit>
 #include <cmath>
 #include <complex>
+#include <cstdint>
+#include <limits>
 
 namespace at::cpu {
 namespace {
@@ -154,15 +157,23 @@ constexpr auto kAbs = [](auto z) { return std::hypot(z.real(), z.imag()); };
 constexpr auto kAngle = [](auto z) { return std::atan2(z.imag(), z.real()); };
 constexpr auto kIsReal = [](auto z) { return z.imag() == 0; };
 
-template <class T>
+// By the bits, without branches; a subnormal number by a normal multiple of it.
+template <class T, class Bits>
 void frexp_run(char* const* data, int64_t n) {
+  constexpr int kDigits = std::numeric_limits<T>::digits - 1, kHalf = std::numeric_limits<T>::max_exponent - 2;
+  constexpr Bits kField = (~Bits{0} << 1 >> 1) >> kDigits;
+  constexpr T kScale = static_cast<T>(Bits{1} << kDigits) * 4;
   T* mantissa = reinterpret_cast<T*>(data[0]);
   int32_t* exponent = reinterpret_cast<int32_t*>(data[1]);
   const T* in = reinterpret_cast<const T*>(data[2]);
   for (int64_t i = 0; i < n; ++i) {
-    int e = 0;
-    mantissa[i] = std::frexp(in[i], &e);
-    exponent[i] = std::isfinite(in[i]) ? e : 0;
+    const T x = in[i];
+    const bool subnormal = std::abs(x) < std::numeric_limits<T>::min();
+    const Bits bits = std::bit_cast<Bits>(subnormal ? x * kScale : x), field = bits >> kDigits & kField;
+    const bool as_it_is = x == 0 || field == kField;
+    const T half = std::bit_cast<T>((bits & ~(kField << kDigits)) | Bits{kHalf} << kDigits);
+    mantissa[i] = as_it_is ? x : half;
+    exponent[i] = as_it_is ? 0 : static_cast<int32_t>(field) - kHalf - (subnormal ? kDigits + 2 : 0);
   }
 }
 
@@ -173,8 +184,8 @@ void complex_abs_double(char* const* data, int64_t n, const void*) { complex_to<
 void complex_angle_double(char* const* data, int64_t n, const void*) { complex_to<double, double>(data, n, kAngle); }
 void complex_is_real_float(char* const* data, int64_t n, const void*) { complex_to<bool, float>(data, n, kIsReal); }
 void complex_is_real_double(char* const* data, int64_t n, const void*) { complex_to<bool, double>(data, n, kIsReal); }
-void frexp_float(char* const* data, int64_t n, const void*) { frexp_run<float>(data, n); }
-void frexp_double(char* const* data, int64_t n, const void*) { frexp_run<double>(data, n); }
+void frexp_float(char* const* data, int64_t n, const void*) { frexp_run<float, uint32_t>(data, n); }
+void frexp_double(char* const* data, int64_t n, const void*) { frexp_run<double, uint64_t>(data, n); }
 
 /// Gradients from the gradient and the result: the derivative is conjugated.
 template <class T>

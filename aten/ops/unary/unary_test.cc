@@ -86,6 +86,32 @@ TEST(Unary, RoundingAndParts) {
   EXPECT_EQ(values(exponent), (std::vector<double>{4, 0, 0}));
 }
 
+template <class T>
+void expect_parts(ScalarType type) {
+  using Limits = std::numeric_limits<T>;
+  std::vector<double> numbers;
+  for (const T x : {T(0), Limits::denorm_min(), 3 * Limits::denorm_min(), Limits::min() / 2, std::nextafter(Limits::min(), T(0)),
+                    Limits::min(), T(0.5), std::nextafter(T(1), T(0)), T(1), T(3), Limits::max(), Limits::infinity()}) {
+    numbers.push_back(x), numbers.push_back(-x);
+  }
+  numbers.push_back(NAN);
+  const auto [mantissa, exponent] = at::frexp(tensor_of(numbers, {static_cast<int64_t>(numbers.size())}, type));
+  const std::vector<double> m = values(mantissa), e = values(exponent);
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    int want = 0;
+    const double part = std::frexp(numbers[i], &want);
+    if (!std::isfinite(numbers[i])) want = 0;
+    EXPECT_EQ(e[i], want) << numbers[i];
+    EXPECT_TRUE(m[i] == part || (std::isnan(m[i]) && std::isnan(part))) << numbers[i] << ": " << m[i];
+    EXPECT_EQ(std::signbit(m[i]), std::signbit(part)) << numbers[i];
+  }
+}
+
+TEST(Unary, FrexpOfAllSizes) {
+  expect_parts<float>(ScalarType::Float);
+  expect_parts<double>(ScalarType::Double);
+}
+
 TEST(Unary, PredicatesAndNanToNum) {
   const double inf = std::numeric_limits<double>::infinity();
   const Tensor x = tensor_of({1, NAN, inf, -inf}, {4}, ScalarType::Float);
