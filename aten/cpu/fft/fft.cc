@@ -123,12 +123,27 @@ class Job {
           from.start[l] = in_ + cursor.in * in_unit_;
           to.start[l] = out_ + cursor.out * out_unit_;
         }
-        run_block(from, to, static_cast<size_t>(width), buffers);
+        if (4 * static_cast<int64_t>(from.count) <= width) {
+          run_single(from, to, buffers);
+        } else {
+          run_block(from, to, static_cast<size_t>(width), buffers);
+        }
       }
     });
   }
 
  private:
+  // The few lines that the last block has, one after the other.
+  void run_single(const Memory<const T>& from, const Memory<T>& to, const Buffers<T>& buffers) const {
+    Memory<const T> one_from = from;
+    Memory<T> one_to = to;
+    one_from.count = one_to.count = 1;
+    for (size_t l = 0; l < from.count; ++l) {
+      one_from.start[0] = from.start[l], one_to.start[0] = to.start[l];
+      run_block(one_from, one_to, 1, buffers);
+    }
+  }
+
   void run_block(const Memory<const T>& from, const Memory<T>& to, size_t width, const Buffers<T>& buffers) const {
     const size_t half = n_ / 2, scaled = pairs_ ? half : n_;
     const T scale = static_cast<T>(what_.scale);
