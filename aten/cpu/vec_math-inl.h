@@ -2,9 +2,9 @@
 // hwy/highway.h.
 //
 // Errors against the exact value over the whole range, in units of the last place (held by loops_test and, for the
-// operators, by //tests/accuracy): exp 1, expm1 2, log 1, log1p 2, tanh 3, sigmoid 2, erf 2, sin and cos 2, asin and atan2
-// 2.5, acos, atan and erfinv 2. Special values as in C's library: exp(-inf) = 0, log(0) = -inf, log of a negative NaN, NaN
-// stays NaN, the sign of zero is kept by odd functions.
+// operators, by //tests/accuracy): exp 1, expm1 2, log 1, log1p 1.5, tanh 2.5, sigmoid 2.5, erf 1.5, sin and cos 2, asin
+// and atan2 2.5, acos, atan and erfinv 2. Special values as in C's library: exp(-inf) = 0, log(0) = -inf, log of a negative
+// NaN, NaN stays NaN, the sign of zero is kept by odd functions.
 
 #if defined(ATEN_CPU_VEC_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ATEN_CPU_VEC_MATH_INL_H_

@@ -169,11 +169,6 @@ const Jagged& checked_jagged(const char* op, const Tensor& self) {
   return nested::jagged_of(self);
 }
 
-// A length as the size of an empty tensor, which is how operators hand it on; undefined where none was given.
-Tensor as_size(std::optional<int64_t> length) {
-  return length.has_value() ? empty_contiguous({*length, 0}, kFloat) : Tensor();
-}
-
 }  // namespace
 
 Tensor _nested_view_from_jagged_nested(const Tensor& self, const Tensor& offsets, const Tensor& dummy,
@@ -197,10 +192,10 @@ int64_t _nested_get_ragged_idx_nested(const Tensor& self) {
   return checked_jagged("_nested_get_ragged_idx", self).dim;
 }
 Tensor _nested_get_min_seqlen_nested(const Tensor& self) {
-  return as_size(checked_jagged("_nested_get_min_seqlen", self).shortest);
+  return nested::as_size(checked_jagged("_nested_get_min_seqlen", self).shortest);
 }
 Tensor _nested_get_max_seqlen_nested(const Tensor& self) {
-  return as_size(checked_jagged("_nested_get_max_seqlen", self).longest);
+  return nested::as_size(checked_jagged("_nested_get_max_seqlen", self).longest);
 }
 
 // Any jagged tensor will do.

@@ -273,6 +273,8 @@ TEST(Jagged, BadPartsAreRefused) {
   expect_error(from(off, torch::tensor({1, 0, 9})), "beyond the values");
   expect_error(from(off, torch::tensor({1, 0, -1})), "must not be negative");
   expect_error(from(off, torch::tensor({int64_t{1}, int64_t{0}, INT64_MAX})), "end within the values");
+  const int64_t half = int64_t{1} << 62;
+  expect_error(from(torch::tensor({0, 0, 0}), torch::tensor({half, half})), "a sum of 2^63 or more");
   expect_error(from(off, {}, 0), "Expected jagged_dim >=1, but got 0.");
   expect_error(from(off, {}, 3), "out of range");
   expect_error(from(off, {}, 1, {}, 2), "max_seqlen is 2, but a part has length 3");

@@ -81,21 +81,14 @@ const Jagged& jagged_of(const Tensor& t) {
   return impl_of("jagged", t).jagged();
 }
 
-namespace {
-
-std::optional<Tensor> as_size(std::optional<int64_t> length) {
-  if (!length.has_value()) return std::nullopt;
-  return empty_contiguous({*length, 0}, kFloat);
+Tensor as_size(std::optional<int64_t> length) {
+  return length.has_value() ? empty_contiguous({*length, 0}, kFloat) : Tensor();
 }
-
-}  // namespace
 
 Tensor with_values(const Tensor& values, const Tensor& like, int64_t dim) {
   const Jagged& jagged = jagged_of(like);
   const Tensor& offsets = jagged.ragged->offsets;
-  const std::optional<Tensor> lengths =
-      jagged.ragged->lengths.defined() ? std::optional<Tensor>(jagged.ragged->lengths) : std::nullopt;
-  return at::_nested_view_from_jagged(values, offsets, offsets, lengths, dim == 0 ? jagged.dim : dim,
+  return at::_nested_view_from_jagged(values, offsets, offsets, jagged.ragged->lengths, dim == 0 ? jagged.dim : dim,
                                       as_size(jagged.shortest), as_size(jagged.longest));
 }
 

@@ -52,9 +52,10 @@ Tensor on_values(const Tensor& self, int64_t dim, const F& f) {
 std::vector<Tensor> parts_or_empty_one(const Tensor& self);
 /// The values of the parts alone, one behind the other.
 Tensor packed_values(const Tensor& self);
+/// A length as the size of an empty tensor, which is how operators hand it on; undefined where none was given.
+Tensor as_size(std::optional<int64_t> length);
 /// Wraps a dimension. Throws IndexError out of range, and c10::Error "<op>(): not supported for NestedTensor on dim=0"
-/// and
-/// "... on ragged dim" for these.
+/// and "... on ragged dim" for these.
 int64_t dense_dim(const char* op, const Tensor& self, int64_t dim);
 /// Offsets, as int64, of parts of these lengths that lie one behind the other.
 Tensor offsets_of(const std::vector<int64_t>& lengths);

@@ -266,7 +266,8 @@ std::shared_ptr<RaggedStructure> new_structure(const char* op, const Tensor& off
     TORCH_CHECK_VALUE(length >= 0 && !overflow, op,
                       ": lengths must not be negative, and end within the values, but number ", i, " is ", length);
     result->has_no_gaps &= places[i] == result->total;
-    result->total += length;
+    const bool too_many = __builtin_add_overflow(result->total, length, &result->total);
+    TORCH_CHECK_VALUE(!too_many, op, ": the lengths have a sum of 2^63 or more");
     result->end = std::max(result->end, end);
     result->longest = std::max(result->longest, length);
     result->shortest = i == 0 ? length : std::min(result->shortest, length);
@@ -293,18 +294,21 @@ std::shared_ptr<const RaggedStructure> ragged_structure(const char* op, const Te
   KnownStructures& known = known_structures();
   const uint32_t versions[] = {offsets.unsafeGetTensorImpl()->version(),
                                lengths.defined() ? lengths.unsafeGetTensorImpl()->version() : 0};
-  std::unique_lock<std::mutex> lock(known.mutex);
-  const auto found = known.all.find(key_of(offsets, lengths));
-  if (found != known.all.end() && std::equal(versions, versions + 2, found->second.versions)) {
-    if (auto structure = found->second.structure.lock()) return structure;
+  // Structures end without the lock, which their end takes.
+  std::shared_ptr<const RaggedStructure> there;
+  {
+    const std::lock_guard<std::mutex> lock(known.mutex);
+    const auto found = known.all.find(key_of(offsets, lengths));
+    if (found != known.all.end() && std::equal(versions, versions + 2, found->second.versions)) {
+      there = found->second.structure.lock();
+    }
   }
-  lock.unlock();  // what follows may throw, and structures end, which takes the lock
+  if (there != nullptr) return there;
   const std::shared_ptr<RaggedStructure> made = new_structure(op, offsets, lengths);
-  lock.lock();
+  const std::lock_guard<std::mutex> lock(known.mutex);
   KnownStructure& place = known.all[key_of(offsets, lengths)];
-  if (auto other = place.structure.lock(); other != nullptr && std::equal(versions, versions + 2, place.versions)) {
-    return other;  // another thread was faster
-  }
+  if (std::equal(versions, versions + 2, place.versions)) there = place.structure.lock();
+  if (there != nullptr) return there;  // another thread was faster
   made->number = ++known.count;
   place = {made, made.get(), {versions[0], versions[1]}};
   return made;

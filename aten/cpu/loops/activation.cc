@@ -146,40 +146,23 @@ HWY_AFTER_NAMESPACE();
 
 namespace at::cpu::loops {
 
-constinit const ElementOp gelu = {AT_ISA_TABLE(FormulaFloat<op::Gelu>::loop), AT_ISA_TABLE(FormulaWide<op::Gelu>::loop),
-    {}, {}, {}, {}};
-constinit const ElementOp gelu_tanh = {AT_ISA_TABLE(FormulaFloat<op::GeluTanh>::loop), AT_ISA_TABLE(FormulaWide<op::GeluTanh>::loop),
-    {}, {}, {}, {}};
-constinit const ElementOp silu = {AT_ISA_TABLE(FormulaFloat<op::Silu>::loop), AT_ISA_TABLE(FormulaWide<op::Silu>::loop),
-    {}, {}, complex_table<op::Silu, float>(), complex_table<op::Silu, double>()};
-constinit const ElementOp mish = {AT_ISA_TABLE(FormulaFloat<op::Mish>::loop), AT_ISA_TABLE(FormulaWide<op::Mish>::loop),
-    {}, {}, {}, {}};
-constinit const ElementOp softplus = {AT_ISA_TABLE(FormulaFloat<op::Softplus>::loop), AT_ISA_TABLE(FormulaWide<op::Softplus>::loop),
-    {}, {}, {}, {}};
-constinit const ElementOp elu = {AT_ISA_TABLE(FormulaFloat<op::Elu>::loop), AT_ISA_TABLE(FormulaWide<op::Elu>::loop),
-    {}, {}, {}, {}};
-constinit const ElementOp leaky_relu = {AT_ISA_TABLE(FormulaFloat<op::LeakyRelu>::loop), AT_BASELINE_TABLE(FormulaDouble<op::LeakyRelu>::loop),
-    {}, {}, {}, {}};
-constinit const ElementOp hardsigmoid = {AT_ISA_TABLE(FormulaFloat<op::Hardsigmoid>::loop), AT_BASELINE_TABLE(FormulaDouble<op::Hardsigmoid>::loop),
-    {}, {}, {}, {}};
-constinit const ElementOp hardswish = {AT_ISA_TABLE(FormulaFloat<op::Hardswish>::loop), AT_BASELINE_TABLE(FormulaDouble<op::Hardswish>::loop),
-    {}, {}, {}, {}};
-constinit const ElementOp softshrink = {AT_ISA_TABLE(FormulaFloat<op::Softshrink>::loop), AT_BASELINE_TABLE(FormulaDouble<op::Softshrink>::loop),
-    {}, {}, {}, {}};
-constinit const ElementOp hardshrink = {AT_ISA_TABLE(FormulaFloat<op::Hardshrink>::loop), AT_BASELINE_TABLE(FormulaDouble<op::Hardshrink>::loop),
-    {}, {}, {}, {}};
-constinit const ElementOp prelu = {AT_ISA_TABLE(FormulaFloat<op::Prelu>::loop), AT_BASELINE_TABLE(FormulaDouble<op::Prelu>::loop),
-    {}, {}, {}, {}};
-constinit const ElementOp threshold = {AT_ISA_TABLE(FormulaFloat<op::Threshold>::loop), AT_BASELINE_TABLE(FormulaDouble<op::Threshold>::loop),
-    {}, {}, {}, {}};
-constinit const ElementOp log_sigmoid = {AT_ISA_TABLE(FormulaFloat<op::LogSigmoid>::loop), AT_ISA_TABLE(FormulaWide<op::LogSigmoid>::loop),
-    {}, {}, {}, {}};
-constinit const ElementOp squared_difference = {
-    AT_ISA_TABLE(FormulaFloat<op::SquaredDifference>::loop), AT_BASELINE_TABLE(FormulaDouble<op::SquaredDifference>::loop),
-    {}, {}, {}, {}};
-constinit const ElementOp logit_cross_entropy = {
-    AT_ISA_TABLE(FormulaFloat<op::LogitCrossEntropy>::loop), AT_ISA_TABLE(FormulaWide<op::LogitCrossEntropy>::loop),
-    {}, {}, {}, {}};
+constinit const ElementOp gelu = {AT_FORMULA(Gelu), {}, {}};
+constinit const ElementOp gelu_tanh = {AT_FORMULA(GeluTanh), {}, {}};
+constinit const ElementOp silu = {
+    AT_FORMULA(Silu), complex_table<op::Silu, float>(), complex_table<op::Silu, double>()};
+constinit const ElementOp mish = {AT_FORMULA(Mish), {}, {}};
+constinit const ElementOp softplus = {AT_FORMULA(Softplus), {}, {}};
+constinit const ElementOp elu = {AT_FORMULA(Elu), {}, {}};
+constinit const ElementOp leaky_relu = {AT_FLOAT_FORMULA(LeakyRelu), {}, {}};
+constinit const ElementOp hardsigmoid = {AT_FLOAT_FORMULA(Hardsigmoid), {}, {}};
+constinit const ElementOp hardswish = {AT_FLOAT_FORMULA(Hardswish), {}, {}};
+constinit const ElementOp softshrink = {AT_FLOAT_FORMULA(Softshrink), {}, {}};
+constinit const ElementOp hardshrink = {AT_FLOAT_FORMULA(Hardshrink), {}, {}};
+constinit const ElementOp prelu = {AT_FLOAT_FORMULA(Prelu), {}, {}};
+constinit const ElementOp threshold = {AT_FLOAT_FORMULA(Threshold), {}, {}};
+constinit const ElementOp log_sigmoid = {AT_FORMULA(LogSigmoid), {}, {}};
+constinit const ElementOp squared_difference = {AT_FLOAT_FORMULA(SquaredDifference), {}, {}};
+constinit const ElementOp logit_cross_entropy = {AT_FORMULA(LogitCrossEntropy), {}, {}};
 
 }  // namespace at::cpu::loops
 

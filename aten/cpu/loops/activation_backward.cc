@@ -71,18 +71,14 @@ HWY_AFTER_NAMESPACE();
 
 namespace at::cpu::loops {
 
-constinit const ElementOp sigmoid_backward = {AT_ISA_TABLE(FormulaFloat<op::SigmoidBackward>::loop), AT_ISA_TABLE(FormulaWide<op::SigmoidBackward>::loop),
-    {}, {}, complex_table<op::SigmoidBackward, float>(), complex_table<op::SigmoidBackward, double>()};
-constinit const ElementOp tanh_backward = {AT_ISA_TABLE(FormulaFloat<op::TanhBackward>::loop), AT_ISA_TABLE(FormulaWide<op::TanhBackward>::loop),
-    {}, {}, complex_table<op::TanhBackward, float>(), complex_table<op::TanhBackward, double>()};
-constinit const ElementOp gelu_backward = {AT_ISA_TABLE(FormulaFloat<op::GeluBackward>::loop), AT_ISA_TABLE(FormulaWide<op::GeluBackward>::loop),
-    {}, {}, {}, {}};
-constinit const ElementOp gelu_tanh_backward = {AT_ISA_TABLE(FormulaFloat<op::GeluTanhBackward>::loop), AT_ISA_TABLE(FormulaWide<op::GeluTanhBackward>::loop),
-    {}, {}, {}, {}};
-constinit const ElementOp silu_backward = {AT_ISA_TABLE(FormulaFloat<op::SiluBackward>::loop), AT_ISA_TABLE(FormulaWide<op::SiluBackward>::loop),
-    {}, {}, {}, {}};
-constinit const ElementOp threshold_backward = {AT_ISA_TABLE(FormulaFloat<op::ThresholdBackward>::loop), AT_ISA_TABLE(FormulaWide<op::ThresholdBackward>::loop),
-    {}, {}, {}, {}};
+constinit const ElementOp sigmoid_backward = {
+    AT_FORMULA(SigmoidBackward), complex_table<op::SigmoidBackward, float>(), complex_table<op::SigmoidBackward, double>()};
+constinit const ElementOp tanh_backward = {
+    AT_FORMULA(TanhBackward), complex_table<op::TanhBackward, float>(), complex_table<op::TanhBackward, double>()};
+constinit const ElementOp gelu_backward = {AT_FORMULA(GeluBackward), {}, {}};
+constinit const ElementOp gelu_tanh_backward = {AT_FORMULA(GeluTanhBackward), {}, {}};
+constinit const ElementOp silu_backward = {AT_FORMULA(SiluBackward), {}, {}};
+constinit const ElementOp threshold_backward = {AT_FORMULA(ThresholdBackward), {}, {}};
 
 }  // namespace at::cpu::loops
 

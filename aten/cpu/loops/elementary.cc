@@ -1,4 +1,4 @@
-// Elementary functions of float by vectors, of double by the C library.
+// Elementary functions of float by vectors, of double by the C library where none is there of vectors of double.
 #include "aten/cpu/loops/loops.h"
 
 #include <cmath>
@@ -110,20 +110,19 @@ HWY_AFTER_NAMESPACE();
 
 namespace at::cpu::loops {
 
-#define AT_REAL(tag) AT_ISA_TABLE(FormulaFloat<op::tag>::loop), AT_BASELINE_TABLE(FormulaDouble<op::tag>::loop), {}, {}
 #define AT_COMPLEX(tag) complex_table<op::tag, float>(), complex_table<op::tag, double>()
 
-constinit const ElementOp asin = {AT_REAL(Asin), AT_COMPLEX(Asin)};
-constinit const ElementOp acos = {AT_REAL(Acos), AT_COMPLEX(Acos)};
-constinit const ElementOp atan = {AT_REAL(Atan), AT_COMPLEX(Atan)};
-constinit const ElementOp erfinv = {AT_REAL(Erfinv), {}, {}};
-constinit const ElementOp logit = {AT_REAL(Logit), {}, {}};
-constinit const ElementOp logit_eps = {AT_REAL(LogitClamped), {}, {}};
-constinit const ElementOp atan2 = {AT_REAL(Atan2), {}, {}};
-constinit const ElementOp logaddexp = {AT_REAL(LogAddExp), AT_COMPLEX(LogAddExp)};
-constinit const ElementOp logaddexp2 = {AT_REAL(LogAddExp2), {}, {}};
-constinit const ElementOp xlogy = {AT_REAL(Xlogy), AT_COMPLEX(Xlogy)};
-constinit const ElementOp nextafter = {AT_REAL(NextAfter), {}, {}};
+constinit const ElementOp asin = {AT_FLOAT_FORMULA(Asin), AT_COMPLEX(Asin)};
+constinit const ElementOp acos = {AT_FLOAT_FORMULA(Acos), AT_COMPLEX(Acos)};
+constinit const ElementOp atan = {AT_FLOAT_FORMULA(Atan), AT_COMPLEX(Atan)};
+constinit const ElementOp erfinv = {AT_FLOAT_FORMULA(Erfinv), {}, {}};
+constinit const ElementOp logit = {AT_FORMULA(Logit), {}, {}};
+constinit const ElementOp logit_eps = {AT_FORMULA(LogitClamped), {}, {}};
+constinit const ElementOp atan2 = {AT_FLOAT_FORMULA(Atan2), {}, {}};
+constinit const ElementOp logaddexp = {AT_FORMULA(LogAddExp), AT_COMPLEX(LogAddExp)};
+constinit const ElementOp logaddexp2 = {AT_FORMULA(LogAddExp2), {}, {}};
+constinit const ElementOp xlogy = {AT_FORMULA(Xlogy), AT_COMPLEX(Xlogy)};
+constinit const ElementOp nextafter = {AT_FLOAT_FORMULA(NextAfter), {}, {}};
 
 }  // namespace at::cpu::loops
 

@@ -159,6 +159,14 @@ struct FormulaDouble {
 template <class Tag>
 using FormulaWide = std::conditional_t<wide::kHasTwins, FormulaVectors<Tag, double>, FormulaDouble<Tag>>;
 
+#ifndef AT_FORMULA
+// The loops of real numbers of an operator, for the part of a source that is compiled once: of float and double by vectors,
+// or of float alone and of double by the C library; none of half and bfloat16.
+#define AT_FORMULA(tag) AT_ISA_TABLE(FormulaFloat<op::tag>::loop), AT_ISA_TABLE(FormulaWide<op::tag>::loop), {}, {}
+#define AT_FLOAT_FORMULA(tag) \
+  AT_ISA_TABLE(FormulaFloat<op::tag>::loop), AT_BASELINE_TABLE(FormulaDouble<op::tag>::loop), {}, {}
+#endif
+
 }  // namespace HWY_NAMESPACE
 }  // namespace at::cpu
 HWY_AFTER_NAMESPACE();

@@ -8,7 +8,6 @@
 #include "aten/cpu/matrix/tile-inl.h"
 
 #include <cstring>
-#include <type_traits>
 
 #include "aten/cpu/matrix/internal.h"
 
@@ -20,15 +19,6 @@ namespace hn = hwy::HWY_NAMESPACE;
 inline constexpr int64_t kDepth = 224;       // of a block: panels of A and B and a tile of C share a first cache of 48 KiB
 inline constexpr int64_t kBlockRows = 336;  // a block of A lies in the second cache (a multiple of 14 and of 6)
 inline constexpr int64_t kBlockColumns = 2048;
-
-template <class T>
-HWY_INLINE T FactorOf(const Factor& factor) {
-  if constexpr (std::is_integral_v<T>) {
-    return static_cast<T>(factor.integer);
-  } else {
-    return static_cast<T>(factor.real);
-  }
-}
 
 template <class T>
 using TileFunction = void (*)(const Tile<T>&);
@@ -95,7 +85,7 @@ void ProductIn(const Gemm& g, T* packed_a, T* packed_b, int64_t depth, int64_t b
               t.add = add == nullptr ? nullptr : add + row * g.add.row + column * g.add.col;
               t.add_row = g.add.row;
               t.add_col = g.add.col;
-              t.beta = FactorOf<T>(g.beta);
+              t.beta = factor_of<T>(g.beta);
             }
             (two ? ChooseTile<T, 2>(panel) : ChooseTile<T, 1>(panel))(t);
             i += panel;
@@ -112,7 +102,7 @@ void Product(const Gemm& g) {
   const hn::ScalableTag<T> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   const int64_t width = 2 * lanes;
-  const T alpha = FactorOf<T>(g.alpha);
+  const T alpha = factor_of<T>(g.alpha);
   const int64_t depth_blocks = (g.k + kDepth - 1) / kDepth;
   const int64_t depth = (g.k + depth_blocks - 1) / depth_blocks;
   const int64_t row_blocks = (g.m + kBlockRows - 1) / kBlockRows;
@@ -278,7 +268,7 @@ void SmallProduct(const Gemm& g, T alpha, T beta) {
 // One batch entry (or a part of one) in this thread; c_col is 1 unless n is 1 or m is 1.
 template <class T>
 void Serial(const Gemm& g) {
-  const T alpha = FactorOf<T>(g.alpha), beta = FactorOf<T>(g.beta);
+  const T alpha = factor_of<T>(g.alpha), beta = factor_of<T>(g.beta);
   const T* a = static_cast<const T*>(g.a.data);
   const T* b = static_cast<const T*>(g.b.data);
   const T* add = static_cast<const T*>(g.add.data);
@@ -352,13 +342,16 @@ void run_dense(const Gemm& g, void (*run)(const Gemm&)) {
 void run(const Gemm& given) {
   const auto serial = serial_of(given.type);
   const bool adds = given.add.data != nullptr;
-  if (given.c_col == 1 && (!adds || (given.add.col <= 1 && given.add.col >= 0 && !given.beta.is_zero()))) return run_in_parts(given, 56, 64, serial);
+  const bool in_tiles = given.add.col == 0 || given.add.col == 1;
+  if (given.c_col == 1 && (!adds || (in_tiles && !given.beta.is_zero()))) return run_in_parts(given, 56, 64, serial);
   Gemm g = given;
   if (g.add.data == nullptr || g.beta.is_zero()) g.add = Operand{};
   const bool vector = g.m == 1 || g.n == 1;
   if (!vector && g.c_col != 1 && g.c_row == 1) g = transposed(g);
-  if (!vector && g.c_col != 1) return type_size(g.type) == 4 ? run_dense<uint32_t>(g, run) : run_dense<uint64_t>(g, run);
-  if (!vector && g.add.data != nullptr && g.add.col != 1 && g.add.col != 0) {
+  if (!vector && g.c_col != 1) {
+    return type_size(g.type) == 4 ? run_dense<uint32_t>(g, run) : run_dense<uint64_t>(g, run);
+  }
+  if (!vector && g.add.data != nullptr && !in_tiles) {
     // The tiles read the addend in vectors, or one number a row: lay it into C first.
     fill_with_addend(g);
     g.add = Operand{g.c, g.c_row, g.c_col, {g.c_batch[0], g.c_batch[1]}};

@@ -7,36 +7,22 @@
 namespace at::matrix::internal {
 namespace {
 
-template <class T>
-struct Complex {
-  T re, im;
-};
-
-template <class T>
-Complex<T> product(Complex<T> x, Complex<T> y) {
-  return {x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re};
-}
-
-template <class T>
-Complex<T> factor(const Factor& f) {
-  return {static_cast<T>(f.real), static_cast<T>(f.imag)};
-}
-
-// What is smaller is sooner done by plain loops.
+// Matrices of less work are sooner multiplied by plain loops.
 constexpr double kLeastWork = 256;
 
 const char* refusal(const Gemm& g) {
   if (g.type != Type::kComplex64 && g.type != Type::kComplex128) return "only complex numbers";
-  return work(g) < kLeastWork ? "small" : nullptr;
+  const bool small = static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k) < kLeastWork;
+  return small ? "small" : nullptr;
 }
 
 // C[m, n] = alpha (X + i Y) + beta add of one batch entry, where X and Y are the products of A's real and imaginary
 // parts with B: `parts` is [2, m, n], X and Y one after the other.
 template <class T>
-void combine(const Gemm& g, const Complex<T>* parts) {
-  using C = Complex<T>;
+void combine(const Gemm& g, const Pair<T>* parts) {
+  using C = Pair<T>;
   const bool adds = g.add.data != nullptr && !g.beta.is_zero(), scales = g.alpha.real != 1 || g.alpha.imag != 0;
-  const C alpha = factor<T>(g.alpha), beta = factor<T>(g.beta);
+  const C alpha = factor_of<C>(g.alpha), beta = factor_of<C>(g.beta);
   at::parallel_for(0, g.m, std::max<int64_t>(1, 8192 / g.n), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const C* const x = parts + i * g.n;
@@ -49,11 +35,8 @@ void combine(const Gemm& g, const Complex<T>* parts) {
       }
       for (int64_t j = 0; j < g.n; ++j) {
         C sum{x[j].re - y[j].im, x[j].im + y[j].re};
-        if (scales) sum = product(alpha, sum);
-        if (adds) {
-          const C more = product(beta, add[j * g.add.col]);
-          sum = {sum.re + more.re, sum.im + more.im};
-        }
+        if (scales) sum = alpha * sum;
+        if (adds) sum = sum + beta * add[j * g.add.col];
         c[j * g.c_col] = sum;
       }
     }
@@ -65,7 +48,7 @@ template <class T>
 void split(const Gemm& g, T* parts) {
   at::parallel_for(0, g.m, std::max<int64_t>(1, 8192 / g.k), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      const Complex<T>* const a = static_cast<const Complex<T>*>(g.a.data) + i * g.a.row;
+      const Pair<T>* const a = static_cast<const Pair<T>*>(g.a.data) + i * g.a.row;
       T *const re = parts + i * g.k, *const im = re + g.m * g.k;
       if (g.a.col == 1) {
         for (int64_t k = 0; k < g.k; ++k) re[k] = a[k].re, im[k] = a[k].im;
@@ -79,13 +62,13 @@ void split(const Gemm& g, T* parts) {
 // One batch entry. Where B's rows are dense they are rows of 2n real numbers: X and Y are one product of real matrices.
 template <class T>
 void multiply(const Gemm& given) {
-  using C = Complex<T>;
+  using C = Pair<T>;
   // A product with a column is one of a row.
   Gemm g = given.n == 1 || (given.b.col != 1 && given.a.row == 1) ? transposed(given) : given;
   Gemm real;
   real.type = sizeof(T) == 4 ? Type::kFloat32 : Type::kFloat64;
   if (g.m == 1 && g.b.row == 1 && g.b.col != 1) {
-    // B's columns are rows of 2k numbers: their products with (re, -im) and with (im, re) are the real and imaginary parts.
+    // B's columns are rows of 2k numbers: the real parts are their products with (re, -im), the imaginary ones with (im, re).
     const Scratch scratch(static_cast<size_t>(2 * g.k + 2 * g.n) * sizeof(C));
     C* const factors = scratch.as<C>();
     C* const parts = factors + 2 * g.k;

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "aten/cpu/matrix/gemm.h"
 
@@ -23,6 +24,28 @@ class Scratch {
   void* data_;
   size_t bytes_;
 };
+
+/// A complex number as the engine has it in memory.
+template <class T>
+struct Pair {
+  T re, im;
+  friend Pair operator+(Pair x, Pair y) { return {x.re + y.re, x.im + y.im}; }
+  friend Pair operator*(Pair x, Pair y) { return {x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re}; }
+};
+
+/// A factor as an element.
+template <class T>
+T factor_of(const Factor& f) {
+  if constexpr (std::is_integral_v<T>) {
+    return static_cast<T>(f.integer);
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return static_cast<T>(f.real);
+  } else if constexpr (requires(T x) { x.im; }) {
+    return {static_cast<decltype(T::re)>(f.real), static_cast<decltype(T::im)>(f.imag)};
+  } else {  // half types
+    return static_cast<T>(static_cast<float>(f.real));
+  }
+}
 
 /// m * n * k * batches, saturating: the number of multiply-adds.
 double work(const Gemm& g);

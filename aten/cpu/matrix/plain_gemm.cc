@@ -10,16 +10,10 @@
 namespace at::matrix::internal {
 namespace {
 
-template <class T>
-struct Pair {
-  T re, im;
-};
-
 // Arithmetic of one element type: integers wrap, as unsigned ones do.
 template <class T>
 struct Element {
   using Sum = T;
-  static T from(const Factor& f) { return static_cast<T>(f.real); }
   static Sum product(T x, T y) { return x * y; }
   static Sum sum(Sum x, Sum y) { return x + y; }
   static T result(Sum x) { return x; }
@@ -28,7 +22,6 @@ struct Element {
 template <class T, class Unsigned>
 struct IntegerElement {
   using Sum = Unsigned;
-  static T from(const Factor& f) { return static_cast<T>(f.integer); }
   static Sum product(T x, T y) {
     return static_cast<Sum>(static_cast<uint64_t>(static_cast<int64_t>(x)) * static_cast<uint64_t>(static_cast<int64_t>(y)));
   }
@@ -49,7 +42,6 @@ struct Element<int64_t> : IntegerElement<int64_t, uint64_t> {};
 template <class T>
 struct HalfElement {
   using Sum = float;
-  static T from(const Factor& f) { return static_cast<T>(static_cast<float>(f.real)); }
   static Sum product(T x, T y) { return static_cast<float>(x) * static_cast<float>(y); }
   static Sum sum(Sum x, Sum y) { return x + y; }
   static T result(Sum x) { return static_cast<T>(x); }
@@ -60,21 +52,12 @@ template <>
 struct Element<c10::BFloat16> : HalfElement<c10::BFloat16> {};
 
 template <class T>
-struct Element<Pair<T>> {
-  using Sum = Pair<T>;
-  static Pair<T> from(const Factor& f) { return {static_cast<T>(f.real), static_cast<T>(f.imag)}; }
-  static Sum product(Pair<T> x, Pair<T> y) { return {x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re}; }
-  static Sum sum(Sum x, Sum y) { return {x.re + y.re, x.im + y.im}; }
-  static Pair<T> result(Sum x) { return x; }
-};
-
-template <class T>
 void fill_entry(const Gemm& g) {
   using E = Element<T>;
   T* c = static_cast<T*>(g.c);
   const bool adds = g.add.data != nullptr && !g.beta.is_zero();
   const T* add = static_cast<const T*>(g.add.data);
-  const T beta = E::from(g.beta);
+  const T beta = factor_of<T>(g.beta);
   for (int64_t i = 0; i < g.m; ++i)
     for (int64_t j = 0; j < g.n; ++j)
       c[i * g.c_row + j * g.c_col] = adds ? E::result(E::product(beta, add[i * g.add.row + j * g.add.col])) : T{};
@@ -90,7 +73,7 @@ void multiply(const Gemm& g) {
   const T* add = static_cast<const T*>(g.add.data);
   const bool adds = add != nullptr && !g.beta.is_zero();
   T* c = static_cast<T*>(g.c);
-  const T alpha = E::from(g.alpha), beta = E::from(g.beta);
+  const T alpha = factor_of<T>(g.alpha), beta = factor_of<T>(g.beta);
   constexpr int64_t kStrip = 64;
   Sum sum[kStrip];
   for (int64_t i = 0; i < g.m; ++i) {
@@ -203,7 +186,7 @@ void convert_and_multiply(const Gemm& g) {
       gemm(wide);
       const T* add = static_cast<const T*>(entry.add.data);
       const bool adds = add != nullptr && !g.beta.is_zero();
-      const Wide beta = std::is_floating_point_v<Wide> ? static_cast<Wide>(g.beta.real) : static_cast<Wide>(g.beta.integer);
+      const Wide beta = factor_of<Wide>(g.beta);
       for (int64_t r = 0; r < g.m; ++r) {
         Wide* const row = sums + r * g.n;
         if (adds && (r == 0 || g.add.row != 0)) widen(add + r * g.add.row, g.add.col, g.n, added);

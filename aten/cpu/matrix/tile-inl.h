@@ -1,5 +1,5 @@
-// The register tile of float32, float64, uint32 and uint64 products and the packing of its panels, for sources compiled once a target.
-// Include after hwy/highway.h.
+// The register tile of float32, float64, uint32 and uint64 products and the packing of its panels, for sources compiled
+// once a target. Include after hwy/highway.h.
 
 #if defined(ATEN_CPU_MATRIX_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ATEN_CPU_MATRIX_TILE_INL_H_

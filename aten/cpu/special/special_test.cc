@@ -153,7 +153,9 @@ std::vector<Loop> all_loops() {
       {"shifted_chebyshev_v", loops::shifted_chebyshev_v, of_shifted(chebyshev_v), degrees, {-2, 30}, 0, 0, 500, 1},
       {"shifted_chebyshev_w", loops::shifted_chebyshev_w, of_shifted(chebyshev_w), degrees, {-2, 30}, 0, 0, 500, 1},
       {"hermite_h", loops::hermite_h, of_degree(hermite_h), degrees, {-2, 30}, 0, 0, 500, 1e12},
+      {"hermite_h", loops::hermite_h, of_degree(hermite_h), degrees, {-2, 6}, 0, 0, 500, 1},
       {"hermite_he", loops::hermite_he, of_degree(hermite_he), degrees, {-2, 30}, 0, 0, 500, 1e12},
+      {"hermite_he", loops::hermite_he, of_degree(hermite_he), degrees, {-2, 6}, 0, 0, 500, 1},
       {"laguerre_l", loops::laguerre_l, of_degree(laguerre_l), degrees, {-2, 30}, 0, 0, 500, 1},
       {"legendre_p", loops::legendre_p, of_degree(legendre_p), degrees, {12, 12}, 0, 0, 500, 1},
   };

@@ -101,8 +101,7 @@ HWY_NOINLINE inline Twin exp(Twin x) {
 /// The logarithm of positive normal numbers.
 HWY_NOINLINE inline Twin log(Twin x) {
   Wide m, e;
-  split(x.h.v, m.v, e.v);
-  split(x.h.w, m.w, e.w);
+  split(x.h, m, e);
   const Twin f = exact_sum(m - 1.0, x.l * (m / x.h));
   const Twin s = f / (f + Twin(2.0));
   const Wide z = s.h * s.h;

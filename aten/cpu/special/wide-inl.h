@@ -103,11 +103,14 @@ HWY_INLINE void split(WideVec x, WideVec& m, WideVec& e) {
   e = hn::Sub(added, hn::Set(d, 4503599627370496.0 + 1023.0));
   m = hn::BitCast(d, hn::Add(hn::Sub(bits, hn::ShiftLeft<52>(biased)), hn::Set(du, uint64_t{1023} << 52)));
 }
+HWY_INLINE void split(Wide x, Wide& m, Wide& e) {
+  split(x.v, m.v, e.v);
+  split(x.w, m.w, e.w);
+}
 /// The logarithm of positive normal numbers, relatively precise near 1; of others, a finite number or NaN.
 HWY_INLINE Wide log(Wide x) {
   Wide m, e;
-  split(x.v, m.v, e.v);
-  split(x.w, m.w, e.w);
+  split(x, m, e);
   const Wide f = m - 1.0, s = f / (f + 2.0), z = s * s;
   const Wide rest = s * z * polynomial(fit::kLog, z);
   return multiply_add(e, 6.93147180369123816490e-01, multiply_add(e, 1.90821492927058770002e-10, rest) + (s + s));
