@@ -91,7 +91,7 @@ TEST(Quantize, ChannelsLieInAnyWay) {
                  zeros = at::remainder(index, 11), x = at::remainder(at::arange(sizes[0] * channels * sizes[2]), 41)
                                                            .to(at::kFloat)
                                                            .reshape(sizes);
-    const at::IntArrayRef along{1, channels, 1};
+    const std::vector<int64_t> along{1, channels, 1};
     const Tensor expected = at::round(x / scales.reshape(along)) + zeros.reshape(along);
     const Tensor q = at::quantize_per_channel(x, scales, zeros, 1, at::kQUInt8);
     EXPECT_TRUE(at::equal(q.int_repr(), expected.to(at::kByte))) << x.sizes();

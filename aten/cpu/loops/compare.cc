@@ -200,6 +200,10 @@ constinit const ElementOp logical_not = {
     AT_ISA_TABLE(PF32<op::LogicalNot>::loop), AT_ISA_TABLE(PF64<op::LogicalNot>::loop),
     AT_ISA_TABLE(PI32<op::LogicalNot>::loop), AT_ISA_TABLE(PI64<op::LogicalNot>::loop),
     AT_ISA_TABLE(PZ64<op::LogicalNot>::loop), AT_ISA_TABLE(PZ128<op::LogicalNot>::loop)};
+constinit const ElementTable bool_and = AT_ISA_TABLE(PU8<op::LogicalAnd>::loop);
+constinit const ElementTable bool_or = AT_ISA_TABLE(PU8<op::LogicalOr>::loop);
+constinit const ElementTable bool_xor = AT_ISA_TABLE(PU8<op::LogicalXor>::loop);
+constinit const ElementTable bool_not = AT_ISA_TABLE(PU8<op::LogicalNot>::loop);
 constinit const ElementOp lt = {AT_ISA_TABLE(PF32<op::Lt>::loop), AT_ISA_TABLE(PF64<op::Lt>::loop),
                                  AT_ISA_TABLE(PI32<op::Lt>::loop), AT_ISA_TABLE(PI64<op::Lt>::loop),
                                  {}, {}};

@@ -193,6 +193,8 @@ using PF32 = Scalar<Tag, uint8_t, float>;
 template <class Tag>
 using PF64 = Scalar<Tag, uint8_t, double>;
 template <class Tag>
+using PU8 = Scalar<Tag, uint8_t, uint8_t>;
+template <class Tag>
 using PI32 = Scalar<Tag, uint8_t, int32_t>;
 template <class Tag>
 using PI64 = Scalar<Tag, uint8_t, int64_t>;

@@ -62,6 +62,11 @@ extern const ElementOp logical_and;
 extern const ElementOp logical_or;
 extern const ElementOp logical_xor;
 extern const ElementOp logical_not;
+// The same of bools (any byte but 0 is true) without the way through a compute type.
+extern const ElementTable bool_and;
+extern const ElementTable bool_or;
+extern const ElementTable bool_xor;
+extern const ElementTable bool_not;
 extern const ElementOp isnan;
 extern const ElementOp isinf;
 extern const ElementOp isfinite;

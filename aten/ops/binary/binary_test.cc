@@ -3,6 +3,7 @@
 #include <limits>
 #include <vector>
 
+#include "aten/core/from_blob.h"
 #include "aten/core/tensor.h"
 #include "aten/core/view.h"
 #include "aten/ops/binary/ops.h"
@@ -202,6 +203,37 @@ TEST(Binary, ExponentsAndStepsThatAreNotFinite) {
     EXPECT_EQ(values(at::heaviside(tensor_of({nan, inf, -inf, 0}, {4}, type), tensor_of({7}, {4}, type))),
               (std::vector<double>{0, 1, 0, 7}));
   }
+}
+
+TEST(Binary, BoolsOfAnyByte) {
+  // Foreign memory holds masks of 255, and of other bytes.
+  constexpr int64_t kCount = 1000;
+  std::vector<uint8_t> bytes(2 * kCount);
+  for (int64_t i = 0; i < kCount; ++i) {
+    bytes[i] = static_cast<uint8_t>(i % 3 == 0 ? 0 : 1 + i % 255);
+    bytes[kCount + i] = static_cast<uint8_t>(i % 5 < 2 ? 0 : 255 - i % 254);
+  }
+  const Tensor a = at::from_blob(bytes.data(), {kCount}, at::kBool);
+  const Tensor b = at::from_blob(bytes.data() + kCount, {kCount}, at::kBool);
+  const auto check = [&](const Tensor& x, const Tensor& y) {
+    const Tensor results[] = {at::logical_and(x, y), at::bitwise_and(x, y), at::logical_or(x, y),  at::bitwise_or(x, y),
+                              at::logical_xor(x, y), at::bitwise_xor(x, y), at::logical_not(x), at::bitwise_not(x)};
+    const std::vector<double> p = values(x), q = values(at::expand(y, x.sizes()));
+    for (int k = 0; k < 8; ++k) {
+      ASSERT_EQ(results[k].scalar_type(), at::kBool);
+      const std::vector<double> got = values(at::to(results[k], at::kInt));
+      for (size_t i = 0; i < got.size(); ++i) {
+        const bool u = p[i] != 0, v = q[i] != 0;
+        ASSERT_EQ(got[i], k < 2 ? u && v : k < 4 ? u || v : k < 6 ? u != v : !u) << k << " at " << i;
+      }
+    }
+  };
+  check(a, b);
+  check(at::slice(a, 0, 0, kCount, 3), at::slice(b, 0, 0, kCount, 3));
+  check(at::transpose(at::view(a, {20, 50}), 0, 1), at::transpose(at::view(b, {20, 50}), 0, 1));
+  check(at::view(a, {20, 50}), at::slice(b, 0, 0, 50));
+  check(at::view(a, {20, 50}), at::slice(b, 0, 7, 8));
+  EXPECT_EQ(values(at::bitwise_and(a, at::Scalar(true))), values(at::ne(a, at::Scalar(false))));
 }
 
 TEST(Binary, ComplexNumbersOfTwoHalves) {

@@ -18,6 +18,11 @@ using pointwise::result_spec;
 
 namespace {
 
+// `op` of bools: a loop over their bytes.
+void combine_bools(const cpu::ElementTable& op, const Input& a, const Input& b, Tensor& out) {
+  constexpr ScalarType kComputes[] = {ScalarType::Bool, ScalarType::Bool, ScalarType::Bool};
+  pointwise::run_loop(op.get(), nullptr, kComputes, out, {a, b});
+}
 void compare(const char* name, const cpu::ElementOp& op, const Input& a, const Input& b, Tensor& out) {
   const ScalarType dtype = promoted_type({a, b});
   if (b.tensor() != nullptr) {
@@ -26,6 +31,11 @@ void compare(const char* name, const cpu::ElementOp& op, const Input& a, const I
   }
   const Scalar number = as_element(b.number(), dtype);
   pointwise::run_predicate(name, op, dtype, out, {a, number});
+}
+void logic(const char* name, const cpu::ElementOp& op, const cpu::ElementTable& of_bools, const Tensor& a, const Tensor& b,
+           Tensor& out) {
+  if (promoted_type({a, b}) == ScalarType::Bool) return combine_bools(of_bools, a, b, out);
+  compare(name, op, a, b, out);
 }
 // `name`: as PyTorch's error names the loop.
 TensorSpec order_spec(const char* name, const Input& a, const Input& b) {
@@ -37,6 +47,11 @@ TensorSpec order_spec(const char* name, const Input& a, const Input& b) {
 void bits(const char* name, const cpu::ElementOp& op, const Input& a, const Input& b, Tensor& out) {
   const int width = static_cast<int>(out.itemsize() * 8);
   pointwise::run(name, op, out.scalar_type(), &width, out, {a, b});
+}
+void bits(const char* name, const cpu::ElementOp& op, const cpu::ElementTable& of_bools, const Input& a, const Input& b,
+          Tensor& out) {
+  if (out.scalar_type() == ScalarType::Bool) return combine_bools(of_bools, a, b, out);
+  bits(name, op, a, b, out);
 }
 TensorSpec integral_spec(const char* name, const Input& a, const Input& b, bool bool_allowed) {
   const ScalarType type = promoted_type({a, b});
@@ -70,9 +85,15 @@ void gt_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) { compa
 void ge_cpu(const Tensor& self, const Tensor& other, Tensor& out) { compare("ge", cpu::loops::ge, self, other, out); }
 void ge_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) { compare("ge", cpu::loops::ge, self, other, out); }
 
-void logical_and_cpu(const Tensor& self, const Tensor& other, Tensor& out) { compare("logical_and", cpu::loops::logical_and, self, other, out); }
-void logical_or_cpu(const Tensor& self, const Tensor& other, Tensor& out) { compare("logical_or", cpu::loops::logical_or, self, other, out); }
-void logical_xor_cpu(const Tensor& self, const Tensor& other, Tensor& out) { compare("logical_xor", cpu::loops::logical_xor, self, other, out); }
+void logical_and_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
+  logic("logical_and", cpu::loops::logical_and, cpu::loops::bool_and, self, other, out);
+}
+void logical_or_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
+  logic("logical_or", cpu::loops::logical_or, cpu::loops::bool_or, self, other, out);
+}
+void logical_xor_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
+  logic("logical_xor", cpu::loops::logical_xor, cpu::loops::bool_xor, self, other, out);
+}
 
 TensorSpec bitwise_and_from_scalar_meta(const Scalar& self, const Tensor& other) {
   return integral_spec("bitwise_and_cpu", self, other, true);
@@ -126,15 +147,33 @@ TensorSpec lcm_meta(const Tensor& self, const Tensor& other) {
   return integral_spec("lcm_cpu", self, other, false);
 }
 
-void bitwise_and_cpu(const Tensor& self, const Tensor& other, Tensor& out) { bits("bitwise_and", cpu::loops::bitwise_and, self, other, out); }
-void bitwise_and_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) { bits("bitwise_and", cpu::loops::bitwise_and, self, other, out); }
-void bitwise_and_from_scalar_cpu(const Scalar& self, const Tensor& other, Tensor& out) { bits("bitwise_and", cpu::loops::bitwise_and, self, other, out); }
-void bitwise_or_cpu(const Tensor& self, const Tensor& other, Tensor& out) { bits("bitwise_or", cpu::loops::bitwise_or, self, other, out); }
-void bitwise_or_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) { bits("bitwise_or", cpu::loops::bitwise_or, self, other, out); }
-void bitwise_or_from_scalar_cpu(const Scalar& self, const Tensor& other, Tensor& out) { bits("bitwise_or", cpu::loops::bitwise_or, self, other, out); }
-void bitwise_xor_cpu(const Tensor& self, const Tensor& other, Tensor& out) { bits("bitwise_xor", cpu::loops::bitwise_xor, self, other, out); }
-void bitwise_xor_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) { bits("bitwise_xor", cpu::loops::bitwise_xor, self, other, out); }
-void bitwise_xor_from_scalar_cpu(const Scalar& self, const Tensor& other, Tensor& out) { bits("bitwise_xor", cpu::loops::bitwise_xor, self, other, out); }
+void bitwise_and_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
+  bits("bitwise_and", cpu::loops::bitwise_and, cpu::loops::bool_and, self, other, out);
+}
+void bitwise_and_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) {
+  bits("bitwise_and", cpu::loops::bitwise_and, cpu::loops::bool_and, self, other, out);
+}
+void bitwise_and_from_scalar_cpu(const Scalar& self, const Tensor& other, Tensor& out) {
+  bits("bitwise_and", cpu::loops::bitwise_and, cpu::loops::bool_and, self, other, out);
+}
+void bitwise_or_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
+  bits("bitwise_or", cpu::loops::bitwise_or, cpu::loops::bool_or, self, other, out);
+}
+void bitwise_or_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) {
+  bits("bitwise_or", cpu::loops::bitwise_or, cpu::loops::bool_or, self, other, out);
+}
+void bitwise_or_from_scalar_cpu(const Scalar& self, const Tensor& other, Tensor& out) {
+  bits("bitwise_or", cpu::loops::bitwise_or, cpu::loops::bool_or, self, other, out);
+}
+void bitwise_xor_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
+  bits("bitwise_xor", cpu::loops::bitwise_xor, cpu::loops::bool_xor, self, other, out);
+}
+void bitwise_xor_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) {
+  bits("bitwise_xor", cpu::loops::bitwise_xor, cpu::loops::bool_xor, self, other, out);
+}
+void bitwise_xor_from_scalar_cpu(const Scalar& self, const Tensor& other, Tensor& out) {
+  bits("bitwise_xor", cpu::loops::bitwise_xor, cpu::loops::bool_xor, self, other, out);
+}
 void bitwise_left_shift_cpu(const Tensor& self, const Tensor& other, Tensor& out) { bits("bitwise_left_shift", cpu::loops::shift_left, self, other, out); }
 void bitwise_left_shift_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) { bits("bitwise_left_shift", cpu::loops::shift_left, self, other, out); }
 void bitwise_left_shift_from_scalar_cpu(const Scalar& self, const Tensor& other, Tensor& out) { bits("bitwise_left_shift", cpu::loops::shift_left, self, other, out); }

@@ -197,14 +197,16 @@ void conj_physical_cpu(const Tensor& self, Tensor& out) {
     copy_through(self, out);
   }
 }
+static void not_of_bools(const Tensor& self, Tensor& out) {
+  constexpr ScalarType kComputes[] = {ScalarType::Bool, ScalarType::Bool};
+  pointwise::run_loop(cpu::loops::bool_not.get(), nullptr, kComputes, out, {self});
+}
 void bitwise_not_cpu(const Tensor& self, Tensor& out) {
-  if (self.scalar_type() == ScalarType::Bool) {
-    pointwise::run_predicate("bitwise_not", cpu::loops::logical_not, ScalarType::Bool, out, {self});
-  } else {
-    run("bitwise_not_cpu", cpu::loops::bitwise_not, self, out);
-  }
+  if (self.scalar_type() == ScalarType::Bool) return not_of_bools(self, out);
+  run("bitwise_not_cpu", cpu::loops::bitwise_not, self, out);
 }
 void logical_not_cpu(const Tensor& self, Tensor& out) {
+  if (self.scalar_type() == ScalarType::Bool) return not_of_bools(self, out);
   pointwise::run_predicate("logical_not", cpu::loops::logical_not, self.scalar_type(), out, {self});
 }
 void signbit_cpu(const Tensor& self, Tensor& out) {
