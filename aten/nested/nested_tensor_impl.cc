@@ -1,6 +1,7 @@
 #include "aten/nested/nested_tensor_impl.h"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -222,11 +223,16 @@ StructureKey key_of(const Tensor& offsets, const Tensor& lengths) {
   return {offsets.unsafeGetTensorImpl(), lengths.unsafeGetTensorImpl()};
 }
 
+// Foreign memory may begin anywhere.
 template <class T>
 void read_numbers(const Tensor& t, std::vector<int64_t>* numbers) {
-  const T* const data = static_cast<const T*>(t.data_ptr());
-  const int64_t stride = t.stride(0);
-  for (int64_t i = 0; i < t.numel(); ++i) numbers->push_back(static_cast<int64_t>(data[i * stride]));
+  const char* const data = static_cast<const char*>(t.data_ptr());
+  const int64_t stride = t.stride(0) * static_cast<int64_t>(sizeof(T));
+  for (int64_t i = 0; i < t.numel(); ++i) {
+    T number;
+    std::memcpy(&number, data + i * stride, sizeof(T));
+    numbers->push_back(static_cast<int64_t>(number));
+  }
 }
 
 std::vector<int64_t> numbers_of(const char* op, const char* argument, const Tensor& t) {

@@ -167,10 +167,12 @@ Operand widened(const Operand& o, int64_t rows, int64_t cols, Wide* to) {
 template <class T, class Wide>
 void convert_and_multiply(const Gemm& g) {
   const int64_t batches = g.batch[0] * g.batch[1];
-  at::parallel_for(0, batches, at::divup(batches, at::get_num_threads()), [&](int64_t begin, int64_t end) {
-    const int64_t a_size = g.m * g.k, b_size = g.k * g.n;
-    Scratch scratch(static_cast<size_t>(a_size + b_size + g.m * g.n + g.n) * sizeof(Wide));
-    Wide* const numbers = scratch.as<Wide>();
+  const int64_t grain = at::in_parallel_region() ? batches : at::divup(batches, at::get_num_threads());
+  const int64_t a_size = g.m * g.k, b_size = g.k * g.n, size = a_size + b_size + g.m * g.n + g.n;
+  // For all threads before any of them writes: c may be what is added.
+  const Scratch scratch(static_cast<size_t>(at::divup(batches, grain) * size) * sizeof(Wide));
+  at::parallel_for(0, batches, grain, [&](int64_t begin, int64_t end) {
+    Wide* const numbers = scratch.as<Wide>() + begin / grain * size;
     for (int64_t i = begin; i < end; ++i) {
       const Gemm entry = batch_entry(g, i);
       Gemm wide;
