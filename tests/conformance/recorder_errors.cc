@@ -325,6 +325,19 @@ bool coarse_bessel(const Recorded& v) {
   return true;
 }
 
+// unique_dim before PyTorch 2.15 compared slices with dim exchanged with the first dimension.
+bool turned_slices(const Recorded& v) {
+  if (v.name != "unique_dim" || v.gradient >= 0 || !v.args[0].isTensor() || v.args[0].toTensor().dim() < 3) return false;
+  const Tensor self = v.args[0].toTensor();
+  const int64_t dim = v.args[1].toInt() < 0 ? v.args[1].toInt() + self.dim() : v.args[1].toInt();
+  c10::Stack stack = v.args;
+  stack[0] = IValue(at::transpose(self, 0, dim));
+  stack[1] = IValue(int64_t{0});
+  v.op.callBoxed(stack);
+  const Tensor turned = stack[v.result].toTensor();
+  return !difference(v.expected, v.result == 0 ? at::transpose(turned, 0, dim) : turned);
+}
+
 // normal(mean, std, out=empty) of a mean without dimensions. PyTorch does not resize the result, and draws nothing.
 bool unfilled_normal(const Recorded& v) {
   if (v.name != "normal" || v.gradient >= 0 || v.expected.numel() != 0 || !v.args[0].isTensor() || v.args[1].isTensor())
@@ -483,7 +496,7 @@ bool recorder_erred(const Recorded& given) {
   const Tensor cotangent = given.cotangent.defined() && !given.cotangent.is_cpu() ? here(given.cotangent) : given.cotangent;
   const Recorded v{given.name, given.op, args, given.result, given.gradient, cotangent, got, given.expected};
   return scatter_into_strides(v) || complex_dot(v) || rounded_sums(v) || complex_powers(v) || sqrt_of_zero(v) ||
-         normalized(v) || overflowing_quotient(v) || clamp_at_bound(v) || coarse_bessel(v) || unfilled_normal(v) ||
+         normalized(v) || overflowing_quotient(v) || clamp_at_bound(v) || coarse_bessel(v) || turned_slices(v) || unfilled_normal(v) ||
          rounded_differences(v) || largest_modulus(v) || coarse_reparameterization(v) || misread_coefficients(v);
 }
 

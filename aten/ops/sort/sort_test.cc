@@ -185,6 +185,10 @@ TEST(Sort, UniqueInItsForms) {
   expect_close(r, {0, 5, 2, 1});
   expect_close(ri, {1, 0, 1});
   expect_close(rc, {1, 2});
+  // The slices [[0, 2], [0, 1]] and [[0, 1], [1, 1]] differ first where rows go before columns: at 2 and 1.
+  const auto [deep, di, dc] = at::unique_dim(tensor_of({0, 0, 2, 1, 0, 1, 1, 1}, {2, 2, 2}), 2, true, true, true);
+  expect_close(deep, {0, 0, 1, 2, 1, 0, 1, 1});
+  expect_close(di, {1, 0});
   EXPECT_EQ(std::get<0>(at::_unique2(tensor_of({kNan, kNan}, {2}))).numel(), 2);
 }
 

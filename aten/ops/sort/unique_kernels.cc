@@ -193,15 +193,15 @@ std::vector<int64_t> given_order(int64_t n) {
   return order;
 }
 
-// Of the slices along dim, which are compared in the order they have with dim exchanged with the first dimension; the
-// inverse and the counts are made in any case.
+// Of the slices along dim, which are compared element by element in their own order; the inverse and the counts are made in
+// any case.
 Triple unique_slices(const Tensor& self, int64_t dim, bool sort) {
   if (self.scalar_type() == ScalarType::UInt16 || self.scalar_type() == ScalarType::UInt32) {
     auto [values, inverse, counts] = unique_slices(at::to(self, ScalarType::UInt64), dim, sort);
     return {at::to(values, self.scalar_type()), inverse, counts};
   }
   dim = maybe_wrap_dim(dim, self.dim());
-  const Tensor moved = dense(self.dim() == 0 ? at::reshape(self, IntArrayRef(1)) : at::transpose(self, 0, dim));
+  const Tensor moved = dense(self.dim() == 0 ? at::reshape(self, IntArrayRef(1)) : at::movedim(self, dim, 0));
   const int64_t n = moved.size(0), width = n == 0 ? 0 : moved.numel() / n;
   TORCH_CHECK(
       n == 0 || width > 0 || moved.numel() > 0,
@@ -229,7 +229,7 @@ Triple unique_slices(const Tensor& self, int64_t dim, bool sort) {
     const Groups g = group(
         order, [&](int64_t a, int64_t b) { return std::equal(p + a * width, p + (a + 1) * width, p + b * width); });
     Tensor values = at::index_select(moved, 0, to_tensor(g.first));
-    if (self.dim() > 0) values = at::transpose(values, 0, dim);
+    if (self.dim() > 0) values = at::movedim(values, 0, dim);
     return {values, to_tensor(g.group_of), to_tensor(g.count)};
   };
   return self.scalar_type() == ScalarType::UInt64 ? unique(cpu::TypeTag<uint64_t>{})
