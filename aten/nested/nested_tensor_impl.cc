@@ -52,7 +52,8 @@ bool NestedShape::is_packed() const {
     bool row_major = true;
     for (int64_t d = dims - 1; d >= 0; --d) {
       row_major &= own[d] == 1 || steps[d] == numel;
-      numel *= own[d];
+      // Beside a size of 0 the others may have any product.
+      if (__builtin_mul_overflow(numel, own[d], &numel)) numel = 0;
     }
     if (numel == 0) continue;
     if (!row_major || offsets[static_cast<size_t>(i)] != next) return false;
@@ -176,10 +177,10 @@ c10::intrusive_ptr<c10::TensorImpl> NestedTensorImpl::shallow_copy() const {
 }
 
 void NestedTensorImpl::shallow_copy_from(const c10::TensorImpl& other) {
+  TORCH_CHECK(std::string_view(kind()) != other.kind() || layout() == other.layout(), "a nested tensor of the layout ", layout(),
+              " cannot take the data of one of the layout ", other.layout());
   TensorImpl::shallow_copy_from(other);
   const auto& from = static_cast<const NestedTensorImpl&>(other);
-  TORCH_CHECK(is_jagged() == from.is_jagged(), "a nested tensor of the layout ", layout(),
-              " cannot take the data of one of the layout ", from.layout());
   buffer_ = from.buffer_;
   jagged_ = from.jagged_;
   if (is_jagged()) {
@@ -398,12 +399,13 @@ std::shared_ptr<const NestedShape> packed_shape(int64_t parts, int64_t dims, std
   for (int64_t i = 0; i < parts; ++i) {
     shape->offsets.push_back(next);
     const IntArrayRef own = shape->sizes_of(i);
+    const int64_t numel = c10::checked_numel(own);  // throws where what follows would overflow
     int64_t step = 1;
     for (int64_t d = dims - 1; d >= 0; --d) {
       shape->strides[static_cast<size_t>(i * dims + d)] = step;
       step *= own[d];
     }
-    next += c10::checked_numel(own);
+    next += numel;
   }
   return shape;
 }

@@ -137,6 +137,24 @@ TEST(Nested, UnbindAndSelectShareMemory) {
   expect_parts(t.select(2, -1), {t[0].select(1, 2), t[1].select(1, 2)});
 }
 
+TEST(Nested, PartsAtTheEndMayBeEmpty) {
+  const Tensor t = torch::nested::nested_tensor({at::ones({2, 3}), at::ones({0, 3})});
+  expect_parts(t.select(2, 1), {at::ones({2}), at::ones({0})});
+  expect_parts(t.chunk(3, -1)[2], {at::ones({2, 1}), at::ones({0, 1})});
+  const int64_t large = int64_t{1} << 40;
+  EXPECT_TRUE(contains(message_of([&] {
+                         at::_nested_compute_contiguous_strides_offsets(torch::tensor({{int64_t{0}, large, large}}));
+                       }),
+                       "overflow"));
+}
+
+TEST(Nested, DataOfAnotherLayoutIsRefusedBeforeAnythingChanges) {
+  Tensor t = nested_two();
+  const Tensor jagged = torch::nested::nested_tensor({at::ones({1}, at::kDouble)}, at::TensorOptions().layout(at::kJagged));
+  EXPECT_TRUE(contains(message_of([&] { t.set_data(jagged); }), "cannot take the data"));
+  expect_parts(t, two());
+}
+
 TEST(Nested, ViewsOfABufferAreChecked) {
   const Tensor buffer = counted({10}), sizes = torch::tensor({{2, 2}, {3, 2}}),
                strides = torch::tensor({{2, 1}, {1, 3}}), offsets = torch::tensor({0, 4});

@@ -116,12 +116,14 @@ HWY_INLINE void dequantize_exactly(const int32_t* q, float* x, int64_t n, const 
 template <class T>
 HWY_INLINE void combine(const T* a, const T* b, T* q, int64_t n, const Combination& given) {
   const Combination how = given;  // which no write of the loop can change
-  const float inverse = 1.0f / how.scale;
+  // Of a product the distances come first: theirs is exact.
+  const float inverse = how.multiply ? how.scale_a * how.scale_b * (1.0f / how.scale) : 1.0f / how.scale;
+  const float scale_a = how.multiply ? 1.0f : how.scale_a, scale_b = how.multiply ? 1.0f : how.scale_b;
   with_constant(how.multiply, [&](auto multiply) INLINED {
     with_constant(how.rectified, [&](auto rectified) INLINED {
       for_each<float>(n, [&](auto d, int64_t i) INLINED {
-        const auto x = hn::Mul(hn::Sub(load_integers(d, a + i), hn::Set(d, how.zero_a)), hn::Set(d, how.scale_a));
-        const auto y = hn::Mul(hn::Sub(load_integers(d, b + i), hn::Set(d, how.zero_b)), hn::Set(d, how.scale_b));
+        const auto x = hn::Mul(hn::Sub(load_integers(d, a + i), hn::Set(d, how.zero_a)), hn::Set(d, scale_a));
+        const auto y = hn::Mul(hn::Sub(load_integers(d, b + i), hn::Set(d, how.zero_b)), hn::Set(d, scale_b));
         auto result = multiply ? hn::Mul(x, y) : hn::Add(x, y);
         if (rectified) result = hn::IfThenElse(hn::Lt(result, hn::Zero(d)), hn::Zero(d), result);
         store_rounded(d, hn::Mul(result, hn::Set(d, inverse)), hn::Set(d, how.zero), q + i);

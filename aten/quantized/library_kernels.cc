@@ -72,8 +72,15 @@ Tensor mul(const Tensor& qa, const Tensor& qb, double scale, int64_t zero_point)
   const Tensor product = combined("quantized::mul", qa, qb, {.multiply = true, .rectified = R == Relu::kYes},
                                   per_tensor(scale, zero_point));
   if (product.defined()) return product;
-  return to_scale("quantized::mul", qa, scale, zero_point,
-                  [&](const Tensor& a) { return rectified(at::mul(a, dequantize("quantized::mul", qb)), R); });
+  const char* const op = "quantized::mul";
+  const auto distances = [&](const Tensor& t) {
+    return at::sub(at::to(integers(op, t), kLong), Scalar(uniform(op, t).zero_point));
+  };
+  const float factor = static_cast<float>(uniform(op, qa).scale) * static_cast<float>(uniform(op, qb).scale) *
+                       (1.0f / static_cast<float>(scale));
+  const Tensor steps = at::mul(at::to(at::mul(distances(qa), distances(qb)), kFloat), Scalar(factor));
+  const Tensor q = quantize(op, rectified(steps, R), qa.scalar_type(), per_tensor(1, zero_point));
+  return fresh(make_quantized(integers(op, q), per_tensor(scale, zero_point)));
 }
 template <Relu R>
 Tensor add_out(const Tensor& qa, const Tensor& qb, Tensor out) {
@@ -92,8 +99,10 @@ Tensor add_scalar(const Tensor& qa, const Scalar& b) {
   const char* const op = "quantized::add";
   const Quantizer& from = uniform(op, qa);
   const Range range = range_of(op, qa.scalar_type());
-  const auto shift = static_cast<int64_t>(std::nearbyint(b.toDouble() / from.scale));
-  const int64_t moved = from.zero_point - shift;
+  const double shift = std::nearbyint(b.toDouble() / from.scale);
+  TORCH_CHECK(std::abs(shift) < 0x1p31, op, ": value cannot be converted to type int without overflow: ", b,
+              " by a scale of ", from.scale);
+  const int64_t moved = from.zero_point - static_cast<int64_t>(shift);
   Tensor q;
   QuantizerPtr to;
   if (moved >= range.least && moved <= range.most) {

@@ -72,6 +72,15 @@ TEST(Arithmetic, AddsAndMultipliesAllElementsAlike) {
   }
 }
 
+// The product of the distances is exact: 19 * 11 half steps are more than 104.5 of them in float32, not fewer.
+TEST(Arithmetic, MultipliesDistancesFirst) {
+  const Tensor a = quantized(at::full({40}, -1.9f), 0.1, 20), b = quantized(at::full({40}, -1.1f), 0.1, 20);
+  const Tensor whole = at::full({40}, 125, at::kByte);
+  EXPECT_TRUE(at::equal(call("mul", a, b, 0.02, 20).toTensor().int_repr(), whole));
+  EXPECT_TRUE(at::equal(call("mul_relu", a.reshape({40, 1}), b.slice(0, 0, 1), 0.02, 20).toTensor().int_repr().flatten(),
+                        whole));
+}
+
 TEST(QuantizedOperators, ComputeWithNumbers) {
   const Tensor a = quantized(sample({2, 3, 4})), b = quantized(sample({2, 3, 4}, at::kFloat, 2), 0.1, 30);
   const Tensor x = a.dequantize(), y = b.dequantize();
@@ -165,6 +174,12 @@ TEST(QuantizedLayers, RefuseBadWeights) {
   expect_error<c10::NotImplementedError>([&] { call("linear", w, packed, 0.1, 0); }, "Could not run");
   expect_error<c10::Error>([&] { call("linear_prepack", quantized(w, 0.1, 0, at::kQInt8), w); },
                            "bias should be a vector");
+  // A view may have more channels than its quantizer has scales.
+  const Tensor turned = channels(sample({4, 6})).view({6, 4});
+  expect_error<c10::Error>([&] { call("linear_prepack", turned, IValue()); }, "a scale for each of 6 channels");
+  for (const double number : {1e30, HUGE_VAL, std::nan("")}) {
+    expect_error<c10::Error>([&] { call("add.Scalar", q, number); }, "without overflow");
+  }
 }
 
 TEST(DecomposedOperators, QuantizeIntoDenseIntegers) {

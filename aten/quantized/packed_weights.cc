@@ -118,6 +118,8 @@ PackedWeight::PackedWeight(const char* op, const matrix::Convolution& shape, con
   const auto channels = static_cast<size_t>(shape.out_channels);
   TORCH_CHECK(quantizer.per_tensor() || quantizer.axis == axis, op,
               ": expected a weight that is quantized along dimension ", axis, ", but it is ", quantizer.axis);
+  TORCH_CHECK(quantizer.per_tensor() || quantizer.scales.numel() == shape.out_channels, op, ": expected a scale for each of ",
+              shape.out_channels, " channels of the weight, but it has ", quantizer.scales.numel());
   uniform_ = quantizer.per_tensor();
   scales_ = uniform_ ? std::vector<float>(channels, static_cast<float>(quantizer.scale)) : floats_of(quantizer.scales);
   bias_ = bias.has_value() ? floats_of(*bias) : std::vector<float>(channels);

@@ -260,9 +260,9 @@ Tensor& assign(const char* op, Tensor& self, const Tensor& result) {
   QTensorImpl& impl = impl_of(op, self);
   TORCH_CHECK(self.sizes() == result.sizes(), op, ": a result of size ", result.sizes(),
               " does not fit the tensor of size ", self.sizes());
-  impl.set_quantizer(impl_of(op, result).shared_quantizer());
   Tensor target = integers(op, self);
   at::copy_(target, integers(op, result));
+  impl.set_quantizer(impl_of(op, result).shared_quantizer());
   structured::mark_written(self);
   return self;
 }
@@ -280,6 +280,7 @@ Tensor from_floats(const Tensor& whole, ScalarType integers) {
 }
 
 ChosenParameters choose_parameters(float least, float most, Range range, bool symmetric, bool float_scale) {
+  TORCH_CHECK(least <= most, "In ChooseQuantizationParams, min should be less than or equal to max");
   const auto low = static_cast<double>(range.least), high = static_cast<double>(range.most);
   double from = least, to = most;
   const bool both_sides = from < 0 && to > 0;

@@ -208,6 +208,23 @@ TEST(QuantizedTensors, HaveViewsWithTheirQuantizer) {
   EXPECT_EQ(c.unsqueeze(0).q_per_channel_axis(), 1);
   EXPECT_EQ(c.unsqueeze(0).squeeze().q_per_channel_axis(), 0);
   expect_error<c10::Error>([&] { c.t(); }, "uniformly quantized");
+  // A view may have more channels than scales.
+  expect_error<c10::IndexError>([&] { c.view({4}).select(0, 3); }, "out of range");
+}
+
+TEST(QuantizedTensors, AreResampledWithinTheirEdges) {
+  const Tensor image = per_tensor({1, 2, 3, 4}, {1, 1, 2, 2});
+  // Scales that lead far beyond the last element, as those of a larger image.
+  for (const double scale : {1e-6, 1e-30}) {
+    const Tensor large = at::upsample_bilinear2d(image, {3, 3}, false, scale, scale);
+    EXPECT_EQ(integers(large), (Numbers{4, 4, 4, 4, 4, 4, 4, 4, 4})) << scale;
+  }
+}
+
+TEST(QuantizedTensors, KeepTheirQuantizerWhereAnAssignmentFails) {
+  Tensor wide = per_tensor({1, 2}, {2, 1}).expand({2, 3});
+  EXPECT_THROW(at::hardsigmoid_(wide), c10::Error);
+  EXPECT_EQ(wide.q_scale(), 0.5);
 }
 
 TEST(QuantizedTensors, AreCopiedAndCompared) {
@@ -285,6 +302,10 @@ TEST(QuantizedTensors, RefuseWhatTheyCannot) {
   expect_error<c10::Error>([&] { at::quantize_per_tensor(x, 0.1, 0, at::kInt); }, "expected a quantized dtype");
   expect_error<c10::Error>([&] { at::quantize_per_channel(x, x, x.to(at::kLong), 1, at::kQInt8); },
                            "axis out of range");
+  const Tensor unknown = tensor_of({NAN, 1}, {2});
+  expect_error<c10::Error>([&] { at::quantize_per_tensor_dynamic(unknown, at::kQUInt8, false); },
+                           "min should be less than or equal to max");
+  expect_error<c10::Error>([&] { at::_choose_qparams_per_tensor(unknown); }, "min should be less than or equal to max");
   expect_error<c10::Error>([&] { t.q_per_channel_axis(); }, "kPerChannelAffine");
   expect_error<c10::Error>([&] { per_channel().q_scale(); }, "kPerTensorAffine");
   expect_error<c10::NotImplementedError>([&] { x.q_scale(); }, "Could not run 'q_scale'");

@@ -262,8 +262,9 @@ std::vector<Between> between(int64_t in, int64_t out, bool align_corners, std::o
   for (int64_t i = 0; i < out; ++i) {
     const float x =
         align_corners ? ratio * static_cast<float>(i) : std::max(0.0f, ratio * (static_cast<float>(i) + 0.5f) - 0.5f);
-    const int64_t first = std::min(static_cast<int64_t>(x), in - 1);
-    places.push_back({first, first < in - 1 ? 1 : 0, x - static_cast<float>(first)});
+    // Beyond the last element, which a small given scale leads to, it is repeated.
+    const int64_t first = x < static_cast<float>(in - 1) ? static_cast<int64_t>(x) : in - 1;
+    places.push_back({first, first < in - 1 ? 1 : 0, std::clamp(x - static_cast<float>(first), 0.0f, 1.0f)});
   }
   return places;
 }

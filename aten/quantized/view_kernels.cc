@@ -89,6 +89,8 @@ Tensor select_quantized(const Tensor& self, int64_t dim, int64_t index) {
     return with(std::move(view), along(quantizer, quantizer.axis - 1));
   TORCH_CHECK(quantizer.scheme == kPerChannelAffine, "select: a channel with a float zero point is not implemented");
   const int64_t channel = index < 0 ? index + self.size(dim) : index;
+  TORCH_CHECK_INDEX(channel < quantizer.scales.numel(), "select: index ", index, " out of range for the ",
+                    quantizer.scales.numel(), " scales of the tensor's channels");
   return with(std::move(view), quantized::per_tensor(quantizer.scales.data_ptr<double>()[channel],
                                                      quantizer.zero_points.data_ptr<int64_t>()[channel]));
 }

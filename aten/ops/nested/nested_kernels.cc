@@ -57,7 +57,7 @@ void check_within(const NestedShape& shape, int64_t numel) {
       overflow |= __builtin_mul_overflow(shape.sizes_of(i)[d] - 1, shape.strides_of(i)[d], &reach);
       overflow |= __builtin_add_overflow(last, reach, &last);
     }
-    TORCH_CHECK(empty ? shape.offsets[static_cast<size_t>(i)] <= numel : !overflow && last < numel,
+    TORCH_CHECK(empty || (!overflow && last < numel),
                 "_nested_view_from_buffer: part ", i, " of size ", shape.sizes_of(i), ", strides ", shape.strides_of(i),
                 " and offset ", shape.offsets[static_cast<size_t>(i)], " does not lie in the buffer of ", numel,
                 " elements");
