@@ -115,8 +115,15 @@ std::tuple<Tensor, Tensor> batched(const Tensor& query, const Tensor& key, const
   const int64_t head = embed / o.num_heads(), rows = batch * o.num_heads();
   TORCH_CHECK(key.size(1) == batch, "expected key and value to have the batch size of query, ", batch, ", but got ",
               key.size(1));
-  Tensor mask = checked_mask(added(o.attn_mask(), query.scalar_type(), "attn_mask"), rows, length,
-                             o.static_k().defined() ? o.static_k().size(1) : key.size(0));
+  TORCH_CHECK(!o.is_causal() || o.attn_mask().defined(),
+              "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
+              "`generate_square_subsequent_mask` to create this mask.");
+  const bool causal = o.is_causal() && !o.need_weights() && !key_padding.defined();
+  Tensor mask;
+  if (!causal) {
+    mask = checked_mask(added(o.attn_mask(), query.scalar_type(), "attn_mask"), rows, length,
+                        o.static_k().defined() ? o.static_k().size(1) : key.size(0));
+  }
   key_padding = added(key_padding, query.scalar_type(), "key_padding_mask");
 
   auto [q, k, v] = projected(query, key, value, o);
@@ -140,6 +147,7 @@ std::tuple<Tensor, Tensor> batched(const Tensor& query, const Tensor& key, const
     key_padding = with_column(key_padding);
   }
   const int64_t source = k.size(1);
+  if (causal) mask = at::triu(at::full({length, source}, -std::numeric_limits<double>::infinity(), q.options()), 1);
   if (key_padding.defined()) {
     TORCH_CHECK(key_padding.dim() == 2, "expecting key_padding_mask shape of [", batch, ", ", source, "], but got ",
                 key_padding.sizes());

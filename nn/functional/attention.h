@@ -14,7 +14,8 @@ using at::Tensor;
 // Attention with several heads: the projections of query [L, N, E], key [S, N, kdim] and value [S, N, vdim] (or without
 // N), softmax(q k^T / sqrt(head size) + masks) v a head, and the output's projection [L, N, E]; with need_weights also
 // the softmax, [N, L, S] averaged over the heads or [N, heads, L, S], else an undefined tensor. A query that may see no
-// key gives NaN.
+// key gives NaN. `is_causal` says that attn_mask hides the keys after each query: without weights and key_padding_mask
+// that is what is computed, whatever the mask holds. Throws c10::Error for the hint without a mask.
 std::tuple<Tensor, Tensor> multi_head_attention_forward(const Tensor& query, const Tensor& key, const Tensor& value,
                                                         const MultiheadAttentionForwardFuncOptions& options);
 

@@ -1,10 +1,12 @@
 #include "nn/functional/loss.h"
 
 #include <cmath>
+#include <vector>
 
 #include "aten/ops/activation/ops.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/creation/ops.h"
 #include "aten/ops/loss/ops.h"
 #include "aten/ops/matmul/ops.h"
 #include "aten/ops/pointwise/ops.h"
@@ -27,22 +29,46 @@ void warn_of_broadcast(const Tensor& input, const Tensor& target) {
              "Please ensure they have the same size.");
 }
 
+// The losses of the elements times `weight`.
+Tensor weighted(const char* name, const Tensor& losses, const Tensor& input, const Tensor& weight) {
+  TORCH_CHECK_VALUE(weight.sizes() == input.sizes(), name, ": Weights and input must have the same size, but got ",
+                    weight.sizes(), " and ", input.sizes());
+  return at::mul(losses, weight);
+}
+
+Tensor reduced(const Tensor& loss, int64_t reduction) {
+  switch (reduction) {
+    case at::Reduction::Mean:
+      return at::mean(loss);
+    case at::Reduction::Sum:
+      return at::sum(loss);
+    default:
+      return loss;
+  }
+}
+
+// The mean is that of the weights.
+Tensor reduced_by_weight(const Tensor& losses, const Tensor& weight, int64_t reduction) {
+  if (reduction != at::Reduction::Mean) return reduced(losses, reduction);
+  return at::div(at::sum(losses), at::sum(weight));
+}
+
 }  // namespace
 
 Tensor l1_loss(const Tensor& input, const Tensor& target, const L1LossFuncOptions& options) {
   warn_of_broadcast(input, target);
-  return at::l1_loss(input, target, reduction_get_enum(options.reduction()));
+  const int64_t reduction = reduction_get_enum(options.reduction());
+  if (!options.weight().defined()) return at::l1_loss(input, target, reduction);
+  const Tensor losses = at::l1_loss(input, target, at::Reduction::None);
+  return reduced_by_weight(weighted("l1_loss", losses, input, options.weight()), options.weight(), reduction);
 }
 
 Tensor mse_loss(const Tensor& input, const Tensor& target, const MSELossFuncOptions& options) {
   warn_of_broadcast(input, target);
-  if (!options.weight().defined()) return at::mse_loss(input, target, reduction_get_enum(options.reduction()));
-  TORCH_CHECK_VALUE(options.weight().sizes() == input.sizes(), "mse_loss: expected weight of size ", input.sizes(),
-                    ", as input, but got ", options.weight().sizes());
-  const Tensor errors = at::mul(at::square(at::sub(input, target)), options.weight());
-  if (std::holds_alternative<enumtype::kNone>(options.reduction())) return errors;
-  const Tensor sum = at::sum(errors);
-  return std::holds_alternative<enumtype::kSum>(options.reduction()) ? sum : at::div(sum, at::sum(options.weight()));
+  const int64_t reduction = reduction_get_enum(options.reduction());
+  if (!options.weight().defined()) return at::mse_loss(input, target, reduction);
+  const Tensor losses = at::mse_loss(input, target, at::Reduction::None);
+  return reduced_by_weight(weighted("mse_loss", losses, input, options.weight()), options.weight(), reduction);
 }
 
 namespace {
@@ -66,7 +92,10 @@ Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, const SmoothL1L
 
 Tensor huber_loss(const Tensor& input, const Tensor& target, const HuberLossFuncOptions& options) {
   warn_of_broadcast(input, target);
-  return at::huber_loss(input, target, reduction_get_enum(options.reduction()), options.delta());
+  const int64_t reduction = reduction_get_enum(options.reduction());
+  if (!options.weight().defined()) return at::huber_loss(input, target, reduction, options.delta());
+  const Tensor losses = at::huber_loss(input, target, at::Reduction::None, options.delta());
+  return reduced(weighted("huber_loss", losses, input, options.weight()), reduction);
 }
 
 Tensor kl_div(const Tensor& input, const Tensor& target, const KLDivFuncOptions& options) {
@@ -108,13 +137,27 @@ Tensor nll_loss(const Tensor& input, const Tensor& target, const NLLLossFuncOpti
 
 Tensor linear_cross_entropy(const Tensor& input, const Tensor& linear_weight, const Tensor& target,
                             const LinearCrossEntropyFuncOptions& options) {
-  return cross_entropy(at::linear(input, linear_weight, if_defined(options.linear_bias())), target,
+  TORCH_CHECK(linear_weight.dim() >= 2, "linear_cross_entropy: expected linear_weight of sizes [C, *, in_features], ",
+              "but got ", linear_weight.sizes());
+  Tensor logits;
+  if (linear_weight.dim() == 2) {
+    logits = at::linear(input, linear_weight, if_defined(options.linear_bias()));
+  } else {
+    const Tensor& bias = options.linear_bias();
+    logits = at::linear(input, at::reshape(linear_weight, {-1, linear_weight.size(-1)}),
+                        bias.defined() ? std::optional<Tensor>(at::reshape(bias, {-1})) : std::nullopt);
+    std::vector<int64_t> sizes(input.sizes().begin(), input.sizes().end() - 1);
+    sizes.insert(sizes.end(), linear_weight.sizes().begin(), linear_weight.sizes().end() - 1);
+    logits = at::reshape(logits, sizes);
+  }
+  return cross_entropy(logits, target,
                        CrossEntropyFuncOptions()
                            .weight(options.weight())
                            .ignore_index(options.ignore_index())
                            .label_smoothing(options.label_smoothing())
                            .reduction(options.reduction()));
 }
+
 Tensor cross_entropy(const Tensor& input, const Tensor& target, const CrossEntropyFuncOptions& options) {
   return at::cross_entropy_loss(input, target, if_defined(options.weight()), reduction_get_enum(options.reduction()),
                                 options.ignore_index(), options.label_smoothing());
@@ -144,21 +187,6 @@ Tensor multilabel_margin_loss(const Tensor& input, const Tensor& target,
 Tensor soft_margin_loss(const Tensor& input, const Tensor& target, const SoftMarginLossFuncOptions& options) {
   return at::soft_margin_loss(input, target, reduction_get_enum(options.reduction()));
 }
-
-namespace {
-
-Tensor reduced(const Tensor& loss, int64_t reduction) {
-  switch (reduction) {
-    case at::Reduction::Mean:
-      return at::mean(loss);
-    case at::Reduction::Sum:
-      return at::sum(loss);
-    default:
-      return loss;
-  }
-}
-
-}  // namespace
 
 // -(y log sigmoid(x) + (1 - y) log sigmoid(-x)), weighted, mean over the classes.
 Tensor multilabel_soft_margin_loss(const Tensor& input, const Tensor& target,
@@ -197,9 +225,11 @@ Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor
     if (input.dim() > 0 && head == variance.sizes()) {
       variance = at::unsqueeze(variance, -1);
     } else {
-      const bool broadcasts = input.dim() > 0 && variance.dim() == input.dim() && variance.size(-1) == 1 &&
-                              c10::IntArrayRef(variance.sizes().data(), head.size()) == head;
-      TORCH_CHECK_VALUE(broadcasts, "gaussian_nll_loss: var is of incorrect size ", var.sizes(),
+      int64_t ones = 0, other = variance.dim() != input.dim();
+      for (int64_t d = 0; other == 0 && d < input.dim(); ++d) {
+        if (variance.size(d) != input.size(d)) ++(variance.size(d) == 1 ? ones : other);
+      }
+      TORCH_CHECK_VALUE(ones == 1 && other == 0, "gaussian_nll_loss: var is of incorrect size ", var.sizes(),
                         " for an input of size ", input.sizes());
     }
   }
@@ -220,8 +250,15 @@ Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor
   return reduced(loss, reduction_get_enum(options.reduction()));
 }
 
+Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, double var,
+                         const GaussianNLLLossFuncOptions& options) {
+  return gaussian_nll_loss(input, target, at::full_like(input, var), options);
+}
+
 Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
                            const TripletMarginLossFuncOptions& options) {
+  TORCH_CHECK_VALUE(options.margin() > 0, "triplet_margin_loss: margin must be greater than 0, got ",
+                    options.margin());
   return at::triplet_margin_loss(anchor, positive, negative, options.margin(), options.p(), options.eps(),
                                  options.swap(), reduction_get_enum(options.reduction()));
 }

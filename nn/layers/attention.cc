@@ -52,7 +52,7 @@ std::tuple<at::Tensor, at::Tensor> MultiheadAttentionImpl::forward(const at::Ten
                                                                    const at::Tensor& value,
                                                                    const at::Tensor& key_padding_mask,
                                                                    bool need_weights, const at::Tensor& attn_mask,
-                                                                   bool average_attn_weights) {
+                                                                   bool average_attn_weights, bool is_causal) {
   auto call = F::MultiheadAttentionForwardFuncOptions(options.embed_dim(), options.num_heads(), in_proj_weight,
                                                       in_proj_bias, bias_k, bias_v, options.add_zero_attn(),
                                                       options.dropout(), out_proj->weight, out_proj->bias)
@@ -60,7 +60,8 @@ std::tuple<at::Tensor, at::Tensor> MultiheadAttentionImpl::forward(const at::Ten
                   .key_padding_mask(key_padding_mask)
                   .need_weights(need_weights)
                   .attn_mask(attn_mask)
-                  .average_attn_weights(average_attn_weights);
+                  .average_attn_weights(average_attn_weights)
+                  .is_causal(is_causal);
   if (!_qkv_same_embed_dim) {
     call.use_separate_proj_weight(true)
         .q_proj_weight(q_proj_weight)

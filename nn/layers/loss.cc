@@ -1,5 +1,6 @@
 #include "nn/layers/loss.h"
 
+#include "aten/ops/view/ops.h"
 #include "c10/util/string_util.h"
 #include "nn/functional/loss.h"
 
@@ -96,13 +97,23 @@ LinearCrossEntropyLossImpl::LinearCrossEntropyLossImpl(LinearCrossEntropyLossOpt
   reset();
 }
 void LinearCrossEntropyLossImpl::reset() {
-  linear = register_module("linear", Linear(LinearOptions(options.in_features(), options.num_classes()).bias(options.bias())));
+  int64_t logits = options.num_classes();
+  for (const int64_t size : options.out_features()) logits *= size;
+  linear = register_module("linear", Linear(LinearOptions(options.in_features(), logits).bias(options.bias())));
   weight = register_buffer("weight", options.weight());
 }
 at::Tensor LinearCrossEntropyLossImpl::forward(const at::Tensor& input, const at::Tensor& target) {
-  return F::linear_cross_entropy(input, linear->weight, target,
+  at::Tensor map = linear->weight, bias = linear->bias;
+  if (!options.out_features().empty()) {
+    std::vector<int64_t> sizes = options.out_features();
+    sizes.insert(sizes.begin(), options.num_classes());
+    if (bias.defined()) bias = at::reshape(bias, sizes);
+    sizes.push_back(options.in_features());
+    map = at::reshape(map, sizes);
+  }
+  return F::linear_cross_entropy(input, map, target,
                                  F::LinearCrossEntropyFuncOptions()
-                                     .linear_bias(linear->bias)
+                                     .linear_bias(bias)
                                      .weight(weight)
                                      .ignore_index(options.ignore_index())
                                      .label_smoothing(options.label_smoothing())
@@ -110,7 +121,8 @@ at::Tensor LinearCrossEntropyLossImpl::forward(const at::Tensor& input, const at
 }
 void LinearCrossEntropyLossImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, c10::str("torch::nn::LinearCrossEntropyLoss(in_features=", options.in_features(),
-                                    ", num_classes=", options.num_classes(), ", bias=", options.bias(), ")"));
+                                    ", num_classes=", options.num_classes(), ", out_features=(",
+                                    c10::Join(", ", options.out_features()), "), bias=", options.bias(), ")"));
 }
 
 BCEWithLogitsLossImpl::BCEWithLogitsLossImpl(BCEWithLogitsLossOptions options_) : options(std::move(options_)) {
@@ -161,6 +173,10 @@ void MarginRankingLossImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, "torch::nn::MarginRankingLoss()");
 }
 
+TripletMarginLossImpl::TripletMarginLossImpl(TripletMarginLossOptions options_) : OptionsLayer(std::move(options_)) {
+  TORCH_CHECK_VALUE(options.margin() > 0, "TripletMarginLoss: expected margin to be greater than 0, got ", options.margin(),
+                    " instead");
+}
 at::Tensor TripletMarginLossImpl::forward(const at::Tensor& anchor, const at::Tensor& positive,
                                           const at::Tensor& negative) {
   return F::triplet_margin_loss(anchor, positive, negative, options);
@@ -171,6 +187,11 @@ void TripletMarginLossImpl::pretty_print(std::ostream& stream) const {
                                        ", eps=", options.eps(), ", swap=", options.swap() ? "true" : "false", ")"));
 }
 
+TripletMarginWithDistanceLossImpl::TripletMarginWithDistanceLossImpl(TripletMarginWithDistanceLossOptions options_)
+    : OptionsLayer(std::move(options_)) {
+  TORCH_CHECK_VALUE(options.margin() > 0, "TripletMarginWithDistanceLoss: expected margin to be greater than 0, got ",
+                    options.margin(), " instead");
+}
 at::Tensor TripletMarginWithDistanceLossImpl::forward(const at::Tensor& anchor, const at::Tensor& positive,
                                                       const at::Tensor& negative) {
   return F::triplet_margin_with_distance_loss(anchor, positive, negative, options);

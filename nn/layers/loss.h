@@ -109,8 +109,8 @@ class CrossEntropyLossImpl : public detail::WeightedLoss<CrossEntropyLossImpl, C
 };
 TORCH_COMPILED_MODULE(CrossEntropyLoss);
 
-// The last layer of a classifier and its loss: `linear` maps [*, in_features] to logits of num_classes, which are compared with
-// classes [*].
+// The last layer of a classifier and its loss: `linear` maps [N, in_features] to logits [N, num_classes, *out_features],
+// which are compared with classes [N, *out_features] or probabilities of the sizes of the logits.
 class LinearCrossEntropyLossImpl : public Cloneable<LinearCrossEntropyLossImpl> {
  public:
   LinearCrossEntropyLossImpl(int64_t in_features, int64_t num_classes)
@@ -176,7 +176,8 @@ TORCH_COMPILED_MODULE(MarginRankingLoss);
 
 class TripletMarginLossImpl : public detail::OptionsLayer<TripletMarginLossImpl, TripletMarginLossOptions> {
  public:
-  using OptionsLayer::OptionsLayer;
+  // ValueError for a margin that is not above 0.
+  explicit TripletMarginLossImpl(TripletMarginLossOptions options_ = {});
   at::Tensor forward(const at::Tensor& anchor, const at::Tensor& positive, const at::Tensor& negative);
   void pretty_print(std::ostream& stream) const override;
 };
@@ -185,7 +186,8 @@ TORCH_COMPILED_MODULE(TripletMarginLoss);
 class TripletMarginWithDistanceLossImpl
     : public detail::OptionsLayer<TripletMarginWithDistanceLossImpl, TripletMarginWithDistanceLossOptions> {
  public:
-  using OptionsLayer::OptionsLayer;
+  // ValueError for a margin that is not above 0.
+  explicit TripletMarginWithDistanceLossImpl(TripletMarginWithDistanceLossOptions options_ = {});
   at::Tensor forward(const at::Tensor& anchor, const at::Tensor& positive, const at::Tensor& negative);
   void pretty_print(std::ostream& stream) const override;
 };

@@ -163,6 +163,48 @@ TEST(MultiheadAttention, MasksAndErrors) {
   expect_same(std::get<0>(any.forward<Result>(x, x, x)), std::get<0>(m(x, x, x)));
 }
 
+TEST(MultiheadAttention, HintOfACausalMask) {
+  at::manual_seed(1);
+  MultiheadAttention m(MultiheadAttentionOptions(4, 2));
+  const Tensor x = at::sin(counted({3, 2, 4})), open = at::zeros({3, 3}), padding = at::zeros({2, 3});
+  const Tensor causal = Transformer::Impl::generate_square_subsequent_mask(3);
+  const auto out = [&](const Tensor& pad, bool weights, const Tensor& mask, bool hint) {
+    return std::get<0>(m(x, x, x, pad, weights, mask, true, hint));
+  };
+  const Tensor y = out({}, false, causal, false), seeing_all = out({}, false, open, false);
+  expect_same(out({}, false, causal, true), y);
+  expect_same(out({}, true, causal, true), y);
+  // The hint stands for the mask, except beside padding and where the weights are wanted.
+  expect_same(out({}, false, open, true), y);
+  expect_same(out({}, true, open, true), seeing_all);
+  expect_same(out(padding, false, open, true), seeing_all);
+  EXPECT_EQ(message_of([&] { out({}, false, {}, true); }),
+            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
+            "`generate_square_subsequent_mask` to create this mask.");
+}
+
+TEST(Transformer, HintsOfCausalMasks) {
+  at::manual_seed(1);
+  const Tensor x = at::sin(counted({3, 2, 4})), open = at::zeros({3, 3}), no;
+  const Tensor causal = Transformer::Impl::generate_square_subsequent_mask(3);
+  const auto layers = TransformerEncoderLayerOptions(4, 2).dim_feedforward(8).dropout(0);
+  TransformerEncoderLayer layer(layers);
+  expect_same(layer(x, open, no, true), layer(x, causal));
+  EXPECT_THROW(layer(x, no, no, true), c10::Error);
+  TransformerEncoder encoder(TransformerEncoderOptions(layers, 2).enable_nested_tensor(false).mask_check(false));
+  EXPECT_FALSE(encoder->options.enable_nested_tensor() || encoder->options.mask_check());
+  expect_same(encoder(x, open, no, true), encoder(x, causal));
+  TransformerDecoder decoder(
+      TransformerDecoderOptions(TransformerDecoderLayerOptions(4, 2).dim_feedforward(8).dropout(0), 2));
+  expect_same(decoder(x, x, open, no, no, no, true), decoder(x, x, causal));
+  expect_same(decoder(x, x, no, open, no, no, false, true), decoder(x, x, no, causal));
+  EXPECT_THROW(decoder(x, x, no, no, no, no, false, true), c10::Error);
+  Transformer m(TransformerOptions(4, 2, 1, 1).dim_feedforward(8).dropout(0));
+  expect_same(m(x, x, open, open, open, no, no, no, true, true, true), m(x, x, causal, causal, causal));
+  expect_same(m(x, x, open, open, open, no, no, no, false, true), m(x, x, open, causal, open));
+  EXPECT_THROW(m(x, x, no, no, no, no, no, no, true), c10::Error);
+}
+
 TEST(Transformer, CustomPartsAndClones) {
   at::manual_seed(1);
   Transformer m(TransformerOptions(4, 2).dim_feedforward(8).num_encoder_layers(1).num_decoder_layers(1).dropout(0));
@@ -221,7 +263,51 @@ TEST(Losses, WithADistanceOrAVariance) {
             }),
             "gaussian_nll_loss: var has negative entry/entries");
   expect_same(F::gaussian_nll_loss(a, p, at::ones({2, 1})), torch::tensor(0.5f));
-  EXPECT_THROW(F::gaussian_nll_loss(a, p, at::ones({3})), c10::Error);
+  EXPECT_THROW(F::gaussian_nll_loss(a, p, at::ones({3})), c10::ValueError);
+  // One size of 1 anywhere, or a number.
+  const auto one_each = F::GaussianNLLLossFuncOptions().reduction(torch::kNone);
+  const Tensor by_column = torch::tensor({1.0f, 2.0f, 4.0f});
+  expect_same(F::gaussian_nll_loss(a, p, at::unsqueeze(by_column, 0), one_each),
+              F::gaussian_nll_loss(a, p, at::contiguous(at::expand(by_column, {2, 3})), one_each));
+  expect_same(F::gaussian_nll_loss(a, p, 2.0, one_each), at::full({2, 3}, (std::log(2.0) + 0.5) / 2));
+  EXPECT_THROW(F::gaussian_nll_loss(a, p, at::ones({1, 1})), c10::ValueError);
+  EXPECT_THROW(F::gaussian_nll_loss(a, p, -1.0), c10::ValueError);
+  // A margin of nothing tells nothing apart.
+  EXPECT_EQ(message_of([&] { F::triplet_margin_loss(a, p, n, F::TripletMarginLossFuncOptions().margin(0)); }),
+            "triplet_margin_loss: margin must be greater than 0, got 0");
+  EXPECT_THROW(F::triplet_margin_loss(a, p, n, F::TripletMarginLossFuncOptions().margin(-1)), c10::ValueError);
+  EXPECT_EQ(message_of([] { TripletMarginLoss(TripletMarginLossOptions().margin(0)); }),
+            "TripletMarginLoss: expected margin to be greater than 0, got 0 instead");
+  EXPECT_THROW(TripletMarginWithDistanceLoss(TripletMarginWithDistanceLossOptions().margin(-1)), c10::ValueError);
+}
+
+TEST(Losses, WeightsOfElements) {
+  const Tensor x = torch::tensor({1.0f, 2.0f, 5.0f}), y = torch::tensor({0.0f, 4.0f, 1.0f});
+  const Tensor w = torch::tensor({1.0f, 2.0f, 0.5f});
+  const auto l1 = F::L1LossFuncOptions().weight(w);
+  const auto huber = F::HuberLossFuncOptions().weight(w).delta(1.5);
+  expect_same(F::l1_loss(x, y, l1), torch::tensor(2.0f));
+  expect_same(F::l1_loss(x, y, F::L1LossFuncOptions(l1).reduction(torch::kSum)), torch::tensor(7.0f));
+  expect_same(L1Loss(L1LossOptions(l1).reduction(torch::kNone))(x, y), torch::tensor({1.0f, 4.0f, 2.0f}));
+  expect_same(F::mse_loss(x, y, F::MSELossFuncOptions().weight(w)), torch::tensor(17.0f / 3.5f));
+  expect_same(F::huber_loss(x, y, huber), torch::tensor(6.6875f / 3));
+  expect_same(F::huber_loss(x, y, F::HuberLossFuncOptions(huber).reduction(torch::kSum)), torch::tensor(6.6875f));
+  expect_same(HuberLoss(HuberLossOptions(huber).reduction(torch::kNone))(x, y), torch::tensor({0.5f, 3.75f, 2.4375f}));
+  EXPECT_THROW(F::l1_loss(x, y, F::L1LossFuncOptions().weight(at::ones({1}))), c10::ValueError);
+  EXPECT_EQ(message_of([&] { F::huber_loss(x, y, F::HuberLossFuncOptions().weight(at::ones({1}))); }),
+            "huber_loss: Weights and input must have the same size, but got [1] and [3]");
+}
+
+TEST(LinearCrossEntropyLoss, OfSeveralClassesAnInput) {
+  LinearCrossEntropyLoss m(LinearCrossEntropyLossOptions(4, 3).out_features({2}).bias(true));
+  EXPECT_EQ(m->linear->weight.sizes(), c10::IntArrayRef({6, 4}));
+  const Tensor x = counted({2, 4});
+  const Tensor target = at::reshape(torch::tensor({0, 1, 2, 0}, at::TensorOptions(at::kLong)), {2, 2});
+  const Tensor expected = F::cross_entropy(at::reshape(m->linear(x), {2, 3, 2}), target);
+  expect_same(m(x, target), expected);
+  const auto options = F::LinearCrossEntropyFuncOptions().linear_bias(at::reshape(m->linear->bias, {3, 2}));
+  expect_same(F::linear_cross_entropy(x, at::reshape(m->linear->weight, {3, 2, 4}), target, options), expected);
+  EXPECT_THROW(F::linear_cross_entropy(x, at::ones({4}), target), c10::Error);
 }
 
 TEST(Padding, Kinds) {

@@ -52,8 +52,9 @@ at::Tensor feed_forward(Layer& layer, const at::Tensor& x) {
 }
 
 at::Tensor attended(MultiheadAttention& attention, const at::Tensor& query, const at::Tensor& memory,
-                    const at::Tensor& padding, const at::Tensor& mask) {
-  return std::get<0>(attention->forward(query, memory, memory, padding, /*need_weights=*/false, mask));
+                    const at::Tensor& padding, const at::Tensor& mask, bool is_causal) {
+  return std::get<0>(attention->forward(query, memory, memory, padding, /*need_weights=*/false, mask,
+                                        /*average_attn_weights=*/true, is_causal));
 }
 
 }  // namespace
@@ -83,10 +84,10 @@ void TransformerEncoderLayerImpl::reset_parameters() {
 }
 
 at::Tensor TransformerEncoderLayerImpl::forward(const at::Tensor& src, const at::Tensor& src_mask,
-                                                const at::Tensor& src_key_padding_mask) {
+                                                const at::Tensor& src_key_padding_mask, bool is_causal) {
   const bool first = options.norm_first();
   const at::Tensor x = residual(src, norm1, first, [&](const at::Tensor& y) {
-    return dropout1(attended(self_attn, y, y, src_key_padding_mask, src_mask));
+    return dropout1(attended(self_attn, y, y, src_key_padding_mask, src_mask, is_causal));
   });
   return residual(x, norm2, first, [&](const at::Tensor& y) { return dropout2(feed_forward(*this, y)); });
 }
@@ -122,13 +123,14 @@ void TransformerDecoderLayerImpl::reset_parameters() {
 
 at::Tensor TransformerDecoderLayerImpl::forward(at::Tensor tgt, const at::Tensor& memory, const at::Tensor& tgt_mask,
                                                 const at::Tensor& memory_mask, const at::Tensor& tgt_key_padding_mask,
-                                                const at::Tensor& memory_key_padding_mask) {
+                                                const at::Tensor& memory_key_padding_mask, bool tgt_is_causal,
+                                                bool memory_is_causal) {
   const bool first = options.norm_first();
   at::Tensor x = residual(tgt, norm1, first, [&](const at::Tensor& y) {
-    return dropout1(attended(self_attn, y, y, tgt_key_padding_mask, tgt_mask));
+    return dropout1(attended(self_attn, y, y, tgt_key_padding_mask, tgt_mask, tgt_is_causal));
   });
   x = residual(x, norm2, first, [&](const at::Tensor& y) {
-    return dropout2(attended(multihead_attn, y, memory, memory_key_padding_mask, memory_mask));
+    return dropout2(attended(multihead_attn, y, memory, memory_key_padding_mask, memory_mask, memory_is_causal));
   });
   return residual(x, norm3, first, [&](const at::Tensor& y) { return dropout3(feed_forward(*this, y)); });
 }
@@ -158,10 +160,10 @@ void TransformerEncoderImpl::reset_parameters() {
 }
 
 at::Tensor TransformerEncoderImpl::forward(const at::Tensor& src, const at::Tensor& src_mask,
-                                           const at::Tensor& src_key_padding_mask) {
+                                           const at::Tensor& src_key_padding_mask, bool is_causal) {
   at::Tensor x = src;
   for (size_t i = 0; i < layers->size(); ++i)
-    x = layers->at<TransformerEncoderLayerImpl>(i).forward(x, src_mask, src_key_padding_mask);
+    x = layers->at<TransformerEncoderLayerImpl>(i).forward(x, src_mask, src_key_padding_mask, is_causal);
   return norm.is_empty() ? x : norm.forward<at::Tensor>(x);
 }
 
@@ -184,11 +186,12 @@ void TransformerDecoderImpl::reset_parameters() {
 
 at::Tensor TransformerDecoderImpl::forward(const at::Tensor& tgt, const at::Tensor& memory, const at::Tensor& tgt_mask,
                                            const at::Tensor& memory_mask, const at::Tensor& tgt_key_padding_mask,
-                                           const at::Tensor& memory_key_padding_mask) {
+                                           const at::Tensor& memory_key_padding_mask, bool tgt_is_causal,
+                                           bool memory_is_causal) {
   at::Tensor x = tgt;
   for (size_t i = 0; i < layers->size(); ++i) {
     x = layers->at<TransformerDecoderLayerImpl>(i).forward(x, memory, tgt_mask, memory_mask, tgt_key_padding_mask,
-                                                           memory_key_padding_mask);
+                                                           memory_key_padding_mask, tgt_is_causal, memory_is_causal);
   }
   return norm.is_empty() ? x : norm.forward<at::Tensor>(x);
 }
@@ -242,7 +245,8 @@ void TransformerImpl::reset_parameters() {
 at::Tensor TransformerImpl::forward(const at::Tensor& src, const at::Tensor& tgt, const at::Tensor& src_mask,
                                     const at::Tensor& tgt_mask, const at::Tensor& memory_mask,
                                     const at::Tensor& src_key_padding_mask, const at::Tensor& tgt_key_padding_mask,
-                                    const at::Tensor& memory_key_padding_mask) {
+                                    const at::Tensor& memory_key_padding_mask, bool src_is_causal,
+                                    bool tgt_is_causal, bool memory_is_causal) {
   TORCH_CHECK((src.dim() == 3 && tgt.dim() == 3) || (src.dim() == 2 && tgt.dim() == 2),
               "src and tgt should have 3 dimensions (or 2 without a batch), but got ", src.dim(), " and ", tgt.dim());
   if (src.dim() == 3) {
@@ -253,8 +257,16 @@ at::Tensor TransformerImpl::forward(const at::Tensor& src, const at::Tensor& tgt
   TORCH_CHECK(src.size(-1) == options.d_model() && tgt.size(-1) == options.d_model(),
               "src and tgt should have same feature size as d_model (at last dim), got ", src.size(-1), " and ",
               tgt.size(-1), " with d_model ", options.d_model());
-  const at::Tensor memory = encoder.forward<at::Tensor>(src, src_mask, src_key_padding_mask);
-  return decoder.forward<at::Tensor>(tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask);
+  // A module in the encoder's or decoder's place need not know the hints.
+  const at::Tensor memory =
+      src_is_causal ? encoder.forward<at::Tensor>(src, src_mask, src_key_padding_mask, src_is_causal)
+                    : encoder.forward<at::Tensor>(src, src_mask, src_key_padding_mask);
+  if (!tgt_is_causal && !memory_is_causal) {
+    return decoder.forward<at::Tensor>(tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask,
+                                       memory_key_padding_mask);
+  }
+  return decoder.forward<at::Tensor>(tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask,
+                                     tgt_is_causal, memory_is_causal);
 }
 
 at::Tensor TransformerImpl::generate_square_subsequent_mask(int64_t sz) {

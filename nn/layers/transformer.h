@@ -15,14 +15,15 @@
 namespace torch::nn {
 
 // x + attention(x), normalized; x + linear2(activation(linear1(x))), normalized. With norm_first the normalizations
-// stand before. src: [L, N, E] or [L, E]. Masks as in MultiheadAttention.
+// stand before. src: [L, N, E] or [L, E]. Masks as in MultiheadAttention, and
+// `is_causal`, the hint that the mask, which it needs, hides what comes later.
 class TransformerEncoderLayerImpl : public Cloneable<TransformerEncoderLayerImpl> {
  public:
   TransformerEncoderLayerImpl(int64_t d_model, int64_t nhead)
       : TransformerEncoderLayerImpl(TransformerEncoderLayerOptions(d_model, nhead)) {}
   explicit TransformerEncoderLayerImpl(TransformerEncoderLayerOptions options_);
   at::Tensor forward(const at::Tensor& src, const at::Tensor& src_mask = {},
-                     const at::Tensor& src_key_padding_mask = {});
+                     const at::Tensor& src_key_padding_mask = {}, bool is_causal = false);
   void reset() override;
   void reset_parameters();
 
@@ -37,7 +38,7 @@ class TransformerEncoderLayerImpl : public Cloneable<TransformerEncoderLayerImpl
   Dropout dropout2 = nullptr;
 
  protected:
-  FORWARD_HAS_DEFAULT_ARGS({1, AnyValue(at::Tensor())}, {2, AnyValue(at::Tensor())})
+  FORWARD_HAS_DEFAULT_ARGS({1, AnyValue(at::Tensor())}, {2, AnyValue(at::Tensor())}, {3, AnyValue(false)})
 };
 TORCH_COMPILED_MODULE(TransformerEncoderLayer);
 
@@ -49,7 +50,8 @@ class TransformerDecoderLayerImpl : public Cloneable<TransformerDecoderLayerImpl
   explicit TransformerDecoderLayerImpl(TransformerDecoderLayerOptions options_);
   at::Tensor forward(at::Tensor tgt, const at::Tensor& memory, const at::Tensor& tgt_mask = {},
                      const at::Tensor& memory_mask = {}, const at::Tensor& tgt_key_padding_mask = {},
-                     const at::Tensor& memory_key_padding_mask = {});
+                     const at::Tensor& memory_key_padding_mask = {}, bool tgt_is_causal = false,
+                     bool memory_is_causal = false);
   void reset() override;
   void reset_parameters();
 
@@ -68,7 +70,7 @@ class TransformerDecoderLayerImpl : public Cloneable<TransformerDecoderLayerImpl
 
  protected:
   FORWARD_HAS_DEFAULT_ARGS({2, AnyValue(at::Tensor())}, {3, AnyValue(at::Tensor())}, {4, AnyValue(at::Tensor())},
-                           {5, AnyValue(at::Tensor())})
+                           {5, AnyValue(at::Tensor())}, {6, AnyValue(false)}, {7, AnyValue(false)})
 };
 TORCH_COMPILED_MODULE(TransformerDecoderLayer);
 
@@ -80,6 +82,10 @@ struct TransformerEncoderOptions {
   TORCH_ARG(TransformerEncoderLayer, encoder_layer) = nullptr;
   TORCH_ARG(int64_t, num_layers);
   TORCH_ARG(AnyModule, norm);
+  // Hints about the speed of batches whose padding is left out. Padded places are computed as all others, so that they
+  // change nothing.
+  TORCH_ARG(bool, enable_nested_tensor) = true;
+  TORCH_ARG(bool, mask_check) = true;
 };
 
 struct TransformerDecoderOptions {
@@ -91,14 +97,14 @@ struct TransformerDecoderOptions {
   TORCH_ARG(AnyModule, norm);
 };
 
-// Layers one after another; all get the same masks.
+// Layers one after another; all get the same masks and hints.
 class TransformerEncoderImpl : public Cloneable<TransformerEncoderImpl> {
  public:
   TransformerEncoderImpl(TransformerEncoderLayer encoder_layer, int64_t num_layers)
       : TransformerEncoderImpl(TransformerEncoderOptions(std::move(encoder_layer), num_layers)) {}
   explicit TransformerEncoderImpl(TransformerEncoderOptions options_);
   at::Tensor forward(const at::Tensor& src, const at::Tensor& src_mask = {},
-                     const at::Tensor& src_key_padding_mask = {});
+                     const at::Tensor& src_key_padding_mask = {}, bool is_causal = false);
   void reset() override;
   void reset_parameters();
 
@@ -107,7 +113,7 @@ class TransformerEncoderImpl : public Cloneable<TransformerEncoderImpl> {
   AnyModule norm;
 
  protected:
-  FORWARD_HAS_DEFAULT_ARGS({1, AnyValue(at::Tensor())}, {2, AnyValue(at::Tensor())})
+  FORWARD_HAS_DEFAULT_ARGS({1, AnyValue(at::Tensor())}, {2, AnyValue(at::Tensor())}, {3, AnyValue(false)})
 };
 TORCH_COMPILED_MODULE(TransformerEncoder);
 
@@ -118,7 +124,8 @@ class TransformerDecoderImpl : public Cloneable<TransformerDecoderImpl> {
   explicit TransformerDecoderImpl(TransformerDecoderOptions options_);
   at::Tensor forward(const at::Tensor& tgt, const at::Tensor& memory, const at::Tensor& tgt_mask = {},
                      const at::Tensor& memory_mask = {}, const at::Tensor& tgt_key_padding_mask = {},
-                     const at::Tensor& memory_key_padding_mask = {});
+                     const at::Tensor& memory_key_padding_mask = {}, bool tgt_is_causal = false,
+                     bool memory_is_causal = false);
   void reset() override;
   void reset_parameters();
 
@@ -128,7 +135,7 @@ class TransformerDecoderImpl : public Cloneable<TransformerDecoderImpl> {
 
  protected:
   FORWARD_HAS_DEFAULT_ARGS({2, AnyValue(at::Tensor())}, {3, AnyValue(at::Tensor())}, {4, AnyValue(at::Tensor())},
-                           {5, AnyValue(at::Tensor())})
+                           {5, AnyValue(at::Tensor())}, {6, AnyValue(false)}, {7, AnyValue(false)})
 };
 TORCH_COMPILED_MODULE(TransformerDecoder);
 
@@ -165,7 +172,8 @@ class TransformerImpl : public Cloneable<TransformerImpl> {
   at::Tensor forward(const at::Tensor& src, const at::Tensor& tgt, const at::Tensor& src_mask = {},
                      const at::Tensor& tgt_mask = {}, const at::Tensor& memory_mask = {},
                      const at::Tensor& src_key_padding_mask = {}, const at::Tensor& tgt_key_padding_mask = {},
-                     const at::Tensor& memory_key_padding_mask = {});
+                     const at::Tensor& memory_key_padding_mask = {}, bool src_is_causal = false,
+                     bool tgt_is_causal = false, bool memory_is_causal = false);
   void reset() override;
   void reset_parameters();
   // [sz, sz]: -inf above the diagonal, zeros elsewhere: nothing sees what comes after it.
@@ -177,7 +185,8 @@ class TransformerImpl : public Cloneable<TransformerImpl> {
 
  protected:
   FORWARD_HAS_DEFAULT_ARGS({2, AnyValue(at::Tensor())}, {3, AnyValue(at::Tensor())}, {4, AnyValue(at::Tensor())},
-                           {5, AnyValue(at::Tensor())}, {6, AnyValue(at::Tensor())}, {7, AnyValue(at::Tensor())})
+                           {5, AnyValue(at::Tensor())}, {6, AnyValue(at::Tensor())}, {7, AnyValue(at::Tensor())},
+                           {8, AnyValue(false)}, {9, AnyValue(false)}, {10, AnyValue(false)})
 };
 TORCH_COMPILED_MODULE(Transformer);
 

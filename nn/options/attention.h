@@ -67,6 +67,8 @@ struct MultiheadAttentionForwardFuncOptions {
   TORCH_ARG(at::Tensor, static_k) = {};
   TORCH_ARG(at::Tensor, static_v) = {};
   TORCH_ARG(bool, average_attn_weights) = true;
+  // A hint that attn_mask, which must be there, lets no query see a later key.
+  TORCH_ARG(bool, is_causal) = false;
 };
 
 }  // namespace functional

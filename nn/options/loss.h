@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <vector>
 
 #include "aten/core/tensor.h"
 #include "c10/util/arg.h"
@@ -20,6 +21,8 @@ struct L1LossOptions {
   L1LossOptions() = default;
   template <typename Choice>
   requires std::is_constructible_v<reduction_t, Choice> L1LossOptions(Choice reduction) : reduction_(reduction) {}
+  // What differences are multiplied with: of the input's sizes; with kMean the divisor is their sum.
+  TORCH_ARG(at::Tensor, weight) = {};
   TORCH_ARG(reduction_t, reduction) = torch::kMean;
 };
 
@@ -125,6 +128,8 @@ struct HuberLossOptions {
   template <typename Choice>
   requires std::is_constructible_v<reduction_t, Choice> HuberLossOptions(Choice reduction) : reduction_(reduction) {}
   TORCH_ARG(double, delta) = 1.0;
+  // What the losses of the elements are multiplied with: of the input's sizes; with kMean the divisor is their number.
+  TORCH_ARG(at::Tensor, weight) = {};
   TORCH_ARG(reduction_t, reduction) = torch::kMean;
 };
 
@@ -164,6 +169,8 @@ struct LinearCrossEntropyLossOptions {
       : in_features_(in_features), num_classes_(num_classes) {}
   TORCH_ARG(int64_t, in_features);
   TORCH_ARG(int64_t, num_classes);
+  // Sizes of what is told apart for each input: logits [N, num_classes, *out_features]. Empty: one thing.
+  TORCH_ARG(std::vector<int64_t>, out_features) = {};
   TORCH_ARG(bool, bias) = false;
   TORCH_ARG(at::Tensor, weight) = {};
   TORCH_ARG(int64_t, ignore_index) = -100;
