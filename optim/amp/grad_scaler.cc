@@ -151,6 +151,11 @@ Tensor GradScaler::step(torch::optim::Optimizer& optimizer) {
   return result;
 }
 
+Tensor GradScaler::step(torch::optim::Optimizer& optimizer, const std::function<Tensor()>& closure) {
+  TORCH_CHECK(!enabled_, "Closure use is not currently supported if GradScaler is enabled.");
+  return optimizer.step(closure);
+}
+
 void GradScaler::update(std::optional<double> new_scale) {
   if (!enabled_) return;
   check_scale("update");

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -58,6 +59,8 @@ class GradScaler {
   /// out. A `fused` optimizer is always stepped: it is given scale and finding and acts on them itself
   /// (Optimizer::set_amp_scaling), and without unscale_() the gradients may be Half.
   at::Tensor step(torch::optim::Optimizer& optimizer);
+  /// optimizer.step(closure) where not enabled. Throws c10::Error where it is: gradients of a closure are not scaled.
+  at::Tensor step(torch::optim::Optimizer& optimizer, const std::function<at::Tensor()>& closure);
 
   /// The scale of the next iteration: as the gradients since the last call ask for, or `new_scale`.
   void update(std::optional<double> new_scale = std::nullopt);

@@ -7,6 +7,7 @@
 #include "aten/aten.h"
 #include "aten/autocast/autocast.h"
 #include "autograd/autograd.h"
+#include "c10/testing/message_of.h"
 #include "nn/utils/clip_grad.h"
 #include "optim/optim.h"
 
@@ -33,6 +34,23 @@ TEST(GradScaler, ScalesAndUnscales) {
   scaler.step(opt);
   scaler.update();
   EXPECT_NEAR(p[1].item<float>(), 2 - 0.5 * 4 / std::sqrt(20.0), 1e-5);
+}
+
+TEST(GradScaler, ClosuresOnlyWhereNotEnabled) {
+  Tensor p = parameter({1});
+  torch::optim::SGD opt({p}, 0.5);
+  const auto closure = [&] {
+    opt.zero_grad();
+    const Tensor loss = (p * p).sum();
+    loss.backward();
+    return loss;
+  };
+  GradScaler off(kCPU, 8.0, 2.0, 0.5, 2000, /*enabled=*/false), on(kCPU);
+  EXPECT_EQ(off.step(opt, closure).item<float>(), 1);
+  EXPECT_EQ(p.item<float>(), 0);
+  on.scale(p.sum());
+  EXPECT_EQ(c10::testing::message_of([&] { on.step(opt, closure); }),
+            "Closure use is not currently supported if GradScaler is enabled.");
 }
 
 TEST(GradScaler, AnInfinityLeavesTheStepOutAndShrinksTheScale) {

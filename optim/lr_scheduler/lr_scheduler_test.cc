@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "aten/ops/creation/ops.h"
@@ -13,6 +14,7 @@
 #include "optim/lr_scheduler/schedules.h"
 #include "optim/lr_scheduler/sequential.h"
 #include "optim/lr_scheduler/step_lr.h"
+#include "optim/lr_scheduler/swa_lr.h"
 #include "optim/sgd.h"
 #include "optim/traces.h"
 
@@ -130,8 +132,18 @@ TEST(Plateau, GoesAsRecorded) {
   EXPECT_THROW(loaded.load_state_dict(StateDict()), c10::ValueError);
 }
 
+// What needs a metric is no part of schedules that step without one.
+static_assert(!std::is_convertible_v<std::shared_ptr<ReduceLROnPlateau>, std::shared_ptr<LRScheduler>>);
+
+TEST(SWALR, IsInSwaUtilsToo) {
+  SGD o({at::zeros({1})}, SGDOptions(0.1));
+  swa_utils::SWALR schedule(o, 0.05, 2, "linear");
+  schedule.step();
+  EXPECT_NEAR(lr(o, 0), 0.075, 1e-12);
+}
+
 TEST(Plateau, RatesAreDoubles) {
-  using Plateau = ReduceLROnPlateauScheduler;
+  using Plateau = ReduceLROnPlateau;
   // 0.015 - 0.005 is not above eps; the float next to 0.005 would be below it.
   SGD o({at::zeros({1})}, SGDOptions(0.015));
   Plateau schedule(o, Plateau::min, 0.15, 0, 0.05, Plateau::rel, 0, {0.005}, 0.01);

@@ -79,4 +79,7 @@ class ReduceLROnPlateauScheduler {
   int64_t cooldown_left_ = 0;
 };
 
+/// Python's name. As there, SequentialLR and ChainedScheduler do not take it: its step() needs a metric.
+using ReduceLROnPlateau = ReduceLROnPlateauScheduler;
+
 }  // namespace torch::optim

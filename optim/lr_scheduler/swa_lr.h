@@ -27,4 +27,8 @@ class SWALR : public EpochScheduler {
   std::string anneal_strategy_;
 };
 
+namespace swa_utils {
+using optim::SWALR;
+}  // namespace swa_utils
+
 }  // namespace torch::optim
