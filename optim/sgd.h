@@ -5,10 +5,10 @@
 
 namespace torch::optim {
 
-/// Settings of SGD. The learning rate has no default.
+/// Settings of SGD.
 ///   momentum >= 0, weight_decay >= 0 (else ValueError); nesterov needs a momentum and no dampening.
 struct SGDOptions : public StepOptions<SGDOptions> {
-  SGDOptions(double lr) : StepOptions(lr) {}
+  SGDOptions(double lr = 1e-3) : StepOptions(lr) {}
   TORCH_ARG(double, momentum) = 0;
   TORCH_ARG(double, dampening) = 0;
   TORCH_ARG(double, weight_decay) = 0;

@@ -1,5 +1,6 @@
 #include "nn/layers/activation.h"
 
+#include "aten/ops/activation/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "c10/util/string_util.h"
@@ -148,18 +149,18 @@ void GELUImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, c10::str("torch::nn::GELU()"));
 }
 
-at::Tensor SiLUImpl::forward(const at::Tensor& input) {
-  return F::silu(input);
+at::Tensor SiLUImpl::forward(at::Tensor input) {
+  return options.inplace() ? at::silu_(input) : F::silu(input);
 }
 void SiLUImpl::pretty_print(std::ostream& stream) const {
-  detail::put_text(stream, c10::str("torch::nn::SiLU()"));
+  put(stream, options.inplace(), options.inplace() ? "torch::nn::SiLU(inplace=true)" : "torch::nn::SiLU()");
 }
 
-at::Tensor MishImpl::forward(const at::Tensor& input) {
-  return F::mish(input);
+at::Tensor MishImpl::forward(at::Tensor input) {
+  return options.inplace() ? at::mish_(input) : F::mish(input);
 }
 void MishImpl::pretty_print(std::ostream& stream) const {
-  detail::put_text(stream, c10::str("torch::nn::Mish()"));
+  put(stream, options.inplace(), options.inplace() ? "torch::nn::Mish(inplace=true)" : "torch::nn::Mish()");
 }
 
 at::Tensor SigmoidImpl::forward(const at::Tensor& input) {

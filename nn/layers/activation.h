@@ -153,16 +153,18 @@ class GELUImpl : public detail::OptionsLayer<GELUImpl, GELUOptions> {
 };
 TORCH_COMPILED_MODULE(GELU);
 
-class SiLUImpl : public detail::StatelessLayer<SiLUImpl> {
+class SiLUImpl : public detail::OptionsLayer<SiLUImpl, SiLUOptions> {
  public:
-  at::Tensor forward(const at::Tensor& input);
+  using OptionsLayer::OptionsLayer;
+  at::Tensor forward(at::Tensor input);
   void pretty_print(std::ostream& stream) const override;
 };
 TORCH_COMPILED_MODULE(SiLU);
 
-class MishImpl : public detail::StatelessLayer<MishImpl> {
+class MishImpl : public detail::OptionsLayer<MishImpl, MishOptions> {
  public:
-  at::Tensor forward(const at::Tensor& input);
+  using OptionsLayer::OptionsLayer;
+  at::Tensor forward(at::Tensor input);
   void pretty_print(std::ostream& stream) const override;
 };
 TORCH_COMPILED_MODULE(Mish);

@@ -113,6 +113,33 @@ TEST(InstanceNorm, BatchedAndNot) {
   expect_same(m(x), at::div(x, std::sqrt(1 + 1e-5)));
 }
 
+TEST(Norms, WithoutABias) {
+  BatchNorm1d m(BatchNorm1dOptions(2).bias(false));
+  EXPECT_FALSE(m->bias.defined());
+  EXPECT_EQ(m->named_parameters().keys(), std::vector<std::string>{"weight"});
+  const Tensor x = counted({3, 2});
+  expect_same(m(x), BatchNorm1d(2)(x));
+  EXPECT_FALSE(std::dynamic_pointer_cast<BatchNorm1dImpl>(m->clone())->bias.defined());
+  EXPECT_FALSE(SyncBatchNorm::convert_sync_batchnorm(m)->as<SyncBatchNormImpl>()->bias.defined());
+  InstanceNorm1d instance(InstanceNorm1dOptions(2).affine(true).bias(false));
+  EXPECT_TRUE(instance->weight.defined() && !instance->bias.defined());
+  LazyBatchNorm1d lazy(BatchNormOptions(0).bias(false));
+  lazy(x);
+  EXPECT_TRUE(lazy->weight.defined() && !lazy->bias.defined());
+}
+
+TEST(Activations, SiLUAndMishInPlace) {
+  const Tensor x = torch::tensor({-1.0f, 2.0f});
+  for (AnyModule m : {AnyModule(SiLU(SiLUOptions(true))), AnyModule(Mish(MishOptions().inplace(true)))}) {
+    Tensor y = at::clone(x);
+    EXPECT_TRUE(m.forward<Tensor>(y).is_same(y));
+    EXPECT_FALSE(at::equal(x, y));
+  }
+  Tensor y = at::clone(x);
+  EXPECT_FALSE(SiLU()(y).is_same(y) || Mish()(y).is_same(y));
+  expect_same(y, x);
+}
+
 TEST(EmbeddingBag, ArgumentsAndPretrained) {
   EmbeddingBag m =
       EmbeddingBag::from_pretrained(counted({4, 2}), EmbeddingBagFromPretrainedOptions().mode(torch::kSum));

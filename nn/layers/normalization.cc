@@ -89,14 +89,12 @@ void GroupNormImpl::pretty_print(std::ostream& stream) const {
 
 namespace detail {
 
-void NormState::make_state(int64_t n, bool affine, bool track_running_stats) {
-  if (affine) {
-    weight = register_parameter("weight", at::empty({n}));
-    bias = register_parameter("bias", at::empty({n}));
-  } else {
-    weight = register_parameter("weight", at::Tensor(), /*requires_grad=*/false);
-    bias = register_parameter("bias", at::Tensor(), /*requires_grad=*/false);
-  }
+void NormState::make_state(int64_t n, bool affine, bool with_bias, bool track_running_stats) {
+  const auto parameter = [&](const char* name, bool there) {
+    return there ? register_parameter(name, at::empty({n})) : register_parameter(name, at::Tensor(), false);
+  };
+  weight = parameter("weight", affine);
+  bias = parameter("bias", affine && with_bias);
   if (track_running_stats) {
     running_mean = register_buffer("running_mean", at::zeros({n}));
     running_var = register_buffer("running_var", at::ones({n}));

@@ -50,7 +50,8 @@ TORCH_COMPILED_MODULE(GroupNorm);
 
 namespace detail {
 
-// What batch and instance normalization share. Members: weight (ones), bias (zeros) [num_features]; buffers
+// What batch and instance normalization share. Members: weight (ones), bias (zeros) [num_features], undefined
+// where the options leave them out; buffers
 // running_mean (zeros), running_var (ones), num_batches_tracked (int64 0).
 class NormState : public virtual Module {
  public:
@@ -66,7 +67,7 @@ class NormState : public virtual Module {
  protected:
   TORCH_MODULE_TENSORS(weight, bias, running_mean, running_var, num_batches_tracked)
   virtual void _check_input_dim(const at::Tensor& input) = 0;
-  void make_state(int64_t num_features, bool affine, bool track_running_stats);
+  void make_state(int64_t num_features, bool affine, bool bias, bool track_running_stats);
   // Throws unless the input has one of these numbers of dimensions (0: only one).
   static void expect_dim(const at::Tensor& input, int64_t dim, int64_t or_dim);
 };
@@ -109,7 +110,8 @@ class NormImplBase : public std::conditional_t<std::is_same_v<DerivedOptions, Ba
  public:
   explicit NormImplBase(const DerivedOptions& options_) : NormImplBase::State(options_) {}
   void reset() override {
-    this->make_state(this->options.num_features(), this->options.affine(), this->options.track_running_stats());
+    this->make_state(this->options.num_features(), this->options.affine(), this->options.bias(),
+                     this->options.track_running_stats());
   }
 
  protected:

@@ -112,6 +112,16 @@ struct HardsigmoidOptions {
   TORCH_ARG(bool, inplace);
 };
 
+struct SiLUOptions {
+  SiLUOptions(bool inplace = false) : inplace_(inplace) {}
+  TORCH_ARG(bool, inplace);
+};
+
+struct MishOptions {
+  MishOptions(bool inplace = false) : inplace_(inplace) {}
+  TORCH_ARG(bool, inplace);
+};
+
 struct HardswishOptions {
   HardswishOptions(bool inplace = false) : inplace_(inplace) {}
   TORCH_ARG(bool, inplace);

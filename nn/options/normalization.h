@@ -38,6 +38,8 @@ struct BatchNormOptions {
   TORCH_ARG(std::optional<double>, momentum) = 0.1;
   TORCH_ARG(bool, affine) = true;
   TORCH_ARG(bool, track_running_stats) = true;
+  // Whether an affine norm adds something, too.
+  TORCH_ARG(bool, bias) = true;
 };
 using BatchNorm1dOptions = BatchNormOptions;
 using BatchNorm2dOptions = BatchNormOptions;
@@ -50,6 +52,8 @@ struct InstanceNormOptions {
   TORCH_ARG(double, momentum) = 0.1;
   TORCH_ARG(bool, affine) = false;
   TORCH_ARG(bool, track_running_stats) = false;
+  // Whether an affine norm adds something, too.
+  TORCH_ARG(bool, bias) = true;
 };
 using InstanceNorm1dOptions = InstanceNormOptions;
 using InstanceNorm2dOptions = InstanceNormOptions;

@@ -135,6 +135,17 @@ TEST(Plateau, GoesAsRecorded) {
 // What needs a metric is no part of schedules that step without one.
 static_assert(!std::is_convertible_v<std::shared_ptr<ReduceLROnPlateau>, std::shared_ptr<LRScheduler>>);
 
+TEST(ChainedScheduler, OfTheOptimizerThatIsNamed) {
+  SGD o({at::zeros({1})}), other({at::zeros({1})});
+  EXPECT_EQ(lr(o, 0), 1e-3);
+  const std::vector<std::shared_ptr<LRScheduler>> parts{std::make_shared<ExponentialLR>(o, 0.5)};
+  ChainedScheduler schedule(parts, o);
+  schedule.step();
+  EXPECT_NEAR(lr(o, 0), 5e-4, 1e-12);
+  EXPECT_THROW(ChainedScheduler(parts, other), c10::ValueError);
+  EXPECT_THROW(ChainedScheduler({}, o), c10::ValueError);
+}
+
 TEST(SWALR, IsInSwaUtilsToo) {
   SGD o({at::zeros({1})}, SGDOptions(0.1));
   swa_utils::SWALR schedule(o, 0.05, 2, "linear");

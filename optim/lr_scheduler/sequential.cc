@@ -118,8 +118,11 @@ void SequentialLR::load_state_dict(const StateDict& dict) {
   }
 }
 
-ChainedScheduler::ChainedScheduler(Schedulers schedulers)
-    : LRScheduler(optimizer_of(schedulers)), schedulers_(std::move(schedulers)) {
+ChainedScheduler::ChainedScheduler(Schedulers schedulers) : ChainedScheduler(schedulers, optimizer_of(schedulers)) {}
+
+ChainedScheduler::ChainedScheduler(Schedulers schedulers, Optimizer& optimizer)
+    : LRScheduler(optimizer), schedulers_(std::move(schedulers)) {
+  optimizer_of(schedulers_);  // there is one
   check_same_optimizer("ChainedScheduler", schedulers_, optimizer_);
   last_lr_ = get_current_lrs();
 }

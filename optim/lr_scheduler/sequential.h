@@ -43,6 +43,8 @@ class SequentialLR : public LRScheduler {
 class ChainedScheduler : public LRScheduler {
  public:
   explicit ChainedScheduler(std::vector<std::shared_ptr<LRScheduler>> schedulers);
+  /// ValueError where one of them is null or of another optimizer, or there is none.
+  ChainedScheduler(std::vector<std::shared_ptr<LRScheduler>> schedulers, Optimizer& optimizer);
 
   void step() override;
   void begin() override;
