@@ -1,6 +1,8 @@
 // Linear maps.
 #pragma once
 
+#include <optional>
+
 #include "aten/core/tensor.h"
 
 namespace torch::nn::functional {
@@ -17,6 +19,8 @@ Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight
 //   a [M, K], b [K, N], offs [G]: columns offs[g - 1] to offs[g] of a times those rows of b, [G, M, N]
 //   a [G, M, K], b [G, K, N], without offs: [G, M, N]
 // `offs` are ascending integers on the CPU, of which the last may be below the size; elements behind it are 0. `bias` is added.
-Tensor grouped_mm(const Tensor& a, const Tensor& b, const Tensor& offs = {}, const Tensor& bias = {});
+// `out_dtype`, where given, must be that of a (c10::Error).
+Tensor grouped_mm(const Tensor& a, const Tensor& b, const Tensor& offs = {}, const Tensor& bias = {},
+                  std::optional<at::ScalarType> out_dtype = std::nullopt);
 
 }  // namespace torch::nn::functional

@@ -1,5 +1,6 @@
 #include "nn/layers/loss.h"
 
+#include "aten/ops/creation/ops.h"
 #include "aten/ops/view/ops.h"
 #include "c10/util/string_util.h"
 #include "nn/functional/loss.h"
@@ -203,6 +204,9 @@ void TripletMarginWithDistanceLossImpl::pretty_print(std::ostream& stream) const
 
 at::Tensor GaussianNLLLossImpl::forward(const at::Tensor& input, const at::Tensor& target, const at::Tensor& var) {
   return F::gaussian_nll_loss(input, target, var, options);
+}
+at::Tensor GaussianNLLLoss::operator()(const at::Tensor& input, const at::Tensor& target, double var) {
+  return (*this)(input, target, at::full_like(input, var));
 }
 void GaussianNLLLossImpl::pretty_print(std::ostream& stream) const {
   detail::put_text(stream, "torch::nn::GaussianNLLLoss()");

@@ -199,7 +199,16 @@ class GaussianNLLLossImpl : public detail::OptionsLayer<GaussianNLLLossImpl, Gau
   at::Tensor forward(const at::Tensor& input, const at::Tensor& target, const at::Tensor& var);
   void pretty_print(std::ostream& stream) const override;
 };
-TORCH_COMPILED_MODULE(GaussianNLLLoss);
+extern template class Cloneable<GaussianNLLLossImpl>;
+class GaussianNLLLoss : public ModuleHolder<GaussianNLLLossImpl> {
+ public:
+  using ModuleHolder<GaussianNLLLossImpl>::ModuleHolder;
+  using ModuleHolder<GaussianNLLLossImpl>::operator();
+  using Impl = GaussianNLLLossImpl;
+
+  // With one variance for all elements: `loss(input, target, 2.0)`.
+  at::Tensor operator()(const at::Tensor& input, const at::Tensor& target, double var);
+};
 
 class CTCLossImpl : public detail::OptionsLayer<CTCLossImpl, CTCLossOptions> {
  public:

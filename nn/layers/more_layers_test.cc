@@ -297,6 +297,10 @@ TEST(Losses, WithADistanceOrAVariance) {
   expect_same(F::gaussian_nll_loss(a, p, at::unsqueeze(by_column, 0), one_each),
               F::gaussian_nll_loss(a, p, at::contiguous(at::expand(by_column, {2, 3})), one_each));
   expect_same(F::gaussian_nll_loss(a, p, 2.0, one_each), at::full({2, 3}, (std::log(2.0) + 0.5) / 2));
+  GaussianNLLLoss likely(GaussianNLLLossOptions().full(true));
+  expect_same(likely(a, p, 2.0), likely(a, p, at::full({2, 3}, 2.0)));
+  AnyModule any(likely);
+  expect_same(any.forward<Tensor>(a, p, at::ones({2, 1})), likely(a, p, 1.0));
   EXPECT_THROW(F::gaussian_nll_loss(a, p, at::ones({1, 1})), c10::ValueError);
   EXPECT_THROW(F::gaussian_nll_loss(a, p, -1.0), c10::ValueError);
   // A margin of nothing tells nothing apart.
@@ -431,6 +435,8 @@ TEST(GroupedProducts, OfEachForm) {
   expect_same(at::narrow(rows, 0, 3, 1), at::zeros({1, 2}));
   EXPECT_EQ(F::grouped_mm(at::ones({2, 4}), at::ones({4, 3}), offs).sizes(), c10::IntArrayRef({2, 2, 3}));
   EXPECT_EQ(F::grouped_mm(at::ones({2, 5, 4}), at::ones({4, 3}), offs).sizes(), c10::IntArrayRef({5, 3}));
+  EXPECT_EQ(F::grouped_mm(a, b, offs, {}, at::kFloat).scalar_type(), at::kFloat);
+  EXPECT_THROW(F::grouped_mm(a, b, offs, {}, at::kDouble), c10::Error);
   offs.data_ptr<int32_t>()[1] = 9;
   EXPECT_NE(message_of([&] { F::grouped_mm(a, b, offs); }).find("offs must ascend up to 4"), std::string::npos);
 }
