@@ -59,7 +59,7 @@ Tensor l1_loss(const Tensor& input, const Tensor& target, const L1LossFuncOption
   warn_of_broadcast(input, target);
   const int64_t reduction = reduction_get_enum(options.reduction());
   if (!options.weight().defined()) return at::l1_loss(input, target, reduction);
-  const Tensor losses = at::l1_loss(input, target, at::Reduction::None);
+  const Tensor losses = at::abs(at::sub(input, target));
   return reduced_by_weight(weighted("l1_loss", losses, input, options.weight()), options.weight(), reduction);
 }
 
@@ -67,7 +67,7 @@ Tensor mse_loss(const Tensor& input, const Tensor& target, const MSELossFuncOpti
   warn_of_broadcast(input, target);
   const int64_t reduction = reduction_get_enum(options.reduction());
   if (!options.weight().defined()) return at::mse_loss(input, target, reduction);
-  const Tensor losses = at::mse_loss(input, target, at::Reduction::None);
+  const Tensor losses = at::square(at::sub(input, target));
   return reduced_by_weight(weighted("mse_loss", losses, input, options.weight()), options.weight(), reduction);
 }
 

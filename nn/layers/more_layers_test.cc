@@ -321,6 +321,9 @@ TEST(Losses, WeightsOfElements) {
   expect_same(F::l1_loss(x, y, F::L1LossFuncOptions(l1).reduction(torch::kSum)), torch::tensor(7.0f));
   expect_same(L1Loss(L1LossOptions(l1).reduction(torch::kNone))(x, y), torch::tensor({1.0f, 4.0f, 2.0f}));
   expect_same(F::mse_loss(x, y, F::MSELossFuncOptions().weight(w)), torch::tensor(17.0f / 3.5f));
+  const Tensor whole = torch::tensor({1, 2, 5}), other = torch::tensor({0, 4, 1});
+  expect_same(F::mse_loss(whole, other, F::MSELossFuncOptions().weight(w)), torch::tensor(17.0f / 3.5f));
+  expect_same(F::l1_loss(whole, other, l1), torch::tensor(2.0f));
   expect_same(F::huber_loss(x, y, huber), torch::tensor(6.6875f / 3));
   expect_same(F::huber_loss(x, y, F::HuberLossFuncOptions(huber).reduction(torch::kSum)), torch::tensor(6.6875f));
   expect_same(HuberLoss(HuberLossOptions(huber).reduction(torch::kNone))(x, y), torch::tensor({0.5f, 3.75f, 2.4375f}));
