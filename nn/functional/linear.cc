@@ -54,8 +54,9 @@ Tensor grouped_product(const Tensor& a, const Tensor& b, const Tensor& offs) {
 
 Tensor grouped_mm(const Tensor& a, const Tensor& b, const Tensor& offs, const Tensor& bias,
                   std::optional<at::ScalarType> out_dtype) {
-  TORCH_CHECK(!out_dtype.has_value() || *out_dtype == a.scalar_type(), "grouped_mm: Grouped gemm output dtype must match "
-              "`mat_a` dtype, ", a.scalar_type(), ", but got out_dtype ", out_dtype.value_or(a.scalar_type()));
+  TORCH_CHECK(!out_dtype.has_value() || *out_dtype == a.scalar_type(),
+              "grouped_mm: Grouped gemm output dtype must match `mat_a` dtype, ", a.scalar_type(),
+              ", but got out_dtype ", out_dtype.value_or(a.scalar_type()));
   const Tensor product = grouped_product(a, b, offs);
   return bias.defined() ? at::add(product, bias) : product;
 }

@@ -175,8 +175,8 @@ void MarginRankingLossImpl::pretty_print(std::ostream& stream) const {
 }
 
 TripletMarginLossImpl::TripletMarginLossImpl(TripletMarginLossOptions options_) : OptionsLayer(std::move(options_)) {
-  TORCH_CHECK_VALUE(options.margin() > 0, "TripletMarginLoss: expected margin to be greater than 0, got ", options.margin(),
-                    " instead");
+  TORCH_CHECK_VALUE(options.margin() > 0, "TripletMarginLoss: expected margin to be greater than 0, got ",
+                    options.margin(), " instead");
 }
 at::Tensor TripletMarginLossImpl::forward(const at::Tensor& anchor, const at::Tensor& positive,
                                           const at::Tensor& negative) {

@@ -109,8 +109,8 @@ class CrossEntropyLossImpl : public detail::WeightedLoss<CrossEntropyLossImpl, C
 };
 TORCH_COMPILED_MODULE(CrossEntropyLoss);
 
-// The last layer of a classifier and its loss: `linear` maps [N, in_features] to logits [N, num_classes, *out_features],
-// which are compared with classes [N, *out_features] or probabilities of the sizes of the logits.
+// The last layer of a classifier and its loss: `linear` maps [N, in_features] to logits [N, num_classes,
+// *out_features], which are compared with classes [N, *out_features] or probabilities of the sizes of the logits.
 class LinearCrossEntropyLossImpl : public Cloneable<LinearCrossEntropyLossImpl> {
  public:
   LinearCrossEntropyLossImpl(int64_t in_features, int64_t num_classes)
