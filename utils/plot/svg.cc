@@ -106,9 +106,7 @@ void Frame::draw_legend(std::string& out, size_t k, std::string_view name) const
 }
 
 void write(const std::string& path, std::string_view document) {
-  serialize::AtomicFile file(path);
-  file.write(document);
-  file.commit();
+  serialize::write_file(path, document);
 }
 
 }  // namespace torch::utils::plot::svg

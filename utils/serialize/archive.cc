@@ -21,15 +21,6 @@ class StringSink : public Sink {
   std::string text;
 };
 
-class FileSink : public Sink {
- public:
-  explicit FileSink(AtomicFile& file) : file_(file) {}
-  void write(const void* data, size_t bytes) override { file_.write(data, bytes); }
-
- private:
-  AtomicFile& file_;
-};
-
 class FunctionSink : public Sink {
  public:
   explicit FunctionSink(const std::function<size_t(const void*, size_t)>& writer) : writer_(writer) {}
@@ -135,8 +126,7 @@ const ArchiveFormat& OutputArchive::format(std::string_view path) const {
 
 void OutputArchive::write_file(const std::string& path, const ArchiveFormat& format, bool checksum) const {
   AtomicFile file(path);
-  FileSink sink(file);
-  format.write(*contents_, sink, checksum);
+  format.write(*contents_, file, checksum);
   file.commit();
 }
 

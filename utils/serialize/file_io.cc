@@ -155,6 +155,12 @@ void AtomicFile::commit() {
   sync_folder(folder_);
 }
 
+void write_file(const std::string& path, std::string_view text) {
+  AtomicFile file(path);
+  file.write(text);
+  file.commit();
+}
+
 std::string read_file(const std::string& path, uint64_t limit) {
   struct stat info;
   Descriptor file{open_regular(path, &info)};

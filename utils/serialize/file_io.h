@@ -71,15 +71,15 @@ class Sink {
 //
 // Destroyed without commit() it leaves the target untouched. Throws IoError; after a throw the target is untouched too,
 // unless it is the folder's sync that failed.
-class AtomicFile {
+class AtomicFile : public Sink {
  public:
   // Opens the temporary file. A new file gets mode 0666 less the umask, a replaced one keeps its permission bits.
   explicit AtomicFile(std::string path);
-  ~AtomicFile();
+  ~AtomicFile() override;
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
-  void write(const void* data, size_t bytes);
+  void write(const void* data, size_t bytes) override;
   void write(std::string_view text) { write(text.data(), text.size()); }
   void commit();
 
@@ -91,6 +91,9 @@ class AtomicFile {
   std::string temporary_;  // empty while the file has no name
   int fd_ = -1;
 };
+
+// Replaces a file in one step by this text. Throws IoError.
+void write_file(const std::string& path, std::string_view text);
 
 // The whole file as a string. Throws IoError, or FormatError where it is larger than `limit` bytes.
 std::string read_file(const std::string& path, uint64_t limit = uint64_t{1} << 32);

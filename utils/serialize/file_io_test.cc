@@ -28,15 +28,9 @@ int entries_in(const std::string& folder) {
   return n;
 }
 
-void write_whole(const std::string& path, std::string_view text) {
-  AtomicFile file(path);
-  file.write(text);
-  file.commit();
-}
-
 TEST(AtomicFile, ReplacesAndKeepsTheMode) {
   const std::string folder = fresh_folder(), path = folder + "/f";
-  write_whole(path, "one");
+  write_file(path, "one");
   EXPECT_EQ(read_file(path), "one");
   struct stat info;
   ASSERT_EQ(::stat(path.c_str(), &info), 0);
@@ -44,7 +38,7 @@ TEST(AtomicFile, ReplacesAndKeepsTheMode) {
   ::umask(mask);
   EXPECT_EQ(info.st_mode & 0777, 0666 & ~mask);
   ASSERT_EQ(::chmod(path.c_str(), 0640), 0);
-  write_whole(path, "two");
+  write_file(path, "two");
   EXPECT_EQ(read_file(path), "two");
   ASSERT_EQ(::stat(path.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0640u);
@@ -53,7 +47,7 @@ TEST(AtomicFile, ReplacesAndKeepsTheMode) {
 
 TEST(AtomicFile, WithoutCommitNothingHappens) {
   const std::string folder = fresh_folder(), path = folder + "/f";
-  write_whole(path, "old");
+  write_file(path, "old");
   {
     AtomicFile file(path);
     file.write("new");
@@ -64,9 +58,9 @@ TEST(AtomicFile, WithoutCommitNothingHappens) {
 
 TEST(AtomicFile, FollowsALink) {
   const std::string folder = fresh_folder();
-  write_whole(folder + "/real", "old");
+  write_file(folder + "/real", "old");
   ASSERT_EQ(::symlink((folder + "/real").c_str(), (folder + "/link").c_str()), 0);
-  write_whole(folder + "/link", "new");
+  write_file(folder + "/link", "new");
   EXPECT_EQ(read_file(folder + "/real"), "new");
   EXPECT_EQ(entries_in(folder), 2);
 }
@@ -94,13 +88,13 @@ TEST(AtomicFile, SaysWhatFailed) {
 TEST(AtomicFile, SurvivesKills) {
   const std::string folder = fresh_folder(), path = folder + "/f";
   constexpr size_t kBytes = 300'000;
-  write_whole(path, std::string(kBytes, 'a'));
+  write_file(path, std::string(kBytes, 'a'));
   std::mt19937 random(7);
   for (int round = 0; round < 40; ++round) {
     const pid_t child = ::fork();
     ASSERT_GE(child, 0);
     if (child == 0) {
-      for (char c = 'a';; c = c == 'z' ? 'a' : static_cast<char>(c + 1)) write_whole(path, std::string(kBytes, c));
+      for (char c = 'a';; c = c == 'z' ? 'a' : static_cast<char>(c + 1)) write_file(path, std::string(kBytes, c));
     }
     ::usleep(random() % 8000);
     ::kill(child, SIGKILL);
@@ -113,13 +107,13 @@ TEST(AtomicFile, SurvivesKills) {
 
 TEST(MappedFile, IsCopyOnWrite) {
   const std::string path = fresh_folder() + "/f";
-  write_whole(path, "hello");
+  write_file(path, "hello");
   MappedFile file(path);
   EXPECT_EQ(file.bytes(), "hello");
   file.data()[0] = 'j';
   EXPECT_EQ(file.bytes(), "jello");
   EXPECT_EQ(read_file(path), "hello");
-  write_whole(path, "other");
+  write_file(path, "other");
   EXPECT_EQ(file.bytes(), "jello");
   const MappedFile moved = std::move(file);
   EXPECT_EQ(moved.bytes(), "jello");
@@ -132,14 +126,14 @@ TEST(MappedFile, RejectsWhatIsNoFile) {
   EXPECT_THROW(MappedFile{folder}, IoError);
   ASSERT_EQ(::mkfifo((folder + "/pipe").c_str(), 0600), 0);
   EXPECT_THROW(MappedFile(folder + "/pipe"), IoError);
-  write_whole(folder + "/empty", "");
+  write_file(folder + "/empty", "");
   EXPECT_EQ(MappedFile(folder + "/empty").size(), 0u);
   EXPECT_THROW(read_file(folder + "/none"), IoError);
 }
 
 TEST(ReadFile, HasALimit) {
   const std::string path = fresh_folder() + "/f";
-  write_whole(path, "hello");
+  write_file(path, "hello");
   EXPECT_THROW(read_file(path, 4), FormatError);
   EXPECT_EQ(read_file(path, 5), "hello");
 }
