@@ -17,8 +17,11 @@ using serialize::FileBytes;
 
 constexpr std::string_view kLegacyStart = "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46";
 constexpr std::string_view kLegacyMagic = "\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
+// What is packed may be this large, and hold this many values, and so many more for each byte of the file.
+constexpr uint64_t kLargestPickle = uint64_t{1} << 26;
+constexpr uint64_t kMostNodes = uint64_t{1} << 20;
+constexpr uint64_t kPacked = 16;
 // Of records that are read whole before anything is known of them.
-constexpr uint64_t kLargestPickle = uint64_t{1} << 32;
 constexpr uint64_t kLargestNote = 4096;
 
 bool is_legacy(std::string_view bytes) {
@@ -47,7 +50,9 @@ class ZipFile : public StorageSource {
       big_endian_ = text == "big";
     }
     if (data->deflated) {
-      unpacked_ = zip_.read(*data, kLargestPickle);
+      const uint64_t more = kPacked * zip_.bytes()->view().size();
+      unpacked_ = zip_.read(*data, kLargestPickle + more);
+      most_nodes_ = kMostNodes + more;
       source_ = {c10::str(origin(), ": ", data->name, " (unpacked)"), 0};
       pickle_ = unpacked_;
     } else {
@@ -58,8 +63,7 @@ class ZipFile : public StorageSource {
   }
 
   const std::string& origin() const { return zip_.bytes()->origin(); }
-  std::string_view pickle() const { return pickle_; }
-  const Source& source() const { return source_; }
+  Tree read() const { return parse(pickle_, source_, most_nodes_); }
   bool script() const { return script_; }
   bool big_endian() const override { return big_endian_; }
 
@@ -105,6 +109,7 @@ class ZipFile : public StorageSource {
   std::string unpacked_;
   std::string_view pickle_;
   Source source_;
+  uint64_t most_nodes_ = kNoNode;
 };
 
 // Five pickles, then the storages.
@@ -216,7 +221,7 @@ c10::IValue load(std::shared_ptr<FileBytes> bytes, const LoadOptions& options) {
   }
   ZipFile file(std::move(bytes));
   if (options.verify) file.verify();
-  const Tree tree = parse(file.pickle(), file.source());
+  const Tree tree = file.read();
   return to_value(tree, file, options, file.script());
 }
 
@@ -236,7 +241,7 @@ std::string inspect(std::shared_ptr<FileBytes> bytes, size_t limit) {
     return describe(tree, tree.root(), limit);
   }
   const ZipFile file(std::move(bytes));
-  const Tree tree = parse(file.pickle(), file.source());
+  const Tree tree = file.read();
   return describe(tree, tree.root(), limit);
 }
 

@@ -13,11 +13,14 @@
 #include "aten/core/empty.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/quantized/quantized_tensor_impl.h"
+#include "aten/sparse/compressed_tensor_impl.h"
+#include "aten/sparse/sparse_tensor_impl.h"
 #include "c10/core/grad_mode.h"
 #include "utils/pickle/bare_pickle.h"
 #include "utils/pickle/file.h"
 #include "utils/pickle/names.h"
 #include "utils/pickle/testing.h"
+#include "utils/pickle/zip.h"
 #include "utils/serialize/counting_allocator.h"
 #include "utils/serialize/safetensors.h"
 
@@ -52,7 +55,7 @@ class Comparison {
   explicit Comparison(const std::string& tensors) {
     if (fs::exists(tensors)) file_.emplace(tensors);
   }
-  // Integers beyond 64 bits and sparse tensors: what is not supported.
+  // Integers beyond 64 bits: what is not supported.
   void compare(const json& want, const IValue& got, const std::string& at);
   static bool unsupported(const json& want);
 
@@ -60,6 +63,7 @@ class Comparison {
   void tensor(const json& want, const IValue& got, const std::string& at);
   void numbers(const json& want, const at::Tensor& got, const std::string& at);
   void quantized(const json& want, const IValue& got, const std::string& at);
+  void sparse(const json& want, const IValue& got, const std::string& at);
   void items(const json& want, const std::vector<IValue>& got, const std::string& at);
 
   std::optional<safetensors::File> file_;
@@ -78,7 +82,6 @@ bool Comparison::unsupported(const json& want) {
       }
       return errno != 0;
     }
-    if (want.contains("dtype") && want.contains("size") && want.contains("layout")) return true;
   }
   if (want.is_structured()) {
     for (const auto& item : want) {
@@ -144,6 +147,25 @@ void Comparison::quantized(const json& want, const IValue& got, const std::strin
   }
 }
 
+void Comparison::sparse(const json& want, const IValue& got, const std::string& at) {
+  ASSERT_TRUE(got.isTensor()) << at;
+  const at::Tensor t = got.toTensor();
+  EXPECT_EQ(name_of_dtype(t.scalar_type()), want["dtype"].get<std::string>()) << at;
+  EXPECT_EQ(t.sizes().vec(), want["size"].get<std::vector<int64_t>>()) << at;
+  ASSERT_EQ(name_of_layout(t.layout()), "torch." + want["layout"].get<std::string>()) << at;
+  if (t.layout() == c10::Layout::Sparse) {
+    const at::SparseTensorImpl& parts = at::sparse::impl_of("test", t);
+    // PyTorch 1.13 does not write it.
+    if (at.find("@1.13") == std::string::npos) EXPECT_EQ(parts.coalesced(), want["coalesced"].get<bool>()) << at;
+    tensor(want["indices"], parts.indices(), at);
+    return tensor(want["values"], parts.values(), at);
+  }
+  const at::SparseCsrTensorImpl& parts = at::sparse::compressed_impl_of("test", t);
+  tensor(want["compressed_indices"], parts.compressed(), at);
+  tensor(want["plain_indices"], parts.plain(), at);
+  tensor(want["values"], parts.values(), at);
+}
+
 void Comparison::compare(const json& want, const IValue& got, const std::string& at) {
   if (want.is_null()) {
     EXPECT_TRUE(got.isNone()) << at;
@@ -164,6 +186,8 @@ void Comparison::compare(const json& want, const IValue& got, const std::string&
     items(want, got.toListRef().vec(), at);
   } else if (want.contains("qscheme")) {
     quantized(want, got, at);
+  } else if (want.contains("layout") && want.contains("values")) {
+    sparse(want, got, at);
   } else if (want.contains("tensor") || want.contains("same_as")) {
     tensor(want, got, at);
   } else if (want.contains("float")) {
@@ -293,9 +317,7 @@ TEST(HostileFiles, AreRefusedByNameAndByte) {
     ok ? ++accepted : ++refused;
     if (expect == "refuse") EXPECT_FALSE(ok) << name << ": " << entry["why"];
     if (expect == "accept" && !ok) {
-      EXPECT_THAT(message, ::testing::AnyOf(::testing::HasSubstr("sparse tensors are not supported"),
-                                            ::testing::HasSubstr("beyond 64 bits")))
-          << name;
+      EXPECT_THAT(message, ::testing::HasSubstr("beyond 64 bits")) << name;
     }
   }
   std::printf("%zu refused, %zu accepted\n", refused, accepted);
@@ -314,6 +336,129 @@ TEST(BarePickles, ComeBackAsTheyWere) {
   EXPECT_TRUE(back.toTupleRef().elements()[3].isNone());
   EXPECT_THROW(jit::pickle(at::empty_contiguous({2}, c10::kFloat)), c10::NotImplementedError);
   for (size_t size = 0; size < bytes.size(); ++size) EXPECT_THROW(jit::unpickle(bytes.data(), size), c10::Error);
+}
+
+// Both say the same, from the names of functions to the keys of storages.
+TEST(SavedFiles, SparseTensorsAreWrittenAsPythonDoes) {
+  const std::string python = folder() + "/save/sparse@2.15.0.pt";
+  testing::StringSink sink;
+  save(load(python), sink);
+  const auto ours = std::make_shared<serialize::FileBytes>(std::move(sink.text), "ours.pt");
+  EXPECT_EQ(inspect(ours), inspect(python));
+  Comparison(folder() + "/save/sparse@2.15.0.io.safetensors")
+      .compare(description(folder() + "/save/sparse@2.15.0.json")["value"], load(ours), "ours");
+}
+
+IValue unpickled(const std::string& pickle) { return jit::unpickle(pickle.data(), pickle.size()); }
+
+std::string repeated(const std::string& text, int times) {
+  std::string out;
+  for (int i = 0; i < times; ++i) out += text;
+  return out;
+}
+
+std::string sized(char op, const std::string& text) {
+  const auto size = static_cast<uint32_t>(text.size());
+  return op + std::string(reinterpret_cast<const char*>(&size), sizeof size) + text;
+}
+
+TEST(Pickle, TextsOfAnyBytesComeBack) {
+  const c10::List<std::string> texts({"\xff\xfe", "\xed\xa0\x80", "\xff\xfe", std::string("\0x", 2), "\xc3\xa9"});
+  const at::Tensor t = at::empty_contiguous({0}, c10::kFloat);
+  const std::string like_a_global("\0ccollections\nOrderedDict\n", 26);
+  const auto spelled = c10::ivalue::Tuple::create({IValue(like_a_global), IValue(t)});
+  testing::StringSink sink;
+  save(c10::ivalue::Tuple::create({IValue(texts), IValue(spelled)}), sink);
+  const IValue back = load(std::make_shared<serialize::FileBytes>(std::move(sink.text), "texts.pt"));
+  const auto& parts = back.toTupleRef().elements();
+  for (size_t i = 0; i < texts.size(); ++i) EXPECT_EQ(parts[0].toListRef()[i].toStringRef(), texts.get(i)) << i;
+  EXPECT_TRUE(parts[1].toTupleRef().elements()[1].isTensor());
+}
+
+// The argument is in the pickle once, each call copies it.
+TEST(Pickle, CopiesOfOneArgumentAreLimited) {
+  const std::string list = "]q\x01(" + repeated("K\x05", 2000) + "e0";
+  const std::string text = sized('X', std::string(2000, 'x')) + "q\x01" + "0" + sized('X', "latin1") + "q\x02" + "0";
+  const std::string dict = "}q\x01(" + repeated("K\x05K\x06", 2000) + "u0";
+  const std::string bytes = sized('B', std::string(2000, 'x')) + "q\x01" + "0";
+  const std::string start = "\x80\x02";
+  const struct {
+    std::string argument, callable, call;
+  } cases[] = {{list, "cbuiltins\nset\n", "h\1\x85R"},
+               {list, "ctorch.jit._pickle\nbuild_intlist\n", "h\1\x85R"},
+               {dict, "ccollections\nOrderedDict\n", "h\1\x85R"},
+               {bytes, "cbuiltins\nbytearray\n", "h\1\x85R"},
+               {text, "c_codecs\nencode\n", "h\1h\2\x86R"},
+               {"(" + repeated("K\x05", 2000) + "tq\x01" + "0", "ctorch\nSize\n", "h\1\x85R"}};
+  for (const auto& c : cases) {
+    const auto calls = [&](int times) {
+      return start + c.argument + c.callable + "q\x03" + "0](" + repeated("h\3" + c.call, times) + "e.";
+    };
+    EXPECT_EQ(unpickled(calls(1)).toListRef().size(), 1u) << c.callable;
+    try {
+      unpickled(calls(2000));
+      ADD_FAILURE() << c.callable;
+    } catch (const serialize::FormatError& e) {
+      EXPECT_THAT(e.msg(), ::testing::AllOf(::testing::HasSubstr("copies"), ::testing::HasSubstr("at byte")));
+    }
+  }
+}
+
+TEST(Pickle, ConjugateCopiesOfOneStorageAreLimited) {
+  const auto with_tensors = [](int times) {
+    testing::StringSink sink;
+    ZipWriter zip(sink, "archive");
+    std::string pickle = "\x80\x02(" + sized('X', "storage") + "ctorch\nComplexFloatStorage\n" + sized('X', "0") +
+                         sized('X', "cpu") + "M\xe8\x03tQq\1" + "0";
+    const std::string make = "ctorch._utils\n_rebuild_tensor_v2\n(h\1K" + std::string(1, '\0') +
+                             "M\xe8\x03\x85K\1\x85\x89N}" + sized('X', "conj") + "\x88stR";
+    pickle += "](" + repeated(make, times) + "e.";
+    zip.add_copy("data.pkl", pickle);
+    zip.add_copy("data/0", std::string(8000, '\1'));
+    zip.add_copy("version", "3\n");
+    zip.finish();
+    return std::make_shared<serialize::FileBytes>(std::move(sink.text), "conj.pt");
+  };
+  EXPECT_EQ(load(with_tensors(10)).toListRef().size(), 10u);
+  EXPECT_THROW(load(with_tensors(100)), serialize::FormatError);
+}
+
+// Lists that are filled after they were put into others.
+TEST(Pickle, DepthIsThatOfTheFinishedValue) {
+  const auto nested = [](uint32_t lists) {
+    const auto number = [](char op, uint32_t i) { return op + std::string(reinterpret_cast<const char*>(&i), 4); };
+    std::string pickle = "\x80\x02";
+    for (uint32_t i = 0; i < lists; ++i) pickle += "]" + number('r', i) + "0";
+    for (uint32_t i = 0; i + 1 < lists; ++i) pickle += number('j', i) + number('j', i + 1) + "a0";
+    return pickle + number('j', 0) + ".";
+  };
+  EXPECT_TRUE(unpickled(nested(9000)).isList());
+  EXPECT_THROW(unpickled(nested(10002)), serialize::FormatError);
+}
+
+TEST(Pickle, ComplexKeysAreRefusedByTheirByte) {
+  const std::string zero(8, '\0');
+  try {
+    unpickled("\x80\x02}cbuiltins\ncomplex\nG" + zero + "G" + zero + "\x86RK\1s.");
+    ADD_FAILURE();
+  } catch (const serialize::FormatError& e) {
+    EXPECT_THAT(e.msg(), ::testing::AllOf(::testing::HasSubstr("complex"), ::testing::HasSubstr("at byte")));
+  }
+}
+
+TEST(OldestFiles, QuantizedClassesAreRefused) {
+  std::string file = serialize::read_file(folder() + "/save/oldest_tar@2.15.0.pt");
+  size_t changed = 0;
+  for (size_t at; (at = file.find("torch\nFloatStorage")) != std::string::npos; ++changed) {
+    file.replace(at + 6, 5, "QInt8");
+  }
+  ASSERT_GT(changed, 0u);
+  try {
+    load(std::make_shared<serialize::FileBytes>(std::move(file), "old.pt"));
+    ADD_FAILURE();
+  } catch (const serialize::FormatError& e) {
+    EXPECT_THAT(e.msg(), ::testing::HasSubstr("quantizer"));
+  }
 }
 
 }  // namespace

@@ -80,7 +80,23 @@ constexpr StorageClass kClasses[] = {{"DoubleStorage", ScalarType::Double},
                                      {"QUInt2x4Storage", ScalarType::QUInt2x4},
                                      {"UntypedStorage", ScalarType::Byte}};
 
+// In the order of Layout.
+constexpr std::string_view kLayouts[] = {"torch.strided",    "torch.sparse_coo", "torch.sparse_csr", "torch._mkldnn",
+                                         "torch.sparse_csc", "torch.sparse_bsr", "torch.sparse_bsc", "torch.jagged"};
+static_assert(std::size(kLayouts) == static_cast<size_t>(c10::Layout::NumOptions));
+
 }  // namespace
+
+std::optional<c10::Layout> layout_of_name(std::string_view name) {
+  for (size_t i = 0; i < std::size(kLayouts); ++i) {
+    if (kLayouts[i] == name) return static_cast<c10::Layout>(i);
+  }
+  return std::nullopt;
+}
+
+std::string_view name_of_layout(c10::Layout layout) {
+  return kLayouts[static_cast<size_t>(layout)];
+}
 
 std::optional<ScalarType> dtype_of_name(std::string_view name) {
   for (size_t i = 0; i < std::size(kDtypes); ++i) {

@@ -13,11 +13,16 @@ namespace {
 constexpr size_t kLongestName = 1000;
 constexpr uint16_t kDeepest = 10000;
 
+// Marks of depth, while it is computed; the depth of what is done is `depth - 1`.
+constexpr uint16_t kNew = 0, kOpen = 0xffff;
+
 // A lone surrogate, as Python writes it.
 bool is_surrogate(std::string_view text) {
   const auto at = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   return text.size() >= 3 && at(0) == 0xed && at(1) >= 0xa0 && at(1) <= 0xbf && (at(2) & 0xc0) == 0x80;
 }
+
+}  // namespace
 
 bool is_text(std::string_view text) {
   while (!text.empty()) {
@@ -28,8 +33,6 @@ bool is_text(std::string_view text) {
   }
   return true;
 }
-
-}  // namespace
 
 std::string_view Node::module() const {
   if (view() == "__builtin__") return "builtins";
@@ -49,7 +52,9 @@ void Tree::unsupported(NodeId id, const std::string& what) const {
 
 class Parser {
  public:
-  Parser(std::string_view bytes, Source source) : bytes_(bytes) { tree_.source_ = std::move(source); }
+  Parser(std::string_view bytes, Source source, uint64_t most_nodes) : bytes_(bytes), most_nodes_(most_nodes) {
+    tree_.source_ = std::move(source);
+  }
 
   Tree run() {
     if (bytes_.size() > 0xfffffff0u) fail("a pickle of more than 4 GiB");
@@ -58,6 +63,7 @@ class Parser {
       step(static_cast<unsigned char>(take(1)[0]));
     }
     tree_.bytes_ = at_;
+    check_depth();
     return std::move(tree_);
   }
 
@@ -91,6 +97,7 @@ class Parser {
   }
 
   NodeId make(NodeKind kind) {
+    if (tree_.nodes_.size() >= most_nodes_) fail(c10::str("more than ", most_nodes_, " values in a file of this size"));
     tree_.nodes_.emplace_back();
     Node& node = tree_.nodes_.back();
     node.kind = kind;
@@ -120,12 +127,43 @@ class Parser {
     return items;
   }
 
-  // The node holds these, too.
-  void holds(Node& holder, const std::vector<NodeId>& items) {
-    uint16_t depth = 0;
-    for (const NodeId item : items) depth = std::max(depth, node(item).depth);
-    if (depth >= kDeepest) fail(c10::str("more than ", kDeepest, " values within one another"));
-    holder.depth = std::max<uint16_t>(holder.depth, depth + 1);
+  // What the node holds, one after another; kNoNode behind the last.
+  static NodeId held(const Node& node, size_t i) {
+    if (i < node.items.size()) return node.items[i];
+    i -= node.items.size();
+    if (node.kind == NodeKind::kPersistent) return i == 0 ? node.a : kNoNode;
+    if (node.kind != NodeKind::kCall && node.kind != NodeKind::kNewObject) return kNoNode;
+    return i == 0 ? node.a : i == 1 ? node.b : i == 2 ? node.state : kNoNode;
+  }
+  // Walks through the finished tree: containers may be filled long after they were put into others. What holds itself
+  // counts once.
+  void check_depth() {
+    struct Step {
+      NodeId id;
+      size_t next;
+    };
+    std::vector<Step> open = {{tree_.root_, 0}};
+    while (!open.empty()) {
+      Node& at = node(open.back().id);
+      if (open.back().next == 0) at.depth = kOpen;
+      const NodeId child = held(at, open.back().next++);
+      if (child == kNoNode) {
+        uint16_t depth = 0;
+        for (size_t i = 0; i + 1 < open.back().next; ++i) {
+          const uint16_t below = node(held(at, i)).depth;
+          if (below != kOpen) depth = std::max(depth, below);
+        }
+        if (depth > kDeepest) too_deep(open.back().id);
+        at.depth = depth + 1;
+        open.pop_back();
+      } else if (node(child).depth == kNew) {
+        if (open.size() > kDeepest) too_deep(child);
+        open.push_back({child, 0});
+      }
+    }
+  }
+  [[noreturn]] void too_deep(NodeId id) const {
+    tree_.fail(id, c10::str("more than ", kDeepest, " values within one another"));
   }
   void plain(NodeKind kind) { push(make(kind)); }
   // None, True, False and the numbers 0 to 255 are one node each.
@@ -170,7 +208,6 @@ class Parser {
     std::vector<NodeId> items(n);
     for (size_t i = n; i-- > 0;) items[i] = pop();
     plain(NodeKind::kTuple);
-    holds(node(top()), items);
     node(top()).items = std::move(items);
   }
   void global(std::string_view module, std::string_view name) {
@@ -188,7 +225,6 @@ class Parser {
     plain(kind);
     node(top()).a = callable;
     node(top()).b = args;
-    holds(node(top()), {callable, args});
   }
   // TorchScript writes an enumeration's value as it is.
   bool is_typed_argument(NodeId callable) {
@@ -199,7 +235,6 @@ class Parser {
     Node& list = node(top());
     const bool result = list.kind == NodeKind::kCall || list.kind == NodeKind::kNewObject;
     if (list.kind != NodeKind::kList && (!result || list.pairs)) fail("APPEND to what is no list");
-    holds(list, added);
     list.items.insert(list.items.end(), added.begin(), added.end());
   }
   void set_items(const std::vector<NodeId>& added) {
@@ -209,13 +244,11 @@ class Parser {
       fail("SETITEM on what is no dict");
     if (added.size() % 2 != 0) fail("a key without a value");
     dict.pairs = true;
-    holds(dict, added);
     dict.items.insert(dict.items.end(), added.begin(), added.end());
   }
   void add_items(const std::vector<NodeId>& added) {
     Node& set = node(top());
     if (set.kind != NodeKind::kSet) fail("ADDITEMS to what is no set");
-    holds(set, added);
     set.items.insert(set.items.end(), added.begin(), added.end());
   }
   void build() {
@@ -223,7 +256,6 @@ class Parser {
     Node& object = node(top());
     if (object.kind != NodeKind::kCall && object.kind != NodeKind::kNewObject) fail("BUILD on what is no object");
     if (object.state != kNoNode) fail("BUILD comes twice");
-    holds(object, {state});
     object.state = state;
   }
 
@@ -253,6 +285,7 @@ class Parser {
   void step_containers(unsigned char op);
 
   std::string_view bytes_;
+  uint64_t most_nodes_;
   size_t at_ = 0;
   size_t start_ = 0;
   bool done_ = false;
@@ -349,7 +382,6 @@ void Parser::step_containers(unsigned char op) {
     case 't': {
       std::vector<NodeId> items = pop_to_mark();
       plain(NodeKind::kTuple);
-      holds(node(top()), items);
       node(top()).items = std::move(items);
       return;
     }
@@ -370,7 +402,6 @@ void Parser::step_containers(unsigned char op) {
     case 0x91: {
       std::vector<NodeId> items = pop_to_mark();
       plain(NodeKind::kFrozenSet);
-      holds(node(top()), items);
       node(top()).items = std::move(items);
       return;
     }
@@ -381,15 +412,14 @@ void Parser::step_containers(unsigned char op) {
       const NodeId id = pop();
       plain(NodeKind::kPersistent);
       node(top()).a = id;
-      holds(node(top()), {id});
       return;
     }
     default: fail(c10::str("Unsupported operand ", static_cast<int>(op)));
   }
 }
 
-Tree parse(std::string_view bytes, Source source) {
-  return Parser(bytes, std::move(source)).run();
+Tree parse(std::string_view bytes, Source source, uint64_t most_nodes) {
+  return Parser(bytes, std::move(source), most_nodes).run();
 }
 
 std::string describe(const Tree& tree, NodeId root, size_t limit) {

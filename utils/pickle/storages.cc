@@ -193,6 +193,7 @@ const Storages::Entry& Storages::root(NodeId at, const Id& id, ScalarType dtype)
                               " elements of ", name_of_dtype(id.dtype), " take ", size));
     }
     entry.storage = load(at, bytes, dtype, device);
+    bytes_ += bytes.size;
   }
   return entries_.emplace(id.key, std::move(entry)).first->second;
 }

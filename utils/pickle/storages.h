@@ -42,6 +42,9 @@ class Storages {
   // What the id says of the elements.
   c10::ScalarType dtype_of(NodeId persistent) const;
 
+  // Of all storages that were asked for.
+  uint64_t bytes() const { return bytes_; }
+
   struct Geometry {
     int64_t offset = 0;
     std::vector<int64_t> sizes;
@@ -82,6 +85,7 @@ class Storages {
   StorageSource& source_;
   std::optional<c10::Device> map_location_;
   std::unordered_map<std::string_view, Entry> entries_;
+  uint64_t bytes_ = 0;
 };
 
 // Arguments as they stand in the tree.

@@ -31,7 +31,9 @@ c10::ScalarType dtype_of_class(const Tree& tree, NodeId id, std::string_view suf
   if (type.kind == NodeKind::kGlobal && (type.module() == "torch" || type.module() == "torch.cuda") &&
       type.name().ends_with(suffix)) {
     const std::string_view stem = type.name().substr(0, type.name().size() - suffix.size());
-    if (const auto dtype = dtype_of_storage_class(c10::str(stem, "Storage"))) return *dtype;
+    const auto dtype = dtype_of_storage_class(c10::str(stem, "Storage"));
+    if (dtype.has_value() && is_quantized(*dtype)) tree.fail(id, "a quantized tensor without a quantizer");
+    if (dtype.has_value()) return *dtype;
   }
   tree.fail(id, c10::str("no class ...", suffix, " of PyTorch's"));
 }

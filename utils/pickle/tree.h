@@ -44,7 +44,7 @@ enum class NodeKind : uint8_t {
 struct Node {
   NodeKind kind = NodeKind::kNone;
   bool pairs = false;     // items of a call's or object's result are keys and values
-  uint16_t depth = 0;     // of what it holds
+  uint16_t depth = 0;     // of what it holds, plus 1
   uint32_t offset = 0;    // in the pickle
   NodeId state = kNoNode; // BUILD's argument
   union {
@@ -96,8 +96,12 @@ class Tree {
   Source source_;
 };
 
-// Reads one pickle; bytes behind its STOP are left alone. Throws FormatError.
-Tree parse(std::string_view bytes, Source source);
+// Reads one pickle; bytes behind its STOP are left alone. Throws FormatError, also above 10,000 values within one
+// another and above `most_nodes` values: a pickle that was packed may have a value a byte, and each takes 64.
+Tree parse(std::string_view bytes, Source source, uint64_t most_nodes = kNoNode);
+
+// Whether it is UTF-8, or that with lone surrogates.
+bool is_text(std::string_view bytes);
 
 // The tree in words, cut at `limit` characters: for people who want to know what is in a file that is refused.
 std::string describe(const Tree& tree, NodeId node, size_t limit = 10000);

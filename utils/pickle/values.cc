@@ -12,6 +12,7 @@
 #include "c10/core/memory_format.h"
 #include "c10/core/qscheme.h"
 #include "utils/pickle/names.h"
+#include "utils/pickle/sparse.h"
 
 namespace torch::pickle {
 namespace {
@@ -98,12 +99,13 @@ constexpr Constant kConstants[] = {
     {"contiguous_format", 0},   {"preserve_format", 1},
     {"channels_last", 2},       {"channels_last_3d", 3},
 };
-constexpr Constant kLayouts[] = {{"torch.strided", 0},    {"torch.sparse_coo", 1}, {"torch.sparse_csr", 2},
-                                 {"torch._mkldnn", 3},    {"torch.sparse_csc", 4}, {"torch.sparse_bsr", 5},
-                                 {"torch.sparse_bsc", 6}, {"torch.jagged", 7}};
 
 // Keys are compared and hashed by calls within calls.
 constexpr size_t kLargestKey = 100;
+// Longer texts as keys count as copies: each mention of one is hashed.
+constexpr size_t kLongestKey = 1000;
+// What the pickle has once and calls copy again and again: all copies are at most this many times the file's bytes.
+constexpr uint64_t kMostCopied = 16;
 
 bool is_tensor_type(const Node& node) {
   return node.kind == NodeKind::kGlobal && ((node.module() == "torch" && node.name() == "Tensor") ||
@@ -184,18 +186,26 @@ class Builder {
   void open_dict(NodeId id);
   void fill_list(NodeId id, const std::vector<NodeId>& items);
   void fill_dict(NodeId id, const std::vector<NodeId>& items);
-  void check_key(NodeId id) const;
+  void check_key(NodeId id);
+  // A copy of so many bytes is made of what may be shared.
+  void charge(NodeId id, uint64_t bytes) {
+    copied_ += bytes;
+    if (copied_ > kMostCopied * (tree_.bytes() + storages_.bytes()))
+      tree_.fail(id, c10::str("copies of what the pickle has once take more than ", kMostCopied, " times the file"));
+  }
+  void charge_items(NodeId id, size_t items) { charge(id, items * sizeof(IValue)); }
   void declare_elements(const c10::List<IValue>& list) const;
   IValue number(NodeId id) const;
   IValue constant(NodeId id) const;
-  std::string encoded(NodeId id) const;
+  std::string encoded(NodeId id);
   IValue tensor(NodeId id, const Call& call);
   at::Tensor quantized(NodeId id, const std::vector<NodeId>& args);
+  at::Tensor sparse(NodeId id, const std::vector<NodeId>& args);
   // With any scales and zero points: tensors of such ones can be made, and kernels take them.
-  at::QuantizerPtr quantizer(NodeId id, const std::vector<int64_t>& sizes) const;
+  at::QuantizerPtr quantizer(NodeId id, const std::vector<int64_t>& sizes);
   // Numbers of a list or a tensor of one dimension, as a tensor of their own.
-  at::Tensor numbers(NodeId id, const char* what, ScalarType dtype) const;
-  at::Tensor with_bits(NodeId id, at::Tensor tensor, NodeId metadata) const;
+  at::Tensor numbers(NodeId id, const char* what, ScalarType dtype);
+  at::Tensor with_bits(NodeId id, at::Tensor tensor, NodeId metadata);
   at::Tensor with_grad(NodeId id, at::Tensor tensor, bool requires_grad) const;
   void check_hooks(NodeId id) const;
   ScalarType dtype_argument(NodeId id) const;
@@ -216,6 +226,7 @@ class Builder {
   };
   std::vector<Step> left_;
   std::vector<NodeId> containers_;
+  uint64_t copied_ = 0;
 };
 
 const Callable* Builder::find(const Node& global) const {
@@ -353,7 +364,15 @@ void Builder::visit_call(NodeId id) {
         if (tree_[item].kind == NodeKind::kCall || tree_[item].kind == NodeKind::kList) need(item);
       }
       return;
-    case Function::kSparse: tree_.unsupported(id, "sparse tensors are not supported");
+    case Function::kSparse: {
+      const Node& parts = tree_[args[1]];
+      if (parts.kind != NodeKind::kTuple || parts.items.size() < 3 || parts.items.size() > 4)
+        tree_.fail(args[1], "the parts of a sparse tensor are no tuple of three or four");
+      for (const NodeId part : parts.items) {
+        if (tree_[part].kind == NodeKind::kCall) need(part);
+      }
+      return need(args[0]);
+    }
     case Function::kNested: tree_.unsupported(id, "nested tensors are not supported");
     case Function::kOrderedDict:
     case Function::kCounter:
@@ -364,6 +383,7 @@ void Builder::visit_call(NodeId id) {
         // A dict, or pairs in a list.
         if (from.kind != NodeKind::kDict && from.kind != NodeKind::kList)
           tree_.fail(args[0], "a dict is made of a dict, or of pairs");
+        charge_items(id, from.items.size() * (from.kind == NodeKind::kDict ? 1 : 2));
         for (const NodeId item : from.items) {
           if (from.kind == NodeKind::kDict) {
             need(item);
@@ -382,6 +402,7 @@ void Builder::visit_call(NodeId id) {
       open_list(id);
       if (!args.empty()) {
         if (tree_[args[0]].kind != NodeKind::kList) tree_.fail(args[0], "made of what is no list");
+        charge_items(id, tree_[args[0]].items.size());
         need_all(tree_[args[0]].items);
       }
       return;
@@ -409,13 +430,15 @@ void Builder::visit_call(NodeId id) {
   }
 }
 
-void Builder::check_key(NodeId id) const {
+void Builder::check_key(NodeId id) {
   std::vector<NodeId> left = {id};
   size_t seen = 0;
   while (!left.empty()) {
     const Node& node = tree_[left.back()];
     left.pop_back();
     if (++seen > kLargestKey) tree_.fail(id, "a key of a dict is a tuple of too many parts");
+    const bool is_text = node.kind == NodeKind::kText || node.kind == NodeKind::kBytes;
+    if (is_text && node.text.size > kLongestKey) charge(id, node.text.size);
     switch (node.kind) {
       case NodeKind::kNone:
       case NodeKind::kBool:
@@ -428,7 +451,8 @@ void Builder::check_key(NodeId id) const {
       case NodeKind::kTuple: left.insert(left.end(), node.items.begin(), node.items.end()); break;
       case NodeKind::kCall: {
         const Function function = call_of(id).callable->function;
-        if (function == Function::kDevice || function == Function::kComplex || function == Function::kEncode) break;
+        if (function == Function::kDevice || function == Function::kEncode) break;
+        if (function == Function::kComplex) tree_.fail(id, "complex numbers as keys of a dict are not supported");
         [[fallthrough]];
       }
       default: tree_.fail(id, "a key of a dict is no number, text, tuple or None");
@@ -486,11 +510,16 @@ void Builder::finish(NodeId id) {
   states_[id] = State::kDone;
 }
 
-std::string Builder::encoded(NodeId id) const {
+std::string Builder::encoded(NodeId id) {
   const Node& node = tree_[id];
-  if (node.kind == NodeKind::kBytes || node.kind == NodeKind::kByteArray) return std::string(node.view());
-  if (node.kind == NodeKind::kCall && states_[id] == State::kDone && values_[id].isString())
+  if (node.kind == NodeKind::kBytes || node.kind == NodeKind::kByteArray) {
+    charge(id, node.text.size);
+    return std::string(node.view());
+  }
+  if (node.kind == NodeKind::kCall && states_[id] == State::kDone && values_[id].isString()) {
+    charge(id, values_[id].toStringRef().size());
     return values_[id].toStringRef();
+  }
   const NodeId call = node.kind == NodeKind::kCall ? id : kNoNode;
   if (call == kNoNode) tree_.fail(id, "bytes made of what are no bytes");
   const Call encode = call_of(id);
@@ -500,6 +529,7 @@ std::string Builder::encoded(NodeId id) const {
   const std::string_view codec = text_of(tree_, (*encode.args)[1], "a codec");
   if (codec != "latin1" && codec != "latin-1")
     tree_.fail(id, c10::str("the codec '", codec.substr(0, 100), "' is not supported"));
+  charge(id, text.size());
   std::string out;
   out.reserve(text.size());
   for (size_t i = 0; i < text.size(); ++i) {
@@ -534,7 +564,10 @@ void Builder::finish_call(NodeId id) {
       if (!args.empty()) fill_list(id, tree_[args[0]].items);
       return;
     case Function::kRestoreTag: values_[id] = value(args[0], id); return;
-    case Function::kSize: values_[id] = IValue(integers_of(tree_, args[0], "the sizes")); return;
+    case Function::kSize:
+      charge_items(id, tree_[args[0]].items.size());
+      values_[id] = IValue(integers_of(tree_, args[0], "the sizes"));
+      return;
     case Function::kDevice: {
       std::string text(text_of(tree_, args[0], "a device").substr(0, 100));
       if (args.size() == 2) text += c10::str(":", integer_of(tree_, args[1], "the index of a device"));
@@ -547,13 +580,10 @@ void Builder::finish_call(NodeId id) {
     }
     case Function::kLayout: {
       const std::string_view name = text_of(tree_, args[0], "a layout");
-      for (const Constant& c : kLayouts) {
-        if (c.name == name) {
-          values_[id] = IValue(c.value);
-          return;
-        }
-      }
-      tree_.fail(id, c10::str("'", name.substr(0, 100), "' is no layout"));
+      const std::optional<c10::Layout> layout = layout_of_name(name);
+      if (!layout.has_value()) tree_.fail(id, c10::str("'", name.substr(0, 100), "' is no layout"));
+      values_[id] = IValue(static_cast<int64_t>(*layout));
+      return;
     }
     case Function::kEncode: values_[id] = IValue(encoded(id)); return;
     case Function::kBytes: values_[id] = IValue(std::string()); return;
@@ -616,10 +646,11 @@ void negate(char* data, int64_t count, int64_t step) {
 }
 
 // There are no lazy bits here: a copy has the conjugate or negative values.
-at::Tensor Builder::with_bits(NodeId id, at::Tensor tensor, NodeId metadata) const {
+at::Tensor Builder::with_bits(NodeId id, at::Tensor tensor, NodeId metadata) {
   const Node& dict = tree_[metadata];
   if (dict.kind == NodeKind::kNone) return tensor;
   if (dict.kind != NodeKind::kDict) tree_.fail(metadata, "the metadata of a tensor is no dict");
+  charge_items(metadata, dict.items.size());
   bool conj = false, neg = false;
   for (size_t i = 0; i + 1 < dict.items.size(); i += 2) {
     const std::string_view name = text_of(tree_, dict.items[i], "a name in the metadata");
@@ -642,6 +673,7 @@ at::Tensor Builder::with_bits(NodeId id, at::Tensor tensor, NodeId metadata) con
   const c10::NoGradGuard no_grad;
   at::Tensor copy = at::empty_contiguous(tensor.sizes(), dtype, tensor.device());
   if (tensor.device().is_meta()) return copy;
+  charge(id, tensor.nbytes());
   if (!tensor.device().is_cpu()) tree_.unsupported(id, "conjugate and negative views on other devices");
   at::copy_(copy, tensor);
   char* data = static_cast<char*>(copy.data_ptr());
@@ -691,7 +723,7 @@ IValue Builder::tensor(NodeId id, const Call& outer) {
       check_hooks(args[2]);
       // The tensor itself may be used elsewhere, without gradients.
       const at::Tensor from = data.toTensor();
-      if (from.is_quantized())
+      if (from.is_quantized() || from.layout() != c10::Layout::Strided)
         return with_grad(id, at::Tensor(from.unsafeGetTensorImpl()->shallow_copy()), requires_grad);
       Storages::Geometry geometry{from.storage_offset(), from.sizes().vec(), from.strides().vec()};
       at::Tensor own =
@@ -712,13 +744,37 @@ IValue Builder::tensor(NodeId id, const Call& outer) {
       if (!data.isTensor()) tree_.fail(id, "a tensor made of what is no tensor");
       if (data.toTensor().scalar_type() != dtype_argument(args[1]))
         tree_.unsupported(id, "a tensor of another dtype on its device");
+      if (data.toTensor().layout() != c10::Layout::Strided) tree_.unsupported(id, "a sparse tensor on another device");
       const c10::Device device = storages_.place(id, std::string(text_of(tree_, args[2], "a device").substr(0, 100)));
+      if (device != data.toTensor().device()) charge(id, data.toTensor().nbytes());
       return with_grad(id, storages_.moved(id, data.toTensor(), device), boolean_of(tree_, args[3], "requires_grad"));
     }
-    case Function::kQuantized:
-      return quantized(id, args);
+    case Function::kQuantized: return quantized(id, args);
+    case Function::kSparse: return sparse(id, args);
     default: tree_.fail(id, "no tensor");
   }
+}
+
+at::Tensor Builder::sparse(NodeId id, const std::vector<NodeId>& args) {
+  const Node& layout = tree_[args[0]];
+  if (layout.kind != NodeKind::kCall || call_of(args[0]).callable->function != Function::kLayout)
+    tree_.fail(args[0], "the layout of a sparse tensor is none");
+  std::vector<NodeId> given = tree_[args[1]].items;
+  std::optional<bool> coalesced;
+  // (indices, values, size, coalesced), or three indices and values, and the size.
+  if (tree_[given.back()].kind == NodeKind::kBool) {
+    coalesced = tree_[given.back()].boolean;
+    given.pop_back();
+  }
+  std::vector<at::Tensor> parts;
+  for (size_t i = 0; i + 1 < given.size(); ++i) {
+    const bool is_tensor = tree_[given[i]].kind == NodeKind::kCall && value(given[i], id).isTensor();
+    if (!is_tensor) tree_.fail(given[i], "a part of a sparse tensor is no tensor");
+    parts.push_back(value(given[i], id).toTensor());
+    charge(id, parts.back().nbytes());
+  }
+  const auto kind = static_cast<c10::Layout>(value(args[0], id).toInt());
+  return sparse_tensor(tree_, id, kind, parts, integers_of(tree_, given.back(), "the sizes"), coalesced);
 }
 
 at::Tensor Builder::quantized(NodeId id, const std::vector<NodeId>& args) {
@@ -743,7 +799,7 @@ at::Tensor Builder::quantized(NodeId id, const std::vector<NodeId>& args) {
   return at::quantized::make_quantized(integers, quantizer(args[4], geometry.sizes));
 }
 
-at::QuantizerPtr Builder::quantizer(NodeId id, const std::vector<int64_t>& sizes) const {
+at::QuantizerPtr Builder::quantizer(NodeId id, const std::vector<int64_t>& sizes) {
   const Node& node = tree_[id];
   if (node.kind != NodeKind::kTuple || node.items.empty()) tree_.fail(id, "the quantizer of a tensor is no tuple");
   const Node& scheme = tree_[node.items[0]];
@@ -778,10 +834,11 @@ at::QuantizerPtr Builder::quantizer(NodeId id, const std::vector<int64_t>& sizes
   return made;
 }
 
-at::Tensor Builder::numbers(NodeId id, const char* what, ScalarType dtype) const {
+at::Tensor Builder::numbers(NodeId id, const char* what, ScalarType dtype) {
   const Node& node = tree_[id];
   const bool floating = dtype != ScalarType::Long;
   if (node.kind == NodeKind::kList) {
+    charge_items(id, node.items.size());
     at::Tensor made = at::empty_contiguous({static_cast<int64_t>(node.items.size())}, dtype);
     for (size_t i = 0; i < node.items.size(); ++i) {
       const NodeId item = node.items[i];
@@ -801,13 +858,14 @@ at::Tensor Builder::numbers(NodeId id, const char* what, ScalarType dtype) const
   if (node.kind != NodeKind::kCall || !value(id, id).isTensor()) tree_.fail(id, c10::str(what, " that are no tensor"));
   const at::Tensor given = value(id, id).toTensor();
   const ScalarType type = given.scalar_type();
-  if (given.dim() != 1 || !given.device().is_cpu())
+  if (given.dim() != 1 || !given.device().is_cpu() || given.layout() != c10::Layout::Strided)
     tree_.fail(id, c10::str(what, " that are no tensor of one dimension"));
   const bool known = floating ? type == ScalarType::Double || type == ScalarType::Float
                               : type == ScalarType::Long || type == ScalarType::Int;
   if (!known) tree_.fail(id, c10::str(what, " of dtype ", name_of_dtype(type)));
   if (given.nbytes() > given.storage().nbytes())
     tree_.unsupported(id, c10::str(what, " that are larger than their storage"));
+  charge(id, given.nbytes());
   const c10::NoGradGuard no_grad;
   at::Tensor made = at::empty_contiguous(given.sizes(), dtype);
   at::copy_(made, given);

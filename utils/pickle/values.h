@@ -24,7 +24,7 @@ struct LoadOptions {
 };
 
 // Throws FormatError for what the table does not have ("Unsupported global: ..."), NotImplementedError for what this
-// library has no value for (sparse and nested tensors, quantized ones of 4 and 2 bits, integers beyond 64 bits).
+// library has no value for (nested tensors, quantized ones of 4 and 2 bits, integers beyond 64 bits).
 // `script` also takes objects of TorchScript classes: they become dicts of their attributes.
 c10::IValue to_value(const Tree& tree, StorageSource& source, const LoadOptions& options, bool script = false);
 

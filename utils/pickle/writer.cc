@@ -7,6 +7,8 @@
 #include "aten/core/empty.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/quantized/quantized_tensor_impl.h"
+#include "aten/sparse/compressed_tensor_impl.h"
+#include "aten/sparse/sparse_tensor_impl.h"
 #include "c10/core/grad_mode.h"
 #include "utils/pickle/bare_pickle.h"
 #include "utils/pickle/file.h"
@@ -64,10 +66,13 @@ class Pickler {
   void write_unsigned(uint64_t value);
   void write_double(double value);
   void write_text(std::string_view text);
+  // What is no UTF-8, as Python writes bytes: _codecs.encode(text, "latin1").
+  void write_bytes(std::string_view bytes);
   void write_bool(bool value) { out_ += value ? '\x88' : '\x89'; }
   void write_global(std::string_view module, std::string_view name);
   void write_ints(c10::IntArrayRef values);
   void write_tensor(const at::Tensor& tensor);
+  void write_sparse(const at::Tensor& tensor);
   void write_quantizer(const at::Quantizer& quantizer);
   void write_storage(const c10::Storage& storage, ScalarType dtype, bool untyped);
   void write_hooks() {
@@ -110,7 +115,7 @@ class Pickler {
   std::string out_;
   std::vector<Step> left_;
   std::unordered_map<const void*, uint32_t> memo_;
-  std::unordered_map<std::string, uint32_t> texts_;
+  std::unordered_map<std::string, uint32_t> texts_, globals_;
   uint32_t memoized_ = 0;
   std::vector<Stored> storages_;
   std::unordered_map<const void*, size_t> storage_numbers_;
@@ -145,6 +150,7 @@ void Pickler::write_double(double value) {
 }
 
 void Pickler::write_text(std::string_view text) {
+  if (!is_text(text)) return write_bytes(text);
   const auto [found, fresh] = texts_.try_emplace(std::string(text), memoized_);
   if (!fresh) return fetch_number(found->second);
   TORCH_CHECK_VALUE(text.size() < 0xffffffff, "pickle: a text of ", text.size(), " bytes is too long");
@@ -154,10 +160,25 @@ void Pickler::write_text(std::string_view text) {
   next_number();
 }
 
+void Pickler::write_bytes(std::string_view bytes) {
+  const auto found = texts_.find(std::string(bytes));
+  if (found != texts_.end()) return fetch_number(found->second);
+  write_global("_codecs", "encode");
+  std::string latin1;
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x80) latin1 += static_cast<char>(0xc0 | byte >> 6);
+    latin1 += byte < 0x80 ? c : static_cast<char>(0x80 | (byte & 0x3f));
+  }
+  write_text(latin1);
+  write_text("latin1");
+  out_ += "\x86R";
+  texts_.emplace(bytes, next_number());
+}
+
 void Pickler::write_global(std::string_view module, std::string_view name) {
   const std::string both = c10::str("c", module, "\n", name, "\n");
-  // Names cannot be mistaken for texts: those have no NUL in front here.
-  const auto [found, fresh] = texts_.try_emplace(std::string(1, '\0') + both, memoized_);
+  const auto [found, fresh] = globals_.try_emplace(both, memoized_);
   if (!fresh) return fetch_number(found->second);
   out_ += both;
   next_number();
@@ -201,6 +222,7 @@ void Pickler::write_tensor(const at::Tensor& tensor) {
   TORCH_CHECK_TYPE(is_quantized(dtype) == quantized, "pickle: a tensor of dtype ", dtype,
                    " without a quantizer cannot be saved");
   TORCH_CHECK_TYPE(!tensor.is_nested(), "pickle: nested tensors cannot be saved");
+  if (tensor.layout() != c10::Layout::Strided) return write_sparse(tensor);
   if (tensor.device().is_meta()) {
     write_global("torch._utils", "_rebuild_meta_tensor_no_storage");
     out_ += '(';
@@ -223,6 +245,32 @@ void Pickler::write_tensor(const at::Tensor& tensor) {
   write_hooks();
   if (v3) write_global("torch", name_of_dtype(dtype));
   out_ += "tR";
+}
+
+// Whether gradients are required is not written, nor does Python.
+void Pickler::write_sparse(const at::Tensor& tensor) {
+  const bool coo = tensor.layout() == c10::Layout::Sparse;
+  TORCH_CHECK_TYPE(coo || at::sparse::is_compressed(tensor), "pickle: tensors of layout ", tensor.layout(),
+                   " cannot be saved");
+  write_global("torch._utils", "_rebuild_sparse_tensor");
+  write_global("torch.serialization", "_get_layout");
+  write_text(name_of_layout(tensor.layout()));
+  out_ += "\x85R(";
+  if (coo) {
+    const at::SparseTensorImpl& t = at::sparse::impl_of("pickle", tensor);
+    write_tensor(t.indices());
+    write_tensor(t.values());
+  } else {
+    const at::SparseCsrTensorImpl& t = at::sparse::compressed_impl_of("pickle", tensor);
+    write_tensor(t.compressed());
+    write_tensor(t.plain());
+    write_tensor(t.values());
+  }
+  write_global("torch", "Size");
+  write_ints(tensor.sizes());
+  out_ += "\x85R";
+  if (coo) write_bool(at::sparse::impl_of("pickle", tensor).coalesced());
+  out_ += "t\x86R";
 }
 
 void Pickler::write_quantizer(const at::Quantizer& quantizer) {
@@ -365,15 +413,9 @@ void save(const IValue& value, serialize::Sink& sink, bool ordered) {
 }
 
 void save(const IValue& value, const std::string& path, bool ordered) {
-  class FileSink : public serialize::Sink {
-   public:
-    explicit FileSink(const std::string& path) : file(path) {}
-    void write(const void* data, size_t bytes) override { file.write(data, bytes); }
-    serialize::AtomicFile file;
-  };
-  FileSink sink(path);
-  save(value, sink, ordered);
-  sink.file.commit();
+  serialize::AtomicFile file(path);
+  save(value, file, ordered);
+  file.commit();
 }
 
 }  // namespace torch::pickle

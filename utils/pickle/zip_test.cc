@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <zip.h>
+
 #include <cstring>
 
 #include "utils/pickle/file.h"
@@ -50,6 +52,37 @@ TEST(Zip, RecordsAreStoredAndAligned) {
   EXPECT_THAT(id, ::testing::Each(::testing::AllOf(::testing::Ge('0'), ::testing::Le('9'))));
   const ZipReader other(bytes_of(zip_of({{"data.pkl", "other"}})));
   EXPECT_NE(id, other.read(*other.find(".data/serialization_id"), 100));
+}
+
+std::string deflated_zip_of(const std::vector<std::pair<std::string, std::string>>& records) {
+  zip_error_t error;
+  zip_source_t* const target = zip_source_buffer_create(nullptr, 0, 0, &error);
+  zip_source_keep(target);
+  zip_t* const archive = zip_open_from_source(target, ZIP_TRUNCATE, &error);
+  for (const auto& [name, data] : records) {
+    zip_source_t* const source = zip_source_buffer(archive, data.data(), data.size(), 0);
+    const zip_int64_t index = zip_file_add(archive, ("archive/" + name).c_str(), source, 0);
+    zip_set_file_compression(archive, static_cast<zip_uint64_t>(index), ZIP_CM_DEFLATE, 9);
+  }
+  EXPECT_EQ(zip_close(archive), 0);
+  zip_source_open(target);
+  std::string file(1 << 20, '\0');
+  file.resize(static_cast<size_t>(zip_source_read(target, file.data(), file.size())));
+  zip_source_close(target);
+  zip_source_free(target);
+  return file;
+}
+
+// A byte of a pickle may be a value of 64 bytes, and a thousand of them a byte of the file.
+TEST(Zip, UnpackedPicklesHaveNoMoreValuesThanTheirFilesBear) {
+  const auto file_of = [](size_t lists) {
+    return bytes_of(deflated_zip_of({{"data.pkl", "\x80\x02](" + std::string(lists, ']') + "e."}, {"version", "3\n"}}));
+  };
+  EXPECT_EQ(load(file_of(1000)).toListRef().size(), 1000u);
+  const auto large = file_of(3'000'000);
+  EXPECT_LT(large->view().size(), 10'000u);
+  EXPECT_THROW(load(large), serialize::FormatError);
+  EXPECT_THROW(inspect(large), serialize::FormatError);
 }
 
 // libtorch's pickle_save calls functions for lists of one type.

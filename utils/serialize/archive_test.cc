@@ -11,6 +11,7 @@
 
 #include "aten/core/empty.h"
 #include "aten/ops/nested/ops.h"
+#include "aten/sparse/sparse_tensor_impl.h"
 #include "c10/testing/files.h"
 #include "utils/pickle/file.h"
 #include "utils/serialize/archive_format.h"
@@ -436,6 +437,45 @@ TEST(Pickles, EveryDtypeAndViewsThatShareMemory) {
   const at::Tensor other(
       at::TensorImpl::strided(t.storage().impl(), ScalarType::Int, c10::Device(c10::kCPU), {1}, {1}, int64_t{0}));
   EXPECT_THROW(pickle_save(c10::IValue(std::vector<at::Tensor>{t, other})), c10::ValueError);
+}
+
+at::Tensor sparse_diagonal() {
+  at::Tensor indices = at::empty_contiguous({2, 3}, ScalarType::Long);
+  for (int64_t i = 0; i < 6; ++i) indices.data_ptr<int64_t>()[i] = i % 3;
+  return at::sparse::make_sparse({3, 3}, indices, floats({1, 2, 3}), /*coalesced=*/true);
+}
+
+TEST(Archive, SparseTensorsInPyTorchsFormatOnly) {
+  OutputArchive out;
+  out.write("buffer", sparse_diagonal(), /*is_buffer=*/true);
+  at::Tensor back;
+  reread(out).read("buffer", back, /*is_buffer=*/true);
+  const at::SparseTensorImpl& parts = at::sparse::impl_of("test", back);
+  EXPECT_EQ(back.sizes(), c10::IntArrayRef({3, 3}));
+  EXPECT_TRUE(parts.coalesced());
+  EXPECT_EQ(parts.indices().data_ptr<int64_t>()[5], 2);
+  EXPECT_EQ(parts.values().data_ptr<float>()[2], 3);
+  EXPECT_THROW(out.save_to(fresh_folder() + "/a.safetensors"), c10::TypeError);
+}
+
+// All names of what holds itself are without end, those of what holds a long name many times without measure.
+TEST(Archive, NamesAreNoMoreThanMemoryBears) {
+  c10::Dict<c10::IValue, c10::IValue> itself, holder, held;
+  itself.insert("a", itself);
+  for (int64_t i = 0; i < 200'000; ++i) held.insert(i, int64_t{0});
+  holder.insert(std::string(1 << 20, 'k'), held);
+  for (const auto& dict : {itself, holder}) {
+    const std::vector<char> bytes = torch::pickle_save(dict);
+    InputArchive in;
+    in.load_from(bytes.data(), bytes.size());
+    const size_t before = testing::reset_allocation_counts();
+    EXPECT_THROW(in.tensor_names(), FormatError);
+    EXPECT_LT(testing::allocation_counts().peak - before, size_t{300} << 20);
+    c10::IValue whole;
+    in >> whole;
+    whole.toGenericDict().clear();
+  }
+  itself.clear();
 }
 
 }  // namespace

@@ -13,8 +13,9 @@ namespace {
 
 using c10::IValue;
 
-// Dicts that hold one another twice have more names than memory.
+// Dicts that hold one another twice have more names than memory, those that hold themselves names without end.
 constexpr size_t kMostNames = size_t{1} << 20;
+constexpr size_t kMostNameBytes = size_t{1} << 26;
 
 bool is_container(const IValue& value) {
   return value.isGenericDict() || value.isList() || value.isTuple();
@@ -156,10 +157,17 @@ std::vector<ArchiveKey> PickleArchive::keys(bool recursive) const {
 std::vector<ArchiveKey> PickleArchive::all_keys() const {
   std::vector<ArchiveKey> out;
   std::vector<Entry> left;  // the next one last
+  size_t names = 0, bytes = 0;
+  const auto add = [&](std::string name, const IValue& value) {
+    bytes += name.size();
+    if (++names > kMostNames) throw_format_error(c10::str("archive: more than ", kMostNames, " names"));
+    if (bytes > kMostNameBytes) throw_format_error(c10::str("archive: more than ", kMostNameBytes, " bytes of names"));
+    left.push_back({std::move(name), value});
+  };
   const std::vector<uint32_t> mine = level_->below(prefix_);
   for (size_t i = mine.size(); i-- > 0;) {
     const Entry& entry = level_->entries[mine[i]];
-    left.push_back({entry.name.substr(prefix_.size()), entry.value});
+    add(entry.name.substr(prefix_.size()), entry.value);
   }
   while (!left.empty()) {
     Entry entry = std::move(left.back());
@@ -169,10 +177,9 @@ std::vector<ArchiveKey> PickleArchive::all_keys() const {
     } else {
       const std::shared_ptr<const Level> below = level_of(entry.value);
       for (size_t i = below->entries.size(); i-- > 0;) {
-        left.push_back({entry.name + "." + below->entries[i].name, below->entries[i].value});
+        add(entry.name + "." + below->entries[i].name, below->entries[i].value);
       }
     }
-    TORCH_CHECK(out.size() + left.size() < kMostNames, "archive: more than ", kMostNames, " names");
   }
   return out;
 }
@@ -269,6 +276,7 @@ bool PickleArchive::describe(const std::string& key, c10::ScalarType* dtype, std
 IValue detached(const at::Tensor& tensor) {
   TORCH_CHECK_TYPE(!tensor.is_nested(), "pickle: nested tensors cannot be saved");
   const c10::TensorImpl& t = *tensor.unsafeGetTensorImpl();
+  if (t.layout() != c10::Layout::Strided) return IValue(at::Tensor(t.shallow_copy()));
   return IValue(at::Tensor(
       at::TensorImpl::strided(t.storage(), t.dtype(), t.device(), t.sizes(), t.strides(), t.storage_offset())));
 }

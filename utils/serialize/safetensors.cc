@@ -71,6 +71,8 @@ LayoutView layout_of(const std::string& name, const at::Tensor& tensor) {
   TORCH_CHECK_VALUE(tensor.defined(), "safetensors: tensor \"", name, "\" is undefined");
   TORCH_CHECK_VALUE(!tensor.is_meta(), "safetensors: tensor \"", name, "\" is on the meta device and has no data");
   TORCH_CHECK_TYPE(!tensor.is_nested(), "safetensors: tensor \"", name, "\" is nested, which the format does not have");
+  TORCH_CHECK_TYPE(tensor.layout() == c10::Layout::Strided, "safetensors: tensor \"", name, "\" has layout ",
+                   tensor.layout(), ", which the format does not have");
   LayoutView layout{name, tensor.sizes(), Dtype::F64, false};
   if (tensor.scalar_type() == ScalarType::ComplexDouble) {
     layout.pairs = true;
@@ -95,15 +97,6 @@ at::Tensor contiguous_on_cpu(const at::Tensor& tensor) {
   at::copy_(copy, tensor);
   return copy;
 }
-
-class FileSink : public Sink {
- public:
-  explicit FileSink(serialize::AtomicFile& file) : file_(file) {}
-  void write(const void* data, size_t bytes) override { file_.write(data, bytes); }
-
- private:
-  serialize::AtomicFile& file_;
-};
 
 }  // namespace
 
@@ -258,8 +251,7 @@ void save_views(const NamedTensors& tensors, MetadataView metadata, Sink& sink, 
 
 void save_file(const NamedTensors& tensors, const std::string& path, const Metadata& metadata, bool checksum) {
   serialize::AtomicFile file(path);
-  FileSink sink(file);
-  save_to(tensors, metadata, sink, checksum);
+  save_to(tensors, metadata, file, checksum);
   file.commit();
 }
 
