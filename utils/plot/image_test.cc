@@ -13,6 +13,7 @@
 #include "aten/ops/view/ops.h"
 #include "c10/testing/files.h"
 #include "c10/util/exception.h"
+#include "utils/plot/png.h"
 #include "utils/serialize/file_io.h"
 
 namespace torch::utils::plot {
@@ -46,7 +47,9 @@ struct Decoded {
 Decoded decode(const std::string& png) {
   EXPECT_EQ(png.substr(0, 8), std::string("\x89PNG\r\n\x1a\n", 8));
   size_t at = 8;
-  const std::string header = chunk(png, at, "IHDR"), data = chunk(png, at, "IDAT");
+  const std::string header = chunk(png, at, "IHDR");
+  std::string data = chunk(png, at, "IDAT");
+  while (png.substr(at + 4, 4) == "IDAT") data += chunk(png, at, "IDAT");
   EXPECT_EQ(chunk(png, at, "IEND"), "");
   EXPECT_EQ(at, png.size());
   uLongf size = 1 << 20;
@@ -78,6 +81,17 @@ TEST(Png, BytesAndStridesAreTakenAsTheyAre) {
   const at::Tensor image = at::from_blob(values.data(), {2, 3}, at::kByte);
   EXPECT_EQ(decode(to_png(image)).rows, std::string("\0\1\2\3\0\4\5\6", 8));
   EXPECT_EQ(decode(to_png(at::t(image))).rows, std::string("\0\1\4\0\2\5\0\3\6", 9));
+}
+
+// A chunk's size has 31 bits.
+TEST(Png, DataComeInPieces) {
+  const uint8_t pixels[] = {1, 2, 3, 4, 5, 6, 7, 8};
+  const std::string png = encode_png(pixels, 1, 2, 4, /*largest_chunk=*/3);
+  EXPECT_EQ(number(png, 33), 3u);  // behind the header
+  const Decoded image = decode(png);
+  EXPECT_EQ(image.settings, std::string("\x08\x06\0\0\0", 5));
+  EXPECT_EQ(image.rows, std::string("\0\1\2\3\4\5\6\7\x08", 9));
+  EXPECT_THROW(encode_png(pixels, 1, 4, 2), c10::ValueError);
 }
 
 TEST(Png, RejectsBadInputAndIsWritten) {

@@ -3,15 +3,15 @@
 #include <cmath>
 
 #include "aten/core/tensor.h"
+#include "utils/plot/png.h"
 #include "utils/tensorboard/event.h"
 #include "utils/tensorboard/media.h"
-#include "utils/tensorboard/png.h"
 #include "utils/tensorboard/summary_writer.h"
 
 namespace torch::utils::tensorboard {
 
 std::string Picture::png() const {
-  return encode_png(pixels.data(), height, width, channels);
+  return plot::encode_png(pixels.data(), height, width, channels);
 }
 
 Picture picture_of(const at::Tensor& tensor, std::string_view dataformats, int64_t columns, bool square) {
@@ -85,6 +85,11 @@ void SummaryWriter::add_image(std::string_view tag, const at::Tensor& image, int
 
 void SummaryWriter::add_audio(std::string_view tag, const at::Tensor& samples, int64_t step, int64_t sample_rate,
                               double wall_time) {
+  // Dimensions of size 1 do not count.
+  const bool line = samples.defined() && samples.dim() > 0 &&
+                    std::count_if(samples.sizes().begin(), samples.sizes().end(), [](int64_t n) { return n != 1; }) == 1;
+  TORCH_CHECK_VALUE(line, "add_audio: input tensor should be 1 dimensional., got ",
+                    samples.defined() ? samples.sizes() : c10::IntArrayRef());
   const std::vector<double> data = numbers_of(samples, "the samples");
   TORCH_CHECK_VALUE(sample_rate > 0 && sample_rate <= 1'000'000, "SummaryWriter: a sample rate of ", sample_rate);
   TORCH_CHECK_VALUE(data.size() <= (size_t{1} << 30), "SummaryWriter: ", data.size(), " samples are too many");

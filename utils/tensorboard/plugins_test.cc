@@ -101,7 +101,9 @@ TEST(Images, StandInAGridOfEightColumns) {
 
 TEST(Audio, IsWrittenAsWav) {
   SummaryWriter writer(fresh_folder());
-  writer.add_audio("a", floats({3}, {0, 1, -2}), 1, 8000);
+  EXPECT_THROW(writer.add_audio("a", floats({2, 2}, {0, 1, 2, 3})), c10::ValueError);
+  EXPECT_THROW(writer.add_audio("a", floats({}, {1})), c10::ValueError);
+  writer.add_audio("a", floats({1, 3}, {0, 1, -2}), 1, 8000);
   writer.flush();
   const auto audio = first_value(writer).audio();
   EXPECT_EQ(audio.sample_rate(), 8000);
