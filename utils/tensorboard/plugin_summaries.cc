@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -68,8 +69,37 @@ CustomScalarLayout::Chart chart_of(const CustomChart& chart) {
   return out;
 }
 
-std::string hparams_event(const char* tag, const HParamsPluginData& data) {
-  Event event = event_at(0, -1);
+// One cell of a table of labels.
+std::string cell(const std::string& label) {
+  std::string out = printable(label);
+  std::replace_if(out.begin(), out.end(), [](char c) { return c == '\n' || c == '\t'; }, ' ');
+  return out;
+}
+
+std::string row_of(const std::vector<std::string>& labels) {
+  std::string out;
+  for (size_t i = 0; i < labels.size(); ++i) out += (i > 0 ? "\t" : "") + cell(labels[i]);
+  return out + '\n';
+}
+
+// With `labels` rows of labels, if any.
+void check_points(const at::Tensor& mat, size_t labels) {
+  TORCH_CHECK_VALUE(mat.defined() && mat.dim() == 2,
+                    "mat should be 2D, where mat.size(0) is the number of data points");
+  TORCH_CHECK_VALUE(labels == 0 || static_cast<int64_t>(labels) == mat.size(0),
+                    "#labels should equal with #data points");
+}
+
+google::protobuf::Value proto_of(const HParam& setting) {
+  google::protobuf::Value out;
+  if (const bool* b = std::get_if<bool>(&setting.value)) out.set_bool_value(*b);
+  if (const double* d = std::get_if<double>(&setting.value)) out.set_number_value(*d);
+  if (const std::string* s = std::get_if<std::string>(&setting.value)) out.set_string_value(printable(*s));
+  return out;
+}
+
+std::string hparams_event(const char* tag, const HParamsPluginData& data, int64_t step) {
+  Event event = event_at(step, -1);
   value_of(event, tag, "hparams", data.SerializeAsString());
   return event.SerializeAsString();
 }
@@ -104,21 +134,35 @@ void SummaryWriter::add_custom_scalars_marginchart(std::vector<std::string> tags
 void SummaryWriter::add_hparams(const std::vector<std::pair<std::string, HParam>>& hparams,
                                 const std::vector<std::pair<std::string, double>>& metrics, std::string run_name,
                                 int64_t step) {
+  add_hparams(hparams, metrics, HParamDomain(), std::move(run_name), step);
+}
+
+void SummaryWriter::add_hparams(const std::vector<std::pair<std::string, HParam>>& hparams,
+                                const std::vector<std::pair<std::string, double>>& metrics,
+                                const HParamDomain& hparam_domain_discrete, std::string run_name, int64_t step) {
+  for (const auto& [name, values] : hparam_domain_discrete) {
+    const auto setting =
+        std::find_if(hparams.begin(), hparams.end(), [&name = name](const auto& h) { return h.first == name; });
+    const bool fits = setting != hparams.end() && std::all_of(values.begin(), values.end(), [&](const HParam& v) {
+                        return v.value.index() == setting->second.value.index();
+                      });
+    TORCH_CHECK_TYPE(fits, "parameter: hparam_domain_discrete[", name, "] should be a list of same type as hparam_dict[",
+                     name, "].");
+  }
+  // By the index of HParam's variant.
+  constexpr HParamsPluginData::DataType kTypes[] = {HParamsPluginData::UNSET, HParamsPluginData::BOOL,
+                                                    HParamsPluginData::FLOAT64, HParamsPluginData::STRING};
   HParamsPluginData experiment, start, end;
   for (const auto& [name, setting] : hparams) {
     auto* info = experiment.mutable_experiment()->add_hparam_infos();
     info->set_name(printable(name));
-    auto& value = (*start.mutable_session_start()->mutable_hparams())[printable(name)];
-    if (const bool* b = std::get_if<bool>(&setting.value)) {
-      info->set_type(HParamsPluginData::BOOL);
-      value.set_bool_value(*b);
-    } else if (const double* d = std::get_if<double>(&setting.value)) {
-      info->set_type(HParamsPluginData::FLOAT64);
-      value.set_number_value(*d);
-    } else {
-      info->set_type(HParamsPluginData::STRING);
-      value.set_string_value(printable(std::get<std::string>(setting.value)));
+    info->set_type(kTypes[setting.value.index()]);
+    if (const auto domain = hparam_domain_discrete.find(name); domain != hparam_domain_discrete.end()) {
+      info->mutable_domain_discrete();
+      for (const HParam& v : domain->second) *info->mutable_domain_discrete()->add_values() = proto_of(v);
     }
+    if (std::holds_alternative<std::monostate>(setting.value)) continue;
+    (*start.mutable_session_start()->mutable_hparams())[printable(name)] = proto_of(setting);
   }
   start.mutable_session_start();
   for (const auto& [tag, number] : metrics) {
@@ -130,9 +174,9 @@ void SummaryWriter::add_hparams(const std::vector<std::pair<std::string, HParam>
     run_name = std::to_string(std::chrono::duration_cast<std::chrono::microseconds>(since_1970).count());
   }
   SummaryWriter run(folder_ + "/" + run_name);
-  run.add(hparams_event("_hparams_/experiment", experiment));
-  run.add(hparams_event("_hparams_/session_start_info", start));
-  run.add(hparams_event("_hparams_/session_end_info", end));
+  run.add(hparams_event("_hparams_/experiment", experiment, step));
+  run.add(hparams_event("_hparams_/session_start_info", start, step));
+  run.add(hparams_event("_hparams_/session_end_info", end, step));
   for (const auto& [tag, number] : metrics) run.add_scalar(tag, number, step);
   run.flush();
 }
@@ -144,11 +188,35 @@ void SummaryWriter::add_embedding(const at::Tensor& mat, c10::ArrayRef<std::stri
 
 void SummaryWriter::add_embedding(const at::Tensor& mat, c10::ArrayRef<std::string> metadata,
                                   const at::Tensor& label_img, int64_t step, const std::string& tag) {
-  TORCH_CHECK_VALUE(mat.defined() && mat.dim() == 2,
-                    "mat should be 2D, where mat.size(0) is the number of data points");
+  check_points(mat, metadata.size());
+  std::string lines;
+  for (const std::string& label : metadata) lines += row_of({label});
+  write_embedding(mat, lines, label_img, step, tag);
+}
+
+void SummaryWriter::add_embedding(const at::Tensor& mat, const std::vector<std::vector<std::string>>& metadata,
+                                  const std::vector<std::string>& metadata_header, int64_t step,
+                                  const std::string& tag) {
+  add_embedding(mat, metadata, metadata_header, at::Tensor(), step, tag);
+}
+
+void SummaryWriter::add_embedding(const at::Tensor& mat, const std::vector<std::vector<std::string>>& metadata,
+                                  const std::vector<std::string>& metadata_header, const at::Tensor& label_img,
+                                  int64_t step, const std::string& tag) {
+  check_points(mat, metadata.size());
+  std::string lines;
+  if (!metadata.empty()) lines = row_of(metadata_header);
+  for (const std::vector<std::string>& labels : metadata) {
+    TORCH_CHECK_VALUE(labels.size() == metadata_header.size(),
+                      "len of header must be equal to the number of columns in metadata");
+    lines += row_of(labels);
+  }
+  write_embedding(mat, lines, label_img, step, tag);
+}
+
+void SummaryWriter::write_embedding(const at::Tensor& mat, const std::string& metadata, const at::Tensor& label_img,
+                                    int64_t step, const std::string& tag) {
   const int64_t rows = mat.size(0), columns = mat.size(1);
-  TORCH_CHECK_VALUE(metadata.empty() || static_cast<int64_t>(metadata.size()) == rows,
-                    "#labels should equal with #data points");
   TORCH_CHECK_VALUE(!label_img.defined() || (label_img.dim() == 4 && label_img.size(0) == rows),
                     "#images should equal with #data points");
   char number[32];
@@ -167,12 +235,7 @@ void SummaryWriter::add_embedding(const at::Tensor& mat, c10::ArrayRef<std::stri
   std::string config = c10::str("embeddings {\ntensor_name: ", quoted(c10::str(tag, ":", number)),
                                 "\ntensor_path: ", quoted(folder + "/tensors.tsv"), "\n");
   if (!metadata.empty()) {
-    std::string labels;
-    for (const std::string& label : metadata) {
-      for (const char c : printable(label)) labels += c == '\n' || c == '\t' ? ' ' : c;
-      labels += '\n';
-    }
-    write_whole(folder_ + "/" + folder + "/metadata.tsv", labels);
+    write_whole(folder_ + "/" + folder + "/metadata.tsv", metadata);
     config += c10::str("metadata_path: ", quoted(folder + "/metadata.tsv"), "\n");
   }
   if (label_img.defined()) {

@@ -159,6 +159,15 @@ TEST(PrCurve, CountsAtEveryThreshold) {
                                 0, 1, 2,      // false negatives
                                 0.5, 0.5, 0,  // precision
                                 1, 0.5, 0));  // recall
+  const at::Tensor two = floats({2}, {2, 1}), shares = floats({2}, {1, 0.5f});
+  writer.add_pr_curve_raw("raw", two, two, two, two, shares, shares, 4, 2);
+  writer.flush();
+  const auto raw = first_value(writer, 2);
+  ASSERT_TRUE(about.ParseFromString(raw.metadata().plugin_data().content()));
+  EXPECT_EQ(about.num_thresholds(), 2u);
+  EXPECT_EQ(raw.tensor().shape().dim(1).size(), 2);
+  EXPECT_THAT(raw.tensor().float_val(), ElementsAre(2, 1, 2, 1, 2, 1, 2, 1, 1, 0.5f, 1, 0.5f));
+  EXPECT_THROW(writer.add_pr_curve_raw("raw", two, two, two, two, shares, floats({1}, {1})), c10::ValueError);
   EXPECT_THROW(writer.add_pr_curve("pr", floats({1}, {1}), floats({1}, {1.5f})), c10::ValueError);
   EXPECT_THROW(writer.add_pr_curve("pr", floats({1}, {1}), floats({2}, {1, 0})), c10::ValueError);
 }
@@ -221,6 +230,28 @@ TEST(HParams, AreARunOfTheirOwn) {
   EXPECT_EQ(events[4].summary().value(0).simple_value(), 0.75f);
 }
 
+TEST(HParams, SayWhichValuesTheyCanTake) {
+  SummaryWriter writer(fresh_folder());
+  writer.add_hparams({{"lr", 0.5}, {"nesterov", true}, {"optimizer", "sgd"}, {"seed", std::nullopt}}, {{"m", 1}},
+                     {{"lr", {0.5, 0.25}}, {"nesterov", {true, false}}, {"optimizer", {"sgd", "adam"}}}, "r", 7);
+  const std::string folder = writer.get_logdir() + "/r";
+  const std::vector<Event> events = events_of(folder + "/" + files_in(folder).at(0));
+  HParamsPluginData experiment, start;
+  const auto content = [&](size_t i) { return events.at(i).summary().value(0).metadata().plugin_data().content(); };
+  ASSERT_TRUE(experiment.ParseFromString(content(1)) && start.ParseFromString(content(2)));
+  for (size_t i = 1; i < events.size(); ++i) EXPECT_EQ(events[i].step(), 7);
+  const auto& infos = experiment.experiment().hparam_infos();
+  ASSERT_EQ(infos.size(), 4);
+  EXPECT_EQ(infos[0].domain_discrete().values(1).number_value(), 0.25);
+  EXPECT_FALSE(infos[1].domain_discrete().values(1).bool_value());
+  EXPECT_EQ(infos[2].domain_discrete().values(1).string_value(), "adam");
+  EXPECT_EQ(infos[3].type(), HParamsPluginData::UNSET);
+  EXPECT_FALSE(infos[3].has_domain_discrete());
+  EXPECT_EQ(start.session_start().hparams().count("seed"), 0u);
+  EXPECT_THROW(writer.add_hparams({{"lr", 0.5}}, {}, HParamDomain{{"lr", {"a"}}}), c10::TypeError);
+  EXPECT_THROW(writer.add_hparams({{"lr", 0.5}}, {}, HParamDomain{{"momentum", {0.5}}}), c10::TypeError);
+}
+
 TEST(Scalars, OfOneChartHaveFilesOfTheirOwn) {
   SummaryWriter writer(fresh_folder());
   writer.add_scalars("loss", {{"train", 1}, {"test", 2}}, 3);
@@ -250,6 +281,10 @@ TEST(Embeddings, StandBesideTheEventFile) {
   EXPECT_THAT(config, HasSubstr("tensor_path: \"00000/default/tensors.tsv\""));
   EXPECT_THROW(writer.add_embedding(floats({1}, {1})), c10::ValueError);
   EXPECT_THROW(writer.add_embedding(floats({1, 1}, {1}), labels), c10::ValueError);
+  writer.add_embedding(floats({2, 1}, {1, 2}), {{"a", "x y"}, {"b", "z\tw"}}, {"name", "kind"}, 4);
+  EXPECT_EQ(c10::testing::read_file(folder + "/00004/default/metadata.tsv"), "name\tkind\na\tx y\nb\tz w\n");
+  EXPECT_THROW(writer.add_embedding(floats({2, 1}, {1, 2}), {{"a", "x"}, {"b"}}, {"name", "kind"}), c10::ValueError);
+  EXPECT_THROW(writer.add_embedding(floats({1, 1}, {1}), {{"a"}, {"b"}}, {"name"}), c10::ValueError);
 }
 
 struct Scale {

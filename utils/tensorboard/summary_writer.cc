@@ -10,7 +10,9 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 
+#include "c10/util/string_util.h"
 #include "utils/serialize/file_error.h"
 #include "utils/serialize/utf8.h"
 #include "utils/tensorboard/event.h"
@@ -24,6 +26,20 @@ constexpr size_t kBufferBytes = 64 * 1024;
 double now() {
   const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
   return std::chrono::duration<double>(since_1970).count();
+}
+
+std::string host_name() {
+  char host[256] = "localhost";
+  ::gethostname(host, sizeof host - 1);
+  return host;
+}
+
+std::string local_time(const char* format) {
+  const std::time_t seconds = std::time(nullptr);
+  std::tm fields = {};
+  ::localtime_r(&seconds, &fields);
+  char text[64];
+  return std::string(text, std::strftime(text, sizeof text, format, &fields));
 }
 
 }  // namespace
@@ -66,26 +82,26 @@ kindling::tensorboard::Summary::Value* value_of(kindling::tensorboard::Event& ev
   return value;
 }
 
-SummaryWriter::SummaryWriter(const std::string& log_dir, int64_t purge_step) : folder_(log_dir) {
-  TORCH_CHECK(!log_dir.empty(), "SummaryWriter: the folder's name is empty");
-  serialize::check_path(log_dir);
-  make_folders(log_dir);
-  char host[256] = "localhost";
-  ::gethostname(host, sizeof host - 1);
+SummaryWriter::SummaryWriter(SummaryWriterOptions options) : options_(std::move(options)), folder_(options_.log_dir()) {
+  const std::string host = host_name();
+  if (folder_.empty()) folder_ = "runs/" + local_time("%b%d_%H-%M-%S") + "_" + host + options_.comment();
+  serialize::check_path(folder_);
+  serialize::check_path(options_.filename_suffix());
+  make_folders(folder_);
   const double started = now();
   for (int n = 0; fd_ < 0; ++n) {
-    char name[400];
-    std::snprintf(name, sizeof name, "/events.out.tfevents.%010lld.%s.%d.%d", static_cast<long long>(started), host,
-                  static_cast<int>(::getpid()), n);
-    path_ = log_dir + name;
+    char time[24];
+    std::snprintf(time, sizeof time, "%010lld", static_cast<long long>(started));
+    path_ = c10::str(folder_, "/events.out.tfevents.", time, ".", host, ".", ::getpid(), ".", n,
+                     options_.filename_suffix());
     fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
     TORCH_CHECK(fd_ >= 0 || errno == EEXIST, "SummaryWriter: cannot make ", path_, ": ", std::strerror(errno));
   }
   kindling::tensorboard::Event first = event_at(0, started);
   first.set_file_version("brain.Event:2");
   add(first.SerializeAsString());
-  if (purge_step >= 0) {
-    kindling::tensorboard::Event purge = event_at(purge_step, started);
+  if (options_.purge_step() >= 0) {
+    kindling::tensorboard::Event purge = event_at(options_.purge_step(), started);
     purge.mutable_session_log()->set_status(kindling::tensorboard::SessionLog::START);
     add(purge.SerializeAsString());
   }
@@ -102,7 +118,9 @@ SummaryWriter::~SummaryWriter() {
 
 void SummaryWriter::add(std::string_view serialized) {
   append_record(buffer_, serialized);
-  if (buffer_.size() >= kBufferBytes) flush();
+  ++waiting_;
+  const bool full = buffer_.size() >= kBufferBytes || (options_.max_queue() > 0 && waiting_ >= options_.max_queue());
+  if (full || std::chrono::steady_clock::now() - written_ >= std::chrono::seconds(options_.flush_secs())) flush();
 }
 
 void SummaryWriter::flush() {
@@ -119,6 +137,8 @@ void SummaryWriter::flush() {
     done += static_cast<size_t>(n);
   }
   buffer_.clear();
+  waiting_ = 0;
+  written_ = std::chrono::steady_clock::now();
 }
 
 void SummaryWriter::add_scalar(std::string_view tag, double value, int64_t step, double wall_time) {
@@ -133,7 +153,10 @@ void SummaryWriter::add_scalars(const std::string& main_tag, const std::map<std:
     std::unique_ptr<SummaryWriter>& writer = below_[main_tag + "/" + tag];
     std::string folder = main_tag + "_" + tag;
     std::replace(folder.begin(), folder.end(), '/', '_');
-    if (writer == nullptr) writer = std::make_unique<SummaryWriter>(folder_ + "/" + folder);
+    if (writer == nullptr) {
+      SummaryWriterOptions options = options_;
+      writer = std::make_unique<SummaryWriter>(options.log_dir(folder_ + "/" + folder).purge_step(-1));
+    }
     writer->add_scalar(main_tag, value, step, wall_time);
   }
 }

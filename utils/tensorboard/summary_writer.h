@@ -10,9 +10,11 @@
 // Names and defaults are those of Python's torch.utils.tensorboard.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -20,6 +22,7 @@
 #include <variant>
 #include <vector>
 
+#include "c10/util/arg.h"
 #include "c10/util/array_ref.h"
 
 namespace at {
@@ -28,7 +31,7 @@ class Tensor;
 
 namespace torch::utils::tensorboard {
 
-// A number, a text, true or false.
+// A number, a text, true or false; std::nullopt for a setting without a value.
 struct HParam {
   template <typename T, typename = std::enable_if_t<std::is_arithmetic_v<T>>>
   HParam(T number) {
@@ -40,9 +43,12 @@ struct HParam {
   }
   HParam(std::string text) : value(std::move(text)) {}
   HParam(const char* text) : value(std::string(text)) {}
+  HParam(std::nullopt_t) {}
 
-  std::variant<bool, double, std::string> value;
+  std::variant<std::monostate, bool, double, std::string> value;
 };
+// The values that a setting can take, by its name: {{"lr", {0.1, 0.01}}, {"optimizer", {"sgd", "adam"}}}.
+using HParamDomain = std::map<std::string, std::vector<HParam>>;
 
 // A chart of add_custom_scalars: one line a tag, or a line within a margin (value, lower, upper).
 struct CustomChart {
@@ -56,16 +62,38 @@ struct CustomCategory {
   std::vector<CustomChart> charts;
 };
 
+struct SummaryWriterOptions {
+  // Where the event file is made. Empty: a new folder below runs/ by the time, the host's name and `comment`, such as
+  // runs/May04_22-14-54_laptopLR_0.1; a comment beside a log_dir has no effect.
+  TORCH_ARG(std::string, log_dir);
+  TORCH_ARG(std::string, comment);
+  // From 0: TensorBoard hides what earlier files of the folder hold for that step and later ones, for resumed runs.
+  TORCH_ARG(int64_t, purge_step) = -1;
+  // That many waiting events are written at once; 0 or less for any number.
+  TORCH_ARG(int64_t, max_queue) = 10;
+  // Events are written when the last writing was that long ago; 0 or less for every event at once.
+  TORCH_ARG(int64_t, flush_secs) = 120;
+  // Ends the names of all event files.
+  TORCH_ARG(std::string, filename_suffix);
+};
+
 // One event file, appended to as events are added; safe to read while it is written. Not for several threads at once.
+//
+// An event waits in memory until an add_...() finds that max_queue of them, flush_secs seconds or 64 KiB are together,
+// or until flush(), close() or destruction. Between calls nothing is written, as there is no thread that would: flush()
+// before a long pause.
 //
 // `step` orders what is shown; `wall_time` is in seconds since 1970, negative for now. Tensors may have any dtype and
 // device. Wrong shapes are ValueErrors.
 class SummaryWriter {
  public:
-  // Makes the folder (and its parents) and a file `events.out.tfevents.TIME.HOST.PID.N` in it. With `purge_step` >= 0,
-  // TensorBoard hides what earlier files of the folder hold for that step and later ones: for resumed runs.
+  // Makes the folder (and its parents) and a file `events.out.tfevents.TIME.HOST.PID.N` with the suffix in it.
   // Throws c10::Error where the folder or the file cannot be made.
-  explicit SummaryWriter(const std::string& log_dir, int64_t purge_step = -1);
+  //
+  //   SummaryWriter writer(SummaryWriterOptions().comment("LR_0.1").flush_secs(30));
+  explicit SummaryWriter(SummaryWriterOptions options = {});
+  explicit SummaryWriter(const std::string& log_dir, int64_t purge_step = -1)
+      : SummaryWriter(SummaryWriterOptions().log_dir(log_dir).purge_step(purge_step)) {}
   ~SummaryWriter();  // flushes; errors are ignored there, so call flush() to see them
   SummaryWriter(const SummaryWriter&) = delete;
   SummaryWriter& operator=(const SummaryWriter&) = delete;
@@ -107,6 +135,12 @@ class SummaryWriter {
                     int64_t num_thresholds = 127, double wall_time = -1);
   void add_pr_curve(std::string_view tag, const at::Tensor& labels, const at::Tensor& predictions, int64_t step,
                     int64_t num_thresholds, const at::Tensor& weights, double wall_time = -1);
+  // The same from what was counted elsewhere: six tensors [n], an element for each of the
+  // thresholds, the lowest first.
+  void add_pr_curve_raw(std::string_view tag, const at::Tensor& true_positive_counts,
+                        const at::Tensor& false_positive_counts, const at::Tensor& true_negative_counts,
+                        const at::Tensor& false_negative_counts, const at::Tensor& precision, const at::Tensor& recall,
+                        int64_t step = 0, int64_t num_thresholds = 127, double wall_time = -1);
 
   // Points [B, N, 3] in space, with colors [B, N, 3] from 0 to 255 and triangles [B, M, 3] of points' numbers, which
   // may be undefined. `config` is JSON for three.js.
@@ -118,6 +152,13 @@ class SummaryWriter {
   void add_embedding(const at::Tensor& mat, c10::ArrayRef<std::string> metadata, const at::Tensor& label_img,
                      int64_t step = 0, const std::string& tag = "default");
   void add_embedding(const at::Tensor& mat, c10::ArrayRef<std::string> metadata = {}, int64_t step = 0,
+                     const std::string& tag = "default");
+  // With several labels a row, under the names that stand in metadata_header: as many as each row of `metadata` has.
+  void add_embedding(const at::Tensor& mat, const std::vector<std::vector<std::string>>& metadata,
+                     const std::vector<std::string>& metadata_header, const at::Tensor& label_img, int64_t step = 0,
+                     const std::string& tag = "default");
+  void add_embedding(const at::Tensor& mat, const std::vector<std::vector<std::string>>& metadata,
+                     const std::vector<std::string>& metadata_header, int64_t step = 0,
                      const std::string& tag = "default");
 
   // Which scalars stand in one chart.
@@ -131,6 +172,11 @@ class SummaryWriter {
   void add_hparams(const std::vector<std::pair<std::string, HParam>>& hparams,
                    const std::vector<std::pair<std::string, double>>& metrics, std::string run_name = "",
                    int64_t step = 0);
+  // With the values that the settings can take. TypeError for a name that is not among `hparams` and for values of
+  // another type than it has there.
+  void add_hparams(const std::vector<std::pair<std::string, HParam>>& hparams,
+                   const std::vector<std::pair<std::string, double>>& metrics,
+                   const HParamDomain& hparam_domain_discrete, std::string run_name = "", int64_t step = 0);
 
   // The recorded operations that `outputs` came from, and the tensors they began with, by name ("layer.weight" stands
   // in the box "layer"). Shown are operations that gradients go through.
@@ -153,10 +199,16 @@ class SummaryWriter {
 
  private:
   void add(std::string_view serialized);
+  // `metadata`: lines of the labels' file, the header's included.
+  void write_embedding(const at::Tensor& mat, const std::string& metadata, const at::Tensor& label_img,
+                       int64_t step, const std::string& tag);
 
+  SummaryWriterOptions options_;
   std::string folder_;
   std::string path_;
   std::string buffer_;
+  int64_t waiting_ = 0;  // events in it
+  std::chrono::steady_clock::time_point written_;
   int fd_ = -1;
   std::map<std::string, std::unique_ptr<SummaryWriter>> below_;
 };

@@ -3,10 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "c10/testing/files.h"
@@ -101,14 +104,56 @@ TEST(SummaryWriter, ResumedRunsHideWhatTheyRepeat) {
   EXPECT_EQ(events[1].session_log().status(), kindling::tensorboard::SessionLog::START);
 }
 
+TEST(SummaryWriter, NamesItsFolderAndFiles) {
+  const std::filesystem::path before = std::filesystem::current_path();
+  const std::string folder = fresh_folder();
+  std::filesystem::create_directories(folder);
+  std::filesystem::current_path(folder);
+  {
+    SummaryWriter plain, empty(""), comment(SummaryWriterOptions().comment("LR_0.1").filename_suffix(".mine"));
+    EXPECT_THAT(plain.get_logdir(),
+                ::testing::ContainsRegex("^runs/[A-Z][a-z][a-z][0-9][0-9]_[0-9][0-9]-[0-9][0-9]-[0-9][0-9]_."));
+    EXPECT_THAT(comment.get_logdir(), ::testing::EndsWith("LR_0.1"));
+    EXPECT_THAT(comment.path(), ::testing::EndsWith(".mine"));
+    EXPECT_EQ(::access(comment.path().c_str(), F_OK), 0);
+    comment.add_scalars("loss", {{"train", 1}}, 3);
+    const std::filesystem::directory_iterator below(comment.get_logdir() + "/loss_train");
+    EXPECT_THAT(below->path().string(), ::testing::EndsWith(".mine"));
+    EXPECT_EQ(SummaryWriter(SummaryWriterOptions().log_dir("a").comment("b")).get_logdir(), "a");
+  }
+  std::filesystem::current_path(before);
+}
+
+TEST(SummaryWriter, WritesWhenManyWaitOrTimeHasPassed) {
+  SummaryWriter many(SummaryWriterOptions().log_dir(fresh_folder()).max_queue(3));
+  const std::vector<size_t> there = {1, 1, 4, 4, 4, 7};
+  for (const size_t n : there) {
+    many.add_scalar("t", 1);
+    EXPECT_EQ(events_of(many.path()).size(), n);
+  }
+  SummaryWriter defaults(fresh_folder());
+  for (int i = 0; i < 9; ++i) defaults.add_scalar("t", 1);
+  EXPECT_EQ(events_of(defaults.path()).size(), 1u);
+  defaults.add_scalar("t", 1);
+  EXPECT_EQ(events_of(defaults.path()).size(), 11u);
+  SummaryWriter timed(SummaryWriterOptions().log_dir(fresh_folder()).max_queue(0).flush_secs(1));
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+  EXPECT_EQ(events_of(timed.path()).size(), 1u);
+  timed.add_scalar("t", 1);
+  EXPECT_EQ(events_of(timed.path()).size(), 2u);
+  SummaryWriter always(SummaryWriterOptions().log_dir(fresh_folder()).flush_secs(0));
+  always.add_scalar("t", 1);
+  EXPECT_EQ(events_of(always.path()).size(), 2u);
+}
+
 TEST(SummaryWriter, SaysWhatFailed) {
-  EXPECT_THROW(SummaryWriter(""), c10::Error);
   EXPECT_THROW(SummaryWriter("/proc/none/of/this"), c10::Error);
 }
 
 TEST(SummaryWriter, APathWithANulIsRefused) {
   const std::string folder = fresh_folder();
   EXPECT_THROW(SummaryWriter(folder + "/a" + std::string(1, '\0') + "b"), c10::Error);
+  EXPECT_THROW(SummaryWriter(SummaryWriterOptions().log_dir(folder).filename_suffix("/no/folder")), c10::Error);
   EXPECT_NE(::access((folder + "/a").c_str(), F_OK), 0);
 }
 

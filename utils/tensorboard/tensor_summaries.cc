@@ -51,6 +51,15 @@ Tensor* floats_of(kindling::tensorboard::Summary::Value& value, c10::IntArrayRef
   return out;
 }
 
+std::string pr_curve_event(std::string_view tag, c10::IntArrayRef sizes, const std::vector<double>& rows,
+                           int64_t num_thresholds, int64_t step, double wall_time) {
+  kindling::tensorboard::PrCurvePluginData about;
+  about.set_num_thresholds(static_cast<uint32_t>(num_thresholds));
+  Event event = event_at(step, wall_time);
+  floats_of(*value_of(event, tag, "pr_curves", about.SerializeAsString()), sizes, rows);
+  return event.SerializeAsString();
+}
+
 }  // namespace
 
 void SummaryWriter::add_tensor(std::string_view tag, const at::Tensor& tensor, int64_t step, double wall_time) {
@@ -156,11 +165,26 @@ void SummaryWriter::add_pr_curve(std::string_view tag, const at::Tensor& labels,
     precision[i] = tp[i] / std::max(kLeast, tp[i] + fp[i]);
     recall[i] = tp[i] / std::max(kLeast, tp[i] + fn[i]);
   }
-  kindling::tensorboard::PrCurvePluginData about;
-  about.set_num_thresholds(static_cast<uint32_t>(n));
-  Event event = event_at(step, wall_time);
-  floats_of(*value_of(event, tag, "pr_curves", about.SerializeAsString()), {6, n}, rows);
-  add(event.SerializeAsString());
+  add(pr_curve_event(tag, {6, n}, rows, n, step, wall_time));
+}
+
+void SummaryWriter::add_pr_curve_raw(std::string_view tag, const at::Tensor& true_positive_counts,
+                                     const at::Tensor& false_positive_counts, const at::Tensor& true_negative_counts,
+                                     const at::Tensor& false_negative_counts, const at::Tensor& precision,
+                                     const at::Tensor& recall, int64_t step, int64_t num_thresholds,
+                                     double wall_time) {
+  TORCH_CHECK_VALUE(num_thresholds >= 2, "SummaryWriter: a curve of ", num_thresholds, " thresholds");
+  std::vector<double> rows;
+  for (const at::Tensor* row : {&true_positive_counts, &false_positive_counts, &true_negative_counts,
+                                &false_negative_counts, &precision, &recall}) {
+    const std::vector<double> data = numbers_of(*row, "the counts");
+    TORCH_CHECK_VALUE(row->dim() == 1 && row->sizes() == true_positive_counts.sizes(),
+                      "SummaryWriter: the rows of a curve have one dimension and one size, but there are ",
+                      true_positive_counts.sizes(), " and ", row->sizes());
+    rows.insert(rows.end(), data.begin(), data.end());
+  }
+  add(pr_curve_event(tag, {6, true_positive_counts.size(0)}, rows, std::min<int64_t>(num_thresholds, 127), step,
+                     wall_time));
 }
 
 void SummaryWriter::add_mesh(std::string_view tag, const at::Tensor& vertices, const at::Tensor& colors,
