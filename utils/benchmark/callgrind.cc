@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <regex>
 #include <stdexcept>
 
 #include "c10/util/tempfile.h"
@@ -118,7 +119,7 @@ constexpr int kReached = 0, kMissing = 127;
 
 }  // namespace
 
-FunctionCounts::FunctionCounts(std::vector<FunctionCount> counts) {
+FunctionCounts::FunctionCounts(std::vector<FunctionCount> counts, bool inclusive) : inclusive_(inclusive) {
   std::map<std::string, int64_t> by_name;
   for (const FunctionCount& c : counts) by_name[c.function] += c.count;
   for (const auto& [name, count] : by_name)
@@ -137,20 +138,29 @@ FunctionCounts FunctionCounts::filter(const std::function<bool(const std::string
   std::vector<FunctionCount> kept;
   for (const FunctionCount& c : counts_)
     if (keep(c.function)) kept.push_back(c);
-  return FunctionCounts(std::move(kept));
+  return FunctionCounts(std::move(kept), inclusive_);
 }
 
 FunctionCounts FunctionCounts::transform(const std::function<std::string(const std::string&)>& rename) const {
   std::vector<FunctionCount> renamed;
   for (const FunctionCount& c : counts_) renamed.push_back({c.count, rename(c.function)});
-  return FunctionCounts(std::move(renamed));
+  return FunctionCounts(std::move(renamed), inclusive_);
 }
 
-FunctionCounts FunctionCounts::minus(const FunctionCounts& other) const {
-  std::vector<FunctionCount> all = counts_;
-  for (const FunctionCount& c : other.counts_) all.push_back({-c.count, c.function});
-  return FunctionCounts(std::move(all));
+FunctionCounts FunctionCounts::denoise() const {
+  return filter([](const std::string& name) { return name.find("dictobject.c:lookdict_unicode") == std::string::npos; });
 }
+
+FunctionCounts FunctionCounts::merged(const FunctionCounts& other, int sign) const {
+  if (inclusive_ != other.inclusive_ && !counts_.empty() && !other.counts_.empty())
+    throw std::invalid_argument("Cannot merge inclusive and exclusive counts.");
+  std::vector<FunctionCount> all = counts_;
+  for (const FunctionCount& c : other.counts_) all.push_back({sign * c.count, c.function});
+  return FunctionCounts(std::move(all), inclusive_ || other.inclusive_);
+}
+
+FunctionCounts FunctionCounts::minus(const FunctionCounts& other) const { return merged(other, -1); }
+FunctionCounts FunctionCounts::operator+(const FunctionCounts& other) const { return merged(other, 1); }
 
 std::string FunctionCounts::str(int lines) const {
   std::string s;
@@ -166,10 +176,29 @@ std::string FunctionCounts::str(int lines) const {
   return s + "Total: " + std::to_string(sum()) + "\n";
 }
 
+CallgrindStats CallgrindStats::as_standardized() const {
+  const auto standard = [](const FunctionCounts& counts) {
+    return counts.transform([](const std::string& name) {
+      static const std::regex library(" \\[[^\\[\\]]+\\]$"), above("^[^:]*/(execroot/[^/:]+|proc/self/cwd)/");
+      static const std::regex build("^[^:]*/(build/(\\.\\./|aten/))");
+      std::string out = std::regex_replace(name, library, "");
+      out = std::regex_replace(out, above, "");
+      return std::regex_replace(out, build, "$1");
+    });
+  };
+  CallgrindStats out = *this;
+  for (Profile* p : {&out.stmt_, &out.baseline_}) *p = {standard(p->exclusive), standard(p->inclusive)};
+  return out;
+}
+
 std::string CallgrindStats::str() const {
   return "<torch::utils::benchmark::CallgrindStats>\n" + task_spec_.title() +
          "\n  Instructions: " + std::to_string(counts()) + " (" + std::to_string(counts() / number_per_run_) +
-         " per run)\n  " + std::to_string(number_per_run_) + " runs, " + std::to_string(task_spec_.num_threads) +
+         " per run)\n" +
+         (baseline_.exclusive.size() > 0
+              ? "  Baseline:     " + std::to_string(baseline_.exclusive.sum()) + "\n"
+              : std::string()) +
+         "  " + std::to_string(number_per_run_) + " runs, " + std::to_string(task_spec_.num_threads) +
          (task_spec_.num_threads == 1 ? " thread" : " threads");
 }
 
@@ -181,11 +210,24 @@ void counted_region(const std::function<void(int64_t)>& loop, int64_t number) {
   torch_benchmark_counted_region(&loop, number);
 }
 
-CallgrindStats collect(const std::function<void(int64_t)>& run, int64_t number, const TaskSpec& task_spec) {
+const CallgrindStats::Profile& baseline_of(int64_t number) {
+  static std::map<int64_t, CallgrindStats::Profile> known;
+  const auto found = known.find(number);
+  if (found != known.end()) return found->second;
+  const std::function<void(int64_t)> empty = [](int64_t n) {
+    for (int64_t i = 0; i < n; ++i) asm volatile("" : : : "memory");
+  };
+  const CallgrindStats stats =
+      collect([&](int64_t n) { counted_region(empty, n); }, number, TaskSpec(), {}, /*retain_out_file=*/false);
+  return known[number] = {stats.stats(), stats.stats(/*inclusive=*/true)};
+}
+
+CallgrindStats collect(const std::function<void(int64_t)>& run, int64_t number, const TaskSpec& task_spec,
+                       const CallgrindStats::Profile& baseline, bool retain_out_file) {
   static int64_t calls = 0;
   const int64_t call = ++calls;
   if (counts_only()) {
-    if (call < wanted_call()) return CallgrindStats(task_spec, number, FunctionCounts());
+    if (call < wanted_call()) return CallgrindStats(task_spec, number, {}, baseline);
     run(number);
     std::_Exit(kReached);
   }
@@ -197,47 +239,68 @@ CallgrindStats collect(const std::function<void(int64_t)>& run, int64_t number, 
   if (status != kReached)
     throw std::runtime_error("collect_callgrind: the program ended with " + std::to_string(status) +
                              " under valgrind:" + last_lines(log, 12));
-  FunctionCounts counts = parse_callgrind(text);
-  if (counts.sum() == 0)
+  CallgrindStats::Profile counts = parse_callgrind(text);
+  if (counts.exclusive.sum() == 0)
     throw std::runtime_error("collect_callgrind: the statement was not reached under valgrind:" + last_lines(log, 12));
-  return CallgrindStats(task_spec, number, std::move(counts));
+  return CallgrindStats(task_spec, number, std::move(counts), baseline,
+                        retain_out_file ? std::optional(text) : std::nullopt);
 }
 
-// Lines of costs follow "fn=(id) name", of which the name stands at its first use only. The line after "calls=" is what
-// the called function cost, which is counted where its own lines stand.
-FunctionCounts parse_callgrind(const std::string& text) {
+// Lines of costs follow "fn=(id) name", of which the name stands at its first use only; so do those of files ("fl=",
+// "fi=", "fe=", "cfi=", "cfl=") and libraries ("ob=", "cob="), which hold until the next. The line after "calls=" is
+// what the called function cost, which is counted where its own lines stand.
+CallgrindStats::Profile parse_callgrind(const std::string& text) {
   if (text.find("events: Ir") == std::string::npos)
     throw std::runtime_error("callgrind's output has no instruction counts");
-  std::map<std::string, std::string> names;
-  std::vector<FunctionCount> counts;
-  const auto name_of = [&](const std::string& field) {
+  std::map<std::string, std::string> functions, files, libraries;
+  std::vector<FunctionCount> own, all;
+  const auto name_of = [](const std::string& field, std::map<std::string, std::string>& names) {
     const size_t end = field.find(')');
     if (field.empty() || field[0] != '(' || end == std::string::npos) return field;
     const std::string id = field.substr(0, end + 1);
     if (field.size() > end + 2) names[id] = field.substr(end + 2);
     return names[id];
   };
+  std::string file, library, function, called;
   bool after_calls = false;
   for (size_t at = 0; at < text.size();) {
     size_t end = text.find('\n', at);
     if (end == std::string::npos) end = text.size();
     const std::string line = text.substr(at, end - at);
     at = end + 1;
-    if (line.rfind("fn=", 0) == 0) {
-      counts.push_back({0, name_of(line.substr(3))});
-    } else if (line.rfind("cfn=", 0) == 0) {
-      name_of(line.substr(4));
-    } else if (line.rfind("calls=", 0) == 0) {
+    const size_t equals = line.find('=');
+    const std::string key = equals == std::string::npos ? std::string() : line.substr(0, equals);
+    const std::string value = line.substr(key.empty() ? 0 : equals + 1);
+    if (key == "fn") {
+      function = name_of(value, functions);
+      std::string full = file.empty() ? function : file + ":" + function;
+      if (!library.empty()) full += " [" + library + "]";
+      own.push_back({0, full});
+      all.push_back({0, full});
+    } else if (key == "fl" || key == "fi" || key == "fe") {
+      file = name_of(value, files);
+    } else if (key == "ob") {
+      library = name_of(value, libraries);
+    } else if (key == "cfi" || key == "cfl") {
+      name_of(value, files);
+    } else if (key == "cob") {
+      name_of(value, libraries);
+    } else if (key == "cfn") {
+      called = name_of(value, functions);
+    } else if (key == "calls") {
       after_calls = true;
     } else if (!line.empty() &&
                (line[0] == '+' || line[0] == '-' || line[0] == '*' || (line[0] >= '0' && line[0] <= '9'))) {
       const size_t space = line.find(' ');
-      if (!after_calls && !counts.empty() && space != std::string::npos)
-        counts.back().count += std::strtoll(line.c_str() + space + 1, nullptr, 10);
+      if (!own.empty() && space != std::string::npos) {
+        const int64_t cost = std::strtoll(line.c_str() + space + 1, nullptr, 10);
+        if (!after_calls) own.back().count += cost;
+        if (!after_calls || called != function) all.back().count += cost;
+      }
       after_calls = false;
     }
   }
-  return FunctionCounts(std::move(counts));
+  return {FunctionCounts(std::move(own)), FunctionCounts(std::move(all), /*inclusive=*/true)};
 }
 
 }  // namespace internal

@@ -213,9 +213,22 @@ Measurement Timer::adaptive_autorange(double threshold, double min_run_time, dou
   return measure(min_run_time, max_run_time, threshold, callback);
 }
 
-CallgrindStats Timer::collect_callgrind(int64_t number) {
+std::vector<CallgrindStats> Timer::collect_callgrind(int64_t number, Repeats repeats, bool collect_baseline,
+                                                     bool retain_out_file) {
+  if (repeats.count < 1)
+    throw std::invalid_argument("Timer::collect_callgrind: repeats must be positive, but got " +
+                                std::to_string(repeats.count));
+  std::vector<CallgrindStats> out;
+  for (int64_t i = 0; i < repeats.count; ++i)
+    out.push_back(collect_callgrind(number, collect_baseline, retain_out_file));
+  return out;
+}
+
+CallgrindStats Timer::collect_callgrind(int64_t number, bool collect_baseline, bool retain_out_file) {
   if (number < 1)
     throw std::invalid_argument("Timer::collect_callgrind: number must be positive, but got " + std::to_string(number));
+  const CallgrindStats::Profile baseline =
+      collect_baseline ? internal::baseline_of(number) : CallgrindStats::Profile();
   const ThreadsGuard threads(options_.num_threads);
   return internal::collect(
       [&](int64_t n) {
@@ -223,7 +236,7 @@ CallgrindStats Timer::collect_callgrind(int64_t number) {
         loop_(2);
         internal::counted_region(loop_, n);
       },
-      number, options_);
+      number, options_, baseline, retain_out_file);
 }
 
 }  // namespace torch::utils::benchmark

@@ -99,6 +99,11 @@ std::pair<const char*, double> select_unit(double seconds);
 
 class CallgrindStats;
 
+/// How often Timer::collect_callgrind counts.
+struct Repeats {
+  int64_t count;
+};
+
 /// Measures a statement: anything callable without arguments. What it returns is computed, however little it is used.
 /// The statement runs without anything between its runs, so that calls of nanoseconds can be measured.
 class Timer {
@@ -136,7 +141,14 @@ class Timer {
   /// of each statement. So the calls before must come in the same order every time. Throws std::runtime_error, with the
   /// last lines that the second program wrote, if valgrind is not installed or the statement was not reached.
   /// Processors look poorer under valgrind (AVX2).
-  CallgrindStats collect_callgrind(int64_t number = 100);
+  ///
+  /// `collect_baseline`: counts the runs of an empty statement too, once for each `number`
+  /// (CallgrindStats::baseline_stats). `retain_out_file` keeps the text that callgrind wrote.
+  CallgrindStats collect_callgrind(int64_t number = 100, bool collect_baseline = true, bool retain_out_file = false);
+  /// `repeats` times, to see what varies: timer.collect_callgrind(100, Repeats{3}). Throws std::invalid_argument where
+  /// it is not positive.
+  std::vector<CallgrindStats> collect_callgrind(int64_t number, Repeats repeats, bool collect_baseline = true,
+                                                bool retain_out_file = false);
 
  private:
   struct Loop {};

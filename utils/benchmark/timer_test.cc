@@ -153,10 +153,15 @@ TEST(Compare, DigitsWarningsAndColors) {
 }
 
 TEST(Callgrind, ReadsItsFiles) {
-  const FunctionCounts counts = torch::utils::benchmark::internal::parse_callgrind(
+  const auto profile = torch::utils::benchmark::internal::parse_callgrind(
       "# callgrind format\nversion: 1\npositions: line\nevents: Ir\n\nfn=(1) main\n1 3\n+2 4\ncfn=(2) f(int)\ncalls=2 "
       "7\n* 100\n4 1\n"
       "\nfn=(2)\n7 90\n* 10\n\nfn=(3) g\ncfn=(1)\ncalls=1 1\n3 50\n9 2\ntotals: 110\n");
+  const FunctionCounts& counts = profile.exclusive;
+  EXPECT_EQ(profile.inclusive.str(), "         108  main\n         100  f(int)\n          52  g\nTotal: 260\n");
+  EXPECT_THROW(counts - profile.inclusive, std::invalid_argument);
+  EXPECT_EQ((counts + counts).sum(), 220);
+  EXPECT_EQ((profile.inclusive - profile.inclusive).size(), 0u);
   ASSERT_EQ(counts.counts().size(), 3u);
   EXPECT_EQ(counts.counts()[0], (torch::utils::benchmark::FunctionCount{100, "f(int)"}));
   EXPECT_EQ(counts.counts()[1], (torch::utils::benchmark::FunctionCount{8, "main"}));
@@ -167,6 +172,27 @@ TEST(Callgrind, ReadsItsFiles) {
   EXPECT_EQ(counts.filter([](const std::string& s) { return s == "g"; }).sum(), 2);
   EXPECT_EQ(counts.transform([](const std::string&) { return "all"; }).str(1), "         110  all\nTotal: 110\n");
   EXPECT_THROW(torch::utils::benchmark::internal::parse_callgrind("events: Cycles\n"), std::runtime_error);
+}
+
+// Names with files and libraries, which hold until the next; a function that calls itself.
+TEST(Callgrind, NamesFilesAndLibraries) {
+  auto profile = torch::utils::benchmark::internal::parse_callgrind(
+      "events: Ir\nob=(1) /lib/x.so\nfl=(1) /a/build/aten/x.cc\nfn=(1) f()\n1 5\nfi=(2) /b/execroot/_main/y.h\n2 1\n"
+      "cfn=(1)\ncalls=3 1\n* 9\ncob=(2) /lib/y.so\ncfi=(3) dictobject.c\ncfn=(2) lookdict_unicode\ncalls=1 1\n* 4\n"
+      "\nfn=(3) g\n3 2\n\nob=(2)\nfl=(3)\nfn=(2)\n1 4\n");
+  const CallgrindStats stats(TaskSpec(), 2, profile, {FunctionCounts({{3, "loop"}}), {}});
+  EXPECT_EQ(stats.stats().str(), "           6  /a/build/aten/x.cc:f() [/lib/x.so]\n           4  "
+                                 "dictobject.c:lookdict_unicode [/lib/y.so]\n           2  "
+                                 "/b/execroot/_main/y.h:g [/lib/x.so]\nTotal: 12\n");
+  EXPECT_EQ(stats.stats(/*inclusive=*/true)[0].count, 10);
+  EXPECT_EQ(stats.counts(), 12);
+  EXPECT_EQ(stats.counts(/*denoise=*/true), 8);
+  const CallgrindStats standard = stats.as_standardized();
+  EXPECT_EQ(standard.stats()[0].function, "build/aten/x.cc:f()");
+  EXPECT_EQ(standard.stats()[2].function, "y.h:g");
+  EXPECT_EQ(standard.delta(standard).size(), 0u);
+  EXPECT_EQ(stats.delta(standard, /*inclusive=*/true)[0].count, 10);
+  EXPECT_NE(stats.str().find("Baseline:     3\n"), std::string::npos) << stats.str();
 }
 
 [[gnu::noinline]] int64_t sum_of(const volatile int64_t* x, int64_t n) {
@@ -188,12 +214,23 @@ TEST(Callgrind, CountsWhatAStatementExecutes) {
 #endif
   const CallgrindStats a = small.collect_callgrind(10), b = large.collect_callgrind(10),
                        again = small.collect_callgrind(10);
+  const std::vector<CallgrindStats> twice =
+      small.collect_callgrind(10, torch::utils::benchmark::Repeats{2}, /*collect_baseline=*/false, true);
   EXPECT_EQ(a.counts(), again.counts());
   EXPECT_GE(a.counts(), 10 * 10);
   EXPECT_GE(b.counts() - a.counts(), 10 * 90 / 2);
   EXPECT_EQ(b.delta(a).sum(), b.counts() - a.counts());
   EXPECT_NE(b.delta(a).str().find("sum_of"), std::string::npos) << b.delta(a).str();
   EXPECT_NE(a.str().find("10 runs, 1 thread"), std::string::npos);
+  EXPECT_GT(a.baseline_stats().sum(), 0);
+  EXPECT_LT(a.baseline_stats().sum(), a.counts());
+  EXPECT_GE(a.stats(/*inclusive=*/true)[0].count, a.counts());
+  ASSERT_EQ(twice.size(), 2u);
+  EXPECT_EQ(twice[1].counts(), a.counts());
+  EXPECT_EQ(twice[1].baseline_stats().size(), 0u);
+  EXPECT_NE(twice[1].stmt_callgrind_out()->find("events: Ir"), std::string::npos);
+  EXPECT_FALSE(a.stmt_callgrind_out().has_value());
+  EXPECT_THROW(small.collect_callgrind(10, torch::utils::benchmark::Repeats{0}), std::invalid_argument);
 }
 
 TEST(Roofline, TheNearerLimitCounts) {
