@@ -175,6 +175,13 @@ TEST(BPETokenizer, SplitsAsGpt2) {
   EXPECT_EQ(words("a\n\nb  "), (Words{"a", "\n", "\n", "b", "  "}));
   EXPECT_EQ(words("we'll we'd '' x"), (Words{"we", "'ll", " we", "'d", " ''", " x"}));
   EXPECT_EQ(words(" "), (Words{" "}));
+  // Curly quotes, dashes and emoji are signs, a no-break or ideographic space is a space, other alphabets are letters.
+  EXPECT_EQ(words("“don’t—wait” …ok"), (Words{"“", "don", "’", "t", "—", "wait", "”", " …", "ok"}));
+  EXPECT_EQ(words("a\u00a0b \u00a0 c\u3000\u3000d"),
+            (Words{"a", "\u00a0", "b", " \u00a0", " c", "\u3000", "\u3000", "d"}));
+  EXPECT_EQ(words("été 日本語x½²٣3 \U0001f600! \U00010400"),
+            (Words{"été", " 日本語x", "½²٣3", " \U0001f600!", " \U00010400"}));
+  EXPECT_EQ(words("e\u0301a\xff\xe2\x80x"), (Words{"e", "\u0301", "a", "\xff\xe2\x80", "x"}));
   EXPECT_EQ(words(""), Words());
 }
 

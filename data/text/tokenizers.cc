@@ -10,6 +10,7 @@
 #include "c10/util/exception.h"
 #include "data/text/vocabulary_files.h"
 #include "utils/serialize/file_io.h"
+#include "utils/serialize/utf8.h"
 
 namespace torch::data::text {
 
@@ -34,11 +35,45 @@ namespace {
 
 enum class Kind { kSpace, kLetter, kDigit, kOther };
 
-Kind kind_of(char c) {
-  const auto u = static_cast<unsigned char>(c);
-  if (u == ' ' || (u >= '\t' && u <= '\r')) return Kind::kSpace;
-  if ((u >= 'a' && u <= 'z') || (u >= 'A' && u <= 'Z') || u >= 128) return Kind::kLetter;
-  return u >= '0' && u <= '9' ? Kind::kDigit : Kind::kOther;
+struct CodeRange {
+  uint32_t first, last;
+};
+#include "data/text/unicode_ranges.inc"
+
+template <size_t N>
+bool contains(const CodeRange (&ranges)[N], uint32_t code) {
+  const CodeRange* found = std::lower_bound(ranges, ranges + N, code,
+                                            [](const CodeRange& range, uint32_t c) { return range.last < c; });
+  return found != ranges + N && found->first <= code;
+}
+
+// Unicode's White_Space above ASCII: the categories Z and the control character "next line".
+bool is_wide_space(uint32_t code) {
+  return code == 0x85 || code == 0xa0 || code == 0x1680 || (code >= 0x2000 && code <= 0x200a) || code == 0x2028 ||
+         code == 0x2029 || code == 0x202f || code == 0x205f || code == 0x3000;
+}
+
+struct Character {
+  Kind kind;
+  size_t length;  // in bytes
+};
+
+// What a text that is not empty begins with. A byte that is no UTF-8 is a character of its own.
+Character first_of(std::string_view text) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char u = byte(0);
+  if (u < 128) {
+    if (u == ' ' || (u >= '\t' && u <= '\r')) return {Kind::kSpace, 1};
+    if ((u >= 'a' && u <= 'z') || (u >= 'A' && u <= 'Z')) return {Kind::kLetter, 1};
+    return {u >= '0' && u <= '9' ? Kind::kDigit : Kind::kOther, 1};
+  }
+  const size_t n = serialize::utf8_length(text);
+  if (n == 0) return {Kind::kOther, 1};
+  uint32_t code = u & (0x7fu >> n);
+  for (size_t i = 1; i < n; ++i) code = code << 6 | (byte(i) & 0x3fu);
+  if (contains(kLetters, code)) return {Kind::kLetter, n};
+  if (contains(kNumbers, code)) return {Kind::kDigit, n};
+  return {is_wide_space(code) ? Kind::kSpace : Kind::kOther, n};
 }
 
 // 's, 't, 're, 've, 'm, 'll, 'd at the beginning; 0 where there is none.
@@ -50,13 +85,16 @@ size_t contraction(std::string_view text) {
 
 size_t word_length(std::string_view text) {
   if (const size_t n = contraction(text)) return n;
-  const size_t space = text[0] == ' ' && text.size() > 1 && kind_of(text[1]) != Kind::kSpace ? 1 : 0;
-  const Kind kind = kind_of(text[space]);
-  size_t n = space + 1;
-  while (n < text.size() && kind_of(text[n]) == kind) ++n;
+  const size_t space = text[0] == ' ' && text.size() > 1 && first_of(text.substr(1)).kind != Kind::kSpace ? 1 : 0;
+  const Character first = first_of(text.substr(space));
+  size_t n = space + first.length, last = first.length;
+  while (n < text.size()) {
+    const Character next = first_of(text.substr(n));
+    if (next.kind != first.kind) break;
+    n += last = next.length;
+  }
   // Of several spaces the last one belongs to the word behind them.
-  if (kind == Kind::kSpace && n < text.size() && n > 1) --n;
-  return n;
+  return first.kind == Kind::kSpace && n < text.size() && n > last ? n - last : n;
 }
 
 }  // namespace
