@@ -108,9 +108,10 @@ class InputArchive {
   void load_verified(const std::string& path);
 
   // read() throws Error "No such serialized tensor 'zz'" (or submodule, value; of an IValue, "The archive does not
-  // have a field with name 'zz'") where the key is absent; try_read() returns false. Into a defined tensor the data
-  // is copied, after its sizes were seen to be the same (else a ValueError); an undefined one becomes the stored
-  // tensor. Numbers and texts throw TypeError where another kind is stored.
+  // have a field with name 'zz'") where the key is absent; try_read() returns false. A defined tensor keeps its dtype
+  // and device: data of its sizes is copied into it, other data takes the place of its own, sizes included, so check
+  // those that matter. An undefined one becomes the stored tensor. Numbers and texts throw TypeError where another kind
+  // is stored.
   bool try_read(const std::string& key, at::Tensor& value, bool is_buffer = false) const;
   bool try_read(const std::string& key, c10::IValue& value) const;
   bool try_read(const std::string& key, int64_t& value) const;

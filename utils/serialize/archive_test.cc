@@ -157,6 +157,10 @@ TEST(Archive, ReadsIntoADefinedTensorInPlace) {
   in.read("t", other);
   EXPECT_EQ(same.sizes(), c10::IntArrayRef({3}));
   EXPECT_EQ(same.data_ptr<float>()[2], 3);
+  at::Tensor wide = at::empty_contiguous({1}, ScalarType::Double);
+  in.read("t", wide);
+  EXPECT_EQ(wide.scalar_type(), ScalarType::Double);
+  EXPECT_EQ(wide.data_ptr<double>()[2], 3);
 }
 
 TEST(SaveAndLoad, TensorsAndLists) {
