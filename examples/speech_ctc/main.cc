@@ -32,8 +32,6 @@ ABSL_FLAG(double, learning_rate, 3e-3, "highest learning rate; it falls to zero 
 namespace {
 
 namespace nn = torch::nn;
-namespace F = torch::nn::functional;
-namespace plot = torch::utils::plot;
 
 constexpr int64_t kRate = 8000, kWindow = 256, kHop = 128, kBins = kWindow / 2 + 1, kBands = 32, kTones = 5;
 constexpr int64_t kClasses = kTones * kTones + 1;  // the blank, 'a' to 'y'
@@ -116,28 +114,23 @@ class Ear {
 
 // What is heard [N, bands, frames], how many steps the net makes of each, and what is to be written.
 struct Batch {
-  torch::Tensor heard;
+  torch::Tensor heard, letters;  // the letters of all words, one after the other
   std::vector<int64_t> steps, lengths;
-  torch::Tensor letters;  // of all words, one after the other
   std::vector<Word> words;
 };
 
 Batch make_batch(const Ear& ear, Speaker& speaker, int64_t count) {
   Batch batch;
   std::vector<int64_t> letters;
-  size_t longest = 0;
+  std::vector<torch::Tensor> sounds;
   for (int64_t i = 0; i < count; ++i) {
-    batch.words.push_back(speaker.word());
-    const Word& word = batch.words.back();
-    longest = std::max(longest, word.samples.size());
+    const Word& word = batch.words.emplace_back(speaker.word());
+    sounds.push_back(torch::tensor(word.samples));
     batch.steps.push_back(((static_cast<int64_t>(word.samples.size()) - kWindow) / kHop) / 2 + 1);
     batch.lengths.push_back(static_cast<int64_t>(word.letters.size()));
     letters.insert(letters.end(), word.letters.begin(), word.letters.end());
   }
-  torch::Tensor sounds = torch::zeros({count, static_cast<int64_t>(longest)});
-  for (int64_t i = 0; i < count; ++i)
-    std::ranges::copy(batch.words[static_cast<size_t>(i)].samples, sounds[i].data_ptr<float>());
-  batch.heard = ear.hear(sounds);
+  batch.heard = ear.hear(nn::utils::rnn::pad_sequence(sounds, /*batch_first=*/true));
   batch.letters = torch::tensor(letters);
   return batch;
 }
@@ -165,14 +158,9 @@ TORCH_MODULE(Listener);
 
 // The best letter of each step; repeated ones count once, blanks not at all.
 std::vector<int64_t> decode_greedily(const torch::Tensor& log_probs) {
-  const torch::Tensor best = log_probs.argmax(1);
-  std::vector<int64_t> letters;
-  for (int64_t t = 0, before = 0; t < best.size(0); ++t) {
-    const int64_t c = best[t].item<int64_t>();
-    if (c != 0 && c != before) letters.push_back(c);
-    before = c;
-  }
-  return letters;
+  const torch::Tensor best = std::get<0>(torch::unique_consecutive(log_probs.argmax(1)));
+  const torch::Tensor letters = best.masked_select(best != 0);
+  return {letters.data_ptr<int64_t>(), letters.data_ptr<int64_t>() + letters.numel()};
 }
 
 // The most probable letters over all ways to hear them, of the `width` best beginnings at each step.
@@ -222,8 +210,7 @@ int64_t edits(const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
 }
 
 // Letters that `decode` gets wrong, in percent.
-template <typename Decode>
-double error_rate(const torch::Tensor& log_probs, const Batch& test, const Decode& decode) {
+double error_rate(const torch::Tensor& log_probs, const Batch& test, const auto& decode) {
   double wrong = 0;
   for (size_t i = 0; i < test.words.size(); ++i) {
     const torch::Tensor one = log_probs.select(1, static_cast<int64_t>(i)).narrow(0, 0, test.steps[i]);
@@ -235,15 +222,13 @@ double error_rate(const torch::Tensor& log_probs, const Batch& test, const Decod
 torch::Tensor listen(Listener& model, const Batch& test) {
   torch::NoGradGuard no_grad;
   model->eval();
-  const torch::Tensor log_probs = model->forward(test.heard);
-  model->train();
-  return log_probs;
+  return model->forward(test.heard);
 }
 
 // A sound for TensorBoard, and a picture of when each of its letters is heard.
 void show(examples::Run& run, const Word& word, const torch::Tensor& log_probs) {
   run.events().add_audio("sound", torch::tensor(word.samples).clamp(-4, 4) / 4, 0, kRate);
-  plot::HeatMap map{"when each letter of \"" + spelled(word.letters) + "\" is heard", {}, {}, {}};
+  torch::utils::plot::HeatMap map{"when each letter of \"" + spelled(word.letters) + "\" is heard", {}, {}, {}};
   for (const int64_t c : word.letters) {
     map.row_labels.push_back(spelled({c}));
     const torch::Tensor p = log_probs.select(1, c).exp().to(torch::kDouble).contiguous();
@@ -268,6 +253,7 @@ void train() {
   double wrong = 100;
   for (int64_t step = 1; step <= steps; ++step) {
     optimizer.param_groups()[0].options().set_lr(absl::GetFlag(FLAGS_learning_rate) * examples::cosine(step, steps));
+    model->train();
     const Batch batch = make_batch(ear, speaker, absl::GetFlag(FLAGS_batch));
     const torch::Tensor loss = torch::ctc_loss(model->forward(batch.heard), batch.letters, batch.steps, batch.lengths);
     optimizer.zero_grad();
