@@ -17,6 +17,7 @@
 #include "c10/util/exception.h"
 #include "data/datasets/mnist_family.h"
 #include "data/transforms/transforms.h"
+#include "utils/serialize/file_error.h"
 
 namespace torch::data::datasets {
 namespace {
@@ -130,6 +131,45 @@ TEST(MnistFamily, HasItsOwnFiles) {
   } catch (const c10::Error& e) {
     EXPECT_NE(e.msg().find("fetch emnist-balanced-train-images-idx3-ubyte.gz of EMNIST"), std::string::npos) << e.msg();
   }
+}
+
+TEST(MnistFamily, QmnistTellsWhereDigitsComeFrom) {
+  const std::string root = fresh_folder();
+  const auto message = [&](const std::string& what) {
+    try {
+      QMNIST set(root, what);
+    } catch (const c10::Error& e) {
+      return e.msg();
+    }
+    return std::string();
+  };
+  const auto contains = [](const std::string& text, const std::string& part) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  };
+  contains(message("train"), "fetch qmnist-train-images-idx3-ubyte.gz of QMNIST (https://github.com/facebookresearch");
+  contains(message("nist"), "fetch xnist-images-idx3-ubyte.xz of QMNIST");
+  contains(message("nist"), ", and put it into " + root + ", unpacked");
+  EXPECT_THROW(QMNIST(root, "test60k"), c10::ValueError);
+  // 10,002 images of one pixel; the label of the i-th is i / 256, and the last of its numbers i.
+  std::string rows;
+  for (int i = 0; i < 10002; ++i)
+    for (int k = 0; k < 8; ++k)
+      rows += {0, 0, k == 7 ? static_cast<char>(i >> 8) : '\0', static_cast<char>(k == 7 ? i : k == 0 ? i / 256 : k)};
+  write_file(root + "/qmnist-test-images-idx3-ubyte", idx(2051, {10002, 1, 1}, pixels(10002)));
+  write_gz(root + "/qmnist-test-labels-idx2-int.gz", idx(0x0c02, {10002, 8}, rows));
+  QMNIST test(root, MNIST::Mode::kTest), first(root, "test10k"), others(root, "test50k", /*compat=*/false);
+  EXPECT_EQ(*test.size(), 10002u);
+  EXPECT_EQ(*first.size(), 10000u);
+  EXPECT_EQ(*others.size(), 2u);
+  EXPECT_FALSE(first.is_train());
+  EXPECT_EQ(first.targets().sizes(), (at::IntArrayRef{10000}));
+  EXPECT_EQ(test.get(10001).target.item<int64_t>(), 39);
+  const at::Tensor known = others.get(1).target;
+  EXPECT_EQ(known.sizes(), (at::IntArrayRef{8}));
+  EXPECT_EQ(known.data_ptr<int64_t>()[0], 39);
+  EXPECT_EQ(known.data_ptr<int64_t>()[7], 10001);
+  EXPECT_THROW(read_idx(root + "/qmnist-test-labels-idx2-int", 2), serialize::FormatError);
+  EXPECT_THROW(read_idx(root + "/qmnist-test-labels-idx2-int", 2, at::kFloat), c10::ValueError);
 }
 
 TEST(MNIST, AHeaderThatPromisesTooMuchCostsNothing) {

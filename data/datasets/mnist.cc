@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdint>
@@ -107,25 +108,28 @@ uint32_t big_endian(const unsigned char* p) {
   return uint32_t{p[0]} << 24 | uint32_t{p[1]} << 16 | uint32_t{p[2]} << 8 | uint32_t{p[3]};
 }
 
-at::Tensor read_idx(GzipReader& file, int dims) {
+at::Tensor read_idx(GzipReader& file, int dims, at::ScalarType dtype) {
+  TORCH_CHECK_VALUE(dtype == at::kByte || dtype == at::kInt, "read_idx: expected the dtype Byte or Int, but got ",
+                    dtype);
   std::array<unsigned char, 4 + 4 * 8> header{};
   const size_t header_size = 4 + 4 * static_cast<size_t>(dims);
   const size_t header_there = file.read(header.data(), header_size);
   check_format(header_there == header_size, header_there, file.path(), " is too short to be an IDX file of ", dims,
                " dimension(s)");
   const uint32_t magic = big_endian(header.data());
-  const uint32_t expected_magic = 0x0800u + static_cast<uint32_t>(dims);
-  check_format(magic == expected_magic, 0, file.path(), " is not an IDX file of bytes in ", dims,
+  const uint32_t expected_magic = (dtype == at::kByte ? 0x0800u : 0x0c00u) + static_cast<uint32_t>(dims);
+  check_format(magic == expected_magic, 0, file.path(), " is not an IDX file of ",
+               dtype == at::kByte ? "bytes" : "32-bit integers", " in ", dims,
                " dimension(s): expected magic number ", expected_magic, ", but got ", magic);
   std::vector<int64_t> sizes;
-  uint64_t total = 1;
+  uint64_t total = dtype == at::kByte ? 1 : 4;
   for (int d = 0; d < dims; ++d) {
     const uint32_t size = big_endian(header.data() + 4 + 4 * d);
     sizes.push_back(size);
     // Each factor is below 2^32 and the product so far at most kMaxBytes = 2^32: no overflow.
     total *= size;
     check_format(total <= kMaxBytes, 4 + 4 * static_cast<uint64_t>(d), file.path(), " says that it holds ", sizes,
-                 " bytes, more than this reader takes, ", kMaxBytes);
+                 " elements, more than this reader takes, ", kMaxBytes, " bytes");
   }
   // Memory grows with what was read, so that a header that promises too much costs nothing; and it becomes the
   // tensor's, so that nothing is there twice: the C library moves large blocks without copying them.
@@ -143,8 +147,14 @@ at::Tensor read_idx(GzipReader& file, int dims) {
   unsigned char extra;
   check_format(file.read(&extra, 1) == 0, header_size + total, file.path(), " is longer than its header says, ", total,
                " bytes of data");
-  if (total == 0) return at::empty(sizes, at::kByte);
-  return at::from_blob(data.release(), sizes, [](void* block) { std::free(block); }, at::TensorOptions(at::kByte));
+  if (total == 0) return at::empty(sizes, dtype);
+  if (dtype == at::kInt) {
+    for (uint64_t i = 0; i < total; i += 4) {
+      const uint32_t number = big_endian(data.bytes() + i);
+      std::memcpy(data.bytes() + i, &number, sizeof number);
+    }
+  }
+  return at::from_blob(data.release(), sizes, [](void* block) { std::free(block); }, at::TensorOptions(dtype));
 }
 
 std::string join(const std::string& root, const std::string& name) {
@@ -152,40 +162,45 @@ std::string join(const std::string& root, const std::string& name) {
 }
 
 at::Tensor read_part(const std::string& root, const std::string& name, const char* what, int dims,
-                     const std::string& source) {
+                     const std::string& packed, const std::string& source, at::ScalarType dtype = at::kByte) {
   const std::string path = join(root, name);
   GzipReader file(path);
-  TORCH_CHECK(file.is_open(), "Error opening ", what, " file at ", path, ": fetch ", name, ".gz of ", source,
-              ", and put it into ", root, ", as it is or unpacked");
-  return read_idx(file, dims);
+  TORCH_CHECK(file.is_open(), "Error opening ", what, " file at ", path, ": fetch ", name, packed, " of ", source,
+              ", and put it into ", root, packed == ".gz" ? ", as it is or unpacked" : ", unpacked");
+  return read_idx(file, dims, dtype);
+}
+
+template <typename T>
+at::Tensor as_long(const at::Tensor& numbers) {
+  at::Tensor out = at::empty(numbers.sizes(), at::kLong);
+  std::copy_n(numbers.const_data_ptr<T>(), numbers.numel(), out.mutable_data_ptr<int64_t>());
+  return out;
 }
 
 }  // namespace
 
-at::Tensor read_idx(const std::string& path, int dims) {
+at::Tensor read_idx(const std::string& path, int dims, at::ScalarType dtype) {
   TORCH_CHECK_VALUE(dims >= 1 && dims <= 8, "read_idx: expected 1 to 8 dimensions, but got ", dims);
   GzipReader file(path);
   TORCH_CHECK(file.is_open(), "Error opening ", path, " or ", path, ".gz: ", std::strerror(errno));
-  return read_idx(file, dims);
+  return read_idx(file, dims, dtype);
 }
 
 MNIST::MNIST(const std::string& root, Mode mode)
     : MNIST(root, mode, mode == Mode::kTrain ? "train" : "t10k",
             "MNIST (https://ossci-datasets.s3.amazonaws.com/mnist/)") {}
 
-MNIST::MNIST(const std::string& root, Mode mode, const std::string& prefix, const std::string& source) : mode_(mode) {
-  const std::string images_path = join(root, prefix + "-images-idx3-ubyte");
-  const std::string labels_path = join(root, prefix + "-labels-idx1-ubyte");
-  const at::Tensor bytes = read_part(root, prefix + "-images-idx3-ubyte", "images", 3, source);
-  const at::Tensor labels = read_part(root, prefix + "-labels-idx1-ubyte", "targets", 1, source);
-  TORCH_CHECK(bytes.size(0) == labels.size(0), images_path, " holds ", bytes.size(0), " images, but ", labels_path,
-              " holds ", labels.size(0), " labels");
+MNIST::MNIST(const std::string& root, Mode mode, const Files& files, const std::string& source) : mode_(mode) {
+  const at::Tensor bytes = read_part(root, files.images, "images", 3, files.packed, source);
+  const at::Tensor labels = read_part(root, files.labels, "targets", files.rows ? 2 : 1, files.packed, source,
+                                      files.rows ? at::kInt : at::kByte);
+  TORCH_CHECK(bytes.size(0) == labels.size(0), join(root, files.images), " holds ", bytes.size(0), " images, but ",
+              join(root, files.labels), " holds ", labels.size(0), " labels");
   images_ = at::empty({bytes.size(0), 1, bytes.size(1), bytes.size(2)}, at::kFloat);
   const unsigned char* const from = bytes.data_ptr<uint8_t>();
   float* const to = images_.mutable_data_ptr<float>();
   for (int64_t i = 0; i < bytes.numel(); ++i) to[i] = static_cast<float>(from[i]) / 255.0f;
-  targets_ = at::empty({labels.size(0)}, at::kLong);
-  for (int64_t i = 0; i < labels.numel(); ++i) targets_.mutable_data_ptr<int64_t>()[i] = labels.data_ptr<uint8_t>()[i];
+  targets_ = files.rows ? as_long<int32_t>(labels) : as_long<uint8_t>(labels);
 }
 
 Example<> MNIST::get(size_t index) {
