@@ -42,8 +42,8 @@ struct CodeRange {
 
 template <size_t N>
 bool contains(const CodeRange (&ranges)[N], uint32_t code) {
-  const CodeRange* found = std::lower_bound(ranges, ranges + N, code,
-                                            [](const CodeRange& range, uint32_t c) { return range.last < c; });
+  const CodeRange* found =
+      std::lower_bound(ranges, ranges + N, code, [](const CodeRange& range, uint32_t c) { return range.last < c; });
   return found != ranges + N && found->first <= code;
 }
 

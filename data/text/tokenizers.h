@@ -27,8 +27,8 @@ class ByteTokenizer {
 ///   auto t = BPETokenizer::train(text, 1000);     t.save("vocab.json", "merges.txt");
 ///   auto gpt2 = BPETokenizer::load("vocab.json", "merges.txt");     // files as GPT-2's
 ///
-/// Words are cut by GPT-2's pattern: letters, numbers and spaces are those of Unicode 15.1. Bytes that are no UTF-8 count
-/// as signs.
+/// Words are cut by GPT-2's pattern: letters, numbers and spaces are those of Unicode 15.1. Bytes that are no UTF-8
+/// count as signs.
 class BPETokenizer {
  public:
   /// The 256 bytes, and then the most frequent pair merged, until there are `vocab_size` tokens or no pair comes twice.

@@ -148,7 +148,7 @@ FunctionCounts FunctionCounts::transform(const std::function<std::string(const s
 }
 
 FunctionCounts FunctionCounts::denoise() const {
-  return filter([](const std::string& name) { return name.find("dictobject.c:lookdict_unicode") == std::string::npos; });
+  return filter([](const std::string& f) { return f.find("dictobject.c:lookdict_unicode") == std::string::npos; });
 }
 
 FunctionCounts FunctionCounts::merged(const FunctionCounts& other, int sign) const {

@@ -181,9 +181,10 @@ TEST(Callgrind, NamesFilesAndLibraries) {
       "cfn=(1)\ncalls=3 1\n* 9\ncob=(2) /lib/y.so\ncfi=(3) dictobject.c\ncfn=(2) lookdict_unicode\ncalls=1 1\n* 4\n"
       "\nfn=(3) g\n3 2\n\nob=(2)\nfl=(3)\nfn=(2)\n1 4\n");
   const CallgrindStats stats(TaskSpec(), 2, profile, {FunctionCounts({{3, "loop"}}), {}});
-  EXPECT_EQ(stats.stats().str(), "           6  /a/build/aten/x.cc:f() [/lib/x.so]\n           4  "
-                                 "dictobject.c:lookdict_unicode [/lib/y.so]\n           2  "
-                                 "/b/execroot/_main/y.h:g [/lib/x.so]\nTotal: 12\n");
+  EXPECT_EQ(stats.stats().str(),
+            "           6  /a/build/aten/x.cc:f() [/lib/x.so]\n           4  "
+            "dictobject.c:lookdict_unicode [/lib/y.so]\n           2  "
+            "/b/execroot/_main/y.h:g [/lib/x.so]\nTotal: 12\n");
   EXPECT_EQ(stats.stats(/*inclusive=*/true)[0].count, 10);
   EXPECT_EQ(stats.counts(), 12);
   EXPECT_EQ(stats.counts(/*denoise=*/true), 8);

@@ -72,7 +72,8 @@ CustomScalarLayout::Chart chart_of(const CustomChart& chart) {
 // One cell of a table of labels.
 std::string cell(const std::string& label) {
   std::string out = printable(label);
-  std::replace_if(out.begin(), out.end(), [](char c) { return c == '\n' || c == '\t'; }, ' ');
+  std::replace_if(
+      out.begin(), out.end(), [](char c) { return c == '\n' || c == '\t'; }, ' ');
   return out;
 }
 
@@ -146,8 +147,8 @@ void SummaryWriter::add_hparams(const std::vector<std::pair<std::string, HParam>
     const bool fits = setting != hparams.end() && std::all_of(values.begin(), values.end(), [&](const HParam& v) {
                         return v.value.index() == setting->second.value.index();
                       });
-    TORCH_CHECK_TYPE(fits, "parameter: hparam_domain_discrete[", name, "] should be a list of same type as hparam_dict[",
-                     name, "].");
+    TORCH_CHECK_TYPE(fits, "parameter: hparam_domain_discrete[", name,
+                     "] should be a list of same type as hparam_dict[", name, "].");
   }
   // By the index of HParam's variant.
   constexpr HParamsPluginData::DataType kTypes[] = {HParamsPluginData::UNSET, HParamsPluginData::BOOL,

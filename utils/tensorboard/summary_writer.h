@@ -200,8 +200,8 @@ class SummaryWriter {
  private:
   void add(std::string_view serialized);
   // `metadata`: lines of the labels' file, the header's included.
-  void write_embedding(const at::Tensor& mat, const std::string& metadata, const at::Tensor& label_img,
-                       int64_t step, const std::string& tag);
+  void write_embedding(const at::Tensor& mat, const std::string& metadata, const at::Tensor& label_img, int64_t step,
+                       const std::string& tag);
 
   SummaryWriterOptions options_;
   std::string folder_;

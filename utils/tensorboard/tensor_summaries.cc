@@ -171,8 +171,7 @@ void SummaryWriter::add_pr_curve(std::string_view tag, const at::Tensor& labels,
 void SummaryWriter::add_pr_curve_raw(std::string_view tag, const at::Tensor& true_positive_counts,
                                      const at::Tensor& false_positive_counts, const at::Tensor& true_negative_counts,
                                      const at::Tensor& false_negative_counts, const at::Tensor& precision,
-                                     const at::Tensor& recall, int64_t step, int64_t num_thresholds,
-                                     double wall_time) {
+                                     const at::Tensor& recall, int64_t step, int64_t num_thresholds, double wall_time) {
   TORCH_CHECK_VALUE(num_thresholds >= 2, "SummaryWriter: a curve of ", num_thresholds, " thresholds");
   std::vector<double> rows;
   for (const at::Tensor* row : {&true_positive_counts, &false_positive_counts, &true_negative_counts,
