@@ -280,7 +280,6 @@ Tensor from_floats(const Tensor& whole, ScalarType integers) {
 }
 
 ChosenParameters choose_parameters(float least, float most, Range range, bool symmetric, bool float_scale) {
-  TORCH_CHECK(least <= most, "In ChooseQuantizationParams, min should be less than or equal to max");
   const auto low = static_cast<double>(range.least), high = static_cast<double>(range.most);
   double from = least, to = most;
   const bool both_sides = from < 0 && to > 0;
@@ -335,6 +334,7 @@ std::pair<float, float> extremes(const Tensor& numbers) {
     if (low < least || std::isnan(low)) least = low;
     if (high > most || std::isnan(high)) most = high;
   }
+  TORCH_CHECK(least <= most, "In ChooseQuantizationParams, min should be less than or equal to max");
   return {least, most};
 }
 

@@ -118,7 +118,8 @@ struct ChosenParameters {
 /// `symmetric`: the zero point is in the middle; `float_scale`: it is chosen for the scale as a float.
 ChosenParameters choose_parameters(float least, float most, Range range, bool symmetric = false,
                                    bool float_scale = false);
-/// The least and the greatest of float numbers; 0 and 0 where there are none.
+/// The least and the greatest of float numbers, between which parameters are chosen; 0 and 0 where there are none. Throws
+/// c10::Error for NaN.
 std::pair<float, float> extremes(const Tensor& numbers);
 
 }  // namespace at::quantized
