@@ -606,9 +606,11 @@ void replay_scaler_errors(const Json& one, Check& check) {
 }
 
 torch::amp::GradScaler scaler_of(const Json& config) {
-  return torch::amp::GradScaler(at::kCPU, number_of(config, "init_scale", 65536), number_of(config, "growth_factor", 2),
+  torch::amp::GradScaler scaler(at::kCPU, number_of(config, "init_scale", 65536), number_of(config, "growth_factor", 2),
                                 number_of(config, "backoff_factor", 0.5), integer_of(config, "growth_interval", 2000),
                                 flag_of(config, "enabled", true));
+  check_all_read(config, "config");
+  return scaler;
 }
 
 void replay_scaler(const Json& one, Check& check) {

@@ -35,17 +35,17 @@ using namespace torch::data::samplers;
 
 std::optional<at::Generator> own_generator(const Json& c) {
   if (!has(c, "generator_seed")) return std::nullopt;
-  return at::make_generator<at::CPUGeneratorImpl>(c.at("generator_seed").get<uint64_t>());
+  return at::make_generator<at::CPUGeneratorImpl>(read(c, "generator_seed").get<uint64_t>());
 }
 
 // Seeds what the case draws from, and gives its own generator if it has one.
 std::optional<at::Generator> seeded(const Json& c) {
-  if (has(c, "default_generator_seed")) at::manual_seed(c.at("default_generator_seed").get<uint64_t>());
+  if (has(c, "default_generator_seed")) at::manual_seed(read(c, "default_generator_seed").get<uint64_t>());
   return own_generator(c);
 }
 
 void check_then(const Json& c, const std::optional<at::Generator>& generator, Check& check) {
-  if (has(c, "then")) check.then(c.at("then"));
+  if (has(c, "then")) check.then(read(c, "then"));
   for (const Json& next : member_or_empty(c, "then_of_generator"))
     check.equal("then_of_generator", generator->get<at::CPUGeneratorImpl>()->random64() % (uint64_t{1} << 30), next);
 }
@@ -61,23 +61,23 @@ std::vector<size_t> all_of(Sampler<>& sampler) {
 template <class S>
 void replay_epochs(const Json& c, S sampler, const std::optional<at::Generator>& generator, Check& check) {
   Json epochs = Json::array();
-  for (size_t i = 0; i < c.at("epochs").size(); ++i) {
+  for (size_t i = 0; i < read(c, "epochs").size(); ++i) {
     sampler.reset(std::nullopt);
     epochs.push_back(all_of(sampler));
   }
-  check.equal("epochs", epochs, c.at("epochs"));
-  if (has(c, "len")) check.equal("len", sampler.num_samples(), c.at("len"));
+  check.equal("epochs", epochs, read(c, "epochs"));
+  if (has(c, "len")) check.equal("len", sampler.num_samples(), read(c, "len"));
   check_then(c, generator, check);
 }
 
 void replay_distributed(const Json& c, Check& check) {
-  const int64_t replicas = c.at("num_replicas");
+  const int64_t replicas = read(c, "num_replicas");
   Json ranks = Json::array();
   for (int64_t rank = 0; rank < replicas; ++rank) {
-    DistributedIndexSampler sampler(c.at("length"), DistributedIndexSamplerOptions(replicas, rank)
-                                                        .shuffle(c.at("shuffle").get<bool>())
-                                                        .seed(c.at("seed").get<uint64_t>())
-                                                        .drop_last(c.at("drop_last").get<bool>()));
+    DistributedIndexSampler sampler(read(c, "length"), DistributedIndexSamplerOptions(replicas, rank)
+                                                        .shuffle(read(c, "shuffle").get<bool>())
+                                                        .seed(read(c, "seed").get<uint64_t>())
+                                                        .drop_last(read(c, "drop_last").get<bool>()));
     Json epochs = Json::array();
     for (size_t epoch : {0, 1}) {
       sampler.set_epoch(epoch);
@@ -85,34 +85,35 @@ void replay_distributed(const Json& c, Check& check) {
       epochs.push_back(all_of(sampler));
     }
     ranks.push_back(epochs);
-    check.equal("len", sampler.num_samples(), c.at("len"));
+    check.equal("len", sampler.num_samples(), read(c, "len"));
   }
-  check.equal("epochs_of_ranks", ranks, c.at("epochs_of_ranks"));
+  check.equal("epochs_of_ranks", ranks, read(c, "epochs_of_ranks"));
 }
 
 void replay_batches(const Json& c, Check& check) {
-  BatchSampler sampler(SequentialSampler(c.at("length").get<size_t>()), c.at("batch_size"), c.at("drop_last"));
+  BatchSampler sampler(SequentialSampler(read(c, "length").get<size_t>()), read(c, "batch_size"), read(c, "drop_last"));
   Json batches = Json::array();
   while (const auto batch = sampler.next()) batches.push_back(*batch);
-  check.equal("batches", batches, c.at("batches"));
-  check.equal("len", sampler.size(), c.at("len"));
+  check.equal("batches", batches, read(c, "batches"));
+  check.equal("len", sampler.size(), read(c, "len"));
 }
 
 void replay_sampler(const Json& c, Check& check) {
-  const std::string name = c.at("sampler");
+  const std::string name = read(c, "sampler");
   if (name == "BatchSampler") return replay_batches(c, check);
   if (name == "DistributedSampler") return replay_distributed(c, check);
   const auto generator = seeded(c);
   if (name == "RandomSampler") {
     RandomSamplerOptions options = RandomSamplerOptions().generator(generator);
-    options.replacement(flag_of(c.at("config"), "replacement", false));
-    if (has(c.at("config"), "num_samples")) options.num_samples(integer_of(c.at("config"), "num_samples", 0));
-    replay_epochs(c, RandomSampler(c.at("length").get<int64_t>(), options), generator, check);
+    options.replacement(flag_of(read(c, "config"), "replacement", false));
+    if (has(read(c, "config"), "num_samples")) options.num_samples(integer_of(read(c, "config"), "num_samples", 0));
+    replay_epochs(c, RandomSampler(read(c, "length").get<int64_t>(), options), generator, check);
   } else if (name == "WeightedRandomSampler") {
-    const std::vector<double> weights = c.at("weights");
-    replay_epochs(c, WeightedRandomSampler(weights, c.at("num_samples"), c.at("replacement")), generator, check);
+    const std::vector<double> weights = read(c, "weights");
+    replay_epochs(c, WeightedRandomSampler(weights, read(c, "num_samples"), flag_of(c, "replacement", true), generator),
+                  generator, check);
   } else if (name == "SubsetRandomSampler") {
-    replay_epochs(c, SubsetRandomSampler(c.at("indices").get<std::vector<size_t>>(), generator), generator, check);
+    replay_epochs(c, SubsetRandomSampler(read(c, "indices").get<std::vector<size_t>>(), generator), generator, check);
   } else {
     check.skip("no sampler " + name);
   }
@@ -129,13 +130,13 @@ struct Range : datasets::Dataset<Range, int64_t> {
 
 void replay_split(const Json& c, Check& check) {
   const auto generator = seeded(c);
-  const Json& lengths = c.at("lengths");
-  const Range range(c.at("length"));
+  const Json& lengths = read(c, "lengths");
+  const Range range(read(c, "length"));
   const auto parts = lengths[0].is_number_float() ? random_split(range, lengths.get<std::vector<double>>(), generator)
                                                   : random_split(range, lengths.get<std::vector<int64_t>>(), generator);
   Json indices = Json::array();
   for (const auto& part : parts) indices.push_back(part.indices());
-  check.equal("indices", indices, c.at("indices"));
+  check.equal("indices", indices, read(c, "indices"));
   check_then(c, generator, check);
 }
 
@@ -157,15 +158,15 @@ DataLoaderOptions python_options(size_t batch_size, const std::optional<at::Gene
 
 void replay_loader(const Json& c, Check& check) {
   const auto generator = seeded(c);
-  const Json& config = c.at("config");
-  const size_t n = c.at("length");
+  const Json& config = read(c, "config");
+  const size_t n = read(c, "length");
   const DataLoaderOptions options =
-      python_options(config.at("batch_size"), generator).drop_last(config.at("drop_last").get<bool>());
+      python_options(read(config, "batch_size"), generator).drop_last(read(config, "drop_last").get<bool>());
   const auto replay = [&](const auto& loader) {
-    check.equal("epochs", passes_of(loader, c.at("epochs").size()), c.at("epochs"));
-    check.equal("len", *loader->size(), c.at("len"));
+    check.equal("epochs", passes_of(loader, read(c, "epochs").size()), read(c, "epochs"));
+    check.equal("len", *loader->size(), read(c, "len"));
   };
-  if (config.at("shuffle").get<bool>()) {
+  if (read(config, "shuffle").get<bool>()) {
     replay(make_data_loader(
         Range(n), RandomSampler(static_cast<int64_t>(n), RandomSamplerOptions().generator(generator)), options));
   } else {
@@ -175,27 +176,30 @@ void replay_loader(const Json& c, Check& check) {
 }
 
 void replay_workers(const Json& c, Check& check) {
-  const int64_t n = c.at("length");
+  const int64_t n = read(c, "length");
   for (const auto& [workers, epochs] : {std::pair<size_t, const char*>{0, "epochs"}, {2, "epochs_with_two_workers"}}) {
     const auto generator = own_generator(c);
     const auto loader =
         make_data_loader(Range(static_cast<size_t>(n)), RandomSampler(n, RandomSamplerOptions().generator(generator)),
-                         python_options(c.at("batch_size"), generator).workers(workers));
-    check.equal(epochs, passes_of(loader, c.at(epochs).size()), c.at(epochs));
+                         python_options(read(c, "batch_size"), generator).workers(workers));
+    check.equal(epochs, passes_of(loader, read(c, epochs).size()), read(c, epochs));
   }
 }
 
 void replay_loader_with_sampler(const Json& c, Check& check) {
   const auto generator = seeded(c);
-  const std::vector<double> weights = c.at("weights");
-  const auto loader = make_data_loader(Range(weights.size()), WeightedRandomSampler(weights, c.at("num_samples")),
-                                       python_options(c.at("batch_size"), generator));
-  check.equal("epochs", passes_of(loader, c.at("epochs").size()), c.at("epochs"));
+  const std::vector<double> weights = read(c, "weights");
+  const auto loader = make_data_loader(Range(weights.size()),
+                                       WeightedRandomSampler(weights, read(c, "num_samples"),
+                                                             flag_of(c, "replacement", true), generator),
+                                       python_options(read(c, "batch_size"), generator));
+  check.equal("epochs", passes_of(loader, read(c, "epochs").size()), read(c, "epochs"));
+  check_then(c, generator, check);
 }
 
 void replay_base_seeds(const Json& c, Check& check) {
   const auto generator = own_generator(c);
-  for (const Json& recorded : c.at("base_seeds"))
+  for (const Json& recorded : read(c, "base_seeds"))
     check.equal("base seed", torch::data::detail::base_seed(generator, 0), recorded);
 }
 
@@ -289,8 +293,8 @@ Json with_lists(Json recorded) {
 }
 
 void replay_collate(const Json& c, Check& check) {
-  const std::string name = c.at("id").get<std::string>().substr(std::string("default_collate/").size());
-  const Json recorded = with_lists(c.at("result"));
+  const std::string name = read(c, "id").get<std::string>().substr(std::string("default_collate/").size());
+  const Json recorded = with_lists(read(c, "result"));
   if (name == "numpy ints")
     return check.equal("result", describe(default_collate(std::vector<int32_t>{1, 2})), recorded);
   const auto batch = batch_of(name);
@@ -317,11 +321,11 @@ std::string kind_of(const std::function<void()>& f) {
 }
 
 void replay_collate_error(const Json& c, Check& check) {
-  const std::string name = c.at("id").get<std::string>().substr(std::string("default_collate/").size());
+  const std::string name = read(c, "id").get<std::string>().substr(std::string("default_collate/").size());
   const auto batch = batch_of(name);
   if (!batch) return check.skip("no batch " + name);
   const std::string kind = kind_of([&] { default_collate(*batch); });
-  check.equal("error", kind == "IndexError" ? "KeyError" : kind, c.at("error").at("type"));
+  check.equal("error", kind == "IndexError" ? "KeyError" : kind, read(c, "error").at("type"));
 }
 
 // A script's log: lines are made here in Python's form.
@@ -474,7 +478,7 @@ void script_distributed_sampler_options(Log& log) {
 }
 
 void replay_script(const Json& c, Check& check) {
-  const std::string name = c.at("id");
+  const std::string name = read(c, "id");
   Log log;
   if (name == "script/datasets") {
     script_datasets(log);
@@ -487,14 +491,16 @@ void replay_script(const Json& c, Check& check) {
   } else {
     return check.skip("no script " + name);
   }
-  check.equal("number of lines", log.lines().size(), c.at("log").size());
-  for (size_t i = 0; i < std::min(log.lines().size(), c.at("log").size()); ++i)
-    check.equal("line " + std::to_string(i), log.lines()[i], c.at("log")[i]);
+  check.equal("number of lines", log.lines().size(), read(c, "log").size());
+  for (size_t i = 0; i < std::min(log.lines().size(), read(c, "log").size()); ++i)
+    check.equal("line " + std::to_string(i), log.lines()[i], read(c, "log")[i]);
 }
 
 }  // namespace
 
-void replay_data(const Json& c, Check& check) {
+namespace {
+
+void replay_kind(const Json& c, Check& check) {
   if (has(c, "sampler")) return replay_sampler(c, check);
   using Replay = void (*)(const Json&, Check&);
   static const std::map<std::string, Replay> kinds = {
@@ -507,9 +513,17 @@ void replay_data(const Json& c, Check& check) {
       {"default_collate error", replay_collate_error},
       {"script", replay_script},
   };
-  const auto found = kinds.find(c.at("kind").get<std::string>());
+  const auto found = kinds.find(read(c, "kind").get<std::string>());
   if (found == kinds.end()) return check.skip("no such kind of case");
   found->second(c, check);
+}
+
+}  // namespace
+
+void replay_data(const Json& c, Check& check) {
+  replay_kind(c, check);
+  // Batches and scripts are known by their ids.
+  if (check.skip_reason().empty()) check_all_read(c, "field", {"id", "kind", "note", "batch", "script", "log"});
 }
 
 }  // namespace recorded

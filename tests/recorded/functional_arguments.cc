@@ -37,12 +37,20 @@ at::Tensor Arguments::take(const Json& v, const std::string& name,
 }
 
 at::Tensor Arguments::tensor(const std::string& name) const {
+  reads().emplace(&kwargs_, name);
   const auto found = names_.find(name);
   return found == names_.end() ? at::Tensor() : found->second;
 }
 
+void Arguments::check_all_read() const {
+  recorded::check_all_read(kwargs_, "argument");
+  for (size_t i = 0; i < args_.size(); ++i) {
+    if (places_read_.count(i) == 0) throw std::runtime_error("argument " + std::to_string(i) + " is not known here");
+  }
+}
+
 at::ScalarType Arguments::dtype(const std::string& name) const {
-  const std::string text = kwargs_.at(name).at("dtype");
+  const std::string text = value(name).at("dtype");
   for (at::ScalarType type : {at::kFloat, at::kDouble, at::kHalf, at::kBFloat16}) {
     if (text == (type == at::kFloat    ? "float32"
                  : type == at::kDouble ? "float64"

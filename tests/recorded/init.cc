@@ -39,17 +39,19 @@ init::NonlinearityType nonlinearity_of(const std::string& name) {
 namespace {
 
 init::FanModeType mode_of(const Json& k) {
-  if (text_of(k, "mode", "fan_in") == "fan_out") return torch::kFanOut;
+  const std::string mode = text_of(k, "mode", "fan_in");
+  if (mode == "fan_out") return torch::kFanOut;
+  if (mode != "fan_in") refuse_value("mode", mode);
   return torch::kFanIn;
 }
 
 Tensor zeros(const Json& one) {
-  const std::string name = one.at("dtype");
+  const std::string name = read(one, "dtype");
   const at::ScalarType dtype = name == "float64"    ? at::kDouble
                                : name == "bfloat16" ? at::kBFloat16
                                : name == "float16"  ? at::kHalf
                                                     : at::kFloat;
-  std::vector<int64_t> size = one.at("size");
+  std::vector<int64_t> size = read(one, "size");
   // The only layout that is not contiguous is a transposed matrix.
   if (one.contains("from")) return at::t(at::zeros({size[1], size[0]}, at::TensorOptions(dtype)));
   return at::zeros(size, at::TensorOptions(dtype));
@@ -79,18 +81,19 @@ void initialize(const std::string& f, Tensor t, const Json& k) {
 }
 
 void replay_init(const Json& one, Check& check) {
-  const std::string f = one.at("function");
+  const std::string f = read(one, "function");
   if (f == "calculate_gain") {
-    const init::NonlinearityType nonlinearity = nonlinearity_of(one.at("nonlinearity"));
+    const init::NonlinearityType nonlinearity = nonlinearity_of(read(one, "nonlinearity"));
     const double gain = has(one, "param") ? init::calculate_gain(nonlinearity, number_of(one, "param", 0))
                                           : init::calculate_gain(nonlinearity);
-    return check.number("gain", gain, one.at("value"), 0);
+    return check.number("gain", gain, read(one, "value"), 0);
   }
   Tensor t = zeros(one);
-  at::manual_seed(one.at("seed").get<uint64_t>());
-  initialize(f, t, one.at("kwargs"));
-  check.tensor("result", t, one.at("result"));
-  check.then(one.at("then"));
+  at::manual_seed(read(one, "seed").get<uint64_t>());
+  initialize(f, t, read(one, "kwargs"));
+  check_all_read(one.at("kwargs"), f);
+  check.tensor("result", t, read(one, "result"));
+  check.then(read(one, "then"));
 }
 
 }  // namespace recorded

@@ -33,8 +33,8 @@ Built lazy_conv(const Json& c) {
       .dilation(array_of<D>(c, "dilation", 1))
       .groups(integer_of(c, "groups", 1))
       .bias(flag_of(c, "bias", true));
-  if (has(c, "padding") && c.at("padding").is_string()) {
-    if (c.at("padding") == "same") {
+  if (has(c, "padding") && read(c, "padding").is_string()) {
+    if (read(c, "padding") == "same") {
       options.padding(torch::kSame);
     } else {
       options.padding(torch::kValid);
@@ -43,9 +43,15 @@ Built lazy_conv(const Json& c) {
     options.padding(array_of<D>(c, "padding", 0));
   }
   const std::string mode = text_of(c, "padding_mode", "zeros");
-  if (mode == "reflect") options.padding_mode(torch::kReflect);
-  if (mode == "replicate") options.padding_mode(torch::kReplicate);
-  if (mode == "circular") options.padding_mode(torch::kCircular);
+  if (mode == "reflect") {
+    options.padding_mode(torch::kReflect);
+  } else if (mode == "replicate") {
+    options.padding_mode(torch::kReplicate);
+  } else if (mode == "circular") {
+    options.padding_mode(torch::kCircular);
+  } else if (mode != "zeros") {
+    refuse_value("padding_mode", mode);
+  }
   return plain(Holder(nn::LazyConvOptions<D>(options)));
 }
 
@@ -61,7 +67,7 @@ Built lazy_conv_transpose(const Json& c) {
   Holder holder((nn::LazyConvTransposeOptions<D>(options)));
   return {holder.ptr(), [holder](const Call& call) mutable -> Tensors {
             if (!has(*call.kwargs, "output_size")) return {holder->forward(call.inputs.at(0))};
-            const std::vector<int64_t> size = integers(call.kwargs->at("output_size"));
+            const std::vector<int64_t> size = integers(read(*call.kwargs, "output_size"));
             return {holder->forward(call.inputs.at(0), c10::IntArrayRef(size))};
           }};
 }

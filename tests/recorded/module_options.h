@@ -29,18 +29,19 @@ Options reduced(Options options, const Json& c) {
   const std::string reduction = text_of(c, "reduction", "mean");
   if (reduction == "none") return options.reduction(torch::kNone);
   if (reduction == "sum") return options.reduction(torch::kSum);
+  if (reduction != "mean") refuse_value("reduction", reduction);
   return options.reduction(torch::kMean);
 }
 
-// A module that takes tensors and gives one.
+// A module that takes tensors and gives one. Its hooks run.
 template <size_t N, typename Holder>
 Built plain(Holder holder) {
   return {holder.ptr(), [holder](const Call& call) mutable -> Tensors {
             const Tensors& x = call.inputs;
-            if constexpr (N == 1) return {holder->forward(x.at(0))};
-            if constexpr (N == 2) return {holder->forward(x.at(0), x.at(1))};
-            if constexpr (N == 3) return {holder->forward(x.at(0), x.at(1), x.at(2))};
-            if constexpr (N == 4) return {holder->forward(x.at(0), x.at(1), x.at(2), x.at(3))};
+            if constexpr (N == 1) return {holder(x.at(0))};
+            if constexpr (N == 2) return {holder(x.at(0), x.at(1))};
+            if constexpr (N == 3) return {holder(x.at(0), x.at(1), x.at(2))};
+            if constexpr (N == 4) return {holder(x.at(0), x.at(1), x.at(2), x.at(3))};
           }};
 }
 

@@ -20,25 +20,35 @@ namespace {
 template <size_t D, typename Holder>
 Built conv_transpose(const Json& c) {
   auto options = nn::ConvTransposeOptions<D>(integer_of(c, "in_channels", 0), integer_of(c, "out_channels", 0),
-                                             array_of<D>(c.at("kernel_size")))
+                                             array_of<D>(read(c, "kernel_size")))
                      .stride(array_of<D>(c, "stride", 1))
                      .padding(array_of<D>(c, "padding", 0))
                      .output_padding(array_of<D>(c, "output_padding", 0))
                      .groups(integer_of(c, "groups", 1))
                      .bias(flag_of(c, "bias", true))
                      .dilation(array_of<D>(c, "dilation", 1));
-  if (text_of(c, "padding_mode", "zeros") == "reflect") options.padding_mode(torch::kReflect);
+  // Others than zeros are refused by forward.
+  const std::string mode = text_of(c, "padding_mode", "zeros");
+  if (mode == "reflect") {
+    options.padding_mode(torch::kReflect);
+  } else if (mode == "replicate") {
+    options.padding_mode(torch::kReplicate);
+  } else if (mode == "circular") {
+    options.padding_mode(torch::kCircular);
+  } else if (mode != "zeros") {
+    refuse_value("padding_mode", mode);
+  }
   Holder holder(options);
   return {holder.ptr(), [holder](const Call& call) mutable -> Tensors {
-            if (!has(*call.kwargs, "output_size")) return {holder->forward(call.inputs.at(0))};
-            const std::vector<int64_t> size = integers(call.kwargs->at("output_size"));
-            return {holder->forward(call.inputs.at(0), c10::IntArrayRef(size))};
+            if (!has(*call.kwargs, "output_size")) return {holder(call.inputs.at(0))};
+            const std::vector<int64_t> size = integers(read(*call.kwargs, "output_size"));
+            return {holder(call.inputs.at(0), c10::IntArrayRef(size))};
           }};
 }
 
 template <size_t D>
 nn::MaxUnpoolOptions<D> unpool_options(const Json& c) {
-  const auto kernel = array_of<D>(c.at("kernel_size"));
+  const auto kernel = array_of<D>(read(c, "kernel_size"));
   return nn::MaxUnpoolOptions<D>(kernel).stride(array_of<D>(c, "stride", kernel)).padding(array_of<D>(c, "padding", 0));
 }
 template <size_t D, typename Holder>
@@ -46,16 +56,16 @@ Built max_unpool(const Json& c) {
   Holder holder(unpool_options<D>(c));
   return {holder.ptr(), [holder](const Call& call) mutable -> Tensors {
             if (!has(*call.kwargs, "output_size")) return {holder->forward(call.inputs.at(0), call.inputs.at(1))};
-            return {holder->forward(call.inputs.at(0), call.inputs.at(1), integers(call.kwargs->at("output_size")))};
+            return {holder->forward(call.inputs.at(0), call.inputs.at(1), integers(read(*call.kwargs, "output_size")))};
           }};
 }
 
 template <size_t D>
 nn::FractionalMaxPoolOptions<D> fractional_options(const Json& c) {
-  nn::FractionalMaxPoolOptions<D> options(array_of<D>(c.at("kernel_size")));
-  if (has(c, "output_size")) options.output_size(array_of<D>(c.at("output_size")));
+  nn::FractionalMaxPoolOptions<D> options(array_of<D>(read(c, "kernel_size")));
+  if (has(c, "output_size")) options.output_size(array_of<D>(read(c, "output_size")));
   if (has(c, "output_ratio")) {
-    const Json& ratio = c.at("output_ratio");
+    const Json& ratio = read(c, "output_ratio");
     std::vector<double> all;
     for (size_t d = 0; d < D; ++d) all.push_back(number(ratio.is_array() ? ratio.at(d) : ratio));
     options.output_ratio(torch::ExpandingArray<D, double>(all));
@@ -74,7 +84,7 @@ Built fractional(const Json& c) {
 
 template <size_t D>
 nn::LPPoolOptions<D> lp_options(const Json& c) {
-  const auto kernel = array_of<D>(c.at("kernel_size"));
+  const auto kernel = array_of<D>(read(c, "kernel_size"));
   return nn::LPPoolOptions<D>(number_of(c, "norm_type", 2), kernel)
       .stride(array_of<D>(c, "stride", kernel))
       .ceil_mode(flag_of(c, "ceil_mode", false));
@@ -88,12 +98,29 @@ Options transformer_layer(const Json& c, Options o) {
   o.batch_first(flag_of(c, "batch_first", false))
       .norm_first(flag_of(c, "norm_first", false))
       .bias(flag_of(c, "bias", true));
-  if (text_of(c, "activation", "relu") == "gelu") o.activation(torch::kGELU);
+  const std::string activation = text_of(c, "activation", "relu");
+  if (activation == "gelu") {
+    o.activation(torch::kGELU);
+  } else if (activation != "relu") {
+    refuse_value("activation", activation);
+  }
   return o;
 }
 template <typename Options>
 Options transformer_layer(const Json& c) {
   return transformer_layer(c, Options(integer_of(c, "d_model", 0), integer_of(c, "nhead", 0)));
+}
+
+nn::LayerNormOptions layer_norm_options(const Json& c) {
+  return nn::LayerNormOptions(integers(read(c, "normalized_shape")))
+      .eps(number_of(c, "eps", 1e-5))
+      .elementwise_affine(flag_of(c, "elementwise_affine", true))
+      .bias(flag_of(c, "bias", true));
+}
+nn::RMSNormOptions rms_norm_options(const Json& c) {
+  nn::RMSNormOptions options(integers(read(c, "normalized_shape")));
+  if (has(c, "eps")) options.eps(number(read(c, "eps")));
+  return options.elementwise_affine(flag_of(c, "elementwise_affine", true));
 }
 
 Built attention(const Json& c) {
@@ -109,28 +136,33 @@ Built attention(const Json& c) {
   return {holder.ptr(), [holder](const Call& call) mutable -> Tensors {
             const auto [y, w] = holder->forward(call.inputs.at(0), call.inputs.at(1), call.inputs.at(2),
                                                 call.named("key_padding_mask"), call.flag("need_weights", true),
-                                                call.named("attn_mask"), call.flag("average_attn_weights", true));
+                                                call.named("attn_mask"), call.flag("average_attn_weights", true),
+                                                call.flag("is_causal", false));
             return {y, w};
           }};
 }
 
-nn::AnyModule norm_of(const Json& c) {
-  const Json& config = c.at("config");
-  return nn::AnyModule(
-      nn::LayerNorm(nn::LayerNormOptions(integers(config.at("normalized_shape"))).eps(number_of(config, "eps", 1e-5))));
+nn::AnyModule norm_of(const Json& spec) {
+  const Json& c = spec.at("config");
+  const std::string name = spec.contains("module") ? spec.at("module") : spec.at("class");
+  if (name == "LayerNorm") return nn::AnyModule(nn::LayerNorm(layer_norm_options(c)));
+  if (name == "RMSNorm") return nn::AnyModule(nn::RMSNorm(rms_norm_options(c)));
+  throw std::runtime_error("no norm " + name + " here");
 }
 
 Built transformer_class(const std::string& name, const Json& c) {
   if (name == "TransformerEncoderLayer") {
     nn::TransformerEncoderLayer holder(transformer_layer<nn::TransformerEncoderLayerOptions>(c));
     return {holder.ptr(), [holder](const Call& call) mutable -> Tensors {
-              return {holder->forward(call.inputs.at(0), call.named("src_mask"), call.named("src_key_padding_mask"))};
+              return {holder->forward(call.inputs.at(0), call.named("src_mask"), call.named("src_key_padding_mask"),
+                                      call.flag("is_causal", false))};
             }};
   }
   const auto decode = [](auto holder) {
     return [holder](const Call& call) mutable -> Tensors {
       return {holder->forward(call.inputs.at(0), call.inputs.at(1), call.named("tgt_mask"), call.named("memory_mask"),
-                              call.named("tgt_key_padding_mask"), call.named("memory_key_padding_mask"))};
+                              call.named("tgt_key_padding_mask"), call.named("memory_key_padding_mask"),
+                              call.flag("tgt_is_causal", false), call.flag("memory_is_causal", false))};
     };
   };
   if (name == "TransformerDecoderLayer") {
@@ -139,21 +171,23 @@ Built transformer_class(const std::string& name, const Json& c) {
   }
   if (name == "TransformerEncoder") {
     nn::TransformerEncoderOptions options(
-        transformer_layer<nn::TransformerEncoderLayerOptions>(c.at("encoder_layer").at("config")),
+        transformer_layer<nn::TransformerEncoderLayerOptions>(read(c, "encoder_layer").at("config")),
         integer_of(c, "num_layers", 0));
-    if (has(c, "norm")) options.norm(norm_of(c.at("norm")));
+    options.enable_nested_tensor(flag_of(c, "enable_nested_tensor", true)).mask_check(flag_of(c, "mask_check", true));
+    if (has(c, "norm")) options.norm(norm_of(read(c, "norm")));
     nn::TransformerEncoder holder(options);
     return {holder.ptr(),
             [holder](const Call& call) mutable -> Tensors {
-              return {holder->forward(call.inputs.at(0), call.named("mask"), call.named("src_key_padding_mask"))};
+              return {holder->forward(call.inputs.at(0), call.named("mask"), call.named("src_key_padding_mask"),
+                                      call.flag("is_causal", false))};
             },
             false};
   }
   if (name == "TransformerDecoder") {
     nn::TransformerDecoderOptions options(
-        transformer_layer<nn::TransformerDecoderLayerOptions>(c.at("decoder_layer").at("config")),
+        transformer_layer<nn::TransformerDecoderLayerOptions>(read(c, "decoder_layer").at("config")),
         integer_of(c, "num_layers", 0));
-    if (has(c, "norm")) options.norm(norm_of(c.at("norm")));
+    if (has(c, "norm")) options.norm(norm_of(read(c, "norm")));
     nn::TransformerDecoder holder(options);
     return {holder.ptr(), decode(holder), false};
   }
@@ -165,7 +199,9 @@ Built transformer_class(const std::string& name, const Json& c) {
       [holder](const Call& call) mutable -> Tensors {
         return {holder->forward(call.inputs.at(0), call.inputs.at(1), call.named("src_mask"), call.named("tgt_mask"),
                                 call.named("memory_mask"), call.named("src_key_padding_mask"),
-                                call.named("tgt_key_padding_mask"), call.named("memory_key_padding_mask"))};
+                                call.named("tgt_key_padding_mask"), call.named("memory_key_padding_mask"),
+                                call.flag("src_is_causal", false), call.flag("tgt_is_causal", false),
+                                call.flag("memory_is_causal", false))};
       },
       false};
 }
@@ -174,17 +210,18 @@ nn::EmbeddingBagMode bag_mode(const Json& c) {
   const std::string mode = text_of(c, "mode", "mean");
   if (mode == "sum") return torch::kSum;
   if (mode == "max") return torch::kMax;
+  if (mode != "mean") refuse_value("mode", mode);
   return torch::kMean;
 }
 template <typename Options>
 Options bag_options(const Json& c, Options o) {
-  if (has(c, "max_norm")) o.max_norm(number(c.at("max_norm")));
+  if (has(c, "max_norm")) o.max_norm(number(read(c, "max_norm")));
   o.norm_type(number_of(c, "norm_type", 2))
       .scale_grad_by_freq(flag_of(c, "scale_grad_by_freq", false))
       .mode(bag_mode(c))
       .sparse(flag_of(c, "sparse", false));
   o.include_last_offset(flag_of(c, "include_last_offset", false));
-  if (has(c, "padding_idx")) o.padding_idx(integer(c.at("padding_idx")));
+  if (has(c, "padding_idx")) o.padding_idx(integer(read(c, "padding_idx")));
   return o;
 }
 Built embedding_bag(const Json& c) {
@@ -200,7 +237,7 @@ Built embedding_bag(const Json& c) {
 Built adaptive_softmax(const Json& c) {
   nn::AdaptiveLogSoftmaxWithLoss holder(nn::AdaptiveLogSoftmaxWithLossOptions(integer_of(c, "in_features", 0),
                                                                               integer_of(c, "n_classes", 0),
-                                                                              integers(c.at("cutoffs")))
+                                                                              integers(read(c, "cutoffs")))
                                             .div_value(number_of(c, "div_value", 4))
                                             .head_bias(flag_of(c, "head_bias", false)));
   return {holder.ptr(), [holder](const Call& call) mutable -> Tensors {
@@ -214,14 +251,7 @@ Built adaptive_softmax(const Json& c) {
 Built triplet(const Json& c) {
   auto options = reduced(
       nn::TripletMarginWithDistanceLossOptions().margin(number_of(c, "margin", 1)).swap(flag_of(c, "swap", false)), c);
-  if (has(c, "distance_function")) {
-    if (c.at("distance_function").at("function") == "cosine_distance") {
-      options.distance_function(
-          [](const Tensor& x, const Tensor& y) { return at::rsub(at::cosine_similarity(x, y, -1, 1e-8), 1); });
-    } else {
-      options.distance_function([](const Tensor& x, const Tensor& y) { return at::sum(at::abs(at::sub(x, y)), {-1}); });
-    }
-  }
+  if (has(c, "distance_function")) options.distance_function(distance_function(read(c, "distance_function")));
   return plain<3>(nn::TripletMarginWithDistanceLoss(options));
 }
 
@@ -243,17 +273,8 @@ Built normalization(const std::string& name, const Json& c) {
                                       .affine(flag_of(c, "affine", true))
                                       .bias(flag_of(c, "bias", true))));
   }
-  if (name == "LayerNorm") {
-    return plain<1>(nn::LayerNorm(nn::LayerNormOptions(integers(c.at("normalized_shape")))
-                                      .eps(number_of(c, "eps", 1e-5))
-                                      .elementwise_affine(flag_of(c, "elementwise_affine", true))
-                                      .bias(flag_of(c, "bias", true))));
-  }
-  if (name == "RMSNorm") {
-    nn::RMSNormOptions options(integers(c.at("normalized_shape")));
-    if (has(c, "eps")) options.eps(number(c.at("eps")));
-    return plain<1>(nn::RMSNorm(options.elementwise_affine(flag_of(c, "elementwise_affine", true))));
-  }
+  if (name == "LayerNorm") return plain<1>(nn::LayerNorm(layer_norm_options(c)));
+  if (name == "RMSNorm") return plain<1>(nn::RMSNorm(rms_norm_options(c)));
   if (name == "LocalResponseNorm") {
     return plain<1>(nn::LocalResponseNorm(nn::LocalResponseNormOptions(integer_of(c, "size", 1))
                                               .alpha(number_of(c, "alpha", 1e-4))
@@ -271,7 +292,7 @@ Built normalization(const std::string& name, const Json& c) {
 
 template <size_t D, typename Reflection, typename Replication, typename Circular, typename Zero, typename Constant>
 Built padding(const std::string& kind, const Json& c) {
-  const auto pad = array_of<2 * D>(c.at("padding"));
+  const auto pad = array_of<2 * D>(read(c, "padding"));
   if (kind == "ReflectionPad") return plain<1>(Reflection(pad));
   if (kind == "ReplicationPad") return plain<1>(Replication(pad));
   if (kind == "CircularPad") return plain<1>(Circular(pad));
@@ -311,6 +332,15 @@ Built of_dimensions(const std::string& kind, char d, const Json& c) {
 }
 
 }  // namespace
+
+std::function<Tensor(const Tensor&, const Tensor&)> distance_function(const Json& function) {
+  const std::string name = function.at("function");
+  if (name == "cosine_distance")
+    return [](const Tensor& x, const Tensor& y) { return at::rsub(at::cosine_similarity(x, y, -1, 1e-8), 1); };
+  if (name == "l1_distance")
+    return [](const Tensor& x, const Tensor& y) { return at::sum(at::abs(at::sub(x, y)), {-1}); };
+  throw std::runtime_error("no distance function " + name + " here");
+}
 
 Tensor Call::named(const char* name) const {
   return has(*kwargs, name) ? tensor(kwargs->at(name)) : Tensor();
@@ -360,13 +390,13 @@ Built build(const std::string& name, const Json& c, const TensorOf& tensor) {
                                      .bias(flag_of(c, "bias", true))));
   }
   if (name == "Fold") {
-    return plain<1>(nn::Fold(nn::FoldOptions(array_of<2>(c.at("output_size")), array_of<2>(c.at("kernel_size")))
+    return plain<1>(nn::Fold(nn::FoldOptions(array_of<2>(read(c, "output_size")), array_of<2>(read(c, "kernel_size")))
                                  .dilation(array_of<2>(c, "dilation", 1))
                                  .padding(array_of<2>(c, "padding", 0))
                                  .stride(array_of<2>(c, "stride", 1))));
   }
   if (name == "Unfold") {
-    return plain<1>(nn::Unfold(nn::UnfoldOptions(array_of<2>(c.at("kernel_size")))
+    return plain<1>(nn::Unfold(nn::UnfoldOptions(array_of<2>(read(c, "kernel_size")))
                                    .dilation(array_of<2>(c, "dilation", 1))
                                    .padding(array_of<2>(c, "padding", 0))
                                    .stride(array_of<2>(c, "stride", 1))));

@@ -33,6 +33,9 @@ struct Built {
   bool draws_as_python = true;
 };
 
+// {"function": NAME} of two tensors: "l1_distance" and "cosine_distance", or throws std::runtime_error.
+std::function<at::Tensor(const at::Tensor&, const at::Tensor&)> distance_function(const Json& function);
+
 // Null module for a class that is not built here. `tensor` makes the tensors of a configuration.
 Built build(const std::string& name, const Json& config, const TensorOf& tensor);
 

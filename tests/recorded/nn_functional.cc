@@ -8,6 +8,7 @@
 #include "nn/functional/functional.h"
 #include "tests/recorded/families.h"
 #include "tests/recorded/functional_arguments.h"
+#include "tests/recorded/modules.h"
 
 namespace recorded {
 namespace {
@@ -21,6 +22,7 @@ Options reduced(const Arguments& a, Options options) {
   const std::string reduction = a.text("reduction", "mean");
   if (reduction == "none") return options.reduction(torch::kNone);
   if (reduction == "sum") return options.reduction(torch::kSum);
+  if (reduction != "mean") refuse_value("reduction", reduction);
   return options.reduction(torch::kMean);
 }
 
@@ -35,6 +37,7 @@ typename torch::nn::functional::ConvFuncOptions<D> conv_options(const Arguments&
   if (a.given("padding") && a.value("padding").is_string()) {
     const Json& padding = a.value("padding");
     if (padding == "same") return o.padding(torch::kSame);
+    if (padding != "valid") refuse_value("padding", padding);
     return o.padding(torch::kValid);
   }
   return o.padding(a.array<D>("padding", 0));
@@ -80,7 +83,9 @@ torch::nn::LPPoolOptions<D> lp_options(const Arguments& a) {
 }
 template <size_t D>
 F::MaxUnpoolFuncOptions<D> unpool_options(const Arguments& a) {
-  F::MaxUnpoolFuncOptions<D> o(a.array<D>(2));
+  const auto kernel = a.array<D>(2);
+  F::MaxUnpoolFuncOptions<D> o(kernel);
+  o.stride(a.array<D>("stride", kernel)).padding(a.array<D>("padding", 0));
   if (a.given("output_size")) o.output_size(integers(a.value("output_size")));
   return o;
 }
@@ -132,16 +137,27 @@ F::InterpolateFuncOptions interpolate_options(const Arguments& a) {
   if (mode == "area") return o.mode(torch::kArea);
   if (mode == "nearest-exact") return o.mode(torch::kNearestExact);
   if (mode == "lanczos") return o.mode(torch::kLanczos);
+  if (mode != "nearest") refuse_value("mode", mode);
   return o;
 }
 F::GridSampleFuncOptions grid_options(const Arguments& a) {
   F::GridSampleFuncOptions o;
   o.align_corners(a.flag("align_corners", false));
   const std::string mode = a.text("mode", "bilinear"), padding = a.text("padding_mode", "zeros");
-  if (mode == "nearest") o.mode(torch::kNearest);
-  if (mode == "bicubic") o.mode(torch::kBicubic);
-  if (padding == "border") o.padding_mode(torch::kBorder);
-  if (padding == "reflection") o.padding_mode(torch::kReflection);
+  if (mode == "nearest") {
+    o.mode(torch::kNearest);
+  } else if (mode == "bicubic") {
+    o.mode(torch::kBicubic);
+  } else if (mode != "bilinear") {
+    refuse_value("mode", mode);
+  }
+  if (padding == "border") {
+    o.padding_mode(torch::kBorder);
+  } else if (padding == "reflection") {
+    o.padding_mode(torch::kReflection);
+  } else if (padding != "zeros") {
+    refuse_value("padding_mode", padding);
+  }
   return o;
 }
 F::PadFuncOptions pad_options(const Arguments& a) {
@@ -151,23 +167,29 @@ F::PadFuncOptions pad_options(const Arguments& a) {
   if (mode == "reflect") return o.mode(torch::kReflect);
   if (mode == "replicate") return o.mode(torch::kReplicate);
   if (mode == "circular") return o.mode(torch::kCircular);
+  if (mode != "constant") refuse_value("mode", mode);
   return o;
 }
 F::EmbeddingBagFuncOptions bag_options(const Arguments& a) {
   F::EmbeddingBagFuncOptions o;
   o.offsets(a.tensor(2)).per_sample_weights(a.tensor("per_sample_weights"));
-  o.include_last_offset(a.flag("include_last_offset", false));
+  o.include_last_offset(a.flag("include_last_offset", false)).scale_grad_by_freq(a.flag("scale_grad_by_freq", false));
+  o.norm_type(a.number("norm_type", 2)).sparse(a.flag("sparse", false));
+  if (a.given("max_norm")) o.max_norm(a.number("max_norm", 1));
   if (a.given("padding_idx")) o.padding_idx(a.integer("padding_idx", 0));
   const std::string mode = a.text("mode", "mean");
   if (mode == "sum") return o.mode(torch::kSum);
   if (mode == "max") return o.mode(torch::kMax);
+  if (mode != "mean") refuse_value("mode", mode);
   return o.mode(torch::kMean);
 }
 F::EmbeddingFuncOptions embedding_options(const Arguments& a) {
   F::EmbeddingFuncOptions o;
   if (a.given("padding_idx")) o.padding_idx(a.integer("padding_idx", 0));
   if (a.given("max_norm")) o.max_norm(a.number("max_norm", 1));
-  return o.norm_type(a.number("norm_type", 2)).scale_grad_by_freq(a.flag("scale_grad_by_freq", false));
+  return o.norm_type(a.number("norm_type", 2))
+      .scale_grad_by_freq(a.flag("scale_grad_by_freq", false))
+      .sparse(a.flag("sparse", false));
 }
 template <typename Options>
 Options softmax_options(const Arguments& a) {
@@ -182,6 +204,7 @@ F::KLDivFuncOptions kl_options(const Arguments& a) {
   if (reduction == "batchmean") return o.reduction(torch::kBatchMean);
   if (reduction == "none") return o.reduction(torch::kNone);
   if (reduction == "sum") return o.reduction(torch::kSum);
+  if (reduction != "mean") refuse_value("reduction", reduction);
   return o.reduction(torch::kMean);
 }
 F::DropoutFuncOptions dropout_options(const Arguments& a) {
@@ -203,14 +226,27 @@ Tensors attention_forward(const Arguments& a) {
                                                          a.tensor(7), a.tensor(8), a.value(9).get<bool>(), a.number(10),
                                                          a.tensor(11), a.tensor(12))
                      .training(a.flag("training", true))
+                     .key_padding_mask(a.tensor("key_padding_mask"))
+                     .attn_mask(a.tensor("attn_mask"))
+                     .static_k(a.tensor("static_k"))
+                     .static_v(a.tensor("static_v"))
                      .need_weights(a.flag("need_weights", true))
                      .average_attn_weights(a.flag("average_attn_weights", true))
                      .use_separate_proj_weight(a.flag("use_separate_proj_weight", false))
                      .q_proj_weight(a.tensor("q_proj_weight"))
                      .k_proj_weight(a.tensor("k_proj_weight"))
                      .v_proj_weight(a.tensor("v_proj_weight"));
+  // The mask says it all; the flag is only a hint there.
+  if (a.flag("is_causal", false) && !a.given("attn_mask")) refuse_value("is_causal", "without attn_mask");
   const auto [y, w] = F::multi_head_attention_forward(a.tensor(0), a.tensor(1), a.tensor(2), o);
   return {y, w};
+}
+Tensors triplet_with_distance(const Arguments& a) {
+  auto o = reduced(a, F::TripletMarginWithDistanceLossFuncOptions()
+                          .margin(a.number("margin", 1))
+                          .swap(a.flag("swap", false)));
+  if (a.given("distance_function")) o.distance_function(distance_function(a.value("distance_function")));
+  return {F::triplet_margin_with_distance_loss(a.tensor(0), a.tensor(1), a.tensor(2), o)};
 }
 Tensors gaussian_nll(const Arguments& a) {
   const auto o = reduced(a, F::GaussianNLLLossFuncOptions().full(a.flag("full", false)).eps(a.number("eps", 1e-6)));
@@ -267,6 +303,9 @@ const std::map<std::string, Function>& activations() {
       {"logsigmoid", CALL(F::logsigmoid(a.tensor(0)))},
       {"mish", CALL(F::mish(a.tensor(0)))},
       {"prelu", CALL(F::prelu(a.tensor(0), a.tensor(1)))},
+      {"relu", CALL(F::relu(a.tensor(0)))},
+      {"sigmoid", CALL(F::sigmoid(a.tensor(0)))},
+      {"tanh", CALL(F::tanh(a.tensor(0)))},
       {"relu6", CALL(F::relu6(a.tensor(0)))},
       {"rrelu", CALL(F::rrelu(a.tensor(0), F::RReLUFuncOptions()
                                                .lower(a.number("lower", 0.125))
@@ -344,7 +383,10 @@ const std::map<std::string, Function>& losses() {
       {"multi_margin_loss",
        CALL(F::multi_margin_loss(
            a.tensor(0), a.tensor(1),
-           reduced(a, F::MultiMarginLossFuncOptions().p(a.integer("p", 1)).margin(a.number("margin", 1)))))},
+           reduced(a, F::MultiMarginLossFuncOptions()
+                          .p(a.integer("p", 1))
+                          .margin(a.number("margin", 1))
+                          .weight(a.tensor("weight")))))},
       {"multilabel_margin_loss",
        CALL(F::multilabel_margin_loss(a.tensor(0), a.tensor(1), reduced(a, F::MultilabelMarginLossFuncOptions())))},
       {"multilabel_soft_margin_loss",
@@ -375,7 +417,9 @@ const std::map<std::string, Function>& losses() {
                                                           reduced(a, F::TripletMarginLossFuncOptions()
                                                                          .margin(a.number("margin", 1))
                                                                          .p(a.number("p", 2))
+                                                                         .eps(a.number("eps", 1e-6))
                                                                          .swap(a.flag("swap", false)))))},
+      {"triplet_margin_with_distance_loss", triplet_with_distance},
   };
   return all;
 }
@@ -396,12 +440,19 @@ const std::map<std::string, Function>& others() {
       {"affine_grid", CALL(F::affine_grid(a.tensor(0), integers(a.value(1)), a.flag("align_corners", false)))},
       {"grid_sample", CALL(F::grid_sample(a.tensor(0), a.tensor(1), grid_options(a)))},
       {"interpolate", CALL(F::interpolate(a.tensor(0), interpolate_options(a)))},
+      {"upsample", CALL(F::interpolate(a.tensor(0), interpolate_options(a)))},
+      {"upsample_nearest", CALL(F::interpolate(a.tensor(0), interpolate_options(a).mode(torch::kNearest)))},
+      {"upsample_bilinear",
+       CALL(F::interpolate(a.tensor(0), interpolate_options(a).mode(torch::kBilinear).align_corners(true)))},
       {"pixel_shuffle", CALL(F::pixel_shuffle(a.tensor(0), a.integer(1)))},
       {"pixel_unshuffle", CALL(F::pixel_unshuffle(a.tensor(0), a.integer(1)))},
       {"channel_shuffle", CALL(F::channel_shuffle(a.tensor(0), a.integer(1)))},
       {"pad", CALL(F::pad(a.tensor(0), pad_options(a)))},
       {"fold",
-       CALL(F::fold(a.tensor(0), F::FoldFuncOptions(a.array<2>(1), a.array<2>(2)).stride(a.array<2>("stride", 1))))},
+       CALL(F::fold(a.tensor(0), F::FoldFuncOptions(a.array<2>(1), a.array<2>(2))
+                                     .dilation(a.array<2>("dilation", 1))
+                                     .padding(a.array<2>("padding", 0))
+                                     .stride(a.array<2>("stride", 1))))},
       {"unfold",
        [](const Arguments& a) -> Tensors {
          const auto options = F::UnfoldFuncOptions(a.array<2>(1))
@@ -433,6 +484,7 @@ const std::map<std::string, Function>& others() {
                                                                .weight(a.tensor("weight"))
                                                                .bias(a.tensor("bias"))
                                                                .use_input_stats(a.flag("use_input_stats", true))
+                                                               .momentum(a.number("momentum", 0.1))
                                                                .eps(a.number("eps", 1e-5))))},
       {"layer_norm", CALL(F::layer_norm(a.tensor(0), F::LayerNormFuncOptions(integers(a.value(1)))
                                                          .weight(a.tensor("weight"))
@@ -440,7 +492,10 @@ const std::map<std::string, Function>& others() {
                                                          .eps(a.number("eps", 1e-5))))},
       {"group_norm",
        CALL(F::group_norm(a.tensor(0),
-                          F::GroupNormFuncOptions(a.integer(1)).weight(a.tensor("weight")).bias(a.tensor("bias"))))},
+                          F::GroupNormFuncOptions(a.integer(1))
+                              .weight(a.tensor("weight"))
+                              .bias(a.tensor("bias"))
+                              .eps(a.number("eps", 1e-5))))},
       {"rms_norm", CALL(F::rms_norm(a.tensor(0), rms_options(a)))},
       {"local_response_norm", CALL(F::local_response_norm(a.tensor(0), F::LocalResponseNormFuncOptions(a.integer(1))
                                                                            .alpha(a.number("alpha", 1e-4))
@@ -478,6 +533,7 @@ void replay_nn_functional(const Json& one, Check& check) {
   const Arguments arguments(one, check.recordings());
   if (one.contains("seed")) at::manual_seed(one.at("seed").get<uint64_t>());
   const Tensors results = function(arguments);
+  arguments.check_all_read();
   if (one.contains("then")) check.then(one.at("then"));
 
   const std::vector<Json> recorded = flatten(Json::array({one.at("outputs")}));

@@ -48,7 +48,9 @@ class ModuleCase {
       Check::Scope scope(check_, "run " + std::to_string(i) + ", " + mode + ", " + run.at("dtype").get<std::string>());
       if (mode != "eval") replay(run, true);
       if (mode != "train") replay(run, false);
+      check_all_read(member_or_empty(run, "kwargs"), "argument");
     }
+    check_all_read(case_.at("config"), "config");
   }
 
  private:

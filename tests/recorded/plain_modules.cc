@@ -24,11 +24,11 @@ Built with_indices(const Json& c, Holder holder) {
 template <size_t D>
 nn::ConvOptions<D> conv_options(const Json& c) {
   nn::ConvOptions<D> o(integer_of(c, "in_channels", 1), integer_of(c, "out_channels", 1),
-                       array_of<D>(c.at("kernel_size")));
+                       array_of<D>(read(c, "kernel_size")));
   o.stride(array_of<D>(c, "stride", 1)).dilation(array_of<D>(c, "dilation", 1));
   o.groups(integer_of(c, "groups", 1)).bias(flag_of(c, "bias", true));
   if (has(c, "padding")) {
-    const Json& padding = c.at("padding");
+    const Json& padding = read(c, "padding");
     if (padding == "same") {
       o.padding(torch::kSame);
     } else if (padding == "valid") {
@@ -38,15 +38,21 @@ nn::ConvOptions<D> conv_options(const Json& c) {
     }
   }
   const std::string mode = text_of(c, "padding_mode", "zeros");
-  if (mode == "reflect") o.padding_mode(torch::kReflect);
-  if (mode == "replicate") o.padding_mode(torch::kReplicate);
-  if (mode == "circular") o.padding_mode(torch::kCircular);
+  if (mode == "reflect") {
+    o.padding_mode(torch::kReflect);
+  } else if (mode == "replicate") {
+    o.padding_mode(torch::kReplicate);
+  } else if (mode == "circular") {
+    o.padding_mode(torch::kCircular);
+  } else if (mode != "zeros") {
+    refuse_value("padding_mode", mode);
+  }
   return o;
 }
 
 template <size_t D>
 nn::AvgPoolOptions<D> avg_options(const Json& c) {
-  const auto kernel = array_of<D>(c.at("kernel_size"));
+  const auto kernel = array_of<D>(read(c, "kernel_size"));
   nn::AvgPoolOptions<D> o(kernel);
   o.stride(array_of<D>(c, "stride", kernel))
       .padding(array_of<D>(c, "padding", 0))
@@ -59,7 +65,7 @@ nn::AvgPoolOptions<D> avg_options(const Json& c) {
 }
 template <size_t D>
 nn::MaxPoolOptions<D> max_options(const Json& c) {
-  const auto kernel = array_of<D>(c.at("kernel_size"));
+  const auto kernel = array_of<D>(read(c, "kernel_size"));
   return nn::MaxPoolOptions<D>(kernel)
       .stride(array_of<D>(c, "stride", kernel))
       .padding(array_of<D>(c, "padding", 0))
@@ -68,7 +74,7 @@ nn::MaxPoolOptions<D> max_options(const Json& c) {
 }
 template <size_t D>
 torch::ExpandingArrayWithOptionalElem<D> adaptive_size(const Json& c) {
-  const Json& size = c.at("output_size");
+  const Json& size = read(c, "output_size");
   if (!size.is_array()) return torch::ExpandingArrayWithOptionalElem<D>(size.get<int64_t>());
   std::vector<std::optional<int64_t>> all;
   for (const Json& n : size) all.push_back(n.is_null() ? std::optional<int64_t>() : n.get<int64_t>());
@@ -82,10 +88,10 @@ Built pooling(const std::string& name, const Json& c) {
   if (name == "MaxPool1d") return with_indices(c, nn::MaxPool1d(max_options<1>(c)));
   if (name == "MaxPool2d") return with_indices(c, nn::MaxPool2d(max_options<2>(c)));
   if (name == "MaxPool3d") return with_indices(c, nn::MaxPool3d(max_options<3>(c)));
-  if (name == "AdaptiveAvgPool1d") return plain<1>(nn::AdaptiveAvgPool1d(array_of<1>(c.at("output_size"))));
+  if (name == "AdaptiveAvgPool1d") return plain<1>(nn::AdaptiveAvgPool1d(array_of<1>(read(c, "output_size"))));
   if (name == "AdaptiveAvgPool2d") return plain<1>(nn::AdaptiveAvgPool2d(adaptive_size<2>(c)));
   if (name == "AdaptiveAvgPool3d") return plain<1>(nn::AdaptiveAvgPool3d(adaptive_size<3>(c)));
-  if (name == "AdaptiveMaxPool1d") return with_indices(c, nn::AdaptiveMaxPool1d(array_of<1>(c.at("output_size"))));
+  if (name == "AdaptiveMaxPool1d") return with_indices(c, nn::AdaptiveMaxPool1d(array_of<1>(read(c, "output_size"))));
   if (name == "AdaptiveMaxPool2d") return with_indices(c, nn::AdaptiveMaxPool2d(adaptive_size<2>(c)));
   if (name == "AdaptiveMaxPool3d") return with_indices(c, nn::AdaptiveMaxPool3d(adaptive_size<3>(c)));
   return {};
@@ -148,6 +154,7 @@ nn::KLDivLossOptions kl_options(const Json& c) {
   if (reduction == "batchmean") return o.reduction(torch::kBatchMean);
   if (reduction == "none") return o.reduction(torch::kNone);
   if (reduction == "sum") return o.reduction(torch::kSum);
+  if (reduction != "mean") refuse_value("reduction", reduction);
   return o.reduction(torch::kMean);
 }
 
@@ -182,11 +189,11 @@ Built class_loss(const std::string& name, const Json& c, const Tensor& weight) {
 }
 
 Built loss(const std::string& name, const Json& c, const TensorOf& tensor) {
-  const Tensor weight = has(c, "weight") ? tensor(c.at("weight")) : Tensor();
+  const Tensor weight = has(c, "weight") ? tensor(read(c, "weight")) : Tensor();
   if (Built built = class_loss(name, c, weight); built.module != nullptr) return built;
   if (name == "BCELoss") return plain<2>(nn::BCELoss(reduced(nn::BCELossOptions().weight(weight), c)));
   if (name == "BCEWithLogitsLoss") {
-    const Tensor positive = has(c, "pos_weight") ? tensor(c.at("pos_weight")) : Tensor();
+    const Tensor positive = has(c, "pos_weight") ? tensor(read(c, "pos_weight")) : Tensor();
     return plain<2>(
         nn::BCEWithLogitsLoss(reduced(nn::BCEWithLogitsLossOptions().weight(weight).pos_weight(positive), c)));
   }
@@ -230,14 +237,14 @@ nn::BatchNormOptions batch_norm_options(const Json& c) {
   o.eps(number_of(c, "eps", 1e-5)).affine(flag_of(c, "affine", true));
   o.track_running_stats(flag_of(c, "track_running_stats", true));
   if (c.contains("momentum"))
-    o.momentum(has(c, "momentum") ? std::optional<double>(number(c.at("momentum"))) : std::nullopt);
+    o.momentum(has(c, "momentum") ? std::optional<double>(number(read(c, "momentum"))) : std::nullopt);
   return o;
 }
 
 nn::EmbeddingOptions embedding_options(const Json& c) {
   nn::EmbeddingOptions o(integer_of(c, "num_embeddings", 1), integer_of(c, "embedding_dim", 1));
   if (has(c, "padding_idx")) o.padding_idx(integer_of(c, "padding_idx", 0));
-  if (has(c, "max_norm")) o.max_norm(number(c.at("max_norm")));
+  if (has(c, "max_norm")) o.max_norm(number(read(c, "max_norm")));
   return o.norm_type(number_of(c, "norm_type", 2))
       .scale_grad_by_freq(flag_of(c, "scale_grad_by_freq", false))
       .sparse(flag_of(c, "sparse", false));
@@ -246,15 +253,16 @@ nn::EmbeddingOptions embedding_options(const Json& c) {
 // One number stands for all dimensions of the first input, so the layer is made again for each call.
 template <typename Holder, typename Options>
 Built upsampling(const Json& c, const Options& common) {
-  const auto options_for = [c, common](size_t dims) {
+  const Json sizes = has(c, "size") ? c.at("size") : Json();
+  const Json scale = has(c, "scale_factor") ? c.at("scale_factor") : Json();
+  const auto options_for = [sizes, scale, common](size_t dims) {
     Options o = common;
-    if (has(c, "size")) {
-      std::vector<int64_t> size = integers(c.at("size"));
+    if (!sizes.is_null()) {
+      std::vector<int64_t> size = integers(sizes);
       if (size.size() == 1) size.assign(dims, size[0]);
       o.size(size);
     }
-    if (has(c, "scale_factor")) {
-      const Json& scale = c.at("scale_factor");
+    if (!scale.is_null()) {
       o.scale_factor(scale.is_array() ? scale.get<std::vector<double>>()
                                       : std::vector<double>(dims, scale.get<double>()));
     }
@@ -276,6 +284,7 @@ nn::UpsampleOptions upsample_options(const Json& c) {
   if (mode == "trilinear") return o.mode(torch::kTrilinear);
   if (mode == "nearest-exact") return o.mode(torch::kNearestExact);
   if (mode == "area") return o.mode(torch::kArea);
+  if (mode != "nearest") refuse_value("mode", mode);
   return o;
 }
 
@@ -310,7 +319,7 @@ Built build_plain(const std::string& name, const Json& c, const TensorOf& tensor
         nn::FlattenOptions().start_dim(integer_of(c, "start_dim", 1)).end_dim(integer_of(c, "end_dim", -1))));
   }
   if (name == "Unflatten")
-    return plain<1>(nn::Unflatten(nn::UnflattenOptions(integer_of(c, "dim", 1), integers(c.at("unflattened_size")))));
+    return plain<1>(nn::Unflatten(nn::UnflattenOptions(integer_of(c, "dim", 1), integers(read(c, "unflattened_size")))));
   if (name == "Identity") return plain<1>(nn::Identity());
   if (name == "Upsample") return upsampling<nn::Upsample>(c, upsample_options(c));
   if (name == "UpsamplingNearest2d") return upsampling<nn::UpsamplingNearest2d>(c, nn::UpsamplingNearest2dOptions());

@@ -10,6 +10,33 @@
 #include "c10/core/device.h"
 
 namespace recorded {
+
+namespace {
+
+void check_read_below(const Json& v, const std::string& what) {
+  if (v.is_array()) {
+    for (const Json& part : v) check_read_below(part, what);
+  } else if (v.is_object()) {
+    for (const char* name : {"config", "kwargs"}) {
+      if (v.contains(name) && v.at(name).is_object()) check_all_read(v.at(name), what + " " + name);
+    }
+  }
+}
+
+}  // namespace
+
+void check_all_read(const Json& c, const std::string& what, std::initializer_list<std::string_view> apart) {
+  for (const auto& [key, value] : c.items()) {
+    if (std::find(apart.begin(), apart.end(), key) != apart.end()) continue;
+    if (reads().count({&c, key}) == 0) throw std::runtime_error(what + " \"" + key + "\" is not known to the replay");
+    if ((key == "config" || key == "kwargs") && value.is_object()) {
+      check_all_read(value, what + " " + key);
+    } else {
+      check_read_below(value, what + " " + key);
+    }
+  }
+}
+
 namespace {
 
 using at::Tensor;

@@ -77,7 +77,10 @@ Built cell(Holder holder) {
 Built build_recurrent(const std::string& name, const Json& c) {
   using Pair = std::optional<std::tuple<Tensor, Tensor>>;
   const int64_t input = integer_of(c, "input_size", 1), hidden = integer_of(c, "hidden_size", 1);
-  const bool bias = flag_of(c, "bias", true), relu = text_of(c, "nonlinearity", "tanh") == "relu";
+  const bool bias = flag_of(c, "bias", true);
+  const std::string nonlinearity = text_of(c, "nonlinearity", "tanh");
+  const bool relu = nonlinearity == "relu";
+  if (!relu && nonlinearity != "tanh") refuse_value("nonlinearity", nonlinearity);
   if (name == "RNN") {
     auto options = recurrent<nn::RNNOptions>(c);
     if (relu) options.nonlinearity(torch::kReLU);

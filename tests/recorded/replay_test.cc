@@ -43,6 +43,27 @@ TEST_P(Replay, NoticesErrors) {
   EXPECT_GT(planted, recordings_.cases().size() / 2);
 }
 
+// A setting that the replay does not know in the first of a case's configurations.
+bool plant_setting(Json& v) {
+  if (!v.is_structured()) return false;
+  for (const auto& [key, member] : v.items()) {
+    if (v.is_object() && (key == "config" || key == "kwargs") && member.is_object()) {
+      member["planted_setting"] = 1;
+      return true;
+    }
+    if (plant_setting(member)) return true;
+  }
+  return false;
+}
+
+TEST_P(Replay, NoticesSettingsItDoesNotKnow) {
+  for (const Json& one : recordings_.cases()) {
+    Json other = one;
+    if (!plant_setting(other)) continue;
+    EXPECT_FALSE(replay_case(GetParam(), recordings_, other).failures.empty()) << one.at("id");
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, Replay, testing::ValuesIn(families()),
                          [](const auto& info) { return std::string(info.param.name); });
 

@@ -237,6 +237,7 @@ void replay(const Functions& functions, const Json& one, Check& check) {
   if (function == functions.end()) return check.skip("no function " + call + " here");
   const Arguments arguments(one, check.recordings());
   const Tensor result = function->second(arguments);
+  arguments.check_all_read();
   const Json& recorded = one.at("outputs");
   const double factor = factor_of(call, recorded);
   check.tensor("result", without_lost_digits(call, arguments, result, check.recordings().tensor(recorded)), recorded,
