@@ -127,23 +127,23 @@ HWY_AFTER_NAMESPACE();
 #include "aten/cpu/isa_table.h"
 
 // The formulas of one operator for both types.
-#define AT_FORMULA(Tag) \
+#define AT_FLOAT_AND_DOUBLE(Tag) \
   { AT_ISA_TABLE(FormulaFloat<op::Tag>::loop), AT_ISA_TABLE(FormulaDouble<op::Tag>::loop), {}, {}, {}, {} }
 
 namespace at::cpu::loops {
 
-constinit const ElementOp absolute_difference = AT_FORMULA(AbsoluteDifference);
-constinit const ElementOp smooth_l1 = AT_FORMULA(SmoothL1);
-constinit const ElementOp huber = AT_FORMULA(Huber);
-constinit const ElementOp soft_margin = AT_FORMULA(SoftMargin);
-constinit const ElementOp divergence = AT_FORMULA(Divergence);
-constinit const ElementOp divergence_of_logs = AT_FORMULA(DivergenceOfLogs);
-constinit const ElementOp clamped_difference = AT_FORMULA(ClampedDifference);
-constinit const ElementOp elu_backward = AT_FORMULA(EluBackward);
-constinit const ElementOp elu_result_backward = AT_FORMULA(EluResultBackward);
-constinit const ElementOp leaky_relu_backward = AT_FORMULA(LeakyReluBackward);
-constinit const ElementOp hardswish_backward = AT_FORMULA(HardswishBackward);
-constinit const ElementOp softplus_backward = AT_FORMULA(SoftplusBackward);
+constinit const ElementOp absolute_difference = AT_FLOAT_AND_DOUBLE(AbsoluteDifference);
+constinit const ElementOp smooth_l1 = AT_FLOAT_AND_DOUBLE(SmoothL1);
+constinit const ElementOp huber = AT_FLOAT_AND_DOUBLE(Huber);
+constinit const ElementOp soft_margin = AT_FLOAT_AND_DOUBLE(SoftMargin);
+constinit const ElementOp divergence = AT_FLOAT_AND_DOUBLE(Divergence);
+constinit const ElementOp divergence_of_logs = AT_FLOAT_AND_DOUBLE(DivergenceOfLogs);
+constinit const ElementOp clamped_difference = AT_FLOAT_AND_DOUBLE(ClampedDifference);
+constinit const ElementOp elu_backward = AT_FLOAT_AND_DOUBLE(EluBackward);
+constinit const ElementOp elu_result_backward = AT_FLOAT_AND_DOUBLE(EluResultBackward);
+constinit const ElementOp leaky_relu_backward = AT_FLOAT_AND_DOUBLE(LeakyReluBackward);
+constinit const ElementOp hardswish_backward = AT_FLOAT_AND_DOUBLE(HardswishBackward);
+constinit const ElementOp softplus_backward = AT_FLOAT_AND_DOUBLE(SoftplusBackward);
 
 }  // namespace at::cpu::loops
 
