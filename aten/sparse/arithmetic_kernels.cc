@@ -15,6 +15,7 @@
 #include "aten/ops/dense/dense.h"
 #include "aten/ops/index/ops.h"
 #include "aten/ops/join/ops.h"
+#include "aten/ops/sparse/ops.h"
 #include "aten/ops/view/ops.h"
 #include "aten/sparse/compressed_parts.h"
 #include "aten/sparse/order.h"
@@ -201,6 +202,26 @@ void check_same_size_as_dense(const Tensor& self, const Tensor& other) {
               " (FYI: dense-sparse addition does not currently support broadcasting)");
 }
 
+// A sum of this dtype can be scaled by alpha.
+void check_alpha(const Tensor& self, const Tensor& other, const Scalar& alpha) {
+  const ScalarType type = promoteTypes(self.scalar_type(), other.scalar_type());
+  TORCH_CHECK(!alpha.isBoolean() || type == ScalarType::Bool, "Boolean alpha only supported for Boolean results.");
+  TORCH_CHECK(!isIntegralType(type, true) || alpha.isIntegral(true),
+              "For integral input tensors, argument alpha must not be a floating point number.");
+  TORCH_CHECK(isComplexType(type) || !alpha.isComplex(),
+              "For non-complex input tensors, argument alpha must not be a complex number.");
+}
+
+void check_not_bool(const Tensor& self, const Tensor& other) {
+  const bool a = self.scalar_type() == ScalarType::Bool, b = other.scalar_type() == ScalarType::Bool;
+  TORCH_CHECK_NOT_IMPLEMENTED(!a || !b,
+                              "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+                              "`logical_xor()` operator instead.");
+  TORCH_CHECK_NOT_IMPLEMENTED(!a && !b,
+                              "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying "
+                              "to invert a mask, use the `~` or `logical_not()` operator instead.");
+}
+
 void check_cast(ScalarType from, ScalarType to) {
   TORCH_CHECK(canCast(from, to), "result type ", from, " can't be cast to the desired output type ", to);
 }
@@ -208,6 +229,7 @@ void check_cast(ScalarType from, ScalarType to) {
 }  // namespace
 
 Tensor add_sparse(const Tensor& self, const Tensor& other, const Scalar& alpha) {
+  check_alpha(self, other, alpha);
   if (is_sparse(self) && is_sparse(other)) return add_both_sparse(self, other, alpha);
   if (sparse::is_compressed(self)) {
     check_same_size_as_dense(other, self);
@@ -227,6 +249,7 @@ Tensor& add_sparse_(Tensor& self, const Tensor& other, const Scalar& alpha) {
     sparse::assign(self, sum);
     return self;
   }
+  check_alpha(self, other, alpha);
   check_same_size_as_dense(self, other);
   check_cast(promoteTypes(self.scalar_type(), other.scalar_type()), self.scalar_type());
   if (self.is_contiguous()) {
@@ -242,12 +265,15 @@ Tensor& add_out_sparse(const Tensor& self, const Tensor& other, const Scalar& al
 }
 
 Tensor sub_sparse(const Tensor& self, const Tensor& other, const Scalar& alpha) {
+  check_not_bool(self, other);
   return add_sparse(self, other, -alpha);
 }
 Tensor& sub_sparse_(Tensor& self, const Tensor& other, const Scalar& alpha) {
+  check_not_bool(self, other);
   return add_sparse_(self, other, -alpha);
 }
 Tensor& sub_out_sparse(const Tensor& self, const Tensor& other, const Scalar& alpha, Tensor& out) {
+  check_not_bool(self, other);
   return add_out_sparse(self, other, -alpha, out);
 }
 
@@ -257,6 +283,13 @@ namespace {
 // Products of the elements that stand at one place.
 Tensor product_of(const Tensor& a, const Tensor& b, const sparse::Merged& common) {
   return at::mul(at::index_select(a, 0, common.of_a), at::index_select(b, 0, common.of_b));
+}
+
+// By a sparse tensor without dimensions: by the sum of its elements, which counts as a number for the dtype.
+Tensor mul_by_number(const Tensor& self, const Tensor& number) {
+  const Tensor values = sparse::values_of(sparse::coalesced(number));
+  const Tensor factor = values.size(0) == 0 ? at::zeros({}, values.options()) : at::select(values, 0, 0);
+  return sparse::with_values(self, at::mul(sparse::values_of(self), factor));
 }
 
 // The product at the places that both name. Of one that is not coalesced all elements stay, with products of 0 where
@@ -270,6 +303,8 @@ Tensor mul_both_sparse(const Tensor& self, const Tensor& other) {
     }
     return compressed_as("mul", self, other, mul_both_sparse(sparse::coordinates(self), sparse::coordinates(other)));
   }
+  if (other.dim() == 0) return mul_by_number(self, other);
+  if (self.dim() == 0) return mul_by_number(other, self);
   const SparseTensorImpl &a = sparse::impl_of("mul", self), &b = sparse::impl_of("mul", other);
   TORCH_CHECK(self.dim() == other.dim() && a.sparse_dim() == b.sparse_dim() &&
                   sparse::sparse_sizes(self, a) == sparse::sparse_sizes(other, b),
@@ -309,7 +344,14 @@ Tensor mul_sparse(const Tensor& self, const Tensor& other) {
   return is_sparse(self) ? mul_by_dense(self, other) : mul_by_dense(other, self);
 }
 Tensor& mul_sparse_(Tensor& self, const Tensor& other) {
-  TORCH_CHECK(is_sparse(self), "mul_: a dense tensor cannot be multiplied by a sparse one in place");
+  if (!is_sparse(self)) {
+    TORCH_CHECK(!sparse::is_compressed(other), "mul_: expected a dense or COO 'other' beside a dense 'self', but got ",
+                other.layout());
+    const bool same = self.sizes() == other.sizes();
+    const Tensor product = mul_by_dense(same ? other : at::_sparse_broadcast_to(other, self.sizes()), self);
+    check_cast(product.scalar_type(), self.scalar_type());
+    return at::copy_(self, at::to_dense(product));
+  }
   sparse::assign(self, mul_sparse(self, other));
   return self;
 }

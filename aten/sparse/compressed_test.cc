@@ -525,6 +525,20 @@ TEST(CompressedGradients, AreThoseOfDenseOnesAtThePlaces) {
   expect_equal(dense.grad(), holes({4, 6}).sum(0).unsqueeze(1).expand({6, 3}));
 }
 
+TEST(Compressed, ResizingToTheSameChangesNothing) {
+  Tensor t = at::eye(2).to_sparse_csr();
+  at::resize_as_sparse_(t, torch::tensor({{0.f, 3.f}, {1.f, 0.f}}).to_sparse_csr());
+  expect_equal(t.to_dense(), at::eye(2));
+  at::resize_as_sparse_(t, at::ones({3, 2}).to_sparse_csr());
+  EXPECT_EQ(t._nnz(), 6);
+}
+
+TEST(CompressedGradients, HaveTheBlocksOfTheLeaf) {
+  Tensor leaf = at::ones({4, 4}).to_sparse_bsr({2, 2}).requires_grad_();
+  leaf.to_sparse_bsr({1, 4}).values().sum().backward();
+  EXPECT_EQ(leaf.grad().values().sizes(), leaf.values().sizes());
+}
+
 TEST(CompressedGradients, OfSampledProductsSumsAndSoftmax) {
   const Tensor x = holes({4, 6}), kept = x.ne(0);
   Tensor self = x.to_sparse_csr().requires_grad_(), left = holes({4, 3}, 2).requires_grad_(),

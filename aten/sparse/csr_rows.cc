@@ -260,23 +260,27 @@ Rows times_sparse(const char* op, const Rows& a, const Rows& b, bool in_order) {
   int64_t* places = result.places.mutable_data_ptr<int64_t>();
   cpu::visit_all(a.values.scalar_type(), op, [&](auto tag) {
     using T = typename decltype(tag)::type;
+    if constexpr (std::is_same_v<T, cpu::Boolean>) {
+      TORCH_CHECK_NOT_IMPLEMENTED(false, "\"", op, "\" not implemented for 'Bool'");
+    }
+    using A = typename Accumulator<T>::type;
     const T *of_a = static_cast<const T*>(a.values.const_data_ptr()),
             *of_b = static_cast<const T*>(b.values.const_data_ptr());
     T* values = static_cast<T*>(result.values.mutable_data_ptr());
     for_rows(a, work, [&](int64_t first, int64_t end) {
       std::vector<int64_t> seen(static_cast<size_t>(columns.count), -1);
-      std::vector<T> sums(seen.size());
+      std::vector<A> sums(seen.size());
       std::vector<uint64_t> marks(in_order ? seen.size() / 64 + 1 : 0);
       for (int64_t i = first; i < end; ++i) {
         int64_t *const to = places + pointers[i], *next = to;
         for (int64_t k = begin_a[i]; k < begin_a[i + 1]; ++k) {
-          const T weight = of_a[k];
+          const A weight = static_cast<A>(of_a[k]);
           for (int64_t l = begin_b[inner[k]]; l < begin_b[inner[k] + 1]; ++l) {
             const int64_t column = outer[l];
-            const T term = times(weight, of_b[l]);
+            const A term = times(weight, static_cast<A>(of_b[l]));
             if (seen[column] != i) {
               seen[column] = i;
-              sums[column] = plus(T{}, term);
+              sums[column] = plus(A{}, term);
               *next++ = column;
             } else {
               sums[column] = plus(sums[column], term);
@@ -285,7 +289,7 @@ Rows times_sparse(const char* op, const Rows& a, const Rows& b, bool in_order) {
         }
         if (in_order) sort_columns(to, next - to, marks);
         for (int64_t j = 0; j < next - to; ++j) {
-          values[pointers[i] + j] = sums[to[j]];
+          values[pointers[i] + j] = static_cast<T>(sums[to[j]]);
           if (!columns.used.empty()) to[j] = columns.used[to[j]];
         }
       }

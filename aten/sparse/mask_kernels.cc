@@ -18,17 +18,7 @@ namespace {
 
 // What `self`, dense or sparse, has at flat places of its first `sparse_dim` dimensions: places x the dense sizes.
 Tensor elements_at(const Tensor& self, const Tensor& places, int64_t sparse_dim) {
-  if (self.layout() == Layout::Strided) {
-    DimVector sizes{1};
-    for (int64_t d = 0; d < self.dim(); ++d) {
-      if (d < sparse_dim) {
-        sizes[0] *= self.size(d);
-      } else {
-        sizes.push_back(self.size(d));
-      }
-    }
-    return at::index_select(at::reshape(self, sizes), 0, places);
-  }
+  if (self.layout() == Layout::Strided) return sparse::gather_flat(self, places, sparse_dim);
   const Tensor elements = sparse::coalesced(sparse::in_coordinates(self));
   const SparseTensorImpl& impl = sparse::impl_of("sparse_mask", elements);
   TORCH_CHECK(impl.sparse_dim() == sparse_dim,

@@ -140,6 +140,21 @@ Tensor sparse_by_sparse(const Tensor& left, const Tensor& right) {
   return sparse::make_sparse(sizes, indices, product.values, true);
 }
 
+// A factor as an element of the product: integers have no fraction. Throws for a complex one of a real product.
+Scalar factor_of(const Scalar& factor, ScalarType type) {
+  if (isComplexType(type)) return factor;
+  return isIntegralType(type, true) ? Scalar(factor.toLong()) : Scalar(factor.toDouble());
+}
+
+// factor * t of the dtype of t, where that can hold it.
+Tensor times_factor(const Tensor& t, const Scalar& factor) {
+  if (factor.equal(1)) return t;
+  const Tensor result = at::mul(t, factor);
+  TORCH_CHECK(canCast(result.scalar_type(), t.scalar_type()), "result type ", result.scalar_type(),
+              " can't be cast to the desired output type ", t.scalar_type());
+  return result;
+}
+
 // beta * self + alpha * product; self is not read where beta is 0.
 Tensor combined(const Tensor& self, const Tensor& product, const Scalar& beta, const Scalar& alpha) {
   if (!is_sparse(self) && !is_sparse(product) && product.is_floating_point() && !alpha.isComplex() &&
@@ -150,15 +165,17 @@ Tensor combined(const Tensor& self, const Tensor& product, const Scalar& beta, c
     if (!alpha.equal(1)) at::mul_(sum, alpha);
     return fresh(beta.equal(0) ? sum : at::add_(sum, added, beta));
   }
-  const Tensor scaled = alpha.equal(1) ? product : at::mul(product, alpha);
   if (is_sparse(self)) {
     TORCH_CHECK(is_sparse(product), "addmm: expected a dense 'self' beside a dense product");
+    const Tensor scaled = times_factor(product, alpha);
     if (beta.equal(0) && self.sizes() == product.sizes()) return scaled;
-    return at::add(beta.equal(1) ? self : at::mul(self, beta), scaled);
+    return at::add(times_factor(self, beta), scaled);
   }
   const Tensor added = at::expand(self, product.sizes());
-  if (beta.equal(0)) return is_sparse(scaled) ? at::to_dense(scaled) : scaled;
-  return at::add(beta.equal(1) ? added : at::mul(added, beta), scaled);
+  const Scalar of_self = factor_of(beta, product.scalar_type());
+  const Tensor scaled = times_factor(product, factor_of(alpha, product.scalar_type()));
+  if (of_self.equal(0)) return is_sparse(scaled) ? at::to_dense(scaled) : scaled;
+  return at::add(times_factor(added, of_self), scaled);
 }
 
 // Writes into a dense argument of the right size.
@@ -183,6 +200,8 @@ Tensor mm_sparse(const Tensor& self, const Tensor& mat2) {
 Tensor& mm_out_sparse(const Tensor& self, const Tensor& mat2, Tensor& out) {
   const Tensor product = mm_sparse(self, mat2);
   if (sparse::is_compressed(out) && is_sparse(product)) {
+    TORCH_CHECK(sparse::is_compressed(product), "addmm: computation on CPU is not implemented for ", out.layout(),
+                " + ", self.layout(), " @ ", mat2.layout());
     return sparse::write_out(
         "mm", out, sparse::to_compressed("mm", product, out.layout(), sparse::compressed_impl_of("mm", out).block()));
   }
@@ -334,7 +353,7 @@ Tensor sspaddmm_sparse(const Tensor& self, const Tensor& mat1, const Tensor& mat
       at::reshape(at::expand(at::unsqueeze(at::arange(columns, options), 0), {count, columns}), {-1})};
   const SparseTensorImpl& impl = sparse::impl_of("sspaddmm", self);
   const std::vector<Tensor> indices{impl.indices(), at::stack(index)},
-      values{at::mul(impl.values(), beta), at::mul(at::reshape(product.rows, {-1}), alpha)};
+      values{times_factor(impl.values(), beta), times_factor(at::reshape(product.rows, {-1}), alpha)};
   return sparse::make_sparse(self.sizes(), at::cat(indices, 1), at::cat(values, 0), false);
 }
 Tensor& sspaddmm_out_sparse(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta,

@@ -83,7 +83,8 @@ Tensor sum_dim_sparse(const Tensor& self, OptionalIntArrayRef dim, bool keepdim,
     dense.insert(dense.begin(), 0);
     return at::reshape(at::sum(values, dense, false, type), sizes);
   }
-  values = dense.empty() ? at::to(values, type) : at::sum(values, dense, keepdim, type);
+  // One element alone is not copied by what adds up elements at one place.
+  values = dense.empty() ? at::to(values, type, false, impl.nnz() < 2) : at::sum(values, dense, keepdim, type);
   Tensor indices = impl.indices();
   std::vector<Tensor> rows;
   for (int64_t d = 0; d < impl.sparse_dim(); ++d) {
@@ -110,8 +111,9 @@ Tensor _sparse_sum_backward_sparse(const Tensor& grad, const Tensor& self, IntAr
   const SparseTensorImpl& impl = sparse::impl_of("_sparse_sum_backward", elements);
   const std::vector<bool> summed = named_dims(self, dim);
   std::vector<Tensor> rows;
-  DimVector row_sizes, value_sizes{impl.nnz()}, one_sizes{-1};
+  DimVector row_sizes, value_sizes{impl.nnz()}, one_sizes{-1}, sum_sizes;
   for (int64_t d = 0; d < self.dim(); ++d) {
+    if (!summed[d]) sum_sizes.push_back(self.size(d));
     if (d < impl.sparse_dim()) {
       if (!summed[d]) rows.push_back(at::select(impl.indices(), 0, d)), row_sizes.push_back(self.size(d));
     } else {
@@ -119,6 +121,11 @@ Tensor _sparse_sum_backward_sparse(const Tensor& grad, const Tensor& self, IntAr
       one_sizes.push_back(summed[d] ? 1 : self.size(d));
     }
   }
+  TORCH_CHECK(grad.sizes() == IntArrayRef(sum_sizes), "_sparse_sum_backward: expected 'grad' of the size of the sum, ",
+              IntArrayRef(sum_sizes), ", but got ", grad.sizes());
+  TORCH_CHECK(rows.empty() || grad.layout() != Layout::Sparse ||
+                  sparse::impl_of("_sparse_sum_backward", grad).sparse_dim() == static_cast<int64_t>(rows.size()),
+              "_sparse_sum_backward: expected 'grad' of ", rows.size(), " sparse dimensions");
   Tensor values;
   if (rows.empty()) {
     one_sizes[0] = 1;

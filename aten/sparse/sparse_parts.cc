@@ -133,6 +133,7 @@ void check_coordinates(const Tensor& indices, const Tensor& values, IntArrayRef 
 void check_places(const Tensor& indices, IntArrayRef sizes) {
   const Tensor rows = native::dense(indices);
   const int64_t dims = indices.size(0), nnz = indices.size(1);
+  TORCH_INTERNAL_ASSERT(static_cast<int64_t>(sizes.size()) >= dims);
   const int64_t* row = rows.const_data_ptr<int64_t>();
   for (int64_t d = 0; d < dims; ++d, row += nnz) {
     const int64_t size = sizes[d];
@@ -268,8 +269,31 @@ void add_at(const Tensor& into, const Tensor& places, const Tensor& values) {
 }
 }  // namespace
 
+Tensor gather_flat(const Tensor& self, const Tensor& places, int64_t sparse_dim) {
+  // A dimension that repeats one element is read as that element, not laid out.
+  const auto repeats = [&](int64_t d) { return self.stride(d) == 0 && self.size(d) > 1; };
+  Tensor part = self;
+  for (int64_t d = 0; d < sparse_dim; ++d) {
+    if (repeats(d)) part = at::narrow(part, d, 0, 1);
+  }
+  if (part.is_same(self)) return at::index_select(flattened(self, sparse_dim), 0, places);
+  const Tensor own = empty_contiguous(places.sizes(), ScalarType::Long);
+  const int64_t* from = places.const_data_ptr<int64_t>();
+  int64_t* to = own.mutable_data_ptr<int64_t>();
+  for (int64_t k = 0; k < places.numel(); ++k) {
+    int64_t place = from[k], step = 1;
+    to[k] = 0;
+    for (int64_t d = sparse_dim - 1; d >= 0; --d) {
+      to[k] += repeats(d) ? 0 : place % self.size(d) * step;
+      place /= self.size(d);
+      step *= part.size(d);
+    }
+  }
+  return at::index_select(flattened(part, sparse_dim), 0, own);
+}
+
 Tensor gather_places(const Tensor& self, const Tensor& indices, int64_t sparse_dim) {
-  return at::index_select(flattened(self, sparse_dim), 0, flat_places(indices, self.sizes()));
+  return gather_flat(self, flat_places(indices, self.sizes()), sparse_dim);
 }
 
 Tensor gather_expanded(const Tensor& self, IntArrayRef sizes, const Tensor& indices) {

@@ -52,6 +52,10 @@ Tensor in_coordinates(const Tensor& t);
 /// int64 numbers as a tensor, of one dimension or of `rows` rows.
 Tensor long_tensor(const std::vector<int64_t>& numbers);
 
+/// The elements of dense `self` at flat places, in range, of its first `sparse_dim` dimensions: places x dense sizes.
+/// An expanded `self` is not laid out.
+Tensor gather_flat(const Tensor& self, const Tensor& places, int64_t sparse_dim);
+
 /// The elements of dense `self` that stand where `indices` says: nnz x dense sizes.
 Tensor gather_places(const Tensor& self, const Tensor& indices, int64_t sparse_dim);
 

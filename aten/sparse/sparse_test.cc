@@ -329,6 +329,90 @@ TEST(Sparse, WhatIsNotDefinedIsRefusedByName) {
   refused("exp_", [&] { t.clone().exp_(); });
 }
 
+TEST(Sparse, FactorsAndDtypesThatDoNotFitAreRefused) {
+  const Tensor b = torch::tensor({true, false}), i = longs({3, 0}, {2}), s = b.to_sparse();
+  const auto text = [](const auto& call) { return message_of(call); };
+  for (const auto& call : std::vector<std::function<void()>>{
+           [&] { s - s; }, [&] { b - s; }, [&] { b.clone().sub_(s); }, [&] { s - i.to_sparse(); }}) {
+    EXPECT_EQ(text(call).find("Subtraction, the `-` operator, with "), 0);
+    EXPECT_THROW(call(), c10::NotImplementedError);
+  }
+  const std::string fraction = "For integral input tensors, argument alpha must not be a floating point number.";
+  EXPECT_EQ(first_line(text([&] { at::add(i.to_sparse(), i.to_sparse(), 1.5); })), fraction);
+  EXPECT_EQ(first_line(text([&] { at::sub(i, i.to_sparse(), 1.5); })), fraction);
+  EXPECT_EQ(first_line(text([&] { i.clone().add_(i.to_sparse(), 1.5); })), fraction);
+  const Tensor strided = at::sparse_coo_tensor(longs({0, 1}, {1, 2}), at::ones({3, 2}, at::kLong).t(), {2, 3});
+  EXPECT_EQ(first_line(text([&] { at::add(strided, strided, 1.5); })), fraction);
+  EXPECT_EQ(first_line(text([&] { at::add(three(), three(), c10::complex<double>(0, 1)); })),
+            "For non-complex input tensors, argument alpha must not be a complex number.");
+  expect_equal(at::add(three(), at::to(three(), at::kLong), 1.5).to_dense(), 2.5 * three().to_dense());
+  // The elements of an integer product have no fraction, nor have its factors.
+  const Tensor m = longs({2, 0, 0, 0}, {2, 2}), ones = at::ones({2, 2}, at::kLong);
+  expect_equal(at::addmm(ones, m.to_sparse(), ones, 1.5, 1.5), longs({3, 3, 1, 1}, {2, 2}));
+  EXPECT_EQ(first_line(text([&] { at::sspaddmm(m.to_sparse(), m.to_sparse(), ones, 1.5, 1.5); })),
+            "result type Float can't be cast to the desired output type Long");
+  // Products of 16-bit numbers are added up in float.
+  for (const at::ScalarType type : {at::kHalf, at::kBFloat16}) {
+    const Tensor row = at::ones({1, 4096}, type);
+    EXPECT_EQ(at::mm(row.to_sparse(), row.t().to_sparse()).to_dense().item<float>(), 4096);
+    EXPECT_EQ(at::mm(row.to_sparse_csr(), row.t().contiguous().to_sparse_csr()).to_dense().item<float>(), 4096);
+  }
+  const Tensor eye = at::eye(2, at::kBool).to_sparse();
+  EXPECT_THROW(at::mm(eye, eye), c10::NotImplementedError);
+  EXPECT_THROW(at::mm(eye.to_sparse_csr(), eye.to_sparse_csr()), c10::NotImplementedError);
+  EXPECT_EQ(first_line(text([&] {
+              Tensor out = at::zeros({3, 3}).to_sparse_csr();
+              at::mm_out(out, three(), three().t());
+            })),
+            "addmm: computation on CPU is not implemented for SparseCsr + Sparse @ Sparse");
+  // Gradients of another size, or of other dimensions.
+  const Tensor t = three();
+  EXPECT_THROW(at::_sparse_sum_backward(at::ones({5}), t, {0}), c10::Error);
+  EXPECT_THROW(at::_sparse_sum_backward(at::ones({5}).to_sparse(), t, {0}), c10::Error);
+  EXPECT_THROW(at::_sparse_sum_backward(at::ones({2, 1}).to_sparse(), t, {0}), c10::Error);
+  const Tensor two = at::ones({3, 2, 2}).to_sparse(2), one = at::ones({3, 2, 2}).to_sparse(1);
+  EXPECT_EQ(first_line(text([&] { at::_sparse_sum_backward(at::ones({2, 2}).to_sparse(2), two, {0}); })),
+            "_sparse_sum_backward: expected 'grad' of 1 sparse dimensions");
+  EXPECT_EQ(first_line(text([&] { at::threshold_backward(one, two, 0); })),
+            "threshold_backward: expected a gradient of as many sparse dimensions as self, 2, but got 1");
+}
+
+TEST(Sparse, ResultsHaveMemoryOfTheirOwn) {
+  const Tensor s = at::sparse_coo_tensor(longs({1, 0}, {2, 1}), torch::tensor({5.f}), {2, 2});
+  for (const Tensor& result : {at::_sparse_sum(s, {0}), at::_sparse_sum(s, {1}), s.sum(at::IntArrayRef({0})), s.t(),
+                               s.transpose(0, 1), s.transpose(0, 0)}) {
+    Tensor(result).neg_();
+    EXPECT_EQ(s._values().item<float>(), 5);
+  }
+  s.permute({1, 0}).neg_();  // but this is a view
+  EXPECT_EQ(s._values().item<float>(), -5);
+}
+
+TEST(Sparse, ProductsOfDenseOnesInPlaceAndOfNumbers) {
+  Tensor d = dense() + 1, row = dense() + 1;
+  d.mul_(three());
+  expect_equal(d, (dense() + 1) * three().to_dense());
+  row.mul_(at::ones({1, 2}).to_sparse());
+  expect_equal(row, dense() + 1);
+  Tensor narrow = at::ones({1, 2}), whole = at::ones({3, 2}, at::kLong);
+  EXPECT_THROW(narrow.mul_(three()), c10::Error);
+  EXPECT_THROW(whole.mul_(three()), c10::Error);
+  const Tensor number = at::sparse_coo_tensor(longs({}, {0, 2}), torch::tensor({1., 2.}), at::IntArrayRef());
+  expect_equal((three() * number).to_dense(), three().to_dense() * 3);
+  expect_equal((number * three()).to_dense(), three().to_dense() * 3);
+}
+
+TEST(Sparse, ExpandedOnesAreNotLaidOut) {
+  const int64_t n = 1000000;
+  const Tensor s = at::sparse_coo_tensor(longs({1, n - 1, 0, 7}, {2, 2}), torch::tensor({2.f, 3.f}), {n, n});
+  expect_equal((s * at::ones({1, 1}).expand({n, n}))._values(), s._values());
+  expect_equal(at::arange(n, at::kFloat).unsqueeze(1).expand({n, n}).sparse_mask(s)._values(),
+               torch::tensor({1.f, 999999.f}));
+  expect_equal(at::arange(n, at::kFloat).expand({n, n}).sparse_mask(s)._values(), torch::tensor({0.f, 7.f}));
+  const Tensor cube = at::arange(3, at::kFloat).unsqueeze(1).expand({4, 3, 2});
+  expect_equal(cube.sparse_mask(at::ones({4, 3, 2}).to_sparse()).to_dense(), cube.contiguous());
+}
+
 TEST(Sparse, WritesAreCounted) {
   Tensor t = three(), d = dense();
   const int64_t before = t._version();
@@ -392,6 +476,48 @@ TEST(SparseGradients, OfSparseLeaves) {
   expect_equal(t.grad(), d.grad());
 }
 
+TEST(SparseGradients, TakeMemoryForWhatIsStored) {
+  const int64_t n = 1000000;
+  const Tensor places = longs({1, n - 1, 1, 0, 7, 0}, {2, 3});
+  Tensor values = torch::tensor({2.f, 3.f, 4.f}).requires_grad_();
+  const Tensor t = at::sparse_coo_tensor(places, values, {n, n});
+  const auto of_values = [&](const Tensor& grad) { return torch::autograd::grad({t}, {values}, {grad}, true)[0]; };
+  const Tensor grad = at::sparse_coo_tensor(longs({1, 0, 1, 0, 3, 0}, {2, 3}), torch::tensor({5.f, 6.f, 7.f}), {n, n});
+  expect_equal(of_values(grad), torch::tensor({12.f, 0.f, 12.f}));
+  expect_equal(of_values(at::arange(n, at::kFloat).expand({n, n})), torch::tensor({0.f, 7.f, 0.f}));
+}
+
+TEST(SparseGradients, OfFactorsAreMadeAtTheirPlaces) {
+  const int64_t n = 1000000;
+  const Tensor places = longs({1, n - 1, 1, 0, 7, 0}, {2, 3});
+  Tensor leaf = at::sparse_coo_tensor(places, torch::tensor({2.f, 3.f, 4.f}), {n, n}).coalesce().requires_grad_();
+  Tensor right = at::ones({n, 2}).requires_grad_();
+  at::_sparse_mm(leaf, right).pow(2).sum().backward();
+  expect_equal(leaf.grad()._values(), torch::tensor({24.f, 12.f}));
+  for (const bool rows : {false, true}) {
+    leaf = three().to(at::kDouble).coalesce();
+    leaf = (rows ? leaf.to_sparse_csr() : leaf).requires_grad_();
+    Tensor x = leaf.detach().to_dense().requires_grad_();
+    Tensor left = at::arange(12, at::kDouble).reshape({4, 3}).requires_grad_();
+    at::_sparse_mm(left, leaf).pow(2).sum().backward();
+    const Tensor of_left = left.grad().clone();
+    left.mutable_grad() = Tensor();
+    at::mm(left, x).pow(2).sum().backward();
+    expect_equal(of_left, left.grad());
+    expect_equal(leaf.grad().to_dense(), x.grad() * x.ne(0));
+  }
+}
+
+TEST(SparseGradients, ConjugateComplexFactors) {
+  const c10::complex<double> alpha(2, 3);
+  Tensor m = at::eye(2, at::kComplexDouble).to_sparse().requires_grad_();
+  Tensor r = at::eye(2, at::kComplexDouble).requires_grad_();
+  const Tensor y = at::_sparse_addmm(at::zeros({2, 2}, at::kComplexDouble), m, r, 1, alpha);
+  const auto grads = torch::autograd::grad({y}, {m, r}, {at::eye(2, at::kComplexDouble)});
+  expect_equal(grads[0].to_dense(), at::eye(2, at::kComplexDouble) * c10::complex<double>(2, -3));
+  expect_equal(grads[1], at::eye(2, at::kComplexDouble) * c10::complex<double>(2, -3));
+}
+
 TEST(SparseGradients, SecondOrder) {
   Tensor values = torch::tensor({1.f, 2.f, 3.f}).requires_grad_();
   const Tensor y = at::sparse_coo_tensor(longs({0, 2, 0, 1, 0, 1}, {2, 3}), values, {3, 2}).to_dense().pow(3).sum();
@@ -399,6 +525,16 @@ TEST(SparseGradients, SecondOrder) {
   first.sum().backward();
   // 6 (v0 + v2) for each of the two, twice; 6 v1.
   expect_equal(values.grad(), torch::tensor({48.f, 12.f, 48.f}));
+  // Through the sampled product: (values @ w)^2 has the gradient 2 (values @ w) @ w^T.
+  for (const bool rows : {false, true}) {
+    Tensor leaf = three().to(at::kDouble).coalesce(), w = at::arange(6, at::kDouble).reshape({2, 3}).requires_grad_();
+    leaf = (rows ? leaf.to_sparse_csr() : leaf).requires_grad_();
+    Tensor x = leaf.detach().to_dense().requires_grad_();
+    const Tensor of_leaf = torch::autograd::grad({at::_sparse_mm(leaf, w).pow(2).sum()}, {leaf}, {}, true, true)[0];
+    const Tensor of_w = torch::autograd::grad({of_leaf.to_dense().pow(2).sum()}, {w})[0];
+    const Tensor of_x = torch::autograd::grad({at::mm(x, w).pow(2).sum()}, {x}, {}, true, true)[0] * x.detach().ne(0);
+    expect_equal(of_w, torch::autograd::grad({of_x.pow(2).sum()}, {w})[0]);
+  }
 }
 
 // The gradient of a table of rows, of which `indices` names some, weighted 0, 1, 2, ...

@@ -130,6 +130,10 @@ Tensor threshold_backward_sparse(const Tensor& grad, const Tensor& self, const S
     TORCH_CHECK(x.sizes() == y.sizes(), "threshold_backward: expected a gradient with the elements of self");
     return sparse::with_values(a, at::threshold_backward(x, y, threshold));
   }
+  const int64_t of_grad = sparse::impl_of("threshold_backward", a).sparse_dim(),
+                of_self = sparse::impl_of("threshold_backward", b).sparse_dim();
+  TORCH_CHECK(of_grad == of_self, "threshold_backward: expected a gradient of as many sparse dimensions as self, ",
+              of_self, ", but got ", of_grad);
   const Tensor inputs = sparse::spread(y, sparse::find_places(b, sparse::places_of(a)));
   return sparse::with_values(a, at::threshold_backward(x, inputs, threshold));
 }

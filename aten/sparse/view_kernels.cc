@@ -145,7 +145,9 @@ Tensor transpose_sparse(const Tensor& self, int64_t dim0, int64_t dim1) {
               "sparse transpose: transposed dimensions must be sparse Got sparse_dim: ", sparse_dim, ", d0: ", dim0,
               ", d1: ", dim1);
   if (dim0 != dim1) std::swap(order[dim0], order[dim1]);
-  return permuted(self, order);
+  // Unlike permute, this does not share the values.
+  const Tensor result = permuted(self, order);
+  return sparse::with_values(result, at::clone(sparse::values_of(result)));
 }
 Tensor& transpose_sparse_(Tensor& self, int64_t dim0, int64_t dim1) {
   sparse::impl_of("transpose_", self);
@@ -500,7 +502,9 @@ Tensor& resize_as_sparse_sparse_(Tensor& self, const Tensor& the_template) {
   TORCH_CHECK(self.layout() == the_template.layout(), "resize_as_sparse_: layout of self(", self.layout(),
               ") and the template(", the_template.layout(), ") must match");
   if (sparse::is_compressed(self)) {
-    const SparseCsrTensorImpl& impl = sparse::compressed_impl_of("resize_as_sparse_", the_template);
+    const SparseCsrTensorImpl &impl = sparse::compressed_impl_of("resize_as_sparse_", the_template),
+                              &own = sparse::compressed_impl_of("resize_as_sparse_", self);
+    if (self.sizes() == the_template.sizes() && own.values().sizes() == impl.values().sizes()) return self;
     sparse::assign(self, sparse::make_compressed(self.layout(), the_template.sizes(), at::clone(impl.compressed()),
                                                  at::clone(impl.plain()),
                                                  at::zeros(impl.values().sizes(), sparse::values_of(self).options())));

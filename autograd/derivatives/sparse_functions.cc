@@ -4,11 +4,13 @@
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/index/ops.h"
+#include "aten/ops/join/ops.h"
 #include "aten/ops/matmul/ops.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/sparse/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
+#include "autograd/derivatives/pointwise_functions.h"
 
 namespace torch::autograd::generated {
 namespace {
@@ -27,23 +29,55 @@ Tensor adjoint_of(const Tensor& t) {
   return t.is_complex() ? at::conj_physical(transposed) : transposed;
 }
 
+// The blocks of a tensor in the layout BSR or BSC.
+std::vector<int64_t> block_of(const Tensor& t) {
+  const Tensor values = at::values(t.detach());
+  return {values.size(-2 - at::dense_dim(t)), values.size(-1 - at::dense_dim(t))};
+}
+
+// scale * left @ right, at the places of `like` where that is sparse.
+Tensor product_like(const Tensor& like, const Tensor& left, const Tensor& right, const Scalar& scale) {
+  if (!is_sparse(like)) return scale_grad(at::mm(left, right), scale);
+  const Tensor places = places_of(like);
+  if (is_sparse(left) || is_sparse(right) || (like.layout() != kSparse && like.layout() != kSparseCsr)) {
+    return at::sparse_mask(scale_grad(at::mm(left, right), scale), places);
+  }
+  const bool rows = like.layout() == kSparseCsr;
+  const Tensor sampled =
+      scale_grad(at::sparse_sampled_addmm(rows ? places : at::to_sparse_csr(places), left, right, 0), scale);
+  if (rows) return sampled;
+  return at::sparse_coo_tensor(at::indices(places), at::values(sampled), like.sizes(), TensorOptions(), true);
+}
+
 }  // namespace
 
 Tensor sparse_constructor_values_grad(const Tensor& grad, const Tensor& indices, IntArrayRef values_size) {
-  // The places of a dense tensor, as one number each.
-  const Tensor dense = is_sparse(grad) ? at::to_dense(grad) : grad;
-  const int64_t rows = indices.size(0);
-  DimVector flat{1};
-  for (int64_t d = 0; d < dense.dim(); ++d) {
-    if (d < rows) {
-      flat[0] *= dense.size(d);
-    } else {
-      flat.push_back(dense.size(d));
+  const int64_t rows = indices.size(0), nnz = indices.size(1);
+  if (!is_sparse(grad)) {
+    if (rows == 0) return at::expand(grad, values_size);
+    // An expanded gradient is not laid out: it is read at its one index.
+    Tensor part = grad;
+    c10::List<std::optional<Tensor>> places;
+    for (int64_t d = 0; d < rows; ++d) {
+      const Tensor row = at::select(indices, 0, d);
+      const bool repeats = grad.size(d) > 1 && grad.stride(d) == 0;
+      if (repeats) part = at::narrow(part, d, 0, 1);
+      places.push_back(repeats ? at::zeros_like(row) : row);
     }
+    return at::index(part, places);
   }
-  Tensor places = at::zeros({indices.size(1)}, indices.options());
-  for (int64_t d = 0; d < rows; ++d) places = at::add(at::mul(places, dense.size(d)), at::select(indices, 0, d));
-  return at::reshape(at::index_select(at::reshape(dense, flat), 0, places), values_size);
+  const Tensor elements = at::coalesce(grad.layout() == kSparse ? grad : at::to_sparse(grad));
+  if (at::sparse_dim(elements) != rows) return sparse_constructor_values_grad(at::to_dense(grad), indices, values_size);
+  // Of each place the number of its element, from 1 on: 0 where the gradient has none.
+  const IntArrayRef sizes = grad.sizes().slice(0, static_cast<size_t>(rows));
+  const Tensor count = at::arange(1, at::_nnz(elements) + 1, indices.options());
+  const Tensor numbers = at::sparse_mask(
+      at::sparse_coo_tensor(at::indices(elements.detach()), count, sizes, TensorOptions(), true),
+      at::sparse_coo_tensor(indices, at::zeros({nnz}, indices.options()), sizes));
+  const Tensor values = at::values(elements);
+  DimVector none(values.sizes().begin(), values.sizes().end());
+  none[0] = 1;
+  return at::index_select(at::cat({at::zeros(none, values.options()), values}, 0), 0, at::_values(numbers));
 }
 
 Tensor sparse_values_grad(const Tensor& grad, const Tensor& self) {
@@ -61,13 +95,13 @@ Tensor to_dense_grad(const Tensor& grad, const Tensor& self, std::optional<bool>
   if (self.layout() == kSparse) return at::to_sparse(grad, at::sparse_dim(self));
   const bool blocked = self.layout() == kSparseBsr || self.layout() == kSparseBsc;
   if (!blocked) return at::to_sparse(grad, self.layout(), OptionalIntArrayRef(), at::dense_dim(self));
-  const std::vector<int64_t> block{at::values(self).size(-2 - at::dense_dim(self)),
-                                   at::values(self).size(-1 - at::dense_dim(self))};
+  const std::vector<int64_t> block = block_of(self);
   return at::to_sparse(grad, self.layout(), IntArrayRef(block), at::dense_dim(self));
 }
 
 Tensor to_sparse_grad(const Tensor& grad, const Tensor& self) {
-  if (grad.layout() == self.layout()) return grad;
+  const bool blocked = self.layout() == kSparseBsr || self.layout() == kSparseBsc;
+  if (grad.layout() == self.layout() && (!blocked || block_of(grad) == block_of(self))) return grad;
   if (!is_sparse(self)) return at::to_dense(grad);
   // Converted from one sparse layout to another: the places stay.
   return at::sparse_mask(is_sparse(grad) && grad.layout() != kSparse ? at::to_sparse(grad) : grad, places_of(self));
@@ -78,21 +112,19 @@ Tensor sparse_mask_grad(const Tensor& grad, const Tensor& self) {
 }
 
 Tensor sparse_mm_grad_left(const Tensor& grad, const Tensor& left, const Tensor& right, const Scalar& alpha) {
-  const Tensor product = at::mul(at::mm(grad, adjoint_of(right)), alpha);
-  return is_sparse(left) ? at::sparse_mask(product, places_of(left)) : product;
+  return product_like(left, grad, adjoint_of(right), alpha);
 }
 
 Tensor sparse_mm_grad_right(const Tensor& grad, const Tensor& left, const Tensor& right, const Scalar& alpha) {
-  const Tensor product = at::mul(at::mm(adjoint_of(left), grad), alpha);
-  return is_sparse(right) ? at::sparse_mask(product, places_of(right)) : product;
+  return product_like(right, adjoint_of(left), grad, alpha);
 }
 
 Tensor sampled_grad_left(const Tensor& grad, const Tensor& self, const Tensor& right, const Scalar& alpha) {
-  return at::mul(at::mm(at::sparse_mask(grad, self.detach()), adjoint_of(right)), alpha);
+  return scale_grad(at::mm(at::sparse_mask(grad, self.detach()), adjoint_of(right)), alpha);
 }
 
 Tensor sampled_grad_right(const Tensor& grad, const Tensor& self, const Tensor& left, const Scalar& alpha) {
-  return at::mul(at::mm(adjoint_of(left), at::sparse_mask(grad, self.detach())), alpha);
+  return scale_grad(at::mm(adjoint_of(left), at::sparse_mask(grad, self.detach())), alpha);
 }
 
 Tensor compressed_values_grad(const Tensor& grad, const Tensor& result) {
