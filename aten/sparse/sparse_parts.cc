@@ -316,6 +316,8 @@ Tensor gather_expanded(const Tensor& self, IntArrayRef sizes, const Tensor& indi
 
 void add_elements(const Tensor& into, const Tensor& t, const Scalar& alpha) {
   const ScalarType type = into.scalar_type();
+  // What is read is not written meanwhile.
+  if (values_of(t).is_alias_of(into)) return add_elements(into, with_values(t, at::clone(values_of(t))), alpha);
   if (is_compressed(t) && (type == ScalarType::Bool || compressed_impl_of("add", t).dense_dim() != 0)) {
     return add_elements(into, coordinates(t), alpha);
   }

@@ -388,6 +388,19 @@ TEST(Sparse, ResultsHaveMemoryOfTheirOwn) {
   EXPECT_EQ(s._values().item<float>(), -5);
 }
 
+TEST(Sparse, AreAddedToTheMemoryOfTheirValues) {
+  for (const at::ScalarType type : {at::kFloat, at::kLong}) {
+    for (const int64_t first : {0, 1}) {
+      Tensor v = longs({1, 2}, {2}).to(type);
+      v.add_(at::sparse_coo_tensor(longs({first, 1 - first}, {1, 2}), v, {2}));
+      expect_equal(v, longs(first == 1 ? std::vector<int64_t>{3, 3} : std::vector<int64_t>{2, 4}, {2}).to(type));
+    }
+  }
+  Tensor m = torch::tensor({{1.f, 2.f, 4.f}});
+  m.add_(at::sparse_csr_tensor(longs({0, 2}, {2}), longs({1, 2}, {2}), m.view({3}).slice(0, 0, 2), {1, 3}));
+  expect_equal(m, torch::tensor({{1.f, 3.f, 6.f}}));
+}
+
 TEST(Sparse, ProductsOfDenseOnesInPlaceAndOfNumbers) {
   Tensor d = dense() + 1, row = dense() + 1;
   d.mul_(three());
