@@ -332,8 +332,8 @@ TEST(Sparse, WhatIsNotDefinedIsRefusedByName) {
 TEST(Sparse, FactorsAndDtypesThatDoNotFitAreRefused) {
   const Tensor b = torch::tensor({true, false}), i = longs({3, 0}, {2}), s = b.to_sparse();
   const auto text = [](const auto& call) { return message_of(call); };
-  for (const auto& call : std::vector<std::function<void()>>{
-           [&] { s - s; }, [&] { b - s; }, [&] { b.clone().sub_(s); }, [&] { s - i.to_sparse(); }}) {
+  for (const auto& call : std::vector<std::function<void()>>{[&] { s - s; }, [&] { b - s; }, [&] { b.clone().sub_(s); },
+                                                             [&] { s - i.to_sparse(); }}) {
     EXPECT_EQ(text(call).find("Subtraction, the `-` operator, with "), 0);
     EXPECT_THROW(call(), c10::NotImplementedError);
   }
@@ -371,7 +371,9 @@ TEST(Sparse, FactorsAndDtypesThatDoNotFitAreRefused) {
   EXPECT_THROW(at::_sparse_sum_backward(at::ones({5}).to_sparse(), t, {0}), c10::Error);
   EXPECT_THROW(at::_sparse_sum_backward(at::ones({2, 1}).to_sparse(), t, {0}), c10::Error);
   const Tensor two = at::ones({3, 2, 2}).to_sparse(2), one = at::ones({3, 2, 2}).to_sparse(1);
-  EXPECT_EQ(first_line(text([&] { at::_sparse_sum_backward(at::ones({2, 2}).to_sparse(2), two, {0}); })),
+  EXPECT_EQ(first_line(text([&] {
+              at::_sparse_sum_backward(at::ones({2, 2}).to_sparse(2), two, {0});
+            })),
             "_sparse_sum_backward: expected 'grad' of 1 sparse dimensions");
   EXPECT_EQ(first_line(text([&] { at::threshold_backward(one, two, 0); })),
             "threshold_backward: expected a gradient of as many sparse dimensions as self, 2, but got 1");
@@ -494,9 +496,14 @@ TEST(SparseGradients, TakeMemoryForWhatIsStored) {
   const Tensor places = longs({1, n - 1, 1, 0, 7, 0}, {2, 3});
   Tensor values = torch::tensor({2.f, 3.f, 4.f}).requires_grad_();
   const Tensor t = at::sparse_coo_tensor(places, values, {n, n});
-  const auto of_values = [&](const Tensor& grad) { return torch::autograd::grad({t}, {values}, {grad}, true)[0]; };
+  const auto of_values = [&](const Tensor& grad) {
+    return torch::autograd::grad({t}, {values}, {grad}, true, true)[0];
+  };
   const Tensor grad = at::sparse_coo_tensor(longs({1, 0, 1, 0, 3, 0}, {2, 3}), torch::tensor({5.f, 6.f, 7.f}), {n, n});
   expect_equal(of_values(grad), torch::tensor({12.f, 0.f, 12.f}));
+  Tensor leaf = grad.coalesce().detach().requires_grad_();
+  of_values(leaf).pow(2).sum().backward();
+  expect_equal(leaf.grad().coalesce()._values(), torch::tensor({0.f, 48.f}));
   expect_equal(of_values(at::arange(n, at::kFloat).expand({n, n})), torch::tensor({0.f, 7.f, 0.f}));
 }
 

@@ -504,7 +504,10 @@ Tensor& resize_as_sparse_sparse_(Tensor& self, const Tensor& the_template) {
   if (sparse::is_compressed(self)) {
     const SparseCsrTensorImpl &impl = sparse::compressed_impl_of("resize_as_sparse_", the_template),
                               &own = sparse::compressed_impl_of("resize_as_sparse_", self);
-    if (self.sizes() == the_template.sizes() && own.values().sizes() == impl.values().sizes()) return self;
+    if (self.sizes() == the_template.sizes() && own.dense_dim() == impl.dense_dim() &&
+        own.values().sizes() == impl.values().sizes()) {
+      return self;
+    }
     sparse::assign(self, sparse::make_compressed(self.layout(), the_template.sizes(), at::clone(impl.compressed()),
                                                  at::clone(impl.plain()),
                                                  at::zeros(impl.values().sizes(), sparse::values_of(self).options())));
