@@ -274,6 +274,37 @@ TEST(Emit, StructuredOperator) {
       contains(emit_registry(table), "\"add.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)\""));
 }
 
+// A kernel of its own for a form does not take the shape rule away from it.
+TEST(Emit, FormsWithKernelsOfTheirOwnHaveTheShapeRule) {
+  const std::string text = emit_operators(table_of(R"pb(
+    op {
+      schema: "put(Tensor self) -> Tensor"
+      inplace {
+        schema: "put_(Tensor(a!) self) -> Tensor(a!)"
+        kernel { key: CPU function: "put_inplace" }
+      }
+      meta: "put_meta"
+      nondifferentiable: true
+      kernel { key: CPU function: "put_cpu" }
+    })pb"));
+  EXPECT_TRUE(contains(text,
+                       "static Tensor& put__meta(Tensor& self) {\n"
+                       "  const TensorSpec spec = native::put_meta(self);\n"));
+  EXPECT_TRUE(contains(text, ".cpu = &put__cpu, .meta = &put__meta"));
+}
+
+// torch:: has functions that make tensors; what only writes into one that is given stays in at::.
+TEST(Emit, FactoriesAreNoOutForms) {
+  const std::string options = "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None";
+  const std::string functional = "schema: \"draw(float mean, *, " + options + ") -> Tensor\"";
+  const std::string out = "schema: \"draw.out(Tensor self, float mean, *, Tensor(a!) out) -> Tensor(a!)\"";
+  const std::string text =
+      emit_factories({table_of("op { function: true kernel { key: ANY function: \"f\" } " + functional +
+                               " } op { function: true kernel { key: ANY function: \"g\" } " + out + " }")});
+  EXPECT_TRUE(contains(text, "inline Tensor draw(double mean, TensorOptions options = {}) {"));
+  EXPECT_FALSE(contains(text, "Tensor& out"));
+}
+
 // The shape rule and the kernel both get the generator.
 TEST(Emit, StructuredOperatorWithGenerator) {
   const std::string text = emit_operators(table_of(R"pb(
@@ -412,6 +443,16 @@ TEST(Emit, FormulasKeepOnlyWhatTheyUse) {
   EXPECT_TRUE(contains(text, "g(grad, self_sizes, dim, x.dim, at::mode)"));
 }
 
+TEST(Emit, ArgumentsThatACallWritesToAreKeptAsItLeavesThem) {
+  const std::string text = emit_derivatives(table_of(R"pb(
+    op { schema: "f(Tensor self, Tensor(b!) noise) -> Tensor" kernel { key: CPU function: "f" }
+         inplace { schema: "f_(Tensor(a!) self, Tensor(b!) noise) -> Tensor(a!)" kernel { key: CPU function: "f_" } }
+         derivative { input: "self" formula: "g(grad, noise)" } })pb"));
+  const char* save = "    if (node->needs(0)) node->save(0, or_undefined(noise));\n";
+  EXPECT_TRUE(contains(text, "    set_history(result, node, 0);\n" + std::string(save)));
+  EXPECT_TRUE(contains(text, "    rebase_history(self, node);\n" + std::string(save)));
+}
+
 TEST(Emit, NothingIsLeftOutSilently) {
   const Table table = table_of(R"pb(
     op { schema: "f(Tensor self) -> Tensor" kernel { key: CPU function: "f" } }
@@ -507,6 +548,16 @@ TEST(Emit, AliasesCallWhatTheyAreAnotherNameOf) {
   EXPECT_TRUE(contains(error_of("op { schema: \"f(Tensor x) -> Tensor\" alias_of: \"g\" }"), "not in this table"));
 }
 
+TEST(Emit, FunctionalFormsOfInPlaceOperatorsChangeACopy) {
+  const char* zero = "op { schema: \"zero_(Tensor(a!) self, float to) -> Tensor(a!)\" kernel { key: CPU function: \"zero\" } }";
+  const std::string text = emit_operators(table_of(zero + std::string(R"pb(
+    op { schema: "zero(Tensor self, float to) -> Tensor" copy_of: "zero_"
+         out { schema: "zero.out(Tensor self, float to, *, Tensor(a!) out) -> Tensor(a!)" } })pb")));
+  EXPECT_TRUE(contains(text, "  return changed(self, [&](Tensor& copy) { at::zero_(copy, to); });\n"));
+  EXPECT_TRUE(contains(text, "assign_out(\"zero\", out, changed(self, [&](Tensor& copy) { at::zero_(copy, to); }));"));
+  EXPECT_TRUE(contains(error_of("op { schema: \"f(Tensor x) -> Tensor\" copy_of: \"f_\" }"), "not in this table"));
+}
+
 TEST(Emit, CopiesOfViewsCloneWhatTheViewGives) {
   const std::string text = emit_operators(table_of(R"pb(
     op { schema: "t(Tensor(a) self) -> Tensor(a)" kernel { key: ANY function: "t" } }
@@ -517,7 +568,7 @@ TEST(Emit, CopiesOfViewsCloneWhatTheViewGives) {
   EXPECT_TRUE(contains(error_of("op { schema: \"f(Tensor x) -> Tensor\" copy_of: \"g\" }"), "not in this table"));
   EXPECT_TRUE(contains(error_of("op { schema: \"t(Tensor(a) x) -> Tensor(a)\" kernel { key: ANY function: \"t\" } }"
                                 "op { schema: \"f(Tensor x) -> Tensor\" copy_of: \"t\" nondifferentiable: true }"),
-                       "a copy of a view has no kernel"));
+                       "a copy has no kernel"));
 }
 
 }  // namespace

@@ -64,6 +64,9 @@ std::string doc_comment(const Table& table, const std::string& name, const Evide
   if (!said.kernel) return filled("Declared only: a call throws NotImplementedError.", start);
   if (said.alias) return filled("Another name of `" + said.first->alias_name() + "`.", start);
   if (said.documented == nullptr && said.first->copies()) {
+    if (said.first->changes_copy()) {
+      return filled("What `" + said.first->entry.copy_of() + "` makes of a copy of self. Throws as that does.", start);
+    }
     return filled("What `" + said.first->entry.copy_of() + "` gives, in memory of its own. Throws as that does.", start);
   }
   if (foreach_name(name) && said.documented == nullptr) {

@@ -187,6 +187,7 @@ class DerivativeEmitter {
     std::string name;
     bool list = false;
     bool result = false;
+    bool written = false;  // an argument that the call writes to, self apart: kept as the call left it
     int output_nr = 0;
     std::set<int> lines;
     std::string slot;
@@ -194,6 +195,7 @@ class DerivativeEmitter {
 
   bool mutating() const { return op_.main.form == Form::kInplace; }
   ArgumentShape type_of(const Param& param) const { return op_.main.schema.arguments()[param.argument].shape(); }
+  bool is_written(const Param& param) const { return op_.main.schema.arguments()[param.argument].is_write(); }
   std::string kind() const { return "k_" + op_.main.identifier(); }
   std::string extra_type() const { return "Extra_" + op_.main.identifier(); }
 
@@ -251,6 +253,7 @@ class DerivativeEmitter {
       Saved saved;
       saved.name = name;
       saved.list = type_of(*param).list;
+      saved.written = name != "self" && is_written(*param);
       saved.lines = lines;
       if (!saved.list) saved.slot = std::to_string(slot++);
       saved_.push_back(std::move(saved));
@@ -410,8 +413,14 @@ class DerivativeEmitter {
       values["kept"] = joined(kept);
       out_ += print("$indent$node->emplace_extra<$Extra$>($kept$);\n", values);
     }
+    emit_saving(indent, in_place, false);
+  }
+
+  // Of the arguments that the call writes to, or of the others.
+  void emit_saving(const std::string& indent, bool in_place, bool written) {
     for (const Saved& saved : saved_) {
-      if (saved.result) continue;
+      if (saved.result || saved.written != written) continue;
+      Values values{{"indent", indent}};
       const bool before = in_place && saved.name == "self";
       values["slot"] = saved.slot;
       values["name"] = saved.name;
@@ -469,6 +478,7 @@ class DerivativeEmitter {
           "  }\n  {\n    c10::AutoDispatchBelowAutograd below;\n    $call$;\n  }\n  if (node) {\n    "
           "rebase_history(self, node);\n",
           values);
+      emit_saving("    ", true, true);
       save_outputs("    node->save_output($slot$, self, 0);\n");
       out_ += "  }\n";
       if (!returns.empty()) out_ += "  return self;\n";
@@ -491,6 +501,7 @@ class DerivativeEmitter {
     emit_node_set_up(variant, "    ", std::to_string(std::max<size_t>(returns.size(), 1)));
     out_ += print("  }\n  $result$ result = $run$;\n  if (node) {\n", values);
     emit_set_history(returns.size());
+    emit_saving("    ", false, true);
     save_outputs("    node->save_output($slot$, $value$, $number$);\n");
     out_ += "  }\n  return result;\n";
   }

@@ -50,6 +50,7 @@ const char* forward_words(Gradient gradient) {
 std::string kernel_words(const Operator& op) {
   if (!op.has_kernel()) return "";
   if (op.alias()) return "is `" + op.alias_name() + "`";
+  if (op.changes_copy()) return "`" + op.entry.copy_of() + "` of a copy";
   if (op.copies()) return "copies `" + op.entry.copy_of() + "`";
   if (op.composite()) return op.main.kernel(Kernel::CPU) != nullptr ? "CPU, else composed" : "composed";
   if (op.main.kernel(Kernel::ANY) != nullptr) return "any device";

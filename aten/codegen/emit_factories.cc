@@ -34,7 +34,7 @@ std::string emit_factories(const std::vector<Table>& tables) {
     for (const Operator& op : table.operators) {
       const Signature& signature = op.main.signature;
       // Overloads without options would be hidden by those of the same name that have them.
-      if (!op.main.function || names.count(op.main.schema.name()) == 0) continue;
+      if (!op.main.function || op.main.form == Form::kOut || names.count(op.main.schema.name()) == 0) continue;
       const std::string name = op.main.schema.name();
       const Param* options = options_of(signature);
       std::string call = "at::" + name + "(";

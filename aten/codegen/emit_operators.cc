@@ -292,8 +292,12 @@ class OperatorEmitter {
       return slots;
     }
     if (op_.copies()) {
+      const std::string target = "at::" + op_.entry.copy_of() + "(", arguments = main_arguments(variant) + ")";
+      const std::string& self = op_.main.signature.params[0].name;
       const std::string call =
-          "copied(at::" + op_.entry.copy_of() + "(" + main_arguments(variant) + "))";
+          op_.changes_copy()
+              ? "changed(" + self + ", [&](Tensor& copy) { " + target + "copy" + arguments.substr(self.size()) + "; })"
+              : "copied(" + target + arguments + ")";
       adapter(variant, "_copied",
               variant.form == Form::kOut ? assign_from(variant, call) : "  return " + call + ";\n");
       slots.fill("&" + variant.identifier() + "_copied", "kComposite");
@@ -318,7 +322,12 @@ class OperatorEmitter {
       if (const Kernel* own = variant.kernel(Kernel::META)) use(variant, *own, &slots.meta, "_meta");
     } else if (!variant.kernels.empty() && !(&variant == &op_.main && op_.structured())) {
       if (const Kernel* kernel = variant.kernel(Kernel::CPU)) use(variant, *kernel, &slots.cpu, "_cpu");
-      if (const Kernel* kernel = variant.kernel(Kernel::META)) use(variant, *kernel, &slots.meta, "_meta");
+      if (const Kernel* kernel = variant.kernel(Kernel::META)) {
+        use(variant, *kernel, &slots.meta, "_meta");
+      } else if (op_.structured()) {
+        adapter(variant, "_meta", structured_into(variant, ""));
+        slots.meta = "&" + variant.identifier() + "_meta";
+      }
     } else if (op_.structured() && op_.has_kernel()) {
       const bool functional = &variant == &op_.main;
       const auto body = [&](const std::string& kernel) {
@@ -578,9 +587,9 @@ std::string emit_operators(const Table& table) {
   for (const Operator& op : table.operators) {
     if (!op.alias_family().empty()) included.insert(op.alias_family() + "/ops");
   }
-  const bool copies =
-      std::any_of(table.operators.begin(), table.operators.end(), [](const Operator& op) { return op.copies(); });
-  if (copies) included.insert("copy/ops");
+  bool copies = false, changes = false;
+  for (const Operator& op : table.operators) (op.changes_copy() ? changes : copies) |= op.copies();
+  if (copies || changes) included.insert("copy/ops");
   for (const std::string& header : included) out += "#include \"aten/ops/" + header + ".h\"\n";
   out += "\nnamespace at {\n";
   if (copies) {
@@ -588,6 +597,11 @@ std::string emit_operators(const Table& table) {
            "static Tensor copied(const Tensor& view) {\n  return at::clone(view, MemoryFormat::Contiguous);\n}\n"
            "[[maybe_unused]] static std::vector<Tensor> copied(std::vector<Tensor> views) {\n"
            "  for (Tensor& view : views) view = copied(view);\n  return views;\n}\n";
+  }
+  if (changes) {
+    out += "\n// A copy after a change in place.\n"
+           "template <class Change>\nstatic Tensor changed(const Tensor& self, const Change& change) {\n"
+           "  Tensor copy = at::clone(self);\n  change(copy);\n  return copy;\n}\n";
   }
   for (const Operator& op : table.operators) {
     out += "\n// " + op.main.schema.str() + "\n" + OperatorEmitter(table, op).emit();

@@ -67,8 +67,9 @@ struct Operator {
   // The name and the family ("" for its own) of what it is an alias of.
   std::string alias_name() const;
   std::string alias_family() const;
-  // Whether it copies what another one gives.
+  // Whether it copies what another one gives, or changes a copy as that does in place.
   bool copies() const { return !entry.copy_of().empty(); }
+  bool changes_copy() const { return copies() && entry.copy_of().back() == '_'; }
   bool composite() const { return alias() || copies() || main.composite(); }
   bool has_kernel() const { return alias() || copies() || !main.kernels.empty() || !main.layout_kernels.empty(); }
   bool differentiable(const Variant& variant) const;

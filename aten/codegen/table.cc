@@ -413,7 +413,7 @@ std::optional<Table> read_table(const std::string& family, const std::string& te
       return std::nullopt;
     }
     if (result.copies() && (result.alias() || has_rules_of_its_own(result))) {
-      reader.fail(op.schema(), "a copy of a view has no kernel and no derivative of its own");
+      reader.fail(op.schema(), "a copy has no kernel and no derivative of its own");
       return std::nullopt;
     }
     table.operators.push_back(std::move(result));
@@ -428,7 +428,8 @@ std::optional<Table> read_table(const std::string& family, const std::string& te
   for (const Operator& op : table.operators) {
     if (!op.copies()) continue;
     const bool found = std::any_of(table.operators.begin(), table.operators.end(), [&](const Operator& other) {
-      return other.main.schema.name() == op.entry.copy_of();
+      const bool in_place = other.main.form == Form::kInplace;
+      return other.main.schema.name() == op.entry.copy_of() && in_place == op.changes_copy();
     });
     if (!found) {
       reader.fail(op.entry.schema(), "a copy of '" + op.entry.copy_of() + "', which is not in this table");

@@ -309,6 +309,12 @@ class Library final {
   Library& impl(const std::string& name, Key key, F&& function) {
     return implement(name, dispatch(key, std::forward<F>(function)));
   }
+  /// impl, under the name of before 1.8.
+  template <class F>
+    requires std::constructible_from<CppFunction, F>
+  Library& impl_UNBOXED(const std::string& name, F&& function) {
+    return impl(name, std::forward<F>(function));
+  }
   /// A boxed kernel that handles the block's key for all operators that have none of their own for it (namespace "_").
   template <class F>
     requires std::constructible_from<CppFunction, F>

@@ -224,9 +224,24 @@ TEST(Layers, ABackendWithoutAKernelIsAnErrorThatNamesIt) {
   EXPECT_NE(text.find("Could not run 'add.Tensor' with arguments from the 'SparseCPU' backend"), std::string::npos) << text;
   EXPECT_NE(text.find("//aten/ops/binary"), std::string::npos) << text;
   Library own = implementing("aten", c10::DispatchKey::SparseCPU);
-  own.impl("add.Tensor", [](const at::Tensor& a, const at::Tensor&, const at::Scalar&) { return at::full(a.sizes(), 42, a.options()); });
+  own.impl_UNBOXED("add.Tensor", [](const at::Tensor& a, const at::Tensor&, const at::Scalar&) { return at::full(a.sizes(), 42, a.options()); });
   EXPECT_EQ(first(add.redispatch(c10::DispatchKeySet{c10::DispatchKey::CPU, c10::DispatchKey::SparseCPU}, x, x, 1)), 42);
   EXPECT_EQ(first(at::add(x, x)), 2);
+}
+
+TEST(Layers, TheDispatcherCallsWhatAHandleCalls) {
+  const at::Tensor x = at::ones({2});
+  const c10::Dispatcher& dispatcher = c10::Dispatcher::singleton();
+  const c10::OperatorHandle handle = c10::Dispatcher::singleton().findSchemaOrThrow("aten::add", "Tensor");
+  const auto add = handle.typed<at::Tensor(const at::Tensor&, const at::Tensor&, const at::Scalar&)>();
+  EXPECT_EQ(first(dispatcher.call(add, x, x, 3)), 4);
+  EXPECT_EQ(first(dispatcher.redispatch(add, c10::DispatchKeySet(c10::DispatchKey::CPU), x, x, 3)), 4);
+  torch::jit::Stack stack{x, x, 5};
+  dispatcher.callBoxed(handle, &stack);
+  EXPECT_EQ(first(stack[0].toTensor()), 6);
+  stack = {x, x, 5};
+  dispatcher.redispatchBoxed(handle, c10::DispatchKeySet(c10::DispatchKey::CPU), &stack);
+  EXPECT_EQ(first(stack[0].toTensor()), 6);
 }
 
 TEST(Layers, AutogradOfOneBackend) {

@@ -143,6 +143,7 @@ void prepare_inplace(const char* op, const Tensor& self, const Tensor& result) {
 
 void prepare_out(const char* op, const Tensor& out, const Tensor& result) {
   TORCH_CHECK(out.defined(), op, "(): the output is an undefined tensor");
+  TORCH_CHECK(result.defined(), op, "(): an output was given for a result that is left out");
   check_may_write(out);
   check_destination(op, out, result.scalar_type(), result.device());
   if (out.sizes() != result.sizes()) fit_output(out, result.sizes());

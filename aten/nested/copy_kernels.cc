@@ -108,6 +108,13 @@ Tensor _nested_tensor_storage_offsets_nested(const Tensor& self) {
 int64_t size_int_nested(const Tensor& self, int64_t dim) {
   return self.size(dim);
 }
+// Whatever the format: parts lie one behind the other, each contiguous.
+bool is_contiguous_format_nested(const Tensor& self, MemoryFormat) {
+  return self.is_contiguous();
+}
+bool is_pinned_nested(const Tensor& self, std::optional<Device> device) {
+  return at::is_pinned(nested::impl_of("is_pinned", self).buffer(), device);
+}
 
 bool is_same_size_nested(const Tensor& self, const Tensor& other) {
   if (self.is_nested() && other.is_nested() && nested::is_jagged(self) && nested::is_jagged(other)) {

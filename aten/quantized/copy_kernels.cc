@@ -37,6 +37,11 @@ ScalarType dtype_like(const char* op, const Tensor& self, const TensorOptions& o
   return merged.scalar_type();
 }
 
+// A copy only where several integers share a byte.
+Tensor integers_of(const char* op, const Tensor& t) {
+  return quantized::elements_per_byte(t.scalar_type()) == 1 ? quantized::integers(op, t) : quantized::unpacked(op, t);
+}
+
 Tensor numbers_of(const char* op, const Tensor& t) {
   return t.is_quantized() ? quantized::dequantize(op, t) : t;
 }
@@ -79,6 +84,13 @@ QScheme qscheme_quantized(const Tensor& self) {
 }
 
 Tensor int_repr_quantized(const Tensor& self) {
+  if (quantized::elements_per_byte(self.scalar_type()) != 1) {
+    // The bytes themselves.
+    const Tensor all = quantized::clone("int_repr", self);
+    const int64_t each = quantized::elements_per_byte(self.scalar_type()), count = (self.numel() + each - 1) / each;
+    return fresh(
+        Tensor(TensorImpl::strided(all.unsafeGetTensorImpl()->storage(), kByte, all.device(), {count}, {1}, 0)));
+  }
   return fresh(at::clone(quantized::integers("int_repr", self)));
 }
 Tensor dequantize_quantized(const Tensor& self) {
@@ -95,7 +107,7 @@ bool equal_quantized(const Tensor& self, const Tensor& other) {
   return self.sizes() == other.sizes() &&
          same_quantizer(quantized::impl_of("equal", self).quantizer(),
                         quantized::impl_of("equal", other).quantizer()) &&
-         at::equal(quantized::integers("equal", self), quantized::integers("equal", other));
+         at::equal(integers_of("equal", self), integers_of("equal", other));
 }
 
 // --- copies ---
@@ -107,6 +119,7 @@ Tensor empty_quantized_quantized(IntArrayRef size, const Tensor& qtensor, Tensor
               "setter.");
   const MemoryFormat format = memory_format.value_or(options.memory_format_opt().value_or(MemoryFormat::Contiguous));
   checked_numel(size);
+  quantized::check_fits("empty_quantized", quantized::impl_of("empty_quantized", qtensor).quantizer(), size);
   return quantized::make_quantized(
       empty_with_strides(size,
                          strides_of_format(size, format == MemoryFormat::Preserve ? MemoryFormat::Contiguous : format),
@@ -128,7 +141,7 @@ Tensor empty_like_quantized(const Tensor& self, TensorOptions options, std::opti
 }
 
 Tensor clone_quantized(const Tensor& self, std::optional<MemoryFormat> memory_format) {
-  return fresh(quantized::on_integers("clone", self, [&](const Tensor& q) { return at::clone(q, memory_format); }));
+  return quantized::clone("clone", self, memory_format);
 }
 
 Tensor _to_copy_quantized(const Tensor& self, TensorOptions options, bool, std::optional<MemoryFormat> memory_format) {
@@ -150,6 +163,7 @@ Tensor& copy_quantized_(Tensor& self, const Tensor& src, bool) {
     TORCH_CHECK(
         quantized::impl_of("copy_", self).quantizer().scheme == quantized::impl_of("copy_", src).quantizer().scheme,
         "Quantized Copy only works with same qscheme");
+    quantized::check_fits("copy_", quantized::impl_of("copy_", src).quantizer(), self.sizes());
     Tensor target = quantized::integers("copy_", self);
     at::copy_(target, quantized::integers("copy_", src));
     quantized::impl_of("copy_", self).set_quantizer(quantized::impl_of("copy_", src).shared_quantizer());

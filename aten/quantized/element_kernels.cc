@@ -1,12 +1,15 @@
 // Quantized tensors: functions of each element, and reductions.
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 #include <utility>
 
 #include "aten/core/empty.h"
 #include "aten/ops/activation/kernels.h"
 #include "aten/ops/activation/ops.h"
+#include "aten/ops/binary/ops.h"
 #include "aten/ops/pointwise/kernels.h"
+#include "aten/ops/pointwise/ops.h"
 #include "aten/ops/reduce/kernels.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/reduce/reduction.h"
@@ -109,6 +112,39 @@ Tensor threshold_quantized(const Tensor& self, const Scalar& threshold, const Sc
   return on_each_number("threshold", self, [&](const Tensor& x) { return at::threshold(x, threshold, value); });
 }
 
+Tensor prelu_quantized(const Tensor& self, const Tensor& weight) {
+  const char* const op = "prelu";
+  TORCH_CHECK(self.scalar_type() == weight.scalar_type(), op, ": Type promoting not supported. Got ",
+              self.scalar_type(), " and ", weight.scalar_type());
+  const Quantizer &from = quantized::uniform(op, self), &by = quantized::uniform(op, weight);
+  const quantized::Range range = quantized::range_of(op, self.scalar_type());
+  const auto scale = static_cast<float>(by.scale);
+  // Distances from the zero points are multiplied.
+  return quantized::on_whole_numbers(op, self, [&](const Tensor& q) {
+    const Tensor distances = at::sub(q, Scalar(from.zero_point)),
+                 slopes = at::sub(quantized::as_floats(quantized::integers(op, weight)), Scalar(by.zero_point)),
+                 products = at::mul(at::prelu(distances, slopes), Scalar(scale)),
+                 steps = at::where(at::gt(distances, Scalar(0)), distances, at::round(products));
+    return at::clamp(at::add(steps, Scalar(from.zero_point)), Scalar(range.least), Scalar(range.most));
+  });
+}
+
+Tensor& hardsigmoid_out_quantized(const Tensor& self, Tensor& out) {
+  return quantized::give("hardsigmoid", out, hardsigmoid_quantized(self));
+}
+Tensor& hardtanh_out_quantized(const Tensor& self, const Scalar& min_val, const Scalar& max_val, Tensor& out) {
+  return quantized::give("hardtanh", out, hardtanh_quantized(self, min_val, max_val));
+}
+// In the steps of `out`.
+Tensor& leaky_relu_out_quantized(const Tensor& self, const Scalar& negative_slope, Tensor& out) {
+  const char* const op = "leaky_relu";
+  quantized::uniform(op, self);
+  quantized::uniform(op, out);
+  return quantized::give(op, out,
+                         on_each_number(op, self, quantized::impl_of(op, out).shared_quantizer(),
+                                        [&](const Tensor& x) { return at::leaky_relu(x, negative_slope); }));
+}
+
 Tensor& relu_quantized_(Tensor& self) {
   return quantized::assign("relu_", self, relu_quantized(self));
 }
@@ -180,6 +216,36 @@ Tensor mean_dim_quantized(const Tensor& self, OptionalIntArrayRef dim, bool keep
 }
 Tensor mean_quantized(const Tensor& self, std::optional<ScalarType> dtype) {
   return mean_dim_quantized(self, std::nullopt, false, dtype);
+}
+
+Tensor& mean_dim_out_quantized(const Tensor& self, OptionalIntArrayRef dim, bool keepdim,
+                               std::optional<ScalarType> dtype, Tensor& out) {
+  return quantized::give("mean", out, mean_dim_quantized(self, dim, keepdim, dtype));
+}
+
+Tensor& max_out_quantized(const Tensor& self, Tensor& out) {
+  return quantized::give("max", out, max_quantized(self));
+}
+Tensor& min_out_quantized(const Tensor& self, Tensor& out) {
+  return quantized::give("min", out, min_quantized(self));
+}
+std::tuple<Tensor, Tensor> max_dim_quantized(const Tensor& self, int64_t dim, bool keepdim) {
+  quantized::uniform("max", self);
+  return quantized::on_integers_with_indices("max", self, [&](const Tensor& q) { return at::max(q, dim, keepdim); });
+}
+std::tuple<Tensor, Tensor> min_dim_quantized(const Tensor& self, int64_t dim, bool keepdim) {
+  quantized::uniform("min", self);
+  return quantized::on_integers_with_indices("min", self, [&](const Tensor& q) { return at::min(q, dim, keepdim); });
+}
+
+Tensor std_quantized(const Tensor& self, OptionalIntArrayRef dim, const std::optional<Scalar>& correction,
+                     bool keepdim) {
+  quantized::uniform("std", self);
+  return on_numbers("std", self, [&](const Tensor& x) { return at::std(x, dim, correction, keepdim); });
+}
+Tensor& std_out_quantized(const Tensor& self, OptionalIntArrayRef dim, const std::optional<Scalar>& correction,
+                          bool keepdim, Tensor& out) {
+  return quantized::give("std", out, std_quantized(self, dim, correction, keepdim));
 }
 
 }  // namespace at::native

@@ -23,6 +23,7 @@
 #include "aten/quantized/element_loops.h"
 #include "aten/quantized/packed_weights.h"
 #include "aten/quantized/quantized_parts.h"
+#include "aten/quantized/row_tables.h"
 
 namespace at::quantized {
 namespace {
@@ -85,12 +86,12 @@ Tensor mul(const Tensor& qa, const Tensor& qb, double scale, int64_t zero_point)
 template <Relu R>
 Tensor add_out(const Tensor& qa, const Tensor& qb, Tensor out) {
   const Quantizer& to = uniform("quantized::add", out);
-  return assign("quantized::add", out, add<R>(qa, qb, to.scale, to.zero_point));
+  return give("quantized::add", out, add<R>(qa, qb, to.scale, to.zero_point));
 }
 template <Relu R>
 Tensor mul_out(const Tensor& qa, const Tensor& qb, Tensor out) {
   const Quantizer& to = uniform("quantized::mul", out);
-  return assign("quantized::mul", out, mul<R>(qa, qb, to.scale, to.zero_point));
+  return give("quantized::mul", out, mul<R>(qa, qb, to.scale, to.zero_point));
 }
 
 // Adding a number moves the zero point, as far as the dtype has integers; beyond, the integers get another scale.
@@ -146,6 +147,26 @@ Tensor mul_scalar(const Tensor& qa, const Scalar& b) {
   return fresh(make_quantized(q, to));
 }
 
+// The forms of an operator with a number: it may stand first or be a tensor, and the result may be given.
+using WithNumber = Tensor(const Tensor&, const Scalar&);
+template <WithNumber F>
+Tensor number_first(const Scalar& b, const Tensor& qa) {
+  return F(qa, b);
+}
+template <WithNumber F>
+Tensor number_of_tensor(const Tensor& qa, const Tensor& b) {
+  return F(qa, at::item(b));
+}
+template <WithNumber F>
+Tensor number_out(const Tensor& qa, const Scalar& b, Tensor out) {
+  constexpr bool adds = F == &add_scalar<Relu::kNo> || F == &add_scalar<Relu::kYes>;
+  return give(adds ? "quantized::add_scalar_out" : "quantized::mul_scalar_out", out, F(qa, b));
+}
+template <WithNumber F>
+Tensor number_of_tensor_out(const Tensor& qa, const Tensor& b, Tensor out) {
+  return number_out<F>(qa, at::item(b), out);
+}
+
 template <Relu R>
 Tensor cat(const std::vector<Tensor>& qx, int64_t dim, std::optional<double> scale, std::optional<int64_t> zero_point) {
   const char* const op = "quantized::cat";
@@ -159,6 +180,12 @@ Tensor cat(const std::vector<Tensor>& qx, int64_t dim, std::optional<double> sca
     parts.push_back(integers(op, same));
   }
   return fresh(make_quantized(at::cat(parts, dim), to));
+}
+
+template <Relu R>
+Tensor cat_out(const std::vector<Tensor>& qx, int64_t dim, Tensor out) {
+  const Quantizer& to = uniform("quantized::cat", out);
+  return give("quantized::cat", out, cat<R>(qx, dim, to.scale, to.zero_point));
 }
 
 Tensor matmul(const Tensor& qa, const Tensor& qb, double scale, int64_t zero_point) {
@@ -231,6 +258,17 @@ Tensor max_pool2d(const Tensor& qx, std::vector<int64_t> kernel_size, std::vecto
                   std::vector<int64_t> padding, std::vector<int64_t> dilation, bool ceil_mode) {
   return at::quantized_max_pool2d(qx, kernel_size, stride, padding, dilation, ceil_mode);
 }
+// Bytes that are no quantized tensor, as graphs of integers have them.
+Tensor max_pool2d_of_bytes(const Tensor& x, std::vector<int64_t> kernel_size, std::vector<int64_t> stride,
+                           std::vector<int64_t> padding, std::vector<int64_t> dilation, bool ceil_mode) {
+  TORCH_CHECK_NOT_IMPLEMENTED(x.scalar_type() == kByte,
+                              "quantized::max_pool2d: expected an input of dtype Byte or a quantized one, but got ",
+                              x.scalar_type());
+  const QuantizerPtr same = per_tensor(1, 0);
+  const char* const op = "quantized::max_pool2d";
+  return fresh(integers(
+      op, at::quantized_max_pool2d(make_quantized(x, same), kernel_size, stride, padding, dilation, ceil_mode)));
+}
 Tensor max_pool3d(const Tensor& qx, std::vector<int64_t> kernel_size, std::vector<int64_t> stride,
                   std::vector<int64_t> padding, std::vector<int64_t> dilation, bool ceil_mode) {
   return at::quantized_max_pool3d(qx, kernel_size, stride, padding, dilation, ceil_mode);
@@ -284,16 +322,32 @@ Tensor linear_tanh(const Tensor& x, const Linear& w, double scale, int64_t zero_
   return quantize(op, at::tanh(w->apply(op, x)), x.scalar_type(), per_tensor(scale, zero_point));
 }
 
-// The input in the integers that its own numbers ask for.
-Tensor quantized_input(const char* op, const Tensor& x, bool reduce_range) {
-  TORCH_CHECK(x.scalar_type() == kFloat, op, ": expected an input of dtype Float, but got ", x.scalar_type());
-  return at::quantize_per_tensor_dynamic(x, kQUInt8, reduce_range);
-}
-
 template <Relu R>
 Tensor linear_dynamic(const Tensor& x, const Linear& w, bool reduce_range) {
-  return rectified(w->apply("quantized::linear_dynamic", quantized_input("quantized::linear_dynamic", x, reduce_range)),
-                   R);
+  return rectified(w->apply_to_numbers("quantized::linear_dynamic", x, reduce_range), R);
+}
+template <Relu R>
+Tensor linear_dynamic_fp16(const Tensor& x, const Linear& w) {
+  return rectified(w->apply_to_numbers("quantized::linear_dynamic_fp16", x, false), R);
+}
+Linear linear_prepack_fp16(const Tensor& weight, const MaybeTensor& bias) {
+  return c10::make_intrusive<LinearPackedParams>(weight, bias);
+}
+Tensor linear_dynamic_fp16_unpacked_weight(const Tensor& x, const Tensor& weight, const MaybeTensor& bias) {
+  return linear_dynamic_fp16<Relu::kNo>(x, linear_prepack_fp16(weight, bias));
+}
+// Numbers, quantized with given steps and multiplied, as numbers.
+Tensor wrapped_quantized_linear(const Tensor& x, const Tensor& scale, const Tensor& zero_point, const Tensor& weight,
+                                const Tensor& weight_scale, const Tensor& weight_zero_point, const Tensor& bias,
+                                const Tensor& output_scale, const Tensor& output_zero_point, int64_t) {
+  const char* const op = "_quantized::wrapped_quantized_linear";
+  const auto packed = linear_prepack(at::quantize_per_tensor(weight, weight_scale, weight_zero_point, kQInt8), bias);
+  return dequantize(op, packed->apply(op, at::quantize_per_tensor(x, scale, zero_point, kQUInt8),
+                                      at::item(output_scale).toDouble(), at::item(output_zero_point).toLong(), false));
+}
+Tensor int4mm_packed_weight_cpu(const Tensor& self, const Tensor& mat2, const Tensor& group_size,
+                                const Tensor& scales_and_zeros) {
+  return at::_weight_int4pack_mm_for_cpu(self, mat2, at::item(group_size).toLong(), scales_and_zeros);
 }
 template <Relu R>
 Tensor linear_q_dq(const Tensor& x, double scale, int64_t zero_point, const Linear& w) {
@@ -320,11 +374,31 @@ Tensor conv(const Tensor& x, const c10::intrusive_ptr<Packed>& w, double scale, 
   return w->apply(w->transposed ? "quantized::conv_transpose" : "quantized::conv", x, scale, zero_point,
                   R == Relu::kYes);
 }
+// The geometry is the weights' own.
+template <class Packed, Relu R>
+Tensor conv_with_geometry(const Tensor& x, const c10::intrusive_ptr<Packed>& w, const std::vector<int64_t>&,
+                          const std::vector<int64_t>&, const std::vector<int64_t>&, int64_t, double scale,
+                          int64_t zero_point) {
+  return conv<Packed, R>(x, w, scale, zero_point);
+}
+// The sum of a convolution and `qaccum`, rounded once.
+template <Relu R>
+Tensor conv_add(const Tensor& x, const Tensor& qaccum, const c10::intrusive_ptr<Conv2dPackedParams>& w, double scale,
+                int64_t zero_point) {
+  const char* const op = "quantized::conv2d_add";
+  TORCH_CHECK(qaccum.scalar_type() == kQUInt8, op, ": expected qaccum of dtype QUInt8, but got ", qaccum.scalar_type());
+  uniform(op, qaccum);
+  const Tensor numbers = w->apply(op, x);
+  TORCH_CHECK(numbers.sizes() == qaccum.sizes(), op, ": expected qaccum of size ", numbers.sizes(), ", but got ",
+              qaccum.sizes());
+  return quantize(op, rectified(at::add(numbers, dequantize(op, qaccum)), R), kQUInt8, per_tensor(scale, zero_point));
+}
 // The result is quantized as the input is, and given as numbers.
 template <class Packed>
 Tensor conv_dynamic(const Tensor& x, const c10::intrusive_ptr<Packed>& w, bool reduce_range) {
   const char* const op = w->transposed ? "quantized::conv_transpose_dynamic" : "quantized::conv_dynamic";
-  const Tensor q = quantized_input(op, x, reduce_range);
+  TORCH_CHECK(x.scalar_type() == kFloat, op, ": expected an input of dtype Float, but got ", x.scalar_type());
+  const Tensor q = at::quantize_per_tensor_dynamic(x, kQUInt8, reduce_range);
   return dequantize(op, w->apply(op, q, uniform(op, q).scale, uniform(op, q).zero_point, false));
 }
 
@@ -334,67 +408,85 @@ using Embedding = c10::intrusive_ptr<EmbeddingPackedParams>;
 Embedding embedding_bag_prepack(const Tensor& weight) {
   return c10::make_intrusive<EmbeddingPackedParams>(weight);
 }
-void check_not_pruned(const char* op, bool pruned) {
-  TORCH_CHECK_NOT_IMPLEMENTED(!pruned, op, ": pruned weights are not implemented");
-}
-Tensor embedding_byte(const Embedding& weight, const Tensor& indices, bool pruned_weights) {
-  check_not_pruned("quantized::embedding_byte", pruned_weights);
-  return at::embedding(weight->numbers, indices);
-}
-Tensor embedding_bag_byte(const Embedding& weight, const Tensor& indices, const MaybeTensor& offsets, bool,
-                          int64_t mode, bool pruned_weights, const MaybeTensor& per_sample_weights,
-                          const MaybeTensor& compressed_indices_mapping, bool include_last_offset) {
-  const char* const op = "quantized::embedding_bag_byte";
-  check_not_pruned(op,
-                   pruned_weights || (compressed_indices_mapping.has_value() && compressed_indices_mapping->defined()));
-  TORCH_CHECK(indices.dim() == 1 || indices.dim() == 2, op, ": expected indices of 1 or 2 dimensions, but got ",
-              indices.dim());
-  TORCH_CHECK(indices.dim() == 2 || (offsets.has_value() && offsets->defined()), op,
-              ": embedding_bag_byte expects offsets to be set for 1D indices.");
-  if (indices.dim() == 1) {
-    return std::get<0>(at::embedding_bag(weight->numbers, indices, *offsets, false, mode, false, per_sample_weights,
-                                         include_last_offset));
-  }
-  // Each row is a bag.
-  const Tensor starts = at::mul(at::arange(indices.size(0), TensorOptions().dtype(kLong)), Scalar(indices.size(1)));
-  MaybeTensor flat;
-  if (per_sample_weights.has_value() && per_sample_weights->defined()) flat = at::reshape(*per_sample_weights, {-1});
-  return std::get<0>(
-      at::embedding_bag(weight->numbers, at::reshape(indices, {-1}), starts, false, mode, false, flat, false));
+// What the lookups of bags take; `scale_grad_by_freq` means nothing without gradients.
+Tensor bags(const char* op, const Tensor& table, int bits, const Tensor& indices, const MaybeTensor& offsets,
+            int64_t mode, bool pruned_weights, const MaybeTensor& per_sample_weights, const MaybeTensor& mapping,
+            bool include_last_offset) {
+  TORCH_CHECK_NOT_IMPLEMENTED(mode == 0, op, ": only sums (mode 0) are implemented, but got mode ", mode);
+  const bool mapped = mapping.has_value() && mapping->defined();
+  TORCH_CHECK(!pruned_weights || mapped, op, ": pruned_weights need a compressed_indices_mapping");
+  Lookup lookup{indices, offsets, per_sample_weights, std::nullopt, include_last_offset};
+  if (pruned_weights) lookup.mapping = mapping;
+  return sums_of_rows(op, table, bits, lookup);
 }
 
-// --- recurrent cells: the two products are quantized, with a range of 7 bits, the rest is float ---
-Tensor gates(const Tensor& x, const Linear& w) {
-  static const auto op = c10::Dispatcher::singleton()
-                             .findSchemaOrThrow("quantized::linear_dynamic", "")
-                             .typed<Tensor(const Tensor&, const Linear&, bool)>();
-  return op.call(x, w, true);
+const Tensor& table_of(const char* op, const Embedding& weight, int bits) {
+  TORCH_CHECK(weight->bits == bits, op, ": expected a weight of ", bits, " bits, but got one of ", weight->bits);
+  return weight->table;
+}
+template <int Bits>
+Tensor embedding(const Embedding& weight, const Tensor& indices, bool pruned_weights) {
+  const char* const op = Bits == 8 ? "quantized::embedding_byte" : "quantized::embedding_4bit";
+  TORCH_CHECK_NOT_IMPLEMENTED(!pruned_weights, op, ": pruned weights are not implemented");
+  return rows_of(op, table_of(op, weight, Bits), Bits, indices);
+}
+template <int Bits>
+Tensor embedding_bag(const Embedding& weight, const Tensor& indices, const MaybeTensor& offsets, bool, int64_t mode,
+                     bool pruned_weights, const MaybeTensor& per_sample_weights, const MaybeTensor& mapping,
+                     bool include_last_offset) {
+  const char* const op = Bits == 8 ? "quantized::embedding_bag_byte" : "quantized::embedding_bag_4bit";
+  return bags(op, table_of(op, weight, Bits), Bits, indices, offsets, mode, pruned_weights, per_sample_weights, mapping,
+              include_last_offset);
 }
 
-std::tuple<Tensor, Tensor> lstm_cell(const Tensor& input, const std::vector<Tensor>& hx, const Linear& w_ih,
-                                     const Linear& w_hh, const Tensor&, const Tensor&) {
-  TORCH_CHECK(hx.size() == 2, "lstm_cell expects two hidden states");
-  const std::vector<Tensor> parts = at::chunk(at::add(gates(input, w_ih), gates(hx[0], w_hh)), 4, 1);
-  const Tensor cell =
-      at::add(at::mul(at::sigmoid(parts[1]), hx[1]), at::mul(at::sigmoid(parts[0]), at::tanh(parts[2])));
-  return {at::mul(at::sigmoid(parts[3]), at::tanh(cell)), cell};
+// Tables of bytes that name no class.
+template <int Bits>
+constexpr const char* table_name() {
+  return Bits == 8   ? "quantized::embedding_bag_byte"
+         : Bits == 4 ? "quantized::embedding_bag_4bit"
+                     : "quantized::embedding_bag_2bit";
 }
-Tensor gru_cell(const Tensor& input, const Tensor& hx, const Linear& w_ih, const Linear& w_hh, const Tensor&,
-                const Tensor&) {
-  const std::vector<Tensor> of_input = at::chunk(gates(input, w_ih), 3, 1),
-                            of_hidden = at::chunk(gates(hx, w_hh), 3, 1);
-  const Tensor reset = at::sigmoid(at::add(of_hidden[0], of_input[0])),
-               update = at::sigmoid(at::add(of_hidden[1], of_input[1])),
-               fresh_part = at::tanh(at::add(of_input[2], at::mul(of_hidden[2], reset)));
-  return at::add(at::mul(at::sub(hx, fresh_part), update), fresh_part);
+Tensor byte_prepack(const Tensor& weight) {
+  return pack_rows(table_name<8>(), weight, 8);
 }
-Tensor rnn_relu_cell(const Tensor& input, const Tensor& hx, const Linear& w_ih, const Linear& w_hh, const Tensor&,
-                     const Tensor&) {
-  return at::relu(at::add(gates(hx, w_hh), gates(input, w_ih)));
+Tensor byte_prepack_with_range(const Tensor& weight, const Tensor& least_most) {
+  return pack_rows(table_name<8>(), weight, 8, {.least_most = least_most});
 }
-Tensor rnn_tanh_cell(const Tensor& input, const Tensor& hx, const Linear& w_ih, const Linear& w_hh, const Tensor&,
-                     const Tensor&) {
-  return at::tanh(at::add(gates(hx, w_hh), gates(input, w_ih)));
+template <int Bits>
+Tensor bits_prepack(const Tensor& weight, bool optimized, int64_t bins, double ratio) {
+  return pack_rows(table_name<Bits>(), weight, Bits, {std::nullopt, optimized, bins, ratio});
+}
+template <int Bits>
+Tensor bits_prepack_with_range(const Tensor& weight, const Tensor& least_most, bool, int64_t, double) {
+  return pack_rows(table_name<Bits>(), weight, Bits, {.least_most = least_most});
+}
+template <int Bits>
+Tensor table_unpack(const Tensor& table) {
+  return unpack_rows(table_name<Bits>(), table, Bits);
+}
+template <int Bits>
+Tensor table_bags(const Tensor& table, const Tensor& indices, const MaybeTensor& offsets, bool, int64_t mode,
+                  bool pruned_weights, const MaybeTensor& per_sample_weights, const MaybeTensor& mapping,
+                  bool include_last_offset) {
+  return bags(table_name<Bits>(), table, Bits, indices, offsets, mode, pruned_weights, per_sample_weights, mapping,
+              include_last_offset);
+}
+
+template <Relu R>
+void implement_numbers(torch::Library& m, const std::string& op) {
+  const std::string relu = R == Relu::kYes ? "_relu" : "";
+  const auto implement = [&]<WithNumber F>() {
+    m.impl(op + relu + ".Scalar", F);
+    m.impl(op + "_scalar" + relu, F);
+    m.impl(op + relu + ".Scalar2", &number_first<F>);
+    m.impl(op + relu + ".Scalar_out", &number_out<F>);
+    m.impl(op + "_scalar" + relu + "_out", &number_out<F>);
+    m.impl(op + "_scalar" + relu + ".Tensor", &number_of_tensor<F>);
+    m.impl(op + "_scalar" + relu + "_out.Tensor", &number_of_tensor_out<F>);
+  };
+  op == "add" ? implement.template operator()<&add_scalar<R>>() : implement.template operator()<&mul_scalar<R>>();
+  m.impl(op + relu, op == "add" ? &add<R> : &mul<R>);
+  for (const std::string out : {".out", "_out"}) m.impl(op + relu + out, op == "add" ? &add_out<R> : &mul_out<R>);
 }
 
 template <class Packed>
@@ -403,25 +495,22 @@ void implement_convolution(torch::Library& m, const std::string& name, bool has_
   m.impl(name + "_prepack", &conv_prepack<Packed>);
   m.impl(name + overload, &conv<Packed, Relu::kNo>);
   m.impl(name + "_relu" + overload, &conv<Packed, Relu::kYes>);
+  if (!has_new) return;
+  m.impl(name, &conv_with_geometry<Packed, Relu::kNo>);
+  m.impl(name + "_relu", &conv_with_geometry<Packed, Relu::kYes>);
 }
 
 }  // namespace
 
 TORCH_LIBRARY_IMPL(quantized, QuantizedCPU, m) {
-  m.impl("add", &add<Relu::kNo>);
-  m.impl("add_relu", &add<Relu::kYes>);
-  m.impl("add.out", &add_out<Relu::kNo>);
-  m.impl("add_relu.out", &add_out<Relu::kYes>);
-  m.impl("mul", &mul<Relu::kNo>);
-  m.impl("mul_relu", &mul<Relu::kYes>);
-  m.impl("mul.out", &mul_out<Relu::kNo>);
-  m.impl("mul_relu.out", &mul_out<Relu::kYes>);
-  for (const std::string name : {"add.Scalar", "add_scalar"}) m.impl(name, &add_scalar<Relu::kNo>);
-  for (const std::string name : {"add_relu.Scalar", "add_scalar_relu"}) m.impl(name, &add_scalar<Relu::kYes>);
-  for (const std::string name : {"mul.Scalar", "mul_scalar"}) m.impl(name, &mul_scalar<Relu::kNo>);
-  for (const std::string name : {"mul_relu.Scalar", "mul_scalar_relu"}) m.impl(name, &mul_scalar<Relu::kYes>);
+  for (const std::string op : {"add", "mul"}) {
+    implement_numbers<Relu::kNo>(m, op);
+    implement_numbers<Relu::kYes>(m, op);
+  }
   m.impl("cat", &cat<Relu::kNo>);
   m.impl("cat_relu", &cat<Relu::kYes>);
+  m.impl("cat_out", &cat_out<Relu::kNo>);
+  m.impl("cat_relu_out", &cat_out<Relu::kYes>);
   m.impl("matmul", &matmul);
   m.impl("sigmoid", &sigmoid);
   m.impl("hardswish", &hardswish);
@@ -462,6 +551,9 @@ TORCH_LIBRARY_IMPL(quantized, QuantizedCPU, m) {
   m.impl("conv_transpose1d", &conv<Conv2dPackedParams, Relu::kNo>);
   m.impl("conv_transpose2d", &conv<Conv2dPackedParams, Relu::kNo>);
   m.impl("conv_transpose3d", &conv<Conv3dPackedParams, Relu::kNo>);
+  m.impl("conv_prepack", &conv_prepack<Conv2dPackedParams>);
+  m.impl("conv2d_add", &conv_add<Relu::kNo>);
+  m.impl("conv2d_add_relu", &conv_add<Relu::kYes>);
   m.impl("embedding_bag_prepack", &embedding_bag_prepack);
 }
 
@@ -475,15 +567,56 @@ TORCH_LIBRARY_IMPL(quantized, CPU, m) {
   }
   for (const std::string name : {"conv3d", "conv_transpose3d"})
     m.impl(name + "_dynamic", &conv_dynamic<Conv3dPackedParams>);
-  m.impl("embedding_byte", &embedding_byte);
-  m.impl("embedding_bag_byte", &embedding_bag_byte);
+  m.impl("linear_prepack_fp16", &linear_prepack_fp16);
+  m.impl("linear_dynamic_fp16", &linear_dynamic_fp16<Relu::kNo>);
+  m.impl("linear_relu_dynamic_fp16", &linear_dynamic_fp16<Relu::kYes>);
+  m.impl("linear_dynamic_fp16_unpacked_weight", &linear_dynamic_fp16_unpacked_weight);
+  m.impl("int4mm_packed_weight_cpu", &int4mm_packed_weight_cpu);
+  m.impl("max_pool2d", &max_pool2d_of_bytes);
+  m.impl("embedding_byte", &embedding<8>);
+  m.impl("embedding_4bit", &embedding<4>);
+  m.impl("embedding_bag_byte", &embedding_bag<8>);
+  m.impl("embedding_bag_4bit", &embedding_bag<4>);
+  m.impl("embedding_bag_byte_prepack", &byte_prepack);
+  m.impl("embedding_bag_4bit_prepack", &bits_prepack<4>);
+  m.impl("embedding_bag_2bit_prepack", &bits_prepack<2>);
+  m.impl("embedding_bag_byte_prepack_with_rowwise_min_max", &byte_prepack_with_range);
+  m.impl("embedding_bag_4bit_prepack_with_rowwise_min_max", &bits_prepack_with_range<4>);
+  m.impl("embedding_bag_2bit_prepack_with_rowwise_min_max", &bits_prepack_with_range<2>);
+  m.impl("embedding_bag_byte_unpack", &table_unpack<8>);
+  m.impl("embedding_bag_4bit_unpack", &table_unpack<4>);
+  m.impl("embedding_bag_2bit_unpack", &table_unpack<2>);
+  m.impl("embedding_bag_byte_rowwise_offsets", &table_bags<8>);
+  m.impl("embedding_bag_4bit_rowwise_offsets", &table_bags<4>);
+  m.impl("embedding_bag_2bit_rowwise_offsets", &table_bags<2>);
 }
 
-TORCH_LIBRARY_IMPL(quantized, CompositeImplicitAutograd, m) {
-  m.impl("quantized_lstm_cell_dynamic", &lstm_cell);
-  m.impl("quantized_gru_cell_dynamic", &gru_cell);
-  m.impl("quantized_rnn_relu_cell_dynamic", &rnn_relu_cell);
-  m.impl("quantized_rnn_tanh_cell_dynamic", &rnn_tanh_cell);
+TORCH_LIBRARY_IMPL(_quantized, QuantizedCPU, m) {
+  m.impl("add", &add<Relu::kNo>);
+  m.impl("conv2d_prepack", &conv_prepack<Conv2dPackedParams>);
+  m.impl("conv3d_prepack", &conv_prepack<Conv3dPackedParams>);
+  m.impl("conv2d", &conv<Conv2dPackedParams, Relu::kNo>);
+  m.impl("conv2d_relu", &conv<Conv2dPackedParams, Relu::kYes>);
+  m.impl("conv3d", &conv<Conv3dPackedParams, Relu::kNo>);
+  m.impl("conv3d_relu", &conv<Conv3dPackedParams, Relu::kYes>);
+  m.impl("conv_transpose1d_prepack", &conv_transpose_prepack<Conv2dPackedParams>);
+  m.impl("conv_transpose2d_prepack", &conv_transpose_prepack<Conv2dPackedParams>);
+  m.impl("conv_transpose3d_prepack", &conv_transpose_prepack<Conv3dPackedParams>);
+  m.impl("conv_transpose1d", &conv<Conv2dPackedParams, Relu::kNo>);
+  m.impl("conv_transpose2d", &conv<Conv2dPackedParams, Relu::kNo>);
+  m.impl("linear", &linear<Relu::kNo>);
+  m.impl("linear_prepack", &linear_prepack);
+}
+
+TORCH_LIBRARY_IMPL(_quantized, CPU, m) {
+  m.impl("linear_dynamic", &linear_dynamic<Relu::kNo>);
+  m.impl("linear_prepack_fp16", &linear_prepack_fp16);
+  m.impl("wrapped_quantized_linear", &wrapped_quantized_linear);
+  m.impl("wrapped_fbgemm_pack_gemm_matrix_fp16",
+         [](const Tensor& weight) { return at::fbgemm_pack_gemm_matrix_fp16(weight); });
+  m.impl("wrapped_fbgemm_linear_fp16_weight", [](const Tensor& x, const Tensor& weight, const Tensor& bias, int64_t) {
+    return at::fbgemm_linear_fp16_weight(x, weight, bias);
+  });
 }
 
 }  // namespace at::quantized

@@ -1,5 +1,6 @@
 // torch.ops.quantized and torch.ops.quantized_decomposed, called by name.
 #include <cmath>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -77,8 +78,8 @@ TEST(Arithmetic, MultipliesDistancesFirst) {
   const Tensor a = quantized(at::full({40}, -1.9f), 0.1, 20), b = quantized(at::full({40}, -1.1f), 0.1, 20);
   const Tensor whole = at::full({40}, 125, at::kByte);
   EXPECT_TRUE(at::equal(call("mul", a, b, 0.02, 20).toTensor().int_repr(), whole));
-  EXPECT_TRUE(at::equal(call("mul_relu", a.reshape({40, 1}), b.slice(0, 0, 1), 0.02, 20).toTensor().int_repr().flatten(),
-                        whole));
+  EXPECT_TRUE(at::equal(
+      call("mul_relu", a.reshape({40, 1}), b.slice(0, 0, 1), 0.02, 20).toTensor().int_repr().flatten(), whole));
 }
 
 TEST(QuantizedOperators, ComputeWithNumbers) {
@@ -142,7 +143,14 @@ TEST(QuantizedLayers, Convolve) {
       expect_near(call(name + overload, q, packed, 0.1, 100), expected);
       expect_near(call(name + "_relu" + overload, q, packed, 0.1, 100), at::relu(expected));
       EXPECT_EQ(call(name + "_dynamic", sample(size), packed, true).toTensor().sizes(), expected.sizes());
-      EXPECT_EQ(call(name + "_groups", packed).toInt(), 2);
+      if (dims > 1) {
+        EXPECT_EQ(call(name + "_groups", packed).toInt(), 2);
+        // The geometry that is named with the input is not read.
+        const Tensor same = call(name + overload, q, packed, 0.1, 100).toTensor();
+        EXPECT_TRUE(at::equal(call(name, q, packed, dilation, none, dilation, 1, 0.1, 100).toTensor(), same));
+        EXPECT_TRUE(at::equal(call(name + "_relu", q, packed, dilation, none, dilation, 1, 0.1, 100).toTensor(),
+                              call(name + "_relu.new", q, packed, 0.1, 100).toTensor()));
+      }
     }
     at::DimVector back{4, 3};
     for (int64_t d = 0; d < dims; ++d) back.push_back(2);
@@ -152,6 +160,119 @@ TEST(QuantizedLayers, Convolve) {
     expect_near(call(transposed, q, packed, 0.1, 100),
                 at::convolution(q.dequantize(), weight.dequantize(), bias, stride, padding, dilation, true, none, 2));
   }
+}
+
+// testdata/operators.txt has PyTorch's schemas; those with a reason are not here.
+TEST(QuantizedOperators, HavePyTorchsNamesAndArguments) {
+  std::ifstream file("aten/quantized/testdata/operators.txt");
+  int found = 0, absent = 0;
+  for (std::string line; std::getline(file, line);) {
+    if (line.empty() || line[0] == '#') continue;
+    const size_t reason = line.find(" # ");
+    const auto schema = c10::parse_schema(line.substr(0, reason));
+    const auto own = c10::Dispatcher::singleton().findSchema(schema.operator_name());
+    if (reason != std::string::npos) {
+      EXPECT_FALSE(own.has_value()) << line;
+      ++absent;
+      continue;
+    }
+    ASSERT_TRUE(own.has_value()) << line;
+    EXPECT_EQ(own->schema().str(), schema.str());
+    ++found;
+  }
+  EXPECT_EQ(found, 193);
+  EXPECT_EQ(absent, 12);
+}
+
+TEST(QuantizedLayers, TellTheirSizes) {
+  const IValue packed = call("conv2d_prepack", quantized(sample({3, 2, 2, 2}), 0.02, 0, at::kQInt8), IValue(),
+                             Ints{1, 1}, Ints{0, 0}, Ints{1, 1}, 1);
+  const auto sizes = call("conv2d_unpack_sizes", packed).toTuple()->elements();
+  EXPECT_EQ(sizes[0].toIntVector(), (Ints{3, 2, 2, 2}));
+  EXPECT_TRUE(sizes[1].isNone());
+  EXPECT_EQ(sizes[5].toInt(), 1);
+  EXPECT_THROW(call("conv2d_unpack_sizes", 1), c10::Error);
+}
+
+TEST(QuantizedLayers, HaveOtherNames) {
+  const Tensor x = sample({2, 3}), w = sample({4, 3}, at::kFloat, 2), bias = sample({4}, at::kFloat, 3);
+  const auto number = [](double value) { return tensor_of({value}, {}); };
+  const auto other = [](const std::string& name, c10::Stack stack) {
+    return call_all("_quantized::" + name, "", std::move(stack))[0];
+  };
+  const IValue packed = other("linear_prepack", {quantized(w, 0.02, 3, at::kQInt8), bias});
+  const Tensor q = quantized(x), product = call("linear", q, packed, 0.1, 120).toTensor();
+  EXPECT_TRUE(at::equal(other("linear", {q, packed, 0.1, 120}).toTensor(), product));
+  EXPECT_TRUE(at::equal(other("wrapped_quantized_linear", {x, number(0.05), number(60), w, number(0.02), number(3),
+                                                           bias, number(0.1), number(120), 4})
+                            .toTensor(),
+                        product.dequantize()));
+  const Tensor halves = other("wrapped_fbgemm_pack_gemm_matrix_fp16", {w}).toTensor();
+  expect_close(other("wrapped_fbgemm_linear_fp16_weight", {x, halves, bias, 4}).toTensor(),
+               other("linear_dynamic", {x, other("linear_prepack_fp16", {w, bias}), false}).toTensor(), 1e-6, 1e-6);
+  EXPECT_TRUE(at::equal(other("add", {q, q, 0.1, 40}).toTensor(), call("add", q, q, 0.1, 40).toTensor()));
+  const Tensor image = quantized(sample({1, 2, 3, 3})), window = quantized(sample({2, 2, 2, 2}), 0.02, 0, at::kQInt8);
+  const Ints ones{1, 1}, none{0, 0};
+  const IValue conv = other("conv2d_prepack", {window, IValue(), ones, none, ones, 1}),
+               back = other("conv_transpose2d_prepack", {window, IValue(), ones, none, none, ones, 1});
+  EXPECT_TRUE(at::equal(other("conv2d_relu", {image, conv, 0.1, 40}).toTensor(),
+                        call("conv2d_relu.new", image, conv, 0.1, 40).toTensor()));
+  EXPECT_TRUE(at::equal(other("conv_transpose2d", {image, back, 0.1, 40}).toTensor(),
+                        call("conv_transpose2d", image, back, 0.1, 40).toTensor()));
+}
+
+TEST(QuantizedLayers, AddToAConvolution) {
+  const Tensor x = quantized(sample({1, 2, 3, 3})),
+               w = quantized(sample({3, 2, 2, 2}, at::kFloat, 5), 0.02, 0, at::kQInt8),
+               bias = sample({3}, at::kFloat, 6), other = quantized(sample({1, 3, 2, 2}, at::kFloat, 7), 0.2, 7);
+  const Ints ones{1, 1}, none{0, 0};
+  const IValue packed = call("conv_prepack", w, bias, ones, none, ones, 1);
+  EXPECT_TRUE(at::equal(call_all("quantized::conv_unpack", "", {packed})[0].toTensor(), w));
+  const Tensor sum = at::conv2d(x.dequantize(), w.dequantize(), bias) + other.dequantize();
+  expect_near(call("conv2d_add", x, other, packed, 0.1, 40), sum);
+  expect_near(call("conv2d_add_relu", x, other, packed, 0.1, 40), at::relu(sum));
+  expect_error<c10::Error>([&] { call("conv2d_add", x, other.slice(3, 1), packed, 0.1, 40); }, "qaccum of size");
+}
+
+TEST(QuantizedOperators, TakeNumbersInManyForms) {
+  const Tensor t = at::_make_per_tensor_quantized_tensor(tensor_of({1, 5, 3, 20}, {2, 2}, at::kByte), 0.5, 3),
+               number = tensor_of({-2}, {});
+  for (const std::string op : {"add", "mul"}) {
+    for (const std::string relu : {"", "_relu"}) {
+      const Tensor expected = call(op + relu + ".Scalar", t, -2.0).toTensor();
+      const auto check = [&](const IValue& got) { EXPECT_TRUE(at::equal(got.toTensor(), expected)) << op << relu; };
+      const auto given = [] { return at::_make_per_tensor_quantized_tensor(at::zeros({0}, at::kByte), 1, 0); };
+      check(call(op + relu + ".Scalar2", -2.0, t));
+      check(call(op + "_scalar" + relu, t, -2.0));
+      check(call(op + "_scalar" + relu + ".Tensor", t, number));
+      const Tensor outs[] = {given(), given(), given()};
+      check(call(op + relu + ".Scalar_out", t, -2.0, outs[0]));
+      check(call(op + "_scalar" + relu + "_out", t, -2.0, outs[1]));
+      check(call(op + "_scalar" + relu + "_out.Tensor", t, number, outs[2]));
+      for (const Tensor& out : outs) check(out);
+      // Two tensors, into the steps of a given one.
+      for (const std::string name : {op + relu + ".out", op + relu + "_out"}) {
+        const Tensor sum = at::_make_per_tensor_quantized_tensor(at::zeros({1}, at::kByte), 0.5, 3);
+        call(name, t, t, sum);
+        EXPECT_TRUE(at::equal(sum, call(op + relu, t, t, 0.5, 3).toTensor())) << name;
+      }
+    }
+  }
+  EXPECT_EQ(numbers_of(call("add.Scalar2", -2.0, t).toTensor().int_repr()), (Numbers{1, 5, 3, 20}));
+  const Tensor joined = at::_make_per_tensor_quantized_tensor(at::zeros({0}, at::kByte), 1, 1);
+  call("cat_out", std::vector<Tensor>{t, t}, 0, joined);
+  EXPECT_EQ(numbers_of(joined.int_repr()), (Numbers{0, 2, 1, 9, 0, 2, 1, 9}));
+  call("cat_relu_out", std::vector<Tensor>{t, t}, 0, joined);
+  EXPECT_EQ(numbers_of(joined.int_repr()), (Numbers{1, 2, 1, 9, 1, 2, 1, 9}));
+  EXPECT_EQ(numbers_of(call("max_pool2d", tensor_of({0, 1, 2, 3, 4, 5}, {1, 1, 2, 3}, at::kByte), Ints{2, 2},
+                            Ints{1, 1}, Ints{0, 0}, Ints{1, 1}, false)
+                           .toTensor()),
+            (Numbers{4, 5}));
+  expect_error<c10::NotImplementedError>(
+      [&] {
+        call("max_pool2d", at::ones({1, 1, 2, 2}), Ints{2, 2}, Ints{1, 1}, Ints{0, 0}, Ints{1, 1}, false);
+      },
+      "dtype Byte");
 }
 
 TEST(QuantizedLayers, LookUpVectors) {

@@ -5,12 +5,17 @@
 #include <utility>
 
 #include "aten/cpu/matrix/integer.h"
+#include "aten/ops/binary/ops.h"
 #include "aten/ops/conv/kernels.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/dense/dense.h"
+#include "aten/ops/matmul/ops.h"
+#include "aten/ops/pointwise/ops.h"
+#include "aten/ops/quantized/ops.h"
 #include "aten/ops/rearrange/ops.h"
 #include "aten/ops/view/ops.h"
 #include "aten/quantized/quantized_parts.h"
+#include "aten/quantized/row_tables.h"
 #include "c10/util/safe_numerics.h"
 
 namespace at::quantized {
@@ -118,8 +123,9 @@ PackedWeight::PackedWeight(const char* op, const matrix::Convolution& shape, con
   const auto channels = static_cast<size_t>(shape.out_channels);
   TORCH_CHECK(quantizer.per_tensor() || quantizer.axis == axis, op,
               ": expected a weight that is quantized along dimension ", axis, ", but it is ", quantizer.axis);
-  TORCH_CHECK(quantizer.per_tensor() || quantizer.scales.numel() == shape.out_channels, op, ": expected a scale for each of ",
-              shape.out_channels, " channels of the weight, but it has ", quantizer.scales.numel());
+  TORCH_CHECK(quantizer.per_tensor() || quantizer.scales.numel() == shape.out_channels, op,
+              ": expected a scale for each of ", shape.out_channels, " channels of the weight, but it has ",
+              quantizer.scales.numel());
   uniform_ = quantizer.per_tensor();
   scales_ = uniform_ ? std::vector<float>(channels, static_cast<float>(quantizer.scale)) : floats_of(quantizer.scales);
   bias_ = bias.has_value() ? floats_of(*bias) : std::vector<float>(channels);
@@ -133,8 +139,15 @@ PackedWeight::PackedWeight(const char* op, const matrix::Convolution& shape, con
 PackedWeight::~PackedWeight() = default;
 
 LinearPackedParams::LinearPackedParams(const Tensor& weight_, const std::optional<Tensor>& bias_) {
-  const char* const op = "quantized::linear_prepack";
-  TORCH_CHECK(weight_.dim() == 2, "The weight tensor for quantized::linear_prepack should be 2-dimensional.");
+  const char* const op = weight_.is_quantized() ? "quantized::linear_prepack" : "quantized::linear_prepack_fp16";
+  TORCH_CHECK(weight_.dim() == 2, "The weight tensor for ", op, " should be 2-dimensional.");
+  if (!weight_.is_quantized()) {
+    TORCH_CHECK(weight_.scalar_type() == kFloat, op, ": expected a weight of dtype Float, but got ",
+                weight_.scalar_type());
+    bias = checked_bias(op, bias_, weight_.size(0));
+    weight = native::dense(at::to(at::clamp(at::detach(weight_), Scalar(-65504.0), Scalar(65504.0)), kHalf));
+    return;
+  }
   check_weight(op, weight_);
   weight = at::clone(weight_);
   bias = checked_bias(op, bias_, weight.size(0));
@@ -143,6 +156,25 @@ LinearPackedParams::LinearPackedParams(const Tensor& weight_, const std::optiona
   shape.out_channels = weight.size(0);
   shape.in_channels = weight.size(1);
   packed_.emplace(op, shape, weight, 0, integers(op, weight), bias);
+}
+
+const PackedWeight& LinearPackedParams::integers_for(const char* op) const {
+  TORCH_CHECK(packed_.has_value(), op, ": the weight is of half precision, which takes numbers, not integers");
+  return *packed_;
+}
+
+std::tuple<Tensor, std::optional<Tensor>> LinearPackedParams::unpack() const {
+  return {packed_.has_value() ? weight : at::to(weight, kFloat), bias};
+}
+
+Tensor LinearPackedParams::apply_to_numbers(const char* op, const Tensor& x, bool reduce_range) const {
+  TORCH_CHECK(x.scalar_type() == kFloat, op, ": expected an input of dtype Float, but got ", x.scalar_type());
+  if (packed_.has_value()) return apply(op, at::quantize_per_tensor_dynamic(x, kQUInt8, reduce_range));
+  TORCH_CHECK(x.dim() >= 2, op, ": expected an input of at least 2 dimensions, but got ", x.dim());
+  TORCH_CHECK(x.size(-1) == weight.size(1), op, ": expected an input of ", weight.size(1),
+              " columns, as the weight has, but got ", x.size(-1));
+  const Tensor product = at::matmul(x, at::t(at::to(weight, kFloat)));
+  return bias.has_value() ? at::add(product, at::to(*bias, kFloat)) : product;
 }
 
 Tensor LinearPackedParams::bytes_of(const char* op, const Tensor& x) const {
@@ -154,31 +186,33 @@ Tensor LinearPackedParams::bytes_of(const char* op, const Tensor& x) const {
 }
 
 Tensor LinearPackedParams::apply(const char* op, const Tensor& x) const {
+  const PackedWeight& packed = integers_for(op);
   const Tensor bytes = bytes_of(op, x);
   DimVector sizes(x.sizes().begin(), x.sizes().end());
   sizes.back() = weight.size(0);
   const Tensor result = empty_contiguous(sizes, kFloat);
   const Quantizer& quantizer = uniform(op, x);
-  std::vector<float> steps = packed_->scales();
+  std::vector<float> steps = packed.scales();
   for (float& step : steps) step *= static_cast<float>(quantizer.scale);
   matrix::IntegerResult to;
   to.to = matrix::IntegerResult::To::kNumbers;
   to.data = result.data_ptr<float>();
   to.factor = steps.data();
-  to.after = packed_->bias().data();
-  packed_->integers().multiply(c10::multiply_integers(x.sizes().slice(0, x.sizes().size() - 1)),
-                               bytes.data_ptr<uint8_t>(), static_cast<int32_t>(quantizer.zero_point), to);
+  to.after = packed.bias().data();
+  packed.integers().multiply(c10::multiply_integers(x.sizes().slice(0, x.sizes().size() - 1)),
+                             bytes.data_ptr<uint8_t>(), static_cast<int32_t>(quantizer.zero_point), to);
   return fresh(result);
 }
 
 Tensor LinearPackedParams::apply(const char* op, const Tensor& x, double scale, int64_t zero_point, bool relu) const {
+  const PackedWeight& packed = integers_for(op);
   const Tensor bytes = bytes_of(op, x);
   DimVector sizes(x.sizes().begin(), x.sizes().end());
   sizes.back() = weight.size(0);
   const Tensor result = empty_contiguous(sizes, kByte);
-  const Factors to = to_integers(op, *packed_, x, Rounding::kSums, scale, zero_point, relu, result);
-  packed_->integers().multiply(c10::multiply_integers(x.sizes().slice(0, x.sizes().size() - 1)),
-                               bytes.data_ptr<uint8_t>(), static_cast<int32_t>(uniform(op, x).zero_point), to.result);
+  const Factors to = to_integers(op, packed, x, Rounding::kSums, scale, zero_point, relu, result);
+  packed.integers().multiply(c10::multiply_integers(x.sizes().slice(0, x.sizes().size() - 1)),
+                             bytes.data_ptr<uint8_t>(), static_cast<int32_t>(uniform(op, x).zero_point), to.result);
   return fresh(make_quantized(result, per_tensor(scale, zero_point)));
 }
 
@@ -231,9 +265,10 @@ ConvPackedParams<Dims>::ConvPackedParams(const Tensor& weight_, const std::optio
   packed_.emplace(op, shape, weight, transposed ? 1 : 0, q, bias);
 }
 
+// `result_of` gives what becomes of the sums, in the memory of a tensor of `dtype`.
 template <int Dims>
-Tensor ConvPackedParams<Dims>::apply(const char* op, const Tensor& x, double scale, int64_t zero_point,
-                                     bool relu) const {
+template <class F>
+Tensor ConvPackedParams<Dims>::convolve(const char* op, const Tensor& x, ScalarType dtype, const F& result_of) const {
   check_input(op, x);
   TORCH_CHECK(x.dim() == weight.dim(), op, ": expected an input of ", weight.dim(), " dimensions, but got ", x.dim());
   const int64_t channels = transposed ? weight.size(0) : weight.size(1) * groups;
@@ -252,11 +287,10 @@ Tensor ConvPackedParams<Dims>::apply(const char* op, const Tensor& x, double sca
   }
   inner.push_back(1);
   sizes.push_back(spec.sizes[1]);
-  const Tensor input = native::dense(at::permute(bytes, inner)), result = empty_contiguous(sizes, kByte);
+  const Tensor input = native::dense(at::permute(bytes, inner)), result = empty_contiguous(sizes, dtype);
 
   matrix::Convolution c;
   int64_t spread[3] = {1, 1, 1};
-  bool padded_behind = false;
   c.dims = static_cast<int>(x.dim() - 2);
   c.batch = x.size(0);
   c.groups = groups;
@@ -272,29 +306,67 @@ Tensor ConvPackedParams<Dims>::apply(const char* op, const Tensor& x, double sca
     c.stride[d] = transposed ? 1 : stride[at];
     c.padding[d] = transposed ? dilation[at] * (c.kernel[d] - 1) - padding[at] : padding[at];
     if (transposed) spread[d] = stride[at];
-    padded_behind = padded_behind || output_padding[at] != 0;
   }
+  result_of(result, [&](const matrix::IntegerResult& to) {
+    packed_->integers().convolve(c, input.data_ptr<uint8_t>(), static_cast<int32_t>(uniform(op, x).zero_point), to,
+                                 transposed ? spread : nullptr);
+  });
+  return fresh(at::permute(result, outer));
+}
+
+template <int Dims>
+Tensor ConvPackedParams<Dims>::apply(const char* op, const Tensor& x, double scale, int64_t zero_point,
+                                     bool relu) const {
   constexpr int64_t kMostGroups = 100;
+  const bool padded_behind =
+      std::any_of(output_padding.begin(), output_padding.end(), [](int64_t padding) { return padding != 0; });
   const Rounding rounding =
       packed_->symmetric() && groups <= kMostGroups && !padded_behind ? Rounding::kNumbers : Rounding::kSums;
-  const Factors to = to_integers(op, *packed_, x, rounding, scale, zero_point, relu, result);
-  packed_->integers().convolve(c, input.data_ptr<uint8_t>(), static_cast<int32_t>(uniform(op, x).zero_point), to.result,
-                               transposed ? spread : nullptr);
-  return fresh(make_quantized(at::permute(result, outer), per_tensor(scale, zero_point)));
+  const Tensor q = convolve(op, x, kByte, [&](const Tensor& result, const auto& run) {
+    run(to_integers(op, *packed_, x, rounding, scale, zero_point, relu, result).result);
+  });
+  return fresh(make_quantized(q, per_tensor(scale, zero_point)));
+}
+
+template <int Dims>
+Tensor ConvPackedParams<Dims>::apply(const char* op, const Tensor& x) const {
+  return convolve(op, x, kFloat, [&](const Tensor& result, const auto& run) {
+    std::vector<float> steps = packed_->scales();
+    for (float& step : steps) step *= static_cast<float>(uniform(op, x).scale);
+    matrix::IntegerResult to;
+    to.to = matrix::IntegerResult::To::kNumbers;
+    to.data = result.template data_ptr<float>();
+    to.factor = steps.data();
+    to.after = packed_->bias().data();
+    run(to);
+  });
 }
 
 template struct ConvPackedParams<2>;
 template struct ConvPackedParams<3>;
 
-EmbeddingPackedParams::EmbeddingPackedParams(Tensor weight_) : weight(std::move(weight_)) {
+EmbeddingPackedParams::EmbeddingPackedParams(const Tensor& weight) {
   const char* const op = "quantized::embedding_bag_prepack";
-  TORCH_CHECK(weight.scalar_type() == kQUInt8, op, ": expected a weight of dtype QUInt8, but got ",
-              weight.scalar_type());
+  TORCH_CHECK(weight.scalar_type() == kQUInt8 || weight.scalar_type() == kQUInt4x2, op,
+              ": expected a weight of dtype QUInt8 or QUInt4x2, but got ", weight.scalar_type());
   TORCH_CHECK(weight.dim() == 2, op, ": expected a weight of 2 dimensions, but got ", weight.dim());
   const Quantizer& quantizer = impl_of(op, weight).quantizer();
   TORCH_CHECK(quantizer.scheme == kPerChannelAffineFloatQParams && quantizer.axis == 0, op,
               ": expected a weight that is quantized along dimension 0 with float zero points");
-  numbers = dequantize(op, weight);
+  check_fits(op, quantizer, weight.sizes());
+  bits = weight.scalar_type() == kQUInt8 ? 8 : 4;
+  TORCH_CHECK(bits == 8 || weight.size(1) % 2 == 0, op,
+              ": a weight of dtype QUInt4x2 needs an even number of columns, but has ", weight.size(1));
+  columns_ = weight.size(1);
+  scales_ = quantizer.scales;
+  zero_points_ = quantizer.zero_points;
+  table = pack_integers(bits == 8 ? integers(op, weight) : unpacked(op, weight), scales_, zero_points_, bits);
+}
+
+Tensor EmbeddingPackedParams::unpack() const {
+  const Tensor q = unpack_integers(table, columns_, bits);
+  QuantizerPtr quantizer = per_channel("quantized::embedding_bag_unpack", scales_, zero_points_, 0);
+  return bits == 8 ? make_quantized(q, std::move(quantizer)) : packed(q, kQUInt4x2, std::move(quantizer));
 }
 
 }  // namespace at::quantized

@@ -39,20 +39,25 @@ class PackedWeight {
   bool symmetric_, uniform_;
 };
 
-/// The weight [out, in] of a linear layer, and its bias.
+/// The weight [out, in] of a linear layer, integers or numbers of half precision, and its bias.
 struct LinearPackedParams final : torch::CustomClassHolder {
+  /// Of a weight of dtype QInt8; one of dtype Float is rounded to halves within their range.
   LinearPackedParams(const Tensor& weight, const std::optional<Tensor>& bias);
 
   /// input x weight + bias of a quantized input of one scale, as float numbers.
   Tensor apply(const char* op, const Tensor& x) const;
   /// The same, quantized; with `relu` no integer is below the zero point.
   Tensor apply(const char* op, const Tensor& x, double scale, int64_t zero_point, bool relu) const;
-  std::tuple<Tensor, std::optional<Tensor>> unpack() const { return {weight, bias}; }
+  /// Of numbers: they are taken as they are where the weight is of half precision, else quantized for their range.
+  Tensor apply_to_numbers(const char* op, const Tensor& x, bool reduce_range) const;
+  std::tuple<Tensor, std::optional<Tensor>> unpack() const;
 
+  /// Quantized, or of dtype Half.
   Tensor weight;
   std::optional<Tensor> bias;
 
  private:
+  const PackedWeight& integers_for(const char* op) const;
   Tensor bytes_of(const char* op, const Tensor& x) const;
   std::optional<PackedWeight> packed_;
 };
@@ -67,6 +72,8 @@ struct ConvPackedParams final : torch::CustomClassHolder {
 
   /// The result's channels are its innermost dimension.
   Tensor apply(const char* op, const Tensor& x, double scale, int64_t zero_point, bool relu) const;
+  /// As numbers.
+  Tensor apply(const char* op, const Tensor& x) const;
   std::tuple<Tensor, std::optional<Tensor>> unpack() const { return {weight, bias}; }
 
   Tensor weight;
@@ -76,18 +83,26 @@ struct ConvPackedParams final : torch::CustomClassHolder {
   bool transposed;
 
  private:
+  template <class F>
+  Tensor convolve(const char* op, const Tensor& x, ScalarType dtype, const F& result_of) const;
   std::optional<PackedWeight> packed_;
 };
 using Conv2dPackedParams = ConvPackedParams<2>;
 using Conv3dPackedParams = ConvPackedParams<3>;
 
-/// A table of vectors, quantized by rows.
+/// A table of vectors, quantized by rows with float zero points, in 8 or 4 bits.
 struct EmbeddingPackedParams final : torch::CustomClassHolder {
-  explicit EmbeddingPackedParams(Tensor weight);
+  explicit EmbeddingPackedParams(const Tensor& weight);
 
-  Tensor weight;
-  /// Its numbers.
-  Tensor numbers;
+  Tensor unpack() const;
+
+  int bits;
+  /// As row_tables.h has them.
+  Tensor table;
+
+ private:
+  int64_t columns_;
+  Tensor scales_, zero_points_;
 };
 
 }  // namespace at::quantized

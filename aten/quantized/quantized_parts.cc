@@ -42,16 +42,6 @@ void for_each_of(IntArrayRef sizes, const Quantizer& quantizer, const F& f) {
   for_each_run(split, scales.data_ptr<float>(), zeros.data_ptr<float>(), f);
 }
 
-void check_axis(const char* op, const Quantizer& quantizer, IntArrayRef sizes) {
-  if (quantizer.per_tensor()) return;
-  TORCH_CHECK(quantizer.axis >= 0 && quantizer.axis < static_cast<int64_t>(sizes.size()), op,
-              ": channel axis out of range in per channel affine quantization. Got: ", quantizer.axis,
-              " Expected: [0, ", sizes.size(), ")");
-  TORCH_CHECK(quantizer.scales.numel() == sizes[static_cast<size_t>(quantizer.axis)], op,
-              ": length of scales must equal to channel, expected ", sizes[static_cast<size_t>(quantizer.axis)],
-              " got, ", quantizer.scales.numel());
-}
-
 // Contiguous on both sides.
 void quantize_memory(const char* op, IntArrayRef sizes, const float* x, void* out, ScalarType quantized,
                      const Quantizer& quantizer) {
@@ -73,6 +63,8 @@ Tensor without_gaps(const Tensor& t) {
 }  // namespace
 
 Range range_of(const char* op, ScalarType quantized) {
+  if (quantized == kQUInt4x2) return {0, 15};
+  if (quantized == kQUInt2x4) return {0, 3};
   switch (integers_of(op, quantized)) {
     case ScalarType::Byte:
       return {0, 255};
@@ -81,6 +73,73 @@ Range range_of(const char* op, ScalarType quantized) {
     default:
       return {std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()};
   }
+}
+
+Tensor empty_packed(IntArrayRef sizes, ScalarType quantized, QuantizerPtr quantizer) {
+  const int64_t numel = checked_numel(sizes), each = elements_per_byte(quantized),
+                row = sizes.empty() ? 1 : std::max<int64_t>(sizes.back(), 1);
+  const Tensor bytes = empty_contiguous({numel / row * ((row + each - 1) / each)}, kByte);
+  return Tensor(c10::make_intrusive<QTensorImpl>(bytes.unsafeGetTensorImpl()->storage(), quantized, bytes.device(),
+                                                 sizes, strides_of_format(sizes, MemoryFormat::Contiguous), 0,
+                                                 std::move(quantizer)));
+}
+
+namespace {
+int bits_each(ScalarType quantized) {
+  return 8 / static_cast<int>(elements_per_byte(quantized));
+}
+}  // namespace
+
+Tensor packed(const Tensor& integers, ScalarType quantized, QuantizerPtr quantizer) {
+  const Tensor q = native::dense(integers), result = empty_packed(integers.sizes(), quantized, std::move(quantizer));
+  const int64_t each = elements_per_byte(quantized), numel = q.numel();
+  const int bits = bits_each(quantized);
+  const auto* in = q.const_data_ptr<uint8_t>();
+  auto* out = static_cast<uint8_t*>(result.mutable_data_ptr());
+  at::parallel_for(0, (numel + each - 1) / each, kGrain, [&](int64_t begin, int64_t end) {
+    for (int64_t byte = begin; byte < end; ++byte) {
+      unsigned together = 0;
+      for (int64_t i = byte * each; i < std::min(numel, (byte + 1) * each); ++i) {
+        together |= static_cast<unsigned>(in[i]) << (i % each * bits);
+      }
+      out[byte] = static_cast<uint8_t>(together);
+    }
+  });
+  return fresh(result);
+}
+
+Tensor unpacked(const char* op, const Tensor& t) {
+  impl_of(op, t);
+  TORCH_CHECK(t.is_contiguous(), op, ": a tensor of dtype ", t.scalar_type(),
+              " must be contiguous, but its strides are ", t.strides());
+  const int64_t each = elements_per_byte(t.scalar_type()), first = t.storage_offset();
+  const int bits = bits_each(t.scalar_type());
+  const Tensor result = empty_contiguous(t.sizes(), kByte);
+  // An offset counts elements.
+  const auto* in = static_cast<const uint8_t*>(t.storage().data());
+  auto* out = result.data_ptr<uint8_t>();
+  at::parallel_for(0, t.numel(), kGrain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t at = first + i;
+      out[i] = static_cast<uint8_t>(in[at / each] >> (at % each * bits) & ((1 << bits) - 1));
+    }
+  });
+  return fresh(result);
+}
+
+bool fits(const Quantizer& quantizer, IntArrayRef sizes) {
+  if (quantizer.per_tensor()) return true;
+  const bool within = quantizer.axis >= 0 && quantizer.axis < static_cast<int64_t>(sizes.size());
+  return within && quantizer.scales.numel() == sizes[static_cast<size_t>(quantizer.axis)];
+}
+
+void check_fits(const char* op, const Quantizer& quantizer, IntArrayRef sizes) {
+  if (fits(quantizer, sizes)) return;
+  TORCH_CHECK(quantizer.axis >= 0 && quantizer.axis < static_cast<int64_t>(sizes.size()), op,
+              ": channel axis out of range in per channel affine quantization. Got: ", quantizer.axis,
+              " Expected: [0, ", sizes.size(), ")");
+  TORCH_CHECK(false, op, ": length of scales must equal to channel, expected ",
+              sizes[static_cast<size_t>(quantizer.axis)], " got, ", quantizer.scales.numel());
 }
 
 QuantizerPtr per_tensor(double scale, int64_t zero_point) {
@@ -118,7 +177,7 @@ int64_t quantize_one(const char* op, const Scalar& x, ScalarType quantized, cons
 
 void quantize_into(const char* op, const Tensor& target, const Tensor& numbers) {
   const QTensorImpl& impl = impl_of(op, target);
-  check_axis(op, impl.quantizer(), target.sizes());
+  check_fits(op, impl.quantizer(), target.sizes());
   TORCH_CHECK(numbers.scalar_type() == kFloat, op, ": expected numbers of dtype Float, but got ",
               numbers.scalar_type());
   const Tensor x = native::dense(numbers);
@@ -130,6 +189,10 @@ void quantize_into(const char* op, const Tensor& target, const Tensor& numbers) 
 }
 
 Tensor quantize(const char* op, const Tensor& numbers, ScalarType quantized, QuantizerPtr quantizer) {
+  if (elements_per_byte(quantized) != 1) {
+    const Tensor bytes = quantize(op, numbers, kQUInt8, quantizer);
+    return packed(integers(op, clamped(op, bytes, 0, range_of(op, quantized).most)), quantized, std::move(quantizer));
+  }
   const ScalarType dtype = integers_of(op, quantized);
   const DimVector strides = strides_like(numbers);
   const Tensor result =
@@ -147,8 +210,11 @@ Tensor quantize(const char* op, const Tensor& numbers, ScalarType quantized, Qua
 
 Tensor dequantize(const char* op, const Tensor& t) {
   const QTensorImpl& impl = impl_of(op, t);
+  if (elements_per_byte(t.scalar_type()) != 1) {
+    return dequantize(op, make_quantized(unpacked(op, t), impl.shared_quantizer()));
+  }
   const Quantizer& quantizer = impl.quantizer();
-  check_axis(op, quantizer, t.sizes());
+  check_fits(op, quantizer, t.sizes());
   const Tensor whole = integers(op, t);
   const bool in_order = quantizer.per_tensor() && native::is_aligned(whole) && whole.is_non_overlapping_and_dense();
   const Tensor q = in_order ? whole : native::dense(whole);
@@ -164,6 +230,13 @@ Tensor dequantize(const char* op, const Tensor& t) {
     });
   });
   return fresh(result);
+}
+
+Tensor clone(const char* op, const Tensor& t, std::optional<MemoryFormat> memory_format) {
+  if (elements_per_byte(t.scalar_type()) != 1) {
+    return packed(unpacked(op, t), t.scalar_type(), impl_of(op, t).shared_quantizer());
+  }
+  return fresh(on_integers(op, t, [&](const Tensor& q) { return at::clone(q, memory_format); }));
 }
 
 Tensor empty_like(const char* op, const Tensor& t) {
@@ -217,9 +290,8 @@ Tensor looked_up(const char* op, const Tensor& t, const Tensor& table) {
   const auto *in = static_cast<const uint8_t*>(q.const_data_ptr()),
              *by_bits = static_cast<const uint8_t*>(found.const_data_ptr());
   auto* out = static_cast<uint8_t*>(result.mutable_data_ptr());
-  at::parallel_for(0, q.numel(), 4 * kGrain, [&](int64_t begin, int64_t end) {
-    look_up_run(in + begin, out + begin, end - begin, by_bits);
-  });
+  at::parallel_for(0, q.numel(), 4 * kGrain,
+                   [&](int64_t begin, int64_t end) { look_up_run(in + begin, out + begin, end - begin, by_bits); });
   return fresh(make_quantized(result, impl_of(op, table).shared_quantizer()));
 }
 
@@ -265,6 +337,25 @@ Tensor& assign(const char* op, Tensor& self, const Tensor& result) {
   impl.set_quantizer(impl_of(op, result).shared_quantizer());
   structured::mark_written(self);
   return self;
+}
+
+namespace {
+void fit(const char* op, Tensor& out, const Tensor& result) {
+  TORCH_CHECK(out.scalar_type() == result.scalar_type(), op, ": Expected out tensor to have dtype ",
+              result.scalar_type(), ", but got ", out.scalar_type(), " instead");
+  if (out.sizes() != result.sizes()) resize_output(out, result.sizes());
+}
+}  // namespace
+
+Tensor& give(const char* op, Tensor& out, const Tensor& result) {
+  fit(op, out, result);
+  return assign(op, out, result);
+}
+
+Tensor& give_dense(const char* op, Tensor& out, const Tensor& result) {
+  fit(op, out, result);
+  at::copy_(out, result);
+  return out;
 }
 
 Tensor as_floats(const Tensor& integers) {

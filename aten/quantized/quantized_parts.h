@@ -3,6 +3,8 @@
 
 #include <cmath>
 #include <cstdint>
+#include <optional>
+#include <tuple>
 #include <utility>
 
 #include "aten/core/tensor.h"
@@ -26,6 +28,17 @@ QuantizerPtr per_tensor(double scale, int64_t zero_point);
 /// Checks them as quantize_per_channel does and keeps copies: doubles and int64, or floats where `zero_points` are.
 QuantizerPtr per_channel(const char* op, const Tensor& scales, const Tensor& zero_points, int64_t axis);
 
+/// A contiguous tensor of a dtype of less than 8 bits, unwritten; one of `integers` (Byte, within the range); and the
+/// integers of one, a byte each. Throws c10::Error for strided ones.
+Tensor empty_packed(IntArrayRef sizes, ScalarType quantized, QuantizerPtr quantizer);
+Tensor packed(const Tensor& integers, ScalarType quantized, QuantizerPtr quantizer);
+Tensor unpacked(const char* op, const Tensor& t);
+
+/// Whether the channels of `quantizer`, if it has any, are those of a dimension of `sizes`; throws c10::Error where
+/// not. A view of another shape may have more or fewer.
+bool fits(const Quantizer& quantizer, IntArrayRef sizes);
+void check_fits(const char* op, const Quantizer& quantizer, IntArrayRef sizes);
+
 /// One number: nearbyint(x / scale) + zero_point within the range; NaN gives its least.
 inline int64_t quantize_one(float x, float inverse_scale, int64_t zero_point, Range range) {
   const float shifted = std::nearbyint(x * inverse_scale) + static_cast<float>(zero_point);
@@ -44,6 +57,9 @@ void quantize_into(const char* op, const Tensor& target, const Tensor& numbers);
 /// The numbers, float.
 Tensor dequantize(const char* op, const Tensor& t);
 
+/// A copy.
+Tensor clone(const char* op, const Tensor& t, std::optional<MemoryFormat> memory_format = std::nullopt);
+
 /// A new quantized tensor like `t` (its memory order where it is dense) that shares the quantizer; unwritten.
 Tensor empty_like(const char* op, const Tensor& t);
 
@@ -54,6 +70,12 @@ const Quantizer& uniform(const char* op, const Tensor& t);
 template <class F>
 Tensor on_integers(const char* op, const Tensor& t, const F& f) {
   return make_quantized(f(integers(op, t)), impl_of(op, t).shared_quantizer());
+}
+/// f of the integers gives integers and indices; the same.
+template <class F>
+std::tuple<Tensor, Tensor> on_integers_with_indices(const char* op, const Tensor& t, const F& f) {
+  auto [values, indices] = f(integers(op, t));
+  return {make_quantized(values, impl_of(op, t).shared_quantizer()), indices};
 }
 /// f of the integers as floats (doubles for qint32) gives whole numbers; the same.
 template <class F>
@@ -101,6 +123,10 @@ Tensor on_lines(const char* op, const Tensor& t, const native::DimSplit& split, 
 /// Gives `self` the elements and the quantizer of a result of its size and dtype.
 Tensor& assign(const char* op, Tensor& self, const Tensor& result);
 
+/// The same for an out= argument, which takes the size of the result; and of a result that is dense.
+Tensor& give(const char* op, Tensor& out, const Tensor& result);
+Tensor& give_dense(const char* op, Tensor& out, const Tensor& result);
+
 /// Integers of another dtype, and back: whole numbers within the range of `quantized`.
 Tensor as_floats(const Tensor& integers);
 Tensor from_floats(const Tensor& whole, ScalarType integers);
@@ -118,8 +144,8 @@ struct ChosenParameters {
 /// `symmetric`: the zero point is in the middle; `float_scale`: it is chosen for the scale as a float.
 ChosenParameters choose_parameters(float least, float most, Range range, bool symmetric = false,
                                    bool float_scale = false);
-/// The least and the greatest of float numbers, between which parameters are chosen; 0 and 0 where there are none. Throws
-/// c10::Error for NaN.
+/// The least and the greatest of float numbers, between which parameters are chosen; 0 and 0 where there are none.
+/// Throws c10::Error for NaN.
 std::pair<float, float> extremes(const Tensor& numbers);
 
 }  // namespace at::quantized

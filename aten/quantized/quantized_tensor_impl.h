@@ -23,8 +23,8 @@ struct Quantizer {
 };
 using QuantizerPtr = std::shared_ptr<const Quantizer>;
 
-/// A tensor of the dtypes quint8, qint8 and qint32: strided memory of integers, and a quantizer. Its views have the
-/// quantizer too. Quantized tensors are never differentiable.
+/// A tensor of the dtypes quint8, qint8 and qint32, or quint4x2 and quint2x4: strided memory of integers, and a
+/// quantizer. Its views have the quantizer too. Quantized tensors are never differentiable.
 class QTensorImpl final : public c10::TensorImpl {
  public:
   QTensorImpl(intrusive_ptr<StorageImpl> storage, ScalarType dtype, Device device, IntArrayRef sizes,
@@ -51,6 +51,12 @@ QTensorImpl& impl_of(const char* op, const Tensor& t);
 ScalarType integers_of(const char* op, ScalarType quantized);
 /// The other way round.
 ScalarType quantized_of(const char* op, ScalarType integers);
+
+/// Several integers share a byte in QUInt4x2 and QUInt2x4, the first in its lowest bits; all of a tensor follow each
+/// other, whatever its sizes.
+constexpr int64_t elements_per_byte(ScalarType quantized) {
+  return quantized == kQUInt4x2 ? 2 : quantized == kQUInt2x4 ? 4 : 1;
+}
 
 /// The integers as a dense tensor over the memory of `t`.
 Tensor integers(const char* op, const Tensor& t);

@@ -105,11 +105,63 @@ Tensor stack_quantized(TensorList tensors, int64_t dim) {
                                    quantized::impl_of("stack", tensors[0]).shared_quantizer());
 }
 
+// In the steps of `out`.
+Tensor& cat_out_quantized(TensorList tensors, int64_t dim, Tensor& out) {
+  const char* const op = "cat";
+  as_the_first(op, tensors);
+  quantized::uniform(op, out);
+  const QuantizerPtr to = quantized::impl_of(op, out).shared_quantizer();
+  std::vector<Tensor> parts;
+  for (const Tensor& t : tensors) {
+    parts.push_back(
+        quantized::integers(op, quantized::quantize(op, quantized::dequantize(op, t), t.scalar_type(), to)));
+  }
+  return quantized::give(op, out, quantized::make_quantized(at::cat(parts, dim), to));
+}
+
 // --- indexing ---
+Tensor index_quantized(const Tensor& self, const c10::List<std::optional<Tensor>>& indices) {
+  TORCH_CHECK(quantized::impl_of("index", self).quantizer().per_tensor(),
+              "Indexing is only supported for per-Tensor quantized Tensors.");
+  return on_integers("index", self, [&](const Tensor& q) { return at::index(q, indices); });
+}
+
+namespace {
+// Numbers become integers of `self` before they are written.
+void put(const char* op, const Tensor& self, Tensor target, const c10::List<std::optional<Tensor>>& indices,
+         const Tensor& values, bool accumulate) {
+  TORCH_CHECK(quantized::impl_of(op, self).quantizer().per_tensor(),
+              "index_put for quantized tensors is currently only supported for per tensor quantized tensors");
+  TORCH_CHECK(!accumulate, "index_put for quantized tensors is currently only supported for accumulate=False");
+  TORCH_CHECK(!values.is_quantized(), "Value argument for quantized input_put should not be quantized");
+  const Tensor whole = quantized::integers(op, quantized::quantize(op, at::to(values, kFloat), self.scalar_type(),
+                                                                   quantized::impl_of(op, self).shared_quantizer()));
+  at::index_put_(target, indices, whole);
+}
+}  // namespace
+Tensor& index_put_quantized_(Tensor& self, const c10::List<std::optional<Tensor>>& indices, const Tensor& values,
+                             bool accumulate) {
+  put("index_put_", self, quantized::integers("index_put_", self), indices, values, accumulate);
+  return self;  // its storage counts the write
+}
+Tensor& _index_put_impl_quantized_(Tensor& self, const c10::List<std::optional<Tensor>>& indices, const Tensor& values,
+                                   bool accumulate, bool) {
+  return index_put_quantized_(self, indices, values, accumulate);
+}
+Tensor index_put_quantized(const Tensor& self, const c10::List<std::optional<Tensor>>& indices, const Tensor& values,
+                           bool accumulate) {
+  const Tensor result = at::clone(quantized::integers("index_put", self));
+  put("index_put", self, result, indices, values, accumulate);
+  return fresh(quantized::make_quantized(result, quantized::impl_of("index_put", self).shared_quantizer()));
+}
+
 Tensor index_select_quantized(const Tensor& self, int64_t dim, const Tensor& index) {
   TORCH_CHECK(quantized::impl_of("index_select", self).quantizer().per_tensor(),
               "Only per_tensor quantized quantized tensors are supported by index_select.");
   return on_integers("index_select", self, [&](const Tensor& q) { return at::index_select(q, dim, index); });
+}
+Tensor& index_select_out_quantized(const Tensor& self, int64_t dim, const Tensor& index, Tensor& out) {
+  return quantized::give("index_select", out, index_select_quantized(self, dim, index));
 }
 Tensor masked_fill_scalar_quantized(const Tensor& self, const Tensor& mask, const Scalar& value) {
   const Scalar q_value = quantized_value("masked_fill", self, value);
@@ -141,24 +193,21 @@ Tensor flip_quantized(const Tensor& self, IntArrayRef dims) {
 }
 
 // --- sorting ---
-namespace {
-std::tuple<Tensor, Tensor> with_indices(const char* op, const Tensor& self, std::tuple<Tensor, Tensor> sorted) {
-  return {quantized::make_quantized(std::get<0>(sorted), quantized::impl_of(op, self).shared_quantizer()),
-          std::get<1>(sorted)};
-}
-}  // namespace
 std::tuple<Tensor, Tensor> sort_quantized(const Tensor& self, int64_t dim, bool descending) {
   quantized::uniform("sort", self);
-  return with_indices("sort", self, at::sort(quantized::integers("sort", self), dim, descending));
+  return quantized::on_integers_with_indices("sort", self,
+                                             [&](const Tensor& q) { return at::sort(q, dim, descending); });
 }
 std::tuple<Tensor, Tensor> sort_stable_quantized(const Tensor& self, std::optional<bool> stable, int64_t dim,
                                                  bool descending) {
   quantized::uniform("sort", self);
-  return with_indices("sort", self, at::sort(quantized::integers("sort", self), stable, dim, descending));
+  return quantized::on_integers_with_indices("sort", self,
+                                             [&](const Tensor& q) { return at::sort(q, stable, dim, descending); });
 }
 std::tuple<Tensor, Tensor> topk_quantized(const Tensor& self, int64_t k, int64_t dim, bool largest, bool sorted) {
   quantized::uniform("topk", self);
-  return with_indices("topk", self, at::topk(quantized::integers("topk", self), k, dim, largest, sorted));
+  return quantized::on_integers_with_indices("topk", self,
+                                             [&](const Tensor& q) { return at::topk(q, k, dim, largest, sorted); });
 }
 
 // --- padding ---
@@ -173,6 +222,13 @@ Tensor reflection_pad1d_quantized(const Tensor& self, IntArrayRef padding) {
 Tensor reflection_pad2d_quantized(const Tensor& self, IntArrayRef padding) {
   quantized::uniform("reflection_pad2d", self);
   return on_whole_numbers("reflection_pad2d", self, [&](const Tensor& q) { return at::reflection_pad2d(q, padding); });
+}
+
+Tensor& reflection_pad1d_out_quantized(const Tensor& self, IntArrayRef padding, Tensor& out) {
+  return quantized::give("reflection_pad1d", out, reflection_pad1d_quantized(self, padding));
+}
+Tensor& reflection_pad2d_out_quantized(const Tensor& self, IntArrayRef padding, Tensor& out) {
+  return quantized::give("reflection_pad2d", out, reflection_pad2d_quantized(self, padding));
 }
 
 // --- pooling ---
@@ -195,6 +251,9 @@ Tensor adaptive_avg_pool2d_quantized(const Tensor& self, IntArrayRef output_size
 Tensor adaptive_avg_pool3d_quantized(const Tensor& self, IntArrayRef output_size) {
   return averaged("adaptive_avg_pool3d", self, self.is_contiguous(MemoryFormat::ChannelsLast3d),
                   [&](const Tensor& q) { return at::adaptive_avg_pool3d(q, output_size); });
+}
+Tensor& adaptive_avg_pool3d_out_quantized(const Tensor& self, IntArrayRef output_size, Tensor& out) {
+  return quantized::give("adaptive_avg_pool3d", out, adaptive_avg_pool3d_quantized(self, output_size));
 }
 Tensor quantized_max_pool1d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,
                             IntArrayRef dilation, bool ceil_mode) {
@@ -222,26 +281,36 @@ Tensor max_pool2d_quantized(const Tensor& self, IntArrayRef kernel_size, IntArra
   return at::quantized_max_pool2d(self, kernel_size, stride, padding, dilation, ceil_mode);
 }
 
+Tensor max_pool3d_quantized(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,
+                            IntArrayRef dilation, bool ceil_mode) {
+  return at::quantized_max_pool3d(self, kernel_size, stride, padding, dilation, ceil_mode);
+}
+
 // --- resampling ---
 Tensor upsample_nearest2d_quantized(const Tensor& self, IntArrayRef output_size, std::optional<double> scales_h,
                                     std::optional<double> scales_w) {
   quantized::uniform("upsample_nearest2d", self);
   return moved("upsample_nearest2d", self,
-                          [&](const Tensor& q) { return at::upsample_nearest2d(q, output_size, scales_h, scales_w); });
+               [&](const Tensor& q) { return at::upsample_nearest2d(q, output_size, scales_h, scales_w); });
 }
 Tensor _upsample_nearest_exact2d_quantized(const Tensor& self, IntArrayRef output_size, std::optional<double> scales_h,
                                            std::optional<double> scales_w) {
   quantized::uniform("_upsample_nearest_exact2d", self);
-  return moved("_upsample_nearest_exact2d", self, [&](const Tensor& q) {
-    return at::_upsample_nearest_exact2d(q, output_size, scales_h, scales_w);
+  return moved("_upsample_nearest_exact2d", self,
+               [&](const Tensor& q) { return at::_upsample_nearest_exact2d(q, output_size, scales_h, scales_w); });
+}
+Tensor _upsample_nearest_exact3d_quantized(const Tensor& self, IntArrayRef output_size, std::optional<double> scales_d,
+                                           std::optional<double> scales_h, std::optional<double> scales_w) {
+  quantized::uniform("_upsample_nearest_exact3d", self);
+  return moved("_upsample_nearest_exact3d", self, [&](const Tensor& q) {
+    return at::_upsample_nearest_exact3d(q, output_size, scales_d, scales_h, scales_w);
   });
 }
 Tensor upsample_nearest3d_quantized(const Tensor& self, IntArrayRef output_size, std::optional<double> scales_d,
                                     std::optional<double> scales_h, std::optional<double> scales_w) {
   quantized::uniform("upsample_nearest3d", self);
-  return moved("upsample_nearest3d", self, [&](const Tensor& q) {
-    return at::upsample_nearest3d(q, output_size, scales_d, scales_h, scales_w);
-  });
+  return moved("upsample_nearest3d", self,
+               [&](const Tensor& q) { return at::upsample_nearest3d(q, output_size, scales_d, scales_h, scales_w); });
 }
 namespace {
 
@@ -317,6 +386,24 @@ Tensor upsample_bilinear2d_quantized(const Tensor& self, IntArrayRef output_size
   return fresh(quantized::make_quantized(to, quantized::impl_of(op, self).shared_quantizer()));
 }
 
+// The mean of the integers, as they are near the place; beyond the edge stand zero points.
+Tensor grid_sampler_2d_quantized(const Tensor& input, const Tensor& grid, int64_t interpolation_mode,
+                                 int64_t padding_mode, bool align_corners) {
+  const char* const op = "grid_sampler_2d";
+  TORCH_CHECK(input.is_quantized() && !grid.is_quantized(), op,
+              ": expected a quantized input and a dense grid, but got ", input.toString(), " and ", grid.toString());
+  const Quantizer& quantizer = quantized::uniform(op, input);
+  TORCH_CHECK(interpolation_mode == 0, op, ": only bilinear interpolation supported for quantized tensors");
+  TORCH_CHECK_NOT_IMPLEMENTED(input.scalar_type() == kQUInt8, "\"", op, "\" not implemented for '", input.scalar_type(),
+                              "'");
+  return on_integers(op, input, [&](const Tensor& q) {
+    const Tensor distances = distances_from(q, quantizer.zero_point);
+    const Tensor sampled = at::grid_sampler_2d(distances, grid, interpolation_mode, padding_mode, align_corners);
+    const Tensor whole = at::round(at::add(sampled, Scalar(quantizer.zero_point)));
+    return quantized::from_floats(whole, q.scalar_type());
+  });
+}
+
 // --- normalisation ---
 Tensor quantized_batch_norm(const Tensor& input, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias,
                             const Tensor& mean, const Tensor& var, double eps, double output_scale,
@@ -346,8 +433,7 @@ Tensor quantized_batch_norm(const Tensor& input, const std::optional<Tensor>& we
   const bool first = input.is_contiguous(), last = input.is_contiguous(MemoryFormat::ChannelsLast) ||
                                                    input.is_contiguous(MemoryFormat::ChannelsLast3d);
   if (input.numel() > 0 && (first || last) && is_aligned(quantized::integers(op, input))) {
-    const DimSplit split =
-        first ? split_at_dim(input.sizes(), 1) : DimSplit{input.numel() / channels, channels, 1};
+    const DimSplit split = first ? split_at_dim(input.sizes(), 1) : DimSplit{input.numel() / channels, channels, 1};
     const Tensor result = quantized::on_lines(op, input, split, at::reshape(alpha, {-1}), at::reshape(beta, {-1}),
                                               quantized::per_tensor(output_scale, output_zero_point));
     if (result.defined()) return result;

@@ -1,6 +1,7 @@
 // Sparse tensors: what is asked of them, and copies to and from dense ones.
 #include <array>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "aten/core/empty.h"
@@ -10,6 +11,8 @@
 #include "aten/ops/creation/kernels.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/index/ops.h"
+#include "aten/ops/random/kernels.h"
+#include "aten/ops/random/ops.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/sparse/kernels.h"
 #include "aten/ops/sparse/ops.h"
@@ -35,6 +38,13 @@ Tensor copy_of(const Tensor& self, ScalarType dtype) {
   const SparseTensorImpl& impl = sparse::impl_of("clone", self);
   return sparse::make_sparse(self.sizes(), at::clone(impl.indices()),
                              at::_to_copy(impl.values(), TensorOptions().dtype(dtype)), impl.coalesced());
+}
+
+// The same places, with unwritten values.
+Tensor with_new_values(const Tensor& self, ScalarType dtype) {
+  const SparseCsrTensorImpl& impl = sparse::compressed_impl_of("empty_like", self);
+  return sparse::make_compressed(self.layout(), self.sizes(), at::clone(impl.compressed()), at::clone(impl.plain()),
+                                 at::empty(impl.values().sizes(), impl.values().options().dtype(dtype)));
 }
 
 // A tensor of the size and layout of `self` that stores nothing.
@@ -74,15 +84,46 @@ Tensor zeros_sparse(IntArrayRef size, TensorOptions options) {
   return empty_sparse(size, options, std::nullopt);
 }
 
+namespace {
+void check_no_format(const Tensor& self, const TensorOptions& merged, bool has_format) {
+  TORCH_CHECK(!has_format || merged.layout() == Layout::Strided || sparse::is_compressed(self),
+              "memory format option is only supported by strided tensors");
+}
+void check_same_layout(const Tensor& self, const TensorOptions& merged) {
+  TORCH_CHECK(merged.layout() == self.layout(), "empty_like with different sparse layout is not supported (self is ",
+              self.layout(), " but you requested ", merged.layout(), ")");
+}
+}  // namespace
+
 Tensor empty_like_sparse(const Tensor& self, TensorOptions options, std::optional<MemoryFormat> memory_format) {
   const TensorOptions merged = options_like(self, options);
+  check_no_format(self, merged, memory_format.has_value() || options.has_memory_format());
+  if (sparse::is_compressed(self)) {
+    check_same_layout(self, merged);
+    return with_new_values(self, merged.scalar_type());
+  }
   if (merged.layout() == self.layout()) return without_elements(self, merged.scalar_type());
   return at::empty(self.sizes(), merged, merged.layout() == Layout::Strided ? memory_format : std::nullopt);
 }
-Tensor zeros_like_sparse(const Tensor& self, TensorOptions options, std::optional<MemoryFormat>) {
+// Of a sparse layout it stores nothing and has as many dense dimensions as self.
+Tensor zeros_like_sparse(const Tensor& self, TensorOptions options, std::optional<MemoryFormat> memory_format) {
   const TensorOptions merged = options_like(self, options);
+  check_no_format(self, merged, memory_format.has_value() || options.has_memory_format());
   if (merged.layout() == self.layout()) return without_elements(self, merged.scalar_type());
-  return at::zeros(self.sizes(), merged);
+  if (merged.layout() == Layout::Strided) {
+    if (sparse::is_compressed(self)) check_same_layout(self, merged);
+    return at::zeros(self.sizes(), merged);
+  }
+  const int64_t dense_dim = dense_dim_sparse(self);
+  if (merged.layout() == Layout::Sparse) {
+    return at::_sparse_coo_tensor_with_dims(self.dim() - dense_dim, dense_dim, self.sizes(), merged);
+  }
+  TORCH_CHECK(self.dim() - dense_dim >= 2, "zeros_like: a tensor of layout ", merged.layout(),
+              " has at least two sparse dimensions, but self has ", self.dim() - dense_dim);
+  TORCH_CHECK(!SparseCsrTensorImpl::is_blocked(self.layout()) || SparseCsrTensorImpl::is_blocked(merged.layout()),
+              "zeros_like: blocksize cannot be specified for non-block layout ", merged.layout());
+  const std::array<int64_t, 2> block = sparse::block_of("zeros_like", self, merged.layout(), std::nullopt);
+  return sparse::empty_compressed(merged.layout(), self.sizes(), block, dense_dim, ScalarType::Long, merged);
 }
 Tensor new_empty_sparse(const Tensor& self, IntArrayRef size, TensorOptions options) {
   return at::empty(size, options_like(self, options));
@@ -118,13 +159,45 @@ Tensor& copy_sparse_(Tensor& self, const Tensor& src, bool) {
                 "copy_() between dense and sparse Tensors is not implemented! Found self type = ", self.toString(),
                 " and src type = ", src.toString());
   }
-  TORCH_CHECK(self.sizes() == src.sizes(), "copy_: expected a sparse tensor of size ", self.sizes(), ", but got ",
-              src.sizes());
-  if (!self.is_same(src)) sparse::assign(self, copy_of(src, self.scalar_type()));
+  if (self.is_same(src)) return self;
+  if (self.layout() == Layout::Sparse) {
+    // As many dimensions of both kinds, and no smaller ones, where self stores elements.
+    resize_as_sparse_sparse_(self, src);
+  } else {
+    TORCH_CHECK(self.sizes() == src.sizes(), "copy_: expected a sparse tensor of size ", self.sizes(), ", but got ",
+                src.sizes());
+    TORCH_CHECK(nnz_sparse(self) == nnz_sparse(src),
+                "torch.copy_: only sparse compressed tensors with the same number of specified elements are "
+                "supported.");
+  }
+  sparse::assign(self, copy_of(src, self.scalar_type()));
   return self;
 }
 Tensor& copy_sparse_to_sparse_sparse_(Tensor& self, const Tensor& src, bool non_blocking) {
   return copy_sparse_(self, src, non_blocking);
+}
+
+namespace {
+// Writes to the values of a compressed tensor.
+template <class F>
+Tensor& write_values(const char* op, Tensor& self, const F& f) {
+  sparse::check_has_kernel(sparse::is_compressed(self), op, self);
+  Tensor values = sparse::plain(sparse::values_of(self));
+  f(values);
+  sparse::mark_written(self);
+  return self;
+}
+}  // namespace
+
+Tensor& fill_scalar_sparse_(Tensor& self, const Scalar& value) {
+  return write_values("fill_.Scalar", self, [&](Tensor& values) { at::fill_(values, value); });
+}
+Tensor fill_scalar_sparse(const Tensor& self, const Scalar& value) {
+  Tensor result = copy_of(self, self.scalar_type());
+  return fresh(fill_scalar_sparse_(result, value));
+}
+Tensor& normal_sparse_(Tensor& self, double mean, double std, std::optional<Generator> generator) {
+  return write_values("normal_", self, [&](Tensor& values) { at::normal_(values, mean, std, std::move(generator)); });
 }
 
 Tensor& zero_sparse_(Tensor& self) {
@@ -142,6 +215,20 @@ Tensor alias_sparse(const Tensor& self) {
 }
 
 // --- queries ---
+int64_t stride_int_sparse(const Tensor& self, int64_t dim) {
+  TORCH_CHECK(!sparse::is_compressed(self), self.layout(), " tensors do not have strides");
+  return self.stride(dim);
+}
+bool is_contiguous_sparse(const Tensor& self) {
+  TORCH_CHECK(!sparse::is_compressed(self), self.layout(), " tensors do not have is_contiguous");
+  return false;
+}
+bool is_contiguous_format_sparse(const Tensor& self, MemoryFormat) {
+  return is_contiguous_sparse(self);
+}
+bool is_pinned_sparse(const Tensor& self, std::optional<Device> device) {
+  return at::is_pinned(sparse::values_of(self), device);
+}
 int64_t sparse_dim_sparse(const Tensor& self) {
   return sparse::is_compressed(self) ? 2 : sparse::impl_of("sparse_dim", self).sparse_dim();
 }

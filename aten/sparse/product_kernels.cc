@@ -243,6 +243,7 @@ Tensor mv_sparse(const Tensor& self, const Tensor& vec) {
   TORCH_CHECK(self.dim() == 2 && vec.dim() == 1,
               "mv: two tensor dim should be 2 and 1, but got SparseTensor Dim: ", self.dim(),
               "Tensor Dim: ", vec.dim());
+  if (!is_sparse(self)) return at::mv(self, at::to_dense(vec));
   TORCH_CHECK(!is_sparse(vec), "mv: expected a dense vector, but got one of layout ", vec.layout());
   TORCH_CHECK(vec.size(0) == self.size(1), "mv: expected self.size(-1) == vec.size(-1)");
   check_same_type(self, vec);
@@ -267,6 +268,19 @@ Tensor& addmv_out_sparse(const Tensor& self, const Tensor& mat, const Tensor& ve
 }
 
 // The matrices of a batch are the blocks of one.
+// input @ weight^T + bias, of which one factor is sparse.
+Tensor linear_sparse(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias) {
+  const bool with_bias = bias.has_value() && bias->defined();
+  TORCH_CHECK(!with_bias || !is_sparse(*bias), "linear: expand is unsupported for ", bias->layout(), " tensors");
+  TORCH_CHECK(input.dim() > 0 && weight.dim() > 0, "both arguments to linear need to be at least 1D, but they are ",
+              input.dim(), "D and ", weight.dim(), "D");
+  if (with_bias && input.dim() == 2 && weight.dim() == 2) {
+    return at::addmm(at::expand(*bias, {input.size(0), weight.size(0)}), input, at::t(weight));
+  }
+  const Tensor product = at::matmul(input, weight.dim() < 2 ? weight : at::t(weight));
+  return with_bias ? at::add(product, *bias) : product;
+}
+
 Tensor bmm_sparse(const Tensor& self, const Tensor& mat2) {
   TORCH_CHECK(self.dim() == 3 && mat2.dim() == 3,
               "bmm_sparse: Tensor 'self' and 'mat2' must have 3 dimensions, but got ", self.dim(), " and ", mat2.dim());

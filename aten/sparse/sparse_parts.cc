@@ -59,6 +59,12 @@ Tensor group_sums(const Tensor& values, const Order& order) {
 
 }  // namespace
 
+void check_has_kernel(bool condition, const char* op, const Tensor& t) {
+  TORCH_CHECK_NOT_IMPLEMENTED(condition, "Could not run '", op, "' with arguments from the '",
+                              is_compressed(t) ? "SparseCsrCPU" : "SparseCPU",
+                              "' backend: there is no kernel for layout ", t.layout());
+}
+
 Tensor long_tensor(const std::vector<int64_t>& numbers) {
   Tensor result = empty_contiguous({static_cast<int64_t>(numbers.size())}, ScalarType::Long);
   std::copy(numbers.begin(), numbers.end(), static_cast<int64_t*>(result.data_ptr()));

@@ -66,6 +66,10 @@ Tensor gather_expanded(const Tensor& self, IntArrayRef sizes, const Tensor& indi
 /// counts the write.
 void add_elements(const Tensor& into, const Tensor& t, const Scalar& alpha);
 
+/// Throws NotImplementedError, as an operator without a kernel for the backend of `t` does, where a condition does not
+/// hold.
+void check_has_kernel(bool condition, const char* op, const Tensor& t);
+
 /// A kernel wrote to `t`: counts it.
 inline void mark_written(const Tensor& t) {
   t.unsafeGetTensorImpl()->bump_version();

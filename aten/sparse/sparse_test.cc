@@ -113,7 +113,6 @@ TEST(Sparse, FactoriesTakeTheLayout) {
   EXPECT_EQ(like.scalar_type(), at::kDouble);
   EXPECT_FALSE(at::zeros_like(three(), at::kStrided).is_sparse());
   EXPECT_EQ(three().new_zeros({4}).sizes(), (std::vector<int64_t>{4}));
-  EXPECT_THROW(at::ones({2}, at::kSparse), c10::NotImplementedError);
 }
 
 TEST(Sparse, PartsThatDoNotFitAreRefused) {
@@ -628,6 +627,28 @@ TEST(SparseGradients, OfEmbeddingBags) {
     }
     expect_equal(grads[0], grads[1]);
   }
+}
+
+TEST(SparseGradients, OfBagsByName) {
+  const Tensor grad = at::arange(6, at::kFloat).reshape({2, 3}) + 1, none = at::zeros({0}, at::kLong);
+  const Tensor indices = longs({1, 4, 1, 2}, {4}), offsets = longs({0, 3}, {2}), sizes = longs({3, 1}, {2});
+  for (const int64_t mode : {0, 1}) {
+    for (const Tensor& bags : {longs({0, 0, 0, 1}, {4}), none}) {
+      const auto backward = [&](bool sparse) {
+        return at::_embedding_bag_backward(grad, indices, offsets, bags, sizes, none, 5, false, mode, sparse, {}, 4);
+      };
+      const Tensor rows = backward(true), dense = backward(false);
+      EXPECT_TRUE(rows.is_sparse());
+      expect_equal(rows.to_dense(), dense);
+      const float first = mode == 1 ? 3.f : 1.f;
+      expect_equal(dense.select(0, 1), 2 / first * grad[0]);
+      expect_equal(dense.select(0, 4), at::zeros({3}));
+    }
+  }
+  EXPECT_EQ(
+      first_line(message_of(
+          [&] { at::_embedding_bag_sparse_backward(grad, indices, offsets, none, sizes, 5, false, 0, {}); })),
+      "_embedding_bag_sparse_backward: expected a matrix and as many bags as indices, but got [2, 3], [0] and [4]");
 }
 
 TEST(Sparse, PrintsItsParts) {

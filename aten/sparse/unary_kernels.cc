@@ -57,7 +57,6 @@ SPARSE_UNARY_IN_PLACE(asinh)
 SPARSE_UNARY_IN_PLACE(atan)
 SPARSE_UNARY_IN_PLACE(atanh)
 SPARSE_UNARY_IN_PLACE(ceil)
-SPARSE_UNARY_IN_PLACE(conj_physical)
 SPARSE_UNARY_IN_PLACE(deg2rad)
 SPARSE_UNARY_IN_PLACE(erf)
 SPARSE_UNARY_IN_PLACE(erfinv)
@@ -78,6 +77,7 @@ SPARSE_UNARY_IN_PLACE(tan)
 SPARSE_UNARY_IN_PLACE(tanh)
 SPARSE_UNARY_IN_PLACE(trunc)
 SPARSE_UNARY(angle)
+SPARSE_UNARY(conj_physical)
 SPARSE_UNARY(isinf)
 SPARSE_UNARY(isnan)
 SPARSE_UNARY(isneginf)
@@ -85,6 +85,11 @@ SPARSE_UNARY(isposinf)
 SPARSE_UNARY(signbit)
 #undef SPARSE_UNARY_IN_PLACE
 #undef SPARSE_UNARY
+
+Tensor& conj_physical_sparse_(Tensor& self) {
+  if (!self.is_complex()) return self;
+  return change_values("conj_physical_", self, [](Tensor& values) { at::conj_physical_(values); });
+}
 
 Tensor nan_to_num_sparse(const Tensor& self, std::optional<double> nan, std::optional<double> posinf,
                          std::optional<double> neginf) {

@@ -4,6 +4,7 @@
 
 #include "aten/core/empty.h"
 #include "aten/core/view.h"
+#include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/dense/dense.h"
@@ -11,6 +12,8 @@
 #include "aten/ops/index/ops.h"
 #include "aten/ops/join/kernels.h"
 #include "aten/ops/join/ops.h"
+#include "aten/ops/padding/kernels.h"
+#include "aten/ops/padding/ops.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/sparse/kernels.h"
 #include "aten/ops/view/kernels.h"
@@ -283,6 +286,41 @@ Tensor slice_sparse(const Tensor& self, int64_t dim, std::optional<int64_t> star
   return chosen_elements(self, with_size(self, dim, length), dim, chosen, index, impl.coalesced());
 }
 
+// Of zeros, which are not stored: the gradients of what takes a part of a tensor in coordinates.
+Tensor constant_pad_nd_sparse(const Tensor& self, IntArrayRef pad, const Scalar& value) {
+  const char* const op = "constant_pad_nd";
+  TORCH_CHECK(pad.size() % 2 == 0 && static_cast<int64_t>(pad.size() / 2) <= self.dim(), op,
+              ": expected two numbers for each of at most ", self.dim(), " dimensions, but got ", pad.size());
+  TORCH_CHECK_NOT_IMPLEMENTED(value.toComplexDouble() == 0.0, op, ": a sparse tensor is padded with 0 only");
+  Tensor result = self;
+  for (size_t i = 0; i < pad.size() / 2; ++i) {
+    const int64_t dim = self.dim() - 1 - static_cast<int64_t>(i), size = self.size(dim);
+    const int64_t before = pad[2 * i], after = pad[2 * i + 1];
+    TORCH_CHECK(before >= -size && after >= -size - std::min<int64_t>(before, 0), op, ": dimension ", dim, " of size ",
+                size, " has not as much as is cut off, ", before, " and ", after);
+    if (before < 0 || after < 0) {
+      result = slice_sparse(result, dim, std::max<int64_t>(-before, 0), size + std::min<int64_t>(after, 0), 1);
+    }
+    const int64_t front = std::max<int64_t>(before, 0), back = std::max<int64_t>(after, 0);
+    if (front == 0 && back == 0) continue;
+    const SparseTensorImpl& impl = sparse::impl_of(op, result);
+    DimVector sizes = with_size(result, dim, result.size(dim) + front + back);
+    checked_numel(sizes);
+    if (dim >= impl.sparse_dim()) {
+      DimVector of_values(static_cast<size_t>(2 * (self.dim() - dim)), 0);
+      of_values[of_values.size() - 2] = front;
+      of_values[of_values.size() - 1] = back;
+      result = sparse::make_sparse(sizes, impl.indices(), at::constant_pad_nd(impl.values(), of_values, 0), impl.coalesced());
+    } else {
+      const Tensor indices = at::clone(impl.indices());
+      Tensor row = at::select(indices, 0, dim);
+      at::add_(row, Scalar(front));
+      result = sparse::make_sparse(sizes, indices, impl.values(), impl.coalesced());
+    }
+  }
+  return result.is_same(self) ? sparse::plain(self) : result;
+}
+
 Tensor index_select_sparse(const Tensor& self, int64_t dim, const Tensor& index) {
   const SparseTensorImpl& impl = sparse::impl_of("index_select", self);
   TORCH_CHECK_INDEX(self.dim() > 0, "index_select() cannot be applied to a 0-dim tensor.");
@@ -337,6 +375,51 @@ Tensor index_select_sparse(const Tensor& self, int64_t dim, const Tensor& index)
   // Of a first dimension that is gone through in order the elements stay in order.
   const bool coalesced = impl.coalesced() && (dim == 0 || chosen.size() < 2);
   return chosen_elements(self, with_size(self, dim, count), dim, chosen, place, coalesced);
+}
+
+std::vector<Tensor> unbind_sparse(const Tensor& self, int64_t dim) {
+  TORCH_CHECK_INDEX(self.dim() > 0, "Dimension specified as ", dim, " but tensor has no dimensions");
+  dim = maybe_wrap_dim(dim, self.dim());
+  std::vector<Tensor> parts;
+  for (int64_t i = 0; i < self.size(dim); ++i) parts.push_back(select_sparse(self, dim, i));
+  return parts;
+}
+
+Tensor embedding_sparse(const Tensor& weight, const Tensor& indices, int64_t, bool, bool) {
+  TORCH_CHECK(weight.dim() == 2, "'weight' must be 2-D");
+  TORCH_CHECK(indices.scalar_type() == ScalarType::Long || indices.scalar_type() == ScalarType::Int,
+              "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but "
+              "got ", indices.toString(), " instead (while checking arguments for embedding)");
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      weight.layout() == Layout::Sparse && indices.layout() == Layout::Strided && indices.dim() == 1,
+      "embedding: rows of a sparse weight are those of one in coordinates, named by a dense vector, but got a weight "
+      "of layout ",
+      weight.layout(), " and indices of layout ", indices.layout(), " and ", indices.dim(), " dimensions");
+  return index_select_sparse(weight, 0, indices);
+}
+
+// The real and the imaginary parts are a last dense dimension.
+Tensor view_as_real_sparse(const Tensor& self) {
+  TORCH_CHECK_TYPE(self.is_complex(), "view_as_real is only supported for complex tensors");
+  sparse::check_has_kernel(self.layout() == Layout::Sparse, "view_as_real", self);
+  const SparseTensorImpl& impl = sparse::impl_of("view_as_real", self);
+  DimVector sizes = sizes_of(self);
+  sizes.push_back(2);
+  return sparse::make_sparse(sizes, impl.indices(), at::view_as_real(impl.values()), impl.coalesced());
+}
+Tensor view_as_complex_sparse(const Tensor& self) {
+  sparse::check_has_kernel(self.layout() == Layout::Sparse, "view_as_complex", self);
+  const SparseTensorImpl& impl = sparse::impl_of("view_as_complex", self);
+  TORCH_CHECK(self.dim() > 0 && self.size(-1) == 2, "Tensor must have a last dimension of size 2");
+  if (impl.dense_dim() == 0) {
+    TORCH_CHECK(impl.sparse_dim() > 1, "view_as_complex: a sparse tensor of one dimension has no sparse result");
+    const ScalarType type = toComplexType(self.scalar_type());
+    const Tensor real = at::to(select_sparse(self, -1, 0), type), imag = at::to(select_sparse(self, -1, 1), type);
+    return at::add(real, at::mul(imag, Scalar(c10::complex<double>(0, 1))));
+  }
+  return sparse::make_sparse(self.sizes().slice(0, static_cast<size_t>(self.dim() - 1)), impl.indices(),
+                             at::view_as_complex(at::contiguous(impl.values(), MemoryFormat::Contiguous)),
+                             impl.coalesced());
 }
 
 // --- several tensors ---
@@ -519,6 +602,71 @@ Tensor& resize_as_sparse_sparse_(Tensor& self, const Tensor& the_template) {
     return self;
   }
   return sparse_resize_sparse_(self, the_template.sizes(), impl.sparse_dim(), impl.dense_dim());
+}
+
+namespace {
+
+// The rows of a matrix, or as many as there are of `count`; those beyond are as the first.
+Tensor with_rows(const Tensor& t, int64_t count) {
+  const Tensor kept = at::narrow(t, 0, 0, std::min(t.size(0), count));
+  if (kept.size(0) == count) return kept;
+  return at::cat({kept, at::expand(at::narrow(t, 0, 0, 1), {count - kept.size(0), t.size(1)})}, 0);
+}
+
+// Pointers of `count` lines: those that are new are empty, and the last has all that lines gone had.
+Tensor with_lines(const Tensor& pointers, int64_t count, int64_t nnz) {
+  const int64_t kept = std::min(pointers.size(1) - 1, count);
+  const Tensor end = at::full({pointers.size(0), count + 1 - kept}, nnz, pointers.options());
+  return at::cat({at::narrow(pointers, 1, 0, kept), end}, 1);
+}
+
+// All but the last two dimensions are a batch then. Elements stay where they stand, as far as there are such matrices.
+void resize_compressed(Tensor& self, IntArrayRef size) {
+  const SparseCsrTensorImpl& impl = sparse::compressed_impl_of("resize_", self);
+  TORCH_CHECK(size.size() >= 2, "torch.resize_: Only batched sparse CSR matrices are supported, but got size ", size);
+  TORCH_CHECK(impl.block_dim() == 0, "torch.resize_: a tensor of layout ", self.layout(), " cannot be resized");
+  c10::checked_numel(size);
+  TORCH_CHECK(size.back() >= self.size(-1),
+              "torch.resize_: Resizing columns of sparse CSR tensors to a smaller value is not supported. The original "
+              "number of columns is ",
+              self.size(-1), " while the requested new number of columns is ", size.back(), ".");
+  const bool rows = sparse::by_rows(self.layout());
+  const int64_t count = rows ? size[size.size() - 2] : size.back(), width = rows ? size.back() : size[size.size() - 2],
+                width_before = self.size(impl.batch_dim() + (rows ? 1 : 0)), nnz = impl.nnz();
+  TORCH_CHECK(width >= width_before && (count > 0 || nnz == 0),
+              "torch.resize_: a tensor of layout ", self.layout(), " of size ", self.sizes(), " cannot be resized to ",
+              size, ": its elements have no place there");
+  int64_t matrices = 1, batch = 1;
+  for (int64_t d = 0; d < impl.batch_dim(); ++d) matrices *= self.size(d);
+  DimVector line_sizes(size.begin(), size.end() - 2), place_sizes = line_sizes;
+  for (const int64_t n : line_sizes) batch *= n;
+  TORCH_CHECK(matrices > 0, "torch.resize_: a batch of no matrices cannot be resized");
+  line_sizes.push_back(count + 1);
+  place_sizes.push_back(nnz);
+  const auto as_rows = [&](const Tensor& t) { return at::reshape(t, {matrices, t.numel() / matrices}); };
+  const Tensor pointers = with_lines(with_rows(as_rows(impl.compressed()), batch), count, nnz);
+  const Tensor plain = with_rows(as_rows(impl.plain()), batch);
+  const Tensor values = with_rows(at::narrow(as_rows(impl.values()), 1, 0, nnz), batch);
+  sparse::assign(self, sparse::make_compressed(self.layout(), size, at::reshape(pointers, line_sizes),
+                                               at::reshape(at::clone(plain), place_sizes),
+                                               at::reshape(at::clone(values), place_sizes)));
+}
+
+}  // namespace
+
+const Tensor& resize_sparse_(const Tensor& self, IntArrayRef size, std::optional<MemoryFormat>) {
+  sparse::check_has_kernel(sparse::is_compressed(self), "resize_", self);
+  Tensor target = self;
+  if (self.sizes() != size) resize_compressed(target, size);
+  return self;
+}
+
+const Tensor& resize_as_sparse_(const Tensor& self, const Tensor& the_template, std::optional<MemoryFormat> format) {
+  if (self.layout() != Layout::Sparse) return at::resize_(self, the_template.sizes(), format);
+  sparse::check_has_kernel(the_template.layout() == Layout::Sparse, "resize_as_", the_template);
+  Tensor target = self;
+  resize_as_sparse_sparse_(target, the_template);
+  return self;
 }
 
 }  // namespace at::native

@@ -4,6 +4,7 @@
 #include "aten/ops/activation/ops.h"
 #include "aten/ops/attention/ops.h"
 #include "aten/ops/binary/ops.h"
+#include "aten/ops/composite/ops.h"
 #include "aten/ops/conv/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"

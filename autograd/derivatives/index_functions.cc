@@ -80,13 +80,6 @@ Tensor masked_fill_value_backward(const Tensor& grad, const Tensor& mask) {
   return at::sum(at::where(mask, grad, at::zeros({}, grad.options())));
 }
 
-Tensor masked_scatter_source_backward(const Tensor& grad, const Tensor& mask, IntArrayRef source_sizes) {
-  const Tensor used = at::masked_select(grad, mask);
-  int64_t n = 1;
-  for (int64_t s : source_sizes) n *= s;
-  return at::reshape(padded(used, IntArrayRef(n)), source_sizes);
-}
-
 Tensor masked_select_backward(const Tensor& grad, IntArrayRef sizes, const Tensor& mask) {
   const Tensor wide = at::expand(mask, broadcast_shapes(sizes, mask.sizes()));
   return at::sum_to_size(at::masked_scatter(at::zeros(wide.sizes(), grad.options()), wide, grad), sizes);
@@ -98,11 +91,6 @@ Tensor put_self_backward(const Tensor& grad, const Tensor& index, bool accumulat
 
 Tensor take_backward(const Tensor& grad, IntArrayRef sizes, const Tensor& index) {
   return at::put(at::zeros(sizes, grad.options()), index, grad, true);
-}
-
-Tensor index_select_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, const Tensor& index) {
-  Tensor result = at::zeros(sizes, grad.options());
-  return at::index_add_(result, dim, index, grad);
 }
 
 Tensor index_source_backward(const Tensor& grad, int64_t dim, const Tensor& index, IntArrayRef source_sizes) {
@@ -207,77 +195,6 @@ std::vector<Tensor> cat_backward(const Tensor& grad, const std::vector<DimVector
     start += n;
   }
   return parts;
-}
-
-namespace {
-
-// The segments of segment_reduce over dimension `axis` of data, of which there is one more: that of elements in none.
-class Segments {
- public:
-  Segments(const Tensor& data, const std::optional<Tensor>& lengths, const std::optional<Tensor>& offsets, int64_t axis)
-      : axis_(axis) {
-    const bool by_lengths = lengths.has_value() && lengths->defined();
-    const Tensor numbers = at::to(by_lengths ? *lengths : *offsets, kLong);
-    const int64_t count = numbers.size(axis) - (by_lengths ? 0 : 1);
-    const Tensor ends = by_lengths ? at::cumsum(numbers, axis) : at::narrow(numbers, axis, 1, count);
-    lengths_ = by_lengths ? numbers : at::diff(numbers, 1, axis);
-    DimVector sizes(ends.sizes().begin(), ends.sizes().end());
-    sizes.back() = data.size(axis);
-    const Tensor places = at::expand(at::arange(Scalar(sizes.back()), numbers.options()), sizes);
-    const Tensor of_place = at::searchsorted(at::contiguous(ends), at::contiguous(places), false, /*right=*/true);
-    index_ = at::expand(trailing(of_place, data), data.sizes());
-    lengths_ = trailing(lengths_, data);
-  }
-  const Tensor& lengths() const { return lengths_; }
-  // Of a number for each segment that of its elements; 0 for those of none.
-  Tensor spread(const Tensor& t) const {
-    DimVector sizes(t.sizes().begin(), t.sizes().end());
-    sizes[static_cast<size_t>(axis_)] = 1;
-    return at::gather(at::cat({t, at::zeros(sizes, t.options())}, axis_), axis_, index_);
-  }
-  // The sums over the segments.
-  Tensor sum(const Tensor& t, int64_t segments) const {
-    DimVector sizes(t.sizes().begin(), t.sizes().end());
-    sizes[static_cast<size_t>(axis_)] = segments + 1;
-    return at::narrow(at::scatter_add(at::zeros(sizes, t.options()), axis_, index_, t), axis_, 0, segments);
-  }
-
- private:
-  static Tensor trailing(Tensor t, const Tensor& data) {
-    while (t.dim() < data.dim()) t = at::unsqueeze(t, -1);
-    return t;
-  }
-  int64_t axis_;
-  Tensor lengths_, index_;
-};
-
-}  // namespace
-
-Tensor segment_reduce_grad(const Tensor& grad, const Tensor& result, const Tensor& data, std::string_view reduce,
-                           const std::optional<Tensor>& lengths, const std::optional<Tensor>& offsets, int64_t axis,
-                           const std::optional<Scalar>& initial) {
-  if (axis < 0) axis += data.dim();
-  const Segments segments(data, lengths, offsets, axis);
-  if (reduce == "sum") return segments.spread(grad);
-  if (reduce == "mean") return segments.spread(at::div(grad, at::clamp_min(segments.lengths(), Scalar(1))));
-  const int64_t count = result.size(axis);
-  if (reduce != "prod") {
-    const Tensor best = at::detach(data);
-    const Tensor chosen =
-        at::to(at::logical_or(at::eq(best, segments.spread(at::detach(result))), at::isnan(best)), grad.scalar_type());
-    const Tensor shares = at::clamp_min(segments.sum(chosen, count), Scalar(1));
-    return at::mul(segments.spread(at::div(grad, shares)), chosen);
-  }
-  const Tensor zero = at::eq(at::detach(data), Scalar(0));
-  const Tensor others = at::masked_fill(data, zero, Scalar(1));
-  const Tensor plain = at::div(segments.spread(at::mul(grad, result)), others);
-  if (!at::item(at::any(zero)).toBool()) return plain;
-  // Where one element of a segment is zero, its gradient is the product of the others, which have none.
-  const Tensor zeros = segments.spread(segments.sum(at::to(zero, grad.scalar_type()), count));
-  const Tensor product = at::segment_reduce(others, "prod", lengths, std::nullopt, offsets, axis, true, initial);
-  const Tensor alone = at::logical_and(zero, at::eq(zeros, Scalar(1)));
-  return at::where(alone, segments.spread(at::mul(grad, product)),
-                   at::masked_fill(plain, at::gt(zeros, Scalar(0)), Scalar(0)));
 }
 
 }  // namespace torch::autograd::generated

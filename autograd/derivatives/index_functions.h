@@ -20,13 +20,11 @@ Tensor index_put_self_backward(const Tensor& grad, const std::vector<Tensor>& in
 Tensor index_put_values_backward(const Tensor& grad, const std::vector<Tensor>& indices, IntArrayRef value_sizes);
 
 Tensor masked_fill_value_backward(const Tensor& grad, const Tensor& mask);
-Tensor masked_scatter_source_backward(const Tensor& grad, const Tensor& mask, IntArrayRef source_sizes);
 Tensor masked_select_backward(const Tensor& grad, IntArrayRef sizes, const Tensor& mask);
 
 Tensor put_self_backward(const Tensor& grad, const Tensor& index, bool accumulate);
 Tensor take_backward(const Tensor& grad, IntArrayRef sizes, const Tensor& index);
 
-Tensor index_select_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, const Tensor& index);
 Tensor index_source_backward(const Tensor& grad, int64_t dim, const Tensor& index, IntArrayRef source_sizes);
 Tensor index_add_source_backward(
     const Tensor& grad, int64_t dim, const Tensor& index, IntArrayRef source_sizes, const Scalar& alpha);
@@ -42,11 +40,6 @@ Tensor scatter_value_reduce_backward(
 std::tuple<Tensor, Tensor> scatter_reduce_backward(
     const Tensor& grad, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, std::string_view reduce,
     bool include_self, const Tensor& result);
-
-// `data`'s gradient of segment_reduce: each element's share of what its segment got.
-Tensor segment_reduce_grad(const Tensor& grad, const Tensor& result, const Tensor& data, std::string_view reduce,
-                           const std::optional<Tensor>& lengths, const std::optional<Tensor>& offsets, int64_t axis,
-                           const std::optional<Scalar>& initial);
 
 // The pieces of grad that belong to the concatenated tensors.
 std::vector<Tensor> cat_backward(const Tensor& grad, const std::vector<DimVector>& sizes, int64_t dim);

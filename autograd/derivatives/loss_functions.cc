@@ -23,12 +23,6 @@ Tensor in_shape_of(const Tensor& like, const Tensor& t) {
 
 }  // namespace
 
-Tensor binary_cross_entropy_backward(
-    const Tensor& grad, const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction) {
-  const Tensor slope = at::clamp_min(at::mul(self, at::rsub(self, Scalar(1))), Scalar(1e-12));
-  return at::mul(per_element(grad, weight, reduction, self.numel()), at::div(at::sub(self, in_shape_of(self, target)), slope));
-}
-
 Tensor binary_cross_entropy_target_backward(
     const Tensor& grad, const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction) {
   const Tensor difference = at::sub(

@@ -6,8 +6,6 @@
 namespace torch::autograd::generated {
 using namespace at;
 
-Tensor binary_cross_entropy_backward(
-    const Tensor& grad, const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction);
 Tensor binary_cross_entropy_target_backward(
     const Tensor& grad, const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction);
 

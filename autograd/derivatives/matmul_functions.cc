@@ -12,6 +12,7 @@
 #include "aten/ops/index/ops.h"
 #include "aten/ops/matmul/ops.h"
 #include "aten/ops/reduce/ops.h"
+#include "aten/ops/sparse/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
 #include "autograd/autograd.h"
@@ -57,8 +58,15 @@ Tensor addbmm_grad_right(const Tensor& grad, const Tensor& left, const Scalar& s
   return scale_grad(at::bmm(adjoint_of(left), all), scale);
 }
 
+namespace {
+// A vector in coordinates may stand for a dense one.
+Tensor dense_vector(const Tensor& t) {
+  return C10_LIKELY(t.layout() == kStrided) ? t : at::to_dense(t);
+}
+}  // namespace
+
 Tensor mv_grad_matrix(const Tensor& grad, const Tensor& vector, const Scalar& scale) {
-  return scale_grad(at::mul(at::unsqueeze(grad, 1), at::unsqueeze(conj_of(vector), 0)), scale);
+  return scale_grad(at::mul(at::unsqueeze(grad, 1), at::unsqueeze(conj_of(dense_vector(vector)), 0)), scale);
 }
 
 Tensor mv_grad_vector(const Tensor& grad, const Tensor& matrix, const Scalar& scale) {
@@ -79,10 +87,11 @@ std::tuple<Tensor, Tensor, Tensor> linear_grad(
   // One matrix of rows: (..., in) is (rows, in), (..., out) is (rows, out).
   const int64_t in = input.size(-1);
   if (weight.dim() == 1) {
-    if (mask[0]) grad_input = at::mul(at::unsqueeze(grad, -1), conj_of(weight));
+    if (mask[0]) grad_input = at::mul(at::unsqueeze(grad, -1), conj_of(dense_vector(weight)));
     if (mask[1]) {
-      grad_weight = at::sum(
-          at::reshape(at::mul(at::unsqueeze(grad, -1), conj_of(input)), {grad.numel(), in}), IntArrayRef{0});
+      grad_weight = input.layout() != kStrided
+          ? at::mv(conj_of(at::transpose(input, 0, 1)), grad)
+          : at::sum(at::reshape(at::mul(at::unsqueeze(grad, -1), conj_of(input)), {grad.numel(), in}), IntArrayRef{0});
     }
     if (mask[2]) grad_bias = at::sum(grad);
     return {std::move(grad_input), std::move(grad_weight), std::move(grad_bias)};
@@ -90,11 +99,18 @@ std::tuple<Tensor, Tensor, Tensor> linear_grad(
   const int64_t out = weight.size(0);
   int64_t count = 1;
   for (int64_t d = 0; d + 1 < input.dim(); ++d) count *= input.size(d);
-  const Tensor rows = at::reshape(grad, {count, out});
-  if (mask[0]) grad_input = at::reshape(at::mm(rows, conj_of(weight)), input.sizes());
+  // Sparse tensors are not reshaped.
+  const bool flat = input.dim() == 2;
+  const Tensor rows = flat ? grad : at::reshape(grad, {count, out});
+  if (mask[0]) {
+    grad_input = at::mm(rows, conj_of(weight));
+    if (!flat) grad_input = at::reshape(grad_input, input.sizes());
+  }
   if (mask[1]) {
-    grad_weight = at::mm(
-        at::transpose(rows, 0, 1), conj_of(at::reshape(input, {rows.size(0), in})));
+    const Tensor matrix = flat ? input : input.dim() == 1 ? at::unsqueeze(input, 0) : at::reshape(input, {count, in});
+    // Of two sparse factors the product has the layout of the first, and is to have that of the transposed weight.
+    grad_weight = rows.layout() == kStrided ? at::mm(at::transpose(rows, 0, 1), conj_of(matrix))
+                                            : at::transpose(at::mm(conj_of(at::transpose(matrix, 0, 1)), rows), 0, 1);
   }
   if (mask[2]) grad_bias = at::sum(rows, IntArrayRef{0});
   return {std::move(grad_input), std::move(grad_weight), std::move(grad_bias)};
@@ -124,45 +140,6 @@ std::tuple<Tensor, Tensor, Tensor> convolution_grad(
       bias.defined() ? OptionalIntArrayRef(bias.sizes()) : OptionalIntArrayRef(std::nullopt);
   return at::convolution_backward(
       grad, conj_of(input), conj_of(weight), bias_sizes, stride, padding, dilation, transposed, output_padding, groups, mask);
-}
-
-std::tuple<Tensor, Tensor, Tensor> convolution_backward_grad(
-    const Tensor* grads,
-    const Tensor& grad_output,
-    const Tensor& input,
-    const Tensor& weight,
-    IntArrayRef stride,
-    IntArrayRef padding,
-    IntArrayRef dilation,
-    bool transposed,
-    IntArrayRef output_padding,
-    int64_t groups,
-    std::array<bool, 3> mask) {
-  const Tensor& to_input = grads[0];
-  const Tensor& to_weight = grads[1];
-  const Tensor& to_bias = grads[2];
-  const auto convolve = [&](const Tensor& x, const Tensor& w) {
-    return at::convolution(x, w, std::nullopt, stride, padding, dilation, transposed, output_padding, groups);
-  };
-  const auto backward_of = [&](const Tensor& x, const Tensor& w, bool for_input) {
-    return at::convolution_backward(
-        conj_of(grad_output), x, w, OptionalIntArrayRef(std::nullopt), stride, padding, dilation, transposed, output_padding, groups,
-        std::array<bool, 3>{for_input, !for_input, false});
-  };
-  Tensor grad_grad_output, grad_input, grad_weight;
-  if (mask[0]) {
-    if (to_input.defined()) grad_grad_output = convolve(to_input, conj_of(weight));
-    if (to_weight.defined()) grad_grad_output = plus(std::move(grad_grad_output), convolve(conj_of(input), to_weight));
-    if (to_bias.defined()) {
-      DimVector sizes(static_cast<size_t>(grad_output.dim()), 1);
-      sizes[static_cast<size_t>(grad_output.dim() - weight.dim() + 1)] = to_bias.numel();
-      const Tensor shown = at::expand(at::reshape(to_bias, sizes), grad_output.sizes());
-      grad_grad_output = plus(std::move(grad_grad_output), shown);
-    }
-  }
-  if (mask[1] && to_weight.defined()) grad_input = std::get<0>(backward_of(input, to_weight, true));
-  if (mask[2] && to_input.defined()) grad_weight = std::get<1>(backward_of(to_input, weight, false));
-  return {std::move(grad_grad_output), std::move(grad_input), std::move(grad_weight)};
 }
 
 Tensor max_pool_backward_grad(const Tensor& grad, const Tensor& indices, int64_t dims) {

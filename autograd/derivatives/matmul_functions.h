@@ -41,20 +41,6 @@ std::tuple<Tensor, Tensor, Tensor> convolution_grad(
     IntArrayRef output_padding,
     int64_t groups,
     std::array<bool, 3> mask);
-// The derivative of convolution_backward with respect to (grad_output, input, weight). A convolution is linear in each of
-// its arguments, so all of it is convolutions again.
-std::tuple<Tensor, Tensor, Tensor> convolution_backward_grad(
-    const Tensor* grads,
-    const Tensor& grad_output,
-    const Tensor& input,
-    const Tensor& weight,
-    IntArrayRef stride,
-    IntArrayRef padding,
-    IntArrayRef dilation,
-    bool transposed,
-    IntArrayRef output_padding,
-    int64_t groups,
-    std::array<bool, 3> mask);
 
 // What max pooling's gradient is linear in: picks grad at `indices` of the last `dims` dimensions.
 Tensor max_pool_backward_grad(const Tensor& grad, const Tensor& indices, int64_t dims);

@@ -13,6 +13,7 @@
 #include "aten/ops/join/ops.h"
 #include "aten/ops/pointwise/ops.h"
 #include "aten/ops/reduce/ops.h"
+#include "aten/ops/sparse/ops.h"
 #include "aten/ops/special/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
@@ -340,6 +341,9 @@ Tensor log_grad(const Tensor& grad, const Tensor& self, double log_of_base) {
 }
 
 Tensor log1p_grad(const Tensor& grad, const Tensor& self) {
+  if (C10_UNLIKELY(self.layout() != kStrided)) {
+    return at::mul(grad, at::reciprocal(plus(conj_of(at::to_dense(self)), 1.0)));
+  }
   return div_grad_self(grad, plus(self, 1.0));
 }
 
@@ -349,16 +353,6 @@ Tensor expm1_grad(const Tensor& grad, const Tensor& result) {
 
 Tensor exp2_grad(const Tensor& grad, const Tensor& result) {
   return mul_grad(grad, times(result, std::numbers::ln2));
-}
-
-Tensor logit_grad(const Tensor& grad, const Tensor& self, std::optional<double> eps) {
-  // The bounds as the operator sees them: rounded to the tensor's dtype.
-  const double low = eps.value_or(0.0);
-  const Tensor outside = at::logical_or(
-      at::lt(self, as_tensor(Scalar(low), self)), at::gt(self, as_tensor(Scalar(1.0 - low), self)));
-  const Tensor slope = at::div(grad, at::mul(self, minus_from(1.0, self)));
-  if (eps.has_value()) return drop_where(outside, slope);
-  return at::masked_fill(slope, outside, Scalar(std::numeric_limits<double>::quiet_NaN()));
 }
 
 Tensor reciprocal_grad(const Tensor& grad, const Tensor& result) {

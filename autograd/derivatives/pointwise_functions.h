@@ -85,7 +85,6 @@ Tensor log_grad(const Tensor& grad, const Tensor& self, double log_of_base = 1.0
 Tensor log1p_grad(const Tensor& grad, const Tensor& self);
 Tensor expm1_grad(const Tensor& grad, const Tensor& result);
 Tensor exp2_grad(const Tensor& grad, const Tensor& result);
-Tensor logit_grad(const Tensor& grad, const Tensor& self, std::optional<double> eps);
 Tensor reciprocal_grad(const Tensor& grad, const Tensor& result);
 Tensor rsqrt_grad(const Tensor& grad, const Tensor& result);
 Tensor sqrt_grad(const Tensor& grad, const Tensor& result);

@@ -89,13 +89,6 @@ Tensor evenly_distribute_backward(const Tensor& grad, const Tensor& input, const
   return at::mul(at::div(grad, at::sum(weight)), weight);
 }
 
-Tensor value_selecting_reduction_backward(const Tensor& grad, int64_t dim, const Tensor& indices, IntArrayRef sizes, bool keepdim) {
-  if (sizes.empty()) return grad;
-  dim = maybe_wrap_dim(dim, static_cast<int64_t>(sizes.size()));
-  const Tensor g = keepdim ? grad : at::unsqueeze(grad, dim), i = keepdim ? indices : at::unsqueeze(indices, dim);
-  return at::scatter(at::zeros(sizes, grad.options()), dim, i, g);
-}
-
 Tensor aminmax_backward(
     const Tensor& self, std::optional<int64_t> dim, bool keepdim, const Tensor& grad_min, const Tensor& grad_max, const Tensor& min,
     const Tensor& max) {
@@ -201,10 +194,6 @@ Tensor norm_backward(
   return at::mul(scaled, zero_where(at::div(grad, at::pow(norm, Scalar(p - 1))), zero));
 }
 
-Tensor trace_backward(const Tensor& grad, IntArrayRef sizes) {
-  return at::mul(at::eye(sizes[0], sizes[1], grad.options()), grad);
-}
-
 Tensor softmax_double_backward(const Tensor& grad, const Tensor& grad_output, int64_t dim, const Tensor& output) {
   const Tensor inner = at::sub(grad_output, at::sum(at::mul(grad_output, output), dim, true));
   return at::sub(at::mul(grad, inner), at::mul(grad_output, at::sum(at::mul(grad, output), dim, true)));
@@ -217,28 +206,6 @@ Tensor log_softmax_double_backward(const Tensor& grad, const Tensor& grad_output
 Tensor cumsum_backward(const Tensor& grad, int64_t dim) {
   if (grad.dim() == 0 || grad.numel() <= 1) return grad;
   return at::flip(at::cumsum(at::flip(grad, dim), dim), dim);
-}
-
-// d result_k / d self_i = result_k / self_i for k >= i; where zeros forbid the division, the products are formed row by row.
-Tensor cumprod_backward(const Tensor& grad, const Tensor& self, int64_t dim, const Tensor& result) {
-  if (self.dim() == 0 || self.numel() <= 1) return grad;
-  if (!has_zero(self)) return at::div(cumsum_backward(at::mul(grad, conjugate(result)), dim), conjugate(self));
-  const int64_t n = self.size(dim);
-  std::vector<Tensor> parts;
-  for (int64_t i = 0; i < n; ++i) {
-    // prod_{j < i} self_j * sum_{k >= i} grad_k * prod_{i < j <= k} self_j
-    Tensor after = at::ones_like(at::narrow(self, dim, i, 1));
-    if (i + 1 < n) after = at::cat({after, at::cumprod(at::narrow(self, dim, i + 1, n - i - 1), dim)}, dim);
-    Tensor part = at::sum(at::mul(at::narrow(grad, dim, i, n - i), conjugate(after)), dim, true);
-    if (i > 0) part = at::mul(part, conjugate(at::prod(at::narrow(self, dim, 0, i), dim, true)));
-    parts.push_back(part);
-  }
-  return at::cat(parts, dim);
-}
-
-Tensor cumulative_extreme_backward(const Tensor& grad, const Tensor& self_like, int64_t dim, const Tensor& indices) {
-  if (self_like.numel() == 0) return self_like;
-  return at::scatter_add(at::zeros_like(self_like), dim, indices, grad);
 }
 
 // d result_k / d self_i = exp(self_i - result_k) for k >= i. The sum over k is formed in log space, positive and negative

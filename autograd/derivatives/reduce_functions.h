@@ -20,7 +20,6 @@ Tensor scale_grad_by_count(const Tensor& grad, const Tensor& mask, OptionalIntAr
 // The same for a full reduction that picked `value`.
 Tensor evenly_distribute_backward(const Tensor& grad, const Tensor& input, const Tensor& value);
 // A gradient of the elements at `indices` along dim, in a tensor of `sizes`.
-Tensor value_selecting_reduction_backward(const Tensor& grad, int64_t dim, const Tensor& indices, IntArrayRef sizes, bool keepdim);
 Tensor aminmax_backward(
     const Tensor& self, std::optional<int64_t> dim, bool keepdim, const Tensor& grad_min, const Tensor& grad_max, const Tensor& min,
     const Tensor& max);
@@ -39,9 +38,8 @@ Tensor std_mean_backward(
 Tensor prod_backward(const Tensor& grad, const Tensor& self, const Tensor& result);
 Tensor prod_backward(const Tensor& grad, const Tensor& self, const Tensor& result, int64_t dim, bool keepdim);
 Tensor norm_backward(const Tensor& grad, const Tensor& self, const std::optional<Scalar>& p, const Tensor& norm);
-Tensor norm_backward(
-    const Tensor& grad, const Tensor& self, const std::optional<Scalar>& p, const Tensor& norm, OptionalIntArrayRef dim, bool keepdim);
-Tensor trace_backward(const Tensor& grad, IntArrayRef sizes);
+Tensor norm_backward(const Tensor& grad, const Tensor& self, const std::optional<Scalar>& p, const Tensor& norm,
+                     OptionalIntArrayRef dim, bool keepdim);
 
 // grad is the cotangent of the gradient that softmax's (log_softmax's) backward operator computes from grad_output and output.
 Tensor softmax_double_backward(const Tensor& grad, const Tensor& grad_output, int64_t dim, const Tensor& output);
@@ -49,9 +47,6 @@ Tensor log_softmax_double_backward(const Tensor& grad, const Tensor& grad_output
 
 // sum_{j >= i} grad_j
 Tensor cumsum_backward(const Tensor& grad, int64_t dim);
-Tensor cumprod_backward(const Tensor& grad, const Tensor& self, int64_t dim, const Tensor& result);
-// grad added up at the places that a cumulative extreme came from.
-Tensor cumulative_extreme_backward(const Tensor& grad, const Tensor& self_like, int64_t dim, const Tensor& indices);
 Tensor logcumsumexp_backward(const Tensor& grad, const Tensor& self, const Tensor& result, int64_t dim);
 
 }  // namespace torch::autograd::generated

@@ -107,8 +107,15 @@ Tensor to_sparse_grad(const Tensor& grad, const Tensor& self) {
   return at::sparse_mask(is_sparse(grad) && grad.layout() != kSparse ? at::to_sparse(grad) : grad, places_of(self));
 }
 
-Tensor sparse_mask_grad(const Tensor& grad, const Tensor& self) {
-  return to_sparse_grad(grad, self);
+Tensor sparse_mask_grad(const Tensor& grad, const Tensor& mask, const Tensor& self) {
+  const Tensor places = places_of(mask);
+  Tensor own = at::sparse_mask(grad, places);
+  if (mask.layout() == kSparse && at::_nnz(mask) != at::_nnz(places)) {
+    // An element of self stands in the result as often as the mask names its place.
+    const Tensor ones = at::ones(at::_values(mask).sizes(), grad.options().layout(kStrided));
+    own = at::mul(own, at::coalesce(at::sparse_coo_tensor(at::_indices(mask), ones, mask.sizes())));
+  }
+  return to_sparse_grad(own, self);
 }
 
 Tensor sparse_mm_grad_left(const Tensor& grad, const Tensor& left, const Tensor& right, const Scalar& alpha) {
@@ -151,22 +158,6 @@ Tensor sparse_broadcast_grad(const Tensor& grad, IntArrayRef sizes) {
     if (sizes[d] == 1 && grad.size(static_cast<int64_t>(d) + lead) != 1) grown.push_back(static_cast<int64_t>(d));
   }
   return grown.empty() ? result : at::sum(result, grown, true);
-}
-
-Tensor embedding_grad(const Tensor& grad, const Tensor& indices, int64_t rows, int64_t padding_idx,
-                      bool scale_grad_by_freq, bool sparse) {
-  if (!sparse) return at::embedding_dense_backward(grad, indices, rows, padding_idx, scale_grad_by_freq);
-  TORCH_CHECK(!scale_grad_by_freq, "embedding_backward: scale_grad_by_freq not supported with sparse gradients");
-  const int64_t width = grad.size(-1);
-  Tensor places = at::reshape(indices, {1, -1});
-  if (places.scalar_type() != kLong) places = at::to(places, kLong);
-  Tensor values = at::reshape(grad, {-1, width});
-  if (padding_idx >= 0) {
-    const Tensor kept = at::reshape(at::nonzero(at::ne(at::select(places, 0, 0), padding_idx)), {-1});
-    places = at::index_select(places, 1, kept);
-    values = at::index_select(values, 0, kept);
-  }
-  return at::sparse_coo_tensor(places, values, {rows, width});
 }
 
 }  // namespace torch::autograd::generated

@@ -12,7 +12,7 @@ Tensor sparse_constructor_values_grad(const Tensor& grad, const Tensor& indices,
 Tensor sparse_values_grad(const Tensor& grad, const Tensor& self);
 Tensor to_dense_grad(const Tensor& grad, const Tensor& self, std::optional<bool> masked_grad);
 Tensor to_sparse_grad(const Tensor& grad, const Tensor& self);
-Tensor sparse_mask_grad(const Tensor& grad, const Tensor& self);
+Tensor sparse_mask_grad(const Tensor& grad, const Tensor& mask, const Tensor& self);
 // Of alpha * left @ right, where the gradient of a sparse matrix has its places.
 Tensor sparse_mm_grad_left(const Tensor& grad, const Tensor& left, const Tensor& right, const Scalar& alpha);
 Tensor sparse_mm_grad_right(const Tensor& grad, const Tensor& left, const Tensor& right, const Scalar& alpha);
@@ -24,8 +24,5 @@ Tensor sampled_grad_right(const Tensor& grad, const Tensor& self, const Tensor& 
 Tensor compressed_values_grad(const Tensor& grad, const Tensor& result);
 Tensor spdiags_grad(const Tensor& grad, const Tensor& offsets, IntArrayRef sizes);
 Tensor sparse_broadcast_grad(const Tensor& grad, IntArrayRef sizes);
-
-Tensor embedding_grad(const Tensor& grad, const Tensor& indices, int64_t rows, int64_t padding_idx,
-                      bool scale_grad_by_freq, bool sparse);
 
 }  // namespace torch::autograd::generated

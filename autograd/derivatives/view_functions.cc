@@ -47,7 +47,23 @@ Tensor permute_grad(const Tensor& grad, IntArrayRef dims) {
   return at::permute(grad, inverse);
 }
 
+namespace {
+// Parts of sparse tensors share no memory with them: the sparse tensor of `sizes` that has `part` from `start` on along
+// `dim`, and nothing else.
+Tensor sparse_placed(const Tensor& part, IntArrayRef sizes, int64_t dim, int64_t start) {
+  DimVector pad(static_cast<size_t>(2 * (part.dim() - dim)), 0);
+  pad[pad.size() - 2] = start;
+  pad[pad.size() - 1] = sizes[dim] - start - part.size(dim);
+  return at::constant_pad_nd(part, pad, 0);
+}
+}  // namespace
+
 Tensor select_grad(const Tensor& grad, IntArrayRef sizes, int64_t dim, int64_t index) {
+  if (C10_UNLIKELY(grad.layout() != kStrided)) {
+    dim = maybe_wrap_dim(dim, static_cast<int64_t>(sizes.size()));
+    const int64_t place = index < 0 ? index + sizes[dim] : index;
+    return sparse_placed(at::unsqueeze(grad, dim), sizes, dim, place);
+  }
   Tensor zeros = at::zeros(sizes, grad.options());
   if (GradMode::is_enabled()) return at::select_scatter(zeros, grad, dim, index);
   Tensor part = at::select(zeros, dim, index);
@@ -62,6 +78,12 @@ Tensor slice_grad(
     std::optional<int64_t> start,
     std::optional<int64_t> end,
     int64_t step) {
+  if (C10_UNLIKELY(grad.layout() != kStrided)) {
+    TORCH_CHECK_NOT_IMPLEMENTED(step == 1, "slice: a sparse gradient needs a step of 1, but got ", step);
+    dim = maybe_wrap_dim(dim, static_cast<int64_t>(sizes.size()));
+    const int64_t first = start.value_or(0), from = first < 0 ? first + sizes[dim] : first;
+    return sparse_placed(grad, sizes, dim, std::clamp<int64_t>(from, 0, sizes[dim]));
+  }
   Tensor zeros = at::zeros(sizes, grad.options());
   if (GradMode::is_enabled()) return at::slice_scatter(zeros, grad, dim, start, end, step);
   Tensor part = at::slice(zeros, dim, start, end, step);
@@ -75,25 +97,6 @@ Tensor diagonal_grad(const Tensor& grad, IntArrayRef sizes, int64_t offset, int6
   Tensor part = at::diagonal(zeros, offset, dim1, dim2);
   at::copy_(part, grad);
   return zeros;
-}
-
-Tensor unfold_grad(const Tensor& grad, IntArrayRef sizes, int64_t dimension, int64_t size, int64_t step) {
-  // As a view of a contiguous tensor of the input's sizes; windows that overlap collect their gradients.
-  grad_ops::Geometry input;
-  input.sizes.assign(sizes.begin(), sizes.end());
-  input.strides = c10::contiguous_strides(sizes);
-  grad_ops::Geometry view;
-  view.sizes.assign(grad.sizes().begin(), grad.sizes().end());
-  view.strides = input.strides;
-  if (sizes.empty()) {
-    view.strides.push_back(1);
-  } else {
-    const size_t d = static_cast<size_t>(maybe_wrap_dim(dimension, static_cast<int64_t>(sizes.size())));
-    view.strides.push_back(input.strides[d]);
-    // Of a single window the step does not count, and may be any number.
-    if (view.sizes[d] > 1) view.strides[d] *= step;
-  }
-  return grad_ops::as_strided_backward(grad, input, view);
 }
 
 namespace {
@@ -133,7 +136,14 @@ Tensor split_with_sizes_grad(
 }
 
 Tensor unbind_grad(const std::vector<Tensor>& grads, int64_t dim) {
-  return at::stack(grads, dim);
+  const auto sparse = std::find_if(grads.begin(), grads.end(), [](const Tensor& t) { return t.layout() == kSparse; });
+  if (C10_LIKELY(sparse == grads.end())) return at::stack(grads, dim);
+  // Those of slices that took no part are dense zeros.
+  std::vector<Tensor> all = grads;
+  for (Tensor& t : all) {
+    if (t.layout() == kStrided) t = at::zeros_like(*sparse);
+  }
+  return at::stack(all, dim);
 }
 
 Tensor repeat_grad(const Tensor& grad, IntArrayRef repeats, IntArrayRef sizes) {

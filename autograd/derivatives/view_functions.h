@@ -32,7 +32,6 @@ Tensor slice_grad(
     std::optional<int64_t> end,
     int64_t step);
 Tensor diagonal_grad(const Tensor& grad, IntArrayRef sizes, int64_t offset, int64_t dim1, int64_t dim2);
-Tensor unfold_grad(const Tensor& grad, IntArrayRef sizes, int64_t dimension, int64_t size, int64_t step);
 // From one gradient a part (undefined: zeros); `count` parts of lengths that add up to sizes[dim].
 Tensor split_grad(
     const Tensor* grads, IntArrayRef sizes, int64_t split_size, int64_t dim, const TensorOptions& options);

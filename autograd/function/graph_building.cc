@@ -7,6 +7,25 @@ namespace torch::autograd {
 
 bool any_variable_requires_grad(const variable_list& variables) { return graph_building::requires_gradient(variables); }
 
+// A node that was made by `new` counts nobody until it gets into a graph; from then on the shared_ptr is one that it counts.
+NodePtr graph_building::counted(const std::shared_ptr<Node>& node) {
+  if (node != nullptr && c10::raw::intrusive_ptr::use_count(node.get()) == 0) {
+    const auto* deleter = std::get_deleter<void (*)(Node*)>(node);
+    TORCH_CHECK(deleter != nullptr && *deleter == &deleteNode,
+                "set_history: a node in a std::shared_ptr needs torch::autograd::deleteNode as its deleter");
+    c10::detail::RefCount::init(node.get());
+  }
+  return NodePtr::reclaim_copy(node.get());
+}
+
+void deleteNode(Node* node) {
+  if (c10::raw::intrusive_ptr::use_count(node) == 0) {
+    delete node;
+  } else {
+    c10::raw::intrusive_ptr::decref(node);
+  }
+}
+
 void set_history(const at::Tensor& variable, const NodePtr& grad_fn) {
   TORCH_CHECK(grad_fn, "set_history: grad_fn is no node");
   if (!variable.defined()) {

@@ -13,7 +13,9 @@
 //   }
 #pragma once
 
+#include <memory>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "autograd/engine/autograd_meta.h"
@@ -46,6 +48,9 @@ template <class Tensors>
 void append(variable_list& list, const Tensors& ts) {
   for (const auto& t : ts) append(list, t);
 }
+
+// The count of a node that a std::shared_ptr holds.
+NodePtr counted(const std::shared_ptr<Node>& node);
 }  // namespace graph_building
 
 /// Whether a call with these arguments (tensors, optional ones, lists of them) is recorded: gradients are on and one of them
@@ -66,6 +71,23 @@ variable_list flatten_tensor_args(const Args&... args) {
 /// Makes `variable` the next result of the node. Throws c10::Error without a node.
 void set_history(const at::Tensor& variable, const NodePtr& grad_fn);
 void set_history(const variable_list& variables, const NodePtr& grad_fn);
+
+/// The deleter of a node that a std::shared_ptr holds, as programs from before PyTorch 2 write it: the graph may go on using
+/// the node when the pointer has gone.
+///
+///   std::shared_ptr<TwiceBackward> node(new TwiceBackward(), torch::autograd::deleteNode);
+void deleteNode(Node* node);
+/// The same for such a node. Throws c10::Error where its deleter is another.
+template <class T>
+  requires std::is_base_of_v<Node, T>
+void set_history(const at::Tensor& variable, const std::shared_ptr<T>& grad_fn) {
+  set_history(variable, graph_building::counted(grad_fn));
+}
+template <class T>
+  requires std::is_base_of_v<Node, T>
+void set_history(const variable_list& variables, const std::shared_ptr<T>& grad_fn) {
+  set_history(variables, graph_building::counted(grad_fn));
+}
 /// The same of a tensor without a history of its own.
 void create_gradient_edge(at::Tensor& variable, NodePtr function);
 

@@ -129,6 +129,8 @@ TEST(Stream, IsAValue) {
   const Stream s = stream(1, 7);
   const StreamData3 packed = s.pack3();
   EXPECT_EQ(Stream::unpack3(packed.stream_id, packed.device_index, packed.device_type), s);
+  EXPECT_EQ(Stream::unpack(s.pack()), s);
+  EXPECT_EQ(Stream::unpack(stream(1, -3).pack()), stream(1, -3));
   EXPECT_NE(s.hash(), stream(2, 7).hash());
   EXPECT_NE(s, Stream(Stream::DEFAULT, device(1)));
   EXPECT_EQ(Stream(Stream::DEFAULT, device(1)).id(), 0);

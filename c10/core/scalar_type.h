@@ -114,6 +114,24 @@ struct dummy_int1_7_t {};
   _(float, Float)                 \
   _(double, Double)
 
+// The same and further ScalarTypes, by name: AT_FORALL_SCALAR_TYPES_AND(Bool, _).
+#define AT_FORALL_SCALAR_TYPES_AND(A, _) \
+  AT_FORALL_SCALAR_TYPES(_)              \
+  KD_FORALL_ONE_(A, _)
+#define AT_FORALL_SCALAR_TYPES_AND2(A, B, _) \
+  AT_FORALL_SCALAR_TYPES_AND(A, _)           \
+  KD_FORALL_ONE_(B, _)
+#define AT_FORALL_SCALAR_TYPES_AND3(A, B, C, _) \
+  AT_FORALL_SCALAR_TYPES_AND2(A, B, _)          \
+  KD_FORALL_ONE_(C, _)
+#define AT_FORALL_SCALAR_TYPES_AND7(A, B, C, D, E, F, G, _) \
+  AT_FORALL_SCALAR_TYPES_AND3(A, B, C, _)                   \
+  KD_FORALL_ONE_(D, _)                                      \
+  KD_FORALL_ONE_(E, _)                                      \
+  KD_FORALL_ONE_(F, _)                                      \
+  KD_FORALL_ONE_(G, _)
+#define KD_FORALL_ONE_(name, _) _(::c10::impl::ScalarTypeToCPPTypeT<::c10::ScalarType::name>, name)
+
 #define AT_FORALL_INT_TYPES(_) \
   _(uint8_t, Byte)             \
   _(int8_t, Char)              \

@@ -259,6 +259,19 @@ TEST(ScalarType, CppTypes) {
 #define CHECK_SIZE(type, name) EXPECT_EQ(sizeof(type), elementSize(k##name));
   AT_FORALL_SCALAR_TYPES_WITH_COMPLEX_AND_QINTS(CHECK_SIZE)
 #undef CHECK_SIZE
+#define NAME(type, name) names.push_back(#name);
+  std::vector<std::string> names;
+  AT_FORALL_SCALAR_TYPES_AND2(Bool, BFloat16, NAME)
+  EXPECT_EQ(names, (std::vector<std::string>{"Byte", "Char", "Short", "Int", "Long", "Float", "Double", "Bool", "BFloat16"}));
+  names.clear();
+  AT_FORALL_SCALAR_TYPES_AND7(Bool, Half, BFloat16, ComplexFloat, ComplexDouble, UInt16, UInt32, NAME)
+  EXPECT_EQ(names.size(), 14u);
+#undef NAME
+#define ADD_UP(type, name) bytes += sizeof(type);
+  size_t bytes = 0;
+  AT_FORALL_SCALAR_TYPES_AND3(Half, Bool, ComplexDouble, ADD_UP)
+  EXPECT_EQ(bytes, 1u + 1 + 2 + 4 + 8 + 4 + 8 + 2 + 1 + 16);
+#undef ADD_UP
 }
 
 TEST(TypeMeta, NamesAndComparisons) {

@@ -137,6 +137,10 @@ class Storage {
   T* data() const {
     return static_cast<T*>(impl_->data());
   }
+  template <class T>
+  T* unsafe_data() const {
+    return static_cast<T*>(impl_->data());
+  }
   size_t nbytes() const { return impl_->nbytes(); }
   Device device() const { return impl_->device(); }
   DeviceType device_type() const { return impl_->device().type(); }
@@ -144,6 +148,7 @@ class Storage {
   Allocator* allocator() const { return impl_->allocator(); }
   const DataPtr& data_ptr() const { return impl_->data_ptr(); }
   DataPtr set_data_ptr(DataPtr data) { return impl_->set_data_ptr(static_cast<DataPtr&&>(data)); }
+  void set_data_ptr_noswap(DataPtr data) { impl_->set_data_ptr(static_cast<DataPtr&&>(data)); }
   void set_nbytes(size_t nbytes) { impl_->set_nbytes(nbytes); }
   uint32_t use_count() const { return impl_.use_count(); }
   bool unique() const { return impl_.unique(); }

@@ -56,6 +56,12 @@ class Stream final {
            static_cast<uint64_t>(static_cast<uint8_t>(device_index())) << 48 |
            (static_cast<uint64_t>(id_) & ((uint64_t{1} << 48) - 1));
   }
+  /// The whole stream in one number: 48 bits of the id with its sign, 8 of the device's index, 8 of its type.
+  uint64_t pack() const noexcept { return hash(); }
+  static Stream unpack(uint64_t bits) {
+    return unpack3(static_cast<StreamId>(bits << 16) >> 16, static_cast<DeviceIndex>(bits >> 48),
+                   static_cast<DeviceType>(bits >> 56));
+  }
   constexpr StreamData3 pack3() const { return {id_, device_.index(), device_.type()}; }
   /// Throws c10::Error for a device type that does not exist.
   static Stream unpack3(StreamId id, DeviceIndex device_index, DeviceType device_type);

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -170,6 +171,19 @@ class Dispatcher {
   bool hasBackendFallbackForDispatchKey(DispatchKey key) { return detail::get_fallback(key) != nullptr; }
   /// Keeps the calls of all operators off the fast path, so that observers see them on every thread.
   void setObserved(bool on);
+
+  /// The handle's own calls, under libtorch's names.
+  template <class R, class... A>
+  R call(const TypedOperatorHandle<R(A...)>& op, std::type_identity_t<A>... args) const {
+    return op.call(std::forward<A>(args)...);
+  }
+  template <class R, class... A>
+  R redispatch(const TypedOperatorHandle<R(A...)>& op, DispatchKeySet keys, std::type_identity_t<A>... args) const {
+    return op.redispatch(keys, std::forward<A>(args)...);
+  }
+  void callBoxed(const OperatorHandle& op, Stack* stack) const { op.callBoxed(stack); }
+  void redispatchBoxed(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) const { op.redispatchBoxed(keys, stack); }
+
   /// Calls it for every operator there is and for every later one.
   RegistrationHandleRAII addRegistrationListener(std::unique_ptr<OpRegistrationListener> listener);
 

@@ -276,6 +276,7 @@ using c10::Error;
 #define TORCH_DCHECK_LE(x, y, ...) KD_DCHECK_(TORCH_CHECK_LE(x, y __VA_OPT__(, ) __VA_ARGS__))
 #define TORCH_DCHECK_GT(x, y, ...) KD_DCHECK_(TORCH_CHECK_GT(x, y __VA_OPT__(, ) __VA_ARGS__))
 #define TORCH_DCHECK_GE(x, y, ...) KD_DCHECK_(TORCH_CHECK_GE(x, y __VA_OPT__(, ) __VA_ARGS__))
+#define TORCH_DCHECK_NOTNULL(val, ...) KD_DCHECK_(TORCH_CHECK_NOTNULL(val))
 
 #ifdef NDEBUG
 #define TORCH_INTERNAL_ASSERT_DEBUG_ONLY(...) \
@@ -291,6 +292,8 @@ using c10::Error;
   ::c10::detail::throw_error<::c10::Error>(__func__, __FILE__, static_cast<uint32_t>(__LINE__), ::c10::str(__VA_ARGS__))
 #define AT_ASSERT(...) TORCH_INTERNAL_ASSERT(__VA_ARGS__)
 #define AT_ASSERTM(cond, ...) TORCH_CHECK(cond, __VA_ARGS__)
+// The name of before 1.5.
+#define AT_CHECK(cond, ...) TORCH_CHECK(cond __VA_OPT__(, ) __VA_ARGS__)
 #define TORCH_RETHROW(e, ...)               \
   do {                                      \
     e.add_context(::c10::str(__VA_ARGS__)); \

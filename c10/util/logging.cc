@@ -1,5 +1,6 @@
 #include "c10/util/logging.h"
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -52,6 +53,13 @@ namespace detail {
 bool LogAPIUsageFakeReturn(const std::string& event) {
   LogAPIUsage(event);
   return true;
+}
+
+bool LogGate::every_ms(int64_t ms) {
+  const auto since_start = std::chrono::steady_clock::now().time_since_epoch();
+  const int64_t now = std::chrono::duration_cast<std::chrono::milliseconds>(since_start).count();
+  int64_t next = next_.load();
+  return now >= next && next_.compare_exchange(next, now + ms);
 }
 
 LogMessage::LogMessage(const char* file, int line, int severity) : severity_(severity) {

@@ -3,9 +3,11 @@
 // written: INFO needs 0 or less, WARNING (the default) 1, ERROR 2; LOG(FATAL) writes and ends the program.
 #pragma once
 
+#include <cstdint>
 #include <sstream>
 #include <string>
 
+#include "c10/util/atomic.h"
 #include "c10/util/exception.h"
 
 namespace c10 {
@@ -54,6 +56,19 @@ class CheckMessage {
   std::ostringstream stream_;
   SourceLocation location_;
 };
+// Which messages of one place are written; any number of threads may ask.
+class LogGate {
+ public:
+  constexpr LogGate() = default;
+  bool every(int64_t count) { return times_.fetch_add(1) % count == 0; }
+  bool first(int64_t count) { return times_.fetch_add(1) < count; }
+  // By the steady clock, from the first message on.
+  bool every_ms(int64_t ms);
+
+ private:
+  Atomic<int64_t> times_{0};
+  Atomic<int64_t> next_{INT64_MIN};
+};
 // Makes both branches of ?: void.
 struct Voidify {
   void operator&(std::ostream&) {}
@@ -75,18 +90,27 @@ struct Voidify {
               : ::c10::detail::Voidify() &  \
                     ::c10::detail::CheckMessage(__func__, __FILE__, __LINE__, text).stream()
 
+// Every `count`th message of a place, the first ones, or at most one in `ms` milliseconds.
+#define KD_LOG_GATED_(n, passes)                             \
+  !([]() -> ::c10::detail::LogGate& {                        \
+    static ::c10::detail::LogGate kd_gate_;                  \
+    return kd_gate_;                                         \
+  }()                                                        \
+        .passes)                                             \
+      ? static_cast<void>(0)                                 \
+      : KD_LOG_AT_(KD_LOG_SEVERITY_##n)
+#define C10_LOG_EVERY_N(n, count) KD_LOG_GATED_(n, every(count))
+#define C10_LOG_FIRST_N(n, count) KD_LOG_GATED_(n, first(count))
+#define C10_LOG_EVERY_MS(n, ms) KD_LOG_GATED_(n, every_ms(ms))
+
 #ifndef LOG
 #define LOG(n) KD_LOG_AT_(KD_LOG_SEVERITY_##n)
 #define VLOG(n) KD_LOG_AT_(-(n))
 #define LOG_IF(n, condition) !(condition) ? static_cast<void>(0) : LOG(n)
 #define VLOG_IF(n, condition) !(condition) ? static_cast<void>(0) : VLOG(n)
 #define VLOG_IS_ON(n) (-(n) >= ::c10::log_level())
-#define LOG_EVERY_N(n, count)                              \
-  static int C10_CONCATENATE(kd_log_times_, __LINE__) = 0; \
-  LOG_IF(n, C10_CONCATENATE(kd_log_times_, __LINE__)++ % (count) == 0)
-#define LOG_FIRST_N(n, count)                              \
-  static int C10_CONCATENATE(kd_log_times_, __LINE__) = 0; \
-  LOG_IF(n, C10_CONCATENATE(kd_log_times_, __LINE__)++ < (count))
+#define LOG_EVERY_N(n, count) C10_LOG_EVERY_N(n, count)
+#define LOG_FIRST_N(n, count) C10_LOG_FIRST_N(n, count)
 #ifdef NDEBUG
 #define DLOG(n) true ? static_cast<void>(0) : LOG(n)
 #else

@@ -53,6 +53,34 @@ TEST(GraphBuilding, AnOperatorRecordsItself) {
   EXPECT_FALSE(triple(x).requires_grad());
 }
 
+TEST(GraphBuilding, TakesNodesInSharedPointers) {
+  static int alive = 0;
+  struct Counted : TripleBackward {
+    Counted() { ++alive; }
+    ~Counted() override { --alive; }
+  };
+  const Tensor x = torch::ones({2}, torch::requires_grad());
+  { std::shared_ptr<Counted> unused(new Counted(), torch::autograd::deleteNode); }
+  EXPECT_EQ(alive, 0);
+  for (const bool pointer_first : {true, false}) {
+    Tensor y = torch::full({2}, 3.f);
+    std::shared_ptr<Counted> node(new Counted(), torch::autograd::deleteNode);
+    node->set_next_edges(torch::autograd::collect_next_edges(x));
+    torch::autograd::set_history(y, node);
+    if (pointer_first) node.reset();
+    x.mutable_grad() = Tensor();
+    y.sum().backward();
+    EXPECT_TRUE(torch::equal(x.grad(), torch::full({2}, 3.f)));
+    y = Tensor();
+    EXPECT_EQ(alive, pointer_first ? 0 : 1);
+  }
+  EXPECT_EQ(alive, 0);
+  Tensor y = torch::ones({2});
+  EXPECT_EQ(message_of([&] { torch::autograd::set_history(y, std::make_shared<TripleBackward>()); }),
+            "set_history: a node in a std::shared_ptr needs torch::autograd::deleteNode as its deleter");
+  EXPECT_THROW(torch::autograd::set_history(y, std::shared_ptr<TripleBackward>()), c10::Error);
+}
+
 TEST(GraphBuilding, AsksAllArguments) {
   using torch::autograd::compute_requires_grad;
   const Tensor x = torch::ones({1}), leaf = torch::ones({1}, torch::requires_grad());

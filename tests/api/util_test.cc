@@ -73,6 +73,8 @@ TEST(Exception, ComparisonsSayTheValues) {
   EXPECT_THROW(TORCH_CHECK_BUFFER(false, "b"), c10::BufferError);
   EXPECT_THROW(TORCH_CHECK_WITH(DistStoreError, false, "s"), c10::DistError);
   EXPECT_THROW(STD_TORCH_CHECK(false, "s"), c10::Error);
+  EXPECT_EQ(message_of([] { AT_CHECK(1 > 2, "old ", 3); }), "old 3");
+  AT_CHECK(true);
   EXPECT_EQ(c10::GetExceptionString(std::runtime_error("bad")), "std::runtime_error: bad");
 }
 
@@ -95,6 +97,27 @@ TEST(Logging, ChecksThrowAndLogsDoNot) {
   EXPECT_EQ(evaluated, 1);
   EXPECT_THROW(CAFFE_ENFORCE(false, "x"), c10::Error);
   C10_LOG_API_USAGE_ONCE("util_test");
+}
+
+TEST(Logging, APlaceCanBeLimited) {
+  std::string written;
+  const auto lines = [&] { return std::count(written.begin(), written.end(), '\n'); };
+  testing::internal::CaptureStderr();
+  for (int i = 0; i < 7; ++i) C10_LOG_EVERY_N(WARNING, 3) << i;
+  written = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(lines(), 3);
+  EXPECT_NE(written.find("] 6\n"), std::string::npos);
+  testing::internal::CaptureStderr();
+  for (int i = 0; i < 7; ++i) {
+    if (i > 0) C10_LOG_FIRST_N(WARNING, 2) << i;
+  }
+  written = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(lines(), 2);
+  EXPECT_NE(written.find("] 1\n"), std::string::npos);
+  testing::internal::CaptureStderr();
+  for (int i = 0; i < 7; ++i) C10_LOG_EVERY_MS(WARNING, 100'000) << i;
+  written = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(lines(), 1);
 }
 
 TEST(Flags, AreTakenOutOfTheCommandLine) {

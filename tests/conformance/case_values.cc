@@ -267,7 +267,11 @@ Tensor CaseValues::input(const Json& value, bool keep_layout) {
                                    })
                        : recorded(value);
   const at::NoGradGuard no_grad;
-  if (device_.type() != c10::DeviceType::CPU) t = at::to(t, t.options().device(device_));
+  if (device_.type() == c10::DeviceType::Meta) {
+    t = at::empty_with_strides(t.sizes(), t.strides(), t.scalar_type(), device_);
+  } else if (device_.type() != c10::DeviceType::CPU) {
+    t = at::to(t, t.options().device(device_));
+  }
   if (!keep_layout) t = laid_out(t);
   if (is_marked(value, "requires_grad")) {
     if (!t.is_floating_point() && !t.is_complex()) throw BadSet("a gradient of an integer tensor");

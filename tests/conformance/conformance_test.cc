@@ -20,6 +20,16 @@ const CaseSet& newer() {
   return set;
 }
 
+const CaseSet& gradients() {
+  static const CaseSet set("tests/conformance/gradients.tar.gz");
+  return set;
+}
+
+const CaseSet& shapes() {
+  static const CaseSet set("tests/conformance/shapes.tar.gz");
+  return set;
+}
+
 const CaseSet& nested() {
   static const CaseSet set("tests/conformance/nested.tar.gz");
   return set;
@@ -68,9 +78,14 @@ TEST_P(Conformance, AsRecorded) { replay([](Options&) {}); }
 TEST_P(Conformance, ThroughLayers) { replay([](Options& o) { o.layer = "all"; }); }
 TEST_P(Conformance, Layouts) { replay([](Options& o) { o.layouts = true; }); }
 TEST_P(Conformance, OnAPluginDevice) { replay([](Options& o) { o.device = "shadow:0"; }); }
+TEST_P(Conformance, OnMeta) {
+  replay([](Options& o) { o.meta = true; });
+}
 
 INSTANTIATE_TEST_SUITE_P(FirstFamilies, Conformance, testing::ValuesIn(all_of(first_families())), test_name);
 INSTANTIATE_TEST_SUITE_P(Newer, Conformance, testing::ValuesIn(all_of(newer())), test_name);
+INSTANTIATE_TEST_SUITE_P(Gradients, Conformance, testing::ValuesIn(all_of(gradients())), test_name);
+INSTANTIATE_TEST_SUITE_P(Shapes, Conformance, testing::ValuesIn(all_of(shapes())), test_name);
 
 // Nested, quantized (with the operators of torch.ops.quantized) and sparse tensors have one device. Their parts, and the dense
 // tensors beside them, lie in several ways.
@@ -83,9 +98,11 @@ INSTANTIATE_TEST_SUITE_P(Sparse, OnTheCpu, testing::ValuesIn(all_of(sparse())), 
 
 TEST(ConformanceSet, HasAllOverloads) {
   EXPECT_EQ(first_families().names().size(), 345u);
+  EXPECT_EQ(gradients().names().size(), 61u);
   EXPECT_EQ(nested().names().size(), 83u);
   EXPECT_EQ(quantized().names().size(), 191u);
   EXPECT_EQ(newer().names().size(), 41u);
+  EXPECT_EQ(shapes().names().size(), 105u);
   EXPECT_EQ(sparse().names().size(), 249u);
 }
 

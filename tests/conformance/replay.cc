@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <set>
+#include <sstream>
 
 #include "aten/core/empty.h"
 #include "aten/core/tensor.h"
@@ -16,6 +17,7 @@
 #include "tests/conformance/case_values.h"
 #include "tests/conformance/compare.h"
 #include "tests/conformance/factors.h"
+#include "tests/conformance/needs_elements.h"
 #include "tests/conformance/recorder_errors.h"
 #include "tests/layers/pass_through.h"
 
@@ -237,6 +239,31 @@ class Run {
   // The results, changed arguments and gradients of all forms, as they were compared.
   const std::vector<IValue>& seen() const { return seen_; }
 
+  bool is_plain_call() const {
+    CaseValues values(blobs_, Layout::kRecorded, c10::kCPU);
+    const auto plain = [](const IValue& v) {
+      return !v.isTensor() || !v.toTensor().defined() || is_plain(v.toTensor());
+    };
+    std::vector<IValue> all;
+    for (const IValue& argument : arguments(values)) flatten(argument, all);
+    return std::all_of(all.begin(), all.end(), plain) && std::all_of(seen_.begin(), seen_.end(), plain);
+  }
+
+  // What the call gives, compared with nothing.
+  std::vector<IValue> called() const {
+    CaseValues values(blobs_, Layout::kRecorded, options_.device);
+    const c10::Stack args = arguments(values);
+    c10::Stack stack = args;
+    seed_generator();
+    op_.callBoxed(stack);
+    std::vector<IValue> got;
+    for (const IValue& v : stack) flatten(v, got);
+    return got;
+  }
+  bool gives_sizes_on_cpu() const {
+    return name_ == "_shape_as_tensor" || name_ == "_pack_padded_sequence" || name_ == "_pad_packed_sequence";
+  }
+
  private:
   void run(const std::function<void()>& body) const { options_.runner ? options_.runner(body) : body(); }
 
@@ -290,12 +317,10 @@ class Run {
   bool stays_on_cpu(const std::string& argument) const {
     return argument == "tensor_indices_or_sections" || argument == "batch_sizes" ||
            (argument == "lengths" && name_ == "_pack_padded_sequence") ||
-           (argument == "high" && name_ == "randint_like");
+           (argument == "high" && name_ == "randint_like") || (argument == "scalars" && is_on_meta());
   }
+  bool is_on_meta() const { return options_.device.type() == c10::DeviceType::Meta; }
 
-  bool gives_sizes_on_cpu() const {
-    return name_ == "_shape_as_tensor" || name_ == "_pack_padded_sequence" || name_ == "_pad_packed_sequence";
-  }
   // A device has a generator and numbers of its own.
   bool draws_on_a_device() const {
     return json_.contains("next_random") && options_.device.type() != c10::DeviceType::CPU;
@@ -306,8 +331,11 @@ class Run {
     c10::Stack stack;
     for (size_t i = 0; i < arguments.size(); ++i) {
       const bool keep = reads_storage().count(name_) > 0;
-      stack.push_back(bound_[i] != nullptr ? values.argument(*bound_[i], arguments[i].shape(), keep) : *arguments[i].default_value());
-      if (stack.back().isTensor() && stays_on_cpu(arguments[i].name())) {
+      CaseValues on_cpu(blobs_, Layout::kRecorded, c10::kCPU);
+      CaseValues& from = is_on_meta() && stays_on_cpu(arguments[i].name()) ? on_cpu : values;
+      stack.push_back(bound_[i] != nullptr ? from.argument(*bound_[i], arguments[i].shape(), keep)
+                                           : *arguments[i].default_value());
+      if (stack.back().isTensor() && stays_on_cpu(arguments[i].name()) && !is_on_meta()) {
         stack.back() = IValue(at::to(stack.back().toTensor(), c10::Device(c10::kCPU), c10::kLong));
       }
       if (stack.back().isGenerator() && draws_on_a_device()) stack.back() = IValue();
@@ -632,11 +660,61 @@ Outcome run_through_layer(const Run& plain, Run layered, const std::string& laye
   return failure.got.empty() ? Outcome::kPassed : Outcome::kFailed;
 }
 
-Outcome run_case(const std::function<Run()>& make, const std::string& layer, CaseFailure& failure) {
-  Run plain = make();
-  const Outcome outcome = plain.run(failure);
-  if (outcome != Outcome::kPassed || layer.empty()) return outcome;
-  return run_through_layer(plain, make(), layer, failure);
+// What of a result on meta is not as on the CPU; empty where nothing is.
+std::string other_kind(const IValue& on_meta, const IValue& on_cpu, bool may_stay) {
+  if (!on_meta.isTensor() || !on_cpu.isTensor()) return on_meta == on_cpu ? "" : "another value";
+  const Tensor &m = on_meta.toTensor(), &c = on_cpu.toTensor();
+  if (!m.defined() || !c.defined()) return m.defined() == c.defined() ? "" : "another value";
+  std::ostringstream text;
+  if (!m.is_meta() && !may_stay) text << "device " << m.device();
+  if (m.scalar_type() != c.scalar_type())
+    text << "dtype " << m.scalar_type() << " for " << c.scalar_type();
+  else if (m.sizes() != c.sizes())
+    text << "size " << m.sizes() << " for " << c.sizes();
+  else if (m.strides() != c.strides())
+    text << "strides " << m.strides() << " for " << c.strides() << " of size " << c.sizes();
+  return text.str();
+}
+
+// A case again with tensors on meta.
+Outcome run_on_meta(const Run& plain, const Run& meta, const std::string& name, CaseFailure& failure, size_t& refused) {
+  if (!plain.is_plain_call()) return Outcome::kPassed;
+  const NeedsElements* needs = needs_elements(name);
+  failure.form = "meta";
+  failure.where = "call";
+  failure.expected = "what the CPU gives";
+  std::vector<IValue> got;
+  try {
+    got = meta.called();
+  } catch (const std::exception& e) {
+    failure.got = "an error: " + what(e);
+    refused += needs != nullptr;
+    return needs != nullptr ? Outcome::kPassed : Outcome::kFailed;
+  }
+  if (needs != nullptr && needs->always) {
+    failure.got = "an answer";
+    failure.expected = std::string("a refusal: ") + needs->reason;
+    return Outcome::kFailed;
+  }
+  failure.got = got.size() <= plain.seen().size() ? "" : "more results";
+  for (size_t i = 0; failure.got.empty() && i < got.size(); ++i) {
+    failure.got = other_kind(got[i], plain.seen()[i], meta.gives_sizes_on_cpu());
+    failure.where = "result " + std::to_string(i);
+  }
+  return failure.got.empty() ? Outcome::kPassed : Outcome::kFailed;
+}
+
+Outcome run_case(const std::function<Run(const Options&)>& make, const std::string& name, const Options& options,
+                 CaseFailure& failure, size_t& refused) {
+  Run plain = make(options);
+  Outcome outcome = plain.run(failure);
+  if (outcome == Outcome::kPassed && !options.layer.empty()) {
+    outcome = run_through_layer(plain, make(options), options.layer, failure);
+  }
+  if (outcome != Outcome::kPassed || !options.meta) return outcome;
+  Options on_meta;
+  on_meta.device = c10::Device(c10::DeviceType::Meta);
+  return run_on_meta(plain, make(on_meta), name, failure, refused);
 }
 
 }  // namespace
@@ -676,7 +754,8 @@ OperatorReport replay_operator(const CaseSet& set, const std::string& name, cons
       CaseFailure failure;
       Outcome outcome;
       try {
-        outcome = run_case([&] { return Run(*handle, name, cases[i], blobs, options); }, options.layer, failure);
+        const auto make = [&](const Options& chosen) { return Run(*handle, name, cases[i], blobs, chosen); };
+        outcome = run_case(make, name, options, failure, report.refused);
       } catch (const std::exception& e) {
         failure.where = "the record";
         failure.got = what(e);

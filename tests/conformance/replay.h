@@ -20,6 +20,9 @@ struct Options {
   bool layouts = false;
   // A name of layers::pass_through_names(): each case is also run through that layer, and gives the same bits. Empty: none.
   std::string layer;
+  // Each case also with tensors on meta, which have no elements: all results have the sizes, strides and dtypes that
+  // the CPU gives. Those of needs_elements.h may refuse.
+  bool meta = false;
   c10::Device device = c10::Device(c10::DeviceType::CPU);
   // Runs a recorded call and its backward pass, if set. It may run each several times; what the last run gave is compared.
   std::function<void(const std::function<void()>&)> runner;
@@ -42,6 +45,7 @@ struct OperatorReport {
   std::string name;    // "softmax@int"
   std::string family;  // "softmax"; "none" where there is no such operator
   size_t passed = 0, failed = 0, skipped = 0;
+  size_t refused = 0;  // of those that passed: on meta there is no answer
   std::string skip_reason;
   std::vector<CaseFailure> failures;
 };

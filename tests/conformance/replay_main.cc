@@ -1,22 +1,24 @@
 // The command:
 //
 //   replay --cases=DIR [--ops=GLOB] [--list=FILE] [--device=cpu|cuda|shadow] [--layer=NAME] [--no-grad] [--layouts]
-//          [--verbose] [--report=FILE.json]
+//          [--meta] [--verbose] [--report=FILE.json]
 //
 // --cases    a folder of recorded calls, or a .tar.gz archive of one (tests/conformance/first_families.tar.gz)
 // --ops      only overloads whose name matches, e.g. 'index_*' or 'add@Tensor'
 // --list     only the overloads that FILE names, one a line
 // --device   where the operators run; "shadow" is the device of tests/plugin_device
-// --layer    each case also with a boxed handler that passes every operator on: the key of a layer ("FuncTorchBatched"),
+// --layer    each case also with a boxed handler that passes every operator on: the key of a layer
+// ("FuncTorchBatched"),
 //            "Profiler", "DispatchMode", or "all" of them; all results and gradients have the same bits as without
 // --no-grad  without comparing gradients
 // --layouts  each case also with non-contiguous arguments and in its in-place and out= forms
+// --meta     each case also with tensors on meta, whose results have the sizes, strides and dtypes of the CPU's
 // --verbose  every mismatch, not only the first of each operator
 // --report   writes what was found as JSON
 //
-// Prints one line for each operator that fell short, with its first mismatch, one for each that has no kernel yet, and one for each
-// whose recordings are damaged or not of this operator, then a summary of each family, and last "N passed, N failed, N skipped", counted in cases. Exit status 1 where anything failed or
-// the cases cannot be read.
+// Prints one line for each operator that fell short, with its first mismatch, one for each that has no kernel yet, and
+// one for each whose recordings are damaged or not of this operator, then a summary of each family, and last "N passed,
+// N failed, N skipped", counted in cases. Exit status 1 where anything failed or the cases cannot be read.
 #include <fnmatch.h>
 
 #include <algorithm>
@@ -54,9 +56,10 @@ struct Arguments {
 };
 
 struct Totals {
-  size_t operators = 0, passed = 0, failed = 0, skipped = 0;
+  size_t operators = 0, passed = 0, failed = 0, skipped = 0, refused = 0;
   void add(const OperatorReport& report) {
     ++operators;
+    refused += report.refused;
     passed += report.passed;
     failed += report.failed;
     skipped += report.skipped;
@@ -142,6 +145,7 @@ int run(const Arguments& arguments) {
   }
   if (!arguments.report.empty()) write_report(arguments.report, reports, families, all);
   if (!options.layer.empty()) std::printf("%" PRId64 " calls passed on by %s\n", layers::PassThrough::calls(), options.layer.c_str());
+  if (options.meta) std::printf("%zu of those that passed have no answer on meta\n", all.refused);
   for (const std::string& problem : unreadable) std::printf("unreadable %s\n", problem.c_str());
   std::printf("%zu passed, %zu failed, %zu skipped\n", all.passed, all.failed, all.skipped);
   return all.failed > 0 || !unreadable.empty() ? 1 : 0;
@@ -166,6 +170,7 @@ int main(int argc, char** argv) {
                                                  {"layer", &a.options.layer},
                                                  {"no-grad", &no_grad},
                                                  {"layouts", &a.options.layouts},
+                                                 {"meta", &a.options.meta},
                                                  {"verbose", &a.verbose},
                                                  {"report", &a.report}},
                                                 1);

@@ -256,6 +256,66 @@ TEST_F(ReplayTest, LayerThatChangesBits) {
             "case 0 (Tracer), gradient 0, index 0: got 0, expected 3");
 }
 
+// The kernel of mul.Tensor for meta, and what the replay says of it.
+std::string failure_on_meta(const fs::path& folder, Tensor (*kernel)(const Tensor&, const Tensor&)) {
+  torch::Library library(torch::Library::IMPL, "aten", c10::DispatchKey::Meta, __FILE__, __LINE__);
+  library.impl("mul.Tensor", kernel);
+  Options options;
+  options.meta = true;
+  const OperatorReport report = replay_operator(CaseSet(folder), "mul@Tensor", options);
+  EXPECT_EQ(report.passed, report.failures.empty() ? 1u : 0u);
+  return report.failures.empty() ? "" : report.failures[0].text();
+}
+
+Tensor on_meta(at::IntArrayRef sizes, at::IntArrayRef strides, ScalarType dtype = ScalarType::Float) {
+  return at::empty_with_strides(sizes, strides, dtype, c10::Device(c10::DeviceType::Meta));
+}
+
+TEST_F(ReplayTest, MetaGivesSizesStridesAndDtypesOfTheCpu) {
+  const Product p;
+  write_case("mul@Tensor", p.json, p.blobs);
+  EXPECT_EQ(failure_on_meta(
+                folder_, +[](const Tensor& a, const Tensor&) { return on_meta({2}, {1}); }),
+            "");
+  EXPECT_EQ(failure_on_meta(
+                folder_, +[](const Tensor& a, const Tensor&) { return on_meta({3}, {1}); }),
+            "case 0 (meta), result 0: got size [3] for [2], expected what the CPU gives");
+  EXPECT_EQ(failure_on_meta(
+                folder_, +[](const Tensor& a, const Tensor&) { return on_meta({2}, {2}); }),
+            "case 0 (meta), result 0: got strides [2] for [1] of size [2], expected what the CPU gives");
+  EXPECT_EQ(failure_on_meta(
+                folder_, +[](const Tensor& a, const Tensor&) { return on_meta({2}, {1}, ScalarType::Double); }),
+            "case 0 (meta), result 0: got dtype Double for Float, expected what the CPU gives");
+  EXPECT_EQ(failure_on_meta(
+                folder_, +[](const Tensor& a, const Tensor&) { return at::empty_contiguous({2}, ScalarType::Float); }),
+            "case 0 (meta), result 0: got device cpu, expected what the CPU gives");
+  const auto refuses = +[](const Tensor& a, const Tensor&) -> Tensor { TORCH_CHECK(false, "no rule"); };
+  EXPECT_EQ(failure_on_meta(folder_, refuses),
+            "case 0 (meta), call: got an error: no rule, expected what the CPU gives");
+}
+
+TEST_F(ReplayTest, WhatNeedsElementsMayRefuseMeta) {
+  write_case(
+      "nonzero",
+      {{"args", {reference("a", {2})}}, {"kwargs", Json::object()}, {"outputs", {reference("i", {1, 1}, "int64")}}},
+      {{"a", values({0, 1})}, {"i", values({1}, ScalarType::Long)}});
+  Options options;
+  options.meta = true;
+  OperatorReport report = replay_operator(CaseSet(folder_), "nonzero", options);
+  EXPECT_EQ(report.passed, 1u);
+  EXPECT_EQ(report.refused, 1u);
+  // One that answers is no longer one of them.
+  torch::Library library(torch::Library::IMPL, "aten", c10::DispatchKey::Meta, __FILE__, __LINE__);
+  library.impl(
+      "nonzero", +[](const Tensor&) {
+        return on_meta({1, 1}, {1, 1}, ScalarType::Long);
+      });
+  report = replay_operator(CaseSet(folder_), "nonzero", options);
+  ASSERT_EQ(report.failed, 1u);
+  EXPECT_EQ(report.failures[0].text(),
+            "case 0 (meta), call: got an answer, expected a refusal: a row for each element that is not zero");
+}
+
 // A call that names an overload for numbers and gives a tensor reaches the one for tensors.
 TEST_F(ReplayTest, OverloadByArguments) {
   const Json one = {{"args", {reference("a", {3}), reference("i", {2}, "int64"), 0}},

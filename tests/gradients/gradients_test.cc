@@ -512,6 +512,19 @@ TEST(Gradients, OfWhatIsDrawn) {
   EXPECT_EQ(numbers_of(grad({at::sum(unsaid)}, {x})[0]), numbers_of(kept));
   const Tensor drawn = at::add(at::normal(x, std), at::add(at::normal(x, 1.0), at::normal(0.0, std)));
   for (const Tensor& g : grad({at::sum(drawn)}, {x, std})) EXPECT_EQ(numbers_of(g), std::vector<double>(64, 0));
+
+  // Each factor stands in the noise that the call leaves.
+  const Tensor y = numbers({-2, 3, -1, 4});
+  for (const bool training : {true, false}) {
+    for (const bool in_place : {false, true}) {
+      Tensor noise = at::zeros({4}, at::kDouble), result = at::mul(y, 2);
+      if (in_place) at::rrelu_with_noise_(result, noise, 0.1, 0.3, training);
+      else result = at::rrelu_with_noise(result, noise, 0.1, 0.3, training);
+      const std::vector<double> got = numbers_of(grad({at::sum(result)}, {y})[0]), values = numbers_of(result);
+      for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(got[i], values[i] / numbers_of(y)[i], 1e-12);
+      EXPECT_EQ(numbers_of(noise)[0], training ? values[0] / -4 : 0);
+    }
+  }
 }
 
 TEST(Gradients, OfComplexNumbersInPolarHalves) {

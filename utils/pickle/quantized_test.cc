@@ -5,6 +5,8 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 
 #include "aten/core/empty.h"
 #include "aten/quantized/quantized_tensor_impl.h"
@@ -107,6 +109,31 @@ TEST(QuantizedFiles, ComeBackAsTheyWere) {
   EXPECT_EQ(back[3].unsafeGetTensorImpl(), back[5].unsafeGetTensorImpl());
 }
 
+// PyTorch names the scheme of integer zero points for float ones, too. Its list holds a quint4x2 tensor of (3, 5)
+// numbers and a quint8 one of (2, 2).
+TEST(QuantizedFiles, OfPythonHaveFloatZeroPoints) {
+  std::ifstream file("utils/pickle/testdata/float_zero_points@2.15.0.pt", std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  const std::vector<Tensor> read = load_text(text).toTensorVector();
+  ASSERT_EQ(read.size(), 2u);
+  StringSink sink;
+  save(IValue(read), sink, false);
+  for (const std::vector<Tensor>& tensors : {read, load_text(sink.text).toTensorVector()}) {
+    const Tensor &four = tensors[0], &bytes = tensors[1];
+    EXPECT_EQ(four.scalar_type(), c10::kQUInt4x2);
+    EXPECT_EQ(four.sizes(), (c10::IntArrayRef{3, 5}));
+    EXPECT_EQ(quantizer_of(four).scheme, c10::kPerChannelAffineFloatQParams);
+    EXPECT_EQ(bytes_of(quantizer_of(four).zero_points), bytes_of(tensor_of<float>({0, 1, 2.5}, {3}, c10::kFloat)));
+    EXPECT_EQ(four.storage().nbytes(), 9u);
+    const uint8_t packed[] = {16, 50, 68, 68, 101, 85, 102, 6};
+    EXPECT_EQ(std::memcmp(four.storage().data(), packed, sizeof packed), 0);
+    EXPECT_EQ(bytes.scalar_type(), c10::kQUInt8);
+    EXPECT_EQ(quantizer_of(bytes).scheme, c10::kPerChannelAffineFloatQParams);
+    EXPECT_EQ(bytes_of(quantizer_of(bytes).zero_points), bytes_of(tensor_of<float>({0.5, 1}, {2}, c10::kFloat)));
+    EXPECT_EQ(bytes_of(bytes), std::string("\0\2\2\2", 4));
+  }
+}
+
 // --- pickles made by hand ---
 std::string text(const std::string& s) {
   return std::string("X") + static_cast<char>(s.size()) + std::string(3, '\0') + s;
@@ -137,7 +164,7 @@ struct Parts {
 };
 IValue load_parts(const Parts& p) {
   const std::string id =
-      tuple(text("storage") + torch(p.storage) + text("0") + text("cpu") + number(p.storage == "QInt8Storage" ? 6 : 3));
+      tuple(text("storage") + torch(p.storage) + text("0") + text("cpu") + number(p.storage == "FloatStorage" ? 3 : 6));
   const std::string pickle =
       "\x80\x02"
       "ctorch._utils\n_rebuild_qtensor\n" +
@@ -145,7 +172,7 @@ IValue load_parts(const Parts& p) {
   StringSink sink;
   ZipWriter zip(sink, "archive");
   zip.add_copy("data.pkl", pickle);
-  zip.add_copy("data/0", p.storage == "QInt8Storage" ? "123456" : std::string(12, '\0'));
+  zip.add_copy("data/0", p.storage == "FloatStorage" ? std::string(12, '\0') : "123456");
   zip.add_copy("version", "3\n");
   zip.finish();
   return load_text(sink.text);
@@ -189,6 +216,13 @@ TEST(QuantizedFiles, AreRefusedByNameAndByte) {
   expect_refused({.quantizer = good, .grad = "\x88"}, "cannot require gradients");
   expect_refused({.sizes = tuple(number(2) + number(4)), .quantizer = good}, "reaches to byte 7");
   expect_refused({.sizes = tuple(number(INT64_MAX) + number(3)), .quantizer = good}, "overflow");
+  // Six bytes hold twelve numbers.
+  const std::string few = "QUInt4x2Storage", three = tuple(number(4) + number(3));
+  EXPECT_EQ(load_parts({.storage = few, .sizes = three, .quantizer = good}).toTensor().sizes(),
+            (c10::IntArrayRef{4, 3}));
+  expect_refused({.storage = few, .sizes = tuple(number(5) + number(3)), .quantizer = good}, "reaches to byte 8");
+  EXPECT_THROW(load_parts({.storage = few, .strides = tuple(number(1) + number(2)), .quantizer = good}),
+               c10::NotImplementedError);
   expect_refused({.sizes = tuple(number(-2) + number(3)), .quantizer = good}, "negative size");
 }
 

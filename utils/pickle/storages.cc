@@ -245,9 +245,10 @@ uint64_t Storages::extent(NodeId at, ScalarType dtype, const Geometry& geometry,
   return static_cast<uint64_t>(bytes);
 }
 
-at::Tensor Storages::tensor(NodeId at, c10::Storage storage, ScalarType dtype, const Geometry& geometry) const {
+at::Tensor Storages::tensor(NodeId at, c10::Storage storage, ScalarType dtype, const Geometry& geometry,
+                            uint64_t each_byte) const {
   int64_t numel = 0;
-  const uint64_t bytes = extent(at, dtype, geometry, &numel);
+  const uint64_t end = extent(at, dtype, geometry, &numel), bytes = end / each_byte + (end % each_byte != 0);
   if (bytes > storage.nbytes()) {
     tree_.fail(at, c10::str("the tensor reaches to byte ", bytes, " of a storage of ", storage.nbytes(), " bytes"));
   }

@@ -50,8 +50,9 @@ class Storages {
     std::vector<int64_t> sizes;
     std::vector<int64_t> strides;
   };
-  // Checked against the storage's size.
-  at::Tensor tensor(NodeId at, c10::Storage storage, c10::ScalarType dtype, const Geometry& geometry) const;
+  // Checked against the storage's size, where so many elements share a byte.
+  at::Tensor tensor(NodeId at, c10::Storage storage, c10::ScalarType dtype, const Geometry& geometry,
+                    uint64_t each_byte = 1) const;
   at::Tensor meta_tensor(NodeId at, c10::ScalarType dtype, const Geometry& geometry) const;
   // Where data that was saved from this place goes.
   c10::Device place(NodeId at, const std::string& location) const;

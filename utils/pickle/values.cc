@@ -787,13 +787,20 @@ at::Tensor Builder::quantized(NodeId id, const std::vector<NodeId>& args) {
   if (!is_quantized(dtype)) {
     tree_.fail(args[0], c10::str("a quantized tensor over a storage of dtype ", name_of_dtype(dtype)));
   }
-  if (dtype == ScalarType::QUInt4x2 || dtype == ScalarType::QUInt2x4) {
-    tree_.unsupported(id, c10::str("quantized tensors of dtype ", name_of_dtype(dtype), " are not supported"));
-  }
   if (boolean_of(tree_, args[5], "requires_grad")) tree_.fail(id, "quantized tensors cannot require gradients");
   check_hooks(args[6]);
   const c10::Storage storage = storages_.get(from, dtype);
   if (!storage.device().is_cpu()) tree_.unsupported(id, "quantized tensors on other devices than the CPU");
+  if (const int64_t each = at::quantized::elements_per_byte(dtype); each != 1) {
+    // What shares bytes is no dense tensor: only its geometry is looked at.
+    const at::Tensor shape = storages_.tensor(id, storage, ScalarType::Byte, geometry, static_cast<uint64_t>(each));
+    if (!shape.is_contiguous()) {
+      tree_.unsupported(id, c10::str("strided tensors of dtype ", name_of_dtype(dtype), " are not supported"));
+    }
+    return at::Tensor(c10::make_intrusive<at::QTensorImpl>(storage.impl(), dtype, storage.device(), shape.sizes(),
+                                                           shape.strides(), geometry.offset,
+                                                           quantizer(args[4], geometry.sizes)));
+  }
   const at::Tensor integers =
       storages_.tensor(id, storage, at::quantized::integers_of("torch::pickle", dtype), geometry);
   return at::quantized::make_quantized(integers, quantizer(args[4], geometry.sizes));
@@ -816,8 +823,15 @@ at::QuantizerPtr Builder::quantizer(NodeId id, const std::vector<int64_t>& sizes
     made->zero_point = integer_of(tree_, node.items[2], "the zero point");
     return made;
   }
-  const bool floats = is("per_channel_affine_float_qparams", 4);
-  if (!floats && !is("per_channel_affine", 4)) tree_.fail(node.items[0], "an unknown scheme of quantization");
+  bool floats = is("per_channel_affine_float_qparams", 4);
+  if (!floats && is("per_channel_affine", 4)) {
+    // Python names this scheme for float zero points, too.
+    const Node& zeros = tree_[node.items[2]];
+    floats = zeros.kind == NodeKind::kCall && value(node.items[2], id).isTensor() &&
+             value(node.items[2], id).toTensor().is_floating_point();
+  } else if (!floats) {
+    tree_.fail(node.items[0], "an unknown scheme of quantization");
+  }
   made->scheme = floats ? c10::kPerChannelAffineFloatQParams : c10::kPerChannelAffine;
   made->scales = numbers(node.items[1], "scales", floats ? ScalarType::Float : ScalarType::Double);
   made->zero_points = numbers(node.items[2], "zero points", floats ? ScalarType::Float : ScalarType::Long);

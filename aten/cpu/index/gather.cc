@@ -61,7 +61,8 @@ void for_runs(const Plan& p, const F& f) {
   }
   const int64_t run = p.others.sizes[0];
   const int64_t i0 = p.others.strides[0][0], d0 = p.others.strides[1][0], s0 = p.others.strides[2][0];
-  if (others / run >= 8 || run < 4096) {
+  constexpr int64_t kShortest = 256;  // part of a run
+  if (others / run >= 8 || run < 2 * kShortest) {
     at::parallel_for(0, others / run, std::max<int64_t>(1, kGrain / (p.n * run)), [&](int64_t begin, int64_t end) {
       StridedWalk<3> w(p.others, 1, begin);
       for (int64_t i = begin; i < end; ++i, w.next()) {
@@ -72,7 +73,7 @@ void for_runs(const Plan& p, const F& f) {
     });
     return;
   }
-  at::parallel_for(0, run, 2048, [&](int64_t begin, int64_t end) {
+  at::parallel_for(0, run, std::max(kShortest, kGrain / (others / run * p.n)), [&](int64_t begin, int64_t end) {
     StridedWalk<3> w(p.others, 1);
     for (int64_t i = others / run; i > 0; --i, w.next()) {
       for (int64_t k = 0; k < p.n; ++k) {

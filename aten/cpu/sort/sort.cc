@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <type_traits>
+#include <utility>
 
 #include "aten/cpu/support/visit_dtype.h"
+#include "c10/parallel/parallel.h"
 
 namespace at::cpu {
 namespace {
@@ -64,53 +67,101 @@ inline E make_entry(K key, int64_t position, bool descending) {
   }
 }
 
-// Least significant digit first, stable; passes in which all digits are equal are left out.
+constexpr int64_t kPiece = 32768;  // so many elements are worth a thread
+
+// Least significant digit first, stable; passes in which all digits are equal are left out. Pieces of a long row are
+// counted and moved in parallel: one digit's elements of a piece go behind those of the pieces before it.
 template <class E>
 E* radix_sort(E* from, E* to, int64_t n, int key_bytes) {
-  constexpr int kMaxBytes = 8;
-  std::vector<uint32_t> counts(static_cast<size_t>(kMaxBytes) * 256);
-  for (int64_t i = 0; i < n; ++i) {
-    const uint64_t key = digit_source(from[i]);
-    for (int b = 0; b < key_bytes; ++b) ++counts[static_cast<size_t>(b) * 256 + (key >> (8 * b) & 255)];
-  }
-  for (int b = 0; b < key_bytes; ++b) {
-    uint32_t* count = counts.data() + static_cast<size_t>(b) * 256;
-    if (count[digit_source(from[0]) >> (8 * b) & 255] == static_cast<uint32_t>(n)) continue;
-    uint32_t start = 0;
-    for (int v = 0; v < 256; ++v) {
-      const uint32_t c = count[v];
-      count[v] = start;
-      start += c;
+  const int64_t most = at::in_parallel_region() ? 1 : at::get_num_threads();
+  const int64_t pieces = std::clamp<int64_t>(n / kPiece, 1, most), step = at::divup(n, pieces);
+  const size_t row = static_cast<size_t>(key_bytes) * 256;
+  std::vector<uint32_t> counts(static_cast<size_t>(pieces) * row);
+  const auto for_pieces = [&](const auto& f) {
+    at::parallel_for(0, pieces, 1, [&](int64_t first, int64_t last) {
+      for (int64_t p = first; p < last; ++p) {
+        f(counts.data() + static_cast<size_t>(p) * row, p * step, std::min(n, (p + 1) * step));
+      }
+    });
+  };
+  for_pieces([&](uint32_t* count, int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const uint64_t key = digit_source(from[i]);
+      for (int b = 0; b < key_bytes; ++b) ++count[static_cast<size_t>(b) * 256 + (key >> (8 * b) & 255)];
     }
-    for (int64_t i = 0; i < n; ++i) to[count[digit_source(from[i]) >> (8 * b) & 255]++] = from[i];
+  });
+  bool moved = false;  // the counts of the pieces are no longer those of their elements; their sums are
+  for (int b = 0; b < key_bytes; ++b) {
+    const auto digit = [b](const E& e) { return digit_source(e) >> (8 * b) & 255; };
+    uint32_t* const counts_of_byte = counts.data() + static_cast<size_t>(b) * 256;
+    int64_t of_first = 0;
+    for (int64_t p = 0; p < pieces; ++p) of_first += counts_of_byte[static_cast<size_t>(p) * row + digit(from[0])];
+    if (of_first == n) continue;
+    if (moved && pieces > 1) {
+      for_pieces([&](uint32_t* count, int64_t begin, int64_t end) {
+        count += static_cast<size_t>(b) * 256;
+        std::fill_n(count, 256, 0);
+        for (int64_t i = begin; i < end; ++i) ++count[digit(from[i])];
+      });
+    }
+    uint32_t start = 0;
+    for (size_t v = 0; v < 256; ++v) {
+      for (int64_t p = 0; p < pieces; ++p) {
+        uint32_t& count = counts_of_byte[static_cast<size_t>(p) * row + v];
+        start += std::exchange(count, start);
+      }
+    }
+    for_pieces([&](uint32_t* count, int64_t begin, int64_t end) {
+      count += static_cast<size_t>(b) * 256;
+      for (int64_t i = begin; i < end; ++i) to[count[digit(from[i])]++] = from[i];
+    });
     std::swap(from, to);
+    moved = true;
   }
   return from;
 }
 
 constexpr int64_t kRadixFrom = 400;  // shorter rows are sorted by comparison
 
-template <class E, class T>
-E* load_entries(const T* x, int64_t stride, int64_t n, bool descending, SortScratch& scratch, bool with_other) {
+template <class E, class T, class Key>
+E* load_entries(const T* x, int64_t stride, int64_t n, bool descending, SortScratch& scratch, bool with_other,
+                const Key& key) {
   const size_t words = static_cast<size_t>(n) * sizeof(E) / sizeof(uint64_t);
   if (scratch.keys.size() < words) scratch.keys.resize(words);
   if (with_other && scratch.other.size() < words) scratch.other.resize(words);
   E* entries = reinterpret_cast<E*>(scratch.keys.data());
-  for (int64_t i = 0; i < n; ++i) entries[i] = make_entry<E>(key_of(x[i * stride]), i, descending);
+  at::parallel_for(0, n, kPiece, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) entries[i] = make_entry<E>(key(x[i * stride]), i, descending);
+  });
   return entries;
 }
 
-template <class E, class T>
-void sort_entries(const T* x, int64_t stride, int64_t n, bool descending, SortScratch& scratch, int64_t* order) {
+template <class E, class T, class Key>
+void sort_entries(const T* x, int64_t stride, int64_t n, bool descending, SortScratch& scratch, int64_t* order,
+                  const Key& key) {
   const bool radix = n >= kRadixFrom && n <= int64_t{0xffffffff};
-  E* entries = load_entries<E>(x, stride, n, descending, scratch, radix);
+  E* entries = load_entries<E>(x, stride, n, descending, scratch, radix, key);
   if (radix) {
     // Narrow keys occupy their low bytes only; inverted ones the high bytes too, which are all equal and skipped.
     entries = radix_sort(entries, reinterpret_cast<E*>(scratch.other.data()), n, std::is_same_v<E, Wide> ? 8 : 4);
   } else {
     std::sort(entries, entries + n);
   }
-  for (int64_t i = 0; i < n; ++i) order[i] = static_cast<int64_t>(position_of(entries[i]));
+  at::parallel_for(0, n, kPiece, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) order[i] = static_cast<int64_t>(position_of(entries[i]));
+  });
+}
+
+// The least of n integers, where the others are less than 2^32 from it.
+template <class T>
+std::optional<T> base_of_narrow(const T* x, int64_t stride, int64_t n) {
+  T low = x[0], high = x[0];
+  for (int64_t i = 1; i < n; ++i) {
+    low = std::min(low, x[i * stride]);
+    high = std::max(high, x[i * stride]);
+  }
+  const bool narrow = static_cast<uint64_t>(high) - static_cast<uint64_t>(low) <= 0xffffffffu;
+  return narrow ? std::optional<T>(low) : std::nullopt;
 }
 
 // Candidates better than the worst of the best k so far are collected, and thinned out when there are many.
@@ -273,10 +324,21 @@ void sort_row(c10::ScalarType type, const void* x, int64_t stride, int64_t n, bo
   const auto sort = [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* p = static_cast<const T*>(x);
+    const auto key = [](T v) { return key_of(v); };
+    if constexpr (sizeof(T) == 8 && std::is_integral_v<T>) {
+      // The distances from the least one, where 32 bits hold them.
+      const bool by_digits = n >= kRadixFrom && n <= int64_t{0xffffffff};
+      if (const std::optional<T> low = by_digits ? base_of_narrow(p, stride, n) : std::nullopt) {
+        const auto distance = [base = static_cast<uint64_t>(*low)](T v) {
+          return static_cast<uint32_t>(static_cast<uint64_t>(v) - base);
+        };
+        return sort_entries<uint64_t>(p, stride, n, descending, scratch, order, distance);
+      }
+    }
     if (sizeof(T) == 8 || n > int64_t{0xffffffff}) {
-      sort_entries<Wide>(p, stride, n, descending, scratch, order);
+      sort_entries<Wide>(p, stride, n, descending, scratch, order, key);
     } else if constexpr (sizeof(T) < 8) {
-      sort_entries<uint64_t>(p, stride, n, descending, scratch, order);
+      sort_entries<uint64_t>(p, stride, n, descending, scratch, order, key);
     }
   };
   switch (type) {

@@ -11,6 +11,7 @@
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/pointwise/ops.h"
+#include "aten/ops/view/ops.h"
 
 namespace at::native {
 
@@ -226,6 +227,7 @@ Tensor add_relu_scalar(const Tensor& self, const Scalar& other, const Scalar& al
 Tensor prelu_kernel(const Tensor& self, const Tensor& weight) {
   TORCH_CHECK(self.scalar_type() == weight.scalar_type(), "prelu: Type promoting not supported. Got ",
               self.scalar_type(), " and ", weight.scalar_type());
+  if (self.is_quantized()) return at::prelu(self, at::reshape(weight, {-1}));
   return at::where(at::gt(self, Scalar(0)), self, at::mul(weight, self));
 }
 

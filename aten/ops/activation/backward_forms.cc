@@ -1,5 +1,8 @@
 // The gradients of activations as operators of their own, by composition.
 #include <initializer_list>
+#include <limits>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "aten/core/tensor.h"
@@ -7,6 +10,8 @@
 #include "aten/ops/activation/kernels.h"
 #include "aten/ops/activation/ops.h"
 #include "aten/ops/binary/ops.h"
+#include "aten/ops/copy/ops.h"
+#include "aten/ops/creation/ops.h"
 #include "aten/ops/index/ops.h"
 #include "aten/ops/join/ops.h"
 #include "aten/ops/pointwise/ops.h"
@@ -88,6 +93,30 @@ Tensor rrelu_with_noise_backward(const Tensor& grad_output, const Tensor& self, 
   return at::leaky_relu_backward(grad_output, self, Scalar((low + high) / 2), self_is_result);
 }
 
+std::tuple<Tensor, Tensor> rrelu_with_noise_functional(const Tensor& self, const Tensor& noise, const Scalar& lower,
+                                                       const Scalar& upper, bool training,
+                                                       std::optional<Generator> generator) {
+  Tensor written = at::clone(noise);
+  Tensor result = at::rrelu_with_noise(self, written, lower, upper, training, std::move(generator));
+  return {std::move(result), std::move(written)};
+}
+
+std::tuple<Tensor, Tensor> prelu_kernel_backward(const Tensor& grad_output, const Tensor& self, const Tensor& weight) {
+  const Tensor positive = at::gt(self, Scalar(0));
+  return {at::where(positive, grad_output, at::mul(weight, grad_output)),
+          at::where(positive, Scalar(0), at::mul(self, grad_output))};
+}
+
+Tensor logit_backward(const Tensor& grad_output, const Tensor& self, std::optional<double> eps) {
+  // The bounds as logit sees them: rounded to the tensor's dtype.
+  const double low = eps.value_or(0.0);
+  const auto bound = [&](double number) { return at::full({}, number, self.options()); };
+  const Tensor outside = at::logical_or(at::lt(self, bound(low)), at::gt(self, bound(1 - low)));
+  const Tensor slope = at::div(grad_output, at::mul(self, at::rsub(self, Scalar(1))));
+  const double beyond = eps.has_value() ? 0 : std::numeric_limits<double>::quiet_NaN();
+  return at::masked_fill(slope, outside, Scalar(beyond));
+}
+
 Tensor log_sigmoid_backward(const Tensor& grad_output, const Tensor& self, const Tensor&) {
   return at::mul(grad_output, at::sigmoid(at::neg(self)));
 }
@@ -103,6 +132,12 @@ Tensor mish_backward(const Tensor& grad_output, const Tensor& self) {
   const Tensor t = at::tanh(at::softplus(self));
   const Tensor rest = at::mul(at::mul(self, at::sigmoid(self)), at::rsub(at::mul(t, t), Scalar(1)));
   return at::mul(grad_output, at::add(t, rest));
+}
+Tensor glu_jvp(const Tensor& glu, const Tensor& x, const Tensor& dx, int64_t dim) {
+  const int64_t half = x.size(dim) / 2;
+  const Tensor gate = at::sigmoid(at::narrow(x, dim, half, half));
+  const Tensor of_gate = at::mul(glu, at::mul(at::rsub(gate, Scalar(1)), at::narrow(dx, dim, half, half)));
+  return at::add(at::mul(at::narrow(dx, dim, 0, half), gate), of_gate);
 }
 Tensor glu_backward(const Tensor& grad_output, const Tensor& self, int64_t dim) {
   const std::vector<Tensor> halves = at::chunk(self, 2, dim);

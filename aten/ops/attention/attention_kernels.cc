@@ -215,6 +215,17 @@ std::tuple<Tensor, Tensor> scaled_dot_product_flash_attention_for_cpu(const Tens
   return at::_fused_attention(query, key, value, attn_mask, dropout_p, is_causal, scale_of(query, scale), seed);
 }
 
+std::tuple<Tensor, Tensor, Tensor> scaled_dot_product_flash_attention_for_cpu_backward(
+    const Tensor& grad_out, const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& out,
+    const Tensor& logsumexp, double dropout_p, bool is_causal, const std::optional<Tensor>& attn_mask,
+    std::optional<double> scale) {
+  // Which elements a forward call dropped, nothing here says.
+  TORCH_CHECK(dropout_p == 0, "_scaled_dot_product_flash_attention_for_cpu_backward: expected dropout_p of 0, but got ",
+              dropout_p);
+  return at::_fused_attention_backward(grad_out, query, key, value, out, logsumexp, attn_mask, dropout_p, is_causal,
+                                       scale_of(query, scale), /*seed=*/0);
+}
+
 std::tuple<Tensor, Tensor> scaled_dot_product_attention_math(const Tensor& query, const Tensor& key_in,
                                                              const Tensor& value_in,
                                                              const std::optional<Tensor>& attn_mask, double dropout_p,

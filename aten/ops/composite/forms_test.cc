@@ -224,5 +224,65 @@ TEST(Forms, OfConversionsPaddingAndHistograms) {
   expect_error<Error>([&] { at::_conj(x); }, "expected a complex tensor");
 }
 
+// Values and gradients are those of recorded calls, in //tests/conformance.
+TEST(Gradients, BadArguments) {
+  const Tensor x = sample({2, 3});
+  expect_error<IndexError>(
+      [&] {
+        at::value_selecting_reduction_backward(x, 2, indices_of({0, 0}, {2}), {2, 3}, true);
+      },
+      "Dimension out of range");
+  expect_error<Error>([&] { at::trace_backward(sample({}), {3}); }, "expected matrix input");
+  expect_error<Error>([&] { at::unfold_backward(x, {4}, 0, 3, 0); }, "expected a step above 0 and a size up to 4");
+  expect_error<Error>([&] { at::unfold_backward(x, {4}, 0, 2, 1); }, "expected grad_in of size [3, 2], but got [2, 3]");
+  expect_error<Error>(
+      [&] {
+        at::masked_select_backward(sample({1}), x, tensor_of({1, 0}, {2, 1}, kBool));
+      },
+      "Number of elements of source < number of ones in mask");
+  expect_error<Error>([&] { at::_masked_softmax_backward(x, x, x, 1); }, "Mask should be a boolean tensor");
+  expect_error<Error>([&] { at::glu_backward_jvp(x, x, x, x, x, 1); },
+                      "Halving dimension must be even, but dimension 1 is size 3");
+  expect_error<Error>([&] { at::_segment_reduce_backward(x, x, x, "median"); }, "unsupported reduction median");
+  expect_error<Error>([&] { at::_segment_reduce_backward(x, x, x, "sum"); }, "expected lengths or offsets");
+  const Tensor none = indices_of({}, {0}), bags = indices_of({0, 0, 1}, {3}), sizes = indices_of({2, 1}, {2});
+  expect_error<Error>([&] { at::_embedding_bag_dense_backward(x, bags, bags, sizes, none, 4, false, 3, {}); },
+                      "mode must be 0 (sum), 1 (mean) or 2 (max), but got 3");
+  expect_error<Error>([&] { at::_embedding_bag_dense_backward(x, bags, none, sizes, none, 4, false, 0, {}); },
+                      "expected offset2bag of 3 elements, but got 0");
+  expect_error<Error>(
+      [&] {
+        at::_weight_norm_interface_backward(x, sample({3, 2}), x, x, 0);
+      },
+      "expected grad_w of size [3, 2]");
+  expect_error<Error>([&] { at::conv_tbc_backward(x, x, x, x, 0); }, "expected tensors of 3 dimensions");
+  expect_error<Error>(
+      [&] {
+        at::_slow_conv2d_backward(x, x, x, {2, 2}, {1, 1}, {0, 0}, {true, true, true});
+      },
+      "expected a weight of 4 dimensions");
+  expect_error<Error>([&] { at::_thnn_differentiable_lstm_cell_backward(x, {}, x, x, {}, {}, x, x); },
+                      "expected matrices of four gates");
+  expect_error<Error>(
+      [&] {
+        at::_thnn_differentiable_gru_cell_backward(x, sample({2, 4}), x, x, {}, {});
+      },
+      "expected matrices of three gates");
+}
+
+TEST(Forms, ResultsThatAreLeftOutHaveNoPlaceInAnOutput) {
+  Tensor first = blank({0}), second = blank({0}), third = blank({0});
+  const Tensor grad = sample({1, 2, 3, 3}), x = sample({1, 1, 4, 4}), weight = sample({2, 1, 2, 2});
+  const auto backward = [&](std::array<bool, 3> mask) {
+    at::convolution_backward_out(first, second, third, grad, x, weight, IntArrayRef{2}, {1, 1}, {0, 0}, {1, 1}, false,
+                                 {0, 0}, 1, mask);
+  };
+  backward({true, true, true});
+  EXPECT_EQ(first.sizes(), x.sizes());
+  EXPECT_EQ(second.sizes(), weight.sizes());
+  expect_close(third, at::sum(grad, {0, 2, 3}));
+  expect_error<Error>([&] { backward({true, false, true}); }, "an output was given for a result that is left out");
+}
+
 }  // namespace
 }  // namespace at

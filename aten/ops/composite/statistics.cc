@@ -17,6 +17,7 @@
 #include "aten/ops/pointwise/ops.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/shared/arguments.h"
+#include "aten/ops/shared/value_checks.h"
 #include "aten/ops/sort/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
@@ -73,7 +74,7 @@ Tensor quantiles(const Tensor& self, const Tensor& q, std::optional<int64_t> dim
   TORCH_CHECK(self.device() == q.device(), "quantile() q tensor must be on the same device as the input tensor");
   check_interpolation(interpolation);
   if (q.is_cpu()) {
-    TORCH_CHECK(at::item(at::all(at::logical_and(at::ge(q, Scalar(0)), at::le(q, Scalar(1))))).toBool(),
+    TORCH_CHECK(holds(at::logical_and(at::ge(q, Scalar(0)), at::le(q, Scalar(1)))),
                 "quantile() q values must be in the range [0, 1]");
   }
   const Tensor x = std::get<0>(at::sort(rows_of(self, dim), 1));
@@ -185,8 +186,7 @@ Tensor cov(const Tensor& self, int64_t correction, const std::optional<Tensor>& 
     TORCH_CHECK(w.numel() == observations, "cov(): expected ", name,
                 " to have the same numel as there are observations in the input but got ", w.numel(),
                 " != ", observations);
-    TORCH_CHECK(observations == 0 || at::item(at::ge(at::min(w), Scalar(0))).toBool(), "cov(): ", name,
-                " cannot be negative");
+    TORCH_CHECK(observations == 0 || holds(at::ge(w, Scalar(0))), "cov(): ", name, " cannot be negative");
   };
   Tensor w;
   if (given(fweights)) {
@@ -200,13 +200,12 @@ Tensor cov(const Tensor& self, int64_t correction, const std::optional<Tensor>& 
   const Tensor total = w.defined()
                            ? at::sum(w)
                            : at::scalar_tensor(Scalar(observations), TensorOptions().dtype(kLong).device(in.device()));
-  TORCH_CHECK(!w.defined() || at::item(at::ne(total, Scalar(0))).toBool(),
-              "cov(): weights sum to zero, can't be normalized");
+  TORCH_CHECK(!w.defined() || holds(at::ne(total, Scalar(0))), "cov(): weights sum to zero, can't be normalized");
   const Tensor mean = at::div(at::sum(w.defined() ? at::mul(in, w) : in, IntArrayRef{1}), total);
   Tensor freedom = given(aweights) && correction != 0
                        ? at::sub(total, at::div(at::mul(at::sum(at::mul(w, *aweights)), Scalar(correction)), total))
                        : at::sub(total, Scalar(correction));
-  if (at::item(at::le(freedom, Scalar(0))).toBool()) {
+  if (!freedom.is_meta() && at::item(at::le(freedom, Scalar(0))).toBool()) {
     TORCH_WARN("cov(): degrees of freedom is <= 0");
     freedom = at::zeros_like(freedom);
   }

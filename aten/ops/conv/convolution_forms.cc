@@ -1,10 +1,12 @@
 // conv1d to conv3d, their transposed forms and conv_tbc, by way of convolution; im2col and col2im.
 #include "aten/core/empty.h"
 #include "aten/core/tensor.h"
+#include "aten/ops/binary/ops.h"
 #include "aten/ops/conv/kernels.h"
 #include "aten/ops/conv/ops.h"
 #include "aten/ops/padding/ops.h"
 #include "aten/ops/shared/matrix_support.h"
+#include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
 
 namespace at::native {
@@ -200,6 +202,51 @@ Tensor conv_tbc(const Tensor& self, const Tensor& weight, const Tensor& bias, in
   const Tensor result = at::convolution(at::permute(self, {1, 2, 0}), at::permute(weight, {2, 1, 0}), bias,
                                         IntArrayRef{1}, IntArrayRef{pad}, IntArrayRef{1}, false, IntArrayRef{0}, 1);
   return at::permute(result, {2, 0, 1});
+}
+
+namespace {
+
+Tensor conjugate(const Tensor& t) {
+  return t.is_complex() ? at::conj_physical(t) : t;
+}
+Tensor plus(const Tensor& a, const Tensor& b) {
+  return a.defined() ? at::add(a, b) : b;
+}
+
+}  // namespace
+
+// Of the gradients of input, weight and bias the cotangents ggI, ggW, ggb, back to gO, self and weight.
+std::tuple<Tensor, Tensor, Tensor> convolution_double_backward(
+    const std::optional<Tensor>& ggI, const std::optional<Tensor>& ggW, const std::optional<Tensor>& ggb,
+    const Tensor& gO, const Tensor& weight, const Tensor& self, IntArrayRef stride, IntArrayRef padding,
+    IntArrayRef dilation, bool transposed, IntArrayRef output_padding, int64_t groups,
+    std::array<bool, 3> output_mask) {
+  const auto is_given = [](const std::optional<Tensor>& t) { return t.has_value() && t->defined(); };
+  const auto convolve = [&](const Tensor& x, const Tensor& w) {
+    return at::convolution(x, w, std::nullopt, stride, padding, dilation, transposed, output_padding, groups);
+  };
+  const auto backward_of = [&](const Tensor& x, const Tensor& w, bool for_input) {
+    return at::convolution_backward(conjugate(gO), x, w, OptionalIntArrayRef(std::nullopt), stride, padding, dilation,
+                                    transposed, output_padding, groups,
+                                    std::array<bool, 3>{for_input, !for_input, false});
+  };
+  Tensor of_output, of_input, of_weight;
+  if (output_mask[0]) {
+    if (is_given(ggI)) of_output = convolve(*ggI, conjugate(weight));
+    if (is_given(ggW)) of_output = plus(of_output, convolve(conjugate(self), *ggW));
+    if (is_given(ggb)) {
+      const int64_t channels = gO.dim() - weight.dim() + 1;
+      TORCH_CHECK(channels >= 0 && channels < gO.dim() && gO.size(channels) == ggb->numel(),
+                  "_convolution_double_backward: expected ggb with an element for each channel of gO, but got ",
+                  ggb->sizes(), " and ", gO.sizes());
+      DimVector sizes(static_cast<size_t>(gO.dim()), 1);
+      sizes[static_cast<size_t>(channels)] = ggb->numel();
+      of_output = plus(of_output, at::expand(at::reshape(*ggb, sizes), gO.sizes()));
+    }
+  }
+  if (output_mask[1] && is_given(ggW)) of_input = std::get<0>(backward_of(self, *ggW, true));
+  if (output_mask[2] && is_given(ggI)) of_weight = std::get<1>(backward_of(*ggI, weight, false));
+  return {of_output, of_input, of_weight};
 }
 
 }  // namespace at::native

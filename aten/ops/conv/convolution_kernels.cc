@@ -256,28 +256,58 @@ void cudnn_convolution_add_relu_cpu(const Tensor& self, const Tensor& weight, co
   convolve(c, self, weight, b, &z, out);
 }
 
-std::tuple<Tensor, Tensor, Tensor> convolution_backward_cpu(const Tensor& grad_output, const Tensor& input,
-                                                            const Tensor& weight, OptionalIntArrayRef bias_sizes,
-                                                            IntArrayRef stride, IntArrayRef padding,
-                                                            IntArrayRef dilation, bool transposed,
-                                                            IntArrayRef output_padding, int64_t groups,
-                                                            std::array<bool, 3> output_mask) {
+namespace {
+
+Checked check_convolution_backward(const Tensor& grad_output, const Tensor& input, const Tensor& weight,
+                                   IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, bool transposed,
+                                   IntArrayRef output_padding, int64_t groups) {
   Checked c = check_convolution(input, weight, nullptr, stride, padding, dilation, transposed, output_padding, groups);
   TORCH_CHECK(grad_output.sizes() == IntArrayRef(c.result), "convolution_backward: expected grad_output of size ",
               IntArrayRef(c.result), ", but got ", grad_output.sizes());
   check_same_device({&grad_output, &input});
   TORCH_CHECK(grad_output.scalar_type() == input.scalar_type(), "convolution_backward: expected grad_output of type ",
               toString(input.scalar_type()), ", but got ", toString(grad_output.scalar_type()));
+  return c;
+}
+
+Tensor gradient_like(const Tensor& t, const Tensor& input, MemoryFormat format) {
+  return empty_dense(t.sizes(), input.scalar_type(), input.device(), format);
+}
+
+}  // namespace
+
+std::tuple<Tensor, Tensor, Tensor> convolution_backward_meta(const Tensor& grad_output, const Tensor& input,
+                                                             const Tensor& weight, OptionalIntArrayRef bias_sizes,
+                                                             IntArrayRef stride, IntArrayRef padding,
+                                                             IntArrayRef dilation, bool transposed,
+                                                             IntArrayRef output_padding, int64_t groups,
+                                                             std::array<bool, 3> output_mask) {
+  check_convolution_backward(grad_output, input, weight, stride, padding, dilation, transposed, output_padding, groups);
+  const MemoryFormat format = result_format(input, weight);
+  std::tuple<Tensor, Tensor, Tensor> result;
+  if (output_mask[0]) std::get<0>(result) = gradient_like(input, input, format);
+  if (output_mask[1]) std::get<1>(result) = gradient_like(weight, input, format);
+  if (output_mask[2]) {
+    std::get<2>(result) = empty_contiguous({grad_output.size(1)}, input.scalar_type(), input.device());
+  }
+  return result;
+}
+
+std::tuple<Tensor, Tensor, Tensor> convolution_backward_cpu(const Tensor& grad_output, const Tensor& input,
+                                                            const Tensor& weight, OptionalIntArrayRef bias_sizes,
+                                                            IntArrayRef stride, IntArrayRef padding,
+                                                            IntArrayRef dilation, bool transposed,
+                                                            IntArrayRef output_padding, int64_t groups,
+                                                            std::array<bool, 3> output_mask) {
+  Checked c = check_convolution_backward(grad_output, input, weight, stride, padding, dilation, transposed,
+                                         output_padding, groups);
   const MemoryFormat format = result_format(input, weight);
   c.engine.channels_last = format != MemoryFormat::Contiguous;
   const Tensor grad = dense(grad_output, format);
-  const auto result_like = [&](const Tensor& t) {
-    return empty_dense(t.sizes(), input.scalar_type(), input.device(), format);
-  };
   std::tuple<Tensor, Tensor, Tensor> result;
   if (output_mask[0]) {
     const Tensor w = dense(weight);
-    Tensor to = result_like(input);
+    Tensor to = gradient_like(input, input, format);
     if (transposed)
       matrix::convolution_forward(c.engine, grad.data_ptr(), w.data_ptr(), nullptr, to.data_ptr());
     else
@@ -286,7 +316,7 @@ std::tuple<Tensor, Tensor, Tensor> convolution_backward_cpu(const Tensor& grad_o
   }
   if (output_mask[1]) {
     const Tensor x = dense(input, format);
-    Tensor to = result_like(weight);
+    Tensor to = gradient_like(weight, input, format);
     DenseOut plain(to);
     const Tensor& out = transposed ? x : grad;
     const Tensor& in = transposed ? grad : x;

@@ -6,6 +6,7 @@
 #include "aten/cpu/cast.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/kernels.h"
+#include "aten/ops/creation/ops.h"
 #include "c10/core/default_dtype.h"
 
 namespace at::native {
@@ -76,6 +77,25 @@ Tensor empty(IntArrayRef size, TensorOptions options, std::optional<MemoryFormat
   return empty_with_strides(size, strides_of_format(size, format), dtype, options.device());
 }
 
+namespace {
+
+// Unwritten memory for a factory; a layout that is not strided has a kernel of its own.
+Tensor allocate(IntArrayRef size, const TensorOptions& options) {
+  const bool strided = options.layout() == Layout::Strided;
+  return C10_LIKELY(strided) ? empty(size, options, std::nullopt) : at::empty(size, options);
+}
+
+Tensor filled(IntArrayRef size, const Scalar& value, const TensorOptions& options) {
+  Tensor result = allocate(size, options);
+  return fresh(at::fill_(result, value));
+}
+
+void check_full_layout(const TensorOptions& options) {
+  TORCH_CHECK(options.layout() != Layout::Sparse, "full(...) is not implemented for sparse layout");
+}
+
+}  // namespace
+
 Tensor empty_strided(IntArrayRef size, IntArrayRef stride, TensorOptions options) {
   check_options("empty_strided", options);
   if (C10_UNLIKELY(options.pinned_memory())) return empty_pinned(size, stride, options.scalar_type(), options.device());
@@ -125,8 +145,8 @@ Tensor empty_like(const Tensor& self, TensorOptions options, std::optional<Memor
 }
 
 Tensor full(IntArrayRef size, const Scalar& fill_value, TensorOptions options) {
-  Tensor result = empty(size, options_for_value(options, fill_value), std::nullopt);
-  return fresh(at::fill_(result, fill_value));
+  check_full_layout(options);
+  return filled(size, fill_value, options_for_value(options, fill_value));
 }
 
 Tensor zeros(IntArrayRef size, TensorOptions options) {
@@ -135,27 +155,31 @@ Tensor zeros(IntArrayRef size, TensorOptions options) {
 }
 
 Tensor ones(IntArrayRef size, TensorOptions options) {
-  Tensor result = empty(size, options, std::nullopt);
-  return fresh(at::fill_(result, 1));
+  check_full_layout(options);
+  return filled(size, 1, options);
 }
 
 Tensor full_like(
     const Tensor& self, const Scalar& fill_value, TensorOptions options, std::optional<MemoryFormat> memory_format) {
-  Tensor result = empty_like(self, options, memory_format);
+  Tensor result = C10_LIKELY(self.layout() == Layout::Strided) ? native::empty_like(self, options, memory_format)
+                                                               : at::empty_like(self, options, memory_format);
   return fresh(at::fill_(result, fill_value));
 }
 
 Tensor zeros_like(const Tensor& self, TensorOptions options, std::optional<MemoryFormat> memory_format) {
-  Tensor result = empty_like(self, options, memory_format);
+  if (C10_UNLIKELY(options.has_layout() && options.layout() != Layout::Strided)) {
+    return at::zeros(self.sizes(), options_like(self, options));
+  }
+  Tensor result = native::empty_like(self, options, memory_format);
   return fresh(at::zero_(result));
 }
 
 Tensor ones_like(const Tensor& self, TensorOptions options, std::optional<MemoryFormat> memory_format) {
-  return full_like(self, 1, options, memory_format);
+  return native::full_like(self, 1, options, memory_format);
 }
 
 Tensor new_empty(const Tensor& self, IntArrayRef size, TensorOptions options) {
-  return empty(size, options_like(self, options), std::nullopt);
+  return allocate(size, options_like(self, options));
 }
 
 Tensor new_empty_strided(const Tensor& self, IntArrayRef size, IntArrayRef stride, TensorOptions options) {
@@ -163,19 +187,22 @@ Tensor new_empty_strided(const Tensor& self, IntArrayRef size, IntArrayRef strid
 }
 
 Tensor new_full(const Tensor& self, IntArrayRef size, const Scalar& fill_value, TensorOptions options) {
-  return full(size, fill_value, options_like(self, options));
+  return filled(size, fill_value, options_like(self, options));
 }
 
 Tensor new_zeros(const Tensor& self, IntArrayRef size, TensorOptions options) {
-  return zeros(size, options_like(self, options));
+  const TensorOptions merged = options_like(self, options);
+  return C10_LIKELY(merged.layout() == Layout::Strided) ? zeros(size, merged) : at::zeros(size, merged);
 }
 
 Tensor new_ones(const Tensor& self, IntArrayRef size, TensorOptions options) {
-  return ones(size, options_like(self, options));
+  return filled(size, 1, options_like(self, options));
 }
 
 Tensor scalar_tensor(const Scalar& s, TensorOptions options) {
-  return full({}, s, options.has_dtype() ? options : options.dtype(get_default_dtype_as_scalartype()));
+  // A number is strided whatever layout is asked for.
+  const TensorOptions strided = options.layout(Layout::Strided);
+  return full({}, s, options.has_dtype() ? strided : strided.dtype(get_default_dtype_as_scalartype()));
 }
 
 }  // namespace at::native

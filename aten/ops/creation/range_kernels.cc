@@ -14,6 +14,7 @@
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/dense/dense.h"
 #include "c10/core/default_dtype.h"
+#include "c10/parallel/parallel.h"
 
 namespace at::native {
 namespace {
@@ -49,21 +50,21 @@ TensorOptions options_for_range(
 
 // start + i * step, i < count: in int64 for integers, in double otherwise.
 void fill_progression(Tensor& out, const char* name, const Scalar& start, const Scalar& step) {
-  const int64_t count = out.numel();
   DenseOut result(out);
   cpu::visit_real(out.scalar_type(), name, [&](auto tag) {
     using T = typename decltype(tag)::type;
     T* data = result.data<T>();
+    const auto fill = [&](auto first, auto stride) {
+      at::parallel_for(0, out.numel(), at::internal::GRAIN_SIZE, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          data[i] = static_cast<T>(first + static_cast<decltype(first)>(i) * stride);
+        }
+      });
+    };
     if constexpr (cpu::kIsIntegral<T>) {
-      const uint64_t first = static_cast<uint64_t>(start.to<int64_t>());
-      const uint64_t stride = static_cast<uint64_t>(step.to<int64_t>());
-      for (int64_t i = 0; i < count; ++i) {
-        data[i] = static_cast<T>(first + static_cast<uint64_t>(i) * stride);
-      }
+      fill(static_cast<uint64_t>(start.to<int64_t>()), static_cast<uint64_t>(step.to<int64_t>()));
     } else {
-      const double first = start.toDouble();
-      const double stride = step.toDouble();
-      for (int64_t i = 0; i < count; ++i) data[i] = static_cast<T>(first + static_cast<double>(i) * stride);
+      fill(start.toDouble(), step.toDouble());
     }
   });
   result.commit();
@@ -166,6 +167,18 @@ c10::complex<double> power_of(double base, const c10::complex<double>& exponent)
   return {power.real(), power.imag()};
 }
 
+// data[i] = map(x_i) of `steps` equally spaced numbers, each counted from the nearer end.
+template <class T, class Compute, class Map>
+void fill_space(T* data, int64_t steps, const Compute& first, const Compute& last, const Map& map) {
+  using Real = std::conditional_t<std::is_same_v<Compute, float>, float, double>;
+  const Compute step = steps > 1 ? (last - first) / static_cast<Real>(steps - 1) : Compute(0);
+  const int64_t middle = steps > 1 ? steps / 2 : 1;
+  at::parallel_for(0, steps, at::internal::GRAIN_SIZE, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < std::min(end, middle); ++i) data[i] = map(first + step * static_cast<Real>(i));
+    for (int64_t i = std::max(begin, middle); i < end; ++i) data[i] = map(last - step * static_cast<Real>(steps - 1 - i));
+  });
+}
+
 }  // namespace
 
 TensorSpec linspace_meta(const Scalar& start, const Scalar& end, int64_t steps, TensorOptions options) {
@@ -177,27 +190,11 @@ void linspace_cpu(const Scalar& start, const Scalar& end, int64_t steps, TensorO
   DenseOut result(out);
   cpu::visit_all(out.scalar_type(), "linspace", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    T* data = result.data<T>();
-    if constexpr (isComplexType(CppTypeToScalarType<T>::value)) {
-      const c10::complex<double> first = start.toComplexDouble();
-      const c10::complex<double> last = end.toComplexDouble();
-      const c10::complex<double> step = (last - first) / static_cast<double>(std::max<int64_t>(steps - 1, 1));
-      for (int64_t i = 0; i < steps; ++i) {
-        data[i] = T(steps == 1      ? first
-                    : i < steps / 2 ? first + step * static_cast<double>(i)
-                                    : last - step * static_cast<double>(steps - 1 - i));
-      }
-    } else {
-      // The step has the precision of the result, as does each end of the interval: counted from the nearer one.
-      using Compute = std::conditional_t<std::is_same_v<T, double> || cpu::kIsIntegral<T>, double, float>;
-      const Compute first = bound_of<T, Compute>(start), last = bound_of<T, Compute>(end);
-      const Compute step = (last - first) / static_cast<Compute>(std::max<int64_t>(steps - 1, 1));
-      for (int64_t i = 0; i < steps; ++i) {
-        data[i] = rounded_to<T>(steps == 1      ? first
-                                : i < steps / 2 ? first + step * static_cast<Compute>(i)
-                                                : last - step * static_cast<Compute>(steps - 1 - i));
-      }
-    }
+    // The step has the precision of the result, as does each end of the interval.
+    using Compute = std::conditional_t<isComplexType(CppTypeToScalarType<T>::value), c10::complex<double>,
+                                       std::conditional_t<std::is_same_v<T, double> || cpu::kIsIntegral<T>, double, float>>;
+    fill_space(result.data<T>(), steps, bound_of<T, Compute>(start), bound_of<T, Compute>(end),
+               [](const Compute& x) { return rounded_to<T>(x); });
   });
   result.commit();
 }
@@ -212,55 +209,52 @@ void logspace_cpu(const Scalar& start, const Scalar& end, int64_t steps, double 
   cpu::visit_all(out.scalar_type(), "logspace", [&](auto tag) {
     using T = typename decltype(tag)::type;
     using Compute = std::conditional_t<isComplexType(CppTypeToScalarType<T>::value), c10::complex<double>, double>;
-    T* data = result.data<T>();
-    const Compute first = bound_of<T, Compute>(start), last = bound_of<T, Compute>(end);
-    const Compute step = (last - first) / static_cast<double>(std::max<int64_t>(steps - 1, 1));
-    for (int64_t i = 0; i < steps; ++i) {
-      const Compute exponent = steps == 1      ? first
-                               : i < steps / 2 ? first + step * static_cast<double>(i)
-                                               : last - step * static_cast<double>(steps - 1 - i);
-      data[i] = rounded_to<T>(power_of(base, exponent));
-    }
+    fill_space(result.data<T>(), steps, bound_of<T, Compute>(start), bound_of<T, Compute>(end),
+               [base](const Compute& x) { return rounded_to<T>(power_of(base, x)); });
   });
   result.commit();
 }
 
 namespace {
 
-Scalar end_of_space(const char* name, const Tensor& bound) {
+// A bound on meta has no value, which one of the result there does not need.
+Scalar end_of_space(const char* name, const Tensor& bound, const TensorOptions& options) {
   TORCH_CHECK(
       bound.dim() == 0, name, " only supports 0-dimensional start and end tensors, but got a tensor of ",
       bound.dim(), " dimensions.");
+  if (bound.is_meta() && options.device().is_meta())
+    return bound.is_complex() ? Scalar(c10::complex<double>(0)) : Scalar(0);
   return at::item(bound);
 }
 
 }  // namespace
 
 Tensor linspace_tensor_tensor(const Tensor& start, const Tensor& end, int64_t steps, TensorOptions options) {
-  return at::linspace(end_of_space("linspace", start), end_of_space("linspace", end), steps, options);
+  return at::linspace(end_of_space("linspace", start, options), end_of_space("linspace", end, options), steps, options);
 }
 
 Tensor linspace_tensor_scalar(const Tensor& start, const Scalar& end, int64_t steps, TensorOptions options) {
-  return at::linspace(end_of_space("linspace", start), end, steps, options);
+  return at::linspace(end_of_space("linspace", start, options), end, steps, options);
 }
 
 Tensor linspace_scalar_tensor(const Scalar& start, const Tensor& end, int64_t steps, TensorOptions options) {
-  return at::linspace(start, end_of_space("linspace", end), steps, options);
+  return at::linspace(start, end_of_space("linspace", end, options), steps, options);
 }
 
 Tensor logspace_tensor_tensor(
     const Tensor& start, const Tensor& end, int64_t steps, double base, TensorOptions options) {
-  return at::logspace(end_of_space("logspace", start), end_of_space("logspace", end), steps, base, options);
+  return at::logspace(end_of_space("logspace", start, options), end_of_space("logspace", end, options), steps, base,
+                      options);
 }
 
 Tensor logspace_tensor_scalar(
     const Tensor& start, const Scalar& end, int64_t steps, double base, TensorOptions options) {
-  return at::logspace(end_of_space("logspace", start), end, steps, base, options);
+  return at::logspace(end_of_space("logspace", start, options), end, steps, base, options);
 }
 
 Tensor logspace_scalar_tensor(
     const Scalar& start, const Tensor& end, int64_t steps, double base, TensorOptions options) {
-  return at::logspace(start, end_of_space("logspace", end), steps, base, options);
+  return at::logspace(start, end_of_space("logspace", end, options), steps, base, options);
 }
 
 TensorSpec eye_meta(int64_t n, int64_t m, TensorOptions options) {
@@ -368,25 +362,34 @@ void copy_triangle(const Tensor& self, Tensor& out, int64_t diagonal, bool upper
     using T = typename decltype(tag)::type;
     const T* from = static_cast<const T*>(self.data_ptr());
     T* to = static_cast<T*>(out.data_ptr());
-    DimVector at(rank);
-    for (int64_t m = 0; m < matrices; ++m) {
-      int64_t in_offset = 0;
-      int64_t out_offset = 0;
-      for (int64_t d = 0; d < rank - 2; ++d) {
-        in_offset += at[d] * self.stride(d);
-        out_offset += at[d] * out.stride(d);
+    const bool dense_rows = self.stride(-1) == 1 && out.stride(-1) == 1;
+    const auto copy_row = [&](int64_t r, const T* in, T* result) {
+      const int64_t edge = std::clamp<int64_t>(upper ? r + diagonal : r + diagonal + 1, 0, cols);
+      const int64_t first = upper ? edge : 0, last = upper ? cols : edge;
+      if (dense_rows) {
+        if (in != result) std::copy(in + first, in + last, result + first);
+        std::fill(result, result + first, T{});
+        std::fill(result + last, result + cols, T{});
+        return;
       }
-      for (int64_t r = 0; r < rows; ++r) {
-        const int64_t edge = std::clamp<int64_t>(upper ? r + diagonal : r + diagonal + 1, 0, cols);
-        const T* in_row = from + in_offset + r * self.stride(-2);
-        T* out_row = to + out_offset + r * out.stride(-2);
-        for (int64_t c = 0; c < cols; ++c) {
-          const bool keep = upper ? c >= edge : c < edge;
-          out_row[c * out.stride(-1)] = keep ? in_row[c * self.stride(-1)] : T{};
+      for (int64_t c = 0; c < cols; ++c) {
+        result[c * out.stride(-1)] = c >= first && c < last ? in[c * self.stride(-1)] : T{};
+      }
+    };
+    const int64_t grain = std::max<int64_t>(1, at::internal::GRAIN_SIZE / cols);
+    at::parallel_for(0, matrices * rows, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end;) {
+        int64_t in_offset = 0, out_offset = 0, rest = row / rows;
+        for (int64_t d = rank - 3; d >= 0; rest /= self.size(d), --d) {
+          in_offset += rest % self.size(d) * self.stride(d);
+          out_offset += rest % self.size(d) * out.stride(d);
+        }
+        int64_t r = row % rows;
+        for (; r < rows && row < end; ++r, ++row) {
+          copy_row(r, from + in_offset + r * self.stride(-2), to + out_offset + r * out.stride(-2));
         }
       }
-      for (int64_t d = rank - 3; d >= 0 && ++at[d] == self.size(d); --d) at[d] = 0;
-    }
+    });
   });
 }
 

@@ -62,6 +62,7 @@ struct Plan {
   bool permuted = false;    // whether `order` is not self's own
   DimVector result_sizes;   // of index(): index's broadcast shape stands where the indexed dimensions were
   DimVector index_sizes;
+  DimVector indexed_dims;
   std::vector<int64_t> offsets;
   int64_t outer = 1, indexed = 1, inner = 1;
   cpu::SliceGeometry geometry() const {
@@ -69,10 +70,11 @@ struct Plan {
   }
 };
 
-Plan make_plan(const Tensor& self, const std::vector<Tensor>& indices) {
+// All of it but `offsets`, for which the indices' elements are read.
+Plan make_shapes(const Tensor& self, const std::vector<Tensor>& indices) {
   Plan p;
   const int64_t rank = self.dim(), given = static_cast<int64_t>(indices.size());
-  DimVector indexed;
+  DimVector& indexed = p.indexed_dims;
   bool first_shape = true;
   for (int64_t d = 0; d < given; ++d) {
     const Tensor& index = indices[static_cast<size_t>(d)];
@@ -115,7 +117,12 @@ Plan make_plan(const Tensor& self, const std::vector<Tensor>& indices) {
     p.result_sizes.push_back(self.sizes()[d]);
   }
   for (int64_t d = 0; d < rank; ++d) p.permuted |= p.order[static_cast<size_t>(d)] != d;
+  return p;
+}
 
+Plan make_plan(const Tensor& self, const std::vector<Tensor>& indices) {
+  Plan p = make_shapes(self, indices);
+  const DimVector& indexed = p.indexed_dims;
   int64_t count = 1;
   for (int64_t n : p.index_sizes) count *= n;
   p.offsets.assign(static_cast<size_t>(count), 0);
@@ -138,25 +145,34 @@ bool none_defined(const std::vector<Tensor>& indices) {
   return std::none_of(indices.begin(), indices.end(), [](const Tensor& t) { return t.defined(); });
 }
 
-Tensor& put_into(Tensor& self, const IndexList& given, const Tensor& values, bool accumulate) {
+void check_number(const Tensor& self, const IndexList& given) {
   TORCH_CHECK_INDEX(given.size() <= static_cast<size_t>(self.dim()), "too many indices for tensor of dimension ", self.dim(),
                     " (got ", given.size(), ")");
+}
+
+void check_target(const Tensor& self, const IndexList& given, const Tensor& values) {
+  check_number(self, given);
   TORCH_CHECK(
       self.scalar_type() == values.scalar_type(), "Index put requires the source and destination dtypes match, got ",
       toString(self.scalar_type()), " for the destination and ", toString(values.scalar_type()), " for the source.");
   structured::check_no_internal_overlap(self);
+}
+
+void check_values(const Tensor& values, IntArrayRef sizes) {
+  bool fits = values.dim() <= static_cast<int64_t>(sizes.size());
+  for (int64_t k = 1; fits && k <= values.dim(); ++k) {
+    const int64_t n = values.sizes()[values.dim() - k];
+    fits = n == 1 || n == sizes[sizes.size() - static_cast<size_t>(k)];
+  }
+  TORCH_CHECK(fits, "shape mismatch: value tensor of shape ", values.sizes(),
+              " cannot be broadcast to indexing result of shape ", sizes);
+}
+
+Tensor& put_into(Tensor& self, const IndexList& given, const Tensor& values, bool accumulate) {
+  check_target(self, given, values);
   const std::vector<Tensor> indices = expand_masks(self, given);
   const Plan p = make_plan(self, indices);
-  {
-    bool fits = values.dim() <= static_cast<int64_t>(p.result_sizes.size());
-    for (int64_t k = 1; fits && k <= values.dim(); ++k) {
-      const int64_t n = values.sizes()[values.dim() - k];
-      fits = n == 1 || n == p.result_sizes[p.result_sizes.size() - static_cast<size_t>(k)];
-    }
-    TORCH_CHECK(
-        fits, "shape mismatch: value tensor of shape ", values.sizes(), " cannot be broadcast to indexing result of shape ",
-        p.result_sizes);
-  }
+  check_values(values, p.result_sizes);
   if (self.numel() == 0 || p.offsets.empty()) return self;
   const Tensor from = dense(at::expand(apart_from(self, values), p.result_sizes));
   Tensor view = p.permuted ? at::permute(self, p.order) : self;
@@ -171,11 +187,22 @@ Tensor& put_into(Tensor& self, const IndexList& given, const Tensor& values, boo
   return self;
 }
 
+void check_on_meta(const char* op, const Tensor& self) {
+  TORCH_CHECK(self.is_meta(), op, "(): expected self on meta as its indices or values are, but got ", self.device());
+}
+
 }  // namespace
 
+// Masks on meta have no places: their nonzero() says so.
+Tensor index_meta(const Tensor& self, const IndexList& given) {
+  check_number(self, given);
+  check_on_meta("index", self);
+  const std::vector<Tensor> indices = expand_masks(self, given);
+  return empty_contiguous(make_shapes(self, indices).result_sizes, self.scalar_type(), self.device());
+}
+
 Tensor index_cpu(const Tensor& self, const IndexList& given) {
-  TORCH_CHECK_INDEX(given.size() <= static_cast<size_t>(self.dim()), "too many indices for tensor of dimension ", self.dim(),
-                    " (got ", given.size(), ")");
+  check_number(self, given);
   const std::vector<Tensor> indices = expand_masks(self, given);
   if (none_defined(indices)) return at::clone(self, MemoryFormat::Contiguous);
   const Plan p = make_plan(self, indices);
@@ -184,6 +211,25 @@ Tensor index_cpu(const Tensor& self, const IndexList& given) {
   const Tensor x = dense(p.permuted ? at::permute(self, p.order) : self);
   cpu::take_slices(out.mutable_data_ptr(), x.const_data_ptr(), p.geometry(), static_cast<int64_t>(self.itemsize()));
   return out;
+}
+
+Tensor& index_put_meta_(Tensor& self, const IndexList& given, const Tensor& values, bool) {
+  check_target(self, given, values);
+  check_on_meta("index_put_", self);
+  bool places_known = true;
+  for (size_t i = 0; i < given.size(); ++i) {
+    const std::optional<Tensor> index = given.get(i);
+    places_known = places_known && !(index && index->defined() && index->is_meta() && is_mask(*index));
+  }
+  if (places_known) check_values(values, make_shapes(self, expand_masks(self, given)).result_sizes);
+  return self;
+}
+Tensor index_put_meta(const Tensor& self, const IndexList& given, const Tensor& values, bool accumulate) {
+  Tensor out = at::clone(self, MemoryFormat::Contiguous);
+  return index_put_meta_(out, given, values, accumulate);
+}
+Tensor& index_put_impl_meta_(Tensor& self, const IndexList& given, const Tensor& values, bool accumulate, bool) {
+  return index_put_meta_(self, given, values, accumulate);
 }
 
 Tensor index_put_cpu(const Tensor& self, const IndexList& indices, const Tensor& values, bool accumulate) {

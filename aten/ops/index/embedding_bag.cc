@@ -56,6 +56,36 @@ void ask_for_rows(const T* table, const int64_t* index, int64_t n, int64_t width
   }
 }
 
+// The indices, the bag of each, how many of each bag count, and whether each does.
+struct Bags {
+  Tensor indices, bag_of, sizes, used;
+};
+
+// The result by composition; `best` has the rows with the greatest elements, where these are wanted.
+std::tuple<Tensor, Tensor, Tensor, Tensor> composed(const Tensor& weight, const Bags& bags, const Tensor& best,
+                                                    bool scale_grad_by_freq, int64_t mode, bool sparse,
+                                                    const std::optional<Tensor>& per_sample_weights, int64_t padding) {
+  const DimVector sizes = {bags.sizes.size(0), weight.size(1)};
+  if (mode == kMax) {
+    const Tensor taken = weight.size(0) == 0 ? at::zeros(sizes, weight.options()) : at::gather(weight, 0, best);
+    const Tensor empty_bags = at::unsqueeze(at::eq(bags.sizes, Scalar(0)), 1);
+    return {at::masked_fill(taken, empty_bags, Scalar(0)), bags.bag_of, bags.sizes, best};
+  }
+  // Without padding the sums of 16-bit numbers are rounded once, as PyTorch's are.
+  const ScalarType type = weight.scalar_type();
+  const ScalarType wide = isReducedFloatingType(type) && padding < 0 ? kFloat : type;
+  Tensor values = at::to(at::embedding(weight, bags.indices, padding, scale_grad_by_freq, sparse), wide);
+  if (per_sample_weights.has_value() && per_sample_weights->defined()) {
+    values = at::mul(values, at::unsqueeze(at::to(*per_sample_weights, wide), 1));
+  }
+  if (padding >= 0) values = at::masked_fill(values, at::unsqueeze(at::eq(bags.used, Scalar(0)), 1), Scalar(0));
+  Tensor result = at::to(at::index_add(at::zeros(sizes, values.options()), 0, bags.bag_of, values), type);
+  if (mode == kMean) {
+    result = at::div(result, at::to(at::unsqueeze(at::clamp_min(bags.sizes, Scalar(1)), 1), weight.scalar_type()));
+  }
+  return {result, bags.bag_of, bags.sizes, best};
+}
+
 }  // namespace
 
 // The result, the bag of each index, the number of indices of each bag (padding does not count), and for kMax the rows
@@ -97,6 +127,15 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag_padding(const Tensor& w
               "include_last_offset: number of offsets should be at least 1");
   const int64_t bags = offsets.numel() - (include_last_offset ? 1 : 0);
   TORCH_CHECK(bags > 0 || count == 0, "embedding_bag: ", count, " indices and no bag for them");
+  if (weight.is_meta()) {
+    const auto unknown = [&](IntArrayRef sizes, ScalarType type) {
+      return empty_contiguous(sizes, type, weight.device());
+    };
+    const Bags bags_of_meta{at::to(indices, kLong), unknown({count}, kLong), unknown({bags}, kLong),
+                            unknown({count}, kBool)};
+    const Tensor best = mode == kMax ? unknown({bags, width}, kLong) : unknown({0}, kLong);
+    return composed(weight, bags_of_meta, best, scale_grad_by_freq, mode, sparse, per_sample_weights, padding);
+  }
   // The bags are laid out on the CPU, for any device.
   const Tensor flat = dense(at::to(indices, Device(kCPU), kLong));
   const Tensor starts = dense(at::to(offsets, Device(kCPU), kLong));
@@ -171,19 +210,9 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag_padding(const Tensor& w
       }
       seen[static_cast<size_t>(b)] = true;
     }
-    max_indices = here(max_indices);
-    const Tensor taken = rows == 0 ? at::zeros({bags, width}, weight.options()) : at::gather(weight, 0, max_indices);
-    const Tensor empty_bags = at::unsqueeze(at::eq(here(sizes), Scalar(0)), 1);
-    return {at::masked_fill(taken, empty_bags, Scalar(0)), here(bag_of), here(sizes), max_indices};
   }
-  const Tensor bags_here = here(bag_of), sizes_here = here(sizes);
-  Tensor values = at::embedding(weight, here(flat), padding, scale_grad_by_freq, sparse);
-  if (weighted) values = at::mul(values, at::unsqueeze(*per_sample_weights, 1));
-  if (padding >= 0) values = at::masked_fill(values, at::unsqueeze(at::eq(here(used), Scalar(0)), 1), Scalar(0));
-  Tensor result = at::index_add(at::zeros({bags, width}, weight.options()), 0, bags_here, values);
-  if (mode == kMean)
-    result = at::div(result, at::to(at::unsqueeze(at::clamp_min(sizes_here, Scalar(1)), 1), weight.scalar_type()));
-  return {result, bags_here, sizes_here, here(max_indices)};
+  return composed(weight, {here(flat), here(bag_of), here(sizes), here(used)}, here(max_indices), scale_grad_by_freq,
+                  mode, sparse, per_sample_weights, padding);
 }
 std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag(const Tensor& weight, const Tensor& indices,
                                                          const Tensor& offsets, bool scale_grad_by_freq, int64_t mode,

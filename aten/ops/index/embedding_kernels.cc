@@ -96,9 +96,13 @@ void embedding_dense_backward_cpu(
 }
 
 // Rows named by `indices` whose norm exceeds max_norm are scaled down to it.
-Tensor& embedding_renorm_inplace(Tensor& self, const Tensor& indices, double max_norm, double norm_type) {
+Tensor& embedding_renorm_meta_(Tensor& self, const Tensor& indices, double, double) {
   TORCH_CHECK(self.dim() == 2, "'self' must be 2-D");
   check_indices("embedding_renorm_", indices);
+  return self;
+}
+Tensor& embedding_renorm_inplace(Tensor& self, const Tensor& indices, double max_norm, double norm_type) {
+  embedding_renorm_meta_(self, indices, max_norm, norm_type);
   const Tensor index = dense(indices, ScalarType::Long);
   check_index_in_self(index, self.sizes()[0]);
   if (self.numel() == 0) return self;

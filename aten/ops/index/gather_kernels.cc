@@ -161,7 +161,7 @@ Tensor& gather_out(const Tensor& self, int64_t dim, const Tensor& index, bool sp
     check_index_range(dense_index("gather", index), d, size_at(self, d), false);
   }
   structured::Target target("gather", out, spec, structured::overlap(out, self, index), false, false);
-  if (!out.is_meta()) gather_cpu(self, dim, index, sparse_grad, target.tensor());
+  gather_cpu(self, dim, index, sparse_grad, target.tensor());
   target.commit();
   return out;
 }

@@ -203,6 +203,45 @@ TEST(Index, PutByTensors) {
   expect_close(t, before);
 }
 
+TEST(Index, WhatIsTakenByPiecesKeepsItsOrder) {
+  const int threads = at::get_num_threads();
+  at::set_num_threads(3);
+  const std::vector<int64_t> shape{3, 5, 20'001};
+  std::vector<double> numbers, selected, coordinates, scattered, source;
+  for (int64_t i = 0; i < 3 * 5 * 20'001; ++i) numbers.push_back(static_cast<double>(i * 31 % 7 % 3));
+  scattered = numbers;
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    if (numbers[i] == 0) continue;
+    const auto at = static_cast<int64_t>(i);
+    source.push_back(static_cast<double>(source.size() % 1000));
+    scattered[i] = source.back();
+    selected.push_back(numbers[i]);
+    for (int64_t c : {at / 100'005, at / 20'001 % 5, at % 20'001}) coordinates.push_back(static_cast<double>(c));
+  }
+  const Tensor x = tensor_of(numbers, shape), mask = at::to(x, ScalarType::Bool);
+  const Tensor found = at::nonzero(x);
+  ASSERT_EQ(found.size(0), static_cast<int64_t>(selected.size()));
+  EXPECT_EQ(values(found), coordinates);
+  EXPECT_EQ(values(at::masked_select(x, mask)), selected);
+  EXPECT_EQ(values(at::masked_scatter(x, mask, tensor_of(source, {static_cast<int64_t>(source.size())}))), scattered);
+  // As many as fit, and -1 where there are no more.
+  const std::vector<double> head(coordinates.begin(), coordinates.begin() + 3 * 40'000);
+  EXPECT_EQ(values(at::nonzero_static(x, 40'000)), head);
+  const auto padded = values(at::nonzero_static(x, static_cast<int64_t>(selected.size()) + 1));
+  EXPECT_EQ(std::vector<double>(padded.end() - 3, padded.end()), (std::vector<double>{-1, -1, -1}));
+
+  // Each column to other rows.
+  std::vector<double> row_numbers;
+  for (int64_t i = 0; i < 64'000; ++i) row_numbers.push_back(static_cast<double>(i * 17 % 97));
+  const Tensor rows = tensor_of(row_numbers, {64, 1000}, ScalarType::Long), from = sample({64, 1000});
+  const Tensor to = tensor_of(std::vector<double>(97'000), {97, 1000});
+  const Tensor put = at::scatter(to, 0, rows, from), added = at::scatter_add(to, 0, rows, from);
+  at::set_num_threads(1);
+  EXPECT_EQ(values(put), values(at::scatter(to, 0, rows, from)));
+  EXPECT_EQ(values(added), values(at::scatter_add(to, 0, rows, from)));
+  at::set_num_threads(threads);
+}
+
 TEST(Index, Masked) {
   for (ScalarType type : kTypes) {
     const Tensor base = sample({3, 4}, type, 16), mask = tensor_of({1, 0, 0, 1}, {4}, ScalarType::Bool);
@@ -454,6 +493,14 @@ TEST(Index, BadArguments) {
 }
 
 }  // namespace
+// 2048 + 1 is 2048 in half.
+TEST(EmbeddingBag, SumsOfHalfAreRoundedOnce) {
+  const Tensor weight = tensor_of({2048, 1}, {2, 1}, ScalarType::Half), start = indices_of({0}, {1});
+  const Tensor index = indices_of({0, 1, 1}, {3}), ones = tensor_of({1, 1, 1}, {3}, ScalarType::Half);
+  expect_close(std::get<0>(at::embedding_bag(weight, index, start)), {2050}, 0, 0);
+  expect_close(std::get<0>(at::embedding_bag(weight, index, start, false, 0, false, ones)), {2050}, 0, 0);
+}
+
 // Bags of 0 to 5 rows, 21 columns, with an index that does not count: what adding the rows up one by one gives.
 TEST(EmbeddingBag, SumsMeansAndMaxima) {
   constexpr int64_t kWidth = 21, kRows = 9;

@@ -5,15 +5,19 @@
 #include <string_view>
 #include <vector>
 
+#include "aten/core/structured.h"
 #include "aten/core/tensor.h"
 #include "aten/core/view.h"
 #include "aten/cpu/strided_loop.h"
 #include "aten/cpu/support/visit_dtype.h"
+#include "aten/ops/creation/ops.h"
 #include "aten/ops/index/indexing.h"
 #include "aten/ops/index/kernels.h"
 #include "aten/ops/index/ops.h"
+#include "aten/ops/join/ops.h"
 #include "aten/ops/view/ops.h"
 #include "c10/parallel/parallel.h"
+#include "c10/util/accumulate.h"
 
 namespace at::native {
 namespace {
@@ -95,35 +99,68 @@ Tensor dense_mask(const Tensor& mask, IntArrayRef sizes) {
   return dense(mask.sizes() == sizes ? mask : at::expand(mask, sizes));
 }
 
-int64_t count_true(const Tensor& mask) {
-  const auto* m = static_cast<const uint8_t*>(mask.const_data_ptr());
-  return at::parallel_reduce(
-      int64_t{0}, mask.numel(), int64_t{65536}, int64_t{0},
-      [&](int64_t begin, int64_t end, int64_t sum) {
-        for (int64_t i = begin; i < end; ++i) sum += m[i] != 0;
-        return sum;
-      },
-      [](int64_t a, int64_t b) { return a + b; });
+// Which of n elements are taken, in order: pieces are counted in parallel, so that each knows where what it takes lies.
+class Taken {
+ public:
+  // count(begin, end): how many of these are.
+  template <class Count>
+  Taken(int64_t n, const Count& count) : n_(n), starts_(static_cast<size_t>((n + kPiece - 1) / kPiece) + 1) {
+    for_pieces([&](size_t piece, int64_t begin, int64_t end) { starts_[piece + 1] = count(begin, end); });
+    for (size_t piece = 1; piece < starts_.size(); ++piece) starts_[piece] += starts_[piece - 1];
+  }
+  int64_t count() const { return starts_.back(); }
+  // write(first element of a piece, number of the first that it takes, number of the first that it does not): may stop at the
+  // last one.
+  template <class Write>
+  void write(const Write& write) const {
+    for_pieces([&](size_t piece, int64_t begin, int64_t) { write(begin, starts_[piece], starts_[piece + 1]); });
+  }
+
+ private:
+  static constexpr int64_t kPiece = 16384;
+  template <class F>
+  void for_pieces(const F& f) const {
+    at::parallel_for(0, static_cast<int64_t>(starts_.size()) - 1, 4, [&](int64_t first, int64_t last) {
+      for (int64_t p = first; p < last; ++p) f(static_cast<size_t>(p), p * kPiece, std::min(n_, (p + 1) * kPiece));
+    });
+  }
+
+  int64_t n_;
+  std::vector<int64_t> starts_;
+};
+
+Taken taken_by(const uint8_t* mask, int64_t n) {
+  return {n, [mask](int64_t begin, int64_t end) {
+            int64_t count = 0;
+            for (int64_t i = begin; i < end; ++i) count += mask[i] != 0;
+            return count;
+          }};
 }
 
-void scatter_masked(const Tensor& self, const Tensor& mask, const Tensor& source) {
+void check_source(const Tensor& self, const Tensor& source) {
   TORCH_CHECK(
       self.scalar_type() == source.scalar_type(),
       "masked_scatter: expected self and source to have same dtypes but got ", toString(self.scalar_type()), " and ",
       toString(source.scalar_type()));
+}
+
+void scatter_masked(const Tensor& self, const Tensor& mask, const Tensor& source) {
+  check_source(self, source);
   const Tensor wide = dense_mask(apart_from(self, mask), self.sizes());
-  const int64_t count = count_true(wide);
-  TORCH_CHECK(count <= source.numel(), "Number of elements of source < number of ones in mask");
+  const auto* m = static_cast<const uint8_t*>(wide.const_data_ptr());
+  const Taken taken = taken_by(m, wide.numel());
+  TORCH_CHECK(taken.count() <= source.numel(), "Number of elements of source < number of ones in mask");
   const Tensor from = dense(apart_from(self, source));
   DenseInPlace work(self);
   cpu::visit_item_size(static_cast<int64_t>(self.itemsize()), [&](auto tag) {
     using T = typename decltype(tag)::type;
     T* to = static_cast<T*>(work.tensor().mutable_data_ptr());
-    const T* next = static_cast<const T*>(from.const_data_ptr());
-    const auto* m = static_cast<const uint8_t*>(wide.const_data_ptr());
-    for (int64_t i = 0; i < self.numel(); ++i) {
-      if (m[i]) to[i] = *next++;
-    }
+    const T* values = static_cast<const T*>(from.const_data_ptr());
+    taken.write([&](int64_t i, int64_t next, int64_t end) {
+      for (; next < end; ++i) {
+        if (m[i]) to[i] = values[next++];
+      }
+    });
   });
   work.commit();
 }
@@ -139,35 +176,44 @@ bool is_nonzero(T x) {
   }
 }
 
-// The flat positions of the elements that are not zero, in order.
-std::vector<int64_t> nonzero_positions(const Tensor& x) {
-  std::vector<int64_t> positions;
-  cpu::visit_all(x.scalar_type(), "nonzero", [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    const T* p = static_cast<const T*>(x.const_data_ptr());
-    const int64_t n = x.numel();
-    int64_t count = 0;
-    for (int64_t i = 0; i < n; ++i) count += is_nonzero(p[i]);
-    positions.resize(static_cast<size_t>(count) + 1);
-    int64_t at = 0;
-    for (int64_t i = 0; i < n; ++i) {
-      positions[static_cast<size_t>(at)] = i;
-      at += is_nonzero(p[i]);
-    }
-    positions.pop_back();
-  });
-  return positions;
+template <class T>
+Taken nonzeros(const T* x, int64_t n) {
+  return {n, [x](int64_t begin, int64_t end) {
+            int64_t count = 0;
+            for (int64_t i = begin; i < end; ++i) count += is_nonzero(x[i]);
+            return count;
+          }};
 }
 
-void write_coordinates(const std::vector<int64_t>& positions, int64_t count, IntArrayRef sizes, int64_t* to) {
+// The coordinates, row by row of `to`, of those elements of the dense `x` that are not zero; of the first `limit`.
+template <class T>
+void write_nonzeros(const T* x, IntArrayRef sizes, const Taken& taken, int64_t limit, int64_t* to) {
   const auto rank = static_cast<int64_t>(sizes.size());
-  for (int64_t i = 0; i < count; ++i) {
-    int64_t rest = positions[static_cast<size_t>(i)];
-    for (int64_t d = rank - 1; d >= 0; --d) {
-      to[i * rank + d] = rest % sizes[static_cast<size_t>(d)];
-      rest /= sizes[static_cast<size_t>(d)];
+  if (rank == 0) return;
+  const int64_t width = sizes[sizes.size() - 1];
+  taken.write([&](int64_t begin, int64_t next, int64_t end) {
+    end = std::min(end, limit);
+    if (next >= end) return;
+    DimVector at(static_cast<size_t>(rank));  // the coordinates of `begin`, then of the rows that follow
+    int64_t rest = begin;
+    for (int64_t d = rank - 1; d >= 0; rest /= sizes[static_cast<size_t>(d)], --d) {
+      at[static_cast<size_t>(d)] = rest % sizes[static_cast<size_t>(d)];
     }
-  }
+    int64_t column = at[static_cast<size_t>(rank - 1)];
+    for (const T* row = x + begin - column;; row += width, column = 0) {
+      // Without a branch on the element: each is written where the next that is not zero belongs.
+      for (; column < width && next < end; ++column) {
+        int64_t* const place = to + next * rank;
+        for (int64_t d = 0; d < rank - 1; ++d) place[d] = at[static_cast<size_t>(d)];
+        place[rank - 1] = column;
+        next += is_nonzero(row[column]);
+      }
+      if (next == end) return;
+      for (int64_t d = rank - 2; d >= 0 && ++at[static_cast<size_t>(d)] == sizes[static_cast<size_t>(d)]; --d) {
+        at[static_cast<size_t>(d)] = 0;
+      }
+    }
+  });
 }
 
 }  // namespace
@@ -195,6 +241,18 @@ Tensor& masked_fill_tensor_inplace(Tensor& self, const Tensor& mask, const Tenso
   return masked_fill_inplace(self, mask, scalar_value(value));
 }
 
+Tensor masked_scatter_meta(const Tensor& self, const Tensor& mask, const Tensor& source) {
+  check_mask("masked_scatter", mask);
+  check_source(self, source);
+  structured::check_one_device(self, mask, source);
+  return empty_contiguous(broadcast_shapes(mask.sizes(), self.sizes()), self.scalar_type(), self.device());
+}
+Tensor& masked_scatter_meta_(Tensor& self, const Tensor& mask, const Tensor& source) {
+  check_inplace_mask("masked_scatter_", self, mask);
+  check_source(self, source);
+  structured::check_one_device(self, mask, source);
+  return self;
+}
 Tensor masked_scatter_cpu(const Tensor& self, const Tensor& mask, const Tensor& source) {
   check_mask("masked_scatter", mask);
   const DimVector shape = broadcast_shapes(mask.sizes(), self.sizes());
@@ -208,6 +266,14 @@ Tensor& masked_scatter_inplace(Tensor& self, const Tensor& mask, const Tensor& s
   return self;
 }
 
+Tensor masked_scatter_backward(const Tensor& grad_output, const Tensor& mask, IntArrayRef sizes) {
+  const Tensor used = at::masked_select(grad_output, mask);
+  const int64_t length = c10::multiply_integers(sizes.begin(), sizes.end()), missing = length - used.numel();
+  TORCH_CHECK(missing >= 0, "masked_scatter_backward: a source of size ", sizes,
+              " has fewer elements than the mask has true ones, ", used.numel());
+  return at::reshape(at::cat({used, at::zeros({missing}, used.options())}, 0), sizes);
+}
+
 Tensor masked_select_cpu(const Tensor& self, const Tensor& mask) {
   TORCH_CHECK(
       mask.scalar_type() == ScalarType::Bool || mask.scalar_type() == ScalarType::Byte,
@@ -218,25 +284,33 @@ Tensor masked_select_cpu(const Tensor& self, const Tensor& mask) {
   }
   const DimVector shape = broadcast_shapes(mask.sizes(), self.sizes());
   const Tensor x = dense(self.sizes() == IntArrayRef(shape) ? self : at::expand(self, shape)), m = dense_mask(mask, shape);
-  Tensor out = empty_contiguous({count_true(m)}, self.scalar_type(), self.device());
+  const auto* keep = static_cast<const uint8_t*>(m.const_data_ptr());
+  const Taken taken = taken_by(keep, m.numel());
+  Tensor out = empty_contiguous({taken.count()}, self.scalar_type(), self.device());
   cpu::visit_item_size(static_cast<int64_t>(self.itemsize()), [&](auto tag) {
     using T = typename decltype(tag)::type;
     T* to = static_cast<T*>(out.mutable_data_ptr());
     const T* from = static_cast<const T*>(x.const_data_ptr());
-    const auto* keep = static_cast<const uint8_t*>(m.const_data_ptr());
-    for (int64_t i = 0, n = x.numel(); i < n; ++i) {
-      if (keep[i]) *to++ = from[i];
-    }
+    taken.write([&](int64_t i, int64_t next, int64_t end) {
+      for (; next < end; ++i) {
+        to[next] = from[i];
+        next += keep[i] != 0;
+      }
+    });
   });
   return out;
 }
 
 Tensor nonzero_cpu(const Tensor& self) {
   const Tensor x = dense(self);
-  const std::vector<int64_t> positions = nonzero_positions(x);
-  const auto count = static_cast<int64_t>(positions.size());
-  Tensor out = empty_contiguous({count, self.dim()}, ScalarType::Long, self.device());
-  write_coordinates(positions, count, self.sizes(), static_cast<int64_t*>(out.mutable_data_ptr()));
+  Tensor out;
+  cpu::visit_all(x.scalar_type(), "nonzero", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* const elements = static_cast<const T*>(x.const_data_ptr());
+    const Taken taken = nonzeros(elements, x.numel());
+    out = empty_contiguous({taken.count(), self.dim()}, ScalarType::Long, self.device());
+    write_nonzeros(elements, self.sizes(), taken, taken.count(), static_cast<int64_t*>(out.mutable_data_ptr()));
+  });
   return out;
 }
 
@@ -245,12 +319,17 @@ TensorSpec nonzero_static_meta(const Tensor& self, int64_t size, int64_t) {
   return {{size, self.dim()}, {}, ScalarType::Long, self.device()};
 }
 void nonzero_static_cpu(const Tensor& self, int64_t size, int64_t fill_value, Tensor& out) {
-  const std::vector<int64_t> positions = nonzero_positions(dense(self));
-  const int64_t count = std::min<int64_t>(size, static_cast<int64_t>(positions.size()));
+  const Tensor x = dense(self);
   DenseOut y(out);
   auto* to = y.data<int64_t>();
-  write_coordinates(positions, count, self.sizes(), to);
-  std::fill(to + count * self.dim(), to + size * self.dim(), fill_value);
+  cpu::visit_all(x.scalar_type(), "nonzero", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* const elements = static_cast<const T*>(x.const_data_ptr());
+    const Taken taken = nonzeros(elements, x.numel());
+    const int64_t count = std::min(size, taken.count());
+    write_nonzeros(elements, self.sizes(), taken, count, to);
+    std::fill(to + count * self.dim(), to + size * self.dim(), fill_value);
+  });
   y.commit();
 }
 

@@ -11,11 +11,26 @@
 
 namespace at::native {
 
-// 0 repeated repeats[0] times, 1 repeated repeats[1] times, ...
-Tensor repeat_interleave_tensor(const Tensor& repeats, std::optional<int64_t> output_size) {
+namespace {
+
+void check_repeats(const Tensor& repeats) {
   TORCH_CHECK(repeats.dim() == 1, "repeat_interleave only accept 1D vector as repeat");
   TORCH_CHECK_NOT_IMPLEMENTED(repeats.scalar_type() == ScalarType::Long || repeats.scalar_type() == ScalarType::Int,
                               "repeats has to be Long or Int tensor");
+}
+
+}  // namespace
+
+Tensor repeat_interleave_tensor_meta(const Tensor& repeats, std::optional<int64_t> output_size) {
+  check_repeats(repeats);
+  TORCH_CHECK_NOT_IMPLEMENTED(output_size.has_value(), "cannot repeat_interleave a meta tensor without output_size");
+  TORCH_CHECK(*output_size >= 0, "repeat_interleave: output_size ", *output_size, " is negative");
+  return empty_contiguous({*output_size}, repeats.scalar_type(), repeats.device());
+}
+
+// 0 repeated repeats[0] times, 1 repeated repeats[1] times, ...
+Tensor repeat_interleave_tensor(const Tensor& repeats, std::optional<int64_t> output_size) {
+  check_repeats(repeats);
   const Tensor counts = dense(at::to(repeats, ScalarType::Long));
   const int64_t* count = counts.data_ptr<int64_t>();
   int64_t total = 0;

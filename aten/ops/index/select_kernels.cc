@@ -237,8 +237,12 @@ TensorSpec index_fill_meta(const Tensor& self, int64_t dim, const Tensor& index,
   return fill_spec(self, dim, index);
 }
 void index_fill_cpu(const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value, Tensor& out) {
-  at::copy_(out, self);
-  fill_into(out, dim, wrapped_index(self, dim, index), value);
+  // All memory is there before what the caller gave is written.
+  const Tensor places = wrapped_index(self, dim, index);
+  DenseOut result(out);
+  at::copy_(result.tensor(), self);
+  fill_into(result.tensor(), dim, places, value);
+  result.commit();
 }
 Tensor& index_fill_inplace(Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
   fill_spec(self, dim, index);
@@ -348,13 +352,10 @@ void check_put(const Tensor& self, const Tensor& index, const Tensor& source) {
   TORCH_CHECK_INDEX(!(self.numel() == 0 && index.numel() != 0), "put_(): Tried to put elements into an empty tensor");
 }
 
-void put_into(const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate) {
-  std::vector<int64_t> wrapped;
-  const Tensor places = dense(apart_from(self, index));
-  const int64_t* offsets = flat_offsets(places, self.numel(), wrapped);
+void put_at(const Tensor& self, const int64_t* offsets, const Tensor& source, bool accumulate) {
   const Tensor from = dense(apart_from(self, source));
   DenseInPlace work(self);
-  const cpu::SliceGeometry g{1, 0, 1, offsets, index.numel()};
+  const cpu::SliceGeometry g{1, 0, 1, offsets, source.numel()};
   if (accumulate) {
     cpu::add_slices(work.tensor().mutable_data_ptr(), from.const_data_ptr(), g, self.scalar_type(), 1, 0, 1);
   } else {
@@ -382,13 +383,19 @@ TensorSpec put_meta(const Tensor& self, const Tensor& index, const Tensor& sourc
   return spec_like(self);
 }
 void put_cpu(const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate, Tensor& out) {
+  // A bad index is found before what the caller gave is written.
+  std::vector<int64_t> wrapped;
+  const Tensor places = dense(index);
+  const int64_t* offsets = flat_offsets(places, self.numel(), wrapped);
   at::copy_(out, self);
-  put_into(out, index, source, accumulate);
+  put_at(out, offsets, source, accumulate);
 }
 Tensor& put_inplace(Tensor& self, const Tensor& index, const Tensor& source, bool accumulate) {
   check_put(self, index, source);
   structured::check_no_internal_overlap(self);
-  put_into(self, index, source, accumulate);
+  std::vector<int64_t> wrapped;
+  const Tensor places = dense(apart_from(self, index));
+  put_at(self, flat_offsets(places, self.numel(), wrapped), source, accumulate);
   return self;
 }
 

@@ -60,8 +60,9 @@ Tensor unsafe_masked_index_put_accumulate(const Tensor& self, const Tensor& mask
                                           const Tensor& values) {
   check_mask("_unsafe_masked_index_put_accumulate", mask);
   if (self.numel() == 0) return at::clone(self);
-  return at::index_put(self, clamped(self, indices), at::masked_fill(values, at::eq(mask, Scalar(false)), Scalar(0)),
-                       /*accumulate=*/true);
+  // Under autocast index_put promotes, this does not.
+  const Tensor kept = at::masked_fill(values, at::eq(mask, Scalar(false)), Scalar(0));
+  return at::to(at::index_put(self, clamped(self, indices), kept, /*accumulate=*/true), self.scalar_type());
 }
 
 // The rows that the mask keeps, and where each row of the whole went; -1 for those that are gone.

@@ -378,12 +378,16 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq_meta(const Tensor& self,
   const int64_t m = self.size(-2), n = self.size(-1);
   const IntArrayRef right = b.sizes();
   const DimVector batch = broadcast_shapes(batch_of(self.sizes()), vector ? batch_of(right, 1) : batch_of(right));
-  DimVector solution = with(batch, {n}), residuals = batch;
-  if (!vector) solution.push_back(b.size(-1)), residuals.push_back(b.size(-1));
+  const DimVector both = with(batch, {std::max(m, n), vector ? 1 : b.size(-1)});
+  const Tensor columns = empty_with_strides(both, column_strides(both), self.scalar_type(), self.device());
+  Tensor solution = at::narrow(columns, -2, 0, n);
+  if (vector) solution = at::squeeze(solution, -1);
+  DimVector residuals = batch;
+  if (!vector) residuals.push_back(b.size(-1));
   if (m <= n || driver == Driver::kGelsy) residuals = {0};
   const bool has_values = driver == Driver::kGelsd || driver == Driver::kGelss;
   const TensorOptions reals = self.options().dtype(real);
-  return {at::empty(solution, self.options()), at::empty(residuals, reals),
+  return {at::clone(solution), at::empty(residuals, reals),
           at::empty(driver == Driver::kGels ? DimVector{0} : batch, self.options().dtype(kLong)),
           at::empty(has_values ? with(batch, {std::min(m, n)}) : DimVector{0}, reals)};
 }

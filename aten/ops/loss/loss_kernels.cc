@@ -27,6 +27,7 @@
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/shared/arguments.h"
 #include "aten/ops/shared/one_pass.h"
+#include "aten/ops/shared/value_checks.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
 #include "c10/parallel/parallel.h"
@@ -228,9 +229,8 @@ Tensor binary_cross_entropy(
               self.scalar_type());
   const Tensor target =
       self.sizes() == given_target.sizes() ? given_target : at::reshape(given_target, self.sizes());
-  TORCH_CHECK(
-      self.numel() == 0 || (at::item(at::all(at::logical_and(at::ge(self, Scalar(0)), at::le(self, Scalar(1))))).toBool()),
-      "all elements of input should be between 0 and 1");
+  TORCH_CHECK(self.numel() == 0 || holds(at::logical_and(at::ge(self, Scalar(0)), at::le(self, Scalar(1)))),
+              "all elements of input should be between 0 and 1");
   const Tensor log_x = at::clamp_min(at::log(self), Scalar(-100));
   const Tensor log_rest = at::clamp_min(at::log1p(at::neg(self)), Scalar(-100));
   const Tensor loss = at::sub(at::mul(at::sub(target, Scalar(1)), log_rest), at::mul(target, log_x));

@@ -396,5 +396,44 @@ TEST(Loss, BadArguments) {
   expect_error<Error>([&] { at::mse_loss(x, x, 7); }, "7 is not a valid value for reduction");
 }
 
+// Values and gradients are those of recorded calls, in //tests/conformance.
+TEST(LossGradients, BadArguments) {
+  const Tensor one = tensor_of({1}, {}), x = sample({4, 3});
+  expect_error<Error>([&] { at::binary_cross_entropy_backward(one, x, sample({2})); },
+                      "expected a target of size [4, 3]");
+  expect_error<Error>([&] { at::binary_cross_entropy_backward(one, x, x, {}, 7); },
+                      "7 is not a valid value for reduction");
+  expect_error<Error>([&] { at::soft_margin_loss_backward(one, x, x, -1); }, "-1 is not a valid value for reduction");
+  const Tensor y = indices_of({0, 1, 2, 0}, {4});
+  expect_error<Error>([&] { at::multi_margin_loss_backward(one, x, y, 3, 1); }, "only p == 1 and p == 2 supported");
+  expect_error<Error>(
+      [&] {
+        at::multi_margin_loss_backward(one, x, indices_of({0, 1, 3, 0}, {4}), 1, 1);
+      },
+      "target out of range");
+  expect_error<Error>([&] { at::multi_margin_loss_backward(sample({2}), x, y, 1, 1, {}, Reduction::None); },
+                      "expected grad_output with 4 elements");
+  const Tensor labels = indices_of({0, 1, -1, -1, 0, 0, 2, 1, 0, 1, -1, 0}, {4, 3});
+  expect_error<Error>([&] { at::multilabel_margin_loss_backward(one, x, labels, Reduction::Sum, sample({3})); },
+                      "expected is_target of size [4, 3]");
+  expect_error<Error>(
+      [&] {
+        at::_cdist_backward(sample({4, 2}), x, sample({2, 3}), -1, sample({4, 2}));
+      },
+      "expected p that is not negative, but got -1");
+  expect_error<Error>(
+      [&] {
+        at::_cdist_backward(sample({4, 3}), x, sample({2, 3}), 2, sample({4, 2}));
+      },
+      "expected grad_output and cdist of size [4, 2]");
+  expect_error<Error>(
+      [&] {
+        at::_cdist_backward(sample({4, 2}), x, sample({2, 2}), 2, sample({4, 2}));
+      },
+      "the same number of columns");
+  expect_error<Error>([&] { at::_pdist_backward(sample({5}), x, 2, sample({5})); },
+                      "of 6 elements, but got [5] and [5]");
+}
+
 }  // namespace
 }  // namespace at::testing

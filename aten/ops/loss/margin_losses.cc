@@ -14,9 +14,11 @@
 #include "aten/ops/index/ops.h"
 #include "aten/ops/loss/kernels.h"
 #include "aten/ops/loss/ops.h"
+#include "aten/ops/loss/rows.h"
 #include "aten/ops/pointwise/ops.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/scan/ops.h"
+#include "aten/ops/shared/value_checks.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
 #include "c10/parallel/parallel.h"
@@ -39,33 +41,47 @@ Tensor as_batch(const char* op, const Tensor& self) {
   return self.dim() == 2 ? self : at::reshape(self, {1, self.numel()});
 }
 
+// The targets of as many rows, each a class.
+Tensor checked_target(const char* op, const Tensor& self, const Tensor& x, const Tensor& target) {
+  TORCH_CHECK(target.dim() <= 1 && target.numel() == x.size(0), op,
+              ": target tensor should be 1-D with size equal to the number of input samples (batch size). "
+              "Expected target size [",
+              x.size(0), "], but got ", target.sizes(), ". Input has shape ", self.sizes(), ".");
+  TORCH_CHECK(target.scalar_type() == kLong, "expected scalar type Long but found ", target.scalar_type());
+  const Tensor y = at::reshape(target, {x.size(0), 1});
+  TORCH_CHECK(y.numel() == 0 || holds(at::logical_and(at::ge(y, Scalar(0)), at::lt(y, Scalar(x.size(1))))),
+              "target out of range");
+  return y;
+}
+
 }  // namespace
+
+MarginRows margin_rows(const char* op, const Tensor& self, const Tensor& target, const Scalar& p, const Scalar& margin,
+                       const std::optional<Tensor>& weight) {
+  TORCH_CHECK(!p.isComplex() && !margin.isComplex(), op, ": p and margin must be real");
+  const double power = p.toDouble();
+  TORCH_CHECK(power == 1 || power == 2, op, ": only p == 1 and p == 2 supported");
+  const Tensor x = as_batch(op, self);
+  MarginRows rows;
+  rows.target = checked_target(op, self, x, target);
+  rows.differences = at::add(at::sub(x, at::gather(x, 1, rows.target)), margin);
+  rows.squared = power == 2;
+  if (weight.has_value() && weight->defined()) {
+    TORCH_CHECK(weight->dim() <= 1 && weight->numel() == x.size(1), "inconsistent weight size, expected ", x.size(1),
+                " but got ", weight->sizes());
+    rows.weight = at::reshape(at::index_select(*weight, 0, at::reshape(rows.target, {-1})), {x.size(0), 1});
+  }
+  return rows;
+}
 
 // sum over i != y of max(0, margin - x[y] + x[i])^p weight[y] / C
 Tensor multi_margin_loss(const Tensor& self, const Tensor& target, const Scalar& p, const Scalar& margin,
                          const std::optional<Tensor>& weight, int64_t reduction) {
-  TORCH_CHECK(!p.isComplex() && !margin.isComplex(), "multi_margin_loss: p and margin must be real");
-  const double power = p.toDouble();
-  TORCH_CHECK(power == 1 || power == 2, "multi_margin_loss: only p == 1 and p == 2 supported");
-  const Tensor x = as_batch("multi_margin_loss", self);
-  TORCH_CHECK(target.dim() <= 1 && target.numel() == x.size(0),
-              "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). "
-              "Expected target size [", x.size(0), "], but got ", target.sizes(), ". Input has shape ", self.sizes(), ".");
-  TORCH_CHECK(target.scalar_type() == kLong, "expected scalar type Long but found ", target.scalar_type());
-  const int64_t classes = x.size(1);
-  const Tensor y = at::reshape(target, {x.size(0), 1});
-  if (y.numel() > 0) {
-    TORCH_CHECK(at::item(at::all(at::logical_and(at::ge(y, Scalar(0)), at::lt(y, Scalar(classes))))).toBool(),
-                "target out of range");
-  }
-  Tensor z = at::clamp_min(at::add(at::sub(x, at::gather(x, 1, y)), margin), Scalar(0));
-  if (power == 2) z = at::square(z);
-  if (weight.has_value() && weight->defined()) {
-    TORCH_CHECK(weight->dim() <= 1 && weight->numel() == classes, "inconsistent weight size, expected ", classes,
-                " but got ", weight->sizes());
-    z = at::mul(z, at::reshape(at::index_select(*weight, 0, at::reshape(y, {-1})), {x.size(0), 1}));
-  }
-  const Tensor loss = at::div(at::sum(at::scatter(z, 1, y, Scalar(0)), IntArrayRef{1}), Scalar(classes));
+  const MarginRows rows = margin_rows("multi_margin_loss", self, target, p, margin, weight);
+  Tensor z = at::clamp_min(rows.differences, Scalar(0));
+  if (rows.squared) z = at::square(z);
+  if (rows.weight.defined()) z = at::mul(z, rows.weight);
+  const Tensor loss = at::div(at::sum(at::scatter(z, 1, rows.target, Scalar(0)), IntArrayRef{1}), Scalar(z.size(1)));
   const Tensor result = reduced(loss, reduction);
   return self.dim() < 2 && reduction == Reduction::None ? at::reshape(result, target.sizes()) : result;
 }
@@ -121,33 +137,46 @@ std::tuple<Tensor, Tensor> multilabel_margin_loss_on_cpu(const Tensor& self, con
   return {self.dim() < 2 && reduction == Reduction::None ? at::reshape(result, {}) : result, is_target};
 }
 
+// Lists of classes as self has them, as rows.
+Tensor checked_labels(const char* op, const Tensor& self, const Tensor& x, const Tensor& target) {
+  TORCH_CHECK(target.sizes() == self.sizes(), "inconsistent target size: ", target.sizes(),
+              " for input of size: ", self.sizes());
+  TORCH_CHECK(target.scalar_type() == kLong, "expected scalar type Long but found ", target.scalar_type());
+  const Tensor y = at::reshape(target, x.sizes());
+  TORCH_CHECK(y.numel() == 0 || holds(at::logical_and(at::ge(y, Scalar(-1)), at::lt(y, Scalar(x.size(1))))), op,
+              ": target is out of range");
+  return y;
+}
+
+LabelRows rows_of_labels(const Tensor& x, const Tensor& y) {
+  LabelRows rows{x, at::clamp_min(y, Scalar(0)), at::cumprod(at::to(at::ge(y, Scalar(0)), x.scalar_type()), 1),
+                 Tensor()};
+  const Tensor of_targets = at::unsqueeze(at::gather(x, 1, rows.target), 2);
+  rows.differences = at::add(at::sub(at::unsqueeze(x, 1), of_targets), Scalar(1));
+  return rows;
+}
+
 }  // namespace
+
+LabelRows label_rows(const char* op, const Tensor& self, const Tensor& target) {
+  const Tensor x = as_batch(op, self);
+  return rows_of_labels(x, checked_labels(op, self, x, target));
+}
 
 // sum over targets j (up to the first -1) and i that are none of max(0, 1 - x[j] + x[i]) / C
 std::tuple<Tensor, Tensor> multilabel_margin_loss_forward(const Tensor& self, const Tensor& target, int64_t reduction,
                                                           bool on_cpu) {
   const Tensor x = as_batch("multilabel_margin_loss", self);
-  TORCH_CHECK(target.sizes() == self.sizes(), "inconsistent target size: ", target.sizes(),
-              " for input of size: ", self.sizes());
-  TORCH_CHECK(target.scalar_type() == kLong, "expected scalar type Long but found ", target.scalar_type());
-  const int64_t classes = x.size(1);
-  const Tensor y = at::reshape(target, x.sizes());
-  if (y.numel() > 0) {
-    TORCH_CHECK(at::item(at::all(at::logical_and(at::ge(y, Scalar(-1)), at::lt(y, Scalar(classes))))).toBool(),
-                "multilabel_margin_loss: target is out of range");
-  }
+  const Tensor y = checked_labels("multilabel_margin_loss", self, x, target);
   if (on_cpu && (x.scalar_type() == ScalarType::Float || x.scalar_type() == ScalarType::Double) && x.numel() > 0) {
     return multilabel_margin_loss_on_cpu(self, x, y, reduction);
   }
-  const auto number = [&](const Tensor& mask) { return at::to(mask, x.scalar_type()); };
-  // 1 up to the first -1 of each row.
-  const Tensor valid = at::cumprod(number(at::ge(y, Scalar(0))), 1);
-  const Tensor at_least_zero = at::clamp_min(y, Scalar(0));
-  const Tensor is_target = number(at::gt(at::scatter_add(at::zeros_like(x), 1, at_least_zero, valid), Scalar(0)));
-  const Tensor of_targets = at::unsqueeze(at::gather(x, 1, at_least_zero), 2);
-  const Tensor z = at::clamp_min(at::add(at::sub(at::unsqueeze(x, 1), of_targets), Scalar(1)), Scalar(0));
-  const Tensor counts = at::mul(at::unsqueeze(valid, 2), at::unsqueeze(at::rsub(is_target, Scalar(1)), 1));
-  const Tensor loss = at::div(at::sum(at::mul(z, counts), IntArrayRef{1, 2}), Scalar(classes));
+  const LabelRows rows = rows_of_labels(x, y);
+  const Tensor named = at::scatter_add(at::zeros_like(x), 1, rows.target, rows.valid);
+  const Tensor is_target = at::to(at::gt(named, Scalar(0)), x.scalar_type());
+  const Tensor counts = at::mul(at::unsqueeze(rows.valid, 2), at::unsqueeze(at::rsub(is_target, Scalar(1)), 1));
+  const Tensor z = at::clamp_min(rows.differences, Scalar(0));
+  const Tensor loss = at::div(at::sum(at::mul(z, counts), IntArrayRef{1, 2}), Scalar(x.size(1)));
   const Tensor result = reduced(loss, reduction);
   return {self.dim() < 2 && reduction == Reduction::None ? at::reshape(result, {}) : result,
           at::reshape(is_target, self.sizes())};

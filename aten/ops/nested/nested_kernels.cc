@@ -28,10 +28,14 @@ void check_same_dims(TensorList list) {
 }
 
 // What `t` holds, a tensor of sizes, strides or offsets.
+void check_numbers(const char* op, const char* argument, const Tensor& t, int64_t dims, Device device) {
+  TORCH_CHECK(t.layout() == Layout::Strided && t.device() == device && t.scalar_type() == kLong && t.dim() == dims, op,
+              ": expected ", argument, " to be an int64 tensor of ", dims, " dimension(s) on the ",
+              device.is_cpu() ? "CPU" : "meta device", ", but got a ", t.toString(), " of size ", t.sizes());
+}
+
 std::vector<int64_t> numbers_of(const char* op, const char* argument, const Tensor& t, int64_t dims) {
-  TORCH_CHECK(t.layout() == Layout::Strided && t.device().is_cpu() && t.scalar_type() == kLong && t.dim() == dims, op,
-              ": expected ", argument, " to be an int64 tensor of ", dims, " dimension(s) on the CPU, but got a ",
-              t.toString(), " of size ", t.sizes());
+  check_numbers(op, argument, t, dims, kCPU);
   const Tensor values = dense(t);
   const int64_t* const data = values.data_ptr<int64_t>();
   const std::vector<int64_t> numbers(data, data + values.numel());
@@ -125,6 +129,10 @@ Tensor _nested_view_from_buffer_copy(const Tensor& self, const Tensor& nested_si
   return at::clone(at::_nested_view_from_buffer(self, nested_size, nested_strides, offsets));
 }
 
+std::tuple<Tensor, Tensor> _nested_compute_contiguous_strides_offsets_meta(const Tensor& nested_size) {
+  check_numbers("_nested_compute_contiguous_strides_offsets", "nested_size", nested_size, 2, kMeta);
+  return {empty_contiguous(nested_size.sizes(), kLong, kMeta), empty_contiguous({nested_size.size(0)}, kLong, kMeta)};
+}
 std::tuple<Tensor, Tensor> _nested_compute_contiguous_strides_offsets(const Tensor& nested_size) {
   NestedShape given = shape_of("_nested_compute_contiguous_strides_offsets", nested_size);
   const auto shape = nested::packed_shape(given.parts, given.dims, std::move(given.sizes));

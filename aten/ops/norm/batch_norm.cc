@@ -233,18 +233,21 @@ Tensor instance_norm(const Tensor& input, const std::optional<Tensor>& weight, c
   return shaped;
 }
 
-// The result and each group's mean and 1 / sqrt(variance + eps).
-std::tuple<Tensor, Tensor, Tensor> native_group_norm(const Tensor& input, const std::optional<Tensor>& weight,
-                                                     const std::optional<Tensor>& bias, int64_t N, int64_t C,
-                                                     int64_t HxW, int64_t group, double eps) {
+static void check_groups_of(const char* op, const Tensor& input, int64_t N, int64_t C, int64_t HxW, int64_t group) {
   TORCH_CHECK(group > 0 && C % group == 0, "Expected number of channels ", C,
               " to be divisible by the number of groups ", group);
   int64_t elements = 0;
   TORCH_CHECK(N >= 0 && C >= 0 && HxW >= 0 && !__builtin_mul_overflow(N, C, &elements) &&
                   !__builtin_mul_overflow(elements, HxW, &elements) && !__builtin_mul_overflow(N, group, &elements) &&
                   !__builtin_mul_overflow(C / group, HxW, &elements) && input.numel() == N * C * HxW,
-              "native_group_norm: expected input of ", N, " * ", C, " * ", HxW, " elements, but got sizes ",
-              input.sizes());
+              op, ": expected input of ", N, " * ", C, " * ", HxW, " elements, but got sizes ", input.sizes());
+}
+
+// The result and each group's mean and 1 / sqrt(variance + eps).
+std::tuple<Tensor, Tensor, Tensor> native_group_norm(const Tensor& input, const std::optional<Tensor>& weight,
+                                                     const std::optional<Tensor>& bias, int64_t N, int64_t C,
+                                                     int64_t HxW, int64_t group, double eps) {
+  check_groups_of("native_group_norm", input, N, C, HxW, group);
   check_channels("native_group_norm", "weight", weight, C);
   check_channels("native_group_norm", "bias", bias, C);
   const int64_t row = C / group * HxW;
@@ -257,6 +260,20 @@ std::tuple<Tensor, Tensor, Tensor> native_group_norm(const Tensor& input, const 
   const ScalarType type = public_statistics_dtype(input, {weight, bias});
   return {narrowed(result, input.scalar_type()), narrowed(at::reshape(mean, {N, group}), type),
           narrowed(at::reshape(inverse, {N, group}), type)};
+}
+
+std::tuple<Tensor, Tensor, Tensor> native_group_norm_backward(const Tensor& grad_out, const Tensor& input,
+                                                              const Tensor& mean, const Tensor& rstd,
+                                                              const std::optional<Tensor>& weight, int64_t N, int64_t C,
+                                                              int64_t HxW, int64_t group,
+                                                              std::array<bool, 3> output_mask) {
+  check_groups_of("native_group_norm_backward", input, N, C, HxW, group);
+  TORCH_CHECK(grad_out.sizes() == input.sizes(), "native_group_norm_backward: expected grad_out of size ", input.sizes(),
+              ", but got ", grad_out.sizes());
+  auto [of_input, of_weight, of_bias] = at::_fused_group_norm_backward(
+      at::reshape(grad_out, {N, C, HxW}), at::reshape(input, {N, C, HxW}), weight, mean, rstd, group, output_mask);
+  if (of_input.defined()) of_input = at::reshape(of_input, input.sizes());
+  return {of_input, of_weight, of_bias};
 }
 
 // Slices along dim whose p-norm exceeds maxnorm are scaled down to it.

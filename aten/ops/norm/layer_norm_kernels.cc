@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "aten/core/structured.h"
 #include "aten/core/tensor.h"
 #include "aten/cpu/rows/rows.h"
 #include "aten/cpu/streamed_rows.h"
@@ -131,8 +132,8 @@ void fused_layer_norm_cpu(const Tensor& input, IntArrayRef normalized_shape, con
   r.commit();
 }
 
-// Gradients that output_mask leaves out are undefined.
-std::tuple<Tensor, Tensor, Tensor> native_layer_norm_backward_cpu(
+// Gradients that output_mask leaves out are undefined. Without values: what Meta tensors give.
+std::tuple<Tensor, Tensor, Tensor> native_layer_norm_backward_meta(
     const Tensor& grad_out, const Tensor& input, IntArrayRef normalized_shape, const Tensor& mean, const Tensor& rstd,
     const std::optional<Tensor>& weight, const std::optional<Tensor>& bias, std::array<bool, 3> output_mask) {
   check_normalized("layer_norm_backward", input, normalized_shape);
@@ -145,16 +146,32 @@ std::tuple<Tensor, Tensor, Tensor> native_layer_norm_backward_cpu(
   TORCH_CHECK(
       mean.numel() == s.rows && rstd.numel() == s.rows, "native_layer_norm_backward(): expected mean and rstd with ", s.rows,
       " elements, but got ", mean.numel(), " and ", rstd.numel());
+  structured::check_one_device(grad_out, input, mean, rstd, weight, bias);
+  const auto like = [&](const std::optional<Tensor>& t) {
+    return t && t->defined() ? empty_contiguous(normalized_shape, t->scalar_type(), input.device()) : Tensor();
+  };
+  Tensor gx, gw, gb;
+  if (output_mask[0]) gx = empty_contiguous(input.sizes(), input.scalar_type(), input.device());
+  if (output_mask[1]) gw = like(weight);
+  if (output_mask[2]) gb = like(bias);
+  return {gx, gw, gb};
+}
+
+std::tuple<Tensor, Tensor, Tensor> native_layer_norm_backward_cpu(
+    const Tensor& grad_out, const Tensor& input, IntArrayRef normalized_shape, const Tensor& mean, const Tensor& rstd,
+    const std::optional<Tensor>& weight, const std::optional<Tensor>& bias, std::array<bool, 3> output_mask) {
+  auto [gx, gw, gb] =
+      native_layer_norm_backward_meta(grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask);
+  const Shape s = rows_of(input, normalized_shape);
   const ScalarType type = input.scalar_type(), stats = statistics_dtype(type);
   const Tensor x = dense(input), g = dense(grad_out, type), m = dense(mean, stats), r = dense(rstd, stats);
   const Tensor w = dense_or_none(weight, stats);
-  const bool want_weight = output_mask[1] && weight && weight->defined(), want_bias = output_mask[2] && bias && bias->defined();
+  const bool want_weight = gw.defined(), want_bias = gb.defined();
 
   // Weight gradients: fixed pieces of rows, each into its own partial sums, added in order.
   constexpr int64_t kMaxPieces = 16;
   const int64_t pieces = std::clamp<int64_t>(s.rows * std::max<int64_t>(s.width, 1) / (4 * kGrain), 1, kMaxPieces);
-  Tensor gx, gw, gb, gw_parts, gb_parts;
-  if (output_mask[0]) gx = empty_contiguous(input.sizes(), type, input.device());
+  Tensor gw_parts, gb_parts;
   const auto zeroed = [&](IntArrayRef sizes) {
     const Tensor t = empty_contiguous(sizes, stats, input.device());
     std::fill_n(static_cast<char*>(t.mutable_data_ptr()), t.nbytes(), 0);
@@ -163,7 +180,7 @@ std::tuple<Tensor, Tensor, Tensor> native_layer_norm_backward_cpu(
   if (want_weight) gw_parts = zeroed({pieces, s.width});
   if (want_bias) gb_parts = zeroed({pieces, s.width});
 
-  cpu::visit_floating(type, "layer_norm_backward", [&](auto tag) {
+  cpu::visit_floating(type, "layer_norm_backward", [&, &gx = gx](auto tag) {
     using T = typename decltype(tag)::type;
     using C = typename cpu::ComputeType<T>::type;
     const T *xp = data_or_null<T>(x), *gp = data_or_null<T>(g);
@@ -199,12 +216,12 @@ std::tuple<Tensor, Tensor, Tensor> native_layer_norm_backward_cpu(
       for (int64_t p = begin; p < end; ++p) rows(p, s.rows * p / pieces, s.rows * (p + 1) / pieces);
     });
   });
-  const auto total = [&](const Tensor& parts, const Tensor& like) {
-    Tensor sum = at::sum(parts, IntArrayRef(0), false, like.scalar_type());
-    return at::view(sum, normalized_shape);
+  const auto total = [&](const Tensor& parts, Tensor& to) {
+    Tensor row = at::view(to, {s.width});
+    at::sum_out(row, parts, IntArrayRef(0), false, to.scalar_type());
   };
-  if (want_weight) gw = total(gw_parts, *weight);
-  if (want_bias) gb = total(gb_parts, *bias);
+  if (want_weight) total(gw_parts, gw);
+  if (want_bias) total(gb_parts, gb);
   return {gx, gw, gb};
 }
 

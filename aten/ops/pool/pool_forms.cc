@@ -83,4 +83,26 @@ std::tuple<Tensor, Tensor> adaptive_max_pool1d(const Tensor& self, IntArrayRef o
       at::adaptive_max_pool2d(at::unsqueeze(self, -2), second_of_two(kName, "output_size", output_size, 1)));
 }
 
+Tensor max_pool2d_backward(const Tensor& grad_output, const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride,
+                           IntArrayRef padding, IntArrayRef dilation, bool ceil_mode) {
+  const Tensor indices =
+      std::get<1>(at::max_pool2d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode));
+  return at::max_pool2d_with_indices_backward(grad_output, self, kernel_size, stride, padding, dilation, ceil_mode,
+                                              indices);
+}
+
+Tensor fractional_max_pool2d_backward(const Tensor& grad_output, const Tensor& self, IntArrayRef, IntArrayRef,
+                                      const Tensor& indices) {
+  return at::adaptive_max_pool2d_backward(grad_output, self, indices);
+}
+
+Tensor fractional_max_pool3d_backward(const Tensor& grad_output, const Tensor& self, IntArrayRef, IntArrayRef,
+                                      const Tensor& indices) {
+  return at::adaptive_max_pool3d_backward(grad_output, self, indices);
+}
+
+Tensor& adaptive_avg_pool3d_backward_out(const Tensor& grad_output, const Tensor& self, Tensor& grad_input) {
+  return at::_adaptive_avg_pool3d_backward_outf(grad_output, self, grad_input);
+}
+
 }  // namespace at::native

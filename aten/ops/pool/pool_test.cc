@@ -382,4 +382,12 @@ TEST(Pool, BadArguments) {
   KINDLING_EXPECT_ERROR(at::max_pool2d_with_indices_backward(r({1, 2, 2, 2}), x, 2, 2, 0, 1, false, bad), "out of range");
 }
 
+TEST(Pool, GradientsFindTheMaximaAgain) {
+  const Tensor x = random_tensor({2, 3, 6, 5}), grad = random_tensor({2, 3, 3, 2});
+  const Tensor indices = std::get<1>(at::max_pool2d_with_indices(x, 2));
+  at::testing::expect_close(at::max_pool2d_backward(grad, x, 2),
+                            at::max_pool2d_with_indices_backward(grad, x, 2, 2, 0, 1, false, indices));
+  KINDLING_EXPECT_ERROR(at::max_pool2d_backward(x, x, 2), "expected grad_output of size [2, 3, 3, 2]");
+}
+
 }  // namespace

@@ -172,6 +172,33 @@ TEST(IntegerProducts, AreExact) {
                Numbers{8 * 0.5 * (-8 + 7 + 0 - 1) + 32, 8 * 2 * (-8 + 7 + 0 - 1) - 32.}, 1e-6);
 }
 
+// More rows than are multiplied at a time.
+TEST(WeightOnlyProducts, TakeAnyNumberOfRows) {
+  constexpr int64_t kRows = 150, kDepth = 32;
+  Numbers x, weight, columns, scales, parameters, by_bytes, by_halves;
+  for (int64_t k = 0; k < kDepth; ++k) x.push_back(static_cast<double>(k % 5 - 2));
+  for (int64_t n = 0; n < kRows; ++n) {
+    scales.push_back(static_cast<double>(n % 3 + 1) / 2);
+    parameters.insert(parameters.end(), {scales.back(), 3});
+    double bytes = 0, halves = 0;
+    for (int64_t k = 0; k < kDepth; ++k) {
+      const double w = static_cast<double>((n * 7 + k * 3) % 16), xk = x[static_cast<size_t>(k)];
+      columns.push_back(w);
+      weight.push_back(w - 8);
+      bytes += xk * (w - 8);
+      halves += xk * ((w - 8) * scales.back() + 3);
+    }
+    by_bytes.push_back(bytes * scales.back());
+    by_halves.push_back(halves);
+  }
+  const Tensor a = tensor_of(x, {1, kDepth}), w = tensor_of(weight, {kRows, kDepth}, at::kChar);
+  expect_close(at::_weight_int8pack_mm(a, w, tensor_of(scales, {kRows})), by_bytes, 1e-6);
+  const Tensor packed = at::_convert_weight_to_int4pack_for_cpu(tensor_of(columns, {kRows, kDepth}, at::kInt), 1);
+  expect_close(at::_weight_int4pack_mm_for_cpu(a, packed, 32, tensor_of(parameters, {1, kRows, 2})), by_halves, 1e-6);
+  EXPECT_EQ(at::_weight_int8pack_mm(tensor_of({}, {0, kDepth}), w, tensor_of(scales, {kRows})).sizes(),
+            at::IntArrayRef({0, kRows}));
+}
+
 TEST(Float8Products, AreScaled) {
   const Tensor a = tensor_of({1, 2, 3, 4}, {2, 2}, at::kFloat8_e4m3fn),
                b = tensor_of({1, 0.5, -1, 2}, {2, 2}, at::kFloat8_e4m3fn);

@@ -1,6 +1,7 @@
 // The choice of scales and zero points, from what numbers there are.
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 #include <tuple>
 
@@ -60,14 +61,21 @@ std::tuple<double, int64_t> _choose_qparams_per_tensor(const Tensor& self, bool 
   return {chosen.scale, chosen.zero_point};
 }
 
-std::tuple<Tensor, Tensor> choose_qparams_optimized(const Tensor& input, int64_t numel, int64_t n_bins, double ratio,
-                                                    int64_t bit_width) {
+std::tuple<Tensor, Tensor> choose_qparams_optimized_meta(const Tensor& input, int64_t numel, int64_t n_bins,
+                                                         double ratio, int64_t bit_width) {
   const char* const op = "choose_qparams_optimized";
   TORCH_CHECK(numel > 0 && input.numel() >= numel, "numel ", numel, " greater than input.numel() ", input.numel());
   TORCH_CHECK(n_bins > 0, op, ": n_bins must be positive, but got ", n_bins);
   TORCH_CHECK(bit_width > 0 && bit_width < 32, op, ": bit_width must be in [1, 31], but got ", bit_width);
   TORCH_CHECK(ratio >= 0 && ratio <= 1, op, ": ratio must be in [0, 1], but got ", ratio);
   TORCH_CHECK(input.scalar_type() == kFloat, op, ": expected an input of dtype Float, but got ", input.scalar_type());
+  const auto single = [&] { return empty_contiguous({1}, kFloat, input.device()); };
+  return {single(), single()};
+}
+
+std::tuple<Tensor, Tensor> choose_qparams_optimized(const Tensor& input, int64_t numel, int64_t n_bins, double ratio,
+                                                    int64_t bit_width) {
+  auto [most_found, least_found] = choose_qparams_optimized_meta(input, numel, n_bins, ratio, bit_width);
   const Tensor numbers = dense(input);
   const float* const x = numbers.data_ptr<float>();
   const auto [first, last] = std::minmax_element(x, x + numel);
@@ -91,8 +99,9 @@ std::tuple<Tensor, Tensor> choose_qparams_optimized(const Tensor& input, int64_t
     loss = raise ? from_below : from_above;
     raise ? least += step : most -= step;
   }
-  const auto single = [](float value) { return at::full({1}, Scalar(value), TensorOptions().dtype(kFloat)); };
-  return {single(best_most), single(best_least)};
+  *most_found.data_ptr<float>() = best_most;
+  *least_found.data_ptr<float>() = best_least;
+  return {most_found, least_found};
 }
 
 Tensor _saturate_weight_to_fp16(const Tensor& weight) {
@@ -104,6 +113,33 @@ Tensor _saturate_weight_to_fp16(const Tensor& weight) {
   return weight;
 }
 
+namespace {
+
+void check_observed(const char* op, const Tensor& self, std::initializer_list<const Tensor*> written,
+                    int64_t quant_min, int64_t quant_max, int64_t ch_axis, bool per_row_fake_quant) {
+  TORCH_CHECK(std::all_of(written.begin(), written.end(), [](const Tensor* t) { return t->defined(); }), op,
+              ": running_min, running_max, scale and zero_point are written to, but one is undefined");
+  TORCH_CHECK(self.scalar_type() == kFloat, op, ": expected self of dtype Float, but got ", self.scalar_type());
+  TORCH_CHECK(quant_min <= quant_max, "`quant_min` should be less than or \n        equal to `quant_max`.");
+  TORCH_CHECK(!per_row_fake_quant || (ch_axis >= 0 && ch_axis < self.dim()),
+              "Error in fused_moving_avg_obs_fake_quant_cpu: ch_axis must be < self.dim()");
+}
+
+}  // namespace
+
+std::tuple<Tensor, Tensor> _fused_moving_avg_obs_fq_helper_meta(const Tensor& self, const Tensor&, const Tensor&,
+                                                                Tensor& running_min, Tensor& running_max, Tensor& scale,
+                                                                Tensor& zero_point, double, int64_t quant_min,
+                                                                int64_t quant_max, int64_t ch_axis,
+                                                                bool per_row_fake_quant, bool) {
+  check_observed("_fused_moving_avg_obs_fq_helper", self, {&running_min, &running_max, &scale, &zero_point}, quant_min,
+                 quant_max, ch_axis, per_row_fake_quant);
+  if (per_row_fake_quant && running_min.numel() == 0) {
+    for (Tensor* t : {&running_min, &running_max, &scale, &zero_point}) resize_output(*t, {self.size(ch_axis)});
+  }
+  return at::fake_quantize_per_tensor_affine_cachemask(self, 1, quant_min, quant_min, quant_max);
+}
+
 std::tuple<Tensor, Tensor> _fused_moving_avg_obs_fq_helper(const Tensor& self, const Tensor& observer_on,
                                                            const Tensor& fake_quant_on, Tensor& running_min,
                                                            Tensor& running_max, Tensor& scale, Tensor& zero_point,
@@ -111,10 +147,8 @@ std::tuple<Tensor, Tensor> _fused_moving_avg_obs_fq_helper(const Tensor& self, c
                                                            int64_t ch_axis, bool per_row_fake_quant,
                                                            bool symmetric_quant) {
   const char* const op = "_fused_moving_avg_obs_fq_helper";
-  TORCH_CHECK(self.scalar_type() == kFloat, op, ": expected self of dtype Float, but got ", self.scalar_type());
-  TORCH_CHECK(quant_min <= quant_max, "`quant_min` should be less than or \n        equal to `quant_max`.");
-  TORCH_CHECK(!per_row_fake_quant || (ch_axis >= 0 && ch_axis < self.dim()),
-              "Error in fused_moving_avg_obs_fake_quant_cpu: ch_axis must be < self.dim()");
+  check_observed(op, self, {&running_min, &running_max, &scale, &zero_point}, quant_min, quant_max, ch_axis,
+                 per_row_fake_quant);
   const bool observe = at::item(observer_on).toDouble() != 0, quantize = at::item(fake_quant_on).toDouble() != 0;
   // Where nothing was seen yet, it was not known either how many channels there are.
   const bool unseen = per_row_fake_quant && running_min.numel() == 0;

@@ -1,10 +1,12 @@
 // Products of integers, of 8-bit floats, and of numbers with weights that are stored as integers.
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "aten/core/structured.h"
 #include "aten/core/tensor.h"
+#include "aten/cpu/matrix/gemm.h"
 #include "aten/cpu/matrix/integer.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
@@ -98,11 +100,37 @@ uint8_t nibble(const uint8_t* row, int64_t column) {
   return static_cast<uint8_t>(row[column / 2] >> (column % 2 * 4)) & 15;
 }
 
+// self * weight^T in float32. write(first, last, to) gives rows of the weight, a few at a time: the caches hold them.
+template <class Write>
+Tensor weight_only_product(const Tensor& self, int64_t rows, const Write& write) {
+  constexpr int64_t kRows = 64;
+  const Tensor x = dense(self, kFloat);
+  const int64_t depth = x.size(1);
+  const Tensor product = empty_contiguous({x.size(0), rows}, kFloat);
+  at::parallel_for(0, at::divup(rows, kRows), 1, [&](int64_t begin, int64_t end) {
+    std::vector<float> weight(static_cast<size_t>(std::min(rows, kRows) * depth));
+    for (int64_t first = begin * kRows; first < std::min(rows, end * kRows); first += kRows) {
+      const int64_t last = std::min(rows, first + kRows);
+      write(first, last, weight.data());
+      matrix::Gemm g;
+      g.m = x.size(0), g.n = last - first, g.k = depth;
+      g.a = {x.const_data_ptr(), depth, 1};
+      g.b = {weight.data(), 1, depth};
+      g.c = product.data_ptr<float>() + first;
+      g.c_row = rows;
+      matrix::gemm(g);
+    }
+  });
+  return product;
+}
+
 // Offsets that end the groups, which never go back.
 std::vector<int64_t> group_ends(const Tensor& offs, int64_t groups, int64_t last) {
   TORCH_CHECK(offs.dim() == 1 && offs.scalar_type() == kInt, "_grouped_mm: offs must be a 1D tensor of dtype int32");
   TORCH_CHECK(groups < 0 || offs.numel() == groups, "_grouped_mm: matrix batch sizes have to match, got ", groups,
               " matrices and ", offs.numel(), " offsets");
+  // Sizes of results do not depend on where they are: on meta all elements belong to no group.
+  if (offs.is_meta()) return std::vector<int64_t>(static_cast<size_t>(offs.numel()));
   const Tensor ends = dense(at::to(offs, Device(DeviceType::CPU), kLong));
   std::vector<int64_t> all(ends.data_ptr<int64_t>(), ends.data_ptr<int64_t>() + ends.numel());
   int64_t before = 0;
@@ -163,7 +191,13 @@ TensorSpec _weight_int8pack_mm_meta(const Tensor& self, const Tensor& mat2, cons
   return matrix_spec(self.size(0), mat2.size(0), self.scalar_type(), self.device());
 }
 void _weight_int8pack_mm_cpu(const Tensor& self, const Tensor& mat2, const Tensor& scales, Tensor& out) {
-  at::copy_(out, at::mul(at::mm(as_float(self), at::t(as_float(mat2))), as_float(scales)));
+  const Tensor weight = dense(mat2);
+  const int64_t depth = weight.size(1);
+  const int8_t* const from = weight.data_ptr<int8_t>();
+  const Tensor product = weight_only_product(self, weight.size(0), [&](int64_t first, int64_t last, float* to) {
+    std::copy(from + first * depth, from + last * depth, to);
+  });
+  at::copy_(out, at::mul(product, as_float(scales)));
 }
 
 TensorSpec _convert_weight_to_int4pack_for_cpu_meta(const Tensor& self, int64_t innerKTiles) {
@@ -211,19 +245,16 @@ void _weight_int4pack_mm_for_cpu_cpu(const Tensor& self, const Tensor& mat2, int
                                      const Tensor& qScaleAndZeros, Tensor& out) {
   const int64_t rows = mat2.size(0), depth = self.size(1);
   const Tensor packed = dense(mat2), parameters = dense(qScaleAndZeros, kFloat);
-  const Tensor weight = empty_contiguous({rows, depth}, kFloat);
   const uint8_t* const from = packed.data_ptr<uint8_t>();
   const float* const scales = parameters.data_ptr<float>();
-  float* const to = weight.data_ptr<float>();
-  at::parallel_for(0, rows, 1 + 16384 / (depth + 1), [&](int64_t begin, int64_t end) {
-    for (int64_t n = begin; n < end; ++n) {
+  at::copy_(out, weight_only_product(self, rows, [&](int64_t first, int64_t last, float* to) {
+    for (int64_t n = first; n < last; ++n) {
       for (int64_t k = 0; k < depth; ++k) {
         const float* const own = scales + (k / qGroupSize * rows + n) * 2;
-        to[n * depth + k] = static_cast<float>(nibble(from + n * (depth / 2), k) - 8) * own[0] + own[1];
+        *to++ = static_cast<float>(nibble(from + n * (depth / 2), k) - 8) * own[0] + own[1];
       }
     }
-  });
-  at::copy_(out, at::mm(as_float(self), at::t(weight)));
+  }));
 }
 
 // --- floats of 8 bits ---

@@ -28,9 +28,9 @@ Tensor quantized_by(const char* op, const Tensor& self, ScalarType dtype, Quanti
   return quantized::quantize(op, self, dtype, std::move(quantizer));
 }
 
-// The dtype and format that a factory of quantized tensors is asked for.
-Tensor empty_integers(const char* op, IntArrayRef size, const TensorOptions& options,
-                      std::optional<MemoryFormat> memory_format) {
+// Of the dtype and format that a factory of quantized tensors is asked for.
+Tensor empty_quantized(const char* op, IntArrayRef size, const TensorOptions& options,
+                       std::optional<MemoryFormat> memory_format, QuantizerPtr quantizer) {
   TORCH_CHECK(!(options.has_memory_format() && memory_format.has_value()),
               "Cannot set memory_format both in TensorOptions and explicit argument; please delete the redundant "
               "setter.");
@@ -41,7 +41,14 @@ Tensor empty_integers(const char* op, IntArrayRef size, const TensorOptions& opt
   const MemoryFormat format = memory_format.value_or(options.memory_format_opt().value_or(MemoryFormat::Contiguous));
   TORCH_CHECK(format != MemoryFormat::Preserve, "Preserve memory format is not supported in ", op);
   checked_numel(size);
-  return empty_with_strides(size, strides_of_format(size, format), quantized::integers_of(op, options.scalar_type()));
+  if (quantized::elements_per_byte(options.scalar_type()) != 1) {
+    TORCH_CHECK(format == MemoryFormat::Contiguous, op, ": a tensor of dtype ", options.scalar_type(),
+                " must be contiguous");
+    return quantized::empty_packed(size, options.scalar_type(), std::move(quantizer));
+  }
+  const ScalarType dtype = quantized::integers_of(op, options.scalar_type());
+  return quantized::make_quantized(empty_with_strides(size, strides_of_format(size, format), dtype),
+                                   std::move(quantizer));
 }
 
 // Throws unless scales and zero points go with a dimension of `sizes`.
@@ -117,15 +124,15 @@ std::vector<Tensor> dequantize_tensors(TensorList tensors) {
 // --- factories ---
 Tensor _empty_affine_quantized(IntArrayRef size, TensorOptions options, double scale, int64_t zero_point,
                                std::optional<MemoryFormat> memory_format) {
-  return quantized::make_quantized(empty_integers("_empty_affine_quantized", size, options, memory_format),
-                                   quantized::per_tensor(scale, zero_point));
+  return empty_quantized("_empty_affine_quantized", size, options, memory_format,
+                         quantized::per_tensor(scale, zero_point));
 }
 Tensor _empty_per_channel_affine_quantized(IntArrayRef size, const Tensor& scales, const Tensor& zero_points,
                                            int64_t axis, TensorOptions options,
                                            std::optional<MemoryFormat> memory_format) {
   const char* const op = "_empty_per_channel_affine_quantized";
   QuantizerPtr quantizer = channels(op, size, scales, zero_points, axis);
-  return quantized::make_quantized(empty_integers(op, size, options, memory_format), std::move(quantizer));
+  return empty_quantized(op, size, options, memory_format, std::move(quantizer));
 }
 Tensor _make_per_tensor_quantized_tensor(const Tensor& self, double scale, int64_t zero_point) {
   quantized::quantized_of("_make_per_tensor_quantized_tensor", self.scalar_type());
@@ -133,9 +140,10 @@ Tensor _make_per_tensor_quantized_tensor(const Tensor& self, double scale, int64
 }
 Tensor _make_per_channel_quantized_tensor(const Tensor& self, const Tensor& scale, const Tensor& zero_point,
                                           int64_t axis) {
-  // As of select, which gives such tensors, the axis may be anything here.
+  // As of view, which gives such tensors, channels need not be those of a dimension.
   const char* const op = "_make_per_channel_quantized_tensor";
   quantized::quantized_of(op, self.scalar_type());
+  if (axis < 0 && axis >= -self.dim()) axis += self.dim();
   QuantizerPtr quantizer = quantized::per_channel(op, scale, zero_point, axis);
   return fresh(quantized::make_quantized(at::clone(self), std::move(quantizer)));
 }

@@ -420,4 +420,14 @@ Tensor normal_functional(const Tensor& self, double mean, double std, std::optio
   return fresh(at::normal_(result, mean, std, std::move(generator)));
 }
 
+Tensor& normal_like_out(const Tensor& self, double mean, double std, std::optional<Generator> generator, Tensor& out) {
+  resize_output(out, self.sizes());
+  return at::normal_(out, mean, std, std::move(generator));
+}
+
+Tensor& bernoulli_like_out(const Tensor& self, double p, std::optional<Generator> generator, Tensor& out) {
+  resize_output(out, self.sizes());
+  return at::bernoulli_(out, p, std::move(generator));
+}
+
 }  // namespace at::native

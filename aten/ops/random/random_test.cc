@@ -1,6 +1,8 @@
 // The vectors of random.md: values that PyTorch gives after manual_seed(42).
 #include <cmath>
+#include <functional>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "aten/core/tensor.h"
@@ -319,6 +321,33 @@ TEST_F(Random, RandomizedRectifier) {
   at::manual_seed(42);
   expect(at::rrelu(list({-1, -1, -1, -1}, ScalarType::BFloat16), .01, .3, true),
          {-0.02685546875, -0.0281982421875, -0.0458984375, -0.0252685546875});
+}
+
+TEST_F(Random, FillsOfACopy) {
+  const Tensor x = list({1, 2, 3});
+  const std::vector<std::pair<std::function<Tensor()>, std::function<Tensor(Tensor)>>> both{
+      {[&] { return at::uniform(x, 1, 2); }, [](Tensor t) { return at::uniform_(t, 1, 2); }},
+      {[&] { return at::cauchy(x); }, [](Tensor t) { return at::cauchy_(t); }},
+      {[&] { return at::log_normal(x, 1, 2); }, [](Tensor t) { return at::log_normal_(t, 1, 2); }},
+      {[&] { return at::exponential(x, 2); }, [](Tensor t) { return at::exponential_(t, 2); }},
+      {[&] { return at::geometric(x, .5); }, [](Tensor t) { return at::geometric_(t, .5); }},
+      {[&] { return at::random(x); }, [](Tensor t) { return at::random_(t); }},
+      {[&] { return at::random(x, 7); }, [](Tensor t) { return at::random_(t, 7); }},
+      {[&] { return at::random(x, 3, 9); }, [](Tensor t) { return at::random_(t, 3, 9); }},
+      {[&] { return at::bernoulli(x, list({0, 1, .5})); }, [](Tensor t) { return at::bernoulli_(t, list({0, 1, .5})); }},
+  };
+  for (const auto& [functional, in_place] : both) {
+    at::manual_seed(3);
+    const Tensor result = functional();
+    at::manual_seed(3);
+    EXPECT_TRUE(at::equal(result, in_place(at::clone(x))));
+    EXPECT_FALSE(at::equal(result, x));
+    EXPECT_EQ(values(x), (std::vector<double>{1, 2, 3}));
+  }
+  Tensor out = blank({0});
+  at::manual_seed(3);
+  at::uniform_out(out, x, 5, 5);
+  EXPECT_EQ(values(out), (std::vector<double>{5, 5, 5}));
 }
 
 TEST_F(Random, FillsInTheOrderOfTheMemory) {

@@ -108,8 +108,12 @@ void advance(int64_t* point, const int64_t* directions, int64_t dimension, int64
 
 }  // namespace
 
-Tensor& sobol_engine_initialize_state_(Tensor& self, int64_t dimension) {
+Tensor& sobol_engine_initialize_state_meta_(Tensor& self, int64_t dimension) {
   check_state("_sobol_engine_initialize_state_", self, dimension);
+  return self;
+}
+Tensor& sobol_engine_initialize_state_(Tensor& self, int64_t dimension) {
+  sobol_engine_initialize_state_meta_(self, dimension);
   const Tensor state = empty_contiguous({dimension, kBits}, ScalarType::Long);
   int64_t* row = state.data_ptr<int64_t>();
   for (int64_t k = 0; k < kBits; ++k) row[k] = int64_t{1} << (kBits - 1 - k);
@@ -137,13 +141,17 @@ Tensor& sobol_engine_initialize_state_(Tensor& self, int64_t dimension) {
 }
 
 // Each direction becomes its product with a lower triangular matrix of bits, whose rows have the highest bit first.
-Tensor& sobol_engine_scramble_(Tensor& self, const Tensor& ltm, int64_t dimension) {
+Tensor& sobol_engine_scramble_meta_(Tensor& self, const Tensor& ltm, int64_t dimension) {
   constexpr const char* kOp = "_sobol_engine_scramble_";
   check_state(kOp, self, dimension);
   TORCH_CHECK(ltm.scalar_type() == ScalarType::Long && ltm.dim() == 3 && ltm.size(0) == dimension &&
                   ltm.size(1) == kBits && ltm.size(2) == kBits,
               kOp, ": expected matrices of dtype Long and size [", dimension, ", ", kBits, ", ", kBits, "], but got ",
               ltm.scalar_type(), " and ", ltm.sizes());
+  return self;
+}
+Tensor& sobol_engine_scramble_(Tensor& self, const Tensor& ltm, int64_t dimension) {
+  sobol_engine_scramble_meta_(self, ltm, dimension);
   const Tensor state = at::clone(dense(self)), matrices = dense(ltm);
   int64_t* directions = state.data_ptr<int64_t>();
   const int64_t* bits = matrices.const_data_ptr<int64_t>();
@@ -165,8 +173,13 @@ Tensor& sobol_engine_scramble_(Tensor& self, const Tensor& ltm, int64_t dimensio
   return self;
 }
 
-Tensor& sobol_engine_ff_(Tensor& self, int64_t n, const Tensor& sobolstate, int64_t dimension, int64_t num_generated) {
+Tensor& sobol_engine_ff_meta_(Tensor& self, int64_t n, const Tensor& sobolstate, int64_t dimension,
+                              int64_t num_generated) {
   check_point("_sobol_engine_ff_", self, sobolstate, n, dimension, num_generated);
+  return self;
+}
+Tensor& sobol_engine_ff_(Tensor& self, int64_t n, const Tensor& sobolstate, int64_t dimension, int64_t num_generated) {
+  sobol_engine_ff_meta_(self, n, sobolstate, dimension, num_generated);
   const Tensor point = at::clone(dense(self)), state = dense(sobolstate);
   for (int64_t i = 0; i < n; ++i) {
     advance(point.data_ptr<int64_t>(), state.const_data_ptr<int64_t>(), dimension, num_generated + i);
@@ -175,23 +188,32 @@ Tensor& sobol_engine_ff_(Tensor& self, int64_t n, const Tensor& sobolstate, int6
   return self;
 }
 
-// The next n points, in [0, 1), and the last one as an integer.
-std::tuple<Tensor, Tensor> sobol_engine_draw(const Tensor& quasi, int64_t n, const Tensor& sobolstate,
-                                             int64_t dimension, int64_t num_generated,
-                                             std::optional<ScalarType> dtype) {
+std::tuple<Tensor, Tensor> sobol_engine_draw_meta(const Tensor& quasi, int64_t n, const Tensor& sobolstate,
+                                                  int64_t dimension, int64_t num_generated,
+                                                  std::optional<ScalarType> dtype) {
   check_point("_sobol_engine_draw", quasi, sobolstate, n, dimension, num_generated);
   const ScalarType type = dtype.value_or(ScalarType::Float);
   TORCH_CHECK_NOT_IMPLEMENTED(type == ScalarType::Float || type == ScalarType::Double,
                               "\"_sobol_engine_draw\" not implemented for '", type, "'");
-  const Tensor point = at::clone(dense(quasi)), state = dense(sobolstate);
-  const Tensor points = empty_contiguous({n, dimension}, ScalarType::Double);
+  return {empty_contiguous({n, dimension}, type, quasi.device()),
+          empty_contiguous({dimension}, ScalarType::Long, quasi.device())};
+}
+
+// The next n points, in [0, 1), and the last one as an integer.
+std::tuple<Tensor, Tensor> sobol_engine_draw(const Tensor& quasi, int64_t n, const Tensor& sobolstate,
+                                             int64_t dimension, int64_t num_generated,
+                                             std::optional<ScalarType> dtype) {
+  auto [points, point] = sobol_engine_draw_meta(quasi, n, sobolstate, dimension, num_generated, dtype);
+  at::copy_(point, quasi);
+  const Tensor state = dense(sobolstate), numbers = empty_contiguous({n, dimension}, ScalarType::Double);
   int64_t* now = point.data_ptr<int64_t>();
-  double* to = points.data_ptr<double>();
+  double* to = numbers.data_ptr<double>();
   for (int64_t i = 0; i < n; ++i) {
     advance(now, state.const_data_ptr<int64_t>(), dimension, num_generated + i);
     for (int64_t d = 0; d < dimension; ++d) *to++ = static_cast<double>(now[d]) * 0x1p-30;
   }
-  return {at::to(points, type), point};
+  at::copy_(points, numbers);
+  return {points, point};
 }
 
 }  // namespace at::native

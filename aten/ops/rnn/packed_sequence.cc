@@ -71,6 +71,33 @@ std::tuple<Tensor, Tensor> pack_padded_sequence(const Tensor& input, const Tenso
   return {at::index_select(rows, 0, places(batch_sizes, batch, input.device())), to_tensor(batch_sizes)};
 }
 
+// The gradient of the padded batch, of input_size, from that of its rows.
+Tensor pack_padded_sequence_backward(const Tensor& grad, IntArrayRef input_size, const Tensor& batch_sizes,
+                                     bool batch_first) {
+  constexpr const char* kName = "_pack_padded_sequence_backward";
+  const std::vector<int64_t> counts = counts_of(kName, "batch_sizes", batch_sizes);
+  TORCH_CHECK(input_size.size() >= 2 && input_size[0] >= 0 && input_size[1] >= 0, kName,
+              ": Expected an input of at least 2 dimensions, got size ", input_size);
+  DimVector sizes(input_size.begin(), input_size.end());
+  if (batch_first) std::swap(sizes[0], sizes[1]);
+  const int64_t steps = sizes[0], batch = sizes[1];
+  int64_t rows = 0;
+  for (const int64_t count : counts) {
+    TORCH_CHECK(count >= 0 && count <= batch, kName, ": Expected batch_sizes from 0 to ", batch, ", got ", count);
+    rows += count;
+  }
+  TORCH_CHECK(static_cast<int64_t>(counts.size()) <= steps, kName, ": Expected batch_sizes of at most ", steps,
+              " steps, got ", counts.size());
+  TORCH_CHECK(grad.dim() + 1 == static_cast<int64_t>(sizes.size()) && grad.size(0) == rows, kName,
+              ": Expected a gradient of ", rows, " rows and of one dimension less than the input, got size ",
+              grad.sizes());
+  DimVector flat(sizes.begin() + 1, sizes.end());
+  flat[0] = steps * batch;
+  const Tensor padded = at::index_add(at::zeros(flat, grad.options()), 0, places(counts, batch, grad.device()), grad);
+  const Tensor steps_first = at::view(padded, sizes);
+  return batch_first ? at::transpose(steps_first, 0, 1) : steps_first;
+}
+
 std::tuple<Tensor, Tensor> pad_packed_sequence(const Tensor& data, const Tensor& batch_sizes, bool batch_first,
                                                const Scalar& padding_value, int64_t total_length) {
   constexpr const char* kName = "_pad_packed_sequence";

@@ -295,5 +295,29 @@ TEST(PackedSequence, RefusesLengthsThatDoNotFit) {
       "Expected data of 3 rows");
 }
 
+TEST(PackedSequence, GradientsGoBackToTheRows) {
+  // Three steps of two samples, the second of which has one.
+  const Tensor grad = tensor_of({1, 2, 3, 4, 5, 6, 7, 8}, {4, 2});
+  const Tensor padded = at::_pack_padded_sequence_backward(grad, {3, 2, 2}, counts({2, 1, 1}), false);
+  EXPECT_EQ(values(padded), (std::vector<double>{1, 2, 3, 4, 5, 6, 0, 0, 7, 8, 0, 0}));
+  const Tensor first = at::_pack_padded_sequence_backward(grad, {2, 3, 2}, counts({2, 1, 1}), true);
+  EXPECT_EQ(values(first), values(at::transpose(padded, 0, 1)));
+  expect_error<c10::Error>(
+      [&] {
+        at::_pack_padded_sequence_backward(grad, {3, 2, 2}, counts({3, 1}), false);
+      },
+      "Expected batch_sizes from 0 to 2, got 3");
+  expect_error<c10::Error>(
+      [&] {
+        at::_pack_padded_sequence_backward(grad, {1, 2, 2}, counts({2, 2}), false);
+      },
+      "of at most 1 steps, got 2");
+  expect_error<c10::Error>(
+      [&] {
+        at::_pack_padded_sequence_backward(grad, {3, 2, 2}, counts({2, 1}), false);
+      },
+      "Expected a gradient of 3 rows");
+}
+
 }  // namespace
 }  // namespace at::testing

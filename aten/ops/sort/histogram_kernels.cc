@@ -1,6 +1,7 @@
 // histogram and histogramdd: counts or weights of points in a grid of bins. The last bin of a dimension holds its upper
 // edge.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -8,6 +9,7 @@
 
 #include "aten/core/empty.h"
 #include "aten/core/tensor.h"
+#include "aten/core/tensor_spec.h"
 #include "aten/cpu/rows/rows.h"
 #include "aten/cpu/support/visit_dtype.h"
 #include "aten/ops/copy/ops.h"
@@ -26,22 +28,75 @@ void check_input(const Tensor& self) {
                               "\"histogramdd\" not implemented for '", self.scalar_type(), "'");
 }
 
-// The edges of `bins` equal bins in each dimension, over `range` (two numbers a dimension) or from the least to the
-// greatest element.
+// What a call asks for: numbers of equal bins, which may lie over `range` (two numbers a dimension), or edges.
+struct Bins {
+  const IntArrayRef* counts = nullptr;
+  TensorList edges = {};
+  std::optional<ArrayRef<double>> range = std::nullopt;
+};
+
+// Checks all but the elements. Returns the sizes of the histogram.
+DimVector checked_sizes(const Tensor& self, const Bins& bins, const std::optional<Tensor>& weight) {
+  check_input(self);
+  const int64_t dims = self.size(-1);
+  TORCH_CHECK(dims <= 1024, "torch.histogramdd: expected at most 1024 dimensions, but got ", dims);
+  if (weight.has_value() && weight->defined()) {
+    TORCH_CHECK(weight->sizes() == self.sizes().slice(0, static_cast<size_t>(self.dim() - 1)),
+                "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor "
+                "excluding its innermost "
+                "dimension, but got input with shape ",
+                self.sizes(), " and weight with shape ", weight->sizes());
+    TORCH_CHECK(weight->scalar_type() == self.scalar_type(),
+                "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor "
+                "should have the same dtype, but got input(",
+                self.scalar_type(), "), and weight(", weight->scalar_type(), ")");
+  }
+  DimVector sizes;
+  if (bins.counts == nullptr) {
+    TORCH_CHECK(static_cast<int64_t>(bins.edges.size()) == dims, "torch.histogramdd: expected ", dims,
+                " sequences of bin edges for a ", dims, "-dimensional histogram but got ", bins.edges.size());
+    for (size_t d = 0; d < bins.edges.size(); ++d) {
+      const Tensor& e = bins.edges[d];
+      TORCH_CHECK(e.scalar_type() == self.scalar_type(),
+                  "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got "
+                  "input with dtype ",
+                  self.scalar_type(), " and bins for dimension ", d, " with dtype ", e.scalar_type());
+      TORCH_CHECK(e.dim() == 1, "torch.histogramdd: bins tensor should have one dimension, but got ", e.dim(),
+                  " dimensions for dimension ", d);
+      TORCH_CHECK(e.numel() > 1, "torch.histogramdd: bins tensor should have at least 2 elements, but got ", e.numel(),
+                  " for dimension ", d);
+      sizes.push_back(e.numel() - 1);
+    }
+  } else {
+    const std::optional<ArrayRef<double>>& range = bins.range;
+    TORCH_CHECK(static_cast<int64_t>(bins.counts->size()) == dims, "torch.histogramdd: expected ", dims,
+                " sequences of bin edges or bin counts for a ", dims, "-dimensional histogram but got ",
+                bins.counts->size());
+    TORCH_CHECK(!range.has_value() || static_cast<int64_t>(range->size()) == 2 * dims, "torch.histogramdd: for a ",
+                dims, "-dimensional histogram range should have ", 2 * dims, " elements, but got ",
+                range.has_value() ? range->size() : 0);
+    for (int64_t d = 0; d < dims; ++d) {
+      const int64_t count = (*bins.counts)[static_cast<size_t>(d)];
+      TORCH_CHECK(count > 0 && count < std::numeric_limits<int64_t>::max() / 64,
+                  "torch.histogram(): bins must be > 0, but got ", count, " for dimension ", d);
+      sizes.push_back(count);
+    }
+  }
+  int64_t total = 1;
+  for (const int64_t size : sizes) {
+    TORCH_CHECK(!__builtin_mul_overflow(total, size, &total), "torch.histogramdd: too many bins");
+  }
+  return sizes;
+}
+
+// The edges of `counts` equal bins in each dimension, over `range` or from the least to the greatest element.
 template <class T>
-std::vector<Tensor> equal_bins(const Tensor& points, IntArrayRef bins, std::optional<ArrayRef<double>> range) {
+std::vector<Tensor> equal_bins(const Tensor& points, IntArrayRef counts, const std::optional<ArrayRef<double>>& range) {
   const int64_t n = points.size(0), dims = points.size(1);
-  TORCH_CHECK(static_cast<int64_t>(bins.size()) == dims, "torch.histogramdd: expected ", dims,
-              " sequences of bin edges or bin counts for a ", dims, "-dimensional histogram but got ", bins.size());
-  TORCH_CHECK(!range.has_value() || static_cast<int64_t>(range->size()) == 2 * dims, "torch.histogramdd: for a ", dims,
-              "-dimensional histogram range should have ", 2 * dims, " elements, but got ",
-              range.has_value() ? range->size() : 0);
   const T* x = points.data_ptr<T>();
   std::vector<Tensor> edges;
   for (int64_t d = 0; d < dims; ++d) {
-    const int64_t count = bins[static_cast<size_t>(d)];
-    TORCH_CHECK(count > 0 && count < std::numeric_limits<int64_t>::max() / 64,
-                "torch.histogram(): bins must be > 0, but got ", count, " for dimension ", d);
+    const int64_t count = counts[static_cast<size_t>(d)];
     double low = 0, high = 1;
     if (range.has_value()) {
       low = (*range)[static_cast<size_t>(2 * d)];
@@ -74,16 +129,11 @@ std::vector<Tensor> equal_bins(const Tensor& points, IntArrayRef bins, std::opti
 }
 
 template <class T>
-Tensor counted(const Tensor& points, const std::vector<Tensor>& edges, bool equal, const Tensor& weights,
-               bool density) {
+Tensor counted(const Tensor& points, const std::vector<Tensor>& edges, IntArrayRef sizes, bool equal,
+               const Tensor& weights, bool density) {
   const int64_t n = points.size(0), dims = points.size(1);
-  DimVector sizes;
-  int64_t total = 1;
-  for (const Tensor& e : edges) {
-    sizes.push_back(e.size(0) - 1);
-    TORCH_CHECK(!__builtin_mul_overflow(total, e.size(0) - 1, &total), "torch.histogramdd: too many bins");
-  }
   const Tensor totals = empty_contiguous(sizes, kDouble);
+  const int64_t total = totals.numel();
   double* sums = totals.data_ptr<double>();
   std::memset(sums, 0, totals.nbytes());
   const T* x = points.data_ptr<T>();
@@ -144,51 +194,35 @@ Tensor counted(const Tensor& points, const std::vector<Tensor>& edges, bool equa
   return result;
 }
 
-// `bins` or, where it is null, `edges`.
-std::tuple<Tensor, std::vector<Tensor>> run(const Tensor& self, const IntArrayRef* bins, TensorList given_edges,
-                                            std::optional<ArrayRef<double>> range, const std::optional<Tensor>& weight,
+std::tuple<Tensor, std::vector<Tensor>> run(const Tensor& self, const Bins& bins, const std::optional<Tensor>& weight,
                                             bool density) {
-  check_input(self);
+  const DimVector sizes = checked_sizes(self, bins, weight);
   const int64_t dims = self.size(-1);
-  TORCH_CHECK(dims <= 1024, "torch.histogramdd: expected at most 1024 dimensions, but got ", dims);
   const Tensor points = dense(at::reshape(self, {dims == 0 ? 0 : self.numel() / dims, dims}));
-  Tensor weights;
-  if (weight.has_value() && weight->defined()) {
-    TORCH_CHECK(weight->sizes() == self.sizes().slice(0, static_cast<size_t>(self.dim() - 1)),
-                "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor "
-                "excluding its innermost "
-                "dimension, but got input with shape ",
-                self.sizes(), " and weight with shape ", weight->sizes());
-    TORCH_CHECK(weight->scalar_type() == self.scalar_type(),
-                "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor "
-                "should have the same dtype, but got input(",
-                self.scalar_type(), "), and weight(", weight->scalar_type(), ")");
-    weights = dense(at::reshape(*weight, {points.size(0)}));
-  }
+  const bool weighted = weight.has_value() && weight->defined();
+  const Tensor weights = weighted ? dense(at::reshape(*weight, {points.size(0)})) : Tensor();
   std::vector<Tensor> edges;
-  if (bins == nullptr) {
-    TORCH_CHECK(static_cast<int64_t>(given_edges.size()) == dims, "torch.histogramdd: expected ", dims,
-                " sequences of bin edges for a ", dims, "-dimensional histogram but got ", given_edges.size());
-    for (size_t d = 0; d < given_edges.size(); ++d) {
-      const Tensor& e = given_edges[d];
-      TORCH_CHECK(e.scalar_type() == self.scalar_type(),
-                  "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got "
-                  "input with dtype ",
-                  self.scalar_type(), " and bins for dimension ", d, " with dtype ", e.scalar_type());
-      TORCH_CHECK(e.dim() == 1, "torch.histogramdd: bins tensor should have one dimension, but got ", e.dim(),
-                  " dimensions for dimension ", d);
-      TORCH_CHECK(e.numel() > 1, "torch.histogramdd: bins tensor should have at least 2 elements, but got ", e.numel(),
-                  " for dimension ", d);
-      edges.push_back(at::clone(dense(e)));
-    }
-  }
+  for (const Tensor& e : bins.edges) edges.push_back(at::clone(dense(e)));
   Tensor hist;
   cpu::visit_floating(self.scalar_type(), "histogramdd", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    if (bins != nullptr) edges = equal_bins<T>(points, *bins, range);
-    hist = counted<T>(points, edges, bins != nullptr, weights, density);
+    if (bins.counts != nullptr) edges = equal_bins<T>(points, *bins.counts, bins.range);
+    hist = counted<T>(points, edges, sizes, bins.counts != nullptr, weights, density);
   });
   return {hist, edges};
+}
+
+TensorSpec histogram_spec(const Tensor& self, const Bins& bins, const std::optional<Tensor>& weight) {
+  return {checked_sizes(self, bins, weight), {}, self.scalar_type(), self.device()};
+}
+
+// What `run` gives on meta.
+std::tuple<Tensor, std::vector<Tensor>> run_meta(const Tensor& self, const Bins& bins,
+                                                 const std::optional<Tensor>& weight) {
+  const TensorSpec spec = histogram_spec(self, bins, weight);
+  std::vector<Tensor> edges;
+  for (const int64_t size : spec.sizes) edges.push_back(empty_contiguous({size + 1}, spec.dtype, spec.device));
+  return {empty_spec(spec), std::move(edges)};
 }
 
 Tensor column(const Tensor& t) {
@@ -203,50 +237,99 @@ std::optional<Tensor> flat(const std::optional<Tensor>& weight, const Tensor& se
   return at::reshape(*weight, {weight->numel()});
 }
 
-}  // namespace
+// Of the elements of self as numbers.
+std::array<TensorSpec, 2> flat_specs(const Tensor& self, const Bins& bins, const std::optional<Tensor>& weight) {
+  TensorSpec hist = histogram_spec(column(self), bins, flat(weight, self));
+  TensorSpec edges = hist;
+  edges.sizes[0] += 1;
+  return {std::move(hist), std::move(edges)};
+}
+void run_flat(const Tensor& self, const Bins& bins, const std::optional<Tensor>& weight, bool density, Tensor& hist,
+              Tensor& bin_edges) {
+  const auto [counts, edges] = run(column(self), bins, flat(weight, self), density);
+  at::copy_(hist, counts);
+  at::copy_(bin_edges, edges[0]);
+}
 
-std::tuple<Tensor, Tensor> histogram_tensor(const Tensor& self, const Tensor& bins, const std::optional<Tensor>& weight,
-                                            bool density) {
-  auto [hist, edges] = run(column(self), nullptr, {bins}, std::nullopt, flat(weight, self), density);
-  return {hist, edges[0]};
-}
-std::tuple<Tensor, Tensor> histogram_count(const Tensor& self, int64_t bins, std::optional<ArrayRef<double>> range,
-                                           const std::optional<Tensor>& weight, bool density) {
-  const IntArrayRef counts(bins);
-  auto [hist, edges] = run(column(self), &counts, {}, range, flat(weight, self), density);
-  return {hist, edges[0]};
-}
-std::tuple<Tensor, std::vector<Tensor>> histogramdd(const Tensor& self, IntArrayRef bins,
-                                                    std::optional<ArrayRef<double>> range,
-                                                    const std::optional<Tensor>& weight, bool density) {
-  return run(self, &bins, {}, range, weight, density);
-}
-std::tuple<Tensor, std::vector<Tensor>> histogramdd_int(const Tensor& self, int64_t bins,
-                                                        std::optional<ArrayRef<double>> range,
-                                                        const std::optional<Tensor>& weight, bool density) {
+// The same number of bins in each dimension.
+DimVector same_counts(const Tensor& self, int64_t bins) {
   check_input(self);
   TORCH_CHECK(self.size(-1) <= 1024, "torch.histogramdd: expected at most 1024 dimensions, but got ", self.size(-1));
-  const DimVector counts(static_cast<size_t>(self.size(-1)), bins);
-  const IntArrayRef view = counts;
-  return run(self, &view, {}, range, weight, density);
+  return DimVector(static_cast<size_t>(self.size(-1)), bins);
 }
-std::tuple<Tensor, std::vector<Tensor>> histogramdd_tensors(const Tensor& self, TensorList bins,
-                                                            std::optional<ArrayRef<double>> range,
-                                                            const std::optional<Tensor>& weight, bool density) {
-  return run(self, nullptr, bins, range, weight, density);
+
+}  // namespace
+
+std::array<TensorSpec, 2> histogram_tensor_meta(const Tensor& self, const Tensor& bins,
+                                                const std::optional<Tensor>& weight, bool) {
+  return flat_specs(self, {.edges = {bins}}, weight);
+}
+void histogram_tensor_cpu(const Tensor& self, const Tensor& bins, const std::optional<Tensor>& weight, bool density,
+                          Tensor& hist, Tensor& bin_edges) {
+  run_flat(self, {.edges = {bins}}, weight, density, hist, bin_edges);
+}
+std::array<TensorSpec, 2> histogram_count_meta(const Tensor& self, int64_t bins, std::optional<ArrayRef<double>> range,
+                                               const std::optional<Tensor>& weight, bool) {
+  const IntArrayRef counts(bins);
+  return flat_specs(self, {.counts = &counts, .range = range}, weight);
+}
+void histogram_count_cpu(const Tensor& self, int64_t bins, std::optional<ArrayRef<double>> range,
+                         const std::optional<Tensor>& weight, bool density, Tensor& hist, Tensor& bin_edges) {
+  const IntArrayRef counts(bins);
+  run_flat(self, {.counts = &counts, .range = range}, weight, density, hist, bin_edges);
+}
+
+using Histogram = std::tuple<Tensor, std::vector<Tensor>>;
+
+Histogram histogramdd(const Tensor& self, IntArrayRef bins, std::optional<ArrayRef<double>> range,
+                      const std::optional<Tensor>& weight, bool density) {
+  return run(self, {.counts = &bins, .range = range}, weight, density);
+}
+Histogram histogramdd_meta(const Tensor& self, IntArrayRef bins, std::optional<ArrayRef<double>> range,
+                           const std::optional<Tensor>& weight, bool) {
+  return run_meta(self, {.counts = &bins, .range = range}, weight);
+}
+Histogram histogramdd_int(const Tensor& self, int64_t bins, std::optional<ArrayRef<double>> range,
+                          const std::optional<Tensor>& weight, bool density) {
+  return native::histogramdd(self, same_counts(self, bins), range, weight, density);
+}
+Histogram histogramdd_int_meta(const Tensor& self, int64_t bins, std::optional<ArrayRef<double>> range,
+                               const std::optional<Tensor>& weight, bool density) {
+  return native::histogramdd_meta(self, same_counts(self, bins), range, weight, density);
+}
+Histogram histogramdd_tensors(const Tensor& self, TensorList bins, std::optional<ArrayRef<double>> range,
+                              const std::optional<Tensor>& weight, bool density) {
+  return run(self, {.edges = bins, .range = range}, weight, density);
+}
+Histogram histogramdd_tensors_meta(const Tensor& self, TensorList bins, std::optional<ArrayRef<double>>,
+                                   const std::optional<Tensor>& weight, bool) {
+  return run_meta(self, {.edges = bins}, weight);
 }
 
 // The two results of histogramdd, each by itself.
 std::vector<Tensor> histogramdd_bin_edges(const Tensor& self, IntArrayRef bins, std::optional<ArrayRef<double>> range,
                                           const std::optional<Tensor>& weight, bool density) {
-  return std::get<1>(run(self, &bins, {}, range, weight, density));
+  return std::get<1>(native::histogramdd(self, bins, range, weight, density));
 }
-Tensor histogramdd_from_counts(const Tensor& self, IntArrayRef bins, std::optional<ArrayRef<double>> range,
-                               const std::optional<Tensor>& weight, bool density) {
-  return std::get<0>(run(self, &bins, {}, range, weight, density));
+std::vector<Tensor> histogramdd_bin_edges_meta(const Tensor& self, IntArrayRef bins,
+                                               std::optional<ArrayRef<double>> range,
+                                               const std::optional<Tensor>& weight, bool density) {
+  return std::get<1>(native::histogramdd_meta(self, bins, range, weight, density));
 }
-Tensor histogramdd_from_edges(const Tensor& self, TensorList bins, const std::optional<Tensor>& weight, bool density) {
-  return std::get<0>(run(self, nullptr, bins, std::nullopt, weight, density));
+TensorSpec histogramdd_from_counts_meta(const Tensor& self, IntArrayRef bins, std::optional<ArrayRef<double>> range,
+                                        const std::optional<Tensor>& weight, bool) {
+  return histogram_spec(self, {.counts = &bins, .range = range}, weight);
+}
+void histogramdd_from_counts_cpu(const Tensor& self, IntArrayRef bins, std::optional<ArrayRef<double>> range,
+                                 const std::optional<Tensor>& weight, bool density, Tensor& out) {
+  at::copy_(out, std::get<0>(native::histogramdd(self, bins, range, weight, density)));
+}
+TensorSpec histogramdd_from_edges_meta(const Tensor& self, TensorList bins, const std::optional<Tensor>& weight, bool) {
+  return histogram_spec(self, {.edges = bins}, weight);
+}
+void histogramdd_from_edges_cpu(const Tensor& self, TensorList bins, const std::optional<Tensor>& weight, bool density,
+                                Tensor& out) {
+  at::copy_(out, std::get<0>(run(self, {.edges = bins}, weight, density)));
 }
 
 }  // namespace at::native

@@ -65,9 +65,14 @@ void for_chosen(const Tensor& self, int64_t dim, Tensor& values, Tensor& indices
         using T = typename decltype(tag)::type;
         const T* from = reinterpret_cast<const T*>(row);
         T* out = reinterpret_cast<T*>(value) + to;
-        for (int64_t j = 0; j < m; ++j) out[j * s.inner] = from[order[static_cast<size_t>(j)] * step];
+        at::parallel_for(0, m, at::internal::GRAIN_SIZE, [&](int64_t first, int64_t last) {
+          for (int64_t j = first; j < last; ++j) {
+            const int64_t place = order[static_cast<size_t>(j)];
+            out[j * s.inner] = from[place * step];
+            index[to + j * s.inner] = place;
+          }
+        });
       });
-      for (int64_t j = 0; j < m; ++j) index[to + j * s.inner] = order[static_cast<size_t>(j)];
     }
   });
   v.commit();

@@ -2,12 +2,14 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "aten/core/empty.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/sort/ops.h"
 #include "aten/ops/view/ops.h"
 #include "aten/testing/testing.h"
+#include "c10/parallel/parallel.h"
 
 namespace at::testing {
 namespace {
@@ -57,6 +59,32 @@ TEST(Sort, StableInAllLayoutsDtypesAndLengths) {
       }
     }
   }
+}
+
+TEST(Sort, LongRowsBySeveralThreads) {
+  const int threads = at::get_num_threads();
+  at::set_num_threads(3);
+  constexpr int64_t kSize = 100'003;
+  std::vector<double> few, far;
+  for (int64_t i = 0; i < kSize; ++i) {
+    few.push_back(static_cast<double>(i * 7919 % 1009 - 500));
+    far.push_back(few.back() * 0x1p40);
+  }
+  for (const auto& [numbers, type] : {std::pair(&few, ScalarType::Float), std::pair(&few, ScalarType::Long),
+                                      std::pair(&far, ScalarType::Long), std::pair(&far, ScalarType::Double)}) {
+    for (bool descending : {false, true}) {
+      const auto [v, i] = at::sort(tensor_of(*numbers, {kSize}, type), 0, descending);
+      const auto order = plain_order(*numbers, descending);
+      ASSERT_EQ(elements<int64_t>(i), order) << type;
+      const auto sorted = values(v);
+      for (size_t k = 0; k < order.size(); ++k) ASSERT_EQ(sorted[k], (*numbers)[static_cast<size_t>(order[k])]);
+    }
+  }
+  const Tensor x = sample({300'000});
+  const Tensor counts = at::histc(x, 1000, Scalar(-1), Scalar(1));
+  at::set_num_threads(1);
+  EXPECT_EQ(values(counts), values(at::histc(x, 1000, Scalar(-1), Scalar(1))));
+  at::set_num_threads(threads);
 }
 
 TEST(Sort, NanIsLargestAndZerosAreEqual) {

@@ -9,6 +9,7 @@
 
 #include "aten/core/empty.h"
 #include "aten/core/tensor.h"
+#include "aten/core/tensor_spec.h"
 #include "aten/cpu/rows/rows.h"
 #include "aten/cpu/sort/sort.h"
 #include "aten/cpu/support/visit_dtype.h"
@@ -267,16 +268,28 @@ Triple unique_consecutive(const Tensor& self, bool return_inverse, bool return_c
   return unique_neighbours(x, self.sizes(), return_inverse, return_counts);
 }
 
-// Sorted test elements are searched.
-Tensor isin_tensors(const Tensor& elements, const Tensor& test_elements, bool, bool invert) {
+namespace {
+
+ScalarType common_type(const Tensor& a, const Tensor& b) {
   TypePromotion promotion;
-  for (const Tensor* t : {&elements, &test_elements}) {
+  for (const Tensor* t : {&a, &b}) {
     promotion.add_tensor(t->scalar_type(), static_cast<int>(t->dim()), t->unsafeGetTensorImpl()->is_wrapped_number());
   }
-  const ScalarType type = promotion.result();
+  return promotion.result();
+}
+
+}  // namespace
+
+TensorSpec isin_tensors_meta(const Tensor& elements, const Tensor& test_elements, bool, bool) {
+  TORCH_CHECK_NOT_IMPLEMENTED(!elements.is_complex() && !test_elements.is_complex(), "\"isin\" not implemented for '",
+                              toString(common_type(elements, test_elements)), "'");
+  return {DimVector(elements.sizes().begin(), elements.sizes().end()), {}, ScalarType::Bool, elements.device()};
+}
+// Sorted test elements are searched.
+void isin_tensors_cpu(const Tensor& elements, const Tensor& test_elements, bool, bool invert, Tensor& out) {
+  const ScalarType type = common_type(elements, test_elements);
   const Tensor x = dense(elements, type), tests = dense(test_elements, type);
-  Tensor out = empty_contiguous(elements.sizes(), ScalarType::Bool);
-  check_real("isin", x);
+  DenseOut to_write(out);
   cpu::visit_real(type, "isin", [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T *p = static_cast<const T*>(x.const_data_ptr()), *q = static_cast<const T*>(tests.const_data_ptr());
@@ -285,20 +298,29 @@ Tensor isin_tensors(const Tensor& elements, const Tensor& test_elements, bool, b
       if (q[i] == q[i]) sorted.push_back(q[i]);
     }
     std::sort(sorted.begin(), sorted.end());
-    bool* to = static_cast<bool*>(out.mutable_data_ptr());
+    bool* to = to_write.data<bool>();
     at::parallel_for(0, x.numel(), 4096, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         to[i] = (p[i] == p[i] && std::binary_search(sorted.begin(), sorted.end(), p[i])) != invert;
       }
     });
   });
-  return out;
+  to_write.commit();
 }
-Tensor isin_scalar(const Tensor& elements, const Scalar& test_element, bool assume_unique, bool invert) {
-  return isin_tensors(elements, wrapped_scalar_tensor(test_element), assume_unique, invert);
+TensorSpec isin_scalar_meta(const Tensor& elements, const Scalar& test_element, bool assume_unique, bool invert) {
+  return isin_tensors_meta(elements, wrapped_scalar_tensor(test_element), assume_unique, invert);
 }
-Tensor isin_of_scalar(const Scalar& element, const Tensor& test_elements, bool assume_unique, bool invert) {
-  return isin_tensors(wrapped_scalar_tensor(element), test_elements, assume_unique, invert);
+void isin_scalar_cpu(const Tensor& elements, const Scalar& test_element, bool assume_unique, bool invert, Tensor& out) {
+  isin_tensors_cpu(elements, wrapped_scalar_tensor(test_element), assume_unique, invert, out);
+}
+TensorSpec isin_of_scalar_meta(const Scalar& element, const Tensor& test_elements, bool assume_unique, bool invert) {
+  TensorSpec spec = isin_tensors_meta(wrapped_scalar_tensor(element), test_elements, assume_unique, invert);
+  spec.device = test_elements.device();
+  return spec;
+}
+void isin_of_scalar_cpu(const Scalar& element, const Tensor& test_elements, bool assume_unique, bool invert,
+                        Tensor& out) {
+  isin_tensors_cpu(wrapped_scalar_tensor(element), test_elements, assume_unique, invert, out);
 }
 
 Tensor bincount_cpu(const Tensor& self, const std::optional<Tensor>& weights, int64_t minlength) {
@@ -351,13 +373,16 @@ Tensor bincount_cpu(const Tensor& self, const std::optional<Tensor>& weights, in
   return out;
 }
 
-// Equal bins between min and max (those of the data where both are 0); the last bin is closed.
-Tensor histc_cpu(const Tensor& self, int64_t bins, const Scalar& min, const Scalar& max) {
+TensorSpec histc_meta(const Tensor& self, int64_t bins, const Scalar&, const Scalar&) {
   TORCH_CHECK(bins > 0, "torch.histogram(): bins must be > 0, but got ", bins, " for dimension 0");
   TORCH_CHECK_NOT_IMPLEMENTED(
       isFloatingType(self.scalar_type()), "\"histogram_cpu\" not implemented for '", toString(self.scalar_type()), "'");
+  return {{bins}, {}, self.scalar_type(), self.device()};
+}
+// Equal bins between min and max (those of the data where both are 0); the last bin is closed.
+void histc_cpu(const Tensor& self, int64_t bins, const Scalar& min, const Scalar& max, Tensor& out) {
   const Tensor x = dense(self);
-  Tensor out = empty_contiguous({bins}, self.scalar_type());
+  DenseOut to_write(out);
   cpu::visit_floating(self.scalar_type(), "histc", [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* p = static_cast<const T*>(x.const_data_ptr());
@@ -375,27 +400,36 @@ Tensor histc_cpu(const Tensor& self, int64_t bins, const Scalar& min, const Scal
     TORCH_CHECK(std::isfinite(low) && std::isfinite(high), "torch.histc: range of [", low, ", ", high,
                 "] is not finite");
     TORCH_CHECK(low < high, "torch.histc: max must be larger than min");
-    std::vector<int64_t> count(static_cast<size_t>(bins));
     // Every step is rounded to the dtype: that is what decides into which bin an element near an edge falls.
     const auto rounded = [](double v) { return static_cast<double>(static_cast<T>(v)); };
     const double first = rounded(low), width = rounded(rounded(high) - first),
                  number = rounded(static_cast<double>(bins));
     // A range that the dtype rounds to nothing or to infinity is measured in double.
     const bool measurable = width > 0 && std::isfinite(width) && std::isfinite(number);
-    for (int64_t i = 0; i < x.numel(); ++i) {
-      const double v = static_cast<double>(p[i]);
-      if (!(v >= low && v <= high)) continue;
-      const double scaled = rounded(rounded(v - first) * number);
-      const double place = measurable && std::isfinite(scaled)
-                               ? rounded(scaled / width)
-                               : (v / 2 - low / 2) / (high / 2 - low / 2) * static_cast<double>(bins);
-      const bool inside = place >= 0 && place < static_cast<double>(bins);
-      ++count[static_cast<size_t>(inside ? static_cast<int64_t>(place) : place < 0 ? 0 : bins - 1)];
-    }
-    for (int64_t i = 0; i < bins; ++i)
-      static_cast<T*>(out.mutable_data_ptr())[i] = static_cast<T>(static_cast<float>(count[static_cast<size_t>(i)]));
+    using Counts = std::vector<int64_t>;
+    const Counts count = at::parallel_reduce(
+        int64_t{0}, x.numel(), std::max(at::internal::GRAIN_SIZE, bins), Counts(static_cast<size_t>(bins)),
+        [&](int64_t begin, int64_t end, Counts counts) {
+          for (int64_t i = begin; i < end; ++i) {
+            const double v = static_cast<double>(p[i]);
+            if (!(v >= low && v <= high)) continue;
+            const double scaled = rounded(rounded(v - first) * number);
+            const double place = measurable && std::isfinite(scaled)
+                                     ? rounded(scaled / width)
+                                     : (v / 2 - low / 2) / (high / 2 - low / 2) * static_cast<double>(bins);
+            const bool inside = place >= 0 && place < static_cast<double>(bins);
+            ++counts[static_cast<size_t>(inside ? static_cast<int64_t>(place) : place < 0 ? 0 : bins - 1)];
+          }
+          return counts;
+        },
+        [](Counts a, const Counts& b) {
+          for (size_t i = 0; i < a.size(); ++i) a[i] += b[i];
+          return a;
+        });
+    T* to = to_write.data<T>();
+    for (const int64_t n : count) *to++ = static_cast<T>(static_cast<float>(n));
   });
-  return out;
+  to_write.commit();
 }
 
 namespace {
@@ -454,10 +488,9 @@ bool right_side(bool right, std::optional<std::string_view> side) {
 
 }  // namespace
 
-Tensor searchsorted_cpu(
-    const Tensor& sorted_sequence, const Tensor& self, bool out_int32, bool right, std::optional<std::string_view> side,
-    const std::optional<Tensor>& sorter) {
-  const bool from_right = right_side(right, side);
+TensorSpec searchsorted_meta(const Tensor& sorted_sequence, const Tensor& self, bool out_int32, bool right,
+                             std::optional<std::string_view> side, const std::optional<Tensor>& sorter) {
+  right_side(right, side);
   const bool one_row = sorted_sequence.dim() == 1;
   TORCH_CHECK(sorted_sequence.dim() > 0,
               "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1");
@@ -470,12 +503,6 @@ Tensor searchsorted_cpu(
               sorted_sequence.sizes(), " and input value tensor ", self.sizes());
   check_real("searchsorted", sorted_sequence);
   check_real("searchsorted", self);
-  TypePromotion promotion;
-  for (const Tensor* t : {&sorted_sequence, &self})
-    promotion.add_tensor(t->scalar_type(), t->dim(), t->unsafeGetTensorImpl()->is_wrapped_number());
-  const ScalarType common = promotion.result();
-  Tensor order;
-  const int64_t n = sorted_sequence.sizes().back();
   if (sorter && sorter->defined()) {
     TORCH_CHECK(sorter->sizes() == sorted_sequence.sizes(),
                 "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor ",
@@ -483,6 +510,20 @@ Tensor searchsorted_cpu(
     TORCH_CHECK(sorter->scalar_type() == ScalarType::Long,
                 "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype ",
                 toString(sorter->scalar_type()));
+  }
+  return {DimVector(self.sizes().begin(), self.sizes().end()),
+          {},
+          out_int32 ? ScalarType::Int : ScalarType::Long,
+          sorted_sequence.device()};
+}
+void searchsorted_cpu(const Tensor& sorted_sequence, const Tensor& self, bool, bool right,
+                      std::optional<std::string_view> side, const std::optional<Tensor>& sorter, Tensor& out) {
+  const bool from_right = right_side(right, side);
+  const bool one_row = sorted_sequence.dim() == 1;
+  const ScalarType common = common_type(sorted_sequence, self);
+  Tensor order;
+  const int64_t n = sorted_sequence.sizes().back();
+  if (sorter && sorter->defined()) {
     order = dense(*sorter);
     for (int64_t i = 0; i < order.numel(); ++i) {
       TORCH_CHECK_INDEX(longs(order)[i] >= 0 && longs(order)[i] < n, "torch.searchsorted(): sorter index out of range");
@@ -490,12 +531,12 @@ Tensor searchsorted_cpu(
   }
   const Tensor rows = dense(sorted_sequence, common), x = dense(self, common);
   const int64_t width = one_row || self.dim() == 0 ? x.numel() : x.sizes().back();
-  Tensor out = long_tensor(self.sizes());
+  DenseOut places(out, ScalarType::Long);
   cpu::visit_real(rows.scalar_type(), "searchsorted", [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T *row = static_cast<const T*>(rows.const_data_ptr()), *v = static_cast<const T*>(x.const_data_ptr());
+    int64_t* to = places.data<int64_t>();
     at::parallel_for(0, x.numel(), 2048, [&](int64_t begin, int64_t end) {
-      int64_t* to = longs(out);
       if (one_row && !order.defined()) {
         return (from_right ? places_of<true, T> : places_of<false, T>)(row, n, v + begin, end - begin, to + begin);
       }
@@ -505,19 +546,28 @@ Tensor searchsorted_cpu(
       }
     });
   });
-  return out_int32 ? at::_to_copy(out, TensorOptions().dtype(ScalarType::Int)) : out;
+  places.commit();
 }
-Tensor searchsorted_scalar(
-    const Tensor& sorted_sequence, const Scalar& self, bool out_int32, bool right, std::optional<std::string_view> side,
-    const std::optional<Tensor>& sorter) {
-  return searchsorted_cpu(sorted_sequence, wrapped_scalar_tensor(self), out_int32, right, side, sorter);
+TensorSpec searchsorted_scalar_meta(const Tensor& sorted_sequence, const Scalar& self, bool out_int32, bool right,
+                                    std::optional<std::string_view> side, const std::optional<Tensor>& sorter) {
+  return searchsorted_meta(sorted_sequence, wrapped_scalar_tensor(self), out_int32, right, side, sorter);
 }
-Tensor bucketize_cpu(const Tensor& self, const Tensor& boundaries, bool out_int32, bool right) {
+void searchsorted_scalar_cpu(const Tensor& sorted_sequence, const Scalar& self, bool out_int32, bool right,
+                             std::optional<std::string_view> side, const std::optional<Tensor>& sorter, Tensor& out) {
+  searchsorted_cpu(sorted_sequence, wrapped_scalar_tensor(self), out_int32, right, side, sorter, out);
+}
+TensorSpec bucketize_meta(const Tensor& self, const Tensor& boundaries, bool out_int32, bool right) {
   TORCH_CHECK(boundaries.dim() == 1, "boundaries tensor must be 1 dimension, but got dim(", boundaries.dim(), ")");
-  return searchsorted_cpu(boundaries, self, out_int32, right, std::nullopt, std::nullopt);
+  return searchsorted_meta(boundaries, self, out_int32, right, std::nullopt, std::nullopt);
 }
-Tensor bucketize_scalar(const Scalar& self, const Tensor& boundaries, bool out_int32, bool right) {
-  return bucketize_cpu(wrapped_scalar_tensor(self), boundaries, out_int32, right);
+void bucketize_cpu(const Tensor& self, const Tensor& boundaries, bool out_int32, bool right, Tensor& out) {
+  searchsorted_cpu(boundaries, self, out_int32, right, std::nullopt, std::nullopt, out);
+}
+TensorSpec bucketize_scalar_meta(const Scalar& self, const Tensor& boundaries, bool out_int32, bool right) {
+  return bucketize_meta(wrapped_scalar_tensor(self), boundaries, out_int32, right);
+}
+void bucketize_scalar_cpu(const Scalar& self, const Tensor& boundaries, bool out_int32, bool right, Tensor& out) {
+  bucketize_cpu(wrapped_scalar_tensor(self), boundaries, out_int32, right, out);
 }
 
 }  // namespace at::native

@@ -544,10 +544,15 @@ AT_GRID_SAMPLER(3)
 
 // With S(g) the sampling, y = S(g) x: the gradients of grad_output, input and grid from those of S(g)' grad_output and
 // of <grad_output, dS(g) x>.
-std::tuple<Tensor, Tensor, Tensor> _grid_sampler_backward_grad_cpu(const Tensor& to_input, const Tensor& to_grid,
-                                                                   const Tensor& grad_output, const Tensor& input,
-                                                                   const Tensor& grid, int64_t interpolation_mode,
-                                                                   int64_t padding_mode, bool align_corners) {
+namespace {
+
+Tensor blank_like(const Tensor& t) {
+  return empty_contiguous(t.sizes(), t.scalar_type(), t.device());
+}
+
+Sampling check_backward_grad(const Tensor& to_input, const Tensor& to_grid, const Tensor& grad_output,
+                             const Tensor& input, const Tensor& grid, int64_t interpolation_mode, int64_t padding_mode,
+                             bool align_corners) {
   const int dims = static_cast<int>(input.dim()) - 2;
   TORCH_CHECK(dims == 2 || dims == 3,
               "_grid_sampler_backward_grad: expected an input of 4 or 5 dimensions, but got sizes ", input.sizes());
@@ -557,7 +562,25 @@ std::tuple<Tensor, Tensor, Tensor> _grid_sampler_backward_grad_cpu(const Tensor&
                   to_input.scalar_type() == input.scalar_type() && to_grid.scalar_type() == grid.scalar_type(),
               "_grid_sampler_backward_grad: expected gradients like input, ", input.sizes(), ", and grid, ",
               grid.sizes(), ", but got ", to_input.sizes(), " and ", to_grid.sizes());
-  const auto blank_like = [](const Tensor& t) { return empty_contiguous(t.sizes(), t.scalar_type(), t.device()); };
+  return s;
+}
+
+}  // namespace
+
+std::tuple<Tensor, Tensor, Tensor> _grid_sampler_backward_grad_meta(const Tensor& to_input, const Tensor& to_grid,
+                                                                    const Tensor& grad_output, const Tensor& input,
+                                                                    const Tensor& grid, int64_t interpolation_mode,
+                                                                    int64_t padding_mode, bool align_corners) {
+  check_backward_grad(to_input, to_grid, grad_output, input, grid, interpolation_mode, padding_mode, align_corners);
+  return {blank_like(grad_output), blank_like(input), blank_like(grid)};
+}
+
+std::tuple<Tensor, Tensor, Tensor> _grid_sampler_backward_grad_cpu(const Tensor& to_input, const Tensor& to_grid,
+                                                                   const Tensor& grad_output, const Tensor& input,
+                                                                   const Tensor& grid, int64_t interpolation_mode,
+                                                                   int64_t padding_mode, bool align_corners) {
+  const Sampling s =
+      check_backward_grad(to_input, to_grid, grad_output, input, grid, interpolation_mode, padding_mode, align_corners);
   const Tensor direction = dense(to_grid);
   std::array<Tensor, 2> outputs, grids;
   for (size_t i = 0; i < 2; ++i) outputs[i] = blank_like(grad_output), grids[i] = blank_like(grid);

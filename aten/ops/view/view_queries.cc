@@ -1,4 +1,6 @@
 // Questions about tensors that are operators by name, and changes of a tensor's own geometry.
+#include <utility>
+
 #include "aten/core/empty.h"
 #include "aten/core/tensor.h"
 #include "aten/ops/copy/ops.h"
@@ -218,6 +220,24 @@ Tensor& set_storage_(Tensor& self, Storage source) {
 
 Tensor& set_storage_offset_(Tensor& self, Storage source, int64_t storage_offset, IntArrayRef size, IntArrayRef stride) {
   return set_geometry("set_", self, source, storage_offset, size, stride);
+}
+
+// The same of a tensor of its own.
+Tensor set_empty(const Tensor& self) {
+  return empty_contiguous({0}, self.scalar_type(), self.device());
+}
+Tensor set_tensor(const Tensor& self, const Tensor& source) {
+  Tensor result = set_empty(self);
+  return set_tensor_(result, source);
+}
+Tensor set_storage(const Tensor& self, Storage source) {
+  Tensor result = set_empty(self);
+  return set_storage_(result, std::move(source));
+}
+Tensor set_storage_offset(const Tensor& self, Storage source, int64_t storage_offset, IntArrayRef size,
+                          IntArrayRef stride) {
+  Tensor result = set_empty(self);
+  return set_storage_offset_(result, std::move(source), storage_offset, size, stride);
 }
 
 }  // namespace at::native

@@ -17,6 +17,7 @@
 #include "aten/ops/rearrange/ops.h"
 #include "aten/testing/testing.h"
 #include "c10/core/grad_mode.h"
+#include "c10/parallel/parallel.h"
 
 namespace at {
 namespace {
@@ -196,6 +197,33 @@ TEST(Creation, RangesAndGrids) {
   EXPECT_EQ(values(at::tril_indices(2, 2)), (std::vector<int64_t>{0, 1, 1, 0, 0, 1}));
 }
 
+TEST(Creation, BySeveralThreadsAsByOne) {
+  const int threads = at::get_num_threads();
+  const Tensor matrices = at::transpose(counting({3, 200, 301}), 1, 2);
+  const auto all = [&] {
+    return std::vector<Tensor>{at::linspace(-3, 5, 100'001, kDouble), at::linspace(-3, 5, 100'001, kFloat),
+                               at::logspace(-3, 2, 100'001, 10, kDouble), at::arange(0, 50'000, 0.5, kDouble),
+                               at::triu(matrices, -7), at::tril(matrices, 20), at::triu(at::contiguous(matrices), 9)};
+  };
+  at::set_num_threads(3);
+  const std::vector<Tensor> by_three = all();
+  at::set_num_threads(1);
+  const std::vector<Tensor> by_one = all();
+  at::set_num_threads(threads);
+  for (size_t i = 0; i < by_one.size(); ++i) EXPECT_EQ(testing::values(by_one[i]), testing::values(by_three[i])) << i;
+  EXPECT_DOUBLE_EQ(testing::elements<double>(by_one[0])[75'000], 3);
+  const std::vector<int64_t> upper = values(by_three[4]);
+  for (int64_t m = 0; m < 3; ++m) {
+    for (int64_t r = 0; r < 301; ++r) {
+      for (int64_t c = 0; c < 200; ++c) {
+        const size_t at = static_cast<size_t>((m * 301 + r) * 200 + c);
+        const int64_t element = m * 60'200 + c * 301 + r;
+        ASSERT_EQ(upper[at], c >= r - 7 ? element : 0);
+      }
+    }
+  }
+}
+
 TEST(Creation, ChecksSizesBeforeItAllocates) {
   EXPECT_THROW(at::empty({-1}), Error);
   EXPECT_THROW(at::zeros({int64_t{1} << 40, int64_t{1} << 40}), Error);
@@ -272,6 +300,24 @@ TEST(View, ResultTypes) {
   const Tensor unsigned_ints = at::zeros({2}, c10::kUInt16);
   EXPECT_EQ(at::result_type(unsigned_ints, Scalar(c10::complex<double>(0, 1))), at::kComplexFloat);
   EXPECT_EQ(at::result_type(unsigned_ints, at::zeros({}, at::kComplexDouble)), at::kComplexDouble);
+}
+
+TEST(View, SetWithoutChange) {
+  const Tensor self = at::testing::sample({3}), source = at::testing::sample({2, 2});
+  const Tensor shown = at::set(self, source);
+  EXPECT_EQ(shown.sizes(), source.sizes());
+  EXPECT_TRUE(shown.is_alias_of(source));
+  EXPECT_EQ(self.sizes(), IntArrayRef({3}));
+  EXPECT_EQ(at::set(self).sizes(), IntArrayRef({0}));
+  EXPECT_EQ(at::set(self, source.storage()).sizes(), IntArrayRef({4}));
+  const Tensor second = at::set(self, source.storage(), 1, {2}, {2});
+  at::testing::expect_close(second, at::reshape(at::select(source, 1, 1), {2}));
+  Tensor out = at::testing::blank({0});
+  at::set_out(out, self, source);
+  EXPECT_FALSE(out.is_alias_of(source));
+  at::testing::expect_close(out, source);
+  at::testing::expect_error<Error>([&] { at::set(self, at::testing::sample({2}, kDouble)); },
+                                   "Could not set tensor of type Double");
 }
 
 }  // namespace

@@ -1,0 +1,72 @@
+// Gradients that are sparse tensors: of rows that are named.
+#include "aten/core/tensor.h"
+#include "aten/ops/binary/ops.h"
+#include "aten/ops/composite/ops.h"
+#include "aten/ops/copy/ops.h"
+#include "aten/ops/creation/ops.h"
+#include "aten/ops/index/ops.h"
+#include "aten/ops/sort/ops.h"
+#include "aten/ops/sparse/kernels.h"
+#include "aten/ops/sparse/ops.h"
+#include "aten/ops/view/ops.h"
+
+namespace at::native {
+
+Tensor embedding_sparse_backward(const Tensor& grad, const Tensor& indices, int64_t num_weights, int64_t padding_idx,
+                                 bool scale_grad_by_freq) {
+  TORCH_CHECK(!scale_grad_by_freq, "embedding_backward: scale_grad_by_freq not supported with sparse gradients");
+  TORCH_CHECK(grad.dim() == indices.dim() + 1 && grad.numel() == indices.numel() * grad.size(-1),
+              "embedding_sparse_backward: expected grad with the sizes of indices, ", indices.sizes(),
+              ", and one more, but got ", grad.sizes());
+  const int64_t width = grad.size(-1);
+  Tensor places = at::reshape(indices, {1, indices.numel()});
+  if (places.scalar_type() != kLong) places = at::to(places, kLong);
+  Tensor values = at::reshape(grad, {indices.numel(), width});
+  if (padding_idx >= 0) {
+    const Tensor kept = at::reshape(at::nonzero(at::ne(at::select(places, 0, 0), padding_idx)), {-1});
+    places = at::index_select(places, 1, kept);
+    values = at::index_select(values, 0, kept);
+  }
+  return at::sparse_coo_tensor(places, values, {num_weights, width});
+}
+
+Tensor embedding_backward(const Tensor& grad, const Tensor& indices, int64_t num_weights, int64_t padding_idx,
+                          bool scale_grad_by_freq, bool sparse) {
+  return sparse ? at::embedding_sparse_backward(grad, indices, num_weights, padding_idx, scale_grad_by_freq)
+                : at::embedding_dense_backward(grad, indices, num_weights, padding_idx, scale_grad_by_freq);
+}
+
+Tensor embedding_bag_sparse_backward(const Tensor& grad, const Tensor& indices, const Tensor&, const Tensor& offset2bag,
+                                     const Tensor& bag_size, int64_t num_weights, bool scale_grad_by_freq, int64_t mode,
+                                     const std::optional<Tensor>& per_sample_weights, int64_t padding_idx) {
+  constexpr const char* kName = "_embedding_bag_sparse_backward";
+  TORCH_CHECK(mode == 0 || mode == 1, kName, ": expected mode 0 (sum) or 1 (mean), but got ", mode);
+  TORCH_CHECK(grad.dim() == 2 && indices.dim() == 1 && offset2bag.numel() == indices.numel(), kName,
+              ": expected a matrix and as many bags as indices, but got ", grad.sizes(), ", ", offset2bag.sizes(),
+              " and ", indices.sizes());
+  Tensor rows = at::index_select(grad, 0, offset2bag);
+  const auto column = [&](const Tensor& t) { return at::unsqueeze(at::to(t, grad.scalar_type()), 1); };
+  if (mode == 1) rows = at::div(rows, column(at::index_select(bag_size, 0, offset2bag)));
+  if (per_sample_weights.has_value() && per_sample_weights->defined()) {
+    TORCH_CHECK(mode == 0, kName, ": per_sample_weights only supported with mode='sum'");
+    rows = at::mul(rows, at::unsqueeze(*per_sample_weights, 1));
+  }
+  return at::embedding_backward(rows, indices, num_weights, padding_idx, scale_grad_by_freq, true);
+}
+
+Tensor embedding_bag_backward(const Tensor& grad, const Tensor& indices, const Tensor& offsets,
+                              const Tensor& offset2bag, const Tensor& bag_size, const Tensor& maximum_indices,
+                              int64_t num_weights, bool scale_grad_by_freq, int64_t mode, bool sparse,
+                              const std::optional<Tensor>& per_sample_weights, int64_t padding_idx) {
+  Tensor bags = offset2bag;
+  if (bags.numel() == 0 && indices.numel() != 0) {
+    const Tensor places = at::arange(indices.numel(), offsets.options());
+    bags = at::sub(at::searchsorted(offsets, places, false, /*right=*/true), Scalar(1));
+  }
+  return sparse ? at::_embedding_bag_sparse_backward(grad, indices, offsets, bags, bag_size, num_weights,
+                                                     scale_grad_by_freq, mode, per_sample_weights, padding_idx)
+                : at::_embedding_bag_dense_backward(grad, indices, bags, bag_size, maximum_indices, num_weights,
+                                                    scale_grad_by_freq, mode, per_sample_weights, padding_idx);
+}
+
+}  // namespace at::native
