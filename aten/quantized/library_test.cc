@@ -20,9 +20,6 @@ using at::testing::tensor_of;
 using c10::IValue;
 using Numbers = std::vector<double>;
 
-Numbers numbers_of(const Tensor& t) {
-  return at::testing::values(t);
-}
 using Ints = std::vector<int64_t>;
 
 c10::Stack call_all(const std::string& name, const std::string& overload, c10::Stack stack) {
@@ -51,7 +48,7 @@ void expect_near(const IValue& got, const Tensor& numbers) {
   const Tensor q = got.toTensor(),
                expected = at::quantize_per_tensor(numbers, q.q_scale(), q.q_zero_point(), at::kQUInt8);
   ASSERT_EQ(q.sizes(), expected.sizes());
-  EXPECT_LE(numbers_of((q.int_repr().to(at::kLong) - expected.int_repr().to(at::kLong)).abs().max())[0], 1);
+  EXPECT_LE(at::testing::values((q.int_repr().to(at::kLong) - expected.int_repr().to(at::kLong)).abs().max())[0], 1);
 }
 
 // Vectors, what is left over, other orders of memory, halves to even.
@@ -65,11 +62,11 @@ TEST(Arithmetic, AddsAndMultipliesAllElementsAlike) {
     }
     const Tensor a = quantized(tensor_of(x, {7, 10}), 0.5, 30, dtype);
     const Tensor b = quantized(tensor_of(y, {7, 10}), 0.5, 25, dtype);
-    EXPECT_EQ(numbers_of(call("add", a, b, 1.0, int64_t{40}).toTensor().int_repr()), sums);
-    EXPECT_EQ(numbers_of(call("mul_relu", a, b, 1.0, int64_t{40}).toTensor().int_repr()), products);
-    EXPECT_EQ(numbers_of(call("add", a.t(), b.t(), 1.0, int64_t{40}).toTensor().t().int_repr()), sums);
+    EXPECT_EQ(at::testing::values(call("add", a, b, 1.0, int64_t{40}).toTensor().int_repr()), sums);
+    EXPECT_EQ(at::testing::values(call("mul_relu", a, b, 1.0, int64_t{40}).toTensor().int_repr()), products);
+    EXPECT_EQ(at::testing::values(call("add", a.t(), b.t(), 1.0, int64_t{40}).toTensor().t().int_repr()), sums);
     const Tensor turned = quantized(tensor_of(y, {7, 10}).t().contiguous(), 0.5, 25, dtype).t();
-    EXPECT_EQ(numbers_of(call("add", a, turned, 1.0, int64_t{40}).toTensor().int_repr()), sums);
+    EXPECT_EQ(at::testing::values(call("add", a, turned, 1.0, int64_t{40}).toTensor().int_repr()), sums);
   }
 }
 
@@ -93,8 +90,8 @@ TEST(QuantizedOperators, ComputeWithNumbers) {
     const Tensor sum = call("add.Scalar", a, number).toTensor(), product = call("mul.Scalar", a, number).toTensor();
     expect_close(sum.dequantize(), x + number, 0, std::max(0.03, sum.q_scale()));
     expect_close(product.dequantize(), x * number, 1e-5, 1e-5);
-    EXPECT_GE(numbers_of(call("add_relu.Scalar", a, number).toTensor().dequantize().min())[0], 0);
-    EXPECT_GE(numbers_of(call("mul_scalar_relu", a, number).toTensor().dequantize().min())[0], 0);
+    EXPECT_GE(at::testing::values(call("add_relu.Scalar", a, number).toTensor().dequantize().min())[0], 0);
+    EXPECT_GE(at::testing::values(call("mul_scalar_relu", a, number).toTensor().dequantize().min())[0], 0);
   }
   expect_near(call("cat", std::vector<Tensor>{a, b}, 1, 0.1, 40), at::cat({x, y}, 1));
   expect_near(call("matmul", a, b.transpose(1, 2), 0.1, 40), at::matmul(x, y.transpose(1, 2)));
@@ -258,13 +255,13 @@ TEST(QuantizedOperators, TakeNumbersInManyForms) {
       }
     }
   }
-  EXPECT_EQ(numbers_of(call("add.Scalar2", -2.0, t).toTensor().int_repr()), (Numbers{1, 5, 3, 20}));
+  EXPECT_EQ(at::testing::values(call("add.Scalar2", -2.0, t).toTensor().int_repr()), (Numbers{1, 5, 3, 20}));
   const Tensor joined = at::_make_per_tensor_quantized_tensor(at::zeros({0}, at::kByte), 1, 1);
   call("cat_out", std::vector<Tensor>{t, t}, 0, joined);
-  EXPECT_EQ(numbers_of(joined.int_repr()), (Numbers{0, 2, 1, 9, 0, 2, 1, 9}));
+  EXPECT_EQ(at::testing::values(joined.int_repr()), (Numbers{0, 2, 1, 9, 0, 2, 1, 9}));
   call("cat_relu_out", std::vector<Tensor>{t, t}, 0, joined);
-  EXPECT_EQ(numbers_of(joined.int_repr()), (Numbers{1, 2, 1, 9, 1, 2, 1, 9}));
-  EXPECT_EQ(numbers_of(call("max_pool2d", tensor_of({0, 1, 2, 3, 4, 5}, {1, 1, 2, 3}, at::kByte), Ints{2, 2},
+  EXPECT_EQ(at::testing::values(joined.int_repr()), (Numbers{1, 2, 1, 9, 1, 2, 1, 9}));
+  EXPECT_EQ(at::testing::values(call("max_pool2d", tensor_of({0, 1, 2, 3, 4, 5}, {1, 1, 2, 3}, at::kByte), Ints{2, 2},
                             Ints{1, 1}, Ints{0, 0}, Ints{1, 1}, false)
                            .toTensor()),
             (Numbers{4, 5}));
@@ -309,18 +306,18 @@ TEST(DecomposedOperators, QuantizeIntoDenseIntegers) {
   };
   const Tensor x = tensor_of({-1, 0.26, 100}, {3});
   const IValue q = decomposed("quantize_per_tensor", "", {x, 0.5, 1, -128, 127, at::kChar})[0];
-  EXPECT_EQ(numbers_of(q.toTensor()), (Numbers{-1, 2, 127}));
+  EXPECT_EQ(at::testing::values(q.toTensor()), (Numbers{-1, 2, 127}));
   EXPECT_EQ(q.toTensor().scalar_type(), at::kChar);
-  EXPECT_EQ(numbers_of(decomposed("dequantize_per_tensor", "", {q, 0.5, 1, -128, 127, at::kChar})[0].toTensor()),
+  EXPECT_EQ(at::testing::values(decomposed("dequantize_per_tensor", "", {q, 0.5, 1, -128, 127, at::kChar})[0].toTensor()),
             (Numbers{-1, 0.5, 63}));
   const c10::Stack chosen =
       decomposed("choose_qparams", "tensor", {tensor_of({-1, 1.55}, {2}), 0, 255, 1e-6, at::kByte});
-  EXPECT_NEAR(numbers_of(chosen[0].toTensor())[0], 0.01, 1e-8);
-  EXPECT_EQ(numbers_of(chosen[1].toTensor())[0], 100);
+  EXPECT_NEAR(at::testing::values(chosen[0].toTensor())[0], 0.01, 1e-8);
+  EXPECT_EQ(at::testing::values(chosen[1].toTensor())[0], 100);
   const IValue rows = decomposed("quantize_per_channel", "",
                                  {x.reshape({3, 1}), tensor_of({1, 0.25, 50}, {3}),
                                   tensor_of({0, 1, 2}, {3}, at::kLong), 0, -128, 127, at::kChar})[0];
-  EXPECT_EQ(numbers_of(rows.toTensor()), (Numbers{-1, 2, 4}));
+  EXPECT_EQ(at::testing::values(rows.toTensor()), (Numbers{-1, 2, 4}));
 }
 
 }  // namespace

@@ -16,12 +16,8 @@ using at::testing::expect_error;
 using at::testing::tensor_of;
 using Numbers = std::vector<double>;
 
-Numbers numbers_of(const Tensor& t) {
-  return at::testing::values(t);
-}
-
 Numbers integers(const Tensor& t) {
-  return numbers_of(t.int_repr());
+  return at::testing::values(t.int_repr());
 }
 Tensor per_tensor(const Numbers& q, at::IntArrayRef sizes, double scale = 0.5, int64_t zero_point = 3,
                   at::ScalarType dtype = at::kByte) {
@@ -71,7 +67,7 @@ TEST(QuantizedReductions, OfADimension) {
   for (const at::ScalarType dtype : kIntegers) {
     const Tensor t = per_tensor({1, 5, 3, 20}, {2, 2}, 0.5, 3, dtype);
     EXPECT_EQ(integers(std::get<0>(t.max(1))), (Numbers{5, 20}));
-    EXPECT_EQ(numbers_of(std::get<1>(t.max(0, true))), (Numbers{1, 1}));
+    EXPECT_EQ(at::testing::values(std::get<1>(t.max(0, true))), (Numbers{1, 1}));
     EXPECT_EQ(std::get<0>(t.max(0, true)).sizes(), at::IntArrayRef({1, 2}));
     EXPECT_EQ(integers(std::get<0>(t.min(1))), (Numbers{1, 3}));
     EXPECT_EQ(std::get<0>(t.min(1)).q_scale(), 0.5);
@@ -144,22 +140,22 @@ TEST(QuantizedResults, AreGiven) {
   EXPECT_TRUE(at::equal(out, t));
   at::_make_per_channel_quantized_tensor_out(out, t.int_repr(), tensor_of({0.5, 1}, {2}),
                                              tensor_of({3, 0}, {2}, at::kLong), 1);
-  EXPECT_EQ(numbers_of(out.dequantize()), (Numbers{-1, 5, 0, 20}));
+  EXPECT_EQ(at::testing::values(out.dequantize()), (Numbers{-1, 5, 0, 20}));
   at::_empty_affine_quantized_out(out, {3}, 2.0, 7);
   EXPECT_EQ(out.q_scale(), 2);
   at::_empty_per_channel_affine_quantized_out(out, {2}, tensor_of({0.5, 1}, {2}), tensor_of({3, 0}, {2}, at::kLong), 0);
-  EXPECT_EQ(numbers_of(out.q_per_channel_scales()), (Numbers{0.5, 1}));
+  EXPECT_EQ(at::testing::values(out.q_per_channel_scales()), (Numbers{0.5, 1}));
   at::empty_quantized_out(out, {2, 1}, t);
   EXPECT_EQ(out.sizes(), at::IntArrayRef({2, 1}));
   EXPECT_EQ(out.q_scale(), 0.5);
 
   at::dequantize_out(dense, t);
-  EXPECT_EQ(numbers_of(dense), (Numbers{-1, 1, 0, 8.5}));
+  EXPECT_EQ(at::testing::values(dense), (Numbers{-1, 1, 0, 8.5}));
   Tensor bytes = at::empty({0}, at::kByte), doubles = at::empty({0}, at::kDouble), longs = at::empty({0}, at::kLong);
-  EXPECT_EQ(numbers_of(at::int_repr_out(bytes, t)), (Numbers{1, 5, 3, 20}));
+  EXPECT_EQ(at::testing::values(at::int_repr_out(bytes, t)), (Numbers{1, 5, 3, 20}));
   expect_error<c10::Error>([&] { at::int_repr_out(doubles, t); }, "Expected out tensor to have dtype Byte");
-  EXPECT_EQ(numbers_of(at::q_per_channel_scales_out(doubles, per_channel())), (Numbers{0.5, 0.25}));
-  EXPECT_EQ(numbers_of(at::q_per_channel_zero_points_out(longs, per_channel())), (Numbers{1, 0}));
+  EXPECT_EQ(at::testing::values(at::q_per_channel_scales_out(doubles, per_channel())), (Numbers{0.5, 0.25}));
+  EXPECT_EQ(at::testing::values(at::q_per_channel_zero_points_out(longs, per_channel())), (Numbers{1, 0}));
 
   const Tensor image = t.view({1, 1, 2, 2});
   EXPECT_EQ(integers(at::quantized_max_pool1d_out(out, t, {2})), (Numbers{5, 20}));
@@ -200,8 +196,8 @@ TEST(QuantizedResults, OfNumbersAreGiven) {
                on = tensor_of({1}, {1}, at::kLong);
   Tensor numbers = at::empty({0}), mask = at::empty({0}, at::kBool);
   const auto check = [&] {
-    EXPECT_EQ(numbers_of(numbers), (Numbers{-0.5, 0.5, 7}));
-    EXPECT_EQ(numbers_of(mask), (Numbers{0, 1, 0}));
+    EXPECT_EQ(at::testing::values(numbers), (Numbers{-0.5, 0.5, 7}));
+    EXPECT_EQ(at::testing::values(mask), (Numbers{0, 1, 0}));
     numbers.zero_();
     mask.zero_();
   };
@@ -212,13 +208,13 @@ TEST(QuantizedResults, OfNumbersAreGiven) {
   at::fake_quantize_per_channel_affine_cachemask_out(numbers, mask, x.reshape({1, 3}), scale, zero, 0, 0, 15);
   check();
   at::_fake_quantize_learnable_per_tensor_affine_out(numbers, x, scale, tensor_of({1}, {1}), 0, 15);
-  EXPECT_EQ(numbers_of(numbers), (Numbers{-0.5, 0.5, 7}));
+  EXPECT_EQ(at::testing::values(numbers), (Numbers{-0.5, 0.5, 7}));
   at::_fake_quantize_learnable_per_channel_affine_out(numbers, x.reshape({1, 3}), scale, tensor_of({1}, {1}), 0, 0, 15);
-  EXPECT_EQ(numbers_of(numbers), (Numbers{-0.5, 0.5, 7}));
+  EXPECT_EQ(at::testing::values(numbers), (Numbers{-0.5, 0.5, 7}));
   std::vector<Tensor> outs{at::empty({0}), at::empty({2, 2})};
   const Tensor t = per_tensor({1, 5, 3, 20}, {2, 2});
   at::dequantize_out(outs, {t, t});
-  for (const Tensor& out : outs) EXPECT_EQ(numbers_of(out), (Numbers{-1, 1, 0, 8.5}));
+  for (const Tensor& out : outs) EXPECT_EQ(at::testing::values(out), (Numbers{-1, 1, 0, 8.5}));
 }
 
 TEST(IntegersOfFewBits, ShareBytes) {
@@ -228,14 +224,14 @@ TEST(IntegersOfFewBits, ShareBytes) {
   EXPECT_EQ(four.scalar_type(), at::kQUInt4x2);
   EXPECT_EQ(four.storage().nbytes(), 9u);
   EXPECT_EQ(integers(four), (Numbers{16, 50, 68, 68, 101, 84, 85, 6}));
-  EXPECT_EQ(numbers_of(four.dequantize()), (Numbers{0, 0.5, 1, 1.5, 2, 3, 3, 3, 4, 5, 4, 6, 6, 6, 8}));
-  EXPECT_EQ(numbers_of(four[1].dequantize()), (Numbers{3, 3, 3, 4, 5}));
-  EXPECT_EQ(numbers_of(four.view({3, 5, 1}).dequantize()), numbers_of(four.dequantize()));
+  EXPECT_EQ(at::testing::values(four.dequantize()), (Numbers{0, 0.5, 1, 1.5, 2, 3, 3, 3, 4, 5, 4, 6, 6, 6, 8}));
+  EXPECT_EQ(at::testing::values(four[1].dequantize()), (Numbers{3, 3, 3, 4, 5}));
+  EXPECT_EQ(at::testing::values(four.view({3, 5, 1}).dequantize()), at::testing::values(four.dequantize()));
   EXPECT_TRUE(at::equal(four, four.clone()));
   EXPECT_FALSE(at::equal(four, at::quantize_per_channel(x + 1, scales, zeros, 0, at::kQUInt4x2)));
   const Tensor two = at::quantize_per_channel(x, scales, zeros, 0, at::kQUInt2x4);
   EXPECT_EQ(integers(two), (Numbers{228, 255, 255, 63}));
-  EXPECT_EQ(numbers_of(two.dequantize().slice(0, 0, 1)), (Numbers{0, 0.5, 1, 1.5, 1.5}));
+  EXPECT_EQ(at::testing::values(two.dequantize().slice(0, 0, 1)), (Numbers{0, 0.5, 1, 1.5, 1.5}));
   EXPECT_EQ(integers(at::quantize_per_tensor(x.slice(1, 0, 4), 1, 0, at::kQUInt4x2)),
             (Numbers{0, 33, 50, 68, 101, 102}));
   EXPECT_EQ(integers(at::quantize_per_tensor(tensor_of({NAN, 99, -3}, {3}), 1, 2, at::kQUInt4x2)), (Numbers{240, 0}));
@@ -252,8 +248,8 @@ TEST(FbgemmWeights, AreBytesOrHalves) {
   const Tensor w = tensor_of({0.1, -0.5, 0.3, 1.0, 0.2, -0.7, 0.05, 0.6, 0.9, -1.2, 0.4, 0.0}, {4, 3}),
                x = tensor_of({0.2, -0.9, 1.5, 0.4, 0.1, -0.3}, {2, 3}), bias = tensor_of({0.1, 0.2, 0.3, 0.4}, {4});
   const auto [q, offsets, scale, zero_point] = at::fbgemm_linear_quantize_weight(w);
-  EXPECT_EQ(numbers_of(q), (Numbers{23, -47, 46, 127, 34, -70, 17, 81, 115, -128, 57, 11}));
-  EXPECT_EQ(numbers_of(offsets), (Numbers{-11, 58, 180, -93}));
+  EXPECT_EQ(at::testing::values(q), (Numbers{23, -47, 46, 127, 34, -70, 17, 81, 115, -128, 57, 11}));
+  EXPECT_EQ(at::testing::values(offsets), (Numbers{-11, 58, 180, -93}));
   EXPECT_NEAR(scale, 0.00862745102494955, 1e-12);
   EXPECT_EQ(zero_point, 11);
   const Tensor packed = at::fbgemm_pack_quantized_matrix(q);
@@ -278,7 +274,7 @@ TEST(FbgemmWeights, AreBytesOrHalves) {
   expect_close(at::fbgemm_linear_fp16_weight(x, halves, bias), at::matmul(x, rounded.t()) + bias, 1e-6, 1e-6);
   expect_close(at::fbgemm_linear_fp16_weight_fp32_activation(x, halves, {}), at::matmul(x, rounded.t()), 1e-6, 1e-6);
   const Tensor far = at::fbgemm_pack_gemm_matrix_fp16(tensor_of({1e6, -1e6}, {2, 1}));
-  EXPECT_EQ(numbers_of(at::fbgemm_linear_fp16_weight_fp32_activation(at::ones({1, 1}), far, {})),
+  EXPECT_EQ(at::testing::values(at::fbgemm_linear_fp16_weight_fp32_activation(at::ones({1, 1}), far, {})),
             (Numbers{65504, -65504}));
   expect_error<c10::Error>([&] { at::fbgemm_linear_fp16_weight(x, w, bias); }, "packed weight");
   expect_error<c10::Error>([&] { at::fbgemm_linear_fp16_weight(x, halves, at::ones({3})); }, "a bias");

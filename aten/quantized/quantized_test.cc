@@ -17,14 +17,10 @@ using at::testing::expect_error;
 using at::testing::tensor_of;
 using Numbers = std::vector<double>;
 
-Numbers numbers_of(const Tensor& t) {
-  return at::testing::values(t);
-}
-
 const std::vector<at::ScalarType> kDtypes{at::kQUInt8, at::kQInt8, at::kQInt32};
 
 Numbers integers(const Tensor& t) {
-  return numbers_of(t.int_repr());
+  return at::testing::values(t.int_repr());
 }
 Tensor per_tensor(const Numbers& q, at::IntArrayRef sizes, double scale = 0.5, int64_t zero_point = 3,
                   at::ScalarType dtype = at::kByte) {
@@ -56,7 +52,7 @@ TEST(Quantize, TreatsAllElementsOfARowAlike) {
       Tensor q = at::_make_per_tensor_quantized_tensor(none, 0.5, static_cast<int64_t>(zero));
       q.copy_(tensor_of(x, {77}));
       EXPECT_EQ(integers(q), expected);
-      EXPECT_EQ(numbers_of(q.dequantize()), numbers);
+      EXPECT_EQ(at::testing::values(q.dequantize()), numbers);
     }
     // A channel each of seven, side by side, and of eleven.
     for (const int64_t axis : {int64_t{0}, int64_t{1}}) {
@@ -77,7 +73,7 @@ TEST(Quantize, TreatsAllElementsOfARowAlike) {
   }
   // Differences of 32-bit integers from their zero point are exact before they are floats.
   const Tensor far = per_tensor({16777217, -2147483648.0, 5}, {3}, 1, 16777216, at::kInt);
-  EXPECT_EQ(numbers_of(far.dequantize()), (Numbers{1, -2164260864.0, -16777211}));
+  EXPECT_EQ(at::testing::values(far.dequantize()), (Numbers{1, -2164260864.0, -16777211}));
 }
 
 // Channels far apart and side by side, few and many, in the parts of several threads.
@@ -156,13 +152,13 @@ TEST(Quantize, RoundsToTheNearestIntegerWithinTheRange) {
     EXPECT_EQ(q.q_zero_point(), 3);
     EXPECT_EQ(q.qscheme(), c10::kPerTensorAffine);
   }
-  EXPECT_EQ(numbers_of(at::quantize_per_tensor(x, 0.5, 3, at::kQInt8).dequantize().slice(0, 1, 6)),
+  EXPECT_EQ(at::testing::values(at::quantize_per_tensor(x, 0.5, 3, at::kQInt8).dequantize().slice(0, 1, 6)),
             (Numbers{0, 0, 1, 0.5, 62}));
   const Tensor c = per_channel();
   EXPECT_EQ(integers(c), (Numbers{3, -3, 12, 16}));
-  EXPECT_EQ(numbers_of(c.dequantize()), (Numbers{1, -2, 3, 4}));
+  EXPECT_EQ(at::testing::values(c.dequantize()), (Numbers{1, -2, 3, 4}));
   EXPECT_EQ(c.q_per_channel_axis(), 0);
-  EXPECT_EQ(numbers_of(c.q_per_channel_scales()), (Numbers{0.5, 0.25}));
+  EXPECT_EQ(at::testing::values(c.q_per_channel_scales()), (Numbers{0.5, 0.25}));
   EXPECT_EQ(integers(per_channel(1)), (Numbers{3, -8, 7, 16}));
   // Strided numbers, none, and lists.
   EXPECT_EQ(integers(at::quantize_per_tensor(tensor_of({1, 2, 3, 4}, {2, 2}).t(), 1, 0, at::kQUInt8)),
@@ -172,7 +168,7 @@ TEST(Quantize, RoundsToTheNearestIntegerWithinTheRange) {
   const auto both =
       at::quantize_per_tensor({x, x}, tensor_of({0.5, 1}, {2}), tensor_of({3, 0}, {2}, at::kLong), at::kQUInt8);
   EXPECT_EQ(both[1].q_scale(), 1);
-  EXPECT_EQ(numbers_of(at::dequantize(both)[1]), numbers_of(both[1].dequantize()));
+  EXPECT_EQ(at::testing::values(at::dequantize(both)[1]), at::testing::values(both[1].dequantize()));
   const Tensor dynamic = at::quantize_per_tensor_dynamic(tensor_of({-1, 1.55}, {2}), at::kQInt8, false);
   EXPECT_EQ(integers(dynamic), (Numbers{-128, 127}));
   EXPECT_EQ(dynamic.q_zero_point(), -28);
@@ -189,7 +185,7 @@ TEST(QuantizedTensors, HaveViewsWithTheirQuantizer) {
     EXPECT_EQ(v.q_zero_point(), 3);
   }
   EXPECT_EQ(integers(t.t()), (Numbers{1, 4, 2, 5, 3, 6}));
-  EXPECT_EQ(numbers_of(t.t().dequantize()), (Numbers{-1, 0.5, -0.5, 1, 0, 1.5}));
+  EXPECT_EQ(at::testing::values(t.t().dequantize()), (Numbers{-1, 0.5, -0.5, 1, 0, 1.5}));
   EXPECT_EQ(integers(t.repeat({1, 2})), (Numbers{1, 2, 3, 1, 2, 3, 4, 5, 6, 4, 5, 6}));
   Tensor written = t.clone();
   written[0].fill_(1.0);
@@ -201,10 +197,10 @@ TEST(QuantizedTensors, HaveViewsWithTheirQuantizer) {
 
   const Tensor c = per_channel();
   EXPECT_EQ(c[1].q_scale(), 0.25);
-  EXPECT_EQ(numbers_of(c[1].dequantize()), (Numbers{3, 4}));
-  EXPECT_EQ(numbers_of(c.slice(0, 1).dequantize()), (Numbers{3, 4}));
+  EXPECT_EQ(at::testing::values(c[1].dequantize()), (Numbers{3, 4}));
+  EXPECT_EQ(at::testing::values(c.slice(0, 1).dequantize()), (Numbers{3, 4}));
   EXPECT_EQ(c.slice(0, 1).qscheme(), c10::kPerTensorAffine);
-  EXPECT_EQ(numbers_of(c.unsqueeze(0).dequantize()), (Numbers{1, -2, 3, 4}));
+  EXPECT_EQ(at::testing::values(c.unsqueeze(0).dequantize()), (Numbers{1, -2, 3, 4}));
   EXPECT_EQ(c.unsqueeze(0).q_per_channel_axis(), 1);
   EXPECT_EQ(c.unsqueeze(0).squeeze().q_per_channel_axis(), 0);
   expect_error<c10::Error>([&] { c.t(); }, "uniformly quantized");
@@ -240,8 +236,8 @@ TEST(QuantizedTensors, AreCopiedAndCompared) {
   copy.copy_(per_tensor({9, 8, 7, 6}, {2, 2}, 2, 1));
   EXPECT_EQ(copy.q_scale(), 2);
   EXPECT_EQ(integers(copy), (Numbers{9, 8, 7, 6}));
-  EXPECT_EQ(numbers_of(t.lt(per_tensor({9, 9, 9, 9}, {2, 2}, 0.01, 5))), (Numbers{1, 1, 1, 0}));
-  EXPECT_EQ(numbers_of(t.ge(0.0)), (Numbers{0, 0, 1, 1}));
+  EXPECT_EQ(at::testing::values(t.lt(per_tensor({9, 9, 9, 9}, {2, 2}, 0.01, 5))), (Numbers{1, 1, 1, 0}));
+  EXPECT_EQ(at::testing::values(t.ge(0.0)), (Numbers{0, 0, 1, 1}));
   EXPECT_EQ(t[1][1].item<float>(), 0.5f);
   EXPECT_EQ(integers(at::empty_quantized({2}, t).fill_(0.25)), (Numbers{3, 3}));
   EXPECT_EQ(at::_empty_affine_quantized({2}, at::TensorOptions().dtype(at::kQInt32), 0.1, 7).q_zero_point(), 7);
@@ -262,7 +258,7 @@ TEST(QuantizedTensors, ComputeInTheirIntegers) {
     EXPECT_EQ(integers(t.mean(1)), (Numbers{3, 12}));
     EXPECT_EQ(integers(t.mean(0)), (Numbers{2, 13}));
     EXPECT_EQ(integers(std::get<0>(t.sort(1, true))), (Numbers{5, 1, 20, 3}));
-    EXPECT_EQ(numbers_of(t.argsort()), (Numbers{0, 1, 0, 1}));
+    EXPECT_EQ(at::testing::values(t.argsort()), (Numbers{0, 1, 0, 1}));
     EXPECT_EQ(integers(std::get<0>(t.topk(1))), (Numbers{5, 20}));
     EXPECT_EQ(integers(t.flip({0})), (Numbers{3, 20, 1, 5}));
     EXPECT_EQ(integers(t.index_select(0, tensor_of({1}, {1}, at::kLong))), (Numbers{3, 20}));

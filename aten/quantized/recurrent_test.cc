@@ -18,10 +18,6 @@ using at::testing::tensor_of;
 using c10::IValue;
 using Numbers = std::vector<double>;
 
-Numbers numbers_of(const Tensor& t) {
-  return at::testing::values(t);
-}
-
 c10::Stack call_all(const std::string& name, const std::string& overload, c10::Stack stack) {
   c10::Dispatcher::singleton().findSchemaOrThrow(name.c_str(), overload.c_str()).callBoxed(stack);
   return stack;
@@ -91,7 +87,7 @@ TEST(QuantizedLstm, RunsAsRecorded) {
                              -0.088183, 0.003266, -0.052188, 0.120038, -0.121347, 0.039111, -0.003181, 0.009254});
   expect_numbers(ragged[2], {-0.19169, 0.172381, -0.09732, 0.032166, -0.167666, 0.138229, -0.136244, 0.07569, -0.139862,
                              0.006761, -0.081415, 0.252073, -0.18979, 0.083558, -0.00492, 0.019395});
-  EXPECT_EQ(numbers_of(h), numbers_of(sequence(4, {4, 2, 2})));
+  EXPECT_EQ(at::testing::values(h), at::testing::values(sequence(4, {4, 2, 2})));
 
   const auto refuse = [&](c10::Stack arguments, const std::string& overload, const std::string& message) {
     expect_error<c10::Error>([&] { call_all("aten::quantized_lstm", overload, arguments); }, message);
@@ -126,7 +122,7 @@ TEST(QuantizedGru, RunsAsRecorded) {
                              -0.341971, -0.09623, -0.367651, 0.141775, -0.210653, -0.115639, -0.380146, -0.0542});
   // Layers of this size without dropout's training are the same with it, the last layer's results are never dropped.
   const c10::Stack same = call_all("aten::quantized_gru", "input", {x, h, cells, true, 2, 0.9, false, true, true});
-  EXPECT_EQ(numbers_of(same[0].toTensor()), numbers_of(dense[0].toTensor()));
+  EXPECT_EQ(at::testing::values(same[0].toTensor()), at::testing::values(dense[0].toTensor()));
 }
 
 TEST(QuantizedCells, AreKeptAsTheirState) {
@@ -162,11 +158,11 @@ TEST(HalfPrecision, IsTheWeightsOnly) {
   expect_close(call("linear_dynamic_fp16_unpacked_weight", x, w, bias).toTensor(), expected, 1e-6, 1e-6);
   expect_close(call("linear_dynamic_fp16_unpacked_weight", x, w, IValue()).toTensor(), expected - bias, 1e-6, 1e-6);
   const c10::Stack unpacked = call_all("quantized::linear_unpack_fp16", "", {packed_weight});
-  EXPECT_EQ(numbers_of(unpacked[0].toTensor()), numbers_of(w.to(at::kHalf)));
+  EXPECT_EQ(at::testing::values(unpacked[0].toTensor()), at::testing::values(w.to(at::kHalf)));
   EXPECT_EQ(unpacked[0].toTensor().scalar_type(), at::kFloat);
-  EXPECT_EQ(numbers_of(unpacked[1].toTensor()), numbers_of(bias));
+  EXPECT_EQ(at::testing::values(unpacked[1].toTensor()), at::testing::values(bias));
   const IValue far = call("linear_prepack_fp16", tensor_of({1e6, -1e6, 1e-9}, {1, 3}), IValue());
-  EXPECT_EQ(numbers_of(call_all("quantized::linear_unpack_fp16", "", {far})[0].toTensor()),
+  EXPECT_EQ(at::testing::values(call_all("quantized::linear_unpack_fp16", "", {far})[0].toTensor()),
             (Numbers{65504, -65504, 0}));
   expect_error<c10::Error>([&] { call("linear_dynamic_fp16", x.slice(1, 0, 2), packed_weight); }, "3 columns");
   expect_error<c10::Error>([&] { call("linear_dynamic_fp16", x[0], packed_weight); }, "at least 2 dimensions");

@@ -19,10 +19,6 @@ using at::testing::tensor_of;
 using c10::IValue;
 using Numbers = std::vector<double>;
 
-Numbers numbers_of(const Tensor& t) {
-  return at::testing::values(t);
-}
-
 template <class... A>
 IValue call(const std::string& name, A... arguments) {
   c10::Stack stack{IValue(arguments)...};
@@ -41,35 +37,35 @@ TEST(RowTables, ArePackedAsRecorded) {
   const Tensor w = tensor_of({0.1, -0.5, 0.3, 0.7, 2.0, 1.0, 0.2, -0.7, 0.0, 0.25, 3, 3, 3, 3, 3}, {3, 5}),
                even = w.slice(1, 0, 4);
   const Tensor bytes = tensor("embedding_bag_byte_prepack", w);
-  EXPECT_EQ(numbers_of(bytes),
+  EXPECT_EQ(at::testing::values(bytes),
             (Numbers{61,  0,  82, 122, 255, 161, 160, 32, 60, 0, 0, 0, 191, 255, 135, 0, 105, 142, 14, 116,
                      218, 59, 51, 51,  51,  191, 0,   0,  0,  0, 0, 0, 0,   0,   0,   0, 0,   64,  64}));
   expect_close(tensor("embedding_bag_byte_unpack", bytes), w, 0, 0.006);
-  EXPECT_EQ(numbers_of(tensor("embedding_bag_byte_prepack", tensor_of({1e-9, 2e-9}, {1, 2}))),
+  EXPECT_EQ(at::testing::values(tensor("embedding_bag_byte_prepack", tensor_of({1e-9, 2e-9}, {1, 2}))),
             (Numbers{0, 23, 89, 250, 137, 44, 95, 112, 137, 48}));
   EXPECT_EQ(tensor("embedding_bag_byte_prepack", w.reshape({1, 3, 5})).sizes(), (at::IntArrayRef{1, 3, 13}));
   EXPECT_EQ(tensor("embedding_bag_byte_prepack", at::empty({0, 3})).sizes(), (at::IntArrayRef{0, 11}));
   const Tensor four = tensor("embedding_bag_4bit_prepack", even, false, 200, 0.16);
-  EXPECT_EQ(numbers_of(four), (Numbers{7, 250, 31, 45, 0, 184, 143, 96, 65, 47, 154, 185, 0, 0, 0, 60, 0, 66}));
-  EXPECT_EQ(numbers_of(tensor("embedding_bag_4bit_unpack", four)),
+  EXPECT_EQ(at::testing::values(four), (Numbers{7, 250, 31, 45, 0, 184, 143, 96, 65, 47, 154, 185, 0, 0, 0, 60, 0, 66}));
+  EXPECT_EQ(at::testing::values(tensor("embedding_bag_4bit_unpack", four)),
             (Numbers{0.06011962890625, -0.5, 0.3001708984375, 0.70025634765625, 0.99993896484375, 0.20654296875,
                      -0.7001953125, -0.0201416015625, 3, 3, 3, 3}));
-  EXPECT_EQ(numbers_of(tensor("embedding_bag_4bit_prepack", even.slice(0, 1), true, 200, 0.16)),
+  EXPECT_EQ(at::testing::values(tensor("embedding_bag_4bit_prepack", even.slice(0, 1), true, 200, 0.16)),
             (Numbers{143, 96, 55, 47, 136, 185, 0, 0, 0, 60, 0, 66}));
   EXPECT_EQ(
-      numbers_of(tensor("embedding_bag_4bit_prepack", tensor_of({65504, -65504, 0, 0}, {1, 4}), false, 200, 0.16)),
+      at::testing::values(tensor("embedding_bag_4bit_prepack", tensor_of({65504, -65504, 0, 0}, {1, 4}), false, 200, 0.16)),
       (Numbers{15, 119, 68, 112, 255, 251}));
   const Tensor two = tensor("embedding_bag_2bit_prepack", even, false, 200, 0.16);
-  EXPECT_EQ(numbers_of(two), (Numbers{226, 102, 54, 0, 184, 75, 137, 56, 154, 185, 0, 0, 60, 0, 66}));
-  EXPECT_EQ(numbers_of(tensor("embedding_bag_2bit_prepack", even.to(at::kHalf), false, 200, 0.16)),
+  EXPECT_EQ(at::testing::values(two), (Numbers{226, 102, 54, 0, 184, 75, 137, 56, 154, 185, 0, 0, 60, 0, 66}));
+  EXPECT_EQ(at::testing::values(tensor("embedding_bag_2bit_prepack", even.to(at::kHalf), false, 200, 0.16)),
             (Numbers{225, 103, 54, 0, 184, 75, 137, 56, 154, 185, 0, 0, 60, 0, 66}));
   // Given ranges; what lies outside is at their ends.
   const Tensor ranges = tensor_of({-1, 1, 0, 2, -3, 3}, {3, 2});
   const Tensor ranged = tensor("embedding_bag_byte_prepack_with_rowwise_min_max", w, ranges);
-  EXPECT_EQ(numbers_of(ranged[0]), (Numbers{140, 64, 166, 217, 255, 129, 128, 0, 60, 0, 0, 128, 191}));
-  EXPECT_EQ(numbers_of(tensor("embedding_bag_4bit_prepack_with_rowwise_min_max", even, ranges, false, 200, 0.16)),
+  EXPECT_EQ(at::testing::values(ranged[0]), (Numbers{140, 64, 166, 217, 255, 129, 128, 0, 60, 0, 0, 128, 191}));
+  EXPECT_EQ(at::testing::values(tensor("embedding_bag_4bit_prepack_with_rowwise_min_max", even, ranges, false, 200, 0.16)),
             (Numbers{72, 218, 68, 48, 0, 188, 40, 0, 68, 48, 0, 0, 255, 255, 102, 54, 0, 194}));
-  EXPECT_EQ(numbers_of(tensor("embedding_bag_2bit_prepack_with_rowwise_min_max", even, ranges, false, 200, 0.16)),
+  EXPECT_EQ(at::testing::values(tensor("embedding_bag_2bit_prepack_with_rowwise_min_max", even, ranges, false, 200, 0.16)),
             (Numbers{230, 85, 57, 0, 188, 2, 85, 57, 0, 0, 255, 0, 64, 0, 194}));
   expect_error<c10::Error>([&] { call("embedding_bag_byte_prepack", w.to(at::kDouble)); }, "Float or Half");
   expect_error<c10::Error>([&] { call("embedding_bag_4bit_prepack", w, false, 200, 0.16); }, "a multiple of 2");
@@ -104,7 +100,7 @@ TEST(RowTables, AreSummedInBags) {
     expect_close(look_up(index, ends, false, IValue(), IValue(), true), plain, 1e-5, 1e-5);
     expect_close(look_up(index.reshape({2, 3}), IValue(), false, IValue(), IValue(), false),
                  sums(numbers, index, indices({0, 3}), {}, false), 1e-5, 1e-5);
-    EXPECT_EQ(numbers_of(look_up(indices({}), indices({0, 0}), false, IValue(), IValue(), false)), Numbers(16, 0));
+    EXPECT_EQ(at::testing::values(look_up(indices({}), indices({0, 0}), false, IValue(), IValue(), false)), Numbers(16, 0));
     // Of a table without the rows 1 and 3 of six.
     const Tensor mapping = tensor_of({0, -1, 1, -1, 2, 3}, {6}, at::kInt);
     Tensor spread = at::zeros({6, 8});

@@ -13,10 +13,6 @@ using at::testing::expect_error;
 using at::testing::tensor_of;
 using Numbers = std::vector<double>;
 
-Numbers numbers_of(const Tensor& t) {
-  return at::testing::values(t);
-}
-
 // Channel c has scale 2^c / 4 and zero point c; halves of floats as zero points where `halves`.
 Tensor channels(at::IntArrayRef sizes, int64_t axis, bool halves = false) {
   Numbers scales, zeros;
@@ -39,7 +35,7 @@ void expect_numbers_of(const Tensor& t, const F& view) {
   ASSERT_TRUE(got.is_quantized());
   EXPECT_TRUE(got.is_alias_of(t));
   EXPECT_EQ(got.sizes(), expected.sizes());
-  EXPECT_EQ(numbers_of(got.dequantize()), numbers_of(expected));
+  EXPECT_EQ(at::testing::values(got.dequantize()), at::testing::values(expected));
 }
 
 TEST(ViewsOfChannels, PiecesHaveTheirOwnChannels) {
@@ -69,15 +65,15 @@ TEST(ViewsOfChannels, PiecesHaveTheirOwnChannels) {
       expect_numbers_of(x, [](const Tensor& v) { return v.unsqueeze(0).unsqueeze(2).squeeze(); });
     }
   }
-  EXPECT_EQ(numbers_of(at::unsafe_split(channels({4, 2}, 0), 3, 0)[1].dequantize()), (Numbers{6, 8}));
+  EXPECT_EQ(at::testing::values(at::unsafe_split(channels({4, 2}, 0), 3, 0)[1].dequantize()), (Numbers{6, 8}));
   // A single channel is quantized as a whole.
   const std::vector<Tensor> parts = channels({3, 2}, 0).split_with_sizes({1, 2}, 0);
   EXPECT_EQ(parts[0].qscheme(), c10::kPerTensorAffine);
-  EXPECT_EQ(numbers_of(parts[1].q_per_channel_scales()), (Numbers{0.5, 1}));
-  EXPECT_EQ(numbers_of(parts[1].q_per_channel_zero_points()), (Numbers{1, 2}));
+  EXPECT_EQ(at::testing::values(parts[1].q_per_channel_scales()), (Numbers{0.5, 1}));
+  EXPECT_EQ(at::testing::values(parts[1].q_per_channel_zero_points()), (Numbers{1, 2}));
   // Float zero points stay floats, where they are integers a channel has one.
   const Tensor halves = channels({4, 2}, 0, true);
-  EXPECT_EQ(numbers_of(halves.split(2)[1].q_per_channel_zero_points()), (Numbers{2.5, 3.5}));
+  EXPECT_EQ(at::testing::values(halves.split(2)[1].q_per_channel_zero_points()), (Numbers{2.5, 3.5}));
   expect_numbers_of(halves, [](const Tensor& v) { return v.split(3)[1]; });
   expect_error<c10::Error>([&] { halves.select(0, 1); }, "no integer");
   EXPECT_EQ(channels({3, 2}, 0).narrow(0, 1, 0).dequantize().sizes(), at::IntArrayRef({0, 2}));
@@ -140,11 +136,11 @@ TEST(ViewsOfChannels, AreRefusedWhereChannelsWouldBeTorn) {
   expect_error<c10::Error>([&] { own.set_(channels({2, 3}, 0)); }, "set_: length of scales");
   expect_error<c10::Error>([&] { own.set_(); }, "set_: length of scales");
   expect_error<c10::Error>([&] { own.set_(t.storage(), 0, {12}, {1}); }, "set_: length of scales");
-  EXPECT_EQ(numbers_of(own.dequantize()), numbers_of(t.dequantize()));
+  EXPECT_EQ(at::testing::values(own.dequantize()), at::testing::values(t.dequantize()));
   expect_error<c10::Error>([&] { own.copy_(channels({1, 3}, 0)); }, "copy_: length of scales");
   expect_error<c10::Error>([&] { at::empty_quantized({3}, t); }, "empty_quantized: length of scales");
   expect_error<c10::Error>([&] { t.view(at::kQInt8); }, "cannot be viewed as QInt8");
-  EXPECT_EQ(numbers_of(t.view(at::kByte)), numbers_of(t.int_repr()));
+  EXPECT_EQ(at::testing::values(t.view(at::kByte)), at::testing::values(t.int_repr()));
 }
 
 TEST(ViewsOfChannels, InPlaceMoveTheChannels) {
@@ -153,7 +149,7 @@ TEST(ViewsOfChannels, InPlaceMoveTheChannels) {
     change(own);
     change(numbers);
     EXPECT_EQ(own.sizes(), numbers.sizes());
-    EXPECT_EQ(numbers_of(own.dequantize()), numbers_of(numbers));
+    EXPECT_EQ(at::testing::values(own.dequantize()), at::testing::values(numbers));
     EXPECT_GT(own._version(), 0);
   };
   for (const int64_t axis : {0, 1, 2}) {
@@ -178,11 +174,11 @@ TEST(ViewsOfOneScale, AreAllViews) {
   expect_numbers_of(t, [](const Tensor& v) { return v.unsqueeze(0).squeeze({0}); });
   Tensor own = t.clone();
   own.resize_({3});
-  EXPECT_EQ(numbers_of(own.dequantize()), (Numbers{-1.5, -1, -0.5}));
+  EXPECT_EQ(at::testing::values(own.dequantize()), (Numbers{-1.5, -1, -0.5}));
   own.set_(t.storage(), 1, {2}, {1});
-  EXPECT_EQ(numbers_of(own.dequantize()), (Numbers{-1, -0.5}));
+  EXPECT_EQ(at::testing::values(own.dequantize()), (Numbers{-1, -0.5}));
   own.as_strided_({2}, {2}, 0);
-  EXPECT_EQ(numbers_of(own.dequantize()), (Numbers{-1.5, -0.5}));
+  EXPECT_EQ(at::testing::values(own.dequantize()), (Numbers{-1.5, -0.5}));
 }
 
 }  // namespace

@@ -72,6 +72,12 @@ Tensor unfold_backward(const Tensor& grad_in, IntArrayRef input_sizes, int64_t d
   TORCH_CHECK(grad_in.sizes() == IntArrayRef(expected), "unfold_backward: expected grad_in of size ",
               IntArrayRef(expected), ", but got ", grad_in.sizes());
   if (rank == 0) return at::sum(grad_in, IntArrayRef{0});
+  if (step >= size) {
+    // Windows that do not overlap are places of their own.
+    Tensor result = at::zeros(input_sizes, grad_in.options()), windows = at::unfold(result, dim, size, step);
+    at::copy_(windows, grad_in);
+    return result;
+  }
   const TensorOptions longs = TensorOptions(kLong).device(grad_in.device());
   const Tensor begins = at::arange(0, count * step, step, longs), within = at::arange(size, longs);
   const Tensor places = at::reshape(at::add(at::unsqueeze(begins, 1), within), {-1});
