@@ -572,6 +572,17 @@ TEST(Emit, CopiesOfViewsCloneWhatTheViewGives) {
 }
 
 }  // namespace
+TEST(Layers, OneFunctionServesSeveralKeys) {
+  const auto text = [](const std::string& kernels) {
+    return emit_operators(table_of("op { schema: \"f(Tensor x) -> bool\" nondifferentiable: true " + kernels + " }"));
+  };
+  EXPECT_EQ(text("kernel { key: ANY function: \"f\" also: SPARSE_CPU also: NESTED_CPU }"),
+            text("kernel { key: ANY function: \"f\" } kernel { key: SPARSE_CPU function: \"f\" } "
+                 "kernel { key: NESTED_CPU function: \"f\" }"));
+  EXPECT_TRUE(contains(error_of("op { schema: \"f(Tensor x) -> bool\" kernel { key: ANY function: \"f\" also: ANY } }"),
+                       "two kernels of the key ANY"));
+}
+
 TEST(Layers, KernelsOfLayoutsAreConstantsThatOperatorsNameWeakly) {
   const Table table = table_of(
       "op { schema: \"f(Tensor x) -> Tensor\" function: true inplace { schema: \"f_(Tensor(a!) x) -> Tensor(a!)\" "

@@ -205,7 +205,22 @@ struct Reader {
 
   // Those of layouts apart.
   static void assign(const google::protobuf::RepeatedPtrField<Kernel>& kernels, Variant* variant) {
-    for (const Kernel& kernel : kernels) (kernel.key() >= Kernel::SPARSE_CPU ? variant->layout_kernels : variant->kernels).push_back(kernel);
+    for (const Kernel& kernel : kernels) {
+      (kernel.key() >= Kernel::SPARSE_CPU ? variant->layout_kernels : variant->kernels).push_back(kernel);
+    }
+  }
+
+  // One a key.
+  static void spread(google::protobuf::RepeatedPtrField<Kernel>* kernels) {
+    for (int i = 0, given = kernels->size(); i < given; ++i) {
+      const Kernel kernel = kernels->Get(i);
+      for (const int key : kernel.also()) {
+        Kernel* const further = kernels->Add();
+        further->set_key(static_cast<Kernel::Key>(key));
+        further->set_function(kernel.function());
+      }
+      kernels->Mutable(i)->clear_also();
+    }
   }
 
   bool read_variant(const std::string& text, const Op& op, Variant* variant) {
@@ -341,7 +356,10 @@ std::optional<Table> read_table(const std::string& family, const std::string& te
   Table table;
   table.family = family;
   Reader reader{error, {}};
-  for (const Op& op : proto.op()) {
+  for (Op& op : *proto.mutable_op()) {
+    Reader::spread(op.mutable_kernel());
+    if (op.has_inplace()) Reader::spread(op.mutable_inplace()->mutable_kernel());
+    if (op.has_out()) Reader::spread(op.mutable_out()->mutable_kernel());
     Operator result;
     result.entry = op;
     Variant& main = result.main;
