@@ -141,13 +141,36 @@ void prepare_inplace(const char* op, const Tensor& self, const Tensor& result) {
   check_no_internal_overlap(self);
 }
 
-void prepare_out(const char* op, const Tensor& out, const Tensor& result) {
+namespace {
+void check_out(const char* op, const Tensor& out, const Tensor& result) {
   TORCH_CHECK(out.defined(), op, "(): the output is an undefined tensor");
   TORCH_CHECK(result.defined(), op, "(): an output was given for a result that is left out");
   check_may_write(out);
   check_destination(op, out, result.scalar_type(), result.device());
+  if (out.sizes() == result.sizes()) check_no_internal_overlap(out);
+}
+}  // namespace
+
+void prepare_out(const char* op, const Tensor& out, const Tensor& result) {
+  check_out(op, out, result);
   if (out.sizes() != result.sizes()) fit_output(out, result.sizes());
-  check_no_internal_overlap(out);
+}
+
+void prepare_out(const char* op, TensorList outs, const std::vector<Tensor>& results) {
+  TORCH_CHECK(outs.size() == results.size(), op, "(): expected ", results.size(), " out tensors, got ", outs.size());
+  for (size_t i = 0; i < results.size(); ++i) check_out(op, outs[i], results[i]);
+  // A tensor that takes another size cannot be given twice for two sizes.
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (outs[i].sizes() == results[i].sizes()) continue;
+    for (size_t j = 0; j < results.size(); ++j) {
+      TORCH_CHECK(!outs[j].is_same(outs[i]) || results[j].sizes() == results[i].sizes(), op,
+                  "(): the same tensor is out[", i, "], of size ", results[i].sizes(), ", and out[", j, "], of size ",
+                  results[j].sizes());
+    }
+  }
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (outs[i].sizes() != results[i].sizes()) fit_output(outs[i], results[i].sizes());
+  }
 }
 
 }  // namespace at::structured

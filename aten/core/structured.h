@@ -110,6 +110,7 @@ class Target {
 // The same for an operator whose kernel returns its result.
 void prepare_inplace(const char* op, const Tensor& self, const Tensor& result);
 void prepare_out(const char* op, const Tensor& out, const Tensor& result);
+void prepare_out(const char* op, TensorList outs, const std::vector<Tensor>& results);  // all, before one is written
 
 inline Tensor& assign_inplace(const char* op, Tensor& self, const Tensor& result) {
   prepare_inplace(op, self, result);
@@ -120,9 +121,7 @@ inline Tensor& assign_out(const char* op, Tensor& out, const Tensor& result) {
   return copy_(out, result, false);
 }
 inline void assign_out(const char* op, TensorList outs, const std::vector<Tensor>& results) {
-  TORCH_CHECK(outs.size() == results.size(), op, "(): expected ", results.size(), " out tensors, got ", outs.size());
-  // All are checked before one is written.
-  for (size_t i = 0; i < results.size(); ++i) prepare_out(op, outs[i], results[i]);
+  prepare_out(op, outs, results);
   for (size_t i = 0; i < results.size(); ++i) {
     Tensor out = outs[i];
     copy_(out, results[i], false);
@@ -130,9 +129,10 @@ inline void assign_out(const char* op, TensorList outs, const std::vector<Tensor
 }
 inline void assign_inplace(const char* op, TensorList self, const std::vector<Tensor>& results) {
   TORCH_CHECK(self.size() == results.size(), op, "(): expected ", results.size(), " tensors, got ", self.size());
+  for (size_t i = 0; i < results.size(); ++i) prepare_inplace(op, self[i], results[i]);
   for (size_t i = 0; i < results.size(); ++i) {
     Tensor target = self[i];
-    assign_inplace(op, target, results[i]);
+    copy_(target, results[i], false);
   }
 }
 

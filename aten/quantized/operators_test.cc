@@ -131,6 +131,12 @@ TEST(QuantizedResults, AreGiven) {
   std::vector<Tensor> outs{zeros_like({2, 2}), zeros_like({1})};
   at::quantize_per_tensor_out(outs, {x, x}, tensor_of({0.5, 1}, {2}), tensor_of({3, 0}, {2}, at::kLong), at::kQUInt8);
   EXPECT_EQ(integers(outs[1]), (Numbers{0, 0, 2, 40}));
+  outs[1] = dense;
+  const Numbers before = integers(outs[0]);
+  EXPECT_THROW(at::quantize_per_tensor_out(outs, {t.dequantize(), x}, tensor_of({0.5, 1}, {2}),
+                                           tensor_of({3, 0}, {2}, at::kLong), at::kQUInt8),
+               c10::Error);
+  EXPECT_EQ(integers(outs[0]), before);
   at::quantize_per_tensor_dynamic_out(out, x, at::kQUInt8, false);
   EXPECT_EQ(integers(out), (Numbers{0, 8, 18, 255}));
   at::quantize_per_channel_out(out, x, tensor_of({0.5, 1}, {2}), tensor_of({3, 0}, {2}, at::kLong), 0, at::kQUInt8);

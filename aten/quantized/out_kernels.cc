@@ -23,13 +23,7 @@ Tensor& quantize_per_tensor_tensor_qparams_out_quantized(const Tensor& self, con
 }
 void quantize_per_tensor_tensors_out_quantized(TensorList tensors, const Tensor& scales, const Tensor& zero_points,
                                                ScalarType dtype, TensorList out) {
-  const char* const op = "quantize_per_tensor";
-  TORCH_CHECK(out.size() == tensors.size(), op, ": expected ", tensors.size(), " tensors as out, but got ", out.size());
-  const std::vector<Tensor> results = at::quantize_per_tensor(tensors, scales, zero_points, dtype);
-  for (size_t i = 0; i < out.size(); ++i) {
-    Tensor target = out[i];
-    give(op, target, results[i]);
-  }
+  give("quantize_per_tensor", out, at::quantize_per_tensor(tensors, scales, zero_points, dtype));
 }
 Tensor& quantize_per_tensor_dynamic_out_quantized(const Tensor& self, ScalarType dtype, bool reduce_range,
                                                   Tensor& out) {

@@ -340,9 +340,12 @@ Tensor& assign(const char* op, Tensor& self, const Tensor& result) {
 }
 
 namespace {
-void fit(const char* op, Tensor& out, const Tensor& result) {
+void check_dtype(const char* op, const Tensor& out, const Tensor& result) {
   TORCH_CHECK(out.scalar_type() == result.scalar_type(), op, ": Expected out tensor to have dtype ",
               result.scalar_type(), ", but got ", out.scalar_type(), " instead");
+}
+void fit(const char* op, Tensor& out, const Tensor& result) {
+  check_dtype(op, out, result);
   if (out.sizes() != result.sizes()) resize_output(out, result.sizes());
 }
 }  // namespace
@@ -350,6 +353,16 @@ void fit(const char* op, Tensor& out, const Tensor& result) {
 Tensor& give(const char* op, Tensor& out, const Tensor& result) {
   fit(op, out, result);
   return assign(op, out, result);
+}
+
+void give(const char* op, TensorList outs, const std::vector<Tensor>& results) {
+  TORCH_CHECK(outs.size() == results.size(), op, ": expected ", results.size(), " tensors as out, but got ",
+              outs.size());
+  for (size_t i = 0; i < outs.size(); ++i) check_dtype(op, outs[i], results[i]);
+  for (size_t i = 0; i < outs.size(); ++i) {
+    Tensor out = outs[i];
+    give(op, out, results[i]);
+  }
 }
 
 Tensor& give_dense(const char* op, Tensor& out, const Tensor& result) {

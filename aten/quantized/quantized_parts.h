@@ -125,6 +125,7 @@ Tensor& assign(const char* op, Tensor& self, const Tensor& result);
 
 /// The same for an out= argument, which takes the size of the result; and of a result that is dense.
 Tensor& give(const char* op, Tensor& out, const Tensor& result);
+void give(const char* op, TensorList outs, const std::vector<Tensor>& results);  // all checked before one is written
 Tensor& give_dense(const char* op, Tensor& out, const Tensor& result);
 
 /// Integers of another dtype, and back: whole numbers within the range of `quantized`.

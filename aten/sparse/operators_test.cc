@@ -509,6 +509,13 @@ TEST(SparseComplex, Gradients) {
                          {numbers({8}, type)});
     }
   }
+  // Of a sparse gradient only the places count, whatever the sizes are.
+  const Tensor wide = at::sparse_coo_tensor(torch::tensor({{3, 7}}), torch::tensor({1.0, 3.0}), {int64_t{1} << 40});
+  const Tensor leaf = wide.coalesce().requires_grad_();
+  const Tensor seed = at::sparse_coo_tensor(torch::tensor({{5, 7}}), torch::tensor({2.0, 8.0}), wide.sizes());
+  const Tensor grad = torch::autograd::grad({at::log1p(leaf)}, {leaf}, {seed})[0].coalesce();
+  EXPECT_TRUE(at::equal(grad.indices(), torch::tensor({{5, 7}})));
+  EXPECT_TRUE(at::equal(grad.values(), torch::tensor({2.0, 2.0})));
   // A cast to complex numbers gives the real part back.
   expect_derivatives(
       [&](const variable_list& v) { return with_values(places, v[0]).to(at::kComplexDouble).to_dense(); },

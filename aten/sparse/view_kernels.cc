@@ -310,7 +310,8 @@ Tensor constant_pad_nd_sparse(const Tensor& self, IntArrayRef pad, const Scalar&
       DimVector of_values(static_cast<size_t>(2 * (self.dim() - dim)), 0);
       of_values[of_values.size() - 2] = front;
       of_values[of_values.size() - 1] = back;
-      result = sparse::make_sparse(sizes, impl.indices(), at::constant_pad_nd(impl.values(), of_values, 0), impl.coalesced());
+      const Tensor values = at::constant_pad_nd(impl.values(), of_values, 0);
+      result = sparse::make_sparse(sizes, impl.indices(), values, impl.coalesced());
     } else {
       const Tensor indices = at::clone(impl.indices());
       Tensor row = at::select(indices, 0, dim);

@@ -17,6 +17,7 @@
 #include "aten/ops/special/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
+#include "autograd/derivatives/sparse_functions.h"
 #include "c10/core/grad_mode.h"
 #include "c10/util/complex_math.h"
 
@@ -342,7 +343,11 @@ Tensor log_grad(const Tensor& grad, const Tensor& self, double log_of_base) {
 
 Tensor log1p_grad(const Tensor& grad, const Tensor& self) {
   if (C10_UNLIKELY(self.layout() != kStrided)) {
-    return at::mul(grad, at::reciprocal(plus(conj_of(at::to_dense(self)), 1.0)));
+    // The local gradient of what self does not store is 1: of a sparse gradient only its own places count.
+    if (grad.layout() != self.layout()) return mul_grad(grad, at::reciprocal(plus(at::to_dense(self), 1.0)));
+    const Tensor elements = grad.layout() == kSparse ? at::coalesce(grad) : grad;
+    const Tensor own = at::values(at::sparse_mask(self, elements.detach()));
+    return sparse_values_grad(div_grad_self(at::values(elements), plus(own, 1.0)), elements.detach());
   }
   return div_grad_self(grad, plus(self, 1.0));
 }

@@ -268,6 +268,16 @@ TEST(Gradients, BadArguments) {
         at::_thnn_differentiable_gru_cell_backward(x, sample({2, 4}), x, x, {}, {});
       },
       "expected matrices of three gates");
+  expect_error<Error>(
+      [&] {
+        at::_thnn_differentiable_gru_cell_backward(x, sample({1, 3}), sample({1, 3}), x, {}, sample({2, 1, 3}));
+      },
+      "expected biases of size [3], but got [2, 1, 3]");
+  expect_error<Error>(
+      [&] {
+        at::_thnn_differentiable_lstm_cell_backward(x, {}, sample({1, 4}), sample({1, 4}), sample({2, 4}), {}, x, x);
+      },
+      "expected biases of size [4], but got [2, 4]");
 }
 
 TEST(Forms, ResultsThatAreLeftOutHaveNoPlaceInAnOutput) {

@@ -16,21 +16,13 @@
 #include "aten/ops/pointwise/ops.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/shared/arguments.h"
+#include "aten/ops/shared/bags.h"
 #include "aten/ops/sort/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
 
 namespace at::native {
 namespace {
-
-// The bag of each index: as the forward call gave it, or found by the offsets.
-Tensor bags_of(const Tensor& offset2bag, const Tensor& indices, const Tensor& offsets) {
-  if (offset2bag.numel() == indices.numel()) return offset2bag;
-  TORCH_CHECK(offset2bag.numel() == 0, "_embedding_bag_backward: expected offset2bag of ", indices.numel(),
-              " elements or none, but got ", offset2bag.numel());
-  const Tensor places = at::arange(indices.numel(), offsets.options());
-  return at::sub(at::searchsorted(offsets, places, false, /*right=*/true), Scalar(1));
-}
 
 void check_bags(const char* op, const Tensor& grad, const Tensor& indices) {
   TORCH_CHECK(grad.dim() == 2, op, ": expected a gradient of 2 dimensions, but got size ", grad.sizes());
@@ -83,7 +75,7 @@ Tensor embedding_bag_per_sample_weights_backward(const Tensor& grad, const Tenso
   TORCH_CHECK(mode == kSum, "embedding_bag_backward: per_sample_weights only supported for mode='sum'");
   TORCH_CHECK(weight.dim() == 2 && weight.size(1) == grad.size(1), kName, ": expected a weight of ", grad.size(1),
               " columns, but got size ", weight.sizes());
-  const Tensor bags = bags_of(offset2bag, indices, offsets);
+  const Tensor bags = bags_of(kName, offset2bag, indices, offsets);
   const Tensor products = at::mul(at::index_select(grad, 0, bags), at::index_select(weight, 0, indices));
   const Tensor sums = at::sum(products, IntArrayRef{1});
   return padding_idx >= 0 ? at::masked_fill(sums, at::eq(indices, Scalar(padding_idx)), Scalar(0)) : sums;
@@ -160,8 +152,12 @@ std::tuple<Tensor&, Tensor&, Tensor&> slow_conv2d_backward_out(const Tensor& gra
 // --- recurrent cells ---
 namespace {
 
-Tensor plus(const Tensor& t, const std::optional<Tensor>& bias) {
-  return given(bias) ? at::add(t, *bias) : t;
+Tensor biased(const char* op, const Tensor& gates, const std::optional<Tensor>& bias) {
+  if (!given(bias)) return gates;
+  const Tensor sums = at::add(gates, *bias);
+  TORCH_CHECK(sums.sizes() == gates.sizes(), op, ": expected biases of size [", gates.size(1), "], but got ",
+              bias->sizes());
+  return sums;
 }
 Tensor sum_of_rows(const Tensor& t, const std::optional<Tensor>& bias) {
   return given(bias) ? at::sum(t, IntArrayRef{0}) : Tensor();
@@ -182,10 +178,10 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> thnn_differentiable_lstm_cell
     const Tensor& hidden_gates, const std::optional<Tensor>& input_bias, const std::optional<Tensor>& hidden_bias,
     const Tensor& cx, const Tensor& cy) {
   if (!given(grad_hy) && !given(grad_cy)) return {};
+  constexpr const char* kName = "_thnn_differentiable_lstm_cell_backward";
   TORCH_CHECK(input_gates.dim() == 2 && input_gates.size(1) % 4 == 0 && hidden_gates.sizes() == input_gates.sizes(),
-              "_thnn_differentiable_lstm_cell_backward: expected matrices of four gates, but got ", input_gates.sizes(),
-              " and ", hidden_gates.sizes());
-  const Tensor sums = at::add(plus(input_gates, input_bias), plus(hidden_gates, hidden_bias));
+              kName, ": expected matrices of four gates, but got ", input_gates.sizes(), " and ", hidden_gates.sizes());
+  const Tensor sums = at::add(biased(kName, input_gates, input_bias), biased(kName, hidden_gates, hidden_bias));
   const std::vector<Tensor> gates = at::chunk(sums, 4, 1);
   const Tensor i = at::sigmoid(gates[0]), f = at::sigmoid(gates[1]), g = at::tanh(gates[2]), o = at::sigmoid(gates[3]);
   const Tensor squashed = at::tanh(cy);
@@ -208,11 +204,12 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> thnn_differentiable_lstm_cell
 std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> thnn_differentiable_gru_cell_backward(
     const Tensor& grad_hy, const Tensor& input_gates, const Tensor& hidden_gates, const Tensor& hx,
     const std::optional<Tensor>& input_bias, const std::optional<Tensor>& hidden_bias) {
+  constexpr const char* kName = "_thnn_differentiable_gru_cell_backward";
   TORCH_CHECK(input_gates.dim() == 2 && input_gates.size(1) % 3 == 0 && hidden_gates.sizes() == input_gates.sizes(),
-              "_thnn_differentiable_gru_cell_backward: expected matrices of three gates, but got ", input_gates.sizes(),
-              " and ", hidden_gates.sizes());
-  const std::vector<Tensor> of_input = at::chunk(plus(input_gates, input_bias), 3, 1),
-                            of_hidden = at::chunk(plus(hidden_gates, hidden_bias), 3, 1);
+              kName, ": expected matrices of three gates, but got ", input_gates.sizes(), " and ",
+              hidden_gates.sizes());
+  const std::vector<Tensor> of_input = at::chunk(biased(kName, input_gates, input_bias), 3, 1),
+                            of_hidden = at::chunk(biased(kName, hidden_gates, hidden_bias), 3, 1);
   const Tensor r = at::sigmoid(at::add(of_input[0], of_hidden[0])), z = at::sigmoid(at::add(of_input[1], of_hidden[1]));
   const Tensor n = at::tanh(at::add(of_input[2], at::mul(r, of_hidden[2])));
   const Tensor to_n = at::mul(at::mul(grad_hy, at::rsub(z, Scalar(1))), tanh_slope(n));

@@ -5,6 +5,7 @@
 #include "aten/ops/conv/kernels.h"
 #include "aten/ops/conv/ops.h"
 #include "aten/ops/padding/ops.h"
+#include "aten/ops/shared/arguments.h"
 #include "aten/ops/shared/matrix_support.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
@@ -221,7 +222,6 @@ std::tuple<Tensor, Tensor, Tensor> convolution_double_backward(
     const Tensor& gO, const Tensor& weight, const Tensor& self, IntArrayRef stride, IntArrayRef padding,
     IntArrayRef dilation, bool transposed, IntArrayRef output_padding, int64_t groups,
     std::array<bool, 3> output_mask) {
-  const auto is_given = [](const std::optional<Tensor>& t) { return t.has_value() && t->defined(); };
   const auto convolve = [&](const Tensor& x, const Tensor& w) {
     return at::convolution(x, w, std::nullopt, stride, padding, dilation, transposed, output_padding, groups);
   };
@@ -232,9 +232,9 @@ std::tuple<Tensor, Tensor, Tensor> convolution_double_backward(
   };
   Tensor of_output, of_input, of_weight;
   if (output_mask[0]) {
-    if (is_given(ggI)) of_output = convolve(*ggI, conjugate(weight));
-    if (is_given(ggW)) of_output = plus(of_output, convolve(conjugate(self), *ggW));
-    if (is_given(ggb)) {
+    if (given(ggI)) of_output = convolve(*ggI, conjugate(weight));
+    if (given(ggW)) of_output = plus(of_output, convolve(conjugate(self), *ggW));
+    if (given(ggb)) {
       const int64_t channels = gO.dim() - weight.dim() + 1;
       TORCH_CHECK(channels >= 0 && channels < gO.dim() && gO.size(channels) == ggb->numel(),
                   "_convolution_double_backward: expected ggb with an element for each channel of gO, but got ",
@@ -244,8 +244,8 @@ std::tuple<Tensor, Tensor, Tensor> convolution_double_backward(
       of_output = plus(of_output, at::expand(at::reshape(*ggb, sizes), gO.sizes()));
     }
   }
-  if (output_mask[1] && is_given(ggW)) of_input = std::get<0>(backward_of(self, *ggW, true));
-  if (output_mask[2] && is_given(ggI)) of_weight = std::get<1>(backward_of(*ggI, weight, false));
+  if (output_mask[1] && given(ggW)) of_input = std::get<0>(backward_of(self, *ggW, true));
+  if (output_mask[2] && given(ggI)) of_weight = std::get<1>(backward_of(*ggI, weight, false));
   return {of_output, of_input, of_weight};
 }
 

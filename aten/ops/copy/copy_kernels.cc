@@ -278,12 +278,16 @@ Tensor& fill_diagonal_(Tensor& self, const Scalar& fill_value, bool wrap) {
   if (wrap && self.dim() == 2 && height > width + 1) {
     const int64_t rest = (self.numel() + step - 1) / (width + 1) - length;
     const int64_t most = height - width - 1;
-    const int64_t offset = self.stride(0) * (width + 1);
-    for (int64_t row = 0, start = self.storage_offset() + offset; row < most && rest > 0;
-         row += width + 1, start += offset) {
-      const int64_t n = most - row < width ? most - row : width;
-      Tensor part = make_view(self, {n}, {step}, start);
+    // The diagonals of the squares below, each a row apart from the one before, and the last one cut short.
+    const int64_t offset = self.stride(0) * (width + 1), whole = (most + 1) / (width + 1);
+    const auto fill_part = [&](int64_t first, int64_t count, int64_t size) {
+      if (count <= 0 || size <= 0) return;
+      Tensor part = make_view(self, {count, size}, {offset, step}, self.storage_offset() + (first + 1) * offset);
       at::fill_(part, fill_value);
+    };
+    if (rest > 0) {
+      fill_part(0, whole, width);
+      fill_part(whole, 1, most - whole * (width + 1));
     }
   }
   return self;

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "aten/core/empty.h"
 #include "aten/core/tensor.h"
 #include "aten/core/view.h"
 #include "aten/testing/testing.h"
@@ -163,12 +164,19 @@ TEST(Fill, ScalarTensorZeroAndStrided) {
 }
 
 TEST(Fill, Diagonal) {
-  Tensor a = range({7, 3});
-  at::zero_(a);
-  at::fill_diagonal_(a, 5, true);
-  for (int64_t i = 0; i < 7; ++i) {
-    for (int64_t j = 0; j < 3; ++j) EXPECT_EQ(at_index(a, {i, j}), i % 4 == j ? 5 : 0) << i << "," << j;
+  for (const int64_t rows : {3, 4, 5, 6, 7, 8, 12, 13}) {
+    Tensor a = range({rows, 3});
+    at::zero_(a);
+    at::fill_diagonal_(a, 5, true);
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t j = 0; j < 3; ++j) {
+        EXPECT_EQ(at_index(a, {i, j}), i % 4 == j ? 5 : 0) << rows << ": " << i << "," << j;
+      }
+    }
   }
+  // No loop over the rows.
+  Tensor tall = at::empty_contiguous({int64_t{1} << 31, 3}, ScalarType::Float, at::Device(at::kMeta));
+  at::fill_diagonal_(tall, 5, true);
 }
 
 TEST(Item, OfOneElementOnly) {

@@ -514,6 +514,19 @@ TEST(Foreach, MetaTensorsGoOneByOne) {
   EXPECT_EQ(values(at::_foreach_exp({make({0})})), (Lists{{1}}));
 }
 
+TEST(Foreach, NothingIsWrittenWhereOneOutputDoesNotFit) {
+  const std::vector<Tensor> a = {make({1.5, 2.5}), make({3.5}), make({4.5, 5.5, 6.5})};
+  const Tensor first = make({7, 8}), twice = make({9, 9});
+  const auto message = [&](const Tensor& last) {
+    return c10::testing::message_of([&] { at::_foreach_frac_out({first, twice, last}, a); });
+  };
+  EXPECT_NE(message(twice).find("the same tensor is out[1], of size [1], and out[2], of size [3]"), std::string::npos);
+  EXPECT_EQ(values({first, twice}), (Lists{{7, 8}, {9, 9}}));
+  const Tensor integers = at::empty_contiguous({3}, ScalarType::Long);
+  EXPECT_NE(message(integers).find("can't be cast"), std::string::npos);
+  EXPECT_EQ(values({first, twice}), (Lists{{7, 8}, {9, 9}}));
+}
+
 TEST(Foreach, ChangesAreCounted) {
   const std::vector<Tensor> a = {make({1, 4}), make({9})};
   const int64_t before = a[1]._version();

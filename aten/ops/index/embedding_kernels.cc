@@ -48,8 +48,11 @@ void embedding_cpu(const Tensor& weight, const Tensor& indices, int64_t, bool, b
   y.commit();
 }
 
-TensorSpec embedding_dense_backward_meta(const Tensor& grad_output, const Tensor& indices, int64_t num_weights, int64_t, bool) {
+TensorSpec embedding_dense_backward_meta(const Tensor& grad_output, const Tensor& indices, int64_t num_weights, int64_t,
+                                         bool scale_grad_by_freq) {
   check_indices("embedding_dense_backward", indices);
+  TORCH_CHECK_NOT_IMPLEMENTED(!scale_grad_by_freq || grad_output.is_floating_point(),
+                              "\"embedding_dense_backward\" not implemented for '", grad_output.scalar_type(), "'");
   TORCH_CHECK(num_weights >= 0, "embedding_dense_backward(): expected num_weights to be non-negative, but got ", num_weights);
   TORCH_CHECK(
       grad_output.dim() == indices.dim() + 1 &&

@@ -484,6 +484,11 @@ TEST(Index, BadArguments) {
                       "index 3 is out of bounds for dimension 0 with size 3");
   expect_error<Error>([&] { at::index_copy(x, 1, indices_of({0}, {1}), sample({2, 1})); },
                       "Destination slice shape: 3 at dimension 1 and source slice shape: 2 at dimension 0.");
+  const Tensor small = at::to(tensor_of({1, 2}, {2}), at::kChar);
+  Tensor kept = at::to(tensor_of({7, 8}, {2}), at::kChar);
+  expect_error<Error>([&] { at::index_fill_out(kept, small, 0, indices_of({0}, {1}), Scalar(300)); },
+                      "value cannot be converted to type int8_t without overflow");
+  expect_close(kept, {7, 8}, 0, 0);
   expect_error<IndexError>([&] { at::index_fill(x, 0, sample({1}), Scalar(1)); },
                            "index_fill_(): Expected dtype int64 for index.");
   const double nan = std::numeric_limits<double>::quiet_NaN();

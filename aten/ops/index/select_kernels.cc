@@ -136,11 +136,10 @@ void copy_into(const Tensor& self, int64_t dim, const Tensor& index, const Tenso
   });
 }
 
-void fill_into(const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
-  const ScalarBytes bytes = scalar_bytes(value, self.scalar_type());
+void fill_into(const Tensor& self, int64_t dim, const Tensor& index, const ScalarBytes& value) {
   const auto item = static_cast<int64_t>(self.itemsize());
   on_slices(self, dim, apart_from(self, index), [&](void* data, const cpu::SliceGeometry& g) {
-    cpu::fill_slices(data, bytes.bytes, g, item);
+    cpu::fill_slices(data, value.bytes, g, item);
   });
 }
 
@@ -237,18 +236,19 @@ TensorSpec index_fill_meta(const Tensor& self, int64_t dim, const Tensor& index,
   return fill_spec(self, dim, index);
 }
 void index_fill_cpu(const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value, Tensor& out) {
-  // All memory is there before what the caller gave is written.
+  // All memory is there, and the value fits, before what the caller gave is written.
+  const ScalarBytes bytes = scalar_bytes(value, out.scalar_type());
   const Tensor places = wrapped_index(self, dim, index);
   DenseOut result(out);
   at::copy_(result.tensor(), self);
-  fill_into(result.tensor(), dim, places, value);
+  fill_into(result.tensor(), dim, places, bytes);
   result.commit();
 }
 Tensor& index_fill_inplace(Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
   fill_spec(self, dim, index);
   structured::check_no_internal_overlap(self);
   if (self.numel() == 0) return self;
-  fill_into(self, dim, wrapped_index(self, dim, index), value);
+  fill_into(self, dim, wrapped_index(self, dim, index), scalar_bytes(value, self.scalar_type()));
   return self;
 }
 TensorSpec index_fill_tensor_meta(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& value) {

@@ -138,9 +138,9 @@ void pad_by_table_backward(const char* op, int dims, Mode mode, const Tensor& gr
   const ScalarType type = grad_output.itemsize() == 2 ? kFloat : grad_output.scalar_type();
   const Tensor x = dense(grad_output, type);
   DenseOut to(out, type);
-  to.clear();
   cpu::visit_all(type, op, [&](auto tag) {
     using T = typename decltype(tag)::type;
+    to.clear();
     const T* grad = x.data_ptr<T>();
     T* result = to.data<T>();
     for_each_row(p, mode, [&](int64_t from, int64_t at, const RowSources& row) {

@@ -186,13 +186,17 @@ std::array<TensorSpec, 2> max_specs(const char* op, const PoolGeometry& g, const
           TensorSpec{g.result, strides, kLong, self.device()}};
 }
 
-void check_places(const char* op, const int64_t* index, int64_t count, int64_t elements) {
-  bool bad = false;
-  for (int64_t i = 0; i < count; ++i) bad |= static_cast<uint64_t>(index[i]) >= static_cast<uint64_t>(elements);
-  if (!bad) return;
-  for (int64_t i = 0; i < count; ++i)
-    TORCH_CHECK(index[i] >= 0 && index[i] < elements, op, ": index ", index[i], " is out of range for a plane of ",
-                elements, " elements");
+// All of them, before anything is written.
+void check_places(const char* op, const Tensor& indices, int64_t elements) {
+  const int64_t* index = indices.data_ptr<int64_t>();
+  at::parallel_for(0, indices.numel(), at::internal::GRAIN_SIZE, [&](int64_t begin, int64_t end) {
+    bool bad = false;
+    for (int64_t i = begin; i < end; ++i) bad |= static_cast<uint64_t>(index[i]) >= static_cast<uint64_t>(elements);
+    if (!bad) return;
+    for (int64_t i = begin; i < end; ++i)
+      TORCH_CHECK(index[i] >= 0 && index[i] < elements, op, ": index ", index[i], " is out of range for a plane of ",
+                  elements, " elements");
+  });
 }
 
 // The gradient of pooling channels last. Places are looked for in their windows, where pooling finds them; those of a
@@ -201,6 +205,7 @@ template <class T, class Find>
 void scatter_pixels(const char* op, const PoolGeometry& g, const Tensor& from, const Tensor& indices, Tensor& out,
                     const Find& find) {
   const Tensor x = dense(from, MemoryFormat::ChannelsLast), places = dense(indices, kLong, MemoryFormat::ChannelsLast);
+  check_places(op, places, g.inputs());
   DenseOut to(out, MemoryFormat::ChannelsLast);
   const int64_t channels = out.size(1), images = out.size(0);
   const T* in = x.data_ptr<T>();
@@ -227,7 +232,6 @@ void scatter_pixels(const char* op, const PoolGeometry& g, const Tensor& from, c
         for (int64_t j = wy.begin; j < wy.end; j += wy.step)
           for (int64_t k = wx.begin; k < wx.end; k += wx.step) window.push_back(j * g.in[2] + k);
         const int64_t at = ((n * g.out[1] + y) * g.out[2] + column) * channels + first;
-        check_places(op, index + at, width, g.inputs());
         if (cpu::pool_spread_maxima<T>(in + at, index + at, window.data(), static_cast<int64_t>(window.size()), width,
                                        channels, image))
           continue;
@@ -251,6 +255,7 @@ void scatter_pixels(const char* op, const PoolGeometry& g, const Tensor& from, c
 // to[plane][index] += from, for pooling's gradient (sums) and unpooling (assigns).
 void scatter(const char* op, const Tensor& from, const Tensor& indices, int64_t planes, int64_t sources, int64_t targets, bool assign, Tensor& out) {
   const Tensor x = dense(from), index = dense(indices);
+  check_places(op, index, targets);
   DenseOut to(out);
   cpu::visit_real(from.scalar_type(), op, [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -262,7 +267,6 @@ void scatter(const char* op, const Tensor& from, const Tensor& indices, int64_t 
         T* plane = result + p * targets;
         const T* values = in + p * sources;
         const int64_t* places = at_index + p * sources;
-        check_places(op, places, sources, targets);
         std::fill_n(plane, targets, T(0));
         if (assign)
           for (int64_t i = 0; i < sources; ++i) plane[places[i]] = values[i];

@@ -163,6 +163,15 @@ TEST(Pool, ChannelsLast) {
       KINDLING_EXPECT_ERROR(
           at::max_pool2d_with_indices_backward(g, last, {3, 2}, {2, 2}, {1, 1}, 1, false, outside),
           "index 99 is out of range for a plane of 99 elements");
+      // One place that is wrong: nothing of the result is written before it is found.
+      for (const Tensor& input : {last, x}) {
+        Tensor places = at::clone(anywhere, input.suggest_memory_format()), kept = at::full_like(input, 7);
+        places.select(0, places.size(0) - 1).select(0, places.size(1) - 1).fill_(99);
+        KINDLING_EXPECT_ERROR(
+            at::max_pool2d_with_indices_backward_out(kept, g, input, {3, 2}, {2, 2}, {1, 1}, 1, false, places),
+            "index 99 is out of range for a plane of 99 elements");
+        EXPECT_TRUE(at::equal(kept, at::full_like(input, 7)));
+      }
       same(at::avg_pool2d(last, 3, 2, 1), at::avg_pool2d(x, 3, 2, 1), "avg_pool2d");
       const Tensor h = random_tensor(at::avg_pool2d(x, 3, 2, 1).sizes().vec(), t);
       same(at::avg_pool2d_backward(h, last, 3, 2, 1, false, true, std::nullopt),

@@ -421,13 +421,15 @@ Tensor normal_functional(const Tensor& self, double mean, double std, std::optio
 }
 
 Tensor& normal_like_out(const Tensor& self, double mean, double std, std::optional<Generator> generator, Tensor& out) {
-  resize_output(out, self.sizes());
-  return at::normal_(out, mean, std, std::move(generator));
+  Tensor result = at::clone(self);
+  at::normal_(result, mean, std, std::move(generator));
+  return structured::assign_out("normal", out, result);
 }
 
 Tensor& bernoulli_like_out(const Tensor& self, double p, std::optional<Generator> generator, Tensor& out) {
-  resize_output(out, self.sizes());
-  return at::bernoulli_(out, p, std::move(generator));
+  Tensor result = at::clone(self);
+  at::bernoulli_(result, p, std::move(generator));
+  return structured::assign_out("bernoulli", out, result);
 }
 
 }  // namespace at::native

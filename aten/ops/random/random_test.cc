@@ -348,6 +348,20 @@ TEST_F(Random, FillsOfACopy) {
   at::manual_seed(3);
   at::uniform_out(out, x, 5, 5);
   EXPECT_EQ(values(out), (std::vector<double>{5, 5, 5}));
+  // Into what is given they are drawn as for self; what fails leaves it as it was.
+  Tensor twice = at::empty({0}, at::kDouble);
+  at::manual_seed(3);
+  at::normal_out(twice, x, 1, 2);
+  at::manual_seed(3);
+  Tensor drawn = at::clone(x);
+  at::normal_(drawn, 1, 2);
+  EXPECT_EQ(values(twice), values(drawn));
+  at::bernoulli_out(twice, x, 1);
+  EXPECT_EQ(values(twice), (std::vector<double>{1, 1, 1}));
+  Tensor kept = list({7, 8});
+  EXPECT_THROW(at::normal_out(kept, x, 1, -2), c10::Error);
+  EXPECT_THROW(at::bernoulli_out(kept, x, 2), c10::Error);
+  EXPECT_EQ(values(kept), (std::vector<double>{7, 8}));
 }
 
 TEST_F(Random, FillsInTheOrderOfTheMemory) {

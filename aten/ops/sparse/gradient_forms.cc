@@ -5,6 +5,8 @@
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/index/ops.h"
+#include "aten/ops/shared/arguments.h"
+#include "aten/ops/shared/bags.h"
 #include "aten/ops/sort/ops.h"
 #include "aten/ops/sparse/kernels.h"
 #include "aten/ops/sparse/ops.h"
@@ -47,7 +49,7 @@ Tensor embedding_bag_sparse_backward(const Tensor& grad, const Tensor& indices, 
   Tensor rows = at::index_select(grad, 0, offset2bag);
   const auto column = [&](const Tensor& t) { return at::unsqueeze(at::to(t, grad.scalar_type()), 1); };
   if (mode == 1) rows = at::div(rows, column(at::index_select(bag_size, 0, offset2bag)));
-  if (per_sample_weights.has_value() && per_sample_weights->defined()) {
+  if (given(per_sample_weights)) {
     TORCH_CHECK(mode == 0, kName, ": per_sample_weights only supported with mode='sum'");
     rows = at::mul(rows, at::unsqueeze(*per_sample_weights, 1));
   }
@@ -58,11 +60,7 @@ Tensor embedding_bag_backward(const Tensor& grad, const Tensor& indices, const T
                               const Tensor& offset2bag, const Tensor& bag_size, const Tensor& maximum_indices,
                               int64_t num_weights, bool scale_grad_by_freq, int64_t mode, bool sparse,
                               const std::optional<Tensor>& per_sample_weights, int64_t padding_idx) {
-  Tensor bags = offset2bag;
-  if (bags.numel() == 0 && indices.numel() != 0) {
-    const Tensor places = at::arange(indices.numel(), offsets.options());
-    bags = at::sub(at::searchsorted(offsets, places, false, /*right=*/true), Scalar(1));
-  }
+  const Tensor bags = bags_of("_embedding_bag_backward", offset2bag, indices, offsets);
   return sparse ? at::_embedding_bag_sparse_backward(grad, indices, offsets, bags, bag_size, num_weights,
                                                      scale_grad_by_freq, mode, per_sample_weights, padding_idx)
                 : at::_embedding_bag_dense_backward(grad, indices, bags, bag_size, maximum_indices, num_weights,

@@ -56,7 +56,7 @@ TensorSpec trunc_meta(const Tensor& self) {
   return unary_same_meta(self);
 }
 TensorSpec frac_meta(const Tensor& self) {
-  TORCH_CHECK_NOT_IMPLEMENTED(!self.is_complex(), "\"frac_cpu\" not implemented for '", self.scalar_type(), "'");
+  TORCH_CHECK_NOT_IMPLEMENTED(self.is_floating_point(), "\"frac_cpu\" not implemented for '", self.scalar_type(), "'");
   return unary_same_meta(self);
 }
 TensorSpec round_meta(const Tensor& self) {

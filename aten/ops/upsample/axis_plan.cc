@@ -58,6 +58,7 @@ void end_element(AxisPlan& plan) {
 // The filter is stretched by the step where that is above 1, so that every element of the input counts.
 void antialias(const char* op, AxisPlan& plan, Filter filter, double step) {
   const Window window = window_of(filter);
+  step = std::min(step, 0x1p1000);  // that of a scale next to 0 is infinite
   const double stretch = std::max(step, 1.0), support = window.support * stretch, in = static_cast<double>(plan.in);
   for (int64_t i = 0; i < plan.out; ++i) {
     const double center = std::min(step * (static_cast<double>(i) + 0.5), in + support);

@@ -272,7 +272,7 @@ TEST(Upsample, BadArguments) {
       },
       "not implemented for 'Long'");
   // Scales beyond all bounds, and none.
-  for (const double scale : {1e-300, 1e300, 0.0, -1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
+  for (const double scale : {5e-324, 1e-300, 1e300, 0.0, -1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
     at::upsample_nearest2d(x, {4, 4}, scale, scale);
     at::upsample_bilinear2d(x, {4, 4}, false, scale, scale);
     at::upsample_bicubic2d(x, {4, 4}, false, scale, scale);
