@@ -274,6 +274,7 @@ TEST(FbgemmWeights, AreBytesOrHalves) {
   expect_error<c10::Error>([&] { at::fbgemm_linear_int8_weight(x, q, q, offsets, scale, zero_point, bias); },
                            "expected a packed weight");
   expect_error<c10::Error>([&] { at::fbgemm_pack_quantized_matrix(q, 3, 5); }, "3 x 5");
+  expect_error<c10::Error>([&] { at::fbgemm_pack_quantized_matrix(q, int64_t{1} << 62, 4); }, "overflow");
   expect_error<c10::Error>([&] { at::fbgemm_linear_quantize_weight(q); }, "dtype Float");
 
   const Tensor halves = at::fbgemm_pack_gemm_matrix_fp16(w), rounded = w.to(at::kHalf).to(at::kFloat);

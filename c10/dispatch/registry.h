@@ -31,6 +31,7 @@ enum class Tag {
   needs_fixed_stride_order,
   nondeterministic_bitwise,
   nondeterministic_seeded,
+  out_variant,
   pointwise,
   pt2_compliant_tag,
   reduction,

@@ -233,7 +233,12 @@ using c10::Error;
 #define TORCH_CHECK_WITH_MSG(error_t, cond, type, ...) KD_CHECK_WITH_(::c10::error_t, cond __VA_OPT__(, ) __VA_ARGS__)
 #define TORCH_CHECK_IF_NOT_ON_CUDA(cond, ...) TORCH_CHECK(cond __VA_OPT__(, ) __VA_ARGS__)
 #define TORCH_CHECK_ALWAYS_SHOW_CPP_STACKTRACE(cond, ...) TORCH_CHECK(cond __VA_OPT__(, ) __VA_ARGS__)
-#define STD_TORCH_CHECK(cond, ...) TORCH_CHECK(cond __VA_OPT__(, ) __VA_ARGS__)
+// Throws std::runtime_error, which needs no library.
+#define STD_TORCH_CHECK(cond, ...)                                                                    \
+  do {                                                                                                \
+    if (C10_UNLIKELY(!(cond))) throw std::runtime_error(STD_TORCH_CHECK_MSG(cond, "", __VA_ARGS__)); \
+  } while (false)
+#define STD_TORCH_CHECK_MSG(cond, type, ...) ::c10::detail::check_message(#cond __VA_OPT__(, ) __VA_ARGS__)
 #define TORCH_CHECK_ARG(cond, argN, ...) TORCH_CHECK(cond, "invalid argument ", argN, ": ", __VA_ARGS__)
 #define TORCH_CHECK_MSG(cond, type, ...) ::c10::detail::check_message(#cond __VA_OPT__(, ) __VA_ARGS__)
 

@@ -484,6 +484,12 @@ TEST(Index, BadArguments) {
                       "index 3 is out of bounds for dimension 0 with size 3");
   expect_error<Error>([&] { at::index_copy(x, 1, indices_of({0}, {1}), sample({2, 1})); },
                       "Destination slice shape: 3 at dimension 1 and source slice shape: 2 at dimension 0.");
+  const Tensor mask = at::to(tensor_of({1, 0}, {2}), at::kBool);
+  expect_error<Error>(
+      [&] {
+        at::masked_scatter_backward(sample({2}), mask, {int64_t{1} << 62, 4});
+      },
+      "overflow");
   const Tensor small = at::to(tensor_of({1, 2}, {2}), at::kChar);
   Tensor kept = at::to(tensor_of({7, 8}, {2}), at::kChar);
   expect_error<Error>([&] { at::index_fill_out(kept, small, 0, indices_of({0}, {1}), Scalar(300)); },

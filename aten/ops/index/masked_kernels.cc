@@ -16,8 +16,8 @@
 #include "aten/ops/index/ops.h"
 #include "aten/ops/join/ops.h"
 #include "aten/ops/view/ops.h"
+#include "c10/core/tensor_impl.h"
 #include "c10/parallel/parallel.h"
-#include "c10/util/accumulate.h"
 
 namespace at::native {
 namespace {
@@ -267,8 +267,9 @@ Tensor& masked_scatter_inplace(Tensor& self, const Tensor& mask, const Tensor& s
 }
 
 Tensor masked_scatter_backward(const Tensor& grad_output, const Tensor& mask, IntArrayRef sizes) {
+  const int64_t length = c10::checked_numel(sizes);
   const Tensor used = at::masked_select(grad_output, mask);
-  const int64_t length = c10::multiply_integers(sizes.begin(), sizes.end()), missing = length - used.numel();
+  const int64_t missing = length - used.numel();
   TORCH_CHECK(missing >= 0, "masked_scatter_backward: a source of size ", sizes,
               " has fewer elements than the mask has true ones, ", used.numel());
   return at::reshape(at::cat({used, at::zeros({missing}, used.options())}, 0), sizes);

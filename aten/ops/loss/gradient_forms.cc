@@ -125,7 +125,7 @@ Tensor cdist_backward(const Tensor& grad_output, const Tensor& x1, const Tensor&
 Tensor pdist_backward(const Tensor& grad_output, const Tensor& self, double p, const Tensor& pdist) {
   TORCH_CHECK(self.dim() == 2, "_pdist_backward: expected a matrix, but got size ", self.sizes());
   TORCH_CHECK(p >= 0, "_pdist_backward: expected p that is not negative, but got ", p);
-  const int64_t n = self.size(0), count = n * (n - 1) / 2;
+  const int64_t n = self.size(0), count = (n == 0 ? 0 : c10::checked_numel({n, n - 1})) / 2;
   TORCH_CHECK(grad_output.dim() == 1 && grad_output.size(0) == count && pdist.sizes() == grad_output.sizes(),
               "_pdist_backward: expected grad_output and pdist of ", count, " elements, but got ", grad_output.sizes(),
               " and ", pdist.sizes());

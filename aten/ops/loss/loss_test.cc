@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "aten/core/empty.h"
 #include "aten/core/reduction.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/loss/ops.h"
@@ -433,6 +434,9 @@ TEST(LossGradients, BadArguments) {
       "the same number of columns");
   expect_error<Error>([&] { at::_pdist_backward(sample({5}), x, 2, sample({5})); },
                       "of 6 elements, but got [5] and [5]");
+  // Rows without elements, more of them than pairs can be counted.
+  const Tensor rows = at::empty_contiguous({int64_t{1} << 55, 0}, at::kFloat);
+  expect_error<Error>([&] { at::_pdist_backward(sample({5}), rows, 2, sample({5})); }, "overflow");
 }
 
 }  // namespace

@@ -107,6 +107,7 @@ Tensor weight_only_product(const Tensor& self, int64_t rows, const Write& write)
   const Tensor x = dense(self, kFloat);
   const int64_t depth = x.size(1);
   const Tensor product = empty_contiguous({x.size(0), rows}, kFloat);
+  if (product.numel() == 0) return product;
   at::parallel_for(0, at::divup(rows, kRows), 1, [&](int64_t begin, int64_t end) {
     std::vector<float> weight(static_cast<size_t>(std::min(rows, kRows) * depth));
     for (int64_t first = begin * kRows; first < std::min(rows, end * kRows); first += kRows) {

@@ -61,8 +61,8 @@ Tensor fbgemm_pack_quantized_matrix(const Tensor& input) {
   return at::view(at::reshape(at::clone(input, MemoryFormat::Contiguous), {-1}), kByte);
 }
 Tensor fbgemm_pack_quantized_matrix_kn(const Tensor& input, int64_t K, int64_t N) {
-  TORCH_CHECK(K >= 0 && N >= 0 && input.numel() == K * N, "fbgemm_pack_quantized_matrix: expected a weight of ", K,
-              " x ", N, " elements, but got ", input.numel());
+  TORCH_CHECK(K >= 0 && N >= 0 && input.numel() == c10::checked_numel({K, N}),
+              "fbgemm_pack_quantized_matrix: expected a weight of ", K, " x ", N, " elements, but got ", input.numel());
   return native::fbgemm_pack_quantized_matrix(input);
 }
 
