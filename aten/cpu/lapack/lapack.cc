@@ -5,6 +5,7 @@
 #include <limits>
 #include <mutex>
 
+#include "aten/cpu/lapack/interleaved.h"
 #include "aten/cpu/lapack/routines.h"
 #include "aten/cpu/lapack/small.h"
 #include "c10/util/exception.h"
@@ -76,7 +77,67 @@ void unpack_pairs(int n, const T* im, const T* vr, c10::complex<T>* vectors, int
   }
 }
 
+// Whether matrices of n rows are factored several at once.
+template <class T>
+bool interleaves(int64_t count, int n) {
+  return !is_complex<T> && n > 0 && n <= interleaved::kMostRows && count >= interleaved::kFewestMatrices;
+}
+
 }  // namespace
+
+template <class T>
+void getrf_batch(int64_t count, int m, int n, T* a, int* pivots, int* info) {
+  if constexpr (!is_complex<T>) {
+    if (m == n && interleaves<T>(count, n)) return interleaved::lu(count, n, a, pivots, info);
+  }
+  const int64_t size = int64_t{m} * n, few = std::min(m, n);
+  for (int64_t i = 0; i < count; ++i) info[i] = getrf(m, n, a + i * size, std::max(m, 1), pivots + i * few);
+}
+
+template <class T>
+void getrs_batch(char trans, int64_t count, int n, int nrhs, const T* a, const int* pivots, T* b) {
+  if constexpr (!is_complex<T>) {
+    if (interleaves<T>(count, n)) return interleaved::lu_solve(trans, count, n, nrhs, a, pivots, b);
+  }
+  const int ld = std::max(n, 1);
+  for (int64_t i = 0; i < count; ++i) {
+    getrs(trans, n, nrhs, a + i * n * n, ld, pivots + i * n, b + i * n * nrhs, ld);
+  }
+}
+
+template <class T>
+void potrf_batch(char uplo, int64_t count, int n, T* a, int* info) {
+  if constexpr (!is_complex<T>) {
+    if (interleaves<T>(count, n)) return interleaved::cholesky(uplo, count, n, a, info);
+  }
+  for (int64_t i = 0; i < count; ++i) info[i] = potrf(uplo, n, a + i * n * n, std::max(n, 1));
+}
+
+template <class T>
+void potrs_batch(char uplo, int64_t count, int n, int nrhs, const T* a, T* b) {
+  const bool lower = uplo == 'L';
+  if constexpr (!is_complex<T>) {
+    if (interleaves<T>(count, n)) {
+      interleaved::triangular_solve(uplo, lower ? 'N' : 'C', 'N', count, n, nrhs, a, b);
+      return interleaved::triangular_solve(uplo, lower ? 'C' : 'N', 'N', count, n, nrhs, a, b);
+    }
+  }
+  const int ld = std::max(n, 1);
+  for (int64_t i = 0; i < count; ++i) potrs(uplo, n, nrhs, a + i * n * n, ld, b + i * n * nrhs, ld);
+}
+
+template <class T>
+void trsm_batch(char side, char uplo, char diag, int64_t count, int m, int n, const T* a, T* b) {
+  if constexpr (!is_complex<T>) {
+    if (side == 'L' && interleaves<T>(count, m)) {
+      return interleaved::triangular_solve(uplo, 'N', diag, count, m, n, a, b);
+    }
+  }
+  const int order = side == 'L' ? m : n, ld = std::max(m, 1);
+  for (int64_t i = 0; i < count; ++i) {
+    trsm(side, uplo, 'N', diag, m, n, a + i * order * order, std::max(order, 1), b + i * m * n, ld);
+  }
+}
 
 template <class T>
 int getrf(int m, int n, T* a, int lda, int* pivots) {
@@ -306,6 +367,11 @@ int sytrs(bool hermitian, int n, int nrhs, const T* a, int lda, const int* pivot
 
 #define KD_LAPACK_OF(T)                                                                                            \
   template int getrf(int, int, T*, int, int*);                                                                     \
+  template void getrf_batch(int64_t, int, int, T*, int*, int*);                                                    \
+  template void getrs_batch(char, int64_t, int, int, const T*, const int*, T*);                                    \
+  template void potrf_batch(char, int64_t, int, T*, int*);                                                         \
+  template void potrs_batch(char, int64_t, int, int, const T*, T*);                                                \
+  template void trsm_batch(char, char, char, int64_t, int, int, const T*, T*);                                     \
   template int getrs(char, int, int, const T*, int, const int*, T*, int);                                          \
   template int potrf(char, int, T*, int);                                                                          \
   template void potrs(char, int, int, const T*, int, T*, int);                                                     \

@@ -1,8 +1,10 @@
 #include "aten/cpu/lapack/lapack.h"
 
+#include <algorithm>
 #include <random>
 #include <vector>
 
+#include "aten/cpu/isa.h"
 #include "aten/cpu/lapack/small.h"
 #include "gtest/gtest.h"
 
@@ -160,6 +162,150 @@ TYPED_TEST(LapackTest, Eigenvectors) {
       ASSERT_LT(distance(sum, values[static_cast<size_t>(k)] * vectors[static_cast<size_t>(i + k * n)]), 1e-3);
     }
   }
+}
+
+// --- Batches: what is computed several matrices at once is what LAPACK gives one by one ---
+template <class T>
+class BatchTest : public ::testing::Test {};
+TYPED_TEST_SUITE(BatchTest, Types);
+
+template <class F>
+void for_each_isa(const F& f) {
+  const auto best = at::cpu::isa();
+  for (const auto isa : {at::cpu::Isa::kAvx512, at::cpu::Isa::kAvx2, at::cpu::Isa::kSse4, at::cpu::Isa::kBaseline}) {
+    if (isa < best) continue;
+    at::cpu::limit_isa(isa);
+    f();
+  }
+  at::cpu::limit_isa(best);
+}
+
+template <class T>
+void expect_near(const std::vector<T>& got, const std::vector<T>& want, double tolerance) {
+  ASSERT_EQ(got.size(), want.size());
+  double scale = 1;
+  for (const T& x : want) scale = std::max(scale, static_cast<double>(magnitude(x)));
+  for (size_t i = 0; i < got.size(); ++i) ASSERT_LE(distance(got[i], want[i]), tolerance * scale) << i;
+}
+
+template <class T>
+std::vector<T> numbers(int count, unsigned seed) {
+  std::mt19937 bits(seed);
+  std::uniform_real_distribution<Real<T>> uniform(-1, 1);
+  std::vector<T> all(static_cast<size_t>(count));
+  for (T& x : all) {
+    x = T(uniform(bits));
+    if constexpr (is_complex<T>) x.imag(uniform(bits));
+  }
+  return all;
+}
+
+template <class T>
+constexpr double kBatchTolerance = std::is_same_v<Real<T>, float> ? 1e-3 : 1e-11;
+
+constexpr int kSizes[] = {1, 2, 3, 7, 8, 9, 16, 23, 24, 25};
+constexpr int kCounts[] = {0, 1, 7, 8, 9, 16, 37};
+
+TYPED_TEST(BatchTest, LuAndItsSolutions) {
+  using T = TypeParam;
+  for_each_isa([] {
+    for (const int n : kSizes) {
+      for (const int count : kCounts) {
+        const std::vector<T> a = numbers<T>(n * n * count, static_cast<unsigned>(n + count));
+        std::vector<T> lu = a, want = a;
+        std::vector<int> pivots(static_cast<size_t>(n * count)), info(static_cast<size_t>(count), -1);
+        std::vector<int> expected = pivots;
+        getrf_batch(count, n, n, lu.data(), pivots.data(), info.data());
+        for (int k = 0; k < count; ++k) {
+          EXPECT_EQ(getrf(n, n, want.data() + k * n * n, n, expected.data() + k * n), info[static_cast<size_t>(k)]);
+        }
+        ASSERT_EQ(pivots, expected) << n << " " << count;
+        expect_near(lu, want, kBatchTolerance<T>);
+        for (const char trans : {'N', 'T', 'C'}) {
+          for (const int sides : {1, 4, 6, 40}) {
+            const std::vector<T> b = numbers<T>(n * sides * count, 5);
+            std::vector<T> x = b, y = b;
+            getrs_batch(trans, count, n, sides, want.data(), pivots.data(), x.data());
+            for (int k = 0; k < count; ++k) {
+              getrs(trans, n, sides, want.data() + k * n * n, n, pivots.data() + k * n, y.data() + k * n * sides, n);
+            }
+            expect_near(x, y, 20 * kBatchTolerance<T>);
+          }
+        }
+      }
+    }
+  });
+}
+
+TYPED_TEST(BatchTest, SingularMatricesAreToldApart) {
+  using T = TypeParam;
+  for_each_isa([] {
+    constexpr int n = 9, count = 21;
+    std::vector<T> a = numbers<T>(n * n * count, 1);
+    std::vector<int> pivots(n * count), info(count), expected(count);
+    for (int k = 0; k < count; ++k) {
+      for (int i = 0; i < n && k % 3 != 0; ++i) a[static_cast<size_t>(k * n * n + k % n * n + i)] = T(0);
+    }
+    std::vector<T> lu = a;
+    getrf_batch(count, n, n, lu.data(), pivots.data(), info.data());
+    for (int k = 0; k < count; ++k) {
+      EXPECT_EQ(info[static_cast<size_t>(k)], k % 3 != 0 ? k % n + 1 : 0);
+      expected[static_cast<size_t>(k)] = getrf(n, n, a.data() + k * n * n, n, pivots.data());
+    }
+    EXPECT_EQ(info, expected);
+    expect_near(lu, a, kBatchTolerance<T>);
+  });
+}
+
+TYPED_TEST(BatchTest, CholeskyAndTriangles) {
+  using T = TypeParam;
+  for_each_isa([] {
+    for (const int n : kSizes) {
+      for (const int count : kCounts) {
+        // Positive definite by its diagonal, but for every fifth, whose last minor is not.
+        std::vector<T> a = numbers<T>(n * n * count, 3);
+        for (int k = 0; k < count; ++k) {
+          T* const m = a.data() + k * n * n;
+          for (int i = 0; i < n; ++i) {
+            for (int j = 0; j < i; ++j) m[j + i * n] = conjugate(m[i + j * n]);
+            m[i + i * n] = T(static_cast<Real<T>>(n + 1));
+          }
+          if (k % 5 == 4) m[n * n - 1] = T(-1);
+        }
+        for (const char uplo : {'L', 'U'}) {
+          std::vector<T> factor = a, want = a;
+          std::vector<int> info(static_cast<size_t>(count), -1);
+          potrf_batch(uplo, count, n, factor.data(), info.data());
+          for (int k = 0; k < count; ++k) {
+            EXPECT_EQ(info[static_cast<size_t>(k)], potrf(uplo, n, want.data() + k * n * n, n)) << n << " " << k;
+            if (k % 5 == 4) {
+              EXPECT_EQ(info[static_cast<size_t>(k)], n);
+              // What is left of it is not stated.
+              std::copy_n(want.data() + k * n * n, n * n, factor.data() + k * n * n);
+            }
+          }
+          expect_near(factor, want, kBatchTolerance<T>);
+          for (const int sides : {1, 5, 35}) {
+            const std::vector<T> b = numbers<T>(n * sides * count, 7);
+            std::vector<T> x = b, y = b, u = b, v = b, r = b, s = b;
+            potrs_batch(uplo, count, n, sides, a.data(), x.data());
+            trsm_batch('L', uplo, 'U', count, n, sides, a.data(), u.data());
+            const std::vector<T> right = numbers<T>(sides * sides * count, 9);
+            trsm_batch('R', uplo, 'U', count, n, sides, right.data(), r.data());
+            for (int k = 0; k < count; ++k) {
+              const int64_t at = int64_t{k} * n * sides;
+              potrs(uplo, n, sides, a.data() + k * n * n, n, y.data() + at, n);
+              trsm('L', uplo, 'N', 'U', n, sides, a.data() + k * n * n, n, v.data() + at, n);
+              trsm('R', uplo, 'N', 'U', n, sides, right.data() + int64_t{k} * sides * sides, sides, s.data() + at, n);
+            }
+            expect_near(x, y, kBatchTolerance<T>);
+            expect_near(u, v, 20 * kBatchTolerance<T>);
+            EXPECT_EQ(r, s);
+          }
+        }
+      }
+    }
+  });
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ void linalg_cholesky_ex_cpu(const Tensor& self, bool upper, bool check_errors, T
     const Matrices<typename decltype(tag)::type> a(out.tensor());
     int* const code = codes.data<int>();
     for_matrices(a.count, cubic(a.rows, a.rows), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) code[i] = cpu::lapack::potrf(upper ? 'U' : 'L', a.rows, a[i], a.ld);
+      cpu::lapack::potrf_batch(upper ? 'U' : 'L', end - begin, a.rows, a[begin], code + begin);
     });
   });
   codes.commit();
@@ -89,9 +89,7 @@ void cholesky_solve_cpu(const Tensor& self, const Tensor& A, bool upper, Tensor&
   visit_lapack(A.scalar_type(), [&](auto tag) {
     const Matrices<typename decltype(tag)::type> a(factor), x(out.tensor());
     for_matrices(a.count, static_cast<double>(n * n * x.columns), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        cpu::lapack::potrs(upper ? 'U' : 'L', a.rows, x.columns, a[i], a.ld, x[i], x.ld);
-      }
+      cpu::lapack::potrs_batch(upper ? 'U' : 'L', end - begin, a.rows, x.columns, a[begin], x[begin]);
     });
   });
   out.commit();
@@ -165,10 +163,8 @@ void linalg_solve_triangular_cpu(const Tensor& A, const Tensor& B, bool upper, b
   visit_lapack(A.scalar_type(), [&](auto tag) {
     const Matrices<typename decltype(tag)::type> a(factor), x(out.tensor());
     for_matrices(a.count, static_cast<double>(n) * x.rows * x.columns, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        cpu::lapack::trsm(left ? 'L' : 'R', upper ? 'U' : 'L', 'N', unitriangular ? 'U' : 'N', x.rows, x.columns, a[i],
-                          a.ld, x[i], x.ld);
-      }
+      cpu::lapack::trsm_batch(left ? 'L' : 'R', upper ? 'U' : 'L', unitriangular ? 'U' : 'N', end - begin, x.rows,
+                              x.columns, a[begin], x[begin]);
     });
   });
   out.commit();

@@ -1,0 +1,324 @@
+#include "aten/cpu/lapack/interleaved.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "aten/cpu/lapack/interleaved.cc"
+#include "hwy/foreach_target.h"  // keep first
+#include "hwy/highway.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+
+#include "aten/cpu/isa_table.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace at::cpu::lapack::interleaved {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Memory for vectors, aligned to them.
+template <class T>
+class Buffer {
+ public:
+  explicit Buffer(size_t size) : memory_(new T[size + kPadding]) {
+    const auto address = reinterpret_cast<uintptr_t>(memory_.get());
+    data_ = memory_.get() + (64 - address % 64) % 64 / sizeof(T);
+  }
+  T* data() { return data_; }
+
+ private:
+  static constexpr size_t kPadding = 64 / sizeof(T);
+  std::unique_ptr<T[]> memory_;
+  T* data_;
+};
+
+// Up to a vector's lanes of matrices, from the given one on. Lanes beyond the last matrix repeat it.
+struct Group {
+  int64_t first;
+  int64_t count, lanes;
+  int64_t matrix(int64_t lane) const { return first + std::min(lane, count - 1); }
+};
+
+template <class F>
+void for_groups(int64_t count, int64_t lanes, const F& f) {
+  for (int64_t first = 0; first < count; first += lanes) f(Group{first, std::min(lanes, count - first), lanes});
+}
+
+// to[j][i] = from[i][j] of 128 bits a row.
+template <class T>
+HWY_INLINE void transpose_block(const T* const* from, T* const* to) {
+  const hn::Full128<T> d;
+  if constexpr (sizeof(T) == 8) {
+    const auto a = hn::LoadU(d, from[0]), b = hn::LoadU(d, from[1]);
+    hn::StoreU(hn::InterleaveLower(d, a, b), d, to[0]);
+    hn::StoreU(hn::InterleaveUpper(d, a, b), d, to[1]);
+  } else {
+    const auto a = hn::LoadU(d, from[0]), b = hn::LoadU(d, from[1]);
+    const auto c = hn::LoadU(d, from[2]), e = hn::LoadU(d, from[3]);
+    const auto ac = hn::InterleaveLower(d, a, c), be = hn::InterleaveLower(d, b, e);
+    const auto ac_upper = hn::InterleaveUpper(d, a, c), be_upper = hn::InterleaveUpper(d, b, e);
+    hn::StoreU(hn::InterleaveLower(d, ac, be), d, to[0]);
+    hn::StoreU(hn::InterleaveUpper(d, ac, be), d, to[1]);
+    hn::StoreU(hn::InterleaveLower(d, ac_upper, be_upper), d, to[2]);
+    hn::StoreU(hn::InterleaveUpper(d, ac_upper, be_upper), d, to[3]);
+  }
+}
+
+// Between matrices in memory and vectors of their elements: element e of lane l is element `offset` + e of the lane's
+// matrix, which has `size` elements.
+template <class T>
+void gather(const Group& g, const T* from, int64_t size, int64_t offset, int64_t elements, T* to) {
+  constexpr int64_t kBlock = 16 / sizeof(T);
+  const T* rows[kBlock];
+  T* vectors[kBlock];
+  for (int64_t l = 0; l < g.lanes; l += kBlock) {
+    for (int64_t i = 0; i < kBlock; ++i) rows[i] = from + g.matrix(l + i) * size + offset;
+    int64_t e = 0;
+    for (; e + kBlock <= elements; e += kBlock) {
+      for (int64_t i = 0; i < kBlock; ++i) vectors[i] = to + (e + i) * g.lanes + l;
+      transpose_block<T>(rows, vectors);
+      for (int64_t i = 0; i < kBlock; ++i) rows[i] += kBlock;
+    }
+    for (; e < elements; ++e) {
+      for (int64_t i = 0; i < kBlock; ++i) to[e * g.lanes + l + i] = *rows[i]++;
+    }
+  }
+}
+template <class T>
+void scatter(const Group& g, const T* from, int64_t elements, T* to, int64_t size, int64_t offset) {
+  constexpr int64_t kBlock = 16 / sizeof(T);
+  const T* vectors[kBlock];
+  T* rows[kBlock];
+  int64_t l = 0;
+  for (; l + kBlock <= g.count; l += kBlock) {
+    for (int64_t i = 0; i < kBlock; ++i) rows[i] = to + (g.first + l + i) * size + offset;
+    int64_t e = 0;
+    for (; e + kBlock <= elements; e += kBlock) {
+      for (int64_t i = 0; i < kBlock; ++i) vectors[i] = from + (e + i) * g.lanes + l;
+      transpose_block<T>(vectors, rows);
+      for (int64_t i = 0; i < kBlock; ++i) rows[i] += kBlock;
+    }
+    for (; e < elements; ++e) {
+      for (int64_t i = 0; i < kBlock; ++i) *rows[i]++ = from[e * g.lanes + l + i];
+    }
+  }
+  for (; l < g.count; ++l) {
+    T* matrix = to + (g.first + l) * size + offset;
+    for (int64_t e = 0; e < elements; ++e) matrix[e] = from[e * g.lanes + l];
+  }
+}
+
+// Exchanges rows r and the lane's `other`, counted from 1, of `columns` columns.
+template <class T>
+void exchange(const Group& g, int64_t n, int64_t columns, int64_t r, const int* const* other, T* x) {
+  for (int64_t l = 0; l < g.lanes; ++l) {
+    const int64_t p = other[l][r] - 1;
+    if (p == r) continue;
+    for (int64_t c = 0; c < columns; ++c) std::swap(x[(r + c * n) * g.lanes + l], x[(p + c * n) * g.lanes + l]);
+  }
+}
+
+constexpr int64_t kMostLanes = HWY_MAX_BYTES / 4;
+
+template <class T>
+void lu_of(int64_t count, int n, T* a, int* pivots, int* info) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t size = int64_t{n} * n;
+  Buffer<T> buffer(static_cast<size_t>(size * lanes));
+  T* const x = buffer.data();
+  const auto at = [&](int i, int j) { return x + (i + int64_t{j} * n) * lanes; };
+  for_groups(count, lanes, [&](const Group& g) {
+    gather(g, a, size, 0, size, x);
+    HWY_ALIGN T numbers[kMostLanes];
+    int chosen[kMostLanes][kMostRows];
+    const int* rows[kMostLanes];
+    for (int64_t l = 0; l < lanes; ++l) rows[l] = chosen[l];
+    auto failed = hn::Zero(d);
+    for (int k = 0; k < n; ++k) {
+      auto best = hn::Abs(hn::Load(d, at(k, k))), row = hn::Set(d, static_cast<T>(k));
+      for (int i = k + 1; i < n; ++i) {
+        const auto size_of = hn::Abs(hn::Load(d, at(i, k)));
+        const auto larger = hn::Gt(size_of, best);
+        best = hn::IfThenElse(larger, size_of, best);
+        row = hn::IfThenElse(larger, hn::Set(d, static_cast<T>(i)), row);
+      }
+      hn::Store(row, d, numbers);
+      for (int64_t l = 0; l < lanes; ++l) chosen[l][k] = static_cast<int>(numbers[l]) + 1;
+      exchange(g, n, n, k, rows, x);
+      const auto zero = hn::Eq(best, hn::Zero(d));
+      failed = hn::IfThenElse(hn::And(zero, hn::Eq(failed, hn::Zero(d))), hn::Set(d, static_cast<T>(k + 1)), failed);
+      // Below a pivot of zero all is zero, and stays so.
+      const auto pivot = hn::IfThenElse(zero, hn::Set(d, T(1)), hn::Load(d, at(k, k)));
+      for (int i = k + 1; i < n; ++i) hn::Store(hn::Div(hn::Load(d, at(i, k)), pivot), d, at(i, k));
+      for (int j = k + 1; j < n; ++j) {
+        const auto factor = hn::Load(d, at(k, j));
+        for (int i = k + 1; i < n; ++i) {
+          hn::Store(hn::NegMulAdd(hn::Load(d, at(i, k)), factor, hn::Load(d, at(i, j))), d, at(i, j));
+        }
+      }
+    }
+    scatter(g, x, size, a, size, 0);
+    hn::Store(failed, d, numbers);
+    for (int64_t l = 0; l < g.count; ++l) {
+      info[g.first + l] = static_cast<int>(numbers[l]);
+      std::copy_n(chosen[l], n, pivots + (g.first + l) * n);
+    }
+  });
+}
+
+// The triangle of `a` or, with `trans`, of its transpose.
+struct Triangle {
+  bool lower, trans, unit;
+};
+
+// x = op(a)^-1 x of kColumns columns.
+template <int kColumns, class T>
+void solve_columns(const Triangle& t, int n, const T* a, T* x) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const bool forward = t.lower != t.trans;
+  for (int step = 0; step < n; ++step) {
+    const int i = forward ? step : n - 1 - step;
+    hn::Vec<decltype(d)> sum[kColumns];
+    for (int c = 0; c < kColumns; ++c) sum[c] = hn::Load(d, x + (i + int64_t{c} * n) * lanes);
+    for (int j = forward ? 0 : i + 1; j < (forward ? i : n); ++j) {
+      const auto factor = hn::Load(d, a + (t.trans ? j + int64_t{i} * n : i + int64_t{j} * n) * lanes);
+      for (int c = 0; c < kColumns; ++c) {
+        sum[c] = hn::NegMulAdd(factor, hn::Load(d, x + (j + int64_t{c} * n) * lanes), sum[c]);
+      }
+    }
+    if (!t.unit) {
+      const auto diagonal = hn::Load(d, a + (i + int64_t{i} * n) * lanes);
+      for (int c = 0; c < kColumns; ++c) sum[c] = hn::Div(sum[c], diagonal);
+    }
+    for (int c = 0; c < kColumns; ++c) hn::Store(sum[c], d, x + (i + int64_t{c} * n) * lanes);
+  }
+}
+template <class T>
+void solve(const Triangle& t, int n, int columns, const T* a, T* x) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
+  int c = 0;
+  for (; c + 4 <= columns; c += 4) solve_columns<4>(t, n, a, x + int64_t{c} * n * lanes);
+  for (; c < columns; ++c) solve_columns<1>(t, n, a, x + int64_t{c} * n * lanes);
+}
+
+// f(group, matrices, right-hand sides, their number) for some columns of all groups.
+template <class T, class F>
+void for_systems(int64_t count, int n, int nrhs, const T* a, T* b, const F& f) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
+  const int64_t size = int64_t{n} * n;
+  const int most = std::min(nrhs, kMostRows);
+  Buffer<T> matrices(static_cast<size_t>(size * lanes)), sides(static_cast<size_t>(int64_t{n} * most * lanes));
+  for_groups(count, lanes, [&](const Group& g) {
+    gather(g, a, size, 0, size, matrices.data());
+    for (int c = 0; c < nrhs; c += most) {
+      const int columns = std::min(most, nrhs - c);
+      gather(g, b, int64_t{n} * nrhs, int64_t{n} * c, int64_t{n} * columns, sides.data());
+      f(g, matrices.data(), sides.data(), columns);
+      scatter(g, sides.data(), int64_t{n} * columns, b, int64_t{n} * nrhs, int64_t{n} * c);
+    }
+  });
+}
+
+template <class T>
+void triangular_solve_of(char uplo, char trans, char diag, int64_t count, int n, int nrhs, const T* a, T* b) {
+  const Triangle t{uplo == 'L', trans != 'N', diag == 'U'};
+  for_systems(count, n, nrhs, a, b,
+              [&](const Group&, const T* matrices, T* sides, int columns) { solve(t, n, columns, matrices, sides); });
+}
+
+template <class T>
+void lu_solve_of(char trans, int64_t count, int n, int nrhs, const T* a, const int* pivots, T* b) {
+  for_systems(count, n, nrhs, a, b, [&](const Group& g, const T* matrices, T* sides, int columns) {
+    const int* rows[kMostLanes];
+    for (int64_t l = 0; l < g.lanes; ++l) rows[l] = pivots + g.matrix(l) * n;
+    if (trans == 'N') {
+      for (int i = 0; i < n; ++i) exchange(g, n, columns, i, rows, sides);
+      solve({true, false, true}, n, columns, matrices, sides);
+      solve({false, false, false}, n, columns, matrices, sides);
+    } else {
+      solve({false, true, false}, n, columns, matrices, sides);
+      solve({true, true, true}, n, columns, matrices, sides);
+      for (int i = n - 1; i >= 0; --i) exchange(g, n, columns, i, rows, sides);
+    }
+  });
+}
+
+template <class T>
+void cholesky_of(char uplo, int64_t count, int n, T* a, int* info) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t size = int64_t{n} * n;
+  Buffer<T> buffer(static_cast<size_t>(size * lanes));
+  T* const x = buffer.data();
+  // Element (i, j), i >= j, of L; with 'U' the matrix holds the transpose.
+  const auto at = [&](int i, int j) { return x + (uplo == 'L' ? i + int64_t{j} * n : j + int64_t{i} * n) * lanes; };
+  for_groups(count, lanes, [&](const Group& g) {
+    gather(g, a, size, 0, size, x);
+    // A matrix whose minor is not positive stays as it is from there on.
+    auto alive = hn::Eq(hn::Zero(d), hn::Zero(d));
+    auto failed = hn::Zero(d);
+    for (int j = 0; j < n; ++j) {
+      auto square = hn::Load(d, at(j, j));
+      for (int k = 0; k < j; ++k) {
+        const auto element = hn::Load(d, at(j, k));
+        square = hn::NegMulAdd(element, element, square);
+      }
+      const auto positive = hn::Gt(square, hn::Zero(d));
+      failed = hn::IfThenElse(hn::AndNot(positive, alive), hn::Set(d, static_cast<T>(j + 1)), failed);
+      const auto before = alive;
+      alive = hn::And(alive, positive);
+      const auto pivot = hn::IfThenElse(alive, hn::Sqrt(square), hn::Set(d, T(1)));
+      hn::Store(hn::IfThenElse(alive, pivot, hn::IfThenElse(before, square, hn::Load(d, at(j, j)))), d, at(j, j));
+      for (int i = j + 1; i < n; ++i) {
+        const auto element = hn::Load(d, at(i, j));
+        auto sum = element;
+        for (int k = 0; k < j; ++k) sum = hn::NegMulAdd(hn::Load(d, at(i, k)), hn::Load(d, at(j, k)), sum);
+        hn::Store(hn::IfThenElse(alive, hn::Div(sum, pivot), element), d, at(i, j));
+      }
+    }
+    scatter(g, x, size, a, size, 0);
+    HWY_ALIGN T numbers[kMostLanes];
+    hn::Store(failed, d, numbers);
+    for (int64_t l = 0; l < g.count; ++l) info[g.first + l] = static_cast<int>(numbers[l]);
+  });
+}
+
+#define KD_FUNCTIONS_(T, suffix)                                                                                \
+  void lu_##suffix(int64_t count, int n, T* a, int* pivots, int* info) { lu_of(count, n, a, pivots, info); }    \
+  void lu_solve_##suffix(char trans, int64_t count, int n, int nrhs, const T* a, const int* pivots, T* b) {     \
+    lu_solve_of(trans, count, n, nrhs, a, pivots, b);                                                           \
+  }                                                                                                             \
+  void cholesky_##suffix(char uplo, int64_t count, int n, T* a, int* info) { cholesky_of(uplo, count, n, a, info); } \
+  void triangular_solve_##suffix(char uplo, char trans, char diag, int64_t count, int n, int nrhs, const T* a, T* b) { \
+    triangular_solve_of(uplo, trans, diag, count, n, nrhs, a, b);                                               \
+  }
+KD_FUNCTIONS_(float, float)
+KD_FUNCTIONS_(double, double)
+#undef KD_FUNCTIONS_
+
+}  // namespace HWY_NAMESPACE
+}  // namespace at::cpu::lapack::interleaved
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace at::cpu::lapack::interleaved {
+#define KD_FUNCTIONS_(T, suffix)                                                                           \
+  void lu(int64_t count, int n, T* a, int* pivots, int* info) {                                            \
+    AT_ISA_FUNCTION(lu_##suffix)(count, n, a, pivots, info);                                               \
+  }                                                                                                        \
+  void lu_solve(char trans, int64_t count, int n, int nrhs, const T* a, const int* pivots, T* b) {         \
+    AT_ISA_FUNCTION(lu_solve_##suffix)(trans, count, n, nrhs, a, pivots, b);                               \
+  }                                                                                                        \
+  void cholesky(char uplo, int64_t count, int n, T* a, int* info) {                                        \
+    AT_ISA_FUNCTION(cholesky_##suffix)(uplo, count, n, a, info);                                           \
+  }                                                                                                        \
+  void triangular_solve(char uplo, char trans, char diag, int64_t count, int n, int nrhs, const T* a, T* b) { \
+    AT_ISA_FUNCTION(triangular_solve_##suffix)(uplo, trans, diag, count, n, nrhs, a, b);                   \
+  }
+KD_FUNCTIONS_(float, float)
+KD_FUNCTIONS_(double, double)
+#undef KD_FUNCTIONS_
+}  // namespace at::cpu::lapack::interleaved
+#endif
