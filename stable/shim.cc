@@ -235,8 +235,10 @@ AOTITorchError torch_set_requires_grad(AtenTensorHandle handle, bool requires_gr
   }
 KD_FORALL_ITEM_TYPES_(KD_DEFINE_)
 #undef KD_DEFINE_
+#ifdef __clang__
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wreturn-type-c-linkage"
+#endif
 #define KD_DEFINE_(name, type)                                                                          \
   AOTITorchError aoti_torch_scalar_to_tensor_##name(type value, AtenTensorHandle* ret_new_tensor) {     \
     return guarded([&] {                                                                                \
@@ -247,7 +249,9 @@ KD_FORALL_ITEM_TYPES_(KD_DEFINE_)
   }
 KD_FORALL_SCALAR_TYPES_(KD_DEFINE_)
 #undef KD_DEFINE_
+#ifdef __clang__
 #pragma clang diagnostic pop
+#endif
 
 bool aoti_torch_grad_mode_is_enabled() { return c10::GradMode::is_enabled(); }
 void aoti_torch_grad_mode_set_enabled(bool enabled) { c10::GradMode::set_enabled(enabled); }

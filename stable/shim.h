@@ -136,13 +136,17 @@ AOTITorchError torch_set_requires_grad(AtenTensorHandle tensor, bool requires_gr
 #define KD_DECLARE_(name, type) AOTITorchError aoti_torch_item_##name(AtenTensorHandle tensor, type* ret_value);
 KD_FORALL_ITEM_TYPES_(KD_DECLARE_)
 #undef KD_DECLARE_
+#ifdef __clang__
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wreturn-type-c-linkage"
+#endif
 #define KD_DECLARE_(name, type) \
   AOTITorchError aoti_torch_scalar_to_tensor_##name(type value, AtenTensorHandle* ret_new_tensor);
 KD_FORALL_SCALAR_TYPES_(KD_DECLARE_)
 #undef KD_DECLARE_
+#ifdef __clang__
 #pragma clang diagnostic pop
+#endif
 
 bool aoti_torch_grad_mode_is_enabled();
 void aoti_torch_grad_mode_set_enabled(bool enabled);

@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <memory>
+#include <numeric>
 
 #include "aten/cpu/isa_table.h"
 
@@ -44,7 +46,17 @@ void for_groups(int64_t count, int64_t lanes, const F& f) {
   for (int64_t first = 0; first < count; first += lanes) f(Group{first, std::min(lanes, count - first), lanes});
 }
 
-// to[j][i] = from[i][j] of 128 bits a row.
+#if HWY_TARGET == HWY_SCALAR
+template <class T>
+constexpr int64_t kBlock = 1;
+template <class T>
+HWY_INLINE void transpose_block(const T* const* from, T* const* to) {
+  *to[0] = *from[0];
+}
+#else
+// to[j][i] = from[i][j] of blocks of 128 bits a row.
+template <class T>
+constexpr int64_t kBlock = 16 / sizeof(T);
 template <class T>
 HWY_INLINE void transpose_block(const T* const* from, T* const* to) {
   const hn::Full128<T> d;
@@ -63,43 +75,44 @@ HWY_INLINE void transpose_block(const T* const* from, T* const* to) {
     hn::StoreU(hn::InterleaveUpper(d, ac_upper, be_upper), d, to[3]);
   }
 }
+#endif
 
 // Between matrices in memory and vectors of their elements: element e of lane l is element `offset` + e of the lane's
 // matrix, which has `size` elements.
 template <class T>
 void gather(const Group& g, const T* from, int64_t size, int64_t offset, int64_t elements, T* to) {
-  constexpr int64_t kBlock = 16 / sizeof(T);
-  const T* rows[kBlock];
-  T* vectors[kBlock];
-  for (int64_t l = 0; l < g.lanes; l += kBlock) {
-    for (int64_t i = 0; i < kBlock; ++i) rows[i] = from + g.matrix(l + i) * size + offset;
+  constexpr int64_t block = kBlock<T>;
+  const T* rows[block];
+  T* vectors[block];
+  for (int64_t l = 0; l < g.lanes; l += block) {
+    for (int64_t i = 0; i < block; ++i) rows[i] = from + g.matrix(l + i) * size + offset;
     int64_t e = 0;
-    for (; e + kBlock <= elements; e += kBlock) {
-      for (int64_t i = 0; i < kBlock; ++i) vectors[i] = to + (e + i) * g.lanes + l;
+    for (; e + block <= elements; e += block) {
+      for (int64_t i = 0; i < block; ++i) vectors[i] = to + (e + i) * g.lanes + l;
       transpose_block<T>(rows, vectors);
-      for (int64_t i = 0; i < kBlock; ++i) rows[i] += kBlock;
+      for (int64_t i = 0; i < block; ++i) rows[i] += block;
     }
     for (; e < elements; ++e) {
-      for (int64_t i = 0; i < kBlock; ++i) to[e * g.lanes + l + i] = *rows[i]++;
+      for (int64_t i = 0; i < block; ++i) to[e * g.lanes + l + i] = *rows[i]++;
     }
   }
 }
 template <class T>
 void scatter(const Group& g, const T* from, int64_t elements, T* to, int64_t size, int64_t offset) {
-  constexpr int64_t kBlock = 16 / sizeof(T);
-  const T* vectors[kBlock];
-  T* rows[kBlock];
+  constexpr int64_t block = kBlock<T>;
+  const T* vectors[block];
+  T* rows[block];
   int64_t l = 0;
-  for (; l + kBlock <= g.count; l += kBlock) {
-    for (int64_t i = 0; i < kBlock; ++i) rows[i] = to + (g.first + l + i) * size + offset;
+  for (; l + block <= g.count; l += block) {
+    for (int64_t i = 0; i < block; ++i) rows[i] = to + (g.first + l + i) * size + offset;
     int64_t e = 0;
-    for (; e + kBlock <= elements; e += kBlock) {
-      for (int64_t i = 0; i < kBlock; ++i) vectors[i] = from + (e + i) * g.lanes + l;
+    for (; e + block <= elements; e += block) {
+      for (int64_t i = 0; i < block; ++i) vectors[i] = from + (e + i) * g.lanes + l;
       transpose_block<T>(vectors, rows);
-      for (int64_t i = 0; i < kBlock; ++i) rows[i] += kBlock;
+      for (int64_t i = 0; i < block; ++i) rows[i] += block;
     }
     for (; e < elements; ++e) {
-      for (int64_t i = 0; i < kBlock; ++i) *rows[i]++ = from[e * g.lanes + l + i];
+      for (int64_t i = 0; i < block; ++i) *rows[i]++ = from[e * g.lanes + l + i];
     }
   }
   for (; l < g.count; ++l) {
@@ -285,6 +298,118 @@ void cholesky_of(char uplo, int64_t count, int n, T* a, int* info) {
   });
 }
 
+// The pairs p < q with p + q = round modulo n, none of which share a row. In n rounds every pair comes once, in an
+// order that is equivalent to that by rows, for which the method converges (Luk and Park, A proof of convergence for
+// two parallel Jacobi SVD algorithms, 1989).
+int pairs_of(int n, int round, int (*pairs)[2]) {
+  int count = 0;
+  for (int p = 0; p < n; ++p) {
+    const int q = (round - p + n) % n;
+    if (p >= q) continue;
+    pairs[count][0] = p;
+    pairs[count++][1] = q;
+  }
+  return count;
+}
+
+// (x, y) = (c x - s y, s x + c y) of `count` elements `apart` from each other.
+template <class D, class V, class T = hn::TFromD<D>>
+HWY_INLINE void rotate(D d, V c, V s, int count, int64_t apart, T* x, T* y) {
+  for (int i = 0; i < count; ++i) {
+    const auto a = hn::Load(d, x + i * apart), b = hn::Load(d, y + i * apart);
+    hn::Store(hn::NegMulAdd(s, b, hn::Mul(c, a)), d, x + i * apart);
+    hn::Store(hn::MulAdd(s, a, hn::Mul(c, b)), d, y + i * apart);
+  }
+}
+
+// Jacobi's method (Golub and Van Loan, Matrix Computations, section 8.5), until the last matrix is diagonal.
+template <class T>
+void eigh_of(bool vectors, char uplo, int64_t count, int n, T* a, T* values, int* info) {
+  constexpr int kMostSweeps = 40;
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t size = int64_t{n} * n, column = n * lanes;
+  Buffer<T> buffer(static_cast<size_t>(2 * size * lanes)), results(static_cast<size_t>(n * lanes));
+  T *const x = buffer.data(), *const v = x + size * lanes;
+  const auto at = [&](int i, int j) { return x + (i + int64_t{j} * n) * lanes; };
+  const auto zero = hn::Zero(d), one = hn::Set(d, T(1));
+  for_groups(count, lanes, [&](const Group& g) {
+    gather(g, a, size, 0, size, x);
+    auto norm = zero;
+    for (int j = 0; j < n; ++j) {
+      for (int i = j; i < n; ++i) {
+        const auto element = hn::Load(d, uplo == 'L' ? at(i, j) : at(j, i));
+        hn::Store(element, d, at(i, j));
+        hn::Store(element, d, at(j, i));
+        norm = hn::Max(norm, hn::Abs(element));
+        if (!vectors) continue;
+        hn::Store(i == j ? one : zero, d, v + (i + int64_t{j} * n) * lanes);
+        hn::Store(i == j ? one : zero, d, v + (j + int64_t{i} * n) * lanes);
+      }
+    }
+    // Scaled, so that squares neither overflow nor vanish.
+    norm = hn::Max(norm, hn::Set(d, std::numeric_limits<T>::min()));
+    const auto scale = hn::Div(one, norm);
+    for (int64_t e = 0; e < size; ++e) hn::Store(hn::Mul(scale, hn::Load(d, x + e * lanes)), d, x + e * lanes);
+    // What is negligible changes no digit of the values; smaller and smaller angles would make subnormal numbers.
+    const auto negligible = hn::Set(d, std::numeric_limits<T>::epsilon() / 8);
+    bool done = false;
+    for (int sweep = 0; !done && sweep < kMostSweeps; ++sweep) {
+      done = true;
+      for (int round = 0; round < n; ++round) {
+        int pairs[kMostRows / 2][2];
+        const int all = pairs_of(n, round, pairs);
+        hn::Vec<decltype(d)> c[kMostRows / 2], s[kMostRows / 2];
+        int together = 0;
+        for (int k = 0; k < all; ++k) {
+          const int p = pairs[k][0], q = pairs[k][1];
+          const auto off = hn::Load(d, at(p, q));
+          const auto stays = hn::Le(hn::Abs(off), negligible);
+          if (hn::AllTrue(d, stays)) continue;
+          // The tangent t of the angle is the smaller root of t^2 + 2 theta t - 1 = 0 with theta = difference / twice.
+          const auto difference = hn::Sub(hn::Load(d, at(q, q)), hn::Load(d, at(p, p))), twice = hn::Add(off, off);
+          const auto root = hn::Sqrt(hn::MulAdd(twice, twice, hn::Mul(difference, difference)));
+          const auto below = hn::Add(hn::Abs(difference), root);
+          const auto length = hn::Div(one, hn::Sqrt(hn::Mul(hn::Add(root, root), below)));
+          const auto sine = hn::Xor(hn::Mul(twice, length), hn::And(hn::SignBit(d), difference));
+          c[together] = hn::IfThenElse(stays, one, hn::Mul(below, length));
+          s[together] = hn::IfThenElse(stays, zero, sine);
+          pairs[together][0] = p;
+          pairs[together++][1] = q;
+        }
+        done = done && together == 0;
+        for (int k = 0; k < together; ++k) {
+          const int p = pairs[k][0], q = pairs[k][1];
+          rotate(d, c[k], s[k], n, lanes, x + p * column, x + q * column);
+          if (vectors) rotate(d, c[k], s[k], n, lanes, v + p * column, v + q * column);
+        }
+        for (int k = 0; k < together; ++k) {
+          const int p = pairs[k][0], q = pairs[k][1];
+          rotate(d, c[k], s[k], n, column, x + p * lanes, x + q * lanes);
+          // Zero but for rounding. What stays where nothing was rotated is negligible, too.
+          hn::Store(zero, d, at(p, q));
+          hn::Store(zero, d, at(q, p));
+        }
+      }
+    }
+    for (int i = 0; i < n; ++i) hn::Store(hn::Mul(norm, hn::Load(d, at(i, i))), d, results.data() + i * lanes);
+    // In ascending order, with the vectors; all lanes' matrices go back at once, so x holds the vectors in their order.
+    for (int64_t l = 0; l < g.count; ++l) {
+      int order[kMostRows];
+      std::iota(order, order + n, 0);
+      const auto value = [&](int i) { return results.data()[i * lanes + l]; };
+      std::stable_sort(order, order + n, [&](int i, int j) { return value(i) < value(j); });
+      for (int i = 0; i < n; ++i) {
+        values[(g.first + l) * n + i] = value(order[i]);
+        if (!vectors) continue;
+        for (int j = 0; j < n; ++j) x[(j + int64_t{i} * n) * lanes + l] = v[(j + int64_t{order[i]} * n) * lanes + l];
+      }
+      info[g.first + l] = done ? 0 : n;
+    }
+    if (vectors) scatter(g, x, size, a, size, 0);
+  });
+}
+
 #define KD_FUNCTIONS_(T, suffix)                                                                                \
   void lu_##suffix(int64_t count, int n, T* a, int* pivots, int* info) { lu_of(count, n, a, pivots, info); }    \
   void lu_solve_##suffix(char trans, int64_t count, int n, int nrhs, const T* a, const int* pivots, T* b) {     \
@@ -293,6 +418,9 @@ void cholesky_of(char uplo, int64_t count, int n, T* a, int* info) {
   void cholesky_##suffix(char uplo, int64_t count, int n, T* a, int* info) { cholesky_of(uplo, count, n, a, info); } \
   void triangular_solve_##suffix(char uplo, char trans, char diag, int64_t count, int n, int nrhs, const T* a, T* b) { \
     triangular_solve_of(uplo, trans, diag, count, n, nrhs, a, b);                                               \
+  }                                                                                                             \
+  void eigh_##suffix(bool vectors, char uplo, int64_t count, int n, T* a, T* values, int* info) {               \
+    eigh_of(vectors, uplo, count, n, a, values, info);                                                          \
   }
 KD_FUNCTIONS_(float, float)
 KD_FUNCTIONS_(double, double)
@@ -316,6 +444,9 @@ namespace at::cpu::lapack::interleaved {
   }                                                                                                        \
   void triangular_solve(char uplo, char trans, char diag, int64_t count, int n, int nrhs, const T* a, T* b) { \
     AT_ISA_FUNCTION(triangular_solve_##suffix)(uplo, trans, diag, count, n, nrhs, a, b);                   \
+  }                                                                                                        \
+  void eigh(bool vectors, char uplo, int64_t count, int n, T* a, T* values, int* info) {                   \
+    AT_ISA_FUNCTION(eigh_##suffix)(vectors, uplo, count, n, a, values, info);                              \
   }
 KD_FUNCTIONS_(float, float)
 KD_FUNCTIONS_(double, double)

@@ -2,9 +2,9 @@
 
 #include <cstdint>
 
-// Factorizations of many small real matrices at once: each lane of a vector has a matrix, so that a step of the algorithm
-// is one instruction for 4 to 16 of them. Matrices are square, column-major and follow each other without gaps; arguments
-// and results are otherwise those of lapack.h.
+// Factorizations of many small real matrices at once: each lane of a vector has a matrix, so that a step of the
+// algorithm is one instruction for 4 to 16 of them. Matrices are square, column-major and follow each other without
+// gaps; arguments and results are otherwise those of lapack.h.
 
 namespace at::cpu::lapack::interleaved {
 
@@ -18,6 +18,9 @@ void lu(int64_t count, int n, double* a, int* pivots, int* info);
 /// b = op(a)^-1 b of n x nrhs matrices, with a as lu() leaves it; `trans` 'N', else the transpose.
 void lu_solve(char trans, int64_t count, int n, int nrhs, const float* a, const int* pivots, float* b);
 void lu_solve(char trans, int64_t count, int n, int nrhs, const double* a, const int* pivots, double* b);
+/// Eigenvalues, ascending, and with `vectors` eigenvectors in place of a, whose triangle `uplo` alone is read.
+void eigh(bool vectors, char uplo, int64_t count, int n, float* a, float* values, int* info);
+void eigh(bool vectors, char uplo, int64_t count, int n, double* a, double* values, int* info);
 void cholesky(char uplo, int64_t count, int n, float* a, int* info);
 void cholesky(char uplo, int64_t count, int n, double* a, int* info);
 /// b = op(a)^-1 b with a triangle of a.

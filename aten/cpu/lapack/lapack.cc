@@ -5,6 +5,7 @@
 #include <limits>
 #include <mutex>
 
+#include "aten/cpu/lapack/blocked.h"
 #include "aten/cpu/lapack/interleaved.h"
 #include "aten/cpu/lapack/routines.h"
 #include "aten/cpu/lapack/small.h"
@@ -127,6 +128,17 @@ void potrs_batch(char uplo, int64_t count, int n, int nrhs, const T* a, T* b) {
 }
 
 template <class T>
+void syevd_batch(bool vectors, char uplo, int64_t count, int n, T* a, Real<T>* values, int* info) {
+  if constexpr (!is_complex<T>) {
+    if (interleaves<T>(count, n)) return interleaved::eigh(vectors, uplo, count, n, a, values, info);
+  }
+  Workspace<T> w;
+  for (int64_t i = 0; i < count; ++i) {
+    info[i] = syevd(vectors, uplo, n, a + i * n * n, std::max(n, 1), values + i * n, w);
+  }
+}
+
+template <class T>
 void trsm_batch(char side, char uplo, char diag, int64_t count, int m, int n, const T* a, T* b) {
   if constexpr (!is_complex<T>) {
     if (side == 'L' && interleaves<T>(count, m)) {
@@ -142,6 +154,9 @@ void trsm_batch(char side, char uplo, char diag, int64_t count, int m, int n, co
 template <class T>
 int getrf(int m, int n, T* a, int lda, int* pivots) {
   if (std::max(m, n) <= kSmall) return small_lu(m, n, a, lda, pivots);
+  if constexpr (!is_complex<T>) {
+    if (std::min(m, n) >= kBlocked) return blocked_lu(m, n, a, lda, pivots);
+  }
   int info = 0;
   Routines<T>::getrf(&m, &n, a, &lda, pivots, &info);
   return info;
@@ -150,6 +165,9 @@ int getrf(int m, int n, T* a, int lda, int* pivots) {
 template <class T>
 int getrs(char trans, int n, int nrhs, const T* a, int lda, const int* pivots, T* b, int ldb) {
   if (n <= kSmall) return small_lu_solve(trans, n, nrhs, a, lda, pivots, b, ldb), 0;
+  if constexpr (!is_complex<T>) {
+    if (n >= kBlocked) return blocked_lu_solve(trans, n, nrhs, a, lda, pivots, b, ldb), 0;
+  }
   int info = 0;
   Routines<T>::getrs(&trans, &n, &nrhs, a, &lda, pivots, b, &ldb, &info, 1);
   return info;
@@ -180,6 +198,9 @@ int potri(char uplo, int n, T* a, int lda) {
 template <class T>
 void trsm(char side, char uplo, char trans, char diag, int m, int n, const T* a, int lda, T* b, int ldb) {
   if (side == 'L' && m <= kSmall) return small_triangular_solve(uplo, trans, diag, m, n, a, lda, b, ldb);
+  if constexpr (!is_complex<T>) {
+    if (side == 'L' && m >= kBlocked) return blocked_triangular_solve(uplo, trans, diag, m, n, a, lda, b, ldb);
+  }
   const T one(1);
   Routines<T>::trsm(&side, &uplo, &trans, &diag, &m, &n, &one, a, &lda, b, &ldb, 1, 1, 1, 1);
 }
@@ -371,6 +392,7 @@ int sytrs(bool hermitian, int n, int nrhs, const T* a, int lda, const int* pivot
   template void getrs_batch(char, int64_t, int, int, const T*, const int*, T*);                                    \
   template void potrf_batch(char, int64_t, int, T*, int*);                                                         \
   template void potrs_batch(char, int64_t, int, int, const T*, T*);                                                \
+  template void syevd_batch(bool, char, int64_t, int, T*, Real<T>*, int*);                                         \
   template void trsm_batch(char, char, char, int64_t, int, int, const T*, T*);                                     \
   template int getrs(char, int, int, const T*, int, const int*, T*, int);                                          \
   template int potrf(char, int, T*, int);                                                                          \

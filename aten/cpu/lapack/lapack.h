@@ -77,6 +77,8 @@ template <class T>
 void potrf_batch(char uplo, int64_t count, int n, T* a, int* info);
 template <class T>
 void potrs_batch(char uplo, int64_t count, int n, int nrhs, const T* a, T* b);
+template <class T>
+void syevd_batch(bool vectors, char uplo, int64_t count, int n, T* a, Real<T>* values, int* info);
 /// b is m x n, a m x m with `side` 'L' and n x n with 'R'.
 template <class T>
 void trsm_batch(char side, char uplo, char diag, int64_t count, int m, int n, const T* a, T* b);

@@ -1,10 +1,13 @@
 #include "aten/cpu/lapack/lapack.h"
 
 #include <algorithm>
+#include <limits>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "aten/cpu/isa.h"
+#include "aten/cpu/lapack/routines.h"
 #include "aten/cpu/lapack/small.h"
 #include "gtest/gtest.h"
 
@@ -201,6 +204,15 @@ std::vector<T> numbers(int count, unsigned seed) {
 }
 
 template <class T>
+Real<T> real_part(T x) {
+  if constexpr (is_complex<T>) {
+    return x.real();
+  } else {
+    return x;
+  }
+}
+
+template <class T>
 constexpr double kBatchTolerance = std::is_same_v<Real<T>, float> ? 1e-3 : 1e-11;
 
 constexpr int kSizes[] = {1, 2, 3, 7, 8, 9, 16, 23, 24, 25};
@@ -306,6 +318,139 @@ TYPED_TEST(BatchTest, CholeskyAndTriangles) {
       }
     }
   });
+}
+
+// Values as LAPACK has them, ascending; A v = lambda v of orthonormal v. The other triangle is not read.
+TYPED_TEST(BatchTest, EigenvaluesAndVectors) {
+  using T = TypeParam;
+  using R = Real<T>;
+  for_each_isa([] {
+    for (const int n : kSizes) {
+      for (const int count : {1, 8, 21}) {
+        std::vector<T> a = numbers<T>(n * n * count, static_cast<unsigned>(n));
+        for (int k = 0; k < count; ++k) {
+          // Of all sizes, and some with equal values: multiples of the identity, one of rank 1, zero.
+          const R scale = k % 4 == 1 ? R(1e-30) : k % 4 == 2 ? R(1e15) : R(1);
+          for (int j = 0; j < n; ++j) {
+            for (int i = j; i < n; ++i) {
+              T& lower = a[static_cast<size_t>(k * n * n + i + j * n)];
+              if (i == j) lower = T(real_part(lower));
+              if (k % 7 == 3) lower = T(i == j ? R(3) : R(0));
+              if (k % 7 == 4) lower = T(R(1));
+              if (k % 7 == 5) lower = T(R(0));
+              lower = lower * T(scale);
+            }
+          }
+        }
+        std::vector<T> full = a;
+        for (int k = 0; k < count; ++k) {
+          T* const m = full.data() + k * n * n;
+          for (int j = 0; j < n; ++j) {
+            for (int i = 0; i < j; ++i) m[i + j * n] = conjugate(m[j + i * n]);
+          }
+        }
+        for (const char uplo : {'L', 'U'}) {
+          std::vector<T> vectors = uplo == 'L' ? a : full, alone = vectors, want = vectors;
+          if (uplo == 'U') {
+            for (int k = 0; k < count; ++k) {
+              for (int j = 0; j < n; ++j) {
+                for (int i = j + 1; i < n; ++i) vectors[static_cast<size_t>(k * n * n + i + j * n)] = T(R(77));
+              }
+            }
+          }
+          std::vector<R> values(static_cast<size_t>(n * count)), only = values, expected = values;
+          std::vector<int> info(static_cast<size_t>(count), -1);
+          syevd_batch(true, uplo, count, n, vectors.data(), values.data(), info.data());
+          EXPECT_EQ(info, std::vector<int>(static_cast<size_t>(count)));
+          syevd_batch(false, uplo, count, n, alone.data(), only.data(), info.data());
+          Workspace<T> w;
+          const R tolerance = 40 * static_cast<R>(n) * std::numeric_limits<R>::epsilon();
+          for (int k = 0; k < count; ++k) {
+            syevd(false, uplo, n, want.data() + k * n * n, n, expected.data() + k * n, w);
+            const T *const m = full.data() + k * n * n, *const v = vectors.data() + k * n * n;
+            R norm(0);
+            for (int i = 0; i < n * n; ++i) norm = std::max(norm, magnitude(m[i]));
+            for (int i = 0; i < n; ++i) {
+              const R value = values[static_cast<size_t>(k * n + i)];
+              ASSERT_NEAR(value, expected[static_cast<size_t>(k * n + i)], tolerance * norm) << n << " " << k;
+              ASSERT_NEAR(value, only[static_cast<size_t>(k * n + i)], tolerance * norm);
+              if (i > 0) ASSERT_LE(values[static_cast<size_t>(k * n + i - 1)], value);
+              for (int j = 0; j < n; ++j) {
+                T product(0), inner(0);
+                for (int l = 0; l < n; ++l) {
+                  product += m[j + l * n] * v[l + i * n];
+                  inner += conjugate(v[l + j * n]) * v[l + i * n];
+                }
+                ASSERT_LE(magnitude(product - T(value) * v[j + i * n]), tolerance * norm) << n << " " << k;
+                ASSERT_LE(magnitude(inner - T(R(i == j))), tolerance) << n << " " << k;
+              }
+            }
+          }
+        }
+      }
+    }
+  });
+}
+
+// --- Large matrices, by halves ---
+template <class T>
+class BlockedTest : public ::testing::Test {};
+using RealTypes = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(BlockedTest, RealTypes);
+
+// What LAPACK gives by itself, with a leading dimension that is larger than the matrix.
+TYPED_TEST(BlockedTest, LuSolutionsAndTriangles) {
+  using T = TypeParam;
+  const double tolerance = std::is_same_v<T, float> ? 2e-3 : 1e-10;
+  const std::vector<std::pair<int, int>> sizes{{95, 95}, {96, 96}, {150, 150}, {257, 257}, {130, 200}, {200, 97}};
+  for (const auto& [m, n] : sizes) {
+    const int ld = m + 3, few = std::min(m, n);
+    std::vector<T> a = numbers<T>(ld * n, static_cast<unsigned>(m)), want = a;
+    for (int i = 0; i < few; ++i) a[static_cast<size_t>(i + i * ld)] += T(4);
+    want = a;
+    std::vector<int> pivots(static_cast<size_t>(few)), expected = pivots;
+    ASSERT_EQ(getrf(m, n, a.data(), ld, pivots.data()), 0);
+    int info = -1;
+    Routines<T>::getrf(&m, &n, want.data(), &ld, expected.data(), &info);
+    ASSERT_EQ(info, 0);
+    EXPECT_EQ(pivots, expected);
+    expect_near(a, want, tolerance);
+    if (m != n) continue;
+    for (const int sides : {1, 33}) {
+      for (const char trans : {'N', 'T'}) {
+        const std::vector<T> b = numbers<T>(ld * sides, 3);
+        std::vector<T> x = b, y = b;
+        getrs(trans, n, sides, want.data(), ld, expected.data(), x.data(), ld);
+        Routines<T>::getrs(&trans, &n, &sides, want.data(), &ld, expected.data(), y.data(), &ld, &info, 1);
+        expect_near(x, y, tolerance);
+        for (const char uplo : {'L', 'U'}) {
+          std::vector<T> u = b, v = b, triangle = want;
+          // The diagonal of the upper factor keeps both triangles well conditioned.
+          for (int j = 0; j < n; ++j) {
+            for (int i = 0; i < n; ++i) {
+              if (i != j) triangle[static_cast<size_t>(i + j * ld)] /= T(20);
+            }
+          }
+          trsm('L', uplo, trans, 'N', n, sides, triangle.data(), ld, u.data(), ld);
+          const char side = 'L', diag = 'N';
+          const T one(1), *const t = triangle.data();
+          Routines<T>::trsm(&side, &uplo, &trans, &diag, &n, &sides, &one, t, &ld, v.data(), &ld, 1, 1, 1, 1);
+          expect_near(u, v, tolerance);
+        }
+      }
+    }
+  }
+}
+
+TYPED_TEST(BlockedTest, TheFirstZeroPivotIsTold) {
+  using T = TypeParam;
+  constexpr int n = 150;
+  for (const int zero : {0, 40, 149}) {
+    std::vector<T> a = numbers<T>(n * n, 8);
+    for (int i = 0; i < n; ++i) a[static_cast<size_t>(zero * n + i)] = T(0);
+    std::vector<int> pivots(n);
+    EXPECT_EQ(getrf(n, n, a.data(), n, pivots.data()), zero + 1);
+  }
 }
 
 }  // namespace

@@ -54,27 +54,21 @@ void _linalg_eigh_cpu(const Tensor& A, std::string_view UPLO, bool compute_v, Te
                       Tensor& eigenvectors) {
   const char uplo = reads_upper(UPLO) ? 'U' : 'L';
   if (A.numel() == 0) return;
-  const Tensor info = finite_info(column_copy(uplo == 'U' ? at::triu(A) : at::tril(A)), 1);
+  const Tensor work = column_copy(uplo == 'U' ? at::triu(A) : at::tril(A)), info = finite_info(work, 1);
   check_info(info, "linalg.eigh", Failure::kEigen);
-  Tensor work = compute_v ? Tensor() : column_copy(A);
-  ColumnsOut out(compute_v ? eigenvectors : work);
-  if (compute_v) at::copy_(out.tensor(), A);
   DenseOut values(eigenvalues);
   visit_lapack(A.scalar_type(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const Matrices<T> a(out.tensor());
+    const Matrices<T> a(work);
     auto* const value = values.data<cpu::lapack::Real<T>>();
     int* const code = static_cast<int*>(info.mutable_data_ptr());
     for_matrices(a.count, 10 * cubic(a.rows, a.rows), [&](int64_t begin, int64_t end) {
-      cpu::lapack::Workspace<T> w;
-      for (int64_t i = begin; i < end; ++i) {
-        code[i] = cpu::lapack::syevd(compute_v, uplo, a.rows, a[i], a.ld, value + i * a.rows, w);
-      }
+      cpu::lapack::syevd_batch(compute_v, uplo, end - begin, a.rows, a[begin], value + begin * a.rows, code + begin);
     });
   });
   check_info(info, "linalg.eigh", Failure::kEigen);
   values.commit();
-  if (compute_v) out.commit();
+  if (compute_v) at::copy_(eigenvectors, work);
 }
 
 std::tuple<Tensor, Tensor> linalg_eigh(const Tensor& self, std::string_view UPLO) {

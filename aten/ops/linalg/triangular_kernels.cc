@@ -29,12 +29,19 @@ void linalg_cholesky_ex_cpu(const Tensor& self, bool upper, bool check_errors, T
   }
   ColumnsOut out(L);
   DenseOut codes(info);
-  at::copy_(out.tensor(), upper ? at::triu(self) : at::tril(self));
+  at::copy_(out.tensor(), self);
   visit_lapack(self.scalar_type(), [&](auto tag) {
-    const Matrices<typename decltype(tag)::type> a(out.tensor());
+    using T = typename decltype(tag)::type;
+    const Matrices<T> a(out.tensor());
     int* const code = codes.data<int>();
     for_matrices(a.count, cubic(a.rows, a.rows), [&](int64_t begin, int64_t end) {
       cpu::lapack::potrf_batch(upper ? 'U' : 'L', end - begin, a.rows, a[begin], code + begin);
+      for (int64_t i = begin; i < end; ++i) {
+        for (int64_t c = 0; c < a.columns; ++c) {
+          T* const column = a[i] + c * a.ld;
+          std::fill(column + (upper ? c + 1 : 0), column + (upper ? a.rows : c), T(0));
+        }
+      }
     });
   });
   codes.commit();
