@@ -6,6 +6,7 @@
 #include "hwy/highway.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -241,6 +242,100 @@ void triangular_solve_of(char uplo, char trans, char diag, int64_t count, int n,
               [&](const Group&, const T* matrices, T* sides, int columns) { solve(t, n, columns, matrices, sides); });
 }
 
+// --- One triangle and many columns: a lane has a column ---
+// Between columns of b and vectors of `width` of them: element (i, c) is at x[i * width + c].
+template <class T>
+void pack(int n, int columns, const T* b, int64_t ldb, T* x, int64_t width) {
+  constexpr int block = static_cast<int>(kBlock<T>);
+  const T* from[block];
+  T* to[block];
+  int c = 0;
+  for (; c + block <= columns; c += block) {
+    int i = 0;
+    for (; i + block <= n; i += block) {
+      for (int k = 0; k < block; ++k) from[k] = b + (c + k) * ldb + i, to[k] = x + (i + k) * width + c;
+      transpose_block<T>(from, to);
+    }
+    for (; i < n; ++i) {
+      for (int k = 0; k < block; ++k) x[i * width + c + k] = b[(c + k) * ldb + i];
+    }
+  }
+  for (; c < columns; ++c) {
+    for (int i = 0; i < n; ++i) x[i * width + c] = b[c * ldb + i];
+  }
+}
+template <class T>
+void unpack(int n, int columns, const T* x, int64_t width, T* b, int64_t ldb) {
+  constexpr int block = static_cast<int>(kBlock<T>);
+  const T* from[block];
+  T* to[block];
+  int c = 0;
+  for (; c + block <= columns; c += block) {
+    int i = 0;
+    for (; i + block <= n; i += block) {
+      for (int k = 0; k < block; ++k) from[k] = x + (i + k) * width + c, to[k] = b + (c + k) * ldb + i;
+      transpose_block<T>(from, to);
+    }
+    for (; i < n; ++i) {
+      for (int k = 0; k < block; ++k) b[(c + k) * ldb + i] = x[i * width + c + k];
+    }
+  }
+  for (; c < columns; ++c) {
+    for (int i = 0; i < n; ++i) b[c * ldb + i] = x[i * width + c];
+  }
+}
+
+// Of `columns` columns, which fill kVectors vectors or less. `inverse`: 1 over the diagonal, null for that of ones.
+template <int kVectors, class T>
+void solve_packed(const Triangle& t, int n, int columns, const T* a, int64_t lda, const T* inverse, T* b, int64_t ldb,
+                  T* x) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d)), width = kVectors * lanes;
+  if (columns < width) std::fill_n(x, n * width, T(0));
+  pack(n, columns, b, ldb, x, width);
+  const bool forward = t.lower != t.trans;
+  const int64_t row = t.trans ? lda : 1, column = t.trans ? 1 : lda;
+  for (int step = 0; step < n; ++step) {
+    const int i = forward ? step : n - 1 - step;
+    hn::Vec<decltype(d)> sum[kVectors];
+    for (int v = 0; v < kVectors; ++v) sum[v] = hn::Load(d, x + i * width + v * lanes);
+    for (int j = forward ? 0 : i + 1; j < (forward ? i : n); ++j) {
+      const auto factor = hn::Set(d, a[i * row + j * column]);
+      for (int v = 0; v < kVectors; ++v) {
+        sum[v] = hn::NegMulAdd(factor, hn::Load(d, x + j * width + v * lanes), sum[v]);
+      }
+    }
+    if (inverse != nullptr) {
+      for (int v = 0; v < kVectors; ++v) sum[v] = hn::Mul(sum[v], hn::Set(d, inverse[i]));
+    }
+    for (int v = 0; v < kVectors; ++v) hn::Store(sum[v], d, x + i * width + v * lanes);
+  }
+  unpack(n, columns, x, width, b, ldb);
+}
+
+template <class T>
+bool columns_solve_of(char uplo, char trans, char diag, int n, int nrhs, const T* a, int64_t lda, T* b, int64_t ldb) {
+  const Triangle t{uplo == 'L', trans != 'N', diag == 'U'};
+  T inverse[kMostColumnRows];
+  for (int i = 0; i < n && !t.unit; ++i) {
+    inverse[i] = T(1) / a[i + i * lda];
+    if (!std::isfinite(inverse[i])) return false;
+  }
+  const T* const scale = t.unit ? nullptr : inverse;
+  const auto lanes = static_cast<int>(hn::Lanes(hn::ScalableTag<T>()));
+  Buffer<T> buffer(static_cast<size_t>(n * 8 * lanes));
+  int c = 0;
+  const auto columns = [&](int vectors) { return std::min(nrhs - c, vectors * lanes); };
+  for (; nrhs - c > 4 * lanes; c += columns(8)) {
+    solve_packed<8>(t, n, columns(8), a, lda, scale, b + c * ldb, ldb, buffer.data());
+  }
+  for (; nrhs - c > lanes; c += columns(4)) {
+    solve_packed<4>(t, n, columns(4), a, lda, scale, b + c * ldb, ldb, buffer.data());
+  }
+  if (c < nrhs) solve_packed<1>(t, n, nrhs - c, a, lda, scale, b + c * ldb, ldb, buffer.data());
+  return true;
+}
+
 template <class T>
 void lu_solve_of(char trans, int64_t count, int n, int nrhs, const T* a, const int* pivots, T* b) {
   for_systems(count, n, nrhs, a, b, [&](const Group& g, const T* matrices, T* sides, int columns) {
@@ -419,6 +514,10 @@ void eigh_of(bool vectors, char uplo, int64_t count, int n, T* a, T* values, int
   void triangular_solve_##suffix(char uplo, char trans, char diag, int64_t count, int n, int nrhs, const T* a, T* b) { \
     triangular_solve_of(uplo, trans, diag, count, n, nrhs, a, b);                                               \
   }                                                                                                             \
+  bool columns_solve_##suffix(char uplo, char trans, char diag, int n, int nrhs, const T* a, int64_t lda, T* b,  \
+                              int64_t ldb) {                                                                    \
+    return columns_solve_of(uplo, trans, diag, n, nrhs, a, lda, b, ldb);                                        \
+  }                                                                                                             \
   void eigh_##suffix(bool vectors, char uplo, int64_t count, int n, T* a, T* values, int* info) {               \
     eigh_of(vectors, uplo, count, n, a, values, info);                                                          \
   }
@@ -444,6 +543,10 @@ namespace at::cpu::lapack::interleaved {
   }                                                                                                        \
   void triangular_solve(char uplo, char trans, char diag, int64_t count, int n, int nrhs, const T* a, T* b) { \
     AT_ISA_FUNCTION(triangular_solve_##suffix)(uplo, trans, diag, count, n, nrhs, a, b);                   \
+  }                                                                                                        \
+  bool columns_solve(char uplo, char trans, char diag, int n, int nrhs, const T* a, int64_t lda, T* b,     \
+                     int64_t ldb) {                                                                        \
+    return AT_ISA_FUNCTION(columns_solve_##suffix)(uplo, trans, diag, n, nrhs, a, lda, b, ldb);            \
   }                                                                                                        \
   void eigh(bool vectors, char uplo, int64_t count, int n, T* a, T* values, int* info) {                   \
     AT_ISA_FUNCTION(eigh_##suffix)(vectors, uplo, count, n, a, values, info);                              \

@@ -27,4 +27,12 @@ void cholesky(char uplo, int64_t count, int n, double* a, int* info);
 void triangular_solve(char uplo, char trans, char diag, int64_t count, int n, int nrhs, const float* a, float* b);
 void triangular_solve(char uplo, char trans, char diag, int64_t count, int n, int nrhs, const double* a, double* b);
 
+/// b = op(a)^-1 b of one triangle of at most kMostColumnRows rows and many columns: a lane has a column, and products
+/// with one over the diagonal take the place of divisions. False, and nothing done, where one of these is not finite.
+inline constexpr int kMostColumnRows = 32;
+bool columns_solve(char uplo, char trans, char diag, int n, int nrhs, const float* a, int64_t lda, float* b,
+                   int64_t ldb);
+bool columns_solve(char uplo, char trans, char diag, int n, int nrhs, const double* a, int64_t lda, double* b,
+                   int64_t ldb);
+
 }  // namespace at::cpu::lapack::interleaved

@@ -155,7 +155,7 @@ template <class T>
 int getrf(int m, int n, T* a, int lda, int* pivots) {
   if (std::max(m, n) <= kSmall) return small_lu(m, n, a, lda, pivots);
   if constexpr (!is_complex<T>) {
-    if (std::min(m, n) >= kBlocked) return blocked_lu(m, n, a, lda, pivots);
+    if (std::min(m, n) > kPanel) return blocked_lu(m, n, a, lda, pivots);
   }
   int info = 0;
   Routines<T>::getrf(&m, &n, a, &lda, pivots, &info);
@@ -166,7 +166,7 @@ template <class T>
 int getrs(char trans, int n, int nrhs, const T* a, int lda, const int* pivots, T* b, int ldb) {
   if (n <= kSmall) return small_lu_solve(trans, n, nrhs, a, lda, pivots, b, ldb), 0;
   if constexpr (!is_complex<T>) {
-    if (n >= kBlocked) return blocked_lu_solve(trans, n, nrhs, a, lda, pivots, b, ldb), 0;
+    if (nrhs >= kManySides) return blocked_lu_solve(trans, n, nrhs, a, lda, pivots, b, ldb), 0;
   }
   int info = 0;
   Routines<T>::getrs(&trans, &n, &nrhs, a, &lda, pivots, b, &ldb, &info, 1);
@@ -199,7 +199,7 @@ template <class T>
 void trsm(char side, char uplo, char trans, char diag, int m, int n, const T* a, int lda, T* b, int ldb) {
   if (side == 'L' && m <= kSmall) return small_triangular_solve(uplo, trans, diag, m, n, a, lda, b, ldb);
   if constexpr (!is_complex<T>) {
-    if (side == 'L' && m >= kBlocked) return blocked_triangular_solve(uplo, trans, diag, m, n, a, lda, b, ldb);
+    if (side == 'L' && n >= kManySides) return blocked_triangular_solve(uplo, trans, diag, m, n, a, lda, b, ldb);
   }
   const T one(1);
   Routines<T>::trsm(&side, &uplo, &trans, &diag, &m, &n, &one, a, &lda, b, &ldb, 1, 1, 1, 1);

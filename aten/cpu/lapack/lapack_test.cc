@@ -402,7 +402,8 @@ TYPED_TEST_SUITE(BlockedTest, RealTypes);
 TYPED_TEST(BlockedTest, LuSolutionsAndTriangles) {
   using T = TypeParam;
   const double tolerance = std::is_same_v<T, float> ? 2e-3 : 1e-10;
-  const std::vector<std::pair<int, int>> sizes{{95, 95}, {96, 96}, {150, 150}, {257, 257}, {130, 200}, {200, 97}};
+  const std::vector<std::pair<int, int>> sizes{{9, 9},     {32, 32},   {33, 33},   {64, 64},
+                                               {150, 150}, {257, 257}, {130, 200}, {200, 97}};
   for (const auto& [m, n] : sizes) {
     const int ld = m + 3, few = std::min(m, n);
     std::vector<T> a = numbers<T>(ld * n, static_cast<unsigned>(m)), want = a;
@@ -416,7 +417,7 @@ TYPED_TEST(BlockedTest, LuSolutionsAndTriangles) {
     EXPECT_EQ(pivots, expected);
     expect_near(a, want, tolerance);
     if (m != n) continue;
-    for (const int sides : {1, 33}) {
+    for (const int sides : {1, 8, 33, 150}) {
       for (const char trans : {'N', 'T'}) {
         const std::vector<T> b = numbers<T>(ld * sides, 3);
         std::vector<T> x = b, y = b;
@@ -438,6 +439,24 @@ TYPED_TEST(BlockedTest, LuSolutionsAndTriangles) {
           expect_near(u, v, tolerance);
         }
       }
+    }
+  }
+}
+
+// Zeros on the diagonal, and what one over overflows: as divisions have it.
+TYPED_TEST(BlockedTest, DiagonalsThatHaveNoInverse) {
+  using T = TypeParam;
+  constexpr int n = 12, sides = 20;
+  for (const T diagonal : {T(0), std::numeric_limits<T>::denorm_min()}) {
+    std::vector<T> a = numbers<T>(n * n, 4), b = numbers<T>(n * sides, 5), want = b;
+    a[5 * n + 5] = diagonal;
+    trsm('L', 'L', 'N', 'N', n, sides, a.data(), n, b.data(), n);
+    const char side = 'L', uplo = 'L', trans = 'N', diag = 'N';
+    const T one(1);
+    Routines<T>::trsm(&side, &uplo, &trans, &diag, &n, &sides, &one, a.data(), &n, want.data(), &n, 1, 1, 1, 1);
+    for (int c = 0; c < sides; ++c) {
+      for (int i = 0; i < 5; ++i) EXPECT_LT(distance(b[c * n + i], want[c * n + i]), 1e-2);
+      for (int i = 5; i < n; ++i) EXPECT_FALSE(std::isfinite(b[c * n + i]) && std::abs(b[c * n + i]) < 1e4);
     }
   }
 }
