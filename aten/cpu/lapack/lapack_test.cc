@@ -15,6 +15,9 @@ namespace {
 
 using namespace at::cpu::lapack;
 
+// As the operators call it; a thread sanitizer sees races between the threads of OpenBLAS, which it was not compiled for.
+[[maybe_unused]] const bool kOneThread = (use_one_thread(), true);
+
 template <class T>
 T number(int seed) {
   std::mt19937 bits(static_cast<unsigned>(seed));
