@@ -1,5 +1,6 @@
 #include "stable/boxed_values.h"
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -74,6 +75,8 @@ class Values {
     taken_ = values_.size();
     return values_;
   }
+  // They were not taken after all.
+  void take_back() { taken_ = 0; }
 
  private:
   StableIValue stable_of(const IValue& value, const Type& type) const;
@@ -169,7 +172,12 @@ void BoxedFunction::operator()(const c10::OperatorHandle& op, c10::DispatchKeySe
   stack->resize(stack->size() - inputs);
   List slots = arguments.take_all();
   slots.resize(std::max({inputs, outputs, size_t{1}}));
-  function_(slots.data(), inputs, outputs);
+  try {
+    function_(slots.data(), inputs, outputs);
+  } catch (const WrongCounts&) {
+    arguments.take_back();
+    throw;
+  }
   Values results(op, schema.returns());
   for (size_t i = 0; i < outputs; ++i) results.push(slots[i]);
   for (size_t i = 0; i < outputs; ++i) stack->push_back(results.take());

@@ -70,10 +70,14 @@ struct SignatureOf<R(A...)> {
   }();
 
   static void check_counts(uint64_t num_args, uint64_t num_outputs) {
-    STD_TORCH_CHECK(num_args == sizeof...(A), "Registered schema has ", num_args, " args, but the kernel to box has ",
-                    sizeof...(A));
-    STD_TORCH_CHECK(num_outputs == kResults, "Registered schema has ", num_outputs,
-                    " outputs, but the kernel to box has ", kResults);
+    if (num_args != sizeof...(A)) {
+      throw WrongCounts(
+          c10::str("Registered schema has ", num_args, " args, but the kernel to box has ", sizeof...(A)));
+    }
+    if (num_outputs != kResults) {
+      throw WrongCounts(
+          c10::str("Registered schema has ", num_outputs, " outputs, but the kernel to box has ", kResults));
+    }
   }
 
   template <auto function, size_t... i>

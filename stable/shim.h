@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <stdexcept>
 
 #include "c10/core/scalar_type.h"
 #include "c10/util/complex.h"
@@ -217,6 +218,11 @@ AOTITorchError torch_get_num_threads(uint32_t* out_num_threads);
 }  // extern "C"
 
 namespace torch::stable::detail {
+
+/// What a boxed function throws before it has taken anything, where a schema and a function differ.
+struct WrongCounts : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
 
 /// Throws std::runtime_error with what the thread's last error said.
 [[noreturn]] void throw_exception(const char* call, const char* file, int64_t line);

@@ -80,25 +80,25 @@ void unpack_pairs(int n, const T* im, const T* vr, c10::complex<T>* vectors, int
 
 // Whether matrices of n rows are factored several at once.
 template <class T>
-bool interleaves(int64_t count, int n) {
-  return !is_complex<T> && n > 0 && n <= interleaved::kMostRows && count >= interleaved::kFewestMatrices;
+bool interleaves(int64_t batch, int n) {
+  return !is_complex<T> && n > 0 && n <= interleaved::kMostRows && batch >= interleaved::kFewestMatrices;
 }
 
 }  // namespace
 
 template <class T>
-void getrf_batch(int64_t count, int m, int n, T* a, int* pivots, int* info) {
+void getrf_batch(int64_t batch, int64_t count, int m, int n, T* a, int* pivots, int* info) {
   if constexpr (!is_complex<T>) {
-    if (m == n && interleaves<T>(count, n)) return interleaved::lu(count, n, a, pivots, info);
+    if (m == n && interleaves<T>(batch, n)) return interleaved::lu(count, n, a, pivots, info);
   }
   const int64_t size = int64_t{m} * n, few = std::min(m, n);
   for (int64_t i = 0; i < count; ++i) info[i] = getrf(m, n, a + i * size, std::max(m, 1), pivots + i * few);
 }
 
 template <class T>
-void getrs_batch(char trans, int64_t count, int n, int nrhs, const T* a, const int* pivots, T* b) {
+void getrs_batch(char trans, int64_t batch, int64_t count, int n, int nrhs, const T* a, const int* pivots, T* b) {
   if constexpr (!is_complex<T>) {
-    if (interleaves<T>(count, n)) return interleaved::lu_solve(trans, count, n, nrhs, a, pivots, b);
+    if (interleaves<T>(batch, n)) return interleaved::lu_solve(trans, count, n, nrhs, a, pivots, b);
   }
   const int ld = std::max(n, 1);
   for (int64_t i = 0; i < count; ++i) {
@@ -107,18 +107,18 @@ void getrs_batch(char trans, int64_t count, int n, int nrhs, const T* a, const i
 }
 
 template <class T>
-void potrf_batch(char uplo, int64_t count, int n, T* a, int* info) {
+void potrf_batch(char uplo, int64_t batch, int64_t count, int n, T* a, int* info) {
   if constexpr (!is_complex<T>) {
-    if (interleaves<T>(count, n)) return interleaved::cholesky(uplo, count, n, a, info);
+    if (interleaves<T>(batch, n)) return interleaved::cholesky(uplo, count, n, a, info);
   }
   for (int64_t i = 0; i < count; ++i) info[i] = potrf(uplo, n, a + i * n * n, std::max(n, 1));
 }
 
 template <class T>
-void potrs_batch(char uplo, int64_t count, int n, int nrhs, const T* a, T* b) {
+void potrs_batch(char uplo, int64_t batch, int64_t count, int n, int nrhs, const T* a, T* b) {
   const bool lower = uplo == 'L';
   if constexpr (!is_complex<T>) {
-    if (interleaves<T>(count, n)) {
+    if (interleaves<T>(batch, n)) {
       interleaved::triangular_solve(uplo, lower ? 'N' : 'C', 'N', count, n, nrhs, a, b);
       return interleaved::triangular_solve(uplo, lower ? 'C' : 'N', 'N', count, n, nrhs, a, b);
     }
@@ -128,9 +128,9 @@ void potrs_batch(char uplo, int64_t count, int n, int nrhs, const T* a, T* b) {
 }
 
 template <class T>
-void syevd_batch(bool vectors, char uplo, int64_t count, int n, T* a, Real<T>* values, int* info) {
+void syevd_batch(bool vectors, char uplo, int64_t batch, int64_t count, int n, T* a, Real<T>* values, int* info) {
   if constexpr (!is_complex<T>) {
-    if (interleaves<T>(count, n)) return interleaved::eigh(vectors, uplo, count, n, a, values, info);
+    if (interleaves<T>(batch, n)) return interleaved::eigh(vectors, uplo, count, n, a, values, info);
   }
   Workspace<T> w;
   for (int64_t i = 0; i < count; ++i) {
@@ -139,9 +139,9 @@ void syevd_batch(bool vectors, char uplo, int64_t count, int n, T* a, Real<T>* v
 }
 
 template <class T>
-void trsm_batch(char side, char uplo, char diag, int64_t count, int m, int n, const T* a, T* b) {
+void trsm_batch(char side, char uplo, char diag, int64_t batch, int64_t count, int m, int n, const T* a, T* b) {
   if constexpr (!is_complex<T>) {
-    if (side == 'L' && interleaves<T>(count, m)) {
+    if (side == 'L' && interleaves<T>(batch, m)) {
       return interleaved::triangular_solve(uplo, 'N', diag, count, m, n, a, b);
     }
   }
@@ -388,12 +388,12 @@ int sytrs(bool hermitian, int n, int nrhs, const T* a, int lda, const int* pivot
 
 #define KD_LAPACK_OF(T)                                                                                            \
   template int getrf(int, int, T*, int, int*);                                                                     \
-  template void getrf_batch(int64_t, int, int, T*, int*, int*);                                                    \
-  template void getrs_batch(char, int64_t, int, int, const T*, const int*, T*);                                    \
-  template void potrf_batch(char, int64_t, int, T*, int*);                                                         \
-  template void potrs_batch(char, int64_t, int, int, const T*, T*);                                                \
-  template void syevd_batch(bool, char, int64_t, int, T*, Real<T>*, int*);                                         \
-  template void trsm_batch(char, char, char, int64_t, int, int, const T*, T*);                                     \
+  template void getrf_batch(int64_t, int64_t, int, int, T*, int*, int*);                                           \
+  template void getrs_batch(char, int64_t, int64_t, int, int, const T*, const int*, T*);                           \
+  template void potrf_batch(char, int64_t, int64_t, int, T*, int*);                                                \
+  template void potrs_batch(char, int64_t, int64_t, int, int, const T*, T*);                                       \
+  template void syevd_batch(bool, char, int64_t, int64_t, int, T*, Real<T>*, int*);                                \
+  template void trsm_batch(char, char, char, int64_t, int64_t, int, int, const T*, T*);                            \
   template int getrs(char, int, int, const T*, int, const int*, T*, int);                                          \
   template int potrf(char, int, T*, int);                                                                          \
   template void potrs(char, int, int, const T*, int, T*, int);                                                     \

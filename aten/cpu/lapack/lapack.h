@@ -67,21 +67,22 @@ struct Workspace {
   std::vector<int> integers;
 };
 
-/// The routines below for `count` matrices that follow each other without gaps, many small real ones at once
-/// (interleaved.h). `pivots` and `info` are arrays of all matrices.
+/// The routines below for `count` of `batch` matrices, which follow each other without gaps. Where the batch has many
+/// small real ones they are taken several at once (interleaved.h): `batch` decides it, so that how a batch is shared
+/// out over threads changes no result. `pivots` and `info` are arrays of the `count` matrices.
 template <class T>
-void getrf_batch(int64_t count, int m, int n, T* a, int* pivots, int* info);
+void getrf_batch(int64_t batch, int64_t count, int m, int n, T* a, int* pivots, int* info);
 template <class T>
-void getrs_batch(char trans, int64_t count, int n, int nrhs, const T* a, const int* pivots, T* b);
+void getrs_batch(char trans, int64_t batch, int64_t count, int n, int nrhs, const T* a, const int* pivots, T* b);
 template <class T>
-void potrf_batch(char uplo, int64_t count, int n, T* a, int* info);
+void potrf_batch(char uplo, int64_t batch, int64_t count, int n, T* a, int* info);
 template <class T>
-void potrs_batch(char uplo, int64_t count, int n, int nrhs, const T* a, T* b);
+void potrs_batch(char uplo, int64_t batch, int64_t count, int n, int nrhs, const T* a, T* b);
 template <class T>
-void syevd_batch(bool vectors, char uplo, int64_t count, int n, T* a, Real<T>* values, int* info);
+void syevd_batch(bool vectors, char uplo, int64_t batch, int64_t count, int n, T* a, Real<T>* values, int* info);
 /// b is m x n, a m x m with `side` 'L' and n x n with 'R'.
 template <class T>
-void trsm_batch(char side, char uplo, char diag, int64_t count, int m, int n, const T* a, T* b);
+void trsm_batch(char side, char uplo, char diag, int64_t batch, int64_t count, int m, int n, const T* a, T* b);
 
 template <class T>
 int getrf(int m, int n, T* a, int lda, int* pivots);

@@ -15,7 +15,7 @@ namespace {
 
 using namespace at::cpu::lapack;
 
-// As the operators call it; a thread sanitizer sees races between the threads of OpenBLAS, which it was not compiled for.
+// As the operators call it. A thread sanitizer would see races between the threads of OpenBLAS.
 [[maybe_unused]] const bool kOneThread = (use_one_thread(), true);
 
 template <class T>
@@ -230,7 +230,7 @@ TYPED_TEST(BatchTest, LuAndItsSolutions) {
         std::vector<T> lu = a, want = a;
         std::vector<int> pivots(static_cast<size_t>(n * count)), info(static_cast<size_t>(count), -1);
         std::vector<int> expected = pivots;
-        getrf_batch(count, n, n, lu.data(), pivots.data(), info.data());
+        getrf_batch(count, count, n, n, lu.data(), pivots.data(), info.data());
         for (int k = 0; k < count; ++k) {
           EXPECT_EQ(getrf(n, n, want.data() + k * n * n, n, expected.data() + k * n), info[static_cast<size_t>(k)]);
         }
@@ -240,7 +240,7 @@ TYPED_TEST(BatchTest, LuAndItsSolutions) {
           for (const int sides : {1, 4, 6, 40}) {
             const std::vector<T> b = numbers<T>(n * sides * count, 5);
             std::vector<T> x = b, y = b;
-            getrs_batch(trans, count, n, sides, want.data(), pivots.data(), x.data());
+            getrs_batch(trans, count, count, n, sides, want.data(), pivots.data(), x.data());
             for (int k = 0; k < count; ++k) {
               getrs(trans, n, sides, want.data() + k * n * n, n, pivots.data() + k * n, y.data() + k * n * sides, n);
             }
@@ -262,7 +262,7 @@ TYPED_TEST(BatchTest, SingularMatricesAreToldApart) {
       for (int i = 0; i < n && k % 3 != 0; ++i) a[static_cast<size_t>(k * n * n + k % n * n + i)] = T(0);
     }
     std::vector<T> lu = a;
-    getrf_batch(count, n, n, lu.data(), pivots.data(), info.data());
+    getrf_batch(count, count, n, n, lu.data(), pivots.data(), info.data());
     for (int k = 0; k < count; ++k) {
       EXPECT_EQ(info[static_cast<size_t>(k)], k % 3 != 0 ? k % n + 1 : 0);
       expected[static_cast<size_t>(k)] = getrf(n, n, a.data() + k * n * n, n, pivots.data());
@@ -290,7 +290,7 @@ TYPED_TEST(BatchTest, CholeskyAndTriangles) {
         for (const char uplo : {'L', 'U'}) {
           std::vector<T> factor = a, want = a;
           std::vector<int> info(static_cast<size_t>(count), -1);
-          potrf_batch(uplo, count, n, factor.data(), info.data());
+          potrf_batch(uplo, count, count, n, factor.data(), info.data());
           for (int k = 0; k < count; ++k) {
             EXPECT_EQ(info[static_cast<size_t>(k)], potrf(uplo, n, want.data() + k * n * n, n)) << n << " " << k;
             if (k % 5 == 4) {
@@ -303,10 +303,10 @@ TYPED_TEST(BatchTest, CholeskyAndTriangles) {
           for (const int sides : {1, 5, 35}) {
             const std::vector<T> b = numbers<T>(n * sides * count, 7);
             std::vector<T> x = b, y = b, u = b, v = b, r = b, s = b;
-            potrs_batch(uplo, count, n, sides, a.data(), x.data());
-            trsm_batch('L', uplo, 'U', count, n, sides, a.data(), u.data());
+            potrs_batch(uplo, count, count, n, sides, a.data(), x.data());
+            trsm_batch('L', uplo, 'U', count, count, n, sides, a.data(), u.data());
             const std::vector<T> right = numbers<T>(sides * sides * count, 9);
-            trsm_batch('R', uplo, 'U', count, n, sides, right.data(), r.data());
+            trsm_batch('R', uplo, 'U', count, count, n, sides, right.data(), r.data());
             for (int k = 0; k < count; ++k) {
               const int64_t at = int64_t{k} * n * sides;
               potrs(uplo, n, sides, a.data() + k * n * n, n, y.data() + at, n);
@@ -363,9 +363,9 @@ TYPED_TEST(BatchTest, EigenvaluesAndVectors) {
           }
           std::vector<R> values(static_cast<size_t>(n * count)), only = values, expected = values;
           std::vector<int> info(static_cast<size_t>(count), -1);
-          syevd_batch(true, uplo, count, n, vectors.data(), values.data(), info.data());
+          syevd_batch(true, uplo, count, count, n, vectors.data(), values.data(), info.data());
           EXPECT_EQ(info, std::vector<int>(static_cast<size_t>(count)));
-          syevd_batch(false, uplo, count, n, alone.data(), only.data(), info.data());
+          syevd_batch(false, uplo, count, count, n, alone.data(), only.data(), info.data());
           Workspace<T> w;
           const R tolerance = 40 * static_cast<R>(n) * std::numeric_limits<R>::epsilon();
           for (int k = 0; k < count; ++k) {

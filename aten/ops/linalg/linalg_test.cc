@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <tuple>
+#include <vector>
 
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
@@ -12,6 +13,7 @@
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
 #include "aten/testing/testing.h"
+#include "c10/parallel/parallel.h"
 
 namespace {
 
@@ -482,6 +484,33 @@ TEST(LinalgTest, PolarFactorsAndRoots) {
         at::linalg_matrix_sqrth(numbers({2, 3}));
       },
       "linalg.matrix_sqrth: A must be batches of square matrices, but they are 2 by 3 matrices");
+}
+
+// Batches, which are shared out over the threads and taken several matrices at once: each matrix has its own solution,
+// the same bits with any number of threads.
+TEST(LinalgTest, BatchesOfSmallMatrices) {
+  const int threads = at::get_num_threads();
+  for (const ScalarType dtype : {kFloat, kDouble}) {
+    for (const int64_t count : {7, 8, 9, 17, 50}) {
+      const Tensor A = positive({count, 16, 16}, dtype), B = numbers({count, 16, 3}, dtype, 2);
+      const auto all = [&] {
+        const auto [values, vectors] = at::linalg_eigh(A);
+        const Tensor L = at::linalg_cholesky(A);
+        return std::vector<Tensor>{at::linalg_solve(A, B), at::linalg_inv(A), L, at::linalg_det(A),
+                                   at::cholesky_solve(B, L), values, vectors};
+      };
+      at::set_num_threads(1);
+      const std::vector<Tensor> one = all();
+      at::set_num_threads(3);
+      const std::vector<Tensor> several = all();
+      at::set_num_threads(threads);
+      for (size_t i = 0; i < one.size(); ++i) expect_close(several[i], values(one[i]), 0, 0);
+      expect_near(at::matmul(A, one[0]), B);
+      expect_near(at::matmul(one[2], at::transpose(one[2], -2, -1)), A);
+      expect_near(at::matmul(A, one[6]), at::mul(one[6], at::unsqueeze(one[5], -2)));
+      expect_near(one[4], one[0]);
+    }
+  }
 }
 
 }  // namespace

@@ -175,7 +175,8 @@ void factor_lu(const Tensor& lu, const Tensor& pivots, const Tensor& info) {
     int* const all_pivots = static_cast<int*>(pivots.mutable_data_ptr());
     int* const codes = static_cast<int*>(info.mutable_data_ptr());
     for_matrices(a.count, cubic(a.rows, a.columns), [&](int64_t begin, int64_t end) {
-      cpu::lapack::getrf_batch(end - begin, a.rows, a.columns, a[begin], all_pivots + begin * few, codes + begin);
+      cpu::lapack::getrf_batch(a.count, end - begin, a.rows, a.columns, a[begin], all_pivots + begin * few,
+                               codes + begin);
     });
   });
 }
@@ -185,7 +186,8 @@ void solve_lu(const Tensor& lu, const Tensor& pivots, char trans, const Tensor& 
     const Matrices<typename decltype(tag)::type> a(lu), x(b);
     const int* const all_pivots = static_cast<const int*>(pivots.const_data_ptr());
     for_matrices(a.count, static_cast<double>(a.rows) * a.rows * x.columns, [&](int64_t begin, int64_t end) {
-      cpu::lapack::getrs_batch(trans, end - begin, a.rows, x.columns, a[begin], all_pivots + begin * a.rows, x[begin]);
+      cpu::lapack::getrs_batch(trans, a.count, end - begin, a.rows, x.columns, a[begin], all_pivots + begin * a.rows,
+                               x[begin]);
     });
   });
 }

@@ -63,7 +63,8 @@ void _linalg_eigh_cpu(const Tensor& A, std::string_view UPLO, bool compute_v, Te
     auto* const value = values.data<cpu::lapack::Real<T>>();
     int* const code = static_cast<int*>(info.mutable_data_ptr());
     for_matrices(a.count, 10 * cubic(a.rows, a.rows), [&](int64_t begin, int64_t end) {
-      cpu::lapack::syevd_batch(compute_v, uplo, end - begin, a.rows, a[begin], value + begin * a.rows, code + begin);
+      cpu::lapack::syevd_batch(compute_v, uplo, a.count, end - begin, a.rows, a[begin], value + begin * a.rows,
+                               code + begin);
     });
   });
   check_info(info, "linalg.eigh", Failure::kEigen);

@@ -35,7 +35,7 @@ void linalg_cholesky_ex_cpu(const Tensor& self, bool upper, bool check_errors, T
     const Matrices<T> a(out.tensor());
     int* const code = codes.data<int>();
     for_matrices(a.count, cubic(a.rows, a.rows), [&](int64_t begin, int64_t end) {
-      cpu::lapack::potrf_batch(upper ? 'U' : 'L', end - begin, a.rows, a[begin], code + begin);
+      cpu::lapack::potrf_batch(upper ? 'U' : 'L', a.count, end - begin, a.rows, a[begin], code + begin);
       for (int64_t i = begin; i < end; ++i) {
         for (int64_t c = 0; c < a.columns; ++c) {
           T* const column = a[i] + c * a.ld;
@@ -96,7 +96,7 @@ void cholesky_solve_cpu(const Tensor& self, const Tensor& A, bool upper, Tensor&
   visit_lapack(A.scalar_type(), [&](auto tag) {
     const Matrices<typename decltype(tag)::type> a(factor), x(out.tensor());
     for_matrices(a.count, static_cast<double>(n * n * x.columns), [&](int64_t begin, int64_t end) {
-      cpu::lapack::potrs_batch(upper ? 'U' : 'L', end - begin, a.rows, x.columns, a[begin], x[begin]);
+      cpu::lapack::potrs_batch(upper ? 'U' : 'L', a.count, end - begin, a.rows, x.columns, a[begin], x[begin]);
     });
   });
   out.commit();
@@ -170,8 +170,8 @@ void linalg_solve_triangular_cpu(const Tensor& A, const Tensor& B, bool upper, b
   visit_lapack(A.scalar_type(), [&](auto tag) {
     const Matrices<typename decltype(tag)::type> a(factor), x(out.tensor());
     for_matrices(a.count, static_cast<double>(n) * x.rows * x.columns, [&](int64_t begin, int64_t end) {
-      cpu::lapack::trsm_batch(left ? 'L' : 'R', upper ? 'U' : 'L', unitriangular ? 'U' : 'N', end - begin, x.rows,
-                              x.columns, a[begin], x[begin]);
+      cpu::lapack::trsm_batch(left ? 'L' : 'R', upper ? 'U' : 'L', unitriangular ? 'U' : 'N', a.count, end - begin,
+                              x.rows, x.columns, a[begin], x[begin]);
     });
   });
   out.commit();
