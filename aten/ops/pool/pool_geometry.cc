@@ -87,8 +87,11 @@ PoolGeometry pool_geometry(const char* op, int dims, const Tensor& self, IntArra
     if (ceil_mode && out > 0 && (out - 1) * g.stride[d] >= __int128{g.in[d]} + g.padding[d]) --out;
     TORCH_CHECK(out < (__int128{1} << 62), op, ": the size of the result overflows");
     g.out[d] = static_cast<int64_t>(out);
-    // Steps that leave the input at once are as good as longer ones, and positions then cannot overflow.
+    // Steps that leave the input at once, and windows that cover it with its padding, are as good as longer ones, and
+    // positions then cannot overflow.
     g.dilation[d] = std::min(g.dilation[d], std::max<int64_t>(1, g.in[d] + g.padding[d]));
+    const __int128 covered = __int128{g.in[d]} + __int128{2} * g.padding[d];
+    if (g.kernel[d] > covered) g.kernel[d] = std::max<int64_t>(1, static_cast<int64_t>(covered));
   }
   bool fits = true;
   for (int d = 3 - dims; d < 3; ++d) fits = fits && g.out[d] > 0;

@@ -317,6 +317,15 @@ TEST(Pool, GradientOfAverageInThreeDimensions) {
   }
 }
 
+TEST(Pool, WindowsLongerThanAnyInput) {
+  const Tensor x = random_tensor({2, 3, 5, 4}, kFloat), largest = at::amax(x, {2, 3}, true);
+  constexpr int64_t kLongest = std::numeric_limits<int64_t>::max();
+  const auto [maxima, places] = at::max_pool2d_with_indices(x, {kLongest, kLongest}, {}, {2, 1}, {1, 1}, true);
+  EXPECT_EQ(at::testing::values(maxima), at::testing::values(largest));
+  EXPECT_EQ(at::testing::values(at::max_pool2d(x, {kLongest, kLongest}, {}, {2, 1}, {1, 1}, true)),
+            at::testing::values(largest));
+}
+
 // Windows of 2 in 5 places and 3 outputs: steps of 1.5 from the sample on, the last at the end.
 TEST(Pool, FractionalWindows) {
   const Tensor x = random_tensor({2, 3, 5, 5});
