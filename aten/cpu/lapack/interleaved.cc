@@ -78,48 +78,40 @@ HWY_INLINE void transpose_block(const T* const* from, T* const* to) {
 }
 #endif
 
+// to[j * to_row + i] = from[i * from_row + j] of m x n elements.
+template <class T>
+void transpose(int64_t m, int64_t n, const T* from, int64_t from_row, T* to, int64_t to_row) {
+  constexpr int64_t block = kBlock<T>;
+  const T* rows[block];
+  T* columns[block];
+  const int64_t whole = m / block * block, across = n / block * block;
+  for (int64_t i = 0; i < whole; i += block) {
+    for (int64_t j = 0; j < across; j += block) {
+      for (int64_t k = 0; k < block; ++k) {
+        rows[k] = from + (i + k) * from_row + j;
+        columns[k] = to + (j + k) * to_row + i;
+      }
+      transpose_block<T>(rows, columns);
+    }
+  }
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t j = i < whole ? across : 0; j < n; ++j) to[j * to_row + i] = from[i * from_row + j];
+  }
+}
+
 // Between matrices in memory and vectors of their elements: element e of lane l is element `offset` + e of the lane's
 // matrix, which has `size` elements.
 template <class T>
 void gather(const Group& g, const T* from, int64_t size, int64_t offset, int64_t elements, T* to) {
-  constexpr int64_t block = kBlock<T>;
-  const T* rows[block];
-  T* vectors[block];
-  for (int64_t l = 0; l < g.lanes; l += block) {
-    for (int64_t i = 0; i < block; ++i) rows[i] = from + g.matrix(l + i) * size + offset;
-    int64_t e = 0;
-    for (; e + block <= elements; e += block) {
-      for (int64_t i = 0; i < block; ++i) vectors[i] = to + (e + i) * g.lanes + l;
-      transpose_block<T>(rows, vectors);
-      for (int64_t i = 0; i < block; ++i) rows[i] += block;
-    }
-    for (; e < elements; ++e) {
-      for (int64_t i = 0; i < block; ++i) to[e * g.lanes + l + i] = *rows[i]++;
-    }
+  transpose(g.count, elements, from + g.first * size + offset, size, to, g.lanes);
+  for (int64_t e = 0; e < elements && g.count < g.lanes; ++e) {
+    T* const vector = to + e * g.lanes;
+    std::fill(vector + g.count, vector + g.lanes, vector[g.count - 1]);
   }
 }
 template <class T>
 void scatter(const Group& g, const T* from, int64_t elements, T* to, int64_t size, int64_t offset) {
-  constexpr int64_t block = kBlock<T>;
-  const T* vectors[block];
-  T* rows[block];
-  int64_t l = 0;
-  for (; l + block <= g.count; l += block) {
-    for (int64_t i = 0; i < block; ++i) rows[i] = to + (g.first + l + i) * size + offset;
-    int64_t e = 0;
-    for (; e + block <= elements; e += block) {
-      for (int64_t i = 0; i < block; ++i) vectors[i] = from + (e + i) * g.lanes + l;
-      transpose_block<T>(vectors, rows);
-      for (int64_t i = 0; i < block; ++i) rows[i] += block;
-    }
-    for (; e < elements; ++e) {
-      for (int64_t i = 0; i < block; ++i) *rows[i]++ = from[e * g.lanes + l + i];
-    }
-  }
-  for (; l < g.count; ++l) {
-    T* matrix = to + (g.first + l) * size + offset;
-    for (int64_t e = 0; e < elements; ++e) matrix[e] = from[e * g.lanes + l];
-  }
+  transpose(elements, g.count, from, g.lanes, to + g.first * size + offset, size);
 }
 
 // Exchanges rows r and the lane's `other`, counted from 1, of `columns` columns.
@@ -243,48 +235,6 @@ void triangular_solve_of(char uplo, char trans, char diag, int64_t count, int n,
 }
 
 // --- One triangle and many columns: a lane has a column ---
-// Between columns of b and vectors of `width` of them: element (i, c) is at x[i * width + c].
-template <class T>
-void pack(int n, int columns, const T* b, int64_t ldb, T* x, int64_t width) {
-  constexpr int block = static_cast<int>(kBlock<T>);
-  const T* from[block];
-  T* to[block];
-  int c = 0;
-  for (; c + block <= columns; c += block) {
-    int i = 0;
-    for (; i + block <= n; i += block) {
-      for (int k = 0; k < block; ++k) from[k] = b + (c + k) * ldb + i, to[k] = x + (i + k) * width + c;
-      transpose_block<T>(from, to);
-    }
-    for (; i < n; ++i) {
-      for (int k = 0; k < block; ++k) x[i * width + c + k] = b[(c + k) * ldb + i];
-    }
-  }
-  for (; c < columns; ++c) {
-    for (int i = 0; i < n; ++i) x[i * width + c] = b[c * ldb + i];
-  }
-}
-template <class T>
-void unpack(int n, int columns, const T* x, int64_t width, T* b, int64_t ldb) {
-  constexpr int block = static_cast<int>(kBlock<T>);
-  const T* from[block];
-  T* to[block];
-  int c = 0;
-  for (; c + block <= columns; c += block) {
-    int i = 0;
-    for (; i + block <= n; i += block) {
-      for (int k = 0; k < block; ++k) from[k] = x + (i + k) * width + c, to[k] = b + (c + k) * ldb + i;
-      transpose_block<T>(from, to);
-    }
-    for (; i < n; ++i) {
-      for (int k = 0; k < block; ++k) b[(c + k) * ldb + i] = x[i * width + c + k];
-    }
-  }
-  for (; c < columns; ++c) {
-    for (int i = 0; i < n; ++i) b[c * ldb + i] = x[i * width + c];
-  }
-}
-
 // Of `columns` columns, which fill kVectors vectors or less. `inverse`: 1 over the diagonal, null for that of ones.
 template <int kVectors, class T>
 void solve_packed(const Triangle& t, int n, int columns, const T* a, int64_t lda, const T* inverse, T* b, int64_t ldb,
@@ -292,7 +242,7 @@ void solve_packed(const Triangle& t, int n, int columns, const T* a, int64_t lda
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d)), width = kVectors * lanes;
   if (columns < width) std::fill_n(x, n * width, T(0));
-  pack(n, columns, b, ldb, x, width);
+  transpose<T>(columns, n, b, ldb, x, width);
   const bool forward = t.lower != t.trans;
   const int64_t row = t.trans ? lda : 1, column = t.trans ? 1 : lda;
   for (int step = 0; step < n; ++step) {
@@ -310,7 +260,7 @@ void solve_packed(const Triangle& t, int n, int columns, const T* a, int64_t lda
     }
     for (int v = 0; v < kVectors; ++v) hn::Store(sum[v], d, x + i * width + v * lanes);
   }
-  unpack(n, columns, x, width, b, ldb);
+  transpose<T>(n, columns, x, width, b, ldb);
 }
 
 template <class T>
