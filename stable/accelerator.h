@@ -2,13 +2,12 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 
-#include "stable/device.h"
-#include "stable/shim.h"
 #include "c10/core/accelerator.h"
 #include "c10/core/device_guard.h"
 #include "c10/core/stream.h"
+#include "stable/device.h"
+#include "stable/shim.h"
 
 /// The accelerator's devices and streams. All of it throws c10::Error where the program has no accelerator.
 namespace torch::stable::accelerator {

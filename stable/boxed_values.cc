@@ -1,7 +1,6 @@
 #include "stable/boxed_values.h"
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
@@ -10,6 +9,7 @@
 #include "aten/core/tensor.h"
 #include "c10/core/generator.h"
 #include "c10/value/ivalue.h"
+#include "stable/conversions.h"
 
 namespace torch::stable::detail {
 namespace {
@@ -98,17 +98,8 @@ StableIValue Values::stable_of(const IValue& value, const Type& type) const {
     case TypeKind::IntType:
       return static_cast<StableIValue>(value.isBool() ? static_cast<int64_t>(value.toBool()) : value.toInt());
     case TypeKind::BoolType: return value.isInt() ? value.toInt() != 0 : value.toBool();
-    case TypeKind::FloatType: {
-      const double number = value.isInt() ? static_cast<double>(value.toInt()) : value.toDouble();
-      StableIValue bits;
-      std::memcpy(&bits, &number, sizeof bits);
-      return bits;
-    }
-    case TypeKind::DeviceObjType: {
-      const c10::Device device = value.toDevice();
-      return static_cast<StableIValue>(static_cast<uint32_t>(device.type())) << 32 |
-             static_cast<uint32_t>(static_cast<int32_t>(device.index()));
-    }
+    case TypeKind::FloatType: return from(value.isInt() ? static_cast<double>(value.toInt()) : value.toDouble());
+    case TypeKind::DeviceObjType: return from(Device(value.toDevice().type(), value.toDevice().index()));
     case TypeKind::StringType: return handle_of(value.toStringRef());
     case TypeKind::GeneratorType: return handle_of(value.toGenerator());
     case TypeKind::OptionalType:
@@ -133,14 +124,8 @@ IValue Values::value_of(StableIValue value, const c10::TypePtr& type) const {
     case TypeKind::TensorType: return IValue(taken<at::Tensor>(value));
     case TypeKind::IntType: return IValue(static_cast<int64_t>(value));
     case TypeKind::BoolType: return IValue(static_cast<bool>(value));
-    case TypeKind::FloatType: {
-      double number;
-      std::memcpy(&number, &value, sizeof number);
-      return IValue(number);
-    }
-    case TypeKind::DeviceObjType:
-      return IValue(c10::Device(static_cast<c10::DeviceType>(value >> 32),
-                                static_cast<c10::DeviceIndex>(static_cast<int32_t>(value & 0xffffffff))));
+    case TypeKind::FloatType: return IValue(to<double>(value));
+    case TypeKind::DeviceObjType: return IValue(c10::Device(to<Device>(value)));
     case TypeKind::StringType: return IValue(taken<std::string>(value));
     case TypeKind::GeneratorType: return IValue(taken<at::Generator>(value));
     case TypeKind::OptionalType:

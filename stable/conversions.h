@@ -76,9 +76,7 @@ struct Conversion<Tensor> {
 template <>
 struct Conversion<Generator> {
   static StableIValue from(const Generator& value) {
-    AtenGeneratorHandle handle = nullptr;
-    STABLE_TORCH_ERROR_CODE_CHECK(torch_new_generator_handle(value.get(), &handle));
-    return reinterpret_cast<StableIValue>(handle);
+    return reinterpret_cast<StableIValue>(new at::Generator(*reinterpret_cast<at::Generator*>(value.get())));
   }
   static Generator to(StableIValue value) { return Generator(reinterpret_cast<AtenGeneratorHandle>(value)); }
 };

@@ -2,9 +2,9 @@
 
 #include <memory>
 
+#include "c10/core/generator.h"
 #include "stable/device.h"
 #include "stable/shim.h"
-#include "c10/core/generator.h"
 
 namespace torch::stable {
 

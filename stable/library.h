@@ -17,14 +17,14 @@
 #include <utility>
 #include <vector>
 
+#include "c10/dispatch/registry.h"
+#include "c10/macros/macros.h"
+#include "c10/util/type_traits.h"
 #include "stable/accelerator.h"
 #include "stable/conversions.h"
 #include "stable/headeronly.h"
 #include "stable/shim.h"
 #include "stable/tensor.h"
-#include "c10/dispatch/registry.h"
-#include "c10/macros/macros.h"
-#include "c10/util/type_traits.h"
 
 namespace torch::stable::detail {
 

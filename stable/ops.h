@@ -24,8 +24,8 @@
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/sort/ops.h"
 #include "aten/ops/view/ops.h"
-#include "stable/tensor.h"
 #include "c10/parallel/parallel.h"
+#include "stable/tensor.h"
 
 namespace torch::stable {
 

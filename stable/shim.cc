@@ -13,7 +13,6 @@
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/view/ops.h"
-#include "stable/boxed_values.h"
 #include "c10/core/accelerator.h"
 #include "c10/core/device_guard.h"
 #include "c10/core/dispatch_key_set.h"
@@ -21,6 +20,7 @@
 #include "c10/core/grad_mode.h"
 #include "c10/dispatch/registry.h"
 #include "c10/parallel/parallel.h"
+#include "stable/boxed_values.h"
 
 namespace {
 

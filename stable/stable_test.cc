@@ -4,12 +4,12 @@
 #include <vector>
 
 #include "aten/aten.h"
+#include "gtest/gtest.h"
 #include "stable/accelerator.h"
 #include "stable/conversions.h"
 #include "stable/library.h"
 #include "stable/ops.h"
 #include "stable/version.h"
-#include "gtest/gtest.h"
 
 namespace {
 

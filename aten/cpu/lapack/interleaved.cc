@@ -9,31 +9,16 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <memory>
 #include <numeric>
 
 #include "aten/cpu/isa_table.h"
+#include "aten/cpu/matrix/internal.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace at::cpu::lapack::interleaved {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-
-// Memory for vectors, aligned to them.
-template <class T>
-class Buffer {
- public:
-  explicit Buffer(size_t size) : memory_(new T[size + kPadding]) {
-    const auto address = reinterpret_cast<uintptr_t>(memory_.get());
-    data_ = memory_.get() + (64 - address % 64) % 64 / sizeof(T);
-  }
-  T* data() { return data_; }
-
- private:
-  static constexpr size_t kPadding = 64 / sizeof(T);
-  std::unique_ptr<T[]> memory_;
-  T* data_;
-};
+using matrix::internal::Scratch;
 
 // Up to a vector's lanes of matrices, from the given one on. Lanes beyond the last matrix repeat it.
 struct Group {
@@ -131,8 +116,8 @@ void lu_of(int64_t count, int n, T* a, int* pivots, int* info) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const int64_t size = int64_t{n} * n;
-  Buffer<T> buffer(static_cast<size_t>(size * lanes));
-  T* const x = buffer.data();
+  const Scratch buffer(static_cast<size_t>(size * lanes) * sizeof(T));
+  T* const x = buffer.as<T>();
   const auto at = [&](int i, int j) { return x + (i + int64_t{j} * n) * lanes; };
   for_groups(count, lanes, [&](const Group& g) {
     gather(g, a, size, 0, size, x);
@@ -215,14 +200,15 @@ void for_systems(int64_t count, int n, int nrhs, const T* a, T* b, const F& f) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
   const int64_t size = int64_t{n} * n;
   const int most = std::min(nrhs, kMostRows);
-  Buffer<T> matrices(static_cast<size_t>(size * lanes)), sides(static_cast<size_t>(int64_t{n} * most * lanes));
+  const Scratch room(static_cast<size_t>((size + int64_t{n} * most) * lanes) * sizeof(T));
+  T *const matrices = room.as<T>(), *const sides = matrices + size * lanes;
   for_groups(count, lanes, [&](const Group& g) {
-    gather(g, a, size, 0, size, matrices.data());
+    gather(g, a, size, 0, size, matrices);
     for (int c = 0; c < nrhs; c += most) {
       const int columns = std::min(most, nrhs - c);
-      gather(g, b, int64_t{n} * nrhs, int64_t{n} * c, int64_t{n} * columns, sides.data());
-      f(g, matrices.data(), sides.data(), columns);
-      scatter(g, sides.data(), int64_t{n} * columns, b, int64_t{n} * nrhs, int64_t{n} * c);
+      gather(g, b, int64_t{n} * nrhs, int64_t{n} * c, int64_t{n} * columns, sides);
+      f(g, matrices, sides, columns);
+      scatter(g, sides, int64_t{n} * columns, b, int64_t{n} * nrhs, int64_t{n} * c);
     }
   });
 }
@@ -273,16 +259,16 @@ bool columns_solve_of(char uplo, char trans, char diag, int n, int nrhs, const T
   }
   const T* const scale = t.unit ? nullptr : inverse;
   const auto lanes = static_cast<int>(hn::Lanes(hn::ScalableTag<T>()));
-  Buffer<T> buffer(static_cast<size_t>(n * 8 * lanes));
+  const Scratch buffer(static_cast<size_t>(n * 8 * lanes) * sizeof(T));
   int c = 0;
   const auto columns = [&](int vectors) { return std::min(nrhs - c, vectors * lanes); };
   for (; nrhs - c > 4 * lanes; c += columns(8)) {
-    solve_packed<8>(t, n, columns(8), a, lda, scale, b + c * ldb, ldb, buffer.data());
+    solve_packed<8>(t, n, columns(8), a, lda, scale, b + c * ldb, ldb, buffer.as<T>());
   }
   for (; nrhs - c > lanes; c += columns(4)) {
-    solve_packed<4>(t, n, columns(4), a, lda, scale, b + c * ldb, ldb, buffer.data());
+    solve_packed<4>(t, n, columns(4), a, lda, scale, b + c * ldb, ldb, buffer.as<T>());
   }
-  if (c < nrhs) solve_packed<1>(t, n, nrhs - c, a, lda, scale, b + c * ldb, ldb, buffer.data());
+  if (c < nrhs) solve_packed<1>(t, n, nrhs - c, a, lda, scale, b + c * ldb, ldb, buffer.as<T>());
   return true;
 }
 
@@ -308,8 +294,8 @@ void cholesky_of(char uplo, int64_t count, int n, T* a, int* info) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const int64_t size = int64_t{n} * n;
-  Buffer<T> buffer(static_cast<size_t>(size * lanes));
-  T* const x = buffer.data();
+  const Scratch buffer(static_cast<size_t>(size * lanes) * sizeof(T));
+  T* const x = buffer.as<T>();
   // Element (i, j), i >= j, of L; with 'U' the matrix holds the transpose.
   const auto at = [&](int i, int j) { return x + (uplo == 'L' ? i + int64_t{j} * n : j + int64_t{i} * n) * lanes; };
   for_groups(count, lanes, [&](const Group& g) {
@@ -374,8 +360,8 @@ void eigh_of(bool vectors, char uplo, int64_t count, int n, T* a, T* values, int
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const int64_t size = int64_t{n} * n, column = n * lanes;
-  Buffer<T> buffer(static_cast<size_t>(2 * size * lanes)), results(static_cast<size_t>(n * lanes));
-  T *const x = buffer.data(), *const v = x + size * lanes;
+  const Scratch buffer(static_cast<size_t>((2 * size + n) * lanes) * sizeof(T));
+  T *const x = buffer.as<T>(), *const v = x + size * lanes, *const result = v + size * lanes;
   const auto at = [&](int i, int j) { return x + (i + int64_t{j} * n) * lanes; };
   const auto zero = hn::Zero(d), one = hn::Set(d, T(1));
   for_groups(count, lanes, [&](const Group& g) {
@@ -437,12 +423,12 @@ void eigh_of(bool vectors, char uplo, int64_t count, int n, T* a, T* values, int
         }
       }
     }
-    for (int i = 0; i < n; ++i) hn::Store(hn::Mul(norm, hn::Load(d, at(i, i))), d, results.data() + i * lanes);
+    for (int i = 0; i < n; ++i) hn::Store(hn::Mul(norm, hn::Load(d, at(i, i))), d, result + i * lanes);
     // In ascending order, with the vectors; all lanes' matrices go back at once, so x holds the vectors in their order.
     for (int64_t l = 0; l < g.count; ++l) {
       int order[kMostRows];
       std::iota(order, order + n, 0);
-      const auto value = [&](int i) { return results.data()[i * lanes + l]; };
+      const auto value = [&](int i) { return result[i * lanes + l]; };
       std::stable_sort(order, order + n, [&](int i, int j) { return value(i) < value(j); });
       for (int i = 0; i < n; ++i) {
         values[(g.first + l) * n + i] = value(order[i]);
@@ -455,54 +441,48 @@ void eigh_of(bool vectors, char uplo, int64_t count, int n, T* a, T* values, int
   });
 }
 
-#define KD_FUNCTIONS_(T, suffix)                                                                                \
-  void lu_##suffix(int64_t count, int n, T* a, int* pivots, int* info) { lu_of(count, n, a, pivots, info); }    \
-  void lu_solve_##suffix(char trans, int64_t count, int n, int nrhs, const T* a, const int* pivots, T* b) {     \
-    lu_solve_of(trans, count, n, nrhs, a, pivots, b);                                                           \
-  }                                                                                                             \
-  void cholesky_##suffix(char uplo, int64_t count, int n, T* a, int* info) { cholesky_of(uplo, count, n, a, info); } \
-  void triangular_solve_##suffix(char uplo, char trans, char diag, int64_t count, int n, int nrhs, const T* a, T* b) { \
-    triangular_solve_of(uplo, trans, diag, count, n, nrhs, a, b);                                               \
-  }                                                                                                             \
-  bool columns_solve_##suffix(char uplo, char trans, char diag, int n, int nrhs, const T* a, int64_t lda, T* b,  \
-                              int64_t ldb) {                                                                    \
-    return columns_solve_of(uplo, trans, diag, n, nrhs, a, lda, b, ldb);                                        \
-  }                                                                                                             \
-  void eigh_##suffix(bool vectors, char uplo, int64_t count, int n, T* a, T* values, int* info) {               \
-    eigh_of(vectors, uplo, count, n, a, values, info);                                                          \
-  }
-KD_FUNCTIONS_(float, float)
-KD_FUNCTIONS_(double, double)
-#undef KD_FUNCTIONS_
-
 }  // namespace HWY_NAMESPACE
 }  // namespace at::cpu::lapack::interleaved
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace at::cpu::lapack::interleaved {
-#define KD_FUNCTIONS_(T, suffix)                                                                           \
-  void lu(int64_t count, int n, T* a, int* pivots, int* info) {                                            \
-    AT_ISA_FUNCTION(lu_##suffix)(count, n, a, pivots, info);                                               \
-  }                                                                                                        \
-  void lu_solve(char trans, int64_t count, int n, int nrhs, const T* a, const int* pivots, T* b) {         \
-    AT_ISA_FUNCTION(lu_solve_##suffix)(trans, count, n, nrhs, a, pivots, b);                               \
-  }                                                                                                        \
-  void cholesky(char uplo, int64_t count, int n, T* a, int* info) {                                        \
-    AT_ISA_FUNCTION(cholesky_##suffix)(uplo, count, n, a, info);                                           \
-  }                                                                                                        \
-  void triangular_solve(char uplo, char trans, char diag, int64_t count, int n, int nrhs, const T* a, T* b) { \
-    AT_ISA_FUNCTION(triangular_solve_##suffix)(uplo, trans, diag, count, n, nrhs, a, b);                   \
-  }                                                                                                        \
-  bool columns_solve(char uplo, char trans, char diag, int n, int nrhs, const T* a, int64_t lda, T* b,     \
-                     int64_t ldb) {                                                                        \
-    return AT_ISA_FUNCTION(columns_solve_##suffix)(uplo, trans, diag, n, nrhs, a, lda, b, ldb);            \
-  }                                                                                                        \
-  void eigh(bool vectors, char uplo, int64_t count, int n, T* a, T* values, int* info) {                   \
-    AT_ISA_FUNCTION(eigh_##suffix)(vectors, uplo, count, n, a, values, info);                              \
-  }
-KD_FUNCTIONS_(float, float)
-KD_FUNCTIONS_(double, double)
-#undef KD_FUNCTIONS_
+
+template <class T>
+void lu(int64_t count, int n, T* a, int* pivots, int* info) {
+  AT_ISA_FUNCTION(lu_of<T>)(count, n, a, pivots, info);
+}
+template <class T>
+void lu_solve(char trans, int64_t count, int n, int nrhs, const T* a, const int* pivots, T* b) {
+  AT_ISA_FUNCTION(lu_solve_of<T>)(trans, count, n, nrhs, a, pivots, b);
+}
+template <class T>
+void cholesky(char uplo, int64_t count, int n, T* a, int* info) {
+  AT_ISA_FUNCTION(cholesky_of<T>)(uplo, count, n, a, info);
+}
+template <class T>
+void eigh(bool vectors, char uplo, int64_t count, int n, T* a, T* values, int* info) {
+  AT_ISA_FUNCTION(eigh_of<T>)(vectors, uplo, count, n, a, values, info);
+}
+template <class T>
+void triangular_solve(char uplo, char trans, char diag, int64_t count, int n, int nrhs, const T* a, T* b) {
+  AT_ISA_FUNCTION(triangular_solve_of<T>)(uplo, trans, diag, count, n, nrhs, a, b);
+}
+template <class T>
+bool columns_solve(char uplo, char trans, char diag, int n, int nrhs, const T* a, int64_t lda, T* b, int64_t ldb) {
+  return AT_ISA_FUNCTION(columns_solve_of<T>)(uplo, trans, diag, n, nrhs, a, lda, b, ldb);
+}
+
+#define KD_INSTANCES_(T)                                                                  \
+  template void lu(int64_t, int, T*, int*, int*);                                         \
+  template void lu_solve(char, int64_t, int, int, const T*, const int*, T*);              \
+  template void cholesky(char, int64_t, int, T*, int*);                                   \
+  template void eigh(bool, char, int64_t, int, T*, T*, int*);                             \
+  template void triangular_solve(char, char, char, int64_t, int, int, const T*, T*);      \
+  template bool columns_solve(char, char, char, int, int, const T*, int64_t, T*, int64_t);
+KD_INSTANCES_(float)
+KD_INSTANCES_(double)
+#undef KD_INSTANCES_
+
 }  // namespace at::cpu::lapack::interleaved
 #endif

@@ -421,15 +421,11 @@ Tensor normal_functional(const Tensor& self, double mean, double std, std::optio
 }
 
 Tensor& normal_like_out(const Tensor& self, double mean, double std, std::optional<Generator> generator, Tensor& out) {
-  Tensor result = at::clone(self);
-  at::normal_(result, mean, std, std::move(generator));
-  return structured::assign_out("normal", out, result);
+  return structured::assign_out("normal", out, native::normal_functional(self, mean, std, std::move(generator)));
 }
 
 Tensor& bernoulli_like_out(const Tensor& self, double p, std::optional<Generator> generator, Tensor& out) {
-  Tensor result = at::clone(self);
-  at::bernoulli_(result, p, std::move(generator));
-  return structured::assign_out("bernoulli", out, result);
+  return structured::assign_out("bernoulli", out, at::bernoulli(self, p, std::move(generator)));
 }
 
 }  // namespace at::native
