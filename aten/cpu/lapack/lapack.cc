@@ -155,11 +155,12 @@ template <class T>
 int getrf(int m, int n, T* a, int lda, int* pivots) {
   if (std::max(m, n) <= kSmall) return small_lu(m, n, a, lda, pivots);
   if constexpr (!is_complex<T>) {
-    if (std::min(m, n) > kPanel) return blocked_lu(m, n, a, lda, pivots);
+    return blocked_lu(m, n, a, lda, pivots);
+  } else {
+    int info = 0;
+    Routines<T>::getrf(&m, &n, a, &lda, pivots, &info);
+    return info;
   }
-  int info = 0;
-  Routines<T>::getrf(&m, &n, a, &lda, pivots, &info);
-  return info;
 }
 
 template <class T>

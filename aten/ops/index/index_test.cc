@@ -484,6 +484,12 @@ TEST(Index, BadArguments) {
                       "index 3 is out of bounds for dimension 0 with size 3");
   expect_error<Error>([&] { at::index_copy(x, 1, indices_of({0}, {1}), sample({2, 1})); },
                       "Destination slice shape: 3 at dimension 1 and source slice shape: 2 at dimension 0.");
+  Tensor eighths = at::to(tensor_of({1, 2}, {2}), at::kFloat8_e4m3fn);
+  Tensor whole = at::to(tensor_of({7, 8}, {2}), at::kFloat8_e4m3fn);
+  expect_error<NotImplementedError>(
+      [&] { at::index_reduce_out(whole, eighths, 0, indices_of({0}, {1}), at::narrow(eighths, 0, 0, 1), "prod"); },
+      "\"index_func_\" not implemented for 'Float8_e4m3fn'");
+  expect_close(at::to(whole, at::kFloat), {7, 8}, 0, 0);
   const Tensor mask = at::to(tensor_of({1, 0}, {2}), at::kBool);
   expect_error<Error>(
       [&] {

@@ -269,6 +269,8 @@ TensorSpec index_reduce_meta(
   TORCH_CHECK(
       reduce == "prod" || reduce == "mean" || reduce == "amax" || reduce == "amin",
       "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got ", reduce, ".");
+  TORCH_CHECK_NOT_IMPLEMENTED(!isFloat8Type(self.scalar_type()), "\"index_func_\" not implemented for '",
+                              self.scalar_type(), "'");
   return sourced_spec("index_reduce", self, dim, index, source);
 }
 namespace {
