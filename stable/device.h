@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "c10/core/device.h"
 #include "stable/headeronly.h"
 
 namespace torch::stable {

@@ -22,7 +22,7 @@
 #include "c10/util/type_traits.h"
 #include "stable/accelerator.h"
 #include "stable/conversions.h"
-#include "stable/headeronly.h"
+#include "stable/headeronly_core.h"
 #include "stable/shim.h"
 #include "stable/tensor.h"
 

@@ -21,6 +21,7 @@
 #include "c10/dispatch/registry.h"
 #include "c10/parallel/parallel.h"
 #include "stable/boxed_values.h"
+#include "stable/version.h"
 
 namespace {
 
@@ -124,7 +125,7 @@ KD_FORALL_TAGS_(KD_DEFINE_)
 #undef KD_DEFINE_
 int32_t torch_dtype_float8_e8m0fnu() { return static_cast<int32_t>(ScalarType::Float8_e8m0fnu); }
 int32_t torch_dtype_float4_e2m1fn_x2() { return static_cast<int32_t>(ScalarType::Float4_e2m1fn_x2); }
-uint64_t aoti_torch_abi_version() { return (uint64_t{2} << 56) | (uint64_t{15} << 48); }
+uint64_t aoti_torch_abi_version() { return TORCH_VERSION_2_15_0; }
 size_t aoti_torch_dtype_element_size(int32_t dtype) { return c10::elementSize(static_cast<ScalarType>(dtype)); }
 
 AOTITorchError aoti_torch_new_tensor_handle(AtenTensorHandle orig_handle, AtenTensorHandle* new_handle) {

@@ -7,7 +7,7 @@
 
 #include "aten/core/tensor.h"
 #include "stable/device.h"
-#include "stable/headeronly.h"
+#include "stable/headeronly_core.h"
 #include "stable/shim.h"
 
 namespace torch::stable {
