@@ -19,22 +19,15 @@ using namespace at::cpu::lapack;
 [[maybe_unused]] const bool kOneThread = (use_one_thread(), true);
 
 template <class T>
-T number(int seed) {
-  std::mt19937 bits(static_cast<unsigned>(seed));
-  std::uniform_real_distribution<double> uniform(-1, 1);
-  const double re = uniform(bits), im = uniform(bits);
-  if constexpr (is_complex<T>) {
-    return {static_cast<Real<T>>(re), static_cast<Real<T>>(im)};
-  } else {
-    return static_cast<T>(re);
+std::vector<T> numbers(int count, unsigned seed) {
+  std::mt19937 bits(seed);
+  std::uniform_real_distribution<Real<T>> uniform(-1, 1);
+  std::vector<T> all(static_cast<size_t>(count));
+  for (T& x : all) {
+    x = T(uniform(bits));
+    if constexpr (is_complex<T>) x.imag(uniform(bits));
   }
-}
-
-template <class T>
-std::vector<T> matrix(int m, int n, int seed = 0) {
-  std::vector<T> a(static_cast<size_t>(m * n));
-  for (int i = 0; i < m * n; ++i) a[static_cast<size_t>(i)] = number<T>(i + seed);
-  return a;
+  return all;
 }
 
 template <class T>
@@ -53,7 +46,7 @@ TYPED_TEST(LapackTest, LuSolves) {
   const double tolerance = std::is_same_v<Real<T>, float> ? 2e-3 : 1e-10;
   for (int n : {1, 2, 5, 8, 9, 20}) {
     for (char trans : {'N', 'T', 'C'}) {
-      const std::vector<T> a = matrix<T>(n, n), b = matrix<T>(n, 3, 100);
+      const std::vector<T> a = numbers<T>(n * n, 1), b = numbers<T>(n * 3, 100);
       std::vector<T> lu = a, x = b;
       std::vector<int> pivots(static_cast<size_t>(n));
       ASSERT_EQ(getrf(n, n, lu.data(), n, pivots.data()), 0);
@@ -76,7 +69,7 @@ TYPED_TEST(LapackTest, CholeskyOfBothTriangles) {
   using T = TypeParam;
   const double tolerance = std::is_same_v<Real<T>, float> ? 1e-3 : 1e-10;
   for (int n : {1, 3, 8, 12}) {
-    const std::vector<T> x = matrix<T>(n, n);
+    const std::vector<T> x = numbers<T>(n * n, 1);
     std::vector<T> a(x.size());
     const auto product = [&](int i, int j) {
       T sum(i == j ? 1 : 0);
@@ -109,13 +102,13 @@ TYPED_TEST(LapackTest, TriangularSystemsFromBothSides) {
   using T = TypeParam;
   const double tolerance = std::is_same_v<Real<T>, float> ? 1e-3 : 1e-10;
   for (int n : {1, 4, 8, 11}) {
-    std::vector<T> a = matrix<T>(n, n);
+    std::vector<T> a = numbers<T>(n * n, 1);
     for (int i = 0; i < n; ++i) a[static_cast<size_t>(i + i * n)] = T(3);
     for (T& x : a) x = x / T(2);
     for (char uplo : {'L', 'U'}) {
       for (char trans : {'N', 'T', 'C'}) {
         for (char diag : {'N', 'U'}) {
-          const std::vector<T> b = matrix<T>(n, 2, 50);
+          const std::vector<T> b = numbers<T>(n * 2, 50);
           std::vector<T> x = b;
           trsm('L', uplo, trans, diag, n, 2, a.data(), n, x.data(), n);
           const auto element = [&](int i, int j) {
@@ -154,7 +147,7 @@ TYPED_TEST(LapackTest, Eigenvectors) {
   using T = TypeParam;
   using Complex = c10::complex<Real<T>>;
   const int n = 7;
-  const std::vector<T> a = matrix<T>(n, n);
+  const std::vector<T> a = numbers<T>(n * n, 1);
   std::vector<T> work = a;
   std::vector<Complex> values(n), vectors(n * n), alone(n);
   Workspace<T> w;
@@ -192,18 +185,6 @@ void expect_near(const std::vector<T>& got, const std::vector<T>& want, double t
   double scale = 1;
   for (const T& x : want) scale = std::max(scale, static_cast<double>(magnitude(x)));
   for (size_t i = 0; i < got.size(); ++i) ASSERT_LE(distance(got[i], want[i]), tolerance * scale) << i;
-}
-
-template <class T>
-std::vector<T> numbers(int count, unsigned seed) {
-  std::mt19937 bits(seed);
-  std::uniform_real_distribution<Real<T>> uniform(-1, 1);
-  std::vector<T> all(static_cast<size_t>(count));
-  for (T& x : all) {
-    x = T(uniform(bits));
-    if constexpr (is_complex<T>) x.imag(uniform(bits));
-  }
-  return all;
 }
 
 template <class T>
