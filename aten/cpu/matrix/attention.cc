@@ -1,10 +1,13 @@
 #include "aten/cpu/matrix/attention.h"
 
 #include <cmath>
+#include <deque>
 #include <limits>
+#include <optional>
 
 #include "aten/cpu/matrix/attention_rows.h"
 #include "aten/cpu/matrix/internal.h"
+#include "aten/cpu/matrix/packed.h"
 #include "c10/parallel/parallel.h"
 #include "c10/util/bfloat16.h"
 #include "c10/util/half.h"
@@ -81,11 +84,9 @@ Rows<const T> computed(const Rows<const S>& r, int64_t count, int64_t cols, T* s
   }
 }
 
-// Scores of a block of queries and keys, scaled and masked.
+// Scores of a block of queries and keys are masked.
 template <class S, class T>
-void scores(const Attention& a, int64_t batch, int64_t head, const Rows<const T>& query, int64_t q0, int64_t rows,
-            const Rows<const T>& key, int64_t k0, int64_t cols, T* s) {
-  multiply<T>(rows, cols, a.width, a.scale, query.data, query.row, query.col, key.data, key.col, key.row, false, s, cols);
+void mask_scores(const Attention& a, int64_t batch, int64_t head, int64_t q0, int64_t rows, int64_t k0, int64_t cols, T* s) {
   const T minus_infinity = -std::numeric_limits<T>::infinity();
   if (a.mask_kind != MaskKind::kNone) {
     const int64_t first = batch * a.mask.batch + head * a.mask.head + q0 * a.mask.row + k0 * a.mask.col;
@@ -124,8 +125,52 @@ int64_t visible_keys(const Attention& a, int64_t q0, int64_t rows) {
   return a.causal && q0 + rows < a.keys ? q0 + rows : a.keys;
 }
 
+// The right side of products, B[k, n]. Where several blocks of queries meet it, it is laid out once.
+template <class T>
+class Right {
+ public:
+  Right(int64_t n, int64_t k, const T* b, int64_t row, int64_t col, bool lay_out) : b_{b, row, col, {0, 0}} {
+    if (lay_out) packed_.emplace(kTypeOf<T>, n, k, b_);
+  }
+  // C[m, n] = alpha A[m, k] B, or that added to C, with the first n columns and k rows of B.
+  void multiply(int64_t m, int64_t n, int64_t k, double alpha, const T* a, int64_t a_row, int64_t a_col, bool accumulate, T* c,
+                int64_t c_row) const {
+    if (packed_.has_value()) {
+      packed_->multiply_part(m, n, k, {a, a_row, a_col, {0, 0}}, c, c_row, accumulate ? c : nullptr, c_row, alpha);
+    } else {
+      at::matrix::multiply<T>(m, n, k, alpha, a, a_row, a_col, static_cast<const T*>(b_.data), b_.row, b_.col, accumulate, c, c_row);
+    }
+  }
+
+ private:
+  Operand b_;
+  std::optional<PackedMatrix> packed_;
+};
+
+// The keys of a block, transposed, and its values, in T; what is converted and not laid out lies in the spaces.
+template <class T>
+struct KeyBlock {
+  template <class S>
+  KeyBlock(const Attention& a, const Rows<const S>& keys, const Rows<const S>& values, int64_t count, bool lay_out, T* key_space,
+           T* value_space)
+      : KeyBlock(a, computed<S, T>(keys, count, a.width, key_space), computed<S, T>(values, count, a.value_width, value_space), count,
+                 lay_out) {}
+  KeyBlock(const Attention& a, const Rows<const T>& keys, const Rows<const T>& values, int64_t count, bool lay_out)
+      : key(count, a.width, keys.data, keys.col, keys.row, lay_out),
+        value(a.value_width, count, values.data, values.row, values.col, lay_out) {}
+
+  Right<T> key, value;
+};
+
+// Whether more than one block of queries meets the same keys.
+bool meets_often(const Attention& a) {
+  return a.heads / a.key_heads * a.queries > kQueryBlock && a.width > 0 && a.value_width > 0;
+}
+
+// `near`: the blocks of this head's keys, or none.
 template <class S, class T>
-void forward_block(const Attention& a, int64_t batch, int64_t head, int64_t q0, const HeadTensor& out, T* log_sum, T* space) {
+void forward_block(const Attention& a, int64_t batch, int64_t head, int64_t q0, const std::deque<KeyBlock<T>>& near,
+                   const HeadTensor& out, T* log_sum, T* space) {
   const int64_t rows = a.queries - q0 < kQueryBlock ? a.queries - q0 : kQueryBlock;
   const int64_t key_head = head / (a.heads / a.key_heads);
   T* s = space;
@@ -141,13 +186,15 @@ void forward_block(const Attention& a, int64_t batch, int64_t head, int64_t q0, 
   const int64_t visible = visible_keys(a, q0, rows);
   for (int64_t k0 = 0; k0 < visible; k0 += kKeyBlock) {
     const int64_t cols = visible - k0 < kKeyBlock ? visible - k0 : kKeyBlock;
-    const Rows<const T> key = computed<S, T>(keys.from(k0), cols, a.width, key_space);
-    scores<S, T>(a, batch, head, query, q0, rows, key, k0, cols, s);
+    std::optional<KeyBlock<T>> own;
+    if (near.empty()) own.emplace(a, keys.from(k0), values.from(k0), cols, false, key_space, value_space);
+    const KeyBlock<T>& block = near.empty() ? *own : near[static_cast<size_t>(k0 / kKeyBlock)];
+    block.key.multiply(rows, cols, a.width, a.scale, query.data, query.row, query.col, false, s, cols);
+    mask_scores<S, T>(a, batch, head, q0, rows, k0, cols, s);
     internal::softmax_step<T>(s, rows, cols, cols, max, sum, correction);
     if (a.dropout > 0) drop(a, batch * a.heads + head, q0, rows, k0, cols, s);
     if (k0 > 0) internal::scale_rows<T>(result, rows, a.value_width, a.value_width, correction);
-    const Rows<const T> value = computed<S, T>(values.from(k0), cols, a.value_width, value_space);
-    multiply<T>(rows, a.value_width, cols, 1, s, cols, 1, value.data, value.row, value.col, k0 > 0, result, a.value_width);
+    block.value.multiply(rows, a.value_width, cols, 1, s, cols, 1, k0 > 0, result, a.value_width);
   }
   const Rows<S> to = Rows<S>(out, batch, head).from(q0);
   for (int64_t i = 0; i < rows; ++i) {
@@ -162,17 +209,29 @@ void forward_block(const Attention& a, int64_t batch, int64_t head, int64_t q0, 
 
 template <class S, class T>
 void forward(const Attention& a, const HeadTensor& out, void* log_sum) {
-  const int64_t blocks = at::divup(a.queries, kQueryBlock);
+  const int64_t blocks = at::divup(a.queries, kQueryBlock), group = a.heads / a.key_heads;
   const int64_t total = a.batch * a.heads * blocks;
   const int64_t space = kQueryBlock * (kKeyBlock + a.value_width + a.width) + kKeyBlock * (a.width + a.value_width);
+  const bool lay_out = meets_often(a);
   at::parallel_for(0, total, 1, [&](int64_t begin, int64_t end) {
     Scratch scratch(static_cast<size_t>(space) * sizeof(T));
+    std::deque<KeyBlock<T>> near;
+    int64_t near_head = -1;
     for (int64_t i = begin; i < end; ++i) {
-      // Causal blocks grow along the queries: deal them out so that each thread gets short and long ones.
-      const int64_t at = a.causal ? (i % 2 == 0 ? i / 2 : total - 1 - i / 2) : i;
-      const int64_t head_number = at / blocks;
-      T* row_sums = log_sum == nullptr ? nullptr : static_cast<T*>(log_sum) + head_number * a.queries;
-      forward_block<S, T>(a, head_number / a.heads, head_number % a.heads, at % blocks * kQueryBlock, out, row_sums, scratch.as<T>());
+      const int64_t number = i / blocks, batch = number / a.heads, head = number % a.heads, key_head = number / group;
+      if (lay_out && key_head != near_head) {
+        near.clear();
+        const Rows<const S> keys(a.key, batch, head / group), values(a.value, batch, head / group);
+        for (int64_t k0 = 0; k0 < a.keys; k0 += kKeyBlock) {
+          near.emplace_back(a, keys.from(k0), values.from(k0), a.keys - k0 < kKeyBlock ? a.keys - k0 : kKeyBlock, true,
+                            scratch.as<T>(), scratch.as<T>() + kKeyBlock * a.width);
+        }
+        near_head = key_head;
+      }
+      // Causal blocks grow along the queries: long and short ones in turn, so that every thread gets both.
+      const int64_t place = i % blocks, block = !a.causal ? place : place % 2 == 0 ? place / 2 : blocks - 1 - place / 2;
+      T* row_sums = log_sum == nullptr ? nullptr : static_cast<T*>(log_sum) + number * a.queries;
+      forward_block<S, T>(a, batch, head, block * kQueryBlock, near, out, row_sums, scratch.as<T>());
     }
   });
 }
@@ -210,12 +269,16 @@ void backward_head(const Attention& a, int64_t batch, int64_t key_head, const He
   }
   for (size_t i = 0; i < all_queries * static_cast<size_t>(a.width); ++i) query_sum[i] = 0;
 
+  const bool lay_out = meets_often(a);
   const Rows<const S> keys(a.key, batch, key_head), values(a.value, batch, key_head);
   const Rows<S> key_grads(grad_key, batch, key_head), value_grads(grad_value, batch, key_head);
   for (int64_t k0 = 0; k0 < a.keys; k0 += kKeyBlock) {
     const int64_t all_cols = a.keys - k0 < kKeyBlock ? a.keys - k0 : kKeyBlock;
     const Rows<const T> key = computed<S, T>(keys.from(k0), all_cols, a.width, key_space);
     const Rows<const T> value = computed<S, T>(values.from(k0), all_cols, a.value_width, value_space);
+    const Right<T> key_turned(all_cols, a.width, key.data, key.col, key.row, lay_out);
+    const Right<T> value_turned(all_cols, a.value_width, value.data, value.col, value.row, lay_out);
+    const Right<T> key_right(a.width, all_cols, key.data, key.row, key.col, lay_out);
     for (int64_t i = 0; i < all_cols * a.width; ++i) key_sum[i] = 0;
     for (int64_t i = 0; i < all_cols * a.value_width; ++i) value_sum[i] = 0;
     for (int64_t g = 0; g < group; ++g) {
@@ -228,16 +291,16 @@ void backward_head(const Attention& a, int64_t batch, int64_t key_head, const He
         const int64_t cols = seen < all_cols ? seen : all_cols;
         const Rows<const T> query = computed<S, T>(queries.from(q0), rows, a.width, query_space);
         const Rows<const T> grad = computed<S, T>(grads.from(q0), rows, a.value_width, grad_out_space);
-        scores<S, T>(a, batch, head, query, q0, rows, key, k0, cols, s);
+        key_turned.multiply(rows, cols, a.width, a.scale, query.data, query.row, query.col, false, s, cols);
+        mask_scores<S, T>(a, batch, head, q0, rows, k0, cols, s);
         internal::exp_rows<T>(s, rows, cols, cols, log_sum + number * a.queries + q0);
-        multiply<T>(rows, cols, a.value_width, 1, grad.data, grad.row, grad.col, value.data, value.col, value.row, false, ds, cols);
+        value_turned.multiply(rows, cols, a.value_width, 1, grad.data, grad.row, grad.col, false, ds, cols);
         if (a.dropout > 0) drop(a, number, q0, rows, k0, cols, ds);
         internal::softmax_gradient<T>(ds, s, rows, cols, cols, shift + g * a.queries + q0, static_cast<T>(a.scale));
         if (a.dropout > 0) drop(a, number, q0, rows, k0, cols, s);
         multiply<T>(cols, a.value_width, rows, 1, s, 1, cols, grad.data, grad.row, grad.col, true, value_sum, a.value_width);
         multiply<T>(cols, a.width, rows, 1, ds, 1, cols, query.data, query.row, query.col, true, key_sum, a.width);
-        multiply<T>(rows, a.width, cols, 1, ds, cols, 1, key.data, key.row, key.col, true,
-                    query_sum + (g * a.queries + q0) * a.width, a.width);
+        key_right.multiply(rows, a.width, cols, 1, ds, cols, 1, true, query_sum + (g * a.queries + q0) * a.width, a.width);
       }
     }
     for (int64_t i = 0; i < all_cols; ++i) {

@@ -16,9 +16,11 @@ namespace at::matrix::internal {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-inline constexpr int64_t kDepth = 224;       // of a block: panels of A and B and a tile of C share a first cache of 48 KiB
-inline constexpr int64_t kBlockRows = 336;  // a block of A lies in the second cache (a multiple of 14 and of 6)
-inline constexpr int64_t kBlockColumns = 2048;
+// Of a block of B, which lies in the second cache and streams through the first beside a panel of A. Every block of the depth
+// reads and writes C once more.
+template <class T>
+inline constexpr int64_t kDepth = sizeof(T) == 4 ? 384 : 256;
+inline constexpr int64_t kBlockBytes = 1024 * 1024;
 
 template <class T>
 using TileFunction = void (*)(const Tile<T>&);
@@ -34,8 +36,7 @@ TileFunction<T> ChooseTile(int64_t rows) {
 HWY_INLINE int64_t PanelRows(int64_t left) { return left > kMiddleRows ? kRows : left > kFewRows ? kMiddleRows : kFewRows; }
 
 template <class T>
-void ProductIn(const Gemm& g, T* packed_a, T* packed_b, int64_t depth, int64_t block_rows, int64_t block_columns,
-               T alpha) {
+void ProductIn(const Gemm& g, T* packed_a, T* packed_b, int64_t depth, int64_t block_columns, T alpha) {
   const hn::ScalableTag<T> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   const int64_t width = 2 * lanes;
@@ -54,43 +55,34 @@ void ProductIn(const Gemm& g, T* packed_a, T* packed_b, int64_t depth, int64_t b
         PackPanel<T>(b + k0 * g.b.row + (n0 + j) * g.b.col, g.b.col, g.b.row, valid, panel_width, deep,
                      packed_b + j * deep);
       }
-      for (int64_t m0 = 0; m0 < g.m; m0 += block_rows) {
-        const int64_t rows = HWY_MIN(block_rows, g.m - m0);
-        for (int64_t i = 0; i < rows;) {
-          const int64_t panel = PanelRows(rows - i);
-          PackPanel<T>(a + (m0 + i) * g.a.row + k0 * g.a.col, g.a.row, g.a.col, HWY_MIN(panel, rows - i), panel, deep,
-                       packed_a + i * deep);
-          i += panel;
-        }
+      for (int64_t i = 0; i < g.m;) {
+        const int64_t panel = PanelRows(g.m - i);
+        Tile<T> t;
+        t.rows = HWY_MIN(panel, g.m - i);
+        PackPanel<T>(a + i * g.a.row + k0 * g.a.col, g.a.row, g.a.col, t.rows, panel, deep, packed_a);
+        t.a = packed_a;
+        t.k = deep;
+        t.c_row = g.c_row;
+        t.alpha = alpha;
         for (int64_t j = 0; j < columns; j += width) {
-          Tile<T> t;
           t.b = packed_b + j * deep;
-          t.k = deep;
-          t.c_row = g.c_row;
-          t.alpha = alpha;
           t.columns = HWY_MIN(width, columns - j);
-          const bool two = PanelWidth(t.columns, lanes) == width;
-          for (int64_t i = 0; i < rows;) {
-            const int64_t panel = PanelRows(rows - i);
-            const int64_t row = m0 + i, column = n0 + j;
-            t.a = packed_a + i * deep;
-            t.rows = HWY_MIN(panel, rows - i);
-            t.c = c + row * g.c_row + column;
-            if (k0 != 0) {
-              t.add = t.c;
-              t.add_row = g.c_row;
-              t.add_col = 1;
-              t.beta = 1;
-            } else {
-              t.add = add == nullptr ? nullptr : add + row * g.add.row + column * g.add.col;
-              t.add_row = g.add.row;
-              t.add_col = g.add.col;
-              t.beta = factor_of<T>(g.beta);
-            }
-            (two ? ChooseTile<T, 2>(panel) : ChooseTile<T, 1>(panel))(t);
-            i += panel;
+          t.c = c + i * g.c_row + n0 + j;
+          if (k0 != 0) {
+            t.add = t.c;
+            t.add_row = g.c_row;
+            t.add_col = 1;
+            t.beta = 1;
+          } else {
+            t.add = add == nullptr ? nullptr : add + i * g.add.row + (n0 + j) * g.add.col;
+            t.add_row = g.add.row;
+            t.add_col = g.add.col;
+            t.beta = factor_of<T>(g.beta);
           }
+          const bool two = PanelWidth(t.columns, lanes) == width;
+          (two ? ChooseTile<T, 2>(panel) : ChooseTile<T, 1>(panel))(t);
         }
+        i += panel;
       }
     }
   }
@@ -100,28 +92,24 @@ void ProductIn(const Gemm& g, T* packed_a, T* packed_b, int64_t depth, int64_t b
 template <class T>
 void Product(const Gemm& g) {
   const hn::ScalableTag<T> d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  const int64_t width = 2 * lanes;
+  const int64_t width = 2 * static_cast<int64_t>(hn::Lanes(d)), item = static_cast<int64_t>(sizeof(T));
   const T alpha = factor_of<T>(g.alpha);
-  const int64_t depth_blocks = (g.k + kDepth - 1) / kDepth;
+  const int64_t depth_blocks = (g.k + kDepth<T> - 1) / kDepth<T>;
   const int64_t depth = (g.k + depth_blocks - 1) / depth_blocks;
-  const int64_t row_blocks = (g.m + kBlockRows - 1) / kBlockRows;
-  const int64_t block_rows = row_blocks == 1 ? g.m : kBlockRows;
-  const int64_t column_blocks = (g.n + kBlockColumns - 1) / kBlockColumns;
-  const int64_t block_columns = column_blocks == 1 ? g.n : kBlockColumns;
-  const size_t a_size = static_cast<size_t>((block_rows + kRows) * depth);
-  const size_t b_size = static_cast<size_t>((block_columns + width - 1) / width * width * depth);
-  const size_t a_aligned = (a_size * sizeof(T) + 63) / 64 * 64;
-  const size_t bytes = a_aligned + b_size * sizeof(T);
+  const int64_t most = HWY_MAX(width, kBlockBytes / (depth * item) / width * width);
+  const int64_t block_columns = HWY_MIN(most, (g.n + width - 1) / width * width);
+  const size_t a_bytes = static_cast<size_t>((kRows * depth * item + 63) / 64 * 64);
+  const size_t bytes = a_bytes + static_cast<size_t>(block_columns * depth * item);
   constexpr size_t kOnStack = 24 * 1024;
-  alignas(64) unsigned char small[kOnStack];
+  const auto run = [&](unsigned char* memory) {
+    ProductIn<T>(g, reinterpret_cast<T*>(memory), reinterpret_cast<T*>(memory + a_bytes), depth, block_columns, alpha);
+  };
   if (bytes > kOnStack) {
-    Scratch scratch(bytes);
-    T* packed_a = scratch.as<T>();
-    return ProductIn<T>(g, packed_a, packed_a + a_aligned / sizeof(T), depth, block_rows, block_columns, alpha);
+    const Scratch scratch(bytes);
+    return run(scratch.as<unsigned char>());
   }
-  T* packed_a = reinterpret_cast<T*>(small);
-  ProductIn<T>(g, packed_a, packed_a + a_aligned / sizeof(T), depth, block_rows, block_columns, alpha);
+  alignas(64) unsigned char small[kOnStack];
+  run(small);
 }
 
 // y[i] (stride y_step) = alpha * sum_k M(i, k) x[k] + beta * add[i]; x has stride x_step.
@@ -209,58 +197,54 @@ void MatrixVector(const T* m, int64_t row, int64_t col, const T* x, int64_t x_st
 }
 
 #if HWY_TARGET <= HWY_AVX2  // masked loads touch nothing behind the mask
-// Kernels that pack nothing are faster up to about this many multiply-adds.
+// Products of up to about this many multiply-adds are faster where B is read in place.
 bool IsSmallProduct(const Gemm& g) {
   constexpr int64_t kMost = 16 * 16 * 32;
   return g.m <= kMost && g.n <= kMost && g.k <= kMost && g.m * g.n * g.k <= kMost && g.b.col == 1 && g.c_col == 1;
 }
 
-// `kTall` rows of C, one vector of columns: C = alpha A B + beta add, B and C with contiguous rows, read in place.
-template <class T, int kTall>
-HWY_INLINE void SmallTile(const Gemm& g, int64_t i, int64_t j, int64_t columns, T alpha, T beta) {
-  const hn::ScalableTag<T> d;
-  using V = hn::Vec<decltype(d)>;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  const T* a = static_cast<const T*>(g.a.data) + i * g.a.row;
-  const T* b = static_cast<const T*>(g.b.data) + j;
-  const T* add = g.add.data == nullptr ? nullptr : static_cast<const T*>(g.add.data) + i * g.add.row + j * g.add.col;
-  T* c = static_cast<T*>(g.c) + i * g.c_row + j;
-  const auto part = hn::FirstN(d, static_cast<size_t>(columns));
-  const bool whole = columns == lanes;
-  V sum[kTall];
-#pragma GCC unroll 8
-  for (int r = 0; r < kTall; ++r) sum[r] = hn::Zero(d);
-  for (int64_t k = 0; k < g.k; ++k, a += g.a.col, b += g.b.row) {
-    const V v = whole ? hn::LoadU(d, b) : hn::MaskedLoad(part, d, b);
-#pragma GCC unroll 8
-    for (int r = 0; r < kTall; ++r) sum[r] = MultiplyAdd(hn::Set(d, a[r * g.a.row]), v, sum[r]);
-  }
-  const V factor = hn::Set(d, alpha);
-#pragma GCC unroll 8
-  for (int r = 0; r < kTall; ++r) {
-    V s = Multiply(factor, sum[r]);
-    if (add != nullptr) {
-      const T* p = add + r * g.add.row;
-      const V more = g.add.col == 0 ? hn::Set(d, *p) : whole ? hn::LoadU(d, p) : hn::MaskedLoad(part, d, p);
-      s = MultiplyAdd(hn::Set(d, beta), more, s);
-    }
-    whole ? hn::StoreU(s, d, c + r * g.c_row) : hn::BlendedStore(s, part, d, c + r * g.c_row);
-  }
+template <class T>
+Strip<T> StripOf(const Gemm& g) {
+  Strip<T> s;
+  s.m = g.m, s.n = g.n, s.k = g.k;
+  s.a = static_cast<const T*>(g.a.data), s.a_row = g.a.row, s.a_col = g.a.col;
+  s.b = static_cast<const T*>(g.b.data), s.b_row = g.b.row;
+  s.c = static_cast<T*>(g.c), s.c_row = g.c_row;
+  s.add = static_cast<const T*>(g.add.data), s.add_row = g.add.row, s.add_col = g.add.col;
+  s.alpha = factor_of<T>(g.alpha), s.beta = factor_of<T>(g.beta);
+  return s;
 }
 
+// Whether B is so small that packing A would cost more than it gains. A's rows must be dense.
+bool HasNearRight(const Gemm& g) {
+  constexpr double kNearBytes = 256 * 1024;
+  return g.m >= kStripRows && g.a.col == 1 &&
+         static_cast<double>(g.k) * static_cast<double>(g.n) * static_cast<double>(type_size(g.type)) <= kNearBytes;
+}
+
+// A is read in place, B packed strip by strip of columns that the first cache holds.
 template <class T>
-void SmallProduct(const Gemm& g, T alpha, T beta) {
-  const hn::ScalableTag<T> d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (int64_t j = 0; j < g.n; j += lanes) {
-    const int64_t columns = HWY_MIN(lanes, g.n - j);
-    int64_t i = 0;
-    // Eight sums hide the latency of a multiply-add; small binaries have one tile less.
-    for (; !KINDLING_FEW_TILES && i + 8 <= g.m; i += 8) SmallTile<T, 8>(g, i, j, columns, alpha, beta);
-    for (; i + 4 <= g.m; i += 4) SmallTile<T, 4>(g, i, j, columns, alpha, beta);
-    if (g.m - i == 3) SmallTile<T, 3>(g, i, j, columns, alpha, beta);
-    if (g.m - i == 2) SmallTile<T, 2>(g, i, j, columns, alpha, beta);
-    if (g.m - i == 1) SmallTile<T, 1>(g, i, j, columns, alpha, beta);
+void ProductByStrips(const Gemm& g) {
+  const int64_t width = StripWidth<T>();
+  const int64_t blocks = (g.k + StripDepth<T>() - 1) / StripDepth<T>(), depth = (g.k + blocks - 1) / blocks;
+  alignas(64) unsigned char memory[kStripBytes];
+  T* const packed = reinterpret_cast<T*>(memory);
+  for (int64_t k0 = 0; k0 < g.k; k0 += depth) {
+    for (int64_t j = 0; j < g.n; j += width) {
+      Strip<T> s = StripOf<T>(g);
+      s.n = HWY_MIN(width, g.n - j), s.k = HWY_MIN(depth, g.k - k0);
+      PackPanel<T>(s.b + k0 * g.b.row + j * g.b.col, g.b.col, g.b.row, s.n, width, s.k, packed);
+      s.a += k0;
+      s.b = packed, s.b_row = width;
+      s.c += j;
+      if (k0 > 0) {
+        s.add = s.c, s.add_row = s.c_row, s.add_col = 1;
+        s.beta = 1;
+      } else if (s.add != nullptr) {
+        s.add += j * s.add_col;
+      }
+      MultiplyStrip<T>(s);
+    }
   }
 }
 #endif
@@ -278,7 +262,10 @@ void Serial(const Gemm& g) {
   if (g.m == 1)
     return MatrixVector<T>(b, g.b.col, g.b.row, a, g.a.col, g.n, g.k, alpha, add, g.add.col, beta, c, g.c_col);
 #if HWY_TARGET <= HWY_AVX2
-  if (IsSmallProduct(g)) return SmallProduct<T>(g, alpha, beta);
+  if (IsSmallProduct(g)) return MultiplyStrip<T>(StripOf<T>(g));
+  if constexpr (!KINDLING_FEW_TILES && hwy::IsFloat<T>()) {
+    if (HasNearRight(g)) return ProductByStrips<T>(g);
+  }
 #endif
   Product<T>(g);
 }

@@ -171,7 +171,8 @@ void check_all(const Problem& p) {
 }
 
 constexpr int64_t kSizes[][3] = {{1, 1, 1},   {2, 3, 4},    {3, 1, 5},    {1, 7, 9},    {5, 5, 1},   {8, 8, 8},     {13, 17, 19},
-                                 {14, 32, 7}, {15, 33, 70}, {31, 65, 33}, {64, 64, 64}, {1, 129, 66}, {130, 1, 67}, {70, 100, 300}};
+                                 {14, 32, 7}, {15, 33, 70}, {31, 65, 33}, {64, 64, 64}, {1, 129, 66}, {130, 1, 67}, {70, 100, 300},
+                                 {9, 45, 40},   {50, 211, 12}};
 
 template <class T>
 void sizes_and_layouts() {
@@ -298,6 +299,11 @@ void packed_products(int64_t n, int64_t k, Layout layout) {
   const std::vector<T> b = random_values<T>(of_b.span), a = random_values<T>(kMost * (k + kBeside));
   const std::vector<T> bias = random_values<T>(n), c0 = random_values<T>(kMost * (n + kBeside));
   const PackedMatrix packed(TypeOf<T>::value, n, k, {b.data(), of_b.row, of_b.col});
+  // The same rows of A as columns.
+  std::vector<T> turned(a.size());
+  for (int64_t i = 0; i < kMost; ++i) {
+    for (int64_t l = 0; l < k; ++l) turned[static_cast<size_t>(l * kMost + i)] = a[static_cast<size_t>(i * (k + kBeside) + l)];
+  }
   EXPECT_EQ(packed.n(), n);
   EXPECT_EQ(packed.k(), k);
   const auto at = [](const std::vector<T>& v, int64_t i) { return static_cast<double>(v[static_cast<size_t>(i)]); };
@@ -306,7 +312,7 @@ void packed_products(int64_t n, int64_t k, Layout layout) {
     for (const int added : {0, 1, 2}) {  // nothing, a row, the result itself
       std::vector<T> c = c0;
       const T* add = added == 0 ? nullptr : added == 1 ? bias.data() : c.data();
-      packed.multiply(m, a.data(), k + kBeside, c.data(), n + kBeside, add, added == 1 ? 0 : n + kBeside);
+      packed.multiply(m, {a.data(), k + kBeside}, c.data(), n + kBeside, add, added == 1 ? 0 : n + kBeside);
       for (int64_t i = 0; i < kMost; ++i) {
         for (int64_t j = 0; j < n + kBeside; ++j) {
           const int64_t place = i * (n + kBeside) + j;
@@ -324,7 +330,16 @@ void packed_products(int64_t n, int64_t k, Layout layout) {
         }
       }
       if (added == 2) continue;
-      packed.multiply(1, a.data() + (m - 1) * (k + kBeside), k + kBeside, alone.data(), n, add, 0);
+      std::vector<T> of_columns = c0;
+      packed.multiply(m, {turned.data(), 1, kMost}, of_columns.data(), n + kBeside, add, 0);
+      ASSERT_EQ(of_columns, c);
+      if (added == 0) {
+        packed.multiply(m, {a.data(), k + kBeside}, of_columns.data(), n + kBeside, nullptr, 0, 4.0);
+        for (int64_t i = 0; i < m; ++i) {
+          for (int64_t j = 0; j < n; ++j) ASSERT_EQ(at(of_columns, i * (n + kBeside) + j), 4 * at(c, i * (n + kBeside) + j));
+        }
+      }
+      packed.multiply(1, {a.data() + (m - 1) * (k + kBeside)}, alone.data(), n, add, 0);
       for (int64_t j = 0; j < n; ++j) ASSERT_EQ(at(alone, j), at(c, (m - 1) * (n + kBeside) + j));
     }
   }
@@ -336,6 +351,7 @@ TEST(PackedMatrix, IsTheProductForEveryInstructionSet) {
     for (const Layout layout : {kRows, kColumns, kStrided}) {
       packed_products<float>(33, 7, layout);
       packed_products<float>(64, 260, layout);
+      packed_products<float>(143, 150, layout);
       packed_products<double>(5, 600, layout);
       packed_products<double>(1, 1, layout);
     }

@@ -88,7 +88,10 @@ HWY_NOINLINE void RunTile(const Tile<T>& t) {
   for (int64_t k = t.k; k > 0; --k) {
     V row[kVectors];
 #pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) row[v] = hn::Load(d, b + v * lanes);
+    for (int v = 0; v < kVectors; ++v) {
+      row[v] = hn::Load(d, b + v * lanes);
+      hwy::Prefetch(b + (8 * kVectors + v) * lanes);
+    }
 #pragma GCC unroll 16
     for (int r = 0; r < kTileRows; ++r) {
       const V x = hn::Set(d, a[r]);
@@ -139,9 +142,20 @@ void PackPanel(const T* src, int64_t step, int64_t depth_step, int64_t valid, in
   const hn::ScalableTag<T> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   if (step == 1) {
+    const hn::Half<decltype(d)> d2;
+    const int64_t half = static_cast<int64_t>(hn::Lanes(d2));
     for (int64_t k = 0; k < depth; ++k, src += depth_step, dst += width) {
       int64_t i = 0;
       for (; i + lanes <= valid; i += lanes) hn::StoreU(hn::LoadU(d, src + i), d, dst + i);
+      // The rest is in a vector that ends with it, or in two halves.
+      if (i < valid && valid >= lanes) {
+        hn::StoreU(hn::LoadU(d, src + valid - lanes), d, dst + valid - lanes);
+        i = valid;
+      } else if (i < valid && valid >= half) {
+        hn::StoreU(hn::LoadU(d2, src), d2, dst);
+        hn::StoreU(hn::LoadU(d2, src + valid - half), d2, dst + valid - half);
+        i = valid;
+      }
       for (; i < valid; ++i) dst[i] = src[i];
       for (; i < width; ++i) dst[i] = 0;
     }
@@ -187,6 +201,29 @@ void PackPanel(const T* src, int64_t step, int64_t depth_step, int64_t valid, in
           hn::StoreU(hn::UpperHalf(d2, high), d2, out + 3 * width);
         }
         for (; k < depth; ++k, out += width) out[0] = s0[k], out[1] = s1[k];
+      }
+    }
+  }
+  if constexpr (sizeof(T) == 8) {
+    if (depth_step == 1) {
+      // Blocks of 4 x 2.
+      const hn::FixedTag<T, 2> d2;
+      for (; i + 4 <= valid; i += 4) {
+        const T* s0 = src + i * step;
+        const T* s1 = s0 + step;
+        const T* s2 = s1 + step;
+        const T* s3 = s2 + step;
+        T* out = dst + i;
+        int64_t k = 0;
+        for (; k + 2 <= depth; k += 2, out += 2 * width) {
+          const auto r0 = hn::LoadU(d2, s0 + k), r1 = hn::LoadU(d2, s1 + k);
+          const auto r2 = hn::LoadU(d2, s2 + k), r3 = hn::LoadU(d2, s3 + k);
+          hn::StoreU(hn::InterleaveLower(d2, r0, r1), d2, out);
+          hn::StoreU(hn::InterleaveLower(d2, r2, r3), d2, out + 2);
+          hn::StoreU(hn::InterleaveUpper(d2, r0, r1), d2, out + width);
+          hn::StoreU(hn::InterleaveUpper(d2, r2, r3), d2, out + width + 2);
+        }
+        for (; k < depth; ++k, out += width) out[0] = s0[k], out[1] = s1[k], out[2] = s2[k], out[3] = s3[k];
       }
     }
   }
@@ -236,6 +273,140 @@ void PackRows(const T* src, int64_t row, int64_t columns, int64_t width, int64_t
       const int64_t valid = columns - rest;
       PackPanel<T>(src + rest, 1, row, valid, PanelWidth(valid, lanes), depth, dst + rest * depth);
     }
+  }
+}
+
+// C = alpha A B + beta add: A read in place, B of rows that are dense and lie `b_row` apart. Targets without masked loads read
+// whole vectors of B.
+template <class T>
+struct Strip {
+  int64_t m, n, k;
+  const T* a;
+  int64_t a_row, a_col;
+  const T* b;
+  int64_t b_row;
+  T* c;
+  int64_t c_row;
+  const T* add;  // null: nothing
+  int64_t add_row, add_col;
+  T alpha, beta;
+};
+
+inline constexpr int64_t kStripBytes = 32 * 1024;  // of B, in the first cache
+inline constexpr int64_t kStripRows = 6;           // of the tiles below that use all registers
+
+// The columns of a strip of B: one tile wide.
+template <class T>
+HWY_INLINE int64_t StripWidth() {
+  return (HWY_TARGET <= HWY_AVX3 ? 4 : 2) * static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
+}
+// The most rows of one that is packed.
+template <class T>
+HWY_INLINE int64_t StripDepth() {
+  return HWY_MIN(int64_t{256}, kStripBytes / (StripWidth<T>() * static_cast<int64_t>(sizeof(T))));
+}
+
+// `kTall` rows from row i on, `kWide` vectors of columns from j on, of which the last has `last` columns. The first `done` rows
+// are not written.
+template <class T, int kTall, int kWide>
+HWY_INLINE void StripTile(const Strip<T>& s, int64_t i, int64_t j, int64_t last, int64_t done = 0) {
+  const hn::ScalableTag<T> d;
+  using V = hn::Vec<decltype(d)>;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const T* a = s.a + i * s.a_row;
+  const T* b = s.b + j;
+#if HWY_TARGET <= HWY_AVX2
+  const auto part = hn::FirstN(d, static_cast<size_t>(last));
+#endif
+  V sum[kTall][kWide];
+#pragma GCC unroll 8
+  for (int r = 0; r < kTall; ++r)
+#pragma GCC unroll 4
+    for (int v = 0; v < kWide; ++v) sum[r][v] = hn::Zero(d);
+  for (int64_t k = 0; k < s.k; ++k, a += s.a_col, b += s.b_row) {
+    V row[kWide];
+#pragma GCC unroll 4
+    for (int v = 0; v < kWide - 1; ++v) row[v] = hn::LoadU(d, b + v * lanes);
+#if HWY_TARGET <= HWY_AVX2
+    row[kWide - 1] = hn::MaskedLoad(part, d, b + (kWide - 1) * lanes);
+#else
+    row[kWide - 1] = hn::LoadU(d, b + (kWide - 1) * lanes);
+#endif
+#pragma GCC unroll 8
+    for (int r = 0; r < kTall; ++r) {
+      const V x = hn::Set(d, a[r * s.a_row]);
+#pragma GCC unroll 4
+      for (int v = 0; v < kWide; ++v) sum[r][v] = MultiplyAdd(x, row[v], sum[r][v]);
+    }
+  }
+  const V alpha = hn::Set(d, s.alpha), beta = hn::Set(d, s.beta);
+  const T* add = s.add == nullptr ? nullptr : s.add + i * s.add_row + j * s.add_col;
+  T* c = s.c + i * s.c_row + j;
+#pragma GCC unroll 8
+  for (int r = 0; r < kTall; ++r) {
+    if (r < done) continue;
+#pragma GCC unroll 4
+    for (int v = 0; v < kWide; ++v) {
+      V value = Multiply(alpha, sum[r][v]);
+      const T* more = add == nullptr ? nullptr : add + r * s.add_row + v * lanes * s.add_col;
+      T* to = c + r * s.c_row + v * lanes;
+      if (v < kWide - 1 || last == lanes) {
+        if (more != nullptr) value = MultiplyAdd(beta, s.add_col == 0 ? hn::Set(d, *more) : hn::LoadU(d, more), value);
+        hn::StoreU(value, d, to);
+        continue;
+      }
+#if HWY_TARGET <= HWY_AVX2
+      if (more != nullptr) value = MultiplyAdd(beta, s.add_col == 0 ? hn::Set(d, *more) : hn::MaskedLoad(part, d, more), value);
+      hn::BlendedStore(value, part, d, to);
+#else
+      HWY_ALIGN T buffer[HWY_MAX_BYTES / sizeof(T)];
+      hn::Store(value, d, buffer);
+      for (int64_t l = 0; l < last; ++l) to[l] = more != nullptr ? s.beta * more[l * s.add_col] + buffer[l] : buffer[l];
+#endif
+    }
+  }
+}
+
+// Tiles of kTall rows, of which the last begins early enough to be whole. m >= kTall.
+template <class T, int kTall, int kWide>
+HWY_NOINLINE void StripTiles(const Strip<T>& s, int64_t j, int64_t last) {
+  for (int64_t i = 0; i < s.m; i += kTall) {
+    const int64_t first = HWY_MIN(i, s.m - kTall);
+    StripTile<T, kTall, kWide>(s, first, j, last, i - first);
+  }
+}
+
+// An element of C does not depend on m.
+template <class T>
+void MultiplyStrip(const Strip<T>& s) {
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
+  for (int64_t j = 0; j < s.n;) {
+    const int64_t left = s.n - j;
+    if constexpr (!KINDLING_FEW_TILES && hwy::IsFloat<T>()) {
+      // As many sums as there are registers for.
+#if HWY_TARGET <= HWY_AVX3
+      if (left > 3 * lanes && s.m >= kStripRows) {
+        StripTiles<T, kStripRows, 4>(s, j, HWY_MIN(lanes, left - 3 * lanes));
+        j += 4 * lanes;
+        continue;
+      }
+      if (left > 2 * lanes && left <= 3 * lanes && s.m >= 8) return StripTiles<T, 8, 3>(s, j, left - 2 * lanes);
+#endif
+      if (left > lanes && s.m >= kStripRows) {
+        StripTiles<T, kStripRows, 2>(s, j, HWY_MIN(lanes, left - lanes));
+        j += 2 * lanes;
+        continue;
+      }
+    }
+    const int64_t last = HWY_MIN(lanes, left);
+    int64_t i = 0;
+    // Eight sums hide the latency of a multiply-add; small binaries have one tile less.
+    for (; !KINDLING_FEW_TILES && i + 8 <= s.m; i += 8) StripTile<T, 8, 1>(s, i, j, last);
+    for (; i + 4 <= s.m; i += 4) StripTile<T, 4, 1>(s, i, j, last);
+    if (s.m - i == 3) StripTile<T, 3, 1>(s, i, j, last);
+    if (s.m - i == 2) StripTile<T, 2, 1>(s, i, j, last);
+    if (s.m - i == 1) StripTile<T, 1, 1>(s, i, j, last);
+    j += lanes;
   }
 }
 

@@ -134,7 +134,7 @@ class StepProduct {
     g_.c_row = n;
   }
   void operator()(int64_t m, const void* a, void* c, const void* add, int64_t add_row) const {
-    if (packed_.has_value()) return packed_->multiply(m, a, packed_->k(), c, packed_->n(), add, add_row);
+    if (packed_.has_value()) return packed_->multiply(m, {a, packed_->k()}, c, packed_->n(), add, add_row);
     matrix::Gemm g = g_;
     g.m = m;
     g.a.data = a;
