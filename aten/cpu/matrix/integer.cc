@@ -378,6 +378,7 @@ struct IntegerWeights::State {
 bool integers_by_onednn() {
   return false;
 }
+bool multiply_signed_bytes(int64_t, int64_t, int64_t, const Operand&, const Operand&, int32_t*) { return false; }
 #endif
 
 IntegerWeights::IntegerWeights(const Convolution& shape, std::shared_ptr<const int8_t> weight,

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "aten/cpu/matrix/convolution.h"
+#include "aten/cpu/matrix/gemm.h"
 
 // Convolutions and matrix products of bytes with signed bytes. Sums are exact in 32 bits, beyond which they wrap:
 // oneDNN computes them where the processor adds products of bytes without saturation between (AVX-512 VNNI), else
@@ -55,6 +56,10 @@ class IntegerWeights {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// c[m, n], dense, = a[m, k] b[k, n] of signed bytes, with sums in 32 bits, beyond which they wrap. False, and nothing is
+/// done, where oneDNN has no such product here or a matrix has no dense rows or columns.
+bool multiply_signed_bytes(int64_t m, int64_t n, int64_t k, const Operand& a, const Operand& b, int32_t* c);
 
 /// Whether oneDNN computes the sums here.
 bool integers_by_onednn();

@@ -9,12 +9,6 @@
 namespace at::matrix::internal {
 namespace {
 
-// Rows (or, for a transposed matrix, columns) lie `ld` apart and are dense within.
-bool is_row_major(int64_t row, int64_t col, int64_t rows, int64_t cols) {
-  return (col == 1 || cols == 1) && (row >= cols || rows == 1);
-}
-int64_t leading(int64_t stride, int64_t count, int64_t inner) { return count == 1 || stride < inner ? inner : stride; }
-
 const char* refusal(const Gemm& g) {
   if (g.type != Type::kFloat32 && g.type != Type::kBFloat16) return "only float32 and bfloat16";
   if (g.type == Type::kBFloat16 && !onednn_has_bfloat16()) return "the processor has no AVX-512 for bfloat16";

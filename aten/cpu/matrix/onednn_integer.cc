@@ -11,6 +11,7 @@
 #include "aten/cpu/matrix/integer_internal.h"
 #include "aten/cpu/matrix/internal.h"
 #include "aten/cpu/matrix/onednn_primitives.h"
+#include "c10/parallel/parallel.h"
 
 namespace at::matrix {
 
@@ -19,6 +20,21 @@ bool integers_by_onednn() {
   static const bool exact =
       (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core_vnni) == dnnl_cpu_isa_avx512_core_vnni;
   return exact && cpu::isa() == cpu::Isa::kAvx512;
+}
+
+bool multiply_signed_bytes(int64_t m, int64_t n, int64_t k, const Operand& a, const Operand& b, int32_t* c) {
+  if (!integers_by_onednn() || m < 2 || n < 2 || k < 1) return false;
+  const bool a_rows = internal::is_row_major(a.row, a.col, m, k), b_rows = internal::is_row_major(b.row, b.col, k, n);
+  if (!a_rows && !internal::is_row_major(a.col, a.row, k, m)) return false;
+  if (!b_rows && !internal::is_row_major(b.col, b.row, n, k)) return false;
+  const at::internal::ThreadLease lease;
+  const int32_t nothing = 0;
+  const dnnl_status_t status = dnnl_gemm_s8s8s32(
+      a_rows ? 'N' : 'T', b_rows ? 'N' : 'T', 'F', m, n, k, 1.0f, static_cast<const int8_t*>(a.data),
+      a_rows ? internal::leading(a.row, m, k) : internal::leading(a.col, k, m), 0, static_cast<const int8_t*>(b.data),
+      b_rows ? internal::leading(b.row, k, n) : internal::leading(b.col, n, k), 0, 0.0f, c, n, &nothing);
+  internal::onednn_check(status, "product of signed bytes");
+  return true;
 }
 
 namespace internal {

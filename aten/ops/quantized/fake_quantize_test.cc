@@ -161,11 +161,33 @@ TEST(IntegerProducts, AreExact) {
   Tensor out = blank({2, 2}, at::kInt);
   at::_int_mm_out(out, a.t().contiguous().t(), b);
   EXPECT_EQ(values(out), values(c));
+  // Sizes of whole vectors and not, both factors by rows and by columns; every sum is of 70 terms of up to 2^14.
+  constexpr int64_t kRows = 33, kDepth = 70, kColumns = 50;
+  Numbers left, right, sums;
+  for (int64_t i = 0; i < kRows * kDepth; ++i) left.push_back(i % 7 == 0 ? -128 : static_cast<double>(i * 89 % 256 - 128));
+  for (int64_t i = 0; i < kDepth * kColumns; ++i) right.push_back(i % 5 == 0 ? -128 : static_cast<double>(i * 57 % 256 - 128));
+  for (int64_t i = 0; i < kRows; ++i) {
+    for (int64_t j = 0; j < kColumns; ++j) {
+      double sum = 0;
+      for (int64_t k = 0; k < kDepth; ++k) sum += left[static_cast<size_t>(i * kDepth + k)] * right[static_cast<size_t>(k * kColumns + j)];
+      sums.push_back(sum);
+    }
+  }
+  const Tensor first = tensor_of(left, {kRows, kDepth}, at::kChar), second = tensor_of(right, {kDepth, kColumns}, at::kChar);
+  for (const Tensor& l : {first, first.t().contiguous().t()}) {
+    for (const Tensor& r : {second, second.t().contiguous().t()}) EXPECT_EQ(values(at::_int_mm(l, r)), sums);
+  }
+  Numbers apart;
+  for (const double v : left) apart.insert(apart.end(), {v, 9});
+  EXPECT_EQ(values(at::_int_mm(tensor_of(apart, {kRows, kDepth, 2}, at::kChar).select(2, 0), second)), sums);
 
   const Tensor x = tensor_of({1, 2, -1, 0.5}, {2, 2});
   expect_close(
       at::_weight_int8pack_mm(x, tensor_of({3, 4, 5, -6, 1, 1}, {3, 2}, at::kChar), tensor_of({0.5, 1, 2}, {3})),
       Numbers{5.5, -7, 6, -0.5, -8, -1}, 1e-6);
+  // Several rows, more than a few of them at a time.
+  const Tensor rows = at::to(first, at::kFloat);
+  expect_close(at::_weight_int8pack_mm(rows, second.t(), tensor_of({1}, {kColumns})), sums, 1e-6);
   const Tensor q = tensor_of({0, 15, 8, 7}, {2, 32}, at::kInt), parameters = tensor_of({0.5, 1, 2, -1}, {1, 2, 2});
   const Tensor ones = tensor_of({1}, {1, 32});
   expect_close(at::_weight_int4pack_mm_for_cpu(ones, at::_convert_weight_to_int4pack_for_cpu(q, 1), 32, parameters),

@@ -6,8 +6,10 @@
 
 #include "aten/core/structured.h"
 #include "aten/core/tensor.h"
+#include "aten/cpu/cast.h"
 #include "aten/cpu/matrix/gemm.h"
 #include "aten/cpu/matrix/integer.h"
+#include "aten/cpu/matrix/packed.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
@@ -103,26 +105,34 @@ uint8_t nibble(const uint8_t* row, int64_t column) {
 // self * weight^T in float32. write(first, last, to) gives rows of the weight, a few at a time: the caches hold them.
 template <class Write>
 Tensor weight_only_product(const Tensor& self, int64_t rows, const Write& write) {
-  constexpr int64_t kRows = 64;
+  constexpr int64_t kRows = 64, kWorthACopy = 8;
   const Tensor x = dense(self, kFloat);
-  const int64_t depth = x.size(1);
-  const Tensor product = empty_contiguous({x.size(0), rows}, kFloat);
-  if (product.numel() == 0) return product;
+  const int64_t count = x.size(0), depth = x.size(1);
+  const Tensor turned = empty_contiguous({rows, count}, kFloat);
+  if (turned.numel() == 0) return at::t(turned);
+  const matrix::Operand right{x.const_data_ptr(), 1, depth};
+  std::optional<matrix::PackedMatrix> packed;
+  if (count >= kWorthACopy && depth > 0) packed.emplace(matrix::Type::kFloat32, count, depth, right);
   at::parallel_for(0, at::divup(rows, kRows), 1, [&](int64_t begin, int64_t end) {
     std::vector<float> weight(static_cast<size_t>(std::min(rows, kRows) * depth));
     for (int64_t first = begin * kRows; first < std::min(rows, end * kRows); first += kRows) {
       const int64_t last = std::min(rows, first + kRows);
       write(first, last, weight.data());
+      float* const to = turned.data_ptr<float>() + first * count;
+      if (packed.has_value()) {
+        packed->multiply(last - first, {weight.data(), depth}, to, count, nullptr, 0);
+        continue;
+      }
       matrix::Gemm g;
-      g.m = x.size(0), g.n = last - first, g.k = depth;
-      g.a = {x.const_data_ptr(), depth, 1};
-      g.b = {weight.data(), 1, depth};
-      g.c = product.data_ptr<float>() + first;
-      g.c_row = rows;
+      g.m = last - first, g.n = count, g.k = depth;
+      g.a = {weight.data(), depth, 1};
+      g.b = right;
+      g.c = to;
+      g.c_row = count;
       matrix::gemm(g);
     }
   });
-  return product;
+  return at::t(turned);
 }
 
 // Offsets that end the groups, which never go back.
@@ -158,6 +168,11 @@ TensorSpec _int_mm_meta(const Tensor& self, const Tensor& mat2) {
 
 void _int_mm_cpu(const Tensor& self, const Tensor& mat2, Tensor& out) {
   const int64_t rows = self.size(0), depth = self.size(1);
+  DenseOut to(out);
+  if (matrix::multiply_signed_bytes(rows, mat2.size(1), depth, {self.const_data_ptr(), self.stride(0), self.stride(1)},
+                                    {mat2.const_data_ptr(), mat2.stride(0), mat2.stride(1)}, to.data<int32_t>())) {
+    return to.commit();
+  }
   const Tensor from = dense(self), weight = dense(at::t(mat2));
   // The first factor as bytes around 128.
   const Tensor bytes = empty_contiguous(from.sizes(), kByte);
@@ -172,7 +187,6 @@ void _int_mm_cpu(const Tensor& self, const Tensor& mat2, Tensor& out) {
   shape.out_channels = mat2.size(1);
   const matrix::IntegerWeights weights(
       shape, std::shared_ptr<const int8_t>(weight.data_ptr<int8_t>(), [](const int8_t*) {}), {0});
-  DenseOut to(out);
   matrix::IntegerResult result;
   result.data = to.data<int32_t>();
   weights.multiply(rows, shifted, 128, result);
@@ -195,8 +209,9 @@ void _weight_int8pack_mm_cpu(const Tensor& self, const Tensor& mat2, const Tenso
   const Tensor weight = dense(mat2);
   const int64_t depth = weight.size(1);
   const int8_t* const from = weight.data_ptr<int8_t>();
+  const cpu::Conversion to_float = cpu::find_conversion(kFloat, kChar);
   const Tensor product = weight_only_product(self, weight.size(0), [&](int64_t first, int64_t last, float* to) {
-    std::copy(from + first * depth, from + last * depth, to);
+    cpu::convert(to_float, to, from + first * depth, (last - first) * depth);
   });
   at::copy_(out, at::mul(product, as_float(scales)));
 }
