@@ -41,20 +41,23 @@ OP_FAMILIES = [
     "view",
 ]
 
-def kd_op_family(name, kernels = None, aliases = [], brings = [], visibility = ["//visibility:public"]):
+def kd_op_family(name, kernels = None, aliases = [], brings = [], decomposes_into = [], visibility = ["//visibility:public"]):
     """The operators of aten/ops/<name>/ops.textproto.
 
     Makes the public target <name> (header aten/ops/<name>/ops.h, with doc comments), which links the kernels and passes on none of
     their headers; `calls` for kernels of families above, the same header without comments, so that a new one rebuilds the family
     and its users only; `headers`, those declarations without
     anything to link, for the family's own kernels; `registry`, which makes the operators callable by name; and `derivatives.cc` and
-    `forward.cc` for //autograd/derivatives, `autocast.cc` for //aten/autocast, `layers.cc` for //aten/ops:layers, `nested.cc` for //aten/nested.
+    `forward.cc` for //autograd/derivatives, `autocast.cc` for //aten/autocast, `layers.cc` for //aten/ops:layers, `nested.cc` for //aten/nested,
+    `boxed_decompositions.cc` and the target `decompositions` for //aten/decompositions.
 
     Args:
       name: the family, which is the folder's name.
       kernels: the target with the functions that the table names in at::native.
       aliases: the other families whose operators entries name in `alias_of`.
       brings: what programs that depend on the public target link beside the family.
+      decomposes_into: the families whose operators decompositions.cc calls, the functions that the table names as `decomposition`.
+        Nothing but //aten/decompositions links these: they may stand above the family.
       visibility: of the public target.
     """
     native.exports_files(["ops.textproto"], visibility = ["//visibility:public"])
@@ -66,16 +69,17 @@ def kd_op_family(name, kernels = None, aliases = [], brings = [], visibility = [
     native.genrule(
         name = "generate_ops",
         srcs = ["ops.textproto", "//docs:accuracy.md", "//docs:operator_dtypes.txt"],
-        outs = ["documented/ops.h", "bare/ops.h", "operators.h", "kernels.h", "ops.cc", "registry.cc", "derivatives.cc", "forward.cc", "autocast.cc", "layers.cc", "nested.cc", "examples.cc"],
+        outs = ["documented/ops.h", "bare/ops.h", "operators.h", "kernels.h", "ops.cc", "registry.cc", "derivatives.cc", "forward.cc", "autocast.cc", "layers.cc", "nested.cc", "decompositions.h", "boxed_decompositions.cc", "examples.cc"],
         cmd = "$(location //aten/codegen:generate) --table=$(location ops.textproto) --documented_functions=$(location documented/ops.h)" +
               " --functions=$(location bare/ops.h)" +
               " --evidence=$(location //docs:accuracy.md) --evidence=$(location //docs:operator_dtypes.txt)" +
               " --examples=$(location examples.cc)" +
               " --operator_declarations=$(location operators.h) --kernel_declarations=$(location kernels.h) --operators=$(location ops.cc)" +
               " --registry=$(location registry.cc) --derivatives=$(location derivatives.cc) --forward=$(location forward.cc)" +
-              " --autocast=$(location autocast.cc) --layers=$(location layers.cc) --nested=$(location nested.cc)",
+              " --autocast=$(location autocast.cc) --layers=$(location layers.cc) --nested=$(location nested.cc)" +
+              " --decomposition_declarations=$(location decompositions.h) --decompositions=$(location boxed_decompositions.cc)",
         tools = ["//aten/codegen:generate"],
-        visibility = ["//aten/autocast:__pkg__", "//aten/nested:__pkg__", "//aten/ops:__pkg__", "//autograd/derivatives:__pkg__", "//tests/examples:__pkg__"],
+        visibility = ["//aten/autocast:__pkg__", "//aten/decompositions:__pkg__", "//aten/nested:__pkg__", "//aten/ops:__pkg__", "//autograd/derivatives:__pkg__", "//tests/examples:__pkg__"],
     )
     kd_cc_library(
         name = "bare_ops",
@@ -130,6 +134,17 @@ def kd_op_family(name, kernels = None, aliases = [], brings = [], visibility = [
         alwayslink = True,
         visibility = visibility,
         deps = [":registration"],
+    )
+    kd_cc_library(
+        name = "decomposition_headers",
+        hdrs = ["decompositions.h"],
+        deps = ["//aten/core:tensor"],
+    )
+    kd_op_kernels(
+        name = "decompositions",
+        srcs = ["decompositions.cc"] if decomposes_into else [],
+        visibility = ["//aten/decompositions:__pkg__"],
+        deps = [":decomposition_headers", "//aten/ops/shared:decomposing"] + ["//aten/ops/" + family + ":calls" for family in decomposes_into],
     )
     kd_link_only(
         name = "brought",

@@ -193,9 +193,11 @@ TEST(Table, RulesForBatchesAutocastAndDistributedTensors) {
   EXPECT_TRUE(contains(problem("autocast { cuda: \"FP64\" }"), "autocast is the unknown policy 'FP64'"));
   EXPECT_TRUE(contains(problem("sharding: \"auto_split\""), "sharding is the unknown word 'auto_split'"));
   EXPECT_TRUE(contains(problem("decomposition: \"f(x)\""), "decomposition is 'f(x)', which is no function's name"));
-  EXPECT_TRUE(contains(
-      error_of("op { schema: \"f(Tensor x) -> Tensor\" kernel { key: COMPOSITE function: \"f\" } batch: \"b\" }"),
-      "never used"));
+  const std::string composed = "op { schema: \"f(Tensor x) -> Tensor\" kernel { key: COMPOSITE function: \"f\" } ";
+  EXPECT_TRUE(contains(error_of(composed + "batch: \"b\" }"), "never used"));
+  EXPECT_TRUE(contains(error_of(composed + "decomposition: \"g\" }"), "never used"));
+  // Beside a kernel for the CPU it is used.
+  table_of(composed + "kernel { key: CPU function: \"f_cpu\" } decomposition: \"g\" }");
   EXPECT_TRUE(contains(error_of("op { schema: \"f(Tensor x) -> Tensor\" kernel { key: CPU function: \"f\" } autocast { "
                                 "cuda: \"FP32_SET_OPT_DTYPE\" } }"),
                        "no argument 'dtype'"));
@@ -291,6 +293,67 @@ TEST(Emit, FormsWithKernelsOfTheirOwnHaveTheShapeRule) {
                        "static Tensor& put__meta(Tensor& self) {\n"
                        "  const TensorSpec spec = native::put_meta(self);\n"));
   EXPECT_TRUE(contains(text, ".cpu = &put__cpu, .meta = &put__meta"));
+}
+
+// The registry names a constant that only the leaf of decompositions has; the shape rule refuses bad arguments first.
+TEST(Emit, Decompositions) {
+  const Table table = table_of(R"pb(
+    op {
+      schema: "add(Tensor self, Tensor other) -> Tensor"
+      inplace { schema: "add_(Tensor(a!) self, Tensor other) -> Tensor(a!)" }
+      meta: "add_meta"
+      kernel { key: CPU function: "add_cpu" }
+      decomposition: "add"
+    }
+    op {
+      schema: "zero_(Tensor(a!) self) -> Tensor(a!)"
+      kernel { key: CPU function: "zero_cpu_" }
+      decomposition: "zero"
+    }
+    op {
+      schema: "draw.out(Tensor self, *, Tensor(a!) out, Tensor(b!) seed) -> (Tensor(a!), Tensor(b!))"
+      kernel { key: ANY function: "draw_out" }
+      decomposition: "draw"
+    }
+    op {
+      schema: "t(Tensor(a) self) -> Tensor(a)"
+      inplace { schema: "t_(Tensor(a!) self) -> Tensor(a!)" }
+      kernel { key: ANY function: "t" }
+      decomposition: "native::t"
+    }
+    op {
+      schema: "both(Tensor self) -> Tensor"
+      kernel { key: CPU function: "both" }
+      kernel { key: COMPOSITE function: "both" }
+      decomposition: "native::both"
+    }
+    op { schema: "plain(Tensor self) -> Tensor" kernel { key: CPU function: "plain" } }
+    op { schema: "later(Tensor self) -> Tensor" decomposition: "later" })pb");
+  const std::string declarations = emit_decomposition_declarations(table);
+  EXPECT_TRUE(contains(declarations,
+                       "namespace at::decompositions {\n\nTensor add(const Tensor& self, const Tensor& other);\n"
+                       "Tensor zero(const Tensor& self);\nstd::tuple<Tensor, Tensor> draw(const Tensor& self);\n\n}"));
+  const std::string constants = emit_decompositions(table);
+  EXPECT_TRUE(contains(constants, "TensorSpec add_meta(const Tensor&, const Tensor&);\nTensor t(const Tensor&);\n"
+                                  "Tensor both(const Tensor&, bool);\n"));
+  EXPECT_TRUE(contains(constants, "  native::add_meta(self, other);\n  return decompositions::add(self, other);\n"));
+  EXPECT_TRUE(contains(constants,
+                       "constinit const c10::TypedDecomposition<Tensor, const Tensor&, const Tensor&> add = "
+                       "boxing::decomposition_of(operators::add, add_parts);\n"));
+  EXPECT_TRUE(contains(constants, "Tensor zero__parts(const Tensor& self) {\n  return decompositions::zero(self);\n}"));
+  EXPECT_TRUE(contains(constants, "Tensor t_parts(const Tensor& self) {\n  return native::t(self);\n}"));
+  EXPECT_TRUE(contains(constants, "Tensor both_parts(const Tensor& self) {\n  return native::both(self, false);\n}"));
+  const std::string registry = emit_registry(table);
+  EXPECT_TRUE(contains(registry, "[[gnu::weak]] extern const c10::TypedDecomposition<Tensor, const Tensor&> zero_;\n"));
+  EXPECT_TRUE(contains(registry, "boxing::boxing_of(operators::add), &decomposition_constants::add},\n"));
+  EXPECT_TRUE(contains(registry, "boxing::boxing_of(operators::add_), &decomposition_constants::add},\n"));
+  // What changes sizes in place has no value to copy there, and what has no kernel none to decompose.
+  EXPECT_TRUE(contains(registry, "&operators::t_, boxing::boxing_of(operators::t_)},\n"));
+  EXPECT_TRUE(contains(registry, "&operators::plain, boxing::boxing_of(operators::plain)},\n"));
+  EXPECT_TRUE(contains(registry, "&operators::later, boxing::boxing_of(operators::later)},\n"));
+  EXPECT_FALSE(contains(constants + declarations, "later"));
+  const Table plain = table_of(R"(op { schema: "f(Tensor self) -> Tensor" kernel { key: CPU function: "f" } })");
+  EXPECT_EQ(emit_decompositions(plain), "");
 }
 
 // torch:: has functions that make tensors; what only writes into one that is given stays in at::.

@@ -31,6 +31,16 @@ std::string emit_autocast(const Table& table);
 std::string emit_layers(const Table& table);
 // nested.cc: the functions for nested tensors of operators that work element by element.
 std::string emit_nested(const Table& table);
+// decompositions.h: the functions in namespace at::decompositions that the table names, as their file has to define
+// them.
+std::string emit_decomposition_declarations(const Table& table);
+// boxed_decompositions.cc: a constant for each of them, which a stack can be handed to.
+std::string emit_decompositions(const Table& table);
+// The constant that the form's entry in the registry names, as `TypedDecomposition<...> id`; empty where it has none.
+struct DecompositionName {
+  std::string type, id;
+};
+DecompositionName decomposition_of(const Operator& op, const Variant& variant);
 // Whether autocast.cc has something for the operator.
 bool has_autocast_kernel(const Operator& op);
 // tensor_methods.inc: the declarations of all Tensor methods.

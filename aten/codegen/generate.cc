@@ -3,7 +3,7 @@
 //   generate --table=aten/ops/binary/ops.textproto [--functions=F] [--documented_functions=F]
 //   [--operator_declarations=F] [--kernel_declarations=F] [--operators=F]
 //            [--registry=F] [--derivatives=F] [--forward=F] [--autocast=F] [--layers=F]
-//            [--nested=F] [--examples=F] [--evidence=F ...]
+//            [--nested=F] [--decomposition_declarations=F] [--decompositions=F] [--examples=F] [--evidence=F ...]
 //   generate [--methods=F] [--factories=F] [--operator_families=F] [--documentation=F] [--facts=F] [--special=F]
 //            [--fft=F] [--linalg=F] [--meta_functions=F] --table=T1 --table=T2 ... [--evidence=F ...]
 //
@@ -79,6 +79,8 @@ int run(const std::vector<std::string>& arguments) {
       {"autocast", emit_autocast},
       {"layers", emit_layers},
       {"nested", emit_nested},
+      {"decomposition_declarations", emit_decomposition_declarations},
+      {"decompositions", emit_decompositions},
   };
   const std::map<std::string, std::function<std::string(const std::vector<Table>&)>> over_all{
       {"methods", emit_methods},

@@ -145,7 +145,9 @@ std::string rules_problem(const Operator& op) {
     return "element_wise is a fact of operators with kernels of backends that make tensors, not of views, lists or "
            "COMPOSITE ones";
   }
-  if (op.composite() && !(entry.batch().empty() && entry.decomposition().empty())) {
+  // Beside a kernel for the CPU modes see the operator, not what it is composed of.
+  const bool beside_cpu = op.main.kernels.size() == 2;
+  if (op.composite() && !(entry.batch().empty() && (entry.decomposition().empty() || beside_cpu))) {
     return "batch or decomposition of an operator that is COMPOSITE or an alias is never used";
   }
   if (entry.batch().find('(') != std::string::npos) {

@@ -368,6 +368,19 @@ struct BoxingOf<R(A...)> {
 
   static constexpr c10::TypedBoxing<R, A...> value{{signature_text<R(A...)>(), &from_stack}, &to_stack};
 };
+// A function that computes what an operator does from others, called with what is on the stack.
+template <class R, class... A>
+struct DecompositionOf {
+  static void from_stack(const c10::Decomposition& decomposition, Stack& stack) {
+    const auto& typed = static_cast<const c10::TypedDecomposition<R, A...>&>(decomposition);
+    apply_to_stack<R, A...>(decomposition.op, stack, std::index_sequence_for<A...>(), typed.function);
+  }
+};
+template <class R, class... A>
+constexpr c10::TypedDecomposition<R, A...> decomposition_of(const OperatorBase& op, R (*function)(A...)) {
+  return {{op, &DecompositionOf<R, A...>::from_stack}, function};
+}
+
 // From an operator object: boxing_of(operators::add_Tensor) needs no spelling of its type.
 template <class Signature>
 constexpr const c10::Boxing* boxing_of(const c10::Operator<Signature>&) {

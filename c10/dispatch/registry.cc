@@ -15,8 +15,8 @@ namespace c10 {
 // An operator that can be found by name. Its schema is parsed when somebody asks.
 class OperatorEntry {
  public:
-  OperatorEntry(std::string ns_name, const char* schema_text, OperatorBase* base)
-      : ns(std::move(ns_name)), text(schema_text), op(base), own_boxing(base->boxing) {}
+  OperatorEntry(std::string ns_name, const char* schema_text, OperatorBase* base, const Decomposition* parts)
+      : ns(std::move(ns_name)), text(schema_text), op(base), own_boxing(base->boxing), decomposition(parts) {}
 
   const FunctionSchema& schema() { return parsed().schema; }
   const Stack& defaults() { return parsed().defaults; }
@@ -27,6 +27,7 @@ class OperatorEntry {
   const char* text;
   OperatorBase* op;
   const Boxing* const own_boxing;  // that the operator came with; null where a kernel's, or a caller's, is what it has
+  const Decomposition* const decomposition;
   std::vector<at::Tag> tags;
 
  private:
@@ -191,9 +192,9 @@ Dispatcher& Dispatcher::singleton() {
 void Dispatcher::register_operators(std::string_view ns, const RegisteredOperator* operators, size_t count) {
   const std::lock_guard lock(state_->mutex);
   for (size_t i = 0; i < count; ++i) {
-    operators[i].op->boxing = operators[i].boxing;
-    state_->add(full_name(ns, operators[i].schema),
-                std::make_unique<OperatorEntry>(std::string(ns), operators[i].schema, operators[i].op));
+    const auto& [schema, op, boxing, decomposition] = operators[i];
+    op->boxing = boxing;
+    state_->add(full_name(ns, schema), std::make_unique<OperatorEntry>(std::string(ns), schema, op, decomposition));
   }
 }
 
@@ -208,7 +209,7 @@ RegistrationHandleRAII Dispatcher::define(std::string ns, std::string schema, st
   state_->check_is_new(name);  // before what lives as long as the program is made
   auto& text = state_->texts.emplace_back(OwnText{schema.substr(0, schema.find('(')), std::move(ns), std::move(schema)});
   auto* op = new UntypedOperator(text.name.c_str(), text.ns.c_str(), Kernels::kPerBackend, Differentiation::kNone, {});
-  auto entry = std::make_unique<OperatorEntry>(text.ns, text.schema.c_str(), op);
+  auto entry = std::make_unique<OperatorEntry>(text.ns, text.schema.c_str(), op, nullptr);
   entry->tags = std::move(tags);
   state_->add(name, std::move(entry));
   return RegistrationHandleRAII([this, name] {
@@ -328,6 +329,7 @@ std::vector<std::string> Dispatcher::findDanglingImpls() {
 
 const FunctionSchema& OperatorHandle::schema() const { return entry_->schema(); }
 OperatorBase& OperatorHandle::op() const { return *entry_->op; }
+const Decomposition* OperatorHandle::decomposition() const { return entry_->decomposition; }
 const std::vector<at::Tag>& OperatorHandle::getTags() const { return entry_->tags; }
 
 OperatorName OperatorHandle::operator_name() const {

@@ -42,11 +42,24 @@ enum class Tag {
 
 namespace c10 {
 
+/// What computes the same as an operator from others. The objects are constants of the leaf of decompositions, which
+/// registries name by weak symbols. One stands for all forms of an operator: aten/decompositions/decompose.h.
+struct Decomposition {
+  const OperatorBase& op;
+  // Replaces the arguments of `op`, without out= ones, by the results.
+  void (*from_stack)(const Decomposition& decomposition, Stack& stack);
+};
+template <class R, class... A>
+struct TypedDecomposition : Decomposition {
+  R (*function)(A...);
+};
+
 /// What makes an operator callable by name. The objects are constants of the registry leaves.
 struct RegisteredOperator {
   const char* schema;
   OperatorBase* op;
   const Boxing* boxing;
+  const Decomposition* decomposition = nullptr;
 };
 
 template <class Signature>
@@ -60,6 +73,8 @@ class OperatorHandle {
   bool hasSchema() const { return true; }
   OperatorName operator_name() const;
   OperatorBase& op() const;
+  /// Null where the operator's table names none, and in programs that do not link //aten/decompositions.
+  const Decomposition* decomposition() const;
   /// What the library that defined it said of it.
   const std::vector<at::Tag>& getTags() const;
   bool hasTag(at::Tag tag) const;
@@ -69,6 +84,8 @@ class OperatorHandle {
   /// Whether a call with that backend's key finds a function.
   bool hasComputedKernelForDispatchKey(DispatchKey key) const;
 
+  /// Appends the defaults of the arguments that are missing at the end; too many or too few throw TypeError.
+  void fill_defaults(Stack& stack) const;
   /// Replaces the arguments on the stack by the results. Arguments that are missing at the end take their defaults; too many
   /// or too few, and values of the wrong type, throw TypeError that names the operator and the argument.
   void callBoxed(Stack& stack) const;
@@ -87,7 +104,6 @@ class OperatorHandle {
 
  private:
   friend class Dispatcher;
-  void fill_defaults(Stack& stack) const;
   // Throws unless calls take `boxing`'s signature; makes it so where none is known yet.
   void use_signature(const Boxing& boxing) const;
   OperatorEntry* entry_;
