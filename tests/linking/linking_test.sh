@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Reads the symbols of programs that call one operator: add, and mm in a region of autocast.
-#   linking_test.sh PLAIN WITH_DERIVATIVES WITH_AUTOCAST WITH_SPARSE WITH_NESTED
+#   linking_test.sh PLAIN WITH_DERIVATIVES WITH_AUTOCAST WITH_SPARSE WITH_NESTED BY_NAME
 set -euo pipefail
 failed=0
 
@@ -18,6 +18,7 @@ expect_absent() {
 "$3"
 "$4"
 "$5"
+"$6"
 
 operators="$(nm -C "$1" | sed -n 's/.* [DdBb] at::operators:://p' | sort | tr '\n' ' ')"
 if [ "$operators" != "add_Tensor " ]; then
@@ -57,4 +58,10 @@ fi
 expect_absent "$5" 'at::native::(sum|linear|softmax)_nested\(|at::nested_kernels::(mul_Tensor|div_Tensor|neg)\('
 expect_absent "$1" '_sparse|SparseTensorImpl|_nested|NestedTensorImpl'
 expect_absent "$2" '_sparse|SparseTensorImpl|_nested|NestedTensorImpl'
+# Decompositions: on the link line, and none of a program that does not ask for one, though it knows their operators by name.
+if ! nm -C "$6" | grep -q ' at::operators::addcmul$'; then
+  echo "FAIL: $6 does not know the operators of the family"
+  failed=1
+fi
+expect_absent "$6" ' [BDRTbdrt] at::(decompositions|decomposition_constants)::'
 exit $failed
