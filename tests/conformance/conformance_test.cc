@@ -5,7 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "c10/dispatch/registry.h"
 #include "tests/conformance/case_set.h"
+#include "tests/conformance/core_operators.h"
 #include "tests/conformance/replay.h"
 
 namespace conformance {
@@ -53,6 +55,17 @@ std::vector<Recording> all_of(const CaseSet& set) {
   return all;
 }
 
+std::vector<Recording> decomposed(const CaseSet& set) {
+  std::vector<Recording> all;
+  for (const std::string& name : set.names()) {
+    const size_t dot = name.find('@');
+    const std::string overload = dot == std::string::npos ? "" : name.substr(dot + 1);
+    const auto op = c10::Dispatcher::singleton().findSchema("aten::" + name.substr(0, dot), overload);
+    if (op && is_decomposed(*op)) all.emplace_back(&set, name);
+  }
+  return all;
+}
+
 std::string test_name(const testing::TestParamInfo<Recording>& info) {
   std::string name = info.param.second;
   std::replace(name.begin(), name.end(), '@', '_');
@@ -95,6 +108,14 @@ TEST_P(OnTheCpu, Layouts) { replay([](Options& o) { o.layouts = true; }); }
 INSTANTIATE_TEST_SUITE_P(Nested, OnTheCpu, testing::ValuesIn(all_of(nested())), test_name);
 INSTANTIATE_TEST_SUITE_P(Quantized, OnTheCpu, testing::ValuesIn(all_of(quantized())), test_name);
 INSTANTIATE_TEST_SUITE_P(Sparse, OnTheCpu, testing::ValuesIn(all_of(sparse())), test_name);
+
+// In place of the kernels, where an operator has one.
+class Decompositions : public Conformance {};
+TEST_P(Decompositions, CallCoreOperators) { replay([](Options& o) { o.decompositions = true; }); }
+INSTANTIATE_TEST_SUITE_P(FirstFamilies, Decompositions, testing::ValuesIn(decomposed(first_families())), test_name);
+INSTANTIATE_TEST_SUITE_P(Newer, Decompositions, testing::ValuesIn(decomposed(newer())), test_name);
+INSTANTIATE_TEST_SUITE_P(Gradients, Decompositions, testing::ValuesIn(decomposed(gradients())), test_name);
+INSTANTIATE_TEST_SUITE_P(Shapes, Decompositions, testing::ValuesIn(decomposed(shapes())), test_name);
 
 TEST(ConformanceSet, HasAllOverloads) {
   EXPECT_EQ(first_families().names().size(), 345u);

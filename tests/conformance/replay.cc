@@ -16,6 +16,7 @@
 #include "c10/dispatch/registry.h"
 #include "tests/conformance/case_values.h"
 #include "tests/conformance/compare.h"
+#include "tests/conformance/core_operators.h"
 #include "tests/conformance/factors.h"
 #include "tests/conformance/needs_elements.h"
 #include "tests/conformance/recorder_errors.h"
@@ -210,6 +211,13 @@ std::optional<Ties> ties_of(const std::string& name, const OperatorHandle& op, c
 
 // Not all in-place and out= forms know sparse, quantized and nested tensors; those that do are recorded by themselves.
 bool is_plain(const Tensor& t) { return !t.is_quantized() && !t.is_nested() && t.layout() == c10::kStrided; }
+bool are_plain(const std::vector<IValue>& values) {
+  std::vector<IValue> all;
+  for (const IValue& v : values) flatten(v, all);
+  return std::all_of(all.begin(), all.end(), [](const IValue& v) {
+    return !v.isTensor() || !v.toTensor().defined() || is_plain(v.toTensor());
+  });
+}
 
 class Run {
  public:
@@ -241,12 +249,7 @@ class Run {
 
   bool is_plain_call() const {
     CaseValues values(blobs_, Layout::kRecorded, c10::kCPU);
-    const auto plain = [](const IValue& v) {
-      return !v.isTensor() || !v.toTensor().defined() || is_plain(v.toTensor());
-    };
-    std::vector<IValue> all;
-    for (const IValue& argument : arguments(values)) flatten(argument, all);
-    return std::all_of(all.begin(), all.end(), plain) && std::all_of(seen_.begin(), seen_.end(), plain);
+    return are_plain(arguments(values)) && are_plain(seen_);
   }
 
   // What the call gives, compared with nothing.
@@ -321,9 +324,16 @@ class Run {
   }
   bool is_on_meta() const { return options_.device.type() == c10::DeviceType::Meta; }
 
-  // A device has a generator and numbers of its own.
+  // A device has a generator and numbers of its own, and a decomposition draws others.
   bool draws_on_a_device() const {
-    return json_.contains("next_random") && options_.device.type() != c10::DeviceType::CPU;
+    return json_.contains("next_random") && (options_.device.type() != c10::DeviceType::CPU || options_.decompositions);
+  }
+
+  // Of tensors that are strided: those of other layouts have kernels of their own.
+  void decompose(c10::Stack& stack) const {
+    if (!are_plain(stack) || !is_decomposed(op_)) return op_.callBoxed(stack);
+    const at::NoGradGuard no_grad;
+    decompose_into_core(op_, stack);
   }
 
   c10::Stack arguments(CaseValues& values) const {
@@ -338,7 +348,7 @@ class Run {
       if (stack.back().isTensor() && stays_on_cpu(arguments[i].name()) && !is_on_meta()) {
         stack.back() = IValue(at::to(stack.back().toTensor(), c10::Device(c10::kCPU), c10::kLong));
       }
-      if (stack.back().isGenerator() && draws_on_a_device()) stack.back() = IValue();
+      if (stack.back().isGenerator() && draws_on_a_device() && !options_.decompositions) stack.back() = IValue();
       if (options_.device.type() != c10::DeviceType::CPU && arguments[i].shape().kind == TypeKind::DeviceObjType && stack.back().isNone()) {
         stack.back() = IValue(options_.device);
       }
@@ -435,7 +445,7 @@ class Run {
       run([&] {
         stack = args;
         seed_generator();
-        op_.callBoxed(stack);
+        options_.decompositions ? decompose(stack) : op_.callBoxed(stack);
       });
     } catch (const c10::NotImplementedError& e) {
       const std::string message = what(e);
@@ -466,7 +476,8 @@ class Run {
     }
     seen_.insert(seen_.end(), got.begin(), got.end());
     if (const auto outcome = changed_arguments(args, form, failure)) return *outcome;
-    if (!with_gradient || !options_.grad || !json_.contains("grad") || draws_on_a_device()) return Outcome::kPassed;
+    const bool compare = with_gradient && options_.grad && !options_.decompositions && !draws_on_a_device();
+    if (!compare || !json_.contains("grad")) return Outcome::kPassed;
     return gradients(got, args, inputs, form, failure);
   }
 
@@ -750,6 +761,7 @@ OperatorReport replay_operator(const CaseSet& set, const std::string& name, cons
       report.skip_reason = "no such operator";
       return report;
     }
+    if (options.decompositions && !is_decomposed(*handle)) return report;
     for (size_t i = 0; i < cases.size(); ++i) {
       CaseFailure failure;
       Outcome outcome;

@@ -23,6 +23,9 @@ struct Options {
   // Each case also with tensors on meta, which have no elements: all results have the sizes, strides and dtypes that
   // the CPU gives. Those of needs_elements.h may refuse.
   bool meta = false;
+  // Only cases of operators that have a decomposition, which runs in place of the kernel and calls nothing but core
+  // operators; results are compared, gradients are not. Operators without one have no cases.
+  bool decompositions = false;
   c10::Device device = c10::Device(c10::DeviceType::CPU);
   // Runs a recorded call and its backward pass, if set. It may run each several times; what the last run gave is compared.
   std::function<void(const std::function<void()>&)> runner;
