@@ -59,7 +59,7 @@ expect_absent "$5" 'at::native::(sum|linear|softmax)_nested\(|at::nested_kernels
 expect_absent "$1" '_sparse|SparseTensorImpl|_nested|NestedTensorImpl'
 expect_absent "$2" '_sparse|SparseTensorImpl|_nested|NestedTensorImpl'
 # Decompositions: on the link line, and none of a program that does not ask for one, though it knows their operators by name.
-if ! nm -C "$6" | grep -q ' at::operators::addcmul$'; then
+if [ "$(nm -C "$6" | grep -c ' at::operators::addcmul$')" -ne 1 ]; then
   echo "FAIL: $6 does not know the operators of the family"
   failed=1
 fi
