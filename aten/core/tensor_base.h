@@ -143,6 +143,8 @@ class TensorBase {
   // --- data ---
   bool has_storage() const { return defined() && impl_->has_storage(); }
   Storage storage() const { return Storage(impl().storage()); }
+  // Moves the storage to memory that processes forked later share (aten/extension/storage_utils.h, which must be linked).
+  void share_memory_();
   bool is_alias_of(const TensorBase& other) const {
     return impl().storage() && impl().storage() == other.impl().storage();
   }

@@ -81,6 +81,7 @@ class StorageImpl : public intrusive_ptr_target {
   // Puts `data` in place of what is held and returns the old owner (memory of our own is freed: a null pointer then).
   DataPtr set_data_ptr(DataPtr data);
   void set_nbytes(size_t nbytes) { nbytes_ = nbytes; }
+  void set_resizable(bool resizable) { resizable_ = resizable; }
 
   // Changes the size, keeping the first min(old, new) bytes: memory comes from the storage's allocator, and on devices
   // Allocator::copy_data copies. Throws Error where the storage is not resizable; it is unchanged then.

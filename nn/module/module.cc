@@ -301,6 +301,15 @@ Module& Module::to_empty(c10::Device device, bool recurse) {
   return *this;
 }
 
+Module& Module::share_memory() {
+  for (at::Tensor& t : parameters()) {
+    t.share_memory_();
+    if (t.grad().defined()) t.mutable_grad().share_memory_();
+  }
+  for (at::Tensor& t : buffers()) t.share_memory_();
+  return *this;
+}
+
 Module& Module::descend(const std::string& path) const {
   const Module* at = this;
   for (size_t begin = 0; begin < path.size();) {

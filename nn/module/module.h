@@ -144,6 +144,8 @@ class Module : public std::enable_shared_from_this<Module> {
   // Gives parameters and buffers (those of the modules below too, if `recurse`) fresh memory on `device`, of undefined
   // content: how a module made on the meta device gets real tensors.
   Module& to_empty(c10::Device device, bool recurse = true);
+  // Moves parameters, their gradients and buffers to memory that processes forked later share, as Tensor::share_memory_ does.
+  Module& share_memory();
 
   // Clears the gradients of all parameters: to no tensor at all, or to zero.
   virtual void zero_grad(bool set_to_none = true);

@@ -5,6 +5,7 @@
 #include <ATen/MapAllocator.h>
 #include <ATen/OpaqueTensorImpl.h>
 #include <ATen/ParallelFuture.h>
+#include <ATen/StorageUtils.h>
 #include <ATen/ThreadLocalState.h>
 #include <ATen/core/DistributionsHelper.h>
 #include <ATen/core/TransformationHelper.h>
@@ -29,13 +30,16 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <torch/csrc/autograd/utils/error_messages.h>
 #include <torch/csrc/autograd/utils/grad_layout_contract.h>
 #include <torch/csrc/autograd/utils/lambda_post_hook.h>
 #include <torch/csrc/autograd/utils/warnings.h>
 #include <torch/torch.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cstring>
 #include <fstream>
 #include <thread>
 
@@ -189,6 +193,56 @@ TEST(KernelNames, DrawsAreTheOperators) {
             "bernoulli_ expects p to be in [0, 1], but got p=1.5");
   EXPECT_TRUE((std::is_same_v<at::dist_acctype<c10::Half>, float>));
   EXPECT_EQ(at::transformation::uniform_int_from_to<int>(uint32_t{17}, 5, -2), 0);
+}
+
+TEST(KernelNames, StoragesInSharedMemory) {
+  torch::Tensor counts = torch::arange(6).view({2, 3});
+  const torch::Tensor row = counts[1];
+  EXPECT_FALSE(at::is_shared(counts));
+  counts.share_memory_();
+  EXPECT_TRUE(at::is_shared(counts));
+  EXPECT_TRUE(at::is_shared(row));  // its storage is the same
+  EXPECT_TRUE(torch::equal(row, torch::tensor({3, 4, 5})));
+  const void* data = counts.data_ptr();
+  at::share_memory_(counts);
+  EXPECT_EQ(counts.data_ptr(), data);
+  EXPECT_EQ(message_of([&] { counts.resize_({100}); }), "Trying to resize storage that is not resizable");
+  const pid_t child = fork();
+  if (child == 0) {
+    row.data_ptr<int64_t>()[2] = 70;
+    _exit(0);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(counts[1][2].item<int64_t>(), 70);
+
+  torch::Tensor none = torch::zeros({0});
+  none.share_memory_();
+  EXPECT_EQ(none.numel(), 0);
+  torch::Tensor meta = torch::zeros({2}, torch::kMeta), undefined, sparse = torch::eye(2).to_sparse();
+  EXPECT_EQ(message_of([&] { meta.share_memory_(); }), "share_memory_: tensors on meta cannot be moved to shared memory");
+  EXPECT_EQ(message_of([&] { undefined.share_memory_(); }), "share_memory_: expected a defined tensor");
+  EXPECT_EQ(message_of([&] { sparse.share_memory_(); }),
+            "share_memory_: expected a tensor with a storage, but the layout is Sparse");
+
+  c10::Storage storage(at::new_shm_fd_storage(16)), other(c10::Storage::use_byte_size_t(), 16);
+  EXPECT_EQ(static_cast<const char*>(storage.data())[15], 0);
+  EXPECT_FALSE(storage.resizable());
+  std::memset(other.mutable_data(), 7, 16);
+  at::storage_copy(storage, other);
+  EXPECT_EQ(static_cast<const char*>(storage.data())[15], 7);
+  c10::Storage small(c10::Storage::use_byte_size_t(), 8);
+  EXPECT_EQ(message_of([&] { at::storage_copy(small, storage); }),
+            "storage_copy: expected storages of the same size, but got 8 and 16 bytes");
+
+  torch::nn::Sequential net(torch::nn::Linear(2, 3), torch::nn::BatchNorm1d(3));
+  net->forward(torch::ones({4, 2})).sum().backward();
+  const torch::Tensor weight = net[0]->as<torch::nn::Linear>()->weight, before = weight.detach().clone();
+  net->share_memory();
+  for (const torch::Tensor& t : net->parameters()) EXPECT_TRUE(at::is_shared(t) && at::is_shared(t.grad()));
+  for (const torch::Tensor& t : net->buffers()) EXPECT_TRUE(at::is_shared(t));
+  EXPECT_TRUE(torch::equal(weight, before));
 }
 
 TEST(KernelNames, MappedFiles) {
