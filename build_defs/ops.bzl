@@ -41,7 +41,7 @@ OP_FAMILIES = [
     "view",
 ]
 
-def kd_op_family(name, kernels = None, aliases = [], brings = [], decomposes_into = [], visibility = ["//visibility:public"]):
+def kd_op_family(name, kernels = None, aliases = [], brings = [], decomposes_into = [], any_layout = False, visibility = ["//visibility:public"]):
     """The operators of aten/ops/<name>/ops.textproto.
 
     Makes the public target <name> (header aten/ops/<name>/ops.h, with doc comments), which links the kernels and passes on none of
@@ -58,6 +58,7 @@ def kd_op_family(name, kernels = None, aliases = [], brings = [], decomposes_int
       brings: what programs that depend on the public target link beside the family.
       decomposes_into: the families whose operators decompositions.cc calls, the functions that the table names as `decomposition`.
         Nothing but //aten/decompositions links these: they may stand above the family.
+      any_layout: whether an entry says calls_functional.
       visibility: of the public target.
     """
     native.exports_files(["ops.textproto"], visibility = ["//visibility:public"])
@@ -105,7 +106,7 @@ def kd_op_family(name, kernels = None, aliases = [], brings = [], decomposes_int
         name = "implementation",
         srcs = ["ops.cc"],
         deps = [":headers", ":kernel_headers", "//aten/core:structured"] + ["//aten/ops/" + family + ":calls" for family in aliases] +
-               ([kernels] if kernels else []) + (["//aten/ops/copy:calls"] if name != "copy" else []),
+               (["//aten/core:structured_layouts"] if any_layout else []) + ([kernels] if kernels else []) + (["//aten/ops/copy:calls"] if name != "copy" else []),
     )
     kd_link_only(
         name = "linked",

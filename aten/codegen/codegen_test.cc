@@ -621,6 +621,34 @@ TEST(Emit, FunctionalFormsOfInPlaceOperatorsChangeACopy) {
   EXPECT_TRUE(contains(error_of("op { schema: \"f(Tensor x) -> Tensor\" copy_of: \"f_\" }"), "not in this table"));
 }
 
+TEST(Emit, OutFormsMayCallTheFunctionalForm) {
+  const std::string form =
+      R"pb(out { schema: "f.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)" calls_functional: true })pb";
+  const std::string text = emit_operators(table_of(
+      "op { schema: \"f(Tensor x) -> Tensor\" kernel { key: SPARSE_CPU function: \"f_sparse\" }" + form + "}" + R"pb(
+        op {
+          schema: "g(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+                  "bool? pin_memory=None) -> Tensor"
+          kernel { key: ANY function: "g" }
+          nondifferentiable: true
+          out { schema: "g.out(int[] size, *, Tensor(a!) out) -> Tensor(a!)" calls_functional: true }
+        })pb"));
+  EXPECT_TRUE(contains(text, "  return structured::assign_out_of_any_layout(\"f\", out, operators::f(x));\n"));
+  EXPECT_TRUE(contains(
+      text, "structured::assign_out_of_any_layout(\"g\", out, operators::g.call_by_options(size, out.options()));"));
+  EXPECT_TRUE(contains(text,
+                       "f_out{\"f.out\", \"demo\",\n    c10::Kernels::kComposite, c10::Differentiation::kRefuse, "
+                       "{.cpu = &f_out_call, .cuda = &f_out_call, .meta = &f_out_call, "));
+  EXPECT_TRUE(
+      contains(error_of("op { schema: \"f(Tensor x) -> Tensor\" out { schema: \"f.out(Tensor x, *, Tensor(a!) out) -> "
+                        "Tensor(a!)\" calls_functional: true kernel { key: CPU function: \"f\" } } }"),
+               "calls_functional of a form with a kernel of its own"));
+  EXPECT_TRUE(contains(
+      error_of("op { schema: \"f(Tensor x) -> (Tensor, Tensor)\" out { schema: \"f.out(Tensor x, *, Tensor(a!) "
+               "out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))\" calls_functional: true } }"),
+      "operators that return one tensor"));
+}
+
 TEST(Emit, CopiesOfViewsCloneWhatTheViewGives) {
   const std::string text = emit_operators(table_of(R"pb(
     op { schema: "t(Tensor(a) self) -> Tensor(a)" kernel { key: ANY function: "t" } }

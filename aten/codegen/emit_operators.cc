@@ -237,6 +237,7 @@ class OperatorEmitter {
                   {"call", call},
                   {"outs", result_of_moves(outs)},
                   {"return", returns ? "return " : ""}};
+    if (variant.calls_functional) values["form"] = "out_of_any_layout";
     if (outs.size() == 1) return print("  $return$structured::assign_$form$($name$, $outs$, $call$);\n", values);
     // All are checked before one is written.
     std::string checks;
@@ -249,6 +250,18 @@ class OperatorEmitter {
     }
     const std::string body = print("  const auto results = $call$;\n", values) + checks + copies;
     return returns ? body + print("  return $outs$;\n", values) : body;
+  }
+
+  // A call of an operator's object. A factory goes by the device it is asked for, also where one function serves all: a
+  // plug-in may have its own.
+  static std::string call_of_object(const Variant& variant, const std::string& arguments) {
+    Values values{{"id", variant.identifier()}, {"arguments", arguments}};
+    const auto& params = variant.signature.params;
+    const auto factory =
+        std::find_if(params.begin(), params.end(), [](const Param& p) { return p.is_options && p.carries_keys; });
+    return print(
+        factory == params.end() ? "operators::$id$($arguments$)" : "operators::$id$.call_by_options($arguments$)",
+        values);
   }
 
   // A kernel of its own that writes into its arguments: counts the change.
@@ -283,6 +296,11 @@ class OperatorEmitter {
 
   Slots slots_of(const Variant& variant) {
     Slots slots;
+    if (variant.calls_functional) {
+      adapter(variant, "_call", assign_from(variant, call_of_object(op_.main, main_arguments(variant))));
+      slots.fill("&" + variant.identifier() + "_call", "kComposite");
+      return slots;
+    }
     if (op_.alias() && variant.kernels.empty()) {
       const char* suffix = variant.form == Form::kOut ? "_outf(" : variant.form == Form::kInplace ? "_(" : "(";
       adapter(variant, "_alias",
@@ -411,15 +429,14 @@ class OperatorEmitter {
   void emit_function(const Variant& variant, Values values) {
     const Signature& signature = variant.signature;
     const bool is_out = variant.form == Form::kOut;
-    values["call"] = print("operators::$id$($arguments$)", values);
+    values["call"] = call_of_object(variant, signature.arguments());
     for (const Param& param : signature.params) {
       if (!(param.is_options && param.carries_keys)) continue;
-      // A factory goes by the device it is asked for, also where one function serves all: a plug-in may have its own.
       values["options"] = param.name;
       values["call"] = print(
           "C10_LIKELY(c10::detail::is_plain($options$))\n"
           "             ? operators::$id$.call(c10::DispatchKeySet(c10::DispatchKey::CPU).raw(), $arguments$)\n"
-          "             : operators::$id$.call_by_options($arguments$)",
+          "             : $call$",
           values);
     }
     values["function"] = is_out ? op_.main.schema.name() + "_outf" : variant.schema.name();
@@ -579,8 +596,13 @@ std::string emit_kernel_declarations(const Table& table) {
 std::string emit_operators(const Table& table) {
   std::string out = file_header(table);
   out += "#include \"aten/ops/" + table.family + "/ops.h\"\n\n";
+  const bool any_layout = std::any_of(table.operators.begin(), table.operators.end(), [](const Operator& op) {
+    return op.out.has_value() && op.out->calls_functional;
+  });
   out +=
-      "#include <array>\n#include <utility>\n\n#include \"aten/core/empty.h\"\n#include \"aten/core/structured.h\"\n"
+      "#include <array>\n#include <utility>\n\n#include \"aten/core/empty.h\"\n#include \"aten/core/structured" +
+      std::string(any_layout ? "_layouts" : "") +
+      ".h\"\n"
       "#include \"aten/core/tensor.h\"\n#include \"c10/core/compute_dispatch_key.h\"\n"
       "#include \"c10/dispatch/more_kernels.h\"\n";
   std::set<std::string> included{table.family + "/kernels", table.family + "/operators"};

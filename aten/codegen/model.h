@@ -42,6 +42,7 @@ struct Variant {
   bool function = false;  // at::name; all have it but those whose method is a hand-written member
   bool method = false;
   bool nondifferentiable = false;
+  bool calls_functional = false;
   std::vector<Kernel> kernels;  // its own ones, of strided tensors
   std::vector<Kernel> layout_kernels;  // and of other layouts
 

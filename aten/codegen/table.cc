@@ -114,6 +114,19 @@ bool is_one_of(const std::string& word, std::initializer_list<const char*> words
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
+// What is wrong with a form that calls the functional one.
+std::string call_problem(const Variant& main, const Variant& variant) {
+  if (!variant.calls_functional) return "";
+  if (!variant.kernels.empty() || !variant.layout_kernels.empty())
+    return "calls_functional of a form with a kernel of its own";
+  const auto& results = main.schema.returns();
+  const bool one_tensor = results.size() == 1 && is_tensor_like(results[0].shape()) && !results[0].shape().list;
+  if (variant.form != Form::kOut || main.form != Form::kFunctional || !one_tensor) {
+    return "calls_functional is a fact of out= forms of operators that return one tensor";
+  }
+  return "";
+}
+
 // What is wrong with a rule that is a word, which begins with auto_, or the name of a function.
 std::string rule_problem(const char* field, const std::string& rule, std::initializer_list<const char*> words) {
   if (rule.empty() || is_one_of(rule, words)) return "";
@@ -379,7 +392,10 @@ std::optional<Table> read_table(const std::string& family, const std::string& te
       variant.function = true;
       variant.method = entry.method();
       variant.nondifferentiable = entry.nondifferentiable();
+      variant.calls_functional = entry.calls_functional();
       Reader::assign(entry.kernel(), &variant);
+      if (const std::string problem = call_problem(main, variant); !problem.empty())
+        return reader.fail(entry.schema(), problem);
       *out = std::move(variant);
       return true;
     };

@@ -242,6 +242,27 @@ Three lstm_data(const Tensor& data, const Tensor& batch_sizes, const std::vector
       run_packed("quantized_lstm", data, batch_sizes, states, params, num_layers, dropout, train, bidirectional);
   return {result, states[0], states[1]};
 }
+// Weights as tensors, which programs of another age hold.
+[[noreturn]] void refuse_tensors(const char* op) {
+  TORCH_CHECK(false, op, ": weights as a list of tensors are no longer supported, give packed ones (CellParamsBase)");
+}
+Three lstm_input_legacy(const Tensor&, const std::vector<Tensor>&, const std::vector<Tensor>&, bool, int64_t, double,
+                        bool, bool, bool, std::optional<ScalarType>, bool) {
+  refuse_tensors("quantized_lstm");
+}
+Three lstm_data_legacy(const Tensor&, const Tensor&, const std::vector<Tensor>&, const std::vector<Tensor>&, bool,
+                       int64_t, double, bool, bool, std::optional<ScalarType>, bool) {
+  refuse_tensors("quantized_lstm");
+}
+Two gru_input_legacy(const Tensor&, const Tensor&, const std::vector<Tensor>&, bool, int64_t, double, bool, bool,
+                     bool) {
+  refuse_tensors("quantized_gru");
+}
+Two gru_data_legacy(const Tensor&, const Tensor&, const Tensor&, const std::vector<Tensor>&, bool, int64_t, double,
+                    bool, bool) {
+  refuse_tensors("quantized_gru");
+}
+
 Two gru_input(const Tensor& input, const Tensor& hx, const std::vector<Params>& params, bool, int64_t num_layers,
               double dropout, bool train, bool bidirectional, bool batch_first) {
   std::vector<Tensor> states{hx};
@@ -296,6 +317,17 @@ TORCH_LIBRARY_FRAGMENT(aten, m) {
   m.def("quantized_gru.data(Tensor data, Tensor batch_sizes, Tensor hx, " + params + ", " + layers +
             ") -> (Tensor, Tensor)",
         &gru_data);
+  m.def("quantized_lstm.input_legacy(Tensor input, Tensor[] hx, Tensor[] params, " + layers + ", bool batch_first" +
+            options,
+        &lstm_input_legacy);
+  m.def("quantized_lstm.data_legacy(Tensor data, Tensor batch_sizes, Tensor[] hx, Tensor[] params, " + layers + options,
+        &lstm_data_legacy);
+  m.def("quantized_gru.input_legacy(Tensor input, Tensor hx, Tensor[] params, " + layers +
+            ", bool batch_first) -> (Tensor, Tensor)",
+        &gru_input_legacy);
+  m.def("quantized_gru.data_legacy(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, " + layers +
+            ") -> (Tensor, Tensor)",
+        &gru_data_legacy);
 }
 
 }  // namespace at::quantized

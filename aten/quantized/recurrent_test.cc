@@ -125,6 +125,22 @@ TEST(QuantizedGru, RunsAsRecorded) {
   EXPECT_EQ(at::testing::values(same[0].toTensor()), at::testing::values(dense[0].toTensor()));
 }
 
+TEST(QuantizedLayers, TakePackedWeightsOnly) {
+  const Tensor x = sequence(5, {2, 3, 3}), data = sequence(5, {5, 3}), h = sequence(4, {1, 2, 2}),
+               sizes = tensor_of({2, 2, 1}, {3}, at::kLong);
+  const std::vector<Tensor> states{h, h}, weights{x};
+  const auto refuse = [&](const char* op, const std::string& overload, c10::Stack arguments) {
+    expect_error<c10::Error>([&] { call_all(op, overload, arguments); },
+                             "weights as a list of tensors are no longer supported");
+  };
+  refuse("aten::quantized_lstm", "input_legacy",
+         {x, states, weights, true, 1, 0.0, false, false, true, IValue(), false});
+  refuse("aten::quantized_lstm", "data_legacy",
+         {data, sizes, states, weights, true, 1, 0.0, false, false, IValue(), false});
+  refuse("aten::quantized_gru", "input_legacy", {x, h, weights, true, 1, 0.0, false, false, true});
+  refuse("aten::quantized_gru", "data_legacy", {data, sizes, h, weights, true, 1, 0.0, false, false});
+}
+
 TEST(QuantizedCells, AreKeptAsTheirState) {
   const Tensor wi = sequence(3, {8, 3}), wh = sequence(5, {8, 2}), bi = sequence(5, {8}), bh = sequence(2, {8}),
                x = sequence(7, {4, 1, 3}), zero = at::zeros({1, 1, 2});

@@ -71,9 +71,9 @@ Tensor sparse_constructor_values_grad(const Tensor& grad, const Tensor& indices,
   // Of each place the number of its element, from 1 on: 0 where the gradient has none.
   const IntArrayRef sizes = grad.sizes().slice(0, static_cast<size_t>(rows));
   const Tensor count = at::arange(1, at::_nnz(elements) + 1, indices.options());
-  const Tensor numbers = at::sparse_mask(
-      at::sparse_coo_tensor(at::indices(elements.detach()), count, sizes, TensorOptions(), true),
-      at::sparse_coo_tensor(indices, at::zeros({nnz}, indices.options()), sizes));
+  const Tensor numbers =
+      at::sparse_mask(at::sparse_coo_tensor(at::indices(elements.detach()), count, sizes, TensorOptions(), true),
+                      at::sparse_coo_tensor(indices, at::zeros({nnz}, indices.options()), sizes));
   const Tensor values = at::values(elements);
   DimVector none(values.sizes().begin(), values.sizes().end());
   none[0] = 1;
@@ -87,16 +87,6 @@ Tensor sparse_values_grad(const Tensor& grad, const Tensor& self) {
   return at::_sparse_compressed_tensor_unsafe(rows ? at::crow_indices(self) : at::ccol_indices(self),
                                               rows ? at::col_indices(self) : at::row_indices(self), grad, self.sizes(),
                                               TensorOptions().layout(self.layout()));
-}
-
-Tensor to_dense_grad(const Tensor& grad, const Tensor& self, std::optional<bool> masked_grad) {
-  if (!is_sparse(self)) return grad;
-  if (masked_grad.value_or(true)) return at::sparse_mask(grad, places_of(self));
-  if (self.layout() == kSparse) return at::to_sparse(grad, at::sparse_dim(self));
-  const bool blocked = self.layout() == kSparseBsr || self.layout() == kSparseBsc;
-  if (!blocked) return at::to_sparse(grad, self.layout(), OptionalIntArrayRef(), at::dense_dim(self));
-  const std::vector<int64_t> block = block_of(self);
-  return at::to_sparse(grad, self.layout(), IntArrayRef(block), at::dense_dim(self));
 }
 
 Tensor to_sparse_grad(const Tensor& grad, const Tensor& self) {

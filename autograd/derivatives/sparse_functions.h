@@ -10,7 +10,6 @@ using namespace at;
 Tensor sparse_constructor_values_grad(const Tensor& grad, const Tensor& indices, IntArrayRef values_size);
 // Of a coalesced sparse tensor by its values.
 Tensor sparse_values_grad(const Tensor& grad, const Tensor& self);
-Tensor to_dense_grad(const Tensor& grad, const Tensor& self, std::optional<bool> masked_grad);
 Tensor to_sparse_grad(const Tensor& grad, const Tensor& self);
 Tensor sparse_mask_grad(const Tensor& grad, const Tensor& mask, const Tensor& self);
 // Of alpha * left @ right, where the gradient of a sparse matrix has its places.

@@ -326,7 +326,7 @@ class Page:
                 self.say("  - %s: `%s`" % ("same" if status == "same" else "**%s**, %s" % (status, words), " ".join(names)))
 
     def sort_operators(self):
-        """From docs/operators.md: which operators have a kernel."""
+        """From docs/operators.md, and of those that a library registers from its source: which operators have a kernel."""
         self.families = []
         with_kernel, without, family = set(), set(), ""
         with open(os.path.join(self.root, "docs/operators.md"), encoding="utf-8") as file:
@@ -343,6 +343,13 @@ class Page:
                     found = set(re.findall("`([^`]*)`", line.split("):", 1)[1]))
                     self.families[-1][2] |= found
                     without |= found
+        for path, found in fields(self.table("registered.tsv")):
+            with open(os.path.join(self.root, path), encoding="utf-8") as file:
+                text = file.read()
+            for name in found.split():
+                if 'm.def("%s(' % name not in text:
+                    self.errors.append("registered.tsv: %s does not define %s" % (path, name))
+                with_kernel.add(name)
         self.operator_counts = collections.Counter()
         self.operator_groups = collections.OrderedDict()
         names = sorted(name for row in fields(self.table("operators.tsv")) for name in row[0].split())

@@ -127,6 +127,40 @@ TEST(FakeQuantize, WatchesRunningExtremes) {
   EXPECT_EQ(values(middle), (Numbers{127, 170}));
 }
 
+TEST(FakeQuantize, FormsThatLeaveOrWriteTheRunningExtremes) {
+  const Tensor on = one(1, at::kLong), x = tensor_of({-2, 3}, {2});
+  Tensor least = one(-1), most = one(1), scale = one(1), zero = one(0, at::kInt);
+  const auto [y, mask, low, high, step, middle] =
+      at::_fused_moving_avg_obs_fq_helper_functional(x, on, on, least, most, scale, zero, 0.5, 0, 255, 0);
+  EXPECT_EQ(values(low), (Numbers{-1.5}));
+  EXPECT_EQ(values(high), (Numbers{2}));
+  expect_close(step, Numbers{3.5 / 255}, 1e-6);
+  EXPECT_EQ(values(middle), (Numbers{109}));
+  expect_close(y, Numbers{-109 * 3.5 / 255, 146 * 3.5 / 255}, 1e-5);
+  EXPECT_EQ(values(mask), (Numbers{0, 0}));
+  for (const Tensor& untouched : {most, scale}) EXPECT_EQ(values(untouched), (Numbers{1}));
+  EXPECT_EQ(values(least), (Numbers{-1}));
+  // Nothing is written where an output does not fit.
+  Tensor out = blank({0}), kept = blank({2}, at::kBool), integers = blank({2}, at::kLong);
+  expect_error<c10::Error>(
+      [&] {
+        at::_fused_moving_avg_obs_fq_helper_out(integers, kept, x, on, on, least, most, scale, zero, 0.5, 0, 255, 0);
+      },
+      "can't be cast to the desired output type Long");
+  EXPECT_EQ(values(least), (Numbers{-1}));
+  at::_fused_moving_avg_obs_fq_helper_out(out, kept, x, on, on, least, most, scale, zero, 0.5, 0, 255, 0);
+  expect_close(out, y);
+  EXPECT_EQ(values(kept), values(mask));
+  EXPECT_EQ(values(least), (Numbers{-1.5}));
+  EXPECT_EQ(values(zero), (Numbers{109}));
+  // Where nothing was seen, there is one of each for a channel.
+  Tensor none = blank({0}), nothing = blank({0}), steps = blank({0}), middles = blank({0}, at::kInt), z = blank({0});
+  at::_fused_moving_avg_obs_fq_helper_out(z, kept, tensor_of({-1, 1, -2, 1}, {2, 2}), on, on, none, nothing, steps,
+                                          middles, 0.5, 0, 255, 0, true);
+  EXPECT_EQ(values(none), (Numbers{-1, -2}));
+  EXPECT_EQ(values(middles), (Numbers{127, 170}));
+}
+
 TEST(QuantizationParameters, AreChosenForARange) {
   const auto [scale, zero] = at::_choose_qparams_per_tensor(tensor_of({-1, 1.55}, {2}));
   EXPECT_NEAR(scale, 0.01, 1e-8);

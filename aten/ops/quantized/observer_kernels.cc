@@ -216,6 +216,31 @@ std::tuple<Tensor, Tensor> _fused_moving_avg_obs_fq_helper(const Tensor& self, c
   return {output, mask};
 }
 
+std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor> _fused_moving_avg_obs_fq_helper_functional(
+    const Tensor& self, const Tensor& observer_on, const Tensor& fake_quant_on, const Tensor& running_min,
+    const Tensor& running_max, const Tensor& scale, const Tensor& zero_point, double averaging_const, int64_t quant_min,
+    int64_t quant_max, int64_t ch_axis, bool per_row_fake_quant, bool symmetric_quant) {
+  Tensor least = at::clone(running_min), most = at::clone(running_max), step = at::clone(scale),
+         middle = at::clone(zero_point);
+  const auto [output, mask] =
+      at::_fused_moving_avg_obs_fq_helper(self, observer_on, fake_quant_on, least, most, step, middle, averaging_const,
+                                          quant_min, quant_max, ch_axis, per_row_fake_quant, symmetric_quant);
+  return {output, mask, least, most, step, middle};
+}
+
+std::tuple<Tensor&, Tensor&> _fused_moving_avg_obs_fq_helper_out(
+    const Tensor& self, const Tensor& observer_on, const Tensor& fake_quant_on, Tensor& running_min,
+    Tensor& running_max, Tensor& scale, Tensor& zero_point, double averaging_const, int64_t quant_min,
+    int64_t quant_max, int64_t ch_axis, bool per_row_fake_quant, bool symmetric_quant, Tensor& out0, Tensor& out1) {
+  // All that is written to is checked before any of it is.
+  const auto [output, mask, least, most, step, middle] = at::_fused_moving_avg_obs_fq_helper_functional(
+      self, observer_on, fake_quant_on, running_min, running_max, scale, zero_point, averaging_const, quant_min,
+      quant_max, ch_axis, per_row_fake_quant, symmetric_quant);
+  structured::assign_out("_fused_moving_avg_obs_fq_helper", {out0, out1, running_min, running_max, scale, zero_point},
+                         {output, mask, least, most, step, middle});
+  return {out0, out1};
+}
+
 Tensor fused_moving_avg_obs_fake_quant(const Tensor& self, const Tensor& observer_on, const Tensor& fake_quant_on,
                                        Tensor& running_min, Tensor& running_max, Tensor& scale, Tensor& zero_point,
                                        double averaging_const, int64_t quant_min, int64_t quant_max, int64_t ch_axis,

@@ -1,4 +1,4 @@
-// Gradients that are sparse tensors: of rows that are named.
+// Gradients that are sparse tensors: of rows that are named, of what was made dense.
 #include "aten/core/tensor.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/composite/ops.h"
@@ -11,6 +11,7 @@
 #include "aten/ops/sparse/kernels.h"
 #include "aten/ops/sparse/ops.h"
 #include "aten/ops/view/ops.h"
+#include "aten/sparse/compressed_tensor_impl.h"
 
 namespace at::native {
 
@@ -30,6 +31,20 @@ Tensor embedding_sparse_backward(const Tensor& grad, const Tensor& indices, int6
     values = at::index_select(values, 0, kept);
   }
   return at::sparse_coo_tensor(places, values, {num_weights, width});
+}
+
+Tensor to_dense_backward(const Tensor& grad, const Tensor& input, std::optional<bool> masked_grad) {
+  const Layout layout = input.layout();
+  TORCH_CHECK(grad.sizes() == input.sizes(), "to_dense_backward: expected grad of the size of input, ", input.sizes(),
+              ", but got ", grad.sizes());
+  if (layout == Layout::Strided) return grad;
+  const Tensor own = at::detach(input);
+  if (masked_grad.value_or(true)) return at::sparse_mask(grad, layout == Layout::Sparse ? at::coalesce(own) : own);
+  if (layout == Layout::Sparse) return at::to_sparse(grad, at::sparse_dim(own));
+  const int64_t dense_dim = at::dense_dim(own);
+  if (!SparseCsrTensorImpl::is_blocked(layout)) return at::to_sparse(grad, layout, OptionalIntArrayRef(), dense_dim);
+  const std::array<int64_t, 2> block = sparse::compressed_impl_of("to_dense_backward", own).block();
+  return at::to_sparse(grad, layout, IntArrayRef(block), dense_dim);
 }
 
 Tensor embedding_backward(const Tensor& grad, const Tensor& indices, int64_t num_weights, int64_t padding_idx,
