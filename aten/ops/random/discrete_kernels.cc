@@ -13,6 +13,7 @@
 namespace at::native {
 
 using random::Draws;
+using random::UniformStream;
 using random::fill_each_in_memory_order;
 
 namespace {
@@ -23,14 +24,14 @@ double log_gamma(double x) {
   return ::lgamma_r(x, &sign);
 }
 
-double draw_poisson(Draws& draws, double mean) {
+double draw_poisson(UniformStream& uniform, double mean) {
   if (mean == 0) return 0;
   if (std::isinf(mean)) return mean;
   if (mean < 10) {
     const double limit = std::exp(-mean);
     double product = 1, count = 0;
     for (;;) {
-      product *= draws.uniform();
+      product *= uniform.next();
       if (product <= limit) return count;
       count += 1;
     }
@@ -39,7 +40,7 @@ double draw_poisson(Draws& draws, double mean) {
   const double b = 0.931 + 2.53 * root, a = -0.059 + 0.02483 * b;
   const double v = 0.9277 - 3.6224 / (b - 2), g = 1.1239 + 1.1328 / (b - 3.4);
   for (;;) {
-    const double u = draws.uniform() - 0.5, height = draws.uniform();
+    const double u = uniform.next() - 0.5, height = uniform.next();
     const double s = 0.5 - std::fabs(u);
     const double k = std::floor((2 * a / s + b) * u + mean + 0.43);
     if (s >= 0.07 && height <= v) return k;
@@ -58,17 +59,24 @@ double stirling_tail(double k) {
   return (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / q) / q) / (k + 1);
 }
 
-double draw_binomial(Draws& draws, double n, double p, bool in_float) {
+// std::ceil, which for processors without SSE4 is a call.
+double rounded_up(double x) {
+  if (!(std::fabs(x) < 0x1p52)) return x;
+  const double whole = static_cast<double>(static_cast<int64_t>(x));
+  return whole < x ? whole + 1 : whole;
+}
+
+double draw_binomial(UniformStream& uniform, double n, double p, bool in_float) {
   if (std::isnan(n) || std::isnan(p)) return NAN;
   if (n <= 0 || p <= 0) return 0;
   if (p >= 1) return n;
   if (std::isinf(n)) return n;
-  if (p > 0.5) return n - draw_binomial(draws, n, 1 - p, in_float);
+  if (p > 0.5) return n - draw_binomial(uniform, n, 1 - p, in_float);
   if (n * p < 10) {
     double sum = 0, count = 0;
     const double scale = std::log1p(-p);
     for (;;) {
-      sum += std::ceil(std::log(draws.uniform()) / scale);
+      sum += rounded_up(std::log(uniform.next()) / scale);
       if (sum > n) return count;
       count += 1;
     }
@@ -78,8 +86,8 @@ double draw_binomial(Draws& draws, double n, double p, bool in_float) {
   const double b = 1.15 + 2.53 * sigma, a = -0.0873 + 0.0248 * b + 0.01 * p, c = np + 0.5, v = 0.92 - 4.2 / b;
   const double r = p / (1 - p), h = (2.83 + 5.1 / b) * sigma, m = std::floor((n + 1) * p);
   for (;;) {
-    const double u = draws.uniform() - 0.5;
-    double height = draws.uniform();
+    const double u = uniform.next() - 0.5;
+    double height = uniform.next();
     const double s = 0.5 - std::fabs(u);
     const double k = std::floor((2 * a / s + b) * u + c);
     if (s >= 0.07 && height <= v) return k;
@@ -109,7 +117,8 @@ void poisson_cpu(const Tensor& self, std::optional<Generator> generator, Tensor&
   const double* mean = means.data_ptr<double>();
   for (int64_t i = 0; i < means.numel(); ++i) TORCH_CHECK(mean[i] >= 0, "invalid Poisson rate, expected rate to be non-negative");
   Draws draws(generator);
-  fill_each_in_memory_order<double>(out, [&] { return draw_poisson(draws, *mean++); });
+  UniformStream uniform(draws);
+  fill_each_in_memory_order<double>(out, [&] { return draw_poisson(uniform, *mean++); });
 }
 
 TensorSpec binomial_meta(const Tensor& count, const Tensor& prob, std::optional<Generator> generator) {
@@ -128,8 +137,9 @@ void binomial_cpu(const Tensor& count, const Tensor& prob, std::optional<Generat
   const Tensor counts = as_doubles(count, out.sizes()), probabilities = as_doubles(prob, out.sizes());
   const double *n = counts.data_ptr<double>(), *p = probabilities.data_ptr<double>();
   Draws draws(generator);
+  UniformStream uniform(draws);
   const bool in_float = out.scalar_type() != ScalarType::Double;
-  fill_each_in_memory_order<double>(out, [&] { return draw_binomial(draws, *n++, *p++, in_float); });
+  fill_each_in_memory_order<double>(out, [&] { return draw_binomial(uniform, *n++, *p++, in_float); });
 }
 
 }  // namespace at::native

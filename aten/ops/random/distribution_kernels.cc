@@ -194,10 +194,14 @@ Tensor& normal_cpu_(Tensor& self, double mean, double std, std::optional<Generat
 }
 
 namespace {
-template <class Draw>
-Tensor& fill_doubles(Tensor& self, const std::optional<Generator>& generator, const Draw& draw) {
+// Of each number that is drawn one is made.
+template <class F>
+Tensor& fill_from_uniforms(Tensor& self, const std::optional<Generator>& generator, const F& f) {
   Draws draws(generator);
-  fill_each_in_memory_order<double>(self, [&] { return draw(draws); });
+  fill_in_memory_order<double>(self, [&](double* out, int64_t n) {
+    draws.uniforms(out, n);
+    for (int64_t i = 0; i < n; ++i) out[i] = f(out[i]);
+  });
   return self;
 }
 }  // namespace
@@ -209,8 +213,9 @@ Tensor& log_normal_meta_(Tensor& self, double mean, double std, std::optional<Ge
 }
 Tensor& log_normal_cpu_(Tensor& self, double mean, double std, std::optional<Generator> generator) {
   log_normal_meta_(self, mean, std, std::nullopt);
-  return fill_doubles(self, generator,
-                      [=](Draws& draws) { return std::exp(std::fma(draws.normal(), std, mean)); });
+  Draws draws(generator);
+  fill_each_in_memory_order<double>(self, [&] { return std::exp(std::fma(draws.normal(), std, mean)); });
+  return self;
 }
 Tensor& exponential_meta_(Tensor& self, double lambd, std::optional<Generator> generator) {
   TORCH_CHECK(lambd > 0.0, "exponential_ expects lambda > 0.0, but found lambda=", lambd);
@@ -219,8 +224,7 @@ Tensor& exponential_meta_(Tensor& self, double lambd, std::optional<Generator> g
 }
 Tensor& exponential_cpu_(Tensor& self, double lambd, std::optional<Generator> generator) {
   exponential_meta_(self, lambd, std::nullopt);
-  return fill_doubles(self, generator,
-                      [=](Draws& draws) { return (-1.0 / lambd) * std::log(1.0 - draws.uniform()); });
+  return fill_from_uniforms(self, generator, [=](double u) { return (-1.0 / lambd) * std::log(1.0 - u); });
 }
 Tensor& geometric_meta_(Tensor& self, double p, std::optional<Generator> generator) {
   TORCH_CHECK(0 < p && p < 1, "geometric_ expects p to be in (0, 1), but got p=", p);
@@ -231,8 +235,8 @@ Tensor& geometric_meta_(Tensor& self, double p, std::optional<Generator> generat
 }
 Tensor& geometric_cpu_(Tensor& self, double p, std::optional<Generator> generator) {
   geometric_meta_(self, p, std::nullopt);
-  return fill_doubles(self, generator,
-                      [=](Draws& draws) { return std::ceil(std::log(draws.uniform()) / std::log(1.0 - p)); });
+  const double scale = std::log(1.0 - p);
+  return fill_from_uniforms(self, generator, [scale](double u) { return std::ceil(std::log(u) / scale); });
 }
 Tensor& cauchy_meta_(Tensor& self, double median, double sigma, std::optional<Generator> generator) {
   TORCH_CHECK(sigma > 0.0, "cauchy_ expects sigma > 0.0, but found sigma=", sigma);
@@ -241,9 +245,8 @@ Tensor& cauchy_meta_(Tensor& self, double median, double sigma, std::optional<Ge
 }
 Tensor& cauchy_cpu_(Tensor& self, double median, double sigma, std::optional<Generator> generator) {
   cauchy_meta_(self, median, sigma, std::nullopt);
-  return fill_doubles(self, generator, [=](Draws& draws) {
-    return std::fma(sigma, std::tan(kPi * (draws.uniform() - 0.5)), median);
-  });
+  return fill_from_uniforms(
+      self, generator, [=](double u) { return std::fma(sigma, std::tan(kPi * (u - 0.5)), median); });
 }
 
 // --- bernoulli ---

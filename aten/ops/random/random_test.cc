@@ -314,6 +314,31 @@ TEST_F(Random, PoissonAndBinomial) {
   EXPECT_THROW(at::poisson(all(-1, 1)), c10::Error);
 }
 
+// Numbers are drawn ahead: a call for many draws as many calls for one do, and leaves the generator where they do.
+TEST_F(Random, ManyAtOnceAreThoseOneByOne) {
+  const std::pair<const char*, std::function<Tensor(int64_t)>> cases[] = {
+      {"poisson 0.5", [](int64_t n) { return at::poisson(at::full({n}, 0.5)); }},
+      {"poisson 50", [](int64_t n) { return at::poisson(at::full({n}, 50.0)); }},
+      {"binomial 10", [](int64_t n) { return at::binomial(at::full({n}, 10.0), at::full({n}, 0.7)); }},
+      {"binomial 100", [](int64_t n) { return at::binomial(at::full({n}, 100.0), at::full({n}, 0.4)); }},
+      {"cauchy", [](int64_t n) { return at::cauchy(at::zeros({n}), 1, 2); }},
+      {"exponential", [](int64_t n) { return at::exponential(at::zeros({n}), 0.5); }},
+      {"geometric", [](int64_t n) { return at::geometric(at::zeros({n}), 0.3); }},
+      {"uniform", [](int64_t n) { return at::uniform(at::zeros({n}, at::kDouble), -1, 3); }},
+  };
+  for (const auto& [name, draw] : cases) {
+    for (const int64_t n : {0, 1, 7, 255, 256, 257, 700}) {
+      at::manual_seed(42);
+      const std::vector<double> together = values(draw(n)), next = values(at::rand({3}));
+      at::manual_seed(42);
+      std::vector<double> apart;
+      for (int64_t i = 0; i < n; ++i) apart.push_back(values(draw(1))[0]);
+      EXPECT_EQ(together, apart) << name << " of " << n;
+      EXPECT_EQ(next, values(at::rand({3}))) << "after " << name << " of " << n;
+    }
+  }
+}
+
 TEST_F(Random, RandomizedRectifier) {
   expect(at::rrelu(list({-1, 2, -3}), .1, .3, true), {-0.1116309, 2, -0.3377461});
   expect(at::rrelu(list({-1, 2}), .1, .3, false), {-0.2, 2});

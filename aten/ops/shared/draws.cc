@@ -8,6 +8,32 @@
 
 namespace at::native::random {
 
+void Draws::uniforms(double* out, int64_t n) {
+  constexpr int64_t kPiece = 256;
+  uint32_t pairs[2 * kPiece];
+  for (int64_t i = 0; i < n; i += kPiece) {
+    const int64_t m = n - i < kPiece ? n - i : kPiece;
+    words(pairs, 2 * m);
+    for (int64_t k = 0; k < m; ++k) {
+      const int64_t bits = static_cast<int64_t>(pairs[2 * k] & 0x1fffffu) << 32 | pairs[2 * k + 1];
+      out[i + k] = static_cast<double>(bits) * 0x1p-53;
+    }
+  }
+}
+
+UniformStream::~UniformStream() {
+  if (taken_ == kAhead) return;
+  uint32_t words[2 * kAhead];
+  before_.fill(words, static_cast<size_t>(2 * taken_));
+  draws_.generator().set_engine(before_);
+}
+
+void UniformStream::refill() {
+  before_ = draws_.generator().engine();
+  draws_.uniforms(numbers_, kAhead);
+  taken_ = 0;
+}
+
 double Draws::normal() {
   if (const std::optional<double> kept = impl_->next_double_normal_sample()) {
     impl_->set_next_double_normal_sample(std::nullopt);

@@ -35,12 +35,37 @@ class Draws {
   void words(uint32_t* out, int64_t n) { impl_->random_fill(out, static_cast<size_t>(n)); }
   /// 53 bits in [0, 1).
   double uniform() { return static_cast<double>(impl_->random64() & ((uint64_t{1} << 53) - 1)) * 0x1p-53; }
+  /// The next n of these, as n calls give them; several times faster.
+  void uniforms(double* out, int64_t n);
   /// A standard normal number: of each pair the second is kept for the next call.
   double normal();
 
  private:
   CPUGeneratorImpl* impl_;
   std::lock_guard<std::mutex> lock_;
+};
+
+/// What Draws::uniform() gives, drawn ahead. The generator stands after the last number that was taken when this is
+/// destroyed; until then nothing else may draw.
+class UniformStream {
+ public:
+  explicit UniformStream(Draws& draws) : draws_(draws), before_(draws.generator().engine()) {}
+  UniformStream(const UniformStream&) = delete;
+  UniformStream& operator=(const UniformStream&) = delete;
+  ~UniformStream();
+  double next() {
+    if (C10_UNLIKELY(taken_ == kAhead)) refill();
+    return numbers_[taken_++];
+  }
+
+ private:
+  static constexpr int64_t kAhead = 256;
+  void refill();
+
+  Draws& draws_;
+  mt19937 before_;
+  int64_t taken_ = kAhead;
+  double numbers_[kAhead];
 };
 
 /// Where an in-place fill writes: complex tensors as real ones with one more dimension.
