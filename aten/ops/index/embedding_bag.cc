@@ -31,9 +31,9 @@ bool is_index(const Tensor& t) {
 
 // The greatest element of each column of the rows named by `places`, the first of equal ones, and its row.
 template <class T>
-void take_greatest(const T* table, const std::vector<int64_t>& places, int64_t width, T* to, int64_t* best) {
+void take_greatest(const T* table, const int64_t* places, int64_t count, int64_t width, T* to, int64_t* best) {
   std::fill_n(to, width, T(0));
-  for (size_t i = 0; i < places.size(); ++i) {
+  for (int64_t i = 0; i < count; ++i) {
     const T* row = table + places[i] * width;
     for (int64_t k = 0; k < width; ++k) {
       const bool greater = i == 0 || row[k] > to[k];
@@ -178,17 +178,21 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag_padding(const Tensor& w
           0, bags, 32768 / (width * (count / std::max<int64_t>(bags, 1) + 1) + 1) + 1, [&](int64_t begin, int64_t end) {
             std::vector<int64_t> places;
             for (int64_t b = begin; b < end; ++b) {
-              places.clear();
-              for (int64_t i = start[b]; i < end_of(b); ++i)
-                if (counts[i]) places.push_back(index[i]);
+              const int64_t first = start[b], last = end_of(b);
+              const int64_t* counted = index + first;
+              if (size[b] != last - first) {
+                places.clear();
+                for (int64_t i = first; i < last; ++i)
+                  if (counts[i]) places.push_back(index[i]);
+                counted = places.data();
+              }
               if (b + 1 < end) ask_for_rows(table.data_ptr<T>(), index + start[b + 1], end_of(b + 1) - start[b + 1], width);
               if (mode == kMax) {
-                take_greatest(table.data_ptr<T>(), places, width, to + b * width,
+                take_greatest(table.data_ptr<T>(), counted, size[b], width, to + b * width,
                               max_indices.data_ptr<int64_t>() + b * width);
               } else {
                 const T divisor = static_cast<T>(mode == kMean ? std::max<int64_t>(size[b], 1) : 1);
-                cpu::avg_pool_pixel<T>(table.data_ptr<T>(), places.data(), static_cast<int64_t>(places.size()), width,
-                                       divisor, to + b * width);
+                cpu::avg_pool_pixel<T>(table.data_ptr<T>(), counted, size[b], width, divisor, to + b * width);
               }
             }
           });

@@ -570,6 +570,24 @@ TEST(Index, ReducesSegments) {
     }
   }
   expect_close(at::segment_reduce(data, "mean", lengths, {}, {}, 0, false, Scalar(3)), {4, 5, 3, 3, 6, 7});
+  // Wide rows, one with a NaN.
+  std::vector<double> wide = values(sample({9, 37}));
+  wide[4 * 37 + 5] = nan;
+  for (const std::string reduce : {"sum", "mean", "max", "min", "prod"}) {
+    const double first = reduce == "prod" ? 1 : reduce == "max" ? -inf : reduce == "min" ? inf : 0;
+    std::vector<double> want(2 * 37, first);
+    for (size_t i = 0; i < wide.size(); ++i) {
+      const size_t segment = i / 37 < 3 ? 0 : 1;
+      double& w = want[segment * 37 + i % 37];
+      const double x = wide[i];
+      if (reduce == "prod") w *= x;
+      if (reduce == "sum") w += x;
+      if (reduce == "mean") w += x / (segment == 0 ? 3 : 6);
+      if (reduce == "max") w = std::isnan(x) || x > w ? x : w;
+      if (reduce == "min") w = std::isnan(x) || x < w ? x : w;
+    }
+    expect_close(at::segment_reduce(tensor_of(wide, {9, 37}), reduce, indices_of({3, 6}, {2})), want, 1e-5, 1e-6);
+  }
   // Each row by itself.
   const Tensor rows = at::segment_reduce(data, "sum", indices_of({2, 0, 0, 2, 1, 1, 0, 2}, {4, 2}), {}, {}, 1);
   expect_close(rows, {3, 0, 0, 7, 5, 6, 0, 15});
