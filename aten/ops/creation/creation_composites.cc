@@ -11,6 +11,7 @@
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/view/ops.h"
 #include "c10/core/type_promotion.h"
+#include "c10/parallel/parallel.h"
 
 namespace at::native {
 Tensor block_diag(TensorList tensors) {
@@ -117,12 +118,15 @@ Tensor cosine_window(const char* name, int64_t length, bool periodic, const Tens
   }
   const Tensor values = empty_contiguous({length}, ScalarType::Float);
   float* to = values.data_ptr<float>();
-  for (int64_t i = 0; i < length; i += kBlock) {
-    const double c = std::cos(step * static_cast<double>(i)), s = std::sin(step * static_cast<double>(i));
-    float block[kBlock];
-    for (int64_t k = 0; k < kBlock; ++k) block[k] = static_cast<float>(f(c * cosines[k] - s * sines[k]));
-    std::copy(block, block + std::min(kBlock, length - i), to + i);
-  }
+  const int64_t blocks = (length + kBlock - 1) / kBlock;
+  at::parallel_for(0, blocks, at::internal::GRAIN_SIZE / kBlock, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin * kBlock; i < std::min(end * kBlock, length); i += kBlock) {
+      const double c = std::cos(step * static_cast<double>(i)), s = std::sin(step * static_cast<double>(i));
+      float block[kBlock];
+      for (int64_t k = 0; k < kBlock; ++k) block[k] = static_cast<float>(f(c * cosines[k] - s * sines[k]));
+      std::copy(block, block + std::min(kBlock, length - i), to + i);
+    }
+  });
   return placed(values, options);
 }
 

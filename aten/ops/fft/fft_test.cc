@@ -268,4 +268,23 @@ TEST(FftOpsTest, BadArguments) {
       "window overlap add min");
 }
 
+// Windows of so many points that threads share them, with part of a block at the end.
+TEST(Windows, LongOnesAgreeWithTheirFormula) {
+  const int64_t length = 100003;
+  for (const int threads : {1, 3}) {
+    at::set_num_threads(threads);
+    const std::vector<double> hann = values(at::hann_window(length));
+    const std::vector<double> hamming = values(at::hamming_window(length, false));
+    at::set_num_threads(1);
+    double worst = 0;
+    for (int64_t i = 0; i < length; ++i) {
+      const double turn = 2 * std::numbers::pi * static_cast<double>(i);
+      const auto k = static_cast<size_t>(i);
+      worst = std::max(worst, std::fabs(hann[k] - (0.5 - 0.5 * std::cos(turn / length))));
+      worst = std::max(worst, std::fabs(hamming[k] - (0.54 - 0.46 * std::cos(turn / (length - 1)))));
+    }
+    EXPECT_LT(worst, 6e-8) << threads << " threads";
+  }
+}
+
 }  // namespace
