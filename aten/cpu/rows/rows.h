@@ -105,15 +105,13 @@ void column_max(const T* x, int64_t row_stride, int64_t rows, int64_t cols, type
 template <class T>
 void column_min(const T* x, int64_t row_stride, int64_t rows, int64_t cols, typename ComputeType<T>::type* acc);
 
-// y = exp(x - max x) / sum exp(x - max x); x == y allowed. NaN throughout where the maximum is not finite.
-template <class T>
-void softmax_row(const T* x, T* y, int64_t n);
-// The same of `rows` rows of n elements, one after the other.
+// y = exp(x - max x) / sum exp(x - max x) of `rows` rows of n elements, one after the other; x == y allowed. NaN
+// throughout a row whose maximum is not finite.
 template <class T>
 void softmax_rows(const T* x, T* y, int64_t rows, int64_t n);
-// y = x - max x - log sum exp(x - max x)
+// The same of y = x - max x - log sum exp(x - max x).
 template <class T>
-void log_softmax_row(const T* x, T* y, int64_t n);
+void log_softmax_rows(const T* x, T* y, int64_t rows, int64_t n);
 // gx = (g - sum_i g[i] y[i]) * y
 template <class T>
 void softmax_backward_row(const T* g, const T* y, T* gx, int64_t n);

@@ -19,9 +19,8 @@ template <class T>
 struct SoftmaxTable {
   double (*exp_sum)(const T*, int64_t, typename ComputeType<T>::type);
   void (*exp_sum_columns)(const T*, int64_t, int64_t, int64_t, const typename ComputeType<T>::type*, double*);
-  void (*softmax)(const T*, T*, int64_t);
   void (*softmax_rows)(const T*, T*, int64_t, int64_t);
-  void (*log_softmax)(const T*, T*, int64_t);
+  void (*log_softmax_rows)(const T*, T*, int64_t, int64_t);
   void (*softmax_backward)(const T*, const T*, T*, int64_t);
   void (*log_softmax_backward)(const T*, const T*, T*, int64_t);
   void (*columns)(const T*, T*, int64_t, int64_t, int64_t, bool);
@@ -185,15 +184,38 @@ void softmax_rows_impl(const T* x, T* y, int64_t rows, int64_t n) {
   for (; r < rows; ++r) softmax_impl(x + r * n, y + r * n, n);
 }
 
+// The logarithms of the sums of rows of n elements: of a vector of them where rows are short, for which one alone would
+// take longer than the row.
+template <class C>
+HWY_INLINE void logarithms(C* sums, int64_t count, int64_t n) {
+  if constexpr (sizeof(C) == 4) {
+    const Tag<C> d;
+    if (n <= 512) return hn::Store(vm::log(d, hn::Load(d, sums)), d, sums);
+  }
+  for (int64_t k = 0; k < count; ++k) sums[k] = static_cast<C>(std::log(static_cast<double>(sums[k])));
+}
+
+// `rows` rows of n elements, one after the other: a vector of them at a time, whose logarithms are taken together.
 template <class T>
-void log_softmax_impl(const T* x, T* y, int64_t n) {
+void log_softmax_rows_impl(const T* x, T* y, int64_t rows, int64_t n) {
   using C = Compute<T>;
   const Tag<T> d;
-  const C m = largest(x, n);
-  if (!std::isfinite(m)) return fill_nan(y, n);
-  const auto shift = hn::Set(d, m);
-  const auto log_sum = hn::Set(d, static_cast<C>(std::log(exp_sum_impl(x, n, m))));
-  map_row(y, n, [&](const auto& at) HWY_ATTR { return hn::Sub(hn::Sub(at(x), shift), log_sum); });
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  HWY_ALIGN C shifts[HWY_MAX_BYTES / sizeof(C)], sums[HWY_MAX_BYTES / sizeof(C)];
+  hn::Store(hn::Set(d, C{1}), d, sums);
+  for (int64_t r = 0; r < rows; r += lanes, x += lanes * n, y += lanes * n) {
+    const int64_t count = rows - r < lanes ? rows - r : lanes;
+    for (int64_t k = 0; k < count; ++k) {
+      const C m = largest(x + k * n, n);
+      shifts[k] = std::isfinite(m) ? m : std::numeric_limits<C>::quiet_NaN();
+      sums[k] = std::isfinite(m) ? static_cast<C>(exp_sum_impl(x + k * n, n, m)) : C{1};
+    }
+    logarithms(sums, count, n);
+    for (int64_t k = 0; k < count; ++k) {
+      const auto shift = hn::Set(d, shifts[k]), log_sum = hn::Set(d, sums[k]);
+      map_row(y + k * n, n, [&](const auto& at) HWY_ATTR { return hn::Sub(hn::Sub(at(x + k * n), shift), log_sum); });
+    }
+  }
 }
 
 template <class T>
@@ -350,9 +372,8 @@ template <class T>
 constexpr SoftmaxTable<T> make_softmax_table() {
   return {exp_sum_impl<T>,
           exp_sum_columns_impl<T>,
-          softmax_impl<T>,
           softmax_rows_impl<T>,
-          log_softmax_impl<T>,
+          log_softmax_rows_impl<T>,
           softmax_backward_impl<T>,
           log_softmax_backward_impl<T>,
           softmax_columns_impl<T>,
@@ -388,16 +409,12 @@ void column_exp_sum(const T* x, int64_t row_stride, int64_t rows, int64_t cols,
   softmax_table<T>().exp_sum_columns(x, row_stride, rows, cols, shift, acc);
 }
 template <class T>
-void softmax_row(const T* x, T* y, int64_t n) {
-  softmax_table<T>().softmax(x, y, n);
-}
-template <class T>
 void softmax_rows(const T* x, T* y, int64_t rows, int64_t n) {
   softmax_table<T>().softmax_rows(x, y, rows, n);
 }
 template <class T>
-void log_softmax_row(const T* x, T* y, int64_t n) {
-  softmax_table<T>().log_softmax(x, y, n);
+void log_softmax_rows(const T* x, T* y, int64_t rows, int64_t n) {
+  softmax_table<T>().log_softmax_rows(x, y, rows, n);
 }
 template <class T>
 void softmax_backward_row(const T* g, const T* y, T* gx, int64_t n) {
@@ -419,9 +436,8 @@ void softmax_backward_columns(const T* g, const T* y, T* gx, int64_t stride, int
 #define ATEN_CPU_ROWS_SOFTMAX(T)                                             \
   template double row_exp_sum(const T*, int64_t, ComputeType<T>::type);      \
   template void column_exp_sum(const T*, int64_t, int64_t, int64_t, const ComputeType<T>::type*, double*); \
-  template void softmax_row(const T*, T*, int64_t);                          \
   template void softmax_rows(const T*, T*, int64_t, int64_t);                \
-  template void log_softmax_row(const T*, T*, int64_t);                      \
+  template void log_softmax_rows(const T*, T*, int64_t, int64_t);            \
   template void softmax_backward_row(const T*, const T*, T*, int64_t);       \
   template void log_softmax_backward_row(const T*, const T*, T*, int64_t);   \
   template void softmax_columns(const T*, T*, int64_t, int64_t, int64_t, bool); \

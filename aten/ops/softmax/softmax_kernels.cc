@@ -42,7 +42,7 @@ void forward(const T* x, T* y, const DimSplit& s, bool log) {
   constexpr bool kNarrow = sizeof(T) == 2;
   if (s.inner == 1) {
     // Short rows are done several at a time.
-    const int64_t together = kNarrow || log ? 1 : std::max<int64_t>(1, kElementsTogether / s.size);
+    const int64_t together = kNarrow ? 1 : std::max<int64_t>(1, kElementsTogether / s.size);
     at::parallel_for(0, s.outer, std::max<int64_t>(1, kGrain / s.size), [&](int64_t begin, int64_t end) {
       [[maybe_unused]] std::vector<float> wide(kNarrow ? static_cast<size_t>(s.size) : 0);
       cpu::StreamedRows<T> results(together * s.size, s.outer * s.size);
@@ -52,12 +52,10 @@ void forward(const T* x, T* y, const DimSplit& s, bool log) {
         T* const to = results.begin(y + i * s.size);
         if constexpr (kNarrow) {
           cpu::convert_row(from, wide.data(), s.size);
-          (log ? cpu::log_softmax_row<float> : cpu::softmax_row<float>)(wide.data(), wide.data(), s.size);
+          (log ? cpu::log_softmax_rows<float> : cpu::softmax_rows<float>)(wide.data(), wide.data(), 1, s.size);
           cpu::convert_row(wide.data(), to, s.size);
-        } else if (log) {
-          cpu::log_softmax_row(from, to, s.size);
         } else {
-          cpu::softmax_rows(from, to, rows, s.size);
+          (log ? cpu::log_softmax_rows<T> : cpu::softmax_rows<T>)(from, to, rows, s.size);
         }
         if constexpr (kNarrow) {
           results.end(y + i * s.size, s.size, {from + s.size});

@@ -85,6 +85,26 @@ TEST(Softmax, Backward) {
   }
 }
 
+// Rows whose logarithms are taken together: whole vectors of them and what is left, one of them without a result.
+TEST(Softmax, ManyShortRows) {
+  for (const ScalarType type : {ScalarType::Float, ScalarType::Double, ScalarType::Half}) {
+    for (const int64_t rows : {1, 15, 16, 35}) {
+      for (const int64_t n : {1, 31, 32, 512, 513}) {
+        Tensor x = sample({rows, n}, type, 9);
+        std::vector<double> v = values(x);
+        if (rows > 1) v[static_cast<size_t>(n)] = kNan;
+        x = tensor_of(v, {rows, n}, type);
+        const auto logs = by_rows(x, 1, [](std::vector<double>& row, int64_t, int64_t) {
+          if (std::isnan(row[0])) return row.assign(row.size(), kNan);
+          plain_softmax(row);
+          for (double& e : row) e = std::log(e);
+        });
+        expect_close(at::log_softmax(x, 1), logs, tolerance(type) * 4, tolerance(type) * 4);
+      }
+    }
+  }
+}
+
 TEST(Softmax, ExtremeValues) {
   expect_close(at::softmax(tensor_of({1000, 1000, -kInf}, {3}), 0), {0.5, 0.5, 0});
   expect_close(at::softmax(tensor_of({1, kNan, 2}, {3}), 0), {kNan, kNan, kNan});
