@@ -101,7 +101,10 @@ struct Narrow {
   template <class From>
   static HWY_INLINE To from(From x) {
     if constexpr (kIsFloating<From> && !kIsFloating<To>) {
-      if constexpr (sizeof(To) == 8 || static_cast<To>(-1) > To(0)) {
+      // A float beyond int32 is a multiple of 256: bytes are its lowest eight bits by either way.
+      constexpr bool is_signed = static_cast<To>(-1) < To(0);
+      constexpr bool through_int32 = sizeof(To) < 8 && (is_signed || (sizeof(To) == 1 && sizeof(From) == 4));
+      if constexpr (!through_int32) {
         return static_cast<To>(float_to_int<int64_t>(x));
       } else {
         return static_cast<To>(float_to_int<int32_t>(x));

@@ -55,6 +55,7 @@ ConvertRun find_step(c10::ScalarType to, c10::ScalarType from) {
     case pair(Long, Float): return Convert<int64_t, float>::run;
     case pair(Long, Double): return Convert<int64_t, double>::run;
     case pair(Byte, Int): return Convert<uint8_t, int32_t>::run;
+    case pair(Byte, Float): return Convert<uint8_t, float>::run;
     case pair(Char, Int): return Convert<int8_t, int32_t>::run;
     case pair(Short, Int): return Convert<int16_t, int32_t>::run;
     case pair(Float, Byte): return Convert<float, uint8_t>::run;

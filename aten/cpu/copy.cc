@@ -5,6 +5,7 @@
 #include "aten/cpu/cast.h"
 #include "aten/cpu/elementwise.h"
 #include "aten/cpu/streamed_rows.h"
+#include "aten/cpu/support/alignment.h"
 #include "c10/parallel/parallel.h"
 
 namespace at::cpu {
@@ -207,6 +208,27 @@ void copy_transposed(const LoopNest& nest, int row_dim, int64_t item) {
   });
 }
 
+void convert_elements(const Conversion& conversion, char* dst, const char* src, int64_t n) {
+  const int64_t from = conversion.from_size, to = conversion.to_size;
+  const bool streams = n * to >= stream_threshold_bytes();
+  at::parallel_for(0, n, kPointwiseGrain, [&](int64_t begin, int64_t end) {
+    if (!streams) {
+      convert(conversion, dst + begin * to, src + begin * from, end - begin);
+      return;
+    }
+    alignas(64) char buffer[StreamedPiece::kBytes];
+    const int64_t chunk = StreamedPiece::kBytes / to;
+    for (int64_t i = begin; i < end; i += chunk) {
+      const int64_t m = end - i < chunk ? end - i : chunk;
+      StreamedPiece piece;
+      piece.reads(src + i * from);
+      convert(conversion, buffer, src + i * from, m);
+      piece.write(dst + i * to, buffer, m * to);
+    }
+    stream_fence();
+  });
+}
+
 void move_elements(char* const* data, int64_t n, const void* context) {
   std::memcpy(data[0], data[1], static_cast<size_t>(n * *static_cast<const int64_t*>(context)));
 }
@@ -214,18 +236,22 @@ void move_elements(char* const* data, int64_t n, const void* context) {
 }  // namespace
 
 void copy(const Operand& dst, c10::ScalarType dst_dtype, const Operand& src, c10::ScalarType src_dtype) {
-  if (dst_dtype != src_dtype) {
-    const int64_t size = dst.item_size;
-    const ElementArg args[] = {{dst, dst_dtype, dst_dtype}, {src, src_dtype, dst_dtype}};
-    elementwise(move_elements, &size, args, 1, 2);
-    return;
-  }
   const Operand operands[] = {dst, src};
   const LoopNest nest(operands, 2);
   if (nest.numel() == 0) return;
   const int64_t item = dst.item_size;
-  if (nest.dim() == 1 && nest.byte_stride(0, 0) == item && nest.byte_stride(1, 0) == item) {
-    copy_bytes(nest.data(0), nest.data(1), nest.numel() * item);
+  const bool contiguous = nest.dim() == 1 && nest.byte_stride(0, 0) == item && nest.byte_stride(1, 0) == src.item_size;
+  if (dst_dtype != src_dtype) {
+    if (contiguous && is_aligned(dst.data, item) && is_aligned(src.data, src.item_size)) {
+      convert_elements(find_conversion(dst_dtype, src_dtype), dst.data, src.data, nest.numel());
+      return;
+    }
+    const ElementArg args[] = {{dst, dst_dtype, dst_dtype}, {src, src_dtype, dst_dtype}};
+    elementwise(move_elements, &item, args, 1, 2);
+    return;
+  }
+  if (contiguous) {
+    copy_bytes(dst.data, src.data, nest.numel() * item);
     return;
   }
   const int row_dim = transposed_dimension(nest, item);
@@ -237,7 +263,7 @@ void copy(const Operand& dst, c10::ScalarType dst_dtype, const Operand& src, c10
 }
 
 namespace {
-constexpr int64_t kLong = 1 << 20;
+constexpr int64_t kLong = 1 << 20, kBlock = 4096;
 struct FillContext {
   const void* item;
   int64_t size;
@@ -255,13 +281,30 @@ void fill_loop(char** data, const int64_t* strides, int64_t n, const void* conte
     copy_run(data[0], strides[0], c.item, 0, n, c.size);
   }
 }
+
+// Contiguous elements, past the caches.
+void fill_streamed(char* dst, int64_t bytes, const void* item, int64_t size) {
+  alignas(64) char pattern[kBlock];
+  fill_run(pattern, item, kBlock / size, size);
+  at::parallel_for(0, (bytes + kBlock - 1) / kBlock, kLong / kBlock, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin * kBlock; i < end * kBlock && i < bytes; i += kBlock) {
+      stream_copy(dst + i, pattern, bytes - i < kBlock ? bytes - i : kBlock);
+    }
+    stream_fence();
+  });
+}
 }  // namespace
 
 void fill(const Operand& dst, const void* item) {
   const LoopNest nest(&dst, 1);
+  const int64_t size = dst.item_size, bytes = nest.numel() * size;
+  if (bytes >= stream_threshold_bytes() && nest.dim() == 1 && nest.byte_stride(0, 0) == size && kBlock % size == 0) {
+    fill_streamed(nest.data(0), bytes, item, size);
+    return;
+  }
   bool zero = true;
-  for (int64_t i = 0; i < dst.item_size; ++i) zero = zero && static_cast<const char*>(item)[i] == 0;
-  const FillContext context{item, dst.item_size, zero};
+  for (int64_t i = 0; i < size; ++i) zero = zero && static_cast<const char*>(item)[i] == 0;
+  const FillContext context{item, size, zero};
   nest.run(fill_loop, &context);
 }
 

@@ -250,6 +250,21 @@ void elementwise(ElementLoop loop, const void* context, const ElementArg* args, 
   const int64_t numel = nest.numel();
   if (numel == 0) return;
 
+  // All of one dense layout, and of the loop's types.
+  bool direct = nest.dim() == 1 && outputs == 1;
+  char* data[kMaxOperands];
+  int64_t item_sizes[kMaxOperands];
+  for (int k = 0; k < count && direct; ++k) {
+    data[k] = nest.data(k);
+    item_sizes[k] = args[k].operand.item_size;
+    direct = args[k].dtype == args[k].compute && nest.byte_stride(k, 0) == item_sizes[k] &&
+        is_aligned(data[k], item_sizes[k]);
+  }
+  if (direct) {
+    elementwise_contiguous(loop, context, data, item_sizes, outputs, count, numel, grain);
+    return;
+  }
+
   Plan plan(nest, loop, context, outputs);
   int64_t widest = 1;
   for (int k = 0; k < count; ++k) {

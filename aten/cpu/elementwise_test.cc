@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "aten/cpu/cast.h"
+#include "aten/cpu/copy.h"
 #include "aten/cpu/loops/loops.h"
 #include "gtest/gtest.h"
 
@@ -160,6 +161,52 @@ TEST(Cast, OutOfRangeAndNan) {
   EXPECT_EQ(u8[4], 255);
   EXPECT_EQ(u8[5], 44);
   for (bool v : b) EXPECT_TRUE(v);
+}
+
+// A float that int32 does not hold has zeros where the byte is taken from.
+TEST(Cast, BytesOfFloats) {
+  const float in[] = {-1,  255.9f, 256,    300.7f,   -129, 2147483648.0f, 2147483904.0f, -2147484160.0f,
+                      3e9f, 1e19f, -1e30f, INFINITY, NAN};
+  for (const int64_t n : {1, 7, 8, 13}) {
+    uint8_t bytes[14];
+    bytes[n] = 77;
+    convert(find_conversion(ScalarType::Byte, ScalarType::Float), bytes, in + 13 - n, n);
+    for (int64_t i = 0; i < n; ++i) {
+      const float x = in[13 - n + i];
+      EXPECT_EQ(bytes[i], std::fabs(x) < 1e18f ? static_cast<uint8_t>(static_cast<int64_t>(x)) : 0) << x;
+    }
+    EXPECT_EQ(bytes[n], 77);
+  }
+}
+
+// Contiguous elements, a few and as many as go past the caches; also at addresses that are no multiples of the item.
+TEST(Copy, ConvertsAndFillsContiguousElements) {
+  const int64_t many = stream_threshold_bytes() / 2 + 1003;
+  for (const int64_t n : {int64_t{0}, int64_t{1}, int64_t{77}, int64_t{100001}, many}) {
+    for (const int64_t shift : {0, 1}) {
+      std::vector<char> source(static_cast<size_t>(4 * n + 1)), target(static_cast<size_t>(2 * n + 2), 0x55);
+      for (int64_t i = 0; i < n; ++i) {
+        const float x = static_cast<float>(i % 509) - 254;
+        std::memcpy(source.data() + shift + 4 * i, &x, 4);
+      }
+      const int64_t sizes[] = {n}, strides[] = {1};
+      copy({target.data() + shift, sizes, strides, 1, 2}, ScalarType::Short,
+           {source.data() + shift, sizes, strides, 1, 4}, ScalarType::Float);
+      int64_t wrong = 0;
+      for (int64_t i = 0; i < n; ++i) {
+        int16_t y;
+        std::memcpy(&y, target.data() + shift + 2 * i, 2);
+        wrong += y != i % 509 - 254;
+      }
+      EXPECT_EQ(wrong, 0) << n << " elements, shifted by " << shift;
+      EXPECT_EQ(target[static_cast<size_t>(2 * n + shift)], 0x55);
+      const int16_t item = 0x1234;
+      fill({target.data() + shift, sizes, strides, 1, 2}, &item);
+      for (int64_t i = 0; i < n; ++i) wrong += std::memcmp(target.data() + shift + 2 * i, &item, 2) != 0;
+      EXPECT_EQ(wrong, 0) << n << " elements filled, shifted by " << shift;
+      EXPECT_EQ(target[static_cast<size_t>(2 * n + shift)], 0x55);
+    }
+  }
 }
 
 }  // namespace
