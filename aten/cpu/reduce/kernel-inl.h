@@ -83,8 +83,14 @@ void reduce_accumulate(void* raw, const char* x, int64_t m, int64_t m_stride, in
   const int64_t am = m_stride < 0 ? -m_stride : m_stride, an = n_stride < 0 ? -n_stride : n_stride;
   if (am < an && m > 1) {
     for (int64_t i = 0; i < n; ++i) {
-      for (int64_t j = 0; j < m; ++j) {
-        Op::step(states[j], *reinterpret_cast<const In*>(x + j * m_stride + i * n_stride), position + i, params);
+      const char* line = x + i * n_stride;
+      if (m_stride == kSize) {
+        // A loop of its own, of which the compiler makes vectors.
+        for (int64_t j = 0; j < m; ++j) Op::step(states[j], reinterpret_cast<const In*>(line)[j], position + i, params);
+      } else {
+        for (int64_t j = 0; j < m; ++j) {
+          Op::step(states[j], *reinterpret_cast<const In*>(line + j * m_stride), position + i, params);
+        }
       }
     }
   } else {
