@@ -64,6 +64,13 @@ HWY_INLINE V reduce_ln2(D d, V x, VI& n) {
   return subtract_ln2(d, x, hn::ConvertTo(d, n));
 }
 
+/// x c + kWhole: the nearest whole number to x c, below 2^22, in the low bits of a number that has no fraction.
+constexpr float kWhole = 0x1.8p23f;
+template <class D, class V>
+HWY_INLINE V add_to_whole(D d, V x, float c) {
+  return hn::MulAdd(x, hn::Set(d, c), hn::Set(d, kWhole));
+}
+
 #if HWY_TARGET == HWY_AVX3
 // y 2^n for whole numbers n, rounded once.
 HWY_INLINE hn::Vec512<float> times_power_of_two(hn::Vec512<float> y, hn::Vec512<float> n) {
@@ -77,15 +84,18 @@ HWY_INLINE hn::Vec128<float, N> times_power_of_two(hn::Vec128<float, N> y, hn::V
   return hn::Vec128<float, N>{_mm_scalef_ps(y.raw, n.raw)};
 }
 
+/// exp of numbers up to 89.
 template <class D, class V>
-HWY_INLINE V exp(D d, V x) {
+HWY_INLINE V exp_up_to_89(D d, V x) {
   // Of a NaN and a number x86 takes the second argument.
-  const V bounded = hn::Min(hn::Set(d, 89.0f), hn::Max(hn::Set(d, -104.0f), x));
-  // Numbers of this size have no fraction.
-  const V whole = hn::Set(d, 0x1.8p23f);
-  const V n = hn::Sub(hn::MulAdd(bounded, hn::Set(d, 1.4426950408889634f), whole), whole);
+  const V bounded = hn::Max(hn::Set(d, -104.0f), x);
+  const V n = hn::Sub(add_to_whole(d, bounded, 1.4426950408889634f), hn::Set(d, kWhole));
   const V r = subtract_ln2(d, bounded, n);
   return times_power_of_two(hn::Add(hn::Set(d, 1.0f), hn::Add(r, exp_tail(d, r))), n);
+}
+template <class D, class V>
+HWY_INLINE V exp(D d, V x) {
+  return exp_up_to_89(d, hn::Min(hn::Set(d, 89.0f), x));
 }
 #else
 template <class D, class V>
@@ -100,6 +110,10 @@ HWY_INLINE V exp(D d, V x) {
   const V result = hn::Mul(hn::Mul(y, power_of_two(d, half)), power_of_two(d, hn::Sub(n, half)));
   return hn::IfThenElse(hn::IsNaN(x), x, result);
 }
+template <class D, class V>
+HWY_INLINE V exp_up_to_89(D d, V x) {
+  return exp(d, x);
+}
 #endif
 
 template <class D, class V>
@@ -107,18 +121,28 @@ template <class D, class V>
 HWY_INLINE V exp(D d, V x) {
   return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(d, x));
 }
+template <class D, class V>
+  requires(sizeof(hn::TFromD<D>) == 8)
+HWY_INLINE V exp_up_to_89(D d, V x) {
+  return exp(d, x);
+}
+
+/// expm1 of numbers in [-20, 89].
+template <class D, class V>
+HWY_INLINE V bounded_expm1(D d, V x) {
+  const hn::RebindToSigned<D> di;
+  const V n = add_to_whole(d, x, 1.4426950408889634f);
+  const V r = subtract_ln2(d, x, hn::Sub(n, hn::Set(d, kWhole)));
+  const V q = hn::Add(r, exp_tail(d, r));
+  // 2^n q + (2^n - 1), scaled by a half so that n = 128 fits.
+  const V s = hn::BitCast(d, hn::Add(hn::ShiftLeft<23>(hn::BitCast(di, n)), hn::Set(di, 126 << 23)));
+  const V y = hn::MulAdd(s, q, hn::Sub(s, hn::Set(d, 0.5f)));
+  return hn::Add(y, y);
+}
 
 template <class D, class V>
 HWY_INLINE V expm1(D d, V x) {
-  const hn::RebindToSigned<D> di;
-  const V bounded = hn::Min(hn::Max(x, hn::Set(d, -20.0f)), hn::Set(d, 89.0f));
-  hn::Vec<decltype(di)> n;
-  const V r = reduce_ln2(d, bounded, n);
-  const V q = hn::Add(r, exp_tail(d, r));
-  // 2^n q + (2^n - 1), scaled by a half so that n = 128 fits.
-  const V s = power_of_two(d, hn::Sub(n, hn::Set(di, 1)));
-  const V y = hn::MulAdd(s, q, hn::Sub(s, hn::Set(d, 0.5f)));
-  const V result = hn::Add(y, y);
+  const V result = bounded_expm1(d, hn::Min(hn::Max(x, hn::Set(d, -20.0f)), hn::Set(d, 89.0f)));
   return hn::IfThenElse(hn::IsNaN(x), x, hn::IfThenElse(hn::Eq(x, hn::Zero(d)), x, result));
 }
 
@@ -180,8 +204,20 @@ HWY_INLINE V split_any(D d, V x, V& e) {
   return hn::Sub(m, hn::Set(d, 1.0f));
 }
 
+/// Whether all are positive, normal and finite.
+template <class D, class V>
+HWY_INLINE bool all_normal(D d, V x) {
+  return hn::AllTrue(d, hn::And(hn::Ge(x, hn::Set(d, 1.17549435e-38f)), hn::Lt(x, hn::Set(d, __builtin_inff()))));
+}
+
 template <class D, class V>
 HWY_INLINE V log(D d, V x) {
+  if (HWY_LIKELY(all_normal(d, x))) {
+    const hn::RebindToSigned<D> di;
+    hn::Vec<decltype(di)> e;
+    const V m = split_exponent(d, x, e);
+    return log_of_parts(d, hn::Sub(m, hn::Set(d, 1.0f)), hn::ConvertTo(d, e));
+  }
   V e;
   const V f = split_any(d, x, e);
   return log_special(d, x, log_of_parts(d, f, e));
@@ -234,7 +270,8 @@ HWY_INLINE V log1p(D d, V x) {
 
 template <class D, class V>
 HWY_INLINE V tanh(D d, V x) {
-  const V t = expm1(d, hn::Min(hn::Mul(hn::Set(d, 2.0f), hn::Abs(x)), hn::Set(d, 40.0f)));
+  const V a = hn::Abs(x);
+  const V t = bounded_expm1(d, hn::Min(hn::Add(a, a), hn::Set(d, 40.0f)));
   const V y = hn::Div(t, hn::Add(t, hn::Set(d, 2.0f)));
   return hn::IfThenElse(hn::IsNaN(x), x, hn::CopySign(y, x));
 }
@@ -263,22 +300,41 @@ HWY_INLINE V erf(D d, V x) {
 }
 
 /// The part of the normal distribution beyond t >= 0: exp(t p(t)) / 2, p fitted to the logarithm of erfc(t / sqrt(2)) so that
-/// the tail errs by less than 2^-24 and by less than 2^-12 of itself; 0 beyond 8.
+/// the tail errs by less than 2^-24 and by less than 2^-12 of itself up to t = 8; 0 at infinity, where p is -infinity.
 template <class D, class V>
 HWY_INLINE V normal_tail(D d, V t) {
   const V p = polynomial(d, t, -0.79788554f, -0.31829754f, -0.03638818f, 0.0048854826f, -6.941496e-05f, -0.00015425622f,
                          3.9753708e-05f, -5.0657204e-06f, 3.393045e-07f, -9.458597e-09f);
-  const V tail = hn::Mul(hn::Set(d, 0.5f), exp(d, hn::Mul(t, p)));
-  return hn::IfThenZeroElse(hn::Gt(t, hn::Set(d, 8.0f)), tail);
+  return exp_up_to_89(d, hn::MulAdd(t, p, hn::Set(d, -0.6931471805599453f)));
 }
 
-/// sin(x + quarter * pi / 2).
+/// x times the normal distribution's share below x.
+template <class D, class V>
+HWY_INLINE V gelu(D d, V x) {
+  const V t = hn::Abs(x);
+  const V result = hn::NegMulAdd(t, normal_tail(d, t), hn::IfThenZeroElse(hn::Lt(x, hn::Zero(d)), x));
+  return hn::IfThenElse(hn::Gt(x, hn::Set(d, 100.0f)), x, result);
+}
+
+/// The derivative of x times the normal distribution's share below x, within 2^-22: with t = |x| the tail beyond t less
+/// t times the density is exp(-t^2 / 2) (m - t / sqrt(2 pi)), m a polynomial of 1 / (1 + t / 2), fitted so that the
+/// whole errs by less than 2^-26 and m by less than 2^-14.
+template <class D, class V>
+HWY_INLINE V gelu_slope(D d, V x) {
+  const V t = hn::Abs(x), one = hn::Set(d, 1.0f), minus_half = hn::Set(d, -0.5f);
+  const V u = hn::Div(one, hn::NegMulAdd(minus_half, t, one));
+  const V m = polynomial(d, u, -0.000494901324f, 0.20584242f, 0.169931814f, 0.202162504f, 0.0741045102f, -0.297136724f,
+                         0.184179038f, -0.0385886841f);
+  const V power = exp_up_to_89(d, hn::Mul(hn::Mul(t, minus_half), t));
+  const V tail = hn::Mul(hn::NegMulAdd(t, hn::Set(d, 0.39894228f), m), power);
+  return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), tail, hn::Sub(one, tail));
+}
+
+/// sin(x + quarter * pi / 2) for |x| < 12800; anything beyond.
 template <class D, class V>
 HWY_INLINE V sin_quarter(D d, V x, int quarter) {
   const hn::RebindToSigned<D> di;
-  const auto n = hn::NearestInt(hn::Mul(hn::Min(hn::Max(x, hn::Set(d, -13000.0f)), hn::Set(d, 13000.0f)),
-                                        hn::Set(d, 0.6366197723675814f)));
-  const V nf = hn::ConvertTo(d, n);
+  const V n = add_to_whole(d, x, 0.6366197723675814f), nf = hn::Sub(n, hn::Set(d, kWhole));
   V r = hn::NegMulAdd(nf, hn::Set(d, 1.5703125f), x);
   r = hn::NegMulAdd(nf, hn::Set(d, 4.837512969970703e-4f), r);
   r = hn::NegMulAdd(nf, hn::Set(d, 7.549789948768648e-8f), r);
@@ -287,7 +343,7 @@ HWY_INLINE V sin_quarter(D d, V x, int quarter) {
   const V c = polynomial(d, z, 0.041666653007268906f, -0.001388759003020823f, 2.446057078486774e-05f);
   const V sine = hn::MulAdd(hn::Mul(z, r), s, r);
   const V cosine = hn::MulAdd(hn::Mul(z, z), c, hn::NegMulAdd(hn::Set(d, 0.5f), z, hn::Set(d, 1.0f)));
-  const auto q = hn::Add(n, hn::Set(di, quarter));
+  const auto q = hn::Add(hn::BitCast(di, n), hn::Set(di, quarter));
   const auto odd = hn::RebindMask(d, hn::TestBit(q, hn::Set(di, 1)));
   const V y = hn::IfThenElse(odd, cosine, sine);
   const V sign = hn::BitCast(d, hn::ShiftLeft<30>(hn::And(q, hn::Set(di, 2))));
@@ -395,18 +451,23 @@ HWY_INLINE V atan2(D d, V y, V x) {
 /// The inverse of erf: x P(w) for w = -log(1 - x^2), P in two pieces.
 template <class D, class V>
 HWY_INLINE V erfinv(D d, V x) {
+  const hn::RebindToSigned<D> di;
   const V one = hn::Set(d, 1.0f), a = hn::Abs(x);
-  const V w = hn::Neg(log(d, hn::Mul(hn::Sub(one, a), hn::Add(one, a))));
+  // No product of numbers below 1 is subnormal here.
+  hn::Vec<decltype(di)> e;
+  const V m = split_exponent(d, hn::Mul(hn::Sub(one, a), hn::Add(one, a)), e);
+  const V w = hn::Neg(log_of_parts(d, hn::Sub(m, one), hn::ConvertTo(d, e)));
   const V near = polynomial(d, hn::Sub(w, hn::Set(d, 2.5f)), 1.50140941f, 0.246640295f, -0.00417750003f, -0.00125275867f,
                             0.000218410496f, -4.95413224e-06f, -3.47692821e-06f, 4.64263735e-07f, 2.42512943e-08f,
                             -8.65832916e-09f);
-  const auto central = hn::Lt(w, hn::Set(d, 5.0f));
+  // w < 5
+  const auto central = hn::Lt(a, hn::Set(d, 0.996625f));
   if (HWY_LIKELY(hn::AllTrue(d, central))) return hn::Mul(x, near);
   const V far = polynomial(d, hn::Sub(hn::Sqrt(w), hn::Set(d, 3.1f)), 2.93323159f, 1.0033561f, 0.00746231573f,
                            -0.00569571881f, 0.00410405314f, -0.00272026309f, 0.00137296214f, -0.00028784803f,
                            -0.000207961304f, 0.000130611705f);
-  const V p = hn::IfThenElse(central, near, far);
-  return hn::Mul(x, hn::IfThenElse(hn::Eq(a, one), hn::Set(d, __builtin_inff()), p));
+  const V beyond = hn::IfThenElse(hn::Eq(a, one), hn::Set(d, __builtin_inff()), hn::Set(d, __builtin_nanf("")));
+  return hn::Mul(x, hn::IfThenElse(central, near, hn::IfThenElse(hn::Lt(a, one), far, beyond)));
 }
 
 /// The number next to a on the way to b.

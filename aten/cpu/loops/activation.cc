@@ -10,12 +10,18 @@ HWY_BEFORE_NAMESPACE();
 namespace at::cpu {
 namespace HWY_NAMESPACE {
 
+template <class X>
+HWY_INLINE X gelu(X x) {
+  const X t = m_abs(x);
+  return pick(x > X(100.0), x, m_max(x, X(0.0)) - t * m_normal_tail(t));
+}
+HWY_INLINE VecFloat gelu(VecFloat x) { return {vm::gelu(FloatTag(), x.v), vm::gelu(FloatTag(), x.w)}; }
+
 template <>
 struct Fn<op::Gelu> : FnShape<1, 0> {
   template <class X>
   static HWY_INLINE X run(X x, const X*) {
-    const X t = m_abs(x);
-    return pick(x > X(100.0), x, m_max(x, X(0.0)) - t * m_normal_tail(t));
+    return gelu(x);
   }
 };
 template <>

@@ -24,14 +24,21 @@ struct Fn<op::TanhBackward> : FnShape<2, 0> {
     return g * (X(1.0) - y * y);
   }
 };
+template <class X>
+HWY_INLINE X gelu_slope(X x) {
+  const X tail = m_normal_tail(m_abs(x));
+  const X cdf = pick(x < X(0.0), tail, X(1.0) - tail);
+  return cdf + x * (X(0.39894228040143267794) * m_exp(X(-0.5) * x * x));
+}
+HWY_INLINE VecFloat gelu_slope(VecFloat x) {
+  return {vm::gelu_slope(FloatTag(), x.v), vm::gelu_slope(FloatTag(), x.w)};
+}
+
 template <>
 struct Fn<op::GeluBackward> : FnShape<2, 0> {
   template <class X>
   static HWY_INLINE X run(X g, X x, const X*) {
-    const X tail = m_normal_tail(m_abs(x));
-    const X cdf = pick(x < X(0.0), tail, X(1.0) - tail);
-    const X pdf = X(0.39894228040143267794) * m_exp(X(-0.5) * x * x);
-    return g * (cdf + x * pdf);
+    return g * gelu_slope(x);
   }
 };
 template <>

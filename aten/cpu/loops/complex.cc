@@ -231,7 +231,7 @@ AT_INSTANTIATE(Tanh)
 AT_INSTANTIATE(Asinh)
 AT_INSTANTIATE(Acosh)
 AT_INSTANTIATE(Atanh)
-AT_INSTANTIATE(Sqrt)
+template struct ComplexFn<op::Sqrt, double>;
 AT_INSTANTIATE(Rsqrt)
 AT_INSTANTIATE(Sigmoid)
 AT_INSTANTIATE(Silu)

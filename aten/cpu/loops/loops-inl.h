@@ -91,36 +91,6 @@ struct Vec {
   }
 };
 
-#if defined(__clang__)
-#define ATEN_LANES_INDEPENDENT _Pragma("clang loop vectorize(assume_safety) interleave_count(1) unroll(disable)")
-#else
-#define ATEN_LANES_INDEPENDENT _Pragma("GCC ivdep")
-#endif
-
-/// Out == In elements: an output may be an input's memory, index by index.
-template <class Tag, class Out, class In>
-struct Scalar {
-  static void loop(char* const* data, int64_t n, const void* context) {
-    using F = ScalarFn<Tag>;
-    const In* params = static_cast<const In*>(context);
-    Out* out = reinterpret_cast<Out*>(data[0]);
-    const In* a = reinterpret_cast<const In*>(data[1]);
-    if constexpr (F::kInputs == 1) {
-      ATEN_LANES_INDEPENDENT
-      for (int64_t i = 0; i < n; ++i) out[i] = static_cast<Out>(F::run(a[i], params));
-    } else if constexpr (F::kInputs == 2) {
-      const In* b = reinterpret_cast<const In*>(data[2]);
-      ATEN_LANES_INDEPENDENT
-      for (int64_t i = 0; i < n; ++i) out[i] = static_cast<Out>(F::run(a[i], b[i], params));
-    } else {
-      const In* b = reinterpret_cast<const In*>(data[2]);
-      const In* c = reinterpret_cast<const In*>(data[3]);
-      ATEN_LANES_INDEPENDENT
-      for (int64_t i = 0; i < n; ++i) out[i] = static_cast<Out>(F::run(a[i], b[i], c[i], params));
-    }
-  }
-};
-
 template <class T>
 struct Complex {
   T re, im;
@@ -137,17 +107,17 @@ template <class T>
 HWY_INLINE Complex<T> operator*(Complex<T> a, Complex<T> b) {
   return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
 }
-/// Scaled by the larger part of the divisor, so that it neither overflows nor underflows early (Smith 1962).
+/// Scaled by the larger part of the divisor, so that it neither overflows nor underflows early (Smith 1962). Without
+/// branches, so that loops of it become vectors.
 template <class T>
 HWY_INLINE Complex<T> operator/(Complex<T> a, Complex<T> b) {
   const T abs_re = b.re < 0 ? -b.re : b.re, abs_im = b.im < 0 ? -b.im : b.im;
-  if (abs_re == 0 && abs_im == 0) return {a.re / abs_re, a.im / abs_im};
-  if (abs_re >= abs_im) {
-    const T ratio = b.im / b.re, scale = T(1) / (b.re + b.im * ratio);
-    return {(a.re + a.im * ratio) * scale, (a.im - a.re * ratio) * scale};
-  }
-  const T ratio = b.re / b.im, scale = T(1) / (b.re * ratio + b.im);
-  return {(a.re * ratio + a.im) * scale, (a.im * ratio - a.re) * scale};
+  const bool steep = abs_re < abs_im, zero = abs_re == 0 && abs_im == 0;
+  const T larger = zero ? T(0) : steep ? b.im : b.re, smaller = steep ? b.re : b.im;
+  const T ratio = zero ? T(0) : smaller / larger, scale = T(1) / (larger + smaller * ratio);
+  // A quotient by zero has no products of zero and infinity in it.
+  const T x = steep ? a.im : a.re, y = steep ? a.re : a.im, turned_x = zero ? T(0) : x, turned_y = zero ? T(0) : y;
+  return {(x + turned_y * ratio) * scale, (steep ? turned_x * ratio - y : y - turned_x * ratio) * scale};
 }
 template <class T>
 HWY_INLINE bool operator==(Complex<T> a, Complex<T> b) {
@@ -167,6 +137,61 @@ HWY_INLINE bool truth(T x) {
     return x != T(0);
   }
 }
+
+/// Element i. Of complex numbers the parts one by one: compilers make vectors of such loops, not of those over pairs.
+template <class T>
+HWY_INLINE T element_of(const T* from, int64_t i) {
+  if constexpr (kIsComplex<T>) {
+    const auto* parts = &from->re;
+    return {parts[2 * i], parts[2 * i + 1]};
+  } else {
+    return from[i];
+  }
+}
+template <class T>
+HWY_INLINE void set_element(T* to, int64_t i, T value) {
+  if constexpr (kIsComplex<T>) {
+    auto* parts = &to->re;
+    parts[2 * i] = value.re;
+    parts[2 * i + 1] = value.im;
+  } else {
+    to[i] = value;
+  }
+}
+
+#if defined(__clang__)
+#define ATEN_LANES_INDEPENDENT _Pragma("clang loop vectorize(assume_safety) interleave_count(1) unroll(disable)")
+#else
+#define ATEN_LANES_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
+/// Out == In elements: an output may be an input's memory, index by index.
+template <class Tag, class Out, class In>
+struct Scalar {
+  static void loop(char* const* data, int64_t n, const void* context) {
+    using F = ScalarFn<Tag>;
+    const In* params = static_cast<const In*>(context);
+    Out* out = reinterpret_cast<Out*>(data[0]);
+    const In* a = reinterpret_cast<const In*>(data[1]);
+    if constexpr (F::kInputs == 1) {
+      ATEN_LANES_INDEPENDENT
+      for (int64_t i = 0; i < n; ++i) set_element(out, i, static_cast<Out>(F::run(element_of(a, i), params)));
+    } else if constexpr (F::kInputs == 2) {
+      const In* b = reinterpret_cast<const In*>(data[2]);
+      ATEN_LANES_INDEPENDENT
+      for (int64_t i = 0; i < n; ++i) {
+        set_element(out, i, static_cast<Out>(F::run(element_of(a, i), element_of(b, i), params)));
+      }
+    } else {
+      const In* b = reinterpret_cast<const In*>(data[2]);
+      const In* c = reinterpret_cast<const In*>(data[3]);
+      ATEN_LANES_INDEPENDENT
+      for (int64_t i = 0; i < n; ++i) {
+        set_element(out, i, static_cast<Out>(F::run(element_of(a, i), element_of(b, i), element_of(c, i), params)));
+      }
+    }
+  }
+};
 
 template <class Tag>
 using F32V = Vec<Tag, float>;

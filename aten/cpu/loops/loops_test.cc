@@ -1,6 +1,7 @@
 #include "aten/cpu/loops/loops.h"
 
 #include <cmath>
+#include <complex>
 #include <cstring>
 #include <limits>
 #include <random>
@@ -406,6 +407,70 @@ TEST_P(EveryIsa, GeluAgreesWithItsDefinition) {
     const double exact = 0.5 * x[i] * (1 + std::erf(x[i] / std::sqrt(2.0)));
     EXPECT_NEAR(y[i], exact, std::fabs(x[i]) * 0x1p-23 + 1e-12) << x[i];
   }
+}
+
+TEST_P(EveryIsa, SlopesOfGeluAgreeWithTheirDefinition) {
+  std::vector<float> x = {NAN}, g(2601, 1.0f), y(g.size());
+  for (float v = -13; x.size() < g.size(); v += 0.01f) x.push_back(v);
+  char* data[] = {reinterpret_cast<char*>(y.data()), reinterpret_cast<char*>(g.data()),
+                  reinterpret_cast<char*>(x.data())};
+  find_loop(loops::gelu_backward, c10::ScalarType::Float)(data, static_cast<int64_t>(x.size()), nullptr);
+  EXPECT_TRUE(std::isnan(y[0]));
+  for (size_t i = 1; i < x.size(); ++i) {
+    const double v = x[i], density = std::exp(-0.5 * v * v) / std::sqrt(2 * M_PI);
+    const double exact = 0.5 * std::erfc(-v / std::sqrt(2.0)) + v * density;
+    EXPECT_NEAR(y[i], exact, v < -1.5 ? 1e-4 * std::fabs(exact) : 0x1p-22) << v;
+  }
+}
+
+// Of every pair of numbers with parts that are special, in vectors and in what is left of the last one.
+template <class T>
+void complex_arithmetic(c10::ScalarType type) {
+  using Exact = std::complex<long double>;
+  const T inf = std::numeric_limits<T>::infinity(), nan = std::numeric_limits<T>::quiet_NaN();
+  std::vector<std::complex<T>> numbers, a, b;
+  for (const T re : {T(0), T(-0.0), T(1), T(-2.5), T(1e-30), T(3e30), inf, -inf, nan})
+    for (const T im : {T(0), T(-0.0), T(3), T(-0.75), T(2e-31), T(-1e31), inf, -inf, nan}) numbers.emplace_back(re, im);
+  for (const auto& z : numbers)
+    for (const auto& w : numbers) a.push_back(z), b.push_back(w);
+  const auto run = [&](const ElementOp& op) {
+    std::vector<std::complex<T>> out(a.size());
+    char* data[] = {reinterpret_cast<char*>(out.data()), reinterpret_cast<char*>(a.data()),
+                    reinterpret_cast<char*>(b.data())};
+    find_loop(op, type)(data, static_cast<int64_t>(a.size()), nullptr);
+    return out;
+  };
+  // Within a few units of the number as a whole; the same infinities.
+  const auto near = [](std::complex<T> got, Exact exact) {
+    const long double whole = std::abs(exact);
+    const auto part = [=](T x, long double y) {
+      if (std::isnan(y)) return std::isnan(x);
+      if (std::isinf(y)) return static_cast<long double>(x) == y;
+      const long double size = std::isfinite(whole) ? whole : std::fabs(y);
+      return std::fabs(x - y) <= 4 * std::numeric_limits<T>::epsilon() * size + std::numeric_limits<T>::min();
+    };
+    return part(got.real(), exact.real()) && part(got.imag(), exact.imag());
+  };
+  const auto finite = [](Exact z) { return std::isfinite(z.real()) && std::isfinite(z.imag()); };
+  const auto fits = [](Exact z) { return std::abs(z) < std::numeric_limits<T>::max() / 8; };
+  const auto quotients = run(loops::div), products = run(loops::mul), sums = run(loops::add), roots = run(loops::sqrt);
+  for (size_t i = 0; i < a.size(); ++i) {
+    const Exact x(a[i].real(), a[i].imag()), y(b[i].real(), b[i].imag()), root = std::sqrt(x);
+    EXPECT_TRUE(near(sums[i], x + y)) << a[i] << " + " << b[i] << " = " << sums[i];
+    EXPECT_TRUE(near(roots[i], root)) << "sqrt" << a[i] << " = " << roots[i];
+    EXPECT_TRUE(std::isnan(root.imag()) || std::signbit(roots[i].imag()) == std::signbit(root.imag())) << a[i];
+    if (y == Exact(0)) {
+      EXPECT_TRUE(near(quotients[i], Exact(x.real() / 0.0L, x.imag() / 0.0L))) << a[i] << " / 0 = " << quotients[i];
+    } else if (finite(x) && finite(y)) {
+      if (fits(x * y)) EXPECT_TRUE(near(products[i], x * y)) << a[i] << " * " << b[i] << " = " << products[i];
+      if (fits(x / y)) EXPECT_TRUE(near(quotients[i], x / y)) << a[i] << " / " << b[i] << " = " << quotients[i];
+    }
+  }
+}
+
+TEST_P(EveryIsa, ComplexNumbersOfSpecialParts) {
+  complex_arithmetic<float>(c10::ScalarType::ComplexFloat);
+  complex_arithmetic<double>(c10::ScalarType::ComplexDouble);
 }
 
 TEST_P(EveryIsa, GeluAtTheEndsOfItsDomain) {

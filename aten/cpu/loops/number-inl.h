@@ -41,9 +41,6 @@ HWY_INLINE VecFloat m_sigmoid(VecFloat x) {
   const VecFloat e = m_exp(-m_abs(x));
   return pick(x < 0.0, e, 1.0) / (1.0 + e);
 }
-HWY_INLINE VecFloat m_normal_tail(VecFloat t) {
-  return {vm::normal_tail(FloatTag(), t.v), vm::normal_tail(FloatTag(), t.w)};
-}
 
 HWY_INLINE VecFloat m_log2(VecFloat x) { return {vm::log2(FloatTag(), x.v), vm::log2(FloatTag(), x.w)}; }
 HWY_INLINE VecFloat m_log10(VecFloat x) { return {vm::log10(FloatTag(), x.v), vm::log10(FloatTag(), x.w)}; }

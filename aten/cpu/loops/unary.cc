@@ -166,6 +166,21 @@ struct VecFn<op::Sqrt> {
     return hn::Sqrt(x);
   }
 };
+/// Of complex numbers of floats, in double, which does not overflow on the way. Infinities as in C's library.
+template <>
+struct ScalarFn<op::Sqrt> {
+  static constexpr int kInputs = 1;
+  static HWY_INLINE Complex<float> run(Complex<float> z, const Complex<float>*) {
+    constexpr double kInfinity = __builtin_inf();
+    const double x = z.re, y = z.im, abs_x = __builtin_fabs(x), abs_y = __builtin_fabs(y);
+    const double root = __builtin_sqrt(0.5 * (abs_x + __builtin_sqrt(x * x + y * y)));
+    const double larger = abs_x == kInfinity || abs_y == kInfinity ? kInfinity : root;
+    const double quotient = larger == 0 ? 0 : abs_y / (larger + larger);
+    const double smaller = abs_y == kInfinity ? kInfinity : quotient;
+    return {static_cast<float>(x >= 0 ? larger : smaller),
+            static_cast<float>(__builtin_copysign(x >= 0 ? smaller : larger, y))};
+  }
+};
 template <>
 struct VecFn<op::Rsqrt> {
   static constexpr int kInputs = 1;
@@ -269,7 +284,7 @@ constinit const ElementOp cube = {AT_ISA_TABLE(F32V<op::Cube>::loop), AT_ISA_TAB
 constinit const ElementOp inverse_square = {AT_ISA_TABLE(F32V<op::InverseSquare>::loop), AT_ISA_TABLE(F64V<op::InverseSquare>::loop), {}, {}, {}, {}};
 constinit const ElementOp sqrt = {AT_ISA_TABLE(F32V<op::Sqrt>::loop), AT_ISA_TABLE(F64V<op::Sqrt>::loop),
                                  {}, {},
-                                 complex_table<op::Sqrt, float>(), complex_table<op::Sqrt, double>()};
+                                 AT_ISA_TABLE(Z64<op::Sqrt>::loop), complex_table<op::Sqrt, double>()};
 constinit const ElementOp rsqrt = {AT_ISA_TABLE(F32V<op::Rsqrt>::loop), AT_ISA_TABLE(F64V<op::Rsqrt>::loop),
                                  {}, {},
                                  complex_table<op::Rsqrt, float>(), complex_table<op::Rsqrt, double>()};

@@ -117,6 +117,11 @@ TEST(Loss, SlopesOfClampedLosses) {
     expect_close(at::smooth_l1_loss_backward(one, x, y, Reduction::Sum, 0), {-1, 0, 1, -1, kNan});
     expect_close(at::huber_loss_backward(one, x, y, Reduction::Mean, 2), {-0.1, 0, 0.4, -0.4, kNan}, 1e-3);
     expect_close(at::huber_loss_backward(one, x, tensor_of({1}, {}, type), Reduction::Sum, 2), {0, 1, 2, -2, kNan});
+    expect_close(at::mse_loss_backward(one, x, y, Reduction::Sum), {-1, 0, 6, -10, kNan});
+    expect_close(at::mse_loss_backward(one, x, y, Reduction::Mean), {-0.2, 0, 1.2, -2, kNan}, 1e-3);
+    expect_close(at::mse_loss_backward(each, x, y, Reduction::None), {-1, 0, 18, -40, kNan});
+    const Tensor two = tensor_of({2}, {}, type);
+    expect_close(at::mse_loss_backward(one, two, y, Reduction::Mean), {0.2, 0, 0.4, 0.4, 0.8}, 1e-3);
   }
 }
 
@@ -177,6 +182,30 @@ TEST(Loss, DistancesOfEveryNorm) {
   const auto special = values(at::cdist(tensor_of(far, {40, 32}), tensor_of(near, {40, 32})));
   EXPECT_TRUE(std::isnan(special[0]) && std::isnan(special[1]) && std::isinf(special[40]) &&
               std::isfinite(special[41]));
+}
+
+// Row by row, in slices, against the norm of the differences.
+TEST(Loss, PairwiseDistances) {
+  for (const int64_t width : {1, 7, 256, 1025, 3000}) {
+    for (const double scale : {1.0, 1e25, 1e-22}) {
+      const Tensor a = at::mul(sample({2, 5, width}, kFloat, 41), Scalar(scale));
+      const Tensor b = at::mul(sample({2, 5, width}, kFloat, 42), Scalar(scale));
+      for (const double eps : {0.0, 1e-6}) {
+        const auto exact = [&](const Tensor& x, const Tensor& y) {
+          const auto wide = [](const Tensor& t) { return tensor_of(values(t), t.sizes().vec(), kDouble); };
+          const Tensor d = at::add(at::sub(wide(x), wide(y)), Scalar(eps));
+          return values(at::norm(d, std::optional<Scalar>(2), IntArrayRef(-1)));
+        };
+        for (const Tensor& x : layouts(a)) expect_close(at::pairwise_distance(x, b, 2, eps), exact(x, b), 1e-5, 0);
+        EXPECT_TRUE(values(at::pairwise_distance(a, a, 2, 0)) == std::vector<double>(10, 0));
+        EXPECT_EQ(at::pairwise_distance(a, b, 2, eps, true).sizes(), IntArrayRef({2, 5, 1}));
+        expect_close(at::pairwise_distance(a, at::select(b, 0, 1), 2, eps), exact(a, at::select(b, 0, 1)), 1e-5, 0);
+      }
+    }
+  }
+  const Tensor ones = tensor_of({1, 1, 1, 1}, {2, 2});
+  const Tensor special = at::pairwise_distance(tensor_of({1, kNan, 1, INFINITY}, {2, 2}), ones);
+  EXPECT_TRUE(std::isnan(values(special)[0]) && std::isinf(values(special)[1]));
 }
 
 // Of numbers whose powers the dtype does not hold, against double, and against the composition.
