@@ -250,6 +250,7 @@ void elementwise(ElementLoop loop, const void* context, const ElementArg* args, 
   const int64_t numel = nest.numel();
   if (numel == 0) return;
 
+#if !KINDLING_FEW_LOOPS
   // All of one dense layout, and of the loop's types.
   bool direct = nest.dim() == 1 && outputs == 1;
   char* data[kMaxOperands];
@@ -264,6 +265,7 @@ void elementwise(ElementLoop loop, const void* context, const ElementArg* args, 
     elementwise_contiguous(loop, context, data, item_sizes, outputs, count, numel, grain);
     return;
   }
+#endif
 
   Plan plan(nest, loop, context, outputs);
   int64_t widest = 1;

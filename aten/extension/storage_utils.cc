@@ -27,10 +27,10 @@ c10::intrusive_ptr<c10::StorageImpl> new_shm_fd_storage(size_t size) {
 
 void storage_copy(c10::Storage& dst, const c10::Storage& src, bool /*non_blocking*/) {
   TORCH_CHECK(dst && src, "storage_copy: expected two storages");
-  TORCH_CHECK(dst.device().is_cpu() && src.device().is_cpu(), "storage_copy: expected storages on the CPU, but got ", dst.device(),
-              " and ", src.device());
-  TORCH_CHECK(dst.nbytes() == src.nbytes(), "storage_copy: expected storages of the same size, but got ", dst.nbytes(), " and ",
-              src.nbytes(), " bytes");
+  TORCH_CHECK(dst.device().is_cpu() && src.device().is_cpu(), "storage_copy: expected storages on the CPU, but got ",
+              dst.device(), " and ", src.device());
+  TORCH_CHECK(dst.nbytes() == src.nbytes(), "storage_copy: expected storages of the same size, but got ", dst.nbytes(),
+              " and ", src.nbytes(), " bytes");
   if (dst.nbytes() != 0) std::memmove(dst.mutable_data(), src.data(), src.nbytes());
 }
 

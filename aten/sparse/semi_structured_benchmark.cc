@@ -25,15 +25,16 @@ at::Tensor pruned(int64_t size, at::ScalarType dtype) {
 }
 
 void add_rows(bench::Program& p, const std::string& name, at::ScalarType dtype, int64_t size, int64_t columns) {
-  const std::string sizes = "(" + name + ", " + std::to_string(size) + " x " + std::to_string(size) + " x " + std::to_string(columns) + ")";
+  const std::string sizes =
+      "(" + name + ", " + std::to_string(size) + " x " + std::to_string(size) + " x " + std::to_string(columns) + ")";
   const bench::Work work{.flops = 2.0 * static_cast<double>(size * size * columns)};
   p.row("mm" + sizes, work, [=] {
-    return [guard = std::make_shared<c10::InferenceMode>(), a = pruned(size, dtype), b = at::randn({size, columns}).to(dtype)] {
-      return at::mm(a, b);
-    };
+    return [guard = std::make_shared<c10::InferenceMode>(), a = pruned(size, dtype),
+            b = at::randn({size, columns}).to(dtype)] { return at::mm(a, b); };
   });
   p.row("sparse::mm" + sizes, work, [=] {
-    return [guard = std::make_shared<c10::InferenceMode>(), a = torch::sparse::to_sparse_semi_structured(pruned(size, dtype)),
+    return [guard = std::make_shared<c10::InferenceMode>(),
+            a = torch::sparse::to_sparse_semi_structured(pruned(size, dtype)),
             b = at::randn({size, columns}).to(dtype)] { return torch::sparse::mm(a, b); };
   });
 }

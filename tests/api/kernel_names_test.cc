@@ -221,7 +221,8 @@ TEST(KernelNames, StoragesInSharedMemory) {
   none.share_memory_();
   EXPECT_EQ(none.numel(), 0);
   torch::Tensor meta = torch::zeros({2}, torch::kMeta), undefined, sparse = torch::eye(2).to_sparse();
-  EXPECT_EQ(message_of([&] { meta.share_memory_(); }), "share_memory_: tensors on meta cannot be moved to shared memory");
+  EXPECT_EQ(message_of([&] { meta.share_memory_(); }),
+            "share_memory_: tensors on meta cannot be moved to shared memory");
   EXPECT_EQ(message_of([&] { undefined.share_memory_(); }), "share_memory_: expected a defined tensor");
   EXPECT_EQ(message_of([&] { sparse.share_memory_(); }),
             "share_memory_: expected a tensor with a storage, but the layout is Sparse");

@@ -138,10 +138,15 @@ HWY_INLINE bool truth(T x) {
   }
 }
 
+// Set for small binaries, whose loops of complex numbers are no vectors.
+#ifndef KINDLING_FEW_LOOPS
+#define KINDLING_FEW_LOOPS 0
+#endif
+
 /// Element i. Of complex numbers the parts one by one: compilers make vectors of such loops, not of those over pairs.
 template <class T>
 HWY_INLINE T element_of(const T* from, int64_t i) {
-  if constexpr (kIsComplex<T>) {
+  if constexpr (kIsComplex<T> && !KINDLING_FEW_LOOPS) {
     const auto* parts = &from->re;
     return {parts[2 * i], parts[2 * i + 1]};
   } else {
@@ -150,7 +155,7 @@ HWY_INLINE T element_of(const T* from, int64_t i) {
 }
 template <class T>
 HWY_INLINE void set_element(T* to, int64_t i, T value) {
-  if constexpr (kIsComplex<T>) {
+  if constexpr (kIsComplex<T> && !KINDLING_FEW_LOOPS) {
     auto* parts = &to->re;
     parts[2 * i] = value.re;
     parts[2 * i + 1] = value.im;

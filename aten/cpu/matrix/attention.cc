@@ -86,7 +86,8 @@ Rows<const T> computed(const Rows<const S>& r, int64_t count, int64_t cols, T* s
 
 // Scores of a block of queries and keys are masked.
 template <class S, class T>
-void mask_scores(const Attention& a, int64_t batch, int64_t head, int64_t q0, int64_t rows, int64_t k0, int64_t cols, T* s) {
+void mask_scores(const Attention& a, int64_t batch, int64_t head, int64_t q0, int64_t rows, int64_t k0, int64_t cols,
+                 T* s) {
   const T minus_infinity = -std::numeric_limits<T>::infinity();
   if (a.mask_kind != MaskKind::kNone) {
     const int64_t first = batch * a.mask.batch + head * a.mask.head + q0 * a.mask.row + k0 * a.mask.col;
@@ -133,12 +134,13 @@ class Right {
     if (lay_out) packed_.emplace(kTypeOf<T>, n, k, b_);
   }
   // C[m, n] = alpha A[m, k] B, or that added to C, with the first n columns and k rows of B.
-  void multiply(int64_t m, int64_t n, int64_t k, double alpha, const T* a, int64_t a_row, int64_t a_col, bool accumulate, T* c,
-                int64_t c_row) const {
+  void multiply(int64_t m, int64_t n, int64_t k, double alpha, const T* a, int64_t a_row, int64_t a_col,
+                bool accumulate, T* c, int64_t c_row) const {
     if (packed_.has_value()) {
       packed_->multiply_part(m, n, k, {a, a_row, a_col, {0, 0}}, c, c_row, accumulate ? c : nullptr, c_row, alpha);
     } else {
-      at::matrix::multiply<T>(m, n, k, alpha, a, a_row, a_col, static_cast<const T*>(b_.data), b_.row, b_.col, accumulate, c, c_row);
+      at::matrix::multiply<T>(m, n, k, alpha, a, a_row, a_col, static_cast<const T*>(b_.data), b_.row, b_.col,
+                              accumulate, c, c_row);
     }
   }
 
@@ -151,10 +153,10 @@ class Right {
 template <class T>
 struct KeyBlock {
   template <class S>
-  KeyBlock(const Attention& a, const Rows<const S>& keys, const Rows<const S>& values, int64_t count, bool lay_out, T* key_space,
-           T* value_space)
-      : KeyBlock(a, computed<S, T>(keys, count, a.width, key_space), computed<S, T>(values, count, a.value_width, value_space), count,
-                 lay_out) {}
+  KeyBlock(const Attention& a, const Rows<const S>& keys, const Rows<const S>& values, int64_t count, bool lay_out,
+           T* key_space, T* value_space)
+      : KeyBlock(a, computed<S, T>(keys, count, a.width, key_space),
+                 computed<S, T>(values, count, a.value_width, value_space), count, lay_out) {}
   KeyBlock(const Attention& a, const Rows<const T>& keys, const Rows<const T>& values, int64_t count, bool lay_out)
       : key(count, a.width, keys.data, keys.col, keys.row, lay_out),
         value(a.value_width, count, values.data, values.row, values.col, lay_out) {}
@@ -300,7 +302,8 @@ void backward_head(const Attention& a, int64_t batch, int64_t key_head, const He
         if (a.dropout > 0) drop(a, number, q0, rows, k0, cols, s);
         multiply<T>(cols, a.value_width, rows, 1, s, 1, cols, grad.data, grad.row, grad.col, true, value_sum, a.value_width);
         multiply<T>(cols, a.width, rows, 1, ds, 1, cols, query.data, query.row, query.col, true, key_sum, a.width);
-        key_right.multiply(rows, a.width, cols, 1, ds, cols, 1, true, query_sum + (g * a.queries + q0) * a.width, a.width);
+        key_right.multiply(rows, a.width, cols, 1, ds, cols, 1, true, query_sum + (g * a.queries + q0) * a.width,
+                           a.width);
       }
     }
     for (int64_t i = 0; i < all_cols; ++i) {

@@ -170,9 +170,9 @@ void check_all(const Problem& p) {
   for (const char* candidate : kAll) check<T>(p, candidate);
 }
 
-constexpr int64_t kSizes[][3] = {{1, 1, 1},   {2, 3, 4},    {3, 1, 5},    {1, 7, 9},    {5, 5, 1},   {8, 8, 8},     {13, 17, 19},
-                                 {14, 32, 7}, {15, 33, 70}, {31, 65, 33}, {64, 64, 64}, {1, 129, 66}, {130, 1, 67}, {70, 100, 300},
-                                 {9, 45, 40},   {50, 211, 12}};
+constexpr int64_t kSizes[][3] = {{1, 1, 1},    {2, 3, 4},      {3, 1, 5},    {1, 7, 9},    {5, 5, 1},    {8, 8, 8},
+                                 {13, 17, 19}, {14, 32, 7},    {15, 33, 70}, {31, 65, 33}, {64, 64, 64}, {1, 129, 66},
+                                 {130, 1, 67}, {70, 100, 300}, {9, 45, 40},  {50, 211, 12}};
 
 template <class T>
 void sizes_and_layouts() {
@@ -302,7 +302,8 @@ void packed_products(int64_t n, int64_t k, Layout layout) {
   // The same rows of A as columns.
   std::vector<T> turned(a.size());
   for (int64_t i = 0; i < kMost; ++i) {
-    for (int64_t l = 0; l < k; ++l) turned[static_cast<size_t>(l * kMost + i)] = a[static_cast<size_t>(i * (k + kBeside) + l)];
+    for (int64_t l = 0; l < k; ++l)
+      turned[static_cast<size_t>(l * kMost + i)] = a[static_cast<size_t>(i * (k + kBeside) + l)];
   }
   EXPECT_EQ(packed.n(), n);
   EXPECT_EQ(packed.k(), k);
@@ -336,7 +337,8 @@ void packed_products(int64_t n, int64_t k, Layout layout) {
       if (added == 0) {
         packed.multiply(m, {a.data(), k + kBeside}, of_columns.data(), n + kBeside, nullptr, 0, 4.0);
         for (int64_t i = 0; i < m; ++i) {
-          for (int64_t j = 0; j < n; ++j) ASSERT_EQ(at(of_columns, i * (n + kBeside) + j), 4 * at(c, i * (n + kBeside) + j));
+          for (int64_t j = 0; j < n; ++j)
+            ASSERT_EQ(at(of_columns, i * (n + kBeside) + j), 4 * at(c, i * (n + kBeside) + j));
         }
       }
       packed.multiply(1, {a.data() + (m - 1) * (k + kBeside)}, alone.data(), n, add, 0);

@@ -57,8 +57,8 @@ class IntegerWeights {
   std::unique_ptr<State> state_;
 };
 
-/// c[m, n], dense, = a[m, k] b[k, n] of signed bytes, with sums in 32 bits, beyond which they wrap. False, and nothing is
-/// done, where oneDNN has no such product here or a matrix has no dense rows or columns.
+/// c[m, n], dense, = a[m, k] b[k, n] of signed bytes, with sums in 32 bits, beyond which they wrap. False, and nothing
+/// is done, where oneDNN has no such product here or a matrix has no dense rows or columns.
 bool multiply_signed_bytes(int64_t m, int64_t n, int64_t k, const Operand& a, const Operand& b, int32_t* c);
 
 /// Whether oneDNN computes the sums here.

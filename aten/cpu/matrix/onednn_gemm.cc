@@ -18,7 +18,8 @@ const char* refusal(const Gemm& g) {
   if (g.type == Type::kFloat32 && adds && !in_place) return "its float32 product adds nothing but the result itself";
   const double flops = static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k);
   if (flops < 64.0 * 64 * 64) return "too small for its cost a call";
-  if (g.type == Type::kFloat32 && g.k * g.n <= 8 * 1024 && g.a.col == 1 && g.c_col == 1) return "the first cache holds the second matrix";
+  if (g.type == Type::kFloat32 && g.k * g.n <= 8 * 1024 && g.a.col == 1 && g.c_col == 1)
+    return "the first cache holds the second matrix";
   if (!is_row_major(g.a.row, g.a.col, g.m, g.k) && !is_row_major(g.a.col, g.a.row, g.k, g.m))
     return "neither stride of the first matrix is 1";
   if (!is_row_major(g.b.row, g.b.col, g.k, g.n) && !is_row_major(g.b.col, g.b.row, g.n, g.k))

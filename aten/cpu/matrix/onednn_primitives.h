@@ -34,7 +34,9 @@ inline bool is_row_major(int64_t row, int64_t col, int64_t rows, int64_t cols) {
   return (col == 1 || cols == 1) && (row >= cols || rows == 1);
 }
 /// That dimension.
-inline int64_t leading(int64_t stride, int64_t count, int64_t inner) { return count == 1 || stride < inner ? inner : stride; }
+inline int64_t leading(int64_t stride, int64_t count, int64_t inner) {
+  return count == 1 || stride < inner ? inner : stride;
+}
 
 dnnl_engine_t onednn_engine();
 bool onednn_has_bfloat16();

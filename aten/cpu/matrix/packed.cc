@@ -59,8 +59,9 @@ void MultiplyPacked(const PackedProduct<T>& p) {
     const T* add = k0 == 0 ? p.add : p.c;
     const int64_t add_row = k0 == 0 ? p.add_row : p.c_row;
     for (int64_t j = 0; j < p.n; j += width) {
-      MultiplyStrip<T>({p.m, HWY_MIN(width, p.n - j), deep, p.a + k0 * p.a_col, p.a_row, p.a_col, p.b + k0 * padded + j * rows,
-                        width, p.c + j, p.c_row, add == nullptr ? nullptr : add + j, add_row, 1, p.alpha, 1});
+      MultiplyStrip<T>({p.m, HWY_MIN(width, p.n - j), deep, p.a + k0 * p.a_col, p.a_row, p.a_col,
+                        p.b + k0 * padded + j * rows, width, p.c + j, p.c_row, add == nullptr ? nullptr : add + j,
+                        add_row, 1, p.alpha, 1});
     }
   }
 }
@@ -92,12 +93,12 @@ PackedMatrix::PackedMatrix(Type type, int64_t n, int64_t k, const Operand& b)
   }
 }
 
-void PackedMatrix::multiply_part(int64_t m, int64_t n, int64_t k, const Operand& a, void* c, int64_t c_row, const void* add,
-                                 int64_t add_row, double alpha) const {
+void PackedMatrix::multiply_part(int64_t m, int64_t n, int64_t k, const Operand& a, void* c, int64_t c_row,
+                                 const void* add, int64_t add_row, double alpha) const {
   using namespace internal;
   const auto run = [&]<class T>(T, void (*multiply)(const PackedProduct<T>&)) {
-    multiply({n_, k_, m, n, k, static_cast<const T*>(a.data), a.row, a.col, packed_.as<const T>(), static_cast<T*>(c), c_row,
-              static_cast<const T*>(add), add_row, static_cast<T>(alpha)});
+    multiply({n_, k_, m, n, k, static_cast<const T*>(a.data), a.row, a.col, packed_.as<const T>(), static_cast<T*>(c),
+              c_row, static_cast<const T*>(add), add_row, static_cast<T>(alpha)});
   };
   if (type_ == Type::kFloat64) {
     run(0.0, AT_ISA_FUNCTION(MultiplyPacked<double>));

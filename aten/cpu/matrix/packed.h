@@ -17,9 +17,9 @@ class PackedMatrix {
   /// Copies B[k, n], float32 or float64, given by its strides (a batch's are not read).
   PackedMatrix(Type type, int64_t n, int64_t k, const Operand& b);
 
-  /// C[m, n] = alpha A[m, k] B + add, in this thread. A has any strides (a batch's are not read); the rows of C and `add` are
-  /// dense and `*_row` elements apart; `add` may be null, C itself, or one row for all (add_row 0). An element of C does not
-  /// depend on m.
+  /// C[m, n] = alpha A[m, k] B + add, in this thread. A has any strides (a batch's are not read); the rows of C and
+  /// `add` are dense and `*_row` elements apart; `add` may be null, C itself, or one row for all (add_row 0). An
+  /// element of C does not depend on m.
   void multiply(int64_t m, const Operand& a, void* c, int64_t c_row, const void* add, int64_t add_row,
                 double alpha = 1) const {
     multiply_part(m, n_, k_, a, c, c_row, add, add_row, alpha);

@@ -276,8 +276,8 @@ void PackRows(const T* src, int64_t row, int64_t columns, int64_t width, int64_t
   }
 }
 
-// C = alpha A B + beta add: A read in place, B of rows that are dense and lie `b_row` apart. Targets without masked loads read
-// whole vectors of B.
+// C = alpha A B + beta add: A read in place, B of rows that are dense and lie `b_row` apart. Targets without masked
+// loads read whole vectors of B.
 template <class T>
 struct Strip {
   int64_t m, n, k;
@@ -306,8 +306,8 @@ HWY_INLINE int64_t StripDepth() {
   return HWY_MIN(int64_t{256}, kStripBytes / (StripWidth<T>() * static_cast<int64_t>(sizeof(T))));
 }
 
-// `kTall` rows from row i on, `kWide` vectors of columns from j on, of which the last has `last` columns. The first `done` rows
-// are not written.
+// `kTall` rows from row i on, `kWide` vectors of columns from j on, of which the last has `last` columns. The first
+// `done` rows are not written.
 template <class T, int kTall, int kWide>
 HWY_INLINE void StripTile(const Strip<T>& s, int64_t i, int64_t j, int64_t last, int64_t done = 0) {
   const hn::ScalableTag<T> d;
@@ -356,7 +356,8 @@ HWY_INLINE void StripTile(const Strip<T>& s, int64_t i, int64_t j, int64_t last,
         continue;
       }
 #if HWY_TARGET <= HWY_AVX2
-      if (more != nullptr) value = MultiplyAdd(beta, s.add_col == 0 ? hn::Set(d, *more) : hn::MaskedLoad(part, d, more), value);
+      if (more != nullptr)
+        value = MultiplyAdd(beta, s.add_col == 0 ? hn::Set(d, *more) : hn::MaskedLoad(part, d, more), value);
       hn::BlendedStore(value, part, d, to);
 #else
       HWY_ALIGN T buffer[HWY_MAX_BYTES / sizeof(T)];

@@ -198,16 +198,20 @@ TEST(IntegerProducts, AreExact) {
   // Sizes of whole vectors and not, both factors by rows and by columns; every sum is of 70 terms of up to 2^14.
   constexpr int64_t kRows = 33, kDepth = 70, kColumns = 50;
   Numbers left, right, sums;
-  for (int64_t i = 0; i < kRows * kDepth; ++i) left.push_back(i % 7 == 0 ? -128 : static_cast<double>(i * 89 % 256 - 128));
-  for (int64_t i = 0; i < kDepth * kColumns; ++i) right.push_back(i % 5 == 0 ? -128 : static_cast<double>(i * 57 % 256 - 128));
+  for (int64_t i = 0; i < kRows * kDepth; ++i)
+    left.push_back(i % 7 == 0 ? -128 : static_cast<double>(i * 89 % 256 - 128));
+  for (int64_t i = 0; i < kDepth * kColumns; ++i)
+    right.push_back(i % 5 == 0 ? -128 : static_cast<double>(i * 57 % 256 - 128));
   for (int64_t i = 0; i < kRows; ++i) {
     for (int64_t j = 0; j < kColumns; ++j) {
       double sum = 0;
-      for (int64_t k = 0; k < kDepth; ++k) sum += left[static_cast<size_t>(i * kDepth + k)] * right[static_cast<size_t>(k * kColumns + j)];
+      for (int64_t k = 0; k < kDepth; ++k)
+        sum += left[static_cast<size_t>(i * kDepth + k)] * right[static_cast<size_t>(k * kColumns + j)];
       sums.push_back(sum);
     }
   }
-  const Tensor first = tensor_of(left, {kRows, kDepth}, at::kChar), second = tensor_of(right, {kDepth, kColumns}, at::kChar);
+  const Tensor first = tensor_of(left, {kRows, kDepth}, at::kChar),
+               second = tensor_of(right, {kDepth, kColumns}, at::kChar);
   for (const Tensor& l : {first, first.t().contiguous().t()}) {
     for (const Tensor& r : {second, second.t().contiguous().t()}) EXPECT_EQ(values(at::_int_mm(l, r)), sums);
   }
