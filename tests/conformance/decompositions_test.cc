@@ -300,6 +300,7 @@ const std::vector<Call>& calls() {
       {"softplus_backward", of_two({1.5, 1})},
       {"smooth_l1_loss_backward", with_gradient({1, 0.7})},
       {"huber_loss_backward", with_gradient({2, 0.7})},
+      {"mse_loss_backward", with_gradient({1})},
       {"soft_margin_loss", of_two({1})},
       {"multilabel_margin_loss_forward",
        [](ScalarType t) {
@@ -397,7 +398,7 @@ TEST(DecompositionSet, AllAreRun) {
     ++count;
     EXPECT_EQ(run.count(full.substr(6)), 1u) << full;
   }
-  EXPECT_EQ(count, 166u);
+  EXPECT_EQ(count, 167u);
 }
 
 TEST(DecompositionSet, OfFormsThatWrite) {

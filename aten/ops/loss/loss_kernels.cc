@@ -315,46 +315,7 @@ Tensor poisson_nll_loss(
   return reduced(loss, reduction);
 }
 
-namespace {
-
-// sqrt(sum_k (x[k] - y[k] + eps)^2): a slice of differences at a time; in double where squares leave float's range.
-float distance_of_rows(const float* x, const float* y, int64_t n, float eps) {
-  constexpr int64_t kSlice = 1024;
-  double sum = 0;
-  for (int64_t i = 0; i < n; i += kSlice) {
-    float difference[kSlice];
-    const int64_t m = std::min(kSlice, n - i);
-    for (int64_t k = 0; k < m; ++k) difference[k] = x[i + k] - y[i + k];
-    sum += cpu::row_square_sum(difference, m, -eps);
-  }
-  if (sum > 1e-30 && sum < 1e30) return static_cast<float>(std::sqrt(sum));
-  sum = 0;
-  for (int64_t k = 0; k < n; ++k) {
-    const double difference = x[k] - y[k] + eps;
-    sum += difference * difference;
-  }
-  return static_cast<float>(std::sqrt(sum));
-}
-
-}  // namespace
-
-Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, double p, double eps, bool keepdim, bool on_cpu) {
-  if (on_cpu && p == 2 && x1.scalar_type() == kFloat && x2.scalar_type() == kFloat && x1.sizes() == x2.sizes() &&
-      x1.dim() > 0 && x1.numel() > 0) {
-    const Tensor a = dense(x1), b = dense(x2);
-    const float *x = a.const_data_ptr<float>(), *y = b.const_data_ptr<float>();
-    DimVector sizes(x1.sizes());
-    const int64_t width = sizes.back();
-    sizes.back() = 1;
-    if (!keepdim) sizes.pop_back();
-    const Tensor result = empty_contiguous(sizes, kFloat);
-    float* to = result.data_ptr<float>();
-    at::parallel_for(0, a.numel() / width, 1 + 16384 / width, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i)
-        to[i] = distance_of_rows(x + i * width, y + i * width, width, static_cast<float>(eps));
-    });
-    return result;
-  }
+Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, double p, double eps, bool keepdim) {
   return at::norm(at::add(at::sub(x1, x2), Scalar(eps)), std::optional<Scalar>(p), IntArrayRef(-1), keepdim);
 }
 
