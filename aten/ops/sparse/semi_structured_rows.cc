@@ -17,12 +17,19 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <size_t size>
 HWY_INLINE void expand_all(const PairTable& table, const uint8_t* numbers, int64_t count, const uint8_t* kept,
                            uint8_t* groups) {
+#if HWY_TARGET == HWY_SCALAR
+  for (int64_t i = 0; i < count; ++i, kept += size, groups += 2 * size) {
+    const auto& places = table[numbers[i]];
+    for (size_t k = 0; k < 2 * size; ++k) groups[k] = places[k] < size ? kept[places[k]] : 0;
+  }
+#else
   const hn::FixedTag<uint8_t, 2 * size> d;
   const hn::FixedTag<uint8_t, size> half;
   for (int64_t i = 0; i < count; ++i, kept += size, groups += 2 * size) {
     const auto elements = hn::ZeroExtendVector(d, hn::LoadU(half, kept));
     hn::StoreU(hn::TableLookupBytesOr0(elements, hn::LoadU(d, table[numbers[i]].data())), d, groups);
   }
+#endif
 }
 
 static void expand_wide(const PairTable& table, const uint8_t* numbers, int64_t count, const uint8_t* kept,
