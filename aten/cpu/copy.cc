@@ -208,25 +208,8 @@ void copy_transposed(const LoopNest& nest, int row_dim, int64_t item) {
   });
 }
 
-void convert_elements(const Conversion& conversion, char* dst, const char* src, int64_t n) {
-  const int64_t from = conversion.from_size, to = conversion.to_size;
-  const bool streams = n * to >= stream_threshold_bytes();
-  at::parallel_for(0, n, kPointwiseGrain, [&](int64_t begin, int64_t end) {
-    if (!streams) {
-      convert(conversion, dst + begin * to, src + begin * from, end - begin);
-      return;
-    }
-    alignas(64) char buffer[StreamedPiece::kBytes];
-    const int64_t chunk = StreamedPiece::kBytes / to;
-    for (int64_t i = begin; i < end; i += chunk) {
-      const int64_t m = end - i < chunk ? end - i : chunk;
-      StreamedPiece piece;
-      piece.reads(src + i * from);
-      convert(conversion, buffer, src + i * from, m);
-      piece.write(dst + i * to, buffer, m * to);
-    }
-    stream_fence();
-  });
+void convert_elements(char* const* data, int64_t n, const void* context) {
+  convert(*static_cast<const Conversion*>(context), data[0], data[1], n);
 }
 
 void move_elements(char* const* data, int64_t n, const void* context) {
@@ -243,7 +226,10 @@ void copy(const Operand& dst, c10::ScalarType dst_dtype, const Operand& src, c10
   const bool contiguous = nest.dim() == 1 && nest.byte_stride(0, 0) == item && nest.byte_stride(1, 0) == src.item_size;
   if (dst_dtype != src_dtype) {
     if (contiguous && is_aligned(dst.data, item) && is_aligned(src.data, src.item_size)) {
-      convert_elements(find_conversion(dst_dtype, src_dtype), dst.data, src.data, nest.numel());
+      const Conversion conversion = find_conversion(dst_dtype, src_dtype);
+      char* const data[] = {dst.data, src.data};
+      const int64_t sizes[] = {item, src.item_size};
+      elementwise_contiguous(convert_elements, &conversion, data, sizes, 1, 2, nest.numel());
       return;
     }
     const ElementArg args[] = {{dst, dst_dtype, dst_dtype}, {src, src_dtype, dst_dtype}};

@@ -135,6 +135,61 @@ HWY_INLINE int64_t PanelWidth(int64_t valid, int64_t lanes) {
   return KINDLING_FEW_TILES || valid > lanes ? 2 * lanes : lanes;
 }
 
+// out[k][0..kLines) = lines[0..kLines)[k] by blocks that are turned in registers. Returns how many k that are.
+template <int kLines, class T>
+HWY_INLINE int64_t TurnBlocks(const T* const (&s)[kLines], int64_t depth, int64_t width, T* HWY_RESTRICT out) {
+  int64_t k = 0;
+#if HWY_TARGET != HWY_SCALAR
+  const hn::FixedTag<T, 16 / sizeof(T)> d;
+  if constexpr (sizeof(T) == 4 && kLines == 4) {
+    for (; k + 4 <= depth; k += 4, out += 4 * width) {
+      const auto r0 = hn::LoadU(d, s[0] + k), r1 = hn::LoadU(d, s[1] + k);
+      const auto r2 = hn::LoadU(d, s[2] + k), r3 = hn::LoadU(d, s[3] + k);
+      const auto even_low = hn::InterleaveLower(d, r0, r2), odd_low = hn::InterleaveLower(d, r1, r3);
+      const auto even_high = hn::InterleaveUpper(d, r0, r2), odd_high = hn::InterleaveUpper(d, r1, r3);
+      hn::StoreU(hn::InterleaveLower(d, even_low, odd_low), d, out);
+      hn::StoreU(hn::InterleaveUpper(d, even_low, odd_low), d, out + width);
+      hn::StoreU(hn::InterleaveLower(d, even_high, odd_high), d, out + 2 * width);
+      hn::StoreU(hn::InterleaveUpper(d, even_high, odd_high), d, out + 3 * width);
+    }
+  } else if constexpr (sizeof(T) == 4) {
+    const hn::Half<decltype(d)> half;
+    for (; k + 4 <= depth; k += 4, out += 4 * width) {
+      const auto r0 = hn::LoadU(d, s[0] + k), r1 = hn::LoadU(d, s[1] + k);
+      const auto low = hn::InterleaveLower(d, r0, r1), high = hn::InterleaveUpper(d, r0, r1);
+      hn::StoreU(hn::LowerHalf(half, low), half, out);
+      hn::StoreU(hn::UpperHalf(half, low), half, out + width);
+      hn::StoreU(hn::LowerHalf(half, high), half, out + 2 * width);
+      hn::StoreU(hn::UpperHalf(half, high), half, out + 3 * width);
+    }
+  } else {
+    for (; k + 2 <= depth; k += 2, out += 2 * width) {
+      for (int l = 0; l < kLines; l += 2) {
+        const auto r0 = hn::LoadU(d, s[l] + k), r1 = hn::LoadU(d, s[l + 1] + k);
+        hn::StoreU(hn::InterleaveLower(d, r0, r1), d, out + l);
+        hn::StoreU(hn::InterleaveUpper(d, r0, r1), d, out + width + l);
+      }
+    }
+  }
+#endif
+  return k;
+}
+
+// Several lines at a time, so that a store fills more than one element of a cache line.
+template <int kLines, class T>
+HWY_INLINE void PackLines(const T* src, int64_t step, int64_t depth_step, int64_t depth, int64_t width,
+                          T* HWY_RESTRICT out) {
+  const T* s[kLines];
+  for (int l = 0; l < kLines; ++l) s[l] = src + l * step;
+  int64_t k = 0;
+  if constexpr (kLines > 1) {
+    if (depth_step == 1) k = TurnBlocks<kLines>(s, depth, width, out);
+  }
+  for (out += k * width; k < depth; ++k, out += width) {
+    for (int l = 0; l < kLines; ++l) out[l] = s[l][k * depth_step];
+  }
+}
+
 // dst[k][0..width) = src(0..valid, k), the rest zero; `step` is along the panel, `depth_step` along k.
 template <class T>
 void PackPanel(const T* src, int64_t step, int64_t depth_step, int64_t valid, int64_t width, int64_t depth,
@@ -162,94 +217,11 @@ void PackPanel(const T* src, int64_t step, int64_t depth_step, int64_t valid, in
     return;
   }
   int64_t i = 0;
-#if HWY_TARGET != HWY_SCALAR
-  if constexpr (sizeof(T) == 4) {
-    if (depth_step == 1) {
-      // Blocks of 4 x 4 are turned in registers.
-      const hn::FixedTag<T, 4> d4;
-      for (; i + 4 <= valid; i += 4) {
-        const T* s0 = src + i * step;
-        const T* s1 = s0 + step;
-        const T* s2 = s1 + step;
-        const T* s3 = s2 + step;
-        T* out = dst + i;
-        int64_t k = 0;
-        for (; k + 4 <= depth; k += 4, out += 4 * width) {
-          const auto r0 = hn::LoadU(d4, s0 + k), r1 = hn::LoadU(d4, s1 + k);
-          const auto r2 = hn::LoadU(d4, s2 + k), r3 = hn::LoadU(d4, s3 + k);
-          const auto even_low = hn::InterleaveLower(d4, r0, r2), odd_low = hn::InterleaveLower(d4, r1, r3);
-          const auto even_high = hn::InterleaveUpper(d4, r0, r2), odd_high = hn::InterleaveUpper(d4, r1, r3);
-          hn::StoreU(hn::InterleaveLower(d4, even_low, odd_low), d4, out);
-          hn::StoreU(hn::InterleaveUpper(d4, even_low, odd_low), d4, out + width);
-          hn::StoreU(hn::InterleaveLower(d4, even_high, odd_high), d4, out + 2 * width);
-          hn::StoreU(hn::InterleaveUpper(d4, even_high, odd_high), d4, out + 3 * width);
-        }
-        for (; k < depth; ++k, out += width) out[0] = s0[k], out[1] = s1[k], out[2] = s2[k], out[3] = s3[k];
-      }
-      const hn::FixedTag<T, 2> d2;
-      for (; i + 2 <= valid; i += 2) {
-        const T* s0 = src + i * step;
-        const T* s1 = s0 + step;
-        T* out = dst + i;
-        int64_t k = 0;
-        for (; k + 4 <= depth; k += 4, out += 4 * width) {
-          const auto r0 = hn::LoadU(d4, s0 + k), r1 = hn::LoadU(d4, s1 + k);
-          const auto low = hn::InterleaveLower(d4, r0, r1), high = hn::InterleaveUpper(d4, r0, r1);
-          hn::StoreU(hn::LowerHalf(d2, low), d2, out);
-          hn::StoreU(hn::UpperHalf(d2, low), d2, out + width);
-          hn::StoreU(hn::LowerHalf(d2, high), d2, out + 2 * width);
-          hn::StoreU(hn::UpperHalf(d2, high), d2, out + 3 * width);
-        }
-        for (; k < depth; ++k, out += width) out[0] = s0[k], out[1] = s1[k];
-      }
-    }
-  }
-  if constexpr (sizeof(T) == 8) {
-    if (depth_step == 1) {
-      // Blocks of 4 x 2.
-      const hn::FixedTag<T, 2> d2;
-      for (; i + 4 <= valid; i += 4) {
-        const T* s0 = src + i * step;
-        const T* s1 = s0 + step;
-        const T* s2 = s1 + step;
-        const T* s3 = s2 + step;
-        T* out = dst + i;
-        int64_t k = 0;
-        for (; k + 2 <= depth; k += 2, out += 2 * width) {
-          const auto r0 = hn::LoadU(d2, s0 + k), r1 = hn::LoadU(d2, s1 + k);
-          const auto r2 = hn::LoadU(d2, s2 + k), r3 = hn::LoadU(d2, s3 + k);
-          hn::StoreU(hn::InterleaveLower(d2, r0, r1), d2, out);
-          hn::StoreU(hn::InterleaveLower(d2, r2, r3), d2, out + 2);
-          hn::StoreU(hn::InterleaveUpper(d2, r0, r1), d2, out + width);
-          hn::StoreU(hn::InterleaveUpper(d2, r2, r3), d2, out + width + 2);
-        }
-        for (; k < depth; ++k, out += width) out[0] = s0[k], out[1] = s1[k], out[2] = s2[k], out[3] = s3[k];
-      }
-    }
-  }
-#endif
-  // Four lines at a time, so that a store fills more than one element of a cache line.
-  for (; i + 4 <= valid; i += 4) {
-    const T* s0 = src + i * step;
-    const T* s1 = s0 + step;
-    const T* s2 = s1 + step;
-    const T* s3 = s2 + step;
-    T* out = dst + i;
-    for (int64_t k = 0; k < depth; ++k, out += width) {
-      out[0] = s0[k * depth_step];
-      out[1] = s1[k * depth_step];
-      out[2] = s2[k * depth_step];
-      out[3] = s3[k * depth_step];
-    }
-  }
-  for (; i < width; ++i) {
-    T* out = dst + i;
-    if (i < valid) {
-      const T* s = src + i * step;
-      for (int64_t k = 0; k < depth; ++k) out[k * width] = s[k * depth_step];
-    } else {
-      for (int64_t k = 0; k < depth; ++k) out[k * width] = 0;
-    }
+  for (; i + 4 <= valid; i += 4) PackLines<4>(src + i * step, step, depth_step, depth, width, dst + i);
+  for (; i + 2 <= valid; i += 2) PackLines<2>(src + i * step, step, depth_step, depth, width, dst + i);
+  if (i < valid) PackLines<1>(src + i * step, step, depth_step, depth, width, dst + i);
+  for (i = valid; i < width; ++i) {
+    for (int64_t k = 0; k < depth; ++k) dst[k * width + i] = 0;
   }
 }
 

@@ -26,7 +26,7 @@ Tensor with_heads(const Tensor& t, int64_t heads) {
 std::tuple<Tensor, Tensor> fused_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                                            const std::optional<Tensor>& attn_mask, double dropout_p, bool is_causal,
                                            double scale, int64_t seed) {
-  const ScalarType type = query.scalar_type(), compute = wide(type);
+  const ScalarType type = query.scalar_type(), compute = toOpMathType(type);
   const int64_t heads = query.size(1), keys = key.size(2);
   const Tensor q = cast(query, compute), k = with_heads(cast(key, compute), heads);
   if (keys == 0) {

@@ -37,7 +37,7 @@ struct Targets {
       : dim(self.dim() == 1 ? 0 : 1) {
     const Tensor type = cast(target, ScalarType::Long), valid = at::ne(type, ignore_index);
     place = at::unsqueeze(kept_where(valid, type, 0), dim);
-    const ScalarType compute = wide(self.scalar_type());
+    const ScalarType compute = toOpMathType(self.scalar_type());
     if (!given(weight)) {
       weights = cast(valid, compute);
       return;
@@ -116,9 +116,9 @@ Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target
   const auto loss = [&](const Tensor& x, const Tensor& t) {
     const Tensor tail = ln_1p_exp_neg(x);
     Tensor each = tail;
-    if (given(pos_weight)) each = at::mul(tail, at::add(at::mul(at::sub(cast(*pos_weight, wide(type)), 1), t), 1));
+    if (given(pos_weight)) each = at::mul(tail, at::add(at::mul(at::sub(cast(*pos_weight, toOpMathType(type)), 1), t), 1));
     each = at::sub(each, at::mul(at::sub(t, 1), x));
-    return reduced(given(weight) ? at::mul(each, cast(*weight, wide(type))) : each, reduction);
+    return reduced(given(weight) ? at::mul(each, cast(*weight, toOpMathType(type))) : each, reduction);
   };
   return in_wide(type, loss, self, target);
 }

@@ -25,7 +25,7 @@ std::tuple<Tensor, Tensor, Tensor> fused_batch_norm_backward(const Tensor& grad_
   TORCH_CHECK(input.dim() >= 2 && grad_out.sizes() == input.sizes(),
               "batch_norm_backward(): expected grad_out of the size of input, ", input.sizes(), ", but got ",
               grad_out.sizes());
-  const ScalarType compute = wide(input.scalar_type());
+  const ScalarType compute = toOpMathType(input.scalar_type());
   std::vector<int64_t> but_channels = range(2, input.dim());
   but_channels.push_back(0);
   const auto of_channels = [&](const Tensor& t) { return along(cast(t, compute), 1, input.dim()); };
@@ -57,7 +57,7 @@ std::tuple<Tensor, Tensor, Tensor> native_layer_norm_backward(const Tensor& grad
               "native_layer_norm_backward(): expected grad_out and input of one size that ends with normalized_shape ",
               normalized_shape, ", but got ", grad_out.sizes(), " and ", input.sizes());
   const std::vector<int64_t> inner = range(outer_dims, input.dim()), outer = range(0, outer_dims);
-  const ScalarType compute = wide(input.scalar_type());
+  const ScalarType compute = toOpMathType(input.scalar_type());
   std::vector<int64_t> rows(input.sizes().begin(), input.sizes().begin() + outer_dims);
   rows.resize(static_cast<size_t>(input.dim()), 1);
   const auto of_rows = [&](const Tensor& t) { return at::reshape(cast(t, compute), rows); };

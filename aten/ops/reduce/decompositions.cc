@@ -21,7 +21,7 @@ Tensor none_of(const Tensor& zeros, const Tensor& self) {
 
 // Of `type`, or of its parts where that is complex.
 Tensor norm_of(const Tensor& self, const std::optional<Scalar>& p, IntArrayRef dim, bool keepdim, ScalarType type) {
-  const Tensor x = at::abs(cast(self, wide(type)));
+  const Tensor x = at::abs(cast(self, toOpMathType(type)));
   const double order = p.has_value() ? p->toDouble() : 2;
   const auto sum = [&](const Tensor& t) { return at::sum(t, dim, keepdim); };
   const auto norm = [&] {

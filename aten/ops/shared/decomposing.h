@@ -6,6 +6,7 @@
 #include "aten/core/reduction.h"
 #include "aten/core/result_spec.h"
 #include "aten/core/tensor.h"
+#include "aten/extension/accumulate_type.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/pointwise/ops.h"
@@ -18,24 +19,17 @@ namespace at::decompositions {
 using pointwise::promoted_type;
 using pointwise::to_floating;
 
-/// Float for the floating-point types of 16 bits, the complex numbers of float for those of Half; others are what they
-/// are.
-inline ScalarType wide(ScalarType type) {
-  if (type == ScalarType::Half || type == ScalarType::BFloat16) return ScalarType::Float;
-  return type == ScalarType::ComplexHalf ? ScalarType::ComplexFloat : type;
-}
-
 inline Tensor cast(const Tensor& t, ScalarType type) {
   return t.scalar_type() == type ? t : at::_to_copy(t, TensorOptions().dtype(type));
 }
 inline Tensor widened(const Tensor& t) {
-  return cast(t, wide(t.scalar_type()));
+  return cast(t, toOpMathType(t.scalar_type()));
 }
 
-/// f of the tensors, computed in wide(type), as `type`.
+/// f of the tensors, computed in toOpMathType(type), as `type`.
 template <class F, class... T>
 Tensor in_wide(ScalarType type, const F& f, const T&... tensors) {
-  return cast(f(cast(tensors, wide(type))...), type);
+  return cast(f(cast(tensors, toOpMathType(type))...), type);
 }
 
 /// `t` where the mask is true, elsewhere a number; in the dtype of `t`.
