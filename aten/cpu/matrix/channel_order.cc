@@ -5,11 +5,10 @@
 #include "c10/parallel/parallel.h"
 #include "c10/util/exception.h"
 #include "hwy/highway.h"
+#include "aten/cpu/matrix/tile-inl.h"
 
 namespace at::matrix::internal {
 namespace {
-
-namespace hn = hwy::HWY_NAMESPACE;
 
 // Rows and columns at a time: a cache line each way.
 constexpr int64_t kBlock = 16;
@@ -18,28 +17,9 @@ template <class T>
 void transpose_block(const T* from, int64_t rows, int64_t columns, int64_t row, int64_t height, int64_t column,
                      int64_t width, T* to) {
   int64_t i = 0;
-#if HWY_TARGET != HWY_SCALAR
-  if constexpr (sizeof(T) == 4) {
-    const hn::FixedTag<T, 4> d;
-    for (; i + 4 <= height; i += 4) {
-      const T* const in = from + (row + i) * columns + column;
-      T* out = to + column * rows + row + i;
-      int64_t j = 0;
-      for (; j + 4 <= width; j += 4, out += 4 * rows) {
-        const auto a = hn::LoadU(d, in + j), b = hn::LoadU(d, in + columns + j);
-        const auto c = hn::LoadU(d, in + 2 * columns + j), e = hn::LoadU(d, in + 3 * columns + j);
-        const auto even_low = hn::InterleaveLower(d, a, c), odd_low = hn::InterleaveLower(d, b, e);
-        const auto even_high = hn::InterleaveUpper(d, a, c), odd_high = hn::InterleaveUpper(d, b, e);
-        hn::StoreU(hn::InterleaveLower(d, even_low, odd_low), d, out);
-        hn::StoreU(hn::InterleaveUpper(d, even_low, odd_low), d, out + rows);
-        hn::StoreU(hn::InterleaveLower(d, even_high, odd_high), d, out + 2 * rows);
-        hn::StoreU(hn::InterleaveUpper(d, even_high, odd_high), d, out + 3 * rows);
-      }
-      for (; j < width; ++j, out += rows)
-        for (int64_t k = 0; k < 4; ++k) out[k] = in[k * columns + j];
-    }
+  for (; i + 4 <= height; i += 4) {
+    HWY_NAMESPACE::PackLines<4>(from + (row + i) * columns + column, columns, 1, width, rows, to + column * rows + row + i);
   }
-#endif
   for (; i < height; ++i)
     for (int64_t j = 0; j < width; ++j) to[(column + j) * rows + row + i] = from[(row + i) * columns + column + j];
 }

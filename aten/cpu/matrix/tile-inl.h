@@ -140,8 +140,8 @@ template <int kLines, class T>
 HWY_INLINE int64_t TurnBlocks(const T* const (&s)[kLines], int64_t depth, int64_t width, T* HWY_RESTRICT out) {
   int64_t k = 0;
 #if HWY_TARGET != HWY_SCALAR
-  const hn::FixedTag<T, 16 / sizeof(T)> d;
   if constexpr (sizeof(T) == 4 && kLines == 4) {
+    const hn::FixedTag<T, 4> d;
     for (; k + 4 <= depth; k += 4, out += 4 * width) {
       const auto r0 = hn::LoadU(d, s[0] + k), r1 = hn::LoadU(d, s[1] + k);
       const auto r2 = hn::LoadU(d, s[2] + k), r3 = hn::LoadU(d, s[3] + k);
@@ -153,7 +153,8 @@ HWY_INLINE int64_t TurnBlocks(const T* const (&s)[kLines], int64_t depth, int64_
       hn::StoreU(hn::InterleaveUpper(d, even_high, odd_high), d, out + 3 * width);
     }
   } else if constexpr (sizeof(T) == 4) {
-    const hn::Half<decltype(d)> half;
+    const hn::FixedTag<T, 4> d;
+    const hn::FixedTag<T, 2> half;
     for (; k + 4 <= depth; k += 4, out += 4 * width) {
       const auto r0 = hn::LoadU(d, s[0] + k), r1 = hn::LoadU(d, s[1] + k);
       const auto low = hn::InterleaveLower(d, r0, r1), high = hn::InterleaveUpper(d, r0, r1);
@@ -162,7 +163,8 @@ HWY_INLINE int64_t TurnBlocks(const T* const (&s)[kLines], int64_t depth, int64_
       hn::StoreU(hn::LowerHalf(half, high), half, out + 2 * width);
       hn::StoreU(hn::UpperHalf(half, high), half, out + 3 * width);
     }
-  } else {
+  } else if constexpr (sizeof(T) == 8) {
+    const hn::FixedTag<T, 2> d;
     for (; k + 2 <= depth; k += 2, out += 2 * width) {
       for (int l = 0; l < kLines; l += 2) {
         const auto r0 = hn::LoadU(d, s[l] + k), r1 = hn::LoadU(d, s[l + 1] + k);

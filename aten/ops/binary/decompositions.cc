@@ -10,13 +10,7 @@ namespace at::decompositions {
 namespace {
 
 Tensor with_log(ScalarType type, const Tensor& factor, const Tensor& other) {
-  return in_wide(
-      to_floating(type),
-      [](const Tensor& x, const Tensor& y) {
-        const Tensor product = at::where(at::eq(x, 0), at::scalar_tensor(0, x.options()), at::mul(x, at::log(y)));
-        return at::where(at::isnan(y), y, product);
-      },
-      factor, other);
+  return times_logarithm([](const Tensor& y) { return at::log(y); }, type, factor, other);
 }
 
 // The logarithm of base^a + base^b.

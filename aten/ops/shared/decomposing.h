@@ -7,10 +7,12 @@
 #include "aten/core/result_spec.h"
 #include "aten/core/tensor.h"
 #include "aten/extension/accumulate_type.h"
+#include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/pointwise/ops.h"
 #include "aten/ops/reduce/ops.h"
+#include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
 
 // What the decompositions of several families are made of. They compute in the types that kernels compute in.
@@ -35,6 +37,18 @@ Tensor in_wide(ScalarType type, const F& f, const T&... tensors) {
 /// `t` where the mask is true, elsewhere a number; in the dtype of `t`.
 inline Tensor kept_where(const Tensor& mask, const Tensor& t, const Scalar& otherwise) {
   return at::where(mask, t, at::scalar_tensor(otherwise, t.options()));
+}
+
+/// factor * log(other) for a logarithm `log`, but 0 where the factor is, and NaN where `other` is.
+template <class F>
+Tensor times_logarithm(const F& log, ScalarType type, const Tensor& factor, const Tensor& other) {
+  return in_wide(
+      to_floating(type),
+      [&](const Tensor& x, const Tensor& y) {
+        const Tensor product = at::where(at::eq(x, 0), at::scalar_tensor(0, x.options()), at::mul(x, log(y)));
+        return at::where(at::isnan(y), y, product);
+      },
+      factor, other);
 }
 
 /// 0, ..., n - 1.

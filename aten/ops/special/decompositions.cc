@@ -12,13 +12,7 @@ namespace at::decompositions {
 namespace {
 
 Tensor with_log1p(ScalarType type, const Tensor& factor, const Tensor& other) {
-  return in_wide(
-      to_floating(type),
-      [](const Tensor& x, const Tensor& y) {
-        const Tensor product = at::where(at::eq(x, 0), at::scalar_tensor(0, x.options()), at::mul(x, at::log1p(y)));
-        return at::where(at::isnan(y), y, product);
-      },
-      factor, other);
+  return times_logarithm([](const Tensor& y) { return at::log1p(y); }, type, factor, other);
 }
 
 }  // namespace
