@@ -194,6 +194,28 @@ TEST(Compressed, EachLayoutGoesIntoEachOther) {
                longs({0, 0, 2, 1, 2, 0}).reshape({2, 3}));
 }
 
+// Long enough to be shared out among threads.
+TEST(Compressed, ManyIndicesOfOneLayoutAsThoseOfAnother) {
+  const int64_t count = 200000, size = 70000;
+  const Tensor rows = at::randint(size, {count}, longs({}).options());
+  const Tensor in_order = std::get<0>(at::sort(rows));
+  const Tensor pointers = at::_convert_indices_from_coo_to_csr(in_order, size);
+  expect_equal(pointers, at::searchsorted(in_order, at::arange(size + 1, longs({}).options())));
+  expect_equal(at::_convert_indices_from_coo_to_csr(rows, size), pointers);
+  expect_equal(at::_convert_indices_from_csr_to_coo(pointers, rows), at::stack({in_order, rows}));
+  const Tensor outside = in_order.clone();
+  outside[count / 2].fill_(size);
+  EXPECT_NE(message_of([&] { at::_convert_indices_from_coo_to_csr(outside, size); }).find("index 70000 is out of bounds"),
+            std::string::npos);
+  outside[count / 2].fill_(-1);
+  EXPECT_NE(message_of([&] { at::_convert_indices_from_coo_to_csr(outside, size); }).find("index -1 is out of bounds"),
+            std::string::npos);
+  const Tensor falling = pointers.clone();
+  falling[size / 2].fill_(0);
+  EXPECT_NE(message_of([&] { at::_convert_indices_from_csr_to_coo(falling, rows); }).find("crow_indices fall"),
+            std::string::npos);
+}
+
 TEST(Compressed, ElementByElement) {
   using Function = Tensor (*)(const Tensor&);
   const std::pair<const char*, Function> functions[] = {

@@ -4,10 +4,10 @@
 #include <cstdlib>
 #include <memory>
 #include <numeric>
-#include <vector>
 
 #include "aten/cpu/fft/kernels.h"
 #include "aten/cpu/fft/plan.h"
+#include "aten/cpu/support/scratch.h"
 #include "c10/parallel/parallel.h"
 
 namespace at::cpu::fft {
@@ -23,20 +23,14 @@ constexpr int64_t kGrain = 16384;
 template <class T>
 class Buffers {
  public:
-  explicit Buffers(size_t numbers) {
-    const size_t apart = (numbers + 2 * kLanes<T> - 1) / kLanes<T> * kLanes<T> + 5 * kLanes<T>;
-    memory_.reset(static_cast<T*>(std::aligned_alloc(64, 4 * apart * sizeof(T))));
-    if (!memory_) throw std::bad_alloc();
-    a = {memory_.get(), memory_.get() + apart};
-    b = {memory_.get() + 2 * apart, memory_.get() + 3 * apart};
-  }
-  Split<T> a, b;
+  explicit Buffers(size_t numbers)
+      : apart_((numbers + 2 * kLanes<T> - 1) / kLanes<T> * kLanes<T> + 5 * kLanes<T>), memory_(4 * apart_ * sizeof(T)) {}
+  Split<T> a() const { return {memory_.as<T>(), memory_.as<T>() + apart_}; }
+  Split<T> b() const { return {memory_.as<T>() + 2 * apart_, memory_.as<T>() + 3 * apart_}; }
 
  private:
-  struct Free {
-    void operator()(T* p) const { std::free(p); }
-  };
-  std::unique_ptr<T, Free> memory_;
+  size_t apart_;
+  Scratch memory_;
 };
 
 // Goes from line to line.
@@ -147,7 +141,7 @@ class Job {
   void run_block(const Memory<const T>& from, const Memory<T>& to, size_t width, const Buffers<T>& buffers) const {
     const size_t half = n_ / 2, scaled = pairs_ ? half : n_;
     const T scale = static_cast<T>(what_.scale);
-    const Split<T> a = buffers.a, b = buffers.b;
+    const Split<T> a = buffers.a(), b = buffers.b();
     switch (what_.kind) {
       case Kind::kComplex:
         load(from, width, n_, a);

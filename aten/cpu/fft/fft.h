@@ -36,6 +36,10 @@ struct Lines {
 template <class T>
 void transform(const Transform& what, const Lines& lines, const T* in, T* out);
 
+/// to[k] is the conjugate of from[-k], for k < count: complex numbers, as pairs of T. They must not overlap.
+template <class T>
+void mirror_conjugates(const T* from, size_t count, T* to);
+
 CacheStats plan_cache_stats();
 
 /// Bounds the bytes of the plans that are kept; what was used longest ago goes first. 64 MiB at the start, 0 keeps

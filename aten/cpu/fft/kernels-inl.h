@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "aten/cpu/fft/butterflies-inl.h"
+#include "aten/cpu/fft/fft.h"
 #include "aten/cpu/fft/kernels.h"
 #include "aten/cpu/isa_table.h"
 #include "hwy/cache_control.h"
@@ -139,10 +140,17 @@ template <int R, bool kRoots, class T>
 HWY_NOINLINE void narrow_pass(const Pass<T>& pass, Split<T> from, Split<T> to) {
   const Tag<T> d;
   const size_t lanes = hn::Lanes(d), all = pass.s * pass.m;
-  size_t i = 0;
-  for (; i + lanes <= all; i += lanes) narrow_step<R, kRoots>(d, pass, i, from, to);
-  const hn::CappedTag<T, 1> one;
-  for (; i < all; ++i) narrow_step<R, kRoots>(one, pass, i, from, to);
+  if (all < lanes) {
+    const hn::CappedTag<T, 1> one;
+    for (size_t i = 0; i < all; ++i) narrow_step<R, kRoots>(one, pass, i, from, to);
+    return;
+  }
+  for (size_t i = 0;;) {
+    narrow_step<R, kRoots>(d, pass, i, from, to);
+    i += lanes;
+    if (i >= all) return;
+    i = std::min(i, all - lanes);  // the last vector repeats some numbers
+  }
 }
 
 template <int R, class T>
@@ -447,6 +455,22 @@ void PairsFromHalf(const Plan<T>& plan, size_t width, Split<T> x) {
   for_mirrored<PairStep>(plan, width, x);
 }
 
+template <class T>
+void MirrorConjugates(const T* from, size_t count, T* to) {
+  const Tag<T> d;
+  const size_t lanes = hn::Lanes(d);
+  size_t k = 0;
+  for (; k + lanes <= count; k += lanes) {
+    hn::Vec<Tag<T>> re, im;
+    hn::LoadInterleaved2(d, from + 2 * (1 - static_cast<int64_t>(k + lanes)), re, im);
+    hn::StoreInterleaved2(hn::Reverse(d, re), hn::Neg(hn::Reverse(d, im)), d, to + 2 * k);
+  }
+  for (; k < count; ++k) {
+    const T* at = from - 2 * static_cast<int64_t>(k);
+    to[2 * k] = at[0], to[2 * k + 1] = -at[1];
+  }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace at::cpu::fft
 HWY_AFTER_NAMESPACE();
@@ -475,5 +499,9 @@ HWY_AFTER_NAMESPACE();
   template <>                                                                       \
   void pairs_from_half(const Plan<T>& plan, size_t width, Split<T> x) {             \
     AT_ISA_FUNCTION(PairsFromHalf<T>)(plan, width, x);                              \
+  }                                                                                 \
+  template <>                                                                       \
+  void mirror_conjugates(const T* from, size_t count, T* to) {                      \
+    AT_ISA_FUNCTION(MirrorConjugates<T>)(from, count, to);                          \
   }
 #endif

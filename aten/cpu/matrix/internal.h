@@ -5,25 +5,11 @@
 #include <type_traits>
 
 #include "aten/cpu/matrix/gemm.h"
+#include "aten/cpu/support/scratch.h"
 
 namespace at::matrix::internal {
 
-/// Memory for packing, 64-byte aligned, from the caching allocator.
-class Scratch {
- public:
-  explicit Scratch(size_t bytes);
-  ~Scratch();
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  template <class T>
-  T* as() const {
-    return static_cast<T*>(data_);
-  }
-
- private:
-  void* data_;
-  size_t bytes_;
-};
+using cpu::Scratch;
 
 /// A complex number as the engine has it in memory.
 template <class T>

@@ -13,9 +13,6 @@ int64_t type_size(Type type) {
 
 namespace internal {
 
-Scratch::Scratch(size_t bytes) : data_(c10::cpu_alloc(bytes)), bytes_(bytes) {}
-Scratch::~Scratch() { c10::cpu_free(data_, bytes_); }
-
 double work(const Gemm& g) {
   return static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k) *
          static_cast<double>(g.batch[0]) * static_cast<double>(g.batch[1]);

@@ -5,6 +5,7 @@
 #include <random>
 #include <vector>
 
+#include "aten/cpu/rows/rows.h"
 #include "c10/parallel/parallel.h"
 #include "c10/util/bfloat16.h"
 #include "c10/util/complex.h"
@@ -179,6 +180,16 @@ TEST(Reduce, SumBFloat16) { check_sum<c10::BFloat16>(ScalarType::BFloat16, 1e-6)
 TEST(Reduce, SumInt8) { check_sum<int8_t>(ScalarType::Char, 0); }
 TEST(Reduce, SumInt32) { check_sum<int32_t>(ScalarType::Int, 0); }
 TEST(Reduce, SumUint8) { check_sum<uint8_t>(ScalarType::Byte, 0); }
+TEST(Reduce, SumInt16) { check_sum<int16_t>(ScalarType::Short, 0); }
+TEST(Reduce, SumInt64) { check_sum<int64_t>(ScalarType::Long, 0); }
+
+TEST(Reduce, SumsOfNarrowIntegersOutgrowTheirLanes) {
+  const int64_t n = (int64_t{1} << 22) + 77;
+  const std::vector<uint8_t> bytes(n, 255);
+  const std::vector<int16_t> shorts(n, -32768);
+  EXPECT_EQ(integer_row_sum(bytes.data(), n), 255 * n);
+  EXPECT_EQ(integer_row_sum(shorts.data(), n), -32768 * n);
+}
 
 TEST(Reduce, SumComplexAndNan) {
   const Layout l = contiguous({5, 40});

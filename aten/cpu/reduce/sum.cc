@@ -29,10 +29,10 @@ struct SumOp {
   using In = T;
   using State = S;
   static constexpr bool kOrdered = false;
-  static constexpr bool kRows = kIsFloating<T>;
-  static constexpr bool kColumns = kRows;
+  static constexpr bool kRows = kIsFloating<T> || std::is_integral_v<T>;
+  static constexpr bool kColumns = kIsFloating<T>;
   static constexpr bool kPlain =
-      kRows && !kSkipNan && sizeof(State) == sizeof(double);  // the states are an array of double
+      kColumns && !kSkipNan && sizeof(State) == sizeof(double);  // the states are an array of double
 
   static void step(State& s, In x, int64_t, const ReduceParams&) {
     if constexpr (kSkipNan) {
@@ -48,7 +48,11 @@ struct SumOp {
     }
   }
   static void row(State& s, const In* x, int64_t n, int64_t, const ReduceParams&) {
-    s.add(kSkipNan ? row_nansum(x, n) : row_sum(x, n));
+    if constexpr (std::is_integral_v<T>) {
+      s.add(integer_row_sum(x, n));
+    } else {
+      s.add(kSkipNan ? row_nansum(x, n) : row_sum(x, n));
+    }
   }
   static void packed_rows(State* s, const In* x, int64_t rows, int64_t n)
     requires(kPlain)

@@ -1,6 +1,8 @@
 // combine_rows, resample_row and their integer forms.
 #include "aten/cpu/resample/resample.h"
 
+#include <algorithm>
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "aten/cpu/resample/resample.cc"
 #include "hwy/foreach_target.h"
@@ -83,8 +85,28 @@ void uniform_row(const From* x, const RowTaps<Compute<From>>& taps, To* y) {
     const Tag<From> d;
     const hn::RebindToSigned<Tag<From>> di;
     const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+    // Enlarging, a vector's taps lie within one vector of x, from which they are taken faster than from memory.
+    const hn::RebindToUnsigned<Tag<From>> du;
+    const auto within = hn::Set(du, static_cast<uint32_t>(lanes));
+    bool near = taps.x_size >= lanes;
     for (; i + lanes <= n; i += lanes) {
       auto sum = hn::Zero(d);
+      if (near) {
+        const int32_t first = std::min(taps.index_by_tap[i], static_cast<int32_t>(taps.x_size - lanes));
+        const auto window = hn::LoadU(d, x + first);
+        for (int k = 0; k < taps.uniform; ++k) {
+          const auto at = hn::Sub(hn::LoadU(di, taps.index_by_tap + k * n + i), hn::Set(di, first));
+          near = near && hn::AllTrue(du, hn::Lt(hn::BitCast(du, at), within));
+          if (!near) break;
+          const auto tap = hn::TableLookupLanes(window, hn::IndicesFromVec(d, at));
+          sum = hn::MulAdd(hn::LoadU(d, taps.weight_by_tap + k * n + i), tap, sum);
+        }
+        if (near) {
+          store(d, sum, y + i);
+          continue;
+        }
+        sum = hn::Zero(d);
+      }
       for (int k = 0; k < taps.uniform; ++k) {
         const auto at = hn::LoadU(di, taps.index_by_tap + k * n + i);
         sum = hn::MulAdd(hn::LoadU(d, taps.weight_by_tap + k * n + i), hn::GatherIndex(d, x, at), sum);

@@ -23,6 +23,7 @@ struct RowTaps {
   int64_t n;
   const int32_t* index_by_tap;
   const C* weight_by_tap;
+  int64_t x_size;  ///< elements of x
 };
 
 // y[i] = sum_k weight[k] * rows[k][i] for i < n, k < count

@@ -28,6 +28,10 @@ struct ComputeType<double> {
 template <class T>
 double row_sum(const T* x, int64_t n);
 
+// The same of integers of 8 to 64 bits, modulo 2^64.
+template <class T>
+int64_t integer_row_sum(const T* x, int64_t n);
+
 // acc[j] += sum_i x[j * n + i] for `rows` short rows, one after the other; n is 2, 4 or 8, the lanes of a row are added pairwise.
 template <class T>
 void packed_row_sums(const T* x, int64_t rows, int64_t n, double* acc);

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <memory>
 #include <optional>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "aten/cpu/support/visit_dtype.h"
 #include "c10/parallel/parallel.h"
@@ -124,12 +124,8 @@ E* radix_sort(E* from, E* to, int64_t n, int key_bytes) {
 constexpr int64_t kRadixFrom = 400;  // shorter rows are sorted by comparison
 
 template <class E, class T, class Key>
-E* load_entries(const T* x, int64_t stride, int64_t n, bool descending, SortScratch& scratch, bool with_other,
-                const Key& key) {
-  const size_t words = static_cast<size_t>(n) * sizeof(E) / sizeof(uint64_t);
-  if (scratch.keys.size() < words) scratch.keys.resize(words);
-  if (with_other && scratch.other.size() < words) scratch.other.resize(words);
-  E* entries = reinterpret_cast<E*>(scratch.keys.data());
+E* load_entries(const T* x, int64_t stride, int64_t n, bool descending, SortScratch& scratch, const Key& key) {
+  E* entries = scratch.keys.at_least<E>(static_cast<size_t>(n));
   at::parallel_for(0, n, kPiece, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) entries[i] = make_entry<E>(key(x[i * stride]), i, descending);
   });
@@ -140,10 +136,10 @@ template <class E, class T, class Key>
 void sort_entries(const T* x, int64_t stride, int64_t n, bool descending, SortScratch& scratch, int64_t* order,
                   const Key& key) {
   const bool radix = n >= kRadixFrom && n <= int64_t{0xffffffff};
-  E* entries = load_entries<E>(x, stride, n, descending, scratch, radix, key);
+  E* entries = load_entries<E>(x, stride, n, descending, scratch, key);
   if (radix) {
     // Narrow keys occupy their low bytes only; inverted ones the high bytes too, which are all equal and skipped.
-    entries = radix_sort(entries, reinterpret_cast<E*>(scratch.other.data()), n, std::is_same_v<E, Wide> ? 8 : 4);
+    entries = radix_sort(entries, scratch.other.at_least<E>(static_cast<size_t>(n)), n, std::is_same_v<E, Wide> ? 8 : 4);
   } else {
     std::sort(entries, entries + n);
   }
@@ -168,9 +164,7 @@ std::optional<T> base_of_narrow(const T* x, int64_t stride, int64_t n) {
 template <class E, class T>
 void topk_entries(const T* x, int64_t stride, int64_t n, int64_t k, bool largest, SortScratch& scratch, int64_t* order) {
   const int64_t capacity = std::min(n, std::max<int64_t>(4 * k, 128));
-  const size_t words = static_cast<size_t>(capacity) * sizeof(E) / sizeof(uint64_t);
-  if (scratch.keys.size() < words) scratch.keys.resize(words);
-  E* best = reinterpret_cast<E*>(scratch.keys.data());
+  E* best = scratch.keys.at_least<E>(static_cast<size_t>(capacity));
   int64_t count = 0, i = 0;
   for (; i < capacity; ++i) best[count++] = make_entry<E>(key_of(x[i * stride]), i, largest);
   while (i < n) {
@@ -217,13 +211,8 @@ template <class T>
 int64_t kth_entry(const T* x, int64_t stride, int64_t n, int64_t k, SortScratch& scratch) {
   using K = decltype(key_of(T()));
   constexpr int kWidth = sizeof(T) <= 2 ? 16 : 8 * static_cast<int>(sizeof(K)), kDigit = 11;
-  constexpr int64_t kShort = 128, kManyKeys = 1 << 16, kMost = 0xffffffff;
-  // Of a long row most of the memory is never touched.
-  std::unique_ptr<K[]> many;
-  if (n > kManyKeys) many = std::make_unique_for_overwrite<K[]>(static_cast<size_t>(n) + 1);
-  const size_t words = (static_cast<size_t>(std::min(n, kManyKeys)) + 1) * sizeof(K) / sizeof(uint64_t) + 1;
-  if (scratch.keys.size() < words) scratch.keys.resize(words);
-  K* keys = many ? many.get() : reinterpret_cast<K*>(scratch.keys.data());
+  constexpr int64_t kShort = 128, kMost = 0xffffffff;
+  K* keys = scratch.keys.at_least<K>(static_cast<size_t>(n) + 1);
   const auto key_of_x = [&](int64_t i) { return static_cast<K>(key_of(x[i * stride])); };
   int64_t count = n;
   bool in_keys = false;  // where the candidates are
@@ -260,8 +249,7 @@ int64_t kth_entry(const T* x, int64_t stride, int64_t n, int64_t k, SortScratch&
     in_keys = true;
   }
   constexpr int64_t kDigits = int64_t{1} << kDigit;
-  if (scratch.other.size() < kDigits) scratch.other.resize(kDigits);
-  uint32_t* even = reinterpret_cast<uint32_t*>(scratch.other.data());
+  uint32_t* even = scratch.other.at_least<uint32_t>(2 * kDigits);
   int shift = kWidth;
   while (count > 4 * kShort && count <= kMost && shift > 0) {
     const int next = shift > kDigit ? shift - kDigit : 0;

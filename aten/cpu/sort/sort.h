@@ -2,15 +2,15 @@
 // Ordering of one row of elements, without Tensor. NaN is larger than all numbers, -0 equals 0. Real dtypes only.
 
 #include <cstdint>
-#include <vector>
 
+#include "aten/cpu/support/scratch.h"
 #include "c10/core/scalar_type.h"
 
 namespace at::cpu {
 
 // Memory that rows of one thread share.
 struct SortScratch {
-  std::vector<uint64_t> keys, other;
+  ReusedScratch keys, other;
 };
 
 // order[0..n) = the positions of the elements in ascending (descending) order; equal elements stay in their order. Elements

@@ -1,12 +1,18 @@
 // Complex tensors from two real ones.
+#include <algorithm>
+
 #include "aten/core/tensor.h"
 #include "aten/core/tensor_spec.h"
 #include "aten/core/view.h"
+#include "aten/cpu/streamed_rows.h"
+#include "aten/cpu/support/visit_dtype.h"
 #include "aten/ops/binary/kernels.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/dense/dense.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
+#include "c10/parallel/parallel.h"
 
 namespace at::native {
 namespace {
@@ -28,6 +34,21 @@ TensorSpec complex_spec(const char* name, const Tensor& a, const Tensor& b) {
   return {broadcast_shapes(a.sizes(), b.sizes()), {}, toComplexType(dtype), a.device()};
 }
 
+// out[i] = (real[i], imag[i]), all dense in one order.
+template <class T>
+void interleave(const T* real, const T* imag, int64_t n, T* out) {
+  constexpr int64_t kPiece = 1024;
+  at::parallel_for(0, n, at::internal::GRAIN_SIZE, [&](int64_t begin, int64_t end) {
+    cpu::StreamedRows<T> rows(2 * kPiece, 2 * n);
+    for (int64_t i = begin; i < end; i += kPiece) {
+      const int64_t count = std::min(kPiece, end - i);
+      T* const pairs = rows.begin(out + 2 * i);
+      for (int64_t k = 0; k < count; ++k) pairs[2 * k] = real[i + k], pairs[2 * k + 1] = imag[i + k];
+      rows.end(out + 2 * i, 2 * count, {real + i + count, imag + i + count});
+    }
+  });
+}
+
 }  // namespace
 
 TensorSpec complex_meta(const Tensor& real, const Tensor& imag) {
@@ -35,6 +56,13 @@ TensorSpec complex_meta(const Tensor& real, const Tensor& imag) {
 }
 
 void complex_cpu(const Tensor& real, const Tensor& imag, Tensor& out) {
+  if (real.sizes() == imag.sizes() && is_dense(real) && is_dense(imag) && is_dense(out)) {
+    return cpu::visit_item_size(static_cast<int64_t>(real.element_size()), [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      interleave(static_cast<const T*>(real.const_data_ptr()), static_cast<const T*>(imag.const_data_ptr()), out.numel(),
+                 static_cast<T*>(out.mutable_data_ptr()));
+    });
+  }
   Tensor parts = at::view_as_real(out);
   Tensor real_part = at::select(parts, -1, 0);
   Tensor imag_part = at::select(parts, -1, 1);

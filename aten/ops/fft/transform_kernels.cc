@@ -168,6 +168,11 @@ void fill_mirrored(const View& out, const Dims& dims) {
       }
       const c10::complex<T>* const source = reinterpret_cast<const c10::complex<T>*>(out.data) + from;
       c10::complex<T>* const line = reinterpret_cast<c10::complex<T>*>(out.data) + to;
+      if (step == 1) {
+        fft::mirror_conjugates(reinterpret_cast<const T*>(source + n - half), static_cast<size_t>(n - half),
+                               reinterpret_cast<T*>(line + half));
+        continue;
+      }
       for (int64_t k = half; k < n; ++k) {
         const c10::complex<T> mirrored = source[(n - k) * step];
         line[k * step] = {mirrored.real(), -mirrored.imag()};

@@ -7,11 +7,12 @@
 #include "aten/core/tensor.h"
 #include "aten/core/tensor_spec.h"
 #include "aten/cpu/pointwise.h"
-#include "aten/cpu/special/special.h"
 #include "aten/cpu/support/visit_dtype.h"
+#include "aten/ops/binary/ops.h"
 #include "aten/ops/dense/dense.h"
 #include "aten/ops/random/kernels.h"
 #include "aten/ops/shared/draws.h"
+#include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
 #include "c10/parallel/parallel.h"
 
@@ -65,21 +66,6 @@ double integral_over_unit(const F& f) {
   return sum * kStep;
 }
 
-// The integral of f over (0, inf).
-template <class F>
-double integral_over_half_line(double scale, const F& f) {
-  double sum = 0;
-  for (int k = -kNodes; k <= kNodes; ++k) {
-    const double u = k * kStep, s = scale * std::exp(kHalfPi * std::sinh(u)), value = f(s);
-    if (value != 0) sum += value * s * kHalfPi * std::cosh(u);
-  }
-  return sum * kStep;
-}
-
-double digamma(double x) {
-  return cpu::special::polygamma(0, x);
-}
-
 // By the expansion of the quantile in powers of 1 / sqrt(alpha) (Cornish & Fisher 1938).
 double gamma_gradient_of_large(double alpha, double x) {
   const double root = std::sqrt(alpha);
@@ -88,26 +74,62 @@ double gamma_gradient_of_large(double alpha, double x) {
   return 1 + z / (2 * root) - (z * z * z - 7 * z) / (72 * alpha * root);
 }
 
-// d x / d alpha. The density times ln t - psi(alpha) is integrated over that side of x where the latter has one sign.
-double gamma_gradient(double alpha, double x) {
+// A number and its derivative by a parameter.
+struct Dual {
+  double value, slope;
+  friend Dual operator+(Dual x, Dual y) { return {x.value + y.value, x.slope + y.slope}; }
+  friend Dual operator*(Dual x, Dual y) { return {x.value * y.value, x.slope * y.value + x.value * y.slope}; }
+  friend Dual operator/(Dual x, Dual y) {
+    const double ratio = x.value / y.value;
+    return {ratio, (x.slope - ratio * y.slope) / y.value};
+  }
+};
+
+// Gamma(a, x) exp(x) / x^a and its derivative by a, by Legendre's continued fraction, for x > a + 1.
+Dual upper_gamma_fraction(double a, double x, double precision) {
+  Dual b{x + 1 - a, -1}, c{1e300, 0}, d = Dual{1, 0} / b, fraction = d;
+  for (int n = 1; n < 100000; ++n) {
+    const Dual numerator{-n * (n - a), static_cast<double>(n)};
+    b.value += 2;
+    d = Dual{1, 0} / (numerator * d + b);
+    c = b + numerator / c;
+    const Dual factor = c * d;
+    fraction = fraction * factor;
+    if (std::abs(factor.value - 1) + std::abs(factor.slope) < precision) break;
+  }
+  return fraction;
+}
+
+// d x / d alpha, psi = digamma(alpha). With density f, the distribution function is P = f x / alpha * sum t_n, t_n = t_(n-1) x / (alpha + n),
+// and 1 - P = f x * the fraction above; the logarithm of f x has the derivative ln x - psi(alpha).
+double gamma_gradient(double alpha, double x, double psi, double precision) {
   if (!(alpha > 0) || !(x > 0) || std::isinf(x)) return std::isnan(alpha) || std::isnan(x) ? NAN : 0;
   if (alpha > 5e4) return gamma_gradient_of_large(alpha, x);
-  const double psi = digamma(alpha), log_x = std::log(x);
-  if (log_x > psi) {
-    return integral_over_half_line(std::sqrt(x) + std::min(1.0, x), [&](double s) {
-      const double e = (alpha - 1) * std::log1p(s / x) - s;
-      return e > -745 ? std::exp(e) * (std::log(x + s) - psi) : 0.0;
-    });
+  const double slope = std::log(x) - psi;
+  if (x > alpha + 2 + 2 * std::sqrt(alpha)) {
+    const Dual fraction = upper_gamma_fraction(alpha, x, precision);
+    return x * (fraction.value * slope + fraction.slope);
   }
-  if (alpha >= 1) {
-    return -x * integral_over_unit([&](double log_v, double log_rest) {
-      return std::exp((alpha - 1) * log_v + x * std::exp(log_rest)) * (log_x + log_v - psi);
-    });
+  double term = 1, sum = 1, slopes = 0, sum_of_slopes = 0;
+  for (double n = 1; term > precision * sum || x > alpha + n; ++n) {
+    const double part = 1 / (alpha + n);
+    term *= x * part, slopes += part;
+    sum += term, sum_of_slopes += term * slopes;
   }
-  // Over v^alpha, so that nothing is infinite.
-  return -x / alpha * integral_over_unit([&](double log_w, double) {
-    return std::exp(-x * std::expm1(log_w / alpha)) * (log_x + log_w / alpha - psi);
-  });
+  return -x / alpha * (sum * (slope - 1 / alpha) - sum_of_slopes);
+}
+
+// The sum of t_n, t_0 = 1, t_n = t_(n-1) z (total + n - 1) / (a + n), and its derivative where `total` changes, and `a`
+// by as much if `both` do.
+Dual beta_series(double a, double total, double z, bool both, double precision) {
+  double term = 1, sum = 1, slopes = 0, sum_of_slopes = 0;
+  for (double n = 1; term > precision * sum || z * (total + n - 1) > a + n; ++n) {
+    const double below = 1 / (a + n), above = 1 / (total + n - 1);
+    term *= z * (total + n - 1) * below;
+    slopes += both ? above - below : above;
+    sum += term, sum_of_slopes += term * slopes;
+  }
+  return {sum, sum_of_slopes};
 }
 
 // The integral of v^(a - 1) g(ln v, v) over (0, 1).
@@ -120,39 +142,52 @@ double power_integral(double a, const G& g) {
   return integral_over_unit([&](double log_w, double) { return g(log_w / a, std::exp(log_w / a)); }) / a;
 }
 
-// d x / d alpha of a number x with the distribution Beta(alpha, beta), over 1 - x.
-double beta_gradient(double x, double alpha, double beta) {
+// d x / d alpha of a number x with the distribution Beta(alpha, beta), over 1 - x, shift = digamma(alpha) -
+// digamma(alpha + beta). By that side of x where the derivative
+// of the density's logarithm has one sign.
+double beta_gradient(double x, double alpha, double beta, double shift, double precision) {
   if (!(alpha > 0 && beta > 0 && x > 0 && x < 1)) return std::isnan(alpha + beta + x) ? NAN : 0;
-  const double shift = digamma(alpha) - digamma(alpha + beta);
-  if (std::log(x) <= shift) {
-    const double log_x = std::log(x), log_rest = std::log1p(-x);
+  const double total = alpha + beta, log_x = std::log(x);
+  const bool below = log_x <= shift;
+  const double z = below ? x : 1 - x, first = below ? alpha : beta;
+  // Terms grow up to number (z total - first) / (1 - z) and then shrink by nearly z.
+  constexpr double kMostTerms = 1000;
+  if (z < 0.97 && (z * total - first) < kMostTerms * (1 - z)) {
+    const Dual series = beta_series(first, total, z, below, precision);
+    if (below) return -x / alpha * (series.value * (log_x - shift - 1 / alpha) + series.slope);
+    return x / beta * (series.value * (log_x - shift) + series.slope);
+  }
+  if (below) {
+    const double log_rest = std::log1p(-x);
     return -x / (1 - x) * power_integral(alpha, [&](double log_v, double v) {
       return std::exp((beta - 1) * (std::log1p(-x * v) - log_rest)) * (log_x + log_v - shift);
     });
   }
   return power_integral(beta, [&](double, double v) {
     const double log_t = std::log1p(-(1 - x) * v);
-    return std::exp((alpha - 1) * (log_t - std::log(x))) * (log_t - shift);
+    return std::exp((alpha - 1) * (log_t - log_x)) * (log_t - shift);
   });
 }
 
-// out = f(elements of the inputs), all in double.
-template <size_t N, class F>
-void each_element(const char* op, const Tensor (&inputs)[N], Tensor& out, const F& f) {
-  if (out.numel() == 0) return;
-  Tensor numbers[N];
-  const double* from[N];
-  for (size_t i = 0; i < N; ++i) {
-    numbers[i] = dense(at::expand(inputs[i], out.sizes()), ScalarType::Double);
-    from[i] = numbers[i].template const_data_ptr<double>();
-  }
+// An argument of `out`'s sizes, in double.
+Tensor argument(const Tensor& t, const Tensor& out) {
+  return dense(at::expand(t, out.sizes()), ScalarType::Double);
+}
+
+// out = f(elements of the inputs, precision that the result has). The inputs are dense and of double.
+template <class F, class... Inputs>
+void each_element(const char* op, Tensor& out, const F& f, const Inputs&... inputs) {
   DenseOut to(out);
   cpu::visit_float_double(out.scalar_type(), op, [&](auto tag) {
     using T = typename decltype(tag)::type;
     T* const y = to.data<T>();
-    at::parallel_for(0, out.numel(), 64, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) y[i] = static_cast<T>(f(from, i));
-    });
+    const auto fill = [&](const auto*... from) {
+      at::parallel_for(0, out.numel(), 64, [&](int64_t begin, int64_t end) {
+        constexpr double kPrecision = std::numeric_limits<T>::epsilon() / 16;
+        for (int64_t i = begin; i < end; ++i) y[i] = static_cast<T>(f(from[i]..., kPrecision));
+      });
+    };
+    fill(inputs.template const_data_ptr<double>()...);
   });
   to.commit();
 }
@@ -189,8 +224,9 @@ TensorSpec standard_gamma_grad_meta(const Tensor& self, const Tensor& output) {
 }
 
 void standard_gamma_grad_cpu(const Tensor& self, const Tensor& output, Tensor& out) {
-  each_element("_standard_gamma_grad_cpu", {self, output}, out,
-               [](const auto& from, int64_t i) { return gamma_gradient(from[0][i], from[1][i]); });
+  if (out.numel() == 0) return;
+  const Tensor alpha = argument(self, out), x = argument(output, out);
+  each_element("_standard_gamma_grad_cpu", out, gamma_gradient, alpha, x, at::digamma(alpha));
 }
 
 TensorSpec sample_dirichlet_meta(const Tensor& self, std::optional<Generator>) {
@@ -231,9 +267,10 @@ TensorSpec dirichlet_grad_meta(const Tensor& x, const Tensor& alpha, const Tenso
 }
 
 void dirichlet_grad_cpu(const Tensor& x, const Tensor& alpha, const Tensor& total, Tensor& out) {
-  each_element("_dirichlet_grad_cpu", {x, alpha, total}, out, [](const auto& from, int64_t i) {
-    return beta_gradient(from[0][i], from[1][i], from[2][i] - from[1][i]);
-  });
+  if (out.numel() == 0) return;
+  const Tensor a = argument(alpha, out), sum = argument(total, out);
+  each_element("_dirichlet_grad_cpu", out, beta_gradient, argument(x, out), a, at::sub(sum, a),
+               at::sub(at::digamma(a), at::digamma(sum)));
 }
 
 }  // namespace at::native

@@ -6,6 +6,7 @@
 
 #include "aten/core/tensor.h"
 #include "aten/cpu/sort/sort.h"
+#include "aten/cpu/support/scratch.h"
 #include "aten/cpu/support/visit_dtype.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/dense/dense.h"
@@ -34,8 +35,8 @@ std::array<TensorSpec, 2> pair_spec(const Tensor& self, DimVector sizes) {
   return {TensorSpec{std::move(sizes), {}, self.scalar_type(), self.device()}, std::move(indices)};
 }
 
-// Runs choose(row, stride, n, scratch, order) for every row of self along dim, and writes the elements at the first m positions
-// of `order`, and these positions, to the rows of values and indices, which have m elements.
+// choose(row, stride, n, scratch, memory) gives positions for every row of self along dim. The elements at the first m of them,
+// and these positions, go to the rows of values and indices, which have m elements.
 template <class F>
 void for_chosen(const Tensor& self, int64_t dim, Tensor& values, Tensor& indices, int64_t m, const F& choose) {
   if (self.numel() == 0) return;
@@ -55,11 +56,11 @@ void for_chosen(const Tensor& self, int64_t dim, Tensor& values, Tensor& indices
   const int64_t rows = m == 0 ? 0 : s.outer * s.inner;
   at::parallel_for(0, rows, std::max<int64_t>(1, 4096 / std::max<int64_t>(s.size, 1)), [&](int64_t begin, int64_t end) {
     cpu::SortScratch scratch;
-    std::vector<int64_t> order;
+    cpu::ReusedScratch order_memory;
     for (int64_t r = begin; r < end; ++r) {
       const int64_t o = r / s.inner, k = r % s.inner;
       const char* row = data + (step == 1 ? r * s.size : o * s.size * s.inner + k) * item;
-      choose(row, step, s.size, scratch, order);
+      const int64_t* const order = choose(row, step, s.size, scratch, order_memory);
       const int64_t to = o * m * s.inner + k;
       cpu::visit_item_size(item, [&](auto tag) {
         using T = typename decltype(tag)::type;
@@ -67,7 +68,7 @@ void for_chosen(const Tensor& self, int64_t dim, Tensor& values, Tensor& indices
         T* out = reinterpret_cast<T*>(value) + to;
         at::parallel_for(0, m, at::internal::GRAIN_SIZE, [&](int64_t first, int64_t last) {
           for (int64_t j = first; j < last; ++j) {
-            const int64_t place = order[static_cast<size_t>(j)];
+            const int64_t place = order[j];
             out[j * s.inner] = from[place * step];
             index[to + j * s.inner] = place;
           }
@@ -79,16 +80,17 @@ void for_chosen(const Tensor& self, int64_t dim, Tensor& values, Tensor& indices
   i.commit();
 }
 
-// order[0..m) = where the m first elements of the sorted row are.
-void find_first(ScalarType type, const char* row, int64_t stride, int64_t n, int64_t m, bool descending, cpu::SortScratch& scratch,
-                std::vector<int64_t>& order) {
+// Where the m first elements of the sorted row are.
+const int64_t* find_first(ScalarType type, const char* row, int64_t stride, int64_t n, int64_t m, bool descending,
+                          cpu::SortScratch& scratch, cpu::ReusedScratch& memory) {
   const bool few = m * 8 <= n;
-  order.resize(static_cast<size_t>(few ? m : n));
+  int64_t* const order = memory.at_least<int64_t>(static_cast<size_t>(few ? m : n));
   if (few) {
-    cpu::topk_row(type, row, stride, n, m, descending, scratch, order.data());
+    cpu::topk_row(type, row, stride, n, m, descending, scratch, order);
   } else {
-    cpu::sort_row(type, row, stride, n, descending, scratch, order.data());
+    cpu::sort_row(type, row, stride, n, descending, scratch, order);
   }
+  return order;
 }
 
 int64_t size_at(const Tensor& self, int64_t dim) { return self.dim() == 0 ? 1 : self.sizes()[dim]; }
@@ -118,8 +120,8 @@ void sort_cpu(const Tensor& self, int64_t dim, bool descending, Tensor& values, 
   const ScalarType type = self.scalar_type();
   for_chosen(
       self, dim, values, indices, size_at(self, dim),
-      [&](const char* row, int64_t stride, int64_t n, cpu::SortScratch& scratch, std::vector<int64_t>& order) {
-        find_first(type, row, stride, n, n, descending, scratch, order);
+      [&](const char* row, int64_t stride, int64_t n, cpu::SortScratch& scratch, cpu::ReusedScratch& memory) {
+        return find_first(type, row, stride, n, n, descending, scratch, memory);
       });
 }
 std::array<TensorSpec, 2> sort_stable_meta(const Tensor& self, std::optional<bool>, int64_t dim, bool descending) {
@@ -147,8 +149,8 @@ void topk_cpu(const Tensor& self, int64_t k, int64_t dim, bool largest, bool, Te
   const ScalarType type = self.scalar_type();
   for_chosen(
       self, dim, values, indices, k,
-      [&](const char* row, int64_t stride, int64_t n, cpu::SortScratch& scratch, std::vector<int64_t>& order) {
-        find_first(type, row, stride, n, k, largest, scratch, order);
+      [&](const char* row, int64_t stride, int64_t n, cpu::SortScratch& scratch, cpu::ReusedScratch& memory) {
+        return find_first(type, row, stride, n, k, largest, scratch, memory);
       });
 }
 
@@ -165,9 +167,10 @@ void kthvalue_cpu(const Tensor& self, int64_t k, int64_t dim, bool, Tensor& valu
   const ScalarType type = self.scalar_type();
   for_chosen(
       self, dim, values, indices, 1,
-      [&](const char* row, int64_t stride, int64_t n, cpu::SortScratch& scratch, std::vector<int64_t>& order) {
-        order.resize(1);
-        order[0] = cpu::kth_row(type, row, stride, n, k - 1, scratch);
+      [&](const char* row, int64_t stride, int64_t n, cpu::SortScratch& scratch, cpu::ReusedScratch& memory) {
+        int64_t* const order = memory.at_least<int64_t>(1);
+        *order = cpu::kth_row(type, row, stride, n, k - 1, scratch);
+        return static_cast<const int64_t*>(order);
       });
 }
 

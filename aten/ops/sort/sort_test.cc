@@ -236,6 +236,21 @@ TEST(Sort, SearchesAndCounts) {
   expect_close(at::isin(tensor_of({1, 2}, {2}), Scalar(2), false, true), {1, 0});
   expect_close(at::bincount(indices_of({1, 3, 1}, {3})), {0, 2, 0, 1});
   expect_close(at::bincount(indices_of({1, 1}, {2}), tensor_of({0.5, 2}, {2}), 3), {0, 2.5, 0});
+  {
+    // Every step in float32, elements at the edges, beyond them and NaN; the range's ends are no float32 numbers.
+    std::vector<double> numbers;
+    for (int i = 0; i < 3001; ++i) numbers.push_back(static_cast<float>(-1.5 + i * 0.001));
+    numbers.insert(numbers.end(), {NAN, INFINITY, -INFINITY, 0.7, -0.1});
+    const float low = -0.1f, width = 0.7f - low;
+    std::vector<double> counts(37);
+    for (double v : numbers) {
+      if (!(static_cast<float>(v) >= -0.1 && static_cast<float>(v) <= 0.7)) continue;
+      const float place = (static_cast<float>(v) - low) * 37 / width;
+      ++counts[std::clamp<size_t>(static_cast<size_t>(std::max(place, 0.f)), 0, 36)];
+    }
+    const auto n = static_cast<int64_t>(numbers.size());
+    EXPECT_EQ(values(at::histc(tensor_of(numbers, {n}), 37, Scalar(-0.1), Scalar(0.7))), counts);
+  }
   expect_close(at::histc(tensor_of({0, 1, 2, 4, 9}, {5}), 4, Scalar(0), Scalar(4)), {1, 1, 1, 1});
   // (-6.3125 + 10) * 100 / 10, each step rounded, is 36.75.
   EXPECT_EQ(testing::values(at::histc(tensor_of({-6.3125}, {1}, kBFloat16), 100, Scalar(-10), Scalar(0)))[36], 1);

@@ -379,6 +379,42 @@ TensorSpec histc_meta(const Tensor& self, int64_t bins, const Scalar&, const Sca
       isFloatingType(self.scalar_type()), "\"histogram_cpu\" not implemented for '", toString(self.scalar_type()), "'");
   return {{bins}, {}, self.scalar_type(), self.device()};
 }
+namespace {
+
+constexpr int64_t kFewBins = 1 << 16;
+
+// What histc counts where bins are few and no step of an element inside the range is infinite. The places of a block come
+// first, so that they are vectors; elements outside go to a place behind the bins.
+template <class T>
+void count_few_bins(const T* x, int64_t n, double low, double high, int64_t bins, int64_t* counts) {
+  constexpr int64_t kBlock = 256;
+  const T first = static_cast<T>(low), width = static_cast<T>(high) - first, number = static_cast<T>(bins);
+  const T infinity = std::numeric_limits<T>::infinity();
+  const T least = static_cast<double>(first) < low ? std::nextafter(first, infinity) : first;
+  const T last = static_cast<T>(high), most = static_cast<double>(last) > high ? std::nextafter(last, -infinity) : last;
+  const auto outside = static_cast<int32_t>(bins);
+  // Two tables, as neighbours are often alike.
+  std::vector<int64_t> tables(static_cast<size_t>(2 * (bins + 1)));
+  int64_t *even = tables.data(), *odd = even + bins + 1;
+  alignas(64) int32_t place[kBlock];
+  for (int64_t i = 0; i < n; i += kBlock) {
+    const int64_t count = std::min(kBlock, n - i);
+    for (int64_t k = 0; k < count; ++k) {
+      const T v = x[i + k];
+      const bool inside = v >= least && v <= most;
+      const T scaled = ((inside ? v : first) - first) * number / width;
+      const int32_t bin = std::min(std::max(static_cast<int32_t>(scaled), 0), outside - 1);
+      place[k] = inside ? bin : outside;
+    }
+    int64_t k = 0;
+    for (; k + 2 <= count; k += 2) ++even[place[k]], ++odd[place[k + 1]];
+    if (k < count) ++even[place[k]];
+  }
+  for (int64_t b = 0; b < bins; ++b) counts[b] += even[b] + odd[b];
+}
+
+}  // namespace
+
 // Equal bins between min and max (those of the data where both are 0); the last bin is closed.
 void histc_cpu(const Tensor& self, int64_t bins, const Scalar& min, const Scalar& max, Tensor& out) {
   const Tensor x = dense(self);
@@ -388,13 +424,8 @@ void histc_cpu(const Tensor& self, int64_t bins, const Scalar& min, const Scalar
     const T* p = static_cast<const T*>(x.const_data_ptr());
     double low = min.toDouble(), high = max.toDouble();
     if (low == high && x.numel() > 0) {
-      low = std::numeric_limits<double>::infinity(), high = -low;
-      for (int64_t i = 0; i < x.numel(); ++i) {
-        const double v = static_cast<double>(p[i]);
-        if (!(v >= low)) low = v;  // NaN enters, and is refused below
-        if (!(v <= high)) high = v;
-        if (std::isnan(v)) break;
-      }
+      low = static_cast<double>(cpu::row_min(p, x.numel()));  // NaN where there is one, which is refused below
+      high = static_cast<double>(cpu::row_max(p, x.numel()));
     }
     if (low == high) low -= 1, high += 1;
     TORCH_CHECK(std::isfinite(low) && std::isfinite(high), "torch.histc: range of [", low, ", ", high,
@@ -410,6 +441,12 @@ void histc_cpu(const Tensor& self, int64_t bins, const Scalar& min, const Scalar
     const Counts count = at::parallel_reduce(
         int64_t{0}, x.numel(), std::max(at::internal::GRAIN_SIZE, bins), Counts(static_cast<size_t>(bins)),
         [&](int64_t begin, int64_t end, Counts counts) {
+          if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
+            if (measurable && bins <= kFewBins && std::isfinite(2 * rounded(width * number))) {
+              count_few_bins<T>(p + begin, end - begin, low, high, bins, counts.data());
+              return counts;
+            }
+          }
           for (int64_t i = begin; i < end; ++i) {
             const double v = static_cast<double>(p[i]);
             if (!(v >= low && v <= high)) continue;

@@ -1,6 +1,7 @@
 // What the parts of a sparse tensor must be, and index lists of one layout as those of another.
 #include <algorithm>
 #include <array>
+#include <atomic>
 
 #include "aten/core/context.h"
 #include "aten/core/empty.h"
@@ -9,8 +10,14 @@
 #include "aten/ops/sparse/kernels.h"
 #include "aten/sparse/compressed_parts.h"
 #include "aten/sparse/sparse_parts.h"
+#include "c10/parallel/parallel.h"
 
 namespace at::native {
+namespace {
+
+constexpr int64_t kGrain = 32768;  // indices worth a thread
+
+}  // namespace
 
 void _validate_sparse_coo_tensor_args(const Tensor& indices, const Tensor& values, IntArrayRef size,
                                       std::optional<bool> is_coalesced, std::optional<bool>) {
@@ -182,22 +189,31 @@ void convert_coo_to_csr_cpu(const Tensor& self, int64_t size, bool, Tensor& out)
     Index* pointers = result.data<Index>();
     const int64_t* row = rows.const_data_ptr<int64_t>();
     const int64_t n = rows.numel();
-    // In order a row begins where its number, or a greater one, comes first.
-    int64_t next = 0, i = 0;
-    for (; i < n && row[i] >= next - 1 && row[i] >= 0 && row[i] < size; ++i) {
-      while (next <= row[i]) pointers[next++] = static_cast<Index>(i);
-    }
-    if (i == n) {
-      std::fill(pointers + next, pointers + size + 1, static_cast<Index>(n));
+    // In order a row begins where its number, or a greater one, comes first. Out of order, threads may meet at one place.
+    std::atomic<bool> in_order = true;
+    at::parallel_for(0, n, kGrain, [&](int64_t begin, int64_t end) {
+      int64_t last = begin == 0 ? -1 : row[begin - 1];
+      bool rising = last >= -1 && last < size;
+      for (int64_t i = begin; i < end && rising; ++i) {
+        const int64_t least = std::max<int64_t>(last, 0);
+        rising = size > 0 && static_cast<uint64_t>(row[i] - least) <= static_cast<uint64_t>(size - 1 - least);
+        while (rising && last < row[i]) {
+          std::atomic_ref<Index>(pointers[++last]).store(static_cast<Index>(i), std::memory_order_relaxed);
+        }
+      }
+      if (!rising) in_order = false;
+    });
+    if (in_order) {
+      std::fill(pointers + (n == 0 ? 0 : row[n - 1] + 1), pointers + size + 1, static_cast<Index>(n));
       return;
     }
-    result.clear();
-    for (i = 0; i < n; ++i) {
+    for (int64_t i = 0; i < n; ++i) {
       TORCH_CHECK_INDEX(row[i] >= 0 && row[i] < size, "_convert_indices_from_coo_to_csr: index ", row[i],
                         " is out of bounds for size ", size);
-      ++pointers[row[i] + 1];
     }
-    for (i = 0; i < size; ++i) pointers[i + 1] = static_cast<Index>(pointers[i + 1] + pointers[i]);
+    result.clear();
+    for (int64_t i = 0; i < n; ++i) ++pointers[row[i] + 1];
+    for (int64_t i = 0; i < size; ++i) pointers[i + 1] = static_cast<Index>(pointers[i + 1] + pointers[i]);
   });
   result.commit();
 }
@@ -230,18 +246,19 @@ void convert_csr_to_coo_cpu(const Tensor& crow_indices, const Tensor& col_indice
       TORCH_CHECK(begin[0] == 0 && begin[count] == nnz,
                   "_convert_indices_from_csr_to_coo: expected crow_indices from 0 to ", nnz, ", but got ", begin[0],
                   " and ", begin[count]);
-      for (int64_t i = 0; i < count; ++i) {
-        TORCH_CHECK(begin[i] <= begin[i + 1] && begin[i + 1] <= nnz,
-                    "_convert_indices_from_csr_to_coo: crow_indices fall");
-        for (int64_t k = begin[i]; k < begin[i + 1]; ++k) {
-          lines[b * nnz + k] = static_cast<Index>(i);
-          others[b * nnz + k] = static_cast<Index>(place[k]);
-          int64_t rest = b;
-          for (int64_t d = dims - 1; d >= 0; --d) {
-            to[d * total + b * nnz + k] = static_cast<Index>(rest % crow_indices.size(d));
-            rest /= crow_indices.size(d);
-          }
+      at::parallel_for(0, count, kGrain, [&](int64_t first, int64_t last) {
+        bool rising = true;
+        for (int64_t i = first; i < last; ++i) rising &= begin[i] >= 0 && begin[i] <= begin[i + 1] && begin[i + 1] <= nnz;
+        TORCH_CHECK(rising, "_convert_indices_from_csr_to_coo: crow_indices fall");
+        for (int64_t i = first; i < last; ++i) {
+          std::fill(lines + b * nnz + begin[i], lines + b * nnz + begin[i + 1], static_cast<Index>(i));
         }
+      });
+      std::copy(place, place + nnz, others + b * nnz);
+      int64_t rest = b;
+      for (int64_t d = dims - 1; d >= 0; --d) {
+        std::fill_n(to + d * total + b * nnz, nnz, static_cast<Index>(rest % crow_indices.size(d)));
+        rest /= crow_indices.size(d);
       }
     }
   });

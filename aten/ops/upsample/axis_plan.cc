@@ -220,7 +220,7 @@ AxisPlan merged(const AxisPlan& plan) {
 }
 
 template <class C>
-Taps<C>::Taps(const AxisPlan& plan, int64_t channels) {
+Taps<C>::Taps(const AxisPlan& plan, int64_t channels) : x_size_(plan.in * channels) {
   weight_.reserve(plan.index.size() * static_cast<size_t>(channels));
   for_each_tap(plan, channels, offset_, index_, [&](double w) { weight_.push_back(static_cast<C>(w)); });
   const size_t n = offset_.size() - 1;
@@ -245,7 +245,7 @@ template <class C>
 cpu::RowTaps<C> Taps<C>::view() const {
   return {
       offset_.data(),       index_.data(),        weight_.data(), uniform_, static_cast<int64_t>(offset_.size()) - 1,
-      index_by_tap_.data(), weight_by_tap_.data()};
+      index_by_tap_.data(), weight_by_tap_.data(), x_size_};
 }
 template class Taps<float>;
 template class Taps<double>;
@@ -260,7 +260,7 @@ ByteTaps::ByteTaps(const AxisPlan& plan, int64_t channels) {
                [&](double w) { weight_.push_back(static_cast<int16_t>(std::lround(w * unit))); });
 }
 cpu::RowTaps<int16_t> ByteTaps::view() const {
-  return {offset_.data(), index_.data(), weight_.data(), 0, static_cast<int64_t>(offset_.size()) - 1, nullptr, nullptr};
+  return {offset_.data(), index_.data(), weight_.data(), 0, static_cast<int64_t>(offset_.size()) - 1, nullptr, nullptr, 0};
 }
 
 }  // namespace at::native

@@ -53,6 +53,7 @@ class Taps {
   cpu::RowTaps<C> view() const;
 
  private:
+  int64_t x_size_;
   std::vector<int64_t> offset_, index_;
   std::vector<C> weight_, weight_by_tap_;
   std::vector<int32_t> index_by_tap_;
