@@ -1,4 +1,4 @@
-// combine_rows, resample_row and their integer forms.
+// combine_rows, resample_row, their integer forms, and weighted sums of pixels.
 #include "aten/cpu/resample/resample.h"
 
 #include <algorithm>
@@ -28,6 +28,15 @@ struct ResampleTables : ResampleTable<float, float>,
                         ResampleTable<c10::BFloat16, float>,
                         ResampleTable<float, c10::Half>,
                         ResampleTable<float, c10::BFloat16> {};
+
+template <class T>
+struct PixelTable {
+  using C = typename ComputeType<T>::type;
+  void (*sample)(const T*, const PixelTaps<C>&, T*);
+  void (*spread)(const T*, const PixelTaps<C>&, C*);
+  void (*multiply)(const T*, const T*, const PixelTaps<C>&, C*);
+};
+struct PixelTables : PixelTable<float>, PixelTable<double>, PixelTable<c10::Half>, PixelTable<c10::BFloat16> {};
 }  // namespace at::cpu
 #endif
 
@@ -163,6 +172,82 @@ void resample_bytes_impl(const uint8_t* x, const RowTaps<int16_t>& taps, int shi
   }
 }
 
+// f(d, first channel, channels of it) for vectors of channels, the last of which may be a part.
+template <class T, class F>
+HWY_INLINE void for_channels(int64_t channels, const F& f) {
+  const Tag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t c = 0; c < channels; c += lanes) f(d, c, channels - c < lanes ? channels - c : lanes);
+}
+template <class D, class T>
+HWY_INLINE hn::Vec<D> load_channels(D d, const T* p, int64_t count) {
+  return count == static_cast<int64_t>(hn::Lanes(d)) ? load(d, p) : load_part(d, p, count, hn::TFromD<D>{0});
+}
+template <class D, class T>
+HWY_INLINE void store_channels(D d, hn::Vec<D> v, T* p, int64_t count) {
+  if (count == static_cast<int64_t>(hn::Lanes(d))) return store(d, v, p);
+  store_part(d, v, p, count);
+}
+
+template <class T>
+void sample_pixels_impl(const T* x, const PixelTaps<Compute<T>>& taps, T* y) {
+  for (int64_t b = 0; b < taps.n; ++b) {
+    for_channels<T>(taps.channels, [&](auto d, int64_t c, int64_t count) HWY_ATTR {
+      auto sum = hn::Zero(d);
+      for (int k = 0; k < taps.count; ++k) {
+        const int64_t tap = k * taps.n + b, pixel = taps.index[tap];
+        if (pixel < 0) continue;
+        sum = hn::MulAdd(hn::Set(d, taps.weight[tap]), load_channels(d, x + pixel * taps.step + c, count), sum);
+      }
+      store_channels(d, sum, y + b * taps.step + c, count);
+    });
+  }
+}
+
+template <class T>
+void spread_pixels_impl(const T* g, const PixelTaps<Compute<T>>& taps, Compute<T>* y) {
+  for (int64_t b = 0; b < taps.n; ++b) {
+    for_channels<T>(taps.channels, [&](auto d, int64_t c, int64_t count) HWY_ATTR {
+      const auto v = load_channels(d, g + b * taps.step + c, count);
+      for (int k = 0; k < taps.count; ++k) {
+        const int64_t tap = k * taps.n + b, pixel = taps.index[tap];
+        if (pixel < 0) continue;
+        Compute<T>* to = y + pixel * taps.step + c;
+        const auto sum = hn::MulAdd(hn::Set(d, taps.weight[tap]), v, load_channels(d, to, count));
+        store_channels(d, sum, to, count);
+      }
+    });
+  }
+}
+
+template <class T>
+void multiply_pixels_impl(const T* x, const T* g, const PixelTaps<Compute<T>>& taps, Compute<T>* products) {
+  const Tag<T> d;
+  for (int64_t b = 0; b < taps.n; ++b) {
+    for (int k = 0; k < taps.count; ++k) {
+      const int64_t tap = k * taps.n + b, pixel = taps.index[tap];
+      auto sum = hn::Zero(d);
+      if (pixel >= 0) {
+        for_channels<T>(taps.channels, [&](auto dc, int64_t c, int64_t count) HWY_ATTR {
+          sum = hn::MulAdd(load_channels(dc, x + pixel * taps.step + c, count),
+                           load_channels(dc, g + b * taps.step + c, count), sum);
+        });
+      }
+      products[tap] = lane_sum(d, sum);
+    }
+  }
+}
+
+template <class T>
+constexpr PixelTable<T> pixel_table() {
+  return {&sample_pixels_impl<T>, &spread_pixels_impl<T>, &multiply_pixels_impl<T>};
+}
+const PixelTables* pixel_tables() {
+  static constexpr PixelTables tables{pixel_table<float>(), pixel_table<double>(), pixel_table<c10::Half>(),
+                                      pixel_table<c10::BFloat16>()};
+  return &tables;
+}
+
 template <class From, class To>
 constexpr ResampleTable<From, To> table() {
   return {&combine_impl<From, To>, &resample_impl<From, To>};
@@ -203,6 +288,30 @@ void combine_byte_rows(const uint8_t* const* rows, const int16_t* weight, int64_
 void resample_byte_row(const uint8_t* x, const RowTaps<int16_t>& taps, int shift, uint8_t* y) {
   AT_ISA_FUNCTION(resample_bytes_impl)(x, taps, shift, y);
 }
+
+template <class T>
+void sample_pixels(const T* x, const PixelTaps<typename ComputeType<T>::type>& taps, T* y) {
+  static_cast<const PixelTable<T>*>(AT_ISA_FUNCTION(pixel_tables)())->sample(x, taps, y);
+}
+template <class T>
+void spread_pixels(const T* g, const PixelTaps<typename ComputeType<T>::type>& taps, typename ComputeType<T>::type* y) {
+  static_cast<const PixelTable<T>*>(AT_ISA_FUNCTION(pixel_tables)())->spread(g, taps, y);
+}
+template <class T>
+void multiply_pixels(const T* x, const T* g, const PixelTaps<typename ComputeType<T>::type>& taps,
+                     typename ComputeType<T>::type* products) {
+  static_cast<const PixelTable<T>*>(AT_ISA_FUNCTION(pixel_tables)())->multiply(x, g, taps, products);
+}
+
+#define ATEN_CPU_PIXELS(T)                                                                           \
+  template void sample_pixels(const T*, const PixelTaps<ComputeType<T>::type>&, T*);                 \
+  template void spread_pixels(const T*, const PixelTaps<ComputeType<T>::type>&, ComputeType<T>::type*); \
+  template void multiply_pixels(const T*, const T*, const PixelTaps<ComputeType<T>::type>&, ComputeType<T>::type*);
+ATEN_CPU_PIXELS(float)
+ATEN_CPU_PIXELS(double)
+ATEN_CPU_PIXELS(c10::Half)
+ATEN_CPU_PIXELS(c10::BFloat16)
+#undef ATEN_CPU_PIXELS
 
 #define ATEN_CPU_RESAMPLE(From, To)                                                                      \
   template void combine_rows(const From* const*, const ComputeType<From>::type*, int64_t, To*, int64_t); \

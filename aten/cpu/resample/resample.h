@@ -35,6 +35,28 @@ void combine_rows(const From* const* rows, const typename ComputeType<From>::typ
 template <class From, class To>
 void resample_row(const From* x, const RowTaps<typename ComputeType<From>::type>& taps, To* y);
 
+// Which pixels, of `channels` neighbouring elements that lie `step` apart, make others: tap k of pixel b is pixel
+// index[k * n + b], none where that is -1, with weight[k * n + b].
+template <class C>
+struct PixelTaps {
+  int count;
+  int64_t n;
+  const int64_t* index;
+  const C* weight;
+  int64_t channels, step;
+};
+
+// y[b][c] = sum_k weight * x[index][c], in the four floating dtypes.
+template <class T>
+void sample_pixels(const T* x, const PixelTaps<typename ComputeType<T>::type>& taps, T* y);
+// y[index][c] += weight * g[b][c]
+template <class T>
+void spread_pixels(const T* g, const PixelTaps<typename ComputeType<T>::type>& taps, typename ComputeType<T>::type* y);
+// products[k * n + b] = sum_c x[index][c] * g[b][c], 0 where there is no pixel. Weights are not read.
+template <class T>
+void multiply_pixels(const T* x, const T* g, const PixelTaps<typename ComputeType<T>::type>& taps,
+                     typename ComputeType<T>::type* products);
+
 // The same in integers, as images are resized: weights have `shift` fractional bits, sums are rounded and saturated.
 void combine_byte_rows(const uint8_t* const* rows, const int16_t* weight, int64_t count, int shift, uint8_t* y,
                        int64_t n);

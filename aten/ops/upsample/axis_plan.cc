@@ -260,7 +260,8 @@ ByteTaps::ByteTaps(const AxisPlan& plan, int64_t channels) {
                [&](double w) { weight_.push_back(static_cast<int16_t>(std::lround(w * unit))); });
 }
 cpu::RowTaps<int16_t> ByteTaps::view() const {
-  return {offset_.data(), index_.data(), weight_.data(), 0, static_cast<int64_t>(offset_.size()) - 1, nullptr, nullptr, 0};
+  return {offset_.data(), index_.data(), weight_.data(), 0, static_cast<int64_t>(offset_.size()) - 1,
+          nullptr,        nullptr,       0};
 }
 
 }  // namespace at::native

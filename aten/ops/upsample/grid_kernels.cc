@@ -10,9 +10,11 @@
 #include "aten/cpu/resample/resample.h"
 #include "aten/cpu/support/visit_dtype.h"
 #include "aten/ops/binary/ops.h"
+#include "aten/ops/copy/ops.h"
 #include "aten/ops/dense/dense.h"
 #include "aten/ops/upsample/kernels.h"
 #include "aten/ops/upsample/ops.h"
+#include "aten/ops/view/ops.h"
 #include "c10/parallel/parallel.h"
 
 namespace at::native {
@@ -369,16 +371,54 @@ const T* at_place(const T* numbers, int64_t place, int dims) {
   return numbers == nullptr ? nullptr : numbers + place * dims;
 }
 
+// Many channels are vectors: images then have their channels last, and all channels of a place are worked on at once.
+bool by_pixels(const Sampling& s) {
+  return s.channels >= 8;
+}
+// [batch, channels, ...] as dense memory [batch, ..., channels], and seen the other way round.
+Tensor channels_last(const Tensor& t) {
+  return dense(at::movedim(t, {1}, {-1}));
+}
+Tensor channels_first(const Tensor& t) {
+  return at::movedim(t, {-1}, {1});
+}
+Tensor blank_channels_last(const Tensor& like, ScalarType type) {
+  DimVector sizes(like.sizes().begin(), like.sizes().end());
+  std::rotate(sizes.begin() + 1, sizes.begin() + 2, sizes.end());
+  return empty_contiguous(sizes, type, like.device());
+}
+template <class C>
+cpu::PixelTaps<C> pixel_taps(const Sampling& s, const Block<C>& block) {
+  return {s.taps(), block.n, block.index.data(), block.weight.data(), s.channels, s.channels};
+}
+
 // `direction`, dense where it is defined: the derivative of the values as the grid moves along it.
 void sample(const Sampling& s, const Tensor& input, const Tensor& grid, const Tensor& direction, Tensor& out) {
   if (out.numel() == 0) return;
-  const Tensor x = dense(input), places = dense(grid);
+  const Tensor places = dense(grid);
+  const bool copies = s.mode == Mode::kNearest && !direction.defined();
+  if (by_pixels(s) && !copies) {
+    const Tensor x = channels_last(input), y = blank_channels_last(out, out.scalar_type());
+    cpu::visit_floating(input.scalar_type(), op_name(s.dims), [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      const T *from = static_cast<const T*>(x.const_data_ptr()), *at = static_cast<const T*>(places.const_data_ptr());
+      const T* moved = numbers_of<T>(direction);
+      T* to = static_cast<T*>(y.mutable_data_ptr());
+      for_each_block<Compute<T>>(s, [&](int64_t n, int64_t first, int count, Block<Compute<T>>& block) {
+        const int64_t place = n * s.places + first;
+        fill_block(s, at_place(at, place, s.dims), at_place(moved, place, s.dims), count, false, block);
+        cpu::sample_pixels(from + n * s.plane() * s.channels, pixel_taps(s, block), to + place * s.channels);
+      });
+    });
+    at::copy_(out, channels_first(y));
+    return;
+  }
+  const Tensor x = dense(input);
   DenseOut to(out);
   cpu::visit_floating(input.scalar_type(), op_name(s.dims), [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T *from = static_cast<const T*>(x.const_data_ptr()), *at = static_cast<const T*>(places.const_data_ptr());
     const T* moved = numbers_of<T>(direction);
-    const bool copies = s.mode == Mode::kNearest && moved == nullptr;
     T* y = to.data<T>();
     for_each_block<Compute<T>>(s, [&](int64_t n, int64_t first, int count, Block<Compute<T>>& block) {
       const int64_t place = n * s.places + first;
@@ -424,15 +464,61 @@ void input_gradient(const Sampling& s, const T* grad, const T* grid, const T* di
   });
 }
 
+// The same of images with their channels last, of which each thread has a part.
+template <class T>
+void input_gradient_by_pixels(const Sampling& s, const T* grad, const T* grid, const T* direction, Compute<T>* out) {
+  using C = Compute<T>;
+  constexpr int64_t kChannels = 16;  // of a part
+  const int64_t most = at::divup(s.channels, kChannels);
+  const int64_t parts = std::clamp<int64_t>(at::divup(at::get_num_threads(), std::max<int64_t>(s.batch, 1)), 1, most);
+  const int64_t width = at::divup(at::divup(s.channels, parts), kChannels) * kChannels;
+  const int64_t grain = std::max<int64_t>(1, kGrain / (std::max<int64_t>(1, s.places) * width));
+  at::parallel_for(0, s.batch * parts, grain, [&](int64_t begin, int64_t end) {
+    std::vector<Block<C>> scratch(1);
+    Block<C>& block = scratch[0];
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t n = i / parts, c = i % parts * width;
+      for (int64_t first = 0; first < s.places && c < s.channels; first += kBlock) {
+        const int64_t place = n * s.places + first;
+        const int count = static_cast<int>(std::min<int64_t>(kBlock, s.places - first));
+        fill_block(s, at_place(grid, place, s.dims), at_place(direction, place, s.dims), count, false, block);
+        cpu::PixelTaps<C> taps = pixel_taps(s, block);
+        taps.channels = std::min(width, s.channels - c);
+        cpu::spread_pixels(grad + place * s.channels + c, taps, out + n * s.plane() * s.channels + c);
+      }
+    }
+  });
+}
+
+// The sums over channels of what the taps read, multiplied by the gradients; multiplied by the slopes they are the
+// gradients of the grid. add_products(n, first, count, block, sums) makes those of a block.
+template <class T, class F>
+void grid_gradient(const Sampling& s, const T* grid, const T* direction, T* out, const F& add_products) {
+  using C = Compute<T>;
+  for_each_block<C>(s, [&](int64_t n, int64_t first, int count, Block<C>& block) {
+    const int64_t place = n * s.places + first;
+    fill_block(s, at_place(grid, place, s.dims), at_place(direction, place, s.dims), count, true, block);
+    std::array<C, kMostTaps * kBlock> sums{};
+    add_products(n, first, count, block, sums);
+    T* to = out + place * s.dims;
+    for (int b = 0; b < count; ++b) {
+      for (int d = 0; d < s.dims; ++d) {
+        C total = 0;
+        for (int k = 0; k < s.taps(); ++k) {
+          const size_t at = static_cast<size_t>(k * count + b);
+          if (block.index[at] >= 0) total += block.slope[static_cast<size_t>(d)][at] * sums[at];
+        }
+        to[b * s.dims + d] = static_cast<T>(total);
+      }
+    }
+  });
+}
+
 template <class T>
 void grid_gradient(const Sampling& s, const T* grad, const T* x, const T* grid, const T* direction, T* out) {
   using C = Compute<T>;
   const bool wide = s.plane() >= (int64_t{1} << 31);
-  for_each_block<C>(s, [&](int64_t n, int64_t first, int count, Block<C>& block) {
-    const int64_t place = n * s.places + first;
-    fill_block(s, at_place(grid, place, s.dims), at_place(direction, place, s.dims), count, true, block);
-    // What the taps read, multiplied by the gradients, is summed first, then multiplied by the slopes.
-    std::array<C, kMostTaps * kBlock> sums{};
+  grid_gradient(s, grid, direction, out, [&](int64_t n, int64_t first, int count, const Block<C>& block, auto& sums) {
     const auto value = [&](int64_t c, int64_t i, int b) {
       return static_cast<C>(x[c * s.plane() + i]) * static_cast<C>(grad[c * s.places + first + b]);
     };
@@ -454,17 +540,6 @@ void grid_gradient(const Sampling& s, const T* grad, const T* x, const T* grid, 
         }
       }
       if (two && !wide) ++c;
-    }
-    T* to = out + place * s.dims;
-    for (int b = 0; b < count; ++b) {
-      for (int d = 0; d < s.dims; ++d) {
-        C total = 0;
-        for (int k = 0; k < s.taps(); ++k) {
-          const size_t at = static_cast<size_t>(k * count + b);
-          if (block.index[at] >= 0) total += block.slope[static_cast<size_t>(d)][at] * sums[at];
-        }
-        to[b * s.dims + d] = static_cast<T>(total);
-      }
     }
   });
 }
@@ -491,26 +566,43 @@ std::array<TensorSpec, 2> backward_spec(const Sampling& s, const Tensor& grad_ou
 
 void gradients(const Sampling& s, const Tensor& grad_output, const Tensor& input, const Tensor& grid,
                const Tensor& direction, std::array<bool, 2> mask, Tensor& grad_input, Tensor& grad_grid) {
-  const Tensor g = dense(grad_output), x = dense(input), places = dense(grid);
+  const bool pixels = by_pixels(s);
+  const bool steps = s.mode == Mode::kNearest;  // no slopes, whatever lies there
+  const Tensor g = pixels ? channels_last(grad_output) : dense(grad_output), places = dense(grid);
+  const Tensor x = !mask[1] || steps ? Tensor() : pixels ? channels_last(input) : dense(input);
   cpu::visit_floating(input.scalar_type(), op_name(s.dims), [&](auto tag) {
     using T = typename decltype(tag)::type;
     using C = Compute<T>;
+    constexpr ScalarType kSums = std::is_same_v<C, double> ? kDouble : kFloat;
     const T *grad = static_cast<const T*>(g.const_data_ptr()), *at = static_cast<const T*>(places.const_data_ptr());
-    if (mask[0]) {
-      DenseOut to(grad_input, std::is_same_v<C, double> ? kDouble : kFloat);
+    if (mask[0] && pixels) {
+      const Tensor sums = blank_channels_last(grad_input, kSums);
+      C* to = static_cast<C*>(sums.mutable_data_ptr());
+      std::fill_n(to, sums.numel(), C(0));
+      input_gradient_by_pixels(s, grad, at, numbers_of<T>(direction), to);
+      at::copy_(grad_input, channels_first(sums));
+    } else if (mask[0]) {
+      DenseOut to(grad_input, kSums);
       to.clear();
       input_gradient(s, grad, at, numbers_of<T>(direction), to.template data<C>());
       to.commit();
     }
     if (mask[1]) {
       DenseOut to(grad_grid);
-      if (s.mode == Mode::kNearest) {  // steps: no slopes, whatever lies there
+      T* gradient = to.template data<T>();
+      if (steps) {
         to.clear();
-        to.commit();
-        return;
+      } else if (pixels) {
+        const T* from = static_cast<const T*>(x.const_data_ptr());
+        grid_gradient(s, at, numbers_of<T>(direction), gradient,
+                      [&](int64_t n, int64_t first, int, const Block<C>& block, auto& sums) {
+                        cpu::multiply_pixels(from + n * s.plane() * s.channels,
+                                             grad + (n * s.places + first) * s.channels, pixel_taps(s, block),
+                                             sums.data());
+                      });
+      } else {
+        grid_gradient(s, grad, static_cast<const T*>(x.const_data_ptr()), at, numbers_of<T>(direction), gradient);
       }
-      grid_gradient(s, grad, static_cast<const T*>(x.const_data_ptr()), at, numbers_of<T>(direction),
-                    to.template data<T>());
       to.commit();
     }
   });

@@ -4,7 +4,9 @@
 #include <limits>
 #include <numbers>
 
+#include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/join/ops.h"
 #include "aten/ops/view/ops.h"
 #include "aten/testing/testing.h"
 
@@ -368,6 +370,49 @@ TEST(GridSampler, EdgesBetweenInnerPlaces) {
 }
 
 // Halves go to the even element, as numbers are rounded.
+// Many channels go another way than few, of which they are several: results and gradients are the same.
+TEST(GridSampler, ManyChannelsAreAsFewOnes) {
+  for (const ScalarType type : {kFloat, kDouble, kHalf, kBFloat16}) {
+    for (const int64_t channels : {8, 16, 37}) {
+      for (const int64_t dims : {2, 3}) {
+        std::vector<int64_t> size{2, channels, 5, 6}, places{2, 13, 11}, out{2, channels, 13, 11};
+        if (dims == 3) size.push_back(4), places.push_back(3), out.push_back(3);
+        places.push_back(dims);
+        const Tensor x = sample(size, type), g = sample(out, type, 4);
+        const Tensor grid = at::mul(sample(places, type, 3), Scalar(0.7));
+        for (const int64_t mode : {0, 1, 2}) {
+          if (mode == 2 && dims == 3) continue;
+          for (const int64_t padding : {0, 1, 2}) {
+            const auto run = [&](const Tensor& t) {
+              return dims == 2 ? at::grid_sampler_2d(t, grid, mode, padding, false)
+                               : at::grid_sampler_3d(t, grid, mode, padding, false);
+            };
+            const auto back = [&](const Tensor& grad, const Tensor& t) {
+              return dims == 2 ? at::grid_sampler_2d_backward(grad, t, grid, mode, padding, false, {true, true})
+                               : at::grid_sampler_3d_backward(grad, t, grid, mode, padding, false, {true, true});
+            };
+            std::vector<Tensor> parts, gradients;
+            Tensor to_grid;
+            for (int64_t c = 0; c < channels; c += 4) {
+              const int64_t count = std::min<int64_t>(4, channels - c);
+              const Tensor few = at::narrow(x, 1, c, count);
+              parts.push_back(run(few));
+              const auto [to_few, part] = back(at::narrow(g, 1, c, count), few);
+              gradients.push_back(to_few);
+              to_grid = to_grid.defined() ? at::add(to_grid, part.to(kDouble)) : part.to(kDouble);
+            }
+            const double wide = type == kDouble ? 1e-12 : type == kFloat ? 2e-5 : type == kHalf ? 2e-2 : 0.15;
+            expect_close(run(x), values(at::cat(parts, 1)), wide, wide);
+            const auto [to_x, to_places] = back(g, x);
+            expect_close(to_x, values(at::cat(gradients, 1)), wide, wide);
+            expect_close(to_places, values(to_grid), 10 * wide, 10 * wide);
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(GridSampler, NearestOfHalves) {
   const Tensor x = tensor_of({1, 2, 3, 4}, {1, 1, 1, 4});
   const Tensor grid = tensor_of({-1, 0, -0.5, 0, 0, 0, 0.5, 0, 1, 0}, {1, 1, 5, 2});
