@@ -269,16 +269,16 @@ void scatter_run(void* dst, int64_t byte_stride, const void* src, int64_t n, int
 
 void fill_run(void* dst, const void* item, int64_t n, int64_t item_size) {
   char* to = static_cast<char*>(dst);
+  if (item_size < 8 && 8 % item_size == 0) {
+    // As words: of bytes the compiler makes a call of memset, which is slow where the caches end.
+    char word[8];
+    for (int64_t i = 0; i < 8; i += item_size) std::memcpy(word + i, item, static_cast<size_t>(item_size));
+    const int64_t bytes = n * item_size;
+    fill_items<uint64_t>(to, word, bytes / 8);
+    std::memcpy(to + bytes / 8 * 8, word, static_cast<size_t>(bytes % 8));
+    return;
+  }
   switch (item_size) {
-    case 1: {
-      // As words: the compiler makes a call of memset of bytes, which is slow where the caches end.
-      const uint64_t word = 0x0101010101010101u * *static_cast<const uint8_t*>(item);
-      fill_items<uint64_t>(to, &word, n / 8);
-      std::memcpy(to + n / 8 * 8, &word, static_cast<size_t>(n % 8));
-      break;
-    }
-    case 2: fill_items<uint16_t>(to, item, n); break;
-    case 4: fill_items<uint32_t>(to, item, n); break;
     case 8: fill_items<uint64_t>(to, item, n); break;
     case 16: fill_items<Item16>(to, item, n); break;
     default:

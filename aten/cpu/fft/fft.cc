@@ -24,7 +24,8 @@ template <class T>
 class Buffers {
  public:
   explicit Buffers(size_t numbers)
-      : apart_((numbers + 2 * kLanes<T> - 1) / kLanes<T> * kLanes<T> + 5 * kLanes<T>), memory_(4 * apart_ * sizeof(T)) {}
+      : apart_((numbers + 2 * kLanes<T> - 1) / kLanes<T> * kLanes<T> + 5 * kLanes<T>),
+        memory_(4 * apart_ * sizeof(T)) {}
   Split<T> a() const { return {memory_.as<T>(), memory_.as<T>() + apart_}; }
   Split<T> b() const { return {memory_.as<T>() + 2 * apart_, memory_.as<T>() + 3 * apart_}; }
 

@@ -18,7 +18,8 @@ void transpose_block(const T* from, int64_t rows, int64_t columns, int64_t row, 
                      int64_t width, T* to) {
   int64_t i = 0;
   for (; i + 4 <= height; i += 4) {
-    HWY_NAMESPACE::PackLines<4>(from + (row + i) * columns + column, columns, 1, width, rows, to + column * rows + row + i);
+    HWY_NAMESPACE::PackLines<4>(from + (row + i) * columns + column, columns, 1, width, rows,
+                                to + column * rows + row + i);
   }
   for (; i < height; ++i)
     for (int64_t j = 0; j < width; ++j) to[(column + j) * rows + row + i] = from[(row + i) * columns + column + j];

@@ -139,7 +139,8 @@ void sort_entries(const T* x, int64_t stride, int64_t n, bool descending, SortSc
   E* entries = load_entries<E>(x, stride, n, descending, scratch, key);
   if (radix) {
     // Narrow keys occupy their low bytes only; inverted ones the high bytes too, which are all equal and skipped.
-    entries = radix_sort(entries, scratch.other.at_least<E>(static_cast<size_t>(n)), n, std::is_same_v<E, Wide> ? 8 : 4);
+    E* const other = scratch.other.at_least<E>(static_cast<size_t>(n));
+    entries = radix_sort(entries, other, n, std::is_same_v<E, Wide> ? 8 : 4);
   } else {
     std::sort(entries, entries + n);
   }

@@ -59,8 +59,8 @@ void complex_cpu(const Tensor& real, const Tensor& imag, Tensor& out) {
   if (real.sizes() == imag.sizes() && is_dense(real) && is_dense(imag) && is_dense(out)) {
     return cpu::visit_item_size(static_cast<int64_t>(real.element_size()), [&](auto tag) {
       using T = typename decltype(tag)::type;
-      interleave(static_cast<const T*>(real.const_data_ptr()), static_cast<const T*>(imag.const_data_ptr()), out.numel(),
-                 static_cast<T*>(out.mutable_data_ptr()));
+      interleave(static_cast<const T*>(real.const_data_ptr()), static_cast<const T*>(imag.const_data_ptr()),
+                 out.numel(), static_cast<T*>(out.mutable_data_ptr()));
     });
   }
   Tensor parts = at::view_as_real(out);

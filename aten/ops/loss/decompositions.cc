@@ -116,7 +116,9 @@ Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target
   const auto loss = [&](const Tensor& x, const Tensor& t) {
     const Tensor tail = ln_1p_exp_neg(x);
     Tensor each = tail;
-    if (given(pos_weight)) each = at::mul(tail, at::add(at::mul(at::sub(cast(*pos_weight, toOpMathType(type)), 1), t), 1));
+    if (given(pos_weight)) {
+      each = at::mul(tail, at::add(at::mul(at::sub(cast(*pos_weight, toOpMathType(type)), 1), t), 1));
+    }
     each = at::sub(each, at::mul(at::sub(t, 1), x));
     return reduced(given(weight) ? at::mul(each, cast(*weight, toOpMathType(type))) : each, reduction);
   };

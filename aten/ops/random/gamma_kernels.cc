@@ -100,8 +100,9 @@ Dual upper_gamma_fraction(double a, double x, double precision) {
   return fraction;
 }
 
-// d x / d alpha, psi = digamma(alpha). With density f, the distribution function is P = f x / alpha * sum t_n, t_n = t_(n-1) x / (alpha + n),
-// and 1 - P = f x * the fraction above; the logarithm of f x has the derivative ln x - psi(alpha).
+// d x / d alpha, psi = digamma(alpha). With density f, the distribution function is P = f x / alpha * sum t_n,
+// t_n = t_(n-1) x / (alpha + n), and 1 - P = f x * the fraction above; the logarithm of f x has the derivative
+// ln x - psi.
 double gamma_gradient(double alpha, double x, double psi, double precision) {
   if (!(alpha > 0) || !(x > 0) || std::isinf(x)) return std::isnan(alpha) || std::isnan(x) ? NAN : 0;
   if (alpha > 5e4) return gamma_gradient_of_large(alpha, x);

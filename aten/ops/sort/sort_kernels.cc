@@ -35,8 +35,8 @@ std::array<TensorSpec, 2> pair_spec(const Tensor& self, DimVector sizes) {
   return {TensorSpec{std::move(sizes), {}, self.scalar_type(), self.device()}, std::move(indices)};
 }
 
-// choose(row, stride, n, scratch, memory) gives positions for every row of self along dim. The elements at the first m of them,
-// and these positions, go to the rows of values and indices, which have m elements.
+// choose(row, stride, n, scratch, memory) gives positions for every row of self along dim. The elements at the first m
+// of them, and these positions, go to the rows of values and indices, which have m elements.
 template <class F>
 void for_chosen(const Tensor& self, int64_t dim, Tensor& values, Tensor& indices, int64_t m, const F& choose) {
   if (self.numel() == 0) return;

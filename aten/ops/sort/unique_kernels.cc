@@ -383,8 +383,8 @@ namespace {
 
 constexpr int64_t kFewBins = 1 << 16;
 
-// What histc counts where bins are few and no step of an element inside the range is infinite. The places of a block come
-// first, so that they are vectors; elements outside go to a place behind the bins.
+// What histc counts where bins are few and no step of an element inside the range is infinite. The places of a block
+// come first, so that they are vectors; elements outside go to a place behind the bins.
 template <class T>
 void count_few_bins(const T* x, int64_t n, double low, double high, int64_t bins, int64_t* counts) {
   constexpr int64_t kBlock = 256;

@@ -189,7 +189,8 @@ void convert_coo_to_csr_cpu(const Tensor& self, int64_t size, bool, Tensor& out)
     Index* pointers = result.data<Index>();
     const int64_t* row = rows.const_data_ptr<int64_t>();
     const int64_t n = rows.numel();
-    // In order a row begins where its number, or a greater one, comes first. Out of order, threads may meet at one place.
+    // In order a row begins where its number, or a greater one, comes first. Out of order, threads may meet at one
+    // place.
     std::atomic<bool> in_order = true;
     at::parallel_for(0, n, kGrain, [&](int64_t begin, int64_t end) {
       int64_t last = begin == 0 ? -1 : row[begin - 1];
@@ -248,7 +249,9 @@ void convert_csr_to_coo_cpu(const Tensor& crow_indices, const Tensor& col_indice
                   " and ", begin[count]);
       at::parallel_for(0, count, kGrain, [&](int64_t first, int64_t last) {
         bool rising = true;
-        for (int64_t i = first; i < last; ++i) rising &= begin[i] >= 0 && begin[i] <= begin[i + 1] && begin[i + 1] <= nnz;
+        for (int64_t i = first; i < last; ++i) {
+          rising &= begin[i] >= 0 && begin[i] <= begin[i + 1] && begin[i + 1] <= nnz;
+        }
         TORCH_CHECK(rising, "_convert_indices_from_csr_to_coo: crow_indices fall");
         for (int64_t i = first; i < last; ++i) {
           std::fill(lines + b * nnz + begin[i], lines + b * nnz + begin[i + 1], static_cast<Index>(i));
