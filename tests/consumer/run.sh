@@ -1,9 +1,17 @@
 #!/usr/bin/env bash
-# Builds and runs the programs of this workspace. Arguments go to Bazel.
+# Builds and runs the programs of this workspace. With `--quick` first, one_operator alone: the others are compiled, and what
+# they would link is analysed but not built again, which takes as long as the library itself. Other arguments go to Bazel.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
-../../bazelw build "$@" //...
-for program in one_operator layers umbrella; do
+programs=(one_operator layers umbrella)
+if [ "${1:-}" = --quick ]; then
+  shift
+  ../../bazelw build --nobuild "$@" //...
+  ../../bazelw build "$@" --compile_one_dependency layers.cc umbrella.cc
+  programs=(one_operator)
+fi
+../../bazelw build "$@" "${programs[@]/#///:}"
+for program in "${programs[@]}"; do
   "bazel-bin/$program"
 done
 ../../bazelw shutdown

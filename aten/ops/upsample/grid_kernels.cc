@@ -328,7 +328,7 @@ void sample_block(const Block<Compute<T>>& block, int taps, bool copies, const T
     if (copies) {
       for (int b = 0; b < block.n; ++b) y[b] = plane[at[b]];
     } else if constexpr (std::is_same_v<T, C>) {
-      cpu::resample_row<T, T>(plane, {nullptr, nullptr, nullptr, taps, block.n, at, block.weight.data()}, y);
+      cpu::resample_row<T, T>(plane, {nullptr, nullptr, nullptr, taps, block.n, at, block.weight.data(), 0}, y);
     } else {
       C sum[kBlock] = {};
       for (int k = 0; k < taps; ++k) {
@@ -377,10 +377,10 @@ bool by_pixels(const Sampling& s) {
 }
 // [batch, channels, ...] as dense memory [batch, ..., channels], and seen the other way round.
 Tensor channels_last(const Tensor& t) {
-  return dense(at::movedim(t, {1}, {-1}));
+  return dense(at::movedim(t, 1, -1));
 }
 Tensor channels_first(const Tensor& t) {
-  return at::movedim(t, {-1}, {1});
+  return at::movedim(t, -1, 1);
 }
 Tensor blank_channels_last(const Tensor& like, ScalarType type) {
   DimVector sizes(like.sizes().begin(), like.sizes().end());
