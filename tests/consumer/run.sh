@@ -7,7 +7,7 @@ programs=(one_operator layers umbrella)
 if [ "${1:-}" = --quick ]; then
   shift
   ../../bazelw build --nobuild "$@" //...
-  ../../bazelw build "$@" --compile_one_dependency layers.cc umbrella.cc
+  ../../bazelw build "$@" --output_groups=compilation_outputs //:layers //:umbrella
   programs=(one_operator)
 fi
 ../../bazelw build "$@" "${programs[@]/#///:}"

@@ -157,7 +157,7 @@ HWY_INLINE void max_block(D d, const T* plane, const int64_t* row_starts, int64_
 
 // The outputs [*begin, *end) whose windows lie inside the row.
 HWY_INLINE void inner_columns(const PoolColumns& c, int64_t* begin, int64_t* end) {
-  const int64_t first = (c.padding + c.stride - 1) / c.stride,
+  const int64_t first = c.padding / c.stride + (c.padding % c.stride != 0),
                 room = c.in - 1 - (c.kernel - 1) * c.dilation + c.padding;
   *begin = first < c.out ? first : c.out;
   *end = room < 0 ? 0 : room / c.stride + 1;
@@ -373,7 +373,7 @@ void divide_lines(const T* from, const T* divisors, T* to, int64_t n) {
 // The outputs [*begin, *end) whose windows have an input at `place`.
 HWY_INLINE void outputs_with(const PoolColumns& c, int64_t place, int64_t* begin, int64_t* end) {
   const int64_t shift = place - c.padding;
-  *begin = shift < 0 ? (-shift + c.stride - 1) / c.stride : 0;
+  *begin = shift < 0 ? -shift / c.stride + (-shift % c.stride != 0) : 0;
   *end = c.in - shift <= 0 ? 0 : (c.in - shift - 1) / c.stride + 1;
   if (*end > c.out) *end = c.out;
 }
