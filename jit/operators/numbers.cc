@@ -289,7 +289,7 @@ void different(Stack& s) {
 
 // "aten::add.int(int a, int b) -> int" for each type; the result's is that of the arguments where `result` is empty.
 void add_all(BuiltinOperators& all, std::initializer_list<const char*> names,
-             std::initializer_list<Callable::Builtin> calls, std::initializer_list<const char*> types,
+             std::initializer_list<Callable::Function> calls, std::initializer_list<const char*> types,
              const std::string& arguments, const std::string& result) {
   for (const char* type : types) {
     const auto with_type = [&](std::string text) {
@@ -311,7 +311,7 @@ namespace {
 
 // Of numbers of two types: before those of Scalar, which tell less of their results.
 void add_mixed_operators(BuiltinOperators& all) {
-  const std::pair<const char*, Callable::Builtin> of_reals[] = {{"aten::add", add},
+  const std::pair<const char*, Callable::Function> of_reals[] = {{"aten::add", add},
                                                                 {"aten::sub", sub},
                                                                 {"aten::mul", mul},
                                                                 {"aten::div", div},
@@ -320,7 +320,7 @@ void add_mixed_operators(BuiltinOperators& all) {
                                                                 {"aten::remainder", remainder},
                                                                 {"prim::min", smaller_float},
                                                                 {"prim::max", larger_float}};
-  const std::pair<const char*, Callable::Builtin> of_complex[] = {
+  const std::pair<const char*, Callable::Function> of_complex[] = {
       {"aten::add", add}, {"aten::sub", sub}, {"aten::mul", mul}, {"aten::div", div}, {"aten::pow", power}};
   const auto put = [&](const auto& operators, const char* a, const char* b, const char* result) {
     for (const auto& [name, call] : operators) {

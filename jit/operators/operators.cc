@@ -8,7 +8,7 @@ namespace {
 
 struct Builtins {
   // Never moved: callables refer to schemas.
-  std::vector<std::pair<c10::FunctionSchema, Callable::Builtin>> all;
+  std::vector<std::pair<c10::FunctionSchema, Callable::Function>> all;
   std::unordered_map<std::string, std::vector<size_t>> by_name;
 };
 

@@ -3,31 +3,15 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "c10/dispatch/function_schema.h"
-#include "c10/dispatch/registry.h"
 #include "c10/value/stack.h"
+#include "graph/ir/callable.h"
 
 namespace torch::jit {
 
-/// One overload. Cheap to copy, valid for the life of the program.
-class Callable {
- public:
-  using Builtin = void (*)(c10::Stack&);
-  Callable(const c10::FunctionSchema& schema, Builtin builtin) : schema_(&schema), builtin_(builtin) {}
-  explicit Callable(const c10::OperatorHandle& op) : schema_(&op.schema()), op_(op) {}
-  const c10::FunctionSchema& schema() const { return *schema_; }
-  /// Replaces the arguments, which are all that is on the stack, by the results.
-  void call(c10::Stack& stack) const { builtin_ != nullptr ? builtin_(stack) : op_->callBoxed(stack); }
-
- private:
-  const c10::FunctionSchema* schema_;
-  Builtin builtin_ = nullptr;
-  std::optional<c10::OperatorHandle> op_;
-};
+using torch::graph::Callable;
 
 /// The overloads by their name, as far as they were known when it was made.
 class OperatorTable {
@@ -46,7 +30,7 @@ namespace detail {
 
 struct BuiltinOperator {
   std::string schema;
-  Callable::Builtin call;
+  Callable::Function call;
 };
 using BuiltinOperators = std::vector<BuiltinOperator>;
 void add_number_operators(BuiltinOperators& all);
