@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "aten/autocast/autocast.h"
 #include "aten/core/tensor.h"
 #include "aten/ops/join/ops.h"
 #include "aten/ops/view/ops.h"
@@ -195,8 +196,8 @@ class Run {
                 " inputs, but got ", stack.size());
     for (const auto& size : prepared_.sizes) {
       const IValue& from = stack[size.input];
-      TORCH_CHECK(from.isTensor() && static_cast<int64_t>(size.dim) < from.toTensor().dim(), "input ", size.input, " of graph ",
-                  prepared_.graph->name(), " is no tensor with a dimension ", size.dim);
+      TORCH_CHECK(from.isTensor() && static_cast<int64_t>(size.dim) < from.toTensor().dim(), "input ", size.input,
+                  " of graph ", prepared_.graph->name(), " is no tensor with a dimension ", size.dim);
       symbols_[size.symbol] = from.toTensor().sizes()[size.dim];
     }
     for (size_t i = 0; i < stack.size(); ++i) registers_[code.inputs[i]] = std::move(stack[i]);
@@ -238,8 +239,12 @@ class Run {
     for (const Instruction& one : code.instructions) {
       try {
         step(one);
+      } catch (c10::Error& error) {
+        error.add_context("in " + print_node(*one.node));
+        failed(one);
+        throw;
       } catch (...) {
-        if (listener_ != nullptr) listener_->failed(*one.node);
+        failed(one);
         throw;
       }
       if (listener_ != nullptr) {
@@ -250,6 +255,9 @@ class Run {
       for (const uint32_t at : one.released) registers_[at] = IValue();
     }
   }
+  void failed(const Instruction& one) const {
+    if (listener_ != nullptr) listener_->failed(*one.node);
+  }
   // The outputs of a block that is run with these inputs.
   std::vector<IValue> block(const Code& code, std::vector<IValue> inputs) {
     put(code.inputs, std::move(inputs));
@@ -258,6 +266,8 @@ class Run {
     for (const Input& output : code.outputs) outputs.push_back(get(output));
     return outputs;
   }
+
+  static bool truth(const IValue& v) { return v.isTensor() ? v.toTensor().item().toBool() : v.toBool(); }
 
   void step(const Instruction& one) {
     switch (one.kind) {
@@ -317,13 +327,13 @@ class Run {
       case Kind::kCast: {
         IValue v = get(one.inputs[0]);
         const c10::TypePtr& wanted = one.node->result()->type();
-        TORCH_CHECK_TYPE(v.type()->isSubtypeOf(wanted), "expected a value of type ", wanted->annotation_str(), ", but got ",
-                         v.type()->annotation_str());
+        TORCH_CHECK_TYPE(v.type()->isSubtypeOf(wanted), "expected a value of type ", wanted->annotation_str(),
+                         ", but got ", v.type()->annotation_str());
         registers_[one.outputs[0]] = std::move(v);
         return;
       }
       case Kind::kIf:
-        return put(one.outputs, block(one.blocks[get(one.inputs[0]).toBool() ? 0 : 1], {}));
+        return put(one.outputs, block(one.blocks[truth(get(one.inputs[0])) ? 0 : 1], {}));
       case Kind::kLoop:
         return loop(one);
       case Kind::kWhile:
@@ -346,8 +356,8 @@ class Run {
     return values;
   }
   void results(const Instruction& one, Stack stack) {
-    TORCH_CHECK(stack.size() == one.outputs.size(), "expected ", one.outputs.size(), " results, but got ", stack.size(), " of\n  ",
-                print_node(*one.node));
+    TORCH_CHECK(stack.size() == one.outputs.size(), "expected ", one.outputs.size(), " results, but got ", stack.size(),
+                " of\n  ", print_node(*one.node));
     put(one.outputs, std::move(stack));
   }
 
@@ -364,7 +374,6 @@ class Run {
     }
     put(one.outputs, std::move(carried));
   }
-  static bool truth(const IValue& v) { return v.isTensor() ? v.toTensor().item().toBool() : v.toBool(); }
   void while_loop(const Instruction& one) {
     std::vector<IValue> carried = get_all(one.inputs[0]);
     const std::vector<IValue> others = get_all(one.inputs[1]);
@@ -384,7 +393,8 @@ class Run {
     for (const IValue& v : tensors) {
       TORCH_CHECK(v.isTensor() && v.toTensor().dim() > 0, "expected tensors with at least one dimension to go along");
       const int64_t own = v.toTensor().size(0);
-      TORCH_CHECK(length < 0 || own == length, "expected tensors of one length along dimension 0, but got ", length, " and ", own);
+      TORCH_CHECK(length < 0 || own == length, "expected tensors of one length along dimension 0, but got ", length,
+                  " and ", own);
       length = own;
     }
     return length;
@@ -423,8 +433,18 @@ class Run {
   }
 
   void scope(const Instruction& one) {
-    TORCH_CHECK(one.node->name() == "set_grad_enabled", "a scope '", one.node->name(), "' is not known");
-    const c10::AutoGradMode mode(get(one.inputs.at(0)).toBool());
+    const std::string& name = one.node->name();
+    const std::vector<IValue> mode = operands(one);
+    if (name == "autocast") {
+      TORCH_CHECK(mode.size() == 4,
+                  "a scope 'autocast' takes a device, a dtype, whether it is enabled and keeps casts");
+      std::optional<c10::ScalarType> dtype;
+      if (!mode[1].isNone()) dtype = static_cast<c10::ScalarType>(mode[1].toInt());
+      const torch::amp::autocast region(mode[0].toStringRef(), dtype, mode[2].toBool(), mode[3].toOptional<bool>());
+      return put(one.outputs, block(one.blocks[0], {}));
+    }
+    TORCH_CHECK(name == "set_grad_enabled" && mode.size() == 1, "a scope '", name, "' is not known");
+    const c10::AutoGradMode region(mode[0].toBool());
     put(one.outputs, block(one.blocks[0], {}));
   }
 

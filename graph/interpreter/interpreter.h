@@ -1,5 +1,5 @@
-// Runs graphs operator by operator: what every other way to run one is compared with. Calls are recorded for gradients as
-// those of C++ are.
+// Runs graphs operator by operator: what every other way to run one is compared with. Calls are recorded for gradients
+// as those of C++ are.
 //
 //   const torch::graph::Interpreter run(graph);     // prepared once, for any number of threads
 //   c10::Stack stack{x, y};
@@ -56,8 +56,8 @@ class Interpreter {
   Interpreter(Interpreter&&) noexcept;
   Interpreter& operator=(Interpreter&&) noexcept;
 
-  /// Replaces the inputs, which are all that is on the stack, by the outputs. What an operator throws passes; Raised where
-  /// the program raises. Values are let go after their last use.
+  /// Replaces the inputs, which are all that is on the stack, by the outputs. What an operator throws passes, with the
+  /// node as its context; Raised where the program raises. Values are let go after their last use.
   void operator()(c10::Stack& stack, RunListener* listener = nullptr) const;
   /// The copy that runs.
   const Graph& graph() const;

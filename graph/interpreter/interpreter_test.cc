@@ -29,10 +29,12 @@ std::unique_ptr<Graph> parse(std::string_view text, std::vector<IValue> tensors 
   return parse_graph(text, names);
 }
 std::vector<IValue> run(std::string_view text, Stack stack, std::vector<IValue> tensors = {}) {
-  Interpreter(*parse(text, std::move(tensors)))(stack);
+  Interpreter (*parse(text, std::move(tensors)))(stack);
   return stack;
 }
-void expect_same(const IValue& got, const Tensor& expected) { EXPECT_TRUE(at::equal(got.toTensor(), expected)); }
+void expect_same(const IValue& got, const Tensor& expected) {
+  EXPECT_TRUE(at::equal(got.toTensor(), expected));
+}
 
 TEST(Interpreter, CallsOperators) {
   const Tensor x = torch::randn({3, 4}), y = torch::randn({4, 5}), bias = torch::randn({5});
@@ -42,7 +44,8 @@ TEST(Interpreter, CallsOperators) {
     %2: Tensor, %3: Tensor = aten::max.dim(%1, 1, False)
     %4: Tensor = aten::cat([%1, %0], 0)
     return %1, %2, %3, %4
-  })", {x, y}, {bias});
+  })",
+                       {x, y}, {bias});
   const Tensor product = at::mm(x, y), sum = at::add(product, bias, 2);
   ASSERT_EQ(got.size(), 4u);
   expect_same(got[0], sum);
@@ -79,7 +82,8 @@ TEST(Interpreter, RunsAreDifferentiable) {
     }
     %4: Tensor = aten::sum(%1, None)
     return %4, %2
-  })", {x, w});
+  })",
+                       {x, w});
   EXPECT_FALSE(got[1].toTensor().requires_grad());
   got[0].toTensor().backward();
   const Tensor direct = torch::autograd::grad({at::tanh(at::mm(x, w)).sum()}, {w})[0];
@@ -114,7 +118,8 @@ TEST(Interpreter, ControlFlow) {
       yield %2
     }
     return %0
-  })", {torch::tensor(10.0), torch::tensor(2.0)});
+  })",
+                          {torch::tensor(10.0), torch::tensor(2.0)});
   EXPECT_EQ(halved[0].toTensor().item<float>(), 1.25f);
 }
 
@@ -131,7 +136,8 @@ TEST(Interpreter, MapsAndScans) {
       yield %4, %5
     }
     return %0, %2, %3
-  })", {xs, start, scale});
+  })",
+                       {xs, start, scale});
   expect_same(got[0], xs * 0.5);
   Tensor sum = start;
   std::vector<Tensor> steps;
@@ -151,7 +157,8 @@ TEST(Interpreter, ValuesOfTheLanguage) {
     %4: Dict(str, int) = dict(%2, %1)
     %5: int = cast(%1)
     return %0, %3, %4, %5
-  })", {5});
+  })",
+                       {5});
   EXPECT_EQ(got[0].toTupleRef().elements()[1].toStringRef(), "text");
   EXPECT_EQ(got[1].toIntVector(), (std::vector<int64_t>{5, 7}));
   EXPECT_EQ(got[2].toGenericDict().at("text").toInt(), 5);

@@ -1,5 +1,5 @@
-// What a graph calls by name: an operator of the dispatcher, or one of the language itself (numbers, lists, strings), which
-// has a schema, too.
+// What a graph calls by name: an operator of the dispatcher, or one of the language itself (numbers, lists, strings),
+// which has a schema, too.
 #pragma once
 
 #include <optional>

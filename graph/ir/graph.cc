@@ -77,8 +77,8 @@ void Node::set_operands(std::vector<Operand> operands) {
 }
 
 Value* Node::add_result(c10::TypePtr type, std::string name) {
-  results_.push_back(std::unique_ptr<Value>(
-      new Value(this, nullptr, results_.size(), std::move(type), std::move(name))));
+  results_.push_back(
+      std::unique_ptr<Value>(new Value(this, nullptr, results_.size(), std::move(type), std::move(name))));
   return results_.back().get();
 }
 void Node::erase_result(size_t i) {
@@ -114,14 +114,16 @@ void Node::move_before(Node* other) {
   // Halfway between the neighbours; where there is no room, all are numbered anew.
   Node* const end = block_->return_node();
   constexpr int64_t kApart = int64_t{1} << 20;
-  const int64_t before = previous_ == end ? 0 : previous_->place_, after = next_ == end ? before + 2 * kApart : next_->place_;
+  const int64_t before = previous_ == end ? 0 : previous_->place_,
+                after = next_ == end ? before + 2 * kApart : next_->place_;
   place_ = before + (after - before) / 2;
   if (place_ > before && place_ < after && place_ < INT64_MAX / 2) return;
   int64_t place = 0;
   for (Node* node = end->next_; node != end; node = node->next_) node->place_ = place += kApart;
 }
 void Node::move_after(Node* other) {
-  TORCH_CHECK(other->block_ != nullptr && other->kind_ != Kind::kReturn, "a node is inserted after another one in a block");
+  TORCH_CHECK(other->block_ != nullptr && other->kind_ != Kind::kReturn,
+              "a node is inserted after another one in a block");
   if (other != this) move_before(other->next_ == this ? next_ : other->next_);
 }
 void Node::erase() {
@@ -160,8 +162,7 @@ Block::~Block() {
   }
 }
 Value* Block::add_input(c10::TypePtr type, std::string name) {
-  inputs_.push_back(std::unique_ptr<Value>(
-      new Value(nullptr, this, inputs_.size(), std::move(type), std::move(name))));
+  inputs_.push_back(std::unique_ptr<Value>(new Value(nullptr, this, inputs_.size(), std::move(type), std::move(name))));
   return inputs_.back().get();
 }
 void Block::erase_input(size_t i) {

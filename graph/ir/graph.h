@@ -138,23 +138,23 @@ class Source {
 class Node {
  public:
   enum class Kind : uint8_t {
-    kCall,      ///< callable(operands): a result each
-    kTuple,     ///< (operands)
-    kList,      ///< [operands]
-    kDict,      ///< {keys and values in turn}
-    kUnpack,    ///< the elements of a tuple or list, one a result
-    kGetAttr,   ///< operand.name
-    kSetAttr,   ///< operand.name = operand
-    kInvoke,    ///< function `name` of the operands: the method of an object, or a function of the program
-    kCast,      ///< the operand, which is of the result's type or fails
-    kIf,        ///< operand: condition. Two blocks without inputs, of which one gives the results
-    kLoop,      ///< operands: most turns or None, condition, [carried]. Block: turn, carried -> condition, carried
-    kWhile,     ///< operands: [carried], [others]. Blocks of all of them: -> condition; -> carried
-    kMap,       ///< operands: [tensors], [others]. Block: slices of the tensors along 0, others -> results, to be stacked
-    kScan,      ///< operands: [carried], [tensors], [others]. Block: carried, slices, others -> carried, slices of results
-    kScope,     ///< a block run in the mode `name`, of which the operands say more
-    kRaise,     ///< operand: message; the class of the exception is `name`
-    kReturn,    ///< the end of a block: its results
+    kCall,     ///< callable(operands): a result each
+    kTuple,    ///< (operands)
+    kList,     ///< [operands]
+    kDict,     ///< {keys and values in turn}
+    kUnpack,   ///< the elements of a tuple or list, one a result
+    kGetAttr,  ///< operand.name
+    kSetAttr,  ///< operand.name = operand
+    kInvoke,   ///< function `name` of the operands: the method of an object, or a function of the program
+    kCast,     ///< the operand, which is of the result's type or fails
+    kIf,       ///< operand: condition. Two blocks without inputs, of which one gives the results
+    kLoop,     ///< operands: most turns or None, condition, [carried]. Block: turn, carried -> condition, carried
+    kWhile,    ///< operands: [carried], [others]. Blocks of all of them: -> condition; -> carried
+    kMap,    ///< operands: [tensors], [others]. Block: slices of the tensors along 0, others -> results, to be stacked
+    kScan,   ///< operands: [carried], [tensors], [others]. Block: carried, slices, others -> carried, slices of results
+    kScope,  ///< a block run in the mode `name`, of which the operands say more
+    kRaise,  ///< operand: message; the class of the exception is `name`
+    kReturn,  ///< the end of a block: its results
   };
 
   Node(const Node&) = delete;
@@ -301,8 +301,8 @@ class Graph {
 
   /// A copy with its own nodes and values; constants are shared.
   std::unique_ptr<Graph> clone() const;
-  /// f(node) for all nodes, also those of inner blocks: a block's in order, inner blocks after the one around them. A node
-  /// that f erases has no blocks.
+  /// f(node) for all nodes, also those of inner blocks: a block's in order, inner blocks after the one around them. A
+  /// node that f erases has no blocks.
   template <class F>
   void for_nodes(const F& f) const;
 
@@ -315,8 +315,8 @@ class Graph {
 /// Appends copies of the nodes of `from` to `to`, with the values of the map replaced, and returns its outputs there.
 std::vector<Operand> copy_nodes(const Block& from, Block& to, std::map<const Value*, Operand> values);
 
-/// Throws ValueError that says what is wrong, where something is: a value used before or outside of where it is made, uses
-/// that are not recorded, operands, results or blocks that a node's kind or schema does not have.
+/// Throws ValueError that says what is wrong, where something is: a value used before or outside of where it is made,
+/// uses that are not recorded, operands, results or blocks that a node's kind or schema does not have.
 void verify(const Graph& graph);
 
 template <class F>

@@ -68,8 +68,9 @@ TEST(Graph, BlocksChangeWhileTheyAreGoneThrough) {
   }
   EXPECT_EQ(seen, 2);
   verify(s.graph);
-  EXPECT_EQ(print(s.graph),
-            "graph f(%a: int, %b: int) {\n  %0: int = test::add(%a, %b)\n  %1: int = test::mul(%0, %a)\n  return %1\n}\n");
+  EXPECT_EQ(
+      print(s.graph),
+      "graph f(%a: int, %b: int) {\n  %0: int = test::add(%a, %b)\n  %1: int = test::mul(%0, %a)\n  return %1\n}\n");
 }
 
 TEST(Graph, OrderOfManyInsertions) {
@@ -105,8 +106,8 @@ TEST(Graph, ListsOfOperands) {
   Graph graph;
   Value* a = graph.block().add_input(c10::IntType::get());
   Value* b = graph.block().add_input(c10::IntType::get());
-  Node* list = graph.block().append(graph.make(
-      Kind::kTuple, {Operand(std::vector<Operand>{a, c10::IValue(1), std::vector<Operand>{b, a}}), a}));
+  Node* list = graph.block().append(
+      graph.make(Kind::kTuple, {Operand(std::vector<Operand>{a, c10::IValue(1), std::vector<Operand>{b, a}}), a}));
   list->add_result(c10::AnyType::get());
   graph.block().set_outputs({list->result()});
   EXPECT_EQ(a->uses().size(), 3u);
@@ -114,7 +115,8 @@ TEST(Graph, ListsOfOperands) {
   a->replace_all_uses_with(b);
   EXPECT_EQ(b->uses().size(), 4u);
   verify(graph);
-  EXPECT_EQ(print(graph), "graph forward(%0: int, %1: int) {\n  %2: Any = tuple([%1, 1, [%1, %1]], %1)\n  return %2\n}\n");
+  EXPECT_EQ(print(graph),
+            "graph forward(%0: int, %1: int) {\n  %2: Any = tuple([%1, 1, [%1, %1]], %1)\n  return %2\n}\n");
 }
 
 TEST(Graph, CopiesAreOfTheirOwn) {

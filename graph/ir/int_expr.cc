@@ -44,7 +44,9 @@ int64_t floor_rest(int64_t a, int64_t b) {
 int64_t clipped(__int128 v) {
   return v <= INT64_MIN ? INT64_MIN : v >= INT64_MAX ? INT64_MAX : static_cast<int64_t>(v);
 }
-bool open(int64_t end) { return end == INT64_MIN || end == INT64_MAX; }
+bool open(int64_t end) {
+  return end == INT64_MIN || end == INT64_MAX;
+}
 
 IntRange sum(IntRange a, IntRange b) {
   const auto end = [](int64_t x, int64_t y, int64_t border) {
@@ -102,10 +104,18 @@ IntExpr IntExpr::make(Kind kind, std::vector<IntExpr> operands) {
   return IntExpr(std::make_shared<const Node>(std::move(node)));
 }
 
-IntExpr::Kind IntExpr::kind() const { return node_->kind; }
-int64_t IntExpr::value() const { return node_->value; }
-const std::string& IntExpr::name() const { return node_->name; }
-c10::ArrayRef<IntExpr> IntExpr::operands() const { return node_->operands; }
+IntExpr::Kind IntExpr::kind() const {
+  return node_->kind;
+}
+int64_t IntExpr::value() const {
+  return node_->value;
+}
+const std::string& IntExpr::name() const {
+  return node_->name;
+}
+c10::ArrayRef<IntExpr> IntExpr::operands() const {
+  return node_->operands;
+}
 
 int IntExpr::compare(const IntExpr& other) const {
   if (node_ == other.node_) return 0;
@@ -187,9 +197,15 @@ IntExpr IntExpr::sum_of(const std::vector<IntExpr>& terms) {
   return all.size() == 1 ? all[0] : make(Kind::kSum, std::move(all));
 }
 
-IntExpr operator+(const IntExpr& a, const IntExpr& b) { return IntExpr::sum_of({a, b}); }
-IntExpr operator*(const IntExpr& a, const IntExpr& b) { return IntExpr::product_of({a, b}); }
-IntExpr operator-(const IntExpr& a, const IntExpr& b) { return a + IntExpr(-1) * b; }
+IntExpr operator+(const IntExpr& a, const IntExpr& b) {
+  return IntExpr::sum_of({a, b});
+}
+IntExpr operator*(const IntExpr& a, const IntExpr& b) {
+  return IntExpr::product_of({a, b});
+}
+IntExpr operator-(const IntExpr& a, const IntExpr& b) {
+  return a + IntExpr(-1) * b;
+}
 
 IntExpr floordiv(const IntExpr& a, const IntExpr& b) {
   if (b.is_constant()) {

@@ -26,16 +26,16 @@ struct IntRange {
   friend bool operator==(const IntRange&, const IntRange&) = default;
 };
 
-/// Immutable and cheap to copy. Sums and products are kept in one form, in which equal ones are the same: terms in order,
-/// like ones collected, factors multiplied out.
+/// Immutable and cheap to copy. Sums and products are kept in one form, in which equal ones are the same: terms in
+/// order, like ones collected, factors multiplied out.
 class IntExpr {
  public:
   enum class Kind : uint8_t { kConstant, kSymbol, kSum, kProduct, kFloorDiv, kMod, kMin, kMax };
 
   IntExpr(int64_t value = 0);
   static IntExpr symbol(std::string name);
-  /// Reads what str() writes; also `a - b`, `-a`, `a**n` and parentheses. Throws ValueError that names the column. At most
-  /// kMostNodes parts.
+  /// Reads what str() writes; also `a - b`, `-a`, `a**n` and parentheses. Throws ValueError that names the column. At
+  /// most kMostNodes parts.
   static IntExpr parse(std::string_view text);
   static constexpr int64_t kMostNodes = 10000;
 
@@ -47,8 +47,8 @@ class IntExpr {
   const std::string& name() const;
   c10::ArrayRef<IntExpr> operands() const;
 
-  /// Its value where the symbols have those. Throws IndexError for a symbol that has none, ValueError for a division by 0
-  /// and for what int64_t does not hold.
+  /// Its value where the symbols have those. Throws IndexError for a symbol that has none, ValueError for a division by
+  /// 0 and for what int64_t does not hold.
   int64_t evaluate(const std::map<std::string, int64_t>& symbols) const;
   /// A range that holds all its values where the symbols are in theirs; symbols without one may be anything.
   IntRange range(const std::map<std::string, IntRange>& symbols) const;

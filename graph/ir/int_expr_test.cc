@@ -40,10 +40,9 @@ TEST(IntExpr, DivisionAndTheRest) {
 }
 
 TEST(IntExpr, TextThereAndBack) {
-  for (const IntExpr& e :
-       {s, 3 * s - t + 2, floordiv(s + t, 2) * t - 5, mod(floordiv(s, 3), t), max(s, 1), min(max(t, 2 * s), 7),
-        IntExpr(INT64_MIN), IntExpr(-3), floordiv(IntExpr(-3) * s, t), mod(s, floordiv(t, 2)), -1 * s * t,
-        (s + 1) * floordiv(t, s)}) {
+  for (const IntExpr& e : {s, 3 * s - t + 2, floordiv(s + t, 2) * t - 5, mod(floordiv(s, 3), t), max(s, 1),
+                           min(max(t, 2 * s), 7), IntExpr(INT64_MIN), IntExpr(-3), floordiv(IntExpr(-3) * s, t),
+                           mod(s, floordiv(t, 2)), -1 * s * t, (s + 1) * floordiv(t, s)}) {
     EXPECT_EQ(IntExpr::parse(e.str()), e) << e.str();
   }
   EXPECT_EQ(IntExpr::parse("2 * (s0 + t)**2"), 2 * s * s + 4 * s * t + 2 * t * t);
@@ -71,10 +70,14 @@ TEST(IntExpr, Values) {
   EXPECT_EQ(message_of<c10::IndexError>([&] { IntExpr::symbol("u").evaluate(at); }), "the size u is not known");
   EXPECT_NE(message_of([&] { (s * s).evaluate({{"s0", INT64_MAX}}); }).find("beyond int64"), std::string::npos);
   EXPECT_NE(message_of([&] { (s + 1).evaluate({{"s0", INT64_MAX}}); }).find("beyond int64"), std::string::npos);
-  EXPECT_NE(message_of([&] { floordiv(s, t).evaluate({{"s0", INT64_MIN}, {"t", -1}}); }).find("beyond int64"),
+  EXPECT_NE(message_of([&] {
+              floordiv(s, t).evaluate({{"s0", INT64_MIN}, {"t", -1}});
+            }).find("beyond int64"),
             std::string::npos);
   EXPECT_EQ(mod(s, t).evaluate({{"s0", INT64_MIN}, {"t", -1}}), 0);
-  EXPECT_NE(message_of([&] { floordiv(s, t).evaluate({{"s0", 1}, {"t", 0}}); }).find("divides by zero"),
+  EXPECT_NE(message_of([&] {
+              floordiv(s, t).evaluate({{"s0", 1}, {"t", 0}});
+            }).find("divides by zero"),
             std::string::npos);
 }
 
@@ -89,7 +92,9 @@ TEST(IntExpr, Substitution) {
 // Of random expressions: what is simplified has the same values, the text is read back, and ranges hold all values.
 TEST(IntExpr, RandomExpressionsAgreeWithPlainArithmetic) {
   std::mt19937 random(1);
-  const auto pick = [&](int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(random); };
+  const auto pick = [&](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random);
+  };
   const auto floor_of = [](int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); };
   for (int round = 0; round < 3000; ++round) {
     const std::map<std::string, int64_t> at{{"s0", pick(-9, 9)}, {"t", pick(1, 9)}};
@@ -103,14 +108,28 @@ TEST(IntExpr, RandomExpressionsAgreeWithPlainArithmetic) {
       if ((which == 3 || which == 4) && (y == 0 || b == IntExpr(0))) continue;
       if (std::abs(x) > 100000 || std::abs(y) > 100000) continue;
       switch (which) {
-        case 0: made.emplace_back(a + b, x + y); break;
-        case 1: made.emplace_back(a - b, x - y); break;
-        case 2: made.emplace_back(a * b, x * y); break;
+        case 0:
+          made.emplace_back(a + b, x + y);
+          break;
+        case 1:
+          made.emplace_back(a - b, x - y);
+          break;
+        case 2:
+          made.emplace_back(a * b, x * y);
+          break;
         // a // a is 1, which a of 0 contradicts: there the plain division fails.
-        case 3: made.emplace_back(floordiv(a, b), floor_of(x, y)); break;
-        case 4: made.emplace_back(mod(a, b), x - floor_of(x, y) * y); break;
-        case 5: made.emplace_back(min(a, b), std::min(x, y)); break;
-        default: made.emplace_back(max(a, b), std::max(x, y)); break;
+        case 3:
+          made.emplace_back(floordiv(a, b), floor_of(x, y));
+          break;
+        case 4:
+          made.emplace_back(mod(a, b), x - floor_of(x, y) * y);
+          break;
+        case 5:
+          made.emplace_back(min(a, b), std::min(x, y));
+          break;
+        default:
+          made.emplace_back(max(a, b), std::max(x, y));
+          break;
       }
       const auto& [e, value] = made.back();
       // Parts that divide by zero at other values may be folded away, but here they have values.

@@ -22,11 +22,11 @@ struct KindName {
   const char* name;
 };
 // What nodes other than calls are written as.
-constexpr KindName kKindNames[] = {{Kind::kTuple, "tuple"},   {Kind::kList, "list"},     {Kind::kDict, "dict"},
-                                   {Kind::kUnpack, "unpack"}, {Kind::kGetAttr, "get"},   {Kind::kSetAttr, "set"},
-                                   {Kind::kInvoke, "invoke"}, {Kind::kCast, "cast"},     {Kind::kIf, "if"},
-                                   {Kind::kLoop, "loop"},     {Kind::kWhile, "while"},   {Kind::kMap, "map"},
-                                   {Kind::kScan, "scan"},     {Kind::kScope, "scope"},   {Kind::kRaise, "raise"}};
+constexpr KindName kKindNames[] = {{Kind::kTuple, "tuple"},   {Kind::kList, "list"},   {Kind::kDict, "dict"},
+                                   {Kind::kUnpack, "unpack"}, {Kind::kGetAttr, "get"}, {Kind::kSetAttr, "set"},
+                                   {Kind::kInvoke, "invoke"}, {Kind::kCast, "cast"},   {Kind::kIf, "if"},
+                                   {Kind::kLoop, "loop"},     {Kind::kWhile, "while"}, {Kind::kMap, "map"},
+                                   {Kind::kScan, "scan"},     {Kind::kScope, "scope"}, {Kind::kRaise, "raise"}};
 
 const char* kind_name(Kind kind) {
   for (const KindName& k : kKindNames) {
@@ -268,7 +268,8 @@ class Parser {
   std::unique_ptr<Graph> run() {
     std::string name;
     want_word("graph");
-    while (TextCursor::is_letter(in_.next()) || TextCursor::is_digit(in_.next()) || in_.next() == '.' || in_.peek("_")) {
+    while (TextCursor::is_letter(in_.next()) || TextCursor::is_digit(in_.next()) || in_.next() == '.' ||
+           in_.peek("_")) {
       name += in_.next();
       in_.advance();
     }

@@ -12,8 +12,8 @@
 //     return %1
 //   }
 //
-// Operands: %value, constants (1, 1.5, True, "text", None, device("cpu"), (1, 2), int[]{1, 2}, Dict(str, int){"a": 1}, @0 for
-// a tensor), {expression} of sizes, [list of operands].
+// Operands: %value, constants (1, 1.5, True, "text", None, device("cpu"), (1, 2), int[]{1, 2}, Dict(str, int){"a": 1},
+// @0 for a tensor), {expression} of sizes, [list of operands].
 #pragma once
 
 #include <functional>
@@ -27,8 +27,8 @@
 
 namespace torch::graph {
 
-/// The tensors among the constants stand in `tensors` as @0, @1, ...; they are left out where it is null. What has no text,
-/// such as an object, throws ValueError.
+/// The tensors among the constants stand in `tensors` as @0, @1, ...; they are left out where it is null. What has no
+/// text, such as an object, throws ValueError.
 std::string print(const Graph& graph, std::vector<c10::IValue>* tensors = nullptr);
 /// One line, without inner blocks; never throws.
 std::string print_node(const Node& node);

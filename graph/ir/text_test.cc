@@ -90,11 +90,13 @@ TEST(GraphText, Errors) {
   const auto error = [](std::string_view text) { return message_of([&] { parse_graph(text, names()); }); };
   EXPECT_EQ(error("graph f(%x: int) {\n  %0: int = test::add(%x, %y)\n  return %0\n}"),
             "graph text, line 2, column 29: expected a value that is known before this, got ')\n  return %'");
-  EXPECT_NE(error("graph f() { %0: int = no::op() return }").find("expected an operator that is known"), std::string::npos);
+  EXPECT_NE(error("graph f() { %0: int = no::op() return }").find("expected an operator that is known"),
+            std::string::npos);
   EXPECT_NE(error("graph f() { %0: int = nothing() return }").find("a kind of node"), std::string::npos);
   EXPECT_NE(error("graph f(%x: 3) { return }").find("line 1"), std::string::npos);
   EXPECT_NE(error("graph f(%x: int, %x: int) { return }").find("another name"), std::string::npos);
-  EXPECT_NE(error("graph f(%x: int) { %0: int = test::add(%x) return }").find("expected 2 operands"), std::string::npos);
+  EXPECT_NE(error("graph f(%x: int) { %0: int = test::add(%x) return }").find("expected 2 operands"),
+            std::string::npos);
   EXPECT_NE(error("graph f() { return @0 }").find("a tensor that is given"), std::string::npos);
   EXPECT_NE(error("graph f() { return 99999999999999999999 }").find("64 bits"), std::string::npos);
   EXPECT_NE(error("graph f() { return " + std::string(100000, '[')).find("fewer lists"), std::string::npos);
@@ -112,10 +114,18 @@ TEST(GraphText, MutatedTexts) {
     for (int changes = 1 + static_cast<int>(random() % 3); changes > 0; --changes) {
       const size_t at = random() % text.size();
       switch (random() % 4) {
-        case 0: text[at] = static_cast<char>(random() % 128); break;
-        case 1: text.erase(at, 1 + random() % 8); break;
-        case 2: text.insert(at, text.substr(random() % text.size(), random() % 20)); break;
-        default: std::swap(text[at], text[random() % text.size()]); break;
+        case 0:
+          text[at] = static_cast<char>(random() % 128);
+          break;
+        case 1:
+          text.erase(at, 1 + random() % 8);
+          break;
+        case 2:
+          text.insert(at, text.substr(random() % text.size(), random() % 20));
+          break;
+        default:
+          std::swap(text[at], text[random() % text.size()]);
+          break;
       }
     }
     try {

@@ -19,8 +19,8 @@ class Verifier {
   void run() {
     block(graph_.block(), 0);
     for (const auto& [value, count] : uses_) {
-      check(value->uses().size() == count, nullptr, "a value has ", value->uses().size(), " uses on record, but ", count,
-            " in fact");
+      check(value->uses().size() == count, nullptr, "a value has ", value->uses().size(), " uses on record, but ",
+            count, " in fact");
     }
   }
 
@@ -75,7 +75,8 @@ class Verifier {
   }
 
   void counts(const Node& node, size_t operands, size_t results, size_t blocks) const {
-    check(node.operands().size() == operands, &node, "expected ", operands, " operands, but got ", node.operands().size());
+    check(node.operands().size() == operands, &node, "expected ", operands, " operands, but got ",
+          node.operands().size());
     check(node.result_count() == results, &node, "expected ", results, " results, but got ", node.result_count());
     check(node.block_count() == blocks, &node, "expected ", blocks, " blocks, but got ", node.block_count());
   }
@@ -95,8 +96,8 @@ class Verifier {
     switch (node.kind()) {
       case Kind::kCall: {
         const c10::FunctionSchema& schema = node.callable().schema();
-        check(operands == schema.arguments().size() || (schema.is_vararg() && operands > schema.arguments().size()), &node,
-              "expected ", schema.arguments().size(), " operands, but got ", operands);
+        check(operands == schema.arguments().size() || (schema.is_vararg() && operands > schema.arguments().size()),
+              &node, "expected ", schema.arguments().size(), " operands, but got ", operands);
         check(results == schema.returns().size() || schema.is_varret(), &node, "expected ", schema.returns().size(),
               " results, but got ", results);
         return check(node.block_count() == 0, &node, "expected no blocks");
