@@ -131,10 +131,18 @@ void check_fused(const Tensor& query, const Tensor& key, const Tensor& value, co
 
 ScalarType sum_type(ScalarType type) { return type == kDouble ? kDouble : kFloat; }
 
-// Rows of all heads side by side, so that the usual transpose(1, 2) and reshape to [batch, rows, heads * columns] is a view.
+// Rows of all heads side by side.
 TensorSpec interleaved(const Tensor& like, int64_t batch, int64_t heads, int64_t rows, int64_t cols) {
   const int64_t h = std::max<int64_t>(heads, 1), r = std::max<int64_t>(rows, 1), c = std::max<int64_t>(cols, 1);
   return {{batch, heads, rows, cols}, {r * h * c, c, h * c, 1}, like.scalar_type(), like.device()};
+}
+
+// The result lies as empty_like(query) would: of heads that were side by side the usual transpose(1, 2) and reshape to
+// [batch, rows, heads * columns] is a view.
+TensorSpec attended(const Tensor& query, const Tensor& value) {
+  TensorSpec spec{{query.size(0), query.size(1), query.size(2), value.size(3)}, {}, query.scalar_type(), query.device()};
+  if (value.size(3) == query.size(3) && query.stride(3) == 1) spec.strides = strides_like(query);
+  return spec;
 }
 
 }  // namespace
@@ -142,7 +150,7 @@ TensorSpec interleaved(const Tensor& like, int64_t batch, int64_t heads, int64_t
 std::array<TensorSpec, 2> fused_attention_meta(const Tensor& query, const Tensor& key, const Tensor& value, const std::optional<Tensor>& attn_mask,
                                                double dropout_p, bool is_causal, double, int64_t) {
   check_fused(query, key, value, attn_mask, dropout_p, is_causal);
-  return {interleaved(query, query.size(0), query.size(1), query.size(2), value.size(3)),
+  return {attended(query, value),
           TensorSpec{{query.size(0), query.size(1), query.size(2)}, {}, sum_type(query.scalar_type()), query.device()}};
 }
 

@@ -148,4 +148,22 @@ TEST(Attention, BadArguments) {
   KINDLING_EXPECT_ERROR(at::scaled_dot_product_attention(r({1, 4, 3, 4}), r({1, 3, 3, 4}), r({1, 3, 3, 4}), {}, 0, false, std::nullopt, true), "must divide the number of heads in query");
 }
 
+TEST(Attention, ResultsLieAsTheirQueriesDo) {
+  using at::testing::sample;
+  const auto strides = [](const Tensor& q, int64_t width) {
+    const Tensor v = sample({2, 3, 5, width});
+    return at::scaled_dot_product_attention(q, sample({2, 3, 5, 4}), v).strides().vec();
+  };
+  const Tensor q = sample({2, 3, 5, 4});
+  using Strides = std::vector<int64_t>;
+  EXPECT_EQ(strides(q, 4), (Strides{60, 20, 4, 1}));
+  EXPECT_EQ(strides(at::transpose(sample({2, 5, 3, 4}), 1, 2), 4), (Strides{60, 4, 12, 1}));
+  EXPECT_EQ(strides(at::permute(sample({5, 2, 3, 4}), {1, 2, 0, 3}), 4), (Strides{12, 4, 24, 1}));
+  // Of a product that has queries, keys and values side by side.
+  EXPECT_EQ(strides(at::transpose(at::view(at::narrow(sample({2, 5, 36}), 2, 0, 12), {2, 5, 3, 4}), 1, 2), 4),
+            (Strides{60, 4, 12, 1}));
+  EXPECT_EQ(strides(at::transpose(sample({2, 3, 4, 5}), 2, 3), 4), (Strides{60, 20, 4, 1}));
+  EXPECT_EQ(strides(q, 6), (Strides{90, 30, 6, 1}));
+}
+
 }  // namespace
