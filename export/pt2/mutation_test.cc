@@ -115,7 +115,7 @@ class Mutator {
       case 5:
         return json::object({{"as_int", was}});
       case 6:
-        return was.is_number_integer() ? json(was.get<int64_t>() + 1) : json("x");
+        return was.is_number_integer() ? json(was.get<int64_t>() / 2 + 1) : json("x");
       case 7:
         return 1e300;
       default:
