@@ -12,18 +12,18 @@ namespace torch {
 
 using c10::IValue;
 
+// At the first run.
 struct ExportedProgram::Prepared {
-  graph::Interpreter interpreter;
+  std::once_flag once;
+  std::optional<graph::Interpreter> interpreter;
 };
 
-ExportedProgram::ExportedProgram() = default;
+ExportedProgram::ExportedProgram() : prepared_(std::make_unique<Prepared>()) {}
 ExportedProgram::~ExportedProgram() = default;
 ExportedProgram::ExportedProgram(ExportedProgram&&) noexcept = default;
 ExportedProgram& ExportedProgram::operator=(ExportedProgram&&) noexcept = default;
 
 namespace {
-
-std::mutex preparing;
 
 bool same_constant(const IValue& a, const IValue& b) {
   if (a.isNone() || b.isNone()) return a.isNone() && b.isNone();
@@ -85,10 +85,7 @@ void check_computed_sizes(const graph::Value& declared, const IValue& value, siz
 }  // namespace
 
 std::vector<IValue> ExportedProgram::run(std::vector<IValue> inputs) const {
-  {
-    const std::lock_guard lock(preparing);
-    if (prepared_ == nullptr) prepared_ = std::make_shared<const Prepared>(Prepared{graph::Interpreter(*graph)});
-  }
+  std::call_once(prepared_->once, [&] { prepared_->interpreter.emplace(*graph); });
   const auto stored = [&](const std::string& name) -> const at::Tensor& {
     const auto state = state_dict.find(name);
     if (state != state_dict.end()) return state->second;
@@ -132,7 +129,7 @@ std::vector<IValue> ExportedProgram::run(std::vector<IValue> inputs) const {
     if (kind == InputSpec::Kind::kUser) check_computed_sizes(*block.input(i), inputs[user], user, symbols);
     ++user;
   }
-  prepared_->interpreter(stack);
+  (*prepared_->interpreter)(stack);
 
   std::vector<IValue> results;
   for (size_t i = 0; i < stack.size(); ++i) {

@@ -76,7 +76,7 @@ class ExportedProgram {
 
  private:
   struct Prepared;
-  mutable std::shared_ptr<const Prepared> prepared_;
+  std::unique_ptr<Prepared> prepared_;
 };
 
 }  // namespace torch

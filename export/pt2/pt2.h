@@ -1,4 +1,4 @@
-// The files of torch.export.save: programs of PyTorch 2.5 to 2.15 (schema 8).
+// The files of torch.export.save: programs of schema version 8. Tried with files of PyTorch 2.7 and 2.15.
 #pragma once
 
 #include <memory>

@@ -488,8 +488,8 @@ class GraphReader {
       const std::string name = full.substr(0, first) + "::" + full.substr(first + 1, second - first - 1);
       std::string overload = full.substr(second + 1);
       if (overload == "default") overload.clear();
-      const bool opens_files = name == "aten::from_file" || name == "aten::save";
-      if (const auto op = opens_files ? std::nullopt : c10::Dispatcher::singleton().findSchema(name, overload)) {
+      if (const auto op =
+              graph::opens_files(name) ? std::nullopt : c10::Dispatcher::singleton().findSchema(name, overload)) {
         callable.emplace(*op);
       } else {
         missing_.insert(overload.empty() ? name : name + "." + overload);

@@ -9,12 +9,14 @@
 #include "aten/core/empty.h"
 #include "aten/core/tensor.h"
 #include "c10/util/exception.h"
+#include "graph/ir/int_expr.h"
 
 namespace torch::pt2 {
 namespace {
 
 using c10::IValue;
 using c10::Stack;
+using graph::IntExpr;
 
 bool is_whole(const IValue& v) {
   return v.isInt() || v.isBool();
@@ -72,20 +74,17 @@ void mul(Stack& s) {
       },
       [](double a, double b) { return a * b; });
 }
-int64_t floor_quotient(int64_t a, int64_t b) {
-  nonzero(b != 0);
-  checked(a == INT64_MIN && b == -1, 0);
-  return a / b - static_cast<int64_t>(a % b != 0 && (a < 0) != (b < 0));
-}
 void floordiv(Stack& s) {
-  arithmetic(s, floor_quotient, [](double a, double b) {
-    nonzero(b != 0);
-    return std::floor(a / b);
-  });
+  arithmetic(
+      s, [](int64_t a, int64_t b) { return floordiv(IntExpr(a), b).value(); },
+      [](double a, double b) {
+        nonzero(b != 0);
+        return std::floor(a / b);
+      });
 }
 void mod(Stack& s) {
   arithmetic(
-      s, [](int64_t a, int64_t b) { return b == -1 ? 0 : a - floor_quotient(a, b) * b; },
+      s, [](int64_t a, int64_t b) { return mod(IntExpr(a), b).value(); },
       [](double a, double b) {
         nonzero(b != 0);
         const double rest = std::fmod(a, b);

@@ -174,6 +174,24 @@ TEST(Interpreter, ValuesOfTheLanguage) {
   }
 }
 
+TEST(Interpreter, InvokesFunctionsOfItsSurroundings) {
+  const auto graph = parse(R"(graph f(%x: Tensor) {
+    %0: Tensor = invoke["twice"](%x)
+    return %0
+  })");
+  Surroundings surroundings;
+  surroundings.function = [](const Node& node) -> std::function<void(Stack&)> {
+    if (node.name() != "twice") return nullptr;
+    return [](Stack& stack) { stack = {stack[0].toTensor() * 2}; };
+  };
+  const Tensor x = torch::randn({3});
+  Stack stack{x};
+  const Interpreter f(*graph, surroundings);
+  f(stack);
+  expect_same(stack.at(0), x * 2);
+  EXPECT_EQ(message_of([&] { Interpreter{*graph}; }), "a graph invokes 'twice', which is not there");
+}
+
 struct Listener : RunListener {
   std::vector<std::string> nodes;
   void ran(const Node& node, c10::ArrayRef<IValue> results) override {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 
 #include "c10/dispatch/function_schema.h"
 #include "c10/dispatch/registry.h"
@@ -28,5 +29,10 @@ class Callable {
   Function function_ = nullptr;
   std::optional<c10::OperatorHandle> op_;
 };
+
+/// Whether an operator reads or writes files by their names ("aten::save"), so that no program from a file may call it.
+inline bool opens_files(std::string_view name) {
+  return name == "aten::from_file" || name == "aten::save";
+}
 
 }  // namespace torch::graph

@@ -30,18 +30,13 @@ const Builtins& builtins() {
   return made;
 }
 
-// A loaded program could read and write any file with them.
-bool opens_files(const std::string& name) {
-  return name == "aten::from_file" || name == "aten::save";
-}
-
 }  // namespace
 
 OperatorTable::OperatorTable() {
   for (const std::string& full : c10::Dispatcher::singleton().getAllOpNames()) {
     const size_t dot = full.find('.');
     std::string base = full.substr(0, dot);
-    if (opens_files(base)) continue;
+    if (graph::opens_files(base)) continue;
     overload_names_[std::move(base)].push_back(dot == std::string::npos ? "" : full.substr(dot + 1));
   }
 }

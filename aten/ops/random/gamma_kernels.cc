@@ -143,9 +143,8 @@ double power_integral(double a, const G& g) {
   return integral_over_unit([&](double log_w, double) { return g(log_w / a, std::exp(log_w / a)); }) / a;
 }
 
-// d x / d alpha of a number x with the distribution Beta(alpha, beta), over 1 - x, shift = digamma(alpha) -
-// digamma(alpha + beta). By that side of x where the derivative
-// of the density's logarithm has one sign.
+// d x / d alpha of a number x with the distribution Beta(alpha, beta), over 1 - x; shift = digamma(alpha) -
+// digamma(alpha + beta). By that side of x where the derivative of the density's logarithm has one sign.
 double beta_gradient(double x, double alpha, double beta, double shift, double precision) {
   if (!(alpha > 0 && beta > 0 && x > 0 && x < 1)) return std::isnan(alpha + beta + x) ? NAN : 0;
   const double total = alpha + beta, log_x = std::log(x);

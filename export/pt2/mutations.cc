@@ -6,6 +6,7 @@
 #include "aten/core/tensor.h"
 #include "export/pt2/pt2.h"
 #include "gtest/gtest.h"
+#include "utils/pickle/testing.h"
 #include "utils/pickle/zip.h"
 
 namespace torch {
@@ -13,11 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-class StringSink : public serialize::Sink {
- public:
-  void write(const void* data, size_t bytes) override { text.append(static_cast<const char*>(data), bytes); }
-  std::string text;
-};
+using pickle::testing::StringSink;
 
 // An archive's records, of which the program is one.
 struct Archive {
