@@ -1,7 +1,7 @@
 """Families of operators: what is generated from a table, and what links what."""
 
 load("//build_defs:link_only.bzl", "kd_link_only")
-load("//build_defs:rules.bzl", "kd_cc_library", "kd_cc_test")
+load("//build_defs:rules.bzl", "kd_cc_library", "kd_cc_test", "kd_cc_test_library")
 
 # Primitives below, compositions above: a family's kernels depend on `//aten/ops/<family>:calls` of those whose operators they
 # call through at:: functions, and Bazel refuses circles. An operator that would close one stands in a family above (`composite`
@@ -218,9 +218,8 @@ def kd_op_test(name, srcs, deps, **kwargs):
       deps: of the sources.
       **kwargs: of the test.
     """
-    kd_cc_library(
+    kd_cc_test_library(
         name = name + "_cases",
-        testonly = True,
         srcs = srcs,
         alwayslink = True,
         visibility = ["//tests/plugin_device:__pkg__"],

@@ -3,6 +3,7 @@
 load("@rules_cc//cc:cc_binary.bzl", _cc_binary = "cc_binary")
 load("@rules_cc//cc:cc_library.bzl", _cc_library = "cc_library")
 load("@rules_cc//cc:cc_test.bzl", _cc_test = "cc_test")
+load("//build_defs:precompiled.bzl", "kd_precompiled_header")
 
 # One section a function and a datum, so that the linker drops what a program does not call, in every compilation mode. Frame
 # pointers and stack protectors, which Bazel's toolchain adds, cost a small call a tenth of its time.
@@ -40,16 +41,60 @@ def kd_static_binary(name, target_compatible_with = [], **kwargs):
         **kwargs
     )
 
-def kd_cc_test(name, copts = [], deps = [], linkstatic = True, **kwargs):
-    """A GoogleTest program. Linked statically unless said otherwise, so that a forgotten dependency shows."""
-    _cc_test(
+# Tests compile in half the time without optimisation, and what they test is optimised all the same. Optimised are those of
+# kernels, for their own loops, and those that look at what a linker or an optimiser makes.
+_TEST_COPTS = ["-O0", "-U_FORTIFY_SOURCE"]
+_OPTIMIZED_TESTS = ["aten/cpu", "tests/accuracy", "tests/budgets", "tests/linking", "tests/soak"]
+
+def kd_test_headers(name, headers, deps):
+    """Headers that many tests include, for kd_cc_test's `precompiled`."""
+    kd_precompiled_header(
         name = name,
-        copts = _COPTS + copts,
-        linkstatic = linkstatic,
-        linkopts = ["-Wl,--gc-sections"],
-        deps = deps + ["//third_party/googletest:gtest_main"],
-        **kwargs
+        testonly = True,
+        copts = _COPTS + _TEST_COPTS,
+        enabled = select({
+            "//build_defs:clang": True,
+            "//conditions:default": False,
+        }),
+        headers = headers,
+        visibility = ["//visibility:public"],
+        deps = deps,
     )
+
+def _test_options(copts, deps, optimized, precompiled):
+    package = native.package_name()
+    if optimized or [folder for folder in _OPTIMIZED_TESTS if package == folder or package.startswith(folder + "/")]:
+        return dict(copts = _COPTS + copts, deps = deps)
+    if not precompiled or [option for option in copts if not option.startswith("-W")]:
+        return dict(copts = _COPTS + copts + _TEST_COPTS, deps = deps)
+    return dict(
+        copts = _COPTS + copts + _TEST_COPTS + select({
+            "//build_defs:clang": ["-include-pch", "$(execpath %s)" % precompiled, "-Xclang", "-isysroot", "-Xclang", "."],
+            "//conditions:default": [],
+        }),
+        deps = deps + [precompiled],
+    )
+
+_GTEST_HEADERS = "//third_party/googletest:test_headers"
+
+def kd_cc_test(name, copts = [], deps = [], linkstatic = True, optimized = False, precompiled = _GTEST_HEADERS, **kwargs):
+    """A GoogleTest program. Linked statically unless said otherwise, so that a forgotten dependency shows.
+
+    Args:
+      name: as cc_test's, like all others that are not named here.
+      copts: as cc_test's; with other options than warnings, no header is precompiled.
+      deps: as cc_test's.
+      linkstatic: as cc_test's.
+      optimized: compile the sources as a library's.
+      precompiled: a kd_test_headers target with headers that the sources include, or None where it matters what else those bring.
+      **kwargs: as cc_test's.
+    """
+    options = _test_options(copts, deps + ["//third_party/googletest:gtest_main"], optimized, precompiled)
+    _cc_test(name = name, linkstatic = linkstatic, linkopts = ["-Wl,--gc-sections"], **dict(kwargs, **options))
+
+def kd_cc_test_library(name, copts = [], deps = [], optimized = False, precompiled = _GTEST_HEADERS, **kwargs):
+    """Sources of tests as a library. Takes what cc_library takes, and what kd_cc_test adds."""
+    _cc_library(name = name, testonly = True, **dict(kwargs, **_test_options(copts, deps, optimized, precompiled)))
 
 def kd_cc_benchmark(name, copts = [], deps = [], **kwargs):
     """A Google Benchmark program."""

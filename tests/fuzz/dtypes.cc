@@ -47,17 +47,29 @@ c10::Stack in_dtype(const c10::Stack& stack, ScalarType from, ScalarType to) {
   return changed;
 }
 
-bool works(const c10::OperatorHandle& op, uint64_t number, ScalarType to) {
+// Adds to `types` the ones of `all` in which the operator's generated call of this number gives a result.
+void try_call(
+    const c10::OperatorHandle& op, uint64_t number, const std::vector<ScalarType>& all, std::set<ScalarType>& types) {
   limit_memory();
   try {
     c10::Stack stack = generate_call(op.schema(), 11, number, Temper::kTame);
     const Tensor first = first_tensor(stack);
-    if (!first.defined() || first.numel() == 0) return false;
-    stack = in_dtype(stack, first.scalar_type(), to);
-    op.callBoxed(stack);
-    return true;
+    if (!first.defined() || first.numel() == 0) return;
+    bool written = false;
+    for (ScalarType type : all) {
+      if (types.count(type) != 0) continue;
+      limit_memory();
+      // What a call writes to, the next one must not see.
+      if (written) stack = generate_call(op.schema(), 11, number, Temper::kTame);
+      try {
+        c10::Stack changed = in_dtype(stack, first.scalar_type(), type);
+        written = op.schema().is_mutable();
+        op.callBoxed(changed);
+        types.insert(type);
+      } catch (const std::exception&) {
+      }
+    }
   } catch (const std::exception&) {
-    return false;
   }
 }
 
@@ -140,11 +152,7 @@ int run() {
     const c10::OperatorHandle op = c10::Dispatcher::singleton().findSchemaOrThrow(
         name.substr(0, dot), dot == std::string::npos ? "" : name.substr(dot + 1));
     std::set<ScalarType> types;
-    for (ScalarType type : all) {
-      for (uint64_t number = 0; number < kCalls && types.count(type) == 0; ++number) {
-        if (works(op, number, type)) types.insert(type);
-      }
-    }
+    for (uint64_t number = 0; number < kCalls && types.size() < all.size(); ++number) try_call(op, number, all, types);
     if (!types.empty()) std::printf("%s: %s\n", name.substr(6).c_str(), words(types).c_str());
   }
   const bool failed_before = std::ferror(stdout) != 0;
