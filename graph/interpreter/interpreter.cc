@@ -188,7 +188,10 @@ Input Preparation::input(const Operand& o, const c10::TypePtr& wanted) {
 class Run {
  public:
   Run(const detail::PreparedGraph& prepared, RunListener* listener)
-      : prepared_(prepared), listener_(listener), registers_(prepared.registers) {}
+      : prepared_(prepared),
+        listener_(listener),
+        wants_results_(listener != nullptr && listener->wants_results()),
+        registers_(prepared.registers) {}
 
   void run(Stack& stack) {
     const Code& code = prepared_.code;
@@ -247,7 +250,7 @@ class Run {
         failed(one);
         throw;
       }
-      if (listener_ != nullptr) {
+      if (wants_results_) {
         std::vector<IValue> results;
         for (const uint32_t at : one.outputs) results.push_back(registers_[at]);
         listener_->ran(*one.node, results);
@@ -332,6 +335,9 @@ class Run {
         registers_[one.outputs[0]] = std::move(v);
         return;
       }
+      case Kind::kIsInstance:
+        registers_[one.outputs[0]] = get(one.inputs[0]).type()->isSubtypeOf(one.node->tested_type());
+        return;
       case Kind::kIf:
         return put(one.outputs, block(one.blocks[truth(get(one.inputs[0])) ? 0 : 1], {}));
       case Kind::kLoop:
@@ -450,6 +456,7 @@ class Run {
 
   const detail::PreparedGraph& prepared_;
   RunListener* listener_;
+  bool wants_results_;
   std::vector<IValue> registers_;
   std::map<std::string, int64_t> symbols_;
 };

@@ -38,6 +38,8 @@ struct Surroundings {
 /// What one run tells.
 struct RunListener {
   virtual ~RunListener() = default;
+  /// Whether ran() is called; asked once a run.
+  virtual bool wants_results() const { return true; }
   /// After each node, with its results.
   virtual void ran(const Node& node, c10::ArrayRef<c10::IValue> results) {}
   /// Of the node that an exception passes, innermost first.

@@ -236,6 +236,7 @@ std::vector<Operand> copy_into(const Block& from, Block& to, std::map<const Valu
                                      ? to.graph().call(node->callable(), std::move(operands))
                                      : to.graph().make(node->kind(), std::move(operands));
     made->set_name(node->name());
+    made->set_tested_type(node->tested_type());
     made->set_source(node->source());
     Node* const copy = to.append(std::move(made));
     for (size_t i = 0; i < node->result_count(); ++i) {

@@ -147,6 +147,7 @@ class Node {
     kSetAttr,  ///< operand.name = operand
     kInvoke,   ///< function `name` of the operands: the method of an object, or a function of the program
     kCast,     ///< the operand, which is of the result's type or fails
+    kIsInstance,  ///< whether the operand is of tested_type()
     kIf,       ///< operand: condition. Two blocks without inputs, of which one gives the results
     kLoop,     ///< operands: most turns or None, condition, [carried]. Block: turn, carried -> condition, carried
     kWhile,    ///< operands: [carried], [others]. Blocks of all of them: -> condition; -> carried
@@ -173,6 +174,9 @@ class Node {
   bool calls(std::string_view name) const;  ///< "aten::add.Tensor", or "aten::add" for all overloads
   const std::string& name() const { return name_; }
   void set_name(std::string name) { name_ = std::move(name); }
+  /// Of kIsInstance; null for others.
+  const c10::TypePtr& tested_type() const { return tested_type_; }
+  void set_tested_type(c10::TypePtr type) { tested_type_ = std::move(type); }
   const std::shared_ptr<const Source>& source() const { return source_; }
   void set_source(std::shared_ptr<const Source> source) { source_ = std::move(source); }
 
@@ -220,6 +224,7 @@ class Node {
   mutable int64_t place_ = 0;  // rises along a block
   std::optional<Callable> callable_;
   std::string name_;
+  c10::TypePtr tested_type_;
   std::shared_ptr<const Source> source_;
   std::vector<Operand> operands_;
   std::vector<std::unique_ptr<Value>> results_;

@@ -22,11 +22,13 @@ struct KindName {
   const char* name;
 };
 // What nodes other than calls are written as.
-constexpr KindName kKindNames[] = {{Kind::kTuple, "tuple"},   {Kind::kList, "list"},   {Kind::kDict, "dict"},
-                                   {Kind::kUnpack, "unpack"}, {Kind::kGetAttr, "get"}, {Kind::kSetAttr, "set"},
-                                   {Kind::kInvoke, "invoke"}, {Kind::kCast, "cast"},   {Kind::kIf, "if"},
-                                   {Kind::kLoop, "loop"},     {Kind::kWhile, "while"}, {Kind::kMap, "map"},
-                                   {Kind::kScan, "scan"},     {Kind::kScope, "scope"}, {Kind::kRaise, "raise"}};
+constexpr KindName kKindNames[] = {
+    {Kind::kTuple, "tuple"},   {Kind::kList, "list"},   {Kind::kDict, "dict"},
+    {Kind::kUnpack, "unpack"}, {Kind::kGetAttr, "get"}, {Kind::kSetAttr, "set"},
+    {Kind::kInvoke, "invoke"}, {Kind::kCast, "cast"},   {Kind::kIsInstance, "isinstance"},
+    {Kind::kIf, "if"},         {Kind::kLoop, "loop"},   {Kind::kWhile, "while"},
+    {Kind::kMap, "map"},       {Kind::kScan, "scan"},   {Kind::kScope, "scope"},
+    {Kind::kRaise, "raise"}};
 
 const char* kind_name(Kind kind) {
   for (const KindName& k : kKindNames) {
@@ -134,6 +136,7 @@ class Printer {
     } else {
       out_ += kind_name(node.kind());
       if (!node.name().empty()) out_ += "[" + quoted(node.name()) + "]";
+      if (node.tested_type() != nullptr) out_ += "[" + node.tested_type()->str() + "]";
     }
     out_ += '(';
     operands(node.operands());
@@ -520,8 +523,13 @@ class Parser {
         fail("an operator or a kind of node");
       }
       std::string own;
+      c10::TypePtr tested;
       if (in_.accept("[")) {
-        own = string();
+        if (kind->kind == Kind::kIsInstance) {
+          tested = type();
+        } else {
+          own = string();
+        }
         want("]");
       }
       want("(");
@@ -532,6 +540,7 @@ class Parser {
       }
       made = graph_->make(kind->kind, std::move(arguments));
       made->set_name(std::move(own));
+      made->set_tested_type(std::move(tested));
     }
     Node* const node = b.append(std::move(made));
     // Inner blocks do not see the results.

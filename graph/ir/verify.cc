@@ -118,6 +118,9 @@ class Verifier {
         return counts(node, operands, results, 0);
       case Kind::kCast:
         return counts(node, 1, 1, 0);
+      case Kind::kIsInstance:
+        check(node.tested_type() != nullptr, &node, "expected a type to test for");
+        return counts(node, 1, 1, 0);
       case Kind::kIf:
         counts(node, 1, results, 2);
         ends(node, 0, 0, results);

@@ -4,8 +4,8 @@
 #include <map>
 
 #include "c10/util/exception.h"
+#include "jit/api/script_function.h"
 #include "jit/compiler/compiler.h"
-#include "jit/compiler/evaluator.h"
 #include "jit/frontend/parser.h"
 
 namespace at::registry {
@@ -13,115 +13,75 @@ void link_all_operators();
 }
 
 namespace torch::jit {
-namespace {
-
-// Puts arguments by name and defaults behind those on the stack, and looks at the types of all.
-void normalize(const c10::FunctionSchema& schema, c10::Stack& stack, const Kwargs& kwargs) {
-  const std::vector<c10::Argument>& arguments = schema.arguments();
-  TORCH_CHECK(stack.size() <= arguments.size(), schema.name(), "() expected at most ", arguments.size(),
-              " argument(s) but received ", stack.size(), " argument(s). Declaration: ", schema.str());
-  size_t used = 0;
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const c10::Argument& argument = arguments[i];
-    if (i >= stack.size()) {
-      const auto named = kwargs.find(argument.name());
-      if (named != kwargs.end()) {
-        ++used;
-        stack.push_back(named->second);
-      } else {
-        TORCH_CHECK(argument.default_value().has_value(), schema.name(), "() is missing value for argument '",
-                    argument.name(), "'. Declaration: ", schema.str());
-        stack.push_back(*argument.default_value());
-        continue;
-      }
-    }
-    const c10::IValue& value = stack[i];
-    // An undefined tensor is None.
-    if (argument.type()->kind() == c10::TypeKind::TensorType && value.isNone()) continue;
-    const c10::TypePtr type = value.type();
-    const bool empty =
-        value.isList() && value.toListRef().empty() && argument.type()->kind() == c10::TypeKind::ListType;
-    TORCH_CHECK(empty || type->isSubtypeOf(argument.type()), schema.name(), "() Expected a value of type '",
-                argument.type()->annotation_str(), "' for argument '", argument.name(), "' but instead found type '",
-                type->annotation_str(), "'.\nPosition: ", i, "\nDeclaration: ", schema.str());
-  }
-  if (used == kwargs.size()) return;
-  for (const auto& [name, value] : kwargs) {
-    const std::optional<int> place = schema.argument_index(name);
-    TORCH_CHECK(place.has_value(), schema.name(), "() expected ", "no argument named '", name,
-                "'. Declaration: ", schema.str());
-  }
-  TORCH_CHECK(false, schema.name(),
-              "() got an argument twice, by its place and by its name. Declaration: ", schema.str());
-}
-
-class ScriptFunction final : public Function {
- public:
-  ScriptFunction(std::string qualname, CompiledFunction compiled)
-      : qualname_(std::move(qualname)), compiled_(std::move(compiled)) {}
-  const std::string& name() const override { return compiled_.schema.name(); }
-  const std::string& qualname() const override { return qualname_; }
-  const c10::FunctionSchema& getSchema() const override { return compiled_.schema; }
-  const CompiledFunction& compiled() const { return compiled_; }
-  void run(c10::Stack& stack) override {
-    normalize(compiled_.schema, stack, {});
-    run_program(*compiled_.program, stack);
-  }
-
- private:
-  void place_arguments(c10::Stack& stack, const Kwargs& kwargs) override { normalize(compiled_.schema, stack, kwargs); }
-  std::string qualname_;
-  CompiledFunction compiled_;
-};
-
-}  // namespace
 
 struct CompilationUnit::State {
   std::vector<std::unique_ptr<ScriptFunction>> functions;
   std::map<std::string, ScriptFunction*> by_name;
+  std::vector<std::unique_ptr<Function>> others;
+  std::map<std::string, c10::TypePtr> types;
+  std::map<std::string, ClassNotes> notes;
 };
 
 namespace {
 
 // The functions of one source: compiled where they are called first, or in the end.
-class Definitions final : public FunctionScope {
+class Definitions final : public Scope {
  public:
   using Known = std::map<std::string, ScriptFunction*>;
-  Definitions(const Block& source, const Known& known, const std::string& prefix) : known_(known), prefix_(prefix) {
+  using Types = std::map<std::string, c10::TypePtr>;
+  // Methods of `self`, if that is not null, find each other as its methods only.
+  Definitions(const Block& source, const Known& known, const Types& types, const std::string& prefix,
+              c10::ClassTypePtr self = nullptr)
+      : known_(known), types_(types), prefix_(prefix), self_(std::move(self)) {
     for (const StmtPtr& node : source) {
       const auto* def = node->as<DefStmt>();
       if (def == nullptr) throw ErrorReport(node->range, "classes are not supported in programs");
-      TORCH_CHECK(known_.count(prefix_ + def->name) == 0 && defs_.count(def->name) == 0, "method '", def->name,
-                  "' already defined.");
+      const bool taken = self_ == nullptr ? known_.count(prefix_ + def->name) != 0 : self_->hasMethod(def->name);
+      TORCH_CHECK(!taken && defs_.count(def->name) == 0, "method '", def->name, "' already defined.");
       defs_[def->name] = def;
       order_.push_back(def->name);
     }
   }
 
-  const CompiledFunction* function(const std::string& name, const SourceRange& call) override {
-    if (const auto done = compiled_.find(name); done != compiled_.end()) return &done->second;
+  Function* function(const std::string& name, const SourceRange& call) override {
+    if (self_ == nullptr) return compiled(name, call);
+    const auto known = known_.find(name);
+    return known == known_.end() ? nullptr : known->second;
+  }
+  Function* method(const c10::ClassType& type, const std::string& name, const SourceRange& call) override {
+    return &type == self_.get() && defs_.count(name) != 0 ? compiled(name, call) : type.findMethod(name);
+  }
+  c10::TypePtr type(const std::string& name) override {
+    const auto found = types_.find(name);
+    return found == types_.end() ? nullptr : found->second;
+  }
+  Function* compiled(const std::string& name, const SourceRange& call) {
+    if (const auto done = made_.find(name); done != made_.end()) return done->second.get();
     const auto def = defs_.find(name);
     if (def == defs_.end()) {
       const auto before = known_.find(prefix_ + name);
-      return before == known_.end() ? nullptr : &before->second->compiled();
+      return before == known_.end() ? nullptr : before->second;
     }
     if (std::find(open_.begin(), open_.end(), name) != open_.end())
       throw ErrorReport(call, " function '", name, "' is called recursively. Recursive calls are not supported");
     if (open_.size() >= kMostOpen) throw ErrorReport(call, "more than ", kMostOpen, " functions call each other");
     open_.push_back(name);
-    CompiledFunction compiled = compile_function(*def->second, *this, operators_);
+    CompiledFunction compiled = compile_function(*def->second, *this, operators_, self_);
     open_.pop_back();
-    return &compiled_.emplace(name, std::move(compiled)).first->second;
+    auto made = std::make_unique<ScriptFunction>(prefix_ + name, std::move(compiled));
+    return made_.emplace(name, std::move(made)).first->second.get();
   }
   const std::vector<std::string>& order() const { return order_; }
-  CompiledFunction take(const std::string& name) { return std::move(compiled_.at(name)); }
+  std::unique_ptr<ScriptFunction> take(const std::string& name) { return std::move(made_.at(name)); }
 
  private:
   static constexpr size_t kMostOpen = 100;
   const Known& known_;
+  const Types& types_;
   const std::string& prefix_;
+  c10::ClassTypePtr self_;
   std::map<std::string, const DefStmt*> defs_;
-  std::map<std::string, CompiledFunction> compiled_;
+  std::map<std::string, std::unique_ptr<ScriptFunction>> made_;
   std::vector<std::string> order_;
   std::vector<std::string> open_;
   OperatorTable operators_;
@@ -129,7 +89,10 @@ class Definitions final : public FunctionScope {
 
 }  // namespace
 
-CompilationUnit::CompilationUnit() : state_(std::make_unique<State>()) {}
+CompilationUnit::CompilationUnit() : state_(std::make_unique<State>()) {
+  // Programs find them by name.
+  at::registry::link_all_operators();
+}
 CompilationUnit::CompilationUnit(const std::string& source) : CompilationUnit() {
   define(std::nullopt, source);
 }
@@ -139,18 +102,60 @@ CompilationUnit& CompilationUnit::operator=(CompilationUnit&&) noexcept = defaul
 
 std::vector<Function*> CompilationUnit::define(const std::optional<c10::QualifiedName>& prefix,
                                                const std::string& source) {
-  at::registry::link_all_operators();
   const std::string before = prefix.has_value() ? prefix->qualifiedName() + "." : "";
   const Block tree = parse_program(std::make_shared<Source>(source));
-  Definitions definitions(tree, state_->by_name, before);
-  for (const std::string& name : definitions.order()) definitions.function(name, SourceRange());
+  Definitions definitions(tree, state_->by_name, state_->types, before);
+  for (const std::string& name : definitions.order()) definitions.compiled(name, SourceRange());
   std::vector<Function*> made;
   for (const std::string& name : definitions.order()) {
-    state_->functions.push_back(std::make_unique<ScriptFunction>(before + name, definitions.take(name)));
+    state_->functions.push_back(definitions.take(name));
     state_->by_name[before + name] = state_->functions.back().get();
     made.push_back(state_->functions.back().get());
   }
   return made;
+}
+
+std::vector<Function*> CompilationUnit::define_methods(const c10::ClassTypePtr& type, const std::string& source) {
+  const Block tree = parse_program(std::make_shared<Source>(source));
+  const std::string prefix = type->qualified_name() + ".";
+  Definitions definitions(tree, state_->by_name, state_->types, prefix, type);
+  for (const std::string& name : definitions.order()) definitions.compiled(name, SourceRange());
+  std::vector<Function*> made;
+  for (const std::string& name : definitions.order()) {
+    made.push_back(own(definitions.take(name)));
+    type->addMethod(made.back());
+  }
+  return made;
+}
+
+void CompilationUnit::register_type(const c10::TypePtr& type) {
+  const bool is_new = state_->types.try_emplace(type->annotation_str(), type).second;
+  TORCH_CHECK(is_new, "class '", type->annotation_str(), "' already defined.");
+}
+c10::TypePtr CompilationUnit::get_type(const c10::QualifiedName& name) const {
+  const auto found = state_->types.find(name.qualifiedName());
+  return found == state_->types.end() ? nullptr : found->second;
+}
+c10::ClassTypePtr CompilationUnit::get_class(const c10::QualifiedName& name) const {
+  const c10::TypePtr type = get_type(name);
+  return type == nullptr ? nullptr : type->cast<c10::ClassType>();
+}
+Function* CompilationUnit::own(std::unique_ptr<Function> function) {
+  state_->others.push_back(std::move(function));
+  return state_->others.back().get();
+}
+void CompilationUnit::set_notes(const c10::ClassType& type, ClassNotes notes) {
+  state_->notes[type.qualified_name()] = std::move(notes);
+}
+ClassNotes CompilationUnit::notes_of(const c10::ClassType& type) const {
+  const auto found = state_->notes.find(type.qualified_name());
+  return found == state_->notes.end() ? ClassNotes() : found->second;
+}
+Function* CompilationUnit::find_interface_method(const std::string& qualified_name) const {
+  for (const auto& function : state_->others) {
+    if (function->qualname() == qualified_name) return function.get();
+  }
+  return nullptr;
 }
 
 Function* CompilationUnit::find_function(const c10::QualifiedName& name) const {

@@ -8,11 +8,21 @@
 #include <vector>
 
 #include "c10/dispatch/function_schema.h"
+#include "c10/value/class_type.h"
 #include "c10/value/function.h"
 #include "c10/value/ivalue.h"
 #include "jit/api/qualified_name.h"
 
 namespace torch::jit {
+
+/// What a class of a program has beside attributes and methods.
+struct ClassNotes {
+  /// What a module runs before and behind forward when it is called as a whole.
+  std::vector<Function*> pre_hooks;
+  std::vector<Function*> hooks;
+  /// Their values: ClassType::getConstant().
+  std::vector<std::string> constants;
+};
 
 /// Functions that know each other by name.
 ///
@@ -35,7 +45,7 @@ namespace torch::jit {
 /// methods and attributes of tensors; lists, dictionaries, tuples, texts and their methods; comprehensions; isinstance,
 /// range, zip, enumerate and the like. Not supported, with an error that says so: classes, functions in functions,
 /// lambda, try, import, f-strings, sets, generators, `*args` of functions.
-struct CompilationUnit {
+struct CompilationUnit : std::enable_shared_from_this<CompilationUnit> {
   CompilationUnit();
   explicit CompilationUnit(const std::string& source);
   ~CompilationUnit();
@@ -47,6 +57,20 @@ struct CompilationUnit {
   /// Compiles the functions in `source`, which may call each other and those before. Nothing is defined where one does
   /// not compile. With `prefix` the functions are found as "prefix.name".
   std::vector<Function*> define(const std::optional<c10::QualifiedName>& prefix, const std::string& source);
+
+  /// Methods of a class, whose first parameter is the object. Nothing is defined where one does not compile.
+  std::vector<Function*> define_methods(const c10::ClassTypePtr& type, const std::string& source);
+
+  /// Types of programs, by their qualified names. Throws where the name is taken.
+  void register_type(const c10::TypePtr& type);
+  c10::TypePtr get_type(const c10::QualifiedName& name) const;
+  c10::ClassTypePtr get_class(const c10::QualifiedName& name) const;
+  /// Keeps what classes refer to.
+  Function* own(std::unique_ptr<Function> function);
+  void set_notes(const c10::ClassType& type, ClassNotes notes);
+  ClassNotes notes_of(const c10::ClassType& type) const;
+  /// The declaration of an interface's method, "__torch__.Interface.method"; null where there is none.
+  Function* find_interface_method(const std::string& qualified_name) const;
 
   /// Null where there is none.
   Function* find_function(const c10::QualifiedName& name) const;

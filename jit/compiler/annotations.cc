@@ -46,20 +46,20 @@ const std::map<std::string, TypePtr>& plain_types() {
   throw ErrorReport(node.range, "Unknown type name '", name, "'");
 }
 
-std::vector<TypePtr> parameters(const Expr& index) {
+std::vector<TypePtr> parameters(const Expr& index, Scope& scope) {
   std::vector<TypePtr> types;
   if (const auto* tuple = index.as<TupleExpr>()) {
-    for (const ExprPtr& item : tuple->items) types.push_back(type_of_annotation(*item));
+    for (const ExprPtr& item : tuple->items) types.push_back(type_of_annotation(*item, scope));
   } else {
-    types.push_back(type_of_annotation(index));
+    types.push_back(type_of_annotation(index, scope));
   }
   return types;
 }
 
-TypePtr generic_type(const SubscriptExpr& node) {
+TypePtr generic_type(const SubscriptExpr& node, Scope& scope) {
   std::string name = dotted_path(*node.value);
   if (name.rfind("typing.", 0) == 0) name = name.substr(7);
-  const std::vector<TypePtr> types = parameters(*node.index);
+  const std::vector<TypePtr> types = parameters(*node.index, scope);
   const auto expect = [&](size_t count) {
     if (types.size() != count)
       throw ErrorReport(node.range, name, "[...] takes ", count, count == 1 ? " type" : " types", ", got ",
@@ -79,6 +79,8 @@ TypePtr generic_type(const SubscriptExpr& node) {
   if (name == "Optional") return expect(1), c10::OptionalType::create(types[0]);
   if (name == "Final") return expect(1), types[0];
   if (name == "Future") return expect(1), c10::FutureType::create(types[0]);
+  if (name == "Await") return expect(1), c10::AwaitType::create(types[0]);
+  if (name == "RRef") return expect(1), c10::RRefType::create(types[0]);
   unknown(*node.value);
 }
 
@@ -92,7 +94,7 @@ std::string dotted_path(const Expr& node) {
   return object.empty() ? "" : object + "." + attribute->name;
 }
 
-TypePtr type_of_annotation(const Expr& node) {
+TypePtr type_of_annotation(const Expr& node, Scope& scope) {
   if (const auto* text = node.as<StringExpr>()) {
     const auto found = plain_types().find(text->value);
     if (found != plain_types().end()) return found->second;
@@ -100,9 +102,9 @@ TypePtr type_of_annotation(const Expr& node) {
   if (const auto* constant = node.as<ConstantExpr>();
       constant != nullptr && constant->value == ConstantExpr::Value::kNone)
     return c10::NoneType::get();
-  if (const auto* subscript = node.as<SubscriptExpr>()) return generic_type(*subscript);
+  if (const auto* subscript = node.as<SubscriptExpr>()) return generic_type(*subscript, scope);
   if (const auto* either = node.as<BinaryExpr>(); either != nullptr && either->op == "|") {
-    const TypePtr left = type_of_annotation(*either->left), right = type_of_annotation(*either->right);
+    const TypePtr left = type_of_annotation(*either->left, scope), right = type_of_annotation(*either->right, scope);
     if (left->kind() == c10::TypeKind::NoneType) return c10::OptionalType::create(right);
     if (right->kind() == c10::TypeKind::NoneType) return c10::OptionalType::create(left);
     return c10::UnionType::create({left, right});
@@ -113,6 +115,9 @@ TypePtr type_of_annotation(const Expr& node) {
   if (const auto found = plain_types().find(path); found != plain_types().end()) return found->second;
   if (path.rfind("__torch__.torch.classes.", 0) == 0) {
     if (auto type = c10::getCustomClass(path)) return type;
+  }
+  if (!path.empty()) {
+    if (auto type = scope.type(path)) return type;
   }
   unknown(node);
 }

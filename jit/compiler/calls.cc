@@ -1,5 +1,5 @@
-// Calls: of functions of the program, of what the language knows by name, and of operators by the overload that takes
-// the arguments.
+// Calls: of functions and methods of the program, of what the language knows by name, and of operators by the overload
+// that takes the arguments.
 #include <algorithm>
 
 #include "c10/value/class_type.h"
@@ -11,7 +11,8 @@ namespace {
 
 using c10::TypeKind;
 using c10::TypePtr;
-using Kind = Operation::Kind;
+using graph::Node;
+using graph::Operand;
 
 // Functions of the language that are operators under other names.
 constexpr std::pair<std::string_view, std::string_view> kBuiltinOperators[] = {
@@ -36,32 +37,42 @@ std::string indented(const std::string& text) {
   return "  " + text;
 }
 
+struct Types {
+  std::vector<TypePtr> positional;
+  NamedTypes named;
+};
+Types types_of(const std::vector<Typed>& positional, const std::vector<NamedArgument>& named) {
+  Types types;
+  for (const Typed& one : positional) types.positional.push_back(one.type);
+  for (const NamedArgument& one : named) types.named.emplace_back(one.name, one.value.type);
+  return types;
+}
+
 }  // namespace
 
-OperationPtr FunctionCompiler::call(const CallExpr& node, const TypePtr& wanted) {
+Typed FunctionCompiler::call(const CallExpr& node, const TypePtr& wanted) {
   const Expr& function = *node.function;
   const std::string path = dotted_path(function);
   const std::string root = path.substr(0, path.find('.'));
-  const Variable* variable = root.empty() ? nullptr : std::as_const(variables_).find(root);
-  if (function.kind == Expr::Kind::kName) {
-    if (variable != nullptr) {
-      const OperationPtr value = name(*function.as<NameExpr>());
-      throw ErrorReport(node.range, "cannot call a value of type '", value->type->annotation_str(), "'");
-    }
-    if (const CompiledFunction* found = scope_.function(path, function.range)) return call_function(*found, node);
-    if (path == "isinstance") return condition(node).value;
-    bool known = false;
-    OperationPtr result = call_builtin(path, node, &known);
-    if (known) return result;
-    throw ErrorReport(function.range, "undefined value ", path);
+  const Variable* variable = root.empty() ? nullptr : variables_.find(root);
+  if (function.kind == Expr::Kind::kName && variable != nullptr) {
+    const Typed value = name(*function.as<NameExpr>());
+    throw ErrorReport(node.range, "cannot call a value of type '", value.type->annotation_str(), "'");
+  }
+  if (!path.empty() && variable == nullptr) {
+    const auto named = function_names_.find(path);
+    if (Function* found = scope_.function(named == function_names_.end() ? path : named->second, function.range))
+      return call_function(*found, std::nullopt, node, function.range);
+    if (const TypePtr type = scope_.type(path)) return construct(type, node);
+    if (std::optional<Typed> value = call_language(path, node)) return *value;
+    if (function.kind == Expr::Kind::kName) throw ErrorReport(function.range, "undefined value ", path);
   }
   const auto* attribute = function.as<AttributeExpr>();
   if (attribute == nullptr) {
-    const OperationPtr value = expression(function);
-    throw ErrorReport(node.range, "cannot call a value of type '", value->type->annotation_str(), "'");
+    const Typed value = expression(function);
+    throw ErrorReport(node.range, "cannot call a value of type '", value.type->annotation_str(), "'");
   }
   if (variable == nullptr && (root == "torch" || root == "ops")) {
-    if (path == "torch.jit.annotate") return annotated(node);
     std::string name;
     if (path.rfind("torch.ops.", 0) == 0 || root == "ops") {
       const std::string rest = path.substr(path.find("ops.") + 4);
@@ -72,15 +83,15 @@ OperationPtr FunctionCompiler::call(const CallExpr& node, const TypePtr& wanted)
     }
     if (name.empty() || operators_.overloads(name).empty())
       throw ErrorReport(function.range, "object has no attribute ", attribute->name);
-    std::vector<OperationPtr> positional;
+    std::vector<Typed> positional;
     std::vector<NamedArgument> named;
     arguments(node, positional, named);
-    return operator_call(name, std::move(positional), std::move(named), function.range);
+    return operator_call(name, positional, named, function.range);
   }
   return call_method(*attribute, node);
 }
 
-void FunctionCompiler::arguments(const CallExpr& node, std::vector<OperationPtr>& positional,
+void FunctionCompiler::arguments(const CallExpr& node, std::vector<Typed>& positional,
                                  std::vector<NamedArgument>& named) {
   for (const ExprPtr& one : node.arguments) {
     const auto* starred = one->as<StarredExpr>();
@@ -88,17 +99,11 @@ void FunctionCompiler::arguments(const CallExpr& node, std::vector<OperationPtr>
       positional.push_back(expression(*one));
       continue;
     }
-    const auto* name = starred->value->as<NameExpr>();
-    const OperationPtr tuple = expression(*starred->value);
-    if (name == nullptr || tuple->type->kind() != TypeKind::TupleType)
+    const Typed tuple = expression(*starred->value);
+    if (starred->value->as<NameExpr>() == nullptr || tuple.type->kind() != TypeKind::TupleType)
       throw ErrorReport(one->range, "only variables that are tuples can be expanded with '*', got ",
-                        tuple->type->annotation_str());
-    for (size_t i = 0; i < tuple->type->containedTypeSize(); ++i) {
-      OperationPtr part = make(Kind::kTupleGet, one->range, tuple->type->containedType(i));
-      part->slot = i;
-      part->inputs.push_back(expression(*name));
-      positional.push_back(std::move(part));
-    }
+                        tuple.type->annotation_str());
+    for (Typed& part : parts(tuple, tuple.type->containedTypeSize())) positional.push_back(std::move(part));
   }
   for (const Keyword& keyword : node.keywords) {
     const auto same = [&](const NamedArgument& other) { return other.name == keyword.name; };
@@ -108,225 +113,362 @@ void FunctionCompiler::arguments(const CallExpr& node, std::vector<OperationPtr>
   }
 }
 
-OperationPtr FunctionCompiler::call_builtin(const std::string& name, const CallExpr& node, bool* known) {
-  *known = true;
-  if (name == "annotate") return annotated(node);
+// What is no value: its arguments are types, names or what is done another way.
+std::optional<Typed> FunctionCompiler::call_language(const std::string& name, const CallExpr& node) {
+  const size_t given = node.arguments.size();
+  const auto expect = [&](size_t count, const char* what) {
+    if (given != count || !node.keywords.empty()) throw ErrorReport(node.range, name, " takes ", what);
+  };
+  if (name == "annotate" || name == "torch.jit.annotate") return annotated(node);
+  if (name == "isinstance") return condition(node).value;
   if (name == "range") return range_call(node);
   if (name == "zip") return zip_call(node);
   if (name == "enumerate") return enumerate_call(node);
+  if (name == "fork") return forked(node);
+  if (name == "uninitialized") {
+    expect(1, "a type");
+    return constant({}, type_of_annotation(*node.arguments[0], scope_), node.range);
+  }
+  if (name == "unchecked_cast") {
+    expect(2, "a type and a value");
+    const TypePtr type = type_of_annotation(*node.arguments[0], scope_);
+    const Typed value = expression(*node.arguments[1], type);
+    if (value.type->isSubtypeOf(type)) return Typed{value.value, type, node.range};
+    return make(Node::Kind::kCast, {value.value}, type, node.range);
+  }
+  if (name == "getattr") {
+    expect(2, "an object and the name of an attribute");
+    const auto* text = node.arguments[1]->as<StringExpr>();
+    if (text == nullptr) throw ErrorReport(node.range, "getattr's second argument must be a string literal");
+    return attribute_of(expression(*node.arguments[0]), text->value, node.range);
+  }
+  if (name == "ops.prim.RaiseException" || name == "torch.ops.prim.RaiseException") {
+    if (given < 1 || given > 2) throw ErrorReport(node.range, "RaiseException takes a message and a class");
+    const Typed message = expression(*node.arguments[0]);
+    if (message.type->kind() != TypeKind::StringType) throw ErrorReport(node.range, "a message is a string");
+    const auto* exception_class = given == 2 ? node.arguments[1]->as<StringExpr>() : nullptr;
+    raise(message, exception_class == nullptr ? "" : exception_class->value, node.range);
+    return none(node.range);
+  }
+  const std::string creating = ".__new__";
+  if (name.size() > creating.size() && name.compare(name.size() - creating.size(), creating.size(), creating) == 0) {
+    const TypePtr type = scope_.type(name.substr(0, name.size() - creating.size()));
+    Function* creator = type == nullptr ? nullptr : scope_.creator(type);
+    if (creator == nullptr) throw ErrorReport(node.range, "undefined value ", name);
+    return invoke(*creator, {}, type, node.range);
+  }
+  return call_builtin(name, node);
+}
+
+std::optional<Typed> FunctionCompiler::call_builtin(const std::string& name, const CallExpr& node) {
+  std::vector<Typed> positional;
+  std::vector<NamedArgument> named;
   if (name == "print") {
-    OperationPtr op = make(Kind::kPrint, node.range, c10::NoneType::get());
-    std::vector<NamedArgument> named;
-    arguments(node, op->inputs, named);
+    arguments(node, positional, named);
     if (!named.empty()) throw ErrorReport(node.range, "print takes no keyword arguments");
-    return op;
+    return operator_call("prim::Print", positional, node.range);
   }
   if (name == "list" || name == "reversed") {
     if (node.arguments.size() != 1 || !node.keywords.empty())
       throw ErrorReport(node.range, name, " takes one argument");
-    OperationPtr list = iterable(*node.arguments[0]);
-    if (name == "list") return operator_call_of("aten::list", node.range, std::move(list));
-    return operator_call_of("aten::slice", node.range, std::move(list), none(node.range), none(node.range),
-                            constant(-1, c10::IntType::get(), node.range));
+    const Typed list = iterable(expression(*node.arguments[0]));
+    if (name == "list") return operator_call("aten::list", {list}, node.range);
+    return operator_call("aten::slice",
+                         {list, none(node.range), none(node.range), constant(-1, c10::IntType::get(), node.range)},
+                         node.range);
   }
   for (const auto& [builtin, op] : kBuiltinOperators) {
     if (name != builtin) continue;
-    std::vector<OperationPtr> positional;
-    std::vector<NamedArgument> named;
     arguments(node, positional, named);
-    if (name == "sum" && positional.size() == 1 && positional[0]->type->kind() == TypeKind::TensorType) {
-      return operator_call("aten::sum", std::move(positional), std::move(named), node.function->range);
-    }
     if (name == "int" && positional.empty()) return constant(0, c10::IntType::get(), node.range);
-    return operator_call(std::string(op), std::move(positional), std::move(named), node.function->range);
+    return operator_call(std::string(op), positional, named, node.function->range);
   }
-  *known = false;
-  return nullptr;
+  return std::nullopt;
 }
 
-OperationPtr FunctionCompiler::annotated(const CallExpr& node) {
+Typed FunctionCompiler::annotated(const CallExpr& node) {
   if (node.arguments.size() != 2 || !node.keywords.empty())
     throw ErrorReport(node.range, "annotate takes a type and a value");
-  const TypePtr type = type_of_annotation(*node.arguments[0]);
-  OperationPtr value = expression(*node.arguments[1], type);
-  if (!value->type->isSubtypeOf(type)) {
+  const TypePtr type = type_of_annotation(*node.arguments[0], scope_);
+  const Typed value = expression(*node.arguments[1], type);
+  if (!value.type->isSubtypeOf(type)) {
     throw ErrorReport(node.range, "expected an expression of type ", type->annotation_str(), " but found ",
-                      value->type->annotation_str());
+                      value.type->annotation_str());
   }
-  OperationPtr op = make(Kind::kConvert, node.range, type);
-  op->inputs.push_back(std::move(value));
-  return op;
+  return {value.value, type, node.range};
 }
 
-OperationPtr FunctionCompiler::range_call(const CallExpr& node) {
+std::vector<Typed> FunctionCompiler::range_bounds(const CallExpr& node) {
   if (node.arguments.empty() || node.arguments.size() > 3 || !node.keywords.empty())
     throw ErrorReport(node.range, "range expected 1 to 3 arguments, got ",
                       node.arguments.size() + node.keywords.size());
-  OperationPtr op = make(Kind::kRange, node.range, c10::ListType::ofInts());
-  std::vector<OperationPtr> given;
+  std::vector<Typed> bounds;
   for (const ExprPtr& one : node.arguments) {
-    OperationPtr value = expression(*one);
+    const Typed value = expression(*one);
     ArgumentSource source;
     source.type = c10::IntType::get();
-    if (!find_conversion(value->type, source.type, std::nullopt, Leniency::kNumbersFromTensors, &source))
-      throw ErrorReport(one->range, "range takes integers, got ", value->type->annotation_str());
-    given.push_back(converted(std::move(value), source));
+    if (!find_conversion(value.type, source.type, std::nullopt, Leniency::kNumbersFromTensors, &source))
+      throw ErrorReport(one->range, "range takes integers, got ", value.type->annotation_str());
+    bounds.push_back(converted(value, source));
   }
-  if (given.size() == 1) given.insert(given.begin(), constant(0, c10::IntType::get(), node.range));
-  if (given.size() == 2) given.push_back(constant(1, c10::IntType::get(), node.range));
-  op->inputs = std::move(given);
-  return op;
+  if (bounds.size() == 1) bounds.insert(bounds.begin(), constant(0, c10::IntType::get(), node.range));
+  if (bounds.size() == 2) bounds.push_back(constant(1, c10::IntType::get(), node.range));
+  return bounds;
+}
+Typed FunctionCompiler::range_call(const CallExpr& node) {
+  return operator_call("prim::range", range_bounds(node), node.range);
 }
 
-OperationPtr FunctionCompiler::zip_call(const CallExpr& node) {
+Typed FunctionCompiler::zip_call(const CallExpr& node) {
   if (node.arguments.empty() || !node.keywords.empty()) throw ErrorReport(node.range, "zip takes one or more lists");
-  OperationPtr op = make(Kind::kZip, node.range, nullptr);
+  std::vector<Typed> lists;
   std::vector<TypePtr> elements;
   for (const ExprPtr& one : node.arguments) {
-    op->inputs.push_back(iterable(*one));
-    elements.push_back(op->inputs.back()->type->containedType(0));
+    lists.push_back(iterable(expression(*one)));
+    elements.push_back(lists.back().type->containedType(0));
   }
-  op->type = c10::ListType::create(c10::TupleType::create(std::move(elements)));
-  return op;
+  Typed all = operator_call("prim::zip", lists, node.range);
+  all.type = c10::ListType::create(c10::TupleType::create(std::move(elements)));
+  all.value.value()->set_type(all.type);
+  return all;
 }
 
-OperationPtr FunctionCompiler::enumerate_call(const CallExpr& node) {
+Typed FunctionCompiler::enumerate_call(const CallExpr& node) {
   const bool named_start = node.keywords.size() == 1 && node.keywords[0].name == "start";
   if (node.arguments.empty() || node.arguments.size() + node.keywords.size() > 2 ||
       (!node.keywords.empty() && !named_start))
     throw ErrorReport(node.range, "enumerate takes a list and a start");
-  OperationPtr op = make(Kind::kEnumerate, node.range, nullptr);
-  op->inputs.push_back(iterable(*node.arguments[0]));
-  const Expr* start = named_start                 ? node.keywords[0].value.get()
+  const Typed list = iterable(expression(*node.arguments[0]));
+  const Expr* first = named_start                 ? node.keywords[0].value.get()
                       : node.arguments.size() > 1 ? node.arguments[1].get()
                                                   : nullptr;
-  op->inputs.push_back(start == nullptr ? constant(0, c10::IntType::get(), node.range) : expression(*start));
-  if (op->inputs[1]->type->kind() != TypeKind::IntType)
-    throw ErrorReport(node.range, "enumerate starts with an integer");
-  op->type =
-      c10::ListType::create(c10::TupleType::create({c10::IntType::get(), op->inputs[0]->type->containedType(0)}));
-  return op;
+  const Typed start = first == nullptr ? constant(0, c10::IntType::get(), node.range) : expression(*first);
+  if (start.type->kind() != TypeKind::IntType) throw ErrorReport(node.range, "enumerate starts with an integer");
+  return operator_call("prim::enumerate", {list, start}, node.range);
 }
 
-OperationPtr FunctionCompiler::call_method(const AttributeExpr& method, const CallExpr& node) {
-  OperationPtr object = expression(*method.object);
-  const TypePtr type = object->type;
+// What runs at once and is waited for later.
+Typed FunctionCompiler::forked(const CallExpr& node) {
+  const auto* name = node.arguments.size() == 1 ? node.arguments[0]->as<NameExpr>() : nullptr;
+  const auto found = name == nullptr ? local_.end() : local_.find(name->name);
+  if (found == local_.end()) throw ErrorReport(node.range, "fork takes a function that is defined in this one");
+  const Environment before = variables_;
+  const TypePtr declared = std::exchange(declared_result_, nullptr), result = std::exchange(result_, nullptr);
+  const int loops = std::exchange(loops_, 0);
+  const DefStmt& def = *found->second;
+  local_.erase(found);  // it does not fork itself
+  variables_.enter();
+  const Flow flow = block(def.body);
+  Typed value = none(node.range);
+  if (const Variable* returned = variables_.find("$result"); returned != nullptr && result_ != nullptr) {
+    if (flow.falls_through) throw ErrorReport(def.range, "Function does not return a value along all paths");
+    value = {returned->value, result_, node.range};
+  }
+  local_[def.name] = &def;
+  loops_ = loops;
+  declared_result_ = declared;
+  result_ = result;
+  variables_ = before;
+  return operator_call("prim::completed", {value}, node.range);
+}
+
+Typed FunctionCompiler::construct(const TypePtr& type, const CallExpr& node) {
+  std::vector<Typed> positional;
+  std::vector<NamedArgument> named;
+  if (const auto* tuple = type->castRaw<c10::TupleType>()) {
+    arguments(node, positional, named);
+    const size_t count = tuple->elements().size();
+    std::vector<Operand> fields(count, Operand(c10::IValue()));
+    std::vector<bool> given(count, false);
+    const auto set = [&](size_t i, const Typed& value) {
+      if (i >= count || given[i])
+        throw ErrorReport(node.range, tuple->name(), " takes each of its ", count, " fields once");
+      if (!value.type->isSubtypeOf(tuple->elements()[i]))
+        throw ErrorReport(value.range, "Expected a value of type '", tuple->elements()[i]->annotation_str(),
+                          "' for field '", tuple->names()[i], "' but instead found type '",
+                          value.type->annotation_str(), "'.");
+      fields[i] = value.value;
+      given[i] = true;
+    };
+    for (size_t i = 0; i < positional.size(); ++i) set(i, positional[i]);
+    for (const NamedArgument& one : named) {
+      const auto field = std::find(tuple->names().begin(), tuple->names().end(), one.name);
+      set(static_cast<size_t>(field - tuple->names().begin()), one.value);
+    }
+    for (size_t i = 0; i < count; ++i) {
+      if (!given[i]) throw ErrorReport(node.range, "field '", tuple->names()[i], "' not provided.");
+    }
+    return make(Node::Kind::kTuple, std::move(fields), type, node.range);
+  }
+  const auto* made = type->castRaw<c10::ClassType>();
+  Function* creator = made == nullptr || made->is_module() ? nullptr : scope_.creator(type);
+  if (creator == nullptr) throw ErrorReport(node.range, "'", type->annotation_str(), "' cannot be made by a call");
+  const Typed object = invoke(*creator, {}, type, node.range);
+  Function* init = made->findMethod("__init__");
+  if (init == nullptr) {
+    if (!node.arguments.empty() || !node.keywords.empty())
+      throw ErrorReport(node.range, "'", type->annotation_str(), "' has no __init__ that takes arguments");
+    return object;
+  }
+  call_function(*init, object, node, node.range);
+  return object;
+}
+
+Typed FunctionCompiler::call_method(const AttributeExpr& method, const CallExpr& node) {
+  const Typed object = expression(*method.object);
+  const TypePtr& type = object.type;
   const ErrorReport no_method(method.range, "'", type->annotation_str(), "' object has no attribute or method '",
                               method.name, "'.");
-  std::vector<OperationPtr> positional;
-  std::vector<NamedArgument> named;
-  if (type->kind() == TypeKind::ClassType) {
-    Function* function = type->expectRef<c10::ClassType>().findMethod(method.name);
+  if (const auto* class_type = type->castRaw<c10::ClassType>()) {
+    Function* function = scope_.method(*class_type, method.name, method.range);
     if (function == nullptr) throw no_method;
-    positional.push_back(std::move(object));
-    arguments(node, positional, named);
-    std::vector<TypePtr> types;
-    for (const OperationPtr& one : positional) types.push_back(one->type);
-    NamedTypes named_types;
-    for (const NamedArgument& one : named) named_types.emplace_back(one.name, one.value->type);
-    std::string why;
-    auto match = match_schema(function->getSchema(), types, named_types, Leniency::kConversions, &why);
-    if (!match.has_value()) throw ErrorReport(method.range, "\n", function->getSchema().str(), ":\n", why, "\n");
-    OperationPtr op =
-        bound_call(function->getSchema(), std::move(*match), std::move(positional), std::move(named), node.range);
-    op->kind = Kind::kCallFunction;
-    op->function = function;
-    return op;
+    return call_function(*function, object, node, method.range);
   }
-  std::string name = "aten::" + method.name;
+  if (const auto* interface = type->castRaw<c10::InterfaceType>()) {
+    Function* function = scope_.function(interface->qualified_name() + "." + method.name, method.range);
+    if (function == nullptr) throw no_method;
+    return call_function(*function, object, node, method.range);
+  }
   if (type->kind() == TypeKind::TensorType &&
       (method.name == "float" || method.name == "double" || method.name == "half" || method.name == "long" ||
        method.name == "int" || method.name == "bool")) {
-    const auto dtype = std::pair(method.name, method.name == "double"  ? 7
-                                              : method.name == "float" ? 6
-                                              : method.name == "half"  ? 5
-                                              : method.name == "long"  ? 4
-                                              : method.name == "int"   ? 3
-                                                                       : 11);
-    return operator_call_of("aten::to", method.range, std::move(object),
-                            constant(dtype.second, c10::IntType::get(), method.range));
+    const int64_t dtype = method.name == "double"  ? 7
+                          : method.name == "float" ? 6
+                          : method.name == "half"  ? 5
+                          : method.name == "long"  ? 4
+                          : method.name == "int"   ? 3
+                                                   : 11;
+    return operator_call("aten::to", {object, constant(dtype, c10::IntType::get(), method.range)}, method.range);
   }
+  const std::string name = "aten::" + method.name;
   if (operators_.overloads(name).empty()) throw no_method;
-  positional.push_back(std::move(object));
+  std::vector<Typed> positional{object};
+  std::vector<NamedArgument> named;
   arguments(node, positional, named);
-  return operator_call(name, std::move(positional), std::move(named), method.range);
+  return operator_call(name, positional, named, method.range);
 }
 
-OperationPtr FunctionCompiler::converted(OperationPtr value, const ArgumentSource& source) {
-  if (source.conversion == Conversion::kNone) return value;
+Typed FunctionCompiler::converted(const Typed& value, const ArgumentSource& source) {
   TypePtr type = source.type;
+  if (source.conversion == Conversion::kNone) return value;
   if (type->kind() == TypeKind::OptionalType) type = type->containedType(0);
-  OperationPtr op = make(Kind::kConvert, value->range, type);
-  op->conversion = source.conversion;
-  op->slot = static_cast<size_t>(source.repeat);
-  op->inputs.push_back(std::move(value));
-  return op;
+  const auto call = [&](const char* name) -> Typed {
+    Typed made = operator_call(name, {value}, value.range);
+    made.type = type;
+    return made;
+  };
+  const bool of_tensor = value.type->kind() == TypeKind::TensorType;
+  switch (source.conversion) {
+    case Conversion::kNone:
+      break;
+    case Conversion::kToFloat:
+      if (value.is_constant() && value.value.constant().isInt())
+        return constant(static_cast<double>(value.value.constant().toInt()), type, value.range);
+      return call(of_tensor ? "aten::FloatImplicit" : "aten::Float");
+    case Conversion::kToInt:
+      return call(of_tensor ? "aten::IntImplicit" : "aten::Int");
+    case Conversion::kToScalar:
+      return call("aten::ScalarImplicit");
+    case Conversion::kToBool:
+      return call("aten::Bool");
+    case Conversion::kToComplex:
+      return call("aten::Complex");
+    case Conversion::kToDevice:
+      return call("aten::device");
+    case Conversion::kRepeat:
+      return make(Node::Kind::kList, std::vector<Operand>(static_cast<size_t>(source.repeat), value.value), type,
+                  value.range);
+    case Conversion::kTupleToList: {
+      std::vector<Operand> items;
+      for (const Typed& part : parts(value, value.type->containedTypeSize())) items.push_back(part.value);
+      return make(Node::Kind::kList, std::move(items), type, value.range);
+    }
+  }
+  return value;
 }
 
-OperationPtr FunctionCompiler::bound_call(const c10::FunctionSchema& schema, SchemaMatch match,
-                                          std::vector<OperationPtr> positional, std::vector<NamedArgument> named,
-                                          const SourceRange& range) {
-  OperationPtr op = make(Kind::kCall, range, result_type(schema, match.returns));
+std::vector<Operand> FunctionCompiler::bound(const c10::FunctionSchema& schema, const SchemaMatch& match,
+                                             const std::vector<Typed>& positional,
+                                             const std::vector<NamedArgument>& named, const SourceRange& range) {
+  std::vector<Operand> operands;
   const size_t places = positional.size();
   for (size_t i = 0; i < match.arguments.size(); ++i) {
     const ArgumentSource& source = match.arguments[i];
     if (source.kind == ArgumentSource::Kind::kDefault) {
-      op->inputs.push_back(constant(*schema.arguments()[i].default_value(), source.type, range));
+      operands.emplace_back(*schema.arguments()[i].default_value());
     } else if (source.kind == ArgumentSource::Kind::kRest) {
-      OperationPtr rest = make(Kind::kList, range, source.type);
-      for (size_t k = source.index; k < places; ++k) rest->inputs.push_back(std::move(positional[k]));
-      op->inputs.push_back(std::move(rest));
+      std::vector<Operand> rest;
+      for (size_t k = source.index; k < places; ++k) rest.push_back(positional[k].value);
+      operands.push_back(make(Node::Kind::kList, std::move(rest), source.type, range).value);
     } else {
-      op->inputs.push_back(converted(
-          std::move(source.index < places ? positional[source.index] : named[source.index - places].value), source));
+      const Typed& given = source.index < places ? positional[source.index] : named[source.index - places].value;
+      operands.push_back(converted(given, source).value);
     }
   }
-  return op;
+  return operands;
 }
 
-OperationPtr FunctionCompiler::operator_call(const std::string& name, std::vector<OperationPtr> positional,
-                                             std::vector<NamedArgument> named, const SourceRange& range) {
+Typed FunctionCompiler::operator_call(const std::string& name, const std::vector<Typed>& positional,
+                                      const std::vector<NamedArgument>& named, const SourceRange& range) {
   const std::vector<Callable>& overloads = operators_.overloads(name);
-  std::vector<TypePtr> types;
-  for (const OperationPtr& one : positional) types.push_back(one->type);
-  NamedTypes named_types;
-  for (const NamedArgument& one : named) named_types.emplace_back(one.name, one.value->type);
+  const Types types = types_of(positional, named);
+  const auto made = [&](const Callable& callable, std::vector<Operand> operands,
+                        const std::vector<TypePtr>& returns) -> Typed {
+    Node* node = append(graph_->call(callable, std::move(operands)), range);
+    const size_t count = node->result_count();
+    for (size_t i = 0; i < count; ++i) node->result(i)->set_type(returns[i]);
+    const TypePtr type = result_type(callable.schema(), returns);
+    if (count == 0) return none(range);
+    if (count == 1) return {node->result(), type, range};
+    std::vector<Operand> items;
+    for (size_t i = 0; i < count; ++i) items.emplace_back(node->result(i));
+    return make(Node::Kind::kTuple, std::move(items), type, range);
+  };
   std::string why;
   for (const Leniency leniency : {Leniency::kExact, Leniency::kConversions, Leniency::kNumbersFromTensors}) {
     for (const Callable& one : overloads) {
-      auto match = match_schema(one.schema(), types, named_types, leniency, &why);
-      if (!match.has_value()) continue;
-      OperationPtr op = bound_call(one.schema(), std::move(*match), std::move(positional), std::move(named), range);
-      op->callables.push_back(one);
-      return op;
+      if (one.schema().is_vararg() && named.empty()) {
+        std::vector<Operand> operands;
+        for (const Typed& value : positional) operands.push_back(value.value);
+        std::vector<TypePtr> returns;
+        for (const c10::Argument& result : one.schema().returns()) returns.push_back(result.type());
+        return made(one, std::move(operands), returns);
+      }
+      const auto match = match_schema(one.schema(), types.positional, types.named, leniency, &why);
+      if (match.has_value()) return made(one, bound(one.schema(), *match, positional, named, range), match->returns);
     }
   }
   if (overloads.empty()) throw ErrorReport(range, "Unknown builtin op: ", name);
   if (overloads.size() == 1) throw ErrorReport(range, "\n", overloads[0].schema().str(), ":\n", why, "\n");
   std::string text = "\nArguments for call are not valid.\nThe following variants are available:\n";
   for (const Callable& one : overloads) {
-    match_schema(one.schema(), types, named_types, Leniency::kNumbersFromTensors, &why);
+    match_schema(one.schema(), types.positional, types.named, Leniency::kNumbersFromTensors, &why);
     text += "  \n" + indented(one.schema().str() + ":\n") + indented(why + "\n");
   }
   throw ErrorReport(text + "\nThe original call is:\n" + range.str() + "\n", range);
 }
 
-OperationPtr FunctionCompiler::call_function(const CompiledFunction& function, const CallExpr& node) {
-  std::vector<OperationPtr> positional;
+Typed FunctionCompiler::call_function(Function& function, std::optional<Typed> self, const CallExpr& node,
+                                      const SourceRange& range) {
+  std::vector<Typed> positional;
   std::vector<NamedArgument> named;
+  if (self.has_value()) positional.push_back(std::move(*self));
   arguments(node, positional, named);
-  std::vector<TypePtr> types;
-  for (const OperationPtr& one : positional) types.push_back(one->type);
-  NamedTypes named_types;
-  for (const NamedArgument& one : named) named_types.emplace_back(one.name, one.value->type);
+  const Types types = types_of(positional, named);
+  const c10::FunctionSchema& schema = function.getSchema();
   std::string why;
-  auto match = match_schema(function.schema, types, named_types, Leniency::kConversions, &why);
-  if (!match.has_value()) throw ErrorReport(node.function->range, "\n", function.schema.str(), ":\n", why, "\n");
-  OperationPtr op =
-      bound_call(function.schema, std::move(*match), std::move(positional), std::move(named), node.function->range);
-  op->kind = Kind::kCallFunction;
-  op->program = function.program;
-  return op;
+  const auto match = match_schema(schema, types.positional, types.named, Leniency::kConversions, &why);
+  if (!match.has_value()) throw ErrorReport(range, "\n", schema.str(), ":\n", why, "\n");
+  return invoke(function, bound(schema, *match, positional, named, range), result_type(schema, match->returns), range);
+}
+
+Typed FunctionCompiler::invoke(Function& function, std::vector<Operand> operands, const TypePtr& type,
+                               const SourceRange& range) {
+  std::string name = function.qualname();
+  while (!functions_.try_emplace(name, &function).second && functions_.at(name) != &function) name += "'";
+  std::unique_ptr<Node> node = graph_->make(Node::Kind::kInvoke, std::move(operands));
+  node->set_name(std::move(name));
+  return result(std::move(node), type, range);
 }
 
 }  // namespace torch::jit::detail

@@ -1,18 +1,20 @@
-// The variables of a function while it is compiled: their types here, and why they may not be read.
+// The variables of a function while it is compiled: their values and types here, and why they may not be read.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "c10/value/type.h"
+#include "graph/ir/graph.h"
 #include "jit/frontend/source_range.h"
 
 namespace torch::jit {
 
 struct Variable {
-  size_t slot = 0;
+  graph::Operand value = c10::IValue();
   c10::TypePtr type;      // as it is known here
   c10::TypePtr declared;  // what may be assigned inside blocks below
   int depth = 0;          // of the block that it belongs to
@@ -25,13 +27,21 @@ using Refinements = std::vector<std::pair<std::string, c10::TypePtr>>;
 
 class Environment {
  public:
+  using Variables = std::map<std::string, Variable>;
+  const Variables& all() const { return variables_; }
   const Variable* find(const std::string& name) const {
     const auto found = variables_.find(name);
     return found == variables_.end() ? nullptr : &found->second;
   }
   Variable* find(const std::string& name) { return const_cast<Variable*>(std::as_const(*this).find(name)); }
-  void set(const std::string& name, Variable variable) { variables_[name] = std::move(variable); }
+  void set(const std::string& name, Variable variable) { variables_.insert_or_assign(name, std::move(variable)); }
   void erase(const std::string& name) { variables_.erase(name); }
+  /// Without variables.
+  Environment emptied() const {
+    Environment result;
+    result.depth_ = depth_;
+    return result;
+  }
   int depth() const { return depth_; }
   void enter() { ++depth_; }
   void refine(const Refinements& refinements) {
@@ -40,17 +50,19 @@ class Environment {
     }
   }
   /// After a block: its variables belong to the one around it.
-  void leave();
-  /// What holds behind two branches, of which either was taken at `where`.
-  static Environment joined(const Environment& before, const Environment& a, const Environment& b,
-                            const SourceRange& where);
-  /// What holds behind a loop: what its body defined need not be there, and types are those declared.
-  static Environment after_loop(const Environment& before, const Environment& body);
+  void leave() {
+    --depth_;
+    for (auto& [name, variable] : variables_) variable.depth = std::min(variable.depth, depth_);
+  }
   /// Takes back what is known beyond the declared types of these variables.
-  void forget(const std::vector<std::string>& names);
+  void forget(const std::vector<std::string>& names) {
+    for (const std::string& name : names) {
+      if (Variable* variable = find(name)) variable->type = variable->declared;
+    }
+  }
 
  private:
-  std::map<std::string, Variable> variables_;
+  Variables variables_;
   int depth_ = 0;
 };
 

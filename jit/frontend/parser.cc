@@ -254,6 +254,7 @@ class Parser final : detail::ExpressionParser {
     if (at(Kind::kNewline) && token().type_comment.source() != nullptr)
       signature_of_comment(*node, token().type_comment);
     node->body = block();
+    if (!node->body.empty()) node->body_range = node->body.front()->range.to(last_text_range());
     return node;
   }
   Parameter parameter(bool keyword_only) {

@@ -41,6 +41,12 @@ class ExpressionParser {
 
   const Token& token() const { return tokens_[at_]; }
   const SourceRange& last_range() const { return tokens_[at_ - 1].range; }
+  // Of the last token that is no end of a line or a block.
+  const SourceRange& last_text_range() const {
+    size_t i = at_ - 1;
+    while (i > 0 && (tokens_[i].kind == Token::Kind::kNewline || tokens_[i].kind == Token::Kind::kDedent)) --i;
+    return tokens_[i].range;
+  }
   void advance() {
     if (at_ + 1 < tokens_.size()) ++at_;
   }

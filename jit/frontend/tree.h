@@ -304,6 +304,7 @@ struct DefStmt final : Stmt {
   std::vector<Parameter> parameters;
   ExprPtr return_type;  // may be null
   Block body;
+  SourceRange body_range;  // from its first statement to the end of its last
 };
 struct ClassStmt final : Stmt {
   static constexpr Kind kKind = Kind::kClass;

@@ -367,6 +367,9 @@ void add_number_operators(BuiltinOperators& all) {
     all.push_back({c10::str("aten::Float.", type, "(", type, " a) -> float"), to_float});
     all.push_back({c10::str("aten::Bool.", type, "(", type, " a) -> bool"), to_bool});
   }
+  for (const char* type : {"int", "float", "Scalar"})
+    all.push_back({c10::str("prim::abs.", type, "(", type, " a) -> ", type), absolute});
+  all.push_back({"prim::abs.complex(complex a) -> float", absolute});
   all.push_back({"aten::Bool.complex(complex a) -> bool", to_bool});
   all.push_back({"aten::Complex.Scalar(Scalar a, Scalar b=0) -> complex", make_complex});
   all.push_back({"aten::__not__(bool a) -> bool", logical_not});

@@ -19,6 +19,7 @@ const Builtins& builtins() {
     detail::add_container_operators(operators);
     detail::add_string_operators(operators);
     detail::add_tensor_operators(operators);
+    detail::add_language_operators(operators);
     auto* result = new Builtins;
     for (const detail::BuiltinOperator& op : operators) {
       c10::FunctionSchema schema = c10::parse_schema(op.schema);

@@ -37,6 +37,7 @@ void add_number_operators(BuiltinOperators& all);
 void add_container_operators(BuiltinOperators& all);
 void add_string_operators(BuiltinOperators& all);
 void add_tensor_operators(BuiltinOperators& all);
+void add_language_operators(BuiltinOperators& all);
 
 /// "1." and the like: how the language writes a value as text.
 std::string text_of(const c10::IValue& value);

@@ -60,6 +60,18 @@ void requires_grad(Stack& s) {
 void is_cuda(Stack& s) {
   of_tensor(s, [](const Tensor& t) { return t.is_cuda(); });
 }
+void is_nested(Stack& s) {
+  of_tensor(s, [](const Tensor& t) { return t.is_nested(); });
+}
+void is_sparse(Stack& s) {
+  of_tensor(s, [](const Tensor& t) { return t.is_sparse(); });
+}
+void is_quantized(Stack& s) {
+  of_tensor(s, [](const Tensor& t) { return t.is_quantized(); });
+}
+void data(Stack& s) {
+  of_tensor(s, [](const Tensor& t) { return at::detach(t); });
+}
 void cpu(Stack& s) {
   of_tensor(s, [](const Tensor& t) { return at::to(t, t.options().device(c10::kCPU)); });
 }
@@ -153,6 +165,10 @@ void add_tensor_operators(BuiltinOperators& all) {
       {"prim::device(Tensor a) -> Device", device},
       {"prim::requires_grad(Tensor a) -> bool", requires_grad},
       {"prim::is_cuda(Tensor a) -> bool", is_cuda},
+      {"prim::is_nested(Tensor a) -> bool", is_nested},
+      {"prim::is_sparse(Tensor a) -> bool", is_sparse},
+      {"prim::is_quantized(Tensor a) -> bool", is_quantized},
+      {"prim::data(Tensor(a) a) -> Tensor(a)", data},
       {"prim::type(Device self) -> str", device_type},
       {"prim::index(Device self) -> int?", device_index},
       {"aten::cpu(Tensor(a) self) -> Tensor(a)", cpu},

@@ -8,7 +8,7 @@
 
 #include "utils/pickle/names.h"
 #include "utils/pickle/tar.h"
-#include "utils/pickle/zip.h"
+#include "utils/pickle/zip_file.h"
 
 namespace torch::pickle {
 namespace {
@@ -17,13 +17,6 @@ using serialize::FileBytes;
 
 constexpr std::string_view kLegacyStart = "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46";
 constexpr std::string_view kLegacyMagic = "\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
-// What is packed may be this large, and hold this many values, and so many more for each byte of the file.
-constexpr uint64_t kLargestPickle = uint64_t{1} << 26;
-constexpr uint64_t kMostNodes = uint64_t{1} << 20;
-constexpr uint64_t kPacked = 16;
-// Of records that are read whole before anything is known of them.
-constexpr uint64_t kLargestNote = 4096;
-
 bool is_legacy(std::string_view bytes) {
   return bytes.substr(0, kLegacyStart.size()) == kLegacyStart;
 }
@@ -32,84 +25,13 @@ bool is_legacy(std::string_view bytes) {
   serialize::throw_format_error(c10::str("pickle: ", bytes.origin(), " at byte 0: ", what));
 }
 
-// data.pkl and what belongs to it.
-class ZipFile : public StorageSource {
+// What is left of objects where their classes' code is not read: dicts of attributes.
+class Attributes final : public ScriptObjects {
  public:
-  explicit ZipFile(std::shared_ptr<FileBytes> bytes) : zip_(std::move(bytes)) {
-    const ZipRecord* data = zip_.find("data.pkl");
-    if (zip_.find("archive_format") != nullptr || zip_.find("serialized_exported_program.json") != nullptr) {
-      TORCH_CHECK_NOT_IMPLEMENTED(false, "pickle: ", origin(), " at byte 0: programs of torch.export are not read");
-    }
-    if (data == nullptr) fail(*zip_.bytes(), "the zip file has no record data.pkl");
-    script_ = zip_.find("constants.pkl") != nullptr;
-    check_version();
-    if (const ZipRecord* order = zip_.find("byteorder")) {
-      const std::string text = zip_.read(*order, kLargestNote);
-      if (text != "little" && text != "big")
-        fail(*zip_.bytes(), c10::str("the byte order '", text.substr(0, 100), "' is unknown"));
-      big_endian_ = text == "big";
-    }
-    if (data->deflated) {
-      const uint64_t more = kPacked * zip_.bytes()->view().size();
-      unpacked_ = zip_.read(*data, kLargestPickle + more);
-      most_nodes_ = kMostNodes + more;
-      source_ = {c10::str(origin(), ": ", data->name, " (unpacked)"), 0};
-      pickle_ = unpacked_;
-    } else {
-      pickle_ = {zip_.stored(*data), data->size};
-      zip_.check(*data);
-      source_ = {origin(), data->offset};
-    }
-  }
-
-  const std::string& origin() const { return zip_.bytes()->origin(); }
-  Tree read() const { return parse(pickle_, source_, most_nodes_); }
-  bool script() const { return script_; }
-  bool big_endian() const override { return big_endian_; }
-
-  StorageBytes find(std::string_view key, const Tree& tree, NodeId at) override {
-    const ZipRecord* record = zip_.find(c10::str("data/", key));
-    if (record == nullptr) tree.fail(at, c10::str("the file has no record data/", key));
-    if (!record->deflated) {
-      zip_.check(*record);
-      return {zip_.stored(*record), record->size, zip_.bytes()};
-    }
-    const std::shared_ptr<char[]> out(new char[record->size]);
-    zip_.inflate(*record, out.get());
-    return {out.get(), record->size, out};
-  }
-
-  void verify() const {
-    for (const ZipRecord& record : zip_.records()) {
-      if (record.deflated) {
-        const std::unique_ptr<char[]> out(new char[record.size]);
-        zip_.inflate(record, out.get());
-      } else {
-        zip_.check(record);
-      }
-    }
-  }
-
- private:
-  void check_version() const {
-    const ZipRecord* record = zip_.find("version");
-    if (record == nullptr) record = zip_.find(".data/version");
-    if (record == nullptr) fail(*zip_.bytes(), "the zip file has no record version");
-    std::string text = zip_.read(*record, kLargestNote);
-    while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
-    int version = text.empty() || text.size() > 3 ? -1 : 0;
-    for (const char c : text) version = version < 0 || c < '0' || c > '9' ? -1 : version * 10 + (c - '0');
-    if (version < 1 || version > 10)
-      fail(*zip_.bytes(), c10::str("the file's version '", text.substr(0, 100), "' is not supported"));
-  }
-
-  ZipReader zip_;
-  bool script_ = false;
-  bool big_endian_ = false;
-  std::string unpacked_;
-  std::string_view pickle_;
-  Source source_;
-  uint64_t most_nodes_ = kNoNode;
+  std::optional<c10::IValue> make(const std::string&) override { return std::nullopt; }
+  void set_state(const c10::IValue&, const c10::IValue&) override {}
+  std::optional<c10::IValue> member(const std::string&, const c10::IValue&) override { return std::nullopt; }
+  c10::IValue tagged(const c10::IValue& value, const std::string&) override { return value; }
 };
 
 // Five pickles, then the storages.
@@ -219,10 +141,12 @@ c10::IValue load(std::shared_ptr<FileBytes> bytes, const LoadOptions& options) {
     // Zip files may have something in front of them.
     if (bytes->view().size() < 4) fail(*bytes, "the file is too short to hold anything");
   }
-  ZipFile file(std::move(bytes));
+  const ZipFile file(std::move(bytes));
   if (options.verify) file.verify();
-  const Tree tree = file.read();
-  return to_value(tree, file, options, file.script());
+  ZipPickle pickle(file, "data");
+  const Tree tree = pickle.read();
+  Attributes attributes;
+  return to_value(tree, pickle, options, file.is_script() ? &attributes : nullptr);
 }
 
 c10::IValue load(const std::string& path, const LoadOptions& options) {
@@ -241,7 +165,8 @@ std::string inspect(std::shared_ptr<FileBytes> bytes, size_t limit) {
     return describe(tree, tree.root(), limit);
   }
   const ZipFile file(std::move(bytes));
-  const Tree tree = file.read();
+  const ZipPickle pickle(file, "data");
+  const Tree tree = pickle.read();
   return describe(tree, tree.root(), limit);
 }
 

@@ -114,11 +114,11 @@ bool is_tensor_type(const Node& node) {
 
 class Builder {
  public:
-  Builder(const Tree& tree, StorageSource& source, const LoadOptions& options, bool script)
+  Builder(const Tree& tree, StorageSource& source, const LoadOptions& options, ScriptObjects* objects)
       : tree_(tree),
         source_(source),
         storages_(tree, source, options.map_location),
-        script_(script),
+        objects_(objects),
         values_(tree.size()),
         states_(tree.size()) {}
 
@@ -157,8 +157,22 @@ class Builder {
   void check_names() const;
   const Callable* find(const Node& global) const;
   Call call_of(NodeId id) const;
+  static std::string class_name(const Node& node) { return c10::str(node.module(), ".", node.name()); }
+  // f() of objects_, with the node's place in what it throws.
+  template <class F>
+  auto ask(NodeId id, const F& f) const {
+    try {
+      return f(*objects_);
+    } catch (const serialize::FormatError&) {
+      throw;
+    } catch (const c10::Error& error) {
+      tree_.fail(id, error.msg());
+    } catch (const std::exception& error) {
+      tree_.fail(id, error.what());
+    }
+  }
   bool is_script_class(const Node& node) const {
-    return script_ && node.kind == NodeKind::kGlobal && node.module().substr(0, 9) == "__torch__";
+    return objects_ != nullptr && node.kind == NodeKind::kGlobal && node.module().substr(0, 9) == "__torch__";
   }
 
   void need(NodeId id) {
@@ -217,7 +231,7 @@ class Builder {
   const Tree& tree_;
   StorageSource& source_;
   Storages storages_;
-  bool script_;
+  ScriptObjects* objects_;
   std::vector<IValue> values_;
   std::vector<State> states_;
   struct Step {
@@ -253,7 +267,7 @@ void Builder::check_names() const {
       tree_.fail(id, c10::str("Unsupported global: GLOBAL ", node.module(), ".", name,
                               " was not an allowed global by default."));
     }
-    if (node.kind == NodeKind::kCall) call_of(id);
+    if (node.kind == NodeKind::kCall && !is_script_class(tree_[node.a])) call_of(id);
     if (node.kind == NodeKind::kNewObject && !is_script_class(tree_[node.a])) {
       tree_.fail(id, "NEWOBJ of a class that is not allowed");
     }
@@ -264,7 +278,6 @@ Builder::Call Builder::call_of(NodeId id) const {
   const Node& node = tree_[id];
   const Callable* callable = find(tree_[node.a]);
   if (callable == nullptr) {
-    if (is_script_class(tree_[node.a])) tree_.unsupported(id, "values of enumerations are not supported");
     tree_.fail(id, "a call of what is no function of the table");
   }
   if (tree_[node.b].kind != NodeKind::kTuple) tree_.fail(id, "the arguments of a call are no tuple");
@@ -341,17 +354,29 @@ void Builder::visit(NodeId id) {
     case NodeKind::kTuple:
     case NodeKind::kFrozenSet: states_[id] = State::kOpen; break;
     case NodeKind::kCall: return visit_call(id);
-    case NodeKind::kNewObject:
-      states_[id] = State::kOpen;
+    case NodeKind::kNewObject: {
+      std::optional<IValue> object = ask(id, [&](ScriptObjects& all) { return all.make(class_name(tree_[node.a])); });
+      if (object.has_value()) {
+        values_[id] = *std::move(object);
+        states_[id] = State::kMade;
+      } else {
+        states_[id] = State::kOpen;
+      }
       left_.push_back({id, true});
       if (node.state != kNoNode) need(node.state);
       return;
+    }
   }
   left_.push_back({id, true});
   need_all(node.items);
 }
 
 void Builder::visit_call(NodeId id) {
+  if (is_script_class(tree_[tree_[id].a])) {
+    states_[id] = State::kOpen;
+    left_.push_back({id, true});
+    return need(tree_[id].b);
+  }
   const Call call = call_of(id);
   const std::vector<NodeId>& args = *call.args;
   const Node& node = tree_[id];
@@ -503,7 +528,12 @@ void Builder::finish(NodeId id) {
       break;
     }
     case NodeKind::kNewObject:
-      values_[id] = node.state == kNoNode ? IValue(c10::Dict<IValue, IValue>()) : value(node.state, id);
+      if (states_[id] == State::kOpen) {
+        values_[id] = node.state == kNoNode ? IValue(c10::Dict<IValue, IValue>()) : value(node.state, id);
+      } else if (node.state != kNoNode) {
+        const IValue& state = value(node.state, id);
+        ask(id, [&](ScriptObjects& all) { return all.set_state(values_[id], state), true; });
+      }
       break;
     default: finish_call(id); break;
   }
@@ -546,6 +576,14 @@ std::string Builder::encoded(NodeId id) {
 }
 
 void Builder::finish_call(NodeId id) {
+  if (is_script_class(tree_[tree_[id].a])) {
+    const Node& call = tree_[id];
+    const IValue& argument = value(call.b, id);
+    std::optional<IValue> member = ask(id, [&](ScriptObjects& all) { return all.member(class_name(tree_[call.a]), argument); });
+    if (!member.has_value()) tree_.unsupported(id, "values of enumerations are not supported");
+    values_[id] = *std::move(member);
+    return;
+  }
   const Call call = call_of(id);
   const std::vector<NodeId>& args = *call.args;
   switch (call.callable->function) {
@@ -563,7 +601,13 @@ void Builder::finish_call(NodeId id) {
     case Function::kTypedList:
       if (!args.empty()) fill_list(id, tree_[args[0]].items);
       return;
-    case Function::kRestoreTag: values_[id] = value(args[0], id); return;
+    case Function::kRestoreTag:
+      values_[id] = value(args[0], id);
+      if (objects_ != nullptr) {
+        const std::string type(text_of(tree_, args[1], "the type of a tagged value"));
+        values_[id] = ask(id, [&](ScriptObjects& all) { return all.tagged(values_[id], type); });
+      }
+      return;
     case Function::kSize:
       charge_items(id, tree_[args[0]].items.size());
       values_[id] = IValue(integers_of(tree_, args[0], "the sizes"));
@@ -888,8 +932,8 @@ at::Tensor Builder::numbers(NodeId id, const char* what, ScalarType dtype) {
 
 }  // namespace
 
-c10::IValue to_value(const Tree& tree, StorageSource& source, const LoadOptions& options, bool script) {
-  return Builder(tree, source, options, script).run();
+c10::IValue to_value(const Tree& tree, StorageSource& source, const LoadOptions& options, ScriptObjects* objects) {
+  return Builder(tree, source, options, objects).run();
 }
 
 }  // namespace torch::pickle

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "c10/core/device.h"
 #include "c10/value/ivalue.h"
@@ -23,9 +24,23 @@ struct LoadOptions {
   bool verify = false;
 };
 
+// What objects of TorchScript classes become. What these throw is a FormatError with the object's place.
+class ScriptObjects {
+ public:
+  virtual ~ScriptObjects() = default;
+  // An object of the class ("__torch__.a.Block") whose state comes later; nothing where the state stands for it.
+  virtual std::optional<c10::IValue> make(const std::string& class_name) = 0;
+  virtual void set_state(const c10::IValue& object, const c10::IValue& state) = 0;
+  // The member with this value; nothing where enumerations have no place.
+  virtual std::optional<c10::IValue> member(const std::string& enumeration, const c10::IValue& value) = 0;
+  // A list or dict that is said to be of a type ("Dict[str, int]").
+  virtual c10::IValue tagged(const c10::IValue& value, const std::string& type) = 0;
+};
+
 // Throws FormatError for what the table does not have ("Unsupported global: ..."), NotImplementedError for what this
 // library has no value for (nested tensors, quantized ones of 4 and 2 bits, integers beyond 64 bits).
-// `script` also takes objects of TorchScript classes: they become dicts of their attributes.
-c10::IValue to_value(const Tree& tree, StorageSource& source, const LoadOptions& options, bool script = false);
+// With `objects` the pickle may have objects of TorchScript classes.
+c10::IValue to_value(const Tree& tree, StorageSource& source, const LoadOptions& options,
+                     ScriptObjects* objects = nullptr);
 
 }  // namespace torch::pickle

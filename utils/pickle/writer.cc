@@ -13,6 +13,7 @@
 #include "utils/pickle/bare_pickle.h"
 #include "utils/pickle/file.h"
 #include "utils/pickle/names.h"
+#include "utils/pickle/script.h"
 #include "utils/pickle/zip.h"
 
 namespace torch::pickle {
@@ -25,6 +26,10 @@ using c10::ScalarType;
 class Pickler {
  public:
   explicit Pickler(bool ordered) : ordered_(ordered) {}
+  // As TorchScript does.
+  Pickler(const std::function<std::string(const IValue&)>& class_name,
+          const std::function<IValue(const IValue&)>& state_of)
+      : ordered_(false), class_name_(&class_name), state_of_(&state_of) {}
 
   std::string run(const IValue& root) {
     out_ = "\x80\x02";
@@ -43,12 +48,7 @@ class Pickler {
     return std::move(out_);
   }
 
-  struct Stored {
-    c10::Storage storage;
-    ScalarType dtype;
-    bool untyped;
-  };
-  const std::vector<Stored>& storages() const { return storages_; }
+  const std::vector<PickledStorage>& storages() const { return storages_; }
 
  private:
   struct Step {
@@ -81,6 +81,13 @@ class Pickler {
   }
   void write_items(c10::ArrayRef<IValue> items, bool pairs);
   void write(const IValue& value);
+  // Objects, members of enumerations, and lists and dicts with their types; false for other values.
+  bool write_script(const IValue& value);
+  void write_class(const IValue& value) {
+    const std::string name = (*class_name_)(value);
+    const size_t dot = name.rfind('.');
+    write_global(name.substr(0, dot), name.substr(dot + 1));
+  }
 
   // What was written before is fetched: true.
   bool fetch(const void* object) {
@@ -112,12 +119,16 @@ class Pickler {
   void remember(const IValue& value) { memo_.emplace(identity(value), next_number()); }
 
   bool ordered_;
+  const std::function<std::string(const IValue&)>* class_name_ = nullptr;
+  const std::function<IValue(const IValue&)>* state_of_ = nullptr;
   std::string out_;
   std::vector<Step> left_;
   std::unordered_map<const void*, uint32_t> memo_;
   std::unordered_map<std::string, uint32_t> texts_, globals_;
   uint32_t memoized_ = 0;
-  std::vector<Stored> storages_;
+  bool state_ = false;          // the next value is the state of an object, a plain dict
+  std::vector<IValue> states_;  // kept alive: what is written is known by its address
+  std::vector<PickledStorage> storages_;
   std::unordered_map<const void*, size_t> storage_numbers_;
 };
 
@@ -291,7 +302,7 @@ void Pickler::write_quantizer(const at::Quantizer& quantizer) {
 
 // Whether writing it takes no further steps.
 bool is_plain(const IValue& value) {
-  return !value.isList() && !value.isGenericDict() && !value.isTuple();
+  return !value.isList() && !value.isGenericDict() && !value.isTuple() && !value.isObject() && !value.isEnum();
 }
 
 void Pickler::write_items(c10::ArrayRef<IValue> items, bool pairs) {
@@ -315,10 +326,56 @@ void Pickler::write_items(c10::ArrayRef<IValue> items, bool pairs) {
   }
 }
 
+// Steps are taken from the end: what comes first is pushed last.
+bool Pickler::write_script(const IValue& value) {
+  if (value.isObject()) {
+    write_class(value);
+    out_ += ")\x81";
+    remember(value);
+    left_.push_back({Step::kText, {}, "b"});
+    states_.push_back((*state_of_)(value));
+    state_ = true;
+    left_.push_back({Step::kValue, states_.back(), {}});
+    return true;
+  }
+  if (value.isEnum()) {
+    write_class(value);
+    left_.push_back({Step::kRemember, value, "R"});
+    left_.push_back({Step::kValue, value.toEnumHolder()->value(), {}});
+    return true;
+  }
+  if (!value.isList() && !value.isGenericDict()) return false;
+  const c10::TypePtr type = value.type();
+  const c10::TypeKind element = type->containedType(0)->kind();
+  const char* plain = !value.isList()                        ? nullptr
+                      : element == c10::TypeKind::IntType    ? "build_intlist"
+                      : element == c10::TypeKind::FloatType  ? "build_doublelist"
+                      : element == c10::TypeKind::BoolType   ? "build_boollist"
+                      : element == c10::TypeKind::TensorType ? "build_tensorlist"
+                                                             : nullptr;
+  write_global("torch.jit._pickle", plain != nullptr ? plain : "restore_type_tag");
+  left_.push_back({Step::kRemember, value, plain != nullptr ? "\x85R" : "\x86R"});
+  if (plain == nullptr) left_.push_back({Step::kValue, IValue(type->annotation_str()), {}});
+  std::vector<IValue> items;
+  if (value.isList()) {
+    items = value.toListRef().vec();
+  } else {
+    for (const auto& entry : value.toGenericDict()) {
+      items.push_back(entry.key());
+      items.push_back(entry.value());
+    }
+  }
+  out_ += value.isList() ? ']' : '}';
+  write_items(items, value.isGenericDict());
+  return true;
+}
+
 void Pickler::write(const IValue& value) {
-  if (value.isTensor() || value.isList() || value.isGenericDict() || value.isTuple()) {
+  if (value.isTensor() || value.isList() || value.isGenericDict() || value.isTuple() || value.isObject() ||
+      value.isEnum()) {
     if (fetch(identity(value))) return;
   }
+  if (class_name_ != nullptr && !std::exchange(state_, false) && write_script(value)) return;
   if (value.isNone()) {
     out_ += 'N';
   } else if (value.isBool()) {
@@ -391,23 +448,42 @@ at::Tensor copied(const c10::Storage& storage, size_t bytes) {
 
 }  // namespace
 
+PickledValue pickle_script(const IValue& value, const std::function<std::string(const IValue&)>& class_name,
+                           const std::function<IValue(const IValue&)>& state_of) {
+  Pickler pickler(class_name, state_of);
+  std::string bytes = pickler.run(value);
+  return {std::move(bytes), pickler.storages()};
+}
+
+void add_storages(ZipWriter& zip, const std::string& name, const PickledValue& pickle) {
+  for (size_t i = 0; i < pickle.storages.size(); ++i) {
+    const PickledStorage& stored = pickle.storages[i];
+    const size_t element = stored.untyped ? 1 : c10::elementSize(stored.dtype);
+    const size_t bytes = stored.storage.nbytes() / element * element;
+    const std::string record = c10::str(name, "/", i);
+    if (stored.storage.device().is_cpu()) {
+      zip.add(record, stored.storage.data(), bytes);
+    } else {
+      zip.add_copy(record, std::string(static_cast<const char*>(copied(stored.storage, bytes).data_ptr()), bytes));
+    }
+  }
+}
+
+void add_pickle(ZipWriter& zip, const std::string& name, const PickledValue& pickle) {
+  zip.add_copy(name + ".pkl", pickle.bytes);
+  add_storages(zip, name, pickle);
+}
+
 void save(const IValue& value, serialize::Sink& sink, bool ordered) {
   Pickler pickler(ordered);
-  const std::string pickle = pickler.run(value);
+  std::string bytes = pickler.run(value);
+  const PickledValue pickle{std::move(bytes), pickler.storages()};
   ZipWriter zip(sink, "archive");
-  zip.add("data.pkl", pickle.data(), pickle.size());
+  zip.add("data.pkl", pickle.bytes.data(), pickle.bytes.size());
   zip.add(".format_version", "1", 1);
   zip.add(".storage_alignment", "64", 2);
   zip.add("byteorder", "little", 6);
-  std::vector<at::Tensor> copies;
-  for (size_t i = 0; i < pickler.storages().size(); ++i) {
-    const auto& stored = pickler.storages()[i];
-    const size_t element = stored.untyped ? 1 : c10::elementSize(stored.dtype);
-    const size_t bytes = stored.storage.nbytes() / element * element;
-    const void* data = stored.storage.data();
-    if (!stored.storage.device().is_cpu()) data = copies.emplace_back(copied(stored.storage, bytes)).data_ptr();
-    zip.add(c10::str("data/", i), data, bytes);
-  }
+  add_storages(zip, "data", pickle);
   zip.add("version", "3\n", 2);
   zip.finish();
 }
@@ -425,7 +501,8 @@ namespace torch::jit {
 std::vector<char> pickle(const c10::IValue& value, std::vector<at::Tensor>* /*tensor_table*/) {
   torch::pickle::Pickler pickler(false);
   const std::string text = pickler.run(value);
-  TORCH_CHECK_NOT_IMPLEMENTED(pickler.storages().empty(), "torch::jit::pickle: the value holds tensors; torch::pickle_save writes such");
+  TORCH_CHECK_NOT_IMPLEMENTED(pickler.storages().empty(),
+                              "torch::jit::pickle: the value holds tensors; torch::pickle_save writes such");
   return std::vector<char>(text.begin(), text.end());
 }
 

@@ -1,0 +1,107 @@
+// Loads modules that two versions of PyTorch saved and compares what they do with their descriptions.
+// KINDLING_FIXTURES names a folder with more of them.
+#include <filesystem>
+#include <fstream>
+
+#include "aten/aten.h"
+#include "autograd/autograd.h"
+#include "c10/core/grad_mode.h"
+#include "export/torchscript/load.h"
+#include "gtest/gtest.h"
+#include "jit/api/jit_exception.h"
+#include "tests/fixtures/fixture.h"
+
+namespace torch::jit {
+namespace {
+
+using c10::IValue;
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+std::string folder() {
+  return fixtures::folder("torchscript", "export/torchscript/testdata");
+}
+
+IValue called(Module& module, const std::string& method, std::vector<IValue> arguments) {
+  return method == "forward" ? module(std::move(arguments)) : module.get_method(method)(std::move(arguments));
+}
+
+// Empty where all calls give what they should.
+std::string replayed(const fixtures::Fixture& fixture, Module& module, bool script) {
+  const c10::AutoGradMode no_grad(false);
+  const json& calls = fixture.description()["calls"];
+  for (size_t i = 0; i < calls.size(); ++i) {
+    const json& call = calls[i];
+    if (call.value("only", "") == "script" && !script) continue;
+    std::vector<IValue> arguments;
+    for (const json& one : call.value("args", json::array())) arguments.push_back(fixture.value(one));
+    const std::string place = "call " + std::to_string(i), method = call.value("method", "forward");
+    if (!script && method != "forward") continue;
+    try {
+      const IValue result = called(module, method, arguments);
+      if (call.contains("error")) return place + ": expected an error, " + call["error"].dump();
+      const std::string found = fixture.difference(call["result"], result, place);
+      if (!found.empty()) return found;
+    } catch (const std::exception& error) {
+      if (!call.contains("error")) return place + ": " + error.what();
+    }
+  }
+  if (fixture.description().contains("buffers_after") && script) {
+    for (const NameTensor& buffer : module.named_buffers()) {
+      if (!fixture.description()["buffers_after"].contains(buffer.name)) continue;
+      const std::string found = fixture.difference(fixture.description()["buffers_after"][buffer.name], buffer.value,
+                                                   "buffer " + buffer.name);
+      if (!found.empty()) return found;
+    }
+  }
+  return "";
+}
+
+TEST(TorchScriptFiles, DoWhatTheirDescriptionsSay) {
+  int modules = 0;
+  for (const auto& entry : fs::directory_iterator(folder())) {
+    if (entry.path().extension() != ".json") continue;
+    const fixtures::Fixture fixture(entry.path().string());
+    for (const json& file : fixture.description()["files"]) {
+      const std::string name = file.get<std::string>(), path = (fs::path(folder()) / name).string();
+      if (!fs::exists(path)) continue;
+      SCOPED_TRACE(name);
+      try {
+        Module module = load(path);
+        EXPECT_EQ(replayed(fixture, module, name.find(".script") != std::string::npos), "");
+        ++modules;
+      } catch (const std::exception& error) {
+        ADD_FAILURE() << error.what();
+      }
+    }
+  }
+  EXPECT_GT(modules, 3);
+}
+
+// Files that are damaged or mean harm: those that must be refused are, when they are read or when they run.
+TEST(TorchScriptFiles, HostileOnes) {
+  const std::string hostile = fixtures::folder("hostile", "export/torchscript/testdata/hostile");
+  std::ifstream stream(hostile + "/manifest.json");
+  const json manifest = json::parse(stream);
+  int refused = 0;
+  for (const json& entry : manifest) {
+    const std::string name = entry["file"].get<std::string>(), expect = entry["expect"].get<std::string>();
+    if (name.compare(0, 3, "ts_") != 0 || !fs::exists(hostile + "/" + name)) continue;
+    SCOPED_TRACE(name + ": " + entry["why"].get<std::string>());
+    std::string error;
+    try {
+      Module module = load(hostile + "/" + name);
+      module.forward({at::ones({5, 4})});
+    } catch (const std::exception& e) {
+      error = e.what();
+      ++refused;
+    }
+    if (expect == "refuse") EXPECT_NE(error, "");
+    if (expect == "accept") EXPECT_EQ(error, "");
+    EXPECT_FALSE(fs::exists("/tmp/kindling_owned"));
+  }
+  EXPECT_GT(refused, 3);
+}
+
+}  // namespace
+}  // namespace torch::jit
