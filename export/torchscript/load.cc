@@ -6,8 +6,8 @@
 #include "c10/util/exception.h"
 #include "c10/value/custom_class_registry.h"
 #include "c10/value/dict.h"
-#include "c10/value/list.h"
 #include "export/torchscript/program.h"
+#include "jit/api/typed_value.h"
 #include "utils/pickle/values.h"
 #include "utils/serialize/file_io.h"
 
@@ -40,7 +40,7 @@ class Objects final : public torch::pickle::ScriptObjects {
     if (Function* restore = type->findMethod("__setstate__")) {
       const auto& arguments = restore->getSchema().arguments();
       TORCH_CHECK_VALUE(arguments.size() == 2, type->qualified_name(), ".__setstate__ takes one argument");
-      c10::Stack stack{value, as_declared(state, arguments[1].type())};
+      c10::Stack stack{value, as_declared_(state, arguments[1].type())};
       restore->run(stack);
       return;
     }
@@ -53,7 +53,7 @@ class Objects final : public torch::pickle::ScriptObjects {
       TORCH_CHECK_VALUE(found != attributes.end(), "an object of ", type->qualified_name(), " without its attribute '",
                         attribute.getName(), "'");
       ++used;
-      IValue own = as_declared(found->value(), attribute.getType());
+      IValue own = as_declared_(found->value(), attribute.getType());
       // A tensor that is undefined.
       const bool none = own.isNone() && attribute.getType()->kind() == TypeKind::TensorType;
       TORCH_CHECK_VALUE(none || own.type()->isSubtypeOf(attribute.getType()), "attribute '", attribute.getName(),
@@ -76,48 +76,14 @@ class Objects final : public torch::pickle::ScriptObjects {
   }
 
   IValue tagged(const IValue& value, const std::string& type) override {
-    return as_declared(value, program_.type_of(type));
+    return as_declared_(value, program_.type_of(type));
   }
 
  private:
   // The value as one of the type: lists, dicts and tuples get the types of what they hold from it.
-  IValue as_declared(const IValue& value, const TypePtr& type) {
-    TORCH_CHECK_VALUE(++visited_ <= kMostVisited, "more than ", kMostVisited, " values in lists, dicts and tuples");
-    switch (type->kind()) {
-      case TypeKind::OptionalType:
-        return value.isNone() ? value : as_declared(value, type->containedType(0));
-      case TypeKind::ListType: {
-        if (!value.isList()) return value;
-        const c10::List<IValue> list = value.toList();
-        for (size_t i = 0; i < list.size(); ++i) list.set(i, as_declared(list.get(i), type->containedType(0)));
-        list.unsafeSetElementType(type->containedType(0));
-        return value;
-      }
-      case TypeKind::DictType: {
-        if (!value.isGenericDict()) return value;
-        const c10::impl::GenericDict dict = value.toGenericDict();
-        for (const auto& entry : dict) entry.setValue(as_declared(entry.value(), type->containedType(1)));
-        dict.unsafeSetKeyType(type->containedType(0));
-        dict.unsafeSetValueType(type->containedType(1));
-        return value;
-      }
-      case TypeKind::TupleType: {
-        if (!value.isTuple()) return value;
-        const auto& tuple = type->expectRef<c10::TupleType>();
-        std::vector<IValue> parts = value.toTupleRef().elements().vec();
-        if (parts.size() != tuple.elements().size()) return value;
-        for (size_t i = 0; i < parts.size(); ++i) parts[i] = as_declared(parts[i], tuple.elements()[i]);
-        if (tuple.is_named()) return c10::ivalue::Tuple::createNamed(std::move(parts), type);
-        return c10::ivalue::Tuple::create(std::move(parts));
-      }
-      default:
-        return value;
-    }
-  }
-
   ArchivedProgram& program_;
   const std::shared_ptr<CompilationUnit>& unit_;
-  uint64_t visited_ = 0;
+  Retyping as_declared_{kMostVisited};
 };
 
 // Extra files may be as large as the archive that packs them says, within reason.

@@ -132,7 +132,7 @@ class Writer {
     for (const c10::Argument& one : schema.returns()) need(one.type());
   }
 
-  void define(const Definition& definition) {
+  void define(Definition definition) {
     const std::string name =
         definition.function != nullptr ? definition.function->qualname() : name_of(definition.type);
     const size_t dot = name.rfind('.');

@@ -191,11 +191,14 @@ Typed FunctionCompiler::annotated(const CallExpr& node) {
     throw ErrorReport(node.range, "annotate takes a type and a value");
   const TypePtr type = type_of_annotation(*node.arguments[0], scope_);
   const Typed value = expression(*node.arguments[1], type);
-  if (!value.type->isSubtypeOf(type)) {
+  ArgumentSource source;
+  source.type = type;
+  // Traces take numbers out of tensors like this.
+  if (!find_conversion(value.type, type, std::nullopt, Leniency::kNumbersFromTensors, &source)) {
     throw ErrorReport(node.range, "expected an expression of type ", type->annotation_str(), " but found ",
                       value.type->annotation_str());
   }
-  return {value.value, type, node.range};
+  return {converted(value, source).value, type, node.range};
 }
 
 std::vector<Typed> FunctionCompiler::range_bounds(const CallExpr& node) {

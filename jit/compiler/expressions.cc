@@ -120,6 +120,10 @@ Typed FunctionCompiler::list(const ListExpr& node, const TypePtr& wanted) {
   for (const ExprPtr& item : node.items) {
     const Typed value = expression(*item, element);
     items.push_back(value.value);
+    if (element != nullptr && value.type->isSubtypeOf(element) && (found == nullptr || found == element)) {
+      found = element;
+      continue;
+    }
     const TypePtr both = found == nullptr ? value.type : unify_types(found, value.type);
     if (both == nullptr) {
       throw ErrorReport(item->range, "the elements of a list have one type: found ", found->annotation_str(), " and ",

@@ -312,14 +312,14 @@ namespace {
 // Of numbers of two types: before those of Scalar, which tell less of their results.
 void add_mixed_operators(BuiltinOperators& all) {
   const std::pair<const char*, Callable::Function> of_reals[] = {{"aten::add", add},
-                                                                {"aten::sub", sub},
-                                                                {"aten::mul", mul},
-                                                                {"aten::div", div},
-                                                                {"aten::pow", power},
-                                                                {"aten::floordiv", floordiv},
-                                                                {"aten::remainder", remainder},
-                                                                {"prim::min", smaller_float},
-                                                                {"prim::max", larger_float}};
+                                                                 {"aten::sub", sub},
+                                                                 {"aten::mul", mul},
+                                                                 {"aten::div", div},
+                                                                 {"aten::pow", power},
+                                                                 {"aten::floordiv", floordiv},
+                                                                 {"aten::remainder", remainder},
+                                                                 {"prim::min", smaller_float},
+                                                                 {"prim::max", larger_float}};
   const std::pair<const char*, Callable::Function> of_complex[] = {
       {"aten::add", add}, {"aten::sub", sub}, {"aten::mul", mul}, {"aten::div", div}, {"aten::pow", power}};
   const auto put = [&](const auto& operators, const char* a, const char* b, const char* result) {
@@ -353,8 +353,8 @@ void add_number_operators(BuiltinOperators& all) {
   add_all(all, {"__lshift__", "__rshift__"}, {left_shift, right_shift}, {"int"}, "$ a, $ b", "$");
   add_all(all, {"neg"}, {neg}, {"int", "float", "complex", "Scalar"}, "$ a", "$");
   add_all(all, {"bitwise_not"}, {invert}, {"int"}, "$ a", "$");
-  add_all(all, {"abs"}, {absolute}, {"int", "float", "Scalar"}, "$ a", "$");
   add_all(all, {"abs"}, {absolute}, {"complex"}, "$ a", "float");
+  add_all(all, {"abs"}, {absolute}, {"int", "float", "Scalar"}, "$ a", "$");
   add_all(all, {"floor", "ceil"}, {floor, ceil}, {"int", "float", "Scalar"}, "$ a", "int");
   add_all(all, {"round", "sqrt", "exp", "log", "sin", "cos", "tan", "tanh"},
           {round, of_real<std::sqrt>, of_real<std::exp>, of_real<std::log>, of_real<std::sin>, of_real<std::cos>,
@@ -367,9 +367,9 @@ void add_number_operators(BuiltinOperators& all) {
     all.push_back({c10::str("aten::Float.", type, "(", type, " a) -> float"), to_float});
     all.push_back({c10::str("aten::Bool.", type, "(", type, " a) -> bool"), to_bool});
   }
+  all.push_back({"prim::abs.complex(complex a) -> float", absolute});
   for (const char* type : {"int", "float", "Scalar"})
     all.push_back({c10::str("prim::abs.", type, "(", type, " a) -> ", type), absolute});
-  all.push_back({"prim::abs.complex(complex a) -> float", absolute});
   all.push_back({"aten::Bool.complex(complex a) -> bool", to_bool});
   all.push_back({"aten::Complex.Scalar(Scalar a, Scalar b=0) -> complex", make_complex});
   all.push_back({"aten::__not__(bool a) -> bool", logical_not});

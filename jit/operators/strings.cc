@@ -139,18 +139,62 @@ void replace(Stack& s) {
   }
   s.emplace_back(result + std::string(text));
 }
+// What a search is for, and the part of the text from `start` to before `end`; -1 is the end of the text.
+struct Search {
+  explicit Search(Stack& s) {
+    int64_t end = pop(s).toInt(), first = pop(s).toInt();
+    part = pop(s);
+    text = pop(s);
+    const auto count = static_cast<int64_t>(text.toStringRef().size());
+    if (first < 0) first = std::max<int64_t>(first + count, 0);
+    if (end < 0) end = std::max<int64_t>(end + count + 1, 0);
+    is_inside = first <= count && first <= end;
+    if (!is_inside) return;
+    start = static_cast<size_t>(first);
+    within = std::string_view(text.toStringRef()).substr(start, static_cast<size_t>(end - first));
+  }
+  std::string_view wanted() const { return part.toStringRef(); }
+  // In the whole text; -1 where it is not found.
+  int64_t place(size_t at) const {
+    return !is_inside || at == std::string_view::npos ? -1 : static_cast<int64_t>(at + start);
+  }
+  IValue text, part;
+  std::string_view within;
+  size_t start = 0;
+  bool is_inside = false;
+};
 void find(Stack& s) {
-  const IValue part = pop(s), text = pop(s);
-  const size_t at = text.toStringRef().find(part.toStringRef());
-  s.emplace_back(at == std::string::npos ? int64_t{-1} : static_cast<int64_t>(at));
+  const Search search(s);
+  s.emplace_back(search.place(search.within.find(search.wanted())));
+}
+void find_last(Stack& s) {
+  const Search search(s);
+  s.emplace_back(search.place(search.within.rfind(search.wanted())));
+}
+void index(Stack& s) {
+  find(s);
+  TORCH_CHECK_VALUE(s.back().toInt() >= 0, "ValueError: substring not found");
+}
+void index_last(Stack& s) {
+  find_last(s);
+  TORCH_CHECK_VALUE(s.back().toInt() >= 0, "ValueError: substring not found");
+}
+void count(Stack& s) {
+  const Search search(s);
+  const std::string_view wanted = search.wanted();
+  int64_t found = search.is_inside && wanted.empty() ? static_cast<int64_t>(search.within.size()) + 1 : 0;
+  for (size_t at = 0; !wanted.empty() && (at = search.within.find(wanted, at)) != std::string_view::npos;
+       at += wanted.size())
+    ++found;
+  s.emplace_back(found);
 }
 void starts_with(Stack& s) {
-  const IValue part = pop(s), text = pop(s);
-  s.emplace_back(text.toStringView().starts_with(part.toStringView()));
+  const Search search(s);
+  s.emplace_back(search.is_inside && search.within.starts_with(search.wanted()));
 }
 void ends_with(Stack& s) {
-  const IValue part = pop(s), text = pop(s);
-  s.emplace_back(text.toStringView().ends_with(part.toStringView()));
+  const Search search(s);
+  s.emplace_back(search.is_inside && search.within.ends_with(search.wanted()));
 }
 void ord(Stack& s) {
   TORCH_CHECK_TYPE(s.back().toStringRef().size() == 1,
@@ -203,9 +247,13 @@ void add_string_operators(BuiltinOperators& all) {
       {"aten::lstrip(str self, str chars=\" \\n\\t\\f\\v\") -> str", strip_left},
       {"aten::rstrip(str self, str chars=\" \\n\\t\\f\\v\") -> str", strip_right},
       {"aten::replace(str self, str old, str new, int max=-1) -> str", replace},
-      {"aten::find(str self, str substr) -> int", find},
-      {"aten::startswith(str self, str substr) -> bool", starts_with},
-      {"aten::endswith(str self, str substr) -> bool", ends_with},
+      {"aten::find(str self, str substr, int start=0, int end=-1) -> int", find},
+      {"aten::rfind(str self, str substr, int start=0, int end=-1) -> int", find_last},
+      {"aten::index.str(str self, str substr, int start=0, int end=-1) -> int", index},
+      {"aten::rindex(str self, str substr, int start=0, int end=-1) -> int", index_last},
+      {"aten::count(str self, str substr, int start=0, int end=-1) -> int", count},
+      {"aten::startswith(str self, str substr, int start=0, int end=-1) -> bool", starts_with},
+      {"aten::endswith(str self, str substr, int start=0, int end=-1) -> bool", ends_with},
       {"aten::ord(str string) -> int", ord},
       {"aten::chr(int i) -> str", chr},
       {"aten::str(Any elem) -> str", to_text},

@@ -120,8 +120,11 @@ std::tuple<Tensor, Tensor> native_multi_head_attention(const Tensor& query, cons
   const double width = static_cast<double>(embed_dim / num_head);
   const Tensor q = at::mul(projected(query, 0), Scalar(1 / std::sqrt(width)));
   const Tensor scores = at::matmul(q, at::transpose(projected(key, 1), -2, -1));
+  // A mask of numbers, such as one of 0 and -inf, masks where it is not 0.
   const Tensor attention =
-      given(mask) ? at::_masked_softmax(scores, *mask, scores.dim() - 1, mask_type) : at::softmax(scores, -1);
+      given(mask) ? at::_masked_softmax(scores, mask->scalar_type() == kBool ? *mask : at::to(*mask, kBool),
+                                        scores.dim() - 1, mask_type)
+                  : at::softmax(scores, -1);
   const Tensor heads = at::transpose(at::matmul(attention, projected(value, 2)), 1, 2);
   const Tensor result = at::linear(at::reshape(heads, query.sizes()), proj_weight, proj_bias);
   if (!need_weights) return {result, Tensor()};
