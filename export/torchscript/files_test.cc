@@ -1,5 +1,6 @@
 // Loads modules that two versions of PyTorch saved and compares what they do with their descriptions.
-// KINDLING_FIXTURES names a folder with more of them; where KINDLING_SAVED names one, it gets each file as this saves it.
+// KINDLING_FIXTURES names a folder with more of them; where KINDLING_SAVED names one, it gets each file as this saves
+// it.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>

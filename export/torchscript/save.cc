@@ -331,6 +331,13 @@ class StreamSink final : public serialize::Sink {
 
 }  // namespace
 
+void Module::save(const std::string& filename, const ExtraFilesMap& extra_files) const {
+  torch::jit::save(*this, filename, extra_files);
+}
+void Module::save(std::ostream& out, const ExtraFilesMap& extra_files) const {
+  torch::jit::save(*this, out, extra_files);
+}
+
 void save(const Module& module, serialize::Sink& sink, const ExtraFilesMap& extra_files) {
   Writer(module, sink).run(extra_files);
 }

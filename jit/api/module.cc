@@ -2,10 +2,14 @@
 
 #include <cstdio>
 #include <map>
+#include <set>
 
+#include "aten/core/interop.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/view/ops.h"
 #include "c10/core/grad_mode.h"
 #include "c10/util/exception.h"
+#include "c10/value/future.h"
 #include "graph/ir/text.h"
 #include "jit/api/script_function.h"
 
@@ -79,6 +83,44 @@ struct Cloning {
   }
 };
 
+// The same without parameters, and the outermost without methods but those that are kept.
+struct Freezing {
+  std::set<std::string> kept;
+  std::map<const c10::ClassType*, c10::ClassTypePtr> types;
+  std::map<const c10::ivalue::Object*, ObjectPtr> objects;
+
+  c10::ClassTypePtr frozen(const c10::ClassTypePtr& type, bool outermost) {
+    const auto found = types.find(type.get());
+    if (found != types.end()) return found->second;
+    const c10::ClassTypePtr made = c10::ClassType::create(type->qualified_name(), true);
+    types[type.get()] = made;
+    for (const c10::ClassAttribute& one : type->getAttributes()) {
+      const auto inner = one.getType()->cast<c10::ClassType>();
+      const bool module = inner != nullptr && inner->is_module();
+      made->addAttribute(one.getName(), module ? c10::TypePtr(frozen(inner, false)) : one.getType(), false,
+                         one.is_buffer());
+    }
+    for (Function* method : type->methods()) {
+      if (!outermost || kept.count(method->name()) != 0) made->addMethod(method);
+    }
+    return made;
+  }
+  ObjectPtr operator()(const ObjectPtr& object, bool outermost, int depth = 0) {
+    TORCH_CHECK(depth < kDeepest, "more than ", kDeepest, " modules inside each other");
+    if (const auto found = objects.find(object.get()); found != objects.end()) return found->second;
+    ObjectPtr made = c10::ivalue::Object::create(
+        c10::StrongTypePtr(object->compilation_unit(), frozen(object->type(), outermost)), object->slots().size());
+    objects[object.get()] = made;
+    for (size_t slot = 0; slot < object->slots().size(); ++slot) {
+      const IValue& value = object->getSlot(slot);
+      made->setSlot(slot, is_module(value)   ? IValue((*this)(value.toObject(), false, depth + 1))
+                          : value.isTensor() ? IValue(at::detach(value.toTensor()))
+                                             : value);
+    }
+    return made;
+  }
+};
+
 }  // namespace
 
 // --- Method ---
@@ -86,6 +128,17 @@ struct Cloning {
 IValue Method::operator()(std::vector<IValue> stack, const Kwargs& kwargs) const {
   stack.insert(stack.begin(), IValue(owner_));
   return (*function_)(std::move(stack), kwargs);
+}
+c10::intrusive_ptr<c10::ivalue::Future> Method::run_async(std::vector<IValue> stack, const Kwargs& kwargs) const {
+  auto future = c10::make_intrusive<c10::ivalue::Future>(function_->getSchema().returns().at(0).type());
+  at::launch([future, method = *this, stack = std::move(stack), kwargs]() mutable {
+    try {
+      future->markCompleted(method(std::move(stack), kwargs));
+    } catch (...) {
+      future->setError(std::current_exception());
+    }
+  });
+  return future;
 }
 size_t Method::num_inputs() const {
   return function_->getSchema().arguments().size();
@@ -284,6 +337,20 @@ Module& Module::apply(const std::function<void(Module&)>& f) {
   for (Module& child : children()) child.apply(f);
   f(*this);
   return *this;
+}
+
+Module freeze(const Module& module, const std::vector<std::string>& preserved, bool) {
+  TORCH_CHECK(!module.hasattr("training") || !module.is_training(),
+              "Freezing is currently only implemented for modules in eval mode. Please call .eval() on your module "
+              "before freezing.");
+  for (const std::string& name : preserved)
+    TORCH_CHECK(module.hasattr(name) || module.has_method(name), "Did not find preserved attribute or method ", name);
+  Freezing freezing{{preserved.begin(), preserved.end()}, {}, {}};
+  freezing.kept.insert("forward");
+  return Module(freezing(module.deepcopy()._ivalue(), true));
+}
+Module optimize_for_inference(Module& module, const std::vector<std::string>& other_methods) {
+  return freeze(module, other_methods);
 }
 
 std::string Module::dump_to_str(bool print_method_bodies, bool print_attr_values, bool print_param_values) const {

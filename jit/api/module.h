@@ -39,6 +39,8 @@ struct Method {
   Method(ObjectPtr owner, Function* function) : owner_(std::move(owner)), function_(function) {}
   /// Without the object. Throws what Function does.
   c10::IValue operator()(std::vector<c10::IValue> stack, const Kwargs& kwargs = {}) const;
+  /// The same on one of the threads of at::launch(); errors are the future's.
+  c10::intrusive_ptr<c10::ivalue::Future> run_async(std::vector<c10::IValue> stack, const Kwargs& kwargs = {}) const;
   void run(c10::Stack& stack) const { stack = {(*this)(std::move(stack))}; }
   const std::string& name() const { return function_->name(); }
   Function& function() const { return *function_; }
@@ -151,6 +153,10 @@ struct Module : Object {
   /// f(module) for submodules first.
   Module& apply(const std::function<void(Module&)>& f);
 
+  /// As Python's torch.jit.save; //export/torchscript has them, and loads what they write.
+  void save(const std::string& filename, const ExtraFilesMap& extra_files = {}) const;
+  void save(std::ostream& out, const ExtraFilesMap& extra_files = {}) const;
+
   void dump(bool print_method_bodies, bool print_attr_values, bool print_param_values) const;
   std::string dump_to_str(bool print_method_bodies, bool print_attr_values, bool print_param_values) const;
   friend bool operator==(const Module& a, const Module& b) { return a._ivalue().get() == b._ivalue().get(); }
@@ -158,6 +164,12 @@ struct Module : Object {
  private:
   void move(const std::optional<c10::Device>& device, const std::optional<c10::ScalarType>& dtype, bool non_blocking);
 };
+
+/// A copy of a module in evaluation mode that has no parameters any more: they are plain attributes without gradients.
+/// Of its methods those in `preserved` and forward are left. Throws where the module is in training mode.
+Module freeze(const Module& module, const std::vector<std::string>& preserved = {}, bool optimize_numerics = true);
+/// freeze(), for a module in evaluation mode.
+Module optimize_for_inference(Module& module, const std::vector<std::string>& other_methods = {});
 
 namespace script = ::torch::jit;
 

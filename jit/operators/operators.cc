@@ -1,6 +1,8 @@
 #include "jit/operators/operators.h"
 
 #include <algorithm>
+#include <memory>
+#include <mutex>
 #include <unordered_map>
 
 namespace torch::jit {
@@ -31,16 +33,43 @@ const Builtins& builtins() {
   return made;
 }
 
+// The overloads of each name that the dispatcher has now.
+class OverloadNames final : public c10::OpRegistrationListener {
+ public:
+  static OverloadNames& instance() {
+    static OverloadNames& made = *[] {
+      auto owned = std::make_unique<OverloadNames>();
+      OverloadNames* names = owned.get();
+      new c10::RegistrationHandleRAII(c10::Dispatcher::singleton().addRegistrationListener(std::move(owned)));
+      return names;
+    }();
+    return made;
+  }
+  // In alphabetical order.
+  std::vector<std::string> of(const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    const auto found = names_.find(name);
+    if (found == names_.end()) return {};
+    std::vector<std::string> names = found->second;
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+  void onOperatorRegistered(const c10::OperatorHandle& op) override {
+    const std::lock_guard lock(mutex_);
+    names_[op.schema().name()].push_back(op.schema().overload_name());
+  }
+  void onOperatorDeregistered(const c10::OperatorHandle& op) override {
+    const std::lock_guard lock(mutex_);
+    std::erase(names_[op.schema().name()], op.schema().overload_name());
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<std::string, std::vector<std::string>> names_;
+};
+
 }  // namespace
 
-OperatorTable::OperatorTable() {
-  for (const std::string& full : c10::Dispatcher::singleton().getAllOpNames()) {
-    const size_t dot = full.find('.');
-    std::string base = full.substr(0, dot);
-    if (graph::opens_files(base)) continue;
-    overload_names_[std::move(base)].push_back(dot == std::string::npos ? "" : full.substr(dot + 1));
-  }
-}
 
 const std::vector<Callable>& OperatorTable::overloads(const std::string& name) {
   const auto [entry, is_new] = found_.try_emplace(name);
@@ -50,8 +79,8 @@ const std::vector<Callable>& OperatorTable::overloads(const std::string& name) {
     for (const size_t i : own->second) result.emplace_back(builtins().all[i].first, builtins().all[i].second);
   }
   const size_t own = result.size();
-  if (const auto names = overload_names_.find(name); names != overload_names_.end()) {
-    for (const std::string& overload : names->second) {
+  if (!graph::opens_files(name)) {
+    for (const std::string& overload : OverloadNames::instance().of(name)) {
       if (const auto op = c10::Dispatcher::singleton().findSchema(name, overload)) result.emplace_back(*op);
     }
   }

@@ -13,16 +13,14 @@ namespace torch::jit {
 
 using torch::graph::Callable;
 
-/// The overloads by their name, as far as they were known when it was made.
+/// The overloads by their name, each as far as they were known when it was first asked for.
 class OperatorTable {
  public:
-  OperatorTable();
   /// Of "aten::add": the language's own first, then those of the dispatcher that write to no argument, then the others.
   /// Empty where there is none. Operators that open files are left out.
   const std::vector<Callable>& overloads(const std::string& name);
 
  private:
-  std::map<std::string, std::vector<std::string>> overload_names_;
   std::map<std::string, std::vector<Callable>> found_;
 };
 
