@@ -140,6 +140,14 @@ c10::ClassTypePtr CompilationUnit::get_class(const c10::QualifiedName& name) con
   const c10::TypePtr type = get_type(name);
   return type == nullptr ? nullptr : type->cast<c10::ClassType>();
 }
+c10::InterfaceTypePtr CompilationUnit::get_interface(const c10::QualifiedName& name) const {
+  const c10::TypePtr type = get_type(name);
+  return type == nullptr ? nullptr : type->cast<c10::InterfaceType>();
+}
+c10::TupleTypePtr CompilationUnit::get_named_tuple(const c10::QualifiedName& name) const {
+  const c10::TypePtr type = get_type(name);
+  return type == nullptr ? nullptr : type->cast<c10::TupleType>();
+}
 Function* CompilationUnit::own(std::unique_ptr<Function> function) {
   state_->others.push_back(std::move(function));
   return state_->others.back().get();

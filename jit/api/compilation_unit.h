@@ -65,6 +65,8 @@ struct CompilationUnit : std::enable_shared_from_this<CompilationUnit> {
   void register_type(const c10::TypePtr& type);
   c10::TypePtr get_type(const c10::QualifiedName& name) const;
   c10::ClassTypePtr get_class(const c10::QualifiedName& name) const;
+  c10::InterfaceTypePtr get_interface(const c10::QualifiedName& name) const;
+  c10::TupleTypePtr get_named_tuple(const c10::QualifiedName& name) const;
   /// Keeps what classes refer to.
   Function* own(std::unique_ptr<Function> function);
   void set_notes(const c10::ClassType& type, ClassNotes notes);

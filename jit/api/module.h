@@ -29,6 +29,7 @@ class Graph;
 
 namespace torch::jit {
 
+using ModulePtr = c10::intrusive_ptr<c10::ivalue::Object>;
 using ExtraFilesMap = std::unordered_map<std::string, std::string>;
 using ObjectPtr = c10::intrusive_ptr<c10::ivalue::Object>;
 
@@ -46,6 +47,7 @@ struct Method {
   Function& function() const { return *function_; }
   /// With the object.
   size_t num_inputs() const;
+  const std::shared_ptr<CompilationUnit> compilation_unit() const { return owner_->compilation_unit(); }
   /// The compiled method; null where it is none of a program, such as those of torch::class_.
   std::shared_ptr<const torch::graph::Graph> graph() const;
   Module owner() const;
@@ -63,6 +65,15 @@ struct Named {
 using NameValue = Named<c10::IValue>;
 using NameTensor = Named<at::Tensor>;
 using NameModule = Named<Module>;
+
+using parameter_list = std::vector<at::Tensor>;
+using buffer_list = std::vector<at::Tensor>;
+using module_list = std::vector<Module>;
+using attribute_list = std::vector<c10::IValue>;
+using named_parameter_list = std::vector<NameTensor>;
+using named_buffer_list = std::vector<NameTensor>;
+using named_module_list = std::vector<NameModule>;
+using named_attribute_list = std::vector<NameValue>;
 
 /// An object of a class.
 struct Object {

@@ -25,14 +25,16 @@
 #include "c10/value/stack.h"
 #include "c10/value/type.h"
 #include "c10/value/type_of.h"
+#include "export/torchscript/load.h"
+#include "export/torchscript/save.h"
 #include "jit/api/compilation_unit.h"
+#include "jit/api/executor_settings.h"
 #include "jit/api/jit_exception.h"
+#include "jit/api/module.h"
 #include "jit/frontend/source_range.h"
 #include "utils/pickle/bare_pickle.h"
 
-// Values, lists, dicts, classes, libraries and functions compiled from text. No torch::jit::Module: programs are not
-// loaded from files.
+// Values, lists, dicts, classes, libraries, functions compiled from text, and modules from files.
 namespace torch::jit {
 using c10::IValue;
-namespace script = ::torch::jit;
 }  // namespace torch::jit
