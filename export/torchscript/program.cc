@@ -15,6 +15,10 @@ namespace {
 using c10::IValue;
 using c10::TypePtr;
 
+// Operators that meant something else in files before a version. Since 10 gelu has an argument more, with a default.
+constexpr std::pair<const char*, int> kMeaningSince[] = {
+    {"aten::div", 4}, {"aten::div_", 4}, {"aten::full", 5}, {"aten::linspace", 8}, {"aten::logspace", 9}};
+
 // A type that is made of one that is not known yet is made while that is; so many are open at once.
 constexpr int kMostLevels = 200;
 // Code is packed, to a tenth or so.
@@ -163,8 +167,20 @@ void ArchivedProgram::compile_all() {
   while (!uncompiled_.empty()) {
     ScriptFunction* function = uncompiled_.front();
     uncompiled_.pop_front();
-    function->compiled();
+    check_versions(*function->compiled().graph);
   }
+}
+
+void ArchivedProgram::check_versions(const graph::Graph& graph) const {
+  graph.for_nodes([&](const graph::Node* node) {
+    // Of numbers they always meant the same.
+    if (node->kind() != graph::Node::Kind::kCall || node->callable().handle() == nullptr) return;
+    for (const auto& [op, since] : kMeaningSince) {
+      TORCH_CHECK_NOT_IMPLEMENTED(file_.version() >= since || !node->calls(op), "jit: ", file_.origin(),
+                                  " is of version ", file_.version(), ", in which ", op,
+                                  " means what it does not since version ", since, ": load and save it with PyTorch");
+    }
+  });
 }
 
 Function* ArchivedProgram::function(const std::string& name, const SourceRange&) {

@@ -44,6 +44,7 @@ class ArchivedProgram final : public Scope {
   c10::TypePtr define_tuple(const ClassStmt& node, const std::string& name);
   c10::TypePtr define_enum(const ClassStmt& node, const std::string& name);
   void define_interface(const ClassStmt& node, const c10::InterfaceTypePtr& type);
+  void check_versions(const graph::Graph& graph) const;
   ScriptFunction* add(const DefStmt& def, const std::string& name, const c10::TypePtr& self);
 
   const torch::pickle::ZipFile& file_;

@@ -239,7 +239,8 @@ class Writer {
     }
     compiled.graph->for_nodes([&](const graph::Node* node) {
       for (const auto& [op, since] : kVersions) {
-        if (node->kind() == graph::Node::Kind::kCall && node->calls(op)) version_ = std::max(version_, since);
+        if (node->kind() == graph::Node::Kind::kCall && node->callable().handle() != nullptr && node->calls(op))
+          version_ = std::max(version_, since);
       }
       for (size_t i = 0; i < node->result_count(); ++i) need(node->result(i)->type());
       for (const graph::Operand& operand : node->operands()) {
