@@ -36,6 +36,7 @@ struct ListInput {
 struct Code;
 struct Instruction {
   const Node* node;
+  const Callable* callable;  // of kCall
   Kind kind;
   std::vector<Input> inputs;
   std::vector<uint32_t> outputs;
@@ -100,7 +101,8 @@ class Preparation {
   Input input(const Operand& o, const c10::TypePtr& wanted);
 
   Instruction instruction(const Node& node) {
-    Instruction made{&node, node.kind(), {}, {}, {}, {}, nullptr};
+    Instruction made{&node,  node.kind() == Kind::kCall ? &node.callable() : nullptr, node.kind(), {}, {}, {}, {},
+                     nullptr};
     for (size_t i = 0; i < node.operands().size(); ++i) {
       c10::TypePtr wanted;
       if (node.kind() == Kind::kCall && i < node.callable().schema().arguments().size()) {
@@ -275,17 +277,19 @@ class Run {
   void step(const Instruction& one) {
     switch (one.kind) {
       case Kind::kCall: {
-        Stack stack;
-        stack.reserve(one.inputs.size());
-        for (const Input& i : one.inputs) stack.push_back(get(i));
-        one.node->callable().call(stack);
-        return results(one, std::move(stack));
+        stack_.clear();
+        for (const Input& i : one.inputs) stack_.push_back(get(i));
+        one.callable->call(stack_);
+        check_results(one, stack_);
+        for (size_t i = 0; i < stack_.size(); ++i) registers_[one.outputs[i]] = std::move(stack_[i]);
+        return;
       }
       case Kind::kInvoke: {
         Stack stack;
         for (const Input& i : one.inputs) stack.push_back(get(i));
         one.function(stack);
-        return results(one, std::move(stack));
+        check_results(one, stack);
+        return put(one.outputs, std::move(stack));
       }
       case Kind::kTuple: {
         std::vector<IValue> values = operands(one);
@@ -361,10 +365,9 @@ class Run {
     for (const Input& i : one.inputs) values.push_back(get(i));
     return values;
   }
-  void results(const Instruction& one, Stack stack) {
+  static void check_results(const Instruction& one, const Stack& stack) {
     TORCH_CHECK(stack.size() == one.outputs.size(), "expected ", one.outputs.size(), " results, but got ", stack.size(),
                 " of\n  ", print_node(*one.node));
-    put(one.outputs, std::move(stack));
   }
 
   void loop(const Instruction& one) {
@@ -458,6 +461,7 @@ class Run {
   RunListener* listener_;
   bool wants_results_;
   std::vector<IValue> registers_;
+  Stack stack_;  // of the call that runs; a call leaves its results only
   std::map<std::string, int64_t> symbols_;
 };
 
