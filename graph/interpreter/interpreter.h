@@ -41,9 +41,9 @@ struct RunListener {
   /// Whether ran() is called; asked once a run.
   virtual bool wants_results() const { return true; }
   /// After each node, with its results.
-  virtual void ran(const Node& node, c10::ArrayRef<c10::IValue> results) {}
+  virtual void ran(const Node& /*node*/, c10::ArrayRef<c10::IValue> /*results*/) {}
   /// Of the node that an exception passes, innermost first.
-  virtual void failed(const Node& node) {}
+  virtual void failed(const Node& /*node*/) {}
 };
 
 namespace detail {

@@ -46,15 +46,15 @@ class Scope {
   /// ErrorReport, which shows `call`, for one that is being compiled.
   virtual Function* function(const std::string& name, const SourceRange& call) = 0;
   /// Compiled as far as its schema, too; null where the class has none of that name.
-  virtual Function* method(const c10::ClassType& type, const std::string& name, const SourceRange& call) {
+  virtual Function* method(const c10::ClassType& type, const std::string& name, const SourceRange& /*call*/) {
     return type.findMethod(name);
   }
   /// A class, a named tuple, an enumeration ...; null where there is none.
-  virtual c10::TypePtr type(const std::string& name) { return nullptr; }
+  virtual c10::TypePtr type(const std::string& /*name*/) { return nullptr; }
   /// "CONSTANTS.c0"; null where there is none.
-  virtual const c10::IValue* constant(const std::string& name) { return nullptr; }
+  virtual const c10::IValue* constant(const std::string& /*name*/) { return nullptr; }
   /// What makes objects of a class without attributes: a function of nothing.
-  virtual Function* creator(const c10::TypePtr& type) { return nullptr; }
+  virtual Function* creator(const c10::TypePtr& /*type*/) { return nullptr; }
 };
 
 /// `self` is the type of a method's first parameter, which need not say it; null for functions. Throws ErrorReport.
