@@ -15,6 +15,9 @@ Block* Value::block() const {
 void Value::set_info(std::optional<TensorInfo> info) {
   info_ = info.has_value() ? std::make_unique<TensorInfo>(std::move(*info)) : nullptr;
 }
+void Value::set_expr(std::optional<IntExpr> expr) {
+  expr_ = expr.has_value() ? std::make_unique<IntExpr>(std::move(*expr)) : nullptr;
+}
 void Value::replace_all_uses_with(Value* other) {
   if (other == this) return;
   while (!uses_.empty()) {
@@ -192,14 +195,25 @@ std::unique_ptr<Node> Graph::call(const Callable& callable, std::vector<Operand>
   return node;
 }
 
+namespace {
+
+// Name and what is known of it.
+void copy_about(const Value* from, Value* to) {
+  to->set_name(from->name());
+  if (from->info() != nullptr) to->set_info(*from->info());
+  if (from->expr() != nullptr) to->set_expr(*from->expr());
+}
+
+}  // namespace
+
 std::unique_ptr<Graph> Graph::clone() const {
   auto copy = std::make_unique<Graph>(name_);
   copy->symbols_ = symbols_;
   std::map<const Value*, Operand> values;
   for (size_t i = 0; i < block_->input_count(); ++i) {
     const Value* from = block_->input(i);
-    Value* to = copy->block().add_input(from->type(), from->name());
-    if (from->info() != nullptr) to->set_info(*from->info());
+    Value* to = copy->block().add_input(from->type());
+    copy_about(from, to);
     values.emplace(from, to);
   }
   copy->block().set_outputs(copy_nodes(*block_, copy->block(), std::move(values)));
@@ -222,10 +236,6 @@ std::vector<Operand> replaced(c10::ArrayRef<Operand> operands, const std::map<co
   std::vector<Operand> all;
   for (const Operand& operand : operands) all.push_back(replaced(operand, values));
   return all;
-}
-void copy_about(const Value* from, Value* to) {
-  to->set_name(from->name());
-  if (from->info() != nullptr) to->set_info(*from->info());
 }
 
 // The map grows by what is copied: inner blocks see it.

@@ -79,6 +79,9 @@ class Value {
   /// Null where nothing is known.
   const TensorInfo* info() const { return info_.get(); }
   void set_info(std::optional<TensorInfo> info);
+  /// Of a number: what it is in terms of the sizes. Null where nothing is known.
+  const IntExpr* expr() const { return expr_.get(); }
+  void set_expr(std::optional<IntExpr> expr);
   c10::ArrayRef<Use> uses() const { return uses_; }
   void replace_all_uses_with(Value* other);
 
@@ -93,6 +96,7 @@ class Value {
   c10::TypePtr type_;
   std::string name_;
   std::unique_ptr<TensorInfo> info_;
+  std::unique_ptr<IntExpr> expr_;
   std::vector<Use> uses_;
 };
 

@@ -154,6 +154,7 @@ class Printer {
     out_ += ": ";
     out_ += value.type() == nullptr ? "?" : value.type()->str();
     if (whole && value.info() != nullptr) info(*value.info());
+    if (whole && value.expr() != nullptr) out_ += " {" + value.expr()->str() + "}";
   }
   void info(const TensorInfo& info) {
     out_ += std::string("<") + c10::toString(info.dtype) + ", " + info.device.str();
@@ -453,6 +454,7 @@ class Parser {
     std::string name;
     c10::TypePtr type;
     std::optional<TensorInfo> info;
+    std::optional<IntExpr> expr;
   };
   Definition definition() {
     Definition d;
@@ -460,12 +462,17 @@ class Parser {
     want(":");
     d.type = type();
     if (in_.accept("<")) d.info = info();
+    if (in_.accept("{")) {
+      d.expr = expr("}");
+      want("}");
+    }
     return d;
   }
   void define(Definition d, Value* value) {
     if (TextCursor::is_letter(d.name[0])) value->set_name(d.name);
     value->set_type(std::move(d.type));
     value->set_info(std::move(d.info));
+    value->set_expr(std::move(d.expr));
     if (!values_.emplace(d.name, value).second) fail("another name than %" + d.name + " before this");
   }
   void inputs(Block& b, const char* end) {

@@ -12,6 +12,8 @@
 //     return %1
 //   }
 //
+// A number may say what it is in terms of the sizes: %n: int {2*s0}.
+//
 // Operands: %value, constants (1, 1.5, True, "text", None, device("cpu"), (1, 2), int[]{1, 2}, Dict(str, int){"a": 1},
 // @0 for a tensor), {expression} of sizes, [list of operands].
 #pragma once

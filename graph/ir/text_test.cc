@@ -22,10 +22,10 @@ TextNames names() {
   return names;
 }
 
-constexpr char kEverything[] = R"(graph sample(%x: Tensor<Float, cpu, [s0, 4], [4, 1]>, %n: int, %c: bool) {
+constexpr char kEverything[] = R"(graph sample(%x: Tensor<Float, cpu, [s0, 4], [4, 1]>, %n: int {3*s0 - 1}, %c: bool) {
   where s0 in [2, 128]
   where u in [0, *]
-  %0: int, %1: int = test::minmax([%n, {2*s0 + 1}, 7])
+  %0: int {max(1, u)}, %1: int = test::minmax([%n, {2*s0 + 1}, 7])
   %2: int = test::add(%0, -3)
   %3: (int, float, str) = tuple(%2, 0.5, "a\"b\\\x0a")
   %4: int, %5: float, %6: str = unpack(%3)
@@ -71,6 +71,7 @@ TEST(GraphText, ThereAndBack) {
   EXPECT_EQ(print(*graph), kEverything);
   EXPECT_EQ(graph->symbols().at("u"), (IntRange{0, INT64_MAX}));
   EXPECT_EQ(graph->block().input(0)->info()->sizes[0], IntExpr::symbol("s0"));
+  EXPECT_EQ(*graph->block().input(1)->expr(), 3 * IntExpr::symbol("s0") - 1);
   EXPECT_EQ(print(*graph->clone()), kEverything);
 }
 
