@@ -58,8 +58,21 @@ class ExportedProgram {
   std::map<std::string, at::Tensor> constants;
   /// Of (args, kwargs), and of the result.
   TreeSpec in_spec, out_spec;
-  /// The arguments that the program was traced with: (args, kwargs); None where it has none.
+  /// The arguments that the program was traced with: (args, kwargs). None where it has none, or where they hold objects
+  /// that this library has no value for.
   c10::IValue example_inputs;
+  /// Of the parameters of the Python function, or empty.
+  std::vector<std::string> argument_names;
+  /// Python conditions on the inputs, which PyTorch checks before it runs the program and this library does not:
+  /// "L['x'].size()[0] % 2 == 0".
+  std::vector<std::string> guards;
+  /// Symbols that stand for sizes which are no whole-number expressions of this library: "opaque0" is the text that
+  /// PyTorch has for it.
+  std::map<std::string, std::string> opaque_sizes;
+  /// The modules that the program was made of ("layers.0"), for torch.export.unflatten.
+  std::vector<std::string> modules;
+  /// Whether its nodes write to nothing: buffers and inputs are changed by outputs alone.
+  bool functional = false;
 
   /// The result for these arguments. Buffers and inputs that the program changes are changed. Throws ValueError for
   /// arguments of another shape than those it was traced with, or sizes out of the program's ranges; what an operator

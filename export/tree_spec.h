@@ -15,7 +15,9 @@ struct TreeSpec {
   Kind kind = Kind::kLeaf;
   std::vector<c10::IValue> keys;    ///< of a dict, in order
   std::vector<std::string> fields;  ///< of a named tuple
-  std::string name;                 ///< of a named tuple
+  /// Of a named tuple; of a tuple or dict, the type where it is not Python's own: "collections.OrderedDict",
+  /// "torch.Size".
+  std::string name;
   std::vector<TreeSpec> children;
 
   size_t leaves() const;

@@ -1,6 +1,7 @@
 #include "export/pt2/expr.h"
 
 #include <charconv>
+#include <utility>
 #include <vector>
 
 #include "c10/util/exception.h"
@@ -58,6 +59,19 @@ class Parser {
     at_ = static_cast<size_t>(end.ptr - text_.data());
     return v;
   }
+  // What stands in Float('0.5', precision=53) and Rational(1, 2).
+  void number() {
+    constexpr std::string_view kDigits = "0123456789+-.e', ", kPrecision = "precision=";
+    while (at_ < text_.size() && text_[at_] != ')') {
+      if (text_.substr(at_, kPrecision.size()) == kPrecision) {
+        at_ += kPrecision.size();
+      } else if (kDigits.find(text_[at_]) != std::string_view::npos) {
+        ++at_;
+      } else {
+        fail("a number");
+      }
+    }
+  }
   std::string quoted() {
     want('\'', "a name in quotes");
     const size_t begin = at_;
@@ -95,7 +109,8 @@ class Parser {
       return symbol;
     }
     if (name == "Float" || name == "Rational") {
-      while (at_ < text_.size() && text_[at_] != ')') ++at_;
+      quotient_.reset();
+      number();
       want(')', "')'");
       return std::nullopt;
     }
@@ -118,6 +133,7 @@ class Parser {
   }
 
   std::optional<IntExpr> applied(std::string_view name, bool whole, size_t count, const std::vector<IntExpr>& parts) {
+    const auto quotient = std::exchange(quotient_, std::nullopt);
     const auto takes = [&](size_t least, size_t most) {
       if (count < least || count > most) fail("another number of arguments before this");
     };
@@ -151,6 +167,17 @@ class Parser {
       if (!whole) return std::nullopt;
       return mod(floordiv(parts[0], parts[1]), parts[2]);
     }
+    if (name == "IntTrueDiv") {
+      takes(2, 2);
+      if (whole) quotient_.emplace(parts[0], parts[1]);
+      return std::nullopt;
+    }
+    // Of a quotient of whole numbers; sizes are not negative.
+    if (count == 1 && quotient.has_value()) {
+      const auto& [a, b] = *quotient;
+      if (name == "TruncToInt" || name == "FloorToInt") return floordiv(a, b);
+      if (name == "CeilToInt") return IntExpr(0) - floordiv(IntExpr(0) - a, b);
+    }
     if (name == "Identity") {
       takes(1, 1);
       return whole ? std::optional<IntExpr>(parts[0]) : std::nullopt;
@@ -164,8 +191,7 @@ class Parser {
       return e;
     }
     // Numbers that are not whole, and truth values.
-    for (const char* known : {"IntTrueDiv",
-                              "FloatTrueDiv",
+    for (const char* known : {"FloatTrueDiv",
                               "ToFloat",
                               "TruncToInt",
                               "FloorToInt",
@@ -176,6 +202,8 @@ class Parser {
                               "PowByNatural",
                               "FloatPow",
                               "Where",
+                              "Piecewise",
+                              "ExprCondPair",
                               "GreaterThan",
                               "LessThan",
                               "StrictGreaterThan",
@@ -200,6 +228,8 @@ class Parser {
 
   std::string_view text_;
   size_t at_ = 0;
+  // What was read last, where that is an IntTrueDiv.
+  std::optional<std::pair<IntExpr, IntExpr>> quotient_;
 };
 
 }  // namespace
@@ -214,6 +244,65 @@ std::optional<IntExpr> parse_sympy(std::string_view text, std::string* error) {
     *error = e.msg();
   }
   return std::nullopt;
+}
+
+namespace {
+
+bool is_numbered(std::string_view symbol, std::string_view prefix) {
+  return symbol.size() > prefix.size() && symbol.substr(0, prefix.size()) == prefix &&
+         symbol.find_first_not_of("0123456789", prefix.size()) == std::string_view::npos;
+}
+
+}  // namespace
+
+bool is_unbacked(std::string_view symbol) {
+  return is_numbered(symbol, "u");
+}
+bool is_float_symbol(std::string_view symbol) {
+  return is_numbered(symbol, "zuf");
+}
+
+std::string sympy_symbol(const std::string& name) {
+  const char* assumptions = is_float_symbol(name) ? ""
+                            : is_unbacked(name)   ? ", integer=True"
+                                                  : ", positive=True, integer=True";
+  return "Symbol('" + name + "'" + assumptions + ")";
+}
+
+std::string sympy_of(const IntExpr& e, const std::map<std::string, graph::IntRange>& ranges,
+                     const OpaqueSizes& opaque) {
+  const auto applied = [&](const char* function) {
+    std::string text = function;
+    text += '(';
+    for (const IntExpr& part : e.operands()) {
+      if (text.back() != '(') text += ", ";
+      text += sympy_of(part, ranges, opaque);
+    }
+    return text + ")";
+  };
+  switch (e.kind()) {
+    case IntExpr::Kind::kConstant:
+      return "Integer(" + std::to_string(e.value()) + ")";
+    case IntExpr::Kind::kSymbol: {
+      const auto found = opaque.find(e.name());
+      return found == opaque.end() ? sympy_symbol(e.name()) : found->second;
+    }
+    case IntExpr::Kind::kSum:
+      return applied("Add");
+    case IntExpr::Kind::kProduct:
+      return applied("Mul");
+    case IntExpr::Kind::kFloorDiv:
+      return applied("FloorDiv");
+    case IntExpr::Kind::kMod:
+      // PyTorch's Mod is for numbers that are not negative.
+      return applied(e.operands()[0].range(ranges).min >= 0 && e.operands()[1].range(ranges).min >= 0 ? "Mod"
+                                                                                                      : "PythonMod");
+    case IntExpr::Kind::kMin:
+      return applied("Min");
+    case IntExpr::Kind::kMax:
+      return applied("Max");
+  }
+  return "";
 }
 
 }  // namespace torch::pt2

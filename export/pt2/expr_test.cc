@@ -25,6 +25,13 @@ TEST(Sympy, WholeNumbers) {
   EXPECT_EQ(read("Max(Integer(1), Symbol('u0', integer=True))"), "max(1, u0)");
   EXPECT_EQ(read("ModularIndexing(Symbol('s0'), Integer(2), Integer(3))"), "(s0 // 2) % 3");
   EXPECT_EQ(read("Identity(Symbol('s0'))"), "s0");
+  EXPECT_EQ(read("TruncToInt(IntTrueDiv(Symbol('s0'), Integer(2)))"), "s0 // 2");
+  EXPECT_EQ(read("CeilToInt(IntTrueDiv(Symbol('s0'), Integer(2)))"), "-((-s0) // 2)");
+  EXPECT_EQ(read("TruncToInt(FloatPow(IntTrueDiv(Symbol('s0'), Integer(2)), Float('0.5', precision=53)))"), "?");
+  EXPECT_EQ(read("TruncToInt(Float('0.5', precision=53))"), "?");
+  EXPECT_EQ(
+      read("Piecewise(ExprCondPair(Integer(1), Equality(Symbol('u0'), Integer(1))), ExprCondPair(Integer(0), true))"),
+      "?");
 }
 
 TEST(Sympy, OtherNumbers) {

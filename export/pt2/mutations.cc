@@ -1,6 +1,8 @@
-// Programs that are changed at random are read or refused. KINDLING_PT2_MUTATIONS sets how many.
+// Programs that are changed at random are read or refused, and what is read is written or refused.
+// KINDLING_PT2_MUTATIONS sets how many.
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <random>
 
 #include "aten/core/tensor.h"
@@ -134,7 +136,7 @@ TEST(Pt2Mutations, AreReadOrRefused) {
   std::vector<json> programs;
   for (const Archive& archive : archives) programs.push_back(json::parse(archive.program));
   Mutator mutate(11);
-  int read = 0;
+  int read = 0, written = 0;
   for (int i = 0; i < count; ++i) {
     const size_t which = mutate() % archives.size();
     std::string text;
@@ -146,14 +148,26 @@ TEST(Pt2Mutations, AreReadOrRefused) {
       for (unsigned changes = 1 + mutate() % 3; changes > 0; --changes) mutate.change(program);
       text = program.dump(-1, ' ', false, json::error_handler_t::replace);
     }
+    std::optional<ExportedProgram> program;
     try {
-      load_exported(archives[which].with(text));
+      program.emplace(load_exported(archives[which].with(text)));
       ++read;
     } catch (const c10::Error&) {
     }
+    if (!program.has_value() || read % 4 != 0) continue;
+    // What can be written can be read.
+    StringSink sink;
+    try {
+      save_exported({{"model", &*program}}, sink);
+      ++written;
+    } catch (const c10::Error&) {
+      continue;
+    }
+    load_exported(std::make_shared<serialize::FileBytes>(std::move(sink.text), "written"));
   }
   EXPECT_GT(read, count / 50);
   EXPECT_LT(read, count);
+  EXPECT_GT(written, read / 8);
 }
 
 }  // namespace

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -11,9 +10,13 @@
 #include "c10/util/exception.h"
 #include "c10/value/dict.h"
 #include "c10/value/list.h"
+#include "export/pt2/document.h"
+#include "export/pt2/enums.h"
 #include "export/pt2/expr.h"
+#include "export/pt2/metadata.h"
 #include "export/pt2/pt2.h"
 #include "export/pt2/scalar_operators.h"
+#include "export/pt2/trees.h"
 #include "utils/pickle/file.h"
 #include "utils/pickle/zip.h"
 #include "utils/serialize/file_error.h"
@@ -31,193 +34,11 @@ using graph::Value;
 using nlohmann::json;
 using pickle::ZipReader;
 using pickle::ZipRecord;
+using pt2::Document;
+using pt2::kDeepestGraphs;
+using pt2::kMostDimensions;
 
 constexpr uint64_t kMostJson = uint64_t{1} << 30;
-constexpr int kDeepestGraphs = 32, kDeepestTrees = 200;
-constexpr size_t kMostDimensions = 64;
-
-// What dtypes, layouts and memory formats are as numbers in these files.
-std::optional<c10::ScalarType> dtype_of(int64_t number) {
-  using enum c10::ScalarType;
-  constexpr c10::ScalarType kFirst[] = {Byte,   Char,        Short,        Int,           Long, Half,    Float,
-                                        Double, ComplexHalf, ComplexFloat, ComplexDouble, Bool, BFloat16};
-  if (number >= 1 && number <= 13) return kFirst[number - 1];
-  switch (number) {
-    case 28:
-      return UInt16;
-    case 29:
-      return Float8_e4m3fn;
-    case 30:
-      return Float8_e5m2;
-    case 31:
-      return Float8_e4m3fnuz;
-    case 32:
-      return Float8_e5m2fnuz;
-    case 33:
-      return Float8_e8m0fnu;
-    case 34:
-      return UInt32;
-    case 35:
-      return UInt64;
-    default:
-      return std::nullopt;
-  }
-}
-std::optional<c10::Layout> layout_of(int64_t number) {
-  using enum c10::Layout;
-  switch (number) {
-    case 1:
-      return Sparse;
-    case 2:
-      return SparseCsr;
-    case 3:
-      return SparseCsc;
-    case 4:
-      return SparseBsr;
-    case 5:
-      return SparseBsc;
-    case 7:
-      return Strided;
-    default:
-      return std::nullopt;
-  }
-}
-std::optional<c10::MemoryFormat> memory_format_of(int64_t number) {
-  using enum c10::MemoryFormat;
-  switch (number) {
-    case 1:
-      return Contiguous;
-    case 2:
-      return ChannelsLast;
-    case 3:
-      return ChannelsLast3d;
-    case 4:
-      return Preserve;
-    default:
-      return std::nullopt;
-  }
-}
-
-// The parts of a document, with errors that say where.
-class Document {
- public:
-  Document(std::string file, std::string record) : file_(std::move(file)), record_(std::move(record)) {}
-
-  template <class... Parts>
-  [[noreturn]] void fail(const Parts&... parts) const {
-    serialize::throw_format_error(c10::str(file_, ": ", record_, ": ", parts...));
-  }
-  json parse(const std::string& text) const {
-    json j = json::parse(text, nullptr, /*allow_exceptions=*/false);
-    if (j.is_discarded()) fail("is not JSON");
-    return j;
-  }
-  const json& at(const json& j, const char* name) const {
-    if (!j.is_object()) fail("expected an object with '", name, "', but got ", j.type_name());
-    const auto found = j.find(name);
-    if (found == j.end()) fail("'", name, "' is missing");
-    return *found;
-  }
-  // Null where it is missing or null.
-  const json* find(const json& j, const char* name) const {
-    if (!j.is_object()) fail("expected an object, but got ", j.type_name());
-    const auto found = j.find(name);
-    return found == j.end() || found->is_null() ? nullptr : &*found;
-  }
-  const json& list(const json& j, const char* what) const {
-    if (!j.is_array()) fail("expected a list of ", what, ", but got ", j.type_name());
-    return j;
-  }
-  const json& object(const json& j, const char* what) const {
-    if (!j.is_object()) fail("expected ", what, " by name, but got ", j.type_name());
-    return j;
-  }
-  std::string text(const json& j, const char* what) const {
-    if (!j.is_string()) fail("expected ", what, ", but got ", j.type_name());
-    return j.get<std::string>();
-  }
-  int64_t whole(const json& j, const char* what) const {
-    if (!j.is_number_integer() || (j.is_number_unsigned() && j.get<uint64_t>() > INT64_MAX)) {
-      fail("expected ", what, ", a whole number, but got ", j.type_name());
-    }
-    return j.get<int64_t>();
-  }
-  bool truth(const json& j, const char* what) const {
-    if (!j.is_boolean()) fail("expected ", what, ", true or false, but got ", j.type_name());
-    return j.get<bool>();
-  }
-  double real(const json& j, const char* what) const {
-    if (j.is_number()) return j.get<double>();
-    const std::string name = text(j, what);
-    if (name == "Infinity") return INFINITY;
-    if (name == "-Infinity") return -INFINITY;
-    if (name != "NaN") fail("expected ", what, ", a number, but got '", name.substr(0, 40), "'");
-    return NAN;
-  }
-  // A union: the tag, and what it holds.
-  std::pair<std::string, const json*> chosen(const json& j, const char* what) const {
-    if (!j.is_object() || j.size() != 1)
-      fail("expected ", what, " with one tag, but got ", j.is_object() ? j.size() : 0);
-    return {j.begin().key(), &j.begin().value()};
-  }
-
- private:
-  std::string file_, record_;
-};
-
-// --- trees ---
-
-TreeSpec tree_of(const Document& doc, const json& j, const json* named, int depth) {
-  if (depth > kDeepestTrees) doc.fail("a tree of more than ", kDeepestTrees, " levels");
-  TreeSpec spec;
-  const json& type = doc.at(j, "type");
-  for (const json& child : doc.list(doc.at(j, "children_spec"), "children")) {
-    spec.children.push_back(tree_of(doc, child, named, depth + 1));
-  }
-  if (type.is_null()) {
-    if (!spec.children.empty()) doc.fail("a leaf with children");
-    return spec;
-  }
-  constexpr std::string_view kReturnTypes = "torch.return_types.";
-  const std::string name = doc.text(type, "a tree's type"), context = doc.text(doc.at(j, "context"), "a context");
-  if (name == "builtins.tuple" || name == "torch.Size") {
-    spec.kind = TreeSpec::Kind::kTuple;
-  } else if (name == "builtins.list") {
-    spec.kind = TreeSpec::Kind::kList;
-  } else if (name == "builtins.dict" || name == "collections.OrderedDict") {
-    spec.kind = TreeSpec::Kind::kDict;
-    const json keys = doc.parse(context);
-    for (const json& key : doc.list(keys, "keys")) {
-      if (key.is_string()) {
-        spec.keys.emplace_back(key.get<std::string>());
-      } else {
-        spec.keys.emplace_back(doc.whole(key, "a key"));
-      }
-    }
-    if (spec.keys.size() != spec.children.size())
-      doc.fail("a dict of ", spec.keys.size(), " keys and another number of values");
-  } else if (name.compare(0, kReturnTypes.size(), kReturnTypes) == 0) {
-    spec.kind = TreeSpec::Kind::kNamedTuple;
-    spec.name = name;
-  } else if (name == "collections.namedtuple") {
-    spec.kind = TreeSpec::Kind::kNamedTuple;
-    spec.name = context;
-    const json* fields = named == nullptr ? nullptr : doc.find(*named, context.c_str());
-    if (fields != nullptr) {
-      for (const json& field : doc.list(doc.at(*fields, "field_names"), "names")) {
-        spec.fields.push_back(doc.text(field, "a name"));
-      }
-    }
-  } else {
-    doc.fail("a tree of the unknown type '", name.substr(0, 100), "'");
-  }
-  return spec;
-}
-TreeSpec tree_of(const Document& doc, const std::string& text, const json* named) {
-  const json j = doc.parse(text);
-  if (!j.is_array() || j.size() != 2 || j[0] != 1) doc.fail("expected a tree of version 1");
-  return tree_of(doc, j[1], named, 0);
-}
 
 // --- graphs ---
 
@@ -225,26 +46,46 @@ using Names = std::map<std::string, Operand>;
 
 class GraphReader {
  public:
-  GraphReader(const Document& doc, std::set<std::string>& missing) : doc_(doc), missing_(missing) {}
+  // `opaque`: gets the sizes that are no expressions of this library; null where there may be none.
+  GraphReader(const Document& doc, std::set<std::string>& missing, std::map<std::string, std::string>* opaque)
+      : doc_(doc), missing_(missing), opaque_(opaque) {}
 
   std::optional<graph::IntExpr> size(const json& j) const {
     const auto [tag, held] = doc_.chosen(j, "a size");
     if (tag == "as_int") return doc_.whole(*held, "a size");
     if (tag != "as_expr") doc_.fail("a size of the unknown kind '", tag.substr(0, 40), "'");
     std::string error;
-    std::optional<graph::IntExpr> e = pt2::parse_sympy(doc_.text(doc_.at(*held, "expr_str"), "an expression"), &error);
+    std::optional<graph::IntExpr> e = expr(*held, &error);
     if (!error.empty()) doc_.fail("a size: ", error);
     return e;
   }
+  std::optional<graph::IntExpr> expr(const json& j, std::string* error) const {
+    const std::string text = doc_.text(doc_.at(j, "expr_str"), "an expression");
+    std::optional<graph::IntExpr> e = pt2::parse_sympy(text, error);
+    if (e.has_value() || !error->empty() || opaque_ == nullptr) return e;
+    std::string& symbol = opaque_symbols_[text];
+    if (symbol.empty()) {
+      symbol = "opaque" + std::to_string(opaque_->size());
+      opaque_->emplace(symbol, text);
+    }
+    return graph::IntExpr::symbol(symbol);
+  }
+  // Of a number that a node makes, which is what the node says: null for what is no whole number of this library.
+  std::optional<graph::IntExpr> hinted(const json& j) const {
+    const auto [tag, held] = doc_.chosen(j, "a number");
+    if (tag == "as_int") return doc_.whole(*held, "a number");
+    std::string error;
+    return expr(*held, &error);
+  }
   c10::ScalarType dtype(const json& j) const {
     const int64_t number = doc_.whole(j, "a dtype");
-    const std::optional<c10::ScalarType> type = dtype_of(number);
+    const std::optional<c10::ScalarType> type = pt2::dtype_of(number);
     if (!type.has_value()) doc_.fail("a dtype with the unknown number ", number);
     return *type;
   }
   c10::Layout layout(const json& j) const {
     const int64_t number = doc_.whole(j, "a layout");
-    const std::optional<c10::Layout> known = layout_of(number);
+    const std::optional<c10::Layout> known = pt2::layout_of(number);
     if (!known.has_value()) doc_.fail("a layout with the unknown number ", number);
     return *known;
   }
@@ -257,7 +98,7 @@ class GraphReader {
       doc_.fail("a device: ", error.msg());
     }
   }
-  // Null where a size is no whole number of this library.
+  // Null where a size is not known.
   std::optional<TensorInfo> tensor_info(const json& j) const {
     TensorInfo info;
     info.dtype = dtype(doc_.at(j, "dtype"));
@@ -288,8 +129,7 @@ class GraphReader {
   // The block's nodes and outputs. `names` has what is visible; those of the block come to it.
   void read(const json& j, Block& block, Names names, int depth) {
     if (depth > kDeepestGraphs) doc_.fail("more than ", kDeepestGraphs, " graphs in each other");
-    const json* tensors = doc_.find(j, "tensor_values");
-    for (const json& node : doc_.list(doc_.at(j, "nodes"), "nodes")) read_node(node, block, names, tensors, depth);
+    for (const json& node : doc_.list(doc_.at(j, "nodes"), "nodes")) read_node(node, block, names, j, depth);
     std::vector<Operand> outputs;
     for (const json& output : doc_.list(doc_.at(j, "outputs"), "outputs")) {
       for (Operand& one : listed(output, names)) outputs.push_back(std::move(one));
@@ -317,9 +157,18 @@ class GraphReader {
     if (tag == "as_sym_float") return symbol(c10::FloatType::get());
     return std::nullopt;
   }
-  void set_info(Value* value, const std::string& name, const json* tensors) const {
-    const json* info = tensors == nullptr ? nullptr : doc_.find(*tensors, name.c_str());
-    if (info != nullptr) value->set_info(tensor_info(*info));
+  // What the graph `in` says of a value.
+  void set_info(Value* value, const std::string& name, const json* in) const {
+    if (in == nullptr) return;
+    const auto said = [&](const char* table) -> const json* {
+      const json* all = doc_.find(*in, table);
+      return all == nullptr ? nullptr : doc_.find(*all, name.c_str());
+    };
+    if (value->type()->kind() == c10::TypeKind::TensorType) {
+      if (const json* info = said("tensor_values")) value->set_info(tensor_info(*info));
+    } else if (value->type()->kind() == c10::TypeKind::IntType) {
+      if (const json* number = said("sym_int_values")) value->set_expr(hinted(*number));
+    }
   }
 
   IValue constant(const std::string& tag, const json& held, const c10::TypePtr& wanted) const {
@@ -339,7 +188,7 @@ class GraphReader {
     if (tag == "as_scalar_type") return static_cast<int64_t>(dtype(held));
     if (tag == "as_layout") return static_cast<int64_t>(layout(held));
     if (tag == "as_memory_format") {
-      const std::optional<c10::MemoryFormat> format = memory_format_of(doc_.whole(held, "a memory format"));
+      const std::optional<c10::MemoryFormat> format = pt2::memory_format_of(doc_.whole(held, "a memory format"));
       if (!format.has_value()) doc_.fail("an unknown memory format");
       return static_cast<int64_t>(*format);
     }
@@ -442,7 +291,7 @@ class GraphReader {
   }
 
   // The results of a node by the names that the file gives them.
-  void name_results(const json& outputs, Node* node, Block& block, Names& names, const json* tensors) {
+  void name_results(const json& outputs, Node* node, Block& block, Names& names, const json* in) {
     size_t i = 0;
     for (const json& output : doc_.list(outputs, "outputs")) {
       if (i >= node->result_count()) doc_.fail("a node with more outputs than it has results");
@@ -461,7 +310,7 @@ class GraphReader {
           }
           const std::string name = doc_.text(doc_.at(*part, "name"), "a name");
           define(names, name, value);
-          set_info(value, name, tensors);
+          set_info(value, name, in);
         }
         continue;
       }
@@ -469,15 +318,25 @@ class GraphReader {
       if (!name.has_value()) doc_.fail("an output of the unknown kind '", tag.substr(0, 40), "'");
       result->set_type(name->second);
       define(names, name->first, result);
-      if (tag == "as_tensor") set_info(result, name->first, tensors);
+      set_info(result, name->first, in);
     }
   }
 
-  void read_node(const json& j, Block& block, Names& names, const json* tensors, int depth) {
+  // Notes of the exporter.
+  void annotate(const json& j, Node* node) const {
+    const json* metadata = doc_.find(j, "metadata");
+    if (metadata == nullptr || metadata->empty()) return;
+    std::map<std::string, std::string> notes;
+    for (const auto& [name, note] : doc_.object(*metadata, "notes").items())
+      notes.emplace(name, doc_.text(note, "a note"));
+    node->set_source(std::make_shared<pt2::NodeMetadata>(std::move(notes)));
+  }
+
+  void read_node(const json& j, Block& block, Names& names, const json& in, int depth) {
     const std::string target = doc_.text(doc_.at(j, "target"), "a target");
     constexpr std::string_view kHigher = "torch.ops.higher_order.", kOps = "torch.ops.";
     if (target.compare(0, kHigher.size(), kHigher) == 0) {
-      return read_higher(target.substr(kHigher.size()), j, block, names, tensors, depth);
+      return read_higher(target.substr(kHigher.size()), j, block, names, in, depth);
     }
     std::optional<graph::Callable> callable;
     if (target.compare(0, kOps.size(), kOps) == 0) {
@@ -505,7 +364,8 @@ class GraphReader {
     for (const json& input : doc_.list(doc_.at(j, "inputs"), "inputs")) {
       const std::string name = doc_.text(doc_.at(input, "name"), "an argument's name");
       size_t i = position++;
-      if (!name.empty()) {
+      // Python's operators have no names for their arguments.
+      if (!name.empty() && callable->handle() != nullptr) {
         const std::optional<int> found = callable->schema().argument_index(name);
         if (!found.has_value()) doc_.fail(target, " has no argument '", name.substr(0, 100), "'");
         i = static_cast<size_t>(*found);
@@ -527,7 +387,8 @@ class GraphReader {
       }
     }
     Node* const node = block.append(block.graph().call(*callable, std::move(operands)));
-    name_results(doc_.at(j, "outputs"), node, block, names, tensors);
+    annotate(j, node);
+    name_results(doc_.at(j, "outputs"), node, block, names, &in);
   }
   // Of an operator that is not there: its results get names, so that the others can be looked for.
   void skip_node(const json& j, Block& block, Names& names) {
@@ -570,11 +431,12 @@ class GraphReader {
       const auto name = named(input);
       Value* value = block.add_input(name->second);
       define(names, name->first, value);
+      set_info(value, name->first, sub.graph);
     }
     read(*sub.graph, block, std::move(names), depth + 1);
   }
 
-  void read_higher(const std::string& name, const json& j, Block& block, Names& names, const json* tensors, int depth) {
+  void read_higher(const std::string& name, const json& j, Block& block, Names& names, const json& in, int depth) {
     const json& inputs = doc_.list(doc_.at(j, "inputs"), "inputs");
     const auto argument = [&](size_t i) -> const json& {
       if (i >= inputs.size()) doc_.fail(name, " lacks argument ", i);
@@ -595,19 +457,21 @@ class GraphReader {
           if (!named_result.has_value()) doc_.fail("an output of the unknown kind '", tag.substr(0, 40), "'");
           Value* result = node->add_result(named_result->second);
           define(names, named_result->first, result);
-          if (tag == "as_tensor") set_info(result, named_result->first, tensors);
+          set_info(result, named_result->first, &in);
           continue;
         }
         for (const json& one : doc_.list(*held, "tensors")) {
           const std::string result_name = doc_.text(doc_.at(one, "name"), "a name");
           Value* result = node->add_result(c10::TensorType::get());
           define(names, result_name, result);
-          set_info(result, result_name, tensors);
+          set_info(result, result_name, &in);
         }
       }
     };
     const auto make = [&](Node::Kind kind, std::vector<Operand> operands) {
-      return block.append(block.graph().make(kind, std::move(operands)));
+      Node* node = block.append(block.graph().make(kind, std::move(operands)));
+      annotate(j, node);
+      return node;
     };
     if (name == "cond") {
       Node* node = make(Node::Kind::kIf, {operand(argument(0), names, nullptr)});
@@ -648,6 +512,8 @@ class GraphReader {
 
   const Document& doc_;
   std::set<std::string>& missing_;
+  std::map<std::string, std::string>* opaque_;
+  mutable std::map<std::string, std::string> opaque_symbols_;  // by text
 };
 
 // --- programs ---
@@ -703,9 +569,11 @@ class ProgramReader {
     if (old_layout()) {
       load_tensors("serialized_state_dict.pt", out.state_dict);
       load_tensors("serialized_constants.pt", out.constants);
+      out.example_inputs = examples("serialized_example_inputs.pt");
     } else {
       load_weights("data/weights/", name + "_weights_config.json", out.state_dict);
       load_weights("data/constants/", name + "_constants_config.json", out.constants);
+      out.example_inputs = examples("data/sample_inputs/" + name + ".pt");
     }
     read_graph(doc, program, out);
     return out;
@@ -740,11 +608,23 @@ class ProgramReader {
     }
   }
 
+  // None for what is not there or holds objects of Python: a program runs without.
+  IValue examples(const std::string& name) const {
+    const ZipRecord* record = zip_.find(name);
+    if (record == nullptr || record->size == 0) return {};
+    try {
+      return pickle::load(
+          std::make_shared<serialize::FileBytes>(zip_.read(*record, record->size), file() + ": " + name));
+    } catch (const c10::Error&) {
+      return {};
+    }
+  }
+
   void load_weights(const std::string& folder, const std::string& config, std::map<std::string, at::Tensor>& into) {
     const Document doc(file(), folder + config);
     const json all = doc.parse(text(folder + config));
     std::set<std::string> missing;
-    const GraphReader reader(doc, missing);
+    const GraphReader reader(doc, missing, nullptr);
     std::map<std::string, c10::Storage> storages;
     for (const auto& [name, payload] : doc.object(doc.at(all, "config"), "tensors").items()) {
       const std::string path = doc.text(doc.at(payload, "path_name"), "a record's name");
@@ -822,7 +702,7 @@ class ProgramReader {
     const json& module = doc.at(program, "graph_module");
     const json &body = doc.at(module, "graph"), &signature = doc.at(module, "signature");
     std::set<std::string> missing;
-    GraphReader reader(doc, missing);
+    GraphReader reader(doc, missing, &out.opaque_sizes);
     Block& block = out.graph->block();
 
     if (const json* ranges = doc.find(program, "range_constraints")) {
@@ -833,7 +713,6 @@ class ProgramReader {
       }
     }
     Names names;
-    const json* tensors = doc.find(body, "tensor_values");
     const json &inputs = doc.list(doc.at(body, "inputs"), "inputs"),
                &input_specs = doc.list(doc.at(signature, "input_specs"), "input specs");
     if (inputs.size() != input_specs.size()) {
@@ -844,9 +723,11 @@ class ProgramReader {
       Value* value = block.add_input(name.has_value() ? name->second : c10::TypePtr(c10::AnyType::get()));
       if (name.has_value()) {
         reader.define(names, name->first, value);
-        reader.set_info(value, name->first, tensors);
+        reader.set_info(value, name->first, &body);
       }
-      out.signature.inputs.push_back(input_spec(doc, reader, input_specs[i], out));
+      std::string own;
+      out.signature.inputs.push_back(input_spec(doc, reader, input_specs[i], out, own));
+      if (!name.has_value()) value->set_name(own);
     }
     reader.read(body, block, std::move(names), 0);
     for (const json& spec : doc.list(doc.at(signature, "output_specs"), "output specs")) {
@@ -855,7 +736,10 @@ class ProgramReader {
     if (out.signature.outputs.size() != block.outputs().size()) {
       doc.fail(block.outputs().size(), " outputs, but ", out.signature.outputs.size(), " of them in the signature");
     }
-    read_trees(doc, module, out);
+    read_calls(doc, module, out);
+    out.guards = texts(doc, program, "guards_code");
+    const std::vector<std::string> verifiers = texts(doc, program, "verifiers");
+    out.functional = std::find(verifiers.begin(), verifiers.end(), "ATEN") != verifiers.end();
     TORCH_CHECK_NOT_IMPLEMENTED(missing.empty(), file(), ": ", missing_text(missing));
     try {
       verify(*out.graph);
@@ -869,8 +753,9 @@ class ProgramReader {
     return text;
   }
 
-  static InputSpec input_spec(const Document& doc, const GraphReader& reader, const json& j,
-                              const ExportedProgram& out) {
+  // `name`: of a constant.
+  static InputSpec input_spec(const Document& doc, const GraphReader& reader, const json& j, const ExportedProgram& out,
+                              std::string& name) {
     const auto [tag, held] = doc.chosen(j, "an input spec");
     InputSpec spec;
     const auto stored = [&](InputSpec::Kind kind, const char* field) {
@@ -895,6 +780,7 @@ class ProgramReader {
     } else if (tag == "tensor_constant") {
       stored(InputSpec::Kind::kConstantTensor, "tensor_constant_name");
     } else if (tag == "constant_input") {
+      name = doc.text(doc.at(*held, "name"), "a name");
       const auto [kind, content] = doc.chosen(doc.at(*held, "value"), "a constant");
       spec.kind = InputSpec::Kind::kConstant;
       spec.value = reader.constant(kind, *content, nullptr);
@@ -940,16 +826,29 @@ class ProgramReader {
     doc.fail("an output of the unknown kind '", tag.substr(0, 40), "'");
   }
 
-  static void read_trees(const Document& doc, const json& module, ExportedProgram& out) {
-    const json* named = doc.find(module, "treespec_namedtuple_fields");
-    for (const json& entry : doc.list(doc.at(module, "module_call_graph"), "calls")) {
-      if (doc.text(doc.at(entry, "fqn"), "a name") != "") continue;
-      const json& call = doc.at(entry, "signature");
-      out.in_spec = tree_of(doc, doc.text(doc.at(call, "in_spec"), "a tree"), named);
-      out.out_spec = tree_of(doc, doc.text(doc.at(call, "out_spec"), "a tree"), named);
-      return;
+  static std::vector<std::string> texts(const Document& doc, const json& j, const char* name) {
+    std::vector<std::string> all;
+    if (const json* list = doc.find(j, name)) {
+      for (const json& one : doc.list(*list, name)) all.push_back(doc.text(one, name));
     }
-    doc.fail("no call of the whole program");
+    return all;
+  }
+  static void read_calls(const Document& doc, const json& module, ExportedProgram& out) {
+    const json* named = doc.find(module, "treespec_namedtuple_fields");
+    bool whole = false;
+    for (const json& entry : doc.list(doc.at(module, "module_call_graph"), "calls")) {
+      const std::string name = doc.text(doc.at(entry, "fqn"), "a name");
+      if (!name.empty() || whole) {
+        out.modules.push_back(name);
+        continue;
+      }
+      const json& call = doc.at(entry, "signature");
+      out.in_spec = pt2::tree_of(doc, doc.text(doc.at(call, "in_spec"), "a tree"), named);
+      out.out_spec = pt2::tree_of(doc, doc.text(doc.at(call, "out_spec"), "a tree"), named);
+      out.argument_names = texts(doc, call, "forward_arg_names");
+      whole = true;
+    }
+    if (!whole) doc.fail("no call of the whole program");
   }
 
   ZipReader zip_;

@@ -205,24 +205,38 @@ void root(Stack& s) {
 
 struct Entry {
   const char* target;
-  int arguments;
+  const char* arguments;
   graph::Callable::Function function;
 };
 constexpr Entry kEntries[] = {
-    {"_operator.add", 2, add},       {"_operator.sub", 2, sub},
-    {"_operator.mul", 2, mul},       {"_operator.floordiv", 2, floordiv},
-    {"_operator.mod", 2, mod},       {"_operator.truediv", 2, truediv},
-    {"_operator.pow", 2, pow},       {"_operator.neg", 1, neg},
-    {"_operator.pos", 1, pos},       {"_operator.eq", 2, eq},
-    {"_operator.ne", 2, ne},         {"_operator.lt", 2, lt},
-    {"_operator.le", 2, le},         {"_operator.gt", 2, gt},
-    {"_operator.ge", 2, ge},         {"_operator.and_", 2, and_},
-    {"_operator.or_", 2, or_},       {"_operator.lshift", 2, lshift},
-    {"_operator.rshift", 2, rshift}, {"math.trunc", 1, to_int},
-    {"torch.sym_int", 1, to_int},    {"torch.sym_float", 1, to_float},
-    {"torch.sym_not", 1, negated},   {"torch.sym_ite", 3, either},
-    {"torch.sym_max", 2, largest},   {"torch.sym_min", 2, smallest},
-    {"torch.sym_sqrt", 1, root},     {"torch._sym_sqrt", 1, root},
+    {"_operator.add", "Any a, Any b", add},
+    {"_operator.sub", "Any a, Any b", sub},
+    {"_operator.mul", "Any a, Any b", mul},
+    {"_operator.floordiv", "Any a, Any b", floordiv},
+    {"_operator.mod", "Any a, Any b", mod},
+    {"_operator.truediv", "Any a, Any b", truediv},
+    {"_operator.pow", "Any a, Any b", pow},
+    {"_operator.neg", "Any a", neg},
+    {"_operator.pos", "Any a", pos},
+    {"_operator.eq", "Any a, Any b", eq},
+    {"_operator.ne", "Any a, Any b", ne},
+    {"_operator.lt", "Any a, Any b", lt},
+    {"_operator.le", "Any a, Any b", le},
+    {"_operator.gt", "Any a, Any b", gt},
+    {"_operator.ge", "Any a, Any b", ge},
+    {"_operator.and_", "Any a, Any b", and_},
+    {"_operator.or_", "Any a, Any b", or_},
+    {"_operator.lshift", "Any a, Any b", lshift},
+    {"_operator.rshift", "Any a, Any b", rshift},
+    {"math.trunc", "Any x", to_int},
+    {"torch.sym_int", "Any a", to_int},
+    {"torch.sym_float", "Any a", to_float},
+    {"torch.sym_not", "Any a", negated},
+    {"torch.sym_ite", "Any b, Any t, Any f", either},
+    {"torch.sym_max", "Any a, Any b", largest},
+    {"torch.sym_min", "Any a, Any b", smallest},
+    {"torch.sym_sqrt", "Any a", root},
+    {"torch._sym_sqrt", "Any a", root},
 };
 
 }  // namespace
@@ -230,12 +244,11 @@ constexpr Entry kEntries[] = {
 std::optional<graph::Callable> scalar_operator(std::string_view target) {
   static const std::map<std::string_view, std::pair<c10::FunctionSchema, graph::Callable::Function>>& all = *[] {
     auto* made = new std::map<std::string_view, std::pair<c10::FunctionSchema, graph::Callable::Function>>;
-    constexpr const char* kArguments[] = {"", "Any a", "Any a, Any b", "Any a, Any b, Any c"};
     for (const Entry& e : kEntries) {
       const std::string name(e.target);
       const size_t dot = name.rfind('.');
       made->emplace(e.target, std::pair(c10::parse_schema(name.substr(0, dot) + "::" + name.substr(dot + 1) + "(" +
-                                                          kArguments[e.arguments] + ") -> Any"),
+                                                          e.arguments + ") -> Any"),
                                         e.function));
     }
     return made;
