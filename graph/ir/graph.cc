@@ -18,16 +18,17 @@ void Value::set_info(std::optional<TensorInfo> info) {
 void Value::set_expr(std::optional<IntExpr> expr) {
   expr_ = expr.has_value() ? std::make_unique<IntExpr>(std::move(*expr)) : nullptr;
 }
-void Value::replace_all_uses_with(Value* other) {
-  if (other == this) return;
+void Value::replace_all_uses_with(const Operand& other) {
+  if (other.is_value() && other.value() == this) return;
+  other.for_values([&](const Value* v) { TORCH_CHECK(v != this, "a value cannot be replaced by a list of itself"); });
   while (!uses_.empty()) {
     const Use use = uses_.back();
     use.node->set_operand(use.operand, use.node->operand(use.operand).with(this, other));
   }
 }
 
-Operand Operand::with(const Value* from, Value* to) const {
-  if (is_value()) return value() == from ? Operand(to) : *this;
+Operand Operand::with(const Value* from, const Operand& to) const {
+  if (is_value()) return value() == from ? to : *this;
   if (!is_list()) return *this;
   std::vector<Operand> parts;
   for (const Operand& part : list()) parts.push_back(part.with(from, to));

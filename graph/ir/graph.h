@@ -39,6 +39,7 @@ namespace torch::graph {
 class Block;
 class Graph;
 class Node;
+class Operand;
 class Value;
 
 /// Where a value is read: one of a node's operands, perhaps inside a list.
@@ -83,7 +84,8 @@ class Value {
   const IntExpr* expr() const { return expr_.get(); }
   void set_expr(std::optional<IntExpr> expr);
   c10::ArrayRef<Use> uses() const { return uses_; }
-  void replace_all_uses_with(Value* other);
+  /// By another value, a constant or an expression. Throws for a list that holds this value itself.
+  void replace_all_uses_with(const Operand& other);
 
  private:
   friend class Block;
@@ -126,7 +128,7 @@ class Operand {
     }
   }
   /// The same with `from` replaced by `to`.
-  Operand with(const Value* from, Value* to) const;
+  Operand with(const Value* from, const Operand& to) const;
 
  private:
   std::variant<Value*, c10::IValue, IntExpr, std::vector<Operand>> content_;

@@ -43,6 +43,18 @@ TEST(Graph, KnowsWhereValuesAreUsed) {
   verify(s.graph);
 }
 
+TEST(Graph, ValuesBecomeConstants) {
+  Sample s;
+  s.a->replace_all_uses_with(Operand(c10::IValue(3)));
+  EXPECT_EQ(s.sum->operand(0).constant().toInt(), 3);
+  s.sum->result()->replace_all_uses_with(Operand(IntExpr(4)));
+  verify(s.graph);
+  EXPECT_FALSE(s.sum->has_uses());
+  EXPECT_EQ(message_of([&] { s.b->replace_all_uses_with(std::vector<Operand>{Operand(s.b)}); }),
+            "a value cannot be replaced by a list of itself");
+  verify(s.graph);
+}
+
 TEST(Graph, NodesWithUsesStay) {
   Sample s;
   EXPECT_EQ(message_of([&] { s.sum->erase(); }), "a node whose results are used cannot be erased");

@@ -1,0 +1,20 @@
+// What graphs say of tensors, and tensors.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "aten/core/tensor.h"
+#include "graph/ir/graph.h"
+
+namespace torch::graph {
+
+/// What is known of a tensor that exists. Of a nested one neither sizes nor strides.
+TensorInfo info_of(const at::Tensor& tensor);
+
+/// A tensor of the info's sizes and strides on meta, where the symbols have those values. Throws ValueError for a
+/// layout that is not strided, and what IntExpr::evaluate throws.
+at::Tensor meta_tensor(const TensorInfo& info, const std::map<std::string, int64_t>& symbols);
+
+}  // namespace torch::graph
