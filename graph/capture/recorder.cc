@@ -1,0 +1,159 @@
+#include "graph/capture/recorder.h"
+
+#include <utility>
+
+#include "c10/util/exception.h"
+#include "c10/value/list.h"
+#include "c10/value/object.h"
+
+namespace torch::graph {
+namespace {
+
+using c10::DispatchKey;
+using c10::DispatchKeySet;
+using c10::IValue;
+using Kind = Node::Kind;
+
+thread_local Recorder* t_recorder = nullptr;
+
+constexpr int kDeepest = 100;  // expansions in each other
+
+void handle_call(void*, const c10::OperatorHandle& op, DispatchKeySet keys, c10::Stack* stack) {
+  if (t_recorder != nullptr) return t_recorder->handle(op, keys, *stack);
+  const c10::ExcludeDispatchKeyGuard below{DispatchKeySet(DispatchKey::Tracer)};
+  op.redispatchBoxed(keys.remove(DispatchKey::Tracer), stack);
+}
+constexpr c10::BoxedKernel kHandler{&handle_call, nullptr};
+
+const void* storage_of(const at::Tensor& tensor) {
+  return tensor.has_storage() ? tensor.storage().unsafeGetStorageImpl() : nullptr;
+}
+
+// Two tensors that show the same elements of the same memory.
+bool shows_the_same(const at::Tensor& a, const at::Tensor& b) {
+  return a.scalar_type() == b.scalar_type() && a.storage_offset() == b.storage_offset() && a.sizes() == b.sizes() &&
+         a.strides() == b.strides();
+}
+
+}  // namespace
+
+Node* Recorder::insert(std::unique_ptr<Node> node) {
+  node->move_before(place_);
+  return node.release();
+}
+
+void Recorder::bind(const at::Tensor& tensor, Operand operand) {
+  const c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
+  const bool fresh = known_.insert_or_assign(impl, Known{tensor, std::move(operand)}).second;
+  if (const void* storage = storage_of(tensor); fresh && storage != nullptr) by_storage_[storage].push_back(impl);
+}
+
+std::vector<std::pair<at::Tensor, Operand>> Recorder::results() const {
+  std::vector<std::pair<at::Tensor, Operand>> all;
+  for (const auto& [impl, known] : known_) {
+    if (known.operand.is_value() && known.operand.value()->node() != nullptr)
+      all.emplace_back(known.tensor, known.operand);
+  }
+  return all;
+}
+
+const Operand* Recorder::known(const at::Tensor& tensor) const {
+  const auto found = known_.find(tensor.unsafeGetTensorImpl());
+  if (found != known_.end()) return &found->second.operand;
+  // A handle that no operator made, such as data(), of memory that one did.
+  const auto same_memory = by_storage_.find(storage_of(tensor));
+  if (same_memory == by_storage_.end()) return nullptr;
+  for (auto impl = same_memory->second.rbegin(); impl != same_memory->second.rend(); ++impl) {
+    const Known& one = known_.at(*impl);
+    if (shows_the_same(one.tensor, tensor)) return &one.operand;
+  }
+  TORCH_CHECK_VALUE(false, "a tensor of sizes ", tensor.sizes(),
+                    " shares memory with one of the program, but no operator that could be recorded made it");
+}
+
+Operand Recorder::operand(const IValue& value, const c10::TypePtr& wanted) {
+  if (value.isTensor()) {
+    const at::Tensor tensor = value.toTensor();
+    if (const Operand* found = known(tensor)) return *found;
+    TORCH_CHECK_VALUE(options_.unknown != nullptr, "a tensor of sizes ", tensor.sizes(), " that comes from nowhere");
+    Operand made = options_.unknown(tensor);
+    bind(tensor, made);
+    return made;
+  }
+  if (value.isList()) {
+    std::vector<Operand> parts;
+    bool constant = true;
+    for (const IValue& part : value.toListRef()) {
+      parts.push_back(operand(part));
+      constant = constant && parts.back().is_constant();
+    }
+    return constant ? Operand(value) : Operand(std::move(parts));
+  }
+  if (value.isTuple()) {
+    std::vector<Operand> parts;
+    bool constant = true;
+    for (const IValue& part : value.toTupleRef().elements()) {
+      parts.push_back(operand(part));
+      constant = constant && parts.back().is_constant();
+    }
+    if (constant) return Operand(value);
+    Node* const tuple = insert(place_->graph().make(Kind::kTuple, std::move(parts)));
+    return tuple->add_result(value.type());
+  }
+  if (value.isDevice() && options_.device.has_value() && value.toDevice().type() == c10::DeviceType::Meta) {
+    return Operand(IValue(*options_.device));
+  }
+  return Operand(value);
+}
+
+void Recorder::bind_result(const IValue& value, Value* result) {
+  if (value.isTensor()) return bind(value.toTensor(), result);
+  if (!value.isList() || value.toListRef().empty() || !value.toListRef()[0].isTensor()) return;
+  Node* const parts = insert(place_->graph().make(Kind::kUnpack, {Operand(result)}));
+  for (const IValue& part : value.toListRef()) bind_result(part, parts->add_result(c10::TensorType::get()));
+}
+
+void Recorder::handle(const c10::OperatorHandle& op, DispatchKeySet keys, c10::Stack& stack) {
+  try {
+    op.fill_defaults(stack);
+    if (options_.expand) {
+      TORCH_CHECK(depth_ < kDeepest, "an operator that is made of itself");
+      ++depth_;
+      bool expanded = false;
+      try {
+        expanded = options_.expand(op, keys, stack);
+      } catch (...) {
+        --depth_;
+        throw;
+      }
+      --depth_;
+      if (expanded) return;
+    }
+    const std::vector<c10::Argument>& arguments = op.schema().arguments();
+    std::vector<Operand> operands;
+    for (size_t i = 0; i < stack.size(); ++i) operands.push_back(operand(stack[i], arguments.at(i).type()));
+    if (options_.before) options_.before(op, stack);
+    {
+      const c10::ExcludeDispatchKeyGuard below{DispatchKeySet(DispatchKey::Tracer)};
+      op.redispatchBoxed(keys.remove(DispatchKey::Tracer), &stack);
+    }
+    Node* const node = insert(place_->graph().call(Callable(op), std::move(operands)));
+    for (size_t i = 0; i < stack.size(); ++i) bind_result(stack[i], node->result(i));
+  } catch (c10::Error& error) {
+    error.add_context("while " + toString(op.operator_name()) + " was recorded");
+    throw;
+  }
+}
+
+Recording::Recording(Recorder& recorder) {
+  TORCH_CHECK(t_recorder == nullptr, "a program is being recorded in this thread already");
+  c10::detail::set_fallback(DispatchKey::Tracer, &kHandler);
+  t_recorder = &recorder;
+  on_.emplace(DispatchKeySet(DispatchKey::Tracer));
+}
+Recording::~Recording() {
+  on_.reset();
+  t_recorder = nullptr;
+}
+
+}  // namespace torch::graph
