@@ -1,5 +1,6 @@
 #include "graph/capture/recorder.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "c10/util/exception.h"
@@ -27,6 +28,12 @@ constexpr c10::BoxedKernel kHandler{&handle_call, nullptr};
 
 const void* storage_of(const at::Tensor& tensor) {
   return tensor.has_storage() ? tensor.storage().unsafeGetStorageImpl() : nullptr;
+}
+
+bool holds_tensors(const IValue& value) {
+  if (!value.isList() && !value.isTuple()) return value.isTensor();
+  const auto parts = value.isList() ? value.toListRef() : value.toTupleRef().elementsArrayRef();
+  return std::any_of(parts.begin(), parts.end(), holds_tensors);
 }
 
 // Two tensors that show the same elements of the same memory.
@@ -57,53 +64,63 @@ std::vector<std::pair<at::Tensor, Operand>> Recorder::results() const {
   return all;
 }
 
-const Operand* Recorder::known(const at::Tensor& tensor) const {
+std::optional<Operand> Recorder::known(const at::Tensor& tensor) {
   const auto found = known_.find(tensor.unsafeGetTensorImpl());
-  if (found != known_.end()) return &found->second.operand;
+  if (found != known_.end()) return found->second.operand;
   // A handle that no operator made, such as data(), of memory that one did.
   const auto same_memory = by_storage_.find(storage_of(tensor));
-  if (same_memory == by_storage_.end()) return nullptr;
+  if (same_memory == by_storage_.end()) return std::nullopt;
   for (auto impl = same_memory->second.rbegin(); impl != same_memory->second.rend(); ++impl) {
     const Known& one = known_.at(*impl);
-    if (shows_the_same(one.tensor, tensor)) return &one.operand;
+    if (shows_the_same(one.tensor, tensor)) return one.operand;
   }
-  TORCH_CHECK_VALUE(false, "a tensor of sizes ", tensor.sizes(),
-                    " shares memory with one of the program, but no operator that could be recorded made it");
+  for (const c10::TensorImpl* impl : same_memory->second) {
+    // Memory from outside: another constant.
+    if (known_.at(impl).operand.is_constant()) return std::nullopt;
+  }
+  const Known& base = known_.at(same_memory->second.back());
+  TORCH_CHECK_VALUE(base.tensor.scalar_type() == tensor.scalar_type(), "a tensor of dtype ", tensor.scalar_type(),
+                    " shares memory with one of dtype ", base.tensor.scalar_type(),
+                    ", but no operator that could be recorded made it");
+  static const Callable as_strided(c10::Dispatcher::singleton().findSchemaOrThrow("aten::as_strided", ""));
+  const Node* view = insert(place_->graph().call(
+      as_strided, {base.operand, IValue(tensor.sizes()), IValue(tensor.strides()), IValue(tensor.storage_offset())}));
+  bind(tensor, view->result());
+  return Operand(view->result());
 }
 
-Operand Recorder::operand(const IValue& value, const c10::TypePtr& wanted) {
+Operand Recorder::operand(const IValue& value) {
   if (value.isTensor()) {
     const at::Tensor tensor = value.toTensor();
-    if (const Operand* found = known(tensor)) return *found;
+    if (const std::optional<Operand> found = known(tensor)) return *found;
     TORCH_CHECK_VALUE(options_.unknown != nullptr, "a tensor of sizes ", tensor.sizes(), " that comes from nowhere");
     Operand made = options_.unknown(tensor);
     bind(tensor, made);
     return made;
   }
-  if (value.isList()) {
-    std::vector<Operand> parts;
-    bool constant = true;
-    for (const IValue& part : value.toListRef()) {
-      parts.push_back(operand(part));
-      constant = constant && parts.back().is_constant();
+  if (!holds_tensors(value)) {
+    if (value.isDevice() && options_.device.has_value() && value.toDevice().type() == c10::DeviceType::Meta) {
+      return Operand(IValue(*options_.device));
     }
-    return constant ? Operand(value) : Operand(std::move(parts));
+    return Operand(value);
   }
+  const auto values = value.isList() ? value.toListRef() : value.toTupleRef().elementsArrayRef();
+  std::vector<Operand> parts;
+  std::vector<IValue> constants;
+  for (const IValue& part : values) {
+    parts.push_back(operand(part));
+    if (parts.back().is_constant()) constants.push_back(parts.back().constant());
+  }
+  const bool constant = constants.size() == parts.size();
   if (value.isTuple()) {
-    std::vector<Operand> parts;
-    bool constant = true;
-    for (const IValue& part : value.toTupleRef().elements()) {
-      parts.push_back(operand(part));
-      constant = constant && parts.back().is_constant();
-    }
-    if (constant) return Operand(value);
+    if (constant) return Operand(IValue(c10::ivalue::Tuple::create(std::move(constants))));
     Node* const tuple = insert(place_->graph().make(Kind::kTuple, std::move(parts)));
     return tuple->add_result(value.type());
   }
-  if (value.isDevice() && options_.device.has_value() && value.toDevice().type() == c10::DeviceType::Meta) {
-    return Operand(IValue(*options_.device));
-  }
-  return Operand(value);
+  if (!constant) return Operand(std::move(parts));
+  const c10::impl::GenericList list(value.type()->expect<c10::ListType>()->getElementType());
+  for (IValue& part : constants) list.push_back(std::move(part));
+  return Operand(IValue(list));
 }
 
 void Recorder::bind_result(const IValue& value, Value* result) {
@@ -129,9 +146,8 @@ void Recorder::handle(const c10::OperatorHandle& op, DispatchKeySet keys, c10::S
       --depth_;
       if (expanded) return;
     }
-    const std::vector<c10::Argument>& arguments = op.schema().arguments();
     std::vector<Operand> operands;
-    for (size_t i = 0; i < stack.size(); ++i) operands.push_back(operand(stack[i], arguments.at(i).type()));
+    for (const IValue& argument : stack) operands.push_back(operand(argument));
     if (options_.before) options_.before(op, stack);
     {
       const c10::ExcludeDispatchKeyGuard below{DispatchKeySet(DispatchKey::Tracer)};

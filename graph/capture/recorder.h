@@ -15,7 +15,8 @@
 namespace torch::graph {
 
 /// Inserts a call node for every operator that the thread calls while a Recording is open, above autograd: a program
-/// calls matmul, and not its mm. Tensors are known by identity: those bound, and what recorded calls gave.
+/// calls matmul, and not its mm. Tensors are known by identity: those bound, and what recorded calls gave. What shares
+/// memory with a known one though no operator made it (data()) is that one, or as_strided of it.
 ///
 /// Operators need their boxed form (//aten/ops:registry).
 class Recorder {
@@ -37,7 +38,7 @@ class Recorder {
   /// From now on the tensor is that operand.
   void bind(const at::Tensor& tensor, Operand operand);
   /// What stands for a value: known tensors, lists and tuples with such, constants.
-  Operand operand(const c10::IValue& value, const c10::TypePtr& wanted = nullptr);
+  Operand operand(const c10::IValue& value);
   /// Like bind(), for a result: the tensors of a list are the results of an unpack node.
   void bind_result(const c10::IValue& value, Value* result);
   /// All tensors that recorded calls gave, with the values that stand for them now.
@@ -52,7 +53,7 @@ class Recorder {
     Operand operand;
   };
   Node* insert(std::unique_ptr<Node> node);
-  const Operand* known(const at::Tensor& tensor) const;
+  std::optional<Operand> known(const at::Tensor& tensor);
 
   Node* place_;
   Options options_;

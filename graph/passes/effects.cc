@@ -172,10 +172,38 @@ bool is_view(const Node& node) {
 bool may_return_arguments(const Callable& callable) {
   if (callable.handle() == nullptr) return true;
   const std::string_view name = aten_name(callable);
-  if (name.empty()) return callable.handle()->op().kernels != c10::Kernels::kPerBackend;
-  return contains({"_unsafe_view", "alpha_dropout", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_tensors",
-                   "conj_physical", "dropout", "feature_alpha_dropout", "feature_dropout", "meshgrid", "sum_to_size",
-                   "type_as", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes"},
+  if (name.empty()) return true;
+  return contains({"_cast_Byte",
+                   "_cast_Char",
+                   "_cast_Double",
+                   "_cast_Float",
+                   "_cast_Half",
+                   "_cast_Int",
+                   "_cast_Long",
+                   "_cast_Short",
+                   "_reshape_from_tensor",
+                   "_saturate_weight_to_fp16",
+                   "_unsafe_view",
+                   "alpha_dropout",
+                   "atleast_1d",
+                   "atleast_2d",
+                   "atleast_3d",
+                   "broadcast_tensors",
+                   "conj_physical",
+                   "cumprod_backward",
+                   "dropout",
+                   "feature_alpha_dropout",
+                   "feature_dropout",
+                   "meshgrid",
+                   "pixel_shuffle",
+                   "pixel_unshuffle",
+                   "sum_to_size",
+                   "type_as",
+                   "unflatten_dense_tensors",
+                   "unsafe_chunk",
+                   "unsafe_split",
+                   "unsafe_split_with_sizes",
+                   "value_selecting_reduction_backward"},
                   name);
 }
 

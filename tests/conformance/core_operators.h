@@ -13,8 +13,6 @@ struct Exception {
   const char* reason;
 };
 
-// The overloads that PyTorch 2.15 tags as core, "add.Tensor", in alphabetical order.
-const std::vector<std::string>& core_operators();
 // The names for which PyTorch 2.15 has a decomposition, "addcmul".
 const std::vector<std::string>& decomposed_names();
 // Of those the operators that have none here and are not composed of others.
@@ -25,7 +23,7 @@ const std::vector<Exception>& called_beside_core();
 // Whether the operator has a decomposition, or is of decomposed_names() and composed of others.
 bool is_decomposed(const c10::OperatorHandle& op);
 
-// The decomposition of such an operator. Every call is core, in core_operators() or called_beside_core(), or has a
+// The decomposition of such an operator. Every call is core, in torch::graph::core_operators() or called_beside_core(), or has a
 // decomposition, which is followed. Throws c10::Error that names the first call which is not.
 void decompose_into_core(const c10::OperatorHandle& op, c10::Stack& stack);
 
