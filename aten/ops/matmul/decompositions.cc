@@ -4,6 +4,7 @@
 #include "aten/ops/matmul/ops.h"
 #include "aten/ops/shared/decomposing.h"
 #include "aten/ops/unary/ops.h"
+#include "c10/util/accumulate.h"
 
 namespace at::decompositions {
 namespace {
@@ -48,6 +49,23 @@ Tensor baddbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2, c
 
 Tensor dot(const Tensor& self, const Tensor& tensor) {
   return at::reshape(at::mm(at::unsqueeze(self, 0), at::unsqueeze(tensor, 1)), {});
+}
+
+Tensor linear(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias) {
+  const bool biased = bias.has_value() && bias->defined();
+  if (weight.dim() != 2 || input.dim() == 0) {
+    const Tensor product = at::matmul(input, weight);
+    return biased ? at::add(product, *bias) : product;
+  }
+  const int64_t width = weight.size(1), rows = c10::multiply_integers(input.sizes().slice(0, static_cast<size_t>(input.dim()) - 1));
+  const Tensor matrix = input.dim() == 2 ? input : at::reshape(input, {rows, width});
+  const Tensor columns = at::permute(weight, {1, 0});
+  const bool by_column = biased && bias->dim() == 1 && input.dim() <= 2;
+  const Tensor product = by_column ? at::addmm(*bias, matrix, columns) : at::mm(matrix, columns);
+  std::vector<int64_t> sizes = input.sizes().vec();
+  sizes.back() = weight.size(0);
+  const Tensor result = input.dim() == 2 ? product : at::reshape(product, sizes);
+  return biased && !by_column ? at::add(result, *bias) : result;
 }
 
 Tensor vdot(const Tensor& self, const Tensor& other) {

@@ -1,7 +1,10 @@
 #include "aten/ops/norm/decompositions.h"
 
 #include "aten/ops/binary/ops.h"
+#include "aten/ops/norm/ops.h"
 #include "aten/ops/shared/decomposing.h"
+#include "aten/ops/unary/ops.h"
+#include "c10/util/accumulate.h"
 
 namespace at::decompositions {
 namespace {
@@ -44,6 +47,47 @@ std::tuple<Tensor, Tensor, Tensor> fused_batch_norm_backward(const Tensor& grad_
   if (output_mask[1]) std::get<1>(gradients) = parameter(at::mul(grad, normalized));
   if (output_mask[2]) std::get<2>(gradients) = parameter(grad);
   return gradients;
+}
+
+std::tuple<Tensor, Tensor, Tensor> fused_layer_norm(const Tensor& input, IntArrayRef normalized_shape,
+                                                    const std::optional<Tensor>& weight,
+                                                    const std::optional<Tensor>& bias, double eps) {
+  const auto [result, mean, rstd] = at::native_layer_norm(input, normalized_shape, weight, bias, eps);
+  const ScalarType compute = toOpMathType(input.scalar_type());
+  return {result, cast(mean, compute), cast(rstd, compute)};
+}
+
+std::tuple<Tensor, Tensor, Tensor> fused_group_norm(const Tensor& input, const std::optional<Tensor>& weight,
+                                                    const std::optional<Tensor>& bias, int64_t num_groups,
+                                                    double eps) {
+  TORCH_CHECK(input.dim() >= 2, "Expected at least 2 dimensions for input tensor but received ", input.dim(),
+              ": group_norm got sizes ", input.sizes());
+  const int64_t batch = input.size(0), channels = input.size(1);
+  const int64_t rest = c10::multiply_integers(input.sizes().slice(2));
+  const auto [result, mean, rstd] = at::native_group_norm(input, weight, bias, batch, channels, rest, num_groups, eps);
+  const ScalarType compute = toOpMathType(input.scalar_type());
+  return {result, cast(mean, compute), cast(rstd, compute)};
+}
+
+std::tuple<Tensor, Tensor, Tensor, Tensor> fused_batch_norm(const Tensor& input, const std::optional<Tensor>& weight,
+                                                            const std::optional<Tensor>& bias,
+                                                            const std::optional<Tensor>& mean,
+                                                            const std::optional<Tensor>& var, bool training,
+                                                            double eps) {
+  const ScalarType compute = toOpMathType(input.scalar_type());
+  if (!training) {
+    TORCH_CHECK(given(mean) && given(var),
+                "batch_norm: Expected running_mean and running_var to be defined when training=False");
+    const Tensor result =
+        std::get<0>(at::_native_batch_norm_legit_no_training(input, weight, bias, *mean, *var, 0.0, eps));
+    const Tensor variance = cast(*var, compute);
+    return {result, cast(*mean, compute), at::rsqrt(at::add(variance, eps)), variance};
+  }
+  const auto [result, average, invstd] = at::_native_batch_norm_legit(input, weight, bias, true, 0.0, eps);
+  std::vector<int64_t> but_channels = range(2, input.dim());
+  but_channels.push_back(0);
+  const Tensor variance = at::var(cast(input, compute), but_channels, Scalar(0));
+  return {result, cast(average, compute), cast(invstd, compute), variance};
 }
 
 std::tuple<Tensor, Tensor, Tensor> native_layer_norm_backward(const Tensor& grad_out, const Tensor& input,
