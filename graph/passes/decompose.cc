@@ -14,6 +14,7 @@
 #include "graph/capture/recorder.h"
 #include "graph/ir/text.h"
 #include "graph/passes/core_operators.h"
+#include "graph/passes/relayout.h"
 #include "graph/passes/tensor_info.h"
 
 namespace torch::graph {
@@ -149,6 +150,15 @@ class Decomposing {
         Value* const whole = list->add_result(old->type());
         list.release()->move_before(node);
         results[i] = Operand(whole);
+      }
+      if (results[i].is_value() && stack[i].isTensor() && old->info() != nullptr) {
+        // Views of it need the strides that the operator gives.
+        if (results[i].value()->info() == nullptr) {
+          TensorInfo info = info_of(stack[i].toTensor());
+          info.device = old->info()->device;
+          results[i].value()->set_info(std::move(info));
+        }
+        results[i] = Operand(with_strides(results[i].value(), *old->info(), node));
       }
       if (results[i].is_value()) {
         if (results[i].value()->name().empty()) results[i].value()->set_name(old->name());

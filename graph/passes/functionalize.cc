@@ -14,6 +14,7 @@
 #include "c10/value/list.h"
 #include "graph/ir/text.h"
 #include "graph/passes/effects.h"
+#include "graph/passes/relayout.h"
 #include "graph/passes/shape_propagation.h"
 #include "graph/passes/tensor_info.h"
 
@@ -36,6 +37,13 @@ std::string_view base_name(const Node& node) {
   std::string_view name = node.callable().schema().name();
   const size_t at = name.rfind("::");
   return at == std::string_view::npos ? name : name.substr(at + 2);
+}
+
+bool is_static(const TensorInfo& info) {
+  const auto all = [](const std::vector<IntExpr>& list) {
+    return std::all_of(list.begin(), list.end(), [](const IntExpr& e) { return e.is_constant(); });
+  };
+  return all(info.sizes) && all(info.strides);
 }
 
 // The integers of a list that is constant.
@@ -321,8 +329,8 @@ class Functionalizing {
       for (const auto& [t, known] : tensors) {
         if (known == value) return t;
       }
-      check(value->info() != nullptr, node,
-            "nothing is known of the sizes of a tensor that shares memory with one that is written");
+      check(value->info() != nullptr && is_static(*value->info()), node,
+            "the sizes of a tensor that shares memory with one that is written are not known");
       tensors.emplace_back(meta_tensor(*value->info(), {}), value);
       return tensors.back().first;
     }
@@ -409,7 +417,7 @@ class Functionalizing {
       const Value* value = target.value();
       check(places_.count(value) > 0 && places_[value].size() == 1, node,
             "nothing is known of the memory of what is written");
-      check(value->info() != nullptr, node, "nothing is known of the sizes of what is written");
+      check(value->info() != nullptr && is_static(*value->info()), node, "the sizes of what is written are not known");
       const Place place = places_[value][0];
       check(aliases_.of(value) != aliases_.of_constants(), node, "a call that writes to a constant");
       store(node, place, fitted(made->result(k), *value->info()));
@@ -449,17 +457,11 @@ class Functionalizing {
       made = append(expand, {Operand(made), IValue(sizes), IValue(false)}, wanted);
       info->strides.clear();
     }
-    if (info->strides != wanted.strides && is_contiguous(wanted)) {
-      // Views of it are made again by the same calls.
-      static const Callable clone = operator_named("aten::clone", "");
-      made = append(clone, {Operand(made), IValue(c10::MemoryFormat::Contiguous)}, wanted);
-    }
+    // Views of it are made again by the same calls, so that it lies as it lay.
+    made->set_info(info);
+    made = with_strides(made, wanted, to_->block().return_node());
     made->set_info(wanted);
     return made;
-  }
-  static bool is_contiguous(const TensorInfo& info) {
-    const at::Tensor t = meta_tensor(info, {});
-    return t.is_contiguous();
   }
   Value* append(const Callable& callable, std::vector<Operand> operands, const TensorInfo& info) {
     Value* const result = to_->block().append(to_->call(callable, std::move(operands)))->result();

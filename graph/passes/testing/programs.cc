@@ -341,4 +341,14 @@ std::string difference(const c10::Stack& a, const c10::Stack& b) {
   return "";
 }
 
+std::string functional_difference(const Graph& graph, const Graph& functional,
+                                  const std::vector<size_t>& written_inputs, const c10::Stack& inputs) {
+  const c10::Stack want = run(graph, inputs), made = run(functional, inputs);
+  // Mutations, outputs, inputs; against outputs, inputs.
+  const size_t outputs = graph.block().outputs().size(), written = written_inputs.size();
+  c10::Stack got(made.begin() + static_cast<std::ptrdiff_t>(written), made.end());
+  for (size_t i = 0; i < written; ++i) got.at(outputs + written_inputs[i]) = made[i];
+  return difference(got, want);
+}
+
 }  // namespace torch::graph::testing

@@ -35,4 +35,9 @@ c10::Stack run(const Graph& graph, const c10::Stack& inputs);
 std::string difference(const c10::IValue& a, const c10::IValue& b);
 std::string difference(const c10::Stack& a, const c10::Stack& b);
 
+/// Empty where `functional`, whose first outputs are what the inputs of those numbers are afterwards, gives what the
+/// graph gives and leaves in its inputs.
+std::string functional_difference(const Graph& graph, const Graph& functional,
+                                  const std::vector<size_t>& written_inputs, const c10::Stack& inputs);
+
 }  // namespace torch::graph::testing
