@@ -1,7 +1,9 @@
 #include "graph/passes/decompose.h"
 
 #include <map>
+#include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +16,8 @@
 #include "graph/capture/recorder.h"
 #include "graph/ir/text.h"
 #include "graph/passes/core_operators.h"
+#include "graph/passes/fit.h"
+#include "graph/passes/generalise.h"
 #include "graph/passes/relayout.h"
 #include "graph/passes/tensor_info.h"
 
@@ -22,11 +26,24 @@ namespace {
 
 using c10::IValue;
 
-// The arguments of a call on meta, each tensor bound to what stands for it. Throws ValueError that says what is
-// missing.
+using Symbols = std::map<std::string, int64_t>;
+
+void collect_symbols(const Operand& operand, std::set<std::string>& names) {
+  if (operand.is_expr()) operand.expr().collect_symbols(names);
+  if (operand.is_list()) {
+    for (const Operand& part : operand.list()) collect_symbols(part, names);
+  }
+  if (!operand.is_value() || operand.value()->info() == nullptr) return;
+  for (const auto* list : {&operand.value()->info()->sizes, &operand.value()->info()->strides}) {
+    for (const IntExpr& e : *list) e.collect_symbols(names);
+  }
+}
+
+// The arguments of a call on meta, where symbols have those values: each tensor is an input of a graph, or a constant.
 class Arguments {
  public:
-  explicit Arguments(Recorder& recorder) : recorder_(recorder) {}
+  Arguments(Recorder& recorder, Block& inputs, const Symbols& symbols)
+      : recorder_(recorder), inputs_(inputs), symbols_(symbols) {}
 
   c10::Stack of(const Node& node) {
     c10::Stack stack;
@@ -35,29 +52,27 @@ class Arguments {
     }
     return stack;
   }
+  // What the inputs stand for.
+  const std::vector<Value*>& values() const { return values_; }
 
  private:
-  IValue tensor(const Operand& operand, const TensorInfo& info) {
-    for (const auto* list : {&info.sizes, &info.strides}) {
-      for (const IntExpr& e : *list) {
-        TORCH_CHECK_VALUE(e.is_constant(), "an operand has the size ", e.str());
-      }
-    }
-    const at::Tensor made = meta_tensor(info, {});
-    recorder_.bind(made, operand);
+  IValue tensor(const TensorInfo& info, Operand operand) {
+    const at::Tensor made = meta_tensor(info, symbols_);
+    recorder_.bind(made, std::move(operand));
     return made;
   }
   IValue value(const Operand& operand, const c10::TypePtr& wanted) {
     if (operand.is_value()) {
-      const auto known = tensors_.find(operand.value());
+      Value* const from = operand.value();
+      const auto known = tensors_.find(from);
       if (known != tensors_.end()) return known->second;
-      TORCH_CHECK_VALUE(operand.value()->info() != nullptr, "nothing is known of an operand's sizes");
-      return tensors_.emplace(operand.value(), tensor(operand, *operand.value()->info())).first->second;
+      TORCH_CHECK_VALUE(from->info() != nullptr, "nothing is known of an operand's sizes");
+      Value* const input = inputs_.add_input(from->type(), from->name());
+      input->set_info(*from->info());
+      values_.push_back(from);
+      return tensors_.emplace(from, tensor(*from->info(), input)).first->second;
     }
-    if (operand.is_expr()) {
-      TORCH_CHECK_VALUE(operand.expr().is_constant(), "an operand is ", operand.expr().str());
-      return operand.expr().value();
-    }
+    if (operand.is_expr()) return operand.expr().evaluate(symbols_);
     if (operand.is_list()) {
       c10::TypePtr element = c10::AnyType::get();
       const auto optional = wanted->cast<c10::OptionalType>();
@@ -68,17 +83,20 @@ class Arguments {
       return list;
     }
     const IValue& constant = operand.constant();
-    if (constant.isTensor()) return tensor(operand, info_of(constant.toTensor()));
+    if (constant.isTensor()) return tensor(info_of(constant.toTensor()), operand);
     if (constant.isTensorList() && !constant.toListRef().empty()) {
       const c10::impl::GenericList list(c10::TensorType::get());
-      for (const IValue& part : constant.toListRef()) list.push_back(tensor(Operand(part), info_of(part.toTensor())));
+      for (const IValue& part : constant.toListRef()) list.push_back(tensor(info_of(part.toTensor()), Operand(part)));
       return list;
     }
     return constant;
   }
 
   Recorder& recorder_;
+  Block& inputs_;
+  const Symbols& symbols_;
   std::map<const Value*, IValue> tensors_;
+  std::vector<Value*> values_;
 };
 
 // Where the results of a call are put: where its first tensor is.
@@ -107,21 +125,26 @@ class Decomposing {
       for (size_t b = 0; b < node->block_count(); ++b) this->block(node->block(b));
       if (node->kind() != Node::Kind::kCall || node->callable().handle() == nullptr) continue;
       if (!is_decomposable(*node->callable().handle()) || !wanted_(*node->callable().handle())) continue;
-      Node* const before = node->previous();
       try {
         replace(node);
         ++result_.changes;
       } catch (const std::exception& error) {
         const auto* own = dynamic_cast<const c10::Error*>(&error);
         result_.notes.push_back(print_node(*node) + ": " + (own != nullptr ? own->msg() : error.what()));
-        while (node->previous() != before) node->previous()->erase();
       }
     }
   }
   PassResult result() { return std::move(result_); }
 
  private:
-  void replace(Node* node) {
+  // The decomposition for one choice of sizes.
+  struct Recorded {
+    std::unique_ptr<Graph> graph = std::make_unique<Graph>("decomposition");
+    std::vector<Value*> inputs;
+    std::vector<std::optional<TensorInfo>> results;
+  };
+  Recorded record(const Node& node, const Symbols& symbols) const {
+    Recorded made;
     Recorder::Options options;
     options.expand = [&](const c10::OperatorHandle& op, c10::DispatchKeySet keys, c10::Stack& stack) {
       return wanted_(op) && expand_operator(op, keys, stack);
@@ -132,41 +155,76 @@ class Decomposing {
                         " that no call made");
       return Operand(IValue(t));
     };
-    options.device = device_of(*node);
-    Recorder recorder(node, std::move(options));
-    c10::Stack stack = Arguments(recorder).of(*node);
+    options.device = device_of(node);
+    const c10::Device device = *options.device;
+    Block& block = made.graph->block();
+    Recorder recorder(block.return_node(), std::move(options));
+    Arguments arguments(recorder, block, symbols);
+    c10::Stack stack = arguments.of(node);
     const c10::NoGradGuard no_grad;
     {
       const Recording on(recorder);
-      node->callable().call(stack);
+      node.callable().call(stack);
     }
-    std::vector<Operand> results;
-    for (const IValue& v : stack) results.push_back(recorder.operand(v));
+    std::vector<Operand> outputs;
+    for (const IValue& v : stack) {
+      outputs.push_back(recorder.operand(v));
+      made.results.emplace_back();
+      if (!v.isTensor()) continue;
+      made.results.back() = info_of(v.toTensor());
+      made.results.back()->device = device;
+    }
+    block.set_outputs(std::move(outputs));
+    made.inputs = arguments.values();
+    return made;
+  }
+
+  void replace(Node* node) {
+    std::set<std::string> names;
+    for (const Operand& operand : node->operands()) collect_symbols(operand, names);
+    const std::vector<Symbols> points = sample_points(names, node->graph().symbols());
+    std::vector<Recorded> all;
+    std::vector<const Graph*> graphs;
+    for (const Symbols& symbols : points) graphs.push_back(all.emplace_back(record(*node, symbols)).graph.get());
+    const auto general = points.size() == 1 ? nullptr : generalise(graphs, points, node->graph().symbols());
+    const Graph& graph = general == nullptr ? *graphs[0] : *general;
+
+    std::map<const Value*, Operand> values;
+    for (size_t i = 0; i < all[0].inputs.size(); ++i) {
+      values.emplace(graph.block().input(i), Operand(all[0].inputs[i]));
+    }
+    Block& block = *node->block();
+    Node* const last = block.return_node()->previous();
+    std::vector<Operand> results = copy_nodes(graph.block(), block, std::move(values));
+    while (last->next() != block.return_node()) last->next()->move_before(node);
     for (size_t i = 0; i < results.size(); ++i) {
-      Value* const old = node->result(i);
-      if (results[i].is_list()) {
-        // A list that is a value for others.
-        auto list = node->graph().make(Node::Kind::kList, results[i].list());
-        Value* const whole = list->add_result(old->type());
-        list.release()->move_before(node);
-        results[i] = Operand(whole);
+      std::vector<TensorInfo> infos;
+      for (const Recorded& one : all) {
+        if (one.results[i].has_value()) infos.push_back(*one.results[i]);
       }
-      if (results[i].is_value() && stack[i].isTensor() && old->info() != nullptr) {
-        // Views of it need the strides that the operator gives.
-        if (results[i].value()->info() == nullptr) {
-          TensorInfo info = info_of(stack[i].toTensor());
-          info.device = old->info()->device;
-          results[i].value()->set_info(std::move(info));
-        }
-        results[i] = Operand(with_strides(results[i].value(), *old->info(), node));
-      }
-      if (results[i].is_value()) {
-        if (results[i].value()->name().empty()) results[i].value()->set_name(old->name());
-        if (results[i].value()->info() == nullptr && old->info() != nullptr) results[i].value()->set_info(*old->info());
-      }
-      old->replace_all_uses_with(results[i]);
+      finish(node, i, results[i], infos.size() == points.size() ? fit_info(infos, points) : std::nullopt);
     }
     node->erase();
+  }
+
+  // Puts `made` in the place of a result.
+  void finish(Node* node, size_t i, Operand made, const std::optional<TensorInfo>& info) const {
+    Value* const old = node->result(i);
+    if (made.is_list()) {
+      // A list that is a value for others.
+      auto list = node->graph().make(Node::Kind::kList, made.list());
+      Value* const whole = list->add_result(old->type());
+      list.release()->move_before(node);
+      made = Operand(whole);
+    }
+    if (made.is_value()) {
+      if (made.value()->info() == nullptr && info.has_value()) made.value()->set_info(*info);
+      // Views of it need the strides that the operator gives.
+      if (old->info() != nullptr) made = Operand(with_strides(made.value(), *old->info(), node));
+      if (made.value()->name().empty()) made.value()->set_name(old->name());
+      if (made.value()->info() == nullptr && old->info() != nullptr) made.value()->set_info(*old->info());
+    }
+    old->replace_all_uses_with(made);
   }
 
   const std::function<bool(const c10::OperatorHandle&)>& wanted_;

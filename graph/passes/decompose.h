@@ -21,9 +21,10 @@ bool expand_operator(const c10::OperatorHandle& op, c10::DispatchKeySet keys, c1
 
 /// Replaces calls of operators for which `wanted` holds by the calls that they are made of, and those among these
 /// again, until none is left that is decomposable. The infos of the operands (propagate_shapes) say for which sizes;
-/// calls whose operands have none, or sizes with symbols, are left, as are those whose decomposition reads elements.
-/// Results are as exact as those of the operators, but not the same bits. `changes`: calls replaced; `notes`: calls
-/// left.
+/// where these have symbols, the decomposition is looked at for several values of each, and is one for all
+/// (generalise). Calls whose operands have no infos are left, as are those whose decomposition reads elements or
+/// differs by sizes. Results are as exact as those of the operators, but not the same bits. `changes`: calls replaced;
+/// `notes`: calls left.
 PassResult decompose(Graph& graph,
                      const std::function<bool(const c10::OperatorHandle&)>& wanted = is_decomposed_to_core);
 

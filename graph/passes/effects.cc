@@ -135,6 +135,7 @@ std::vector<size_t> written_operands(const Node& node) {
   const std::vector<c10::Argument>& arguments = node.callable().schema().arguments();
   const bool statistics = updates_statistics(node);
   for (size_t i = 0; i < arguments.size(); ++i) {
+    if (node.operand(i).is_constant() && node.operand(i).constant().isNone()) continue;
     const bool running = arguments[i].name() == "running_mean" || arguments[i].name() == "running_var";
     if (is_written(arguments[i]) || (statistics && running)) all.push_back(i);
   }

@@ -115,4 +115,57 @@ std::optional<IntExpr> fit(const std::vector<int64_t>& values, const std::vector
   return std::nullopt;
 }
 
+namespace {
+
+// The numbers that `list` picks from each info, as expressions.
+template <class Pick>
+std::optional<std::vector<IntExpr>> fit_list(const std::vector<TensorInfo>& infos, const std::vector<Symbols>& points,
+                                             const Pick& pick) {
+  std::vector<IntExpr> all;
+  for (size_t i = 0; i < pick(infos[0]).size(); ++i) {
+    std::vector<int64_t> values;
+    for (const TensorInfo& info : infos) values.push_back(pick(info)[i].value());
+    const std::optional<IntExpr> number = fit(values, points);
+    if (!number.has_value()) return std::nullopt;
+    all.push_back(*number);
+  }
+  return all;
+}
+
+}  // namespace
+
+std::optional<TensorInfo> fit_info(const std::vector<TensorInfo>& infos, const std::vector<Symbols>& points) {
+  TensorInfo info = infos.at(0);
+  for (const TensorInfo& other : infos) {
+    const bool alike = other.dtype == info.dtype && other.device == info.device && other.layout == info.layout &&
+                       other.sizes.size() == info.sizes.size() && other.strides.size() == info.strides.size();
+    if (!alike) return std::nullopt;
+  }
+  const auto sizes = fit_list(
+      infos, points, [](const TensorInfo& i) -> const auto& { return i.sizes; });
+  const auto offset = fit_list(infos, points, [](const TensorInfo& i) { return std::vector{i.storage_offset}; });
+  if (!sizes.has_value() || !offset.has_value()) return std::nullopt;
+  info.sizes = *sizes;
+  info.storage_offset = offset->at(0);
+  // Strides of a contiguous tensor are products of sizes, whatever these are.
+  const size_t dims = info.strides.size();
+  std::vector<IntExpr> strides(dims, IntExpr(1));
+  for (size_t d = dims; d-- > 1;) strides[d - 1] = strides[d] * info.sizes[d];
+  bool contiguous = true;
+  for (size_t p = 0; p < points.size() && contiguous; ++p) {
+    for (size_t d = 0; d < dims; ++d) {
+      contiguous = contiguous && strides[d].evaluate(points[p]) == infos[p].strides[d].value();
+    }
+  }
+  if (contiguous) {
+    info.strides = std::move(strides);
+    return info;
+  }
+  const auto other = fit_list(
+      infos, points, [](const TensorInfo& i) -> const auto& { return i.strides; });
+  if (!other.has_value()) return std::nullopt;
+  info.strides = *other;
+  return info;
+}
+
 }  // namespace torch::graph

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/ir/graph.h"
 #include "graph/ir/int_expr.h"
 
 namespace torch::graph {
@@ -26,5 +27,10 @@ std::vector<std::map<std::string, int64_t>> sample_points(const std::set<std::st
 ///   fit({4, 6, 10}, {{{"s", 2}}, {{"s", 3}}, {{"s", 5}}});    // 2*s
 std::optional<IntExpr> fit(const std::vector<int64_t>& values,
                            const std::vector<std::map<std::string, int64_t>>& points);
+
+/// One info of a tensor's infos at those points, which have numbers alone. Nothing where a size has no expression, or
+/// the infos differ otherwise.
+std::optional<TensorInfo> fit_info(const std::vector<TensorInfo>& infos,
+                                   const std::vector<std::map<std::string, int64_t>>& points);
 
 }  // namespace torch::graph

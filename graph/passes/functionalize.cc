@@ -101,6 +101,23 @@ std::optional<Callable> functional_form(const Callable& writing) {
   return std::nullopt;
 }
 
+// What a call that writes becomes: which of the form's results each written argument then holds, and each result of the
+// call that is not one of those.
+struct Form {
+  Callable callable;
+  std::vector<size_t> written;
+  std::vector<size_t> given;
+};
+
+// A batch norm that trains gives its new running statistics last.
+std::optional<Form> functional_batch_norm(const Node& node) {
+  const std::string_view name = node.callable().schema().name();
+  if (!contains({"aten::batch_norm", "aten::native_batch_norm", "aten::_native_batch_norm_legit"}, name)) return {};
+  std::vector<size_t> given{0};
+  if (name != "aten::batch_norm") given = {0, 1, 2};
+  return Form{operator_named("aten::_native_batch_norm_legit_functional", ""), {3, 4}, std::move(given)};
+}
+
 // A tensor's place: a tensor with memory of its own, and the views from there.
 struct Step {
   const Node* node;  // the view
@@ -398,18 +415,31 @@ class Functionalizing {
                      "resize_as_", "set_", "detach_", "rename_", "requires_grad_", "resize_as_sparse_"},
                     base_name(node)),
           node, "a call that changes what its tensor is");
-    const std::optional<Callable> form = functional_form(node.callable());
-    check(form.has_value(), node, "a call that writes and has no functional form");
+    std::optional<Form> form = functional_batch_norm(node);
+    const std::vector<size_t> targets = written_operands(node);
+    if (!form.has_value()) {
+      const std::optional<Callable> callable = functional_form(node.callable());
+      check(callable.has_value(), node, "a call that writes and has no functional form");
+      form = Form{*callable, {}, {}};
+      for (size_t k = 0; k < callable->schema().returns().size(); ++k) form->written.push_back(k);
+    }
     const c10::FunctionSchema& schema = node.callable().schema();
     std::vector<Operand> operands;
-    for (const c10::Argument& argument : form->schema().arguments()) {
+    for (const c10::Argument& argument : form->callable.schema().arguments()) {
       const std::optional<int> i = schema.argument_index(argument.name());
       operands.push_back(i.has_value() ? current(node.operand(static_cast<size_t>(*i)))
                                        : Operand(*argument.default_value()));
     }
-    const std::vector<size_t> targets = written_operands(node);
-    check(targets.size() == form->schema().returns().size(), node, "a call that writes more than it gives");
-    Node* const made = to_->block().append(to_->call(*form, std::move(operands)));
+    check(targets.size() == form->written.size(), node, "a call that writes more or less than it gives");
+    Node* const made = to_->block().append(to_->call(form->callable, std::move(operands)));
+    for (size_t k = 0; k < form->given.size(); ++k) {
+      const Value* result = node.result(k);
+      Value* const twin = made->result(form->given[k]);
+      twin->set_name(result->name());
+      copy_info(result, twin);
+      now_.insert_or_assign(result, Operand(twin));
+      places_[result] = {Place{result, {}}};
+    }
     ++result_.changes;
     for (size_t k = 0; k < targets.size(); ++k) {
       const Operand& target = node.operand(targets[k]);
@@ -420,8 +450,8 @@ class Functionalizing {
       check(value->info() != nullptr && is_static(*value->info()), node, "the sizes of what is written are not known");
       const Place place = places_[value][0];
       check(aliases_.of(value) != aliases_.of_constants(), node, "a call that writes to a constant");
-      store(node, place, fitted(made->result(k), *value->info()));
-      if (k < node.result_count()) {
+      store(node, place, fitted(made->result(form->written[k]), *value->info()));
+      if (form->given.empty() && k < node.result_count()) {
         places_[node.result(k)] = {place};
         remember(node.result(k), current(value), place);
       }

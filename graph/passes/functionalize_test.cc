@@ -115,6 +115,25 @@ TEST(Functionalize, ListsDtypesAndGivenTensors) {
              {at::randn({2, 3, 4}), at::randn({4, 1, 3})}, {0});
 }
 
+TEST(Functionalize, RunningStatistics) {
+  const Stack inputs{at::randn({4, 3}), at::zeros({3}), at::ones({3})};
+  EXPECT_EQ(functional(R"(graph f(%x: Tensor, %mean: Tensor, %var: Tensor) {
+    %0: Tensor = aten::batch_norm(%x, None, None, %mean, %var, True, 0.1, 1e-05, False)
+    %1: Tensor = aten::batch_norm(%0, None, None, %mean, %var, False, 0.1, 1e-05, False)
+    %2: Tensor = aten::batch_norm(%1, None, None, None, None, True, 0.1, 1e-05, False)
+    return %2
+  })",
+                       inputs, {1, 2}),
+            R"(graph f(%x: Tensor, %mean: Tensor, %var: Tensor) {
+  %0: Tensor, %1: Tensor, %2: Tensor, %3: Tensor, %4: Tensor = )"
+            R"(aten::_native_batch_norm_legit_functional(%x, None, None, %mean, %var, True, 0.1, 1e-05)
+  %5: Tensor = aten::batch_norm(%0, None, None, %3, %4, False, 0.1, 1e-05, False)
+  %6: Tensor = aten::batch_norm(%5, None, None, None, None, True, 0.1, 1e-05, False)
+  return %3, %4, %6
+}
+)");
+}
+
 TEST(Functionalize, Refusals) {
   const auto message = [](std::string_view text, const Stack& inputs) {
     const auto graph = parse(text, {at::zeros({3})});

@@ -19,21 +19,34 @@ Value* insert(Node* place, const char* op, std::vector<Operand> operands) {
   return result;
 }
 
+// By its expressions, whatever the symbols are.
+bool is_contiguous(const TensorInfo& info) {
+  IntExpr expected = 1;
+  for (size_t d = info.sizes.size(); d-- > 0;) {
+    if (info.sizes[d] == IntExpr(1)) continue;
+    if (!(info.strides[d] == expected)) return false;
+    expected = expected * info.sizes[d];
+  }
+  return true;
+}
+
 }  // namespace
 
 Value* with_strides(Value* value, const TensorInfo& wanted, Node* place) {
   const size_t dims = wanted.sizes.size();
   if (value->info() != nullptr && value->info()->strides == wanted.strides) return value;
+  if (wanted.strides.size() != dims) return value;
+  if (is_contiguous(wanted)) {
+    Value* const made = insert(place, "aten::clone", {Operand(value), c10::IValue(c10::MemoryFormat::Contiguous)});
+    made->set_info(wanted);
+    return made;
+  }
   std::vector<int64_t> sizes, strides;
-  for (const IntExpr& e : wanted.sizes) {
-    if (!e.is_constant()) return value;
-    sizes.push_back(e.value());
+  for (size_t d = 0; d < dims; ++d) {
+    if (!wanted.sizes[d].is_constant() || !wanted.strides[d].is_constant()) return value;
+    sizes.push_back(wanted.sizes[d].value());
+    strides.push_back(wanted.strides[d].value());
   }
-  for (const IntExpr& e : wanted.strides) {
-    if (!e.is_constant()) return value;
-    strides.push_back(e.value());
-  }
-  if (strides.size() != dims) return value;
   // The dimensions as they lie, outermost first.
   std::vector<int64_t> order(dims);
   std::iota(order.begin(), order.end(), 0);
@@ -47,12 +60,11 @@ Value* with_strides(Value* value, const TensorInfo& wanted, Node* place) {
     if (sizes[d] != 1 && strides[d] != expected) return value;
     expected *= std::max<int64_t>(sizes[d], 1);
   }
-  const bool in_order = std::is_sorted(order.begin(), order.end());
   std::vector<int64_t> back(dims);
   for (size_t k = 0; k < dims; ++k) back[static_cast<size_t>(order[k])] = static_cast<int64_t>(k);
-  Value* made = in_order ? value : insert(place, "aten::permute", {Operand(value), c10::IValue(order)});
+  Value* made = insert(place, "aten::permute", {Operand(value), c10::IValue(order)});
   made = insert(place, "aten::clone", {Operand(made), c10::IValue(c10::MemoryFormat::Contiguous)});
-  if (!in_order) made = insert(place, "aten::permute", {Operand(made), c10::IValue(back)});
+  made = insert(place, "aten::permute", {Operand(made), c10::IValue(back)});
   made->set_info(wanted);
   return made;
 }

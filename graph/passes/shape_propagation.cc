@@ -70,19 +70,6 @@ bool has_many_slices(const IValue& v) {
   return std::any_of(sizes.begin(), sizes.end(), [](int64_t size) { return size > kMostSlices; });
 }
 
-// What is seen of a tensor at one point.
-struct Seen {
-  c10::ScalarType dtype;
-  std::vector<int64_t> numbers;  // sizes, strides, offset
-  friend bool operator==(const Seen&, const Seen&) = default;
-};
-Seen seen_of(const at::Tensor& t) {
-  Seen seen{t.scalar_type(), t.sizes().vec()};
-  seen.numbers.insert(seen.numbers.end(), t.strides().begin(), t.strides().end());
-  seen.numbers.push_back(t.storage_offset());
-  return seen;
-}
-
 // One run of a graph on meta: values that are not known are missing.
 class MetaRun {
  public:
@@ -102,7 +89,7 @@ class MetaRun {
       }
     }
   }
-  const std::map<const Value*, Seen>& seen() const { return seen_; }
+  const std::map<const Value*, TensorInfo>& seen() const { return seen_; }
   const std::vector<std::pair<const Node*, std::string>>& stops() const { return stops_; }
 
  private:
@@ -114,7 +101,7 @@ class MetaRun {
     seen_.erase(value);
     values_.erase(value);
     if (!v.has_value()) return;
-    if (v->isTensor()) seen_.insert_or_assign(value, seen_of(v->toTensor()));
+    if (v->isTensor()) seen_.insert_or_assign(value, info_of(v->toTensor()));
     values_.insert_or_assign(value, std::move(*v));
   }
   std::optional<IValue> get(const Operand& operand, const c10::TypePtr& wanted = nullptr) const {
@@ -165,7 +152,7 @@ class MetaRun {
   // Both give the same kind of value: tensors of equal sizes, equal numbers.
   static bool same(const IValue& a, const IValue& b) {
     if (a.tag() != b.tag()) return false;
-    if (a.isTensor()) return seen_of(a.toTensor()) == seen_of(b.toTensor());
+    if (a.isTensor()) return info_of(a.toTensor()) == info_of(b.toTensor());
     if (a.isInt()) return a.toInt() == b.toInt();
     if (a.isBool()) return a.toBool() == b.toBool();
     if (a.isDouble()) return a.toDouble() == b.toDouble();
@@ -296,7 +283,7 @@ class MetaRun {
   Symbols symbols_;
   int64_t visits_ = 0;
   std::map<const Value*, IValue> values_;
-  std::map<const Value*, Seen> seen_;
+  std::map<const Value*, TensorInfo> seen_;
   std::vector<std::pair<const Node*, std::string>> stops_;
 };
 
@@ -349,45 +336,6 @@ class Devices {
   }
   std::map<const Value*, c10::Device> devices_;
 };
-
-// Numbers as expressions; nothing where one has none.
-std::optional<std::vector<IntExpr>> fitted(const std::vector<Seen>& seen, const std::vector<Symbols>& points,
-                                           size_t first, size_t count) {
-  std::vector<IntExpr> numbers;
-  for (size_t i = first; i < first + count; ++i) {
-    std::vector<int64_t> values;
-    for (const Seen& s : seen) values.push_back(s.numbers[i]);
-    const std::optional<IntExpr> number = fit(values, points);
-    if (!number.has_value()) return std::nullopt;
-    numbers.push_back(*number);
-  }
-  return numbers;
-}
-std::optional<TensorInfo> fitted(const std::vector<Seen>& seen, const std::vector<Symbols>& points) {
-  const size_t dims = seen[0].numbers.size() / 2;
-  const auto sizes = fitted(seen, points, 0, dims), offset = fitted(seen, points, 2 * dims, 1);
-  if (!sizes.has_value() || !offset.has_value()) return std::nullopt;
-  // Strides of a contiguous tensor are products of sizes, whatever these are.
-  std::vector<IntExpr> strides(dims, IntExpr(1));
-  for (size_t d = dims; d-- > 1;) strides[d - 1] = strides[d] * (*sizes)[d];
-  bool contiguous = true;
-  for (size_t p = 0; p < points.size(); ++p) {
-    for (size_t d = 0; d < dims; ++d) {
-      contiguous = contiguous && strides[d].evaluate(points[p]) == seen[p].numbers[dims + d];
-    }
-  }
-  if (!contiguous) {
-    const auto other = fitted(seen, points, dims, dims);
-    if (!other.has_value()) return std::nullopt;
-    strides = *other;
-  }
-  TensorInfo info;
-  info.dtype = seen[0].dtype;
-  info.sizes = *sizes;
-  info.strides = std::move(strides);
-  info.storage_offset = offset->at(0);
-  return info;
-}
 
 std::set<std::string> symbols_of(const Graph& graph) {
   std::set<std::string> names;
@@ -452,7 +400,7 @@ PassResult propagate_shapes(Graph& graph, c10::ArrayRef<IValue> examples) {
   const auto describe = [&](Value* value) {
     std::optional<TensorInfo> info;
     std::vector<Symbols> at;
-    std::vector<Seen> seen;
+    std::vector<TensorInfo> seen;
     for (size_t p = 0; p < points.size(); ++p) {
       const auto found = runs[p].seen().find(value);
       if (found == runs[p].seen().end()) continue;
@@ -460,10 +408,7 @@ PassResult propagate_shapes(Graph& graph, c10::ArrayRef<IValue> examples) {
       seen.push_back(found->second);
     }
     const bool enough = at.size() == points.size() || at.size() >= kFewestPoints;
-    const bool alike = !seen.empty() && std::all_of(seen.begin(), seen.end(), [&](const Seen& s) {
-      return s.dtype == seen[0].dtype && s.numbers.size() == seen[0].numbers.size();
-    });
-    if (enough && alike) info = fitted(seen, at);
+    if (enough && !seen.empty()) info = fit_info(seen, at);
     if (info.has_value()) info->device = devices.of(value);
     value->set_info(std::move(info));
     result.changes += value->info() != nullptr;
