@@ -2,9 +2,12 @@
 
 #include "aten/aten.h"
 #include "autograd/factories.h"
+#include "c10/testing/message_of.h"
 #include "graph/capture/capture.h"
 #include "graph/ir/text.h"
 #include "graph/passes/core_operators.h"
+#include "graph/passes/fit.h"
+#include "graph/passes/generalise.h"
 #include "graph/passes/shape_propagation.h"
 #include "graph/passes/testing/programs.h"
 #include "gtest/gtest.h"
@@ -125,6 +128,55 @@ TEST(Decompose, SizesWithSymbols) {
   EXPECT_EQ(beyond_core(*graph), "");
   EXPECT_NE(print(*graph).find("{s0*s1}"), std::string::npos) << print(*graph);
   for (size_t i = 0; i < inputs.size(); ++i) expect_close(testing::run(*graph, inputs[i]), want[i]);
+}
+
+// What a function is captured as at several sizes [s, t].
+std::unique_ptr<Graph> at_sizes(const std::function<Tensor(const Tensor&)>& f) {
+  const std::map<std::string, IntRange> ranges{{"s", {2, 200}}, {"t", {2, 200}}};
+  const auto points = sample_points({"s", "t"}, ranges);
+  std::vector<Captured> all;
+  std::vector<const Graph*> graphs;
+  for (const auto& point : points) {
+    const Tensor x = torch::randn({point.at("s"), point.at("t")});
+    all.push_back(capture([&](const Stack& in) { return Stack{f(in[0].toTensor())}; }, {x}));
+    graphs.push_back(all.back().graph.get());
+  }
+  return generalise(graphs, points, ranges);
+}
+
+TEST(Generalise, IntegersBecomeExpressions) {
+  const auto f = [](const Tensor& x) {
+    const Tensor flat = at::reshape(x, {x.size(0) * x.size(1)});
+    return at::cat({at::slice(flat, 0, 1, (x.size(0) + 1) / 2), at::zeros({2 * x.size(1) + 3})});
+  };
+  const auto graph = at_sizes(f);
+  verify(*graph);
+  EXPECT_EQ(print(*graph), R"(graph forward(%0: Tensor<Float, cpu, [s, t], [t, 1]>) {
+  where s in [2, 200]
+  where t in [2, 200]
+  %1: Tensor = aten::reshape(%0, [{s*t}])
+  %2: Tensor = aten::slice.Tensor(%1, 0, 1, {(s + 1) // 2}, 1)
+  %3: Tensor = aten::zeros([{2*t + 3}], None, None, None, None)
+  %4: Tensor = aten::cat([%2, %3], 0)
+  return %4
+}
+)");
+  const Tensor x = torch::randn({19, 5});
+  EXPECT_EQ(testing::difference(testing::run(*graph, {x})[0], f(x)), "");
+}
+
+TEST(Generalise, Refusals) {
+  const auto message = [](const std::function<Tensor(const Tensor&)>& f) {
+    return c10::testing::message_of<c10::ValueError>([&] { at_sizes(f); });
+  };
+  const auto has = [](const std::string& text, const char* part) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  };
+  has(message([](const Tensor& x) { return x.size(0) > 30 ? at::neg(x) : at::exp(x); }), "aten::neg");
+  has(message([](const Tensor& x) { return at::zeros({x.size(0) % 3 + x.size(1) % 5}); }),
+      "integers that no expression of the sizes gives");
+  has(message([](const Tensor& x) { return at::mul(x, 1.0 / static_cast<double>(x.size(0))); }), "other numbers");
+  has(message([](const Tensor& x) { return at::sum(at::stack(at::unbind(x, 0)), 0); }), "unpack");
 }
 
 TEST(Decompose, Predicate) {
