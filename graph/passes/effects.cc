@@ -417,6 +417,7 @@ void AliasSets::node(const Node& node) {
       for (size_t i = 0; i < carried.size(); ++i) join(of(node.result(i)), carried[i]);
       return;
     }
+    case Kind::kIsInstance:
     case Kind::kRaise:
     case Kind::kReturn:
       return;
