@@ -103,6 +103,14 @@ def declare_system_libraries(is_missing = _always):
         system_library(name = "system_libzip", package = "libzip-dev", header = "zip.h", parts = {"libzip": ["-lzip"]})
     if is_missing("system_onednn"):
         system_library(name = "system_onednn", package = "libdnnl-dev", header = "oneapi/dnnl/dnnl.hpp", parts = {"onednn": ["-ldnnl"]})
+    if is_missing("system_onnx"):
+        system_library(
+            name = "system_onnx",
+            package = "libonnx-dev",
+            header = "onnx/onnx.proto",
+            parts = {},
+            files = ["onnx/onnx.proto"],
+        )
     if is_missing("system_png"):
         system_library(name = "system_png", package = "libpng-dev", header = "png.h", parts = {"png": ["-lpng", "-lz", "-lm"]})
     if is_missing("system_protobuf"):

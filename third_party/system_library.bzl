@@ -11,6 +11,9 @@ def _system_library_impl(ctx):
         deps = [f for f in flags if f.startswith(":")]
         linkopts = [f for f in flags if not f.startswith(":")]
         lines.append("cc_library(name = %r, linkopts = %r, deps = %r)" % (part, linkopts, deps))
+    for name in ctx.attr.files:
+        ctx.symlink([r + "/" + name for r in roots if ctx.path(r + "/" + name).exists][0], name)
+        lines.append("exports_files([%r])" % name)
     ctx.file("WORKSPACE", "workspace(name = %r)\n" % ctx.name)
     ctx.file("BUILD.bazel", "\n\n".join(lines) + "\n")
 
@@ -19,6 +22,7 @@ system_library = repository_rule(
     local = True,
     doc = "Fails with the package's name where `header` is not installed; evaluated only when something depends on it.",
     attrs = {
+        "files": attr.string_list(doc = "Installed beside the headers; targets of the repository."),
         "header": attr.string(doc = "A header that the package installs."),
         "package": attr.string(mandatory = True, doc = "The Debian package to install."),
         "parts": attr.string_list_dict(mandatory = True, doc = "Name of a cc_library -> its linker flags and ':part' dependencies."),

@@ -1,0 +1,28 @@
+// What graphs of ONNX models call besides the operators of the dispatcher: what ONNX computes from sizes, and operators
+// that no other has the meaning of.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "c10/util/array_ref.h"
+#include "graph/ir/callable.h"
+
+namespace torch::onnx {
+
+/// "onnx::shape" and the others of the tables below. Null for other names.
+std::optional<graph::Callable> own_callable(std::string_view name);
+
+struct OwnCallable {
+  const char* schema;
+  graph::Callable::Function function;
+};
+
+/// A table for each family of operators.
+c10::ArrayRef<OwnCallable> shape_callables();
+c10::ArrayRef<OwnCallable> math_callables();
+c10::ArrayRef<OwnCallable> window_callables();
+c10::ArrayRef<OwnCallable> network_callables();
+c10::ArrayRef<OwnCallable> quantized_callables();
+
+}  // namespace torch::onnx
