@@ -92,9 +92,9 @@ at::Tensor Importer::tensor(const ::onnx::TensorProto& proto) const {
 }
 
 std::string Importer::unique(const std::string& name) {
-  std::string own = name;
-  for (int64_t n = 1; !used_names_.insert(own).second; ++n) own = name + "." + std::to_string(n);
-  return own;
+  int64_t& next = used_names_[name];
+  if (next++ == 0) return name;
+  return unique(name + "." + std::to_string(next - 1));
 }
 
 Value* Importer::value_of(Constant& constant) {

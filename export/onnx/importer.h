@@ -70,7 +70,8 @@ class Importer {
   std::map<const ::onnx::FunctionProto*, std::map<std::string, int64_t>> function_opsets_;
   std::set<const ::onnx::FunctionProto*> open_;
   size_t inlined_ = 0;
-  std::set<std::string> used_names_, missing_, unknown_;
+  std::map<std::string, int64_t> used_names_;  // and how often
+  std::set<std::string> missing_, unknown_;
 };
 
 }  // namespace torch::onnx
