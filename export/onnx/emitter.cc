@@ -30,9 +30,14 @@ Item Emitter::input_value(Item item) {
   if (item.value == nullptr && item.constant != nullptr) item.value = importer_.value_of(*item.constant);
   return item;
 }
-Item Emitter::in_or_absent(size_t i) {
+Item Emitter::in_of_any_width(size_t i) {
   if (i < input_count()) read_inputs_.insert(i);
   return has(i) ? input_value(importer_.lookup(scope_, node_.input(static_cast<int>(i)))) : Item();
+}
+Item Emitter::in_or_absent(size_t i) {
+  Item item = in_of_any_width(i);
+  supported(!item.narrow, "input ", i, " of numbers of less than a byte");
+  return item;
 }
 Item Emitter::in(size_t i) {
   Item item = in_or_absent(i);
@@ -63,6 +68,13 @@ std::optional<std::vector<int64_t>> Emitter::known_ints(size_t i) {
   const at::Tensor wide = at::to(t, c10::ScalarType::Long).contiguous();
   const int64_t* values = wide.data_ptr<int64_t>();
   return std::vector<int64_t>(values, values + wide.numel());
+}
+std::optional<int64_t> Emitter::known_dim(size_t i) {
+  if (!has(i)) return std::nullopt;
+  const Item item = importer_.lookup(scope_, node_.input(static_cast<int>(i)));
+  if (item.constant != nullptr) return item.constant->tensor.dim();
+  const graph::TensorInfo* info = item.value->info();
+  return info == nullptr ? std::nullopt : std::optional<int64_t>(info->sizes.size());
 }
 Arg Emitter::ints(size_t i) {
   if (const auto values = known_ints(i)) return *values;
@@ -148,7 +160,9 @@ std::vector<std::string> Emitter::ss(const char* name) {
                           : std::vector<std::string>(found->strings().begin(), found->strings().end());
 }
 at::Tensor Emitter::t(const char* name) {
-  return importer_.tensor(required(attribute(name, AttributeProto::TENSOR), name).t());
+  const auto& proto = required(attribute(name, AttributeProto::TENSOR), name).t();
+  supported(!is_narrow(proto.data_type()), "'", name, "' of numbers of less than a byte");
+  return importer_.tensor(proto);
 }
 c10::ScalarType Emitter::dtype_named(const char* name) {
   const int64_t number = i(name);
@@ -221,6 +235,12 @@ Item Emitter::constant(const at::Tensor& tensor) {
   item.constant->name = node_.output_size() > 0 && !node_.output(0).empty() ? node_.output(0) : "constant";
   item.constant->tensor = tensor;
   item.dtype = tensor.scalar_type();
+  return item;
+}
+Item Emitter::constant_attribute(const char* name) {
+  const auto& proto = required(attribute(name, AttributeProto::TENSOR), name).t();
+  Item item = constant(importer_.tensor(proto));
+  item.narrow = is_narrow(proto.data_type());
   return item;
 }
 

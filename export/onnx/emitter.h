@@ -38,6 +38,7 @@ struct Item {
   std::shared_ptr<Constant> constant;
   c10::ScalarType dtype = c10::ScalarType::Undefined;  ///< of the tensor, or those in a sequence
   bool sequence = false;
+  bool narrow = false;  ///< whole numbers of less than a byte, a byte each
   bool absent() const { return value == nullptr && constant == nullptr; }
 };
 
@@ -80,11 +81,15 @@ class Emitter {
   bool has(size_t i) const;
   Item in(size_t i);
   Item in_or_absent(size_t i);
+  /// Which may be narrow; all others are not.
+  Item in_of_any_width(size_t i);
   std::vector<Item> all_inputs();
   c10::ScalarType dtype(size_t i = 0);
   /// Undefined where it is not known before the model runs.
   at::Tensor known(size_t i);
   std::optional<std::vector<int64_t>> known_ints(size_t i);
+  /// How many dimensions it has, where that is known.
+  std::optional<int64_t> known_dim(size_t i);
   /// It means nothing here.
   void skip(size_t i) { read_inputs_.insert(i); }
   /// As int[], int, and Scalar; computed where it is not known.
@@ -122,6 +127,7 @@ class Emitter {
   std::vector<Item> unpack(const Item& list, size_t count, c10::ScalarType dtype);
   Item cast(const Item& x, c10::ScalarType dtype);
   Item constant(const at::Tensor& tensor);
+  Item constant_attribute(const char* name);
   Item input_value(Item item);
   graph::Block& block() const { return block_; }
   Importer& importer() const { return importer_; }

@@ -146,6 +146,7 @@ void Importer::constants_of(const GraphProto& graph, Scope& scope) {
     Item item;
     item.dtype = constant->tensor.scalar_type();
     item.constant = std::move(constant);
+    item.narrow = is_narrow(proto.data_type());
     if (proto.name().empty()) fail("an initializer without a name");
     define(scope, proto.name(), std::move(item));
   }
@@ -157,11 +158,12 @@ void Importer::input(const ::onnx::ValueInfoProto& info, Scope& scope) {
   TORCH_CHECK_NOT_IMPLEMENTED(info.type().has_tensor_type(), origin_, ": input '", name,
                               "' is no tensor, which is not supported");
   const auto& type = info.type().tensor_type();
-  const std::optional<c10::ScalarType> dtype = dtype_of(type.elem_type());
+  const std::optional<c10::ScalarType> dtype = storage_dtype_of(type.elem_type());
   TORCH_CHECK_NOT_IMPLEMENTED(dtype.has_value(), origin_, ": input '", name, "' is of ONNX's type ", type.elem_type(),
                               ", which is not supported");
   Item item;
   item.dtype = *dtype;
+  item.narrow = is_narrow(type.elem_type());
   item.value = out_.graph->block().add_input(c10::TensorType::get());
   if (type.has_shape()) {
     graph::TensorInfo about;
@@ -297,6 +299,7 @@ std::vector<Item> Importer::body(const GraphProto& graph, Block& block, const Sc
   for (const auto& output : graph.output()) {
     Item item = lookup(scope, output.name());
     if (item.absent()) fail("an output '", shortened(output.name()), "' that is left out");
+    if (item.narrow) fail("an output '", shortened(output.name()), "' of numbers of less than a byte");
     if (item.value == nullptr) item.value = value_of(*item.constant);
     outputs.push_back(std::move(item));
   }
@@ -337,6 +340,7 @@ ExportedProgram Importer::run() {
   for (const auto& output : model_.graph().output()) {
     Item item = lookup(scope, output.name());
     if (item.absent()) fail("an output '", shortened(output.name()), "' that is left out");
+    if (item.narrow) fail("an output '", shortened(output.name()), "' of numbers of less than a byte");
     outputs.emplace_back(item.value == nullptr ? value_of(*item.constant) : item.value);
     out_.signature.outputs.emplace_back();
     out_.signature.outputs.back().target = output.name();

@@ -15,7 +15,6 @@ using c10::ScalarType;
 
 // Beyond the range: the largest number, or infinity (not a number where there is none).
 Tensor to_float8(const Tensor& x, ScalarType dtype, bool saturate) {
-  if (dtype == ScalarType::Float8_e8m0fnu) return at::to(x, dtype);
   const double largest = dtype == ScalarType::Float8_e4m3fn ? 448 : dtype == ScalarType::Float8_e4m3fnuz ? 240 : 57344;
   const bool has_infinity = dtype == ScalarType::Float8_e5m2;
   const Tensor wide = at::to(x, ScalarType::Float);

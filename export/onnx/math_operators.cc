@@ -37,7 +37,7 @@ Item compared(Emitter& e, const char* name, const Item& a, const Arg& b) {
 
 void unary(Emitter& e) {
   e.ignore({"consumed_inputs"});
-  e.out(compute(e, e.target(), e.in(0)));
+  e.out(narrowed(e, compute(e, e.target(), widened(e, e.in(0))), e.dtype()));
 }
 void unary_to_bool(Emitter& e) {
   e.out(e.call(e.target(), {e.in(0)}, ScalarType::Bool));
@@ -141,7 +141,7 @@ void div(Emitter& e) {
 void mod(Emitter& e) {
   const bool c_like = e.i("fmod", 0) != 0;
   const Item a = widened(e, e.in(0)), b = widened(e, e.in(1));
-  e.check(c_like || !is_float(a.dtype), "fmod = 0 is for whole numbers");
+  e.check(c_like || !is_float(a.dtype) || e.opset() >= 28, "fmod = 0 is for whole numbers");
   e.out(narrowed(e, binary(e, c_like ? "aten::fmod.Tensor" : "aten::remainder.Tensor", a, b), e.dtype()));
 }
 void pow(Emitter& e) {
@@ -185,12 +185,15 @@ void where(Emitter& e) {
 // --- dtypes ---
 
 Item converted(Emitter& e, ScalarType to) {
-  const Item x = e.in(0);
+  const Item x = e.in_of_any_width(0);
+  e.check(!x.absent(), "input 0 is missing");
   const bool saturate = e.i("saturate", 1) != 0;
+  e.supported(to != ScalarType::Float8_e8m0fnu || !is_float(x.dtype), "numbers of ", x.dtype, " as ", to);
   e.ignore({"round_mode"});
-  const bool rare = c10::isFloat8Type(to);
-  if (rare && is_float(x.dtype)) return e.call("onnx::to_float8", {x, to, saturate}, to);
-  return e.cast(x, to);
+  if (c10::isFloat8Type(to) && is_float(x.dtype)) return e.call("onnx::to_float8", {x, to, saturate}, to);
+  Item y = e.cast(x, to);
+  y.narrow = false;
+  return y;
 }
 void cast(Emitter& e) {
   e.out(converted(e, e.dtype_named("to")));

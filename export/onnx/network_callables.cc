@@ -341,6 +341,40 @@ Tensor stft(const Tensor& x, int64_t step, const MaybeTensor& window, std::optio
   return at::view_as_real(half ? at::fft_rfft(frames) : at::fft_fft(frames));
 }
 
+// Triangles between places that are evenly spaced on the mel scale.
+Tensor mel_weight_matrix(int64_t bands, int64_t length, int64_t rate, const Tensor& lowest, const Tensor& highest,
+                         ScalarType dtype) {
+  TORCH_CHECK_VALUE(bands > 0 && length > 0 && rate > 0 && bands <= 65536 && length <= (int64_t{1} << 24),
+                    "a mel weight matrix of ", bands, " bands for a length of ", length, " and a rate of ", rate);
+  const auto mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
+  const double low = mel(lowest.item().toDouble()), high = mel(highest.item().toDouble());
+  std::vector<int64_t> edges;
+  const int64_t bins = length / 2 + 1;
+  for (int64_t k = 0; k < bands + 2; ++k) {
+    const double place = low + static_cast<double>(k) * (high - low) / static_cast<double>(bands + 2);
+    const double hertz = 700 * (std::pow(10, place / 2595) - 1);
+    const double bin = std::floor(static_cast<double>(length + 1) * hertz / static_cast<double>(rate));
+    TORCH_CHECK_VALUE(bin >= 0 && bin <= static_cast<double>(bins), "a mel band at bin ", bin, " of ", bins);
+    edges.push_back(static_cast<int64_t>(bin));
+  }
+  const Tensor out = at::zeros({bins, bands}, at::TensorOptions().dtype(ScalarType::Double));
+  double* to = out.data_ptr<double>();
+  for (size_t k = 0; k + 2 < edges.size(); ++k) {
+    const int64_t first = edges[k], peak = edges[k + 1], last = edges[k + 2];
+    const auto put = [&](int64_t bin, double v) {
+      if (bin < bins) to[bin * bands + static_cast<int64_t>(k)] = v;
+    };
+    if (first == peak) {
+      put(peak, 1);
+    } else {
+      for (int64_t b = first; b <= peak; ++b)
+        put(b, static_cast<double>(b - first) / static_cast<double>(peak - first));
+    }
+    for (int64_t b = peak; b < last; ++b) put(b, static_cast<double>(last - b) / static_cast<double>(last - peak));
+  }
+  return at::to(out, dtype);
+}
+
 constexpr OwnCallable kCallables[] = {
     {"onnx::attention(Tensor q, Tensor k, Tensor v, Tensor? mask, Tensor? past_k, Tensor? past_v, Tensor? lengths, "
      "bool causal, int q_heads, int kv_heads, float? scale, float softcap, int mode, int left, int right, "
@@ -351,6 +385,9 @@ constexpr OwnCallable kCallables[] = {
     {"onnx::for_each_channel(Tensor one_a_group, Tensor x) -> Tensor", boxed<&for_each_channel>},
     {"onnx::layer_norm(Tensor x, Tensor scale, Tensor? bias, int axis, float epsilon) -> (Tensor, Tensor, Tensor)",
      boxed<&layer_norm>},
+    {"onnx::mel_weight_matrix(int bands, int length, int rate, Tensor lowest, Tensor highest, ScalarType dtype) -> "
+     "Tensor",
+     boxed<&mel_weight_matrix>},
     {"onnx::recurrent(str kind, Tensor x, Tensor w, Tensor r, Tensor? b, Tensor? lengths, Tensor? initial_h, "
      "Tensor? initial_c, Tensor? peephole, str direction, int hidden, bool batch_first, float clip, bool before_reset, "
      "bool coupled, str[] names, float[] alphas, float[] betas) -> (Tensor, Tensor, Tensor)",

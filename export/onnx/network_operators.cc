@@ -64,7 +64,10 @@ Window window_of(Emitter& e, size_t dims) {
 // The dimensions and the kernel of a convolution, as far as its weight is known.
 Window convolution_window(Emitter& e) {
   const at::Tensor weight = e.known(1);
-  if (!weight.defined()) return window_of(e, 0);
+  if (!weight.defined()) {
+    const int64_t dim = std::max(e.known_dim(0).value_or(0), e.known_dim(1).value_or(0));
+    return window_of(e, dim > 2 ? static_cast<size_t>(dim - 2) : 0);
+  }
   e.check(weight.dim() > 2, "expected a weight of at least three dimensions, but got sizes ", weight.sizes());
   Window w = window_of(e, static_cast<size_t>(weight.dim() - 2));
   const Ints kernel(weight.sizes().begin() + 2, weight.sizes().end());
@@ -182,6 +185,16 @@ void col_to_im(Emitter& e) {
   e.out(same(e, "onnx::col2im", e.in(0),
              {e.ints(1), e.ints(2), ones("dilations", e.is("dilations")), ones("pads", e.is("pads")),
               ones("strides", e.is("strides"))}));
+}
+void deform_conv(Emitter& e) {
+  const Window w = convolution_window(e);
+  e.supported(w.dims == 2, "in ", w.dims, " dimensions");
+  const int64_t groups = groups_of(e), offset_groups = e.i("offset_group", 1);
+  e.check(offset_groups > 0 && offset_groups <= kLargest, "offset_group is ", offset_groups);
+  const Item x = e.in(0);
+  e.out(same(
+      e, "onnx::deform_conv", x,
+      {e.in(1), e.in(2), e.in_or_absent(3), e.in_or_absent(4), w.strides, w.pads, w.dilations, groups, offset_groups}));
 }
 void roi_align(Emitter& e) {
   const std::string mode = e.choice("mode", "avg", {"avg", "max"});
@@ -383,6 +396,10 @@ void window_function(Emitter& e) {
   }
   e.out(e.call(std::string(e.target()) + ".periodic", {e.integer(0), periodic, *dtype}, dtype));
 }
+void mel_weight_matrix(Emitter& e) {
+  const ScalarType dtype = e.has_attribute("output_datatype") ? e.dtype_named("output_datatype") : ScalarType::Float;
+  e.out(e.call("onnx::mel_weight_matrix", {e.integer(0), e.integer(1), e.integer(2), e.in(3), e.in(4), dtype}, dtype));
+}
 void dft(Emitter& e) {
   const bool inverse = e.i("inverse", 0) != 0, onesided = e.i("onesided", 0) != 0;
   const Arg length = e.has(1) ? e.integer(1) : Arg(std::nullopt);
@@ -405,6 +422,7 @@ constexpr Operator kOperators[] = {
     {"Conv", 1, conv},
     {"ConvTranspose", 1, conv_transpose},
     {"DFT", 17, dft},
+    {"DeformConv", 19, deform_conv},
     {"Dropout", 7, dropout},
     {"GRU", 7, recurrent, "gru"},
     {"GlobalAveragePool", 1, global_average_pool},
@@ -425,6 +443,7 @@ constexpr Operator kOperators[] = {
     {"MaxPool", 1, max_pool},
     {"MaxUnpool", 9, max_unpool},
     {"MeanVarianceNormalization", 9, mean_variance_norm},
+    {"MelWeightMatrix", 17, mel_weight_matrix},
     {"NegativeLogLikelihoodLoss", 12, nll_loss},
     {"NonMaxSuppression", 10, non_max_suppression},
     {"RMSNormalization", 23, rms_norm},

@@ -15,7 +15,8 @@ void quantize_linear(Emitter& e) {
   e.out(e.call("onnx::quantize", {x, scale, zero, e.i("axis", 1), e.i("block_size", 0), dtype, saturate}, dtype));
 }
 void dequantize_linear(Emitter& e) {
-  const Item x = e.in(0), scale = e.in(1), zero = e.in_or_absent(2);
+  const Item x = e.in_of_any_width(0), scale = e.in(1), zero = e.in_of_any_width(2);
+  e.check(!x.absent(), "input 0 is missing");
   ScalarType dtype = scale.dtype;
   if (e.has_attribute("output_dtype") && e.i("output_dtype") != 0) dtype = e.dtype_named("output_dtype");
   e.out(e.call("onnx::dequantize", {x, scale, zero, e.i("axis", 1), e.i("block_size", 0), dtype}, dtype));

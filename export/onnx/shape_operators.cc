@@ -33,7 +33,7 @@ at::Tensor tensor_from(const std::vector<T>& values, ScalarType dtype, bool in_a
   return in_a_row ? t : t.reshape({});
 }
 void constant(Emitter& e) {
-  if (e.has_attribute("value")) return e.out(e.constant(e.t("value")));
+  if (e.has_attribute("value")) return e.out(e.constant_attribute("value"));
   if (e.has_attribute("value_float"))
     return e.out(e.constant(tensor_from<double>({e.f("value_float")}, ScalarType::Float, false)));
   if (e.has_attribute("value_floats"))
@@ -128,7 +128,8 @@ void depth_to_space(Emitter& e) {
   e.out(mode == "CRD" ? same(e, "aten::pixel_shuffle", x, {block}) : same(e, "onnx::depth_to_space", x, {block}));
 }
 void space_to_depth(Emitter& e) {
-  e.out(same(e, "onnx::space_to_depth", e.in(0), {e.i("blocksize")}));
+  const std::string mode = e.choice("mode", "DCR", {"DCR", "CRD"});
+  e.out(same(e, mode == "CRD" ? "aten::pixel_unshuffle" : "onnx::space_to_depth", e.in(0), {e.i("blocksize")}));
 }
 
 // --- pieces ---

@@ -77,9 +77,44 @@ std::optional<c10::ScalarType> dtype_of(int64_t number) {
   return kTypes[number];
 }
 
+namespace {
+
+struct Narrow {
+  int bits;
+  bool is_signed;
+};
+std::optional<Narrow> narrow_of(int64_t number) {
+  if (number == 21 || number == 22) return Narrow{4, number == 22};
+  if (number == 25 || number == 26) return Narrow{2, number == 26};
+  return std::nullopt;
+}
+// Several in a byte, the first in the lowest bits.
+template <class Bytes>
+void unpack(const Bytes& bytes, const Narrow& type, int64_t elements, uint8_t* to) {
+  const int each = 8 / type.bits, top = 1 << type.bits;
+  for (int64_t k = 0; k < elements; ++k) {
+    const int byte = static_cast<int>(bytes[static_cast<int>(k / each)]) & 255;
+    int value = (byte >> (static_cast<int>(k % each) * type.bits)) & (top - 1);
+    if (type.is_signed && value >= top / 2) value -= top;
+    to[k] = static_cast<uint8_t>(value);
+  }
+}
+
+}  // namespace
+
+bool is_narrow(int64_t number) {
+  return narrow_of(number).has_value();
+}
+std::optional<c10::ScalarType> storage_dtype_of(int64_t number) {
+  const std::optional<Narrow> narrow = narrow_of(number);
+  if (narrow.has_value()) return narrow->is_signed ? c10::ScalarType::Char : c10::ScalarType::Byte;
+  return dtype_of(number);
+}
+
 at::Tensor tensor_of(const TensorProto& proto, const DataFolder& folder) {
-  const std::optional<c10::ScalarType> dtype = dtype_of(proto.data_type());
-  TORCH_CHECK_NOT_IMPLEMENTED(dtype.has_value() || proto.data_type() < 1 || proto.data_type() > 24, "tensor '",
+  const std::optional<c10::ScalarType> dtype = storage_dtype_of(proto.data_type());
+  const std::optional<Narrow> narrow = narrow_of(proto.data_type());
+  TORCH_CHECK_NOT_IMPLEMENTED(dtype.has_value() || proto.data_type() < 1 || proto.data_type() > 26, "tensor '",
                               proto.name().substr(0, 100), "': tensors of ONNX's type ", proto.data_type(),
                               " are not supported");
   if (!dtype.has_value()) fail(proto, "is of the unknown type ", proto.data_type());
@@ -94,6 +129,8 @@ at::Tensor tensor_of(const TensorProto& proto, const DataFolder& folder) {
   if (empty) elements = 0;
   const auto item = static_cast<int64_t>(c10::elementSize(*dtype));
   if (__builtin_mul_overflow(elements, item, &bytes)) fail(proto, "has too many elements");
+  // In the file.
+  if (narrow.has_value()) bytes = elements / (8 / narrow->bits) + (elements % (8 / narrow->bits) != 0);
   if (proto.has_segment()) fail(proto, "is a segment of a tensor, which is not supported");
 
   // What is there is compared with what is needed before any memory is taken.
@@ -123,7 +160,7 @@ at::Tensor tensor_of(const TensorProto& proto, const DataFolder& folder) {
       default:
         given = proto.int32_data_size();
     }
-    const int64_t needed = complex ? 2 * elements : elements;
+    const int64_t needed = narrow.has_value() ? bytes : complex ? 2 * elements : elements;
     if (given != needed) fail(proto, "has ", given, " values; its sizes need ", needed);
   }
   const std::vector<int64_t> sizes(proto.dims().begin(), proto.dims().end());
@@ -134,12 +171,18 @@ at::Tensor tensor_of(const TensorProto& proto, const DataFolder& folder) {
   void* to = out.data_ptr();
   if (external || raw) {
     const char* from = external ? file->first.data() + file->second : proto.raw_data().data();
-    if (*dtype == c10::ScalarType::Bool) {
+    if (narrow.has_value()) {
+      unpack(std::string_view(from, static_cast<size_t>(bytes)), *narrow, elements, static_cast<uint8_t*>(to));
+    } else if (*dtype == c10::ScalarType::Bool) {
       // Any other byte than 0 and 1 would be no bool.
       copy_field<bool>(std::string_view(from, static_cast<size_t>(bytes)), to);
     } else {
       std::memcpy(to, from, static_cast<size_t>(bytes));
     }
+    return out;
+  }
+  if (narrow.has_value()) {
+    unpack(proto.int32_data(), *narrow, elements, static_cast<uint8_t*>(to));
     return out;
   }
   switch (*dtype) {

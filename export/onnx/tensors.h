@@ -15,6 +15,11 @@ namespace torch::onnx {
 /// Null for what this library has no tensors of: strings, and numbers of less than a byte.
 std::optional<c10::ScalarType> dtype_of(int64_t number);
 
+/// Whether it is one of whole numbers of less than a byte (INT4, UINT4, INT2, UINT2), whose tensors are of bytes here.
+bool is_narrow(int64_t number);
+/// That of the tensors.
+std::optional<c10::ScalarType> storage_dtype_of(int64_t number);
+
 /// Where a model's external data may lie.
 struct DataFolder {
   std::string path;  ///< empty: nowhere

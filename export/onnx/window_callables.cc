@@ -256,6 +256,50 @@ Tensor col2im(const Tensor& x, const Ints& sizes, const Ints& kernel, Ints dilat
   for (size_t d = 0; d < n; ++d) image = at::narrow(image, static_cast<int64_t>(d) + 2, pads[d], sizes[d]);
   return image;
 }
+// Samples between the elements, where the offsets say; zeros outside.
+Tensor deform_conv(const Tensor& x, const Tensor& weight, const Tensor& offset, const MaybeTensor& bias,
+                   const MaybeTensor& mask, const Ints& strides, const Ints& pads, const Ints& dilations,
+                   int64_t groups, int64_t offset_groups) {
+  TORCH_CHECK_VALUE(x.dim() == 4 && weight.dim() == 4 && offset.dim() == 4 && x.size(1) % offset_groups == 0 &&
+                        x.size(1) == weight.size(1) * groups && weight.size(0) % groups == 0 && x.numel() > 0,
+                    "DeformConv of sizes ", x.sizes(), " with a weight of sizes ", weight.sizes(),
+                    " and offsets of sizes ", offset.sizes(), " in ", groups, " and ", offset_groups, " groups");
+  const int64_t n = x.size(0), channels = x.size(1), rows = x.size(2), columns = x.size(3);
+  const Slide down = slide_of(rows, weight.size(2), strides[0], dilations[0], pads[0], pads[2], "NOTSET", false);
+  const Slide right = slide_of(columns, weight.size(3), strides[1], dilations[1], pads[1], pads[3], "NOTSET", false);
+  const int64_t places = weight.size(2) * weight.size(3), height = down.windows, width = right.windows;
+  const auto check = [&](const Tensor& t, int64_t count, const char* what) {
+    const Ints wanted{n, count, height, width};
+    TORCH_CHECK_VALUE(t.sizes() == c10::IntArrayRef(wanted), "expected ", what, " of sizes ", wanted, ", but got ",
+                      t.sizes());
+  };
+  check(offset, offset_groups * places * 2, "offsets");
+  if (mask.has_value()) check(*mask, offset_groups * places, "a mask");
+  const auto options = x.options();
+  const Tensor moves = offset.reshape({n * offset_groups, places, 2, height, width});
+  const Tensor image = x.reshape({n * offset_groups, channels / offset_groups, rows, columns});
+  const Tensor from_row = at::sub(at::mul(at::arange(0, height, options), strides[0]), pads[0]).unsqueeze(1);
+  const Tensor from_column = at::sub(at::mul(at::arange(0, width, options), strides[1]), pads[1]);
+  std::vector<Tensor> samples;
+  for (int64_t k = 0; k < places; ++k) {
+    const Tensor move = at::select(moves, 1, k);
+    const Tensor y = at::add(at::add(at::select(move, 1, 0), from_row), (k / weight.size(3)) * dilations[0]);
+    const Tensor z = at::add(at::add(at::select(move, 1, 1), from_column), (k % weight.size(3)) * dilations[1]);
+    // As the grid sampler counts: -1 and 1 are the borders.
+    const auto scaled = [](const Tensor& v, int64_t size) {
+      return at::sub(at::div(at::add(at::mul(v, 2), 1), static_cast<double>(size)), 1);
+    };
+    Tensor sample = at::grid_sampler(image, at::stack({scaled(z, columns), scaled(y, rows)}, -1), 0, 0, false);
+    if (mask.has_value()) {
+      sample = at::mul(sample, at::select(mask->reshape({n * offset_groups, places, 1, height, width}), 1, k));
+    }
+    samples.push_back(sample.reshape({n, channels, height * width}));
+  }
+  const Tensor all = at::stack(samples, 2).reshape({n, groups, channels / groups * places, height * width});
+  const Tensor out = at::matmul(weight.reshape({groups, weight.size(0) / groups, -1}), all);
+  const Tensor shaped = out.reshape({n, weight.size(0), height, width});
+  return bias.has_value() ? at::add(shaped, bias->reshape({-1, 1, 1})) : shaped;
+}
 Tensor local_response_norm(const Tensor& x, int64_t size, double alpha, double beta, double bias) {
   TORCH_CHECK_VALUE(x.dim() >= 3, "expected at least three dimensions, but got sizes ", x.sizes());
   const Tensor squares = at::mul(x, x).flatten(2, -1);
@@ -298,7 +342,8 @@ Tensor resized(const Tensor& x, int64_t axis, int64_t out_size, double scale, do
     } else if (r.transform == "pytorch_half_pixel") {
       from = out_size > 1 ? (at + 0.5) / scale - 0.5 : 0;
     } else if (r.transform == "align_corners") {
-      from = out_size > 1 ? at * (length - 1) / (wanted - 1) : 0;
+      // The size before it is rounded.
+      from = out_size > 1 ? at * (length - 1) / (scale * length - 1) : 0;
     } else if (r.transform == "asymmetric") {
       from = at / scale;
     } else if (r.transform == "tf_half_pixel_for_nn") {
@@ -340,7 +385,7 @@ Tensor resized(const Tensor& x, int64_t axis, int64_t out_size, double scale, do
     for (int64_t k = 0; k < taps; ++k) {
       const double at = first + static_cast<double>(k);
       double weight = kernel_at(r, (at - from) * shrink);
-      if ((r.exclude || r.antialias) && (at < 0 || at > length - 1)) weight = 0;
+      if (r.exclude && (at < 0 || at > length - 1)) weight = 0;
       index_to[k * out_size + i] = static_cast<int64_t>(std::clamp(at, 0.0, length - 1));
       weight_to[k * out_size + i] = weight;
       total += weight;
@@ -431,6 +476,22 @@ Tensor resize(const Tensor& x, const MaybeTensor& scales, const std::optional<In
 
 // --- boxes ---
 
+// Of each sample between two neighbours, which are the columns of its row of weights that are not 0, one of both.
+struct Corner {
+  Tensor place, weight;
+};
+Corner corner(const Tensor& weights, bool high) {
+  const Tensor there = at::to(at::gt(weights, 0), ScalarType::Long);
+  const int64_t n = weights.size(1);
+  const Tensor number = at::add(at::arange(0, n, at::TensorOptions().dtype(ScalarType::Long)), 1);
+  const Tensor ranked = at::mul(there, high ? number : at::rsub(number, n + 1));
+  const Tensor place = at::argmax(ranked, 1);
+  const Tensor weight = at::gather(weights, 1, place.unsqueeze(1)).squeeze(1);
+  // Where there is one alone, the other has no weight.
+  const Tensor alone = at::le(at::sum(there, at::IntArrayRef{1}), 1);
+  return {place, high ? at::masked_fill(weight, alone, 0) : weight};
+}
+
 Tensor roi_align(const Tensor& x, const Tensor& rois, const Tensor& batch, bool by_max, bool half_pixel, int64_t height,
                  int64_t width, int64_t ratio, double scale) {
   TORCH_CHECK_VALUE(
@@ -481,7 +542,17 @@ Tensor roi_align(const Tensor& x, const Tensor& rois, const Tensor& batch, bool 
       results.push_back(at::mean(values.reshape({channels, height, each_row, width, each_column}), Ints{2, 4}));
       continue;
     }
-    TORCH_CHECK_NOT_IMPLEMENTED(false, "RoiAlign by the largest sample");
+    // Of each sample the largest of the four weighted corners.
+    Tensor largest;
+    for (const bool high_row : {false, true}) {
+      for (const bool high_column : {false, true}) {
+        const Corner row = corner(by_row, high_row), column = corner(by_column, high_column);
+        const Tensor taken = at::index_select(at::index_select(plane, 1, row.place), 2, column.place);
+        const Tensor weighted = at::mul(taken, at::mul(row.weight.unsqueeze(1), column.weight));
+        largest = largest.defined() ? at::maximum(largest, weighted) : weighted;
+      }
+    }
+    results.push_back(at::amax(largest.reshape({channels, height, each_row, width, each_column}), {2, 4}));
   }
   if (results.empty()) return at::zeros({0, channels, height, width}, x.options());
   return at::to(at::stack(results, 0), x.scalar_type());
@@ -546,6 +617,9 @@ constexpr OwnCallable kCallables[] = {
      "extra, "
      "int groups, str auto_pad, int[]? sizes) -> Tensor",
      boxed<&conv_transpose>},
+    {"onnx::deform_conv(Tensor x, Tensor weight, Tensor offset, Tensor? bias, Tensor? mask, int[] strides, int[] pads, "
+     "int[] dilations, int groups, int offset_groups) -> Tensor",
+     boxed<&deform_conv>},
     {"onnx::local_response_norm(Tensor x, int size, float alpha, float beta, float bias) -> Tensor",
      boxed<&local_response_norm>},
     {"onnx::lp_pool(Tensor x, int[] kernel, int[] strides, int[] pads, int[] dilations, str auto_pad, bool ceil, int "
