@@ -6,10 +6,11 @@
 
 #include "c10/dispatch/function_schema.h"
 #include "c10/util/exception.h"
+#include "export/onnx/onnx.h"
 
 namespace torch::onnx {
 
-std::optional<graph::Callable> own_callable(std::string_view name) {
+std::optional<graph::Callable> callable(std::string_view name) {
   using Known = std::pair<c10::FunctionSchema, graph::Callable::Function>;
   static const std::map<std::string, Known, std::less<>>& all = *[] {
     auto* made = new std::map<std::string, Known, std::less<>>;

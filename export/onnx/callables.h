@@ -2,16 +2,10 @@
 // that no other has the meaning of.
 #pragma once
 
-#include <optional>
-#include <string_view>
-
 #include "c10/util/array_ref.h"
 #include "graph/ir/callable.h"
 
 namespace torch::onnx {
-
-/// "onnx::shape" and the others of the tables below. Null for other names.
-std::optional<graph::Callable> own_callable(std::string_view name);
 
 struct OwnCallable {
   const char* schema;

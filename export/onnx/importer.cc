@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "c10/dispatch/registry.h"
-#include "export/onnx/callables.h"
 #include "export/onnx/onnx.h"
 #include "third_party/onnx/onnx.pb.h"
 #include "utils/serialize/file_io.h"
@@ -116,7 +115,7 @@ Value* Importer::value_of(Constant& constant) {
 }
 
 std::optional<graph::Callable> Importer::callable(std::string_view name) {
-  if (name.substr(0, 6) == "onnx::") return own_callable(name);
+  if (name.substr(0, 6) == "onnx::") return onnx::callable(name);
   const size_t dot = name.find('.');
   const auto op = c10::Dispatcher::singleton().findSchema(
       name.substr(0, dot), dot == std::string_view::npos ? std::string_view() : name.substr(dot + 1));

@@ -6,10 +6,12 @@
 // Models run as programs do that torch.export wrote: export/exported_program.h.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "export/exported_program.h"
+#include "graph/ir/callable.h"
 
 namespace torch::onnx {
 
@@ -24,5 +26,9 @@ ExportedProgram load(const std::string& path);
 
 /// The same from memory. `folder`: where external data lie; empty: there are none.
 ExportedProgram load_from_memory(std::string_view bytes, const std::string& folder = "");
+
+/// "onnx::shape" and the others that graphs of models call besides the operators of the dispatcher, so that such graphs
+/// can be read from text (graph/ir/text.h). Null for other names.
+std::optional<graph::Callable> callable(std::string_view name);
 
 }  // namespace torch::onnx

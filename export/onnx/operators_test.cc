@@ -4,7 +4,9 @@
 #include <cmath>
 
 #include "aten/aten.h"
+#include "c10/dispatch/registry.h"
 #include "export/onnx/onnx.h"
+#include "graph/ir/text.h"
 #include "third_party/onnx/onnx.pb.h"
 #include "utils/serialize/file_error.h"
 
@@ -372,6 +374,17 @@ TEST(OnnxOperators, ProgramsAsOthers) {
   EXPECT_EQ(program.constants.count("add"), 1);
   expect_same(program({x23}).toTensor(), at::add(x23.reshape({1, 6}), 1));
   EXPECT_THROW(program({at::ones({2, 4})}), c10::ValueError);
+  // As text, and back.
+  graph::TextNames names;
+  const std::string text = print(*program.graph, &names.tensors);
+  names.callable = [](std::string_view name) -> std::optional<graph::Callable> {
+    if (const auto own = callable(name)) return own;
+    const size_t dot = name.find('.');
+    const std::string_view overload = dot == std::string_view::npos ? "" : name.substr(dot + 1);
+    const auto op = c10::Dispatcher::singleton().findSchema(name.substr(0, dot), overload);
+    return op.has_value() ? std::optional<graph::Callable>(*op) : std::nullopt;
+  };
+  EXPECT_EQ(print(*graph::parse_graph(text, names)), text) << text;
   EXPECT_THROW(program({longs({1})}), c10::ValueError);
 }
 
