@@ -1,6 +1,7 @@
 #include "export/onnx/importer.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "c10/dispatch/registry.h"
 #include "export/onnx/onnx.h"
@@ -36,6 +37,15 @@ const std::map<std::string_view, Operator>& operators() {
   }();
   return all;
 }
+
+class NodeSource : public graph::Source {
+ public:
+  explicit NodeSource(std::string text) : text_(std::move(text)) {}
+  std::string text() const override { return text_; }
+
+ private:
+  std::string text_;
+};
 
 std::string domain_of(const std::string& domain) {
   return domain == "ai.onnx" ? "" : domain;
@@ -242,13 +252,17 @@ void Importer::node(const NodeProto& node, Scope& scope, Block& block, int depth
     TORCH_CHECK_NOT_IMPLEMENTED(false, origin_, ": ", unknown_text());
   }
   Emitter emitter(*this, node, scope, block, version->second, found->second.target, depth);
+  Node* const before = block.return_node()->previous();
   try {
     found->second.emit(emitter);
     emitter.check_all_read();
   } catch (c10::Error& error) {
-    error.add_context("in " + emitter.where());
+    const std::string where = emitter.where();
+    if (error.msg().compare(0, where.size(), where) != 0) error.add_context("in " + where);
     throw;
   }
+  const auto source = std::make_shared<const NodeSource>(emitter.where());
+  for (Node* made = before->next(); made != block.return_node(); made = made->next()) made->set_source(source);
   for (int i = 0; i < node.output_size(); ++i) {
     if (node.output(i).empty()) continue;
     const auto n = static_cast<size_t>(i);

@@ -186,6 +186,11 @@ void slice(Emitter& e) {
     }
     return e.out(same(e, "onnx::slice", x, {*starts, *ends, *axes, *steps}));
   }
+  if (axes.has_value() && axes->size() == 1 &&
+      (!e.has(4) || (steps.has_value() && steps->size() == 1 && (*steps)[0] > 0))) {
+    const int64_t step = steps.has_value() ? (*steps)[0] : 1;
+    return e.out(same(e, "aten::slice.Tensor", x, {(*axes)[0], e.integer(1), e.integer(2), step}));
+  }
   const auto given = [&](size_t i) { return e.has(i) ? e.ints(i) : Arg(std::nullopt); };
   e.out(same(e, "onnx::slice", x, {e.ints(1), e.ints(2), given(3), given(4)}));
 }
@@ -225,7 +230,11 @@ void gather(Emitter& e) {
   if (known.defined() && known.dim() == 0 && c10::isIntegralType(known.scalar_type(), false)) {
     return e.out(same(e, "aten::select.int", x, {axis, e.integer(1)}));
   }
-  e.out(same(e, "onnx::gather", x, {e.in(1), axis}));
+  if (axis < 0 || axis > 64) return e.out(same(e, "onnx::gather", x, {e.in(1), axis}));
+  // x[:, :, index]
+  std::vector<graph::Operand> indices(static_cast<size_t>(axis), graph::Operand(c10::IValue()));
+  indices.emplace_back(e.cast(e.in(1), ScalarType::Long).value);
+  e.out(same(e, "aten::index.Tensor", x, {graph::Operand(std::move(indices))}));
 }
 // Indices from 0 on; negative ones count from the end.
 Item index_of(Emitter& e, const Item& x, int64_t axis) {
