@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <filesystem>
 
 #include "c10/dispatch/registry.h"
 #include "export/onnx/onnx.h"
@@ -383,14 +384,17 @@ ExportedProgram read(std::string_view bytes, const std::string& origin, DataFold
 }  // namespace
 
 ExportedProgram load_from_memory(std::string_view bytes, const std::string& folder) {
-  return read(bytes, "an ONNX model", {folder});
+  return read(bytes, "an ONNX model", {folder, ""});
 }
 ExportedProgram load(const std::string& path) {
   serialize::check_path(path);
   const serialize::MappedFile file(path);
-  const size_t slash = path.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  return read(file.bytes(), path, {folder});
+  const auto folder_of = [](const std::filesystem::path& file) {
+    return file.has_parent_path() ? file.parent_path().string() : ".";
+  };
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::canonical(path, error);
+  return read(file.bytes(), path, {folder_of(path), error ? "" : folder_of(real)});
 }
 
 }  // namespace torch::onnx

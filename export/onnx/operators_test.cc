@@ -2,13 +2,14 @@
 #include "gtest/gtest.h"
 
 #include <cmath>
+#include <filesystem>
 
 #include "aten/aten.h"
 #include "c10/dispatch/registry.h"
 #include "export/onnx/onnx.h"
 #include "graph/ir/text.h"
 #include "third_party/onnx/onnx.pb.h"
-#include "utils/serialize/file_error.h"
+#include "utils/serialize/file_io.h"
 
 namespace torch::onnx {
 namespace {
@@ -351,6 +352,51 @@ TEST(OnnxOperators, WhatIsNotKnownIsNamed) {
   EXPECT_THROW(Model(18).node("Relu", {"x"}, {"out", "more"}).run({x23}), c10::NotImplementedError);
   EXPECT_THROW(load_from_memory("no model"), serialize::FormatError);
   EXPECT_THROW(load("/no/such/file.onnx"), serialize::IoError);
+}
+
+// Beside the model, or beside what its name is a link to; nowhere else.
+TEST(OnnxOperators, ExternalData) {
+  namespace fs = std::filesystem;
+  const fs::path base = fs::path(::testing::TempDir()) / "onnx_external", folder = base / "models",
+                 other = base / "names";
+  fs::remove_all(base);
+  fs::create_directories(folder / "deeper");
+  fs::create_directories(other);
+  const float values[] = {1, 2, 3};
+  const std::string bytes(reinterpret_cast<const char*>(values), sizeof values);
+  for (const fs::path& file : {folder / "data", folder / "deeper" / "data", other / "secret"}) {
+    serialize::write_file(file.string(), bytes);
+  }
+  fs::create_symlink(other / "secret", folder / "leads_out");
+  const auto write = [&](const char* location) {
+    ModelProto model;
+    model.add_opset_import()->set_version(18);
+    TensorProto* data = model.mutable_graph()->add_initializer();
+    data->set_name("data");
+    data->set_data_type(TensorProto::FLOAT);
+    data->add_dims(3);
+    data->set_data_location(TensorProto::EXTERNAL);
+    auto* entry = data->add_external_data();
+    entry->set_key("location");
+    entry->set_value(location);
+    model.mutable_graph()->add_output()->set_name("data");
+    serialize::write_file((folder / "model.onnx").string(), model.SerializeAsString());
+    return (folder / "model.onnx").string();
+  };
+  const at::Tensor want = floats({1, 2, 3}, {3});
+  expect_same(load(write("deeper/data")).run({})[0].toTensor(), want);
+  for (const char* location : {"../names/secret", "deeper/../../names/secret", "leads_out", "", ".", "deeper"}) {
+    SCOPED_TRACE(location);
+    EXPECT_THROW(load(write(location)), c10::Error);
+  }
+  EXPECT_THROW(load(write((other / "secret").c_str())), serialize::FormatError);
+  fs::create_symlink(write("data"), other / "model.onnx");
+  fs::create_symlink(folder / "data", other / "data");
+  expect_same(load((other / "model.onnx").string()).run({})[0].toTensor(), want);
+  const std::string model = serialize::read_file(write("data"));
+  EXPECT_THROW(load_from_memory(model), serialize::FormatError);
+  expect_same(load_from_memory(model, folder.string()).run({})[0].toTensor(), want);
+  fs::remove_all(base);
 }
 
 // Names of sizes are symbols, and initializers tensors of the program.

@@ -45,9 +45,13 @@ std::pair<serialize::MappedFile, size_t> external_data(const TensorProto& proto,
   bool inside = !location.empty() && location.find('\0') == std::string::npos && relative.is_relative();
   for (const fs::path& part : relative) inside = inside && part != "..";
   std::error_code error;
-  const fs::path root = fs::weakly_canonical(folder.path, error), path = fs::weakly_canonical(root / relative, error);
-  const fs::path beyond = path.lexically_relative(root);
-  inside = inside && !error && !beyond.empty() && *beyond.begin() != ".." && beyond != ".";
+  const fs::path path = fs::weakly_canonical(fs::path(folder.path) / relative, error);
+  const auto within = [&](const std::string& root) {
+    if (root.empty()) return false;
+    const fs::path beyond = path.lexically_relative(fs::weakly_canonical(root, error));
+    return !error && !beyond.empty() && beyond != "." && *beyond.begin() != "..";
+  };
+  inside = inside && !error && (within(folder.path) || within(folder.real));
   if (!inside) fail(proto, "lies in '", location.substr(0, 200), "', which is not in the model's folder");
   serialize::MappedFile file(path.string());
   if (length != bytes) fail(proto, "has ", length, " external bytes; its sizes need ", bytes);

@@ -23,6 +23,7 @@ std::optional<c10::ScalarType> storage_dtype_of(int64_t number);
 /// Where a model's external data may lie.
 struct DataFolder {
   std::string path;  ///< empty: nowhere
+  std::string real;  ///< where the model itself is, if its name is a link to there; links to there may be followed, too
 };
 
 /// The tensor; its elements are copied. Throws FormatError where sizes, type and data do not fit each other, or
