@@ -62,7 +62,8 @@ at::Tensor Emitter::known(size_t i) {
 }
 std::optional<std::vector<int64_t>> Emitter::known_ints(size_t i) {
   const at::Tensor t = known(i);
-  if (!t.defined()) return std::nullopt;
+  // Every node that uses a list has a copy of it.
+  if (!t.defined() || t.numel() > 64) return std::nullopt;
   check(c10::isIntegralType(t.scalar_type(), false) && t.dim() <= 1, "input ", i,
         ": expected whole numbers in a row, but got ", t.scalar_type(), " of sizes ", t.sizes());
   const at::Tensor wide = at::to(t, c10::ScalarType::Long).contiguous();

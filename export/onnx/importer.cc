@@ -21,8 +21,9 @@ using ::onnx::NodeProto;
 
 namespace {
 
-constexpr int kDeepest = 32;                  // graphs and functions in each other
-constexpr size_t kMostInlinedNodes = 100000;  // that local functions become
+constexpr int kDeepest = 32;  // graphs and functions in each other
+// What local functions become.
+constexpr size_t kMostInlinedNodes = 100000, kMostInlinedBytes = size_t{1} << 30;
 constexpr int64_t kFirstOpset = 7, kLastOpset = 28;
 
 const std::map<std::string_view, Operator>& operators() {
@@ -215,8 +216,11 @@ void Importer::inline_function(const FunctionProto& function, const NodeProto& c
                                int depth) {
   if (depth >= kDeepest) fail("more than ", kDeepest, " graphs and functions in each other");
   if (!open_.insert(&function).second) fail("a function '", shortened(function.name()), "' that calls itself");
-  inlined_ += static_cast<size_t>(function.node_size());
-  if (inlined_ > kMostInlinedNodes) fail("its functions become more than ", kMostInlinedNodes, " nodes");
+  inlined_nodes_ += static_cast<size_t>(function.node_size());
+  inlined_bytes_ += function.ByteSizeLong();
+  if (inlined_nodes_ > kMostInlinedNodes || inlined_bytes_ > kMostInlinedBytes) {
+    fail("its functions become more than ", kMostInlinedNodes, " nodes, or ", kMostInlinedBytes, " bytes");
+  }
   std::map<std::string, const AttributeProto*> given;
   for (const AttributeProto& attribute : call.attribute()) given.emplace(attribute.name(), &attribute);
   FunctionProto own = function;

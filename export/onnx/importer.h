@@ -69,7 +69,7 @@ class Importer {
   std::map<std::pair<std::string, std::string>, const ::onnx::FunctionProto*> functions_;
   std::map<const ::onnx::FunctionProto*, std::map<std::string, int64_t>> function_opsets_;
   std::set<const ::onnx::FunctionProto*> open_;
-  size_t inlined_ = 0;
+  size_t inlined_nodes_ = 0, inlined_bytes_ = 0;
   std::map<std::string, int64_t> used_names_;  // and how often
   std::set<std::string> missing_, unknown_;
 };

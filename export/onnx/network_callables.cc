@@ -249,8 +249,8 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> attention(const Tensor& q_in, const T
   }
   const Tensor place = at::add(at::arange(0, queries, options).reshape({queries, 1}), offset);
   if (causal) also(at::le(key, place));
-  if (left >= 0) also(at::ge(key, at::sub(place, left)));
-  if (right >= 0) also(at::le(key, at::add(place, right)));
+  if (left >= 0) also(at::ge(key, at::sub(place, std::min(left, keys + queries))));
+  if (right >= 0) also(at::le(key, at::add(place, std::min(right, keys + queries))));
   if (mask.has_value()) {
     const int64_t missing = keys - mask->size(-1);
     TORCH_CHECK_VALUE(missing >= 0, "a mask of sizes ", mask->sizes(), " for ", keys, " keys");

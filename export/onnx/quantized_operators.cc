@@ -6,20 +6,25 @@ namespace {
 
 using c10::ScalarType;
 
+int64_t block_size(Emitter& e) {
+  const int64_t size = e.i("block_size", 0);
+  e.check(size >= 0 && size <= INT32_MAX, "block_size is ", size);
+  return size;
+}
 void quantize_linear(Emitter& e) {
   const Item x = e.in(0), scale = e.in(1), zero = e.in_or_absent(2);
   ScalarType dtype = zero.absent() ? ScalarType::Byte : zero.dtype;
   if (e.has_attribute("output_dtype") && e.i("output_dtype") != 0) dtype = e.dtype_named("output_dtype");
   if (e.has_attribute("precision")) e.supported(e.i("precision") == 0, "precision");
   const bool saturate = e.i("saturate", 1) != 0;
-  e.out(e.call("onnx::quantize", {x, scale, zero, e.i("axis", 1), e.i("block_size", 0), dtype, saturate}, dtype));
+  e.out(e.call("onnx::quantize", {x, scale, zero, e.i("axis", 1), block_size(e), dtype, saturate}, dtype));
 }
 void dequantize_linear(Emitter& e) {
   const Item x = e.in_of_any_width(0), scale = e.in(1), zero = e.in_of_any_width(2);
   e.check(!x.absent(), "input 0 is missing");
   ScalarType dtype = scale.dtype;
   if (e.has_attribute("output_dtype") && e.i("output_dtype") != 0) dtype = e.dtype_named("output_dtype");
-  e.out(e.call("onnx::dequantize", {x, scale, zero, e.i("axis", 1), e.i("block_size", 0), dtype}, dtype));
+  e.out(e.call("onnx::dequantize", {x, scale, zero, e.i("axis", 1), block_size(e), dtype}, dtype));
 }
 void dynamic_quantize_linear(Emitter& e) {
   e.outputs = e.call_for("onnx::dynamic_quantize", {e.in(0)}, {ScalarType::Byte, ScalarType::Float, ScalarType::Byte});

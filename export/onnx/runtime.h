@@ -8,4 +8,7 @@ namespace torch::onnx {
 /// From 0 on. Throws IndexError for one that x does not have.
 int64_t axis_of(const at::Tensor& x, int64_t axis);
 
+/// Throws ValueError where int64_t does not hold it.
+int64_t product(c10::IntArrayRef sizes);
+
 }  // namespace torch::onnx

@@ -68,9 +68,8 @@ Ints reshape_sizes(const Tensor& x, Ints sizes, bool allow_zero) {
 Ints flatten_sizes(const Tensor& x, int64_t axis) {
   TORCH_CHECK_INDEX(axis >= -x.dim() && axis <= x.dim(), "axis ", axis, " of sizes ", x.sizes());
   if (axis < 0) axis += x.dim();
-  int64_t rows = 1, columns = 1;
-  for (int64_t d = 0; d < x.dim(); ++d) (d < axis ? rows : columns) *= x.size(d);
-  return {rows, columns};
+  const auto split = static_cast<size_t>(axis);
+  return {product(x.sizes().slice(0, split)), product(x.sizes().slice(split))};
 }
 Ints unsqueeze_sizes(const Tensor& x, const Ints& axes) {
   const auto n = static_cast<int64_t>(axes.size()) + x.dim();
@@ -180,8 +179,9 @@ Tensor pad(const Tensor& x, const Ints& pads, const std::string& mode, const c10
     const int64_t axis = axis_of(x, axes.has_value() ? (*axes)[k] : static_cast<int64_t>(k));
     int64_t before = pads[k], after = pads[n + k];
     if (before == 0 && after == 0) continue;
-    TORCH_CHECK_VALUE(std::abs(before) <= kMostElements && std::abs(after) <= kMostElements, "pads ", pads,
-                      " for sizes ", x.sizes());
+    TORCH_CHECK_VALUE(
+        before >= -kMostElements && before <= kMostElements && after >= -kMostElements && after <= kMostElements,
+        "pads ", pads, " for sizes ", x.sizes());
     const int64_t cut_before = std::max<int64_t>(0, -before), cut_after = std::max<int64_t>(0, -after);
     const int64_t size = out.size(axis);
     TORCH_CHECK_VALUE(cut_before + cut_after <= size, "pads ", pads, " take away more than there is of sizes ",
@@ -225,8 +225,9 @@ Tensor depth_to_space(const Tensor& x, int64_t block) {
   return x.reshape({n, block, block, c, h, w}).permute({0, 3, 4, 1, 5, 2}).reshape({n, c, h * block, w * block});
 }
 Tensor space_to_depth(const Tensor& x, int64_t block) {
-  TORCH_CHECK_VALUE(x.dim() == 4 && block > 0 && x.size(2) % block == 0 && x.size(3) % block == 0, "SpaceToDepth by ",
-                    block, " of sizes ", x.sizes());
+  TORCH_CHECK_VALUE(
+      x.dim() == 4 && block > 0 && block < (int64_t{1} << 20) && x.size(2) % block == 0 && x.size(3) % block == 0,
+      "SpaceToDepth by ", block, " of sizes ", x.sizes());
   const int64_t n = x.size(0), c = x.size(1), h = x.size(2) / block, w = x.size(3) / block;
   return x.reshape({n, c, h, block, w, block}).permute({0, 3, 5, 1, 2, 4}).reshape({n, c * block * block, h, w});
 }
@@ -298,20 +299,15 @@ Tensor gather_nd(const Tensor& x, const Tensor& index, int64_t batch) {
   const auto depth = index.size(-1);
   // The batch's places come first in every index.
   const auto from = static_cast<size_t>(batch), to = static_cast<size_t>(batch + depth);
-  int64_t batches = 1, places = 1;
-  for (size_t d = 0; d < from; ++d) batches *= x.sizes()[d];
-  for (size_t d = from; d < to; ++d) places *= x.sizes()[d];
-  Ints rest(x.sizes().begin() + static_cast<std::ptrdiff_t>(to), x.sizes().end());
-  int64_t elements = 1;
-  for (const int64_t size : rest) elements *= size;
+  const int64_t batches = product(x.sizes().slice(0, from)), places = product(x.sizes().slice(from, to - from));
+  const Ints rest(x.sizes().begin() + static_cast<std::ptrdiff_t>(to), x.sizes().end());
   Tensor flat = flat_places(index, x.sizes().slice(from, to - from));
   const Tensor rows = at::mul(at::arange(0, batches, at::TensorOptions().dtype(ScalarType::Long)), places);
-  int64_t each = 1;
-  for (size_t d = from; d + 1 < index.sizes().size(); ++d) each *= index.sizes()[d];
+  const int64_t each = product(index.sizes().slice(from, index.sizes().size() - 1 - from));
   const Tensor all = at::add(flat.reshape({batches, each}), rows.unsqueeze(1)).reshape({-1});
   Ints sizes(index.sizes().begin(), index.sizes().end() - 1);
   sizes.insert(sizes.end(), rest.begin(), rest.end());
-  return at::index_select(x.reshape({batches * places, elements}), 0, all).reshape(sizes);
+  return at::index_select(x.reshape({batches * places, product(rest)}), 0, all).reshape(sizes);
 }
 Tensor scatter_nd(const Tensor& x, const Tensor& index, const Tensor& updates, const std::string& reduction) {
   TORCH_CHECK_VALUE(index.dim() > 0 && index.size(-1) <= x.dim(), "ScatterND of indices of sizes ", index.sizes(),
@@ -321,8 +317,7 @@ Tensor scatter_nd(const Tensor& x, const Tensor& index, const Tensor& updates, c
   wanted.insert(wanted.end(), x.sizes().begin() + static_cast<std::ptrdiff_t>(depth), x.sizes().end());
   TORCH_CHECK_VALUE(updates.sizes() == c10::IntArrayRef(wanted), "expected updates of sizes ", wanted, ", but got ",
                     updates.sizes());
-  int64_t places = 1, elements = 1;
-  for (size_t d = 0; d < x.sizes().size(); ++d) (d < depth ? places : elements) *= x.sizes()[d];
+  const int64_t places = product(x.sizes().slice(0, depth)), elements = product(x.sizes().slice(depth));
   const Tensor flat = flat_places(index, x.sizes().slice(0, depth)).reshape({-1});
   const Tensor rows = x.reshape({places, elements}), values = updates.reshape({flat.numel(), elements});
   if (values.numel() == 0) return x;
@@ -468,6 +463,13 @@ constexpr OwnCallable kCallables[] = {
 
 }  // namespace
 
+int64_t product(c10::IntArrayRef sizes) {
+  int64_t all = 1;
+  for (const int64_t size : sizes) {
+    TORCH_CHECK_VALUE(!__builtin_mul_overflow(all, size, &all), "sizes ", sizes, " have too many elements");
+  }
+  return all;
+}
 int64_t axis_of(const Tensor& x, int64_t axis) {
   TORCH_CHECK_INDEX(axis >= -x.dim() && axis < x.dim(), "axis ", axis, " of sizes ", x.sizes());
   return axis < 0 ? axis + x.dim() : axis;

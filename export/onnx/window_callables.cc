@@ -165,6 +165,7 @@ Tensor max_unpool(const Tensor& x, const Tensor& index, const std::optional<Ints
   }
   const Ints wanted = sizes.value_or(own);
   TORCH_CHECK_VALUE(wanted.size() == n + 2, "expected ", n + 2, " sizes, but got ", wanted);
+  for (const int64_t size : wanted) TORCH_CHECK_VALUE(size >= 0, "MaxUnpool to sizes ", wanted);
   const Tensor flat = at::zeros(own, x.options()).reshape({-1});
   Tensor out = at::scatter(flat, 0, index.reshape({-1}), x.reshape({-1})).reshape(own);
   Ints pairs;
@@ -187,6 +188,7 @@ Tensor conv_transpose(const Tensor& x, const Tensor& weight, const MaybeTensor& 
     int64_t begin = pads[d], end = pads[n + d];
     if (sizes.has_value() || auto_pad != "NOTSET") {
       const int64_t wanted = sizes.has_value() ? (*sizes)[sizes->size() - n + d] : x.size(axis) * strides[d];
+      TORCH_CHECK_VALUE(wanted >= 0 && wanted <= kMostElements, "ConvTranspose to a size of ", wanted);
       const int64_t total = full - wanted;
       begin = auto_pad == "SAME_UPPER" ? total / 2 : total - total / 2;
       if (auto_pad == "NOTSET") begin = total / 2;
@@ -223,29 +225,34 @@ Tensor col2im(const Tensor& x, const Ints& sizes, const Ints& kernel, Ints dilat
   if (pads.empty()) pads.assign(2 * n, 0);
   TORCH_CHECK_VALUE(dilations.size() == n && strides.size() == n && pads.size() == 2 * n, "Col2Im with dilations ",
                     dilations, ", strides ", strides, " and pads ", pads, " for ", n, " dimensions");
-  // For every element of the blocks, its place in the padded image; those beyond it go.
-  const auto options = at::TensorOptions().dtype(ScalarType::Long);
-  Tensor place = at::zeros({1, 1}, options);
-  Ints padded;
+  Ints padded, windows;
   int64_t block = 1, blocks = 1, elements = 1;
   for (size_t d = 0; d < n; ++d) {
-    TORCH_CHECK_VALUE(sizes[d] > 0 && kernel[d] > 0 && dilations[d] > 0 && strides[d] > 0, "Col2Im to ", sizes,
-                      " with blocks of ", kernel);
+    TORCH_CHECK_VALUE(sizes[d] > 0 && sizes[d] <= kMostElements && kernel[d] > 0 && kernel[d] <= INT32_MAX &&
+                          dilations[d] > 0 && strides[d] > 0,
+                      "Col2Im to ", sizes, " with blocks of ", kernel);
     padded.push_back(sizes[d] + pads[d] + pads[n + d]);
     const int64_t room = padded[d] - (kernel[d] - 1) * dilations[d] - 1;
     TORCH_CHECK_VALUE(room >= 0, "a block of ", kernel, " does not fit into ", padded);
-    const int64_t windows = room / strides[d] + 1;
-    const Tensor inside = at::mul(at::arange(0, kernel[d], options), dilations[d]);
-    const Tensor starts = at::mul(at::arange(0, windows, options), strides[d]);
-    const Tensor own = at::add(inside.reshape({kernel[d], 1}), starts.reshape({1, windows}));
-    place = at::add(at::mul(place, padded[d]).reshape({block, 1, blocks, 1}), own.reshape({1, kernel[d], 1, windows}))
-                .reshape({block * kernel[d], blocks * windows});
-    block *= kernel[d], blocks *= windows;
+    windows.push_back(room / strides[d] + 1);
     TORCH_CHECK_VALUE(!__builtin_mul_overflow(elements, padded[d], &elements) && elements <= kMostElements,
                       "Col2Im to sizes ", sizes);
+    block *= kernel[d], blocks *= windows[d];
   }
   TORCH_CHECK_VALUE(x.size(1) % block == 0 && x.size(2) == blocks, "Col2Im of sizes ", x.sizes(), ", but blocks of ",
                     kernel, " in ", sizes, " are ", block, " by ", blocks);
+  // For every element of the blocks, its place in the padded image.
+  const auto options = at::TensorOptions().dtype(ScalarType::Long);
+  Tensor place = at::zeros({1, 1}, options);
+  for (size_t d = 0; d < n; ++d) {
+    const Tensor inside = at::mul(at::arange(0, kernel[d], options), dilations[d]);
+    const Tensor starts = at::mul(at::arange(0, windows[d], options), strides[d]);
+    const Tensor own = at::add(inside.reshape({kernel[d], 1}), starts.reshape({1, windows[d]}));
+    const int64_t rows = place.size(0), columns = place.size(1);
+    place =
+        at::add(at::mul(place, padded[d]).reshape({rows, 1, columns, 1}), own.reshape({1, kernel[d], 1, windows[d]}))
+            .reshape({rows * kernel[d], columns * windows[d]});
+  }
   const int64_t channels = x.size(1) / block;
   const Tensor values = x.reshape({x.size(0) * channels, block * blocks});
   const Tensor index = place.reshape({1, block * blocks}).expand(values.sizes());
@@ -303,8 +310,9 @@ Tensor deform_conv(const Tensor& x, const Tensor& weight, const Tensor& offset, 
 Tensor local_response_norm(const Tensor& x, int64_t size, double alpha, double beta, double bias) {
   TORCH_CHECK_VALUE(x.dim() >= 3, "expected at least three dimensions, but got sizes ", x.sizes());
   const Tensor squares = at::mul(x, x).flatten(2, -1);
-  const Tensor padded = at::constant_pad_nd(squares, Ints{0, 0, (size - 1) / 2, size / 2}, 0);
-  const Tensor total = at::sum(padded.unfold(1, size, 1), Ints{-1}).reshape(x.sizes());
+  const int64_t before = std::min((size - 1) / 2, x.size(1)), after = std::min(size / 2, x.size(1));
+  const Tensor padded = at::constant_pad_nd(squares, Ints{0, 0, before, after}, 0);
+  const Tensor total = at::sum(padded.unfold(1, before + after + 1, 1), Ints{-1}).reshape(x.sizes());
   return at::div(x, at::pow(at::add(at::mul(total, alpha / static_cast<double>(size)), bias), beta));
 }
 
@@ -329,32 +337,24 @@ Tensor resized(const Tensor& x, int64_t axis, int64_t out_size, double scale, do
                const Resizing& r) {
   const int64_t size = x.size(axis);
   const double length = static_cast<double>(size);
-  std::vector<double> places;
-  std::vector<bool> outside;
-  for (int64_t i = 0; i < out_size; ++i) {
-    const double at = static_cast<double>(i), wanted = static_cast<double>(out_size);
-    double from = 0;
-    if (r.transform == "half_pixel") {
-      from = (at + 0.5) / scale - 0.5;
-    } else if (r.transform == "half_pixel_symmetric") {
-      const double adjusted = wanted / (scale * length), center = length / 2;
-      from = center * (1 - adjusted) + (at + 0.5) / scale - 0.5;
-    } else if (r.transform == "pytorch_half_pixel") {
-      from = out_size > 1 ? (at + 0.5) / scale - 0.5 : 0;
-    } else if (r.transform == "align_corners") {
-      // The size before it is rounded.
-      from = out_size > 1 ? at * (length - 1) / (scale * length - 1) : 0;
-    } else if (r.transform == "asymmetric") {
-      from = at / scale;
-    } else if (r.transform == "tf_half_pixel_for_nn") {
-      from = (at + 0.5) / scale;
-    } else {
-      from = out_size > 1 ? begin * (length - 1) + at * (end - begin) * (length - 1) / (wanted - 1)
-                          : 0.5 * (begin + end) * (length - 1);
+  // In float: what others round to the lower of two neighbours is rounded to it here.
+  const auto factor = static_cast<float>(scale), size_before = static_cast<float>(size),
+             size_after = static_cast<float>(out_size), first_part = static_cast<float>(begin),
+             last_part = static_cast<float>(end);
+  const auto place_of = [&](int64_t i) -> float {
+    const auto at = static_cast<float>(i);
+    if (r.transform == "half_pixel") return (at + 0.5F) / factor - 0.5F;
+    if (r.transform == "half_pixel_symmetric") {
+      const float adjusted = size_after / (factor * size_before);
+      return size_before / 2 * (1 - adjusted) + (at + 0.5F) / factor - 0.5F;
     }
-    outside.push_back(r.transform == "tf_crop_and_resize" && (from < 0 || from > length - 1));
-    places.push_back(from);
-  }
+    if (r.transform == "pytorch_half_pixel") return out_size > 1 ? (at + 0.5F) / factor - 0.5F : 0;
+    if (r.transform == "align_corners") return out_size > 1 ? at * (size_before - 1) / (size_after - 1) : 0;
+    if (r.transform == "asymmetric") return at / factor;
+    if (r.transform == "tf_half_pixel_for_nn") return (at + 0.5F) / factor;
+    if (out_size == 1) return 0.5F * (first_part + last_part) * (size_before - 1);
+    return first_part * (size_before - 1) + at * (last_part - first_part) * (size_before - 1) / (size_after - 1);
+  };
   const double shrink = r.antialias && scale < 1 ? scale : 1;
   const double reach = (r.mode == "cubic" ? 2 : 1) / shrink;
   const int64_t taps = r.mode == "nearest" ? 1 : static_cast<int64_t>(std::ceil(2 * reach)) + 1;
@@ -363,8 +363,10 @@ Tensor resized(const Tensor& x, int64_t axis, int64_t out_size, double scale, do
   const Tensor weights = at::zeros({taps, out_size}, at::TensorOptions().dtype(ScalarType::Double));
   int64_t* index_to = index.data_ptr<int64_t>();
   double* weight_to = weights.data_ptr<double>();
+  // A crop by what is not a number is not a number either.
+  const auto within = [&](double at) { return at > 0 ? static_cast<int64_t>(std::min(at, length - 1)) : 0; };
   for (int64_t i = 0; i < out_size; ++i) {
-    const double from = places[static_cast<size_t>(i)];
+    const double from = place_of(i);
     if (r.mode == "nearest") {
       double near = 0;
       if (r.nearest == "floor") {
@@ -376,7 +378,7 @@ Tensor resized(const Tensor& x, int64_t axis, int64_t out_size, double scale, do
       } else {
         near = std::floor(from + 0.5);
       }
-      index_to[i] = static_cast<int64_t>(std::clamp(near, 0.0, length - 1));
+      index_to[i] = within(near);
       weight_to[i] = 1;
       continue;
     }
@@ -386,7 +388,7 @@ Tensor resized(const Tensor& x, int64_t axis, int64_t out_size, double scale, do
       const double at = first + static_cast<double>(k);
       double weight = kernel_at(r, (at - from) * shrink);
       if (r.exclude && (at < 0 || at > length - 1)) weight = 0;
-      index_to[k * out_size + i] = static_cast<int64_t>(std::clamp(at, 0.0, length - 1));
+      index_to[k * out_size + i] = within(at);
       weight_to[k * out_size + i] = weight;
       total += weight;
     }
@@ -405,8 +407,10 @@ Tensor resized(const Tensor& x, int64_t axis, int64_t out_size, double scale, do
     out = out.defined() ? at::add(out, weighted) : weighted;
   }
   if (r.transform == "tf_crop_and_resize") {
-    std::vector<double> mask(outside.begin(), outside.end());
-    const Tensor beyond = at::to(at::tensor(mask, at::TensorOptions().dtype(ScalarType::Double)), ScalarType::Bool);
+    const Tensor beyond = at::empty({out_size}, at::TensorOptions().dtype(ScalarType::Bool));
+    for (int64_t i = 0; i < out_size; ++i) {
+      beyond.data_ptr<bool>()[i] = !(place_of(i) >= 0 && place_of(i) <= length - 1);
+    }
     out = at::masked_fill(out, beyond.reshape(along), r.extrapolation);
   }
   return out;
@@ -444,7 +448,8 @@ Tensor resize(const Tensor& x, const MaybeTensor& scales, const std::optional<In
       factors.push_back(static_cast<double>(wanted[k]) / static_cast<double>(size));
     } else {
       const double cut = roi.has_value() ? corners[n + k] - corners[k] : 1;
-      const double length = std::floor(static_cast<double>(size) * cut * factors[k]);
+      // In float, as scales are: 5 by 1.8 is 9.
+      const double length = std::floor(static_cast<float>(size) * static_cast<float>(cut * factors[k]));
       TORCH_CHECK_VALUE(factors[k] > 0 && length >= 0 && length <= static_cast<double>(kMostElements), "a resize by ",
                         factors[k], " of sizes ", x.sizes());
       wanted.push_back(static_cast<int64_t>(length));
@@ -506,9 +511,8 @@ Tensor roi_align(const Tensor& x, const Tensor& rois, const Tensor& batch, bool 
   // The weights of the rows (or columns) of one axis for its samples.
   const auto samples = [&](double begin, double size, int64_t bins, int64_t& each, int64_t length) {
     const double bin = size / static_cast<double>(bins);
-    each = ratio > 0 ? ratio : static_cast<int64_t>(std::ceil(bin));
-    each = std::clamp<int64_t>(each, 1, 65536);
-    TORCH_CHECK_VALUE(bins * each <= (int64_t{1} << 24), "RoiAlign with ", bins * each, " samples");
+    each = ratio > 0 ? ratio : static_cast<int64_t>(std::clamp(std::ceil(bin), 1.0, 65536.0));
+    TORCH_CHECK_VALUE(bins * each <= 65536, "RoiAlign with ", bins * each, " samples");
     const Tensor weights = at::zeros({bins * each, length}, options.dtype(ScalarType::Double));
     double* to = weights.data_ptr<double>();
     for (int64_t k = 0; k < bins * each; ++k) {
