@@ -29,6 +29,7 @@ struct Scope;
 struct Constant {
   std::string name;
   at::Tensor tensor;
+  bool initializer = false;  ///< of a graph, not a node's
   graph::Value* value = nullptr;
 };
 

@@ -119,7 +119,7 @@ Value* Importer::value_of(Constant& constant) {
   constant.value->set_info(std::move(info));
   InputSpec spec;
   spec.target = name;
-  const bool parameter = c10::isFloatingType(constant.tensor.scalar_type());
+  const bool parameter = constant.initializer && c10::isFloatingType(constant.tensor.scalar_type());
   spec.kind = parameter ? InputSpec::Kind::kParameter : InputSpec::Kind::kConstantTensor;
   (parameter ? out_.state_dict : out_.constants).emplace(name, constant.tensor);
   out_.signature.inputs.push_back(std::move(spec));
@@ -154,6 +154,7 @@ void Importer::constants_of(const GraphProto& graph, Scope& scope) {
     auto constant = std::make_shared<Constant>();
     constant->name = proto.name();
     constant->tensor = tensor(proto);
+    constant->initializer = true;
     Item item;
     item.dtype = constant->tensor.scalar_type();
     item.constant = std::move(constant);
@@ -212,6 +213,13 @@ void Importer::input(const ::onnx::ValueInfoProto& info, Scope& scope) {
   define(scope, info.name(), std::move(item));
 }
 
+void Importer::check_opset(const std::map<std::string, int64_t>& opsets) const {
+  const auto found = opsets.find("");
+  TORCH_CHECK_NOT_IMPLEMENTED(found == opsets.end() || (found->second >= kFirstOpset && found->second <= kLastOpset),
+                              origin_, ": opset ", found->second, "; ", kFirstOpset, " to ", kLastOpset,
+                              " are supported");
+}
+
 void Importer::inline_function(const FunctionProto& function, const NodeProto& call, Scope& scope, Block& block,
                                int depth) {
   if (depth >= kDeepest) fail("more than ", kDeepest, " graphs and functions in each other");
@@ -230,6 +238,7 @@ void Importer::inline_function(const FunctionProto& function, const NodeProto& c
   if (opsets.empty()) opsets = opsets_of(function.opset_import());
   Scope inner;
   inner.opsets = opsets.empty() ? scope.opsets : &opsets;
+  check_opset(*inner.opsets);
   if (call.input_size() > own.input_size() || call.output_size() > own.output_size()) {
     fail("a call of the function '", shortened(own.name()), "' with ", call.input_size(), " inputs and ",
          call.output_size(), " outputs; it has ", own.input_size(), " and ", own.output_size());
@@ -327,10 +336,8 @@ std::vector<Item> Importer::body(const GraphProto& graph, Block& block, const Sc
 ExportedProgram Importer::run() {
   if (!model_.has_graph()) fail("has no graph: it is no ONNX model");
   opsets_ = opsets_of(model_.opset_import());
-  const auto version = opsets_.find("");
-  if (version == opsets_.end()) fail("names no opset");
-  TORCH_CHECK_NOT_IMPLEMENTED(version->second >= kFirstOpset && version->second <= kLastOpset, origin_, ": opset ",
-                              version->second, "; ", kFirstOpset, " to ", kLastOpset, " are supported");
+  if (opsets_.count("") == 0) fail("names no opset");
+  check_opset(opsets_);
   for (const FunctionProto& function : model_.functions()) {
     if (!functions_.emplace(std::pair(domain_of(function.domain()), function.name()), &function).second) {
       fail("two functions of the name '", shortened(function.name()), "'");

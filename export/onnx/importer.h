@@ -55,6 +55,7 @@ class Importer {
                        graph::Block& block, int depth);
   void define(Scope& scope, const std::string& name, Item item);
   void input(const ::onnx::ValueInfoProto& info, Scope& scope);
+  void check_opset(const std::map<std::string, int64_t>& opsets) const;
   void look_for_unknown(const ::onnx::GraphProto& graph);
   std::string unknown_text() const;
   Item lookup(const Scope& scope, const std::string& name) const;

@@ -346,7 +346,7 @@ Tensor resized(const Tensor& x, int64_t axis, int64_t out_size, double scale, do
     if (r.transform == "half_pixel") return (at + 0.5F) / factor - 0.5F;
     if (r.transform == "half_pixel_symmetric") {
       const float adjusted = size_after / (factor * size_before);
-      return size_before / 2 * (1 - adjusted) + (at + 0.5F) / factor - 0.5F;
+      return size_before / 2 * (1 - adjusted) + ((at + 0.5F) / factor - 0.5F);
     }
     if (r.transform == "pytorch_half_pixel") return out_size > 1 ? (at + 0.5F) / factor - 0.5F : 0;
     if (r.transform == "align_corners") return out_size > 1 ? at * (size_before - 1) / (size_after - 1) : 0;
