@@ -31,7 +31,9 @@ class Objects final : public torch::pickle::ScriptObjects {
     const TypePtr found = program_.type(class_name);
     const auto type = found == nullptr ? nullptr : found->cast<c10::ClassType>();
     TORCH_CHECK_VALUE(type != nullptr, "Unknown type name '", class_name, "'");
-    return c10::ivalue::Object::create(c10::StrongTypePtr(unit_, type), type->numAttributes());
+    // Those of C++ need no unit, which may have them as constants.
+    const bool of_program = c10::getCustomClass(class_name) == nullptr;
+    return c10::ivalue::Object::create(c10::StrongTypePtr(of_program ? unit_ : nullptr, type), type->numAttributes());
   }
 
   void set_state(const IValue& value, const IValue& state) override {
@@ -98,9 +100,9 @@ Module load(std::shared_ptr<serialize::FileBytes> bytes, std::optional<c10::Devi
   }
   const auto unit = std::make_shared<CompilationUnit>();
   ArchivedProgram program(file, *unit);
-  Objects objects(program, unit);
   torch::pickle::LoadOptions options;
   options.map_location = device;
+  Objects objects(program, unit);
   const auto read = [&](const char* name) {
     ZipPickle pickle(file, name);
     const torch::pickle::Tree tree = pickle.read();

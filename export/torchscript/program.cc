@@ -20,7 +20,7 @@ constexpr std::pair<const char*, int> kMeaningSince[] = {
     {"aten::div", 4}, {"aten::div_", 4}, {"aten::full", 5}, {"aten::linspace", 8}, {"aten::logspace", 9}};
 
 // A type that is made of one that is not known yet is made while that is; so many are open at once.
-constexpr int kMostLevels = 200;
+constexpr size_t kMostLevels = 200;
 // Code is packed, to a tenth or so.
 constexpr uint64_t kLeastCode = uint64_t{1} << 20;
 constexpr uint64_t kPacked = 32;
@@ -199,7 +199,10 @@ Function* ArchivedProgram::function(const std::string& name, const SourceRange&)
 }
 
 TypePtr ArchivedProgram::type(const std::string& name) {
-  if (const auto found = types_.find(name); found != types_.end()) return found->second;
+  if (const auto found = types_.find(name); found != types_.end()) {
+    // Classes that lead to themselves would keep themselves: the unit, which all objects keep, has them all.
+    return open_.count(name) != 0 ? TypePtr(std::shared_ptr<void>(), found->second.get()) : found->second;
+  }
   if (name.compare(0, 10, "__torch__.") != 0) return nullptr;
   if (name.compare(0, 24, "__torch__.torch.classes.") == 0) return c10::getCustomClass(name);
   const Stmt* node = find(name);
@@ -220,12 +223,14 @@ Function* ArchivedProgram::creator(const TypePtr& type) {
 }
 
 TypePtr ArchivedProgram::define(const ClassStmt& node, const std::string& name) {
-  struct Level {
-    int& level;
-    explicit Level(int& l) : level(l) { ++level; }
-    ~Level() { --level; }
-  } const level(level_);
-  if (level_ > kMostLevels) throw ErrorReport(node.range, "more than ", kMostLevels, " types that need each other");
+  struct Open {
+    std::set<std::string>& all;
+    const std::string& name;
+    Open(std::set<std::string>& all, const std::string& name) : all(all), name(name) { all.insert(name); }
+    ~Open() { all.erase(name); }
+  } const open(open_, name);
+  if (open_.size() > kMostLevels)
+    throw ErrorReport(node.range, "more than ", kMostLevels, " types that need each other");
   const std::string base = node.base == nullptr ? "" : dotted_path(*node.base);
   if (base == "NamedTuple") return define_tuple(node, name);
   if (base == "Enum") return define_enum(node, name);

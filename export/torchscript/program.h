@@ -4,6 +4,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -56,7 +57,7 @@ class ArchivedProgram final : public Scope {
   std::map<std::string, Function*> creators_;
   std::deque<ScriptFunction*> uncompiled_;
   std::vector<c10::IValue> constants_;
-  int level_ = 0;  // of types in types
+  std::set<std::string> open_;  // types that are being defined
 };
 
 }  // namespace torch::jit

@@ -37,13 +37,14 @@ const Builtins& builtins() {
 class OverloadNames final : public c10::OpRegistrationListener {
  public:
   static OverloadNames& instance() {
-    static OverloadNames& made = *[] {
-      auto owned = std::make_unique<OverloadNames>();
-      OverloadNames* names = owned.get();
-      new c10::RegistrationHandleRAII(c10::Dispatcher::singleton().addRegistrationListener(std::move(owned)));
-      return names;
-    }();
-    return made;
+    struct Listening {
+      OverloadNames* names = new OverloadNames;
+      c10::RegistrationHandleRAII handle =
+          c10::Dispatcher::singleton().addRegistrationListener(std::unique_ptr<OverloadNames>(names));
+    };
+    // For the life of the program.
+    static Listening& listening = *new Listening;
+    return *listening.names;
   }
   // In alphabetical order.
   std::vector<std::string> of(const std::string& name) {
@@ -69,7 +70,6 @@ class OverloadNames final : public c10::OpRegistrationListener {
 };
 
 }  // namespace
-
 
 const std::vector<Callable>& OperatorTable::overloads(const std::string& name) {
   const auto [entry, is_new] = found_.try_emplace(name);
