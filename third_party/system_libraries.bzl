@@ -87,6 +87,8 @@ def declare_system_libraries(is_missing = _always):
         )
     if is_missing("system_highway"):
         system_library(name = "system_highway", package = "libhwy-dev", header = "hwy/highway.h", parts = {"headers": []})
+    if is_missing("system_httplib"):
+        system_library(name = "system_httplib", package = "libcpp-httplib-dev", header = "httplib.h", parts = {"httplib": ["-lcpp-httplib", "-lpthread"]})
     if is_missing("system_jpeg"):
         system_library(name = "system_jpeg", package = "libjpeg62-turbo-dev", header = "jpeglib.h", parts = {"jpeg": ["-ljpeg"]})
     if is_missing("system_json"):
