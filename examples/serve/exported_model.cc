@@ -7,6 +7,7 @@
 #include "export/onnx/onnx.h"
 #include "export/pt2/pt2.h"
 #include "graph/passes/effects.h"
+#include "graph/passes/fold_batch_norm.h"
 
 namespace serve {
 
@@ -82,6 +83,7 @@ class ExportedModel final : public Model {
     const std::unique_ptr<Graph> known = with_sizes(*program_.graph);
     read_outputs(*known);
     info_.stateful = changes_state(program_);
+    hide_weights(*known);
     info_.graph_svg = picture_of(*known);
     try_batches_of();
   }
@@ -142,6 +144,19 @@ class ExportedModel final : public Model {
         info_.outputs_known = false;
       }
       if (!none) info_.outputs.push_back(std::move(spec));
+    }
+  }
+  // Makes constants of them: a row of a hundred boxes would be most of the picture.
+  void hide_weights(Graph& graph) const {
+    for (size_t i = program_.signature.inputs.size(); i-- > 0;) {
+      const InputSpec& spec = program_.signature.inputs[i];
+      if (spec.kind == InputSpec::Kind::kUser) continue;
+      IValue value = spec.value;
+      for (const auto* tensors : {&program_.state_dict, &program_.constants}) {
+        const auto found = tensors->find(spec.target);
+        if (found != tensors->end()) value = found->second;
+      }
+      torch::graph::bind_input(graph, i, value);
     }
   }
   void try_batches_of() {

@@ -76,7 +76,7 @@ std::string histogram_svg(const std::vector<double>& sorted) {
                   x + 1, kBase - high, wide - 2, high, bins[i], from.c_str(), to.c_str());
     out += buffer;
     // A label where it does not touch the one before.
-    if (i % static_cast<size_t>(std::ceil(85 / wide)) == 0) {
+    if (i % static_cast<size_t>(std::ceil(100 / wide)) == 0) {
       std::snprintf(buffer, sizeof(buffer), "<text x=\"%.1f\" y=\"%d\">%s</text>", x, kHeight - 4, from.c_str());
       out += buffer;
     }
@@ -187,9 +187,9 @@ table { border-collapse: collapse; }
 th, td { border-bottom: 1px solid var(--line); padding: 2px 14px 2px 0; text-align: left; }
 .live td { font-variant-numeric: tabular-nums; min-width: 70px; text-align: right; }
 .live th { font-weight: normal; }
-.times { flex: 0 0 560px; max-width: 100%; }
+.times { max-width: 100%; width: 420px; }
 .times rect { fill: var(--bar); }
-.times text { fill: currentColor; font-size: 12px; }
+.times text { fill: currentColor; font-size: 15px; }
 iframe { background: #fff; border: 1px solid var(--line); box-sizing: border-box; height: 480px; width: 100%; }
 .gone { color: #c33; }
 )";
