@@ -124,5 +124,8 @@ def declare_system_libraries(is_missing = _always):
         )
     if is_missing("system_sndfile"):
         system_library(name = "system_sndfile", package = "libsndfile1-dev", header = "sndfile.h", parts = {"sndfile": ["-lsndfile"]})
+    if is_missing("system_xnnpack"):
+        # Another one, for ARM, takes its place as a repository of this name with a target `xnnpack`.
+        system_library(name = "system_xnnpack", package = "libxnnpack-dev", header = "xnnpack.h", parts = {"xnnpack": ["-lXNNPACK"]})
     if is_missing("system_zlib"):
         system_library(name = "system_zlib", package = "zlib1g-dev", header = "zlib.h", parts = {"zlib": ["-lz"]})
