@@ -5,13 +5,13 @@
 #include "aten/core/empty.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/view/ops.h"
+#include "c10/core/thread_state.h"
 
 namespace at::detail {
 
 Tensor tensor_of(const void* values, ScalarType source, size_t count, const TensorOptions& options) {
-  TORCH_CHECK_NOT_IMPLEMENTED(
-      !isComplexType(source) || !options.has_dtype() || isComplexType(options.scalar_type()),
-      "\"tensor_cpu\" not implemented for '", c10::toString(options.scalar_type()), "'");
+  TORCH_CHECK_NOT_IMPLEMENTED(!isComplexType(source) || !options.has_dtype() || isComplexType(options.scalar_type()),
+                              "\"tensor_cpu\" not implemented for '", c10::toString(options.scalar_type()), "'");
   Tensor result = empty_contiguous({static_cast<int64_t>(count)}, source);
   if (count != 0) std::memcpy(result.mutable_data_ptr(), values, count * elementSize(source));
   return at::to(result, options.dtype(options.has_dtype() ? options.scalar_type() : source));
@@ -32,10 +32,9 @@ TensorDataContainer::TensorDataContainer(std::initializer_list<TensorDataContain
     : type_(TensorDataContainerType::InitList), scalar_type_(list.begin()->scalar_type()), list_(list) {
   const TensorDataContainer& first = *list.begin();
   for (const TensorDataContainer& element : list) {
-    TORCH_CHECK_VALUE(
-        element.sizes() == first.sizes(),
-        "Expected all sub-lists to have sizes: ", c10::Join(" ", first.sizes()), " (e.g. ", first,
-        "), but got sub-list ", element, " with sizes: ", c10::Join(" ", element.sizes()));
+    TORCH_CHECK_VALUE(element.sizes() == first.sizes(),
+                      "Expected all sub-lists to have sizes: ", c10::Join(" ", first.sizes()), " (e.g. ", first,
+                      "), but got sub-list ", element, " with sizes: ", c10::Join(" ", element.sizes()));
     TORCH_CHECK(
         element.scalar_type() == first.scalar_type(),
         "Expected all elements of the tensor to have the same scalar type: ", c10::toString(first.scalar_type()),
@@ -87,11 +86,24 @@ void TensorDataContainer::write(Tensor& flat, int64_t& position) const {
 
 Tensor TensorDataContainer::convert_to_tensor(c10::TensorOptions options) const {
   const ScalarType dtype = options.has_dtype() ? options.scalar_type() : tensor_type(scalar_type_);
-  Tensor result = at::empty_contiguous(sizes_, dtype);
+  // Where a graph is made of what the program does, the literal is a constant of it, of which each run has a copy.
+  const c10::DispatchKeySet tracer(c10::DispatchKey::Tracer);
+  const bool recorded = c10::thread_state().included.has_any(tracer) && !c10::thread_state().excluded.has_any(tracer);
   if (is_tensor()) {
     TORCH_CHECK(c10::isComplexType(dtype) || !c10::isComplexType(scalar_type_),
                 "can not do torch::tensor(complex, dtype=non-complex) because complex can not be casted to real number "
                 "without loss of information");
+    if (recorded) return at::to(tensor_, options.dtype(dtype), /*non_blocking=*/false, /*copy=*/true);
+  } else if (recorded) {
+    Tensor constant;
+    {
+      const c10::ExcludeDispatchKeyGuard whole(tracer);
+      constant = convert_to_tensor(options);
+    }
+    return at::clone(constant);
+  }
+  Tensor result = at::empty_contiguous(sizes_, dtype);
+  if (is_tensor()) {
     at::copy_(result, tensor_);
   } else {
     Tensor flat = at::view(result, {-1});

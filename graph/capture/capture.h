@@ -33,6 +33,15 @@ struct CaptureOptions {
   int64_t max_constant_bytes = int64_t{16} << 20;
   /// See Recorder::Options: operators that are recorded as what they are made of.
   std::function<bool(const c10::OperatorHandle& op, c10::DispatchKeySet keys, c10::Stack& stack)> expand;
+  /// State is an input of the graph also where the program does not use it. A tensor under several names is an input
+  /// for each, of which the last is used.
+  bool keep_state = false;
+  /// Values say what they are (Value::info).
+  bool infos = false;
+  /// See Recorder::Options: where calls come from.
+  std::function<std::shared_ptr<const Source>()> source;
+  /// Told of each tensor of `state` before an operator writes to it. May be null.
+  std::function<void(const at::Tensor&)> before_write;
 };
 
 struct Captured {
@@ -49,6 +58,7 @@ struct Captured {
 ///
 /// Sizes, numbers read by item() and all that C++ decides are those of these inputs. Calls in place and views are
 /// recorded as they are. Elements read or written through pointers are not seen; with inputs on meta such reads fail.
+/// What depends on tensors' elements and shall be kept is said by cond(), while_loop() and the like (control_flow.h).
 ///
 /// Throws, naming the operator: ValueError for a tensor that is too large for a constant, and for a call that writes to
 /// one, since each run of the graph would find what the last has left; NotImplementedError for operators whose boxed

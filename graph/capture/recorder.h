@@ -3,7 +3,10 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -31,6 +34,10 @@ class Recorder {
     std::optional<c10::Device> device;
     /// Told of each call before it is made; may throw. May be null.
     std::function<void(const c10::OperatorHandle& op, const c10::Stack& arguments)> before;
+    /// Results say what they are (Value::info).
+    bool infos = false;
+    /// Where the thread's calls come from at the moment, for messages. May be null.
+    std::function<std::shared_ptr<const Source>()> source;
   };
   /// New nodes stand before `place`.
   Recorder(Node* place, Options options) : place_(place), options_(std::move(options)) {}
@@ -47,18 +54,51 @@ class Recorder {
   /// What the operator calls while a Recording is open come here.
   void handle(const c10::OperatorHandle& op, c10::DispatchKeySet keys, c10::Stack& stack);
 
+  /// The recorder that this thread's calls go to; null where none is at work, and within a call that is recorded whole.
+  static Recorder* current();
+
+  // --- control flow ---
+  Graph& graph() const { return place_->graph(); }
+  /// A node where the next call will stand.
+  Node* insert(std::unique_ptr<Node> node);
+  /// While it lives, calls are recorded at the end of an inner block. Tensors that they make are known there alone:
+  /// what uses one afterwards throws ValueError, as does a call there that writes to another tensor than those.
+  class Inside {
+   public:
+    /// `what` names the block in messages: "the body of while_loop". A null recorder: nothing is done.
+    Inside(Recorder* recorder, Block* block, std::string what);
+    ~Inside();
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+
+   private:
+    Recorder* recorder_;
+    Node* place_ = nullptr;
+  };
+  /// Whether the tensor is, or shares memory with, one that is known outside of the inner block.
+  bool is_from_outside(const at::Tensor& tensor) const;
+
  private:
   struct Known {
     at::Tensor tensor;
     Operand operand;
   };
-  Node* insert(std::unique_ptr<Node> node);
+  // An inner block that calls are recorded in.
+  struct Open {
+    std::string what;
+    std::set<const void*> storages;                                               // that its calls made
+    std::vector<std::pair<const c10::TensorImpl*, std::optional<Known>>> before;  // of tensors bound in it
+  };
   std::optional<Operand> known(const at::Tensor& tensor);
+  bool is_visible(const Operand& operand) const;
+  void check_writes(const Node& node, const c10::Stack& arguments) const;
 
   Node* place_;
   Options options_;
   std::map<const c10::TensorImpl*, Known> known_;
   std::map<const void*, std::vector<const c10::TensorImpl*>> by_storage_;
+  std::vector<Open> open_;
+  bool any_inside_ = false;  // so far
   int depth_ = 0;
 };
 

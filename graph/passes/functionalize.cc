@@ -14,8 +14,11 @@
 #include "c10/value/list.h"
 #include "graph/ir/text.h"
 #include "graph/passes/effects.h"
+#include "graph/passes/fit.h"
+#include "graph/passes/generalise.h"
 #include "graph/passes/relayout.h"
 #include "graph/passes/shape_propagation.h"
+#include "graph/passes/specialise.h"
 #include "graph/passes/tensor_info.h"
 
 namespace torch::graph {
@@ -744,8 +747,44 @@ PassResult reinplace(Graph& graph) {
   return {Reinplacing(graph).block(graph.block()), {}};
 }
 
+namespace {
+
+std::set<std::string> symbols_in(const Graph& graph) {
+  std::set<std::string> names;
+  const auto add = [&](const Value* value) {
+    if (value->info() == nullptr) return;
+    for (const auto* list : {&value->info()->sizes, &value->info()->strides}) {
+      for (const IntExpr& e : *list) e.collect_symbols(names);
+    }
+  };
+  for (size_t i = 0; i < graph.block().input_count(); ++i) add(graph.block().input(i));
+  graph.for_nodes([&](const Node* node) {
+    for (size_t i = 0; i < node->result_count(); ++i) add(node->result(i));
+  });
+  return names;
+}
+bool writes(const Graph& graph) {
+  bool any = false;
+  graph.for_nodes([&](const Node* node) { any = any || !written_operands(*node).empty(); });
+  return any;
+}
+
+}  // namespace
+
 Functionalized functionalize(const Graph& graph) {
-  return Functionalizing(graph).run();
+  const std::set<std::string> names = symbols_in(graph);
+  if (names.empty() || !writes(graph)) return Functionalizing(graph).run();
+  // For several sizes, of which one graph is made again.
+  const auto points = sample_points(names, graph.symbols());
+  std::vector<Functionalized> all;
+  std::vector<const Graph*> graphs;
+  for (const auto& symbols : points) {
+    const std::unique_ptr<Graph> one = specialise(graph, symbols);
+    graphs.push_back(all.emplace_back(Functionalizing(*one).run()).graph.get());
+    TORCH_CHECK_VALUE(all.back().written_inputs == all[0].written_inputs,
+                      "the graph writes to other inputs at other sizes");
+  }
+  return {generalise(graphs, points, graph.symbols()), all[0].written_inputs, all[0].changes};
 }
 
 }  // namespace torch::graph

@@ -23,10 +23,12 @@ struct Functionalized {
 /// views' inverses, and views that are read afterwards are made again. Gives the same bits; inputs are taken to be
 /// different tensors.
 ///
-/// The infos of tensors (propagate_shapes) say which results are views. Throws ValueError that names the node: writes
-/// in inner blocks, to constants, to expanded tensors, through views that have no inverse; calls that change the sizes
-/// of their tensor (t_, resize_, set_); calls without a functional form; and values without info whose memory is
-/// written.
+/// The infos of tensors (propagate_shapes) say which results are views. Where sizes have symbols, this is done for
+/// several values of each, and one graph is made of the results (generalise), which may fail.
+///
+/// Throws ValueError that names the node: writes in inner blocks, to constants, to expanded tensors, through views that
+/// have no inverse; calls that change the sizes of their tensor (t_, resize_, set_); calls without a functional form;
+/// and values without info whose memory is written.
 Functionalized functionalize(const Graph& graph);
 
 /// Lets calls write their result into their first argument where nothing reads that afterwards: add becomes add_. Of

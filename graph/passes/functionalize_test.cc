@@ -134,6 +134,29 @@ TEST(Functionalize, RunningStatistics) {
 )");
 }
 
+// Where sizes have symbols: one graph for all of them.
+TEST(Functionalize, SizesWithSymbols) {
+  const auto graph = parse(R"(graph f(%x: Tensor<Float, cpu, [s0, s1], [s1, 1]>, %y: Tensor<Float, cpu, [2*s0], [1]>) {
+    where s0 in [2, 40]
+    where s1 in [1, 30]
+    %0: Tensor = aten::slice.Tensor(%y, 0, {s0}, None, 1)
+    %1: Tensor = aten::add_.Scalar(%0, 1, 2)
+    %2: Tensor = aten::view(%x, [{s0*s1}])
+    %3: Tensor = aten::mul_.Scalar(%2, 3)
+    %4: Tensor = aten::sum(%x, None)
+    return %0, %4
+  })");
+  propagate_shapes(*graph);
+  const Functionalized made = functionalize(*graph);
+  verify(*made.graph);
+  EXPECT_EQ(made.written_inputs, (std::vector<size_t>{0, 1}));
+  for (const auto& [s0, s1] : {std::pair<int64_t, int64_t>{2, 1}, {7, 5}, {40, 30}}) {
+    const Stack inputs{at::randn({s0, s1}), at::randn({2 * s0})};
+    EXPECT_EQ(testing::functional_difference(*graph, *made.graph, made.written_inputs, inputs), "")
+        << print(*made.graph);
+  }
+}
+
 TEST(Functionalize, Refusals) {
   const auto message = [](std::string_view text, const Stack& inputs) {
     const auto graph = parse(text, {at::zeros({3})});
@@ -145,8 +168,6 @@ TEST(Functionalize, Refusals) {
   };
   const Stack x{at::randn({3})};
   has(message("graph f(%x: Tensor) { %0: Tensor = aten::neg_(%x) return }", {}),
-      "sizes of what is written are not known");
-  has(message("graph f(%x: Tensor<Float, cpu, [s0], [1]>) { %0: Tensor = aten::neg_(%x) return }", {}),
       "sizes of what is written are not known");
   has(message("graph f(%x: Tensor) { %0: Tensor = aten::add_.Tensor(@0, %x, 1) return %0 }", x),
       "writes to a constant");

@@ -35,23 +35,23 @@ class Generalising {
       : graphs_(graphs), points_(points), made_(std::make_unique<Graph>(graphs.at(0)->name())) {}
 
   std::unique_ptr<Graph> run() {
-    std::vector<const Node*> nodes;
-    for (const Graph* graph : graphs_) nodes.push_back(graph->block().first());
-    inputs();
-    for (; nodes[0]->kind() != Kind::kReturn; next(nodes)) node(nodes);
-    for (const Node* end : nodes) {
-      check(end->kind() == Kind::kReturn && end->operands().size() == nodes[0]->operands().size(), *nodes[0],
-            "graphs of other lengths");
+    std::vector<const Block*> blocks;
+    for (const Graph* graph : graphs_) {
+      TORCH_CHECK_VALUE(graph->block().input_count() == graphs_[0]->block().input_count(),
+                        "one program gave graphs with other inputs at other sizes");
+      blocks.push_back(&graph->block());
     }
-    made_->block().set_outputs(operands(nodes));
+    block(blocks, made_->block());
     return std::move(made_);
   }
 
  private:
   template <class... Parts>
   static void check(bool good, const Node& node, const Parts&... parts) {
-    if (!good)
-      TORCH_CHECK_VALUE(false, "one program gave other graphs at other sizes: ", parts..., " in\n  ", print_node(node));
+    if (good) return;
+    const std::string from = node.source() == nullptr ? "" : "\n" + node.source()->text();
+    TORCH_CHECK_VALUE(false, "one program gave other graphs at other sizes: ", parts..., " in\n  ", print_node(node),
+                      from);
   }
   static void next(std::vector<const Node*>& nodes) {
     for (const Node*& node : nodes) node = node->next();
@@ -65,47 +65,71 @@ class Generalising {
     }
     to->set_info(fit_info(infos, points_));
   }
+  void number(const std::vector<const Value*>& values, Value* to) const {
+    std::vector<int64_t> numbers;
+    for (const Value* value : values) {
+      if (value->expr() == nullptr || !value->expr()->is_constant()) return;
+      numbers.push_back(value->expr()->value());
+    }
+    to->set_expr(fit(numbers, points_));
+  }
   std::vector<const Value*> all(const std::vector<const Node*>& nodes, size_t result) const {
     std::vector<const Value*> values;
     for (const Node* node : nodes) values.push_back(node->result(result));
     return values;
   }
 
-  void inputs() {
-    const Block& first = graphs_[0]->block();
-    for (size_t i = 0; i < first.input_count(); ++i) {
+  // Blocks with as many inputs each.
+  void block(const std::vector<const Block*>& blocks, Block& to) {
+    for (size_t i = 0; i < blocks[0]->input_count(); ++i) {
       std::vector<const Value*> values;
-      for (const Graph* graph : graphs_) {
-        TORCH_CHECK_VALUE(graph->block().input_count() == first.input_count(),
-                          "one program gave graphs with other inputs at other sizes");
-        values.push_back(graph->block().input(i));
-      }
-      Value* const input = made_->block().add_input(first.input(i)->type(), first.input(i)->name());
+      for (const Block* one : blocks) values.push_back(one->input(i));
+      Value* const input = to.add_input(values[0]->type(), values[0]->name());
       info(values, input);
+      number(values, input);
       for (const Value* value : values) twins_[value] = input;
     }
+    std::vector<const Node*> nodes;
+    for (const Block* one : blocks) nodes.push_back(one->first());
+    for (; nodes[0]->kind() != Kind::kReturn; next(nodes)) node(nodes, to);
+    for (const Node* end : nodes) {
+      check(end->kind() == Kind::kReturn && end->operands().size() == nodes[0]->operands().size(), *nodes[0],
+            "graphs of other lengths");
+    }
+    to.set_outputs(operands(nodes));
   }
 
-  void node(const std::vector<const Node*>& nodes) {
+  void node(const std::vector<const Node*>& nodes, Block& to) {
     const Node& first = *nodes[0];
     for (const Node* other : nodes) {
-      const bool alike = other->kind() == first.kind() && other->name() == first.name() &&
-                         other->result_count() == first.result_count() &&
-                         other->operands().size() == first.operands().size() && other->block_count() == 0 &&
-                         (first.kind() != Kind::kCall || other->callable() == first.callable());
+      bool alike = other->kind() == first.kind() && other->name() == first.name() &&
+                   other->result_count() == first.result_count() &&
+                   other->operands().size() == first.operands().size() && other->block_count() == first.block_count() &&
+                   (first.kind() != Kind::kCall || other->callable() == first.callable());
+      for (size_t b = 0; alike && b < first.block_count(); ++b) {
+        alike = other->block(b).input_count() == first.block(b).input_count();
+      }
       check(alike, first, "where one has\n  ", print_node(*other), "\nanother is");
     }
     std::vector<Operand> given = operands(nodes);
     std::unique_ptr<Node> made = first.kind() == Kind::kCall ? made_->call(first.callable(), std::move(given))
                                                              : made_->make(first.kind(), std::move(given));
     made->set_name(first.name());
+    made->set_tested_type(first.tested_type());
     made->set_source(first.source());
-    Node* const copy = made_->block().append(std::move(made));
+    Node* const copy = to.append(std::move(made));
     for (size_t i = 0; i < first.result_count(); ++i) {
       Value* const result = i < copy->result_count() ? copy->result(i) : copy->add_result(first.result(i)->type());
+      result->set_type(first.result(i)->type());
       result->set_name(first.result(i)->name());
       info(all(nodes, i), result);
+      number(all(nodes, i), result);
       for (const Node* one : nodes) twins_[one->result(i)] = result;
+    }
+    for (size_t b = 0; b < first.block_count(); ++b) {
+      std::vector<const Block*> blocks;
+      for (const Node* one : nodes) blocks.push_back(&one->block(b));
+      block(blocks, copy->add_block());
     }
   }
 

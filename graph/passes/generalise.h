@@ -17,8 +17,7 @@ namespace torch::graph {
 ///
 /// An expression holds at the points and, one may hope, elsewhere: a program whose integers agree with it at all points
 /// and not between them is not found out. Throws ValueError, naming the node and what differs, where the graphs call
-/// other operators, differ in something other than integers, or in integers that no expression gives. Graphs have no
-/// inner blocks.
+/// other operators, differ in something other than integers, or in integers that no expression gives.
 std::unique_ptr<Graph> generalise(const std::vector<const Graph*>& graphs,
                                   const std::vector<std::map<std::string, int64_t>>& points,
                                   const std::map<std::string, IntRange>& ranges);
