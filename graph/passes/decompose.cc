@@ -1,5 +1,6 @@
 #include "graph/passes/decompose.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
@@ -179,15 +180,43 @@ class Decomposing {
     return made;
   }
 
+  // The decomposition for several sizes, as one graph.
+  struct General {
+    std::vector<Symbols> points;
+    std::vector<Recorded> all;
+    std::unique_ptr<Graph> graph;
+  };
+  General general(const Node& node, const std::set<std::string>& names,
+                  const std::map<std::string, IntRange>& ranges) const {
+    General made;
+    made.points = sample_points(names, ranges);
+    std::vector<const Graph*> graphs;
+    for (const Symbols& symbols : made.points) {
+      graphs.push_back(made.all.emplace_back(record(node, symbols)).graph.get());
+    }
+    made.graph = made.points.size() == 1 ? std::move(made.all[0].graph)
+                                         : generalise(graphs, made.points, node.graph().symbols());
+    return made;
+  }
+
   void replace(Node* node) {
     std::set<std::string> names;
     for (const Operand& operand : node->operands()) collect_symbols(operand, names);
-    const std::vector<Symbols> points = sample_points(names, node->graph().symbols());
-    std::vector<Recorded> all;
-    std::vector<const Graph*> graphs;
-    for (const Symbols& symbols : points) graphs.push_back(all.emplace_back(record(*node, symbols)).graph.get());
-    const auto general = points.size() == 1 ? nullptr : generalise(graphs, points, node->graph().symbols());
-    const Graph& graph = general == nullptr ? *graphs[0] : *general;
+    std::map<std::string, IntRange> ranges = node->graph().symbols();
+    const bool has_ones = std::any_of(ranges.begin(), ranges.end(),
+                                      [](const auto& one) { return one.second.min < 2 && one.second.max >= 2; });
+    std::optional<General> found;
+    try {
+      found = general(*node, names, ranges);
+    } catch (const c10::ValueError&) {
+      if (!has_ones) throw;
+      // At 1 something may be left out that does nothing there, such as a copy into other strides.
+      for (auto& [name, range] : ranges) range.min = std::max(range.min, std::min<int64_t>(2, range.max));
+      found = general(*node, names, ranges);
+    }
+    const std::vector<Symbols>& points = found->points;
+    const std::vector<Recorded>& all = found->all;
+    const Graph& graph = *found->graph;
 
     std::map<const Value*, Operand> values;
     for (size_t i = 0; i < all[0].inputs.size(); ++i) {

@@ -443,6 +443,7 @@ class Functionalizing {
       now_.insert_or_assign(result, Operand(twin));
       places_[result] = {Place{result, {}}};
     }
+    describe(*made);
     ++result_.changes;
     for (size_t k = 0; k < targets.size(); ++k) {
       const Operand& target = node.operand(targets[k]);
@@ -461,22 +462,33 @@ class Functionalizing {
     }
   }
 
-  // With the target's dtype and sizes, as a call in place leaves them.
-  Operand fitted(Value* made, const TensorInfo& wanted) {
-    const Node& node = *made->node();
-    std::optional<TensorInfo> info;
+  // Says of its results what is known.
+  void describe(Node& node) const {
+    c10::Stack stack;
+    for (size_t i = 0; i < node.operands().size(); ++i) {
+      if (!known_stand_in(node.operand(i), node.callable().schema().arguments().at(i).type(), stack)) return;
+    }
+    std::optional<c10::Stack> results;
     try {
-      c10::Stack stack;
-      bool known = true;
-      for (size_t i = 0; i < node.operands().size() && known; ++i) {
-        known = known_stand_in(node.operand(i), node.callable().schema().arguments().at(i).type(), stack);
-      }
-      const auto results = known ? call_on_meta(node.callable(), std::move(stack)) : std::nullopt;
-      if (results.has_value()) info = info_of(results->at(made->index()).toTensor());
+      results = call_on_meta(node.callable(), std::move(stack));
     } catch (const c10::Error&) {
     }
-    check(info.has_value(), node, "nothing is known of the sizes");
-    made->set_info(info);
+    c10::Device device(c10::DeviceType::CPU);
+    for (const Operand& operand : node.operands()) {
+      if (operand.is_value() && operand.value()->info() != nullptr) device = operand.value()->info()->device;
+    }
+    for (size_t i = 0; results.has_value() && i < node.result_count(); ++i) {
+      if (node.result(i)->info() != nullptr || !(*results)[i].isTensor()) continue;
+      TensorInfo info = info_of((*results)[i].toTensor());
+      info.device = device;
+      node.result(i)->set_info(std::move(info));
+    }
+  }
+
+  // With the target's dtype and sizes, as a call in place leaves them.
+  Operand fitted(Value* made, const TensorInfo& wanted) {
+    check(made->info() != nullptr, *made->node(), "nothing is known of the sizes");
+    std::optional<TensorInfo> info = *made->info();
     if (info->dtype != wanted.dtype) {
       static const Callable to_dtype = operator_named("aten::to", "dtype");
       made = append(to_dtype, {Operand(made), IValue(wanted.dtype), IValue(false), IValue(false), IValue()}, *info);

@@ -46,12 +46,14 @@ class Generalising {
   }
 
  private:
+  static std::string text_of(const Node& node) {
+    return print_node(node) + (node.source() == nullptr ? "" : "\n" + node.source()->text());
+  }
   template <class... Parts>
   static void check(bool good, const Node& node, const Parts&... parts) {
-    if (good) return;
-    const std::string from = node.source() == nullptr ? "" : "\n" + node.source()->text();
-    TORCH_CHECK_VALUE(false, "one program gave other graphs at other sizes: ", parts..., " in\n  ", print_node(node),
-                      from);
+    if (!good) {
+      TORCH_CHECK_VALUE(false, "one program gave other graphs at other sizes: ", parts..., " in\n  ", text_of(node));
+    }
   }
   static void next(std::vector<const Node*>& nodes) {
     for (const Node*& node : nodes) node = node->next();
@@ -109,7 +111,7 @@ class Generalising {
       for (size_t b = 0; alike && b < first.block_count(); ++b) {
         alike = other->block(b).input_count() == first.block(b).input_count();
       }
-      check(alike, first, "where one has\n  ", print_node(*other), "\nanother is");
+      check(alike, first, "where one has\n  ", text_of(*other), "\nanother is");
     }
     std::vector<Operand> given = operands(nodes);
     std::unique_ptr<Node> made = first.kind() == Kind::kCall ? made_->call(first.callable(), std::move(given))
