@@ -149,7 +149,8 @@ GraphWriter::GraphWriter(const graph::Graph& graph, const GraphSignature& signat
     for (size_t i = 0; i < node.result_count(); ++i) {
       const Value* result = node.result(i);
       if (result->expr() != nullptr) collect(*result->expr());
-      if (is_tensor_list(*result->type())) {
+      // What a node makes a list of is known; others are what they are taken apart into.
+      if (is_tensor_list(*result->type()) && node.kind() != Node::Kind::kList) {
         for (const graph::Use& use : result->uses()) {
           if (use.node->kind() != Node::Kind::kUnpack || meanings_.count(result) > 0) continue;
           std::vector<Operand> parts;

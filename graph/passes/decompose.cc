@@ -267,7 +267,12 @@ bool is_decomposable(const c10::OperatorHandle& op) {
 }
 
 bool is_decomposed_to_core(const c10::OperatorHandle& op) {
-  return is_decomposable(op) && !is_core_operator(op.operator_name());
+  const c10::OperatorName name = op.operator_name();
+  // Layers whose steps are one operator of this library.
+  for (const char* layer : {"aten::lstm", "aten::gru", "aten::rnn_tanh", "aten::rnn_relu"}) {
+    if (name.name == layer) return false;
+  }
+  return is_decomposable(op) && !is_core_operator(name);
 }
 
 bool expand_operator(const c10::OperatorHandle& op, c10::DispatchKeySet keys, c10::Stack& stack) {

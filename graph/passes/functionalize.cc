@@ -415,7 +415,7 @@ class Functionalizing {
 
   void write(const Node& node) {
     check(!contains({"t_", "transpose_", "squeeze_", "unsqueeze_", "swapaxes_", "swapdims_", "as_strided_", "resize_",
-                     "resize_as_", "set_", "detach_", "rename_", "requires_grad_", "resize_as_sparse_"},
+                     "resize_as_", "set_", "rename_", "requires_grad_", "resize_as_sparse_"},
                     base_name(node)),
           node, "a call that changes what its tensor is");
     std::optional<Form> form = functional_batch_norm(node);
