@@ -1,5 +1,7 @@
 #include "export/capture/module.h"
 
+#include <algorithm>
+
 #include "c10/util/exception.h"
 
 namespace torch {

@@ -12,8 +12,8 @@ namespace torch::graph {
 /// Whether an operator is made of others: its table names a decomposition, or it is composed.
 bool is_decomposable(const c10::OperatorHandle& op);
 
-/// Whether it is decomposable, and not of the core ATen set (core_operators.h). Not of recurrent layers (lstm, gru): they
-/// are made of an operator that others do not know.
+/// Whether it is decomposable, and not of the core ATen set (core_operators.h). Not of recurrent layers (lstm, gru):
+/// they are made of an operator that others do not know.
 bool is_decomposed_to_core(const c10::OperatorHandle& op);
 
 /// Does by other calls what the operator does, on the stack; false where nothing is known that does. For
