@@ -1,16 +1,24 @@
 // The operators of torch.ops.quantized_decomposed: quantization with dense tensors of integers, composed of others.
+#include <cstdlib>
+#include <limits>
 #include <optional>
 #include <string>
 #include <tuple>
 
+#include "aten/core/empty.h"
 #include "aten/core/library.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/dense/dense.h"
 #include "aten/ops/pointwise/ops.h"
 #include "aten/ops/quantized/ops.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
+#include "aten/quantized/element_loops.h"
+#include "aten/quantized/quantized_parts.h"
+#include "c10/core/thread_state.h"
+#include "c10/parallel/parallel.h"
 
 namespace at::quantized {
 namespace {
@@ -69,10 +77,58 @@ Tensor rounded_to(const Tensor& x, const Tensor& inverse_scale, const Tensor& ze
       dtype);
 }
 
+// Whether a loop may walk the memory of `t`, that is nothing but a dense tensor of the CPU which nobody watches.
+bool is_plain(const Tensor& t, ScalarType dtype) {
+  const c10::ThreadState& thread = c10::thread_state();
+  const auto keys = ((t.key_set() | thread.included) - thread.excluded);
+  return keys == DispatchKeySet(DispatchKey::CPU) && t.scalar_type() == dtype && t.layout() == Layout::Strided &&
+         t.is_non_overlapping_and_dense() && native::is_aligned(t) && !t.is_conj() && !t.is_neg();
+}
+
+// Whether the loops of quantized tensors compute the same bits: the scale is a float, the zero point exact in float.
+bool in_one_loop(double scale, int64_t zero_point) {
+  return scale > 0 && static_cast<double>(static_cast<float>(scale)) == scale &&
+         std::abs(zero_point) < int64_t{1} << 23;
+}
+
+template <class T>
+Tensor quantized_at_once(const Tensor& x, float scale, int64_t zero_point, int64_t least, int64_t most,
+                         ScalarType dtype) {
+  const Tensor q = empty_with_strides(x.sizes(), strides_like(x), dtype, x.device());
+  const float* const from = x.const_data_ptr<float>();
+  T* const to = static_cast<T*>(q.mutable_data_ptr());
+  const auto zero = static_cast<float>(zero_point);
+  const bool whole = least <= std::numeric_limits<T>::min() && most >= std::numeric_limits<T>::max();
+  at::parallel_for(0, x.numel(), kGrain, [&](int64_t begin, int64_t end) {
+    quantize_run(from + begin, to + begin, end - begin, Steps{&scale, &zero}, true);
+    if (!whole) {
+      clamp_run(to + begin, to + begin, end - begin, static_cast<T>(least), static_cast<T>(most));
+    }
+  });
+  return fresh(q);
+}
+template <class T>
+Tensor dequantized_at_once(const Tensor& q, float scale, int64_t zero_point) {
+  const Tensor x = empty_with_strides(q.sizes(), strides_like(q), kFloat, q.device());
+  const T* const from = q.const_data_ptr<T>();
+  float* const to = x.mutable_data_ptr<float>();
+  const auto zero = static_cast<float>(zero_point);
+  at::parallel_for(0, q.numel(), kGrain, [&](int64_t begin, int64_t end) {
+    dequantize_run(from + begin, to + begin, end - begin, Steps{&scale, &zero}, true);
+  });
+  return fresh(x);
+}
+
 // --- per tensor ---
 Tensor quantize_per_tensor(const Tensor& input, double scale, int64_t zero_point, int64_t quant_min, int64_t quant_max,
                            ScalarType dtype) {
   check_bounds(quant_min, quant_max, dtype);
+  if ((dtype == kByte || dtype == kChar) && quant_min <= quant_max && in_one_loop(scale, zero_point) &&
+      is_plain(input, kFloat)) {
+    const auto step = static_cast<float>(scale);
+    return dtype == kByte ? quantized_at_once<uint8_t>(input, step, zero_point, quant_min, quant_max, dtype)
+                          : quantized_at_once<int8_t>(input, step, zero_point, quant_min, quant_max, dtype);
+  }
   const Tensor x = as_float32("quantized_decomposed::quantize_per_tensor", input);
   const Tensor q = at::add(at::round(at::mul(x, Scalar(1.0 / scale))), Scalar(zero_point));
   return at::to(at::clamp(q, Scalar(quant_min), Scalar(quant_max)), dtype);
@@ -92,6 +148,12 @@ Tensor dequantize_per_tensor(const Tensor& input, double scale, int64_t zero_poi
                              MaybeDtype out_dtype) {
   TORCH_CHECK(input.scalar_type() == dtype, "Expecting input to have dtype: ", dtype, ", but got ",
               input.scalar_type());
+  if ((dtype == kByte || dtype == kChar) && out_dtype.value_or(kFloat) == kFloat && in_one_loop(scale, zero_point) &&
+      is_plain(input, dtype)) {
+    const auto step = static_cast<float>(scale);
+    return dtype == kByte ? dequantized_at_once<uint8_t>(input, step, zero_point)
+                          : dequantized_at_once<int8_t>(input, step, zero_point);
+  }
   return at::mul(at::sub(at::to(input, out_dtype.value_or(kFloat)), Scalar(zero_point)), Scalar(scale));
 }
 Tensor dequantize_per_tensor_tensor(const Tensor& input, const Tensor& scale, const Tensor& zero_point,
@@ -252,6 +314,10 @@ TORCH_LIBRARY(quantized_decomposed, m) {
   m.def("choose_qparams_per_token(Tensor input" + dtype + ") -> (Tensor, Tensor)", &choose_qparams_per_token);
   m.def("choose_qparams_per_token_asymmetric(Tensor input" + dtype + ") -> (Tensor, Tensor)",
         &choose_qparams_per_token_asymmetric);
+  m.def("_choose_qparams_per_token_asymmetric_impl(Tensor input" + dtype + ") -> (Tensor, Tensor)",
+        &choose_qparams_per_token_asymmetric);
+  m.def("convert_element_type.no_fuse(Tensor input, ScalarType dtype) -> Tensor",
+        [](const Tensor& input, ScalarType to) { return at::to(input, to); });
   m.def("fake_quant_per_channel(Tensor input, Tensor scales, Tensor zero_points, int axis, " + range + ") -> Tensor",
         &fake_quant_per_channel);
 }

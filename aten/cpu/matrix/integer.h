@@ -18,14 +18,20 @@ struct IntegerResult {
   enum class To : uint8_t {
     kSums,      // int32
     kNumbers,   // float: sum * factor + after, rounded once where the processor has a fused multiply-add
-    kIntegers,  // uint8: round(((sum + before * unit) * scale * factor + after) * inverse + shift) + zero_point, halves
-                // to even, within [least, most]; each operation is rounded to float, the first two together as above
+    kIntegers,  // uint8: round(((sum + before * unit) * scale * factor + after + add) * inverse + shift) + zero_point,
+                // halves to even, within [least, most]; each operation is rounded to float, the first two together as
+                // above
   };
   To to = To::kSums;
   void* data = nullptr;           // [batch, places..., channels], dense
   const float* before = nullptr;  // of integers; null: nothing is added
   const float* factor = nullptr;
   const float* after = nullptr;  // of integers: null leaves out inverse and shift, too
+  /// Of integers with `after` and without `before`: the bytes of another tensor, which lie as `data`. What is added is
+  /// (byte - add_zero_point) * add_scale; null: nothing.
+  const uint8_t* add = nullptr;
+  float add_scale = 1;
+  int32_t add_zero_point = 0;
   float unit = 1, scale = 1, inverse = 1, shift = 0;
   int32_t zero_point = 0, least = 0, most = 255;
 };

@@ -116,7 +116,7 @@ void MultiplyShorts(int64_t m, int64_t n, int64_t k, const int16_t* a, int64_t a
 
 // What becomes of a vector of sums of channels [c, c + lanes). All that it needs lies in registers or in arrays of its
 // own, so that the bytes it writes change nothing that it reads.
-template <class D, bool kCorrected, bool kBefore, bool kAfter>
+template <class D, bool kCorrected, bool kBefore, bool kAfter, bool kAdd>
 struct Finisher {
   using DI = hn::Rebind<int32_t, D>;
   using V = hn::Vec<D>;
@@ -133,26 +133,35 @@ struct Finisher {
         shift(hn::Set(d, r.shift)),
         least(hn::Set(d, static_cast<float>(r.least - r.zero_point))),
         most(hn::Set(d, static_cast<float>(r.most - r.zero_point))),
-        zero_point(hn::Set(di, r.zero_point)) {}
+        zero_point(hn::Set(di, r.zero_point)),
+        add_scale(hn::Set(d, r.add_scale)),
+        add_zero(hn::Set(d, static_cast<float>(r.add_zero_point))) {}
 
   HWY_INLINE VI Sum(const int32_t* sums, int64_t c) const {
     const VI sum = hn::LoadU(di, sums + c);
     return kCorrected ? hn::Sub(sum, hn::LoadU(di, corrections + c)) : sum;
   }
-  HWY_INLINE void Finish(const int32_t* sums, int64_t c, int32_t* to) const { hn::StoreU(Sum(sums, c), di, to); }
-  HWY_INLINE void Finish(const int32_t* sums, int64_t c, float* to) const {
+  HWY_INLINE void Finish(const int32_t* sums, const uint8_t*, int64_t c, int32_t* to) const { hn::StoreU(Sum(sums, c), di, to); }
+  HWY_INLINE void Finish(const int32_t* sums, const uint8_t*, int64_t c, float* to) const {
     const V sum = hn::ConvertTo(d, Sum(sums, c));
     hn::StoreU(hn::MulAdd(sum, hn::LoadU(d, factor + c), hn::LoadU(d, after + c)), d, to);
   }
-  HWY_INLINE void Finish(const int32_t* sums, int64_t c, uint8_t* to) const {
+  HWY_INLINE void Finish(const int32_t* sums, const uint8_t* add, int64_t c, uint8_t* to) const {
     V x = hn::ConvertTo(d, Sum(sums, c));
     if (kBefore) x = hn::MulAdd(hn::LoadU(d, before + c), unit, x);
     x = hn::Mul(hn::Mul(x, scale), hn::LoadU(d, factor + c));
-    if (kAfter) x = hn::Add(hn::Mul(hn::Add(x, hn::LoadU(d, after + c)), inverse), shift);
+    const hn::Rebind<uint8_t, D> d8;
+    if (kAfter) {
+      x = hn::Add(x, hn::LoadU(d, after + c));
+      if (kAdd) {
+        const V other = hn::ConvertTo(d, hn::PromoteTo(di, hn::LoadU(d8, add + c)));
+        x = hn::Add(x, hn::Mul(hn::Sub(other, add_zero), add_scale));
+      }
+      x = hn::Add(hn::Mul(x, inverse), shift);
+    }
     // Sums with 1.5 * 2^23 are rounded to whole numbers, which their lowest bits are.
     const VI rounded = hn::BitCast(di, hn::Add(hn::Min(hn::Max(x, least), most), hn::Set(d, 12582912.0f)));
     const hn::Rebind<uint32_t, D> du;
-    const hn::Rebind<uint8_t, D> d8;
     hn::StoreU(hn::TruncateTo(d8, hn::BitCast(du, hn::Add(rounded, zero_point))), d8, to);
   }
 
@@ -162,30 +171,32 @@ struct Finisher {
   const float *before, *factor, *after;
   V unit, scale, inverse, shift, least, most;
   VI zero_point;
+  V add_scale, add_zero;
 };
 
-template <bool kCorrected, bool kBefore, bool kAfter, class T>
+template <bool kCorrected, bool kBefore, bool kAfter, bool kAdd, class T>
 void FinishRows(const IntegerResult& result, const int32_t* corrections, int64_t channels, int64_t rows,
-                const int32_t* sums, T* to) {
+                const int32_t* sums, const uint8_t* add, T* to) {
   const hn::ScalableTag<float> d;
   const hn::CappedTag<float, 1> one;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  const Finisher<decltype(d), kCorrected, kBefore, kAfter> whole(d, result, corrections);
-  const Finisher<decltype(one), kCorrected, kBefore, kAfter> single(one, result, corrections);
+  const Finisher<decltype(d), kCorrected, kBefore, kAfter, kAdd> whole(d, result, corrections);
+  const Finisher<decltype(one), kCorrected, kBefore, kAfter, kAdd> single(one, result, corrections);
   for (int64_t row = 0; row < rows; ++row, sums += channels, to += channels) {
     int64_t c = 0;
-    for (; c + lanes <= channels; c += lanes) whole.Finish(sums, c, to + c);
-    for (; c < channels; ++c) single.Finish(sums, c, to + c);
+    for (; c + lanes <= channels; c += lanes) whole.Finish(sums, add, c, to + c);
+    for (; c < channels; ++c) single.Finish(sums, add, c, to + c);
+    if (kAdd) add += channels;
   }
 }
 
-template <bool kBefore, bool kAfter, class T>
+template <bool kBefore, bool kAfter, bool kAdd = false, class T>
 HWY_INLINE void FinishCorrected(const IntegerResult& result, const int32_t* corrections, int64_t channels, int64_t rows,
-                                const int32_t* sums, T* to) {
+                                const int32_t* sums, T* to, const uint8_t* add = nullptr) {
   if (corrections == nullptr) {
-    FinishRows<false, kBefore, kAfter>(result, corrections, channels, rows, sums, to);
+    FinishRows<false, kBefore, kAfter, kAdd>(result, corrections, channels, rows, sums, add, to);
   } else {
-    FinishRows<true, kBefore, kAfter>(result, corrections, channels, rows, sums, to);
+    FinishRows<true, kBefore, kAfter, kAdd>(result, corrections, channels, rows, sums, add, to);
   }
 }
 
@@ -203,6 +214,9 @@ void FinishSums(const IntegerResult& result, const int32_t* corrections, int64_t
   uint8_t* const to = static_cast<uint8_t*>(result.data) + begin;
   if (result.before == nullptr) {
     if (result.after == nullptr) return FinishCorrected<false, false>(result, corrections, channels, rows, sums, to);
+    if (result.add != nullptr) {
+      return FinishCorrected<false, true, true>(result, corrections, channels, rows, sums, to, result.add + begin);
+    }
     return FinishCorrected<false, true>(result, corrections, channels, rows, sums, to);
   }
   if (result.after == nullptr) return FinishCorrected<true, false>(result, corrections, channels, rows, sums, to);

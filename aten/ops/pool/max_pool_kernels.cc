@@ -133,6 +133,31 @@ void max_pixels(const PoolGeometry& g, const Tensor& self, Tensor& out, Tensor* 
   if (places) places->commit();
 }
 
+// The same of bytes without places: the maxima of rows of channels.
+template <class Find>
+void max_bytes(const PoolGeometry& g, const Tensor& self, Tensor& out, const Find& find) {
+  const Tensor x = dense(self, MemoryFormat::ChannelsLast);
+  DenseOut values(out, MemoryFormat::ChannelsLast);
+  const int64_t channels = self.size(1);
+  const uint8_t* const in = x.const_data_ptr<uint8_t>();
+  uint8_t* const result = values.data<uint8_t>();
+  for_image_rows(g, self.size(0), channels, [&](int64_t n, int64_t y) {
+    const Window wy = find(g, 1, y);
+    for (int64_t column = 0; column < g.out[2]; ++column) {
+      const Window wx = find(g, 2, column);
+      uint8_t* const to = result + ((n * g.out[1] + y) * g.out[2] + column) * channels;
+      std::fill_n(to, channels, uint8_t{0});
+      for (int64_t j = wy.begin; j < wy.end; j += wy.step) {
+        for (int64_t k = wx.begin; k < wx.end; k += wx.step) {
+          const uint8_t* const from = in + ((n * g.in[1] + j) * g.in[2] + k) * channels;
+          for (int64_t c = 0; c < channels; ++c) to[c] = std::max(to[c], from[c]);
+        }
+      }
+    }
+  });
+  values.commit();
+}
+
 template <class Find>
 void max_forward(const char* op, const PoolGeometry& g, const std::optional<cpu::PoolColumns>& columns,
                  const Tensor& self, Tensor& out, Tensor* indices, const Find& find) {
@@ -140,6 +165,7 @@ void max_forward(const char* op, const PoolGeometry& g, const std::optional<cpu:
   if (pools_pixels(g, self) && g.inputs() < (int64_t{1} << 31)) {
     if (self.scalar_type() == kFloat) return max_pixels<float>(g, self, out, indices, find);
     if (self.scalar_type() == kDouble) return max_pixels<double>(g, self, out, indices, find);
+    if (self.scalar_type() == kByte && indices == nullptr) return max_bytes(g, self, out, find);
   }
   const Tensor x = dense(self);
   DenseOut to(out);

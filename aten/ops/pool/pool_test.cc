@@ -134,6 +134,19 @@ TEST(Pool, AverageOfIntegersDropsTheFraction) {
   expect_values(at::avg_pool1d(x, 2), {1, 2, 2}, {1, -3, 5, 7}, "avg_pool1d");
 }
 
+// Bytes, a pixel's channels at once, as pixel by pixel.
+TEST(Pool, MaximaOfBytesChannelsLast) {
+  for (int64_t channels : {2, 3, 19, 64}) {
+    const Tensor x = at::testing::tensor_of({7, 0, 255, 3, 128, 127, 9, 200, 1, 31, 54, 254, 13}, {2, channels, 9, 11}, kByte);
+    const Tensor last = at::clone(x, MemoryFormat::ChannelsLast);
+    for (bool ceil : {false, true}) {
+      const Tensor got = at::max_pool2d(last, {3, 2}, {2, 2}, {1, 1}, {1, 2}, ceil);
+      EXPECT_TRUE(got.is_contiguous(MemoryFormat::ChannelsLast));
+      expect_same(got, at::max_pool2d(x, {3, 2}, {2, 2}, {1, 1}, {1, 2}, ceil), "max_pool2d of bytes");
+    }
+  }
+}
+
 // What channels last gives is what it gives in the usual order, laid out as it came; places and gradients, too.
 TEST(Pool, ChannelsLast) {
   for (ScalarType t : {kFloat, kDouble, kHalf}) {
