@@ -19,7 +19,7 @@ Tensor prepack_integers(const char* op, const Tensor& weight, int64_t groups);
 /// What products take from a weight: what it keeps, unless it was written to since, or made now. Zero points are 0.
 std::shared_ptr<const matrix::IntegerWeights> integer_weights(const char* op, const Tensor& weight, int64_t groups);
 
-/// Whether the processor multiplies bytes four at a time (AVX-512 VNNI); else products are of 16 bits, hardly faster
+/// Whether the processor multiplies bytes four at a time (AVX-512 VNNI); else products are of 16 bits, no faster
 /// than those of floats.
 bool multiplies_bytes();
 

@@ -31,7 +31,7 @@ using graph::Value;
 double saved_nanoseconds(const LayerCost& cost) {
   // Products a nanosecond, bytes of weights a nanosecond from the cache, and what a call and a quantized number cost.
   constexpr double kFloatRate = 100, kWeightRate = 12, kCall = 900, kNumber = 0.25;
-  const double byte_rate = at::quantized::multiplies_bytes() ? 330 : 130;
+  const double byte_rate = at::quantized::multiplies_bytes() ? 330 : 90;
   const auto n = [](int64_t i) { return static_cast<double>(i); };
   const double products = n(cost.rows) * n(cost.depth) * n(cost.channels), weights = n(cost.depth) * n(cost.channels);
   // Few rows read each weight for few products.
