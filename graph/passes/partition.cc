@@ -1,6 +1,7 @@
 #include "graph/passes/partition.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <queue>
@@ -23,11 +24,13 @@ class Partitioning {
     }
     before_.resize(nodes_.size());
     group_.assign(nodes_.size(), kNone);
+    reached_.assign(nodes_.size(), std::vector<uint64_t>((std::min(nodes_.size(), kWindow) + 63) / 64));
     depend();
     for (size_t n = 0; n < nodes_.size(); ++n) {
       const Node& node = *nodes_[n];
       const bool asked = node.block_count() == 0 && !has_effects(node) && written_operands(node).empty();
       if (asked && supports(node)) join(n);
+      reach(n);
     }
     for (std::vector<size_t>& members : members_) {
       if (members.size() >= std::max<size_t>(options.min_nodes, 1)) continue;
@@ -54,6 +57,7 @@ class Partitioning {
  private:
   static constexpr size_t kNone = ~size_t{0};
   static constexpr size_t kMostCandidates = 16;  // groups that a node is tried with
+  static constexpr size_t kWindow = 4096;        // nodes
 
   void depend(size_t later, const Value* value) {
     const Node* node = value->node();
@@ -115,25 +119,45 @@ class Partitioning {
   }
   size_t unit_of(size_t n) const { return group_[n] == kNone ? n : nodes_.size() + group_[n]; }
 
+  // --- what has been reached: of a node, or of a group by its first node, all that it depends on in its window ---
+
+  // No group goes beyond the window that it begins in: what lies on a way between two nodes does not either.
+  static size_t window_of(size_t n) { return n / kWindow * kWindow; }
+  size_t first_of(size_t n) const { return group_[n] == kNone ? n : members_[group_[n]].front(); }
+  bool has_reached(size_t from, size_t to) const {
+    const size_t bit = to - window_of(from);
+    return (reached_[from][bit / 64] >> (bit % 64) & 1) != 0;
+  }
+  // Node n is where it stays: what it depends on, those that depend on it do, too.
+  void reach(size_t n) {
+    const size_t own = first_of(n), window = window_of(n);
+    std::vector<uint64_t> more(reached_[own].size());
+    for (const size_t other : before_[n]) {
+      const size_t unit = first_of(other);
+      if (unit == own || unit < window) continue;
+      more[(unit - window) / 64] |= uint64_t{1} << ((unit - window) % 64);
+      for (size_t i = 0; i < more.size(); ++i) more[i] |= reached_[unit][i];
+    }
+    for (size_t unit = own == n ? n : window; unit <= n; ++unit) {
+      if (unit != own && !has_reached(unit, own)) continue;
+      for (size_t i = 0; i < more.size(); ++i) reached_[unit][i] |= more[i];
+    }
+  }
   // Whether node n depends on the group by way of something outside of it.
   bool depends_indirectly(size_t n, size_t group) const {
-    const size_t wanted = nodes_.size() + group;
-    std::set<size_t> seen;
-    std::vector<size_t> open;
-    for_before(n, [&](size_t unit) {
-      if (unit != wanted && seen.insert(unit).second) open.push_back(unit);
-    });
-    while (!open.empty()) {
-      const size_t unit = open.back();
-      open.pop_back();
-      bool found = false;
-      for_before(unit, [&](size_t other) {
-        found = found || other == wanted;
-        if (seen.insert(other).second) open.push_back(other);
-      });
-      if (found) return true;
+    const size_t wanted = members_[group].front();
+    for (const size_t other : before_[n]) {
+      const size_t unit = first_of(other);
+      if (unit != wanted && unit >= window_of(n) && has_reached(unit, wanted)) return true;
     }
     return false;
+  }
+  bool may_join(size_t n, size_t group) const {
+    if (members_[group].front() < window_of(n)) return false;
+    if (!options_.joins) return true;
+    std::vector<const Node*> part;
+    for (const size_t member : members_[group]) part.push_back(nodes_[member]);
+    return options_.joins(part, *nodes_[n]);
   }
 
   void join(size_t n) {
@@ -145,7 +169,7 @@ class Partitioning {
     for (size_t g = members_.size(); g-- > 0;) candidates.push_back(g);
     if (candidates.size() > kMostCandidates) candidates.resize(kMostCandidates);
     for (const size_t group : candidates) {
-      if (depends_indirectly(n, group)) continue;
+      if (!may_join(n, group) || depends_indirectly(n, group)) continue;
       group_[n] = group;
       members_[group].push_back(n);
       return;
@@ -258,7 +282,8 @@ class Partitioning {
   std::map<const Node*, size_t> numbers_;
   std::vector<std::set<size_t>> before_;
   std::vector<size_t> group_;                 // of each node
-  std::vector<std::vector<size_t>> members_;  // of each group
+  std::vector<std::vector<size_t>> members_;  // of each group, in order
+  std::vector<std::vector<uint64_t>> reached_;
 };
 
 }  // namespace

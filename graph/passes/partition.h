@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "c10/util/array_ref.h"
 #include "graph/ir/graph.h"
 
 namespace torch::graph {
@@ -15,6 +16,8 @@ struct PartitionOptions {
   size_t min_nodes = 1;
   /// Parts are called this and their number.
   std::string name = "part";
+  /// Whether a node may join a part of these nodes; null: any node any part.
+  std::function<bool(c10::ArrayRef<const Node*> part, const Node& node)> joins;
 };
 
 /// Moves nodes for which `supports` holds into graphs of their own, as few and as large as it finds, and invokes those
