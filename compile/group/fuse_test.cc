@@ -20,7 +20,7 @@ TEST(Fuse, DescribesAChain) {
     %0: Tensor = aten::mul.Tensor(%x, %w)
     %1: Tensor = aten::add.Scalar(%0, 1, 2)
     %2: Tensor = aten::gelu(%1, "tanh")
-    %3: Tensor = aten::gt.Scalar(%2, 0.3)
+    %3: Tensor = aten::gt.Scalar(%2, 0.301)
     return %2, %3
   })");
   graph::propagate_shapes(*graph);
@@ -32,7 +32,7 @@ input 1: BFloat16 [64]
 operation 0: mul(input 0, input 1), Float to BFloat16
 operation 1: add_scaled(operation 0, 1; 2), Float to BFloat16
 operation 2: gelu_tanh(operation 1), Float to BFloat16
-operation 3: gt(operation 2, 0.30078125), Float to Bool
+operation 3: gt(operation 2, 0.300781), Float to Bool
 output operation 2
 output operation 3
 )");

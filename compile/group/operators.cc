@@ -68,6 +68,12 @@ class Call {
     failed = true;
     return Scalar();
   }
+  /// The length of a list of numbers.
+  std::optional<int64_t> length(size_t i) {
+    if (node_.operand(i).is_list()) return static_cast<int64_t>(node_.operand(i).list().size());
+    const IValue& v = constant(i);
+    return v.isIntList() ? std::optional<int64_t>(static_cast<int64_t>(v.toListRef().size())) : std::nullopt;
+  }
   std::string text(size_t i) {
     const IValue& v = constant(i);
     if (v.isString()) return v.toStringRef();
@@ -417,13 +423,13 @@ void softmax_of_half(Call& c) {
   softmax<function>(c);
 }
 void layer_norm(Call& c) {
-  const IValue& shape = c.constant(1);
-  if (c.failed || !shape.isIntList() || !c.floating() || c.info(0).dtype != c.dtype) {
+  // The operator checks that its sizes are those of the input's last dimensions.
+  const std::optional<int64_t> dims = c.length(1);
+  if (c.failed || !dims.has_value() || !c.floating() || c.info(0).dtype != c.dtype) {
     c.failed = true;
     return;
   }
-  const auto dims = static_cast<int64_t>(shape.toListRef().size());
-  RowOperation row{RowFunction::kLayerNorm, c.ref_of(0), c.dtype, dims, {}, {}, c.number(4).toDouble()};
+  RowOperation row{RowFunction::kLayerNorm, c.ref_of(0), c.dtype, *dims, {}, {}, c.number(4).toDouble()};
   for (const size_t i : {size_t{2}, size_t{3}}) {
     if (c.is_none(i)) continue;
     const ScalarType own = c.info(i).dtype;

@@ -1,0 +1,333 @@
+// The code of a machine, for sources compiled for one target, or once a target. Include after hwy/highway.h.
+//
+// Vectors of more than 128 bits are passed in registers only by sources that are compiled for their instruction set as
+// a whole: machine_avx2.cc and machine_avx3.cc. These must not emit functions that others could come to call.
+
+#if defined(COMPILE_TAPE_MACHINE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef COMPILE_TAPE_MACHINE_INL_H_
+#undef COMPILE_TAPE_MACHINE_INL_H_
+#else
+#define COMPILE_TAPE_MACHINE_INL_H_
+#endif
+
+// clang-format off
+#include "aten/cpu/loops/activation-inl.h"
+#include "aten/cpu/loops/activation_backward-inl.h"
+#include "aten/cpu/loops/arithmetic-inl.h"
+#include "aten/cpu/loops/math-inl.h"
+#include "aten/cpu/loops/unary-inl.h"
+#include "compile/tape/machine.h"
+// clang-format on
+
+HWY_BEFORE_NAMESPACE();
+namespace torch::compiler::tape {
+namespace HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+namespace cpu = ::at::cpu::HWY_NAMESPACE;
+namespace op = ::at::cpu::op;
+
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+using Pair = cpu::VecFloat;
+
+using Code = void (*)(const Instruction*, Context&, int64_t, V, V, V, V);
+
+#define KD_ACCUMULATOR const Instruction *pc, Context &context, int64_t i, V v0, V v1, V v2, V v3
+#define KD_NEXT return reinterpret_cast<Code>(pc[1].code)(pc + 1, context, i, v0, v1, v2, v3)
+
+HWY_INLINE int64_t lanes() {
+  return static_cast<int64_t>(hn::Lanes(D()));
+}
+template <class T>
+HWY_INLINE T* slot(const Instruction* pc, Context& context, int64_t i, int k) {
+  return reinterpret_cast<T*>(context.at[pc->slot[k]] + i * pc->bytes[k]);
+}
+
+void end(KD_ACCUMULATOR) {}
+
+void load(KD_ACCUMULATOR) {
+  const float* from = slot<float>(pc, context, i, 0);
+  v0 = hn::LoadU(D(), from);
+  v1 = hn::LoadU(D(), from + lanes());
+  v2 = hn::LoadU(D(), from + 2 * lanes());
+  v3 = hn::LoadU(D(), from + 3 * lanes());
+  KD_NEXT;
+}
+void store(KD_ACCUMULATOR) {
+  float* to = slot<float>(pc, context, i, 0);
+  hn::StoreU(v0, D(), to);
+  hn::StoreU(v1, D(), to + lanes());
+  hn::StoreU(v2, D(), to + 2 * lanes());
+  hn::StoreU(v3, D(), to + 3 * lanes());
+  KD_NEXT;
+}
+
+using Bits = hn::RebindToUnsigned<D>;
+using Halves = hn::Rebind<uint16_t, D>;
+
+HWY_INLINE V from_bfloat16(const uint16_t* from) {
+  return hn::BitCast(D(), hn::ShiftLeft<16>(hn::PromoteTo(Bits(), hn::LoadU(Halves(), from))));
+}
+// To nearest, ties to even, any NaN to the one of at::cpu::convert; in the upper halves.
+HWY_INLINE hn::Vec<Bits> rounded_bits(V v) {
+  const Bits du;
+  const auto bits = hn::BitCast(du, v);
+  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1u));
+  const auto sum = hn::And(hn::Add(bits, hn::Add(odd, hn::Set(du, 0x7fffu))), hn::Set(du, 0xffff0000u));
+  return hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(v)), hn::Set(du, 0x7fc00000u), sum);
+}
+HWY_INLINE void to_bfloat16(V v, uint16_t* to) {
+  const hn::RebindToSigned<D> di;
+  hn::StoreU(hn::DemoteTo(Halves(), hn::BitCast(di, hn::ShiftRight<16>(rounded_bits(v)))), Halves(), to);
+}
+void load_bfloat16(KD_ACCUMULATOR) {
+  const uint16_t* from = slot<uint16_t>(pc, context, i, 0);
+  v0 = from_bfloat16(from);
+  v1 = from_bfloat16(from + lanes());
+  v2 = from_bfloat16(from + 2 * lanes());
+  v3 = from_bfloat16(from + 3 * lanes());
+  KD_NEXT;
+}
+void store_bfloat16(KD_ACCUMULATOR) {
+  uint16_t* to = slot<uint16_t>(pc, context, i, 0);
+  to_bfloat16(v0, to);
+  to_bfloat16(v1, to + lanes());
+  to_bfloat16(v2, to + 2 * lanes());
+  to_bfloat16(v3, to + 3 * lanes());
+  KD_NEXT;
+}
+void round_bfloat16(KD_ACCUMULATOR) {
+  v0 = hn::BitCast(D(), rounded_bits(v0));
+  v1 = hn::BitCast(D(), rounded_bits(v1));
+  v2 = hn::BitCast(D(), rounded_bits(v2));
+  v3 = hn::BitCast(D(), rounded_bits(v3));
+  KD_NEXT;
+}
+
+void call(KD_ACCUMULATOR) {
+  char* const data[] = {slot<char>(pc, context, i, 0), slot<char>(pc, context, i, 1), slot<char>(pc, context, i, 2),
+                        slot<char>(pc, context, i, 3)};
+  pc->loop(data, 4 * lanes(), pc->parameters);
+  // Nothing is in the accumulator.
+  v0 = v1 = v2 = v3 = hn::Undefined(D());
+  KD_NEXT;
+}
+void convert(KD_ACCUMULATOR) {
+  ::at::cpu::convert(*pc->conversion, slot<char>(pc, context, i, 0), slot<char>(pc, context, i, 1), 4 * lanes());
+  KD_NEXT;
+}
+
+Instruction::Code erased(Code code) {
+  return reinterpret_cast<Instruction::Code>(code);
+}
+
+#if HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR
+// Without vectors loops do as well.
+Instruction::Code operation(Primitive, int) {
+  return nullptr;
+}
+#else
+
+// --- operations: the accumulator is operand `accumulator`, the others follow each other in the slots ---
+
+// Operand k of the part of the step that begins `from` elements behind its start.
+template <int accumulator, int k>
+HWY_INLINE V operand(const Instruction* pc, Context& context, int64_t i, V v, int64_t from) {
+  if constexpr (k == accumulator) {
+    return v;
+  } else {
+    return hn::LoadU(D(), slot<float>(pc, context, i, k < accumulator ? k : k - 1) + from);
+  }
+}
+
+template <class Tag, int accumulator>
+HWY_INLINE V apply(const Instruction* pc, Context& context, int64_t i, V v, int64_t from) {
+  using F = cpu::VecFn<Tag>;
+  const D d;
+  const float* parameters = static_cast<const float*>(pc->parameters);
+  const V a = operand<accumulator, 0>(pc, context, i, v, from);
+  if constexpr (F::kInputs == 1) {
+    return F::run(d, a, parameters);
+  } else {
+    const V b = operand<accumulator, 1>(pc, context, i, v, from);
+    if constexpr (F::kInputs == 2) {
+      return F::run(d, a, b, parameters);
+    } else {
+      return F::run(d, a, b, operand<accumulator, 2>(pc, context, i, v, from), parameters);
+    }
+  }
+}
+template <class Tag, int accumulator>
+void vector_operation(KD_ACCUMULATOR) {
+  v0 = apply<Tag, accumulator>(pc, context, i, v0, 0);
+  v1 = apply<Tag, accumulator>(pc, context, i, v1, lanes());
+  v2 = apply<Tag, accumulator>(pc, context, i, v2, 2 * lanes());
+  v3 = apply<Tag, accumulator>(pc, context, i, v3, 3 * lanes());
+  KD_NEXT;
+}
+
+template <int accumulator, int k>
+HWY_INLINE Pair pair_operand(const Instruction* pc, Context& context, int64_t i, Pair v, int64_t from) {
+  return {operand<accumulator, k>(pc, context, i, v.v, from),
+          operand<accumulator, k>(pc, context, i, v.w, from + lanes())};
+}
+template <class Tag, int accumulator>
+HWY_INLINE Pair apply_formula(const Instruction* pc, Context& context, int64_t i, Pair v, int64_t from) {
+  using F = cpu::Fn<Tag>;
+  Pair p[F::kParams + 1];
+  for (int k = 0; k < F::kParams; ++k) {
+    p[k] = Pair(static_cast<double>(static_cast<const float*>(pc->parameters)[k]));
+  }
+  const Pair a = pair_operand<accumulator, 0>(pc, context, i, v, from);
+  if constexpr (F::kInputs == 1) {
+    return F::run(a, p);
+  } else {
+    return F::run(a, pair_operand<accumulator, 1>(pc, context, i, v, from), p);
+  }
+}
+template <class Tag, int accumulator>
+void formula_operation(KD_ACCUMULATOR) {
+  const Pair x = apply_formula<Tag, accumulator>(pc, context, i, {v0, v1}, 0);
+  v0 = x.v;
+  v1 = x.w;
+  const Pair y = apply_formula<Tag, accumulator>(pc, context, i, {v2, v3}, 2 * lanes());
+  v2 = y.v;
+  v3 = y.w;
+  KD_NEXT;
+}
+
+template <class Tag>
+Instruction::Code vectors(int accumulator) {
+  constexpr int kInputs = cpu::VecFn<Tag>::kInputs;
+  if (accumulator == 0) return erased(vector_operation<Tag, 0>);
+  if constexpr (kInputs > 1) {
+    if (accumulator == 1) return erased(vector_operation<Tag, 1>);
+  }
+  if constexpr (kInputs > 2) {
+    if (accumulator == 2) return erased(vector_operation<Tag, 2>);
+  }
+  return nullptr;
+}
+template <class Tag>
+Instruction::Code formula(int accumulator) {
+  constexpr int kInputs = cpu::Fn<Tag>::kInputs;
+  if (accumulator == 0) return erased(formula_operation<Tag, 0>);
+  if constexpr (kInputs > 1) {
+    if (accumulator == 1) return erased(formula_operation<Tag, 1>);
+  }
+  return nullptr;
+}
+
+// Which forms of KD_PRIMITIVES have code here: all vectors, and the formulas whose headers are included.
+Instruction::Code operation(Primitive primitive, int accumulator) {
+  switch (primitive) {
+#define KD_VECTORS(Tag)   \
+  case Primitive::k##Tag: \
+    return vectors<op::Tag>(accumulator);
+#define KD_FORMULA(Tag)   \
+  case Primitive::k##Tag: \
+    return formula<op::Tag>(accumulator);
+    KD_VECTORS(Add)
+    KD_VECTORS(AddScaled)
+    KD_VECTORS(Sub)
+    KD_VECTORS(Mul)
+    KD_VECTORS(Div)
+    KD_VECTORS(Maximum)
+    KD_VECTORS(Minimum)
+    KD_VECTORS(Fmax)
+    KD_VECTORS(Fmin)
+    KD_VECTORS(Clamp)
+    KD_VECTORS(ClampMin)
+    KD_VECTORS(ClampMax)
+    KD_VECTORS(ClampTensor)
+    KD_VECTORS(Addcmul)
+    KD_VECTORS(Addcdiv)
+    KD_VECTORS(Lerp)
+    KD_VECTORS(LerpScalar)
+    KD_VECTORS(Neg)
+    KD_VECTORS(Abs)
+    KD_VECTORS(Sign)
+    KD_VECTORS(Ceil)
+    KD_VECTORS(Floor)
+    KD_VECTORS(Round)
+    KD_VECTORS(Trunc)
+    KD_VECTORS(Frac)
+    KD_VECTORS(Reciprocal)
+    KD_VECTORS(Square)
+    KD_VECTORS(Cube)
+    KD_VECTORS(InverseSquare)
+    KD_VECTORS(Sqrt)
+    KD_VECTORS(Rsqrt)
+    KD_VECTORS(Copysign)
+    KD_FORMULA(Exp)
+    KD_FORMULA(Exp2)
+    KD_FORMULA(Expm1)
+    KD_FORMULA(Log)
+    KD_FORMULA(Log2)
+    KD_FORMULA(Log1p)
+    KD_FORMULA(Sin)
+    KD_FORMULA(Cos)
+    KD_FORMULA(Tanh)
+    KD_FORMULA(Sigmoid)
+    KD_FORMULA(Erf)
+    KD_FORMULA(Gelu)
+    KD_FORMULA(GeluTanh)
+    KD_FORMULA(Silu)
+    KD_FORMULA(Mish)
+    KD_FORMULA(Softplus)
+    KD_FORMULA(Elu)
+    KD_FORMULA(LeakyRelu)
+    KD_FORMULA(Hardsigmoid)
+    KD_FORMULA(Hardswish)
+    KD_FORMULA(Threshold)
+    KD_FORMULA(LogSigmoid)
+    KD_FORMULA(SigmoidBackward)
+    KD_FORMULA(TanhBackward)
+    KD_FORMULA(GeluBackward)
+    KD_FORMULA(GeluTanhBackward)
+    KD_FORMULA(SiluBackward)
+    KD_FORMULA(ThresholdBackward)
+#undef KD_VECTORS
+#undef KD_FORMULA
+    default:
+      return nullptr;
+  }
+}
+
+#endif
+
+void run(const Instruction* program, Context& context, int64_t first, int64_t steps) {
+  const V none = hn::Zero(D());
+  const int64_t elements = 4 * lanes(), last = first + steps * elements;
+  for (int64_t i = first; i < last; i += elements) {
+    reinterpret_cast<Code>(program->code)(program, context, i, none, none, none, none);
+  }
+}
+
+#undef KD_NEXT
+#undef KD_ACCUMULATOR
+
+}  // namespace
+
+const Machine* make_machine() {
+  static const Machine machine{4 * lanes(),
+                               erased(end),
+                               erased(load),
+                               erased(load_bfloat16),
+                               erased(store),
+                               erased(store_bfloat16),
+                               erased(round_bfloat16),
+                               erased(call),
+                               erased(convert),
+                               operation,
+                               run};
+  return &machine;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace torch::compiler::tape
+HWY_AFTER_NAMESPACE();
+
+#endif  // include guard
