@@ -37,6 +37,7 @@ class Planning {
     const Block& block = graph_.block();
     for (size_t i = 0; i < block.input_count(); ++i) plan_.values[block.input(i)];
     for (const Node* node : block) {
+      placed_ = !options_.places || options_.places(*node);
       this->node(*node);
       ++step_;
     }
@@ -70,7 +71,7 @@ class Planning {
   }
 
   size_t add(int64_t bytes) {
-    plan_.buffers.push_back({bytes, step_, step_});
+    plan_.buffers.push_back({placed_ ? bytes : 0, step_, step_});
     return plan_.buffers.size() - 1;
   }
 
@@ -97,9 +98,23 @@ class Planning {
         }
         return;
       }
+      case Kind::kInvoke:
+        if (options_.places) return invoke(node);
+        [[fallthrough]];
       default:
         TORCH_CHECK_VALUE(false, "graph ", graph_.name(), " has a node that memory cannot be planned for:\n  ",
                           print_node(node));
+    }
+  }
+
+  void invoke(const Node& node) {
+    memory_.clear();
+    held_.clear();
+    for (size_t i = 0; i < node.result_count(); ++i) {
+      const Value* result = node.result(i);
+      TORCH_CHECK_VALUE(result->info() != nullptr, "graph ", graph_.name(), ": nothing is known of the sizes of\n  ",
+                        print_node(node));
+      place(meta_tensor(*result->info(), options_.symbols), plan_.values[result]);
     }
   }
 
@@ -189,6 +204,7 @@ class Planning {
   const PlanOptions& options_;
   Plan plan_;
   int64_t step_ = 0;
+  bool placed_ = true;  // of the node that is looked at
   // Of the call that is looked at: the buffer of each argument's memory; nothing for what lies outside.
   std::map<const void*, std::optional<size_t>> memory_;
   std::vector<at::Tensor> held_;

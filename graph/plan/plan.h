@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -38,6 +39,9 @@ struct PlanOptions {
   bool outputs = true;
   /// Of the sizes that have any.
   std::map<std::string, int64_t> symbols;
+  /// Whether a node's new tensors lie in the arena; others have buffers of no bytes. Null: all do. Where it is there,
+  /// graphs may invoke functions, of which is taken that they give new tensors, of the infos that their results have.
+  std::function<bool(const Node&)> places;
 };
 
 struct Plan {

@@ -1,0 +1,123 @@
+// What a compiled call costs beside its kernels, and what the first one costs.
+#include "benchmark/benchmark.h"
+#include "compile/compile.h"
+#include "torch/torch.h"
+
+namespace torch {
+namespace {
+
+// One element: nothing but looking up, calling and taking memory for the result.
+void call_of_one_element(benchmark::State& state) {
+  set_num_threads(1);
+  auto f = compile([](const Tensor& x) { return (x + 1) * 2; });
+  const NoGradGuard no_grad;
+  const Tensor x = ones({1});
+  for (auto _ : state) benchmark::DoNotOptimize(f(x).data_ptr());
+}
+BENCHMARK(call_of_one_element);
+void eager_call_of_one_element(benchmark::State& state) {
+  set_num_threads(1);
+  const NoGradGuard no_grad;
+  const Tensor x = ones({1});
+  for (auto _ : state) benchmark::DoNotOptimize(((x + 1) * 2).data_ptr());
+}
+BENCHMARK(eager_call_of_one_element);
+
+// The identity: the lookup alone, with so many arguments.
+void lookup(benchmark::State& state) {
+  compiler::Cache cache({});
+  const NoGradGuard no_grad;
+  const c10::Stack inputs(static_cast<size_t>(state.range(0)), ones({4, 5}));
+  c10::Stack different;
+  for (size_t i = 0; i < inputs.size(); ++i) different.emplace_back(ones({4, 5}));
+  const auto program = [](const c10::Stack& stack) { return c10::Stack{stack[0]}; };
+  for (auto _ : state) {
+    c10::Stack stack = different;
+    cache.call(stack, program);
+    benchmark::DoNotOptimize(stack.data());
+  }
+}
+BENCHMARK(lookup)->Arg(1)->Arg(4)->Arg(16);
+void copying_the_stack(benchmark::State& state) {
+  const c10::Stack inputs(static_cast<size_t>(state.range(0)), ones({4, 5}));
+  for (auto _ : state) {
+    c10::Stack stack = inputs;
+    benchmark::DoNotOptimize(stack.data());
+  }
+}
+BENCHMARK(copying_the_stack)->Arg(1)->Arg(4)->Arg(16);
+
+Tensor hundred_nodes(const Tensor& x) {
+  Tensor y = x;
+  for (int i = 0; i < 25; ++i) y = tanh(y * 1.5 + x).sub(0.25);
+  return y;
+}
+// A first call of 100 nodes, and what of it is the program itself.
+void first_call(benchmark::State& state) {
+  set_num_threads(1);
+  const NoGradGuard no_grad;
+  const Tensor x = randn({64});
+  for (auto _ : state) {
+    auto f = compile(hundred_nodes);
+    benchmark::DoNotOptimize(f(x).data_ptr());
+  }
+}
+BENCHMARK(first_call);
+void eager_hundred_nodes(benchmark::State& state) {
+  set_num_threads(1);
+  const NoGradGuard no_grad;
+  const Tensor x = randn({64});
+  for (auto _ : state) benchmark::DoNotOptimize(hundred_nodes(x).data_ptr());
+}
+BENCHMARK(eager_hundred_nodes);
+void compiled_hundred_nodes(benchmark::State& state) {
+  set_num_threads(1);
+  const NoGradGuard no_grad;
+  const Tensor x = randn({64});
+  auto f = compile(hundred_nodes);
+  f(x);
+  for (auto _ : state) benchmark::DoNotOptimize(f(x).data_ptr());
+}
+BENCHMARK(compiled_hundred_nodes);
+
+// A block of a transformer: products that stay what they are, and what is between them.
+struct BlockImpl : nn::Module {
+  explicit BlockImpl(int64_t width)
+      : norm1(register_module("norm1", nn::LayerNorm(nn::LayerNormOptions({width})))),
+        norm2(register_module("norm2", nn::LayerNorm(nn::LayerNormOptions({width})))),
+        qkv(register_module("qkv", nn::Linear(width, 3 * width))),
+        out(register_module("out", nn::Linear(width, width))),
+        up(register_module("up", nn::Linear(width, 4 * width))),
+        down(register_module("down", nn::Linear(4 * width, width))) {}
+  Tensor forward(const Tensor& x) {
+    const int64_t batch = x.size(0), time = x.size(1), width = x.size(2), heads = 4;
+    const auto parts = qkv(norm1(x)).view({batch, time, 3, heads, width / heads}).permute({2, 0, 3, 1, 4}).unbind(0);
+    const Tensor scores = matmul(parts[0], parts[1].transpose(-2, -1)) * 0.125;
+    const Tensor mixed = matmul(softmax(scores, -1), parts[2]).transpose(1, 2).reshape({batch, time, width});
+    const Tensor y = x + out(mixed);
+    return y + down(gelu(up(norm2(y))));
+  }
+  nn::LayerNorm norm1, norm2;
+  nn::Linear qkv, out, up, down;
+};
+TORCH_MODULE(Block);
+void transformer(benchmark::State& state, bool compiled) {
+  set_num_threads(1);
+  const NoGradGuard no_grad;
+  nn::Sequential net;
+  for (int i = 0; i < 4; ++i) net->push_back(Block(256));
+  const Tensor x = randn({1, 128, 256});
+  auto f = compile(net);
+  for (auto _ : state) benchmark::DoNotOptimize((compiled ? f(x) : net->forward(x)).data_ptr());
+}
+void transformer_compiled(benchmark::State& state) {
+  transformer(state, true);
+}
+void transformer_eager(benchmark::State& state) {
+  transformer(state, false);
+}
+BENCHMARK(transformer_compiled);
+BENCHMARK(transformer_eager);
+
+}  // namespace
+}  // namespace torch

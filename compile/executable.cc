@@ -1,0 +1,247 @@
+#include "compile/executable.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "aten/core/empty.h"
+#include "aten/core/from_blob.h"
+#include "aten/core/tensor.h"
+#include "aten/cpu/support/scratch.h"
+#include "aten/ops/copy/ops.h"
+#include "c10/core/grad_mode.h"
+#include "c10/util/exception.h"
+#include "compile/tape/tape.h"
+#include "graph/interpreter/interpreter.h"
+#include "graph/passes/common_subexpressions.h"
+#include "graph/passes/dead_code.h"
+#include "graph/passes/effects.h"
+#include "graph/passes/functionalize.h"
+#include "graph/passes/shape_propagation.h"
+#include "graph/plan/plan.h"
+
+namespace torch::compiler {
+namespace {
+
+using c10::IValue;
+using c10::Stack;
+using graph::Graph;
+using graph::Node;
+using graph::Value;
+
+size_t nodes_of(const Graph& graph) {
+  size_t count = 0;
+  graph.for_nodes([&](const Node*) { ++count; });
+  return count;
+}
+
+std::vector<int64_t> values_of(const std::vector<graph::IntExpr>& list) {
+  std::vector<int64_t> values;
+  for (const graph::IntExpr& e : list) values.push_back(e.evaluate({}));
+  return values;
+}
+
+// A result of a group: in the arena, or made when it is needed.
+struct Place {
+  std::vector<int64_t> sizes, strides;
+  c10::ScalarType dtype;
+  int64_t offset = -1;  // -1: not in the arena
+};
+struct Step {
+  Tape tape;
+  std::vector<Place> results;
+};
+
+// What one run needs: an arena, and the tensors in it.
+struct Context {
+  std::optional<at::cpu::Scratch> arena;
+  std::vector<std::vector<at::Tensor>> tensors;  // of each step's results; undefined where they are not in the arena
+};
+
+thread_local Context* t_context = nullptr;
+
+}  // namespace
+
+struct Executable::Impl {
+  ExecutableReport report;
+  std::vector<FusedPart> parts;
+  std::map<std::string, Step> steps;
+  std::vector<const Step*> in_order;
+  int64_t arena_bytes = 0;
+  size_t step_bytes = 0;
+  size_t written = 0;  // outputs, first ones, that go into inputs
+  std::vector<size_t> written_inputs;
+  std::unique_ptr<graph::Interpreter> interpreter;
+  mutable std::mutex mutex;
+  mutable std::vector<std::unique_ptr<Context>> free;
+  mutable size_t contexts = 0;
+
+  Impl(const Graph& source, const Stack& examples, const ExecutableOptions& options) {
+    report.nodes = nodes_of(source);
+    std::unique_ptr<Graph> graph = prepared(source, examples);
+    if (options.fuse) group(*graph, options);
+    graph::Surroundings surroundings;
+    surroundings.function = [this](const Node& node) -> std::function<void(Stack&)> {
+      const auto found = steps.find(node.name());
+      if (found == steps.end()) return nullptr;
+      const auto index =
+          static_cast<size_t>(std::find(in_order.begin(), in_order.end(), &found->second) - in_order.begin());
+      return [step = &found->second, index](Stack& stack) { run(*step, index, stack); };
+    };
+    interpreter = std::make_unique<graph::Interpreter>(*graph, surroundings);
+  }
+
+  // Without calls that write, and with what is known of its tensors.
+  std::unique_ptr<Graph> prepared(const Graph& source, const Stack& examples) {
+    std::unique_ptr<Graph> graph = source.clone();
+    graph::propagate_shapes(*graph, examples);
+    bool writes = false;
+    graph->for_nodes([&](const Node* node) { writes = writes || !graph::written_operands(*node).empty(); });
+    if (writes) {
+      try {
+        graph::Functionalized functional = graph::functionalize(*graph);
+        written_inputs = std::move(functional.written_inputs);
+        graph = std::move(functional.graph);
+        graph::propagate_shapes(*graph, examples);
+      } catch (const c10::ValueError& error) {
+        report.notes.push_back(std::string("no groups where memory is written: ") + error.msg());
+      }
+    }
+    graph::eliminate_common_subexpressions(*graph);
+    graph::eliminate_dead_code(*graph);
+    return graph;
+  }
+
+  void group(Graph& graph, const ExecutableOptions& options) {
+    parts = fuse(graph, options.groups);
+    report.groups = parts.size();
+    if (parts.empty()) return;
+    graph::PlanOptions wanted;
+    wanted.outputs = false;
+    wanted.places = [](const Node& node) { return node.kind() == Node::Kind::kInvoke; };
+    std::optional<graph::Plan> plan;
+    try {
+      plan = graph::plan_memory(graph, wanted);
+      arena_bytes = plan->layout.bytes;
+      report.arena_bytes = arena_bytes;
+      report.unshared_bytes = plan->unshared_bytes;
+    } catch (const c10::ValueError& error) {
+      report.notes.push_back(std::string("memory is not planned: ") + error.msg());
+    }
+    for (const FusedPart& part : parts) report.grouped_nodes += nodes_of(*part.graph);
+    for (const Node* node : graph.block()) {
+      if (node->kind() != Node::Kind::kInvoke) continue;
+      const auto part = std::find_if(parts.begin(), parts.end(),
+                                     [&](const FusedPart& one) { return one.graph->name() == node->name(); });
+      Step step{Tape(part->group), {}};
+      step_bytes += step.tape.bytes();
+      for (size_t i = 0; i < node->result_count(); ++i) {
+        const graph::TensorInfo& info = part->group.outputs[i].info;
+        Place place{values_of(info.sizes), values_of(info.strides), info.dtype};
+        if (plan.has_value()) {
+          const size_t buffer = plan->buffers_of(node->result(i)).at(0);
+          if (plan->buffers[buffer].bytes > 0) place.offset = plan->layout.offsets[buffer];
+        }
+        step.results.push_back(std::move(place));
+      }
+      in_order.push_back(&steps.emplace(node->name(), std::move(step)).first->second);
+    }
+  }
+
+  static void run(const Step& step, size_t index, Stack& stack) {
+    const void* from[64];
+    void* to[64];
+    size_t count = 0;
+    for (const IValue& v : stack) from[count++] = v.unsafe_tensor_impl()->data();
+    std::vector<at::Tensor>& held = t_context->tensors[index];
+    Stack results;
+    results.reserve(step.results.size());
+    for (size_t i = 0; i < step.results.size(); ++i) {
+      const Place& place = step.results[i];
+      results.emplace_back(held[i].defined() ? held[i]
+                                             : at::empty_with_strides(place.sizes, place.strides, place.dtype));
+      to[i] = results.back().unsafe_tensor_impl()->data();
+    }
+    step.tape.run({from, count}, {to, results.size()});
+    stack = std::move(results);
+  }
+
+  std::unique_ptr<Context> take_context() const {
+    {
+      const std::lock_guard<std::mutex> lock(mutex);
+      if (!free.empty()) {
+        std::unique_ptr<Context> context = std::move(free.back());
+        free.pop_back();
+        return context;
+      }
+      ++contexts;
+    }
+    auto context = std::make_unique<Context>();
+    if (arena_bytes > 0) context->arena.emplace(static_cast<size_t>(arena_bytes));
+    for (const Step* step : in_order) {
+      std::vector<at::Tensor>& tensors = context->tensors.emplace_back();
+      for (const Place& place : step->results) {
+        if (place.offset < 0) {
+          tensors.emplace_back();
+          continue;
+        }
+        tensors.push_back(at::from_blob(context->arena->as<char>() + place.offset, place.sizes, place.strides,
+                                        at::TensorOptions().dtype(place.dtype)));
+      }
+    }
+    return context;
+  }
+  void give_back(std::unique_ptr<Context> context) const {
+    const std::lock_guard<std::mutex> lock(mutex);
+    free.push_back(std::move(context));
+  }
+
+  void operator()(Stack& stack) const {
+    const c10::NoGradGuard no_gradients;
+    std::vector<at::Tensor> changed;
+    for (const size_t i : written_inputs) changed.push_back(stack.at(i).toTensor());
+    struct InUse {
+      const Impl& owner;
+      std::unique_ptr<Context> context;
+      Context* before;
+      explicit InUse(const Impl& impl) : owner(impl), context(impl.take_context()), before(t_context) {
+        t_context = context.get();
+      }
+      ~InUse() {
+        t_context = before;
+        owner.give_back(std::move(context));
+      }
+    };
+    {
+      const InUse use(*this);
+      (*interpreter)(stack);
+    }
+    for (size_t i = 0; i < changed.size(); ++i) at::copy_(changed[i], stack[i].toTensor());
+    stack.erase(stack.begin(), stack.begin() + static_cast<std::ptrdiff_t>(changed.size()));
+  }
+};
+
+Executable::Executable(const Graph& graph, const Stack& examples, const ExecutableOptions& options)
+    : impl_(std::make_unique<Impl>(graph, examples, options)) {}
+Executable::~Executable() = default;
+
+void Executable::operator()(Stack& stack) const {
+  (*impl_)(stack);
+}
+const ExecutableReport& Executable::report() const {
+  return impl_->report;
+}
+const Graph& Executable::graph() const {
+  return impl_->interpreter->graph();
+}
+const std::vector<FusedPart>& Executable::parts() const {
+  return impl_->parts;
+}
+size_t Executable::bytes() const {
+  const std::lock_guard<std::mutex> lock(impl_->mutex);
+  // A node and its values take some hundreds of bytes, here and prepared.
+  return impl_->step_bytes + impl_->report.nodes * 1024 + impl_->contexts * static_cast<size_t>(impl_->arena_bytes);
+}
+
+}  // namespace torch::compiler
