@@ -10,6 +10,7 @@
 #include "c10/core/default_dtype.h"
 #include "c10/core/thread_state.h"
 #include "c10/util/exception.h"
+#include "c10/util/small_vector.h"
 #include "c10/value/object.h"
 #include "compile/training/training.h"
 #include "graph/capture/capture.h"
@@ -31,7 +32,7 @@ class Key {
   // Of what cannot be compiled: why.
   std::string refusal;
   bool requires_grad = false;
-  std::vector<const c10::TensorImpl*> tensors;  // each once
+  c10::SmallVector<const c10::TensorImpl*, 16> tensors;  // each once
 
   void thread() {
     const c10::ThreadState& state = c10::thread_state();
@@ -62,11 +63,14 @@ class Key {
     if (t.key_set().has(c10::DispatchKey::ForwardAD)) refusal = "an argument has a tangent";
     if (t.is_wrapped_number()) refusal = "an argument stands for a number";
     if ((address & (t.itemsize() - 1)) != 0) refusal = "an argument's memory is not aligned to its elements";
-    words_.push_back(static_cast<int64_t>(t.dtype()) | dims << 16 | static_cast<int64_t>(t.key_set().raw()) << 32);
-    words_.push_back(static_cast<int64_t>(t.layout()) << 16 | static_cast<int64_t>(t.device().type()) << 8 |
-                     static_cast<int64_t>(t.device().index()));
-    words_.insert(words_.end(), t.sizes().begin(), t.sizes().end());
-    words_.insert(words_.end(), t.strides().begin(), t.strides().end());
+    const size_t at = words_.size();
+    words_.resize(at + 2 + t.sizes().size() + t.strides().size());
+    int64_t* word = words_.data() + at;
+    *word++ = static_cast<int64_t>(t.dtype()) | dims << 16 | static_cast<int64_t>(t.key_set().raw()) << 32;
+    *word++ = static_cast<int64_t>(t.layout()) << 16 | static_cast<int64_t>(t.device().type()) << 8 |
+              static_cast<int64_t>(t.device().index());
+    word = std::copy(t.sizes().begin(), t.sizes().end(), word);
+    std::copy(t.strides().begin(), t.strides().end(), word);
   }
   void value(const IValue& v) {
     words_.push_back(static_cast<int64_t>(v.tag()));
