@@ -23,8 +23,8 @@ struct PartitionOptions {
 /// Moves nodes for which `supports` holds into graphs of their own, as few and as large as it finds, and invokes those
 /// (Node::Kind::kInvoke, by their names; Surroundings::function gives the interpreter what runs them). No part depends
 /// on itself by way of nodes outside. Nodes that write memory, and those that touch it before and after, keep their
-/// order; nodes that write, have effects or inner blocks are not asked for. Other nodes may move behind a part. Returns
-/// the parts in the order in which they run.
+/// order; nodes that write, have effects or inner blocks are not asked for. Other nodes may move behind a part. No part
+/// has nodes on both sides of a multiple of 4,096. Returns the parts in the order in which they run.
 std::vector<std::unique_ptr<Graph>> partition(Graph& graph, const std::function<bool(const Node&)>& supports,
                                               const PartitionOptions& options = {});
 

@@ -119,6 +119,27 @@ TEST(Partition, KeepsCirclesOut) {
   EXPECT_EQ(count(print(*graph), "aten::exp"), 1u);
 }
 
+// Parts join by a rule of the caller's, and end where a window of nodes ends.
+TEST(Partition, JoinsAsItIsTold) {
+  Graph graph("long");
+  Value* x = graph.block().add_input(c10::TensorType::get(), "x");
+  const Callable neg(c10::Dispatcher::singleton().findSchemaOrThrow("aten::neg", ""));
+  for (int i = 0; i < 5000; ++i) x = graph.block().append(graph.call(neg, {x}))->result();
+  graph.block().set_outputs({x});
+  const auto whole = graph.clone(), few = graph.clone();
+  const auto all = [](const Node&) { return true; };
+  EXPECT_EQ(partition(*whole, all).size(), 2u);
+  PartitionOptions options;
+  options.joins = [](c10::ArrayRef<const Node*> part, const Node&) { return part.size() < 64; };
+  const auto parts = partition(*few, all, options);
+  verify(*few);
+  EXPECT_EQ(parts.size(), 79u);
+  const at::Tensor in = at::randn({3});
+  Stack stack{in};
+  Interpreter(*few, running(parts))(stack);
+  EXPECT_EQ(difference(stack[0], IValue(in)), "");
+}
+
 TEST(Partition, RandomGraphsDoTheSame) {
   size_t all = 0;
   for (unsigned seed = 0; seed < 200; ++seed) {
