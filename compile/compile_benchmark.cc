@@ -108,6 +108,7 @@ void transformer(benchmark::State& state, bool compiled) {
   for (int i = 0; i < 4; ++i) net->push_back(Block(256));
   const Tensor x = randn({1, 128, 256});
   auto f = compile(net);
+  f(x);
   for (auto _ : state) benchmark::DoNotOptimize((compiled ? f(x) : net->forward(x)).data_ptr());
 }
 void transformer_compiled(benchmark::State& state) {
@@ -118,6 +119,29 @@ void transformer_eager(benchmark::State& state) {
 }
 BENCHMARK(transformer_compiled);
 BENCHMARK(transformer_eager);
+// Forward and backward.
+void step(benchmark::State& state, bool compiled) {
+  set_num_threads(1);
+  nn::Sequential net;
+  for (int i = 0; i < 4; ++i) net->push_back(Block(128));
+  const Tensor x = randn({4, 128, 128});
+  auto f = compile(net);
+  f(x).sum().backward();
+  for (auto _ : state) {
+    (compiled ? f(x) : net->forward(x)).sum().backward();
+    net->zero_grad();
+  }
+  const CompileStatistics all = f.statistics();
+  if (!all.reasons.empty()) state.SetLabel(all.reasons[0]);
+}
+void step_compiled(benchmark::State& state) {
+  step(state, true);
+}
+void step_eager(benchmark::State& state) {
+  step(state, false);
+}
+BENCHMARK(step_compiled);
+BENCHMARK(step_eager);
 
 }  // namespace
 }  // namespace torch

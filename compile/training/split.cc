@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -74,8 +75,16 @@ class Splitting {
   }
 
   static bool is_tensor(const Value* v) { return v->type()->kind() == c10::TypeKind::TensorType; }
-  // What the backward pass may do once more.
-  static bool may_repeat(const Node& node) { return is_free(node) || lower(node).has_value(); }
+  // What the backward pass may do once more: what costs less than reading its result would.
+  static bool may_repeat(const Node& node) {
+    if (is_free(node)) return true;
+    const std::optional<Lowered> lowered = lower(node);
+    if (!lowered.has_value() || lowered->row.has_value()) return false;
+    return std::all_of(lowered->operations.begin(), lowered->operations.end(), [](const Operation& op) {
+      const Form form = info_of(op.primitive).form;
+      return form == Form::kVector || form == Form::kPredicate || info_of(op.primitive).loop == nullptr;
+    });
+  }
   static bool is_free(const Node& node) {
     return graph::is_view(node) || node.kind() == Kind::kTuple || node.kind() == Kind::kList ||
            node.kind() == Kind::kUnpack;

@@ -26,8 +26,9 @@ struct TrainingGraphs {
 /// `joint`: functional, with infos (propagate_shapes); its last `tangents` inputs are the gradients of its first
 /// `outputs` outputs, from which it computes the other outputs, the gradients of inputs.
 ///
-/// What a backward pass reads of a forward one is saved, or computed again from what is: pointwise operators may be
-/// computed again, and views always are; products, reductions, random numbers and all else are not. Inputs cost
+/// What a backward pass reads of a forward one is saved, or computed again from what is: pointwise operators of a few
+/// instructions may be computed again, and views always are; elementary functions, products, reductions, random numbers
+/// and all else are not. Inputs cost
 /// nothing to save. Chosen is the set with the fewest bytes, by the least cut between what has to be there and what is
 /// read (Dinic's algorithm). Throws ValueError for graphs whose values have no infos.
 TrainingGraphs split_training(const graph::Graph& joint, size_t outputs, size_t tangents);
