@@ -98,7 +98,7 @@ def kd_op_family(name, kernels = None, aliases = [], brings = [], decomposes_int
     kd_cc_library(
         name = "kernel_headers",
         hdrs = ["kernels.h"],
-        visibility = ["//aten:__subpackages__"],
+        visibility = ["//visibility:public"],  # programs compiled ahead of time call kernels themselves
         deps = ["//aten/core:tensor"],
     )
     # Every family writes results with copy_.

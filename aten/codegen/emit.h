@@ -64,6 +64,8 @@ std::string emit_examples(const Table& table);
 
 // operator_facts.inc: each operator's name, family and kind of derivative, for tests that leave none out.
 std::string emit_facts(const std::vector<Table>& tables);
+// kernel_names.inc: the functions that compute operators on the CPU, for programs that call them without the operators.
+std::string emit_kernel_names(const std::vector<Table>& tables);
 
 // The comment above the functions of a name; empty for names without one.
 std::string doc_comment(const Table& table, const std::string& name, const Evidence& evidence);

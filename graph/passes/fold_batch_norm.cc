@@ -23,13 +23,6 @@ namespace {
 using at::Tensor;
 using c10::IValue;
 
-std::optional<Callable> operator_named(std::string_view name) {
-  const size_t dot = name.find('.');
-  const auto op = c10::Dispatcher::singleton().findSchema(
-      name.substr(0, dot), dot == std::string_view::npos ? std::string_view() : name.substr(dot + 1));
-  return op.has_value() ? std::optional<Callable>(Callable(*op)) : std::nullopt;
-}
-
 // A layer with weights, its arguments as holes w, b and what follows, and one of the norms on it.
 struct Layer {
   const char* name;
@@ -115,10 +108,9 @@ void bind_input(Graph& graph, size_t input, const IValue& value) {
 
 PassResult fold_batch_norm(Graph& graph) {
   PassResult result;
-  TextNames names;
-  names.callable = operator_named;
+  const TextNames names = dispatcher_names();
   for (const Layer& layer : kLayers) {
-    if (!operator_named(layer.name).has_value()) continue;
+    if (!names.callable(layer.name).has_value()) continue;
     const bool linear = std::string_view(layer.name) == "aten::linear";
     for (const char* norm : kNorms) {
       const auto pattern = parse_graph(pattern_of(layer, norm), names);

@@ -638,7 +638,7 @@ class Functionalizing {
 
 class Reinplacing {
  public:
-  explicit Reinplacing(Graph& graph) : aliases_(graph) {
+  Reinplacing(Graph& graph, const std::function<bool(const Node&)>& wanted) : aliases_(graph), wanted_(wanted) {
     number(graph.block());
     for (size_t i = 0; i < graph.block().input_count(); ++i) made_in(graph.block().input(i));
     graph.for_nodes([&](const Node* node) {
@@ -654,7 +654,7 @@ class Reinplacing {
     for (Node* node : block) {
       for (size_t b = 0; b < node->block_count(); ++b) changes += this->block(node->block(b));
       const std::optional<Callable> form = form_in_place(*node);
-      if (!form.has_value() || !may_write(*node)) continue;
+      if (!form.has_value() || (wanted_ && !wanted_(*node)) || !may_write(*node)) continue;
       std::vector<Operand> operands(node->operands().begin(), node->operands().end());
       auto made = node->graph().call(*form, std::move(operands));
       made->set_source(node->source());
@@ -745,6 +745,7 @@ class Reinplacing {
   }
 
   AliasSets aliases_;
+  const std::function<bool(const Node&)>& wanted_;
   std::map<const Node*, int64_t> numbers_;
   std::map<int, int64_t> last_;         // the number of the last node that reads memory of the set
   std::map<int, const Block*> blocks_;  // where all values of the set are made; null for several
@@ -755,8 +756,8 @@ class Reinplacing {
 
 }  // namespace
 
-PassResult reinplace(Graph& graph) {
-  return {Reinplacing(graph).block(graph.block()), {}};
+PassResult reinplace(Graph& graph, const std::function<bool(const Node&)>& wanted) {
+  return {Reinplacing(graph, wanted).block(graph.block()), {}};
 }
 
 namespace {

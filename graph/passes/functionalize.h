@@ -1,6 +1,7 @@
 // Graphs without calls that write, and back.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -33,7 +34,7 @@ Functionalized functionalize(const Graph& graph);
 
 /// Lets calls write their result into their first argument where nothing reads that afterwards: add becomes add_. Of
 /// tensors that the graph itself made, does not return otherwise, and that have the result's sizes and dtype by their
-/// infos. Gives the same bits. `changes`: calls that write now.
-PassResult reinplace(Graph& graph);
+/// infos. Gives the same bits. `wanted`: of which calls; null for all. `changes`: calls that write now.
+PassResult reinplace(Graph& graph, const std::function<bool(const Node&)>& wanted = nullptr);
 
 }  // namespace torch::graph

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "c10/dispatch/registry.h"
 #include "c10/util/exception.h"
 #include "c10/value/list.h"
 #include "c10/value/object.h"
@@ -14,6 +15,19 @@
 #include "graph/passes/effects.h"
 
 namespace torch::graph {
+
+TextNames dispatcher_names() {
+  TextNames names;
+  names.callable = [](std::string_view name) -> std::optional<Callable> {
+    const size_t dot = name.find('.');
+    const auto op = c10::Dispatcher::singleton().findSchema(
+        name.substr(0, dot), dot == std::string_view::npos ? std::string_view() : name.substr(dot + 1));
+    if (!op.has_value()) return std::nullopt;
+    return Callable(*op);
+  };
+  return names;
+}
+
 namespace {
 
 using c10::IValue;

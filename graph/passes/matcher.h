@@ -11,9 +11,13 @@
 #include <vector>
 
 #include "graph/ir/graph.h"
+#include "graph/ir/text.h"
 #include "graph/passes/pass.h"
 
 namespace torch::graph {
+
+/// For patterns as text: the operators of the dispatcher by their names.
+TextNames dispatcher_names();
 
 /// A part of a graph that looks like a pattern.
 class Match {

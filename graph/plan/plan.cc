@@ -76,6 +76,13 @@ class Planning {
   }
 
   void node(const Node& node) {
+    const auto later = options_.runs_with.find(&node);
+    if (later != options_.runs_with.end()) {
+      joined_[later->second].push_back(&node);
+      for (size_t i = 0; i < node.result_count(); ++i) plan_.values[node.result(i)];
+      return;
+    }
+    for (const Node* one : joined_[&node]) read(one->operands());
     read(node.operands());
     switch (node.kind()) {
       case Kind::kCall:
@@ -209,6 +216,7 @@ class Planning {
   std::map<const void*, std::optional<size_t>> memory_;
   std::vector<at::Tensor> held_;
   std::map<const Value*, IValue> made_;  // lists
+  std::map<const Node*, std::vector<const Node*>> joined_;
 };
 
 }  // namespace

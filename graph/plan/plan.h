@@ -37,6 +37,9 @@ struct PlanOptions {
   int64_t alignment = 64;
   /// Whether what is returned lies in the arena, too; else the caller owns it.
   bool outputs = true;
+  /// Nodes that are computed in one step with a later one, by what is fused: their operands are needed until then, and
+  /// their results, which only nodes of that step read, have no memory.
+  std::map<const Node*, const Node*> runs_with;
   /// Of the sizes that have any.
   std::map<std::string, int64_t> symbols;
   /// Whether a node's new tensors lie in the arena; others have buffers of no bytes. Null: all do. Where it is there,

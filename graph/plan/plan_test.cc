@@ -12,6 +12,7 @@
 #include "graph/passes/dead_code.h"
 #include "graph/passes/decompose.h"
 #include "graph/passes/shape_propagation.h"
+#include "graph/passes/testing/models.h"
 #include "graph/passes/testing/programs.h"
 #include "gtest/gtest.h"
 
@@ -127,38 +128,20 @@ TEST(Plan, RefusesWhatItDoesNotKnow) {
             std::string::npos);
 }
 
-// --- models, as functions on meta tensors ---
-
-Tensor weight(c10::IntArrayRef sizes) {
+Tensor on_meta(c10::IntArrayRef sizes, double, double) {
   return at::empty(sizes, at::device(c10::DeviceType::Meta));
 }
-struct ConvBn {
-  Tensor w, scale, shift, mean, var;
-  int64_t stride, padding, groups;
-  ConvBn(int64_t in, int64_t out, int64_t k, int64_t s, int64_t g = 1)
-      : w(weight({out, in / g, k, k})),
-        scale(weight({out})),
-        shift(weight({out})),
-        mean(weight({out})),
-        var(weight({out})),
-        stride(s),
-        padding(k / 2),
-        groups(g) {}
-  Tensor operator()(const Tensor& x) const {
-    const Tensor y = at::conv2d(x, w, {}, {stride, stride}, {padding, padding}, {1, 1}, groups);
-    return at::batch_norm(y, scale, shift, mean, var, false, 0.1, 1e-5, false);
-  }
-};
 
 // The plan of a function's functional core graph.
-Plan planned(const char* name, const std::function<Tensor(const Tensor&)>& f, const Tensor& x) {
+Plan planned(const char* name, const testing::Model& f, c10::IntArrayRef sizes) {
   CaptureOptions options;
   options.max_constant_bytes = INT64_MAX;
   options.expand = [](const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack& stack) {
     return is_decomposed_to_core(op) && expand_operator(op, keys, stack);
   };
   const at::NoGradGuard no_grad;
-  const Captured one = capture([&](const Stack& in) { return Stack{f(in[0].toTensor())}; }, {x}, options);
+  const Captured one =
+      capture([&](const Stack& in) { return Stack{f(in[0].toTensor())}; }, {on_meta(sizes, 0, 0)}, options);
   eliminate_dead_code(*one.graph);
   propagate_shapes(*one.graph);
   Plan plan = plan_memory(*one.graph);
@@ -169,127 +152,44 @@ Plan planned(const char* name, const std::function<Tensor(const Tensor&)>& f, co
 }
 
 TEST(Plan, ResNet18MeetsTheLowerBound) {
-  struct Block {
-    ConvBn first, second;
-    std::optional<ConvBn> shortcut;
-  };
-  const ConvBn stem(3, 64, 7, 2);
-  std::vector<Block> blocks;
-  int64_t in = 64;
-  for (const int64_t out : {64, 128, 256, 512}) {
-    for (int i = 0; i < 2; ++i) {
-      const int64_t stride = i == 0 && out > 64 ? 2 : 1;
-      Block block{ConvBn(in, out, 3, stride), ConvBn(out, out, 3, 1), std::nullopt};
-      if (stride == 2) {
-        block.shortcut.emplace(in, out, 1, 2);
-        block.shortcut->padding = 0;
-      }
-      blocks.push_back(std::move(block));
-      in = out;
-    }
-  }
-  const Tensor w = weight({1000, 512}), b = weight({1000});
-  const Plan plan = planned(
-      "ResNet-18",
-      [&](const Tensor& input) {
-        Tensor x = at::max_pool2d(at::relu(stem(input)), {3, 3}, {2, 2}, {1, 1});
-        for (const Block& block : blocks) {
-          const Tensor y = block.second(at::relu(block.first(x)));
-          x = at::relu(at::add(y, block.shortcut.has_value() ? (*block.shortcut)(x) : x));
-        }
-        return at::linear(at::flatten(at::adaptive_avg_pool2d(x, {1, 1}), 1), w, b);
-      },
-      weight({1, 3, 224, 224}));
+  const Plan plan = planned("ResNet-18", testing::resnet18(on_meta), {1, 3, 224, 224});
   EXPECT_EQ(plan.layout.bytes, plan.layout.lower_bound);
   // Two maps of 64 channels, 112 by 112, and statistics.
   EXPECT_NEAR(static_cast<double>(plan.layout.bytes), 6.42e6, 0.02e6);
 }
 
 TEST(Plan, MobileNetV2MeetsTheLowerBound) {
-  struct Block {
-    std::vector<ConvBn> layers;
-    bool residual;
-  };
-  struct Stage {
-    int64_t expand, out, count, stride;
-  };
-  const ConvBn stem(3, 32, 3, 2);
-  std::vector<Block> blocks;
-  int64_t in = 32;
-  for (const Stage& stage : {Stage{1, 16, 1, 1},
-                             {6, 24, 2, 2},
-                             {6, 32, 3, 2},
-                             {6, 64, 4, 2},
-                             {6, 96, 3, 1},
-                             {6, 160, 3, 2},
-                             {6, 320, 1, 1}}) {
-    for (int64_t i = 0; i < stage.count; ++i) {
-      const int64_t stride = i == 0 ? stage.stride : 1, wide = in * stage.expand;
-      Block block{{}, stride == 1 && in == stage.out};
-      if (stage.expand != 1) block.layers.emplace_back(in, wide, 1, 1);
-      block.layers.emplace_back(wide, wide, 3, stride, wide);
-      block.layers.emplace_back(wide, stage.out, 1, 1);
-      blocks.push_back(std::move(block));
-      in = stage.out;
-    }
-  }
-  const ConvBn last(320, 1280, 1, 1);
-  const Tensor w = weight({1000, 1280}), b = weight({1000});
-  const Plan plan = planned(
-      "MobileNetV2",
-      [&](const Tensor& input) {
-        Tensor x = at::hardtanh(stem(input), 0, 6);
-        for (const Block& block : blocks) {
-          Tensor y = x;
-          for (size_t i = 0; i < block.layers.size(); ++i) {
-            y = block.layers[i](y);
-            if (i + 1 < block.layers.size()) y = at::hardtanh(y, 0, 6);
-          }
-          x = block.residual ? at::add(x, y) : y;
-        }
-        x = at::hardtanh(last(x), 0, 6);
-        return at::linear(at::flatten(at::adaptive_avg_pool2d(x, {1, 1}), 1), w, b);
-      },
-      weight({1, 3, 224, 224}));
+  const Plan plan = planned("MobileNetV2", testing::mobilenet_v2(on_meta), {1, 3, 224, 224});
   EXPECT_EQ(plan.layout.bytes, plan.layout.lower_bound);
   EXPECT_NEAR(static_cast<double>(plan.layout.bytes), 9.63e6, 0.02e6);
 }
 
 TEST(Plan, GptMeetsTheLowerBound) {
-  constexpr int64_t kLayers = 4, kWidth = 256, kHeads = 4, kTokens = 128;
-  struct Layer {
-    Tensor norm1 = weight({kWidth}), shift1 = weight({kWidth}), norm2 = weight({kWidth}), shift2 = weight({kWidth});
-    Tensor qkv = weight({3 * kWidth, kWidth}), qkv_bias = weight({3 * kWidth});
-    Tensor out = weight({kWidth, kWidth}), out_bias = weight({kWidth});
-    Tensor up = weight({4 * kWidth, kWidth}), up_bias = weight({4 * kWidth});
-    Tensor down = weight({kWidth, 4 * kWidth}), down_bias = weight({kWidth});
-  };
-  const std::vector<Layer> layers(kLayers);
-  const Tensor scale = weight({kWidth}), shift = weight({kWidth}), head = weight({512, kWidth});
-  const Plan plan = planned(
-      "GPT",
-      [&](const Tensor& input) {
-        Tensor x = input;
-        for (const Layer& l : layers) {
-          const Tensor y = at::layer_norm(x, {kWidth}, l.norm1, l.shift1);
-          std::vector<Tensor> parts = at::split(at::linear(y, l.qkv, l.qkv_bias), kWidth, 2);
-          for (Tensor& part : parts) {
-            part = at::transpose(at::view(part, {1, kTokens, kHeads, kWidth / kHeads}), 1, 2);
-          }
-          Tensor scores = at::mul(at::matmul(parts[0], at::transpose(parts[1], 2, 3)), 0.125);
-          const Tensor mask =
-              at::triu(at::ones({kTokens, kTokens}, at::device(c10::DeviceType::Meta).dtype(at::kBool)), 1);
-          scores = at::masked_fill(scores, mask, -1e9);
-          const Tensor attended = at::matmul(at::softmax(scores, 3), parts[2]);
-          const Tensor merged = at::reshape(at::transpose(attended, 1, 2), {1, kTokens, kWidth});
-          x = at::add(x, at::linear(merged, l.out, l.out_bias));
-          const Tensor z = at::layer_norm(x, {kWidth}, l.norm2, l.shift2);
-          x = at::add(x, at::linear(at::gelu(at::linear(z, l.up, l.up_bias)), l.down, l.down_bias));
-        }
-        return at::linear(at::layer_norm(x, {kWidth}, scale, shift), head, {});
-      },
-      weight({1, kTokens, kWidth}));
+  const Plan plan = planned("GPT", testing::gpt(on_meta), {1, 128, 256});
   EXPECT_EQ(plan.layout.bytes, plan.layout.lower_bound);
+}
+
+// What runs with a later node has no memory, and what it reads stays until then.
+TEST(Plan, NodesThatRunWithOthers) {
+  const auto graph = parse(R"(graph f(%x: Tensor<Float, cpu, [4, 16], [16, 1]>) {
+    %0: Tensor = aten::exp(%x)
+    %1: Tensor = aten::neg(%0)
+    %2: Tensor = aten::tanh(%x)
+    %3: Tensor = aten::add.Tensor(%1, %2, 1)
+    return %3
+  })");
+  propagate_shapes(*graph);
+  std::vector<const Node*> nodes;
+  for (const Node* node : graph->block()) nodes.push_back(node);
+  EXPECT_EQ(plan_memory(*graph).layout.bytes, 3 * 256);
+  PlanOptions options;
+  options.runs_with[nodes[1]] = nodes[3];
+  const Plan plan = plan_memory(*graph, options);
+  EXPECT_TRUE(plan.buffers_of(nodes[1]->result()).empty());
+  // exp lives until the sum, beside tanh and the result.
+  EXPECT_EQ(plan.buffers.size(), 3u);
+  EXPECT_EQ(plan.buffers[0].last, 3);
+  EXPECT_EQ(plan.layout.bytes, 3 * 256);
 }
 
 }  // namespace

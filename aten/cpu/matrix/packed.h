@@ -28,6 +28,7 @@ class PackedMatrix {
   void multiply_part(int64_t m, int64_t n, int64_t k, const Operand& a, void* c, int64_t c_row, const void* add,
                      int64_t add_row, double alpha = 1) const;
 
+  Type type() const { return type_; }
   int64_t n() const { return n_; }
   int64_t k() const { return k_; }
 

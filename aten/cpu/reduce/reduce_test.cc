@@ -215,7 +215,8 @@ TEST(Reduce, SumComplexAndNan) {
   EXPECT_TRUE(std::isnan(got));
 }
 
-// The error of a sum of 2^24 elements stays at that of a few roundings, in both directions of walking.
+// The error of a sum of 2^24 elements stays at that of a few roundings, in both directions of walking: of equal numbers,
+// whose errors all have one sign, up to those of the additions that a lane of the narrowest vectors does in a block.
 TEST(Reduce, SumErrorDoesNotGrow) {
   constexpr int64_t kN = 1 << 24;
   std::vector<float> x(kN, 0.1f);
@@ -224,10 +225,10 @@ TEST(Reduce, SumErrorDoesNotGrow) {
   params.out_type = ScalarType::Float;
   float got = 0;
   run(sum_kernel(ScalarType::Float), contiguous({kN}), 1, x.data(), &got, 4, nullptr, 8, params);
-  EXPECT_NEAR(got, exact, exact * 2e-7);
+  EXPECT_NEAR(got, exact, exact * 4e-7);
   float columns[8];
   run(sum_kernel(ScalarType::Float), contiguous({kN / 8, 8}), 1, x.data(), columns, 4, nullptr, 8, params);
-  for (float c : columns) EXPECT_NEAR(c, exact / 8, exact / 8 * 1e-7);
+  for (float c : columns) EXPECT_NEAR(c, exact / 8, exact / 8 * 4e-7);
   std::vector<float> y(kN);
   std::mt19937 gen(7);
   double sum = 0, error = 0;

@@ -1,0 +1,238 @@
+#include "compile/aot/harness.h"
+
+#include <algorithm>
+
+#include "aten/ops/creation/ops.h"
+#include "aten/ops/random/ops.h"
+#include "aten/ops/view/ops.h"
+#include "c10/core/cpu_generator.h"
+#include "c10/util/exception.h"
+#include "compile/aot/printing.h"
+
+namespace torch::aot {
+
+using c10::IValue;
+using graph::IntExpr;
+using graph::TensorInfo;
+
+namespace {
+
+std::vector<std::string> symbols_of(const PreparedProgram& program) {
+  std::vector<std::string> names;
+  for (const auto& symbol : program.graph->symbols()) names.push_back(symbol.first);
+  return names;
+}
+
+at::Tensor drawn(const TensorInfo& info, const std::map<std::string, int64_t>& symbols) {
+  std::vector<int64_t> sizes;
+  for (const IntExpr& size : info.sizes) sizes.push_back(size.evaluate(symbols));
+  // Whole numbers may be places in a table, of which each has a first row.
+  if (!c10::isFloatingType(info.dtype) && !c10::isComplexType(info.dtype)) return at::zeros(sizes, info.dtype);
+  return at::randn(sizes, at::TensorOptions().dtype(info.dtype));
+}
+
+// A size that is a symbol says what that is.
+void read_symbols(const TensorInfo& info, const at::Tensor& t, std::map<std::string, int64_t>& symbols) {
+  for (size_t d = 0; d < info.sizes.size(); ++d) {
+    if (info.sizes[d].kind() == IntExpr::Kind::kSymbol) symbols[info.sizes[d].name()] = t.sizes()[d];
+  }
+}
+
+std::string sizes_argument(const PreparedProgram& program, const std::map<std::string, int64_t>& symbols) {
+  std::vector<std::string> values;
+  for (const std::string& name : symbols_of(program)) values.push_back(print(symbols.at(name)));
+  return values.empty() ? "" : braces(values) + ", ";
+}
+
+std::string symbol_of(const PrintOptions& options, const char* what) {
+  return std::string("kindling_") + what + "_" + options.name_space + "_" + options.class_name;
+}
+
+constexpr size_t kAlignment = 64;
+
+std::string weights_argument(const PrintOptions& options) {
+  if (options.embed_weights) return "";
+  return options.name_space + "::" + options.class_name + "::share(torch::aot::Weights::map(argv[1]))";
+}
+std::string made(const PrintOptions& options, const char* name) {
+  const std::string weights = weights_argument(options);
+  return options.name_space + "::" + options.class_name + " " + name + (weights.empty() ? "" : "(" + weights + ")") + ";\n";
+}
+
+}  // namespace
+
+std::vector<Example> make_examples(const ExportedProgram& program, const PreparedProgram& prepared) {
+  const graph::Block& block = prepared.graph->block();
+  std::vector<IValue> own;
+  if (!program.example_inputs.isNone()) own = program.in_spec.flatten(program.example_inputs, "the example inputs");
+  std::vector<Example> examples;
+  const auto add = [&](std::map<std::string, int64_t> symbols, bool use_own) {
+    Example example;
+    std::vector<IValue> all = own;
+    all.resize(std::max(own.size(), static_cast<size_t>(0)));
+    for (size_t i = 0; i < block.input_count(); ++i) {
+      const size_t at = prepared.input_places[i];
+      if (all.size() <= at) all.resize(at + 1);
+      const TensorInfo& info = *block.input(i)->info();
+      at::Tensor t = use_own ? own.at(at).toTensor() : drawn(info, symbols);
+      if (use_own) read_symbols(info, t, symbols);
+      t = at::contiguous(t, c10::MemoryFormat::Contiguous);
+      all[at] = t;
+      example.inputs.push_back(std::move(t));
+    }
+    for (const IValue& v : program.run(all)) {
+      TORCH_CHECK_VALUE(v.isTensor(), "a program whose outputs are not all tensors cannot be compiled ahead of time");
+      example.outputs.push_back(at::contiguous(v.toTensor().detach(), c10::MemoryFormat::Contiguous));
+    }
+    example.symbols = std::move(symbols);
+    examples.push_back(std::move(example));
+  };
+  at::manual_seed(0);
+  std::map<std::string, int64_t> least, largest;
+  for (const auto& [name, range] : prepared.graph->symbols()) {
+    least[name] = range.min;
+    largest[name] = range.max;
+  }
+  if (!own.empty()) {
+    add(least, true);
+    for (const auto& [name, range] : prepared.graph->symbols()) {
+      const int64_t value = examples[0].symbols.at(name);
+      TORCH_CHECK_VALUE(range.contains(value), "the model's own example has ", name, " = ", value,
+                        ", which is out of the range that it is compiled for");
+    }
+  }
+  if (own.empty() || !least.empty()) {
+    add(largest, false);
+    if (!(least == largest)) add(least, false);
+  }
+  return examples;
+}
+
+PrintedTest print_test(const PreparedProgram& program, const PrintOptions& options, const std::vector<Example>& examples,
+                       double tolerance) {
+  PrintedTest test;
+  const std::string symbol = symbol_of(options, "example"), type = options.name_space + "::" + options.class_name;
+  const auto put = [&](const at::Tensor& t) {
+    test.bytes.resize((test.bytes.size() + kAlignment - 1) / kAlignment * kAlignment);
+    const size_t place = test.bytes.size();
+    test.bytes.append(static_cast<const char*>(t.const_data_ptr()), t.nbytes());
+    return "kindling_examples + " + std::to_string(place);
+  };
+  std::string body;
+  for (const Example& example : examples) {
+    std::vector<std::string> inputs, outputs;
+    std::string after;
+    body += "  {\n";
+    for (size_t i = 0; i < example.inputs.size(); ++i) {
+      inputs.push_back(std::string("reinterpret_cast<const ") + element_type(example.inputs[i].scalar_type()) + "*>(" +
+                       put(example.inputs[i]) + ")");
+    }
+    for (size_t i = 0; i < example.outputs.size(); ++i) {
+      const at::Tensor& t = example.outputs[i];
+      const std::string name = "output" + std::to_string(i), place = put(t);
+      body += "    torch::aot::Output " + name + "(" + std::to_string(t.nbytes()) + ");\n";
+      outputs.push_back(name + ".as<" + element_type(t.scalar_type()) + ">()");
+      after += "    failures += " + name + ".compare(" + quoted(program.outputs[i]) + ", torch::aot::Element::k" +
+               c10::toString(t.scalar_type()) + ", " + place + ", " + print_double(tolerance) + ");\n";
+    }
+    if (test.inputs.empty()) test.inputs = inputs;
+    std::vector<std::string> values;
+    for (const auto& [name, value] : example.symbols) values.push_back(name + " = " + std::to_string(value));
+    // Twice, in memory that holds what a program must not read.
+    body += "    std::printf(\"%s\\n\", " + quoted(values.empty() ? "the example" : joined(values, ", ")) + ");\n";
+    for (int run = 0; run < 2; ++run) {
+      body += "    arena.spoil();\n    program.run(" + sizes_argument(program, example.symbols) + braces(inputs) + ", " +
+              braces(outputs) + ");\n" + after;
+    }
+    body += "  }\n";
+  }
+  const std::string weights = weights_argument(options);
+  test.source = "// Made by kindling_program: runs the model's examples.\n#include <cstdio>\n\n#include \"compile/aot/runtime/testing.h\"\n#include \"" +
+                options.header + "\"\n\nextern \"C\" const char " + symbol + "[];\n\nint main(int argc, char** argv) {\n" +
+                (weights.empty() ? "" : "  if (argc != 2) return 2;\n") +
+                "  [[maybe_unused]] const char* const kindling_examples = " + symbol + ";\n  torch::aot::TestArena arena(" + type +
+                "::kArenaBytes);\n  " + type + " program(" + (weights.empty() ? type + "::share()" : weights) +
+                ", arena.data());\n  int failures = 0;\n" + body +
+                "  failures += arena.overrun();\n  return failures == 0 ? 0 : 1;\n}\n";
+  return test;
+}
+
+std::string print_benchmark(const PreparedProgram& program, const PrintOptions& options, const Example& example,
+                            const PrintedTest& test) {
+  std::vector<std::string> outputs;
+  std::string buffers;
+  for (size_t i = 0; i < example.outputs.size(); ++i) {
+    const std::string name = "output" + std::to_string(i);
+    buffers += "  torch::aot::Output " + name + "(" + std::to_string(example.outputs[i].nbytes()) + ");\n";
+    outputs.push_back(name + ".as<" + element_type(example.outputs[i].scalar_type()) + ">()");
+  }
+  const std::string symbol = symbol_of(options, "example");
+  return "// Made by kindling_program: times runs of the model's example.\n#include \"compile/aot/runtime/testing.h\"\n#include \"" +
+         options.header + "\"\n\nextern \"C\" const char " + symbol +
+         "[];\n\nint main([[maybe_unused]] int argc, [[maybe_unused]] char** argv) {\n" +
+         (options.embed_weights ? "" : "  if (argc != 2) return 2;\n") +
+         "  [[maybe_unused]] const char* const kindling_examples = " + symbol + ";\n  " + made(options, "program") + buffers +
+         "  torch::aot::print_time([&] { program.run(" + sizes_argument(program, example.symbols) + braces(test.inputs) + ", " +
+         braces(outputs) + "); });\n}\n";
+}
+
+PrintedTensors print_tensors(const PreparedProgram& program, const PrintOptions& options, const std::string& header) {
+  const std::string type = options.class_name, name = type + "Tensors";
+  const graph::Block& block = program.graph->block();
+  PrintedTensors printed;
+  std::vector<std::string> parameters, results;
+  for (const std::string& input : program.inputs) parameters.push_back("const at::Tensor& " + input);
+  const bool single = program.outputs.size() == 1;
+  const std::string result = single ? "at::Tensor" : "std::vector<at::Tensor>";
+  printed.header = "// Made by kindling_program: the program over tensors.\n#pragma once\n\n#include <vector>\n\n#include \"aten/core/tensor.h\"\n#include \"" +
+                   options.header + "\"\n\nnamespace " + options.name_space + " {\n\nclass " + name +
+                   " {\n public:\n  explicit " + name + "(" + type + " program" + (options.embed_weights ? " = " + type + "()" : "") +
+                   ") : program_(std::move(program)) {}\n"
+                   "  /// The outputs. Throws ValueError for inputs of another dtype or other sizes than the program's.\n  " +
+                   result + " operator()(" + joined(parameters, ", ") + ");\n\n private:\n  " + type +
+                   " program_;\n};\n\n}  // namespace " + options.name_space + "\n";
+  std::string body;
+  std::vector<std::string> inputs, outputs;
+  std::set<std::string> known;
+  for (size_t i = 0; i < program.inputs.size(); ++i) {
+    const TensorInfo& info = *block.input(i)->info();
+    body += "  const at::Tensor dense_" + program.inputs[i] + " = torch::aot::dense_input(" + quoted(type) + ", " +
+            quoted(program.inputs[i]) + ", " + program.inputs[i] + ", " + print(info.dtype) + ", " +
+            std::to_string(info.sizes.size()) + ");\n";
+    for (size_t d = 0; d < info.sizes.size(); ++d) {
+      if (info.sizes[d].kind() != IntExpr::Kind::kSymbol || !known.insert(info.sizes[d].name()).second) continue;
+      body += "  const int64_t " + info.sizes[d].name() + " = dense_" + program.inputs[i] + ".size(" + std::to_string(d) + ");\n";
+    }
+    inputs.push_back(std::string("static_cast<const ") + element_type(info.dtype) + "*>(dense_" + program.inputs[i] + ".const_data_ptr())");
+  }
+  const std::vector<std::string> symbols = symbols_of(program);
+  for (const std::string& symbol : symbols) {
+    TORCH_CHECK_VALUE(known.count(symbol) > 0, "no input has a size that is ", symbol, " itself");
+  }
+  const std::string sizes = symbols.empty() ? "" : "sizes";
+  if (!symbols.empty()) body += "  const " + type + "::Sizes sizes" + braces(symbols) + ";\n";
+  for (size_t i = 0; i < program.inputs.size(); ++i) {
+    body += "  torch::aot::check_sizes(" + quoted(type) + ", " + quoted(program.inputs[i]) + ", dense_" + program.inputs[i] + ", " + type +
+            "::" + program.inputs[i] + "_sizes(" + sizes + "));\n";
+  }
+  for (size_t i = 0; i < program.outputs.size(); ++i) {
+    const TensorInfo& info = *block.outputs()[i].value()->info();
+    body += "  at::Tensor out_" + program.outputs[i] + " = torch::aot::new_output(" + type + "::" + program.outputs[i] + "_sizes(" + sizes + "), " +
+            print(info.dtype) + ");\n";
+    outputs.push_back(std::string("static_cast<") + element_type(info.dtype) + "*>(out_" + program.outputs[i] + ".data_ptr())");
+    results.push_back("out_" + program.outputs[i]);
+  }
+  body += "  program_.run(" + (symbols.empty() ? "" : std::string("sizes, ")) + braces(inputs) + ", " + braces(outputs) + ");\n  return " +
+          (single ? results[0] : braces(results)) + ";\n";
+  printed.source = "#include \"" + header + "\"\n\n#include \"compile/aot/runtime/tensor_face.h\"\n\nnamespace " + options.name_space +
+                   " {\n\n" + result + " " + name + "::operator()(" + joined(parameters, ", ") + ") {\n" + body + "}\n\n}  // namespace " +
+                   options.name_space + "\n";
+  return printed;
+}
+
+std::string print_assembly(const std::string& symbol, const std::string& path) {
+  return "  .section .rodata\n  .balign 64\n  .globl " + symbol + "\n  .type " + symbol + ", @object\n" + symbol + ":\n  .incbin \"" + path +
+         "\"\n  .size " + symbol + ", . - " + symbol + "\n  .byte 0\n  .section .note.GNU-stack,\"\",@progbits\n";
+}
+
+}  // namespace torch::aot

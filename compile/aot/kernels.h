@@ -1,0 +1,24 @@
+// What computes an operator in a printed program.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "aten/codegen/kernel_names.h"
+#include "graph/ir/graph.h"
+
+namespace torch::aot {
+
+/// The functional form's name of a call: "add.Tensor" of aten::add_.Tensor. Empty for other namespaces.
+std::string functional_name(const graph::Node& node);
+
+/// Whether a call may write its result into its first argument.
+bool may_compute_in_place(const graph::Node& node);
+
+/// The function that computes "add.Tensor" on the CPU; null where there is none.
+const kindling::KernelName* find_kernel(std::string_view op);
+
+/// Whether a call of the operator becomes one step that writes where it is told to: it need not be decomposed.
+bool is_printed_whole(const c10::FunctionSchema& op);
+
+}  // namespace torch::aot

@@ -1,0 +1,279 @@
+#include "compile/aot/prepare.h"
+
+#include <cctype>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "aten/core/tensor.h"
+#include "c10/dispatch/registry.h"
+#include "c10/util/exception.h"
+#include "compile/aot/kernels.h"
+#include "graph/ir/text.h"
+#include "graph/passes/channels_last.h"
+#include "graph/passes/common_subexpressions.h"
+#include "graph/passes/constant_folding.h"
+#include "graph/passes/dead_code.h"
+#include "graph/passes/decompose.h"
+#include "graph/passes/effects.h"
+#include "graph/passes/fold_batch_norm.h"
+#include "graph/passes/functionalize.h"
+#include "graph/passes/numbers.h"
+#include "graph/passes/shape_propagation.h"
+
+namespace torch::aot {
+namespace {
+
+using c10::IValue;
+using graph::Block;
+using graph::Graph;
+using graph::IntExpr;
+using graph::IntRange;
+using graph::Node;
+using graph::Operand;
+using graph::PassResult;
+using graph::TensorInfo;
+using graph::Value;
+
+// A C++ identifier that looks like the name, and is not yet among those.
+std::string identifier(const std::string& name, const std::string& otherwise, std::set<std::string>& taken) {
+  std::string text;
+  for (const char c : name) text += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+  if (text.empty() || std::isdigit(static_cast<unsigned char>(text[0])) != 0) text = otherwise + text;
+  // Names that begin with an underscore, and keywords.
+  static const std::set<std::string> kReserved{
+      "and",    "asm",    "auto",   "bool",     "break",   "case",    "catch",  "char",     "class",  "const",  "continue",
+      "default", "delete", "do",     "double",   "else",    "enum",    "export", "extern",   "false",  "float",  "for",
+      "friend", "goto",   "if",     "inline",   "int",     "long",    "mutable", "namespace", "new",   "not",    "operator",
+      "or",     "private", "public", "register", "return",  "short",   "signed", "sizeof",   "static", "struct", "switch",
+      "template", "this", "throw",  "true",     "try",     "typedef", "typename", "union",   "unsigned", "using", "virtual",
+      "void",   "volatile", "while", "xor"};
+  if (text[0] == '_') text = otherwise + text;
+  if (kReserved.count(text) > 0) text += "_";
+  for (int i = 2; !taken.insert(text).second; ++i) {
+    while (!text.empty() && std::isdigit(static_cast<unsigned char>(text.back())) != 0) text.pop_back();
+    text += std::to_string(i);
+  }
+  return text;
+}
+
+bool is_row_major(const TensorInfo& info) {
+  IntExpr expected = 1;
+  for (size_t d = info.sizes.size(); d-- > 0;) {
+    const IntExpr& size = info.sizes[d];
+    if (!(size == IntExpr(1)) && !(info.strides.at(d) == expected)) return false;
+    expected = expected * size;
+  }
+  return true;
+}
+
+class Preparing {
+ public:
+  Preparing(const ExportedProgram& program, const PrepareOptions& options) : program_(program), options_(options) {}
+
+  PreparedProgram run() {
+    result_.graph = program_.graph->clone();
+    check_outputs();
+    bind_inputs();
+    propagate();
+    if (!program_.functional) functionalize();
+    note("batch norms folded", graph::fold_batch_norm(*result_.graph));
+    const auto without_kernel = [](const c10::OperatorHandle& op) {
+      return graph::is_decomposable(op) && !is_printed_whole(op.schema());
+    };
+    note("decomposed", graph::decompose(*result_.graph, without_kernel));
+    propagate();
+    note("constants folded", graph::fold_constants(*result_.graph));
+    note("computed once", graph::eliminate_common_subexpressions(*result_.graph));
+    note("dead", graph::eliminate_dead_code(*result_.graph));
+    note("copies to and from channels-last", graph::use_channels_last(*result_.graph, is_packable_convolution));
+    separate_outputs();
+    propagate();
+    check();
+    result_.fusions = find_fusions(*result_.graph);
+    note("steps fused into convolutions", {static_cast<int64_t>(result_.fusions.runs_with.size()), {}});
+    note("in place", graph::reinplace(*result_.graph, [&](const Node& node) {
+           return may_compute_in_place(node) && result_.fusions.runs_with.count(&node) == 0 &&
+                  result_.fusions.groups.count(&node) == 0;
+         }));
+    bound_symbols();
+    name_outputs();
+    return std::move(result_);
+  }
+
+ private:
+  // Numbers that depend on sizes say what they are, and sizes that depend on such numbers.
+  void propagate() {
+    PassResult done = graph::propagate_shapes(*result_.graph);
+    if (graph::resolve_numbers(*result_.graph).changes > 0) done = graph::propagate_shapes(*result_.graph);
+    unknown_ = std::move(done.notes);
+  }
+
+  void note(const char* pass, const PassResult& done) {
+    if (done.changes > 0) result_.notes.push_back(std::string(pass) + ": " + std::to_string(done.changes));
+  }
+
+  void check_outputs() {
+    for (const OutputSpec& spec : program_.signature.outputs) {
+      const char* what = nullptr;
+      switch (spec.kind) {
+        case OutputSpec::Kind::kUser: break;
+        case OutputSpec::Kind::kBufferMutation:
+        case OutputSpec::Kind::kParameterMutation:
+        case OutputSpec::Kind::kInputMutation: what = "changes"; break;
+        case OutputSpec::Kind::kToken: what = "has tokens of"; break;
+        default: what = "computes gradients of"; break;
+      }
+      TORCH_CHECK_VALUE(what == nullptr, "a program that ", what, " '", spec.target,
+                        "' cannot be compiled ahead of time: it must compute its outputs from its inputs and nothing else");
+    }
+  }
+
+  void bind_inputs() {
+    Block& block = result_.graph->block();
+    // From behind: bound inputs are gone.
+    std::vector<std::pair<size_t, std::string>> kept;
+    size_t user = 0;
+    for (const InputSpec& spec : program_.signature.inputs) {
+      user += spec.kind == InputSpec::Kind::kUser || spec.kind == InputSpec::Kind::kConstant;
+    }
+    for (size_t i = program_.signature.inputs.size(); i-- > 0;) {
+      const InputSpec& spec = program_.signature.inputs[i];
+      if (spec.kind == InputSpec::Kind::kUser || spec.kind == InputSpec::Kind::kConstant) --user;
+      switch (spec.kind) {
+        case InputSpec::Kind::kUser: {
+          const Value* input = block.input(i);
+          TORCH_CHECK_VALUE(input->type()->kind() == c10::TypeKind::TensorType && input->info() != nullptr, "input '",
+                            input->name(), "' is no tensor of known dtype and dimensions");
+          TORCH_CHECK_VALUE(input->info()->layout == c10::Layout::Strided && is_row_major(*input->info()), "input '",
+                            input->name(), "' is not a dense row-major tensor");
+          kept.emplace_back(user, input->name());
+          break;
+        }
+        case InputSpec::Kind::kConstant: graph::bind_input(*result_.graph, i, spec.value); break;
+        case InputSpec::Kind::kToken: TORCH_CHECK_VALUE(false, "a program with tokens cannot be compiled ahead of time");
+        default: {
+          const auto state = program_.state_dict.find(spec.target);
+          const bool found = state != program_.state_dict.end();
+          TORCH_CHECK_VALUE(found || program_.constants.count(spec.target) > 0, "the program has no tensor '",
+                            spec.target, "'");
+          const at::Tensor& t = found ? state->second : program_.constants.at(spec.target);
+          graph::bind_input(*result_.graph, i, t.detach());
+        }
+      }
+    }
+    std::set<std::string> taken;
+    for (size_t i = kept.size(); i-- > 0;) {
+      result_.input_places.push_back(kept[i].first);
+      result_.inputs.push_back(identifier(kept[i].second, "input", taken));
+    }
+  }
+
+  void functionalize() {
+    graph::Functionalized made = graph::functionalize(*result_.graph);
+    TORCH_CHECK_VALUE(made.written_inputs.empty(), "a program that writes to its input '",
+                      result_.inputs.at(made.written_inputs[0]), "' cannot be compiled ahead of time");
+    result_.graph = std::move(made.graph);
+    note("calls in place", {made.changes, {}});
+    graph::propagate_shapes(*result_.graph);
+  }
+
+  // Each output a dense tensor of its own.
+  void separate_outputs() {
+    const Block& block = result_.graph->block();
+    const auto clone_op = c10::Dispatcher::singleton().findSchemaOrThrow("aten::clone", "");
+    std::set<const Value*> seen;
+    std::vector<Operand> outputs;
+    for (const Operand& output : block.outputs()) {
+      TORCH_CHECK_VALUE(output.is_value() || (output.is_constant() && output.constant().isTensor()),
+                        "a program whose outputs are not all tensors cannot be compiled ahead of time");
+      const Value* value = output.is_value() ? output.value() : nullptr;
+      const bool own = value != nullptr && value->node() != nullptr && value->node()->kind() == Node::Kind::kCall &&
+                       !graph::is_view(*value->node()) && !graph::may_return_arguments(value->node()->callable()) &&
+                       seen.insert(value).second && value->info() != nullptr &&
+                       is_row_major(*value->info());
+      if (own) {
+        outputs.push_back(output);
+        continue;
+      }
+      Node* copy = result_.graph->block().append(result_.graph->call(
+          graph::Callable(clone_op),
+          {output, Operand(IValue(static_cast<int64_t>(c10::MemoryFormat::Contiguous)))}));
+      outputs.emplace_back(copy->result());
+    }
+    result_.graph->block().set_outputs(std::move(outputs));
+  }
+
+  void check() {
+    std::string refused;
+    result_.graph->for_nodes([&](const Node* node) {
+      const char* why = nullptr;
+      if (node->block_count() > 0) why = "control flow";
+      else if (node->kind() != Node::Kind::kCall && node->kind() != Node::Kind::kUnpack &&
+               node->kind() != Node::Kind::kList) why = "no call of an operator";
+      else if (graph::draws_random_numbers(*node)) why = "random numbers";
+      else if (graph::has_effects(*node)) why = "effects beside its results";
+      else if (!graph::written_operands(*node).empty()) why = "writes to its arguments";
+      for (size_t i = 0; why == nullptr && i < node->result_count(); ++i) {
+        const Value* value = node->result(i);
+        const auto kind = value->type()->kind();
+        if (kind == c10::TypeKind::TensorType && value->info() == nullptr && !value->uses().empty()) why = "sizes that depend on elements";
+        if (kind != c10::TypeKind::TensorType && kind != c10::TypeKind::ListType && value->expr() == nullptr) why = "numbers that depend on elements";
+      }
+      if (why != nullptr) refused += "\n  " + graph::print_node(*node) + ": " + why;
+    });
+    for (const std::string& note : unknown_) {
+      if (!refused.empty()) refused += "\n  " + note;
+    }
+    TORCH_CHECK_VALUE(refused.empty(), "the program cannot be compiled ahead of time:", refused);
+  }
+
+  void bound_symbols() {
+    std::set<std::string> names;
+    const Block& block = result_.graph->block();
+    for (size_t i = 0; i < block.input_count(); ++i) {
+      for (const IntExpr& size : block.input(i)->info()->sizes) size.collect_symbols(names);
+    }
+    std::map<std::string, IntRange>& ranges = result_.graph->symbols();
+    std::string unbound;
+    for (const std::string& name : names) {
+      IntRange& range = ranges[name];
+      range.min = std::max<int64_t>(range.min, 0);
+      const auto largest = options_.largest.find(name);
+      if (largest != options_.largest.end()) range.max = std::min(range.max, largest->second);
+      // torch.export writes no bound as its largest integers.
+      if (range.max >= INT64_MAX / 4) unbound += (unbound.empty() ? "" : ", ") + name;
+      TORCH_CHECK_VALUE(range.min <= range.max, "symbol ", name, " cannot be at most ", range.max,
+                        ": the program is for ", range.min, " and more");
+    }
+    TORCH_CHECK_VALUE(unbound.empty(), "sizes without an upper bound: ", unbound,
+                      "; say how large they may be (largest)");
+    for (const auto& [name, largest] : options_.largest) {
+      TORCH_CHECK_VALUE(names.count(name) > 0, "the program has no size '", name, "'");
+    }
+  }
+
+  void name_outputs() {
+    std::set<std::string> taken(result_.inputs.begin(), result_.inputs.end());
+    const auto outputs = program_.graph->block().outputs();
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      const std::string otherwise = outputs.size() == 1 ? "output" : "output" + std::to_string(i);
+      const bool named = outputs[i].is_value() && !outputs[i].value()->name().empty() &&
+                         std::isdigit(static_cast<unsigned char>(outputs[i].value()->name()[0])) == 0;
+      result_.outputs.push_back(identifier(named ? outputs[i].value()->name() : otherwise, otherwise, taken));
+    }
+  }
+
+  const ExportedProgram& program_;
+  const PrepareOptions& options_;
+  PreparedProgram result_;
+  std::vector<std::string> unknown_;  // why sizes are not known
+};
+
+}  // namespace
+
+PreparedProgram prepare(const ExportedProgram& program, const PrepareOptions& options) {
+  return Preparing(program, options).run();
+}
+
+}  // namespace torch::aot

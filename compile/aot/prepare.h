@@ -1,0 +1,37 @@
+// An exported program as a graph that can be printed: without writes, parameters as constants, sizes known.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compile/aot/fusion.h"
+#include "export/exported_program.h"
+#include "graph/ir/graph.h"
+
+namespace torch::aot {
+
+struct PrepareOptions {
+  /// The largest values of symbols that the program has no upper bound for, or smaller bounds than it has.
+  std::map<std::string, int64_t> largest;
+};
+
+struct PreparedProgram {
+  /// Its inputs are the user's tensors, its outputs tensors: dense, row-major, each of memory of its own. Every value
+  /// has an info, every symbol a range.
+  std::unique_ptr<graph::Graph> graph;
+  Fusions fusions;
+  std::vector<std::string> inputs;   ///< valid C++ names, different from each other
+  std::vector<std::string> outputs;  ///< the same
+  /// Of the program's user inputs in a row, the places of the graph's.
+  std::vector<size_t> input_places;
+  std::vector<std::string> notes;  ///< what the passes did
+};
+
+/// Throws ValueError that says what such a program must not have: buffers or inputs that it changes, control flow, sizes
+/// without a bound, inputs that are no tensors, random numbers.
+PreparedProgram prepare(const ExportedProgram& program, const PrepareOptions& options = {});
+
+}  // namespace torch::aot

@@ -1,0 +1,104 @@
+// A prepared program as C++.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "aten/core/tensor.h"
+#include "compile/aot/prepare.h"
+#include "graph/ir/graph.h"
+#include "graph/plan/plan.h"
+
+namespace torch::aot {
+
+struct PrintOptions {
+  std::string class_name = "Model";
+  std::string name_space = "programs";
+  /// As files include it.
+  std::string header = "model.h";
+  /// Whether the program contains its weights; else who makes it passes them in.
+  bool embed_weights = true;
+};
+
+struct PrintedProgram {
+  std::string header, source;
+  std::string weights;  ///< bytes
+  std::string report;
+  std::set<std::string> families;  ///< whose kernels it calls, of aten/ops
+  std::vector<std::string> allocating;  ///< nodes that allocate when they run
+};
+
+/// Throws NotImplementedError that lists every node that nothing computes.
+PrintedProgram print_program(const PreparedProgram& program, const PrintOptions& options);
+
+/// What steps (steps.h) print with.
+class Printer {
+ public:
+  Printer(const PreparedProgram& program, const PrintOptions& options);
+  PrintedProgram run();
+
+  /// Where a tensor's first element is, a `char*` or `const char*`. Constants are among the weights from then on.
+  std::string pointer(const graph::Operand& operand);
+  std::string pointer(const graph::Value* value);
+  /// A lasting at::Tensor of it.
+  std::string tensor(const graph::Operand& operand);
+  std::string tensor(const graph::Value* value);
+  /// Of a tensor, value or constant.
+  graph::TensorInfo info(const graph::Operand& operand) const;
+
+  /// The nodes that the step of this one computes, in order; it is the last.
+  std::vector<const graph::Node*> group(const graph::Node& node) const;
+
+  /// A line of the program.
+  void line(const std::string& code) { run_ += "  " + code + "\n"; }
+  void include(const std::string& path) { includes_.insert(path); }
+  /// A member of the weights that all instances share, made once from `initialiser`, where `w` are the bytes.
+  std::string shared(const std::string& type, const std::string& initialiser);
+  /// Floating-point operations that the step does, for the report.
+  void count(const graph::IntExpr& operations) { operations_ = operations_ + operations; }
+
+ private:
+  enum class Where { kInput, kOutput, kArena, kWeights, kTensor };
+  struct Place {
+    Where where;
+    size_t number = 0;   // of the input, output or tensor
+    int64_t offset = 0;  // bytes in the arena or the weights
+  };
+  const Place& place(const graph::Value* value);
+  int64_t weight(const at::Tensor& constant);
+  void node(const graph::Node& node);
+  bool kernel_call(const graph::Node& node, std::string& why);
+  std::optional<std::string> argument(const graph::Operand& operand, const c10::Argument& argument);
+  std::string sizes_of(const std::vector<graph::IntExpr>& sizes) const;
+  std::string new_tensor(const std::string& pointer, const graph::TensorInfo& info, const std::string& moves_with);
+  std::string header_text() const;
+  std::string source_text() const;
+  std::string report_text() const;
+  std::string checks() const;
+  std::string sizes_function(const std::string& name, const graph::TensorInfo& info) const;
+
+  const PreparedProgram& program_;
+  const PrintOptions& options_;
+  graph::Plan plan_;
+  std::map<std::string, int64_t> largest_;
+  std::map<const graph::Value*, Place> places_;
+  std::map<size_t, size_t> output_buffers_;          // buffer to output
+  std::map<size_t, size_t> returned_buffers_;        // buffer to tensor
+  std::map<const graph::Value*, size_t> tensors_;    // numbers of tensor objects
+  std::map<std::string, size_t> constant_tensors_;   // by place and geometry
+  std::map<const void*, int64_t> weight_places_;
+  std::vector<at::Tensor> held_;
+  std::string weights_;
+  std::set<std::string> includes_, families_;
+  std::string run_, members_, initialisers_, constructor_, moves_, resizes_, report_;
+  size_t tensor_count_ = 0, shared_count_ = 0;
+  graph::IntExpr operations_ = 0, all_operations_ = 0;
+  std::vector<std::string> allocating_;
+};
+
+}  // namespace torch::aot

@@ -1,0 +1,14 @@
+// Programs called with tensors.
+#pragma once
+
+#include "aten/core/tensor.h"
+
+namespace torch::aot {
+
+/// The input as a dense CPU tensor. Throws ValueError that names it for another dtype, device or number of dimensions.
+at::Tensor dense_input(const char* program, const char* name, const at::Tensor& t, at::ScalarType dtype, int64_t dims);
+/// Throws ValueError that names the input where its sizes are others.
+void check_sizes(const char* program, const char* name, const at::Tensor& t, at::IntArrayRef sizes);
+at::Tensor new_output(at::IntArrayRef sizes, at::ScalarType dtype);
+
+}  // namespace torch::aot

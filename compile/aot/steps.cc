@@ -1,0 +1,238 @@
+#include "compile/aot/steps.h"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "c10/util/exception.h"
+#include "compile/aot/printer.h"
+#include "compile/aot/printing.h"
+
+namespace torch::aot {
+namespace {
+
+using c10::IValue;
+using c10::ScalarType;
+using graph::IntExpr;
+using graph::Node;
+using graph::Operand;
+using graph::TensorInfo;
+
+bool is_none(const Operand& operand) { return operand.is_constant() && operand.constant().isNone(); }
+bool is_constant_tensor(const Operand& operand) {
+  return operand.is_constant() && operand.constant().isTensor() && operand.constant().toTensor().defined();
+}
+bool is_floating(ScalarType dtype) { return dtype == ScalarType::Float || dtype == ScalarType::Double; }
+
+// 1 or 1.0
+bool is_one(const Operand& operand) {
+  if (!operand.is_constant()) return false;
+  const IValue& v = operand.constant();
+  return (v.isInt() && v.toInt() == 1) || (v.isDouble() && v.toDouble() == 1);
+}
+
+bool is_dense(const TensorInfo& info) {
+  IntExpr expected = 1;
+  for (size_t d = info.sizes.size(); d-- > 0;) {
+    if (!(info.sizes[d] == IntExpr(1)) && !(info.strides.at(d) == expected)) return false;
+    expected = expected * info.sizes[d];
+  }
+  return true;
+}
+IntExpr numel(const TensorInfo& info) {
+  IntExpr n = 1;
+  for (const IntExpr& size : info.sizes) n = n * size;
+  return n;
+}
+
+// --- products with constant matrices ---
+
+std::string matrix_type(ScalarType dtype) {
+  return dtype == ScalarType::Float ? "at::matrix::Type::kFloat32" : "at::matrix::Type::kFloat64";
+}
+
+// y = x w^T + bias, w[n, k], where `transposed`; else w[k, n].
+bool product(Printer& printer, const Node& node, const Operand& x, const Operand& w, bool transposed, const Operand* bias) {
+  if (!is_constant_tensor(w)) return false;
+  const at::Tensor weight = w.constant().toTensor();
+  const TensorInfo in = printer.info(x), out = *node.result()->info();
+  if (weight.dim() != 2 || weight.numel() == 0 || !is_floating(in.dtype) || in.dtype != out.dtype ||
+      weight.scalar_type() != in.dtype || in.sizes.empty() || !is_dense(in) || !is_dense(out)) {
+    return false;
+  }
+  const int64_t n = weight.size(transposed ? 0 : 1), k = weight.size(transposed ? 1 : 0);
+  if (bias != nullptr) {
+    if (!bias->is_value() && !is_constant_tensor(*bias)) return false;
+    const TensorInfo b = printer.info(*bias);
+    if (b.sizes.size() != 1 || !(b.sizes[0] == IntExpr(n)) || !is_dense(b) || b.dtype != in.dtype) return false;
+  }
+  IntExpr m = 1;
+  for (size_t d = 0; d + 1 < in.sizes.size(); ++d) m = m * in.sizes[d];
+  printer.include("compile/aot/runtime/matrix.h");
+  const std::string strides = transposed ? "1, " + print(k) : print(n) + ", 1";
+  const std::string packed = printer.shared(
+      "at::matrix::PackedMatrix",
+      matrix_type(in.dtype) + ", " + print(n) + ", " + print(k) + ", {" + printer.pointer(w) + ", " + strides + "}");
+  printer.line("torch::aot::multiply(" + packed + ", " + print(m) + ", {" + printer.pointer(x) + ", " + print(k) + ", 1}, " +
+               printer.pointer(node.result()) + ", " + (bias == nullptr ? "nullptr" : printer.pointer(*bias)) + ");");
+  printer.count(2 * n * k * m);
+  return true;
+}
+
+bool linear(Printer& printer, const Node& node) {
+  const Operand& bias = node.operand(2);
+  return product(printer, node, node.operand(0), node.operand(1), true, is_none(bias) ? nullptr : &bias);
+}
+bool mm(Printer& printer, const Node& node) {
+  return product(printer, node, node.operand(0), node.operand(1), false, nullptr);
+}
+bool addmm(Printer& printer, const Node& node) {
+  if (!is_one(node.argument("beta")) || !is_one(node.argument("alpha"))) return false;
+  return product(printer, node, node.operand(1), node.operand(2), false, &node.operand(0));
+}
+
+// --- element by element ---
+
+// A loop over dense tensors of one shape and dtype.
+bool loop(Printer& printer, const Node& node, const char* op, const std::vector<Operand>& inputs,
+          const std::vector<double>& numbers) {
+  const TensorInfo out = *node.result()->info();
+  if (!is_floating(out.dtype) || !is_dense(out)) return false;
+  for (const Operand& input : inputs) {
+    if (!input.is_value() && !is_constant_tensor(input)) return false;
+    const TensorInfo in = printer.info(input);
+    if (in.dtype != out.dtype || in.sizes != out.sizes || !is_dense(in)) return false;
+  }
+  const bool wide = out.dtype == ScalarType::Double;
+  const std::string type = wide ? "double" : "float";
+  printer.include("compile/aot/runtime/loops.h");
+  std::vector<std::string> data{printer.pointer(node.result())}, params;
+  for (const Operand& input : inputs) data.push_back(printer.pointer(input));
+  for (const double number : numbers) params.push_back("static_cast<" + type + ">(" + print_double(number) + ")");
+  const std::string op_name = std::string("at::cpu::loops::") + op + (wide ? ".float64" : ".float32");
+  printer.line("torch::aot::loop<" + type + ">(" + op_name + ", " + braces(params) + ", " + print(numel(out)) + ", " +
+               joined(data, ", ") + ");");
+  printer.count(numel(out));
+  return true;
+}
+
+std::optional<double> number(const Operand& operand) {
+  if (!operand.is_constant()) return std::nullopt;
+  const IValue& v = operand.constant();
+  if (v.isInt()) return static_cast<double>(v.toInt());
+  if (v.isDouble()) return v.toDouble();
+  return std::nullopt;
+}
+
+template <const char* const& Op>
+bool unary(Printer& printer, const Node& node) {
+  return loop(printer, node, Op, {node.operand(0)}, {});
+}
+template <const char* const& Op>
+bool binary(Printer& printer, const Node& node) {
+  return loop(printer, node, Op, {node.operand(0), node.operand(1)}, {});
+}
+
+bool relu(Printer& printer, const Node& node) { return loop(printer, node, "clamp_min", {node.operand(0)}, {0}); }
+bool hardtanh(Printer& printer, const Node& node) {
+  const auto low = number(node.operand(1)), high = number(node.operand(2));
+  return low.has_value() && high.has_value() && loop(printer, node, "clamp", {node.operand(0)}, {*low, *high});
+}
+bool add(Printer& printer, const Node& node) {
+  return is_one(node.argument("alpha")) && loop(printer, node, "add", {node.operand(0), node.operand(1)}, {});
+}
+bool sub(Printer& printer, const Node& node) {
+  return is_one(node.argument("alpha")) && loop(printer, node, "sub", {node.operand(0), node.operand(1)}, {});
+}
+bool gelu(Printer& printer, const Node& node) {
+  const Operand& how = node.argument("approximate");
+  if (!how.is_constant() || !how.constant().isString()) return false;
+  return loop(printer, node, how.constant().toStringRef() == "tanh" ? "gelu_tanh" : "gelu", {node.operand(0)}, {});
+}
+
+constexpr const char* kSigmoid = "sigmoid";
+constexpr const char* kTanh = "tanh";
+constexpr const char* kSilu = "silu";
+constexpr const char* kHardswish = "hardswish";
+constexpr const char* kHardsigmoid = "hardsigmoid";
+constexpr const char* kMul = "mul";
+constexpr const char* kDiv = "div";
+
+// --- copies ---
+
+std::string array(const std::vector<IntExpr>& numbers) {
+  std::vector<std::string> texts;
+  for (const IntExpr& number : numbers) texts.push_back(print(number));
+  return braces(texts);
+}
+
+std::string view(Printer& printer, const std::string& pointer, const TensorInfo& info) {
+  return "{" + pointer + ", " + print(info.dtype) + ", " + array(info.sizes) + ", " + array(info.strides) + "}";
+}
+
+bool clone(Printer& printer, const Node& node) {
+  const TensorInfo out = *node.result()->info(), in = printer.info(node.operand(0));
+  if (out.dtype == in.dtype && is_dense(in) && is_dense(out)) {
+    printer.include("cstring");
+    printer.line("std::memcpy(" + printer.pointer(node.result()) + ", " + printer.pointer(node.operand(0)) + ", " +
+                 print(numel(out) * static_cast<int64_t>(c10::elementSize(out.dtype))) + ");");
+    return true;
+  }
+  printer.include("compile/aot/runtime/copies.h");
+  printer.line("torch::aot::copy(" + view(printer, printer.pointer(node.result()), out) + ", " +
+               view(printer, printer.pointer(node.operand(0)), in) + ");");
+  return true;
+}
+
+bool cat(Printer& printer, const Node& node) {
+  const TensorInfo out = *node.result()->info();
+  const auto along = number(node.argument("dim"));
+  if (!node.operand(0).is_list() || !along.has_value() || out.sizes.empty()) return false;
+  const size_t dim = static_cast<size_t>(*along < 0 ? *along + static_cast<double>(out.sizes.size()) : *along);
+  for (const Operand& part : node.operand(0).list()) {
+    if (!part.is_value() && !is_constant_tensor(part)) return false;
+    if (printer.info(part).sizes.size() != out.sizes.size()) return false;  // the empty vector goes with anything
+  }
+  printer.include("compile/aot/runtime/copies.h");
+  IntExpr before = 0;
+  for (const Operand& part : node.operand(0).list()) {
+    TensorInfo in = printer.info(part), to = out;
+    to.sizes = in.sizes;
+    const IntExpr bytes = before * out.strides[dim] * static_cast<int64_t>(c10::elementSize(out.dtype));
+    printer.line("torch::aot::copy(" + view(printer, printer.pointer(node.result()) + " + " + print(bytes), to) + ", " +
+                 view(printer, printer.pointer(part), in) + ");");
+    before = before + in.sizes[dim];
+  }
+  return true;
+}
+
+}  // namespace
+
+Step find_step(std::string_view op) {
+  static const auto* const steps = new std::map<std::string_view, Step>{
+      {"convolution", convolution_step},
+      {"linear", linear},
+      {"mm", mm},
+      {"addmm", addmm},
+      {"relu", relu},
+      {"hardtanh", hardtanh},
+      {"add.Tensor", add},
+      {"sub.Tensor", sub},
+      {"mul.Tensor", binary<kMul>},
+      {"div.Tensor", binary<kDiv>},
+      {"sigmoid", unary<kSigmoid>},
+      {"tanh", unary<kTanh>},
+      {"silu", unary<kSilu>},
+      {"hardswish", unary<kHardswish>},
+      {"hardsigmoid", unary<kHardsigmoid>},
+      {"gelu", gelu},
+      {"clone", clone},
+      {"_to_copy", clone},
+      {"cat", cat},
+  };
+  const auto found = steps->find(op);
+  return found == steps->end() ? nullptr : found->second;
+}
+
+}  // namespace torch::aot

@@ -1,0 +1,35 @@
+#include "compile/aot/testing/exported.h"
+
+#include <utility>
+
+#include "c10/value/dict.h"
+#include "graph/passes/shape_propagation.h"
+
+namespace torch::aot::testing {
+
+using c10::IValue;
+
+ExportedProgram exported(std::unique_ptr<graph::Graph> graph, std::vector<IValue> example) {
+  ExportedProgram program;
+  program.graph = std::move(graph);
+  program.signature.inputs.resize(program.graph->block().input_count());
+  program.signature.outputs.resize(program.graph->block().outputs().size());
+  graph::propagate_shapes(*program.graph, example);
+  const auto tuple_of = [](size_t n) {
+    TreeSpec spec;
+    spec.kind = TreeSpec::Kind::kTuple;
+    spec.children.resize(n);
+    return spec;
+  };
+  program.in_spec = tuple_of(2);
+  program.in_spec.children[0] = tuple_of(example.size());
+  program.in_spec.children[1].kind = TreeSpec::Kind::kDict;
+  program.out_spec = tuple_of(program.signature.outputs.size());
+  program.example_inputs = c10::ivalue::Tuple::create(
+      std::vector<IValue>{c10::ivalue::Tuple::create(std::move(example)),
+                          c10::impl::GenericDict(c10::StringType::get(), c10::AnyType::get())});
+  program.functional = true;
+  return program;
+}
+
+}  // namespace torch::aot::testing

@@ -1,0 +1,32 @@
+// The smallest program that runs a model compiled ahead of time, for tests/budgets: KINDLING_PROGRAM_HEADER, _CLASS.
+// Weights that are not in it come from the file that it is given.
+#include KINDLING_PROGRAM_HEADER
+
+#include <cstddef>
+
+namespace {
+
+using Program = KINDLING_PROGRAM_CLASS;
+
+template <size_t N>
+constexpr size_t count(const std::array<int64_t, N>& sizes) {
+  size_t n = 1;
+  for (const int64_t size : sizes) n *= static_cast<size_t>(size);
+  return n;
+}
+
+alignas(64) float input[count(Program::KINDLING_PROGRAM_INPUT())];
+alignas(64) float output[count(Program::KINDLING_PROGRAM_OUTPUT())];
+
+}  // namespace
+
+int main([[maybe_unused]] int argc, [[maybe_unused]] char** argv) {
+#ifdef KINDLING_PROGRAM_WEIGHTS
+  if (argc != 2) return 2;
+  Program program(Program::share(torch::aot::Weights::map(argv[1])));
+#else
+  Program program;
+#endif
+  program.run({input}, {output});
+  return output[0] == output[0] ? 0 : 1;
+}
