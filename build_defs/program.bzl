@@ -18,7 +18,8 @@ load("//build_defs:rules.bzl", "kd_cc_binary", "kd_cc_library")
 # a second one.
 def _for_this_machine_impl(settings, attr):
     platforms = settings["//command_line_option:platforms"]
-    crossing = [str(p) for p in platforms] not in ([], [str(settings["//command_line_option:host_platform"])])
+    host = settings["//command_line_option:host_platform"] or "@local_config_platform//:host"
+    crossing = [str(p) for p in platforms] not in ([], [str(host)])
     return {
         "//build_defs:minimal_build": False,
         "//command_line_option:compilation_mode": "opt",
@@ -29,7 +30,7 @@ def _for_this_machine_impl(settings, attr):
             for option in settings["//command_line_option:linkopt"]
             if not option.startswith("-fsanitize") and option not in ("-lubsan", "-Wl,--icf=all")
         ],
-        "//command_line_option:platforms": [settings["//command_line_option:host_platform"]] if crossing else platforms,
+        "//command_line_option:platforms": [host] if crossing else platforms,
     }
 
 _for_this_machine = transition(

@@ -94,13 +94,16 @@ Fusions find_fusions(Graph& graph) {
         !graph::is_channels_last(*node->result()->info())) {
       continue;
     }
+    const auto is_free = [&](const Node* one) {
+      return one != nullptr && fusions.runs_with.count(one) == 0 && fusions.groups.count(one) == 0;
+    };
     std::vector<Node*> group{node};
     Node* next = only_reader(*node);
-    if (next != nullptr && adds_same_layout(*next, node->result())) {
+    if (is_free(next) && adds_same_layout(*next, node->result())) {
       group.push_back(next);
       next = only_reader(*next);
     }
-    if (next != nullptr && limits(*next) && same_layout(next->result(), node->result())) group.push_back(next);
+    if (is_free(next) && limits(*next) && same_layout(next->result(), node->result())) group.push_back(next);
     if (group.size() == 1) continue;
     // Each is read by the next alone: it may run as late as that.
     for (size_t i = group.size() - 1; i-- > 0;) group[i]->move_before(group[i + 1]);

@@ -140,15 +140,16 @@ std::string Printer::new_tensor(const std::string& pointer, const TensorInfo& in
   };
   evaluate(info.sizes, sizes);
   evaluate(info.strides, strides);
-  const std::string at = moves_with.empty() ? pointer : "m";
+  const bool fixed_place = moves_with.empty() && info.storage_offset.is_constant();
+  const std::string at = fixed_place ? pointer : "m";
   constructor_ += "    " + name + " = torch::aot::tensor_at(" + at + ", " + sizes_of(sizes) + ", " + sizes_of(strides) +
                   ", " + print(info.dtype) + ");\n";
   if (!moves_with.empty()) moves_ += "  torch::aot::move_to(" + name + ", " + pointer + ");\n";
+  if (!info.storage_offset.is_constant() && moves_with.empty()) {
+    resizes_ += "  torch::aot::move_to(" + name + ", " + pointer + ");\n";
+  }
   if (!fixed) {
     resizes_ += "  torch::aot::set_sizes(" + name + ", " + sizes_of(info.sizes) + ", " + sizes_of(info.strides) + ");\n";
-    if (moves_with.empty() && !info.storage_offset.is_constant()) {
-      resizes_ += "  torch::aot::move_to(" + name + ", " + pointer + ");\n";
-    }
   }
   return name;
 }
