@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "c10/util/exception.h"
+#include "aten/ops/view/ops.h"
 #include "compile/aot/printer.h"
 #include "compile/aot/printing.h"
 
@@ -69,6 +69,17 @@ bool product(Printer& printer, const Node& node, const Operand& x, const Operand
   }
   IntExpr m = 1;
   for (size_t d = 0; d + 1 < in.sizes.size(); ++d) m = m * in.sizes[d];
+  printer.count(2 * n * k * m);
+  if (in.dtype == ScalarType::Float && (bias == nullptr || is_constant_tensor(*bias))) {
+    printer.include("cmath");
+    printer.include("compile/aot/runtime/convolution.h");
+    const Operand turned = transposed ? w : Operand(IValue(at::contiguous(at::t(weight), c10::MemoryFormat::Contiguous)));
+    const std::string packed = printer.shared("torch::aot::Product", print(n) + ", " + print(k) + ", " + printer.pointer(turned) + ", " +
+                                                                         (bias == nullptr ? "nullptr" : printer.pointer(*bias)));
+    printer.line(packed + ".run(" + print(m) + ", " + printer.pointer(x) + ", nullptr, -INFINITY, INFINITY, " +
+                 printer.pointer(node.result()) + ");");
+    return true;
+  }
   printer.include("compile/aot/runtime/matrix.h");
   const std::string strides = transposed ? "1, " + print(k) : print(n) + ", 1";
   const std::string packed = printer.shared(
@@ -76,7 +87,6 @@ bool product(Printer& printer, const Node& node, const Operand& x, const Operand
       matrix_type(in.dtype) + ", " + print(n) + ", " + print(k) + ", {" + printer.pointer(w) + ", " + strides + "}");
   printer.line("torch::aot::multiply(" + packed + ", " + print(m) + ", {" + printer.pointer(x) + ", " + print(k) + ", 1}, " +
                printer.pointer(node.result()) + ", " + (bias == nullptr ? "nullptr" : printer.pointer(*bias)) + ");");
-  printer.count(2 * n * k * m);
   return true;
 }
 

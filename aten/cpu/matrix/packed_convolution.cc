@@ -161,6 +161,55 @@ void DensePlaces(const PackedCall& p, int64_t image, int64_t begin, int64_t end,
   StripPlaces<kTallest, 1>(p, image, begin, end, channel);
 }
 
+// One place alone: several strips at a time, whose sums hide the latency of a multiply-add. Whole strips only.
+#if HWY_TARGET <= HWY_AVX3
+constexpr int kStripsAtOnce = 2;
+#else
+constexpr int kStripsAtOnce = 4;
+#endif
+HWY_NOINLINE void PlaceOfStrips(const PackedCall& p, int64_t channel) {
+  const D d;
+  const Convolution& c = *p.c;
+  const int64_t lanes = Lanes(), strip = kStripVectors * lanes, width = c.input[2];
+  const int64_t numbers = p.window.rows * p.window.runs * p.window.length;
+  V sum[kStripsAtOnce][kStripVectors];
+#pragma GCC unroll 4
+  for (int s = 0; s < kStripsAtOnce; ++s)
+#pragma GCC unroll 4
+    for (int v = 0; v < kStripVectors; ++v) sum[s][v] = hn::LoadU(d, p.bias + channel + s * strip + v * lanes);
+  const float* HWY_RESTRICT b = p.weights + channel * numbers;
+  for (int64_t i = 0; i < p.window.rows; ++i) {
+    for (int64_t j = 0; j < p.window.runs; ++j) {
+      const int64_t row = i * c.dilation[1] - c.padding[1], column = j * c.dilation[2] - c.padding[2];
+      const bool inside = row >= 0 && row < c.input[1] && column >= 0 && column < width;
+      const float* from = inside ? p.input + (row * width + column) * c.in_channels : p.zeros;
+      for (int64_t k = 0; k < p.window.length; ++k, b += strip) {
+        const V value = hn::Set(d, from[k]);
+#pragma GCC unroll 4
+        for (int s = 0; s < kStripsAtOnce; ++s)
+#pragma GCC unroll 4
+          for (int v = 0; v < kStripVectors; ++v)
+            sum[s][v] = hn::MulAdd(value, hn::LoadU(d, b + s * numbers * strip + v * lanes), sum[s][v]);
+      }
+    }
+  }
+  HWY_ALIGN float sums[kStripsAtOnce * kStripVectors * HWY_MAX_BYTES / sizeof(float)];
+#pragma GCC unroll 4
+  for (int s = 0; s < kStripsAtOnce; ++s)
+#pragma GCC unroll 4
+    for (int v = 0; v < kStripVectors; ++v) hn::Store(sum[s][v], d, sums + (s * kStripVectors + v) * lanes);
+  FinishPlaces(p, sums, 1, kStripsAtOnce * strip, HWY_MIN(kStripsAtOnce * strip, c.out_channels - channel), 0,
+               p.add == nullptr ? nullptr : p.add + channel, p.output + channel);
+}
+
+// Strips [begin, end) of the only place there is.
+void SinglePlace(const PackedCall& p, int64_t begin, int64_t end) {
+  const int64_t strip = StripChannels(), whole = p.c->out_channels / strip;
+  int64_t i = begin;
+  for (; i + kStripsAtOnce <= HWY_MIN(end, whole); i += kStripsAtOnce) PlaceOfStrips(p, i * strip);
+  for (; i < end; ++i) DensePlaces(p, 0, 0, 1, i * strip);
+}
+
 // Rows [begin, end) of the output of an image, each channel from its own: vectors are channels.
 void DepthwiseRows(const PackedCall& p, int64_t image, int64_t begin, int64_t end) {
   const D d;
@@ -363,8 +412,15 @@ void PackedConvolution::run(const Convolution& given, const float* input, const 
     c.input[1] = height, c.input[2] = width;
     c.padding[1] = c.padding[2] = 0;
   }
-  // Pieces of places whose input stays in the second cache, for all strips.
   const int64_t places = c.output[1] * c.output[2], strips = at::divup(c.out_channels, strip(c));
+  if (c.batch * places == 1) {
+    const auto single = AT_ISA_FUNCTION(SinglePlace);
+    const int64_t grain = std::max<int64_t>(4, static_cast<int64_t>(kWorthAThread / (work * static_cast<double>(strip(c)) + 1)));
+    if (grain >= strips) return single(p, 0, strips);
+    at::parallel_for(0, strips, grain, [&](int64_t begin, int64_t end) { single(p, begin, end); });
+    return;
+  }
+  // Pieces of places whose input stays in the second cache, for all strips.
   constexpr int64_t kPieceBytes = int64_t{256} << 10;
   const int64_t place_bytes = c.stride[1] * c.stride[2] * c.in_channels * static_cast<int64_t>(sizeof(float));
   int64_t piece = std::max<int64_t>(kPieceBytes / place_bytes / 24, 1) * 24;

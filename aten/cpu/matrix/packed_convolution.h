@@ -5,7 +5,8 @@
 #include "aten/cpu/matrix/convolution.h"
 #include "aten/cpu/support/scratch.h"
 
-// float32 convolutions with weights that are laid out once, of images whose channels lie side by side.
+// float32 convolutions with weights that are laid out once, of images whose channels lie side by side. A product with a
+// constant matrix is one of windows of one place: rows are places.
 //
 //   Convolution c;                                   // sizes; dims 1 or 2, channels_last
 //   const PackedConvolution layer(c, weight, bias);

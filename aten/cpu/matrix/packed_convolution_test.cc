@@ -153,6 +153,34 @@ TEST(PackedConvolution, TakesOtherBatchesAndSizes) {
   expect_near(output, k.expected, 1e-3, "other sizes");
 }
 
+// Rows of a matrix product, also one alone: the same bits for each.
+TEST(PackedConvolution, MultipliesRows) {
+  std::mt19937 bits(9);
+  for (const cpu::Isa isa : {cpu::Isa::kAvx512, cpu::Isa::kAvx2, cpu::Isa::kSse4, cpu::Isa::kBaseline}) {
+    cpu::limit_isa(isa);
+    for (const int64_t n : {1, 10, 32, 48, 64, 130, 512}) {
+      Case k;
+      k.c.channels_last = true;
+      k.c.in_channels = 37, k.c.out_channels = n, k.c.batch = 1;
+      k.c.input[2] = k.c.output[2] = 15;
+      k.input = random_values(bits, 15 * 37);
+      k.weight = random_values(bits, n * 37);
+      k.bias = random_values(bits, n);
+      compute(k, true, false);
+      const PackedConvolution packed(k.c, k.weight.data(), k.bias.data());
+      std::vector<float> all(k.expected.size()), one(static_cast<size_t>(n));
+      packed.run(k.c, k.input.data(), nullptr, k.low, k.high, all.data());
+      expect_near(all, k.expected, 1e-5, "rows");
+      k.c.input[2] = k.c.output[2] = 1;
+      for (int64_t row = 0; row < 15; ++row) {
+        packed.run(k.c, k.input.data() + row * 37, nullptr, k.low, k.high, one.data());
+        for (int64_t j = 0; j < n; ++j) ASSERT_EQ(one[static_cast<size_t>(j)], all[static_cast<size_t>(row * n + j)]);
+      }
+    }
+  }
+  cpu::limit_isa(cpu::Isa::kAvx512);
+}
+
 TEST(PackedConvolution, SaysWhatItDoesNotTake) {
   Convolution c;
   c.in_channels = c.out_channels = 8;

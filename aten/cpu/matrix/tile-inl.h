@@ -280,9 +280,9 @@ HWY_INLINE int64_t StripDepth() {
   return HWY_MIN(int64_t{256}, kStripBytes / (StripWidth<T>() * static_cast<int64_t>(sizeof(T))));
 }
 
-// `kTall` rows from row i on, `kWide` vectors of columns from j on, of which the last has `last` columns. The first
-// `done` rows are not written.
-template <class T, int kTall, int kWide>
+// `kTall` rows from row i on, `kWide` vectors of columns from j on, of which the last has `last` columns; all of them where
+// `kWhole`, which spares a register for their mask. The first `done` rows are not written.
+template <class T, int kTall, int kWide, bool kWhole = false>
 HWY_INLINE void StripTile(const Strip<T>& s, int64_t i, int64_t j, int64_t last, int64_t done = 0) {
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
@@ -302,7 +302,7 @@ HWY_INLINE void StripTile(const Strip<T>& s, int64_t i, int64_t j, int64_t last,
 #pragma GCC unroll 4
     for (int v = 0; v < kWide - 1; ++v) row[v] = hn::LoadU(d, b + v * lanes);
 #if HWY_TARGET <= HWY_AVX2
-    row[kWide - 1] = hn::MaskedLoad(part, d, b + (kWide - 1) * lanes);
+    row[kWide - 1] = kWhole ? hn::LoadU(d, b + (kWide - 1) * lanes) : hn::MaskedLoad(part, d, b + (kWide - 1) * lanes);
 #else
     row[kWide - 1] = hn::LoadU(d, b + (kWide - 1) * lanes);
 #endif
@@ -324,7 +324,7 @@ HWY_INLINE void StripTile(const Strip<T>& s, int64_t i, int64_t j, int64_t last,
       V value = Multiply(alpha, sum[r][v]);
       const T* more = add == nullptr ? nullptr : add + r * s.add_row + v * lanes * s.add_col;
       T* to = c + r * s.c_row + v * lanes;
-      if (v < kWide - 1 || last == lanes) {
+      if (kWhole || v < kWide - 1 || last == lanes) {
         if (more != nullptr) value = MultiplyAdd(beta, s.add_col == 0 ? hn::Set(d, *more) : hn::LoadU(d, more), value);
         hn::StoreU(value, d, to);
         continue;
@@ -343,12 +343,17 @@ HWY_INLINE void StripTile(const Strip<T>& s, int64_t i, int64_t j, int64_t last,
 }
 
 // Tiles of kTall rows, of which the last begins early enough to be whole. m >= kTall.
-template <class T, int kTall, int kWide>
-HWY_NOINLINE void StripTiles(const Strip<T>& s, int64_t j, int64_t last) {
+template <class T, int kTall, int kWide, bool kWhole>
+HWY_NOINLINE void SomeStripTiles(const Strip<T>& s, int64_t j, int64_t last) {
   for (int64_t i = 0; i < s.m; i += kTall) {
     const int64_t first = HWY_MIN(i, s.m - kTall);
-    StripTile<T, kTall, kWide>(s, first, j, last, i - first);
+    StripTile<T, kTall, kWide, kWhole>(s, first, j, last, i - first);
   }
+}
+template <class T, int kTall, int kWide>
+HWY_INLINE void StripTiles(const Strip<T>& s, int64_t j, int64_t last) {
+  const bool whole = last == static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
+  return whole ? SomeStripTiles<T, kTall, kWide, true>(s, j, last) : SomeStripTiles<T, kTall, kWide, false>(s, j, last);
 }
 
 // An element of C does not depend on m.

@@ -1,4 +1,4 @@
-// Convolutions whose weights are laid out once.
+// Convolutions and products whose weights are laid out once, float32.
 #pragma once
 
 #include <cstdint>
@@ -42,6 +42,21 @@ class Convolution {
   }
   at::matrix::Convolution call_;
   at::matrix::PackedConvolution packed_;
+};
+
+/// Products with a constant matrix: windows of one place.
+class Product {
+ public:
+  /// y = x w^T + bias, w[n, k]; bias[n] or null.
+  Product(int64_t n, int64_t k, const char* w, const char* bias) : convolution_({k, n, 1, {1, 1}, {1, 1}, {0, 0}, {1, 1}}, w, bias) {}
+
+  /// y[m, n] of x[m, k], limited to [low, high]; both dense.
+  void run(int64_t m, const char* x, const float* add, float low, float high, char* y) const {
+    convolution_.run(1, {1, m}, {1, m}, x, add, low, high, y);
+  }
+
+ private:
+  Convolution convolution_;
 };
 
 }  // namespace torch::aot
